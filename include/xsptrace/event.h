@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * event.h - the record layout shared by the kernel side, the recorder and the reader.
+ *
+ * An event is one hit of a site. It is written by the BPF program straight into
+ * its ring-buffer reservation and copied unchanged into the capture file, so the
+ * layout below is also the layout on disk (little endian, 8-byte aligned).
+ * Changing it means raising XSP_EVENT_VERSION.
+ */
+#ifndef XSPTRACE_EVENT_H
+#define XSPTRACE_EVENT_H
+
+#if !defined(__bpf__) && !defined(XSP_NO_LINUX_TYPES)
+#include <linux/types.h>
+#endif
+
+#define XSP_EVENT_VERSION 1
+
+/* What one event says. The value is also the `kind` field of the attach cookie. */
+enum xsp_event_kind {
+	XSP_EVENT_INVALID = 0,
+	XSP_EVENT_ENTRY = 1,  /* a function was entered; sp is its entry stack pointer */
+	XSP_EVENT_EXIT = 2,   /* a function returns or tail-calls out */
+	XSP_EVENT_POINT = 3,  /* entry and exit are the same instruction: a span of one hit */
+	XSP_EVENT_UNWIND = 4, /* an exception or longjmp lands: every frame with an entry sp
+			       * below .sp is gone (sp of the landing frame) */
+	XSP_EVENT_NAME = 5,   /* a string seen for the first time: struct xsp_event_name */
+	XSP_EVENT_BEGIN = 6,  /* a named range opens (record_function): struct xsp_event_range.
+			       * Ranges nest per thread and are closed by XSP_EVENT_END */
+	XSP_EVENT_END = 7,    /* the innermost open range of this thread and probe closes */
+	XSP_EVENT_TASK = 8,   /* life of processes and threads: struct xsp_event_task */
+	XSP_EVENT_LIBRARY = 9, /* the dynamic loader changed the process's list of libraries */
+};
+
+/* xsp_event.flags */
+enum xsp_event_flag {
+	XSP_EVENT_SP_EXACT = 1 << 0, /* sp is the exact stack pointer at function entry
+				      * (at its first instruction, pointing at the return
+				      * address); otherwise sp is the stack pointer at the
+				      * site, at or below it */
+	XSP_EVENT_TAIL = 1 << 1,     /* EXIT through a tail call */
+	XSP_EVENT_REPLAYED = 1 << 2, /* ENTRY held back by --min-duration and emitted later, with
+				      * its original time; per-thread order still holds */
+	XSP_EVENT_NAME_CUT = 1 << 3, /* NAME: the string was longer than the read limit */
+	XSP_EVENT_NAME_LOST = 1 << 4, /* BEGIN: the name could not be read (name_hash is 0) */
+};
+
+/* Common head of every event. 32 bytes. */
+struct xsp_event {
+	__u64 time_ns; /* CLOCK_MONOTONIC (bpf_ktime_get_ns) */
+	__u64 sp;      /* see XSP_EVENT_SP_EXACT */
+	__u32 tid;     /* thread id in the root pid namespace */
+	__u32 tgid;    /* process id in the root pid namespace */
+	__u32 probe;   /* probe id: index into the capture's probe table */
+	__u8 kind;     /* enum xsp_event_kind */
+	__u8 flags;    /* enum xsp_event_flag */
+	__u16 size;    /* bytes of this event with its payload, a multiple of 8 */
+};
+
+/* XSP_EVENT_BEGIN */
+struct xsp_event_range {
+	struct xsp_event head;
+	__u64 name_hash; /* of the name's bytes; the matching XSP_EVENT_NAME comes from the same
+			  * or another thread, before or shortly after; 0: name not readable */
+};
+
+/* XSP_EVENT_NAME. Bytes follow the struct, not terminated, padded with zeros to 8. */
+#define XSP_NAME_MAX 192
+struct xsp_event_name {
+	struct xsp_event head;
+	__u64 name_hash;
+	__u32 length; /* bytes, at most XSP_NAME_MAX */
+	__u32 reserved;
+	/* char text[] */
+};
+
+/* XSP_EVENT_TASK; head.tid/tgid: the task it happened to */
+enum xsp_task_what {
+	XSP_TASK_FORK = 1,  /* head.* is the new task; other_* its parent */
+	XSP_TASK_EXEC = 2,  /* comm is the new name */
+	XSP_TASK_EXIT = 3,
+	XSP_TASK_RENAME = 4, /* comm is the new name */
+};
+
+struct xsp_event_task {
+	struct xsp_event head;
+	__u32 what; /* enum xsp_task_what */
+	__u32 other_tgid;
+	__u32 other_tid;
+	__u32 ns_tid; /* tid as the task itself sees it (its own pid namespace) */
+	char comm[16];
+};
+
+/*
+ * The attach cookie of a site. Built by the placement, decoded in the BPF program.
+ *
+ *  bits  0..23  probe id
+ *  bits 24..27  enum xsp_event_kind
+ *  bits 28..32  condition: 0 none, 1 + x86 condition code (0x0..0xf) of the conditional jump
+ *               at the site: the event counts only when the jump falls through
+ *  bit  33      the event counts only when the conditional jump IS taken (tail call by jcc)
+ *  bit  34      stack base register: 0 rsp / sp, 1 rbp / x29
+ *  bit  35      base + delta is exact (sets XSP_EVENT_SP_EXACT)
+ *  bit  36      tail call
+ *  bits 40..63  signed: (entry sp - base register) / 8
+ */
+#define XSP_COOKIE_PROBE_BITS 24
+#define XSP_COOKIE_KIND_SHIFT 24
+#define XSP_COOKIE_COND_SHIFT 28
+#define XSP_COOKIE_TAKEN (1ULL << 33)
+#define XSP_COOKIE_BASE_FP (1ULL << 34)
+#define XSP_COOKIE_SP_EXACT (1ULL << 35)
+#define XSP_COOKIE_TAIL (1ULL << 36)
+#define XSP_COOKIE_DELTA_SHIFT 40
+#define XSP_MAX_PROBES (1U << XSP_COOKIE_PROBE_BITS)
+
+#define XSP_COOKIE_PROBE(c) ((__u32)((c) & (XSP_MAX_PROBES - 1)))
+#define XSP_COOKIE_KIND(c) ((__u8)(((c) >> XSP_COOKIE_KIND_SHIFT) & 0xf))
+#define XSP_COOKIE_COND(c) ((__u32)(((c) >> XSP_COOKIE_COND_SHIFT) & 0x1f))
+/* the shift of a signed value is arithmetic in gcc and clang */
+#define XSP_COOKIE_DELTA(c) (((__s64)(c) >> XSP_COOKIE_DELTA_SHIFT) * 8)
+
+#endif /* XSPTRACE_EVENT_H */

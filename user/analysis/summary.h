@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary.h - the table at the end of a run: name, calls, total, self, mean, p50, p99, max. */
+#ifndef XSP_ANALYSIS_SUMMARY_H
+#define XSP_ANALYSIS_SUMMARY_H
+
+#include <stdio.h>
+
+#include "timeline/timeline.h"
+
+struct xsp_summary;
+
+struct xsp_summary_row {
+	xsp_name_id name;
+	uint64_t calls, total_ns, self_ns, min_ns, max_ns;
+	uint64_t p50_ns, p99_ns; /* from a log-linear histogram, relative error at most 1 % */
+	uint64_t unfinished, unwound;
+};
+
+/* total counts recursion once: a span whose name is already open among its ancestors adds to
+ * calls and self but not to total. */
+int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out);
+void xsp_summary_free(struct xsp_summary *s);
+struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s);
+/* Rows sorted by self time, descending; *rows is owned by the summary. */
+size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **rows);
+
+struct xsp_summary_print {
+	size_t limit; /* rows; 0: all */
+	int width;    /* columns of the terminal; 0: no limit (names are never cut in a pipe) */
+	bool color;
+};
+/* The table, then the lines on losses, unfinished spans, damage and overhead. */
+int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
+		      const struct xsp_summary_print *how);
+
+#endif

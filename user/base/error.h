@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * error.h - how a stage reports a failure to the user.
+ *
+ * A function that can fail returns 0 (or a count) on success and a negative errno
+ * on failure. Where the user is to be told something it also takes a
+ * `struct xsp_error *` (may be NULL) and fills it: one line that says what failed,
+ * why, and what to do, and the exit status the command ends with.
+ */
+#ifndef XSP_BASE_ERROR_H
+#define XSP_BASE_ERROR_H
+
+#include <stdarg.h>
+
+/* Exit statuses of xsptrace; listed in --help and in the README. */
+enum xsp_status {
+	XSP_STATUS_OK = 0,
+	XSP_STATUS_FAILED = 1,	   /* anything without a status of its own */
+	XSP_STATUS_USAGE = 2,	   /* bad option or argument */
+	XSP_STATUS_NO_TARGET = 3,  /* no such process, zombie, kernel thread */
+	XSP_STATUS_PERMISSION = 4, /* not root, or missing capabilities */
+	XSP_STATUS_TARGET = 5,	   /* a target that cannot be traced: 32-bit, stripped static */
+	XSP_STATUS_NO_MATCH = 6,   /* no function matches */
+	XSP_STATUS_KERNEL = 7,	   /* no BTF, BPF disabled, kernel too old */
+	XSP_STATUS_OUTPUT = 8,	   /* an output could not be written */
+	XSP_STATUS_CAPTURE = 9,	   /* a capture file is corrupt, cut off, or newer than this build */
+	XSP_STATUS_CANNOT_RUN = 126, /* -- COMMAND found but could not be started (as the shell) */
+	XSP_STATUS_NOT_FOUND = 127,  /* -- COMMAND not found (as the shell) */
+};
+
+struct xsp_error {
+	enum xsp_status status;
+	char text[640]; /* no newline, no "xsptrace:" prefix, no colour */
+};
+
+/* Fills `err` (if not NULL) and returns `code`, which should be a negative errno.
+ * Keep the first error: does nothing to `err` if it already holds one. */
+int xsp_error_set(struct xsp_error *err, int code, enum xsp_status status, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * capture.h - the capture file `.xspt`: append-only, chunked, checksummed.
+ *
+ * Layout: docs/capture-format.md. A file is a file header and then chunks, each
+ * {magic, type, flags, payload length, crc32 (zlib), sequence number}. Definition chunks
+ * (process, thread, module, probe, clock, info) come before the events that use them.
+ * A torn tail loses at most its last chunk, and the reader says so.
+ */
+#ifndef XSP_CAPTURE_H
+#define XSP_CAPTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "xsptrace/event.h"
+
+/* ---- what a capture defines; the same structs are written and read ---- */
+
+struct xsp_capture_process {
+	uint32_t pid;	 /* root namespace */
+	uint32_t ns_pid; /* as the process sees itself; what outputs show */
+	uint32_t parent; /* 0: not known */
+	const char *comm, *cmdline, *exe;
+};
+
+struct xsp_capture_thread {
+	uint32_t pid, tid, ns_tid;
+	const char *comm;
+};
+
+struct xsp_capture_module {
+	uint32_t id;	   /* dense from 0 */
+	const char *path;  /* as the target sees it */
+	const uint8_t *build_id;
+	uint32_t build_id_length;
+};
+
+/* A mapping of a module in a process (several chunks may follow as libraries come). */
+struct xsp_capture_mapping {
+	uint32_t pid, module;
+	uint64_t start, end, offset;
+	uint64_t time_ns;
+};
+
+/* What a probe's events are in the trace. */
+enum xsp_probe_kind {
+	XSP_PROBE_FUNCTION = 0, /* entry/exit of a function, category cpu_op */
+	XSP_PROBE_ANNOTATION,   /* named ranges, category user_annotation */
+	XSP_PROBE_MARK,		/* internal: unwind landings, loader notifications */
+};
+
+struct xsp_capture_probe {
+	uint32_t id;	 /* dense from 0 */
+	uint32_t module; /* UINT32_MAX: none */
+	uint64_t addr, size; /* in the module */
+	enum xsp_probe_kind kind;
+	const char *provider; /* "function", "record_function", "torch", ... */
+	const char *symbol;   /* mangled; "" if there is none */
+	const char *name;     /* what outputs show: demangled without parameters, or module+0x... */
+	uint32_t entry_cost_ns, exit_cost_ns; /* calibrated price of a hit */
+	bool exit_complete; /* placement covers every way out */
+};
+
+struct xsp_capture_clock {
+	uint64_t monotonic_ns, realtime_ns; /* of one moment */
+	uint64_t uncertainty_ns; /* half the distance of the two monotonic reads around it */
+};
+
+/* Counters, written now and then and at the end (the last chunk counts). */
+struct xsp_capture_stats {
+	uint64_t events;	/* accepted by the ring buffers */
+	uint64_t lost_entries;	/* no room in the ring buffer */
+	uint64_t lost_exits;
+	uint64_t lost_other;
+	uint64_t lost_names;	/* name strings that could not be read or kept */
+	uint64_t filtered;	/* held back by --min-duration, --max-depth, -t, --comm */
+	uint64_t silent_hits;	/* conditional sites passed without being an exit */
+	uint64_t missed_hits;	/* hits that the kernel skipped (recursion, missed counter) */
+	uint64_t untracked;	/* spans not followed because a filter's table was full */
+	uint64_t probes_cost_ns; /* estimated time that the target's threads spent in probes */
+	uint64_t recorder_cpu_ns; /* CPU time of xsptrace itself */
+};
+
+/* Lost events of one probe, written at the end for those with any. */
+struct xsp_capture_lost {
+	uint32_t probe;
+	uint64_t entries, exits;
+};
+
+/* ---- writer ---- */
+
+struct xsp_capture_writer;
+
+/* Creates PATH: exclusive, O_NOFOLLOW, mode 0600; fails with one clear line. An existing
+ * regular file is replaced only when `replace` (written beside and renamed is not possible
+ * for a capture that must survive SIGKILL: the old file is unlinked first). fd >= 0: write to
+ * that descriptor instead (for tests and pipes); path is then only for messages. */
+int xsp_capture_create(const char *path, int fd, bool replace, struct xsp_capture_writer **out,
+		       struct xsp_error *err);
+
+/* Free text facts: "command", "host", "kernel", "version", "arguments", "filters", ... */
+int xsp_capture_put_info(struct xsp_capture_writer *w, const char *key, const char *value);
+int xsp_capture_put_process(struct xsp_capture_writer *w, const struct xsp_capture_process *p);
+int xsp_capture_put_thread(struct xsp_capture_writer *w, const struct xsp_capture_thread *t);
+int xsp_capture_put_module(struct xsp_capture_writer *w, const struct xsp_capture_module *m);
+int xsp_capture_put_mapping(struct xsp_capture_writer *w, const struct xsp_capture_mapping *m);
+int xsp_capture_put_probe(struct xsp_capture_writer *w, const struct xsp_capture_probe *p);
+int xsp_capture_put_stats(struct xsp_capture_writer *w, const struct xsp_capture_stats *s);
+int xsp_capture_put_lost(struct xsp_capture_writer *w, const struct xsp_capture_lost *l);
+/* Samples both clocks now and writes the pair. */
+int xsp_capture_put_clock(struct xsp_capture_writer *w);
+
+/*
+ * One event (struct xsp_event and its payload), as it stands in the ring buffer.
+ * Copied into the open chunk of ring `ring` (0-based, < 64); a full chunk (1 MiB) is
+ * checksummed and written. The hot path: no allocation, no system call but that write.
+ * All events of one thread must come through one ring in order.
+ */
+int xsp_capture_put_event(struct xsp_capture_writer *w, unsigned ring, const void *event,
+			  size_t size);
+
+/* Writes open chunks out (so that a SIGKILL now loses nothing so far). Call about once a second. */
+int xsp_capture_flush(struct xsp_capture_writer *w);
+/* Flushes, writes the end chunk (with window start and end), closes. Frees w also on error. */
+int xsp_capture_finish(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t end_ns,
+		       struct xsp_error *err);
+/* Closes without an end chunk. NULL is allowed. */
+void xsp_capture_abandon(struct xsp_capture_writer *w);
+uint64_t xsp_capture_bytes(const struct xsp_capture_writer *w);
+/* First error met (negative errno, e.g. -ENOSPC), 0 if none. After one, puts return it and
+ * write nothing more: what is in the file stays readable. */
+int xsp_capture_error(const struct xsp_capture_writer *w);
+
+/* ---- reader ---- */
+
+struct xsp_capture_reader;
+
+enum xsp_capture_end { XSP_CAPTURE_COMPLETE = 0, XSP_CAPTURE_NO_END, XSP_CAPTURE_TORN };
+
+/*
+ * Opens a capture. Not a capture, or a newer major version: XSP_STATUS_CAPTURE. One pass over
+ * the chunk headers collects definitions, counters and the time window; event chunks are
+ * skipped by length (checked later, when read). Memory: definitions only.
+ */
+int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct xsp_error *err);
+void xsp_capture_close(struct xsp_capture_reader *r);
+
+const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key); /* or NULL */
+size_t xsp_capture_processes(const struct xsp_capture_reader *r, const struct xsp_capture_process **);
+size_t xsp_capture_threads(const struct xsp_capture_reader *r, const struct xsp_capture_thread **);
+size_t xsp_capture_modules(const struct xsp_capture_reader *r, const struct xsp_capture_module **);
+size_t xsp_capture_mappings(const struct xsp_capture_reader *r, const struct xsp_capture_mapping **);
+size_t xsp_capture_probes(const struct xsp_capture_reader *r, const struct xsp_capture_probe **);
+size_t xsp_capture_clocks(const struct xsp_capture_reader *r, const struct xsp_capture_clock **);
+size_t xsp_capture_losts(const struct xsp_capture_reader *r, const struct xsp_capture_lost **);
+const struct xsp_capture_stats *xsp_capture_stats(const struct xsp_capture_reader *r);
+/* Recording window, CLOCK_MONOTONIC; of an unfinished file: first and last event seen. */
+void xsp_capture_window(const struct xsp_capture_reader *r, uint64_t *start_ns, uint64_t *end_ns);
+enum xsp_capture_end xsp_capture_how_ended(const struct xsp_capture_reader *r);
+/* Bytes after the last whole chunk, and chunks whose checksum was wrong (skipped). */
+void xsp_capture_damage(const struct xsp_capture_reader *r, uint64_t *torn_bytes,
+			uint64_t *bad_chunks, uint64_t *bad_events);
+/* Converts by the clock samples (piecewise linear). */
+uint64_t xsp_capture_realtime(const struct xsp_capture_reader *r, uint64_t monotonic_ns);
+
+/*
+ * Streams all events, chunk after chunk; per-thread order holds, order between threads only
+ * roughly. `fn` returns 0 to go on, else the walk ends with that value. Every event is
+ * checked (size, kind, probe id) before fn sees it; bad ones are counted in the damage.
+ * May be called again for another pass.
+ */
+typedef int (*xsp_capture_event_fn)(void *ctx, const struct xsp_event *event);
+int xsp_capture_read_events(struct xsp_capture_reader *r, xsp_capture_event_fn fn, void *ctx,
+			    struct xsp_error *err);
+/* Share of the file read so far by read_events, 0..1, for a progress line. */
+double xsp_capture_progress(const struct xsp_capture_reader *r);
+
+#endif

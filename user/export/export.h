@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * export.h - one file a format; the ending of the output's name decides.
+ */
+#ifndef XSP_EXPORT_H
+#define XSP_EXPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "timeline/timeline.h"
+
+struct xsp_export; /* one open output */
+
+struct xsp_export_options {
+	const char *path;	/* final name; "-" is standard output (not for .json.gz on a terminal) */
+	uid_t owner_uid;	/* owner of the finished file under sudo; (uid_t)-1: leave */
+	gid_t owner_gid;
+	const char *trace_name; /* traceName key; NULL: path */
+};
+
+/* A row of the table of formats. */
+struct xsp_export_format {
+	const char *suffix; /* ".json", ".json.gz", ".perf", ".folded", ".svg" */
+	const char *title;  /* for --help and messages: "Chrome trace" */
+	int (*begin)(struct xsp_export *x);
+	int (*span)(struct xsp_export *x, const struct xsp_span *span);
+	int (*end)(struct xsp_export *x);
+	void (*discard)(struct xsp_export *x); /* frees x->state; after end or on failure */
+};
+
+/* The table, ended by a row with suffix NULL; and the row for a file name (longest suffix wins),
+ * or NULL. */
+extern const struct xsp_export_format *const xsp_export_formats[];
+const struct xsp_export_format *xsp_export_format_for(const char *path);
+
+/*
+ * Opens a temporary file beside `path` (O_EXCL|O_NOFOLLOW; never follows a link), begins the
+ * format. finish() completes it, fsyncs nothing, sets the owner, renames over `path`.
+ * cancel() removes the temporary file. Both free x.
+ */
+int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,
+		    struct xsp_timeline *timeline, struct xsp_export **out, struct xsp_error *err);
+int xsp_export_finish(struct xsp_export *x, struct xsp_error *err);
+void xsp_export_cancel(struct xsp_export *x);
+uint64_t xsp_export_bytes(const struct xsp_export *x);
+/* The sink to hand to xsp_timeline_run. */
+struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x);
+
+#endif

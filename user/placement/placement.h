@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * placement.h - where to stop: the cheapest safe instruction on the way into a
+ * function and on each way out. DESIGN.md section 4 has the rules and the measured costs.
+ */
+#ifndef XSP_PLACEMENT_H
+#define XSP_PLACEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/module.h"
+
+/* How the kernel carries out the instruction under a uprobe; decides the price. */
+enum xsp_site_class {
+	XSP_SITE_NOP5 = 0,    /* 0f 1f 44 00 00: a call on Linux >= 6.18 */
+	XSP_SITE_EMULATED,    /* push, nop, jcc, jmp rel, call rel; arm64 branches, ret */
+	XSP_SITE_SINGLESTEP,  /* out-of-line single-step */
+	XSP_SITE_CLASSES,
+};
+const char *xsp_site_class_name(enum xsp_site_class c); /* "nop5", "emulated", "single-stepped" */
+
+/* Price of a hit of each class, nanoseconds; from calibration or the defaults. */
+struct xsp_site_costs {
+	double ns[XSP_SITE_CLASSES];
+};
+struct xsp_site_costs xsp_site_costs_default(void);
+
+enum xsp_site_role { XSP_ROLE_ENTRY, XSP_ROLE_EXIT, XSP_ROLE_BOTH };
+
+struct xsp_site {
+	uint64_t addr;	 /* virtual address in the file */
+	uint64_t offset; /* file offset */
+	enum xsp_site_class cls;
+	enum xsp_site_role role;
+	uint8_t cond;	       /* 0, or 1 + x86 condition code of the jcc at the site: the event
+				* counts only when the jump falls through (or, with `taken`,
+				* only when it is taken) */
+	bool taken;
+	bool tail;	       /* a tail call leaves here */
+	bool frame_pointer;    /* base register of the entry sp: rbp/x29, else rsp/sp */
+	bool exact;	       /* entry sp == base + delta */
+	int64_t delta;
+};
+
+#define XSP_MAX_SITES 256 /* a function; more: it takes what it has and says so (E2BIG) */
+
+struct xsp_placement {
+	struct xsp_site *sites; /* [0] is the entry, then the exits by address; one BOTH site
+				 * when they coincide. Owned by the placement */
+	size_t count;
+	bool complete;	 /* every way out is covered; false: unresolved indirect jumps or
+			  * undecodable bytes; spans may be closed by the stack pointer rule */
+	const char *note; /* static text: why not complete, or NULL */
+};
+
+/* Registers that the probe reads at entry: bit n is integer argument n (rdi, rsi, ...). */
+#define XSP_ARGS_NONE 0U
+
+/*
+ * Places the probes for the function at [addr, addr+size) of `m`. size 0: take the FDE's,
+ * else up to the next symbol. `costs` NULL: the defaults.
+ * Fails with -ENOENT (no code there), -EILSEQ (entry not decodable), -EOPNOTSUPP (the
+ * kernel refuses a uprobe on every candidate), -ENOMEM.
+ */
+int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_read,
+	      const struct xsp_site_costs *costs, struct xsp_placement *out);
+void xsp_placement_clear(struct xsp_placement *p);
+
+/* The attach cookie of a site (include/xsptrace/event.h). */
+uint64_t xsp_site_cookie(const struct xsp_site *site, uint32_t probe);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * module.h - an ELF file mapped by a target: symbols, build id, code bytes, unwind ranges.
+ *
+ * Everything in the file is hostile input. Nothing is mmapped (a target that
+ * truncates its file must not be able to SIGBUS a tool that runs as root): sections
+ * are read by libelf or pread, all sizes are checked.
+ */
+#ifndef XSP_TARGET_MODULE_H
+#define XSP_TARGET_MODULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct xsp_module;
+
+enum xsp_arch { XSP_ARCH_OTHER = 0, XSP_ARCH_X86_64, XSP_ARCH_AARCH64 };
+
+/* A function symbol. Addresses are the file's own virtual addresses (unrelocated). */
+struct xsp_symbol {
+	uint64_t addr;
+	uint64_t size;	     /* bytes; 0 when neither the symbol nor .eh_frame tells */
+	uint64_t offset;     /* file offset of addr (what a uprobe wants) */
+	const char *name;    /* mangled, owned by the module; of aliases at one address the first
+			      * global one by name */
+};
+
+/* A contiguous range of code that one .eh_frame FDE describes. */
+struct xsp_code_range {
+	uint64_t addr;
+	uint64_t size;
+};
+
+/*
+ * Opens the ELF file at `path`; `shown` is the path as the target sees it, used in
+ * messages (may equal path). Fails with -ENOEXEC and XSP_STATUS_TARGET for a 32-bit
+ * file, a foreign architecture or a corrupt file; -errno of open otherwise.
+ * Cheap: reads headers only, the rest on first use.
+ */
+int xsp_module_open(const char *path, const char *shown, struct xsp_module **out,
+		    struct xsp_error *err);
+void xsp_module_free(struct xsp_module *m);
+
+const char *xsp_module_path(const struct xsp_module *m);  /* as opened */
+const char *xsp_module_shown(const struct xsp_module *m); /* as the target sees it */
+enum xsp_arch xsp_module_arch(const struct xsp_module *m);
+bool xsp_module_is_static(const struct xsp_module *m); /* executable without PT_INTERP */
+
+/* Build id bytes (owned by the module); length 0 when there is none. */
+const uint8_t *xsp_module_build_id(const struct xsp_module *m, size_t *length);
+
+/*
+ * Function symbols of .symtab and .dynsym (and of a separate debug file found by
+ * build id under /usr/lib/debug, when there), STT_FUNC and STT_GNU_IFUNC targets that
+ * lie in an executable segment, sorted by address, one per address.
+ * Returns 0 and sets *count to 0 when the file has none. Owned by the module.
+ * Thread-compatible: the first call fills the cache.
+ */
+int xsp_module_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, size_t *count,
+		       struct xsp_error *err);
+
+/* Every symbol name at every address, aliases included (same order rules); for matching. */
+int xsp_module_all_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, size_t *count,
+			   struct xsp_error *err);
+
+/* An absolute lookup of one name in .dynsym/.symtab; -ENOENT if absent. */
+int xsp_module_find(struct xsp_module *m, const char *name, struct xsp_symbol *out);
+
+/* File offset of a virtual address inside a PT_LOAD; -ENOENT if none. And back. */
+int xsp_module_addr_to_offset(const struct xsp_module *m, uint64_t addr, uint64_t *offset);
+int xsp_module_offset_to_addr(const struct xsp_module *m, uint64_t offset, uint64_t *addr);
+/* True if addr lies in a PT_LOAD with PF_X. */
+bool xsp_module_is_code(const struct xsp_module *m, uint64_t addr);
+
+/* Reads up to `size` bytes of file-backed memory at virtual address `addr`;
+ * returns the number read (may be short at a segment's end) or a negative errno. */
+long xsp_module_read(struct xsp_module *m, uint64_t addr, void *buf, size_t size);
+
+/* The FDE range that covers addr; -ENOENT if none. Uses .eh_frame_hdr's table where
+ * present (O(log n)), otherwise a scan of .eh_frame done once. */
+int xsp_module_code_range(struct xsp_module *m, uint64_t addr, struct xsp_code_range *out);
+
+/*
+ * The rule for the canonical frame address at `pc`, from .eh_frame's CFI: entry sp
+ * (at the function's first instruction, pointing at the return address) is
+ * base register + delta. *frame_pointer: base is rbp/x29, else rsp/sp.
+ * -ENOENT: no FDE, or a rule of another form (expression, other register).
+ */
+int xsp_module_entry_sp_rule(struct xsp_module *m, uint64_t pc, bool *frame_pointer,
+			     int64_t *delta);
+
+/*
+ * Demangles C++ (Itanium) and Rust names (libiberty). Returns a malloc'd string, or
+ * NULL when the name is not mangled, is longer than 16 KiB, or memory is short.
+ * `params`: with the parameter list.
+ */
+char *xsp_demangle(const char *name, bool params);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* process.h - a live process: identity, namespaces, threads, mapped modules. */
+#ifndef XSP_TARGET_PROCESS_H
+#define XSP_TARGET_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct xsp_process;
+
+/*
+ * Looks at /proc/PID. Fails, with one clear line: no such process, a thread id that is
+ * not a process (says which process it belongs to), a kernel thread, a zombie
+ * (XSP_STATUS_NO_TARGET); no permission (XSP_STATUS_PERMISSION); a 32-bit program
+ * (XSP_STATUS_TARGET). Holds a pidfd, so that a reused pid is never mistaken for it.
+ */
+int xsp_process_open(pid_t pid, struct xsp_process **out, struct xsp_error *err);
+void xsp_process_free(struct xsp_process *p);
+
+pid_t xsp_process_pid(const struct xsp_process *p);    /* as we see it */
+pid_t xsp_process_ns_pid(const struct xsp_process *p); /* as it sees itself (last of NSpid) */
+int xsp_process_pidfd(const struct xsp_process *p);    /* readable when it has exited */
+bool xsp_process_alive(const struct xsp_process *p);
+const char *xsp_process_comm(const struct xsp_process *p);
+const char *xsp_process_cmdline(const struct xsp_process *p); /* arguments joined by blanks,
+								 * unprintable bytes as '?' */
+const char *xsp_process_exe(const struct xsp_process *p);     /* as the target sees it */
+uid_t xsp_process_uid(const struct xsp_process *p);
+/* Re-reads comm, cmdline and exe (after exec). 0 or -errno. */
+int xsp_process_refresh(struct xsp_process *p);
+
+struct xsp_thread_info {
+	pid_t tid;    /* root namespace */
+	pid_t ns_tid; /* as the target sees it */
+	char comm[16];
+};
+/* Threads now; *threads is malloc'd, the caller frees it. */
+int xsp_process_threads(const struct xsp_process *p, struct xsp_thread_info **threads,
+			size_t *count);
+
+/* One mapped file with at least one executable mapping. */
+struct xsp_mapped_file {
+	char *shown;	 /* path as in /proc/PID/maps, " (deleted)" removed */
+	char *open_path; /* a path that opens this very inode from here:
+			  * /proc/PID/map_files/START-END, else /proc/PID/root + shown */
+	bool deleted;
+	uint64_t dev, inode;
+	uint64_t start, end, offset; /* the first executable mapping */
+};
+struct xsp_mapped_files {
+	struct xsp_mapped_file *files;
+	size_t count;
+};
+/* Executable file mappings, one per (dev, inode), [vdso] and anonymous ones left out. */
+int xsp_process_mapped_files(const struct xsp_process *p, struct xsp_mapped_files **out,
+			     struct xsp_error *err);
+void xsp_mapped_files_free(struct xsp_mapped_files *f);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * timeline.h - events become spans: pairing by stack pointer, nesting, self time.
+ *
+ * Streaming: memory is bounded by open spans and names, not by the length of the run.
+ */
+#ifndef XSP_TIMELINE_H
+#define XSP_TIMELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "capture/capture.h"
+
+/* Names of spans: a probe's name, or the text of a range. Ids are dense from 0. */
+typedef uint32_t xsp_name_id;
+
+enum xsp_span_flag {
+	XSP_SPAN_UNFINISHED = 1 << 0, /* open when the recording ended (finished: false) */
+	XSP_SPAN_UNWOUND = 1 << 1,    /* left by an exception or longjmp, not by a return */
+	XSP_SPAN_EXIT_LOST = 1 << 2,  /* its exit was not seen (lost events, incomplete placement);
+				       * closed when the stack showed that it was gone */
+	XSP_SPAN_TAIL = 1 << 3,	      /* left by a tail call */
+};
+
+struct xsp_span {
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t self_ns;	   /* without the time of direct children on the same stack */
+	uint32_t pid, tid;	   /* root namespace */
+	uint32_t row;		   /* 0: the thread's own stack; 1..: another stack of this thread (fiber,
+				    * sigaltstack); rows never hold overlapping spans */
+	uint32_t probe;
+	xsp_name_id name;
+	uint32_t flags; /* enum xsp_span_flag */
+	uint32_t depth; /* ancestors open on the same row */
+	/* name ids of the ancestors, outermost first, `depth` of them; valid during the call */
+	const xsp_name_id *ancestors;
+	uint64_t serial; /* unique, counts entries in the order they were seen */
+};
+
+/* What a consumer (exporter, summary) wants to be told. NULL members are skipped. Each
+ * returns 0 to go on or a negative errno, which ends the run. */
+struct xsp_timeline_sink {
+	void *ctx;
+	/* Called when a span closes: children before parents; end times rise per (tid, row),
+	 * except for spans of abandoned stacks, which come when they are known to be gone. */
+	int (*span)(void *ctx, const struct xsp_span *span);
+};
+
+struct xsp_timeline_counts {
+	uint64_t entries, exits, spans, unfinished, unwound, exit_lost, orphan_exits;
+	uint64_t stack_switches;
+	uint64_t names_unresolved; /* ranges whose name never arrived */
+};
+
+struct xsp_timeline;
+
+int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out,
+		     struct xsp_error *err);
+void xsp_timeline_free(struct xsp_timeline *t);
+
+/* Reads all events of the capture once and feeds every sink. */
+int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,
+		     struct xsp_error *err);
+
+/* Valid from new() on for probe names; range names are added as the run meets them. The text is
+ * raw bytes from the target, zero-terminated: escape on output. */
+const char *xsp_timeline_name(const struct xsp_timeline *t, xsp_name_id id);
+size_t xsp_timeline_name_count(const struct xsp_timeline *t);
+const struct xsp_timeline_counts *xsp_timeline_counts(const struct xsp_timeline *t);
+
+struct xsp_timeline_thread {
+	uint32_t pid, tid;	 /* root namespace */
+	uint32_t ns_pid, ns_tid; /* what outputs show */
+	uint32_t rows;		 /* 1 + highest row used */
+	const char *comm;	 /* last known name */
+};
+/* Threads seen, complete after run(). Sorted by pid, tid. */
+size_t xsp_timeline_threads(const struct xsp_timeline *t,
+			    const struct xsp_timeline_thread **threads);
+/* The same for one thread, during the run too; NULL if never seen. */
+const struct xsp_timeline_thread *xsp_timeline_thread(const struct xsp_timeline *t, uint32_t tid);
+
+#endif
