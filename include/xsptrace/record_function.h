@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * record_function.h - name the regions of your own program for xsptrace. Optional, header-only.
+ *
+ * C++:	void step(const batch &b)
+ *	{
+ *		xsp::record_function scope("training step");
+ *		...
+ *	}
+ *
+ * C:	void step(const struct batch *b)
+ *	{
+ *		XSP_RECORD_FUNCTION("training step");
+ *		...
+ *	}
+ *
+ * By hand, where a scope does not fit (calls must balance on each thread):
+ *	xsp_record_function_enter("load");  ...  xsp_record_function_exit();
+ *
+ * Nothing is linked, started, allocated or written by this header. While nobody traces, a scope
+ * costs one load of a 16-bit variable and one branch that is never taken. xsptrace raises that
+ * variable (a semaphore, which the kernel counts up and down with the probe) and puts a probe on
+ * the two functions below; they consist of a 5-byte nop and a return, and Linux from 6.18 on turns
+ * a probe on such a nop into a plain call.
+ *
+ * Names are read when the scope is entered and are not kept: any storage will do. xsptrace keeps
+ * the first XSP_NAME_MAX bytes (event.h). Use few distinct names, and put numbers elsewhere.
+ *
+ * Finding the functions: each executable and each shared library that includes this header has
+ * its own (or, by the dynamic linker's rules, the first one loaded serves several); xsptrace
+ * looks for `xsp_record_function_enter` and `xsp_record_function_semaphore` in the dynamic symbol
+ * table and, where it is there, in the full one. So:
+ *   - a shared library needs nothing, -fvisibility=hidden included; a linker version script that
+ *     ends in `local: *;` must list xsp_record_function_* as global;
+ *   - an executable that is not stripped needs nothing;
+ *   - a stripped executable needs -rdynamic, or -Wl,--export-dynamic-symbol=xsp_record_function_*
+ *     at its link (binutils 2.35 or lld 11);
+ *   - a stripped static executable has no symbols left and cannot be traced.
+ *
+ * C99 and later, C++11 and later, gcc 8 and later, clang 10 and later, x86-64 and aarch64 Linux.
+ * Elsewhere, or with XSP_RECORD_FUNCTION_DISABLE defined, everything here compiles to nothing.
+ *
+ * The contract with the tracer (fixed; a change needs new symbol names):
+ *	void xsp_record_function_enter(const char *name, size_t length)
+ *		length SIZE_MAX: name is a C string; else its bytes, which need no terminator
+ *	void xsp_record_function_exit(void)
+ *	unsigned short xsp_record_function_semaphore
+ *		in a section with file contents: the kernel knows it by its file offset
+ */
+#ifndef XSPTRACE_RECORD_FUNCTION_H
+#define XSPTRACE_RECORD_FUNCTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__linux__) && defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__)) &&    \
+	!defined(XSP_RECORD_FUNCTION_DISABLE)
+#define XSP_RECORD_FUNCTION_ACTIVE 1
+#else
+#define XSP_RECORD_FUNCTION_ACTIVE 0
+#endif
+
+#if XSP_RECORD_FUNCTION_ACTIVE
+
+#ifdef __has_attribute
+#define XSP_RF_HAS_(attribute) __has_attribute(attribute)
+#else
+#define XSP_RF_HAS_(attribute) 0
+#endif
+
+/* What would put an instruction before the nop, or let the compiler drop unused arguments. */
+#if XSP_RF_HAS_(noipa)
+#define XSP_RF_NOIPA_ __attribute__((noipa))
+#else
+#define XSP_RF_NOIPA_
+#endif
+#if XSP_RF_HAS_(no_stack_protector)
+#define XSP_RF_NO_PROTECTOR_ __attribute__((no_stack_protector))
+#else
+#define XSP_RF_NO_PROTECTOR_
+#endif
+
+#if defined(__x86_64__)
+/* The body is the assembly and nothing else, at every optimisation level. A weak C function, not a
+ * top-level asm: link-time optimisation then sees copies of one symbol, not two labels. */
+#if defined(__CET__) && (__CET__ & 1)
+/* Without endbr64. Linux has no indirect-branch tracking for user space. */
+#define XSP_RF_TYPE_ __attribute__((nocf_check))
+#else
+#define XSP_RF_TYPE_
+#endif
+#define XSP_RF_NAKED_ __attribute__((naked, patchable_function_entry(0)))
+#define XSP_RF_BODY_ __asm__ volatile(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\tret")
+#else
+/* aarch64: gcc has no naked functions there, but puts the nop first by itself; with
+ * -mbranch-protection a `bti c` must and does precede it. */
+#define XSP_RF_TYPE_
+#define XSP_RF_NAKED_ __attribute__((patchable_function_entry(1)))
+#define XSP_RF_BODY_ __asm__ volatile("" ::: "memory")
+#endif
+
+#define XSP_RF_SITE_                                                                               \
+	__attribute__((weak, noinline, used, visibility("default"), no_instrument_function,        \
+		       section(".text.xsp_record_function")))                                      \
+	XSP_RF_NOIPA_ XSP_RF_NO_PROTECTOR_ XSP_RF_TYPE_ XSP_RF_NAKED_
+#define XSP_RF_UNUSED_ __attribute__((unused))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Above 0 while somebody traces. Only the kernel writes it. */
+extern volatile unsigned short xsp_record_function_semaphore;
+__attribute__((weak, used, visibility("default"),
+	       section(".probes"))) volatile unsigned short xsp_record_function_semaphore = 0;
+
+XSP_RF_TYPE_ void xsp_record_function_enter(const char *name, size_t length);
+XSP_RF_TYPE_ void xsp_record_function_exit(void);
+
+XSP_RF_SITE_ void xsp_record_function_enter(const char *name XSP_RF_UNUSED_,
+					    size_t length XSP_RF_UNUSED_)
+{
+	XSP_RF_BODY_;
+}
+
+XSP_RF_SITE_ void xsp_record_function_exit(void)
+{
+	XSP_RF_BODY_;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+/* 1 if the entry was reported, so that a scope which began before somebody traced does not report
+ * an end without a beginning. */
+static inline XSP_RF_UNUSED_ int xsp_rf_enter_(const char *name, size_t length)
+{
+	if (__builtin_expect(xsp_record_function_semaphore == 0, 1))
+		return 0;
+	xsp_record_function_enter(name, length);
+	return 1;
+}
+
+static inline XSP_RF_UNUSED_ void xsp_rf_exit_(void)
+{
+	if (__builtin_expect(xsp_record_function_semaphore != 0, 0))
+		xsp_record_function_exit();
+}
+
+/* Ends a C scope; the variable is what xsp_rf_enter_ returned. */
+static inline XSP_RF_UNUSED_ void xsp_rf_end_(const int *entered)
+{
+	if (__builtin_expect(*entered, 0))
+		xsp_record_function_exit();
+}
+
+/* The calls to write in a program: the functions of the same names, behind the semaphore. */
+#define xsp_record_function_enter(name) ((void)xsp_rf_enter_((name), SIZE_MAX))
+#define xsp_record_function_enter_n(name, length) ((void)xsp_rf_enter_((name), (length)))
+#define xsp_record_function_exit() xsp_rf_exit_()
+
+#else /* not active */
+
+#define xsp_record_function_enter(name) ((void)(name))
+#define xsp_record_function_enter_n(name, length) ((void)(name), (void)(length))
+#define xsp_record_function_exit() ((void)0)
+
+#endif
+
+#define XSP_RF_PASTE2_(a, b) a##b
+#define XSP_RF_PASTE_(a, b) XSP_RF_PASTE2_(a, b)
+
+#ifdef __cplusplus
+
+namespace xsp
+{
+
+/* From here to the end of the enclosing block, an exception that leaves it included. */
+class record_function
+{
+      public:
+#if XSP_RECORD_FUNCTION_ACTIVE
+	explicit record_function(const char *name) noexcept
+	    : entered_(xsp_rf_enter_(name, SIZE_MAX))
+	{
+	}
+	record_function(const char *name, size_t length) noexcept
+	    : entered_(xsp_rf_enter_(name, length))
+	{
+	}
+	/* std::string, std::string_view and whatever else has data() and size() */
+	template <typename String, typename = decltype(static_cast<const char *>(
+					   static_cast<const String *>(nullptr)->data()))>
+	explicit record_function(const String &name) noexcept
+	    : entered_(xsp_rf_enter_(name.data(), name.size()))
+	{
+	}
+	~record_function()
+	{
+		xsp_rf_end_(&entered_);
+	}
+#else
+	explicit record_function(const char *) noexcept
+	{
+	}
+	record_function(const char *, size_t) noexcept
+	{
+	}
+	template <typename String, typename = decltype(static_cast<const char *>(
+					   static_cast<const String *>(nullptr)->data()))>
+	explicit record_function(const String &) noexcept
+	{
+	}
+	/* not trivial, so that a scope is never an unused variable */
+	~record_function()
+	{
+	}
+#endif
+	record_function(const record_function &) = delete;
+	record_function(record_function &&) = delete;
+	record_function &operator=(const record_function &) = delete;
+	record_function &operator=(record_function &&) = delete;
+
+#if XSP_RECORD_FUNCTION_ACTIVE
+      private:
+	const int entered_;
+#endif
+};
+
+} /* namespace xsp */
+
+#define XSP_RECORD_FUNCTION(name)                                                                  \
+	const ::xsp::record_function XSP_RF_PASTE_(xsp_rf_scope_, __LINE__)(name)
+
+#elif XSP_RECORD_FUNCTION_ACTIVE
+
+/* From here to the end of the enclosing block. With C++ exceptions passing through C code, compile
+ * that code with -fexceptions. */
+#define XSP_RECORD_FUNCTION(name)                                                                  \
+	const int XSP_RF_PASTE_(xsp_rf_scope_, __LINE__)                                           \
+		__attribute__((cleanup(xsp_rf_end_), unused)) = xsp_rf_enter_((name), SIZE_MAX)
+
+#else
+
+#define XSP_RECORD_FUNCTION(name) ((void)(name))
+
+#endif
+
+#endif /* XSPTRACE_RECORD_FUNCTION_H */
