@@ -22,10 +22,12 @@ enum xsp_arch { XSP_ARCH_OTHER = 0, XSP_ARCH_X86_64, XSP_ARCH_AARCH64 };
 /* A function symbol. Addresses are the file's own virtual addresses (unrelocated). */
 struct xsp_symbol {
 	uint64_t addr;
-	uint64_t size;	     /* bytes; 0 when neither the symbol nor .eh_frame tells */
-	uint64_t offset;     /* file offset of addr (what a uprobe wants) */
-	const char *name;    /* mangled, owned by the module; of aliases at one address the first
+	uint64_t size; /* bytes; 0 when neither the symbol nor .eh_frame tells */
+	uint64_t offset; /* file offset of addr (what a uprobe wants) */
+	const char *name; /* mangled, owned by the module; of aliases at one address the first
 			      * global one by name */
+	bool ifunc; /* STT_GNU_IFUNC: addr is the resolver that picks the function when
+			      * the library is loaded, not the function that callers reach */
 };
 
 /* A contiguous range of code that one .eh_frame FDE describes. */
@@ -44,7 +46,7 @@ int xsp_module_open(const char *path, const char *shown, struct xsp_module **out
 		    struct xsp_error *err);
 void xsp_module_free(struct xsp_module *m);
 
-const char *xsp_module_path(const struct xsp_module *m);  /* as opened */
+const char *xsp_module_path(const struct xsp_module *m); /* as opened */
 const char *xsp_module_shown(const struct xsp_module *m); /* as the target sees it */
 enum xsp_arch xsp_module_arch(const struct xsp_module *m);
 bool xsp_module_is_static(const struct xsp_module *m); /* executable without PT_INTERP */
@@ -66,7 +68,8 @@ int xsp_module_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, 
 int xsp_module_all_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, size_t *count,
 			   struct xsp_error *err);
 
-/* An absolute lookup of one name in .dynsym/.symtab; -ENOENT if absent. */
+/* An absolute lookup of one name in .dynsym/.symtab, data symbols too (a global one before a
+ * local one); offset is UINT64_MAX when addr is not file-backed (.bss). -ENOENT if absent. */
 int xsp_module_find(struct xsp_module *m, const char *name, struct xsp_symbol *out);
 
 /* File offset of a virtual address inside a PT_LOAD; -ENOENT if none. And back. */

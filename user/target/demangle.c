@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * demangle.c - C++ and Rust names, with the demangler of libiberty kept on a leash.
+ *
+ * A name of a few hundred bytes can expand to gigabytes (each back reference may double the
+ * text). libiberty hands out its text in pieces through a callback that cannot say "stop", so
+ * the leash is a longjmp out of it: its work areas are on the stack, nothing leaks but, for a
+ * hostile Rust name, one small buffer.
+ */
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/module.h"
+
+#define MANGLED_MAX 16384U
+#define TEXT_MAX 65536U
+
+struct output {
+	char *text;
+	size_t length, room;
+	jmp_buf stop;
+};
+
+static void collect(const char *piece, size_t length, void *ctx)
+{
+	struct output *o = ctx;
+
+	if (length >= TEXT_MAX - o->length)
+		longjmp(o->stop, 1);
+	if (o->length + length >= o->room) {
+		size_t room = (o->length + length + 1) * 2;
+		char *grown = realloc(o->text, room);
+		if (grown == NULL)
+			longjmp(o->stop, 1);
+		o->text = grown;
+		o->room = room;
+	}
+	memcpy(o->text + o->length, piece, length);
+	o->length += length;
+}
+
+static const struct {
+	const char *prefix;
+	int (*demangle)(const char *mangled, int options, demangle_callbackref callback,
+			void *opaque);
+} languages[] = {
+	{"_R", rust_demangle_callback},
+	{"_ZN", rust_demangle_callback}, /* legacy: C++ with a hash as its last name */
+	{"_Z", cplus_demangle_v3_callback},
+};
+
+/* Not inlined: what lives across the longjmp must be in *o, not in registers. */
+static __attribute__((noinline)) bool run(size_t language, const char *name, int options,
+					  struct output *o)
+{
+	if (setjmp(o->stop) != 0)
+		return false;
+	return languages[language].demangle(name, options, collect, o) != 0 && o->text != NULL;
+}
+
+char *xsp_demangle(const char *name, bool params)
+{
+	int options = DMGL_ANSI | (params ? DMGL_PARAMS : 0);
+	struct output o = {0};
+
+	if (name[0] != '_' || strnlen(name, MANGLED_MAX + 1) > MANGLED_MAX)
+		return NULL;
+	for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++) {
+		if (strncmp(name, languages[i].prefix, strlen(languages[i].prefix)) != 0)
+			continue;
+		o.length = 0;
+		if (run(i, name, options, &o)) {
+			o.text[o.length] = '\0';
+			return o.text;
+		}
+	}
+	free(o.text);
+	return NULL;
+}

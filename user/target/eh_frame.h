@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * eh_frame.h - .eh_frame: which range of code a function's FDE covers, and the rule for the
+ * canonical frame address (CFA) at an instruction.
+ *
+ * Layouts: LSB Core 5.0 section 10.6 (.eh_frame, .eh_frame_hdr), DWARF 5 section 6.4
+ * (call frame instructions).
+ */
+#ifndef XSP_TARGET_EH_FRAME_H
+#define XSP_TARGET_EH_FRAME_H
+
+#include "target/elf_file.h"
+
+/* A Common Information Entry, as far as it matters here. */
+struct xsp_cie {
+	uint64_t at; /* its offset in .eh_frame */
+	uint64_t code_align;
+	int64_t data_align;
+	uint8_t encoding; /* DW_EH_PE_* of its FDEs' addresses */
+	bool augmented; /* 'z': FDEs carry augmentation data */
+	bool valid;
+	uint64_t program, program_end; /* initial instructions, offsets in .eh_frame */
+};
+
+struct xsp_fde {
+	uint64_t addr, size; /* the code it covers */
+	uint64_t program, program_end;
+	struct xsp_cie cie;
+};
+
+/* CFA = register + offset */
+struct xsp_cfa {
+	uint64_t reg; /* DWARF number */
+	int64_t offset;
+};
+
+#define XSP_CIE_SLOTS 64U
+
+struct xsp_fde_index {
+	uint64_t addr, at; /* first address; offset of the FDE in .eh_frame */
+};
+
+/* The unwind table of one file; zero-initialise. Filled on first use. */
+struct xsp_eh_frame {
+	int state; /* 0: not looked at; 1: ready; negative errno: there is none */
+	uint64_t addr, size; /* .eh_frame, virtual */
+	uint64_t offset; /* in the file */
+	uint8_t *data; /* `size` bytes of which only the loaded chunks are filled */
+	uint8_t *loaded; /* one byte a chunk */
+	/* .eh_frame_hdr's sorted table: pairs (address, FDE), relative to header_addr */
+	int32_t *table;
+	uint64_t header_addr;
+	/* or, without one, our own */
+	struct xsp_fde_index *index;
+	size_t count; /* entries of either */
+	struct xsp_cie cies[XSP_CIE_SLOTS];
+	struct xsp_fde last;
+	bool last_valid;
+};
+
+void xsp_eh_frame_clear(struct xsp_eh_frame *eh);
+
+/* The FDE that covers addr. -ENOENT: none; -ENOMEM, -EIO. */
+int xsp_eh_frame_find(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t addr,
+		      struct xsp_fde *out);
+
+/* The CFA rule at pc. -ENOENT: no FDE, an expression, or a program that does not parse. */
+int xsp_eh_frame_cfa(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t pc,
+		     struct xsp_cfa *out);
+
+/*
+ * cfi.c: runs the call frame programs of `fde` up to pc. `data` is .eh_frame. Both programs
+ * must lie inside it.
+ */
+int xsp_cfi_run(const struct xsp_fde *fde, const uint8_t *data, uint64_t pc, struct xsp_cfa *out);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target/elf_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define HOST_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define HOST_MACHINE EM_AARCH64
+#else
+#error "xsptrace knows x86-64 and aarch64"
+#endif
+
+/* Notes are small; a bigger table is not worth reading to learn a build id. */
+#define NOTES_MAX (1U << 20)
+#define DYNAMIC_MAX (1U << 20)
+
+int xsp_elf_read(const struct xsp_elf *elf, uint64_t offset, void *buf, size_t size)
+{
+	uint8_t *to = buf;
+
+	if (offset > INT64_MAX - size)
+		return -EIO;
+	while (size > 0) {
+		ssize_t n = pread(elf->fd, to, size, (off_t)offset);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		to += n;
+		offset += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+int xsp_elf_load(const struct xsp_elf *elf, uint64_t offset, uint64_t size, void **out)
+{
+	if (offset > elf->size || size > elf->size - offset)
+		return -ENOEXEC;
+	if (size > XSP_ELF_SECTION_MAX)
+		return -EFBIG;
+	char *data = malloc(size + 1);
+	if (data == NULL)
+		return -ENOMEM;
+	int ret = xsp_elf_read(elf, offset, data, size);
+	if (ret < 0) {
+		free(data);
+		return ret;
+	}
+	data[size] = '\0';
+	*out = data;
+	return 0;
+}
+
+/* Why a file is not for us, or NULL. */
+static const char *refuse(const Elf64_Ehdr *eh)
+{
+	if (memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0)
+		return "is not an ELF file";
+	if (eh->e_ident[EI_CLASS] == ELFCLASS32)
+		return "is a 32-bit file; xsptrace traces 64-bit programs only";
+	if (eh->e_ident[EI_CLASS] != ELFCLASS64 || eh->e_ident[EI_DATA] != ELFDATA2LSB)
+		return "is not a 64-bit little-endian ELF file";
+	if (eh->e_machine != HOST_MACHINE)
+		return "is made for another processor architecture than this machine";
+	if (eh->e_type != ET_EXEC && eh->e_type != ET_DYN)
+		return "is neither a program nor a shared library";
+	if (eh->e_phnum > 0 && eh->e_phentsize != sizeof(Elf64_Phdr))
+		return "is corrupt (size of its program headers)";
+	return NULL;
+}
+
+/* Keeps the PT_LOADs, each cut to what the file really holds. */
+static int collect_segments(struct xsp_elf *elf)
+{
+	elf->segments = calloc(elf->header_count + 1, sizeof(*elf->segments));
+	if (elf->segments == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < elf->header_count; i++) {
+		const Elf64_Phdr *ph = &elf->headers[i];
+		uint64_t file_size = ph->p_filesz, end;
+
+		if (ph->p_type != PT_LOAD || ph->p_memsz == 0 || ph->p_offset > elf->size ||
+		    __builtin_add_overflow(ph->p_vaddr, ph->p_memsz, &end))
+			continue;
+		if (file_size > ph->p_memsz)
+			file_size = ph->p_memsz;
+		if (file_size > elf->size - ph->p_offset)
+			file_size = elf->size - ph->p_offset;
+		elf->segments[elf->segment_count++] = (struct xsp_segment){
+			.addr = ph->p_vaddr,
+			.memory_size = ph->p_memsz,
+			.offset = ph->p_offset,
+			.file_size = file_size,
+			.executable = (ph->p_flags & PF_X) != 0,
+		};
+	}
+	return 0;
+}
+
+/*
+ * Section headers are a help, not a need: a file without them, or with broken ones, can still
+ * be traced by offset. Only want of memory is an error here.
+ */
+static int read_sections(struct xsp_elf *elf, const Elf64_Ehdr *eh)
+{
+	uint64_t count = eh->e_shnum, names = eh->e_shstrndx;
+	void *data;
+
+	if (eh->e_shoff == 0 || eh->e_shentsize != sizeof(Elf64_Shdr))
+		return 0;
+	if (count == 0 || names == SHN_XINDEX) {
+		/* more than 65279 sections: the real numbers stand in section 0 */
+		Elf64_Shdr zero;
+		if (xsp_elf_read(elf, eh->e_shoff, &zero, sizeof(zero)) < 0)
+			return 0;
+		count = count == 0 ? zero.sh_size : count;
+		names = names == SHN_XINDEX ? zero.sh_link : names;
+	}
+	if (count > elf->size / sizeof(Elf64_Shdr))
+		return 0;
+	int ret = xsp_elf_load(elf, eh->e_shoff, count * sizeof(Elf64_Shdr), &data);
+	if (ret < 0)
+		return ret == -ENOMEM ? ret : 0;
+	elf->sections = data;
+	elf->section_count = count;
+	if (names >= count || elf->sections[names].sh_type != SHT_STRTAB)
+		return 0;
+	ret = xsp_elf_load(elf, elf->sections[names].sh_offset, elf->sections[names].sh_size,
+			   &data);
+	if (ret < 0)
+		return ret == -ENOMEM ? ret : 0;
+	elf->names = data;
+	elf->names_size = elf->sections[names].sh_size;
+	return 0;
+}
+
+static int read_headers(struct xsp_elf *elf, const char *shown, struct xsp_error *err)
+{
+	Elf64_Ehdr eh;
+	void *data = NULL;
+
+	memset(&eh, 0, sizeof(eh));
+	/* short files: enough for the magic is enough to say what they are */
+	ssize_t n = pread(elf->fd, &eh, sizeof(eh), 0);
+	if (n < 0)
+		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "cannot read %s: %s", shown,
+				     strerror(errno));
+	const char *why = refuse(&eh);
+	if (why == NULL && (size_t)n < sizeof(eh))
+		why = "is corrupt (cut off in its first header)";
+	if (why != NULL)
+		return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET, "%s %s", shown, why);
+	elf->type = eh.e_type;
+	elf->machine = eh.e_machine;
+
+	int ret = xsp_elf_load(elf, eh.e_phoff, (uint64_t)eh.e_phnum * sizeof(Elf64_Phdr), &data);
+	if (ret == -ENOMEM)
+		goto no_memory;
+	if (ret < 0)
+		return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET,
+				     "%s is corrupt (program headers outside the file)", shown);
+	elf->headers = data;
+	elf->header_count = eh.e_phnum;
+	if (collect_segments(elf) < 0 || read_sections(elf, &eh) < 0)
+		goto no_memory;
+	return 0;
+
+no_memory:
+	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory reading %s", shown);
+}
+
+int xsp_elf_open(const char *path, const char *shown, struct xsp_elf *elf, struct xsp_error *err)
+{
+	struct stat st;
+
+	memset(elf, 0, sizeof(*elf));
+	/* O_NONBLOCK: a FIFO put in place of the file must not hang us */
+	elf->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (elf->fd < 0 || fstat(elf->fd, &st) < 0) {
+		int code = -errno;
+		enum xsp_status status = code == -EACCES || code == -EPERM ? XSP_STATUS_PERMISSION
+									   : XSP_STATUS_FAILED;
+		xsp_error_set(err, code, status, "cannot open %s: %s", shown, strerror(-code));
+		xsp_elf_close(elf);
+		return code;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		xsp_elf_close(elf);
+		return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET, "%s is not a regular file",
+				     shown);
+	}
+	elf->size = (uint64_t)st.st_size;
+	int ret = read_headers(elf, shown, err);
+	if (ret < 0)
+		xsp_elf_close(elf);
+	return ret;
+}
+
+void xsp_elf_close(struct xsp_elf *elf)
+{
+	if (elf->fd >= 0)
+		close(elf->fd);
+	free(elf->segments);
+	free(elf->headers);
+	free(elf->sections);
+	free(elf->names);
+	memset(elf, 0, sizeof(*elf));
+	elf->fd = -1;
+}
+
+const char *xsp_elf_section_name(const struct xsp_elf *elf, const Elf64_Shdr *section)
+{
+	return section->sh_name < elf->names_size ? elf->names + section->sh_name : "";
+}
+
+const Elf64_Shdr *xsp_elf_section(const struct xsp_elf *elf, const char *name, uint32_t type)
+{
+	for (size_t i = 0; i < elf->section_count; i++) {
+		const Elf64_Shdr *s = &elf->sections[i];
+		if (type == SHT_NULL ? s->sh_type == SHT_NOBITS : s->sh_type != type)
+			continue;
+		if (name == NULL || strcmp(xsp_elf_section_name(elf, s), name) == 0)
+			return s;
+	}
+	return NULL;
+}
+
+const Elf64_Phdr *xsp_elf_header(const struct xsp_elf *elf, uint32_t type)
+{
+	for (size_t i = 0; i < elf->header_count; i++) {
+		if (elf->headers[i].p_type == type)
+			return &elf->headers[i];
+	}
+	return NULL;
+}
+
+const struct xsp_segment *xsp_elf_segment(const struct xsp_elf *elf, uint64_t addr)
+{
+	for (size_t i = 0; i < elf->segment_count; i++) {
+		const struct xsp_segment *s = &elf->segments[i];
+		if (addr >= s->addr && addr - s->addr < s->memory_size)
+			return s;
+	}
+	return NULL;
+}
+
+/* Walks one block of notes. Layout: Elf64_Nhdr, name and descriptor each padded to 4 (the
+ * alignment that every linker uses for the build id, also in 8-aligned note segments). */
+static size_t build_id_in_notes(const uint8_t *notes, size_t size, uint8_t *id)
+{
+	size_t at = 0;
+
+	while (size - at >= sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr nh;
+		memcpy(&nh, notes + at, sizeof(nh));
+		at += sizeof(nh);
+		uint64_t name = ((uint64_t)nh.n_namesz + 3) & ~3ULL;
+		uint64_t desc = ((uint64_t)nh.n_descsz + 3) & ~3ULL;
+		if (name > size - at || nh.n_descsz > size - at - name)
+			return 0;
+		if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 &&
+		    memcmp(notes + at, "GNU", 4) == 0 && nh.n_descsz > 0 &&
+		    nh.n_descsz <= XSP_BUILD_ID_MAX) {
+			memcpy(id, notes + at + name, nh.n_descsz);
+			return nh.n_descsz;
+		}
+		if (desc > size - at - name)
+			return 0;
+		at += name + desc;
+	}
+	return 0;
+}
+
+static size_t build_id_at(const struct xsp_elf *elf, uint64_t offset, uint64_t size, uint8_t *id)
+{
+	void *notes;
+	size_t length = 0;
+
+	if (size <= NOTES_MAX && xsp_elf_load(elf, offset, size, &notes) == 0) {
+		length = build_id_in_notes(notes, size, id);
+		free(notes);
+	}
+	return length;
+}
+
+size_t xsp_elf_build_id(const struct xsp_elf *elf, uint8_t id[static XSP_BUILD_ID_MAX])
+{
+	size_t length = 0;
+
+	/* sections first: in a separate debug file the segments point at bytes that moved */
+	for (size_t i = 0; i < elf->section_count && length == 0; i++) {
+		const Elf64_Shdr *s = &elf->sections[i];
+		if (s->sh_type == SHT_NOTE)
+			length = build_id_at(elf, s->sh_offset, s->sh_size, id);
+	}
+	for (size_t i = 0; i < elf->header_count && length == 0; i++) {
+		const Elf64_Phdr *ph = &elf->headers[i];
+		if (ph->p_type == PT_NOTE)
+			length = build_id_at(elf, ph->p_offset, ph->p_filesz, id);
+	}
+	return length;
+}
+
+bool xsp_elf_is_pie(const struct xsp_elf *elf)
+{
+	const Elf64_Phdr *ph = xsp_elf_header(elf, PT_DYNAMIC);
+	void *data;
+	bool pie = false;
+
+	if (elf->type != ET_DYN || ph == NULL || ph->p_filesz > DYNAMIC_MAX ||
+	    xsp_elf_load(elf, ph->p_offset, ph->p_filesz, &data) < 0)
+		return false;
+	const Elf64_Dyn *dyn = data;
+	for (size_t i = 0; i < ph->p_filesz / sizeof(*dyn) && dyn[i].d_tag != DT_NULL; i++) {
+		if (dyn[i].d_tag == DT_FLAGS_1)
+			pie = (dyn[i].d_un.d_val & DF_1_PIE) != 0;
+	}
+	free(data);
+	return pie;
+}

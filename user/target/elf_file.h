@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * elf_file.h - the headers of a 64-bit little-endian ELF file and bounded reads from it.
+ *
+ * Read with pread only: nothing is mapped, so a file that shrinks under us gives a short
+ * read and never a SIGBUS. Layouts: the ELF gABI, <elf.h>.
+ */
+#ifndef XSP_TARGET_ELF_FILE_H
+#define XSP_TARGET_ELF_FILE_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* A PT_LOAD whose file part lies inside the file (cut off where it does not). */
+struct xsp_segment {
+	uint64_t addr, memory_size; /* virtual */
+	uint64_t offset, file_size; /* in the file */
+	bool executable;
+};
+
+struct xsp_elf {
+	int fd; /* -1: not open */
+	uint64_t size;
+	uint16_t type, machine; /* ET_*, EM_* */
+	struct xsp_segment *segments;
+	size_t segment_count;
+	Elf64_Phdr *headers; /* all program headers */
+	size_t header_count;
+	Elf64_Shdr *sections;
+	size_t section_count;
+	char *names; /* section names, zero-terminated as a whole */
+	size_t names_size;
+};
+
+/* Largest section that is read into memory: the string tables of the biggest known
+ * libraries (GPU builds with debug symbols) are below it. */
+#define XSP_ELF_SECTION_MAX (1ULL << 30)
+
+/*
+ * Opens `path` and reads its headers. `shown` is the name for messages. Fails with -ENOEXEC and
+ * XSP_STATUS_TARGET for anything that is not a 64-bit file of this machine's architecture,
+ * -errno of open(2) or read(2) otherwise. On failure `elf` holds nothing to close.
+ */
+int xsp_elf_open(const char *path, const char *shown, struct xsp_elf *elf, struct xsp_error *err);
+void xsp_elf_close(struct xsp_elf *elf);
+
+/* Reads exactly `size` bytes at `offset`; -EIO if the file ends before. */
+int xsp_elf_read(const struct xsp_elf *elf, uint64_t offset, void *buf, size_t size);
+
+/* The bytes [offset, offset+size) of the file in a malloc'd buffer with one zero byte behind
+ * them. -ENOEXEC: outside the file; -EFBIG: more than XSP_ELF_SECTION_MAX; -ENOMEM. */
+int xsp_elf_load(const struct xsp_elf *elf, uint64_t offset, uint64_t size, void **out);
+
+/* Name of a section, "" if it has none; never NULL. */
+const char *xsp_elf_section_name(const struct xsp_elf *elf, const Elf64_Shdr *section);
+/* First section with that name (NULL: any) and that type (SHT_NULL: any but SHT_NOBITS); NULL if
+ * there is none. */
+const Elf64_Shdr *xsp_elf_section(const struct xsp_elf *elf, const char *name, uint32_t type);
+/* First program header of that type, or NULL. */
+const Elf64_Phdr *xsp_elf_header(const struct xsp_elf *elf, uint32_t type);
+/* The PT_LOAD that covers addr in memory, or NULL. */
+const struct xsp_segment *xsp_elf_segment(const struct xsp_elf *elf, uint64_t addr);
+
+/* Build id from the notes into `id`; returns its length, 0 if there is none. */
+#define XSP_BUILD_ID_MAX 64
+size_t xsp_elf_build_id(const struct xsp_elf *elf, uint8_t id[static XSP_BUILD_ID_MAX]);
+
+/* True for a PIE (DF_1_PIE), which is otherwise not to be told from a shared library. */
+bool xsp_elf_is_pie(const struct xsp_elf *elf);
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* elf_symbols.c - function symbols of a module, sorted by address, and look-up by name. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/module_private.h"
+
+#define DEBUG_ROOT "/usr/lib/debug/.build-id"
+
+void xsp_symbol_cache_clear(struct xsp_symbol_cache *c)
+{
+	for (size_t i = 0; i < XSP_TABLES; i++) {
+		free(c->tables[i].symbols);
+		free(c->tables[i].strings);
+	}
+	free(c->all);
+	free(c->unique);
+	free(c->hash);
+	memset(c, 0, sizeof(*c));
+}
+
+/* ---- reading the tables ---- */
+
+/*
+ * Names in .symtab may carry their version ("memcpy@@GLIBC_2.14"); it is cut off. Strings that
+ * share their tail are cut alike, so no other name is hurt.
+ */
+static void cut_versions(struct xsp_symbol_table *t)
+{
+	char *end = t->strings + t->strings_size;
+
+	for (char *p = t->strings; (p = memchr(p, '@', (size_t)(end - p))) != NULL; p++) {
+		if (p > t->strings && p[-1] != '\0')
+			*p = '\0';
+	}
+}
+
+/* Reads one table. A broken one counts as absent; only -ENOMEM and -EFBIG are errors. */
+static int read_table(const struct xsp_elf *elf, uint32_t type, struct xsp_symbol_table *t)
+{
+	const Elf64_Shdr *s = xsp_elf_section(elf, NULL, type);
+	void *symbols = NULL, *strings = NULL;
+
+	if (s == NULL || s->sh_link >= elf->section_count)
+		return 0;
+	const Elf64_Shdr *names = &elf->sections[s->sh_link];
+	if (names->sh_type != SHT_STRTAB)
+		return 0;
+	int ret = xsp_elf_load(elf, s->sh_offset, s->sh_size, &symbols);
+	if (ret == 0)
+		ret = xsp_elf_load(elf, names->sh_offset, names->sh_size, &strings);
+	if (ret < 0) {
+		free(symbols);
+		return ret == -ENOMEM || ret == -EFBIG ? ret : 0;
+	}
+	t->symbols = symbols;
+	t->count = s->sh_size / sizeof(Elf64_Sym);
+	t->strings = strings;
+	t->strings_size = names->sh_size;
+	cut_versions(t);
+	return 0;
+}
+
+/* The separate debug file of this build id, if it is installed and really of this build. */
+static int read_debug_file(struct xsp_module *m, struct xsp_symbol_table *t)
+{
+	char path[sizeof(DEBUG_ROOT) + 2 * XSP_BUILD_ID_MAX + sizeof("//.debug")];
+	uint8_t id[XSP_BUILD_ID_MAX];
+	struct xsp_elf elf;
+
+	if (m->build_id_length < 2)
+		return 0;
+	int at = snprintf(path, sizeof(path), DEBUG_ROOT "/%02x/", m->build_id[0]);
+	for (size_t i = 1; i < m->build_id_length; i++)
+		at += snprintf(path + at, sizeof(path) - (size_t)at, "%02x", m->build_id[i]);
+	snprintf(path + at, sizeof(path) - (size_t)at, ".debug");
+	if (xsp_elf_open(path, path, &elf, NULL) < 0)
+		return 0;
+	int ret = 0;
+	if (xsp_elf_build_id(&elf, id) == m->build_id_length &&
+	    memcmp(id, m->build_id, m->build_id_length) == 0)
+		ret = read_table(&elf, SHT_SYMTAB, t);
+	xsp_elf_close(&elf);
+	return ret;
+}
+
+static int load_tables(struct xsp_module *m, struct xsp_error *err)
+{
+	struct xsp_symbol_cache *c = &m->symbols;
+
+	if (c->tables_loaded)
+		return 0;
+	int ret = read_table(&m->elf, SHT_DYNSYM, &c->tables[XSP_TABLE_DYNAMIC]);
+	if (ret == 0)
+		ret = read_table(&m->elf, SHT_SYMTAB, &c->tables[XSP_TABLE_STATIC]);
+	if (ret == 0 && c->tables[XSP_TABLE_STATIC].count == 0)
+		ret = read_debug_file(m, &c->tables[XSP_TABLE_DEBUG]);
+	if (ret < 0) {
+		xsp_symbol_cache_clear(c);
+		return xsp_error_set(err, ret, XSP_STATUS_FAILED,
+				     "cannot read the symbols of %s: %s", m->shown, strerror(-ret));
+	}
+	c->tables_loaded = true;
+	return 0;
+}
+
+/* ---- collecting and sorting ---- */
+
+struct key {
+	uint64_t addr;
+	uint32_t index; /* in its table */
+	uint16_t table;
+	uint16_t local;
+};
+
+static const Elf64_Sym *key_symbol(const struct xsp_symbol_cache *c, const struct key *k)
+{
+	return &c->tables[k->table].symbols[k->index];
+}
+
+static const char *key_name(const struct xsp_symbol_cache *c, const struct key *k)
+{
+	return c->tables[k->table].strings + key_symbol(c, k)->st_name;
+}
+
+static bool has_name(const struct xsp_symbol_table *t, const Elf64_Sym *s)
+{
+	return s->st_name < t->strings_size && t->strings[s->st_name] != '\0';
+}
+
+static bool is_function(const struct xsp_module *m, const struct xsp_symbol_table *t,
+			const Elf64_Sym *s)
+{
+	unsigned type = ELF64_ST_TYPE(s->st_info);
+	uint64_t offset;
+
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) && s->st_shndx != SHN_UNDEF &&
+	       has_name(t, s) && xsp_module_is_code(m, s->st_value) &&
+	       xsp_module_addr_to_offset(m, s->st_value, &offset) == 0;
+}
+
+static size_t collect(const struct xsp_module *m, struct key *keys)
+{
+	size_t count = 0;
+
+	for (uint16_t i = 0; i < XSP_TABLES; i++) {
+		const struct xsp_symbol_table *t = &m->symbols.tables[i];
+		for (size_t j = 0; j < t->count; j++) {
+			const Elf64_Sym *s = &t->symbols[j];
+			if (!is_function(m, t, s))
+				continue;
+			keys[count++] = (struct key){
+				.addr = s->st_value,
+				.index = (uint32_t)j,
+				.table = i,
+				.local = ELF64_ST_BIND(s->st_info) == STB_LOCAL,
+			};
+		}
+	}
+	return count;
+}
+
+/* Least significant digit first, skipping bytes that are the same in all addresses: three or
+ * four passes for a library, several times faster than qsort. Returns where the result is. */
+static struct key *radix_sort(struct key *keys, struct key *spare, size_t count)
+{
+	for (unsigned shift = 0; shift < 64; shift += 8) {
+		size_t starts[256] = {0}, sum = 0;
+		for (size_t i = 0; i < count; i++)
+			starts[(keys[i].addr >> shift) & 0xff]++;
+		if (count == 0 || starts[(keys[0].addr >> shift) & 0xff] == count)
+			continue;
+		for (size_t i = 0; i < 256; i++) {
+			size_t n = starts[i];
+			starts[i] = sum;
+			sum += n;
+		}
+		for (size_t i = 0; i < count; i++)
+			spare[starts[(keys[i].addr >> shift) & 0xff]++] = keys[i];
+		struct key *swap = keys;
+		keys = spare;
+		spare = swap;
+	}
+	return keys;
+}
+
+static int compare_aliases(const void *a, const void *b, void *cache)
+{
+	const struct key *x = a, *y = b;
+
+	if (x->local != y->local)
+		return x->local ? 1 : -1;
+	return strcmp(key_name(cache, x), key_name(cache, y));
+}
+
+/* Puts the aliases of each address in order: global ones first, then by name. */
+static void sort_aliases(struct xsp_symbol_cache *c, struct key *keys, size_t count)
+{
+	for (size_t i = 0, j; i < count; i = j) {
+		for (j = i + 1; j < count && keys[j].addr == keys[i].addr; j++)
+			;
+		if (j - i > 1)
+			qsort_r(keys + i, j - i, sizeof(*keys), compare_aliases, c);
+	}
+}
+
+/* Without a size of its own, a function ends where its FDE ends. */
+static uint64_t size_from_unwind(struct xsp_module *m, uint64_t addr)
+{
+	struct xsp_code_range range;
+
+	if (xsp_module_code_range(m, addr, &range) < 0)
+		return 0;
+	return range.size - (addr - range.addr);
+}
+
+/* .dynsym and .symtab hold the same symbol twice: once is enough. The neighbours in `all` with
+ * this address are searched from the end. */
+static bool is_repeated(const struct xsp_symbol_cache *c, uint64_t addr, const char *name)
+{
+	for (size_t i = c->all_count; i > 0 && c->all[i - 1].addr == addr; i--) {
+		if (strcmp(c->all[i - 1].name, name) == 0)
+			return true;
+		if (c->all_count - i >= 4)
+			break; /* equal names are neighbours but for local twins */
+	}
+	return false;
+}
+
+static void fill_all(struct xsp_module *m, const struct key *keys, size_t count)
+{
+	struct xsp_symbol_cache *c = &m->symbols;
+
+	for (size_t i = 0; i < count; i++) {
+		const Elf64_Sym *s = key_symbol(c, &keys[i]);
+		const char *name = key_name(c, &keys[i]);
+		struct xsp_symbol *out = &c->all[c->all_count];
+
+		if (is_repeated(c, s->st_value, name))
+			continue;
+		*out = (struct xsp_symbol){
+			.addr = s->st_value,
+			.size = s->st_size > 0 ? s->st_size : size_from_unwind(m, s->st_value),
+			.name = name,
+			.ifunc = ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC,
+		};
+		xsp_module_addr_to_offset(m, s->st_value, &out->offset);
+		c->all_count++;
+	}
+}
+
+static int build_all(struct xsp_module *m)
+{
+	struct xsp_symbol_cache *c = &m->symbols;
+	size_t most = 0;
+	int ret = -ENOMEM;
+
+	for (size_t i = 0; i < XSP_TABLES; i++) {
+		if (c->tables[i].count > UINT32_MAX)
+			return -EFBIG;
+		most += c->tables[i].count;
+	}
+	struct key *keys = reallocarray(NULL, most + 1, sizeof(*keys));
+	struct key *spare = reallocarray(NULL, most + 1, sizeof(*spare));
+	if (keys == NULL || spare == NULL)
+		goto out;
+	size_t count = collect(m, keys);
+	struct key *sorted = radix_sort(keys, spare, count);
+	sort_aliases(c, sorted, count);
+	c->all = reallocarray(NULL, count + 1, sizeof(*c->all));
+	if (c->all == NULL)
+		goto out;
+	fill_all(m, sorted, count);
+	c->all_ready = true;
+	ret = 0;
+out:
+	free(keys);
+	free(spare);
+	return ret;
+}
+
+static int build_unique(struct xsp_symbol_cache *c)
+{
+	c->unique = reallocarray(NULL, c->all_count + 1, sizeof(*c->unique));
+	if (c->unique == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->all_count; i++) {
+		const struct xsp_symbol *s = &c->all[i];
+		struct xsp_symbol *last =
+			c->unique_count > 0 ? &c->unique[c->unique_count - 1] : NULL;
+		if (last == NULL || last->addr != s->addr)
+			c->unique[c->unique_count++] = *s;
+		else if (last->size < s->size)
+			last->size = s->size;
+	}
+	c->unique_ready = true;
+	return 0;
+}
+
+int xsp_module_all_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, size_t *count,
+			   struct xsp_error *err)
+{
+	*symbols = NULL;
+	*count = 0;
+	int ret = load_tables(m, err);
+	if (ret < 0)
+		return ret;
+	if (!m->symbols.all_ready && (ret = build_all(m)) < 0)
+		return xsp_error_set(err, ret, XSP_STATUS_FAILED,
+				     "cannot read the symbols of %s: %s", m->shown, strerror(-ret));
+	*symbols = m->symbols.all;
+	*count = m->symbols.all_count;
+	return 0;
+}
+
+int xsp_module_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, size_t *count,
+		       struct xsp_error *err)
+{
+	int ret = xsp_module_all_symbols(m, symbols, count, err);
+
+	if (ret < 0)
+		return ret;
+	if (!m->symbols.unique_ready && (ret = build_unique(&m->symbols)) < 0) {
+		*count = 0;
+		return xsp_error_set(err, ret, XSP_STATUS_FAILED,
+				     "out of memory reading the symbols of %s", m->shown);
+	}
+	*symbols = m->symbols.unique;
+	*count = m->symbols.unique_count;
+	return 0;
+}
+
+/* ---- look-up by name ---- */
+
+/* FNV-1a, 64 bits */
+static uint64_t hash_name(const char *name)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	for (; *name != '\0'; name++)
+		h = (h ^ (uint8_t)*name) * 0x100000001b3ULL;
+	return h ^ (h >> 32);
+}
+
+static const Elf64_Sym *symbol_at(const struct xsp_symbol_cache *c, size_t position,
+				  const char **name)
+{
+	size_t i = 0;
+
+	while (position >= c->tables[i].count)
+		position -= c->tables[i++].count;
+	*name = c->tables[i].strings + c->tables[i].symbols[position].st_name;
+	return &c->tables[i].symbols[position];
+}
+
+static int build_hash(struct xsp_symbol_cache *c)
+{
+	size_t total = 0, size = 16, position = 0;
+
+	for (size_t i = 0; i < XSP_TABLES; i++)
+		total += c->tables[i].count;
+	while (size < total * 2)
+		size *= 2;
+	if (total >= UINT32_MAX)
+		return -EFBIG;
+	c->hash = calloc(size, sizeof(*c->hash));
+	if (c->hash == NULL)
+		return -ENOMEM;
+	c->hash_size = size;
+	for (size_t i = 0; i < XSP_TABLES; i++) {
+		const struct xsp_symbol_table *t = &c->tables[i];
+		for (size_t j = 0; j < t->count; j++, position++) {
+			const Elf64_Sym *s = &t->symbols[j];
+			if (s->st_shndx == SHN_UNDEF || !has_name(t, s))
+				continue;
+			size_t slot = hash_name(t->strings + s->st_name) & (size - 1);
+			while (c->hash[slot] != 0)
+				slot = (slot + 1) & (size - 1);
+			c->hash[slot] = (uint32_t)position + 1;
+		}
+	}
+	return 0;
+}
+
+int xsp_module_find(struct xsp_module *m, const char *name, struct xsp_symbol *out)
+{
+	struct xsp_symbol_cache *c = &m->symbols;
+	const Elf64_Sym *found = NULL;
+	const char *found_name = NULL, *text;
+	int ret = load_tables(m, NULL);
+
+	if (ret == 0 && c->hash == NULL)
+		ret = build_hash(c);
+	if (ret < 0)
+		return ret;
+	for (size_t slot = hash_name(name) & (c->hash_size - 1); c->hash[slot] != 0;
+	     slot = (slot + 1) & (c->hash_size - 1)) {
+		const Elf64_Sym *s = symbol_at(c, c->hash[slot] - 1, &text);
+		if (strcmp(text, name) != 0)
+			continue;
+		/* .dynsym stands first in the chain; a global beats a local of the same name */
+		if (found == NULL || (ELF64_ST_BIND(found->st_info) == STB_LOCAL &&
+				      ELF64_ST_BIND(s->st_info) != STB_LOCAL)) {
+			found = s;
+			found_name = text;
+		}
+	}
+	if (found == NULL)
+		return -ENOENT;
+	*out = (struct xsp_symbol){
+		.addr = found->st_value,
+		.size = found->st_size,
+		.offset = UINT64_MAX,
+		.name = found_name,
+		.ifunc = ELF64_ST_TYPE(found->st_info) == STT_GNU_IFUNC,
+	};
+	xsp_module_addr_to_offset(m, out->addr, &out->offset);
+	return 0;
+}

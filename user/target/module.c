@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* module.c - an ELF file as the target maps it: identity, addresses, bytes. */
+#include "target/module.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "target/module_private.h"
+
+static const struct {
+	uint16_t machine;
+	enum xsp_arch arch;
+} arches[] = {
+	{EM_X86_64, XSP_ARCH_X86_64},
+	{EM_AARCH64, XSP_ARCH_AARCH64},
+};
+
+int xsp_module_open(const char *path, const char *shown, struct xsp_module **out,
+		    struct xsp_error *err)
+{
+	*out = NULL;
+	struct xsp_module *m = calloc(1, sizeof(*m));
+	if (m == NULL)
+		goto no_memory;
+	m->elf.fd = -1;
+	m->path = strdup(path);
+	m->shown = strdup(shown);
+	if (m->path == NULL || m->shown == NULL)
+		goto no_memory;
+	int ret = xsp_elf_open(path, shown, &m->elf, err);
+	if (ret < 0) {
+		xsp_module_free(m);
+		return ret;
+	}
+	m->build_id_length = xsp_elf_build_id(&m->elf, m->build_id);
+	m->is_static = xsp_elf_header(&m->elf, PT_INTERP) == NULL &&
+		       (m->elf.type == ET_EXEC || xsp_elf_is_pie(&m->elf));
+	*out = m;
+	return 0;
+
+no_memory:
+	xsp_module_free(m);
+	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory opening %s", shown);
+}
+
+void xsp_module_free(struct xsp_module *m)
+{
+	if (m == NULL)
+		return;
+	for (size_t i = 0; i < XSP_BLOCK_SLOTS; i++)
+		free(m->blocks[i].data);
+	xsp_symbol_cache_clear(&m->symbols);
+	xsp_eh_frame_clear(&m->eh);
+	xsp_elf_close(&m->elf);
+	free(m->path);
+	free(m->shown);
+	free(m);
+}
+
+const char *xsp_module_path(const struct xsp_module *m)
+{
+	return m->path;
+}
+
+const char *xsp_module_shown(const struct xsp_module *m)
+{
+	return m->shown;
+}
+
+enum xsp_arch xsp_module_arch(const struct xsp_module *m)
+{
+	for (size_t i = 0; i < sizeof(arches) / sizeof(arches[0]); i++) {
+		if (arches[i].machine == m->elf.machine)
+			return arches[i].arch;
+	}
+	return XSP_ARCH_OTHER;
+}
+
+bool xsp_module_is_static(const struct xsp_module *m)
+{
+	return m->is_static;
+}
+
+const uint8_t *xsp_module_build_id(const struct xsp_module *m, size_t *length)
+{
+	*length = m->build_id_length;
+	return m->build_id;
+}
+
+int xsp_module_addr_to_offset(const struct xsp_module *m, uint64_t addr, uint64_t *offset)
+{
+	const struct xsp_segment *s = xsp_elf_segment(&m->elf, addr);
+
+	if (s == NULL || addr - s->addr >= s->file_size)
+		return -ENOENT;
+	*offset = s->offset + (addr - s->addr);
+	return 0;
+}
+
+int xsp_module_offset_to_addr(const struct xsp_module *m, uint64_t offset, uint64_t *addr)
+{
+	const struct xsp_segment *found = NULL;
+
+	/* two segments may share a page of the file; for a probe the executable one is meant */
+	for (size_t i = 0; i < m->elf.segment_count; i++) {
+		const struct xsp_segment *s = &m->elf.segments[i];
+		if (offset < s->offset || offset - s->offset >= s->file_size)
+			continue;
+		if (found == NULL || (s->executable && !found->executable))
+			found = s;
+	}
+	if (found == NULL)
+		return -ENOENT;
+	*addr = found->addr + (offset - found->offset);
+	return 0;
+}
+
+bool xsp_module_is_code(const struct xsp_module *m, uint64_t addr)
+{
+	const struct xsp_segment *s = xsp_elf_segment(&m->elf, addr);
+
+	return s != NULL && s->executable;
+}
+
+/* The block that holds file offset `offset`, read if need be; NULL on a read error. */
+static struct xsp_block *get_block(struct xsp_module *m, uint64_t offset)
+{
+	uint64_t number = offset / XSP_BLOCK_SIZE;
+	struct xsp_block *b = &m->blocks[number % XSP_BLOCK_SLOTS];
+
+	if (b->number == number + 1)
+		return b;
+	if (b->data == NULL && (b->data = malloc(XSP_BLOCK_SIZE)) == NULL)
+		return NULL;
+	b->number = 0;
+	ssize_t n = pread(m->elf.fd, b->data, XSP_BLOCK_SIZE, (off_t)(number * XSP_BLOCK_SIZE));
+	if (n < 0)
+		return NULL;
+	b->number = number + 1;
+	b->length = (uint32_t)n;
+	return b;
+}
+
+long xsp_module_read(struct xsp_module *m, uint64_t addr, void *buf, size_t size)
+{
+	const struct xsp_segment *s = xsp_elf_segment(&m->elf, addr);
+	uint8_t *to = buf;
+	size_t done = 0;
+
+	if (s == NULL || addr - s->addr >= s->file_size)
+		return -ENOENT;
+	uint64_t offset = s->offset + (addr - s->addr);
+	uint64_t left = s->file_size - (addr - s->addr);
+	if (size > left)
+		size = left;
+	if (size > LONG_MAX)
+		size = LONG_MAX;
+	while (done < size) {
+		const struct xsp_block *b = get_block(m, offset);
+		if (b == NULL)
+			return done > 0 ? (long)done : -EIO;
+		size_t at = offset % XSP_BLOCK_SIZE;
+		if (at >= b->length)
+			break; /* the file shrank since it was opened */
+		size_t n = b->length - at < size - done ? b->length - at : size - done;
+		memcpy(to + done, b->data + at, n);
+		done += n;
+		offset += n;
+	}
+	return (long)done;
+}
+
+int xsp_module_code_range(struct xsp_module *m, uint64_t addr, struct xsp_code_range *out)
+{
+	struct xsp_fde fde;
+	int ret = xsp_eh_frame_find(&m->eh, &m->elf, addr, &fde);
+
+	if (ret < 0)
+		return ret;
+	out->addr = fde.addr;
+	out->size = fde.size;
+	return 0;
+}
+
+/* DWARF register numbers (x86-64 psABI 3.6.2, AADWARF64 4.1), and how far the CFA lies above
+ * the stack pointer at the first instruction (the return address that call pushed). */
+static const struct {
+	uint16_t machine;
+	uint64_t stack, frame;
+	int64_t cfa_above_entry;
+} unwind_rules[] = {
+	{EM_X86_64, 7, 6, 8},
+	{EM_AARCH64, 31, 29, 0},
+};
+
+int xsp_module_entry_sp_rule(struct xsp_module *m, uint64_t pc, bool *frame_pointer, int64_t *delta)
+{
+	struct xsp_cfa cfa;
+	int ret = xsp_eh_frame_cfa(&m->eh, &m->elf, pc, &cfa);
+
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; i < sizeof(unwind_rules) / sizeof(unwind_rules[0]); i++) {
+		if (unwind_rules[i].machine != m->elf.machine)
+			continue;
+		if (cfa.reg != unwind_rules[i].stack && cfa.reg != unwind_rules[i].frame)
+			return -ENOENT;
+		*frame_pointer = cfa.reg == unwind_rules[i].frame;
+		*delta = cfa.offset - unwind_rules[i].cfa_above_entry;
+		return 0;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* module_private.h - what the files that make up module.h share. */
+#ifndef XSP_TARGET_MODULE_PRIVATE_H
+#define XSP_TARGET_MODULE_PRIVATE_H
+
+#include "target/eh_frame.h"
+#include "target/elf_file.h"
+#include "target/module.h"
+
+/* Code is read through direct-mapped blocks: functions are small and come in address order,
+ * so one pread serves many. 1 MiB in all. */
+#define XSP_BLOCK_SIZE 16384U
+#define XSP_BLOCK_SLOTS 64U
+
+struct xsp_block {
+	uint64_t number; /* file offset / XSP_BLOCK_SIZE + 1; 0: empty */
+	uint32_t length; /* less than XSP_BLOCK_SIZE at the end of the file */
+	uint8_t *data; /* allocated on first use */
+};
+
+/* A symbol table and its strings, in memory. */
+struct xsp_symbol_table {
+	Elf64_Sym *symbols;
+	size_t count;
+	char *strings; /* zero-terminated as a whole */
+	size_t strings_size;
+};
+
+enum { XSP_TABLE_DYNAMIC, XSP_TABLE_STATIC, XSP_TABLE_DEBUG, XSP_TABLES };
+
+struct xsp_symbol_cache {
+	bool tables_loaded;
+	struct xsp_symbol_table tables[XSP_TABLES];
+	bool all_ready, unique_ready;
+	struct xsp_symbol *all, *unique;
+	size_t all_count, unique_count;
+	/* name lookup: open addressing; 0 is empty, else 1 + the position counted over the
+	 * tables in order */
+	uint32_t *hash;
+	size_t hash_size;
+};
+
+struct xsp_module {
+	char *path, *shown;
+	struct xsp_elf elf;
+	bool is_static;
+	uint8_t build_id[XSP_BUILD_ID_MAX];
+	size_t build_id_length;
+	struct xsp_block blocks[XSP_BLOCK_SLOTS];
+	struct xsp_symbol_cache symbols;
+	struct xsp_eh_frame eh;
+};
+
+/* Frees the symbols; elf_symbols.c. */
+void xsp_symbol_cache_clear(struct xsp_symbol_cache *c);
+
+#endif
