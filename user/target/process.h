@@ -21,20 +21,20 @@ struct xsp_process;
 int xsp_process_open(pid_t pid, struct xsp_process **out, struct xsp_error *err);
 void xsp_process_free(struct xsp_process *p);
 
-pid_t xsp_process_pid(const struct xsp_process *p);    /* as we see it */
+pid_t xsp_process_pid(const struct xsp_process *p); /* as we see it */
 pid_t xsp_process_ns_pid(const struct xsp_process *p); /* as it sees itself (last of NSpid) */
-int xsp_process_pidfd(const struct xsp_process *p);    /* readable when it has exited */
+int xsp_process_pidfd(const struct xsp_process *p); /* readable when it has exited */
 bool xsp_process_alive(const struct xsp_process *p);
 const char *xsp_process_comm(const struct xsp_process *p);
 const char *xsp_process_cmdline(const struct xsp_process *p); /* arguments joined by blanks,
 								 * unprintable bytes as '?' */
-const char *xsp_process_exe(const struct xsp_process *p);     /* as the target sees it */
+const char *xsp_process_exe(const struct xsp_process *p); /* as the target sees it */
 uid_t xsp_process_uid(const struct xsp_process *p);
 /* Re-reads comm, cmdline and exe (after exec). 0 or -errno. */
 int xsp_process_refresh(struct xsp_process *p);
 
 struct xsp_thread_info {
-	pid_t tid;    /* root namespace */
+	pid_t tid; /* root namespace */
 	pid_t ns_tid; /* as the target sees it */
 	char comm[16];
 };
@@ -44,7 +44,7 @@ int xsp_process_threads(const struct xsp_process *p, struct xsp_thread_info **th
 
 /* One mapped file with at least one executable mapping. */
 struct xsp_mapped_file {
-	char *shown;	 /* path as in /proc/PID/maps, " (deleted)" removed */
+	char *shown; /* path as in /proc/PID/maps, " (deleted)" removed */
 	char *open_path; /* a path that opens this very inode from here:
 			  * /proc/PID/map_files/START-END, else /proc/PID/root + shown */
 	bool deleted;

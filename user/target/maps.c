@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* maps.c - the files that a process has mapped for execution. */
+#include "target/maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "target/process.h"
+#include "target/procfs.h"
+
+/* vm.max_map_count is 65530 by default; a line is at most about 4.2 KiB. */
+#define MAPS_MAX (256U << 20)
+
+/* A number in `base` that ends at `stop`; moves *at behind it. */
+static bool number(const char **at, int base, char stop, uint64_t *out)
+{
+	char *end;
+
+	/* strtoull takes signs and blanks, the kernel writes none */
+	if (**at == '-' || **at == '+' || **at == ' ')
+		return false;
+	*out = strtoull(*at, &end, base);
+	if (end == *at || *end != stop)
+		return false;
+	*at = end + 1;
+	return true;
+}
+
+bool xsp_map_line_parse(const char *text, struct xsp_map_line *out)
+{
+	uint64_t major_number, minor_number;
+
+	if (!number(&text, 16, '-', &out->start) || !number(&text, 16, ' ', &out->end))
+		return false;
+	if (strcspn(text, " \n") != 4)
+		return false;
+	out->executable = text[2] == 'x';
+	if (text[4] != ' ')
+		return false;
+	text += 5;
+	if (!number(&text, 16, ' ', &out->offset) || !number(&text, 16, ':', &major_number) ||
+	    !number(&text, 16, ' ', &minor_number))
+		return false;
+	out->dev = makedev((unsigned)major_number, (unsigned)minor_number);
+	char *end;
+	out->inode = strtoull(text, &end, 10);
+	if (end == text || out->end <= out->start)
+		return false;
+	out->path = end + strspn(end, " ");
+	out->path_length = strcspn(out->path, "\n");
+	return true;
+}
+
+/* Does `path` open the file with this inode? The device is not compared: overlay and btrfs
+ * show another one in stat(2) than in maps. */
+static bool opens_inode(const char *path, uint64_t inode)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == inode;
+}
+
+static char *find_open_path(pid_t pid, const struct xsp_mapped_file *f)
+{
+	char *path = NULL;
+
+	if (asprintf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, f->start, f->end) < 0)
+		return NULL;
+	/* needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE */
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd >= 0) {
+		close(fd);
+		return path;
+	}
+	free(path);
+	if (asprintf(&path, "/proc/%d/root%s", pid, f->shown) < 0)
+		return NULL;
+	if (!opens_inode(path, f->inode))
+		path[0] = '\0';
+	return path;
+}
+
+static struct xsp_mapped_file *find_file(struct xsp_mapped_files *all,
+					 const struct xsp_map_line *line)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		if (all->files[i].inode == line->inode && all->files[i].dev == line->dev)
+			return &all->files[i];
+	}
+	return NULL;
+}
+
+static void cut_deleted(struct xsp_mapped_file *f)
+{
+	static const char mark[] = " (deleted)";
+	size_t length = strlen(f->shown), tail = sizeof(mark) - 1;
+
+	if (length > tail && strcmp(f->shown + length - tail, mark) == 0) {
+		f->shown[length - tail] = '\0';
+		f->deleted = true;
+	}
+}
+
+static int add_file(pid_t pid, struct xsp_mapped_files *all, const struct xsp_map_line *line)
+{
+	if ((all->count & (all->count - 1)) == 0) { /* grow at powers of two */
+		size_t room = all->count == 0 ? 1 : all->count * 2;
+		void *grown = reallocarray(all->files, room, sizeof(*all->files));
+		if (grown == NULL)
+			return -ENOMEM;
+		all->files = grown;
+	}
+	struct xsp_mapped_file *f = &all->files[all->count];
+	*f = (struct xsp_mapped_file){
+		.shown = strndup(line->path, line->path_length),
+		.dev = line->dev,
+		.inode = line->inode,
+		.start = line->start,
+		.end = line->end,
+		.offset = line->offset,
+	};
+	if (f->shown == NULL)
+		return -ENOMEM;
+	all->count++;
+	cut_deleted(f);
+	f->open_path = find_open_path(pid, f);
+	return f->open_path == NULL ? -ENOMEM : 0;
+}
+
+static int collect(pid_t pid, const char *text, struct xsp_mapped_files *all)
+{
+	int ret = 0;
+
+	while (ret == 0 && *text != '\0') {
+		struct xsp_map_line line;
+		if (xsp_map_line_parse(text, &line) && line.executable && line.inode != 0 &&
+		    line.path_length > 0 && line.path[0] == '/' && find_file(all, &line) == NULL)
+			ret = add_file(pid, all, &line);
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return ret;
+}
+
+int xsp_process_mapped_files(const struct xsp_process *p, struct xsp_mapped_files **out,
+			     struct xsp_error *err)
+{
+	pid_t pid = xsp_process_pid(p);
+	char *text = NULL;
+
+	*out = NULL;
+	struct xsp_mapped_files *all = calloc(1, sizeof(*all));
+	int ret = all == NULL ? -ENOMEM : xsp_procfs_read(pid, "maps", MAPS_MAX, &text, NULL);
+	if (ret == 0)
+		ret = collect(pid, text, all);
+	free(text);
+	if (ret == 0 && !xsp_process_alive(p))
+		ret = -ESRCH; /* the pid may be another's by now */
+	if (ret == 0) {
+		*out = all;
+		return 0;
+	}
+	xsp_mapped_files_free(all);
+	if (ret == -ESRCH || ret == -ENOENT)
+		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET, "process %d has ended",
+				     pid);
+	return xsp_error_set(err, ret,
+			     ret == -EACCES || ret == -EPERM ? XSP_STATUS_PERMISSION
+							     : XSP_STATUS_FAILED,
+			     "cannot read the mapped files of process %d: %s", pid, strerror(-ret));
+}
+
+void xsp_mapped_files_free(struct xsp_mapped_files *f)
+{
+	if (f == NULL)
+		return;
+	for (size_t i = 0; i < f->count; i++) {
+		free(f->files[i].shown);
+		free(f->files[i].open_path);
+	}
+	free(f->files);
+	free(f);
+}

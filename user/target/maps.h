@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* maps.h - one line of /proc/PID/maps. */
+#ifndef XSP_TARGET_MAPS_H
+#define XSP_TARGET_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct xsp_map_line {
+	uint64_t start, end, offset, dev, inode; /* dev as makedev(3) packs it */
+	bool executable;
+	const char *path; /* into the line, not terminated; " (deleted)" is still there */
+	size_t path_length;
+};
+
+/* Parses the line at `text` (up to the newline or the end). False if it is malformed. Layout:
+ * proc_pid_maps(5); numbers are hexadecimal but for the inode. */
+bool xsp_map_line_parse(const char *text, struct xsp_map_line *out);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* process.c - a live process: who it is and whether it can be traced. */
+#include "target/process.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/procfs.h"
+
+#define CMDLINE_MAX 65536U
+#define STATUS_MAX 65536U
+
+struct xsp_process {
+	pid_t pid, ns_pid;
+	bool namespaced; /* its threads have other ids inside */
+	int pidfd;
+	uid_t uid;
+	char comm[16];
+	char *cmdline, *exe;
+};
+
+/* ---- refusals, one line each ---- */
+
+static int no_such_process(pid_t pid, struct xsp_error *err)
+{
+	/* with hidepid a foreign process has no folder in /proc, but a signal tells */
+	if (kill(pid, 0) < 0 && errno == EPERM)
+		return xsp_error_set(err, -EACCES, XSP_STATUS_PERMISSION,
+				     "no permission to look at process %d; run xsptrace with sudo",
+				     pid);
+	return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
+			     "there is no process %d (it may have ended)", pid);
+}
+
+static int no_permission(const struct xsp_process *p, struct xsp_error *err)
+{
+	char comm[sizeof(p->comm)];
+
+	memcpy(comm, p->comm, sizeof(comm));
+	xsp_text_clean(comm);
+	return xsp_error_set(err, -EACCES, XSP_STATUS_PERMISSION,
+			     "no permission to look at process %d (%s, of uid %u); run xsptrace "
+			     "with sudo",
+			     p->pid, comm, p->uid);
+}
+
+/* Process or thread, and of which kind: what /proc/PID/stat and status tell. */
+static int check_kind(const struct xsp_process *p, const char *status, struct xsp_error *err)
+{
+	struct xsp_stat st;
+	pid_t tgid = xsp_procfs_last_id(status, "Tgid", p->pid);
+	char comm[sizeof(p->comm)];
+
+	memcpy(comm, p->comm, sizeof(comm));
+	xsp_text_clean(comm);
+	if (tgid != p->pid)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_NO_TARGET,
+				     "%d is a thread (%s) of process %d; use -p %d, with -t %d for "
+				     "this thread alone",
+				     p->pid, comm, tgid, tgid, p->pid);
+	int ret = xsp_procfs_stat(p->pid, &st);
+	if (ret < 0)
+		return no_such_process(p->pid, err);
+	if (st.flags & XSP_PF_KTHREAD)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_NO_TARGET,
+				     "%d (%s) is a kernel thread; xsptrace traces programs", p->pid,
+				     comm);
+	if (st.state == 'Z' && st.threads > 1)
+		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
+				     "the main thread of process %d (%s) has ended; the kernel "
+				     "lets nobody probe what is left of it",
+				     p->pid, comm);
+	if (st.state == 'Z' || st.state == 'X')
+		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
+				     "process %d (%s) has ended and is a zombie until its parent "
+				     "collects it",
+				     p->pid, comm);
+	return 0;
+}
+
+/* The program must be readable for us and of 64 bits. */
+static int check_program(const struct xsp_process *p, struct xsp_error *err)
+{
+	unsigned char ident[EI_NIDENT] = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", p->pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		return no_permission(p, err);
+	if (fd < 0)
+		return no_such_process(p->pid, err);
+	ssize_t n = pread(fd, ident, sizeof(ident), 0);
+	close(fd);
+	if (n == (ssize_t)sizeof(ident) && memcmp(ident, ELFMAG, SELFMAG) == 0 &&
+	    ident[EI_CLASS] == ELFCLASS32)
+		return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET,
+				     "process %d runs a 32-bit program (%s); xsptrace traces "
+				     "64-bit programs only",
+				     p->pid, p->exe != NULL ? p->exe : "?");
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static int read_comm(pid_t pid, const char *name, char comm[static 16])
+{
+	char *text;
+	int ret = xsp_procfs_read(pid, name, 64, &text, NULL);
+
+	if (ret < 0)
+		return ret;
+	size_t length = strcspn(text, "\n");
+	if (length > 15)
+		length = 15;
+	memset(comm, 0, 16);
+	memcpy(comm, text, length);
+	free(text);
+	return 0;
+}
+
+static int read_cmdline(pid_t pid, char **out)
+{
+	char *text;
+	size_t length;
+	int ret = xsp_procfs_read(pid, "cmdline", CMDLINE_MAX, &text, &length);
+
+	if (ret < 0)
+		return ret;
+	while (length > 0 && text[length - 1] == '\0')
+		length--;
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == '\0')
+			text[i] = ' ';
+	}
+	xsp_text_clean(text);
+	*out = text;
+	return 0;
+}
+
+static void cut_deleted(char *path, bool *deleted)
+{
+	static const char mark[] = " (deleted)";
+	size_t length = strlen(path);
+
+	if (length <= sizeof(mark) - 1 || strcmp(path + length - (sizeof(mark) - 1), mark) != 0)
+		return;
+	path[length - (sizeof(mark) - 1)] = '\0';
+	*deleted = true;
+}
+
+int xsp_process_refresh(struct xsp_process *p)
+{
+	char *cmdline = NULL, *exe = NULL, comm[16];
+	bool deleted = false;
+
+	int ret = read_comm(p->pid, "comm", comm);
+	if (ret == 0)
+		ret = read_cmdline(p->pid, &cmdline);
+	if (ret == 0)
+		ret = xsp_procfs_link(p->pid, "exe", &exe);
+	/* only now is it certain that all this was read from our process */
+	if (ret == 0 && p->pidfd >= 0 && !xsp_process_alive(p))
+		ret = -ESRCH;
+	if (ret < 0) {
+		free(cmdline);
+		free(exe);
+		return ret;
+	}
+	cut_deleted(exe, &deleted);
+	free(p->cmdline);
+	free(p->exe);
+	p->cmdline = cmdline;
+	p->exe = exe;
+	memcpy(p->comm, comm, sizeof(p->comm));
+	return 0;
+}
+
+static int open_pidfd(struct xsp_process *p, struct xsp_error *err)
+{
+	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	if (p->pidfd >= 0)
+		return 0;
+	if (errno == ESRCH || errno == EINVAL || errno == ENOENT)
+		return no_such_process(p->pid, err);
+	return xsp_error_set(err, -errno, XSP_STATUS_KERNEL, "pidfd_open of process %d failed: %s",
+			     p->pid, strerror(errno));
+}
+
+static int look_at(struct xsp_process *p, struct xsp_error *err)
+{
+	char *status;
+	int ret = xsp_procfs_read(p->pid, "status", STATUS_MAX, &status, NULL);
+
+	if (ret < 0)
+		return no_such_process(p->pid, err);
+	const char *uid = xsp_procfs_field(status, "Uid");
+	p->uid = uid != NULL ? (uid_t)strtoul(uid, NULL, 10) : (uid_t)-1;
+	p->ns_pid = xsp_procfs_last_id(status, "NSpid", p->pid);
+	/* more than one number: it lives in a pid namespace below ours */
+	const char *ids = xsp_procfs_field(status, "NSpid");
+	size_t digits = ids != NULL ? strspn(ids, "0123456789") : 0;
+	p->namespaced = ids != NULL && ids[digits] == '\t';
+	ret = read_comm(p->pid, "comm", p->comm);
+	if (ret < 0)
+		ret = no_such_process(p->pid, err);
+	else
+		ret = check_kind(p, status, err);
+	free(status);
+	if (ret == 0)
+		ret = open_pidfd(p, err);
+	if (ret < 0)
+		return ret;
+	ret = xsp_process_refresh(p);
+	if (ret == -EACCES || ret == -EPERM)
+		return no_permission(p, err);
+	if (ret == -ENOMEM)
+		return xsp_error_set(err, ret, XSP_STATUS_FAILED, "out of memory");
+	if (ret < 0)
+		return no_such_process(p->pid, err);
+	ret = check_program(p, err);
+	if (ret == 0 && !xsp_process_alive(p))
+		ret = no_such_process(p->pid, err);
+	return ret;
+}
+
+int xsp_process_open(pid_t pid, struct xsp_process **out, struct xsp_error *err)
+{
+	*out = NULL;
+	if (pid <= 0)
+		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET, "%d is no process id", pid);
+	struct xsp_process *p = calloc(1, sizeof(*p));
+	if (p == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	p->pid = pid;
+	p->pidfd = -1;
+	int ret = look_at(p, err);
+	if (ret < 0) {
+		xsp_process_free(p);
+		return ret;
+	}
+	*out = p;
+	return 0;
+}
+
+void xsp_process_free(struct xsp_process *p)
+{
+	if (p == NULL)
+		return;
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	free(p->cmdline);
+	free(p->exe);
+	free(p);
+}
+
+pid_t xsp_process_pid(const struct xsp_process *p)
+{
+	return p->pid;
+}
+
+pid_t xsp_process_ns_pid(const struct xsp_process *p)
+{
+	return p->ns_pid;
+}
+
+int xsp_process_pidfd(const struct xsp_process *p)
+{
+	return p->pidfd;
+}
+
+bool xsp_process_alive(const struct xsp_process *p)
+{
+	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+
+	return poll(&fd, 1, 0) == 0;
+}
+
+const char *xsp_process_comm(const struct xsp_process *p)
+{
+	return p->comm;
+}
+
+const char *xsp_process_cmdline(const struct xsp_process *p)
+{
+	return p->cmdline;
+}
+
+const char *xsp_process_exe(const struct xsp_process *p)
+{
+	return p->exe;
+}
+
+uid_t xsp_process_uid(const struct xsp_process *p)
+{
+	return p->uid;
+}
+
+/* ---- threads ---- */
+
+/* -ENOENT, -ESRCH: the thread ended meanwhile. */
+static int read_thread(const struct xsp_process *p, pid_t tid, struct xsp_thread_info *out)
+{
+	char name[64], *status;
+
+	out->tid = tid;
+	out->ns_tid = tid;
+	snprintf(name, sizeof(name), "task/%d/comm", tid);
+	int ret = read_comm(p->pid, name, out->comm);
+	if (ret < 0 || !p->namespaced)
+		return ret;
+	snprintf(name, sizeof(name), "task/%d/status", tid);
+	ret = xsp_procfs_read(p->pid, name, STATUS_MAX, &status, NULL);
+	if (ret < 0)
+		return ret;
+	out->ns_tid = xsp_procfs_last_id(status, "NSpid", tid);
+	free(status);
+	return 0;
+}
+
+int xsp_process_threads(const struct xsp_process *p, struct xsp_thread_info **threads,
+			size_t *count)
+{
+	struct xsp_thread_info *list = NULL;
+	size_t used = 0, room = 0;
+	char path[64];
+	int ret = 0;
+
+	*threads = NULL;
+	*count = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
+	DIR *dir = opendir(path);
+	if (dir == NULL)
+		return errno == ENOENT ? -ESRCH : -errno;
+	for (struct dirent *e; ret == 0 && (e = readdir(dir)) != NULL;) {
+		struct xsp_thread_info info;
+		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+		if (tid <= 0)
+			continue;
+		ret = read_thread(p, tid, &info);
+		if (ret < 0) {
+			ret = ret == -ENOMEM ? ret : 0;
+			continue;
+		}
+		if (used == room) {
+			room = room == 0 ? 16 : room * 2;
+			void *grown = reallocarray(list, room, sizeof(*list));
+			if (grown == NULL) {
+				ret = -ENOMEM;
+				break;
+			}
+			list = grown;
+		}
+		list[used++] = info;
+	}
+	closedir(dir);
+	if (ret == 0 && used == 0)
+		ret = -ESRCH;
+	if (ret < 0) {
+		free(list);
+		return ret;
+	}
+	*threads = list;
+	*count = used;
+	return 0;
+}

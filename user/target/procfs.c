@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target/procfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STAT_MAX 4096
+
+int xsp_procfs_read(pid_t pid, const char *name, size_t max, char **out, size_t *length)
+{
+	char path[128];
+	size_t room = 4096, done = 0;
+	int ret = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	char *text = malloc(room);
+	if (text == NULL)
+		ret = -ENOMEM;
+	while (ret == 0 && done < max) {
+		if (done + 1 >= room) {
+			char *grown = realloc(text, room * 2);
+			if (grown == NULL) {
+				ret = -ENOMEM;
+				break;
+			}
+			text = grown;
+			room *= 2;
+		}
+		size_t want = room - 1 - done < max - done ? room - 1 - done : max - done;
+		ssize_t n = read(fd, text + done, want);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			ret = -errno;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	close(fd);
+	if (ret < 0) {
+		free(text);
+		return ret;
+	}
+	text[done] = '\0';
+	*out = text;
+	if (length != NULL)
+		*length = done;
+	return 0;
+}
+
+int xsp_procfs_link(pid_t pid, const char *name, char **out)
+{
+	char path[128], target[PATH_MAX + 1];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	ssize_t n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0)
+		return -errno;
+	target[n] = '\0';
+	*out = strdup(target);
+	return *out == NULL ? -ENOMEM : 0;
+}
+
+const char *xsp_procfs_field(const char *status, const char *key)
+{
+	size_t length = strlen(key);
+
+	/* Name comes first and has its newlines escaped, so no name can fake a line */
+	for (const char *line = status; line != NULL && *line != '\0';) {
+		if (strncmp(line, key, length) == 0 && line[length] == ':')
+			return line + length + 1 + strspn(line + length + 1, " \t");
+		line = strchr(line, '\n');
+		if (line != NULL)
+			line++;
+	}
+	return NULL;
+}
+
+pid_t xsp_procfs_last_id(const char *status, const char *key, pid_t fallback)
+{
+	const char *at = xsp_procfs_field(status, key);
+	pid_t id = fallback;
+
+	while (at != NULL && *at >= '0' && *at <= '9') {
+		char *end;
+		id = (pid_t)strtol(at, &end, 10);
+		at = end + strspn(end, " \t");
+	}
+	return id;
+}
+
+int xsp_procfs_stat(pid_t pid, struct xsp_stat *out)
+{
+	char *text;
+	int ret = xsp_procfs_read(pid, "stat", STAT_MAX, &text, NULL);
+
+	if (ret < 0)
+		return ret;
+	/* fields: proc_pid_stat(5); 3 state, 9 flags, 20 num_threads */
+	const char *at = strrchr(text, ')');
+	ret = -EINVAL;
+	if (at != NULL && sscanf(at,
+				 ") %c %*s %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s "
+				 "%*s %*s %ld",
+				 &out->state, &out->flags, &out->threads) == 3)
+		ret = 0;
+	free(text);
+	return ret;
+}
+
+/* Bytes of the UTF-8 sequence at s that may be shown; 0: not one. */
+static size_t printable(const unsigned char *s)
+{
+	static const struct {
+		unsigned char mask, lead;
+		size_t length;
+		uint32_t least;
+	} forms[] = {
+		{0x80, 0x00, 1, 0x20},
+		{0xe0, 0xc0, 2, 0xa0}, /* below: overlong, or C1 controls */
+		{0xf0, 0xe0, 3, 0x800},
+		{0xf8, 0xf0, 4, 0x10000},
+	};
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if ((s[0] & forms[i].mask) != forms[i].lead)
+			continue;
+		uint32_t c = s[0] & (unsigned char)~forms[i].mask;
+		for (size_t j = 1; j < forms[i].length; j++) {
+			if ((s[j] & 0xc0) != 0x80)
+				return 0;
+			c = c << 6 | (s[j] & 0x3f);
+		}
+		bool bad = c < forms[i].least || c == 0x7f || c > 0x10ffff ||
+			   (c >= 0xd800 && c < 0xe000);
+		return bad ? 0 : forms[i].length;
+	}
+	return 0;
+}
+
+void xsp_text_clean(char *text)
+{
+	for (char *p = text; *p != '\0';) {
+		size_t n = printable((const unsigned char *)p);
+		if (n == 0)
+			*p = '?';
+		p += n == 0 ? 1 : n;
+	}
+}
