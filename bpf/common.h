@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * common.h - what the programs share: configuration, maps, and the way into the ring buffer.
+ *
+ * Everything is defined weak, so that each program file can be compiled by itself and
+ * bpftool links them into one object with one set of maps.
+ */
+#ifndef XSP_BPF_COMMON_H
+#define XSP_BPF_COMMON_H
+
+#include "vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "xsptrace/event.h"
+
+#define XSP_MAX_RINGS 64
+#define XSP_MAX_COMM_FILTERS 4
+
+/* ---- configuration: constants, so that the verifier drops what is off ---- */
+__weak const volatile __u32 xsp_ring_mask = 0;	  /* rings - 1; a power of two */
+__weak const volatile bool xsp_filter_tgid = false; /* links are not bound to a process (--follow) */
+__weak const volatile bool xsp_filter_tid = false;
+__weak const volatile __u32 xsp_comm_filters = 0; /* number of names in use */
+__weak const volatile __u64 xsp_comm_value[XSP_MAX_COMM_FILTERS][2] = {};
+__weak const volatile __u64 xsp_comm_mask[XSP_MAX_COMM_FILTERS][2] = {};
+__weak const volatile __u64 xsp_min_duration_ns = 0;
+__weak const volatile __u32 xsp_max_depth = 0; /* 0: no limit */
+__weak const volatile __u64 xsp_jmpbuf_sp_offset = 0; /* of the saved sp in jmp_buf */
+__weak const volatile bool xsp_jmpbuf_mangled = true;
+
+/* Set once everything is attached, so that a half-attached recorder reports nothing. */
+__weak volatile __u32 xsp_active = 0;
+
+/* ---- maps ---- */
+struct xsp_ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* resized before loading */
+};
+struct xsp_ring xsp_ring0 __weak SEC(".maps");
+
+/* A thread always uses the same ring, so its events stay in order. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, XSP_MAX_RINGS);
+	__type(key, __u32);
+	__array(values, struct xsp_ring);
+} xsp_rings __weak SEC(".maps");
+
+enum xsp_counter {
+	XSP_COUNT_LOST_ENTRY,
+	XSP_COUNT_LOST_EXIT,
+	XSP_COUNT_LOST_OTHER,
+	XSP_COUNT_LOST_NAME,
+	XSP_COUNT_FILTERED,
+	XSP_COUNT_SILENT,
+	XSP_COUNT_UNTRACKED,
+	XSP_COUNTERS,
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, XSP_COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} xsp_counters __weak SEC(".maps");
+
+/* Lost events by probe: [2 * probe] entries, [2 * probe + 1] exits. Resized before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, __u64);
+} xsp_lost __weak SEC(".maps");
+
+/* Processes that are recorded; kept by the recorder and, with --follow, by sched_process_fork.
+ * Value: 1 recorded. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u32);
+} xsp_tgids __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, __u32);
+} xsp_tids __weak SEC(".maps");
+
+static __always_inline void xsp_count(__u32 which)
+{
+	__u64 *value = bpf_map_lookup_elem(&xsp_counters, &which);
+	if (value)
+		*value += 1;
+}
+
+static __always_inline void xsp_count_lost(__u32 which, __u32 probe)
+{
+	__u32 key = probe * 2 + (which == XSP_COUNT_LOST_EXIT);
+	__u64 *value = bpf_map_lookup_elem(&xsp_lost, &key);
+
+	if (value)
+		__sync_fetch_and_add(value, 1);
+	xsp_count(which);
+}
+
+/* The ring of the current thread, reserved. Sizes are constants at each call. */
+static __always_inline void *xsp_reserve(__u32 tid, __u64 size)
+{
+	if (xsp_ring_mask == 0)
+		return bpf_ringbuf_reserve(&xsp_ring0, size, 0);
+	/* Spread by the low bits: thread ids are handed out in sequence. */
+	__u32 key = tid & xsp_ring_mask & (XSP_MAX_RINGS - 1);
+	void *ring = bpf_map_lookup_elem(&xsp_rings, &key);
+	return ring ? bpf_ringbuf_reserve(ring, size, 0) : 0;
+}
+
+/* No wakeup: the recorder looks every few milliseconds, a wakeup costs the target far more. */
+static __always_inline void xsp_submit(void *event)
+{
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void xsp_fill_head(struct xsp_event *e, __u64 time, __u64 sp, __u64 pid_tgid,
+					  __u32 probe, __u8 kind, __u8 flags, __u16 size)
+{
+	e->time_ns = time;
+	e->sp = sp;
+	e->tid = (__u32)pid_tgid;
+	e->tgid = pid_tgid >> 32;
+	e->probe = probe;
+	e->kind = kind;
+	e->flags = flags;
+	e->size = size;
+}
+
+static __always_inline bool xsp_comm_wanted(void)
+{
+	__u64 comm[2] = {};
+
+	bpf_get_current_comm(comm, sizeof(comm));
+	for (int i = 0; i < XSP_MAX_COMM_FILTERS; i++) {
+		if (i >= xsp_comm_filters)
+			break;
+		if ((comm[0] & xsp_comm_mask[i][0]) == xsp_comm_value[i][0] &&
+		    (comm[1] & xsp_comm_mask[i][1]) == xsp_comm_value[i][1])
+			return true;
+	}
+	return false;
+}
+
+/* Is the current thread recorded? */
+static __always_inline bool xsp_wanted(__u64 pid_tgid)
+{
+	if (xsp_filter_tgid) {
+		__u32 tgid = pid_tgid >> 32;
+		if (!bpf_map_lookup_elem(&xsp_tgids, &tgid))
+			return false;
+	}
+	if (xsp_filter_tid) {
+		__u32 tid = (__u32)pid_tgid;
+		if (!bpf_map_lookup_elem(&xsp_tids, &tid)) {
+			xsp_count(XSP_COUNT_FILTERED);
+			return false;
+		}
+	}
+	if (xsp_comm_filters && !xsp_comm_wanted()) {
+		xsp_count(XSP_COUNT_FILTERED);
+		return false;
+	}
+	return true;
+}
+
+#if defined(__TARGET_ARCH_x86)
+#define XSP_REG_SP(ctx) ((ctx)->sp)
+#define XSP_REG_FP(ctx) ((ctx)->bp)
+#define XSP_REG_ARG1(ctx) ((ctx)->di)
+#define XSP_REG_ARG2(ctx) ((ctx)->si)
+#elif defined(__TARGET_ARCH_arm64)
+#define XSP_REG_SP(ctx) ((ctx)->user_regs.sp)
+#define XSP_REG_FP(ctx) ((ctx)->user_regs.regs[29])
+#define XSP_REG_ARG1(ctx) ((ctx)->user_regs.regs[0])
+#define XSP_REG_ARG2(ctx) ((ctx)->user_regs.regs[1])
+#endif
+
+/* The entry stack pointer of the function that the site belongs to (event.h, cookie). */
+static __always_inline __u64 xsp_entry_sp(struct pt_regs *ctx, __u64 cookie)
+{
+	__u64 sp = XSP_REG_SP(ctx), fp = XSP_REG_FP(ctx);
+
+	/* two loads at constant offsets: the verifier refuses a computed context pointer */
+	barrier_var(sp);
+	barrier_var(fp);
+	return ((cookie & XSP_COOKIE_BASE_FP) ? fp : sp) + XSP_COOKIE_DELTA(cookie);
+}
+
+#endif

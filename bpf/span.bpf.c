@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * span.bpf.c - entries and exits of functions. One program serves all sites of all
+ * functions: the attach cookie says which probe, entry or exit, under which condition.
+ */
+#include "filter.h"
+
+/* --- conditional exits --- */
+
+#if defined(__TARGET_ARCH_x86)
+/* Intel SDM vol. 1, appendix B: condition codes; flags: CF 0, PF 2, ZF 6, SF 7, OF 11. */
+static __always_inline bool condition_holds(__u32 cc, __u64 flags)
+{
+	bool cf = flags & (1 << 0), pf = flags & (1 << 2), zf = flags & (1 << 6);
+	bool sf = flags & (1 << 7), of = flags & (1 << 11);
+	bool r;
+
+	switch (cc >> 1) {
+	case 0:
+		r = of;
+		break;
+	case 1:
+		r = cf;
+		break;
+	case 2:
+		r = zf;
+		break;
+	case 3:
+		r = cf | zf;
+		break;
+	case 4:
+		r = sf;
+		break;
+	case 5:
+		r = pf;
+		break;
+	case 6:
+		r = sf != of;
+		break;
+	default:
+		r = zf | (sf != of);
+		break;
+	}
+	return r != (cc & 1);
+}
+
+static __always_inline bool passes_condition(struct pt_regs *ctx, __u64 cookie)
+{
+	__u32 cond = XSP_COOKIE_COND(cookie);
+
+	if (cond == 0)
+		return true;
+	return condition_holds(cond - 1, ctx->flags) == !!(cookie & XSP_COOKIE_TAKEN);
+}
+#else
+static __always_inline bool passes_condition(struct pt_regs *ctx, __u64 cookie)
+{
+	return true; /* the placement chooses no conditional sites here */
+}
+#endif
+
+/* --- output --- */
+
+static __always_inline bool emit(__u64 time, __u64 sp, __u64 pid_tgid, __u32 probe, __u8 kind,
+				 __u8 flags)
+{
+	struct xsp_event *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
+
+	if (!e) {
+		xsp_count_lost(kind == XSP_EVENT_EXIT ? XSP_COUNT_LOST_EXIT : XSP_COUNT_LOST_ENTRY, probe);
+		if (kind == XSP_EVENT_POINT) /* both halves are gone */
+			xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
+		return false;
+	}
+	xsp_fill_head(e, time, sp, pid_tgid, probe, kind, flags, sizeof(*e));
+	xsp_submit(e);
+	return true;
+}
+
+/* --- --min-duration and --max-depth --- */
+
+static const struct xsp_thread_state empty_state;
+
+static __always_inline struct xsp_thread_state *thread_state(__u32 tid)
+{
+	struct xsp_thread_state *s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
+
+	if (s)
+		return s;
+	bpf_map_update_elem(&xsp_thread_states, &tid, &empty_state, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&xsp_thread_states, &tid);
+}
+
+/* The mask is what the verifier wants to see on every path to the pointer; the barrier keeps
+ * the compiler from dropping it as redundant. */
+static __always_inline struct xsp_frame *frame_at(struct xsp_thread_state *s, __u32 i)
+{
+	if (i >= XSP_FILTER_FRAMES)
+		return 0;
+	barrier_var(i);
+	return &s->frames[i & (XSP_FILTER_FRAMES - 1)];
+}
+
+/* Forgets frames that the stack pointer shows to be gone: entry sp below `sp`. */
+static __always_inline void pop_below(struct xsp_thread_state *s, __u64 sp)
+{
+	for (int i = 0; i < XSP_FILTER_FRAMES; i++) {
+		struct xsp_frame *top = frame_at(s, s->depth - 1);
+		if (!top || top->sp >= sp)
+			break;
+		s->depth--;
+	}
+}
+
+static __always_inline void filtered_entry(__u64 time, __u64 sp, __u64 pid_tgid, __u32 probe,
+					   __u8 flags)
+{
+	struct xsp_thread_state *s = thread_state((__u32)pid_tgid);
+
+	if (!s) {
+		xsp_count(XSP_COUNT_UNTRACKED);
+		return;
+	}
+	pop_below(s, sp + 1); /* the same slot is reused: gone as well */
+	__u32 depth = s->depth;
+	if (xsp_max_depth && depth >= xsp_max_depth) {
+		xsp_count(XSP_COUNT_FILTERED);
+		return;
+	}
+	struct xsp_frame *f = frame_at(s, depth);
+	if (!f) {
+		xsp_count(XSP_COUNT_UNTRACKED);
+		return;
+	}
+	f->time_ns = time;
+	f->sp = sp;
+	f->probe = probe;
+	f->emitted = 0;
+	s->depth = depth + 1;
+	if (!xsp_min_duration_ns)
+		f->emitted = emit(time, sp, pid_tgid, probe, XSP_EVENT_ENTRY, flags);
+}
+
+static __always_inline void emit_held_back(struct xsp_thread_state *s, __u32 depth, __u64 pid_tgid)
+{
+	for (__u32 i = 0; i < XSP_FILTER_FRAMES; i++) {
+		if (i >= depth)
+			break;
+		struct xsp_frame *f = frame_at(s, i);
+		if (!f || f->emitted)
+			continue;
+		f->emitted = 1;
+		emit(f->time_ns, f->sp, pid_tgid, f->probe, XSP_EVENT_ENTRY,
+		     XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED);
+	}
+}
+
+static __always_inline void filtered_exit(__u64 time, __u64 sp, __u64 pid_tgid, __u32 probe,
+					  __u8 flags)
+{
+	__u32 tid = (__u32)pid_tgid;
+	struct xsp_thread_state *s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
+
+	if (!s)
+		return;
+	pop_below(s, sp);
+	__u32 top = s->depth - 1;
+	struct xsp_frame *f = frame_at(s, top);
+	if (!f || f->probe != probe || ((flags & XSP_EVENT_SP_EXACT) && f->sp != sp))
+		return; /* its entry was filtered, or was before the recording */
+	s->depth = top;
+	if (!f->emitted) {
+		if (time - f->time_ns < xsp_min_duration_ns) {
+			xsp_count(XSP_COUNT_FILTERED);
+			return;
+		}
+		emit_held_back(s, top + 1, pid_tgid);
+	}
+	emit(time, sp, pid_tgid, probe, XSP_EVENT_EXIT, flags);
+}
+
+static __always_inline void filtered(__u64 time, __u64 sp, __u64 pid_tgid, __u64 cookie, __u8 flags)
+{
+	__u8 kind = XSP_COOKIE_KIND(cookie);
+	__u32 probe = XSP_COOKIE_PROBE(cookie);
+
+	if (kind == XSP_EVENT_ENTRY)
+		filtered_entry(time, sp, pid_tgid, probe, flags);
+	else if (kind == XSP_EVENT_EXIT)
+		filtered_exit(time, sp, pid_tgid, probe, flags);
+	else
+		xsp_count(XSP_COUNT_FILTERED); /* a POINT has no duration */
+}
+
+SEC("uprobe")
+int xsp_span(struct pt_regs *ctx)
+{
+	__u64 time = bpf_ktime_get_ns();
+
+	if (!xsp_active)
+		return 0;
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	if (!xsp_wanted(pid_tgid))
+		return 0;
+	if (!passes_condition(ctx, cookie)) {
+		xsp_count(XSP_COUNT_SILENT);
+		return 0;
+	}
+	__u64 sp = xsp_entry_sp(ctx, cookie);
+	__u8 flags = ((cookie & XSP_COOKIE_SP_EXACT) ? XSP_EVENT_SP_EXACT : 0) |
+		     ((cookie & XSP_COOKIE_TAIL) ? XSP_EVENT_TAIL : 0);
+	if (xsp_min_duration_ns || xsp_max_depth)
+		filtered(time, sp, pid_tgid, cookie, flags);
+	else
+		emit(time, sp, pid_tgid, XSP_COOKIE_PROBE(cookie), XSP_COOKIE_KIND(cookie), flags);
+	return 0;
+}
+
+/* --- landings of exceptions and longjmps --- */
+
+static __always_inline void unwound_to(__u64 sp, __u64 cookie)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u32 tid = (__u32)pid_tgid;
+
+	if (!xsp_wanted(pid_tgid))
+		return;
+	if (xsp_min_duration_ns || xsp_max_depth) {
+		struct xsp_thread_state *s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
+		if (s)
+			pop_below(s, sp);
+	}
+	struct xsp_event *e = xsp_reserve(tid, sizeof(*e));
+	if (!e) {
+		xsp_count(XSP_COUNT_LOST_OTHER);
+		return;
+	}
+	xsp_fill_head(e, bpf_ktime_get_ns(), sp, pid_tgid, XSP_COOKIE_PROBE(cookie), XSP_EVENT_UNWIND, 0,
+		      sizeof(*e));
+	xsp_submit(e);
+}
+
+/* At the first instruction of a function that the landing frame calls (__cxa_begin_catch,
+ * _Unwind_Resume): every frame below this one's is gone. */
+SEC("uprobe")
+int xsp_unwind(struct pt_regs *ctx)
+{
+	if (!xsp_active)
+		return 0;
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	unwound_to(xsp_entry_sp(ctx, cookie), cookie);
+	return 0;
+}
+
+#if defined(__TARGET_ARCH_x86)
+/* At the entry of longjmp(jmp_buf): the stack pointer it will jump to stands in jmp_buf. glibc
+ * mangles it: rol(sp ^ fs:0x30, 17), sysdeps/unix/sysv/linux/x86_64/pointer_guard.h; the slot
+ * is JB_RSP, 6, sysdeps/x86_64/jmpbuf-offsets.h. */
+SEC("uprobe")
+int xsp_longjmp(struct pt_regs *ctx)
+{
+	__u64 saved = 0, guard = 0;
+
+	if (!xsp_active)
+		return 0;
+	if (bpf_probe_read_user(&saved, sizeof(saved), (void *)(XSP_REG_ARG1(ctx) + xsp_jmpbuf_sp_offset)))
+		return 0;
+	if (xsp_jmpbuf_mangled) {
+		struct task_struct *task = (void *)bpf_get_current_task();
+		__u64 fs = BPF_CORE_READ(task, thread.fsbase);
+		if (bpf_probe_read_user(&guard, sizeof(guard), (void *)(fs + 0x30)))
+			return 0;
+		saved = (saved >> 17 | saved << 47) ^ guard;
+	}
+	/* Only upwards on the same stack: some libraries switch stacks with longjmp. */
+	__u64 sp = XSP_REG_SP(ctx);
+	if (saved <= sp || saved - sp > 8 << 20)
+		return 0;
+	unwound_to(saved, bpf_get_attach_cookie(ctx));
+	return 0;
+}
+#endif
+
+char _license[] SEC("license") __weak = "Dual BSD/GPL";

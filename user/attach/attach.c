@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* attach.c - links: uprobe_multi where the kernel has it, perf-event uprobes where not. */
+#include "attach/attach_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- bookkeeping of links ---- */
+
+static int keep_fd(struct xsp_attach *a, int fd)
+{
+	if (a->link_fd_count == a->link_fd_room) {
+		size_t room = a->link_fd_room ? 2 * a->link_fd_room : 64;
+		int *grown = reallocarray(a->link_fds, room, sizeof(*grown));
+		if (grown == NULL) {
+			close(fd);
+			return -ENOMEM;
+		}
+		a->link_fds = grown;
+		a->link_fd_room = room;
+	}
+	a->link_fds[a->link_fd_count++] = fd;
+	return 0;
+}
+
+static int keep_link(struct xsp_attach *a, struct bpf_link *link)
+{
+	if (a->link_count == a->link_room) {
+		size_t room = a->link_room ? 2 * a->link_room : 256;
+		struct bpf_link **grown = reallocarray(a->links, room, sizeof(struct bpf_link *));
+		if (grown == NULL) {
+			bpf_link__destroy(link);
+			return -ENOMEM;
+		}
+		a->links = grown;
+		a->link_room = room;
+	}
+	a->links[a->link_count++] = link;
+	return 0;
+}
+
+/* ---- one batch of sites ---- */
+
+struct batch {
+	struct xsp_attach *a;
+	pid_t pid;
+	const char *path;
+	enum xsp_program program;
+	const struct xsp_attach_site *sites;
+	uint64_t *offsets, *semaphores, *cookies; /* columns, for uprobe_multi */
+	bool any_semaphore;
+	size_t refused;
+	size_t *refused_index;
+	int first_error;
+};
+
+static void refuse(struct batch *b, size_t index, int code)
+{
+	if (b->refused_index != NULL)
+		b->refused_index[b->refused] = index;
+	b->refused++;
+	if (b->first_error == 0)
+		b->first_error = code;
+}
+
+static int link_multi(struct batch *b, size_t from, size_t count)
+{
+	struct bpf_program *program = xsp_attach_program(b->a, b->program);
+	struct xsp_link_create_uprobe_multi attr = {
+		.prog_fd = (uint32_t)bpf_program__fd(program),
+		.attach_type = XSP_BPF_TRACE_UPROBE_MULTI,
+		.path = (uintptr_t)b->path,
+		.offsets = (uintptr_t)(b->offsets + from),
+		.ref_ctr_offsets = b->any_semaphore ? (uintptr_t)(b->semaphores + from) : 0,
+		.cookies = (uintptr_t)(b->cookies + from),
+		.count = (uint32_t)count,
+		.pid = (uint32_t)b->pid,
+	};
+
+	return xsp_link_create_uprobe_multi(&attr);
+}
+
+/* Errors that no other choice of sites would cure. */
+static bool is_hopeless(int code)
+{
+	return code == -EPERM || code == -EACCES || code == -ESRCH || code == -ENOENT ||
+	       code == -EBADF || code == -ENOMEM || code == -EMFILE || code == -ENFILE;
+}
+
+/* One bad site makes the kernel refuse the whole link: halve until it stands alone. */
+static int attach_multi(struct batch *b, size_t from, size_t count)
+{
+	int fd = link_multi(b, from, count);
+
+	if (fd >= 0)
+		return keep_fd(b->a, fd);
+	if (is_hopeless(fd))
+		return fd;
+	if (count == 1) {
+		refuse(b, from, fd);
+		return 0;
+	}
+	int rc = attach_multi(b, from, count / 2);
+	return rc < 0 ? rc : attach_multi(b, from + count / 2, count - count / 2);
+}
+
+static int attach_perf_events(struct batch *b, size_t count)
+{
+	struct bpf_program *program = xsp_attach_program(b->a, b->program);
+
+	for (size_t i = 0; i < count; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->sites[i].cookie,
+			    .ref_ctr_offset = b->sites[i].ref_ctr_offset);
+		struct bpf_link *link = bpf_program__attach_uprobe_opts(
+			program, b->pid ? b->pid : -1, b->path, b->sites[i].offset, &opts);
+		if (link != NULL) {
+			int rc = keep_link(b->a, link);
+			if (rc < 0)
+				return rc;
+			continue;
+		}
+		if (is_hopeless(-errno))
+			return -errno;
+		refuse(b, i, -errno);
+	}
+	return 0;
+}
+
+static int make_columns(struct batch *b, size_t count)
+{
+	b->offsets = calloc(3 * count, sizeof(*b->offsets));
+	if (b->offsets == NULL)
+		return -ENOMEM;
+	b->semaphores = b->offsets + count;
+	b->cookies = b->offsets + 2 * count;
+	for (size_t i = 0; i < count; i++) {
+		b->offsets[i] = b->sites[i].offset;
+		b->semaphores[i] = b->sites[i].ref_ctr_offset;
+		b->cookies[i] = b->sites[i].cookie;
+		b->any_semaphore |= b->sites[i].ref_ctr_offset != 0;
+	}
+	return 0;
+}
+
+static int explain(int code, const struct batch *b, struct xsp_error *err)
+{
+	switch (code) {
+	case -ESRCH:
+		return xsp_error_set(err, code, XSP_STATUS_NO_TARGET, "process %d has exited",
+				     (int)b->pid);
+	case -EPERM:
+	case -EACCES:
+		return xsp_error_set(err, code, XSP_STATUS_PERMISSION,
+				     "the kernel refused the uprobes on %s (%s): run with sudo",
+				     b->path, strerror(-code));
+	case -EMFILE:
+	case -ENFILE:
+		return xsp_error_set(
+			err, code, XSP_STATUS_KERNEL,
+			"out of file descriptors: without uprobe_multi (Linux 6.6) each site takes "
+			"two; raise the limit (ulimit -n) or trace fewer functions");
+	default:
+		return xsp_error_set(err, code, XSP_STATUS_KERNEL,
+				     "uprobes could not be attached to %s: %s", b->path,
+				     strerror(-code));
+	}
+}
+
+int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const char *path, enum xsp_program program,
+		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
+		     size_t *refused_index, struct xsp_error *err)
+{
+	struct batch b = {.a = a,
+			  .pid = a->follow ? 0 : pid,
+			  .path = path,
+			  .program = program,
+			  .sites = sites,
+			  .refused_index = refused_index};
+	int rc = 0;
+
+	if (refused != NULL)
+		*refused = 0;
+	if (count == 0 || xsp_attach_program(a, program) == NULL)
+		return 0;
+	if (count > UINT32_MAX / 32)
+		return xsp_error_set(err, -E2BIG, XSP_STATUS_FAILED, "too many sites: %zu", count);
+	if (a->method == XSP_ATTACH_UPROBE_MULTI) {
+		rc = make_columns(&b, count);
+		if (rc == 0)
+			rc = attach_multi(&b, 0, count);
+		free(b.offsets);
+	} else {
+		rc = attach_perf_events(&b, count);
+	}
+	if (rc == 0 && b.refused == count)
+		rc = b.first_error;
+	if (refused != NULL)
+		*refused = b.refused;
+	return rc < 0 ? explain(rc, &b, err) : 0;
+}
+
+void xsp_attach_activate(struct xsp_attach *a, bool on)
+{
+	__atomic_store_n(&a->bpf->bss->xsp_active, on, __ATOMIC_RELEASE);
+}
+
+void xsp_attach_detach(struct xsp_attach *a)
+{
+	for (size_t i = 0; i < a->link_fd_count; i++)
+		close(a->link_fds[i]);
+	a->link_fd_count = 0;
+	for (size_t i = 0; i < a->link_count; i++)
+		bpf_link__destroy(a->links[i]);
+	a->link_count = 0;
+	if (a->bpf != NULL)
+		xsp_bpf__detach(a->bpf);
+}
+
+void xsp_attach_free(struct xsp_attach *a)
+{
+	if (a == NULL)
+		return;
+	xsp_attach_detach(a);
+	free(a->link_fds);
+	free(a->links);
+	if (a->rings > 1)
+		for (size_t i = 0; i < a->rings; i++)
+			if (a->ring_fds[i] > 0)
+				close(a->ring_fds[i]);
+	xsp_bpf__destroy(a->bpf);
+	free(a);
+}
+
+/* ---- the set of recorded processes ---- */
+
+int xsp_attach_process(struct xsp_attach *a, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid, one = 1;
+
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key, &one, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key) ? -errno : 0;
+}
+
+bool xsp_attach_has_process(const struct xsp_attach *a, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid, value;
+
+	return bpf_map_lookup_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key, &value) == 0;
+}
+
+int xsp_attach_processes(const struct xsp_attach *a, pid_t **pids, size_t *count)
+{
+	int fd = bpf_map__fd(a->bpf->maps.xsp_tgids);
+	uint32_t room = bpf_map__max_entries(a->bpf->maps.xsp_tgids), key, *previous = NULL;
+	pid_t *list = calloc(room, sizeof(*list));
+
+	if (list == NULL)
+		return -ENOMEM;
+	*count = 0;
+	while (*count < room && bpf_map_get_next_key(fd, previous, &key) == 0) {
+		list[(*count)++] = (pid_t)key;
+		previous = &key;
+	}
+	*pids = list;
+	return 0;
+}

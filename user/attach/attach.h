@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * attach.h - the kernel side of a recording: BPF programs, their links, their counters.
+ *
+ * Order of use: new (load), process/sites (attach; nothing is reported yet), activate (one
+ * store), ..., free. The kernel takes everything out with the file descriptors, so a
+ * killed recorder leaves nothing behind.
+ */
+#ifndef XSP_ATTACH_H
+#define XSP_ATTACH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "placement/placement.h"
+
+struct xsp_attach;
+
+/* Which BPF program a site runs. */
+enum xsp_program {
+	XSP_PROGRAM_SPAN = 0, /* function entries and exits */
+	XSP_PROGRAM_UNWIND, /* landing of an exception */
+	XSP_PROGRAM_LONGJMP, /* entry of longjmp */
+	XSP_PROGRAM_RANGE_BEGIN, /* record_function: enter(name) */
+	XSP_PROGRAM_RANGE_END,
+	XSP_PROGRAMS,
+};
+
+enum xsp_attach_method { XSP_ATTACH_UPROBE_MULTI, XSP_ATTACH_PERF_EVENT };
+
+struct xsp_attach_options {
+	size_t buffer_bytes; /* of all rings together; rounded up to powers of two of pages */
+	unsigned rings; /* 0: by the number of CPUs */
+	bool force_perf_event; /* one perf event a site even where uprobe_multi exists */
+	bool force_plain; /* no sleepable programs */
+	bool follow; /* children of recorded processes are recorded too */
+	uint64_t min_duration_ns;
+	uint32_t max_depth;
+	const pid_t *tids; /* only these threads; root namespace ids */
+	size_t tid_count;
+	const char *const *comms; /* only threads of these names; a trailing '*' matches a prefix */
+	size_t comm_count; /* at most 4 */
+	uint32_t max_probes; /* capacity of the table of losses by probe */
+	bool verbose; /* libbpf's messages go to standard error */
+};
+
+/* Loads the programs. Every failure says what is missing and what to do. */
+int xsp_attach_new(const struct xsp_attach_options *options, struct xsp_attach **out,
+		   struct xsp_error *err);
+void xsp_attach_free(struct xsp_attach *a);
+enum xsp_attach_method xsp_attach_method(const struct xsp_attach *a);
+bool xsp_attach_sleepable(const struct xsp_attach *a);
+
+/* Adds a process to the set whose life (threads, exec, exit) is recorded. */
+int xsp_attach_process(struct xsp_attach *a, pid_t pid);
+int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid);
+/* True if the process is in the set (children come in by fork with `follow`). */
+bool xsp_attach_has_process(const struct xsp_attach *a, pid_t pid);
+/* All processes in the set; *pids is malloc'd. */
+int xsp_attach_processes(const struct xsp_attach *a, pid_t **pids, size_t *count);
+
+struct xsp_attach_site {
+	uint64_t offset; /* in the file */
+	uint64_t ref_ctr_offset; /* semaphore in the file; 0: none */
+	uint64_t cookie;
+};
+
+/*
+ * Attaches `count` sites of the file at `path` (opened now; the link keeps the inode) to
+ * one program, for the threads of process `pid` only (0: every process that maps the file).
+ * Sites that the kernel refuses are left out and counted in *refused (may be NULL), their
+ * indices in `refused_index` (room for `count`, may be NULL). Fails only if none can be attached.
+ */
+int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const char *path, enum xsp_program program,
+		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
+		     size_t *refused_index, struct xsp_error *err);
+
+/* Starts (or stops) reporting. */
+void xsp_attach_activate(struct xsp_attach *a, bool on);
+/* Takes all probes out of the targets; counters and rings stay readable. */
+void xsp_attach_detach(struct xsp_attach *a);
+
+/* File descriptors of the ring-buffer maps. */
+size_t xsp_attach_rings(const struct xsp_attach *a, int *fds, size_t room);
+size_t xsp_attach_ring_bytes(const struct xsp_attach *a); /* of each */
+
+struct xsp_attach_counters {
+	uint64_t lost_entries, lost_exits, lost_other, lost_names, filtered, silent_hits, untracked;
+};
+int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *out);
+/* Losses of one probe. */
+int xsp_attach_lost(const struct xsp_attach *a, uint32_t probe, uint64_t *entries, uint64_t *exits);
+
+/* With --min-duration: entries still held back, oldest first by thread. `fn` gets time, entry sp,
+ * tid, probe. Call after detach. */
+typedef int (*xsp_attach_held_fn)(void *ctx, uint64_t time_ns, uint64_t sp, uint32_t tid,
+				  uint32_t probe);
+int xsp_attach_held_back(const struct xsp_attach *a, xsp_attach_held_fn fn, void *ctx);
+/* Forgets the held-back entries of a thread that has exited. */
+void xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid);
+
+/*
+ * Measures what a hit of each class costs on this machine, with an event delivered, by
+ * hitting sites of our own: some 10 ms. Call before the recording's rings are read and before
+ * activate(). On failure the defaults stay.
+ */
+int xsp_attach_calibrate(struct xsp_attach *a, struct xsp_site_costs *costs);
+
+#endif

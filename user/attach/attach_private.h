@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* attach_private.h - shared by the files of the attach stage. */
+#ifndef XSP_ATTACH_PRIVATE_H
+#define XSP_ATTACH_PRIVATE_H
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "attach/attach.h"
+#include "attach/kernel.h"
+#include "xsptrace/event.h"
+#include "xsptrace.skel.h"
+
+#define XSP_MAX_RINGS 64 /* bpf/common.h */
+
+struct xsp_attach {
+	struct xsp_bpf *bpf;
+	struct xsp_kernel kernel;
+	enum xsp_attach_method method;
+	bool sleepable;
+	bool follow;
+	bool held_back; /* --min-duration */
+	int cpus;
+
+	int ring_fds[XSP_MAX_RINGS]; /* rings 1.. ; ring 0 of a single-ring set is the map's own */
+	size_t rings;
+	size_t ring_bytes;
+	struct xsp_attach_counters before; /* counted by the calibration: taken off */
+
+	/* uprobe_multi: link descriptors; perf events: libbpf links */
+	int *link_fds;
+	size_t link_fd_count, link_fd_room;
+	struct bpf_link **links;
+	size_t link_count, link_room;
+};
+
+struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_program program);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* kernel.h - what the running kernel offers, found out by trying. */
+#ifndef XSP_ATTACH_KERNEL_H
+#define XSP_ATTACH_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct xsp_kernel {
+	char release[64];
+	bool btf; /* /sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF */
+	bool bpf; /* the bpf() system call lets us load a program */
+	int bpf_errno; /* why not */
+	bool uprobe_multi; /* Linux 6.6, commit 89ae89f53d20 */
+	bool sleepable_uprobe; /* Linux 6.0, commit 8c7dcb84e3b7 */
+	bool bpf_cookie; /* Linux 5.15, commit 7adfc6c9b315 */
+	bool uprobe_pmu; /* /sys/bus/event_source/devices/uprobe, Linux 4.17 */
+	bool nop5; /* optimised 5-byte nop uprobes, x86 Linux 6.18; by version */
+};
+
+void xsp_kernel_probe(struct xsp_kernel *k);
+
+/* uprobe_multi's part of union bpf_attr for BPF_LINK_CREATE (include/uapi/linux/bpf.h, 6.6); own
+ * copy, because the headers of Debian 12 do not have it. */
+struct xsp_link_create_uprobe_multi {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t count, multi_flags, pid, padding;
+};
+#define XSP_BPF_TRACE_UPROBE_MULTI 48
+int xsp_link_create_uprobe_multi(
+	const struct xsp_link_create_uprobe_multi *attr); /* fd or -errno */
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* load.c - from options to loaded BPF programs. */
+#include "attach/attach_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static int print_nothing(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level;
+	(void)fmt;
+	(void)ap;
+	return 0;
+}
+
+static int print_warnings(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	return vfprintf(stderr, fmt, ap);
+}
+
+/* Each perf-event site takes two descriptors, and old kernels charge maps to RLIMIT_MEMLOCK. */
+static void raise_limits(void)
+{
+	struct rlimit files;
+	struct rlimit locked = {RLIM_INFINITY, RLIM_INFINITY};
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		struct rlimit most = {1 << 20, 1 << 20};
+		if (setrlimit(RLIMIT_NOFILE, &most) != 0) {
+			files.rlim_cur = files.rlim_max;
+			setrlimit(RLIMIT_NOFILE, &files);
+		}
+	}
+	setrlimit(RLIMIT_MEMLOCK, &locked);
+}
+
+/* A kernel that cannot serve at all: one line that says why. */
+static int check_kernel(const struct xsp_kernel *k, struct xsp_error *err)
+{
+	if (!k->bpf && (k->bpf_errno == EPERM || k->bpf_errno == EACCES)) {
+		if (geteuid() != 0)
+			return xsp_error_set(err, -EPERM, XSP_STATUS_PERMISSION,
+					     "tracing needs root (or CAP_BPF, CAP_PERFMON and "
+					     "CAP_SYS_PTRACE): run it with sudo");
+		return xsp_error_set(
+			err, -EPERM, XSP_STATUS_KERNEL,
+			"the kernel refuses BPF programs even to root (kernel lockdown, a "
+			"seccomp filter or a container without CAP_BPF?): run xsptrace on the "
+			"host, outside the container");
+	}
+	if (!k->bpf)
+		return xsp_error_set(err, -ENOSYS, XSP_STATUS_KERNEL,
+				     "this kernel has no BPF (%s): it needs CONFIG_BPF_SYSCALL",
+				     strerror(k->bpf_errno));
+	if (!k->btf)
+		return xsp_error_set(
+			err, -ENOENT, XSP_STATUS_KERNEL,
+			"this kernel carries no BTF (/sys/kernel/btf/vmlinux is not there): it "
+			"needs CONFIG_DEBUG_INFO_BTF=y; distribution kernels since 2021 have it");
+	if (!k->bpf_cookie)
+		return xsp_error_set(
+			err, -ENOSYS, XSP_STATUS_KERNEL,
+			"Linux %s is too old: xsptrace needs 5.15 or newer (BPF attach cookies)",
+			k->release);
+	if (!k->uprobe_multi && !k->uprobe_pmu)
+		return xsp_error_set(err, -ENOSYS, XSP_STATUS_KERNEL,
+				     "this kernel has no uprobes: it needs CONFIG_UPROBES and "
+				     "CONFIG_UPROBE_EVENTS");
+	return 0;
+}
+
+static unsigned power_of_two_up(unsigned n)
+{
+	unsigned p = 1;
+
+	while (p < n && p < XSP_MAX_RINGS)
+		p <<= 1;
+	return p;
+}
+
+/* One ring serves about eight CPUs before its lock is felt. */
+static unsigned choose_rings(unsigned asked, int cpus)
+{
+	return power_of_two_up(asked ? asked : (unsigned)(cpus + 7) / 8);
+}
+
+static size_t choose_ring_bytes(size_t total, unsigned rings)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = page;
+
+	while (bytes < total / rings && bytes < (size_t)1 << 30)
+		bytes <<= 1;
+	return bytes;
+}
+
+static void set_comm_filters(struct xsp_bpf *bpf, const struct xsp_attach_options *o)
+{
+	for (size_t i = 0; i < o->comm_count; i++) {
+		char value[16] = "", mask[16];
+		size_t length = strnlen(o->comms[i], 64);
+		bool prefix = length > 0 && o->comms[i][length - 1] == '*';
+		size_t compared = prefix ? length - 1 : 16;
+		if (prefix)
+			length--;
+		if (length > 15) /* the kernel keeps 15 bytes of a name */
+			length = 15;
+		if (compared > 15)
+			compared = 16;
+		memset(mask, 0, sizeof(mask));
+		memset(mask, 0xff, compared);
+		memcpy(value, o->comms[i], length);
+		memcpy(bpf->rodata->xsp_comm_value[i], value, sizeof(value));
+		memcpy(bpf->rodata->xsp_comm_mask[i], mask, sizeof(mask));
+	}
+	bpf->rodata->xsp_comm_filters = (uint32_t)o->comm_count;
+}
+
+static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
+{
+	struct xsp_bpf *bpf = a->bpf;
+
+	bpf->rodata->xsp_ring_mask = (uint32_t)a->rings - 1;
+	bpf->rodata->xsp_filter_tgid = o->follow;
+	bpf->rodata->xsp_follow = o->follow;
+	bpf->rodata->xsp_filter_tid = o->tid_count > 0;
+	bpf->rodata->xsp_min_duration_ns = o->min_duration_ns;
+	bpf->rodata->xsp_max_depth = o->max_depth;
+#if defined(__x86_64__)
+	bpf->rodata->xsp_jmpbuf_sp_offset = 6 * 8; /* JB_RSP */
+#endif
+	set_comm_filters(bpf, o);
+	bpf_map__set_max_entries(bpf->maps.xsp_lost, 2 * (o->max_probes ? o->max_probes : 65536));
+	bpf_map__set_max_entries(
+		bpf->maps.xsp_ring0,
+		(uint32_t)(a->rings == 1 ? a->ring_bytes : (size_t)sysconf(_SC_PAGESIZE)));
+}
+
+struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_program program)
+{
+	struct xsp_bpf *b = a->bpf;
+	struct bpf_program *const programs[XSP_PROGRAMS] = {
+		[XSP_PROGRAM_SPAN] = b->progs.xsp_span,
+		[XSP_PROGRAM_UNWIND] = b->progs.xsp_unwind,
+#if defined(__x86_64__)
+		[XSP_PROGRAM_LONGJMP] = b->progs.xsp_longjmp,
+#endif
+		[XSP_PROGRAM_RANGE_BEGIN] = a->sleepable ? b->progs.xsp_range_begin_sleepable
+							 : b->progs.xsp_range_begin,
+		[XSP_PROGRAM_RANGE_END] = b->progs.xsp_range_end,
+	};
+	return programs[program];
+}
+
+static void choose_programs(struct xsp_attach *a)
+{
+	struct xsp_bpf *b = a->bpf;
+
+	bpf_program__set_autoload(b->progs.xsp_range_begin, !a->sleepable);
+	bpf_program__set_autoload(b->progs.xsp_range_begin_sleepable, a->sleepable);
+	if (a->method != XSP_ATTACH_UPROBE_MULTI)
+		return;
+	for (int i = 0; i < XSP_PROGRAMS; i++) {
+		struct bpf_program *p = xsp_attach_program(a, (enum xsp_program)i);
+		if (p != NULL)
+			bpf_program__set_expected_attach_type(
+				p, (enum bpf_attach_type)XSP_BPF_TRACE_UPROBE_MULTI);
+	}
+}
+
+/* The inner map of the ring table is a template for the verifier and dies after loading. */
+static int make_inner_template(struct xsp_attach *a)
+{
+	return bpf_map_create(BPF_MAP_TYPE_RINGBUF, "xsp_ring", 0, 0, (uint32_t)a->ring_bytes,
+			      NULL);
+}
+
+static int fill_ring_table(struct xsp_attach *a)
+{
+	if (a->rings == 1) {
+		a->ring_fds[0] = bpf_map__fd(a->bpf->maps.xsp_ring0);
+		return 0;
+	}
+	for (uint32_t i = 0; i < a->rings; i++) {
+		int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "xsp_ring", 0, 0,
+					(uint32_t)a->ring_bytes, NULL);
+		if (fd < 0)
+			return -errno;
+		a->ring_fds[i] = fd;
+		if (bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_rings), &i, &fd, BPF_ANY) != 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int fill_tids(struct xsp_attach *a, const struct xsp_attach_options *o)
+{
+	for (size_t i = 0; i < o->tid_count; i++) {
+		uint32_t key = (uint32_t)o->tids[i], one = 1;
+		if (bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_tids), &key, &one, BPF_ANY) !=
+		    0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int load_failed(int code, const struct xsp_attach *a, struct xsp_error *err)
+{
+	if (code == -ENOMEM)
+		return xsp_error_set(
+			err, code, XSP_STATUS_KERNEL,
+			"the kernel has no memory for %zu ring buffers of %zu KiB: give a smaller "
+			"--buffer",
+			a->rings, a->ring_bytes / 1024);
+	if (code == -EPERM || code == -EACCES)
+		return xsp_error_set(
+			err, code, XSP_STATUS_PERMISSION,
+			"the kernel refused the BPF programs (%s): xsptrace needs root, or "
+			"CAP_BPF, "
+			"CAP_PERFMON and CAP_SYS_PTRACE; -v shows the verifier's words",
+			strerror(-code));
+	return xsp_error_set(
+		err, code, XSP_STATUS_KERNEL,
+		"the BPF programs could not be loaded (%s): -v shows the kernel's words; please "
+		"report them with the output of xsptrace doctor",
+		strerror(-code));
+}
+
+static int open_and_load(struct xsp_attach *a, const struct xsp_attach_options *o)
+{
+	a->bpf = xsp_bpf__open();
+	if (a->bpf == NULL)
+		return -errno;
+	configure(a, o);
+	choose_programs(a);
+	int inner = make_inner_template(a);
+	if (inner < 0)
+		return -errno;
+	int rc = bpf_map__set_inner_map_fd(a->bpf->maps.xsp_rings, inner);
+	if (rc == 0)
+		rc = xsp_bpf__load(a->bpf);
+	close(inner);
+	if (rc == 0)
+		rc = fill_ring_table(a);
+	if (rc == 0)
+		rc = fill_tids(a, o);
+	return rc;
+}
+
+static int attach_task_programs(struct xsp_attach *a)
+{
+	struct xsp_bpf *b = a->bpf;
+	struct {
+		struct bpf_program *program;
+		struct bpf_link **link;
+	} const tasks[] = {
+		{b->progs.xsp_task_fork, &b->links.xsp_task_fork},
+		{b->progs.xsp_task_exec, &b->links.xsp_task_exec},
+		{b->progs.xsp_task_exit, &b->links.xsp_task_exit},
+		{b->progs.xsp_task_rename, &b->links.xsp_task_rename},
+	};
+
+	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++) {
+		*tasks[i].link = bpf_program__attach(tasks[i].program);
+		if (*tasks[i].link == NULL)
+			return -errno;
+	}
+	return 0;
+}
+
+int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
+		   struct xsp_error *err)
+{
+	struct xsp_attach *a = calloc(1, sizeof(*a));
+
+	if (a == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	libbpf_set_print(o->verbose ? print_warnings : print_nothing);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	raise_limits();
+	xsp_kernel_probe(&a->kernel);
+	int rc = check_kernel(&a->kernel, err);
+	if (rc < 0)
+		goto fail;
+	a->method = a->kernel.uprobe_multi && !o->force_perf_event ? XSP_ATTACH_UPROBE_MULTI
+								   : XSP_ATTACH_PERF_EVENT;
+	a->sleepable = a->kernel.sleepable_uprobe && !o->force_plain;
+	a->follow = o->follow;
+	a->held_back = o->min_duration_ns > 0;
+	a->cpus = libbpf_num_possible_cpus();
+	if (a->cpus < 1)
+		a->cpus = 1;
+	a->rings = choose_rings(o->rings, a->cpus);
+	a->ring_bytes = choose_ring_bytes(o->buffer_bytes, (unsigned)a->rings);
+	rc = open_and_load(a, o);
+	if (rc == 0)
+		rc = attach_task_programs(a);
+	if (rc < 0) {
+		load_failed(rc, a, err);
+		goto fail;
+	}
+	*out = a;
+	return 0;
+fail:
+	xsp_attach_free(a);
+	return rc;
+}
+
+enum xsp_attach_method xsp_attach_method(const struct xsp_attach *a)
+{
+	return a->method;
+}
+
+bool xsp_attach_sleepable(const struct xsp_attach *a)
+{
+	return a->sleepable;
+}
+
+size_t xsp_attach_rings(const struct xsp_attach *a, int *fds, size_t room)
+{
+	for (size_t i = 0; i < a->rings && i < room; i++)
+		fds[i] = a->ring_fds[i];
+	return a->rings;
+}
+
+size_t xsp_attach_ring_bytes(const struct xsp_attach *a)
+{
+	return a->ring_bytes;
+}

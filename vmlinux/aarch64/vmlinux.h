@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* vmlinux.h (aarch64) - see the x86_64 one. */
+#ifndef XSP_VMLINUX_H
+#define XSP_VMLINUX_H
+
+#include "../common.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct task_struct {
+	pid_t pid;
+	pid_t tgid;
+	char comm[16];
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+};
+
+#pragma clang attribute pop
+
+/* arch/arm64/include/uapi/asm/ptrace.h */
+struct user_pt_regs {
+	__u64 regs[31];
+	__u64 sp;
+	__u64 pc;
+	__u64 pstate;
+};
+
+struct pt_regs {
+	struct user_pt_regs user_regs;
+};
+
+#endif

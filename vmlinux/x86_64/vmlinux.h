@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * vmlinux.h (x86_64) - the few kernel types that the BPF programs touch. CO-RE relocates
+ * every field against the running kernel's BTF, so only names and kinds matter here, not
+ * offsets. tools/vmlinux prints the full types of a running kernel for comparison.
+ */
+#ifndef XSP_VMLINUX_H
+#define XSP_VMLINUX_H
+
+#include "../common.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* BPF context of a uprobe program: its layout is uapi and is not relocated by libbpf for
+ * context accesses; arch/x86/include/uapi/asm/ptrace.h */
+struct thread_struct {
+	unsigned long fsbase;
+};
+
+struct task_struct {
+	struct thread_struct thread;
+	pid_t pid;
+	pid_t tgid;
+	char comm[16];
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+};
+
+#pragma clang attribute pop
+
+struct pt_regs {
+	unsigned long r15, r14, r13, r12;
+	unsigned long bp, bx;
+	unsigned long r11, r10, r9, r8;
+	unsigned long ax, cx, dx, si, di;
+	unsigned long orig_ax, ip, cs, flags, sp, ss;
+};
+
+#endif
