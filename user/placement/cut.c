@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cut.c - the exit sites: the cheapest set that every way out crosses exactly once,
+ * with no call behind it.
+ *
+ * 1. The region: instructions from which the return is certain - no call, no loop, no
+ *    way that ends elsewhere - and at most TAIL_MAX instructions away. It is closed: what
+ *    follows an instruction of the region is in it.
+ * 2. A minimum cut between the edges that lead into the region and the instructions
+ *    that leave. An instruction has the price of its class times how often it is
+ *    expected to run; the two edges of a conditional jump can be cut one by one, since
+ *    the event's condition tells them apart. Arcs of infinite capacity against the flow
+ *    keep the far side closed, so that no path crosses twice.
+ * 3. Among the cheapest cuts the one nearest to the return.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placement/placement_private.h"
+
+#define TAIL_MAX 40 /* instructions after an exit site, at most */
+#define POINT_MAX 16 /* the same, for a span of one hit */
+#define LOOP_FACTOR 8 /* how often a loop is taken to run */
+#define UNLIKELY 0.02
+#define NO_SITE (INT64_C(1) << 40) /* must leave here, but no site is possible */
+#define NEVER (INT64_C(1) << 60)
+#define SCALE 64.0
+
+struct arc {
+	uint32_t to;
+	uint32_t next; /* index + 1 */
+	int64_t room;
+	uint32_t insn; /* site this arc stands for, UINT32_MAX none */
+	uint8_t how; /* enum crossing */
+	bool forward;
+};
+
+enum crossing { CROSS_ANY, CROSS_FALL, CROSS_TAKEN };
+
+struct cut {
+	struct xsp_graph *g;
+	const struct xsp_site_costs *costs;
+	uint32_t entry; /* the entry site's instruction: no exit */
+	uint16_t *far; /* by instruction: 1 + most instructions to the way out; 0 not in
+			    * the region */
+	double *often; /* expected runs a call */
+	uint32_t *node; /* by instruction: its node, or UINT32_MAX */
+	uint32_t *work; /* scratch, 2 a instruction */
+	uint8_t *mark; /* scratch */
+	/* the flow network: node 0 source, 1 sink, then in and out of each instruction */
+	struct arc *arcs;
+	uint32_t arc_count, arc_capacity;
+	uint32_t *head; /* index + 1 of a node's first arc */
+	uint32_t *level;
+	uint32_t *iter;
+	uint32_t *queue;
+	uint32_t nodes;
+};
+
+/* ---- 1. the region --------------------------------------------------------------- */
+
+static bool leaves(const struct xsp_insn *i)
+{
+	return i->kind == XSP_INSN_RETURN ||
+	       ((i->flags & XSP_INSN_LEAVES) &&
+		(i->kind == XSP_INSN_JUMP || i->kind == XSP_INSN_INDIRECT));
+}
+
+/* A conditional jump that is a tail call when taken. */
+static bool leaves_taken(const struct xsp_insn *i)
+{
+	return i->kind == XSP_INSN_BRANCH && (i->flags & XSP_INSN_LEAVES);
+}
+
+static bool quick(const struct xsp_insn *i)
+{
+	return !(i->flags & XSP_INSN_LOST) &&
+	       (i->kind == XSP_INSN_PLAIN || i->kind == XSP_INSN_NOP || i->kind == XSP_INSN_JUMP ||
+		i->kind == XSP_INSN_BRANCH || i->kind == XSP_INSN_FORK ||
+		i->kind == XSP_INSN_INDIRECT);
+}
+
+/* Enters an instruction when everything that follows it is in. */
+static bool try_region(struct cut *c, uint32_t at)
+{
+	const struct xsp_insn *i = &c->g->insns[at];
+	uint16_t most = leaves_taken(i) ? 1 : 0;
+
+	if (c->far[at] || !quick(i) || !(i->flags & XSP_INSN_SEEN))
+		return false;
+	if (!i->succ)
+		return false;
+	for (uint32_t e = i->succ; e; e = c->g->edges[e - 1].next_succ) {
+		uint16_t far = c->far[c->g->edges[e - 1].to];
+
+		if (!far || far > TAIL_MAX)
+			return false;
+		if (far > most)
+			most = far;
+	}
+	/* falls out of the function on one side */
+	if (i->kind == XSP_INSN_BRANCH && !(i->flags & XSP_INSN_LEAVES) &&
+	    !c->g->edges[i->succ - 1].next_succ)
+		return false;
+	c->far[at] = (uint16_t)(most + 1);
+	return true;
+}
+
+static void find_region(struct cut *c)
+{
+	struct xsp_graph *g = c->g;
+	uint32_t depth = 0;
+
+	for (uint32_t i = 0; i < g->count; i++) {
+		if (!leaves(&g->insns[i]) || !(g->insns[i].flags & XSP_INSN_SEEN))
+			continue;
+		c->far[i] = 1;
+		c->work[depth++] = i;
+	}
+	if (g->hidden)
+		return; /* unseen jumps may lead behind any earlier site */
+	for (uint32_t i = 0; i < g->count; i++) {
+		/* a jump and the next instruction may be the same, which is one edge each */
+		if (leaves_taken(&g->insns[i]) && try_region(c, i))
+			c->work[depth++] = i;
+	}
+	while (depth) {
+		uint32_t at = c->work[--depth];
+
+		for (uint32_t e = g->insns[at].pred; e; e = g->edges[e - 1].next_pred) {
+			if (try_region(c, g->edges[e - 1].from))
+				c->work[depth++] = g->edges[e - 1].from;
+		}
+	}
+}
+
+/* ---- how often ------------------------------------------------------------------- */
+
+/* mark: 1 on the depth-first stack, 2 done; work: the order, last first. Loops are taken
+ * to be what lies between the target and the source of a backward edge. */
+static uint32_t depth_first(struct cut *c, uint32_t start, uint32_t *order, uint32_t ordered,
+			    int32_t *loops)
+{
+	struct xsp_graph *g = c->g;
+	uint32_t *stack = c->queue, *edge = c->iter, depth = 0;
+
+	if (c->mark[start])
+		return ordered;
+	c->mark[start] = 1;
+	stack[depth] = start;
+	edge[depth++] = g->insns[start].succ;
+	while (depth) {
+		uint32_t at = stack[depth - 1], e = edge[depth - 1], to;
+
+		if (!e) {
+			c->mark[at] = 2;
+			order[ordered++] = at;
+			depth--;
+			continue;
+		}
+		edge[depth - 1] = g->edges[e - 1].next_succ;
+		to = g->edges[e - 1].to;
+		if (c->mark[to] == 1 && to <= at) {
+			loops[to]++;
+			loops[at + 1]--;
+		}
+		if (c->mark[to])
+			continue;
+		c->mark[to] = 1;
+		stack[depth] = to;
+		edge[depth++] = g->insns[to].succ;
+	}
+	return ordered;
+}
+
+/* mark |= 4 for what can reach a way out at all. */
+static void mark_returning(struct cut *c)
+{
+	struct xsp_graph *g = c->g;
+	uint32_t depth = 0, *stack = c->queue;
+
+	for (uint32_t i = 0; i < g->count; i++) {
+		if (!leaves(&g->insns[i]) && !leaves_taken(&g->insns[i]))
+			continue;
+		c->mark[i] |= 4;
+		stack[depth++] = i;
+	}
+	while (depth) {
+		uint32_t at = stack[--depth];
+
+		for (uint32_t e = g->insns[at].pred; e; e = g->edges[e - 1].next_pred) {
+			uint32_t from = g->edges[e - 1].from;
+
+			if (c->mark[from] & 4)
+				continue;
+			c->mark[from] |= 4;
+			stack[depth++] = from;
+		}
+	}
+}
+
+static double weight(const struct cut *c, const struct xsp_insn *from, uint32_t to)
+{
+	const struct xsp_insn *i = &c->g->insns[to];
+
+	if (!(c->mark[to] & 4))
+		return UNLIKELY * UNLIKELY;
+	return (i->flags & XSP_INSN_COLD) && !(from->flags & XSP_INSN_COLD) ? UNLIKELY : 1.0;
+}
+
+static void spread(struct cut *c, uint32_t at)
+{
+	const struct xsp_insn *i = &c->g->insns[at];
+	double all = leaves_taken(i) ? 1.0 : 0.0;
+
+	for (uint32_t e = i->succ; e; e = c->g->edges[e - 1].next_succ)
+		all += weight(c, i, c->g->edges[e - 1].to);
+	for (uint32_t e = i->succ; e; e = c->g->edges[e - 1].next_succ) {
+		uint32_t to = c->g->edges[e - 1].to;
+
+		c->often[to] += c->often[at] * weight(c, i, to) / all;
+	}
+}
+
+static int estimate(struct cut *c)
+{
+	struct xsp_graph *g = c->g;
+	int32_t *loops = calloc((size_t)g->count + 1, sizeof(*loops));
+	uint32_t *order = c->work, ordered, start = xsp_graph_find(g, g->entry);
+	int32_t inside = 0;
+
+	if (!loops)
+		return -ENOMEM;
+	ordered = depth_first(c, start, order, 0, loops);
+	for (uint32_t i = 0; i < g->count; i++) {
+		if (!(g->insns[i].flags & XSP_INSN_ROOT))
+			continue;
+		ordered = depth_first(c, i, order, ordered, loops);
+		c->often[i] = UNLIKELY;
+	}
+	mark_returning(c);
+	c->often[start] = 1;
+	/* Reverse finishing order; back edges only add to what is done already, their
+	 * share is in the loop factor. */
+	while (ordered)
+		spread(c, order[--ordered]);
+	for (uint32_t i = 0; i < g->count; i++) {
+		inside += loops[i];
+		for (int32_t n = 0; n < inside && n < 4; n++)
+			c->often[i] *= LOOP_FACTOR;
+	}
+	free(loops);
+	return 0;
+}
+
+/* ---- 2. the network -------------------------------------------------------------- */
+
+static int add_arc(struct cut *c, uint32_t from, uint32_t to, int64_t room, uint32_t insn,
+		   enum crossing how)
+{
+	struct arc *a;
+
+	if (c->arc_count + 2 > c->arc_capacity) {
+		uint32_t more = c->arc_capacity ? c->arc_capacity * 2 : 256;
+		struct arc *bigger = realloc(c->arcs, more * sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		c->arcs = bigger;
+		c->arc_capacity = more;
+	}
+	a = &c->arcs[c->arc_count++];
+	*a = (struct arc){.to = to,
+			  .next = c->head[from],
+			  .room = room,
+			  .insn = insn,
+			  .how = (uint8_t)how,
+			  .forward = true};
+	c->head[from] = c->arc_count;
+	a = &c->arcs[c->arc_count++];
+	/* the way back is free: a set that is not closed would cut it */
+	*a = (struct arc){.to = from, .next = c->head[to], .room = NEVER, .insn = UINT32_MAX};
+	c->head[to] = c->arc_count;
+	return 0;
+}
+
+static int64_t price(const struct cut *c, uint32_t at)
+{
+	const struct xsp_insn *i = &c->g->insns[at];
+	double ns = c->costs->ns[i->cls] * c->often[at] * SCALE;
+
+	if (at == c->entry || !(i->flags & XSP_INSN_PROBE) || i->cls == XSP_SITE_NOP5)
+		return NO_SITE;
+	return ns < (double)NO_SITE / 4 ? (int64_t)ns + 1 : NO_SITE / 4;
+}
+
+/* What it costs to stop at the instruction itself, whatever way it goes on. */
+static int64_t node_price(const struct cut *c, uint32_t at)
+{
+	const struct xsp_insn *i = &c->g->insns[at];
+	bool plain = i->kind == XSP_INSN_PLAIN || i->kind == XSP_INSN_NOP;
+
+	if (leaves(i)) /* the last chance: even if no site is possible, it is a way out */
+		return price(c, at);
+	if (i->kind == XSP_INSN_INDIRECT || i->kind == XSP_INSN_FORK || at == c->entry ||
+	    !(i->flags & XSP_INSN_PROBE) || (plain && i->cls != XSP_SITE_EMULATED))
+		return NEVER;
+	return price(c, at);
+}
+
+static int64_t edge_price(const struct cut *c, const struct xsp_edge *e)
+{
+	const struct xsp_insn *i = &c->g->insns[e->from];
+
+	if (c->g->hidden || i->kind != XSP_INSN_BRANCH || !(i->flags & XSP_INSN_PROBE) ||
+	    e->from == c->entry || i->cls == XSP_SITE_SINGLESTEP)
+		return NEVER;
+	return price(c, e->from);
+}
+
+static int connect_node(struct cut *c, uint32_t at)
+{
+	struct xsp_graph *g = c->g;
+	const struct xsp_insn *i = &g->insns[at];
+	uint32_t in = c->node[at], out = in + 1;
+	int error = add_arc(c, in, out, node_price(c, at), at, CROSS_ANY);
+
+	if (!error && leaves(i))
+		error = add_arc(c, out, 1, NEVER, UINT32_MAX, CROSS_ANY);
+	if (!error && at == xsp_graph_find(g, g->entry))
+		error = add_arc(c, 0, in, NEVER, UINT32_MAX, CROSS_ANY);
+	if (!error && (i->flags & XSP_INSN_ROOT))
+		error = add_arc(c, 0, in, NEVER, UINT32_MAX, CROSS_ANY);
+	for (uint32_t e = i->pred; !error && e; e = g->edges[e - 1].next_pred) {
+		const struct xsp_edge *edge = &g->edges[e - 1];
+		uint32_t from = c->far[edge->from] ? c->node[edge->from] + 1 : 0;
+
+		if (!(g->insns[edge->from].flags & XSP_INSN_SEEN))
+			continue;
+		error = add_arc(c, from, in, edge_price(c, edge), edge->from,
+				edge->kind == XSP_EDGE_NEXT ? CROSS_FALL : CROSS_TAKEN);
+	}
+	return error;
+}
+
+static int build_network(struct cut *c)
+{
+	struct xsp_graph *g = c->g;
+	int error = 0;
+
+	c->nodes = 2;
+	for (uint32_t i = 0; i < g->count; i++) {
+		c->node[i] = UINT32_MAX;
+		if (!c->far[i])
+			continue;
+		c->node[i] = c->nodes;
+		c->nodes += 2;
+	}
+	memset(c->head, 0, c->nodes * sizeof(*c->head));
+	for (uint32_t i = 0; !error && i < g->count; i++) {
+		const struct xsp_insn *x = &g->insns[i];
+
+		if (c->far[i])
+			error = connect_node(c, i);
+		if (error || !leaves_taken(x) || !(x->flags & XSP_INSN_SEEN))
+			continue;
+		error = add_arc(c, c->far[i] ? c->node[i] + 1 : 0, 1, price(c, i), i, CROSS_TAKEN);
+	}
+	return error;
+}
+
+/* ---- maximum flow (Dinic) -------------------------------------------------------- */
+
+static bool find_levels(struct cut *c)
+{
+	uint32_t first = 0, last = 0;
+
+	memset(c->level, 0, c->nodes * sizeof(*c->level));
+	c->level[0] = 1;
+	c->queue[last++] = 0;
+	while (first < last) {
+		uint32_t at = c->queue[first++];
+
+		for (uint32_t a = c->head[at]; a; a = c->arcs[a - 1].next) {
+			const struct arc *arc = &c->arcs[a - 1];
+
+			if (arc->room <= 0 || c->level[arc->to])
+				continue;
+			c->level[arc->to] = c->level[at] + 1;
+			c->queue[last++] = arc->to;
+		}
+	}
+	return c->level[1] != 0;
+}
+
+/* Pushes along one shortest path; 0 when there is none left. `path` in c->queue. */
+static int64_t augment(struct cut *c)
+{
+	uint32_t *path = c->queue, depth = 0, at = 0;
+
+	while (at != 1) {
+		uint32_t a = c->iter[at];
+
+		while (a && (c->arcs[a - 1].room <= 0 ||
+			     c->level[c->arcs[a - 1].to] != c->level[at] + 1))
+			a = c->arcs[a - 1].next;
+		c->iter[at] = a;
+		if (a) {
+			path[depth++] = a;
+			at = c->arcs[a - 1].to;
+			continue;
+		}
+		if (!depth)
+			return 0;
+		c->level[at] = 0;
+		depth--;
+		at = c->arcs[(path[depth] - 1) ^ 1].to;
+	}
+	int64_t most = NEVER;
+	for (uint32_t k = 0; k < depth; k++) {
+		if (c->arcs[path[k] - 1].room < most)
+			most = c->arcs[path[k] - 1].room;
+	}
+	for (uint32_t k = 0; k < depth; k++) {
+		c->arcs[path[k] - 1].room -= most;
+		c->arcs[(path[k] - 1) ^ 1].room += most;
+	}
+	return most;
+}
+
+static void maximum_flow(struct cut *c)
+{
+	while (find_levels(c)) {
+		memcpy(c->iter, c->head, c->nodes * sizeof(*c->iter));
+		while (augment(c) > 0)
+			;
+	}
+}
+
+/* ---- 3. the sites ---------------------------------------------------------------- */
+
+/* level[n] = 1 for what still reaches the sink: the far side of the latest cut. */
+static void find_far_side(struct cut *c)
+{
+	uint32_t first = 0, last = 0;
+
+	memset(c->level, 0, c->nodes * sizeof(*c->level));
+	c->level[1] = 1;
+	c->queue[last++] = 1;
+	while (first < last) {
+		uint32_t at = c->queue[first++];
+
+		for (uint32_t a = c->head[at]; a; a = c->arcs[a - 1].next) {
+			uint32_t from = c->arcs[a - 1].to;
+
+			if (c->level[from] || c->arcs[(a - 1) ^ 1].room <= 0)
+				continue;
+			c->level[from] = 1;
+			c->queue[last++] = from;
+		}
+	}
+}
+
+/* Do all ways out behind `at` go by tail call? */
+static bool all_tail(struct cut *c, uint32_t at, enum crossing how)
+{
+	struct xsp_graph *g = c->g;
+	uint32_t depth = 0, *stack = c->queue, reset = 0, *touched = c->work;
+	bool tail = true;
+
+	if (how == CROSS_TAKEN && leaves_taken(&g->insns[at]))
+		return true;
+	for (bool first = true; first || depth; first = false) {
+		uint32_t from = first ? at : stack[--depth];
+
+		tail &= g->insns[from].kind != XSP_INSN_RETURN;
+		for (uint32_t e = g->insns[from].succ; e; e = g->edges[e - 1].next_succ) {
+			uint32_t to = g->edges[e - 1].to;
+
+			if (first && how != CROSS_ANY &&
+			    (g->edges[e - 1].kind == XSP_EDGE_NEXT) != (how == CROSS_FALL))
+				continue;
+			if (c->mark[to] & 8)
+				continue;
+			c->mark[to] |= 8;
+			touched[reset++] = to;
+			stack[depth++] = to;
+		}
+	}
+	while (reset)
+		c->mark[touched[--reset]] &= (uint8_t)~8;
+	return tail;
+}
+
+static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_site *s)
+{
+	const struct xsp_insn *i = &c->g->insns[at];
+
+	*s = (struct xsp_site){.addr = i->addr,
+			       .cls = (enum xsp_site_class)i->cls,
+			       .role = XSP_ROLE_EXIT,
+			       .cond = how == CROSS_ANY ? 0 : i->cond,
+			       .taken = how == CROSS_TAKEN,
+			       .tail = all_tail(c, at, how)};
+	if (i->kind == XSP_INSN_RETURN) {
+		s->exact = true; /* the return address is on top, or the program is lost */
+		return;
+	}
+	s->exact = xsp_module_entry_sp_rule(c->g->m, i->addr, &s->frame_pointer, &s->delta) == 0;
+	if (!s->exact) {
+		s->frame_pointer = false;
+		s->delta = 0;
+	}
+}
+
+static int add_site(struct cut *c, uint32_t at, enum crossing how, struct xsp_placement *out)
+{
+	const struct xsp_insn *i = &c->g->insns[at];
+
+	if (at == c->entry && leaves(i)) {
+		out->sites[0].role = XSP_ROLE_BOTH;
+		out->sites[0].tail = i->kind != XSP_INSN_RETURN;
+		return 0;
+	}
+	if (!(i->flags & XSP_INSN_PROBE) || at == c->entry) {
+		xsp_graph_incomplete(c->g, "the kernel takes no uprobe on a way out");
+		return 0;
+	}
+	/* both edges of one jump: it counts whichever way it goes */
+	for (size_t k = 1; k < out->count; k++) {
+		if (out->sites[k].addr != i->addr)
+			continue;
+		if (out->sites[k].taken != (how == CROSS_TAKEN)) {
+			describe(c, at, CROSS_ANY, &out->sites[k]);
+		}
+		return 0;
+	}
+	if (out->count == XSP_MAX_SITES) {
+		xsp_graph_incomplete(c->g, "more exit sites than a function may have");
+		return 0;
+	}
+	describe(c, at, how, &out->sites[out->count++]);
+	return 0;
+}
+
+static int collect(struct cut *c, struct xsp_placement *out)
+{
+	int error = 0;
+
+	find_far_side(c);
+	for (uint32_t n = 0; !error && n < c->nodes; n++) {
+		if (c->level[n])
+			continue;
+		for (uint32_t a = c->head[n]; !error && a; a = c->arcs[a - 1].next) {
+			const struct arc *arc = &c->arcs[a - 1];
+
+			if (arc->forward && c->level[arc->to] && arc->insn != UINT32_MAX)
+				error = add_site(c, arc->insn, (enum crossing)arc->how, out);
+		}
+	}
+	return error;
+}
+
+/*
+ * A short leaf that is left by single-stepped sites only: one hit that says entry and
+ * exit costs a fraction, and the time between the two would be less than either.
+ */
+static bool is_point(struct cut *c, const struct xsp_placement *out)
+{
+	uint32_t start = xsp_graph_find(c->g, c->g->entry);
+
+	if (!c->far[start] || c->far[start] > POINT_MAX || out->count < 2 || c->g->incomplete)
+		return false;
+	for (size_t k = 1; k < out->count; k++) {
+		if (out->sites[k].cls == XSP_SITE_SINGLESTEP)
+			return true;
+	}
+	return false;
+}
+
+static int allocate(struct cut *c)
+{
+	size_t n = (size_t)c->g->count + 1;
+
+	c->far = calloc(n, sizeof(*c->far));
+	c->often = calloc(n, sizeof(*c->often));
+	c->node = calloc(n, sizeof(*c->node));
+	c->work = calloc(2 * n + 2, sizeof(*c->work));
+	c->mark = calloc(n, sizeof(*c->mark));
+	c->head = calloc(2 * n + 2, sizeof(*c->head));
+	c->level = calloc(2 * n + 2, sizeof(*c->level));
+	c->iter = calloc(2 * n + 2, sizeof(*c->iter));
+	c->queue = calloc(2 * n + 2, sizeof(*c->queue));
+	return c->far && c->often && c->node && c->work && c->mark && c->head && c->level &&
+			       c->iter && c->queue
+		       ? 0
+		       : -ENOMEM;
+}
+
+static void release(struct cut *c)
+{
+	free(c->far);
+	free(c->often);
+	free(c->node);
+	free(c->work);
+	free(c->mark);
+	free(c->head);
+	free(c->level);
+	free(c->iter);
+	free(c->queue);
+	free(c->arcs);
+}
+
+int xsp_cut(struct xsp_graph *g, uint32_t entry, const struct xsp_site_costs *costs,
+	    struct xsp_placement *out)
+{
+	struct cut c = {.g = g, .costs = costs, .entry = entry};
+	int error = allocate(&c);
+
+	if (!error)
+		error = estimate(&c);
+	if (!error) {
+		find_region(&c);
+		error = build_network(&c);
+	}
+	if (!error) {
+		maximum_flow(&c);
+		error = collect(&c, out);
+	}
+	if (!error && is_point(&c, out)) {
+		out->count = 1;
+		out->sites[0].role = XSP_ROLE_BOTH;
+		out->sites[0].tail = all_tail(&c, entry, CROSS_ANY);
+	}
+	release(&c);
+	return error;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * placement.c - xsp_place: picks the architecture, runs graph → entry → cut, and
+ * finishes the sites (file offsets, stack rules, order).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placement/placement_private.h"
+#include "xsptrace/event.h"
+
+static const char *const class_names[XSP_SITE_CLASSES] = {
+	[XSP_SITE_NOP5] = "nop5",
+	[XSP_SITE_EMULATED] = "emulated",
+	[XSP_SITE_SINGLESTEP] = "single-stepped",
+};
+
+const char *xsp_site_class_name(enum xsp_site_class c)
+{
+	return (unsigned)c < XSP_SITE_CLASSES ? class_names[c] : "unknown";
+}
+
+/* DESIGN.md section 4: measured on Linux 6.18, in a VM. */
+struct xsp_site_costs xsp_site_costs_default(void)
+{
+	return (struct xsp_site_costs){.ns = {
+					       [XSP_SITE_NOP5] = 250,
+					       [XSP_SITE_EMULATED] = 550,
+					       [XSP_SITE_SINGLESTEP] = 19000,
+				       }};
+}
+
+static const struct xsp_arch_placer *const placers[] = {
+	[XSP_ARCH_OTHER] = NULL,
+	[XSP_ARCH_X86_64] = &xsp_placer_x86_64,
+	[XSP_ARCH_AARCH64] = &xsp_placer_arm64,
+};
+
+/*
+ * The body is the whole FDE range that holds the entry: code of one FDE shares its
+ * stack rules, and other symbols in it (assembly with several entries) become roots.
+ */
+static int open_body(struct xsp_graph *g, uint64_t addr, uint64_t size)
+{
+	struct xsp_code_range range = {0};
+	const struct xsp_symbol *symbols;
+	size_t count, low = 0;
+
+	if (!xsp_module_is_code(g->m, addr))
+		return -ENOENT;
+	g->entry = addr;
+	g->symbol_size = size;
+	g->described = xsp_module_code_range(g->m, addr, &range) == 0 && range.addr <= addr &&
+		       addr - range.addr < range.size;
+	if (g->described)
+		return xsp_graph_add_part(g, range.addr, range.size);
+	if (!size && xsp_module_symbols(g->m, &symbols, &count, NULL) == 0) {
+		for (size_t high = count; low < high;) {
+			size_t middle = low + (high - low) / 2;
+
+			if (symbols[middle].addr <= addr)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (low && symbols[low - 1].addr == addr)
+			size = symbols[low - 1].size;
+		if (!size && low < count)
+			size = symbols[low].addr - addr;
+	}
+	if (!size)
+		return -ENOENT;
+	return xsp_graph_add_part(g, addr, size);
+}
+
+static int compare_sites(const void *a, const void *b)
+{
+	const struct xsp_site *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static int finish(struct xsp_graph *g, struct xsp_placement *out)
+{
+	if (out->count > 1)
+		qsort(out->sites + 1, out->count - 1, sizeof(*out->sites), compare_sites);
+	for (size_t i = 0; i < out->count; i++) {
+		struct xsp_site *s = &out->sites[i];
+		int error = xsp_module_addr_to_offset(g->m, s->addr, &s->offset);
+
+		if (error)
+			return error;
+	}
+	out->complete = !g->incomplete;
+	out->note = g->note;
+	return 0;
+}
+
+int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_read,
+	      const struct xsp_site_costs *costs, struct xsp_placement *out)
+{
+	struct xsp_site_costs usual = xsp_site_costs_default();
+	enum xsp_arch arch = xsp_module_arch(m);
+	const struct xsp_arch_placer *placer;
+	struct xsp_graph g = {.m = m};
+	uint32_t entry = 0;
+	int error;
+
+	memset(out, 0, sizeof(*out));
+	placer = (size_t)arch < sizeof(placers) / sizeof(*placers) ? placers[arch] : NULL;
+	if (!placer)
+		return -EOPNOTSUPP;
+	if (!costs)
+		costs = &usual;
+	out->sites = calloc(XSP_MAX_SITES, sizeof(*out->sites));
+	if (!out->sites)
+		return -ENOMEM;
+	error = open_body(&g, addr, size);
+	if (!error)
+		error = placer->graph(&g);
+	if (!error)
+		error = placer->entry(&g, args_read, costs, &out->sites[0], &entry);
+	if (!error) {
+		out->count = 1;
+		error = xsp_cut(&g, entry, costs, out);
+	}
+	if (!error)
+		error = finish(&g, out);
+	xsp_graph_free(&g);
+	if (error) {
+		xsp_placement_clear(out);
+		return error;
+	}
+	void *fitted = realloc(out->sites, out->count * sizeof(*out->sites));
+	if (fitted)
+		out->sites = fitted;
+	return 0;
+}
+
+void xsp_placement_clear(struct xsp_placement *p)
+{
+	free(p->sites);
+	memset(p, 0, sizeof(*p));
+}
+
+static const uint8_t role_kinds[] = {
+	[XSP_ROLE_ENTRY] = XSP_EVENT_ENTRY,
+	[XSP_ROLE_EXIT] = XSP_EVENT_EXIT,
+	[XSP_ROLE_BOTH] = XSP_EVENT_POINT,
+};
+
+uint64_t xsp_site_cookie(const struct xsp_site *site, uint32_t probe)
+{
+	const int64_t limit = INT64_C(1) << 23;
+	int64_t words = site->delta / 8;
+	bool exact = site->exact && site->delta % 8 == 0 && words >= -limit && words < limit;
+	uint64_t cookie = probe & (XSP_MAX_PROBES - 1);
+
+	cookie |= (uint64_t)role_kinds[site->role] << XSP_COOKIE_KIND_SHIFT;
+	cookie |= (uint64_t)(site->cond & 0x1f) << XSP_COOKIE_COND_SHIFT;
+	if (site->taken)
+		cookie |= XSP_COOKIE_TAKEN;
+	if (site->tail)
+		cookie |= XSP_COOKIE_TAIL;
+	if (exact) {
+		cookie |= XSP_COOKIE_SP_EXACT;
+		cookie |= (uint64_t)words << XSP_COOKIE_DELTA_SHIFT;
+		if (site->frame_pointer)
+			cookie |= XSP_COOKIE_BASE_FP;
+	}
+	return cookie;
+}

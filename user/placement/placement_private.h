@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * placement_private.h - what the files of the placement stage share.
+ *
+ * A function becomes a graph of instructions (struct xsp_graph): x86_64.c and arm64.c
+ * build it, cut.c chooses the exit sites on it, whatever the architecture.
+ */
+#ifndef XSP_PLACEMENT_PRIVATE_H
+#define XSP_PLACEMENT_PRIVATE_H
+
+#include "placement/placement.h"
+
+/* What an instruction does to the flow of control. */
+enum xsp_insn_kind {
+	XSP_INSN_PLAIN = 0, /* goes on to the next one */
+	XSP_INSN_NOP, /* plain, and does nothing: also what pads code */
+	XSP_INSN_WORK, /* plain, but may take long (rep movs, cpuid): no exit before it */
+	XSP_INSN_CALL, /* call, direct or not; comes back */
+	XSP_INSN_SYSCALL, /* syscall, int n */
+	XSP_INSN_JUMP, /* unconditional, direct */
+	XSP_INSN_BRANCH, /* conditional, direct, and the condition is one of the flags */
+	XSP_INSN_FORK, /* conditional in another way (jrcxz, loop, xbegin, cbz, tbz) */
+	XSP_INSN_INDIRECT, /* jmp through a register or memory */
+	XSP_INSN_RETURN,
+	XSP_INSN_TRAP, /* ud2, hlt, int3: nothing follows */
+	XSP_INSN_BAD, /* not decodable, or not to be understood */
+	XSP_INSN_KINDS,
+};
+
+enum xsp_insn_flag {
+	XSP_INSN_PROBE = 1 << 0, /* the kernel takes a uprobe here */
+	XSP_INSN_LEAVES = 1 << 1, /* its jump is a tail call */
+	XSP_INSN_LOST = 1 << 2, /* it goes somewhere that is not known */
+	XSP_INSN_ROOT = 1 << 3, /* may be reached in ways that the graph does not show */
+	XSP_INSN_SEEN = 1 << 4, /* reached from the entry or a root */
+	XSP_INSN_JUMPED = 1 << 5, /* something jumps here */
+	XSP_INSN_COLD = 1 << 6, /* in a part that is seldom executed */
+	XSP_INSN_MEMORY = 1 << 7, /* indirect jump through memory, without an index */
+};
+
+struct xsp_insn {
+	uint64_t addr;
+	uint64_t target; /* of a direct jump, branch or call */
+	uint32_t succ; /* first edge out and first edge in: index + 1, 0 none */
+	uint32_t pred;
+	uint16_t flags; /* enum xsp_insn_flag */
+	uint8_t length;
+	uint8_t kind; /* enum xsp_insn_kind */
+	uint8_t cls; /* enum xsp_site_class */
+	uint8_t cond; /* 1 + condition code of an XSP_INSN_BRANCH */
+	uint8_t part;
+};
+
+enum xsp_edge_kind { XSP_EDGE_NEXT, XSP_EDGE_TAKEN, XSP_EDGE_OTHER };
+
+struct xsp_edge {
+	uint32_t from, to; /* instruction indices */
+	uint32_t next_succ, next_pred; /* index + 1, 0 ends the list */
+	uint8_t kind; /* enum xsp_edge_kind */
+};
+
+/* A contiguous piece of the function: the main range, then cold ones. */
+#define XSP_MAX_PARTS 32
+#define XSP_MAX_PART_SIZE (8U << 20) /* bytes; no function known is near that */
+struct xsp_part {
+	uint64_t addr;
+	uint64_t size;
+	uint8_t *bytes;
+	uint32_t *at; /* by offset: index + 1 of the instruction that starts there, or 0 */
+};
+
+struct xsp_graph {
+	struct xsp_module *m;
+	uint64_t entry; /* address */
+	uint64_t symbol_size; /* of the function as its caller knows it, or 0 */
+	struct xsp_part parts[XSP_MAX_PARTS];
+	unsigned part_count;
+	struct xsp_insn *insns;
+	uint32_t count, capacity;
+	struct xsp_edge *edges;
+	uint32_t edge_count, edge_capacity;
+	bool described; /* .eh_frame covers the entry */
+	bool hidden; /* control flow exists that the graph does not show: only the
+			   * instructions that leave may be exits */
+	bool incomplete; /* a way out may have no site */
+	const char *note; /* static text: the first reason for one of the above */
+};
+
+void xsp_graph_free(struct xsp_graph *g);
+int xsp_graph_add_part(struct xsp_graph *g, uint64_t addr, uint64_t size);
+/* The part that holds addr, or NULL. */
+struct xsp_part *xsp_graph_part(struct xsp_graph *g, uint64_t addr);
+/* Index of the instruction that starts at addr, or UINT32_MAX. */
+uint32_t xsp_graph_find(struct xsp_graph *g, uint64_t addr);
+/* Appends, and enters it in its part's table; its index, or UINT32_MAX without memory. */
+uint32_t xsp_graph_add_insn(struct xsp_graph *g, const struct xsp_insn *insn);
+int xsp_graph_add_edge(struct xsp_graph *g, uint32_t from, uint32_t to, enum xsp_edge_kind kind);
+/* Marks what cannot be seen; keeps the first reason. */
+void xsp_graph_hidden(struct xsp_graph *g, const char *note);
+void xsp_graph_incomplete(struct xsp_graph *g, const char *note);
+/* Sets XSP_INSN_SEEN from `start` on; *stack is scratch of at least g->count entries. */
+void xsp_graph_walk(struct xsp_graph *g, uint32_t start, uint32_t *stack);
+/* Makes roots of what nothing seen reaches (landing pads, unresolved tables). */
+int xsp_graph_find_roots(struct xsp_graph *g);
+
+/* Where a jump out of the known parts goes. */
+enum xsp_leave { XSP_LEAVE_PART, XSP_LEAVE_TAIL, XSP_LEAVE_UNKNOWN };
+/* PART has added the part to the graph. `stub`: tells whether addr is a PLT stub. */
+int xsp_graph_leave(struct xsp_graph *g, uint64_t site, uint64_t target,
+		    bool (*stub)(struct xsp_module *m, uint64_t addr), enum xsp_leave *how);
+/* At `pc` the stack pointer is what it was at entry: 1 yes, 0 no, -ENOENT not known. */
+int xsp_graph_at_entry_sp(struct xsp_graph *g, uint64_t pc);
+
+/* cut.c: the exit sites. Appends to out->sites; entry is the index of the entry site's
+ * instruction, which exits may not use unless it leaves itself (then it becomes BOTH). */
+int xsp_cut(struct xsp_graph *g, uint32_t entry, const struct xsp_site_costs *costs,
+	    struct xsp_placement *out);
+
+/* One architecture: builds the graph and fills out->sites[0], the entry. */
+struct xsp_arch_placer {
+	int (*graph)(struct xsp_graph *g);
+	/* Chooses the entry site: its index in *at. */
+	int (*entry)(struct xsp_graph *g, unsigned args_read, const struct xsp_site_costs *costs,
+		     struct xsp_site *site, uint32_t *at);
+};
+extern const struct xsp_arch_placer xsp_placer_x86_64;
+extern const struct xsp_arch_placer xsp_placer_arm64;
+
+/* x86_decode.c */
+int xsp_x86_decode(const uint8_t *bytes, size_t size, uint64_t addr, struct xsp_insn *out);
+/* x86_table.c: targets of the indirect jump `at`; 0 and edges added, or -ENOENT. */
+int xsp_x86_jump_table(struct xsp_graph *g, uint32_t at);
+/* What an unresolved indirect jump looks like: true if a tail call through a pointer. */
+bool xsp_x86_pointer_jump(struct xsp_graph *g, uint32_t at);
+/* x86_entry.c */
+int xsp_x86_entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site_costs *costs,
+		  struct xsp_site *site, uint32_t *at);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * x86_64.c - the instruction graph of an x86-64 function.
+ *
+ * Each part is decoded from end to end (compilers keep data out of code on x86-64),
+ * jumps are followed into cold parts, and what nothing reaches becomes a root.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "placement/placement_private.h"
+
+/* A PLT stub: [endbr64] [bnd] jmp *mem, or the older form with push and jmp after it. */
+static bool is_plt_stub(struct xsp_module *m, uint64_t addr)
+{
+	uint8_t bytes[32];
+	long got = xsp_module_read(m, addr, bytes, sizeof(bytes));
+	struct xsp_insn i;
+	size_t at = 0;
+
+	if (got < 16)
+		return false;
+	if (!memcmp(bytes, "\xf3\x0f\x1e\xfa", 4))
+		at = 4;
+	return xsp_x86_decode(bytes + at, (size_t)got - at, addr + at, &i) == 0 &&
+	       i.kind == XSP_INSN_INDIRECT && (i.flags & XSP_INSN_MEMORY);
+}
+
+/* Decodes from `offset` of a part until an instruction that is known already. */
+static int sweep(struct xsp_graph *g, unsigned part, uint64_t offset, uint64_t end)
+{
+	while (offset < end && !g->parts[part].at[offset]) {
+		const struct xsp_part *p = &g->parts[part];
+		struct xsp_insn i;
+		int error =
+			xsp_x86_decode(p->bytes + offset, p->size - offset, p->addr + offset, &i);
+
+		if (error == -EINVAL)
+			return error;
+		if (part)
+			i.flags |= XSP_INSN_COLD;
+		if (xsp_graph_add_insn(g, &i) == UINT32_MAX)
+			return -ENOMEM;
+		if (error) /* what follows unreadable bytes is found by jumps, or not at all */
+			return 0;
+		offset += i.length;
+	}
+	return 0;
+}
+
+static bool jumps(const struct xsp_insn *i)
+{
+	return i->kind == XSP_INSN_JUMP || i->kind == XSP_INSN_BRANCH || i->kind == XSP_INSN_FORK;
+}
+
+/* Finds what a direct jump leads to: decodes it, adds a part, or marks the jump. */
+static int resolve_jump(struct xsp_graph *g, uint32_t at)
+{
+	uint64_t site = g->insns[at].addr, target = g->insns[at].target;
+	struct xsp_part *p = xsp_graph_part(g, target);
+	enum xsp_leave how = XSP_LEAVE_UNKNOWN;
+	int error;
+
+	if (!p) {
+		error = xsp_graph_leave(g, site, target, is_plt_stub, &how);
+		if (error)
+			return error;
+		p = how == XSP_LEAVE_PART ? xsp_graph_part(g, target) : NULL;
+		if (p) {
+			error = sweep(g, (unsigned)(p - g->parts), 0, p->size);
+			if (error)
+				return error;
+		}
+	} else if (target == g->entry && xsp_graph_at_entry_sp(g, site) == 1) {
+		/* a loop back to the very start is counted as a call of itself */
+		how = XSP_LEAVE_TAIL;
+		p = NULL;
+	}
+	if (!p) { /* a FORK's condition cannot be carried in the cookie */
+		bool tail = how == XSP_LEAVE_TAIL && g->insns[at].kind != XSP_INSN_FORK;
+
+		g->insns[at].flags |= tail ? XSP_INSN_LEAVES : XSP_INSN_LOST;
+		return 0;
+	}
+	/* not a known boundary: code that overlaps other code, or follows bytes not decoded */
+	if (!p->at[target - p->addr])
+		return sweep(g, (unsigned)(p - g->parts), target - p->addr, p->size);
+	return 0;
+}
+
+/* An instruction with another one starting inside it must not be patched, nor that one. */
+static void guard_overlaps(struct xsp_graph *g)
+{
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct xsp_part *p = &g->parts[g->insns[i].part];
+		uint64_t offset = g->insns[i].addr - p->addr;
+
+		for (uint64_t k = 1; k < g->insns[i].length && offset + k < p->size; k++) {
+			if (!p->at[offset + k])
+				continue;
+			g->insns[i].flags &= (uint16_t)~XSP_INSN_PROBE;
+			g->insns[p->at[offset + k] - 1].flags &= (uint16_t)~XSP_INSN_PROBE;
+		}
+	}
+}
+
+/* The next instruction in line; false: execution runs out of the known code there. */
+static bool falls_to(struct xsp_graph *g, uint32_t at, uint32_t *next)
+{
+	*next = xsp_graph_find(g, g->insns[at].addr + g->insns[at].length);
+	return *next != UINT32_MAX;
+}
+
+static int connect(struct xsp_graph *g, uint32_t at)
+{
+	struct xsp_insn *i = &g->insns[at];
+	uint32_t to;
+	int error = 0;
+
+	if (i->kind == XSP_INSN_TRAP || i->kind == XSP_INSN_RETURN || i->kind == XSP_INSN_BAD ||
+	    i->kind == XSP_INSN_INDIRECT)
+		return 0;
+	if (i->kind != XSP_INSN_JUMP) {
+		if (falls_to(g, at, &to))
+			error = xsp_graph_add_edge(g, at, to, XSP_EDGE_NEXT);
+		else if (i->kind != XSP_INSN_CALL && i->kind != XSP_INSN_NOP)
+			g->insns[at].flags |= XSP_INSN_LOST; /* a call there does not return */
+	}
+	if (error || !jumps(&g->insns[at]) || (g->insns[at].flags & XSP_INSN_LEAVES))
+		return error;
+	to = xsp_graph_find(g, g->insns[at].target);
+	if (to == UINT32_MAX) {
+		g->insns[at].flags |= XSP_INSN_LOST;
+		return 0;
+	}
+	return xsp_graph_add_edge(g, at, to, XSP_EDGE_TAKEN);
+}
+
+static int resolve_indirect(struct xsp_graph *g, uint32_t at)
+{
+	int error = xsp_x86_jump_table(g, at);
+	int at_entry;
+
+	if (!error || error == -ENOMEM)
+		return error;
+	at_entry = xsp_graph_at_entry_sp(g, g->insns[at].addr);
+	if (at_entry == 1 && xsp_x86_pointer_jump(g, at)) {
+		g->insns[at].flags |= XSP_INSN_LEAVES;
+		return 0;
+	}
+	g->insns[at].flags |= XSP_INSN_LOST;
+	if (at_entry == 0) /* a frame stands: it stays inside */
+		xsp_graph_hidden(g,
+				 "an indirect jump could not be resolved: exits at returns only");
+	return 0;
+}
+
+/* Only what can be executed matters. */
+static void judge(struct xsp_graph *g)
+{
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct xsp_insn *x = &g->insns[i];
+
+		if (!(x->flags & XSP_INSN_SEEN))
+			continue;
+		if (x->kind == XSP_INSN_BAD) {
+			xsp_graph_hidden(g, "bytes that could not be decoded");
+			xsp_graph_incomplete(g, "bytes that could not be decoded");
+		}
+		if (!(x->flags & XSP_INSN_LOST))
+			continue;
+		xsp_graph_hidden(g, "a jump whose target is not known");
+		if (x->kind != XSP_INSN_INDIRECT || xsp_graph_at_entry_sp(g, x->addr) != 0)
+			xsp_graph_incomplete(g, "a jump whose target is not known");
+	}
+}
+
+static int build(struct xsp_graph *g)
+{
+	int error = sweep(g, 0, 0, g->parts[0].size);
+
+	/* the entry may lie behind bytes that stopped the sweep */
+	if (!error)
+		error = sweep(g, 0, g->entry - g->parts[0].addr, g->parts[0].size);
+	for (uint32_t i = 0; !error && i < g->count; i++) {
+		if (jumps(&g->insns[i]))
+			error = resolve_jump(g, i);
+	}
+	for (uint32_t i = 0; !error && i < g->count; i++)
+		error = connect(g, i);
+	guard_overlaps(g);
+	for (uint32_t i = 0; !error && i < g->count; i++) {
+		if (g->insns[i].kind == XSP_INSN_INDIRECT)
+			error = resolve_indirect(g, i);
+	}
+	if (!error)
+		error = xsp_graph_find_roots(g);
+	if (!error)
+		judge(g);
+	return error;
+}
+
+const struct xsp_arch_placer xsp_placer_x86_64 = {
+	.graph = build,
+	.entry = xsp_x86_entry,
+};

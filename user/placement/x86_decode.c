@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * x86_decode.c - one x86-64 instruction: what it does to the flow, and how the kernel
+ * would carry it out under a uprobe.
+ *
+ * The rules are those of the kernel's arch/x86/kernel/uprobes.c (uprobe_init_insn,
+ * branch_setup_xol_ops, push_setup_xol_ops); docs/placement.md lists them. Where kernels
+ * since 5.15 differ, the strictest and the slowest answer counts.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <Zydis/Zydis.h>
+
+#include "placement/placement_private.h"
+
+/* Kinds of the one-byte opcodes that are not PLAIN. */
+static const uint8_t kinds_1[256] = {
+	[0x6c] = XSP_INSN_BAD,	  [0x6d] = XSP_INSN_BAD,    [0x6e] = XSP_INSN_BAD,
+	[0x6f] = XSP_INSN_BAD,	  [0x70] = XSP_INSN_BRANCH, [0x71] = XSP_INSN_BRANCH,
+	[0x72] = XSP_INSN_BRANCH, [0x73] = XSP_INSN_BRANCH, [0x74] = XSP_INSN_BRANCH,
+	[0x75] = XSP_INSN_BRANCH, [0x76] = XSP_INSN_BRANCH, [0x77] = XSP_INSN_BRANCH,
+	[0x78] = XSP_INSN_BRANCH, [0x79] = XSP_INSN_BRANCH, [0x7a] = XSP_INSN_BRANCH,
+	[0x7b] = XSP_INSN_BRANCH, [0x7c] = XSP_INSN_BRANCH, [0x7d] = XSP_INSN_BRANCH,
+	[0x7e] = XSP_INSN_BRANCH, [0x7f] = XSP_INSN_BRANCH, [0x90] = XSP_INSN_NOP,
+	[0xc2] = XSP_INSN_RETURN, [0xc3] = XSP_INSN_RETURN, [0xca] = XSP_INSN_BAD,
+	[0xcb] = XSP_INSN_BAD,	  [0xcc] = XSP_INSN_TRAP,   [0xcd] = XSP_INSN_SYSCALL,
+	[0xcf] = XSP_INSN_BAD,	  [0xe0] = XSP_INSN_FORK,   [0xe1] = XSP_INSN_FORK,
+	[0xe2] = XSP_INSN_FORK,	  [0xe3] = XSP_INSN_FORK,   [0xe4] = XSP_INSN_BAD,
+	[0xe5] = XSP_INSN_BAD,	  [0xe6] = XSP_INSN_BAD,    [0xe7] = XSP_INSN_BAD,
+	[0xe8] = XSP_INSN_CALL,	  [0xe9] = XSP_INSN_JUMP,   [0xeb] = XSP_INSN_JUMP,
+	[0xec] = XSP_INSN_BAD,	  [0xed] = XSP_INSN_BAD,    [0xee] = XSP_INSN_BAD,
+	[0xef] = XSP_INSN_BAD,	  [0xf1] = XSP_INSN_TRAP,   [0xf4] = XSP_INSN_TRAP,
+	[0xfa] = XSP_INSN_BAD,	  [0xfb] = XSP_INSN_BAD,
+};
+
+/* Kinds of the 0f opcodes that are not PLAIN. */
+static const uint8_t kinds_2[256] = {
+	[0x05] = XSP_INSN_SYSCALL, [0x07] = XSP_INSN_BAD,    [0x0b] = XSP_INSN_TRAP,
+	[0x1f] = XSP_INSN_NOP,	   [0x30] = XSP_INSN_BAD,    [0x32] = XSP_INSN_BAD,
+	[0x34] = XSP_INSN_SYSCALL, [0x35] = XSP_INSN_BAD,    [0x80] = XSP_INSN_BRANCH,
+	[0x81] = XSP_INSN_BRANCH,  [0x82] = XSP_INSN_BRANCH, [0x83] = XSP_INSN_BRANCH,
+	[0x84] = XSP_INSN_BRANCH,  [0x85] = XSP_INSN_BRANCH, [0x86] = XSP_INSN_BRANCH,
+	[0x87] = XSP_INSN_BRANCH,  [0x88] = XSP_INSN_BRANCH, [0x89] = XSP_INSN_BRANCH,
+	[0x8a] = XSP_INSN_BRANCH,  [0x8b] = XSP_INSN_BRANCH, [0x8c] = XSP_INSN_BRANCH,
+	[0x8d] = XSP_INSN_BRANCH,  [0x8e] = XSP_INSN_BRANCH, [0x8f] = XSP_INSN_BRANCH,
+	[0xa2] = XSP_INSN_WORK,	   [0xaa] = XSP_INSN_BAD,    [0xb9] = XSP_INSN_TRAP,
+	[0xff] = XSP_INSN_TRAP,
+};
+
+/*
+ * 0f opcodes that a site may be placed on: what compilers emit at the start of a
+ * function. System instructions, and whatever a kernel's table might not know, are out.
+ */
+static bool plain_2byte(uint8_t opcode)
+{
+	return opcode == 0x0d || opcode == 0x18 || opcode == 0x1e || opcode == 0x1f ||
+	       (opcode >= 0x10 && opcode <= 0x17) || (opcode >= 0x28 && opcode <= 0x2f) ||
+	       (opcode >= 0x40 && opcode <= 0x77) || (opcode >= 0x7e && opcode <= 0xa1) ||
+	       (opcode >= 0xa3 && opcode <= 0xa5) || (opcode >= 0xab && opcode <= 0xad) ||
+	       (opcode >= 0xaf && opcode <= 0xb8) || (opcode >= 0xba && opcode <= 0xc6) ||
+	       (opcode >= 0xc8 && opcode <= 0xcf) || (opcode >= 0xd1 && opcode <= 0xfe);
+}
+
+struct prefixes {
+	bool refused; /* es, cs, ss, ds, lock: the kernel takes no uprobe (is_prefix_bad) */
+	bool operand; /* 66 */
+	bool repeat; /* f3 or f2 */
+	bool only_bnd; /* none but f2 */
+};
+
+static struct prefixes read_prefixes(const ZydisDecodedInstruction *d)
+{
+	struct prefixes p = {.only_bnd = true};
+
+	for (unsigned i = 0; i < d->raw.prefix_count && i < ZYDIS_MAX_INSTRUCTION_LENGTH; i++) {
+		uint8_t v = d->raw.prefixes[i].value;
+
+		p.refused |= v == 0x26 || v == 0x2e || v == 0x36 || v == 0x3e || v == 0xf0;
+		p.operand |= v == 0x66;
+		p.repeat |= v == 0xf3 || v == 0xf2;
+		p.only_bnd &= v == 0xf2;
+	}
+	return p;
+}
+
+static bool is_string_op(uint8_t opcode)
+{
+	return (opcode >= 0xa4 && opcode <= 0xa7) || (opcode >= 0xaa && opcode <= 0xaf);
+}
+
+static void classify_default_map(const ZydisDecodedInstruction *d, const struct prefixes *p,
+				 struct xsp_insn *out)
+{
+	uint8_t op = d->opcode;
+	unsigned reg = d->raw.modrm.reg;
+
+	out->kind = kinds_1[op];
+	if (op >= 0x70 && op <= 0x7f)
+		out->cond = (uint8_t)(1 + (op & 15));
+	if (op == 0xff && reg >= 2 && reg <= 5) {
+		out->kind = reg == 2 ? XSP_INSN_CALL : reg == 4 ? XSP_INSN_INDIRECT : XSP_INSN_BAD;
+		if (reg == 4 && d->raw.modrm.mod != 3 &&
+		    !(d->raw.modrm.rm == 4 && (d->raw.sib.index != 4 || d->raw.rex.X)))
+			out->flags |= XSP_INSN_MEMORY;
+	}
+	if (op == 0xc7 && d->raw.modrm.mod == 3 && reg == 7) /* xbegin: may go to its handler */
+		out->kind = XSP_INSN_FORK;
+	if (op == 0x90 && p->repeat) /* pause */
+		out->kind = XSP_INSN_PLAIN;
+	if (is_string_op(op) && p->repeat)
+		out->kind = XSP_INSN_WORK;
+	if (op == 0x8d && d->length >= 3 && d->raw.modrm.rm == 4 && d->raw.disp.value == 0 &&
+	    d->raw.modrm.mod != 0 && d->raw.modrm.mod != 3 && d->raw.sib.index == 4 &&
+	    d->raw.sib.base == reg && d->raw.rex.B == d->raw.rex.R)
+		out->kind = XSP_INSN_NOP; /* lea 0(%rsi),%rsi */
+	if (op == 0x8e && reg == 2) /* mov to ss holds back the trap: refused */
+		out->flags &= (uint16_t)~XSP_INSN_PROBE;
+	if (op == 0x62 || op == 0x82 || op == 0x9d || op == 0xce || op == 0xd4 || op == 0xd5 ||
+	    op == 0x9b)
+		out->flags &= (uint16_t)~XSP_INSN_PROBE;
+}
+
+static void classify_0f_map(const ZydisDecodedInstruction *d, const struct prefixes *p,
+			    struct xsp_insn *out)
+{
+	uint8_t op = d->opcode;
+
+	(void)p;
+	out->kind = kinds_2[op];
+	if (op >= 0x80 && op <= 0x8f)
+		out->cond = (uint8_t)(1 + (op & 15));
+	if (op == 0x01) { /* xend and xgetbv go on; the rest belongs to the system */
+		out->kind = d->raw.modrm.mod == 3 ? XSP_INSN_WORK : XSP_INSN_BAD;
+		out->flags &= (uint16_t)~XSP_INSN_PROBE;
+	}
+	if (!plain_2byte(op))
+		out->flags &= (uint16_t)~XSP_INSN_PROBE;
+}
+
+/* What the kernel emulates, and what it turns into a call. */
+static enum xsp_site_class cost_class(const ZydisDecodedInstruction *d, const struct prefixes *p,
+				      const uint8_t *bytes, const struct xsp_insn *i)
+{
+	static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+
+	/* optimised only within a page; a page of the file is a page of memory */
+	if (d->length == 5 && !memcmp(bytes, nop5, 5) && (i->addr & 0xfff) <= 0xfff - 4)
+		return XSP_SITE_NOP5;
+	switch (i->kind) {
+	case XSP_INSN_BRANCH:
+	case XSP_INSN_JUMP:
+		return p->only_bnd ? XSP_SITE_EMULATED : XSP_SITE_SINGLESTEP;
+	case XSP_INSN_CALL:
+		return d->opcode == 0xe8 && p->only_bnd ? XSP_SITE_EMULATED : XSP_SITE_SINGLESTEP;
+	default:
+		break;
+	}
+	if (d->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
+	    d->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
+		return XSP_SITE_SINGLESTEP;
+	if (d->opcode == 0x90 && d->length == 1)
+		return XSP_SITE_EMULATED;
+	if (d->opcode >= 0x50 && d->opcode <= 0x57 &&
+	    (d->length == 1 || (d->length == 2 && bytes[0] == 0x41)))
+		return XSP_SITE_EMULATED;
+	return XSP_SITE_SINGLESTEP;
+}
+
+/* 66-prefixed branches are refused, and 66 90 was before 6.2. */
+static bool word_sized_trouble(const struct prefixes *p, const struct xsp_insn *i, uint8_t opcode)
+{
+	return p->operand && (i->kind == XSP_INSN_BRANCH || i->kind == XSP_INSN_JUMP ||
+			      (i->kind == XSP_INSN_CALL && opcode == 0xe8) ||
+			      (i->kind == XSP_INSN_NOP && opcode == 0x90));
+}
+
+static bool has_target(const struct xsp_insn *i, uint8_t opcode)
+{
+	return i->kind == XSP_INSN_JUMP || i->kind == XSP_INSN_BRANCH || i->kind == XSP_INSN_FORK ||
+	       (i->kind == XSP_INSN_CALL && opcode == 0xe8);
+}
+
+static void classify(const ZydisDecodedInstruction *d, const uint8_t *bytes, struct xsp_insn *out)
+{
+	struct prefixes p = read_prefixes(d);
+
+	out->flags = p.refused ? 0 : XSP_INSN_PROBE;
+	switch (d->encoding) {
+	case ZYDIS_INSTRUCTION_ENCODING_LEGACY:
+		if (d->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT)
+			classify_default_map(d, &p, out);
+		else if (d->opcode_map == ZYDIS_OPCODE_MAP_0F)
+			classify_0f_map(d, &p, out);
+		else
+			out->flags = 0;
+		break;
+	case ZYDIS_INSTRUCTION_ENCODING_VEX:
+		break;
+	default: /* EVEX, XOP, 3DNow!: not in the kernel's tables */
+		out->flags = 0;
+	}
+	if (has_target(out, d->opcode))
+		out->target = out->addr + d->length + (uint64_t)d->raw.imm[0].value.s;
+	if (word_sized_trouble(&p, out, d->opcode) || out->kind == XSP_INSN_BAD ||
+	    out->kind == XSP_INSN_TRAP || out->kind == XSP_INSN_SYSCALL)
+		out->flags &= (uint16_t)~XSP_INSN_PROBE;
+	out->cls = (uint8_t)cost_class(d, &p, bytes, out);
+}
+
+int xsp_x86_decode(const uint8_t *bytes, size_t size, uint64_t addr, struct xsp_insn *out)
+{
+	ZydisDecodedInstruction d;
+	ZydisDecoder decoder;
+
+	*out = (struct xsp_insn){.addr = addr, .length = 1, .kind = XSP_INSN_BAD};
+	/* cheap (three stores), and keeps the stage free of global state; minimal mode
+	 * knows no mnemonics and no operands, and takes a third of the time */
+	if (ZYAN_FAILED(
+		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    ZYAN_FAILED(ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE)))
+		return -EINVAL;
+	if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, ZYAN_NULL, bytes, size, &d)))
+		return -EILSEQ;
+	out->length = d.length;
+	classify(&d, bytes, out);
+	return 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * x86_entry.c - the entry site: the cheapest instruction of the entry block that runs
+ * once a call, before an argument that the probe reads is overwritten, at a known
+ * distance from the entry stack pointer.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <Zydis/Zydis.h>
+
+#include "placement/placement_private.h"
+
+#define LOOK_AHEAD 24 /* instructions: the entry's time stays that of the call */
+
+/* The walk down the entry block. */
+struct walk {
+	ZydisDecoder decoder;
+	bool decoder_ready;
+	unsigned live; /* argument registers that the probe reads */
+	int64_t delta; /* entry sp - rsp before the instruction at hand */
+	bool wrote_memory;
+};
+
+static const ZydisRegister arguments[] = {
+	ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDX,
+	ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_R8,	ZYDIS_REGISTER_R9,
+};
+
+/* New rsp as a change of delta; false: not known any more. */
+static bool track_rsp(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *ops,
+		      int64_t *delta)
+{
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH:
+		*delta += 8;
+		return d->operand_width == 64;
+	case ZYDIS_MNEMONIC_POP:
+		*delta -= 8;
+		return d->operand_width == 64 && (ops[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+						  ops[0].reg.value != ZYDIS_REGISTER_RSP);
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_ADD:
+		if (ops[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+		    ops[0].reg.value != ZYDIS_REGISTER_RSP ||
+		    ops[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
+			return false;
+		*delta += d->mnemonic == ZYDIS_MNEMONIC_SUB ? ops[1].imm.value.s
+							    : -ops[1].imm.value.s;
+		return true;
+	case ZYDIS_MNEMONIC_LEA:
+		if (ops[1].mem.base != ZYDIS_REGISTER_RSP ||
+		    ops[1].mem.index != ZYDIS_REGISTER_NONE)
+			return false;
+		*delta -= ops[1].mem.disp.value;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Goes over one instruction; false: nothing after it may be the entry. */
+static bool step_over(struct walk *w, const struct xsp_graph *g, const struct xsp_insn *i)
+{
+	const struct xsp_part *p = &g->parts[i->part];
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	const ZydisDecodedOperand *o;
+	ZydisDecodedInstruction d;
+	bool moves_rsp = false;
+	ZydisRegister reg;
+
+	if (i->kind != XSP_INSN_PLAIN && i->kind != XSP_INSN_NOP)
+		return false;
+	if (!w->decoder_ready &&
+	    ZYAN_FAILED(ZydisDecoderInit(&w->decoder, ZYDIS_MACHINE_MODE_LONG_64,
+					 ZYDIS_STACK_WIDTH_64)))
+		return false;
+	w->decoder_ready = true;
+	if (ZYAN_FAILED(ZydisDecoderDecodeFull(&w->decoder, p->bytes + (i->addr - p->addr),
+					       p->size - (i->addr - p->addr), &d, ops)))
+		return false;
+	for (o = ops; o < ops + d.operand_count; o++) {
+		if (!(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
+			w->wrote_memory |= d.mnemonic != ZYDIS_MNEMONIC_PUSH;
+			continue;
+		}
+		if (o->type != ZYDIS_OPERAND_TYPE_REGISTER)
+			continue;
+		reg = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, o->reg.value);
+		moves_rsp |= reg == ZYDIS_REGISTER_RSP;
+		for (unsigned k = 0; k < 6; k++) {
+			if ((w->live & (1U << k)) && reg == arguments[k])
+				return false;
+		}
+	}
+	return !moves_rsp || track_rsp(&d, ops, &w->delta);
+}
+
+/*
+ * May a site of class nop5 stand here? Linux >= 6.18 replaces it by a call, which
+ * pushes onto the stack: anything that the function keeps in its red zone would be
+ * lost. Before the function has written to memory there is nothing there.
+ */
+static bool may_stop(const struct walk *w, const struct xsp_insn *i)
+{
+	if (!(i->flags & XSP_INSN_PROBE))
+		return false;
+	if (i->kind == XSP_INSN_BRANCH && (i->flags & XSP_INSN_LEAVES))
+		return false; /* one address cannot carry an entry and a conditional exit */
+	if (i->kind == XSP_INSN_CALL || i->kind == XSP_INSN_FORK)
+		return false;
+	return i->cls != XSP_SITE_NOP5 || !w->wrote_memory;
+}
+
+int xsp_x86_entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site_costs *costs,
+		  struct xsp_site *site, uint32_t *at)
+{
+	struct walk w = {.live = args_read & 0x3f};
+	uint32_t index = xsp_graph_find(g, g->entry);
+	bool found = false;
+
+	if (index == UINT32_MAX || g->insns[index].kind == XSP_INSN_BAD)
+		return -EILSEQ;
+	for (unsigned n = 0; n < LOOK_AHEAD && index != UINT32_MAX; n++) {
+		const struct xsp_insn *i = &g->insns[index];
+
+		/* only the first instruction may also be reached in another way */
+		if (n && (i->flags & (XSP_INSN_JUMPED | XSP_INSN_ROOT)))
+			break;
+		if (may_stop(&w, i) && (!found || costs->ns[i->cls] < costs->ns[site->cls])) {
+			*site = (struct xsp_site){.addr = i->addr,
+						  .cls = (enum xsp_site_class)i->cls,
+						  .role = XSP_ROLE_ENTRY,
+						  .exact = true,
+						  .delta = w.delta};
+			*at = index;
+			found = true;
+		}
+		if (found && (site->cls == XSP_SITE_NOP5 || site->cls == XSP_SITE_EMULATED))
+			break;
+		if (!step_over(&w, g, i))
+			break;
+		index = xsp_graph_find(g, i->addr + i->length);
+	}
+	return found ? 0 : -EOPNOTSUPP;
+}
