@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # tool
 # common.sh - what the scripts of this folder share. Source it after setting `tool`.
 
 root=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
