@@ -91,7 +91,14 @@ struct xsp_capture_lost {
 	uint64_t entries, exits;
 };
 
-/* ---- writer ---- */
+/* The text of a named range: XSP_EVENT_NAME. */
+struct xsp_capture_name {
+	uint64_t hash; /* name_hash of the ranges that bear it */
+	const char *text;
+	bool cut; /* the name was longer than XSP_NAME_MAX */
+};
+
+/* ---- writer: one thread at a time ---- */
 
 struct xsp_capture_writer;
 
@@ -101,6 +108,9 @@ struct xsp_capture_writer;
  * that descriptor instead (for tests and pipes); path is then only for messages. */
 int xsp_capture_create(const char *path, int fd, bool replace, struct xsp_capture_writer **out,
 		       struct xsp_error *err);
+
+/* The descriptor's owner (fchown), for the invoking user under sudo. 0 or -errno. */
+int xsp_capture_set_owner(struct xsp_capture_writer *w, uid_t uid, gid_t gid);
 
 /* Free text facts: "command", "host", "kernel", "version", "arguments", "filters", ... */
 int xsp_capture_put_info(struct xsp_capture_writer *w, const char *key, const char *value);
@@ -118,7 +128,8 @@ int xsp_capture_put_clock(struct xsp_capture_writer *w);
  * One event (struct xsp_event and its payload), as it stands in the ring buffer.
  * Copied into the open chunk of ring `ring` (0-based, < 64); a full chunk (1 MiB) is
  * checksummed and written. The hot path: no allocation, no system call but that write.
- * All events of one thread must come through one ring in order.
+ * All events of one thread must come through one ring in order. XSP_EVENT_NAME events become
+ * definitions (xsp_capture_names), so that a name is known before any event is read.
  */
 int xsp_capture_put_event(struct xsp_capture_writer *w, unsigned ring, const void *event,
 			  size_t size);
@@ -157,6 +168,8 @@ size_t xsp_capture_mappings(const struct xsp_capture_reader *r, const struct xsp
 size_t xsp_capture_probes(const struct xsp_capture_reader *r, const struct xsp_capture_probe **);
 size_t xsp_capture_clocks(const struct xsp_capture_reader *r, const struct xsp_capture_clock **);
 size_t xsp_capture_losts(const struct xsp_capture_reader *r, const struct xsp_capture_lost **);
+/* One entry a hash: the first text that came with it. */
+size_t xsp_capture_names(const struct xsp_capture_reader *r, const struct xsp_capture_name **);
 const struct xsp_capture_stats *xsp_capture_stats(const struct xsp_capture_reader *r);
 /* Recording window, CLOCK_MONOTONIC; of an unfinished file: first and last event seen. */
 void xsp_capture_window(const struct xsp_capture_reader *r, uint64_t *start_ns, uint64_t *end_ns);

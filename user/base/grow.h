@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* grow.h - arrays that grow by doubling. */
+#ifndef XSP_BASE_GROW_H
+#define XSP_BASE_GROW_H
+
+#include <stddef.h>
+
+/*
+ * Makes room for `need` elements of `size` bytes in the array *array, whose capacity (in
+ * elements) is *capacity. New elements are not initialised. Returns 0, or -ENOMEM with the
+ * array unchanged (also when the size would overflow).
+ */
+int xsp_grow_raw(void **array, size_t *capacity, size_t need, size_t size);
+
+/* xsp_grow(&pointer, &capacity, need): the same with the element size taken from the pointer. */
+#define xsp_grow(array, capacity, need)                                                            \
+	((need) <= *(capacity)                                                                     \
+		 ? 0                                                                               \
+		 : xsp_grow_raw((void **)(array), (capacity), (need), sizeof(**(array))))
+
+#endif

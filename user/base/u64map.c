@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/u64map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static void insert(struct xsp_u64map *m, uint64_t key, uint32_t value)
+{
+	size_t i = (size_t)xsp_u64_mix(key) & m->mask;
+	while (m->slots[i].used)
+		i = (i + 1) & m->mask;
+	m->slots[i] = (struct xsp_u64map_slot){.key = key, .value = value, .used = 1};
+}
+
+static int enlarge(struct xsp_u64map *m)
+{
+	size_t size = m->slots == NULL ? 64 : (m->mask + 1) * 2;
+	struct xsp_u64map bigger = {.count = m->count, .mask = size - 1};
+	bigger.slots = calloc(size, sizeof(*bigger.slots));
+	if (bigger.slots == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; m->slots != NULL && i <= m->mask; i++) {
+		if (m->slots[i].used)
+			insert(&bigger, m->slots[i].key, m->slots[i].value);
+	}
+	free(m->slots);
+	*m = bigger;
+	return 0;
+}
+
+int xsp_u64map_set(struct xsp_u64map *m, uint64_t key, uint32_t value)
+{
+	uint32_t *there = xsp_u64map_get(m, key);
+	if (there != NULL) {
+		*there = value;
+		return 0;
+	}
+	if (m->slots == NULL || m->count + 1 > (m->mask + 1) / 2) {
+		int err = enlarge(m);
+		if (err < 0)
+			return err;
+	}
+	insert(m, key, value);
+	m->count++;
+	return 0;
+}
+
+bool xsp_u64map_remove(struct xsp_u64map *m, uint64_t key)
+{
+	if (m->slots == NULL)
+		return false;
+	size_t hole = (size_t)xsp_u64_mix(key) & m->mask;
+	for (; m->slots[hole].key != key || !m->slots[hole].used; hole = (hole + 1) & m->mask) {
+		if (!m->slots[hole].used)
+			return false;
+	}
+	/* close the gap: move back what would no longer be found */
+	for (size_t i = (hole + 1) & m->mask; m->slots[i].used; i = (i + 1) & m->mask) {
+		size_t home = (size_t)xsp_u64_mix(m->slots[i].key) & m->mask;
+		if (((i - home) & m->mask) >= ((i - hole) & m->mask)) {
+			m->slots[hole] = m->slots[i];
+			hole = i;
+		}
+	}
+	m->slots[hole].used = 0;
+	m->count--;
+	return true;
+}
+
+void xsp_u64map_free(struct xsp_u64map *m)
+{
+	free(m->slots);
+	*m = (struct xsp_u64map){0};
+}

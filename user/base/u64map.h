@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* u64map.h - 64-bit key to 32-bit value; flat, open addressing. Zero-initialise to begin. */
+#ifndef XSP_BASE_U64MAP_H
+#define XSP_BASE_U64MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct xsp_u64map_slot {
+	uint64_t key;
+	uint32_t value;
+	uint32_t used;
+};
+
+struct xsp_u64map {
+	struct xsp_u64map_slot *slots;
+	size_t count, mask; /* mask: slots - 1, a power of two; 0 with slots NULL: empty */
+};
+
+/* Hostile keys must not be able to make long runs: a full 64-bit mix. */
+static inline uint64_t xsp_u64_mix(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	return x ^ (x >> 32);
+}
+
+/* The value's address (valid until the next set), or NULL. */
+static inline uint32_t *xsp_u64map_get(const struct xsp_u64map *m, uint64_t key)
+{
+	if (m->slots == NULL)
+		return NULL;
+	for (size_t i = (size_t)xsp_u64_mix(key) & m->mask;; i = (i + 1) & m->mask) {
+		struct xsp_u64map_slot *s = &m->slots[i];
+		if (!s->used)
+			return NULL;
+		if (s->key == key)
+			return &s->value;
+	}
+}
+
+/* Sets or replaces. 0 or -ENOMEM. */
+int xsp_u64map_set(struct xsp_u64map *m, uint64_t key, uint32_t value);
+/* False if it was not there. */
+bool xsp_u64map_remove(struct xsp_u64map *m, uint64_t key);
+void xsp_u64map_free(struct xsp_u64map *m);
+
+#endif

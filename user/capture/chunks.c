@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* chunks.c - walks from chunk to chunk and finds its way again after damage. */
+#include "capture/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+
+#define SEARCH_SIZE ((size_t)1 << 18)
+
+long xsp_capture_pread(int fd, void *buffer, size_t size, uint64_t at)
+{
+	size_t done = 0;
+	while (done < size) {
+		ssize_t n = pread(fd, (char *)buffer + done, size - done, (off_t)(at + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (long)done;
+}
+
+/* Reads up to `size` bytes that lie before the limit. */
+static long read_before_limit(struct xsp_capture_reader *r, void *buffer, size_t size, uint64_t at)
+{
+	if (at >= r->limit)
+		return 0;
+	if (size > r->limit - at)
+		size = (size_t)(r->limit - at);
+	return xsp_capture_pread(r->fd, buffer, size, at);
+}
+
+static bool header_good(const struct xsp_capture_reader *r, const struct xsp_chunk_header *h)
+{
+	if (h->magic != XSP_CHUNK_MAGIC || h->length % 8 != 0 || h->length > XSP_CHUNK_MAX)
+		return false;
+	if (r->id_known && h->file_id != r->file_id)
+		return false;
+	return h->header_crc == xsp_capture_crc(h, offsetof(struct xsp_chunk_header, header_crc));
+}
+
+/* The header at `at`, if it is good and its payload lies in the file. 1, 0, -errno. */
+static int header_at(struct xsp_capture_reader *r, uint64_t at, struct xsp_chunk_header *h)
+{
+	long n = read_before_limit(r, h, sizeof(*h), at);
+	if (n < 0)
+		return (int)n;
+	if (n < (long)sizeof(*h) || !header_good(r, h))
+		return 0;
+	return h->length <= r->limit - at - sizeof(*h);
+}
+
+/* Searches [from, limit) for a good header. 1 and *found, 0: none, -errno. */
+static int search(struct xsp_capture_reader *r, uint64_t from, uint64_t *found)
+{
+	static const uint32_t magic = XSP_CHUNK_MAGIC;
+	unsigned char *window = malloc(SEARCH_SIZE);
+	if (window == NULL)
+		return -ENOMEM;
+	int result = 0;
+	while (result == 0) {
+		long n = read_before_limit(r, window, SEARCH_SIZE, from);
+		if (n < (long)sizeof(struct xsp_chunk_header)) {
+			result = n < 0 ? (int)n : 0;
+			break;
+		}
+		size_t last = (size_t)n - sizeof(magic);
+		const unsigned char *p = window;
+		while (result == 0 &&
+		       (p = memmem(p, (size_t)n - (size_t)(p - window), &magic, sizeof(magic)))) {
+			struct xsp_chunk_header h;
+			*found = from + (uint64_t)(p - window);
+			result = header_at(r, *found, &h);
+			p++;
+		}
+		from += last + 1; /* a magic may lie across the seam */
+	}
+	free(window);
+	return result;
+}
+
+static void count_gap(struct walk *w, uint64_t sequence, uint64_t skipped)
+{
+	uint64_t gap = sequence > w->sequence ? sequence - w->sequence : 0;
+	if (skipped > 0 && (gap == 0 || gap > skipped / sizeof(struct xsp_chunk_header) + 1))
+		gap = 1; /* the numbers do not explain the hole */
+	w->bad = gap > UINT64_MAX - w->bad ? UINT64_MAX : w->bad + gap;
+}
+
+int xsp_chunk_next(struct xsp_capture_reader *r, struct walk *w, struct xsp_chunk_header *h,
+		   uint64_t *payload)
+{
+	if (w->at >= r->limit)
+		return 0;
+	uint64_t at = w->at;
+	int found = header_at(r, at, h);
+	if (found == 0) {
+		found = search(r, at + 1, &at);
+		if (found > 0)
+			found = header_at(r, at, h);
+		if (found == 0) {
+			w->torn = r->limit - w->at;
+			w->at = r->limit;
+			return 0;
+		}
+	}
+	if (found < 0)
+		return found;
+	if (!r->id_known) {
+		/* the file header is damaged: the first chunk tells */
+		r->file_id = h->file_id;
+		r->id_known = true;
+	}
+	count_gap(w, h->sequence, at - w->at);
+	w->sequence = h->sequence + 1;
+	*payload = at + sizeof(*h);
+	w->at = *payload + h->length;
+	return 1;
+}
+
+int xsp_chunk_load(struct xsp_capture_reader *r, const struct xsp_chunk_header *h, uint64_t payload)
+{
+	int err = xsp_grow(&r->buffer, &r->buffer_capacity, (size_t)h->length);
+	if (err < 0)
+		return err;
+	long n = xsp_capture_pread(r->fd, r->buffer, h->length, payload);
+	if (n < 0)
+		return (int)n;
+	/* shorter: somebody cut the file since it was opened */
+	return (size_t)n == h->length && xsp_capture_crc(r->buffer, h->length) == h->payload_crc;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* definitions.c - the records of definition chunks; all of it is hostile input. */
+#include "capture/reader.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+struct string {
+	const char *text; /* terminated */
+	uint32_t length;
+};
+
+/* Ids are dense; a hole is believed only as far as lost chunks can explain it. */
+#define HOLES_PER_CHUNK 16384U
+
+static const char *keep(struct xsp_capture_reader *r, struct string s)
+{
+	return s.length == 0 ? "" : xsp_arena_copy(&r->strings, s.text, s.length);
+}
+
+static bool hole_explained(const struct xsp_capture_reader *r, size_t count, uint32_t id)
+{
+	uint64_t lost = r->bad_structure + r->bad_definitions;
+	return id <= count || (lost > 0 && (id - count) / HOLES_PER_CHUNK < lost);
+}
+
+static int add_info(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	(void)data;
+	struct info i = {keep(r, s[0]), keep(r, s[1])};
+	if (i.key == NULL || i.value == NULL ||
+	    xsp_grow(&r->infos, &r->info_capacity, r->info_count + 1) < 0)
+		return -ENOMEM;
+	r->infos[r->info_count++] = i;
+	return 0;
+}
+
+/* A later text replaces an earlier one unless it is empty. */
+static int replace(struct xsp_capture_reader *r, const char **text, struct string s)
+{
+	if (*text != NULL && (s.length == 0 || strcmp(*text, s.text) == 0))
+		return 0;
+	*text = keep(r, s);
+	return *text == NULL ? -ENOMEM : 0;
+}
+
+static int add_process(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	const struct xsp_disk_process *d = data;
+	const uint32_t *at = xsp_u64map_get(&r->process_index, d->pid);
+	size_t i = at == NULL ? r->process_count : *at;
+	if (at == NULL) {
+		if (xsp_grow(&r->processes, &r->process_capacity, i + 1) < 0 ||
+		    xsp_u64map_set(&r->process_index, d->pid, (uint32_t)i) < 0)
+			return -ENOMEM;
+		r->processes[i] =
+			(struct xsp_capture_process){.comm = "", .cmdline = "", .exe = ""};
+		r->process_count++;
+	}
+	struct xsp_capture_process *p = &r->processes[i];
+	p->pid = d->pid;
+	p->ns_pid = d->ns_pid;
+	p->parent = d->parent;
+	if (replace(r, &p->comm, s[0]) < 0 || replace(r, &p->cmdline, s[1]) < 0 ||
+	    replace(r, &p->exe, s[2]) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int add_thread(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	const struct xsp_disk_thread *d = data;
+	uint64_t key = (uint64_t)d->pid << 32 | d->tid;
+	const uint32_t *at = xsp_u64map_get(&r->thread_index, key);
+	size_t i = at == NULL ? r->thread_count : *at;
+	if (at == NULL) {
+		if (xsp_grow(&r->threads, &r->thread_capacity, i + 1) < 0 ||
+		    xsp_u64map_set(&r->thread_index, key, (uint32_t)i) < 0)
+			return -ENOMEM;
+		r->threads[i] = (struct xsp_capture_thread){.comm = ""};
+		r->thread_count++;
+	}
+	struct xsp_capture_thread *t = &r->threads[i];
+	t->pid = d->pid;
+	t->tid = d->tid;
+	t->ns_tid = d->ns_tid;
+	return replace(r, &t->comm, s[0]);
+}
+
+static int add_module(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	const struct xsp_disk_module *d = data;
+	if (d->id >= XSP_MAX_MODULES || s[1].length > XSP_BUILD_ID_MAX ||
+	    !hole_explained(r, r->module_count, d->id))
+		return -EILSEQ;
+	if (xsp_grow(&r->modules, &r->module_capacity, (size_t)d->id + 1) < 0)
+		return -ENOMEM;
+	for (; r->module_count <= d->id; r->module_count++)
+		r->modules[r->module_count] =
+			(struct xsp_capture_module){.id = (uint32_t)r->module_count,
+						    .path = "[its definition is damaged]",
+						    .build_id = (const uint8_t *)""};
+	struct xsp_capture_module *m = &r->modules[d->id];
+	m->path = keep(r, s[0]);
+	m->build_id = (const uint8_t *)keep(r, s[1]);
+	m->build_id_length = s[1].length;
+	if (m->path == NULL || m->build_id == NULL)
+		return -ENOMEM;
+	return 0;
+}
+
+static int add_mapping(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	(void)s;
+	const struct xsp_disk_mapping *d = data;
+	if (d->module >= r->module_count || d->start >= d->end)
+		return -EILSEQ;
+	if (xsp_grow(&r->mappings, &r->mapping_capacity, r->mapping_count + 1) < 0)
+		return -ENOMEM;
+	r->mappings[r->mapping_count++] = (struct xsp_capture_mapping){.pid = d->pid,
+								       .module = d->module,
+								       .start = d->start,
+								       .end = d->end,
+								       .offset = d->offset,
+								       .time_ns = d->time_ns};
+	return 0;
+}
+
+static const char *provider(struct xsp_capture_reader *r, struct string s)
+{
+	/* thousands of probes in a row bear the same one */
+	if (r->last_provider == NULL || strcmp(r->last_provider, s.text) != 0)
+		r->last_provider = keep(r, s);
+	return r->last_provider;
+}
+
+static int add_probe(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	const struct xsp_disk_probe *d = data;
+	if (d->id >= XSP_MAX_PROBES || d->kind > XSP_PROBE_MARK ||
+	    (d->module != UINT32_MAX && d->module >= r->module_count) ||
+	    !hole_explained(r, r->probe_count, d->id))
+		return -EILSEQ;
+	if (xsp_grow(&r->probes, &r->probe_capacity, (size_t)d->id + 1) < 0)
+		return -ENOMEM;
+	for (; r->probe_count <= d->id; r->probe_count++)
+		r->probes[r->probe_count] =
+			(struct xsp_capture_probe){.id = (uint32_t)r->probe_count,
+						   .module = UINT32_MAX,
+						   .provider = "",
+						   .symbol = "",
+						   .name = "[its definition is damaged]"};
+	struct xsp_capture_probe p = {
+		.id = d->id,
+		.module = d->module,
+		.addr = d->addr,
+		.size = d->size,
+		.kind = (enum xsp_probe_kind)d->kind,
+		.provider = provider(r, s[0]),
+		.symbol = keep(r, s[1]),
+		.name = keep(r, s[2]),
+		.entry_cost_ns = d->entry_cost_ns,
+		.exit_cost_ns = d->exit_cost_ns,
+		.exit_complete = d->flags & 1,
+	};
+	if (p.provider == NULL || p.symbol == NULL || p.name == NULL)
+		return -ENOMEM;
+	r->probes[d->id] = p;
+	return 0;
+}
+
+static int add_clock(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	(void)s;
+	const struct xsp_disk_clock *d = data;
+	/* rising, so that the conversion can search and never divides by zero */
+	if (r->clock_count > 0 && d->monotonic_ns <= r->clocks[r->clock_count - 1].monotonic_ns)
+		return 0;
+	if (xsp_grow(&r->clocks, &r->clock_capacity, r->clock_count + 1) < 0)
+		return -ENOMEM;
+	r->clocks[r->clock_count++] =
+		(struct xsp_capture_clock){.monotonic_ns = d->monotonic_ns,
+					   .realtime_ns = d->realtime_ns,
+					   .uncertainty_ns = d->uncertainty_ns};
+	return 0;
+}
+
+static int add_stats(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	(void)s;
+	const struct xsp_disk_stats *d = data;
+	memcpy(&r->stats, d->values, sizeof(r->stats));
+	return 0;
+}
+
+static int add_lost(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	(void)s;
+	const struct xsp_disk_lost *d = data;
+	if (d->probe >= r->probe_count)
+		return -EILSEQ;
+	if (xsp_grow(&r->losts, &r->lost_capacity, r->lost_count + 1) < 0)
+		return -ENOMEM;
+	r->losts[r->lost_count++] = (struct xsp_capture_lost){
+		.probe = d->probe, .entries = d->entries, .exits = d->exits};
+	return 0;
+}
+
+static int add_name(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	const struct xsp_disk_name *d = data;
+	if (xsp_u64map_get(&r->name_index, d->hash) != NULL)
+		return 0;
+	struct xsp_capture_name n = {
+		.hash = d->hash, .text = keep(r, s[0]), .cut = d->flags & XSP_EVENT_NAME_CUT};
+	if (n.text == NULL || xsp_grow(&r->names, &r->name_capacity, r->name_count + 1) < 0 ||
+	    xsp_u64map_set(&r->name_index, d->hash, (uint32_t)r->name_count) < 0)
+		return -ENOMEM;
+	r->names[r->name_count++] = n;
+	return 0;
+}
+
+static const struct {
+	int (*add)(struct xsp_capture_reader *r, const void *data, const struct string *strings);
+	uint16_t fixed;
+	uint16_t strings;
+} kinds[XSP_RECORD_TYPES] = {
+	[XSP_RECORD_INFO] = {add_info, sizeof(struct xsp_disk_info), 2},
+	[XSP_RECORD_PROCESS] = {add_process, sizeof(struct xsp_disk_process), 3},
+	[XSP_RECORD_THREAD] = {add_thread, sizeof(struct xsp_disk_thread), 1},
+	[XSP_RECORD_MODULE] = {add_module, sizeof(struct xsp_disk_module), 2},
+	[XSP_RECORD_MAPPING] = {add_mapping, sizeof(struct xsp_disk_mapping), 0},
+	[XSP_RECORD_PROBE] = {add_probe, sizeof(struct xsp_disk_probe), 3},
+	[XSP_RECORD_CLOCK] = {add_clock, sizeof(struct xsp_disk_clock), 0},
+	[XSP_RECORD_STATS] = {add_stats, sizeof(struct xsp_disk_stats), 0},
+	[XSP_RECORD_LOST] = {add_lost, sizeof(struct xsp_disk_lost), 0},
+	[XSP_RECORD_NAME] = {add_name, sizeof(struct xsp_disk_name), 1},
+};
+
+/* Finds the strings of a record; false if they do not fit in it or are not terminated. */
+static bool split(const unsigned char *p, size_t left, struct string *out, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t length;
+		if (left < sizeof(length) + 1)
+			return false;
+		memcpy(&length, p, sizeof(length));
+		left -= sizeof(length);
+		p += sizeof(length);
+		if (length > XSP_STRING_MAX || length >= left || p[length] != '\0')
+			return false;
+		out[i] = (struct string){.text = (const char *)p, .length = length};
+		left -= length + 1;
+		p += length + 1;
+	}
+	return true;
+}
+
+static int parse_record(struct xsp_capture_reader *r, const struct xsp_record *head)
+{
+	if (head->type == 0)
+		return -EILSEQ;
+	if (head->type >= XSP_RECORD_TYPES)
+		return 0; /* of a newer minor version */
+	struct string strings[XSP_RECORD_STRINGS];
+	if (head->fixed < kinds[head->type].fixed ||
+	    !split((const unsigned char *)head + head->fixed, head->size - head->fixed, strings,
+		   kinds[head->type].strings))
+		return -EILSEQ;
+	return kinds[head->type].add(r, head, strings);
+}
+
+int xsp_definitions_parse(struct xsp_capture_reader *r, const unsigned char *data, size_t size)
+{
+	int result = 0;
+	size_t at = 0;
+	while (at < size) {
+		/* the buffer is aligned by malloc, records by their sizes */
+		const struct xsp_record *head = (const void *)(data + at);
+		if (size - at < sizeof(*head) || head->size % 8 != 0 || head->size > size - at ||
+		    head->fixed < sizeof(*head) || head->fixed % 8 != 0 || head->fixed > head->size)
+			return -EILSEQ;
+		int err = parse_record(r, head);
+		if (err == -EILSEQ)
+			result = err;
+		else if (err < 0)
+			return err;
+		at += head->size;
+	}
+	return result;
+}

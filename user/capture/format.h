@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * format.h - the bytes of a capture file; docs/capture-format.md says the same in prose.
+ * Private to user/capture/. Little endian, everything aligned to 8.
+ */
+#ifndef XSP_CAPTURE_FORMAT_H
+#define XSP_CAPTURE_FORMAT_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#include "capture/capture.h"
+
+#define XSP_FILE_MAGIC "\211XSPT\r\n\032" /* 8 bytes; shows transfers as text, as PNG's does */
+#define XSP_FILE_MAJOR 1 /* another one is not readable by this build */
+#define XSP_FILE_MINOR 0 /* additions that an older reader may skip */
+
+struct xsp_file_header {
+	char magic[8];
+	uint16_t major, minor;
+	uint32_t header_size; /* bytes; the first chunk follows */
+	uint32_t event_version; /* XSP_EVENT_VERSION */
+	uint32_t reserved;
+	uint64_t file_id; /* random; stands in every chunk, so that bytes inside a chunk (a
+			   * name that the target made up) are never taken for a chunk */
+	uint64_t realtime_ns;
+	uint8_t unused[20];
+	uint32_t crc; /* of the bytes before */
+};
+static_assert(sizeof(struct xsp_file_header) == 64, "file header");
+
+#define XSP_CHUNK_MAGIC 0x43505358U /* "XSPC" */
+
+enum xsp_chunk_type {
+	XSP_CHUNK_DEFINITIONS = 1, /* records, see below */
+	XSP_CHUNK_EVENTS = 2, /* struct xsp_event with payloads, back to back */
+	XSP_CHUNK_END = 3, /* struct xsp_chunk_end; the recording ended in order */
+};
+
+struct xsp_chunk_header {
+	uint32_t magic;
+	uint16_t type;
+	uint16_t flags; /* 0 */
+	uint32_t length; /* of the payload, a multiple of 8 */
+	uint32_t payload_crc;
+	uint64_t sequence; /* 0, 1, 2, … in the file */
+	uint64_t file_id;
+	uint64_t first_ns, last_ns; /* events: lowest and highest time */
+	uint32_t count; /* events or records */
+	uint32_t ring;
+	uint32_t reserved;
+	uint32_t header_crc; /* of the bytes before */
+};
+static_assert(sizeof(struct xsp_chunk_header) == 64, "chunk header");
+
+/* Payload of a chunk as written, and the most that a reader takes. */
+#define XSP_CHUNK_SIZE ((size_t)1 << 20)
+#define XSP_CHUNK_MAX ((size_t)16 << 20)
+
+struct xsp_chunk_end {
+	uint64_t start_ns, end_ns, events, chunks;
+};
+
+/*
+ * A record: this head, `fixed` bytes of one of the structs below (head included), then
+ * strings: {u32 length, bytes, one zero byte} back to back, then zeros up to `size`.
+ * A newer minor version may make `fixed` larger or add strings; a reader ignores both.
+ */
+struct xsp_record {
+	uint16_t type; /* enum xsp_record_type */
+	uint16_t fixed; /* bytes */
+	uint32_t size; /* bytes of the whole record, a multiple of 8 */
+};
+
+enum xsp_record_type {
+	XSP_RECORD_INFO = 1,
+	XSP_RECORD_PROCESS,
+	XSP_RECORD_THREAD,
+	XSP_RECORD_MODULE,
+	XSP_RECORD_MAPPING,
+	XSP_RECORD_PROBE,
+	XSP_RECORD_CLOCK,
+	XSP_RECORD_STATS,
+	XSP_RECORD_LOST,
+	XSP_RECORD_NAME,
+	XSP_RECORD_TYPES,
+};
+
+#define XSP_RECORD_STRINGS 3 /* at most */
+#define XSP_STRING_MAX ((size_t)65536) /* a longer one is cut by the writer */
+#define XSP_BUILD_ID_MAX 64U
+#define XSP_MAX_MODULES (1U << 20)
+
+struct xsp_disk_info { /* key, value */
+	struct xsp_record head;
+};
+struct xsp_disk_process { /* comm, cmdline, exe */
+	struct xsp_record head;
+	uint32_t pid, ns_pid, parent, reserved;
+};
+struct xsp_disk_thread { /* comm */
+	struct xsp_record head;
+	uint32_t pid, tid, ns_tid, reserved;
+};
+struct xsp_disk_module { /* path, build id (bytes) */
+	struct xsp_record head;
+	uint32_t id, reserved;
+};
+struct xsp_disk_mapping {
+	struct xsp_record head;
+	uint32_t pid, module;
+	uint64_t start, end, offset, time_ns;
+};
+struct xsp_disk_probe { /* provider, symbol, name */
+	struct xsp_record head;
+	uint32_t id, module;
+	uint64_t addr, size;
+	uint32_t kind, entry_cost_ns, exit_cost_ns;
+	uint32_t flags; /* bit 0: exit_complete */
+};
+struct xsp_disk_clock {
+	struct xsp_record head;
+	uint64_t monotonic_ns, realtime_ns, uncertainty_ns;
+};
+struct xsp_disk_stats { /* the fields of struct xsp_capture_stats, in order */
+	struct xsp_record head;
+	uint64_t values[11];
+};
+static_assert(sizeof(struct xsp_capture_stats) == 11 * 8, "stats: raise the minor version");
+struct xsp_disk_lost {
+	struct xsp_record head;
+	uint32_t probe, reserved;
+	uint64_t entries, exits;
+};
+struct xsp_disk_name { /* text */
+	struct xsp_record head;
+	uint64_t hash;
+	uint32_t flags; /* of the event: XSP_EVENT_NAME_CUT */
+	uint32_t reserved;
+};
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little endian, as we are");
+
+uint32_t xsp_capture_crc(const void *data, size_t size);
+
+#endif

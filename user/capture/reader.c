@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* reader.c - opening a capture, its definitions, and the stream of its events. */
+#include "capture/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- opening ---- */
+
+static int open_file(struct xsp_capture_reader *r, struct xsp_error *err)
+{
+	/* O_NONBLOCK: a FIFO must not hang us; it is refused below */
+	r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (r->fd < 0)
+		return xsp_error_set(err, -errno, XSP_STATUS_CAPTURE, "cannot open %s: %s", r->path,
+				     strerror(errno));
+	struct stat st;
+	if (fstat(r->fd, &st) < 0)
+		return xsp_error_set(err, -errno, XSP_STATUS_CAPTURE, "cannot read %s: %s", r->path,
+				     strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_CAPTURE,
+				     "%s is not a regular file; save the capture to one first",
+				     r->path);
+	r->limit = (uint64_t)st.st_size;
+	(void)posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	return 0;
+}
+
+static int check_version(struct xsp_capture_reader *r, const struct xsp_file_header *h,
+			 struct xsp_error *err)
+{
+	if (h->major != XSP_FILE_MAJOR || h->event_version != XSP_EVENT_VERSION)
+		return xsp_error_set(
+			err, -EPROTONOSUPPORT, XSP_STATUS_CAPTURE,
+			"%s has capture format %u.%u with events of version %u, and this xsptrace "
+			"%s reads format %u.x with events of version %u; use the version of "
+			"xsptrace that recorded it, or a newer one",
+			r->path, h->major, h->minor, h->event_version, XSP_VERSION, XSP_FILE_MAJOR,
+			XSP_EVENT_VERSION);
+	return 0;
+}
+
+static int read_file_header(struct xsp_capture_reader *r, struct xsp_error *err)
+{
+	struct xsp_file_header h;
+	long n = xsp_capture_pread(r->fd, &h, sizeof(h), 0);
+	if (n < 0)
+		return xsp_error_set(err, (int)n, XSP_STATUS_CAPTURE, "cannot read %s: %s", r->path,
+				     strerror((int)-n));
+	if (n == 0)
+		return xsp_error_set(err, -ENODATA, XSP_STATUS_CAPTURE, "%s is empty", r->path);
+	if (n < (long)sizeof(h.magic) || memcmp(h.magic, XSP_FILE_MAGIC, sizeof(h.magic)) != 0)
+		return xsp_error_set(err, -EILSEQ, XSP_STATUS_CAPTURE,
+				     "%s is not a capture of xsptrace (.xspt)", r->path);
+	if (n < (long)sizeof(h))
+		return xsp_error_set(err, -ENODATA, XSP_STATUS_CAPTURE,
+				     "%s is cut off in its first %zu bytes; nothing is left of it",
+				     r->path, sizeof(h));
+	r->first_chunk = sizeof(h);
+	if (h.crc != xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc))) {
+		r->bad_structure++; /* the version cannot be believed: try with ours */
+		return 0;
+	}
+	r->file_id = h.file_id;
+	r->id_known = true;
+	int rc = check_version(r, &h, err);
+	if (rc == 0 && h.header_size >= sizeof(h) && h.header_size % 8 == 0 &&
+	    h.header_size <= r->limit)
+		r->first_chunk = h.header_size;
+	return rc;
+}
+
+static void note_end(struct xsp_capture_reader *r)
+{
+	struct xsp_chunk_end end;
+	memcpy(&end, r->buffer, sizeof(end));
+	r->ended = true;
+	if (end.start_ns <= end.end_ns) {
+		r->window_known = true;
+		r->start_ns = end.start_ns;
+		r->end_ns = end.end_ns;
+	}
+}
+
+static void note_times(struct xsp_capture_reader *r, const struct xsp_chunk_header *h)
+{
+	if (r->ended || h->first_ns > h->last_ns)
+		return;
+	if (!r->window_known || h->first_ns < r->start_ns)
+		r->start_ns = h->first_ns;
+	if (!r->window_known || h->last_ns > r->end_ns)
+		r->end_ns = h->last_ns;
+	r->window_known = true;
+}
+
+static int take_chunk(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
+		      uint64_t payload)
+{
+	if (h->type == XSP_CHUNK_EVENTS) {
+		note_times(r, h);
+		return 0;
+	}
+	if (h->type != XSP_CHUNK_DEFINITIONS && h->type != XSP_CHUNK_END)
+		return 0; /* of a newer minor version */
+	int rc = xsp_chunk_load(r, h, payload);
+	if (rc < 0)
+		return rc;
+	if (rc == 0 || (h->type == XSP_CHUNK_END && h->length < sizeof(struct xsp_chunk_end))) {
+		r->bad_definitions++;
+		return 0;
+	}
+	if (h->type == XSP_CHUNK_END) {
+		note_end(r);
+		return 0;
+	}
+	rc = xsp_definitions_parse(r, r->buffer, h->length);
+	if (rc == -EILSEQ) {
+		r->bad_definitions++;
+		rc = 0;
+	}
+	return rc;
+}
+
+static int scan(struct xsp_capture_reader *r)
+{
+	struct walk w = {.at = r->first_chunk};
+	struct xsp_chunk_header h;
+	uint64_t payload;
+	const uint64_t before = r->bad_structure;
+	int rc;
+	while ((rc = xsp_chunk_next(r, &w, &h, &payload)) > 0) {
+		r->bad_structure = before + w.bad; /* definitions look at it */
+		rc = take_chunk(r, &h, payload);
+		if (rc < 0)
+			break;
+	}
+	r->torn_bytes = w.torn;
+	if (!r->window_known && r->clock_count > 0) {
+		r->start_ns = r->clocks[0].monotonic_ns;
+		r->end_ns = r->clocks[r->clock_count - 1].monotonic_ns;
+	}
+	return rc;
+}
+
+int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct xsp_error *err)
+{
+	*out = NULL;
+	struct xsp_capture_reader *r = calloc(1, sizeof(*r));
+	if (r == NULL || (r->path = strdup(path)) == NULL) {
+		free(r);
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	}
+	r->fd = -1;
+	int rc = open_file(r, err);
+	if (rc == 0)
+		rc = read_file_header(r, err);
+	if (rc == 0) {
+		rc = scan(r);
+		if (rc < 0)
+			xsp_error_set(err, rc, XSP_STATUS_CAPTURE, "cannot read %s: %s", path,
+				      strerror(-rc));
+	}
+	if (rc < 0) {
+		xsp_capture_close(r);
+		return rc;
+	}
+	*out = r;
+	return 0;
+}
+
+void xsp_capture_close(struct xsp_capture_reader *r)
+{
+	if (r == NULL)
+		return;
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r->buffer);
+	free(r->infos);
+	free(r->processes);
+	free(r->threads);
+	free(r->modules);
+	free(r->mappings);
+	free(r->probes);
+	free(r->clocks);
+	free(r->losts);
+	free(r->names);
+	xsp_u64map_free(&r->process_index);
+	xsp_u64map_free(&r->thread_index);
+	xsp_u64map_free(&r->name_index);
+	xsp_arena_free(&r->strings);
+	free(r->path);
+	free(r);
+}
+
+/* ---- what it holds ---- */
+
+const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key)
+{
+	/* the last one with this key counts */
+	for (size_t i = r->info_count; i > 0; i--) {
+		if (strcmp(r->infos[i - 1].key, key) == 0)
+			return r->infos[i - 1].value;
+	}
+	return NULL;
+}
+
+#define LIST(type, what, whats)                                                                    \
+	size_t xsp_capture_##whats(const struct xsp_capture_reader *r,                             \
+				   const struct xsp_capture_##what **out)                          \
+	{                                                                                          \
+		*out = r->type;                                                                    \
+		return r->what##_count;                                                            \
+	}
+LIST(processes, process, processes)
+LIST(threads, thread, threads)
+LIST(modules, module, modules)
+LIST(mappings, mapping, mappings)
+LIST(probes, probe, probes)
+LIST(clocks, clock, clocks)
+LIST(losts, lost, losts)
+LIST(names, name, names)
+#undef LIST
+
+const struct xsp_capture_stats *xsp_capture_stats(const struct xsp_capture_reader *r)
+{
+	return &r->stats;
+}
+
+void xsp_capture_window(const struct xsp_capture_reader *r, uint64_t *start_ns, uint64_t *end_ns)
+{
+	*start_ns = r->start_ns;
+	*end_ns = r->end_ns;
+}
+
+enum xsp_capture_end xsp_capture_how_ended(const struct xsp_capture_reader *r)
+{
+	if (r->ended)
+		return XSP_CAPTURE_COMPLETE;
+	return r->torn_bytes > 0 ? XSP_CAPTURE_TORN : XSP_CAPTURE_NO_END;
+}
+
+void xsp_capture_damage(const struct xsp_capture_reader *r, uint64_t *torn_bytes,
+			uint64_t *bad_chunks, uint64_t *bad_events)
+{
+	*torn_bytes = r->torn_bytes;
+	*bad_chunks = r->bad_structure + r->bad_definitions + r->bad_event_chunks;
+	*bad_events = r->bad_events;
+}
+
+uint64_t xsp_capture_realtime(const struct xsp_capture_reader *r, uint64_t monotonic_ns)
+{
+	if (r->clock_count == 0)
+		return monotonic_ns;
+	const struct xsp_capture_clock *first = r->clocks;
+	const struct xsp_capture_clock *last = r->clocks + r->clock_count - 1;
+	if (monotonic_ns <= first->monotonic_ns)
+		return first->realtime_ns - (first->monotonic_ns - monotonic_ns);
+	if (monotonic_ns >= last->monotonic_ns)
+		return last->realtime_ns + (monotonic_ns - last->monotonic_ns);
+	size_t low = 0, high = r->clock_count - 1; /* low <= monotonic_ns < high */
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+		if (r->clocks[middle].monotonic_ns <= monotonic_ns)
+			low = middle;
+		else
+			high = middle;
+	}
+	const struct xsp_capture_clock *a = &r->clocks[low], *b = &r->clocks[high];
+	uint64_t since = monotonic_ns - a->monotonic_ns, length = b->monotonic_ns - a->monotonic_ns;
+	int64_t step = (int64_t)(b->realtime_ns - a->realtime_ns);
+	if (length > INT64_MAX)
+		return a->realtime_ns + since; /* no clock says that: a made-up file */
+	return a->realtime_ns + (uint64_t)((__int128)since * step / (__int128)length);
+}
+
+double xsp_capture_progress(const struct xsp_capture_reader *r)
+{
+	return r->limit == 0 ? 1.0 : (double)r->at / (double)r->limit;
+}
+
+/* ---- events ---- */
+
+/* Bytes an event of each kind must have; 0: not a kind. */
+static const uint16_t smallest[16] = {
+	[XSP_EVENT_ENTRY] = sizeof(struct xsp_event),
+	[XSP_EVENT_EXIT] = sizeof(struct xsp_event),
+	[XSP_EVENT_POINT] = sizeof(struct xsp_event),
+	[XSP_EVENT_UNWIND] = sizeof(struct xsp_event),
+	[XSP_EVENT_NAME] = sizeof(struct xsp_event_name),
+	[XSP_EVENT_BEGIN] = sizeof(struct xsp_event_range),
+	[XSP_EVENT_END] = sizeof(struct xsp_event),
+	[XSP_EVENT_TASK] = sizeof(struct xsp_event_task),
+	[XSP_EVENT_LIBRARY] = sizeof(struct xsp_event),
+};
+/* Kinds whose probe id is used. */
+#define KINDS_WITH_PROBE                                                                           \
+	(1U << XSP_EVENT_ENTRY | 1U << XSP_EVENT_EXIT | 1U << XSP_EVENT_POINT |                    \
+	 1U << XSP_EVENT_BEGIN | 1U << XSP_EVENT_END)
+
+static bool event_good(const struct xsp_capture_reader *r, const struct xsp_event *e)
+{
+	unsigned kind = e->kind;
+	if (kind >= 16 || smallest[kind] == 0 || e->size < smallest[kind])
+		return false;
+	if ((KINDS_WITH_PROBE >> kind & 1) && e->probe >= r->probe_count)
+		return false;
+	if (kind == XSP_EVENT_NAME) {
+		const struct xsp_event_name *n = (const void *)e;
+		return n->length <= XSP_NAME_MAX && n->length <= e->size - sizeof(*n);
+	}
+	return true;
+}
+
+static int walk_events(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
+		       xsp_capture_event_fn fn, void *ctx)
+{
+	size_t at = 0, seen = 0;
+	while (at < h->length) {
+		const struct xsp_event *e = (const void *)(r->buffer + at);
+		size_t left = h->length - at;
+		if (left < sizeof(*e) || e->size < sizeof(*e) || e->size % 8 != 0 ||
+		    e->size > left) {
+			/* no way to know where the next one begins */
+			r->bad_events += h->count > seen ? h->count - seen : 1;
+			return 0;
+		}
+		seen++;
+		at += e->size;
+		if (!event_good(r, e)) {
+			r->bad_events++;
+			continue;
+		}
+		int rc = fn(ctx, e);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+int xsp_capture_read_events(struct xsp_capture_reader *r, xsp_capture_event_fn fn, void *ctx,
+			    struct xsp_error *err)
+{
+	struct walk w = {.at = r->first_chunk};
+	struct xsp_chunk_header h;
+	uint64_t payload;
+	int rc;
+	r->bad_event_chunks = 0;
+	r->bad_events = 0;
+	r->at = 0;
+	while ((rc = xsp_chunk_next(r, &w, &h, &payload)) > 0) {
+		r->at = w.at;
+		if (h.type != XSP_CHUNK_EVENTS)
+			continue;
+		rc = xsp_chunk_load(r, &h, payload);
+		if (rc < 0)
+			break;
+		if (rc == 0) {
+			r->bad_event_chunks++;
+			r->bad_events += h.count;
+			continue;
+		}
+		rc = walk_events(r, &h, fn, ctx);
+		if (rc != 0)
+			return rc;
+	}
+	r->at = w.at;
+	if (rc < 0)
+		xsp_error_set(err, rc, XSP_STATUS_CAPTURE, "cannot read %s: %s", r->path,
+			      strerror(-rc));
+	return rc;
+}

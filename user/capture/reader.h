@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* reader.h - what the parts of the reader share. Private to user/capture/. */
+#ifndef XSP_CAPTURE_READER_H
+#define XSP_CAPTURE_READER_H
+
+#include "base/arena.h"
+#include "base/u64map.h"
+#include "capture/format.h"
+
+struct info {
+	const char *key, *value;
+};
+
+struct xsp_capture_reader {
+	int fd;
+	char *path;
+	uint64_t limit; /* bytes of the file when it was opened; what was added later is left */
+	uint64_t first_chunk;
+	uint64_t file_id;
+	bool id_known;
+
+	unsigned char *buffer; /* of the chunk at hand */
+	size_t buffer_capacity;
+
+	/* definitions; strings in the arena */
+	struct xsp_arena strings;
+	const char *last_provider;
+	struct info *infos;
+	struct xsp_capture_process *processes;
+	struct xsp_capture_thread *threads;
+	struct xsp_capture_module *modules;
+	struct xsp_capture_mapping *mappings;
+	struct xsp_capture_probe *probes;
+	struct xsp_capture_clock *clocks;
+	struct xsp_capture_lost *losts;
+	struct xsp_capture_name *names;
+	size_t info_count, info_capacity;
+	size_t process_count, process_capacity;
+	size_t thread_count, thread_capacity;
+	size_t module_count, module_capacity;
+	size_t mapping_count, mapping_capacity;
+	size_t probe_count, probe_capacity;
+	size_t clock_count, clock_capacity;
+	size_t lost_count, lost_capacity;
+	size_t name_count, name_capacity;
+	struct xsp_u64map process_index, thread_index, name_index;
+	struct xsp_capture_stats stats;
+
+	/* what open found */
+	bool ended, window_known;
+	uint64_t start_ns, end_ns;
+	uint64_t torn_bytes;
+	uint64_t bad_structure; /* chunks missing or with a bad header */
+	uint64_t bad_definitions;
+	/* what the last pass over the events found */
+	uint64_t bad_event_chunks, bad_events;
+	uint64_t at;
+};
+
+/* ---- chunks.c: finding chunks in a damaged file ---- */
+
+struct walk {
+	uint64_t at; /* where the next chunk is looked for */
+	uint64_t sequence; /* expected next */
+	uint64_t bad; /* chunks that are missing or broken, so far */
+	uint64_t torn; /* bytes at the end of the file that are no whole chunk */
+};
+
+/* The next chunk with a valid header that lies in the file whole. 1, 0 at the end, -errno.
+ * *payload is the offset of its payload. */
+int xsp_chunk_next(struct xsp_capture_reader *r, struct walk *w, struct xsp_chunk_header *h,
+		   uint64_t *payload);
+/* Reads the payload into r->buffer. 1: good, 0: cut off or wrong checksum, -errno. */
+int xsp_chunk_load(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
+		   uint64_t payload);
+/* Bytes read (short only at the end of the file), or -errno. */
+long xsp_capture_pread(int fd, void *buffer, size_t size, uint64_t at);
+
+/* ---- definitions.c ---- */
+
+/* Takes over the records of a checked chunk. 0, -EILSEQ: some records were malformed and are
+ * left out, -ENOMEM. */
+int xsp_definitions_parse(struct xsp_capture_reader *r, const unsigned char *data, size_t size);
+
+#endif

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * writer.c - the append-only side of a capture.
+ *
+ * Events gather in one open chunk a ring, definitions in one of their own. Whenever an
+ * event chunk is written the pending definitions go first. After the first failed write
+ * nothing more is written and the file is cut back to its last whole chunk.
+ */
+#include "capture/format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/grow.h"
+
+#define RINGS 64U
+
+struct open_chunk {
+	unsigned char *data; /* XSP_CHUNK_SIZE; NULL until the ring's first event */
+	size_t used;
+	uint32_t count;
+	uint64_t first_ns, last_ns;
+};
+
+struct xsp_capture_writer {
+	int fd;
+	int error; /* the first; 0: none */
+	char *path;
+	uint64_t file_id;
+	uint64_t bytes; /* of whole chunks in the file */
+	uint64_t sequence;
+	uint64_t events;
+	unsigned char *definitions;
+	size_t definitions_used, definitions_capacity;
+	uint32_t records;
+	struct open_chunk rings[RINGS];
+};
+
+uint32_t xsp_capture_crc(const void *data, size_t size)
+{
+	return (uint32_t)crc32_z(0, data, size);
+}
+
+static uint64_t clock_now(clockid_t clock)
+{
+	struct timespec ts;
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- writing ---- */
+
+static int write_fully(int fd, struct iovec *iov, int count)
+{
+	while (count > 0) {
+		ssize_t n = writev(fd, iov, count);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -EIO;
+		size_t done = (size_t)n;
+		while (count > 0 && done >= iov->iov_len) {
+			done -= iov->iov_len;
+			iov++;
+			count--;
+		}
+		if (count > 0) {
+			iov->iov_base = (char *)iov->iov_base + done;
+			iov->iov_len -= done;
+		}
+	}
+	return 0;
+}
+
+static int put_bytes(struct xsp_capture_writer *w, struct iovec *iov, int count)
+{
+	uint64_t size = 0;
+	for (int i = 0; i < count; i++)
+		size += iov[i].iov_len;
+	int err = write_fully(w->fd, iov, count);
+	if (err < 0) {
+		w->error = err;
+		/* best effort: a pipe cannot be cut, and a reader copes with a torn tail */
+		if (ftruncate(w->fd, (off_t)w->bytes) == 0)
+			lseek(w->fd, (off_t)w->bytes, SEEK_SET);
+		return err;
+	}
+	w->bytes += size;
+	return 0;
+}
+
+static int put_chunk(struct xsp_capture_writer *w, struct xsp_chunk_header *h, const void *payload)
+{
+	if (w->error != 0)
+		return w->error;
+	h->magic = XSP_CHUNK_MAGIC;
+	h->payload_crc = xsp_capture_crc(payload, h->length);
+	h->sequence = w->sequence;
+	h->file_id = w->file_id;
+	h->header_crc = xsp_capture_crc(h, offsetof(struct xsp_chunk_header, header_crc));
+	struct iovec iov[2] = {
+		{.iov_base = h, .iov_len = sizeof(*h)},
+		{.iov_base = (void *)(uintptr_t)payload, .iov_len = h->length},
+	};
+	int err = put_bytes(w, iov, 2);
+	if (err == 0)
+		w->sequence++;
+	return err;
+}
+
+static int flush_definitions(struct xsp_capture_writer *w)
+{
+	if (w->definitions_used == 0)
+		return w->error;
+	struct xsp_chunk_header h = {
+		.type = XSP_CHUNK_DEFINITIONS,
+		.length = (uint32_t)w->definitions_used,
+		.count = w->records,
+	};
+	int err = put_chunk(w, &h, w->definitions);
+	w->definitions_used = 0;
+	w->records = 0;
+	return err;
+}
+
+static int flush_ring(struct xsp_capture_writer *w, unsigned ring)
+{
+	struct open_chunk *c = &w->rings[ring];
+	int err = flush_definitions(w);
+	if (err == 0 && c->used > 0) {
+		struct xsp_chunk_header h = {
+			.type = XSP_CHUNK_EVENTS,
+			.length = (uint32_t)c->used,
+			.first_ns = c->first_ns,
+			.last_ns = c->last_ns,
+			.count = c->count,
+			.ring = ring,
+		};
+		err = put_chunk(w, &h, c->data);
+		if (err == 0)
+			w->events += c->count;
+	}
+	c->used = 0;
+	c->count = 0;
+	return err;
+}
+
+/* ---- creating and closing ---- */
+
+static int make_way(const char *path, bool replace, struct xsp_error *err)
+{
+	struct stat st;
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT
+			       ? 0
+			       : xsp_error_set(err, -errno, XSP_STATUS_OUTPUT,
+					       "cannot write %s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return xsp_error_set(
+			err, -EEXIST, XSP_STATUS_OUTPUT,
+			"cannot write %s: it is there and is not a regular file; links "
+			"and devices are never written through, give another name",
+			path);
+	if (!replace)
+		return xsp_error_set(err, -EEXIST, XSP_STATUS_OUTPUT,
+				     "cannot write %s: it exists; remove it or give another name",
+				     path);
+	if (unlink(path) < 0 && errno != ENOENT)
+		return xsp_error_set(err, -errno, XSP_STATUS_OUTPUT, "cannot replace %s: %s", path,
+				     strerror(errno));
+	return 0;
+}
+
+static int open_new(const char *path, bool replace, struct xsp_error *err)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	/* several tries: somebody may create the name again between unlink and open */
+	for (int i = 0; i < 3; i++) {
+		int fd = open(path, flags, 0600);
+		if (fd >= 0)
+			return fd;
+		if (errno != EEXIST && errno != ELOOP)
+			return xsp_error_set(err, -errno, XSP_STATUS_OUTPUT, "cannot create %s: %s",
+					     path, strerror(errno));
+		int rc = make_way(path, replace, err);
+		if (rc < 0)
+			return rc;
+	}
+	return xsp_error_set(err, -EEXIST, XSP_STATUS_OUTPUT,
+			     "cannot create %s: another program keeps creating it", path);
+}
+
+static int put_file_header(struct xsp_capture_writer *w)
+{
+	struct xsp_file_header h = {
+		.magic = XSP_FILE_MAGIC,
+		.major = XSP_FILE_MAJOR,
+		.minor = XSP_FILE_MINOR,
+		.header_size = sizeof(h),
+		.event_version = XSP_EVENT_VERSION,
+		.realtime_ns = clock_now(CLOCK_REALTIME),
+	};
+	if (getrandom(&w->file_id, sizeof(w->file_id), GRND_NONBLOCK) != sizeof(w->file_id))
+		w->file_id = xsp_capture_crc(&h, sizeof(h)) ^ clock_now(CLOCK_MONOTONIC) << 20;
+	h.file_id = w->file_id;
+	h.crc = xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc));
+	struct iovec iov = {.iov_base = &h, .iov_len = sizeof(h)};
+	return put_bytes(w, &iov, 1);
+}
+
+static void free_writer(struct xsp_capture_writer *w)
+{
+	for (unsigned i = 0; i < RINGS; i++)
+		free(w->rings[i].data);
+	free(w->definitions);
+	free(w->path);
+	free(w);
+}
+
+int xsp_capture_create(const char *path, int fd, bool replace, struct xsp_capture_writer **out,
+		       struct xsp_error *err)
+{
+	*out = NULL;
+	struct xsp_capture_writer *w = calloc(1, sizeof(*w));
+	if (w == NULL || (w->path = strdup(path)) == NULL) {
+		free(w);
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	}
+	w->fd = fd >= 0 ? fd : open_new(path, replace, err);
+	int rc = w->fd;
+	if (rc < 0)
+		goto fail;
+	rc = put_file_header(w);
+	if (rc < 0) {
+		xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", path,
+			      strerror(-rc));
+		close(w->fd);
+		if (fd < 0)
+			unlink(path);
+		goto fail;
+	}
+	*out = w;
+	return 0;
+fail:
+	free_writer(w);
+	return rc;
+}
+
+int xsp_capture_set_owner(struct xsp_capture_writer *w, uid_t uid, gid_t gid)
+{
+	return fchown(w->fd, uid, gid) < 0 ? -errno : 0;
+}
+
+int xsp_capture_flush(struct xsp_capture_writer *w)
+{
+	for (unsigned i = 0; i < RINGS; i++) {
+		if (w->rings[i].used > 0)
+			flush_ring(w, i);
+	}
+	return flush_definitions(w);
+}
+
+int xsp_capture_finish(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t end_ns,
+		       struct xsp_error *err)
+{
+	int rc = xsp_capture_flush(w);
+	if (rc == 0) {
+		struct xsp_chunk_end end = {
+			.start_ns = start_ns,
+			.end_ns = end_ns,
+			.events = w->events,
+			.chunks = w->sequence,
+		};
+		struct xsp_chunk_header h = {
+			.type = XSP_CHUNK_END,
+			.length = sizeof(end),
+			.count = 1,
+		};
+		rc = put_chunk(w, &h, &end);
+	}
+	/* a network file system may tell of a full disk only here */
+	if (close(w->fd) < 0 && rc == 0 && errno != EINTR)
+		rc = -errno;
+	if (rc < 0)
+		xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
+			      "%s could not be written to its end: %s; the %llu bytes before that "
+			      "are readable",
+			      w->path, strerror(-rc), (unsigned long long)w->bytes);
+	free_writer(w);
+	return rc;
+}
+
+void xsp_capture_abandon(struct xsp_capture_writer *w)
+{
+	if (w == NULL)
+		return;
+	close(w->fd);
+	free_writer(w);
+}
+
+uint64_t xsp_capture_bytes(const struct xsp_capture_writer *w)
+{
+	return w->bytes;
+}
+
+int xsp_capture_error(const struct xsp_capture_writer *w)
+{
+	return w->error;
+}
+
+/* ---- definitions ---- */
+
+struct piece {
+	const void *data;
+	size_t size;
+};
+
+static struct piece text(const char *s)
+{
+	return (struct piece){.data = s == NULL ? "" : s,
+			      .size = s == NULL ? 0 : strnlen(s, XSP_STRING_MAX)};
+}
+
+/* `head` begins a struct xsp_disk_*; its type is set, fixed and size are filled in here. */
+static int put_record(struct xsp_capture_writer *w, enum xsp_record_type type,
+		      struct xsp_record *head, size_t fixed, const struct piece *strings,
+		      size_t count)
+{
+	if (w->error != 0)
+		return w->error;
+	size_t size = fixed;
+	for (size_t i = 0; i < count; i++)
+		size += sizeof(uint32_t) + strings[i].size + 1;
+	size = (size + 7) & ~(size_t)7;
+	if (w->definitions_used > 0 && w->definitions_used + size > XSP_CHUNK_SIZE) {
+		int err = flush_definitions(w);
+		if (err < 0)
+			return err;
+	}
+	int err = xsp_grow(&w->definitions, &w->definitions_capacity, w->definitions_used + size);
+	if (err < 0)
+		return w->error = err;
+	*head = (struct xsp_record){
+		.type = (uint16_t)type, .fixed = (uint16_t)fixed, .size = (uint32_t)size};
+	unsigned char *p = w->definitions + w->definitions_used;
+	memset(p, 0, size);
+	memcpy(p, head, fixed);
+	p += fixed;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t length = (uint32_t)strings[i].size;
+		memcpy(p, &length, sizeof(length));
+		if (length > 0)
+			memcpy(p + sizeof(length), strings[i].data, length);
+		p += sizeof(length) + length + 1;
+	}
+	w->definitions_used += size;
+	w->records++;
+	return 0;
+}
+
+int xsp_capture_put_info(struct xsp_capture_writer *w, const char *key, const char *value)
+{
+	struct xsp_disk_info d = {0};
+	struct piece s[] = {text(key), text(value)};
+	return put_record(w, XSP_RECORD_INFO, &d.head, sizeof(d), s, 2);
+}
+
+int xsp_capture_put_process(struct xsp_capture_writer *w, const struct xsp_capture_process *p)
+{
+	struct xsp_disk_process d = {.pid = p->pid, .ns_pid = p->ns_pid, .parent = p->parent};
+	struct piece s[] = {text(p->comm), text(p->cmdline), text(p->exe)};
+	return put_record(w, XSP_RECORD_PROCESS, &d.head, sizeof(d), s, 3);
+}
+
+int xsp_capture_put_thread(struct xsp_capture_writer *w, const struct xsp_capture_thread *t)
+{
+	struct xsp_disk_thread d = {.pid = t->pid, .tid = t->tid, .ns_tid = t->ns_tid};
+	struct piece s[] = {text(t->comm)};
+	return put_record(w, XSP_RECORD_THREAD, &d.head, sizeof(d), s, 1);
+}
+
+int xsp_capture_put_module(struct xsp_capture_writer *w, const struct xsp_capture_module *m)
+{
+	if (m->build_id_length > XSP_BUILD_ID_MAX || m->id >= XSP_MAX_MODULES)
+		return -EINVAL;
+	struct xsp_disk_module d = {.id = m->id};
+	struct piece s[] = {text(m->path), {.data = m->build_id, .size = m->build_id_length}};
+	return put_record(w, XSP_RECORD_MODULE, &d.head, sizeof(d), s, 2);
+}
+
+int xsp_capture_put_mapping(struct xsp_capture_writer *w, const struct xsp_capture_mapping *m)
+{
+	struct xsp_disk_mapping d = {.pid = m->pid,
+				     .module = m->module,
+				     .start = m->start,
+				     .end = m->end,
+				     .offset = m->offset,
+				     .time_ns = m->time_ns};
+	return put_record(w, XSP_RECORD_MAPPING, &d.head, sizeof(d), NULL, 0);
+}
+
+int xsp_capture_put_probe(struct xsp_capture_writer *w, const struct xsp_capture_probe *p)
+{
+	if (p->id >= XSP_MAX_PROBES)
+		return -EINVAL;
+	struct xsp_disk_probe d = {.id = p->id,
+				   .module = p->module,
+				   .addr = p->addr,
+				   .size = p->size,
+				   .kind = (uint32_t)p->kind,
+				   .entry_cost_ns = p->entry_cost_ns,
+				   .exit_cost_ns = p->exit_cost_ns,
+				   .flags = p->exit_complete ? 1 : 0};
+	struct piece s[] = {text(p->provider), text(p->symbol), text(p->name)};
+	return put_record(w, XSP_RECORD_PROBE, &d.head, sizeof(d), s, 3);
+}
+
+int xsp_capture_put_stats(struct xsp_capture_writer *w, const struct xsp_capture_stats *s)
+{
+	struct xsp_disk_stats d;
+	memcpy(d.values, s, sizeof(d.values));
+	return put_record(w, XSP_RECORD_STATS, &d.head, sizeof(d), NULL, 0);
+}
+
+int xsp_capture_put_lost(struct xsp_capture_writer *w, const struct xsp_capture_lost *l)
+{
+	struct xsp_disk_lost d = {.probe = l->probe, .entries = l->entries, .exits = l->exits};
+	return put_record(w, XSP_RECORD_LOST, &d.head, sizeof(d), NULL, 0);
+}
+
+int xsp_capture_put_clock(struct xsp_capture_writer *w)
+{
+	struct xsp_disk_clock d = {.uncertainty_ns = UINT64_MAX};
+	/* the narrowest of a few tries: a preemption between the reads shows as a wide one */
+	for (int i = 0; i < 5; i++) {
+		uint64_t before = clock_now(CLOCK_MONOTONIC);
+		uint64_t real = clock_now(CLOCK_REALTIME);
+		uint64_t after = clock_now(CLOCK_MONOTONIC);
+		uint64_t half = (after - before) / 2;
+		if (half >= d.uncertainty_ns)
+			continue;
+		d.monotonic_ns = before + half;
+		d.realtime_ns = real;
+		d.uncertainty_ns = half;
+	}
+	return put_record(w, XSP_RECORD_CLOCK, &d.head, sizeof(d), NULL, 0);
+}
+
+/* ---- events ---- */
+
+static int put_name(struct xsp_capture_writer *w, const struct xsp_event_name *n, size_t size)
+{
+	if (size < sizeof(*n) || n->length > size - sizeof(*n) || n->length > XSP_NAME_MAX)
+		return -EINVAL;
+	struct xsp_disk_name d = {.hash = n->name_hash, .flags = n->head.flags};
+	struct piece s[] = {{.data = n + 1, .size = n->length}};
+	return put_record(w, XSP_RECORD_NAME, &d.head, sizeof(d), s, 1);
+}
+
+int xsp_capture_put_event(struct xsp_capture_writer *w, unsigned ring, const void *event,
+			  size_t size)
+{
+	const struct xsp_event *e = event;
+	if (w->error != 0)
+		return w->error;
+	if (ring >= RINGS || size < sizeof(*e) || size % 8 != 0 || size != e->size)
+		return -EINVAL;
+	if (e->kind == XSP_EVENT_NAME)
+		return put_name(w, event, size);
+	struct open_chunk *c = &w->rings[ring];
+	if (c->data == NULL) {
+		c->data = malloc(XSP_CHUNK_SIZE);
+		if (c->data == NULL)
+			return w->error = -ENOMEM;
+	}
+	if (size > XSP_CHUNK_SIZE - c->used) {
+		int err = flush_ring(w, ring);
+		if (err < 0)
+			return err;
+	}
+	if (c->count == 0)
+		c->first_ns = c->last_ns = e->time_ns;
+	if (e->time_ns > c->last_ns)
+		c->last_ns = e->time_ns;
+	if (e->time_ns < c->first_ns)
+		c->first_ns = e->time_ns;
+	memcpy(c->data + c->used, event, size);
+	c->used += size;
+	c->count++;
+	return 0;
+}
