@@ -16,8 +16,8 @@
 struct xsp_export; /* one open output */
 
 struct xsp_export_options {
-	const char *path;	/* final name; "-" is standard output (not for .json.gz on a terminal) */
-	uid_t owner_uid;	/* owner of the finished file under sudo; (uid_t)-1: leave */
+	const char *path; /* final name; "-" is standard output (not for .json.gz on a terminal) */
+	uid_t owner_uid; /* owner of the finished file under sudo; (uid_t)-1: leave */
 	gid_t owner_gid;
 	const char *trace_name; /* traceName key; NULL: path */
 };
@@ -25,7 +25,7 @@ struct xsp_export_options {
 /* A row of the table of formats. */
 struct xsp_export_format {
 	const char *suffix; /* ".json", ".json.gz", ".perf", ".folded", ".svg" */
-	const char *title;  /* for --help and messages: "Chrome trace" */
+	const char *title; /* for --help and messages: "Chrome trace" */
 	int (*begin)(struct xsp_export *x);
 	int (*span)(struct xsp_export *x, const struct xsp_span *span);
 	int (*end)(struct xsp_export *x);
@@ -47,6 +47,9 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 int xsp_export_finish(struct xsp_export *x, struct xsp_error *err);
 void xsp_export_cancel(struct xsp_export *x);
 uint64_t xsp_export_bytes(const struct xsp_export *x);
+/* First error of this output (negative errno), 0 if none. The sink does not end the run for it
+ * (other outputs go on); finish() reports it. Ask here to stop early. */
+int xsp_export_error(const struct xsp_export *x);
 /* The sink to hand to xsp_timeline_run. */
 struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x);
 

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * chrome.c - Chrome trace JSON as Kineto (PyTorch's profiler) writes it: same keys in the same
+ * order, same time base, same rows. docs/formats.md lists the keys that are ours.
+ *
+ * Numbers only as pid and tid of slices: speedscope throws at others.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "export/facts.h"
+#include "export/formats.h"
+#include "export/names.h"
+#include "export/out.h"
+#include "export/rows.h"
+
+/* Kineto's "three months": time stamps are relative to a multiple of this, which keeps them
+ * exact in a double (below 2^53) and lets the traces of several processes be merged. */
+#define BASE_PERIOD_NS (7889238ULL * 1000000000ULL)
+/* The row of the trace span; process numbers are at most 2^22, so it is free. */
+#define SPANS_PID 0x10000000U
+#define SPANS_SORT_INDEX 0x20000000U
+
+struct chrome {
+	struct xsp_names *names;
+	struct xsp_rows *rows;
+	const struct xsp_capture_probe *probes;
+	size_t probe_count;
+	uint64_t base_ns, start_ns, end_ns; /* base: real time; start, end: monotonic */
+	uint64_t shift; /* monotonic + shift = relative to the base; modulo 2^64 */
+	uint64_t spans;
+};
+
+/* One constant for the whole file, not a conversion per time stamp: it keeps every distance
+ * exact, so that children never stick out of their parents. */
+static uint64_t relative(const struct chrome *c, uint64_t monotonic_ns)
+{
+	uint64_t t = monotonic_ns + c->shift;
+
+	return t >> 63 ? 0 : t;
+}
+
+/* ---- top-level keys ---- */
+
+static void put_key(struct xsp_out *o, const char *key)
+{
+	xsp_out_json(o, key);
+	xsp_out_text(o, ":");
+}
+
+static void put_text_pair(struct xsp_out *o, const char *key, const char *value)
+{
+	put_key(o, key);
+	xsp_out_json(o, value);
+}
+
+static void put_number_pair(struct xsp_out *o, const char *key, uint64_t value)
+{
+	put_key(o, key);
+	xsp_out_u64(o, value);
+}
+
+static void put_facts(struct xsp_out *o, const char *key, const struct xsp_fact *facts, size_t n)
+{
+	put_key(o, key);
+	for (size_t i = 0; i < n; i++) {
+		xsp_out_text(o, i ? "," : "{");
+		put_number_pair(o, facts[i].key, facts[i].value);
+	}
+	xsp_out_text(o, n ? "},\n" : "{},\n");
+}
+
+/* What the capture says of its own making. */
+static void put_info(struct xsp_export *x)
+{
+	static const char *const keys[] = {"command", "arguments", "filters", "kernel", "version"};
+	const char *separator = "{";
+
+	put_key(x->out, "xsptrace_capture");
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const char *value = xsp_capture_info(x->reader, keys[i]);
+		if (value == NULL)
+			continue;
+		xsp_out_text(x->out, separator);
+		put_text_pair(x->out, keys[i], value);
+		separator = ",";
+	}
+	xsp_out_text(x->out, separator);
+	put_text_pair(x->out, "end", xsp_fact_how_ended(x->reader));
+	xsp_out_text(x->out, "},\n");
+}
+
+static void put_window(struct xsp_export *x, const struct chrome *c)
+{
+	const struct xsp_capture_clock *clocks = NULL;
+	size_t n = xsp_capture_clocks(x->reader, &clocks);
+	uint64_t offset = c->base_ns + c->shift; /* real time - monotonic */
+	const struct xsp_fact facts[] = {
+		{"start_ns", c->start_ns + offset},
+		{"end_ns", c->end_ns + offset},
+		{"duration_ns", c->end_ns - c->start_ns},
+		{"monotonic_start_ns", c->start_ns},
+		{"clock_uncertainty_ns", n ? clocks[0].uncertainty_ns : 0},
+		{"realtime_moved_ns", xsp_fact_clock_step(x->reader)},
+	};
+
+	put_facts(x->out, "xsptrace_window", facts, sizeof(facts) / sizeof(facts[0]));
+}
+
+static void put_head(struct xsp_export *x, const struct chrome *c)
+{
+	struct xsp_facts facts;
+	const char *host = xsp_capture_info(x->reader, "host");
+
+	xsp_out_text(x->out, "{\"schemaVersion\":1,\n\"deviceProperties\":[],\n");
+	if (host) {
+		put_text_pair(x->out, "host_name", host);
+		xsp_out_text(x->out, ",\n");
+	}
+	put_text_pair(x->out, "xsptrace_version", XSP_VERSION);
+	xsp_out_text(x->out, ",\n");
+	put_info(x);
+	put_window(x, c);
+	xsp_facts_losses(x->reader, &facts);
+	put_facts(x->out, "xsptrace_losses", facts.list, facts.count);
+	xsp_facts_overhead(x->reader, &facts);
+	put_facts(x->out, "xsptrace_overhead", facts.list, facts.count);
+	xsp_out_text(x->out, "\"displayTimeUnit\":\"ms\",\n");
+	put_number_pair(x->out, "baseTimeNanoseconds", c->base_ns);
+	xsp_out_text(x->out, ",\n\"traceEvents\":[\n");
+}
+
+/* ---- begin ---- */
+
+static char *render_name(void *ctx, const char *name, size_t *length)
+{
+	(void)ctx;
+	return xsp_json_escaped(name, length);
+}
+
+static void set_clock(struct xsp_export *x, struct chrome *c)
+{
+	xsp_capture_window(x->reader, &c->start_ns, &c->end_ns);
+	if (c->end_ns < c->start_ns)
+		c->end_ns = c->start_ns;
+	uint64_t start = xsp_capture_realtime(x->reader, c->start_ns);
+	c->base_ns = start / BASE_PERIOD_NS * BASE_PERIOD_NS;
+	c->shift = start - c->base_ns - c->start_ns;
+}
+
+static int chrome_begin(struct xsp_export *x)
+{
+	struct chrome *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (c == NULL)
+		return -ENOMEM;
+	x->state = c;
+	rc = xsp_names_new(x->timeline, render_name, NULL, &c->names);
+	if (rc == 0)
+		rc = xsp_rows_new(x, &c->rows);
+	if (rc < 0)
+		return rc;
+	c->probe_count = xsp_capture_probes(x->reader, &c->probes);
+	set_clock(x, c);
+	put_head(x, c);
+	return 0;
+}
+
+static void chrome_discard(struct xsp_export *x)
+{
+	struct chrome *c = x->state;
+
+	if (c == NULL)
+		return;
+	xsp_names_free(c->names);
+	xsp_rows_free(c->rows);
+	free(c);
+	x->state = NULL;
+}
+
+/* ---- slices ---- */
+
+static void prepare_row(struct xsp_row *row)
+{
+	char *p = row->text;
+
+	p = XSP_PUT(p, "\",\"pid\":");
+	p = xsp_put_u64(p, row->pid);
+	p = XSP_PUT(p, ",\"tid\":");
+	p = xsp_put_u64(p, row->tid);
+	p = XSP_PUT(p, ",\"ts\":");
+	row->text_length = (unsigned)(p - row->text);
+}
+
+static bool is_annotation(const struct chrome *c, uint32_t probe)
+{
+	return probe < c->probe_count && c->probes[probe].kind == XSP_PROBE_ANNOTATION;
+}
+
+static char *put_flags(char *p, uint32_t flags)
+{
+	if (flags & XSP_SPAN_UNFINISHED)
+		p = XSP_PUT(p, ",\"finished\":false");
+	if (flags & XSP_SPAN_UNWOUND)
+		p = XSP_PUT(p, ",\"unwound\":true");
+	if (flags & XSP_SPAN_EXIT_LOST)
+		p = XSP_PUT(p, ",\"exit lost\":true");
+	return p;
+}
+
+static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
+{
+	struct chrome *c = x->state;
+	struct xsp_row *row = xsp_rows_get(c->rows, span);
+	const struct xsp_rendered *name = xsp_names_get(c->names, span->name);
+
+	if (row == NULL || name == NULL)
+		return -ENOMEM;
+	if (row->text_length == 0)
+		prepare_row(row);
+
+	char *p = xsp_out_reserve(x->out, 64);
+	if (is_annotation(c, span->probe))
+		p = XSP_PUT(p, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"");
+	else
+		p = XSP_PUT(p, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"");
+	xsp_out_commit(x->out, p);
+	xsp_out_write(x->out, name->text, name->length);
+
+	p = xsp_out_reserve(x->out, 512);
+	memcpy(p, row->text, sizeof(row->text)); /* a constant size is a few moves */
+	p += row->text_length;
+	p = xsp_put_us(p, relative(c, span->start_ns));
+	p = XSP_PUT(p, ",\"dur\":");
+	p = xsp_put_us(p, span->end_ns > span->start_ns ? span->end_ns - span->start_ns : 0);
+	p = XSP_PUT(p, ",\"args\":{\"External id\":");
+	p = xsp_put_u64(p, span->serial);
+	p = XSP_PUT(p, ",\"Record function id\":0,\"Ev Idx\":");
+	p = xsp_put_u64(p, c->spans++);
+	if (span->flags)
+		p = put_flags(p, span->flags);
+	p = XSP_PUT(p, "}},\n");
+	xsp_out_commit(x->out, p);
+	return 0;
+}
+
+/* ---- rows and marks, known when all spans are written ---- */
+
+static void put_time(struct xsp_out *o, uint64_t ns)
+{
+	xsp_out_commit(o, xsp_put_us(xsp_out_reserve(o, 32), ns));
+}
+
+/* An event of phase M; the caller writes the value of its one argument. */
+static void open_meta(struct xsp_export *x, const char *name, uint32_t pid, uint32_t tid,
+		      const char *argument)
+{
+	const struct chrome *c = x->state;
+
+	xsp_out_printf(x->out, "{\"ph\":\"M\",\"name\":\"%s\",\"ts\":", name);
+	put_time(x->out, relative(c, c->start_ns));
+	xsp_out_printf(x->out, ",\"pid\":%u,\"tid\":%u,\"args\":{\"%s\":", pid, tid, argument);
+}
+
+static void put_text_meta(struct xsp_export *x, const char *name, uint32_t pid, uint32_t tid,
+			  const char *argument, const char *value)
+{
+	open_meta(x, name, pid, tid, argument);
+	xsp_out_json(x->out, value);
+	xsp_out_text(x->out, "}},\n");
+}
+
+static void put_sort_index(struct xsp_export *x, const char *name, uint32_t pid, uint32_t tid,
+			   uint32_t index)
+{
+	open_meta(x, name, pid, tid, "sort_index");
+	xsp_out_u64(x->out, index);
+	xsp_out_text(x->out, "}},\n");
+}
+
+static void put_process(struct xsp_export *x, const struct xsp_row *row)
+{
+	char name[256];
+
+	xsp_fact_process_name(x, row->root_pid, name, sizeof(name));
+	put_text_meta(x, "process_name", row->pid, 0, "name", name);
+	put_text_meta(x, "process_labels", row->pid, 0, "labels",
+		      xsp_rows_uses_root_ids(((struct chrome *)x->state)->rows, row->root_pid)
+			      ? "CPU (ids of the root pid namespace)"
+			      : "CPU");
+	put_sort_index(x, "process_sort_index", row->pid, 0, row->pid);
+}
+
+static void put_thread(struct xsp_export *x, const struct xsp_row *row)
+{
+	const char *comm = xsp_rows_comm(x, row->root_pid, row->root_tid);
+
+	open_meta(x, "thread_name", row->pid, row->tid, "name");
+	/* the name inside is escaped by hand: it is put together here */
+	size_t length = 0;
+	char *safe = xsp_json_escaped(comm, &length);
+	if (safe == NULL) {
+		xsp_out_fail(x->out, -ENOMEM);
+		return;
+	}
+	xsp_out_printf(x->out, "\"thread %u (", row->thread_tid);
+	xsp_out_write(x->out, safe, length);
+	free(safe);
+	xsp_out_text(x->out, ")");
+	if (row->number > 0)
+		xsp_out_printf(x->out, " stack %u", row->number);
+	xsp_out_text(x->out, "\"}},\n");
+	/* of equal indexes the lower tid comes first: a thread, then its other stacks */
+	put_sort_index(x, "thread_sort_index", row->pid, row->tid, row->thread_tid);
+}
+
+static void put_rows(struct xsp_export *x, const struct chrome *c)
+{
+	size_t n = xsp_rows_count(c->rows);
+
+	for (size_t i = 0; i < n; i++)
+		if (xsp_rows_at(c->rows, i)->first_of_process)
+			put_process(x, xsp_rows_at(c->rows, i));
+	for (size_t i = 0; i < n; i++)
+		put_thread(x, xsp_rows_at(c->rows, i));
+}
+
+/* The recording itself as a slice, as Kineto has it, but under numbers. */
+static void put_trace_span(struct xsp_export *x, const struct chrome *c)
+{
+	xsp_out_printf(x->out,
+		       "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"xsptrace (0)\",\"pid\":%u,"
+		       "\"tid\":%u,\"ts\":",
+		       SPANS_PID, SPANS_PID);
+	put_time(x->out, relative(c, c->start_ns));
+	xsp_out_text(x->out, ",\"dur\":");
+	put_time(x->out, c->end_ns - c->start_ns);
+	xsp_out_text(x->out, ",\"args\":{\"Op count\":");
+	xsp_out_u64(x->out, c->spans);
+	xsp_out_text(x->out, "}},\n");
+	put_text_meta(x, "process_name", SPANS_PID, 0, "name", "Spans");
+	put_sort_index(x, "process_sort_index", SPANS_PID, 0, SPANS_SORT_INDEX);
+	put_text_meta(x, "thread_name", SPANS_PID, SPANS_PID, "name", "xsptrace");
+}
+
+/* A mark over the whole height of the trace; string ids are usual here. */
+static void put_mark(struct xsp_export *x, const char *name, const char *pid, const char *tid,
+		     uint64_t monotonic_ns)
+{
+	const struct chrome *c = x->state;
+
+	xsp_out_printf(
+		x->out,
+		"{\"ph\":\"i\",\"s\":\"g\",\"name\":\"%s\",\"pid\":\"%s\",\"tid\":\"%s\",\"ts\":",
+		name, pid, tid);
+	put_time(x->out, relative(c, monotonic_ns));
+	xsp_out_text(x->out, "}");
+}
+
+static void put_tail(struct xsp_export *x, const struct chrome *c)
+{
+	struct xsp_facts facts;
+	const char *name = x->options.trace_name ? x->options.trace_name : x->options.path;
+
+	xsp_facts_timeline(x->reader, x->timeline, &facts);
+	put_facts(x->out, "xsptrace_timeline", facts.list, facts.count);
+
+	const struct xsp_capture_lost *lost = NULL;
+	size_t n = xsp_capture_losts(x->reader, &lost);
+	put_key(x->out, "xsptrace_lost_by_function");
+	xsp_out_text(x->out, "[");
+	for (size_t i = 0; i < n; i++) {
+		xsp_out_text(x->out, i ? ",\n{" : "{");
+		put_text_pair(x->out, "name",
+			      lost[i].probe < c->probe_count ? c->probes[lost[i].probe].name : "");
+		xsp_out_text(x->out, ",");
+		put_number_pair(x->out, "entries", lost[i].entries);
+		xsp_out_text(x->out, ",");
+		put_number_pair(x->out, "exits", lost[i].exits);
+		xsp_out_text(x->out, "}");
+	}
+	xsp_out_text(x->out, "],\n");
+	put_text_pair(x->out, "traceName", name);
+	xsp_out_text(x->out, "}\n");
+}
+
+static int chrome_end(struct xsp_export *x)
+{
+	const struct chrome *c = x->state;
+	char text[160];
+
+	put_rows(x, c);
+	put_trace_span(x, c);
+	put_mark(x, "Iteration Start: xsptrace", "Traces", "Trace xsptrace", c->start_ns);
+	xsp_out_text(x->out, ",\n");
+	/* losses where the eye falls, not only in keys that viewers hide */
+	if (xsp_fact_losses_line(x->reader, x->timeline, text, sizeof(text))) {
+		put_mark(x, text, "", "", c->start_ns);
+		xsp_out_text(x->out, ",\n");
+	}
+	put_mark(x, "Record Window End", "", "", c->end_ns);
+	xsp_out_text(x->out, "],\n");
+	put_tail(x, c);
+	return 0;
+}
+
+const struct xsp_export_format xsp_format_json = {
+	.suffix = ".json",
+	.title = "Chrome trace",
+	.begin = chrome_begin,
+	.span = chrome_span,
+	.end = chrome_end,
+	.discard = chrome_discard,
+};
+
+const struct xsp_export_format xsp_format_json_gz = {
+	.suffix = ".json.gz",
+	.title = "Chrome trace, compressed",
+	.begin = chrome_begin,
+	.span = chrome_span,
+	.end = chrome_end,
+	.discard = chrome_discard,
+};

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/formats.h"
+#include "export/out.h"
+
+const struct xsp_export_format *const xsp_export_formats[] = {
+	&xsp_format_json,   &xsp_format_json_gz, &xsp_format_perf_script,
+	&xsp_format_folded, &xsp_format_svg,	 &(const struct xsp_export_format){.suffix = NULL},
+};
+
+static bool ends_with(const char *text, const char *suffix)
+{
+	size_t n = strlen(text), m = strlen(suffix);
+
+	return n >= m && strcmp(text + n - m, suffix) == 0;
+}
+
+const struct xsp_export_format *xsp_export_format_for(const char *path)
+{
+	const struct xsp_export_format *best = NULL;
+
+	for (size_t i = 0; xsp_export_formats[i]->suffix; i++)
+		if (ends_with(path, xsp_export_formats[i]->suffix) &&
+		    (best == NULL || strlen(xsp_export_formats[i]->suffix) > strlen(best->suffix)))
+			best = xsp_export_formats[i];
+	/* names that cannot have an ending: standard output, devices */
+	if (best == NULL && (strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0))
+		best = &xsp_format_json;
+	return best;
+}
+
+int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,
+		    struct xsp_timeline *timeline, struct xsp_export **out, struct xsp_error *err)
+{
+	const struct xsp_export_format *format = xsp_export_format_for(options->path);
+
+	*out = NULL;
+	if (format == NULL)
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"no format goes by the ending of %s; there are .json, .json.gz, "
+			".perf, .folded and .svg",
+			options->path);
+	struct xsp_export *x = calloc(1, sizeof(*x));
+	if (x == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	x->format = format;
+	x->options = *options;
+	x->reader = reader;
+	x->timeline = timeline;
+	struct xsp_out_options how = {
+		.path = options->path,
+		.gzip = ends_with(format->suffix, ".gz"),
+		.owner_uid = options->owner_uid,
+		.owner_gid = options->owner_gid,
+	};
+	int rc = xsp_out_open(&how, &x->out, err);
+	if (rc < 0) {
+		free(x);
+		return rc;
+	}
+	rc = format->begin(x);
+	if (rc < 0) {
+		xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", options->path,
+			      strerror(-rc));
+		xsp_export_cancel(x);
+		return rc;
+	}
+	*out = x;
+	return 0;
+}
+
+int xsp_export_finish(struct xsp_export *x, struct xsp_error *err)
+{
+	if (xsp_out_error(x->out) == 0)
+		xsp_out_fail(x->out, x->format->end(x));
+	x->format->discard(x);
+	int rc = xsp_out_close(x->out, err);
+	free(x);
+	return rc;
+}
+
+void xsp_export_cancel(struct xsp_export *x)
+{
+	if (x == NULL)
+		return;
+	x->format->discard(x);
+	xsp_out_cancel(x->out);
+	free(x);
+}
+
+uint64_t xsp_export_bytes(const struct xsp_export *x)
+{
+	return xsp_out_bytes(x->out);
+}
+
+int xsp_export_error(const struct xsp_export *x)
+{
+	return xsp_out_error(x->out);
+}
+
+/* A full disk under one output must not end the run for the others: after an error this one
+ * takes part no more, and finish() tells. */
+static int take_span(void *ctx, const struct xsp_span *span)
+{
+	struct xsp_export *x = ctx;
+
+	if (xsp_out_error(x->out) == 0)
+		xsp_out_fail(x->out, x->format->span(x, span));
+	return 0;
+}
+
+struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
+{
+	return (struct xsp_timeline_sink){.ctx = x, .span = take_span};
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/facts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A counter that is a field of some struct. */
+struct field {
+	const char *key;
+	size_t offset;
+};
+#define STATS(name)                                                                                \
+	{                                                                                          \
+#name, offsetof(struct xsp_capture_stats, name)                                    \
+	}
+#define COUNTS(name)                                                                               \
+	{                                                                                          \
+#name, offsetof(struct xsp_timeline_counts, name)                                  \
+	}
+
+static const struct field loss_fields[] = {
+	STATS(events),	   STATS(lost_entries), STATS(lost_exits),
+	STATS(lost_other), STATS(lost_names),	STATS(missed_hits),
+	STATS(untracked),  STATS(filtered),	STATS(silent_hits),
+};
+static const struct field overhead_fields[] = {
+	STATS(probes_cost_ns),
+	STATS(recorder_cpu_ns),
+};
+static const struct field timeline_fields[] = {
+	COUNTS(entries),      COUNTS(exits),	      COUNTS(spans),
+	COUNTS(unfinished),   COUNTS(unwound),	      COUNTS(exit_lost),
+	COUNTS(orphan_exits), COUNTS(stack_switches), COUNTS(names_unresolved),
+};
+
+static void add(struct xsp_facts *out, const char *key, uint64_t value)
+{
+	if (out->count < XSP_FACTS_MAX)
+		out->list[out->count++] = (struct xsp_fact){key, value};
+}
+
+static void add_fields(struct xsp_facts *out, const struct field *fields, size_t n,
+		       const void *from)
+{
+	for (size_t i = 0; from && i < n; i++) {
+		uint64_t value;
+		memcpy(&value, (const char *)from + fields[i].offset, sizeof(value));
+		add(out, fields[i].key, value);
+	}
+}
+#define ADD_FIELDS(out, fields, from)                                                              \
+	add_fields((out), (fields), sizeof(fields) / sizeof((fields)[0]), (from))
+
+static uint64_t incomplete_probes(const struct xsp_capture_reader *r)
+{
+	const struct xsp_capture_probe *probes = NULL;
+	size_t n = xsp_capture_probes(r, &probes);
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count += probes[i].kind == XSP_PROBE_FUNCTION && !probes[i].exit_complete;
+	return count;
+}
+
+void xsp_facts_losses(const struct xsp_capture_reader *r, struct xsp_facts *out)
+{
+	out->count = 0;
+	ADD_FIELDS(out, loss_fields, xsp_capture_stats(r));
+	add(out, "functions_with_unseen_exits", incomplete_probes(r));
+}
+
+void xsp_facts_overhead(const struct xsp_capture_reader *r, struct xsp_facts *out)
+{
+	out->count = 0;
+	ADD_FIELDS(out, overhead_fields, xsp_capture_stats(r));
+}
+
+void xsp_facts_timeline(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
+			struct xsp_facts *out)
+{
+	uint64_t torn = 0, chunks = 0, events = 0;
+
+	out->count = 0;
+	ADD_FIELDS(out, timeline_fields, xsp_timeline_counts(t));
+	xsp_capture_damage(r, &torn, &chunks, &events);
+	add(out, "torn_bytes", torn);
+	add(out, "bad_chunks", chunks);
+	add(out, "bad_events", events);
+}
+
+const char *xsp_fact_how_ended(const struct xsp_capture_reader *r)
+{
+	static const char *const words[] = {"complete", "no end", "torn"};
+	unsigned how = (unsigned)xsp_capture_how_ended(r);
+
+	return how < 3 ? words[how] : "unknown";
+}
+
+uint64_t xsp_fact_clock_step(const struct xsp_capture_reader *r)
+{
+	const struct xsp_capture_clock *c = NULL;
+	size_t n = xsp_capture_clocks(r, &c);
+	uint64_t greatest = 0;
+
+	for (size_t i = 1; i < n; i++) {
+		uint64_t real = c[i].realtime_ns - c[0].realtime_ns;
+		uint64_t monotonic = c[i].monotonic_ns - c[0].monotonic_ns;
+		uint64_t step = real - monotonic;
+		if (step >> 63)
+			step = 0 - step;
+		if (step > greatest)
+			greatest = step;
+	}
+	return greatest;
+}
+
+/* The command line is one text, arguments joined by blanks: its first word, unless it starts
+ * with the known path of the program, which may hold blanks. */
+static void first_word(const struct xsp_capture_process *p, const char **start, size_t *length)
+{
+	const char *line = p->cmdline ? p->cmdline : "";
+	size_t exe = p->exe ? strlen(p->exe) : 0;
+
+	*start = line;
+	*length = strcspn(line, " ");
+	if (exe > 0 && strncmp(line, p->exe, exe) == 0 && (line[exe] == ' ' || line[exe] == '\0'))
+		*length = exe;
+}
+
+void xsp_fact_process_name(const struct xsp_export *x, uint32_t pid, char *out, size_t size)
+{
+	const struct xsp_capture_process *all = NULL, *found = NULL;
+	size_t n = xsp_capture_processes(x->reader, &all), length = 0;
+	const char *name = "";
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].pid == pid)
+			found = &all[i]; /* the last one: after exec */
+	if (found)
+		first_word(found, &name, &length);
+	for (size_t i = length; i > 0; i--) {
+		if (name[i - 1] == '/' && i < length) {
+			name += i;
+			length -= i;
+			break;
+		}
+	}
+	if (length == 0) {
+		name = found && found->comm && *found->comm ? found->comm : "process";
+		length = strlen(name);
+	}
+	snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), name);
+}
+
+bool xsp_fact_losses_line(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
+			  char *out, size_t size)
+{
+	const struct xsp_capture_stats *s = xsp_capture_stats(r);
+	uint64_t torn = 0, chunks = 0, events = 0, lost = 0;
+	const struct xsp_timeline_counts *counts = xsp_timeline_counts(t);
+
+	out[0] = '\0';
+	xsp_capture_damage(r, &torn, &chunks, &events);
+	if (s)
+		lost = s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits +
+		       s->untracked;
+	bool cut = xsp_capture_how_ended(r) == XSP_CAPTURE_TORN || chunks || events;
+	if (lost == 0 && !cut && (counts == NULL || counts->exit_lost + counts->orphan_exits == 0))
+		return false;
+	snprintf(out, size, "Incomplete: %" PRIu64 " events lost, %" PRIu64 " exits not seen%s",
+		 lost, counts ? counts->exit_lost : 0, cut ? ", capture file damaged" : "");
+	return true;
+}

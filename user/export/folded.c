@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * folded.c - folded stacks: "comm;outer;...;leaf SELF", self time in ns, one line a distinct
+ * stack, sorted. Always two frames or more and an integer: Perfetto recognises the file by it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/formats.h"
+#include "export/out.h"
+#include "export/stacks.h"
+#include "export/text.h"
+
+/* The path to the node at hand: text, and where each of its frames ends. */
+struct line {
+	char *text;
+	size_t capacity;
+	size_t ends[XSP_STACKS_DEPTH + 3];
+};
+
+static int folded_begin(struct xsp_export *x)
+{
+	struct xsp_stacks *s;
+	int rc = xsp_stacks_new(x, &s);
+
+	x->state = s;
+	return rc;
+}
+
+static int folded_span(struct xsp_export *x, const struct xsp_span *span)
+{
+	return xsp_stacks_add(x->state, span);
+}
+
+static void folded_discard(struct xsp_export *x)
+{
+	xsp_stacks_free(x->state);
+	x->state = NULL;
+}
+
+/* Puts the frame of `depth` (1..) behind that of its parent. */
+static int put_frame(struct line *l, uint32_t depth, const char *name)
+{
+	size_t n, start = l->ends[depth - 1];
+	char *frame = xsp_text_folded(name, &n);
+
+	if (frame == NULL)
+		return -ENOMEM;
+	if (start + n + 2 > l->capacity) {
+		size_t wanted = (start + n + 2) * 2;
+		char *text = realloc(l->text, wanted);
+		if (text == NULL) {
+			free(frame);
+			return -ENOMEM;
+		}
+		l->text = text;
+		l->capacity = wanted;
+	}
+	if (depth > 1)
+		l->text[start++] = ';';
+	memcpy(l->text + start, frame, n);
+	l->ends[depth] = start + n;
+	free(frame);
+	return 0;
+}
+
+static int folded_end(struct xsp_export *x)
+{
+	struct xsp_stacks *s = x->state;
+	struct line *line = calloc(1, sizeof(*line));
+	int rc = line ? xsp_stacks_seal(s, XSP_STACKS_BY_NAME) : -ENOMEM;
+
+	for (uint32_t i = 0; rc == 0 && (i = xsp_stacks_next(s, i)) != 0;) {
+		const struct xsp_stack_node *n = xsp_stacks_node(s, i);
+		rc = put_frame(line, n->depth, xsp_stacks_name(s, i));
+		/* a frame without calls of its own is only a path */
+		if (rc < 0 || (n->calls == 0 && n->self_ns == 0))
+			continue;
+		xsp_out_write(x->out, line->text, line->ends[n->depth]);
+		/* a comm alone is no stack; it has time of its own when the tree was full */
+		xsp_out_text(x->out, n->depth < 2 ? ";[merged] " : " ");
+		xsp_out_u64(x->out, n->self_ns);
+		xsp_out_write(x->out, "\n", 1);
+	}
+	if (line)
+		free(line->text);
+	free(line);
+	return rc;
+}
+
+const struct xsp_export_format xsp_format_folded = {
+	.suffix = ".folded",
+	.title = "folded stacks",
+	.begin = folded_begin,
+	.span = folded_span,
+	.end = folded_end,
+	.discard = folded_discard,
+};

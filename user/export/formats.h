@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* formats.h - the rows of the table of formats; each is defined in its format's file. */
+#ifndef XSP_EXPORT_FORMATS_H
+#define XSP_EXPORT_FORMATS_H
+
+#include "export/export_private.h"
+
+extern const struct xsp_export_format xsp_format_json; /* chrome.c */
+extern const struct xsp_export_format xsp_format_json_gz; /* chrome.c */
+extern const struct xsp_export_format xsp_format_perf_script; /* perf_script.c */
+extern const struct xsp_export_format xsp_format_folded; /* folded.c */
+extern const struct xsp_export_format xsp_format_svg; /* svg.c */
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct xsp_names {
+	struct xsp_timeline *timeline;
+	xsp_render_fn render;
+	void *ctx;
+	struct xsp_rendered *table; /* by name id */
+	size_t capacity;
+};
+
+int xsp_names_new(struct xsp_timeline *t, xsp_render_fn render, void *ctx, struct xsp_names **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->timeline = t;
+	(*out)->render = render;
+	(*out)->ctx = ctx;
+	return 0;
+}
+
+void xsp_names_free(struct xsp_names *n)
+{
+	if (n == NULL)
+		return;
+	for (size_t i = 0; i < n->capacity; i++)
+		free(n->table[i].text);
+	free(n->table);
+	free(n);
+}
+
+static int grow(struct xsp_names *n, xsp_name_id id)
+{
+	size_t wanted = n->capacity ? n->capacity : 256;
+
+	while (wanted <= id)
+		wanted *= 2;
+	struct xsp_rendered *table = reallocarray(n->table, wanted, sizeof(*table));
+	if (table == NULL)
+		return -ENOMEM;
+	memset(table + n->capacity, 0, (wanted - n->capacity) * sizeof(*table));
+	n->table = table;
+	n->capacity = wanted;
+	return 0;
+}
+
+const struct xsp_rendered *xsp_names_get(struct xsp_names *n, xsp_name_id id)
+{
+	const char *source = xsp_timeline_name(n->timeline, id);
+
+	if (id >= n->capacity && grow(n, id) < 0)
+		return NULL;
+	struct xsp_rendered *r = &n->table[id];
+	if (r->text && r->source == source)
+		return r;
+	free(r->text);
+	r->source = source;
+	r->length = 0;
+	r->text = n->render(n->ctx, source ? source : "", &r->length);
+	return r->text ? r : NULL;
+}

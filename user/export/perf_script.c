@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * perf_script.c - text as `perf script` prints it: a sample per span, its period the span's
+ * self time in ns, its stack the spans open around it. The form is the intersection of what
+ * four readers accept; text.h and docs/formats.md have the rules.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/formats.h"
+#include "export/names.h"
+#include "export/out.h"
+#include "export/rows.h"
+#include "export/text.h"
+
+/* As many frames as perf itself keeps (kernel.perf_event_max_stack): deep recursion would
+ * make the text grow with the square of its depth. */
+#define FRAMES_MAX 127
+
+/* Where a name is: its first probe's function. */
+struct place {
+	const char *name; /* NULL: empty slot */
+	uint32_t probe;
+};
+
+struct perf {
+	struct xsp_names *names;
+	struct xsp_rows *rows;
+	const struct xsp_capture_probe *probes;
+	const struct xsp_capture_module *modules;
+	size_t probe_count, module_count;
+	struct place *places; /* by name; size a power of two */
+	size_t mask;
+	char **dso; /* by module, readable */
+};
+
+static size_t place_of(const struct perf *f, const char *name)
+{
+	uint64_t h = 0xCBF29CE484222325ULL;
+
+	for (const char *c = name; *c; c++)
+		h = (h ^ (uint8_t)*c) * 0x100000001B3ULL;
+	size_t i = (size_t)(h ^ h >> 29) & f->mask;
+	while (f->places[i].name && strcmp(f->places[i].name, name) != 0)
+		i = (i + 1) & f->mask;
+	return i;
+}
+
+static int index_probes(struct perf *f)
+{
+	f->mask = 255;
+	while (f->mask + 1 < f->probe_count * 2)
+		f->mask = f->mask * 2 + 1;
+	f->places = calloc(f->mask + 1, sizeof(*f->places));
+	if (f->places == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->probe_count; i++) {
+		const struct xsp_capture_probe *p = &f->probes[i];
+		if (p->kind != XSP_PROBE_FUNCTION || p->name == NULL)
+			continue;
+		struct place *place = &f->places[place_of(f, p->name)];
+		if (place->name == NULL)
+			*place = (struct place){p->name, (uint32_t)i};
+	}
+	return 0;
+}
+
+static int name_modules(struct perf *f)
+{
+	f->dso = calloc(f->module_count + 1, sizeof(char *));
+	for (size_t i = 0; f->dso && i < f->module_count; i++) {
+		f->dso[i] = xsp_text_dso(f->modules[i].path ? f->modules[i].path : "");
+		if (f->dso[i] == NULL)
+			return -ENOMEM;
+	}
+	return f->dso ? 0 : -ENOMEM;
+}
+
+/* One frame line: "\t   ADDR symbol+0x0 (dso)\n". The offset is always there: Perfetto cuts at
+ * the last '+', which else may be an operator's. Ranges have no address: 0. */
+static char *render_frame(void *ctx, const char *name, size_t *length)
+{
+	const struct perf *f = ctx;
+	const struct place *place = &f->places[place_of(f, name)];
+	const char *dso = place->name ? "[unknown]" : "[user_annotation]";
+	uint64_t addr = 0;
+	size_t n;
+
+	if (place->name) {
+		const struct xsp_capture_probe *p = &f->probes[place->probe];
+		addr = p->addr;
+		if (p->module < f->module_count)
+			dso = f->dso[p->module];
+	}
+	char *symbol = xsp_text_symbol(name, &n);
+	char *line = symbol ? malloc(n + strlen(dso) + 48) : NULL;
+	if (line) {
+		char *p = XSP_PUT(line, "\t   ");
+		p = xsp_put_hex(p, addr);
+		*p++ = ' ';
+		p = (char *)memcpy(p, symbol, n) + n;
+		p = XSP_PUT(p, "+0x0 (");
+		p = (char *)memcpy(p, dso, strlen(dso)) + strlen(dso);
+		p = XSP_PUT(p, ")\n");
+		*length = (size_t)(p - line);
+	}
+	free(symbol);
+	return line;
+}
+
+static int perf_begin(struct xsp_export *x)
+{
+	struct perf *f = calloc(1, sizeof(*f));
+	int rc;
+
+	if (f == NULL)
+		return -ENOMEM;
+	x->state = f;
+	f->probe_count = xsp_capture_probes(x->reader, &f->probes);
+	f->module_count = xsp_capture_modules(x->reader, &f->modules);
+	rc = index_probes(f);
+	if (rc == 0)
+		rc = name_modules(f);
+	if (rc == 0)
+		rc = xsp_names_new(x->timeline, render_frame, f, &f->names);
+	if (rc == 0)
+		rc = xsp_rows_new(x, &f->rows);
+	return rc;
+}
+
+static void perf_discard(struct xsp_export *x)
+{
+	struct perf *f = x->state;
+
+	if (f == NULL)
+		return;
+	xsp_names_free(f->names);
+	xsp_rows_free(f->rows);
+	for (size_t i = 0; f->dso && i < f->module_count; i++)
+		free(f->dso[i]);
+	free(f->dso);
+	free(f->places);
+	free(f);
+	x->state = NULL;
+}
+
+/* "comm pid/tid " */
+static void prepare_row(struct xsp_export *x, struct xsp_row *row)
+{
+	char comm[48];
+	char *p = row->text;
+
+	xsp_text_comm(comm, sizeof(comm), xsp_rows_comm(x, row->root_pid, row->root_tid));
+	p = (char *)memcpy(p, comm, strlen(comm)) + strlen(comm);
+	*p++ = ' ';
+	p = xsp_put_u64(p, row->pid);
+	*p++ = '/';
+	p = xsp_put_u64(p, row->tid);
+	*p++ = ' ';
+	row->text_length = (unsigned)(p - row->text);
+}
+
+static int put_frame(struct xsp_export *x, const struct perf *f, xsp_name_id id)
+{
+	const struct xsp_rendered *frame = xsp_names_get(f->names, id);
+
+	if (frame == NULL)
+		return -ENOMEM;
+	xsp_out_write(x->out, frame->text, frame->length);
+	return 0;
+}
+
+static int perf_span(struct xsp_export *x, const struct xsp_span *span)
+{
+	struct perf *f = x->state;
+	struct xsp_row *row = xsp_rows_get(f->rows, span);
+	uint32_t depth = span->depth;
+
+	if (row == NULL)
+		return -ENOMEM;
+	if (row->text_length == 0)
+		prepare_row(x, row);
+	/* speedscope throws when time goes back on a thread, and spans of a stack that was
+	 * abandoned come late */
+	if (span->end_ns > row->last_ns)
+		row->last_ns = span->end_ns;
+
+	char *p = xsp_out_reserve(x->out, 256);
+	p = (char *)memcpy(p, row->text, row->text_length) + row->text_length;
+	p = xsp_put_u64(p, row->last_ns / 1000000000);
+	*p++ = '.';
+	p = xsp_put_digits(p, row->last_ns % 1000000000 / 1000, 6);
+	p = XSP_PUT(p, ":     ");
+	p = xsp_put_u64(p, span->self_ns);
+	p = XSP_PUT(p, " self-ns: \n");
+	xsp_out_commit(x->out, p);
+
+	int rc = put_frame(x, f, span->name);
+	for (uint32_t kept = 1; rc == 0 && depth > 0 && kept < FRAMES_MAX; kept++)
+		rc = put_frame(x, f, span->ancestors[--depth]);
+	if (depth > 0)
+		xsp_out_text(x->out, "\t   0 [outer_frames_cut]+0x0 ([xsptrace])\n");
+	xsp_out_write(x->out, "\n", 1);
+	return rc;
+}
+
+static int perf_end(struct xsp_export *x)
+{
+	(void)x;
+	return 0;
+}
+
+const struct xsp_export_format xsp_format_perf_script = {
+	.suffix = ".perf",
+	.title = "perf-script text",
+	.begin = perf_begin,
+	.span = perf_span,
+	.end = perf_end,
+	.discard = perf_discard,
+};

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct process {
+	uint32_t pid, ns_pid;
+	bool root_ids;
+	bool seen; /* has a row */
+};
+
+struct xsp_rows {
+	struct xsp_export *x;
+	struct xsp_row **rows; /* in order */
+	size_t count, capacity;
+	struct xsp_row **table; /* open addressing, size a power of two */
+	size_t mask;
+	struct xsp_row *last;
+	struct process *processes;
+	size_t process_count, process_capacity;
+	size_t sorted; /* the first so many processes are those defined, sorted by pid */
+	uint32_t fibers;
+};
+
+static uint32_t shown_pid(const struct process *p)
+{
+	return p->root_ids ? p->pid : p->ns_pid;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct process *x = a, *y = b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+static struct process *find_process(const struct xsp_rows *r, uint32_t pid)
+{
+	struct process key = {.pid = pid};
+	struct process *found = NULL;
+
+	if (r->sorted)
+		found = bsearch(&key, r->processes, r->sorted, sizeof(key), by_pid);
+	for (size_t i = r->sorted; i < r->process_count && found == NULL; i++)
+		if (r->processes[i].pid == pid)
+			found = &r->processes[i];
+	return found;
+}
+
+static int by_ns_pid(const void *a, const void *b)
+{
+	const struct process *x = a, *y = b;
+
+	if (x->ns_pid != y->ns_pid)
+		return x->ns_pid < y->ns_pid ? -1 : 1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+/* Marks processes whose number is another's too, and goes on while the root ids so brought
+ * in collide with somebody. Ends: each round marks at least one. */
+static void settle(struct process *p, size_t count)
+{
+	bool changed = true;
+
+	qsort(p, count, sizeof(*p), by_ns_pid);
+	for (size_t i = 1; i < count; i++)
+		if (p[i].ns_pid == p[i - 1].ns_pid)
+			p[i].root_ids = p[i - 1].root_ids = true;
+	while (changed) {
+		changed = false;
+		for (size_t i = 0; i < count; i++) {
+			if (!p[i].root_ids)
+				continue;
+			size_t low = 0, high = count;
+			while (low < high) {
+				size_t middle = low + (high - low) / 2;
+				if (p[middle].ns_pid < p[i].pid)
+					low = middle + 1;
+				else
+					high = middle;
+			}
+			if (low < count && p[low].ns_pid == p[i].pid && !p[low].root_ids) {
+				p[low].root_ids = true;
+				changed = true;
+			}
+		}
+	}
+}
+
+static int load_processes(struct xsp_rows *r)
+{
+	const struct xsp_capture_process *defined = NULL;
+	size_t n = xsp_capture_processes(r->x->reader, &defined), kept = 0;
+
+	if (n == 0)
+		return 0;
+	r->processes = calloc(n, sizeof(*r->processes));
+	if (r->processes == NULL)
+		return -ENOMEM;
+	r->process_capacity = n;
+	for (size_t i = 0; i < n; i++)
+		r->processes[i] = (struct process){
+			.pid = defined[i].pid,
+			.ns_pid = defined[i].ns_pid ? defined[i].ns_pid : defined[i].pid,
+		};
+	/* a process may be defined again (exec): once is enough */
+	qsort(r->processes, n, sizeof(*r->processes), by_pid);
+	for (size_t i = 0; i < n; i++)
+		if (kept == 0 || r->processes[i].pid != r->processes[kept - 1].pid)
+			r->processes[kept++] = r->processes[i];
+	r->process_count = kept;
+	settle(r->processes, kept);
+	qsort(r->processes, kept, sizeof(*r->processes), by_pid);
+	r->sorted = kept;
+	return 0;
+}
+
+int xsp_rows_new(struct xsp_export *x, struct xsp_rows **out)
+{
+	struct xsp_rows *r = calloc(1, sizeof(*r));
+	int rc = -ENOMEM;
+
+	*out = NULL;
+	if (r == NULL)
+		return rc;
+	r->x = x;
+	r->mask = 255;
+	r->table = calloc(r->mask + 1, sizeof(struct xsp_row *));
+	if (r->table)
+		rc = load_processes(r);
+	if (rc < 0) {
+		xsp_rows_free(r);
+		return rc;
+	}
+	*out = r;
+	return 0;
+}
+
+void xsp_rows_free(struct xsp_rows *r)
+{
+	if (r == NULL)
+		return;
+	for (size_t i = 0; i < r->count; i++)
+		free(r->rows[i]);
+	free(r->rows);
+	free(r->table);
+	free(r->processes);
+	free(r);
+}
+
+static size_t slot_of(const struct xsp_rows *r, uint32_t pid, uint32_t tid, uint32_t number)
+{
+	uint64_t h = ((uint64_t)pid << 32 | tid) * 0x9E3779B97F4A7C15ULL;
+
+	h = (h ^ number) * 0xD6E8FEB86659FD93ULL;
+	size_t i = (size_t)(h >> 32) & r->mask;
+	while (r->table[i] && (r->table[i]->root_tid != tid || r->table[i]->root_pid != pid ||
+			       r->table[i]->number != number))
+		i = (i + 1) & r->mask;
+	return i;
+}
+
+static int grow_table(struct xsp_rows *r)
+{
+	struct xsp_row **old = r->table;
+	struct xsp_row **table = calloc((r->mask + 1) * 2, sizeof(struct xsp_row *));
+
+	if (table == NULL)
+		return -ENOMEM;
+	r->table = table;
+	r->mask = r->mask * 2 + 1;
+	for (size_t i = 0; i < r->count; i++) {
+		struct xsp_row *row = r->rows[i];
+		table[slot_of(r, row->root_pid, row->root_tid, row->number)] = row;
+	}
+	free(old);
+	return 0;
+}
+
+static int grow_list(void **list, size_t count, size_t *capacity, size_t size)
+{
+	if (count < *capacity)
+		return 0;
+	size_t wanted = *capacity ? *capacity * 2 : 64;
+	void *p = reallocarray(*list, wanted, size);
+	if (p == NULL)
+		return -ENOMEM;
+	*list = p;
+	*capacity = wanted;
+	return 0;
+}
+
+/* A process that the capture defines nowhere: known by its first thread. */
+static struct process *add_process(struct xsp_rows *r, uint32_t pid, uint32_t ns_pid)
+{
+	void *list = r->processes;
+
+	if (grow_list(&list, r->process_count, &r->process_capacity, sizeof(*r->processes)) < 0)
+		return NULL;
+	r->processes = list;
+	struct process new = {.pid = pid, .ns_pid = ns_pid ? ns_pid : pid};
+	for (size_t i = 0; i < r->process_count; i++)
+		if (shown_pid(&r->processes[i]) == new.ns_pid)
+			new.root_ids = true;
+	r->processes[r->process_count] = new;
+	return &r->processes[r->process_count++];
+}
+
+/* Namespace ids of a thread: from the timeline, which follows renames and forks, or from the
+ * capture's definitions. */
+static void ns_ids(const struct xsp_rows *r, uint32_t pid, uint32_t tid, uint32_t *ns_pid,
+		   uint32_t *ns_tid)
+{
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(r->x->timeline, tid);
+	const struct xsp_capture_thread *defined = NULL;
+
+	*ns_pid = t ? t->ns_pid : 0;
+	*ns_tid = t ? t->ns_tid : 0;
+	if (*ns_tid == 0) {
+		size_t n = xsp_capture_threads(r->x->reader, &defined);
+		for (size_t i = 0; i < n; i++)
+			if (defined[i].tid == tid && defined[i].pid == pid)
+				*ns_tid = defined[i].ns_tid;
+	}
+}
+
+static struct xsp_row *add_row(struct xsp_rows *r, uint32_t pid, uint32_t tid, uint32_t number)
+{
+	uint32_t ns_pid, ns_tid;
+	void *list = r->rows;
+
+	if (grow_list(&list, r->count, &r->capacity, sizeof(struct xsp_row *)) < 0)
+		return NULL;
+	r->rows = list;
+	ns_ids(r, pid, tid, &ns_pid, &ns_tid);
+	struct process *process = find_process(r, pid);
+	if (process == NULL)
+		process = add_process(r, pid, ns_pid);
+	struct xsp_row *row = process ? calloc(1, sizeof(*row)) : NULL;
+	if (row == NULL)
+		return NULL;
+	row->root_pid = pid;
+	row->root_tid = tid;
+	row->number = number;
+	row->pid = shown_pid(process);
+	row->thread_tid = process->root_ids || ns_tid == 0 ? tid : ns_tid;
+	if (tid == pid) /* main thread: same number as its process */
+		row->thread_tid = row->pid;
+	row->first_of_process = !process->seen;
+	process->seen = true;
+	row->tid = number == 0 ? row->thread_tid : XSP_FIBER_TID + r->fibers++;
+	r->rows[r->count++] = row;
+	return row;
+}
+
+struct xsp_row *xsp_rows_get(struct xsp_rows *r, const struct xsp_span *span)
+{
+	uint32_t pid = span->pid, tid = span->tid, number = span->row;
+	struct xsp_row *row = r->last;
+
+	if (row && row->root_tid == tid && row->number == number && row->root_pid == pid)
+		return row;
+	size_t slot = slot_of(r, pid, tid, number);
+	row = r->table[slot];
+	if (row == NULL) {
+		if ((r->count + 1) * 2 > r->mask + 1) {
+			if (grow_table(r) < 0)
+				return NULL;
+			slot = slot_of(r, pid, tid, number);
+		}
+		row = add_row(r, pid, tid, number);
+		if (row == NULL)
+			return NULL;
+		r->table[slot] = row;
+	}
+	r->last = row;
+	return row;
+}
+
+size_t xsp_rows_count(const struct xsp_rows *r)
+{
+	return r->count;
+}
+
+const struct xsp_row *xsp_rows_at(const struct xsp_rows *r, size_t index)
+{
+	return r->rows[index];
+}
+
+bool xsp_rows_uses_root_ids(const struct xsp_rows *r, uint32_t root_pid)
+{
+	const struct process *p = find_process(r, root_pid);
+
+	return p && p->root_ids && p->pid != p->ns_pid;
+}
+
+const char *xsp_rows_comm(const struct xsp_export *x, uint32_t pid, uint32_t tid)
+{
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(x->timeline, tid);
+	const struct xsp_capture_thread *defined = NULL;
+	const char *comm = t && t->comm ? t->comm : "";
+
+	if (*comm)
+		return comm;
+	size_t n = xsp_capture_threads(x->reader, &defined);
+	for (size_t i = 0; i < n; i++)
+		if (defined[i].tid == tid && defined[i].pid == pid && defined[i].comm)
+			comm = defined[i].comm;
+	return comm;
+}

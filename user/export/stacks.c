@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/rows.h"
+
+#define COMMS_MAX 4096
+
+/* Where a row was last: the next span of the row mostly shares its ancestors. */
+struct path {
+	uint32_t pid, tid, row;
+	bool used;
+	char comm[32];
+	uint32_t depth; /* ancestors that `names` and `nodes` hold */
+	uint32_t capacity;
+	xsp_name_id *names; /* as the spans give them */
+	uint32_t *nodes; /* nodes[0]: the comm's; nodes[i + 1]: of names[i] */
+};
+
+struct xsp_stacks {
+	struct xsp_export *x;
+	struct xsp_stack_node *nodes;
+	uint32_t count, capacity;
+	uint32_t *table; /* node by (parent, name); open addressing, 0: empty */
+	uint32_t mask;
+	struct path **paths; /* by (pid, tid, row); open addressing */
+	size_t path_count, path_mask;
+	struct path *last;
+	char **comms;
+	uint32_t comm_count, comm_capacity;
+	uint32_t *same; /* name id → the first id with the same text, + 1; 0: not looked up */
+	size_t same_count;
+	xsp_name_id *texts; /* ids by text; open addressing, id + 1 */
+	size_t text_count, text_mask;
+	const struct xsp_capture_probe *probes;
+	size_t probe_count;
+	uint64_t merged;
+};
+
+static uint32_t mix(uint64_t v)
+{
+	v *= 0x9E3779B97F4A7C15ULL;
+	return (uint32_t)(v >> 32 ^ v >> 12);
+}
+
+/* ---- names that differ in id only (two overloads) are one frame ---- */
+
+static uint32_t hash_text(const char *text)
+{
+	uint64_t h = 0xCBF29CE484222325ULL;
+
+	for (; *text; text++)
+		h = (h ^ (uint8_t)*text) * 0x100000001B3ULL;
+	return mix(h);
+}
+
+static const char *text_of(const struct xsp_stacks *s, xsp_name_id id)
+{
+	const char *text = xsp_timeline_name(s->x->timeline, id);
+
+	return text ? text : "";
+}
+
+static size_t text_slot(const struct xsp_stacks *s, const char *text)
+{
+	size_t i = hash_text(text) & s->text_mask;
+
+	while (s->texts[i] && strcmp(text_of(s, s->texts[i] - 1), text) != 0)
+		i = (i + 1) & s->text_mask;
+	return i;
+}
+
+static int grow_texts(struct xsp_stacks *s)
+{
+	xsp_name_id *old = s->texts;
+	size_t n = s->text_mask + 1;
+	xsp_name_id *table = calloc(n * 2, sizeof(*table));
+
+	if (table == NULL)
+		return -ENOMEM;
+	s->texts = table;
+	s->text_mask = n * 2 - 1;
+	for (size_t i = 0; i < n; i++)
+		if (old[i])
+			table[text_slot(s, text_of(s, old[i] - 1))] = old[i];
+	free(old);
+	return 0;
+}
+
+static int grow_same(struct xsp_stacks *s, xsp_name_id id)
+{
+	size_t wanted = s->same_count ? s->same_count : 256;
+
+	while (wanted <= id)
+		wanted *= 2;
+	uint32_t *same = reallocarray(s->same, wanted, sizeof(*same));
+	if (same == NULL)
+		return -ENOMEM;
+	memset(same + s->same_count, 0, (wanted - s->same_count) * sizeof(*same));
+	s->same = same;
+	s->same_count = wanted;
+	return 0;
+}
+
+static int first_with_text(struct xsp_stacks *s, xsp_name_id id, xsp_name_id *out)
+{
+	if (id >= s->same_count && grow_same(s, id) < 0)
+		return -ENOMEM;
+	if (s->same[id] == 0) {
+		if ((s->text_count + 1) * 2 > s->text_mask && grow_texts(s) < 0)
+			return -ENOMEM;
+		size_t slot = text_slot(s, text_of(s, id));
+		if (s->texts[slot] == 0) {
+			s->texts[slot] = id + 1;
+			s->text_count++;
+		}
+		s->same[id] = s->texts[slot];
+	}
+	*out = s->same[id] - 1;
+	return 0;
+}
+
+/* ---- nodes ---- */
+
+static uint32_t node_slot(const struct xsp_stacks *s, uint32_t parent, uint32_t name)
+{
+	uint32_t i = mix((uint64_t)parent << 32 | name) & s->mask;
+
+	while (s->table[i] &&
+	       (s->nodes[s->table[i]].parent != parent || s->nodes[s->table[i]].name != name))
+		i = (i + 1) & s->mask;
+	return i;
+}
+
+static int grow_nodes(struct xsp_stacks *s)
+{
+	uint32_t wanted = s->capacity ? s->capacity * 2 : 1024;
+	struct xsp_stack_node *nodes = reallocarray(s->nodes, wanted, sizeof(*nodes));
+
+	if (nodes == NULL)
+		return -ENOMEM;
+	s->nodes = nodes;
+	uint32_t *table = calloc((size_t)wanted * 2, sizeof(*table));
+	if (table == NULL)
+		return -ENOMEM;
+	free(s->table);
+	s->table = table;
+	s->mask = wanted * 2 - 1;
+	s->capacity = wanted;
+	for (uint32_t i = 1; i < s->count; i++)
+		table[node_slot(s, nodes[i].parent, nodes[i].name)] = i;
+	return 0;
+}
+
+/* The child of `parent` with this name; *out 0 when there is no room for one more. */
+static int child(struct xsp_stacks *s, uint32_t parent, uint32_t name, uint32_t *out)
+{
+	uint32_t slot = node_slot(s, parent, name);
+
+	*out = s->table[slot];
+	if (*out)
+		return 0;
+	if (parent != 0 &&
+	    (s->count >= XSP_STACKS_MAX || s->nodes[parent].depth > XSP_STACKS_DEPTH))
+		return 0;
+	if (s->count == s->capacity) {
+		if (grow_nodes(s) < 0)
+			return -ENOMEM;
+		slot = node_slot(s, parent, name);
+	}
+	*out = s->count++;
+	s->table[slot] = *out;
+	s->nodes[*out] = (struct xsp_stack_node){
+		.parent = parent,
+		.name = name,
+		.depth = s->nodes[parent].depth + 1,
+		.next = s->nodes[parent].first,
+	};
+	s->nodes[parent].first = *out;
+	return 0;
+}
+
+static int comm_node(struct xsp_stacks *s, const char *comm, uint32_t *out)
+{
+	uint32_t i = 0;
+
+	/* a program can rename its threads as often as it likes */
+	if (s->comm_count >= COMMS_MAX)
+		comm = "[more commands]";
+	while (i < s->comm_count && strcmp(s->comms[i], comm) != 0)
+		i++;
+	if (i == s->comm_count) {
+		if (s->comm_count == s->comm_capacity) {
+			uint32_t wanted = s->comm_capacity ? s->comm_capacity * 2 : 16;
+			char **comms = reallocarray(s->comms, wanted, sizeof(*comms));
+			if (comms == NULL)
+				return -ENOMEM;
+			s->comms = comms;
+			s->comm_capacity = wanted;
+		}
+		s->comms[i] = strdup(comm);
+		if (s->comms[i] == NULL)
+			return -ENOMEM;
+		s->comm_count++;
+	}
+	return child(s, 0, i, out);
+}
+
+/* ---- rows ---- */
+
+static size_t path_slot(const struct xsp_stacks *s, const struct xsp_span *span)
+{
+	size_t i = mix(((uint64_t)span->pid << 32 | span->tid) ^ (uint64_t)span->row << 20) &
+		   s->path_mask;
+
+	while (s->paths[i] && (s->paths[i]->tid != span->tid || s->paths[i]->row != span->row ||
+			       s->paths[i]->pid != span->pid))
+		i = (i + 1) & s->path_mask;
+	return i;
+}
+
+static int grow_paths(struct xsp_stacks *s)
+{
+	struct path **old = s->paths;
+	size_t n = old ? s->path_mask + 1 : 0, wanted = n ? n * 2 : 256;
+
+	s->paths = calloc(wanted, sizeof(struct path *));
+	if (s->paths == NULL) {
+		s->paths = old;
+		return -ENOMEM;
+	}
+	s->path_mask = wanted - 1;
+	for (size_t i = 0; i < n; i++) {
+		if (old[i] == NULL)
+			continue;
+		struct xsp_span key = {.pid = old[i]->pid, .tid = old[i]->tid, .row = old[i]->row};
+		s->paths[path_slot(s, &key)] = old[i];
+	}
+	free(old);
+	return 0;
+}
+
+static struct path *get_path(struct xsp_stacks *s, const struct xsp_span *span)
+{
+	struct path *p = s->last;
+
+	if (p && p->tid == span->tid && p->row == span->row && p->pid == span->pid)
+		return p;
+	if ((s->path_count + 1) * 2 > s->path_mask && grow_paths(s) < 0)
+		return NULL;
+	size_t slot = path_slot(s, span);
+	if (s->paths[slot] == NULL) {
+		p = calloc(1, sizeof(*p));
+		if (p == NULL)
+			return NULL;
+		p->pid = span->pid;
+		p->tid = span->tid;
+		p->row = span->row;
+		s->paths[slot] = p;
+		s->path_count++;
+	}
+	s->last = s->paths[slot];
+	return s->last;
+}
+
+static int reserve_path(struct path *p, uint32_t depth)
+{
+	uint32_t wanted = p->capacity ? p->capacity : 32;
+
+	if (depth < p->capacity)
+		return 0;
+	while (wanted <= depth)
+		wanted *= 2;
+	xsp_name_id *names = reallocarray(p->names, wanted, sizeof(*names));
+	if (names == NULL)
+		return -ENOMEM;
+	p->names = names;
+	uint32_t *nodes = reallocarray(p->nodes, (size_t)wanted + 1, sizeof(*nodes));
+	if (nodes == NULL)
+		return -ENOMEM;
+	p->nodes = nodes;
+	p->capacity = wanted;
+	return 0;
+}
+
+/* Brings the path to the span's ancestors; where the tree is full it stays shorter. */
+static int follow(struct xsp_stacks *s, struct path *p, const struct xsp_span *span, uint32_t depth)
+{
+	uint32_t same = 0;
+
+	while (same < p->depth && same < depth && p->names[same] == span->ancestors[same])
+		same++;
+	for (p->depth = same; p->depth < depth; p->depth++) {
+		xsp_name_id name;
+		uint32_t node;
+		int rc = first_with_text(s, span->ancestors[p->depth], &name);
+		if (rc == 0)
+			rc = child(s, p->nodes[p->depth], name, &node);
+		if (rc < 0)
+			return rc;
+		if (node == 0)
+			return 0;
+		p->names[p->depth] = span->ancestors[p->depth];
+		p->nodes[p->depth + 1] = node;
+	}
+	return 0;
+}
+
+static int enter_comm(struct xsp_stacks *s, struct path *p)
+{
+	const char *comm = xsp_rows_comm(s->x, p->pid, p->tid);
+
+	if (p->used && strncmp(p->comm, comm, sizeof(p->comm) - 1) == 0)
+		return 0;
+	strncpy(p->comm, comm, sizeof(p->comm) - 1);
+	p->used = true;
+	p->depth = 0;
+	return comm_node(s, p->comm, &p->nodes[0]);
+}
+
+int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
+{
+	uint32_t depth = span->depth < XSP_STACKS_DEPTH ? span->depth : XSP_STACKS_DEPTH;
+	struct path *p = get_path(s, span);
+	uint32_t node = 0;
+	xsp_name_id name;
+
+	if (p == NULL || reserve_path(p, depth) < 0)
+		return -ENOMEM;
+	int rc = enter_comm(s, p);
+	if (rc == 0)
+		rc = follow(s, p, span, depth);
+	if (rc == 0)
+		rc = first_with_text(s, span->name, &name);
+	if (rc == 0 && p->depth == span->depth)
+		rc = child(s, p->nodes[p->depth], name, &node);
+	if (rc < 0)
+		return rc;
+	if (node == 0) {
+		s->merged++;
+		s->nodes[p->nodes[p->depth]].self_ns += span->self_ns;
+		return 0;
+	}
+	struct xsp_stack_node *n = &s->nodes[node];
+	n->self_ns += span->self_ns;
+	n->calls++;
+	n->annotation =
+		span->probe < s->probe_count && s->probes[span->probe].kind == XSP_PROBE_ANNOTATION;
+	return 0;
+}
+
+/* ---- life ---- */
+
+int xsp_stacks_new(struct xsp_export *x, struct xsp_stacks **out)
+{
+	struct xsp_stacks *s = calloc(1, sizeof(*s));
+
+	*out = NULL;
+	if (s == NULL)
+		return -ENOMEM;
+	s->x = x;
+	s->probe_count = xsp_capture_probes(x->reader, &s->probes);
+	s->count = 1;
+	s->text_mask = 255;
+	s->texts = calloc(256, sizeof(*s->texts));
+	if (s->texts == NULL || grow_nodes(s) < 0 || grow_paths(s) < 0) {
+		xsp_stacks_free(s);
+		return -ENOMEM;
+	}
+	s->nodes[0] = (struct xsp_stack_node){0};
+	*out = s;
+	return 0;
+}
+
+void xsp_stacks_free(struct xsp_stacks *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t i = 0; s->paths && i <= s->path_mask; i++) {
+		if (s->paths[i] == NULL)
+			continue;
+		free(s->paths[i]->names);
+		free(s->paths[i]->nodes);
+		free(s->paths[i]);
+	}
+	for (uint32_t i = 0; i < s->comm_count; i++)
+		free(s->comms[i]);
+	free(s->paths);
+	free(s->comms);
+	free(s->same);
+	free(s->texts);
+	free(s->table);
+	free(s->nodes);
+	free(s);
+}
+
+/* ---- seal ---- */
+
+struct order {
+	const struct xsp_stacks *s;
+	enum xsp_stacks_order how;
+};
+
+static int compare(const void *a, const void *b, void *ctx)
+{
+	const struct order *o = ctx;
+	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	const struct xsp_stack_node *x = &o->s->nodes[i], *y = &o->s->nodes[j];
+
+	if (o->how == XSP_STACKS_BY_TOTAL && x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	return strcmp(xsp_stacks_name(o->s, i), xsp_stacks_name(o->s, j));
+}
+
+static void sort_children(struct xsp_stacks *s, uint32_t parent, uint32_t *scratch,
+			  struct order *order)
+{
+	size_t n = 0;
+
+	for (uint32_t i = s->nodes[parent].first; i; i = s->nodes[i].next)
+		scratch[n++] = i;
+	if (n < 2)
+		return;
+	qsort_r(scratch, n, sizeof(*scratch), compare, order);
+	s->nodes[parent].first = scratch[0];
+	for (size_t i = 0; i < n; i++)
+		s->nodes[scratch[i]].next = i + 1 < n ? scratch[i + 1] : 0;
+}
+
+int xsp_stacks_seal(struct xsp_stacks *s, enum xsp_stacks_order how)
+{
+	struct order order = {s, how};
+	uint32_t *scratch = calloc(s->count, sizeof(*scratch));
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	/* children have higher indexes than their parents */
+	for (uint32_t i = 0; i < s->count; i++)
+		s->nodes[i].total_ns = s->nodes[i].self_ns;
+	for (uint32_t i = s->count - 1; i > 0; i--)
+		s->nodes[s->nodes[i].parent].total_ns += s->nodes[i].total_ns;
+	for (uint32_t i = 0; i < s->count; i++)
+		sort_children(s, i, scratch, &order);
+	free(scratch);
+	return 0;
+}
+
+size_t xsp_stacks_count(const struct xsp_stacks *s)
+{
+	return s->count;
+}
+
+const struct xsp_stack_node *xsp_stacks_node(const struct xsp_stacks *s, uint32_t index)
+{
+	return &s->nodes[index];
+}
+
+uint32_t xsp_stacks_next(const struct xsp_stacks *s, uint32_t index)
+{
+	if (s->nodes[index].first)
+		return s->nodes[index].first;
+	while (index && s->nodes[index].next == 0)
+		index = s->nodes[index].parent;
+	return index ? s->nodes[index].next : 0;
+}
+
+const char *xsp_stacks_name(const struct xsp_stacks *s, uint32_t index)
+{
+	const struct xsp_stack_node *n = &s->nodes[index];
+
+	if (n->depth == 0)
+		return "all";
+	return n->depth == 1 ? s->comms[n->name] : text_of(s, n->name);
+}
+
+uint64_t xsp_stacks_merged(const struct xsp_stacks *s)
+{
+	return s->merged;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stacks.h - spans added up by stack: a tree of (parent, name) with self time, total time, calls.
+ *
+ * Memory is bounded by the distinct stacks, and these by XSP_STACKS_MAX and XSP_STACKS_DEPTH:
+ * what would go beyond is added to the nearest frame that exists, and counted as merged, so that
+ * the sums stay right.
+ */
+#ifndef XSP_EXPORT_STACKS_H
+#define XSP_EXPORT_STACKS_H
+
+#include "export/export_private.h"
+
+#define XSP_STACKS_MAX (1U << 22)
+#define XSP_STACKS_DEPTH 1024U
+
+struct xsp_stack_node {
+	uint32_t parent, first, next; /* node indexes; 0: none (0 is the root) */
+	uint32_t name; /* name id; of the root's children: comm index */
+	uint32_t depth; /* 0: root; 1: comm; 2..: frames */
+	bool annotation; /* a named range, not a function */
+	uint64_t self_ns, calls;
+	uint64_t total_ns; /* self and the children's; after seal() */
+};
+
+struct xsp_stacks;
+
+int xsp_stacks_new(struct xsp_export *x, struct xsp_stacks **out);
+void xsp_stacks_free(struct xsp_stacks *s); /* NULL is allowed */
+int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span);
+
+enum xsp_stacks_order { XSP_STACKS_BY_NAME, XSP_STACKS_BY_TOTAL };
+/* Sums up and sorts all children (ties of total by name). No more add() after it. */
+int xsp_stacks_seal(struct xsp_stacks *s, enum xsp_stacks_order order);
+
+size_t xsp_stacks_count(const struct xsp_stacks *s); /* nodes with the root, >= 1 */
+const struct xsp_stack_node *xsp_stacks_node(const struct xsp_stacks *s, uint32_t index);
+/* The node after `index` in depth-first order, parents first; 0 at the end. Start with 0. */
+uint32_t xsp_stacks_next(const struct xsp_stacks *s, uint32_t index);
+/* Raw name, "all" for the root. */
+const char *xsp_stacks_name(const struct xsp_stacks *s, uint32_t index);
+/* Spans added to a frame further out than their own. */
+uint64_t xsp_stacks_merged(const struct xsp_stacks *s);
+
+#endif

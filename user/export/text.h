@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * text.h - names as the line-based formats can take them.
+ *
+ * The rules are the intersection of what stackcollapse-perf.pl, flamegraph.pl, speedscope,
+ * Firefox Profiler and Perfetto read; docs/formats.md lists them with the reasons.
+ */
+#ifndef XSP_EXPORT_TEXT_H
+#define XSP_EXPORT_TEXT_H
+
+#include <stddef.h>
+
+/*
+ * A frame of a folded stack: one line of well-formed UTF-8 without control characters, ';'
+ * as ':', no blank at either end, never empty, and not ending in a blank and a number (which
+ * flamegraph.pl would take for a second count). Malloc'd, *length may be NULL; NULL: no memory.
+ */
+char *xsp_text_folded(const char *name, size_t *length);
+
+/* A symbol of perf-script text: the same, and "(anonymous namespace)" and other leading
+ * parentheses as braces, "->" as an arrow (two readers split there). */
+char *xsp_text_symbol(const char *name, size_t *length);
+
+/* A command name of perf-script text: letters, digits, "_.:/@-" only, at least two characters.
+ * out has room for `size` >= 3 bytes. */
+void xsp_text_comm(char *out, size_t size, const char *comm);
+
+/* A path of perf-script text: no blanks, parentheses or control characters. Malloc'd. */
+char *xsp_text_dso(const char *path);
+
+#endif
