@@ -1,0 +1,310 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Bad input: one clear line and a status of its own."""
+import ctypes
+import errno
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+from harness import (CANNOT_RUN, CAPTURE, KERNEL, NO_MATCH, NO_TARGET, NOT_FOUND, OUTPUT,
+                     PERMISSION, TARGET, USAGE, XSPTRACE, Recording, Skip, Trace, case, check, equal,
+                     main, run, start, wait_for, workload, xsptrace)
+
+
+def one_line(done, *words):
+    """Exactly one line, which begins with the program's name and has the words."""
+    lines = [l for l in done.stderr.splitlines() if l.strip()]
+    equal(len(lines), 1, f"lines on standard error: {done.stderr!r}")
+    check(lines[0].startswith("xsptrace: "), "the line does not say who speaks", lines[0])
+    for word in words:
+        check(word.lower() in lines[0].lower(), f"the line does not say {word!r}", lines[0])
+    print(f"  {done.returncode}: {lines[0]}")
+
+
+def refused(status, words, *arguments, **options):
+    done = xsptrace(*arguments, status=status, timeout=20, **options)
+    one_line(done, *words)
+    return done
+
+
+def idle(*arguments):
+    child = start([workload("sleeper"), *arguments], stderr=subprocess.DEVNULL,
+                  stdout=subprocess.DEVNULL)
+    # ready when it waits in the kernel
+    wait_for(lambda: open(f"/proc/{child.pid}/wchan", encoding="ascii").read() not in ("0", ""), 5,
+             "sleeper")
+    return child
+
+
+@case
+def no_such_process(folder):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    refused(NO_TARGET, [str(gone.pid)], "-p", gone.pid)
+    for text in ("0", "-1", "12x", "", "99999999999999999999"):
+        done = xsptrace("-p", text, status=None, timeout=20)
+        check(done.returncode in (USAGE, NO_TARGET), f"-p {text!r}: status {done.returncode}")
+        one_line(done)
+
+
+@case
+def kernel_thread(folder):
+    for pid in sorted(int(p) for p in os.listdir("/proc") if p.isdigit()):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+                flags = int(f.read().rpartition(")")[2].split()[6])
+        except OSError:
+            continue
+        if flags & 0x00200000:  # PF_KTHREAD
+            refused(NO_TARGET, ["kernel thread"], "-p", pid)
+            return
+    raise Skip("no kernel thread is visible in this pid namespace")
+
+
+@case
+def zombie(folder):
+    child = subprocess.Popen(["true"])
+    wait_for(lambda: open(f"/proc/{child.pid}/stat", encoding="ascii").read().split()[2] == "Z", 5,
+             "a zombie")
+    refused(NO_TARGET, ["zombie"], "-p", child.pid)
+    child.wait()
+
+
+@case
+def no_permission(folder):
+    # where nobody can run it
+    binary = f"{folder}/xsptrace"
+    shutil.copy(XSPTRACE, binary)
+    os.chmod(binary, 0o755)
+    child = idle()
+    done = run([binary, "-p", child.pid], user=65534, group=65534, extra_groups=[], cwd="/")
+    equal(done.returncode, PERMISSION, f"status as nobody ({done.stderr})")
+    one_line(done, "root")
+
+
+@case
+def program_of_32_bits(folder):
+    child = start([workload("elf32")])
+    time.sleep(0.1)
+    refused(TARGET, ["32-bit"], "-p", child.pid, "-e", "elf32_call")
+
+
+@case
+def stripped_static_program(folder):
+    child = start([workload("stripped_static")], stderr=subprocess.DEVNULL,
+                  stdout=subprocess.DEVNULL)
+    time.sleep(0.1)
+    refused(TARGET, ["symbol"], "-p", child.pid, "-e", "sleeper_call")
+
+
+@case
+def pattern_that_matches_nothing(folder):
+    child = idle()
+    refused(NO_MATCH, ["no_such_function_*"], "-p", child.pid, "-e", "no_such_function_*")
+    done = refused(NO_MATCH, ["libnothere.so"], "-p", child.pid, "-e", "libnothere.so:*")
+    # without -e no provider fits either: the line names what is there and suggests -e
+    done = refused(NO_MATCH, ["-e", "libc.so"], "-p", child.pid)
+    del done
+
+
+def seccomp_no_bpf():
+    """In the child: bpf(2) fails with ENOSYS, as on a kernel built without it."""
+    number = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+    program = struct.pack("HBBI" * 4,
+                          0x20, 0, 0, 0,  # load the system call's number
+                          0x15, 0, 1, number,  # is it bpf?
+                          0x06, 0, 0, 0x00050000 | errno.ENOSYS,
+                          0x06, 0, 0, 0x7fff0000)
+    buffer = ctypes.create_string_buffer(program)
+    fprog = struct.pack("HxxxxxxP", 4, ctypes.addressof(buffer))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.c_char_p(fprog), 0, 0):
+        os._exit(99)
+
+
+@case
+def bpf_disabled(folder):
+    child = idle()
+    refused(KERNEL, ["bpf"], "-p", child.pid, "-e", "sleeper_call", preexec_fn=seccomp_no_bpf)
+
+
+@case
+def no_btf(folder):
+    child = idle()
+    script = 'mount -t tmpfs none /sys/kernel/btf && exec "$@"'
+    done = run(["unshare", "-m", "sh", "-c", script, "sh", XSPTRACE, "-p", child.pid, "-e",
+                "sleeper_call"])
+    if "unshare:" in done.stderr or "mount:" in done.stderr:
+        raise Skip(done.stderr.strip())
+    equal(done.returncode, KERNEL, f"status without BTF ({done.stderr})")
+    one_line(done, "btf")
+
+
+@case
+def bad_options(folder):
+    child = idle()
+    for arguments in (["--no-such-option"], [], ["-p"], ["-p", child.pid, "-d", "x"],
+                      ["-p", child.pid, "-d", "-1"], ["-p", child.pid, "-o", f"{folder}/x.doc"],
+                      ["-p", child.pid, "--buffer", "lots"], ["nosuchverb"],
+                      ["-p", child.pid, "-e", ""]):
+        done = xsptrace(*arguments, status=None, timeout=20)
+        equal(done.returncode, USAGE, f"status of {arguments} ({done.stderr})")
+        check(done.stderr.startswith("xsptrace: ") or "sage:" in done.stderr, "says nothing",
+              done.stderr)
+    check(not os.path.exists(f"{folder}/x.doc"), "wrote an output of unknown format")
+
+
+@case
+def commands_that_do_not_start(folder):
+    refused(NOT_FOUND, ["/nonexistent/program"], "-e", "main", "--", "/nonexistent/program")
+    refused(NOT_FOUND, ["no-such-command-here"], "-e", "main", "--", "no-such-command-here")
+    plain = f"{folder}/plain.txt"
+    with open(plain, "w", encoding="ascii") as f:
+        f.write("hello\n")
+    refused(CANNOT_RUN, [plain], "-e", "main", "--", plain)
+    refused(CANNOT_RUN, [folder], "-e", "main", "--", folder)
+
+
+@case
+def unwritable_outputs(folder):
+    child = idle()
+    for path in ("/nonexistent/folder/x.json", "/proc/x.json", folder + "/a/b/c.xspt"):
+        refused(OUTPUT, [path], "-p", child.pid, "-d", "0.2", "-e", "sleeper_call", "-o", path)
+
+
+@case
+def outputs_are_not_written_through_links(folder):
+    child = start([workload("hot"), "--rate", 100, "--seconds", 60, "--out", "/dev/null"])
+    precious = f"{folder}/precious"
+    for name in ("link.json", "link.xspt", "link.svg"):
+        with open(precious, "w", encoding="ascii") as f:
+            f.write("keep me")
+        os.symlink(precious, f"{folder}/{name}")
+        xsptrace("-p", child.pid, "-d", "0.2", "-e", "hot_*", "-o", f"{folder}/{name}", status=None)
+        with open(precious, encoding="ascii") as f:
+            equal(f.read(), "keep me", f"the file that {name} points at")
+
+
+@case
+def full_device(folder):
+    """/dev/full behind a link is not followed; so through a capture on a full file system."""
+    child = start([workload("hot"), "--threads", 2, "--seconds", 60, "--out", "/dev/null"])
+    small = f"{folder}/small"
+    os.mkdir(small)
+    if run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", small]).returncode:
+        raise Skip("a tmpfs cannot be mounted here")
+    try:
+        done = xsptrace("-p", child.pid, "-d", "5", "-e", "hot_*", "-o", f"{small}/full.xspt",
+                        status=OUTPUT)
+        check("full.xspt" in done.stderr, "the file is not named", done.stderr)
+        check(child.poll() is None, "the target ended")
+        # what was collected stays readable
+        done = xsptrace("export", f"{small}/full.xspt", "-o", f"{folder}/kept.json", status=None)
+        check(os.path.exists(f"{folder}/kept.json"), "not exported", done.stderr)
+        check(len(Trace(f"{folder}/kept.json").spans) > 1000, "too few spans were kept")
+        # the text outputs: no half-written file, a clear line
+        xsptrace("export", f"{small}/full.xspt", "-o", f"{small}/x.json", status=OUTPUT)
+        check(not os.path.exists(f"{small}/x.json"), "a half-written output has the final name")
+        equal([n for n in os.listdir(small) if n != "full.xspt"], [], "files left behind")
+    finally:
+        run(["umount", small])
+    refused(OUTPUT, ["/dev/full"], "-p", child.pid, "-d", "0.2", "-e", "hot_*", "-o", "/dev/full")
+
+
+def a_capture(folder):
+    path = f"{folder}/good.xspt"
+    child = start([workload("hot"), "--threads", 1, "--rate", 20000, "--seconds", 60, "--out",
+                   "/dev/null"])
+    xsptrace("-p", child.pid, "-d", "1", "-e", "hot_*", "-o", path)
+    child.kill()
+    child.wait()
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def export(folder, name, data, status):
+    path, out = f"{folder}/{name}.xspt", f"{folder}/{name}.json"
+    with open(path, "wb") as f:
+        f.write(data)
+    done = xsptrace("export", path, "-o", out, status=None)
+    check(done.returncode in status, f"{name}: status {done.returncode}, expected {status}",
+          done.stderr)
+    return done, out
+
+
+@case
+def damaged_captures(folder):
+    good = a_capture(folder)
+    done, out = export(folder, "good", good, [0])
+    spans = len(Trace(out).spans)
+    check(spans > 1000, f"only {spans} spans")
+
+    for name, data in {"empty": b"", "text": b"hello, world\n" * 100, "zeros": bytes(100000),
+                       "head": good[:7], "flipped": bytes([good[0] ^ 0xff]) + good[1:]}.items():
+        done, out = export(folder, name, data, [CAPTURE])
+        one_line(done, f"{name}.xspt")
+        check(not os.path.exists(out), f"{name}: wrote an output")
+    done = xsptrace("export", f"{folder}/missing.xspt", "-o", f"{folder}/m.json", status=None)
+    check(done.returncode in (CAPTURE, 1), f"missing: status {done.returncode}")
+    one_line(done, "missing.xspt")
+
+    # a torn tail loses its last chunk at most, and says so
+    done, out = export(folder, "torn", good[:len(good) * 2 // 3], [0, CAPTURE])
+    check(os.path.exists(out), "torn: no output", done.stderr)
+    check(done.stderr.strip(), "torn: nothing is said")
+    trace = Trace(out)
+    check(trace.json["xsptrace_capture"]["end"] != "complete", "torn: called complete")
+
+    # one wrong byte in the middle: that chunk is missing, the rest is there, and it is said
+    middle = len(good) // 2
+    done, out = export(folder, "corrupt", good[:middle] + bytes([good[middle] ^ 0x55])
+                       + good[middle + 1:], [0, CAPTURE])
+    check(done.stderr.strip(), "corrupt: nothing is said")
+    if os.path.exists(out):
+        check(len(Trace(out).spans) < spans, "corrupt: the damage went unseen")
+
+
+@case
+def newer_capture(folder):
+    """The major version stands in the header; whatever byte holds it, a higher one is refused and
+    the line says that the file is newer."""
+    good = bytearray(a_capture(folder))
+    said = []
+    for offset in range(4, 32):
+        data = bytearray(good)
+        data[offset] = (data[offset] + 1) & 0xff
+        path = f"{folder}/newer.xspt"
+        with open(path, "wb") as f:
+            f.write(data)
+        done = xsptrace("info", path, status=None)
+        if "newer" in done.stderr:
+            equal(done.returncode, CAPTURE, "status")
+            said.append(offset)
+    check(said, "no header byte makes the file a newer one")
+
+
+@case
+def damage_never_crashes(folder):
+    """Random damage: a status of ours, never a signal."""
+    import random
+    seed = int(time.time())
+    random.seed(seed)
+    print(f"  seed {seed}")
+    good = a_capture(folder)
+    for i in range(60):
+        data = bytearray(good)
+        for _ in range(random.choice((1, 4, 64))):
+            data[random.randrange(len(data) if i % 2 else 4096)] = random.randrange(256)
+        path = f"{folder}/damaged.xspt"
+        with open(path, "wb") as f:
+            f.write(data[:random.choice((len(data), random.randrange(len(data))))])
+        for verb in (["info", path], ["export", path, "-o", f"{folder}/d.json"]):
+            done = xsptrace(*verb, status=None)
+            check(0 <= done.returncode < 126, f"{verb}: status {done.returncode}", done.stderr)
+
+
+main()

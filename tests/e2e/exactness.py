@@ -1,0 +1,165 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Spans equal calls, to the last one."""
+import os
+import subprocess
+import re
+
+from harness import (Recording, Trace, case, check, check_calls, check_unwound, equal, finish, main,
+                     record_attached, record_launched, start_ready, total, truth, workload,
+                     xsptrace, EXTRA)
+import signal
+
+DEMO = ["-e", "demo_*", "-e", "demo::*", "-e", "*hidden*"]
+
+
+def check_all(trace, facts):
+    trace.check_nothing_lost()
+    check_calls(trace, facts)
+    check_unwound(trace, facts)
+    trace.check_nesting()
+
+
+@case
+def demo_launched(folder):
+    """Every shape of entry and exit, from the first instruction on, on 4 threads."""
+    check_all(*record_launched(folder, [workload("demo"), "--threads", 4, "--calls", 300], *DEMO))
+
+
+@case
+def demo_attached(folder):
+    check_all(*record_attached(folder, [workload("demo"), "--threads", 4, "--calls", 300], *DEMO))
+
+
+@case
+def fibers(folder):
+    check_all(*record_launched(folder, [workload("fibers")], "-e", "fiber_*"))
+
+
+@case
+def sigaltstack(folder):
+    check_all(*record_launched(folder, [workload("sigaltstack")], "-e", "signal_*"))
+
+
+@case
+def threadstorm(folder):
+    check_all(*record_launched(folder, [workload("threadstorm")], "-e", "storm_*"))
+
+
+@case
+def annotated_by_default(folder):
+    """No -e: the provider record_function finds the header's functions, in the program and in the
+    library; all names arrive, those on untouched pages too."""
+    trace, facts = record_attached(folder, [workload("annotated"), "--calls", 500])
+    trace.check_nothing_lost()
+    equal(dict(trace.calls), {k: v for k, v in facts["calls"].items() if v}, "ranges by name")
+    trace.check_nesting()
+    cats = {e["cat"] for e in trace.spans}
+    equal(cats, {"user_annotation"}, "categories")
+
+
+@case
+def many_functions(folder):
+    """4,096 functions, attached while the program runs."""
+    trace, facts = record_attached(folder, [workload("many"), "--calls", 20], "-e", "many_*")
+    check_all(trace, facts)
+    equal(len(trace.calls), 4096, "names")
+    equal(set(trace.calls.values()), {20}, "calls of each")
+
+
+@case
+def forks(folder):
+    """Without --follow: the process itself and nobody else."""
+    trace, facts = record_attached(folder, [workload("forker"), "--calls", 20], "-e", "forker_*")
+    trace.check_nothing_lost()
+    check_calls(trace, facts)
+
+
+@case
+def forks_followed(folder):
+    trace, facts = record_attached(folder, [workload("forker"), "--calls", 20], "--follow", "-e",
+                                   "forker_*")
+    both = {"calls": {k: v + facts["children"][k] for k, v in facts["calls"].items()}}
+    check_calls(trace, both, "calls of parent and children")
+
+
+@case
+def execs(folder):
+    """The process replaces its program four times; probes of the same file stay."""
+    trace, facts = record_launched(folder, [workload("execer"), "--calls", 500, "4"], "-e",
+                                   "execer_*")
+    check_calls(trace, facts)
+
+
+@case
+def libraries_that_come_and_go(folder):
+    """dlopen after attach is seen within 100 ms; here the first call comes 150 ms after it."""
+    trace, facts = record_attached(folder, [workload("dlopener"), "--calls", 12, 150000], "-e",
+                                   "plugin_*")
+    check_calls(trace, facts)
+
+
+@case
+def tiny_ring_buffer(folder):
+    """Events are lost, and every one is accounted for."""
+    trace, facts = record_attached(folder, [workload("hot"), "--threads", 2, "--calls", 200000],
+                                   "-e", "hot_*", "--buffer", "64K")
+    check_calls(trace, facts)
+    calls = facts["calls"]["hot_frame"]
+    equal(trace.timeline["entries"] + trace.losses["lost_entries"], calls, "entries + lost")
+    equal(trace.timeline["exits"] + trace.losses["lost_exits"], calls, "exits + lost")
+    print(f"  {calls} calls = {trace.calls['hot_frame']} spans + {trace.losses['lost_entries']} lost")
+
+
+@case
+def highest_rate(folder):
+    """Two threads call as fast as they can for 10 s: nothing lost."""
+    capture, facts = f"{folder}/hot.xspt", f"{folder}/hot.truth"
+    child = start_ready([workload("hot"), "--wait", "--out", facts, "--threads", 2, "--seconds", 10])
+    with Recording(folder, "-p", child.pid, "-e", "hot_frame", "-o", capture) as recording:
+        child.send_signal(signal.SIGUSR1)
+        equal(finish(child), 0, "status of hot")
+        recording.wait()
+    expected = truth(facts)["calls"]["hot_frame"]
+    xsptrace("export", capture, "-o", f"{folder}/hot.json", timeout=120)
+    os.unlink(capture)
+    # one span a line; millions: counted, not loaded
+    done = subprocess.run(["grep", "-c", '^{"ph":"X".*"name":"hot_frame"', f"{folder}/hot.json"],
+                          stdout=subprocess.PIPE, check=False)
+    spans = int(done.stdout)
+    with open(f"{folder}/hot.json", encoding="utf-8") as f:
+        head = f.read(20000)
+    losses = re.search(r'"xsptrace_losses":(\{[^}]*\})', head)
+    check(losses, "no losses in the trace's head", head[:2000])
+    for key in ("lost_entries", "lost_exits", "missed_hits"):
+        check(re.search(rf'"{key}":0\b', losses[1]), f"{key} is not 0", losses[1])
+    print(f"  {expected} calls in 10 s, {spans} spans")
+    equal(spans, expected, "spans")
+
+
+@case
+def filters_in_the_probe(folder):
+    """--max-depth keeps the outermost spans; --min-duration drops the short ones."""
+    demo = [workload("demo"), "--threads", 1, "--calls", 50]
+    trace, facts = record_launched(folder, demo, *DEMO, "--max-depth", 1, name="depth")
+    equal(dict(trace.calls), {"demo_thread": 1}, "spans at depth 1")
+    trace, facts = record_launched(folder, demo, *DEMO, "--min-duration", "10s", name="long")
+    equal(sum(trace.calls.values()), 0, "spans of 10 s and more")
+    check(trace.losses["filtered"] > 0, "the filtered ones are not counted", trace.losses)
+
+
+@case
+def one_thread_only(folder):
+    """-t: the main thread of `hot` calls nothing, so nothing is seen and nothing is lost."""
+    facts, out = f"{folder}/truth", f"{folder}/t.json"
+    child = start_ready([workload("hot"), "--wait", "--out", facts, "--calls", 1000])
+    with Recording(folder, "-p", child.pid, "-t", child.pid, "-e", "hot_*", "-o", out) as recording:
+        child.send_signal(signal.SIGUSR1)
+        finish(child)
+        recording.wait()
+    trace = Trace(out)
+    equal(total(trace.calls, "hot_*"), 0, "spans of other threads")
+    equal(trace.lost(), {}, "losses")
+
+
+main()

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the end-to-end cases share: running xsptrace and workloads, reading traces, skipping.
+
+A case is a function marked @case. It gets an empty folder, and fails by an exception. A file of
+cases is a program: `exactness.py [NAME...]` runs all or the named ones. Exit status 0: all passed;
+1: something failed; 77: this machine cannot trace (the reason is printed as `SKIP: ...`).
+
+The truth always comes from somewhere else than xsptrace: the workload's own counts, the bytes an
+untraced run prints, the kernel's /proc. Python's standard library only.
+"""
+import collections
+import ctypes
+import errno
+import fnmatch
+import gzip
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+XSPTRACE = os.environ.get("XSPTRACE", os.path.join(ROOT, "build/release/xsptrace"))
+WORKLOADS = os.environ.get("WORKLOADS", os.path.join(os.path.dirname(XSPTRACE), "workloads"))
+SCRIPTS = os.path.join(ROOT, "tests/workloads")
+# Options for every recording; CI runs the cases a second time with the perf-event fallback.
+EXTRA = os.environ.get("XSPTRACE_EXTRA", "").split()
+
+# user/base/error.h
+OK, FAILED, USAGE, NO_TARGET, PERMISSION, TARGET, NO_MATCH, KERNEL, OUTPUT, CAPTURE = range(10)
+CANNOT_RUN, NOT_FOUND = 126, 127
+
+_cases = []
+_children = []
+
+
+def case(function):
+    _cases.append(function)
+    return function
+
+
+class Skip(Exception):
+    """One case cannot be run here; the others can."""
+
+
+def check(condition, message, *details):
+    if not condition:
+        raise AssertionError("\n".join([message] + [str(d) for d in details]))
+
+
+def equal(got, expected, what):
+    check(got == expected, f"{what}: got {got!r}, expected {expected!r}")
+
+
+# ---- can this machine trace at all? Asked of the kernel, not of xsptrace -------------
+
+
+def why_not():
+    """None, or why BPF uprobes cannot work here."""
+    if os.geteuid() != 0:
+        return "not root"
+    release = tuple(int(x) for x in re.findall(r"\d+", platform.release())[:2])
+    if release < (5, 15):
+        return f"Linux {platform.release()} is older than 5.15"
+    if not os.path.exists("/sys/kernel/btf/vmlinux"):
+        return "the kernel has no BTF (/sys/kernel/btf/vmlinux)"
+    if not os.path.exists("/sys/bus/event_source/devices/uprobe/type"):
+        return "the kernel has no uprobes (/sys/bus/event_source/devices/uprobe)"
+    # bpf(BPF_MAP_CREATE) of an array with one element
+    attributes = (ctypes.c_uint32 * 32)(2, 4, 8, 1)
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = {"x86_64": 321, "aarch64": 280}.get(platform.machine())
+    fd = libc.syscall(number, 0, ctypes.byref(attributes), ctypes.sizeof(attributes))
+    if fd < 0:
+        return f"bpf(BPF_MAP_CREATE): {os.strerror(ctypes.get_errno())}"
+    os.close(fd)
+    return None
+
+
+# ---- processes -----------------------------------------------------------------------
+
+
+def workload(name):
+    path = os.path.join(WORKLOADS, name)
+    check(os.path.exists(path), f"{path} is not built")
+    return path
+
+
+def start(arguments, **options):
+    """Starts a process that is killed at the end of the case if it still lives."""
+    child = subprocess.Popen([str(a) for a in arguments], **options)
+    _children.append(child)
+    return child
+
+
+def run(arguments, timeout=60, **options):
+    options.setdefault("stdout", subprocess.PIPE)
+    options.setdefault("stderr", subprocess.PIPE)
+    options.setdefault("stdin", subprocess.DEVNULL)
+    options.setdefault("errors", "replace")
+    return subprocess.run([str(a) for a in arguments], timeout=timeout, **options)
+
+
+def xsptrace(*arguments, status=OK, timeout=60, **options):
+    """Runs xsptrace to its end and checks the status (None: any)."""
+    done = run([XSPTRACE, *arguments], timeout=timeout, **options)
+    if status is not None:
+        check(done.returncode == status,
+              f"xsptrace {' '.join(str(a) for a in arguments)}: status {done.returncode}, "
+              f"expected {status}", "--- stdout", done.stdout, "--- stderr", done.stderr)
+    return done
+
+
+def kill_all():
+    for child in _children:
+        if child.poll() is None:
+            child.kill()
+        child.wait()
+        for pipe in (child.stdin, child.stdout, child.stderr):
+            if pipe:
+                pipe.close()
+    _children.clear()
+
+
+def wait_for(condition, seconds, what):
+    """Polls until condition() is true; its value."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        check(time.monotonic() < end, f"waited {seconds} s for: {what}")
+        time.sleep(0.01)
+
+
+def start_ready(arguments, **options):
+    """Starts a workload with --wait and returns when it waits (it says so on stderr)."""
+    child = start(arguments, stderr=subprocess.PIPE, **options)
+    line = child.stderr.readline()
+    check(b"ready" in line, f"{arguments[0]}: not ready", line + child.stderr.read1(4096))
+    return child
+
+
+def finish(child, seconds=60):
+    """Waits for the end of a child; its status (negative: a signal)."""
+    return child.wait(timeout=seconds)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class Recording:
+    """xsptrace -p in the background. `with Recording(...) as r:` returns when probes are live."""
+
+    def __init__(self, folder, *arguments, name="xsptrace"):
+        self.log = os.path.join(folder, f"{name}.log")
+        self.arguments = [XSPTRACE, *EXTRA, *[str(a) for a in arguments]]
+        with open(self.log, "wb") as log:
+            self.process = start(self.arguments, stdin=subprocess.DEVNULL, stdout=log,
+                                 stderr=subprocess.STDOUT, cwd=folder)
+
+    def output(self):
+        with open(self.log, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def live(self):
+        """The line that xsptrace writes when the probes report."""
+        check(self.process.poll() is None, f"xsptrace ended: {self.process.returncode}",
+              " ".join(self.arguments), self.output())
+        return re.search(READY, self.output())
+
+    def wait_live(self, seconds=20):
+        wait_for(self.live, seconds, f"probes in place\n{self.output()}")
+        return self
+
+    def stop(self, how=signal.SIGINT):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+
+    def wait(self, status=OK, seconds=60):
+        got = self.process.wait(timeout=seconds)
+        check(status is None or got == status, f"xsptrace: status {got}, expected {status}",
+              " ".join(self.arguments), self.output())
+        return self.output()
+
+    def __enter__(self):
+        return self.wait_live()
+
+    def __exit__(self, kind, value, trace):
+        if kind:
+            sys.stdout.write(f"--- {' '.join(self.arguments)}\n{self.output()[-4000:]}\n")
+
+
+READY = r"(?i)\b(recording|tracing)\b"
+
+
+# ---- traces --------------------------------------------------------------------------
+
+
+class Trace:
+    """A Chrome trace, by names."""
+
+    def __init__(self, path):
+        opener = gzip.open if path.endswith(".gz") else open
+        with opener(path, "rt", encoding="utf-8") as f:
+            self.json = json.load(f)
+        self.spans = [e for e in self.json["traceEvents"]
+                      if e["ph"] == "X" and e["cat"] in ("cpu_op", "user_annotation")]
+        self.losses = self.json["xsptrace_losses"]
+        self.timeline = self.json["xsptrace_timeline"]
+        self.lost_by_name = collections.Counter()
+        for row in self.json.get("xsptrace_lost_by_function", []):
+            self.lost_by_name[row["name"]] += row["entries"]
+        self.calls = collections.Counter(e["name"] for e in self.spans)
+        self.not_returned = collections.Counter(
+            e["name"] for e in self.spans
+            if e["args"].get("finished") is False or e["args"].get("unwound")
+            or e["args"].get("exit lost"))
+
+    def lost(self):
+        return {k: v for k, v in self.losses.items() if v and
+                k in ("lost_entries", "lost_exits", "lost_other", "lost_names", "missed_hits",
+                      "untracked")}
+
+    def check_nothing_lost(self):
+        equal(self.lost(), {}, "losses")
+        equal(self.timeline["orphan_exits"], 0, "exits without an entry")
+
+    def check_nesting(self):
+        """On one row, spans nest: none overlaps another one's end."""
+        rows = collections.defaultdict(list)
+        for e in self.spans:
+            # nanoseconds as integers: the three decimals are exact
+            begin = round(e["ts"] * 1000)
+            rows[e["pid"], e["tid"]].append((begin, -round(e["dur"] * 1000), e["name"]))
+        for key, spans in rows.items():
+            stack = []
+            for begin, minus, name in sorted(spans):
+                end = begin - minus
+                while stack and stack[-1][0] <= begin:
+                    stack.pop()
+                # the conversion to a double may cost some nanoseconds
+                check(not stack or end <= stack[-1][0] + 2,
+                      f"{key}: {name} [{begin}, {end}] sticks out of {stack[-1:]}")
+                stack.append((end, name))
+
+
+def total(counter, pattern):
+    """The sum over the names that match: a `*` in a workload's name stands for anything."""
+    if "*" not in pattern:
+        return counter.get(pattern, 0)
+    expression = re.compile(".*".join(re.escape(p) for p in pattern.split("*")), re.S)
+    return sum(v for k, v in counter.items() if expression.fullmatch(k))
+
+
+def truth(path):
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
+def check_calls(trace, expected, what="calls"):
+    """Spans (and lost entries) by name against the workload's own counts, to the last one."""
+    wrong = []
+    for name, calls in expected["calls"].items():
+        spans, lost = total(trace.calls, name), total(trace.lost_by_name, name)
+        if spans + lost != calls:
+            wrong.append(f"{name}: {spans} spans + {lost} lost, {calls} calls")
+    check(not wrong, f"{what} differ:", *wrong, trace.losses, trace.timeline)
+
+
+def check_unwound(trace, expected):
+    wrong = []
+    for name, calls in expected["calls"].items():
+        got, want = total(trace.not_returned, name), expected["unwound"].get(name, 0)
+        if got != want:
+            wrong.append(f"{name}: {got} spans not left by a return, {want} expected of {calls}")
+    check(not wrong, "ways out differ:", *wrong, trace.timeline)
+
+
+def record_launched(folder, command, *options, status=OK, name="launched", timeout=60):
+    """xsptrace OPTIONS -- COMMAND --out FILE; the trace and the workload's truth."""
+    out, facts = f"{folder}/{name}.json", f"{folder}/{name}.truth"
+    xsptrace(*EXTRA, *options, "-o", out, "--", command[0], "--out", facts, *command[1:],
+             status=status, timeout=timeout)
+    return Trace(out), truth(facts)
+
+
+def record_attached(folder, command, *options, name="attached", seconds=60):
+    """The workload waits, xsptrace attaches, the workload works and ends."""
+    out, facts = f"{folder}/{name}.json", f"{folder}/{name}.truth"
+    child = start_ready([command[0], "--wait", "--out", facts, *command[1:]])
+    with Recording(folder, "-p", child.pid, *options, "-o", out) as recording:
+        child.send_signal(signal.SIGUSR1)
+        equal(finish(child, seconds), 0, f"status of {command[0]}")
+        recording.wait(seconds=seconds)
+    return Trace(out), truth(facts)
+
+
+def untraced(command, **options):
+    """Standard output of a run nobody traces."""
+    done = run(command, **options)
+    equal(done.returncode, options.get("status", 0), f"status of {command[0]} untraced")
+    return done.stdout
+
+
+# ---- running -------------------------------------------------------------------------
+
+
+def main():
+    reason = why_not()
+    if reason:
+        print(f"SKIP: {reason}")
+        sys.exit(77)
+    check(os.path.exists(XSPTRACE), f"{XSPTRACE} is not built")
+    names = sys.argv[1:]
+    chosen = [c for c in _cases if not names or any(fnmatch.fnmatch(c.__name__, n) for n in names)]
+    check(chosen, f"no such case; there are: {' '.join(c.__name__ for c in _cases)}")
+    failed, skipped = [], []
+    for function in chosen:
+        folder = tempfile.mkdtemp(prefix=f"xsptrace-{function.__name__}-")
+        os.chmod(folder, 0o755)
+        begun = time.monotonic()
+        try:
+            function(folder)
+            word = "ok"
+        except Skip as e:
+            word = f"skipped: {e}"
+            print(f"SKIP: {function.__name__}: {e}")
+            skipped.append(function.__name__)
+        except Exception:  # a case may fail in any way; the others run
+            word = "FAILED"
+            traceback.print_exc(limit=-4, file=sys.stdout)
+            failed.append(function.__name__)
+        finally:
+            kill_all()
+            shutil.rmtree(folder, ignore_errors=True)
+        print(f"{function.__name__}: {word} ({time.monotonic() - begun:.1f} s)", flush=True)
+    if failed:
+        print(f"{len(failed)} of {len(chosen)} failed: {' '.join(failed)}")
+        sys.exit(1)
+    if len(skipped) == len(chosen):
+        sys.exit(77)
