@@ -104,6 +104,42 @@ static void guard_overlaps(struct xsp_graph *g)
 	}
 }
 
+/* Nops at the end of a range that follow a call or the end of a block only fill it. */
+static bool pads_the_end(struct xsp_graph *g, uint32_t at)
+{
+	const struct xsp_insn *i = &g->insns[at];
+
+	while (at && i->kind == XSP_INSN_NOP) {
+		if (g->insns[at - 1].addr + g->insns[at - 1].length != i->addr)
+			return true;
+		i = &g->insns[--at];
+	}
+	return i->kind == XSP_INSN_CALL || i->kind == XSP_INSN_JUMP || i->kind == XSP_INSN_RETURN ||
+	       i->kind == XSP_INSN_INDIRECT || i->kind == XSP_INSN_TRAP;
+}
+
+/* The function runs on into the next one (assembly): its body is a part of this one. */
+static int run_on(struct xsp_graph *g, uint32_t at)
+{
+	uint64_t next = g->insns[at].addr + g->insns[at].length;
+	struct xsp_code_range range;
+	int error;
+
+	if (pads_the_end(g, at) || xsp_graph_part(g, next) || !xsp_module_is_code(g->m, next) ||
+	    xsp_module_code_range(g->m, next, &range) != 0 || range.addr != next)
+		return 0;
+	error = xsp_graph_add_part(g, range.addr, range.size);
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	return sweep(g, g->part_count - 1, 0, g->parts[g->part_count - 1].size);
+}
+
+static bool goes_on(const struct xsp_insn *i)
+{
+	return i->kind != XSP_INSN_TRAP && i->kind != XSP_INSN_RETURN && i->kind != XSP_INSN_BAD &&
+	       i->kind != XSP_INSN_INDIRECT && i->kind != XSP_INSN_JUMP;
+}
+
 /* The next instruction in line; false: execution runs out of the known code there. */
 static bool falls_to(struct xsp_graph *g, uint32_t at, uint32_t *next)
 {
@@ -117,14 +153,11 @@ static int connect(struct xsp_graph *g, uint32_t at)
 	uint32_t to;
 	int error = 0;
 
-	if (i->kind == XSP_INSN_TRAP || i->kind == XSP_INSN_RETURN || i->kind == XSP_INSN_BAD ||
-	    i->kind == XSP_INSN_INDIRECT)
-		return 0;
-	if (i->kind != XSP_INSN_JUMP) {
+	if (goes_on(i)) {
 		if (falls_to(g, at, &to))
 			error = xsp_graph_add_edge(g, at, to, XSP_EDGE_NEXT);
-		else if (i->kind != XSP_INSN_CALL && i->kind != XSP_INSN_NOP)
-			g->insns[at].flags |= XSP_INSN_LOST; /* a call there does not return */
+		else if (!pads_the_end(g, at)) /* a call there does not return */
+			g->insns[at].flags |= XSP_INSN_LOST;
 	}
 	if (error || !jumps(&g->insns[at]) || (g->insns[at].flags & XSP_INSN_LEAVES))
 		return error;
@@ -183,7 +216,12 @@ static int build(struct xsp_graph *g)
 	if (!error)
 		error = sweep(g, 0, g->entry - g->parts[0].addr, g->parts[0].size);
 	for (uint32_t i = 0; !error && i < g->count; i++) {
-		if (jumps(&g->insns[i]))
+		const struct xsp_insn *x = &g->insns[i];
+		uint64_t next = x->addr + x->length;
+
+		if (goes_on(x) && xsp_graph_find(g, next) == UINT32_MAX)
+			error = run_on(g, i);
+		if (!error && jumps(&g->insns[i]))
 			error = resolve_jump(g, i);
 	}
 	for (uint32_t i = 0; !error && i < g->count; i++)
