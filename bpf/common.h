@@ -175,11 +175,13 @@ static __always_inline bool xsp_wanted(__u64 pid_tgid)
 }
 
 #if defined(__TARGET_ARCH_x86)
+#define XSP_RETURN_SLOT 8 /* a call pushes the return address */
 #define XSP_REG_SP(ctx) ((ctx)->sp)
 #define XSP_REG_FP(ctx) ((ctx)->bp)
 #define XSP_REG_ARG1(ctx) ((ctx)->di)
 #define XSP_REG_ARG2(ctx) ((ctx)->si)
 #elif defined(__TARGET_ARCH_arm64)
+#define XSP_RETURN_SLOT 0
 #define XSP_REG_SP(ctx) ((ctx)->user_regs.sp)
 #define XSP_REG_FP(ctx) ((ctx)->user_regs.regs[29])
 #define XSP_REG_ARG1(ctx) ((ctx)->user_regs.regs[0])

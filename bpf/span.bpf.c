@@ -249,7 +249,8 @@ int xsp_unwind(struct pt_regs *ctx)
 	if (!xsp_active)
 		return 0;
 	__u64 cookie = bpf_get_attach_cookie(ctx);
-	unwound_to(xsp_entry_sp(ctx, cookie), cookie);
+	/* the landing frame's own stack pointer, before it pushed the return address */
+	unwound_to(xsp_entry_sp(ctx, cookie) + XSP_RETURN_SLOT, cookie);
 	return 0;
 }
 

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "xsptrace/event.h"
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* ---- placement ---- */
+
+/* Marks and ranges are hit at the first instruction only. */
+static int place_entry(struct xsp_module *m, const struct xsp_plan *plan,
+		       struct xsp_planned_probe *p)
+{
+	int rc = xsp_place(m, p->probe.addr, p->probe.size, p->probe.args_read, &plan->costs,
+			   &p->place);
+
+	if (rc == 0)
+		p->place.count = 1;
+	return rc;
+}
+
+static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
+		      struct xsp_planned_probe *p)
+{
+	return xsp_place(m, p->probe.addr, p->probe.size, p->probe.args_read, &plan->costs,
+			 &p->place);
+}
+
+static void count_sites(struct xsp_plan *plan, const struct xsp_planned_probe *p)
+{
+	plan->sites += p->place.count;
+	for (size_t i = 0; i < p->place.count; i++)
+		plan->sites_by_class[p->place.sites[i].cls]++;
+}
+
+static int place_all(struct xsp_plan *plan, struct xsp_module *m, struct xsp_planned_module *pm)
+{
+	pm->probes = calloc(pm->list.count + 1, sizeof(*pm->probes));
+	if (pm->probes == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < pm->list.count; i++) {
+		struct xsp_planned_probe *p = &pm->probes[pm->count];
+		p->probe = pm->list.items[i];
+		if (plan->probes >= XSP_MAX_PROBES - 1)
+			return -E2BIG;
+		p->id = plan->probes++;
+		p->error = p->probe.action == XSP_ACTION_SPAN ? place_span(m, plan, p)
+							      : place_entry(m, plan, p);
+		if (p->error == -ENOMEM)
+			return p->error;
+		if (p->error < 0)
+			plan->unplaced++;
+		else
+			count_sites(plan, p);
+		pm->wanted += p->probe.action == XSP_ACTION_SPAN ||
+			      p->probe.action == XSP_ACTION_RANGE_BEGIN;
+		pm->count++;
+	}
+	return 0;
+}
+
+/* ---- modules ---- */
+
+/* Two requests for one function are one probe; the first asked for wins. */
+static int by_address(const void *a, const void *b)
+{
+	const struct xsp_probe *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static bool is_mark(const struct xsp_probe *p)
+{
+	return p->action == XSP_ACTION_UNWIND || p->action == XSP_ACTION_LONGJMP;
+}
+
+/*
+ * The list holds spans by address, then the rest. A mark on a function that is traced as a
+ * span is dropped too: which of the two would be hit first is not defined, and the span's
+ * entry tells the same.
+ */
+static void drop_doubles(struct xsp_probe_list *list, size_t spans)
+{
+	size_t kept = 0, kept_spans = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct xsp_probe *p = &list->items[i];
+		bool same = i < spans ? kept > 0 && list->items[kept - 1].addr == p->addr
+				      : is_mark(p) && bsearch(p, list->items, kept_spans,
+							      sizeof(*p), by_address) != NULL;
+		if (same) {
+			free(p->symbol);
+			free(p->name);
+			continue;
+		}
+		/* a RANGE_END names its RANGE_BEGIN by index: both move by what was dropped before */
+		if (p->action == XSP_ACTION_RANGE_END)
+			p->pair -= (uint32_t)(i - kept);
+		list->items[kept++] = *p;
+		if (i < spans)
+			kept_spans = kept;
+	}
+	list->count = kept;
+}
+
+/* Returns their number. */
+static size_t sort_spans(struct xsp_probe_list *list)
+{
+	size_t spans = 0;
+
+	while (spans < list->count && list->items[spans].action == XSP_ACTION_SPAN)
+		spans++;
+	qsort(list->items, spans, sizeof(*list->items), by_address);
+	return spans;
+}
+
+static int look_at(struct xsp_plan *plan, struct xsp_module *m, struct xsp_planned_module *pm,
+		   struct xsp_error *err)
+{
+	const struct xsp_symbol *symbols;
+	double start = now_ms();
+	int rc = xsp_module_symbols(m, &symbols, &pm->symbols, err);
+
+	if (rc < 0)
+		return rc;
+	pm->is_static = xsp_module_is_static(m);
+	const uint8_t *id = xsp_module_build_id(m, &pm->build_id_length);
+	if (pm->build_id_length > sizeof(pm->build_id))
+		pm->build_id_length = sizeof(pm->build_id);
+	if (pm->build_id_length > 0)
+		memcpy(pm->build_id, id, pm->build_id_length);
+	double read = now_ms();
+	rc = xsp_find_probes(m, &plan->selection, &pm->list, err);
+	if (rc < 0)
+		return rc;
+	drop_doubles(&pm->list, sort_spans(&pm->list));
+	double found = now_ms();
+	rc = place_all(plan, m, pm);
+	pm->read_ms = read - start;
+	pm->find_ms = found - read;
+	pm->place_ms = now_ms() - found;
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_FAILED,
+				     rc == -E2BIG ? "too many functions match" : "out of memory");
+	return 0;
+}
+
+static struct xsp_planned_module *find_module(const struct xsp_plan *plan, uint64_t dev,
+					      uint64_t inode)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->modules[i]->inode == inode && plan->modules[i]->dev == dev)
+			return plan->modules[i];
+	return NULL;
+}
+
+static struct xsp_planned_module *add_module(struct xsp_plan *plan,
+					     const struct xsp_mapped_file *file)
+{
+	struct xsp_planned_module **grown =
+		reallocarray(plan->modules, plan->count + 1, sizeof(struct xsp_planned_module *));
+
+	if (grown == NULL)
+		return NULL;
+	plan->modules = grown;
+	struct xsp_planned_module *pm = calloc(1, sizeof(*pm));
+	if (pm == NULL)
+		return NULL;
+	pm->shown = strdup(file->shown);
+	if (pm->shown == NULL) {
+		free(pm);
+		return NULL;
+	}
+	pm->id = (uint32_t)plan->count;
+	pm->dev = file->dev;
+	pm->inode = file->inode;
+	plan->modules[plan->count++] = pm;
+	return pm;
+}
+
+int xsp_plan_module(struct xsp_plan *plan, const struct xsp_mapped_file *file,
+		    struct xsp_planned_module **out, bool *fresh, struct xsp_error *err)
+{
+	struct xsp_module *m;
+
+	*out = find_module(plan, file->dev, file->inode);
+	if (fresh != NULL)
+		*fresh = *out == NULL;
+	if (*out != NULL)
+		return 0;
+	*out = add_module(plan, file);
+	if (*out == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	int rc = xsp_module_open(file->open_path, file->shown, &m, err);
+	if (rc < 0)
+		return rc;
+	rc = look_at(plan, m, *out, err);
+	xsp_module_free(m);
+	return rc;
+}
+
+void xsp_plan_clear(struct xsp_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		struct xsp_planned_module *pm = plan->modules[i];
+		for (size_t j = 0; j < pm->count; j++)
+			xsp_placement_clear(&pm->probes[j].place);
+		xsp_probe_list_clear(&pm->list);
+		free(pm->probes);
+		free(pm->shown);
+		free(pm);
+	}
+	free(plan->modules);
+	*plan = (struct xsp_plan){0};
+}
+
+double xsp_planned_cost(const struct xsp_plan *plan, const struct xsp_planned_probe *p)
+{
+	if (p->error < 0 || p->place.count == 0)
+		return 0;
+	double entry = plan->costs.ns[p->place.sites[0].cls], exits = 0;
+	for (size_t i = 1; i < p->place.count; i++)
+		exits += plan->costs.ns[p->place.sites[i].cls];
+	return p->place.count > 1 ? entry + exits / (double)(p->place.count - 1) : entry;
+}
+
+/* ---- attaching ---- */
+
+/* Which program, and which kind of event its entry is. */
+static const struct {
+	enum xsp_program program;
+	enum xsp_event_kind kind; /* INVALID: by the site's role */
+} actions[] = {
+	[XSP_ACTION_SPAN] = {XSP_PROGRAM_SPAN, XSP_EVENT_INVALID},
+	[XSP_ACTION_RANGE_BEGIN] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_BEGIN},
+	[XSP_ACTION_RANGE_END] = {XSP_PROGRAM_RANGE_END, XSP_EVENT_END},
+	[XSP_ACTION_UNWIND] = {XSP_PROGRAM_UNWIND, XSP_EVENT_UNWIND},
+	[XSP_ACTION_LONGJMP] = {XSP_PROGRAM_LONGJMP, XSP_EVENT_UNWIND},
+};
+
+static uint64_t with_kind(uint64_t cookie, enum xsp_event_kind kind)
+{
+	if (kind == XSP_EVENT_INVALID)
+		return cookie;
+	return (cookie & ~(0xfULL << XSP_COOKIE_KIND_SHIFT)) | (uint64_t)kind
+								       << XSP_COOKIE_KIND_SHIFT;
+}
+
+static uint32_t event_probe(const struct xsp_planned_module *m, const struct xsp_planned_probe *p)
+{
+	/* both halves of a range are events of the one that opens it */
+	if (p->probe.action == XSP_ACTION_RANGE_END && p->probe.pair < m->count)
+		return m->probes[p->probe.pair].id;
+	return p->id;
+}
+
+static size_t collect_sites(const struct xsp_planned_module *m, enum xsp_program program,
+			    struct xsp_attach_site *sites)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct xsp_planned_probe *p = &m->probes[i];
+		if (p->error < 0 || actions[p->probe.action].program != program)
+			continue;
+		for (size_t j = 0; j < p->place.count; j++) {
+			const struct xsp_site *s = &p->place.sites[j];
+			sites[n++] = (struct xsp_attach_site){
+				.offset = s->offset,
+				.ref_ctr_offset = p->probe.semaphore,
+				.cookie = with_kind(xsp_site_cookie(s, event_probe(m, p)),
+						    actions[p->probe.action].kind),
+			};
+		}
+	}
+	return n;
+}
+
+int xsp_plan_attach(struct xsp_plan *plan, struct xsp_attach *a, struct xsp_planned_module *m,
+		    pid_t pid, const char *open_path, size_t *refused, struct xsp_error *err)
+{
+	size_t room = 0;
+	int rc = 0;
+
+	(void)plan;
+	*refused = 0;
+	for (size_t i = 0; i < m->count; i++)
+		room += m->probes[i].place.count;
+	if (room == 0)
+		return 0;
+	struct xsp_attach_site *sites = calloc(room, sizeof(*sites));
+	if (sites == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	for (int program = 0; program < XSP_PROGRAMS && rc == 0; program++) {
+		size_t bad = 0, n = collect_sites(m, (enum xsp_program)program, sites);
+		rc = xsp_attach_sites(a, pid, open_path, (enum xsp_program)program, sites, n, &bad,
+				      NULL, err);
+		*refused += bad;
+	}
+	free(sites);
+	return rc;
+}

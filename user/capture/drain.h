@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* drain.h - from the kernel's ring buffers into the capture file. */
+#ifndef XSP_CAPTURE_DRAIN_H
+#define XSP_CAPTURE_DRAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "capture/capture.h"
+#include "xsptrace/event.h"
+
+struct xsp_drain;
+
+/* Told of events that are about processes and threads, not spans (XSP_EVENT_TASK); they are in
+ * the capture already. */
+typedef void (*xsp_drain_task_fn)(void *ctx, const struct xsp_event_task *task);
+
+/* Maps the rings. `fds` stay the caller's. */
+int xsp_drain_new(const int *fds, size_t count, struct xsp_capture_writer *writer,
+		  xsp_drain_task_fn task, void *ctx, struct xsp_drain **out, struct xsp_error *err);
+void xsp_drain_free(struct xsp_drain *d);
+
+/* The price of entries and exits of each probe, ns, for the running estimate. Borrowed; may be
+ * set again when it grows. */
+struct xsp_probe_price {
+	uint32_t entry_ns, exit_ns;
+};
+void xsp_drain_set_prices(struct xsp_drain *d, const struct xsp_probe_price *prices, size_t count);
+
+/*
+ * Moves what is there into the capture, at most `most` events of each ring. Returns the number moved or
+ * the writer's negative errno.
+ */
+long xsp_drain_run(struct xsp_drain *d, size_t most);
+
+uint64_t xsp_drain_events(const struct xsp_drain *d);
+/* Estimated time that the target's threads have spent in probes, ns. */
+uint64_t xsp_drain_cost_ns(const struct xsp_drain *d);
+
+#endif

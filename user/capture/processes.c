@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* processes.c - the recorded processes and their libraries, as they come and go. */
+#include "capture/recorder_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->process_count; i++)
+		if (r->processes[i].pid == pid && r->processes[i].alive)
+			return &r->processes[i];
+	return NULL;
+}
+
+/* ---- definitions ---- */
+
+static enum xsp_probe_kind probe_kind(enum xsp_probe_action action)
+{
+	switch (action) {
+	case XSP_ACTION_SPAN:
+		return XSP_PROBE_FUNCTION;
+	case XSP_ACTION_RANGE_BEGIN:
+		return XSP_PROBE_ANNOTATION;
+	default:
+		return XSP_PROBE_MARK;
+	}
+}
+
+static int keep_price(struct xsp_recorder *r, const struct xsp_planned_probe *p, uint32_t entry,
+		      uint32_t leave)
+{
+	if (p->id >= r->price_room) {
+		size_t room = p->id < 1024 ? 2048 : 2 * (size_t)p->id;
+		struct xsp_probe_price *grown = reallocarray(r->prices, room, sizeof(*grown));
+		if (grown == NULL)
+			return -ENOMEM;
+		r->prices = grown;
+		r->price_room = room;
+	}
+	while (r->price_count <= p->id)
+		r->prices[r->price_count++] = (struct xsp_probe_price){0};
+	r->prices[p->id] = (struct xsp_probe_price){entry, leave};
+	if (r->drain != NULL)
+		xsp_drain_set_prices(r->drain, r->prices, r->price_count);
+	return 0;
+}
+
+static int put_probe(struct xsp_recorder *r, const struct xsp_planned_module *m,
+		     const struct xsp_planned_probe *p)
+{
+	double entry = 0, leave = 0;
+
+	if (p->error == 0 && p->place.count > 0) {
+		entry = r->plan.costs.ns[p->place.sites[0].cls];
+		leave = xsp_planned_cost(&r->plan, p) - entry;
+		if (p->probe.action == XSP_ACTION_RANGE_BEGIN) /* its end costs the same */
+			leave = entry;
+	}
+	int rc = keep_price(r, p, (uint32_t)entry, (uint32_t)leave);
+	if (rc < 0)
+		return rc;
+	struct xsp_capture_probe definition = {
+		.id = p->id,
+		.module = m->id,
+		.addr = p->probe.addr,
+		.size = p->probe.size,
+		.kind = probe_kind(p->probe.action),
+		.provider = p->probe.provider,
+		.symbol = p->probe.symbol,
+		.name = p->probe.name,
+		.entry_cost_ns = (uint32_t)entry,
+		.exit_cost_ns = (uint32_t)leave,
+		.exit_complete = p->place.complete,
+	};
+	return xsp_capture_put_probe(r->writer, &definition);
+}
+
+static int announce_module(struct xsp_recorder *r, struct xsp_planned_module *m)
+{
+	struct xsp_capture_module definition = {
+		.id = m->id,
+		.path = m->shown,
+		.build_id = m->build_id,
+		.build_id_length = (uint32_t)m->build_id_length,
+	};
+
+	if (m->announced)
+		return 0;
+	m->announced = true;
+	r->times.read_ms += m->read_ms;
+	r->times.find_ms += m->find_ms;
+	r->times.place_ms += m->place_ms;
+	int rc = xsp_capture_put_module(r->writer, &definition);
+	for (size_t i = 0; i < m->count && rc == 0; i++)
+		rc = put_probe(r, m, &m->probes[i]);
+	return rc;
+}
+
+static int announce_process(struct xsp_recorder *r, const struct recorded_process *p, pid_t parent)
+{
+	struct xsp_capture_process definition = {
+		.pid = (uint32_t)p->pid,
+		.ns_pid = (uint32_t)xsp_process_ns_pid(p->process),
+		.parent = (uint32_t)parent,
+		.comm = xsp_process_comm(p->process),
+		.cmdline = xsp_process_cmdline(p->process),
+		.exe = xsp_process_exe(p->process),
+	};
+	struct xsp_thread_info *threads = NULL;
+	size_t count = 0;
+	int rc = xsp_capture_put_process(r->writer, &definition);
+
+	if (rc == 0 && xsp_process_threads(p->process, &threads, &count) < 0)
+		count = 0; /* it has just exited */
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		struct xsp_capture_thread t = {
+			.pid = (uint32_t)p->pid,
+			.tid = (uint32_t)threads[i].tid,
+			.ns_tid = (uint32_t)threads[i].ns_tid,
+			.comm = threads[i].comm,
+		};
+		rc = xsp_capture_put_thread(r->writer, &t);
+	}
+	free(threads);
+	return rc;
+}
+
+/* ---- mappings ---- */
+
+static int make_room(struct recorded_process *p, size_t modules)
+{
+	if (modules <= p->room)
+		return 0;
+	size_t room = 2 * modules + 64;
+	bool *attached = calloc(2 * room, sizeof(*attached));
+	if (attached == NULL)
+		return -ENOMEM;
+	if (p->room > 0) {
+		memcpy(attached, p->attached, p->room * sizeof(*attached));
+		memcpy(attached + room, p->mapped, p->room * sizeof(*attached));
+	}
+	free(p->attached);
+	p->attached = attached;
+	p->mapped = attached + room;
+	p->room = room;
+	return 0;
+}
+
+static int put_mapping(struct xsp_recorder *r, struct recorded_process *p,
+		       const struct xsp_planned_module *m, const struct xsp_mapped_file *f)
+{
+	struct xsp_capture_mapping definition = {
+		.pid = (uint32_t)p->pid,
+		.module = m->id,
+		.start = f->start,
+		.end = f->end,
+		.offset = f->offset,
+		.time_ns = xsp_now_ns(),
+	};
+
+	if (p->mapped[m->id])
+		return 0;
+	p->mapped[m->id] = true;
+	return xsp_capture_put_mapping(r->writer, &definition);
+}
+
+static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
+			 struct xsp_planned_module *m, const struct xsp_mapped_file *f,
+			 struct xsp_error *err)
+{
+	size_t refused = 0;
+	/* with --follow one link serves every process */
+	bool *attached = r->options.attach.follow ? &m->attached : &p->attached[m->id];
+
+	if (*attached)
+		return 0;
+	*attached = true;
+	double start = (double)xsp_now_ns();
+	int rc = xsp_plan_attach(&r->plan, r->attach, m, p->pid, f->open_path, &refused, err);
+	r->times.attach_ms += ((double)xsp_now_ns() - start) * 1e-6;
+	r->refused += refused;
+	if (refused > 0)
+		xsp_recorder_note(r,
+				  "%s: the kernel refused %zu sites; their spans may lack an end",
+				  f->shown, refused);
+	return rc;
+}
+
+static int take_file(struct xsp_recorder *r, struct recorded_process *p,
+		     const struct xsp_mapped_file *f, struct xsp_error *err)
+{
+	struct xsp_planned_module *m;
+	struct xsp_error unreadable = {0};
+	bool fresh;
+	int rc = xsp_plan_module(&r->plan, f, &m, &fresh, &unreadable);
+
+	if (rc == -ENOMEM)
+		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
+	if (rc < 0)
+		xsp_recorder_note(r, "%s is left out: %s", f->shown, unreadable.text);
+	rc = make_room(p, r->plan.count);
+	if (rc < 0 || m->count == 0)
+		return rc;
+	rc = announce_module(r, m);
+	if (rc == 0)
+		rc = put_mapping(r, p, m, f);
+	if (rc == 0)
+		rc = attach_module(r, p, m, f, err);
+	return rc;
+}
+
+int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err)
+{
+	struct xsp_mapped_files *files;
+	int rc = xsp_process_mapped_files(p->process, &files, err);
+
+	if (rc < 0)
+		return rc;
+	p->dirty = false;
+	for (size_t i = 0; i < files->count && rc == 0; i++)
+		rc = take_file(r, p, &files->files[i], err);
+	xsp_mapped_files_free(files);
+	return rc;
+}
+
+/* ---- processes ---- */
+
+static int add_process(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err)
+{
+	struct xsp_process *process;
+	int rc = xsp_process_open(pid, &process, err);
+
+	if (rc < 0)
+		return rc;
+	struct recorded_process *grown =
+		reallocarray(r->processes, r->process_count + 1, sizeof(*grown));
+	if (grown == NULL) {
+		xsp_process_free(process);
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	}
+	r->processes = grown;
+	struct recorded_process *p = &r->processes[r->process_count++];
+	*p = (struct recorded_process){.process = process, .pid = pid, .alive = true};
+	rc = xsp_sideband_watch(r->sideband,
+				pid); /* before looking at its maps: nothing falls between */
+	if (rc == 0)
+		rc = xsp_attach_process(r->attach, pid);
+	if (rc == 0)
+		rc = announce_process(r, p, parent);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_FAILED,
+				     "process %d cannot be recorded: %s", (int)pid, strerror(-rc));
+	return xsp_recorder_scan(r, p, err);
+}
+
+int xsp_recorder_add_process(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
+{
+	struct recorded_process *p = xsp_recorder_find(r, pid);
+
+	return p != NULL ? xsp_recorder_scan(r, p, err) : add_process(r, pid, 0, err);
+}
+
+/* ---- what the sideband says ---- */
+
+static void process_has_gone(struct xsp_recorder *r, struct recorded_process *p)
+{
+	p->alive = false;
+	xsp_attach_forget_process(r->attach, p->pid);
+}
+
+static int on_exec(struct xsp_recorder *r, struct recorded_process *p)
+{
+	xsp_process_refresh(p->process);
+	p->dirty = true;
+	if (p->mapped != NULL)
+		memset(p->mapped, 0, p->room * sizeof(*p->mapped));
+	return announce_process(r, p, 0);
+}
+
+static int on_record(void *ctx, const struct xsp_sideband_record *record)
+{
+	struct xsp_recorder *r = ctx;
+	struct recorded_process *p = xsp_recorder_find(r, record->pid);
+
+	switch (record->kind) {
+	case XSP_SIDEBAND_MMAP:
+		if (p != NULL)
+			p->dirty = true;
+		break;
+	case XSP_SIDEBAND_EXEC:
+		if (p != NULL)
+			return on_exec(r, p);
+		break;
+	case XSP_SIDEBAND_FORK:
+		if (record->pid != record->parent_pid && r->options.attach.follow && p == NULL)
+			/* may be gone already: then it has no row of its own, but its events are there */
+			add_process(r, record->pid, record->parent_pid, NULL);
+		break;
+	case XSP_SIDEBAND_EXIT:
+		xsp_attach_forget_thread(r->attach, record->tid);
+		break;
+	case XSP_SIDEBAND_LOST:
+		for (size_t i = 0; i < r->process_count; i++)
+			r->processes[i].dirty = r->processes[i].alive;
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+int xsp_recorder_follow_sideband(struct xsp_recorder *r)
+{
+	long rc = xsp_sideband_drain(r->sideband, 0, on_record, r);
+
+	for (size_t i = 0; i < r->process_count && rc >= 0; i++) {
+		struct recorded_process *p = &r->processes[i];
+		struct xsp_error why = {0};
+		if (p->alive && !xsp_process_alive(p->process))
+			process_has_gone(r, p);
+		if (!p->alive || !p->dirty)
+			continue;
+		if (xsp_recorder_scan(r, p, &why) < 0 && xsp_process_alive(p->process))
+			xsp_recorder_note(r, "%s", why.text);
+	}
+	return rc < 0 ? (int)rc : 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* recorder_private.h - shared by the files of the recorder. */
+#ifndef XSP_CAPTURE_RECORDER_PRIVATE_H
+#define XSP_CAPTURE_RECORDER_PRIVATE_H
+
+#include "capture/capture.h"
+#include "capture/drain.h"
+#include "capture/recorder.h"
+#include "target/process.h"
+#include "target/sideband.h"
+
+struct recorded_process {
+	struct xsp_process *process;
+	pid_t pid;
+	bool alive;
+	bool dirty; /* it has mapped code since we last looked */
+	bool *attached; /* by module id: links are there */
+	bool *mapped; /* by module id: its mapping is in the capture */
+	size_t room; /* of both */
+};
+
+struct xsp_recorder {
+	struct xsp_recorder_options options;
+	struct xsp_attach *attach;
+	struct xsp_plan plan;
+	struct xsp_capture_writer *writer;
+	struct xsp_drain *drain;
+	struct xsp_sideband *sideband;
+	struct recorded_process *processes;
+	size_t process_count;
+	struct xsp_probe_price *prices;
+	size_t price_count, price_room;
+	struct xsp_recorder_times times;
+	bool started, finished;
+	uint64_t start_ns, end_ns;
+	uint64_t last_flush_ns;
+	uint64_t before_events; /* of the calibration, none of the capture's */
+	/* for the status line */
+	uint64_t rate_time_ns, rate_events, rate_cost_ns;
+	double rate, overhead;
+	size_t refused;
+};
+
+uint64_t xsp_now_ns(void); /* CLOCK_MONOTONIC */
+void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* processes.c */
+struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
+/* Attaches to what it maps now. */
+int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err);
+int xsp_recorder_follow_sideband(struct xsp_recorder *r);
+int xsp_recorder_put_stats(struct xsp_recorder *r);
+int xsp_recorder_put_losses(struct xsp_recorder *r);
+int xsp_recorder_put_held_back(struct xsp_recorder *r);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cli.h - the verbs, and what they share. */
+#ifndef XSP_CLI_H
+#define XSP_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* Each takes its own arguments (argv[0] is the verb) and returns the exit status. */
+int xsp_cmd_record(int argc, char **argv);
+int xsp_cmd_list(int argc, char **argv);
+int xsp_cmd_export(int argc, char **argv);
+int xsp_cmd_info(int argc, char **argv);
+int xsp_cmd_doctor(int argc, char **argv);
+
+/* One line on standard error: "xsptrace: " and the text; control bytes as '?'. */
+void xsp_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Prints an error and returns its exit status. */
+int xsp_say_error(const struct xsp_error *err);
+/* The same for an output that is named first in the text. */
+
+/* "10us", "1.5ms", "2s", plain seconds when `plain` is 1e9; 0 or -EINVAL. */
+int xsp_parse_duration(const char *text, double plain_ns, uint64_t *ns);
+/* "64M", "1G", "4096"; 0 or -EINVAL. */
+int xsp_parse_size(const char *text, size_t *bytes);
+/* A number in decimal within [least, most]; 0 or -EINVAL. */
+int xsp_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *out);
+
+/* "1.23 M", "45.6 k" into buf. */
+const char *xsp_human_count(char *buf, size_t size, double n);
+const char *xsp_human_bytes(char *buf, size_t size, double n);
+const char *xsp_human_time(char *buf, size_t size, double ns);
+
+/* The user behind sudo (SUDO_UID, SUDO_GID), else -1. */
+void xsp_sudo_user(uid_t *uid, gid_t *gid);
+/* Columns of the terminal on fd, 0 if it is none. */
+int xsp_terminal_width(int fd);
+
+#endif

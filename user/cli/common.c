@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* common.c - messages, units, the user behind sudo. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* Names from the target must not drive the user's terminal. */
+static void print_safely(const char *text, FILE *f)
+{
+	for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++)
+		fputc(*c < 0x20 || *c == 0x7f ? '?' : *c, f);
+}
+
+void xsp_say(const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fputs("xsptrace: ", stderr);
+	print_safely(text, stderr);
+	fputc('\n', stderr);
+}
+
+int xsp_say_error(const struct xsp_error *err)
+{
+	xsp_say("%s", err->text[0] ? err->text : "failed");
+	return err->status != XSP_STATUS_OK ? (int)err->status : XSP_STATUS_FAILED;
+}
+
+struct unit {
+	const char *name;
+	double factor;
+};
+
+static int parse_with_unit(const char *text, const struct unit *units, double plain, double *out)
+{
+	char *end;
+
+	errno = 0;
+	double value = strtod(text, &end);
+	if (end == text || errno != 0 || !isfinite(value) || value < 0)
+		return -EINVAL;
+	if (*end == '\0') {
+		*out = value * plain;
+		return 0;
+	}
+	for (; units->name != NULL; units++) {
+		if (strcasecmp(end, units->name) == 0) {
+			*out = value * units->factor;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int xsp_parse_duration(const char *text, double plain_ns, uint64_t *ns)
+{
+	static const struct unit units[] = {{"ns", 1},	   {"us", 1e3},	 {"µs", 1e3}, {"ms", 1e6},
+					    {"s", 1e9},	   {"sec", 1e9}, {"m", 60e9}, {"min", 60e9},
+					    {"h", 3600e9}, {NULL, 0}};
+	double value;
+	int rc = parse_with_unit(text, units, plain_ns, &value);
+
+	if (rc < 0 || value > 9e18)
+		return -EINVAL;
+	*ns = (uint64_t)llround(value);
+	return 0;
+}
+
+int xsp_parse_size(const char *text, size_t *bytes)
+{
+	static const struct unit units[] = {{"k", 1024},
+					    {"kb", 1024},
+					    {"kib", 1024},
+					    {"m", 1024 * 1024},
+					    {"mb", 1024 * 1024},
+					    {"mib", 1024 * 1024},
+					    {"g", 1024. * 1024 * 1024},
+					    {"gb", 1024. * 1024 * 1024},
+					    {"gib", 1024. * 1024 * 1024},
+					    {NULL, 0}};
+	double value;
+	int rc = parse_with_unit(text, units, 1, &value);
+
+	if (rc < 0 || value < 1 || value > 64. * 1024 * 1024 * 1024)
+		return -EINVAL;
+	*bytes = (size_t)value;
+	return 0;
+}
+
+int xsp_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *out)
+{
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return -EINVAL;
+	errno = 0;
+	unsigned long long value = strtoull(text, &end, 10);
+	if (*end != '\0' || errno != 0 || value < least || value > most)
+		return -EINVAL;
+	*out = value;
+	return 0;
+}
+
+static const char *human(char *buf, size_t size, double n, double step, const char *const *suffixes)
+{
+	int i = 0;
+
+	while (fabs(n) >= step && suffixes[i + 1] != NULL) {
+		n /= step;
+		i++;
+	}
+	snprintf(buf, size,
+		 i == 0	   ? "%.0f%s"
+		 : n < 10  ? "%.2f%s"
+		 : n < 100 ? "%.1f%s"
+			   : "%.0f%s",
+		 n, suffixes[i]);
+	return buf;
+}
+
+const char *xsp_human_count(char *buf, size_t size, double n)
+{
+	static const char *const suffixes[] = {"", " k", " M", " G", NULL};
+
+	return human(buf, size, n, 1000, suffixes);
+}
+
+const char *xsp_human_bytes(char *buf, size_t size, double n)
+{
+	static const char *const suffixes[] = {" B", " KiB", " MiB", " GiB", " TiB", NULL};
+
+	return human(buf, size, n, 1024, suffixes);
+}
+
+const char *xsp_human_time(char *buf, size_t size, double ns)
+{
+	static const char *const suffixes[] = {" ns", " us", " ms", " s", NULL};
+
+	return human(buf, size, ns, 1000, suffixes);
+}
+
+static unsigned long environment_id(const char *name)
+{
+	const char *text = getenv(name);
+	uint64_t value;
+
+	return text != NULL && xsp_parse_number(text, 0, UINT32_MAX - 1, &value) == 0
+		       ? value
+		       : (unsigned long)-1;
+}
+
+void xsp_sudo_user(uid_t *uid, gid_t *gid)
+{
+	*uid = (uid_t)-1;
+	*gid = (gid_t)-1;
+	if (geteuid() != 0)
+		return;
+	*uid = (uid_t)environment_id("SUDO_UID");
+	*gid = (gid_t)environment_id("SUDO_GID");
+}
+
+int xsp_terminal_width(int fd)
+{
+	struct winsize w;
+
+	if (!isatty(fd))
+		return 0;
+	return ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * probe.h - providers: tables that say what to trace in a module and what to capture there.
+ *
+ * A provider is one file and one row of the table in provider.c. It looks at a module and
+ * adds what it knows to a list; placement, attach and naming are done for it.
+ */
+#ifndef XSP_PROBES_PROBE_H
+#define XSP_PROBES_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "target/glob.h"
+#include "target/module.h"
+
+/* What happens at a function. */
+enum xsp_probe_action {
+	XSP_ACTION_SPAN = 0, /* entry and every exit: a span */
+	XSP_ACTION_RANGE_BEGIN, /* first instruction: a range opens, name in argument 1 */
+	XSP_ACTION_RANGE_END, /* first instruction: the innermost range closes */
+	XSP_ACTION_UNWIND, /* first instruction: an exception has landed in the caller */
+	XSP_ACTION_LONGJMP, /* first instruction: about to jump, jmp_buf in argument 1 */
+};
+
+/* One function to be probed. */
+struct xsp_probe {
+	const char *provider; /* static */
+	enum xsp_probe_action action;
+	unsigned args_read; /* bit n: integer argument n is read at entry */
+	uint64_t addr, size, offset;
+	uint64_t semaphore; /* file offset of a 16-bit reference counter; 0: none */
+	uint32_t pair; /* RANGE_END: index in the list of its RANGE_BEGIN; else own index */
+	char *symbol; /* mangled; "" when there is none. Owned by the list */
+	char *name; /* what outputs show. Owned by the list */
+};
+
+struct xsp_probe_list {
+	struct xsp_probe *items;
+	size_t count, room;
+};
+
+/* Adds a copy of `p` (strings too). Returns its index, or a negative errno. */
+long xsp_probe_list_add(struct xsp_probe_list *list, const struct xsp_probe *p);
+void xsp_probe_list_clear(struct xsp_probe_list *list);
+
+/* What the user asked for with -e. */
+struct xsp_selection {
+	const struct xsp_pattern *patterns; /* LIBRARY:GLOB and the like, in order */
+	size_t pattern_count;
+	uint64_t providers; /* bit n: row n of xsp_providers is on */
+};
+
+struct xsp_provider {
+	const char *name; /* as in -e NAME */
+	const char *help; /* one line for --help */
+	bool by_default; /* on when there is no -e */
+	bool internal; /* marks that pairing needs: always on, not listed */
+	int (*find)(const struct xsp_provider *self, struct xsp_module *m,
+		    const struct xsp_selection *selection, struct xsp_probe_list *list,
+		    struct xsp_error *err);
+};
+
+extern const struct xsp_provider *const xsp_providers[]; /* ended by NULL */
+/* Row index of a provider's name, or -1. */
+int xsp_provider_index(const char *name);
+
+/* All that the selection finds in a module. */
+int xsp_find_probes(struct xsp_module *m, const struct xsp_selection *selection,
+		    struct xsp_probe_list *list, struct xsp_error *err);
+
+extern const struct xsp_provider xsp_provider_function;
+extern const struct xsp_provider xsp_provider_record_function;
+extern const struct xsp_provider xsp_provider_unwind;
+
+#endif

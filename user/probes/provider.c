@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* provider.c - the table of providers and the list that they fill. */
+#include "probes/probe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct xsp_provider *const xsp_providers[] = {
+	&xsp_provider_function,
+	&xsp_provider_record_function,
+	&xsp_provider_unwind,
+	NULL,
+};
+
+int xsp_provider_index(const char *name)
+{
+	for (int i = 0; xsp_providers[i] != NULL; i++)
+		if (!xsp_providers[i]->internal && strcmp(xsp_providers[i]->name, name) == 0)
+			return i;
+	return -1;
+}
+
+int xsp_find_probes(struct xsp_module *m, const struct xsp_selection *selection,
+		    struct xsp_probe_list *list, struct xsp_error *err)
+{
+	for (int i = 0; xsp_providers[i] != NULL; i++) {
+		const struct xsp_provider *p = xsp_providers[i];
+		if (!p->internal && !(selection->providers & 1ULL << i))
+			continue;
+		int rc = p->find(p, m, selection, list, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int grow(struct xsp_probe_list *list)
+{
+	size_t room = list->room ? 2 * list->room : 64;
+	struct xsp_probe *items = reallocarray(list->items, room, sizeof(*items));
+
+	if (items == NULL)
+		return -ENOMEM;
+	list->items = items;
+	list->room = room;
+	return 0;
+}
+
+long xsp_probe_list_add(struct xsp_probe_list *list, const struct xsp_probe *p)
+{
+	if (list->count == list->room && grow(list) < 0)
+		return -ENOMEM;
+	struct xsp_probe *new = &list->items[list->count];
+	*new = *p;
+	new->symbol = strdup(p->symbol ? p->symbol : "");
+	new->name = strdup(p->name ? p->name : "");
+	if (new->symbol == NULL || new->name == NULL) {
+		free(new->symbol);
+		free(new->name);
+		return -ENOMEM;
+	}
+	if (p->action != XSP_ACTION_RANGE_END)
+		new->pair = (uint32_t)list->count;
+	return (long)list->count++;
+}
+
+void xsp_probe_list_clear(struct xsp_probe_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->items[i].symbol);
+		free(list->items[i].name);
+	}
+	free(list->items);
+	*list = (struct xsp_probe_list){0};
+}

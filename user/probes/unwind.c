@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unwind.c - marks that pairing needs: where exceptions and longjmps land. They are hit
+ * only when something is thrown, and tell exactly which open spans are gone.
+ */
+#include "probes/probe.h"
+
+#include <string.h>
+
+/*
+ * _Unwind_Resume is called by a landing pad that has run destructors and goes on unwinding;
+ * __cxa_begin_catch by one that catches (Itanium C++ ABI, 2.5.3). At their entry the stack
+ * pointer is that of the frame in which the exception has landed.
+ */
+static const struct {
+	const char *symbol;
+	enum xsp_probe_action action;
+	const char
+		*library; /* the symbol counts only in a library whose name begins so; NULL: any */
+} marks[] = {
+	{"__cxa_begin_catch", XSP_ACTION_UNWIND, NULL},
+	{"_Unwind_Resume", XSP_ACTION_UNWIND, NULL},
+	{"longjmp", XSP_ACTION_LONGJMP, "libc.so.6"},
+	{"__longjmp_chk", XSP_ACTION_LONGJMP, "libc.so.6"},
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int find_marks(const struct xsp_provider *self, struct xsp_module *m,
+		      const struct xsp_selection *selection, struct xsp_probe_list *list,
+		      struct xsp_error *err)
+{
+	const char *library = base_name(xsp_module_shown(m));
+
+	(void)selection;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		struct xsp_symbol s;
+		if (marks[i].library != NULL &&
+		    strncmp(library, marks[i].library, strlen(marks[i].library)) != 0)
+			continue;
+		if (xsp_module_find(m, marks[i].symbol, &s) < 0 || s.offset == 0 ||
+		    !xsp_module_is_code(m, s.addr))
+			continue;
+		struct xsp_probe p = {
+			.provider = self->name,
+			.action = marks[i].action,
+			.args_read = marks[i].action == XSP_ACTION_LONGJMP,
+			.addr = s.addr,
+			.size = s.size,
+			.offset = s.offset,
+			.symbol = (char *)(uintptr_t)marks[i].symbol,
+			.name = (char *)(uintptr_t)marks[i].symbol,
+		};
+		long rc = xsp_probe_list_add(list, &p);
+		if (rc < 0)
+			return xsp_error_set(err, (int)rc, XSP_STATUS_FAILED, "out of memory");
+	}
+	return 0;
+}
+
+const struct xsp_provider xsp_provider_unwind = {
+	.name = "unwind",
+	.help = "landings of exceptions and longjmps",
+	.internal = true,
+	.find = find_marks,
+};
