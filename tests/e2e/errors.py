@@ -4,14 +4,14 @@
 import ctypes
 import errno
 import os
+import random
 import shutil
-import signal
 import struct
 import subprocess
 import time
 
 from harness import (CANNOT_RUN, CAPTURE, KERNEL, NO_MATCH, NO_TARGET, NOT_FOUND, OUTPUT,
-                     PERMISSION, TARGET, USAGE, XSPTRACE, Recording, Skip, Trace, case, check, equal,
+                     PERMISSION, TARGET, USAGE, XSPTRACE, Skip, Trace, case, check, equal,
                      main, run, start, wait_for, workload, xsptrace)
 
 
@@ -105,10 +105,9 @@ def stripped_static_program(folder):
 def pattern_that_matches_nothing(folder):
     child = idle()
     refused(NO_MATCH, ["no_such_function_*"], "-p", child.pid, "-e", "no_such_function_*")
-    done = refused(NO_MATCH, ["libnothere.so"], "-p", child.pid, "-e", "libnothere.so:*")
+    refused(NO_MATCH, ["libnothere.so"], "-p", child.pid, "-e", "libnothere.so:*")
     # without -e no provider fits either: the line names what is there and suggests -e
-    done = refused(NO_MATCH, ["-e", "libc.so"], "-p", child.pid)
-    del done
+    refused(NO_MATCH, ["-e", "libc.so"], "-p", child.pid)
 
 
 def seccomp_no_bpf():
@@ -290,7 +289,6 @@ def newer_capture(folder):
 @case
 def damage_never_crashes(folder):
     """Random damage: a status of ours, never a signal."""
-    import random
     seed = int(time.time())
     random.seed(seed)
     print(f"  seed {seed}")

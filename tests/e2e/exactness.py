@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Spans equal calls, to the last one."""
 import os
-import subprocess
 import re
+import signal
+import subprocess
 
 from harness import (Recording, Trace, case, check, check_calls, check_unwound, equal, finish, main,
                      record_attached, record_launched, start_ready, total, truth, workload,
-                     xsptrace, EXTRA)
-import signal
+                     xsptrace)
 
 DEMO = ["-e", "demo_*", "-e", "demo::*", "-e", "*hidden*"]
 

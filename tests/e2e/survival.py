@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from harness import (SCRIPTS, XSPTRACE, Recording, Skip, Trace, alive, case, check, check_calls,
+from harness import (SCRIPTS, Recording, Skip, Trace, alive, case, check, check_calls,
                      equal, finish, main, run, start, start_ready, truth, untraced, wait_for,
                      workload, xsptrace)
 

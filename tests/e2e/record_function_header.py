@@ -1,0 +1,273 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""record_function.h, compiled in every way that its comment promises: the functions begin with the
+nop, the semaphore has file contents, symbols are found, and scopes report what they should."""
+import itertools
+import os
+import re
+import shutil
+import subprocess
+
+from harness import ROOT, Skip, case, check, equal, main
+
+INCLUDE = os.path.join(ROOT, "include")
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror", f"-I{INCLUDE}"]
+STRICT_C = ["-Wstrict-prototypes", "-Wmissing-prototypes"]
+FUNCTIONS = ("xsp_record_function_enter", "xsp_record_function_exit")
+NOP5 = "0f 1f 44 00 00"
+
+C_SOURCE = """
+#include "xsptrace/record_function.h"
+void c_part(const char *name);
+void c_part(const char *name)
+{
+	XSP_RECORD_FUNCTION("c scope");
+	xsp_record_function_enter(name);
+	xsp_record_function_enter_n(name, 2);
+	xsp_record_function_exit();
+	xsp_record_function_exit();
+}
+"""
+CXX_SOURCE = """
+#include <stdexcept>
+#include <string>
+#include "xsptrace/record_function.h"
+extern "C" void c_part(const char *name);
+static void throws()
+{
+	xsp::record_function scope("throws");
+	throw std::runtime_error("x");
+}
+int main(int argc, char **)
+{
+	const std::string text("string \\" \\\\");
+	xsp::record_function scope(text);
+	{
+		XSP_RECORD_FUNCTION("inner");
+		c_part("manual");
+	}
+	xsp::record_function part("abcdef", 3);
+	try {
+		throws();
+	} catch (const std::exception &) {
+	}
+	return argc > 5;
+}
+"""
+# Strong definitions win over the header's weak ones: what the probes would see, printed.
+OBSERVER = """
+#include <stdio.h>
+#include <string.h>
+unsigned short xsp_record_function_semaphore = SEMAPHORE;
+void xsp_record_function_enter(const char *name, size_t length);
+void xsp_record_function_exit(void);
+void xsp_record_function_enter(const char *name, size_t length)
+{
+	printf("+%.*s\\n", (int)(length == (size_t)-1 ? strlen(name) : length), name);
+}
+void xsp_record_function_exit(void)
+{
+	printf("-\\n");
+}
+"""
+
+
+def write(folder, name, text):
+    path = f"{folder}/{name}"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+    return path
+
+
+def tool(*arguments):
+    done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False)
+    check(done.returncode == 0, " ".join(arguments), done.stdout, done.stderr)
+    return done.stdout
+
+
+def compilers():
+    pairs = [p for p in (("gcc", "g++"), ("clang", "clang++")) if all(map(shutil.which, p))]
+    check(pairs, "no compiler")
+    return pairs
+
+
+def build(folder, cc, cxx, options, link=(), c="c99", cpp="c++11"):
+    out = f"{folder}/program"
+    linker = ["-fuse-ld=lld"] if cc == "clang" and "-flto" in options else []
+    tool(cc, f"-std={c}", *STRICT, *STRICT_C, *options, "-c", write(folder, "c.c", C_SOURCE), "-o",
+         f"{folder}/c.o")
+    tool(cxx, f"-std={cpp}", *STRICT, *options, "-c", write(folder, "x.cc", CXX_SOURCE), "-o",
+         f"{folder}/x.o")
+    tool(cxx, *options, *link, *linker, f"{folder}/c.o", f"{folder}/x.o", "-o", out)
+    return out
+
+
+def first_bytes(path, address):
+    """The bytes of the first two instructions."""
+    lines = tool("objdump", "-d", f"--start-address={address}", f"--stop-address={address + 6}",
+                 path).splitlines()
+    return [l.split("\t")[1].strip() for l in lines if re.match(r" +[0-9a-f]+:\t", l)]
+
+
+def check_binary(path, dynamic=False):
+    symbols = tool("nm", *(["-D"] if dynamic else []), path)
+    address = {}
+    for name in (*FUNCTIONS, "xsp_record_function_semaphore"):
+        # link-time optimisation makes them local where nobody outside can ask for them
+        found = re.findall(rf"^([0-9a-f]+) [VWDTdt] {name}$", symbols, re.M)
+        equal(len(found), 1, f"symbols {name}")
+        address[name] = int(found[0], 16)
+    for name in FUNCTIONS:
+        equal(first_bytes(path, address[name]), [NOP5, "c3"], f"{name}: bytes")
+    # a section with contents in the file, which holds the semaphore
+    sections = tool("readelf", "-SW", path)
+    section = re.search(r"\.probes +PROGBITS +([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+)", sections)
+    check(section, "no .probes section of type PROGBITS", sections)
+    semaphore = address["xsp_record_function_semaphore"]
+    begin, size = int(section[1], 16), int(section[3], 16)
+    check(begin <= semaphore < begin + size, f"the semaphore is at {semaphore:#x}, not in .probes")
+    equal(semaphore % 2, 0, "alignment of the semaphore")
+
+
+WAYS = (
+    [],
+    ["-flto"],
+    ["-fvisibility=hidden", "-fPIE"],
+    ["-fcf-protection=full", "-fstack-protector-all"],
+    ["-fsanitize=address"],
+    ["-pg"],
+    ["-finstrument-functions", "-fpatchable-function-entry=4,2"],
+    ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wno-unused-command-line-argument"],
+)
+
+
+@case
+def executables(folder):
+    count = 0
+    for (cc, cxx), level, way in itertools.product(compilers(), ("-O0", "-O1", "-O2", "-O3"), WAYS):
+        if cc == "gcc":
+            way = [o for o in way if o != "-Wno-unused-command-line-argument"]
+        if cc == "clang" and "-flto" in way and not shutil.which("ld.lld"):
+            continue
+        options = [level, *way]
+        try:
+            check_binary(build(folder, cc, cxx, options))
+        except AssertionError as e:
+            raise AssertionError(f"{cc} {' '.join(options)}: {e}") from e
+        count += 1
+    print(f"  {count} ways")
+
+
+@case
+def standards(folder):
+    for cc, cxx in compilers():
+        for c, cpp in (("c99", "c++11"), ("gnu99", "gnu++14"), ("c11", "c++17"), ("gnu17", "c++20")):
+            check_binary(build(folder, cc, cxx, ["-O2"], c=c, cpp=cpp))
+
+
+@case
+def shared_libraries(folder):
+    """Stripped and with hidden visibility: the dynamic symbols stay."""
+    for (cc, cxx), level in itertools.product(compilers(), ("-O0", "-O2")):
+        for way in ([], ["-flto"]):
+            if cc == "clang" and way and not shutil.which("ld.lld"):
+                continue
+            path = build(folder, cc, cxx, [level, *way, "-fPIC", "-fvisibility=hidden"],
+                         ["-shared"])
+            tool("strip", path)
+            # objdump finds functions by dynamic symbols too
+            check_binary(path, dynamic=True)
+
+
+@case
+def stripped_executables(folder):
+    """With -rdynamic they keep what the tracer needs."""
+    for cc, cxx in compilers():
+        path = build(folder, cc, cxx, ["-O2"], ["-rdynamic"])
+        tool("strip", path)
+        check_binary(path, dynamic=True)
+
+
+EXPECTED = """+string " \\
++inner
++c scope
++manual
++ma
+-
+-
+-
+-
++abc
++throws
+-
+-
+-
+"""
+
+
+@case
+def what_scopes_report(folder):
+    """Names, lengths and nesting; every scope ends once, by an exception too; nothing at all while
+    the semaphore is 0."""
+    for (cc, cxx), level in itertools.product(compilers(), ("-O0", "-O3")):
+        for value, expected in ((1, EXPECTED), (0, "")):
+            observer = write(folder, "observer.c", OBSERVER.replace("SEMAPHORE", str(value)))
+            tool(cc, "-c", observer, "-o", f"{folder}/o.o")
+            path = build(folder, cc, cxx, [level], [f"{folder}/o.o"])
+            equal(tool(path), expected, f"{cc} {level}, semaphore {value}")
+
+
+@case
+def disabled(folder):
+    """Compiles to nothing."""
+    for cc, cxx in compilers():
+        path = build(folder, cc, cxx, ["-O2", "-DXSP_RECORD_FUNCTION_DISABLE"])
+        check("record_function" not in tool("nm", path), "symbols are left")
+
+
+@case
+def scopes_cannot_be_copied(folder):
+    text = '#include <utility>\n#include "xsptrace/record_function.h"\n' \
+           'void f() { xsp::record_function a("a"); %s }\n'
+    for _, cxx in compilers():
+        for statement, fine in (("", True), ("auto b = a;", False), ("auto b = std::move(a);", False),
+                                ("a = a;", False)):
+            source = write(folder, "copy.cc", text % statement)
+            done = subprocess.run([cxx, "-std=c++17", f"-I{INCLUDE}", "-fsyntax-only", source],
+                                  stderr=subprocess.DEVNULL, check=False)
+            equal(done.returncode == 0, fine, f"{cxx} accepts `{statement}`")
+
+
+@case
+def untraced_scope_is_one_branch(folder):
+    """The fast path of a scope: a compare with memory and one conditional jump each way, no call."""
+    source = write(folder, "cost.c", '#include "xsptrace/record_function.h"\n'
+                   'int work(int x);\nint f(int x);\n'
+                   'int f(int x) { XSP_RECORD_FUNCTION("f"); return x + 1; }\n')
+    for cc, _ in compilers():
+        tool(cc, "-O2", f"-I{INCLUDE}", "-c", source, "-o", f"{folder}/cost.o")
+        code = tool("objdump", "-d", "--no-show-raw-insn", "--disassemble=f", f"{folder}/cost.o")
+        before = re.split(r"\tret", code)[0]
+        check(len(re.findall(r"\tj[a-z]+", before)) <= 2, "more than two jumps", before)
+
+
+@case
+def aarch64(folder):
+    """clang compiles for it without a sysroot: the nop is first."""
+    if not shutil.which("clang") or not shutil.which("llvm-objdump"):
+        raise Skip("no clang or llvm-objdump")
+    source = write(folder, "c.c", C_SOURCE)
+    for level in ("-O0", "-O2"):
+        done = subprocess.run(["clang", "--target=aarch64-linux-gnu", "-ffreestanding", "-std=c99",
+                               *STRICT, level, "-c", source, "-o", f"{folder}/a.o"],
+                              stderr=subprocess.PIPE, text=True, check=False)
+        if "no targets" in done.stderr or "unable to create target" in done.stderr:
+            raise Skip("clang without aarch64")
+        check(done.returncode == 0, done.stderr)
+        code = tool("llvm-objdump", "-d", f"{folder}/a.o")
+        for function in FUNCTIONS:
+            check(re.search(rf"<{function}>:\n +[0-9a-f]+: 1f 20 03 d5", code), function, code)
+
+
+main(traces=False)
