@@ -8,14 +8,20 @@
  * hostile Rust name, one small buffer.
  */
 #include <libiberty/demangle.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "target/module.h"
 
-#define MANGLED_MAX 16384U
+#define MANGLED_MAX 8192U
 #define TEXT_MAX 65536U
+/* Longer names than half of libiberty's recursion limit are refused by it unless the limit is
+ * lifted. Then its work areas and its depth are bounded by the length alone (worst case about
+ * 4/3 * length^2 bytes), and it gets a stack that holds that. */
+#define PLAIN_MAX (DEMANGLE_RECURSION_LIMIT / 2)
+#define BIG_STACK (256U << 20)
 
 struct output {
 	char *text;
@@ -60,22 +66,63 @@ static __attribute__((noinline)) bool run(size_t language, const char *name, int
 	return languages[language].demangle(name, options, collect, o) != 0 && o->text != NULL;
 }
 
-char *xsp_demangle(const char *name, bool params)
+struct job {
+	const char *name;
+	int options;
+	char *text;
+};
+
+static void demangle(struct job *job)
 {
-	int options = DMGL_ANSI | (params ? DMGL_PARAMS : 0);
 	struct output o = {0};
 
-	if (name[0] != '_' || strnlen(name, MANGLED_MAX + 1) > MANGLED_MAX)
-		return NULL;
 	for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++) {
-		if (strncmp(name, languages[i].prefix, strlen(languages[i].prefix)) != 0)
+		if (strncmp(job->name, languages[i].prefix, strlen(languages[i].prefix)) != 0)
 			continue;
 		o.length = 0;
-		if (run(i, name, options, &o)) {
+		if (run(i, job->name, job->options, &o)) {
 			o.text[o.length] = '\0';
-			return o.text;
+			job->text = o.text;
+			return;
 		}
 	}
 	free(o.text);
+}
+
+static void *demangle_thread(void *job)
+{
+	demangle(job);
 	return NULL;
+}
+
+/* The memory is only touched as far as a name really needs it. */
+static void demangle_on_big_stack(struct job *job)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (pthread_attr_init(&attr) != 0)
+		return;
+	if (pthread_attr_setstacksize(&attr, BIG_STACK) == 0 &&
+	    pthread_create(&thread, &attr, demangle_thread, job) == 0)
+		pthread_join(thread, NULL);
+	pthread_attr_destroy(&attr);
+}
+
+char *xsp_demangle(const char *name, bool params)
+{
+	struct job job = {.name = name, .options = DMGL_ANSI | (params ? DMGL_PARAMS : 0)};
+
+	if (name[0] != '_')
+		return NULL;
+	size_t length = strnlen(name, MANGLED_MAX + 1);
+	if (length > MANGLED_MAX)
+		return NULL;
+	if (length <= PLAIN_MAX) {
+		demangle(&job);
+	} else {
+		job.options |= DMGL_NO_RECURSE_LIMIT;
+		demangle_on_big_stack(&job);
+	}
+	return job.text;
 }

@@ -97,7 +97,8 @@ int xsp_module_entry_sp_rule(struct xsp_module *m, uint64_t pc, bool *frame_poin
 
 /*
  * Demangles C++ (Itanium) and Rust names (libiberty). Returns a malloc'd string, or
- * NULL when the name is not mangled, is longer than 16 KiB, or memory is short.
+ * NULL when the name is not mangled, is longer than 8 KiB (or its text than 64 KiB), or memory is
+ * short. Short names as nm -C writes them (std::string, not std::basic_string<char, ...>).
  * `params`: with the parameter list.
  */
 char *xsp_demangle(const char *name, bool params);

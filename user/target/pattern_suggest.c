@@ -8,30 +8,42 @@
 #include "target/glob.h"
 
 #define WORD_MAX 48U /* longer words are compared by their heads */
+#define WORDS_MAX 8U
+#define OTHER_WORD_MAX 4U /* what a missing word costs */
 #define MAX_SUGGESTIONS 16U
 
-/* The longest run of word bytes in the glob, in lower case: what the user surely meant. */
-static void longest_word(const char *glob, char out[static WORD_MAX + 1])
-{
-	const char *best = "";
-	size_t best_length = 0;
+/* The runs of word bytes in the glob, in lower case: what the user surely meant. */
+struct words {
+	char text[WORDS_MAX][WORD_MAX + 1];
+	size_t count, longest;
+};
 
-	for (const char *p = glob; *p != '\0'; p++) {
-		size_t n = 0;
-		while (isalnum((unsigned char)p[n]) || p[n] == '_')
-			n++;
-		if (n > best_length) {
-			best = p;
-			best_length = n;
-		}
-		if (n > 0)
-			p += n - 1;
+static size_t word_length(const char *p)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)p[n]) || p[n] == '_')
+		n++;
+	return n;
+}
+
+static void collect_words(const char *glob, struct words *w)
+{
+	w->count = w->longest = 0;
+	for (const char *p = glob; *p != '\0' && w->count < WORDS_MAX; p++) {
+		size_t length = word_length(p);
+		if (length == 0)
+			continue;
+		size_t kept = length < WORD_MAX ? length : WORD_MAX;
+		char *word = w->text[w->count];
+		for (size_t i = 0; i < kept; i++)
+			word[i] = (char)tolower((unsigned char)p[i]);
+		word[kept] = '\0';
+		if (kept > strlen(w->text[w->longest]))
+			w->longest = w->count;
+		w->count++;
+		p += length - 1;
 	}
-	if (best_length > WORD_MAX)
-		best_length = WORD_MAX;
-	for (size_t i = 0; i < best_length; i++)
-		out[i] = (char)tolower((unsigned char)best[i]);
-	out[best_length] = '\0';
 }
 
 /* Levenshtein's distance of two short words. */
@@ -63,9 +75,7 @@ static unsigned nearest(const char *word, const char *text)
 	if (strcasestr(text, word) != NULL)
 		return 0;
 	for (const char *p = text; *p != '\0'; p++) {
-		size_t n = 0;
-		while (isalnum((unsigned char)p[n]) || p[n] == '_')
-			n++;
+		size_t n = word_length(p);
 		size_t cut = n < WORD_MAX ? n : WORD_MAX;
 		size_t apart = cut > length ? cut - length : length - cut;
 		if (n > 0 && apart <= 1 + length / 3) {
@@ -99,14 +109,19 @@ static void keep(struct best *list, size_t *used, size_t max, uint64_t score, si
 	list[i] = (struct best){score, index};
 }
 
-/* Lower is better; UINT64_MAX: nothing in common. */
-static uint64_t score(const char *word, const char *text)
+/* Lower is better; UINT64_MAX: nothing in common. The longest word must nearly be there, the
+ * others help. */
+static uint64_t score(const struct words *w, const char *text)
 {
-	unsigned d = nearest(word, text);
+	unsigned sum = nearest(w->text[w->longest], text);
 
-	if (d > 1 + strlen(word) / 3)
+	if (sum > 1 + strlen(w->text[w->longest]) / 3)
 		return UINT64_MAX;
-	return (uint64_t)d << 32 | (strlen(text) & UINT32_MAX);
+	for (size_t i = 0; i < w->count; i++) {
+		unsigned d = i == w->longest ? 0 : nearest(w->text[i], text);
+		sum += d < OTHER_WORD_MAX ? d : OTHER_WORD_MAX;
+	}
+	return (uint64_t)sum << 32 | (strlen(text) & UINT32_MAX);
 }
 
 int xsp_pattern_suggest_functions(const struct xsp_pattern *p, struct xsp_module *m, char **out,
@@ -114,20 +129,20 @@ int xsp_pattern_suggest_functions(const struct xsp_pattern *p, struct xsp_module
 {
 	struct best best[MAX_SUGGESTIONS];
 	const struct xsp_symbol *symbols;
-	char word[WORD_MAX + 1];
+	struct words words;
 	size_t count, used = 0;
 
 	if (p->glob == NULL || max == 0)
 		return 0;
 	if (max > MAX_SUGGESTIONS)
 		max = MAX_SUGGESTIONS;
-	longest_word(p->glob, word);
+	collect_words(p->glob, &words);
 	int ret = xsp_module_symbols(m, &symbols, &count, NULL);
-	if (ret < 0 || word[0] == '\0')
+	if (ret < 0 || words.count == 0)
 		return ret;
 	for (size_t i = 0; i < count; i++) {
 		char *demangled = xsp_demangle(symbols[i].name, false);
-		uint64_t s = score(word, demangled != NULL ? demangled : symbols[i].name);
+		uint64_t s = score(&words, demangled != NULL ? demangled : symbols[i].name);
 		free(demangled);
 		if (s != UINT64_MAX)
 			keep(best, &used, max, s, i);
@@ -150,7 +165,7 @@ size_t xsp_pattern_suggest_libraries(const struct xsp_pattern *p, const char *co
 				     size_t path_count, size_t *out, size_t max)
 {
 	struct best best[MAX_SUGGESTIONS];
-	char word[WORD_MAX + 1];
+	struct words words;
 	size_t used = 0;
 
 	if (p->library == NULL || max == 0)
@@ -158,10 +173,10 @@ size_t xsp_pattern_suggest_libraries(const struct xsp_pattern *p, const char *co
 	if (max > MAX_SUGGESTIONS)
 		max = MAX_SUGGESTIONS;
 	const char *slash = strrchr(p->library, '/');
-	longest_word(slash != NULL ? slash + 1 : p->library, word);
-	for (size_t i = 0; i < path_count && word[0] != '\0'; i++) {
+	collect_words(slash != NULL ? slash + 1 : p->library, &words);
+	for (size_t i = 0; i < path_count && words.count > 0; i++) {
 		const char *name = strrchr(paths[i], '/');
-		uint64_t s = score(word, name != NULL ? name + 1 : paths[i]);
+		uint64_t s = score(&words, name != NULL ? name + 1 : paths[i]);
 		if (s != UINT64_MAX)
 			keep(best, &used, max, s, i);
 	}
