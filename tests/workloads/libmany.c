@@ -2,6 +2,7 @@
 /* libmany - 4,096 functions, many_000 to many_fff, for the speed of attaching. */
 #include "workload.h"
 
+/* clang-format off */
 #define MANY_16(X, n)                                                                              \
 	X(n##0)                                                                                    \
 	X(n##1)                                                                                    \
@@ -20,6 +21,8 @@
 	MANY_256(X, 2) MANY_256(X, 3) MANY_256(X, 4) MANY_256(X, 5) MANY_256(X, 6) MANY_256(X, 7)  \
 		MANY_256(X, 8) MANY_256(X, 9) MANY_256(X, a) MANY_256(X, b) MANY_256(X, c)         \
 			MANY_256(X, d) MANY_256(X, e) MANY_256(X, f)
+
+/* clang-format on */
 
 #define DEFINE(n)                                                                                  \
 	uint64_t many_##n(uint64_t x);                                                             \
