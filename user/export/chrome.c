@@ -12,9 +12,9 @@
 #include "base/json.h"
 #include "export/facts.h"
 #include "export/formats.h"
-#include "export/names.h"
+#include "export/rendered.h"
 #include "export/out.h"
-#include "export/rows.h"
+#include "export/shown.h"
 
 /* Kineto's "three months": time stamps are relative to a multiple of this, which keeps them
  * exact in a double (below 2^53) and lets the traces of several processes be merged. */
@@ -33,8 +33,8 @@
 #define SPANS_SORT_INDEX 0x20000000U
 
 struct chrome {
-	struct xsp_names *names;
-	struct xsp_rows *rows;
+	struct xsp_renderer *names;
+	struct xsp_shown *rows;
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
 	uint64_t base_ns, start_ns, end_ns; /* base: real time; start, end: monotonic */
@@ -176,9 +176,9 @@ static int chrome_begin(struct xsp_export *x)
 	if (c == NULL)
 		return -ENOMEM;
 	x->state = c;
-	rc = xsp_names_new(x->timeline, render_name, NULL, &c->names);
+	rc = xsp_renderer_new(x->timeline, render_name, NULL, &c->names);
 	if (rc == 0)
-		rc = xsp_rows_new(x, &c->rows);
+		rc = xsp_shown_new(x, &c->rows);
 	if (rc < 0)
 		return rc;
 	c->probe_count = xsp_capture_probes(x->reader, &c->probes);
@@ -193,15 +193,15 @@ static void chrome_discard(struct xsp_export *x)
 
 	if (c == NULL)
 		return;
-	xsp_names_free(c->names);
-	xsp_rows_free(c->rows);
+	xsp_renderer_free(c->names);
+	xsp_shown_free(c->rows);
 	free(c);
 	x->state = NULL;
 }
 
 /* ---- slices ---- */
 
-static void prepare_row(struct xsp_row *row)
+static void prepare_row(struct xsp_shown_row *row)
 {
 	char *p = row->text;
 
@@ -232,8 +232,8 @@ static char *put_flags(char *p, uint32_t flags)
 static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 {
 	struct chrome *c = x->state;
-	struct xsp_row *row = xsp_rows_get(c->rows, span);
-	const struct xsp_rendered *name = xsp_names_get(c->names, span->name);
+	struct xsp_shown_row *row = xsp_shown_get(c->rows, span);
+	const struct xsp_rendered *name = xsp_renderer_get(c->names, span->name);
 
 	if (row == NULL || name == NULL)
 		return -ENOMEM;
@@ -299,22 +299,22 @@ static void put_sort_index(struct xsp_export *x, const char *name, uint32_t pid,
 	xsp_out_text(x->out, "}},\n");
 }
 
-static void put_process(struct xsp_export *x, const struct xsp_row *row)
+static void put_process(struct xsp_export *x, const struct xsp_shown_row *row)
 {
 	char name[256];
 
 	xsp_fact_process_name(x, row->root_pid, name, sizeof(name));
 	put_text_meta(x, "process_name", row->pid, 0, "name", name);
 	put_text_meta(x, "process_labels", row->pid, 0, "labels",
-		      xsp_rows_uses_root_ids(((struct chrome *)x->state)->rows, row->root_pid)
+		      xsp_shown_uses_root_ids(((struct chrome *)x->state)->rows, row->root_pid)
 			      ? "CPU (ids of the root pid namespace)"
 			      : "CPU");
 	put_sort_index(x, "process_sort_index", row->pid, 0, row->pid);
 }
 
-static void put_thread(struct xsp_export *x, const struct xsp_row *row)
+static void put_thread(struct xsp_export *x, const struct xsp_shown_row *row)
 {
-	const char *comm = xsp_rows_comm(x, row->root_pid, row->root_tid);
+	const char *comm = xsp_shown_comm(x, row->root_pid, row->root_tid);
 
 	open_meta(x, "thread_name", row->pid, row->tid, "name");
 	/* the name inside is escaped by hand: it is put together here */
@@ -337,13 +337,13 @@ static void put_thread(struct xsp_export *x, const struct xsp_row *row)
 
 static void put_rows(struct xsp_export *x, const struct chrome *c)
 {
-	size_t n = xsp_rows_count(c->rows);
+	size_t n = xsp_shown_count(c->rows);
 
 	for (size_t i = 0; i < n; i++)
-		if (xsp_rows_at(c->rows, i)->first_of_process)
-			put_process(x, xsp_rows_at(c->rows, i));
+		if (xsp_shown_at(c->rows, i)->first_of_process)
+			put_process(x, xsp_shown_at(c->rows, i));
 	for (size_t i = 0; i < n; i++)
-		put_thread(x, xsp_rows_at(c->rows, i));
+		put_thread(x, xsp_shown_at(c->rows, i));
 }
 
 /* The recording itself as a slice, as Kineto has it, but under numbers. */

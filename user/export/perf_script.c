@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "export/formats.h"
-#include "export/names.h"
+#include "export/rendered.h"
 #include "export/out.h"
-#include "export/rows.h"
+#include "export/shown.h"
 #include "export/text.h"
 
 /* As many frames as perf itself keeps (kernel.perf_event_max_stack): deep recursion would
@@ -25,8 +25,8 @@ struct place {
 };
 
 struct perf {
-	struct xsp_names *names;
-	struct xsp_rows *rows;
+	struct xsp_renderer *names;
+	struct xsp_shown *rows;
 	const struct xsp_capture_probe *probes;
 	const struct xsp_capture_module *modules;
 	size_t probe_count, module_count;
@@ -123,9 +123,9 @@ static int perf_begin(struct xsp_export *x)
 	if (rc == 0)
 		rc = name_modules(f);
 	if (rc == 0)
-		rc = xsp_names_new(x->timeline, render_frame, f, &f->names);
+		rc = xsp_renderer_new(x->timeline, render_frame, f, &f->names);
 	if (rc == 0)
-		rc = xsp_rows_new(x, &f->rows);
+		rc = xsp_shown_new(x, &f->rows);
 	return rc;
 }
 
@@ -135,8 +135,8 @@ static void perf_discard(struct xsp_export *x)
 
 	if (f == NULL)
 		return;
-	xsp_names_free(f->names);
-	xsp_rows_free(f->rows);
+	xsp_renderer_free(f->names);
+	xsp_shown_free(f->rows);
 	for (size_t i = 0; f->dso && i < f->module_count; i++)
 		free(f->dso[i]);
 	free(f->dso);
@@ -146,12 +146,12 @@ static void perf_discard(struct xsp_export *x)
 }
 
 /* "comm pid/tid " */
-static void prepare_row(struct xsp_export *x, struct xsp_row *row)
+static void prepare_row(struct xsp_export *x, struct xsp_shown_row *row)
 {
 	char comm[48];
 	char *p = row->text;
 
-	xsp_text_comm(comm, sizeof(comm), xsp_rows_comm(x, row->root_pid, row->root_tid));
+	xsp_text_comm(comm, sizeof(comm), xsp_shown_comm(x, row->root_pid, row->root_tid));
 	p = (char *)memcpy(p, comm, strlen(comm)) + strlen(comm);
 	*p++ = ' ';
 	p = xsp_put_u64(p, row->pid);
@@ -163,7 +163,7 @@ static void prepare_row(struct xsp_export *x, struct xsp_row *row)
 
 static int put_frame(struct xsp_export *x, const struct perf *f, xsp_name_id id)
 {
-	const struct xsp_rendered *frame = xsp_names_get(f->names, id);
+	const struct xsp_rendered *frame = xsp_renderer_get(f->names, id);
 
 	if (frame == NULL)
 		return -ENOMEM;
@@ -174,7 +174,7 @@ static int put_frame(struct xsp_export *x, const struct perf *f, xsp_name_id id)
 static int perf_span(struct xsp_export *x, const struct xsp_span *span)
 {
 	struct perf *f = x->state;
-	struct xsp_row *row = xsp_rows_get(f->rows, span);
+	struct xsp_shown_row *row = xsp_shown_get(f->rows, span);
 	uint32_t depth = span->depth;
 
 	if (row == NULL)

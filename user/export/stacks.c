@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/rows.h"
+#include "export/shown.h"
 
 #define COMMS_MAX 4096
 
@@ -311,7 +311,7 @@ static int follow(struct xsp_stacks *s, struct path *p, const struct xsp_span *s
 
 static int enter_comm(struct xsp_stacks *s, struct path *p)
 {
-	const char *comm = xsp_rows_comm(s->x, p->pid, p->tid);
+	const char *comm = xsp_shown_comm(s->x, p->pid, p->tid);
 
 	if (p->used && strncmp(p->comm, comm, sizeof(p->comm) - 1) == 0)
 		return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/names.h"
+#include "export/rendered.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct xsp_names {
+struct xsp_renderer {
 	struct xsp_timeline *timeline;
 	xsp_render_fn render;
 	void *ctx;
@@ -13,7 +13,8 @@ struct xsp_names {
 	size_t capacity;
 };
 
-int xsp_names_new(struct xsp_timeline *t, xsp_render_fn render, void *ctx, struct xsp_names **out)
+int xsp_renderer_new(struct xsp_timeline *t, xsp_render_fn render, void *ctx,
+		     struct xsp_renderer **out)
 {
 	*out = calloc(1, sizeof(**out));
 	if (*out == NULL)
@@ -24,7 +25,7 @@ int xsp_names_new(struct xsp_timeline *t, xsp_render_fn render, void *ctx, struc
 	return 0;
 }
 
-void xsp_names_free(struct xsp_names *n)
+void xsp_renderer_free(struct xsp_renderer *n)
 {
 	if (n == NULL)
 		return;
@@ -34,7 +35,7 @@ void xsp_names_free(struct xsp_names *n)
 	free(n);
 }
 
-static int grow(struct xsp_names *n, xsp_name_id id)
+static int grow(struct xsp_renderer *n, xsp_name_id id)
 {
 	size_t wanted = n->capacity ? n->capacity : 256;
 
@@ -49,7 +50,7 @@ static int grow(struct xsp_names *n, xsp_name_id id)
 	return 0;
 }
 
-const struct xsp_rendered *xsp_names_get(struct xsp_names *n, xsp_name_id id)
+const struct xsp_rendered *xsp_renderer_get(struct xsp_renderer *n, xsp_name_id id)
 {
 	const char *source = xsp_timeline_name(n->timeline, id);
 

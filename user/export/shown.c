@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/rows.h"
+#include "export/shown.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@ struct process {
 	bool seen; /* has a row */
 };
 
-struct xsp_rows {
+struct xsp_shown {
 	struct xsp_export *x;
-	struct xsp_row **rows; /* in order */
+	struct xsp_shown_row **rows; /* in order */
 	size_t count, capacity;
-	struct xsp_row **table; /* open addressing, size a power of two */
+	struct xsp_shown_row **table; /* open addressing, size a power of two */
 	size_t mask;
-	struct xsp_row *last;
+	struct xsp_shown_row *last;
 	struct process *processes;
 	size_t process_count, process_capacity;
 	size_t sorted; /* the first so many processes are those defined, sorted by pid */
@@ -35,7 +35,7 @@ static int by_pid(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-static struct process *find_process(const struct xsp_rows *r, uint32_t pid)
+static struct process *find_process(const struct xsp_shown *r, uint32_t pid)
 {
 	struct process key = {.pid = pid};
 	struct process *found = NULL;
@@ -88,7 +88,7 @@ static void settle(struct process *p, size_t count)
 	}
 }
 
-static int load_processes(struct xsp_rows *r)
+static int load_processes(struct xsp_shown *r)
 {
 	const struct xsp_capture_process *defined = NULL;
 	size_t n = xsp_capture_processes(r->x->reader, &defined), kept = 0;
@@ -116,9 +116,9 @@ static int load_processes(struct xsp_rows *r)
 	return 0;
 }
 
-int xsp_rows_new(struct xsp_export *x, struct xsp_rows **out)
+int xsp_shown_new(struct xsp_export *x, struct xsp_shown **out)
 {
-	struct xsp_rows *r = calloc(1, sizeof(*r));
+	struct xsp_shown *r = calloc(1, sizeof(*r));
 	int rc = -ENOMEM;
 
 	*out = NULL;
@@ -126,18 +126,18 @@ int xsp_rows_new(struct xsp_export *x, struct xsp_rows **out)
 		return rc;
 	r->x = x;
 	r->mask = 255;
-	r->table = calloc(r->mask + 1, sizeof(struct xsp_row *));
+	r->table = calloc(r->mask + 1, sizeof(struct xsp_shown_row *));
 	if (r->table)
 		rc = load_processes(r);
 	if (rc < 0) {
-		xsp_rows_free(r);
+		xsp_shown_free(r);
 		return rc;
 	}
 	*out = r;
 	return 0;
 }
 
-void xsp_rows_free(struct xsp_rows *r)
+void xsp_shown_free(struct xsp_shown *r)
 {
 	if (r == NULL)
 		return;
@@ -149,7 +149,7 @@ void xsp_rows_free(struct xsp_rows *r)
 	free(r);
 }
 
-static size_t slot_of(const struct xsp_rows *r, uint32_t pid, uint32_t tid, uint32_t number)
+static size_t slot_of(const struct xsp_shown *r, uint32_t pid, uint32_t tid, uint32_t number)
 {
 	uint64_t h = ((uint64_t)pid << 32 | tid) * 0x9E3779B97F4A7C15ULL;
 
@@ -161,17 +161,17 @@ static size_t slot_of(const struct xsp_rows *r, uint32_t pid, uint32_t tid, uint
 	return i;
 }
 
-static int grow_table(struct xsp_rows *r)
+static int grow_table(struct xsp_shown *r)
 {
-	struct xsp_row **old = r->table;
-	struct xsp_row **table = calloc((r->mask + 1) * 2, sizeof(struct xsp_row *));
+	struct xsp_shown_row **old = r->table;
+	struct xsp_shown_row **table = calloc((r->mask + 1) * 2, sizeof(struct xsp_shown_row *));
 
 	if (table == NULL)
 		return -ENOMEM;
 	r->table = table;
 	r->mask = r->mask * 2 + 1;
 	for (size_t i = 0; i < r->count; i++) {
-		struct xsp_row *row = r->rows[i];
+		struct xsp_shown_row *row = r->rows[i];
 		table[slot_of(r, row->root_pid, row->root_tid, row->number)] = row;
 	}
 	free(old);
@@ -192,7 +192,7 @@ static int grow_list(void **list, size_t count, size_t *capacity, size_t size)
 }
 
 /* A process that the capture defines nowhere: known by its first thread. */
-static struct process *add_process(struct xsp_rows *r, uint32_t pid, uint32_t ns_pid)
+static struct process *add_process(struct xsp_shown *r, uint32_t pid, uint32_t ns_pid)
 {
 	void *list = r->processes;
 
@@ -209,7 +209,7 @@ static struct process *add_process(struct xsp_rows *r, uint32_t pid, uint32_t ns
 
 /* Namespace ids of a thread: from the timeline, which follows renames and forks, or from the
  * capture's definitions. */
-static void ns_ids(const struct xsp_rows *r, uint32_t pid, uint32_t tid, uint32_t *ns_pid,
+static void ns_ids(const struct xsp_shown *r, uint32_t pid, uint32_t tid, uint32_t *ns_pid,
 		   uint32_t *ns_tid)
 {
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(r->x->timeline, tid);
@@ -225,19 +225,20 @@ static void ns_ids(const struct xsp_rows *r, uint32_t pid, uint32_t tid, uint32_
 	}
 }
 
-static struct xsp_row *add_row(struct xsp_rows *r, uint32_t pid, uint32_t tid, uint32_t number)
+static struct xsp_shown_row *add_row(struct xsp_shown *r, uint32_t pid, uint32_t tid,
+				     uint32_t number)
 {
 	uint32_t ns_pid, ns_tid;
 	void *list = r->rows;
 
-	if (grow_list(&list, r->count, &r->capacity, sizeof(struct xsp_row *)) < 0)
+	if (grow_list(&list, r->count, &r->capacity, sizeof(struct xsp_shown_row *)) < 0)
 		return NULL;
 	r->rows = list;
 	ns_ids(r, pid, tid, &ns_pid, &ns_tid);
 	struct process *process = find_process(r, pid);
 	if (process == NULL)
 		process = add_process(r, pid, ns_pid);
-	struct xsp_row *row = process ? calloc(1, sizeof(*row)) : NULL;
+	struct xsp_shown_row *row = process ? calloc(1, sizeof(*row)) : NULL;
 	if (row == NULL)
 		return NULL;
 	row->root_pid = pid;
@@ -254,10 +255,10 @@ static struct xsp_row *add_row(struct xsp_rows *r, uint32_t pid, uint32_t tid, u
 	return row;
 }
 
-struct xsp_row *xsp_rows_get(struct xsp_rows *r, const struct xsp_span *span)
+struct xsp_shown_row *xsp_shown_get(struct xsp_shown *r, const struct xsp_span *span)
 {
 	uint32_t pid = span->pid, tid = span->tid, number = span->row;
-	struct xsp_row *row = r->last;
+	struct xsp_shown_row *row = r->last;
 
 	if (row && row->root_tid == tid && row->number == number && row->root_pid == pid)
 		return row;
@@ -278,24 +279,24 @@ struct xsp_row *xsp_rows_get(struct xsp_rows *r, const struct xsp_span *span)
 	return row;
 }
 
-size_t xsp_rows_count(const struct xsp_rows *r)
+size_t xsp_shown_count(const struct xsp_shown *r)
 {
 	return r->count;
 }
 
-const struct xsp_row *xsp_rows_at(const struct xsp_rows *r, size_t index)
+const struct xsp_shown_row *xsp_shown_at(const struct xsp_shown *r, size_t index)
 {
 	return r->rows[index];
 }
 
-bool xsp_rows_uses_root_ids(const struct xsp_rows *r, uint32_t root_pid)
+bool xsp_shown_uses_root_ids(const struct xsp_shown *r, uint32_t root_pid)
 {
 	const struct process *p = find_process(r, root_pid);
 
 	return p && p->root_ids && p->pid != p->ns_pid;
 }
 
-const char *xsp_rows_comm(const struct xsp_export *x, uint32_t pid, uint32_t tid)
+const char *xsp_shown_comm(const struct xsp_export *x, uint32_t pid, uint32_t tid)
 {
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(x->timeline, tid);
 	const struct xsp_capture_thread *defined = NULL;
