@@ -493,6 +493,41 @@ static bool all_tail(struct cut *c, uint32_t at, enum crossing how)
 	return tail;
 }
 
+/*
+ * Entry sp - sp at the site, added up along one way out: at its end the stack pointer is
+ * what it was at entry, whatever .eh_frame says (assembly often says nothing, or wrong).
+ * False: something on the way sets it in a manner that is not followed.
+ */
+static bool add_up(struct cut *c, uint32_t at, enum crossing how, int64_t *delta)
+{
+	struct xsp_graph *g = c->g;
+	bool first = true;
+
+	*delta = 0;
+	if (how == CROSS_TAKEN && leaves_taken(&g->insns[at]))
+		return true;
+	for (unsigned n = 0; n <= TAIL_MAX + 1; n++, first = false) {
+		const struct xsp_insn *i = &g->insns[at];
+		uint32_t next = UINT32_MAX;
+
+		if (leaves(i))
+			return true;
+		if (i->sp_change == XSP_SP_UNKNOWN)
+			return false;
+		*delta += i->sp_change;
+		for (uint32_t e = i->succ; e; e = g->edges[e - 1].next_succ) {
+			if (first && how != CROSS_ANY &&
+			    (g->edges[e - 1].kind == XSP_EDGE_NEXT) != (how == CROSS_FALL))
+				continue;
+			next = g->edges[e - 1].to;
+		}
+		if (next == UINT32_MAX) /* a conditional tail call behind the site */
+			return leaves_taken(i);
+		at = next;
+	}
+	return false;
+}
+
 static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_site *s)
 {
 	const struct xsp_insn *i = &c->g->insns[at];
@@ -503,10 +538,9 @@ static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_s
 			       .cond = how == CROSS_ANY ? 0 : i->cond,
 			       .taken = how == CROSS_TAKEN,
 			       .tail = all_tail(c, at, how)};
-	if (i->kind == XSP_INSN_RETURN) {
-		s->exact = true; /* the return address is on top, or the program is lost */
+	s->exact = add_up(c, at, how, &s->delta);
+	if (s->exact)
 		return;
-	}
 	s->exact = xsp_module_entry_sp_rule(c->g->m, i->addr, &s->frame_pointer, &s->delta) == 0;
 	if (!s->exact) {
 		s->frame_pointer = false;

@@ -38,11 +38,14 @@ enum xsp_insn_flag {
 	XSP_INSN_MEMORY = 1 << 7, /* indirect jump through memory, without an index */
 };
 
+#define XSP_SP_UNKNOWN INT32_MIN
+
 struct xsp_insn {
 	uint64_t addr;
 	uint64_t target; /* of a direct jump, branch or call */
 	uint32_t succ; /* first edge out and first edge in: index + 1, 0 none */
 	uint32_t pred;
+	int32_t sp_change; /* what it adds to the stack pointer, or XSP_SP_UNKNOWN */
 	uint16_t flags; /* enum xsp_insn_flag */
 	uint8_t length;
 	uint8_t kind; /* enum xsp_insn_kind */

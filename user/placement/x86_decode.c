@@ -181,6 +181,68 @@ static bool has_target(const struct xsp_insn *i, uint8_t opcode)
 	       (i->kind == XSP_INSN_CALL && opcode == 0xe8);
 }
 
+#define RSP 4
+
+/* Does a ModRM operand name the register rsp (not memory)? */
+static bool rm_is_rsp(const ZydisDecodedInstruction *d)
+{
+	return d->raw.modrm.mod == 3 && d->raw.modrm.rm == RSP && !d->raw.rex.B;
+}
+
+static bool reg_is_rsp(const ZydisDecodedInstruction *d)
+{
+	return d->raw.modrm.reg == RSP && !d->raw.rex.R;
+}
+
+/* lea disp(%rsp),%rsp */
+static bool is_rsp_lea(const ZydisDecodedInstruction *d)
+{
+	return d->raw.modrm.rm == 4 && d->raw.sib.base == RSP && d->raw.sib.index == 4 &&
+	       !d->raw.rex.B && !d->raw.rex.X;
+}
+
+/* What an instruction of the one-byte map adds to rsp, as far as compilers go. */
+static int32_t rsp_change(const ZydisDecodedInstruction *d)
+{
+	uint8_t op = d->opcode;
+
+	if ((op >= 0x50 && op <= 0x57) || op == 0x68 || op == 0x6a || op == 0x9c ||
+	    (op == 0xff && d->raw.modrm.reg == 6))
+		return -8;
+	if (op >= 0x58 && op <= 0x5f)
+		return op == 0x5c && !d->raw.rex.B ? XSP_SP_UNKNOWN : 8;
+	if (op == 0x9d)
+		return 8;
+	if (op == 0x8f)
+		return rm_is_rsp(d) ? XSP_SP_UNKNOWN : 8;
+	if (op == 0xc8 || op == 0xc9)
+		return XSP_SP_UNKNOWN;
+	if ((op == 0x81 || op == 0x83) && rm_is_rsp(d)) {
+		int64_t v = d->raw.imm[0].value.s;
+
+		if (d->raw.modrm.reg == 7) /* cmp */
+			return 0;
+		if ((d->raw.modrm.reg != 0 && d->raw.modrm.reg != 5) || v <= INT32_MIN ||
+		    v > INT32_MAX)
+			return XSP_SP_UNKNOWN;
+		return (int32_t)(d->raw.modrm.reg == 0 ? v : -v);
+	}
+	if (op == 0x8d && reg_is_rsp(d))
+		return is_rsp_lea(d) && d->raw.disp.value > INT32_MIN &&
+				       d->raw.disp.value <= INT32_MAX
+			       ? (int32_t)d->raw.disp.value
+			       : XSP_SP_UNKNOWN;
+	/* add, or, adc, sbb, and, sub, xor, mov to rsp in either direction, xchg */
+	if (op < 0x40 && (op & 7) <= 1 && (op & 0x38) != 0x38 && rm_is_rsp(d))
+		return XSP_SP_UNKNOWN;
+	if (op < 0x40 && ((op & 7) == 2 || (op & 7) == 3) && (op & 0x38) != 0x38 && reg_is_rsp(d))
+		return XSP_SP_UNKNOWN;
+	if (((op == 0x89 || op == 0x87) && rm_is_rsp(d)) ||
+	    ((op == 0x8b || op == 0x87) && reg_is_rsp(d)) || op == 0x94)
+		return XSP_SP_UNKNOWN;
+	return 0;
+}
+
 static void classify(const ZydisDecodedInstruction *d, const uint8_t *bytes, struct xsp_insn *out)
 {
 	struct prefixes p = read_prefixes(d);
@@ -188,9 +250,10 @@ static void classify(const ZydisDecodedInstruction *d, const uint8_t *bytes, str
 	out->flags = p.refused ? 0 : XSP_INSN_PROBE;
 	switch (d->encoding) {
 	case ZYDIS_INSTRUCTION_ENCODING_LEGACY:
-		if (d->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT)
+		if (d->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT) {
 			classify_default_map(d, &p, out);
-		else if (d->opcode_map == ZYDIS_OPCODE_MAP_0F)
+			out->sp_change = rsp_change(d);
+		} else if (d->opcode_map == ZYDIS_OPCODE_MAP_0F)
 			classify_0f_map(d, &p, out);
 		else
 			out->flags = 0;

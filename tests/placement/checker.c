@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include <Zydis/Zydis.h>
+
+#include "checker.h"
+
+const char *const verdict_names[CHECK_VERDICTS] = {
+	"ok",		"no boundary", "missed exit", "double exit", "call after exit",
+	"missed entry", "entry twice", "stack rule",  "class",	     "too big",
+};
+
+#define SLOTS (1U << 18)
+#define UNKNOWN INT64_MIN
+
+/* What is known at an instruction on some path. */
+struct state {
+	int64_t sp; /* rsp - entry rsp, or UNKNOWN */
+	int64_t fp; /* rbp - entry rsp, or UNKNOWN */
+	bool entered; /* the entry site was hit */
+	uint8_t left; /* exit sites crossed */
+	bool cheap; /* ... and the last was no single-stepped one */
+};
+
+struct job {
+	uint64_t addr;
+	struct state s;
+};
+
+struct memo {
+	const struct image *im;
+	uint64_t addr;
+	bool noreturn;
+};
+
+struct walk {
+	const struct image *im;
+	const struct xsp_placement *p;
+	uint64_t entry;
+	ZydisDecoder decoder;
+	uint64_t *seen; /* hash of addr*8 + entered*2 + left + 1; 0 empty */
+	uint32_t used;
+	uint32_t *touched;
+	struct job *jobs;
+	size_t job_count, job_capacity;
+	uint64_t low[16], high[16]; /* ranges that belong to the function so far */
+	unsigned ranges;
+	uint8_t *stack_good, *stack_bad; /* by site: its rule held, did not hold, on some path */
+	uint8_t *boundary; /* of the first range, by offset: instruction start */
+	struct memo *memos; /* 65536, by hash of the callee */
+	struct check_result r;
+};
+
+static bool fail(struct walk *w, enum verdict v, uint64_t at)
+{
+	if (w->r.verdict == CHECK_OK) {
+		w->r.verdict = v;
+		w->r.at = at;
+	}
+	return false;
+}
+
+static void push(struct walk *w, uint64_t addr, struct state s)
+{
+	/* the code behind a call that does not return may be met with another stack
+	 * pointer than by its own paths: both are walked */
+	uint64_t key = (addr * 8 + (s.entered ? 4 : 0) + s.left + 1) ^
+		       (uint64_t)(s.sp / 8) * UINT64_C(0x9fb21c651e98df25);
+	uint32_t at = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 46);
+
+	while (w->seen[at]) {
+		if (w->seen[at] == key)
+			return;
+		at = (at + 1) & (SLOTS - 1);
+	}
+	if (w->used == SLOTS / 2) {
+		fail(w, CHECK_TOO_BIG, addr);
+		return;
+	}
+	w->seen[at] = key;
+	w->touched[w->used++] = at;
+	if (w->job_count == w->job_capacity) {
+		w->job_capacity = w->job_capacity ? w->job_capacity * 2 : 1024;
+		w->jobs = realloc(w->jobs, w->job_capacity * sizeof(*w->jobs));
+		if (!w->jobs)
+			abort();
+	}
+	w->jobs[w->job_count++] = (struct job){addr, s};
+}
+
+static bool inside(const struct walk *w, uint64_t addr)
+{
+	for (unsigned i = 0; i < w->ranges; i++) {
+		if (addr >= w->low[i] && addr < w->high[i])
+			return true;
+	}
+	return false;
+}
+
+static void add_range(struct walk *w, uint64_t addr)
+{
+	struct fde f;
+
+	if (inside(w, addr) || w->ranges == 16)
+		return;
+	if (!image_fde(w->im, addr, &f)) {
+		f.addr = addr;
+		f.size = 16;
+	}
+	w->low[w->ranges] = f.addr;
+	w->high[w->ranges++] = f.addr + f.size;
+}
+
+/* ---- the stack pointer ----------------------------------------------------------- */
+
+static bool is_reg(const ZydisDecodedOperand *o, ZydisRegister r)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->reg.value == r;
+}
+
+static bool writes(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *ops,
+		   ZydisRegister r)
+{
+	for (unsigned k = 0; k < d->operand_count; k++) {
+		if (ops[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    (ops[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
+		    ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
+						     ops[k].reg.value) == r)
+			return true;
+	}
+	return false;
+}
+
+static int64_t value(const struct state *s, const ZydisDecodedOperand *o)
+{
+	int64_t base;
+
+	if (o->type == ZYDIS_OPERAND_TYPE_REGISTER)
+		return is_reg(o, ZYDIS_REGISTER_RSP)   ? s->sp
+		       : is_reg(o, ZYDIS_REGISTER_RBP) ? s->fp
+						       : UNKNOWN;
+	if (o->type != ZYDIS_OPERAND_TYPE_MEMORY || o->mem.index != ZYDIS_REGISTER_NONE)
+		return UNKNOWN;
+	base = o->mem.base == ZYDIS_REGISTER_RSP   ? s->sp
+	       : o->mem.base == ZYDIS_REGISTER_RBP ? s->fp
+						   : UNKNOWN;
+	return base == UNKNOWN ? UNKNOWN : base + o->mem.disp.value;
+}
+
+static void follow_stack(struct state *s, const ZydisDecodedInstruction *d,
+			 const ZydisDecodedOperand *ops)
+{
+	bool sp = writes(d, ops, ZYDIS_REGISTER_RSP), fp = writes(d, ops, ZYDIS_REGISTER_RBP);
+	struct state old = *s;
+
+	if (d->meta.category == ZYDIS_CATEGORY_CALL)
+		return;
+	if (fp)
+		s->fp = d->mnemonic == ZYDIS_MNEMONIC_MOV || d->mnemonic == ZYDIS_MNEMONIC_LEA
+				? value(&old, &ops[1])
+				: UNKNOWN;
+	if (!sp)
+		return;
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH:
+	case ZYDIS_MNEMONIC_PUSHFQ:
+		s->sp = old.sp == UNKNOWN ? UNKNOWN : old.sp - 8;
+		break;
+	case ZYDIS_MNEMONIC_POP:
+	case ZYDIS_MNEMONIC_POPFQ:
+		s->sp = old.sp == UNKNOWN ? UNKNOWN : old.sp + 8;
+		break;
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_ADD:
+		s->sp = old.sp == UNKNOWN || ops[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE ? UNKNOWN
+			: d->mnemonic == ZYDIS_MNEMONIC_ADD ? old.sp + ops[1].imm.value.s
+							    : old.sp - ops[1].imm.value.s;
+		break;
+	case ZYDIS_MNEMONIC_LEA:
+	case ZYDIS_MNEMONIC_MOV:
+		s->sp = ops[1].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+					d->mnemonic == ZYDIS_MNEMONIC_MOV
+				? UNKNOWN
+				: value(&old, &ops[1]);
+		break;
+	case ZYDIS_MNEMONIC_LEAVE:
+		s->sp = old.fp == UNKNOWN ? UNKNOWN : old.fp + 8;
+		s->fp = UNKNOWN;
+		break;
+	default:
+		s->sp = UNKNOWN;
+	}
+}
+
+/* ---- sites ----------------------------------------------------------------------- */
+
+static const struct xsp_site *site_at(struct walk *w, uint64_t addr)
+{
+	for (size_t k = 0; k < w->p->count; k++) {
+		if (w->p->sites[k].addr == addr)
+			return &w->p->sites[k];
+	}
+	return NULL;
+}
+
+/* The bytes that the kernel emulates, from its source, spelled out again. */
+static enum xsp_site_class class_of(const uint8_t *b, unsigned length)
+{
+	unsigned skip = b[0] == 0xf2;
+
+	if (length == 5 && !memcmp(b, "\x0f\x1f\x44\x00", 5))
+		return XSP_SITE_NOP5;
+	if (length == 1 && (b[0] == 0x90 || (b[0] >= 0x50 && b[0] <= 0x57)))
+		return XSP_SITE_EMULATED;
+	if (length == 2 && b[0] == 0x41 && b[1] >= 0x50 && b[1] <= 0x57)
+		return XSP_SITE_EMULATED;
+	if (b[skip] == 0xe9 || b[skip] == 0xeb || b[skip] == 0xe8 ||
+	    (b[skip] >= 0x70 && b[skip] <= 0x7f) ||
+	    (b[skip] == 0x0f && b[skip + 1] >= 0x80 && b[skip + 1] <= 0x8f))
+		return XSP_SITE_EMULATED;
+	return XSP_SITE_SINGLESTEP;
+}
+
+static void check_stack(struct walk *w, const struct xsp_site *s, const struct state *st)
+{
+	int64_t have = s->frame_pointer ? st->fp : st->sp;
+
+	if (!s->exact || have == UNKNOWN)
+		return;
+	if (have + s->delta == 0)
+		w->stack_good[s - w->p->sites] = 1;
+	else
+		w->stack_bad[s - w->p->sites] = 1;
+}
+
+static bool cross(struct walk *w, const struct xsp_site *site, struct state *s, uint64_t at)
+{
+	if (!s->entered && site->role == XSP_ROLE_EXIT)
+		return fail(w, CHECK_ENTRY_MISSED, at);
+	if (s->left)
+		return fail(w, CHECK_DOUBLE, at);
+	s->left = 1;
+	s->cheap = site->cls != XSP_SITE_SINGLESTEP;
+	return true;
+}
+
+static bool way_out(struct walk *w, const struct state *s, uint64_t at)
+{
+	w->r.ways_out++;
+	w->r.cheap_ways_out += s->left && s->cheap;
+	if (s->left || !w->p->complete)
+		return true;
+	return fail(w, s->entered ? CHECK_MISSED : CHECK_ENTRY_MISSED, at);
+}
+
+/* ---- control flow ---------------------------------------------------------------- */
+
+/* Decodes the first range from end to end, once: a table ends at the first entry that is
+ * no instruction. */
+static bool is_boundary(struct walk *w, uint64_t addr)
+{
+	uint64_t size = w->high[0] - w->low[0];
+
+	if (addr - w->low[0] >= size)
+		return true;
+	if (!w->boundary) {
+		w->boundary = calloc(size, 1);
+		if (!w->boundary)
+			abort();
+		for (uint64_t at = 0; at < size;) {
+			ZydisDecodedInstruction d;
+			size_t left = 0;
+			const uint8_t *b = image_at(w->im, w->low[0] + at, &left);
+
+			w->boundary[at] = 1;
+			if (!b || ZYAN_FAILED(ZydisDecoderDecodeInstruction(&w->decoder, ZYAN_NULL,
+									    b, left, &d)))
+				at++;
+			else
+				at += d.length;
+		}
+	}
+	return w->boundary[addr - w->low[0]];
+}
+
+/* Offsets in 4-byte tables that some lea before `at` points to, and absolute ones. */
+static bool table_targets(struct walk *w, uint64_t table, uint64_t end, bool absolute,
+			  struct state s)
+{
+	bool any = false;
+
+	for (unsigned k = 0; k < 4096 && table + k * (absolute ? 8U : 4U) < end; k++) {
+		size_t left = 0;
+		const uint8_t *p = image_at(w->im, table + k * (absolute ? 8U : 4U), &left);
+		uint64_t target;
+		int32_t offset;
+
+		if (!p || left < 8)
+			break;
+		memcpy(&target, p, 8);
+		memcpy(&offset, p, 4);
+		if (!absolute)
+			target = table + (uint64_t)(int64_t)offset;
+		if (!inside(w, target) || !is_boundary(w, target))
+			break;
+		push(w, target, s);
+		any = true;
+	}
+	return any;
+}
+
+static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op, struct state s)
+{
+	uint64_t from = at, to = at, nearest = 0, end = UINT64_MAX, tables[64];
+	unsigned count = 0;
+	const uint8_t *b;
+	size_t left;
+
+	if (s.left && s.sp == 0) {
+		way_out(w, &s, at);
+		return;
+	}
+	if (op->type == ZYDIS_OPERAND_TYPE_MEMORY && op->mem.base == ZYDIS_REGISTER_NONE) {
+		if (table_targets(w, (uint64_t)op->mem.disp.value, UINT64_MAX, true, s))
+			return;
+	}
+	for (unsigned i = 0; i < w->ranges; i++) {
+		if (at >= w->low[i] && at < w->high[i])
+			from = w->low[i], to = w->high[i];
+	}
+	/* rip-relative leas to data, the nearest one before the jump first */
+	b = image_at(w->im, from, &left);
+	for (uint64_t a = from; b && a + 7 <= to; a++, b++) {
+		int32_t disp;
+
+		if ((b[0] & 0xfb) != 0x48 || b[1] != 0x8d || (b[2] & 0xc7) != 5)
+			continue;
+		memcpy(&disp, b + 3, 4);
+		uint64_t table = a + 7 + (uint64_t)(int64_t)disp;
+		size_t room = 0;
+		const uint8_t *t = image_at(w->im, table, &room);
+		int32_t first;
+
+		if (!t || room < 4 || image_is_code(w->im, table))
+			continue;
+		memcpy(&first, t, 4);
+		if (inside(w, table + (uint64_t)(int64_t)first))
+			tables[count++ % 64] = table;
+		if (a < at && count)
+			nearest = tables[(count - 1) % 64];
+	}
+	/* a table ends where the next one begins */
+	for (unsigned k = 0; k < count && k < 64; k++) {
+		if (tables[k] > nearest && tables[k] < end)
+			end = tables[k];
+	}
+	if (nearest && op->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	    table_targets(w, nearest, end, false, s))
+		return;
+	if (s.sp == 0)
+		way_out(w, &s, at);
+}
+
+static void direct(struct walk *w, uint64_t target, uint64_t at, struct state s)
+{
+	bool outside = !inside(w, target);
+
+	if (target == w->entry && s.sp == 0 && s.left) {
+		way_out(w, &s, at);
+		return;
+	}
+	if (outside && s.left && (s.sp == 0 || s.sp == UNKNOWN)) {
+		way_out(w, &s, at);
+		return;
+	}
+	if (outside && !image_is_code(w->im, target))
+		return;
+	add_range(w, target);
+	push(w, target, s);
+}
+
+static bool noreturn_name(const char *name)
+{
+	static const char *const prefixes[] = {
+		"abort",
+		"exit",
+		"_exit",
+		"__assert_fail",
+		"__stack_chk_fail",
+		"_Unwind_Resume",
+		"__cxa_throw",
+		"__cxa_rethrow",
+		"__cxa_bad_",
+		"_ZSt9terminate",
+		"longjmp",
+		"siglongjmp",
+		"__longjmp_chk",
+		"__fortify_fail",
+		"__chk_fail",
+		"pthread_exit",
+		"_ZN3c106detail14torchCheckFail",
+		"_ZN3c106detail23torchInternalAssertFail",
+		"_ZN3c1015report_overflow",
+		"_ZNK3c106IValue23reportToTensorTypeError",
+	};
+
+	if (!strncmp(name, "_ZSt", 4) && strstr(name, "__throw_"))
+		return true;
+	for (size_t k = 0; k < sizeof(prefixes) / sizeof(*prefixes); k++) {
+		if (!strncmp(name, prefixes[k], strlen(prefixes[k])))
+			return true;
+	}
+	return false;
+}
+
+/* Looks through a function for any way out; calls in it come back unless named above. */
+static bool search_way_out(struct walk *w, uint64_t target)
+{
+	uint64_t todo[256], seen[256];
+	unsigned count = 0, done = 0;
+	struct fde f;
+
+	if (!image_fde(w->im, target, &f))
+		return true;
+	todo[count++] = target;
+	while (count) {
+		uint64_t at = todo[--count];
+
+		for (bool line = true; line;) {
+			ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+			ZydisDecodedInstruction d;
+			uint64_t to = 0;
+			size_t left = 0;
+			const uint8_t *b = image_at(w->im, at, &left);
+
+			if (at - f.addr >= f.size)
+				break;
+			if (!b ||
+			    ZYAN_FAILED(ZydisDecoderDecodeFull(&w->decoder, b, left, &d, ops)))
+				return true;
+			if (ops[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && ops[0].imm.is_relative)
+				to = at + d.length + (uint64_t)ops[0].imm.value.s;
+			switch (d.meta.category) {
+			case ZYDIS_CATEGORY_RET:
+				return true;
+			case ZYDIS_CATEGORY_CALL:
+				line = !(to && image_import(w->im, to) &&
+					 noreturn_name(image_import(w->im, to)));
+				break;
+			case ZYDIS_CATEGORY_UNCOND_BR:
+				line = false;
+				/* fall through */
+			case ZYDIS_CATEGORY_COND_BR:
+				if (to - f.addr >= f.size)
+					return true;
+				for (unsigned k = 0; k < done; k++)
+					if (seen[k] == to)
+						to = 0;
+				if (!to)
+					break;
+				if (done == 256 || count == 256)
+					return true;
+				seen[done++] = to;
+				todo[count++] = to;
+				break;
+			default:
+				line = d.mnemonic != ZYDIS_MNEMONIC_UD2 &&
+				       d.mnemonic != ZYDIS_MNEMONIC_HLT;
+			}
+			at += d.length;
+		}
+	}
+	return false;
+}
+
+/* A call whose callee has no way out; remembered by callee. */
+static bool never_returns(struct walk *w, uint64_t target)
+{
+	const char *name;
+	struct memo *m = &w->memos[(target * UINT64_C(0x9e3779b97f4a7c15)) >> 48];
+
+	if (m->im == w->im && m->addr == target)
+		return m->noreturn;
+	m->im = w->im;
+	m->addr = target;
+	name = image_import(w->im, target);
+	m->noreturn = name ? noreturn_name(name) : !search_way_out(w, target);
+	return m->noreturn;
+}
+
+static void after_call(struct walk *w, uint64_t at, unsigned length, uint64_t target,
+		       struct state s)
+{
+	struct fde f;
+
+	/* what is behind the last instruction is somebody else's */
+	if (inside(w, at + length) && !(target && never_returns(w, target)))
+		push(w, at + length, s);
+	if (image_fde(w->im, at, &f) && f.lsda) {
+		uint64_t pad = image_landing_pad(w->im, &f, at + length - 1);
+
+		if (pad) {
+			add_range(w, pad);
+			push(w, pad, s);
+		}
+	}
+}
+
+static void step(struct walk *w, struct job j)
+{
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	const struct xsp_site *site = site_at(w, j.addr);
+	struct state fall = j.s, taken = j.s;
+	ZydisDecodedInstruction d;
+	const uint8_t *b;
+	uint64_t target = 0;
+	size_t left;
+
+	b = image_at(w->im, j.addr, &left);
+	if (!b || ZYAN_FAILED(ZydisDecoderDecodeFull(&w->decoder, b, left, &d, ops)))
+		return; /* such a function must be marked incomplete; way_out() tells */
+	if (site) {
+		check_stack(w, site, &j.s);
+		if (site->cls != class_of(b, d.length) &&
+		    !(site->cls == XSP_SITE_SINGLESTEP && class_of(b, d.length) == XSP_SITE_NOP5)) {
+			fail(w, CHECK_CLASS, j.addr);
+			return;
+		}
+	}
+	if (site && site->role != XSP_ROLE_EXIT) {
+		if (j.s.entered) {
+			fail(w, CHECK_ENTRY_TWICE, j.addr);
+			return;
+		}
+		fall.entered = taken.entered = true;
+	}
+	if (site && site->role != XSP_ROLE_ENTRY) {
+		if ((!site->cond || !site->taken) && !cross(w, site, &fall, j.addr))
+			return;
+		if ((!site->cond || site->taken) && !cross(w, site, &taken, j.addr))
+			return;
+		if (site->cond && site->cond != 1 + (d.opcode & 15)) {
+			fail(w, CHECK_CLASS, j.addr);
+			return;
+		}
+	}
+	if (d.operand_count && ops[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+	    ops[0].imm.is_relative)
+		target = j.addr + d.length + (uint64_t)ops[0].imm.value.s;
+	switch (d.mnemonic == ZYDIS_MNEMONIC_XABORT ? ZYDIS_CATEGORY_NOP : d.meta.category) {
+	case ZYDIS_CATEGORY_RET:
+		way_out(w, &taken, j.addr);
+		return;
+	case ZYDIS_CATEGORY_SYSCALL:
+	case ZYDIS_CATEGORY_CALL:
+		if (j.s.left)
+			fail(w, CHECK_CALL_AFTER, j.addr);
+		else
+			after_call(w, j.addr, d.length, target, fall);
+		return;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		if (target)
+			direct(w, target, j.addr, taken);
+		else
+			indirect(w, j.addr, &ops[0], taken);
+		return;
+	case ZYDIS_CATEGORY_COND_BR:
+		direct(w, target, j.addr, taken);
+		push(w, j.addr + d.length, fall);
+		return;
+	default:
+		break;
+	}
+	if (d.mnemonic == ZYDIS_MNEMONIC_UD2 || d.mnemonic == ZYDIS_MNEMONIC_HLT ||
+	    d.mnemonic == ZYDIS_MNEMONIC_INT3 || d.mnemonic == ZYDIS_MNEMONIC_UD0 ||
+	    d.mnemonic == ZYDIS_MNEMONIC_UD1)
+		return;
+	if (d.mnemonic == ZYDIS_MNEMONIC_XBEGIN && target)
+		push(w, target, fall);
+	follow_stack(&fall, &d, ops);
+	push(w, j.addr + d.length, fall);
+}
+
+struct check_result check_placement(const struct image *im, uint64_t addr,
+				    const struct xsp_placement *p)
+{
+	/* kept between calls: clearing 2 MiB for each function would be the whole cost */
+	static struct walk w;
+
+	if (!w.seen) {
+		w.seen = calloc(SLOTS, sizeof(*w.seen));
+		w.touched = calloc(SLOTS, sizeof(*w.touched));
+		w.memos = calloc(1U << 16, sizeof(*w.memos));
+		if (!w.seen || !w.touched || !w.memos)
+			abort();
+		ZydisDecoderInit(&w.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	}
+	while (w.used)
+		w.seen[w.touched[--w.used]] = 0;
+	w.im = im;
+	w.p = p;
+	w.entry = addr;
+	w.ranges = 0;
+	w.job_count = 0;
+	w.stack_good = calloc(p->count + 1, 2);
+	if (!w.stack_good)
+		abort();
+	w.stack_bad = w.stack_good + p->count + 1;
+	w.boundary = NULL;
+	w.r = (struct check_result){.verdict = CHECK_OK};
+	add_range(&w, addr);
+	push(&w, addr, (struct state){.sp = 0, .fp = UNKNOWN});
+	while (w.job_count && w.r.verdict == CHECK_OK)
+		step(&w, w.jobs[--w.job_count]);
+	for (size_t k = 0; k < p->count; k++) {
+		if (w.stack_bad[k] && !w.stack_good[k])
+			fail(&w, CHECK_STACK, p->sites[k].addr);
+	}
+	free(w.stack_good);
+	free(w.boundary);
+	return w.r;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <elf.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "image.h"
+
+struct cursor {
+	const uint8_t *p, *end;
+	uint64_t addr; /* of p */
+	bool bad;
+};
+
+static uint64_t take(struct cursor *c, size_t n)
+{
+	uint64_t v = 0;
+
+	if (n > 8 || (size_t)(c->end - c->p) < n) {
+		c->bad = true;
+		return 0;
+	}
+	memcpy(&v, c->p, n);
+	c->p += n;
+	c->addr += n;
+	return v;
+}
+
+static uint64_t take_uleb(struct cursor *c)
+{
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		uint8_t b = (uint8_t)take(c, 1);
+
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80))
+			return v;
+	}
+	c->bad = true;
+	return 0;
+}
+
+/* DW_EH_PE_*: absolute and pc-relative, of the widths that compilers write */
+static uint64_t take_encoded(struct cursor *c, uint8_t enc)
+{
+	uint64_t at = c->addr, v;
+
+	switch (enc & 0xf) {
+	case 0x0:
+	case 0x4:
+	case 0xc:
+		v = take(c, 8);
+		break;
+	case 0x1:
+		return take_uleb(c);
+	case 0x3:
+		v = take(c, 4);
+		break;
+	case 0xb:
+		v = (uint64_t)(int64_t)(int32_t)take(c, 4);
+		break;
+	default:
+		c->bad = true;
+		return 0;
+	}
+	return v && (enc & 0x70) == 0x10 ? v + at : v;
+}
+
+static int compare_imports(const void *a, const void *b)
+{
+	const struct import *x = a, *y = b;
+
+	return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+static void add_imports(struct image *im, uint64_t rela, uint64_t size, uint64_t symtab,
+			uint64_t strtab)
+{
+	size_t left, n = size / sizeof(Elf64_Rela);
+	const Elf64_Rela *r = (const void *)image_at(im, rela, &left);
+	struct import *more;
+
+	if (!r || left < size)
+		return;
+	more = realloc(im->imports, (im->import_count + n) * sizeof(*more));
+	if (!more)
+		abort();
+	im->imports = more;
+	for (size_t i = 0; i < n; i++) {
+		const Elf64_Sym *sym;
+
+		if (ELF64_R_TYPE(r[i].r_info) != R_X86_64_JUMP_SLOT &&
+		    ELF64_R_TYPE(r[i].r_info) != R_X86_64_GLOB_DAT)
+			continue;
+		sym = (const void *)image_at(im, symtab + ELF64_R_SYM(r[i].r_info) * sizeof(*sym),
+					     &left);
+		if (sym)
+			more[im->import_count++] = (struct import){
+				r[i].r_offset,
+				(const char *)image_at(im, strtab + sym->st_name, &left)};
+	}
+}
+
+static void read_dynamic(struct image *im, const Elf64_Phdr *ph)
+{
+	const Elf64_Dyn *d = (const void *)(im->data + ph->p_offset);
+	uint64_t v[64] = {0};
+
+	for (size_t i = 0; i < ph->p_filesz / sizeof(*d) && d[i].d_tag != DT_NULL; i++) {
+		if (d[i].d_tag < 64)
+			v[d[i].d_tag] = d[i].d_un.d_val;
+	}
+	add_imports(im, v[DT_JMPREL], v[DT_PLTRELSZ], v[DT_SYMTAB], v[DT_STRTAB]);
+	add_imports(im, v[DT_RELA], v[DT_RELASZ], v[DT_SYMTAB], v[DT_STRTAB]);
+	qsort(im->imports, im->import_count, sizeof(*im->imports), compare_imports);
+}
+
+const char *image_import(const struct image *im, uint64_t addr)
+{
+	struct import key = {0}, *found;
+	const uint8_t *b;
+	size_t left, k = 0;
+	int32_t disp;
+
+	b = image_at(im, addr, &left);
+	if (!b || left < 16 || !im->import_count)
+		return NULL;
+	if (!memcmp(b, "\xf3\x0f\x1e\xfa", 4))
+		k = 4;
+	k += b[k] == 0xf2;
+	if (b[k] != 0xff || b[k + 1] != 0x25)
+		return NULL;
+	memcpy(&disp, b + k + 2, 4);
+	key.slot = addr + k + 6 + (uint64_t)(int64_t)disp;
+	found = bsearch(&key, im->imports, im->import_count, sizeof(key), compare_imports);
+	return found ? found->name : NULL;
+}
+
+bool image_open(struct image *im, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const Elf64_Ehdr *eh;
+	struct stat st;
+	void *data;
+
+	memset(im, 0, sizeof(*im));
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) != 0 || st.st_size < (off_t)sizeof(*eh)) {
+		close(fd);
+		return false;
+	}
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (data == MAP_FAILED)
+		return false;
+	im->data = data;
+	im->size = (size_t)st.st_size;
+	eh = data;
+	im->headers = im->data + eh->e_phoff;
+	im->header_count = eh->e_phnum;
+	for (unsigned i = 0; i < im->header_count; i++) {
+		const Elf64_Phdr *ph = (const Elf64_Phdr *)im->headers + i;
+		const uint8_t *h = im->data + ph->p_offset;
+
+		if (ph->p_type == PT_DYNAMIC)
+			read_dynamic(im, ph);
+		if (ph->p_type != PT_GNU_EH_FRAME || h[3] != 0x3b)
+			continue;
+		im->table_addr = ph->p_vaddr;
+		im->fde_count = *(const uint32_t *)(h + 8);
+		im->table = h + 12;
+	}
+	return true;
+}
+
+void image_close(struct image *im)
+{
+	free(im->imports);
+	munmap((void *)(uintptr_t)im->data, im->size);
+}
+
+static const uint8_t *lookup(const struct image *im, uint64_t addr, size_t *left, uint32_t flag)
+{
+	for (unsigned i = 0; i < im->header_count; i++) {
+		const Elf64_Phdr *ph = (const Elf64_Phdr *)im->headers + i;
+
+		if (ph->p_type != PT_LOAD || addr - ph->p_vaddr >= ph->p_filesz ||
+		    (ph->p_flags & flag) != flag)
+			continue;
+		*left = ph->p_filesz - (addr - ph->p_vaddr);
+		return im->data + ph->p_offset + (addr - ph->p_vaddr);
+	}
+	return NULL;
+}
+
+const uint8_t *image_at(const struct image *im, uint64_t addr, size_t *left)
+{
+	return lookup(im, addr, left, 0);
+}
+
+bool image_is_code(const struct image *im, uint64_t addr)
+{
+	size_t left;
+
+	return lookup(im, addr, &left, PF_X) != NULL;
+}
+
+static int32_t table_word(const struct image *im, size_t k)
+{
+	int32_t v;
+
+	memcpy(&v, im->table + 4 * k, 4);
+	return v;
+}
+
+uint64_t image_fde_start(const struct image *im, size_t index)
+{
+	return im->table_addr + (uint64_t)(int64_t)table_word(im, 2 * index);
+}
+
+static bool parse_fde(const struct image *im, uint64_t at, struct fde *out)
+{
+	struct cursor c = {.addr = at}, k;
+	uint8_t enc_pc = 0, enc_lsda = 0xff;
+	uint64_t length, back, here;
+	const char *augmentation;
+	size_t left;
+
+	c.p = image_at(im, at, &left);
+	if (!c.p)
+		return false;
+	c.end = c.p + left;
+	length = take(&c, 4);
+	here = c.addr;
+	back = take(&c, 4);
+	k.addr = here - back;
+	k.p = image_at(im, k.addr, &left);
+	if (!k.p || c.bad || length < 12)
+		return false;
+	k.end = k.p + left;
+	k.bad = false;
+	take(&k, 8); /* length, id */
+	take(&k, 1); /* version */
+	augmentation = (const char *)k.p;
+	take(&k, strlen(augmentation) + 1 > 8 ? 8 : strlen(augmentation) + 1);
+	take_uleb(&k);
+	take_uleb(&k);
+	take_uleb(&k);
+	if (*augmentation == 'z')
+		take_uleb(&k);
+	for (const char *a = augmentation; *a; a++) {
+		if (*a == 'R')
+			enc_pc = (uint8_t)take(&k, 1);
+		if (*a == 'L')
+			enc_lsda = (uint8_t)take(&k, 1);
+		if (*a == 'P')
+			take_encoded(&k, (uint8_t)take(&k, 1));
+	}
+	out->addr = take_encoded(&c, enc_pc);
+	out->size = take_encoded(&c, enc_pc & 0xf);
+	out->lsda = 0;
+	if (*augmentation == 'z')
+		take_uleb(&c);
+	if (enc_lsda != 0xff)
+		out->lsda = take_encoded(&c, enc_lsda);
+	return !c.bad && !k.bad;
+}
+
+bool image_fde(const struct image *im, uint64_t addr, struct fde *out)
+{
+	size_t low = 0;
+
+	for (size_t high = im->fde_count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (image_fde_start(im, middle) <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low &&
+	       parse_fde(im, im->table_addr + (uint64_t)(int64_t)table_word(im, 2 * (low - 1) + 1),
+			 out) &&
+	       addr - out->addr < out->size;
+}
+
+uint64_t image_landing_pad(const struct image *im, const struct fde *fde, uint64_t pc)
+{
+	struct cursor c = {.addr = fde->lsda};
+	uint64_t start = fde->addr, length;
+	uint8_t enc;
+	size_t left;
+
+	c.p = fde->lsda ? image_at(im, fde->lsda, &left) : NULL;
+	if (!c.p)
+		return 0;
+	c.end = c.p + left;
+	enc = (uint8_t)take(&c, 1);
+	if (enc != 0xff)
+		start = take_encoded(&c, enc);
+	enc = (uint8_t)take(&c, 1);
+	if (enc != 0xff)
+		take_uleb(&c);
+	enc = (uint8_t)take(&c, 1);
+	length = take_uleb(&c);
+	for (uint64_t end = c.addr + length; c.addr < end && !c.bad;) {
+		uint64_t from = take_encoded(&c, enc), size = take_encoded(&c, enc);
+		uint64_t pad = take_encoded(&c, enc);
+
+		take_uleb(&c);
+		if (pc - fde->addr - from < size)
+			return pad ? start + pad : 0;
+	}
+	return 0;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * property FILE...: places every function of each file and has checker.c judge the
+ * result; prints a table. Fails if one placement breaks a rule.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "checker.h"
+
+#define SHOWN 12 /* violations printed per file */
+
+struct tally {
+	unsigned functions, placed, complete, sites;
+	unsigned entries[XSP_SITE_CLASSES], exits[XSP_SITE_CLASSES];
+	unsigned both, conditional, tail, inexact, no_code, refused, undecodable;
+	unsigned verdicts[CHECK_VERDICTS], broken;
+	uint64_t ways_out, cheap;
+	double seconds;
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* gcc puts a nop in front of a cold part so that its landing pads have an offset; the
+ * rule at the nop is that of a function. */
+static bool is_cold_nop(struct xsp_module *m, const struct image *im, uint64_t addr)
+{
+	size_t left;
+	const uint8_t *b = image_at(im, addr, &left);
+	int64_t delta;
+	bool fp;
+
+	return b && *b == 0x90 &&
+	       (xsp_module_entry_sp_rule(m, addr + 1, &fp, &delta) != 0 || fp || delta != 0);
+}
+
+/* Every symbol, and every FDE that starts as a function does (entry sp == rsp). */
+static uint64_t *list_functions(struct xsp_module *m, const struct image *im, size_t *count)
+{
+	const struct xsp_symbol *symbols = NULL;
+	size_t n = 0, all = 0, unique = 0;
+	uint64_t *list;
+
+	xsp_module_symbols(m, &symbols, &n, NULL);
+	list = malloc((n + im->fde_count + 1) * sizeof(*list));
+	if (!list)
+		abort();
+	for (size_t i = 0; i < n; i++) {
+		if (!strstr(symbols[i].name, ".cold"))
+			list[all++] = symbols[i].addr;
+	}
+	for (size_t i = 0; i < im->fde_count; i++) {
+		uint64_t addr = image_fde_start(im, i);
+		int64_t delta;
+		bool fp;
+
+		if (xsp_module_entry_sp_rule(m, addr, &fp, &delta) == 0 && !fp && delta == 0 &&
+		    !is_cold_nop(m, im, addr))
+			list[all++] = addr;
+	}
+	qsort(list, all, sizeof(*list), compare);
+	for (size_t i = 0; i < all; i++) {
+		if (!unique || list[unique - 1] != list[i])
+			list[unique++] = list[i];
+	}
+	*count = unique;
+	return list;
+}
+
+static void count_sites(struct tally *t, const struct xsp_placement *p)
+{
+	for (size_t k = 0; k < p->count; k++) {
+		const struct xsp_site *s = &p->sites[k];
+
+		if (s->role != XSP_ROLE_EXIT)
+			t->entries[s->cls]++;
+		if (s->role != XSP_ROLE_ENTRY)
+			t->exits[s->cls]++;
+		t->both += s->role == XSP_ROLE_BOTH;
+		t->conditional += s->cond != 0;
+		t->tail += s->tail;
+		t->inexact += !s->exact;
+	}
+}
+
+static void one_function(struct xsp_module *m, const struct image *im, uint64_t addr,
+			 struct tally *t)
+{
+	struct xsp_placement p;
+	struct check_result r;
+	double start = now();
+	int error = xsp_place(m, addr, 0, 0x3f, NULL, &p);
+
+	t->seconds += now() - start;
+	t->functions++;
+	t->no_code += error == -ENOENT;
+	t->refused += error == -EOPNOTSUPP;
+	t->undecodable += error == -EILSEQ;
+	if (error)
+		return;
+	t->placed++;
+	t->complete += p.complete;
+	count_sites(t, &p);
+	r = check_placement(im, addr, &p);
+	t->verdicts[r.verdict]++;
+	t->ways_out += r.ways_out;
+	t->cheap += r.cheap_ways_out;
+	if (r.verdict != CHECK_OK && r.verdict != CHECK_TOO_BIG && t->broken++ < SHOWN)
+		printf("  %" PRIx64 ": %s at %" PRIx64 "%s\n", addr, verdict_names[r.verdict], r.at,
+		       p.complete ? "" : " (incomplete)");
+	xsp_placement_clear(&p);
+}
+
+static void print(const char *path, const struct tally *t, double seconds)
+{
+	const char *name = strrchr(path, '/');
+
+	printf("%-24s functions %u placed %u complete %u (%.1f%%); no code %u refused %u "
+	       "undecodable %u\n",
+	       name ? name + 1 : path, t->functions, t->placed, t->complete,
+	       100.0 * t->complete / (t->placed ? t->placed : 1), t->no_code, t->refused,
+	       t->undecodable);
+	for (int c = 0; c < XSP_SITE_CLASSES; c++)
+		printf("    %-16s entries %8u exits %8u\n", xsp_site_class_name(c), t->entries[c],
+		       t->exits[c]);
+	printf("    both %u conditional %u tail %u without exact sp %u\n", t->both, t->conditional,
+	       t->tail, t->inexact);
+	printf("    ways out %" PRIu64 ", behind a cheap site %.1f%%\n", t->ways_out,
+	       100.0 * (double)t->cheap / (double)(t->ways_out ? t->ways_out : 1));
+	printf("    verdicts:");
+	for (int v = 0; v < CHECK_VERDICTS; v++) {
+		if (t->verdicts[v])
+			printf(" %s %u", verdict_names[v], t->verdicts[v]);
+	}
+	printf("\n    placing %.2f s (%.1f us a function), all %.2f s\n", t->seconds,
+	       1e6 * t->seconds / (t->functions ? t->functions : 1), seconds);
+}
+
+static unsigned one_file(const char *path)
+{
+	struct tally t = {0};
+	struct xsp_error err = {0};
+	struct xsp_module *m;
+	double start = now();
+	struct image im;
+	uint64_t *list;
+	size_t count;
+
+	if (!image_open(&im, path) || xsp_module_open(path, path, &m, &err) != 0) {
+		printf("%s: cannot be read\n", path);
+		return 1;
+	}
+	list = list_functions(m, &im, &count);
+	for (size_t i = 0; i < count; i++)
+		one_function(m, &im, list[i], &t);
+	print(path, &t, now() - start);
+	free(list);
+	xsp_module_free(m);
+	image_close(&im);
+	return t.broken + (t.placed == 0);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned broken = 0;
+
+	for (int i = 1; i < argc; i++)
+		broken += one_file(argv[i]);
+	return broken || argc < 2;
+}
