@@ -12,11 +12,13 @@ struct xsp_summary;
 struct xsp_summary_row {
 	xsp_name_id name;
 	uint64_t calls, total_ns, self_ns, min_ns, max_ns;
-	uint64_t p50_ns, p99_ns; /* from a log-linear histogram, relative error at most 1 % */
+	uint64_t mean_ns, p50_ns, p99_ns; /* percentiles: exact for few calls, else from a
+					   * log-linear histogram, relative error at most 1 % */
 	uint64_t unfinished, unwound;
 };
 
-/* total counts recursion once: a span whose name is already open among its ancestors adds to
+/* min, max, mean, p50, p99 are of the calls whose end was seen (by return, tail call or
+ * unwinding); all 0 if there were none. total counts recursion once: a span whose name is already open among its ancestors adds to
  * calls and self but not to total. */
 int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out);
 void xsp_summary_free(struct xsp_summary *s);

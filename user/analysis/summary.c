@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary.c - collects, per name, what the table at the end of a run shows. */
+#include "analysis/summary_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->timeline = t;
+	return 0;
+}
+
+void xsp_summary_free(struct xsp_summary *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t i = 0; i < s->name_count; i++)
+		xsp_histogram_clear(&s->names[i].durations);
+	free(s->names);
+	free(s->rows);
+	free(s);
+}
+
+static int name_of(struct xsp_summary *s, xsp_name_id id, struct summary_name **out)
+{
+	if (id >= s->name_count) {
+		int rc = xsp_grow(&s->names, &s->name_capacity, (size_t)id + 1);
+		if (rc < 0)
+			return rc;
+		memset(s->names + s->name_count, 0,
+		       ((size_t)id + 1 - s->name_count) * sizeof(*s->names));
+		s->name_count = (size_t)id + 1;
+	}
+	*out = &s->names[id];
+	return 0;
+}
+
+static bool recursive(const struct xsp_span *span)
+{
+	for (uint32_t i = 0; i < span->depth; i++) {
+		if (span->ancestors[i] == span->name)
+			return true;
+	}
+	return false;
+}
+
+static int take_span(void *ctx, const struct xsp_span *span)
+{
+	struct xsp_summary *s = ctx;
+	struct summary_name *n;
+	int rc = name_of(s, span->name, &n);
+	if (rc < 0)
+		return rc;
+	const uint64_t duration = span->end_ns - span->start_ns;
+	s->rows_current = false;
+	n->calls++;
+	n->self_ns += span->self_ns;
+	if (!recursive(span))
+		n->total_ns += duration;
+	n->unwound += (span->flags & XSP_SPAN_UNWOUND) != 0;
+	n->unfinished += (span->flags & XSP_SPAN_UNFINISHED) != 0;
+	if (span->flags & (XSP_SPAN_UNFINISHED | XSP_SPAN_EXIT_LOST))
+		return 0; /* how long it took is not known */
+	if (n->durations.count == 0 || duration < n->min_ns)
+		n->min_ns = duration;
+	if (duration > n->max_ns)
+		n->max_ns = duration;
+	n->sum_ns += duration;
+	return xsp_histogram_add(&n->durations, duration);
+}
+
+struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
+{
+	return (struct xsp_timeline_sink){.ctx = s, .span = take_span};
+}
+
+static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high)
+{
+	return v < low ? low : v > high ? high : v;
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct xsp_summary_row *x = a, *y = b;
+	if (x->self_ns != y->self_ns)
+		return x->self_ns > y->self_ns ? -1 : 1;
+	if (x->calls != y->calls)
+		return x->calls > y->calls ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **rows)
+{
+	*rows = s->rows;
+	if (s->rows_current)
+		return s->row_count;
+	s->row_count = 0;
+	for (size_t i = 0; i < s->name_count; i++) {
+		const struct summary_name *n = &s->names[i];
+		if (n->calls == 0)
+			continue;
+		if (xsp_grow(&s->rows, &s->row_capacity, s->row_count + 1) < 0)
+			return 0;
+		s->rows[s->row_count++] = (struct xsp_summary_row){
+			.name = (xsp_name_id)i,
+			.calls = n->calls,
+			.total_ns = n->total_ns,
+			.self_ns = n->self_ns,
+			.min_ns = n->min_ns,
+			.max_ns = n->max_ns,
+			.mean_ns = n->durations.count > 0 ? n->sum_ns / n->durations.count : 0,
+			.p50_ns = clamp(xsp_histogram_quantile(&n->durations, 0.50), n->min_ns,
+					n->max_ns),
+			.p99_ns = clamp(xsp_histogram_quantile(&n->durations, 0.99), n->min_ns,
+					n->max_ns),
+			.unfinished = n->unfinished,
+			.unwound = n->unwound,
+		};
+	}
+	if (s->row_count > 0)
+		qsort(s->rows, s->row_count, sizeof(*s->rows), by_self);
+	s->rows_current = true;
+	*rows = s->rows;
+	return s->row_count;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary_print.c - the table, and after it everything that the reader must know of it. */
+#include "analysis/summary_private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+
+/* ---- the table ---- */
+
+enum { CALLS, TOTAL, SELF, MEAN, P50, P99, MAX, COLUMNS };
+static const char *const titles[COLUMNS] = {"calls", "total", "self", "mean", "p50", "p99", "max"};
+#define NAME_MIN 24 /* a name is not cut further than this */
+
+struct cells {
+	char text[COLUMNS][XSP_UNITS_SIZE];
+};
+
+static void fill_cells(const struct xsp_summary_row *r, struct cells *c)
+{
+	const uint64_t ns[COLUMNS] = {0,	 r->total_ns, r->self_ns, r->mean_ns,
+				      r->p50_ns, r->p99_ns,   r->max_ns};
+	/* of calls whose end was not seen no duration is known */
+	bool known = r->max_ns > 0 || r->mean_ns > 0 || r->unfinished < r->calls;
+	xsp_format_count(c->text[CALLS], r->calls);
+	for (int i = TOTAL; i < COLUMNS; i++) {
+		if (i >= MEAN && !known)
+			strcpy(c->text[i], "-");
+		else
+			xsp_format_ns(c->text[i], ns[i]);
+	}
+}
+
+struct layout {
+	int number[COLUMNS];
+	size_t name; /* columns */
+	size_t longest;
+};
+
+static int max_int(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+static void measure(const struct xsp_summary *s, const struct xsp_summary_row *rows, size_t count,
+		    int width, struct layout *l)
+{
+	int numbers = 0;
+	struct cells c;
+	for (int i = 0; i < COLUMNS; i++)
+		l->number[i] = (int)strlen(titles[i]);
+	l->name = 4;
+	l->longest = 0;
+	for (size_t r = 0; r < count; r++) {
+		const char *name = xsp_timeline_name(s->timeline, rows[r].name);
+		fill_cells(&rows[r], &c);
+		for (int i = 0; i < COLUMNS; i++)
+			l->number[i] = max_int(l->number[i], (int)strlen(c.text[i]));
+		size_t length = strlen(name);
+		if (length > l->longest)
+			l->longest = length;
+		size_t columns = xsp_printable(NULL, 0, name, 0);
+		if (columns > l->name)
+			l->name = columns;
+	}
+	for (int i = 0; i < COLUMNS; i++)
+		numbers += l->number[i] + 2;
+	if (width > 0 && (int)l->name + numbers > width)
+		l->name = (size_t)max_int(NAME_MIN, width - numbers);
+}
+
+static void print_cells(FILE *f, const struct layout *l, const char *name, size_t columns,
+			const struct cells *c)
+{
+	fputs(name, f);
+	fprintf(f, "%*s", (int)(l->name > columns ? l->name - columns : 0), "");
+	for (int i = 0; i < COLUMNS; i++)
+		fprintf(f, "  %*s", l->number[i], c == NULL ? titles[i] : c->text[i]);
+}
+
+static int print_table(struct xsp_summary *s, FILE *f, const struct xsp_summary_print *how)
+{
+	const struct xsp_summary_row *rows;
+	struct layout l;
+	struct cells c;
+	const size_t all = xsp_summary_rows(s, &rows);
+	const size_t count = how->limit > 0 && how->limit < all ? how->limit : all;
+	if (all == 0)
+		return 0;
+	measure(s, rows, count, how->width, &l);
+	char *name = malloc(l.longest + 4);
+	if (name == NULL)
+		return -ENOMEM;
+	fputs(how->color ? "\033[1m" : "", f);
+	print_cells(f, &l, "name", 4, NULL);
+	fputs(how->color ? "\033[0m\n" : "\n", f);
+	for (size_t i = 0; i < count; i++) {
+		size_t columns = xsp_printable(name, l.longest + 4,
+					       xsp_timeline_name(s->timeline, rows[i].name),
+					       how->width > 0 ? l.name : 0);
+		fill_cells(&rows[i], &c);
+		print_cells(f, &l, name, columns, &c);
+		fputc('\n', f);
+	}
+	free(name);
+	if (count < all)
+		fprintf(f, "... and %zu more name%s\n", all - count, all - count == 1 ? "" : "s");
+	fputc('\n', f);
+	return 0;
+}
+
+/* ---- the lines after it ---- */
+
+struct note {
+	FILE *f;
+	bool color;
+};
+
+/* Something that makes the numbers above less than the whole truth. */
+static void warn(const struct note *n, const char *text)
+{
+	fprintf(n->f, "%s%s%s\n", n->color ? "\033[33m" : "", text, n->color ? "\033[0m" : "");
+}
+
+/* "a, b, c" of those counters that are not 0. */
+struct list {
+	char text[512];
+	size_t used;
+};
+
+static void add(struct list *l, uint64_t n, const char *one, const char *many)
+{
+	char count[XSP_UNITS_SIZE];
+	if (n == 0 || l->used >= sizeof(l->text))
+		return;
+	l->used += (size_t)snprintf(l->text + l->used, sizeof(l->text) - l->used, "%s%s %s",
+				    l->used > 0 ? ", " : "", xsp_format_count(count, n),
+				    n == 1 ? one : many);
+}
+
+static void print_head(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f)
+{
+	char spans[XSP_UNITS_SIZE], time[XSP_UNITS_SIZE];
+	const struct xsp_timeline_thread *threads;
+	const struct xsp_summary_row *rows;
+	uint64_t start, end;
+	size_t thread_count = xsp_timeline_threads(s->timeline, &threads);
+	size_t names = xsp_summary_rows(s, &rows);
+	xsp_capture_window(r, &start, &end);
+	xsp_format_count(spans, xsp_timeline_counts(s->timeline)->spans);
+	xsp_format_ns(time, end - start);
+	fprintf(f, "%s span%s of %zu name%s in %zu thread%s, recorded over %s\n", spans,
+		strcmp(spans, "1") == 0 ? "" : "s", names, names == 1 ? "" : "s", thread_count,
+		thread_count == 1 ? "" : "s", time);
+}
+
+static void print_lost_probes(struct xsp_capture_reader *r, const struct note *n)
+{
+	const struct xsp_capture_lost *losts;
+	const struct xsp_capture_probe *probes;
+	const size_t count = xsp_capture_losts(r, &losts);
+	const struct xsp_capture_lost *most = NULL;
+	xsp_capture_probes(r, &probes);
+	for (size_t i = 0; i < count; i++) {
+		if (most == NULL || losts[i].entries + losts[i].exits > most->entries + most->exits)
+			most = &losts[i];
+	}
+	if (most == NULL || most->entries + most->exits == 0)
+		return;
+	char name[128], entries[XSP_UNITS_SIZE], exits[XSP_UNITS_SIZE], text[320];
+	xsp_printable(name, sizeof(name), probes[most->probe].name, 40);
+	snprintf(text, sizeof(text),
+		 "      most of %s: entries %s, exits %s (%zu function%s have losses)", name,
+		 xsp_format_count(entries, most->entries), xsp_format_count(exits, most->exits),
+		 count, count == 1 ? "" : "s");
+	warn(n, text);
+}
+
+static void print_losses(struct xsp_capture_reader *r, const struct note *n)
+{
+	const struct xsp_capture_stats *st = xsp_capture_stats(r);
+	const bool complete = xsp_capture_how_ended(r) == XSP_CAPTURE_COMPLETE;
+	struct list l = {0};
+	char text[640];
+	add(&l, st->lost_entries, "entry", "entries");
+	add(&l, st->lost_exits, "exit", "exits");
+	add(&l, st->lost_other, "other event", "other events");
+	add(&l, st->lost_names, "name", "names");
+	add(&l, st->missed_hits, "hit missed by the kernel", "hits missed by the kernel");
+	add(&l, st->untracked, "call not followed (filter table full)",
+	    "calls not followed (filter table full)");
+	if (l.used > 0) {
+		snprintf(text, sizeof(text), "lost: %s%s", l.text,
+			 complete ? "" : ", up to the last count in the capture");
+		warn(n, text);
+		print_lost_probes(r, n);
+	} else if (complete && st->events > 0) {
+		fputs("nothing was lost\n", n->f);
+	} else if (st->events > 0) {
+		fputs("nothing was lost up to the last count in the capture\n", n->f);
+	} else if (complete) {
+		fputs("nothing was lost (no event was counted)\n", n->f);
+	} else {
+		warn(n, "whether events were lost is not known: the capture holds no counters");
+	}
+	if (st->filtered > 0)
+		fprintf(n->f, "held back by filters: %s\n", xsp_format_count(text, st->filtered));
+}
+
+static void print_ends(struct xsp_summary *s, const struct note *n)
+{
+	const struct xsp_timeline_counts *c = xsp_timeline_counts(s->timeline);
+	char count[XSP_UNITS_SIZE];
+	if (c->unfinished > 0)
+		fprintf(n->f, "still open at the end of the recording or of their thread: %s\n",
+			xsp_format_count(count, c->unfinished));
+	if (c->unwound > 0)
+		fprintf(n->f, "left by an exception, longjmp or exec: %s\n",
+			xsp_format_count(count, c->unwound));
+	char text[256];
+	if (c->exit_lost > 0) {
+		snprintf(text, sizeof(text),
+			 "end not seen, closed when the stack showed that they were gone: %s",
+			 xsp_format_count(count, c->exit_lost));
+		warn(n, text);
+	}
+	if (c->orphan_exits > 0)
+		fprintf(n->f,
+			"exits without an entry (calls begun before the recording, or lost "
+			"entries): %s\n",
+			xsp_format_count(count, c->orphan_exits));
+	if (c->stack_switches > 0)
+		fprintf(n->f, "switches between stacks of a thread: %s\n",
+			xsp_format_count(count, c->stack_switches));
+	if (c->names_unresolved > 0) {
+		snprintf(text, sizeof(text), "names that never arrived: %s",
+			 xsp_format_count(count, c->names_unresolved));
+		warn(n, text);
+	}
+}
+
+static void print_damage(struct xsp_capture_reader *r, const struct note *n)
+{
+	uint64_t torn, chunks, events;
+	char a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE], text[256];
+	xsp_capture_damage(r, &torn, &chunks, &events);
+	if (chunks + events > 0) {
+		snprintf(text, sizeof(text),
+			 "the capture is damaged: %s chunk%s broken or missing, %s event%s not "
+			 "readable",
+			 xsp_format_count(a, chunks), chunks == 1 ? "" : "s",
+			 xsp_format_count(b, events), events == 1 ? "" : "s");
+		warn(n, text);
+	}
+	if (torn > 0) {
+		snprintf(text, sizeof(text),
+			 "the capture is cut off: its last %s are no whole chunk",
+			 xsp_format_bytes(a, torn));
+		warn(n, text);
+	}
+	if (xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE)
+		warn(n,
+		     "the capture has no end: xsptrace was stopped while it recorded; all that it "
+		     "had written is here");
+}
+
+static void print_cost(struct xsp_capture_reader *r, const struct note *n)
+{
+	const struct xsp_capture_stats *st = xsp_capture_stats(r);
+	char probes[XSP_UNITS_SIZE], cpu[XSP_UNITS_SIZE];
+	uint64_t start, end;
+	xsp_capture_window(r, &start, &end);
+	if (end > start && st->probes_cost_ns > 0)
+		fprintf(n->f,
+			"overhead of the target, estimated: %s in probes, %.2f %% of one core\n",
+			xsp_format_ns(probes, st->probes_cost_ns),
+			100.0 * (double)st->probes_cost_ns / (double)(end - start));
+	if (st->recorder_cpu_ns > 0)
+		fprintf(n->f, "xsptrace itself: %s of CPU time\n",
+			xsp_format_ns(cpu, st->recorder_cpu_ns));
+}
+
+int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
+		      const struct xsp_summary_print *how)
+{
+	const struct note n = {.f = f, .color = how->color};
+	int rc = print_table(s, f, how);
+	if (rc < 0)
+		return rc;
+	print_head(s, r, f);
+	print_losses(r, &n);
+	print_ends(s, &n);
+	print_damage(r, &n);
+	print_cost(r, &n);
+	return ferror(f) ? -EIO : 0;
+}

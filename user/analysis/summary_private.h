@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary_private.h - what collecting and printing share. */
+#ifndef XSP_ANALYSIS_SUMMARY_PRIVATE_H
+#define XSP_ANALYSIS_SUMMARY_PRIVATE_H
+
+#include "analysis/histogram.h"
+#include "analysis/summary.h"
+
+struct summary_name {
+	uint64_t calls, total_ns, self_ns, min_ns, max_ns, sum_ns;
+	uint64_t unfinished, unwound;
+	struct xsp_histogram durations; /* of calls whose end was seen */
+};
+
+struct xsp_summary {
+	struct xsp_timeline *timeline;
+	struct summary_name *names; /* by name id */
+	size_t name_count, name_capacity;
+	struct xsp_summary_row *rows;
+	size_t row_count, row_capacity;
+	bool rows_current;
+};
+
+#endif

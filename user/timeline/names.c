@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* names.c - ids and texts of span names: one id a distinct probe name, one a range's hash. */
+#include "timeline/timeline_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+static uint64_t text_hash(const char *s)
+{
+	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a, mixed by the map */
+	for (; *s != '\0'; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
+	return h;
+}
+
+static int append(struct xsp_timeline *t, const char *text, xsp_name_id *out)
+{
+	if (t->name_count >= UINT32_MAX ||
+	    xsp_grow(&t->names, &t->name_capacity, t->name_count + 1) < 0)
+		return -ENOMEM;
+	*out = (xsp_name_id)t->name_count;
+	t->names[t->name_count++] = text;
+	return 0;
+}
+
+/* Probes of one name (clones, the same function in two libraries) share an id. */
+static int probe_name(struct xsp_timeline *t, struct xsp_u64map *seen, const char *text,
+		      xsp_name_id *out)
+{
+	uint64_t h = text_hash(text);
+	const uint32_t *at;
+	while ((at = xsp_u64map_get(seen, h)) != NULL) {
+		if (strcmp(t->names[*at], text) == 0) {
+			*out = *at;
+			return 0;
+		}
+		h++;
+	}
+	int rc = append(t, text, out);
+	return rc < 0 ? rc : xsp_u64map_set(seen, h, *out);
+}
+
+int xsp_names_begin(struct xsp_timeline *t, struct xsp_error *err)
+{
+	struct xsp_u64map seen = {0};
+	int rc = -ENOMEM;
+	t->probe_names = calloc(t->probe_count + 1, sizeof(*t->probe_names));
+	if (t->probe_names == NULL)
+		goto out;
+	for (size_t i = 0; i < t->probe_count; i++) {
+		rc = probe_name(t, &seen, t->probes[i].name, &t->probe_names[i]);
+		if (rc < 0)
+			goto out;
+	}
+	t->first_range_name = (xsp_name_id)t->name_count;
+	const struct xsp_capture_name *names;
+	size_t count = xsp_capture_names(t->reader, &names);
+	rc = 0;
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = xsp_names_add(t, names[i].hash, names[i].text, strlen(names[i].text),
+				   names[i].cut);
+out:
+	xsp_u64map_free(&seen);
+	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory") : 0;
+}
+
+void xsp_names_free(struct xsp_timeline *t)
+{
+	free(t->names);
+	free(t->probe_names);
+	free(t->range_hashes);
+	xsp_u64map_free(&t->range_names);
+	xsp_arena_free(&t->texts);
+}
+
+int xsp_names_of_hash(struct xsp_timeline *t, uint64_t hash, xsp_name_id *out)
+{
+	const uint32_t *at = xsp_u64map_get(&t->range_names, hash);
+	if (at != NULL) {
+		*out = *at;
+		return 0;
+	}
+	size_t ranges = t->name_count - t->first_range_name;
+	if (ranges >= XSP_MAX_RANGE_NAMES)
+		hash = 0; /* shared by all that come too late: bounded memory, no wrong name */
+	if (hash == 0 && (at = xsp_u64map_get(&t->range_names, 0)) != NULL) {
+		*out = *at;
+		return 0;
+	}
+	if (xsp_grow(&t->range_hashes, &t->hash_capacity, ranges + 1) < 0)
+		return -ENOMEM;
+	int rc = append(t, NULL, out);
+	if (rc < 0)
+		return rc;
+	t->range_hashes[ranges] = hash;
+	return xsp_u64map_set(&t->range_names, hash, *out);
+}
+
+/* Without the incomplete character that a cut may leave at the end of UTF-8. */
+static size_t whole_characters(const char *text, size_t length)
+{
+	size_t back = 0;
+	while (back < 3 && back < length && ((unsigned char)text[length - 1 - back] & 0xc0) == 0x80)
+		back++;
+	if (back >= length)
+		return length;
+	unsigned char lead = (unsigned char)text[length - 1 - back];
+	size_t want = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 0;
+	return want > back ? length - 1 - back : length;
+}
+
+int xsp_names_add(struct xsp_timeline *t, uint64_t hash, const char *text, size_t length, bool cut)
+{
+	static const char ellipsis[] = "\xe2\x80\xa6";
+	xsp_name_id id;
+	if (hash == 0)
+		return 0; /* stands for "not readable" */
+	int rc = xsp_names_of_hash(t, hash, &id);
+	if (rc < 0 || t->names[id] != NULL)
+		return rc;
+	if (t->range_hashes[id - t->first_range_name] != hash)
+		return 0;
+	length = strnlen(text, length);
+	if (cut)
+		length = whole_characters(text, length);
+	char *copy = xsp_arena_alloc(&t->texts, length + sizeof(ellipsis));
+	if (copy == NULL)
+		return -ENOMEM;
+	memcpy(copy, text, length);
+	memcpy(copy + length, cut ? ellipsis : "", cut ? sizeof(ellipsis) : 1);
+	t->names[id] = copy;
+	return 0;
+}
+
+uint64_t xsp_names_unresolved(const struct xsp_timeline *t)
+{
+	uint64_t n = 0;
+	for (size_t i = t->first_range_name; i < t->name_count; i++)
+		n += t->names[i] == NULL && t->range_hashes[i - t->first_range_name] != 0;
+	return n;
+}
+
+const char *xsp_timeline_name(const struct xsp_timeline *t, xsp_name_id id)
+{
+	if (id >= t->name_count)
+		return "";
+	if (t->names[id] != NULL)
+		return t->names[id];
+	uint64_t hash = t->range_hashes[id - t->first_range_name];
+	if (hash == 0)
+		return "[name not readable]";
+	/* rare; a few buffers in turn, so that a caller may hold more than one at a time */
+	struct xsp_timeline *mutable = (struct xsp_timeline *)(uintptr_t)t;
+	char *text = mutable->unresolved[mutable->unresolved_next++ % 4];
+	snprintf(text, sizeof(t->unresolved[0]), "[name 0x%016llx]", (unsigned long long)hash);
+	return text;
+}
+
+size_t xsp_timeline_name_count(const struct xsp_timeline *t)
+{
+	return t->name_count;
+}

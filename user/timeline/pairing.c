@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pairing.c - the rules by which events open and close spans.
+ *
+ * Stacks grow down. What is certain: an entry at the very stack pointer of an open span means
+ * that this span is gone; an exit at it closes it. What is only likely: an event at a higher
+ * stack pointer means that the open spans below it are gone, for they may belong to another
+ * stack of the thread (fiber, ucontext, sigaltstack). Such spans are parked (rows.c): shown as
+ * ended at that time unless they come back.
+ */
+#include "timeline/timeline_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- which row ---- */
+
+/* Distance from x up to the innermost span of the row that lies above it; on a row without
+ * functions, to where the last one lay. */
+static uint64_t distance(const struct row *row, uint64_t x)
+{
+	size_t below = xsp_row_below(row, x);
+	if (below > 0 && row->spans[below - 1].limit != UINT64_MAX)
+		return row->spans[below - 1].limit - x;
+	if (below < row->count || row->base == 0)
+		return UINT64_MAX;
+	return row->base > x ? row->base - x : x - row->base;
+}
+
+/* For the row that is current a little above its functions is near as well: exits are lost
+ * more often than stacks are switched. */
+static uint64_t distance_current(const struct row *row, uint64_t x)
+{
+	uint64_t d = distance(row, x);
+	size_t below = xsp_row_below(row, x);
+	if (d == UINT64_MAX && below < row->count)
+		d = x - row->spans[below].limit;
+	return d;
+}
+
+/* Of the parked runs, the one whose innermost span above x is nearest, within `most`. */
+static bool nearest_parked(const struct thread *th, uint64_t x, uint64_t most, bool far_only,
+			   size_t *which, size_t *below)
+{
+	bool found = false;
+	for (size_t i = 0; i < th->parked_count; i++) {
+		const struct parked *p = th->parked[i];
+		if (far_only && !p->far)
+			continue;
+		size_t k = p->count;
+		while (k > 0 && p->spans[k - 1].limit <= x)
+			k--;
+		if (k == 0 || p->spans[k - 1].limit - x > most)
+			continue;
+		most = p->spans[k - 1].limit - x;
+		*which = i;
+		*below = k;
+		found = true;
+	}
+	return found;
+}
+
+static int resume_for(struct xsp_timeline *t, struct thread *th, size_t which, size_t below,
+		      struct row **row)
+{
+	int rc = xsp_parked_split(t, th, which, below);
+	return rc < 0 ? rc : xsp_parked_resume(t, th, which, row);
+}
+
+/* The row on which something at stack pointer x happens. */
+static int choose_row(struct xsp_timeline *t, struct thread *th, uint64_t x, struct row **out)
+{
+	size_t below, which;
+	uint64_t best = distance_current(th->rows[th->current], x);
+	uint32_t chosen = th->current;
+	if (th->many_stacks && th->used_rows > 1) {
+		for (uint32_t i = 0; i < th->used_rows; i++) {
+			uint64_t d = i == th->current ? best : distance(th->rows[i], x);
+			if (d < best && d <= XSP_FAR) {
+				best = d;
+				chosen = i;
+			}
+		}
+	}
+	*out = th->rows[chosen];
+	if (th->parked_count > 0 && (best > XSP_FAR || th->many_stacks)) {
+		uint64_t most = best > XSP_FAR ? XSP_FAR : best;
+		if (most > 0 && nearest_parked(th, x, most - 1, best <= XSP_FAR, &which, &below)) {
+			int rc = resume_for(t, th, which, below, out);
+			return rc == -E2BIG ? 0 : rc;
+		}
+	}
+	if (chosen != th->current) {
+		th->current = chosen;
+		t->counts.stack_switches++;
+	}
+	return 0;
+}
+
+static inline int row_for(struct xsp_timeline *t, struct thread *th, uint64_t x, struct row **out)
+{
+	struct row *row = th->rows[th->current];
+	*out = row;
+	if (!th->many_stacks && th->parked_count == 0)
+		return 0;
+	return choose_row(t, th, x, out);
+}
+
+/* ---- what an event at stack pointer x says about open spans ---- */
+
+/* A span whose slot is used anew is gone; what was deeper is passed over. */
+static int slot_reused(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
+		       uint64_t now)
+{
+	int rc = xsp_park(t, th, row, i + 1, now, false, false);
+	return rc < 0 ? rc : xsp_row_pop(t, th, row, now, XSP_SPAN_EXIT_LOST);
+}
+
+/* The same for spans that are parked or lie on other rows. */
+static int slot_reused_elsewhere(struct xsp_timeline *t, struct thread *th, const struct row *row,
+				 uint64_t x, uint64_t now)
+{
+	int rc = 0;
+	for (size_t i = th->parked_count; i > 0 && rc == 0; i--) {
+		const struct parked *p = th->parked[i - 1];
+		if (p->spans[p->count - 1].limit > x)
+			continue;
+		for (size_t k = 0; k < p->count && p->spans[k].limit >= x; k++) {
+			if (p->spans[k].sp == x && !p->spans[k].range) {
+				rc = xsp_parked_gone(t, th, i - 1, k);
+				break;
+			}
+		}
+	}
+	for (size_t i = 0; i < th->used_rows && rc == 0; i++) {
+		struct row *other = th->rows[i];
+		if (other == row || other->count == 0)
+			continue;
+		size_t below = xsp_row_below(other, x);
+		if (below < other->count && other->spans[below].sp == x &&
+		    !other->spans[below].range)
+			rc = slot_reused(t, th, other, below, now);
+	}
+	return rc;
+}
+
+/* An event at x passed over what lies at or below it (`strictly`: below it). */
+static inline int settle(struct xsp_timeline *t, struct thread *th, struct row *row, uint64_t x,
+			 uint64_t now, bool strictly)
+{
+	if (strictly) {
+		if (x == 0)
+			return 0;
+		x--;
+	}
+	if (row->count == 0 || row->spans[row->count - 1].limit > x)
+		return 0;
+	size_t i = xsp_row_below(row, x);
+	if (row->spans[i].sp == x && !row->spans[i].range && !strictly)
+		return slot_reused(t, th, row, i, now);
+	return xsp_park(t, th, row, i, now, x - row->spans[i].limit > XSP_FAR, false);
+}
+
+/* ---- entries ---- */
+
+static int open_span(struct xsp_timeline *t, struct thread *th, struct row *row,
+		     struct open_span *s)
+{
+	s->start_ns = xsp_max_u64(s->start_ns, row->last_ns);
+	s->serial = t->serial++;
+	t->counts.entries++;
+	if (row->count < XSP_MAX_DEPTH)
+		return xsp_row_push(row, s);
+	/* deeper than any stack: kept out of memory, but not out of the counts */
+	row->last_ns = s->start_ns;
+	return xsp_emit(t, th, row->index, s, s->start_ns, XSP_SPAN_EXIT_LOST, row->names,
+			row->count);
+}
+
+static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	struct row *row;
+	int rc = row_for(t, th, e->sp, &row);
+	if (rc == 0 && (th->parked_count > 0 || th->used_rows > 1))
+		rc = slot_reused_elsewhere(t, th, row, e->sp, e->time_ns);
+	if (rc == 0)
+		rc = settle(t, th, row, e->sp, e->time_ns, false);
+	if (rc < 0)
+		return rc;
+	struct open_span s = {
+		.sp = e->sp,
+		.limit = e->sp,
+		.start_ns = e->time_ns,
+		.probe = e->probe,
+		.name = t->probe_names[e->probe],
+	};
+	return open_span(t, th, row, &s);
+}
+
+static int pair_point(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	int rc = pair_entry(t, th, e);
+	if (rc < 0)
+		return rc;
+	struct row *row = th->rows[th->current];
+	t->counts.exits++;
+	if (row->count == 0 || row->spans[row->count - 1].serial != t->serial - 1)
+		return 0; /* too deep to be kept */
+	return xsp_row_pop(t, th, row, e->time_ns, e->flags & XSP_EVENT_TAIL ? XSP_SPAN_TAIL : 0);
+}
+
+static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	const struct xsp_event_range *b = (const void *)e;
+	struct row *row;
+	xsp_name_id name;
+	int rc = xsp_names_of_hash(t, b->name_hash, &name);
+	if (rc == 0)
+		rc = row_for(t, th, e->sp, &row);
+	if (rc == 0)
+		rc = settle(t, th, row, e->sp, e->time_ns, true);
+	if (rc < 0)
+		return rc;
+	struct open_span s = {
+		.sp = e->sp,
+		.limit = row->count > 0 ? row->spans[row->count - 1].limit : UINT64_MAX,
+		.start_ns = e->time_ns,
+		.probe = e->probe,
+		.name = name,
+		.range = true,
+	};
+	return open_span(t, th, row, &s);
+}
+
+/* ---- exits ---- */
+
+/* Moves the row's innermost span, a range, beneath those that `other` holds. */
+static int move_under(struct row *row, struct row *other)
+{
+	struct open_span s = row->spans[row->count - 1];
+	s.limit = UINT64_MAX;
+	int rc = xsp_row_push(other, &s);
+	if (rc < 0)
+		return rc;
+	memmove(other->spans + 1, other->spans, (other->count - 1) * sizeof(*other->spans));
+	memmove(other->names + 1, other->names, (other->count - 1) * sizeof(*other->names));
+	other->spans[0] = s;
+	other->names[0] = s.name;
+	row->count--;
+	return 0;
+}
+
+/* What lies above a function that returns: ranges go on, on a row of their own; functions are
+ * passed over. */
+static int clear_above(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
+		       uint64_t now)
+{
+	struct row *other = NULL;
+	size_t range = i + 1;
+	while (range < row->count && !row->spans[range].range)
+		range++;
+	if (range < row->count) {
+		int rc = xsp_row_free_since(t, th, row->spans[range].start_ns, &other);
+		if (rc < 0 && rc != -E2BIG)
+			return rc;
+	}
+	while (other != NULL && row->count > range) {
+		size_t k = row->count;
+		while (!row->spans[k - 1].range)
+			k--;
+		int rc = xsp_park(t, th, row, k, now, false, false);
+		if (rc == 0)
+			rc = move_under(row, other);
+		if (rc < 0)
+			return rc;
+		row->last_ns = xsp_max_u64(row->last_ns, now);
+	}
+	return xsp_park(t, th, row, i + 1, now, false, false);
+}
+
+static int close_at(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
+		    const struct xsp_event *e)
+{
+	if (row->index != th->current) {
+		th->current = row->index;
+		t->counts.stack_switches++;
+	}
+	if (i + 1 < row->count) {
+		int rc = clear_above(t, th, row, i, e->time_ns);
+		if (rc < 0)
+			return rc;
+	}
+	return xsp_row_pop(t, th, row, e->time_ns, e->flags & XSP_EVENT_TAIL ? XSP_SPAN_TAIL : 0);
+}
+
+static bool matches(const struct open_span *s, const struct xsp_event *e)
+{
+	return s->sp == e->sp && s->probe == e->probe && !s->range;
+}
+
+static bool find_exact(const struct row *row, const struct xsp_event *e, size_t *at)
+{
+	for (size_t i = row->count; i > 0 && row->spans[i - 1].limit <= e->sp; i--) {
+		if (matches(&row->spans[i - 1], e)) {
+			*at = i - 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int orphan_exit(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	/* its slot is given back: another function that lay there is gone for certain */
+	struct row *row = th->rows[th->current];
+	size_t i = xsp_row_below(row, e->sp);
+	t->counts.orphan_exits++;
+	if ((e->flags & XSP_EVENT_SP_EXACT) && i < row->count && row->spans[i].sp == e->sp &&
+	    !row->spans[i].range)
+		return slot_reused(t, th, row, i, e->time_ns);
+	return 0;
+}
+
+static int exit_elsewhere(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	size_t i;
+	struct row *row;
+	for (size_t k = 0; k < th->used_rows; k++) {
+		if (k != th->current && find_exact(th->rows[k], e, &i))
+			return close_at(t, th, th->rows[k], i, e);
+	}
+	for (size_t k = th->parked_count; k > 0; k--) {
+		struct parked *p = th->parked[k - 1];
+		for (i = 0; i < p->count && !matches(&p->spans[i], e); i++)
+			;
+		if (i == p->count)
+			continue;
+		int rc = resume_for(t, th, k - 1, i + 1, &row);
+		if (rc == 0)
+			return close_at(t, th, row, row->count - 1, e);
+		if (rc != -E2BIG)
+			return rc;
+		rc = xsp_parked_gone(t, th, k - 1, i);
+		return rc < 0 ? rc : orphan_exit(t, th, e);
+	}
+	return orphan_exit(t, th, e);
+}
+
+/* Innermost span of the probe at or above e->sp; the nearer the better. */
+static uint64_t find_loose(const struct open_span *spans, size_t count, const struct xsp_event *e,
+			   size_t *at)
+{
+	for (size_t i = count; i > 0; i--) {
+		const struct open_span *s = &spans[i - 1];
+		if (s->probe == e->probe && s->sp >= e->sp && !s->range) {
+			*at = i - 1;
+			return s->sp - e->sp;
+		}
+	}
+	return UINT64_MAX;
+}
+
+static int exit_loose(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	size_t i = 0, at = 0, parked_at = 0, which = 0;
+	struct row *row = th->rows[th->current];
+	uint64_t best = find_loose(row->spans, row->count, e, &at);
+	uint64_t parked_best = UINT64_MAX;
+	for (size_t k = 0; k < th->used_rows && th->used_rows > 1; k++) {
+		struct row *other = th->rows[k];
+		uint64_t d = find_loose(other->spans, other->count, e, &i);
+		if (d < best) {
+			best = d;
+			row = other;
+			at = i;
+		}
+	}
+	for (size_t k = 0; k < th->parked_count; k++) {
+		uint64_t d = find_loose(th->parked[k]->spans, th->parked[k]->count, e, &i);
+		if (d < parked_best) {
+			parked_best = d;
+			which = k;
+			parked_at = i;
+		}
+	}
+	if (parked_best < best) {
+		int rc = resume_for(t, th, which, parked_at + 1, &row);
+		if (rc == -E2BIG)
+			return orphan_exit(t, th, e);
+		return rc < 0 ? rc : close_at(t, th, row, row->count - 1, e);
+	}
+	return best == UINT64_MAX ? orphan_exit(t, th, e) : close_at(t, th, row, at, e);
+}
+
+static int pair_exit(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	t->counts.exits++;
+	if (!(e->flags & XSP_EVENT_SP_EXACT))
+		return exit_loose(t, th, e);
+	struct row *row = th->rows[th->current];
+	size_t i;
+	if (row->count > 0 && matches(&row->spans[row->count - 1], e))
+		return xsp_row_pop(t, th, row, e->time_ns,
+				   e->flags & XSP_EVENT_TAIL ? XSP_SPAN_TAIL : 0);
+	if (find_exact(row, e, &i))
+		return close_at(t, th, row, i, e);
+	return exit_elsewhere(t, th, e);
+}
+
+/* ---- the end of a range ---- */
+
+/* The range of this probe that began last. */
+static void last_range(const struct open_span *spans, size_t count, uint32_t probe,
+		       const struct open_span **best)
+{
+	for (size_t i = count; i > 0; i--) {
+		const struct open_span *s = &spans[i - 1];
+		if (!s->range || s->probe != probe)
+			continue;
+		if (*best == NULL || s->serial > (*best)->serial)
+			*best = s;
+		return;
+	}
+}
+
+/* Where events were lost, an END at the stack pointer of an outer range closes that one. */
+static size_t by_sp_if_lossy(const struct xsp_timeline *t, const struct row *row, size_t i,
+			     const struct xsp_event *e)
+{
+	if (!t->lossy || row->spans[i].sp == e->sp)
+		return i;
+	for (size_t k = i; k > 0; k--) {
+		const struct open_span *s = &row->spans[k - 1];
+		if (s->range && s->probe == e->probe && s->sp == e->sp)
+			return k - 1;
+	}
+	return i;
+}
+
+static int end_on_row(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
+		      const struct xsp_event *e)
+{
+	size_t outer = by_sp_if_lossy(t, row, i, e);
+	while (row->count > outer + 1 && outer != i) {
+		int rc = xsp_row_pop(t, th, row, e->time_ns, XSP_SPAN_EXIT_LOST);
+		if (rc < 0)
+			return rc;
+	}
+	int rc = xsp_row_take_out(t, th, row, outer, e->time_ns, 0);
+	if (rc != -E2BIG)
+		return rc;
+	while (row->count > outer + 1) {
+		rc = xsp_row_pop(t, th, row, e->time_ns, XSP_SPAN_EXIT_LOST);
+		if (rc < 0)
+			return rc;
+	}
+	return xsp_row_pop(t, th, row, e->time_ns, 0);
+}
+
+static int end_parked(struct xsp_timeline *t, struct thread *th, const struct open_span *s,
+		      size_t which, const struct xsp_event *e)
+{
+	struct row *row;
+	size_t i = (size_t)(s - th->parked[which]->spans);
+	int rc = resume_for(t, th, which, i + 1, &row);
+	if (rc == -E2BIG) {
+		t->counts.orphan_exits++;
+		return xsp_parked_gone(t, th, which, i);
+	}
+	return rc < 0 ? rc : xsp_row_pop(t, th, row, e->time_ns, 0);
+}
+
+static int pair_end(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	struct row *row;
+	const struct open_span *best = NULL;
+	t->counts.exits++;
+	int rc = row_for(t, th, e->sp, &row);
+	if (rc == 0)
+		rc = settle(t, th, row, e->sp, e->time_ns, true);
+	if (rc < 0)
+		return rc;
+	/* fibers: the range of the stack that ends it, if it has one; else the last begun */
+	if (th->many_stacks)
+		last_range(row->spans, row->count, e->probe, &best);
+	for (size_t i = 0; i < th->used_rows && (!th->many_stacks || best == NULL); i++) {
+		const struct open_span *before = best;
+		last_range(th->rows[i]->spans, th->rows[i]->count, e->probe, &best);
+		if (best != before)
+			row = th->rows[i];
+	}
+	if (best != NULL)
+		return end_on_row(t, th, row, (size_t)(best - row->spans), e);
+	for (size_t i = th->parked_count; i > 0; i--) {
+		last_range(th->parked[i - 1]->spans, th->parked[i - 1]->count, e->probe, &best);
+		if (best != NULL)
+			return end_parked(t, th, best, i - 1, e);
+	}
+	t->counts.orphan_exits++;
+	return 0;
+}
+
+/* ---- unwinding ---- */
+
+/* A call from the landing frame itself pushes one word: a range begun there stays open. */
+#define ENTER_DISTANCE 8U
+
+static bool unwound(const struct open_span *s, uint64_t mark)
+{
+	return s->sp < mark && mark - s->sp <= XSP_UNWIND_REACH &&
+	       (!s->range || mark - s->sp > ENTER_DISTANCE);
+}
+
+static int unwind_parked(struct xsp_timeline *t, struct thread *th, const struct row *row,
+			 uint64_t mark)
+{
+	for (size_t i = th->parked_count; i > 0; i--) {
+		struct parked *p = th->parked[i - 1];
+		size_t k = 0;
+		if (p->row != row->index)
+			continue;
+		while (k < p->count && !unwound(&p->spans[k], mark))
+			k++;
+		if (k == p->count)
+			continue;
+		if (th->many_stacks) {
+			/* perhaps; if it is gone, then this way */
+			p->marked = p->marked || k == 0;
+			continue;
+		}
+		p->marked = true;
+		int rc = xsp_parked_gone(t, th, i - 1, k);
+		if (rc < 0)
+			return rc;
+		if (k > 0)
+			p->marked = false;
+	}
+	return 0;
+}
+
+static int pair_unwind(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	struct row *row;
+	int rc = row_for(t, th, e->sp, &row);
+	if (rc == 0 && th->parked_count > 0)
+		rc = unwind_parked(t, th, row, e->sp);
+	if (rc < 0)
+		return rc;
+	size_t first = row->count;
+	for (size_t i = row->count; i > 0; i--) {
+		const struct open_span *s = &row->spans[i - 1];
+		if (!s->range && s->sp >= e->sp)
+			break;
+		if (unwound(s, e->sp))
+			first = i - 1;
+	}
+	if (th->many_stacks)
+		return xsp_park(t, th, row, first, e->time_ns, false, true);
+	while (row->count > first) {
+		rc = xsp_row_pop(t, th, row, e->time_ns, XSP_SPAN_UNWOUND);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+static int ignore(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	(void)t;
+	(void)th;
+	(void)e;
+	return 0;
+}
+
+static int (*const rules[])(struct xsp_timeline *t, struct thread *th,
+			    const struct xsp_event *e) = {
+	[XSP_EVENT_INVALID] = ignore,	  [XSP_EVENT_ENTRY] = pair_entry,
+	[XSP_EVENT_EXIT] = pair_exit,	  [XSP_EVENT_POINT] = pair_point,
+	[XSP_EVENT_UNWIND] = pair_unwind, [XSP_EVENT_NAME] = ignore,
+	[XSP_EVENT_BEGIN] = pair_begin,	  [XSP_EVENT_END] = pair_end,
+};
+
+int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	return e->kind < sizeof(rules) / sizeof(rules[0]) ? rules[e->kind](t, th, e) : 0;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rows.c - the mechanics of rows and parked runs.
+ *
+ * Why a row never holds overlapping spans:
+ *  - a span opens on a row at or after row.last_ns, and only the innermost one closes;
+ *  - a parked run that proves to be gone is shown where it lay, ended at the time it was
+ *    parked; row.last_ns was raised to that time, and its parents were open then;
+ *  - a run that comes back returns to its row only if that holds exactly the spans that lay
+ *    beneath it, so that all that happened there in between lies inside its spans; otherwise
+ *    it goes to an empty row on which nothing happened since its outermost span began.
+ */
+#include "timeline/timeline_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
+	     const struct open_span *s, uint64_t end_ns, uint32_t flags,
+	     const xsp_name_id *ancestors, size_t depth)
+{
+	end_ns = xsp_max_u64(end_ns, s->start_ns);
+	uint64_t duration = end_ns - s->start_ns;
+	const struct xsp_span span = {
+		.start_ns = s->start_ns,
+		.end_ns = end_ns,
+		.self_ns = duration > s->child_ns ? duration - s->child_ns : 0,
+		.pid = th->pid,
+		.tid = th->tid,
+		.row = row,
+		.probe = s->probe,
+		.name = s->name,
+		.flags = flags,
+		.depth = (uint32_t)depth,
+		.ancestors = ancestors,
+		.serial = s->serial,
+	};
+	t->counts.spans++;
+	t->counts.unfinished += (flags & XSP_SPAN_UNFINISHED) != 0;
+	t->counts.unwound += (flags & XSP_SPAN_UNWOUND) != 0;
+	t->counts.exit_lost += (flags & XSP_SPAN_EXIT_LOST) != 0;
+	for (size_t i = 0; i < t->sink_count; i++) {
+		int rc = t->sinks[i].span == NULL ? 0 : t->sinks[i].span(t->sinks[i].ctx, &span);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- rows ---- */
+
+int xsp_row_get(struct xsp_timeline *t, struct thread *th, uint32_t index, struct row **out)
+{
+	if (index >= XSP_MAX_ROWS)
+		return -E2BIG;
+	while (th->row_count <= index) {
+		if (xsp_grow(&th->rows, &th->row_capacity, th->row_count + 1) < 0)
+			return -ENOMEM;
+		struct row *row = calloc(1, sizeof(*row));
+		if (row == NULL)
+			return -ENOMEM;
+		row->index = (uint32_t)th->row_count;
+		th->rows[th->row_count++] = row;
+	}
+	struct xsp_timeline_thread *shown = &t->records[th->record]->shown;
+	for (; th->used_rows <= index; th->used_rows++)
+		th->rows[th->used_rows]->last_ns = th->born_ns;
+	if (shown->rows <= index)
+		shown->rows = index + 1;
+	*out = th->rows[index];
+	return 0;
+}
+
+int xsp_row_free_since(struct xsp_timeline *t, struct thread *th, uint64_t start_ns,
+		       struct row **out)
+{
+	for (uint32_t i = 0; i < th->used_rows; i++) {
+		if (th->rows[i]->count == 0 && th->rows[i]->last_ns <= start_ns)
+			return xsp_row_get(t, th, i, out);
+	}
+	return xsp_row_get(t, th, (uint32_t)th->used_rows, out);
+}
+
+int xsp_row_push(struct row *row, const struct open_span *s)
+{
+	size_t need = row->count + 1;
+	if (xsp_grow(&row->spans, &row->spans_capacity, need) < 0 ||
+	    xsp_grow(&row->names, &row->names_capacity, need) < 0)
+		return -ENOMEM;
+	row->spans[row->count] = *s;
+	row->names[row->count] = s->name;
+	row->count++;
+	row->last_ns = xsp_max_u64(row->last_ns, s->start_ns);
+	return 0;
+}
+
+static void drop_last(struct row *row)
+{
+	const struct open_span *s = &row->spans[--row->count];
+	if (!s->range && (row->count == 0 || row->spans[row->count - 1].limit == UINT64_MAX))
+		row->base = s->sp;
+}
+
+int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint64_t end_ns,
+		uint32_t flags)
+{
+	size_t depth = row->count - 1;
+	struct open_span *s = &row->spans[depth];
+	end_ns = xsp_max_u64(end_ns, row->last_ns);
+	row->last_ns = end_ns;
+	if (depth > 0)
+		row->spans[depth - 1].child_ns += end_ns - s->start_ns;
+	drop_last(row);
+	/* s stays valid: nothing is pushed before it was handed on */
+	return xsp_emit(t, th, row->index, s, end_ns, flags, row->names, depth);
+}
+
+int xsp_row_take_out(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
+		     uint64_t end_ns, uint32_t flags)
+{
+	if (i + 1 == row->count)
+		return xsp_row_pop(t, th, row, end_ns, flags);
+	struct row *other;
+	int rc = xsp_row_free_since(t, th, row->spans[i].start_ns, &other);
+	if (rc < 0)
+		return rc;
+	struct open_span s = row->spans[i];
+	size_t above = row->count - i - 1;
+	memmove(&row->spans[i], &row->spans[i + 1], above * sizeof(*row->spans));
+	memmove(&row->names[i], &row->names[i + 1], above * sizeof(*row->names));
+	row->count--;
+	rc = xsp_row_push(other, &s);
+	return rc < 0 ? rc : xsp_row_pop(t, th, other, end_ns, flags);
+}
+
+size_t xsp_row_below(const struct row *row, uint64_t x)
+{
+	/* nearly always the innermost few */
+	size_t i = row->count;
+	for (int tries = 0; tries < 8; tries++) {
+		if (i == 0 || row->spans[i - 1].limit > x)
+			return i;
+		i--;
+	}
+	size_t low = 0, high = i; /* limits never rise along the row */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (row->spans[middle].limit > x)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* ---- parked runs ---- */
+
+static int new_parked(struct thread *th, struct parked **out)
+{
+	if (th->parked_count == th->parked_made) {
+		if (xsp_grow(&th->parked, &th->parked_capacity, th->parked_made + 1) < 0)
+			return -ENOMEM;
+		struct parked *p = calloc(1, sizeof(*p));
+		if (p == NULL)
+			return -ENOMEM;
+		th->parked[th->parked_made++] = p;
+	}
+	*out = th->parked[th->parked_count++];
+	return 0;
+}
+
+/* The emptied struct goes to the spare ones at the end of the array. */
+static void remove_parked(struct thread *th, size_t which)
+{
+	struct parked *p = th->parked[which];
+	th->parked_count--;
+	memmove(&th->parked[which], &th->parked[which + 1],
+		(th->parked_count - which) * sizeof(*th->parked));
+	th->parked[th->parked_count] = p;
+	p->count = 0;
+}
+
+static int fill_parked(struct parked *p, const struct open_span *spans, size_t count,
+		       const xsp_name_id *names, size_t prefix)
+{
+	if (xsp_grow(&p->spans, &p->spans_capacity, count) < 0 ||
+	    xsp_grow(&p->names, &p->names_capacity, prefix + count) < 0)
+		return -ENOMEM;
+	memcpy(p->spans, spans, count * sizeof(*spans));
+	memcpy(p->names, names, (prefix + count) * sizeof(*names));
+	p->count = count;
+	p->prefix = prefix;
+	return 0;
+}
+
+int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t from, uint64_t now,
+	     bool far, bool marked)
+{
+	if (from >= row->count)
+		return 0;
+	struct parked *p;
+	int rc = new_parked(th, &p);
+	if (rc == 0)
+		rc = fill_parked(p, row->spans + from, row->count - from, row->names, from);
+	if (rc < 0)
+		return rc;
+	now = xsp_max_u64(now, row->last_ns);
+	row->last_ns = now;
+	p->park_ns = now;
+	p->row = row->index;
+	p->far = far;
+	p->marked = marked;
+	p->parent_serial = 0;
+	if (from > 0) {
+		/* taken back if it comes back */
+		row->spans[from - 1].child_ns += now - p->spans[0].start_ns;
+		p->parent_serial = row->spans[from - 1].serial;
+	}
+	while (row->count > from)
+		drop_last(row);
+	const size_t most = th->many_stacks ? XSP_MAX_PARKED_MANY : XSP_MAX_PARKED;
+	return th->parked_count > most ? xsp_parked_gone(t, th, 0, 0) : 0;
+}
+
+int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, size_t i)
+{
+	struct parked *p = th->parked[which];
+	const uint32_t flags = p->marked ? XSP_SPAN_UNWOUND : XSP_SPAN_EXIT_LOST;
+	while (p->count > i) {
+		size_t at = --p->count;
+		const struct open_span *s = &p->spans[at];
+		if (at > 0)
+			p->spans[at - 1].child_ns += p->park_ns - s->start_ns;
+		int rc = xsp_emit(t, th, p->row, s, p->park_ns, flags, p->names, p->prefix + at);
+		if (rc < 0)
+			return rc;
+	}
+	if (p->count == 0)
+		remove_parked(th, which);
+	return 0;
+}
+
+int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, size_t from)
+{
+	struct parked *p = th->parked[which], *deeper;
+	(void)t;
+	if (from >= p->count || from == 0)
+		return 0;
+	int rc = new_parked(th, &deeper);
+	if (rc == 0)
+		rc = fill_parked(deeper, p->spans + from, p->count - from, p->names,
+				 p->prefix + from);
+	if (rc < 0)
+		return rc;
+	deeper->park_ns = p->park_ns;
+	deeper->row = p->row;
+	deeper->far = p->far;
+	deeper->marked = p->marked;
+	deeper->parent_serial = p->spans[from - 1].serial;
+	p->spans[from - 1].child_ns += p->park_ns - p->spans[from].start_ns;
+	p->count = from;
+	return 0;
+}
+
+int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, struct row **out)
+{
+	struct parked *p = th->parked[which];
+	struct row *row = th->rows[p->row];
+	int rc;
+	bool home = row->count == p->prefix &&
+		    (p->prefix == 0 || row->spans[p->prefix - 1].serial == p->parent_serial);
+	if (home && p->prefix > 0)
+		row->spans[p->prefix - 1].child_ns -= p->park_ns - p->spans[0].start_ns;
+	if (!home) {
+		rc = xsp_row_free_since(t, th, p->spans[0].start_ns, &row);
+		if (rc < 0)
+			return rc;
+		/* ranges whose function stays behind */
+		for (size_t i = 0; i < p->count && p->spans[i].range; i++)
+			p->spans[i].limit = UINT64_MAX;
+	}
+	for (size_t i = 0; i < p->count; i++) {
+		rc = xsp_row_push(row, &p->spans[i]);
+		if (rc < 0)
+			return rc;
+	}
+	remove_parked(th, which);
+	th->many_stacks = true;
+	th->current = row->index;
+	t->counts.stack_switches++;
+	*out = row;
+	return 0;
+}
+
+int xsp_thread_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags)
+{
+	int rc;
+	/* A sleeping stack far away is one, where stacks were seen to come back; the rest is
+	 * taken for gone. */
+	for (size_t i = th->parked_count; i > 0; i--) {
+		const struct parked *p = th->parked[i - 1];
+		struct row *row;
+		if (!th->many_stacks || !p->far || p->marked)
+			continue;
+		rc = xsp_parked_resume(t, th, i - 1, &row);
+		if (rc < 0 && rc != -E2BIG)
+			return rc;
+		if (rc == 0)
+			t->counts.stack_switches--; /* it did not really run again */
+	}
+	while (th->parked_count > 0) {
+		rc = xsp_parked_gone(t, th, 0, 0);
+		if (rc < 0)
+			return rc;
+	}
+	for (size_t i = 0; i < th->used_rows; i++) {
+		while (th->rows[i]->count > 0) {
+			rc = xsp_row_pop(t, th, th->rows[i], end_ns, flags);
+			if (rc < 0)
+				return rc;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* threads.c - threads: found by tid, kept while they live; of the dead only a small record. */
+#include "timeline/timeline_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+static uint64_t key_of(uint32_t pid, uint32_t tid)
+{
+	return (uint64_t)pid << 32 | tid;
+}
+
+int xsp_threads_begin(struct xsp_timeline *t)
+{
+	const struct xsp_capture_thread *threads;
+	const struct xsp_capture_process *processes;
+	size_t count = xsp_capture_threads(t->reader, &threads);
+	for (size_t i = 0; i < count; i++) {
+		if (xsp_u64map_set(&t->definitions, key_of(threads[i].pid, threads[i].tid),
+				   (uint32_t)i) < 0)
+			return -ENOMEM;
+	}
+	count = xsp_capture_processes(t->reader, &processes);
+	for (size_t i = 0; i < count; i++) {
+		if (xsp_u64map_set(&t->processes, processes[i].pid, (uint32_t)i) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void free_thread(struct thread *th)
+{
+	for (size_t i = 0; i < th->row_count; i++) {
+		free(th->rows[i]->spans);
+		free(th->rows[i]->names);
+		free(th->rows[i]);
+	}
+	for (size_t i = 0; i < th->parked_made; i++) {
+		free(th->parked[i]->spans);
+		free(th->parked[i]->names);
+		free(th->parked[i]);
+	}
+	free(th->rows);
+	free(th->parked);
+	free(th);
+}
+
+void xsp_threads_free(struct xsp_timeline *t)
+{
+	for (size_t i = 0; i < t->alive_made; i++)
+		free_thread(t->alive[i]);
+	for (size_t i = 0; i < t->record_count; i++)
+		free(t->records[i]);
+	free(t->alive);
+	free(t->records);
+	free(t->sorted);
+	xsp_u64map_free(&t->definitions);
+	xsp_u64map_free(&t->processes);
+	xsp_u64map_free(&t->by_tid);
+	xsp_u64map_free(&t->record_of);
+}
+
+/* ---- records ---- */
+
+static void set_comm(struct thread_record *r, const char *comm, size_t size)
+{
+	size_t length = strnlen(comm, size < sizeof(r->comm) ? size : sizeof(r->comm) - 1);
+	memcpy(r->comm, comm, length);
+	r->comm[length] = '\0';
+}
+
+static void describe(const struct xsp_timeline *t, struct thread_record *r)
+{
+	const struct xsp_capture_thread *threads;
+	const struct xsp_capture_process *processes;
+	xsp_capture_threads(t->reader, &threads);
+	xsp_capture_processes(t->reader, &processes);
+	const uint32_t *d = xsp_u64map_get(&t->definitions, key_of(r->shown.pid, r->shown.tid));
+	const uint32_t *p = xsp_u64map_get(&t->processes, r->shown.pid);
+	r->shown.ns_pid =
+		p != NULL && processes[*p].ns_pid != 0 ? processes[*p].ns_pid : r->shown.pid;
+	/* the main thread's id is the process's, in every namespace */
+	r->shown.ns_tid = r->shown.tid == r->shown.pid ? r->shown.ns_pid : r->shown.tid;
+	if (d != NULL && threads[*d].ns_tid != 0)
+		r->shown.ns_tid = threads[*d].ns_tid;
+	const char *comm = d != NULL && threads[*d].comm[0] != '\0' ? threads[*d].comm
+			   : p != NULL				    ? processes[*p].comm
+								    : "";
+	set_comm(r, comm, SIZE_MAX);
+}
+
+static int new_record(struct xsp_timeline *t, uint32_t pid, uint32_t tid, uint32_t *out)
+{
+	struct thread_record *r = calloc(1, sizeof(*r));
+	if (r == NULL || t->record_count >= UINT32_MAX ||
+	    xsp_grow(&t->records, &t->record_capacity, t->record_count + 1) < 0 ||
+	    xsp_u64map_set(&t->record_of, tid, (uint32_t)t->record_count) < 0) {
+		free(r);
+		return -ENOMEM;
+	}
+	r->shown = (struct xsp_timeline_thread){.pid = pid, .tid = tid, .rows = 1};
+	r->shown.comm = r->comm;
+	describe(t, r);
+	*out = (uint32_t)t->record_count;
+	t->records[t->record_count++] = r;
+	return 0;
+}
+
+/* ---- live threads ---- */
+
+static int spare_thread(struct xsp_timeline *t, struct thread **out)
+{
+	if (t->alive_count == t->alive_made) {
+		if (xsp_grow(&t->alive, &t->alive_capacity, t->alive_made + 1) < 0)
+			return -ENOMEM;
+		struct thread *th = calloc(1, sizeof(*th));
+		if (th == NULL)
+			return -ENOMEM;
+		t->alive[t->alive_made++] = th;
+	}
+	*out = t->alive[t->alive_count];
+	return 0;
+}
+
+static int begin_thread(struct xsp_timeline *t, uint32_t pid, uint32_t tid, struct thread **out)
+{
+	struct thread *th;
+	int rc = spare_thread(t, &th);
+	if (rc < 0)
+		return rc;
+	const uint32_t *record = xsp_u64map_get(&t->record_of, tid);
+	if (record != NULL && t->records[*record]->shown.pid == pid)
+		th->record = *record;
+	else if ((rc = new_record(t, pid, tid, &th->record)) < 0)
+		return rc;
+	th->tid = tid;
+	th->pid = pid;
+	th->position = (uint32_t)t->alive_count;
+	th->used_rows = 0;
+	th->born_ns = t->records[th->record]->last_ns;
+	th->current = 0;
+	th->many_stacks = false;
+	struct row *row;
+	rc = xsp_row_get(t, th, 0, &row);
+	if (rc == 0)
+		rc = xsp_u64map_set(&t->by_tid, tid, th->position);
+	if (rc < 0)
+		return rc;
+	t->alive_count++;
+	*out = th;
+	return 0;
+}
+
+/* Closes what is open and forgets the thread; its memory serves the next one. */
+static int end_thread(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags)
+{
+	int rc = xsp_thread_close(t, th, end_ns, flags);
+	xsp_u64map_remove(&t->by_tid, th->tid);
+	uint64_t *last_ns = &t->records[th->record]->last_ns;
+	for (size_t i = 0; i < th->row_count; i++) {
+		*last_ns = xsp_max_u64(*last_ns, th->rows[i]->last_ns);
+		th->rows[i]->base = th->rows[i]->last_ns = 0;
+	}
+	t->alive_count--;
+	struct thread *moved = t->alive[t->alive_count];
+	t->alive[th->position] = moved;
+	t->alive[t->alive_count] = th;
+	if (moved != th) {
+		moved->position = th->position;
+		uint32_t *at = xsp_u64map_get(&t->by_tid, moved->tid);
+		if (at != NULL)
+			*at = moved->position;
+	}
+	t->last = NULL;
+	return rc;
+}
+
+int xsp_threads_get(struct xsp_timeline *t, const struct xsp_event *e, struct thread **out)
+{
+	struct thread *th = t->last;
+	if (th != NULL && th->tid == e->tid && th->pid == e->tgid) {
+		*out = th;
+		return 0;
+	}
+	const uint32_t *at = xsp_u64map_get(&t->by_tid, e->tid);
+	int rc = 0;
+	th = at == NULL ? NULL : t->alive[*at];
+	if (th != NULL && th->pid != e->tgid) {
+		/* the id was given to a thread of another process; the exit was not seen */
+		rc = end_thread(t, th, e->time_ns, XSP_SPAN_UNFINISHED);
+		th = NULL;
+	}
+	if (rc == 0 && th == NULL)
+		rc = begin_thread(t, e->tgid, e->tid, &th);
+	if (rc < 0)
+		return rc;
+	*out = t->last = th;
+	return 0;
+}
+
+int xsp_threads_end(struct xsp_timeline *t, uint64_t end_ns)
+{
+	while (t->alive_count > 0) {
+		int rc = end_thread(t, t->alive[t->alive_count - 1], end_ns, XSP_SPAN_UNFINISHED);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- task events ---- */
+
+static int task_exec(struct xsp_timeline *t, struct thread *th, uint64_t now)
+{
+	/* the other threads of the process are gone too */
+	for (size_t i = t->alive_count; i > 0; i--) {
+		struct thread *other = t->alive[i - 1];
+		if (other->pid != th->pid)
+			continue;
+		int rc = xsp_thread_close(t, other, now, XSP_SPAN_UNWOUND);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* A task known to have a name and an id of its own: reuse of a tid shows as another name. */
+static int task_fork(struct xsp_timeline *t, const struct xsp_event_task *k)
+{
+	const uint32_t *at = xsp_u64map_get(&t->by_tid, k->head.tid);
+	if (at != NULL) {
+		int rc = end_thread(t, t->alive[*at], k->head.time_ns, XSP_SPAN_UNFINISHED);
+		if (rc < 0)
+			return rc;
+	}
+	const uint32_t *r = xsp_u64map_get(&t->record_of, k->head.tid);
+	if (r != NULL && k->comm[0] != '\0' &&
+	    strncmp(t->records[*r]->comm, k->comm, sizeof(k->comm)) != 0) {
+		uint32_t fresh;
+		return new_record(t, k->head.tgid, k->head.tid, &fresh);
+	}
+	return 0;
+}
+
+int xsp_threads_task(struct xsp_timeline *t, const struct xsp_event *e)
+{
+	const struct xsp_event_task *k = (const void *)e;
+	struct thread *th;
+	int rc = 0;
+	if (k->what == XSP_TASK_EXIT && xsp_u64map_get(&t->by_tid, e->tid) == NULL)
+		return 0;
+	if (k->what == XSP_TASK_FORK)
+		rc = task_fork(t, k);
+	if (rc == 0)
+		rc = xsp_threads_get(t, e, &th);
+	if (rc < 0)
+		return rc;
+	struct thread_record *r = t->records[th->record];
+	if (k->comm[0] != '\0')
+		set_comm(r, k->comm, sizeof(k->comm));
+	if (k->ns_tid != 0) {
+		r->shown.ns_tid = k->ns_tid;
+		if (e->tid == e->tgid)
+			r->shown.ns_pid = k->ns_tid;
+	}
+	if (k->what == XSP_TASK_EXEC)
+		return task_exec(t, th, e->time_ns);
+	if (k->what == XSP_TASK_EXIT)
+		return end_thread(t, th, e->time_ns, XSP_SPAN_UNFINISHED);
+	return 0;
+}
+
+/* ---- what is shown ---- */
+
+static int by_ids(const void *a, const void *b)
+{
+	const struct xsp_timeline_thread *x = a, *y = b;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+size_t xsp_timeline_threads(const struct xsp_timeline *t,
+			    const struct xsp_timeline_thread **threads)
+{
+	struct xsp_timeline *mutable = (struct xsp_timeline *)(uintptr_t)t;
+	*threads = NULL;
+	struct xsp_timeline_thread *list = calloc(t->record_count + 1, sizeof(*list));
+	if (list == NULL)
+		return 0;
+	for (size_t i = 0; i < t->record_count; i++)
+		list[i] = t->records[i]->shown;
+	qsort(list, t->record_count, sizeof(*list), by_ids);
+	free(mutable->sorted);
+	mutable->sorted = list;
+	*threads = list;
+	return t->record_count;
+}
+
+const struct xsp_timeline_thread *xsp_timeline_thread(const struct xsp_timeline *t, uint32_t tid)
+{
+	const uint32_t *at = xsp_u64map_get(&t->record_of, tid);
+	return at == NULL ? NULL : &t->records[*at]->shown;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* timeline.c - the run: every event of the capture once, through the rules, to the sinks. */
+#include "timeline/timeline_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out, struct xsp_error *err)
+{
+	*out = NULL;
+	struct xsp_timeline *t = calloc(1, sizeof(*t));
+	if (t == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	t->reader = r;
+	t->probe_count = xsp_capture_probes(r, &t->probes);
+	xsp_capture_window(r, &t->start_ns, &t->end_ns);
+	const struct xsp_capture_stats *s = xsp_capture_stats(r);
+	uint64_t torn, chunks, events;
+	xsp_capture_damage(r, &torn, &chunks, &events);
+	t->lossy = s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits + chunks > 0;
+	int rc = xsp_names_begin(t, err);
+	if (rc == 0) {
+		rc = xsp_threads_begin(t);
+		if (rc < 0)
+			xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
+	}
+	if (rc < 0) {
+		xsp_timeline_free(t);
+		return rc;
+	}
+	*out = t;
+	return 0;
+}
+
+void xsp_timeline_free(struct xsp_timeline *t)
+{
+	if (t == NULL)
+		return;
+	xsp_threads_free(t);
+	xsp_names_free(t);
+	free(t);
+}
+
+static int add_name(struct xsp_timeline *t, const struct xsp_event *e)
+{
+	const struct xsp_event_name *n = (const void *)e;
+	return xsp_names_add(t, n->name_hash, (const char *)(n + 1), n->length,
+			     e->flags & XSP_EVENT_NAME_CUT);
+}
+
+static int take_event(void *ctx, const struct xsp_event *e)
+{
+	struct xsp_timeline *t = ctx;
+	struct thread *th;
+	if (e->kind == XSP_EVENT_NAME)
+		return add_name(t, e);
+	if (e->kind == XSP_EVENT_TASK)
+		return xsp_threads_task(t, e);
+	if (e->kind == XSP_EVENT_LIBRARY)
+		return 0;
+	int rc = xsp_threads_get(t, e, &th);
+	return rc < 0 ? rc : xsp_pair(t, th, e);
+}
+
+int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,
+		     struct xsp_error *err)
+{
+	t->sinks = sinks;
+	t->sink_count = count;
+	t->counts = (struct xsp_timeline_counts){0};
+	t->serial = 0;
+	int rc = xsp_capture_read_events(t->reader, take_event, t, err);
+	if (rc == 0)
+		rc = xsp_threads_end(t, t->end_ns);
+	t->counts.names_unresolved = xsp_names_unresolved(t);
+	if (rc < 0)
+		xsp_error_set(err, rc, XSP_STATUS_FAILED, "the capture could not be read: %s",
+			      strerror(-rc));
+	t->sinks = NULL;
+	t->sink_count = 0;
+	return rc;
+}
+
+const struct xsp_timeline_counts *xsp_timeline_counts(const struct xsp_timeline *t)
+{
+	return &t->counts;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * timeline_private.h - what the parts of the timeline share.
+ *
+ * Words used here beside DESIGN.md's: a row is a set of open spans that lie properly
+ * nested in time (a stack, as far as we can tell). A parked run is a piece of a row that an
+ * event at a higher stack pointer has passed over: its spans are gone (exit not seen) or
+ * belong to another stack that sleeps (fiber). Until that is known it lies beside the rows.
+ */
+#ifndef XSP_TIMELINE_PRIVATE_H
+#define XSP_TIMELINE_PRIVATE_H
+
+#include "base/arena.h"
+#include "base/u64map.h"
+#include "timeline/timeline.h"
+
+/* Two stack pointers farther apart are taken for different stacks where nothing else tells. */
+#define XSP_FAR ((uint64_t)256 << 10)
+/* An unwind mark reaches so far below itself: a whole default stack. */
+#define XSP_UNWIND_REACH ((uint64_t)8 << 20)
+
+#define XSP_MAX_ROWS 1024U /* of a thread */
+#define XSP_MAX_DEPTH (1U << 20) /* open spans on a row */
+#define XSP_MAX_PARKED 64U /* runs of a thread that shows one stack */
+#define XSP_MAX_PARKED_MANY 512U /* ... several stacks */
+#define XSP_MAX_RANGE_NAMES (1U << 22)
+
+struct open_span {
+	uint64_t sp;
+	uint64_t limit; /* an event above this has left the span: sp; of a range the sp of the
+			 * function beneath it, so that limits never rise along a row */
+	uint64_t start_ns;
+	uint64_t child_ns; /* of closed direct children */
+	uint64_t serial;
+	uint32_t probe;
+	xsp_name_id name;
+	bool range;
+};
+
+struct row {
+	struct open_span *spans; /* outermost first */
+	xsp_name_id *names; /* of the same */
+	size_t count, spans_capacity, names_capacity;
+	uint64_t last_ns; /* nothing on this row began or ended later */
+	uint64_t base; /* sp of the function that lay here last with no other around it */
+	uint32_t index;
+};
+
+struct parked {
+	struct open_span *spans;
+	xsp_name_id *names; /* of the ancestors at the time, then of the spans */
+	size_t count, prefix, spans_capacity, names_capacity;
+	uint64_t park_ns;
+	uint64_t parent_serial; /* of the innermost ancestor, if prefix > 0 */
+	uint32_t row; /* where it lay */
+	bool far; /* passed over by more than XSP_FAR */
+	bool marked; /* an unwind mark explains it */
+};
+
+struct thread_record {
+	struct xsp_timeline_thread shown;
+	char comm[32];
+	uint64_t last_ns; /* of the thread that had this record and has exited */
+};
+
+struct thread {
+	uint32_t tid, pid;
+	uint32_t record;
+	uint32_t position; /* in the list of live threads */
+	struct row **rows; /* at least one */
+	size_t row_count, row_capacity, used_rows;
+	uint32_t current; /* row of the last event */
+	struct parked **parked; /* oldest first; those beyond parked_count are spare */
+	size_t parked_count, parked_capacity, parked_made;
+	uint64_t born_ns; /* nothing on its rows is earlier */
+	bool many_stacks; /* a parked run has come back */
+};
+
+struct xsp_timeline {
+	struct xsp_capture_reader *reader;
+	const struct xsp_capture_probe *probes;
+	size_t probe_count;
+	bool lossy; /* the capture says that events were lost */
+	uint64_t start_ns, end_ns;
+
+	const struct xsp_timeline_sink *sinks;
+	size_t sink_count;
+	struct xsp_timeline_counts counts;
+	uint64_t serial;
+
+	/* names.c */
+	struct xsp_arena texts;
+	const char **names; /* NULL: a range's name that has not come */
+	size_t name_count, name_capacity;
+	xsp_name_id *probe_names;
+	struct xsp_u64map range_names; /* hash → name id */
+	xsp_name_id first_range_name;
+	uint64_t *range_hashes; /* of name ids from first_range_name */
+	size_t hash_capacity;
+	char unresolved[4][40]; /* texts for names that have not come */
+	unsigned unresolved_next;
+
+	/* threads.c */
+	struct xsp_u64map definitions; /* pid << 32 | tid → index of the capture's thread */
+	struct xsp_u64map processes; /* pid → index of the capture's process */
+	struct xsp_u64map by_tid; /* tid → index in alive */
+	struct xsp_u64map record_of; /* tid → index of its latest record */
+	struct thread **alive; /* those from alive_count on are spare */
+	size_t alive_count, alive_capacity, alive_made;
+	struct thread *last;
+	struct thread_record **records;
+	size_t record_count, record_capacity;
+	struct xsp_timeline_thread *sorted;
+};
+
+/* ---- names.c ---- */
+
+int xsp_names_begin(struct xsp_timeline *t, struct xsp_error *err);
+void xsp_names_free(struct xsp_timeline *t);
+/* The id of a range's name; allocates one for a hash not met before. */
+int xsp_names_of_hash(struct xsp_timeline *t, uint64_t hash, xsp_name_id *out);
+int xsp_names_add(struct xsp_timeline *t, uint64_t hash, const char *text, size_t length, bool cut);
+uint64_t xsp_names_unresolved(const struct xsp_timeline *t);
+
+/* ---- threads.c ---- */
+
+int xsp_threads_begin(struct xsp_timeline *t);
+void xsp_threads_free(struct xsp_timeline *t);
+int xsp_threads_get(struct xsp_timeline *t, const struct xsp_event *e, struct thread **out);
+int xsp_threads_task(struct xsp_timeline *t, const struct xsp_event *e);
+/* Closes what is open in every thread, at the end of the run. */
+int xsp_threads_end(struct xsp_timeline *t, uint64_t end_ns);
+
+/* ---- rows.c: the mechanics; each 0 or a negative errno ---- */
+
+/* Hands a span to the sinks and counts it. ancestors: `depth` names. */
+int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
+	     const struct open_span *s, uint64_t end_ns, uint32_t flags,
+	     const xsp_name_id *ancestors, size_t depth);
+int xsp_row_get(struct xsp_timeline *t, struct thread *th, uint32_t index, struct row **out);
+/* An empty row on which nothing happened after start_ns; -E2BIG if there are too many rows. */
+int xsp_row_free_since(struct xsp_timeline *t, struct thread *th, uint64_t start_ns,
+		       struct row **out);
+int xsp_row_push(struct row *row, const struct open_span *s);
+/* Closes the innermost span. */
+int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint64_t end_ns,
+		uint32_t flags);
+/* Closes the span at `i`, which may have others above it: it is shown on a row of its own. */
+int xsp_row_take_out(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
+		     uint64_t end_ns, uint32_t flags);
+/* Index of the outermost span with limit <= x (count if none). */
+size_t xsp_row_below(const struct row *row, uint64_t x);
+/* Moves spans [from, count) of the row to a parked run. */
+int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t from, uint64_t now,
+	     bool far, bool marked);
+/* Parked run `which`: its spans from `i` on are gone. The rest stays; nothing left: removed. */
+int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, size_t i);
+/* Its spans from `from` on become a parked run of their own. */
+int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, size_t from);
+/* Puts the run back on its row, or on a free one, and makes that one current. */
+int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, struct row **out);
+/* Closes everything that is open or parked in a thread: thread exit, exec, end of the run. */
+int xsp_thread_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags);
+
+/* ---- pairing.c: the rules ---- */
+
+int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e);
+
+static inline uint64_t xsp_max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+#endif
