@@ -12,7 +12,8 @@ import time
 
 from harness import (CANNOT_RUN, CAPTURE, KERNEL, NO_MATCH, NO_TARGET, NOT_FOUND, OUTPUT,
                      PERMISSION, TARGET, USAGE, XSPTRACE, Skip, Trace, case, check, equal,
-                     main, run, start, wait_for, workload, xsptrace)
+                     main, run, start, start_ready, wait_for,
+                     workload, xsptrace)
 
 
 def one_line(done, *words):
@@ -32,12 +33,7 @@ def refused(status, words, *arguments, **options):
 
 
 def idle(*arguments):
-    child = start([workload("sleeper"), *arguments], stderr=subprocess.DEVNULL,
-                  stdout=subprocess.DEVNULL)
-    # ready when it waits in the kernel
-    wait_for(lambda: open(f"/proc/{child.pid}/wchan", encoding="ascii").read() not in ("0", ""), 5,
-             "sleeper")
-    return child
+    return start_ready([workload("sleeper"), *arguments], stdout=subprocess.DEVNULL)
 
 
 @case

@@ -1,0 +1,215 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ways to start, to end and to look at a recording; containers; every output format."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import xml.etree.ElementTree as xml
+
+from harness import (Recording, Skip, Trace, case, check, check_calls, equal, finish, main, run,
+                     start, start_ready, truth, wait_for, workload, xsptrace)
+
+
+def looping(*options, path=None, **how):
+    return start([path or workload("hot"), "--threads", 1, "--rate", 2000, "--seconds", 60, "--out",
+                  "/dev/null", *options], **how)
+
+
+@case
+def default_outputs(folder):
+    """The capture and a Chrome trace in the current folder, owned by the user behind sudo."""
+    child = looping()
+    os.chown(folder, 65534, 65534)
+    xsptrace("-p", child.pid, "-d", "0.5", "-e", "hot_*", cwd=folder,
+             env={**os.environ, "SUDO_UID": "65534", "SUDO_GID": "65534"})
+    files = sorted(os.listdir(folder))
+    equal(files, [f"xsptrace.hot.{child.pid}.json.gz", f"xsptrace.hot.{child.pid}.xspt"], "files")
+    for name in files:
+        equal(os.stat(f"{folder}/{name}").st_uid, 65534, f"owner of {name}")
+    check(Trace(f"{folder}/{files[0]}").calls["hot_frame"] > 100, "too few spans")
+
+
+@case
+def ways_to_end(folder):
+    """Ctrl-C, SIGTERM, -d and the target's end each leave complete outputs."""
+    for how in (signal.SIGINT, signal.SIGTERM, "duration", "target"):
+        child = looping()
+        out = f"{folder}/{how}.json"
+        options = ["-d", "0.6"] if how == "duration" else []
+        begun = time.monotonic()
+        with Recording(folder, "-p", child.pid, "-e", "hot_*", *options, "-o", out,
+                       name=str(how)) as r:
+            time.sleep(0.4)
+            if how == "target":
+                child.terminate()
+            elif not options:
+                r.stop(how)
+            r.wait(seconds=10)
+        check(time.monotonic() - begun < 8, f"{how}: took {time.monotonic() - begun:.1f} s")
+        trace = Trace(out)
+        equal(trace.json["xsptrace_capture"]["end"], "complete", f"end by {how}")
+        check(trace.calls["hot_frame"] > 100, f"{how}: too few spans")
+        child.kill()
+
+
+@case
+def every_format_at_once(folder):
+    child = looping("nested")
+    names = ["t.json", "t.json.gz", "t.perf", "t.folded", "t.svg", "t.xspt"]
+    xsptrace("-p", child.pid, "-d", "0.5", "-e", "hot_*",
+             *[x for n in names for x in ("-o", f"{folder}/{n}")])
+    trace = Trace(f"{folder}/t.json")
+    spans = trace.calls
+    check(spans["hot_nested"] > 100, "too few spans", spans)
+    equal(Trace(f"{folder}/t.json.gz").calls, spans, "spans of .json.gz")
+    # folded: "frames count", leaf last
+    stacks = {}
+    with open(f"{folder}/t.folded", encoding="utf-8") as f:
+        for line in f:
+            stack, _, weight = line.rstrip("\n").rpartition(" ")
+            stacks[stack] = stacks.get(stack, 0) + int(weight)
+    leaf = [s for s in stacks if s.endswith("hot_nested;hot_leaf")]
+    check(leaf, "no stack hot_nested;hot_leaf", stacks)
+    # perf script: a sample header, frames "address name (module)", a blank line
+    with open(f"{folder}/t.perf", encoding="utf-8") as f:
+        text = f.read()
+    check(re.search(r"^\s+[0-9a-f]+ hot_leaf.*\n\s+[0-9a-f]+ hot_nested", text, re.M),
+          "no sample with hot_leaf under hot_nested", text[:1000])
+    svg = xml.parse(f"{folder}/t.svg").getroot()
+    check(svg.tag.endswith("svg") and "hot_nested" in open(f"{folder}/t.svg", encoding="utf-8").read(),
+          "not the flame graph", svg.tag)
+    # the same capture, exported later, is the same trace
+    xsptrace("export", f"{folder}/t.xspt", "-o", f"{folder}/later.json", "-o", f"{folder}/later.folded")
+    later = Trace(f"{folder}/later.json")
+    equal(later.spans, trace.spans, "spans exported later")
+    with open(f"{folder}/later.folded", encoding="utf-8") as a, \
+            open(f"{folder}/t.folded", encoding="utf-8") as b:
+        equal(a.read(), b.read(), "folded stacks exported later")
+    info = xsptrace("info", f"{folder}/t.xspt").stdout
+    check("hot" in info and str(child.pid) in info, "info does not name the process", info)
+
+
+@case
+def several_processes(folder):
+    a, b = looping(), looping()
+    out = f"{folder}/two.json"
+    xsptrace("-p", f"{a.pid},{b.pid}", "-d", "0.5", "-e", "hot_frame", "-o", out)
+    equal({e["pid"] for e in Trace(out).spans}, {a.pid, b.pid}, "processes in the trace")
+
+
+@case
+def threads_by_name(folder):
+    """--comm: another name sees nothing, its own sees all."""
+    child = looping()
+    for name, some in (("nobody", False), ("hot", True), ("ho*", True)):
+        out = f"{folder}/comm.json"
+        xsptrace("-p", child.pid, "-d", "0.3", "-e", "hot_*", "--comm", name, "-o", out)
+        equal(bool(Trace(out).spans), some, f"spans with --comm {name}")
+
+
+@case
+def dry_run_touches_nothing(folder):
+    child = looping()
+    xsptrace("-p", child.pid, "-e", "hot_*", "--dry-run", "-o", f"{folder}/x.json", cwd=folder)
+    equal(os.listdir(folder), [], "files")
+
+
+@case
+def listing(folder):
+    """What would be traced, where, and at what cost; classes as objdump shows the instructions."""
+    child = looping()
+    text = xsptrace("list", "-p", child.pid, "-e", "hot_*").stdout
+    for word in ("hot_frame", "hot_leaf", "hot_nested", "emulated", "single-step"):
+        check(word in text, f"no {word} in the list", text)
+    check(not re.search(r"\bmain\b", text), "lists what was not asked for", text)
+    without = xsptrace("list", "-p", child.pid, "-e", "hot_*", "-e", "!hot_leaf").stdout
+    check("hot_leaf" not in without and "hot_frame" in without, "! does not leave out", without)
+
+
+@case
+def by_address(folder):
+    """LIBRARY:0xADDRESS as nm shows it."""
+    child = looping()
+    done = run(["nm", workload("hot")])
+    address = re.search(r"^0*([0-9a-f]+) T hot_frame$", done.stdout, re.M)[1]
+    out = f"{folder}/address.json"
+    xsptrace("-p", child.pid, "-d", "0.3", "-e", f"hot:0x{address}", "-o", out)
+    check(Trace(out).calls["hot_frame"] > 50, "too few spans", Trace(out).calls)
+
+
+@case
+def late_library(folder):
+    """A library loaded while the recording runs is picked up within 100 ms."""
+    facts, out = f"{folder}/truth", f"{folder}/late.json"
+    child = start_ready([workload("dlopener"), "--wait", "--out", facts, "--calls", 6, 100000])
+    with Recording(folder, "-p", child.pid, "-e", "plugin_*", "-e", "main", "-o", out) as r:
+        child.send_signal(signal.SIGUSR1)
+        finish(child)
+        r.wait()
+    check_calls(Trace(out), truth(facts))
+
+
+@case
+def pid_namespace(folder):
+    """The target's own ids in the output: in its namespace it is number 1."""
+    if run(["unshare", "-pf", "--mount-proc", "true"]).returncode:
+        raise Skip("no pid namespaces here")
+    shell = start(["unshare", "-pf", "--mount-proc", workload("hot"), "--threads", 1, "--rate", 500,
+                   "--seconds", 60, "--out", "/dev/null"])
+    children = f"/proc/{shell.pid}/task/{shell.pid}/children"
+    inner = int(wait_for(lambda: open(children, encoding="ascii").read().split(), 5, "a child")[0])
+    wait_for(lambda: os.readlink(f"/proc/{inner}/exe").endswith("/hot"), 5, "exec")
+    try:
+        out = f"{folder}/ns.json"
+        xsptrace("-p", inner, "-d", "0.5", "-e", "hot_*", "-o", out)
+        trace = Trace(out)
+        check(trace.calls["hot_frame"] > 50, "too few spans")
+        equal({(e["pid"], e["tid"]) for e in trace.spans}, {(1, 2)}, "process and thread ids")
+    finally:
+        os.kill(inner, signal.SIGKILL)
+
+
+@case
+def file_that_only_the_target_sees(folder):
+    """The program lies in a mount namespace of its own, where xsptrace sees another file."""
+    place = f"{folder}/place"
+    os.mkdir(place)
+    shutil.copy("/bin/true", f"{place}/hot")
+    script = f'mount -t tmpfs none {place} && cp "$0" {place}/hot && exec {place}/hot "$@"'
+    child = start(["unshare", "-m", "sh", "-c", script, workload("hot"), "--threads", 1, "--rate",
+                   500, "--seconds", 60, "--out", "/dev/null"], stderr=subprocess.PIPE)
+    time.sleep(0.5)
+    if child.poll() is not None:
+        raise Skip(f"no mount namespace: {child.stderr.read()}")
+    out = f"{folder}/mnt.json"
+    xsptrace("-p", child.pid, "-d", "0.5", "-e", "hot_*", "-o", out)
+    check(Trace(out).calls["hot_frame"] > 50, "too few spans")
+
+
+@case
+def deleted_program(folder):
+    """Replaced on disk while it runs, as an upgrade does."""
+    path = f"{folder}/hot"
+    shutil.copy(workload("hot"), path)
+    child = looping(path=path)
+    wait_for(lambda: os.readlink(f"/proc/{child.pid}/exe") == path, 5, "exec")
+    os.unlink(path)
+    out = f"{folder}/deleted.json"
+    xsptrace("-p", child.pid, "-d", "0.5", "-e", "hot_*", "-o", out)
+    check(Trace(out).calls["hot_frame"] > 50, "too few spans")
+
+
+@case
+def launched_from_the_path(folder):
+    """-- COMMAND is found as a shell finds it, gets its arguments and standard input."""
+    out = f"{folder}/cat.json"
+    done = xsptrace("-q", "-e", "libc.so.6:read", "-o", out, "--", "cat", "-", input="through\n",
+                    stdin=None)
+    check("through" in done.stdout, "standard output of the command", done.stdout)
+    check(Trace(out).calls, "no spans")
+
+
+main()
