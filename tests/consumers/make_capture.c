@@ -16,7 +16,7 @@
 #include "capture/capture.h"
 
 #define STACK_GAP (1ULL << 32) /* between the stacks of a thread, and between threads */
-#define FRAME 256
+#define FRAME 256ULL
 #define DEPTH_MAX 300
 
 struct open_span {
@@ -192,7 +192,7 @@ static void land(struct world *o, struct stack *s, unsigned depth)
 		expect(o, s, &s->open[--s->depth], 2);
 }
 
-/* A few nanoseconds up to some microseconds, never round ones. */
+/* From what a probe takes at least up to some microseconds, never round. */
 static void pass(struct world *o)
 {
 	static uint64_t seed = 88172645463325252ULL;
@@ -200,7 +200,7 @@ static void pass(struct world *o)
 	seed ^= seed << 13;
 	seed ^= seed >> 7;
 	seed ^= seed << 17;
-	o->now += 1 + seed % 5003;
+	o->now += 83 + seed % 5003;
 }
 
 static void nasty_calls(struct world *o, struct stack *s, int rounds)
@@ -218,7 +218,8 @@ static void nasty_calls(struct world *o, struct stack *s, int rounds)
 			enter(o, s, 1);
 			pass(o);
 			leave(o, s);
-			leave(o, s); /* same moment as its child's end */
+			pass(o);
+			leave(o, s);
 			pass(o);
 		}
 		end_range(o, s);

@@ -32,6 +32,13 @@
 #define SPANS_PID 0x10000000U
 #define SPANS_SORT_INDEX 0x20000000U
 
+/* Spans of one row that ended together without an exit of their own, innermost first; written
+ * when it is known how many they are. */
+struct held {
+	struct xsp_span *spans;
+	size_t count, capacity;
+};
+
 struct chrome {
 	struct xsp_renderer *names;
 	struct xsp_shown *rows;
@@ -40,6 +47,8 @@ struct chrome {
 	uint64_t base_ns, start_ns, end_ns; /* base: real time; start, end: monotonic */
 	uint64_t shift; /* monotonic + shift = relative to the base; modulo 2^64 */
 	uint64_t spans;
+	struct held *held; /* by row */
+	size_t held_rows;
 };
 
 /* One constant for the whole file, not a conversion per time stamp: it keeps every distance
@@ -195,6 +204,9 @@ static void chrome_discard(struct xsp_export *x)
 		return;
 	xsp_renderer_free(c->names);
 	xsp_shown_free(c->rows);
+	for (size_t i = 0; i < c->held_rows; i++)
+		free(c->held[i].spans);
+	free(c->held);
 	free(c);
 	x->state = NULL;
 }
@@ -229,13 +241,13 @@ static char *put_flags(char *p, uint32_t flags)
 	return p;
 }
 
-static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
+static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const struct xsp_span *span,
+		     uint64_t end_ns)
 {
 	struct chrome *c = x->state;
-	struct xsp_shown_row *row = xsp_shown_get(c->rows, span);
 	const struct xsp_rendered *name = xsp_renderer_get(c->names, span->name);
 
-	if (row == NULL || name == NULL)
+	if (name == NULL)
 		return -ENOMEM;
 	if (row->text_length == 0)
 		prepare_row(row);
@@ -253,7 +265,7 @@ static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 	p += row->text_length;
 	p = put_ts(p, relative(c, span->start_ns));
 	p = XSP_PUT(p, ",\"dur\":");
-	p = xsp_put_us(p, span->end_ns > span->start_ns ? span->end_ns - span->start_ns : 0);
+	p = xsp_put_us(p, end_ns > span->start_ns ? end_ns - span->start_ns : 0);
 	p = XSP_PUT(p, ",\"args\":{\"External id\":");
 	p = xsp_put_u64(p, span->serial);
 	p = XSP_PUT(p, ",\"Record function id\":0,\"Ev Idx\":");
@@ -263,6 +275,70 @@ static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 	p = XSP_PUT(p, "}},\n");
 	xsp_out_commit(x->out, p);
 	return 0;
+}
+
+/*
+ * An exception ends many spans at one moment, which is also the start of the next one. Readers
+ * that add ts and dur as doubles see these ends a hair apart, in any order: speedscope then
+ * loses the nesting for good. So each such span, whose true end nobody saw, ends STEP ns before
+ * the one around it.
+ */
+#define STEP 2
+#define HELD_MAX 64 /* more: no steps, they would reach back into spans that did exit */
+#define NO_EXIT (XSP_SPAN_UNFINISHED | XSP_SPAN_UNWOUND | XSP_SPAN_EXIT_LOST)
+
+static int hold(struct chrome *c, const struct xsp_shown_row *row, const struct xsp_span *span)
+{
+	if (row->index >= c->held_rows) {
+		size_t wanted = ((size_t)row->index + 1) * 2;
+		struct held *held = reallocarray(c->held, wanted, sizeof(*held));
+		if (held == NULL)
+			return -ENOMEM;
+		memset(held + c->held_rows, 0, (wanted - c->held_rows) * sizeof(*held));
+		c->held = held;
+		c->held_rows = wanted;
+	}
+	struct held *h = &c->held[row->index];
+	if (h->count == h->capacity) {
+		size_t wanted = h->capacity ? h->capacity * 2 : 8;
+		struct xsp_span *spans = reallocarray(h->spans, wanted, sizeof(*spans));
+		if (spans == NULL)
+			return -ENOMEM;
+		h->spans = spans;
+		h->capacity = wanted;
+	}
+	h->spans[h->count++] = *span;
+	return 0;
+}
+
+static int release(struct xsp_export *x, struct xsp_shown_row *row, struct held *h)
+{
+	uint64_t step = h->count <= HELD_MAX ? STEP : 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < h->count && rc == 0; i++)
+		rc = put_slice(x, row, &h->spans[i], h->spans[i].end_ns - step * (h->count - i));
+	h->count = 0;
+	return rc;
+}
+
+static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
+{
+	struct chrome *c = x->state;
+	struct xsp_shown_row *row = xsp_shown_get(c->rows, span);
+	struct held *h = NULL;
+	bool holds = span->flags & NO_EXIT;
+	int rc = 0;
+
+	if (row == NULL)
+		return -ENOMEM;
+	if (row->index < c->held_rows && c->held[row->index].count > 0)
+		h = &c->held[row->index];
+	if (h && (!holds || h->spans[0].end_ns != span->end_ns))
+		rc = release(x, row, h);
+	if (rc < 0)
+		return rc;
+	return holds ? hold(c, row, span) : put_slice(x, row, span, span->end_ns);
 }
 
 /* ---- rows and marks, known when all spans are written ---- */
@@ -407,9 +483,14 @@ static void put_tail(struct xsp_export *x, const struct chrome *c)
 
 static int chrome_end(struct xsp_export *x)
 {
-	const struct chrome *c = x->state;
+	struct chrome *c = x->state;
 	char text[160];
 
+	for (size_t i = 0; i < xsp_shown_count(c->rows) && i < c->held_rows; i++) {
+		int rc = release(x, xsp_shown_at(c->rows, i), &c->held[i]);
+		if (rc < 0)
+			return rc;
+	}
 	put_rows(x, c);
 	put_trace_span(x, c);
 	put_mark(x, "Iteration Start: xsptrace", "Traces", "Trace xsptrace", c->start_ns);

@@ -251,6 +251,7 @@ static struct xsp_shown_row *add_row(struct xsp_shown *r, uint32_t pid, uint32_t
 	row->first_of_process = !process->seen;
 	process->seen = true;
 	row->tid = number == 0 ? row->thread_tid : XSP_FIBER_TID + r->fibers++;
+	row->index = (uint32_t)r->count;
 	r->rows[r->count++] = row;
 	return row;
 }
@@ -284,7 +285,7 @@ size_t xsp_shown_count(const struct xsp_shown *r)
 	return r->count;
 }
 
-const struct xsp_shown_row *xsp_shown_at(const struct xsp_shown *r, size_t index)
+struct xsp_shown_row *xsp_shown_at(const struct xsp_shown *r, size_t index)
 {
 	return r->rows[index];
 }

@@ -20,6 +20,7 @@ struct xsp_shown_row {
 	uint32_t root_pid, root_tid, number; /* as in struct xsp_span */
 	uint32_t pid, tid; /* as shown */
 	uint32_t thread_tid; /* as shown: of the thread, also for number > 0 */
+	uint32_t index; /* of xsp_shown_at */
 	bool first_of_process;
 	uint64_t last_ns; /* of the format: 0 at first */
 	char text[96]; /* of the format: empty at first */
@@ -36,7 +37,7 @@ struct xsp_shown_row *xsp_shown_get(struct xsp_shown *r, const struct xsp_span *
 
 /* All rows so far, in the order they were met. */
 size_t xsp_shown_count(const struct xsp_shown *r);
-const struct xsp_shown_row *xsp_shown_at(const struct xsp_shown *r, size_t index);
+struct xsp_shown_row *xsp_shown_at(const struct xsp_shown *r, size_t index);
 
 /* True if this process (root pid) is shown with ids of the root namespace for want of others. */
 bool xsp_shown_uses_root_ids(const struct xsp_shown *r, uint32_t root_pid);
