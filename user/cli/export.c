@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* export.c - `xsptrace export FILE -o OUT`: a capture becomes any format, later, without root. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/help.h"
+#include "cli/outputs.h"
+#include "export/export.h"
+
+static const char usage[] =
+	"Usage: xsptrace export FILE.xspt [-o OUT]... [--summary] [--rows N|all] [-q]\n"
+	"\n"
+	"Turns a capture into other formats; the ending of OUT decides: .json .json.gz .perf "
+	".folded\n"
+	".svg. Without -o, or with --summary, prints the summary table. Needs no root.\n"
+	"\n"
+	"Example: xsptrace export run.xspt -o run.json.gz -o run.svg\n";
+
+enum { OPT_SUMMARY = 256, OPT_ROWS };
+
+static const struct option longs[] = {
+	{"output", required_argument, NULL, 'o'},
+	{"summary", no_argument, NULL, OPT_SUMMARY},
+	{"rows", required_argument, NULL, OPT_ROWS},
+	{"quiet", no_argument, NULL, 'q'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static int bad(const char *text)
+{
+	xsp_say("%s: see xsptrace export --help", text);
+	return XSP_STATUS_USAGE;
+}
+
+int xsp_cmd_export(int argc, char **argv)
+{
+	const char **paths = calloc((size_t)argc, sizeof(*paths));
+	struct xsp_outputs o = {.paths = paths, .rows = 25, .progress = isatty(STDERR_FILENO)};
+	int status = XSP_STATUS_FAILED, code;
+	uint64_t rows;
+
+	if (paths == NULL)
+		return XSP_STATUS_FAILED;
+	optind = 1;
+	opterr = 0;
+	while ((code = getopt_long(argc, argv, ":o:qh", longs, NULL)) != -1) {
+		status = XSP_STATUS_USAGE;
+		if (code == 'o') {
+			if (xsp_export_format_for(optarg) == NULL) {
+				xsp_say("-o %s: the ending must be one of .json .json.gz .perf "
+					".folded .svg",
+					optarg);
+				goto out;
+			}
+			paths[o.count++] = optarg;
+		} else if (code == OPT_SUMMARY) {
+			o.summary = true;
+		} else if (code == OPT_ROWS && strcmp(optarg, "all") == 0) {
+			o.rows = 0;
+		} else if (code == OPT_ROWS && xsp_parse_number(optarg, 1, 1000000, &rows) == 0) {
+			o.rows = (size_t)rows;
+		} else if (code == 'q') {
+			o.quiet = true;
+			o.progress = false;
+		} else if (code == 'h') {
+			fputs(usage, stdout);
+			status = XSP_STATUS_OK;
+			goto out;
+		} else {
+			status = bad(code == OPT_ROWS ? "--rows wants a number or all"
+						      : "unknown option or missing value");
+			goto out;
+		}
+	}
+	if (optind != argc - 1) {
+		status = bad(optind >= argc ? "no capture file given" : "give one capture file");
+		goto out;
+	}
+	o.owner_uid = (uid_t)-1;
+	o.owner_gid = (gid_t)-1;
+	xsp_sudo_user(&o.owner_uid, &o.owner_gid);
+	if (o.count == 0)
+		o.summary = true;
+	status = xsp_write_outputs(argv[optind], &o);
+out:
+	free(paths);
+	return status;
+}

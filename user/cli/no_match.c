@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/no_match.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN 6
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* "a, b, c and 5 more" of the modules' base names. */
+static void name_modules(const struct xsp_plan *plan, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < plan->count && i < SHOWN; i++) {
+		int n = snprintf(text + used, size - used, "%s%.60s", i ? ", " : "",
+				 base_name(plan->modules[i]->shown));
+		if (n < 0 || (size_t)n >= size - used)
+			return;
+		used += (size_t)n;
+	}
+	if (plan->count > SHOWN)
+		snprintf(text + used, size - used, " and %zu more", plan->count - SHOWN);
+}
+
+/* The first pattern that wants something. */
+static const struct xsp_pattern *first_wanted(const struct xsp_plan *plan)
+{
+	for (size_t i = 0; i < plan->selection.pattern_count; i++)
+		if (!plan->selection.patterns[i].exclude)
+			return &plan->selection.patterns[i];
+	return NULL;
+}
+
+static const struct xsp_planned_module *named_library(const struct xsp_plan *plan,
+						      const struct xsp_pattern *p)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		if (xsp_pattern_names_library(p, plan->modules[i]->shown))
+			return plan->modules[i];
+	return NULL;
+}
+
+static int no_library(const struct xsp_plan *plan, const struct xsp_pattern *p,
+		      struct xsp_error *err)
+{
+	const char **paths = calloc(plan->count + 1, sizeof(*paths));
+	char names[400];
+	size_t like[3], count = 0;
+
+	for (size_t i = 0; paths != NULL && i < plan->count; i++)
+		paths[i] = plan->modules[i]->shown;
+	if (paths != NULL)
+		count = xsp_pattern_suggest_libraries(p, paths, plan->count, like, 3);
+	if (count > 0)
+		snprintf(names, sizeof(names), "did you mean %.200s?", base_name(paths[like[0]]));
+	else
+		name_modules(plan, names, sizeof(names));
+	free(paths);
+	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
+			     "no mapped library is named '%.100s'%s%.300s", p->library,
+			     count > 0 ? ": " : "; mapped are ", names);
+}
+
+/* Names like the pattern, from the library that it means or from the program itself. */
+static void suggest(const struct xsp_plan *plan, const struct xsp_pattern *p, pid_t pid, char *text,
+		    size_t size)
+{
+	struct xsp_process *process = NULL;
+	struct xsp_mapped_files *files = NULL;
+	char *names[3] = {NULL, NULL, NULL};
+	int count = 0;
+
+	(void)plan;
+	text[0] = '\0';
+	if (xsp_process_open(pid, &process, NULL) < 0)
+		return;
+	if (xsp_process_mapped_files(process, &files, NULL) == 0) {
+		for (size_t i = 0; i < files->count && count == 0; i++) {
+			struct xsp_module *m;
+			if (!xsp_pattern_names_library(p, files->files[i].shown))
+				continue;
+			if (xsp_module_open(files->files[i].open_path, files->files[i].shown, &m,
+					    NULL) < 0)
+				continue;
+			int n = xsp_pattern_suggest_functions(p, m, names, 3);
+			count = n > 0 ? n : 0;
+			xsp_module_free(m);
+		}
+		xsp_mapped_files_free(files);
+	}
+	xsp_process_free(process);
+	size_t used = 0;
+	for (int i = 0; i < count && used < size; i++) {
+		int n = snprintf(text + used, size - used, "%s%.80s", i ? ", " : "", names[i]);
+		used += n > 0 ? (size_t)n : 0;
+		free(names[i]);
+	}
+}
+
+static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p, pid_t pid,
+		       struct xsp_error *err)
+{
+	const struct xsp_planned_module *m = p->library	   ? named_library(plan, p)
+					     : plan->count ? plan->modules[0]
+							   : NULL;
+	char like[320];
+
+	if (m != NULL && m->symbols == 0 && (p->library != NULL || m->is_static))
+		return xsp_error_set(err, -ENOENT, XSP_STATUS_TARGET,
+				     "%.200s is stripped%s: it names no functions; install its "
+				     "debug symbols, or give an "
+				     "address (-e '%.60s:0xADDRESS')",
+				     m->shown, m->is_static ? " and static" : "",
+				     base_name(m->shown));
+	suggest(plan, p, pid, like, sizeof(like));
+	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
+			     "no function matches '%.120s'%s%.320s%s", p->text,
+			     like[0] ? "; the nearest are "
+				     : ": look with xsptrace list -p PID -e 'LIBRARY:*'",
+			     like, "");
+}
+
+int xsp_no_match(const struct xsp_plan *plan, pid_t pid, struct xsp_error *err)
+{
+	const struct xsp_pattern *p = first_wanted(plan);
+	char names[400];
+
+	if (p != NULL && p->library != NULL && named_library(plan, p) == NULL)
+		return no_library(plan, p, err);
+	if (p != NULL)
+		return no_function(plan, p, pid, err);
+	if (plan->count == 1 && plan->modules[0]->is_static && plan->modules[0]->symbols == 0)
+		return xsp_error_set(
+			err, -ENOENT, XSP_STATUS_TARGET,
+			"%.200s is stripped and static: it names no functions; give an address "
+			"(-e '%.60s:0xADDRESS')",
+			plan->modules[0]->shown, base_name(plan->modules[0]->shown));
+	name_modules(plan, names, sizeof(names));
+	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
+			     "no known provider fits this process, which maps %.300s: say what to "
+			     "trace, for example "
+			     "-e '%.60s:*'",
+			     names, plan->count ? base_name(plan->modules[0]->shown) : "LIBRARY");
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* no_match.h - the error when there is nothing to trace: what was looked at, what to try. */
+#ifndef XSP_CLI_NO_MATCH_H
+#define XSP_CLI_NO_MATCH_H
+
+#include "attach/plan.h"
+#include "base/error.h"
+
+/* Fills err (XSP_STATUS_NO_MATCH, or XSP_STATUS_TARGET for a program without names) and returns
+ * -ENOENT. `pid` is a process whose mapped files are named. */
+int xsp_no_match(const struct xsp_plan *plan, pid_t pid, struct xsp_error *err);
+
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/help.h"
+#include "export/export.h"
+
+#define DEFAULT_BUFFER ((size_t)64 << 20)
+#define DEFAULT_ROWS 25
+
+struct parse {
+	struct xsp_options *o;
+	struct xsp_error *err;
+	const char *value;
+};
+
+static int bad_value(struct parse *p, const char *option, const char *wanted)
+{
+	return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE, "%s wants %s, not '%.200s'", option,
+			     wanted, p->value);
+}
+
+static int out_of_memory(struct parse *p)
+{
+	return xsp_error_set(p->err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+}
+
+/* Appends one element to an array of `count` elements of `size` bytes. */
+static int append(struct parse *p, void *array, size_t *count, size_t size, const void *element)
+{
+	char *grown = reallocarray(*(void **)array, *count + 1, size);
+
+	if (grown == NULL)
+		return out_of_memory(p);
+	memcpy(grown + *count * size, element, size);
+	*(void **)array = grown;
+	(*count)++;
+	return 0;
+}
+
+/* "1,2,3" into a list of ids. */
+static int take_ids(struct parse *p, const char *option, const char *wanted, pid_t **ids,
+		    size_t *count)
+{
+	char *copy = strdup(p->value), *rest = copy, *part;
+	int rc = copy == NULL ? out_of_memory(p) : 0;
+
+	while (rc == 0 && (part = strsep(&rest, ",")) != NULL) {
+		uint64_t n;
+		if (xsp_parse_number(part, 1, 4194304, &n) < 0) {
+			rc = bad_value(p, option, wanted);
+			break;
+		}
+		pid_t id = (pid_t)n;
+		rc = append(p, ids, count, sizeof(id), &id);
+	}
+	free(copy);
+	return rc;
+}
+
+static int take_pid(struct parse *p)
+{
+	return take_ids(p, "-p", "process ids (-p 1234 or -p 1234,5678)", &p->o->pids,
+			&p->o->pid_count);
+}
+
+static int take_tid(struct parse *p)
+{
+	return take_ids(p, "-t", "thread ids (-t 1234 or -t 1234,5678)", &p->o->tids,
+			&p->o->tid_count);
+}
+
+static int take_comm(struct parse *p)
+{
+	if (p->o->comm_count >= 4)
+		return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
+				     "--comm can be given four times at most");
+	return append(p, &p->o->comms, &p->o->comm_count, sizeof(p->value), &p->value);
+}
+
+static int take_output(struct parse *p)
+{
+	if (p->value[0] == '\0')
+		return bad_value(p, "-o", "a file name");
+	if (xsp_export_format_for(p->value) == NULL) {
+		size_t length = strlen(p->value);
+		if (length < 5 || strcmp(p->value + length - 5, ".xspt") != 0)
+			return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
+					     "-o %.200s: the ending decides the format and must be "
+					     "one of " XSP_FORMATS,
+					     p->value);
+	}
+	return append(p, &p->o->outputs, &p->o->output_count, sizeof(p->value), &p->value);
+}
+
+static int take_probe(struct parse *p)
+{
+	int row = xsp_provider_index(p->value);
+	struct xsp_pattern pattern = {0};
+
+	if (row >= 0) {
+		p->o->providers |= 1ULL << row;
+		return 0;
+	}
+	int rc = xsp_pattern_parse(p->value, &pattern, p->err);
+	if (rc < 0)
+		return rc;
+	rc = append(p, &p->o->patterns, &p->o->pattern_count, sizeof(pattern), &pattern);
+	if (rc < 0)
+		xsp_pattern_clear(&pattern);
+	return rc;
+}
+
+static int take_duration(struct parse *p)
+{
+	if (xsp_parse_duration(p->value, 1e9, &p->o->duration_ns) < 0 || p->o->duration_ns == 0)
+		return bad_value(p, "-d", "a time (-d 10, -d 500ms, -d 2min)");
+	return 0;
+}
+
+static int take_min_duration(struct parse *p)
+{
+	if (xsp_parse_duration(p->value, 1e3, &p->o->min_duration_ns) < 0)
+		return bad_value(p, "--min-duration",
+				 "a time (50us, 1ms; a plain number is microseconds)");
+	return 0;
+}
+
+static int take_max_depth(struct parse *p)
+{
+	uint64_t n;
+
+	if (xsp_parse_number(p->value, 1, 64, &n) < 0)
+		return bad_value(p, "--max-depth", "a number from 1 to 64");
+	p->o->max_depth = (uint32_t)n;
+	return 0;
+}
+
+static int take_buffer(struct parse *p)
+{
+	if (xsp_parse_size(p->value, &p->o->buffer_bytes) < 0)
+		return bad_value(p, "--buffer", "a size (64M, 1G)");
+	return 0;
+}
+
+static int take_rings(struct parse *p)
+{
+	uint64_t n;
+
+	if (xsp_parse_number(p->value, 1, 64, &n) < 0)
+		return bad_value(p, "--rings", "a number from 1 to 64");
+	p->o->rings = (unsigned)n;
+	return 0;
+}
+
+static int take_limit(struct parse *p)
+{
+	uint64_t n;
+
+	if (strcmp(p->value, "all") == 0) {
+		p->o->limit = 0;
+		return 0;
+	}
+	if (xsp_parse_number(p->value, 1, 1000000, &n) < 0)
+		return bad_value(p, "--rows", "a number, or all");
+	p->o->limit = (size_t)n;
+	return 0;
+}
+
+static int take_attach(struct parse *p)
+{
+	if (strstr(p->value, "perf-event") != NULL)
+		p->o->force_perf_event = true;
+	else if (strstr(p->value, "multi") == NULL && strstr(p->value, "plain") == NULL)
+		return bad_value(p, "--attach", "perf-event, multi, plain or perf-event,plain");
+	p->o->force_plain = strstr(p->value, "plain") != NULL;
+	return 0;
+}
+
+/* One row an option: its name, its letter (or a number above 255), what takes its value; a flag has
+ * the offset of its bool instead. */
+enum {
+	OPT_COMM = 256,
+	OPT_MIN,
+	OPT_DEPTH,
+	OPT_BUFFER,
+	OPT_RINGS,
+	OPT_ROWS,
+	OPT_ATTACH,
+	OPT_DRY,
+	OPT_NOSUM,
+	OPT_JSON
+};
+
+static const struct row {
+	const char *name;
+	int code;
+	int (*take)(struct parse *p);
+	size_t flag;
+	bool record_only;
+} rows[] = {
+	{"pid", 'p', take_pid, 0, false},
+	{"output", 'o', take_output, 0, true},
+	{"event", 'e', take_probe, 0, false},
+	{"duration", 'd', take_duration, 0, true},
+	{"follow", 'f', NULL, offsetof(struct xsp_options, follow), true},
+	{"tid", 't', take_tid, 0, true},
+	{"comm", OPT_COMM, take_comm, 0, true},
+	{"min-duration", OPT_MIN, take_min_duration, 0, true},
+	{"max-depth", OPT_DEPTH, take_max_depth, 0, true},
+	{"buffer", OPT_BUFFER, take_buffer, 0, true},
+	{"rings", OPT_RINGS, take_rings, 0, true},
+	{"rows", OPT_ROWS, take_limit, 0, true},
+	{"attach", OPT_ATTACH, take_attach, 0, true},
+	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true},
+	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true},
+	{"json", OPT_JSON, NULL, offsetof(struct xsp_options, json), false},
+	{"verbose", 'v', NULL, offsetof(struct xsp_options, verbose), false},
+	{"quiet", 'q', NULL, offsetof(struct xsp_options, quiet), true},
+	{"help", 'h', NULL, 0, false},
+	{"version", 'V', NULL, 0, false},
+};
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static const struct row *row_of(int code)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (rows[i].code == code)
+			return &rows[i];
+	return NULL;
+}
+
+static void make_getopt_tables(bool listing, struct option *longs, char *shorts)
+{
+	size_t n = 0;
+
+	*shorts++ = '+'; /* the command's own options are not ours */
+	*shorts++ = ':';
+	for (size_t i = 0; i < ROWS; i++) {
+		if (listing && rows[i].record_only)
+			continue;
+		longs[n++] = (struct option){rows[i].name,
+					     rows[i].take ? required_argument : no_argument, NULL,
+					     rows[i].code};
+		if (rows[i].code < 256) {
+			*shorts++ = (char)rows[i].code;
+			if (rows[i].take)
+				*shorts++ = ':';
+		}
+	}
+	longs[n] = (struct option){0};
+	*shorts = '\0';
+}
+
+static int unknown_option(struct xsp_error *err, int code, char **argv)
+{
+	const char *what = optind > 0 && argv[optind - 1] != NULL ? argv[optind - 1] : "";
+
+	if (code == ':')
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "%.200s wants a value: see xsptrace --help", what);
+	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+			     "unknown option %.200s: see xsptrace --help", what);
+}
+
+static int check(const struct xsp_options *o, int argc, char **argv, bool listing,
+		 struct xsp_error *err)
+{
+	const char *extra = optind < argc ? argv[optind] : NULL;
+
+	if (o->pid_count > 0 && extra != NULL)
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"'%.200s' is not an option: give either -p PID or -- COMMAND, not both",
+			extra);
+	if (o->pid_count == 0 && extra == NULL)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     listing ? "nothing to look at: xsptrace list -p PID"
+					     : "nothing to trace: give -p PID, or -- COMMAND "
+					       "[ARGS]; see xsptrace --help");
+	if (o->tid_count > 0 && o->follow)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "-t and --follow exclude each other");
+	return 0;
+}
+
+enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
+					  struct xsp_options *o, struct xsp_error *err)
+{
+	struct option longs[ROWS + 1];
+	char shorts[2 * ROWS + 3];
+	struct parse p = {.o = o, .err = err};
+	int code;
+
+	*o = (struct xsp_options){.buffer_bytes = DEFAULT_BUFFER, .limit = DEFAULT_ROWS};
+	make_getopt_tables(listing, longs, shorts);
+	optind = 1;
+	opterr = 0;
+	while ((code = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		const struct row *row = row_of(code);
+		p.value = optarg;
+		if (row == NULL || code == '?' || code == ':') {
+			unknown_option(err, code, argv);
+			return XSP_OPTIONS_BAD;
+		}
+		if (code == 'h' || code == 'V') {
+			if (code == 'h')
+				xsp_help(stdout);
+			else
+				xsp_version(stdout);
+			return XSP_OPTIONS_DONE;
+		}
+		if (row->take == NULL)
+			*(bool *)((char *)o + row->flag) = true;
+		else if (row->take(&p) < 0)
+			return XSP_OPTIONS_BAD;
+	}
+	if (check(o, argc, argv, listing, err) < 0)
+		return XSP_OPTIONS_BAD;
+	o->command = optind < argc ? argv + optind : NULL;
+	return XSP_OPTIONS_RUN;
+}
+
+void xsp_options_clear(struct xsp_options *o)
+{
+	for (size_t i = 0; i < o->pattern_count; i++)
+		xsp_pattern_clear(&o->patterns[i]);
+	free(o->patterns);
+	free(o->pids);
+	free(o->tids);
+	free(o->comms);
+	free(o->outputs);
+	*o = (struct xsp_options){0};
+}
+
+struct xsp_selection xsp_options_selection(const struct xsp_options *o)
+{
+	struct xsp_selection s = {
+		.patterns = o->patterns,
+		.pattern_count = o->pattern_count,
+		.providers = o->providers,
+	};
+
+	if (o->pattern_count > 0 || o->providers != 0)
+		return s;
+	for (int i = 0; xsp_providers[i] != NULL; i++)
+		if (xsp_providers[i]->by_default)
+			s.providers |= 1ULL << i;
+	return s;
+}

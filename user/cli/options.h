@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* options.h - the options of record and list. */
+#ifndef XSP_CLI_OPTIONS_H
+#define XSP_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "probes/probe.h"
+
+struct xsp_options {
+	pid_t *pids;
+	size_t pid_count;
+	char **command; /* NULL without one; points into argv */
+	const char **outputs;
+	size_t output_count;
+	struct xsp_pattern *patterns;
+	size_t pattern_count;
+	uint64_t providers; /* bit n: row n of xsp_providers was named */
+	uint64_t duration_ns; /* 0: until stopped */
+	uint64_t min_duration_ns;
+	uint32_t max_depth;
+	pid_t *tids;
+	size_t tid_count;
+	const char **comms;
+	size_t comm_count;
+	size_t buffer_bytes;
+	unsigned rings; /* hidden: --rings */
+	bool follow, verbose, quiet, dry_run, no_summary, json;
+	bool force_perf_event; /* hidden: --attach=perf-event */
+	bool force_plain; /* hidden: --attach=...,plain */
+	size_t limit; /* rows of the summary */
+};
+
+enum xsp_options_result { XSP_OPTIONS_RUN, XSP_OPTIONS_DONE, XSP_OPTIONS_BAD };
+
+/* Parses the arguments of the verb. DONE: --help or --version has been printed; BAD: *err says
+ * why. `listing`: the options of `xsptrace list`. */
+enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
+					  struct xsp_options *o, struct xsp_error *err);
+void xsp_options_clear(struct xsp_options *o);
+
+/* The selection that the options stand for: patterns and providers. */
+struct xsp_selection xsp_options_selection(const struct xsp_options *o);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/outputs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analysis/summary.h"
+#include "capture/capture.h"
+#include "cli/cli.h"
+#include "export/export.h"
+#include "timeline/timeline.h"
+
+struct work {
+	const struct xsp_outputs *o;
+	struct xsp_capture_reader *reader;
+	struct xsp_timeline *timeline;
+	struct xsp_summary *summary;
+	struct xsp_export **exports; /* NULL where it could not be opened */
+	struct xsp_timeline_sink *sinks;
+	size_t sink_count;
+	int status;
+	double shown; /* time of the last progress line */
+	uint64_t spans;
+};
+
+static void failed(struct work *w, const struct xsp_error *err)
+{
+	int status = xsp_say_error(err);
+
+	if (w->status == 0)
+		w->status = status;
+}
+
+static bool is_capture(const char *path)
+{
+	size_t length = strlen(path);
+
+	return length >= 5 && strcmp(path + length - 5, ".xspt") == 0;
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A sink of its own: shows how far it is, at most five times a second. */
+static int show_progress(void *ctx, const struct xsp_span *span)
+{
+	struct work *w = ctx;
+
+	(void)span;
+	if (++w->spans % 65536 != 0)
+		return 0;
+	double now = seconds();
+	if (now - w->shown < 0.2)
+		return 0;
+	w->shown = now;
+	char spans[32];
+	fprintf(stderr, "\rwriting outputs: %3.0f%%, %s spans\033[K",
+		100 * xsp_capture_progress(w->reader),
+		xsp_human_count(spans, sizeof(spans), (double)w->spans));
+	return 0;
+}
+
+static int open_all(struct work *w)
+{
+	const struct xsp_outputs *o = w->o;
+	struct xsp_error err = {0};
+
+	w->exports = calloc(o->count + 1, sizeof(struct xsp_export *));
+	w->sinks = calloc(o->count + 2, sizeof(*w->sinks));
+	if (w->exports == NULL || w->sinks == NULL ||
+	    (o->summary && xsp_summary_new(w->timeline, &w->summary) < 0)) {
+		xsp_error_set(&err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		failed(w, &err);
+		return -ENOMEM;
+	}
+	if (w->summary != NULL)
+		w->sinks[w->sink_count++] = xsp_summary_sink(w->summary);
+	if (o->progress)
+		w->sinks[w->sink_count++] =
+			(struct xsp_timeline_sink){.ctx = w, .span = show_progress};
+	for (size_t i = 0; i < o->count; i++) {
+		struct xsp_export_options options = {
+			.path = o->paths[i], .owner_uid = o->owner_uid, .owner_gid = o->owner_gid};
+		struct xsp_error why = {0};
+		if (is_capture(o->paths[i]))
+			continue;
+		if (xsp_export_open(&options, w->reader, w->timeline, &w->exports[i], &why) < 0) {
+			w->exports[i] = NULL;
+			failed(w, &why);
+			continue;
+		}
+		w->sinks[w->sink_count++] = xsp_export_sink(w->exports[i]);
+	}
+	return 0;
+}
+
+static void finish_all(struct work *w, bool complete)
+{
+	for (size_t i = 0; w->exports != NULL && i < w->o->count; i++) {
+		struct xsp_error why = {0};
+		char size[32];
+		if (w->exports[i] == NULL)
+			continue;
+		if (!complete) {
+			xsp_export_cancel(w->exports[i]);
+			continue;
+		}
+		uint64_t bytes = xsp_export_bytes(w->exports[i]);
+		if (xsp_export_finish(w->exports[i], &why) < 0)
+			failed(w, &why);
+		else if (!w->o->quiet)
+			fprintf(stderr, "wrote %s (%s)\n", w->o->paths[i],
+				xsp_human_bytes(size, sizeof(size), (double)bytes));
+	}
+	free(w->exports);
+	free(w->sinks);
+}
+
+static void print_summary(struct work *w)
+{
+	struct xsp_summary_print how = {
+		.limit = w->o->rows,
+		.width = xsp_terminal_width(STDOUT_FILENO),
+		.color = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL,
+	};
+
+	if (w->summary == NULL)
+		return;
+	xsp_summary_write(w->summary, w->reader, stdout, &how);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		struct xsp_error err = {0};
+		xsp_error_set(&err, -EIO, XSP_STATUS_OUTPUT, "the summary could not be written: %s",
+			      strerror(errno));
+		failed(w, &err);
+	}
+}
+
+static void say_damage(struct work *w)
+{
+	uint64_t torn, chunks, events;
+
+	xsp_capture_damage(w->reader, &torn, &chunks, &events);
+	if (chunks + events > 0)
+		xsp_say("the capture is damaged: %llu chunks with a wrong checksum and %llu bad "
+			"events were left out",
+			(unsigned long long)chunks, (unsigned long long)events);
+	if (xsp_capture_how_ended(w->reader) == XSP_CAPTURE_TORN)
+		xsp_say("the capture was cut off: its last %llu bytes are no whole chunk and were "
+			"left out",
+			(unsigned long long)torn);
+	else if (xsp_capture_how_ended(w->reader) == XSP_CAPTURE_NO_END)
+		xsp_say("the recording was not ended properly: what was collected until then is "
+			"shown");
+}
+
+int xsp_write_outputs(const char *capture, const struct xsp_outputs *o)
+{
+	struct work w = {.o = o, .shown = seconds()};
+	struct xsp_error err = {0};
+	bool complete = false;
+
+	if (xsp_capture_open(capture, &w.reader, &err) < 0)
+		return xsp_say_error(&err);
+	if (xsp_timeline_new(w.reader, &w.timeline, &err) < 0) {
+		failed(&w, &err);
+		goto out;
+	}
+	if (open_all(&w) == 0) {
+		complete = xsp_timeline_run(w.timeline, w.sinks, w.sink_count, &err) == 0;
+		if (w.spans >= 65536 && o->progress)
+			fputs("\r\033[K", stderr);
+		if (!complete)
+			failed(&w, &err);
+	}
+	finish_all(&w, complete);
+	say_damage(&w);
+	if (complete)
+		print_summary(&w);
+out:
+	xsp_summary_free(w.summary);
+	xsp_timeline_free(w.timeline);
+	xsp_capture_close(w.reader);
+	return w.status;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* outputs.h - from a capture to the files that were asked for, in one pass. */
+#ifndef XSP_CLI_OUTPUTS_H
+#define XSP_CLI_OUTPUTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct xsp_outputs {
+	const char *const *paths; /* .xspt ones are left out: that is the capture */
+	size_t count;
+	uid_t owner_uid;
+	gid_t owner_gid;
+	bool summary; /* the table on standard output */
+	size_t rows;
+	bool progress; /* a line on a terminal when it takes long */
+	bool quiet;
+};
+
+/*
+ * Reads the capture once and writes every output and the summary. An output that fails does not
+ * stop the others. Returns the exit status, having said what went wrong.
+ */
+int xsp_write_outputs(const char *capture, const struct xsp_outputs *o);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/status_line.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+struct xsp_status_line xsp_status_line_begin(bool wanted)
+{
+	return (struct xsp_status_line){.on = wanted && isatty(STDERR_FILENO), .shown = -1};
+}
+
+void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorder_status *s,
+			  uint64_t duration_ns)
+{
+	char rate[32], events[32], lost[32], bytes[32], until[32] = "", text[256];
+
+	if (!line->on || (line->shown >= 0 && s->seconds - line->shown < 0.2))
+		return;
+	line->shown = s->seconds;
+	if (duration_ns != 0)
+		snprintf(until, sizeof(until), "/%.0f", (double)duration_ns * 1e-9);
+	int width = xsp_terminal_width(STDERR_FILENO);
+	snprintf(text, sizeof(text),
+		 "%.1f%s s  %s events/s  %s events  %s lost  %s  target slowed by about %.1f%% of "
+		 "a core",
+		 s->seconds, until, xsp_human_count(rate, sizeof(rate), s->events_per_second),
+		 xsp_human_count(events, sizeof(events), (double)s->events),
+		 xsp_human_count(lost, sizeof(lost), (double)s->lost),
+		 xsp_human_bytes(bytes, sizeof(bytes), (double)s->bytes), 100 * s->overhead);
+	fprintf(stderr, "\r%.*s\033[K", width > 1 ? width - 1 : 79, text);
+}
+
+void xsp_status_line_end(struct xsp_status_line *line)
+{
+	if (line->on && line->shown >= 0)
+		fputs("\r\033[K", stderr);
+	line->on = false;
+}
