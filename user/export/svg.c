@@ -158,7 +158,7 @@ static unsigned colour(const struct xsp_stack_node *n, const char *name)
 		h = (h ^ (uint8_t)*c) * 16777619U;
 	h ^= h >> 15;
 	double a = (h & 0xFF) / 255.0, b = (h >> 8 & 0xFF) / 255.0;
-	double hue = 8 + 42 * a, saturation = 0.92, light = 0.62 + 0.12 * b; /* functions: fire */
+	double hue = 14 + 38 * a, saturation = 0.92, light = 0.62 + 0.12 * b; /* functions: fire */
 	if (n->annotation) { /* ranges: sea */
 		hue = 178 + 34 * a;
 		saturation = 0.55;
@@ -289,7 +289,8 @@ static void put_frame(struct picture *p, uint32_t index, uint64_t start)
 	xsp_out_printf(p->x->out,
 		       "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"#%06x\"/>"
 		       "<text x=\"%.2f\" y=\"%d\">",
-		       x, y, width, ROW, colour(n, name), x + 4, y + 13);
+		       x, y, width > 3 ? width - 0.8 : width, ROW - 1, colour(n, name), x + 4,
+		       y + 13);
 	put_fitted(p->x->out, name, (int)((width - 6) / CHAR_WIDTH));
 	xsp_out_text(p->x->out, "</text></g>\n");
 }
