@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pairing: one case a rule of DESIGN.md section 4. Random programs: test_timeline_model.c. */
+#include "capture_builder.h"
+
+#define MAIN 0x7ffe00001000ULL /* a thread's own stack */
+#define HEAP 0x55550000f000ULL /* stacks that the program allocated */
+
+static const struct xsp_span *span_of(const struct result *r, const char *n, size_t nth)
+{
+	return &span_named(r, n, nth)->span;
+}
+
+static void expect(const struct result *r, const char *n, uint64_t start, uint64_t end_ns,
+		   uint32_t flags, const char *stack)
+{
+	const struct seen *s = span_named(r, n, 0);
+	cr_expect_eq(s->span.start_ns, start, "%s starts at %lu", n, s->span.start_ns);
+	cr_expect_eq(s->span.end_ns, end_ns, "%s ends at %lu", n, s->span.end_ns);
+	cr_expect_eq(s->span.flags, flags, "%s has flags %u", n, s->span.flags);
+	cr_expect_str_eq(s->stack, stack);
+}
+
+Test(timeline, nested_calls_and_self_time)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 3);
+	entry(&b, 0, MAIN); /* 1000 */
+	entry(&b, 1, MAIN - 100); /* 1001 */
+	entry(&b, 2, MAIN - 200); /* 1002 */
+	leave(&b, 2, MAIN - 200); /* 1003 */
+	leave(&b, 1, MAIN - 100); /* 1004 */
+	entry(&b, 2, MAIN - 100); /* 1005 */
+	leave(&b, 2, MAIN - 100); /* 1006 */
+	leave(&b, 0, MAIN); /* 1007 */
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 4);
+	expect(&r, "f0", 1000, 1007, 0, "f0");
+	expect(&r, "f1", 1001, 1004, 0, "f0;f1");
+	expect(&r, "f2", 1002, 1003, 0, "f0;f1;f2");
+	cr_expect_eq(span_of(&r, "f0", 0)->self_ns, 7 - 3 - 1);
+	cr_expect_eq(span_of(&r, "f1", 0)->self_ns, 3 - 1);
+	cr_expect_str_eq(span_named(&r, "f2", 1)->stack, "f0;f2");
+	/* children before parents */
+	cr_expect_str_eq(r.spans[0].stack, "f0;f1;f2");
+	cr_expect_str_eq(r.spans[3].stack, "f0");
+	cr_expect_eq(r.counts.entries, 4);
+	cr_expect_eq(r.counts.exits, 4);
+	cr_expect_eq(r.counts.orphan_exits + r.counts.stack_switches + r.counts.exit_lost, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, recursion_pairs_by_stack_pointer)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 1);
+	for (uint64_t i = 0; i < 1000; i++)
+		entry(&b, 0, MAIN - 64 * i);
+	for (uint64_t i = 1000; i > 0; i--)
+		leave(&b, 0, MAIN - 64 * (i - 1));
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 1000);
+	for (size_t i = 0; i < r.count; i++) {
+		cr_expect_eq(r.spans[i].span.depth, 999 - i);
+		cr_expect_eq(r.spans[i].span.start_ns, 1999 - i);
+		cr_expect_eq(r.spans[i].span.end_ns, 2000 + i);
+	}
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, tail_call_seen_and_not_seen)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 0, MAIN); /* 1000 */
+	builder_event(&b, XSP_EVENT_EXIT, 0, MAIN, XSP_EVENT_SP_EXACT | XSP_EVENT_TAIL); /* 1001 */
+	entry(&b, 1, MAIN); /* 1002 */
+	entry(&b, 2, MAIN); /* 1003: tail call out of f1, not seen */
+	leave(&b, 2, MAIN); /* 1004 */
+	builder_result(&b, &r);
+	expect(&r, "f0", 1000, 1001, XSP_SPAN_TAIL, "f0");
+	expect(&r, "f1", 1002, 1003, XSP_SPAN_EXIT_LOST, "f1");
+	expect(&r, "f2", 1003, 1004, 0, "f2");
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, exception_with_mark)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 0, MAIN); /* 1000 */
+	entry(&b, 1, MAIN - 100); /* 1001 */
+	entry(&b, 2, MAIN - 200); /* 1002: throws */
+	unwind(&b, MAIN - 92); /* 1003: caught in f0 */
+	entry(&b, 3, MAIN - 300); /* 1004: deeper than what was left */
+	leave(&b, 3, MAIN - 300); /* 1005 */
+	leave(&b, 0, MAIN); /* 1006 */
+	builder_result(&b, &r);
+	expect(&r, "f1", 1001, 1003, XSP_SPAN_UNWOUND, "f0;f1");
+	expect(&r, "f2", 1002, 1003, XSP_SPAN_UNWOUND, "f0;f1;f2");
+	expect(&r, "f3", 1004, 1005, 0, "f0;f3");
+	expect(&r, "f0", 1000, 1006, 0, "f0");
+	cr_expect_eq(span_of(&r, "f0", 0)->self_ns, 6 - 2 - 1);
+	cr_expect_eq(r.counts.unwound, 2);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, exception_without_mark)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 0, MAIN); /* 1000 */
+	entry(&b, 1, MAIN - 100); /* 1001 */
+	entry(&b, 2, MAIN - 200); /* 1002 */
+	entry(&b, 3, MAIN - 90); /* 1003: f1 and f2 are gone */
+	leave(&b, 3, MAIN - 90); /* 1004 */
+	leave(&b, 0, MAIN); /* 1005 */
+	builder_result(&b, &r);
+	expect(&r, "f1", 1001, 1003, XSP_SPAN_EXIT_LOST, "f0;f1");
+	expect(&r, "f2", 1002, 1003, XSP_SPAN_EXIT_LOST, "f0;f1;f2");
+	expect(&r, "f3", 1003, 1004, 0, "f0;f3");
+	cr_expect_eq(span_of(&r, "f0", 0)->self_ns, 5 - 2 - 1);
+	cr_expect_eq(span_of(&r, "f1", 0)->self_ns, 1);
+	for (size_t i = 0; i < r.count; i++)
+		cr_expect_eq(r.spans[i].span.row, 0, "an exception is no other stack");
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, mark_in_a_landing_that_calls_before_it_is_seen)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 0, MAIN); /* 1000 */
+	entry(&b, 1, MAIN - 200); /* 1001 */
+	entry(&b, 2, MAIN - 100); /* 1002: a destructor, run before the mark */
+	leave(&b, 2, MAIN - 100); /* 1003 */
+	unwind(&b, MAIN - 50); /* 1004 */
+	leave(&b, 0, MAIN); /* 1005 */
+	builder_result(&b, &r);
+	expect(&r, "f1", 1001, 1002, XSP_SPAN_UNWOUND, "f0;f1");
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, two_fibers_next_to_each_other)
+{
+	/* f0 runs on the thread's own stack and starts both; each has f1 open while the other
+	 * calls f2: pairs are exact although the stacks touch */
+	struct builder b;
+	struct result r;
+	const uint64_t a = HEAP, c = HEAP + 65536;
+	builder_begin(&b, 4);
+	entry(&b, 0, MAIN);
+	entry(&b, 1, a);
+	entry(&b, 1, c);
+	for (int i = 0; i < 20; i++) {
+		entry(&b, 2, a - 128);
+		entry(&b, 3, c - 128); /* f2 on a still open */
+		leave(&b, 2, a - 128);
+		leave(&b, 3, c - 128);
+	}
+	leave(&b, 1, a);
+	leave(&b, 1, c);
+	leave(&b, 0, MAIN);
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 43);
+	cr_expect_eq(r.counts.orphan_exits, 0);
+	cr_expect_eq(r.counts.exit_lost + r.counts.unfinished + r.counts.unwound, 0);
+	for (size_t i = 0; i < 20; i++) {
+		cr_expect_eq(span_of(&r, "f2", i)->start_ns, 1003 + 4 * i);
+		cr_expect_eq(span_of(&r, "f2", i)->end_ns, 1005 + 4 * i);
+		cr_expect_eq(span_of(&r, "f3", i)->start_ns, 1004 + 4 * i);
+		cr_expect_eq(span_of(&r, "f3", i)->end_ns, 1006 + 4 * i);
+	}
+	check_invariants(&r);
+	result_free(&r);
+}
+
+static void signal_stack(uint64_t handler_sp)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 0, MAIN); /* 1000 */
+	entry(&b, 1, MAIN - 100); /* 1001: interrupted */
+	entry(&b, 2, handler_sp); /* 1002 */
+	entry(&b, 3, handler_sp - 100); /* 1003 */
+	leave(&b, 3, handler_sp - 100); /* 1004 */
+	leave(&b, 2, handler_sp); /* 1005 */
+	leave(&b, 1, MAIN - 100); /* 1006 */
+	entry(&b, 1, MAIN - 100); /* 1007 */
+	leave(&b, 1, MAIN - 100); /* 1008 */
+	leave(&b, 0, MAIN); /* 1009 */
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 5);
+	expect(&r, "f1", 1001, 1006, 0, "f0;f1");
+	cr_expect_eq(span_of(&r, "f0", 0)->end_ns, 1009);
+	cr_expect_eq(span_of(&r, "f2", 0)->end_ns, 1005);
+	cr_expect_eq(span_of(&r, "f3", 0)->end_ns, 1004);
+	cr_expect_str_eq(span_named(&r, "f1", 1)->stack, "f0;f1");
+	cr_expect_eq(span_of(&r, "f0", 0)->row, 0);
+	cr_expect_eq(r.counts.orphan_exits + r.counts.exit_lost, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, signal_stack_below)
+{
+	signal_stack(HEAP);
+}
+
+Test(timeline, signal_stack_above)
+{
+	signal_stack(MAIN + 0x100000);
+}
+
+Test(timeline, signal_stack_just_above)
+{
+	signal_stack(MAIN + 0x4000);
+}
+
+Test(timeline, recursion_with_large_frames)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 1);
+	for (uint64_t i = 0; i < 6; i++)
+		entry(&b, 0, MAIN - i * 0x120000);
+	for (uint64_t i = 6; i > 0; i--)
+		leave(&b, 0, MAIN - (i - 1) * 0x120000);
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 6);
+	for (size_t i = 0; i < 6; i++) {
+		cr_expect_eq(r.spans[i].span.depth, 5 - i, "nested on one row");
+		cr_expect_eq(r.spans[i].span.row, 0);
+	}
+	cr_expect_eq(r.counts.stack_switches, 0);
+	result_free(&r);
+}
+
+Test(timeline, lost_exit_then_parent_returns)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 3);
+	entry(&b, 0, MAIN); /* 1000 */
+	entry(&b, 1, MAIN - 100); /* 1001: its exit is lost */
+	leave(&b, 0, MAIN); /* 1002 */
+	entry(&b, 0, MAIN); /* 1003 */
+	entry(&b, 2, MAIN - 100); /* 1004 */
+	leave(&b, 2, MAIN - 100); /* 1005 */
+	leave(&b, 0, MAIN); /* 1006 */
+	builder_result(&b, &r);
+	expect(&r, "f1", 1001, 1002, XSP_SPAN_EXIT_LOST, "f0;f1");
+	cr_expect_eq(span_of(&r, "f0", 0)->self_ns, 1);
+	cr_expect_eq(r.counts.orphan_exits, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, lost_entry_and_attach_in_the_middle)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 3);
+	leave(&b, 1, MAIN - 100); /* begun before the recording */
+	leave(&b, 0, MAIN);
+	entry(&b, 0, MAIN);
+	leave(&b, 1, MAIN - 100); /* its entry was lost */
+	leave(&b, 0, MAIN);
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 1);
+	cr_expect_eq(r.counts.orphan_exits, 3);
+	cr_expect_eq(r.spans[0].span.flags, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, exit_without_exact_stack_pointer)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 2);
+	entry(&b, 0, MAIN);
+	entry(&b, 0, MAIN - 100);
+	builder_event(&b, XSP_EVENT_EXIT, 0, MAIN - 180, 0); /* 1002: of the inner one */
+	builder_event(&b, XSP_EVENT_EXIT, 0, MAIN - 80, 0); /* 1003: of the outer one */
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 2);
+	cr_expect_eq(r.spans[0].span.start_ns, 1001);
+	cr_expect_eq(r.spans[0].span.end_ns, 1002);
+	cr_expect_eq(r.spans[1].span.start_ns, 1000);
+	cr_expect_eq(r.spans[1].span.end_ns, 1003);
+	result_free(&r);
+}
+
+Test(timeline, point_is_a_span_of_one_hit)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 2);
+	entry(&b, 0, MAIN);
+	builder_event(&b, XSP_EVENT_POINT, 1, MAIN - 8, XSP_EVENT_SP_EXACT | XSP_EVENT_TAIL);
+	leave(&b, 0, MAIN);
+	builder_result(&b, &r);
+	expect(&r, "f1", 1001, 1001, XSP_SPAN_TAIL, "f0;f1");
+	cr_expect_eq(r.counts.entries, 2);
+	cr_expect_eq(r.counts.exits, 2);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, ranges_nest_with_functions)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 3);
+	entry(&b, 0, MAIN); /* 1000 */
+	begin(&b, 2, MAIN - 108, 7); /* 1001 */
+	entry(&b, 1, MAIN - 108); /* 1002: same slot as the call that began the range */
+	leave(&b, 1, MAIN - 108); /* 1003 */
+	begin(&b, 2, MAIN - 108, 8); /* 1004 */
+	end(&b, 2, MAIN - 108); /* 1005 */
+	end(&b, 2, MAIN - 108); /* 1006 */
+	leave(&b, 0, MAIN); /* 1007 */
+	name(&b, 7, "outer", 0);
+	name(&b, 8, "inner\xc3", XSP_EVENT_NAME_CUT);
+	builder_result(&b, &r);
+	expect(&r, "outer", 1001, 1006, 0, "f0;outer");
+	expect(&r, "f1", 1002, 1003, 0, "f0;outer;f1");
+	/* cut: marked, and without half a character */
+	expect(&r, "inner\xe2\x80\xa6", 1004, 1005, 0, "f0;outer;inner\xe2\x80\xa6");
+	cr_expect_eq(r.counts.names_unresolved, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, range_names_that_never_come)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 1);
+	begin(&b, 0, MAIN, 0xabc);
+	begin(&b, 0, MAIN, 0);
+	end(&b, 0, MAIN);
+	end(&b, 0, MAIN);
+	builder_result(&b, &r);
+	cr_expect_eq(r.counts.names_unresolved, 1);
+	cr_expect_str_eq(r.spans[0].name, "[name not readable]");
+	cr_expect_str_eq(r.spans[1].name, "[name 0x0000000000000abc]");
+	result_free(&r);
+}
+
+Test(timeline, range_begun_in_one_function_and_ended_in_another)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 0, MAIN); /* 1000: push() */
+	begin(&b, 3, MAIN - 24, 7); /* 1001 */
+	leave(&b, 0, MAIN); /* 1002 */
+	entry(&b, 1, MAIN); /* 1003: work() */
+	leave(&b, 1, MAIN); /* 1004 */
+	entry(&b, 2, MAIN); /* 1005: pop() */
+	end(&b, 3, MAIN - 24); /* 1006 */
+	leave(&b, 2, MAIN); /* 1007 */
+	name(&b, 7, "r", 0);
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 4);
+	cr_expect_eq(span_of(&r, "r", 0)->start_ns, 1001);
+	cr_expect_eq(span_of(&r, "r", 0)->end_ns, 1006);
+	cr_expect_eq(span_of(&r, "f0", 0)->end_ns, 1002);
+	cr_expect_eq(span_of(&r, "f2", 0)->end_ns, 1007);
+	cr_expect_eq(r.counts.orphan_exits + r.counts.exit_lost, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, range_ended_under_an_open_function)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	begin(&b, 3, MAIN, 7); /* 1000 */
+	entry(&b, 0, MAIN); /* 1001: pop() */
+	end(&b, 3, MAIN - 24); /* 1002 */
+	entry(&b, 1, MAIN - 24); /* 1003 */
+	leave(&b, 1, MAIN - 24); /* 1004 */
+	leave(&b, 0, MAIN); /* 1005 */
+	name(&b, 7, "r", 0);
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 3);
+	cr_expect_eq(span_of(&r, "r", 0)->end_ns, 1002);
+	cr_expect_eq(span_of(&r, "f0", 0)->end_ns, 1005);
+	cr_expect_str_eq(span_named(&r, "f1", 0)->stack, "f0;f1");
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, unwinding_closes_ranges_of_left_frames_only)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 3);
+	entry(&b, 0, MAIN); /* 1000, its rsp is MAIN - 100 */
+	begin(&b, 2, MAIN - 108, 7); /* 1001: begun by f0 itself, which catches */
+	entry(&b, 1, MAIN - 108); /* 1002 */
+	begin(&b, 2, MAIN - 124, 8); /* 1003 */
+	unwind(&b, MAIN - 100); /* 1004 */
+	end(&b, 2, MAIN - 108); /* 1005 */
+	leave(&b, 0, MAIN); /* 1006 */
+	name(&b, 7, "mine", 0);
+	name(&b, 8, "left", 0);
+	builder_result(&b, &r);
+	expect(&r, "mine", 1001, 1005, 0, "f0;mine");
+	expect(&r, "left", 1003, 1004, XSP_SPAN_UNWOUND, "f0;mine;f1;left");
+	expect(&r, "f1", 1002, 1004, XSP_SPAN_UNWOUND, "f0;mine;f1");
+	cr_expect_eq(r.counts.orphan_exits, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, open_at_the_end)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 2);
+	entry(&b, 0, MAIN);
+	entry(&b, 1, MAIN - 8);
+	builder_result(&b, &r);
+	expect(&r, "f0", 1000, 1002, XSP_SPAN_UNFINISHED, "f0");
+	expect(&r, "f1", 1001, 1002, XSP_SPAN_UNFINISHED, "f0;f1");
+	cr_expect_eq(r.counts.unfinished, 2);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, thread_exit_and_exec)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 2);
+	b.tid = 101;
+	task(&b, XSP_TASK_FORK, "worker"); /* 1000 */
+	entry(&b, 0, MAIN); /* 1001 */
+	task(&b, XSP_TASK_EXIT, ""); /* 1002 */
+	b.tid = 100;
+	entry(&b, 1, MAIN); /* 1003 */
+	task(&b, XSP_TASK_EXEC, "next"); /* 1004 */
+	entry(&b, 1, MAIN - 64); /* 1005 */
+	leave(&b, 1, MAIN - 64); /* 1006 */
+	builder_result(&b, &r);
+	expect(&r, "f0", 1001, 1002, XSP_SPAN_UNFINISHED, "f0");
+	expect(&r, "f1", 1003, 1004, XSP_SPAN_UNWOUND, "f1");
+	cr_expect_str_eq(span_named(&r, "f1", 1)->stack, "f1");
+	const struct xsp_timeline_thread *threads;
+	cr_assert_eq(xsp_timeline_threads(r.timeline, &threads), 2);
+	cr_expect_eq(threads[0].tid, 100);
+	cr_expect_str_eq(threads[0].comm, "next");
+	cr_expect_str_eq(threads[1].comm, "worker");
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, tid_reuse)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 1);
+	for (int i = 0; i < 3; i++) {
+		b.tid = 200;
+		task(&b, XSP_TASK_FORK, i == 2 ? "other" : "same");
+		entry(&b, 0, MAIN);
+		task(&b, XSP_TASK_EXIT, "");
+	}
+	b.pid = 300; /* the exit was not seen */
+	entry(&b, 0, MAIN);
+	builder_result(&b, &r);
+	const struct xsp_timeline_thread *threads;
+	cr_assert_eq(xsp_timeline_threads(r.timeline, &threads), 3);
+	cr_expect_eq(r.counts.unfinished, 4);
+	cr_expect_eq(xsp_timeline_thread(r.timeline, 200)->pid, 300);
+	cr_expect_null(xsp_timeline_thread(r.timeline, 201));
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, namespaces_and_names_of_threads)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 1);
+	struct xsp_capture_process p = {.pid = 100, .ns_pid = 1, .comm = "init", .exe = "/x"};
+	struct xsp_capture_thread t = {.pid = 100, .tid = 105, .ns_tid = 6, .comm = "io"};
+	cr_assert_eq(xsp_capture_put_process(b.w, &p), 0);
+	cr_assert_eq(xsp_capture_put_thread(b.w, &t), 0);
+	entry(&b, 0, MAIN);
+	b.tid = 105;
+	entry(&b, 0, MAIN);
+	builder_result(&b, &r);
+	const struct xsp_timeline_thread *threads;
+	cr_assert_eq(xsp_timeline_threads(r.timeline, &threads), 2);
+	cr_expect_eq(threads[0].ns_pid, 1);
+	cr_expect_eq(threads[0].ns_tid, 1);
+	cr_expect_str_eq(threads[0].comm, "init");
+	cr_expect_eq(threads[1].ns_tid, 6);
+	cr_expect_str_eq(threads[1].comm, "io");
+	result_free(&r);
+}
+
+Test(timeline, a_function_whose_exits_are_never_seen)
+{
+	/* incomplete placement: a hundred thousand of them must neither pile up nor confuse */
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 3);
+	entry(&b, 0, MAIN);
+	for (uint64_t i = 0; i < 100000; i++) {
+		entry(&b, 1, MAIN - 256 - 8 * (i % 7));
+		entry(&b, 2, MAIN - 512);
+		leave(&b, 2, MAIN - 512);
+	}
+	leave(&b, 0, MAIN);
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 200001);
+	cr_expect_eq(r.counts.exit_lost, 100000);
+	cr_expect_eq(r.counts.stack_switches, 0);
+	for (size_t i = 0; i < r.count; i++)
+		cr_assert_eq(r.spans[i].span.row, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
