@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How gcc's names show an ABI tag. */
+#define ABI_TAG "[abi:"
+
 /* ---- the matcher ---- */
 
 /* End of the set that begins at glob[0] == '[', behind its ']'; NULL: a plain '['. */
@@ -13,8 +16,9 @@ static const char *set_end(const char *glob)
 {
 	const char *p = glob + 1;
 
-	if (*p == ']')
-		return NULL; /* "[]" stands for itself */
+	/* "[]" and gcc's "[abi:cxx11]" stand for themselves */
+	if (*p == ']' || strncmp(p, ABI_TAG + 1, strlen(ABI_TAG) - 1) == 0)
+		return NULL;
 	if (*p == '!' || *p == '^')
 		p++;
 	if (*p == ']')
@@ -308,6 +312,10 @@ static const char *find_separator(const char *text)
 	for (const char *p = text; *p != '\0'; p++) {
 		if (*p == '\\' && p[1] != '\0') {
 			p++;
+			continue;
+		}
+		if (strncmp(p, ABI_TAG, strlen(ABI_TAG)) == 0) {
+			p += strlen(ABI_TAG) - 1;
 			continue;
 		}
 		size_t run = strspn(p, ":");
