@@ -15,8 +15,8 @@
 
 /*
  * Whole-text match: '*' any run, '?' any byte, [abc] [a-z] [!abc] sets, '\' takes the next byte as
- * it is. "[]" stands for itself (operator[], delete[]), as do "[abi:...]" and a '[' that is never closed.
- * Bytes, no locale. At most length(glob) * length(text) steps, no recursion.
+ * it is. "[]" stands for itself (operator[], delete[]), as do gcc's "[abi:...]" and a '[' that is
+ * never closed. Bytes, no locale. At most length(glob) * length(text) steps, no recursion.
  */
 bool xsp_glob_match(const char *glob, const char *text);
 
