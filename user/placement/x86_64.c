@@ -118,15 +118,42 @@ static bool pads_the_end(struct xsp_graph *g, uint32_t at)
 	       i->kind == XSP_INSN_INDIRECT || i->kind == XSP_INSN_TRAP;
 }
 
+/* Goes over the nops between two functions. */
+static uint64_t skip_nops(struct xsp_module *m, uint64_t addr)
+{
+	uint8_t bytes[64];
+	long got = xsp_module_read(m, addr, bytes, sizeof(bytes));
+	struct xsp_insn i;
+
+	for (size_t at = 0; got > 0 && at < (size_t)got; at += i.length) {
+		if (xsp_x86_decode(bytes + at, (size_t)got - at, addr + at, &i) != 0 ||
+		    i.kind != XSP_INSN_NOP)
+			return addr + at;
+	}
+	return addr;
+}
+
 /* The function runs on into the next one (assembly): its body is a part of this one. */
 static int run_on(struct xsp_graph *g, uint32_t at)
 {
-	uint64_t next = g->insns[at].addr + g->insns[at].length;
+	uint64_t end = g->insns[at].addr + g->insns[at].length, next;
 	struct xsp_code_range range;
 	int error;
 
-	if (pads_the_end(g, at) || xsp_graph_part(g, next) || !xsp_module_is_code(g->m, next) ||
-	    xsp_module_code_range(g->m, next, &range) != 0 || range.addr != next)
+	if (pads_the_end(g, at) || xsp_graph_part(g, end) || !xsp_module_is_code(g->m, end))
+		return 0;
+	next = skip_nops(g->m, end);
+	if (xsp_module_code_range(g->m, next, &range) != 0 || range.addr != next)
+		return 0;
+	if (next != end) { /* the nops are part of the way */
+		error = xsp_graph_add_part(g, end, next - end);
+		if (error)
+			return error == -ENOMEM ? error : 0;
+		error = sweep(g, g->part_count - 1, 0, next - end);
+		if (error)
+			return error;
+	}
+	if (xsp_graph_part(g, next))
 		return 0;
 	error = xsp_graph_add_part(g, range.addr, range.size);
 	if (error)

@@ -247,6 +247,7 @@ static void classify(const ZydisDecodedInstruction *d, const uint8_t *bytes, str
 {
 	struct prefixes p = read_prefixes(d);
 
+	out->kind = XSP_INSN_PLAIN;
 	out->flags = p.refused ? 0 : XSP_INSN_PROBE;
 	switch (d->encoding) {
 	case ZYDIS_INSTRUCTION_ENCODING_LEGACY:

@@ -275,16 +275,27 @@ int xsp_x86_jump_table(struct xsp_graph *g, uint32_t at)
 
 bool xsp_x86_pointer_jump(struct xsp_graph *g, uint32_t at)
 {
+	ZydisRegister reg;
 	struct full f;
 
 	if (g->insns[at].flags & XSP_INSN_MEMORY)
 		return true;
 	if (decode_full(g, at, &f) != 0 || f.ops[0].type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return false;
-	if (last_write(g, at, wide(f.ops[0].reg.value), &f) == UINT32_MAX)
-		return false;
-	return f.d.mnemonic == ZYDIS_MNEMONIC_MOV &&
-	       (f.ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER ||
-		(f.ops[1].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-		 f.ops[1].mem.index == ZYDIS_REGISTER_NONE));
+	reg = wide(f.ops[0].reg.value);
+	for (unsigned n = 0; n < 4; n++) {
+		at = last_write(g, at, reg, &f);
+		if (at == UINT32_MAX)
+			return false;
+		if (f.d.mnemonic == ZYDIS_MNEMONIC_ROR ||
+		    (f.d.mnemonic == ZYDIS_MNEMONIC_XOR &&
+		     f.ops[1].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		     f.ops[1].mem.segment == ZYDIS_REGISTER_FS))
+			continue; /* libc's guarded pointers */
+		return f.d.mnemonic == ZYDIS_MNEMONIC_MOV &&
+		       (f.ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER ||
+			(f.ops[1].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+			 f.ops[1].mem.index == ZYDIS_REGISTER_NONE));
+	}
+	return false;
 }
