@@ -63,7 +63,7 @@ static int put_probe(struct xsp_recorder *r, const struct xsp_planned_module *m,
 		return rc;
 	struct xsp_capture_probe definition = {
 		.id = p->id,
-		.module = m->id,
+		.module = m->capture_id,
 		.addr = p->probe.addr,
 		.size = p->probe.size,
 		.kind = probe_kind(p->probe.action),
@@ -80,7 +80,7 @@ static int put_probe(struct xsp_recorder *r, const struct xsp_planned_module *m,
 static int announce_module(struct xsp_recorder *r, struct xsp_planned_module *m)
 {
 	struct xsp_capture_module definition = {
-		.id = m->id,
+		.id = r->announced_modules,
 		.path = m->shown,
 		.build_id = m->build_id,
 		.build_id_length = (uint32_t)m->build_id_length,
@@ -89,6 +89,7 @@ static int announce_module(struct xsp_recorder *r, struct xsp_planned_module *m)
 	if (m->announced)
 		return 0;
 	m->announced = true;
+	m->capture_id = r->announced_modules++;
 	r->times.read_ms += m->read_ms;
 	r->times.find_ms += m->find_ms;
 	r->times.place_ms += m->place_ms;
@@ -153,7 +154,7 @@ static int put_mapping(struct xsp_recorder *r, struct recorded_process *p,
 {
 	struct xsp_capture_mapping definition = {
 		.pid = (uint32_t)p->pid,
-		.module = m->id,
+		.module = m->capture_id,
 		.start = f->start,
 		.end = f->end,
 		.offset = f->offset,

@@ -292,11 +292,6 @@ int xsp_recorder_put_losses(struct xsp_recorder *r)
 	return rc;
 }
 
-struct held_back {
-	struct xsp_recorder *r;
-	int error;
-};
-
 static pid_t owner_of(const struct xsp_recorder *r, uint32_t tid)
 {
 	char path[64];
@@ -312,8 +307,7 @@ static pid_t owner_of(const struct xsp_recorder *r, uint32_t tid)
 /* A span that is still open and long enough already: its entry goes into the capture now. */
 static int put_held_back(void *ctx, uint64_t time_ns, uint64_t sp, uint32_t tid, uint32_t probe)
 {
-	struct held_back *h = ctx;
-	struct xsp_recorder *r = h->r;
+	struct xsp_recorder *r = ctx;
 	pid_t tgid = owner_of(r, tid);
 
 	if (tgid == 0 || r->end_ns < time_ns ||
@@ -335,9 +329,7 @@ static int put_held_back(void *ctx, uint64_t time_ns, uint64_t sp, uint32_t tid,
 
 int xsp_recorder_put_held_back(struct xsp_recorder *r)
 {
-	struct held_back h = {.r = r};
-
-	return xsp_attach_held_back(r->attach, put_held_back, &h);
+	return xsp_attach_held_back(r->attach, put_held_back, r);
 }
 
 static int drain_all(struct xsp_recorder *r)

@@ -30,11 +30,11 @@ struct xsp_recorder {
 	size_t process_count;
 	struct xsp_probe_price *prices;
 	size_t price_count, price_room;
+	uint32_t announced_modules;
 	struct xsp_recorder_times times;
 	bool started, finished;
 	uint64_t start_ns, end_ns;
 	uint64_t last_flush_ns;
-	uint64_t before_events; /* of the calibration, none of the capture's */
 	/* for the status line */
 	uint64_t rate_time_ns, rate_events, rate_cost_ns;
 	double rate, overhead;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -114,12 +115,12 @@ static void finish_all(struct work *w, bool complete)
 			xsp_export_cancel(w->exports[i]);
 			continue;
 		}
-		uint64_t bytes = xsp_export_bytes(w->exports[i]);
+		struct stat st = {0};
 		if (xsp_export_finish(w->exports[i], &why) < 0)
 			failed(w, &why);
-		else if (!w->o->quiet)
+		else if (!w->o->quiet && stat(w->o->paths[i], &st) == 0)
 			fprintf(stderr, "wrote %s (%s)\n", w->o->paths[i],
-				xsp_human_bytes(size, sizeof(size), (double)bytes));
+				xsp_human_bytes(size, sizeof(size), (double)st.st_size));
 	}
 	free(w->exports);
 	free(w->sinks);
