@@ -34,8 +34,19 @@ async function startEngine(folder) {
   return port;
 }
 
+// The engine chats on the console: progress, and calls that its small libc lacks.
+async function quietly(fn) {
+  const {log, warn} = console;
+  console.log = console.warn = () => {};
+  try { return await fn(); } finally { Object.assign(console, {log, warn}); }
+}
+
 /** Opens a trace; returns {query(sql) → rows}. The engine is one a process. */
 export async function openTrace(file) {
+  return quietly(() => open(file));
+}
+
+async function open(file) {
   const folder = path.join(cache(), 'argent-0.25.2/package/assets/trace-processor');
   const {EngineBase} = await import(pathToFileURL(path.join(folder, 'engine.mjs')).href);
   const port = await startEngine(folder);
@@ -49,7 +60,7 @@ export async function openTrace(file) {
   await engine.notifyEof();
   return {
     async query(sql) {
-      const result = await engine.query(sql);
+      const result = await quietly(() => engine.query(sql));
       const rows = [], columns = result.columns();
       for (const it = result.iter({}); it.valid(); it.next()) {
         rows.push(Object.fromEntries(columns.map((c) => [c, it.get(c)])));

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// run.mjs MAKE_CAPTURE FOLDER EXPORT...: a synthetic capture, exported to every format by the
+// command EXPORT (capture and -o FILE are added, or only FILE for export_driver), read by the
+// third-party readers, compared with what the capture's maker counted.
+import fs from 'node:fs';
+import path from 'node:path';
+import assert from 'node:assert/strict';
+import zlib from 'node:zlib';
+import {execFileSync} from 'node:child_process';
+import {fileURLToPath} from 'node:url';
+import {chromiumPath} from './browser.mjs';
+import {openTrace} from './perfetto.mjs';
+import {firefox} from './firefox.mjs';
+
+const [makeCapture, folder, ...exportCommand] = process.argv.slice(2);
+const at = (name) => path.join(folder, name);
+const text = new TextDecoder('utf-8', {fatal: true});
+const fromHex = (hex) => new TextDecoder('utf-8').decode(Buffer.from(hex, 'hex'));
+const UNFINISHED = 1, UNWOUND = 2;
+const FIBER_TID = 0x20000001;
+const count = (list, key) => {
+  const counts = {};
+  for (const x of list) counts[key(x)] = (counts[key(x)] ?? 0) + 1;
+  return counts;
+};
+
+let checks = 0;
+async function check(what, fn) {
+  const start = Date.now();
+  await fn();
+  checks++;
+  console.log(`ok   ${what} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
+}
+
+// ---- what there is to find ----
+
+fs.mkdirSync(folder, {recursive: true});
+execFileSync(makeCapture, [at('made.xspt'), at('expected.json')], {stdio: 'inherit'});
+const driver = path.basename(exportCommand[0]).startsWith('export_driver');
+function exportTo(name) {
+  const [program, ...args] = exportCommand;
+  execFileSync(program, [...args, at('made.xspt'), ...(driver ? [at(name)] : ['-o', at(name)])], {stdio: 'inherit'});
+}
+['made.json', 'made.json.gz', 'made.perf', 'made.folded', 'made.svg'].forEach(exportTo);
+const expected = JSON.parse(fs.readFileSync(at('expected.json'), 'utf8'));
+const names = expected.names.map(fromHex);
+// Two containers see themselves as 1, so they keep the ids of the root namespace.
+const threads = new Map(expected.threads.map(([pid, tid, nsPid, nsTid, comm]) => {
+  const collides = pid === 6001 || pid === 7001;
+  return [tid, {pid: collides ? pid : nsPid, tid: collides ? tid : nsTid, comm: fromHex(comm)}];
+}));
+const spans = expected.spans.map(([pid, tid, row, name, start, end, flags]) => ({
+  pid: threads.get(tid).pid, tid: row ? FIBER_TID : threads.get(tid).tid, name: names[name],
+  category: name < expected.functions ? 'cpu_op' : 'user_annotation', start, end, flags}));
+const rowsExpected = count(spans, (s) => `${s.pid}/${s.tid}`);
+// Time in spans: of the outermost ones.
+function outermost() {
+  const open = new Map();
+  let sum = 0;
+  for (const s of [...spans].sort((a, b) => a.start - b.start || b.end - a.end)) {
+    const key = `${s.pid}/${s.tid}`;
+    if (s.start >= (open.get(key) ?? -1)) { sum += s.end - s.start; open.set(key, s.end); }
+  }
+  return sum;
+}
+const totalTime = outermost();
+
+// ---- Chrome JSON, by itself ----
+
+await check('a second export gives the same bytes', () => {
+  const file = (name) => fs.readFileSync(at(name));
+  for (const name of ['made.json.gz', 'made.perf', 'made.folded', 'made.svg']) {
+    const before = file(name);
+    exportTo(name);
+    assert(before.equals(file(name)), name);
+  }
+  assert.deepEqual(fs.readdirSync(folder).filter((n) => n.includes('.tmp')), []);
+});
+
+const raw = text.decode(fs.readFileSync(at('made.json')));
+const trace = JSON.parse(raw);
+// Nanoseconds as the text says them, not as a double does: "12.3456" is the form described in
+// docs/formats.md, 0.4 ns below the value meant.
+const exactNs = (s) => {
+  const [, us, part, more] = /^(\d+)\.(\d{3})(\d?)$/.exec(s);
+  return BigInt(us) * 1000n + BigInt(part) + (more ? 1n : 0n);
+};
+const slices = [...raw.matchAll(/^\{"ph":"X","cat":"(cpu_op|user_annotation)","name":("(?:[^"\\]|\\.)*"),"pid":(\d+),"tid":(\d+),"ts":([\d.]+),"dur":([\d.]+),"args":(\{.*\})\},$/gm)]
+  .map((m) => ({category: m[1], name: JSON.parse(m[2]), pid: +m[3], tid: +m[4], ts: exactNs(m[5]), dur: exactNs(m[6]), args: JSON.parse(m[7])}));
+
+await check('Chrome JSON: keys in the order of Kineto, parts and meta data', () => {
+  const keys = Object.keys(trace);
+  const known = ['schemaVersion', 'deviceProperties', 'host_name', 'displayTimeUnit', 'baseTimeNanoseconds', 'traceEvents', 'traceName'];
+  assert.deepEqual(keys.filter((k) => known.includes(k)), known);
+  assert.equal(keys.at(-1), 'traceName');
+  assert.equal(trace.schemaVersion, 1);
+  assert.deepEqual(trace.deviceProperties, []);
+  assert.equal(trace.displayTimeUnit, 'ms');
+  assert.equal(trace.host_name, 'node"7');
+  assert.equal(trace.xsptrace_losses.lost_entries, 3);
+  assert.deepEqual(trace.xsptrace_lost_by_function, [{name: names[2], entries: 3, exits: 2}]);
+  assert.equal(trace.traceEvents.at(-1).name, 'Record Window End');
+  assert(raw.includes('"baseTimeNanoseconds":1'), 'an integer');
+  const base = BigInt(/"baseTimeNanoseconds":(\d+),/.exec(raw)[1]);
+  assert.equal(base % (7889238n * 1000000000n), 0n);
+  assert(trace.traceEvents.every((e) => e.ph !== 'X' || Number.isInteger(e.pid)), 'numeric pids');
+  assert.deepEqual(JSON.parse(zlib.gunzipSync(fs.readFileSync(at('made.json.gz')))).traceEvents, trace.traceEvents);
+});
+
+await check('Chrome JSON: every span, on its row, under its name, to the nanosecond', () => {
+  assert.equal(slices.length, spans.length);
+  const shift = slices.reduce((a, s) => (s.ts < a ? s.ts : a), slices[0].ts) - BigInt(Math.min(...spans.map((s) => s.start)));
+  const real = BigInt(Date.now()) * 1000000n - process.hrtime.bigint();
+  const base = BigInt(/"baseTimeNanoseconds":(\d+),/.exec(raw)[1]);
+  const off = base + shift - real;
+  assert(off > -5000000n && off < 5000000n, `real time is off by ${off} ns`);
+  const found = new Map(slices.map((s) => [`${s.pid}/${s.tid}/${s.ts - shift}`, s]));
+  let unwoundTogether = 0;
+  for (const s of spans) {
+    const got = found.get(`${s.pid}/${s.tid}/${s.start}`);
+    assert(got, `span ${JSON.stringify(s)}`);
+    assert.equal(got.name, s.name);
+    assert.equal(got.category, s.category);
+    const short = BigInt(s.end - s.start) - got.dur;
+    assert(s.flags ? short >= 0n && short <= 20n : short === 0n, `${s.name} is ${short} ns short`);
+    if (s.flags & UNWOUND) unwoundTogether++;
+    assert.equal(got.args.finished, s.flags & UNFINISHED ? false : undefined);
+    assert.equal(got.args.unwound, s.flags & UNWOUND ? true : undefined);
+  }
+  assert.equal(unwoundTogether, 50);
+  assert.equal(new Set(slices.map((s) => s.args['External id'])).size, spans.length);
+});
+
+await check('Chrome JSON: names of processes and threads', () => {
+  const meta = trace.traceEvents.filter((e) => e.ph === 'M');
+  const thread = meta.filter((e) => e.name === 'thread_name').map((e) => e.args.name);
+  for (const t of threads.values()) assert(thread.includes(`thread ${t.tid} (${t.comm})`), t.comm);
+  assert(thread.includes('thread 5002 (worker 12) stack 1'));
+  assert.equal(thread.length, new Set(thread).size);
+  const process = meta.filter((e) => e.name === 'process_name').map((e) => e.args.name).sort();
+  assert.deepEqual(process, ['Spans', 'a', 'python3', 'serve', 'serve']);
+});
+
+// ---- Perfetto ----
+
+const perfetto = (file, ...sql) => execFileSync(process.execPath, [fileURLToPath(new URL('perfetto.mjs', import.meta.url)), at(file), ...sql],
+  {encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'ignore']}).split('\n').filter((l) => l.startsWith('{')).map((l) => JSON.parse(l));
+const STATS = "select name, value from stats where value > 0 and severity != 'info'";
+
+await check('Perfetto reads the JSON: no error statistics, same slices, rows and nanoseconds', async () => {
+  const perf = await openTrace(at('made.json.gz'));
+  assert.deepEqual(await perf.query(STATS), []);
+  const rows = await perf.query("select s.ts, s.dur, s.name, s.depth, t.tid, p.pid from slice s join thread_track k on s.track_id = k.id join thread t using (utid) join process p using (upid) where s.category in ('cpu_op', 'user_annotation')");
+  assert.equal(rows.length, spans.length);
+  const key = (pid, tid, ts, dur, name) => `${pid}/${tid}/${ts}/${dur}/${name}`;
+  assert.deepEqual(rows.map((r) => key(r.pid, r.tid, r.ts, r.dur, r.name)).sort(),
+    slices.map((s) => key(s.pid, s.tid, s.ts, s.dur, s.name)).sort());
+  // 200 calls deep on the main thread
+  assert.equal(Math.max(...rows.filter((r) => Number(r.tid) === 5001).map((r) => Number(r.depth))), 199);
+  const finished = await perf.query("select count(*) n from slice where extract_arg(arg_set_id, 'args.finished') = 'false' or extract_arg(arg_set_id, 'args.finished') = 0");
+  assert.equal(Number(finished[0].n), spans.filter((s) => s.flags & UNFINISHED).length);
+});
+
+await check('Perfetto reads the perf-script text: every sample, every thread', () => {
+  const [n] = perfetto('made.perf', 'select count(*) n, count(distinct utid) t from cpu_profile_stack_sample');
+  assert.deepEqual(n, {n: spans.length, t: Object.keys(rowsExpected).length});
+  assert.deepEqual(perfetto('made.perf', STATS), []);
+});
+
+const folded = text.decode(fs.readFileSync(at('made.folded'))).trimEnd().split('\n');
+await check('Perfetto reads the folded stacks: every stack, all the time', () => {
+  const [n] = perfetto('made.folded', 'select count(*) n, sum(value) s from __intrinsic_aggregate_sample');
+  assert.deepEqual(n, {n: folded.length, s: totalTime});
+});
+
+// ---- the rules of FlameGraph's scripts, which are not to be had from a registry: by the
+// expressions that stackcollapse-perf.pl and flamegraph.pl use (they were not run) ----
+
+await check('stackcollapse-perf.pl\'s expressions take every line of the perf-script text', () => {
+  let n = 0, time = 0, frames = 0;
+  const last = new Map();
+  const lines = text.decode(fs.readFileSync(at('made.perf'))).split('\n');
+  assert.deepEqual(lines.slice(-2), ['', ''], 'ends with a blank line');
+  for (const line of lines.slice(0, -1)) {
+    if (line === '') { assert(frames > 0); frames = 0; continue; }
+    if (frames === 0 && !line.startsWith('\t')) {
+      const head = /^(\S.+?)\s+(\d+)\/*(\d+)*\s+/.exec(line), tail = /:\s*(\d+)*\s+(\S+):\s*$/.exec(line);
+      assert(head && head[3] && tail && tail[2] === 'self-ns', line);
+      const stamp = /\s(\d+)\.(\d{6}):\s/.exec(line);
+      const us = BigInt(stamp[1] + stamp[2]);
+      assert(us >= (last.get(head[3]) ?? 0n), 'time rises on each thread');
+      last.set(head[3], us);
+      n++;
+      time += Number(tail[1]);
+      frames = 0.5;
+      continue;
+    }
+    const frame = /^\s*(\w+)\s*(.+) \((\S*)\)$/.exec(line);
+    assert(frame && /\+0x0$/.test(frame[2]) && !frame[2].startsWith('(') && !frame[2].includes('->'), line);
+    frames++;
+  }
+  assert.equal(n, spans.length);
+  assert.equal(time, totalTime);
+});
+
+await check('flamegraph.pl\'s expression takes every folded line, as one count', () => {
+  let time = 0;
+  for (const line of folded) {
+    const m = /^(.*)\s+?(\d+(?:\.\d*)?)$/s.exec(line);
+    assert(m && m[1].includes(';'), line);
+    assert(!/\s+?(\d+(?:\.\d*)?)$/.test(m[1]), `two counts: ${line}`);
+    assert(m[1].split(';').every((f) => f === f.trim() && f !== ''), line);
+    time += Number(m[2]);
+  }
+  assert.equal(time, totalTime);
+});
+
+// ---- Firefox Profiler ----
+
+function firefoxRows(file, command, total) {
+  const n = Object.keys(rowsExpected).length;
+  const info = firefox(at(file), [['profile', 'info', '--all']])[0];
+  const rows = [...info.matchAll(/^\s*(t-\d+): (.*) \[tid (\S+?)\]/gm)].map((m) => ({handle: m[1], tid: +m[3].split(':').pop()}))
+    .filter((r) => Object.keys(rowsExpected).some((k) => k.endsWith(`/${r.tid}`)));
+  assert.equal(rows.length, n);
+  const out = firefox(at(file), rows.flatMap((r) => [['thread', 'select', r.handle], command]));
+  const got = {};
+  rows.forEach((r, i) => { got[r.tid] = total(JSON.parse(out[2 * i + 1])); });
+  const want = Object.fromEntries(Object.entries(rowsExpected).map(([k, v]) => [k.split('/')[1], v]));
+  assert.deepEqual(got, want);
+}
+await check('Firefox Profiler reads the JSON: a marker per span on each thread', () =>
+  firefoxRows('made.json', ['thread', 'markers', '--json'], (r) => r.totalMarkerCount));
+await check('Firefox Profiler reads the perf-script text: a sample per span on each thread', () =>
+  firefoxRows('made.perf', ['thread', 'samples', '--json'], (r) => r.categoryBreakdown.totalSamples));
+
+// ---- speedscope and the flame graph, in a browser ----
+
+if (!chromiumPath()) {
+  console.log(`${checks} checks passed; skipped: chromium is not installed, so speedscope and the flame graph were not opened`);
+  process.exit(77);
+}
+const {loadAll} = await import('./speedscope.mjs');
+const {tryFlame} = await import('./flame.mjs');
+
+await check('speedscope reads JSON, perf-script text and folded stacks without a complaint', async () => {
+  const [json, perf, fold] = await loadAll([at('made.json'), at('made.perf'), at('made.folded')]);
+  const complaints = (r) => r.messages.filter((m) => /Tried|still open|Failed|rror|out of order|Could not|Unable|skip/i.test(m));
+  assert.deepEqual([json, perf, fold].map(complaints), [[], [], []]);
+  const events = Object.fromEntries(json.profile.profiles.filter((p) => !p.name.startsWith('Spans'))
+    .map((p) => [/\(pid (\d+)\)/.exec(p.name)[1] + '/' + /\(tid (\d+)\)/.exec(p.name)[1], p.events.length / 2]));
+  assert.deepEqual(events, rowsExpected);
+  const perfRows = perf.profile.profiles.map((p) => /pid: (\d+) tid: (\d+)/.exec(p.name).slice(1).join('/')).sort();
+  assert.deepEqual(perfRows, Object.keys(rowsExpected).sort());
+  const [f] = fold.profile.profiles;
+  assert.equal(f.endValue - f.startValue, totalTime);
+});
+
+await check('the flame graph opens from a file, zooms, searches, resets; nothing is fetched', async () => {
+  const r = await tryFlame(at('made.svg'), folder, {clickOn: 'step#3', searchFor: 'at::_ops'});
+  assert.deepEqual(r.problems, []);
+  assert.deepEqual(r.foreign, []);
+  assert.deepEqual([...r.overflow, ...r.overflowZoomed], [], 'text sticks out of its box');
+  const all = r.full.find((f) => f.name === 'all');
+  assert.equal(all.total, totalTime);
+  assert.match(r.detail, /step#3 .*total .*self .*calls/);
+  const zoomed = r.zoomed.find((f) => f.name === 'step#3');
+  assert(zoomed.width > 1300, `zoomed to ${zoomed.width} px`);
+  assert(r.zoomed.length < r.full.length);
+  assert.deepEqual(r.reset, r.full);
+  assert(r.matches.length > 0 && r.matches.every((n) => n.includes('at::_ops')));
+  assert.match(r.matched, /^\d+\.\d\d% in \d+ frames$/);
+  assert.equal(r.matchesAfterEscape, 0);
+  const shown = new Set(r.full.map((f) => f.name));
+  for (const n of ['say "hi" to C:\\path\\', '<xml> & "attr" \'x\' ]]> <!-- -->', 'bad\uFFFD\uFFFDutf8\uFFFD']) assert(shown.has(n), n);
+});
+
+console.log(`${checks} checks passed; screenshots: ${at('flame-*.png')}`);
+process.exit(0);
