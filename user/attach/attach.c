@@ -76,6 +76,7 @@ static int link_multi(struct batch *b, size_t from, size_t count)
 		.ref_ctr_offsets = b->any_semaphore ? (uintptr_t)(b->semaphores + from) : 0,
 		.cookies = (uintptr_t)(b->cookies + from),
 		.count = (uint32_t)count,
+		.multi_flags = b->program == XSP_PROGRAM_RETURN ? XSP_UPROBE_MULTI_RETURN : 0,
 		.pid = (uint32_t)b->pid,
 	};
 
@@ -112,7 +113,8 @@ static int attach_perf_events(struct batch *b, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->sites[i].cookie,
-			    .ref_ctr_offset = b->sites[i].ref_ctr_offset);
+			    .ref_ctr_offset = b->sites[i].ref_ctr_offset,
+			    .retprobe = b->program == XSP_PROGRAM_RETURN);
 		struct bpf_link *link = bpf_program__attach_uprobe_opts(
 			program, b->pid ? b->pid : -1, b->path, b->sites[i].offset, &opts);
 		if (link != NULL) {

@@ -26,6 +26,8 @@ enum xsp_program {
 	XSP_PROGRAM_LONGJMP, /* entry of longjmp */
 	XSP_PROGRAM_RANGE_BEGIN, /* record_function: enter(name) */
 	XSP_PROGRAM_RANGE_END,
+	XSP_PROGRAM_RETURN, /* exits through return probes (--exit=return): they swap the return address
+			     * on the target's stack, and an exception through it kills the target */
 	XSP_PROGRAMS,
 };
 

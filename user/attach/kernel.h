@@ -29,6 +29,7 @@ struct xsp_link_create_uprobe_multi {
 	uint32_t count, multi_flags, pid, padding;
 };
 #define XSP_BPF_TRACE_UPROBE_MULTI 48
+#define XSP_UPROBE_MULTI_RETURN 1U /* BPF_F_UPROBE_MULTI_RETURN */
 int xsp_link_create_uprobe_multi(
 	const struct xsp_link_create_uprobe_multi *attr); /* fd or -errno */
 

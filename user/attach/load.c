@@ -154,6 +154,7 @@ struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_prog
 		[XSP_PROGRAM_RANGE_BEGIN] = a->sleepable ? b->progs.xsp_range_begin_sleepable
 							 : b->progs.xsp_range_begin,
 		[XSP_PROGRAM_RANGE_END] = b->progs.xsp_range_end,
+		[XSP_PROGRAM_RETURN] = b->progs.xsp_span,
 	};
 	return programs[program];
 }

@@ -33,8 +33,16 @@ static int place_entry(struct xsp_module *m, const struct xsp_plan *plan,
 static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 		      struct xsp_planned_probe *p)
 {
-	return xsp_place(m, p->probe.addr, p->probe.size, p->probe.args_read, &plan->costs,
-			 &p->place);
+	int rc = xsp_place(m, p->probe.addr, p->probe.size, p->probe.args_read, &plan->costs,
+			   &p->place);
+
+	if (rc == 0 && plan->exit_by_return) {
+		p->place.count = 1;
+		p->place.sites[0].role = XSP_ROLE_ENTRY;
+		p->place.sites[0].tail = false;
+		p->place.complete = true;
+	}
+	return rc;
 }
 
 static void count_sites(struct xsp_plan *plan, const struct xsp_planned_probe *p)
@@ -287,13 +295,34 @@ static size_t collect_sites(const struct xsp_planned_module *m, enum xsp_program
 	return n;
 }
 
+/* After a return the stack pointer stands one slot above the entry's: the return address is gone. */
+#if defined(__x86_64__)
+#define RETURN_DELTA (-8)
+#else
+#define RETURN_DELTA 0
+#endif
+
+static size_t collect_returns(const struct xsp_planned_module *m, struct xsp_attach_site *sites)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct xsp_planned_probe *p = &m->probes[i];
+		const struct xsp_site s = {
+			.role = XSP_ROLE_EXIT, .exact = true, .delta = RETURN_DELTA};
+		if (p->error == 0 && p->probe.action == XSP_ACTION_SPAN)
+			sites[n++] = (struct xsp_attach_site){.offset = p->probe.offset,
+							      .cookie = xsp_site_cookie(&s, p->id)};
+	}
+	return n;
+}
+
 int xsp_plan_attach(struct xsp_plan *plan, struct xsp_attach *a, struct xsp_planned_module *m,
 		    pid_t pid, const char *open_path, size_t *refused, struct xsp_error *err)
 {
 	size_t room = 0;
 	int rc = 0;
 
-	(void)plan;
 	*refused = 0;
 	for (size_t i = 0; i < m->count; i++)
 		room += m->probes[i].place.count;
@@ -303,7 +332,11 @@ int xsp_plan_attach(struct xsp_plan *plan, struct xsp_attach *a, struct xsp_plan
 	if (sites == NULL)
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	for (int program = 0; program < XSP_PROGRAMS && rc == 0; program++) {
-		size_t bad = 0, n = collect_sites(m, (enum xsp_program)program, sites);
+		size_t bad = 0, n = 0;
+		if (program != XSP_PROGRAM_RETURN)
+			n = collect_sites(m, (enum xsp_program)program, sites);
+		else if (plan->exit_by_return)
+			n = collect_returns(m, sites);
 		rc = xsp_attach_sites(a, pid, open_path, (enum xsp_program)program, sites, n, &bad,
 				      NULL, err);
 		*refused += bad;

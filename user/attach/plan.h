@@ -35,7 +35,7 @@ struct xsp_planned_module {
 	size_t symbols; /* functions that the file names; 0: stripped */
 	size_t wanted; /* probes the user asked for (internal marks left out) */
 	bool is_static; /* executable without a loader */
-	uint32_t capture_id;  /* for the recorder: dense over the announced ones */
+	uint32_t capture_id; /* for the recorder: dense over the announced ones */
 	bool announced; /* for the recorder: its definitions are in the capture */
 	bool attached; /* for the recorder: links for all processes are there (--follow) */
 	double read_ms, find_ms, place_ms;
@@ -44,6 +44,7 @@ struct xsp_planned_module {
 struct xsp_plan {
 	struct xsp_selection selection;
 	struct xsp_site_costs costs;
+	bool exit_by_return; /* --exit=return: return probes instead of exit sites */
 	struct xsp_planned_module **modules;
 	size_t count;
 	uint32_t probes; /* ids given out */

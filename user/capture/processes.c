@@ -55,7 +55,10 @@ static int put_probe(struct xsp_recorder *r, const struct xsp_planned_module *m,
 	if (p->error == 0 && p->place.count > 0) {
 		entry = r->plan.costs.ns[p->place.sites[0].cls];
 		leave = xsp_planned_cost(&r->plan, p) - entry;
-		if (p->probe.action == XSP_ACTION_RANGE_BEGIN) /* its end costs the same */
+		/* a range's end costs what its begin does; a return probe about an emulated hit */
+		if (r->plan.exit_by_return && p->probe.action == XSP_ACTION_SPAN)
+			leave = r->plan.costs.ns[XSP_SITE_EMULATED];
+		if (p->probe.action == XSP_ACTION_RANGE_BEGIN)
 			leave = entry;
 	}
 	int rc = keep_price(r, p, (uint32_t)entry, (uint32_t)leave);

@@ -183,6 +183,14 @@ static int take_attach(struct parse *p)
 	return 0;
 }
 
+static int take_exit(struct parse *p)
+{
+	if (strcmp(p->value, "return") != 0 && strcmp(p->value, "site") != 0)
+		return bad_value(p, "--exit", "site or return");
+	p->o->exit_by_return = p->value[0] == 'r';
+	return 0;
+}
+
 /* One row an option: its name, its letter (or a number above 255), what takes its value; a flag has
  * the offset of its bool instead. */
 enum {
@@ -195,7 +203,8 @@ enum {
 	OPT_ATTACH,
 	OPT_DRY,
 	OPT_NOSUM,
-	OPT_JSON
+	OPT_JSON,
+	OPT_EXIT
 };
 
 static const struct row {
@@ -218,6 +227,7 @@ static const struct row {
 	{"rings", OPT_RINGS, take_rings, 0, true},
 	{"rows", OPT_ROWS, take_limit, 0, true},
 	{"attach", OPT_ATTACH, take_attach, 0, true},
+	{"exit", OPT_EXIT, take_exit, 0, true},
 	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true},
 	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true},
 	{"json", OPT_JSON, NULL, offsetof(struct xsp_options, json), false},

@@ -146,6 +146,7 @@ static int make_recorder(struct recording *r, struct xsp_error *err)
 			   .comms = o->comms,
 			   .comm_count = o->comm_count,
 			   .verbose = o->verbose},
+		.exit_by_return = o->exit_by_return,
 		.capture_path = r->capture,
 		.arguments = r->arguments,
 		.owner_uid = r->uid,
@@ -374,6 +375,10 @@ int xsp_cmd_record(int argc, char **argv)
 		status = xsp_list_run(&r.o, true);
 		goto out;
 	}
+	if (r.o.exit_by_return)
+		xsp_say("warning: --exit=return swaps return addresses on the target's stack: a "
+			"C++ exception that "
+			"passes a traced function kills the target");
 	catch_signals();
 	xsp_sudo_user(&r.uid, &r.gid);
 	r.arguments = join_arguments(argc, argv);
