@@ -142,7 +142,7 @@ def start_ready(arguments, **options):
     """Starts a workload with --wait and returns when it waits (it says so on stderr)."""
     child = start(arguments, stderr=subprocess.PIPE, **options)
     line = child.stderr.readline()
-    check(b"ready" in line, f"{arguments[0]}: not ready", line + child.stderr.read1(4096))
+    check(b"ready" in line, f"{arguments[0]}: not ready", line)
     return child
 
 
