@@ -37,6 +37,7 @@ static inline void builder_begin(struct builder *b, uint32_t probes)
 		snprintf(name, sizeof(name), "f%u", i);
 		struct xsp_capture_probe p = {.id = i,
 					      .module = UINT32_MAX,
+					      .addr = 0x1000 + 0x100 * i,
 					      .provider = "function",
 					      .symbol = "",
 					      .name = name,

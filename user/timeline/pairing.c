@@ -144,19 +144,14 @@ static int slot_reused_elsewhere(struct xsp_timeline *t, struct thread *th, cons
 	return rc;
 }
 
-/* An event at x passed over what lies at or below it (`strictly`: below it). */
+/* An event passed over what lies at or below x. */
 static inline int settle(struct xsp_timeline *t, struct thread *th, struct row *row, uint64_t x,
-			 uint64_t now, bool strictly)
+			 uint64_t now)
 {
-	if (strictly) {
-		if (x == 0)
-			return 0;
-		x--;
-	}
 	if (row->count == 0 || row->spans[row->count - 1].limit > x)
 		return 0;
 	size_t i = xsp_row_below(row, x);
-	if (row->spans[i].sp == x && !row->spans[i].range && !strictly)
+	if (row->spans[i].sp == x && !row->spans[i].range)
 		return slot_reused(t, th, row, i, now);
 	return xsp_park(t, th, row, i, now, x - row->spans[i].limit > XSP_FAR, false);
 }
@@ -184,7 +179,7 @@ static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xs
 	if (rc == 0 && (th->parked_count > 0 || th->used_rows > 1))
 		rc = slot_reused_elsewhere(t, th, row, e->sp, e->time_ns);
 	if (rc == 0)
-		rc = settle(t, th, row, e->sp, e->time_ns, false);
+		rc = settle(t, th, row, e->sp, e->time_ns);
 	if (rc < 0)
 		return rc;
 	struct open_span s = {
@@ -209,6 +204,18 @@ static int pair_point(struct xsp_timeline *t, struct thread *th, const struct xs
 	return xsp_row_pop(t, th, row, e->time_ns, e->flags & XSP_EVENT_TAIL ? XSP_SPAN_TAIL : 0);
 }
 
+/* At a range's beginning a function with the very stack pointer of the call is gone, unless it is
+ * the called function itself, traced as well. */
+static uint64_t passed_by_begin(const struct xsp_timeline *t, const struct row *row,
+				const struct xsp_event *e)
+{
+	const struct open_span *s = row->count > 0 ? &row->spans[row->count - 1] : NULL;
+	if (s == NULL || s->range || s->sp != e->sp)
+		return e->sp;
+	const struct xsp_capture_probe *f = &t->probes[s->probe], *enter = &t->probes[e->probe];
+	return f->module == enter->module && f->addr == enter->addr ? e->sp - 1 : e->sp;
+}
+
 static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
 	const struct xsp_event_range *b = (const void *)e;
@@ -218,7 +225,7 @@ static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xs
 	if (rc == 0)
 		rc = row_for(t, th, e->sp, &row);
 	if (rc == 0)
-		rc = settle(t, th, row, e->sp, e->time_ns, true);
+		rc = settle(t, th, row, passed_by_begin(t, row, e), e->time_ns);
 	if (rc < 0)
 		return rc;
 	struct open_span s = {
@@ -409,47 +416,85 @@ static int pair_exit(struct xsp_timeline *t, struct thread *th, const struct xsp
 
 /* ---- the end of a range ---- */
 
-/* The range of this probe that began last. */
-static void last_range(const struct open_span *spans, size_t count, uint32_t probe,
-		       const struct open_span **best)
+/* Where the range is that an END closes: on a row or in a parked run. */
+struct range_at {
+	struct row *row;
+	size_t parked; /* if row is NULL */
+	size_t index;
+	uint64_t serial;
+	bool found;
+};
+
+static void look(const struct open_span *spans, size_t count, const struct xsp_event *e,
+		 struct range_at here, struct range_at *same_sp, struct range_at *latest)
 {
 	for (size_t i = count; i > 0; i--) {
 		const struct open_span *s = &spans[i - 1];
-		if (!s->range || s->probe != probe)
+		if (!s->range || s->probe != e->probe)
 			continue;
-		if (*best == NULL || s->serial > (*best)->serial)
-			*best = s;
+		here.index = i - 1;
+		here.serial = s->serial;
+		here.found = true;
+		if (!latest->found || s->serial > latest->serial)
+			*latest = here;
+		if (s->sp != e->sp)
+			continue;
+		if (!same_sp->found || s->serial > same_sp->serial)
+			*same_sp = here;
 		return;
 	}
 }
 
-/* Where events were lost, an END at the stack pointer of an outer range closes that one. */
-static size_t by_sp_if_lossy(const struct xsp_timeline *t, const struct row *row, size_t i,
+/*
+ * A scope guard begins and ends its range with calls from one frame, at one stack pointer: that
+ * tells ranges of different fibers apart, and holds when an END was lost. Otherwise (begun and
+ * ended in different functions) it is the range begun last, on the stack at hand if it has one.
+ */
+static struct range_at find_range(struct thread *th, struct row *row, const struct xsp_event *e)
+{
+	struct range_at same_sp = {0}, latest = {0}, latest_here = {0}, none = {0};
+	look(row->spans, row->count, e, (struct range_at){.row = row}, &same_sp, &latest_here);
+	if (same_sp.found && same_sp.index + 1 == row->count && th->parked_count == 0 &&
+	    th->used_rows == 1)
+		return same_sp; /* nearly always */
+	same_sp = none;
+	for (size_t i = 0; i < th->used_rows; i++)
+		look(th->rows[i]->spans, th->rows[i]->count, e,
+		     (struct range_at){.row = th->rows[i]}, &same_sp, &latest);
+	struct range_at latest_open = latest;
+	for (size_t i = 0; i < th->parked_count; i++)
+		look(th->parked[i]->spans, th->parked[i]->count, e, (struct range_at){.parked = i},
+		     &same_sp, &latest);
+	if (same_sp.found)
+		return same_sp;
+	if (th->many_stacks && latest_here.found)
+		return latest_here;
+	return latest_open.found ? latest_open : latest;
+}
+
+/* Ranges of deeper frames above the one that ends: their ENDs were lost, if any event was. */
+static int drop_inner_ranges(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 			     const struct xsp_event *e)
 {
-	if (!t->lossy || row->spans[i].sp == e->sp)
-		return i;
-	for (size_t k = i; k > 0; k--) {
-		const struct open_span *s = &row->spans[k - 1];
-		if (s->range && s->probe == e->probe && s->sp == e->sp)
-			return k - 1;
+	while (t->lossy && !th->many_stacks && row->count > i + 1 &&
+	       row->spans[row->count - 1].range && row->spans[row->count - 1].sp < e->sp) {
+		int rc = xsp_row_pop(t, th, row, e->time_ns, XSP_SPAN_EXIT_LOST);
+		if (rc < 0)
+			return rc;
 	}
-	return i;
+	return 0;
 }
 
 static int end_on_row(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 		      const struct xsp_event *e)
 {
-	size_t outer = by_sp_if_lossy(t, row, i, e);
-	while (row->count > outer + 1 && outer != i) {
-		int rc = xsp_row_pop(t, th, row, e->time_ns, XSP_SPAN_EXIT_LOST);
-		if (rc < 0)
-			return rc;
-	}
-	int rc = xsp_row_take_out(t, th, row, outer, e->time_ns, 0);
+	int rc = drop_inner_ranges(t, th, row, i, e);
+	if (rc == 0)
+		rc = xsp_row_take_out(t, th, row, i, e->time_ns, 0);
 	if (rc != -E2BIG)
 		return rc;
-	while (row->count > outer + 1) {
+	/* no row left to show it on: what lies above it cannot stay */
+	while (row->count > i + 1) {
 		rc = xsp_row_pop(t, th, row, e->time_ns, XSP_SPAN_EXIT_LOST);
 		if (rc < 0)
 			return rc;
@@ -457,11 +502,10 @@ static int end_on_row(struct xsp_timeline *t, struct thread *th, struct row *row
 	return xsp_row_pop(t, th, row, e->time_ns, 0);
 }
 
-static int end_parked(struct xsp_timeline *t, struct thread *th, const struct open_span *s,
-		      size_t which, const struct xsp_event *e)
+static int end_parked(struct xsp_timeline *t, struct thread *th, size_t which, size_t i,
+		      const struct xsp_event *e)
 {
 	struct row *row;
-	size_t i = (size_t)(s - th->parked[which]->spans);
 	int rc = resume_for(t, th, which, i + 1, &row);
 	if (rc == -E2BIG) {
 		t->counts.orphan_exits++;
@@ -473,31 +517,19 @@ static int end_parked(struct xsp_timeline *t, struct thread *th, const struct op
 static int pair_end(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
 	struct row *row;
-	const struct open_span *best = NULL;
 	t->counts.exits++;
 	int rc = row_for(t, th, e->sp, &row);
-	if (rc == 0)
-		rc = settle(t, th, row, e->sp, e->time_ns, true);
+	if (rc == 0 && e->sp > 0) /* not the ending function itself, if it is traced too */
+		rc = settle(t, th, row, e->sp - 1, e->time_ns);
 	if (rc < 0)
 		return rc;
-	/* fibers: the range of the stack that ends it, if it has one; else the last begun */
-	if (th->many_stacks)
-		last_range(row->spans, row->count, e->probe, &best);
-	for (size_t i = 0; i < th->used_rows && (!th->many_stacks || best == NULL); i++) {
-		const struct open_span *before = best;
-		last_range(th->rows[i]->spans, th->rows[i]->count, e->probe, &best);
-		if (best != before)
-			row = th->rows[i];
+	struct range_at r = find_range(th, row, e);
+	if (!r.found) {
+		t->counts.orphan_exits++;
+		return 0;
 	}
-	if (best != NULL)
-		return end_on_row(t, th, row, (size_t)(best - row->spans), e);
-	for (size_t i = th->parked_count; i > 0; i--) {
-		last_range(th->parked[i - 1]->spans, th->parked[i - 1]->count, e->probe, &best);
-		if (best != NULL)
-			return end_parked(t, th, best, i - 1, e);
-	}
-	t->counts.orphan_exits++;
-	return 0;
+	return r.row != NULL ? end_on_row(t, th, r.row, r.index, e)
+			     : end_parked(t, th, r.parked, r.index, e);
 }
 
 /* ---- unwinding ---- */

@@ -7,8 +7,9 @@
  *  - a parked run that proves to be gone is shown where it lay, ended at the time it was
  *    parked; row.last_ns was raised to that time, and its parents were open then;
  *  - a run that comes back returns to its row only if that holds exactly the spans that lay
- *    beneath it, so that all that happened there in between lies inside its spans; otherwise
- *    it goes to an empty row on which nothing happened since its outermost span began.
+ *    beneath it and no older run has come back there, so that all that happened there in
+ *    between lies inside its spans; otherwise it goes to an empty row on which nothing happened
+ *    since its outermost span began.
  */
 #include "timeline/timeline_private.h"
 
@@ -213,6 +214,7 @@ int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t 
 	p->row = row->index;
 	p->far = far;
 	p->marked = marked;
+	p->homeless = false;
 	p->parent_serial = 0;
 	if (from > 0) {
 		/* taken back if it comes back */
@@ -259,10 +261,22 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
 	deeper->row = p->row;
 	deeper->far = p->far;
 	deeper->marked = p->marked;
+	deeper->homeless = p->homeless;
 	deeper->parent_serial = p->spans[from - 1].serial;
 	p->spans[from - 1].child_ns += p->park_ns - p->spans[from].start_ns;
 	p->count = from;
 	return 0;
+}
+
+/* Runs that began later lie inside this one as far as they are known; if they went on after it
+ * has closed they would overlap with it. */
+static void come_home(struct thread *th, const struct parked *p)
+{
+	for (size_t i = 0; i < th->parked_count; i++) {
+		struct parked *other = th->parked[i];
+		if (other->row == p->row && other->spans[0].start_ns >= p->spans[0].start_ns)
+			other->homeless = true;
+	}
 }
 
 int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, struct row **out)
@@ -270,11 +284,13 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 	struct parked *p = th->parked[which];
 	struct row *row = th->rows[p->row];
 	int rc;
-	bool home = row->count == p->prefix &&
+	bool home = !p->homeless && row->count == p->prefix &&
 		    (p->prefix == 0 || row->spans[p->prefix - 1].serial == p->parent_serial);
-	if (home && p->prefix > 0)
-		row->spans[p->prefix - 1].child_ns -= p->park_ns - p->spans[0].start_ns;
-	if (!home) {
+	if (home) {
+		come_home(th, p);
+		if (p->prefix > 0)
+			row->spans[p->prefix - 1].child_ns -= p->park_ns - p->spans[0].start_ns;
+	} else {
 		rc = xsp_row_free_since(t, th, p->spans[0].start_ns, &row);
 		if (rc < 0)
 			return rc;

@@ -55,6 +55,7 @@ struct parked {
 	uint32_t row; /* where it lay */
 	bool far; /* passed over by more than XSP_FAR */
 	bool marked; /* an unwind mark explains it */
+	bool homeless; /* an older run has come back to the row: this one cannot */
 };
 
 struct thread_record {
