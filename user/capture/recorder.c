@@ -2,7 +2,6 @@
 #include "capture/recorder_private.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -85,8 +84,11 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 
 	if (rc < 0)
 		return rc;
-	if (o->owner_uid != (uid_t)-1 && lchown(o->capture_path, o->owner_uid, o->owner_gid) != 0)
-		xsp_recorder_note(r, "%s stays root's: %s", o->capture_path, strerror(errno));
+	if (o->owner_uid != (uid_t)-1) {
+		rc = xsp_capture_set_owner(r->writer, o->owner_uid, o->owner_gid);
+		if (rc < 0)
+			xsp_recorder_note(r, "%s stays root's: %s", o->capture_path, strerror(-rc));
+	}
 	rc = put_infos(r);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
