@@ -38,17 +38,28 @@ static int define(const char *path)
 	if (rc < 0)
 		return rc;
 	xsp_capture_put_clock(w);
-	xsp_capture_put_process(w, &(struct xsp_capture_process){.pid = 4242, .ns_pid = 4242, .comm = "python3",
-								 .cmdline = "/usr/bin/python3 train.py",
-								 .exe = "/usr/bin/python3"});
+	xsp_capture_put_process(
+		w, &(struct xsp_capture_process){.pid = 4242,
+						 .ns_pid = 4242,
+						 .comm = "python3",
+						 .cmdline = "/usr/bin/python3 train.py",
+						 .exe = "/usr/bin/python3"});
 	for (uint32_t i = 0; i < THREADS; i++)
-		xsp_capture_put_thread(w, &(struct xsp_capture_thread){4242, 4242 + i, 4242 + i, "python3"});
-	xsp_capture_put_module(w, &(struct xsp_capture_module){.id = 0, .path = "/usr/lib/x86_64-linux-gnu/libtorch_cpu.so.1.13"});
+		xsp_capture_put_thread(
+			w, &(struct xsp_capture_thread){4242, 4242 + i, 4242 + i, "python3"});
+	xsp_capture_put_module(
+		w, &(struct xsp_capture_module){
+			   .id = 0, .path = "/usr/lib/x86_64-linux-gnu/libtorch_cpu.so.1.13"});
 	for (uint32_t i = 0; i < NAMES; i++) {
 		snprintf(text, sizeof(text), "at::_ops::operator_%u::call", i);
-		xsp_capture_put_probe(w, &(struct xsp_capture_probe){.id = i, .module = 0, .addr = 0x1000 + i * 64,
-								     .size = 64, .provider = "function", .symbol = "",
-								     .name = text, .exit_complete = true});
+		xsp_capture_put_probe(w, &(struct xsp_capture_probe){.id = i,
+								     .module = 0,
+								     .addr = 0x1000 + i * 64,
+								     .size = 64,
+								     .provider = "function",
+								     .symbol = "",
+								     .name = text,
+								     .exit_complete = true});
 	}
 	return xsp_capture_finish(w, 1000000000, 2000000000, &err);
 }
@@ -86,7 +97,8 @@ static int measure(const char *capture, const char *output, uint64_t count)
 	struct xsp_timeline *timeline = NULL;
 	struct xsp_export *x = NULL;
 	struct xsp_error err = {0};
-	struct xsp_export_options options = {.path = output, .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
+	struct xsp_export_options options = {
+		.path = output, .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
 	struct stat st = {0};
 	struct rusage usage;
 	int rc = xsp_capture_open(capture, &reader, &err);
@@ -106,8 +118,8 @@ static int measure(const char *capture, const char *output, uint64_t count)
 		stat(output, &st);
 		getrusage(RUSAGE_SELF, &usage);
 		printf("%-10s %6.2f M spans/s   %6.2f M spans/CPU-s   %7.1f MB   peak %ld MB\n",
-		       strrchr(output, '/') + 6, (double)count / wall / 1e6, (double)count / cpu / 1e6,
-		       (double)st.st_size / 1e6, usage.ru_maxrss / 1024);
+		       strrchr(output, '/') + 6, (double)count / wall / 1e6,
+		       (double)count / cpu / 1e6, (double)st.st_size / 1e6, usage.ru_maxrss / 1024);
 		fflush(stdout);
 	} else {
 		fprintf(stderr, "bench_export: %s\n", err.text);

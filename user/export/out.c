@@ -16,11 +16,12 @@
 #include "base/json.h"
 
 #define BUFFER_SIZE (512U << 10)
-/* Level 1: on Chrome JSON level 6 takes three times as long to save a fifth of the bytes. */
+/* Chrome JSON, zlib 1.2.13: level 1 takes 2.5 ns a byte and leaves 8.2 %; level 6 takes 6.4 ns
+ * and leaves 7.0 %. */
 #define GZIP_LEVEL 1
 
-/* Deflate runs in a thread of its own, one buffer behind the format: formatting and
- * compressing cost about the same, so on two cores this halves the time. */
+/* Deflate takes four times what formatting does, so it runs in a thread of its own, one buffer
+ * behind: on a second core it hides reading, pairing and formatting. */
 struct gzip {
 	z_stream stream;
 	unsigned char *buffer; /* compressed bytes on their way out */

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The formats, fed with spans by hand. What real readers make of them: tests/consumers. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "export/export.h"
+#include "export/stacks.h"
+
+#define PERIOD_NS (7889238ULL * 1000000000ULL) /* kineto-trace.md section 2 */
+
+static char folder[] = "/tmp/xsp-formats-XXXXXX";
+static char capture[256], output[256];
+static struct xsp_capture_reader *reader;
+static struct xsp_timeline *timeline;
+
+static const char *const function_names[] = {"outer", "inner", "twin", "twin",
+					     "a;b \"\x01\xff<&>]]>"};
+static const struct xsp_capture_process processes[] = {
+	{.pid = 10, .ns_pid = 1, .comm = "first"},
+	{.pid = 11, .ns_pid = 1, .comm = "second"},
+	{.pid = 20, .ns_pid = 10, .comm = "third"}, /* sees itself as what the first is to us */
+	{.pid = 30, .ns_pid = 5, .comm = "fourth"},
+};
+
+static void setup(void)
+{
+	cr_assert_not_null(mkdtemp(folder));
+	snprintf(capture, sizeof(capture), "%s/c.xspt", folder);
+}
+
+static void teardown(void)
+{
+	char command[300];
+
+	xsp_timeline_free(timeline);
+	xsp_capture_close(reader);
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	cr_assert_eq(system(command), 0);
+}
+
+TestSuite(formats, .init = setup, .fini = teardown);
+
+/* A capture with definitions only, its window at start_ns. */
+static void define(uint64_t start_ns, uint64_t end_ns)
+{
+	struct xsp_capture_writer *w = NULL;
+	struct xsp_error err = {0};
+
+	cr_assert_eq(xsp_capture_create(capture, -1, true, &w, &err), 0, "%s", err.text);
+	xsp_capture_put_clock(w);
+	for (size_t i = 0; i < sizeof(processes) / sizeof(processes[0]); i++) {
+		const struct xsp_capture_process *p = &processes[i];
+		xsp_capture_put_process(w, p);
+		xsp_capture_put_thread(
+			w, &(struct xsp_capture_thread){p->pid, p->pid, p->ns_pid, p->comm});
+		xsp_capture_put_thread(w, &(struct xsp_capture_thread){p->pid, p->pid + 500,
+								       p->ns_pid + 50, p->comm});
+	}
+	xsp_capture_put_module(w, &(struct xsp_capture_module){.id = 0, .path = "/lib/x.so"});
+	for (uint32_t i = 0; i < sizeof(function_names) / sizeof(function_names[0]); i++)
+		xsp_capture_put_probe(w, &(struct xsp_capture_probe){.id = i,
+								     .module = 0,
+								     .addr = 0x100 + i,
+								     .size = 1,
+								     .provider = "function",
+								     .symbol = "",
+								     .name = function_names[i],
+								     .exit_complete = true});
+	cr_assert_eq(xsp_capture_finish(w, start_ns, end_ns, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_capture_open(capture, &reader, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_timeline_new(reader, &timeline, &err), 0, "%s", err.text);
+}
+
+static struct xsp_export *open_export(const char *name)
+{
+	struct xsp_export *x = NULL;
+	struct xsp_error err = {0};
+
+	snprintf(output, sizeof(output), "%s/%s", folder, name);
+	struct xsp_export_options options = {
+		.path = output, .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
+	cr_assert_eq(xsp_export_open(&options, reader, timeline, &x, &err), 0, "%s", err.text);
+	return x;
+}
+
+static void feed(struct xsp_export *x, struct xsp_span span)
+{
+	struct xsp_timeline_sink sink = xsp_export_sink(x);
+
+	cr_assert_eq(sink.span(sink.ctx, &span), 0);
+}
+
+static const char *finish(struct xsp_export *x)
+{
+	static char text[16 << 20];
+	struct xsp_error err = {0};
+
+	cr_assert_eq(xsp_export_finish(x, &err), 0, "%s", err.text);
+	FILE *f = fopen(output, "r");
+	cr_assert_not_null(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	return text;
+}
+
+static xsp_name_id name_id(const char *name)
+{
+	for (xsp_name_id i = 0; i < xsp_timeline_name_count(timeline); i++)
+		if (strcmp(xsp_timeline_name(timeline, i), name) == 0)
+			return i;
+	cr_assert_fail("no name %s", name);
+	return 0;
+}
+
+static uint64_t nanoseconds(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Writes spans `step` ns apart from `offset` ns after the start of the next base period on, and
+ * reads them as a reader with doubles does. Returns how many had more than three decimals. */
+static unsigned round_trip(uint64_t offset, uint64_t step)
+{
+	uint64_t real = nanoseconds(CLOCK_REALTIME), monotonic = nanoseconds(CLOCK_MONOTONIC);
+	uint64_t base = (real / PERIOD_NS + 1) * PERIOD_NS,
+		 start = monotonic + (base + offset - real);
+	unsigned longer = 0, n = 0;
+	char key[64];
+
+	define(start, start + 5000 * step);
+	uint64_t from = xsp_capture_realtime(reader, start) - base;
+	struct xsp_export *x = open_export("t.json");
+	for (uint64_t i = 0; i < 5000; i++)
+		feed(x, (struct xsp_span){.pid = 30,
+					  .tid = 30,
+					  .start_ns = start + i * step,
+					  .end_ns = start + i * step + 7,
+					  .serial = i});
+	const char *text = finish(x);
+	snprintf(key, sizeof(key), "\"baseTimeNanoseconds\":%" PRIu64 ",", base);
+	cr_assert_not_null(strstr(text, key), "base time");
+	for (const char *at = text; (at = strstr(at, "\"ph\":\"X\",\"cat\":\"cpu_op\"")) != NULL;
+	     n++) {
+		at = strstr(at, "\"ts\":") + 5;
+		char *end;
+		double us = strtod(at, &end);
+		cr_assert_eq(llround(us * 1000), (long long)(from + n * step), "%.20s", at);
+		longer += strspn(strchr(at, '.') + 1, "0123456789") > 3;
+	}
+	cr_assert_eq(n, 5000);
+	xsp_timeline_free(timeline);
+	xsp_capture_close(reader);
+	timeline = NULL;
+	reader = NULL;
+	return longer;
+}
+
+Test(formats, time_stamps_survive_a_double)
+{
+	const uint64_t day = 86400ULL * 1000000000;
+
+	cr_expect_eq(round_trip(0, 1), 0);
+	cr_expect_eq(round_trip(30 * day, 7), 0);
+	cr_expect_eq(round_trip(50 * day, 7), 0);
+	cr_expect_eq(round_trip(53 * day, 7), 0);
+	cr_expect_eq(round_trip(91 * day, 7), 0);
+	/* past 2^42 µs, before 2^52 ns: a quarter of the values needs the fourth decimal */
+	unsigned longer = round_trip((1ULL << 42) * 1000, 1);
+	cr_expect(longer > 1000 && longer < 3000, "%u", longer);
+	longer = round_trip(52 * day, 7);
+	cr_expect(longer > 1000 && longer < 3000, "%u", longer);
+}
+
+static void expect_text(const char *text, const char *part, bool there)
+{
+	cr_expect((strstr(text, part) != NULL) == there, "%s: %s", there ? "missing" : "present",
+		  part);
+}
+
+Test(formats, pids_of_several_namespaces_do_not_collide)
+{
+	define(1000, 100000);
+	struct xsp_export *x = open_export("t.json");
+	static const uint32_t pids[] = {10, 11, 20, 30};
+	for (uint32_t i = 0; i < 4; i++) {
+		feed(x, (struct xsp_span){
+				.pid = pids[i], .tid = pids[i], .start_ns = 2000, .end_ns = 3000});
+		feed(x, (struct xsp_span){.pid = pids[i],
+					  .tid = pids[i] + 500,
+					  .start_ns = 2000,
+					  .end_ns = 3000});
+	}
+	/* never defined, and its number is that of a process already shown */
+	feed(x, (struct xsp_span){.pid = 5, .tid = 5, .start_ns = 2000, .end_ns = 3000});
+	const char *text = finish(x);
+	expect_text(text, "\"pid\":10,\"tid\":10,", true);
+	expect_text(text, "\"pid\":10,\"tid\":510,", true);
+	expect_text(text, "\"pid\":11,\"tid\":11,", true);
+	expect_text(text, "\"pid\":11,\"tid\":511,", true);
+	expect_text(text, "\"pid\":20,\"tid\":20,", true);
+	expect_text(text, "\"pid\":20,\"tid\":520,", true);
+	expect_text(text, "\"pid\":5,\"tid\":5,", true); /* the fourth: ids of its own namespace */
+	expect_text(text, "\"pid\":5,\"tid\":55,", true);
+	expect_text(text, "\"pid\":1,", false);
+	expect_text(text,
+		    "\"pid\":20,\"tid\":0,\"args\":{\"labels\":\"CPU (ids of the root pid "
+		    "namespace)\"}",
+		    true);
+}
+
+Test(formats, spans_that_end_together_keep_their_nesting)
+{
+	define(0, 1000000);
+	struct xsp_export *x = open_export("t.json");
+	struct xsp_span span = {.pid = 30, .tid = 30, .end_ns = 50000, .flags = XSP_SPAN_UNWOUND};
+	span.start_ns = 30000; /* innermost first */
+	feed(x, span);
+	span.start_ns = 20000;
+	feed(x, span);
+	/* an exit of its own at that moment, and the next entry */
+	span.start_ns = 10000;
+	span.flags = 0;
+	feed(x, span);
+	span.start_ns = 50000;
+	span.end_ns = 60000;
+	feed(x, span);
+	span.flags = XSP_SPAN_UNFINISHED;
+	span.end_ns = 1000000;
+	feed(x, span);
+	const char *text = finish(x);
+	expect_text(text, "\"dur\":19.996,", true); /* 2 x 2 ns before 50000 */
+	expect_text(text, "\"dur\":29.998,", true);
+	expect_text(text, "\"dur\":40.000,", true);
+	expect_text(text, "\"dur\":10.000,", true);
+	expect_text(text,
+		    "\"dur\":949.998,\"args\":{\"External id\":0,\"Record function id\":0,\"Ev "
+		    "Idx\":4,\"finished\":false}",
+		    true);
+}
+
+Test(formats, fibers_get_rows_of_their_own)
+{
+	define(0, 1000000);
+	struct xsp_export *x = open_export("t.json");
+	for (uint32_t row = 0; row < 3; row++)
+		feed(x, (struct xsp_span){
+				.pid = 30, .tid = 530, .row = row, .start_ns = 10, .end_ns = 20});
+	const char *text = finish(x);
+	expect_text(text, "\"pid\":5,\"tid\":55,\"ts\"", true);
+	expect_text(text, "\"pid\":5,\"tid\":536870913,\"ts\"", true);
+	expect_text(text, "\"pid\":5,\"tid\":536870914,\"ts\"", true);
+	expect_text(
+		text,
+		"\"pid\":5,\"tid\":536870914,\"args\":{\"name\":\"thread 55 (fourth) stack 2\"}",
+		true);
+	expect_text(text, "\"tid\":536870914,\"args\":{\"sort_index\":55}", true);
+}
+
+Test(formats, perf_script_times_never_fall_and_deep_stacks_are_cut)
+{
+	enum { DEPTH = 300 };
+	xsp_name_id ancestors[DEPTH] = {0};
+
+	define(0, 1000000);
+	struct xsp_export *x = open_export("t.perf");
+	feed(x, (struct xsp_span){
+			.pid = 30, .tid = 30, .start_ns = 10, .end_ns = 5000000, .self_ns = 42});
+	feed(x, (struct xsp_span){
+			.pid = 30, .tid = 30, .start_ns = 10, .end_ns = 4000000, .self_ns = 1});
+	feed(x, (struct xsp_span){.pid = 30,
+				  .tid = 30,
+				  .start_ns = 10,
+				  .end_ns = 6000000,
+				  .self_ns = 2,
+				  .depth = DEPTH,
+				  .ancestors = ancestors,
+				  .name = 1});
+	const char *text = finish(x);
+	expect_text(text,
+		    "fourth 5/5 0.005000:     42 self-ns: \n\t   100 outer+0x0 (/lib/x.so)\n\n"
+		    "fourth 5/5 0.005000:     1 self-ns: \n\t   100 outer+0x0 (/lib/x.so)\n\n"
+		    "fourth 5/5 0.006000:     2 self-ns: \n\t   101 inner+0x0 (/lib/x.so)\n\t   "
+		    "100 outer",
+		    true);
+	unsigned frames = 0;
+	for (const char *at = strstr(text, "0.006000"); (at = strstr(at, "\n\t")) != NULL; at++)
+		frames++;
+	cr_assert_eq(frames, 127 + 1);
+	cr_assert_str_eq(text + strlen(text) - strlen("[outer_frames_cut]+0x0 ([xsptrace])\n\n"),
+			 "[outer_frames_cut]+0x0 ([xsptrace])\n\n");
+}
+
+static uint64_t folded_sum(const char *text)
+{
+	uint64_t sum = 0;
+
+	for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+		const char *end = strchr(line, '\n');
+		while (end[-1] != ' ')
+			end--;
+		sum += strtoull(end, NULL, 10);
+	}
+	return sum;
+}
+
+Test(formats, folded_adds_up_and_is_sorted)
+{
+	define(0, 1000000);
+	xsp_name_id outer[1] = {name_id("outer")};
+	struct xsp_export *x = open_export("t.folded");
+	struct xsp_span span = {.pid = 30,
+				.tid = 30,
+				.start_ns = 1,
+				.end_ns = 2,
+				.depth = 1,
+				.ancestors = outer,
+				.self_ns = 5};
+	span.name = name_id("twin"); /* two functions of one name are one frame */
+	span.probe = 2;
+	feed(x, span);
+	span.probe = 3;
+	feed(x, span);
+	span.name = name_id(function_names[4]);
+	feed(x, span);
+	span.depth = 0;
+	span.name = 0;
+	feed(x, span);
+	cr_assert_str_eq(finish(x), "fourth;outer 5\n"
+				    "fourth;outer;a:b \"\xEF\xBF\xBD\xEF\xBF\xBD<&>]]> 5\n"
+				    "fourth;outer;twin 10\n");
+}
+
+Test(formats, recursion_beyond_the_tree_is_merged_not_lost)
+{
+	enum { DEPTH = 3000 };
+	static xsp_name_id ancestors[DEPTH];
+
+	define(0, 1000000);
+	struct xsp_export *x = open_export("t.folded");
+	for (uint32_t depth = DEPTH; depth-- > 0;)
+		feed(x, (struct xsp_span){.pid = 30,
+					  .tid = 30,
+					  .start_ns = 1,
+					  .end_ns = 2,
+					  .depth = depth,
+					  .ancestors = ancestors,
+					  .self_ns = 3});
+	const char *text = finish(x);
+	cr_assert_eq(folded_sum(text), DEPTH * 3);
+	unsigned lines = 0;
+	for (const char *c = text; *c; c++)
+		lines += *c == '\n';
+	cr_assert_eq(lines, XSP_STACKS_DEPTH);
+}
+
+Test(formats, a_failed_output_does_not_end_the_run)
+{
+	struct xsp_export *x = NULL;
+	struct xsp_error err = {0};
+	struct xsp_export_options options = {
+		.path = "/dev/full", .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
+
+	define(0, 1000000);
+	cr_assert_eq(xsp_export_open(&options, reader, timeline, &x, &err), 0);
+	for (int i = 0; i < 100000; i++)
+		feed(x, (struct xsp_span){.pid = 30, .tid = 30, .start_ns = 1, .end_ns = 2});
+	cr_expect_eq(xsp_export_error(x), -ENOSPC);
+	cr_expect_eq(xsp_export_finish(x, &err), -ENOSPC);
+	cr_expect_str_eq(err.text, "cannot write /dev/full: No space left on device");
+	cr_expect_eq(err.status, XSP_STATUS_OUTPUT);
+}
+
+Test(formats, an_unknown_ending_is_a_usage_error)
+{
+	struct xsp_export *x = NULL;
+	struct xsp_error err = {0};
+	struct xsp_export_options options = {
+		.path = "trace.txt", .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
+
+	define(0, 1000000);
+	cr_assert_eq(xsp_export_open(&options, reader, timeline, &x, &err), -EINVAL);
+	cr_assert_eq(err.status, XSP_STATUS_USAGE);
+	cr_assert_null(x);
+}
+
+Test(formats, svg_is_xml_whatever_the_names_are)
+{
+	char command[400];
+
+	define(0, 1000000);
+	struct xsp_export *x = open_export("t.svg");
+	for (size_t i = 0; i < 5; i++)
+		feed(x, (struct xsp_span){.pid = 30,
+					  .tid = 30,
+					  .start_ns = 0,
+					  .end_ns = 1500,
+					  .self_ns = 1500,
+					  .name = name_id(function_names[i])});
+	/* 10 ps wide at the scale of the whole: not drawn, but counted */
+	feed(x,
+	     (struct xsp_span){
+		     .pid = 11, .tid = 11, .start_ns = 0, .end_ns = 10000000, .self_ns = 10000000});
+	feed(x, (struct xsp_span){.pid = 10, .tid = 10, .start_ns = 0, .end_ns = 1, .self_ns = 1});
+	const char *text = finish(x);
+	expect_text(text, "3 frames narrower than 0.1 px are not drawn", false);
+	expect_text(text, "2 frames narrower than 0.1 px are not drawn", true);
+	expect_text(text, "twin\ntotal 3.000 µs (0.03%)\nself 3.000 µs (0.03%)\n2 calls</title>",
+		    true);
+	expect_text(text, "http://www.w3.org/2000/svg", true);
+	if (system("command -v xmllint >/dev/null") != 0)
+		cr_skip_test("xmllint is not installed");
+	snprintf(command, sizeof(command), "xmllint --noout --nonet %s", output);
+	cr_assert_eq(system(command), 0);
+}
+
+Test(formats, empty_traces_are_well_formed)
+{
+	static const char *const names[] = {"t.json", "t.json.gz", "t.perf", "t.folded", "t.svg"};
+
+	define(0, 1000000);
+	for (size_t i = 0; i < 5; i++) {
+		const char *text = finish(open_export(names[i]));
+		if (i == 0)
+			expect_text(text, "\"traceEvents\":[\n{\"ph\":\"X\",\"cat\":\"Trace\"",
+				    true);
+	}
+}
