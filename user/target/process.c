@@ -175,7 +175,7 @@ int xsp_process_refresh(struct xsp_process *p)
 	if (ret < 0) {
 		free(cmdline);
 		free(exe);
-		return ret;
+		return ret == -ENOENT ? -ESRCH : ret; /* its folder is gone, or its memory */
 	}
 	cut_deleted(exe, &deleted);
 	free(p->cmdline);
