@@ -285,6 +285,15 @@ static int add_arc(struct cut *c, uint32_t from, uint32_t to, int64_t room, uint
 	return 0;
 }
 
+/* From the start of the function to the entry site, a straight line: an exit there would
+ * come before the entry. */
+static bool before_entry(const struct cut *c, uint32_t at)
+{
+	uint64_t addr = c->g->insns[at].addr;
+
+	return addr >= c->g->entry && addr <= c->g->insns[c->entry].addr;
+}
+
 static int64_t price(const struct cut *c, uint32_t at)
 {
 	const struct xsp_insn *i = &c->g->insns[at];
@@ -299,12 +308,12 @@ static int64_t price(const struct cut *c, uint32_t at)
 static int64_t node_price(const struct cut *c, uint32_t at)
 {
 	const struct xsp_insn *i = &c->g->insns[at];
-	bool plain = i->kind == XSP_INSN_PLAIN || i->kind == XSP_INSN_NOP;
 
 	if (leaves(i)) /* the last chance: even if no site is possible, it is a way out */
 		return price(c, at);
-	if (i->kind == XSP_INSN_INDIRECT || i->kind == XSP_INSN_FORK || at == c->entry ||
-	    !(i->flags & XSP_INSN_PROBE) || (plain && i->cls != XSP_SITE_EMULATED))
+	/* single-stepped ones count too: what leaves may be refused (notrack jmp, retaa) */
+	if (i->kind == XSP_INSN_INDIRECT || i->kind == XSP_INSN_FORK || before_entry(c, at) ||
+	    !(i->flags & XSP_INSN_PROBE))
 		return NEVER;
 	return price(c, at);
 }
