@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "span_check.h"
 #include "timeline/timeline.h"
 
 struct builder {
@@ -193,51 +194,15 @@ static inline const struct seen *span_named(const struct result *r, const char *
 
 /* ---- what always holds ---- */
 
-static inline int by_row_and_start(const void *a, const void *b)
-{
-	const struct xsp_span *x = &((const struct seen *)a)->span;
-	const struct xsp_span *y = &((const struct seen *)b)->span;
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	if (x->row != y->row)
-		return x->row < y->row ? -1 : 1;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	if (x->end_ns != y->end_ns)
-		return x->end_ns > y->end_ns ? -1 : 1;
-	return x->serial < y->serial ? -1 : 1;
-}
-
-/* Returns NULL, or what is wrong. Reorders the spans. */
+/* Returns NULL, or what is wrong. */
 static inline const char *broken_invariant(struct result *r)
 {
-	const struct xsp_timeline_counts *c = &r->counts;
-	if (c->spans != r->count || c->entries != c->spans)
-		return "every entry gives one span";
-	if (c->exits - c->orphan_exits + c->unfinished + c->unwound + c->exit_lost != c->spans)
-		return "every span ends in one way";
-	if (r->count == 0)
-		return NULL;
-	qsort(r->spans, r->count, sizeof(*r->spans), by_row_and_start);
-	uint64_t *ends = calloc(r->count + 1, sizeof(*ends));
-	const char *wrong = NULL;
-	size_t depth = 0;
-	for (size_t i = 0; i < r->count && wrong == NULL; i++) {
-		const struct xsp_span *s = &r->spans[i].span;
-		const struct xsp_span *p = i > 0 ? &r->spans[i - 1].span : NULL;
-		if (p == NULL || p->tid != s->tid || p->row != s->row)
-			depth = 0;
-		if (s->end_ns < s->start_ns)
-			wrong = "no duration is negative";
-		if (s->self_ns > s->end_ns - s->start_ns)
-			wrong = "self time is part of the duration";
-		while (depth > 0 && ends[depth - 1] <= s->start_ns)
-			depth--;
-		if (depth > 0 && s->end_ns > ends[depth - 1])
-			wrong = "rows hold no overlapping spans";
-		ends[depth++] = s->end_ns;
-	}
-	free(ends);
+	struct xsp_span *spans = calloc(r->count + 1, sizeof(*spans));
+	cr_assert_not_null(spans);
+	for (size_t i = 0; i < r->count; i++)
+		spans[i] = r->spans[i].span;
+	const char *wrong = span_check(spans, r->count, &r->counts);
+	free(spans);
 	return wrong;
 }
 

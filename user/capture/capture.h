@@ -105,7 +105,8 @@ struct xsp_capture_writer;
 /* Creates PATH: exclusive, O_NOFOLLOW, mode 0600; fails with one clear line. An existing
  * regular file is replaced only when `replace` (written beside and renamed is not possible
  * for a capture that must survive SIGKILL: the old file is unlinked first). fd >= 0: write to
- * that descriptor instead (for tests and pipes); path is then only for messages. */
+ * that descriptor instead (for tests and pipes), taken over on success; path is then only for
+ * messages. A file-size limit (RLIMIT_FSIZE) fails like a full disk if SIGXFSZ is ignored. */
 int xsp_capture_create(const char *path, int fd, bool replace, struct xsp_capture_writer **out,
 		       struct xsp_error *err);
 

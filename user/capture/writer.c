@@ -244,9 +244,10 @@ int xsp_capture_create(const char *path, int fd, bool replace, struct xsp_captur
 	if (rc < 0) {
 		xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", path,
 			      strerror(-rc));
-		close(w->fd);
-		if (fd < 0)
+		if (fd < 0) {
+			close(w->fd);
 			unlink(path);
+		}
 		goto fail;
 	}
 	*out = w;

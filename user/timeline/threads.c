@@ -95,6 +95,8 @@ static void describe(const struct xsp_timeline *t, struct thread_record *r)
 static int new_record(struct xsp_timeline *t, uint32_t pid, uint32_t tid, uint32_t *out)
 {
 	struct thread_record *r = calloc(1, sizeof(*r));
+	const uint32_t *before = xsp_u64map_get(&t->record_of, tid);
+	const uint64_t last_ns = before == NULL ? 0 : t->records[*before]->last_ns;
 	if (r == NULL || t->record_count >= UINT32_MAX ||
 	    xsp_grow(&t->records, &t->record_capacity, t->record_count + 1) < 0 ||
 	    xsp_u64map_set(&t->record_of, tid, (uint32_t)t->record_count) < 0) {
@@ -103,6 +105,7 @@ static int new_record(struct xsp_timeline *t, uint32_t pid, uint32_t tid, uint32
 	}
 	r->shown = (struct xsp_timeline_thread){.pid = pid, .tid = tid, .rows = 1};
 	r->shown.comm = r->comm;
+	r->last_ns = last_ns;
 	describe(t, r);
 	*out = (uint32_t)t->record_count;
 	t->records[t->record_count++] = r;

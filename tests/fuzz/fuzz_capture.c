@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fuzz_capture.c - the capture reader, the timeline and the summary on arbitrary bytes.
+ *
+ * Input that begins like a capture is read as one. Anything else is a script: eight bytes an
+ * event, written by the real writer, or a change of the file that comes of it. Either way the
+ * file is read as it is, and once more with its checksums put right, so that changes get behind
+ * them. Aborts when a promise of the timeline is broken.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../unit/span_check.h"
+#include "analysis/summary.h"
+#include "base/grow.h"
+#include "capture/format.h"
+#include "fuzz.h"
+
+#define PROBES 6U
+#define MAX_PATCHES 64U
+
+/* ---- a script ---- */
+
+struct patch {
+	uint32_t at, value;
+};
+
+struct script {
+	struct xsp_capture_writer *w;
+	uint64_t time;
+	struct patch patches[MAX_PATCHES];
+	size_t patch_count;
+};
+
+static void define(struct xsp_capture_writer *w)
+{
+	struct xsp_capture_module m = {
+		.path = "/lib/x.so", .build_id = (const uint8_t *)"12345678", .build_id_length = 8};
+	struct xsp_capture_process p = {
+		.pid = 10, .ns_pid = 1, .comm = "target", .cmdline = "target -x", .exe = "/target"};
+	struct xsp_capture_thread t = {.pid = 10, .tid = 11, .ns_tid = 2, .comm = "worker"};
+	struct xsp_capture_mapping map = {.pid = 10, .start = 4096, .end = 8192};
+	struct xsp_capture_stats stats = {.events = 7, .lost_exits = 1};
+	struct xsp_capture_lost lost = {.probe = 1, .exits = 1};
+	xsp_capture_put_info(w, "command", "fuzz");
+	xsp_capture_put_clock(w);
+	xsp_capture_put_process(w, &p);
+	xsp_capture_put_thread(w, &t);
+	xsp_capture_put_module(w, &m);
+	xsp_capture_put_mapping(w, &map);
+	for (uint32_t i = 0; i < PROBES; i++) {
+		struct xsp_capture_probe probe = {.id = i,
+						  .addr = i * 64,
+						  .provider = "function",
+						  .symbol = "_Z1fv",
+						  .name = i % 2 ? "f" : "g\xff\"\n"};
+		xsp_capture_put_probe(w, &probe);
+	}
+	xsp_capture_put_stats(w, &stats);
+	xsp_capture_put_lost(w, &lost);
+}
+
+static void take_step(struct script *s, const uint8_t b[8])
+{
+	static const uint16_t sizes[16] = {
+		[XSP_EVENT_NAME] = 56, [XSP_EVENT_BEGIN] = 40, [XSP_EVENT_TASK] = 64};
+	/* two neighbouring stacks, one far below, one above */
+	static const uint64_t stacks[4] = {0x7fff0000, 0x7ffe0000, 0x10000, 0x7fffff000000};
+	union {
+		struct xsp_event e;
+		struct xsp_event_range range;
+		struct xsp_event_name name;
+		struct xsp_event_task task;
+		uint8_t bytes[64];
+	} u;
+	if (b[0] >= 0xf0 && s->patch_count < MAX_PATCHES) {
+		struct patch *p = &s->patches[s->patch_count++];
+		p->at = (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+		memcpy(&p->value, b + 4, 4);
+		return;
+	}
+	memset(&u, b[7], sizeof(u));
+	s->time += (uint64_t)(int64_t)(int8_t)b[4]; /* now and then backwards */
+	u.e = (struct xsp_event){
+		.time_ns = s->time,
+		.sp = stacks[b[2] & 3] - (b[2] & 4 ? 0x80000 : 0) - 8 * (uint64_t)(b[3] % 32),
+		.tid = 10 + b[5] % 3,
+		.tgid = 10 + (b[5] >= 0xf8),
+		.probe = b[1] % (PROBES + (b[1] > 250)),
+		.kind = b[0] % 10,
+		.flags = b[6],
+	};
+	u.e.size = sizes[u.e.kind] != 0 ? sizes[u.e.kind] : sizeof(struct xsp_event);
+	if (u.e.kind == XSP_EVENT_BEGIN)
+		u.range.name_hash = b[7];
+	if (u.e.kind == XSP_EVENT_TASK)
+		u.task.what = b[7] % 6;
+	if (u.e.kind == XSP_EVENT_NAME) {
+		u.name.name_hash = b[7];
+		u.name.length = b[6] % 9;
+	}
+	xsp_capture_put_event(s->w, b[5] % 3, &u, u.e.size);
+	if (b[6] == 0xaa)
+		xsp_capture_flush(s->w);
+}
+
+/* The file of a script in memory; NULL: none. */
+static uint8_t *play(const uint8_t *data, size_t size, size_t *out)
+{
+	struct script s = {.time = 1000};
+	struct xsp_error err = {0};
+	int fd = memfd_create("fuzz_capture", MFD_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	int keep = dup(fd);
+	if (keep < 0 || xsp_capture_create("script", fd, false, &s.w, &err) < 0)
+		abort();
+	define(s.w);
+	for (size_t i = 0; i + 8 <= size; i += 8)
+		take_step(&s, data + i);
+	if (size > 0 && data[0] % 4 == 0)
+		xsp_capture_abandon(s.w);
+	else
+		xsp_capture_finish(s.w, 1000, s.time, NULL);
+	off_t length = lseek(keep, 0, SEEK_END);
+	uint8_t *file = malloc((size_t)length + 4);
+	if (file == NULL || pread(keep, file, (size_t)length, 0) != length)
+		abort();
+	close(keep);
+	for (size_t i = 0; i < s.patch_count; i++)
+		memcpy(file + s.patches[i].at % (size_t)length, &s.patches[i].value, 4);
+	*out = (size_t)length;
+	return file;
+}
+
+/* ---- checksums ---- */
+
+static void repair(uint8_t *file, size_t size)
+{
+	struct xsp_file_header f;
+	struct xsp_chunk_header c;
+	if (size < sizeof(f))
+		return;
+	memcpy(&f, file, sizeof(f));
+	f.crc = xsp_capture_crc(&f, offsetof(struct xsp_file_header, crc));
+	memcpy(file, &f, sizeof(f));
+	for (size_t at = sizeof(f); at + sizeof(c) <= size;) {
+		memcpy(&c, file + at, sizeof(c));
+		size_t payload = at + sizeof(c);
+		if (c.magic != XSP_CHUNK_MAGIC || c.length > size - payload) {
+			at += 8;
+			continue;
+		}
+		c.file_id = f.file_id;
+		c.payload_crc = xsp_capture_crc(file + payload, c.length);
+		c.header_crc = xsp_capture_crc(&c, offsetof(struct xsp_chunk_header, header_crc));
+		memcpy(file + at, &c, sizeof(c));
+		at = payload + c.length / 8 * 8;
+	}
+}
+
+/* ---- reading ---- */
+
+struct spans {
+	struct xsp_span *list;
+	size_t count, capacity;
+	uint64_t sum;
+};
+
+static int take_span(void *ctx, const struct xsp_span *span)
+{
+	struct spans *s = ctx;
+	for (uint32_t i = 0; i < span->depth; i++)
+		s->sum += span->ancestors[i];
+	if (xsp_grow(&s->list, &s->capacity, s->count + 1) < 0)
+		abort();
+	s->list[s->count++] = *span;
+	return 0;
+}
+
+static void pair(struct xsp_capture_reader *r, FILE *sink)
+{
+	struct spans spans = {0};
+	struct xsp_timeline *t;
+	struct xsp_summary *s;
+	const struct xsp_timeline_thread *threads;
+	if (xsp_timeline_new(r, &t, NULL) < 0 || xsp_summary_new(t, &s) < 0)
+		abort();
+	struct xsp_timeline_sink sinks[] = {{.ctx = &spans, .span = take_span},
+					    xsp_summary_sink(s)};
+	if (xsp_timeline_run(t, sinks, 2, NULL) == 0) {
+		const char *wrong = span_check(spans.list, spans.count, xsp_timeline_counts(t));
+		if (wrong != NULL) {
+			fprintf(stderr, "fuzz_capture: not so: %s\n", wrong);
+			abort();
+		}
+		for (size_t i = 0; i < xsp_timeline_name_count(t); i++)
+			fputs(xsp_timeline_name(t, (xsp_name_id)i), sink);
+		xsp_timeline_threads(t, &threads);
+		xsp_summary_write(s, r, sink, &(struct xsp_summary_print){.width = 80});
+	}
+	xsp_summary_free(s);
+	xsp_timeline_free(t);
+	free(spans.list);
+}
+
+static void read_file(const uint8_t *data, size_t size, FILE *sink)
+{
+	char path[64];
+	struct xsp_capture_reader *r;
+	struct xsp_error err = {0};
+	int fd = memfd_create("fuzz_capture", MFD_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (write(fd, data, size) != (ssize_t)size)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (xsp_capture_open(path, &r, &err) == 0) {
+		for (uint64_t i = 0; i < 4; i++)
+			fprintf(sink, "%lu", xsp_capture_realtime(r, i << 62));
+		pair(r, sink);
+		xsp_capture_close(r);
+	} else if (err.text[0] == '\0') {
+		abort(); /* a refusal without a word */
+	}
+	close(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	FILE *sink = fopen("/dev/null", "we");
+	uint8_t *file = NULL;
+	if (sink == NULL)
+		return 0;
+	if (size >= 8 && memcmp(data, XSP_FILE_MAGIC, 8) == 0) {
+		file = malloc(size);
+		if (file != NULL)
+			memcpy(file, data, size);
+	} else {
+		file = play(data, size, &size);
+	}
+	if (file != NULL) {
+		read_file(file, size, sink);
+		repair(file, size);
+		read_file(file, size, sink);
+	}
+	free(file);
+	fclose(sink);
+	return 0;
+}
