@@ -348,7 +348,7 @@ long xsp_sideband_perf_drain(struct xsp_sideband *s, uint64_t until_ns,
 {
 	struct perf_event_header header;
 	struct xsp_ring *ring;
-	uint64_t time_ns;
+	uint64_t time_ns = 0;
 	long delivered = 0;
 	int ret = 0;
 
