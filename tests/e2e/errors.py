@@ -79,7 +79,7 @@ def no_permission(folder):
     child = idle()
     done = run([binary, "-p", child.pid], user=65534, group=65534, extra_groups=[], cwd="/")
     equal(done.returncode, PERMISSION, f"status as nobody ({done.stderr})")
-    one_line(done, "root")
+    one_line(done, "permission", "sudo")
 
 
 @case
@@ -186,7 +186,7 @@ def outputs_are_not_written_through_links(folder):
 
 @case
 def full_device(folder):
-    """/dev/full behind a link is not followed; so through a capture on a full file system."""
+    """The output's file system is full: its own status, and what was collected can be read."""
     child = start([workload("hot"), "--threads", 2, "--seconds", 60, "--out", "/dev/null"])
     small = f"{folder}/small"
     os.mkdir(small)
@@ -207,7 +207,21 @@ def full_device(folder):
         equal([n for n in os.listdir(small) if n != "full.xspt"], [], "files left behind")
     finally:
         run(["umount", small])
-    refused(OUTPUT, ["/dev/full"], "-p", child.pid, "-d", "0.2", "-e", "hot_*", "-o", "/dev/full")
+
+
+@case
+def device_that_takes_nothing(folder):
+    """/dev/full as an output and as standard output."""
+    child = start([workload("hot"), "--rate", 1000, "--seconds", 60, "--out", "/dev/null"])
+    capture = f"{folder}/kept.xspt"
+    xsptrace("-p", child.pid, "-d", "0.3", "-e", "hot_*", "-o", capture)
+    done = run([XSPTRACE, "export", capture, "-o", "/dev/full"])
+    check(done.returncode in (USAGE, OUTPUT), f"-o /dev/full: status {done.returncode}")
+    one_line(done, "/dev/full")
+    with open("/dev/full", "wb") as full:
+        done = run([XSPTRACE, "info", capture], stdout=full)
+    equal(done.returncode, OUTPUT, "status of info with a full standard output")
+    one_line(done, "standard output")
 
 
 def a_capture(folder):

@@ -145,7 +145,7 @@ def late_library(folder):
     """A library loaded while the recording runs is picked up within 100 ms."""
     facts, out = f"{folder}/truth", f"{folder}/late.json"
     child = start_ready([workload("dlopener"), "--wait", "--out", facts, "--calls", 6, 100000])
-    with Recording(folder, "-p", child.pid, "-e", "plugin_*", "-e", "main", "-o", out) as r:
+    with Recording(folder, "-p", child.pid, "-e", "plugin_*", "-e", "dlopener:main", "-o", out) as r:
         child.send_signal(signal.SIGUSR1)
         finish(child)
         r.wait()
