@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The summary: its numbers against numbers counted here, its text, and that it hides no loss. */
+#include "capture_builder.h"
+
+#include "analysis/histogram.h"
+#include "analysis/summary.h"
+#include "base/units.h"
+
+/* ---- histogram and units ---- */
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+Test(summary, percentiles_within_one_percent)
+{
+	static uint64_t values[20000];
+	static const double shares[] = {0, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 1};
+	uint64_t random = 1;
+	for (size_t n = 1; n <= 20000; n = n * 3 + 1) {
+		struct xsp_histogram h = {0};
+		for (size_t i = 0; i < n; i++) {
+			random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+			values[i] = random >> (random >> 58); /* of every size */
+			cr_assert_eq(xsp_histogram_add(&h, values[i]), 0);
+		}
+		qsort(values, n, sizeof(*values), by_value);
+		for (size_t k = 0; k < 8; k++) {
+			double wanted = shares[k] * (double)n;
+			size_t rank = (size_t)wanted;
+			if ((double)rank < wanted || rank == 0)
+				rank++;
+			double truth = (double)values[rank - 1];
+			double got = (double)xsp_histogram_quantile(&h, shares[k]);
+			double off = got > truth ? got - truth : truth - got;
+			cr_expect_leq(off, truth * 0.01, "%zu values, share %f: %f, not %f", n,
+				      shares[k], got, truth);
+		}
+		xsp_histogram_clear(&h);
+	}
+	struct xsp_histogram none = {0};
+	cr_expect_eq(xsp_histogram_quantile(&none, 0.5), 0);
+}
+
+Test(summary, extreme_values)
+{
+	struct xsp_histogram h = {0};
+	for (int i = 0; i < 10; i++)
+		cr_assert_eq(xsp_histogram_add(&h, i < 5 ? 0 : UINT64_MAX), 0);
+	cr_expect_eq(xsp_histogram_quantile(&h, 0.5), 0);
+	cr_expect_geq(xsp_histogram_quantile(&h, 0.99), UINT64_MAX / 128 * 127);
+	xsp_histogram_clear(&h);
+}
+
+static void expect_ns(uint64_t ns, const char *text)
+{
+	char buf[XSP_UNITS_SIZE];
+	cr_expect_str_eq(xsp_format_ns(buf, ns), text);
+}
+
+Test(summary, numbers_for_people)
+{
+	char buf[XSP_UNITS_SIZE];
+	expect_ns(0, "0 ns");
+	expect_ns(999, "999 ns");
+	expect_ns(1000, "1.00 us");
+	expect_ns(1234567, "1.23 ms");
+	expect_ns(45678901, "45.7 ms");
+	expect_ns(999960000, "1.00 s");
+	expect_ns(3600000000000, "3600 s");
+	cr_expect_str_eq(xsp_format_count(buf, 0), "0");
+	cr_expect_str_eq(xsp_format_count(buf, 999), "999");
+	cr_expect_str_eq(xsp_format_count(buf, 1234567), "1,234,567");
+	cr_expect_str_eq(xsp_format_count(buf, UINT64_MAX), "18,446,744,073,709,551,615");
+	cr_expect_str_eq(xsp_format_bytes(buf, 1536), "1.50 KiB");
+}
+
+static void expect_printable(const char *text, size_t columns, const char *wanted)
+{
+	char buf[128];
+	size_t n = xsp_printable(buf, sizeof(buf), text, columns);
+	cr_expect_str_eq(buf, wanted);
+	cr_expect_eq(n, xsp_printable(NULL, 0, text, columns));
+	if (columns > 0)
+		cr_expect_leq(n, columns);
+}
+
+Test(summary, names_cannot_harm_a_terminal)
+{
+	expect_printable("plain", 0, "plain");
+	expect_printable("\033[2J\007x", 0, "?[2J?x");
+	expect_printable("a\xffz", 0, "a?z");
+	expect_printable("\xc2\x9b"
+			 "31m",
+			 0, "??31m"); /* C1 control */
+	expect_printable("\xe2\x80\xae"
+			 "x",
+			 0, "???x"); /* right-to-left override */
+	expect_printable("\xc0\x8a", 0, "??"); /* overlong newline */
+	expect_printable("\xf4\x90\x80\x80", 0, "????"); /* beyond Unicode */
+	expect_printable("caf\xc3\xa9", 0, "caf\xc3\xa9");
+	expect_printable("caf\xc3", 0, "caf?");
+	expect_printable("0123456789", 5,
+			 "01\xe2\x80\xa6"
+			 "89");
+	expect_printable("0123456789", 10, "0123456789");
+	expect_printable("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 3, "\xc3\xa9\xe2\x80\xa6\xc3\xa9");
+}
+
+/* ---- rows ---- */
+
+struct table {
+	struct result r;
+	struct xsp_summary *s;
+	const struct xsp_summary_row *rows;
+	size_t count;
+};
+
+static void sum_up(struct builder *b, struct table *t)
+{
+	struct xsp_error err = {0};
+	builder_end(b);
+	*t = (struct table){0};
+	cr_assert_eq(xsp_capture_open(b->path, &t->r.reader, &err), 0);
+	cr_assert_eq(xsp_timeline_new(t->r.reader, &t->r.timeline, &err), 0);
+	cr_assert_eq(xsp_summary_new(t->r.timeline, &t->s), 0);
+	struct xsp_timeline_sink sink = xsp_summary_sink(t->s);
+	cr_assert_eq(xsp_timeline_run(t->r.timeline, &sink, 1, &err), 0);
+	t->count = xsp_summary_rows(t->s, &t->rows);
+	unlink(b->path);
+}
+
+static void table_free(struct table *t)
+{
+	xsp_summary_free(t->s);
+	result_free(&t->r);
+}
+
+static char *text_of(struct table *t, const struct xsp_summary_print *how)
+{
+	char *text;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	cr_assert_not_null(f);
+	cr_assert_eq(xsp_summary_write(t->s, t->r.reader, f, how), 0);
+	fclose(f);
+	return text;
+}
+
+static void expect_text(struct table *t, const char *part)
+{
+	char *text = text_of(t, &(struct xsp_summary_print){0});
+	cr_expect_not_null(strstr(text, part), "\"%s\" is not in:\n%s", part, text);
+	free(text);
+}
+
+static const struct xsp_summary_row *row_named(const struct table *t, const char *n)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		if (strcmp(xsp_timeline_name(t->r.timeline, t->rows[i].name), n) == 0)
+			return &t->rows[i];
+	}
+	cr_assert_fail("no row %s", n);
+	return NULL;
+}
+
+Test(summary, rows_with_recursion)
+{
+	struct builder b;
+	struct table t;
+	builder_begin(&b, 3);
+	b.now = 1000;
+	entry(&b, 0, 9000); /* f0 [1000, 2000] */
+	b.now = 1100;
+	entry(&b, 1, 8000); /* f1 [1100, 1700] */
+	b.now = 1200;
+	entry(&b, 1, 7000); /* f1 in f1 [1200, 1300] */
+	b.now = 1300;
+	leave(&b, 1, 7000);
+	b.now = 1700;
+	leave(&b, 1, 8000);
+	b.now = 2000;
+	leave(&b, 0, 9000);
+	entry(&b, 2, 9000); /* open at the end, 2001 to 3000 */
+	b.now = 3000;
+	sum_up(&b, &t);
+	cr_assert_eq(t.count, 3);
+	const struct xsp_summary_row *f1 = row_named(&t, "f1"), *f2 = row_named(&t, "f2");
+	cr_expect_eq(f1->calls, 2);
+	cr_expect_eq(f1->total_ns, 600, "recursion counts once");
+	cr_expect_eq(f1->self_ns, 600);
+	cr_expect_eq(f1->mean_ns, 350);
+	cr_expect(f1->min_ns == 100 && f1->p50_ns == 100 && f1->p99_ns == 600 && f1->max_ns == 600);
+	cr_expect_eq(row_named(&t, "f0")->self_ns, 400);
+	cr_expect_eq(row_named(&t, "f0")->total_ns, 1000);
+	cr_expect_eq(f2->unfinished, 1);
+	cr_expect_eq(f2->total_ns, 999);
+	cr_expect_eq(f2->p50_ns, 0, "no duration is known");
+	cr_expect_eq(t.rows[0].name, f2->name, "most self time first");
+	cr_expect_eq(t.rows[2].name, row_named(&t, "f0")->name);
+	expect_text(&t, "still open at the end of the recording or of their thread: 1");
+	table_free(&t);
+}
+
+/* ---- text ---- */
+
+static void put_stats(struct builder *b, const struct xsp_capture_stats *s)
+{
+	cr_assert_eq(xsp_capture_put_stats(b->w, s), 0);
+}
+
+Test(summary, nothing_lost_is_said)
+{
+	struct builder b;
+	struct table t;
+	builder_begin(&b, 1);
+	entry(&b, 0, 4096);
+	leave(&b, 0, 4096);
+	put_stats(&b, &(struct xsp_capture_stats){
+			      .events = 2, .probes_cost_ns = 1, .recorder_cpu_ns = 2000});
+	sum_up(&b, &t);
+	expect_text(&t, "nothing was lost\n");
+	expect_text(&t, "1 span of 1 name in 1 thread");
+	expect_text(&t, "50.00 % of one core"); /* 1 ns of the 2 recorded */
+	expect_text(&t, "xsptrace itself: 2.00 us of CPU time");
+	table_free(&t);
+}
+
+Test(summary, every_loss_is_said)
+{
+	struct builder b;
+	struct table t;
+	builder_begin(&b, 2);
+	leave(&b, 1, 4096);
+	entry(&b, 1, 4096);
+	entry(&b, 0, 4096);
+	leave(&b, 0, 4096);
+	begin(&b, 1, 4096, 42);
+	put_stats(&b, &(struct xsp_capture_stats){.events = 4,
+						  .lost_entries = 11,
+						  .lost_exits = 12,
+						  .lost_other = 13,
+						  .lost_names = 14,
+						  .missed_hits = 15,
+						  .untracked = 16,
+						  .filtered = 17});
+	struct xsp_capture_lost lost[] = {{.probe = 0, .entries = 1},
+					  {.probe = 1, .entries = 10, .exits = 12}};
+	cr_assert_eq(xsp_capture_put_lost(b.w, &lost[0]), 0);
+	cr_assert_eq(xsp_capture_put_lost(b.w, &lost[1]), 0);
+	sum_up(&b, &t);
+	expect_text(&t,
+		    "lost: 11 entries, 12 exits, 13 other events, 14 names, 15 hits missed by the "
+		    "kernel, 16 calls not followed");
+	expect_text(&t, "most of f1: entries 10, exits 12 (2 functions have losses)");
+	expect_text(&t, "held back by filters: 17");
+	expect_text(&t, "gone: 1\n");
+	expect_text(
+		&t,
+		"exits without an entry (calls begun before the recording, or lost entries): 1");
+	expect_text(&t, "names that never arrived: 1");
+	char *text = text_of(&t, &(struct xsp_summary_print){0});
+	cr_expect_null(strstr(text, "nothing was lost"));
+	cr_expect_null(strchr(text, '\033'), "no colour in a pipe");
+	free(text);
+	table_free(&t);
+}
+
+Test(summary, a_damaged_capture_is_said)
+{
+	struct builder b;
+	struct table t;
+	struct xsp_error err = {0};
+	builder_begin(&b, 1);
+	for (int i = 0; i < 3; i++) {
+		entry(&b, 0, 4096);
+		leave(&b, 0, 4096);
+		cr_assert_eq(xsp_capture_flush(b.w), 0);
+	}
+	xsp_capture_abandon(b.w);
+	FILE *f = fopen(b.path, "r+e");
+	fseek(f, -10, SEEK_END);
+	fputs("#", f);
+	fseek(f, 0, SEEK_END);
+	fputs("torn", f);
+	fclose(f);
+	t = (struct table){0};
+	cr_assert_eq(xsp_capture_open(b.path, &t.r.reader, &err), 0);
+	cr_assert_eq(xsp_timeline_new(t.r.reader, &t.r.timeline, &err), 0);
+	cr_assert_eq(xsp_summary_new(t.r.timeline, &t.s), 0);
+	struct xsp_timeline_sink sink = xsp_summary_sink(t.s);
+	cr_assert_eq(xsp_timeline_run(t.r.timeline, &sink, 1, &err), 0);
+	expect_text(&t, "the capture is damaged: 1 chunk broken or missing, 2 events not readable");
+	expect_text(&t, "the capture is cut off: its last 4 B are no whole chunk");
+	expect_text(&t, "the capture has no end");
+	expect_text(&t, "whether events were lost is not known");
+	table_free(&t);
+	unlink(b.path);
+}
+
+Test(summary, the_table_fits_its_width)
+{
+	struct builder b;
+	struct table t;
+	char long_name[500];
+	builder_begin(&b, 3);
+	memset(long_name, 'n', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	memcpy(long_name, "first", 5);
+	struct xsp_capture_probe p = {
+		.id = 3, .module = UINT32_MAX, .symbol = "", .name = long_name};
+	cr_assert_eq(xsp_capture_put_probe(b.w, &p), 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		entry(&b, i, 4096);
+		leave(&b, i, 4096);
+	}
+	sum_up(&b, &t);
+	for (int width = 80; width <= 200; width += 13) {
+		char *text = text_of(&t, &(struct xsp_summary_print){.width = width, .limit = 2});
+		char *rest = text;
+		for (int line = 0; line < 3; line++) {
+			char *one = strsep(&rest, "\n");
+			cr_expect_leq(xsp_printable(NULL, 0, one, 0), (size_t)width, "%s", one);
+		}
+		cr_expect_not_null(strstr(rest, "... and 2 more names"));
+		free(text);
+	}
+	expect_text(&t, long_name); /* not cut in a pipe */
+	table_free(&t);
+}
