@@ -17,7 +17,7 @@
 #include "timeline/timeline.h"
 
 struct builder {
-	char path[64];
+	char path[256];
 	struct xsp_capture_writer *w;
 	uint32_t probes;
 	uint32_t pid, tid;
@@ -29,7 +29,8 @@ static inline void builder_begin(struct builder *b, uint32_t probes)
 {
 	struct xsp_error err = {0};
 	*b = (struct builder){.pid = 100, .tid = 100, .now = 1000};
-	strcpy(b->path, "/tmp/xsp-test-XXXXXX");
+	const char *folder = getenv("TMPDIR");
+	snprintf(b->path, sizeof(b->path), "%s/xsp-test-XXXXXX", folder != NULL ? folder : "/tmp");
 	int fd = mkstemp(b->path);
 	cr_assert(fd >= 0);
 	cr_assert_eq(xsp_capture_create(b->path, fd, false, &b->w, &err), 0, "%s", err.text);
