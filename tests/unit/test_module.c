@@ -705,6 +705,59 @@ Test(module, files_with_flipped_bytes_do_not_crash)
 	free(copy);
 }
 
+/* 200,000 symbols of one name at one address, that overlap in one long string: must not take
+ * quadratic time. */
+Test(module, repeated_and_overlapping_names_take_no_time)
+{
+	enum { SYMBOLS = 200000, STRINGS = 1 << 20 };
+	size_t size = 4096 + SYMBOLS * sizeof(Elf64_Sym) + STRINGS, count;
+	uint8_t *data = calloc(1, size);
+	const struct xsp_symbol *all;
+	struct xsp_symbol one;
+	int fd;
+
+	size_t true_size;
+	Elf64_Ehdr *eh = load("/bin/true", &true_size);
+	eh->e_phoff = sizeof(*eh);
+	eh->e_phnum = 1;
+	eh->e_shoff = 1024;
+	eh->e_shnum = 3;
+	eh->e_shstrndx = 0;
+	memcpy(data, eh, sizeof(*eh));
+	memcpy(data + sizeof(*eh),
+	       &(Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_X, .p_filesz = size, .p_memsz = size},
+	       sizeof(Elf64_Phdr));
+	Elf64_Shdr sections[3] = {
+		[1] = {.sh_type = SHT_SYMTAB,
+		       .sh_offset = 4096,
+		       .sh_link = 2,
+		       .sh_size = SYMBOLS * sizeof(Elf64_Sym)},
+		[2] = {.sh_type = SHT_STRTAB,
+		       .sh_size = STRINGS,
+		       .sh_offset = 4096 + SYMBOLS * sizeof(Elf64_Sym)},
+	};
+	memcpy(data + 1024, sections, sizeof(sections));
+	for (size_t i = 0; i < SYMBOLS; i++) {
+		Elf64_Sym s = {.st_name = i % 2 == 0 ? (uint32_t)i : STRINGS - 5,
+			       .st_value = 4096,
+			       .st_info = STT_FUNC,
+			       .st_shndx = 1,
+			       .st_size = 1};
+		memcpy(data + 4096 + i * sizeof(s), &s, sizeof(s));
+	}
+	memset(data + sections[2].sh_offset, 'a', STRINGS - 1);
+	double start = now_ms();
+	struct xsp_module *m = open_module(memory_file(data, size, &fd));
+	cr_expect_eq(xsp_module_all_symbols(m, &all, &count, NULL), 0);
+	cr_expect_geq(count, 1);
+	cr_expect_eq(xsp_module_find(m, "aaaa", &one), 0);
+	cr_expect_lt(now_ms() - start, 5000);
+	xsp_module_free(m);
+	close(fd);
+	free(eh);
+	free(data);
+}
+
 Test(module, a_file_that_shrinks_gives_errors)
 {
 	size_t size, count;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -176,28 +177,46 @@ no_memory:
 	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory reading %s", shown);
 }
 
-int xsp_elf_open(const char *path, const char *shown, struct xsp_elf *elf, struct xsp_error *err)
+/* Looks before it opens: as root, opening the device file that a target mapped may do things. */
+static int open_regular(const char *path, const char *shown, struct xsp_elf *elf,
+			struct xsp_error *err)
 {
 	struct stat st;
+	char again[64];
 
-	memset(elf, 0, sizeof(*elf));
-	/* O_NONBLOCK: a FIFO put in place of the file must not hang us */
-	elf->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (elf->fd < 0 || fstat(elf->fd, &st) < 0) {
-		int code = -errno;
-		enum xsp_status status = code == -EACCES || code == -EPERM ? XSP_STATUS_PERMISSION
-									   : XSP_STATUS_FAILED;
-		xsp_error_set(err, code, status, "cannot open %s: %s", shown, strerror(-code));
-		xsp_elf_close(elf);
-		return code;
-	}
+	int look = open(path, O_PATH | O_CLOEXEC);
+	if (look < 0 || fstat(look, &st) < 0)
+		goto failed;
 	if (!S_ISREG(st.st_mode)) {
-		xsp_elf_close(elf);
+		close(look);
 		return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET, "%s is not a regular file",
 				     shown);
 	}
 	elf->size = (uint64_t)st.st_size;
-	int ret = read_headers(elf, shown, err);
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", look);
+	elf->fd = open(again, O_RDONLY | O_CLOEXEC);
+	if (elf->fd < 0)
+		goto failed;
+	close(look);
+	return 0;
+
+failed:;
+	int code = -errno;
+	if (look >= 0)
+		close(look);
+	return xsp_error_set(err, code,
+			     code == -EACCES || code == -EPERM ? XSP_STATUS_PERMISSION
+							       : XSP_STATUS_FAILED,
+			     "cannot open %s: %s", shown, strerror(-code));
+}
+
+int xsp_elf_open(const char *path, const char *shown, struct xsp_elf *elf, struct xsp_error *err)
+{
+	memset(elf, 0, sizeof(*elf));
+	elf->fd = -1;
+	int ret = open_regular(path, shown, elf, err);
+	if (ret == 0)
+		ret = read_headers(elf, shown, err);
 	if (ret < 0)
 		xsp_elf_close(elf);
 	return ret;

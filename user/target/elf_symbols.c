@@ -8,6 +8,11 @@
 #include "target/module_private.h"
 
 #define DEBUG_ROOT "/usr/lib/debug/.build-id"
+/* Bounds on the work that a hostile file can make: names may overlap in the string table, so
+ * that their lengths add up to far more than its size. Real tables stay below twice. */
+#define NAME_MAX_LENGTH 65536U
+#define NAMES_PER_STRINGS 16U
+#define PROBES_MAX 1024U
 
 void xsp_symbol_cache_clear(struct xsp_symbol_cache *c)
 {
@@ -125,19 +130,22 @@ static const char *key_name(const struct xsp_symbol_cache *c, const struct key *
 	return c->tables[k->table].strings + key_symbol(c, k)->st_name;
 }
 
-static bool has_name(const struct xsp_symbol_table *t, const Elf64_Sym *s)
+/* Length of a symbol's name; 0: it has none, or one that no compiler writes. */
+static size_t name_length(const struct xsp_symbol_table *t, const Elf64_Sym *s)
 {
-	return s->st_name < t->strings_size && t->strings[s->st_name] != '\0';
+	if (s->st_name >= t->strings_size)
+		return 0;
+	size_t length = strnlen(t->strings + s->st_name, NAME_MAX_LENGTH);
+	return length < NAME_MAX_LENGTH ? length : 0;
 }
 
-static bool is_function(const struct xsp_module *m, const struct xsp_symbol_table *t,
-			const Elf64_Sym *s)
+static bool is_function(const struct xsp_module *m, const Elf64_Sym *s)
 {
 	unsigned type = ELF64_ST_TYPE(s->st_info);
 	uint64_t offset;
 
 	return (type == STT_FUNC || type == STT_GNU_IFUNC) && s->st_shndx != SHN_UNDEF &&
-	       has_name(t, s) && xsp_module_is_code(m, s->st_value) &&
+	       xsp_module_is_code(m, s->st_value) &&
 	       xsp_module_addr_to_offset(m, s->st_value, &offset) == 0;
 }
 
@@ -147,10 +155,15 @@ static size_t collect(const struct xsp_module *m, struct key *keys)
 
 	for (uint16_t i = 0; i < XSP_TABLES; i++) {
 		const struct xsp_symbol_table *t = &m->symbols.tables[i];
+		uint64_t budget = (uint64_t)t->strings_size * NAMES_PER_STRINGS;
 		for (size_t j = 0; j < t->count; j++) {
 			const Elf64_Sym *s = &t->symbols[j];
-			if (!is_function(m, t, s))
+			size_t length = is_function(m, s) ? name_length(t, s) : 0;
+			if (length == 0)
 				continue;
+			if (length > budget)
+				break;
+			budget -= length;
 			keys[count++] = (struct key){
 				.addr = s->st_value,
 				.index = (uint32_t)j,
@@ -355,6 +368,41 @@ static const Elf64_Sym *symbol_at(const struct xsp_symbol_cache *c, size_t posit
 	return &c->tables[i].symbols[position];
 }
 
+/* The slot of `name`: where it stands or an empty one; SIZE_MAX when the chain is too long, which
+ * only names made for that achieve. */
+static size_t find_slot(const struct xsp_symbol_cache *c, const char *name)
+{
+	size_t slot = hash_name(name) & (c->hash_size - 1);
+	const char *text;
+
+	for (size_t i = 0; i < PROBES_MAX; i++, slot = (slot + 1) & (c->hash_size - 1)) {
+		if (c->hash[slot] == 0)
+			return slot;
+		symbol_at(c, c->hash[slot] - 1, &text);
+		if (strcmp(text, name) == 0)
+			return slot;
+	}
+	return SIZE_MAX;
+}
+
+/* Of several symbols of one name the first counts, but a global one before a local one. */
+static void add_to_hash(struct xsp_symbol_cache *c, const Elf64_Sym *s, const char *name,
+			size_t position)
+{
+	size_t slot = find_slot(c, name);
+	const char *text;
+
+	if (slot == SIZE_MAX)
+		return;
+	if (c->hash[slot] != 0) {
+		const Elf64_Sym *old = symbol_at(c, c->hash[slot] - 1, &text);
+		if (ELF64_ST_BIND(old->st_info) != STB_LOCAL ||
+		    ELF64_ST_BIND(s->st_info) == STB_LOCAL)
+			return;
+	}
+	c->hash[slot] = (uint32_t)position + 1;
+}
+
 static int build_hash(struct xsp_symbol_cache *c)
 {
 	size_t total = 0, size = 16, position = 0;
@@ -371,15 +419,17 @@ static int build_hash(struct xsp_symbol_cache *c)
 	c->hash_size = size;
 	for (size_t i = 0; i < XSP_TABLES; i++) {
 		const struct xsp_symbol_table *t = &c->tables[i];
-		for (size_t j = 0; j < t->count; j++, position++) {
+		uint64_t budget = (uint64_t)t->strings_size * NAMES_PER_STRINGS;
+		for (size_t j = 0; j < t->count; j++) {
 			const Elf64_Sym *s = &t->symbols[j];
-			if (s->st_shndx == SHN_UNDEF || !has_name(t, s))
-				continue;
-			size_t slot = hash_name(t->strings + s->st_name) & (size - 1);
-			while (c->hash[slot] != 0)
-				slot = (slot + 1) & (size - 1);
-			c->hash[slot] = (uint32_t)position + 1;
+			size_t length = s->st_shndx != SHN_UNDEF ? name_length(t, s) : 0;
+			if (length > budget)
+				break;
+			budget -= length;
+			if (length > 0)
+				add_to_hash(c, s, t->strings + s->st_name, position + j);
 		}
+		position += t->count;
 	}
 	return 0;
 }
@@ -387,33 +437,22 @@ static int build_hash(struct xsp_symbol_cache *c)
 int xsp_module_find(struct xsp_module *m, const char *name, struct xsp_symbol *out)
 {
 	struct xsp_symbol_cache *c = &m->symbols;
-	const Elf64_Sym *found = NULL;
-	const char *found_name = NULL, *text;
+	const char *text;
 	int ret = load_tables(m, NULL);
 
 	if (ret == 0 && c->hash == NULL)
 		ret = build_hash(c);
 	if (ret < 0)
 		return ret;
-	for (size_t slot = hash_name(name) & (c->hash_size - 1); c->hash[slot] != 0;
-	     slot = (slot + 1) & (c->hash_size - 1)) {
-		const Elf64_Sym *s = symbol_at(c, c->hash[slot] - 1, &text);
-		if (strcmp(text, name) != 0)
-			continue;
-		/* .dynsym stands first in the chain; a global beats a local of the same name */
-		if (found == NULL || (ELF64_ST_BIND(found->st_info) == STB_LOCAL &&
-				      ELF64_ST_BIND(s->st_info) != STB_LOCAL)) {
-			found = s;
-			found_name = text;
-		}
-	}
-	if (found == NULL)
+	size_t slot = find_slot(c, name);
+	if (slot == SIZE_MAX || c->hash[slot] == 0)
 		return -ENOENT;
+	const Elf64_Sym *found = symbol_at(c, c->hash[slot] - 1, &text);
 	*out = (struct xsp_symbol){
 		.addr = found->st_value,
 		.size = found->st_size,
 		.offset = UINT64_MAX,
-		.name = found_name,
+		.name = text,
 		.ifunc = ELF64_ST_TYPE(found->st_info) == STT_GNU_IFUNC,
 	};
 	xsp_module_addr_to_offset(m, out->addr, &out->offset);

@@ -17,7 +17,7 @@ static const char *set_end(const char *glob)
 	const char *p = glob + 1;
 
 	/* "[]" and gcc's "[abi:cxx11]" stand for themselves */
-	if (*p == ']' || strncmp(p, ABI_TAG + 1, strlen(ABI_TAG) - 1) == 0)
+	if (*p == ']' || strncmp(glob, ABI_TAG, strlen(ABI_TAG)) == 0)
 		return NULL;
 	if (*p == '!' || *p == '^')
 		p++;

@@ -3,6 +3,7 @@
 #include "target/sideband.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -96,6 +97,8 @@ int xsp_sideband_new(const struct xsp_sideband_options *options, struct xsp_side
 	}
 	if (ret < 0)
 		s->mode = XSP_SIDEBAND_POLL;
+	if (s->options.force_poll)
+		snprintf(s->reason, sizeof(s->reason), "polling /proc was asked for");
 	*out = s;
 	return 0;
 }
