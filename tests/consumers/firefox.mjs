@@ -15,8 +15,19 @@ export function firefox(file, commands) {
   const env = {...process.env, PROFILER_CLI_SESSION_DIR: session};
   const pq = (args) => execFileSync(process.execPath, [cli, ...args],
     {env, encoding: 'utf8', timeout: 120000, maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'pipe']});
+  // its daemon gives itself half a second to start, which a busy machine may not keep
+  const load = (attempts) => {
+    try {
+      pq(['load', path.resolve(file)]);
+    } catch (e) {
+      if (attempts <= 1 || !/did not become ready/.test(e.stderr)) throw e;
+      try { pq(['stop']); } catch { /* it was too late */ }
+      execFileSync('sleep', ['2']);
+      load(attempts - 1);
+    }
+  };
   try {
-    pq(['load', path.resolve(file)]);
+    load(5);
     return commands.map(pq);
   } finally {
     try { pq(['stop']); } catch { /* it did not start */ }

@@ -242,7 +242,7 @@ Test(formats, spans_that_end_together_keep_their_nesting)
 	expect_text(text, "\"dur\":40.000,", true);
 	expect_text(text, "\"dur\":10.000,", true);
 	expect_text(text,
-		    "\"dur\":949.998,\"args\":{\"External id\":0,\"Record function id\":0,\"Ev "
+		    "\"dur\":949.998,\"args\":{\"External id\":1,\"Record function id\":0,\"Ev "
 		    "Idx\":4,\"finished\":false}",
 		    true);
 }

@@ -267,7 +267,7 @@ static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const stru
 	p = XSP_PUT(p, ",\"dur\":");
 	p = xsp_put_us(p, end_ns > span->start_ns ? end_ns - span->start_ns : 0);
 	p = XSP_PUT(p, ",\"args\":{\"External id\":");
-	p = xsp_put_u64(p, span->serial);
+	p = xsp_put_u64(p, span->serial + 1); /* 0 is Kineto's "linked to nothing" */
 	p = XSP_PUT(p, ",\"Record function id\":0,\"Ev Idx\":");
 	p = xsp_put_u64(p, c->spans++);
 	if (span->flags)

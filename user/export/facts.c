@@ -166,9 +166,22 @@ bool xsp_fact_losses_line(const struct xsp_capture_reader *r, const struct xsp_t
 		lost = s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits +
 		       s->untracked;
 	bool cut = xsp_capture_how_ended(r) == XSP_CAPTURE_TORN || chunks || events;
-	if (lost == 0 && !cut && (counts == NULL || counts->exit_lost + counts->orphan_exits == 0))
+	uint64_t unseen = counts ? counts->exit_lost : 0;
+	if (lost == 0 && unseen == 0 && !cut)
 		return false;
-	snprintf(out, size, "Incomplete: %" PRIu64 " events lost, %" PRIu64 " exits not seen%s",
-		 lost, counts ? counts->exit_lost : 0, cut ? ", capture file damaged" : "");
+	int n = snprintf(out, size, "Incomplete");
+	const char *separator = ": ";
+	if (lost && n > 0 && (size_t)n < size) {
+		n += snprintf(out + n, size - (size_t)n, "%s%" PRIu64 " events lost", separator,
+			      lost);
+		separator = ", ";
+	}
+	if (unseen && n > 0 && (size_t)n < size) {
+		n += snprintf(out + n, size - (size_t)n, "%s%" PRIu64 " exits not seen", separator,
+			      unseen);
+		separator = ", ";
+	}
+	if (cut && n > 0 && (size_t)n < size)
+		snprintf(out + n, size - (size_t)n, "%scapture file damaged", separator);
 	return true;
 }

@@ -122,6 +122,54 @@ static void put_fitted(struct xsp_out *o, const char *text, int columns)
 	free(part);
 }
 
+static int columns_of(const char *text)
+{
+	size_t n = strlen(text);
+	int columns = 0;
+	uint32_t c;
+
+	for (size_t i = 0; i < n;
+	     i += xsp_utf8_next(text + i, n - i, &c), columns += c < 0x1100 ? 1 : 2)
+		;
+	return columns;
+}
+
+/*
+ * Where the shown part of a C++ name begins that has `columns` of room: outer namespaces go
+ * first, but two parts stay. "at::_ops::mm::call", "…_ops::mm::call", "…mm::call", "mm::c…".
+ */
+static const char *short_name(const char *name, int columns)
+{
+	const char *part = name, *next = NULL;
+	int depth = 0;
+
+	if (columns_of(name) <= columns)
+		return name;
+	for (const char *c = name; *c; c++) {
+		depth += *c == '<' || *c == '(' ? 1 : *c == '>' || *c == ')' ? -1 : 0;
+		if (depth != 0 || c[0] != ':' || c[1] != ':')
+			continue;
+		if (next) {
+			part = next;
+			if (columns_of(part) < columns)
+				return part;
+		}
+		next = ++c + 1;
+	}
+	return part;
+}
+
+static void put_short(struct xsp_out *o, const char *name, int columns)
+{
+	const char *part = columns < 3 ? name : short_name(name, columns);
+
+	if (part > name && columns_of(part) < columns) {
+		xsp_out_text(o, "…");
+		columns--;
+	}
+	put_fitted(o, part, columns);
+}
+
 /* A name in one line: the script takes the title's first line for it. */
 static void put_name(struct xsp_out *o, const char *name)
 {
@@ -231,7 +279,7 @@ static void put_head(struct picture *p, int height)
 	put_facts(p);
 	if (xsp_fact_losses_line(p->x->reader, p->x->timeline, losses, sizeof(losses)))
 		put_line(p, "sans loss", 90, losses);
-	xsp_out_printf(o, "<text id=\"detail\" x=\"%d\" y=\"%d\"></text>\n", PAD, HEADER - 10);
+	xsp_out_printf(o, "<text id=\"detail\" class=\"quiet\" x=\"%d\" y=\"%d\"></text>\n", PAD, HEADER - 10);
 }
 
 static void put_foot(struct picture *p, int height)
@@ -291,7 +339,7 @@ static void put_frame(struct picture *p, uint32_t index, uint64_t start)
 		       "<text x=\"%.2f\" y=\"%d\">",
 		       x, y, width > 3 ? width - 0.8 : width, ROW - 1, colour(n, name), x + 4,
 		       y + 13);
-	put_fitted(p->x->out, name, (int)((width - 6) / CHAR_WIDTH));
+	put_short(p->x->out, name, (int)((width - 6) / CHAR_WIDTH));
 	xsp_out_text(p->x->out, "</text></g>\n");
 }
 
