@@ -11,7 +11,8 @@ const char *const verdict_names[CHECK_VERDICTS] = {
 	"missed entry", "entry twice", "stack rule",  "class",	     "too big",
 };
 
-#define SLOTS (1U << 18)
+#define SLOTS (1U << 18) /* insert() takes the top 18 bits of a product */
+#define VARIANTS 6
 #define UNKNOWN INT64_MIN
 
 /* What is known at an instruction on some path. */
@@ -61,25 +62,46 @@ static bool fail(struct walk *w, enum verdict v, uint64_t at)
 	return false;
 }
 
-static void push(struct walk *w, uint64_t addr, struct state s)
+/* Inserts a key; false when it was there. */
+static bool insert(struct walk *w, uint64_t key)
 {
-	/* the code behind a call that does not return may be met with another stack
-	 * pointer than by its own paths: both are walked */
-	uint64_t key = (addr * 8 + (s.entered ? 4 : 0) + s.left + 1) ^
-		       (uint64_t)(s.sp / 8) * UINT64_C(0x9fb21c651e98df25);
 	uint32_t at = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 46);
 
 	while (w->seen[at]) {
 		if (w->seen[at] == key)
-			return;
+			return false;
 		at = (at + 1) & (SLOTS - 1);
-	}
-	if (w->used == SLOTS / 2) {
-		fail(w, CHECK_TOO_BIG, addr);
-		return;
 	}
 	w->seen[at] = key;
 	w->touched[w->used++] = at;
+	return true;
+}
+
+static void push(struct walk *w, uint64_t addr, struct state s)
+{
+	uint64_t key = addr * 8 + (s.entered ? 4 : 0) + s.left + 1, variant = key;
+
+	/* The code behind a call that does not return may be met with another stack
+	 * pointer than by its own paths: a few are walked, then it counts as unknown. */
+	variant ^= (uint64_t)s.sp << 40;
+	if (s.sp != UNKNOWN && insert(w, variant)) {
+		unsigned n = 0;
+
+		while (n < VARIANTS && !insert(w, (key * VARIANTS + n) | (UINT64_C(1) << 63)))
+			n++;
+		if (n == VARIANTS)
+			s.sp = UNKNOWN;
+		else
+			key = 0;
+	} else if (s.sp != UNKNOWN) {
+		return;
+	}
+	if (key && !insert(w, key))
+		return;
+	if (w->used >= SLOTS / 2) {
+		fail(w, CHECK_TOO_BIG, addr);
+		return;
+	}
 	if (w->job_count == w->job_capacity) {
 		w->job_capacity = w->job_capacity ? w->job_capacity * 2 : 1024;
 		w->jobs = realloc(w->jobs, w->job_capacity * sizeof(*w->jobs));

@@ -662,6 +662,10 @@ static int trace(struct tracer *t, char **argv)
 	}
 	if (t->pid < 0 || waitpid(t->pid, &status, 0) < 0)
 		return 2;
+	if (!WIFSTOPPED(status)) {
+		printf("skipped: %s cannot be traced here\n", argv[0]);
+		exit(77);
+	}
 	return run(t);
 }
 

@@ -154,7 +154,9 @@ bool image_open(struct image *im, const char *path)
 		close(fd);
 		return false;
 	}
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	/* shared: into a private mapping the kernel would put the breakpoints of whoever
+	 * else probes this file just now */
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
 	if (data == MAP_FAILED)
 		return false;

@@ -259,9 +259,12 @@ static void classify(const ZydisDecodedInstruction *d, const uint8_t *bytes, str
 		else
 			out->flags = 0;
 		break;
-	case ZYDIS_INSTRUCTION_ENCODING_VEX:
-		break;
-	default: /* EVEX, XOP, 3DNow!: not in the kernel's tables */
+	default:
+		/*
+		 * VEX, EVEX, XOP, 3DNow!: the kernel looks their opcode up as if it were
+		 * a one-byte one. It steps over vzeroupper (77, "ja") without executing
+		 * it, and takes vpor (eb) for a jump. Never a site.
+		 */
 		out->flags = 0;
 	}
 	if (has_target(out, d->opcode))
