@@ -105,6 +105,7 @@ await check('Chrome JSON: keys in the order of Kineto, parts and meta data', () 
   assert.equal(trace.xsptrace_losses.lost_entries, 3);
   assert.deepEqual(trace.xsptrace_lost_by_function, [{name: names[2], entries: 3, exits: 2}]);
   assert.equal(trace.traceEvents.at(-1).name, 'Record Window End');
+  assert(trace.traceEvents.some((e) => e.ph === 'i' && e.name === 'Incomplete: 5 events lost'));
   assert(raw.includes('"baseTimeNanoseconds":1'), 'an integer');
   const base = BigInt(/"baseTimeNanoseconds":(\d+),/.exec(raw)[1]);
   assert.equal(base % (7889238n * 1000000000n), 0n);

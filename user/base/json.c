@@ -154,8 +154,8 @@ static char *escaped(char *(*escape)(char *, const char *, size_t), const char *
 	if (length)
 		*length = n;
 	/* most text needs no escape: give the spare room back */
-	char *small = realloc(out, n + 1);
-	return small ? small : out;
+	char *shrunk = realloc(out, n + 1);
+	return shrunk != NULL ? shrunk : out; // cppcheck-suppress memleak
 }
 
 char *xsp_json_escaped(const char *text, size_t *length)

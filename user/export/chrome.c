@@ -457,7 +457,6 @@ static void put_mark(struct xsp_export *x, const char *name, const char *pid, co
 static void put_tail(struct xsp_export *x, const struct chrome *c)
 {
 	struct xsp_facts facts;
-	const char *name = x->options.trace_name ? x->options.trace_name : x->options.path;
 
 	xsp_facts_timeline(x->reader, x->timeline, &facts);
 	put_facts(x->out, "xsptrace_timeline", facts.list, facts.count);
@@ -477,7 +476,7 @@ static void put_tail(struct xsp_export *x, const struct chrome *c)
 		xsp_out_text(x->out, "}");
 	}
 	xsp_out_text(x->out, "],\n");
-	put_text_pair(x->out, "traceName", name);
+	put_text_pair(x->out, "traceName", x->options.trace_name);
 	xsp_out_text(x->out, "}\n");
 }
 

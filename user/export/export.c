@@ -32,6 +32,24 @@ const struct xsp_export_format *xsp_export_format_for(const char *path)
 	return best;
 }
 
+/* The names are needed until the end, the caller's only during the call. */
+static int own_options(struct xsp_export *x, const struct xsp_export_options *options)
+{
+	const char *trace_name = options->trace_name ? options->trace_name : options->path;
+
+	x->options = *options;
+	x->options.path = strdup(options->path);
+	x->options.trace_name = strdup(trace_name);
+	return x->options.path && x->options.trace_name ? 0 : -ENOMEM;
+}
+
+static void free_export(struct xsp_export *x)
+{
+	free((char *)x->options.path);
+	free((char *)x->options.trace_name);
+	free(x);
+}
+
 int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,
 		    struct xsp_timeline *timeline, struct xsp_export **out, struct xsp_error *err)
 {
@@ -48,7 +66,10 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 	if (x == NULL)
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	x->format = format;
-	x->options = *options;
+	if (own_options(x, options) < 0) {
+		free_export(x);
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	}
 	x->reader = reader;
 	x->timeline = timeline;
 	struct xsp_out_options how = {
@@ -59,7 +80,7 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 	};
 	int rc = xsp_out_open(&how, &x->out, err);
 	if (rc < 0) {
-		free(x);
+		free_export(x);
 		return rc;
 	}
 	rc = format->begin(x);
@@ -79,7 +100,7 @@ int xsp_export_finish(struct xsp_export *x, struct xsp_error *err)
 		xsp_out_fail(x->out, x->format->end(x));
 	x->format->discard(x);
 	int rc = xsp_out_close(x->out, err);
-	free(x);
+	free_export(x);
 	return rc;
 }
 
@@ -89,7 +110,7 @@ void xsp_export_cancel(struct xsp_export *x)
 		return;
 	x->format->discard(x);
 	xsp_out_cancel(x->out);
-	free(x);
+	free_export(x);
 }
 
 uint64_t xsp_export_bytes(const struct xsp_export *x)

@@ -85,7 +85,7 @@ static const char *duration(char *out, uint64_t ns)
 		snprintf(out, 32, "%" PRIu64 " ns", ns);
 		return out;
 	}
-	while (ns >= units[i].limit && i < 2)
+	while (i < 2 && ns >= units[i].limit)
 		i++;
 	double v = (double)ns / units[i].unit;
 	snprintf(out, 32, "%.*f %s", v < 10 ? 3 : v < 100 ? 2 : 1, v, units[i].name);
