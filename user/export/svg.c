@@ -279,7 +279,8 @@ static void put_head(struct picture *p, int height)
 	put_facts(p);
 	if (xsp_fact_losses_line(p->x->reader, p->x->timeline, losses, sizeof(losses)))
 		put_line(p, "sans loss", 90, losses);
-	xsp_out_printf(o, "<text id=\"detail\" class=\"quiet\" x=\"%d\" y=\"%d\"></text>\n", PAD, HEADER - 10);
+	xsp_out_printf(o, "<text id=\"detail\" class=\"quiet\" x=\"%d\" y=\"%d\"></text>\n", PAD,
+		       HEADER - 10);
 }
 
 static void put_foot(struct picture *p, int height)
