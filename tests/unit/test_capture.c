@@ -396,6 +396,49 @@ Test(capture, lost_definitions_do_not_shift_the_rest)
 	unlink(b.path);
 }
 
+Test(capture, an_id_out_of_nowhere)
+{
+	/* nothing is damaged: a made-up id must not make room for a million probes */
+	struct builder b;
+	builder_begin(&b, 2);
+	struct xsp_capture_probe p = {.id = 1000000, .module = UINT32_MAX, .name = "x"};
+	cr_assert_eq(xsp_capture_put_probe(b.w, &p), 0);
+	p = (struct xsp_capture_probe){.id = 2, .module = 7, .name = "no such module"};
+	cr_assert_eq(xsp_capture_put_probe(b.w, &p), 0);
+	builder_end(&b);
+	struct reading r = read_file(b.path);
+	cr_expect_eq(r.rc, 0);
+	cr_expect_eq(r.probes, 2);
+	cr_expect_eq(r.chunks, 1);
+	unlink(b.path);
+}
+
+Test(capture, holes_of_every_size)
+{
+	/* the search goes by windows of 256 KiB: a header may lie across any of their seams */
+	struct builder b;
+	size_t size, offsets[16];
+	make(&b, 2);
+	unsigned char *data = load(b.path, &size);
+	chunks_of(data, size, offsets, 16);
+	unsigned char *hole = calloc(1, 700000);
+	for (size_t seam = 262144; seam <= 2 * 262144; seam += 262144) {
+		for (size_t length = seam - 70; length < seam + 10; length++) {
+			FILE *f = fopen(b.path, "we");
+			fwrite(data, 1, offsets[1], f);
+			fwrite(hole, 1, length, f);
+			fwrite(data + offsets[2], 1, size - offsets[2], f);
+			fclose(f);
+			struct reading r = read_file(b.path);
+			cr_assert_eq(r.tally.events, 100, "hole of %zu", length);
+			cr_assert_eq(r.chunks, 1, "hole of %zu", length);
+		}
+	}
+	free(hole);
+	free(data);
+	unlink(b.path);
+}
+
 Test(capture, a_chunk_inside_a_name_is_not_a_chunk)
 {
 	/* the target writes what looks like a chunk into a name; the chunk around it is damaged */

@@ -540,3 +540,72 @@ Test(timeline, a_function_whose_exits_are_never_seen)
 	check_invariants(&r);
 	result_free(&r);
 }
+
+Test(timeline, a_fiber_keeps_its_children)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 0, MAIN); /* 1000 */
+	entry(&b, 1, HEAP); /* 1001: on a fiber */
+	entry(&b, 2, MAIN - 100); /* 1002: back on the thread's own stack */
+	entry(&b, 3, HEAP - 100); /* 1003: the fiber goes on */
+	leave(&b, 2, MAIN - 100); /* 1004 */
+	leave(&b, 3, HEAP - 100); /* 1005 */
+	entry(&b, 3, HEAP - 200); /* 1006 */
+	leave(&b, 3, HEAP - 200); /* 1007 */
+	leave(&b, 0, MAIN); /* 1008 */
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 5);
+	cr_expect_str_eq(span_named(&r, "f3", 0)->stack, "f1;f3");
+	cr_expect_str_eq(span_named(&r, "f3", 1)->stack, "f1;f3");
+	cr_expect_eq(span_of(&r, "f3", 1)->row, 1);
+	expect(&r, "f2", 1002, 1004, 0, "f0;f2");
+	/* it sleeps when the recording ends: not finished, and that is what is said */
+	expect(&r, "f1", 1001, 1009, XSP_SPAN_UNFINISHED, "f1");
+	cr_expect_eq(xsp_timeline_thread(r.timeline, 100)->rows, 2);
+	cr_expect_gt(r.counts.stack_switches, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, self_time_around_another_stack)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 0, MAIN); /* 1000 */
+	entry(&b, 1, MAIN - 0x800); /* 1001: interrupted */
+	entry(&b, 2, MAIN - 0x400); /* 1002: handler, on a stack above */
+	leave(&b, 2, MAIN - 0x400); /* 1003 */
+	leave(&b, 1, MAIN - 0x800); /* 1004 */
+	entry(&b, 3, MAIN - 0x800); /* 1005 */
+	leave(&b, 3, MAIN - 0x800); /* 1006 */
+	leave(&b, 0, MAIN); /* 1007 */
+	builder_result(&b, &r);
+	expect(&r, "f1", 1001, 1004, 0, "f0;f1");
+	cr_expect_eq(span_of(&r, "f1", 0)->self_ns, 3 - 1, "the handler's time is not f1's");
+	cr_expect_eq(span_of(&r, "f0", 0)->self_ns, 7 - 3 - 1);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, what_is_gone_does_not_come_back)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 0, MAIN);
+	entry(&b, 1, MAIN - 100); /* 1001: its exit is lost */
+	entry(&b, 2, MAIN - 92); /* 1002: perhaps on another stack */
+	leave(&b, 2, MAIN - 92);
+	entry(&b, 3, MAIN - 100); /* the slot is used anew: f1 is gone */
+	leave(&b, 3, MAIN - 100);
+	leave(&b, 1, MAIN - 100); /* of a call whose entry was lost */
+	leave(&b, 0, MAIN);
+	builder_result(&b, &r);
+	expect(&r, "f1", 1001, 1002, XSP_SPAN_EXIT_LOST, "f0;f1");
+	cr_expect_eq(r.counts.orphan_exits, 1);
+	check_invariants(&r);
+	result_free(&r);
+}

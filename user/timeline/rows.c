@@ -98,6 +98,12 @@ int xsp_row_push(struct row *row, const struct open_span *s)
 	return 0;
 }
 
+/* Where the durations of spans with `depth` others beneath them add up. */
+static uint64_t *children_under(struct row *row, size_t depth)
+{
+	return depth > 0 ? &row->spans[depth - 1].child_ns : &row->child_ns;
+}
+
 static void drop_last(struct row *row)
 {
 	const struct open_span *s = &row->spans[--row->count];
@@ -112,8 +118,7 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 	struct open_span *s = &row->spans[depth];
 	end_ns = xsp_max_u64(end_ns, row->last_ns);
 	row->last_ns = end_ns;
-	if (depth > 0)
-		row->spans[depth - 1].child_ns += end_ns - s->start_ns;
+	*children_under(row, depth) += end_ns - s->start_ns;
 	drop_last(row);
 	/* s stays valid: nothing is pushed before it was handed on */
 	return xsp_emit(t, th, row->index, s, end_ns, flags, row->names, depth);
@@ -215,12 +220,10 @@ int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t 
 	p->far = far;
 	p->marked = marked;
 	p->homeless = false;
-	p->parent_serial = 0;
-	if (from > 0) {
-		/* taken back if it comes back */
-		row->spans[from - 1].child_ns += now - p->spans[0].start_ns;
-		p->parent_serial = row->spans[from - 1].serial;
-	}
+	p->parent_serial = from > 0 ? row->spans[from - 1].serial : 0;
+	p->parent_child_ns = *children_under(row, from);
+	/* as if it were gone; come_home() takes it back */
+	*children_under(row, from) += now - p->spans[0].start_ns;
 	while (row->count > from)
 		drop_last(row);
 	const size_t most = th->many_stacks ? XSP_MAX_PARKED_MANY : XSP_MAX_PARKED;
@@ -263,15 +266,24 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
 	deeper->marked = p->marked;
 	deeper->homeless = p->homeless;
 	deeper->parent_serial = p->spans[from - 1].serial;
+	deeper->parent_child_ns = p->spans[from - 1].child_ns;
 	p->spans[from - 1].child_ns += p->park_ns - p->spans[from].start_ns;
 	p->count = from;
 	return 0;
 }
 
-/* Runs that began later lie inside this one as far as they are known; if they went on after it
- * has closed they would overlap with it. */
-static void come_home(struct thread *th, const struct parked *p)
+/*
+ * A run returns to its row. What its parent was charged since then is taken back: the run will
+ * charge it when it closes, and what happened on the row meanwhile was not the parent's time but
+ * the innermost span's of the run, which waited for it. Runs that began later lie inside this one
+ * as far as they are known; if they went on after it has closed they would overlap with it.
+ */
+static void come_home(struct thread *th, struct row *row, struct parked *p)
 {
+	uint64_t *children = children_under(row, p->prefix);
+	p->spans[p->count - 1].child_ns +=
+		*children - p->parent_child_ns - (p->park_ns - p->spans[0].start_ns);
+	*children = p->parent_child_ns;
 	for (size_t i = 0; i < th->parked_count; i++) {
 		struct parked *other = th->parked[i];
 		if (other->row == p->row && other->spans[0].start_ns >= p->spans[0].start_ns)
@@ -287,9 +299,7 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 	bool home = !p->homeless && row->count == p->prefix &&
 		    (p->prefix == 0 || row->spans[p->prefix - 1].serial == p->parent_serial);
 	if (home) {
-		come_home(th, p);
-		if (p->prefix > 0)
-			row->spans[p->prefix - 1].child_ns -= p->park_ns - p->spans[0].start_ns;
+		come_home(th, row, p);
 	} else {
 		rc = xsp_row_free_since(t, th, p->spans[0].start_ns, &row);
 		if (rc < 0)

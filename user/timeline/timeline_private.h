@@ -42,6 +42,7 @@ struct row {
 	xsp_name_id *names; /* of the same */
 	size_t count, spans_capacity, names_capacity;
 	uint64_t last_ns; /* nothing on this row began or ended later */
+	uint64_t child_ns; /* of closed spans that had nothing beneath them */
 	uint64_t base; /* sp of the function that lay here last with no other around it */
 	uint32_t index;
 };
@@ -52,6 +53,7 @@ struct parked {
 	size_t count, prefix, spans_capacity, names_capacity;
 	uint64_t park_ns;
 	uint64_t parent_serial; /* of the innermost ancestor, if prefix > 0 */
+	uint64_t parent_child_ns; /* of the parent (or the row), before this run was parked */
 	uint32_t row; /* where it lay */
 	bool far; /* passed over by more than XSP_FAR */
 	bool marked; /* an unwind mark explains it */
