@@ -75,4 +75,5 @@ def main():
         print(f"steps {n} loss {loss:.9f}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
