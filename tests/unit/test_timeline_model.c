@@ -387,6 +387,8 @@ Test(model, one_stack_without_marks)
 	run_models(&m, exact_returns);
 }
 
+static size_t total, total_wrong;
+
 static bool adds_up(struct model *m, struct result *r, uint64_t seed)
 {
 	cr_expect_eq(r->counts.spans + m->lost_entries, m->count, "seed %lu", seed);
@@ -406,8 +408,38 @@ Test(model, losses_with_fibers)
 	run_models(&m, adds_up);
 }
 
-Test(model, fibers_with_exceptions)
+/* Which stack a mark belongs to can only be guessed; the guesses must be good ones. */
+static bool nearly_exact(struct model *m, struct result *r, uint64_t seed)
+{
+	size_t wrong = 0;
+	qsort(r->spans, r->count, sizeof(*r->spans), seen_by_start);
+	for (size_t i = 0; i < m->count && i < r->count; i++) {
+		const struct truth *t = &m->truth[i];
+		const struct xsp_span *s = &r->spans[i].span;
+		if (t->flags & XSP_SPAN_UNFINISHED)
+			continue; /* sleeps at the end: see exact_but_sleeping() */
+		wrong += s->end_ns != t->end || s->flags != t->flags;
+	}
+	total_wrong += wrong;
+	total += m->count;
+	return adds_up(m, r, seed);
+}
+
+static void run_nearly_exact(const struct model *kind, double most)
+{
+	total = total_wrong = 0;
+	run_models(kind, nearly_exact);
+	cr_expect_leq((double)total_wrong, most * (double)total, "%zu of %zu", total_wrong, total);
+}
+
+Test(model, fibers_with_exceptions_far_apart)
+{
+	struct model m = {.throws = 40, .fibers = 200};
+	run_nearly_exact(&m, 0.005);
+}
+
+Test(model, fibers_with_exceptions_that_touch)
 {
 	struct model m = {.throws = 40, .fibers = 200, .adjacent = true};
-	run_models(&m, adds_up);
+	run_nearly_exact(&m, 0.015);
 }
