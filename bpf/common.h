@@ -180,12 +180,20 @@ static __always_inline bool xsp_wanted(__u64 pid_tgid)
 #define XSP_REG_FP(ctx) ((ctx)->bp)
 #define XSP_REG_ARG1(ctx) ((ctx)->di)
 #define XSP_REG_ARG2(ctx) ((ctx)->si)
+#define XSP_REG_ARG3(ctx) ((ctx)->dx)
+#define XSP_REG_ARG4(ctx) ((ctx)->cx)
+#define XSP_REG_ARG5(ctx) ((ctx)->r8)
+#define XSP_REG_ARG6(ctx) ((ctx)->r9)
 #elif defined(__TARGET_ARCH_arm64)
 #define XSP_RETURN_SLOT 0
 #define XSP_REG_SP(ctx) ((ctx)->user_regs.sp)
 #define XSP_REG_FP(ctx) ((ctx)->user_regs.regs[29])
 #define XSP_REG_ARG1(ctx) ((ctx)->user_regs.regs[0])
 #define XSP_REG_ARG2(ctx) ((ctx)->user_regs.regs[1])
+#define XSP_REG_ARG3(ctx) ((ctx)->user_regs.regs[2])
+#define XSP_REG_ARG4(ctx) ((ctx)->user_regs.regs[3])
+#define XSP_REG_ARG5(ctx) ((ctx)->user_regs.regs[4])
+#define XSP_REG_ARG6(ctx) ((ctx)->user_regs.regs[5])
 #endif
 
 /* The entry stack pointer of the function that the site belongs to (event.h, cookie). */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * range.bpf.c - named ranges: record_function.h's enter and exit. The name's bytes are
- * hashed; a name travels once, as an XSP_EVENT_NAME of its own.
+ * range.bpf.c - named ranges: record_function.h's enter and exit, and whatever else opens and
+ * closes regions by calls. A table row (struct xsp_range_spec) says where the name stands. The
+ * name's bytes are hashed; a name travels once, as an XSP_EVENT_NAME of its own.
  */
 #include "common.h"
 
@@ -11,6 +12,35 @@ struct {
 	__type(key, __u64);
 	__type(value, __u32);
 } xsp_names __weak SEC(".maps");
+
+/* By probe id; resized before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct xsp_range_spec);
+} xsp_specs __weak SEC(".maps");
+
+/* Names that threads remembered, by thread id: hashes. LRU: a thread that ends takes nothing back. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u64);
+} xsp_pending __weak SEC(".maps");
+
+/* Objects whose ranges are open. */
+struct object_key {
+	__u64 object;
+	__u32 tgid;
+	__u32 probe;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct object_key);
+	__type(value, __u32);
+} xsp_objects __weak SEC(".maps");
 
 struct name_event {
 	struct xsp_event_name name;
@@ -103,6 +133,52 @@ static __always_inline __u64 take_name(__u64 time, __u64 pid_tgid, __u32 probe, 
 	return hash;
 }
 
+/* The registers that operands may name, by enum xsp_operand_base: copied first, because the
+ * verifier refuses a computed offset into the context. */
+struct registers {
+	__u64 value[8];
+};
+
+static __always_inline void copy_registers(struct pt_regs *ctx, struct registers *r)
+{
+	r->value[0] = XSP_REG_ARG1(ctx);
+	r->value[1] = XSP_REG_ARG2(ctx);
+	r->value[2] = XSP_REG_ARG3(ctx);
+	r->value[3] = XSP_REG_ARG4(ctx);
+	r->value[4] = XSP_REG_ARG5(ctx);
+	r->value[5] = XSP_REG_ARG6(ctx);
+	r->value[XSP_OPERAND_SP] = XSP_REG_SP(ctx);
+	r->value[XSP_OPERAND_NONE] = ~0ULL;
+	barrier_var(r);
+}
+
+static __always_inline __u64 operand(const struct registers *r, struct xsp_operand o)
+{
+	__u64 value = r->value[o.base & 7];
+
+	if (o.deref && bpf_probe_read_user(&value, sizeof(value), (void *)(value + o.offset)))
+		return 0;
+	return value;
+}
+
+static __always_inline __u64 range_name(const struct registers *r, const struct xsp_range_spec *spec, __u64 time,
+					__u64 pid_tgid, __u32 probe, const bool sleepable)
+{
+	__u32 tid = (__u32)pid_tgid;
+
+	if (spec->name == XSP_RANGE_NAME_TEXT)
+		return take_name(time, pid_tgid, probe, (const char *)operand(r, spec->text),
+				 operand(r, spec->length), sleepable);
+	if (spec->name == XSP_RANGE_NAME_PENDING) {
+		__u64 *pending = bpf_map_lookup_elem(&xsp_pending, &tid);
+		__u64 hash = pending ? *pending : 0;
+		if (pending)
+			bpf_map_delete_elem(&xsp_pending, &tid);
+		return hash;
+	}
+	return 0;
+}
+
 static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepable)
 {
 	__u64 time = bpf_ktime_get_ns();
@@ -113,12 +189,25 @@ static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepabl
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	if (!xsp_wanted(pid_tgid))
 		return;
-	__u32 probe = XSP_COOKIE_PROBE(cookie);
-	__u64 hash = take_name(time, pid_tgid, probe, (const char *)XSP_REG_ARG1(ctx), XSP_REG_ARG2(ctx),
-			       sleepable);
+	__u32 probe = XSP_COOKIE_PROBE(cookie), tid = (__u32)pid_tgid, one = 1;
+	const struct xsp_range_spec *spec = bpf_map_lookup_elem(&xsp_specs, &probe);
+	if (!spec)
+		return;
+	struct registers r;
+	copy_registers(ctx, &r);
+	if ((spec->flags & XSP_RANGE_CONDITION) && (__u32)operand(&r, spec->condition) != spec->condition_value) {
+		xsp_count(XSP_COUNT_SILENT);
+		return;
+	}
+	__u64 hash = range_name(&r, spec, time, pid_tgid, probe, sleepable);
+	if (spec->flags & XSP_RANGE_REMEMBER) {
+		if (hash)
+			bpf_map_update_elem(&xsp_pending, &tid, &hash, BPF_ANY);
+		return;
+	}
 	if (!hash)
 		xsp_count(XSP_COUNT_LOST_NAME);
-	struct xsp_event_range *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
+	struct xsp_event_range *e = xsp_reserve(tid, sizeof(*e));
 	if (!e) {
 		xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
 		return;
@@ -127,6 +216,10 @@ static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepabl
 		      XSP_EVENT_SP_EXACT | (hash ? 0 : XSP_EVENT_NAME_LOST), sizeof(*e));
 	e->name_hash = hash;
 	xsp_submit(e);
+	if (spec->flags & XSP_RANGE_KEYED) {
+		struct object_key key = {.object = XSP_REG_ARG1(ctx), .tgid = pid_tgid >> 32, .probe = probe};
+		bpf_map_update_elem(&xsp_objects, &key, &one, BPF_ANY);
+	}
 }
 
 SEC("uprobe.s")
@@ -155,12 +248,21 @@ int xsp_range_end(struct pt_regs *ctx)
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	if (!xsp_wanted(pid_tgid))
 		return 0;
+	__u32 probe = XSP_COOKIE_PROBE(cookie);
+	const struct xsp_range_spec *spec = bpf_map_lookup_elem(&xsp_specs, &probe);
+	if (spec && (spec->flags & XSP_RANGE_KEYED)) {
+		struct object_key key = {.object = XSP_REG_ARG1(ctx), .tgid = pid_tgid >> 32, .probe = probe};
+		if (bpf_map_delete_elem(&xsp_objects, &key)) {
+			xsp_count(XSP_COUNT_SILENT); /* not a range of ours, or closed already */
+			return 0;
+		}
+	}
 	struct xsp_event *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
 	if (!e) {
-		xsp_count_lost(XSP_COUNT_LOST_EXIT, XSP_COOKIE_PROBE(cookie));
+		xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
 		return 0;
 	}
-	xsp_fill_head(e, time, xsp_entry_sp(ctx, cookie), pid_tgid, XSP_COOKIE_PROBE(cookie), XSP_EVENT_END,
+	xsp_fill_head(e, time, xsp_entry_sp(ctx, cookie), pid_tgid, probe, XSP_EVENT_END,
 		      XSP_EVENT_SP_EXACT, sizeof(*e));
 	xsp_submit(e);
 	return 0;

@@ -92,6 +92,40 @@ struct xsp_event_task {
 };
 
 /*
+ * What a range probe takes from the target: shared by the providers and the BPF program.
+ * An operand is a register, or the 64-bit word that stands at that register + offset.
+ */
+enum xsp_operand_base {
+	XSP_OPERAND_ARG = 0, /* 0..5: integer arguments, in the order of the calling convention */
+	XSP_OPERAND_SP = 6,  /* stack pointer at the site; [sp] is the return address on x86-64 */
+	XSP_OPERAND_NONE = 7,
+};
+struct xsp_operand {
+	__u8 base; /* enum xsp_operand_base */
+	__u8 deref;
+	__u16 offset;
+};
+
+enum xsp_range_name {
+	XSP_RANGE_NAME_NONE = 0,
+	XSP_RANGE_NAME_TEXT = 1,    /* bytes at `text`, `length` of them (NONE: a C string) */
+	XSP_RANGE_NAME_PENDING = 2, /* what this thread remembered last, see XSP_RANGE_REMEMBER */
+};
+enum xsp_range_flag {
+	XSP_RANGE_REMEMBER = 1 << 0,  /* no range opens: the name is kept for the next one */
+	XSP_RANGE_KEYED = 1 << 1,     /* argument 0 is the range's object: only a range that it opened
+				       * is closed, and once (end() and then a destructor) */
+	XSP_RANGE_CONDITION = 1 << 2, /* only when the low 32 bits of `condition` equal the value */
+};
+struct xsp_range_spec {
+	__u8 name;  /* enum xsp_range_name */
+	__u8 flags; /* enum xsp_range_flag */
+	__u16 reserved;
+	struct xsp_operand text, length, condition;
+	__u32 condition_value;
+};
+
+/*
  * The attach cookie of a site. Built by the placement, decoded in the BPF program.
  *
  *  bits  0..23  probe id

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "placement/placement.h"
+#include "xsptrace/event.h"
 
 struct xsp_attach;
 
@@ -63,6 +64,9 @@ int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid);
 bool xsp_attach_has_process(const struct xsp_attach *a, pid_t pid);
 /* All processes in the set; *pids is malloc'd. */
 int xsp_attach_processes(const struct xsp_attach *a, pid_t **pids, size_t *count);
+
+/* Tells the range programs what the probe's ranges take from the target. Before its sites. */
+int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_range_spec *spec);
 
 struct xsp_attach_site {
 	uint64_t offset; /* in the file */

@@ -136,7 +136,9 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf->rodata->xsp_jmpbuf_sp_offset = 6 * 8; /* JB_RSP */
 #endif
 	set_comm_filters(bpf, o);
-	bpf_map__set_max_entries(bpf->maps.xsp_lost, 2 * (o->max_probes ? o->max_probes : 65536));
+	uint32_t probes = o->max_probes ? o->max_probes : 65536;
+	bpf_map__set_max_entries(bpf->maps.xsp_lost, 2 * probes);
+	bpf_map__set_max_entries(bpf->maps.xsp_specs, probes);
 	bpf_map__set_max_entries(
 		bpf->maps.xsp_ring0,
 		(uint32_t)(a->rings == 1 ? a->ring_bytes : (size_t)sysconf(_SC_PAGESIZE)));

@@ -317,6 +317,16 @@ static size_t collect_returns(const struct xsp_planned_module *m, struct xsp_att
 	return n;
 }
 
+static int set_ranges(struct xsp_attach *a, const struct xsp_planned_module *m)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < m->count && rc == 0; i++)
+		if (m->probes[i].probe.action == XSP_ACTION_RANGE_BEGIN)
+			rc = xsp_attach_range(a, m->probes[i].id, &m->probes[i].probe.range);
+	return rc;
+}
+
 int xsp_plan_attach(struct xsp_plan *plan, struct xsp_attach *a, struct xsp_planned_module *m,
 		    pid_t pid, const char *open_path, size_t *refused, struct xsp_error *err)
 {
@@ -331,6 +341,10 @@ int xsp_plan_attach(struct xsp_plan *plan, struct xsp_attach *a, struct xsp_plan
 	struct xsp_attach_site *sites = calloc(room, sizeof(*sites));
 	if (sites == NULL)
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	rc = set_ranges(a, m);
+	if (rc < 0)
+		xsp_error_set(err, rc, XSP_STATUS_KERNEL,
+			      "more than 65536 functions match: give a narrower -e");
 	for (int program = 0; program < XSP_PROGRAMS && rc == 0; program++) {
 		size_t bad = 0, n = 0;
 		if (program != XSP_PROGRAM_RETURN)

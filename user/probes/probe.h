@@ -15,11 +15,12 @@
 #include "base/error.h"
 #include "target/glob.h"
 #include "target/module.h"
+#include "xsptrace/event.h"
 
 /* What happens at a function. */
 enum xsp_probe_action {
 	XSP_ACTION_SPAN = 0, /* entry and every exit: a span */
-	XSP_ACTION_RANGE_BEGIN, /* first instruction: a range opens, name in argument 1 */
+	XSP_ACTION_RANGE_BEGIN, /* first instruction: a range opens, or its name is remembered */
 	XSP_ACTION_RANGE_END, /* first instruction: the innermost range closes */
 	XSP_ACTION_UNWIND, /* first instruction: an exception has landed in the caller */
 	XSP_ACTION_LONGJMP, /* first instruction: about to jump, jmp_buf in argument 1 */
@@ -33,6 +34,7 @@ struct xsp_probe {
 	uint64_t addr, size, offset;
 	uint64_t semaphore; /* file offset of a 16-bit reference counter; 0: none */
 	uint32_t pair; /* RANGE_END: index in the list of its RANGE_BEGIN; else own index */
+	struct xsp_range_spec range; /* RANGE_BEGIN: what it takes from the target */
 	char *symbol; /* mangled; "" when there is none. Owned by the list */
 	char *name; /* what outputs show. Owned by the list */
 };

@@ -31,6 +31,7 @@ static int find_record_function(const struct xsp_provider *self, struct xsp_modu
 		.size = enter.size,
 		.offset = enter.offset,
 		.semaphore = semaphore.offset,
+		.range = {.name = XSP_RANGE_NAME_TEXT, .text = {.base = 0}, .length = {.base = 1}},
 		.symbol = (char *)(uintptr_t)ENTER,
 		.name = (char *)(uintptr_t) "record_function",
 	};
