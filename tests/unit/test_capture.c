@@ -413,6 +413,46 @@ Test(capture, an_id_out_of_nowhere)
 	unlink(b.path);
 }
 
+/* Puts the checksums of the chunk at `at` right after a change. */
+static void seal(unsigned char *data, size_t at)
+{
+	struct xsp_chunk_header h;
+	memcpy(&h, data + at, sizeof(h));
+	h.payload_crc = xsp_capture_crc(data + at + sizeof(h), h.length);
+	h.header_crc = xsp_capture_crc(&h, offsetof(struct xsp_chunk_header, header_crc));
+	memcpy(data + at, &h, sizeof(h));
+}
+
+Test(capture, strings_stay_inside_their_record)
+{
+	/* checksums are right, lengths are not: of a record of 32 bytes, of a string of 1 */
+	static const uint32_t lengths[] = {2, 3, 15, 16, 64, 65536, 65537, UINT32_MAX};
+	struct builder b;
+	struct xsp_error err = {0};
+	size_t size;
+	builder_begin(&b, 0);
+	for (int i = 0; i < 8; i++)
+		cr_assert_eq(xsp_capture_put_info(b.w, "k", "v"), 0);
+	builder_end(&b);
+	unsigned char *data = load(b.path, &size);
+	const size_t chunk = sizeof(struct xsp_file_header);
+	unsigned char *first = data + chunk + sizeof(struct xsp_chunk_header);
+	for (size_t i = 0; i < 8; i++) {
+		struct xsp_capture_reader *r;
+		uint64_t torn, chunks, events;
+		memcpy(first + sizeof(struct xsp_disk_info), &lengths[i], 4);
+		seal(data, chunk);
+		save(b.path, data, size);
+		cr_assert_eq(xsp_capture_open(b.path, &r, &err), 0);
+		xsp_capture_damage(r, &torn, &chunks, &events);
+		cr_expect_eq(chunks, 1, "length %u", lengths[i]);
+		cr_expect_str_eq(xsp_capture_info(r, "k"), "v", "the other records are read");
+		xsp_capture_close(r);
+	}
+	free(data);
+	unlink(b.path);
+}
+
 Test(capture, holes_of_every_size)
 {
 	/* the search goes by windows of 256 KiB: a header may lie across any of their seams */
