@@ -18,8 +18,8 @@ struct xsp_summary_row {
 };
 
 /* min, max, mean, p50, p99 are of the calls whose end was seen (by return, tail call or
- * unwinding); all 0 if there were none. total counts recursion once: a span whose name is already open among its ancestors adds to
- * calls and self but not to total. */
+ * unwinding); all 0 if there were none. total counts recursion once: a span whose name is already
+ * open among its ancestors adds to calls and self but not to total. */
 int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out);
 void xsp_summary_free(struct xsp_summary *s);
 struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s);
