@@ -158,7 +158,7 @@ def pid_namespace(folder):
     if run(["unshare", "-pf", "--mount-proc", "true"]).returncode:
         raise Skip("no pid namespaces here")
     shell = start(["unshare", "-pf", "--mount-proc", workload("hot"), "--threads", 1, "--rate", 500,
-                   "--seconds", 60, "--out", "/dev/null"])
+                   "--seconds", 60, "--out", "/dev/null"], stderr=subprocess.DEVNULL)
     children = f"/proc/{shell.pid}/task/{shell.pid}/children"
     inner = int(wait_for(lambda: open(children, encoding="ascii").read().split(), 5, "a child")[0])
     wait_for(lambda: os.readlink(f"/proc/{inner}/exe").endswith("/hot"), 5, "exec")
