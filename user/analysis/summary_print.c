@@ -14,6 +14,7 @@
 enum { CALLS, TOTAL, SELF, MEAN, P50, P99, MAX, COLUMNS };
 static const char *const titles[COLUMNS] = {"calls", "total", "self", "mean", "p50", "p99", "max"};
 #define NAME_MIN 24 /* a name is not cut further than this */
+#define NAME_MAX_ALIGNED 64 /* in a pipe names are whole; longer ones push their numbers aside */
 
 struct cells {
 	char text[COLUMNS][XSP_UNITS_SIZE];
@@ -70,6 +71,8 @@ static void measure(const struct xsp_summary *s, const struct xsp_summary_row *r
 		numbers += l->number[i] + 2;
 	if (width > 0 && (int)l->name + numbers > width)
 		l->name = (size_t)max_int(NAME_MIN, width - numbers);
+	if (width <= 0 && l->name > NAME_MAX_ALIGNED)
+		l->name = NAME_MAX_ALIGNED;
 }
 
 static void print_cells(FILE *f, const struct layout *l, const char *name, size_t columns,
