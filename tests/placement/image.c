@@ -163,6 +163,11 @@ bool image_open(struct image *im, const char *path)
 	im->data = data;
 	im->size = (size_t)st.st_size;
 	eh = data;
+	if (memcmp(eh->e_ident, ELFMAG "\2\1", 6) != 0 ||
+	    eh->e_phoff + eh->e_phnum * sizeof(Elf64_Phdr) > im->size) {
+		munmap(data, im->size);
+		return false;
+	}
 	im->headers = im->data + eh->e_phoff;
 	im->header_count = eh->e_phnum;
 	for (unsigned i = 0; i < im->header_count; i++) {

@@ -321,10 +321,10 @@ static pid_t map_file(const char *path)
 		for (;;)
 			pause();
 	}
+	close(ready[1]);
 	if (read(ready[0], &c, 1) != 1)
 		pid = -1;
 	close(ready[0]);
-	close(ready[1]);
 	return pid;
 }
 
