@@ -81,10 +81,13 @@ static inline void unwind(struct builder *b, uint64_t sp)
 	builder_event(b, XSP_EVENT_UNWIND, 0, sp, XSP_EVENT_SP_EXACT);
 }
 
+/* hash 0: the name could not be read */
 static inline void begin(struct builder *b, uint32_t probe, uint64_t sp, uint64_t hash)
 {
 	struct xsp_event_range r = {.head = {.kind = XSP_EVENT_BEGIN, .probe = probe, .sp = sp},
 				    .name_hash = hash};
+	if (hash == 0)
+		r.head.flags = XSP_EVENT_NAME_LOST;
 	builder_put(b, &r, sizeof(r));
 }
 

@@ -609,3 +609,40 @@ Test(timeline, what_is_gone_does_not_come_back)
 	check_invariants(&r);
 	result_free(&r);
 }
+
+Test(timeline, more_stacks_than_rows)
+{
+	/* beyond the limits pairs may be lost, promises not */
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 3);
+	for (int round = 0; round < 3; round++) {
+		for (uint64_t i = 0; i < 1500; i++)
+			entry(&b, (uint32_t)round, HEAP + (i << 20) - 64 * (uint64_t)round);
+	}
+	for (int round = 3; round > 0; round--) {
+		for (uint64_t i = 0; i < 1500; i++)
+			leave(&b, (uint32_t)round - 1,
+			      HEAP + (i << 20) - 64 * (uint64_t)(round - 1));
+	}
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 4500);
+	cr_expect_gt(r.counts.exits - r.counts.orphan_exits, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, deeper_than_any_stack)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 1);
+	for (uint64_t i = 0; i < 1100000; i++)
+		entry(&b, 0, MAIN - 16 * i);
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 1100000);
+	cr_expect_eq(r.counts.unfinished, 1 << 20);
+	cr_expect_eq(r.counts.exit_lost, 1100000 - (1 << 20));
+	check_invariants(&r);
+	result_free(&r);
+}
