@@ -63,7 +63,7 @@ static __always_inline __u64 hash_name(const __u64 *words, __u32 length)
 }
 
 static __always_inline void emit_name(__u64 time, __u64 pid_tgid, __u32 probe, __u64 hash, __u32 length,
-				      bool cut, const char *text)
+				      __u8 flags, const char *text)
 {
 	struct name_event *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
 
@@ -72,13 +72,26 @@ static __always_inline void emit_name(__u64 time, __u64 pid_tgid, __u32 probe, _
 		xsp_count(XSP_COUNT_LOST_OTHER);
 		return;
 	}
-	xsp_fill_head(&e->name.head, time, 0, pid_tgid, probe, XSP_EVENT_NAME, cut ? XSP_EVENT_NAME_CUT : 0,
+	xsp_fill_head(&e->name.head, time, 0, pid_tgid, probe, XSP_EVENT_NAME, flags,
 		      sizeof(*e));
 	e->name.name_hash = hash;
 	e->name.length = length;
 	e->name.reserved = 0;
 	__builtin_memcpy(e->text, text, XSP_NAME_MAX);
 	xsp_submit(e);
+}
+
+static __always_inline void send_name_once(__u64 time, __u64 pid_tgid, __u32 probe, __u64 hash, __u32 length,
+					   __u8 flags, const char *text)
+{
+	__u32 one = 1;
+
+	if (bpf_map_update_elem(&xsp_names, &hash, &one, BPF_NOEXIST) == 0) {
+		emit_name(time, pid_tgid, probe, hash, length, flags, text);
+	} else if (!bpf_map_lookup_elem(&xsp_names, &hash)) {
+		xsp_count(XSP_COUNT_LOST_NAME); /* the table is full: send it every time */
+		emit_name(time, pid_tgid, probe, hash, length, flags, text);
+	}
 }
 
 /* Reads the name and returns its hash; 0 when it cannot be read. `sleepable`: may fault the
@@ -123,13 +136,19 @@ static __always_inline __u64 take_name(__u64 time, __u64 pid_tgid, __u32 probe, 
 		}
 	}
 	__u64 hash = hash_name((const __u64 *)name, length);
-	__u32 one = 1;
-	if (bpf_map_update_elem(&xsp_names, &hash, &one, BPF_NOEXIST) == 0)
-		emit_name(time, pid_tgid, probe, hash, length, cut, name);
-	else if (!bpf_map_lookup_elem(&xsp_names, &hash)) {
-		xsp_count(XSP_COUNT_LOST_NAME); /* the table is full: send it every time */
-		emit_name(time, pid_tgid, probe, hash, length, cut, name);
-	}
+	send_name_once(time, pid_tgid, probe, hash, length, cut ? XSP_EVENT_NAME_CUT : 0, name);
+	return hash;
+}
+
+/* A name that is an address in the process: the recorder knows what lies there. */
+static __always_inline __u64 take_address(__u64 time, __u64 pid_tgid, __u32 probe, __u64 address, __u8 flags)
+{
+	__u64 name[XSP_NAME_MAX / 8] = {address, pid_tgid >> 32};
+
+	if (address == 0)
+		return 0;
+	__u64 hash = hash_name(name, 16);
+	send_name_once(time, pid_tgid, probe, hash, 8, flags, (const char *)name);
 	return hash;
 }
 
@@ -169,6 +188,9 @@ static __always_inline __u64 range_name(const struct registers *r, const struct 
 	if (spec->name == XSP_RANGE_NAME_TEXT)
 		return take_name(time, pid_tgid, probe, (const char *)operand(r, spec->text),
 				 operand(r, spec->length), sleepable);
+	if (spec->name == XSP_RANGE_NAME_CODE || spec->name == XSP_RANGE_NAME_VTABLE)
+		return take_address(time, pid_tgid, probe, operand(r, spec->text),
+				    spec->name == XSP_RANGE_NAME_CODE ? XSP_EVENT_NAME_CODE : XSP_EVENT_NAME_VTABLE);
 	if (spec->name == XSP_RANGE_NAME_PENDING) {
 		__u64 *pending = bpf_map_lookup_elem(&xsp_pending, &tid);
 		__u64 hash = pending ? *pending : 0;
@@ -205,15 +227,18 @@ static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepabl
 			bpf_map_update_elem(&xsp_pending, &tid, &hash, BPF_ANY);
 		return;
 	}
-	if (!hash)
+	__u8 flags = XSP_EVENT_SP_EXACT;
+	if (!hash && spec->name != XSP_RANGE_NAME_NONE) {
+		flags |= XSP_EVENT_NAME_LOST;
 		xsp_count(XSP_COUNT_LOST_NAME);
+	}
 	struct xsp_event_range *e = xsp_reserve(tid, sizeof(*e));
 	if (!e) {
 		xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
 		return;
 	}
-	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, cookie), pid_tgid, probe, XSP_EVENT_BEGIN,
-		      XSP_EVENT_SP_EXACT | (hash ? 0 : XSP_EVENT_NAME_LOST), sizeof(*e));
+	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, cookie), pid_tgid, probe, XSP_COOKIE_KIND(cookie),
+		      flags, sizeof(*e));
 	e->name_hash = hash;
 	xsp_submit(e);
 	if (spec->flags & XSP_RANGE_KEYED) {

@@ -42,7 +42,10 @@ enum xsp_event_flag {
 	XSP_EVENT_REPLAYED = 1 << 2, /* ENTRY held back by --min-duration and emitted later, with
 				      * its original time; per-thread order still holds */
 	XSP_EVENT_NAME_CUT = 1 << 3, /* NAME: the string was longer than the read limit */
-	XSP_EVENT_NAME_LOST = 1 << 4, /* BEGIN: the name could not be read (name_hash is 0) */
+	XSP_EVENT_NAME_LOST = 1 << 4, /* BEGIN, ENTRY: the name could not be read (name_hash is 0) */
+	XSP_EVENT_NAME_CODE = 1 << 5, /* NAME from the kernel: the text is 8 bytes, an address of
+				       * code; the recorder writes the function's name instead */
+	XSP_EVENT_NAME_VTABLE = 1 << 6, /* the same, a C++ object's vtable pointer: its class */
 };
 
 /* Common head of every event. 32 bytes. */
@@ -57,11 +60,12 @@ struct xsp_event {
 	__u16 size;    /* bytes of this event with its payload, a multiple of 8 */
 };
 
-/* XSP_EVENT_BEGIN */
+/* XSP_EVENT_BEGIN; and an ENTRY whose span has a name of its own */
 struct xsp_event_range {
 	struct xsp_event head;
 	__u64 name_hash; /* of the name's bytes; the matching XSP_EVENT_NAME comes from the same
-			  * or another thread, before or shortly after; 0: name not readable */
+			  * or another thread, before or shortly after; 0: the probe's own name, or with
+			  * XSP_EVENT_NAME_LOST one that could not be read */
 };
 
 /* XSP_EVENT_NAME. Bytes follow the struct, not terminated, padded with zeros to 8. */
@@ -110,6 +114,8 @@ enum xsp_range_name {
 	XSP_RANGE_NAME_NONE = 0,
 	XSP_RANGE_NAME_TEXT = 1,    /* bytes at `text`, `length` of them (NONE: a C string) */
 	XSP_RANGE_NAME_PENDING = 2, /* what this thread remembered last, see XSP_RANGE_REMEMBER */
+	XSP_RANGE_NAME_CODE = 3,    /* the function that `text`, an address, lies in */
+	XSP_RANGE_NAME_VTABLE = 4,  /* the class whose vtable pointer is `text` */
 };
 enum xsp_range_flag {
 	XSP_RANGE_REMEMBER = 1 << 0,  /* no range opens: the name is kept for the next one */

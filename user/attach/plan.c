@@ -16,6 +16,11 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+static bool is_span(const struct xsp_probe *p)
+{
+	return p->action == XSP_ACTION_SPAN || p->action == XSP_ACTION_NAMED_SPAN;
+}
+
 /* ---- placement ---- */
 
 /* Marks and ranges are hit at the first instruction only. */
@@ -63,16 +68,14 @@ static int place_all(struct xsp_plan *plan, struct xsp_module *m, struct xsp_pla
 		if (plan->probes >= XSP_MAX_PROBES - 1)
 			return -E2BIG;
 		p->id = plan->probes++;
-		p->error = p->probe.action == XSP_ACTION_SPAN ? place_span(m, plan, p)
-							      : place_entry(m, plan, p);
+		p->error = is_span(&p->probe) ? place_span(m, plan, p) : place_entry(m, plan, p);
 		if (p->error == -ENOMEM)
 			return p->error;
 		if (p->error < 0)
 			plan->unplaced++;
 		else
 			count_sites(plan, p);
-		pm->wanted += p->probe.action == XSP_ACTION_SPAN ||
-			      p->probe.action == XSP_ACTION_RANGE_BEGIN;
+		pm->wanted += xsp_probe_is_wanted(&p->probe);
 		pm->count++;
 	}
 	return 0;
@@ -80,7 +83,21 @@ static int place_all(struct xsp_plan *plan, struct xsp_module *m, struct xsp_pla
 
 /* ---- modules ---- */
 
-/* Two requests for one function are one probe; the first asked for wins. */
+/* Spans first, by address; of those at one address a named one, then the first asked for. The rest
+ * keeps its order: a range's end comes after its beginning. */
+static int by_place(const void *a, const void *b)
+{
+	const struct xsp_probe *x = a, *y = b;
+
+	if (is_span(x) != is_span(y))
+		return is_span(x) ? -1 : 1;
+	if (is_span(x) && x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	if (is_span(x) && x->action != y->action)
+		return x->action == XSP_ACTION_NAMED_SPAN ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
 static int by_address(const void *a, const void *b)
 {
 	const struct xsp_probe *x = a, *y = b;
@@ -94,43 +111,41 @@ static bool is_mark(const struct xsp_probe *p)
 }
 
 /*
- * The list holds spans by address, then the rest. A mark on a function that is traced as a
- * span is dropped too: which of the two would be hit first is not defined, and the span's
- * entry tells the same.
+ * Two requests for one function are one probe. A mark on a function that is traced as a span is
+ * dropped too: which of the two would be hit first is not defined, and the span's entry tells
+ * the same. Pairs of ranges name each other by index and are given the new one.
  */
-static void drop_doubles(struct xsp_probe_list *list, size_t spans)
+static int drop_doubles(struct xsp_probe_list *list)
 {
-	size_t kept = 0, kept_spans = 0;
+	size_t kept = 0, spans = 0;
+	uint32_t *moved = calloc(list->count + 1, sizeof(*moved));
 
+	if (moved == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->count; i++)
+		list->items[i].order = (uint32_t)i;
+	if (list->count > 0)
+		qsort(list->items, list->count, sizeof(*list->items), by_place);
 	for (size_t i = 0; i < list->count; i++) {
 		struct xsp_probe *p = &list->items[i];
-		bool same = i < spans ? kept > 0 && list->items[kept - 1].addr == p->addr
-				      : is_mark(p) && bsearch(p, list->items, kept_spans,
-							      sizeof(*p), by_address) != NULL;
+		bool same = is_span(p) ? kept > 0 && list->items[kept - 1].addr == p->addr
+				       : is_mark(p) && bsearch(p, list->items, spans, sizeof(*p),
+							       by_address) != NULL;
 		if (same) {
 			free(p->symbol);
 			free(p->name);
 			continue;
 		}
-		/* a RANGE_END names its RANGE_BEGIN by index: both move by what was dropped before */
-		if (p->action == XSP_ACTION_RANGE_END)
-			p->pair -= (uint32_t)(i - kept);
+		moved[p->order] = (uint32_t)kept;
 		list->items[kept++] = *p;
-		if (i < spans)
-			kept_spans = kept;
+		if (is_span(p))
+			spans = kept;
 	}
 	list->count = kept;
-}
-
-/* Returns their number. */
-static size_t sort_spans(struct xsp_probe_list *list)
-{
-	size_t spans = 0;
-
-	while (spans < list->count && list->items[spans].action == XSP_ACTION_SPAN)
-		spans++;
-	qsort(list->items, spans, sizeof(*list->items), by_address);
-	return spans;
+	for (size_t i = 0; i < kept; i++)
+		list->items[i].pair = moved[list->items[i].pair];
+	free(moved);
+	return 0;
 }
 
 static int look_at(struct xsp_plan *plan, struct xsp_module *m, struct xsp_planned_module *pm,
@@ -152,7 +167,9 @@ static int look_at(struct xsp_plan *plan, struct xsp_module *m, struct xsp_plann
 	rc = xsp_find_probes(m, &plan->selection, &pm->list, err);
 	if (rc < 0)
 		return rc;
-	drop_doubles(&pm->list, sort_spans(&pm->list));
+	rc = drop_doubles(&pm->list);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
 	double found = now_ms();
 	rc = place_all(plan, m, pm);
 	pm->read_ms = read - start;
@@ -251,6 +268,7 @@ static const struct {
 	enum xsp_event_kind kind; /* INVALID: by the site's role */
 } actions[] = {
 	[XSP_ACTION_SPAN] = {XSP_PROGRAM_SPAN, XSP_EVENT_INVALID},
+	[XSP_ACTION_NAMED_SPAN] = {XSP_PROGRAM_SPAN, XSP_EVENT_INVALID}, /* its entry: below */
 	[XSP_ACTION_RANGE_BEGIN] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_BEGIN},
 	[XSP_ACTION_RANGE_END] = {XSP_PROGRAM_RANGE_END, XSP_EVENT_END},
 	[XSP_ACTION_UNWIND] = {XSP_PROGRAM_UNWIND, XSP_EVENT_UNWIND},
@@ -273,6 +291,14 @@ static uint32_t event_probe(const struct xsp_planned_module *m, const struct xsp
 	return p->id;
 }
 
+/* The entry of a named span runs the program that reads names; its exits are like any other's. */
+static enum xsp_program site_program(const struct xsp_planned_probe *p, size_t site)
+{
+	if (p->probe.action == XSP_ACTION_NAMED_SPAN && site == 0)
+		return XSP_PROGRAM_RANGE_BEGIN;
+	return actions[p->probe.action].program;
+}
+
 static size_t collect_sites(const struct xsp_planned_module *m, enum xsp_program program,
 			    struct xsp_attach_site *sites)
 {
@@ -280,10 +306,10 @@ static size_t collect_sites(const struct xsp_planned_module *m, enum xsp_program
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct xsp_planned_probe *p = &m->probes[i];
-		if (p->error < 0 || actions[p->probe.action].program != program)
-			continue;
-		for (size_t j = 0; j < p->place.count; j++) {
+		for (size_t j = 0; p->error == 0 && j < p->place.count; j++) {
 			const struct xsp_site *s = &p->place.sites[j];
+			if (site_program(p, j) != program)
+				continue;
 			sites[n++] = (struct xsp_attach_site){
 				.offset = s->offset,
 				.ref_ctr_offset = p->probe.semaphore,
@@ -310,7 +336,7 @@ static size_t collect_returns(const struct xsp_planned_module *m, struct xsp_att
 		const struct xsp_planned_probe *p = &m->probes[i];
 		const struct xsp_site s = {
 			.role = XSP_ROLE_EXIT, .exact = true, .delta = RETURN_DELTA};
-		if (p->error == 0 && p->probe.action == XSP_ACTION_SPAN)
+		if (p->error == 0 && is_span(&p->probe))
 			sites[n++] = (struct xsp_attach_site){.offset = p->probe.offset,
 							      .cookie = xsp_site_cookie(&s, p->id)};
 	}
@@ -322,7 +348,8 @@ static int set_ranges(struct xsp_attach *a, const struct xsp_planned_module *m)
 	int rc = 0;
 
 	for (size_t i = 0; i < m->count && rc == 0; i++)
-		if (m->probes[i].probe.action == XSP_ACTION_RANGE_BEGIN)
+		if (m->probes[i].probe.action == XSP_ACTION_RANGE_BEGIN ||
+		    m->probes[i].probe.action == XSP_ACTION_NAMED_SPAN)
 			rc = xsp_attach_range(a, m->probes[i].id, &m->probes[i].probe.range);
 	return rc;
 }

@@ -21,7 +21,7 @@
 /* ---- what a capture defines; the same structs are written and read ---- */
 
 struct xsp_capture_process {
-	uint32_t pid;	 /* root namespace */
+	uint32_t pid; /* root namespace */
 	uint32_t ns_pid; /* as the process sees itself; what outputs show */
 	uint32_t parent; /* 0: not known */
 	const char *comm, *cmdline, *exe;
@@ -33,8 +33,8 @@ struct xsp_capture_thread {
 };
 
 struct xsp_capture_module {
-	uint32_t id;	   /* dense from 0 */
-	const char *path;  /* as the target sees it */
+	uint32_t id; /* dense from 0 */
+	const char *path; /* as the target sees it */
 	const uint8_t *build_id;
 	uint32_t build_id_length;
 };
@@ -49,18 +49,18 @@ struct xsp_capture_mapping {
 /* What a probe's events are in the trace. */
 enum xsp_probe_kind {
 	XSP_PROBE_FUNCTION = 0, /* entry/exit of a function, category cpu_op */
-	XSP_PROBE_ANNOTATION,   /* named ranges, category user_annotation */
-	XSP_PROBE_MARK,		/* internal: unwind landings, loader notifications */
+	XSP_PROBE_ANNOTATION, /* named ranges, category user_annotation */
+	XSP_PROBE_MARK, /* internal: unwind landings, loader notifications */
 };
 
 struct xsp_capture_probe {
-	uint32_t id;	 /* dense from 0 */
+	uint32_t id; /* dense from 0 */
 	uint32_t module; /* UINT32_MAX: none */
 	uint64_t addr, size; /* in the module */
 	enum xsp_probe_kind kind;
 	const char *provider; /* "function", "record_function", "torch", ... */
-	const char *symbol;   /* mangled; "" if there is none */
-	const char *name;     /* what outputs show: demangled without parameters, or module+0x... */
+	const char *symbol; /* mangled; "" if there is none */
+	const char *name; /* what outputs show: demangled without parameters, or module+0x... */
 	uint32_t entry_cost_ns, exit_cost_ns; /* calibrated price of a hit */
 	bool exit_complete; /* placement covers every way out */
 };
@@ -72,15 +72,15 @@ struct xsp_capture_clock {
 
 /* Counters, written now and then and at the end (the last chunk counts). */
 struct xsp_capture_stats {
-	uint64_t events;	/* accepted by the ring buffers */
-	uint64_t lost_entries;	/* no room in the ring buffer */
+	uint64_t events; /* accepted by the ring buffers */
+	uint64_t lost_entries; /* no room in the ring buffer */
 	uint64_t lost_exits;
 	uint64_t lost_other;
-	uint64_t lost_names;	/* name strings that could not be read or kept */
-	uint64_t filtered;	/* held back by --min-duration, --max-depth, -t, --comm */
-	uint64_t silent_hits;	/* conditional sites passed without being an exit */
-	uint64_t missed_hits;	/* hits that the kernel skipped (recursion, missed counter) */
-	uint64_t untracked;	/* spans not followed because a filter's table was full */
+	uint64_t lost_names; /* name strings that could not be read or kept */
+	uint64_t filtered; /* held back by --min-duration, --max-depth, -t, --comm */
+	uint64_t silent_hits; /* conditional sites passed without being an exit */
+	uint64_t missed_hits; /* hits that the kernel skipped (recursion, missed counter) */
+	uint64_t untracked; /* spans not followed because a filter's table was full */
 	uint64_t probes_cost_ns; /* estimated time that the target's threads spent in probes */
 	uint64_t recorder_cpu_ns; /* CPU time of xsptrace itself */
 };
@@ -162,10 +162,12 @@ int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct x
 void xsp_capture_close(struct xsp_capture_reader *r);
 
 const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key); /* or NULL */
-size_t xsp_capture_processes(const struct xsp_capture_reader *r, const struct xsp_capture_process **);
+size_t xsp_capture_processes(const struct xsp_capture_reader *r,
+			     const struct xsp_capture_process **);
 size_t xsp_capture_threads(const struct xsp_capture_reader *r, const struct xsp_capture_thread **);
 size_t xsp_capture_modules(const struct xsp_capture_reader *r, const struct xsp_capture_module **);
-size_t xsp_capture_mappings(const struct xsp_capture_reader *r, const struct xsp_capture_mapping **);
+size_t xsp_capture_mappings(const struct xsp_capture_reader *r,
+			    const struct xsp_capture_mapping **);
 size_t xsp_capture_probes(const struct xsp_capture_reader *r, const struct xsp_capture_probe **);
 size_t xsp_capture_clocks(const struct xsp_capture_reader *r, const struct xsp_capture_clock **);
 size_t xsp_capture_losts(const struct xsp_capture_reader *r, const struct xsp_capture_lost **);

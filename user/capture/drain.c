@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_RINGS 64
 
@@ -19,6 +20,7 @@ struct xsp_drain {
 	size_t count;
 	struct xsp_capture_writer *writer;
 	xsp_drain_task_fn task;
+	xsp_drain_resolve_fn resolve;
 	void *ctx;
 	const struct xsp_probe_price *prices;
 	size_t price_count;
@@ -32,6 +34,28 @@ static bool is_entry(uint8_t kind)
 	return kind == XSP_EVENT_ENTRY || kind == XSP_EVENT_BEGIN || kind == XSP_EVENT_POINT;
 }
 
+#define NAME_IS_ADDRESS (XSP_EVENT_NAME_CODE | XSP_EVENT_NAME_VTABLE)
+
+/* The address means nothing once the process is gone: its name goes into the capture. */
+static int put_resolved(struct xsp_drain *d, unsigned ring, const struct xsp_event_name *name)
+{
+	struct {
+		struct xsp_event_name name;
+		char text[XSP_NAME_MAX];
+	} resolved = {.name = *name};
+	char text[1024] = "";
+
+	if (name->head.size < sizeof(*name) + sizeof(uint64_t))
+		return -EINVAL;
+	d->resolve(d->ctx, name, text, sizeof(text));
+	size_t length = strlen(text);
+	resolved.name.head.flags = length > XSP_NAME_MAX ? XSP_EVENT_NAME_CUT : 0;
+	resolved.name.length = (uint32_t)(length > XSP_NAME_MAX ? XSP_NAME_MAX : length);
+	resolved.name.head.size = sizeof(resolved);
+	memcpy(resolved.text, text, resolved.name.length);
+	return xsp_capture_put_event(d->writer, ring, &resolved, sizeof(resolved));
+}
+
 static int take_event(void *ctx, void *data, size_t size)
 {
 	struct ring *ring = ctx;
@@ -40,7 +64,9 @@ static int take_event(void *ctx, void *data, size_t size)
 
 	if (size < sizeof(*e) || e->size > size || e->size < sizeof(*e))
 		return 0; /* not ours: the kernel side writes whole events only */
-	int rc = xsp_capture_put_event(d->writer, ring->index, e, e->size);
+	int rc = e->kind == XSP_EVENT_NAME && (e->flags & NAME_IS_ADDRESS) && d->resolve != NULL
+			 ? put_resolved(d, ring->index, data)
+			 : xsp_capture_put_event(d->writer, ring->index, e, e->size);
 	if (rc < 0) {
 		d->error = rc;
 		return rc;
@@ -56,7 +82,8 @@ static int take_event(void *ctx, void *data, size_t size)
 }
 
 int xsp_drain_new(const int *fds, size_t count, struct xsp_capture_writer *writer,
-		  xsp_drain_task_fn task, void *ctx, struct xsp_drain **out, struct xsp_error *err)
+		  xsp_drain_task_fn task, xsp_drain_resolve_fn resolve, void *ctx,
+		  struct xsp_drain **out, struct xsp_error *err)
 {
 	struct xsp_drain *d = calloc(1, sizeof(*d));
 
@@ -64,6 +91,7 @@ int xsp_drain_new(const int *fds, size_t count, struct xsp_capture_writer *write
 		goto fail;
 	d->writer = writer;
 	d->task = task;
+	d->resolve = resolve;
 	d->ctx = ctx;
 	for (size_t i = 0; i < count; i++) {
 		struct ring *r = &d->ring[i];

@@ -16,9 +16,15 @@ struct xsp_drain;
  * the capture already. */
 typedef void (*xsp_drain_task_fn)(void *ctx, const struct xsp_event_task *task);
 
+/* Told of a name that is an address (XSP_EVENT_NAME_CODE or _VTABLE): writes what lies there into
+ * `text`. */
+typedef void (*xsp_drain_resolve_fn)(void *ctx, const struct xsp_event_name *name, char *text,
+				     size_t size);
+
 /* Maps the rings. `fds` stay the caller's. */
 int xsp_drain_new(const int *fds, size_t count, struct xsp_capture_writer *writer,
-		  xsp_drain_task_fn task, void *ctx, struct xsp_drain **out, struct xsp_error *err);
+		  xsp_drain_task_fn task, xsp_drain_resolve_fn resolve, void *ctx,
+		  struct xsp_drain **out, struct xsp_error *err);
 void xsp_drain_free(struct xsp_drain *d);
 
 /* The price of entries and exits of each probe, ns, for the running estimate. Borrowed; may be

@@ -3,6 +3,8 @@
 #include "capture/recorder_private.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +22,7 @@ static enum xsp_probe_kind probe_kind(enum xsp_probe_action action)
 {
 	switch (action) {
 	case XSP_ACTION_SPAN:
+	case XSP_ACTION_NAMED_SPAN:
 		return XSP_PROBE_FUNCTION;
 	case XSP_ACTION_RANGE_BEGIN:
 		return XSP_PROBE_ANNOTATION;
@@ -56,7 +59,7 @@ static int put_probe(struct xsp_recorder *r, const struct xsp_planned_module *m,
 		entry = r->plan.costs.ns[p->place.sites[0].cls];
 		leave = xsp_planned_cost(&r->plan, p) - entry;
 		/* a range's end costs what its begin does; a return probe about an emulated hit */
-		if (r->plan.exit_by_return && p->probe.action == XSP_ACTION_SPAN)
+		if (r->plan.exit_by_return && probe_kind(p->probe.action) == XSP_PROBE_FUNCTION)
 			leave = r->plan.costs.ns[XSP_SITE_EMULATED];
 		if (p->probe.action == XSP_ACTION_RANGE_BEGIN)
 			leave = entry;
@@ -330,4 +333,33 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 			xsp_recorder_note(r, "%s", why.text);
 	}
 	return rc < 0 ? (int)rc : 0;
+}
+
+/* ---- names that are addresses ---- */
+
+static const struct xsp_probe *find_probe(const struct xsp_plan *plan, uint32_t id)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct xsp_planned_module *m = plan->modules[i];
+		if (m->count > 0 && id >= m->probes[0].id && id - m->probes[0].id < m->count)
+			return &m->probes[id - m->probes[0].id].probe;
+	}
+	return NULL;
+}
+
+void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *text, size_t size)
+{
+	struct xsp_recorder *r = ctx;
+	struct recorded_process *p = xsp_recorder_find(r, (pid_t)name->head.tgid);
+	const struct xsp_probe *probe = find_probe(&r->plan, name->head.probe);
+	uint64_t address;
+
+	memcpy(&address, name + 1, sizeof(address));
+	snprintf(text, size, "0x%" PRIx64, address);
+	if (p != NULL && (name->head.flags & XSP_EVENT_NAME_VTABLE))
+		xsp_resolve_vtable(r->resolver, p->process, address, text, size);
+	else if (p != NULL)
+		xsp_resolve_code(r->resolver, p->process, address, text, size);
+	if (probe != NULL && probe->rename != NULL)
+		probe->rename(text, size);
 }

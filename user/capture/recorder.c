@@ -101,7 +101,7 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 	int fds[64];
 	size_t count = xsp_attach_rings(r->attach, fds, 64);
 
-	return xsp_drain_new(fds, count, r->writer, NULL, NULL, &r->drain, err);
+	return xsp_drain_new(fds, count, r->writer, NULL, xsp_recorder_resolve, r, &r->drain, err);
 }
 
 int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_recorder **out,
@@ -126,6 +126,8 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 		r->times.calibrate_ms = since_ms(start);
 		rc = create_capture(r, err);
 	}
+	if (rc == 0 && xsp_resolver_new(&r->resolver) < 0)
+		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0)
 		rc = open_rings(r, err);
 	if (rc == 0)
@@ -148,6 +150,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 		xsp_recorder_finish(r, NULL);
 	xsp_attach_free(r->attach);
 	xsp_drain_free(r->drain);
+	xsp_resolver_free(r->resolver);
 	xsp_sideband_free(r->sideband);
 	xsp_capture_abandon(r->writer);
 	for (size_t i = 0; i < r->process_count; i++) {

@@ -23,7 +23,7 @@ typedef void (*xsp_recorder_note_fn)(void *ctx, const char *text);
 struct xsp_recorder_options {
 	struct xsp_selection selection; /* borrowed */
 	struct xsp_attach_options attach;
-	bool exit_by_return;		/* return probes instead of exit sites */
+	bool exit_by_return; /* return probes instead of exit sites */
 	const char *capture_path;
 	const char *arguments; /* the command line, for the capture's info; may be NULL */
 	uid_t owner_uid; /* of the capture; (uid_t)-1: leave */

@@ -7,6 +7,7 @@
 #include "capture/drain.h"
 #include "capture/recorder.h"
 #include "target/process.h"
+#include "target/resolve.h"
 #include "target/sideband.h"
 
 struct recorded_process {
@@ -25,6 +26,7 @@ struct xsp_recorder {
 	struct xsp_plan plan;
 	struct xsp_capture_writer *writer;
 	struct xsp_drain *drain;
+	struct xsp_resolver *resolver;
 	struct xsp_sideband *sideband;
 	struct recorded_process *processes;
 	size_t process_count;
@@ -50,6 +52,7 @@ struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
 /* Attaches to what it maps now. */
 int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err);
 int xsp_recorder_follow_sideband(struct xsp_recorder *r);
+void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *text, size_t size);
 int xsp_recorder_put_stats(struct xsp_recorder *r);
 int xsp_recorder_put_losses(struct xsp_recorder *r);
 int xsp_recorder_put_held_back(struct xsp_recorder *r);

@@ -91,8 +91,7 @@ static void print_plan(const struct xsp_plan *plan)
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct xsp_planned_module *m = plan->modules[i];
 		for (size_t j = 0; j < m->count; j++) {
-			if (m->probes[j].probe.action != XSP_ACTION_SPAN &&
-			    m->probes[j].probe.action != XSP_ACTION_RANGE_BEGIN)
+			if (!xsp_probe_is_wanted(&m->probes[j].probe))
 				continue;
 			print_text(plan, m, &m->probes[j]);
 			cost += xsp_planned_cost(plan, &m->probes[j]);

@@ -99,19 +99,49 @@ static int take_output(struct parse *p)
 	return append(p, &p->o->outputs, &p->o->output_count, sizeof(p->value), &p->value);
 }
 
+/* PROVIDER or !PROVIDER */
+static bool take_provider(struct parse *p)
+{
+	bool off = p->value[0] == '!';
+	int row = xsp_provider_index(p->value + off);
+
+	if (row < 0)
+		return false;
+	*(off ? &p->o->providers_off : &p->o->providers) |= 1ULL << row;
+	return true;
+}
+
+/* Patterns whose library is a provider's name select by what that provider shows. */
+static int take_provider_pattern(struct parse *p, const struct xsp_pattern *pattern)
+{
+	const char *name = pattern->library;
+
+	if (!xsp_providers[xsp_provider_index(name)]->names_known)
+		return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
+				     "-e '%.200s': what %s shows is named only as it runs: give "
+				     "-e %s",
+				     p->value, name, name);
+	if (pattern->glob == NULL)
+		return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
+				     "-e '%.200s': %s is a provider; an address needs a library",
+				     p->value, name);
+	return append(p, &p->o->provider_patterns, &p->o->provider_pattern_count, sizeof(*pattern),
+		      pattern);
+}
+
 static int take_probe(struct parse *p)
 {
-	int row = xsp_provider_index(p->value);
 	struct xsp_pattern pattern = {0};
 
-	if (row >= 0) {
-		p->o->providers |= 1ULL << row;
+	if (take_provider(p))
 		return 0;
-	}
 	int rc = xsp_pattern_parse(p->value, &pattern, p->err);
 	if (rc < 0)
 		return rc;
-	rc = append(p, &p->o->patterns, &p->o->pattern_count, sizeof(pattern), &pattern);
+	if (pattern.library != NULL && xsp_provider_index(pattern.library) >= 0)
+		rc = take_provider_pattern(p, &pattern);
+	else
+		rc = append(p, &p->o->patterns, &p->o->pattern_count, sizeof(pattern), &pattern);
 	if (rc < 0)
 		xsp_pattern_clear(&pattern);
 	return rc;
@@ -341,7 +371,10 @@ void xsp_options_clear(struct xsp_options *o)
 {
 	for (size_t i = 0; i < o->pattern_count; i++)
 		xsp_pattern_clear(&o->patterns[i]);
+	for (size_t i = 0; i < o->provider_pattern_count; i++)
+		xsp_pattern_clear(&o->provider_patterns[i]);
 	free(o->patterns);
+	free(o->provider_patterns);
 	free(o->pids);
 	free(o->tids);
 	free(o->comms);
@@ -354,13 +387,19 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o)
 	struct xsp_selection s = {
 		.patterns = o->patterns,
 		.pattern_count = o->pattern_count,
-		.providers = o->providers,
+		.providers = o->providers & ~o->providers_off,
+		.provider_patterns = o->provider_patterns,
+		.provider_pattern_count = o->provider_pattern_count,
 	};
+	bool asked = o->pattern_count > 0 || o->providers != 0;
 
-	if (o->pattern_count > 0 || o->providers != 0)
+	for (size_t i = 0; i < o->provider_pattern_count; i++)
+		asked = asked || !o->provider_patterns[i].exclude;
+	if (asked)
 		return s;
 	for (int i = 0; xsp_providers[i] != NULL; i++)
 		if (xsp_providers[i]->by_default)
 			s.providers |= 1ULL << i;
+	s.providers &= ~o->providers_off;
 	return s;
 }

@@ -19,7 +19,10 @@ struct xsp_options {
 	size_t output_count;
 	struct xsp_pattern *patterns;
 	size_t pattern_count;
+	struct xsp_pattern *provider_patterns; /* PROVIDER:GLOB */
+	size_t provider_pattern_count;
 	uint64_t providers; /* bit n: row n of xsp_providers was named */
+	uint64_t providers_off; /* bit n: as !PROVIDER */
 	uint64_t duration_ns; /* 0: until stopped */
 	uint64_t min_duration_ns;
 	uint32_t max_depth;

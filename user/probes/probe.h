@@ -20,6 +20,7 @@
 /* What happens at a function. */
 enum xsp_probe_action {
 	XSP_ACTION_SPAN = 0, /* entry and every exit: a span */
+	XSP_ACTION_NAMED_SPAN, /* the same, and each call brings a name of its own (range) */
 	XSP_ACTION_RANGE_BEGIN, /* first instruction: a range opens, or its name is remembered */
 	XSP_ACTION_RANGE_END, /* first instruction: the innermost range closes */
 	XSP_ACTION_UNWIND, /* first instruction: an exception has landed in the caller */
@@ -34,10 +35,16 @@ struct xsp_probe {
 	uint64_t addr, size, offset;
 	uint64_t semaphore; /* file offset of a 16-bit reference counter; 0: none */
 	uint32_t pair; /* RANGE_END: index in the list of its RANGE_BEGIN; else own index */
-	struct xsp_range_spec range; /* RANGE_BEGIN: what it takes from the target */
+	uint32_t order; /* plan's own */
+	struct xsp_range_spec range; /* RANGE_BEGIN, NAMED_SPAN: what it takes from the target */
+	void (*rename)(char *text, size_t size); /* for names that are addresses: makes the
+						   * resolved text what outputs show; or NULL */
 	char *symbol; /* mangled; "" when there is none. Owned by the list */
 	char *name; /* what outputs show. Owned by the list */
 };
+
+/* Makes spans: not a mark, not half of something else. */
+bool xsp_probe_is_wanted(const struct xsp_probe *p);
 
 struct xsp_probe_list {
 	struct xsp_probe *items;
@@ -53,6 +60,9 @@ struct xsp_selection {
 	const struct xsp_pattern *patterns; /* LIBRARY:GLOB and the like, in order */
 	size_t pattern_count;
 	uint64_t providers; /* bit n: row n of xsp_providers is on */
+	const struct xsp_pattern *provider_patterns; /* PROVIDER:GLOB, with the provider's name as
+						      * their library */
+	size_t provider_pattern_count;
 };
 
 struct xsp_provider {
@@ -60,10 +70,16 @@ struct xsp_provider {
 	const char *help; /* one line for --help */
 	bool by_default; /* on when there is no -e */
 	bool internal; /* marks that pairing needs: always on, not listed */
+	bool names_known; /* shown names are known before attach: -e NAME:GLOB selects by them;
+			   * its find() asks xsp_selection_takes() */
 	int (*find)(const struct xsp_provider *self, struct xsp_module *m,
 		    const struct xsp_selection *selection, struct xsp_probe_list *list,
 		    struct xsp_error *err);
 };
+
+/* Does the user want what this provider shows as `name`? */
+bool xsp_selection_takes(const struct xsp_selection *selection, const struct xsp_provider *provider,
+			 const char *name);
 
 extern const struct xsp_provider *const xsp_providers[]; /* ended by NULL */
 /* Row index of a provider's name, or -1. */
@@ -75,6 +91,7 @@ int xsp_find_probes(struct xsp_module *m, const struct xsp_selection *selection,
 
 extern const struct xsp_provider xsp_provider_function;
 extern const struct xsp_provider xsp_provider_record_function;
+extern const struct xsp_provider xsp_provider_torch;
 extern const struct xsp_provider xsp_provider_unwind;
 
 #endif

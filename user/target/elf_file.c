@@ -100,6 +100,7 @@ static int collect_segments(struct xsp_elf *elf)
 			.offset = ph->p_offset,
 			.file_size = file_size,
 			.executable = (ph->p_flags & PF_X) != 0,
+			.writable = (ph->p_flags & PF_W) != 0,
 		};
 	}
 	return 0;

@@ -19,7 +19,7 @@
 struct xsp_segment {
 	uint64_t addr, memory_size; /* virtual */
 	uint64_t offset, file_size; /* in the file */
-	bool executable;
+	bool executable, writable;
 };
 
 struct xsp_elf {

@@ -458,3 +458,28 @@ int xsp_module_find(struct xsp_module *m, const char *name, struct xsp_symbol *o
 	xsp_module_addr_to_offset(m, out->addr, &out->offset);
 	return 0;
 }
+
+int xsp_module_find_at(struct xsp_module *m, uint64_t addr, const char *prefix,
+		       struct xsp_symbol *out)
+{
+	size_t length = strlen(prefix);
+	int ret = load_tables(m, NULL);
+
+	for (size_t i = 0; ret == 0 && i < XSP_TABLES; i++) {
+		const struct xsp_symbol_table *t = &m->symbols.tables[i];
+		for (size_t j = 0; j < t->count; j++) {
+			const Elf64_Sym *s = &t->symbols[j];
+			if (s->st_value != addr || s->st_shndx == SHN_UNDEF ||
+			    name_length(t, s) < length)
+				continue;
+			if (strncmp(t->strings + s->st_name, prefix, length) != 0)
+				continue;
+			*out = (struct xsp_symbol){.addr = addr,
+						   .size = s->st_size,
+						   .offset = UINT64_MAX,
+						   .name = t->strings + s->st_name};
+			return 0;
+		}
+	}
+	return ret < 0 ? ret : -ENOENT;
+}

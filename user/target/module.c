@@ -125,6 +125,36 @@ bool xsp_module_is_code(const struct xsp_module *m, uint64_t addr)
 	return s != NULL && s->executable;
 }
 
+int xsp_module_load(const struct xsp_module *m, size_t index, struct xsp_load *out)
+{
+	if (index >= m->elf.segment_count)
+		return -ENOENT;
+	const struct xsp_segment *s = &m->elf.segments[index];
+	*out = (struct xsp_load){s->addr, s->file_size, s->writable, s->executable};
+	return 0;
+}
+
+static bool holds_constants(const struct xsp_elf *elf, const Elf64_Shdr *section)
+{
+	const char *name = xsp_elf_section_name(elf, section);
+
+	return section->sh_type == SHT_PROGBITS && (section->sh_flags & SHF_ALLOC) != 0 &&
+	       (section->sh_flags & (SHF_WRITE | SHF_EXECINSTR)) == 0 &&
+	       strncmp(name, ".eh_frame", 9) != 0 && strcmp(name, ".gcc_except_table") != 0;
+}
+
+int xsp_module_constants(const struct xsp_module *m, size_t *cursor, struct xsp_load *out)
+{
+	while (*cursor < m->elf.section_count) {
+		const Elf64_Shdr *s = &m->elf.sections[(*cursor)++];
+		if (!holds_constants(&m->elf, s))
+			continue;
+		*out = (struct xsp_load){.addr = s->sh_addr, .size = s->sh_size};
+		return 0;
+	}
+	return -ENOENT;
+}
+
 /* The block that holds file offset `offset`, read if need be; NULL on a read error. */
 static struct xsp_block *get_block(struct xsp_module *m, uint64_t offset)
 {
@@ -158,6 +188,11 @@ long xsp_module_read(struct xsp_module *m, uint64_t addr, void *buf, size_t size
 		size = left;
 	if (size > LONG_MAX)
 		size = LONG_MAX;
+	/* what is bigger than the cache is passed by it */
+	if (size >= XSP_BLOCK_SIZE * XSP_BLOCK_SLOTS) {
+		ssize_t n = pread(m->elf.fd, buf, size, (off_t)offset);
+		return n < 0 ? -EIO : (long)n;
+	}
 	while (done < size) {
 		const struct xsp_block *b = get_block(m, offset);
 		if (b == NULL)

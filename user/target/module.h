@@ -72,11 +72,32 @@ int xsp_module_all_symbols(struct xsp_module *m, const struct xsp_symbol **symbo
  * local one); offset is UINT64_MAX when addr is not file-backed (.bss). -ENOENT if absent. */
 int xsp_module_find(struct xsp_module *m, const char *name, struct xsp_symbol *out);
 
+/* The symbol (data too) that stands exactly at `addr` and whose name begins with `prefix`; -ENOENT
+ * if there is none. A linear search: for a few look-ups. */
+int xsp_module_find_at(struct xsp_module *m, uint64_t addr, const char *prefix,
+		       struct xsp_symbol *out);
+
 /* File offset of a virtual address inside a PT_LOAD; -ENOENT if none. And back. */
 int xsp_module_addr_to_offset(const struct xsp_module *m, uint64_t addr, uint64_t *offset);
 int xsp_module_offset_to_addr(const struct xsp_module *m, uint64_t offset, uint64_t *addr);
 /* True if addr lies in a PT_LOAD with PF_X. */
 bool xsp_module_is_code(const struct xsp_module *m, uint64_t addr);
+
+/* What the file holds of one PT_LOAD. */
+struct xsp_load {
+	uint64_t addr, size;
+	bool writable, executable;
+};
+
+/* The `index`-th PT_LOAD, from 0; -ENOENT behind the last. Hostile files may have them overlap. */
+int xsp_module_load(const struct xsp_module *m, size_t index, struct xsp_load *out);
+
+/*
+ * The next section that may hold constants (.rodata and the like: allocated, neither written nor
+ * executed, no unwind tables); *cursor is 0 at first. -ENOENT: no more. A hint that saves
+ * reading: a file need not have section headers, or right ones.
+ */
+int xsp_module_constants(const struct xsp_module *m, size_t *cursor, struct xsp_load *out);
 
 /* Reads up to `size` bytes of file-backed memory at virtual address `addr`;
  * returns the number read (may be short at a segment's end) or a negative errno. */

@@ -172,10 +172,24 @@ static int open_span(struct xsp_timeline *t, struct thread *th, struct row *row,
 			row->count);
 }
 
+/* The probe's own name, unless the event brings one. */
+static int event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_name_id *name)
+{
+	const struct xsp_event_range *named = (const void *)e;
+	*name = t->probe_names[e->probe];
+	if (e->size < sizeof(*named) ||
+	    (named->name_hash == 0 && !(e->flags & XSP_EVENT_NAME_LOST)))
+		return 0;
+	return xsp_names_of_hash(t, named->name_hash, name);
+}
+
 static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
 	struct row *row;
-	int rc = row_for(t, th, e->sp, &row);
+	xsp_name_id name;
+	int rc = event_name(t, e, &name);
+	if (rc == 0)
+		rc = row_for(t, th, e->sp, &row);
 	if (rc == 0 && (th->parked_count > 0 || th->used_rows > 1))
 		rc = slot_reused_elsewhere(t, th, row, e->sp, e->time_ns);
 	if (rc == 0)
@@ -187,7 +201,7 @@ static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xs
 		.limit = e->sp,
 		.start_ns = e->time_ns,
 		.probe = e->probe,
-		.name = t->probe_names[e->probe],
+		.name = name,
 	};
 	return open_span(t, th, row, &s);
 }
@@ -218,10 +232,9 @@ static uint64_t passed_by_begin(const struct xsp_timeline *t, const struct row *
 
 static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
-	const struct xsp_event_range *b = (const void *)e;
 	struct row *row;
 	xsp_name_id name;
-	int rc = xsp_names_of_hash(t, b->name_hash, &name);
+	int rc = event_name(t, e, &name);
 	if (rc == 0)
 		rc = row_for(t, th, e->sp, &row);
 	if (rc == 0)

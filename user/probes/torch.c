@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * torch.c - PyTorch's operators: at::_ops::NAME_OVERLOAD::call, shown as profilers show them
+ * (aten::NAME). They are called whether or not a profiler is on.
+ */
+#include "probes/probe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "probes/torch_ops.h"
+
+/* An operator without a schema keeps its function's name: never a guess. */
+static int add_operator(const struct xsp_provider *self, const struct xsp_torch_op *op,
+			const struct xsp_selection *selection, struct xsp_probe_list *list)
+{
+	char *demangled = op->schema.name == NULL ? xsp_demangle(op->symbol->name, false) : NULL;
+	const char *name = op->schema.name != NULL ? op->schema.name
+			   : demangled != NULL	   ? demangled
+						   : op->symbol->name;
+	long rc = 0;
+
+	if (xsp_selection_takes(selection, self, name))
+		rc = xsp_probe_list_add(list, &(struct xsp_probe){
+						      .provider = self->name,
+						      .action = XSP_ACTION_SPAN,
+						      .addr = op->symbol->addr,
+						      .size = op->symbol->size,
+						      .offset = op->symbol->offset,
+						      .symbol = (char *)(uintptr_t)op->symbol->name,
+						      .name = (char *)(uintptr_t)name,
+					      });
+	free(demangled);
+	return rc < 0 ? (int)rc : 0;
+}
+
+static int find_operators(const struct xsp_provider *self, struct xsp_module *m,
+			  const struct xsp_selection *selection, struct xsp_probe_list *list,
+			  struct xsp_error *err)
+{
+	struct xsp_torch_ops ops;
+	int ret = xsp_torch_ops_find(m, &ops, err);
+
+	for (size_t i = 0; ret == 0 && i < ops.count; i++) {
+		if (ops.items[i].symbol->ifunc)
+			continue;
+		ret = add_operator(self, &ops.items[i], selection, list);
+		if (ret < 0)
+			xsp_error_set(err, ret, XSP_STATUS_FAILED, "out of memory");
+	}
+	xsp_torch_ops_clear(&ops);
+	return ret;
+}
+
+const struct xsp_provider xsp_provider_torch = {
+	.name = "torch",
+	.help = "PyTorch operators, as aten::NAME (-e 'torch:aten::mm*')",
+	.by_default = true,
+	.names_known = true,
+	.find = find_operators,
+};

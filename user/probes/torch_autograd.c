@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * torch_autograd.c - what is executed in a PyTorch process with no profiler on, beside the
+ * operators: each node of a backward pass, and the regions that Python code names.
+ */
+#include "probes/torch_autograd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * torch::autograd::Engine::evaluate_function(shared_ptr<GraphTask>&, Node *, ...): an ordinary
+ * member, so the node is argument 2 (this, graph task, node); its first word is the vtable
+ * pointer. The rest of the mangled name differs between versions.
+ */
+#define EVALUATE_FUNCTION "_ZN5torch8autograd6Engine17evaluate_functionE"
+#define NODE_ARGUMENT 2
+
+/* The nodes that PyTorch generates name themselves without their namespaces (name() in
+ * torch/csrc/autograd/generated/Functions.h), the others by their C++ type. */
+static void name_backward_node(char *text, size_t size)
+{
+	static const char generated[] = "torch::autograd::generated::";
+	static const char prefix[] = "autograd::engine::evaluate_function: ";
+	char node[1024];
+
+	snprintf(node, sizeof(node), "%s",
+		 strncmp(text, generated, sizeof(generated) - 1) == 0 ? text + sizeof(generated) - 1
+								      : text);
+	snprintf(text, size, "%s%s", prefix, node);
+}
+
+static const struct xsp_symbol *find_prefix(struct xsp_module *m, const char *prefix)
+{
+	const struct xsp_symbol *symbols;
+	size_t count;
+
+	if (xsp_module_symbols(m, &symbols, &count, NULL) < 0)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(symbols[i].name, prefix, strlen(prefix)) == 0 &&
+		    strstr(symbols[i].name, ".cold") == NULL)
+			return &symbols[i];
+	return NULL;
+}
+
+int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *m,
+			    struct xsp_probe_list *list, struct xsp_error *err)
+{
+	const struct xsp_symbol *s = find_prefix(m, EVALUATE_FUNCTION);
+
+	if (s == NULL)
+		return 0;
+	struct xsp_probe p = {
+		.provider = self->name,
+		.action = XSP_ACTION_NAMED_SPAN,
+		.args_read = 1U << NODE_ARGUMENT,
+		.addr = s->addr,
+		.size = s->size,
+		.offset = s->offset,
+		.range = {.name = XSP_RANGE_NAME_VTABLE,
+			  .text = {.base = NODE_ARGUMENT, .deref = 1},
+			  .length = {.base = XSP_OPERAND_NONE}},
+		.rename = name_backward_node,
+		.symbol = (char *)(uintptr_t)s->name,
+		.name = (char *)(uintptr_t) "autograd::engine::evaluate_function",
+	};
+	long rc = xsp_probe_list_add(list, &p);
+	return rc < 0 ? xsp_error_set(err, (int)rc, XSP_STATUS_FAILED, "out of memory") : 0;
+}
+
+/*
+ * record_function("name") in Python calls the operator profiler::_record_function_enter_new. The
+ * name becomes an IValue (ConstantString::create(std::string), a static member that returns
+ * through a hidden slot, so the string is argument 1), and right after it on the same thread
+ * a RecordFunction of scope 7 (RecordScope::USER_SCOPE, ATen/record_function.h) is made. It
+ * is over at end(), which its destructor calls as well.
+ */
+#define USER_SCOPE 7
+
+static const struct {
+	const char *symbol;
+	enum xsp_probe_action action;
+	unsigned args_read;
+	struct xsp_range_spec range;
+	const char *name;
+} user_range_rows[] = {
+	{
+		.symbol = "_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_"
+			  "stringIcSt11char_traitsIcESaIcEEE",
+		.action = XSP_ACTION_RANGE_BEGIN,
+		.args_read = 1U << 1,
+		.range = {.name = XSP_RANGE_NAME_TEXT,
+			  .flags = XSP_RANGE_REMEMBER,
+			  .text = {.base = 1, .deref = 1},
+			  .length = {.base = 1, .deref = 1, .offset = 8}},
+		.name = "c10::ivalue::ConstantString::create",
+	},
+	{
+		.symbol = "_ZN2at14RecordFunctionC1ENS_11RecordScopeE",
+		.action = XSP_ACTION_RANGE_BEGIN,
+		.args_read = 1U << 0 | 1U << 1,
+		.range = {.name = XSP_RANGE_NAME_PENDING,
+			  .flags = XSP_RANGE_KEYED | XSP_RANGE_CONDITION,
+			  .condition = {.base = 1},
+			  .condition_value = USER_SCOPE},
+		.name = "record_function",
+	},
+	{
+		.symbol = "_ZN2at14RecordFunction3endEv",
+		.action = XSP_ACTION_RANGE_END,
+		.args_read = 1U << 0,
+		.name = "record_function",
+	},
+};
+#define ROWS (sizeof(user_range_rows) / sizeof(user_range_rows[0]))
+
+int xsp_torch_find_user_ranges(const struct xsp_provider *self, struct xsp_module *m,
+			       struct xsp_probe_list *list, struct xsp_error *err)
+{
+	struct xsp_symbol symbols[ROWS];
+	long begin = 0;
+
+	for (size_t i = 0; i < ROWS; i++)
+		if (xsp_module_find(m, user_range_rows[i].symbol, &symbols[i]) < 0 ||
+		    !xsp_module_is_code(m, symbols[i].addr))
+			return 0; /* all of them, or no names */
+	for (size_t i = 0; i < ROWS; i++) {
+		struct xsp_probe p = {
+			.provider = self->name,
+			.action = user_range_rows[i].action,
+			.args_read = user_range_rows[i].args_read,
+			.addr = symbols[i].addr,
+			.size = symbols[i].size,
+			.offset = symbols[i].offset,
+			.pair = (uint32_t)begin,
+			.range = user_range_rows[i].range,
+			.symbol = (char *)(uintptr_t)user_range_rows[i].symbol,
+			.name = (char *)(uintptr_t)user_range_rows[i].name,
+		};
+		begin = xsp_probe_list_add(list, &p);
+		if (begin < 0)
+			return xsp_error_set(err, (int)begin, XSP_STATUS_FAILED, "out of memory");
+	}
+	return 0;
+}

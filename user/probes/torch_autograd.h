@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* torch_autograd.h - backward nodes and the user's own ranges of a PyTorch library. */
+#ifndef XSP_PROBES_TORCH_AUTOGRAD_H
+#define XSP_PROBES_TORCH_AUTOGRAD_H
+
+#include "probes/probe.h"
+
+/* "autograd::engine::evaluate_function: AddmmBackward0", as PyTorch's profiler names them. */
+int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *m,
+			    struct xsp_probe_list *list, struct xsp_error *err);
+
+/* torch.profiler.record_function("...") and torch's own ranges (Optimizer.step#SGD.step). */
+int xsp_torch_find_user_ranges(const struct xsp_provider *self, struct xsp_module *m,
+			       struct xsp_probe_list *list, struct xsp_error *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* resolve.h - what lies at an address of a live process: a function, or a class's vtable. */
+#ifndef XSP_TARGET_RESOLVE_H
+#define XSP_TARGET_RESOLVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/process.h"
+
+struct xsp_resolver;
+
+/* Keeps the files that it has read, for all processes. */
+int xsp_resolver_new(struct xsp_resolver **out);
+void xsp_resolver_free(struct xsp_resolver *r);
+
+/*
+ * "function+0x1f", or "module+0x1234" where no symbol covers the address, or "0x7f..." where no
+ * file is mapped: never a guess. Returns 0 or -ENOMEM.
+ */
+int xsp_resolve_code(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,
+		     char *text, size_t size);
+
+/*
+ * The class whose objects hold this vtable pointer (it points 16 bytes into the `_ZTV...`
+ * symbol: Itanium C++ ABI, 2.5.2), demangled; else as xsp_resolve_code. Returns 0 when it is a
+ * vtable, -ENOENT when text is a fallback, -ENOMEM.
+ */
+int xsp_resolve_vtable(struct xsp_resolver *r, const struct xsp_process *p, uint64_t pointer,
+		       char *text, size_t size);
+
+#endif
