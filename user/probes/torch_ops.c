@@ -246,8 +246,8 @@ static int look_at_block(struct search *s, size_t size, size_t from, size_t to)
 		const char *start = memrchr(p - back, '\0', back);
 		start = start != NULL ? start + 1 : p - back;
 		size_t room = (size_t)(block + size - start);
-		size_t length = strnlen(start, room < XSP_TORCH_SCHEMA_MAX ? room
-									   : XSP_TORCH_SCHEMA_MAX);
+		size_t length =
+			strnlen(start, room < XSP_TORCH_SCHEMA_MAX ? room : XSP_TORCH_SCHEMA_MAX);
 		if (length < room && start[length] == '\0')
 			ret = look_at_string(s, start, length);
 		p = start + length > p ? start + length : p + 1;

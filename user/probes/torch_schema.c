@@ -334,8 +334,8 @@ static struct xsp_torch_kind read_parameter(const char *text, size_t length)
 	if (unwrap(&text, &length, "c10::OptionalArrayRef")) {
 		k.optional = k.list = true;
 	} else {
-		k.optional = unwrap_any(&text, &length, optional_wrappers,
-					LENGTH(optional_wrappers));
+		k.optional =
+			unwrap_any(&text, &length, optional_wrappers, LENGTH(optional_wrappers));
 		k.list = unwrap_any(&text, &length, list_wrappers, LENGTH(list_wrappers)) ||
 			 unwrap_array(&text, &length);
 		k.optional_item = k.list && unwrap_any(&text, &length, optional_wrappers,
@@ -369,8 +369,8 @@ long xsp_torch_parameters(const char *demangled, struct xsp_torch_kind *out, siz
 	return -EINVAL;
 }
 
-bool xsp_torch_schema_fits(const struct xsp_torch_schema *s, const struct xsp_torch_kind *parameters,
-			   size_t count)
+bool xsp_torch_schema_fits(const struct xsp_torch_schema *s,
+			   const struct xsp_torch_kind *parameters, size_t count)
 {
 	if (s->count != count)
 		return false;

@@ -81,7 +81,7 @@ bool xsp_torch_schema_same(const struct xsp_torch_schema *a, const struct xsp_to
 long xsp_torch_parameters(const char *demangled, struct xsp_torch_kind *out, size_t max);
 
 /* Can a function with these parameters be the one that the schema describes? */
-bool xsp_torch_schema_fits(const struct xsp_torch_schema *s, const struct xsp_torch_kind *parameters,
-			   size_t count);
+bool xsp_torch_schema_fits(const struct xsp_torch_schema *s,
+			   const struct xsp_torch_kind *parameters, size_t count);
 
 #endif
