@@ -2,6 +2,7 @@
 /* export.c - `xsptrace export FILE -o OUT`: a capture becomes any format, later, without root. */
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,8 @@ int xsp_cmd_export(int argc, char **argv)
 
 	if (paths == NULL)
 		return XSP_STATUS_FAILED;
+	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of that output */
+	signal(SIGXFSZ, SIG_IGN);
 	optind = 1;
 	opterr = 0;
 	while ((code = getopt_long(argc, argv, ":o:qh", longs, NULL)) != -1) {

@@ -71,28 +71,56 @@ static int no_library(const struct xsp_plan *plan, const struct xsp_pattern *p,
 			     count > 0 ? ": " : "; mapped are ", names);
 }
 
-/* Names like the pattern, from the library that it means or from the program itself. */
-static void suggest(const struct xsp_plan *plan, const struct xsp_pattern *p, pid_t pid, char *text,
-		    size_t size)
+/* Looks for names in one module; their number (0: look into the next), or negative. */
+typedef int look_fn(const struct xsp_pattern *p, struct xsp_module *m, char **names, size_t max);
+
+static int look_at_functions(const struct xsp_pattern *p, struct xsp_module *m, char **names,
+			     size_t max)
+{
+	if (!xsp_pattern_names_library(p, xsp_module_shown(m)))
+		return 0;
+	return xsp_pattern_suggest_functions(p, m, names, max);
+}
+
+/* What the provider would show, had it been asked for as a whole. */
+static int look_at_provider(const struct xsp_pattern *p, struct xsp_module *m, char **names,
+			    size_t max)
+{
+	const struct xsp_selection whole = {.providers = 1ULL << xsp_provider_index(p->library)};
+	struct xsp_probe_list list = {0};
+	size_t count = 0;
+	int n = 0;
+
+	if (xsp_find_probes(m, &whole, &list, NULL) == 0 && list.count > 0) {
+		const char **shown = calloc(list.count, sizeof(*shown));
+		for (size_t i = 0; shown != NULL && i < list.count; i++)
+			if (strcmp(list.items[i].provider, p->library) == 0)
+				shown[count++] = list.items[i].name;
+		n = xsp_pattern_suggest_names(p, shown, count, names, max);
+		free(shown);
+	}
+	xsp_probe_list_clear(&list);
+	return n;
+}
+
+/* Names like the pattern, from the first module of the process that has such. */
+static void suggest(const struct xsp_pattern *p, pid_t pid, look_fn *look, char *text, size_t size)
 {
 	struct xsp_process *process = NULL;
 	struct xsp_mapped_files *files = NULL;
 	char *names[3] = {NULL, NULL, NULL};
 	int count = 0;
 
-	(void)plan;
 	text[0] = '\0';
 	if (xsp_process_open(pid, &process, NULL) < 0)
 		return;
 	if (xsp_process_mapped_files(process, &files, NULL) == 0) {
 		for (size_t i = 0; i < files->count && count == 0; i++) {
 			struct xsp_module *m;
-			if (!xsp_pattern_names_library(p, files->files[i].shown))
-				continue;
 			if (xsp_module_open(files->files[i].open_path, files->files[i].shown, &m,
 					    NULL) < 0)
 				continue;
-			int n = xsp_pattern_suggest_functions(p, m, names, 3);
+			int n = look(p, m, names, 3);
 			count = n > 0 ? n : 0;
 			xsp_module_free(m);
 		}
@@ -100,8 +128,10 @@ static void suggest(const struct xsp_plan *plan, const struct xsp_pattern *p, pi
 	}
 	xsp_process_free(process);
 	size_t used = 0;
-	for (int i = 0; i < count && used < size; i++) {
-		int n = snprintf(text + used, size - used, "%s%.80s", i ? ", " : "", names[i]);
+	for (int i = 0; i < count; i++) {
+		int n = used < size ? snprintf(text + used, size - used, "%s%.80s", i ? ", " : "",
+					       names[i])
+				    : 0;
 		used += n > 0 ? (size_t)n : 0;
 		free(names[i]);
 	}
@@ -122,12 +152,39 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 				     "address (-e '%.60s:0xADDRESS')",
 				     m->shown, m->is_static ? " and static" : "",
 				     base_name(m->shown));
-	suggest(plan, p, pid, like, sizeof(like));
+	suggest(p, pid, look_at_functions, like, sizeof(like));
 	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
 			     "no function matches '%.120s'%s%.320s%s", p->text,
 			     like[0] ? "; the nearest are "
 				     : ": look with xsptrace list -p PID -e 'LIBRARY:*'",
 			     like, "");
+}
+
+/* -e PROVIDER:GLOB */
+static int no_name(const struct xsp_plan *plan, const struct xsp_pattern *p, pid_t pid,
+		   struct xsp_error *err)
+{
+	char like[320], names[400];
+
+	suggest(p, pid, look_at_provider, like, sizeof(like));
+	if (like[0] != '\0')
+		return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
+				     "nothing that the provider %s knows matches '%.120s'; the "
+				     "nearest are %.320s",
+				     p->library, p->text, like);
+	name_modules(plan, names, sizeof(names));
+	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
+			     "nothing matches '%.120s': look with xsptrace list -p PID -e %s. "
+			     "Mapped are %.300s",
+			     p->text, p->library, names);
+}
+
+static const struct xsp_pattern *first_name(const struct xsp_selection *s)
+{
+	for (size_t i = 0; i < s->provider_pattern_count; i++)
+		if (!s->provider_patterns[i].exclude)
+			return &s->provider_patterns[i];
+	return NULL;
 }
 
 int xsp_no_match(const struct xsp_plan *plan, pid_t pid, struct xsp_error *err)
@@ -139,6 +196,9 @@ int xsp_no_match(const struct xsp_plan *plan, pid_t pid, struct xsp_error *err)
 		return no_library(plan, p, err);
 	if (p != NULL)
 		return no_function(plan, p, pid, err);
+	p = first_name(&plan->selection);
+	if (p != NULL)
+		return no_name(plan, p, pid, err);
 	if (plan->count == 1 && plan->modules[0]->is_static && plan->modules[0]->symbols == 0)
 		return xsp_error_set(
 			err, -ENOENT, XSP_STATUS_TARGET,

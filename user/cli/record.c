@@ -42,6 +42,7 @@ static void catch_signals(void)
 			sigaction(signals[i], &action, NULL);
 	}
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file-size limit is reported like a full disk */
 }
 
 struct recording {
