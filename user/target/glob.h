@@ -87,6 +87,9 @@ int xsp_pattern_match_symbols(const struct xsp_pattern *patterns, size_t count,
  */
 int xsp_pattern_suggest_functions(const struct xsp_pattern *p, struct xsp_module *m, char **out,
 				  size_t max);
+/* The same among `name_count` given names; equal ones are suggested once. */
+int xsp_pattern_suggest_names(const struct xsp_pattern *p, const char *const *names,
+			      size_t name_count, char **out, size_t max);
 /* The same for libraries: indices into `paths` of those that are most like the library part. */
 size_t xsp_pattern_suggest_libraries(const struct xsp_pattern *p, const char *const *paths,
 				     size_t path_count, size_t *out, size_t max);

@@ -137,7 +137,7 @@ int xsp_pattern_suggest_functions(const struct xsp_pattern *p, struct xsp_module
 	if (max > MAX_SUGGESTIONS)
 		max = MAX_SUGGESTIONS;
 	collect_words(p->glob, &words);
-	int ret = xsp_module_symbols(m, &symbols, &count, NULL);
+	int ret = xsp_module_all_symbols(m, &symbols, &count, NULL);
 	if (ret < 0 || words.count == 0)
 		return ret;
 	for (size_t i = 0; i < count; i++) {
@@ -152,6 +152,37 @@ int xsp_pattern_suggest_functions(const struct xsp_pattern *p, struct xsp_module
 		out[i] = xsp_demangle(name, false);
 		if (out[i] == NULL)
 			out[i] = strdup(name);
+		if (out[i] == NULL) {
+			while (i > 0)
+				free(out[--i]);
+			return -ENOMEM;
+		}
+	}
+	return (int)used;
+}
+
+int xsp_pattern_suggest_names(const struct xsp_pattern *p, const char *const *names,
+			      size_t name_count, char **out, size_t max)
+{
+	struct best best[MAX_SUGGESTIONS];
+	struct words words;
+	size_t used = 0;
+
+	if (p->glob == NULL || max == 0)
+		return 0;
+	if (max > MAX_SUGGESTIONS)
+		max = MAX_SUGGESTIONS;
+	collect_words(p->glob, &words);
+	for (size_t i = 0; i < name_count && words.count > 0; i++) {
+		uint64_t s = score(&words, names[i]);
+		bool twice = s == UINT64_MAX;
+		for (size_t j = 0; j < used && !twice; j++)
+			twice = strcmp(names[best[j].index], names[i]) == 0;
+		if (!twice)
+			keep(best, &used, max, s, i);
+	}
+	for (size_t i = 0; i < used; i++) {
+		out[i] = strdup(names[best[i].index]);
 		if (out[i] == NULL) {
 			while (i > 0)
 				free(out[--i]);
