@@ -28,6 +28,7 @@
 
 #define MAX_SITES 65536
 #define RING_BYTES (16 << 20)
+#define ARRAY_SLOTS (RING_BYTES / 32)
 
 struct sites {
 	uint64_t offsets[MAX_SITES], cookies[MAX_SITES];
@@ -67,8 +68,41 @@ static void put_map(struct program *p, uint8_t reg, int fd)
 }
 
 /* The order in which xsptrace's program adds work. */
-enum step { STEP_EMPTY, STEP_TIME, STEP_COOKIE, STEP_PID, STEP_RESERVE, STEP_OUTPUT, STEPS };
-static const char *const steps[STEPS] = {"empty", "time", "cookie", "pid", "ring", "output"};
+enum step {
+	STEP_EMPTY,
+	STEP_TIME,
+	STEP_COOKIE,
+	STEP_PID,
+	STEP_RESERVE,
+	STEP_OUTPUT,
+	STEP_ARRAY,
+	STEPS
+};
+static const char *const steps[STEPS] = {"empty", "time",   "cookie", "pid",
+					 "ring",  "output", "array"};
+
+/*
+ * What a ring of our own would cost: a slot of a mapped array, taken with one atomic addition.
+ * Array value: the writers' position, the reader's position, then the slots from byte 64 on.
+ */
+static void put_array_write(struct program *p, int array)
+{
+	put(p, INSN(BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_VALUE, 0, array));
+	put(p, INSN(0, 0, 0, 0, 0));
+	put(p, MOV_IMM(2, 1));
+	put(p, INSN(BPF_STX | BPF_ATOMIC | BPF_DW, 1, 2, 0, BPF_ADD | BPF_FETCH));
+	put(p, INSN(BPF_LDX | BPF_MEM | BPF_DW, 3, 1, 8, 0));
+	put(p, MOV_REG(4, 2));
+	put(p, INSN(BPF_ALU64 | BPF_SUB | BPF_X, 4, 3, 0, 0));
+	put(p, INSN(BPF_JMP | BPF_JEQ | BPF_K, 4, 0, 0, -1)); /* full: a test, as ours would have */
+	put(p, INSN(BPF_ALU64 | BPF_AND | BPF_K, 2, 0, 0, ARRAY_SLOTS - 1));
+	put(p, INSN(BPF_ALU64 | BPF_LSH | BPF_K, 2, 0, 0, 5));
+	put(p, INSN(BPF_ALU64 | BPF_ADD | BPF_X, 1, 2, 0, 0));
+	put(p, STORE(1, 64, 7));
+	put(p, STORE(1, 72, 8));
+	put(p, STORE(1, 80, 9));
+	put(p, STORE(1, 88, 8));
+}
 
 static void build_steps(struct program *p, enum step step, int ring)
 {
@@ -112,6 +146,8 @@ static void build_steps(struct program *p, enum step step, int ring)
 		put(p, MOV_IMM(4, BPF_RB_NO_WAKEUP));
 		put(p, CALL(BPF_FUNC_ringbuf_output));
 	}
+	if (step == STEP_ARRAY)
+		put_array_write(p, ring);
 	put(p, MOV_IMM(0, 0));
 	put(p, EXIT());
 }
@@ -248,6 +284,11 @@ int main(int argc, char **argv)
 	signal(SIGTERM, on_signal);
 	if (count)
 		map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "xsp_hits", 4, 8, sites.count, NULL);
+	else if (step == STEP_ARRAY)
+		map = bpf_map_create(
+			BPF_MAP_TYPE_ARRAY, "xsp_array", 4, 64 + RING_BYTES, 1,
+			&(struct bpf_map_create_opts){.sz = sizeof(struct bpf_map_create_opts),
+						      .map_flags = BPF_F_MMAPABLE});
 	else if (step >= STEP_RESERVE)
 		map = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "xsp_ring", 0, 0, RING_BYTES, NULL);
 	if (count)
@@ -265,7 +306,7 @@ int main(int argc, char **argv)
 	printf("attached %.3f\n", (double)(done.tv_sec - begun.tv_sec) * 1e3 +
 					  (double)(done.tv_nsec - begun.tv_nsec) / 1e6);
 	fflush(stdout);
-	wait_until_stopped(count ? -1 : map);
+	wait_until_stopped(step == STEP_RESERVE || step == STEP_OUTPUT ? map : -1);
 	if (count)
 		print_counts(&sites, map);
 	return 0;
