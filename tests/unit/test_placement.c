@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Placement on byte arrays: each is written as the code of a small ELF file without
+ * symbols and .eh_frame, the hardest case. Whole libraries are judged by tests/placement.
+ */
+#include <criterion/criterion.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "placement/placement_private.h"
+#include "xsptrace/event.h"
+
+#define BASE 0x400000U
+#define CODE 0x1000U
+
+static int place_bytes(uint16_t machine, const void *code, size_t size, unsigned args,
+		       struct xsp_placement *out)
+{
+	char path[] = "/tmp/xsp-unit-placement-XXXXXX";
+	int fd = mkstemp(path), error;
+	struct xsp_error err = {0};
+	struct xsp_module *m;
+	Elf64_Ehdr eh = {.e_type = ET_DYN,
+			 .e_machine = machine,
+			 .e_version = EV_CURRENT,
+			 .e_phoff = sizeof(eh),
+			 .e_ehsize = sizeof(eh),
+			 .e_phentsize = sizeof(Elf64_Phdr),
+			 .e_phnum = 1};
+	Elf64_Phdr ph = {.p_type = PT_LOAD,
+			 .p_flags = PF_R | PF_X,
+			 .p_vaddr = BASE,
+			 .p_filesz = CODE + size,
+			 .p_memsz = CODE + size,
+			 .p_align = 4096};
+
+	memcpy(eh.e_ident, ELFMAG "\2\1\1", 7);
+	cr_assert(fd >= 0);
+	cr_assert(pwrite(fd, &eh, sizeof(eh), 0) == sizeof(eh));
+	cr_assert(pwrite(fd, &ph, sizeof(ph), sizeof(eh)) == sizeof(ph));
+	cr_assert(pwrite(fd, code, size, CODE) == (ssize_t)size);
+	close(fd);
+	error = xsp_module_open(path, path, &m, &err);
+	cr_assert_eq(error, 0, "%s", err.text);
+	error = xsp_place(m, BASE + CODE, size, args, NULL, out);
+	xsp_module_free(m);
+	unlink(path);
+	return error;
+}
+
+#define PLACE_X86(code, args, out) place_bytes(EM_X86_64, code, sizeof(code) - 1, args, out)
+
+static const struct xsp_site *exit_at(const struct xsp_placement *p, uint64_t offset)
+{
+	for (size_t k = 0; k < p->count; k++) {
+		if (p->sites[k].addr == BASE + CODE + offset && p->sites[k].role != XSP_ROLE_ENTRY)
+			return &p->sites[k];
+	}
+	return NULL;
+}
+
+/* What the kernel does with an instruction; tests/placement/kernel.c asks the kernel. */
+Test(placement, decodes_classes)
+{
+	static const struct {
+		const char *bytes;
+		uint8_t size, kind, cls;
+		bool probe;
+	} rows[] = {
+		{"\x55", 1, XSP_INSN_PLAIN, XSP_SITE_EMULATED, true},
+		{"\x41\x57", 2, XSP_INSN_PLAIN, XSP_SITE_EMULATED, true},
+		{"\x40\x53", 2, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, true},
+		{"\x90", 1, XSP_INSN_NOP, XSP_SITE_EMULATED, true},
+		{"\x66\x90", 2, XSP_INSN_NOP, XSP_SITE_SINGLESTEP, false},
+		{"\xf3\x90", 2, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, true},
+		{"\x0f\x1f\x44\x00\x00", 5, XSP_INSN_NOP, XSP_SITE_NOP5, true},
+		{"\x0f\x1f\x40\x00", 4, XSP_INSN_NOP, XSP_SITE_SINGLESTEP, true},
+		{"\x75\x10", 2, XSP_INSN_BRANCH, XSP_SITE_EMULATED, true},
+		{"\x0f\x85\x00\x00\x00\x00", 6, XSP_INSN_BRANCH, XSP_SITE_EMULATED, true},
+		{"\x66\x75\x10", 3, XSP_INSN_BRANCH, XSP_SITE_SINGLESTEP, false},
+		{"\x2e\x75\x10", 3, XSP_INSN_BRANCH, XSP_SITE_SINGLESTEP, false},
+		{"\xe9\x00\x00\x00\x00", 5, XSP_INSN_JUMP, XSP_SITE_EMULATED, true},
+		{"\xf2\xe9\x00\x00\x00\x00", 6, XSP_INSN_JUMP, XSP_SITE_EMULATED, true},
+		{"\xe8\x00\x00\x00\x00", 5, XSP_INSN_CALL, XSP_SITE_EMULATED, true},
+		{"\xff\xd0", 2, XSP_INSN_CALL, XSP_SITE_SINGLESTEP, true},
+		{"\xff\xe0", 2, XSP_INSN_INDIRECT, XSP_SITE_SINGLESTEP, true},
+		{"\x3e\xff\xe0", 3, XSP_INSN_INDIRECT, XSP_SITE_SINGLESTEP, false},
+		{"\xc3", 1, XSP_INSN_RETURN, XSP_SITE_SINGLESTEP, true},
+		{"\xf3\xc3", 2, XSP_INSN_RETURN, XSP_SITE_SINGLESTEP, true},
+		{"\xe3\x02", 2, XSP_INSN_FORK, XSP_SITE_SINGLESTEP, true},
+		{"\xf3\x0f\x1e\xfa", 4, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, true},
+		{"\xf0\x48\xff\x07", 4, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, false},
+		{"\xf3\x48\xa5", 3, XSP_INSN_WORK, XSP_SITE_SINGLESTEP, true},
+		{"\x0f\x05", 2, XSP_INSN_SYSCALL, XSP_SITE_SINGLESTEP, false},
+		{"\x0f\x0b", 2, XSP_INSN_TRAP, XSP_SITE_SINGLESTEP, false},
+		{"\xcc", 1, XSP_INSN_TRAP, XSP_SITE_SINGLESTEP, false},
+		/* vzeroupper, vpor, a zmm move: the kernel misreads their opcodes */
+		{"\xc5\xf8\x77", 3, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, false},
+		{"\xc5\xfd\xeb\xc0", 4, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, false},
+		{"\x62\xf1\x7c\x48\x28\xc1", 6, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, false},
+		{"\x8e\xd0", 2, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, false},
+	};
+
+	for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
+		struct xsp_insn i;
+
+		cr_assert_eq(
+			xsp_x86_decode((const uint8_t *)rows[k].bytes, rows[k].size, 0x1000, &i), 0,
+			"row %zu", k);
+		cr_expect_eq(i.length, rows[k].size, "row %zu: length %u", k, i.length);
+		cr_expect_eq(i.kind, rows[k].kind, "row %zu: kind %u", k, i.kind);
+		cr_expect_eq(i.cls, rows[k].cls, "row %zu: class %u", k, i.cls);
+		cr_expect_eq((i.flags & XSP_INSN_PROBE) != 0, rows[k].probe, "row %zu: probe", k);
+	}
+}
+
+/* The kernel patches five bytes; across a page it does not. */
+Test(placement, nop5_across_a_page_is_no_nop5)
+{
+	static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+	struct xsp_insn i;
+
+	xsp_x86_decode(nop5, 5, 0x1ffb, &i);
+	cr_expect_eq(i.cls, XSP_SITE_NOP5);
+	xsp_x86_decode(nop5, 5, 0x1ffc, &i);
+	cr_expect_eq(i.cls, XSP_SITE_SINGLESTEP);
+}
+
+Test(placement, lone_return_is_one_site)
+{
+	struct xsp_placement p;
+
+	cr_assert_eq(PLACE_X86("\xc3", 0, &p), 0);
+	cr_expect_eq(p.count, 1);
+	cr_expect_eq(p.sites[0].role, XSP_ROLE_BOTH);
+	cr_expect_eq(p.sites[0].offset, CODE);
+	cr_expect(p.complete);
+	xsp_placement_clear(&p);
+}
+
+/* push rbx; call; mov eax,…; pop rbx; ret: nothing cheap behind the call */
+Test(placement, return_is_the_fallback)
+{
+	struct xsp_placement p;
+
+	cr_assert_eq(PLACE_X86("\x53\xe8\x00\x00\x00\x00\x89\xd8\x5b\xc3", 0, &p), 0);
+	cr_assert_eq(p.count, 2);
+	cr_expect_eq(p.sites[0].addr, BASE + CODE);
+	cr_expect_eq(p.sites[0].cls, XSP_SITE_EMULATED);
+	cr_expect_eq(p.sites[1].addr, BASE + CODE + 9);
+	cr_expect(p.sites[1].exact && p.sites[1].delta == 0 && !p.sites[1].cond);
+	xsp_placement_clear(&p);
+}
+
+/* sub rsp,24; call; cmp; jne fail; add rsp,24; ret; fail: call */
+Test(placement, stack_protector_is_the_exit)
+{
+	const struct xsp_site *s;
+	struct xsp_placement p;
+
+	cr_assert_eq(PLACE_X86("\x48\x83\xec\x18\xe8\x00\x00\x00\x00\x39\xc8\x75\x05"
+			       "\x48\x83\xc4\x18\xc3\xe8\x00\x00\x00\x00",
+			       0, &p),
+		     0);
+	cr_assert_eq(p.count, 2);
+	s = exit_at(&p, 11);
+	cr_assert(s);
+	cr_expect_eq(s->cls, XSP_SITE_EMULATED);
+	cr_expect_eq(s->cond, 1 + 5);
+	cr_expect(!s->taken);
+	cr_expect(s->exact && !s->frame_pointer && s->delta == 24);
+	xsp_placement_clear(&p);
+}
+
+/* test; je L; call; jmp … : the taken edge into the epilogue is an exit, and what comes
+ * back from the call needs one of its own */
+Test(placement, taken_branch_into_the_epilogue)
+{
+	struct xsp_placement p;
+	const struct xsp_site *s;
+
+	/*  0 push rbx; 1 call; 6 test eax; 8 je 15; 10 call; 15 pop rbx; 16 ret */
+	cr_assert_eq(PLACE_X86("\x53\xe8\x00\x00\x00\x00\x85\xc0\x74\x05\xe8\x00\x00\x00\x00\x5b"
+			       "\xc3",
+			       0, &p),
+		     0);
+	/* both ways end in one ret: one site there, or the je and the ret would count twice */
+	cr_expect_eq(p.count, 2);
+	s = exit_at(&p, 15) ? exit_at(&p, 15) : exit_at(&p, 16);
+	cr_expect(s && !s->cond);
+	xsp_placement_clear(&p);
+}
+
+/* No exit before a loop or a call: mov; loop: dec; jne loop; ret */
+Test(placement, no_exit_in_front_of_a_loop)
+{
+	struct xsp_placement p;
+
+	cr_assert_eq(PLACE_X86("\x55\x89\xf8\xff\xc8\x75\xfc\x5d\xc3", 0, &p), 0);
+	cr_expect(p.complete);
+	cr_assert_eq(p.count, 2);
+	cr_expect_eq(p.sites[0].addr, BASE + CODE);
+	cr_expect(p.sites[1].addr == BASE + CODE + 5 || p.sites[1].addr >= BASE + CODE + 7);
+	if (p.sites[1].addr == BASE + CODE + 5)
+		cr_expect(p.sites[1].cond == 1 + 5 && !p.sites[1].taken);
+	xsp_placement_clear(&p);
+}
+
+/* An emulated entry may wait, but not until an argument is gone: mov edi,esi; push */
+Test(placement, entry_before_arguments_are_gone)
+{
+	static const char code[] = "\x89\xf7\x55\xe8\x00\x00\x00\x00\x5d\xc3";
+	struct xsp_placement p;
+
+	cr_assert_eq(PLACE_X86(code, 0, &p), 0);
+	cr_expect_eq(p.sites[0].addr, BASE + CODE + 2);
+	xsp_placement_clear(&p);
+	cr_assert_eq(PLACE_X86(code, 1, &p), 0);
+	cr_expect_eq(p.sites[0].addr, BASE + CODE);
+	cr_expect_eq(p.sites[0].cls, XSP_SITE_SINGLESTEP);
+	xsp_placement_clear(&p);
+}
+
+/* sub rsp,40; push: entry sp is 40 above rsp there */
+Test(placement, entry_knows_its_stack)
+{
+	struct xsp_placement p;
+
+	cr_assert_eq(PLACE_X86("\x48\x83\xec\x28\x53\xe8\x00\x00\x00\x00\x5b\x48\x83\xc4\x28\xc3",
+			       0, &p),
+		     0);
+	cr_expect_eq(p.sites[0].addr, BASE + CODE + 4);
+	cr_expect(p.sites[0].exact && p.sites[0].delta == 40);
+	xsp_placement_clear(&p);
+}
+
+/* A nop5 becomes a call, which would write over the red zone: not after a store. */
+Test(placement, nop5_spares_the_red_zone)
+{
+	struct xsp_placement p;
+
+	/* mov %edi,-4(%rsp); nop5; push; ... */
+	cr_assert_eq(PLACE_X86("\x89\x7c\x24\xfc\x0f\x1f\x44\x00\x00\x53\xe8\x00\x00\x00\x00\x5b"
+			       "\xc3",
+			       0, &p),
+		     0);
+	cr_expect_eq(p.sites[0].addr, BASE + CODE + 9);
+	xsp_placement_clear(&p);
+	/* endbr64; nop5 */
+	cr_assert_eq(
+		PLACE_X86("\xf3\x0f\x1e\xfa\x0f\x1f\x44\x00\x00\xe8\x00\x00\x00\x00\xc3", 0, &p),
+		0);
+	cr_expect_eq(p.sites[0].addr, BASE + CODE + 4);
+	cr_expect_eq(p.sites[0].cls, XSP_SITE_NOP5);
+	xsp_placement_clear(&p);
+}
+
+/* lock incl (%rdi) is refused; so is all of ud2 */
+Test(placement, refused_instructions_are_not_chosen)
+{
+	struct xsp_placement p;
+
+	cr_assert_eq(PLACE_X86("\xf0\xff\x07\x31\xc0\xe8\x00\x00\x00\x00\xc3", 0, &p), 0);
+	cr_expect_eq(p.sites[0].addr, BASE + CODE + 3);
+	xsp_placement_clear(&p);
+	cr_expect_eq(PLACE_X86("\x0f\x0b", 0, &p), -EOPNOTSUPP);
+	cr_expect_eq(PLACE_X86("\x06\x06\x06", 0, &p), -EILSEQ);
+}
+
+/* je over the lock prefix: neither stream may be patched, and the ret still counts */
+Test(placement, jump_into_an_instruction)
+{
+	struct xsp_placement p;
+
+	/* 0 push; 1 test; 3 je 6; 5 lock(6) incl (%rdi); 8 call; 13 pop; 14 ret */
+	cr_assert_eq(
+		PLACE_X86("\x53\x85\xf6\x74\x01\xf0\xff\x07\xe8\x00\x00\x00\x00\x5b\xc3", 0, &p),
+		0);
+	for (size_t k = 0; k < p.count; k++)
+		cr_expect(p.sites[k].addr != BASE + CODE + 5 && p.sites[k].addr != BASE + CODE + 6);
+	cr_expect(p.complete);
+	xsp_placement_clear(&p);
+}
+
+Test(placement, unknown_jumps_are_said)
+{
+	struct xsp_placement p;
+
+	/* push; add rdx,rax; jmp *rax: a table that cannot be read, no .eh_frame */
+	cr_assert_eq(PLACE_X86("\x53\xe8\x00\x00\x00\x00\x48\x01\xd0\xff\xe0\x5b\xc3", 0, &p), 0);
+	cr_expect(!p.complete);
+	cr_expect(p.note != NULL);
+	xsp_placement_clear(&p);
+	/* a jump out of the file */
+	cr_assert_eq(PLACE_X86("\x53\xe9\x00\x00\x00\x70", 0, &p), 0);
+	cr_expect(!p.complete);
+	xsp_placement_clear(&p);
+}
+
+Test(placement, cookie_layout)
+{
+	struct xsp_site s = {.role = XSP_ROLE_EXIT,
+			     .cond = 6,
+			     .exact = true,
+			     .frame_pointer = true,
+			     .delta = -16};
+	uint64_t c = xsp_site_cookie(&s, 0x123456);
+
+	cr_expect_eq(XSP_COOKIE_PROBE(c), 0x123456);
+	cr_expect_eq(XSP_COOKIE_KIND(c), XSP_EVENT_EXIT);
+	cr_expect_eq(XSP_COOKIE_COND(c), 6);
+	cr_expect_eq(XSP_COOKIE_DELTA(c), -16);
+	cr_expect(c & XSP_COOKIE_BASE_FP);
+	cr_expect(c & XSP_COOKIE_SP_EXACT);
+	cr_expect(!(c & (XSP_COOKIE_TAKEN | XSP_COOKIE_TAIL)));
+	s.cond = 16;
+	s.taken = s.tail = true;
+	s.delta = 1 << 20;
+	c = xsp_site_cookie(&s, 0);
+	cr_expect_eq(XSP_COOKIE_COND(c), 16);
+	cr_expect_eq(XSP_COOKIE_DELTA(c), 1 << 20);
+	cr_expect((c & XSP_COOKIE_TAKEN) && (c & XSP_COOKIE_TAIL));
+	s.delta = 4; /* cannot be carried: not exact, never wrong */
+	c = xsp_site_cookie(&s, 0);
+	cr_expect(!(c & XSP_COOKIE_SP_EXACT) && XSP_COOKIE_DELTA(c) == 0);
+	s.delta = INT64_C(1) << 40;
+	c = xsp_site_cookie(&s, 0);
+	cr_expect(!(c & XSP_COOKIE_SP_EXACT) && XSP_COOKIE_DELTA(c) == 0);
+	s.role = XSP_ROLE_BOTH;
+	cr_expect_eq(XSP_COOKIE_KIND(xsp_site_cookie(&s, 0)), XSP_EVENT_POINT);
+}
+
+/* Random bytes, and random bytes made of jumps: no crash, and only sites that the kernel
+ * takes. */
+Test(placement, random_bytes)
+{
+	static const uint8_t often[] = {0x74, 0x75, 0xeb, 0xe8, 0xc3, 0xff, 0xe0,
+					0x0f, 0x05, 0x00, 0x48, 0x55, 0x5d, 0x90};
+	unsigned placed = 0;
+
+	srand(7);
+	for (int round = 0; round < 4000; round++) {
+		uint8_t code[96];
+		size_t size = 1 + (size_t)rand() % sizeof(code);
+		struct xsp_placement p;
+
+		for (size_t k = 0; k < size; k++)
+			code[k] =
+				round & 1 ? (uint8_t)rand() : often[(size_t)rand() % sizeof(often)];
+		if (place_bytes(EM_X86_64, code, size, 0x3f, &p) != 0)
+			continue;
+		placed++;
+		for (size_t k = 0; k < p.count; k++)
+			cr_assert(p.sites[k].addr - BASE - CODE < size);
+		xsp_placement_clear(&p);
+	}
+	cr_expect(placed > 1000, "only %u were placed", placed);
+}

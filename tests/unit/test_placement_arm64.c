@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Placement on AArch64 code, and tail calls: with a module made of arrays, because the
+ * real one opens files of this machine's architecture only. The functions below take the
+ * place of those of user/target/module.c in this program.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placement/placement_private.h"
+
+#define BASE 0x10000U
+
+struct xsp_module {
+	enum xsp_arch arch;
+	const void *code;
+	size_t size;
+	struct xsp_code_range ranges[4]; /* FDEs; size 0 ends */
+	uint64_t framed_from, framed_to; /* sp is not that of the entry there */
+	struct xsp_symbol symbols[4];
+	size_t symbol_count;
+};
+
+enum xsp_arch xsp_module_arch(const struct xsp_module *m)
+{
+	return m->arch;
+}
+
+bool xsp_module_is_code(const struct xsp_module *m, uint64_t addr)
+{
+	return addr - BASE < m->size;
+}
+
+long xsp_module_read(struct xsp_module *m, uint64_t addr, void *buf, size_t size)
+{
+	if (addr - BASE >= m->size)
+		return -ENOENT;
+	if (size > m->size - (addr - BASE))
+		size = m->size - (addr - BASE);
+	memcpy(buf, (const char *)m->code + (addr - BASE), size);
+	return (long)size;
+}
+
+int xsp_module_code_range(struct xsp_module *m, uint64_t addr, struct xsp_code_range *out)
+{
+	for (int k = 0; k < 4; k++) {
+		if (addr - m->ranges[k].addr < m->ranges[k].size) {
+			*out = m->ranges[k];
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int xsp_module_entry_sp_rule(struct xsp_module *m, uint64_t pc, bool *frame_pointer, int64_t *delta)
+{
+	struct xsp_code_range range;
+
+	*frame_pointer = false;
+	*delta = pc >= m->framed_from && pc < m->framed_to ? 32 : 0;
+	return xsp_module_code_range(m, pc, &range);
+}
+
+int xsp_module_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, size_t *count,
+		       struct xsp_error *err)
+{
+	(void)err;
+	*symbols = m->symbols;
+	*count = m->symbol_count;
+	return 0;
+}
+
+int xsp_module_addr_to_offset(const struct xsp_module *m, uint64_t addr, uint64_t *offset)
+{
+	(void)m;
+	*offset = addr - BASE;
+	return 0;
+}
+
+static void place(enum xsp_arch arch, const void *code, size_t size, struct xsp_placement *p)
+{
+	struct xsp_module m = {.arch = arch, .code = code, .size = size, .ranges = {{BASE, size}}};
+
+	cr_assert_eq(xsp_place(&m, BASE, size, 0, NULL, p), 0);
+}
+
+/* stp x29,x30,[sp,-32]!; mov x29,sp; bl; ldp x29,x30,[sp],32; ret */
+Test(placement_arm64, frame)
+{
+	static const uint32_t code[] = {0xa9be7bfd, 0x910003fd, 0x94000000, 0xa8c27bfd, 0xd65f03c0};
+	struct xsp_placement p;
+
+	place(XSP_ARCH_AARCH64, code, sizeof(code), &p);
+	cr_expect(p.complete);
+	cr_assert_eq(p.count, 2);
+	cr_expect_eq(p.sites[0].addr, BASE);
+	cr_expect_eq(p.sites[0].cls, XSP_SITE_SINGLESTEP);
+	cr_expect_eq(p.sites[1].addr, BASE + 16);
+	cr_expect_eq(p.sites[1].cls, XSP_SITE_EMULATED);
+	cr_expect(p.sites[1].exact && p.sites[1].delta == 0);
+	xsp_placement_clear(&p);
+}
+
+/* bti c; paciasp; stp; bl; ldp; retaa: the kernel refuses retaa, the ldp stands in */
+Test(placement_arm64, authenticated_return)
+{
+	static const uint32_t code[] = {0xd503245f, 0xd503233f, 0xa9be7bfd,
+					0x94000000, 0xa8c27bfd, 0xd65f0bff};
+	struct xsp_placement p;
+
+	place(XSP_ARCH_AARCH64, code, sizeof(code), &p);
+	cr_assert_eq(p.count, 2);
+	cr_expect_eq(p.sites[0].addr, BASE + 4);
+	cr_expect_eq(p.sites[1].addr, BASE + 16);
+	cr_expect(p.sites[1].exact && p.sites[1].delta == 32);
+	cr_expect(p.complete);
+	xsp_placement_clear(&p);
+}
+
+/* adrp; b.eq +8; ret; ret; and what must not be probed */
+Test(placement_arm64, returns_and_refusals)
+{
+	static const uint32_t two[] = {0x90000000, 0x54000040, 0xd65f03c0, 0xd65f03c0};
+	static const uint32_t refused[] = {0xc85f7c00 /* ldxr */, 0xd4000001 /* svc */,
+					   0xd69f03e0 /* eret */, 0x1c000000 /* ldr s, literal */,
+					   0xd71f0800 /* braa */, 0xd5033fdf /* isb */};
+	struct xsp_placement p;
+	struct xsp_module m = {.arch = XSP_ARCH_AARCH64, .size = 8};
+
+	place(XSP_ARCH_AARCH64, two, sizeof(two), &p);
+	cr_expect_eq(p.count, 3);
+	cr_expect_eq(p.sites[0].cls, XSP_SITE_EMULATED);
+	cr_expect_eq(p.sites[1].addr, BASE + 8);
+	cr_expect_eq(p.sites[2].addr, BASE + 12);
+	xsp_placement_clear(&p);
+	for (size_t k = 0; k < sizeof(refused) / sizeof(*refused); k++) {
+		uint32_t code[] = {refused[k], 0xd65f03c0};
+
+		m.code = code;
+		m.ranges[0] = (struct xsp_code_range){BASE, 8};
+		cr_expect_eq(xsp_place(&m, BASE, 8, 0, NULL, &p), -EOPNOTSUPP, "row %zu", k);
+	}
+}
+
+/* b to another function with sp back: a tail call; with a frame: its own cold part */
+Test(placement_arm64, tail_call_or_cold_part)
+{
+	/* f: stp; bl; ldp; b g    g: ret */
+	static const uint32_t tail[] = {0xa9be7bfd, 0x94000000, 0xa8c27bfd, 0x14000001, 0xd65f03c0};
+	/* f: stp; bl; cbz x0,cold; ldp; ret   cold: bl; b to the ldp */
+	static const uint32_t cold[] = {0xa9be7bfd, 0x94000000, 0xb4000060, 0xa8c27bfd,
+					0xd65f03c0, 0x94000000, 0x17fffffd};
+	struct xsp_module m = {.arch = XSP_ARCH_AARCH64,
+			       .code = tail,
+			       .size = sizeof(tail),
+			       .ranges = {{BASE, 16}, {BASE + 16, 4}},
+			       .framed_from = BASE + 4,
+			       .framed_to = BASE + 12,
+			       .symbols = {{.addr = BASE, .size = 16, .name = "f"},
+					   {.addr = BASE + 16, .size = 4, .name = "g"}},
+			       .symbol_count = 2};
+	struct xsp_placement p;
+
+	cr_assert_eq(xsp_place(&m, BASE, 0, 0, NULL, &p), 0);
+	cr_assert_eq(p.count, 2);
+	cr_expect_eq(p.sites[1].addr, BASE + 12);
+	cr_expect(p.sites[1].tail && p.sites[1].exact && p.sites[1].delta == 0);
+	cr_expect(p.complete);
+	xsp_placement_clear(&p);
+
+	m = (struct xsp_module){.arch = XSP_ARCH_AARCH64,
+				.code = cold,
+				.size = sizeof(cold),
+				.ranges = {{BASE, 20}, {BASE + 20, 8}},
+				.framed_from = BASE + 4,
+				.framed_to = BASE + sizeof(cold)};
+	cr_assert_eq(xsp_place(&m, BASE, 20, 0, NULL, &p), 0);
+	cr_assert_eq(p.count, 2);
+	cr_expect_eq(p.sites[1].addr, BASE + 16);
+	cr_expect(!p.sites[1].tail);
+	cr_expect(p.complete);
+	xsp_placement_clear(&p);
+}
+
+/* x86-64: test; jne other; call; ret - a conditional tail call counts when taken */
+Test(placement_arm64, conditional_tail_call)
+{
+	static const char code[] = "\x55\x5d\x85\xff\x75\x06\xe8\x00\x00\x00\x00\xc3"
+				   "\xc3";
+	struct xsp_module m = {.arch = XSP_ARCH_X86_64,
+			       .code = code,
+			       .size = sizeof(code) - 1,
+			       .ranges = {{BASE, 12}, {BASE + 12, 1}},
+			       .symbols = {{.addr = BASE, .size = 12, .name = "f"},
+					   {.addr = BASE + 12, .size = 1, .name = "g"}},
+			       .symbol_count = 2};
+	struct xsp_placement p;
+
+	cr_assert_eq(xsp_place(&m, BASE, 0, 0, NULL, &p), 0);
+	cr_assert_eq(p.count, 3);
+	cr_expect_eq(p.sites[1].addr, BASE + 4);
+	cr_expect(p.sites[1].cond == 1 + 5 && p.sites[1].taken && p.sites[1].tail);
+	cr_expect_eq(p.sites[2].addr, BASE + 11);
+	cr_expect(!p.sites[2].tail);
+	xsp_placement_clear(&p);
+}
+
+Test(placement_arm64, random_words)
+{
+	srand(3);
+	for (int round = 0; round < 20000; round++) {
+		uint32_t code[40];
+		size_t words = 1 + (size_t)rand() % 40;
+		struct xsp_module m = {.arch = XSP_ARCH_AARCH64, .code = code, .size = words * 4};
+		struct xsp_placement p;
+
+		if (round & 1)
+			m.ranges[0] = (struct xsp_code_range){BASE, words * 4};
+		for (size_t k = 0; k < words; k++) {
+			code[k] = (uint32_t)rand() << 1 ^ (uint32_t)rand();
+			if (rand() % 3 == 0) /* short branches */
+				code[k] = (rand() & 1 ? 0x14000000U : 0x54000000U) |
+					  (rand() & 1 ? 3U : 0x60U);
+			if (rand() % 8 == 0)
+				code[k] = 0xd65f03c0;
+		}
+		if (xsp_place(&m, BASE, words * 4, 0, NULL, &p) != 0)
+			continue;
+		for (size_t k = 0; k < p.count; k++)
+			cr_assert(p.sites[k].addr - BASE < words * 4 && p.sites[k].addr % 4 == 0);
+		xsp_placement_clear(&p);
+	}
+}
