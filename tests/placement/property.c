@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * property FILE...: places every function of each file and has checker.c judge the
- * result; prints a table. Fails if one placement breaks a rule.
+ * property [-m] [-s SUBSTRING] FILE...: places every function of each file (of those whose
+ * symbol holds SUBSTRING) and has checker.c judge the result; prints a table. Fails if one
+ * placement breaks a rule.
+ * -m judges the judge: each placement is spoilt in several ways, and the checker has to
+ * find nearly all of them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -9,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "checker.h"
 
@@ -28,6 +32,15 @@ static double now(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* CPU time: others may run as well. */
+static double cpu(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -52,7 +65,8 @@ static bool is_cold_nop(struct xsp_module *m, const struct image *im, uint64_t a
 }
 
 /* Every symbol, and every FDE that starts as a function does (entry sp == rsp). */
-static uint64_t *list_functions(struct xsp_module *m, const struct image *im, size_t *count)
+static uint64_t *list_functions(struct xsp_module *m, const struct image *im, const char *part,
+				size_t *count)
 {
 	const struct xsp_symbol *symbols = NULL;
 	size_t n = 0, all = 0, unique = 0;
@@ -63,10 +77,10 @@ static uint64_t *list_functions(struct xsp_module *m, const struct image *im, si
 	if (!list)
 		abort();
 	for (size_t i = 0; i < n; i++) {
-		if (!strstr(symbols[i].name, ".cold"))
+		if (!strstr(symbols[i].name, ".cold") && (!part || strstr(symbols[i].name, part)))
 			list[all++] = symbols[i].addr;
 	}
-	for (size_t i = 0; i < im->fde_count; i++) {
+	for (size_t i = 0; !part && i < im->fde_count; i++) {
 		uint64_t addr = image_fde_start(im, i);
 		int64_t delta;
 		bool fp;
@@ -100,15 +114,99 @@ static void count_sites(struct tally *t, const struct xsp_placement *p)
 	}
 }
 
+/* Ways to spoil a placement. Each takes the index of an exit; false: not possible there. */
+static bool drop_exit(struct xsp_placement *p, size_t k)
+{
+	p->sites[k] = p->sites[--p->count];
+	return true;
+}
+
+static bool flip_condition(struct xsp_placement *p, size_t k)
+{
+	p->sites[k].taken = !p->sites[k].taken;
+	return p->sites[k].cond != 0;
+}
+
+static bool lose_condition(struct xsp_placement *p, size_t k)
+{
+	bool had = p->sites[k].cond != 0;
+
+	p->sites[k].cond = 0;
+	p->sites[k].taken = false;
+	return had;
+}
+
+static bool shift_stack(struct xsp_placement *p, size_t k)
+{
+	p->sites[k].delta += 8;
+	return p->sites[k].exact;
+}
+
+static bool wrong_class(struct xsp_placement *p, size_t k)
+{
+	p->sites[k].cls =
+		p->sites[k].cls == XSP_SITE_EMULATED ? XSP_SITE_SINGLESTEP : XSP_SITE_EMULATED;
+	return true;
+}
+
+static bool into_instruction(struct xsp_placement *p, size_t k)
+{
+	p->sites[k].addr++;
+	return true;
+}
+
+static bool exit_at_entry(struct xsp_placement *p, size_t k)
+{
+	(void)k;
+	p->sites[0].role = XSP_ROLE_BOTH;
+	return true;
+}
+
+static const struct spoiler {
+	const char *name;
+	bool (*apply)(struct xsp_placement *p, size_t exit);
+	unsigned least; /* percent that has to be found: some exits are on ways that only
+			 * an exception takes, some stack pointers are not followed */
+} spoilers[] = {
+	{"an exit dropped", drop_exit, 97},	  {"condition flipped", flip_condition, 99},
+	{"condition lost", lose_condition, 60}, /* the other way may end in abort() */
+	{"stack rule off by 8", shift_stack, 90}, {"class wrong", wrong_class, 97},
+	{"one byte late", into_instruction, 97},  {"exit at the entry", exit_at_entry, 99},
+};
+#define SPOILERS (sizeof(spoilers) / sizeof(*spoilers))
+
+struct spoilt {
+	unsigned made[SPOILERS], found[SPOILERS];
+};
+
+static void spoil(const struct image *im, uint64_t addr, const struct xsp_placement *p,
+		  struct spoilt *count)
+{
+	for (size_t n = 0; n < SPOILERS; n++) {
+		struct xsp_placement bad = *p;
+		size_t k = 1 + (addr >> 4) % (p->count - 1);
+
+		bad.sites = malloc(p->count * sizeof(*bad.sites));
+		if (!bad.sites)
+			abort();
+		memcpy(bad.sites, p->sites, p->count * sizeof(*bad.sites));
+		if (spoilers[n].apply(&bad, k)) {
+			count->made[n]++;
+			count->found[n] += check_placement(im, addr, &bad).verdict != CHECK_OK;
+		}
+		free(bad.sites);
+	}
+}
+
 static void one_function(struct xsp_module *m, const struct image *im, uint64_t addr,
-			 struct tally *t)
+			 struct tally *t, struct spoilt *spoilt)
 {
 	struct xsp_placement p;
 	struct check_result r;
-	double start = now();
+	double start = cpu();
 	int error = xsp_place(m, addr, 0, 0x3f, NULL, &p);
 
-	t->seconds += now() - start;
+	t->seconds += cpu() - start;
 	t->functions++;
 	t->no_code += error == -ENOENT;
 	t->refused += error == -EOPNOTSUPP;
@@ -125,7 +223,24 @@ static void one_function(struct xsp_module *m, const struct image *im, uint64_t 
 	if (r.verdict != CHECK_OK && r.verdict != CHECK_TOO_BIG && t->broken++ < SHOWN)
 		printf("  %" PRIx64 ": %s at %" PRIx64 "%s\n", addr, verdict_names[r.verdict], r.at,
 		       p.complete ? "" : " (incomplete)");
+	if (spoilt && r.verdict == CHECK_OK && p.complete && p.count > 1)
+		spoil(im, addr, &p, spoilt);
 	xsp_placement_clear(&p);
+}
+
+static bool judge_spoilt(const struct spoilt *count)
+{
+	bool good = true;
+
+	for (size_t n = 0; n < SPOILERS; n++) {
+		double share = 100.0 * count->found[n] / (count->made[n] ? count->made[n] : 1);
+		bool enough = share >= spoilers[n].least;
+
+		printf("    spoilt: %-20s found %u of %u (%.1f%%)%s\n", spoilers[n].name,
+		       count->found[n], count->made[n], share, enough ? "" : "   <-- too few");
+		good &= enough;
+	}
+	return good;
 }
 
 static void print(const char *path, const struct tally *t, double seconds)
@@ -153,8 +268,9 @@ static void print(const char *path, const struct tally *t, double seconds)
 	       1e6 * t->seconds / (t->functions ? t->functions : 1), seconds);
 }
 
-static unsigned one_file(const char *path)
+static unsigned one_file(const char *path, const char *part, bool spoiling)
 {
+	struct spoilt spoilt = {0};
 	struct tally t = {0};
 	struct xsp_error err = {0};
 	struct xsp_module *m;
@@ -167,21 +283,29 @@ static unsigned one_file(const char *path)
 		printf("%s: cannot be read\n", path);
 		return 1;
 	}
-	list = list_functions(m, &im, &count);
+	list = list_functions(m, &im, part, &count);
 	for (size_t i = 0; i < count; i++)
-		one_function(m, &im, list[i], &t);
+		one_function(m, &im, list[i], &t, spoiling ? &spoilt : NULL);
 	print(path, &t, now() - start);
 	free(list);
 	xsp_module_free(m);
 	image_close(&im);
-	return t.broken + (t.placed == 0);
+	return t.broken + (t.placed == 0) + (spoiling && !judge_spoilt(&spoilt));
 }
 
 int main(int argc, char **argv)
 {
+	const char *part = NULL;
+	bool spoiling = false;
 	unsigned broken = 0;
+	int option;
 
-	for (int i = 1; i < argc; i++)
-		broken += one_file(argv[i]);
-	return broken || argc < 2;
+	while ((option = getopt(argc, argv, "ms:")) != -1) {
+		spoiling |= option == 'm';
+		if (option == 's')
+			part = optarg;
+	}
+	for (int i = optind; i < argc; i++)
+		broken += one_file(argv[i], part, spoiling);
+	return broken || optind == argc;
 }

@@ -119,6 +119,37 @@ Test(placement, decodes_classes)
 	}
 }
 
+/* The short way for common instructions says what the full decoder says: every opcode
+ * with and without REX and 0f, every ModRM, SIB bytes of all forms. */
+Test(placement, short_way_agrees_with_decoder)
+{
+	unsigned differences = 0;
+
+	for (unsigned n = 0; n < 17U * 2 * 256 * 256 * 4 && differences < 10; n++) {
+		static const uint8_t sibs[] = {0x25, 0x64, 0xc8, 0x05};
+		unsigned rex = n % 17, rest = n / 17, at = 0;
+		uint8_t code[15] = {0};
+		struct xsp_insn quick, full;
+
+		if (rex)
+			code[at++] = (uint8_t)(0x40 + rex - 1);
+		if (rest & 1)
+			code[at++] = 0x0f;
+		code[at++] = (uint8_t)(rest >> 1);
+		code[at++] = (uint8_t)(rest >> 9);
+		code[at++] = sibs[(rest >> 17) & 3];
+		if (xsp_x86_decode(code, sizeof(code), 0x1000, &quick) != 0)
+			continue;
+		cr_assert_eq(xsp_x86_decode_full(code, sizeof(code), 0x1000, &full), 0,
+			     "%02x %02x %02x %02x", code[0], code[1], code[2], code[3]);
+		differences += memcmp(&quick, &full, sizeof(full)) != 0;
+		cr_expect(memcmp(&quick, &full, sizeof(full)) == 0,
+			  "%02x %02x %02x %02x: length %u and %u, kind %u and %u, sp %d and %d",
+			  code[0], code[1], code[2], code[3], quick.length, full.length, quick.kind,
+			  full.kind, quick.sp_change, full.sp_change);
+	}
+}
+
 /* The kernel patches five bytes; across a page it does not. */
 Test(placement, nop5_across_a_page_is_no_nop5)
 {

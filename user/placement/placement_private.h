@@ -129,8 +129,10 @@ struct xsp_arch_placer {
 extern const struct xsp_arch_placer xsp_placer_x86_64;
 extern const struct xsp_arch_placer xsp_placer_arm64;
 
-/* x86_decode.c */
+/* x86_decode.c. 0; -EILSEQ: *out is XSP_INSN_BAD, one byte; -EINVAL: no decoder. The
+ * second one never takes the short way for common instructions (for tests). */
 int xsp_x86_decode(const uint8_t *bytes, size_t size, uint64_t addr, struct xsp_insn *out);
+int xsp_x86_decode_full(const uint8_t *bytes, size_t size, uint64_t addr, struct xsp_insn *out);
 /* x86_table.c: targets of the indirect jump `at`; 0 and edges added, or -ENOENT. */
 int xsp_x86_jump_table(struct xsp_graph *g, uint32_t at);
 /* What an unresolved indirect jump looks like: true if a tail call through a pointer. */
