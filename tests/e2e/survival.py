@@ -246,7 +246,7 @@ def attach_and_detach_200_times(folder):
     both = [start(["bash", "-c", script, XSPTRACE, child.pid, f"{folder}/{i}.json"],
                   stdout=subprocess.PIPE, stderr=subprocess.PIPE) for i in range(2)]
     for one in both:
-        said, errors = one.communicate(timeout=58)
+        said, errors = one.communicate(timeout=110)
         equal((one.returncode, errors), (0, b""), "status and errors of a round")
         print(" ", said)
         check(said.count(b"\n") <= 5, "too many empty recordings", said)
