@@ -39,7 +39,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct object_key);
-	__type(value, __u32);
+	__type(value, __u64); /* time of the range's BEGIN */
 } xsp_objects __weak SEC(".maps");
 
 struct name_event {
@@ -158,7 +158,7 @@ struct registers {
 	__u64 value[8];
 };
 
-static __always_inline void copy_registers(struct pt_regs *ctx, struct registers *r)
+static __always_inline void copy_registers(struct pt_regs *ctx, __u64 cookie, struct registers *r)
 {
 	r->value[0] = XSP_REG_ARG1(ctx);
 	r->value[1] = XSP_REG_ARG2(ctx);
@@ -166,7 +166,7 @@ static __always_inline void copy_registers(struct pt_regs *ctx, struct registers
 	r->value[3] = XSP_REG_ARG4(ctx);
 	r->value[4] = XSP_REG_ARG5(ctx);
 	r->value[5] = XSP_REG_ARG6(ctx);
-	r->value[XSP_OPERAND_SP] = XSP_REG_SP(ctx);
+	r->value[XSP_OPERAND_SP] = xsp_entry_sp(ctx, cookie);
 	r->value[XSP_OPERAND_NONE] = ~0ULL;
 	barrier_var(r);
 }
@@ -201,6 +201,37 @@ static __always_inline __u64 range_name(const struct registers *r, const struct 
 	return 0;
 }
 
+static __always_inline bool holds(const struct registers *r, const struct xsp_range_spec *spec)
+{
+	__u32 mask = spec->flags & XSP_RANGE_BYTE ? 0xff : ~0U;
+
+	return !(spec->flags & XSP_RANGE_CONDITION) ||
+	       ((__u32)operand(r, spec->condition) & mask) == spec->condition_value;
+}
+
+/* When the range of the object began that gets this name; 0: none is open. */
+static __always_inline __u64 labelled(__u64 object, __u64 pid_tgid, __u32 opener)
+{
+	struct object_key key = {.object = object, .tgid = pid_tgid >> 32, .probe = opener};
+	__u64 *begin = bpf_map_lookup_elem(&xsp_objects, &key);
+
+	return begin ? *begin : 0;
+}
+
+static __always_inline void emit_label(struct xsp_event_label *head, __u64 begin, __u64 hash)
+{
+	struct xsp_event_label *e = xsp_reserve(head->head.tid, sizeof(*e));
+
+	if (!e) {
+		xsp_count(XSP_COUNT_LOST_NAME);
+		return;
+	}
+	*e = *head;
+	e->name_hash = hash;
+	e->begin_ns = begin;
+	xsp_submit(e);
+}
+
 static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepable)
 {
 	__u64 time = bpf_ktime_get_ns();
@@ -211,13 +242,16 @@ static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepabl
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	if (!xsp_wanted(pid_tgid))
 		return;
-	__u32 probe = XSP_COOKIE_PROBE(cookie), tid = (__u32)pid_tgid, one = 1;
+	__u32 probe = XSP_COOKIE_PROBE(cookie), tid = (__u32)pid_tgid;
+	__u64 sp = xsp_entry_sp(ctx, cookie), began = 1;
 	const struct xsp_range_spec *spec = bpf_map_lookup_elem(&xsp_specs, &probe);
 	if (!spec)
 		return;
 	struct registers r;
-	copy_registers(ctx, &r);
-	if ((spec->flags & XSP_RANGE_CONDITION) && (__u32)operand(&r, spec->condition) != spec->condition_value) {
+	copy_registers(ctx, cookie, &r);
+	if (spec->flags & XSP_RANGE_LABEL)
+		began = labelled(r.value[0], pid_tgid, spec->opener);
+	if (!began || !holds(&r, spec)) {
 		xsp_count(XSP_COUNT_SILENT);
 		return;
 	}
@@ -232,18 +266,25 @@ static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepabl
 		flags |= XSP_EVENT_NAME_LOST;
 		xsp_count(XSP_COUNT_LOST_NAME);
 	}
+	if (spec->flags & XSP_RANGE_LABEL) {
+		struct xsp_event_label label = {};
+		xsp_fill_head(&label.head, time, sp, pid_tgid, spec->opener, XSP_EVENT_LABEL, flags,
+			      sizeof(label));
+		emit_label(&label, began, hash);
+		return;
+	}
 	struct xsp_event_range *e = xsp_reserve(tid, sizeof(*e));
 	if (!e) {
 		xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
 		return;
 	}
-	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, cookie), pid_tgid, probe, XSP_COOKIE_KIND(cookie),
+	xsp_fill_head(&e->head, time, sp, pid_tgid, probe, XSP_COOKIE_KIND(cookie),
 		      flags, sizeof(*e));
 	e->name_hash = hash;
 	xsp_submit(e);
 	if (spec->flags & XSP_RANGE_KEYED) {
-		struct object_key key = {.object = XSP_REG_ARG1(ctx), .tgid = pid_tgid >> 32, .probe = probe};
-		bpf_map_update_elem(&xsp_objects, &key, &one, BPF_ANY);
+		struct object_key key = {.object = r.value[0], .tgid = pid_tgid >> 32, .probe = probe};
+		bpf_map_update_elem(&xsp_objects, &key, &time, BPF_ANY);
 	}
 }
 

@@ -30,6 +30,7 @@ enum xsp_event_kind {
 	XSP_EVENT_END = 7,    /* the innermost open range of this thread and probe closes */
 	XSP_EVENT_TASK = 8,   /* life of processes and threads: struct xsp_event_task */
 	XSP_EVENT_LIBRARY = 9, /* the dynamic loader changed the process's list of libraries */
+	XSP_EVENT_LABEL = 10, /* an open range gets its name: struct xsp_event_label */
 };
 
 /* xsp_event.flags */
@@ -68,6 +69,13 @@ struct xsp_event_range {
 			  * XSP_EVENT_NAME_LOST one that could not be read */
 };
 
+/* XSP_EVENT_LABEL: for the open range of this thread and probe whose BEGIN has the time begin_ns */
+struct xsp_event_label {
+	struct xsp_event head;
+	__u64 name_hash; /* as in struct xsp_event_range */
+	__u64 begin_ns;
+};
+
 /* XSP_EVENT_NAME. Bytes follow the struct, not terminated, padded with zeros to 8. */
 #define XSP_NAME_MAX 192
 struct xsp_event_name {
@@ -101,7 +109,7 @@ struct xsp_event_task {
  */
 enum xsp_operand_base {
 	XSP_OPERAND_ARG = 0, /* 0..5: integer arguments, in the order of the calling convention */
-	XSP_OPERAND_SP = 6,  /* stack pointer at the site; [sp] is the return address on x86-64 */
+	XSP_OPERAND_SP = 6,  /* stack pointer at entry; [sp] is the return address on x86-64 */
 	XSP_OPERAND_NONE = 7,
 };
 struct xsp_operand {
@@ -122,6 +130,9 @@ enum xsp_range_flag {
 	XSP_RANGE_KEYED = 1 << 1,     /* argument 0 is the range's object: only a range that it opened
 				       * is closed, and once (end() and then a destructor) */
 	XSP_RANGE_CONDITION = 1 << 2, /* only when the low 32 bits of `condition` equal the value */
+	XSP_RANGE_BYTE = 1 << 3,      /* ... the low 8 bits */
+	XSP_RANGE_LABEL = 1 << 4,     /* no range opens: the one that probe `opener` opened for the
+				       * object, argument 0, gets the name */
 };
 struct xsp_range_spec {
 	__u8 name;  /* enum xsp_range_name */
@@ -129,6 +140,7 @@ struct xsp_range_spec {
 	__u16 reserved;
 	struct xsp_operand text, length, condition;
 	__u32 condition_value;
+	__u32 opener; /* probe id, see XSP_RANGE_LABEL */
 };
 
 /*

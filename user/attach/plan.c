@@ -271,6 +271,7 @@ static const struct {
 	[XSP_ACTION_NAMED_SPAN] = {XSP_PROGRAM_SPAN, XSP_EVENT_INVALID}, /* its entry: below */
 	[XSP_ACTION_RANGE_BEGIN] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_BEGIN},
 	[XSP_ACTION_RANGE_END] = {XSP_PROGRAM_RANGE_END, XSP_EVENT_END},
+	[XSP_ACTION_RANGE_LABEL] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_LABEL},
 	[XSP_ACTION_UNWIND] = {XSP_PROGRAM_UNWIND, XSP_EVENT_UNWIND},
 	[XSP_ACTION_LONGJMP] = {XSP_PROGRAM_LONGJMP, XSP_EVENT_UNWIND},
 };
@@ -347,10 +348,16 @@ static int set_ranges(struct xsp_attach *a, const struct xsp_planned_module *m)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < m->count && rc == 0; i++)
-		if (m->probes[i].probe.action == XSP_ACTION_RANGE_BEGIN ||
-		    m->probes[i].probe.action == XSP_ACTION_NAMED_SPAN)
-			rc = xsp_attach_range(a, m->probes[i].id, &m->probes[i].probe.range);
+	for (size_t i = 0; i < m->count && rc == 0; i++) {
+		const struct xsp_probe *p = &m->probes[i].probe;
+		struct xsp_range_spec spec = p->range;
+		if (p->action != XSP_ACTION_RANGE_BEGIN && p->action != XSP_ACTION_NAMED_SPAN &&
+		    p->action != XSP_ACTION_RANGE_LABEL)
+			continue;
+		if (p->action == XSP_ACTION_RANGE_LABEL && p->pair < m->count)
+			spec.opener = m->probes[p->pair].id;
+		rc = xsp_attach_range(a, m->probes[i].id, &spec);
+	}
 	return rc;
 }
 

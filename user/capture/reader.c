@@ -296,11 +296,12 @@ static const uint16_t smallest[16] = {
 	[XSP_EVENT_END] = sizeof(struct xsp_event),
 	[XSP_EVENT_TASK] = sizeof(struct xsp_event_task),
 	[XSP_EVENT_LIBRARY] = sizeof(struct xsp_event),
+	[XSP_EVENT_LABEL] = sizeof(struct xsp_event_label),
 };
 /* Kinds whose probe id is used. */
 #define KINDS_WITH_PROBE                                                                           \
 	(1U << XSP_EVENT_ENTRY | 1U << XSP_EVENT_EXIT | 1U << XSP_EVENT_POINT |                    \
-	 1U << XSP_EVENT_BEGIN | 1U << XSP_EVENT_END)
+	 1U << XSP_EVENT_BEGIN | 1U << XSP_EVENT_END | 1U << XSP_EVENT_LABEL)
 
 static bool event_good(const struct xsp_capture_reader *r, const struct xsp_event *e)
 {

@@ -23,6 +23,7 @@ enum xsp_probe_action {
 	XSP_ACTION_NAMED_SPAN, /* the same, and each call brings a name of its own (range) */
 	XSP_ACTION_RANGE_BEGIN, /* first instruction: a range opens, or its name is remembered */
 	XSP_ACTION_RANGE_END, /* first instruction: the innermost range closes */
+	XSP_ACTION_RANGE_LABEL, /* first instruction: an open range gets its name */
 	XSP_ACTION_UNWIND, /* first instruction: an exception has landed in the caller */
 	XSP_ACTION_LONGJMP, /* first instruction: about to jump, jmp_buf in argument 1 */
 };
@@ -34,11 +35,15 @@ struct xsp_probe {
 	unsigned args_read; /* bit n: integer argument n is read at entry */
 	uint64_t addr, size, offset;
 	uint64_t semaphore; /* file offset of a 16-bit reference counter; 0: none */
-	uint32_t pair; /* RANGE_END: index in the list of its RANGE_BEGIN; else own index */
+	uint32_t pair; /* RANGE_END, RANGE_LABEL: index in the list of its RANGE_BEGIN; else own */
 	uint32_t order; /* plan's own */
-	struct xsp_range_spec range; /* RANGE_BEGIN, NAMED_SPAN: what it takes from the target */
+	struct xsp_range_spec range; /* RANGE_BEGIN, RANGE_LABEL, NAMED_SPAN: what it takes from the
+				      * target */
 	void (*rename)(char *text, size_t size); /* for names that are addresses: makes the
 						   * resolved text what outputs show; or NULL */
+	/* For names that are return addresses: finds a better name than the function's in the code
+	 * of the calling module (`addr`: where the call returns to). False: none. NULL: not asked */
+	bool (*call_site)(struct xsp_module *m, uint64_t addr, char *text, size_t size);
 	char *symbol; /* mangled; "" when there is none. Owned by the list */
 	char *name; /* what outputs show. Owned by the list */
 };
@@ -93,5 +98,6 @@ extern const struct xsp_provider xsp_provider_function;
 extern const struct xsp_provider xsp_provider_record_function;
 extern const struct xsp_provider xsp_provider_torch;
 extern const struct xsp_provider xsp_provider_unwind;
+extern const struct xsp_provider xsp_provider_xsigma;
 
 #endif

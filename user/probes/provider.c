@@ -10,6 +10,7 @@ const struct xsp_provider *const xsp_providers[] = {
 	&xsp_provider_function,
 	&xsp_provider_record_function,
 	&xsp_provider_torch,
+	&xsp_provider_xsigma,
 	&xsp_provider_unwind,
 	NULL,
 };
@@ -102,7 +103,7 @@ long xsp_probe_list_add(struct xsp_probe_list *list, const struct xsp_probe *p)
 		free(new->name);
 		return -ENOMEM;
 	}
-	if (p->action != XSP_ACTION_RANGE_END)
+	if (p->action != XSP_ACTION_RANGE_END && p->action != XSP_ACTION_RANGE_LABEL)
 		new->pair = (uint32_t)list->count;
 	return (long)list->count++;
 }

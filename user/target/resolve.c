@@ -161,6 +161,17 @@ int xsp_resolve_code(struct xsp_resolver *r, const struct xsp_process *p, uint64
 	return 0;
 }
 
+int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,
+		       struct xsp_module **module, uint64_t *addr)
+{
+	struct place at;
+	int rc = find_place(r, p, address, &at);
+
+	*module = at.module;
+	*addr = at.addr;
+	return rc == 0 && at.module == NULL ? -ENOENT : rc;
+}
+
 int xsp_resolve_vtable(struct xsp_resolver *r, const struct xsp_process *p, uint64_t pointer,
 		       char *text, size_t size)
 {

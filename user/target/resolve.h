@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "target/module.h"
 #include "target/process.h"
 
 struct xsp_resolver;
@@ -20,6 +21,11 @@ void xsp_resolver_free(struct xsp_resolver *r);
  */
 int xsp_resolve_code(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,
 		     char *text, size_t size);
+
+/* The file that an address lies in, owned by the resolver, and the address in that file.
+ * -ENOENT: no file that can be read, or -ENOMEM. */
+int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,
+		       struct xsp_module **module, uint64_t *addr);
 
 /*
  * The class whose objects hold this vtable pointer (it points 16 bytes into the `_ZTV...`

@@ -245,6 +245,7 @@ static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xs
 		.sp = e->sp,
 		.limit = row->count > 0 ? row->spans[row->count - 1].limit : UINT64_MAX,
 		.start_ns = e->time_ns,
+		.event_ns = e->time_ns,
 		.probe = e->probe,
 		.name = name,
 		.range = true,
@@ -485,6 +486,41 @@ static struct range_at find_range(struct thread *th, struct row *row, const stru
 	return latest_open.found ? latest_open : latest;
 }
 
+/* A range's name arrives later than the range: which one, its begin tells. */
+static bool label(struct open_span *spans, xsp_name_id *names, size_t count, uint32_t probe,
+		  uint64_t begin_ns, xsp_name_id name)
+{
+	for (size_t i = count; i > 0; i--) {
+		struct open_span *s = &spans[i - 1];
+		if (!s->range || s->probe != probe || s->event_ns != begin_ns)
+			continue;
+		s->name = name;
+		names[i - 1] = name;
+		return true;
+	}
+	return false;
+}
+
+static int pair_label(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	const struct xsp_event_label *l = (const void *)e;
+	xsp_name_id name;
+	bool found = false;
+
+	if (e->flags & XSP_EVENT_NAME_LOST)
+		return 0;
+	int rc = xsp_names_of_hash(t, l->name_hash, &name);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < th->used_rows && !found; i++)
+		found = label(th->rows[i]->spans, th->rows[i]->names, th->rows[i]->count, e->probe,
+			      l->begin_ns, name);
+	for (size_t i = 0; i < th->parked_count && !found; i++)
+		found = label(th->parked[i]->spans, th->parked[i]->names + th->parked[i]->prefix,
+			      th->parked[i]->count, e->probe, l->begin_ns, name);
+	return 0;
+}
+
 /* Ranges of deeper frames above the one that ends: their ENDs were lost, if any event was. */
 static int drop_inner_ranges(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 			     const struct xsp_event *e)
@@ -625,6 +661,7 @@ static int (*const rules[])(struct xsp_timeline *t, struct thread *th,
 	[XSP_EVENT_EXIT] = pair_exit,	  [XSP_EVENT_POINT] = pair_point,
 	[XSP_EVENT_UNWIND] = pair_unwind, [XSP_EVENT_NAME] = ignore,
 	[XSP_EVENT_BEGIN] = pair_begin,	  [XSP_EVENT_END] = pair_end,
+	[XSP_EVENT_LABEL] = pair_label,
 };
 
 int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)

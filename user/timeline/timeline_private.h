@@ -30,6 +30,7 @@ struct open_span {
 	uint64_t limit; /* an event above this has left the span: sp; of a range the sp of the
 			 * function beneath it, so that limits never rise along a row */
 	uint64_t start_ns;
+	uint64_t event_ns; /* of a range: time of its BEGIN, before it was put in order */
 	uint64_t child_ns; /* of closed direct children */
 	uint64_t serial;
 	uint32_t probe;

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "probes/ranges.h"
+
+/* A part's functions in a module. */
+struct found {
+	struct xsp_symbol symbols[XSP_RANGE_SYMBOLS];
+	const char *names[XSP_RANGE_SYMBOLS];
+	size_t count;
+};
+
+static bool is_part(const struct xsp_range_row *row, size_t part)
+{
+	return part < XSP_RANGE_PARTS && row->parts[part].symbols[0] != NULL;
+}
+
+static bool find_function(struct xsp_module *m, const char *name, struct xsp_symbol *s)
+{
+	return xsp_module_find(m, name, s) == 0 && !s->ifunc && xsp_module_is_code(m, s->addr);
+}
+
+static void find_part(struct xsp_module *m, const struct xsp_range_part *part, struct found *f)
+{
+	size_t most = part->action == XSP_ACTION_RANGE_END ? XSP_RANGE_SYMBOLS : 1;
+
+	f->count = 0;
+	for (size_t i = 0; i < XSP_RANGE_SYMBOLS && part->symbols[i] != NULL; i++) {
+		struct xsp_symbol s;
+		size_t same = 0;
+		if (f->count == most || !find_function(m, part->symbols[i], &s))
+			continue;
+		while (same < f->count && f->symbols[same].addr != s.addr)
+			same++;
+		if (same < f->count)
+			continue;
+		f->names[f->count] = part->symbols[i];
+		f->symbols[f->count++] = s;
+	}
+}
+
+static unsigned argument(struct xsp_operand o)
+{
+	return o.base < XSP_OPERAND_SP ? 1U << o.base : 0;
+}
+
+/* The arguments that a spec takes its values from: they must be intact where the probe sits. */
+static unsigned args_read(const struct xsp_range_spec *s)
+{
+	unsigned args = s->flags & (XSP_RANGE_KEYED | XSP_RANGE_LABEL) ? 1U << 0 : 0;
+
+	if (s->name == XSP_RANGE_NAME_TEXT)
+		args |= argument(s->text) | argument(s->length);
+	if (s->name == XSP_RANGE_NAME_CODE || s->name == XSP_RANGE_NAME_VTABLE)
+		args |= argument(s->text);
+	if (s->flags & XSP_RANGE_CONDITION)
+		args |= argument(s->condition);
+	return args;
+}
+
+/* Adds the functions of one part; `begin`: of the row's last RANGE_BEGIN. */
+static long add_part(const struct xsp_provider *self, const struct xsp_range_row *row,
+		     const struct xsp_range_part *part, const struct found *f, uint64_t semaphore,
+		     bool keyed, long begin, struct xsp_probe_list *list)
+{
+	bool ends = part->action == XSP_ACTION_RANGE_END, begins;
+	long at = begin;
+
+	begins = part->action == XSP_ACTION_RANGE_BEGIN;
+	for (size_t i = 0; i < f->count && at >= 0; i++) {
+		struct xsp_probe p = {
+			.provider = self->name,
+			.action = part->action,
+			.args_read = ends ? (keyed ? 1U << 0 : 0) : args_read(&part->spec),
+			.addr = f->symbols[i].addr,
+			.size = f->symbols[i].size,
+			.offset = f->symbols[i].offset,
+			.semaphore = begins ? semaphore : 0,
+			.pair = (uint32_t)begin,
+			.range = part->spec,
+			.call_site = part->call_site,
+			.symbol = (char *)(uintptr_t)f->names[i],
+			.name = (char *)(uintptr_t)row->name,
+		};
+		at = xsp_probe_list_add(list, &p);
+	}
+	return begins || at < 0 ? at : begin;
+}
+
+static int add_row(const struct xsp_provider *self, struct xsp_module *m,
+		   const struct xsp_range_row *row, struct xsp_probe_list *list)
+{
+	struct found parts[XSP_RANGE_PARTS];
+	struct xsp_symbol semaphore = {0};
+	bool keyed = false;
+	long begin = 0;
+
+	for (size_t i = 0; is_part(row, i); i++) {
+		find_part(m, &row->parts[i], &parts[i]);
+		if (parts[i].count == 0 && !row->parts[i].optional)
+			return 0;
+		keyed = keyed || (row->parts[i].spec.flags & XSP_RANGE_KEYED);
+	}
+	if (row->unless != NULL && find_function(m, row->unless, &semaphore))
+		return 0;
+	if (row->semaphore == NULL)
+		semaphore.offset = 0;
+	else if (xsp_module_find(m, row->semaphore, &semaphore) < 0 || semaphore.offset == 0)
+		return 0;
+	for (size_t i = 0; is_part(row, i) && begin >= 0; i++)
+		begin = add_part(self, row, &row->parts[i], &parts[i], semaphore.offset, keyed,
+				 begin, list);
+	return begin < 0 ? (int)begin : 0;
+}
+
+int xsp_ranges_add(const struct xsp_provider *self, struct xsp_module *m,
+		   const struct xsp_range_row *rows, size_t count, struct xsp_probe_list *list,
+		   struct xsp_error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		int rc = add_row(self, m, &rows[i], list);
+		if (rc < 0)
+			return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
+	}
+	return 0;
+}

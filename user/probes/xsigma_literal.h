@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * xsigma_literal.h - the name of a RecordFunction that no profiler has named, from the code.
+ *
+ * RECORD_FUNCTION("name", ...) is `RecordFunction guard(scope); if (guard.isActive())
+ * guard.before("name")`: the literal stands on the path to before(), which is not taken.
+ */
+#ifndef XSP_PROBES_XSIGMA_LITERAL_H
+#define XSP_PROBES_XSIGMA_LITERAL_H
+
+#include "target/module.h"
+
+#define XSP_XSIGMA_BEFORE                                                                          \
+	"_ZN6xsigma14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_traitsIcEE" \
+	"St17reference_wrapperIKNS_14FunctionSchemaEEEEl"
+
+/*
+ * `addr`: where the constructor's call in module `m` returns to. Writes the one literal that
+ * before() gets for that object, and returns true; false wherever that is not proven.
+ */
+bool xsp_xsigma_literal(struct xsp_module *m, uint64_t addr, char *text, size_t size);
+
+#endif
