@@ -1,0 +1,184 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Provider torch: the operators that xsptrace sees are those that PyTorch's own profiler sees, to
+the last call; differences are named here one by one, and explained in docs/providers.md.
+
+A traced run is one process, with its set-up; the profiler is started behind it. So each count is
+the difference of two runs: N rounds, and none."""
+import collections
+import json
+import os
+import re
+
+from harness import (EXTRA, NO_MATCH, SCRIPTS, USAGE, Skip, Trace, case, check, equal,
+                     main, run, start, truth, wait_for, xsptrace)
+
+PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+TRAIN = f"{SCRIPTS}/torch_train.py"
+BOXED = f"{SCRIPTS}/torch_boxed.py"
+
+
+def need_torch():
+    if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import torch"]).returncode != 0:
+        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
+
+
+def operators(counter):
+    """Operators only, and only those that were called."""
+    return {k: v for k, v in sorted(counter.items()) if k.startswith("aten::") and v != 0}
+
+
+def difference(some, none):
+    counter = collections.Counter(some)
+    counter.subtract(none)
+    return operators(counter)
+
+
+def traced(folder, name, command, *options):
+    """{operator: calls} of a launched program."""
+    out = f"{folder}/{name}.json"
+    xsptrace(*EXTRA, *options, "-q", "-o", out, "--", PYTHON, *command, timeout=240)
+    trace = Trace(out)
+    trace.check_nothing_lost()
+    trace.check_nesting()
+    equal({e["cat"] for e in trace.spans if e["name"].startswith("aten::")}, {"cpu_op"},
+          "categories of operators")
+    return trace.calls
+
+
+def untraced_run(command):
+    done = run([PYTHON, *command], timeout=240)
+    equal(done.returncode, 0, f"status of {command}\n{done.stderr}")
+
+
+@case
+def same_operators_as_the_profiler(folder):
+    """Conv, linear, embedding, batch norm, attention, optimizer and cross entropy on two threads."""
+    need_torch()
+    losses = {n: f"{folder}/{n}.losses" for n in ("plain", "traced", "profiled", "none")}
+    untraced_run([TRAIN, "--losses", losses["plain"]])
+    untraced_run([TRAIN, "--losses", losses["profiled"], "--profile", f"{folder}/calls"])
+    got = difference(traced(folder, "some", [TRAIN, "--losses", losses["traced"]]),
+                     traced(folder, "none", [TRAIN, "--losses", losses["none"], "--steps", 0]))
+    wanted = operators(truth(f"{folder}/calls"))
+    check(sum(wanted.values()) > 5000 and len(wanted) > 60, "the script does too little", wanted)
+    for name in ("conv2d", "linear", "embedding", "batch_norm", "bmm", "softmax", "add_",
+                 "cross_entropy_loss", "convolution_backward"):
+        check(f"aten::{name}" in wanted, f"the script does not call {name}")
+    equal(got, wanted, "calls by operator")
+    # bit by bit
+    plain = truth(losses["plain"])
+    check(all(len(set(thread)) == 5 for thread in plain), "losses do not change", plain)
+    equal(truth(losses["traced"]), plain, "losses traced")
+    equal(truth(losses["profiled"]), plain, "losses under the profiler")
+
+
+# Calls a round that one of the two sees and the other does not: traced minus profiled.
+DIFFERENCES = {
+    "python": {},
+    "backward": {},
+    "foreach": {},
+    "index": {},
+    # torch.ops goes from Python to the boxed kernel: at::_ops::mm::call is passed by. What the
+    # kernel calls in its turn is seen.
+    "packet": {"aten::mm": -1},
+    "overload": {"aten::mm": -1},
+    # so does TorchScript's interpreter
+    "script": {"aten::mm": -1, "aten::relu": -1, "aten::add": -1},
+}
+
+
+@case
+def other_ways_to_call_operators(folder):
+    need_torch()
+    for way, differences in DIFFERENCES.items():
+        command = [BOXED, way, "--out", f"{folder}/{way}"]
+        untraced_run([*command, "--profile"])
+        wanted = operators(truth(f"{folder}/{way}"))
+        got = difference(traced(folder, f"{way}.some", command),
+                         traced(folder, f"{way}.none", [*command, "--rounds", 0]))
+        check(wanted, f"{way}: the profiler saw nothing")
+        counter = collections.Counter(got)
+        counter.subtract(wanted)
+        equal(operators(counter), operators({k: 3 * v for k, v in differences.items()}),
+              f"{way}: traced minus profiled")
+
+
+WAITING = """
+import sys, time, torch
+a = torch.ones(4, 4)
+print("ready", flush=True)
+while True:
+    torch.mm(a, a)
+    torch.addmm(a, a, a)
+    torch.empty(3)
+    time.sleep(0.002)
+"""
+
+
+def waiting(folder):
+    log = open(f"{folder}/waiting", "wb")
+    child = start([PYTHON, "-c", WAITING], stdout=log)
+    log.close()
+    wait_for(lambda: os.path.getsize(f"{folder}/waiting"), 60, "torch is imported")
+    return child
+
+
+@case
+def selection_by_shown_name(folder):
+    need_torch()
+    child = waiting(folder)
+    both = {"aten::mm", "aten::addmm"}
+    for patterns, wanted in (
+            (["torch:aten::*mm"], both),
+            (["torch:aten::*mm", "!torch:aten::add*"], {"aten::mm"}),
+            (["torch", "!torch:aten::e*"], both),
+            (["!torch:aten::e*"], both),  # the providers are tried, less these
+            (["torch:aten::mm", "libtorch_cpu.so:at::_ops::empty_memory_format::call"],
+             {"aten::mm", "at::_ops::empty_memory_format::call"})):
+        out = f"{folder}/selected.json"
+        xsptrace(*EXTRA, "-p", child.pid, "-d", "0.3", "-q", *[x for p in patterns for x in ("-e", p)],
+                 "-o", out)
+        names = {n for n in Trace(out).calls if not n.startswith("aten::expand")}
+        check(names >= wanted, f"{patterns}: {names}")
+        # addmm calls others
+        equal({n for n in names if re.search(r"mm|empty", n)}, wanted, f"names by {patterns}")
+
+
+@case
+def wrong_names(folder):
+    """The usual errors, with names of the provider's own."""
+    need_torch()
+    child = waiting(folder)
+    err = xsptrace("-p", child.pid, "-e", "torch:aten::conv2_d", status=NO_MATCH).stderr
+    check("aten::conv2d" in err, "no suggestion", err)
+    err = xsptrace("-p", child.pid, "-e", "torch:0x1000", status=USAGE).stderr
+    check("provider" in err, "the address is not refused", err)
+    err = xsptrace("-p", child.pid, "-e", "record_function:x", status=USAGE).stderr
+    check("record_function" in err, "the pattern is not refused", err)
+    # a library of that name can still be meant
+    err = xsptrace("-p", child.pid, "-e", "torch.so:x", status=NO_MATCH).stderr
+    check("library" in err, "torch.so is no library's pattern", err)
+
+
+@case
+def names_are_pytorchs_own(folder):
+    """Every name in the list is that of a schema that PyTorch has registered; every function
+    at::_ops has one."""
+    need_torch()
+    child = waiting(folder)
+    done = run([PYTHON, "-c", "import json, torch\n"
+                "print(json.dumps([s.name for s in torch._C._jit_get_all_schemas()]))"])
+    registered = set(json.loads(done.stdout))
+    listed = xsptrace("list", "-p", child.pid, "-e", "torch:aten::*").stdout
+    names = re.findall(r"^(aten::\S+)", listed, re.M)
+    libraries = [m for m in open(f"/proc/{child.pid}/maps", encoding="utf-8").read().split()
+                 if "/libtorch_cpu.so" in m]
+    symbols = run(["nm", "-D", "--defined-only", libraries[0]]).stdout
+    functions = re.findall(r" _ZN2at4_ops\d+\w+4callE\w*", symbols)
+    equal(len(names), len(functions), "operators in the list")
+    equal(sorted(set(names) - registered), [], "names that PyTorch does not know")
+
+
+if __name__ == "__main__":
+    main()
