@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs inside the guest: what is worth checking on every kernel. The larger part are cases of
+tests/e2e, by name, once for each way to attach that the kernel has."""
+import os
+import platform
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+os.environ["XSPTRACE"] = f"{HOME}/build/xsptrace"
+os.environ["WORKLOADS"] = f"{HOME}/build/workloads"
+sys.path.insert(0, f"{HOME}/tests/e2e")
+
+# pylint: disable=wrong-import-position
+from harness import (EXTRA, KERNEL, Recording, Trace, alive, case, check, equal, finish, main,
+                     record_attached, start, start_ready, truth, wait_for, workload, xsptrace)
+
+RELEASE = tuple(int(x) for x in re.findall(r"\d+", platform.release())[:2])
+OLDEST = (5, 15)
+
+# Where a feature came (user/attach/kernel.h): doctor must find it by trying.
+FEATURES = {
+    "attach cookies": (5, 15),
+    "sleepable uprobes": (6, 0),
+    # 6.6 has them, but they filter by thread until 6.10
+    "uprobe_multi": (6, 10),
+    "cheap 5-byte nop": (6, 18),
+}
+
+# Cases of tests/e2e: file, names, with the fallback forced too?
+EXISTING = (
+    ("exactness", ("demo_attached", "annotated_by_default"), True),
+    ("exactness", ("demo_launched", "fibers", "forks_followed", "libraries_that_come_and_go"), False),
+    ("survival", ("exceptions_longjmp_tail_calls",), False),
+)
+
+
+@case
+def doctor(_):
+    """Says of each feature what the kernel's version lets expect."""
+    done = xsptrace("doctor", status=None)
+    print(re.sub("(?m)^", "  ", done.stdout.rstrip()))
+    equal(done.returncode, 0 if RELEASE >= OLDEST else KERNEL, "status of doctor")
+    for feature, since in FEATURES.items():
+        line = re.search(rf"(?m)^ +(ok|NO) +{feature}", done.stdout)
+        check(line, f"doctor has no line on {feature}")
+        equal(line[1], "ok" if RELEASE >= since else "NO", feature)
+
+
+@case
+def too_old(folder):
+    """One clear line, a status of its own, no output; the target does not notice."""
+    if RELEASE >= OLDEST:
+        return
+    out, facts = f"{folder}/out.json", f"{folder}/truth"
+    child = start_ready([workload("demo"), "--wait", "--calls", 5, "--out", facts])
+    for command in (["-p", child.pid], ["--", workload("demo"), "--calls", 1]):
+        done = xsptrace("-o", out, *command, status=KERNEL)
+        line = done.stderr.splitlines()[0]
+        print("  " + line)
+        check("too old" in line and "5.15" in line and platform.release() in line,
+              "the message does not say why", done.stderr)
+        check(not os.path.exists(out), "there is an output")
+        if command[0] == "-p":
+            equal(done.stderr, line + "\n", "the message")
+    child.send_signal(signal.SIGUSR1)
+    equal(finish(child), 0, "status of the target")
+
+
+def run_existing(extra):
+    failed = []
+    for file, names, fallback in EXISTING:
+        if extra and not fallback:
+            continue
+        if RELEASE < FEATURES["sleepable uprobes"]:
+            names = [n for n in names if n != "annotated_by_default"]
+        done = subprocess.run([sys.executable, f"{HOME}/tests/e2e/{file}.py", *names], check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, errors="replace",
+                              env=os.environ | {"XSPTRACE_EXTRA": extra})
+        print(re.sub("(?m)^", "  ", done.stdout[-6000:].rstrip()), flush=True)
+        # 77 as well: nothing passes by not running
+        if done.returncode:
+            failed.append(f"{file}.py: {done.returncode}")
+    equal(failed, [], f"failed {extra}")
+
+
+@case
+def names_on_untouched_pages(folder):
+    """Before 6.0 no program may fault a page in: names can be missing, but not their ranges."""
+    if not OLDEST <= RELEASE < FEATURES["sleepable uprobes"]:
+        return
+    trace, facts = record_attached(folder, [workload("annotated"), "--calls", 200])
+    equal(sum(trace.calls.values()), sum(facts["calls"].values()), "ranges")
+    equal(set(trace.lost()) - {"lost_names"}, set(), "losses other than names")
+    for name, calls in trace.calls.items():
+        check(calls == facts["calls"].get(name, calls), f"{name}: {calls} spans", facts["calls"])
+
+
+@case
+def cases_of_e2e(_):
+    if RELEASE >= OLDEST:
+        run_existing("")
+
+
+@case
+def cases_of_e2e_with_the_fallback(_):
+    if RELEASE >= FEATURES["uprobe_multi"]:
+        run_existing("--attach=perf-event")
+
+
+@case
+def tracer_killed(folder):
+    """SIGKILL at any moment: the target goes on, unharmed, and can be traced again."""
+    if RELEASE < OLDEST:
+        return
+    facts, out = f"{folder}/truth", f"{folder}/last.json"
+    child = start([workload("demo"), "--out", facts, "--threads", 2, "--seconds", 100, "--rate", 20])
+    wait_for(lambda: alive(child.pid), 5, "demo")
+    for i in range(4):
+        tracer = Recording(folder, "-p", child.pid, "-e", "demo_*", "-o", f"{folder}/{i}.xspt")
+        if i % 2:
+            tracer.wait_live(40)
+        time.sleep(random.uniform(0.05, 0.6))
+        tracer.stop(signal.SIGKILL)
+        tracer.wait(status=None)
+        check(child.poll() is None, f"the target died with tracer {i}: {child.returncode}")
+    xsptrace(*EXTRA, "-p", child.pid, "-d", "1", "-e", "demo_leaf", "-o", out)
+    check(Trace(out).calls["demo_leaf"] > 0, "no spans after the killed tracers")
+    child.terminate()
+    equal(finish(child), 0, "status of the target")
+    check(truth(facts)["calls"]["demo_leaf"] > 0, "the target did nothing")
+
+
+@case
+def kernel_is_content(_):
+    """The last case: neither a warning of the kernel nor a crashed program."""
+    log = subprocess.run(["dmesg"], stdout=subprocess.PIPE, errors="replace", check=True).stdout
+    bad = [line for line in log.splitlines()
+           if re.search(r"WARNING: |BUG: |Oops|segfault|traps: ", line) and "soft lockup" not in line]
+    check(not bad, "in the kernel's log:", *bad)
+
+
+def arguments():
+    """cases=A,B on the kernel's command line"""
+    with open("/proc/cmdline", encoding="ascii") as f:
+        found = re.search(r"\bcases=([\w,*]+)", f.read())
+    return found[1].split(",") if found else []
+
+
+sys.argv[1:] = arguments()
+main(traces=False)
