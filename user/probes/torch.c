@@ -7,8 +7,24 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "probes/torch_ops.h"
+
+/*
+ * PyTorch's dispatcher shows these to no profiler (ObservedOperators.cpp: getters, called all the
+ * time), so neither do we. -e 'libtorch_cpu.so:at::_ops::size_int::call' traces them all the same.
+ */
+static const char *const unobserved[] = {"aten::size", "aten::is_leaf", "aten::output_nr",
+					 "aten::_version", "aten::is_complex"};
+
+static bool is_observed(const struct xsp_torch_op *op)
+{
+	for (size_t i = 0; op->schema.name != NULL && i < sizeof(unobserved) / sizeof(char *); i++)
+		if (strcmp(op->schema.name, unobserved[i]) == 0)
+			return false;
+	return true;
+}
 
 /* An operator without a schema keeps its function's name: never a guess. */
 static int add_operator(const struct xsp_provider *self, const struct xsp_torch_op *op,
@@ -42,7 +58,7 @@ static int find_operators(const struct xsp_provider *self, struct xsp_module *m,
 	int ret = xsp_torch_ops_find(m, &ops, err);
 
 	for (size_t i = 0; ret == 0 && i < ops.count; i++) {
-		if (ops.items[i].symbol->ifunc)
+		if (ops.items[i].symbol->ifunc || !is_observed(&ops.items[i]))
 			continue;
 		ret = add_operator(self, &ops.items[i], selection, list);
 		if (ret < 0)
