@@ -86,6 +86,8 @@ static __always_inline void send_name_once(__u64 time, __u64 pid_tgid, __u32 pro
 {
 	__u32 one = 1;
 
+	if (bpf_map_lookup_elem(&xsp_names, &hash)) /* nearly always: cheaper than an update that fails */
+		return;
 	if (bpf_map_update_elem(&xsp_names, &hash, &one, BPF_NOEXIST) == 0) {
 		emit_name(time, pid_tgid, probe, hash, length, flags, text);
 	} else if (!bpf_map_lookup_elem(&xsp_names, &hash)) {

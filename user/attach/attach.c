@@ -3,6 +3,7 @@
 #include "attach/attach_private.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -215,16 +216,47 @@ void xsp_attach_activate(struct xsp_attach *a, bool on)
 	__atomic_store_n(&a->bpf->bss->xsp_active, on, __ATOMIC_RELEASE);
 }
 
+/* Taking probes out waits for the kernel's grace periods, tens of milliseconds a link: they all
+ * wait at the same time. */
+#define CLOSERS 32
+
+struct closer {
+	struct xsp_attach *a;
+	size_t *next; /* shared: the next one to close, descriptors first */
+};
+
+static void *close_some(void *argument)
+{
+	struct closer *c = argument;
+	struct xsp_attach *a = c->a;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(c->next, 1, __ATOMIC_RELAXED)) <
+	       a->link_fd_count + a->link_count) {
+		if (i < a->link_fd_count)
+			close(a->link_fds[i]);
+		else
+			bpf_link__destroy(a->links[i - a->link_fd_count]);
+	}
+	return NULL;
+}
+
 void xsp_attach_detach(struct xsp_attach *a)
 {
-	for (size_t i = 0; i < a->link_fd_count; i++)
-		close(a->link_fds[i]);
-	a->link_fd_count = 0;
-	for (size_t i = 0; i < a->link_count; i++)
-		bpf_link__destroy(a->links[i]);
-	a->link_count = 0;
+	pthread_t threads[CLOSERS];
+	size_t started = 0, next = 0, all = a->link_fd_count + a->link_count;
+	struct closer c = {a, &next};
+
+	while (started < CLOSERS && started < all &&
+	       pthread_create(&threads[started], NULL, close_some, &c) == 0)
+		started++;
 	if (a->bpf != NULL)
 		xsp_bpf__detach(a->bpf);
+	close_some(&c); /* all of them, if no thread could be had */
+	for (size_t i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	a->link_fd_count = 0;
+	a->link_count = 0;
 }
 
 void xsp_attach_free(struct xsp_attach *a)

@@ -30,7 +30,7 @@ struct xsp_attach {
 	/* uprobe_multi: link descriptors; perf events: libbpf links */
 	int *link_fds;
 	size_t link_fd_count, link_fd_room;
-	struct bpf_link **links;
+	struct bpf_link **links; /* closed from several threads: each close waits for the kernel */
 	size_t link_count, link_room;
 };
 

@@ -127,7 +127,8 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	struct xsp_bpf *bpf = a->bpf;
 
 	bpf->rodata->xsp_ring_mask = (uint32_t)a->rings - 1;
-	bpf->rodata->xsp_filter_tgid = o->follow;
+	/* A perf-event uprobe is bound to an address space, which a vfork child shares for a while. */
+	bpf->rodata->xsp_filter_tgid = o->follow || a->method == XSP_ATTACH_PERF_EVENT;
 	bpf->rodata->xsp_follow = o->follow;
 	bpf->rodata->xsp_filter_tid = o->tid_count > 0;
 	bpf->rodata->xsp_min_duration_ns = o->min_duration_ns;

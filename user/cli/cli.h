@@ -21,7 +21,9 @@ int xsp_cmd_doctor(int argc, char **argv);
 void xsp_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Prints an error and returns its exit status. */
 int xsp_say_error(const struct xsp_error *err);
-/* The same for an output that is named first in the text. */
+/* To be called last by what prints to standard output: `status`, or XSP_STATUS_OUTPUT, having said
+ * so, when it could not be written. */
+int xsp_finish_stdout(int status);
 
 /* "10us", "1.5ms", "2s", plain seconds when `plain` is 1e9; 0 or -EINVAL. */
 int xsp_parse_duration(const char *text, double plain_ns, uint64_t *ns);

@@ -37,6 +37,14 @@ int xsp_say_error(const struct xsp_error *err)
 	return err->status != XSP_STATUS_OK ? (int)err->status : XSP_STATUS_FAILED;
 }
 
+int xsp_finish_stdout(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	xsp_say("standard output cannot be written: %s", strerror(errno));
+	return status != XSP_STATUS_OK ? status : XSP_STATUS_OUTPUT;
+}
+
 struct unit {
 	const char *name;
 	double factor;

@@ -22,10 +22,10 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strcmp(argv[1], verbs[i].verb) == 0)
-			return verbs[i].run(argc - 1, argv + 1);
+			return xsp_finish_stdout(verbs[i].run(argc - 1, argv + 1));
 	if (strcmp(argv[1], "help") == 0) {
 		xsp_help(stdout);
-		return XSP_STATUS_OK;
+		return xsp_finish_stdout(XSP_STATUS_OK);
 	}
 	if (argv[1][0] != '-') {
 		xsp_say("'%s' is no verb: record, list, export, info, doctor; to start a program "
@@ -34,5 +34,5 @@ int main(int argc, char **argv)
 			argv[1], argv[1]);
 		return XSP_STATUS_USAGE;
 	}
-	return xsp_cmd_record(argc, argv);
+	return xsp_finish_stdout(xsp_cmd_record(argc, argv));
 }
