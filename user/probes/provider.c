@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* clang-format off */
 const struct xsp_provider *const xsp_providers[] = {
 	&xsp_provider_function,
 	&xsp_provider_record_function,
@@ -14,6 +15,7 @@ const struct xsp_provider *const xsp_providers[] = {
 	&xsp_provider_unwind,
 	NULL,
 };
+/* clang-format on */
 
 int xsp_provider_index(const char *name)
 {

@@ -61,10 +61,9 @@ static long add_part(const struct xsp_provider *self, const struct xsp_range_row
 		     const struct xsp_range_part *part, const struct found *f, uint64_t semaphore,
 		     bool keyed, long begin, struct xsp_probe_list *list)
 {
-	bool ends = part->action == XSP_ACTION_RANGE_END, begins;
+	bool ends = part->action == XSP_ACTION_RANGE_END;
 	long at = begin;
 
-	begins = part->action == XSP_ACTION_RANGE_BEGIN;
 	for (size_t i = 0; i < f->count && at >= 0; i++) {
 		struct xsp_probe p = {
 			.provider = self->name,
@@ -73,7 +72,7 @@ static long add_part(const struct xsp_provider *self, const struct xsp_range_row
 			.addr = f->symbols[i].addr,
 			.size = f->symbols[i].size,
 			.offset = f->symbols[i].offset,
-			.semaphore = begins ? semaphore : 0,
+			.semaphore = semaphore,
 			.pair = (uint32_t)begin,
 			.range = part->spec,
 			.call_site = part->call_site,
@@ -82,7 +81,7 @@ static long add_part(const struct xsp_provider *self, const struct xsp_range_row
 		};
 		at = xsp_probe_list_add(list, &p);
 	}
-	return begins || at < 0 ? at : begin;
+	return part->action == XSP_ACTION_RANGE_BEGIN || at < 0 ? at : begin;
 }
 
 static int add_row(const struct xsp_provider *self, struct xsp_module *m,

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "probes/ranges.h"
+
 /*
  * torch::autograd::Engine::evaluate_function(shared_ptr<GraphTask>&, Node *, ...): an ordinary
  * member, so the node is argument 2 (this, graph task, node); its first word is the vtable
@@ -79,69 +81,33 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
  */
 #define USER_SCOPE 7
 
-static const struct {
-	const char *symbol;
-	enum xsp_probe_action action;
-	unsigned args_read;
-	struct xsp_range_spec range;
-	const char *name;
-} user_range_rows[] = {
-	{
-		.symbol = "_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_"
-			  "stringIcSt11char_traitsIcESaIcEEE",
-		.action = XSP_ACTION_RANGE_BEGIN,
-		.args_read = 1U << 1,
-		.range = {.name = XSP_RANGE_NAME_TEXT,
-			  .flags = XSP_RANGE_REMEMBER,
-			  .text = {.base = 1, .deref = 1},
-			  .length = {.base = 1, .deref = 1, .offset = 8}},
-		.name = "c10::ivalue::ConstantString::create",
-	},
-	{
-		.symbol = "_ZN2at14RecordFunctionC1ENS_11RecordScopeE",
-		.action = XSP_ACTION_RANGE_BEGIN,
-		.args_read = 1U << 0 | 1U << 1,
-		.range = {.name = XSP_RANGE_NAME_PENDING,
-			  .flags = XSP_RANGE_KEYED | XSP_RANGE_CONDITION,
-			  .condition = {.base = 1},
-			  .condition_value = USER_SCOPE},
-		.name = "record_function",
-	},
-	{
-		.symbol = "_ZN2at14RecordFunction3endEv",
-		.action = XSP_ACTION_RANGE_END,
-		.args_read = 1U << 0,
-		.name = "record_function",
-	},
+static const struct xsp_range_row user_ranges = {
+	.name = "record_function",
+	.parts = {{
+			  .action = XSP_ACTION_RANGE_BEGIN,
+			  .symbols = {"_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_"
+				      "stringIcSt11char_traitsIcESaIcEEE"},
+			  .spec = {.name = XSP_RANGE_NAME_TEXT,
+				   .flags = XSP_RANGE_REMEMBER,
+				   .text = {.base = 1, .deref = 1},
+				   .length = {.base = 1, .deref = 1, .offset = 8}},
+		  },
+		  {
+			  .action = XSP_ACTION_RANGE_BEGIN,
+			  .symbols = {"_ZN2at14RecordFunctionC1ENS_11RecordScopeE"},
+			  .spec = {.name = XSP_RANGE_NAME_PENDING,
+				   .flags = XSP_RANGE_KEYED | XSP_RANGE_CONDITION,
+				   .condition = {.base = 1},
+				   .condition_value = USER_SCOPE},
+		  },
+		  {
+			  .action = XSP_ACTION_RANGE_END,
+			  .symbols = {"_ZN2at14RecordFunction3endEv"},
+		  }},
 };
-#define ROWS (sizeof(user_range_rows) / sizeof(user_range_rows[0]))
 
 int xsp_torch_find_user_ranges(const struct xsp_provider *self, struct xsp_module *m,
 			       struct xsp_probe_list *list, struct xsp_error *err)
 {
-	struct xsp_symbol symbols[ROWS];
-	long begin = 0;
-
-	for (size_t i = 0; i < ROWS; i++)
-		if (xsp_module_find(m, user_range_rows[i].symbol, &symbols[i]) < 0 ||
-		    !xsp_module_is_code(m, symbols[i].addr))
-			return 0; /* all of them, or no names */
-	for (size_t i = 0; i < ROWS; i++) {
-		struct xsp_probe p = {
-			.provider = self->name,
-			.action = user_range_rows[i].action,
-			.args_read = user_range_rows[i].args_read,
-			.addr = symbols[i].addr,
-			.size = symbols[i].size,
-			.offset = symbols[i].offset,
-			.pair = (uint32_t)begin,
-			.range = user_range_rows[i].range,
-			.symbol = (char *)(uintptr_t)user_range_rows[i].symbol,
-			.name = (char *)(uintptr_t)user_range_rows[i].name,
-		};
-		begin = xsp_probe_list_add(list, &p);
-		if (begin < 0)
-			return xsp_error_set(err, (int)begin, XSP_STATUS_FAILED, "out of memory");
-	}
-	return 0;
+	return xsp_ranges_add(self, m, &user_ranges, 1, list, err);
 }

@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""XSigma's scopes in each of their forms: names, nesting and counts equal the program's own.
+
+The programs (tests/workloads/xsigma_*) have XSigma's functions by their mangled names, built with
+gcc and with clang, in a stripped library and in a static program.
+"""
+import collections
+import os
+import re
+
+from harness import (WORKLOADS, case, check, equal, main, record_attached, workload)
+
+BUILDS = [b for b in ("gcc", "gcc_static", "clang", "clang_static")
+          if b.startswith("gcc") or os.path.exists(f"{WORKLOADS}/xsigma_graph_clang")]
+
+
+def edges(trace):
+    """How often which name lies directly in which, "" being nothing."""
+    count = collections.Counter()
+    threads = collections.defaultdict(list)
+    for e in trace.spans:
+        begin = round(e["ts"] * 1000)
+        threads[e["pid"], e["tid"]].append((begin, -round(e["dur"] * 1000), e["name"]))
+    for spans in threads.values():
+        stack = []
+        for begin, minus, name in sorted(spans):
+            while stack and stack[-1][0] <= begin:
+                stack.pop()
+            count[f"{stack[-1][1] if stack else ''}>{name}"] += 1
+            stack.append((begin - minus, name))
+    return count
+
+
+def check_all(trace, calls, nesting):
+    trace.check_nothing_lost()
+    equal(dict(trace.calls), dict(calls), "scopes by name")
+    trace.check_nesting()
+    equal(dict(edges(trace)), dict(nesting), "nesting")
+    equal({e["cat"] for e in trace.spans}, {"user_annotation"}, "categories")
+
+
+def record(folder, program, *arguments, options=()):
+    return record_attached(folder, [workload(program), "--calls", 60, *arguments], *options,
+                           name=program)
+
+
+@case
+def branch_main(folder):
+    for build in BUILDS:
+        trace, facts = record(folder, f"xsigma_main_{build}")
+        check_all(trace, facts["calls"], facts["edges"])
+
+
+@case
+def branch_graph_with_a_profiler(folder):
+    """before() is called: every name is known."""
+    for build in BUILDS:
+        trace, facts = record(folder, f"xsigma_graph_{build}", "armed")
+        check_all(trace, facts["calls"], facts["edges"])
+
+
+def by_function(name, callers):
+    """A scope that no profiler names, by its function."""
+    if name in callers:
+        return f"({callers[name]})"
+    call = re.fullmatch(r"\(anonymous namespace\)::(\w+)\+0x[0-9a-f]+", name)
+    return f"({call[1]})" if call else name
+
+
+@case
+def branch_graph_without_a_profiler(folder):
+    """before() is never called: a scope has its literal's name or its caller's, and never another
+    scope's."""
+    for build in BUILDS:
+        trace, facts = record(folder, f"xsigma_graph_{build}")
+        callers, dynamic = facts["callers"], facts["dynamic"]
+        literals = [n for n in trace.calls if n in callers]
+        check(not set(literals) & set(dynamic), f"{build}: names nobody can know", literals)
+        for name in literals:
+            equal(trace.calls[name], facts["calls"][name], f"{build}: scopes `{name}`")
+        calls, nesting = collections.Counter(), collections.Counter()
+        for name, count in facts["calls"].items():
+            calls[by_function(name, callers)] += count
+        for edge, count in facts["edges"].items():
+            nesting[">".join(by_function(n, callers) for n in edge.split(">"))] += count
+        for e in trace.spans:
+            e["name"] = by_function(e["name"], callers)
+        trace.calls = collections.Counter(e["name"] for e in trace.spans)
+        check_all(trace, calls, nesting)
+        print(f"  {build}: {len(literals)} of {len(set(callers) - set(dynamic))} literals")
+
+
+@case
+def chosen_by_name(folder):
+    trace, facts = record(folder, "xsigma_main_gcc", options=("-e", "xsigma"))
+    check_all(trace, facts["calls"], facts["edges"])
+
+
+main()

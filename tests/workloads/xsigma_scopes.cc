@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * xsigma_scopes [armed] - opens scopes through XSigma's ABIs (xsigma_double.h) and counts them, by
+ * name and by what lies around each. `armed`: as with a profiler on, names come by before().
+ * Scopes that no profiler names are counted under their literal; "callers" tells their functions,
+ * "dynamic" those whose names no code analysis can know.
+ */
+#include "workload.h"
+#include "xsigma_double.h"
+
+#include <map>
+#include <stdexcept>
+#include <thread>
+
+namespace
+{
+
+struct truth {
+	std::map<std::string, uint64_t> calls, edges;
+	std::vector<std::string> open;
+
+	void enter(const char *name)
+	{
+		++calls[name];
+		++edges[(open.empty() ? "" : open.back()) + ">" + name];
+		open.push_back(name);
+	}
+};
+thread_local truth mine;
+
+/* Declared before the guard it counts, so that it ends after it. */
+struct counted {
+	explicit counted(const char *name)
+	{
+		mine.enter(name);
+	}
+	~counted()
+	{
+		mine.open.pop_back();
+	}
+};
+
+WL_APART uint64_t leaf(uint64_t x)
+{
+	return wl_mix(x);
+}
+
+#ifdef XSIGMA_MAIN
+using namespace xsigma::profiler;
+
+WL_APART uint64_t throwing(uint64_t x)
+{
+	counted c("main throws");
+	RecordFunction scope("main throws");
+	if (x % 3 == 0)
+		throw std::runtime_error("x");
+	return x;
+}
+
+WL_APART uint64_t work(uint64_t x, bool)
+{
+	counted c("main outer");
+	RecordFunction scope("main outer");
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		counted d("activity");
+		ScopedActivity activity("activity");
+		try {
+			sum += throwing(x + i);
+		} catch (const std::exception &) {
+			sum++;
+		}
+	}
+	std::string name = "dynamic " + std::to_string(x % 4);
+	counted e(name.c_str());
+	RecordFunction dynamic(name.c_str());
+	return sum + leaf(x);
+}
+
+const char *const callers = "", *const dynamic_names = "";
+#else
+using namespace xsigma;
+
+const std::vector<IValue> inputs;
+
+WL_APART uint64_t one(uint64_t x)
+{
+	counted c("one literal");
+	RECORD_FUNCTION("one literal", inputs);
+	return leaf(x);
+}
+
+/* One after the other, in one place of the stack. */
+WL_APART uint64_t sequence(uint64_t x)
+{
+	{
+		counted c("first");
+		RECORD_FUNCTION("first", inputs);
+		x = leaf(x);
+	}
+	{
+		counted c("second, longer");
+		RECORD_FUNCTION("second, longer", inputs, 7);
+		x = leaf(x);
+	}
+	return x;
+}
+
+WL_APART uint64_t throwing(uint64_t x)
+{
+	counted c("throws");
+	RECORD_USER_SCOPE("throws");
+	if (x % 3 == 0)
+		throw std::runtime_error("x");
+	return leaf(x);
+}
+
+WL_APART uint64_t branches(uint64_t x)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		if ((x + i) % 2) {
+			counted c("odd");
+			RECORD_USER_SCOPE("odd");
+			sum += leaf(x + i);
+			try {
+				sum += throwing(x + i);
+			} catch (const std::exception &) {
+				sum += 2;
+			}
+		} else {
+			counted c("even");
+			RECORD_FUNCTION("even", inputs);
+			sum += one(x);
+		}
+	}
+	return sum;
+}
+
+/* No literal can be right for both calls. */
+WL_APART uint64_t either(uint64_t x)
+{
+	const char *name = x % 2 ? "either odd" : "either even";
+	counted c(name);
+	RECORD_FUNCTION(name, inputs);
+	return leaf(x);
+}
+
+WL_APART uint64_t at_run_time(uint64_t x)
+{
+	std::string name = "run time " + std::to_string(x % 4);
+	counted c(name.c_str());
+	RECORD_FUNCTION(name, inputs);
+	return leaf(x);
+}
+
+/* Two objects; the second one gets its name first, and each the other's check. */
+WL_APART uint64_t crossed(uint64_t x)
+{
+	counted c("crossed a"), d("crossed b");
+	RecordFunction a(RecordScope::FUNCTION);
+	RecordFunction b(RecordScope::FUNCTION);
+	if (a.isActive())
+		b.before("crossed b");
+	if (b.isActive())
+		a.before("crossed a");
+	return leaf(x);
+}
+
+/* A name by hand, whether or not anybody listens; the end too. */
+WL_APART uint64_t by_hand(uint64_t x)
+{
+	counted c("by hand");
+	RecordFunction guard(RecordScope::USER_SCOPE);
+	guard.before(std::string_view("by hand and more", 7), 5);
+	x = leaf(x);
+	guard.end();
+	return x;
+}
+
+WL_APART uint64_t others(uint64_t x)
+{
+	std::string name = "profiler scope " + std::to_string(x % 4);
+	counted c(name.c_str());
+	profiler_scope scope(name);
+	{
+		counted d("region");
+		tracing::scoped_region region(tracing::event_category::kCompute,
+					      std::string_view("region, cut", 6));
+		x = leaf(x);
+	}
+	counted e("annotation");
+	profiler::annotation_stack::push_annotation("annotation");
+	{
+		counted f("itt range");
+		profiler::itt_range_push("itt range");
+		x = leaf(x);
+		profiler::itt_range_pop();
+	}
+	profiler::annotation_stack::pop_annotation();
+	return x;
+}
+
+WL_APART uint64_t work(uint64_t x, bool on)
+{
+	arm(on);
+	return one(x) + sequence(x) + branches(x) + either(x) + at_run_time(x) + crossed(x) +
+	       by_hand(x) + others(x);
+}
+
+const char *const callers =
+	"\"one literal\":\"one\",\"first\":\"sequence\",\"second, longer\":\"sequence\","
+	"\"throws\":\"throwing\",\"odd\":\"branches\",\"even\":\"branches\","
+	"\"either odd\":\"either\",\"either even\":\"either\","
+	"\"run time 0\":\"at_run_time\",\"run time 1\":\"at_run_time\","
+	"\"run time 2\":\"at_run_time\",\"run time 3\":\"at_run_time\","
+	"\"crossed a\":\"crossed\",\"crossed b\":\"crossed\"";
+const char *const dynamic_names = "\"either odd\",\"either even\",\"run time 0\",\"run time 1\","
+				  "\"run time 2\",\"run time 3\"";
+#endif
+
+std::string members(const std::map<std::string, uint64_t> &of)
+{
+	std::string text;
+	for (const auto &m : of)
+		text += (text.empty() ? "\"" : ",\"") + m.first + "\":" + std::to_string(m.second);
+	return text;
+}
+
+} /* namespace */
+
+int main(int argc, char **argv)
+{
+	wl_options o = {};
+	o.workload = "xsigma_scopes";
+	o.threads = 2;
+	o.calls = 200;
+	wl_parse(&o, argc, argv);
+	bool armed = o.argc > 0 && std::string(o.argv[0]) == "armed";
+	wl_start(&o);
+
+	std::vector<std::thread> threads;
+	std::vector<truth> truths(o.threads);
+	std::vector<uint64_t> sums(o.threads);
+	for (unsigned t = 0; t < o.threads; t++)
+		threads.emplace_back([&, t] {
+			for (uint64_t i = 0; !wl_stop() && (o.seconds > 0 || i < o.calls); i++)
+				sums[t] += work(i * o.threads + t, armed);
+			truths[t] = mine;
+		});
+	for (std::thread &t : threads)
+		t.join();
+	truth all;
+	uint64_t sum = 0;
+	for (unsigned t = 0; t < o.threads; t++) {
+		for (const auto &m : truths[t].calls)
+			all.calls[m.first] += m.second;
+		for (const auto &m : truths[t].edges)
+			all.edges[m.first] += m.second;
+		sum += sums[t];
+	}
+	std::vector<wl_count> counts;
+	for (const auto &m : all.calls)
+		counts.push_back({m.first.c_str(), m.second, 0});
+	std::string extra = "\"edges\":{" + members(all.edges) + "},\"callers\":{" + callers +
+			    "},\"dynamic\":[" + dynamic_names + "]";
+	return wl_finish(&o, sum, counts.data(), counts.size(), extra.c_str());
+}
