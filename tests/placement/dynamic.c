@@ -4,7 +4,8 @@
  * program, without a kernel probe.
  *
  * The command is single-stepped under ptrace while it is inside a window (between two
- * getpriority() calls with the marks below). A shadow stack of calls knows independently
+ * getpriority() calls with the marks below; a command written as @COMMAND is stepped from
+ * its entry point instead). A shadow stack of calls knows independently
  * of any placement when a function is entered (call, or jump to a function with its stack
  * pointer back at the frame's start) and left (ret, or such a jump). For each such
  * activation the sites of its function must fire exactly so: the entry once, then one
@@ -41,7 +42,7 @@
 #define MAX_FRAMES 65536
 #define SHOWN 20
 #define BARREN 2
-#define BARREN_DISPATCH 8 /* anything may be behind a pointer */
+#define BARREN_DISPATCH 6 /* anything may be behind a pointer */
 
 enum { I_UNKNOWN, I_PLAIN, I_CALL, I_RET, I_JUMP, I_INDIRECT = 0x40, I_SITE = 0x80 };
 
@@ -92,7 +93,8 @@ struct tracer {
 	uint64_t steps, limit, activations, unwound, strays, mismatches, incomplete;
 	uint64_t exits[XSP_SITE_CLASSES], entries[XSP_SITE_CLASSES], points;
 	uint64_t shown, skipped;
-	bool verbose, ended;
+	double stepping;
+	bool verbose, ended, from_start;
 };
 
 #define HASH_BITS 17
@@ -332,7 +334,7 @@ static void enter(struct tracer *t, uint64_t addr, uint64_t sp)
 		f = file_at(t, addr);
 	}
 	t->frames[t->depth++] = (struct frame){.sp = sp, .known = t->function_count};
-	if (!f || image_import(&f->im, addr - f->bias))
+	if (!f || image_is_stub(&f->im, addr - f->bias))
 		return;
 	t->frames[t->depth - 1].function = function_at(t, f, addr);
 	t->frames[t->depth - 1].known = t->function_count;
@@ -534,14 +536,61 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+static bool run_window(struct tracer *t, struct user_regs_struct *r, unsigned number)
+{
+	uint64_t steps = t->steps;
+	uint32_t known = t->function_count;
+	double start = now();
+	bool alive = window(t, r);
+
+	t->stepping += now() - start;
+	if (t->verbose)
+		printf("window %u: %" PRIu64 " steps, %u functions met first\n", number,
+		       t->steps - steps, t->function_count - known);
+	return alive;
+}
+
+/* Over the dynamic linker's work, to AT_ENTRY. */
+static bool run_to_entry(struct tracer *t, struct user_regs_struct *r)
+{
+	uint64_t pair[2] = {0}, entry = 0;
+	char name[64];
+	FILE *auxv;
+	long word;
+	int status;
+
+	snprintf(name, sizeof(name), "/proc/%d/auxv", t->pid);
+	auxv = fopen(name, "re");
+	while (auxv && fread(pair, sizeof(pair), 1, auxv) == 1) {
+		if (pair[0] == AT_ENTRY)
+			entry = pair[1];
+	}
+	if (auxv)
+		fclose(auxv);
+	word = ptrace(PTRACE_PEEKTEXT, t->pid, entry, 0);
+	ptrace(PTRACE_POKETEXT, t->pid, entry, (word & ~0xffL) | 0xcc);
+	ptrace(PTRACE_CONT, t->pid, 0, 0);
+	if (waitpid(t->pid, &status, 0) < 0 || !WIFSTOPPED(status))
+		return false;
+	ptrace(PTRACE_POKETEXT, t->pid, entry, word);
+	ptrace(PTRACE_GETREGS, t->pid, 0, r);
+	r->rip = entry;
+	return ptrace(PTRACE_SETREGS, t->pid, 0, r) == 0;
+}
+
 static int run(struct tracer *t)
 {
 	struct user_regs_struct r;
 	unsigned windows = 0;
-	double stepping = 0;
-	int status;
+	int status = 0;
 
 	ptrace(PTRACE_SETOPTIONS, t->pid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+	if (t->from_start) {
+		if (!run_to_entry(t, &r) || !run_window(t, &r, ++windows)) {
+			printf("the command ended inside its window: give it less than -n steps\n");
+			return 1;
+		}
+	}
 	for (;;) {
 		int sig = 0;
 
@@ -564,22 +613,13 @@ static int run(struct tracer *t)
 		ptrace(PTRACE_SYSCALL, t->pid, 0, 0);
 		waitpid(t->pid, &status, 0);
 		ptrace(PTRACE_GETREGS, t->pid, 0, &r);
-		double start = now();
-		uint64_t steps = t->steps;
-		uint32_t known = t->function_count;
-
-		windows++;
-		if (!window(t, &r)) {
+		if (!run_window(t, &r, ++windows)) {
 			printf("the command ended inside a window\n");
 			break;
 		}
-		stepping += now() - start;
-		if (t->verbose)
-			printf("window %u: %" PRIu64 " steps, %u functions met first\n", windows,
-			       t->steps - steps, t->function_count - known);
 	}
 	printf("windows %u, %" PRIu64 " steps, %.2f us a step; status %d\n", windows, t->steps,
-	       1e6 * stepping / (double)(t->steps ? t->steps : 1), status);
+	       1e6 * t->stepping / (double)(t->steps ? t->steps : 1), status);
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : 1;
 }
 
@@ -656,6 +696,7 @@ static int trace(struct tracer *t, char **argv)
 	t->pid = fork();
 	if (t->pid == 0) {
 		personality(ADDR_NO_RANDOMIZE);
+		setenv("LD_BIND_NOW", "1", 1); /* no steps for looking up symbols */
 		ptrace(PTRACE_TRACEME, 0, 0, 0);
 		execvp(argv[0], argv);
 		_exit(127);
@@ -710,6 +751,8 @@ int main(int argc, char **argv)
 		memset(&t, 0, sizeof(t));
 		t.limit = limit;
 		t.verbose = verbose;
+		t.from_start = argv[first][0] == '@';
+		argv[first] += t.from_start;
 		printf("%s %s\n", argv[first], argv[first + 1] ? argv[first + 1] : "");
 		failed |= trace(&t, argv + first);
 		summary(&t);

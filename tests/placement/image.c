@@ -119,23 +119,35 @@ static void read_dynamic(struct image *im, const Elf64_Phdr *ph)
 	qsort(im->imports, im->import_count, sizeof(*im->imports), compare_imports);
 }
 
-const char *image_import(const struct image *im, uint64_t addr)
+static uint64_t stub_slot(const struct image *im, uint64_t addr)
 {
-	struct import key = {0}, *found;
 	const uint8_t *b;
 	size_t left, k = 0;
 	int32_t disp;
 
 	b = image_at(im, addr, &left);
-	if (!b || left < 16 || !im->import_count)
-		return NULL;
+	if (!b || left < 16)
+		return 0;
 	if (!memcmp(b, "\xf3\x0f\x1e\xfa", 4))
 		k = 4;
 	k += b[k] == 0xf2;
 	if (b[k] != 0xff || b[k + 1] != 0x25)
-		return NULL;
+		return 0;
 	memcpy(&disp, b + k + 2, 4);
-	key.slot = addr + k + 6 + (uint64_t)(int64_t)disp;
+	return addr + k + 6 + (uint64_t)(int64_t)disp;
+}
+
+bool image_is_stub(const struct image *im, uint64_t addr)
+{
+	return stub_slot(im, addr) != 0;
+}
+
+const char *image_import(const struct image *im, uint64_t addr)
+{
+	struct import key = {.slot = stub_slot(im, addr)}, *found;
+
+	if (!key.slot || !im->import_count)
+		return NULL;
 	found = bsearch(&key, im->imports, im->import_count, sizeof(key), compare_imports);
 	return found ? found->name : NULL;
 }

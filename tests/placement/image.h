@@ -39,6 +39,8 @@ const uint8_t *image_at(const struct image *im, uint64_t addr, size_t *left);
 bool image_is_code(const struct image *im, uint64_t addr);
 uint64_t image_fde_start(const struct image *im, size_t index);
 bool image_fde(const struct image *im, uint64_t addr, struct fde *out);
+/* addr holds a PLT stub: [endbr64] [bnd] jmp *slot(%rip). */
+bool image_is_stub(const struct image *im, uint64_t addr);
 /* The name that a PLT stub at addr jumps to, or NULL. */
 const char *image_import(const struct image *im, uint64_t addr);
 /* The landing pad of a call whose last byte is at pc; 0 none. */

@@ -168,7 +168,7 @@ static const struct spoiler {
 	unsigned least; /* percent that has to be found: some exits are on ways that only
 			 * an exception takes, some stack pointers are not followed */
 } spoilers[] = {
-	{"an exit dropped", drop_exit, 97},	  {"condition flipped", flip_condition, 99},
+	{"an exit dropped", drop_exit, 97},	  {"condition flipped", flip_condition, 97},
 	{"condition lost", lose_condition, 60}, /* the other way may end in abort() */
 	{"stack rule off by 8", shift_stack, 90}, {"class wrong", wrong_class, 97},
 	{"one byte late", into_instruction, 97},  {"exit at the entry", exit_at_entry, 99},
