@@ -41,7 +41,8 @@ struct function {
 	long parameter_count;
 	struct xsp_torch_schema schema;
 	enum rank rank;
-	bool ambiguous;
+	bool ambiguous; /* candidates disagree on the name */
+	bool doubtful; /* only on arguments */
 };
 
 struct search {
@@ -164,13 +165,15 @@ static void choose(struct function *f, struct xsp_torch_schema *s, enum rank ran
 		else if (rank < f->rank)
 			better = !f->ambiguous;
 		else if (rank == f->rank && !xsp_torch_schema_same(s, &f->schema))
-			f->ambiguous = true;
+			f->doubtful = true;
 		else if (rank == f->rank)
 			better = is_canonical(s) && !is_canonical(&f->schema);
 	} else if (better) {
-		f->ambiguous = false;
+		f->ambiguous = f->doubtful = false;
 	}
 	if (better) {
+		if (rank < f->rank)
+			f->doubtful = false;
 		xsp_torch_schema_clear(&f->schema);
 		f->schema = *s;
 		f->rank = rank;
@@ -323,6 +326,7 @@ static int hand_over(struct search *s, struct xsp_torch_ops *out)
 		if (f->rank == RANK_NONE || f->ambiguous)
 			continue;
 		op->schema = f->schema;
+		op->doubtful = f->doubtful;
 		f->schema = (struct xsp_torch_schema){0};
 		out->matched++;
 	}

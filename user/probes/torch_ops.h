@@ -15,6 +15,7 @@
 struct xsp_torch_op {
 	const struct xsp_symbol *symbol; /* owned by the module */
 	struct xsp_torch_schema schema; /* .name is NULL: no schema could be matched */
+	bool doubtful; /* several fit, with this name, but with other names or aliases of arguments */
 };
 
 struct xsp_torch_ops {

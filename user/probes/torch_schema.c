@@ -73,7 +73,7 @@ static bool read_type(const char *text, struct xsp_torch_argument *a)
 		const char *end = strchr(p, ')');
 		if (end == NULL)
 			return false;
-		a->written = memchr(p, '!', (size_t)(end - p)) != NULL;
+		a->kind.written = memchr(p, '!', (size_t)(end - p)) != NULL;
 		p = end + 1;
 	}
 	for (; *p != '\0'; p++) {
@@ -329,8 +329,11 @@ static struct xsp_torch_kind read_parameter(const char *text, size_t length)
 	/* "X const&", "X&" */
 	while (length > 0 && (text[length - 1] == '&' || text[length - 1] == ' '))
 		length--;
-	if (length > 6 && memcmp(text + length - 6, " const", 6) == 0)
+	k.written = text[length] == '&';
+	if (length > 6 && memcmp(text + length - 6, " const", 6) == 0) {
 		length -= 6;
+		k.written = false;
+	}
 	if (unwrap(&text, &length, "c10::OptionalArrayRef")) {
 		k.optional = k.list = true;
 	} else {
@@ -377,7 +380,7 @@ bool xsp_torch_schema_fits(const struct xsp_torch_schema *s,
 	for (size_t i = 0; i < count; i++) {
 		const struct xsp_torch_kind *a = &s->arguments[i].kind, *b = &parameters[i];
 		if (a->base != b->base || a->list != b->list || a->optional != b->optional ||
-		    a->optional_item != b->optional_item)
+		    a->optional_item != b->optional_item || (b->written && !a->written))
 			return false;
 	}
 	return true;

@@ -43,6 +43,7 @@ struct xsp_torch_kind {
 	bool list; /* BASE[] */
 	bool optional_item; /* BASE?[] */
 	bool optional; /* BASE?, BASE[]? */
+	bool written; /* (a!): the operator writes to it. C++: a reference that is not const */
 };
 
 struct xsp_torch_argument {
@@ -50,7 +51,6 @@ struct xsp_torch_argument {
 	const char *name;
 	struct xsp_torch_kind kind;
 	bool keyword_only; /* stands behind the '*' */
-	bool written; /* (a!): the operator writes to it */
 };
 
 struct xsp_torch_schema {
@@ -80,7 +80,9 @@ bool xsp_torch_schema_same(const struct xsp_torch_schema *a, const struct xsp_to
  */
 long xsp_torch_parameters(const char *demangled, struct xsp_torch_kind *out, size_t max);
 
-/* Can a function with these parameters be the one that the schema describes? */
+/* Can a function with these parameters be the one that the schema describes? A few operators take
+ * what they write to by a const reference (use_const_ref_for_mutable_tensors), none the other way
+ * round. */
 bool xsp_torch_schema_fits(const struct xsp_torch_schema *s,
 			   const struct xsp_torch_kind *parameters, size_t count);
 
