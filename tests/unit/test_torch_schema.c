@@ -9,9 +9,11 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -321,6 +323,42 @@ Test(torch_ops, names_come_from_schemas_only)
 	cr_expect_eq(ops.matched, 6);
 	xsp_torch_ops_clear(&ops);
 	xsp_module_free(m);
+}
+
+/* This program with bytes changed, in its headers, symbols, names and strings. */
+Test(torch_ops, damaged_files_do_not_crash)
+{
+	int from = open("/proc/self/exe", O_RDONLY);
+	off_t size = lseek(from, 0, SEEK_END);
+	char *data = malloc((size_t)size), path[64];
+	size_t found = 0;
+
+	cr_assert_eq(pread(from, data, (size_t)size, 0), size);
+	close(from);
+	srandom(2);
+	for (int i = 0; i < 300; i++) {
+		struct xsp_torch_ops ops;
+		struct xsp_module *m;
+		int fd = memfd_create("damaged", MFD_CLOEXEC);
+		cr_assert_eq(write(fd, data, (size_t)size), size);
+		for (int j = 0; j < 1 + i % 200; j++) {
+			char byte = (char)random();
+			off_t at = random() % (j < 4 ? 1024 : size);
+			if (at > 20) /* the identification stays */
+				cr_assert_eq(pwrite(fd, &byte, 1, at), 1);
+		}
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		if (xsp_module_open(path, "damaged", &m, NULL) == 0) {
+			if (xsp_torch_ops_find(m, &ops, NULL) == 0) {
+				found += ops.count > 0;
+				xsp_torch_ops_clear(&ops);
+			}
+			xsp_module_free(m);
+		}
+		close(fd);
+	}
+	free(data);
+	cr_expect_gt(found, 50, "too few get so far: %zu", found);
 }
 
 /* What `-e torch`, `-e torch:GLOB` and `-e '!torch:GLOB'` take. */
