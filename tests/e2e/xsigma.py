@@ -88,6 +88,7 @@ def branch_graph_without_a_profiler(folder):
             e["name"] = by_function(e["name"], callers)
         trace.calls = collections.Counter(e["name"] for e in trace.spans)
         check_all(trace, calls, nesting)
+        check(len(literals) >= 5, f"{build}: too few names from the code", literals)
         print(f"  {build}: {len(literals)} of {len(set(callers) - set(dynamic))} literals")
 
 

@@ -99,6 +99,14 @@ int xsp_module_load(const struct xsp_module *m, size_t index, struct xsp_load *o
  */
 int xsp_module_constants(const struct xsp_module *m, size_t *cursor, struct xsp_load *out);
 
+/*
+ * Calls fn for each slot (an address) into which the loader writes the address of the function or
+ * object `name` (relocations JUMP_SLOT and GLOB_DAT); stops when it returns non-zero, and returns
+ * that. A negative errno if the file cannot be read. x86-64 only: none elsewhere.
+ */
+typedef int (*xsp_import_fn)(void *ctx, uint64_t slot, const char *name);
+int xsp_module_imports(struct xsp_module *m, xsp_import_fn fn, void *ctx);
+
 /* Reads up to `size` bytes of file-backed memory at virtual address `addr`;
  * returns the number read (may be short at a segment's end) or a negative errno. */
 long xsp_module_read(struct xsp_module *m, uint64_t addr, void *buf, size_t size);
