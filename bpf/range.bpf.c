@@ -62,205 +62,262 @@ static __always_inline __u64 hash_name(const __u64 *words, __u32 length)
 	return h ? h : 1;
 }
 
-static __always_inline void emit_name(__u64 time, __u64 pid_tgid, __u32 probe, __u64 hash, __u32 length,
-				      __u8 flags, const char *text)
+/*
+ * The text is read straight into the reservation of a NAME event, which is given back when the name
+ * is known already. So no program here needs much stack: with 64 bytes and more Linux 6.13 gives
+ * a uprobe program one private stack a CPU (PRIV_STACK_ADAPTIVE, kernel/bpf/verifier.c), and
+ * nothing keeps two threads from running it there at once when the kernel preempts or a
+ * program sleeps.
+ */
+static __always_inline struct name_event *reserve_name(__u32 tid)
 {
-	struct name_event *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
+	struct name_event *e = xsp_reserve(tid, sizeof(*e));
 
-	if (!e) {
-		bpf_map_delete_elem(&xsp_names, &hash); /* the next use tries again */
-		xsp_count(XSP_COUNT_LOST_OTHER);
-		return;
+	if (e)
+		__builtin_memset(e->text, 0, XSP_NAME_MAX); /* the hash covers whole words */
+	return e;
+}
+
+/* Sends the name if it is new. Returns its hash. */
+static __always_inline __u64 finish_name(struct name_event *e, __u32 probe, __u32 hashed, __u32 length,
+					 __u8 flags)
+{
+	__u64 hash = hash_name((const __u64 *)e->text, hashed);
+	__u32 one = 1;
+
+	/* nearly always known: a look-up is cheaper than an update that fails */
+	if (bpf_map_lookup_elem(&xsp_names, &hash)) {
+		bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
+		return hash;
 	}
-	xsp_fill_head(&e->name.head, time, 0, pid_tgid, probe, XSP_EVENT_NAME, flags,
-		      sizeof(*e));
+	if (bpf_map_update_elem(&xsp_names, &hash, &one, BPF_NOEXIST) && !bpf_map_lookup_elem(&xsp_names, &hash))
+		xsp_count(XSP_COUNT_LOST_NAME); /* the table is full: sent every time */
+	xsp_fill_head(&e->name.head, bpf_ktime_get_ns(), 0, bpf_get_current_pid_tgid(), probe, XSP_EVENT_NAME,
+		      flags, sizeof(*e));
 	e->name.name_hash = hash;
 	e->name.length = length;
 	e->name.reserved = 0;
-	__builtin_memcpy(e->text, text, XSP_NAME_MAX);
 	xsp_submit(e);
-}
-
-static __always_inline void send_name_once(__u64 time, __u64 pid_tgid, __u32 probe, __u64 hash, __u32 length,
-					   __u8 flags, const char *text)
-{
-	__u32 one = 1;
-
-	if (bpf_map_lookup_elem(&xsp_names, &hash)) /* nearly always: cheaper than an update that fails */
-		return;
-	if (bpf_map_update_elem(&xsp_names, &hash, &one, BPF_NOEXIST) == 0) {
-		emit_name(time, pid_tgid, probe, hash, length, flags, text);
-	} else if (!bpf_map_lookup_elem(&xsp_names, &hash)) {
-		xsp_count(XSP_COUNT_LOST_NAME); /* the table is full: send it every time */
-		emit_name(time, pid_tgid, probe, hash, length, flags, text);
-	}
-}
-
-/* Reads the name and returns its hash; 0 when it cannot be read. `sleepable`: may fault the
- * page in (bpf_copy_from_user); a literal that nobody has touched yet is not resident. */
-static __always_inline __u64 take_name(__u64 time, __u64 pid_tgid, __u32 probe, const char *text,
-				       __u64 wanted, const bool sleepable)
-{
-	char name[XSP_NAME_MAX] __attribute__((aligned(8))) = {};
-	__u32 length = 0;
-	bool cut = false;
-
-	if (wanted != ~0ULL) { /* a string with a length */
-		cut = wanted > XSP_NAME_MAX;
-		length = cut ? XSP_NAME_MAX : wanted;
-		long failed = bpf_probe_read_user(name, length, text);
-		if (failed && sleepable)
-			failed = bpf_copy_from_user(name, length, text);
-		if (failed)
-			return 0;
-	} else {
-		long n = bpf_probe_read_user_str(name, sizeof(name), text);
-		if (n < 0 && sleepable) {
-			char touch;
-			/* one byte faults the page in; a string over a page's end faults in the next */
-			if (bpf_copy_from_user(&touch, 1, text))
-				return 0;
-			n = bpf_probe_read_user_str(name, sizeof(name), text);
-			if (n < 0) {
-				const char *next = (const char *)(((__u64)text | 4095) + 1);
-				if (bpf_copy_from_user(&touch, 1, next))
-					return 0;
-				n = bpf_probe_read_user_str(name, sizeof(name), text);
-			}
-		}
-		if (n < 1)
-			return 0;
-		length = n - 1;
-		if (n == sizeof(name)) { /* full buffer: perhaps there is more */
-			char after = 0;
-			bpf_probe_read_user(&after, 1, text + sizeof(name) - 1);
-			cut = after != 0;
-		}
-	}
-	__u64 hash = hash_name((const __u64 *)name, length);
-	send_name_once(time, pid_tgid, probe, hash, length, cut ? XSP_EVENT_NAME_CUT : 0, name);
 	return hash;
+}
+
+/* A string that ends with a zero. Negative: not readable. `sleepable`: may fault the page in
+ * (bpf_copy_from_user); a literal that nobody has touched yet is not resident. */
+static __always_inline long read_c_string(char *name, const char *text, const bool sleepable)
+{
+	long n = bpf_probe_read_user_str(name, XSP_NAME_MAX, text);
+
+	if (n < 0 && sleepable) {
+		/* one byte faults a page in; a string over a page's end needs the next one as well */
+		const char *next = (const char *)(((__u64)text | 4095) + 1);
+		if (bpf_copy_from_user(name, 1, text))
+			return -1;
+		n = bpf_probe_read_user_str(name, XSP_NAME_MAX, text);
+		if (n < 0 && bpf_copy_from_user(name, 1, next) == 0)
+			n = bpf_probe_read_user_str(name, XSP_NAME_MAX, text);
+	}
+	return n;
+}
+
+/* Reads a name and returns its hash; 0 when it cannot be read. `wanted`: its length, ~0: until
+ * the first zero. */
+static __always_inline __u64 take_text(const char *text, __u64 wanted, __u32 probe, const bool sleepable)
+{
+	struct name_event *e = reserve_name((__u32)bpf_get_current_pid_tgid());
+	__u32 length = wanted > XSP_NAME_MAX ? XSP_NAME_MAX : (__u32)wanted;
+	bool cut = wanted > XSP_NAME_MAX;
+
+	if (!e)
+		return 0;
+	if (wanted != ~0ULL) {
+		long failed = bpf_probe_read_user(e->text, length, text);
+		if (failed && sleepable)
+			failed = bpf_copy_from_user(e->text, length, text);
+		if (failed)
+			goto unreadable;
+	} else {
+		char after = 0;
+		long n = read_c_string(e->text, text, sleepable);
+		if (n < 1)
+			goto unreadable;
+		length = n - 1;
+		if (n == XSP_NAME_MAX) /* full: perhaps there is more */
+			bpf_probe_read_user(&after, 1, text + XSP_NAME_MAX - 1);
+		cut = after != 0;
+	}
+	return finish_name(e, probe, length, length, cut ? XSP_EVENT_NAME_CUT : 0);
+unreadable:
+	bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __noinline __u64 take_text_sleepable(const char *text, __u64 wanted, __u32 probe)
+{
+	return take_text(text, wanted, probe, true);
+}
+
+static __noinline __u64 take_text_plain(const char *text, __u64 wanted, __u32 probe)
+{
+	return take_text(text, wanted, probe, false);
 }
 
 /* A name that is an address in the process: the recorder knows what lies there. */
-static __always_inline __u64 take_address(__u64 time, __u64 pid_tgid, __u32 probe, __u64 address, __u8 flags)
+static __noinline __u64 take_address(__u64 address, __u32 probe, __u8 flags)
 {
-	__u64 name[XSP_NAME_MAX / 8] = {address, pid_tgid >> 32};
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct name_event *e;
 
-	if (address == 0)
+	if (address == 0 || !(e = reserve_name((__u32)pid_tgid)))
 		return 0;
-	__u64 hash = hash_name(name, 16);
-	send_name_once(time, pid_tgid, probe, hash, 8, flags, (const char *)name);
-	return hash;
+	*(__u64 *)e->text = address;
+	*(__u64 *)(e->text + 8) = pid_tgid >> 32; /* hashed, not sent: the same address elsewhere is another name */
+	return finish_name(e, probe, 16, 8, flags);
 }
 
-/* The registers that operands may name, by enum xsp_operand_base: copied first, because the
- * verifier refuses a computed offset into the context. */
-struct registers {
-	__u64 value[8];
-};
+/* The texts differ so that the compiler keeps the loads apart: one load at a computed offset into
+ * the context is refused by the verifier. */
+#define REGISTER_CASE(number, load)                                                                \
+	case number:                                                                               \
+		value = load;                                                                      \
+		asm volatile("/* operand " #number " %0 */" : "+r"(value));                         \
+		break;
 
-static __always_inline void copy_registers(struct pt_regs *ctx, __u64 cookie, struct registers *r)
+static __always_inline __u64 operand(struct pt_regs *ctx, struct xsp_operand o)
 {
-	r->value[0] = XSP_REG_ARG1(ctx);
-	r->value[1] = XSP_REG_ARG2(ctx);
-	r->value[2] = XSP_REG_ARG3(ctx);
-	r->value[3] = XSP_REG_ARG4(ctx);
-	r->value[4] = XSP_REG_ARG5(ctx);
-	r->value[5] = XSP_REG_ARG6(ctx);
-	r->value[XSP_OPERAND_SP] = xsp_entry_sp(ctx, cookie);
-	r->value[XSP_OPERAND_NONE] = ~0ULL;
-	barrier_var(r);
-}
+	__u64 value;
 
-static __always_inline __u64 operand(const struct registers *r, struct xsp_operand o)
-{
-	__u64 value = r->value[o.base & 7];
-
+	switch (o.base) {
+		REGISTER_CASE(0, XSP_REG_ARG1(ctx))
+		REGISTER_CASE(1, XSP_REG_ARG2(ctx))
+		REGISTER_CASE(2, XSP_REG_ARG3(ctx))
+		REGISTER_CASE(3, XSP_REG_ARG4(ctx))
+		REGISTER_CASE(4, XSP_REG_ARG5(ctx))
+		REGISTER_CASE(5, XSP_REG_ARG6(ctx))
+		REGISTER_CASE(6, xsp_entry_sp(ctx, bpf_get_attach_cookie(ctx)))
+	default:
+		return ~0ULL;
+	}
 	if (o.deref && bpf_probe_read_user(&value, sizeof(value), (void *)(value + o.offset)))
 		return 0;
 	return value;
 }
 
-static __always_inline __u64 range_name(const struct registers *r, const struct xsp_range_spec *spec, __u64 time,
-					__u64 pid_tgid, __u32 probe, const bool sleepable)
+static __always_inline __u64 take_pending(__u32 tid)
 {
-	__u32 tid = (__u32)pid_tgid;
+	__u64 *pending = bpf_map_lookup_elem(&xsp_pending, &tid);
+	__u64 hash = pending ? *pending : 0;
 
-	if (spec->name == XSP_RANGE_NAME_TEXT)
-		return take_name(time, pid_tgid, probe, (const char *)operand(r, spec->text),
-				 operand(r, spec->length), sleepable);
-	if (spec->name == XSP_RANGE_NAME_CODE || spec->name == XSP_RANGE_NAME_VTABLE)
-		return take_address(time, pid_tgid, probe, operand(r, spec->text),
-				    spec->name == XSP_RANGE_NAME_CODE ? XSP_EVENT_NAME_CODE : XSP_EVENT_NAME_VTABLE);
-	if (spec->name == XSP_RANGE_NAME_PENDING) {
-		__u64 *pending = bpf_map_lookup_elem(&xsp_pending, &tid);
-		__u64 hash = pending ? *pending : 0;
-		if (pending)
-			bpf_map_delete_elem(&xsp_pending, &tid);
-		return hash;
+	if (pending)
+		bpf_map_delete_elem(&xsp_pending, &tid);
+	return hash;
+}
+
+/* The range's name as a hash; 0: none, or not readable. */
+static __always_inline __u64 range_name(struct pt_regs *ctx, const struct xsp_range_spec *spec, __u32 probe,
+					const bool sleepable)
+{
+	if (spec->name == XSP_RANGE_NAME_TEXT) {
+		const char *text = (const char *)operand(ctx, spec->text);
+		__u64 length = operand(ctx, spec->length);
+		return sleepable ? take_text_sleepable(text, length, probe) :
+				   take_text_plain(text, length, probe);
 	}
+	if (spec->name == XSP_RANGE_NAME_CODE)
+		return take_address(operand(ctx, spec->text), probe, XSP_EVENT_NAME_CODE);
+	if (spec->name == XSP_RANGE_NAME_VTABLE)
+		return take_address(operand(ctx, spec->text), probe, XSP_EVENT_NAME_VTABLE);
+	if (spec->name == XSP_RANGE_NAME_PENDING)
+		return take_pending((__u32)bpf_get_current_pid_tgid());
 	return 0;
 }
 
-static __always_inline bool holds(const struct registers *r, const struct xsp_range_spec *spec)
+static __noinline void remember_name(__u64 hash)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	if (hash)
+		bpf_map_update_elem(&xsp_pending, &tid, &hash, BPF_ANY);
+}
+
+static __noinline void open_object(__u64 object, __u32 probe, __u64 time)
+{
+	struct object_key key = {.object = object, .tgid = bpf_get_current_pid_tgid() >> 32, .probe = probe};
+
+	bpf_map_update_elem(&xsp_objects, &key, &time, BPF_ANY);
+}
+
+/* A name for the open range of an object, if there is one. */
+static __noinline void label_object(__u64 object, __u32 opener, __u64 hash)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct object_key key = {.object = object, .tgid = pid_tgid >> 32, .probe = opener};
+	__u64 *begin = bpf_map_lookup_elem(&xsp_objects, &key);
+	struct xsp_event_label *e = begin ? xsp_reserve((__u32)pid_tgid, sizeof(*e)) : 0;
+
+	if (!e) {
+		xsp_count(begin ? XSP_COUNT_LOST_NAME : XSP_COUNT_SILENT);
+		return;
+	}
+	xsp_fill_head(&e->head, bpf_ktime_get_ns(), 0, pid_tgid, opener, XSP_EVENT_LABEL,
+		      hash ? 0 : XSP_EVENT_NAME_LOST, sizeof(*e));
+	e->name_hash = hash;
+	e->begin_ns = *begin;
+	xsp_submit(e);
+}
+
+/* Was a range of this object open? It is not any more. */
+static __noinline bool close_object(__u64 object, __u32 probe)
+{
+	struct object_key key = {.object = object, .tgid = bpf_get_current_pid_tgid() >> 32, .probe = probe};
+
+	return bpf_map_delete_elem(&xsp_objects, &key) == 0;
+}
+
+static __always_inline void emit_begin(struct pt_regs *ctx, __u64 time, __u64 cookie, __u64 hash, __u8 flags)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct xsp_event_range *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
+
+	if (!e) {
+		xsp_count_lost(XSP_COUNT_LOST_ENTRY, XSP_COOKIE_PROBE(cookie));
+		return;
+	}
+	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, cookie), pid_tgid, XSP_COOKIE_PROBE(cookie),
+		      XSP_COOKIE_KIND(cookie), flags, sizeof(*e));
+	e->name_hash = hash;
+	xsp_submit(e);
+}
+
+static __always_inline bool holds(struct pt_regs *ctx, const struct xsp_range_spec *spec)
 {
 	__u32 mask = spec->flags & XSP_RANGE_BYTE ? 0xff : ~0U;
 
 	return !(spec->flags & XSP_RANGE_CONDITION) ||
-	       ((__u32)operand(r, spec->condition) & mask) == spec->condition_value;
-}
-
-/* When the range of the object began that gets this name; 0: none is open. */
-static __always_inline __u64 labelled(__u64 object, __u64 pid_tgid, __u32 opener)
-{
-	struct object_key key = {.object = object, .tgid = pid_tgid >> 32, .probe = opener};
-	__u64 *begin = bpf_map_lookup_elem(&xsp_objects, &key);
-
-	return begin ? *begin : 0;
-}
-
-static __always_inline void emit_label(struct xsp_event_label *head, __u64 begin, __u64 hash)
-{
-	struct xsp_event_label *e = xsp_reserve(head->head.tid, sizeof(*e));
-
-	if (!e) {
-		xsp_count(XSP_COUNT_LOST_NAME);
-		return;
-	}
-	*e = *head;
-	e->name_hash = hash;
-	e->begin_ns = begin;
-	xsp_submit(e);
+	       ((__u32)operand(ctx, spec->condition) & mask) == spec->condition_value;
 }
 
 static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepable)
 {
 	__u64 time = bpf_ktime_get_ns();
 
-	if (!xsp_active)
+	if (!xsp_active || !xsp_wanted(bpf_get_current_pid_tgid()))
 		return;
 	__u64 cookie = bpf_get_attach_cookie(ctx);
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	if (!xsp_wanted(pid_tgid))
-		return;
-	__u32 probe = XSP_COOKIE_PROBE(cookie), tid = (__u32)pid_tgid;
-	__u64 sp = xsp_entry_sp(ctx, cookie), began = 1;
+	__u32 probe = XSP_COOKIE_PROBE(cookie);
 	const struct xsp_range_spec *spec = bpf_map_lookup_elem(&xsp_specs, &probe);
 	if (!spec)
 		return;
-	struct registers r;
-	copy_registers(ctx, cookie, &r);
-	if (spec->flags & XSP_RANGE_LABEL)
-		began = labelled(r.value[0], pid_tgid, spec->opener);
-	if (!began || !holds(&r, spec)) {
+	if (!holds(ctx, spec)) {
 		xsp_count(XSP_COUNT_SILENT);
 		return;
 	}
-	__u64 hash = range_name(&r, spec, time, pid_tgid, probe, sleepable);
+	__u64 hash = range_name(ctx, spec, probe, sleepable);
 	if (spec->flags & XSP_RANGE_REMEMBER) {
-		if (hash)
-			bpf_map_update_elem(&xsp_pending, &tid, &hash, BPF_ANY);
+		remember_name(hash);
+		return;
+	}
+	if (spec->flags & XSP_RANGE_LABEL) {
+		label_object(XSP_REG_ARG1(ctx), spec->opener, hash);
 		return;
 	}
 	__u8 flags = XSP_EVENT_SP_EXACT;
@@ -268,26 +325,9 @@ static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepabl
 		flags |= XSP_EVENT_NAME_LOST;
 		xsp_count(XSP_COUNT_LOST_NAME);
 	}
-	if (spec->flags & XSP_RANGE_LABEL) {
-		struct xsp_event_label label = {};
-		xsp_fill_head(&label.head, time, sp, pid_tgid, spec->opener, XSP_EVENT_LABEL, flags,
-			      sizeof(label));
-		emit_label(&label, began, hash);
-		return;
-	}
-	struct xsp_event_range *e = xsp_reserve(tid, sizeof(*e));
-	if (!e) {
-		xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
-		return;
-	}
-	xsp_fill_head(&e->head, time, sp, pid_tgid, probe, XSP_COOKIE_KIND(cookie),
-		      flags, sizeof(*e));
-	e->name_hash = hash;
-	xsp_submit(e);
-	if (spec->flags & XSP_RANGE_KEYED) {
-		struct object_key key = {.object = r.value[0], .tgid = pid_tgid >> 32, .probe = probe};
-		bpf_map_update_elem(&xsp_objects, &key, &time, BPF_ANY);
-	}
+	emit_begin(ctx, time, cookie, hash, flags);
+	if (spec->flags & XSP_RANGE_KEYED)
+		open_object(XSP_REG_ARG1(ctx), probe, time);
 }
 
 SEC("uprobe.s")
@@ -319,8 +359,7 @@ int xsp_range_end(struct pt_regs *ctx)
 	__u32 probe = XSP_COOKIE_PROBE(cookie);
 	const struct xsp_range_spec *spec = bpf_map_lookup_elem(&xsp_specs, &probe);
 	if (spec && (spec->flags & XSP_RANGE_KEYED)) {
-		struct object_key key = {.object = XSP_REG_ARG1(ctx), .tgid = pid_tgid >> 32, .probe = probe};
-		if (bpf_map_delete_elem(&xsp_objects, &key)) {
+		if (!close_object(XSP_REG_ARG1(ctx), probe)) {
 			xsp_count(XSP_COUNT_SILENT); /* not a range of ours, or closed already */
 			return 0;
 		}

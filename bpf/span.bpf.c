@@ -61,9 +61,9 @@ static __always_inline bool passes_condition(struct pt_regs *ctx, __u64 cookie)
 
 /* --- output --- */
 
-static __always_inline bool emit(__u64 time, __u64 sp, __u64 pid_tgid, __u32 probe, __u8 kind,
-				 __u8 flags)
+static __always_inline bool emit(__u64 time, __u64 sp, __u32 probe, __u8 kind, __u8 flags)
 {
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct xsp_event *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
 
 	if (!e) {
@@ -112,10 +112,9 @@ static __always_inline void pop_below(struct xsp_thread_state *s, __u64 sp)
 	}
 }
 
-static __always_inline void filtered_entry(__u64 time, __u64 sp, __u64 pid_tgid, __u32 probe,
-					   __u8 flags)
+static __noinline void filtered_entry(__u64 time, __u64 sp, __u32 probe)
 {
-	struct xsp_thread_state *s = thread_state((__u32)pid_tgid);
+	struct xsp_thread_state *s = thread_state((__u32)bpf_get_current_pid_tgid());
 
 	if (!s) {
 		xsp_count(XSP_COUNT_UNTRACKED);
@@ -138,10 +137,16 @@ static __always_inline void filtered_entry(__u64 time, __u64 sp, __u64 pid_tgid,
 	f->emitted = 0;
 	s->depth = depth + 1;
 	if (!xsp_min_duration_ns)
-		f->emitted = emit(time, sp, pid_tgid, probe, XSP_EVENT_ENTRY, flags);
+		f->emitted = emit(time, sp, probe, XSP_EVENT_ENTRY, XSP_EVENT_SP_EXACT);
 }
 
-static __always_inline void emit_held_back(struct xsp_thread_state *s, __u32 depth, __u64 pid_tgid)
+/* A copy of its own for the programs below, which are short of stack. */
+static __noinline bool emit_apart(__u64 time, __u64 sp, __u32 probe, __u8 kind, __u8 flags)
+{
+	return emit(time, sp, probe, kind, flags);
+}
+
+static __always_inline void emit_held_back(struct xsp_thread_state *s, __u32 depth)
 {
 	for (__u32 i = 0; i < XSP_FILTER_FRAMES; i++) {
 		if (i >= depth)
@@ -150,15 +155,13 @@ static __always_inline void emit_held_back(struct xsp_thread_state *s, __u32 dep
 		if (!f || f->emitted)
 			continue;
 		f->emitted = 1;
-		emit(f->time_ns, f->sp, pid_tgid, f->probe, XSP_EVENT_ENTRY,
-		     XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED);
+		emit_apart(f->time_ns, f->sp, f->probe, XSP_EVENT_ENTRY, XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED);
 	}
 }
 
-static __always_inline void filtered_exit(__u64 time, __u64 sp, __u64 pid_tgid, __u32 probe,
-					  __u8 flags)
+static __noinline void filtered_exit(__u64 time, __u64 sp, __u32 probe, __u8 flags)
 {
-	__u32 tid = (__u32)pid_tgid;
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct xsp_thread_state *s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
 
 	if (!s)
@@ -174,22 +177,26 @@ static __always_inline void filtered_exit(__u64 time, __u64 sp, __u64 pid_tgid, 
 			xsp_count(XSP_COUNT_FILTERED);
 			return;
 		}
-		emit_held_back(s, top + 1, pid_tgid);
+		emit_held_back(s, top + 1);
 	}
-	emit(time, sp, pid_tgid, probe, XSP_EVENT_EXIT, flags);
+	emit_apart(time, sp, probe, XSP_EVENT_EXIT, flags);
 }
 
-static __always_inline void filtered(__u64 time, __u64 sp, __u64 pid_tgid, __u64 cookie, __u8 flags)
+/* Does the hit count at all? */
+static __always_inline bool counts(struct pt_regs *ctx, __u64 cookie)
 {
-	__u8 kind = XSP_COOKIE_KIND(cookie);
-	__u32 probe = XSP_COOKIE_PROBE(cookie);
+	if (!xsp_wanted(bpf_get_current_pid_tgid()))
+		return false;
+	if (passes_condition(ctx, cookie))
+		return true;
+	xsp_count(XSP_COUNT_SILENT);
+	return false;
+}
 
-	if (kind == XSP_EVENT_ENTRY)
-		filtered_entry(time, sp, pid_tgid, probe, flags);
-	else if (kind == XSP_EVENT_EXIT)
-		filtered_exit(time, sp, pid_tgid, probe, flags);
-	else
-		xsp_count(XSP_COUNT_FILTERED); /* a POINT has no duration */
+static __always_inline __u8 event_flags(__u64 cookie)
+{
+	return ((cookie & XSP_COOKIE_SP_EXACT) ? XSP_EVENT_SP_EXACT : 0) |
+	       ((cookie & XSP_COOKIE_TAIL) ? XSP_EVENT_TAIL : 0);
 }
 
 SEC("uprobe")
@@ -200,20 +207,36 @@ int xsp_span(struct pt_regs *ctx)
 	if (!xsp_active)
 		return 0;
 	__u64 cookie = bpf_get_attach_cookie(ctx);
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	if (!xsp_wanted(pid_tgid))
+	if (counts(ctx, cookie))
+		emit(time, xsp_entry_sp(ctx, cookie), XSP_COOKIE_PROBE(cookie), XSP_COOKIE_KIND(cookie),
+		     event_flags(cookie));
+	return 0;
+}
+
+/* The same with --min-duration or --max-depth. A program of its own, in pieces with little stack each:
+ * see range.bpf.c on private stacks. */
+SEC("uprobe")
+int xsp_span_filtered(struct pt_regs *ctx)
+{
+	__u64 time = bpf_ktime_get_ns();
+
+	if (!xsp_active)
 		return 0;
-	if (!passes_condition(ctx, cookie)) {
-		xsp_count(XSP_COUNT_SILENT);
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	if (!counts(ctx, cookie))
 		return 0;
-	}
 	__u64 sp = xsp_entry_sp(ctx, cookie);
-	__u8 flags = ((cookie & XSP_COOKIE_SP_EXACT) ? XSP_EVENT_SP_EXACT : 0) |
-		     ((cookie & XSP_COOKIE_TAIL) ? XSP_EVENT_TAIL : 0);
-	if (xsp_min_duration_ns || xsp_max_depth)
-		filtered(time, sp, pid_tgid, cookie, flags);
-	else
-		emit(time, sp, pid_tgid, XSP_COOKIE_PROBE(cookie), XSP_COOKIE_KIND(cookie), flags);
+	__u32 probe = XSP_COOKIE_PROBE(cookie);
+	switch (XSP_COOKIE_KIND(cookie)) {
+	case XSP_EVENT_ENTRY:
+		filtered_entry(time, sp, probe);
+		break;
+	case XSP_EVENT_EXIT:
+		filtered_exit(time, sp, probe, event_flags(cookie));
+		break;
+	default:
+		xsp_count(XSP_COUNT_FILTERED); /* a POINT has no duration */
+	}
 	return 0;
 }
 

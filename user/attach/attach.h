@@ -108,10 +108,6 @@ int xsp_attach_held_back(const struct xsp_attach *a, xsp_attach_held_fn fn, void
 /* Forgets the held-back entries of a thread that has exited. */
 void xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid);
 
-/* Does a link serve all threads of its process? 1, 0 (some kernels from 6.6 to 6.9 do not), or a
- * negative errno. Call before the rings are read. */
-int xsp_attach_sees_threads(struct xsp_attach *a);
-
 /*
  * Measures what a hit of each class costs on this machine, with an event delivered, by
  * hitting sites of our own: some 10 ms. Call before the recording's rings are read and before

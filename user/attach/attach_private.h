@@ -19,6 +19,7 @@ struct xsp_attach {
 	enum xsp_attach_method method;
 	bool sleepable;
 	bool follow;
+	bool filtered; /* --min-duration, --max-depth */
 	bool held_back; /* --min-duration */
 	int cpus;
 

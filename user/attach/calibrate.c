@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -28,11 +27,7 @@ __asm__(".pushsection .text\n"
 	".type xsp_calibrate_step, @function\n"
 	"xsp_calibrate_step: lea 8(%rsp), %rax\n"
 	"	ret\n"
-	".balign 64\n"
-	".type xsp_calibrate_thread, @function\n"
-	"xsp_calibrate_thread: push %rbp\n"
-	"	pop %rbp\n"
-	"	ret\n"
+
 	".popsection\n");
 #elif defined(__aarch64__)
 __asm__(".pushsection .text\n"
@@ -42,13 +37,12 @@ __asm__(".pushsection .text\n"
 	"xsp_calibrate_push: ret\n"
 	"xsp_calibrate_step: add x0, sp, #8\n"
 	"	ret\n"
-	"xsp_calibrate_thread: ret\n"
+
 	".popsection\n");
 #endif
 void xsp_calibrate_nop5(void);
 void xsp_calibrate_push(void);
 void xsp_calibrate_step(void);
-void xsp_calibrate_thread(void);
 
 static const struct {
 	void (*function)(void);
@@ -124,28 +118,23 @@ static int attach_subjects(struct xsp_attach *a)
 				XSP_SITE_CLASSES, NULL, NULL, NULL);
 }
 
-static int count_event(void *ctx, void *data, size_t size)
+static int discard_event(void *ctx, void *data, size_t size)
 {
+	(void)ctx;
 	(void)data;
 	(void)size;
-	++*(size_t *)ctx;
 	return 0;
 }
 
-/* Returns the number of events that were in them. */
-static size_t empty_rings(struct xsp_attach *a)
+static void empty_rings(struct xsp_attach *a)
 {
-	size_t events = 0;
-
 	for (size_t i = 0; i < a->rings; i++) {
-		struct ring_buffer *r =
-			ring_buffer__new(a->ring_fds[i], count_event, &events, NULL);
+		struct ring_buffer *r = ring_buffer__new(a->ring_fds[i], discard_event, NULL, NULL);
 		if (r != NULL) {
 			ring_buffer__consume(r);
 			ring_buffer__free(r);
 		}
 	}
-	return events;
 }
 
 /*
@@ -160,48 +149,6 @@ static void close_newest(struct xsp_attach *a, size_t fds, size_t links)
 		close(a->link_fds[--a->link_fd_count]);
 	while (a->link_count > links)
 		bpf_link__destroy(a->links[--a->link_count]);
-}
-
-static void *hit_once(void *unused)
-{
-	xsp_calibrate_thread();
-	return unused;
-}
-
-/*
- * uprobe_multi links of Linux 6.6 to 6.9 compared tasks instead of processes and served the main
- * thread only, silently (mended by 46ba0e49b642, backported to 6.6.33 and 6.9.4). The only way
- * to know is to try: a hit in another thread must be seen.
- */
-int xsp_attach_sees_threads(struct xsp_attach *a)
-{
-	struct xsp_attach_site site = {.cookie = (uint64_t)XSP_EVENT_UNWIND
-						 << XSP_COOKIE_KIND_SHIFT};
-	struct xsp_attach_counters before = {0}, after = {0};
-	size_t fds = a->link_fd_count, links = a->link_count;
-	pthread_t thread;
-	int rc = own_offset((uintptr_t)xsp_calibrate_thread, &site.offset);
-
-	xsp_attach_process(a, getpid());
-	if (rc == 0)
-		rc = xsp_attach_sites(a, getpid(), "/proc/self/exe", XSP_PROGRAM_UNWIND, &site, 1,
-				      NULL, NULL, NULL);
-	if (rc == 0) {
-		xsp_attach_counters(a, &before);
-		xsp_attach_activate(a, true);
-		rc = -pthread_create(&thread, NULL, hit_once, NULL);
-		if (rc == 0)
-			pthread_join(thread, NULL);
-		xsp_attach_activate(a, false);
-		xsp_attach_counters(a, &after);
-	}
-	xsp_attach_forget_process(a, getpid());
-	close_newest(a, fds, links);
-	size_t seen = empty_rings(a);
-	if (rc < 0)
-		return rc;
-	/* -t and --comm leave our own thread out, but only after it was seen */
-	return seen > 0 || after.filtered > before.filtered;
 }
 
 int xsp_attach_calibrate(struct xsp_attach *a, struct xsp_site_costs *costs)

@@ -41,26 +41,39 @@ static bool try_load(uint32_t flags)
 	return fd >= 0;
 }
 
-/* A kernel that knows uprobe_multi refuses the path "/" with EBADF, others the type with EINVAL. */
+/* The kernel's answer to a link on "/", which is no file that it could probe. */
+static int try_uprobe_multi(int prog_fd, uint32_t pid)
+{
+	uint64_t offset = 0;
+	struct xsp_link_create_uprobe_multi attr = {
+		.prog_fd = (uint32_t)prog_fd,
+		.attach_type = XSP_BPF_TRACE_UPROBE_MULTI,
+		.path = (uintptr_t) "/",
+		.offsets = (uintptr_t)&offset,
+		.count = 1,
+		.pid = pid,
+	};
+	int link = xsp_link_create_uprobe_multi(&attr);
+
+	if (link >= 0)
+		close(link);
+	return link;
+}
+
+/* A kernel that knows uprobe_multi refuses the path "/" with EBADF, others the type with EINVAL.
+ * The first ones (6.6 to 6.9) filter by thread where a process is meant: they would show the main
+ * thread only. Those with the cure (46ba0e49b642, Linux 6.10 and stable) look at the pid first and
+ * refuse -1 with EINVAL; the others get as far as the path. */
 static bool has_uprobe_multi(void)
 {
 	int fd = load_trivial(XSP_BPF_TRACE_UPROBE_MULTI, 0);
 
 	if (fd < 0)
 		return false;
-	uint64_t offset = 0;
-	struct xsp_link_create_uprobe_multi attr = {
-		.prog_fd = (uint32_t)fd,
-		.attach_type = XSP_BPF_TRACE_UPROBE_MULTI,
-		.path = (uintptr_t) "/",
-		.offsets = (uintptr_t)&offset,
-		.count = 1,
-	};
-	int link = xsp_link_create_uprobe_multi(&attr);
+	bool usable =
+		try_uprobe_multi(fd, 0) == -EBADF && try_uprobe_multi(fd, (uint32_t)-1) == -EINVAL;
 	close(fd);
-	if (link >= 0)
-		close(link);
-	return link == -EBADF;
+	return usable;
 }
 
 /* The attach cookie came with the link type that carries it (perf_event links, 5.15): a
@@ -108,6 +121,7 @@ void xsp_kernel_probe(struct xsp_kernel *k)
 	k->sleepable_uprobe = try_load(BPF_F_SLEEPABLE);
 	k->bpf_cookie = has_cookie();
 	k->uprobe_multi = has_uprobe_multi();
+	k->late_map_memory = at_least(k->release, 6, 1);
 #if defined(__x86_64__)
 	k->nop5 = at_least(k->release, 6, 18);
 #endif

@@ -12,10 +12,12 @@ struct xsp_kernel {
 	bool btf; /* /sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF */
 	bool bpf; /* the bpf() system call lets us load a program */
 	int bpf_errno; /* why not */
-	bool uprobe_multi; /* Linux 6.6, commit 89ae89f53d20 */
+	bool uprobe_multi; /* Linux 6.6, commit 89ae89f53d20, with 46ba0e49b642 (6.10) */
 	bool sleepable_uprobe; /* Linux 6.0, commit 8c7dcb84e3b7 */
 	bool bpf_cookie; /* Linux 5.15, commit 7adfc6c9b315 */
 	bool uprobe_pmu; /* /sys/bus/event_source/devices/uprobe, Linux 4.17 */
+	bool late_map_memory; /* BPF_F_NO_PREALLOC in uprobe programs, Linux 6.1, commit
+			       * 96da3f7d489d; by version */
 	bool nop5; /* optimised 5-byte nop uprobes, x86 Linux 6.18; by version */
 };
 

@@ -137,6 +137,13 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf->rodata->xsp_jmpbuf_sp_offset = 6 * 8; /* JB_RSP */
 #endif
 	set_comm_filters(bpf, o);
+	/* Older kernels warn in their log (and panic with panic_on_warn) about a uprobe program with
+	 * a hash that allocates at run time: memory for 4,096 threads up front, if it is needed. */
+	if (!a->kernel.late_map_memory) {
+		bool filters = o->min_duration_ns > 0 || o->max_depth > 0;
+		bpf_map__set_map_flags(bpf->maps.xsp_thread_states, 0);
+		bpf_map__set_max_entries(bpf->maps.xsp_thread_states, filters ? 4096 : 1);
+	}
 	uint32_t probes = o->max_probes ? o->max_probes : 65536;
 	bpf_map__set_max_entries(bpf->maps.xsp_lost, 2 * probes);
 	bpf_map__set_max_entries(bpf->maps.xsp_specs, probes);
@@ -149,7 +156,7 @@ struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_prog
 {
 	struct xsp_bpf *b = a->bpf;
 	struct bpf_program *const programs[XSP_PROGRAMS] = {
-		[XSP_PROGRAM_SPAN] = b->progs.xsp_span,
+		[XSP_PROGRAM_SPAN] = a->filtered ? b->progs.xsp_span_filtered : b->progs.xsp_span,
 		[XSP_PROGRAM_UNWIND] = b->progs.xsp_unwind,
 #if defined(__x86_64__)
 		[XSP_PROGRAM_LONGJMP] = b->progs.xsp_longjmp,
@@ -157,7 +164,7 @@ struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_prog
 		[XSP_PROGRAM_RANGE_BEGIN] = a->sleepable ? b->progs.xsp_range_begin_sleepable
 							 : b->progs.xsp_range_begin,
 		[XSP_PROGRAM_RANGE_END] = b->progs.xsp_range_end,
-		[XSP_PROGRAM_RETURN] = b->progs.xsp_span,
+		[XSP_PROGRAM_RETURN] = a->filtered ? b->progs.xsp_span_filtered : b->progs.xsp_span,
 	};
 	return programs[program];
 }
@@ -166,6 +173,8 @@ static void choose_programs(struct xsp_attach *a)
 {
 	struct xsp_bpf *b = a->bpf;
 
+	bpf_program__set_autoload(b->progs.xsp_span, !a->filtered);
+	bpf_program__set_autoload(b->progs.xsp_span_filtered, a->filtered);
 	bpf_program__set_autoload(b->progs.xsp_range_begin, !a->sleepable);
 	bpf_program__set_autoload(b->progs.xsp_range_begin_sleepable, a->sleepable);
 	if (a->method != XSP_ATTACH_UPROBE_MULTI)
@@ -297,6 +306,7 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	a->sleepable = a->kernel.sleepable_uprobe && !o->force_plain;
 	a->follow = o->follow;
 	a->held_back = o->min_duration_ns > 0;
+	a->filtered = o->min_duration_ns > 0 || o->max_depth > 0;
 	a->cpus = libbpf_num_possible_cpus();
 	if (a->cpus < 1)
 		a->cpus = 1;

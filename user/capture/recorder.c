@@ -104,24 +104,6 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 	return xsp_drain_new(fds, count, r->writer, NULL, xsp_recorder_resolve, r, &r->drain, err);
 }
 
-/* With uprobe_multi where it works, else with perf events. */
-static int load_programs(struct xsp_recorder *r, struct xsp_error *err)
-{
-	struct xsp_attach_options *o = &r->options.attach;
-	int rc = xsp_attach_new(o, &r->attach, err);
-
-	if (rc < 0 || xsp_attach_method(r->attach) != XSP_ATTACH_UPROBE_MULTI ||
-	    xsp_attach_sees_threads(r->attach) != 0)
-		return rc;
-	xsp_recorder_note(r, "this kernel's uprobe_multi sees main threads only (mended in 6.6.33, "
-			     "6.9.4, 6.10): "
-			     "one perf event a site is used instead");
-	xsp_attach_free(r->attach);
-	r->attach = NULL;
-	o->force_perf_event = true;
-	return xsp_attach_new(o, &r->attach, err);
-}
-
 int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_recorder **out,
 		     struct xsp_error *err)
 {
@@ -134,7 +116,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	r->plan.selection = options->selection;
 	r->plan.exit_by_return = options->exit_by_return;
 	uint64_t start = xsp_now_ns();
-	int rc = load_programs(r, err);
+	int rc = xsp_attach_new(&options->attach, &r->attach, err);
 	r->times.load_ms = since_ms(start);
 	if (rc == 0) {
 		start = xsp_now_ns();

@@ -280,10 +280,21 @@ void xsp_launch_signal(struct xsp_launch *l, int signal_number)
 		kill(l->pid, signal_number);
 }
 
+bool xsp_launch_has_run(const struct xsp_launch *l)
+{
+	return !l->at_exec;
+}
+
 void xsp_launch_free(struct xsp_launch *l)
 {
 	if (l == NULL)
 		return;
+	if (l->at_exec && !l->ended) { /* what could not be traced is not run either */
+		kill(l->pid, SIGKILL);
+		waitpid(l->pid, &l->status, 0);
+		l->ended = true;
+		l->traced = false;
+	}
 	xsp_launch_release(l);
 	free(l);
 }

@@ -31,7 +31,9 @@ void xsp_launch_release(struct xsp_launch *l);
 bool xsp_launch_ended(struct xsp_launch *l, int *status);
 /* Sends a signal to it. */
 void xsp_launch_signal(struct xsp_launch *l, int signal);
-void xsp_launch_free(struct xsp_launch *l); /* does not kill it */
+/* Kills a program that has not run an instruction yet, and no other. */
+void xsp_launch_free(struct xsp_launch *l);
+bool xsp_launch_has_run(const struct xsp_launch *l);
 
 /* The exit status that xsptrace passes on: 128 + signal for a killed one, as the shell. */
 int xsp_launch_exit_status(int wait_status);

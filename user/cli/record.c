@@ -349,6 +349,10 @@ static int command_status(struct recording *r, int status)
 
 	if (r->launch == NULL)
 		return status;
+	if (!xsp_launch_has_run(r->launch)) {
+		xsp_say("%s was not run", r->o.command[0]);
+		return status;
+	}
 	if (!xsp_launch_ended(r->launch, &wait_status)) {
 		if (!r->o.quiet)
 			fprintf(stderr, "%s goes on as process %d\n", r->o.command[0],

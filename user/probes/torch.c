@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * torch.c - PyTorch's operators: at::_ops::NAME_OVERLOAD::call, shown as profilers show them
- * (aten::NAME). They are called whether or not a profiler is on.
+ * (aten::NAME). They are called whether or not a profiler is on. Backward nodes and the user's
+ * ranges: torch_autograd.c.
  */
 #include "probes/probe.h"
 
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/torch_autograd.h"
 #include "probes/torch_ops.h"
 
 /*
@@ -68,10 +70,23 @@ static int find_operators(const struct xsp_provider *self, struct xsp_module *m,
 	return ret;
 }
 
+static int find_torch(const struct xsp_provider *self, struct xsp_module *m,
+		      const struct xsp_selection *selection, struct xsp_probe_list *list,
+		      struct xsp_error *err)
+{
+	int ret = find_operators(self, m, selection, list, err);
+
+	if (ret == 0 && xsp_selection_takes(selection, self, XSP_TORCH_BACKWARD))
+		ret = xsp_torch_find_backward(self, m, list, err);
+	if (ret == 0 && xsp_selection_takes(selection, self, XSP_TORCH_USER_RANGE))
+		ret = xsp_torch_find_user_ranges(self, m, list, err);
+	return ret;
+}
+
 const struct xsp_provider xsp_provider_torch = {
 	.name = "torch",
-	.help = "PyTorch operators, as aten::NAME (-e 'torch:aten::mm*')",
+	.help = "PyTorch: operators (aten::NAME), backward nodes, record_function ranges",
 	.by_default = true,
 	.names_known = true,
-	.find = find_operators,
+	.find = find_torch,
 };

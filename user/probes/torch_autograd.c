@@ -24,7 +24,7 @@
 static void name_backward_node(char *text, size_t size)
 {
 	static const char generated[] = "torch::autograd::generated::";
-	static const char prefix[] = "autograd::engine::evaluate_function: ";
+	static const char prefix[] = XSP_TORCH_BACKWARD ": ";
 	char node[1024];
 
 	snprintf(node, sizeof(node), "%s",

@@ -5,6 +5,10 @@
 
 #include "probes/probe.h"
 
+/* What the two are called in -e 'torch:GLOB' and in lists. */
+#define XSP_TORCH_BACKWARD "autograd::engine::evaluate_function"
+#define XSP_TORCH_USER_RANGE "record_function"
+
 /* "autograd::engine::evaluate_function: AddmmBackward0", as PyTorch's profiler names them. */
 int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *m,
 			    struct xsp_probe_list *list, struct xsp_error *err);
