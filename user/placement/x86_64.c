@@ -10,6 +10,8 @@
 
 #include "placement/placement_private.h"
 
+#define EPILOGUE_LOOK_BACK 16 /* instructions */
+
 /* A PLT stub: [endbr64] [bnd] jmp *mem, or the older form with push and jmp after it. */
 static bool is_plt_stub(struct xsp_module *m, uint64_t addr)
 {
@@ -196,6 +198,24 @@ static int connect(struct xsp_graph *g, uint32_t at)
 	return xsp_graph_add_edge(g, at, to, XSP_EDGE_TAKEN);
 }
 
+/*
+ * Straight before the jump a frame was taken down: a function does that to leave, not to go on with
+ * a switch of its own (whose table would have been resolved).
+ */
+static bool frame_just_gone(struct xsp_graph *g, uint32_t at)
+{
+	for (uint32_t n = 0; n < EPILOGUE_LOOK_BACK && at > 0; n++, at--) {
+		const struct xsp_insn *i = &g->insns[at], *before = &g->insns[at - 1];
+
+		if (before->part != i->part || before->addr + before->length != i->addr ||
+		    !goes_on(before) || before->kind == XSP_INSN_CALL)
+			return false;
+		if (xsp_graph_at_entry_sp(g, before->addr) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int resolve_indirect(struct xsp_graph *g, uint32_t at)
 {
 	int error = xsp_x86_jump_table(g, at);
@@ -204,7 +224,7 @@ static int resolve_indirect(struct xsp_graph *g, uint32_t at)
 	if (!error || error == -ENOMEM)
 		return error;
 	at_entry = xsp_graph_at_entry_sp(g, g->insns[at].addr);
-	if (at_entry == 1 && xsp_x86_pointer_jump(g, at)) {
+	if (at_entry == 1 && (xsp_x86_pointer_jump(g, at) || frame_just_gone(g, at))) {
 		g->insns[at].flags |= XSP_INSN_LEAVES;
 		return 0;
 	}
