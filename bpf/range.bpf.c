@@ -273,17 +273,18 @@ static __noinline bool close_object(__u64 object, __u32 probe)
 	return bpf_map_delete_elem(&xsp_objects, &key) == 0;
 }
 
-static __always_inline void emit_begin(struct pt_regs *ctx, __u64 time, __u64 cookie, __u64 hash, __u8 flags)
+static __always_inline void emit_begin(struct pt_regs *ctx, __u64 time, __u64 cookie, __u32 probe,
+				       __u64 hash, __u8 flags)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct xsp_event_range *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
 
 	if (!e) {
-		xsp_count_lost(XSP_COUNT_LOST_ENTRY, XSP_COOKIE_PROBE(cookie));
+		xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
 		return;
 	}
-	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, cookie), pid_tgid, XSP_COOKIE_PROBE(cookie),
-		      XSP_COOKIE_KIND(cookie), flags, sizeof(*e));
+	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, cookie), pid_tgid, probe, XSP_COOKIE_KIND(cookie),
+		      flags, sizeof(*e));
 	e->name_hash = hash;
 	xsp_submit(e);
 }
@@ -307,11 +308,12 @@ static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepabl
 	const struct xsp_range_spec *spec = bpf_map_lookup_elem(&xsp_specs, &probe);
 	if (!spec)
 		return;
-	if (!holds(ctx, spec)) {
+	bool named = holds(ctx, spec);
+	if (!named && !(spec->flags & XSP_RANGE_UNNAMED)) {
 		xsp_count(XSP_COUNT_SILENT);
 		return;
 	}
-	__u64 hash = range_name(ctx, spec, probe, sleepable);
+	__u64 hash = named ? range_name(ctx, spec, probe, sleepable) : 0;
 	if (spec->flags & XSP_RANGE_REMEMBER) {
 		remember_name(hash);
 		return;
@@ -321,11 +323,13 @@ static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepabl
 		return;
 	}
 	__u8 flags = XSP_EVENT_SP_EXACT;
-	if (!hash && spec->name != XSP_RANGE_NAME_NONE) {
+	if (!hash && named && spec->name != XSP_RANGE_NAME_NONE) {
 		flags |= XSP_EVENT_NAME_LOST;
 		xsp_count(XSP_COUNT_LOST_NAME);
 	}
-	emit_begin(ctx, time, cookie, hash, flags);
+	if (spec->flags & XSP_RANGE_SHARED)
+		probe = spec->opener;
+	emit_begin(ctx, time, cookie, probe, hash, flags);
 	if (spec->flags & XSP_RANGE_KEYED)
 		open_object(XSP_REG_ARG1(ctx), probe, time);
 }

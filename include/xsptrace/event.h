@@ -133,6 +133,8 @@ enum xsp_range_flag {
 	XSP_RANGE_BYTE = 1 << 3,      /* ... the low 8 bits */
 	XSP_RANGE_LABEL = 1 << 4,     /* no range opens: the one that probe `opener` opened for the
 				       * object, argument 0, gets the name */
+	XSP_RANGE_UNNAMED = 1 << 5,   /* without the condition a range opens too, with the probe's name */
+	XSP_RANGE_SHARED = 1 << 6,    /* one more way to open the ranges of probe `opener` */
 };
 struct xsp_range_spec {
 	__u8 name;  /* enum xsp_range_name */
@@ -140,7 +142,7 @@ struct xsp_range_spec {
 	__u16 reserved;
 	struct xsp_operand text, length, condition;
 	__u32 condition_value;
-	__u32 opener; /* probe id, see XSP_RANGE_LABEL */
+	__u32 opener; /* probe id, see XSP_RANGE_LABEL and XSP_RANGE_SHARED */
 };
 
 /*

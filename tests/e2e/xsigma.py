@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""XSigma's scopes in each of their forms: names, nesting and counts equal the program's own.
+"""XSigma's scopes in each of their forms, and the ranges of NVTX and ITT: names, nesting and counts equal the program's own.
 
 The programs (tests/workloads/xsigma_*) have XSigma's functions by their mangled names, built with
 gcc and with clang, in a stripped library and in a static program.
@@ -96,6 +96,18 @@ def branch_graph_without_a_profiler(folder):
 def chosen_by_name(folder):
     trace, facts = record(folder, "xsigma_main_gcc", options=("-e", "xsigma"))
     check_all(trace, facts["calls"], facts["edges"])
+
+
+@case
+def nvtx_and_itt(folder):
+    trace, facts = record(folder, "tool_ranges")
+    check_all(trace, facts["calls"], facts["edges"])
+
+
+@case
+def nvtx_alone(folder):
+    trace, facts = record(folder, "tool_ranges", options=("-e", "nvtx"))
+    equal(dict(trace.calls), {k: v for k, v in facts["calls"].items() if k != "itt task"}, "ranges")
 
 
 main()

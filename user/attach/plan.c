@@ -354,7 +354,7 @@ static int set_ranges(struct xsp_attach *a, const struct xsp_planned_module *m)
 		if (p->action != XSP_ACTION_RANGE_BEGIN && p->action != XSP_ACTION_NAMED_SPAN &&
 		    p->action != XSP_ACTION_RANGE_LABEL)
 			continue;
-		if (p->action == XSP_ACTION_RANGE_LABEL && p->pair < m->count)
+		if (p->pair < m->count) /* its own, or the one whose ranges it names or opens */
 			spec.opener = m->probes[p->pair].id;
 		rc = xsp_attach_range(a, m->probes[i].id, &spec);
 	}

@@ -35,7 +35,8 @@ struct xsp_probe {
 	unsigned args_read; /* bit n: integer argument n is read at entry */
 	uint64_t addr, size, offset;
 	uint64_t semaphore; /* file offset of a 16-bit reference counter; 0: none */
-	uint32_t pair; /* RANGE_END, RANGE_LABEL: index in the list of its RANGE_BEGIN; else own */
+	uint32_t pair; /* RANGE_END, RANGE_LABEL and XSP_RANGE_SHARED: index in the list of their
+			* RANGE_BEGIN; else own */
 	uint32_t order; /* plan's own */
 	struct xsp_range_spec range; /* RANGE_BEGIN, RANGE_LABEL, NAMED_SPAN: what it takes from the
 				      * target */
@@ -99,5 +100,7 @@ extern const struct xsp_provider xsp_provider_record_function;
 extern const struct xsp_provider xsp_provider_torch;
 extern const struct xsp_provider xsp_provider_unwind;
 extern const struct xsp_provider xsp_provider_xsigma;
+extern const struct xsp_provider xsp_provider_nvtx;
+extern const struct xsp_provider xsp_provider_itt;
 
 #endif

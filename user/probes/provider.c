@@ -12,6 +12,8 @@ const struct xsp_provider *const xsp_providers[] = {
 	&xsp_provider_record_function,
 	&xsp_provider_torch,
 	&xsp_provider_xsigma,
+	&xsp_provider_nvtx,
+	&xsp_provider_itt,
 	&xsp_provider_unwind,
 	NULL,
 };
@@ -105,7 +107,8 @@ long xsp_probe_list_add(struct xsp_probe_list *list, const struct xsp_probe *p)
 		free(new->name);
 		return -ENOMEM;
 	}
-	if (p->action != XSP_ACTION_RANGE_END && p->action != XSP_ACTION_RANGE_LABEL)
+	if (p->action != XSP_ACTION_RANGE_END && p->action != XSP_ACTION_RANGE_LABEL &&
+	    !(p->range.flags & XSP_RANGE_SHARED))
 		new->pair = (uint32_t)list->count;
 	return (long)list->count++;
 }

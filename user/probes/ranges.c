@@ -81,7 +81,9 @@ static long add_part(const struct xsp_provider *self, const struct xsp_range_row
 		};
 		at = xsp_probe_list_add(list, &p);
 	}
-	return part->action == XSP_ACTION_RANGE_BEGIN || at < 0 ? at : begin;
+	bool opens =
+		part->action == XSP_ACTION_RANGE_BEGIN && !(part->spec.flags & XSP_RANGE_SHARED);
+	return opens || at < 0 ? at : begin;
 }
 
 static int add_row(const struct xsp_provider *self, struct xsp_module *m,

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nvtx.c - ranges of NVIDIA's Tools Extension, where a library exports its functions
+ * (libnvToolsExt.so.1). NVTX 3 is a header: its functions are inlined and have no symbols.
+ */
+#include "probes/ranges.h"
+
+/*
+ * nvtxEventAttributes_t, version 2 (nvtx3/nvToolsExt.h, struct nvtxEventAttributes_v2):
+ *   0 u16 version, u16 size;  4 u32 category;  8 i32 colorType;  12 u32 color;
+ *   16 i32 payloadType;  20 i32 reserved0;  24 union of 8 bytes payload;
+ *   32 i32 messageType;  40 union of pointers message.
+ * Other messages than ASCII (wide characters, registered strings) stay unnamed.
+ */
+#define MESSAGE_TYPE 32
+#define MESSAGE 40
+#define MESSAGE_TYPE_ASCII 1
+
+/* The message of the attributes at argument n. */
+#define ATTRIBUTES_MESSAGE(n, also)                                                                \
+	{                                                                                          \
+		.name = XSP_RANGE_NAME_TEXT,                                                       \
+		.flags = XSP_RANGE_CONDITION | XSP_RANGE_UNNAMED | (also),                         \
+		.text = {.base = (n), .deref = 1, .offset = MESSAGE},                              \
+		.length = {.base = XSP_OPERAND_NONE},                                              \
+		.condition = {.base = (n), .deref = 1, .offset = MESSAGE_TYPE},                    \
+		.condition_value = MESSAGE_TYPE_ASCII,                                             \
+	}
+
+static const struct xsp_range_row rows[] = {
+	{
+		.name = "nvtxRange",
+		.parts = {{
+				  .action = XSP_ACTION_RANGE_BEGIN,
+				  .symbols = {"nvtxRangePushA"},
+				  .spec = {.name = XSP_RANGE_NAME_TEXT,
+					   .text = {.base = 0},
+					   .length = {.base = XSP_OPERAND_NONE}},
+			  },
+			  {
+				  .action = XSP_ACTION_RANGE_BEGIN,
+				  .symbols = {"nvtxRangePushEx"},
+				  .spec = ATTRIBUTES_MESSAGE(0, XSP_RANGE_SHARED),
+				  .optional = true,
+			  },
+			  {
+				  .action = XSP_ACTION_RANGE_BEGIN,
+				  .symbols = {"nvtxRangePushW"}, /* wide characters */
+				  .spec = {.flags = XSP_RANGE_SHARED},
+				  .optional = true,
+			  },
+			  {
+				  .action = XSP_ACTION_RANGE_END,
+				  .symbols = {"nvtxRangePop"},
+			  }},
+	},
+	{
+		/* each domain has a stack of its own; here they share one */
+		.name = "nvtxDomainRange",
+		.parts = {{
+				  .action = XSP_ACTION_RANGE_BEGIN,
+				  .symbols = {"nvtxDomainRangePushEx"},
+				  .spec = ATTRIBUTES_MESSAGE(1, 0),
+			  },
+			  {
+				  .action = XSP_ACTION_RANGE_END,
+				  .symbols = {"nvtxDomainRangePop"},
+			  }},
+	},
+};
+
+static int find_ranges(const struct xsp_provider *self, struct xsp_module *m,
+		       const struct xsp_selection *selection, struct xsp_probe_list *list,
+		       struct xsp_error *err)
+{
+	(void)selection;
+	return xsp_ranges_add(self, m, rows, sizeof(rows) / sizeof(rows[0]), list, err);
+}
+
+const struct xsp_provider xsp_provider_nvtx = {
+	.name = "nvtx",
+	.help = "NVTX ranges, where libnvToolsExt is loaded",
+	.by_default = true,
+	.find = find_ranges,
+};
