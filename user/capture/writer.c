@@ -428,7 +428,7 @@ int xsp_capture_put_probe(struct xsp_capture_writer *w, const struct xsp_capture
 
 int xsp_capture_put_stats(struct xsp_capture_writer *w, const struct xsp_capture_stats *s)
 {
-	struct xsp_disk_stats d;
+	struct xsp_disk_stats d = {0};
 	memcpy(d.values, s, sizeof(d.values));
 	return put_record(w, XSP_RECORD_STATS, &d.head, sizeof(d), NULL, 0);
 }

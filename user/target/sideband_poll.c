@@ -241,6 +241,7 @@ static int poll_one(struct xsp_sideband *s, pid_t pid, struct look *l)
 		return 0;
 	struct xsp_watch before = *w; /* takes over the arrays */
 	*w = (struct xsp_watch){.pid = pid};
+	/* cppcheck-suppress autoVariables ; taken back below */
 	l->before = &before;
 	l->now = (struct xsp_watch){.pid = pid};
 	l->is_exec = false;
@@ -262,6 +263,7 @@ static int poll_one(struct xsp_sideband *s, pid_t pid, struct look *l)
 		xsp_sideband_poll_clear(&l->now);
 	}
 	xsp_sideband_poll_clear(&before);
+	l->before = NULL;
 	if (l->stopped == 0 && (ret == -EACCES || ret == -EPERM))
 		ret = 0; /* a set-user-id program: keep looking */
 	return ret;
