@@ -173,6 +173,7 @@ static int explain(int code, const struct batch *b, struct xsp_error *err)
 
 int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const char *path, enum xsp_program program,
 		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
+		     /* NOLINTNEXTLINE(readability-non-const-parameter): filled through the batch */
 		     size_t *refused_index, struct xsp_error *err)
 {
 	struct batch b = {.a = a,

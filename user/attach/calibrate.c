@@ -66,13 +66,14 @@ static double now_ns(void)
 /* The best of many short rounds: whatever else the machine does only adds. */
 static double time_hits(void (*function)(void), int hits)
 {
+	const int calls = hits / ROUNDS;
 	double best = 0;
 
 	for (int round = 0; round < ROUNDS; round++) {
 		double start = now_ns();
-		for (int i = 0; i < hits / ROUNDS; i++)
+		for (int i = 0; i < calls; i++)
 			function();
-		double each = (now_ns() - start) / (hits / ROUNDS);
+		double each = (now_ns() - start) / calls;
 		if (round == 0 || each < best)
 			best = each;
 	}

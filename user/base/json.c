@@ -65,6 +65,7 @@ char *xsp_utf8_put(char *out, uint32_t p)
 static char *put_text(char *out, const char *text)
 {
 	size_t n = strlen(text);
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the caller writes on from here */
 	memcpy(out, text, n);
 	return out + n;
 }

@@ -47,7 +47,7 @@ static int put_frame(struct line *l, uint32_t depth, const char *name)
 
 	if (frame == NULL)
 		return -ENOMEM;
-	if (start + n + 2 > l->capacity) {
+	if (l->text == NULL || start + n + 2 > l->capacity) {
 		size_t wanted = (start + n + 2) * 2;
 		char *text = realloc(l->text, wanted);
 		if (text == NULL) {

@@ -127,6 +127,7 @@ static int first_with_text(struct xsp_stacks *s, xsp_name_id id, xsp_name_id *ou
 
 static uint32_t node_slot(const struct xsp_stacks *s, uint32_t parent, uint32_t name)
 {
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it is 64 bits wide */
 	uint32_t i = mix((uint64_t)parent << 32 | name) & s->mask;
 
 	while (s->table[i] &&

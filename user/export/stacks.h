@@ -31,7 +31,7 @@ int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span);
 
 enum xsp_stacks_order { XSP_STACKS_BY_NAME, XSP_STACKS_BY_TOTAL };
 /* Sums up and sorts all children (ties of total by name). No more add() after it. */
-int xsp_stacks_seal(struct xsp_stacks *s, enum xsp_stacks_order order);
+int xsp_stacks_seal(struct xsp_stacks *s, enum xsp_stacks_order how);
 
 size_t xsp_stacks_count(const struct xsp_stacks *s); /* nodes with the root, >= 1 */
 const struct xsp_stack_node *xsp_stacks_node(const struct xsp_stacks *s, uint32_t index);

@@ -56,7 +56,7 @@ static int read_table(const struct xsp_elf *elf, uint32_t type, struct xsp_symbo
 	int ret = xsp_elf_load(elf, s->sh_offset, s->sh_size, &symbols);
 	if (ret == 0)
 		ret = xsp_elf_load(elf, names->sh_offset, names->sh_size, &strings);
-	if (ret < 0) {
+	if (ret != 0) {
 		free(symbols);
 		return ret == -ENOMEM || ret == -EFBIG ? ret : 0;
 	}
@@ -104,8 +104,9 @@ static int load_tables(struct xsp_module *m, struct xsp_error *err)
 		ret = read_debug_file(m, &c->tables[XSP_TABLE_DEBUG]);
 	if (ret < 0) {
 		xsp_symbol_cache_clear(c);
-		return xsp_error_set(err, ret, XSP_STATUS_FAILED,
-				     "cannot read the symbols of %s: %s", m->shown, strerror(-ret));
+		xsp_error_set(err, ret, XSP_STATUS_FAILED, "cannot read the symbols of %s: %s",
+			      m->shown, strerror(-ret));
+		return ret;
 	}
 	c->tables_loaded = true;
 	return 0;
@@ -153,7 +154,7 @@ static size_t collect(const struct xsp_module *m, struct key *keys)
 {
 	size_t count = 0;
 
-	for (uint16_t i = 0; i < XSP_TABLES; i++) {
+	for (unsigned i = 0; i < XSP_TABLES; i++) {
 		const struct xsp_symbol_table *t = &m->symbols.tables[i];
 		uint64_t budget = (uint64_t)t->strings_size * NAMES_PER_STRINGS;
 		for (size_t j = 0; j < t->count; j++) {
@@ -167,7 +168,7 @@ static size_t collect(const struct xsp_module *m, struct key *keys)
 			keys[count++] = (struct key){
 				.addr = s->st_value,
 				.index = (uint32_t)j,
-				.table = i,
+				.table = (uint16_t)i,
 				.local = ELF64_ST_BIND(s->st_info) == STB_LOCAL,
 			};
 		}

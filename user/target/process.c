@@ -172,7 +172,7 @@ int xsp_process_refresh(struct xsp_process *p)
 	/* only now is it certain that all this was read from our process */
 	if (ret == 0 && p->pidfd >= 0 && !xsp_process_alive(p))
 		ret = -ESRCH;
-	if (ret < 0) {
+	if (ret != 0) {
 		free(cmdline);
 		free(exe);
 		return ret == -ENOENT ? -ESRCH : ret; /* its folder is gone, or its memory */

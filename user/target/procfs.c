@@ -99,10 +99,10 @@ pid_t xsp_procfs_last_id(const char *status, const char *key, pid_t fallback)
 
 int xsp_procfs_stat(pid_t pid, struct xsp_stat *out)
 {
-	char *text;
+	char *text = NULL;
 	int ret = xsp_procfs_read(pid, "stat", STAT_MAX, &text, NULL);
 
-	if (ret < 0)
+	if (ret < 0 || text == NULL)
 		return ret;
 	/* fields: proc_pid_stat(5); 3 state, 9 flags, 20 num_threads */
 	const char *at = strrchr(text, ')');

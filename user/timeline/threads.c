@@ -198,7 +198,7 @@ int xsp_threads_get(struct xsp_timeline *t, const struct xsp_event *e, struct th
 	}
 	if (rc == 0 && th == NULL)
 		rc = begin_thread(t, e->tgid, e->tid, &th);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	*out = t->last = th;
 	return 0;
@@ -251,7 +251,7 @@ static int task_fork(struct xsp_timeline *t, const struct xsp_event_task *k)
 int xsp_threads_task(struct xsp_timeline *t, const struct xsp_event *e)
 {
 	const struct xsp_event_task *k = (const void *)e;
-	struct thread *th;
+	struct thread *th = NULL;
 	int rc = 0;
 	if (k->what == XSP_TASK_EXIT && xsp_u64map_get(&t->by_tid, e->tid) == NULL)
 		return 0;
@@ -259,7 +259,7 @@ int xsp_threads_task(struct xsp_timeline *t, const struct xsp_event *e)
 		rc = task_fork(t, k);
 	if (rc == 0)
 		rc = xsp_threads_get(t, e, &th);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	struct thread_record *r = t->records[th->record];
 	if (k->comm[0] != '\0')
