@@ -71,9 +71,7 @@ static const char *const function_names[] = {
 	"frame 12",
 	"frame 3.5",
 	"<xml> & \"attr\" 'x' ]]> <!-- -->",
-	"\xc3\xbcn\xc3\xaf"
-	"c\xc3\xb8"
-	"d\xc3\xa9 \xe6\xbc\xa2\xe5\xad\x97 \xf0\x9f\x94\xa5",
+	"ünïcødé 漢字 🔥",
 	" ",
 	"libfoo.so+0x1234",
 	"tagged_[k]",
@@ -434,9 +432,9 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < THREADS; i++) {
 		fprintf(o.expected, "%s[%u,%u,%u,%u,", i ? ",\n" : "", threads[i].pid,
 			threads[i].tid,
-			i == 0 || threads[i].pid == 5001 ? 5001
-			: threads[i].pid == 8001	 ? 42
-							 : 1,
+			i == 0 || threads[i].pid == 5001 ? 5001U
+			: threads[i].pid == 8001	 ? 42U
+							 : 1U,
 			threads[i].ns_tid);
 		put_hex(o.expected, threads[i].comm);
 		fputs("]", o.expected);

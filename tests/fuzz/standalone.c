@@ -59,17 +59,20 @@ static int add_file(struct corpus *c, const char *path)
 {
 	FILE *f = fopen(path, "re");
 
-	if (f == NULL || c->count == INPUTS_MAX) {
-		if (f != NULL)
-			fclose(f);
-		return f == NULL ? -errno : 0;
+	if (f == NULL)
+		return -errno;
+	if (c->count == INPUTS_MAX) {
+		fclose(f);
+		return 0;
 	}
 	uint8_t *data = malloc(INPUT_MAX);
 	size_t size = data != NULL ? fread(data, 1, INPUT_MAX, f) : 0;
 	fclose(f);
 	if (data == NULL)
 		return -ENOMEM;
-	c->inputs[c->count++] = (struct input){data, size};
+	struct input *added = &c->inputs[c->count++];
+	added->data = data;
+	added->size = size;
 	return 0;
 }
 

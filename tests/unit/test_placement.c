@@ -119,6 +119,15 @@ Test(placement, decodes_classes)
 	}
 }
 
+/* Member by member: what is between them is nobody's. */
+static bool same_insn(const struct xsp_insn *a, const struct xsp_insn *b)
+{
+	return a->addr == b->addr && a->target == b->target && a->succ == b->succ &&
+	       a->pred == b->pred && a->sp_change == b->sp_change && a->flags == b->flags &&
+	       a->length == b->length && a->kind == b->kind && a->cls == b->cls &&
+	       a->cond == b->cond && a->part == b->part;
+}
+
 /* The short way for common instructions says what the full decoder says: every opcode
  * with and without REX and 0f, every ModRM, SIB bytes of all forms. */
 Test(placement, short_way_agrees_with_decoder)
@@ -142,8 +151,8 @@ Test(placement, short_way_agrees_with_decoder)
 			continue;
 		cr_assert_eq(xsp_x86_decode_full(code, sizeof(code), 0x1000, &full), 0,
 			     "%02x %02x %02x %02x", code[0], code[1], code[2], code[3]);
-		differences += memcmp(&quick, &full, sizeof(full)) != 0;
-		cr_expect(memcmp(&quick, &full, sizeof(full)) == 0,
+		differences += !same_insn(&quick, &full);
+		cr_expect(same_insn(&quick, &full),
 			  "%02x %02x %02x %02x: length %u and %u, kind %u and %u, sp %d and %d",
 			  code[0], code[1], code[2], code[3], quick.length, full.length, quick.kind,
 			  full.kind, quick.sp_change, full.sp_change);
