@@ -268,7 +268,7 @@ int main(int argc, char **argv)
 	struct timespec begun, done;
 	bool count = argc == 3 && strcmp(argv[1], "--count") == 0;
 	enum step step = STEP_EMPTY;
-	int map = -1, rc;
+	int map = -1;
 
 	if (argc == 4 && strcmp(argv[1], "--step") == 0) {
 		while (step < STEPS && strcmp(steps[step], argv[2]) != 0)
@@ -276,7 +276,7 @@ int main(int argc, char **argv)
 	} else if (argc != 2 && !count) {
 		step = STEPS;
 	}
-	if (step == STEPS || (rc = read_sites(&sites)) < 0) {
+	if (step == STEPS || read_sites(&sites) < 0) {
 		fprintf(stderr, "usage: floor [--count | --step NAME] PID < SITES\n");
 		return 2;
 	}
@@ -297,7 +297,7 @@ int main(int argc, char **argv)
 		build_steps(&program, step, map);
 	int fd = load(&program);
 	clock_gettime(CLOCK_MONOTONIC, &begun);
-	rc = fd < 0 ? fd : attach(&sites, fd, atoi(argv[argc - 1]));
+	int rc = fd < 0 ? fd : attach(&sites, fd, atoi(argv[argc - 1]));
 	clock_gettime(CLOCK_MONOTONIC, &done);
 	if (rc < 0) {
 		fprintf(stderr, "floor: %s\n", strerror(-rc));

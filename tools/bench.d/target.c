@@ -8,6 +8,7 @@
  *
  * With arguments it does one order and ends (for tools that cannot attach): target SHAPE CALLS CHUNKS
  */
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static int run(const char *shape, uint64_t calls, unsigned chunks)
 	}
 	sink = x;
 	(void)sink;
-	printf("done %llu", (unsigned long long)(each * chunks));
+	printf("done %" PRIu64, each * chunks);
 	for (unsigned c = 0; c < chunks; c++)
 		printf(" %.3f", wall[c]);
 	printf(" |");
