@@ -79,8 +79,8 @@ static __always_inline struct name_event *reserve_name(__u32 tid)
 }
 
 /* Sends the name if it is new. Returns its hash. */
-static __always_inline __u64 finish_name(struct name_event *e, __u32 probe, __u32 hashed, __u32 length,
-					 __u8 flags)
+static __always_inline __u64 finish_name(struct name_event *e, __u32 probe, __u32 hashed,
+					 __u32 length, __u8 flags)
 {
 	__u64 hash = hash_name((const __u64 *)e->text, hashed);
 	__u32 one = 1;
@@ -90,10 +90,11 @@ static __always_inline __u64 finish_name(struct name_event *e, __u32 probe, __u3
 		bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
 		return hash;
 	}
-	if (bpf_map_update_elem(&xsp_names, &hash, &one, BPF_NOEXIST) && !bpf_map_lookup_elem(&xsp_names, &hash))
+	if (bpf_map_update_elem(&xsp_names, &hash, &one, BPF_NOEXIST) &&
+	    !bpf_map_lookup_elem(&xsp_names, &hash))
 		xsp_count(XSP_COUNT_LOST_NAME); /* the table is full: sent every time */
-	xsp_fill_head(&e->name.head, bpf_ktime_get_ns(), 0, bpf_get_current_pid_tgid(), probe, XSP_EVENT_NAME,
-		      flags, sizeof(*e));
+	xsp_fill_head(&e->name.head, bpf_ktime_get_ns(), 0, bpf_get_current_pid_tgid(), probe,
+		      XSP_EVENT_NAME, flags, sizeof(*e));
 	e->name.name_hash = hash;
 	e->name.length = length;
 	e->name.reserved = 0;
@@ -121,7 +122,8 @@ static __always_inline long read_c_string(char *name, const char *text, const bo
 
 /* Reads a name and returns its hash; 0 when it cannot be read. `wanted`: its length, ~0: until
  * the first zero. */
-static __always_inline __u64 take_text(const char *text, __u64 wanted, __u32 probe, const bool sleepable)
+static __always_inline __u64 take_text(const char *text, __u64 wanted, __u32 probe,
+				       const bool sleepable)
 {
 	struct name_event *e = reserve_name((__u32)bpf_get_current_pid_tgid());
 	__u32 length = wanted > XSP_NAME_MAX ? XSP_NAME_MAX : (__u32)wanted;
@@ -170,7 +172,8 @@ static __noinline __u64 take_address(__u64 address, __u32 probe, __u8 flags)
 	if (address == 0 || !(e = reserve_name((__u32)pid_tgid)))
 		return 0;
 	*(__u64 *)e->text = address;
-	*(__u64 *)(e->text + 8) = pid_tgid >> 32; /* hashed, not sent: the same address elsewhere is another name */
+	*(__u64 *)(e->text + 8) =
+		pid_tgid >> 32; /* hashed, not sent: the same address elsewhere is another name */
 	return finish_name(e, probe, 16, 8, flags);
 }
 
@@ -179,14 +182,15 @@ static __noinline __u64 take_address(__u64 address, __u32 probe, __u8 flags)
 #define REGISTER_CASE(number, load)                                                                \
 	case number:                                                                               \
 		value = load;                                                                      \
-		asm volatile("/* operand " #number " %0 */" : "+r"(value));                         \
+		asm volatile("/* operand " #number " %0 */" : "+r"(value));                        \
 		break;
 
-static __always_inline __u64 operand(struct pt_regs *ctx, struct xsp_operand o)
+/* Not inlined: each copy would take stack of the program's own (see reserve_name). */
+static __noinline __u64 operand(struct pt_regs *ctx, const struct xsp_operand *o)
 {
 	__u64 value;
 
-	switch (o.base) {
+	switch (o->base) {
 		REGISTER_CASE(0, XSP_REG_ARG1(ctx))
 		REGISTER_CASE(1, XSP_REG_ARG2(ctx))
 		REGISTER_CASE(2, XSP_REG_ARG3(ctx))
@@ -197,7 +201,7 @@ static __always_inline __u64 operand(struct pt_regs *ctx, struct xsp_operand o)
 	default:
 		return ~0ULL;
 	}
-	if (o.deref && bpf_probe_read_user(&value, sizeof(value), (void *)(value + o.offset)))
+	if (o->deref && bpf_probe_read_user(&value, sizeof(value), (void *)(value + o->offset)))
 		return 0;
 	return value;
 }
@@ -213,19 +217,19 @@ static __always_inline __u64 take_pending(__u32 tid)
 }
 
 /* The range's name as a hash; 0: none, or not readable. */
-static __always_inline __u64 range_name(struct pt_regs *ctx, const struct xsp_range_spec *spec, __u32 probe,
-					const bool sleepable)
+static __always_inline __u64 range_name(struct pt_regs *ctx, const struct xsp_range_spec *spec,
+					__u32 probe, const bool sleepable)
 {
 	if (spec->name == XSP_RANGE_NAME_TEXT) {
-		const char *text = (const char *)operand(ctx, spec->text);
-		__u64 length = operand(ctx, spec->length);
-		return sleepable ? take_text_sleepable(text, length, probe) :
-				   take_text_plain(text, length, probe);
+		const char *text = (const char *)operand(ctx, &spec->text);
+		__u64 length = operand(ctx, &spec->length);
+		return sleepable ? take_text_sleepable(text, length, probe)
+				 : take_text_plain(text, length, probe);
 	}
 	if (spec->name == XSP_RANGE_NAME_CODE)
-		return take_address(operand(ctx, spec->text), probe, XSP_EVENT_NAME_CODE);
+		return take_address(operand(ctx, &spec->text), probe, XSP_EVENT_NAME_CODE);
 	if (spec->name == XSP_RANGE_NAME_VTABLE)
-		return take_address(operand(ctx, spec->text), probe, XSP_EVENT_NAME_VTABLE);
+		return take_address(operand(ctx, &spec->text), probe, XSP_EVENT_NAME_VTABLE);
 	if (spec->name == XSP_RANGE_NAME_PENDING)
 		return take_pending((__u32)bpf_get_current_pid_tgid());
 	return 0;
@@ -241,7 +245,8 @@ static __noinline void remember_name(__u64 hash)
 
 static __noinline void open_object(__u64 object, __u32 probe, __u64 time)
 {
-	struct object_key key = {.object = object, .tgid = bpf_get_current_pid_tgid() >> 32, .probe = probe};
+	struct object_key key = {
+		.object = object, .tgid = bpf_get_current_pid_tgid() >> 32, .probe = probe};
 
 	bpf_map_update_elem(&xsp_objects, &key, &time, BPF_ANY);
 }
@@ -268,14 +273,15 @@ static __noinline void label_object(__u64 object, __u32 opener, __u64 hash)
 /* Was a range of this object open? It is not any more. */
 static __noinline bool close_object(__u64 object, __u32 probe)
 {
-	struct object_key key = {.object = object, .tgid = bpf_get_current_pid_tgid() >> 32, .probe = probe};
+	struct object_key key = {
+		.object = object, .tgid = bpf_get_current_pid_tgid() >> 32, .probe = probe};
 
 	return bpf_map_delete_elem(&xsp_objects, &key) == 0;
 }
 
-static __always_inline void emit_begin(struct pt_regs *ctx, __u64 time, __u64 cookie, __u32 probe,
-				       __u64 hash, __u8 flags)
+static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, __u64 hash, __u8 flags)
 {
+	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct xsp_event_range *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
 
@@ -283,8 +289,8 @@ static __always_inline void emit_begin(struct pt_regs *ctx, __u64 time, __u64 co
 		xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
 		return;
 	}
-	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, cookie), pid_tgid, probe, XSP_COOKIE_KIND(cookie),
-		      flags, sizeof(*e));
+	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, cookie), pid_tgid, probe,
+		      XSP_COOKIE_KIND(cookie), flags, sizeof(*e));
 	e->name_hash = hash;
 	xsp_submit(e);
 }
@@ -294,7 +300,7 @@ static __always_inline bool holds(struct pt_regs *ctx, const struct xsp_range_sp
 	__u32 mask = spec->flags & XSP_RANGE_BYTE ? 0xff : ~0U;
 
 	return !(spec->flags & XSP_RANGE_CONDITION) ||
-	       ((__u32)operand(ctx, spec->condition) & mask) == spec->condition_value;
+	       ((__u32)operand(ctx, &spec->condition) & mask) == spec->condition_value;
 }
 
 static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepable)
@@ -329,7 +335,7 @@ static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepabl
 	}
 	if (spec->flags & XSP_RANGE_SHARED)
 		probe = spec->opener;
-	emit_begin(ctx, time, cookie, probe, hash, flags);
+	emit_begin(ctx, time, probe, hash, flags);
 	if (spec->flags & XSP_RANGE_KEYED)
 		open_object(XSP_REG_ARG1(ctx), probe, time);
 }
