@@ -19,16 +19,16 @@
 /* What one event says. The value is also the `kind` field of the attach cookie. */
 enum xsp_event_kind {
 	XSP_EVENT_INVALID = 0,
-	XSP_EVENT_ENTRY = 1,  /* a function was entered; sp is its entry stack pointer */
-	XSP_EVENT_EXIT = 2,   /* a function returns or tail-calls out */
-	XSP_EVENT_POINT = 3,  /* entry and exit are the same instruction: a span of one hit */
+	XSP_EVENT_ENTRY = 1, /* a function was entered; sp is its entry stack pointer */
+	XSP_EVENT_EXIT = 2, /* a function returns or tail-calls out */
+	XSP_EVENT_POINT = 3, /* entry and exit are the same instruction: a span of one hit */
 	XSP_EVENT_UNWIND = 4, /* an exception or longjmp lands: every frame with an entry sp
 			       * below .sp is gone (sp of the landing frame) */
-	XSP_EVENT_NAME = 5,   /* a string seen for the first time: struct xsp_event_name */
-	XSP_EVENT_BEGIN = 6,  /* a named range opens (record_function): struct xsp_event_range.
+	XSP_EVENT_NAME = 5, /* a string seen for the first time: struct xsp_event_name */
+	XSP_EVENT_BEGIN = 6, /* a named range opens (record_function): struct xsp_event_range.
 			       * Ranges nest per thread and are closed by XSP_EVENT_END */
-	XSP_EVENT_END = 7,    /* the innermost open range of this thread and probe closes */
-	XSP_EVENT_TASK = 8,   /* life of processes and threads: struct xsp_event_task */
+	XSP_EVENT_END = 7, /* the innermost open range of this thread and probe closes */
+	XSP_EVENT_TASK = 8, /* life of processes and threads: struct xsp_event_task */
 	XSP_EVENT_LIBRARY = 9, /* the dynamic loader changed the process's list of libraries */
 	XSP_EVENT_LABEL = 10, /* an open range gets its name: struct xsp_event_label */
 };
@@ -39,11 +39,11 @@ enum xsp_event_flag {
 				      * (at its first instruction, pointing at the return
 				      * address); otherwise sp is the stack pointer at the
 				      * site, at or below it */
-	XSP_EVENT_TAIL = 1 << 1,     /* EXIT through a tail call */
+	XSP_EVENT_TAIL = 1 << 1, /* EXIT through a tail call */
 	XSP_EVENT_REPLAYED = 1 << 2, /* ENTRY held back by --min-duration and emitted later, with
 				      * its original time; per-thread order still holds */
 	XSP_EVENT_NAME_CUT = 1 << 3, /* NAME: the string was longer than the read limit */
-	XSP_EVENT_NAME_LOST = 1 << 4, /* BEGIN, ENTRY: the name could not be read (name_hash is 0) */
+	XSP_EVENT_NAME_LOST = 1 << 4, /* BEGIN, ENTRY: the name could not be read; name_hash 0 */
 	XSP_EVENT_NAME_CODE = 1 << 5, /* NAME from the kernel: the text is 8 bytes, an address of
 				       * code; the recorder writes the function's name instead */
 	XSP_EVENT_NAME_VTABLE = 1 << 6, /* the same, a C++ object's vtable pointer: its class */
@@ -52,13 +52,13 @@ enum xsp_event_flag {
 /* Common head of every event. 32 bytes. */
 struct xsp_event {
 	__u64 time_ns; /* CLOCK_MONOTONIC (bpf_ktime_get_ns) */
-	__u64 sp;      /* see XSP_EVENT_SP_EXACT */
-	__u32 tid;     /* thread id in the root pid namespace */
-	__u32 tgid;    /* process id in the root pid namespace */
-	__u32 probe;   /* probe id: index into the capture's probe table */
-	__u8 kind;     /* enum xsp_event_kind */
-	__u8 flags;    /* enum xsp_event_flag */
-	__u16 size;    /* bytes of this event with its payload, a multiple of 8 */
+	__u64 sp; /* see XSP_EVENT_SP_EXACT */
+	__u32 tid; /* thread id in the root pid namespace */
+	__u32 tgid; /* process id in the root pid namespace */
+	__u32 probe; /* probe id: index into the capture's probe table */
+	__u8 kind; /* enum xsp_event_kind */
+	__u8 flags; /* enum xsp_event_flag */
+	__u16 size; /* bytes of this event with its payload, a multiple of 8 */
 };
 
 /* XSP_EVENT_BEGIN; and an ENTRY whose span has a name of its own */
@@ -88,8 +88,8 @@ struct xsp_event_name {
 
 /* XSP_EVENT_TASK; head.tid/tgid: the task it happened to */
 enum xsp_task_what {
-	XSP_TASK_FORK = 1,  /* head.* is the new task; other_* its parent */
-	XSP_TASK_EXEC = 2,  /* comm is the new name */
+	XSP_TASK_FORK = 1, /* head.* is the new task; other_* its parent */
+	XSP_TASK_EXEC = 2, /* comm is the new name */
 	XSP_TASK_EXIT = 3,
 	XSP_TASK_RENAME = 4, /* comm is the new name */
 };
@@ -109,7 +109,7 @@ struct xsp_event_task {
  */
 enum xsp_operand_base {
 	XSP_OPERAND_ARG = 0, /* 0..5: integer arguments, in the order of the calling convention */
-	XSP_OPERAND_SP = 6,  /* stack pointer at entry; [sp] is the return address on x86-64 */
+	XSP_OPERAND_SP = 6, /* stack pointer at entry; [sp] is the return address on x86-64 */
 	XSP_OPERAND_NONE = 7,
 };
 struct xsp_operand {
@@ -120,24 +120,24 @@ struct xsp_operand {
 
 enum xsp_range_name {
 	XSP_RANGE_NAME_NONE = 0,
-	XSP_RANGE_NAME_TEXT = 1,    /* bytes at `text`, `length` of them (NONE: a C string) */
+	XSP_RANGE_NAME_TEXT = 1, /* bytes at `text`, `length` of them (NONE: a C string) */
 	XSP_RANGE_NAME_PENDING = 2, /* what this thread remembered last, see XSP_RANGE_REMEMBER */
-	XSP_RANGE_NAME_CODE = 3,    /* the function that `text`, an address, lies in */
-	XSP_RANGE_NAME_VTABLE = 4,  /* the class whose vtable pointer is `text` */
+	XSP_RANGE_NAME_CODE = 3, /* the function that `text`, an address, lies in */
+	XSP_RANGE_NAME_VTABLE = 4, /* the class whose vtable pointer is `text` */
 };
 enum xsp_range_flag {
-	XSP_RANGE_REMEMBER = 1 << 0,  /* no range opens: the name is kept for the next one */
-	XSP_RANGE_KEYED = 1 << 1,     /* argument 0 is the range's object: only a range that it opened
+	XSP_RANGE_REMEMBER = 1 << 0, /* no range opens: the name is kept for the next one */
+	XSP_RANGE_KEYED = 1 << 1, /* argument 0 is the range's object: only a range that it opened
 				       * is closed, and once (end() and then a destructor) */
 	XSP_RANGE_CONDITION = 1 << 2, /* only when the low 32 bits of `condition` equal the value */
-	XSP_RANGE_BYTE = 1 << 3,      /* ... the low 8 bits */
-	XSP_RANGE_LABEL = 1 << 4,     /* no range opens: the one that probe `opener` opened for the
+	XSP_RANGE_BYTE = 1 << 3, /* ... the low 8 bits */
+	XSP_RANGE_LABEL = 1 << 4, /* no range opens: the one that probe `opener` opened for the
 				       * object, argument 0, gets the name */
-	XSP_RANGE_UNNAMED = 1 << 5,   /* without the condition a range opens too, with the probe's name */
-	XSP_RANGE_SHARED = 1 << 6,    /* one more way to open the ranges of probe `opener` */
+	XSP_RANGE_UNNAMED = 1 << 5, /* without the condition a range opens too, by the probe's name */
+	XSP_RANGE_SHARED = 1 << 6, /* one more way to open the ranges of probe `opener` */
 };
 struct xsp_range_spec {
-	__u8 name;  /* enum xsp_range_name */
+	__u8 name; /* enum xsp_range_name */
 	__u8 flags; /* enum xsp_range_flag */
 	__u16 reserved;
 	struct xsp_operand text, length, condition;

@@ -28,7 +28,7 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 
 struct xsp_summary_print {
 	size_t limit; /* rows; 0: all */
-	int width;    /* columns of the terminal; 0: no limit (names are never cut in a pipe) */
+	int width; /* columns of the terminal; 0: no limit (names are never cut in a pipe) */
 	bool color;
 };
 /* The table, then the lines on losses, unfinished spans, damage and overhead. */

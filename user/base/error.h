@@ -15,17 +15,17 @@
 /* Exit statuses of xsptrace; listed in --help and in the README. */
 enum xsp_status {
 	XSP_STATUS_OK = 0,
-	XSP_STATUS_FAILED = 1,	   /* anything without a status of its own */
-	XSP_STATUS_USAGE = 2,	   /* bad option or argument */
-	XSP_STATUS_NO_TARGET = 3,  /* no such process, zombie, kernel thread */
+	XSP_STATUS_FAILED = 1, /* anything without a status of its own */
+	XSP_STATUS_USAGE = 2, /* bad option or argument */
+	XSP_STATUS_NO_TARGET = 3, /* no such process, zombie, kernel thread */
 	XSP_STATUS_PERMISSION = 4, /* not root, or missing capabilities */
-	XSP_STATUS_TARGET = 5,	   /* a target that cannot be traced: 32-bit, stripped static */
-	XSP_STATUS_NO_MATCH = 6,   /* no function matches */
-	XSP_STATUS_KERNEL = 7,	   /* no BTF, BPF disabled, kernel too old */
-	XSP_STATUS_OUTPUT = 8,	   /* an output could not be written */
-	XSP_STATUS_CAPTURE = 9,	   /* a capture file is corrupt, cut off, or newer than this build */
+	XSP_STATUS_TARGET = 5, /* a target that cannot be traced: 32-bit, stripped static */
+	XSP_STATUS_NO_MATCH = 6, /* no function matches */
+	XSP_STATUS_KERNEL = 7, /* no BTF, BPF disabled, kernel too old */
+	XSP_STATUS_OUTPUT = 8, /* an output could not be written */
+	XSP_STATUS_CAPTURE = 9, /* a capture file is corrupt, cut off, or newer than this build */
 	XSP_STATUS_CANNOT_RUN = 126, /* -- COMMAND found but could not be started (as the shell) */
-	XSP_STATUS_NOT_FOUND = 127,  /* -- COMMAND not found (as the shell) */
+	XSP_STATUS_NOT_FOUND = 127, /* -- COMMAND not found (as the shell) */
 };
 
 struct xsp_error {

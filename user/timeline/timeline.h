@@ -19,17 +19,17 @@ typedef uint32_t xsp_name_id;
 
 enum xsp_span_flag {
 	XSP_SPAN_UNFINISHED = 1 << 0, /* open when the recording ended (finished: false) */
-	XSP_SPAN_UNWOUND = 1 << 1,    /* left by an exception or longjmp, not by a return */
-	XSP_SPAN_EXIT_LOST = 1 << 2,  /* its exit was not seen (lost events, incomplete placement);
+	XSP_SPAN_UNWOUND = 1 << 1, /* left by an exception or longjmp, not by a return */
+	XSP_SPAN_EXIT_LOST = 1 << 2, /* its exit was not seen (lost events, incomplete placement);
 				       * closed when the stack showed that it was gone */
-	XSP_SPAN_TAIL = 1 << 3,	      /* left by a tail call */
+	XSP_SPAN_TAIL = 1 << 3, /* left by a tail call */
 };
 
 struct xsp_span {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
-	uint64_t self_ns;	   /* without the time of direct children on the same stack */
-	uint32_t pid, tid;	   /* root namespace */
-	uint32_t row;		   /* 0: the thread's own stack; 1..: another stack of this thread (fiber,
+	uint64_t self_ns; /* without the time of direct children on the same stack */
+	uint32_t pid, tid; /* root namespace */
+	uint32_t row; /* 0: the thread's own stack; 1..: another stack of this thread (fiber,
 				    * sigaltstack); rows never hold overlapping spans */
 	uint32_t probe;
 	xsp_name_id name;
@@ -72,10 +72,10 @@ size_t xsp_timeline_name_count(const struct xsp_timeline *t);
 const struct xsp_timeline_counts *xsp_timeline_counts(const struct xsp_timeline *t);
 
 struct xsp_timeline_thread {
-	uint32_t pid, tid;	 /* root namespace */
+	uint32_t pid, tid; /* root namespace */
 	uint32_t ns_pid, ns_tid; /* what outputs show */
-	uint32_t rows;		 /* 1 + highest row used */
-	const char *comm;	 /* last known name */
+	uint32_t rows; /* 1 + highest row used */
+	const char *comm; /* last known name */
 };
 /* Threads seen, complete after run(). Sorted by pid, tid. */
 size_t xsp_timeline_threads(const struct xsp_timeline *t,
