@@ -73,6 +73,36 @@ def same_operators_as_the_profiler(folder):
     equal(truth(losses["profiled"]), plain, "losses under the profiler")
 
 
+# Backward nodes, and the ranges that torch's own Python code names.
+BESIDE_OPERATORS = ("autograd::engine::evaluate_function: ", "Optimizer.")
+
+
+@case
+def same_backward_nodes_and_ranges_as_the_profiler(folder):
+    need_torch()
+    calls = {}
+    for steps in (5, 0):
+        out = f"{folder}/{steps}.json"
+        xsptrace(*EXTRA, "-q", "-o", out, "--", PYTHON, TRAIN, "--losses", f"{folder}/{steps}.losses",
+                 "--steps", steps, timeout=240)
+        trace = Trace(out)
+        trace.check_nothing_lost()
+        calls[steps] = {k: v for k, v in trace.calls.items() if k.startswith(BESIDE_OPERATORS)}
+        for span in trace.spans:
+            if span["name"].startswith(BESIDE_OPERATORS):
+                equal(span["cat"], "cpu_op" if span["name"].startswith("autograd") else "user_annotation",
+                      f"category of {span['name']}")
+    untraced_run([TRAIN, "--losses", f"{folder}/profiled.losses", "--profile", f"{folder}/calls"])
+    wanted = {k: v for k, v in truth(f"{folder}/calls").items() if k.startswith(BESIDE_OPERATORS)}
+    for name in ("AddmmBackward0", "ConvolutionBackward0", "torch::autograd::AccumulateGrad"):
+        check(f"{BESIDE_OPERATORS[0]}{name}" in wanted, f"the script runs no {name}", wanted)
+    check("Optimizer.step#SGD.step" in wanted, "no ranges", wanted)
+    got = collections.Counter(calls[5])
+    got.subtract(calls[0])
+    equal({k: v for k, v in sorted(got.items()) if v}, dict(sorted(wanted.items())),
+          "calls by node and range")
+
+
 # Calls a round that one of the two sees and the other does not: traced minus profiled.
 DIFFERENCES = {
     "python": {},
