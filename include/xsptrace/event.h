@@ -133,7 +133,8 @@ enum xsp_range_flag {
 	XSP_RANGE_BYTE = 1 << 3, /* ... the low 8 bits */
 	XSP_RANGE_LABEL = 1 << 4, /* no range opens: the one that probe `opener` opened for the
 				       * object, argument 0, gets the name */
-	XSP_RANGE_UNNAMED = 1 << 5, /* without the condition a range opens too, by the probe's name */
+	XSP_RANGE_UNNAMED = 1 << 5, /* without the condition a range opens too, with the
+				     * probe's name */
 	XSP_RANGE_SHARED = 1 << 6, /* one more way to open the ranges of probe `opener` */
 };
 struct xsp_range_spec {
