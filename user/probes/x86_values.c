@@ -319,7 +319,10 @@ static const struct {
 	{ZYDIS_MNEMONIC_MOVDQA, step_vector},	 {ZYDIS_MNEMONIC_MOVUPD, step_vector},
 	{ZYDIS_MNEMONIC_MOVAPD, step_vector},	 {ZYDIS_MNEMONIC_MOVQ, step_half},
 	{ZYDIS_MNEMONIC_PUNPCKLQDQ, step_half},	 {ZYDIS_MNEMONIC_MOVHPS, step_high_half},
-	{ZYDIS_MNEMONIC_MOVHPD, step_high_half},
+	{ZYDIS_MNEMONIC_MOVHPD, step_high_half}, {ZYDIS_MNEMONIC_VMOVUPS, step_vector},
+	{ZYDIS_MNEMONIC_VMOVAPS, step_vector},	 {ZYDIS_MNEMONIC_VMOVDQU, step_vector},
+	{ZYDIS_MNEMONIC_VMOVDQA, step_vector},	 {ZYDIS_MNEMONIC_VMOVUPD, step_vector},
+	{ZYDIS_MNEMONIC_VMOVAPD, step_vector},	 {ZYDIS_MNEMONIC_VMOVQ, step_half},
 };
 
 void xsp_values_step(struct xsp_values *v, const ZydisDecodedInstruction *d,
