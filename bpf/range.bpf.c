@@ -131,6 +131,10 @@ static __always_inline __u64 take_text(const char *text, __u64 wanted, __u32 pro
 
 	if (!e)
 		return 0;
+	/* once more on the register that is used: older verifiers do not carry the bound over */
+	barrier_var(length);
+	if (length > XSP_NAME_MAX)
+		length = XSP_NAME_MAX;
 	if (wanted != ~0ULL) {
 		long failed = bpf_probe_read_user(e->text, length, text);
 		if (failed && sleepable)

@@ -231,7 +231,8 @@ static int load_failed(int code, const struct xsp_attach *a, struct xsp_error *e
 			"the kernel has no memory for %zu ring buffers of %zu KiB: give a smaller "
 			"--buffer",
 			a->rings, a->ring_bytes / 1024);
-	if (code == -EPERM || code == -EACCES)
+	if (code == -EPERM ||
+	    (code == -EACCES && geteuid() != 0)) /* EACCES is also the verifier's no */
 		return xsp_error_set(
 			err, code, XSP_STATUS_PERMISSION,
 			"the kernel refused the BPF programs (%s): xsptrace needs root, or "
