@@ -9,7 +9,7 @@ import collections
 import os
 import re
 
-from harness import (WORKLOADS, case, check, equal, main, record_attached, workload)
+from harness import (WORKLOADS, case, check, equal, main, record_attached, record_launched, workload)
 
 BUILDS = [b for b in ("gcc", "gcc_static", "clang", "clang_static")
           if b.startswith("gcc") or os.path.exists(f"{WORKLOADS}/xsigma_graph_clang")]
@@ -90,6 +90,15 @@ def branch_graph_without_a_profiler(folder):
         check_all(trace, calls, nesting)
         check(len(literals) >= 5, f"{build}: too few names from the code", literals)
         print(f"  {build}: {len(literals)} of {len(set(callers) - set(dynamic))} literals")
+
+
+@case
+def names_of_a_process_that_is_gone(folder):
+    """It ends before the recorder looks at its first event."""
+    for build in BUILDS:
+        trace, facts = record_launched(folder, [workload(f"xsigma_graph_{build}"), "--calls", 1])
+        check(not [n for n in trace.calls if n.startswith("0x")], "addresses", trace.calls)
+        equal(sum(trace.calls.values()), sum(facts["calls"].values()), "scopes")
 
 
 @case

@@ -218,6 +218,16 @@ static int take_file(struct xsp_recorder *r, struct recorded_process *p,
 	return rc;
 }
 
+/* Are there names that are addresses? */
+static bool names_are_addresses(const struct xsp_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		for (size_t j = 0; j < plan->modules[i]->list.count; j++)
+			if (plan->modules[i]->list.items[j].range.name == XSP_RANGE_NAME_CODE)
+				return true;
+	return false;
+}
+
 int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err)
 {
 	struct xsp_mapped_files *files;
@@ -228,6 +238,8 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	p->dirty = false;
 	for (size_t i = 0; i < files->count && rc == 0; i++)
 		rc = take_file(r, p, &files->files[i], err);
+	if (rc == 0 && names_are_addresses(&r->plan))
+		rc = xsp_resolver_learn(r->resolver, p->process, files);
 	xsp_mapped_files_free(files);
 	return rc;
 }

@@ -15,9 +15,19 @@ struct known_file {
 	struct xsp_module *module; /* NULL: cannot be read */
 };
 
+/* Code of a process, remembered while it lived. */
+struct remembered {
+	pid_t pid;
+	uint64_t dev, inode, start, end, offset;
+	char *path;
+};
+#define REMEMBERED_MAX 65536U
+
 struct xsp_resolver {
 	struct known_file *files;
 	size_t count;
+	struct remembered *maps;
+	size_t map_count;
 };
 
 /* Where an address lies. */
@@ -41,6 +51,9 @@ void xsp_resolver_free(struct xsp_resolver *r)
 		return;
 	for (size_t i = 0; i < r->count; i++)
 		xsp_module_free(r->files[i].module);
+	for (size_t i = 0; i < r->map_count; i++)
+		free(r->maps[i].path);
+	free(r->maps);
 	free(r->files);
 	free(r);
 }
@@ -70,33 +83,113 @@ static void find_mapping(const struct xsp_process *p, uint64_t address, struct p
 		fclose(f);
 }
 
+static struct known_file *known(const struct xsp_resolver *r, uint64_t dev, uint64_t inode)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->files[i].inode == inode && r->files[i].dev == dev)
+			return &r->files[i];
+	return NULL;
+}
+
+static struct known_file *add_file(struct xsp_resolver *r, uint64_t dev, uint64_t inode)
+{
+	struct known_file *grown = reallocarray(r->files, r->count + 1, sizeof(*grown));
+
+	if (grown == NULL)
+		return NULL;
+	r->files = grown;
+	r->files[r->count] = (struct known_file){.dev = dev, .inode = inode};
+	return &r->files[r->count++];
+}
+
+static void open_file(struct known_file *k, const struct xsp_mapped_file *f)
+{
+	if (xsp_module_open(f->open_path, f->shown, &k->module, NULL) < 0)
+		k->module = NULL;
+}
+
 static int find_module(struct xsp_resolver *r, const struct xsp_process *p, struct place *at)
 {
 	struct xsp_mapped_files *mapped = NULL;
+	struct known_file *k = known(r, at->dev, at->inode);
 
-	for (size_t i = 0; i < r->count; i++) {
-		if (r->files[i].inode == at->inode && r->files[i].dev == at->dev) {
-			at->module = r->files[i].module;
+	if (k == NULL) {
+		k = add_file(r, at->dev, at->inode);
+		if (k == NULL)
+			return -ENOMEM;
+		if (xsp_process_mapped_files(p, &mapped, NULL) < 0)
 			return 0;
-		}
+		for (size_t i = 0; i < mapped->count && k->module == NULL; i++)
+			if (mapped->files[i].inode == at->inode && mapped->files[i].dev == at->dev)
+				open_file(k, &mapped->files[i]);
+		xsp_mapped_files_free(mapped);
 	}
-	struct known_file *grown = reallocarray(r->files, r->count + 1, sizeof(*grown));
-	if (grown == NULL)
-		return -ENOMEM;
-	r->files = grown;
-	struct known_file *k = &r->files[r->count++];
-	*k = (struct known_file){.dev = at->dev, .inode = at->inode};
-	if (xsp_process_mapped_files(p, &mapped, NULL) < 0)
-		return 0;
-	for (size_t i = 0; i < mapped->count; i++) {
-		const struct xsp_mapped_file *f = &mapped->files[i];
-		if (f->inode == at->inode && f->dev == at->dev &&
-		    xsp_module_open(f->open_path, f->shown, &k->module, NULL) < 0)
-			k->module = NULL;
-	}
-	xsp_mapped_files_free(mapped);
 	at->module = k->module;
 	return 0;
+}
+
+static bool is_remembered(const struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_file *f)
+{
+	for (size_t i = 0; i < r->map_count; i++)
+		if (r->maps[i].pid == pid && r->maps[i].start == f->start &&
+		    r->maps[i].inode == f->inode && r->maps[i].dev == f->dev)
+			return true;
+	return false;
+}
+
+static int remember(struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_file *f)
+{
+	struct remembered *grown = reallocarray(r->maps, r->map_count + 1, sizeof(*grown));
+
+	if (grown == NULL)
+		return -ENOMEM;
+	r->maps = grown;
+	struct remembered *m = &r->maps[r->map_count];
+	*m = (struct remembered){.pid = pid,
+				 .dev = f->dev,
+				 .inode = f->inode,
+				 .start = f->start,
+				 .end = f->end,
+				 .offset = f->offset,
+				 .path = strdup(f->shown)};
+	if (m->path == NULL)
+		return -ENOMEM;
+	r->map_count++;
+	return 0;
+}
+
+int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
+		       const struct xsp_mapped_files *mapped)
+{
+	pid_t pid = xsp_process_pid(p);
+	int rc = 0;
+
+	for (size_t i = 0; i < mapped->count && rc == 0; i++) {
+		const struct xsp_mapped_file *f = &mapped->files[i];
+		struct known_file *k = known(r, f->dev, f->inode);
+		if (r->map_count == REMEMBERED_MAX || is_remembered(r, pid, f))
+			continue;
+		if (k == NULL && (k = add_file(r, f->dev, f->inode)) != NULL)
+			open_file(k, f);
+		rc = k != NULL ? remember(r, pid, f) : -ENOMEM;
+	}
+	return rc;
+}
+
+/* The process is gone, or has unmapped it: the latest that was there. */
+static void find_remembered(const struct xsp_resolver *r, pid_t pid, uint64_t address,
+			    struct place *at)
+{
+	for (size_t i = r->map_count; i > 0 && !at->mapped; i--) {
+		const struct remembered *m = &r->maps[i - 1];
+		if (m->pid != pid || address < m->start || address >= m->end)
+			continue;
+		at->mapped = true;
+		at->dev = m->dev;
+		at->inode = m->inode;
+		at->file_offset = address - m->start + m->offset;
+		snprintf(at->path, sizeof(at->path), "%s", m->path);
+	}
 }
 
 static int find_place(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,
@@ -104,6 +197,8 @@ static int find_place(struct xsp_resolver *r, const struct xsp_process *p, uint6
 {
 	*at = (struct place){0};
 	find_mapping(p, address, at);
+	if (!at->mapped)
+		find_remembered(r, xsp_process_pid(p), address, at);
 	int rc = at->mapped ? find_module(r, p, at) : 0;
 	if (rc == 0 && at->module != NULL &&
 	    xsp_module_offset_to_addr(at->module, at->file_offset, &at->addr) < 0)

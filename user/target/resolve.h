@@ -16,6 +16,13 @@ int xsp_resolver_new(struct xsp_resolver **out);
 void xsp_resolver_free(struct xsp_resolver *r);
 
 /*
+ * Remembers what a process has mapped and opens the files, so that its addresses can be resolved
+ * when it is gone. 0 or -ENOMEM.
+ */
+int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
+		       const struct xsp_mapped_files *mapped);
+
+/*
  * "function+0x1f", or "module+0x1234" where no symbol covers the address, or "0x7f..." where no
  * file is mapped: never a guess. Returns 0 or -ENOMEM.
  */
