@@ -161,7 +161,7 @@ static uint32_t depth_first(struct cut *c, uint32_t start, uint32_t *order, uint
 		}
 		edge[depth - 1] = g->edges[e - 1].next_succ;
 		to = g->edges[e - 1].to;
-		if (c->mark[to] == 1 && to <= at) {
+		if (to <= at && c->mark[to] == 1) {
 			loops[to]++;
 			loops[at + 1]--;
 		}

@@ -14,9 +14,9 @@
 
 /* How the kernel carries out the instruction under a uprobe; decides the price. */
 enum xsp_site_class {
-	XSP_SITE_NOP5 = 0,    /* 0f 1f 44 00 00: a call on Linux >= 6.18 */
-	XSP_SITE_EMULATED,    /* push, nop, jcc, jmp rel, call rel; arm64 branches, ret */
-	XSP_SITE_SINGLESTEP,  /* out-of-line single-step */
+	XSP_SITE_NOP5 = 0, /* 0f 1f 44 00 00: a call on Linux >= 6.18 */
+	XSP_SITE_EMULATED, /* push, nop, jcc, jmp rel, call rel; arm64 branches, ret */
+	XSP_SITE_SINGLESTEP, /* out-of-line single-step */
 	XSP_SITE_CLASSES,
 };
 const char *xsp_site_class_name(enum xsp_site_class c); /* "nop5", "emulated", "single-stepped" */
@@ -30,17 +30,17 @@ struct xsp_site_costs xsp_site_costs_default(void);
 enum xsp_site_role { XSP_ROLE_ENTRY, XSP_ROLE_EXIT, XSP_ROLE_BOTH };
 
 struct xsp_site {
-	uint64_t addr;	 /* virtual address in the file */
+	uint64_t addr; /* virtual address in the file */
 	uint64_t offset; /* file offset */
 	enum xsp_site_class cls;
 	enum xsp_site_role role;
-	uint8_t cond;	       /* 0, or 1 + x86 condition code of the jcc at the site: the event
+	uint8_t cond; /* 0, or 1 + x86 condition code of the jcc at the site: the event
 				* counts only when the jump falls through (or, with `taken`,
 				* only when it is taken) */
 	bool taken;
-	bool tail;	       /* a tail call leaves here */
-	bool frame_pointer;    /* base register of the entry sp: rbp/x29, else rsp/sp */
-	bool exact;	       /* entry sp == base + delta */
+	bool tail; /* a tail call leaves here */
+	bool frame_pointer; /* base register of the entry sp: rbp/x29, else rsp/sp */
+	bool exact; /* entry sp == base + delta */
 	int64_t delta;
 };
 
@@ -50,7 +50,7 @@ struct xsp_placement {
 	struct xsp_site *sites; /* [0] is the entry, then the exits by address; one BOTH site
 				 * when they coincide. Owned by the placement */
 	size_t count;
-	bool complete;	 /* every way out is covered; false: unresolved indirect jumps or
+	bool complete; /* every way out is covered; false: unresolved indirect jumps or
 			  * undecodable bytes; spans may be closed by the stack pointer rule */
 	const char *note; /* static text: why not complete, or NULL */
 };

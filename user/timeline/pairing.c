@@ -185,7 +185,7 @@ static int event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_nam
 
 static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
-	struct row *row;
+	struct row *row = NULL;
 	xsp_name_id name;
 	int rc = event_name(t, e, &name);
 	if (rc == 0)
@@ -194,7 +194,7 @@ static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xs
 		rc = slot_reused_elsewhere(t, th, row, e->sp, e->time_ns);
 	if (rc == 0)
 		rc = settle(t, th, row, e->sp, e->time_ns);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	struct open_span s = {
 		.sp = e->sp,
@@ -232,14 +232,14 @@ static uint64_t passed_by_begin(const struct xsp_timeline *t, const struct row *
 
 static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
-	struct row *row;
+	struct row *row = NULL;
 	xsp_name_id name;
 	int rc = event_name(t, e, &name);
 	if (rc == 0)
 		rc = row_for(t, th, e->sp, &row);
 	if (rc == 0)
 		rc = settle(t, th, row, passed_by_begin(t, row, e), e->time_ns);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	struct open_span s = {
 		.sp = e->sp,
