@@ -20,8 +20,9 @@
 #define XSP_MAX_COMM_FILTERS 4
 
 /* ---- configuration: constants, so that the verifier drops what is off ---- */
-__weak const volatile __u32 xsp_ring_mask = 0;	  /* rings - 1; a power of two */
-__weak const volatile bool xsp_filter_tgid = false; /* links are not bound to a process (--follow) */
+__weak const volatile __u32 xsp_ring_mask = 0; /* rings - 1; a power of two */
+__weak const volatile bool xsp_filter_tgid =
+	false; /* links are not bound to a process (--follow) */
 __weak const volatile bool xsp_filter_tid = false;
 __weak const volatile __u32 xsp_comm_filters = 0; /* number of names in use */
 __weak const volatile __u64 xsp_comm_value[XSP_MAX_COMM_FILTERS][2] = {};

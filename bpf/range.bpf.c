@@ -283,7 +283,8 @@ static __noinline bool close_object(__u64 object, __u32 probe)
 	return bpf_map_delete_elem(&xsp_objects, &key) == 0;
 }
 
-static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, __u64 hash, __u8 flags)
+static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, __u64 hash,
+				  __u8 flags)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();

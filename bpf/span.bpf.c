@@ -67,7 +67,8 @@ static __always_inline bool emit(__u64 time, __u64 sp, __u32 probe, __u8 kind, _
 	struct xsp_event *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
 
 	if (!e) {
-		xsp_count_lost(kind == XSP_EVENT_EXIT ? XSP_COUNT_LOST_EXIT : XSP_COUNT_LOST_ENTRY, probe);
+		xsp_count_lost(kind == XSP_EVENT_EXIT ? XSP_COUNT_LOST_EXIT : XSP_COUNT_LOST_ENTRY,
+			       probe);
 		if (kind == XSP_EVENT_POINT) /* both halves are gone */
 			xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
 		return false;
@@ -155,7 +156,8 @@ static __always_inline void emit_held_back(struct xsp_thread_state *s, __u32 dep
 		if (!f || f->emitted)
 			continue;
 		f->emitted = 1;
-		emit_apart(f->time_ns, f->sp, f->probe, XSP_EVENT_ENTRY, XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED);
+		emit_apart(f->time_ns, f->sp, f->probe, XSP_EVENT_ENTRY,
+			   XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED);
 	}
 }
 
@@ -208,8 +210,8 @@ int xsp_span(struct pt_regs *ctx)
 		return 0;
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	if (counts(ctx, cookie))
-		emit(time, xsp_entry_sp(ctx, cookie), XSP_COOKIE_PROBE(cookie), XSP_COOKIE_KIND(cookie),
-		     event_flags(cookie));
+		emit(time, xsp_entry_sp(ctx, cookie), XSP_COOKIE_PROBE(cookie),
+		     XSP_COOKIE_KIND(cookie), event_flags(cookie));
 	return 0;
 }
 
@@ -259,8 +261,8 @@ static __always_inline void unwound_to(__u64 sp, __u64 cookie)
 		xsp_count(XSP_COUNT_LOST_OTHER);
 		return;
 	}
-	xsp_fill_head(e, bpf_ktime_get_ns(), sp, pid_tgid, XSP_COOKIE_PROBE(cookie), XSP_EVENT_UNWIND, 0,
-		      sizeof(*e));
+	xsp_fill_head(e, bpf_ktime_get_ns(), sp, pid_tgid, XSP_COOKIE_PROBE(cookie),
+		      XSP_EVENT_UNWIND, 0, sizeof(*e));
 	xsp_submit(e);
 }
 
@@ -288,7 +290,8 @@ int xsp_longjmp(struct pt_regs *ctx)
 
 	if (!xsp_active)
 		return 0;
-	if (bpf_probe_read_user(&saved, sizeof(saved), (void *)(XSP_REG_ARG1(ctx) + xsp_jmpbuf_sp_offset)))
+	if (bpf_probe_read_user(&saved, sizeof(saved),
+				(void *)(XSP_REG_ARG1(ctx) + xsp_jmpbuf_sp_offset)))
 		return 0;
 	if (xsp_jmpbuf_mangled) {
 		struct task_struct *task = (void *)bpf_get_current_task();

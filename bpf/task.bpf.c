@@ -31,7 +31,8 @@ static __always_inline void emit_task(struct task_struct *task, __u32 what, __u3
 		xsp_count(XSP_COUNT_LOST_OTHER);
 		return;
 	}
-	xsp_fill_head(&e->head, bpf_ktime_get_ns(), 0, tgid << 32 | tid, 0, XSP_EVENT_TASK, 0, sizeof(*e));
+	xsp_fill_head(&e->head, bpf_ktime_get_ns(), 0, tgid << 32 | tid, 0, XSP_EVENT_TASK, 0,
+		      sizeof(*e));
 	e->what = what;
 	e->other_tgid = other_tgid;
 	e->other_tid = other_tid;

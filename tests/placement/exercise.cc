@@ -37,16 +37,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace {
+namespace
+{
 
 struct Guard {
 	int *p;
-	~Guard() { ++*p; }
+	~Guard()
+	{
+		++*p;
+	}
 };
 
 int deep(int n, int *count)
 {
-	Guard g{ count };
+	Guard g{count};
 	if (n == 0)
 		throw std::runtime_error("bottom");
 	return deep(n - 1, count) + 1;
@@ -116,8 +120,8 @@ void streams()
 {
 	std::ostringstream o;
 	o << 1 << ' ' << 2.5 << ' ' << std::hex << 255 << std::setw(10) << std::setfill('*') << "x"
-	  << std::boolalpha << true << std::setprecision(12) << 3.14159265L << std::scientific << 1e300
-	  << static_cast<void *>(&o) << -5LL << 7UL << 'c' << std::endl;
+	  << std::boolalpha << true << std::setprecision(12) << 3.14159265L << std::scientific
+	  << 1e300 << static_cast<void *>(&o) << -5LL << 7UL << 'c' << std::endl;
 	std::istringstream i("12 3.5 word 0x1f line rest\nnext 1e5");
 	int a;
 	double d;
@@ -137,7 +141,7 @@ void streams()
 	g.close();
 	std::remove("/tmp/xsp-exercise.txt");
 	std::stringstream both;
-	both << std::put_time(std::gmtime(&(const time_t &)(time_t){ 0 }), "%Y-%m-%d %H:%M:%S %A");
+	both << std::put_time(std::gmtime(&(const time_t &)(time_t){0}), "%Y-%m-%d %H:%M:%S %A");
 	std::cerr.flush();
 }
 
@@ -181,7 +185,8 @@ void containers()
 
 void text()
 {
-	std::regex r("([a-z]+)@([a-z.]+)|[[:digit:]]{2,}", std::regex::extended | std::regex::icase);
+	std::regex r("([a-z]+)@([a-z.]+)|[[:digit:]]{2,}",
+		     std::regex::extended | std::regex::icase);
 	std::smatch m;
 	std::string s = "mail Me@example.com 12345";
 	std::regex_search(s, m, std::regex("([a-z]+)@([a-z.]+)"));
@@ -211,9 +216,9 @@ void libc()
 {
 	char buffer[256], *end;
 	wchar_t wide[64];
-	std::snprintf(buffer, sizeof(buffer), "%d %5.3f %s %-10s|%x %lld %c %p %e %g %%", 1, 2.5, "abc", "d",
-		      255, 1LL << 40, 'x', buffer, 1e10, 0.0001);
-	int a, list[] = { 5, 3, 1, 4, 2 };
+	std::snprintf(buffer, sizeof(buffer), "%d %5.3f %s %-10s|%x %lld %c %p %e %g %%", 1, 2.5,
+		      "abc", "d", 255, 1LL << 40, 'x', buffer, 1e10, 0.0001);
+	int a, list[] = {5, 3, 1, 4, 2};
 	float f;
 	char word[16];
 	std::sscanf("12 3.5 word", "%d %f %15s", &a, &f, word);
@@ -227,7 +232,7 @@ void libc()
 		std::strlen(p);
 	std::mbstowcs(wide, "wide", 64);
 	std::swprintf(wide, 64, L"%ls %d", L"x", 3);
-	std::strftime(buffer, sizeof(buffer), "%c", std::gmtime(&(const time_t &)(time_t){ 0 }));
+	std::strftime(buffer, sizeof(buffer), "%c", std::gmtime(&(const time_t &)(time_t){0}));
 	void *p = std::malloc(100000);
 	p = std::realloc(p, 200000);
 	std::free(p);
@@ -263,7 +268,7 @@ void mark(unsigned value)
 
 int main()
 {
-	void (*const parts[])() = { exceptions, jumps, streams, containers, text, libc };
+	void (*const parts[])() = {exceptions, jumps, streams, containers, text, libc};
 
 	for (auto part : parts) {
 		mark(0x58535001);
