@@ -32,11 +32,6 @@ int xsp_parse_size(const char *text, size_t *bytes);
 /* A number in decimal within [least, most]; 0 or -EINVAL. */
 int xsp_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *out);
 
-/* "1.23 M", "45.6 k" into buf. */
-const char *xsp_human_count(char *buf, size_t size, double n);
-const char *xsp_human_bytes(char *buf, size_t size, double n);
-const char *xsp_human_time(char *buf, size_t size, double ns);
-
 /* The user behind sudo (SUDO_UID, SUDO_GID), else -1. */
 void xsp_sudo_user(uid_t *uid, gid_t *gid);
 /* Columns of the terminal on fd, 0 if it is none. */

@@ -11,24 +11,19 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Names from the target must not drive the user's terminal. */
-static void print_safely(const char *text, FILE *f)
-{
-	for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++)
-		fputc(*c < 0x20 || *c == 0x7f ? '?' : *c, f);
-}
+#include "base/units.h"
 
+/* Names from the target must not drive the user's terminal. */
 void xsp_say(const char *fmt, ...)
 {
-	char text[1024];
+	char text[1024], shown[sizeof(text) + 4];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fputs("xsptrace: ", stderr);
-	print_safely(text, stderr);
-	fputc('\n', stderr);
+	xsp_printable(shown, sizeof(shown), text, 0);
+	fprintf(stderr, "xsptrace: %s\n", shown);
 }
 
 int xsp_say_error(const struct xsp_error *err)
@@ -118,44 +113,6 @@ int xsp_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *
 		return -EINVAL;
 	*out = value;
 	return 0;
-}
-
-static const char *human(char *buf, size_t size, double n, double step, const char *const *suffixes)
-{
-	int i = 0;
-
-	while (fabs(n) >= step && suffixes[i + 1] != NULL) {
-		n /= step;
-		i++;
-	}
-	snprintf(buf, size,
-		 i == 0	   ? "%.0f%s"
-		 : n < 10  ? "%.2f%s"
-		 : n < 100 ? "%.1f%s"
-			   : "%.0f%s",
-		 n, suffixes[i]);
-	return buf;
-}
-
-const char *xsp_human_count(char *buf, size_t size, double n)
-{
-	static const char *const suffixes[] = {"", " k", " M", " G", NULL};
-
-	return human(buf, size, n, 1000, suffixes);
-}
-
-const char *xsp_human_bytes(char *buf, size_t size, double n)
-{
-	static const char *const suffixes[] = {" B", " KiB", " MiB", " GiB", " TiB", NULL};
-
-	return human(buf, size, n, 1024, suffixes);
-}
-
-const char *xsp_human_time(char *buf, size_t size, double ns)
-{
-	static const char *const suffixes[] = {" ns", " us", " ms", " s", NULL};
-
-	return human(buf, size, ns, 1000, suffixes);
 }
 
 static unsigned long environment_id(const char *name)

@@ -189,6 +189,20 @@ static int arm(struct xsp_launch *l)
 	return errno ? -errno : poke_breakpoint(l, true);
 }
 
+/* Until it stops again; -ECHILD when it ends. */
+static int run_and_wait(struct xsp_launch *l, enum __ptrace_request how, int signal_number)
+{
+	if (ptrace(how, l->pid, NULL, (void *)(intptr_t)signal_number) != 0)
+		return -errno;
+	if (waitpid(l->pid, &l->status, 0) < 0)
+		return -errno;
+	if (WIFSTOPPED(l->status))
+		return 0;
+	l->ended = true;
+	l->traced = false;
+	return -ECHILD;
+}
+
 /* Over the breakpoint: the original word back, one step, the breakpoint in again. */
 static int step_over(struct xsp_launch *l)
 {
@@ -196,16 +210,8 @@ static int step_over(struct xsp_launch *l)
 
 	if (rc < 0)
 		return rc;
-	if (ptrace(PTRACE_SINGLESTEP, l->pid, NULL, NULL) != 0)
-		return -errno;
-	if (waitpid(l->pid, &l->status, 0) < 0)
-		return -errno;
-	if (!WIFSTOPPED(l->status)) {
-		l->ended = true;
-		l->traced = false;
-		return -ECHILD;
-	}
-	return poke_breakpoint(l, true);
+	rc = run_and_wait(l, PTRACE_SINGLESTEP, 0);
+	return rc < 0 ? rc : poke_breakpoint(l, true);
 }
 
 /* Waits for the breakpoint, passing on signals that come meanwhile. */
@@ -214,15 +220,9 @@ static int run_to_breakpoint(struct xsp_launch *l)
 	int signal_number = 0;
 
 	for (;;) {
-		if (ptrace(PTRACE_CONT, l->pid, NULL, (void *)(intptr_t)signal_number) != 0)
-			return -errno;
-		if (waitpid(l->pid, &l->status, 0) < 0)
-			return -errno;
-		if (!WIFSTOPPED(l->status)) {
-			l->ended = true;
-			l->traced = false;
-			return -ECHILD;
-		}
+		int rc = run_and_wait(l, PTRACE_CONT, signal_number);
+		if (rc < 0)
+			return rc;
 		signal_number = WSTOPSIG(l->status);
 		if (signal_number == SIGTRAP && step_back(l->pid, l->breakpoint) == 0)
 			return 0;

@@ -12,6 +12,7 @@
 
 #include "attach/attach.h"
 #include "attach/plan.h"
+#include "base/units.h"
 #include "cli/cli.h"
 #include "cli/launch.h"
 #include "cli/no_match.h"
@@ -65,7 +66,7 @@ static void describe_exits(const struct xsp_placement *p, char *text, size_t siz
 static void print_text(const struct xsp_plan *plan, const struct xsp_planned_module *m,
 		       const struct xsp_planned_probe *p)
 {
-	char exits[400], cost[32];
+	char exits[400], cost[XSP_UNITS_SIZE];
 
 	if (p->error < 0) {
 		printf("%-48s %-28s not probed: %s\n", p->probe.name, base_name(m->shown),
@@ -75,7 +76,7 @@ static void print_text(const struct xsp_plan *plan, const struct xsp_planned_mod
 	describe_exits(&p->place, exits, sizeof(exits));
 	printf("%-48s %-28s 0x%" PRIx64 " %-14s %-40s %s%s%s\n", p->probe.name, base_name(m->shown),
 	       p->place.sites[0].addr, xsp_site_class_name(p->place.sites[0].cls), exits,
-	       xsp_human_time(cost, sizeof(cost), xsp_planned_cost(plan, p)),
+	       xsp_format_ns(cost, (uint64_t)xsp_planned_cost(plan, p)),
 	       p->place.complete ? "" : "  incomplete: ",
 	       p->place.complete || p->place.note == NULL ? "" : p->place.note);
 }
@@ -84,7 +85,7 @@ static void print_plan(const struct xsp_plan *plan)
 {
 	double cost = 0;
 	size_t functions = 0;
-	char text[32];
+	char text[XSP_UNITS_SIZE];
 
 	printf("%-48s %-28s %-25s %-40s %s\n", "FUNCTION", "LIBRARY", "ENTRY", "EXITS",
 	       "COST A CALL");
@@ -103,7 +104,7 @@ static void print_plan(const struct xsp_plan *plan)
 	       "%s on average\n",
 	       functions, plan->sites, plan->sites_by_class[XSP_SITE_NOP5],
 	       plan->sites_by_class[XSP_SITE_EMULATED], plan->sites_by_class[XSP_SITE_SINGLESTEP],
-	       xsp_human_time(text, sizeof(text), functions ? cost / (double)functions : 0));
+	       xsp_format_ns(text, functions ? (uint64_t)(cost / (double)functions) : 0));
 }
 
 static size_t wanted(const struct xsp_plan *plan)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/summary.h"
+#include "base/units.h"
 #include "capture/capture.h"
 #include "cli/cli.h"
 #include "export/export.h"
@@ -63,10 +64,9 @@ static int show_progress(void *ctx, const struct xsp_span *span)
 	if (now - w->shown < 0.2)
 		return 0;
 	w->shown = now;
-	char spans[32];
+	char spans[XSP_UNITS_SIZE];
 	fprintf(stderr, "\rwriting outputs: %3.0f%%, %s spans\033[K",
-		100 * xsp_capture_progress(w->reader),
-		xsp_human_count(spans, sizeof(spans), (double)w->spans));
+		100 * xsp_capture_progress(w->reader), xsp_format_count(spans, w->spans));
 	return 0;
 }
 
@@ -108,7 +108,7 @@ static void finish_all(struct work *w, bool complete)
 {
 	for (size_t i = 0; w->exports != NULL && i < w->o->count; i++) {
 		struct xsp_error why = {0};
-		char size[32];
+		char size[XSP_UNITS_SIZE];
 		if (w->exports[i] == NULL)
 			continue;
 		if (!complete) {
@@ -120,7 +120,7 @@ static void finish_all(struct work *w, bool complete)
 			failed(w, &why);
 		else if (!w->o->quiet && stat(w->o->paths[i], &st) == 0)
 			fprintf(stderr, "wrote %s (%s)\n", w->o->paths[i],
-				xsp_human_bytes(size, sizeof(size), (double)st.st_size));
+				xsp_format_bytes(size, (uint64_t)st.st_size));
 	}
 	free(w->exports);
 	free(w->sinks);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/units.h"
 #include "cli/cli.h"
 
 struct xsp_status_line xsp_status_line_begin(bool wanted)
@@ -14,7 +15,9 @@ struct xsp_status_line xsp_status_line_begin(bool wanted)
 void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorder_status *s,
 			  uint64_t duration_ns)
 {
-	char rate[32], events[32], lost[32], bytes[32], until[32] = "", text[256];
+	char rate[XSP_UNITS_SIZE], events[XSP_UNITS_SIZE], lost[XSP_UNITS_SIZE],
+		bytes[XSP_UNITS_SIZE];
+	char until[32] = "", text[256];
 
 	if (!line->on || (line->shown >= 0 && s->seconds - line->shown < 0.2))
 		return;
@@ -25,10 +28,9 @@ void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorde
 	snprintf(text, sizeof(text),
 		 "%.1f%s s  %s events/s  %s events  %s lost  %s  target slowed by about %.1f%% of "
 		 "a core",
-		 s->seconds, until, xsp_human_count(rate, sizeof(rate), s->events_per_second),
-		 xsp_human_count(events, sizeof(events), (double)s->events),
-		 xsp_human_count(lost, sizeof(lost), (double)s->lost),
-		 xsp_human_bytes(bytes, sizeof(bytes), (double)s->bytes), 100 * s->overhead);
+		 s->seconds, until, xsp_format_count(rate, (uint64_t)s->events_per_second),
+		 xsp_format_count(events, s->events), xsp_format_count(lost, s->lost),
+		 xsp_format_bytes(bytes, s->bytes), 100 * s->overhead);
 	fprintf(stderr, "\r%.*s\033[K", width > 1 ? width - 1 : 79, text);
 }
 
