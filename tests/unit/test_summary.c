@@ -228,6 +228,26 @@ Test(summary, nothing_lost_is_said)
 	table_free(&t);
 }
 
+Test(summary, a_call_of_one_hit_has_no_duration)
+{
+	struct builder b;
+	struct table t;
+	builder_begin(&b, 2);
+	entry(&b, 0, 4096);
+	builder_event(&b, XSP_EVENT_POINT, 1, 4096 - 16, XSP_EVENT_SP_EXACT);
+	builder_event(&b, XSP_EVENT_POINT, 1, 4096 - 16, XSP_EVENT_SP_EXACT);
+	leave(&b, 0, 4096);
+	sum_up(&b, &t);
+	cr_expect_eq(row_named(&t, "f1")->calls, 2);
+	cr_expect_eq(row_named(&t, "f1")->points, 2);
+	cr_expect_eq(row_named(&t, "f0")->points, 0);
+	expect_text(&t, "calls seen at a single instruction, counted without a duration: 2\n");
+	char *text = text_of(&t, &(struct xsp_summary_print){0});
+	cr_expect_null(strstr(text, " 0 ns"), "an unmeasured duration is shown: %s", text);
+	free(text);
+	table_free(&t);
+}
+
 Test(summary, every_loss_is_said)
 {
 	struct builder b;

@@ -313,7 +313,8 @@ Test(timeline, point_is_a_span_of_one_hit)
 	builder_event(&b, XSP_EVENT_POINT, 1, MAIN - 8, XSP_EVENT_SP_EXACT | XSP_EVENT_TAIL);
 	leave(&b, 0, MAIN);
 	builder_result(&b, &r);
-	expect(&r, "f1", 1001, 1001, XSP_SPAN_TAIL, "f0;f1");
+	expect(&r, "f1", 1001, 1001, XSP_SPAN_TAIL | XSP_SPAN_POINT, "f0;f1");
+	cr_expect_eq(r.counts.points, 1);
 	cr_expect_eq(r.counts.entries, 2);
 	cr_expect_eq(r.counts.exits, 2);
 	check_invariants(&r);

@@ -131,7 +131,7 @@ static void call(struct model *m, unsigned tid)
 			  .probe = (uint32_t)rnd(m, FUNCTIONS)};
 	if (chance(m, 50)) { /* one hit */
 		emit(m, tid, XSP_EVENT_POINT, f.probe, sp, XSP_EVENT_SP_EXACT);
-		tell(m, &f, tid, f.start, 0);
+		tell(m, &f, tid, f.start, XSP_SPAN_POINT);
 		return;
 	}
 	s->frames[s->depth++] = f;

@@ -66,7 +66,8 @@ static int take_span(void *ctx, const struct xsp_span *span)
 		n->total_ns += duration;
 	n->unwound += (span->flags & XSP_SPAN_UNWOUND) != 0;
 	n->unfinished += (span->flags & XSP_SPAN_UNFINISHED) != 0;
-	if (span->flags & (XSP_SPAN_UNFINISHED | XSP_SPAN_EXIT_LOST))
+	n->points += (span->flags & XSP_SPAN_POINT) != 0;
+	if (span->flags & (XSP_SPAN_UNFINISHED | XSP_SPAN_EXIT_LOST | XSP_SPAN_POINT))
 		return 0; /* how long it took is not known */
 	if (n->durations.count == 0 || duration < n->min_ns)
 		n->min_ns = duration;
@@ -121,6 +122,7 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 			.p99_ns = clamp(xsp_histogram_quantile(&n->durations, 0.99), n->min_ns,
 					n->max_ns),
 			.unfinished = n->unfinished,
+			.points = n->points,
 			.unwound = n->unwound,
 		};
 	}

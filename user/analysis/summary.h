@@ -15,10 +15,11 @@ struct xsp_summary_row {
 	uint64_t mean_ns, p50_ns, p99_ns; /* percentiles: exact for few calls, else from a
 					   * log-linear histogram, relative error at most 1 % */
 	uint64_t unfinished, unwound;
+	uint64_t points; /* calls without a duration (XSP_SPAN_POINT) */
 };
 
 /* min, max, mean, p50, p99 are of the calls whose end was seen (by return, tail call or
- * unwinding); all 0 if there were none. total counts recursion once: a span whose name is already
+ * unwinding) and whose duration was measured; all 0 if there were none. total counts recursion once: a span whose name is already
  * open among its ancestors adds to calls and self but not to total. */
 int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out);
 void xsp_summary_free(struct xsp_summary *s);

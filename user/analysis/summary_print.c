@@ -25,10 +25,10 @@ static void fill_cells(const struct xsp_summary_row *r, struct cells *c)
 	const uint64_t ns[COLUMNS] = {0,	 r->total_ns, r->self_ns, r->mean_ns,
 				      r->p50_ns, r->p99_ns,   r->max_ns};
 	/* of calls whose end was not seen no duration is known */
-	bool known = r->max_ns > 0 || r->mean_ns > 0 || r->unfinished < r->calls;
+	bool known = r->max_ns > 0 || r->mean_ns > 0 || r->unfinished + r->points < r->calls;
 	xsp_format_count(c->text[CALLS], r->calls);
 	for (int i = TOTAL; i < COLUMNS; i++) {
-		if (i >= MEAN && !known)
+		if ((i >= MEAN && !known) || r->points == r->calls)
 			strcpy(c->text[i], "-");
 		else
 			xsp_format_ns(c->text[i], ns[i]);
@@ -235,6 +235,10 @@ static void print_ends(struct xsp_summary *s, const struct note *n)
 			"exits without an entry (calls begun before the recording, or lost "
 			"entries): %s\n",
 			xsp_format_count(count, c->orphan_exits));
+	if (c->points > 0)
+		fprintf(n->f,
+			"calls seen at a single instruction, counted without a duration: %s\n",
+			xsp_format_count(count, c->points));
 	if (c->stack_switches > 0)
 		fprintf(n->f, "switches between stacks of a thread: %s\n",
 			xsp_format_count(count, c->stack_switches));

@@ -99,11 +99,12 @@ static void print_plan(const struct xsp_plan *plan)
 			functions++;
 		}
 	}
-	printf("%zu functions, %zu sites (%zu nop5, %zu emulated, %zu single-stepped); a call "
+	printf("%zu function%s, %zu sites (%zu nop5, %zu emulated, %zu single-stepped); a call "
 	       "costs the target "
 	       "%s on average\n",
-	       functions, plan->sites, plan->sites_by_class[XSP_SITE_NOP5],
-	       plan->sites_by_class[XSP_SITE_EMULATED], plan->sites_by_class[XSP_SITE_SINGLESTEP],
+	       functions, functions == 1 ? "" : "s", plan->sites,
+	       plan->sites_by_class[XSP_SITE_NOP5], plan->sites_by_class[XSP_SITE_EMULATED],
+	       plan->sites_by_class[XSP_SITE_SINGLESTEP],
 	       xsp_format_ns(text, functions ? (uint64_t)(cost / (double)functions) : 0));
 }
 

@@ -216,15 +216,22 @@ static void say_start(const struct recording *r)
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
 	const struct xsp_attach *a = xsp_recorder_attach(r->recorder);
 
+	size_t functions = xsp_recorder_wanted(r->recorder);
 	if (!r->o.quiet)
 		fprintf(stderr,
-			"tracing %zu functions (%zu sites: %zu nop5, %zu emulated, %zu "
+			"tracing %zu function%s%s (%zu sites: %zu nop5, %zu emulated, %zu "
 			"single-stepped); %s\n",
-			xsp_recorder_wanted(r->recorder), plan->sites,
+			functions, functions == 1 ? "" : "s",
+			r->launch != NULL ? " so far, more as libraries come" : "", plan->sites,
 			plan->sites_by_class[XSP_SITE_NOP5],
 			plan->sites_by_class[XSP_SITE_EMULATED],
 			plan->sites_by_class[XSP_SITE_SINGLESTEP],
 			r->o.duration_ns ? "Ctrl-C stops early" : "Ctrl-C stops");
+	if (xsp_attach_method(a) == XSP_ATTACH_PERF_EVENT && plan->sites > 100 && !r->o.quiet)
+		xsp_say("this kernel takes probes out one by one, 20 ms and more each: the end "
+			"will "
+			"take %zu s or so for %zu sites; a narrower -e is quicker",
+			plan->sites / 50, plan->sites);
 	if (plan->unplaced > 0 && !r->o.quiet)
 		xsp_say("%zu matching functions cannot be probed and are left out: xsptrace list "
 			"shows them",

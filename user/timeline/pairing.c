@@ -215,7 +215,9 @@ static int pair_point(struct xsp_timeline *t, struct thread *th, const struct xs
 	t->counts.exits++;
 	if (row->count == 0 || row->spans[row->count - 1].serial != t->serial - 1)
 		return 0; /* too deep to be kept */
-	return xsp_row_pop(t, th, row, e->time_ns, e->flags & XSP_EVENT_TAIL ? XSP_SPAN_TAIL : 0);
+	t->counts.points++;
+	return xsp_row_pop(t, th, row, e->time_ns,
+			   XSP_SPAN_POINT | (e->flags & XSP_EVENT_TAIL ? XSP_SPAN_TAIL : 0));
 }
 
 /* At a range's beginning a function with the very stack pointer of the call is gone, unless it is

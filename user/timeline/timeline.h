@@ -23,6 +23,7 @@ enum xsp_span_flag {
 	XSP_SPAN_EXIT_LOST = 1 << 2, /* its exit was not seen (lost events, incomplete placement);
 				       * closed when the stack showed that it was gone */
 	XSP_SPAN_TAIL = 1 << 3, /* left by a tail call */
+	XSP_SPAN_POINT = 1 << 4, /* entry and exit are one instruction: no duration was measured */
 };
 
 struct xsp_span {
@@ -51,7 +52,7 @@ struct xsp_timeline_sink {
 
 struct xsp_timeline_counts {
 	uint64_t entries, exits, spans, unfinished, unwound, exit_lost, orphan_exits;
-	uint64_t stack_switches;
+	uint64_t stack_switches, points;
 	uint64_t names_unresolved; /* ranges whose name never arrived */
 };
 
