@@ -292,27 +292,3 @@ int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid)
 
 	return bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key) ? -errno : 0;
 }
-
-bool xsp_attach_has_process(const struct xsp_attach *a, pid_t pid)
-{
-	uint32_t key = (uint32_t)pid, value;
-
-	return bpf_map_lookup_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key, &value) == 0;
-}
-
-int xsp_attach_processes(const struct xsp_attach *a, pid_t **pids, size_t *count)
-{
-	int fd = bpf_map__fd(a->bpf->maps.xsp_tgids);
-	uint32_t room = bpf_map__max_entries(a->bpf->maps.xsp_tgids), key, *previous = NULL;
-	pid_t *list = calloc(room, sizeof(*list));
-
-	if (list == NULL)
-		return -ENOMEM;
-	*count = 0;
-	while (*count < room && bpf_map_get_next_key(fd, previous, &key) == 0) {
-		list[(*count)++] = (pid_t)key;
-		previous = &key;
-	}
-	*pids = list;
-	return 0;
-}

@@ -60,10 +60,6 @@ bool xsp_attach_sleepable(const struct xsp_attach *a);
 /* Adds a process to the set whose life (threads, exec, exit) is recorded. */
 int xsp_attach_process(struct xsp_attach *a, pid_t pid);
 int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid);
-/* True if the process is in the set (children come in by fork with `follow`). */
-bool xsp_attach_has_process(const struct xsp_attach *a, pid_t pid);
-/* All processes in the set; *pids is malloc'd. */
-int xsp_attach_processes(const struct xsp_attach *a, pid_t **pids, size_t *count);
 
 /* Tells the range programs what the probe's ranges take from the target. Before its sites. */
 int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_range_spec *spec);

@@ -380,14 +380,20 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 
 /* ---- what it knows ---- */
 
+double xsp_recorder_seconds(const struct xsp_recorder *r)
+{
+	uint64_t until = r->finished ? r->end_ns : xsp_now_ns();
+
+	return r->started ? (double)(until - r->start_ns) * 1e-9 : 0;
+}
+
 void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
 {
 	struct xsp_attach_counters c = {0};
-	uint64_t until = r->finished ? r->end_ns : xsp_now_ns();
 
 	xsp_attach_counters(r->attach, &c);
 	*s = (struct xsp_recorder_status){
-		.seconds = r->started ? (double)(until - r->start_ns) * 1e-9 : 0,
+		.seconds = xsp_recorder_seconds(r),
 		.events = xsp_drain_events(r->drain),
 		.lost = c.lost_entries + c.lost_exits + c.lost_other,
 		.bytes = r->writer ? xsp_capture_bytes(r->writer) : 0,

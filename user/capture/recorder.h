@@ -54,6 +54,10 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 /* Stops, takes the probes out, empties the rings, completes the capture. */
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err);
 
+/* Since start(), until now or the end. */
+double xsp_recorder_seconds(const struct xsp_recorder *r);
+
+/* Asks the kernel for its counters: not for every turn. */
 struct xsp_recorder_status {
 	double seconds;
 	uint64_t events, lost, bytes;

@@ -233,7 +233,6 @@ enum {
 	OPT_ATTACH,
 	OPT_DRY,
 	OPT_NOSUM,
-	OPT_JSON,
 	OPT_EXIT
 };
 
@@ -260,7 +259,6 @@ static const struct row {
 	{"exit", OPT_EXIT, take_exit, 0, true},
 	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true},
 	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true},
-	{"json", OPT_JSON, NULL, offsetof(struct xsp_options, json), false},
 	{"verbose", 'v', NULL, offsetof(struct xsp_options, verbose), false},
 	{"quiet", 'q', NULL, offsetof(struct xsp_options, quiet), true},
 	{"help", 'h', NULL, 0, false},

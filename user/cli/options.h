@@ -32,7 +32,7 @@ struct xsp_options {
 	size_t comm_count;
 	size_t buffer_bytes;
 	unsigned rings; /* hidden: --rings */
-	bool follow, verbose, quiet, dry_run, no_summary, json;
+	bool follow, verbose, quiet, dry_run, no_summary;
 	bool exit_by_return; /* --exit=return */
 	bool force_perf_event; /* hidden: --attach=perf-event */
 	bool force_plain; /* hidden: --attach=...,plain */

@@ -261,9 +261,12 @@ static int run(struct recording *r, struct xsp_error *err)
 
 	while (stop_signal == 0 && rc > 0) {
 		rc = xsp_recorder_turn(r->recorder, TURN_MS, err);
-		xsp_recorder_status(r->recorder, &s);
-		xsp_status_line_show(&line, &s, r->o.duration_ns);
-		if (r->o.duration_ns != 0 && s.seconds * 1e9 >= (double)r->o.duration_ns)
+		double seconds = xsp_recorder_seconds(r->recorder);
+		if (xsp_status_line_due(&line, seconds)) {
+			xsp_recorder_status(r->recorder, &s);
+			xsp_status_line_show(&line, &s, r->o.duration_ns);
+		}
+		if (r->o.duration_ns != 0 && seconds * 1e9 >= (double)r->o.duration_ns)
 			break;
 	}
 	xsp_status_line_end(&line);

@@ -12,6 +12,11 @@ struct xsp_status_line xsp_status_line_begin(bool wanted)
 	return (struct xsp_status_line){.on = wanted && isatty(STDERR_FILENO), .shown = -1};
 }
 
+bool xsp_status_line_due(const struct xsp_status_line *line, double seconds)
+{
+	return line->on && (line->shown < 0 || seconds - line->shown >= 0.2);
+}
+
 void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorder_status *s,
 			  uint64_t duration_ns)
 {
@@ -19,8 +24,6 @@ void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorde
 		bytes[XSP_UNITS_SIZE];
 	char until[32] = "", text[256];
 
-	if (!line->on || (line->shown >= 0 && s->seconds - line->shown < 0.2))
-		return;
 	line->shown = s->seconds;
 	if (duration_ns != 0)
 		snprintf(until, sizeof(until), "/%.0f", (double)duration_ns * 1e-9);

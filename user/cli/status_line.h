@@ -15,7 +15,9 @@ struct xsp_status_line {
 
 /* On only when standard error is a terminal. */
 struct xsp_status_line xsp_status_line_begin(bool wanted);
-/* Redraws at most five times a second. duration_ns 0: no end is set. */
+/* Is it time to redraw, `seconds` into the recording? At most five times a second. */
+bool xsp_status_line_due(const struct xsp_status_line *line, double seconds);
+/* Redraws. duration_ns 0: no end is set. */
 void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorder_status *s,
 			  uint64_t duration_ns);
 void xsp_status_line_end(struct xsp_status_line *line);
