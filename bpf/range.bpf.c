@@ -4,7 +4,8 @@
  * closes regions by calls. A table row (struct xsp_range_spec) says where the name stands. The
  * name's bytes are hashed; a name travels once, as an XSP_EVENT_NAME of its own.
  */
-#include "common.h"
+#include "detail.h"
+#include "operand.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -181,35 +182,6 @@ static __noinline __u64 take_address(__u64 address, __u32 probe, __u8 flags)
 	return finish_name(e, probe, 16, 8, flags);
 }
 
-/* The texts differ so that the compiler keeps the loads apart: one load at a computed offset into
- * the context is refused by the verifier. */
-#define REGISTER_CASE(number, load)                                                                \
-	case number:                                                                               \
-		value = load;                                                                      \
-		asm volatile("/* operand " #number " %0 */" : "+r"(value));                        \
-		break;
-
-/* Not inlined: each copy would take stack of the program's own (see reserve_name). */
-static __noinline __u64 operand(struct pt_regs *ctx, const struct xsp_operand *o)
-{
-	__u64 value;
-
-	switch (o->base) {
-		REGISTER_CASE(0, XSP_REG_ARG1(ctx))
-		REGISTER_CASE(1, XSP_REG_ARG2(ctx))
-		REGISTER_CASE(2, XSP_REG_ARG3(ctx))
-		REGISTER_CASE(3, XSP_REG_ARG4(ctx))
-		REGISTER_CASE(4, XSP_REG_ARG5(ctx))
-		REGISTER_CASE(5, XSP_REG_ARG6(ctx))
-		REGISTER_CASE(6, xsp_entry_sp(ctx, bpf_get_attach_cookie(ctx)))
-	default:
-		return ~0ULL;
-	}
-	if (o->deref && bpf_probe_read_user(&value, sizeof(value), (void *)(value + o->offset)))
-		return 0;
-	return value;
-}
-
 static __always_inline __u64 take_pending(__u32 tid)
 {
 	__u64 *pending = bpf_map_lookup_elem(&xsp_pending, &tid);
@@ -225,15 +197,15 @@ static __always_inline __u64 range_name(struct pt_regs *ctx, const struct xsp_ra
 					__u32 probe, const bool sleepable)
 {
 	if (spec->name == XSP_RANGE_NAME_TEXT) {
-		const char *text = (const char *)operand(ctx, &spec->text);
-		__u64 length = operand(ctx, &spec->length);
+		const char *text = (const char *)xsp_operand(ctx, &spec->text);
+		__u64 length = xsp_operand(ctx, &spec->length);
 		return sleepable ? take_text_sleepable(text, length, probe)
 				 : take_text_plain(text, length, probe);
 	}
 	if (spec->name == XSP_RANGE_NAME_CODE)
-		return take_address(operand(ctx, &spec->text), probe, XSP_EVENT_NAME_CODE);
+		return take_address(xsp_operand(ctx, &spec->text), probe, XSP_EVENT_NAME_CODE);
 	if (spec->name == XSP_RANGE_NAME_VTABLE)
-		return take_address(operand(ctx, &spec->text), probe, XSP_EVENT_NAME_VTABLE);
+		return take_address(xsp_operand(ctx, &spec->text), probe, XSP_EVENT_NAME_VTABLE);
 	if (spec->name == XSP_RANGE_NAME_PENDING)
 		return take_pending((__u32)bpf_get_current_pid_tgid());
 	return 0;
@@ -288,8 +260,14 @@ static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, 
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct xsp_event_range *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
+	struct xsp_event_range *e;
 
+	if (xsp_has_sections(probe)) {
+		xsp_emit_detailed(ctx, time, hash,
+				  xsp_detail_what(probe, XSP_COOKIE_KIND(cookie), flags));
+		return;
+	}
+	e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
 	if (!e) {
 		xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
 		return;
@@ -305,7 +283,7 @@ static __always_inline bool holds(struct pt_regs *ctx, const struct xsp_range_sp
 	__u32 mask = spec->flags & XSP_RANGE_BYTE ? 0xff : ~0U;
 
 	return !(spec->flags & XSP_RANGE_CONDITION) ||
-	       ((__u32)operand(ctx, &spec->condition) & mask) == spec->condition_value;
+	       ((__u32)xsp_operand(ctx, &spec->condition) & mask) == spec->condition_value;
 }
 
 static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepable)

@@ -4,60 +4,7 @@
  * functions: the attach cookie says which probe, entry or exit, under which condition.
  */
 #include "filter.h"
-
-/* --- conditional exits --- */
-
-#if defined(__TARGET_ARCH_x86)
-/* Intel SDM vol. 1, appendix B: condition codes; flags: CF 0, PF 2, ZF 6, SF 7, OF 11. */
-static __always_inline bool condition_holds(__u32 cc, __u64 flags)
-{
-	bool cf = flags & (1 << 0), pf = flags & (1 << 2), zf = flags & (1 << 6);
-	bool sf = flags & (1 << 7), of = flags & (1 << 11);
-	bool r;
-
-	switch (cc >> 1) {
-	case 0:
-		r = of;
-		break;
-	case 1:
-		r = cf;
-		break;
-	case 2:
-		r = zf;
-		break;
-	case 3:
-		r = cf | zf;
-		break;
-	case 4:
-		r = sf;
-		break;
-	case 5:
-		r = pf;
-		break;
-	case 6:
-		r = sf != of;
-		break;
-	default:
-		r = zf | (sf != of);
-		break;
-	}
-	return r != (cc & 1);
-}
-
-static __always_inline bool passes_condition(struct pt_regs *ctx, __u64 cookie)
-{
-	__u32 cond = XSP_COOKIE_COND(cookie);
-
-	if (cond == 0)
-		return true;
-	return condition_holds(cond - 1, ctx->flags) == !!(cookie & XSP_COOKIE_TAKEN);
-}
-#else
-static __always_inline bool passes_condition(struct pt_regs *ctx, __u64 cookie)
-{
-	return true; /* the placement chooses no conditional sites here */
-}
-#endif
+#include "site.h"
 
 /* --- output --- */
 
@@ -184,23 +131,6 @@ static __noinline void filtered_exit(__u64 time, __u64 sp, __u32 probe, __u8 fla
 	emit_apart(time, sp, probe, XSP_EVENT_EXIT, flags);
 }
 
-/* Does the hit count at all? */
-static __always_inline bool counts(struct pt_regs *ctx, __u64 cookie)
-{
-	if (!xsp_wanted(bpf_get_current_pid_tgid()))
-		return false;
-	if (passes_condition(ctx, cookie))
-		return true;
-	xsp_count(XSP_COUNT_SILENT);
-	return false;
-}
-
-static __always_inline __u8 event_flags(__u64 cookie)
-{
-	return ((cookie & XSP_COOKIE_SP_EXACT) ? XSP_EVENT_SP_EXACT : 0) |
-	       ((cookie & XSP_COOKIE_TAIL) ? XSP_EVENT_TAIL : 0);
-}
-
 SEC("uprobe")
 int xsp_span(struct pt_regs *ctx)
 {
@@ -209,9 +139,9 @@ int xsp_span(struct pt_regs *ctx)
 	if (!xsp_active)
 		return 0;
 	__u64 cookie = bpf_get_attach_cookie(ctx);
-	if (counts(ctx, cookie))
+	if (xsp_counts(ctx, cookie))
 		emit(time, xsp_entry_sp(ctx, cookie), XSP_COOKIE_PROBE(cookie),
-		     XSP_COOKIE_KIND(cookie), event_flags(cookie));
+		     XSP_COOKIE_KIND(cookie), xsp_event_flags(cookie));
 	return 0;
 }
 
@@ -225,7 +155,7 @@ int xsp_span_filtered(struct pt_regs *ctx)
 	if (!xsp_active)
 		return 0;
 	__u64 cookie = bpf_get_attach_cookie(ctx);
-	if (!counts(ctx, cookie))
+	if (!xsp_counts(ctx, cookie))
 		return 0;
 	__u64 sp = xsp_entry_sp(ctx, cookie);
 	__u32 probe = XSP_COOKIE_PROBE(cookie);
@@ -234,7 +164,7 @@ int xsp_span_filtered(struct pt_regs *ctx)
 		filtered_entry(time, sp, probe);
 		break;
 	case XSP_EVENT_EXIT:
-		filtered_exit(time, sp, probe, event_flags(cookie));
+		filtered_exit(time, sp, probe, xsp_event_flags(cookie));
 		break;
 	default:
 		xsp_count(XSP_COUNT_FILTERED); /* a POINT has no duration */

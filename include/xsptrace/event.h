@@ -31,6 +31,8 @@ enum xsp_event_kind {
 	XSP_EVENT_TASK = 8, /* life of processes and threads: struct xsp_event_task */
 	XSP_EVENT_LIBRARY = 9, /* the dynamic loader changed the process's list of libraries */
 	XSP_EVENT_LABEL = 10, /* an open range gets its name: struct xsp_event_label */
+	XSP_EVENT_NOTE = 11, /* sections for the innermost open function of this thread */
+	XSP_EVENT_GPU = 12, /* a batch of records of the agent in the target: gpu.h */
 };
 
 /* xsp_event.flags */
@@ -47,6 +49,7 @@ enum xsp_event_flag {
 	XSP_EVENT_NAME_CODE = 1 << 5, /* NAME from the kernel: the text is 8 bytes, an address of
 				       * code; the recorder writes the function's name instead */
 	XSP_EVENT_NAME_VTABLE = 1 << 6, /* the same, a C++ object's vtable pointer: its class */
+	XSP_EVENT_SECTIONS = 1 << 7, /* sections follow the fixed part: struct xsp_section */
 };
 
 /* Common head of every event. 32 bytes. */
@@ -74,6 +77,28 @@ struct xsp_event_label {
 	struct xsp_event head;
 	__u64 name_hash; /* as in struct xsp_event_range */
 	__u64 begin_ns;
+};
+
+/*
+ * Details of a span: sections behind the event's fixed part, back to back up to head.size. The fixed
+ * part of ENTRY, POINT and BEGIN is then struct xsp_event_range (name_hash 0: the probe's own name),
+ * of every other kind its struct. A reader skips types that it does not know.
+ */
+enum xsp_section_type {
+	XSP_SECTION_WORDS = 1, /* operands at entry, 64 bits each: struct xsp_detail_spec.word */
+	XSP_SECTION_RESULT = 2, /* EXIT: the return register, 64 bits */
+	XSP_SECTION_ARGS = 3, /* arguments of a PyTorch operator */
+	XSP_SECTION_STACK = 4, /* user stack: 64-bit addresses, the innermost first */
+	XSP_SECTION_COUNTERS = 5, /* counters at entry */
+	XSP_SECTION_COUNTERS_END = 6, /* ... and at exit */
+	XSP_SECTION_SEQUENCE = 7, /* autograd's sequence number */
+	XSP_SECTION_OUTPUTS = 8, /* EXIT: what a PyTorch operator returns */
+	XSP_SECTION_TYPES,
+};
+struct xsp_section {
+	__u16 type; /* enum xsp_section_type */
+	__u16 size; /* bytes with this head, a multiple of 8 */
+	__u32 value; /* by type; WORDS: bit n: word n could not be read and is 0 */
 };
 
 /* XSP_EVENT_NAME. Bytes follow the struct, not terminated, padded with zeros to 8. */
@@ -144,6 +169,16 @@ struct xsp_range_spec {
 	struct xsp_operand text, length, condition;
 	__u32 condition_value;
 	__u32 opener; /* probe id, see XSP_RANGE_LABEL and XSP_RANGE_SHARED */
+};
+
+/* Which sections the events of a probe carry. */
+#define XSP_WORDS_MAX 12
+struct xsp_detail_spec {
+	__u16 entry; /* bit n: section type n at entry */
+	__u16 exit; /* ... at exit */
+	__u8 words; /* how many of the operands below WORDS takes */
+	__u8 reserved[3];
+	struct xsp_operand word[XSP_WORDS_MAX];
 };
 
 /*

@@ -212,6 +212,13 @@ int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_rang
 		       : 0;
 }
 
+int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_detail_spec *spec)
+{
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_details), &probe, spec, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
 void xsp_attach_activate(struct xsp_attach *a, bool on)
 {
 	__atomic_store_n(&a->bpf->bss->xsp_active, on, __ATOMIC_RELEASE);

@@ -27,6 +27,7 @@ enum xsp_program {
 	XSP_PROGRAM_LONGJMP, /* entry of longjmp */
 	XSP_PROGRAM_RANGE_BEGIN, /* record_function: enter(name) */
 	XSP_PROGRAM_RANGE_END,
+	XSP_PROGRAM_DETAIL, /* entries and exits whose events carry sections */
 	XSP_PROGRAM_RETURN, /* exits through return probes (--exit=return): they swap the return address
 			     * on the target's stack, and an exception through it kills the target */
 	XSP_PROGRAMS,
@@ -46,6 +47,7 @@ struct xsp_attach_options {
 	size_t tid_count;
 	const char *const *comms; /* only threads of these names; a trailing '*' matches a prefix */
 	size_t comm_count; /* at most 4 */
+	bool details; /* events may carry sections */
 	uint32_t max_probes; /* capacity of the table of losses by probe */
 	bool verbose; /* libbpf's messages go to standard error */
 };
@@ -63,6 +65,9 @@ int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid);
 
 /* Tells the range programs what the probe's ranges take from the target. Before its sites. */
 int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_range_spec *spec);
+
+/* The same for the sections of the probe's events. Only with xsp_attach_options.details. */
+int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_detail_spec *spec);
 
 struct xsp_attach_site {
 	uint64_t offset; /* in the file */

@@ -21,6 +21,7 @@ struct xsp_attach {
 	bool follow;
 	bool filtered; /* --min-duration, --max-depth */
 	bool held_back; /* --min-duration */
+	bool details; /* events may carry sections */
 	int cpus;
 
 	int ring_fds[XSP_MAX_RINGS]; /* rings 1.. ; ring 0 of a single-ring set is the map's own */

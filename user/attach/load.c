@@ -122,6 +122,9 @@ static void set_comm_filters(struct xsp_bpf *bpf, const struct xsp_attach_option
 	bpf->rodata->xsp_comm_filters = (uint32_t)o->comm_count;
 }
 
+/* Room for the largest event with sections; see bpf/detail.h. */
+#define DETAIL_BYTES 256
+
 static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 {
 	struct xsp_bpf *bpf = a->bpf;
@@ -147,6 +150,8 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	uint32_t probes = o->max_probes ? o->max_probes : 65536;
 	bpf_map__set_max_entries(bpf->maps.xsp_lost, 2 * probes);
 	bpf_map__set_max_entries(bpf->maps.xsp_specs, probes);
+	bpf_map__set_max_entries(bpf->maps.xsp_details, o->details ? probes : 1);
+	bpf->rodata->xsp_detail_bytes = o->details ? DETAIL_BYTES : 0;
 	bpf_map__set_max_entries(
 		bpf->maps.xsp_ring0,
 		(uint32_t)(a->rings == 1 ? a->ring_bytes : (size_t)sysconf(_SC_PAGESIZE)));
@@ -164,6 +169,7 @@ struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_prog
 		[XSP_PROGRAM_RANGE_BEGIN] = a->sleepable ? b->progs.xsp_range_begin_sleepable
 							 : b->progs.xsp_range_begin,
 		[XSP_PROGRAM_RANGE_END] = b->progs.xsp_range_end,
+		[XSP_PROGRAM_DETAIL] = b->progs.xsp_detail,
 		[XSP_PROGRAM_RETURN] = a->filtered ? b->progs.xsp_span_filtered : b->progs.xsp_span,
 	};
 	return programs[program];
@@ -175,6 +181,7 @@ static void choose_programs(struct xsp_attach *a)
 
 	bpf_program__set_autoload(b->progs.xsp_span, !a->filtered);
 	bpf_program__set_autoload(b->progs.xsp_span_filtered, a->filtered);
+	bpf_program__set_autoload(b->progs.xsp_detail, a->details);
 	bpf_program__set_autoload(b->progs.xsp_range_begin, !a->sleepable);
 	bpf_program__set_autoload(b->progs.xsp_range_begin_sleepable, a->sleepable);
 	if (a->method != XSP_ATTACH_UPROBE_MULTI)
@@ -307,6 +314,7 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	a->sleepable = a->kernel.sleepable_uprobe && !o->force_plain;
 	a->follow = o->follow;
 	a->held_back = o->min_duration_ns > 0;
+	a->details = o->details;
 	a->filtered = o->min_duration_ns > 0 || o->max_depth > 0;
 	a->cpus = libbpf_num_possible_cpus();
 	if (a->cpus < 1)

@@ -35,11 +35,15 @@ static int place_entry(struct xsp_module *m, const struct xsp_plan *plan,
 	return rc;
 }
 
+#define NEEDS_RESULT (1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_OUTPUTS)
+
 static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 		      struct xsp_planned_probe *p)
 {
-	int rc = xsp_place(m, p->probe.addr, p->probe.size, p->probe.args_read, &plan->costs,
-			   &p->place);
+	unsigned reads = p->probe.args_read;
+	if (p->probe.detail.exit & NEEDS_RESULT)
+		reads |= XSP_READS_RESULT;
+	int rc = xsp_place(m, p->probe.addr, p->probe.size, reads, &plan->costs, &p->place);
 
 	if (rc == 0 && plan->exit_by_return) {
 		p->place.count = 1;
@@ -65,6 +69,8 @@ static int place_all(struct xsp_plan *plan, struct xsp_module *m, struct xsp_pla
 	for (size_t i = 0; i < pm->list.count; i++) {
 		struct xsp_planned_probe *p = &pm->probes[pm->count];
 		p->probe = pm->list.items[i];
+		if (plan->selection.details == 0) /* nothing would serve them */
+			p->probe.detail = (struct xsp_detail_spec){0};
 		if (plan->probes >= XSP_MAX_PROBES - 1)
 			return -E2BIG;
 		p->id = plan->probes++;
@@ -292,11 +298,16 @@ static uint32_t event_probe(const struct xsp_planned_module *m, const struct xsp
 	return p->id;
 }
 
-/* The entry of a named span runs the program that reads names; its exits are like any other's. */
+/* The entry of a named span runs the program that reads names, which puts sections as well; its
+ * exits are like any other's. */
 static enum xsp_program site_program(const struct xsp_planned_probe *p, size_t site)
 {
+	const struct xsp_detail_spec *d = &p->probe.detail;
+
 	if (p->probe.action == XSP_ACTION_NAMED_SPAN && site == 0)
 		return XSP_PROGRAM_RANGE_BEGIN;
+	if (is_span(&p->probe) && (site == 0 ? d->entry : d->exit) != 0)
+		return XSP_PROGRAM_DETAIL;
 	return actions[p->probe.action].program;
 }
 
@@ -361,6 +372,18 @@ static int set_ranges(struct xsp_attach *a, const struct xsp_planned_module *m)
 	return rc;
 }
 
+static int set_details(struct xsp_attach *a, const struct xsp_planned_module *m)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < m->count && rc == 0; i++) {
+		const struct xsp_detail_spec *d = &m->probes[i].probe.detail;
+		if (d->entry != 0 || d->exit != 0)
+			rc = xsp_attach_detail(a, m->probes[i].id, d);
+	}
+	return rc;
+}
+
 int xsp_plan_attach(struct xsp_plan *plan, struct xsp_attach *a, struct xsp_planned_module *m,
 		    pid_t pid, const char *open_path, size_t *refused, struct xsp_error *err)
 {
@@ -376,6 +399,8 @@ int xsp_plan_attach(struct xsp_plan *plan, struct xsp_attach *a, struct xsp_plan
 	if (sites == NULL)
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	rc = set_ranges(a, m);
+	if (rc == 0)
+		rc = set_details(a, m);
 	if (rc < 0)
 		xsp_error_set(err, rc, XSP_STATUS_KERNEL,
 			      "more than 65536 functions match: give a narrower -e");

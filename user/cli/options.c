@@ -325,6 +325,12 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 	if (o->tid_count > 0 && o->follow)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "-t and --follow exclude each other");
+	if ((o->min_duration_ns > 0 || o->max_depth > 0) &&
+	    (o->details & ~(unsigned)XSP_DETAIL_CUDA) != 0)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "--min-duration and --max-depth decide at a span's exit, when "
+				     "its arguments are gone: leave them out, or --shapes, "
+				     "--inputs, --sequence, --stacks and --counters");
 	return 0;
 }
 
@@ -388,6 +394,7 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o)
 		.providers = o->providers & ~o->providers_off,
 		.provider_patterns = o->provider_patterns,
 		.provider_pattern_count = o->provider_pattern_count,
+		.details = o->min_duration_ns > 0 || o->max_depth > 0 ? 0 : o->details,
 	};
 	bool asked = o->pattern_count > 0 || o->providers != 0;
 

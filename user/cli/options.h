@@ -36,6 +36,7 @@ struct xsp_options {
 	bool exit_by_return; /* --exit=return */
 	bool force_perf_event; /* hidden: --attach=perf-event */
 	bool force_plain; /* hidden: --attach=...,plain */
+	unsigned details; /* enum xsp_detail */
 	size_t limit; /* rows of the summary */
 };
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "export/chrome_details.h"
 #include "export/facts.h"
 #include "export/formats.h"
 #include "export/rendered.h"
@@ -159,6 +160,13 @@ static void put_head(struct xsp_export *x, const struct chrome *c)
 	xsp_out_text(x->out, ",\n\"traceEvents\":[\n");
 }
 
+static void let_go(struct held *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		xsp_details_unref(h->spans[i].details);
+	h->count = 0;
+}
+
 /* ---- begin ---- */
 
 static char *render_name(void *ctx, const char *name, size_t *length)
@@ -204,8 +212,10 @@ static void chrome_discard(struct xsp_export *x)
 		return;
 	xsp_renderer_free(c->names);
 	xsp_shown_free(c->rows);
-	for (size_t i = 0; i < c->held_rows; i++)
+	for (size_t i = 0; i < c->held_rows; i++) {
+		let_go(&c->held[i]);
 		free(c->held[i].spans);
+	}
 	free(c->held);
 	free(c);
 	x->state = NULL;
@@ -272,9 +282,10 @@ static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const stru
 	p = xsp_put_u64(p, c->spans++);
 	if (span->flags)
 		p = put_flags(p, span->flags);
-	p = XSP_PUT(p, "}},\n");
 	xsp_out_commit(x->out, p);
-	return 0;
+	int rc = span->details != NULL ? xsp_chrome_details(x, span) : 0;
+	xsp_out_text(x->out, "}},\n");
+	return rc;
 }
 
 /*
@@ -307,7 +318,8 @@ static int hold(struct chrome *c, const struct xsp_shown_row *row, const struct 
 		h->spans = spans;
 		h->capacity = wanted;
 	}
-	h->spans[h->count++] = *span;
+	h->spans[h->count] = *span;
+	xsp_details_ref(h->spans[h->count++].details);
 	return 0;
 }
 
@@ -318,7 +330,7 @@ static int release(struct xsp_export *x, struct xsp_shown_row *row, struct held 
 
 	for (size_t i = 0; i < h->count && rc == 0; i++)
 		rc = put_slice(x, row, &h->spans[i], h->spans[i].end_ns - step * (h->count - i));
-	h->count = 0;
+	let_go(h);
 	return rc;
 }
 

@@ -118,8 +118,8 @@ static void find_region(struct cut *c)
 		c->far[i] = 1;
 		c->work[depth++] = i;
 	}
-	if (g->hidden)
-		return; /* unseen jumps may lead behind any earlier site */
+	if (g->hidden || g->at_return)
+		return; /* hidden: unseen jumps may lead behind any earlier site */
 	for (uint32_t i = 0; i < g->count; i++) {
 		/* a jump and the next instruction may be the same, which is one edge each */
 		if (leaves_taken(&g->insns[i]) && try_region(c, i))
@@ -613,7 +613,8 @@ static bool is_point(struct cut *c, const struct xsp_placement *out)
 {
 	uint32_t start = xsp_graph_find(c->g, c->g->entry);
 
-	if (!c->far[start] || c->far[start] > POINT_MAX || out->count < 2 || c->g->incomplete)
+	if (c->g->at_return || !c->far[start] || c->far[start] > POINT_MAX || out->count < 2 ||
+	    c->g->incomplete)
 		return false;
 	for (size_t k = 1; k < out->count; k++) {
 		if (out->sites[k].cls == XSP_SITE_SINGLESTEP)

@@ -57,6 +57,9 @@ struct xsp_placement {
 
 /* Registers that the probe reads at entry: bit n is integer argument n (rdi, rsi, ...). */
 #define XSP_ARGS_NONE 0U
+/* ... and the return register at the exits: these are then `ret`s, where it holds what the caller
+ * gets. A tail call has no result yet. */
+#define XSP_READS_RESULT (1U << 31)
 
 /*
  * Places the probes for the function at [addr, addr+size) of `m`. size 0: take the FDE's,

@@ -85,6 +85,7 @@ struct xsp_graph {
 	bool described; /* .eh_frame covers the entry */
 	bool hidden; /* control flow exists that the graph does not show: only the
 			   * instructions that leave may be exits */
+	bool at_return; /* XSP_READS_RESULT: exits only where the function leaves */
 	bool incomplete; /* a way out may have no site */
 	const char *note; /* static text: the first reason for one of the above */
 };

@@ -40,6 +40,9 @@ struct xsp_probe {
 	uint32_t order; /* plan's own */
 	struct xsp_range_spec range; /* RANGE_BEGIN, RANGE_LABEL, NAMED_SPAN: what it takes from the
 				      * target */
+	struct xsp_detail_spec
+		detail; /* SPAN, NAMED_SPAN, RANGE_BEGIN: sections of its events. With
+					* RESULT or OUTPUTS the exits are `ret`s */
 	void (*rename)(char *text, size_t size); /* for names that are addresses: makes the
 						   * resolved text what outputs show; or NULL */
 	/* For names that are return addresses: finds a better name than the function's in the code
@@ -61,7 +64,20 @@ struct xsp_probe_list {
 long xsp_probe_list_add(struct xsp_probe_list *list, const struct xsp_probe *p);
 void xsp_probe_list_clear(struct xsp_probe_list *list);
 
-/* What the user asked for with -e. */
+/* What of a span is recorded beside its times: bits of xsp_selection.details. */
+enum xsp_detail {
+	XSP_DETAIL_SHAPES =
+		1 << 0, /* --shapes: dimensions, strides and types of tensor arguments */
+	XSP_DETAIL_OUTPUTS = 1 << 1, /* --shapes=all: ... of results as well */
+	XSP_DETAIL_INPUTS = 1 << 2, /* --inputs: arguments that are no tensors */
+	XSP_DETAIL_VALUES = 1 << 3, /* --inputs=values: first elements of small tensors */
+	XSP_DETAIL_SEQUENCE = 1 << 4, /* --sequence: autograd's numbers */
+	XSP_DETAIL_STACKS = 1 << 5, /* --stacks */
+	XSP_DETAIL_COUNTERS = 1 << 6, /* --counters */
+	XSP_DETAIL_CUDA = 1 << 7, /* arguments and results of CUDA calls */
+};
+
+/* What the user asked for with -e, and of what. */
 struct xsp_selection {
 	const struct xsp_pattern *patterns; /* LIBRARY:GLOB and the like, in order */
 	size_t pattern_count;
@@ -69,6 +85,7 @@ struct xsp_selection {
 	const struct xsp_pattern *provider_patterns; /* PROVIDER:GLOB, with the provider's name as
 						      * their library */
 	size_t provider_pattern_count;
+	unsigned details; /* enum xsp_detail */
 };
 
 struct xsp_provider {

@@ -164,8 +164,12 @@ static int open_span(struct xsp_timeline *t, struct thread *th, struct row *row,
 	s->start_ns = xsp_max_u64(s->start_ns, row->last_ns);
 	s->serial = t->serial++;
 	t->counts.entries++;
-	if (row->count < XSP_MAX_DEPTH)
-		return xsp_row_push(row, s);
+	if (row->count < XSP_MAX_DEPTH) {
+		int rc = xsp_row_push(row, s);
+		if (rc < 0)
+			xsp_details_unref(s->details);
+		return rc;
+	}
 	/* deeper than any stack: kept out of memory, but not out of the counts */
 	row->last_ns = s->start_ns;
 	return xsp_emit(t, th, row->index, s, s->start_ns, XSP_SPAN_EXIT_LOST, row->names,
@@ -203,7 +207,8 @@ static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xs
 		.probe = e->probe,
 		.name = name,
 	};
-	return open_span(t, th, row, &s);
+	rc = xsp_details_add(&s.details, e);
+	return rc < 0 ? rc : open_span(t, th, row, &s);
 }
 
 static int pair_point(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
@@ -252,7 +257,8 @@ static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xs
 		.name = name,
 		.range = true,
 	};
-	return open_span(t, th, row, &s);
+	rc = xsp_details_add(&s.details, e);
+	return rc < 0 ? rc : open_span(t, th, row, &s);
 }
 
 /* ---- exits ---- */
@@ -308,11 +314,11 @@ static int close_at(struct xsp_timeline *t, struct thread *th, struct row *row, 
 		th->current = row->index;
 		t->counts.stack_switches++;
 	}
-	if (i + 1 < row->count) {
-		int rc = clear_above(t, th, row, i, e->time_ns);
-		if (rc < 0)
-			return rc;
-	}
+	int rc = xsp_details_add(&row->spans[i].details, e);
+	if (rc == 0 && i + 1 < row->count)
+		rc = clear_above(t, th, row, i, e->time_ns);
+	if (rc < 0)
+		return rc;
 	return xsp_row_pop(t, th, row, e->time_ns, e->flags & XSP_EVENT_TAIL ? XSP_SPAN_TAIL : 0);
 }
 
@@ -423,8 +429,7 @@ static int pair_exit(struct xsp_timeline *t, struct thread *th, const struct xsp
 	struct row *row = th->rows[th->current];
 	size_t i;
 	if (row->count > 0 && matches(&row->spans[row->count - 1], e))
-		return xsp_row_pop(t, th, row, e->time_ns,
-				   e->flags & XSP_EVENT_TAIL ? XSP_SPAN_TAIL : 0);
+		return close_at(t, th, row, row->count - 1, e);
 	if (find_exact(row, e, &i))
 		return close_at(t, th, row, i, e);
 	return exit_elsewhere(t, th, e);
@@ -541,6 +546,8 @@ static int end_on_row(struct xsp_timeline *t, struct thread *th, struct row *row
 {
 	int rc = drop_inner_ranges(t, th, row, i, e);
 	if (rc == 0)
+		rc = xsp_details_add(&row->spans[i].details, e);
+	if (rc == 0)
 		rc = xsp_row_take_out(t, th, row, i, e->time_ns, 0);
 	if (rc != -E2BIG)
 		return rc;
@@ -562,6 +569,8 @@ static int end_parked(struct xsp_timeline *t, struct thread *th, size_t which, s
 		t->counts.orphan_exits++;
 		return xsp_parked_gone(t, th, which, i);
 	}
+	if (rc == 0)
+		rc = xsp_details_add(&row->spans[row->count - 1].details, e);
 	return rc < 0 ? rc : xsp_row_pop(t, th, row, e->time_ns, 0);
 }
 
@@ -647,6 +656,22 @@ static int pair_unwind(struct xsp_timeline *t, struct thread *th, const struct x
 	return 0;
 }
 
+/* ---- notes ---- */
+
+/* Something that a function learns while it runs: of the innermost one around the event. */
+static int pair_note(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	struct row *row;
+	int rc = row_for(t, th, e->sp, &row);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = row->count; i > 0; i--)
+		if (!row->spans[i - 1].range && row->spans[i - 1].sp > e->sp)
+			return xsp_details_add(&row->spans[i - 1].details, e);
+	return 0;
+}
+
 /* ---- all of them ---- */
 
 static int ignore(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
@@ -663,7 +688,7 @@ static int (*const rules[])(struct xsp_timeline *t, struct thread *th,
 	[XSP_EVENT_EXIT] = pair_exit,	  [XSP_EVENT_POINT] = pair_point,
 	[XSP_EVENT_UNWIND] = pair_unwind, [XSP_EVENT_NAME] = ignore,
 	[XSP_EVENT_BEGIN] = pair_begin,	  [XSP_EVENT_END] = pair_end,
-	[XSP_EVENT_LABEL] = pair_label,
+	[XSP_EVENT_LABEL] = pair_label,	  [XSP_EVENT_NOTE] = pair_note,
 };
 
 int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)

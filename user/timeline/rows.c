@@ -19,6 +19,16 @@
 
 #include "base/grow.h"
 
+static int hand_on(struct xsp_timeline *t, const struct xsp_span *span)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < t->sink_count && rc >= 0; i++)
+		if (t->sinks[i].span != NULL)
+			rc = t->sinks[i].span(t->sinks[i].ctx, span);
+	return rc < 0 ? rc : 0;
+}
+
 int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	     const struct open_span *s, uint64_t end_ns, uint32_t flags,
 	     const xsp_name_id *ancestors, size_t depth)
@@ -38,17 +48,15 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.depth = (uint32_t)depth,
 		.ancestors = ancestors,
 		.serial = s->serial,
+		.details = s->details,
 	};
 	t->counts.spans++;
 	t->counts.unfinished += (flags & XSP_SPAN_UNFINISHED) != 0;
 	t->counts.unwound += (flags & XSP_SPAN_UNWOUND) != 0;
 	t->counts.exit_lost += (flags & XSP_SPAN_EXIT_LOST) != 0;
-	for (size_t i = 0; i < t->sink_count; i++) {
-		int rc = t->sinks[i].span == NULL ? 0 : t->sinks[i].span(t->sinks[i].ctx, &span);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
+	int rc = hand_on(t, &span);
+	xsp_details_unref(s->details);
+	return rc;
 }
 
 /* ---- rows ---- */

@@ -31,14 +31,22 @@ int xsp_threads_begin(struct xsp_timeline *t)
 	return 0;
 }
 
+static void drop_details(const struct open_span *spans, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		xsp_details_unref(spans[i].details);
+}
+
 static void free_thread(struct thread *th)
 {
 	for (size_t i = 0; i < th->row_count; i++) {
+		drop_details(th->rows[i]->spans, th->rows[i]->count);
 		free(th->rows[i]->spans);
 		free(th->rows[i]->names);
 		free(th->rows[i]);
 	}
 	for (size_t i = 0; i < th->parked_made; i++) {
+		drop_details(th->parked[i]->spans, th->parked[i]->count);
 		free(th->parked[i]->spans);
 		free(th->parked[i]->names);
 		free(th->parked[i]);

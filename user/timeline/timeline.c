@@ -57,7 +57,7 @@ static int take_event(void *ctx, const struct xsp_event *e)
 		return add_name(t, e);
 	if (e->kind == XSP_EVENT_TASK)
 		return xsp_threads_task(t, e);
-	if (e->kind == XSP_EVENT_LIBRARY)
+	if (e->kind == XSP_EVENT_LIBRARY || e->kind == XSP_EVENT_GPU)
 		return 0;
 	int rc = xsp_threads_get(t, e, &th);
 	return rc < 0 ? rc : xsp_pair(t, th, e);

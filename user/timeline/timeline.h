@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "capture/capture.h"
+#include "timeline/details.h"
 
 /* Names of spans: a probe's name, or the text of a range. Ids are dense from 0. */
 typedef uint32_t xsp_name_id;
@@ -39,6 +40,8 @@ struct xsp_span {
 	/* name ids of the ancestors, outermost first, `depth` of them; valid during the call */
 	const xsp_name_id *ancestors;
 	uint64_t serial; /* unique, counts entries in the order they were seen */
+	/* sections of its events, or NULL; valid during the call, longer with xsp_details_ref */
+	struct xsp_details *details;
 };
 
 /* What a consumer (exporter, summary) wants to be told. NULL members are skipped. Each

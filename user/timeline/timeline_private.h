@@ -36,6 +36,7 @@ struct open_span {
 	uint32_t probe;
 	xsp_name_id name;
 	bool range;
+	struct xsp_details *details; /* owned; moves with the span */
 };
 
 struct row {
@@ -137,7 +138,7 @@ int xsp_threads_end(struct xsp_timeline *t, uint64_t end_ns);
 
 /* ---- rows.c: the mechanics; each 0 or a negative errno ---- */
 
-/* Hands a span to the sinks and counts it. ancestors: `depth` names. */
+/* Hands a span to the sinks and counts it; its details are given up. ancestors: `depth` names. */
 int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	     const struct open_span *s, uint64_t end_ns, uint32_t flags,
 	     const xsp_name_id *ancestors, size_t depth);

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* detail.bpf.c - entries and exits of functions whose events carry sections. */
+#include "detail.h"
+#include "site.h"
+
+SEC("uprobe")
+int xsp_detail(struct pt_regs *ctx)
+{
+	__u64 time = bpf_ktime_get_ns();
+
+	if (!xsp_active)
+		return 0;
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	if (xsp_counts(ctx, cookie))
+		xsp_emit_detailed(ctx, time, 0,
+				  xsp_detail_what(XSP_COOKIE_PROBE(cookie), XSP_COOKIE_KIND(cookie),
+						  xsp_event_flags(cookie)));
+	return 0;
+}
+
+char _license[] SEC("license") __weak = "Dual BSD/GPL";

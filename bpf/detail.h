@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * detail.h - events with sections (event.h): a span's operands, arguments, stack, counters.
+ *
+ * One reservation of a constant size, of which the event says how much it uses; the recorder
+ * writes no more than that. Each kind of section is put by a file of its own: a function that
+ * gets the reservation and the place where the section begins, and returns where it ends.
+ */
+#ifndef XSP_BPF_DETAIL_H
+#define XSP_BPF_DETAIL_H
+
+#include "words.h"
+
+/* Bytes reserved for an event with sections; 0: no probe has any. Set before loading. */
+__weak const volatile __u32 xsp_detail_bytes = 0;
+
+/* By probe id; resized before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct xsp_detail_spec);
+} xsp_details __weak SEC(".maps");
+
+/* A BPF function takes five arguments: these three travel as one. */
+static __always_inline __u64 xsp_detail_what(__u32 probe, __u8 kind, __u8 flags)
+{
+	return probe | (__u64)kind << 32 | (__u64)flags << 40;
+}
+
+/* Kinds whose sections are those of an entry, behind struct xsp_event_range. */
+static __always_inline bool xsp_kind_enters(__u8 kind)
+{
+	return kind == XSP_EVENT_ENTRY || kind == XSP_EVENT_BEGIN || kind == XSP_EVENT_POINT;
+}
+
+static __noinline void xsp_count_lost_kind(__u32 probe, __u8 kind)
+{
+	if (kind != XSP_EVENT_EXIT && kind != XSP_EVENT_END)
+		xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
+	if (kind == XSP_EVENT_EXIT || kind == XSP_EVENT_END || kind == XSP_EVENT_POINT)
+		xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
+}
+
+/* Do entries of the probe carry any? */
+static __always_inline bool xsp_has_sections(__u32 probe)
+{
+	const struct xsp_detail_spec *spec;
+
+	if (!xsp_detail_bytes)
+		return false;
+	spec = bpf_map_lookup_elem(&xsp_details, &probe);
+	return spec && spec->entry;
+}
+
+#define XSP_HAS(sections, type) ((sections)&1U << (type))
+
+/* Puts the wanted sections; returns where they end. `at`: bytes used so far. */
+static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
+					 char *e, __u32 at, __u32 wanted)
+{
+	if (XSP_HAS(wanted, XSP_SECTION_WORDS))
+		at = xsp_put_words(ctx, spec, e, at);
+	if (XSP_HAS(wanted, XSP_SECTION_RESULT))
+		at = xsp_put_result(ctx, e, at);
+	return at;
+}
+
+static __noinline void xsp_emit_detailed(struct pt_regs *ctx, __u64 time, __u64 hash, __u64 what)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u32 probe = (__u32)what, wanted, at;
+	__u8 kind = what >> 32;
+	struct xsp_event_range *e = xsp_reserve((__u32)pid_tgid, xsp_detail_bytes);
+
+	if (!e) {
+		xsp_count_lost_kind(probe, kind);
+		return;
+	}
+	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, bpf_get_attach_cookie(ctx)), pid_tgid,
+		      probe, kind, what >> 40, 0);
+	e->name_hash = hash; /* of an exit: overwritten by its first section */
+	const struct xsp_detail_spec *spec = bpf_map_lookup_elem(&xsp_details, &probe);
+	__u32 begin = xsp_kind_enters(kind) ? sizeof(*e) : sizeof(e->head);
+	wanted = !spec ? 0 : xsp_kind_enters(kind) ? spec->entry : spec->exit;
+	if (e->head.flags & XSP_EVENT_TAIL)
+		wanted &= ~(1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_OUTPUTS);
+	at = begin;
+	if (spec && wanted)
+		at = xsp_put_sections(ctx, spec, (char *)e, begin, wanted);
+	if (at > begin)
+		e->head.flags |= XSP_EVENT_SECTIONS;
+	e->head.size = at;
+	xsp_submit(e);
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* operand.h - a word that a probe takes from the target: struct xsp_operand. */
+#ifndef XSP_BPF_OPERAND_H
+#define XSP_BPF_OPERAND_H
+
+#include "common.h"
+
+/* The texts differ so that the compiler keeps the loads apart: one load at a computed offset into
+ * the context is refused by the verifier. */
+#define REGISTER_CASE(number, load)                                                                \
+	case number:                                                                               \
+		value = load;                                                                      \
+		asm volatile("/* operand " #number " %0 */" : "+r"(value));                        \
+		break;
+
+/* Not inlined: each copy would take stack of the program's own (see reserve_name). */
+static __noinline __u64 xsp_operand(struct pt_regs *ctx, const struct xsp_operand *o)
+{
+	__u64 value;
+
+	switch (o->base) {
+		REGISTER_CASE(0, XSP_REG_ARG1(ctx))
+		REGISTER_CASE(1, XSP_REG_ARG2(ctx))
+		REGISTER_CASE(2, XSP_REG_ARG3(ctx))
+		REGISTER_CASE(3, XSP_REG_ARG4(ctx))
+		REGISTER_CASE(4, XSP_REG_ARG5(ctx))
+		REGISTER_CASE(5, XSP_REG_ARG6(ctx))
+		REGISTER_CASE(6, xsp_entry_sp(ctx, bpf_get_attach_cookie(ctx)))
+	default:
+		return ~0ULL;
+	}
+	if (o->deref && bpf_probe_read_user(&value, sizeof(value), (void *)(value + o->offset)))
+		return 0;
+	return value;
+}
+
+#endif

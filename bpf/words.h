@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* words.h - the sections WORDS (operands at entry) and RESULT (the return register at exit). */
+#ifndef XSP_BPF_WORDS_H
+#define XSP_BPF_WORDS_H
+
+#include "operand.h"
+
+/* The reservation holds at least this much; what is larger asks xsp_detail_bytes itself. */
+#define XSP_DETAIL_LEAST 256
+#define XSP_WORDS_BYTES (sizeof(struct xsp_section) + XSP_WORDS_MAX * 8)
+
+/* Written head last, so that few values live across the loop. */
+static __always_inline void xsp_put_section_head(char *e, __u32 at, __u16 type, __u16 size,
+						 __u32 value)
+{
+	struct xsp_section *s = (struct xsp_section *)(e + at);
+
+	s->type = type;
+	s->size = size;
+	s->value = value;
+}
+
+static __noinline __u32 xsp_put_words(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
+				      char *e, __u32 at)
+{
+	__u32 i;
+
+	if (at > XSP_DETAIL_LEAST - XSP_WORDS_BYTES)
+		return at;
+	for (i = 0; i < XSP_WORDS_MAX; i++) {
+		if (i >= spec->words)
+			break;
+		*(__u64 *)(e + at + sizeof(struct xsp_section) + i * 8) =
+			xsp_operand(ctx, &spec->word[i]);
+	}
+	xsp_put_section_head(e, at, XSP_SECTION_WORDS, sizeof(struct xsp_section) + i * 8, 0);
+	return at + sizeof(struct xsp_section) + i * 8;
+}
+
+static __always_inline __u32 xsp_put_result(struct pt_regs *ctx, char *e, __u32 at)
+{
+	if (at > XSP_DETAIL_LEAST - sizeof(struct xsp_section) - 8)
+		return at;
+	*(__u64 *)(e + at + sizeof(struct xsp_section)) = XSP_REG_RESULT(ctx);
+	xsp_put_section_head(e, at, XSP_SECTION_RESULT, sizeof(struct xsp_section) + 8, 0);
+	return at + sizeof(struct xsp_section) + 8;
+}
+
+#endif

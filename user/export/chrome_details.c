@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/chrome_details.h"
+
+/* By section type; NULL: not shown, or shown with another section. */
+static int (*const writers[XSP_SECTION_TYPES])(struct xsp_export *x, const struct xsp_span *span,
+					       const struct xsp_section *section) = {
+	NULL,
+};
+
+int xsp_chrome_details(struct xsp_export *x, const struct xsp_span *span)
+{
+	const struct xsp_section *s = NULL;
+	int rc = 0;
+
+	while (rc == 0 && (s = xsp_details_next(span->details, s)) != NULL)
+		if (s->type < XSP_SECTION_TYPES && writers[s->type] != NULL)
+			rc = writers[s->type](x, span, s);
+	return rc;
+}

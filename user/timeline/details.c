@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "timeline/details.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct xsp_details {
+	unsigned references;
+	size_t bytes;
+	uint64_t data[]; /* sections are aligned to 8 */
+};
+
+/* A span gets a handful of events with sections; notes of a long one do not grow without end. */
+#define DETAILS_MAX ((size_t)1 << 20)
+
+/* Bytes of the event before its sections. */
+static size_t fixed_part(const struct xsp_event *e)
+{
+	switch (e->kind) {
+	case XSP_EVENT_ENTRY:
+	case XSP_EVENT_POINT:
+	case XSP_EVENT_BEGIN:
+		return sizeof(struct xsp_event_range);
+	default:
+		return sizeof(struct xsp_event);
+	}
+}
+
+/* How many bytes of whole sections stand there. */
+static size_t well_formed(const uint8_t *data, size_t size)
+{
+	size_t at = 0;
+
+	while (size - at >= sizeof(struct xsp_section)) {
+		const struct xsp_section *s = (const void *)(data + at);
+		if (s->size < sizeof(*s) || s->size % 8 != 0 || s->size > size - at)
+			break;
+		at += s->size;
+	}
+	return at;
+}
+
+int xsp_details_add(struct xsp_details **details, const struct xsp_event *e)
+{
+	size_t fixed = fixed_part(e), old = *details != NULL ? (*details)->bytes : 0;
+
+	if (!(e->flags & XSP_EVENT_SECTIONS) || e->size <= fixed)
+		return 0;
+	const uint8_t *sections = (const uint8_t *)e + fixed;
+	size_t size = well_formed(sections, e->size - fixed);
+	if (size == 0 || old + size > DETAILS_MAX)
+		return 0;
+	struct xsp_details *d = realloc(*details, sizeof(*d) + old + size);
+	if (d == NULL)
+		return -ENOMEM;
+	memcpy((uint8_t *)d->data + old, sections, size);
+	if (*details == NULL)
+		d->references = 1;
+	d->bytes = old + size;
+	*details = d;
+	return 0;
+}
+
+const struct xsp_section *xsp_details_next(const struct xsp_details *d,
+					   const struct xsp_section *after)
+{
+	if (d == NULL || d->bytes == 0)
+		return NULL;
+	const uint8_t *begin = (const uint8_t *)d->data, *end = begin + d->bytes;
+	const uint8_t *at = after == NULL ? begin : (const uint8_t *)after + after->size;
+	return at < end ? (const void *)at : NULL;
+}
+
+const struct xsp_section *xsp_details_find(const struct xsp_details *d, unsigned type,
+					   const struct xsp_section *after)
+{
+	const struct xsp_section *s = after;
+
+	while ((s = xsp_details_next(d, s)) != NULL)
+		if (s->type == type)
+			return s;
+	return NULL;
+}
+
+size_t xsp_section_length(const struct xsp_section *s)
+{
+	return s->size - sizeof(*s);
+}
+
+const void *xsp_section_data(const struct xsp_section *s)
+{
+	return s + 1;
+}
+
+struct xsp_details *xsp_details_ref(struct xsp_details *d)
+{
+	if (d != NULL)
+		d->references++;
+	return d;
+}
+
+void xsp_details_unref(struct xsp_details *d)
+{
+	if (d != NULL && --d->references == 0)
+		free(d);
+}
