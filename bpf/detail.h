@@ -9,6 +9,7 @@
 #ifndef XSP_BPF_DETAIL_H
 #define XSP_BPF_DETAIL_H
 
+#include "sequence.h"
 #include "words.h"
 
 /* Bytes reserved for an event with sections; 0: no probe has any. Set before loading. */
@@ -59,6 +60,10 @@ static __always_inline bool xsp_has_sections(__u32 probe)
 static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
 					 char *e, __u32 at, __u32 wanted)
 {
+	if (XSP_HAS(wanted, XSP_SECTION_SEQUENCE))
+		at = xsp_put_sequence(e, at);
+	if (XSP_HAS(wanted, XSP_SECTION_NODE))
+		at = xsp_put_node(ctx, spec, e, at);
 	if (XSP_HAS(wanted, XSP_SECTION_WORDS))
 		at = xsp_put_words(ctx, spec, e, at);
 	if (XSP_HAS(wanted, XSP_SECTION_RESULT))

@@ -91,8 +91,12 @@ enum xsp_section_type {
 	XSP_SECTION_STACK = 4, /* user stack: 64-bit addresses, the innermost first */
 	XSP_SECTION_COUNTERS = 5, /* counters at entry */
 	XSP_SECTION_COUNTERS_END = 6, /* ... and at exit */
-	XSP_SECTION_SEQUENCE = 7, /* autograd's sequence number */
+	XSP_SECTION_SEQUENCE =
+		7, /* 64 bits: the number that autograd gives the next node made on this
+				   * thread; at exit value: torch's number of the thread, or ~0 */
 	XSP_SECTION_OUTPUTS = 8, /* EXIT: what a PyTorch operator returns */
+	XSP_SECTION_NODE = 9, /* of a node of autograd's graph: its number (~0: none) and torch's
+			       * number of the thread that made it, 64 bits each */
 	XSP_SECTION_TYPES,
 };
 struct xsp_section {
@@ -179,6 +183,24 @@ struct xsp_detail_spec {
 	__u8 words; /* how many of the operands below WORDS takes */
 	__u8 reserved[3];
 	struct xsp_operand word[XSP_WORDS_MAX];
+};
+
+/* Where each thread of a process has a variable of its own (ELF thread-local storage). */
+enum xsp_tls_kind {
+	XSP_TLS_NONE = 0,
+	XSP_TLS_DYNAMIC = 1, /* slot: the module's number, then an offset in its block */
+	XSP_TLS_INITIAL = 2, /* slot: an offset from the thread pointer */
+	XSP_TLS_CONSTANT = 3, /* displacement is the offset from the thread pointer */
+};
+struct xsp_tls_place {
+	__u64 slot; /* address, of the file where a provider says it, in the process for the kernel */
+	__s64 displacement; /* added to the offset */
+	__u32 kind; /* enum xsp_tls_kind */
+	__u32 reserved;
+};
+/* XSP_SECTION_SEQUENCE is read from there. */
+struct xsp_sequence_spec {
+	struct xsp_tls_place counter, thread; /* 64 bits each */
 };
 
 /*

@@ -219,6 +219,15 @@ int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_det
 		       : 0;
 }
 
+int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequence_spec *spec)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_sequences), &key, spec, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
 void xsp_attach_activate(struct xsp_attach *a, bool on)
 {
 	__atomic_store_n(&a->bpf->bss->xsp_active, on, __ATOMIC_RELEASE);

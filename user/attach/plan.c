@@ -384,6 +384,21 @@ static int set_details(struct xsp_attach *a, const struct xsp_planned_module *m)
 	return rc;
 }
 
+int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_attach *a, pid_t pid,
+		      const struct xsp_mapped_file *file)
+{
+	struct xsp_sequence_spec s = m->list.sequence;
+
+	if (s.counter.kind == XSP_TLS_NONE || m->count == 0)
+		return 0;
+	/* how far the loader has moved the file: told by its code, as any probe knows it */
+	const struct xsp_probe *p = &m->probes[0].probe;
+	uint64_t moved = file->start - file->offset - (p->addr - p->offset);
+	s.counter.slot += moved;
+	s.thread.slot += moved;
+	return xsp_attach_sequence(a, pid, &s);
+}
+
 int xsp_plan_attach(struct xsp_plan *plan, struct xsp_attach *a, struct xsp_planned_module *m,
 		    pid_t pid, const char *open_path, size_t *refused, struct xsp_error *err)
 {

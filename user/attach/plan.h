@@ -61,6 +61,11 @@ void xsp_plan_clear(struct xsp_plan *plan);
 /* Expected price of one call of the probe, ns: entry plus one exit. */
 double xsp_planned_cost(const struct xsp_plan *plan, const struct xsp_planned_probe *p);
 
+/* Tells the kernel where the process that maps the file has autograd's counters, if the module has
+ * such. 0 or a negative errno. */
+int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_attach *a, pid_t pid,
+		      const struct xsp_mapped_file *file);
+
 /* Attaches every placed probe of a module to a process. Refused sites are counted. */
 int xsp_plan_attach(struct xsp_plan *plan, struct xsp_attach *a, struct xsp_planned_module *m,
 		    pid_t pid, const char *open_path, size_t *refused, struct xsp_error *err);

@@ -211,6 +211,8 @@ static int take_file(struct xsp_recorder *r, struct recorded_process *p,
 	if (rc < 0 || m->count == 0)
 		return rc;
 	rc = announce_module(r, m);
+	if (rc == 0 && !p->mapped[m->id])
+		rc = xsp_plan_sequence(m, r->attach, p->pid, f);
 	if (rc == 0)
 		rc = put_mapping(r, p, m, f);
 	if (rc == 0)

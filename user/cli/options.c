@@ -213,6 +213,12 @@ static int take_attach(struct parse *p)
 	return 0;
 }
 
+static int take_sequence(struct parse *p)
+{
+	p->o->details |= XSP_DETAIL_SEQUENCE;
+	return 0;
+}
+
 static int take_exit(struct parse *p)
 {
 	if (strcmp(p->value, "return") != 0 && strcmp(p->value, "site") != 0)
@@ -233,8 +239,12 @@ enum {
 	OPT_ATTACH,
 	OPT_DRY,
 	OPT_NOSUM,
-	OPT_EXIT
+	OPT_EXIT,
+	OPT_SEQUENCE,
 };
+
+/* What stands behind an option that has a function: a value, perhaps a value (--name=VALUE), none. */
+enum behind { VALUE, MAYBE, NOTHING };
 
 static const struct row {
 	const char *name;
@@ -242,27 +252,29 @@ static const struct row {
 	int (*take)(struct parse *p);
 	size_t flag;
 	bool record_only;
+	enum behind behind;
 } rows[] = {
-	{"pid", 'p', take_pid, 0, false},
-	{"output", 'o', take_output, 0, true},
-	{"event", 'e', take_probe, 0, false},
-	{"duration", 'd', take_duration, 0, true},
-	{"follow", 'f', NULL, offsetof(struct xsp_options, follow), true},
-	{"tid", 't', take_tid, 0, true},
-	{"comm", OPT_COMM, take_comm, 0, true},
-	{"min-duration", OPT_MIN, take_min_duration, 0, true},
-	{"max-depth", OPT_DEPTH, take_max_depth, 0, true},
-	{"buffer", OPT_BUFFER, take_buffer, 0, true},
-	{"rings", OPT_RINGS, take_rings, 0, true},
-	{"rows", OPT_ROWS, take_limit, 0, true},
-	{"attach", OPT_ATTACH, take_attach, 0, true},
-	{"exit", OPT_EXIT, take_exit, 0, true},
-	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true},
-	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true},
-	{"verbose", 'v', NULL, offsetof(struct xsp_options, verbose), false},
-	{"quiet", 'q', NULL, offsetof(struct xsp_options, quiet), true},
-	{"help", 'h', NULL, 0, false},
-	{"version", 'V', NULL, 0, false},
+	{"pid", 'p', take_pid, 0, false, VALUE},
+	{"output", 'o', take_output, 0, true, VALUE},
+	{"event", 'e', take_probe, 0, false, VALUE},
+	{"duration", 'd', take_duration, 0, true, VALUE},
+	{"follow", 'f', NULL, offsetof(struct xsp_options, follow), true, VALUE},
+	{"tid", 't', take_tid, 0, true, VALUE},
+	{"comm", OPT_COMM, take_comm, 0, true, VALUE},
+	{"min-duration", OPT_MIN, take_min_duration, 0, true, VALUE},
+	{"max-depth", OPT_DEPTH, take_max_depth, 0, true, VALUE},
+	{"buffer", OPT_BUFFER, take_buffer, 0, true, VALUE},
+	{"rings", OPT_RINGS, take_rings, 0, true, VALUE},
+	{"rows", OPT_ROWS, take_limit, 0, true, VALUE},
+	{"attach", OPT_ATTACH, take_attach, 0, true, VALUE},
+	{"exit", OPT_EXIT, take_exit, 0, true, VALUE},
+	{"sequence", OPT_SEQUENCE, take_sequence, 0, true, NOTHING},
+	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true, VALUE},
+	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true, VALUE},
+	{"verbose", 'v', NULL, offsetof(struct xsp_options, verbose), false, VALUE},
+	{"quiet", 'q', NULL, offsetof(struct xsp_options, quiet), true, VALUE},
+	{"help", 'h', NULL, 0, false, VALUE},
+	{"version", 'V', NULL, 0, false, VALUE},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -283,9 +295,10 @@ static void make_getopt_tables(bool listing, struct option *longs, char *shorts)
 	for (size_t i = 0; i < ROWS; i++) {
 		if (listing && rows[i].record_only)
 			continue;
-		longs[n++] = (struct option){rows[i].name,
-					     rows[i].take ? required_argument : no_argument, NULL,
-					     rows[i].code};
+		int behind = !rows[i].take || rows[i].behind == NOTHING ? no_argument
+			     : rows[i].behind == MAYBE			? optional_argument
+									: required_argument;
+		longs[n++] = (struct option){rows[i].name, behind, NULL, rows[i].code};
 		if (rows[i].code < 256) {
 			*shorts++ = (char)rows[i].code;
 			if (rows[i].take)

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "export/chrome_details.h"
+#include "export/chrome_sequence.h"
 #include "export/facts.h"
 #include "export/formats.h"
 #include "export/rendered.h"
@@ -217,8 +218,37 @@ static void chrome_discard(struct xsp_export *x)
 		free(c->held[i].spans);
 	}
 	free(c->held);
+	xsp_fwdbwd_free(x->fwdbwd);
 	free(c);
 	x->state = NULL;
+}
+
+/* ---- arrows ---- */
+
+void xsp_chrome_put_flow(struct xsp_export *x, const char *kind, bool ends, uint64_t id,
+			 uint32_t pid, uint32_t tid, uint64_t ns)
+{
+	char *p = xsp_out_reserve(x->out, 256);
+
+	p = XSP_PUT(p, "{\"ph\":\"");
+	*p++ = ends ? 'f' : 's';
+	p = XSP_PUT(p, "\",\"id\":");
+	p = xsp_put_u64(p, id);
+	p = XSP_PUT(p, ",\"pid\":");
+	p = xsp_put_u64(p, pid);
+	p = XSP_PUT(p, ",\"tid\":");
+	p = xsp_put_u64(p, tid);
+	p = XSP_PUT(p, ",\"ts\":");
+	p = put_ts(p, relative(x->state, ns));
+	p = XSP_PUT(p, ",\"cat\":\"");
+	p = (char *)memcpy(p, kind, strlen(kind)) + strlen(kind);
+	p = XSP_PUT(p, "\",\"name\":\"");
+	p = (char *)memcpy(p, kind, strlen(kind)) + strlen(kind);
+	p = XSP_PUT(p, "\"");
+	if (ends)
+		p = XSP_PUT(p, ",\"bp\":\"e\"");
+	p = XSP_PUT(p, "},\n");
+	xsp_out_commit(x->out, p);
 }
 
 /* ---- slices ---- */
@@ -285,6 +315,8 @@ static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const stru
 	xsp_out_commit(x->out, p);
 	int rc = span->details != NULL ? xsp_chrome_details(x, span) : 0;
 	xsp_out_text(x->out, "}},\n");
+	if (rc == 0 && span->details != NULL)
+		rc = xsp_chrome_fwdbwd(x, row, span);
 	return rc;
 }
 

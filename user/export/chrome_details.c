@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "export/chrome_details.h"
 
+#include "export/chrome_sequence.h"
+
 /* By section type; NULL: not shown, or shown with another section. */
 static int (*const writers[XSP_SECTION_TYPES])(struct xsp_export *x, const struct xsp_span *span,
 					       const struct xsp_section *section) = {
-	NULL,
+	[XSP_SECTION_SEQUENCE] = xsp_chrome_sequence,
+	[XSP_SECTION_NODE] = xsp_chrome_sequence,
 };
 
 int xsp_chrome_details(struct xsp_export *x, const struct xsp_span *span)

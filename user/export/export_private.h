@@ -5,6 +5,7 @@
 
 #include "export/export.h"
 
+struct xsp_fwdbwd;
 struct xsp_out; /* buffered, optionally gzipping writer: out.h */
 
 struct xsp_export {
@@ -14,6 +15,7 @@ struct xsp_export {
 	struct xsp_timeline *timeline;
 	struct xsp_out *out;
 	void *state; /* the format's own */
+	struct xsp_fwdbwd *fwdbwd; /* chrome_sequence.c's */
 };
 
 #endif

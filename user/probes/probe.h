@@ -58,6 +58,8 @@ bool xsp_probe_is_wanted(const struct xsp_probe *p);
 struct xsp_probe_list {
 	struct xsp_probe *items;
 	size_t count, room;
+	struct xsp_sequence_spec sequence; /* kind XSP_TLS_NONE: the module has none; addresses of
+					    * the file */
 };
 
 /* Adds a copy of `p` (strings too). Returns its index, or a negative errno. */

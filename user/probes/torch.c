@@ -12,6 +12,7 @@
 
 #include "probes/torch_autograd.h"
 #include "probes/torch_ops.h"
+#include "probes/torch_sequence.h"
 
 /*
  * PyTorch's dispatcher shows these to no profiler (ObservedOperators.cpp: getters, called all the
@@ -80,6 +81,8 @@ static int find_torch(const struct xsp_provider *self, struct xsp_module *m,
 		ret = xsp_torch_find_backward(self, m, list, err);
 	if (ret == 0 && xsp_selection_takes(selection, self, XSP_TORCH_USER_RANGE))
 		ret = xsp_torch_find_user_ranges(self, m, list, err);
+	if (ret == 0 && (selection->details & XSP_DETAIL_SEQUENCE))
+		xsp_torch_take_sequence(self, m, list);
 	return ret;
 }
 

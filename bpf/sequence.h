@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * sequence.h - the sections SEQUENCE (how far autograd's counter of this thread is) and NODE (the
+ * number that a node of the graph was given).
+ */
+#ifndef XSP_BPF_SEQUENCE_H
+#define XSP_BPF_SEQUENCE_H
+
+#include "words.h"
+
+/* By process; kept by the recorder. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct xsp_sequence_spec);
+} xsp_sequences __weak SEC(".maps");
+
+#define UNKNOWN ~0ULL /* a value that could not be read */
+
+static __always_inline __u64 read_word(__u64 address)
+{
+	__u64 word;
+
+	return bpf_probe_read_user(&word, sizeof(word), (void *)address) ? UNKNOWN : word;
+}
+
+#if defined(__TARGET_ARCH_x86)
+static __always_inline __u64 thread_pointer(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, thread.fsbase);
+}
+
+/*
+ * Where the thread has the variables of a module; 0: it has not used any. glibc: the second word of
+ * the thread's control block (tcbhead_t.dtv, sysdeps/x86_64/nptl/tls.h) is a table of pairs of words,
+ * by module from 1 (dtv_t, sysdeps/generic/dl-dtv.h); the pair before it says how many there are; a
+ * block that is made on first use is ~0 until then (TLS_DTV_UNALLOCATED).
+ */
+static __noinline __u64 module_block(__u64 thread, __u64 module)
+{
+	__u64 table = read_word(thread + 8), modules, block;
+
+	if (table == UNKNOWN || module == 0 || module == UNKNOWN)
+		return UNKNOWN;
+	modules = read_word(table - 16);
+	if (modules == UNKNOWN || module > modules)
+		return modules == UNKNOWN ? UNKNOWN : 0;
+	if (bpf_probe_read_user(&block, sizeof(block), (void *)(table + module * 16)))
+		return UNKNOWN;
+	return block == ~0ULL ? 0 : block;
+}
+#else
+static __always_inline __u64 thread_pointer(void)
+{
+	return UNKNOWN; /* the provider finds no places on other machines */
+}
+
+static __always_inline __u64 module_block(__u64 thread, __u64 module)
+{
+	return UNKNOWN;
+}
+#endif
+
+/* The variable's value in this thread; 0 where it has not been used: what it begins with. */
+static __noinline __u64 thread_variable(const struct xsp_tls_place *p)
+{
+	__u64 base = thread_pointer(), offset = p->displacement, word = 0;
+
+	if (p->kind != XSP_TLS_CONSTANT) {
+		word = read_word(p->slot + (p->kind == XSP_TLS_DYNAMIC ? 8 : 0));
+		offset += word;
+	}
+	if (p->kind == XSP_TLS_DYNAMIC)
+		base = module_block(base, read_word(p->slot));
+	if (word == UNKNOWN || base == UNKNOWN || base == 0)
+		return base == 0 ? 0 : UNKNOWN;
+	return read_word(base + offset);
+}
+
+/* The thread's number is asked for at exit only, where it is needed. */
+static __noinline __u32 xsp_put_sequence(char *e, __u32 at)
+{
+	__u32 tgid = ((struct xsp_event *)e)->tgid;
+	const struct xsp_sequence_spec *spec = bpf_map_lookup_elem(&xsp_sequences, &tgid);
+	__u64 counter;
+
+	if (!spec || at > XSP_DETAIL_LEAST - sizeof(struct xsp_section) - 8)
+		return at;
+	counter = thread_variable(&spec->counter);
+	if (counter == UNKNOWN)
+		return at;
+	*(__u64 *)(e + at + sizeof(struct xsp_section)) = counter;
+	xsp_put_section_head(e, at, XSP_SECTION_SEQUENCE, sizeof(struct xsp_section) + 8,
+			     ((struct xsp_event *)e)->kind == XSP_EVENT_EXIT
+				     ? thread_variable(&spec->thread)
+				     : 0);
+	return at + sizeof(struct xsp_section) + 8;
+}
+
+/* The node's number and the thread that made it: the first two operands. */
+static __noinline __u32 xsp_put_node(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
+				     char *e, __u32 at)
+{
+	if (at > XSP_DETAIL_LEAST - sizeof(struct xsp_section) - 16)
+		return at;
+	*(__u64 *)(e + at + sizeof(struct xsp_section)) = xsp_operand(ctx, &spec->word[0]);
+	*(__u64 *)(e + at + sizeof(struct xsp_section) + 8) = xsp_operand(ctx, &spec->word[1]);
+	xsp_put_section_head(e, at, XSP_SECTION_NODE, sizeof(struct xsp_section) + 16, 0);
+	return at + sizeof(struct xsp_section) + 16;
+}
+
+#endif
