@@ -64,8 +64,15 @@ static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_d
 		at = xsp_put_sequence(e, at);
 	if (XSP_HAS(wanted, XSP_SECTION_NODE))
 		at = xsp_put_node(ctx, spec, e, at);
-	if (XSP_HAS(wanted, XSP_SECTION_WORDS))
+	__u32 probe = ((struct xsp_event *)e)->probe;
+
+	if (XSP_HAS(wanted, XSP_SECTION_WORDS)) {
 		at = xsp_put_words(ctx, spec, e, at);
+		if (spec->written)
+			xsp_keep_pointer(ctx, spec, probe);
+	}
+	if (XSP_HAS(wanted, XSP_SECTION_WRITTEN))
+		at = xsp_put_written(e, at, probe);
 	if (XSP_HAS(wanted, XSP_SECTION_RESULT))
 		at = xsp_put_result(ctx, e, at);
 	return at;

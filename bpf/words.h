@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* words.h - the sections WORDS (operands at entry) and RESULT (the return register at exit). */
+/*
+ * words.h - the sections WORDS (operands at entry), RESULT (the return register at exit) and
+ * WRITTEN (what the call wrote to where an operand pointed).
+ */
 #ifndef XSP_BPF_WORDS_H
 #define XSP_BPF_WORDS_H
 
@@ -8,6 +11,20 @@
 /* The reservation holds at least this much; what is larger asks xsp_detail_bytes itself. */
 #define XSP_DETAIL_LEAST 256
 #define XSP_WORDS_BYTES (sizeof(struct xsp_section) + XSP_WORDS_MAX * 8)
+
+/* Pointers kept from entry to exit, by thread and probe. LRU: a call that never returns takes
+ * nothing back. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u64);
+	__type(value, __u64);
+} xsp_pointers __weak SEC(".maps");
+
+static __always_inline __u64 xsp_pointer_key(__u32 probe)
+{
+	return bpf_get_current_pid_tgid() << 32 | probe;
+}
 
 /* Written head last, so that few values live across the loop. */
 static __always_inline void xsp_put_section_head(char *e, __u32 at, __u16 type, __u16 size,
@@ -35,6 +52,32 @@ static __noinline __u32 xsp_put_words(struct pt_regs *ctx, const struct xsp_deta
 	}
 	xsp_put_section_head(e, at, XSP_SECTION_WORDS, sizeof(struct xsp_section) + i * 8, 0);
 	return at + sizeof(struct xsp_section) + i * 8;
+}
+
+/* `spec->written` is not 0. */
+static __noinline void xsp_keep_pointer(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
+					__u32 probe)
+{
+	__u64 key = xsp_pointer_key(probe), pointer;
+	__u32 i = spec->written - 1;
+
+	if (i >= XSP_WORDS_MAX)
+		return;
+	pointer = xsp_operand(ctx, &spec->word[i]);
+	bpf_map_update_elem(&xsp_pointers, &key, &pointer, BPF_ANY);
+}
+
+static __noinline __u32 xsp_put_written(char *e, __u32 at, __u32 probe)
+{
+	__u64 key = xsp_pointer_key(probe), *pointer = bpf_map_lookup_elem(&xsp_pointers, &key);
+	__u32 failed;
+
+	if (!pointer || at > XSP_DETAIL_LEAST - sizeof(struct xsp_section) - 8)
+		return at;
+	failed = bpf_probe_read_user(e + at + sizeof(struct xsp_section), 8, (void *)*pointer) != 0;
+	xsp_put_section_head(e, at, XSP_SECTION_WRITTEN, sizeof(struct xsp_section) + 8, failed);
+	bpf_map_delete_elem(&xsp_pointers, &key);
+	return at + sizeof(struct xsp_section) + 8;
 }
 
 static __always_inline __u32 xsp_put_result(struct pt_regs *ctx, char *e, __u32 at)

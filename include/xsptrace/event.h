@@ -97,6 +97,8 @@ enum xsp_section_type {
 	XSP_SECTION_OUTPUTS = 8, /* EXIT: what a PyTorch operator returns */
 	XSP_SECTION_NODE = 9, /* of a node of autograd's graph: its number (~0: none) and torch's
 			       * number of the thread that made it, 64 bits each */
+	XSP_SECTION_WRITTEN = 12, /* EXIT: the 64-bit word that the call wrote where an argument
+				   * pointed; value: 1 if it could not be read */
 	XSP_SECTION_TYPES,
 };
 struct xsp_section {
@@ -181,7 +183,8 @@ struct xsp_detail_spec {
 	__u16 entry; /* bit n: section type n at entry */
 	__u16 exit; /* ... at exit */
 	__u8 words; /* how many of the operands below WORDS takes */
-	__u8 reserved[3];
+	__u8 written; /* WRITTEN: 1 + index of the word that is the pointer; else 0 */
+	__u8 reserved[2];
 	struct xsp_operand word[XSP_WORDS_MAX];
 };
 

@@ -66,6 +66,11 @@ static void refuse(struct batch *b, size_t index, int code)
 		b->first_error = code;
 }
 
+static bool is_return(enum xsp_program program)
+{
+	return program == XSP_PROGRAM_RETURN || program == XSP_PROGRAM_DETAIL_RETURN;
+}
+
 static int link_multi(struct batch *b, size_t from, size_t count)
 {
 	struct bpf_program *program = xsp_attach_program(b->a, b->program);
@@ -77,7 +82,7 @@ static int link_multi(struct batch *b, size_t from, size_t count)
 		.ref_ctr_offsets = b->any_semaphore ? (uintptr_t)(b->semaphores + from) : 0,
 		.cookies = (uintptr_t)(b->cookies + from),
 		.count = (uint32_t)count,
-		.multi_flags = b->program == XSP_PROGRAM_RETURN ? XSP_UPROBE_MULTI_RETURN : 0,
+		.multi_flags = is_return(b->program) ? XSP_UPROBE_MULTI_RETURN : 0,
 		.pid = (uint32_t)b->pid,
 	};
 
@@ -115,7 +120,7 @@ static int attach_perf_events(struct batch *b, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->sites[i].cookie,
 			    .ref_ctr_offset = b->sites[i].ref_ctr_offset,
-			    .retprobe = b->program == XSP_PROGRAM_RETURN);
+			    .retprobe = is_return(b->program));
 		struct bpf_link *link = bpf_program__attach_uprobe_opts(
 			program, b->pid ? b->pid : -1, b->path, b->sites[i].offset, &opts);
 		if (link != NULL) {

@@ -30,6 +30,7 @@ enum xsp_program {
 	XSP_PROGRAM_DETAIL, /* entries and exits whose events carry sections */
 	XSP_PROGRAM_RETURN, /* exits through return probes (--exit=return): they swap the return address
 			     * on the target's stack, and an exception through it kills the target */
+	XSP_PROGRAM_DETAIL_RETURN, /* the same with sections */
 	XSP_PROGRAMS,
 };
 

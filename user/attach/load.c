@@ -171,6 +171,7 @@ struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_prog
 		[XSP_PROGRAM_RANGE_END] = b->progs.xsp_range_end,
 		[XSP_PROGRAM_DETAIL] = b->progs.xsp_detail,
 		[XSP_PROGRAM_RETURN] = a->filtered ? b->progs.xsp_span_filtered : b->progs.xsp_span,
+		[XSP_PROGRAM_DETAIL_RETURN] = b->progs.xsp_detail,
 	};
 	return programs[program];
 }

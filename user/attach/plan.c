@@ -35,7 +35,41 @@ static int place_entry(struct xsp_module *m, const struct xsp_plan *plan,
 	return rc;
 }
 
-#define NEEDS_RESULT (1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_OUTPUTS)
+#define NEEDS_RESULT                                                                               \
+	(1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_OUTPUTS | 1U << XSP_SECTION_WRITTEN)
+
+/* A return probe finds the return address where the stack pointer points, or in the link register
+ * that a function's first instruction still has. */
+static bool takes_return_probe(const struct xsp_planned_probe *p)
+{
+	const struct xsp_site *s = &p->place.sites[0];
+
+#if defined(__x86_64__)
+	return s->exact && !s->frame_pointer && s->delta == 0;
+#else
+	return s->addr == p->probe.addr;
+#endif
+}
+
+/*
+ * Exits by a return probe, where the provider says that no exception passes: if they cost less so
+ * than at the exit sites, or if the function hands its caller on to another one that returns in its
+ * place (the stubs that libcuda exports), so that the site would tell neither time nor result.
+ */
+static bool return_probe_pays(const struct xsp_plan *plan, const struct xsp_planned_probe *p)
+{
+	double exits = 0;
+
+	if (!p->probe.no_exceptions || p->place.count < 1 || !takes_return_probe(p))
+		return false;
+	for (size_t i = 1; i < p->place.count; i++) {
+		if (p->place.sites[i].tail)
+			return true;
+		exits += plan->costs.ns[p->place.sites[i].cls];
+	}
+	return p->place.sites[0].role == XSP_ROLE_BOTH || !p->place.complete ||
+	       exits > plan->costs.ns[XSP_SITE_EMULATED] * (double)(p->place.count - 1);
+}
 
 static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 		      struct xsp_planned_probe *p)
@@ -45,7 +79,8 @@ static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 		reads |= XSP_READS_RESULT;
 	int rc = xsp_place(m, p->probe.addr, p->probe.size, reads, &plan->costs, &p->place);
 
-	if (rc == 0 && plan->exit_by_return) {
+	p->by_return = rc == 0 && (plan->exit_by_return || return_probe_pays(plan, p));
+	if (p->by_return) {
 		p->place.count = 1;
 		p->place.sites[0].role = XSP_ROLE_ENTRY;
 		p->place.sites[0].tail = false;
@@ -261,6 +296,8 @@ double xsp_planned_cost(const struct xsp_plan *plan, const struct xsp_planned_pr
 	if (p->error < 0 || p->place.count == 0)
 		return 0;
 	double entry = plan->costs.ns[p->place.sites[0].cls], exits = 0;
+	if (p->by_return) /* about an emulated hit */
+		return entry + plan->costs.ns[XSP_SITE_EMULATED];
 	for (size_t i = 1; i < p->place.count; i++)
 		exits += plan->costs.ns[p->place.sites[i].cls];
 	return p->place.count > 1 ? entry + exits / (double)(p->place.count - 1) : entry;
@@ -340,17 +377,22 @@ static size_t collect_sites(const struct xsp_planned_module *m, enum xsp_program
 #define RETURN_DELTA 0
 #endif
 
-static size_t collect_returns(const struct xsp_planned_module *m, struct xsp_attach_site *sites)
+static size_t collect_returns(const struct xsp_planned_module *m, enum xsp_program program,
+			      struct xsp_attach_site *sites)
 {
+	const bool detailed = program == XSP_PROGRAM_DETAIL_RETURN;
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct xsp_planned_probe *p = &m->probes[i];
 		const struct xsp_site s = {
 			.role = XSP_ROLE_EXIT, .exact = true, .delta = RETURN_DELTA};
-		if (p->error == 0 && is_span(&p->probe))
-			sites[n++] = (struct xsp_attach_site){.offset = p->probe.offset,
-							      .cookie = xsp_site_cookie(&s, p->id)};
+		if (p->error < 0 || !p->by_return || (p->probe.detail.exit != 0) != detailed)
+			continue;
+		sites[n++] = (struct xsp_attach_site){
+			.offset = takes_return_probe(p) ? p->place.sites[0].offset
+							: p->probe.offset,
+			.cookie = xsp_site_cookie(&s, p->id)};
 	}
 	return n;
 }
@@ -405,6 +447,7 @@ int xsp_plan_attach(struct xsp_plan *plan, struct xsp_attach *a, struct xsp_plan
 	size_t room = 0;
 	int rc = 0;
 
+	(void)plan;
 	*refused = 0;
 	for (size_t i = 0; i < m->count; i++)
 		room += m->probes[i].place.count;
@@ -421,10 +464,10 @@ int xsp_plan_attach(struct xsp_plan *plan, struct xsp_attach *a, struct xsp_plan
 			      "more than 65536 functions match: give a narrower -e");
 	for (int program = 0; program < XSP_PROGRAMS && rc == 0; program++) {
 		size_t bad = 0, n = 0;
-		if (program != XSP_PROGRAM_RETURN)
+		if (program == XSP_PROGRAM_RETURN || program == XSP_PROGRAM_DETAIL_RETURN)
+			n = collect_returns(m, (enum xsp_program)program, sites);
+		else
 			n = collect_sites(m, (enum xsp_program)program, sites);
-		else if (plan->exit_by_return)
-			n = collect_returns(m, sites);
 		rc = xsp_attach_sites(a, pid, open_path, (enum xsp_program)program, sites, n, &bad,
 				      NULL, err);
 		*refused += bad;

@@ -20,6 +20,7 @@ struct xsp_planned_probe {
 	struct xsp_probe probe; /* strings owned by the module's list */
 	uint32_t id; /* of the recording, dense from 0 */
 	struct xsp_placement place;
+	bool by_return; /* its exits are seen by a return probe */
 	int error; /* negative errno: no site could be chosen; not attached */
 };
 

@@ -74,6 +74,8 @@ static void print_text(const struct xsp_plan *plan, const struct xsp_planned_mod
 		return;
 	}
 	describe_exits(&p->place, exits, sizeof(exits));
+	if (p->by_return)
+		snprintf(exits, sizeof(exits), "return probe");
 	printf("%-48s %-28s 0x%" PRIx64 " %-14s %-40s %s%s%s\n", p->probe.name, base_name(m->shown),
 	       p->place.sites[0].addr, xsp_site_class_name(p->place.sites[0].cls), exits,
 	       xsp_format_ns(cost, (uint64_t)xsp_planned_cost(plan, p)),

@@ -355,7 +355,9 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
 	struct parse p = {.o = o, .err = err};
 	int code;
 
-	*o = (struct xsp_options){.buffer_bytes = DEFAULT_BUFFER, .limit = DEFAULT_ROWS};
+	*o = (struct xsp_options){.buffer_bytes = DEFAULT_BUFFER,
+				  .details = XSP_DETAIL_CUDA,
+				  .limit = DEFAULT_ROWS};
 	make_getopt_tables(listing, longs, shorts);
 	optind = 1;
 	opterr = 0;

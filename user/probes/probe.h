@@ -33,6 +33,8 @@ struct xsp_probe {
 	const char *provider; /* static */
 	enum xsp_probe_action action;
 	unsigned args_read; /* bit n: integer argument n is read at entry */
+	bool no_exceptions; /* SPAN: no exception can pass the function, so that its exits may be
+			     * seen by a return probe where that is cheaper or tells more */
 	uint64_t addr, size, offset;
 	uint64_t semaphore; /* file offset of a 16-bit reference counter; 0: none */
 	uint32_t pair; /* RANGE_END, RANGE_LABEL and XSP_RANGE_SHARED: index in the list of their
@@ -88,6 +90,7 @@ struct xsp_selection {
 						      * their library */
 	size_t provider_pattern_count;
 	unsigned details; /* enum xsp_detail */
+	unsigned cuda_apis; /* bit n: enum xsp_cuda_api n is wanted; 0: all */
 };
 
 struct xsp_provider {
@@ -121,5 +124,6 @@ extern const struct xsp_provider xsp_provider_unwind;
 extern const struct xsp_provider xsp_provider_xsigma;
 extern const struct xsp_provider xsp_provider_nvtx;
 extern const struct xsp_provider xsp_provider_itt;
+extern const struct xsp_provider xsp_provider_cuda;
 
 #endif

@@ -14,6 +14,7 @@ const struct xsp_provider *const xsp_providers[] = {
 	&xsp_provider_xsigma,
 	&xsp_provider_nvtx,
 	&xsp_provider_itt,
+	&xsp_provider_cuda,
 	&xsp_provider_unwind,
 	NULL,
 };

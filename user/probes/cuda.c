@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cuda.c - calls of CUDA's driver and runtime API, by the table in cuda_table.c.
+ *
+ * What libcuda.so.1 exports are stubs: they check that the driver is alive and jump through a table
+ * to the function that does the work and returns to the caller in their place. Their exits are
+ * therefore seen by return probes, which cannot do harm here: no exception passes CUDA's C entry
+ * points. Only those under which the user's own code may run are left to exit sites.
+ */
+#include "probes/cuda_table.h"
+#include "probes/probe.h"
+
+#include <stdio.h>
+
+static const char *const forms[] = {"", "_ptsz", "_ptds"};
+
+/* The words of the arguments: in registers, then on the stack. */
+#if defined(__x86_64__)
+#define REGISTERS 6
+#define STACK_AT 8 /* behind the return address */
+#else
+#define REGISTERS 8
+#define STACK_AT 0
+#endif
+
+static struct xsp_operand operand(const struct xsp_cuda_arg *arg)
+{
+	if (arg->slot < REGISTERS && arg->slot < XSP_OPERAND_SP)
+		return (struct xsp_operand){
+			.base = arg->slot, .deref = arg->deref, .offset = arg->offset};
+	if (arg->slot < REGISTERS || arg->deref)
+		return (struct xsp_operand){.base = XSP_OPERAND_NONE};
+	return (struct xsp_operand){.base = XSP_OPERAND_SP,
+				    .deref = 1,
+				    .offset = (uint16_t)(STACK_AT + 8 * (arg->slot - REGISTERS))};
+}
+
+/* What the events of a call carry; `read`: registers that must be intact where its entry is. */
+static struct xsp_detail_spec detail(const struct xsp_cuda_entry *e, unsigned *read)
+{
+	struct xsp_detail_spec d = {.exit = 1U << XSP_SECTION_RESULT};
+	unsigned args = xsp_cuda_args(e);
+
+	*read = 0;
+	for (unsigned i = 0; i < args; i++) {
+		struct xsp_operand o = operand(&e->args[i]);
+		if (o.base == XSP_OPERAND_NONE)
+			break; /* those behind it are not known either */
+		if (e->args[i].field == XSP_CUDA_OUT) {
+			d.written = (uint8_t)(i + 1);
+			d.exit |= 1U << XSP_SECTION_WRITTEN;
+		}
+		if (o.base < XSP_OPERAND_SP)
+			*read |= 1U << o.base;
+		d.word[d.words++] = o;
+	}
+	if (d.words > 0)
+		d.entry = 1U << XSP_SECTION_WORDS;
+	return d;
+}
+
+static int add_entry(const struct xsp_provider *self, struct xsp_module *m,
+		     const struct xsp_cuda_entry *e, const char *name,
+		     const struct xsp_selection *selection, struct xsp_probe_list *list)
+{
+	struct xsp_symbol s;
+
+	if (xsp_module_find(m, name, &s) < 0 || s.ifunc || !xsp_module_is_code(m, s.addr) ||
+	    !xsp_selection_takes(selection, self, name))
+		return 0;
+	struct xsp_probe p = {
+		.provider = self->name,
+		.action = XSP_ACTION_SPAN,
+		.addr = s.addr,
+		.size = s.size,
+		.offset = s.offset,
+		.no_exceptions = !e->calls_back,
+		.symbol = (char *)(uintptr_t)name,
+		.name = (char *)(uintptr_t)name,
+	};
+	if (selection->details & XSP_DETAIL_CUDA)
+		p.detail = detail(e, &p.args_read);
+	long rc = xsp_probe_list_add(list, &p);
+	return rc < 0 ? (int)rc : 0;
+}
+
+static bool is_asked(const struct xsp_selection *selection, const struct xsp_cuda_entry *e)
+{
+	return selection->cuda_apis == 0 || (selection->cuda_apis & 1U << e->api) != 0;
+}
+
+static int find_cuda(const struct xsp_provider *self, struct xsp_module *m,
+		     const struct xsp_selection *selection, struct xsp_probe_list *list,
+		     struct xsp_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < xsp_cuda_entry_count && rc == 0; i++) {
+		const struct xsp_cuda_entry *e = &xsp_cuda_entries[i];
+		char name[96];
+		for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]) && rc == 0; f++) {
+			if (!is_asked(selection, e))
+				continue;
+			snprintf(name, sizeof(name), "%s%s", e->name, forms[f]);
+			rc = add_entry(self, m, e, name, selection, list);
+		}
+	}
+	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory") : 0;
+}
+
+const struct xsp_provider xsp_provider_cuda = {
+	.name = "cuda",
+	.help = "CUDA: driver and runtime API calls; GPU activity with the agent",
+	.by_default = true,
+	.names_known = true,
+	.find = find_cuda,
+};
