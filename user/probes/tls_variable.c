@@ -55,8 +55,12 @@ static enum verdict take_load(struct state *s, const ZydisDecodedInstruction *d,
 	if (d->mnemonic != ZYDIS_MNEMONIC_MOV || ops[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
 	    !is_memory(&ops[1]) || ops[0].size != 64)
 		return GO_ON;
-	if (ops[1].mem.segment == ZYDIS_REGISTER_FS)
+	if (ops[1].mem.segment == ZYDIS_REGISTER_FS) {
+		/* variables lie below the thread pointer; above it the stack protector's word */
+		if (ops[1].mem.base == ZYDIS_REGISTER_NONE && ops[1].mem.disp.value >= 0)
+			return GO_ON;
 		return from_thread_pointer(s, &ops[1], place);
+	}
 	if (s->called && ops[1].mem.base == ZYDIS_REGISTER_RAX) {
 		*place = (struct xsp_tls_place){.kind = XSP_TLS_DYNAMIC,
 						.slot = s->argument,
