@@ -9,6 +9,9 @@
 #ifndef XSP_BPF_DETAIL_H
 #define XSP_BPF_DETAIL_H
 
+#if !defined(XSP_NO_ARGS)
+#include "args.h"
+#endif
 #include "sequence.h"
 #include "words.h"
 
@@ -75,6 +78,13 @@ static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_d
 		at = xsp_put_written(e, at, probe);
 	if (XSP_HAS(wanted, XSP_SECTION_RESULT))
 		at = xsp_put_result(ctx, e, at);
+#if !defined(XSP_NO_ARGS)
+	/* large ones last: the others ask for little room */
+	if (XSP_HAS(wanted, XSP_SECTION_ARGS) && xsp_detail_bytes >= XSP_ARGS_BYTES)
+		at = xsp_put_args(ctx, probe, e, at, XSP_SECTION_ARGS);
+	if (XSP_HAS(wanted, XSP_SECTION_OUTPUTS) && xsp_detail_bytes >= XSP_ARGS_BYTES)
+		at = xsp_put_args(ctx, probe, e, at, XSP_SECTION_OUTPUTS);
+#endif
 	return at;
 }
 

@@ -4,6 +4,7 @@
  * closes regions by calls. A table row (struct xsp_range_spec) says where the name stands. The
  * name's bytes are hashed; a name travels once, as an XSP_EVENT_NAME of its own.
  */
+#define XSP_NO_ARGS /* ranges are no operators; and a kernel allows eight frames */
 #include "detail.h"
 #include "operand.h"
 

@@ -247,6 +247,13 @@ struct closer {
 	size_t *next; /* shared: the next one to close, descriptors first */
 };
 
+int xsp_attach_arguments(struct xsp_attach *a, uint32_t probe, const struct xsp_args_spec *spec)
+{
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_args), &probe, spec, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
 static void *close_some(void *argument)
 {
 	struct closer *c = argument;

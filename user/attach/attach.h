@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "placement/placement.h"
+#include "xsptrace/args.h"
 #include "xsptrace/event.h"
 
 struct xsp_attach;
@@ -48,7 +49,7 @@ struct xsp_attach_options {
 	size_t tid_count;
 	const char *const *comms; /* only threads of these names; a trailing '*' matches a prefix */
 	size_t comm_count; /* at most 4 */
-	bool details; /* events may carry sections */
+	unsigned details; /* what events may carry: enum xsp_detail (probes/probe.h) */
 	uint32_t max_probes; /* capacity of the table of losses by probe */
 	bool verbose; /* libbpf's messages go to standard error */
 };
@@ -72,6 +73,9 @@ int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_det
 
 /* Where the threads of a process keep autograd's counters; addresses in the process. Replaces what was
  * said before (exec). */
+/* What the sections ARGS and OUTPUTS of the probe take. Only with such details. */
+int xsp_attach_arguments(struct xsp_attach *a, uint32_t probe, const struct xsp_args_spec *spec);
+
 int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequence_spec *spec);
 
 struct xsp_attach_site {

@@ -10,6 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "probes/probe.h"
+
 static int print_nothing(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	(void)level;
@@ -124,6 +126,14 @@ static void set_comm_filters(struct xsp_bpf *bpf, const struct xsp_attach_option
 
 /* Room for the largest event with sections; see bpf/detail.h. */
 #define DETAIL_BYTES 256
+#define ARGUMENTS_BYTES 2048
+#define TAKES_ARGUMENTS                                                                            \
+	(XSP_DETAIL_SHAPES | XSP_DETAIL_OUTPUTS | XSP_DETAIL_INPUTS | XSP_DETAIL_VALUES)
+
+static uint32_t detail_bytes(unsigned details)
+{
+	return details & TAKES_ARGUMENTS ? ARGUMENTS_BYTES : details != 0 ? DETAIL_BYTES : 0;
+}
 
 static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 {
@@ -151,7 +161,8 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf_map__set_max_entries(bpf->maps.xsp_lost, 2 * probes);
 	bpf_map__set_max_entries(bpf->maps.xsp_specs, probes);
 	bpf_map__set_max_entries(bpf->maps.xsp_details, o->details ? probes : 1);
-	bpf->rodata->xsp_detail_bytes = o->details ? DETAIL_BYTES : 0;
+	bpf_map__set_max_entries(bpf->maps.xsp_args, o->details & TAKES_ARGUMENTS ? probes : 1);
+	bpf->rodata->xsp_detail_bytes = detail_bytes(o->details);
 	bpf_map__set_max_entries(
 		bpf->maps.xsp_ring0,
 		(uint32_t)(a->rings == 1 ? a->ring_bytes : (size_t)sysconf(_SC_PAGESIZE)));

@@ -176,6 +176,7 @@ static int drop_doubles(struct xsp_probe_list *list)
 			free(p->symbol);
 			free(p->name);
 			continue;
+			free(p->arguments);
 		}
 		moved[p->order] = (uint32_t)kept;
 		list->items[kept++] = *p;
@@ -423,8 +424,11 @@ static int set_details(struct xsp_attach *a, const struct xsp_planned_module *m)
 		if (d->entry != 0 || d->exit != 0)
 			rc = xsp_attach_detail(a, m->probes[i].id, d);
 	}
+		const struct xsp_probe_arguments *args = m->probes[i].probe.arguments;
 	return rc;
 }
+		if (rc == 0 && args != NULL)
+			rc = xsp_attach_arguments(a, m->probes[i].id, &args->spec);
 
 int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_attach *a, pid_t pid,
 		      const struct xsp_mapped_file *file)

@@ -219,6 +219,27 @@ static int take_sequence(struct parse *p)
 	return 0;
 }
 
+static int take_shapes(struct parse *p)
+{
+	p->o->details |= XSP_DETAIL_SHAPES;
+	if (p->value != NULL && strcmp(p->value, "all") != 0)
+		return bad_value(p, "--shapes", "--shapes, or --shapes=all for results as well");
+	if (p->value != NULL)
+		p->o->details |= XSP_DETAIL_OUTPUTS;
+	return 0;
+}
+
+static int take_inputs(struct parse *p)
+{
+	p->o->details |= XSP_DETAIL_SHAPES | XSP_DETAIL_INPUTS;
+	if (p->value != NULL && strcmp(p->value, "values") != 0)
+		return bad_value(p, "--inputs",
+				 "--inputs, or --inputs=values for elements of small tensors");
+	if (p->value != NULL)
+		p->o->details |= XSP_DETAIL_VALUES;
+	return 0;
+}
+
 static int take_exit(struct parse *p)
 {
 	if (strcmp(p->value, "return") != 0 && strcmp(p->value, "site") != 0)
@@ -231,6 +252,8 @@ static int take_exit(struct parse *p)
  * the offset of its bool instead. */
 enum {
 	OPT_COMM = 256,
+	OPT_SHAPES,
+	OPT_INPUTS,
 	OPT_MIN,
 	OPT_DEPTH,
 	OPT_BUFFER,
@@ -268,6 +291,8 @@ static const struct row {
 	{"rows", OPT_ROWS, take_limit, 0, true, VALUE},
 	{"attach", OPT_ATTACH, take_attach, 0, true, VALUE},
 	{"exit", OPT_EXIT, take_exit, 0, true, VALUE},
+	{"shapes", OPT_SHAPES, take_shapes, 0, true, MAYBE},
+	{"inputs", OPT_INPUTS, take_inputs, 0, true, MAYBE},
 	{"sequence", OPT_SEQUENCE, take_sequence, 0, true, NOTHING},
 	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true, VALUE},
 	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true, VALUE},

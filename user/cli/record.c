@@ -156,7 +156,7 @@ static int make_recorder(struct recording *r, struct xsp_error *err)
 		.note_ctx = r,
 	};
 
-	options.attach.details = options.selection.details != 0;
+	options.attach.details = options.selection.details;
 	return xsp_recorder_new(&options, &r->recorder, err);
 }
 

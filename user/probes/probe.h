@@ -15,7 +15,17 @@
 #include "base/error.h"
 #include "target/glob.h"
 #include "target/module.h"
+#include "xsptrace/args.h"
 #include "xsptrace/event.h"
+
+/* How the sections ARGS and OUTPUTS of a PyTorch operator are read, and understood later. */
+struct xsp_probe_arguments {
+	struct xsp_args_spec spec;
+	uint32_t take; /* enum xsp_torch_take */
+	uint32_t flavor; /* enum xsp_torch_flavor */
+	bool doubtful; /* the names of the arguments are not certain */
+	char schema[];
+};
 
 /* What happens at a function. */
 enum xsp_probe_action {
@@ -47,6 +57,8 @@ struct xsp_probe {
 					* RESULT or OUTPUTS the exits are `ret`s */
 	void (*rename)(char *text, size_t size); /* for names that are addresses: makes the
 						   * resolved text what outputs show; or NULL */
+	struct xsp_probe_arguments *arguments; /* with ARGS or OUTPUTS; else NULL. Taken over by
+						 * the list */
 	/* For names that are return addresses: finds a better name than the function's in the code
 	 * of the calling module (`addr`: where the call returns to). False: none. NULL: not asked */
 	bool (*call_site)(struct xsp_module *m, uint64_t addr, char *text, size_t size);

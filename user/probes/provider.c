@@ -106,7 +106,7 @@ long xsp_probe_list_add(struct xsp_probe_list *list, const struct xsp_probe *p)
 	if (new->symbol == NULL || new->name == NULL) {
 		free(new->symbol);
 		free(new->name);
-		return -ENOMEM;
+		return -ENOMEM; /* p->arguments stays the caller's */
 	}
 	if (p->action != XSP_ACTION_RANGE_END && p->action != XSP_ACTION_RANGE_LABEL &&
 	    !(p->range.flags & XSP_RANGE_SHARED))
@@ -121,5 +121,6 @@ void xsp_probe_list_clear(struct xsp_probe_list *list)
 		free(list->items[i].name);
 	}
 	free(list->items);
+		free(list->items[i].arguments);
 	*list = (struct xsp_probe_list){0};
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/torch_arguments.h"
 #include "probes/torch_autograd.h"
 #include "probes/torch_ops.h"
 #include "probes/torch_sequence.h"
@@ -31,24 +32,31 @@ static bool is_observed(const struct xsp_torch_op *op)
 
 /* An operator without a schema keeps its function's name: never a guess. */
 static int add_operator(const struct xsp_provider *self, const struct xsp_torch_op *op,
-			const struct xsp_selection *selection, struct xsp_probe_list *list)
+			const struct xsp_torch_module *t, const struct xsp_selection *selection,
+			struct xsp_probe_list *list)
 {
 	char *demangled = op->schema.name == NULL ? xsp_demangle(op->symbol->name, false) : NULL;
 	const char *name = op->schema.name != NULL ? op->schema.name
 			   : demangled != NULL	   ? demangled
 						   : op->symbol->name;
+	struct xsp_probe p = {
+		.provider = self->name,
+		.action = XSP_ACTION_SPAN,
+		.addr = op->symbol->addr,
+		.size = op->symbol->size,
+		.offset = op->symbol->offset,
+		.symbol = (char *)(uintptr_t)op->symbol->name,
+		.name = (char *)(uintptr_t)name,
+	};
 	long rc = 0;
 
-	if (xsp_selection_takes(selection, self, name))
-		rc = xsp_probe_list_add(list, &(struct xsp_probe){
-						      .provider = self->name,
-						      .action = XSP_ACTION_SPAN,
-						      .addr = op->symbol->addr,
-						      .size = op->symbol->size,
-						      .offset = op->symbol->offset,
-						      .symbol = (char *)(uintptr_t)op->symbol->name,
-						      .name = (char *)(uintptr_t)name,
-					      });
+	if (xsp_selection_takes(selection, self, name)) {
+		rc = xsp_torch_take_arguments(t, op, &p);
+		if (rc == 0)
+			rc = xsp_probe_list_add(list, &p);
+		if (rc < 0)
+			free(p.arguments);
+	}
 	free(demangled);
 	return rc < 0 ? (int)rc : 0;
 }
@@ -59,11 +67,12 @@ static int find_operators(const struct xsp_provider *self, struct xsp_module *m,
 {
 	struct xsp_torch_ops ops;
 	int ret = xsp_torch_ops_find(m, &ops, err);
+	struct xsp_torch_module t = xsp_torch_look(m, &ops, selection->details);
 
 	for (size_t i = 0; ret == 0 && i < ops.count; i++) {
 		if (ops.items[i].symbol->ifunc || !is_observed(&ops.items[i]))
 			continue;
-		ret = add_operator(self, &ops.items[i], selection, list);
+		ret = add_operator(self, &ops.items[i], &t, selection, list);
 		if (ret < 0)
 			xsp_error_set(err, ret, XSP_STATUS_FAILED, "out of memory");
 	}

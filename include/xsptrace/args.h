@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * args.h - the sections ARGS and OUTPUTS: what a PyTorch operator is called with and returns.
+ *
+ * The kernel side copies, bounded, what user space tells it to by struct xsp_args_spec; it
+ * understands nothing of it. What the bytes mean, and whether they can be what they should be, is
+ * decided from the operator's schema when the capture is read (user/timeline/torch_args.h).
+ *
+ * A section is: struct xsp_section (value: low byte: number of words; then enum xsp_args_flag), the words,
+ * and records back to back: struct xsp_args_record and its data. The words of ARGS are the six integer
+ * argument registers and then the stack from the first word above the return address; OUTPUTS has one,
+ * the return register. Items point into them.
+ */
+#ifndef XSPTRACE_ARGS_H
+#define XSPTRACE_ARGS_H
+
+#include "xsptrace/event.h"
+
+#define XSP_ARGS_REGISTERS 6
+#define XSP_ARGS_WORDS 32 /* with the registers, at most */
+#define XSP_ARGS_ITEMS 20
+#define XSP_ARGS_LIST_MAX 16 /* tensors of one list that are read */
+#define XSP_ARGS_DIMS_MAX 16 /* dimensions of a tensor that are read */
+#define XSP_ARGS_BYTES_MAX 128 /* of an array or a string */
+#define XSP_ARGS_VALUES_MAX 64 /* bytes of a tensor's elements */
+
+enum xsp_args_kind {
+	XSP_ARGS_NOTHING = 0,
+	XSP_ARGS_MEMORY = 1, /* `element` bytes at the address in the slot */
+	XSP_ARGS_TENSOR = 2, /* at::Tensor at the address in the slot */
+	XSP_ARGS_OPTIONAL_TENSOR = 3, /* optional<at::Tensor> there; `flag`: offset of its flag */
+	XSP_ARGS_TENSORS =
+		4, /* ArrayRef<Tensor>: the first's address in `slot`, length in `second` */
+	XSP_ARGS_TENSORS_BEHIND = 5, /* IListRef<Tensor> at the address in the slot */
+	XSP_ARGS_VECTOR = 6, /* std::vector<Tensor> at the address in the slot */
+	XSP_ARGS_ARRAY = 7, /* items of `element` bytes: address in `slot`, length in `second` */
+	XSP_ARGS_ARRAY_BEHIND =
+		8, /* {?, address, length} at the address in the slot, 8 bytes each */
+	XSP_ARGS_VALUES = 9, /* records only: first bytes of the elements of the tensor before */
+};
+
+/* What is read for one argument that is not in the words, or one result. */
+struct xsp_args_item {
+	__u8 kind; /* enum xsp_args_kind */
+	__u8 slot, second; /* indices of words */
+	__u8 element; /* bytes of an element; MEMORY: a multiple of 8 */
+	__u8 offset; /* bytes added to the address: Tensors in a tuple or behind a flag */
+	__u8 flag;
+	__u8 argument; /* of the schema, from 0; of an output: which one. Stands in the records */
+	__u8 reserved;
+};
+
+/*
+ * Where things are in c10::TensorImpl and StorageImpl, in units of 8 bytes. 1.13: 24, 9, 21, 22, 3, 20,
+ * 3. In all versions `sizes` and what follows lie alike (c10/core/TensorImpl.h, members in order):
+ * number of dimensions, five inline sizes (or one pointer), five inline strides, storage offset,
+ * number of elements, {u16 dtype, optional<Device>}.
+ */
+struct xsp_tensor_layout {
+	__u8 words; /* that are read from the beginning */
+	__u8 sizes; /* the number of dimensions; the sizes follow */
+	__u8 numel;
+	__u8 type; /* the word with the dtype and the device */
+	__u8 storage; /* pointer to the StorageImpl */
+	__u8 storage_offset;
+	__u8 data; /* in StorageImpl: pointer to the bytes */
+	__u8 reserved;
+};
+
+/* By probe. items: those of ARGS, and behind them those of OUTPUTS. */
+struct xsp_args_spec {
+	struct xsp_tensor_layout layout;
+	__u8 stack; /* words of the stack that ARGS takes */
+	__u8 items, outputs;
+	__u8 values; /* take elements of small tensors in host memory */
+	__u8 optional_flag_first; /* of optional<Device>: {flag, type, index}, else {type, index, flag} */
+	__u8 reserved[3];
+	struct xsp_args_item item[XSP_ARGS_ITEMS];
+};
+
+enum xsp_args_flag {
+	XSP_ARGS_STACK_UNREADABLE = 1 << 8, /* the words of the stack are missing */
+};
+
+enum xsp_args_status {
+	XSP_ARGS_READ = 0,
+	XSP_ARGS_UNREADABLE = 1, /* the address cannot be read */
+	XSP_ARGS_CUT = 2, /* there is more than is read */
+	XSP_ARGS_ABSENT = 3, /* an optional without a value, an undefined tensor's null pointer */
+	XSP_ARGS_UNKNOWN = 4, /* of a form that is not read */
+};
+
+/*
+ * An argument may have several: a list's own (kind TENSORS, count: its length) is followed by those
+ * of its tensors. Arguments for which there was no room have none.
+ * TENSOR: struct xsp_args_tensor, then `dims` sizes and as many strides (with status CUT: none).
+ * MEMORY, ARRAY: bytes. VALUES: bytes, count of them valid.
+ */
+struct xsp_args_record {
+	__u8 argument; /* xsp_args_item.argument */
+	__u8 kind; /* enum xsp_args_kind */
+	__u8 status; /* enum xsp_args_status */
+	__u8 size; /* in units of 8 bytes, with this head */
+	__u32 count; /* ARRAY, TENSORS: elements that there are; low 32 bits */
+};
+
+struct xsp_args_tensor {
+	__u64 vtable;
+	__u64 dims;
+	__u64 numel;
+	__u64 type; /* u16 dtype, then the device */
+	/* __s64 sizes[dims], strides[dims] */
+};
+
+#endif /* XSPTRACE_ARGS_H */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* torch_arguments.h - how the arguments and results of a module's operators are read. */
+#ifndef XSP_PROBES_TORCH_ARGUMENTS_H
+#define XSP_PROBES_TORCH_ARGUMENTS_H
+
+#include "probes/probe.h"
+#include "probes/torch_abi.h"
+#include "probes/torch_ops.h"
+
+/* What holds for all operators of a module. */
+struct xsp_torch_module {
+	unsigned take; /* enum xsp_torch_take; 0: nothing is read */
+	enum xsp_torch_flavor flavor;
+	unsigned layout; /* of xsp_torch_layouts: the likely one. The recorder holds it against what
+			  * is read, and tries the others */
+};
+
+/* `details`: enum xsp_detail. */
+struct xsp_torch_module xsp_torch_look(struct xsp_module *m, const struct xsp_torch_ops *ops,
+				       unsigned details);
+
+/*
+ * Fills detail, arguments (malloc'd) and args_read of the operator's probe. An operator whose
+ * signature is not understood is left as it is. 0 or -ENOMEM.
+ */
+int xsp_torch_take_arguments(const struct xsp_torch_module *t, const struct xsp_torch_op *op,
+			     struct xsp_probe *p);
+
+#endif
