@@ -224,6 +224,13 @@ int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_det
 		       : 0;
 }
 
+int xsp_attach_arguments(struct xsp_attach *a, uint32_t probe, const struct xsp_args_spec *spec)
+{
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_args), &probe, spec, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
 int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequence_spec *spec)
 {
 	uint32_t key = (uint32_t)pid;
@@ -246,13 +253,6 @@ struct closer {
 	struct xsp_attach *a;
 	size_t *next; /* shared: the next one to close, descriptors first */
 };
-
-int xsp_attach_arguments(struct xsp_attach *a, uint32_t probe, const struct xsp_args_spec *spec)
-{
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_args), &probe, spec, BPF_ANY)
-		       ? -errno
-		       : 0;
-}
 
 static void *close_some(void *argument)
 {

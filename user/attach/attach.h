@@ -71,11 +71,11 @@ int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_rang
 /* The same for the sections of the probe's events. Only with xsp_attach_options.details. */
 int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_detail_spec *spec);
 
-/* Where the threads of a process keep autograd's counters; addresses in the process. Replaces what was
- * said before (exec). */
 /* What the sections ARGS and OUTPUTS of the probe take. Only with such details. */
 int xsp_attach_arguments(struct xsp_attach *a, uint32_t probe, const struct xsp_args_spec *spec);
 
+/* Where the threads of a process keep autograd's counters; addresses in the process. Replaces what was
+ * said before (exec). */
 int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequence_spec *spec);
 
 struct xsp_attach_site {

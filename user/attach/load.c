@@ -124,7 +124,7 @@ static void set_comm_filters(struct xsp_bpf *bpf, const struct xsp_attach_option
 	bpf->rodata->xsp_comm_filters = (uint32_t)o->comm_count;
 }
 
-/* Room for the largest event with sections; see bpf/detail.h. */
+/* Room for the largest event with sections; see bpf/detail.h and bpf/args.h. */
 #define DETAIL_BYTES 256
 #define ARGUMENTS_BYTES 2048
 #define TAKES_ARGUMENTS                                                                            \

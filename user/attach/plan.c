@@ -175,8 +175,8 @@ static int drop_doubles(struct xsp_probe_list *list)
 		if (same) {
 			free(p->symbol);
 			free(p->name);
-			continue;
 			free(p->arguments);
+			continue;
 		}
 		moved[p->order] = (uint32_t)kept;
 		list->items[kept++] = *p;
@@ -421,14 +421,14 @@ static int set_details(struct xsp_attach *a, const struct xsp_planned_module *m)
 
 	for (size_t i = 0; i < m->count && rc == 0; i++) {
 		const struct xsp_detail_spec *d = &m->probes[i].probe.detail;
+		const struct xsp_probe_arguments *args = m->probes[i].probe.arguments;
 		if (d->entry != 0 || d->exit != 0)
 			rc = xsp_attach_detail(a, m->probes[i].id, d);
-	}
-		const struct xsp_probe_arguments *args = m->probes[i].probe.arguments;
-	return rc;
-}
 		if (rc == 0 && args != NULL)
 			rc = xsp_attach_arguments(a, m->probes[i].id, &args->spec);
+	}
+	return rc;
+}
 
 int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_attach *a, pid_t pid,
 		      const struct xsp_mapped_file *file)

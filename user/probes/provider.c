@@ -119,8 +119,8 @@ void xsp_probe_list_clear(struct xsp_probe_list *list)
 	for (size_t i = 0; i < list->count; i++) {
 		free(list->items[i].symbol);
 		free(list->items[i].name);
+		free(list->items[i].arguments);
 	}
 	free(list->items);
-		free(list->items[i].arguments);
 	*list = (struct xsp_probe_list){0};
 }
