@@ -31,11 +31,23 @@ static uint64_t word(const struct xsp_section *s, size_t i)
 	return value;
 }
 
-static struct numbers numbers_of(const struct xsp_span *span)
+/* Its class is known: a node, and not whatever else had numbers where a node has its own. A vtable
+ * that lies in no file is named by its address. */
+static bool is_node(const struct xsp_export *x, const struct xsp_span *span)
+{
+	const char *name = xsp_timeline_name(x->timeline, span->name);
+	const char *node = strstr(name, ": ");
+
+	return node != NULL && strncmp(node + 2, "0x", 2) != 0;
+}
+
+static struct numbers numbers_of(const struct xsp_export *x, const struct xsp_span *span)
 {
 	const struct xsp_section *s = xsp_details_find(span->details, XSP_SECTION_NODE, NULL);
 	struct numbers n = {0};
 
+	if (s != NULL && !is_node(x, span))
+		return n;
 	if (s != NULL) {
 		uint64_t thread = word(s, 1);
 		n.backward = true;
@@ -59,7 +71,7 @@ static struct numbers numbers_of(const struct xsp_span *span)
 int xsp_chrome_sequence(struct xsp_export *x, const struct xsp_span *span,
 			const struct xsp_section *section)
 {
-	struct numbers n = numbers_of(span);
+	struct numbers n = numbers_of(x, span);
 
 	/* once: an operator has two sections */
 	if (!n.known || xsp_details_find(span->details, section->type, NULL) != section)
@@ -197,7 +209,7 @@ static void put_arrow(struct xsp_export *x, struct xsp_fwdbwd *f, const struct x
 int xsp_chrome_fwdbwd(struct xsp_export *x, const struct xsp_shown_row *row,
 		      const struct xsp_span *span)
 {
-	struct numbers n = numbers_of(span);
+	struct numbers n = numbers_of(x, span);
 
 	if (!n.known)
 		return 0;
