@@ -69,6 +69,8 @@ static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_d
 		at = xsp_put_node(ctx, spec, e, at);
 	__u32 probe = ((struct xsp_event *)e)->probe;
 
+	if (XSP_HAS(wanted, XSP_SECTION_SCOPE))
+		at = xsp_put_scope(ctx, spec, e, at);
 	if (XSP_HAS(wanted, XSP_SECTION_WORDS)) {
 		at = xsp_put_words(ctx, spec, e, at);
 		if (spec->written)

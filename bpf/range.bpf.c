@@ -281,10 +281,14 @@ static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, 
 
 static __always_inline bool holds(struct pt_regs *ctx, const struct xsp_range_spec *spec)
 {
-	__u32 mask = spec->flags & XSP_RANGE_BYTE ? 0xff : ~0U;
+	__u32 mask = spec->flags & XSP_RANGE_BYTE ? 0xff : ~0U, value;
 
-	return !(spec->flags & XSP_RANGE_CONDITION) ||
-	       ((__u32)xsp_operand(ctx, &spec->condition) & mask) == spec->condition_value;
+	if (!(spec->flags & XSP_RANGE_CONDITION))
+		return true;
+	value = (__u32)xsp_operand(ctx, &spec->condition) & mask;
+	if (spec->flags & XSP_RANGE_MASK)
+		return value < 32 && (spec->condition_value >> value & 1);
+	return value == spec->condition_value;
 }
 
 static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepable)

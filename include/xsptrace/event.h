@@ -97,6 +97,8 @@ enum xsp_section_type {
 	XSP_SECTION_OUTPUTS = 8, /* EXIT: what a PyTorch operator returns */
 	XSP_SECTION_NODE = 9, /* of a node of autograd's graph: its number (~0: none) and torch's
 			       * number of the thread that made it, 64 bits each */
+	XSP_SECTION_SCOPE = 10, /* value: kind of a RecordFunction, at::RecordScope of
+				 * ATen/record_function.h */
 	XSP_SECTION_WRITTEN = 12, /* EXIT: the 64-bit word that the call wrote where an argument
 				   * pointed; value: 1 if it could not be read */
 	XSP_SECTION_TYPES,
@@ -167,6 +169,8 @@ enum xsp_range_flag {
 	XSP_RANGE_UNNAMED = 1 << 5, /* without the condition a range opens too, with the
 				     * probe's name */
 	XSP_RANGE_SHARED = 1 << 6, /* one more way to open the ranges of probe `opener` */
+	XSP_RANGE_MASK = 1 << 7, /* with XSP_RANGE_CONDITION: the value is a number below 32, and
+				  * bit n of condition_value says whether n is wanted */
 };
 struct xsp_range_spec {
 	__u8 name; /* enum xsp_range_name */

@@ -62,6 +62,7 @@ struct xsp_capture_probe {
 	const char *symbol; /* mangled; "" if there is none */
 	const char *name; /* what outputs show: demangled without parameters, or module+0x... */
 	uint32_t entry_cost_ns, exit_cost_ns; /* calibrated price of a hit */
+	uint8_t scope; /* enum xsp_scope of probes/probe.h; below 8 */
 	bool exit_complete; /* placement covers every way out */
 };
 

@@ -164,6 +164,7 @@ static int add_probe(struct xsp_capture_reader *r, const void *data, const struc
 		.entry_cost_ns = d->entry_cost_ns,
 		.exit_cost_ns = d->exit_cost_ns,
 		.exit_complete = d->flags & 1,
+		.scope = (uint8_t)(d->flags >> 1 & 7),
 	};
 	if (p.provider == NULL || p.symbol == NULL || p.name == NULL)
 		return -ENOMEM;

@@ -79,6 +79,7 @@ static int put_probe(struct xsp_recorder *r, const struct xsp_planned_module *m,
 		.entry_cost_ns = (uint32_t)entry,
 		.exit_cost_ns = (uint32_t)leave,
 		.exit_complete = p->place.complete,
+		.scope = p->probe.scope,
 	};
 	return xsp_capture_put_probe(r->writer, &definition);
 }
@@ -210,6 +211,8 @@ static int take_file(struct xsp_recorder *r, struct recorded_process *p,
 	rc = make_room(p, r->plan.count);
 	if (rc < 0 || m->count == 0)
 		return rc;
+	if (fresh && m->list.note[0] != '\0')
+		xsp_recorder_note(r, "%s: %s", f->shown, m->list.note);
 	rc = announce_module(r, m);
 	if (rc == 0 && !p->mapped[m->id])
 		rc = xsp_plan_sequence(m, r->attach, p->pid, f);

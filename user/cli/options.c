@@ -213,6 +213,29 @@ static int take_attach(struct parse *p)
 	return 0;
 }
 
+static enum xsp_scope scope_of(const char *name)
+{
+	for (unsigned i = 0; i < XSP_SCOPES; i++)
+		if (xsp_scope_name(i) != NULL && strcmp(name, xsp_scope_name(i)) == 0)
+			return i;
+	return XSP_SCOPE_NONE;
+}
+
+static int take_scopes(struct parse *p)
+{
+	char *copy = strdup(p->value), *rest = copy, *part;
+	int rc = copy == NULL ? out_of_memory(p) : 0;
+
+	while (rc == 0 && (part = strsep(&rest, ",")) != NULL) {
+		enum xsp_scope scope = scope_of(part);
+		if (scope == XSP_SCOPE_NONE)
+			rc = bad_value(p, "--scopes", "some of function,backward,user");
+		p->o->scopes |= 1U << scope;
+	}
+	free(copy);
+	return rc;
+}
+
 static int take_sequence(struct parse *p)
 {
 	p->o->details |= XSP_DETAIL_SEQUENCE;
@@ -264,6 +287,7 @@ enum {
 	OPT_NOSUM,
 	OPT_EXIT,
 	OPT_SEQUENCE,
+	OPT_SCOPES,
 };
 
 /* What stands behind an option that has a function: a value, perhaps a value (--name=VALUE), none. */
@@ -293,6 +317,7 @@ static const struct row {
 	{"exit", OPT_EXIT, take_exit, 0, true, VALUE},
 	{"shapes", OPT_SHAPES, take_shapes, 0, true, MAYBE},
 	{"inputs", OPT_INPUTS, take_inputs, 0, true, MAYBE},
+	{"scopes", OPT_SCOPES, take_scopes, 0, false, VALUE},
 	{"sequence", OPT_SEQUENCE, take_sequence, 0, true, NOTHING},
 	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true, VALUE},
 	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true, VALUE},
@@ -380,9 +405,8 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
 	struct parse p = {.o = o, .err = err};
 	int code;
 
-	*o = (struct xsp_options){.buffer_bytes = DEFAULT_BUFFER,
-				  .details = XSP_DETAIL_CUDA,
-				  .limit = DEFAULT_ROWS};
+	*o = (struct xsp_options){
+		.buffer_bytes = DEFAULT_BUFFER, .details = XSP_DETAIL_CUDA, .limit = DEFAULT_ROWS};
 	make_getopt_tables(listing, longs, shorts);
 	optind = 1;
 	opterr = 0;
@@ -434,6 +458,7 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o)
 		.providers = o->providers & ~o->providers_off,
 		.provider_patterns = o->provider_patterns,
 		.provider_pattern_count = o->provider_pattern_count,
+		.scopes = o->scopes,
 		.details = o->min_duration_ns > 0 || o->max_depth > 0 ? 0 : o->details,
 	};
 	bool asked = o->pattern_count > 0 || o->providers != 0;

@@ -37,6 +37,7 @@ struct xsp_options {
 	bool force_perf_event; /* hidden: --attach=perf-event */
 	bool force_plain; /* hidden: --attach=...,plain */
 	unsigned details; /* enum xsp_detail */
+	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
 	size_t limit; /* rows of the summary */
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "export/chrome_details.h"
+#include "export/chrome_scope.h"
 #include "export/chrome_sequence.h"
 #include "export/facts.h"
 #include "export/formats.h"
@@ -265,9 +266,12 @@ static void prepare_row(struct xsp_shown_row *row)
 	row->text_length = (unsigned)(p - row->text);
 }
 
-static bool is_annotation(const struct chrome *c, uint32_t probe)
+/* What the span's probe is; a span without one comes from a damaged capture. */
+static const struct xsp_capture_probe *probe_of(const struct chrome *c, const struct xsp_span *span)
 {
-	return probe < c->probe_count && c->probes[probe].kind == XSP_PROBE_ANNOTATION;
+	static const struct xsp_capture_probe none = {.kind = XSP_PROBE_FUNCTION};
+
+	return span->probe < c->probe_count ? &c->probes[span->probe] : &none;
 }
 
 static char *put_flags(char *p, uint32_t flags)
@@ -293,7 +297,7 @@ static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const stru
 		prepare_row(row);
 
 	char *p = xsp_out_reserve(x->out, 64);
-	if (is_annotation(c, span->probe))
+	if (xsp_chrome_is_annotation(probe_of(c, span), span))
 		p = XSP_PUT(p, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"");
 	else
 		p = XSP_PUT(p, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"");
@@ -312,6 +316,7 @@ static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const stru
 	p = xsp_put_u64(p, c->spans++);
 	if (span->flags)
 		p = put_flags(p, span->flags);
+	p = xsp_chrome_put_scope(p, probe_of(c, span), span);
 	xsp_out_commit(x->out, p);
 	int rc = span->details != NULL ? xsp_chrome_details(x, span) : 0;
 	xsp_out_text(x->out, "}},\n");

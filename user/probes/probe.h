@@ -38,6 +38,18 @@ enum xsp_probe_action {
 	XSP_ACTION_LONGJMP, /* first instruction: about to jump, jmp_buf in argument 1 */
 };
 
+/* What a span is to PyTorch's profiler, as --scopes has it. */
+enum xsp_scope {
+	XSP_SCOPE_NONE = 0, /* the user's own pattern, an API: not chosen by scope */
+	XSP_SCOPE_FUNCTION, /* an operator */
+	XSP_SCOPE_BACKWARD, /* a node of the backward pass */
+	XSP_SCOPE_USER, /* a range that the program names */
+	XSP_SCOPE_OWN, /* each call says: at::RecordScope, the first operand of detail.word */
+	XSP_SCOPES,
+};
+/* For messages and outputs: "function", "backward", "user", else NULL. */
+const char *xsp_scope_name(enum xsp_scope scope);
+
 /* One function to be probed. */
 struct xsp_probe {
 	const char *provider; /* static */
@@ -46,6 +58,7 @@ struct xsp_probe {
 	bool no_exceptions; /* SPAN: no exception can pass the function, so that its exits may be
 			     * seen by a return probe where that is cheaper or tells more */
 	uint64_t addr, size, offset;
+	enum xsp_scope scope;
 	uint64_t semaphore; /* file offset of a 16-bit reference counter; 0: none */
 	uint32_t pair; /* RANGE_END, RANGE_LABEL and XSP_RANGE_SHARED: index in the list of their
 			* RANGE_BEGIN; else own */
@@ -72,6 +85,7 @@ bool xsp_probe_is_wanted(const struct xsp_probe *p);
 struct xsp_probe_list {
 	struct xsp_probe *items;
 	size_t count, room;
+	char note[192]; /* what a provider cannot do in this module; told once */
 	struct xsp_sequence_spec sequence; /* kind XSP_TLS_NONE: the module has none; addresses of
 					    * the file */
 };
@@ -102,6 +116,7 @@ struct xsp_selection {
 						      * their library */
 	size_t provider_pattern_count;
 	unsigned details; /* enum xsp_detail */
+	unsigned scopes; /* bit n: enum xsp_scope n is wanted; 0: all */
 	unsigned cuda_apis; /* bit n: enum xsp_cuda_api n is wanted; 0: all */
 };
 

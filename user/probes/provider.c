@@ -63,6 +63,79 @@ static bool is_asked(const struct xsp_selection *selection, int row)
 	return false;
 }
 
+const char *xsp_scope_name(enum xsp_scope scope)
+{
+	static const char *const names[XSP_SCOPES] = {[XSP_SCOPE_FUNCTION] = "function",
+						      [XSP_SCOPE_BACKWARD] = "backward",
+						      [XSP_SCOPE_USER] = "user"};
+
+	return (unsigned)scope < XSP_SCOPES ? names[scope] : NULL;
+}
+
+/* at::RecordScope: 1 is BACKWARD_FUNCTION, 7 USER_SCOPE, the others are kinds of functions. */
+#define RECORD_BACKWARD (1U << 1)
+#define RECORD_USER (1U << 7)
+#define RECORD_ALL 0x3ffU
+
+static uint32_t record_scopes(unsigned scopes)
+{
+	uint32_t mask = 0;
+
+	if (scopes & 1U << XSP_SCOPE_FUNCTION)
+		mask |= RECORD_ALL & ~(RECORD_BACKWARD | RECORD_USER);
+	if (scopes & 1U << XSP_SCOPE_BACKWARD)
+		mask |= RECORD_BACKWARD;
+	if (scopes & 1U << XSP_SCOPE_USER)
+		mask |= RECORD_USER;
+	return mask;
+}
+
+/* Where the scope is known at the call only, the kernel decides. */
+static void decide_at_call(struct xsp_probe *p, unsigned scopes)
+{
+	if (p->action != XSP_ACTION_RANGE_BEGIN || (p->range.flags & XSP_RANGE_CONDITION))
+		return;
+	p->range.flags |= XSP_RANGE_CONDITION | XSP_RANGE_MASK;
+	p->range.condition = p->detail.word[0];
+	p->range.condition_value = record_scopes(scopes);
+	if (p->detail.word[0].base < XSP_OPERAND_SP)
+		p->args_read |= 1U << p->detail.word[0].base;
+}
+
+static void clear_probe(struct xsp_probe *p)
+{
+	free(p->symbol);
+	free(p->name);
+	free(p->arguments);
+}
+
+/* --scopes: takes out what is of another scope. All parts of a range are of one. */
+static int keep_scopes(struct xsp_probe_list *list, unsigned scopes)
+{
+	size_t kept = 0;
+	uint32_t *moved = calloc(list->count + 1, sizeof(*moved));
+
+	if (moved == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->count; i++) {
+		struct xsp_probe *p = &list->items[i];
+		bool chosen = p->scope == XSP_SCOPE_NONE || p->scope == XSP_SCOPE_OWN;
+		if (p->scope == XSP_SCOPE_OWN)
+			decide_at_call(p, scopes);
+		if (!chosen && !(scopes & 1U << p->scope)) {
+			clear_probe(p);
+			continue;
+		}
+		moved[i] = (uint32_t)kept;
+		list->items[kept++] = *p;
+	}
+	list->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		list->items[i].pair = moved[list->items[i].pair];
+	free(moved);
+	return 0;
+}
+
 int xsp_find_probes(struct xsp_module *m, const struct xsp_selection *selection,
 		    struct xsp_probe_list *list, struct xsp_error *err)
 {
@@ -74,6 +147,8 @@ int xsp_find_probes(struct xsp_module *m, const struct xsp_selection *selection,
 		if (rc < 0)
 			return rc;
 	}
+	if (selection->scopes != 0 && keep_scopes(list, selection->scopes) < 0)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	return 0;
 }
 
@@ -116,11 +191,8 @@ long xsp_probe_list_add(struct xsp_probe_list *list, const struct xsp_probe *p)
 
 void xsp_probe_list_clear(struct xsp_probe_list *list)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		free(list->items[i].symbol);
-		free(list->items[i].name);
-		free(list->items[i].arguments);
-	}
+	for (size_t i = 0; i < list->count; i++)
+		clear_probe(&list->items[i]);
 	free(list->items);
 	*list = (struct xsp_probe_list){0};
 }

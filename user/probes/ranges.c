@@ -76,9 +76,15 @@ static long add_part(const struct xsp_provider *self, const struct xsp_range_row
 			.pair = (uint32_t)begin,
 			.range = part->spec,
 			.call_site = part->call_site,
+			.scope = row->scope != XSP_SCOPE_NONE ? row->scope : XSP_SCOPE_USER,
 			.symbol = (char *)(uintptr_t)f->names[i],
 			.name = (char *)(uintptr_t)row->name,
 		};
+		if (p.scope == XSP_SCOPE_OWN && part->action == XSP_ACTION_RANGE_BEGIN) {
+			p.detail.entry = 1U << XSP_SECTION_SCOPE;
+			p.detail.word[0] = (struct xsp_operand){.base = 1};
+			p.args_read |= 1U << 1;
+		}
 		at = xsp_probe_list_add(list, &p);
 	}
 	bool opens =

@@ -42,6 +42,7 @@ static int add_operator(const struct xsp_provider *self, const struct xsp_torch_
 	struct xsp_probe p = {
 		.provider = self->name,
 		.action = XSP_ACTION_SPAN,
+		.scope = XSP_SCOPE_FUNCTION,
 		.addr = op->symbol->addr,
 		.size = op->symbol->size,
 		.offset = op->symbol->offset,

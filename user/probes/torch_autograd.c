@@ -57,6 +57,7 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
 	struct xsp_probe p = {
 		.provider = self->name,
 		.action = XSP_ACTION_NAMED_SPAN,
+		.scope = XSP_SCOPE_BACKWARD,
 		.args_read = 1U << NODE_ARGUMENT,
 		.addr = s->addr,
 		.size = s->size,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "probes/torch_sequence.h"
 
+#include <stdio.h>
+
 #include "probes/tls_variable.h"
 
 /*
@@ -40,8 +42,15 @@ void xsp_torch_take_sequence(const struct xsp_provider *self, struct xsp_module 
 	uint16_t number = number_offset(m);
 
 	if (number == 0 || xsp_tls_variable_find(m, PEEK, &s.counter) < 0 ||
-	    xsp_tls_variable_find(m, THREAD_ID, &s.thread) < 0)
+	    xsp_tls_variable_find(m, THREAD_ID, &s.thread) < 0) {
+		if (list->count > 0)
+			snprintf(list->note, sizeof(list->note), "--sequence is off for it: %s",
+				 number == 0
+					 ? "autograd's nodes are laid out in a way not known here"
+					 : "where its threads keep autograd's counter was not "
+					   "understood");
 		return;
+	}
 	list->sequence = s;
 	for (size_t i = 0; i < list->count; i++) {
 		struct xsp_probe *p = &list->items[i];

@@ -44,6 +44,7 @@ static const struct xsp_range_row rows[] = {
 		 * before(), if at all: string_view (word 0 length, 1 pointer) or FunctionSchema in
 		 * a variant passed in memory, above the return address; its index is byte 16. */
 		.name = "xsigma::RecordFunction",
+		.scope = XSP_SCOPE_OWN,
 		.parts = {{
 				  .action = XSP_ACTION_RANGE_BEGIN,
 				  .symbols = {GRAPH "C1ENS_11RecordScopeE",
