@@ -136,6 +136,13 @@ struct xsp_event_task {
 	char comm[16];
 };
 
+/* XSP_EVENT_GPU. head.tid: the agent's thread. `bytes` of records (gpu.h) follow the struct. */
+struct xsp_event_gpu {
+	struct xsp_event head;
+	__u32 bytes;
+	__u32 reserved;
+};
+
 /*
  * What a range probe takes from the target: shared by the providers and the BPF program.
  * An operand is a register, or the 64-bit word that stands at that register + offset.

@@ -42,6 +42,20 @@ static int keep_link(struct xsp_attach *a, struct bpf_link *link)
 	return 0;
 }
 
+/* Links made since there were `from` of them. */
+static int keep_wishes(struct xsp_attach *a, size_t from)
+{
+	size_t to = a->link_fd_count + a->link_count;
+	size_t *grown = reallocarray(a->wishes, a->wish_count + (to - from) + 1, sizeof(*grown));
+
+	if (grown == NULL)
+		return -ENOMEM;
+	a->wishes = grown;
+	while (from < to)
+		a->wishes[a->wish_count++] = from++;
+	return 0;
+}
+
 /* ---- one batch of sites ---- */
 
 struct batch {
@@ -64,6 +78,12 @@ static void refuse(struct batch *b, size_t index, int code)
 	b->refused++;
 	if (b->first_error == 0)
 		b->first_error = code;
+}
+
+/* Not even with --follow for processes that are not recorded: they would collect for nobody. */
+static bool is_for_agent(enum xsp_program program)
+{
+	return program == XSP_PROGRAM_GPU_BATCH || program == XSP_PROGRAM_GPU_WANT;
 }
 
 static bool is_return(enum xsp_program program)
@@ -182,11 +202,12 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const char *path, enum xsp
 		     size_t *refused_index, struct xsp_error *err)
 {
 	struct batch b = {.a = a,
-			  .pid = a->follow ? 0 : pid,
+			  .pid = a->follow && !is_for_agent(program) ? 0 : pid,
 			  .path = path,
 			  .program = program,
 			  .sites = sites,
 			  .refused_index = refused_index};
+	size_t before = a->link_fd_count + a->link_count; /* one of them is 0 */
 	int rc = 0;
 
 	if (refused != NULL)
@@ -203,6 +224,8 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const char *path, enum xsp
 	} else {
 		rc = attach_perf_events(&b, count);
 	}
+	if (program == XSP_PROGRAM_GPU_WANT && rc == 0)
+		rc = keep_wishes(a, before);
 	if (rc == 0 && b.refused == count)
 		rc = b.first_error;
 	if (refused != NULL)
@@ -243,6 +266,8 @@ int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequen
 void xsp_attach_activate(struct xsp_attach *a, bool on)
 {
 	__atomic_store_n(&a->bpf->bss->xsp_active, on, __ATOMIC_RELEASE);
+	if (on)
+		__atomic_store_n(&a->bpf->bss->xsp_gpu_active, on, __ATOMIC_RELEASE);
 }
 
 /* Taking probes out waits for the kernel's grace periods, tens of milliseconds a link: they all
@@ -262,12 +287,27 @@ static void *close_some(void *argument)
 
 	while ((i = __atomic_fetch_add(c->next, 1, __ATOMIC_RELAXED)) <
 	       a->link_fd_count + a->link_count) {
-		if (i < a->link_fd_count)
+		if (i < a->link_fd_count && a->link_fds[i] >= 0)
 			close(a->link_fds[i]);
-		else
+		else if (i >= a->link_fd_count)
 			bpf_link__destroy(a->links[i - a->link_fd_count]);
 	}
 	return NULL;
+}
+
+void xsp_attach_gpu_stop(struct xsp_attach *a)
+{
+	for (size_t i = 0; i < a->wish_count; i++) {
+		size_t at = a->wishes[i];
+		if (a->method == XSP_ATTACH_UPROBE_MULTI) {
+			close(a->link_fds[at]);
+			a->link_fds[at] = -1;
+		} else {
+			bpf_link__destroy(a->links[at]);
+			a->links[at] = NULL;
+		}
+	}
+	a->wish_count = 0;
 }
 
 void xsp_attach_detach(struct xsp_attach *a)
@@ -286,6 +326,7 @@ void xsp_attach_detach(struct xsp_attach *a)
 		pthread_join(threads[i], NULL);
 	a->link_fd_count = 0;
 	a->link_count = 0;
+	a->wish_count = 0;
 }
 
 void xsp_attach_free(struct xsp_attach *a)
@@ -295,6 +336,7 @@ void xsp_attach_free(struct xsp_attach *a)
 	xsp_attach_detach(a);
 	free(a->link_fds);
 	free(a->links);
+	free(a->wishes);
 	if (a->rings > 1)
 		for (size_t i = 0; i < a->rings; i++)
 			if (a->ring_fds[i] > 0)

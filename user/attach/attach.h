@@ -32,6 +32,8 @@ enum xsp_program {
 	XSP_PROGRAM_RETURN, /* exits through return probes (--exit=return): they swap the return address
 			     * on the target's stack, and an exception through it kills the target */
 	XSP_PROGRAM_DETAIL_RETURN, /* the same with sections */
+	XSP_PROGRAM_GPU_BATCH, /* the agent's records */
+	XSP_PROGRAM_GPU_WANT, /* what it is to collect: after the batches' probe */
 	XSP_PROGRAMS,
 };
 
@@ -94,8 +96,10 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const char *path, enum xsp
 		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
 		     size_t *refused_index, struct xsp_error *err);
 
-/* Starts (or stops) reporting. */
+/* Starts (or stops) reporting; the agent's records: starts only, until detach. */
 void xsp_attach_activate(struct xsp_attach *a, bool on);
+/* Takes the wishes away (XSP_PROGRAM_GPU_WANT): the agent hands over what it has and stops. */
+void xsp_attach_gpu_stop(struct xsp_attach *a);
 /* Takes all probes out of the targets; counters and rings stay readable. */
 void xsp_attach_detach(struct xsp_attach *a);
 

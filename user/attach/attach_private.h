@@ -34,6 +34,8 @@ struct xsp_attach {
 	size_t link_fd_count, link_fd_room;
 	struct bpf_link **links; /* closed from several threads: each close waits for the kernel */
 	size_t link_count, link_room;
+	size_t *wishes; /* positions among them: links of XSP_PROGRAM_GPU_WANT */
+	size_t wish_count;
 };
 
 struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_program program);

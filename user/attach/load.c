@@ -183,6 +183,8 @@ struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_prog
 		[XSP_PROGRAM_DETAIL] = b->progs.xsp_detail,
 		[XSP_PROGRAM_RETURN] = a->filtered ? b->progs.xsp_span_filtered : b->progs.xsp_span,
 		[XSP_PROGRAM_DETAIL_RETURN] = b->progs.xsp_detail,
+		[XSP_PROGRAM_GPU_BATCH] = b->progs.xsp_gpu_batch,
+		[XSP_PROGRAM_GPU_WANT] = b->progs.xsp_gpu_want,
 	};
 	return programs[program];
 }

@@ -117,6 +117,7 @@ static int place_all(struct xsp_plan *plan, struct xsp_module *m, struct xsp_pla
 		else
 			count_sites(plan, p);
 		pm->wanted += xsp_probe_is_wanted(&p->probe);
+		pm->is_agent |= p->probe.action == XSP_ACTION_GPU_BATCH;
 		pm->count++;
 	}
 	return 0;
@@ -318,6 +319,8 @@ static const struct {
 	[XSP_ACTION_RANGE_LABEL] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_LABEL},
 	[XSP_ACTION_UNWIND] = {XSP_PROGRAM_UNWIND, XSP_EVENT_UNWIND},
 	[XSP_ACTION_LONGJMP] = {XSP_PROGRAM_LONGJMP, XSP_EVENT_UNWIND},
+	[XSP_ACTION_GPU_BATCH] = {XSP_PROGRAM_GPU_BATCH, XSP_EVENT_GPU},
+	[XSP_ACTION_GPU_WANT] = {XSP_PROGRAM_GPU_WANT, XSP_EVENT_GPU},
 };
 
 static uint64_t with_kind(uint64_t cookie, enum xsp_event_kind kind)

@@ -36,6 +36,7 @@ struct xsp_planned_module {
 	size_t symbols; /* functions that the file names; 0: stripped */
 	size_t wanted; /* probes the user asked for (internal marks left out) */
 	bool is_static; /* executable without a loader */
+	bool is_agent; /* GPU activity: attached in each process by itself */
 	uint32_t capture_id; /* for the recorder: dense over the announced ones */
 	bool announced; /* for the recorder: its definitions are in the capture */
 	bool attached; /* for the recorder: links for all processes are there (--follow) */

@@ -21,6 +21,7 @@ struct xsp_drain {
 	struct xsp_capture_writer *writer;
 	xsp_drain_task_fn task;
 	xsp_drain_resolve_fn resolve;
+	xsp_drain_gpu_fn gpu;
 	void *ctx;
 	const struct xsp_probe_price *prices;
 	size_t price_count;
@@ -78,6 +79,8 @@ static int take_event(void *ctx, void *data, size_t size)
 	if (e->kind == XSP_EVENT_TASK && d->task != NULL &&
 	    e->size >= sizeof(struct xsp_event_task))
 		d->task(d->ctx, data);
+	if (e->kind == XSP_EVENT_GPU && d->gpu != NULL && e->size >= sizeof(struct xsp_event_gpu))
+		d->gpu(d->ctx, data);
 	return --d->left == 0 ? -EAGAIN : 0;
 }
 
@@ -116,6 +119,11 @@ void xsp_drain_free(struct xsp_drain *d)
 	for (size_t i = 0; i < d->count; i++)
 		ring_buffer__free(d->ring[i].buffer);
 	free(d);
+}
+
+void xsp_drain_set_gpu(struct xsp_drain *d, xsp_drain_gpu_fn fn)
+{
+	d->gpu = fn;
 }
 
 void xsp_drain_set_prices(struct xsp_drain *d, const struct xsp_probe_price *prices, size_t count)

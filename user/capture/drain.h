@@ -26,6 +26,9 @@ int xsp_drain_new(const int *fds, size_t count, struct xsp_capture_writer *write
 		  xsp_drain_task_fn task, xsp_drain_resolve_fn resolve, void *ctx,
 		  struct xsp_drain **out, struct xsp_error *err);
 void xsp_drain_free(struct xsp_drain *d);
+/* Shown each batch of GPU records as it goes by. */
+typedef void (*xsp_drain_gpu_fn)(void *ctx, const struct xsp_event_gpu *e);
+void xsp_drain_set_gpu(struct xsp_drain *d, xsp_drain_gpu_fn fn);
 
 /* The price of entries and exits of each probe, ns, for the running estimate. Borrowed; may be
  * set again when it grows. */

@@ -180,7 +180,8 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 {
 	size_t refused = 0;
 	/* with --follow one link serves every process */
-	bool *attached = r->options.attach.follow ? &m->attached : &p->attached[m->id];
+	bool *attached = r->options.attach.follow && !m->is_agent ? &m->attached
+								  : &p->attached[m->id];
 
 	if (*attached)
 		return 0;
@@ -188,6 +189,8 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 	double start = (double)xsp_now_ns();
 	int rc = xsp_plan_attach(&r->plan, r->attach, m, p->pid, f->open_path, &refused, err);
 	r->times.attach_ms += ((double)xsp_now_ns() - start) * 1e-6;
+	if (m->is_agent && rc == 0)
+		xsp_recorder_agent_found(r, p);
 	r->refused += refused;
 	if (refused > 0)
 		xsp_recorder_note(r,

@@ -298,7 +298,7 @@ static const uint16_t smallest[16] = {
 	[XSP_EVENT_LIBRARY] = sizeof(struct xsp_event),
 	[XSP_EVENT_LABEL] = sizeof(struct xsp_event_label),
 	[XSP_EVENT_NOTE] = sizeof(struct xsp_event),
-	[XSP_EVENT_GPU] = sizeof(struct xsp_event),
+	[XSP_EVENT_GPU] = sizeof(struct xsp_event_gpu),
 };
 /* Kinds whose probe id is used. */
 #define KINDS_WITH_PROBE                                                                           \
@@ -316,6 +316,9 @@ static bool event_good(const struct xsp_capture_reader *r, const struct xsp_even
 		const struct xsp_event_name *n = (const void *)e;
 		return n->length <= XSP_NAME_MAX && n->length <= e->size - sizeof(*n);
 	}
+	if (kind == XSP_EVENT_GPU)
+		return ((const struct xsp_event_gpu *)e)->bytes ==
+		       e->size - sizeof(struct xsp_event_gpu);
 	return true;
 }
 

@@ -101,7 +101,10 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 	int fds[64];
 	size_t count = xsp_attach_rings(r->attach, fds, 64);
 
-	return xsp_drain_new(fds, count, r->writer, NULL, xsp_recorder_resolve, r, &r->drain, err);
+	int rc = xsp_drain_new(fds, count, r->writer, NULL, xsp_recorder_resolve, r, &r->drain, err);
+	if (rc == 0)
+		xsp_drain_set_gpu(r->drain, xsp_recorder_gpu_event);
+	return rc;
 }
 
 int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_recorder **out,
@@ -348,6 +351,20 @@ static int drain_all(struct xsp_recorder *r)
 	return (int)moved;
 }
 
+/* The agents hand over what they have while the probe that takes it is still there. */
+static int stop_agents(struct xsp_recorder *r)
+{
+	uint64_t asked = xsp_now_ns();
+	int rc = 0;
+
+	xsp_attach_gpu_stop(r->attach);
+	while (rc == 0 && !xsp_recorder_agents_stopped(r, xsp_now_ns() - asked)) {
+		poll(NULL, 0, 5);
+		rc = drain_all(r);
+	}
+	return rc;
+}
+
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 {
 	if (r->finished)
@@ -356,6 +373,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 	xsp_attach_activate(r->attach, false);
 	r->end_ns = xsp_now_ns();
 	int rc = drain_all(r);
+	if (rc == 0)
+		rc = stop_agents(r);
 	uint64_t start = xsp_now_ns();
 	xsp_attach_detach(r->attach); /* waits until no program runs any more */
 	r->times.detach_ms = since_ms(start);

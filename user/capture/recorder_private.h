@@ -18,6 +18,9 @@ struct recorded_process {
 	bool *attached; /* by module id: links are there */
 	bool *mapped; /* by module id: its mapping is in the capture */
 	size_t room; /* of both */
+	bool agent; /* it has the agent, and our probes are in it */
+	uint32_t agent_state; /* enum xsp_gpu_what_state, last told; 0: nothing yet */
+	uint32_t agent_failure; /* enum xsp_gpu_failure, last told of */
 };
 
 struct xsp_recorder {
@@ -56,5 +59,12 @@ void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *te
 int xsp_recorder_put_stats(struct xsp_recorder *r);
 int xsp_recorder_put_losses(struct xsp_recorder *r);
 int xsp_recorder_put_held_back(struct xsp_recorder *r);
+
+/* agent.c */
+void xsp_recorder_agent_found(struct xsp_recorder *r, struct recorded_process *p);
+/* What the agent says of itself. */
+void xsp_recorder_gpu_event(void *ctx, const struct xsp_event_gpu *e);
+/* Has the agent stopped collecting everywhere, or will it never say so? `waited_ns`: since asked. */
+bool xsp_recorder_agents_stopped(const struct xsp_recorder *r, uint64_t waited_ns);
 
 #endif

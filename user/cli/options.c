@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/help.h"
 #include "export/export.h"
+#include "probes/cuda_table.h"
 
 #define DEFAULT_BUFFER ((size_t)64 << 20)
 #define DEFAULT_ROWS 25
@@ -263,6 +264,56 @@ static int take_inputs(struct parse *p)
 	return 0;
 }
 
+/* A list of words, each of which stands for a bit. */
+struct word {
+	const char *text;
+	unsigned bit;
+};
+
+static int take_words(struct parse *p, const char *option, const char *wanted,
+		      const struct word *words, unsigned *bits)
+{
+	char *copy = strdup(p->value), *rest = copy, *part;
+	int rc = copy == NULL ? out_of_memory(p) : 0;
+
+	while (rc == 0 && (part = strsep(&rest, ",")) != NULL) {
+		const struct word *w = words;
+		while (w->text != NULL && strcmp(w->text, part) != 0)
+			w++;
+		*bits |= w->bit;
+		if (w->text == NULL)
+			rc = bad_value(p, option, wanted);
+	}
+	free(copy);
+	return rc;
+}
+
+static int take_cuda_api(struct parse *p)
+{
+	static const struct word words[] = {
+		{"driver", 1U << XSP_CUDA_DRIVER}, {"runtime", 1U << XSP_CUDA_RUNTIME}, {NULL, 0}};
+
+	return take_words(p, "--cuda-api", "driver, runtime or both (driver,runtime)", words,
+			  &p->o->cuda_apis);
+}
+
+static int take_gpu(struct parse *p)
+{
+	static const struct word words[] = {
+		{"memory", XSP_WANT_MEMORY},   {"events", XSP_WANT_EVENTS},
+		{"markers", XSP_WANT_MARKERS}, {"graphs", XSP_WANT_GRAPHS},
+		{"latency", XSP_WANT_LATENCY}, {"all-api", XSP_WANT_ALL_API},
+		{"shared", XSP_WANT_SHARED},   {NULL, 0}};
+
+	p->o->gpu_off = strcmp(p->value, "off") == 0;
+	if (p->o->gpu_off)
+		return 0;
+	return take_words(p, "--gpu",
+			  "off, or a list of what is collected beside the default: memory, events, "
+			  "markers, graphs, latency, all-api, shared",
+			  words, &p->o->gpu);
+}
+
 static int take_exit(struct parse *p)
 {
 	if (strcmp(p->value, "return") != 0 && strcmp(p->value, "site") != 0)
@@ -286,6 +337,9 @@ enum {
 	OPT_DRY,
 	OPT_NOSUM,
 	OPT_EXIT,
+	OPT_CUDA_API,
+	OPT_GPU,
+	OPT_GPU_ONLY,
 	OPT_SEQUENCE,
 	OPT_SCOPES,
 };
@@ -315,6 +369,9 @@ static const struct row {
 	{"rows", OPT_ROWS, take_limit, 0, true, VALUE},
 	{"attach", OPT_ATTACH, take_attach, 0, true, VALUE},
 	{"exit", OPT_EXIT, take_exit, 0, true, VALUE},
+	{"cuda-api", OPT_CUDA_API, take_cuda_api, 0, false, VALUE},
+	{"gpu", OPT_GPU, take_gpu, 0, true, VALUE},
+	{"gpu-only", OPT_GPU_ONLY, NULL, offsetof(struct xsp_options, gpu_only), true, VALUE},
 	{"shapes", OPT_SHAPES, take_shapes, 0, true, MAYBE},
 	{"inputs", OPT_INPUTS, take_inputs, 0, true, MAYBE},
 	{"scopes", OPT_SCOPES, take_scopes, 0, false, VALUE},
@@ -385,6 +442,11 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 				     listing ? "nothing to look at: xsptrace list -p PID"
 					     : "nothing to trace: give -p PID, or -- COMMAND "
 					       "[ARGS]; see xsptrace --help");
+	if (o->gpu_only && (o->gpu_off || o->pattern_count + o->provider_pattern_count > 0 ||
+			    o->providers != 0))
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "--gpu-only collects what the GPU did and nothing else: leave "
+				     "out -e and --gpu=off");
 	if (o->tid_count > 0 && o->follow)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "-t and --follow exclude each other");
@@ -450,7 +512,7 @@ void xsp_options_clear(struct xsp_options *o)
 	*o = (struct xsp_options){0};
 }
 
-struct xsp_selection xsp_options_selection(const struct xsp_options *o)
+static struct xsp_selection select_probes(const struct xsp_options *o)
 {
 	struct xsp_selection s = {
 		.patterns = o->patterns,
@@ -461,7 +523,7 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o)
 		.scopes = o->scopes,
 		.details = o->min_duration_ns > 0 || o->max_depth > 0 ? 0 : o->details,
 	};
-	bool asked = o->pattern_count > 0 || o->providers != 0;
+	bool asked = o->pattern_count > 0 || o->providers != 0 || o->gpu_only;
 
 	for (size_t i = 0; i < o->provider_pattern_count; i++)
 		asked = asked || !o->provider_patterns[i].exclude;
@@ -471,5 +533,26 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o)
 		if (xsp_providers[i]->by_default)
 			s.providers |= 1ULL << i;
 	s.providers &= ~o->providers_off;
+	return s;
+}
+
+/* GPU activity goes with the cuda provider: where its calls are traced, or some of them. */
+static unsigned gpu_wishes(const struct xsp_options *o, const struct xsp_selection *s)
+{
+	int row = xsp_provider_index("cuda");
+	bool asked = o->gpu_only || (s->providers & 1ULL << row) != 0;
+
+	for (size_t i = 0; i < o->provider_pattern_count; i++)
+		asked = asked || (!o->provider_patterns[i].exclude &&
+				  strcmp(o->provider_patterns[i].library, "cuda") == 0);
+	return asked && !o->gpu_off ? o->gpu | XSP_WANT_ACTIVITY : 0;
+}
+
+struct xsp_selection xsp_options_selection(const struct xsp_options *o)
+{
+	struct xsp_selection s = select_probes(o);
+
+	s.cuda_apis = o->cuda_apis;
+	s.gpu = gpu_wishes(o, &s);
 	return s;
 }

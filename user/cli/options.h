@@ -37,6 +37,9 @@ struct xsp_options {
 	bool force_perf_event; /* hidden: --attach=perf-event */
 	bool force_plain; /* hidden: --attach=...,plain */
 	unsigned details; /* enum xsp_detail */
+	unsigned cuda_apis; /* bit n: enum xsp_cuda_api n; 0: all */
+	unsigned gpu; /* enum xsp_gpu_wish, beside the default */
+	bool gpu_off, gpu_only;
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
 	size_t limit; /* rows of the summary */
 };

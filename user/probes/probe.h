@@ -36,6 +36,8 @@ enum xsp_probe_action {
 	XSP_ACTION_RANGE_LABEL, /* first instruction: an open range gets its name */
 	XSP_ACTION_UNWIND, /* first instruction: an exception has landed in the caller */
 	XSP_ACTION_LONGJMP, /* first instruction: about to jump, jmp_buf in argument 1 */
+	XSP_ACTION_GPU_BATCH, /* the agent hands over records (gpu.h) */
+	XSP_ACTION_GPU_WANT, /* never called: its semaphore tells the agent what to do */
 };
 
 /* What a span is to PyTorch's profiler, as --scopes has it. */
@@ -118,6 +120,18 @@ struct xsp_selection {
 	unsigned details; /* enum xsp_detail */
 	unsigned scopes; /* bit n: enum xsp_scope n is wanted; 0: all */
 	unsigned cuda_apis; /* bit n: enum xsp_cuda_api n is wanted; 0: all */
+	unsigned gpu; /* enum xsp_gpu_wish: what the agent collects, if there is one */
+};
+
+enum xsp_gpu_wish { /* gpu.h: XSP_GPU_WANT_... */
+	XSP_WANT_ACTIVITY = 1 << 0,
+	XSP_WANT_MEMORY = 1 << 1,
+	XSP_WANT_EVENTS = 1 << 2,
+	XSP_WANT_MARKERS = 1 << 3,
+	XSP_WANT_GRAPHS = 1 << 4,
+	XSP_WANT_LATENCY = 1 << 5,
+	XSP_WANT_ALL_API = 1 << 6,
+	XSP_WANT_SHARED = 1 << 7,
 };
 
 struct xsp_provider {
@@ -152,5 +166,6 @@ extern const struct xsp_provider xsp_provider_xsigma;
 extern const struct xsp_provider xsp_provider_nvtx;
 extern const struct xsp_provider xsp_provider_itt;
 extern const struct xsp_provider xsp_provider_cuda;
+extern const struct xsp_provider xsp_provider_gpu;
 
 #endif

@@ -15,6 +15,7 @@ const struct xsp_provider *const xsp_providers[] = {
 	&xsp_provider_nvtx,
 	&xsp_provider_itt,
 	&xsp_provider_cuda,
+	&xsp_provider_gpu,
 	&xsp_provider_unwind,
 	NULL,
 };
@@ -155,6 +156,7 @@ int xsp_find_probes(struct xsp_module *m, const struct xsp_selection *selection,
 bool xsp_probe_is_wanted(const struct xsp_probe *p)
 {
 	return p->action == XSP_ACTION_SPAN || p->action == XSP_ACTION_NAMED_SPAN ||
+	       p->action == XSP_ACTION_GPU_BATCH ||
 	       (p->action == XSP_ACTION_RANGE_BEGIN && !(p->range.flags & XSP_RANGE_REMEMBER));
 }
 

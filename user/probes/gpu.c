@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gpu.c - the agent in the target (user/agent/, include/xsptrace/gpu.h): its batches of records, and
+ * the functions whose semaphores tell it what to collect.
+ */
+#include "probes/probe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "xsptrace/gpu.h"
+
+/* The wish for activity stands last: it makes the agent read the others. */
+static const struct wish {
+	unsigned bit; /* enum xsp_gpu_wish */
+	const char *symbol;
+} wishes[] = {
+	{XSP_WANT_MEMORY, XSP_GPU_WANT_MEMORY},	  {XSP_WANT_EVENTS, XSP_GPU_WANT_EVENTS},
+	{XSP_WANT_MARKERS, XSP_GPU_WANT_MARKERS}, {XSP_WANT_GRAPHS, XSP_GPU_WANT_GRAPHS},
+	{XSP_WANT_LATENCY, XSP_GPU_WANT_LATENCY}, {XSP_WANT_ALL_API, XSP_GPU_WANT_ALL_API},
+	{XSP_WANT_SHARED, XSP_GPU_WANT_SHARED},	  {XSP_WANT_ACTIVITY, XSP_GPU_WANT_ACTIVITY},
+};
+
+static long add(const struct xsp_provider *self, struct xsp_module *m, const char *symbol,
+		enum xsp_probe_action action, struct xsp_probe_list *list)
+{
+	struct xsp_symbol function, semaphore;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s%s", symbol, XSP_GPU_SEMAPHORE_SUFFIX);
+	if (xsp_module_find(m, symbol, &function) < 0 || !xsp_module_is_code(m, function.addr) ||
+	    xsp_module_find(m, name, &semaphore) < 0 || semaphore.offset == UINT64_MAX)
+		return 0;
+	return xsp_probe_list_add(list, &(struct xsp_probe){
+						.provider = self->name,
+						.action = action,
+						.addr = function.addr,
+						.size = function.size,
+						.offset = function.offset,
+						.semaphore = semaphore.offset,
+						.symbol = (char *)(uintptr_t)symbol,
+						.name = (char *)(uintptr_t)symbol,
+					});
+}
+
+static int find_agent(const struct xsp_provider *self, struct xsp_module *m,
+		      const struct xsp_selection *selection, struct xsp_probe_list *list,
+		      struct xsp_error *err)
+{
+	const char *shown = xsp_module_shown(m), *slash = strrchr(shown, '/');
+	long rc;
+
+	if (selection->gpu == 0 ||
+	    strncmp(slash ? slash + 1 : shown, XSP_GPU_AGENT, sizeof(XSP_GPU_AGENT) - 1) != 0)
+		return 0;
+	rc = add(self, m, XSP_GPU_BATCH_SYMBOL, XSP_ACTION_GPU_BATCH, list);
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]) && rc >= 0; i++)
+		if (selection->gpu & wishes[i].bit)
+			rc = add(self, m, wishes[i].symbol, XSP_ACTION_GPU_WANT, list);
+	return rc < 0 ? xsp_error_set(err, (int)rc, XSP_STATUS_FAILED, "out of memory") : 0;
+}
+
+const struct xsp_provider xsp_provider_gpu = {
+	.name = "gpu",
+	.help = "GPU activity from the agent in the target",
+	.internal = true, /* by xsp_selection.gpu */
+	.find = find_agent,
+};
