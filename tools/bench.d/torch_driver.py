@@ -4,7 +4,8 @@
 
     run STEPS       prints "done STEPS" and the microseconds of wall time of each step, then "|" and
                     those of this thread's CPU time
-    profile STEPS   the same steps inside torch.autograd.profiler.profile() with its defaults
+    profile[:OPTION,...] STEPS   the same steps inside torch.autograd.profiler.profile(OPTION=True, ...)
+    large, large-profile[:OPTION,...]   the same of a step whose operators take 50 us and more each
 """
 import importlib.util
 import sys
@@ -20,6 +21,22 @@ def load(path):
     return module
 
 
+def make_large():
+    """A step of 20 operators that call no others and take 50 us and more each."""
+    x, y, out = (torch.randn(500_000) for _ in range(3))
+    u, v = torch.randn(150_000), torch.randn(150_000)
+
+    def step():
+        with torch.no_grad():
+            for _ in range(4):
+                torch.add(x, y, alpha=2, out=out)
+                torch.mul(x, y, out=out)
+                torch.exp(u, out=v)
+                torch.sigmoid(u, out=v)
+                torch.tanh(u, out=v)
+    return step
+
+
 def main():
     loop = load(sys.argv[1])
     torch.manual_seed(1)
@@ -29,11 +46,13 @@ def main():
     data = torch.randn(16, 1, 16, 16)
     target = torch.randint(0, 10, (16,))
 
-    def steps(n):
+    large = make_large()
+
+    def steps(n, step=lambda: loop.step(net, optimizer, data, target)):
         wall, cpu = [], []
         for _ in range(n):
             w, c = time.perf_counter_ns(), time.thread_time_ns()
-            loop.step(net, optimizer, data, target)
+            step()
             cpu.append((time.thread_time_ns() - c) / 1e3)
             wall.append((time.perf_counter_ns() - w) / 1e3)
         return wall, cpu
@@ -42,11 +61,13 @@ def main():
     print("ready", flush=True)
     for line in sys.stdin:
         what, n = line.split()[:2]
-        if what == "profile":
-            with torch.autograd.profiler.profile():
-                wall, cpu = steps(int(n))
+        what, _, flags = what.partition(":")
+        arguments = (int(n), large) if what.startswith("large") else (int(n),)
+        if what.endswith("profile"):
+            with torch.autograd.profiler.profile(**{flag: True for flag in flags.split(",") if flag}):
+                wall, cpu = steps(*arguments)
         else:
-            wall, cpu = steps(int(n))
+            wall, cpu = steps(*arguments)
         print("done", n, *(f"{x:.2f}" for x in wall), "|", *(f"{x:.2f}" for x in cpu), flush=True)
 
 
