@@ -8,9 +8,11 @@ Both runs are held against each other inside the ranges "work N" of tests/worklo
 one a thread. TORCH_ROOT: a root folder with another PyTorch (tests/torch/fetch-torch); it then runs
 inside, traced from outside (torch_versions.py)."""
 import collections
+import functools
 import json
 import os
 import re
+import tempfile
 
 from harness import (EXTRA, ROOT, SCRIPTS, XSPTRACE, Skip, Trace, case, check, equal, main, run, truth,
                      xsptrace)
@@ -52,8 +54,15 @@ def need_flag(*flags):
         raise Skip(f"this xsptrace has no {' '.join(missing)}")
 
 
-def profiled(folder, name="profiled", steps=3):
-    """PyTorch's own view: [trace of a thread], and the losses."""
+@functools.cache
+def oracle():
+    """PyTorch's own view, the same for every case (the_oracle_is_sound)."""
+    with tempfile.TemporaryDirectory(prefix="xsptrace-oracle-") as folder:
+        return profiled(folder, "profiled")
+
+
+def profiled(folder, name, steps=3):
+    """[trace of a thread], and the losses."""
     os.mkdir(f"{folder}/{name}")
     done = run(command(folder, "--losses", f"@/{name}.losses", "--profile", f"@/{name}", "--steps",
                        str(steps)), timeout=240)
@@ -232,7 +241,7 @@ def the_oracle_is_sound(folder):
 def same_operators_nodes_and_ranges(folder):
     """By name and count, with no flag at all."""
     need_torch()
-    wanted, losses = profiled(folder)
+    wanted, losses = oracle()
     got, traced_losses, _ = traced(folder)
     equal(traced_losses, losses, "losses")
     for g, w in zip(got, wanted):
@@ -243,7 +252,7 @@ def same_operators_nodes_and_ranges(folder):
 def shapes_and_types(folder):
     need_torch()
     need_flag("--shapes")
-    wanted, losses = profiled(folder)
+    wanted, losses = oracle()
     got, traced_losses, _ = traced(folder, "--shapes")
     equal(traced_losses, losses, "losses")
     for g, w in zip(got, wanted):
@@ -258,7 +267,7 @@ def shapes_and_types(folder):
 def concrete_inputs(folder):
     need_torch()
     need_flag("--inputs")
-    wanted, losses = profiled(folder)
+    wanted, losses = oracle()
     got, traced_losses, _ = traced(folder, "--inputs")
     equal(traced_losses, losses, "losses")
     for g, w in zip(got, wanted):
@@ -292,7 +301,7 @@ def sequence_numbers_and_flows(folder):
     """The same forward operators are tied to the same backward nodes."""
     need_torch()
     need_flag("--sequence")
-    wanted, losses = profiled(folder)
+    wanted, losses = oracle()
     got, traced_losses, _ = traced(folder, "--sequence")
     equal(traced_losses, losses, "losses")
     for g, w in zip(got, wanted):
@@ -315,7 +324,7 @@ def flops(folder):
     """As PyTorch's formulas have it, for the operators that it has formulas for."""
     need_torch()
     need_flag("--flops")
-    wanted, _ = profiled(folder)
+    wanted, _ = oracle()
     got, _, _ = traced(folder, "--flops")
     for g, w in zip(got, wanted):
         ours = collections.defaultdict(collections.Counter)
@@ -337,7 +346,7 @@ def losses_with_every_flag(folder):
     need_flag(*[f.partition("=")[0] for f in ALL_FLAGS if f.startswith("--")])
     done = run(command(folder, "--losses", "@/plain.losses"), timeout=240)
     equal(done.returncode, 0, f"status of {MODEL}\n{done.stderr}")
-    plain, (wanted, _) = truth(f"{folder}/plain.losses"), profiled(folder)
+    plain, wanted = truth(f"{folder}/plain.losses"), oracle()[0]
     got, losses, said = traced(folder, *ALL_FLAGS)
     equal(losses, plain, "losses")
     check(not re.search(r"(?i)switched off|does not check out", said), "a feature was off", said)
