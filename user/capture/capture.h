@@ -92,6 +92,16 @@ struct xsp_capture_lost {
 	uint64_t entries, exits;
 };
 
+/* How the sections ARGS and OUTPUTS (xsptrace/args.h) of a PyTorch operator are to be understood:
+ * written when its first event with one comes. */
+struct xsp_capture_operator {
+	uint32_t probe;
+	uint32_t take; /* enum xsp_torch_take */
+	uint32_t flavor; /* enum xsp_torch_flavor */
+	bool doubtful; /* the names of the arguments are not certain */
+	const char *schema; /* without defaults */
+};
+
 /* The text of a named range: XSP_EVENT_NAME. */
 struct xsp_capture_name {
 	uint64_t hash; /* name_hash of the ranges that bear it */
@@ -123,6 +133,7 @@ int xsp_capture_put_mapping(struct xsp_capture_writer *w, const struct xsp_captu
 int xsp_capture_put_probe(struct xsp_capture_writer *w, const struct xsp_capture_probe *p);
 int xsp_capture_put_stats(struct xsp_capture_writer *w, const struct xsp_capture_stats *s);
 int xsp_capture_put_lost(struct xsp_capture_writer *w, const struct xsp_capture_lost *l);
+int xsp_capture_put_operator(struct xsp_capture_writer *w, const struct xsp_capture_operator *o);
 /* Samples both clocks now and writes the pair. */
 int xsp_capture_put_clock(struct xsp_capture_writer *w);
 
@@ -172,6 +183,8 @@ size_t xsp_capture_mappings(const struct xsp_capture_reader *r,
 size_t xsp_capture_probes(const struct xsp_capture_reader *r, const struct xsp_capture_probe **);
 size_t xsp_capture_clocks(const struct xsp_capture_reader *r, const struct xsp_capture_clock **);
 size_t xsp_capture_losts(const struct xsp_capture_reader *r, const struct xsp_capture_lost **);
+size_t xsp_capture_operators(const struct xsp_capture_reader *r,
+			     const struct xsp_capture_operator **);
 /* One entry a hash: the first text that came with it. */
 size_t xsp_capture_names(const struct xsp_capture_reader *r, const struct xsp_capture_name **);
 const struct xsp_capture_stats *xsp_capture_stats(const struct xsp_capture_reader *r);

@@ -223,6 +223,23 @@ static int add_name(struct xsp_capture_reader *r, const void *data, const struct
 	return 0;
 }
 
+static int add_operator(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	const struct xsp_disk_operator *d = data;
+	struct xsp_capture_operator o = {.probe = d->probe,
+					 .take = d->take,
+					 .flavor = d->flavor,
+					 .doubtful = d->flags & 1,
+					 .schema = keep(r, s[0])};
+	if (d->probe >= r->probe_count)
+		return -EILSEQ;
+	if (o.schema == NULL ||
+	    xsp_grow(&r->operators, &r->operator_capacity, r->operator_count + 1) < 0)
+		return -ENOMEM;
+	r->operators[r->operator_count++] = o;
+	return 0;
+}
+
 static const struct {
 	int (*add)(struct xsp_capture_reader *r, const void *data, const struct string *strings);
 	uint16_t fixed;
@@ -238,6 +255,7 @@ static const struct {
 	[XSP_RECORD_STATS] = {add_stats, sizeof(struct xsp_disk_stats), 0},
 	[XSP_RECORD_LOST] = {add_lost, sizeof(struct xsp_disk_lost), 0},
 	[XSP_RECORD_NAME] = {add_name, sizeof(struct xsp_disk_name), 1},
+	[XSP_RECORD_OPERATOR] = {add_operator, sizeof(struct xsp_disk_operator), 1},
 };
 
 /* Finds the strings of a record; false if they do not fit in it or are not terminated. */

@@ -22,6 +22,7 @@ struct xsp_drain {
 	xsp_drain_task_fn task;
 	xsp_drain_resolve_fn resolve;
 	xsp_drain_gpu_fn gpu;
+	xsp_drain_sections_fn sections;
 	void *ctx;
 	const struct xsp_probe_price *prices;
 	size_t price_count;
@@ -65,9 +66,12 @@ static int take_event(void *ctx, void *data, size_t size)
 
 	if (size < sizeof(*e) || e->size > size || e->size < sizeof(*e))
 		return 0; /* not ours: the kernel side writes whole events only */
-	int rc = e->kind == XSP_EVENT_NAME && (e->flags & NAME_IS_ADDRESS) && d->resolve != NULL
-			 ? put_resolved(d, ring->index, data)
-			 : xsp_capture_put_event(d->writer, ring->index, e, e->size);
+	int rc =
+		(e->flags & XSP_EVENT_SECTIONS) && d->sections != NULL ? d->sections(d->ctx, e) : 0;
+	if (rc == 0)
+		rc = e->kind == XSP_EVENT_NAME && (e->flags & NAME_IS_ADDRESS) && d->resolve != NULL
+			     ? put_resolved(d, ring->index, data)
+			     : xsp_capture_put_event(d->writer, ring->index, e, e->size);
 	if (rc < 0) {
 		d->error = rc;
 		return rc;
@@ -124,6 +128,11 @@ void xsp_drain_free(struct xsp_drain *d)
 void xsp_drain_set_gpu(struct xsp_drain *d, xsp_drain_gpu_fn fn)
 {
 	d->gpu = fn;
+}
+
+void xsp_drain_set_sections(struct xsp_drain *d, xsp_drain_sections_fn fn)
+{
+	d->sections = fn;
 }
 
 void xsp_drain_set_prices(struct xsp_drain *d, const struct xsp_probe_price *prices, size_t count)

@@ -30,6 +30,10 @@ void xsp_drain_free(struct xsp_drain *d);
 typedef void (*xsp_drain_gpu_fn)(void *ctx, const struct xsp_event_gpu *e);
 void xsp_drain_set_gpu(struct xsp_drain *d, xsp_drain_gpu_fn fn);
 
+/* Shown each event with sections before it is written. 0 or a negative errno. */
+typedef int (*xsp_drain_sections_fn)(void *ctx, const struct xsp_event *e);
+void xsp_drain_set_sections(struct xsp_drain *d, xsp_drain_sections_fn fn);
+
 /* The price of entries and exits of each probe, ns, for the running estimate. Borrowed; may be
  * set again when it grows. */
 struct xsp_probe_price {

@@ -83,6 +83,7 @@ enum xsp_record_type {
 	XSP_RECORD_STATS,
 	XSP_RECORD_LOST,
 	XSP_RECORD_NAME,
+	XSP_RECORD_OPERATOR,
 	XSP_RECORD_TYPES,
 };
 
@@ -137,6 +138,11 @@ struct xsp_disk_name { /* text */
 	uint64_t hash;
 	uint32_t flags; /* of the event: XSP_EVENT_NAME_CUT */
 	uint32_t reserved;
+};
+struct xsp_disk_operator { /* schema */
+	struct xsp_record head;
+	uint32_t probe, take, flavor;
+	uint32_t flags; /* bit 0: doubtful */
 };
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little endian, as we are");

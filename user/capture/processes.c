@@ -357,8 +357,10 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 
 /* ---- names that are addresses ---- */
 
-static const struct xsp_probe *find_probe(const struct xsp_plan *plan, uint32_t id)
+const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id)
 {
+	const struct xsp_plan *plan = &r->plan;
+
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct xsp_planned_module *m = plan->modules[i];
 		if (m->count > 0 && id >= m->probes[0].id && id - m->probes[0].id < m->count)
@@ -384,7 +386,7 @@ void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *te
 {
 	struct xsp_recorder *r = ctx;
 	struct recorded_process *p = xsp_recorder_find(r, (pid_t)name->head.tgid);
-	const struct xsp_probe *probe = find_probe(&r->plan, name->head.probe);
+	const struct xsp_probe *probe = xsp_recorder_probe(r, name->head.probe);
 	uint64_t address;
 
 	memcpy(&address, name + 1, sizeof(address));

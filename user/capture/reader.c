@@ -188,6 +188,7 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 	free(r->probes);
 	free(r->clocks);
 	free(r->losts);
+	free(r->operators);
 	free(r->names);
 	xsp_u64map_free(&r->process_index);
 	xsp_u64map_free(&r->thread_index);
@@ -223,6 +224,7 @@ LIST(mappings, mapping, mappings)
 LIST(probes, probe, probes)
 LIST(clocks, clock, clocks)
 LIST(losts, lost, losts)
+LIST(operators, operator, operators)
 LIST(names, name, names)
 #undef LIST
 

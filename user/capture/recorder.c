@@ -104,6 +104,8 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 	int rc = xsp_drain_new(fds, count, r->writer, NULL, xsp_recorder_resolve, r, &r->drain, err);
 	if (rc == 0)
 		xsp_drain_set_gpu(r->drain, xsp_recorder_gpu_event);
+	if (rc == 0)
+		xsp_drain_set_sections(r->drain, xsp_recorder_sections);
 	return rc;
 }
 
@@ -154,6 +156,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_attach_free(r->attach);
 	xsp_drain_free(r->drain);
 	xsp_resolver_free(r->resolver);
+	xsp_recorder_arguments_free(r->arguments);
 	xsp_sideband_free(r->sideband);
 	xsp_capture_abandon(r->writer);
 	for (size_t i = 0; i < r->process_count; i++) {

@@ -23,6 +23,8 @@ struct recorded_process {
 	uint32_t agent_failure; /* enum xsp_gpu_failure, last told of */
 };
 
+struct xsp_recorder_arguments;
+
 struct xsp_recorder {
 	struct xsp_recorder_options options;
 	struct xsp_attach *attach;
@@ -36,6 +38,7 @@ struct xsp_recorder {
 	struct xsp_probe_price *prices;
 	size_t price_count, price_room;
 	uint32_t announced_modules;
+	struct xsp_recorder_arguments *arguments; /* arguments.c; NULL: none came */
 	struct xsp_recorder_times times;
 	bool started, finished;
 	uint64_t start_ns, end_ns;
@@ -55,6 +58,8 @@ struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
 /* Attaches to what it maps now. */
 int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err);
 int xsp_recorder_follow_sideband(struct xsp_recorder *r);
+/* The probe of an id, or NULL. */
+const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id);
 void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *text, size_t size);
 int xsp_recorder_put_stats(struct xsp_recorder *r);
 int xsp_recorder_put_losses(struct xsp_recorder *r);
@@ -66,5 +71,9 @@ void xsp_recorder_agent_found(struct xsp_recorder *r, struct recorded_process *p
 void xsp_recorder_gpu_event(void *ctx, const struct xsp_event_gpu *e);
 /* Has the agent stopped collecting everywhere, or will it never say so? `waited_ns`: since asked. */
 bool xsp_recorder_agents_stopped(const struct xsp_recorder *r, uint64_t waited_ns);
+
+/* arguments.c: shown each event with sections before it goes into the capture. 0 or -errno. */
+int xsp_recorder_sections(void *ctx, const struct xsp_event *e);
+void xsp_recorder_arguments_free(struct xsp_recorder_arguments *a);
 
 #endif

@@ -439,6 +439,14 @@ int xsp_capture_put_lost(struct xsp_capture_writer *w, const struct xsp_capture_
 	return put_record(w, XSP_RECORD_LOST, &d.head, sizeof(d), NULL, 0);
 }
 
+int xsp_capture_put_operator(struct xsp_capture_writer *w, const struct xsp_capture_operator *o)
+{
+	struct xsp_disk_operator d = {
+		.probe = o->probe, .take = o->take, .flavor = o->flavor, .flags = o->doubtful};
+	struct piece s[] = {text(o->schema)};
+	return put_record(w, XSP_RECORD_OPERATOR, &d.head, sizeof(d), s, 1);
+}
+
 int xsp_capture_put_clock(struct xsp_capture_writer *w)
 {
 	struct xsp_disk_clock d = {.uncertainty_ns = UINT64_MAX};
