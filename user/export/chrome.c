@@ -18,6 +18,7 @@
 #include "export/rendered.h"
 #include "export/out.h"
 #include "export/shown.h"
+#include "timeline/torch_args.h"
 
 /* Kineto's "three months": time stamps are relative to a multiple of this, which keeps them
  * exact in a double (below 2^53) and lets the traces of several processes be merged. */
@@ -220,6 +221,7 @@ static void chrome_discard(struct xsp_export *x)
 	}
 	free(c->held);
 	xsp_fwdbwd_free(x->fwdbwd);
+	xsp_torch_args_free(x->arguments);
 	free(c);
 	x->state = NULL;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "export/chrome_details.h"
 
+#include "export/chrome_args.h"
 #include "export/chrome_sequence.h"
 
 /* By section type; NULL: not shown, or shown with another section. */
 static int (*const writers[XSP_SECTION_TYPES])(struct xsp_export *x, const struct xsp_span *span,
 					       const struct xsp_section *section) = {
+	[XSP_SECTION_ARGS] = xsp_chrome_args,
+	[XSP_SECTION_OUTPUTS] = xsp_chrome_args,
 	[XSP_SECTION_SEQUENCE] = xsp_chrome_sequence,
 	[XSP_SECTION_NODE] = xsp_chrome_sequence,
 };
