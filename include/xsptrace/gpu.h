@@ -141,7 +141,7 @@ struct xsp_gpu_kernel {
 	__u32 cluster[3];
 	__u32 reserved;
 	__u64 local_total; /* bytes */
-	__s64 grid_id;
+	__s64 grid_id; /* 0: the correlation id */
 	__u64 completed_ns; /* 0: not tracked */
 	__u64 queued_ns, submitted_ns; /* only with xsp_gpu_want_latency */
 };

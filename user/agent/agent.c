@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * agent.c - the agent's entry points, its thread, fork and exit.
+ *
+ * All of CUPTI is called from the agent's own thread. Two moments differ: InitializeInjection, in
+ * which the driver itself waits for us (a launched program's first kernels must not be missed); and
+ * the program's exit, which waits for the last flush, but not for ever.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "agent.h"
+
+enum {
+	IDLE_NS = 100000000, /* how late a rise is seen */
+	ACTIVE_NS = 20000000, /* how late a fall is seen */
+	EXIT_WAIT_US = 5000000,
+	WAIT_MAX_MS = 30000,
+};
+
+enum exit_state { EXIT_NOT, EXIT_ASKED, EXIT_DONE };
+
+static struct {
+	_Atomic pid_t pid; /* the process that the thread runs in; 0: none */
+	_Atomic uint32_t exit; /* enum exit_state; a futex */
+	_Atomic bool fork_known;
+} agent;
+
+int InitializeInjection(void);
+int xsp_gpu_start(void);
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns)
+{
+	struct timespec t = {.tv_sec = (time_t)(ns / 1000000000),
+			     .tv_nsec = (long)(ns % 1000000000)};
+
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &t, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void *thread_main(void *unused)
+{
+	(void)unused;
+	prctl(PR_SET_NAME, "xsptrace-gpu", 0, 0, 0);
+	prctl(PR_SET_TIMERSLACK, 10000000, 0, 0, 0); /* 10 ms: wake with others */
+	while (atomic_load(&agent.exit) == EXIT_NOT) {
+		bool wanted = agent_wants(WANT_ACTIVITY);
+
+		if (wanted && !window_active())
+			window_begin(false);
+		else if (!wanted && window_active())
+			window_end(false);
+		else if (window_active())
+			window_tick();
+		futex_wait(&agent.exit, EXIT_NOT, window_active() ? ACTIVE_NS : IDLE_NS);
+	}
+	if (window_active())
+		window_end(true);
+	atomic_store(&agent.exit, EXIT_DONE);
+	futex_wake(&agent.exit);
+	return NULL;
+}
+
+/* exit() was called: what CUPTI still has is worth a moment. */
+static void exit_handler(void)
+{
+	uint64_t end = agent_now() + (uint64_t)EXIT_WAIT_US * 1000;
+	uint32_t state = EXIT_NOT;
+	int saved = errno;
+
+	if (atomic_load(&agent.pid) != getpid() || !window_active())
+		return;
+	atomic_compare_exchange_strong(&agent.exit, &state, EXIT_ASKED);
+	futex_wake(&agent.exit);
+	while (atomic_load(&agent.exit) != EXIT_DONE && agent_now() < end)
+		futex_wait(&agent.exit, EXIT_ASKED, 10000000);
+	errno = saved;
+}
+
+void agent_register_exit(void)
+{
+	/* if there is no memory for it, the last 250 ms are missing from the trace */
+	if (atexit(exit_handler))
+		return;
+}
+
+/* The child has no thread of ours, and CUDA does not work in it. */
+static void in_child(void)
+{
+	atomic_store(&agent.pid, 0);
+	atomic_store(&agent.exit, EXIT_NOT);
+	window_forget();
+}
+
+/* xsptrace -- CMD sets it: the tracer needs a moment to put its probes on a library that was just
+ * loaded. */
+static void wait_for_tracer(void)
+{
+	const char *text = getenv("XSPTRACE_GPU_WAIT_MS");
+	long ms = text ? strtol(text, NULL, 10) : 0;
+	uint64_t end = agent_now() + (uint64_t)(ms < 0		   ? 0
+						: ms > WAIT_MAX_MS ? WAIT_MAX_MS
+								   : ms) *
+					     1000000;
+	struct timespec pause = {.tv_nsec = 2000000};
+
+	while (!agent_wants(WANT_ACTIVITY) && agent_now() < end)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+static int start_thread(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, NULL, thread_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!error)
+		pthread_detach(thread);
+	return -error;
+}
+
+static int start(bool in_driver)
+{
+	pid_t pid = getpid();
+	const char *limit = getenv("XSPTRACE_GPU_BUFFER_MB");
+	int error;
+
+	if (atomic_exchange(&agent.pid, pid) == pid)
+		return 0;
+	if (!atomic_exchange(&agent.fork_known, true))
+		pthread_atfork(NULL, NULL, in_child);
+	if (limit)
+		buffers_limit((uint64_t)strtoul(limit, NULL, 10) << 20);
+	if (in_driver) {
+		wait_for_tracer();
+		if (agent_wants(WANT_ACTIVITY))
+			window_begin(true);
+	}
+	error = start_thread();
+	if (error)
+		atomic_store(&agent.pid, 0);
+	return error;
+}
+
+/* For the driver: CUDA_INJECTION64_PATH. */
+AGENT_EXPORT int InitializeInjection(void)
+{
+	int saved = errno;
+
+	start(true);
+	errno = saved;
+	return 1;
+}
+
+/* For a tracer that loaded this library into a running process. */
+AGENT_EXPORT int xsp_gpu_start(void)
+{
+	int saved = errno, error = start(false);
+
+	errno = saved;
+	return error;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* convert.c - CUPTI's activity records → those of gpu.h. Runs on whatever thread CUPTI chose. */
+#include <string.h>
+#include "agent.h"
+
+static void kernel(struct batch *b, const void *record)
+{
+	const struct cupti_kernel *k = record;
+	struct xsp_gpu_kernel out = {
+		.head = {.correlation = k->correlation},
+		.start_ns = k->start,
+		.end_ns = k->end,
+		.name = batch_name(b, k->name),
+		.device = k->device,
+		.context = k->context,
+		.stream = k->stream,
+		.registers = k->registers,
+		.channel_type = (uint8_t)k->channel_type,
+		.launch_type = k->launch_type,
+		.static_shared = k->static_shared,
+		.dynamic_shared = k->dynamic_shared,
+		.shared_executed = k->shared_executed,
+		.local_per_thread = k->local_per_thread,
+		.channel = k->channel,
+		.graph = k->graph,
+		.graph_node = k->graph_node,
+		.local_total = k->local_total_v2 ? k->local_total_v2 : k->local_total,
+		.completed_ns = k->completed,
+		.queued_ns = k->queued,
+		.submitted_ns = k->submitted,
+	};
+
+	/* equal for nearly all kernels: the id of a launch is that of its call */
+	out.grid_id = k->grid_id == (int64_t)k->correlation ? 0 : k->grid_id;
+	memcpy(out.grid, k->grid, sizeof(out.grid));
+	memcpy(out.block, k->block, sizeof(out.block));
+	memcpy(out.cluster, k->cluster, sizeof(out.cluster));
+	batch_put(b, &out, sizeof(out), XSP_GPU_KERNEL);
+}
+
+static void copy(struct batch *b, const void *record)
+{
+	const struct cupti_memcpy *m = record;
+	struct xsp_gpu_memcpy out = {
+		.head = {.correlation = m->correlation},
+		.start_ns = m->start,
+		.end_ns = m->end,
+		.bytes = m->bytes,
+		.device = m->device,
+		.context = m->context,
+		.stream = m->stream,
+		.copy_kind = m->copy_kind,
+		.source_kind = m->source_kind,
+		.destination_kind = m->destination_kind,
+		.flags = m->flags,
+		.channel = m->channel,
+		.channel_type = m->channel_type,
+		.graph = m->graph,
+		.graph_node = m->graph_node,
+		.copies = m->copies,
+	};
+
+	batch_put(b, &out, sizeof(out), XSP_GPU_MEMCPY);
+}
+
+static void copy_p2p(struct batch *b, const void *record)
+{
+	const struct cupti_memcpy2 *m = record;
+	struct xsp_gpu_memcpy out = {
+		.head = {.correlation = m->correlation},
+		.start_ns = m->start,
+		.end_ns = m->end,
+		.bytes = m->bytes,
+		.device = m->device,
+		.context = m->context,
+		.stream = m->stream,
+		.copy_kind = m->copy_kind,
+		.source_kind = m->source_kind,
+		.destination_kind = m->destination_kind,
+		.flags = m->flags,
+		.channel = m->channel,
+		.channel_type = m->channel_type,
+		.graph = m->graph,
+		.graph_node = m->graph_node,
+		.source_device = m->source_device,
+		.source_context = m->source_context,
+		.destination_device = m->destination_device,
+		.destination_context = m->destination_context,
+	};
+
+	batch_put(b, &out, sizeof(out), XSP_GPU_MEMCPY_P2P);
+}
+
+static void set(struct batch *b, const void *record)
+{
+	const struct cupti_memset *m = record;
+	struct xsp_gpu_memset out = {
+		.head = {.correlation = m->correlation},
+		.start_ns = m->start,
+		.end_ns = m->end,
+		.bytes = m->bytes,
+		.device = m->device,
+		.context = m->context,
+		.stream = m->stream,
+		.value = m->value,
+		.flags = m->flags,
+		.memory_kind = m->memory_kind,
+		.channel = m->channel,
+		.channel_type = m->channel_type,
+		.graph = m->graph,
+		.graph_node = m->graph_node,
+	};
+
+	batch_put(b, &out, sizeof(out), XSP_GPU_MEMSET);
+}
+
+static void sync(struct batch *b, const void *record)
+{
+	const struct cupti_sync *s = record;
+	struct xsp_gpu_sync out = {
+		.head = {.correlation = s->correlation},
+		.start_ns = s->start,
+		.end_ns = s->end,
+		.what = s->type,
+		.context = s->context,
+		.stream = s->stream,
+		.event = s->event,
+		.event_sync = s->event_sync,
+		.result = s->result,
+	};
+
+	batch_put(b, &out, sizeof(out), XSP_GPU_SYNC);
+}
+
+static void overhead(struct batch *b, const void *record)
+{
+	const struct cupti_overhead *o = record;
+	bool thread = o->object == 1 || o->object == 2; /* process, thread: {pid, tid} */
+	struct xsp_gpu_overhead out = {
+		.head = {.correlation = o->correlation},
+		.start_ns = o->start,
+		.end_ns = o->end,
+		.what = o->overhead,
+		.object = o->object,
+		.tid = thread ? o->id[1] : 0,
+		.device = thread ? 0 : o->id[0],
+		.context = thread ? 0 : o->id[1],
+		.stream = thread ? 0 : o->id[2],
+	};
+
+	batch_put(b, &out, sizeof(out), XSP_GPU_OVERHEAD);
+}
+
+static void memory(struct batch *b, const void *record)
+{
+	const struct cupti_memory *m = record;
+	struct xsp_gpu_memory out = {
+		.head = {.correlation = m->correlation},
+		.time_ns = m->time,
+		.address = m->address,
+		.bytes = m->bytes,
+		.operation = m->operation,
+		.memory_kind = m->memory_kind,
+		.device = m->device,
+		.context = m->context,
+		.stream = m->stream,
+		.async = m->async,
+		.pc = m->pc,
+		.name = batch_name(b, m->name),
+		.pool = m->pool,
+		.pool_size = m->pool_type == 1 ? m->pool_size : 0, /* else a process id */
+		.pool_used = m->pool_used,
+		.pool_threshold = m->pool_threshold,
+	};
+
+	batch_put(b, &out, sizeof(out), XSP_GPU_MEMORY);
+}
+
+static void event(struct batch *b, const void *record)
+{
+	const struct cupti_event *e = record;
+	struct xsp_gpu_cuda_event out = {
+		.head = {.correlation = e->correlation},
+		.context = e->context,
+		.stream = e->stream,
+		.event = e->event,
+		.device = e->device,
+		.event_sync = e->event_sync,
+		.device_ns = e->device_time,
+	};
+
+	batch_put(b, &out, sizeof(out), XSP_GPU_CUDA_EVENT);
+}
+
+static void marker(struct batch *b, const void *record)
+{
+	const struct cupti_marker *m = record;
+	struct xsp_gpu_marker out = {
+		.time_ns = m->time,
+		.id = m->id,
+		.flags = m->flags,
+		.name = batch_name(b, m->name),
+		.domain = batch_name(b, m->domain),
+		.tid = m->object == 2 ? m->object_id[1] : 0,
+	};
+
+	batch_put(b, &out, sizeof(out), XSP_GPU_MARKER);
+}
+
+static void graph(struct batch *b, const void *record)
+{
+	const struct cupti_graph *g = record;
+	struct xsp_gpu_graph out = {
+		.head = {.correlation = g->correlation},
+		.start_ns = g->start,
+		.end_ns = g->end,
+		.device = g->device,
+		.context = g->context,
+		.stream = g->stream,
+		.graph = g->graph,
+		.end_device = g->end_device,
+		.end_context = g->end_context,
+	};
+
+	batch_put(b, &out, sizeof(out), XSP_GPU_GRAPH);
+}
+
+static void context(struct batch *b, const void *record)
+{
+	const struct cupti_context *c = record;
+	struct xsp_gpu_context out = {
+		.context = c->context, .device = c->device, .null_stream = c->null_stream};
+
+	batch_put(b, &out, sizeof(out), XSP_GPU_CONTEXT);
+}
+
+/* `least`: size of the oldest version that is read */
+#define LEAST(type, last) (offsetof(struct type, last) + sizeof(((struct type *)0)->last))
+static const struct {
+	void (*convert)(struct batch *b, const void *record);
+	size_t least;
+} kinds[CUPTI_KIND_MAX] = {
+	[CUPTI_KERNEL] = {kernel, LEAST(cupti_kernel, name)},
+	[CUPTI_CONCURRENT_KERNEL] = {kernel, LEAST(cupti_kernel, name)},
+	[CUPTI_MEMCPY] = {copy, LEAST(cupti_memcpy, correlation)},
+	[CUPTI_MEMCPY2] = {copy_p2p, LEAST(cupti_memcpy2, correlation)},
+	[CUPTI_MEMSET] = {set, LEAST(cupti_memset, correlation)},
+	[CUPTI_SYNCHRONIZATION] = {sync, LEAST(cupti_sync, event)},
+	[CUPTI_OVERHEAD] = {overhead, LEAST(cupti_overhead, end)},
+	[CUPTI_MEMORY2] = {memory, LEAST(cupti_memory, stream)},
+	[CUPTI_CUDA_EVENT] = {event, LEAST(cupti_event, event)},
+	[CUPTI_MARKER] = {marker, LEAST(cupti_marker, name)},
+	[CUPTI_GRAPH_TRACE] = {graph, LEAST(cupti_graph, stream)},
+	[CUPTI_CONTEXT] = {context, LEAST(cupti_context, null_stream)},
+};
+enum { LARGEST = 256 };
+
+static void api(struct batch *b, const struct cupti *cupti, const struct apis *apis,
+		const struct cupti_api *a)
+{
+	int domain = a->kind == CUPTI_DRIVER ? CUPTI_DOMAIN_DRIVER : CUPTI_DOMAIN_RUNTIME;
+	struct xsp_gpu_api out = {
+		.head = {.correlation = a->correlation},
+		.start_ns = a->start,
+		.end_ns = a->end,
+		.cbid = a->cbid,
+		.tid = a->tid,
+		.result = a->result,
+	};
+
+	if (!apis->all && (a->cbid >= API_MAX || !apis->wanted[domain][a->cbid]))
+		return;
+	batch_api_name(b, cupti, domain, a->cbid);
+	batch_put(b, &out, sizeof(out),
+		  domain == CUPTI_DOMAIN_DRIVER ? XSP_GPU_DRIVER : XSP_GPU_RUNTIME);
+}
+
+/* `size`: bytes of the record. False: it does not fit its kind. */
+static bool convert(struct batch *b, const struct cupti *cupti, const struct apis *apis,
+		    const void *record, size_t size)
+{
+	_Alignas(8) uint8_t whole[LARGEST] = {0};
+	uint32_t kind;
+
+	if (size < sizeof(kind))
+		return false;
+	memcpy(&kind, record, sizeof(kind));
+	memcpy(whole, record, size < LARGEST ? size : LARGEST);
+	if (kind == CUPTI_DRIVER || kind == CUPTI_RUNTIME) {
+		if (size < sizeof(struct cupti_api))
+			return false;
+		api(b, cupti, apis, (const struct cupti_api *)(const void *)whole);
+		return true;
+	}
+	if (kind >= CUPTI_KIND_MAX || !kinds[kind].convert)
+		return true; /* another profiler's wish */
+	if (size < kinds[kind].least)
+		return false;
+	kinds[kind].convert(b, whole);
+	return true;
+}
+
+static void drop(struct drops *drops, enum xsp_gpu_drop reason, uint64_t count)
+{
+	atomic_fetch_add(&drops->pending[reason], count);
+}
+
+/*
+ * A record's size is where the next one begins. Behind the last one that CUPTI gives lies the
+ * buffer's end, or an incomplete record: then as much is read as every version has.
+ */
+void convert_buffer(struct batch *b, const struct cupti *cupti, const struct apis *apis,
+		    struct drops *drops, uint8_t *data, size_t valid)
+{
+	void *record = NULL, *next;
+	int status = valid ? cupti->get_next_record(data, valid, &record) : CUPTI_MAX_LIMIT_REACHED;
+	size_t dropped = 0;
+
+	while (status == CUPTI_OK) {
+		size_t left = (size_t)(data + valid - (uint8_t *)record), size;
+		uint32_t kind;
+
+		next = record;
+		status = cupti->get_next_record(data, valid, &next);
+		size = status == CUPTI_OK ? (size_t)((uint8_t *)next - (uint8_t *)record) : left;
+		memcpy(&kind, record, sizeof(kind));
+		if (status != CUPTI_OK && status != CUPTI_MAX_LIMIT_REACHED &&
+		    kind < CUPTI_KIND_MAX && kinds[kind].least)
+			size = kinds[kind].least;
+		if (size > left || !convert(b, cupti, apis, record, size))
+			drop(drops, XSP_GPU_DROP_MALFORMED, 1);
+		record = next;
+	}
+	/* an incomplete record hides those behind it */
+	if (status != CUPTI_MAX_LIMIT_REACHED)
+		drop(drops, XSP_GPU_DROP_MALFORMED, 1);
+	if (cupti->get_dropped(NULL, 0, &dropped) == CUPTI_OK && dropped)
+		drop(drops, XSP_GPU_DROP_CUPTI, dropped);
+}
+
+void put_drops(struct batch *b, struct drops *drops, uint64_t now)
+{
+	for (unsigned reason = XSP_GPU_DROP_CUPTI; reason <= XSP_GPU_DROP_MALFORMED; reason++) {
+		uint64_t count = atomic_exchange(&drops->pending[reason], 0);
+		struct xsp_gpu_dropped out = {
+			.time_ns = now,
+			.count = count,
+			.total = atomic_fetch_add(&drops->total[reason], count) + count,
+			.reason = reason,
+		};
+
+		if (count)
+			batch_put(b, &out, sizeof(out), XSP_GPU_DROPPED);
+	}
+}

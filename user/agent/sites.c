@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sites.c - the functions that the tracer probes, and the counters that the kernel keeps for it.
+ * The contract is in gpu.h.
+ */
+#include "agent.h"
+
+/* In a section with file contents: the kernel knows a counter by its file offset. */
+#define SEMAPHORE(name)                                                                            \
+	AGENT_EXPORT extern volatile unsigned short name##_semaphore;                              \
+	__attribute__((used, section(".probes"))) volatile unsigned short name##_semaphore = 0
+
+#if defined(__x86_64__)
+#define SITE(function)                                                                             \
+	AGENT_EXPORT __attribute__((naked, noinline, noipa, used, nocf_check)) function            \
+	{                                                                                          \
+		/* the 5-byte nop that Linux 6.18 turns into a call */                             \
+		__asm__ volatile(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\tret");                     \
+	}
+#else
+#define SITE(function)                                                                             \
+	AGENT_EXPORT __attribute__((noinline, used, patchable_function_entry(1))) function         \
+	{                                                                                          \
+		__asm__ volatile("" ::: "memory");                                                 \
+	}
+#endif
+
+#define WISH(name)                                                                                 \
+	void name(void);                                                                           \
+	SITE(void name(void))                                                                      \
+	SEMAPHORE(name)
+
+#ifdef __x86_64__
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wattributes" /* nocf_check without -fcf-protection */
+#endif
+SITE(void xsp_gpu_batch(const void *records, size_t bytes))
+SEMAPHORE(xsp_gpu_batch);
+WISH(xsp_gpu_want_activity);
+WISH(xsp_gpu_want_memory);
+WISH(xsp_gpu_want_events);
+WISH(xsp_gpu_want_markers);
+WISH(xsp_gpu_want_graphs);
+WISH(xsp_gpu_want_latency);
+WISH(xsp_gpu_want_all_api);
+WISH(xsp_gpu_want_shared);
+
+bool agent_wants(enum agent_want want)
+{
+	static const volatile unsigned short *const semaphores[WANTS] = {
+		[WANT_ACTIVITY] = &xsp_gpu_want_activity_semaphore,
+		[WANT_MEMORY] = &xsp_gpu_want_memory_semaphore,
+		[WANT_EVENTS] = &xsp_gpu_want_events_semaphore,
+		[WANT_MARKERS] = &xsp_gpu_want_markers_semaphore,
+		[WANT_GRAPHS] = &xsp_gpu_want_graphs_semaphore,
+		[WANT_LATENCY] = &xsp_gpu_want_latency_semaphore,
+		[WANT_ALL_API] = &xsp_gpu_want_all_api_semaphore,
+		[WANT_SHARED] = &xsp_gpu_want_shared_semaphore,
+	};
+
+	return *semaphores[want] != 0;
+}
+
+bool agent_heard(void)
+{
+	return xsp_gpu_batch_semaphore || xsp_gpu_want_activity_semaphore;
+}
