@@ -275,17 +275,27 @@ def concrete_inputs(folder):
         check(len(with_inputs) > len(g.operators) / 2, "few operators have Concrete Inputs",
               len(with_inputs), len(g.operators))
         if w.kineto:
-            compare(keyed(g, "Concrete Inputs"), keyed(w, "Concrete Inputs"), "concrete inputs")
+            compare(without_floats(keyed(g, "Concrete Inputs")),
+                    without_floats(keyed(w, "Concrete Inputs")), "concrete inputs")
         else:
             known_inputs(g)
 
 
+def without_floats(counted):
+    """A `float` argument travels in a vector register, which a probe does not see."""
+    real = re.compile(r'"-?([0-9]+\.[0-9]*|[0-9]+e-?[0-9]+|[0-9.]+e-?[0-9]+|inf|nan)"')
+    out = collections.Counter()
+    for (name, inputs), count in counted.items():
+        out[name, real.sub('""', inputs)] += count
+    return out
+
+
 # torch 1.13's profiler records no values: what the script wrote is known.
 KNOWN = {
-    "aten::max_pool2d": {("[2, 2]", "[2, 2]", "[0, 0]", "[1, 1]", "False")},
+    "aten::max_pool2d": {("[2, 2]", "[]", "[0, 0]", "[1, 1]", "False")},
     "aten::conv1d": {("[2]", "[0]", "[1]", "2")},
-    "aten::batch_norm": {("True", "0.1", "1e-05", "True"), ("True", "0.10000000000000001",
-                                                          "1.0000000000000001e-05", "True")},
+    # momentum and eps travel in vector registers, which a probe does not see
+    "aten::batch_norm": {("True", "True")},
 }
 
 

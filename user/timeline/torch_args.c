@@ -353,6 +353,23 @@ static void read_results(const struct xsp_torch_args *a, const struct known_oper
 		finish_tensors(&out->items[i]);
 }
 
+/* Is what the profiler shows of its type and dimensions known? */
+static bool shows(const struct xsp_torch_value *v)
+{
+	switch (v->form) {
+	case XSP_TORCH_FORM_TENSOR:
+	case XSP_TORCH_FORM_TENSORS:
+		return v->known;
+	case XSP_TORCH_FORM_NONE: /* nothing, whether there is one or not */
+	case XSP_TORCH_FORM_OPTIONAL_TENSORS:
+	case XSP_TORCH_FORM_DEVICE:
+	case XSP_TORCH_FORM_STRING:
+		return true;
+	default:
+		return v->presence != XSP_TORCH_UNKNOWN;
+	}
+}
+
 bool xsp_torch_args_read(const struct xsp_torch_args *a, const struct xsp_span *span,
 			 const struct xsp_section *s, struct xsp_torch_values *out)
 {
@@ -372,13 +389,9 @@ bool xsp_torch_args_read(const struct xsp_torch_args *a, const struct xsp_span *
 	else
 		return false;
 	out->tensors_known = true;
-	for (size_t i = 0; i < out->count; i++) {
-		const struct xsp_torch_value *v = &out->items[i];
-		bool tensors =
-			v->form == XSP_TORCH_FORM_TENSOR || v->form == XSP_TORCH_FORM_TENSORS;
-		if (tensors ? !v->known : v->presence == XSP_TORCH_UNKNOWN)
+	for (size_t i = 0; i < out->count; i++)
+		if (!shows(&out->items[i]))
 			out->tensors_known = false;
-	}
 	return true;
 }
 
