@@ -387,7 +387,7 @@ static __noinline void xsp_args_put_words(struct pt_regs *ctx, const struct xsp_
 	section->type = XSP_SECTION_ARGS;
 	section->value = XSP_ARGS_REGISTERS + s->stack;
 	if (size) {
-		__u64 from = xsp_entry_sp(ctx, bpf_get_attach_cookie(ctx)) + XSP_RETURN_SLOT;
+		__u64 from = xsp_entry_sp(ctx, xsp_cookie(ctx)) + XSP_RETURN_SLOT;
 		barrier_var(size);
 		if (size > (XSP_ARGS_WORDS - XSP_ARGS_REGISTERS) * 8)
 			size = (XSP_ARGS_WORDS - XSP_ARGS_REGISTERS) * 8;

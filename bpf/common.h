@@ -32,6 +32,8 @@ __weak const volatile __u32 xsp_max_depth = 0; /* 0: no limit */
 __weak const volatile __u64 xsp_jmpbuf_sp_offset = 0; /* of the saved sp in jmp_buf */
 __weak const volatile bool xsp_jmpbuf_mangled = true;
 
+__weak const volatile bool xsp_cookie_pages = false; /* cookies may be those of whole events */
+
 /* Set once everything is attached, so that a half-attached recorder reports nothing. */
 __weak volatile __u32 xsp_active = 0;
 
@@ -90,6 +92,14 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } xsp_tids __weak SEC(".maps");
+
+/* Cookies of sites whose event serves many: see XSP_COOKIE_PAGES. Resized before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} xsp_cookies __weak SEC(".maps");
 
 static __always_inline void xsp_count(__u32 which)
 {
@@ -176,6 +186,7 @@ static __always_inline bool xsp_wanted(__u64 pid_tgid)
 }
 
 #if defined(__TARGET_ARCH_x86)
+#define XSP_REG_IP(ctx) ((ctx)->ip)
 #define XSP_RETURN_SLOT 8 /* a call pushes the return address */
 #define XSP_REG_SP(ctx) ((ctx)->sp)
 #define XSP_REG_FP(ctx) ((ctx)->bp)
@@ -187,6 +198,7 @@ static __always_inline bool xsp_wanted(__u64 pid_tgid)
 #define XSP_REG_ARG5(ctx) ((ctx)->r8)
 #define XSP_REG_ARG6(ctx) ((ctx)->r9)
 #elif defined(__TARGET_ARCH_arm64)
+#define XSP_REG_IP(ctx) ((ctx)->user_regs.pc)
 #define XSP_RETURN_SLOT 0
 #define XSP_REG_SP(ctx) ((ctx)->user_regs.sp)
 #define XSP_REG_FP(ctx) ((ctx)->user_regs.regs[29])
@@ -198,6 +210,24 @@ static __always_inline bool xsp_wanted(__u64 pid_tgid)
 #define XSP_REG_ARG5(ctx) ((ctx)->user_regs.regs[4])
 #define XSP_REG_ARG6(ctx) ((ctx)->user_regs.regs[5])
 #endif
+
+static __noinline __u64 xsp_page_cookie(__u64 number, __u64 ip)
+{
+	__u32 key = (__u32)number * XSP_PAGE_SLOTS + (ip & (XSP_PAGE_SLOTS - 1));
+	__u64 *cookie = bpf_map_lookup_elem(&xsp_cookies, &key);
+
+	return cookie ? *cookie : 0;
+}
+
+/* The site's attach cookie (event.h). 0: none is known, which cannot be. */
+static __always_inline __u64 xsp_cookie(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+
+	if (xsp_cookie_pages && (cookie & XSP_COOKIE_PAGES))
+		return xsp_page_cookie(cookie, XSP_REG_IP(ctx));
+	return cookie;
+}
 
 /* The entry stack pointer of the function that the site belongs to (event.h, cookie). */
 static __always_inline __u64 xsp_entry_sp(struct pt_regs *ctx, __u64 cookie)

@@ -10,7 +10,7 @@ int xsp_detail(struct pt_regs *ctx)
 
 	if (!xsp_active)
 		return 0;
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = xsp_cookie(ctx);
 	if (xsp_counts(ctx, cookie))
 		xsp_emit_detailed(ctx, time, 0,
 				  xsp_detail_what(XSP_COOKIE_PROBE(cookie), XSP_COOKIE_KIND(cookie),

@@ -101,8 +101,8 @@ static __noinline void xsp_emit_detailed(struct pt_regs *ctx, __u64 time, __u64 
 		xsp_count_lost_kind(probe, kind);
 		return;
 	}
-	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, bpf_get_attach_cookie(ctx)), pid_tgid,
-		      probe, kind, what >> 40, 0);
+	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, xsp_cookie(ctx)), pid_tgid, probe, kind,
+		      what >> 40, 0);
 	e->name_hash = hash; /* of an exit: overwritten by its first section */
 	const struct xsp_detail_spec *spec = bpf_map_lookup_elem(&xsp_details, &probe);
 	__u32 begin = xsp_kind_enters(kind) ? sizeof(*e) : sizeof(e->head);

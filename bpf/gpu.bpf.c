@@ -48,8 +48,7 @@ int xsp_gpu_batch(struct pt_regs *ctx)
 		return 0;
 	}
 	xsp_fill_head(&e->gpu.head, bpf_ktime_get_ns(), 0, pid_tgid,
-		      XSP_COOKIE_PROBE(bpf_get_attach_cookie(ctx)), XSP_EVENT_GPU, 0,
-		      sizeof(e->gpu) + bytes);
+		      XSP_COOKIE_PROBE(xsp_cookie(ctx)), XSP_EVENT_GPU, 0, sizeof(e->gpu) + bytes);
 	e->gpu.bytes = bytes;
 	e->gpu.reserved = 0;
 	xsp_submit(e);

@@ -25,7 +25,7 @@ static __noinline __u64 xsp_operand(struct pt_regs *ctx, const struct xsp_operan
 		REGISTER_CASE(3, XSP_REG_ARG4(ctx))
 		REGISTER_CASE(4, XSP_REG_ARG5(ctx))
 		REGISTER_CASE(5, XSP_REG_ARG6(ctx))
-		REGISTER_CASE(6, xsp_entry_sp(ctx, bpf_get_attach_cookie(ctx)))
+		REGISTER_CASE(6, xsp_entry_sp(ctx, xsp_cookie(ctx)))
 	default:
 		return ~0ULL;
 	}

@@ -259,7 +259,7 @@ static __noinline bool close_object(__u64 object, __u32 probe)
 static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, __u64 hash,
 				  __u8 flags)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = xsp_cookie(ctx);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct xsp_event_range *e;
 
@@ -297,7 +297,7 @@ static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepabl
 
 	if (!xsp_active || !xsp_wanted(bpf_get_current_pid_tgid()))
 		return;
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = xsp_cookie(ctx);
 	__u32 probe = XSP_COOKIE_PROBE(cookie);
 	const struct xsp_range_spec *spec = bpf_map_lookup_elem(&xsp_specs, &probe);
 	if (!spec)
@@ -350,7 +350,7 @@ int xsp_range_end(struct pt_regs *ctx)
 
 	if (!xsp_active)
 		return 0;
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = xsp_cookie(ctx);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	if (!xsp_wanted(pid_tgid))
 		return 0;

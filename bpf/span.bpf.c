@@ -138,7 +138,7 @@ int xsp_span(struct pt_regs *ctx)
 
 	if (!xsp_active)
 		return 0;
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = xsp_cookie(ctx);
 	if (xsp_counts(ctx, cookie))
 		emit(time, xsp_entry_sp(ctx, cookie), XSP_COOKIE_PROBE(cookie),
 		     XSP_COOKIE_KIND(cookie), xsp_event_flags(cookie));
@@ -154,7 +154,7 @@ int xsp_span_filtered(struct pt_regs *ctx)
 
 	if (!xsp_active)
 		return 0;
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = xsp_cookie(ctx);
 	if (!xsp_counts(ctx, cookie))
 		return 0;
 	__u64 sp = xsp_entry_sp(ctx, cookie);
@@ -203,7 +203,7 @@ int xsp_unwind(struct pt_regs *ctx)
 {
 	if (!xsp_active)
 		return 0;
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = xsp_cookie(ctx);
 	/* the landing frame's own stack pointer, before it pushed the return address */
 	unwound_to(xsp_entry_sp(ctx, cookie) + XSP_RETURN_SLOT, cookie);
 	return 0;
@@ -234,7 +234,7 @@ int xsp_longjmp(struct pt_regs *ctx)
 	__u64 sp = XSP_REG_SP(ctx);
 	if (saved <= sp || saved - sp > 8 << 20)
 		return 0;
-	unwound_to(saved, bpf_get_attach_cookie(ctx));
+	unwound_to(saved, xsp_cookie(ctx));
 	return 0;
 }
 #endif

@@ -228,6 +228,7 @@ struct xsp_sequence_spec {
  *  bit  34      stack base register: 0 rsp / sp, 1 rbp / x29
  *  bit  35      base + delta is exact (sets XSP_EVENT_SP_EXACT)
  *  bit  36      tail call
+ *  bit  37      not a cookie, but the number of an event with many sites: see XSP_COOKIE_PAGES
  *  bits 40..63  signed: (entry sp - base register) / 8
  */
 #define XSP_COOKIE_PROBE_BITS 24
@@ -237,6 +238,10 @@ struct xsp_sequence_spec {
 #define XSP_COOKIE_BASE_FP (1ULL << 34)
 #define XSP_COOKIE_SP_EXACT (1ULL << 35)
 #define XSP_COOKIE_TAIL (1ULL << 36)
+/* Where an event serves many sites, its cookie is this with its number in the low bits; the site's own
+ * stands in a table, at number * XSP_PAGE_SLOTS + the lowest 12 bits of the address. */
+#define XSP_COOKIE_PAGES (1ULL << 37)
+#define XSP_PAGE_SLOTS 4096
 #define XSP_COOKIE_DELTA_SHIFT 40
 #define XSP_MAX_PROBES (1U << XSP_COOKIE_PROBE_BITS)
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs inside the guest: what is worth checking on every kernel. The larger part are cases of
 tests/e2e, by name, once for each way to attach that the kernel has."""
+import glob
 import os
 import platform
 import random
@@ -111,7 +112,7 @@ def cases_of_e2e(_):
 @case
 def cases_of_e2e_with_the_fallback(_):
     if RELEASE >= FEATURES["uprobe_multi"]:
-        run_existing("--attach=perf-event")
+        run_existing("--attach=tracefs")
 
 
 @case
@@ -132,6 +133,7 @@ def tracer_killed(folder):
         check(child.poll() is None, f"the target died with tracer {i}: {child.returncode}")
     xsptrace(*EXTRA, "-p", child.pid, "-d", "1", "-e", "demo_leaf", "-o", out)
     check(Trace(out).calls["demo_leaf"] > 0, "no spans after the killed tracers")
+    equal(glob.glob("/sys/kernel/tracing/events/xsptrace_*"), [], "what killed tracers left in tracefs")
     child.terminate()
     equal(finish(child), 0, "status of the target")
     check(truth(facts)["calls"]["demo_leaf"] > 0, "the target did nothing")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* attach.c - links: uprobe_multi where the kernel has it, perf-event uprobes where not. */
+/* attach.c - links: uprobe_multi where the kernel has it, perf events where not. */
 #include "attach/attach_private.h"
+#include "attach/tracefs.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +27,7 @@ static int keep_fd(struct xsp_attach *a, int fd)
 	return 0;
 }
 
-static int keep_link(struct xsp_attach *a, struct bpf_link *link)
+int xsp_attach_keep_link(struct xsp_attach *a, struct bpf_link *link)
 {
 	if (a->link_count == a->link_room) {
 		size_t room = a->link_room ? 2 * a->link_room : 256;
@@ -69,6 +70,7 @@ struct batch {
 	size_t refused;
 	size_t *refused_index;
 	int first_error;
+	bool *done; /* sites that need no event of their own; or NULL */
 };
 
 static void refuse(struct batch *b, size_t index, int code)
@@ -138,13 +140,15 @@ static int attach_perf_events(struct batch *b, size_t count)
 	struct bpf_program *program = xsp_attach_program(b->a, b->program);
 
 	for (size_t i = 0; i < count; i++) {
+		if (b->done != NULL && b->done[i])
+			continue;
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->sites[i].cookie,
 			    .ref_ctr_offset = b->sites[i].ref_ctr_offset,
 			    .retprobe = is_return(b->program));
 		struct bpf_link *link = bpf_program__attach_uprobe_opts(
 			program, b->pid ? b->pid : -1, b->path, b->sites[i].offset, &opts);
 		if (link != NULL) {
-			int rc = keep_link(b->a, link);
+			int rc = xsp_attach_keep_link(b->a, link);
 			if (rc < 0)
 				return rc;
 			continue;
@@ -154,6 +158,24 @@ static int attach_perf_events(struct batch *b, size_t count)
 		refuse(b, i, -errno);
 	}
 	return 0;
+}
+
+/* Return probes have no site of their own: where they return to says nothing. */
+static int attach_tracefs(struct batch *b, size_t count)
+{
+	struct bpf_program *program = xsp_attach_program(b->a, b->program);
+	int rc = 0;
+
+	b->done = calloc(count, sizeof(*b->done));
+	if (b->done == NULL)
+		return -ENOMEM;
+	if (b->program != XSP_PROGRAM_RETURN)
+		rc = xsp_tracefs_attach(b->a, b->pid, b->path, program, b->sites, count, b->done);
+	if (rc == 0)
+		rc = attach_perf_events(b, count);
+	free(b->done);
+	b->done = NULL;
+	return rc;
 }
 
 static int make_columns(struct batch *b, size_t count)
@@ -221,6 +243,8 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const char *path, enum xsp
 		if (rc == 0)
 			rc = attach_multi(&b, 0, count);
 		free(b.offsets);
+	} else if (a->method == XSP_ATTACH_TRACEFS) {
+		rc = attach_tracefs(&b, count);
 	} else {
 		rc = attach_perf_events(&b, count);
 	}
@@ -327,6 +351,7 @@ void xsp_attach_detach(struct xsp_attach *a)
 	a->link_fd_count = 0;
 	a->link_count = 0;
 	a->wish_count = 0;
+	xsp_tracefs_remove(a);
 }
 
 void xsp_attach_free(struct xsp_attach *a)

@@ -37,12 +37,16 @@ enum xsp_program {
 	XSP_PROGRAMS,
 };
 
-enum xsp_attach_method { XSP_ATTACH_UPROBE_MULTI, XSP_ATTACH_PERF_EVENT };
+enum xsp_attach_method {
+	XSP_ATTACH_UPROBE_MULTI, /* one link a library and program (Linux 6.6) */
+	XSP_ATTACH_TRACEFS, /* a few dozen events of tracefs, with many sites each */
+	XSP_ATTACH_PERF_EVENT, /* one perf event a site: taking them out takes long */
+};
 
 struct xsp_attach_options {
 	size_t buffer_bytes; /* of all rings together; rounded up to powers of two of pages */
 	unsigned rings; /* 0: by the number of CPUs */
-	bool force_perf_event; /* one perf event a site even where uprobe_multi exists */
+	enum xsp_attach_method method; /* the best that may be used */
 	bool force_plain; /* no sleepable programs */
 	bool follow; /* children of recorded processes are recorded too */
 	uint64_t min_duration_ns;
@@ -61,6 +65,7 @@ int xsp_attach_new(const struct xsp_attach_options *options, struct xsp_attach *
 		   struct xsp_error *err);
 void xsp_attach_free(struct xsp_attach *a);
 enum xsp_attach_method xsp_attach_method(const struct xsp_attach *a);
+const char *xsp_attach_method_name(enum xsp_attach_method method); /* "uprobe_multi", … */
 bool xsp_attach_sleepable(const struct xsp_attach *a);
 
 /* Adds a process to the set whose life (threads, exec, exit) is recorded. */

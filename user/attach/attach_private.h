@@ -23,6 +23,8 @@ struct xsp_attach {
 	bool held_back; /* --min-duration */
 	bool details; /* events may carry sections */
 	int cpus;
+	const char *tracefs; /* XSP_ATTACH_TRACEFS: its folder */
+	unsigned tracefs_events; /* defined there */
 
 	int ring_fds[XSP_MAX_RINGS]; /* rings 1.. ; ring 0 of a single-ring set is the map's own */
 	size_t rings;
@@ -37,6 +39,9 @@ struct xsp_attach {
 	size_t *wishes; /* positions among them: links of XSP_PROGRAM_GPU_WANT */
 	size_t wish_count;
 };
+
+/* Takes the link over, also on failure. */
+int xsp_attach_keep_link(struct xsp_attach *a, struct bpf_link *link);
 
 struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_program program);
 

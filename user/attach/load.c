@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* load.c - from options to loaded BPF programs. */
 #include "attach/attach_private.h"
+#include "attach/tracefs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -141,7 +142,7 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 
 	bpf->rodata->xsp_ring_mask = (uint32_t)a->rings - 1;
 	/* A perf-event uprobe is bound to an address space, which a vfork child shares for a while. */
-	bpf->rodata->xsp_filter_tgid = o->follow || a->method == XSP_ATTACH_PERF_EVENT;
+	bpf->rodata->xsp_filter_tgid = o->follow || a->method != XSP_ATTACH_UPROBE_MULTI;
 	bpf->rodata->xsp_follow = o->follow;
 	bpf->rodata->xsp_filter_tid = o->tid_count > 0;
 	bpf->rodata->xsp_min_duration_ns = o->min_duration_ns;
@@ -157,6 +158,10 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 		bpf_map__set_map_flags(bpf->maps.xsp_thread_states, 0);
 		bpf_map__set_max_entries(bpf->maps.xsp_thread_states, filters ? 4096 : 1);
 	}
+	bpf->rodata->xsp_cookie_pages = a->method == XSP_ATTACH_TRACEFS;
+	bpf_map__set_max_entries(
+		bpf->maps.xsp_cookies,
+		a->method == XSP_ATTACH_TRACEFS ? XSP_TRACEFS_EVENTS * XSP_PAGE_SLOTS : 1);
 	uint32_t probes = o->max_probes ? o->max_probes : 65536;
 	bpf_map__set_max_entries(bpf->maps.xsp_lost, 2 * probes);
 	bpf_map__set_max_entries(bpf->maps.xsp_specs, probes);
@@ -309,6 +314,15 @@ static int attach_task_programs(struct xsp_attach *a)
 	return 0;
 }
 
+static enum xsp_attach_method choose_method(struct xsp_attach *a, enum xsp_attach_method best)
+{
+	if (best <= XSP_ATTACH_UPROBE_MULTI && a->kernel.uprobe_multi)
+		return XSP_ATTACH_UPROBE_MULTI;
+	if (best <= XSP_ATTACH_TRACEFS && xsp_tracefs_usable(a))
+		return XSP_ATTACH_TRACEFS;
+	return XSP_ATTACH_PERF_EVENT;
+}
+
 int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 		   struct xsp_error *err)
 {
@@ -323,8 +337,7 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	int rc = check_kernel(&a->kernel, err);
 	if (rc < 0)
 		goto fail;
-	a->method = a->kernel.uprobe_multi && !o->force_perf_event ? XSP_ATTACH_UPROBE_MULTI
-								   : XSP_ATTACH_PERF_EVENT;
+	a->method = choose_method(a, o->method);
 	a->sleepable = a->kernel.sleepable_uprobe && !o->force_plain;
 	a->follow = o->follow;
 	a->held_back = o->min_duration_ns > 0;
@@ -352,6 +365,13 @@ fail:
 enum xsp_attach_method xsp_attach_method(const struct xsp_attach *a)
 {
 	return a->method;
+}
+
+const char *xsp_attach_method_name(enum xsp_attach_method method)
+{
+	static const char *const names[] = {"uprobe_multi", "tracefs", "perf_event"};
+
+	return names[method];
 }
 
 bool xsp_attach_sleepable(const struct xsp_attach *a)

@@ -393,10 +393,10 @@ static size_t collect_returns(const struct xsp_planned_module *m, enum xsp_progr
 			.role = XSP_ROLE_EXIT, .exact = true, .delta = RETURN_DELTA};
 		if (p->error < 0 || !p->by_return || (p->probe.detail.exit != 0) != detailed)
 			continue;
-		sites[n++] = (struct xsp_attach_site){
-			.offset = takes_return_probe(p) ? p->place.sites[0].offset
-							: p->probe.offset,
-			.cookie = xsp_site_cookie(&s, p->id)};
+		sites[n++] = (struct xsp_attach_site){.offset = takes_return_probe(p)
+									? p->place.sites[0].offset
+									: p->probe.offset,
+						      .cookie = xsp_site_cookie(&s, p->id)};
 	}
 	return n;
 }

@@ -61,10 +61,13 @@ static int print_use(void)
 	    xsp_attach_sleepable(a)
 		    ? "load; names are read by a sleepable program"
 		    : "load; names on untouched pages may be lost (no sleepable uprobes)");
-	row("attach method", true,
-	    xsp_attach_method(a) == XSP_ATTACH_UPROBE_MULTI
-		    ? "one uprobe_multi link a library"
-		    : "one perf event a site: slower to attach, the same to run");
+	static const char *const methods[] = {
+		[XSP_ATTACH_UPROBE_MULTI] = "one uprobe_multi link a library",
+		[XSP_ATTACH_TRACEFS] = "events of tracefs with many sites each",
+		[XSP_ATTACH_PERF_EVENT] =
+			"one perf event a site: slow to take out again (mount tracefs)",
+	};
+	row("attach method", true, methods[xsp_attach_method(a)]);
 	if (xsp_attach_calibrate(a, &costs) < 0)
 		row("price of a hit", false, "could not be measured; estimates use defaults");
 	else

@@ -123,7 +123,7 @@ static size_t wanted(const struct xsp_plan *plan)
 static int measure(const struct xsp_options *o, struct xsp_plan *plan, struct xsp_error *err)
 {
 	struct xsp_attach_options options = {.buffer_bytes = 1 << 20,
-					     .force_perf_event = o->force_perf_event,
+					     .method = o->method,
 					     .force_plain = o->force_plain,
 					     .verbose = o->verbose};
 	struct xsp_attach *a;

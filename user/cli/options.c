@@ -207,9 +207,12 @@ static int take_limit(struct parse *p)
 static int take_attach(struct parse *p)
 {
 	if (strstr(p->value, "perf-event") != NULL)
-		p->o->force_perf_event = true;
+		p->o->method = XSP_ATTACH_PERF_EVENT;
+	else if (strstr(p->value, "tracefs") != NULL)
+		p->o->method = XSP_ATTACH_TRACEFS;
 	else if (strstr(p->value, "multi") == NULL && strstr(p->value, "plain") == NULL)
-		return bad_value(p, "--attach", "perf-event, multi, plain or perf-event,plain");
+		return bad_value(p, "--attach",
+				 "multi, tracefs, perf-event, plain or two of them with a comma");
 	p->o->force_plain = strstr(p->value, "plain") != NULL;
 	return 0;
 }

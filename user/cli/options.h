@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "attach/attach.h"
 #include "base/error.h"
 #include "probes/probe.h"
 
@@ -34,7 +35,7 @@ struct xsp_options {
 	unsigned rings; /* hidden: --rings */
 	bool follow, verbose, quiet, dry_run, no_summary;
 	bool exit_by_return; /* --exit=return */
-	bool force_perf_event; /* hidden: --attach=perf-event */
+	enum xsp_attach_method method; /* hidden: --attach=perf-event, tracefs */
 	bool force_plain; /* hidden: --attach=...,plain */
 	unsigned details; /* enum xsp_detail */
 	unsigned cuda_apis; /* bit n: enum xsp_cuda_api n; 0: all */

@@ -137,7 +137,7 @@ static int make_recorder(struct recording *r, struct xsp_error *err)
 		.selection = xsp_options_selection(o),
 		.attach = {.buffer_bytes = o->buffer_bytes,
 			   .rings = o->rings,
-			   .force_perf_event = o->force_perf_event,
+			   .method = o->method,
 			   .force_plain = o->force_plain,
 			   .follow = o->follow,
 			   .min_duration_ns = o->min_duration_ns,
@@ -246,7 +246,7 @@ static void say_start(const struct recording *r)
 	fprintf(stderr,
 		"attach method %s, %s; a hit costs nop5 %.0f ns, emulated %.0f ns, single-stepped "
 		"%.0f ns\n",
-		xsp_attach_method(a) == XSP_ATTACH_UPROBE_MULTI ? "uprobe_multi" : "perf_event",
+		xsp_attach_method_name(xsp_attach_method(a)),
 		xsp_attach_sleepable(a) ? "sleepable" : "not sleepable",
 		plan->costs.ns[XSP_SITE_NOP5], plan->costs.ns[XSP_SITE_EMULATED],
 		plan->costs.ns[XSP_SITE_SINGLESTEP]);
