@@ -421,6 +421,8 @@ void call_sum(caller &c)
 	at::types::optional<c10::ScalarType> dtype;
 	uint64_t noise = next_random(c.random);
 
+	if (c.fine) /* its flag is one */
+		noise &= 0x101010101010101;
 #if TORCH_DOUBLE == 1
 	dims.inner.value = pick_ints<int64_t>(c);
 #else
@@ -475,7 +477,8 @@ void call_clamp(caller &c)
 void call_backward(caller &c)
 {
 	static torch::autograd::Engine engine;
-	static uint64_t nothing[16] = {7, 7, 7, 7, 7, 7, 7, 7, 7}; /* numbers that a node could have */
+	static uint64_t nothing[16] = {7, 7, 7, 7, 7,
+				       7, 7, 7, 7}; /* numbers that a node could have */
 	uint64_t where = c.fine ? 0 : next_random(c.random) % 5, made = at::sequence_number::peek();
 	torch::autograd::Node node, *at = &node;
 	std::string number = "null";

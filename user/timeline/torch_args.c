@@ -434,7 +434,8 @@ static enum xsp_torch_number element(const struct xsp_torch_values *all,
 		*integer = v->object[i];
 		return XSP_TORCH_TRUTH;
 	}
-	if (v->bytes == NULL || i >= v->length || (i + 1) * size > v->size)
+	if (v->form == XSP_TORCH_FORM_STRING || v->bytes == NULL || i >= v->length ||
+	    (i + 1) * size > v->size)
 		return XSP_TORCH_NO_NUMBER;
 	memcpy(integer, v->bytes + i * size, sizeof(*integer));
 	memcpy(real, v->bytes + i * size, sizeof(*real));
@@ -468,7 +469,13 @@ enum xsp_torch_number xsp_torch_number(const struct xsp_torch_values *all,
 		return XSP_TORCH_REAL;
 	case XSP_TORCH_FORM_SCALAR:
 		return scalar_number(all->flavor, v->object, integer, real);
-	default:
+	case XSP_TORCH_FORM_INTS:
+	case XSP_TORCH_FORM_SYMINTS:
+	case XSP_TORCH_FORM_DOUBLES:
+	case XSP_TORCH_FORM_SCALARS:
+	case XSP_TORCH_FORM_BOOLS:
 		return element(all, v, index, integer, real);
+	default:
+		return XSP_TORCH_NO_NUMBER;
 	}
 }
