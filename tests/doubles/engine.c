@@ -178,7 +178,7 @@ static void complete(const struct xd_op *op)
 		count_name(op->name);
 	if (op->kind == XD_MEMCPY)
 		atomic_fetch_add(&gpu.copies[op->copy_kind].n, 1);
-	if (hooks)
+	if (hooks && op->traced)
 		hooks->op(op);
 }
 
@@ -394,9 +394,11 @@ static uint64_t duration(const struct xd_op *op)
 
 static void put(CUstream stream, struct xd_op *op)
 {
+	const struct xd_hooks *hooks = atomic_load_explicit(&gpu.hooks, memory_order_acquire);
 	struct xd_worker *w = stream->worker;
 	uint64_t now;
 
+	op->traced = hooks && hooks->launched(op);
 	pthread_mutex_lock(&w->lock);
 	while (w->tail - w->head == RING)
 		pthread_cond_wait(&w->room, &w->lock);

@@ -54,6 +54,7 @@ struct xd_op {
 	uint8_t async;
 	uint8_t copy_kind, from_kind, to_kind;
 	uint8_t launch_type;
+	bool traced; /* CUPTI was on for it when it was launched */
 	uint16_t registers;
 	uint32_t correlation;
 	CUstream stream;
@@ -100,6 +101,7 @@ struct xd_event_record {
 struct xd_hooks {
 	void (*api)(enum xd_domain domain, uint32_t cbid, uint64_t start, uint64_t end,
 		    uint32_t correlation, int result);
+	bool (*launched)(const struct xd_op *op);
 	void (*op)(const struct xd_op *op);
 	void (*sync)(const struct xd_sync *sync);
 	void (*memory)(const struct xd_memory *memory);

@@ -464,6 +464,14 @@ static void hear_memset(const struct xd_op *op)
 		make(&r, sizeof(r));
 }
 
+static bool hear_launch(const struct xd_op *op)
+{
+	static const uint8_t kind[XD_OPS] = {XD_KIND_CONCURRENT_KERNEL, XD_KIND_MEMCPY,
+					     XD_KIND_MEMCPY2, XD_KIND_MEMSET};
+
+	return on(kind[op->kind]);
+}
+
 static void hear_op(const struct xd_op *op)
 {
 	static void (*const hear[XD_OPS])(const struct xd_op *) = {
@@ -557,6 +565,7 @@ static void hear_graph(uint32_t graph, uint32_t correlation, CUstream stream, ui
 }
 
 static const struct xd_hooks hooks = {.api = hear_api,
+				      .launched = hear_launch,
 				      .op = hear_op,
 				      .sync = hear_sync,
 				      .memory = hear_memory,

@@ -30,6 +30,7 @@ static struct {
 	_Atomic pid_t pid; /* the process that the thread runs in; 0: none */
 	_Atomic uint32_t exit; /* enum exit_state; a futex */
 	_Atomic bool fork_known;
+	_Atomic bool exit_seen; /* the handler is registered more than once */
 } agent;
 
 int InitializeInjection(void);
@@ -78,7 +79,8 @@ static void exit_handler(void)
 	uint32_t state = EXIT_NOT;
 	int saved = errno;
 
-	if (atomic_load(&agent.pid) != getpid() || !window_active())
+	if (atomic_load(&agent.pid) != getpid() || !window_active() ||
+	    atomic_exchange(&agent.exit_seen, true))
 		return;
 	atomic_compare_exchange_strong(&agent.exit, &state, EXIT_ASKED);
 	futex_wake(&agent.exit);
@@ -99,6 +101,7 @@ static void in_child(void)
 {
 	atomic_store(&agent.pid, 0);
 	atomic_store(&agent.exit, EXIT_NOT);
+	atomic_store(&agent.exit_seen, false);
 	window_forget();
 }
 

@@ -109,7 +109,8 @@ static void put_error(struct batch *b, enum xsp_gpu_failure failure, int code, b
 		       strnlen(text, AGENT_TEXT));
 }
 
-static void put_call_error(struct batch *b, const char *call, int code, bool fatal)
+static void put_failure(struct batch *b, enum xsp_gpu_failure failure, const char *call, int code,
+			bool fatal)
 {
 	char text[AGENT_TEXT];
 	const char *message = NULL;
@@ -117,7 +118,12 @@ static void put_call_error(struct batch *b, const char *call, int code, bool fat
 	if (w.cupti.get_result_string(code, &message) != CUPTI_OK || !message)
 		message = "unknown error";
 	snprintf(text, sizeof(text), "%s: %s", call, message);
-	put_error(b, XSP_GPU_FAIL_CALL, code, fatal, text);
+	put_error(b, failure, code, fatal, text);
+}
+
+static void put_call_error(struct batch *b, const char *call, int code, bool fatal)
+{
+	put_failure(b, XSP_GPU_FAIL_CALL, call, code, fatal);
 }
 
 /* ---- callbacks: any thread of the program ---------------------------------------- */
@@ -274,8 +280,8 @@ static bool prepare(struct batch *b)
 	int status = w.cupti.register_timestamp(agent_now);
 
 	if (status != CUPTI_OK) {
-		put_error(b, XSP_GPU_FAIL_CLOCK, status, true,
-			  "cuptiActivityRegisterTimestampCallback");
+		put_failure(b, XSP_GPU_FAIL_CLOCK, "cuptiActivityRegisterTimestampCallback", status,
+			    true);
 		return false;
 	}
 	status = w.cupti.set_thread_id_type(CUPTI_THREAD_ID_SYSTEM);
