@@ -57,7 +57,18 @@ static __always_inline bool xsp_has_sections(__u32 probe)
 	return spec && spec->entry;
 }
 
-#define XSP_HAS(sections, type) ((sections)&1U << (type))
+/* Bit n: sections of type n are recorded at all. A constant for the verifier, which would otherwise
+ * walk through every combination of them. */
+__weak const volatile __u32 xsp_detail_types = 0;
+
+/* What a program file's probes never carry is left out when it is compiled. */
+#if !defined(XSP_SECTIONS_HERE)
+#define XSP_SECTIONS_HERE ~0U
+#endif
+
+#define XSP_HAS(sections, type)                                                                    \
+	((XSP_SECTIONS_HERE & 1U << (type)) && (xsp_detail_types & 1U << (type)) &&                \
+	 ((sections)&1U << (type)))
 
 /* Puts the wanted sections; returns where they end. `at`: bytes used so far. */
 static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_detail_spec *spec,

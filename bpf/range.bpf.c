@@ -4,7 +4,10 @@
  * closes regions by calls. A table row (struct xsp_range_spec) says where the name stands. The
  * name's bytes are hashed; a name travels once, as an XSP_EVENT_NAME of its own.
  */
-#define XSP_NO_ARGS /* ranges are no operators; and a kernel allows eight frames */
+/* Ranges are no calls whose arguments and results are words */
+#define XSP_SECTIONS_HERE                                                                          \
+	(~(1U << XSP_SECTION_WORDS | 1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_WRITTEN))
+#define XSP_NO_ARGS /* nor operators; and a kernel allows eight frames */
 #include "detail.h"
 #include "operand.h"
 

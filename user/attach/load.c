@@ -131,6 +131,30 @@ static void set_comm_filters(struct xsp_bpf *bpf, const struct xsp_attach_option
 #define TAKES_ARGUMENTS                                                                            \
 	(XSP_DETAIL_SHAPES | XSP_DETAIL_OUTPUTS | XSP_DETAIL_INPUTS | XSP_DETAIL_VALUES)
 
+/* Which sections each kind of detail takes; the programs leave out the others. */
+static uint32_t detail_types(unsigned details)
+{
+	static const struct {
+		unsigned details;
+		uint32_t types;
+	} rows[] = {
+		{~0U, 1U << XSP_SECTION_SCOPE},
+		{TAKES_ARGUMENTS, 1U << XSP_SECTION_ARGS},
+		{XSP_DETAIL_OUTPUTS, 1U << XSP_SECTION_OUTPUTS},
+		{XSP_DETAIL_SEQUENCE, 1U << XSP_SECTION_SEQUENCE | 1U << XSP_SECTION_NODE},
+		{XSP_DETAIL_STACKS, 1U << XSP_SECTION_STACK},
+		{XSP_DETAIL_COUNTERS, 1U << XSP_SECTION_COUNTERS | 1U << XSP_SECTION_COUNTERS_END},
+		{XSP_DETAIL_CUDA,
+		 1U << XSP_SECTION_WORDS | 1U << XSP_SECTION_WRITTEN | 1U << XSP_SECTION_RESULT},
+	};
+	uint32_t types = 0;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (details & rows[i].details)
+			types |= rows[i].types;
+	return types;
+}
+
 static uint32_t detail_bytes(unsigned details)
 {
 	return details & TAKES_ARGUMENTS ? ARGUMENTS_BYTES : details != 0 ? DETAIL_BYTES : 0;
@@ -168,6 +192,7 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf_map__set_max_entries(bpf->maps.xsp_details, o->details ? probes : 1);
 	bpf_map__set_max_entries(bpf->maps.xsp_args, o->details & TAKES_ARGUMENTS ? probes : 1);
 	bpf->rodata->xsp_detail_bytes = detail_bytes(o->details);
+	bpf->rodata->xsp_detail_types = detail_types(o->details);
 	bpf_map__set_max_entries(
 		bpf->maps.xsp_ring0,
 		(uint32_t)(a->rings == 1 ? a->ring_bytes : (size_t)sysconf(_SC_PAGESIZE)));
@@ -216,8 +241,10 @@ static void choose_programs(struct xsp_attach *a)
 /* The inner map of the ring table is a template for the verifier and dies after loading. */
 static int make_inner_template(struct xsp_attach *a)
 {
-	return bpf_map_create(BPF_MAP_TYPE_RINGBUF, "xsp_ring", 0, 0, (uint32_t)a->ring_bytes,
-			      NULL);
+	/* with one ring the table stays empty, and a ring's memory is not had for nothing */
+	size_t bytes = a->rings == 1 ? (size_t)sysconf(_SC_PAGESIZE) : a->ring_bytes;
+
+	return bpf_map_create(BPF_MAP_TYPE_RINGBUF, "xsp_ring", 0, 0, (uint32_t)bytes, NULL);
 }
 
 static int fill_ring_table(struct xsp_attach *a)
