@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "export/chrome.h"
 #include "export/chrome_details.h"
+#include "export/chrome_gpu.h"
 #include "export/chrome_scope.h"
 #include "export/chrome_sequence.h"
 #include "export/facts.h"
@@ -53,6 +55,7 @@ struct chrome {
 	uint64_t spans;
 	struct held *held; /* by row */
 	size_t held_rows;
+	struct xsp_chrome_gpu *gpu;
 };
 
 /* One constant for the whole file, not a conversion per time stamp: it keeps every distance
@@ -145,7 +148,9 @@ static void put_head(struct xsp_export *x, const struct chrome *c)
 	struct xsp_facts facts;
 	const char *host = xsp_capture_info(x->reader, "host");
 
-	xsp_out_text(x->out, "{\"schemaVersion\":1,\n\"deviceProperties\":[],\n");
+	xsp_out_text(x->out, "{\"schemaVersion\":1,\n");
+	if (!xsp_timeline_has_gpu(x->timeline)) /* else known at the end */
+		xsp_out_text(x->out, "\"deviceProperties\":[],\n");
 	if (host) {
 		put_text_pair(x->out, "host_name", host);
 		xsp_out_text(x->out, ",\n");
@@ -199,6 +204,8 @@ static int chrome_begin(struct xsp_export *x)
 	rc = xsp_renderer_new(x->timeline, render_name, NULL, &c->names);
 	if (rc == 0)
 		rc = xsp_shown_new(x, &c->rows);
+	if (rc == 0)
+		rc = xsp_chrome_gpu_new(&c->gpu);
 	if (rc < 0)
 		return rc;
 	c->probe_count = xsp_capture_probes(x->reader, &c->probes);
@@ -215,6 +222,7 @@ static void chrome_discard(struct xsp_export *x)
 		return;
 	xsp_renderer_free(c->names);
 	xsp_shown_free(c->rows);
+	xsp_chrome_gpu_free(c->gpu);
 	for (size_t i = 0; i < c->held_rows; i++) {
 		let_go(&c->held[i]);
 		free(c->held[i].spans);
@@ -224,6 +232,44 @@ static void chrome_discard(struct xsp_export *x)
 	xsp_torch_args_free(x->arguments);
 	free(c);
 	x->state = NULL;
+}
+
+/* ---- what the other parts of the trace take ---- */
+
+char *xsp_chrome_put_ts(const struct xsp_export *x, char *p, uint64_t ns)
+{
+	return put_ts(p, relative(x->state, ns));
+}
+
+struct xsp_shown_row *xsp_chrome_row(struct xsp_export *x, uint32_t pid, uint32_t tid,
+				     uint32_t number)
+{
+	struct chrome *c = x->state;
+
+	return xsp_shown_get(c->rows, &(struct xsp_span){.pid = pid, .tid = tid, .row = number});
+}
+
+int xsp_chrome_put_name(struct xsp_export *x, xsp_name_id name)
+{
+	struct chrome *c = x->state;
+	const struct xsp_rendered *text = xsp_renderer_get(c->names, name);
+
+	if (text == NULL)
+		return -ENOMEM;
+	xsp_out_text(x->out, "\"");
+	xsp_out_write(x->out, text->text, text->length);
+	xsp_out_text(x->out, "\"");
+	return 0;
+}
+
+uint64_t xsp_chrome_next_slice(struct xsp_export *x)
+{
+	return ((struct chrome *)x->state)->spans++;
+}
+
+struct xsp_chrome_gpu *xsp_chrome_gpu_of(struct xsp_export *x)
+{
+	return ((struct chrome *)x->state)->gpu;
 }
 
 /* ---- arrows ---- */
@@ -376,6 +422,8 @@ static int release(struct xsp_export *x, struct xsp_shown_row *row, struct held 
 static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 {
 	struct chrome *c = x->state;
+	if (xsp_chrome_is_call(x, span))
+		return xsp_chrome_call_span(x, span);
 	struct xsp_shown_row *row = xsp_shown_get(c->rows, span);
 	struct held *h = NULL;
 	bool holds = span->flags & NO_EXIT;
@@ -410,16 +458,16 @@ static void open_meta(struct xsp_export *x, const char *name, uint32_t pid, uint
 	xsp_out_printf(x->out, ",\"pid\":%u,\"tid\":%u,\"args\":{\"%s\":", pid, tid, argument);
 }
 
-static void put_text_meta(struct xsp_export *x, const char *name, uint32_t pid, uint32_t tid,
-			  const char *argument, const char *value)
+void xsp_chrome_put_text_meta(struct xsp_export *x, const char *name, uint32_t pid, uint32_t tid,
+			      const char *argument, const char *value)
 {
 	open_meta(x, name, pid, tid, argument);
 	xsp_out_json(x->out, value);
 	xsp_out_text(x->out, "}},\n");
 }
 
-static void put_sort_index(struct xsp_export *x, const char *name, uint32_t pid, uint32_t tid,
-			   uint32_t index)
+void xsp_chrome_put_sort_index(struct xsp_export *x, const char *name, uint32_t pid, uint32_t tid,
+			       uint32_t index)
 {
 	open_meta(x, name, pid, tid, "sort_index");
 	xsp_out_u64(x->out, index);
@@ -431,12 +479,12 @@ static void put_process(struct xsp_export *x, const struct xsp_shown_row *row)
 	char name[256];
 
 	xsp_fact_process_name(x, row->root_pid, name, sizeof(name));
-	put_text_meta(x, "process_name", row->pid, 0, "name", name);
-	put_text_meta(x, "process_labels", row->pid, 0, "labels",
+	xsp_chrome_put_text_meta(x, "process_name", row->pid, 0, "name", name);
+	xsp_chrome_put_text_meta(x, "process_labels", row->pid, 0, "labels",
 		      xsp_shown_uses_root_ids(((struct chrome *)x->state)->rows, row->root_pid)
 			      ? "CPU (ids of the root pid namespace)"
 			      : "CPU");
-	put_sort_index(x, "process_sort_index", row->pid, 0, row->pid);
+	xsp_chrome_put_sort_index(x, "process_sort_index", row->pid, 0, row->pid);
 }
 
 static void put_thread(struct xsp_export *x, const struct xsp_shown_row *row)
@@ -459,7 +507,7 @@ static void put_thread(struct xsp_export *x, const struct xsp_shown_row *row)
 		xsp_out_printf(x->out, " stack %u", row->number);
 	xsp_out_text(x->out, "\"}},\n");
 	/* of equal indexes the lower tid comes first: a thread, then its other stacks */
-	put_sort_index(x, "thread_sort_index", row->pid, row->tid, row->thread_tid);
+	xsp_chrome_put_sort_index(x, "thread_sort_index", row->pid, row->tid, row->thread_tid);
 }
 
 static void put_rows(struct xsp_export *x, const struct chrome *c)
@@ -486,9 +534,9 @@ static void put_trace_span(struct xsp_export *x, const struct chrome *c)
 	xsp_out_text(x->out, ",\"args\":{\"Op count\":");
 	xsp_out_u64(x->out, c->spans);
 	xsp_out_text(x->out, "}},\n");
-	put_text_meta(x, "process_name", SPANS_PID, 0, "name", "Spans");
-	put_sort_index(x, "process_sort_index", SPANS_PID, 0, SPANS_SORT_INDEX);
-	put_text_meta(x, "thread_name", SPANS_PID, SPANS_PID, "name", "xsptrace");
+	xsp_chrome_put_text_meta(x, "process_name", SPANS_PID, 0, "name", "Spans");
+	xsp_chrome_put_sort_index(x, "process_sort_index", SPANS_PID, 0, SPANS_SORT_INDEX);
+	xsp_chrome_put_text_meta(x, "thread_name", SPANS_PID, SPANS_PID, "name", "xsptrace");
 }
 
 /* A mark over the whole height of the trace; string ids are usual here. */
@@ -527,6 +575,7 @@ static void put_tail(struct xsp_export *x, const struct chrome *c)
 		xsp_out_text(x->out, "}");
 	}
 	xsp_out_text(x->out, "],\n");
+	xsp_chrome_gpu_tail(x);
 	put_text_pair(x->out, "traceName", x->options.trace_name);
 	xsp_out_text(x->out, "}\n");
 }
@@ -542,6 +591,7 @@ static int chrome_end(struct xsp_export *x)
 			return rc;
 	}
 	put_rows(x, c);
+	xsp_chrome_gpu_rows(x);
 	put_trace_span(x, c);
 	put_mark(x, "Iteration Start: xsptrace", "Traces", "Trace xsptrace", c->start_ns);
 	xsp_out_text(x->out, ",\n");
@@ -561,6 +611,8 @@ const struct xsp_export_format xsp_format_json = {
 	.title = "Chrome trace",
 	.begin = chrome_begin,
 	.span = chrome_span,
+	.call = xsp_chrome_call,
+	.gpu = xsp_chrome_activity,
 	.end = chrome_end,
 	.discard = chrome_discard,
 };
@@ -570,6 +622,8 @@ const struct xsp_export_format xsp_format_json_gz = {
 	.title = "Chrome trace, compressed",
 	.begin = chrome_begin,
 	.span = chrome_span,
+	.call = xsp_chrome_call,
+	.gpu = xsp_chrome_activity,
 	.end = chrome_end,
 	.discard = chrome_discard,
 };

@@ -2,11 +2,15 @@
 #include "export/chrome_details.h"
 
 #include "export/chrome_args.h"
+#include "export/chrome_cuda.h"
 #include "export/chrome_sequence.h"
 
 /* By section type; NULL: not shown, or shown with another section. */
 static int (*const writers[XSP_SECTION_TYPES])(struct xsp_export *x, const struct xsp_span *span,
 					       const struct xsp_section *section) = {
+	[XSP_SECTION_WORDS] = xsp_chrome_cuda_words,
+	[XSP_SECTION_RESULT] = xsp_chrome_cuda_result,
+	[XSP_SECTION_WRITTEN] = xsp_chrome_cuda_written,
 	[XSP_SECTION_ARGS] = xsp_chrome_args,
 	[XSP_SECTION_OUTPUTS] = xsp_chrome_args,
 	[XSP_SECTION_SEQUENCE] = xsp_chrome_sequence,

@@ -134,7 +134,30 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	return 0;
 }
 
+static int take_call(void *ctx, const struct xsp_gpu_call *call)
+{
+	struct xsp_export *x = ctx;
+
+	if (xsp_out_error(x->out) == 0)
+		xsp_out_fail(x->out, x->format->call(x, call));
+	return 0;
+}
+
+static int take_activity(void *ctx, const struct xsp_gpu_activity *activity)
+{
+	struct xsp_export *x = ctx;
+
+	if (xsp_out_error(x->out) == 0)
+		xsp_out_fail(x->out, x->format->gpu(x, activity));
+	return 0;
+}
+
 struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 {
-	return (struct xsp_timeline_sink){.ctx = x, .span = take_span};
+	return (struct xsp_timeline_sink){
+		.ctx = x,
+		.span = take_span,
+		.call = x->format->call != NULL ? take_call : NULL,
+		.gpu = x->format->gpu != NULL ? take_activity : NULL,
+	};
 }

@@ -28,6 +28,9 @@ struct xsp_export_format {
 	const char *title; /* for --help and messages: "Chrome trace" */
 	int (*begin)(struct xsp_export *x);
 	int (*span)(struct xsp_export *x, const struct xsp_span *span);
+	/* CUDA (timeline/gpu.h); NULL: not shown by this format */
+	int (*call)(struct xsp_export *x, const struct xsp_gpu_call *call);
+	int (*gpu)(struct xsp_export *x, const struct xsp_gpu_activity *activity);
 	int (*end)(struct xsp_export *x);
 	void (*discard)(struct xsp_export *x); /* frees x->state; after end or on failure */
 };

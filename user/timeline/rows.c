@@ -29,13 +29,49 @@ static int hand_on(struct xsp_timeline *t, const struct xsp_span *span)
 	return rc < 0 ? rc : 0;
 }
 
+static bool is_users(const struct xsp_timeline *t, const struct open_span *s)
+{
+	return t->probes[s->probe].kind == XSP_PROBE_ANNOTATION;
+}
+
+/* The operator and the user's range around a call of CUDA's API. */
+static void find_around(const struct xsp_timeline *t, const struct row *row, size_t depth,
+			struct xsp_span *span)
+{
+	for (size_t i = depth < row->count ? depth : row->count; i > 0; i--) {
+		const struct open_span *s = &row->spans[i - 1];
+		if (xsp_timeline_cuda(t, s->probe) != NULL)
+			continue;
+		if (!is_users(t, s) && span->op == 0)
+			span->op = s->serial + 1;
+		if (is_users(t, s) && span->user == 0) {
+			span->user = s->serial + 1;
+			span->user_name = s->name;
+		}
+		if (span->op != 0 && span->user != 0)
+			break;
+	}
+}
+
+static int emit_call(struct xsp_timeline *t, const struct thread *th, struct xsp_span *span)
+{
+	const struct xsp_cuda_entry *e = xsp_timeline_cuda(t, span->probe);
+
+	find_around(t, th->rows[span->row], span->depth, span);
+	span->call_follows = t->gpu != NULL;
+	int rc = hand_on(t, span);
+	if (rc == 0 && t->gpu != NULL)
+		rc = xsp_gpu_span(t->gpu, span, (enum xsp_cuda_api)e->api);
+	return rc;
+}
+
 int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	     const struct open_span *s, uint64_t end_ns, uint32_t flags,
 	     const xsp_name_id *ancestors, size_t depth)
 {
 	end_ns = xsp_max_u64(end_ns, s->start_ns);
 	uint64_t duration = end_ns - s->start_ns;
-	const struct xsp_span span = {
+	struct xsp_span span = {
 		.start_ns = s->start_ns,
 		.end_ns = end_ns,
 		.self_ns = duration > s->child_ns ? duration - s->child_ns : 0,
@@ -54,7 +90,8 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	t->counts.unfinished += (flags & XSP_SPAN_UNFINISHED) != 0;
 	t->counts.unwound += (flags & XSP_SPAN_UNWOUND) != 0;
 	t->counts.exit_lost += (flags & XSP_SPAN_EXIT_LOST) != 0;
-	int rc = hand_on(t, &span);
+	int rc = xsp_timeline_cuda(t, s->probe) != NULL ? emit_call(t, th, &span)
+							: hand_on(t, &span);
 	xsp_details_unref(s->details);
 	return rc;
 }

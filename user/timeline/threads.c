@@ -222,6 +222,28 @@ int xsp_threads_end(struct xsp_timeline *t, uint64_t end_ns)
 	return 0;
 }
 
+bool xsp_threads_by_ns(const struct xsp_timeline *t, uint32_t pid, uint32_t ns_tid, uint32_t *out)
+{
+	const struct xsp_capture_thread *threads;
+	size_t count = xsp_capture_threads(t->reader, &threads);
+
+	/* a number that came again: its latest bearer */
+	for (size_t i = t->record_count; i > 0; i--) {
+		const struct xsp_timeline_thread *shown = &t->records[i - 1]->shown;
+		if (shown->pid == pid && shown->ns_tid == ns_tid) {
+			*out = shown->tid;
+			return true;
+		}
+	}
+	for (size_t i = count; i > 0; i--) {
+		if (threads[i - 1].pid == pid && threads[i - 1].ns_tid == ns_tid) {
+			*out = threads[i - 1].tid;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* ---- task events ---- */
 
 static int task_exec(struct xsp_timeline *t, struct thread *th, uint64_t now)

@@ -22,6 +22,8 @@ int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out, st
 	int rc = xsp_names_begin(t, err);
 	if (rc == 0) {
 		rc = xsp_threads_begin(t);
+		if (rc == 0)
+			rc = xsp_gpu_begin(t);
 		if (rc < 0)
 			xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
 	}
@@ -37,6 +39,7 @@ void xsp_timeline_free(struct xsp_timeline *t)
 {
 	if (t == NULL)
 		return;
+	xsp_gpu_free(t);
 	xsp_threads_free(t);
 	xsp_names_free(t);
 	free(t);
@@ -53,11 +56,18 @@ static int take_event(void *ctx, const struct xsp_event *e)
 {
 	struct xsp_timeline *t = ctx;
 	struct thread *th;
+	if (t->gpu != NULL) {
+		int late = xsp_gpu_time(t->gpu, e->time_ns);
+		if (late < 0)
+			return late;
+	}
 	if (e->kind == XSP_EVENT_NAME)
 		return add_name(t, e);
 	if (e->kind == XSP_EVENT_TASK)
 		return xsp_threads_task(t, e);
-	if (e->kind == XSP_EVENT_LIBRARY || e->kind == XSP_EVENT_GPU)
+	if (e->kind == XSP_EVENT_GPU)
+		return t->gpu != NULL ? xsp_gpu_event(t->gpu, e) : 0;
+	if (e->kind == XSP_EVENT_LIBRARY)
 		return 0;
 	int rc = xsp_threads_get(t, e, &th);
 	return rc < 0 ? rc : xsp_pair(t, th, e);
@@ -73,6 +83,8 @@ int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sin
 	int rc = xsp_capture_read_events(t->reader, take_event, t, err);
 	if (rc == 0)
 		rc = xsp_threads_end(t, t->end_ns);
+	if (rc == 0 && t->gpu != NULL)
+		rc = xsp_gpu_end(t->gpu);
 	t->counts.names_unresolved = xsp_names_unresolved(t);
 	if (rc < 0)
 		xsp_error_set(err, rc, XSP_STATUS_FAILED, "the capture could not be read: %s",

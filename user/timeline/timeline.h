@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "capture/capture.h"
 #include "timeline/details.h"
+#include "timeline/gpu.h"
 
 /* Names of spans: a probe's name, or the text of a range. Ids are dense from 0. */
 typedef uint32_t xsp_name_id;
@@ -42,6 +43,11 @@ struct xsp_span {
 	uint64_t serial; /* unique, counts entries in the order they were seen */
 	/* sections of its events, or NULL; valid during the call, longer with xsp_details_ref */
 	struct xsp_details *details;
+	/* of a call of the cuda provider: ids of the operator and the user's range around it, and the
+	 * range's name; 0: none. The id of a span is its serial + 1 */
+	uint64_t op, user;
+	xsp_name_id user_name;
+	bool call_follows; /* xsp_timeline_sink.call tells of it again, with what CUPTI knows */
 };
 
 /* What a consumer (exporter, summary) wants to be told. NULL members are skipped. Each
@@ -51,6 +57,9 @@ struct xsp_timeline_sink {
 	/* Called when a span closes: children before parents; end times rise per (tid, row),
 	 * except for spans of abandoned stacks, which come when they are known to be gone. */
 	int (*span)(void *ctx, const struct xsp_span *span);
+	/* Calls of CUDA's API and what the GPU did (timeline/gpu.h): seconds late, in no order. */
+	int (*call)(void *ctx, const struct xsp_gpu_call *call);
+	int (*gpu)(void *ctx, const struct xsp_gpu_activity *activity);
 };
 
 struct xsp_timeline_counts {

@@ -116,6 +116,10 @@ struct xsp_timeline {
 	struct thread_record **records;
 	size_t record_count, record_capacity;
 	struct xsp_timeline_thread *sorted;
+
+	/* gpu.c */
+	const struct xsp_cuda_entry **cuda_probes; /* by probe; NULL: there are none */
+	struct xsp_gpu *gpu; /* NULL: no agent was there */
 };
 
 /* ---- names.c ---- */
@@ -135,6 +139,18 @@ int xsp_threads_get(struct xsp_timeline *t, const struct xsp_event *e, struct th
 int xsp_threads_task(struct xsp_timeline *t, const struct xsp_event *e);
 /* Closes what is open in every thread, at the end of the run. */
 int xsp_threads_end(struct xsp_timeline *t, uint64_t end_ns);
+
+/* Root tid of a thread as its process sees it; false: not seen yet. */
+bool xsp_threads_by_ns(const struct xsp_timeline *t, uint32_t pid, uint32_t ns_tid, uint32_t *out);
+
+/* ---- gpu.c, gpu_calls.c ---- */
+
+int xsp_gpu_begin(struct xsp_timeline *t);
+void xsp_gpu_free(struct xsp_timeline *t);
+int xsp_gpu_event(struct xsp_gpu *g, const struct xsp_event *e);
+int xsp_gpu_time(struct xsp_gpu *g, uint64_t ns); /* it is at least so late */
+int xsp_gpu_span(struct xsp_gpu *g, const struct xsp_span *span, enum xsp_cuda_api api);
+int xsp_gpu_end(struct xsp_gpu *g);
 
 /* ---- rows.c: the mechanics; each 0 or a negative errno ---- */
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * occupancy.h - how many blocks of a kernel fit on a multiprocessor at a time, by the rules of
+ * cuda_occupancy.h with its defaults (no carveout preference, dynamic shared memory opted in), as
+ * Kineto applies them. tests/unit/test_occupancy.c holds them against that header where it is installed.
+ */
+#ifndef XSP_EXPORT_OCCUPANCY_H
+#define XSP_EXPORT_OCCUPANCY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xsptrace/gpu.h"
+
+struct xsp_occupancy {
+	int active_blocks; /* on a multiprocessor */
+	int limit_registers, limit_shared, limit_warps, limit_blocks, limit_barriers;
+	int registers_per_block, shared_per_block; /* allocated */
+	const char *factors; /* "REGS|SMEM": what limits it; static */
+};
+
+/* False: the device is not known well enough, or of a generation without rules here. */
+bool xsp_occupancy(const struct xsp_gpu_device *device, const struct xsp_gpu_kernel *kernel,
+		   struct xsp_occupancy *out);
+
+#endif
