@@ -410,16 +410,18 @@ static __always_inline __u32 xsp_put_args(struct pt_regs *ctx, __u32 probe, char
 	if (!s || at > XSP_ARGS_ROOM - XSP_ARGS_START_ROOM)
 		return at;
 	struct xsp_section *section = (struct xsp_section *)(e + at);
+	__u32 first = 0, end = s->items;
 	if (type == XSP_SECTION_ARGS) {
 		xsp_args_put_words(ctx, s, e, at);
-		xsp_args_put_items(s, e, at, 0, s->items);
 	} else {
 		section->type = XSP_SECTION_OUTPUTS;
 		section->value = 1;
 		*(__u64 *)(section + 1) = XSP_REG_RESULT(ctx);
 		xsp_args_use(e, at + sizeof(*section) + 8);
-		xsp_args_put_items(s, e, at, s->items, s->items + s->outputs);
+		first = end;
+		end += s->outputs;
 	}
+	xsp_args_put_items(s, e, at, first, end);
 	section->size = xsp_args_used(e) - at;
 	return xsp_args_used(e);
 }

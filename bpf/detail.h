@@ -93,10 +93,11 @@ static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_d
 		at = xsp_put_result(ctx, e, at);
 #if !defined(XSP_NO_ARGS)
 	/* large ones last: the others ask for little room */
-	if (XSP_HAS(wanted, XSP_SECTION_ARGS) && xsp_detail_bytes >= XSP_ARGS_BYTES)
-		at = xsp_put_args(ctx, probe, e, at, XSP_SECTION_ARGS);
-	if (XSP_HAS(wanted, XSP_SECTION_OUTPUTS) && xsp_detail_bytes >= XSP_ARGS_BYTES)
-		at = xsp_put_args(ctx, probe, e, at, XSP_SECTION_OUTPUTS);
+	if ((wanted & (1U << XSP_SECTION_ARGS | 1U << XSP_SECTION_OUTPUTS)) &&
+	    xsp_detail_bytes >= XSP_ARGS_BYTES)
+		at = xsp_put_args(ctx, probe, e, at,
+				  XSP_HAS(wanted, XSP_SECTION_ARGS) ? XSP_SECTION_ARGS
+								    : XSP_SECTION_OUTPUTS);
 #endif
 	return at;
 }

@@ -116,6 +116,15 @@ def cases_of_e2e_with_the_fallback(_):
 
 
 @case
+def programs_that_read_arguments(folder):
+    """This kernel's verifier takes them; there is no PyTorch in here."""
+    out = f"{folder}/arguments.json"
+    xsptrace("--shapes=all", "--inputs=values", "--sequence", "-e", "demo_leaf", "-o", out,
+             workload("demo"), timeout=200)
+    check(os.path.getsize(out) > 0, "no trace")
+
+
+@case
 def tracer_killed(folder):
     """SIGKILL at any moment: the target goes on, unharmed, and can be traced again."""
     if RELEASE < OLDEST:
