@@ -71,6 +71,15 @@
  * 0 or a negative errno; more calls are harmless. InitializeInjection does the same for the driver. */
 #define XSP_GPU_START_SYMBOL "xsp_gpu_start"
 
+/*
+ * Environment of the target, read when the agent starts. WAIT: milliseconds (at most 30,000) that the
+ * driver's start waits for want_activity to rise, so that a launched program's first kernels are not
+ * missed while the tracer is still putting its probes on the agent; it ends as soon as it rises.
+ * BUFFER: most memory for CUPTI's buffers in MiB (default 256).
+ */
+#define XSP_GPU_WAIT_VARIABLE "XSPTRACE_GPU_WAIT_MS"
+#define XSP_GPU_BUFFER_VARIABLE "XSPTRACE_GPU_BUFFER_MB"
+
 enum xsp_gpu_type {
 	XSP_GPU_INVALID = 0,
 	XSP_GPU_BATCH_HEAD = 1, /* struct xsp_gpu_batch_head: first record of each batch */

@@ -199,6 +199,17 @@ def windows(folder):
 
 
 @case
+def launched_program_waits(folder):
+    """The tracer is a moment late: with XSPTRACE_GPU_WAIT_MS the first kernel is not missed, and
+    without a tracer the program goes on."""
+    r = Run(folder, sim(*PLAIN), plan="400:0", XSPTRACE_GPU_WAIT_MS=5000).ended_well()
+    check_all_there(r)
+    begun = time.monotonic()
+    r = Run(folder, sim(*PLAIN), plan="90000:0", tag="late", XSPTRACE_GPU_WAIT_MS=500).ended_well()
+    check(0.5 < time.monotonic() - begun < 2, "waited", time.monotonic() - begun)
+
+
+@case
 def tracer_killed(folder):
     """The counters fall all at once, at any moment: the program does not notice."""
     command = sim("--threads", "4", "--calls", "20000")

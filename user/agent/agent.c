@@ -109,7 +109,7 @@ static void in_child(void)
  * loaded. */
 static void wait_for_tracer(void)
 {
-	const char *text = getenv("XSPTRACE_GPU_WAIT_MS");
+	const char *text = getenv(XSP_GPU_WAIT_VARIABLE);
 	long ms = text ? strtol(text, NULL, 10) : 0;
 	uint64_t end = agent_now() + (uint64_t)(ms < 0		   ? 0
 						: ms > WAIT_MAX_MS ? WAIT_MAX_MS
@@ -139,7 +139,7 @@ static int start_thread(void)
 static int start(bool in_driver)
 {
 	pid_t pid = getpid();
-	const char *limit = getenv("XSPTRACE_GPU_BUFFER_MB");
+	const char *limit = getenv(XSP_GPU_BUFFER_VARIABLE);
 	int error;
 
 	if (atomic_exchange(&agent.pid, pid) == pid)
