@@ -190,6 +190,7 @@ static __always_inline bool xsp_wanted(__u64 pid_tgid)
 #define XSP_RETURN_SLOT 8 /* a call pushes the return address */
 #define XSP_REG_SP(ctx) ((ctx)->sp)
 #define XSP_REG_FP(ctx) ((ctx)->bp)
+#define XSP_REG_LINK(ctx) 0
 #define XSP_REG_RESULT(ctx) ((ctx)->ax)
 #define XSP_REG_ARG1(ctx) ((ctx)->di)
 #define XSP_REG_ARG2(ctx) ((ctx)->si)
@@ -202,6 +203,7 @@ static __always_inline bool xsp_wanted(__u64 pid_tgid)
 #define XSP_RETURN_SLOT 0
 #define XSP_REG_SP(ctx) ((ctx)->user_regs.sp)
 #define XSP_REG_FP(ctx) ((ctx)->user_regs.regs[29])
+#define XSP_REG_LINK(ctx) ((ctx)->user_regs.regs[30])
 #define XSP_REG_RESULT(ctx) ((ctx)->user_regs.regs[0])
 #define XSP_REG_ARG1(ctx) ((ctx)->user_regs.regs[0])
 #define XSP_REG_ARG2(ctx) ((ctx)->user_regs.regs[1])

@@ -13,10 +13,8 @@
 #include "args.h"
 #endif
 #include "sequence.h"
+#include "stack.h"
 #include "words.h"
-
-/* Bytes reserved for an event with sections; 0: no probe has any. Set before loading. */
-__weak const volatile __u32 xsp_detail_bytes = 0;
 
 /* By probe id; resized before loading. */
 struct {
@@ -99,6 +97,8 @@ static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_d
 				  XSP_HAS(wanted, XSP_SECTION_ARGS) ? XSP_SECTION_ARGS
 								    : XSP_SECTION_OUTPUTS);
 #endif
+	if (XSP_HAS(wanted, XSP_SECTION_STACK) && xsp_stack_frames)
+		at = xsp_put_stack(ctx, e, at);
 	return at;
 }
 

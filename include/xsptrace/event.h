@@ -88,7 +88,7 @@ enum xsp_section_type {
 	XSP_SECTION_WORDS = 1, /* operands at entry, 64 bits each: struct xsp_detail_spec.word */
 	XSP_SECTION_RESULT = 2, /* EXIT: the return register, 64 bits */
 	XSP_SECTION_ARGS = 3, /* arguments of a PyTorch operator */
-	XSP_SECTION_STACK = 4, /* user stack: 64-bit addresses, the innermost first */
+	XSP_SECTION_STACK = 4, /* who called: XSP_FRAME_*, the innermost first; value: 1 if more */
 	XSP_SECTION_COUNTERS = 5, /* counters at entry */
 	XSP_SECTION_COUNTERS_END = 6, /* ... and at exit */
 	XSP_SECTION_SEQUENCE =
@@ -103,6 +103,11 @@ enum xsp_section_type {
 				   * pointed; value: 1 if it could not be read */
 	XSP_SECTION_TYPES,
 };
+/* A frame of XSP_SECTION_STACK: the return address, and how many words of the stack lie between where
+ * it stands and where the one before it does (the first: the entry stack pointer). */
+#define XSP_FRAME_SHIFT 48
+#define XSP_FRAME_ADDRESS(frame) ((frame) & ((1ULL << XSP_FRAME_SHIFT) - 1))
+#define XSP_FRAME_WORDS(frame) ((frame) >> XSP_FRAME_SHIFT)
 struct xsp_section {
 	__u16 type; /* enum xsp_section_type */
 	__u16 size; /* bytes with this head, a multiple of 8 */

@@ -43,6 +43,8 @@ enum xsp_attach_method {
 	XSP_ATTACH_PERF_EVENT, /* one perf event a site: taking them out takes long */
 };
 
+#define XSP_STACK_MAX 127 /* as many as the kernel itself walks: kernel.perf_event_max_stack */
+
 struct xsp_attach_options {
 	size_t buffer_bytes; /* of all rings together; rounded up to powers of two of pages */
 	unsigned rings; /* 0: by the number of CPUs */
@@ -56,6 +58,7 @@ struct xsp_attach_options {
 	const char *const *comms; /* only threads of these names; a trailing '*' matches a prefix */
 	size_t comm_count; /* at most 4 */
 	unsigned details; /* what events may carry: enum xsp_detail (probes/probe.h) */
+	uint32_t stack_frames; /* of XSP_DETAIL_STACKS; at most XSP_STACK_MAX */
 	uint32_t max_probes; /* capacity of the table of losses by probe */
 	bool verbose; /* libbpf's messages go to standard error */
 };
@@ -111,6 +114,8 @@ void xsp_attach_detach(struct xsp_attach *a);
 /* File descriptors of the ring-buffer maps. */
 size_t xsp_attach_rings(const struct xsp_attach *a, int *fds, size_t room);
 size_t xsp_attach_ring_bytes(const struct xsp_attach *a); /* of each */
+/* An event with sections takes so much of a ring, however little it uses. 0: few have any. */
+size_t xsp_attach_detail_bytes(const struct xsp_attach *a);
 
 struct xsp_attach_counters {
 	uint64_t lost_entries, lost_exits, lost_other, lost_names, filtered, silent_hits, untracked;

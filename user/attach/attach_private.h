@@ -22,6 +22,7 @@ struct xsp_attach {
 	bool filtered; /* --min-duration, --max-depth */
 	bool held_back; /* --min-duration */
 	bool details; /* events may carry sections */
+	bool many_details; /* ... and most do */
 	int cpus;
 	const char *tracefs; /* XSP_ATTACH_TRACEFS: its folder */
 	unsigned tracefs_events; /* defined there */

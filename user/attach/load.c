@@ -160,6 +160,12 @@ static uint32_t detail_bytes(unsigned details)
 	return details & TAKES_ARGUMENTS ? ARGUMENTS_BYTES : details != 0 ? DETAIL_BYTES : 0;
 }
 
+/* bpf/stack.h: a head and one address more than are kept. */
+static uint32_t stack_bytes(const struct xsp_attach_options *o)
+{
+	return o->details & XSP_DETAIL_STACKS ? 8 + 8 * (o->stack_frames + 1) : 0;
+}
+
 static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 {
 	struct xsp_bpf *bpf = a->bpf;
@@ -191,8 +197,11 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf_map__set_max_entries(bpf->maps.xsp_specs, probes);
 	bpf_map__set_max_entries(bpf->maps.xsp_details, o->details ? probes : 1);
 	bpf_map__set_max_entries(bpf->maps.xsp_args, o->details & TAKES_ARGUMENTS ? probes : 1);
-	bpf->rodata->xsp_detail_bytes = detail_bytes(o->details);
+	bpf->rodata->xsp_detail_bytes = detail_bytes(o->details) + stack_bytes(o);
 	bpf->rodata->xsp_detail_types = detail_types(o->details);
+	/* with the arguments of CUDA's calls alone nearly all events are without sections */
+	a->many_details = (o->details & ~(unsigned)XSP_DETAIL_CUDA) != 0;
+	bpf->rodata->xsp_stack_frames = o->details & XSP_DETAIL_STACKS ? o->stack_frames : 0;
 	bpf_map__set_max_entries(
 		bpf->maps.xsp_ring0,
 		(uint32_t)(a->rings == 1 ? a->ring_bytes : (size_t)sysconf(_SC_PAGESIZE)));
@@ -416,4 +425,9 @@ size_t xsp_attach_rings(const struct xsp_attach *a, int *fds, size_t room)
 size_t xsp_attach_ring_bytes(const struct xsp_attach *a)
 {
 	return a->ring_bytes;
+}
+
+size_t xsp_attach_detail_bytes(const struct xsp_attach *a)
+{
+	return a->many_details ? a->bpf->rodata->xsp_detail_bytes : 0;
 }

@@ -96,6 +96,13 @@ static void count_sites(struct xsp_plan *plan, const struct xsp_planned_probe *p
 		plan->sites_by_class[p->place.sites[i].cls]++;
 }
 
+/* Details that any span can have. */
+static void take_for_all(struct xsp_probe *p, unsigned details)
+{
+	if (xsp_probe_is_wanted(p) && (details & XSP_DETAIL_STACKS))
+		p->detail.entry |= 1U << XSP_SECTION_STACK;
+}
+
 static int place_all(struct xsp_plan *plan, struct xsp_module *m, struct xsp_planned_module *pm)
 {
 	pm->probes = calloc(pm->list.count + 1, sizeof(*pm->probes));
@@ -104,6 +111,7 @@ static int place_all(struct xsp_plan *plan, struct xsp_module *m, struct xsp_pla
 	for (size_t i = 0; i < pm->list.count; i++) {
 		struct xsp_planned_probe *p = &pm->probes[pm->count];
 		p->probe = pm->list.items[i];
+		take_for_all(&p->probe, plan->selection.details);
 		if (plan->selection.details == 0) /* nothing would serve them */
 			p->probe.detail = (struct xsp_detail_spec){0};
 		if (plan->probes >= XSP_MAX_PROBES - 1)

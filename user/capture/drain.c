@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/frames.h"
+
 #define MAX_RINGS 64
 
 /* Each ring is consumed by itself, so that a busy one cannot starve the others. */
@@ -24,6 +26,7 @@ struct xsp_drain {
 	xsp_drain_gpu_fn gpu;
 	xsp_drain_sections_fn sections;
 	void *ctx;
+	struct xsp_frames *frames; /* NULL: no stacks */
 	const struct xsp_probe_price *prices;
 	size_t price_count;
 	uint64_t events, cost_ns;
@@ -72,6 +75,8 @@ static int take_event(void *ctx, void *data, size_t size)
 		rc = e->kind == XSP_EVENT_NAME && (e->flags & NAME_IS_ADDRESS) && d->resolve != NULL
 			     ? put_resolved(d, ring->index, data)
 			     : xsp_capture_put_event(d->writer, ring->index, e, e->size);
+	if (rc == 0 && d->frames != NULL)
+		rc = xsp_frames_see(d->frames, e);
 	if (rc < 0) {
 		d->error = rc;
 		return rc;
@@ -133,6 +138,11 @@ void xsp_drain_set_gpu(struct xsp_drain *d, xsp_drain_gpu_fn fn)
 void xsp_drain_set_sections(struct xsp_drain *d, xsp_drain_sections_fn fn)
 {
 	d->sections = fn;
+}
+
+void xsp_drain_set_frames(struct xsp_drain *d, struct xsp_frames *f)
+{
+	d->frames = f;
 }
 
 void xsp_drain_set_prices(struct xsp_drain *d, const struct xsp_probe_price *prices, size_t count)

@@ -34,6 +34,10 @@ void xsp_drain_set_gpu(struct xsp_drain *d, xsp_drain_gpu_fn fn);
 typedef int (*xsp_drain_sections_fn)(void *ctx, const struct xsp_event *e);
 void xsp_drain_set_sections(struct xsp_drain *d, xsp_drain_sections_fn fn);
 
+/* Has the addresses of stacks named; `f` stays the caller's. */
+struct xsp_frames;
+void xsp_drain_set_frames(struct xsp_drain *d, struct xsp_frames *f);
+
 /* The price of entries and exits of each probe, ns, for the running estimate. Borrowed; may be
  * set again when it grows. */
 struct xsp_probe_price {

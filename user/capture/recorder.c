@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #define FLUSH_NS 1000000000ULL
+/* A turn names addresses for so long; the rings must not wait for it. */
+#define FRAMES_NS 2000000ULL
+#define FRAMES_LAST_NS 3000000000ULL /* ... and at the end */
 /* A turn moves at most so many events of each ring, so that signals and the clock get their turn. */
 #define EVENTS_A_TURN 500000
 
@@ -101,7 +104,8 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 	int fds[64];
 	size_t count = xsp_attach_rings(r->attach, fds, 64);
 
-	int rc = xsp_drain_new(fds, count, r->writer, NULL, xsp_recorder_resolve, r, &r->drain, err);
+	int rc =
+		xsp_drain_new(fds, count, r->writer, NULL, xsp_recorder_resolve, r, &r->drain, err);
 	if (rc == 0)
 		xsp_drain_set_gpu(r->drain, xsp_recorder_gpu_event);
 	if (rc == 0)
@@ -133,8 +137,13 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	}
 	if (rc == 0 && xsp_resolver_new(&r->resolver) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	if (rc == 0 && (options->selection.details & XSP_DETAIL_STACKS) &&
+	    xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
+		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0)
 		rc = open_rings(r, err);
+	if (rc == 0)
+		xsp_drain_set_frames(r->drain, r->frames);
 	if (rc == 0)
 		rc = xsp_sideband_new(&sideband, &r->sideband, err);
 	if (rc < 0) {
@@ -155,6 +164,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 		xsp_recorder_finish(r, NULL);
 	xsp_attach_free(r->attach);
 	xsp_drain_free(r->drain);
+	xsp_frames_free(r->frames);
 	xsp_resolver_free(r->resolver);
 	xsp_recorder_arguments_free(r->arguments);
 	xsp_sideband_free(r->sideband);
@@ -209,8 +219,9 @@ static void wait_a_little(const struct xsp_recorder *r, int wait_ms)
 /* So short that the rings fill to no more than an eighth at the rate seen last. */
 static int nap_ms(const struct xsp_recorder *r, int wait_ms)
 {
-	double room =
-		(double)xsp_attach_ring_bytes(r->attach) / 8 / 40; /* events of 32 + 8 bytes */
+	/* as many as fit of those with most room: 32 + 8 bytes, or what is reserved for sections */
+	double room = (double)xsp_attach_ring_bytes(r->attach) / 8 /
+		      (double)(40 + xsp_attach_detail_bytes(r->attach));
 
 	if (r->rate > 0 && room / r->rate * 1000 < wait_ms)
 		wait_ms = (int)(room / r->rate * 1000);
@@ -237,6 +248,8 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 	long moved = xsp_drain_run(r->drain, EVENTS_A_TURN);
 	int rc = moved < 0 ? (int)moved : xsp_recorder_follow_sideband(r);
 
+	if (rc == 0 && r->frames != NULL)
+		rc = xsp_frames_resolve(r->frames, FRAMES_NS);
 	take_rate(r);
 	if (rc == 0 && xsp_now_ns() - r->last_flush_ns >= FLUSH_NS) {
 		r->last_flush_ns = xsp_now_ns();
@@ -383,6 +396,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 	r->times.detach_ms = since_ms(start);
 	if (rc == 0)
 		rc = drain_all(r);
+	if (rc == 0 && r->frames != NULL)
+		rc = xsp_frames_resolve(r->frames, FRAMES_LAST_NS);
 	if (rc == 0)
 		rc = xsp_recorder_put_held_back(r);
 	if (rc == 0)

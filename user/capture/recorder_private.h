@@ -5,6 +5,7 @@
 
 #include "capture/capture.h"
 #include "capture/drain.h"
+#include "capture/frames.h"
 #include "capture/recorder.h"
 #include "target/process.h"
 #include "target/resolve.h"
@@ -32,6 +33,7 @@ struct xsp_recorder {
 	struct xsp_capture_writer *writer;
 	struct xsp_drain *drain;
 	struct xsp_resolver *resolver;
+	struct xsp_frames *frames; /* --stacks */
 	struct xsp_sideband *sideband;
 	struct recorded_process *processes;
 	size_t process_count;

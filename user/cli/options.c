@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach/attach.h"
 #include "cli/cli.h"
 #include "cli/help.h"
 #include "export/export.h"
@@ -240,6 +241,19 @@ static int take_scopes(struct parse *p)
 	return rc;
 }
 
+#define DEFAULT_FRAMES 64
+
+static int take_stacks(struct parse *p)
+{
+	uint64_t n = DEFAULT_FRAMES;
+
+	if (p->value != NULL && xsp_parse_number(p->value, 1, XSP_STACK_MAX, &n) < 0)
+		return bad_value(p, "--stacks", "a number of frames from 1 to 127");
+	p->o->stack_frames = (uint32_t)n;
+	p->o->details |= XSP_DETAIL_STACKS;
+	return 0;
+}
+
 static int take_sequence(struct parse *p)
 {
 	p->o->details |= XSP_DETAIL_SEQUENCE;
@@ -344,6 +358,7 @@ enum {
 	OPT_GPU,
 	OPT_GPU_ONLY,
 	OPT_SEQUENCE,
+	OPT_STACKS,
 	OPT_SCOPES,
 };
 
@@ -378,6 +393,7 @@ static const struct row {
 	{"shapes", OPT_SHAPES, take_shapes, 0, true, MAYBE},
 	{"inputs", OPT_INPUTS, take_inputs, 0, true, MAYBE},
 	{"scopes", OPT_SCOPES, take_scopes, 0, false, VALUE},
+	{"stacks", OPT_STACKS, take_stacks, 0, true, MAYBE},
 	{"sequence", OPT_SEQUENCE, take_sequence, 0, true, NOTHING},
 	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true, VALUE},
 	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true, VALUE},
@@ -445,8 +461,8 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 				     listing ? "nothing to look at: xsptrace list -p PID"
 					     : "nothing to trace: give -p PID, or -- COMMAND "
 					       "[ARGS]; see xsptrace --help");
-	if (o->gpu_only && (o->gpu_off || o->pattern_count + o->provider_pattern_count > 0 ||
-			    o->providers != 0))
+	if (o->gpu_only &&
+	    (o->gpu_off || o->pattern_count + o->provider_pattern_count > 0 || o->providers != 0))
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "--gpu-only collects what the GPU did and nothing else: leave "
 				     "out -e and --gpu=off");

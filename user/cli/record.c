@@ -157,6 +157,7 @@ static int make_recorder(struct recording *r, struct xsp_error *err)
 	};
 
 	options.attach.details = options.selection.details;
+	options.attach.stack_frames = o->stack_frames;
 	return xsp_recorder_new(&options, &r->recorder, err);
 }
 

@@ -26,6 +26,7 @@ struct place {
 
 struct perf {
 	struct xsp_renderer *names;
+	struct xsp_renderer *frames; /* native ones */
 	struct xsp_shown *rows;
 	const struct xsp_capture_probe *probes;
 	const struct xsp_capture_module *modules;
@@ -109,6 +110,24 @@ static char *render_frame(void *ctx, const char *name, size_t *length)
 	return line;
 }
 
+/* A native function: of its address and its file the capture says nothing. */
+static char *render_native(void *ctx, const char *name, size_t *length)
+{
+	size_t n;
+	char *symbol = xsp_text_symbol(name, &n);
+	char *line = symbol ? malloc(n + 48) : NULL;
+
+	(void)ctx;
+	if (line) {
+		char *p = XSP_PUT(line, "\t   0 ");
+		p = (char *)memcpy(p, symbol, n) + n;
+		p = XSP_PUT(p, "+0x0 ([unknown])\n");
+		*length = (size_t)(p - line);
+	}
+	free(symbol);
+	return line;
+}
+
 static int perf_begin(struct xsp_export *x)
 {
 	struct perf *f = calloc(1, sizeof(*f));
@@ -125,6 +144,8 @@ static int perf_begin(struct xsp_export *x)
 	if (rc == 0)
 		rc = xsp_renderer_new(x->timeline, render_frame, f, &f->names);
 	if (rc == 0)
+		rc = xsp_renderer_new(x->timeline, render_native, NULL, &f->frames);
+	if (rc == 0)
 		rc = xsp_shown_new(x, &f->rows);
 	return rc;
 }
@@ -136,6 +157,7 @@ static void perf_discard(struct xsp_export *x)
 	if (f == NULL)
 		return;
 	xsp_renderer_free(f->names);
+	xsp_renderer_free(f->frames);
 	xsp_shown_free(f->rows);
 	for (size_t i = 0; f->dso && i < f->module_count; i++)
 		free(f->dso[i]);
@@ -163,7 +185,8 @@ static void prepare_row(struct xsp_export *x, struct xsp_shown_row *row)
 
 static int put_frame(struct xsp_export *x, const struct perf *f, xsp_name_id id)
 {
-	const struct xsp_rendered *frame = xsp_renderer_get(f->names, id);
+	const struct xsp_rendered *frame =
+		xsp_renderer_get(id & XSP_PATH_FRAME ? f->frames : f->names, id & ~XSP_PATH_FRAME);
 
 	if (frame == NULL)
 		return -ENOMEM;
@@ -175,7 +198,8 @@ static int perf_span(struct xsp_export *x, const struct xsp_span *span)
 {
 	struct perf *f = x->state;
 	struct xsp_shown_row *row = xsp_shown_get(f->rows, span);
-	uint32_t depth = span->depth;
+	const xsp_name_id *around = span->path != NULL ? span->path : span->ancestors;
+	uint32_t depth = span->path != NULL ? span->path_length : span->depth;
 
 	if (row == NULL)
 		return -ENOMEM;
@@ -198,7 +222,7 @@ static int perf_span(struct xsp_export *x, const struct xsp_span *span)
 
 	int rc = put_frame(x, f, span->name);
 	for (uint32_t kept = 1; rc == 0 && depth > 0 && kept < FRAMES_MAX; kept++)
-		rc = put_frame(x, f, span->ancestors[--depth]);
+		rc = put_frame(x, f, around[--depth]);
 	if (depth > 0)
 		xsp_out_text(x->out, "\t   0 [outer_frames_cut]+0x0 ([xsptrace])\n");
 	xsp_out_write(x->out, "\n", 1);

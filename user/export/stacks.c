@@ -287,24 +287,24 @@ static int reserve_path(struct path *p, uint32_t depth)
 	return 0;
 }
 
-/* Brings the path to the span's ancestors; where the tree is full it stays shorter. */
-static int follow(struct xsp_stacks *s, struct path *p, const struct xsp_span *span, uint32_t depth)
+/* Brings the path to what is around the span; where the tree is full it stays shorter. */
+static int follow(struct xsp_stacks *s, struct path *p, const xsp_name_id *around, uint32_t depth)
 {
 	uint32_t same = 0;
 
-	while (same < p->depth && same < depth && p->names[same] == span->ancestors[same])
+	while (same < p->depth && same < depth && p->names[same] == around[same])
 		same++;
 	for (p->depth = same; p->depth < depth; p->depth++) {
 		xsp_name_id name;
 		uint32_t node;
-		int rc = first_with_text(s, span->ancestors[p->depth], &name);
+		int rc = first_with_text(s, around[p->depth] & ~XSP_PATH_FRAME, &name);
 		if (rc == 0)
 			rc = child(s, p->nodes[p->depth], name, &node);
 		if (rc < 0)
 			return rc;
 		if (node == 0)
 			return 0;
-		p->names[p->depth] = span->ancestors[p->depth];
+		p->names[p->depth] = around[p->depth];
 		p->nodes[p->depth + 1] = node;
 	}
 	return 0;
@@ -324,7 +324,9 @@ static int enter_comm(struct xsp_stacks *s, struct path *p)
 
 int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
 {
-	uint32_t depth = span->depth < XSP_STACKS_DEPTH ? span->depth : XSP_STACKS_DEPTH;
+	const xsp_name_id *around = span->path != NULL ? span->path : span->ancestors;
+	uint32_t all = span->path != NULL ? span->path_length : span->depth;
+	uint32_t depth = all < XSP_STACKS_DEPTH ? all : XSP_STACKS_DEPTH;
 	struct path *p = get_path(s, span);
 	uint32_t node = 0;
 	xsp_name_id name;
@@ -333,10 +335,10 @@ int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
 		return -ENOMEM;
 	int rc = enter_comm(s, p);
 	if (rc == 0)
-		rc = follow(s, p, span, depth);
+		rc = follow(s, p, around, depth);
 	if (rc == 0)
 		rc = first_with_text(s, span->name, &name);
-	if (rc == 0 && p->depth == span->depth)
+	if (rc == 0 && p->depth == all)
 		rc = child(s, p->nodes[p->depth], name, &node);
 	if (rc < 0)
 		return rc;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <Zydis/Zydis.h>
+
 #include "target/maps.h"
 #include "target/module.h"
 
@@ -252,6 +254,83 @@ int xsp_resolve_code(struct xsp_resolver *r, const struct xsp_process *p, uint64
 	char *name = xsp_demangle(s->name, false);
 	snprintf(text, size, "%.*s+0x%" PRIx64, (int)size - 20, name != NULL ? name : s->name,
 		 at.addr - s->addr);
+	free(name);
+	return 0;
+}
+
+/* ---- return addresses ---- */
+
+/* Does a call end right before `addr`? x86-64: e8 rel32, or ff /2 in any of its lengths. */
+static bool follows_call(struct xsp_module *m, uint64_t addr)
+{
+	uint8_t code[8];
+
+	if (xsp_module_arch(m) == XSP_ARCH_AARCH64) {
+		uint32_t insn;
+		if (xsp_module_read(m, addr - 4, &insn, sizeof(insn)) != sizeof(insn))
+			return false;
+		return (insn & 0xfc000000U) == 0x94000000U || (insn & 0xfffffc1fU) == 0xd63f0000U;
+	}
+	if (xsp_module_read(m, addr - sizeof(code), code, sizeof(code)) != sizeof(code))
+		return false;
+	if (code[3] == 0xe8)
+		return true;
+	ZydisDecoder decoder;
+	ZydisDecodedInstruction d;
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	for (size_t length = 2; length <= sizeof(code); length++) {
+		const uint8_t *at = code + sizeof(code) - length;
+		if (ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, at, length, &d)) &&
+		    d.length == length && d.mnemonic == ZYDIS_MNEMONIC_CALL)
+			return true;
+	}
+	return false;
+}
+
+/* Code that no file holds, such as a compiler's in the process. */
+static bool is_generated(pid_t pid, uint64_t address)
+{
+	char path[64], line[4352];
+	struct xsp_map_line map;
+	bool generated = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	FILE *f = fopen(path, "re");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		if (!xsp_map_line_parse(line, &map) || address < map.start || address >= map.end)
+			continue;
+		generated = map.executable && map.inode == 0;
+		break;
+	}
+	if (f != NULL)
+		fclose(f);
+	return generated;
+}
+
+int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text, size_t size)
+{
+	struct place at = {0};
+
+	text[0] = '\0';
+	find_remembered(r, pid, address, &at);
+	struct known_file *k = at.mapped ? known(r, at.dev, at.inode) : NULL;
+	if (k == NULL || k->module == NULL) {
+		if (!at.mapped && address > 4096 && is_generated(pid, address))
+			snprintf(text, size, "[generated code]");
+		return 0;
+	}
+	at.module = k->module;
+	if (xsp_module_offset_to_addr(at.module, at.file_offset, &at.addr) < 0 ||
+	    !follows_call(at.module, at.addr))
+		return 0;
+	/* the call itself: of one that never returns nothing need follow in the function */
+	const struct xsp_symbol *s = covering(at.module, at.addr - 1);
+	if (s == NULL) {
+		module_and_offset(&at, address, text, size);
+		return 0;
+	}
+	char *name = xsp_demangle(s->name, false);
+	snprintf(text, size, "%s", name != NULL ? name : s->name);
 	free(name);
 	return 0;
 }

@@ -29,6 +29,15 @@ int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 int xsp_resolve_code(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,
 		     char *text, size_t size);
 
+/*
+ * The function that `address` returns into, without an offset: where a call stands right before it in
+ * the code of a file that the process was learned to map; "module+0x1234" where no symbol covers it;
+ * "[generated code]" where the process runs code of no file. Else "": it is no return address.
+ * 0 or -ENOMEM.
+ */
+int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
+		       size_t size);
+
 /* The file that an address lies in, owned by the resolver, and the address in that file.
  * -ENOENT: no file that can be read, or -ENOMEM. */
 int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,

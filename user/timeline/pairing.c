@@ -208,6 +208,7 @@ static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xs
 		.name = name,
 	};
 	rc = xsp_details_add(&s.details, e);
+	t->stacks = t->stacks || xsp_details_find(s.details, XSP_SECTION_STACK, NULL) != NULL;
 	return rc < 0 ? rc : open_span(t, th, row, &s);
 }
 
@@ -258,6 +259,7 @@ static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xs
 		.range = true,
 	};
 	rc = xsp_details_add(&s.details, e);
+	t->stacks = t->stacks || xsp_details_find(s.details, XSP_SECTION_STACK, NULL) != NULL;
 	return rc < 0 ? rc : open_span(t, th, row, &s);
 }
 
@@ -519,9 +521,12 @@ static int pair_label(struct xsp_timeline *t, struct thread *th, const struct xs
 	int rc = xsp_names_of_hash(t, l->name_hash, &name);
 	if (rc < 0)
 		return rc;
-	for (size_t i = 0; i < th->used_rows && !found; i++)
+	for (size_t i = 0; i < th->used_rows && !found; i++) {
 		found = label(th->rows[i]->spans, th->rows[i]->names, th->rows[i]->count, e->probe,
 			      l->begin_ns, name);
+		if (found)
+			xsp_path_cut(th->rows[i], 0);
+	}
 	for (size_t i = 0; i < th->parked_count && !found; i++)
 		found = label(th->parked[i]->spans, th->parked[i]->names + th->parked[i]->prefix,
 			      th->parked[i]->count, e->probe, l->begin_ns, name);

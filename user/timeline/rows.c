@@ -85,6 +85,8 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.ancestors = ancestors,
 		.serial = s->serial,
 		.details = s->details,
+		.path = t->path,
+		.path_length = t->path_length,
 	};
 	t->counts.spans++;
 	t->counts.unfinished += (flags & XSP_SPAN_UNFINISHED) != 0;
@@ -149,9 +151,17 @@ static uint64_t *children_under(struct row *row, size_t depth)
 	return depth > 0 ? &row->spans[depth - 1].child_ns : &row->child_ns;
 }
 
+/* Spans from `level` on are not those that the path was made of. */
+void xsp_path_cut(struct row *row, size_t level)
+{
+	if (row->path_levels > level)
+		row->path_levels = level;
+}
+
 static void drop_last(struct row *row)
 {
 	const struct open_span *s = &row->spans[--row->count];
+	xsp_path_cut(row, row->count);
 	if (!s->range && (row->count == 0 || row->spans[row->count - 1].limit == UINT64_MAX))
 		row->base = s->sp;
 }
@@ -166,7 +176,15 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 	*children_under(row, depth) += end_ns - s->start_ns;
 	drop_last(row);
 	/* s stays valid: nothing is pushed before it was handed on */
-	return xsp_emit(t, th, row->index, s, end_ns, flags, row->names, depth);
+	if (t->stacks) {
+		int rc = xsp_path_to(t, th->pid, row, depth, s, &t->path_length);
+		if (rc < 0)
+			return rc;
+		t->path = row->path;
+	}
+	int rc = xsp_emit(t, th, row->index, s, end_ns, flags, row->names, depth);
+	t->path = NULL;
+	return rc;
 }
 
 int xsp_row_take_out(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
@@ -182,6 +200,7 @@ int xsp_row_take_out(struct xsp_timeline *t, struct thread *th, struct row *row,
 	size_t above = row->count - i - 1;
 	memmove(&row->spans[i], &row->spans[i + 1], above * sizeof(*row->spans));
 	memmove(&row->names[i], &row->names[i + 1], above * sizeof(*row->names));
+	xsp_path_cut(row, i);
 	row->count--;
 	rc = xsp_row_push(other, &s);
 	return rc < 0 ? rc : xsp_row_pop(t, th, other, end_ns, flags);

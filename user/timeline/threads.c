@@ -43,6 +43,8 @@ static void free_thread(struct thread *th)
 		drop_details(th->rows[i]->spans, th->rows[i]->count);
 		free(th->rows[i]->spans);
 		free(th->rows[i]->names);
+		free(th->rows[i]->path);
+		free(th->rows[i]->path_ends);
 		free(th->rows[i]);
 	}
 	for (size_t i = 0; i < th->parked_made; i++) {

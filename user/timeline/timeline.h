@@ -28,6 +28,8 @@ enum xsp_span_flag {
 	XSP_SPAN_POINT = 1 << 4, /* entry and exit are one instruction: no duration was measured */
 };
 
+#define XSP_PATH_FRAME (1U << 31) /* in xsp_span.path: a native function, not a span */
+
 struct xsp_span {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	uint64_t self_ns; /* without the time of direct children on the same stack */
@@ -48,6 +50,11 @@ struct xsp_span {
 	uint64_t op, user;
 	xsp_name_id user_name;
 	bool call_follows; /* xsp_timeline_sink.call tells of it again, with what CUPTI knows */
+	/* With native stacks (--stacks): the same as ancestors, with the functions between them, outermost
+	 * first, and those between the last one and the span itself; their ids have XSP_PATH_FRAME
+	 * added. Else NULL. Valid during the call */
+	const xsp_name_id *path;
+	uint32_t path_length;
 };
 
 /* What a consumer (exporter, summary) wants to be told. NULL members are skipped. Each
@@ -81,6 +88,9 @@ int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sin
 /* Valid from new() on for probe names; range names are added as the run meets them. The text is
  * raw bytes from the target, zero-terminated: escape on output. */
 const char *xsp_timeline_name(const struct xsp_timeline *t, xsp_name_id id);
+/* The function that an address of a stack returns into: "" if it is none, and nothing behind it in that
+ * stack is; NULL if its name is not in the capture. */
+const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint64_t address);
 size_t xsp_timeline_name_count(const struct xsp_timeline *t);
 const struct xsp_timeline_counts *xsp_timeline_counts(const struct xsp_timeline *t);
 

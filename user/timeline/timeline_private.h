@@ -47,6 +47,11 @@ struct row {
 	uint64_t child_ns; /* of closed spans that had nothing beneath them */
 	uint64_t base; /* sp of the function that lay here last with no other around it */
 	uint32_t index;
+	/* frames.c: names of the open spans and of the functions between them */
+	xsp_name_id *path;
+	uint32_t *path_ends; /* of each level: length of the path with its span */
+	size_t path_capacity, ends_capacity;
+	size_t path_levels; /* spans that the path has already */
 };
 
 struct parked {
@@ -85,6 +90,9 @@ struct xsp_timeline {
 	struct xsp_capture_reader *reader;
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
+	bool stacks; /* some span had one */
+	const xsp_name_id *path; /* of the span about to be handed on, or NULL */
+	uint32_t path_length;
 	bool lossy; /* the capture says that events were lost */
 	uint64_t start_ns, end_ns;
 
@@ -182,6 +190,14 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
 int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, struct row **out);
 /* Closes everything that is open or parked in a thread: thread exit, exec, end of the run. */
 int xsp_thread_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags);
+
+void xsp_path_cut(struct row *row, size_t level);
+
+/* ---- frames.c ---- */
+
+/* The path to the span `s` of process pid at depth `depth` of the row: span->path. 0 or -ENOMEM. */
+int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t depth,
+		const struct open_span *s, uint32_t *length);
 
 /* ---- pairing.c: the rules ---- */
 

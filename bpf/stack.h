@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * stack.h - the section STACK: who called, by frame pointers.
+ *
+ * The return address is known without them: it stands at the entry stack pointer. From there on each
+ * frame that keeps one says where the next is. A walk of our own instead of bpf_get_stack():
+ * that begins at the site, where the frame pointer may be the function's own or its caller's (kernels differ in
+ * what they make of it), and it hands over a buffer of the CPU's that a preempting thread may fill.
+ */
+#ifndef XSP_BPF_STACK_H
+#define XSP_BPF_STACK_H
+
+#include "words.h"
+
+#define XSP_STACK_MAX 127
+/* The next frame is no farther away: what XSP_FRAME_WORDS can say. Else the register was no frame pointer,
+ * or a function has half a megabyte of variables. */
+#define XSP_FRAME_REACH (0xffffULL * 8 - 16)
+
+/* Addresses to keep; 0: no stacks. Set before loading, with room for them in xsp_detail_bytes. */
+__weak const volatile __u32 xsp_stack_frames = 0;
+/* A frame is read as two words: one more than is kept. */
+#define XSP_STACK_ROOM (sizeof(struct xsp_section) + 8 * (xsp_stack_frames + 1))
+
+/* How much was put stands in the reservation, not in a register: the verifier then sees one way on
+ * behind the loop, however it is left, and not one for each frame. */
+static __noinline void xsp_walk(__u64 *slot, volatile __u16 *size, __u64 frame, __u64 above)
+{
+	for (__u32 i = 1; i < XSP_STACK_MAX; i++) {
+		__u64 distance = frame - above;
+		if (i >= xsp_stack_frames)
+			return;
+		/* in reach and a multiple of 8, in one comparison: each one doubles the ways */
+		if ((distance >> 3 | distance << 61) > XSP_FRAME_REACH / 8)
+			return;
+		/* {the caller's frame pointer, return address}; zeros if it cannot be read */
+		bpf_probe_read_user(slot + i, 16, (void *)frame);
+		above = frame + 16;
+		frame = slot[i];
+		if (slot[i + 1] - 1 >= (1ULL << XSP_FRAME_SHIFT) - 1)
+			return;
+		slot[i] = slot[i + 1] | (distance + 16) / 8 << XSP_FRAME_SHIFT;
+		*size += 8;
+	}
+}
+
+static __noinline __u32 xsp_put_stack(struct pt_regs *ctx, char *e, __u32 at)
+{
+	__u64 above = ((struct xsp_event *)e)->sp + XSP_RETURN_SLOT, frame = XSP_REG_FP(ctx);
+
+	/* through the reservation: whatever was put before, the verifier goes through this once */
+	*(volatile __u16 *)&((struct xsp_event *)e)->size = at;
+	at = *(volatile __u16 *)&((struct xsp_event *)e)->size;
+	if (xsp_detail_bytes < XSP_STACK_ROOM || at > xsp_detail_bytes - XSP_STACK_ROOM)
+		return at;
+	struct xsp_section *s = (struct xsp_section *)(e + at);
+	__u64 *slot = (__u64 *)(s + 1);
+	*slot = XSP_REG_LINK(ctx);
+#if defined(__TARGET_ARCH_x86)
+	if (bpf_probe_read_user(slot, 8, (void *)(above - XSP_RETURN_SLOT)))
+		*slot = 0;
+	/* the function has made its own frame already, and its return address is taken */
+	if (frame == above - 2 * XSP_RETURN_SLOT &&
+	    bpf_probe_read_user(&frame, sizeof(frame), (void *)frame))
+		frame = 0;
+#endif
+	xsp_put_section_head(e, at, XSP_SECTION_STACK, sizeof(*s) + 8, 0);
+	xsp_walk(slot, &s->size, frame, above);
+	__u32 size = *(volatile __u16 *)&s->size;
+	if (size > XSP_STACK_ROOM)
+		return at;
+	return at + size;
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * frames.h - names for the return addresses in stacks. An address means nothing once its process is
+ * gone, so its function's name goes into the capture, once, like a range's.
+ */
+#ifndef XSP_CAPTURE_FRAMES_H
+#define XSP_CAPTURE_FRAMES_H
+
+#include "base/u64map.h"
+#include "capture/capture.h"
+#include "target/resolve.h"
+
+/* Under which hash the capture has the name (struct xsp_capture_name) of a return address in a process.
+ * An empty name: it is none, and neither is anything beyond it in the stack. */
+static inline uint64_t xsp_frame_hash(uint32_t pid, uint64_t address)
+{
+	uint64_t hash = xsp_u64_mix(address ^ xsp_u64_mix((uint64_t)pid << 32 | 0x57ac));
+
+	return hash != 0 ? hash : 1;
+}
+
+struct xsp_frames;
+
+int xsp_frames_new(struct xsp_capture_writer *writer, struct xsp_resolver *resolver,
+		   struct xsp_frames **out);
+void xsp_frames_free(struct xsp_frames *f); /* NULL is allowed */
+
+/* Remembers the addresses of an event's stack that are new. 0 or -ENOMEM. The hot path. */
+int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e);
+
+/* Names what was remembered, for at most `budget_ns` (0: all of it). 0 or a negative errno. */
+int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * frames.c - native stacks: the functions between a span and the one around it.
+ *
+ * Paths are kept by row, and made anew only as far as the row has changed.
+ */
+#include "timeline/timeline_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "capture/frames.h"
+
+struct stack {
+	const uint64_t *frames; /* XSP_FRAME_*, innermost first */
+	size_t count;
+};
+
+static struct stack stack_of(const struct open_span *s)
+{
+	const struct xsp_section *section = xsp_details_find(s->details, XSP_SECTION_STACK, NULL);
+	struct stack out = {0};
+
+	if (section != NULL) {
+		out.frames = xsp_section_data(section);
+		out.count = xsp_section_length(section) / sizeof(uint64_t);
+	}
+	return out;
+}
+
+const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint64_t address)
+{
+	const uint32_t *id = xsp_u64map_get(&t->range_names, xsp_frame_hash(pid, address));
+
+	return id != NULL ? t->names[*id] : NULL;
+}
+
+/*
+ * How many frames of `s`, from the innermost on, lie between it and the span around it: the return
+ * addresses that stand below that one's entry stack pointer. Where no frame pointer is kept some are
+ * missing; what is no return address ends the stack.
+ */
+static size_t between(const struct xsp_timeline *t, uint32_t pid, const struct open_span *s,
+		      const struct stack *stack, const struct open_span *around)
+{
+	uint64_t at = s->sp;
+	size_t n = 0;
+
+	for (; n < stack->count; n++) {
+		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(stack->frames[n]));
+		at += XSP_FRAME_WORDS(stack->frames[n]) * 8;
+		if (name == NULL || name[0] == '\0')
+			break;
+		if (around != NULL && at >= around->sp)
+			break;
+	}
+	return n;
+}
+
+static int append(struct xsp_timeline *t, struct row *row, uint32_t *length, uint32_t pid,
+		  const struct open_span *s, const struct open_span *around)
+{
+	struct stack own = stack_of(s);
+	size_t n = between(t, pid, s, &own, around);
+
+	if (xsp_grow(&row->path, &row->path_capacity, *length + n + 1) < 0)
+		return -ENOMEM;
+	for (size_t i = n; i > 0; i--) {
+		xsp_name_id id;
+		uint64_t address = XSP_FRAME_ADDRESS(own.frames[i - 1]);
+		int rc = xsp_names_of_hash(t, xsp_frame_hash(pid, address), &id);
+		if (rc < 0)
+			return rc;
+		row->path[(*length)++] = id | XSP_PATH_FRAME;
+	}
+	return 0;
+}
+
+int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t depth,
+		const struct open_span *s, uint32_t *length)
+{
+	int rc = 0;
+
+	if (xsp_grow(&row->path_ends, &row->ends_capacity, depth + 1) < 0)
+		return -ENOMEM;
+	if (row->path_levels > depth)
+		row->path_levels = depth;
+	*length = row->path_levels > 0 ? row->path_ends[row->path_levels - 1] : 0;
+	while (row->path_levels < depth) {
+		size_t i = row->path_levels;
+		rc = append(t, row, length, pid, &row->spans[i], i > 0 ? &row->spans[i - 1] : NULL);
+		if (rc < 0)
+			return rc;
+		row->path[(*length)++] = row->names[i];
+		row->path_ends[i] = *length;
+		row->path_levels++;
+	}
+	return append(t, row, length, pid, s, depth > 0 ? &row->spans[depth - 1] : NULL);
+}
