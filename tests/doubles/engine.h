@@ -145,7 +145,7 @@ CUstream xd_stream(CUstream handle, bool per_thread);
 int xd_queue(CUstream stream, struct xd_op *op);
 void xd_wait_stream(CUstream stream);
 bool xd_stream_idle(CUstream stream);
-void xd_wait_until(uint64_t ns);
+XD_EXPORT void xd_wait_until(uint64_t ns);
 void xd_wait_context(CUcontext context);
 void xd_report_sync(const struct xd_sync *sync);
 void xd_report_memory(const struct xd_memory *memory);

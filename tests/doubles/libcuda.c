@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#define XD_BODIES
+#include "stubs.h" /* first: it names what follows */
 #include "engine.h"
 
 struct CUmod_st {
