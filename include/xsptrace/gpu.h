@@ -68,7 +68,8 @@
 						    * subscription: it may lose its records */
 #define XSP_GPU_SEMAPHORE_SUFFIX "_semaphore"
 /* int xsp_gpu_start(void): starts the agent in a process that it was loaded into later (--inject).
- * 0 or a negative errno; more calls are harmless. InitializeInjection does the same for the driver. */
+ * 0 or a negative errno (-EALREADY: another copy of the agent is at work); more calls are harmless.
+ * InitializeInjection does the same for the driver. */
 #define XSP_GPU_START_SYMBOL "xsp_gpu_start"
 
 /*

@@ -439,15 +439,19 @@ def what_the_library_exports(folder):
 @case
 def started_by_hand(folder):
     """The way of --inject: the library is loaded later, and xsp_gpu_start called."""
-    code = ("import ctypes, sys, time, threading\n"
+    copy = os.path.join(folder, "libxsptrace_cupti.so")
+    equal(run(["cp", AGENT, copy]).returncode, 0, "cp")
+    code = ("import ctypes, sys, time\n"
             "a = ctypes.CDLL(sys.argv[1])\n"
             "print(a.xsp_gpu_start(), a.xsp_gpu_start(), a.InitializeInjection())\n"
             "time.sleep(0.3)\n"
             "names = [open(f'/proc/self/task/{t}/comm').read().strip()\n"
             "         for t in __import__('os').listdir('/proc/self/task')]\n"
-            "print(names.count('xsptrace-gpu'))\n")
-    done = run(["/usr/bin/python3", "-c", code, AGENT], env=dict(os.environ))
-    equal(done.stdout, "0 0 1\n1\n", f"entry points {done.stderr}")
+            "print(names.count('xsptrace-gpu'))\n"
+            "print(ctypes.CDLL(sys.argv[2]).xsp_gpu_start())\n")
+    done = run(["/usr/bin/python3", "-c", code, AGENT, copy], env=dict(os.environ))
+    # a second copy from another file says EALREADY
+    equal(done.stdout, "0 0 1\n1\n-114\n", f"entry points {done.stderr}")
 
 
 @case

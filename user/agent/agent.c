@@ -6,16 +6,22 @@
  * which the driver itself waits for us (a launched program's first kernels must not be missed); and
  * the program's exit, which waits for the last flush, but not for ever.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "agent.h"
+
+#define THREAD_NAME "xsptrace-gpu"
 
 enum {
 	IDLE_NS = 100000000, /* how late a rise is seen */
@@ -52,7 +58,7 @@ static void futex_wake(_Atomic uint32_t *word)
 static void *thread_main(void *unused)
 {
 	(void)unused;
-	prctl(PR_SET_NAME, "xsptrace-gpu", 0, 0, 0);
+	prctl(PR_SET_NAME, THREAD_NAME, 0, 0, 0);
 	prctl(PR_SET_TIMERSLACK, 10000000, 0, 0, 0); /* 10 ms: wake with others */
 	while (atomic_load(&agent.exit) == EXIT_NOT) {
 		bool wanted = agent_wants(WANT_ACTIVITY);
@@ -169,11 +175,40 @@ AGENT_EXPORT int InitializeInjection(void)
 	return 1;
 }
 
+/* A second copy of this library in the process, from another file: two would take each other's
+ * records. The first one's thread has a name. */
+static bool another_agent(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	bool found = false;
+
+	while (tasks && !found && (task = readdir(tasks))) {
+		char path[64], name[32] = "";
+		int fd;
+
+		if ((size_t)snprintf(path, sizeof(path), "/proc/self/task/%.20s/comm",
+				     task->d_name) >= sizeof(path))
+			continue;
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		found = read(fd, name, sizeof(name) - 1) > 0 &&
+			!strncmp(name, THREAD_NAME "\n", sizeof(THREAD_NAME));
+		close(fd);
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
 /* For a tracer that loaded this library into a running process. */
 AGENT_EXPORT int xsp_gpu_start(void)
 {
-	int saved = errno, error = start(false);
+	int saved = errno, error = 0;
 
+	if (atomic_load(&agent.pid) != getpid())
+		error = another_agent() ? -EALREADY : start(false);
 	errno = saved;
 	return error;
 }

@@ -193,16 +193,21 @@ static bool held(char name[CUPTI_OLD_NAME])
 	return status == CUPTI_MULTIPLE_SUBSCRIBERS;
 }
 
-static int enable_api_calls(int domain, uint8_t enable)
+/* The first error, if there is one; `some`: at least one call took it. */
+static int enable_api_calls(int domain, uint8_t enable, bool *some)
 {
 	int (*one)(uint32_t, uint8_t) = domain == CUPTI_DOMAIN_DRIVER ? w.cupti.enable_driver_api
 								      : w.cupti.enable_runtime_api;
 	int failed = CUPTI_OK;
 
 	for (uint32_t cbid = 1; cbid <= w.apis.last[domain]; cbid++) {
-		int status = w.apis.wanted[domain][cbid] ? one(cbid, enable) : CUPTI_OK;
+		int status;
 
-		if (status != CUPTI_OK)
+		if (!w.apis.wanted[domain][cbid])
+			continue;
+		status = one(cbid, enable);
+		*some |= status == CUPTI_OK;
+		if (failed == CUPTI_OK)
 			failed = status;
 	}
 	return failed;
@@ -211,25 +216,27 @@ static int enable_api_calls(int domain, uint8_t enable)
 /* Call by call where CUPTI can do that; else all, and the others are thrown away. */
 static void enable_api(struct batch *b, int domain)
 {
-	bool driver = domain == CUPTI_DOMAIN_DRIVER;
+	bool driver = domain == CUPTI_DOMAIN_DRIVER, some = false;
 	bool single = driver ? w.cupti.enable_driver_api : w.cupti.enable_runtime_api;
 	int status;
 
 	w.api_kinds[domain] = w.apis.all || !single;
-	if (w.api_kinds[domain])
+	if (w.api_kinds[domain]) {
 		status = w.cupti.enable(driver ? CUPTI_DRIVER : CUPTI_RUNTIME);
-	else
-		status = enable_api_calls(domain, 1);
+		some = status == CUPTI_OK;
+	} else {
+		status = enable_api_calls(domain, 1, &some);
+	}
 	if (status != CUPTI_OK)
 		put_call_error(b, driver ? "enable driver API calls" : "enable runtime API calls",
 			       status, false);
-	else
+	if (some)
 		w.kinds |= 1ULL << (driver ? CUPTI_DRIVER : CUPTI_RUNTIME);
 }
 
 static void disable_api(int domain)
 {
-	bool driver = domain == CUPTI_DOMAIN_DRIVER;
+	bool driver = domain == CUPTI_DOMAIN_DRIVER, some;
 	uint64_t bit = 1ULL << (driver ? CUPTI_DRIVER : CUPTI_RUNTIME);
 
 	if (!(w.kinds & bit))
@@ -237,7 +244,7 @@ static void disable_api(int domain)
 	if (w.api_kinds[domain])
 		w.cupti.disable(driver ? CUPTI_DRIVER : CUPTI_RUNTIME);
 	else
-		enable_api_calls(domain, 0);
+		enable_api_calls(domain, 0, &some);
 	w.kinds &= ~bit;
 }
 
