@@ -14,7 +14,12 @@ int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->timeline = t;
-	return 0;
+	int rc = xsp_summary_gpu_new(t, &(*out)->gpu);
+	if (rc < 0) {
+		free(*out);
+		*out = NULL;
+	}
+	return rc;
 }
 
 void xsp_summary_free(struct xsp_summary *s)
@@ -23,6 +28,7 @@ void xsp_summary_free(struct xsp_summary *s)
 		return;
 	for (size_t i = 0; i < s->name_count; i++)
 		xsp_histogram_clear(&s->names[i].durations);
+	xsp_summary_gpu_free(s->gpu);
 	free(s->names);
 	free(s->rows);
 	free(s);
@@ -56,6 +62,8 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	struct xsp_summary *s = ctx;
 	struct summary_name *n;
 	int rc = name_of(s, span->name, &n);
+	if (rc == 0)
+		rc = xsp_summary_gpu_span(s->gpu, span);
 	if (rc < 0)
 		return rc;
 	const uint64_t duration = span->end_ns - span->start_ns;
@@ -77,9 +85,14 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	return xsp_histogram_add(&n->durations, duration);
 }
 
+static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
+{
+	return xsp_summary_gpu_activity(((struct xsp_summary *)ctx)->gpu, a);
+}
+
 struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 {
-	return (struct xsp_timeline_sink){.ctx = s, .span = take_span};
+	return (struct xsp_timeline_sink){.ctx = s, .span = take_span, .gpu = take_activity};
 }
 
 static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high)

@@ -290,6 +290,11 @@ static void print_cost(struct xsp_capture_reader *r, const struct note *n)
 			xsp_format_ns(cpu, st->recorder_cpu_ns));
 }
 
+static void warn_of(void *ctx, const char *text)
+{
+	warn(ctx, text);
+}
+
 int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
 		      const struct xsp_summary_print *how)
 {
@@ -297,7 +302,9 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	int rc = print_table(s, f, how);
 	if (rc < 0)
 		return rc;
+	xsp_summary_gpu_table(s->gpu, f, how);
 	print_head(s, r, f);
+	xsp_summary_gpu_print(s->gpu, r, f, warn_of, (void *)(uintptr_t)&n);
 	print_losses(r, &n);
 	print_ends(s, &n);
 	print_damage(r, &n);

@@ -5,6 +5,7 @@
 
 #include "analysis/histogram.h"
 #include "analysis/summary.h"
+#include "analysis/summary_gpu.h"
 
 struct summary_name {
 	uint64_t calls, total_ns, self_ns, min_ns, max_ns, sum_ns;
@@ -19,6 +20,7 @@ struct xsp_summary {
 	struct xsp_summary_row *rows;
 	size_t row_count, row_capacity;
 	bool rows_current;
+	struct xsp_summary_gpu *gpu;
 };
 
 #endif

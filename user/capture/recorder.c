@@ -73,6 +73,7 @@ static int put_infos(struct xsp_recorder *r)
 										   : "perf_event"},
 		{"hit costs", costs},
 		{"filters", filters},
+		{"gpu", o->selection.gpu != 0 ? "wanted" : "off"},
 	};
 	int rc = xsp_capture_put_clock(r->writer);
 	for (size_t i = 0; i < sizeof(infos) / sizeof(infos[0]) && rc == 0; i++)

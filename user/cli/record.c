@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "capture/recorder.h"
+#include "cli/agent_path.h"
 #include "cli/cli.h"
 #include "cli/launch.h"
 #include "cli/list.h"
@@ -399,6 +400,8 @@ int xsp_cmd_record(int argc, char **argv)
 	catch_signals();
 	xsp_sudo_user(&r.uid, &r.gid);
 	r.arguments = join_arguments(argc, argv);
+	if (r.o.command != NULL && xsp_options_selection(&r.o).gpu != 0)
+		xsp_agent_prepare(r.o.quiet);
 	if (r.o.command != NULL && xsp_launch_start(r.o.command, &r.launch, &err) < 0) {
 		status = xsp_say_error(&err);
 		goto out;

@@ -192,6 +192,8 @@ static bool same_range(const struct user_range *r, uint64_t user, const struct x
 	       r->pid == a->pid;
 }
 
+static int sweep_ranges(struct xsp_gpu *g, uint64_t age);
+
 static int widen_range(struct xsp_gpu *g, const struct call *c, const struct xsp_gpu_activity *a)
 {
 	uint64_t key = range_key(c->user, a);
@@ -208,8 +210,14 @@ static int widen_range(struct xsp_gpu *g, const struct call *c, const struct xsp
 		r->touched_ns = g->now;
 		return 0;
 	}
-	if (g->range_count >= XSP_MAX_USER_RANGES)
-		return 0;
+	if (g->range_count >= XSP_MAX_USER_RANGES) { /* some may be written in two pieces then */
+		int rc = sweep_ranges(g, XSP_RANGE_NS / 10);
+		if (rc == 0 && g->range_count >= XSP_MAX_USER_RANGES)
+			rc = sweep_ranges(g, 0);
+		if (rc < 0)
+			return rc;
+		return widen_range(g, c, a);
+	}
 	if (xsp_grow(&g->ranges, &g->range_capacity, g->range_count + 1) < 0 ||
 	    xsp_u64map_set(&g->range_of, key, (uint32_t)g->range_count) < 0)
 		return -ENOMEM;
@@ -225,15 +233,15 @@ static int widen_range(struct xsp_gpu *g, const struct call *c, const struct xsp
 	return 0;
 }
 
-/* Hands on those to which nothing came for a while; the map is made anew. */
-static int sweep_ranges(struct xsp_gpu *g, bool all)
+/* Hands on those to which nothing came for `age` ns (0: all); the map is made anew. */
+static int sweep_ranges(struct xsp_gpu *g, uint64_t age)
 {
 	size_t kept = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < g->range_count && rc == 0; i++) {
 		const struct user_range r = g->ranges[i];
-		if (all || g->now - r.touched_ns > XSP_RANGE_NS)
+		if (age == 0 || g->now - r.touched_ns > age)
 			rc = end_range(g, &r);
 		else
 			g->ranges[kept++] = r;
@@ -512,7 +520,7 @@ int xsp_gpu_sweep_activities(struct xsp_gpu *g, bool all)
 	       g->calls[calls->oldest].waiting == XSP_NOWHERE &&
 	       (all || g->now - g->calls[calls->oldest].came_ns > XSP_CALL_NS))
 		forget_oldest_call(g);
-	return rc < 0 ? rc : sweep_ranges(g, all);
+	return rc < 0 ? rc : sweep_ranges(g, all ? 0 : XSP_RANGE_NS);
 }
 
 void xsp_gpu_link_begin(struct xsp_gpu *g)

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/summary_gpu.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/u64map.h"
+#include "base/units.h"
+
+#define KERNELS_SHOWN 10
+#define ERRORS_SHOWN 5
+#define MAX_ERRORS 1024U
+
+struct kernel {
+	const char *name; /* the timeline's */
+	uint64_t calls, total_ns, max_ns;
+};
+
+/* A code that an entry point returned. */
+struct api_error {
+	uint32_t probe, code;
+	uint64_t count;
+};
+
+struct xsp_summary_gpu {
+	struct xsp_timeline *timeline;
+	struct kernel *kernels;
+	size_t kernel_count, kernel_capacity;
+	struct xsp_u64map kernel_of; /* name's address → index */
+	uint64_t busy_ns, bytes;
+	struct api_error *errors;
+	size_t error_count, error_capacity;
+	uint64_t calls, failed;
+};
+
+int xsp_summary_gpu_new(struct xsp_timeline *t, struct xsp_summary_gpu **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->timeline = t;
+	return 0;
+}
+
+void xsp_summary_gpu_free(struct xsp_summary_gpu *g)
+{
+	if (g == NULL)
+		return;
+	xsp_u64map_free(&g->kernel_of);
+	free(g->kernels);
+	free(g->errors);
+	free(g);
+}
+
+/* ---- collecting ---- */
+
+static int count_error(struct xsp_summary_gpu *g, uint32_t probe, uint32_t code)
+{
+	g->failed++;
+	for (size_t i = 0; i < g->error_count; i++) {
+		if (g->errors[i].probe != probe || g->errors[i].code != code)
+			continue;
+		g->errors[i].count++;
+		return 0;
+	}
+	if (g->error_count >= MAX_ERRORS)
+		return 0;
+	if (xsp_grow(&g->errors, &g->error_capacity, g->error_count + 1) < 0)
+		return -ENOMEM;
+	g->errors[g->error_count++] = (struct api_error){probe, code, 1};
+	return 0;
+}
+
+int xsp_summary_gpu_span(struct xsp_summary_gpu *g, const struct xsp_span *span)
+{
+	const struct xsp_section *s;
+	uint32_t code;
+
+	if (xsp_timeline_cuda(g->timeline, span->probe) == NULL)
+		return 0;
+	g->calls++;
+	s = xsp_details_find(span->details, XSP_SECTION_RESULT, NULL);
+	if (s == NULL || xsp_section_length(s) < sizeof(uint64_t))
+		return 0;
+	memcpy(&code, xsp_section_data(s), sizeof(code)); /* an int: the low half */
+	return xsp_cuda_is_error(code) ? count_error(g, span->probe, code) : 0;
+}
+
+static int count_kernel(struct xsp_summary_gpu *g, const struct xsp_gpu_activity *a)
+{
+	uint64_t key = (uintptr_t)a->name, duration = a->end_ns - a->start_ns;
+	const uint32_t *at = xsp_u64map_get(&g->kernel_of, key);
+	struct kernel *k;
+
+	if (at == NULL) {
+		if (xsp_grow(&g->kernels, &g->kernel_capacity, g->kernel_count + 1) < 0 ||
+		    xsp_u64map_set(&g->kernel_of, key, (uint32_t)g->kernel_count) < 0)
+			return -ENOMEM;
+		g->kernels[g->kernel_count++] = (struct kernel){.name = a->name};
+		k = &g->kernels[g->kernel_count - 1];
+	} else {
+		k = &g->kernels[*at];
+	}
+	k->calls++;
+	k->total_ns += duration;
+	if (duration > k->max_ns)
+		k->max_ns = duration;
+	g->busy_ns += duration;
+	return 0;
+}
+
+int xsp_summary_gpu_activity(struct xsp_summary_gpu *g, const struct xsp_gpu_activity *a)
+{
+	if (a->kind == XSP_GPU_IS_MEMCPY)
+		g->bytes += ((const struct xsp_gpu_memcpy *)a->record)->bytes;
+	return a->kind == XSP_GPU_IS_KERNEL ? count_kernel(g, a) : 0;
+}
+
+/* ---- printing ---- */
+
+static int by_total(const void *a, const void *b)
+{
+	const struct kernel *x = a, *y = b;
+
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+#define NAME_COLUMNS 44
+
+void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_summary_print *how)
+{
+	size_t shown =
+		how->limit > 0 && g->kernel_count > KERNELS_SHOWN ? KERNELS_SHOWN : g->kernel_count;
+
+	if (g->kernel_count == 0)
+		return;
+	qsort(g->kernels, g->kernel_count, sizeof(*g->kernels), by_total);
+	fprintf(f, "%s%-*s  %12s  %9s  %9s  %9s%s\n", how->color ? "\033[1m" : "", NAME_COLUMNS,
+		"kernel", "launches", "GPU time", "mean", "max", how->color ? "\033[0m" : "");
+	for (size_t i = 0; i < shown; i++) {
+		const struct kernel *k = &g->kernels[i];
+		char name[NAME_COLUMNS * 4 + 8], calls[XSP_UNITS_SIZE], total[XSP_UNITS_SIZE];
+		char mean[XSP_UNITS_SIZE], max[XSP_UNITS_SIZE];
+		size_t columns = xsp_printable(name, sizeof(name), k->name, NAME_COLUMNS);
+		fprintf(f, "%s%*s  %12s  %9s  %9s  %9s\n", name,
+			(int)(columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 0), "",
+			xsp_format_count(calls, k->calls), xsp_format_ns(total, k->total_ns),
+			xsp_format_ns(mean, k->total_ns / k->calls), xsp_format_ns(max, k->max_ns));
+	}
+	if (shown < g->kernel_count)
+		fprintf(f, "... and %zu more kernels\n", g->kernel_count - shown);
+	fputc('\n', f);
+}
+
+static void print_activity(const struct xsp_summary_gpu *g, FILE *f)
+{
+	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
+	char kernels[XSP_UNITS_SIZE], time[XSP_UNITS_SIZE], copies[XSP_UNITS_SIZE];
+	char bytes[XSP_UNITS_SIZE], sets[XSP_UNITS_SIZE];
+
+	fprintf(f, "GPU: %s kernels (%s in all), %s copies (%s), %s memsets\n",
+		xsp_format_count(kernels, c->activities[XSP_GPU_IS_KERNEL]),
+		xsp_format_ns(time, g->busy_ns),
+		xsp_format_count(copies, c->activities[XSP_GPU_IS_MEMCPY]),
+		xsp_format_bytes(bytes, g->bytes),
+		xsp_format_count(sets, c->activities[XSP_GPU_IS_MEMSET]));
+}
+
+static void print_losses(const struct xsp_gpu_counts *c, void (*warn)(void *ctx, const char *text),
+			 void *ctx)
+{
+	const struct {
+		uint64_t count;
+		const char *what;
+	} losses[] = {
+		{c->lost, "GPU records lost on the way from the agent (a larger --buffer helps)"},
+		{c->dropped, "GPU records dropped in the target by CUPTI or the agent"},
+		{c->unlinked, "GPU activities whose API call is not known"},
+		{c->unnamed, "kernels whose name never came"},
+		{c->malformed, "GPU records not understood"},
+		{c->unfinished, "processes whose agent did not say that it had handed over all"},
+	};
+	char text[200], count[XSP_UNITS_SIZE];
+
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+		if (losses[i].count == 0)
+			continue;
+		snprintf(text, sizeof(text), "%s: %s", losses[i].what,
+			 xsp_format_count(count, losses[i].count));
+		warn(ctx, text);
+	}
+	if (c->errors > 0 && c->error[0] != '\0') {
+		snprintf(text, sizeof(text), "the agent said: %s", c->error);
+		warn(ctx, text);
+	}
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct api_error *x = a, *y = b;
+
+	return x->count > y->count ? -1 : x->count < y->count;
+}
+
+static void print_errors(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f)
+{
+	const struct xsp_capture_probe *probes;
+	char count[XSP_UNITS_SIZE];
+
+	if (g->error_count == 0)
+		return;
+	xsp_capture_probes(r, &probes);
+	qsort(g->errors, g->error_count, sizeof(*g->errors), by_count);
+	fprintf(f, "CUDA calls that returned an error: %s\n", xsp_format_count(count, g->failed));
+	for (size_t i = 0; i < g->error_count && i < ERRORS_SHOWN; i++) {
+		const struct api_error *e = &g->errors[i];
+		const struct xsp_cuda_entry *entry = xsp_timeline_cuda(g->timeline, e->probe);
+		const char *name = xsp_cuda_error((enum xsp_cuda_api)entry->api, e->code);
+		fprintf(f, "      %s: %s %" PRIu32 ", %s times\n", probes[e->probe].name,
+			name != NULL ? name : "error", e->code, xsp_format_count(count, e->count));
+	}
+	if (g->error_count > ERRORS_SHOWN)
+		fprintf(f, "      and %zu other kinds\n", g->error_count - ERRORS_SHOWN);
+}
+
+void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f,
+			   void (*warn)(void *ctx, const char *text), void *ctx)
+{
+	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
+	const char *wanted = xsp_capture_info(r, "gpu");
+
+	if (c != NULL && c->records > 0)
+		print_activity(g, f);
+	if (c != NULL)
+		print_losses(c, warn, ctx);
+	print_errors(g, r, f);
+	if ((c == NULL || c->records == 0) && g->calls > 0 && wanted != NULL &&
+	    strcmp(wanted, "wanted") == 0)
+		fputs("GPU activity was not collected: the agent was not in the process. Start the "
+		      "program with xsptrace -- COMMAND, or with "
+		      "CUDA_INJECTION64_PATH=/path/to/" XSP_GPU_AGENT "\n",
+		      f);
+}
