@@ -57,6 +57,7 @@ static const char head[] =
 	"      --stacks[=N]         the N innermost native callers of each span (default 64), by "
 	"frame\n"
 	"                           pointers\n"
+	"      --flops              floating-point operations, estimated from the shapes\n"
 	"      --sequence           sequence numbers: which operator made which node of the "
 	"backward\n"
 	"                           pass, and arrows between the two\n"

@@ -270,6 +270,12 @@ static int take_shapes(struct parse *p)
 	return 0;
 }
 
+static int take_flops(struct parse *p)
+{
+	p->o->details |= XSP_DETAIL_SHAPES | XSP_DETAIL_FLOPS;
+	return 0;
+}
+
 static int take_inputs(struct parse *p)
 {
 	p->o->details |= XSP_DETAIL_SHAPES | XSP_DETAIL_INPUTS;
@@ -345,6 +351,7 @@ enum {
 	OPT_COMM = 256,
 	OPT_SHAPES,
 	OPT_INPUTS,
+	OPT_FLOPS,
 	OPT_MIN,
 	OPT_DEPTH,
 	OPT_BUFFER,
@@ -391,6 +398,7 @@ static const struct row {
 	{"gpu", OPT_GPU, take_gpu, 0, true, VALUE},
 	{"gpu-only", OPT_GPU_ONLY, NULL, offsetof(struct xsp_options, gpu_only), true, VALUE},
 	{"shapes", OPT_SHAPES, take_shapes, 0, true, MAYBE},
+	{"flops", OPT_FLOPS, take_flops, 0, true, NOTHING},
 	{"inputs", OPT_INPUTS, take_inputs, 0, true, MAYBE},
 	{"scopes", OPT_SCOPES, take_scopes, 0, false, VALUE},
 	{"stacks", OPT_STACKS, take_stacks, 0, true, MAYBE},

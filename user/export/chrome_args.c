@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/flops.h"
 #include "base/json.h"
 #include "export/out.h"
 #include "timeline/torch_args.h"
@@ -414,6 +415,7 @@ static int put_object(struct xsp_out *o, const char *key, const struct xsp_torch
 
 static int put_arguments(struct xsp_out *o, const struct xsp_torch_values *v)
 {
+	uint64_t flops;
 	int rc = 0;
 
 	if (v->count == 0)
@@ -425,6 +427,10 @@ static int put_arguments(struct xsp_out *o, const struct xsp_torch_values *v)
 		put_cut(o, v);
 	} else {
 		xsp_out_text(o, ",\"Input unknown\":true");
+	}
+	if ((v->take & XSP_TORCH_TAKE_FLOPS) && xsp_flops(v, &flops)) {
+		xsp_out_text(o, ",\"FLOPs\":");
+		xsp_out_u64(o, flops);
 	}
 	if (v->take & XSP_TORCH_TAKE_INPUTS) {
 		rc = put_list(o, ",\"Concrete Inputs\":[", v, put_concrete);

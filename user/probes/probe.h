@@ -107,6 +107,7 @@ enum xsp_detail {
 	XSP_DETAIL_STACKS = 1 << 5, /* --stacks */
 	XSP_DETAIL_COUNTERS = 1 << 6, /* --counters */
 	XSP_DETAIL_CUDA = 1 << 7, /* arguments and results of CUDA calls */
+	XSP_DETAIL_FLOPS = 1 << 8, /* --flops: what operations are estimated from */
 };
 
 /* What the user asked for with -e, and of what. */

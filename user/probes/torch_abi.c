@@ -328,6 +328,8 @@ bool xsp_torch_take(const struct xsp_torch_schema *s, const struct xsp_torch_cal
 		.values = (take & XSP_TORCH_TAKE_VALUES) != 0,
 		.optional_flag_first = flavor == XSP_TORCH_C10_OPTIONAL,
 	};
+	if ((take & XSP_TORCH_TAKE_FLOPS) && strncmp(s->name, "aten::conv", 10) == 0)
+		take |= XSP_TORCH_TAKE_INPUTS;
 	for (size_t i = 0; i < call->count; i++) {
 		struct xsp_args_item item = item_of(&call->places[i], take);
 		if (item.kind == XSP_ARGS_NOTHING)

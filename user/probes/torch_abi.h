@@ -80,6 +80,7 @@ enum xsp_torch_take {
 	XSP_TORCH_TAKE_INPUTS = 1 << 1, /* the values of the others */
 	XSP_TORCH_TAKE_VALUES = 1 << 2, /* first elements of tensors */
 	XSP_TORCH_TAKE_OUTPUTS = 1 << 3, /* the tensors that are returned */
+	XSP_TORCH_TAKE_FLOPS = 1 << 4, /* of convolutions: stride, padding, ... */
 };
 
 /* Fills all of `out` but the layout. Arguments beyond XSP_ARGS_ITEMS are not read: false. */
