@@ -220,6 +220,14 @@ int xsp_module_code_range(struct xsp_module *m, uint64_t addr, struct xsp_code_r
 	return 0;
 }
 
+int xsp_module_fde(struct xsp_module *m, uint64_t addr, struct xsp_fde *out, const uint8_t **data)
+{
+	int ret = xsp_eh_frame_find(&m->eh, &m->elf, addr, out);
+
+	*data = m->eh.data;
+	return ret;
+}
+
 /* DWARF register numbers (x86-64 psABI 3.6.2, AADWARF64 4.1), and how far the CFA lies above
  * the stack pointer at the first instruction (the return address that call pushed). */
 static const struct {

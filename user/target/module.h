@@ -115,6 +115,11 @@ long xsp_module_read(struct xsp_module *m, uint64_t addr, void *buf, size_t size
  * present (O(log n)), otherwise a scan of .eh_frame done once. */
 int xsp_module_code_range(struct xsp_module *m, uint64_t addr, struct xsp_code_range *out);
 
+/* The FDE that covers addr, and the bytes of .eh_frame that it lies in (both may change with the next
+ * call): for who unwinds. Types: target/eh_frame.h. -ENOENT if there is none. */
+struct xsp_fde;
+int xsp_module_fde(struct xsp_module *m, uint64_t addr, struct xsp_fde *out, const uint8_t **data);
+
 /*
  * The rule for the canonical frame address at `pc`, from .eh_frame's CFI: entry sp
  * (at the function's first instruction, pointing at the return address) is

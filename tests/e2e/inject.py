@@ -1,0 +1,403 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Injection: a library into running processes, which must not notice.
+
+The target checks itself (tests/workloads/inject_target.cc): registers, red zone, errno, memory,
+system calls that a stop could cut short, signals that a restarted call could swallow. Each check was
+seen to fail with an injector that leaves the point out.
+"""
+import ctypes
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import harness as h
+
+TIMES = int(os.environ.get("XSP_INJECT_TIMES", "25"))
+ENTRY = "probe_start"
+
+
+def tool(pid, library, *arguments, timeout=60):
+    done = h.run([h.workload("inject_tool"), pid, library, *arguments], timeout=timeout)
+    h.check(done.stdout.startswith("{"), f"inject_tool: status {done.returncode}", done.stderr)
+    return json.loads(done.stdout)
+
+
+def inject(pid, library, entry=ENTRY, **options):
+    """Injects; must succeed."""
+    got = tool(pid, library, entry, options.get("timeout_ms", 20000), options.get("tid", 0),
+               *(["memfd"] if options.get("memfd") else []))
+    h.check(got["rc"] == 0, f"injection into {pid} failed", got)
+    if entry == ENTRY:
+        h.equal(got["value"], 1101, "constructor and entry ran once, with signals blocked")
+    return got
+
+
+def library():
+    return h.workload("libinject_library.so")
+
+
+def variant(folder, number):
+    """The library with another build id: it counts as another library."""
+    path = f"{folder}/libvariant{number}.so"
+    with open(library(), "rb") as f:
+        data = bytearray(f.read())
+    at = data.find(b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0")
+    h.check(at > 0, "the library has no build id")
+    data[at + 16:at + 20] = number.to_bytes(4, "little")
+    with open(path, "wb") as f:
+        f.write(data)
+    return path
+
+
+def mapped(pid, name):
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as f:
+        return [line for line in f if name in line]
+
+
+def threads(pid):
+    return sorted(int(t) for t in os.listdir(f"/proc/{pid}/task"))
+
+
+def private_dirty_code(pid):
+    """Bytes of file-backed code that differ from the file's page cache, in KiB."""
+    total = 0
+    with open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as f:
+        code = False
+        for line in f:
+            words = line.split()
+            if "-" in words[0] and not words[0].endswith(":"):
+                code = words[1].startswith("r-x")
+            elif code and words[0] == "Anonymous:":
+                total += int(words[1])
+    return total
+
+
+def busy(folder, *arguments):
+    return h.start([h.workload("inject_target"), "--out", f"{folder}/truth", *arguments])
+
+
+def check_end(child, folder, what, seconds=60):
+    h.equal(h.finish(child, seconds), 0, f"status of the target ({what})")
+    truth = h.truth(f"{folder}/truth")
+    h.equal(truth["wrong"], {"total": 0}, f"what the target saw ({what})")
+    return truth
+
+
+# ---- it works, and nobody notices ----------------------------------------------------
+
+
+@h.case
+def busy_process(folder):
+    """One busy process, many injections, into every kind of thread."""
+    child = busy(folder, "--seconds", "600")
+    time.sleep(0.5)
+    before = threads(child.pid)
+    stops, tids = [], set()
+    for n in range(TIMES):
+        # threads that only allocate or load are safe at some moments only
+        got = None
+        if n % 4 != 3:
+            tid = before[n % len(before)]
+            got = tool(child.pid, variant(folder, n), ENTRY, 1500, tid,
+                       *(["memfd"] if n % 3 == 0 else []))
+            h.check(got["rc"] == 0 or got["rc"] == -110, "unexpected", got)
+        if not got or got["rc"] != 0:
+            got = inject(child.pid, variant(folder, n), memfd=n % 3 == 0)
+        h.equal(got["memfd"], int(n % 3 == 0), "memfd")
+        h.equal(got["cleaned"], 1, f"cleaned up after injection {n}")
+        stops.append(got["stopped_ns"])
+        tids.add(got["tid"])
+        h.check(h.alive(child.pid), "the target ended")
+        os.unlink(f"{folder}/libvariant{n}.so")
+    h.equal(threads(child.pid), before, "threads")
+    h.equal(len({l.split()[-2] + l.split()[-1] for l in mapped(child.pid, "variant")}), TIMES,
+            "libraries")
+    time.sleep(0.5)
+    child.send_signal(signal.SIGTERM)
+    check_end(child, folder, "busy")
+    stops.sort()
+    print(f"  {len(tids)} of {len(before)} threads used; stopped for "
+          f"{stops[len(stops) // 2] / 1e6:.2f} ms (median), {stops[-1] / 1e6:.2f} ms (most)")
+
+
+@h.case
+def fresh_processes(folder):
+    """The output of a fixed amount of work is that of a process nobody touched."""
+    arguments = ["--calls", "400"]
+    alone = busy(folder, *arguments)
+    expected = check_end(alone, folder, "alone")
+    for n in range(TIMES):
+        child = busy(folder, *arguments)
+        time.sleep(random.Random(n).uniform(0.02, 0.3))
+        got = inject(child.pid, library(), memfd=n % 4 == 0)
+        h.equal(got["cleaned"], 1, "cleaned")
+        h.equal(check_end(child, folder, f"fresh {n}"), expected, "the target's output")
+
+
+@h.case
+def killed_tracers(folder):
+    """The tracer dies at random moments; the target goes on, and the next injection works."""
+    dice = random.Random(4)
+    for round_number in range(2 * TIMES // 10):
+        child = busy(folder, "--seconds", "600")
+        time.sleep(0.3)
+        before = threads(child.pid)
+        whole = tool(child.pid, variant(folder, 1000), ENTRY)["total_ns"] / 1e9
+        for n in range(10):
+            tracer = h.start([h.workload("inject_tool"), child.pid, variant(folder, n), ENTRY,
+                              "5000", before[dice.randrange(len(before))] if n % 2 else 0],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(dice.uniform(0.2, 1.3) * whole)
+            tracer.kill()
+            tracer.wait()
+            h.check(h.alive(child.pid), "the target ended")
+        with open(f"/proc/{child.pid}/status", encoding="ascii") as f:
+            h.check("State:\tt" not in f.read(), "left stopped")
+        if round_number == 0:
+            time.sleep(7)
+            h.equal(threads(child.pid), before, "the injected threads end by themselves")
+            inject(child.pid, library())
+        time.sleep(0.2)
+        child.send_signal(signal.SIGTERM)
+        check_end(child, folder, "tracers killed")
+
+
+@h.case
+def nothing_stays(folder):
+    """After an injection: no thread, no mapping but the library's, no changed code."""
+    child = busy(folder, "--seconds", "60")
+    time.sleep(0.3)
+    before, anonymous = threads(child.pid), private_dirty_code(child.pid)
+    inject(child.pid, library())
+    h.wait_for(lambda: threads(child.pid) == before, 5, "the helper thread ends")
+    low = [l for l in mapped(child.pid, "") if l.startswith("16")]
+    h.equal([l for l in low if len(l.split("-")[0]) == 12], [], "the scratch mapping")
+    # the page is the process's own now, with the file's bytes in it
+    h.check(private_dirty_code(child.pid) <= anonymous + 4, "more than one page of code changed")
+    again = tool(child.pid, library(), ENTRY)
+    h.equal(again["rc"], 1, "the second injection does nothing")
+    child.send_signal(signal.SIGTERM)
+    check_end(child, folder, "once")
+
+
+@h.case
+def sleeping_python(folder):
+    code = ("import sys,time,threading\n"
+            "threading.Thread(target=lambda: time.sleep(4), daemon=True).start()\n"
+            "print('up', flush=True)\nt=time.monotonic()\ntime.sleep(3)\n"
+            "print(round(time.monotonic()-t, 1), sum(range(1000)))")
+    child = h.start([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    child.stdout.readline()
+    time.sleep(0.2)
+    inject(child.pid, library())
+    h.equal(child.communicate(timeout=20)[0], b"3.0 499500\n", "Python's output")
+
+
+@h.case
+def computing_python(folder):
+    """One thread that never waits."""
+    code = ("import time\nprint('up', flush=True)\nend=time.monotonic()+3\nx=0\n"
+            "while time.monotonic()<end: x+=len(str([x]*3))\nprint('done')")
+    child = h.start([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    child.stdout.readline()
+    inject(child.pid, library())
+    h.equal(child.communicate(timeout=20)[0], b"done\n", "Python's output")
+
+
+@h.case
+def unseen_file(folder):
+    """Another mount namespace, where the library's path leads nowhere."""
+    code = (f"import ctypes,time\nlibc=ctypes.CDLL(None,use_errno=True)\n"
+            f"assert libc.unshare(0x20000)==0\n"
+            f"assert libc.mount(b'none',b'/',None,0x44000,None)==0\n"
+            f"assert libc.mount(b'none',{folder.encode()!r},b'tmpfs',0,None)==0\n"
+            f"print('up', flush=True)\ntime.sleep(5)\nprint('end')")
+    path = variant(folder, 1)
+    child = h.start([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    h.equal(child.stdout.readline(), b"up\n", "the child in its namespace")
+    got = inject(child.pid, path)
+    h.equal(got["memfd"], 1, "memfd")
+    h.check(mapped(child.pid, "memfd:libvariant1.so"), "the copy is not mapped")
+    # no descriptor is left open
+    h.equal([f for f in os.listdir(f"/proc/{child.pid}/fd")
+             if "memfd" in os.readlink(f"/proc/{child.pid}/fd/{f}")], [], "descriptors")
+    h.equal(tool(child.pid, path, ENTRY)["rc"], 1, "again: known by its build id")
+    h.equal(child.communicate(timeout=20)[0], b"end\n", "output")
+
+
+@h.case
+def interrupted_in_the_middle(folder):
+    """Ctrl-C while the library's entry function runs: we leave at once, the process goes on."""
+    child = busy(folder, "--seconds", "60")
+    time.sleep(0.3)
+    before = threads(child.pid)
+    tracer = h.start([h.workload("inject_tool"), child.pid, library(), "probe_slow"],
+                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    h.wait_for(lambda: mapped(child.pid, "inject_library"), 10, "the library")
+    begun = time.monotonic()
+    tracer.send_signal(signal.SIGINT)
+    got = json.loads(tracer.communicate(timeout=10)[0])
+    h.check(time.monotonic() - begun < 2, "Ctrl-C was not answered")
+    h.equal(got["rc"], -4, "EINTR")
+    h.wait_for(lambda: threads(child.pid) == before, 30, "the helper thread ends by itself")
+    child.send_signal(signal.SIGTERM)
+    check_end(child, folder, "interrupted")
+
+
+# ---- refusals ------------------------------------------------------------------------
+
+
+def refused(pid, words, path=None, entry=ENTRY, rc=None, **options):
+    got = tool(pid, path or library(), entry, options.get("timeout_ms", 700))
+    h.check(got["rc"] < 0 and words in got["error"], f"refused with '{words}'", got)
+    if rc is not None:
+        h.equal(got["rc"], rc, words)
+    return got
+
+
+@h.case
+def static_programs(folder):
+    child = h.start([h.workload("stripped_static"), "--seconds", "20"], stderr=subprocess.DEVNULL)
+    time.sleep(0.2)
+    refused(child.pid, "linked statically")
+    if os.path.exists("/usr/bin/musl-gcc"):
+        source = f"{folder}/m.c"
+        with open(source, "w", encoding="ascii") as f:
+            f.write("#include <unistd.h>\nint main(void){for(;;) sleep(1);}\n")
+        h.run(["musl-gcc", "-static", source, "-o", f"{folder}/m"])
+        child = h.start([f"{folder}/m"])
+        time.sleep(0.2)
+        refused(child.pid, "linked statically")
+    child = h.start([h.workload("elf32")])
+    time.sleep(0.2)
+    if h.alive(child.pid):
+        refused(child.pid, "32-bit")
+
+
+@h.case
+def musl_program(folder):
+    """musl: the loader and the C library are one file."""
+    if not os.path.exists("/usr/bin/musl-gcc"):
+        raise h.Skip("musl-gcc is not installed")
+    with open(f"{folder}/m.c", "w", encoding="ascii") as f:
+        f.write("#include <stdio.h>\n#include <unistd.h>\n#include <stdlib.h>\n#include <time.h>\n"
+                "int main(void){puts(\"up\");fflush(stdout);for(int i=0;i<3000;i++){"
+                "struct timespec t={0,1000000};free(malloc(100));"
+                "if(nanosleep(&t,0)){puts(\"wrong\");}}puts(\"end\");}\n")
+    with open(f"{folder}/l.c", "w", encoding="ascii") as f:
+        f.write("int probe(void){return 5;}\n")
+    h.run(["musl-gcc", f"{folder}/m.c", "-o", f"{folder}/m"])
+    h.run(["musl-gcc", "-shared", "-fPIC", f"{folder}/l.c", "-o", f"{folder}/l.so"])
+    child = h.start([f"{folder}/m"], stdout=subprocess.PIPE)
+    child.stdout.readline()
+    h.equal(inject(child.pid, f"{folder}/l.so", "probe")["value"], 5, "the entry's value")
+    h.equal(child.communicate(timeout=20)[0], b"end\n", "output")
+
+
+def in_child(code):
+    child = h.start([sys.executable, "-c",
+                     "import ctypes,os,time\nlibc=ctypes.CDLL(None)\n" + code],
+                    stdout=subprocess.PIPE)
+    h.equal(child.stdout.readline(), b"up\n", "the child")
+    time.sleep(0.1)
+    return child
+
+
+@h.case
+def states(folder):
+    """Traced, stopped, zombie, seccomp, vfork, gone, ourselves."""
+    child = in_child("libc.ptrace(0,0,0,0)\nos.write(1,b'up\\n')\ntime.sleep(20)")
+    refused(child.pid, f"process {os.getpid()} traces it")
+    libc = ctypes.CDLL(None)
+    child.kill()
+    child = in_child("os.write(1,b'up\\n')\ntime.sleep(20)")
+    child.send_signal(signal.SIGSTOP)
+    time.sleep(0.1)
+    refused(child.pid, "stopped")
+    child.send_signal(signal.SIGCONT)
+    time.sleep(0.1)
+    inject(child.pid, library())
+    child = h.start(["/bin/true"])
+    time.sleep(0.2)
+    got = tool(child.pid, library())
+    h.equal(got["status"], h.NO_TARGET, "a zombie")
+    got = tool(2 ** 22 - 1, library())
+    h.equal(got["status"], h.NO_TARGET, "no such process")
+    # a filter that allows everything: it cannot be known that it does
+    child = in_child("class F(ctypes.Structure): _fields_=[('n',ctypes.c_ushort),('p',ctypes.c_void_p)]\n"
+                     "b=ctypes.create_string_buffer(bytes([6,0,0,0,0,0,255,127]),8)\n"
+                     "f=F(1,ctypes.cast(b,ctypes.c_void_p))\n"
+                     "assert libc.prctl(38,1,0,0,0)==0\n"
+                     "assert libc.prctl(22,2,ctypes.byref(f))==0\n"
+                     "os.write(1,b'up\\n')\ntime.sleep(20)")
+    refused(child.pid, "seccomp filter")
+    child = in_child("os.write(1,b'up\\n')\nlibc.prctl(22,1)\nwhile True: pass")
+    refused(child.pid, "strict")
+    del libc
+
+
+@h.case
+def unsafe_places(folder):
+    """A thread that sleeps inside a handler, the loader or exit is left alone, then not."""
+    for mode in ("handler", "constructor", "iterate", "exit"):
+        child = h.start([h.workload("inject_unsafe"), mode], stderr=subprocess.PIPE)
+        h.equal(child.stderr.readline(), b"ready\n", mode)
+        time.sleep(0.1)
+        got = refused(child.pid, "safe point", rc=-110)
+        h.check(got["tries"] > 1, "tries", got)
+        h.equal(mapped(child.pid, "inject_library"), [], "nothing was loaded")
+        child.send_signal(signal.SIGUSR1)
+        if mode != "exit":
+            h.equal(child.stderr.readline(), b"main\n", mode)
+            time.sleep(0.1)
+            inject(child.pid, library())
+        else:
+            h.equal(h.finish(child), 0, "exit status")
+
+
+@h.case
+def ctrl_c_while_waiting(folder):
+    child = h.start([h.workload("inject_unsafe"), "handler"], stderr=subprocess.PIPE)
+    child.stderr.readline()
+    tracer = h.start([h.workload("inject_tool"), child.pid, library(), ENTRY, "60000"],
+                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    time.sleep(0.5)
+    tracer.send_signal(signal.SIGINT)
+    begun = time.monotonic()
+    got = json.loads(tracer.communicate(timeout=10)[0])
+    h.check(time.monotonic() - begun < 1, "Ctrl-C was not answered")
+    h.check("interrupted" in got["error"], "the reason", got)
+    child.send_signal(signal.SIGUSR1)
+    h.equal(child.stderr.readline(), b"main\n", "the target")
+
+
+@h.case
+def libraries_that_fail(folder):
+    """No library, no entry, a missing dependency: an error, and the process as before."""
+    child = busy(folder, "--seconds", "60")
+    time.sleep(0.3)
+    before = threads(child.pid)
+    refused(child.pid, "cannot open", path=f"{folder}/none.so")
+    with open(f"{folder}/text.so", "w", encoding="ascii") as f:
+        f.write("no library\n" * 100)
+    h.check(tool(child.pid, f"{folder}/text.so")["rc"] < 0, "a text file")
+    got = refused(child.pid, "does not export no_such", entry="no_such", timeout_ms=20000)
+    h.equal(got["cleaned"], 1, "cleaned")
+    h.equal(mapped(child.pid, "inject_library"), [], "unloaded again")
+    with open(f"{folder}/l.c", "w", encoding="ascii") as f:
+        f.write("extern int nobody_has_this(void); int probe_start(void){return nobody_has_this();}")
+    h.run(["gcc", "-shared", "-fPIC", f"{folder}/l.c", "-o", f"{folder}/l.so"])
+    refused(child.pid, "nobody_has_this", path=f"{folder}/l.so", timeout_ms=20000)
+    h.wait_for(lambda: threads(child.pid) == before, 5, "threads")
+    inject(child.pid, library())
+    child.send_signal(signal.SIGTERM)
+    check_end(child, folder, "failures")
+
+
+if __name__ == "__main__":
+    h.main()

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* inject.c - the whole way: checks, a thread, the calls that load the library, putting back. */
+#include "inject/inject.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "inject/divert.h"
+#include "inject/load.h"
+#include "inject/refuse.h"
+#include "inject/safe.h"
+#include "inject/tracee.h"
+#include "target/process.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+#define DEFAULT_TIMEOUT_MS 20000U
+#define SECOND 1000000000ULL
+#define STACK_SIZE 65536U
+#define IDLE_TICKS 500U
+#define NAP_NS 200000U
+
+struct injection {
+	pid_t pid;
+	const struct xsp_inject_options *options;
+	struct xsp_inject_result *result;
+	struct xsp_error *err;
+	struct xsp_image image;
+	struct xsp_attempt attempt;
+	uint64_t begun_ns, deadline_ns;
+	const char *danger; /* of the thread tried last */
+};
+
+static int stopped(const struct injection *in)
+{
+	if (in->options->stop != NULL && in->options->stop(in->options->ctx))
+		return -EINTR;
+	return xsp_image_now() >= in->deadline_ns ? -ETIMEDOUT : 0;
+}
+
+/* Bytes that xsave writes with what this machine's kernel has enabled (Intel SDM 1, 13.2: CPUID
+ * leaf 0DH, EBX); 0: no xsave. */
+static size_t xsave_size(void)
+{
+	unsigned a, b, c, d;
+
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+		return 0;
+	return __get_cpuid_count(0xd, 0, &a, &b, &c, &d) ? b : 0;
+}
+
+static int prepare_stub(struct injection *in)
+{
+	struct xsp_stub_data *s = &in->attempt.stub;
+	size_t xsave = xsave_size();
+
+	if (xsave == 0)
+		return xsp_error_set(in->err, -ENOTSUP, XSP_STATUS_TARGET,
+				     "nothing is injected: this processor has no xsave, so "
+				     "registers could not be kept");
+	int ret = xsp_refuse_image(&in->image, s, in->err);
+	if (ret < 0)
+		return ret;
+	s->magic = XSP_STUB_MAGIC;
+	s->all_signals = UINT64_MAX;
+	s->area_size = (XSP_STUB_XSAVE_AT + xsave + STACK_SIZE + 4095) & ~4095ULL;
+	s->clean_flags = 0x202;
+	s->mxcsr = 0x1f80; /* as at a program's start, psABI 3.4.1 */
+	s->nap[1] = NAP_NS;
+	s->idle_ticks = IDLE_TICKS;
+	in->attempt.image = &in->image;
+	in->attempt.code = xsp_image_room(&in->image, xsp_divert_size());
+	if (in->attempt.code != 0)
+		return 0;
+	return xsp_error_set(in->err, -ENOTSUP, XSP_STATUS_TARGET,
+			     "nothing is injected into process %d: no %zu unused bytes were found "
+			     "behind the code of the program and of libc (another injection may be "
+			     "under way: try again in 10 s)",
+			     in->pid, xsp_divert_size());
+}
+
+/* ---- choosing a thread ---- */
+
+struct candidate {
+	pid_t tid;
+	enum xsp_candidate kind;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1)
+				  : (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+/* Threads worth trying, best first. Those whose calls can be disturbed only if `all`. */
+static int list(struct injection *in, bool all, struct candidate **out, size_t *count)
+{
+	struct xsp_process *p;
+	struct xsp_thread_info *threads = NULL;
+	size_t n = 0, kept = 0;
+
+	int ret = xsp_process_open(in->pid, &p, in->err);
+	if (ret < 0)
+		return ret;
+	ret = xsp_process_threads(p, &threads, &n);
+	xsp_process_free(p);
+	*out = ret == 0 ? calloc(n + 1, sizeof(**out)) : NULL;
+	for (size_t i = 0; *out != NULL && i < n; i++) {
+		enum xsp_candidate kind = xsp_safe_candidate(in->pid, threads[i].tid);
+		pid_t only = in->options->only_tid;
+		if (kind == XSP_CANDIDATE_NO || (only != 0 && only != threads[i].tid) ||
+		    (kind == XSP_CANDIDATE_INTERRUPTIBLE && !all) ||
+		    xsp_refuse_seccomp(in->pid, threads[i].tid))
+			continue;
+		(*out)[kept++] = (struct candidate){threads[i].tid, kind};
+	}
+	free(threads);
+	if (*out == NULL)
+		return xsp_error_set(in->err, ret < 0 ? ret : -ENOMEM, XSP_STATUS_FAILED,
+				     "the threads of process %d cannot be listed", in->pid);
+	qsort(*out, kept, sizeof(**out), compare);
+	*count = kept;
+	return 0;
+}
+
+static int attempt_failed(struct injection *in, int ret)
+{
+	if (ret == -EPERM || ret == -EACCES)
+		return xsp_error_set(in->err, -EPERM, XSP_STATUS_PERMISSION,
+				     "nothing is injected into process %d: %s; it takes root, or "
+				     "CAP_SYS_PTRACE, and a kernel whose "
+				     "/proc/sys/kernel/yama/ptrace_scope is below 3",
+				     in->pid, in->attempt.failed);
+	return xsp_error_set(in->err, ret, XSP_STATUS_FAILED,
+			     "injecting into process %d failed: %s", in->pid, in->attempt.failed);
+}
+
+/* -EAGAIN: no thread of this round was safe. */
+static int try_round(struct injection *in, bool all)
+{
+	struct candidate *candidates;
+	size_t count = 0;
+
+	int ret = list(in, all, &candidates, &count);
+	if (ret < 0)
+		return ret;
+	ret = -EAGAIN;
+	for (size_t i = 0; ret == -EAGAIN && i < count && i < 64 && stopped(in) == 0; i++) {
+		struct xsp_attempt *a = &in->attempt;
+		a->tid = candidates[i].tid;
+		a->danger = a->failed = NULL;
+		in->result->tries++;
+		ret = xsp_divert(a);
+		in->danger = a->danger;
+	}
+	free(candidates);
+	if (ret < 0 && ret != -EAGAIN)
+		return attempt_failed(in, ret);
+	return ret;
+}
+
+static int no_moment(struct injection *in, int ret)
+{
+	if (ret == -EINTR)
+		return xsp_error_set(in->err, ret, XSP_STATUS_FAILED,
+				     "injecting into process %d was interrupted before it began",
+				     in->pid);
+	return xsp_error_set(in->err, ret, XSP_STATUS_FAILED,
+			     "nothing was injected into process %d: no thread was at a safe point "
+			     "in time (the last one: %s); try again",
+			     in->pid, in->danger ? in->danger : "there was none to try");
+}
+
+static int choose(struct injection *in)
+{
+	uint64_t nap = 2000000, said = 0;
+
+	for (;;) {
+		uint64_t waited = xsp_image_now() - in->begun_ns;
+		int ret = try_round(in, waited > 50000000);
+		if (ret != -EAGAIN)
+			return ret;
+		ret = stopped(in);
+		if (ret < 0)
+			return no_moment(in, ret);
+		if (waited > SECOND && said++ == 0 && in->options->note != NULL)
+			in->options->note(in->options->ctx,
+					  "waiting for a moment at which a thread can be stopped "
+					  "safely");
+		xsp_inject_nap(nap);
+		nap = nap < 50000000 ? nap * 3 / 2 : nap;
+	}
+}
+
+/* ---- after the thread exists ---- */
+
+static void clean_up(struct injection *in, struct xsp_remote *r)
+{
+	const struct xsp_attempt *a = &in->attempt;
+
+	if (xsp_remote_end(r) == 0 && a->code_free)
+		in->result->cleaned = xsp_divert_erase(in->pid, a->code) == 0;
+}
+
+static int load(struct injection *in)
+{
+	struct xsp_remote r = {.pid = in->pid,
+			       .area = in->attempt.stub.area,
+			       .deadline_ns = in->deadline_ns,
+			       .options = in->options};
+	int ret = xsp_remote_begin(&r);
+
+	if (ret == 0)
+		ret = xsp_load(&r, &in->image, in->result, in->err);
+	if (ret < 0)
+		xsp_error_set(in->err, ret,
+			      ret == -ESRCH ? XSP_STATUS_NO_TARGET : XSP_STATUS_FAILED,
+			      ret == -ESRCH ? "process %d ended while the library was loaded%s"
+					    : "process %d was given a thread, but did not load the "
+					      "library in time%s",
+			      in->pid,
+			      r.stuck ? "; it may yet do so, and the library then stays idle" : "");
+	clean_up(in, &r);
+	return ret;
+}
+
+static int inject(struct injection *in)
+{
+	int ret = xsp_refuse_process(in->pid, in->err);
+
+	if (ret < 0)
+		return ret;
+	ret = xsp_image_read(&in->image, in->pid);
+	if (ret < 0)
+		return xsp_error_set(in->err, ret, XSP_STATUS_FAILED,
+				     "the mapped files of process %d cannot be read: %s", in->pid,
+				     strerror(-ret));
+	ret = xsp_load_check(&in->image, in->options->library, in->err);
+	if (ret == 0)
+		ret = prepare_stub(in);
+	if (ret == 0)
+		ret = choose(in);
+	else
+		return ret;
+	in->result->tid = in->attempt.tid;
+	in->result->stopped_ns = in->attempt.stopped_ns;
+	if (ret == 0)
+		return load(in);
+	if (in->attempt.code_written && in->attempt.code_free)
+		in->result->cleaned = xsp_divert_erase(in->pid, in->attempt.code) == 0;
+	return ret;
+}
+
+int xsp_inject(pid_t pid, const struct xsp_inject_options *options,
+	       struct xsp_inject_result *result, struct xsp_error *err)
+{
+	struct xsp_inject_result unused;
+	struct injection in = {.pid = pid,
+			       .options = options,
+			       .result = result ? result : &unused,
+			       .err = err,
+			       .begun_ns = xsp_image_now()};
+
+	*in.result = (struct xsp_inject_result){0};
+	unsigned timeout = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+	in.deadline_ns = in.begun_ns + timeout * 1000000ULL;
+	int ret = inject(&in);
+	xsp_image_clear(&in.image);
+	in.result->total_ns = xsp_image_now() - in.begun_ns;
+	return ret;
+}
+
+#else
+
+int xsp_inject(pid_t pid, const struct xsp_inject_options *options,
+	       struct xsp_inject_result *result, struct xsp_error *err)
+{
+	(void)options;
+	if (result != NULL)
+		*result = (struct xsp_inject_result){0};
+	return xsp_error_set(err, -ENOTSUP, XSP_STATUS_TARGET,
+			     "--inject works on x86-64 only so far: start process %d's program "
+			     "with CUDA_INJECTION64_PATH instead",
+			     pid);
+}
+
+#endif

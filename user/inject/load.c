@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "inject/load.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LIBRARY_MAX (256U << 20)
+#define CLOEXEC 1U /* MFD_CLOEXEC */
+#define INTERNAL_MODE 0x80000000U /* __RTLD_DLOPEN, for __libc_dlopen_mode */
+
+int xsp_load_check(const struct xsp_image *image, const char *library, struct xsp_error *err)
+{
+	struct xsp_module *m;
+	size_t length, other;
+	int ret = xsp_module_open(library, library, &m, err);
+
+	if (ret < 0)
+		return xsp_error_set(err, ret, XSP_STATUS_FAILED,
+				     "the library to inject, %.300s, cannot be read: %s", library,
+				     strerror(-ret));
+	const uint8_t *id = xsp_module_build_id(m, &length);
+	for (size_t i = 0; ret == 0 && length > 0 && i < image->file_count; i++) {
+		if (image->files[i].module == NULL)
+			continue;
+		const uint8_t *there = xsp_module_build_id(image->files[i].module, &other);
+		if (other == length && memcmp(id, there, length) == 0)
+			ret = 1;
+	}
+	xsp_module_free(m);
+	return ret;
+}
+
+/* The path under which the target opens the very file that we see; NULL: it does not. */
+static char *visible_path(pid_t pid, const char *library)
+{
+	char *path = realpath(library, NULL), *inside = NULL;
+	struct stat here, there;
+
+	if (path == NULL || asprintf(&inside, "/proc/%d/root%s", pid, path) < 0) {
+		free(path);
+		return NULL;
+	}
+	if (strlen(path) >= XSP_REMOTE_TEXT_MAX || stat(path, &here) < 0 ||
+	    stat(inside, &there) < 0 || here.st_ino != there.st_ino ||
+	    here.st_dev != there.st_dev) {
+		free(path);
+		path = NULL;
+	}
+	free(inside);
+	return path;
+}
+
+struct loader {
+	struct xsp_remote *r;
+	const struct xsp_image *image;
+	struct xsp_error *err;
+	uint64_t dlopen, dlsym, dlerror, dlclose, syscall;
+	uint64_t mode; /* added to dlopen's flags */
+	uint64_t handle;
+	char why[400]; /* of the last dlopen that failed */
+};
+
+static int call(struct loader *l, uint64_t function, uint64_t a, uint64_t b, uint64_t c,
+		uint64_t *result)
+{
+	const uint64_t arguments[6] = {a, b, c};
+
+	return xsp_remote_call(l->r, function, arguments, result);
+}
+
+static int find_functions(struct loader *l)
+{
+	l->dlopen = xsp_image_function(l->image, "dlopen");
+	l->dlsym = xsp_image_function(l->image, "dlsym");
+	l->dlclose = xsp_image_function(l->image, "dlclose");
+	l->dlerror = xsp_image_function(l->image, "dlerror");
+	l->syscall = xsp_image_function(l->image, "syscall");
+	if (l->dlopen == 0 || l->dlsym == 0) { /* glibc before 2.34 without libdl */
+		l->dlopen = xsp_image_function(l->image, "__libc_dlopen_mode");
+		l->dlsym = xsp_image_function(l->image, "__libc_dlsym");
+		l->dlclose = xsp_image_function(l->image, "__libc_dlclose");
+		l->dlerror = 0;
+		l->mode = INTERNAL_MODE;
+	}
+	if (l->dlopen != 0 && l->dlsym != 0)
+		return 0;
+	return xsp_error_set(l->err, -ENOTSUP, XSP_STATUS_TARGET,
+			     "process %d has no dlopen; start the program with "
+			     "CUDA_INJECTION64_PATH instead",
+			     l->r->pid);
+}
+
+/* dlopen; *handle 0 if the loader refused, with l->why. */
+static int open_library(struct loader *l, const char *path, uint64_t flags)
+{
+	uint64_t text;
+	int ret = xsp_remote_text(l->r, path, &text);
+
+	l->handle = 0;
+	if (ret == 0)
+		ret = call(l, l->dlopen, text, flags | l->mode, 0, &l->handle);
+	if (ret < 0 || l->handle != 0)
+		return ret;
+	snprintf(l->why, sizeof(l->why), "the loader does not say why");
+	if (l->dlerror != 0 && call(l, l->dlerror, 0, 0, 0, &text) == 0 && text != 0)
+		xsp_remote_string(l->r, text, l->why, sizeof(l->why));
+	return 0;
+}
+
+static int copy_file(const char *from, const char *to)
+{
+	char buffer[65536];
+	size_t total = 0;
+	ssize_t n = -1;
+	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CLOEXEC);
+	int ret = in < 0 || out < 0 ? -errno : 0;
+
+	while (ret == 0 && (n = read(in, buffer, sizeof(buffer))) > 0) {
+		total += (size_t)n;
+		if (total > LIBRARY_MAX || write(out, buffer, (size_t)n) != n)
+			ret = -EIO;
+	}
+	if (ret == 0 && n < 0)
+		ret = -errno;
+	if (in >= 0)
+		close(in);
+	if (out >= 0)
+		close(out);
+	return ret;
+}
+
+/* A file in the target's memory, filled by us through /proc/PID/fd. */
+static int open_copy(struct loader *l)
+{
+	const char *library = l->r->options->library, *slash = strrchr(library, '/');
+	char name[100], path[64];
+	uint64_t text, fd, tid = 0, unused;
+
+	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : library);
+	int ret = xsp_remote_text(l->r, name, &text);
+	if (ret == 0)
+		ret = l->syscall == 0 ? -ENOTSUP
+				      : call(l, l->syscall, SYS_memfd_create, text, CLOEXEC, &fd);
+	if (ret < 0)
+		return ret;
+	if ((int64_t)fd < 0) {
+		snprintf(l->why, sizeof(l->why), "it cannot make a file in memory");
+		return 0;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", l->r->pid, (int)fd);
+	ret = copy_file(library, path);
+	/* A name that no other copy has: the loader takes two of one name for the same library. */
+	if (ret == 0)
+		ret = call(l, l->syscall, SYS_gettid, 0, 0, &tid);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/fd/%d", (int)tid, (int)fd);
+	if (ret == 0)
+		ret = open_library(l, path, RTLD_NOW | RTLD_LOCAL);
+	else
+		snprintf(l->why, sizeof(l->why), "the copy in memory cannot be written: %s",
+			 strerror(-ret));
+	if (ret != -ESRCH && !l->r->stuck)
+		call(l, l->syscall, SYS_close, fd, 0, &unused);
+	return ret == -ESRCH || l->r->stuck ? ret : 0;
+}
+
+static int refuse_library(struct loader *l, const char *what)
+{
+	return xsp_error_set(l->err, -ELIBACC, XSP_STATUS_TARGET,
+			     "process %d did not load %.200s: %s%s", l->r->pid,
+			     l->r->options->library, what, l->why);
+}
+
+/* Any path that the loader takes; result->memfd tells which. */
+static int open_any(struct loader *l, struct xsp_inject_result *result)
+{
+	char *path =
+		l->r->options->force_memfd ? NULL : visible_path(l->r->pid, l->r->options->library);
+	int ret = 0;
+
+	/* another version has been loaded from there: the loader would take it for this one */
+	for (size_t i = 0; path != NULL && i < l->image->file_count; i++) {
+		if (strcmp(l->image->files[i].path, path) == 0) {
+			free(path);
+			path = NULL;
+		}
+	}
+	if (path != NULL)
+		ret = open_library(l, path, RTLD_NOW | RTLD_LOCAL);
+	free(path);
+	/* not visible, or visible but not readable for the target's user */
+	if (ret == 0 && l->handle == 0) {
+		result->memfd = true;
+		ret = open_copy(l);
+	}
+	if (ret == 0 && l->handle == 0)
+		return refuse_library(l, "");
+	return ret;
+}
+
+static int call_entry(struct loader *l, struct xsp_inject_result *result)
+{
+	const char *entry = l->r->options->entry;
+	uint64_t text, function = 0, value = 0;
+
+	if (entry == NULL)
+		return 0;
+	int ret = xsp_remote_text(l->r, entry, &text);
+	if (ret == 0)
+		ret = call(l, l->dlsym, l->handle, text, 0, &function);
+	if (ret == 0 && function == 0) {
+		if (l->dlclose != 0)
+			call(l, l->dlclose, l->handle, 0, 0, &value);
+		snprintf(l->why, sizeof(l->why), "%.100s; unloaded again", entry);
+		return refuse_library(l, "it does not export ");
+	}
+	if (ret == 0)
+		ret = call(l, function, 0, 0, 0, &value);
+	result->entry_value = (int)value;
+	return ret;
+}
+
+int xsp_load(struct xsp_remote *r, const struct xsp_image *image, struct xsp_inject_result *result,
+	     struct xsp_error *err)
+{
+	struct loader l = {.r = r, .image = image, .err = err};
+	int ret = find_functions(&l);
+
+	if (ret == 0)
+		ret = open_any(&l, result);
+	if (ret == 0)
+		ret = call_entry(&l, result);
+	/* Nobody ever calls dlclose on this handle, so the library stays. */
+	return ret;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "inject/refuse.h"
+
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "inject/stub.h"
+#include "target/process.h"
+#include "target/procfs.h"
+
+#define STATUS_MAX 65536U
+#define PF_EXITING 0x4U /* include/linux/sched.h */
+#define INSTEAD "; start the program with CUDA_INJECTION64_PATH instead, or trace without --inject"
+
+static int refused(pid_t pid, struct xsp_error *err, const char *why)
+{
+	return xsp_error_set(err, -ENOTSUP, XSP_STATUS_TARGET,
+			     "nothing is injected into process %d: %s", pid, why);
+}
+
+static long number(const char *status, const char *key)
+{
+	const char *at = xsp_procfs_field(status, key);
+
+	return at != NULL ? strtol(at, NULL, 10) : 0;
+}
+
+/* A child of vfork runs on its parent's memory and stack until it execs. */
+static bool borrows_memory(pid_t pid, const char *status)
+{
+	pid_t parent = (pid_t)number(status, "PPid");
+
+	return parent > 0 && syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0;
+}
+
+static int check_status(pid_t pid, const char *status, struct xsp_error *err)
+{
+	const char *state = xsp_procfs_field(status, "State");
+	long tracer = number(status, "TracerPid"), seccomp = number(status, "Seccomp");
+	struct xsp_stat st;
+
+	if (tracer != 0)
+		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_TARGET,
+				     "nothing is injected into process %d: process %ld traces it "
+				     "(a debugger, strace?); end that first",
+				     pid, tracer);
+	if (state != NULL && (*state == 'T' || *state == 't'))
+		return refused(pid, err, "it is stopped; continue it first (kill -CONT)");
+	if (seccomp == 1)
+		return refused(pid, err, "it is in seccomp's strict mode" INSTEAD);
+	if (seccomp != 0)
+		return refused(pid, err,
+			       "a seccomp filter (of a container or a sandbox) may kill it for "
+			       "the system calls that loading a library takes" INSTEAD);
+	if (borrows_memory(pid, status))
+		return refused(pid, err, "it shares its parent's memory (vfork)");
+	if (xsp_procfs_stat(pid, &st) < 0 || st.flags & PF_EXITING || st.state == 'Z')
+		return refused(pid, err, "it is about to end");
+	return 0;
+}
+
+int xsp_refuse_process(pid_t pid, struct xsp_error *err)
+{
+	struct xsp_process *p = NULL;
+	char *status = NULL;
+
+	if (pid == getpid())
+		return refused(pid, err, "it is xsptrace itself");
+	int ret = xsp_process_open(pid, &p, err);
+	if (ret < 0)
+		return ret;
+	xsp_process_free(p);
+	ret = xsp_procfs_read(pid, "status", STATUS_MAX, &status, NULL);
+	if (ret < 0)
+		return xsp_error_set(err, ret, XSP_STATUS_NO_TARGET, "process %d has ended", pid);
+	ret = check_status(pid, status, err);
+	free(status);
+	return ret;
+}
+
+bool xsp_refuse_seccomp(pid_t pid, pid_t tid)
+{
+	char name[64], *status = NULL;
+	bool filtered = true;
+
+	snprintf(name, sizeof(name), "task/%d/status", tid);
+	if (xsp_procfs_read(pid, name, STATUS_MAX, &status, NULL) == 0)
+		filtered = number(status, "Seccomp") != 0;
+	free(status);
+	return filtered;
+}
+
+int xsp_refuse_image(const struct xsp_image *image, struct xsp_stub_data *stub,
+		     struct xsp_error *err)
+{
+	const struct {
+		const char *name;
+		uint64_t *to;
+	} needed[] = {
+		{"__errno_location", &stub->errno_location},
+		{"pthread_create", &stub->pthread_create},
+		{"pthread_self", &stub->pthread_self},
+		{"pthread_detach", &stub->pthread_detach},
+		{"munmap", &stub->munmap},
+	};
+	bool libc = false;
+
+	for (size_t i = 0; i < image->file_count; i++)
+		libc = libc || image->files[i].roles & XSP_ROLE_LIBC;
+	if (!libc)
+		return refused(image->pid, err,
+			       "it has no shared C library (glibc or musl): it is linked "
+			       "statically, and cannot load libraries");
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		*needed[i].to = xsp_image_function(image, needed[i].name);
+		if (*needed[i].to != 0)
+			continue;
+		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_TARGET,
+				     "nothing is injected into process %d: its C library has no "
+				     "%s%s",
+				     image->pid, needed[i].name, INSTEAD);
+	}
+	return 0;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "inject/safe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "inject/walk.h"
+#include "target/procfs.h"
+
+#if defined(__x86_64__)
+
+/* The kernel's own codes for "restart me" (include/linux/errno.h): a tracer sees them in rax. */
+enum { ERESTARTSYS = 512, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK = 516 };
+
+/*
+ * System calls in which threads wait, and which neither the allocator nor the loader makes (but for
+ * futex: whoever waits for their locks does not hold them, and has them on its stack). The loader's
+ * reads are of plain files, which do not wait interruptibly.
+ */
+static const struct {
+	short number;
+	bool eintr; /* fails with EINTR when the thread is stopped (signal(7)) */
+} waits[] = {
+	{SYS_nanosleep, false},
+	{SYS_clock_nanosleep, false},
+	{SYS_poll, false},
+	{SYS_ppoll, false},
+	{SYS_select, false},
+	{SYS_pselect6, false},
+	{SYS_futex, false},
+	{SYS_read, false},
+	{SYS_readv, false},
+	{SYS_write, false},
+	{SYS_writev, false},
+	{SYS_recvfrom, false},
+	{SYS_recvmsg, false},
+	{SYS_sendto, false},
+	{SYS_sendmsg, false},
+	{SYS_accept, false},
+	{SYS_accept4, false},
+	{SYS_wait4, false},
+	{SYS_waitid, false},
+	{SYS_pause, false},
+	{SYS_rt_sigsuspend, false},
+	{SYS_flock, false},
+	{SYS_restart_syscall, false},
+	{SYS_epoll_wait, true},
+	{SYS_epoll_pwait, true},
+	{SYS_rt_sigtimedwait, true},
+	{SYS_semop, true},
+	{SYS_semtimedop, true},
+	{SYS_msgrcv, true},
+	{SYS_msgsnd, true},
+	{SYS_recvmmsg, true},
+	{441 /* epoll_pwait2 */, true},
+};
+#define WAITS (sizeof(waits) / sizeof(waits[0]))
+
+static int find_wait(long number)
+{
+	for (size_t i = 0; i < WAITS; i++)
+		if (waits[i].number == number)
+			return (int)i;
+	return -1;
+}
+
+enum xsp_candidate xsp_safe_candidate(pid_t pid, pid_t tid)
+{
+	char name[64], *text = NULL, *end;
+	enum xsp_candidate result = XSP_CANDIDATE_NO;
+	struct xsp_stat st;
+
+	snprintf(name, sizeof(name), "task/%d/syscall", tid);
+	if (xsp_procfs_stat(tid, &st) < 0 || (st.state != 'S' && st.state != 'R') ||
+	    xsp_procfs_read(pid, name, 512, &text, NULL) < 0)
+		return result;
+	long number = strtol(text, &end, 10);
+	if (strncmp(text, "running", 7) == 0) {
+		result = XSP_CANDIDATE_RUNNING;
+	} else if (end != text && *end == ' ') {
+		int i = find_wait(number);
+		if (i >= 0)
+			result = waits[i].eintr ? XSP_CANDIDATE_INTERRUPTIBLE
+						: XSP_CANDIDATE_BLOCKED;
+	}
+	free(text);
+	return result;
+}
+
+static const char *danger_of_place(const struct xsp_image *image, const struct xsp_tracee *t)
+{
+	const struct user_regs_struct *r = &t->registers;
+	const struct xsp_image_map *map = xsp_image_map(image, r->rip);
+	uint8_t code[2];
+
+	if (map == NULL || !map->executable)
+		return "it runs code that is not mapped";
+	if ((long)r->orig_rax >= 0) { /* in a system call, or just out of one */
+		if (find_wait((long)r->orig_rax) < 0)
+			return "it was in a system call that is not known to be harmless";
+		if (xsp_image_load(t->tid, r->rip - 2, code, 2) < 0 || code[0] != 0x0f ||
+		    code[1] != 0x05)
+			return "it made its system call in an unusual way";
+	} else if (map->file < 0) {
+		/* [vdso] and code made at run time; the latter has a mapping of some size */
+		if (map->end - map->start <= 16384)
+			return "it is in the kernel's code for programs";
+	} else if (image->files[map->file].roles & XSP_ROLE_LIBC) {
+		return "it is in the C library";
+	}
+	return xsp_image_banned(image, map, r->rip) ? "it is in the loader or an allocator" : NULL;
+}
+
+static void start_walk(const struct user_regs_struct *r, struct xsp_walk *w)
+{
+	const uint64_t values[XSP_WALK_REGISTERS] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
+						     r->rbp, r->rsp, r->r8,  r->r9,  r->r10, r->r11,
+						     r->r12, r->r13, r->r14, r->r15, r->rip};
+
+	memcpy(w->values, values, sizeof(values));
+	w->known = (1U << XSP_WALK_REGISTERS) - 1;
+}
+
+const char *xsp_safe_danger(const struct xsp_image *image, const struct xsp_tracee *t)
+{
+	uint64_t self = 0;
+	struct xsp_walk w;
+	const char *danger = danger_of_place(image, t);
+
+	if (danger != NULL)
+		return danger;
+	/* cs 0x33: 64-bit code (arch/x86/include/asm/segment.h) */
+	if (t->registers.cs != 0x33)
+		return "it runs 32-bit code";
+	/* glibc and musl both begin a thread's control block with a pointer to itself */
+	if (xsp_image_load(t->tid, t->registers.fs_base, &self, 8) < 0 ||
+	    self != t->registers.fs_base)
+		return "it is not a thread of the C library";
+	if (xsp_tracee_in_rseq(t, t->registers.rip))
+		return "it is in a restartable sequence";
+	start_walk(&t->registers, &w);
+	return xsp_walk_danger(image, &w);
+}
+
+void xsp_safe_way_on(struct xsp_tracee *t, struct xsp_stub_registers *alone)
+{
+	struct user_regs_struct *r = &t->registers;
+	uint64_t rax = r->rax, rip = r->rip;
+	long in = (long)r->orig_rax, result = (long)r->rax;
+
+	/* It was our stop that interrupted the call: the code that makes the kernel restart it, or
+	 * return EINTR if a handler runs first, as if the thread had never been stopped. */
+	if (in >= 0 && result == -EINTR && find_wait(in) >= 0) {
+		r->rax = (uint64_t)-ERESTARTNOHAND;
+		result = -ERESTARTNOHAND;
+	}
+	if (in >= 0 && (result == -ERESTARTSYS || result == -ERESTARTNOINTR ||
+			result == -ERESTARTNOHAND || result == -ERESTART_RESTARTBLOCK)) {
+		rax = result == -ERESTART_RESTARTBLOCK ? SYS_restart_syscall : (uint64_t)in;
+		rip = r->rip - 2;
+	}
+	/* Calls that restart under a handler with SA_RESTART are restarted under all handlers: which
+	 * one it will be is not known, and nobody is let down by that. */
+	bool ends = in >= 0 && (result == -ERESTARTNOHAND || result == -ERESTART_RESTARTBLOCK);
+	*alone = (struct xsp_stub_registers){
+		.eintr_rax = ends ? (uint64_t)-EINTR : rax,
+		.eintr_rip = ends ? r->rip : rip,
+		.r15 = r->r15,
+		.r14 = r->r14,
+		.r13 = r->r13,
+		.r12 = r->r12,
+		.rbp = r->rbp,
+		.rbx = r->rbx,
+		.r11 = r->r11,
+		.r10 = r->r10,
+		.r9 = r->r9,
+		.r8 = r->r8,
+		.rax = rax,
+		.rcx = r->rcx,
+		.rdx = r->rdx,
+		.rsi = r->rsi,
+		.rdi = r->rdi,
+		.rip = rip,
+		.rsp = r->rsp,
+		.flags = r->eflags,
+	};
+}
+
+#endif
