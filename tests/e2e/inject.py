@@ -168,6 +168,28 @@ def killed_tracers(folder):
 
 
 @h.case
+def tracers_that_die_at_the_worst_moment(folder):
+    """In the middle of a diversion, in every thread: the stub brings the thread back alone."""
+    finished = 0
+    for moment in (1, 2, 3, 4):
+        child = busy(folder, "--seconds", "600")
+        time.sleep(0.3)
+        before = threads(child.pid)
+        for n, tid in enumerate(before if TIMES >= 100 else before[moment % 2::2]):
+            tracer = h.run([h.workload("inject_tool"), child.pid, variant(folder, n), ENTRY,
+                            "400", tid, "-", moment])
+            finished += tracer.returncode == -signal.SIGKILL
+            h.check(h.alive(child.pid), "the target ended")
+            if n % 5 == 4: # the stubs fill the room until they are over
+                time.sleep(0.5)
+        time.sleep(1)
+        child.send_signal(signal.SIGTERM)
+        check_end(child, folder, f"tracers dead at {moment}")
+    h.check(finished >= 16, f"only {finished} tracers came that far")
+    print(f"  {finished} tracers died")
+
+
+@h.case
 def nothing_stays(folder):
     """After an injection: no thread, no mapping but the library's, no changed code."""
     child = busy(folder, "--seconds", "60")

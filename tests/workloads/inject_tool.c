@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * inject_tool - xsp_inject() as a command, for tests/e2e/inject.py.
- * inject_tool PID LIBRARY [ENTRY|-] [TIMEOUT_MS] [TID|0] [memfd]; one line of JSON. Ctrl-C stops it.
+ * inject_tool PID LIBRARY [ENTRY|-] [TIMEOUT_MS] [TID|0] [memfd|-] [DIE_AT]; one line of JSON. Ctrl-C stops it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -44,7 +44,8 @@ int main(int argc, char **argv)
 	o.entry = argc > 3 && strcmp(argv[3], "-") != 0 ? argv[3] : NULL;
 	o.timeout_ms = argc > 4 ? (unsigned)atoi(argv[4]) : 0;
 	o.only_tid = argc > 5 ? atoi(argv[5]) : 0;
-	o.force_memfd = argc > 6;
+	o.force_memfd = argc > 6 && strcmp(argv[6], "memfd") == 0;
+	o.die_at = argc > 7 ? (unsigned)atoi(argv[7]) : 0;
 	int rc = xsp_inject(atoi(argv[1]), &o, &r, &err);
 	printf("{\"rc\":%d,\"error\":\"%s\",\"status\":%d,\"tid\":%d,\"tries\":%u,"
 	       "\"stopped_ns\":%llu,\"total_ns\":%llu,\"memfd\":%d,\"cleaned\":%d,\"value\":%d}\n",

@@ -85,6 +85,12 @@ static int write_blob(struct xsp_attempt *a, struct xsp_tracee *t)
 	return 0;
 }
 
+static void die(const struct xsp_attempt *a, unsigned moment)
+{
+	if (a->die_at == moment)
+		raise(SIGKILL);
+}
+
 static bool in_blob(const struct xsp_attempt *a, uint64_t rip)
 {
 	return rip - a->code < xsp_divert_size();
@@ -93,8 +99,10 @@ static bool in_blob(const struct xsp_attempt *a, uint64_t rip)
 /* The thread is stopped: back to where it was, as if nothing had been. */
 static int rewind_thread(struct diverted *d, int signal_number)
 {
-	int ret = xsp_tracee_restore(&d->t);
+	die(d->a, 2);
+	int ret = xsp_tracee_restore(&d->t, d->a->die_at == 3);
 
+	die(d->a, 4);
 	if (ret == 0)
 		d->a->code_free = true;
 	xsp_tracee_release(&d->t, signal_number);
@@ -242,6 +250,7 @@ static int divert(struct diverted *d, const struct xsp_stub_registers *alone)
 		rewind_thread(d, 0);
 		return failed(a, -ESRCH, "the thread ended");
 	}
+	die(a, 1);
 	ret = watch(d);
 	uint32_t one = 1;
 	if (a->code_free)

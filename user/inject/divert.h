@@ -11,6 +11,7 @@ struct xsp_attempt {
 	pid_t tid;
 	struct xsp_stub_data stub; /* filled in but for what depends on the thread */
 	uint64_t code; /* where the blob goes: struct xsp_stub_data, then code */
+	unsigned die_at; /* struct xsp_inject_options */
 	/* results */
 	const char *danger; /* -EAGAIN: why the thread was not used; constant text */
 	const char *failed; /* other errors: what went wrong; constant text */

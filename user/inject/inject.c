@@ -76,6 +76,7 @@ static int prepare_stub(struct injection *in)
 	s->nap[1] = NAP_NS;
 	s->idle_ticks = IDLE_TICKS;
 	in->attempt.image = &in->image;
+	in->attempt.die_at = in->options->die_at;
 	in->attempt.code = xsp_image_room(&in->image, xsp_divert_size());
 	if (in->attempt.code != 0)
 		return 0;

@@ -37,6 +37,9 @@ struct xsp_inject_options {
 	void *ctx;
 	bool force_memfd; /* tests: as if the target could not see the file */
 	pid_t only_tid; /* tests: no other thread; 0: any */
+	/* tests: the tracer kills itself: 1 as the thread is diverted, 2 as the new thread exists, 3
+	 * between the signal mask and the registers, 4 before the thread is let go; 0: it does not */
+	unsigned die_at;
 };
 
 struct xsp_inject_result {

@@ -122,7 +122,7 @@ int xsp_tracee_stop(struct xsp_tracee *t, pid_t tid)
 	return ret;
 }
 
-int xsp_tracee_restore(const struct xsp_tracee *t)
+int xsp_tracee_restore(const struct xsp_tracee *t, bool die)
 {
 	struct iovec v = {(void *)(uintptr_t)t->xstate, t->xstate_size};
 
@@ -130,6 +130,8 @@ int xsp_tracee_restore(const struct xsp_tracee *t)
 	ptrace(PTRACE_SETREGSET, t->tid, (void *)NT_X86_XSTATE, &v);
 	if (ptrace(PTRACE_SETSIGMASK, t->tid, (void *)sizeof(t->mask), &t->mask) != 0)
 		return -errno;
+	if (die)
+		raise(SIGKILL);
 	return xsp_tracee_set(t, &t->registers);
 }
 

@@ -39,8 +39,9 @@ int xsp_tracee_signal(const struct xsp_tracee *t);
 int xsp_tracee_get(const struct xsp_tracee *t, struct user_regs_struct *registers);
 int xsp_tracee_set(const struct xsp_tracee *t, const struct user_regs_struct *registers);
 int xsp_tracee_continue(const struct xsp_tracee *t);
-/* Signal mask, vector state and registers as they were when it was stopped first. */
-int xsp_tracee_restore(const struct xsp_tracee *t);
+/* Signal mask, vector state and registers as they were when it was stopped first. `die` (tests): we
+ * kill ourselves before the registers. */
+int xsp_tracee_restore(const struct xsp_tracee *t, bool die);
 /* Lets it go on, with `signal_number` (0: none). */
 int xsp_tracee_release(const struct xsp_tracee *t, int signal_number);
 /* Writes into the target's memory, code included. */
