@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fuzz_capture.c - the capture reader, the timeline and the summary on arbitrary bytes.
+ * fuzz_capture.c - the capture reader, the timeline, the summary and every exporter on arbitrary
+ * bytes.
  *
  * Input that begins like a capture is read as one. Anything else is a script: eight bytes an
  * event, written by the real writer, or a change of the file that comes of it. Either way the
  * file is read as it is, and once more with its checksums put right, so that changes get behind
- * them. Aborts when a promise of the timeline is broken.
+ * them. Aborts when a promise of the timeline is broken, or a Chrome trace is not JSON.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +14,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#if defined(XSP_HAVE_CJSON)
+#include <cjson/cJSON.h>
+#endif
+
 #include "../unit/span_check.h"
 #include "analysis/summary.h"
 #include "base/grow.h"
 #include "capture/format.h"
+#include "export/export.h"
 #include "fuzz.h"
 
 #define PROBES 6U
@@ -207,6 +213,78 @@ static void pair(struct xsp_capture_reader *r, FILE *sink)
 	free(spans.list);
 }
 
+/* ---- exporting ---- */
+
+#define FORMATS 8
+
+struct outputs {
+	struct xsp_export *open[FORMATS];
+	char path[FORMATS][64];
+	struct xsp_timeline_sink sinks[FORMATS];
+	size_t count;
+};
+
+static void open_outputs(struct outputs *o, struct xsp_capture_reader *r, struct xsp_timeline *t)
+{
+	for (size_t i = 0; xsp_export_formats[i]->suffix != NULL && o->count < FORMATS; i++) {
+		size_t n = o->count;
+		struct xsp_export_options options = {
+			.path = o->path[n], .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
+		snprintf(o->path[n], sizeof(o->path[n]), "/dev/shm/fuzz_capture.%d%s",
+			 (int)getpid(), xsp_export_formats[i]->suffix);
+		if (xsp_export_open(&options, r, t, &o->open[n], NULL) < 0)
+			continue;
+		o->sinks[n] = xsp_export_sink(o->open[n]);
+		o->count++;
+	}
+}
+
+/* One that the exporter has finished without an error is JSON, whatever the capture held. */
+static void check_json(const char *path)
+{
+#if defined(XSP_HAVE_CJSON)
+	FILE *f = fopen(path, "re");
+	char *text = NULL;
+	size_t size = 0;
+
+	if (f == NULL || getdelim(&text, &size, '\0', f) < 0)
+		abort();
+	fclose(f);
+	cJSON *json = cJSON_Parse(text);
+	if (json == NULL) {
+		fprintf(stderr, "fuzz_capture: not JSON from: %.200s\n", cJSON_GetErrorPtr());
+		abort();
+	}
+	cJSON_Delete(json);
+	free(text);
+#else
+	(void)path;
+#endif
+}
+
+static void export_all(struct xsp_capture_reader *r)
+{
+	struct outputs o = {0};
+	struct xsp_timeline *t;
+
+	if (xsp_timeline_new(r, &t, NULL) < 0)
+		abort();
+	open_outputs(&o, r, t);
+	int rc = xsp_timeline_run(t, o.sinks, o.count, NULL);
+	for (size_t i = 0; i < o.count; i++) {
+		size_t length = strlen(o.path[i]);
+		if (rc < 0) {
+			xsp_export_cancel(o.open[i]);
+			continue;
+		}
+		if (xsp_export_finish(o.open[i], NULL) == 0 && length > 5 &&
+		    strcmp(o.path[i] + length - 5, ".json") == 0)
+			check_json(o.path[i]);
+		unlink(o.path[i]);
+	}
+	xsp_timeline_free(t);
+}
+
 static void read_file(const uint8_t *data, size_t size, FILE *sink)
 {
 	char path[64];
@@ -222,6 +300,7 @@ static void read_file(const uint8_t *data, size_t size, FILE *sink)
 		for (uint64_t i = 0; i < 4; i++)
 			fprintf(sink, "%lu", xsp_capture_realtime(r, i << 62));
 		pair(r, sink);
+		export_all(r);
 		xsp_capture_close(r);
 	} else if (err.text[0] == '\0') {
 		abort(); /* a refusal without a word */
