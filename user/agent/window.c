@@ -9,6 +9,9 @@
 
 enum {
 	FLUSH_NS = 250000000, /* what a killed process can lose */
+	/* CUPTI has several buffers at work: a kernel may come out of one long before its call comes
+	 * out of another. So many records apart at most, about, for whoever joins them */
+	FLUSH_RECORDS = 50000,
 	SECOND_NS = 1000000000,
 	SETTLE_NS = 20000000, /* for calls and kernels that are under way at the end */
 };
@@ -21,7 +24,7 @@ static struct {
 	bool failed, in_driver, api_kinds[3], latency, ticked;
 	uint64_t kinds; /* bit k: kind k is enabled */
 	uint32_t driver_version, runtime_version; /* asked once */
-	uint64_t cost_ns, flush_ns, second_ns;
+	uint64_t cost_ns, flush_ns, flush_records, second_ns;
 	_Atomic bool collecting;
 	_Atomic int converting; /* callbacks at work */
 	_Alignas(64) uint8_t room[XSP_GPU_BATCH_ROOM];
@@ -362,6 +365,7 @@ void window_begin(bool in_driver)
 	w.cost_ns = 0;
 	w.ticked = false;
 	w.flush_ns = begin + FLUSH_NS;
+	w.flush_records = 0;
 	w.second_ns = begin;
 	batch_begin(&b, w.room);
 	if (!in_driver)
@@ -391,15 +395,17 @@ static void put_dropped(struct batch *b)
 
 void window_tick(void)
 {
-	uint64_t now = agent_now();
+	uint64_t now = agent_now(), batches, records;
 	struct batch b;
 
 	w.in_driver = false;
 	if (w.failed)
 		return;
-	if (now >= w.flush_ns) {
+	batch_count(&batches, &records);
+	if (now >= w.flush_ns || records - w.flush_records >= FLUSH_RECORDS) {
 		w.cupti.flush_all(0);
 		w.flush_ns = agent_now() + FLUSH_NS;
+		batch_count(&batches, &w.flush_records);
 	}
 	if (now < w.second_ns)
 		return;
