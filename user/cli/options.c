@@ -364,6 +364,7 @@ enum {
 	OPT_CUDA_API,
 	OPT_GPU,
 	OPT_GPU_ONLY,
+	OPT_INJECT,
 	OPT_SEQUENCE,
 	OPT_STACKS,
 	OPT_SCOPES,
@@ -397,6 +398,7 @@ static const struct row {
 	{"cuda-api", OPT_CUDA_API, take_cuda_api, 0, false, VALUE},
 	{"gpu", OPT_GPU, take_gpu, 0, true, VALUE},
 	{"gpu-only", OPT_GPU_ONLY, NULL, offsetof(struct xsp_options, gpu_only), true, VALUE},
+	{"inject", OPT_INJECT, NULL, offsetof(struct xsp_options, inject), true, VALUE},
 	{"shapes", OPT_SHAPES, take_shapes, 0, true, MAYBE},
 	{"flops", OPT_FLOPS, take_flops, 0, true, NOTHING},
 	{"inputs", OPT_INPUTS, take_inputs, 0, true, MAYBE},
@@ -474,6 +476,11 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "--gpu-only collects what the GPU did and nothing else: leave "
 				     "out -e and --gpu=off");
+	if (o->inject && (o->pid_count == 0 || o->gpu_off))
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     o->gpu_off ? "--inject and --gpu=off exclude each other"
+						: "--inject is for running processes (-p PID): what "
+						  "xsptrace starts loads the agent by itself");
 	if (o->tid_count > 0 && o->follow)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "-t and --follow exclude each other");

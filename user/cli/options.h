@@ -41,6 +41,7 @@ struct xsp_options {
 	unsigned cuda_apis; /* bit n: enum xsp_cuda_api n; 0: all */
 	unsigned gpu; /* enum xsp_gpu_wish, beside the default */
 	bool gpu_off, gpu_only;
+	bool inject; /* the agent, into running processes */
 	uint32_t stack_frames; /* --stacks */
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
 	size_t limit; /* rows of the summary */

@@ -11,6 +11,7 @@
 #include "capture/recorder.h"
 #include "cli/agent_path.h"
 #include "cli/cli.h"
+#include "cli/inject_agent.h"
 #include "cli/launch.h"
 #include "cli/list.h"
 #include "cli/no_match.h"
@@ -180,6 +181,12 @@ static int check_targets(const struct recording *r, struct xsp_error *err)
 	return 0;
 }
 
+static bool is_stopped(void *ctx)
+{
+	(void)ctx;
+	return stop_signal != 0;
+}
+
 static int start_attached(struct recording *r, struct xsp_error *err)
 {
 	for (size_t i = 0; i < r->o.pid_count; i++) {
@@ -187,9 +194,12 @@ static int start_attached(struct recording *r, struct xsp_error *err)
 		if (rc < 0)
 			return rc;
 	}
-	if (xsp_recorder_wanted(r->recorder) == 0)
+	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject)
 		return xsp_no_match(xsp_recorder_plan(r->recorder), r->o.pids[0], err);
-	return xsp_recorder_start(r->recorder, err);
+	int rc = xsp_recorder_start(r->recorder, err);
+	if (rc == 0 && r->o.inject)
+		rc = xsp_inject_agent(r->o.pids, r->o.pid_count, r->o.quiet, is_stopped, err);
+	return rc;
 }
 
 /* At its exec, then each time the loader has mapped libraries: before their first instruction. */
