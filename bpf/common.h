@@ -60,6 +60,7 @@ enum xsp_counter {
 	XSP_COUNT_FILTERED,
 	XSP_COUNT_SILENT,
 	XSP_COUNT_UNTRACKED,
+	XSP_COUNT_LOST_GPU, /* records of lost batches */
 	XSP_COUNTERS,
 };
 struct {

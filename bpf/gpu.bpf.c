@@ -22,6 +22,18 @@ static __always_inline bool is_recorded(void)
 	return !xsp_filter_tgid || bpf_map_lookup_elem(&xsp_tgids, &tgid);
 }
 
+/* A batch and the records in it, which its head tells. */
+static __noinline void count_lost(const struct xsp_gpu_batch_head *head)
+{
+	__u32 which = XSP_COUNT_LOST_GPU, records = 0;
+	__u64 *value = bpf_map_lookup_elem(&xsp_counters, &which);
+
+	bpf_probe_read_user(&records, sizeof(records), &head->records);
+	if (value)
+		*value += records;
+	xsp_count(XSP_COUNT_LOST_OTHER);
+}
+
 /* void xsp_gpu_batch(const void *records, size_t bytes) */
 SEC("uprobe")
 int xsp_gpu_batch(struct pt_regs *ctx)
@@ -35,7 +47,7 @@ int xsp_gpu_batch(struct pt_regs *ctx)
 		return 0;
 	e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
 	if (!e) {
-		xsp_count(XSP_COUNT_LOST_OTHER);
+		count_lost((void *)XSP_REG_ARG1(ctx));
 		return 0;
 	}
 	/* once more on the register that is used: older verifiers do not carry the bound over */

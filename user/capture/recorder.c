@@ -382,6 +382,18 @@ static int stop_agents(struct xsp_recorder *r)
 	return rc;
 }
 
+static int put_gpu_losses(struct xsp_recorder *r)
+{
+	struct xsp_attach_counters c;
+	char text[32];
+	int rc = xsp_attach_counters(r->attach, &c);
+
+	if (rc < 0 || c.lost_gpu_records == 0)
+		return rc;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)c.lost_gpu_records);
+	return xsp_capture_put_info(r->writer, "gpu records lost", text);
+}
+
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 {
 	if (r->finished)
@@ -405,6 +417,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		rc = xsp_recorder_put_losses(r);
 	if (rc == 0)
 		rc = xsp_recorder_put_stats(r);
+	if (rc == 0)
+		rc = put_gpu_losses(r);
 	if (rc == 0)
 		rc = xsp_capture_put_clock(r->writer);
 	int end = xsp_capture_finish(r->writer, r->start_ns, r->end_ns, err);

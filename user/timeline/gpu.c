@@ -209,6 +209,10 @@ int xsp_gpu_end(struct xsp_gpu *g)
 		rc = xsp_gpu_sweep_activities(g, true);
 	for (size_t i = 0; i < g->process_count; i++)
 		close_window(g, &g->processes[i]);
+	/* the kernel's own count knows of the last batches too, behind which none came */
+	const char *lost = xsp_capture_info(g->t->reader, "gpu records lost");
+	uint64_t told = lost != NULL ? strtoull(lost, NULL, 10) : 0;
+	g->counts.lost = xsp_max_u64(g->counts.lost, told);
 	return rc;
 }
 

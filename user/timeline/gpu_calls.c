@@ -206,7 +206,8 @@ static int take_record(struct xsp_gpu *g, struct gpu_thread *th, const struct ap
 				      .correlation = r->correlation,
 				      .tid = th->tid,
 				      .row = s->row,
-				      .start_ns = s->start_ns,
+				      /* arrows begin at the outermost call */
+				      .start_ns = s->outer_ns != 0 ? s->outer_ns : s->start_ns,
 				      .end_ns = s->end_ns,
 				      .op = s->op,
 				      .user = s->user,

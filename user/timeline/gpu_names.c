@@ -27,9 +27,25 @@ static const char *text_of(const struct xsp_gpu_record *record, uint16_t at, uin
 	return (const char *)record + at;
 }
 
+/* "cudaLaunchKernel_v7000" without its version: `_v` and four digits or more, as Kineto has it. */
+static size_t without_version(const char *text, size_t length)
+{
+	size_t digits = 0;
+
+	while (digits < length && text[length - 1 - digits] >= '0' &&
+	       text[length - 1 - digits] <= '9')
+		digits++;
+	if (digits < 4 || length < digits + 2 || memcmp(text + length - digits - 2, "_v", 2) != 0)
+		return length;
+	return length - digits - 2;
+}
+
 static const char *keep_text(struct xsp_gpu *g, uint32_t space, const char *text, size_t length)
 {
-	char *copy = xsp_arena_copy(&g->texts, text, strnlen(text, length));
+	length = strnlen(text, length);
+	if (space != XSP_GPU_NAME_STRING)
+		length = without_version(text, length);
+	char *copy = xsp_arena_copy(&g->texts, text, length);
 	char *demangled =
 		copy != NULL && space == XSP_GPU_NAME_STRING ? xsp_demangle(copy, true) : NULL;
 

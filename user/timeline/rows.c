@@ -29,9 +29,17 @@ static int hand_on(struct xsp_timeline *t, const struct xsp_span *span)
 	return rc < 0 ? rc : 0;
 }
 
+/* at::RecordScope's number of users' ranges; enum xsp_scope of probes/probe.h */
+enum { USER_SCOPE = 7, SCOPE_OF_CALL = 4 };
+
 static bool is_users(const struct xsp_timeline *t, const struct open_span *s)
 {
-	return t->probes[s->probe].kind == XSP_PROBE_ANNOTATION;
+	const struct xsp_capture_probe *p = &t->probes[s->probe];
+	const struct xsp_section *own = NULL;
+
+	if (p->scope == SCOPE_OF_CALL)
+		own = xsp_details_find(s->details, XSP_SECTION_SCOPE, NULL);
+	return p->kind == XSP_PROBE_ANNOTATION && (own == NULL || own->value == USER_SCOPE);
 }
 
 /* The operator and the user's range around a call of CUDA's API. */
@@ -40,8 +48,10 @@ static void find_around(const struct xsp_timeline *t, const struct row *row, siz
 {
 	for (size_t i = depth < row->count ? depth : row->count; i > 0; i--) {
 		const struct open_span *s = &row->spans[i - 1];
-		if (xsp_timeline_cuda(t, s->probe) != NULL)
+		if (xsp_timeline_cuda(t, s->probe) != NULL) {
+			span->outer_ns = s->start_ns;
 			continue;
+		}
 		if (!is_users(t, s) && span->op == 0)
 			span->op = s->serial + 1;
 		if (is_users(t, s) && span->user == 0) {

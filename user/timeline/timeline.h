@@ -49,6 +49,7 @@ struct xsp_span {
 	 * range's name; 0: none. The id of a span is its serial + 1 */
 	uint64_t op, user;
 	xsp_name_id user_name;
+	uint64_t outer_ns; /* when the outermost call of CUDA's API around it began; 0: there is none */
 	bool call_follows; /* xsp_timeline_sink.call tells of it again, with what CUPTI knows */
 	/* With native stacks (--stacks): the same as ancestors, with the functions between them, outermost
 	 * first, and those between the last one and the span itself; their ids have XSP_PATH_FRAME
