@@ -14,12 +14,13 @@
  *   devices=N   threads use device t % N
  *   forkafter   forks after the work; the child tries a CUDA call and exits
  *   quit        ends by exit() of the main thread while the others still work
- *   throwing    (C++ build) every 100th round throws through the op and catches
+ *   rates       adds "rates": rounds of all threads in each 100 ms
  *
  * Prints the launches and kernels of each name; the simulated driver's own counts are in
  * XSP_DOUBLE_TRUTH.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +44,14 @@ static const char graph_kernel[] = "_Z10graph_nodePfi";
 
 static struct {
 	struct wl_options o;
-	bool runtime, plain, throwing, quit, fork_after;
+	bool runtime, plain, quit, fork_after, rates;
 	unsigned streams, graphs, devices;
 	CUcontext context[8];
 	CUfunction function[KERNELS], node;
 	CUkernel kernel[KERNELS];
 	CUstream stream[MAX_STREAMS];
+	_Atomic uint64_t rounds;
+	_Atomic unsigned working;
 } sim = {.streams = 8, .graphs = 16, .devices = 1};
 
 struct thread {
@@ -185,6 +188,8 @@ static void round_of(struct thread *t, CUstream stream)
 	if (sim.plain && n % 1000 == 999)
 		MUST(cuStreamSynchronize(stream));
 	t->rounds++;
+	if (sim.rates)
+		atomic_fetch_add(&sim.rounds, 1);
 }
 
 /* ---- threads --------------------------------------------------------------------- */
@@ -236,6 +241,7 @@ static void *thread_main(void *argument)
 		round_of(t, stream);
 	}
 	MUST(cuStreamSynchronize(stream));
+	atomic_fetch_sub(&sim.working, 1);
 	return NULL;
 }
 
@@ -254,6 +260,7 @@ static void options(void)
 		sim.runtime |= !strcmp(a, "runtime");
 		sim.plain |= !strcmp(a, "plain");
 		sim.quit |= !strcmp(a, "quit");
+		sim.rates |= !strcmp(a, "rates");
 		sim.fork_after |= !strcmp(a, "forkafter");
 		sim.streams = number(a, "streams=", sim.streams);
 		sim.graphs = number(a, "graphs=", sim.graphs);
@@ -300,8 +307,27 @@ static void fork_child(void)
 		exit(1);
 }
 
+/* While the threads work. */
+static void sample_rates(char *text, size_t size)
+{
+	uint64_t before = 0;
+	size_t used = (size_t)snprintf(text, size, "\"rates\":[0");
+
+	while (atomic_load(&sim.working) && used + 32 < size) {
+		uint64_t now;
+
+		usleep(100000);
+		now = atomic_load(&sim.rounds);
+		used += (size_t)snprintf(text + used, size - used, ",%llu",
+					 (unsigned long long)(now - before));
+		before = now;
+	}
+	snprintf(text + used, size - used, "]");
+}
+
 int main(int argc, char **argv)
 {
+	static char rates[65536];
 	static struct thread threads[MAX_THREADS];
 	struct wl_count counts[KERNELS + 2];
 	uint64_t sum = 0;
@@ -317,6 +343,7 @@ int main(int argc, char **argv)
 		make_graph(&threads[i], sim.stream[i % sim.streams]);
 	}
 	wl_start(&sim.o);
+	sim.working = sim.o.threads;
 	for (unsigned i = 0; i < sim.o.threads; i++)
 		if (pthread_create(&threads[i].id, NULL, thread_main, &threads[i]))
 			exit(1);
@@ -325,6 +352,8 @@ int main(int argc, char **argv)
 		printf("{\"quit\":true}\n");
 		exit(0);
 	}
+	if (sim.rates)
+		sample_rates(rates, sizeof(rates));
 	for (unsigned k = 0; k < KERNELS; k++)
 		counts[k] = (struct wl_count){work[k].kernel, 0, 0};
 	counts[KERNELS] = (struct wl_count){graph_kernel, 0, 0};
@@ -344,5 +373,5 @@ int main(int argc, char **argv)
 	MUST(cuCtxSynchronize());
 	if (sim.fork_after)
 		fork_child();
-	return wl_finish(&sim.o, sum, counts, KERNELS + 2, NULL);
+	return wl_finish(&sim.o, sum, counts, KERNELS + 2, *rates ? rates : NULL);
 }

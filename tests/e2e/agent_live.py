@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The agent and the tracer together, where one of them or the program comes to a bad end: the
+program does not notice. Simulated CUDA and CUPTI; the truth is the simulation's own."""
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import time
+
+from harness import (WORKLOADS, XSPTRACE, Recording, Trace, case, check, equal, finish, main, run,
+                     start, start_ready, truth, wait_for, workload, xsptrace)
+
+AGENT = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_cupti.so")
+
+
+def with_agent(folder, tag="run"):
+    path = os.path.join(folder, f"{tag}.truth")
+    return dict(os.environ, CUDA_INJECTION64_PATH=AGENT, XSP_DOUBLE_TRUTH=path), path
+
+
+def cupti(path):
+    """What CUPTI's double counted, and that it was not misused and is off."""
+    made = truth(path + ".cupti")
+    equal((made["violations"], made["violation"]), (0, ""), "misuse of CUPTI")
+    return made
+
+
+def gpu_of(trace):
+    facts = trace.json["xsptrace_gpu"]
+    equal((facts["lost_records"], facts["malformed"], facts["errors"]), (0, 0, 0), "GPU losses")
+    return facts
+
+
+def kernels(trace):
+    return sum(e.get("cat") == "kernel" for e in trace.json["traceEvents"])
+
+
+@case
+def tracers_killed(folder):
+    """20 tracers, each killed at a random moment of its work; then one that is not."""
+    command = [workload("gpu_sim"), "--threads", "4", "--calls", "12000", "--rate", "1000"]
+    environment, path = with_agent(folder)
+    alone = run(command, env=dict(os.environ), timeout=60)
+    child = start(command, env=environment, stdout=subprocess.PIPE)
+    chance = random.Random(20)
+    for i in range(20):
+        log = open(os.path.join(folder, "killed.log"), "wb")
+        tracer = start([XSPTRACE, "-p", child.pid, "-o", f"{folder}/killed{i}.xspt"],
+                       stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0.02, 0.4))
+        tracer.kill()
+        tracer.wait()
+        log.close()
+    trace = f"{folder}/last.json"
+    xsptrace("-p", child.pid, "-d", "1", "-o", trace)
+    check(kernels(Trace(trace)) > 1000, "the last tracer saw kernels")
+    gpu_of(Trace(trace))
+    out, _ = child.communicate(timeout=60)
+    equal(child.returncode, 0, "status")
+    equal(out.decode(), alone.stdout, "the program's output")
+    equal(cupti(path)["kinds_on"], 0, "kinds that were left on")
+
+
+@case
+def as_fast_as_before(folder):
+    """Two seconds after the tracer was killed, the program runs as fast as before it came."""
+    environment, path = with_agent(folder)
+    environment["XSP_DOUBLE_KERNEL_NS"] = "100"  # the program is what takes time, not the GPU
+    child = start([workload("gpu_sim"), "--threads", "1", "--seconds", "9", "rates", "plain"],
+                  env=environment, stdout=subprocess.PIPE)
+    begun = time.monotonic()
+    time.sleep(2.5)
+    with Recording(folder, "-p", child.pid, "-o", f"{folder}/killed.xspt") as recording:
+        attached = time.monotonic() - begun
+        time.sleep(1.5)
+        recording.stop(signal.SIGKILL)
+        recording.process.wait()
+    gone = time.monotonic() - begun
+    out, _ = child.communicate(timeout=60)
+    rates = json.loads(out)["rates"]
+    before = statistics.median(rates[5:24])
+    during = statistics.median(rates[int(attached * 10) + 2:int(gone * 10)])
+    after = statistics.median(rates[int(gone * 10) + 20:-2])
+    print(f"rounds in 100 ms: before {before:.0f}, traced {during:.0f}, after {after:.0f}")
+    check(after > before * 0.8, "slower than before", rates)
+    equal(cupti(path)["kinds_on"], 0, "kinds that were left on")
+
+
+@case
+def two_tracers(folder):
+    """Both see the kernels of their time with names; the first one's end is not the second's."""
+    environment, path = with_agent(folder)
+    child = start([workload("gpu_sim"), "--threads", "2", "--seconds", "8", "--rate", "1000"],
+                  env=environment, stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    with Recording(folder, "-p", child.pid, "--gpu-only", "-d", "2", "-o", f"{folder}/a.json",
+                   name="a") as a:
+        time.sleep(1)
+        with Recording(folder, "-p", child.pid, "--gpu-only", "-d", "3", "-o", f"{folder}/b.json",
+                       name="b") as b:
+            a.wait()
+            b.wait()
+    for name, least in (("a", 2500), ("b", 4000)):
+        trace = Trace(f"{folder}/{name}.json")
+        check(kernels(trace) > least, f"{name}: {kernels(trace)} kernels")
+        equal(trace.json["xsptrace_gpu"]["kernels_without_name"], 0, f"{name}: without a name")
+    equal(finish(child), 0, "status")
+    equal(cupti(path)["kinds_on"], 0, "kinds that were left on")
+
+
+@case
+def the_program_exits(folder):
+    """exit() in the middle of launches: what CUPTI had made is there, to the last record."""
+    for i in range(4):
+        environment, path = with_agent(folder, f"exit{i}")
+        environment["XSP_DOUBLE_FLUSH_MS"] = str(15 * i)
+        out = f"{folder}/exit{i}.json"
+        xsptrace("--gpu-only", "-o", out, "--", workload("gpu_sim"), "--threads", "2", "--seconds",
+                 "0.6", "--rate", "2000", "quit", env=environment)
+        facts = gpu_of(Trace(out))
+        equal(facts["windows_without_end"], 0, "windows without an end")
+        made = cupti(path)
+        check(made["made"]["kernel"] > 200, "kernels", made)
+        # those that completed while the process was on its way out
+        check(0 <= made["made"]["kernel"] - kernels(Trace(out)) < 50, "kernels", made, facts)
+
+
+@case
+def the_program_is_killed(folder):
+    """Nothing can be done about what CUPTI still had; the trace says that the end is missing."""
+    environment, _ = with_agent(folder)
+    child = start([workload("gpu_sim"), "--threads", "2", "--seconds", "60", "--rate", "1000"],
+                  env=environment, stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    out = f"{folder}/killed.json"
+    with Recording(folder, "-p", child.pid, "--gpu-only", "-o", out) as recording:
+        time.sleep(1.5)
+        child.kill()
+        recording.wait()
+    check(kernels(Trace(out)) > 1000, "kernels")
+    equal(Trace(out).json["xsptrace_gpu"]["windows_without_end"], 1, "windows without an end")
+
+
+@case
+def forks_throws_and_signals(folder):
+    environment, path = with_agent(folder, "fork")
+    command = [workload("gpu_sim"), "--threads", "4", "--calls", "3000", "forkafter"]
+    alone = run(command)
+    done = run([XSPTRACE, "-q", "-o", f"{folder}/fork.json", "--", *command],
+               env=environment)
+    equal((done.returncode, done.stdout), (0, alone.stdout), "the program's output")
+    equal(kernels(Trace(f"{folder}/fork.json")), truth(path)["kernels"], "kernels")
+    cupti(path)
+
+    environment, path = with_agent(folder, "throw")
+    os.symlink(os.path.join(WORKLOADS, "cuda13"), os.path.join(folder, "lib64"))
+    environment["CUDA_HOME"] = folder
+    done = run([XSPTRACE, "-q", "-o", f"{folder}/throw.json", "--",
+                workload("gpu_throw")], env=environment)
+    equal((done.returncode, json.loads(done.stdout)), (0, {"caught": 1000, "cancelled": 1}),
+          "the program's output")
+    equal(kernels(Trace(f"{folder}/throw.json")), 3000, "kernels")
+    cupti(path)
+
+
+@case
+def slow_cold_start(folder):
+    """CUPTI takes its time: the tracer says so and the kernels after it are there."""
+    environment, path = with_agent(folder)
+    environment["XSP_DOUBLE_COLD_MS"] = "3000"
+    child = start_ready([workload("gpu_sim"), "--wait", "--threads", "2", "--seconds", "6",
+                         "--rate", "1000"], env=environment, stdout=subprocess.DEVNULL)
+    out = f"{folder}/cold.json"
+    with Recording(folder, "-p", child.pid, "--gpu-only", "-o", out) as recording:
+        child.send_signal(signal.SIGUSR1)
+        equal(finish(child), 0, "status")
+        recording.wait()
+    made = cupti(path)
+    check(made["made"]["kernel"] > 1000, "kernels", made)
+    equal(kernels(Trace(out)), made["made"]["kernel"], "kernels")
+    gpu_of(Trace(out))
+
+
+@case
+def interrupted_cold_start(folder):
+    """Ctrl-C while CUPTI is being loaded does not wait for it."""
+    environment, path = with_agent(folder)
+    environment["XSP_DOUBLE_COLD_MS"] = "6000"
+    child = start([workload("gpu_sim"), "--threads", "2", "--seconds", "9", "--rate", "1000"],
+                  env=environment, stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    with Recording(folder, "-p", child.pid, "-o", f"{folder}/cold.json") as recording:
+        time.sleep(1)
+        begun = time.monotonic()
+        recording.stop()
+        recording.wait()
+        check(time.monotonic() - begun < 5, "Ctrl-C took", time.monotonic() - begun)
+    equal(finish(child), 0, "status")
+    equal(cupti(path)["kinds_on"], 0, "kinds that were left on")
+
+
+@case
+def another_profiler(folder):
+    """The one line that the user sees, and a program that is left alone."""
+    environment, path = with_agent(folder)
+    environment["XSP_DOUBLE_SUBSCRIBER"] = "Nsight Systems"
+    child = start([workload("gpu_sim"), "--threads", "2", "--seconds", "3", "--rate", "1000"],
+                  env=environment, stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    done = xsptrace("-p", child.pid, "-d", "1", "-o", f"{folder}/held.json")
+    check("Nsight Systems" in done.stderr + done.stdout, "the holder's name", done.stderr,
+          done.stdout)
+    equal(finish(child), 0, "status")
+    made = cupti(path)
+    equal((made["kinds_on"], made["made"]), (0, {}), "what CUPTI made")
+
+
+@case
+def many_processes(folder):
+    """Each process has an agent of its own; a child that uses CUDA after exec, too."""
+    children = []
+    for i in range(3):
+        environment, path = with_agent(folder, f"many{i}")
+        children.append((start_ready([workload("gpu_sim"), "--wait", "--threads", "2", "--calls",
+                                      "2000"], env=environment, stdout=subprocess.DEVNULL), path))
+    out = f"{folder}/many.json"
+    pids = ",".join(str(child.pid) for child, _ in children)
+    with Recording(folder, "-p", pids, "--gpu-only", "-o", out) as recording:
+        wait_for(lambda: recording.live(), 10, "probes")
+        time.sleep(0.5)
+        for child, _ in children:
+            child.send_signal(signal.SIGUSR1)
+        for child, _ in children:
+            equal(finish(child), 0, "status")
+        recording.wait()
+    trace = Trace(out)
+    equal(gpu_of(trace)["windows"], 3, "windows")
+    equal(kernels(trace), sum(cupti(path)["made"]["kernel"] for _, path in children), "kernels")
+
+
+if __name__ == "__main__":
+    main()
