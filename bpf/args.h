@@ -31,7 +31,7 @@ struct xsp_args_work {
 	__u64 first; /* of a list: its next element, how many are left, are they addresses */
 	__u32 left, references;
 	__u32 item, end; /* the next item, and behind the last */
-	__u32 argument, reserved;
+	__u32 argument, in_list;
 };
 
 static __always_inline volatile struct xsp_args_work *xsp_args_work(char *e)
@@ -166,7 +166,7 @@ static __noinline void xsp_args_put_tensor(const struct xsp_args_spec *s, char *
 			      sizeof(struct xsp_args_record), 0);
 		return;
 	}
-	if (s->values)
+	if (s->values && !xsp_args_work(e)->in_list) /* there would be no room for them */
 		data = xsp_args_data(s, w);
 	w[1] = w[s->layout.sizes & (XSP_ARGS_IMPL_WORDS - 1)];
 	w[2] = w[s->layout.numel & (XSP_ARGS_IMPL_WORDS - 1)];
@@ -274,6 +274,7 @@ static __noinline void xsp_args_begin_list(char *e, __u64 first, __u64 length, _
 {
 	volatile struct xsp_args_work *work = xsp_args_work(e);
 
+	work->in_list = 1;
 	work->first = first;
 	work->left = length > XSP_ARGS_LIST_MAX ? XSP_ARGS_LIST_MAX : length;
 	xsp_args_put_head(e, argument, XSP_ARGS_TENSORS,
@@ -342,7 +343,7 @@ static __noinline __u32 xsp_args_step(const struct xsp_args_spec *s, char *e, __
 	if (i >= work->end || i >= XSP_ARGS_ITEMS)
 		return XSP_ARGS_DONE;
 	work->item = i + 1;
-	work->references = 0;
+	work->references = work->in_list = 0;
 	barrier_var(i);
 	if (i >= XSP_ARGS_ITEMS)
 		return XSP_ARGS_DONE;

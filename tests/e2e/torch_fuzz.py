@@ -5,8 +5,8 @@ call, shows no shape that is not there, and lives. The truth is the program's ow
 (tests/workloads/torch_fuzz.cc), in the layouts of PyTorch 1.13, 2.6 and 2.14."""
 import collections
 
-from harness import (XSPTRACE, Skip, case, check, check_calls, equal, main, record_attached, run,
-                     workload)
+from harness import (XSPTRACE, Skip, Trace, case, check, check_calls, equal, main, record_attached,
+                     run, workload, xsptrace)
 
 LAYOUTS = (1, 2, 3)
 EVERY_FLAG = ["--shapes=all", "--inputs=values", "--sequence", "--scopes", "function,backward,user",
@@ -97,7 +97,7 @@ def is_good(truth):
     return truth[0] != "maybe"
 
 
-def compare(trace, facts):
+def compare(trace, facts, from_start=True):
     """(spans with shapes, spans with tensors): no shape is wrong, and the garbage of one call does not
     take the shapes from another."""
     shown = total = 0
@@ -114,7 +114,7 @@ def compare(trace, facts):
             total += 1
             if dims is None or types is None:
                 check(dims is None, "dims without types", span)
-                check(name not in MUST_BE_SHOWN or not all(is_good(t) for t in arguments),
+                check(name not in MUST_BE_SHOWN or not all(is_good(t) for t in arguments) or not from_start,
                       "good tensors that are not shown", span, arguments)
                 continue
             shown += 1
@@ -167,6 +167,29 @@ def garbage(folder):
         trace, facts = record(folder, layout, ["--calls", "6000"], EVERY_FLAG, f"garbage{layout}")
         shown, total = compare(trace, facts)
         print(f"layout {layout}: {shown} of {total} operators with shapes")
+
+
+@case
+def another_layout(folder):
+    """The likely layout is the wrong one: it is noticed, and the right one is found."""
+    need_flags(["--shapes"])
+    trace, facts = record(folder, 5, ["--calls", "4000", "fine"], ["--shapes"], "another")
+    shown, total = compare(trace, facts, from_start=False)
+    check(shown > total / 2, "few shapes", shown, total)
+
+
+@case
+def no_known_layout(folder):
+    """One message, and not a single shape."""
+    need_flags(["--shapes"])
+    out, facts = f"{folder}/none.json", f"{folder}/facts"
+    done = xsptrace("--shapes=all", "-o", out, "--", program(4), "--calls", 4000,
+                    "--out", facts, "fine")
+    equal(done.stderr.count("not laid out as in any PyTorch"), 1, "messages")
+    trace = Trace(out)
+    check(sum(trace.calls.values()) > 3000, "spans are still there", trace.calls)
+    wrong = [e for e in trace.spans if "Input Dims" in e["args"] or "Output Dims" in e["args"]]
+    check(not wrong, "shapes of an unknown layout", *wrong[:3])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * torch_double.h - as much of PyTorch as xsptrace reads: classes with its names, sizes and members,
- * and operators with its mangled names. TORCH_DOUBLE 1: the layout of 1.13; 2: of 2.6; 3: of 2.14.
+ * and operators with its mangled names. TORCH_DOUBLE 1: the layout of 1.13; 2: of 2.6; 3: of 2.14;
+ * 4: one that no version has; 5: that of 1.13 with what else looks like 2.14.
  *
  * Members are public and nothing owns anything: the workload fills them with what it likes.
  */
@@ -24,7 +25,7 @@ class API intrusive_ptr_target
       public:
 	virtual ~intrusive_ptr_target();
 	virtual void release_resources();
-#if TORCH_DOUBLE == 1
+#if TORCH_DOUBLE == 1 || TORCH_DOUBLE == 5
 	uint64_t refcount = 1, weakcount = 1;
 #else
 	uint64_t counts = 1;
@@ -41,8 +42,10 @@ struct API TensorImpl : intrusive_ptr_target {
 	~TensorImpl() override;
 	StorageImpl *storage = nullptr;
 	void *autograd = nullptr, *extra = nullptr, *version = nullptr;
-#if TORCH_DOUBLE <= 2
+#if TORCH_DOUBLE <= 2 || TORCH_DOUBLE == 5
 	void *pyobj[2] = {};
+#elif TORCH_DOUBLE == 4
+	void *pyobj[9] = {};
 #else
 	void *pyobj[1] = {};
 #endif
@@ -66,7 +69,7 @@ struct API UndefinedTensorImpl final : TensorImpl {
 	~UndefinedTensorImpl() override;
 	static UndefinedTensorImpl _singleton;
 };
-static_assert(sizeof(TensorImpl) == (TORCH_DOUBLE == 1 ? 192 : TORCH_DOUBLE == 2 ? 184 : 176));
+static_assert(TORCH_DOUBLE > 3 || sizeof(TensorImpl) == (TORCH_DOUBLE == 1 ? 192 : TORCH_DOUBLE == 2 ? 184 : 176));
 
 struct alignas(16) Scalar {
 	uint32_t tag = 1;

@@ -8,6 +8,8 @@
 #include "capture/recorder_private.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,14 +17,18 @@
 #include "probes/torch_abi.h"
 #include "probes/torch_records.h"
 
-/* So many wrong tensors and no right one: the layout is another. */
+/* So many objects of a tensor's class that are no tensors, and few that are: the layout is another. A
+ * target may well pass garbage, but not mostly. */
 #define ENOUGH 8U
+#define FEW(l) ((l)->bad >= 4 * (l)->good)
+/* So many objects of no class that we can name, and not one: none of it can be believed. */
+#define NAMELESS 256U
 
 /* Of a planned module with operators. */
 struct layout {
 	const struct xsp_planned_module *module;
 	unsigned tried; /* bit n: layout n */
-	unsigned good, bad;
+	unsigned good, bad, nameless;
 	uint64_t since_ns; /* events before were read with another one */
 	bool off;
 };
@@ -136,20 +142,8 @@ static void use_layout(struct xsp_recorder *r, const struct xsp_planned_module *
 	}
 }
 
-static void try_another(struct xsp_recorder *r, struct layout *l, const struct xsp_probe *p)
+static void give_up(struct xsp_recorder *r, struct layout *l)
 {
-	int now = layout_index(&p->arguments->spec.layout);
-
-	if (now >= 0)
-		l->tried |= 1U << now;
-	for (int i = XSP_TORCH_LAYOUTS - 1; i >= 0; i--) {
-		if (l->tried & 1U << i)
-			continue;
-		use_layout(r, l->module, i);
-		*l = (struct layout){
-			.module = l->module, .tried = l->tried, .since_ns = xsp_now_ns()};
-		return;
-	}
 	use_layout(r, l->module, -1);
 	l->off = true;
 	xsp_recorder_note(r,
@@ -159,29 +153,61 @@ static void try_another(struct xsp_recorder *r, struct layout *l, const struct x
 	xsp_capture_put_info(r->writer, "tensor layout", "unknown");
 }
 
+static void try_another(struct xsp_recorder *r, struct layout *l, const struct xsp_probe *p)
+{
+	int now = layout_index(&p->arguments->spec.layout);
+	char from[24];
+
+	if (now >= 0)
+		l->tried |= 1U << now;
+	for (int i = XSP_TORCH_LAYOUTS - 1; i >= 0; i--) {
+		if (l->tried & 1U << i)
+			continue;
+		use_layout(r, l->module, i);
+		*l = (struct layout){
+			.module = l->module, .tried = l->tried, .since_ns = xsp_now_ns()};
+		snprintf(from, sizeof(from), "%" PRIu64, l->since_ns);
+		xsp_capture_put_info(r->writer, "tensor layout from", from);
+		return;
+	}
+	give_up(r, l);
+}
+
 /* ---- events ---- */
+
+static void count_tensor(struct layout *l, enum xsp_torch_impl impl, bool good)
+{
+	if (impl == XSP_TORCH_IMPL_NONE)
+		return;
+	if (impl == XSP_TORCH_IMPL_UNKNOWN)
+		l->nameless++;
+	else if (good)
+		l->good++;
+	else
+		l->bad++;
+}
 
 static void look_at_tensors(struct xsp_recorder *r, const struct xsp_event *e,
 			    const struct xsp_section *s, const struct xsp_probe *p)
 {
+	bool flag_first = p->arguments->spec.optional_flag_first;
 	struct layout *l = layout_of(r, e->probe);
 	const struct xsp_args_record *record = NULL;
 
 	while ((record = xsp_torch_next_record(s, record)) != NULL) {
-		if (record->kind != XSP_ARGS_TENSOR || record->status == XSP_ARGS_ABSENT)
+		if (record->kind != XSP_ARGS_TENSOR || record->size < 2)
 			continue;
 		const struct xsp_args_tensor *t = (const void *)(record + 1);
-		enum xsp_torch_impl impl =
-			record->size > 1 ? class_of(r, e->tgid, t->vtable) : XSP_TORCH_IMPL_UNKNOWN;
-		if (l == NULL || impl == XSP_TORCH_IMPL_NONE || e->time_ns < l->since_ns)
-			continue;
-		if (impl != XSP_TORCH_IMPL_UNKNOWN && xsp_torch_tensor_good(record))
-			l->good++;
-		else
-			l->bad++;
+		enum xsp_torch_impl impl = class_of(r, e->tgid, t->vtable);
+		if (l != NULL && e->time_ns >= l->since_ns)
+			count_tensor(l, impl, xsp_torch_tensor_good(record, flag_first));
 	}
-	if (l != NULL && !l->off && l->good == 0 && l->bad >= ENOUGH)
+	if (l == NULL || l->off)
+		return;
+	if (l->bad >= ENOUGH && FEW(l))
 		try_another(r, l, p);
+	else if (l->nameless >= NAMELESS && l->good == 0)
+		give_up(r, l);
 }
 
 /* Writes the operator's schema, once. */

@@ -88,12 +88,22 @@ const int64_t *xsp_torch_strides(const struct xsp_args_tensor *t)
 /* c10/core/ScalarType.h, as of 2.14: 47 and Undefined. */
 #define TYPES_MAX 64U
 
-bool xsp_torch_tensor_good(const struct xsp_args_record *r)
+/* An optional<Device> has a value in every tensor but the undefined one. With a wrong layout the word
+ * is often 0, and a word beside it the number of elements of a tensor without dimensions. */
+static bool device_good(uint64_t type, bool flag_first)
+{
+	uint8_t flag = (uint8_t)(type >> (flag_first ? 16 : 32));
+	uint8_t device = (uint8_t)(type >> (flag_first ? 24 : 16));
+
+	return flag == 1 && device < 64;
+}
+
+bool xsp_torch_tensor_good(const struct xsp_args_record *r, bool flag_first)
 {
 	const struct xsp_args_tensor *t = xsp_torch_tensor(r);
 	int64_t product = 1;
 
-	if (t == NULL || (uint16_t)t->type >= TYPES_MAX)
+	if (t == NULL || (uint16_t)t->type >= TYPES_MAX || !device_good(t->type, flag_first))
 		return false;
 	for (size_t i = 0; i < t->dims; i++) {
 		int64_t size = xsp_torch_sizes(t)[i];

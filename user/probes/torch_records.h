@@ -31,8 +31,9 @@ enum xsp_torch_impl {
 };
 enum xsp_torch_impl xsp_torch_impl_of(const char *class_name);
 
-/* A record of kind TENSOR that was read: are its members what those of a tensor are? */
-bool xsp_torch_tensor_good(const struct xsp_args_record *r);
+/* A record of kind TENSOR that was read: are its members what those of a tensor are? `flag_first`: of
+ * struct xsp_args_spec. */
+bool xsp_torch_tensor_good(const struct xsp_args_record *r, bool flag_first);
 /* Its members (struct xsp_args_tensor and the sizes behind it); NULL: too short. */
 const struct xsp_args_tensor *xsp_torch_tensor(const struct xsp_args_record *r);
 const int64_t *xsp_torch_sizes(const struct xsp_args_tensor *t);

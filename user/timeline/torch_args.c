@@ -22,6 +22,7 @@ struct xsp_torch_args {
 	struct xsp_u64map by_probe; /* → index of an operator */
 	struct xsp_u64map classes; /* xsp_torch_vtable_hash → enum xsp_torch_impl */
 	bool off; /* the recorder found that the layout is another */
+	uint64_t from_ns; /* ... or took another one then: what was read before is not right */
 };
 
 /* ---- what the capture defines ---- */
@@ -74,6 +75,8 @@ int xsp_torch_args_new(const struct xsp_capture_reader *r, struct xsp_torch_args
 
 	if (a == NULL)
 		return -ENOMEM;
+	const char *from = xsp_capture_info(r, "tensor layout from");
+	a->from_ns = from != NULL ? strtoull(from, NULL, 10) : 0;
 	a->off = xsp_capture_info(r, "tensor layout") != NULL;
 	a->operators = calloc(count + 1, sizeof(*a->operators));
 	if (a->operators == NULL)
@@ -122,7 +125,7 @@ static void read_tensor(const struct xsp_torch_args *a, const struct known_opera
 		return;
 	}
 	out->type = xsp_torch_type_name((uint16_t)t->type, k->flavor);
-	if (out->type == NULL || !xsp_torch_tensor_good(r))
+	if (out->type == NULL || !xsp_torch_tensor_good(r, k->flavor == XSP_TORCH_C10_OPTIONAL))
 		return;
 	out->presence = XSP_TORCH_PRESENT;
 	out->dtype = (uint16_t)t->type;
@@ -375,7 +378,7 @@ bool xsp_torch_args_read(const struct xsp_torch_args *a, const struct xsp_span *
 {
 	const uint32_t *index = xsp_u64map_get(&a->by_probe, span->probe);
 
-	if (a->off || index == NULL)
+	if (a->off || index == NULL || span->start_ns < a->from_ns)
 		return false;
 	const struct known_operator *k = &a->operators[*index];
 	out->schema = &k->schema;
