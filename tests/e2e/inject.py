@@ -271,6 +271,54 @@ def interrupted_in_the_middle(folder):
     check_end(child, folder, "interrupted")
 
 
+# ---- xsptrace --inject ---------------------------------------------------------------
+
+
+def record(folder, child, *options, name="injected", status=h.OK, work=True):
+    out = f"{folder}/{name}.json"
+    with h.Recording(folder, "-p", child.pid, "--inject", *options, "-o", out, name=name) as recording:
+        time.sleep(1)  # the agent looks for its tracer 10 times a second
+        if work:
+            child.send_signal(signal.SIGUSR1)
+            h.equal(h.finish(child, 60), 0, "status")
+        else:
+            recording.stop()
+        said = recording.wait(status)
+    return h.Trace(out), said
+
+
+@h.case
+def agent_into_a_cuda_process(folder):
+    """Simulated CUDA: every kernel of a process that was started without the agent."""
+    facts = f"{folder}/truth"
+    arguments = [h.workload("gpu_sim"), "--wait", "--out", f"{folder}/out", "--threads", "4",
+                 "--calls", "1000"]
+    child = h.start_ready(arguments, env=dict(os.environ, XSP_DOUBLE_TRUTH=facts))
+    trace, said = record(folder, child, "-d", "1", name="first", work=False)
+    h.check("the agent was injected" in said, "first time", said)
+    trace, said = record(folder, child)
+    h.check("the agent was injected" not in said, "second time", said)
+    trace.check_nothing_lost()
+    made = h.truth(facts)
+    kernels = [e for e in trace.json["traceEvents"] if e.get("cat") == "kernel"]
+    h.equal(len(kernels), made["kernels"], "kernels")
+    h.equal({e["args"].get("External id") is not None for e in kernels}, {True}, "kernels' ops")
+
+
+@h.case
+def inject_options(folder):
+    child = h.start([h.workload("sleeper"), "--seconds", "30"], stderr=subprocess.DEVNULL)
+    time.sleep(0.2)
+    done = h.xsptrace("-p", child.pid, "--inject", "-e", "libc.so.6:usleep", "-d", "1", "-o",
+                      f"{folder}/o.json", status=None)
+    h.check("has not loaded libcuda.so" in done.stderr, "no CUDA", done.stderr)
+    h.equal(mapped(child.pid, "libxsptrace"), [], "nothing was injected")
+    done = h.xsptrace("--inject", "--", "/bin/true", status=h.USAGE)
+    h.check("-p PID" in done.stderr, "launched", done.stderr)
+    done = h.xsptrace("--inject", "--gpu=off", "-p", child.pid, status=h.USAGE)
+    h.check("exclude" in done.stderr, "gpu=off", done.stderr)
+
+
 # ---- refusals ------------------------------------------------------------------------
 
 
