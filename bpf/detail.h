@@ -12,6 +12,7 @@
 #if !defined(XSP_NO_ARGS)
 #include "args.h"
 #endif
+#include "counters.h"
 #include "sequence.h"
 #include "stack.h"
 #include "words.h"
@@ -72,6 +73,9 @@ __weak const volatile __u32 xsp_detail_types = 0;
 static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
 					 char *e, __u32 at, __u32 wanted)
 {
+	/* read last at entry and first at exit, so that they count little of this */
+	if (XSP_HAS(wanted, XSP_SECTION_COUNTERS_END))
+		at = xsp_put_counters(e, at, XSP_SECTION_COUNTERS_END);
 	if (XSP_HAS(wanted, XSP_SECTION_SEQUENCE))
 		at = xsp_put_sequence(e, at);
 	if (XSP_HAS(wanted, XSP_SECTION_NODE))
@@ -99,6 +103,8 @@ static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_d
 #endif
 	if (XSP_HAS(wanted, XSP_SECTION_STACK) && xsp_stack_frames)
 		at = xsp_put_stack(ctx, e, at);
+	if (XSP_HAS(wanted, XSP_SECTION_COUNTERS))
+		at = xsp_put_counters(e, at, XSP_SECTION_COUNTERS);
 	return at;
 }
 

@@ -7,6 +7,9 @@
 /* Ranges are no calls whose arguments and results are words */
 #define XSP_SECTIONS_HERE                                                                          \
 	(~(1U << XSP_SECTION_WORDS | 1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_WRITTEN))
+#if !defined(XSP_RANGE_PLAIN)
+#define XSP_NO_PERF /* the kernel keeps sleepable programs from maps of perf events */
+#endif
 #define XSP_NO_ARGS /* nor operators; and a kernel allows eight frames */
 #include "detail.h"
 #include "operand.h"
@@ -250,6 +253,7 @@ static __noinline void label_object(__u64 object, __u32 opener, __u64 hash)
 	xsp_submit(e);
 }
 
+#if defined(XSP_RANGE_PLAIN)
 /* Was a range of this object open? It is not any more. */
 static __noinline bool close_object(__u64 object, __u32 probe)
 {
@@ -258,6 +262,7 @@ static __noinline bool close_object(__u64 object, __u32 probe)
 
 	return bpf_map_delete_elem(&xsp_objects, &key) == 0;
 }
+#endif
 
 static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, __u64 hash,
 				  __u8 flags)
@@ -331,6 +336,7 @@ static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepabl
 		open_object(XSP_REG_ARG1(ctx), probe, time);
 }
 
+#if !defined(XSP_RANGE_PLAIN)
 SEC("uprobe.s")
 int xsp_range_begin_sleepable(struct pt_regs *ctx)
 {
@@ -338,7 +344,8 @@ int xsp_range_begin_sleepable(struct pt_regs *ctx)
 	return 0;
 }
 
-/* For kernels without sleepable uprobe programs. */
+#else
+/* For kernels without sleepable uprobe programs, and for perf events. */
 SEC("uprobe")
 int xsp_range_begin(struct pt_regs *ctx)
 {
@@ -365,6 +372,11 @@ int xsp_range_end(struct pt_regs *ctx)
 			return 0;
 		}
 	}
+	if (xsp_counter_bytes) {
+		xsp_emit_detailed(ctx, time, 0,
+				  xsp_detail_what(probe, XSP_EVENT_END, XSP_EVENT_SP_EXACT));
+		return 0;
+	}
 	struct xsp_event *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
 	if (!e) {
 		xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
@@ -375,5 +387,6 @@ int xsp_range_end(struct pt_regs *ctx)
 	xsp_submit(e);
 	return 0;
 }
+#endif
 
 char _license[] SEC("license") __weak = "Dual BSD/GPL";

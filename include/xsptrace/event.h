@@ -89,7 +89,9 @@ enum xsp_section_type {
 	XSP_SECTION_RESULT = 2, /* EXIT: the return register, 64 bits */
 	XSP_SECTION_ARGS = 3, /* arguments of a PyTorch operator */
 	XSP_SECTION_STACK = 4, /* who called: XSP_FRAME_*, the innermost first; value: 1 if more */
-	XSP_SECTION_COUNTERS = 5, /* counters at entry */
+	XSP_SECTION_COUNTERS =
+		5, /* counters at entry, in the order of the capture's info "counters": 64
+				   * bits each, or struct xsp_perf_value; value: bit n: n is there */
 	XSP_SECTION_COUNTERS_END = 6, /* ... and at exit */
 	XSP_SECTION_SEQUENCE =
 		7, /* 64 bits: the number that autograd gives the next node made on this
@@ -103,6 +105,22 @@ enum xsp_section_type {
 				   * pointed; value: 1 if it could not be read */
 	XSP_SECTION_TYPES,
 };
+#define XSP_COUNTERS_MAX 8
+/* How a counter is read. */
+enum xsp_counter_kind {
+	XSP_COUNTER_NONE = 0,
+	XSP_COUNTER_PAGE_FAULTS = 1, /* kept by the kernel for each thread: 64 bits */
+	XSP_COUNTER_MINOR_FAULTS = 2,
+	XSP_COUNTER_MAJOR_FAULTS = 3,
+	XSP_COUNTER_CONTEXT_SWITCHES = 4,
+	XSP_COUNTER_CPU_MIGRATIONS = 5,
+	XSP_COUNTER_PERF = 6, /* a perf event of each thread: struct xsp_perf_value */
+};
+struct xsp_perf_value {
+	__u64 counter, enabled_ns,
+		running_ns; /* running less than enabled: it shared its hardware */
+};
+
 /* A frame of XSP_SECTION_STACK: the return address, and how many words of the stack lie between where
  * it stands and where the one before it does (the first: the entry stack pointer). */
 #define XSP_FRAME_SHIFT 48

@@ -39,6 +39,7 @@ EXISTING = (
     ("exactness", ("demo_launched", "fibers", "forks_followed", "libraries_that_come_and_go"), False),
     ("survival", ("exceptions_longjmp_tail_calls",), False),
     ("stacks", ("with_frame_pointers", "without_frame_pointers"), False),
+    ("counters", ("what_the_machine_cannot_count",), False),
 )
 
 

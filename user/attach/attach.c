@@ -360,6 +360,7 @@ void xsp_attach_free(struct xsp_attach *a)
 		return;
 	xsp_attach_detach(a);
 	free(a->link_fds);
+	free(a->counter_tids);
 	free(a->links);
 	free(a->wishes);
 	if (a->rings > 1)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "attach/perf_counters.h"
 #include "base/error.h"
 #include "placement/placement.h"
 #include "xsptrace/args.h"
@@ -58,6 +59,8 @@ struct xsp_attach_options {
 	const char *const *comms; /* only threads of these names; a trailing '*' matches a prefix */
 	size_t comm_count; /* at most 4 */
 	unsigned details; /* what events may carry: enum xsp_detail (probes/probe.h) */
+	const struct xsp_counter *counters; /* of XSP_DETAIL_COUNTERS; borrowed while a lives */
+	size_t counter_count; /* at most XSP_COUNTERS_MAX */
 	uint32_t stack_frames; /* of XSP_DETAIL_STACKS; at most XSP_STACK_MAX */
 	uint32_t max_probes; /* capacity of the table of losses by probe */
 	bool verbose; /* libbpf's messages go to standard error */
@@ -130,7 +133,10 @@ int xsp_attach_lost(const struct xsp_attach *a, uint32_t probe, uint64_t *entrie
 typedef int (*xsp_attach_held_fn)(void *ctx, uint64_t time_ns, uint64_t sp, uint32_t tid,
 				  uint32_t probe);
 int xsp_attach_held_back(const struct xsp_attach *a, xsp_attach_held_fn fn, void *ctx);
-/* Forgets the held-back entries of a thread that has exited. */
+/* From now on the counters of this thread are read. Told when it is met: a thread's first moments go
+ * uncounted. 0 or a negative errno. */
+int xsp_attach_thread(struct xsp_attach *a, pid_t tid);
+/* Forgets the counters and the held-back entries of a thread that has exited. */
 void xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid);
 
 /*

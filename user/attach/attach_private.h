@@ -23,6 +23,9 @@ struct xsp_attach {
 	bool held_back; /* --min-duration */
 	bool details; /* events may carry sections */
 	bool many_details; /* ... and most do */
+	const struct xsp_counter *counters; /* borrowed */
+	size_t counter_count;
+	pid_t *counter_tids; /* by slot of the threads' events; 0: free. NULL: none yet */
 	int cpus;
 	const char *tracefs; /* XSP_ATTACH_TRACEFS: its folder */
 	unsigned tracefs_events; /* defined there */
@@ -45,5 +48,9 @@ struct xsp_attach {
 int xsp_attach_keep_link(struct xsp_attach *a, struct bpf_link *link);
 
 struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_program program);
+
+/* thread_counters.c */
+size_t xsp_attach_counter_threads(const struct xsp_attach_options *o);
+void xsp_attach_forget_counters(struct xsp_attach *a, pid_t tid);
 
 #endif

@@ -90,4 +90,5 @@ void xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid)
 	uint32_t key = (uint32_t)tid;
 
 	bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_thread_states), &key);
+	xsp_attach_forget_counters(a, tid);
 }

@@ -166,6 +166,21 @@ static uint32_t stack_bytes(const struct xsp_attach_options *o)
 	return o->details & XSP_DETAIL_STACKS ? 8 + 8 * (o->stack_frames + 1) : 0;
 }
 
+static void configure_counters(struct xsp_attach *a, const struct xsp_attach_options *o)
+{
+	struct xsp_bpf *bpf = a->bpf;
+	size_t threads = xsp_attach_counter_threads(o);
+	size_t events = threads * xsp_counter_events(o->counters, o->counter_count);
+
+	a->counters = o->counters;
+	a->counter_count = o->counter_count;
+	bpf->rodata->xsp_counter_bytes = (uint32_t)xsp_counter_bytes(o->counters, o->counter_count);
+	for (size_t i = 0; i < o->counter_count; i++)
+		bpf->rodata->xsp_counter_kinds[i] = (uint8_t)o->counters[i].kind;
+	bpf_map__set_max_entries(bpf->maps.xsp_counter_slots, threads > 0 ? (uint32_t)threads : 1);
+	bpf_map__set_max_entries(bpf->maps.xsp_counter_events, events > 0 ? (uint32_t)events : 1);
+}
+
 static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 {
 	struct xsp_bpf *bpf = a->bpf;
@@ -197,7 +212,9 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf_map__set_max_entries(bpf->maps.xsp_specs, probes);
 	bpf_map__set_max_entries(bpf->maps.xsp_details, o->details ? probes : 1);
 	bpf_map__set_max_entries(bpf->maps.xsp_args, o->details & TAKES_ARGUMENTS ? probes : 1);
-	bpf->rodata->xsp_detail_bytes = detail_bytes(o->details) + stack_bytes(o);
+	bpf->rodata->xsp_detail_bytes = detail_bytes(o->details) + stack_bytes(o) +
+					(uint32_t)xsp_counter_bytes(o->counters, o->counter_count);
+	configure_counters(a, o);
 	bpf->rodata->xsp_detail_types = detail_types(o->details);
 	/* with the arguments of CUDA's calls alone nearly all events are without sections */
 	a->many_details = (o->details & ~(unsigned)XSP_DETAIL_CUDA) != 0;
@@ -374,7 +391,9 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	if (rc < 0)
 		goto fail;
 	a->method = choose_method(a, o->method);
-	a->sleepable = a->kernel.sleepable_uprobe && !o->force_plain;
+	/* sleepable programs may not read perf events */
+	a->sleepable = a->kernel.sleepable_uprobe && !o->force_plain &&
+		       xsp_counter_events(o->counters, o->counter_count) == 0;
 	a->follow = o->follow;
 	a->held_back = o->min_duration_ns > 0;
 	a->details = o->details;

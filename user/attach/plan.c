@@ -101,6 +101,10 @@ static void take_for_all(struct xsp_probe *p, unsigned details)
 {
 	if (xsp_probe_is_wanted(p) && (details & XSP_DETAIL_STACKS))
 		p->detail.entry |= 1U << XSP_SECTION_STACK;
+	if (xsp_probe_is_wanted(p) && (details & XSP_DETAIL_COUNTERS)) {
+		p->detail.entry |= 1U << XSP_SECTION_COUNTERS;
+		p->detail.exit |= 1U << XSP_SECTION_COUNTERS_END;
+	}
 }
 
 static int place_all(struct xsp_plan *plan, struct xsp_module *m, struct xsp_planned_module *pm)

@@ -106,6 +106,16 @@ static int announce_module(struct xsp_recorder *r, struct xsp_planned_module *m)
 	return rc;
 }
 
+/* A thread that cannot be counted is recorded all the same. */
+static void count_thread(struct xsp_recorder *r, pid_t tid)
+{
+	int rc = xsp_attach_thread(r->attach, tid);
+
+	if (rc < 0 && rc != -ESRCH && r->uncounted++ == 0)
+		xsp_recorder_note(r, "--counters: thread %d and perhaps others are not counted: %s",
+				  (int)tid, rc == -E2BIG ? "too many threads" : strerror(-rc));
+}
+
 static int announce_process(struct xsp_recorder *r, const struct recorded_process *p, pid_t parent)
 {
 	struct xsp_capture_process definition = {
@@ -130,6 +140,7 @@ static int announce_process(struct xsp_recorder *r, const struct recorded_proces
 			.comm = threads[i].comm,
 		};
 		rc = xsp_capture_put_thread(r->writer, &t);
+		count_thread(r, threads[i].tid);
 	}
 	free(threads);
 	return rc;
@@ -180,8 +191,8 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 {
 	size_t refused = 0;
 	/* with --follow one link serves every process */
-	bool *attached = r->options.attach.follow && !m->is_agent ? &m->attached
-								  : &p->attached[m->id];
+	bool *attached =
+		r->options.attach.follow && !m->is_agent ? &m->attached : &p->attached[m->id];
 
 	if (*attached)
 		return 0;
@@ -321,6 +332,8 @@ static int on_record(void *ctx, const struct xsp_sideband_record *record)
 			return on_exec(r, p);
 		break;
 	case XSP_SIDEBAND_FORK:
+		if (p != NULL)
+			count_thread(r, record->tid);
 		if (record->pid != record->parent_pid && r->options.attach.follow && p == NULL)
 			/* may be gone already: then it has no row of its own, but its events are there */
 			add_process(r, record->pid, record->parent_pid, NULL);

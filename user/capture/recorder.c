@@ -47,11 +47,24 @@ void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 
 /* ---- setting up ---- */
 
+/* "name,name": those that are perf events have an '*' behind them. */
+static void list_counters(const struct xsp_recorder *r, char *text, size_t size)
+{
+	const struct xsp_attach_options *o = &r->options.attach;
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < o->counter_count && at < size; i++)
+		at += (size_t)snprintf(text + at, size - at, "%s%s%s", i > 0 ? "," : "",
+				       o->counters[i].name,
+				       o->counters[i].kind == XSP_COUNTER_PERF ? "*" : "");
+}
+
 static int put_infos(struct xsp_recorder *r)
 {
 	const struct xsp_recorder_options *o = &r->options;
 	struct utsname u = {0};
-	char costs[128], filters[128];
+	char costs[128], filters[128], counters[XSP_COUNTERS_MAX * 48];
 
 	uname(&u);
 	snprintf(costs, sizeof(costs), "nop5 %.0f ns, emulated %.0f ns, single-stepped %.0f ns",
@@ -61,6 +74,7 @@ static int put_infos(struct xsp_recorder *r)
 		 "min-duration %llu ns, max-depth %u, threads %zu, names %zu",
 		 (unsigned long long)o->attach.min_duration_ns, o->attach.max_depth,
 		 o->attach.tid_count, o->attach.comm_count);
+	list_counters(r, counters, sizeof(counters));
 	const struct {
 		const char *key, *value;
 	} infos[] = {
@@ -74,6 +88,7 @@ static int put_infos(struct xsp_recorder *r)
 		{"hit costs", costs},
 		{"filters", filters},
 		{"gpu", o->selection.gpu != 0 ? "wanted" : "off"},
+		{"counters", counters},
 	};
 	int rc = xsp_capture_put_clock(r->writer);
 	for (size_t i = 0; i < sizeof(infos) / sizeof(infos[0]) && rc == 0; i++)

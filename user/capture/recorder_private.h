@@ -49,6 +49,7 @@ struct xsp_recorder {
 	uint64_t rate_time_ns, rate_events, rate_cost_ns;
 	double rate, overhead;
 	size_t refused;
+	size_t uncounted; /* threads without counters */
 };
 
 uint64_t xsp_now_ns(void); /* CLOCK_MONOTONIC */

@@ -254,6 +254,26 @@ static int take_stacks(struct parse *p)
 	return 0;
 }
 
+static int take_counters(struct parse *p)
+{
+	char *copy = strdup(p->value), *rest = copy, *part;
+	struct xsp_options *o = p->o;
+	int rc = copy == NULL ? out_of_memory(p) : 0;
+
+	while (rc == 0 && (part = strsep(&rest, ",")) != NULL) {
+		struct xsp_counter c;
+		rc = xsp_counter_parse(part, &c, p->err);
+		if (rc == 0 && o->counter_count == XSP_COUNTERS_MAX)
+			rc = xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
+					   "--counters takes eight at most");
+		if (rc == 0)
+			o->counters[o->counter_count++] = c;
+	}
+	free(copy);
+	o->details |= XSP_DETAIL_COUNTERS;
+	return rc;
+}
+
 static int take_sequence(struct parse *p)
 {
 	p->o->details |= XSP_DETAIL_SEQUENCE;
@@ -366,6 +386,7 @@ enum {
 	OPT_GPU_ONLY,
 	OPT_INJECT,
 	OPT_SEQUENCE,
+	OPT_COUNTERS,
 	OPT_STACKS,
 	OPT_SCOPES,
 };
@@ -404,6 +425,7 @@ static const struct row {
 	{"inputs", OPT_INPUTS, take_inputs, 0, true, MAYBE},
 	{"scopes", OPT_SCOPES, take_scopes, 0, false, VALUE},
 	{"stacks", OPT_STACKS, take_stacks, 0, true, MAYBE},
+	{"counters", OPT_COUNTERS, take_counters, 0, true, VALUE},
 	{"sequence", OPT_SEQUENCE, take_sequence, 0, true, NOTHING},
 	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true, VALUE},
 	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true, VALUE},

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "attach/attach.h"
+#include "attach/perf_counters.h"
 #include "base/error.h"
 #include "probes/probe.h"
 
@@ -43,6 +44,8 @@ struct xsp_options {
 	bool gpu_off, gpu_only;
 	bool inject; /* the agent, into running processes */
 	uint32_t stack_frames; /* --stacks */
+	struct xsp_counter counters[XSP_COUNTERS_MAX]; /* --counters */
+	size_t counter_count;
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
 	size_t limit; /* rows of the summary */
 };

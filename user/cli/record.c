@@ -132,8 +132,27 @@ static void note(void *ctx, const char *text)
 		xsp_say("%s", text);
 }
 
+/* What this machine cannot count is left out, and said, not shown as zeros. */
+static void drop_counters(struct recording *r)
+{
+	struct xsp_options *o = &r->o;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < o->counter_count; i++) {
+		struct xsp_error why = {0};
+		if (xsp_counter_check(&o->counters[i], &why) == 0)
+			o->counters[kept++] = o->counters[i];
+		else
+			xsp_say("%s", why.text);
+	}
+	o->counter_count = kept;
+	if (kept == 0)
+		o->details &= ~(unsigned)XSP_DETAIL_COUNTERS;
+}
+
 static int make_recorder(struct recording *r, struct xsp_error *err)
 {
+	drop_counters(r);
 	const struct xsp_options *o = &r->o;
 	struct xsp_recorder_options options = {
 		.selection = xsp_options_selection(o),
@@ -160,6 +179,8 @@ static int make_recorder(struct recording *r, struct xsp_error *err)
 
 	options.attach.details = options.selection.details;
 	options.attach.stack_frames = o->stack_frames;
+	options.attach.counters = o->counters;
+	options.attach.counter_count = o->counter_count;
 	return xsp_recorder_new(&options, &r->recorder, err);
 }
 

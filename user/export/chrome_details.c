@@ -2,6 +2,7 @@
 #include "export/chrome_details.h"
 
 #include "export/chrome_args.h"
+#include "export/chrome_counters.h"
 #include "export/chrome_cuda.h"
 #include "export/chrome_sequence.h"
 #include "export/chrome_stack.h"
@@ -14,6 +15,7 @@ static int (*const writers[XSP_SECTION_TYPES])(struct xsp_export *x, const struc
 	[XSP_SECTION_WRITTEN] = xsp_chrome_cuda_written,
 	[XSP_SECTION_ARGS] = xsp_chrome_args,
 	[XSP_SECTION_OUTPUTS] = xsp_chrome_args,
+	[XSP_SECTION_COUNTERS] = xsp_chrome_counters,
 	[XSP_SECTION_STACK] = xsp_chrome_stack,
 	[XSP_SECTION_SEQUENCE] = xsp_chrome_sequence,
 	[XSP_SECTION_NODE] = xsp_chrome_sequence,

@@ -7,7 +7,13 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct sched_entity {
+	unsigned long long nr_migrations;
+};
+
 struct task_struct {
+	struct sched_entity se;
+	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
 	pid_t pid;
 	pid_t tgid;
 	char comm[16];

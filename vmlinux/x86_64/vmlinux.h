@@ -17,7 +17,13 @@ struct thread_struct {
 	unsigned long fsbase;
 };
 
+struct sched_entity {
+	unsigned long long nr_migrations;
+};
+
 struct task_struct {
+	struct sched_entity se;
+	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
 	struct thread_struct thread;
 	pid_t pid;
 	pid_t tgid;
