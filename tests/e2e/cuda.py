@@ -314,6 +314,86 @@ def gpu_only(folder):
           "calls, as CUPTI tells them")
 
 
+MEMORY = r"""
+import ctypes, json, sys, threading, time
+rt = ctypes.CDLL(sys.argv[1] + "/cuda13/libcudart.so.13")
+cu = ctypes.CDLL(sys.argv[1] + "/cuda13/libcuda.so.1")
+time.sleep(0.5)  # probes come a moment after a library
+now, peak, host, made = 0, 0, 0, []
+lock = threading.Lock()
+def count(n, pinned=False):
+    global now, peak, host
+    if pinned:
+        host += n
+        return
+    now += n
+    peak = max(peak, now)
+    made.append(n)
+def alloc(name, size, *more):
+    p = ctypes.c_void_p()
+    with lock:  # the order of the counts is that of the calls
+        r = getattr(cu if name.startswith("cu") and not name.startswith("cuda") else rt, name)(
+            ctypes.byref(p), ctypes.c_size_t(size), *more)
+        assert r == 0, (name, r)
+        count(size, "Host" in name)
+    return p, size
+def free(name, p, *more):
+    with lock:
+        r = getattr(cu if name.startswith("cu") and not name.startswith("cuda") else rt, name)(
+            p[0], *more)
+        assert r == 0, (name, r)
+        count(-p[1], "Host" in name)
+assert cu.cuInit(0) == 0
+assert rt.cudaSetDevice(0) == 0
+a = alloc("cudaMalloc", 1 << 20)
+b = alloc("cudaMalloc", 3 << 20)
+h = alloc("cudaMallocHost", 12345)
+free("cudaFree", a)
+c = alloc("cudaMallocAsync", 777216, None)
+free("cudaFreeAsync", c, None)
+kept = alloc("cudaMallocManaged", 64 << 10, ctypes.c_uint(1))
+def other():  # allocated on one thread, freed on another
+    assert rt.cudaSetDevice(0) == 0
+    for i in range(50):
+        block = alloc("cudaMalloc", 4096 * (i + 1))
+        t = threading.Thread(target=free, args=("cudaFree", block))
+        t.start()
+        t.join()
+t = threading.Thread(target=other)
+t.start()
+t.join()
+free("cudaFree", b)
+json.dump({"now": now, "peak": peak, "host": host, "made": made}, open(sys.argv[2], "w"))
+"""
+
+
+@case
+def memory(folder):
+    """Bytes in use from the calls' arguments and results: to the byte, at every moment."""
+    script, facts, out = f"{folder}/memory.py", f"{folder}/facts", f"{folder}/m.json"
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(MEMORY)
+    done = xsptrace(*EXTRA, "-e", "cuda", "-o", out, "--", "/usr/bin/python3", script, WORKLOADS,
+                    facts)
+    made, events = truth(facts), Trace(out).json["traceEvents"]
+    used = [e for e in events if e["ph"] == "C" and e["name"] == "GPU memory 0"]
+    check(used, "no track of device 0", {e["name"] for e in events if e["ph"] == "C"})
+    used.sort(key=lambda e: e["ts"])
+    want, total = [], 0
+    for n in made["made"]:
+        total += n
+        want.append(total)
+    equal([e["args"]["bytes"] for e in used], want, "bytes in use after each call")
+    equal((max(want), want[-1]), (made["peak"], made["now"]), "the program's own sums")
+    marks = sorted((e for e in events if e["name"] == "[memory]"), key=lambda e: e["ts"])
+    equal([e["args"]["Bytes"] for e in marks if e["args"]["Device Type"] == 1], made["made"],
+          "[memory] events")
+    host = [e["args"]["bytes"] for e in events if e["ph"] == "C" and "host" in e["name"]]
+    equal(host, [12345], "pinned memory of the host")
+    check(re.search(r"GPU memory of device 0, .* at most, 64\.0 KiB at its end", done.stdout),
+          "in the summary", done.stdout)
+
+
 def perfetto(trace, *queries):
     program = os.path.join(ROOT, "tests/consumers/perfetto.mjs")
     if shutil.which("node") is None:

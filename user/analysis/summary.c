@@ -90,9 +90,15 @@ static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
 	return xsp_summary_gpu_activity(((struct xsp_summary *)ctx)->gpu, a);
 }
 
+static int take_memory(void *ctx, const struct xsp_memory_event *e)
+{
+	return xsp_summary_gpu_memory(((struct xsp_summary *)ctx)->gpu, e);
+}
+
 struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 {
-	return (struct xsp_timeline_sink){.ctx = s, .span = take_span, .gpu = take_activity};
+	return (struct xsp_timeline_sink){
+		.ctx = s, .span = take_span, .gpu = take_activity, .memory = take_memory};
 }
 
 static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high)

@@ -25,8 +25,18 @@ struct api_error {
 	uint64_t count;
 };
 
+/* What was allocated inside one operator. */
+struct allocator {
+	xsp_name_id name;
+	bool any; /* an operator, not none */
+	uint64_t bytes, calls;
+};
+
 struct xsp_summary_gpu {
 	struct xsp_timeline *timeline;
+	struct allocator *allocators;
+	size_t allocator_count, allocator_capacity;
+	struct xsp_u64map allocator_of;
 	struct kernel *kernels;
 	size_t kernel_count, kernel_capacity;
 	struct xsp_u64map kernel_of; /* name's address → index */
@@ -50,6 +60,8 @@ void xsp_summary_gpu_free(struct xsp_summary_gpu *g)
 	if (g == NULL)
 		return;
 	xsp_u64map_free(&g->kernel_of);
+	xsp_u64map_free(&g->allocator_of);
+	free(g->allocators);
 	free(g->kernels);
 	free(g->errors);
 	free(g);
@@ -119,7 +131,76 @@ int xsp_summary_gpu_activity(struct xsp_summary_gpu *g, const struct xsp_gpu_act
 	return a->kind == XSP_GPU_IS_KERNEL ? count_kernel(g, a) : 0;
 }
 
+int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_event *e)
+{
+	uint64_t key = e->op != 0 ? e->op_name : UINT64_MAX;
+	const uint32_t *at = xsp_u64map_get(&g->allocator_of, key);
+
+	if (e->bytes <= 0 || e->host)
+		return 0;
+	if (at == NULL) {
+		if (xsp_grow(&g->allocators, &g->allocator_capacity, g->allocator_count + 1) < 0 ||
+		    xsp_u64map_set(&g->allocator_of, key, (uint32_t)g->allocator_count) < 0)
+			return -ENOMEM;
+		g->allocators[g->allocator_count++] =
+			(struct allocator){.name = e->op_name, .any = e->op != 0};
+		at = xsp_u64map_get(&g->allocator_of, key);
+	}
+	g->allocators[*at].bytes += (uint64_t)e->bytes;
+	g->allocators[*at].calls++;
+	return 0;
+}
+
 /* ---- printing ---- */
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct allocator *x = a, *y = b;
+
+	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+}
+
+#define ALLOCATORS_SHOWN 5
+
+static void print_allocators(struct xsp_summary_gpu *g, FILE *f)
+{
+	if (g->allocator_count == 0)
+		return;
+	qsort(g->allocators, g->allocator_count, sizeof(*g->allocators), by_bytes);
+	fputs("      allocated by", f);
+	for (size_t i = 0; i < g->allocator_count && i < ALLOCATORS_SHOWN; i++) {
+		const struct allocator *a = &g->allocators[i];
+		char name[200], bytes[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE];
+		xsp_printable(name, sizeof(name),
+			      a->any ? xsp_timeline_name(g->timeline, a->name) : "no operator", 40);
+		fprintf(f, "%s %s %s in %s call%s", i ? "," : "", name,
+			xsp_format_bytes(bytes, a->bytes), xsp_format_count(calls, a->calls),
+			a->calls == 1 ? "" : "s");
+	}
+	fputc('\n', f);
+}
+
+static void print_memory(struct xsp_summary_gpu *g, FILE *f)
+{
+	const struct xsp_memory_use *uses;
+	size_t n = xsp_timeline_memory(g->timeline, &uses);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct xsp_memory_use *u = &uses[i];
+		char device[32] = "", now[XSP_UNITS_SIZE], peak[XSP_UNITS_SIZE];
+		char unknown[XSP_UNITS_SIZE];
+		if (u->device != XSP_GPU_NO_ID)
+			snprintf(device, sizeof(device), " of device %u", u->device);
+		fprintf(f, "%s%s, allocated since the recording began: %s at most, %s at its end",
+			u->host ? "pinned host memory" : "GPU memory", device,
+			xsp_format_bytes(peak, u->peak), xsp_format_bytes(now, u->now));
+		if (u->unknown_frees > 0)
+			fprintf(f, "; %s frees of what was there before",
+				xsp_format_count(unknown, u->unknown_frees));
+		fputc('\n', f);
+	}
+	print_allocators(g, f);
+}
 
 static int by_total(const void *a, const void *b)
 {
@@ -238,6 +319,7 @@ void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader 
 		print_activity(g, f);
 	if (c != NULL)
 		print_losses(c, warn, ctx);
+	print_memory(g, f);
 	print_errors(g, r, f);
 	if ((c == NULL || c->records == 0) && g->calls > 0 && wanted != NULL &&
 	    strcmp(wanted, "wanted") == 0)

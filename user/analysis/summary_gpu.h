@@ -15,6 +15,7 @@ void xsp_summary_gpu_free(struct xsp_summary_gpu *g);
 /* A span of any kind; an activity of the GPU. 0 or -ENOMEM. */
 int xsp_summary_gpu_span(struct xsp_summary_gpu *g, const struct xsp_span *span);
 int xsp_summary_gpu_activity(struct xsp_summary_gpu *g, const struct xsp_gpu_activity *a);
+int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_event *e);
 
 /* The kernels that took most time. */
 void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_summary_print *how);

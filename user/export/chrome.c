@@ -613,6 +613,7 @@ const struct xsp_export_format xsp_format_json = {
 	.span = chrome_span,
 	.call = xsp_chrome_call,
 	.gpu = xsp_chrome_activity,
+	.memory = xsp_chrome_memory,
 	.end = chrome_end,
 	.discard = chrome_discard,
 };
@@ -624,6 +625,7 @@ const struct xsp_export_format xsp_format_json_gz = {
 	.span = chrome_span,
 	.call = xsp_chrome_call,
 	.gpu = xsp_chrome_activity,
+	.memory = xsp_chrome_memory,
 	.end = chrome_end,
 	.discard = chrome_discard,
 };

@@ -15,6 +15,7 @@ void xsp_chrome_gpu_free(struct xsp_chrome_gpu *g); /* NULL is allowed */
 
 int xsp_chrome_call(struct xsp_export *x, const struct xsp_gpu_call *call);
 int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a);
+int xsp_chrome_memory(struct xsp_export *x, const struct xsp_memory_event *e);
 /* Is the span a call of CUDA's API? Then it is written here, now or when CUPTI's record has come. */
 bool xsp_chrome_is_call(const struct xsp_export *x, const struct xsp_span *span);
 int xsp_chrome_call_span(struct xsp_export *x, const struct xsp_span *span);

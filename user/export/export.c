@@ -152,6 +152,15 @@ static int take_activity(void *ctx, const struct xsp_gpu_activity *activity)
 	return 0;
 }
 
+static int take_memory(void *ctx, const struct xsp_memory_event *event)
+{
+	struct xsp_export *x = ctx;
+
+	if (xsp_out_error(x->out) == 0)
+		xsp_out_fail(x->out, x->format->memory(x, event));
+	return 0;
+}
+
 struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 {
 	return (struct xsp_timeline_sink){
@@ -159,5 +168,6 @@ struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 		.span = take_span,
 		.call = x->format->call != NULL ? take_call : NULL,
 		.gpu = x->format->gpu != NULL ? take_activity : NULL,
+		.memory = x->format->memory != NULL ? take_memory : NULL,
 	};
 }

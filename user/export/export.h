@@ -31,6 +31,7 @@ struct xsp_export_format {
 	/* CUDA (timeline/gpu.h); NULL: not shown by this format */
 	int (*call)(struct xsp_export *x, const struct xsp_gpu_call *call);
 	int (*gpu)(struct xsp_export *x, const struct xsp_gpu_activity *activity);
+	int (*memory)(struct xsp_export *x, const struct xsp_memory_event *event);
 	int (*end)(struct xsp_export *x);
 	void (*discard)(struct xsp_export *x); /* frees x->state; after end or on failure */
 };

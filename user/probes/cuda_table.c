@@ -311,6 +311,7 @@ const struct xsp_cuda_entry xsp_cuda_entries[] = {
 	{R(HOST, "cudaStreamAddCallback"), .args = {{F_STREAM, 0}}, .calls_back = true},
 
 	{R(CONTEXT, "cudaDeviceReset")},
+	{R(CONTEXT, "cudaSetDevice"), .args = {{F_DEVICE, 0}}},
 };
 /* clang-format on */
 

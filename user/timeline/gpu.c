@@ -27,7 +27,7 @@ static int find_cuda_probes(struct xsp_timeline *t)
 			return -ENOMEM;
 		t->cuda_probes[i] = e;
 	}
-	return 0;
+	return t->cuda_probes != NULL ? xsp_memory_new(t) : 0;
 }
 
 const struct xsp_cuda_entry *xsp_timeline_cuda(const struct xsp_timeline *t, uint32_t probe)
@@ -245,6 +245,7 @@ void xsp_gpu_free(struct xsp_timeline *t)
 	struct xsp_gpu *g = t->gpu;
 
 	free(t->cuda_probes);
+	xsp_memory_free(t->memory);
 	if (g == NULL)
 		return;
 	xsp_gpu_calls_free(g);

@@ -52,8 +52,10 @@ static void find_around(const struct xsp_timeline *t, const struct row *row, siz
 			span->outer_ns = s->start_ns;
 			continue;
 		}
-		if (!is_users(t, s) && span->op == 0)
+		if (!is_users(t, s) && span->op == 0) {
 			span->op = s->serial + 1;
+			span->op_name = s->name;
+		}
 		if (is_users(t, s) && span->user == 0) {
 			span->user = s->serial + 1;
 			span->user_name = s->name;
@@ -70,6 +72,8 @@ static int emit_call(struct xsp_timeline *t, const struct thread *th, struct xsp
 	find_around(t, th->rows[span->row], span->depth, span);
 	span->call_follows = t->gpu != NULL;
 	int rc = hand_on(t, span);
+	if (rc == 0)
+		rc = xsp_memory_call(t->memory, e, span);
 	if (rc == 0 && t->gpu != NULL)
 		rc = xsp_gpu_span(t->gpu, span, (enum xsp_cuda_api)e->api);
 	return rc;

@@ -56,11 +56,11 @@ static int take_event(void *ctx, const struct xsp_event *e)
 {
 	struct xsp_timeline *t = ctx;
 	struct thread *th;
-	if (t->gpu != NULL) {
-		int late = xsp_gpu_time(t->gpu, e->time_ns);
-		if (late < 0)
-			return late;
-	}
+	int late = t->memory != NULL ? xsp_memory_time(t->memory, e->time_ns) : 0;
+	if (late == 0 && t->gpu != NULL)
+		late = xsp_gpu_time(t->gpu, e->time_ns);
+	if (late < 0)
+		return late;
 	if (e->kind == XSP_EVENT_NAME)
 		return add_name(t, e);
 	if (e->kind == XSP_EVENT_TASK)
@@ -85,6 +85,8 @@ int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sin
 		rc = xsp_threads_end(t, t->end_ns);
 	if (rc == 0 && t->gpu != NULL)
 		rc = xsp_gpu_end(t->gpu);
+	if (rc == 0 && t->memory != NULL)
+		rc = xsp_memory_end(t->memory);
 	t->counts.names_unresolved = xsp_names_unresolved(t);
 	if (rc < 0)
 		xsp_error_set(err, rc, XSP_STATUS_FAILED, "the capture could not be read: %s",

@@ -15,6 +15,7 @@
 #include "capture/capture.h"
 #include "timeline/details.h"
 #include "timeline/gpu.h"
+#include "timeline/gpu_memory.h"
 
 /* Names of spans: a probe's name, or the text of a range. Ids are dense from 0. */
 typedef uint32_t xsp_name_id;
@@ -45,10 +46,10 @@ struct xsp_span {
 	uint64_t serial; /* unique, counts entries in the order they were seen */
 	/* sections of its events, or NULL; valid during the call, longer with xsp_details_ref */
 	struct xsp_details *details;
-	/* of a call of the cuda provider: ids of the operator and the user's range around it, and the
-	 * range's name; 0: none. The id of a span is its serial + 1 */
+	/* of a call of the cuda provider: ids of the operator and the user's range around it (0: none)
+	 * and their names. The id of a span is its serial + 1 */
 	uint64_t op, user;
-	xsp_name_id user_name;
+	xsp_name_id op_name, user_name;
 	uint64_t outer_ns; /* when the outermost call of CUDA's API around it began; 0: there is none */
 	bool call_follows; /* xsp_timeline_sink.call tells of it again, with what CUPTI knows */
 	/* With native stacks (--stacks): the same as ancestors, with the functions between them, outermost
@@ -68,6 +69,8 @@ struct xsp_timeline_sink {
 	/* Calls of CUDA's API and what the GPU did (timeline/gpu.h): seconds late, in no order. */
 	int (*call)(void *ctx, const struct xsp_gpu_call *call);
 	int (*gpu)(void *ctx, const struct xsp_gpu_activity *activity);
+	/* GPU memory, in order of time (timeline/gpu_memory.h). */
+	int (*memory)(void *ctx, const struct xsp_memory_event *event);
 };
 
 struct xsp_timeline_counts {

@@ -128,6 +128,7 @@ struct xsp_timeline {
 	/* gpu.c */
 	const struct xsp_cuda_entry **cuda_probes; /* by probe; NULL: there are none */
 	struct xsp_gpu *gpu; /* NULL: no agent was there */
+	struct xsp_memory *memory; /* with cuda_probes */
 };
 
 /* ---- names.c ---- */
@@ -159,6 +160,16 @@ int xsp_gpu_event(struct xsp_gpu *g, const struct xsp_event *e);
 int xsp_gpu_time(struct xsp_gpu *g, uint64_t ns); /* it is at least so late */
 int xsp_gpu_span(struct xsp_gpu *g, const struct xsp_span *span, enum xsp_cuda_api api);
 int xsp_gpu_end(struct xsp_gpu *g);
+
+/* ---- gpu_memory.c ---- */
+
+int xsp_memory_new(struct xsp_timeline *t);
+void xsp_memory_free(struct xsp_memory *m); /* NULL is allowed */
+/* A call of CUDA's API has ended. */
+int xsp_memory_call(struct xsp_memory *m, const struct xsp_cuda_entry *e,
+		    const struct xsp_span *span);
+int xsp_memory_time(struct xsp_memory *m, uint64_t ns); /* it is at least so late */
+int xsp_memory_end(struct xsp_memory *m);
 
 /* ---- rows.c: the mechanics; each 0 or a negative errno ---- */
 

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gpu_memory.c - allocation calls in the order of time, whatever thread made them: each waits until
+ * nothing earlier can come. A runtime call that encloses the driver call for the same address is the
+ * same allocation.
+ */
+#include "timeline/gpu_memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "timeline/timeline_private.h"
+
+/* Rings are written to the capture a second apart at most. */
+#define ORDER_NS (2 * 1000000000ULL)
+#define MAX_PENDING (1U << 20)
+#define MAX_LIVE (1U << 22)
+#define MAX_USES 4096U
+
+struct pending {
+	struct xsp_memory_event e;
+	uint64_t order; /* of arrival, among equal times */
+};
+
+struct live {
+	uint64_t address, bytes;
+	uint32_t use; /* index */
+	uint32_t pid;
+};
+
+/* What a thread did last. */
+struct last {
+	uint64_t address, time_ns;
+	uint32_t device;
+	bool free, any;
+};
+
+struct xsp_memory {
+	struct xsp_timeline *t;
+	struct pending *heap; /* the earliest first */
+	size_t count, capacity;
+	uint64_t order, now;
+	struct live *live;
+	size_t live_count, live_capacity;
+	struct xsp_u64map live_of;
+	struct xsp_memory_use *uses;
+	size_t use_count, use_capacity;
+	struct last *threads;
+	size_t thread_count, thread_capacity;
+	struct xsp_u64map thread_of;
+};
+
+/* ---- order: a heap ---- */
+
+static bool before(const struct pending *a, const struct pending *b)
+{
+	return a->e.time_ns != b->e.time_ns ? a->e.time_ns < b->e.time_ns : a->order < b->order;
+}
+
+static void swap(struct pending *a, struct pending *b)
+{
+	struct pending c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+static int put(struct xsp_memory *m, const struct xsp_memory_event *e)
+{
+	if (xsp_grow(&m->heap, &m->capacity, m->count + 1) < 0)
+		return -ENOMEM;
+	size_t i = m->count++;
+	m->heap[i] = (struct pending){*e, m->order++};
+	while (i > 0 && before(&m->heap[i], &m->heap[(i - 1) / 2])) {
+		swap(&m->heap[i], &m->heap[(i - 1) / 2]);
+		i = (i - 1) / 2;
+	}
+	return 0;
+}
+
+static struct xsp_memory_event take(struct xsp_memory *m)
+{
+	struct xsp_memory_event e = m->heap[0].e;
+	size_t i = 0;
+
+	m->heap[0] = m->heap[--m->count];
+	for (;;) {
+		size_t least = i, child = 2 * i + 1;
+		for (size_t k = child; k < child + 2 && k < m->count; k++)
+			if (before(&m->heap[k], &m->heap[least]))
+				least = k;
+		if (least == i)
+			return e;
+		swap(&m->heap[i], &m->heap[least]);
+		i = least;
+	}
+}
+
+/* ---- what is in use ---- */
+
+static int use_of(struct xsp_memory *m, const struct xsp_memory_event *e, uint32_t *out)
+{
+	for (size_t i = 0; i < m->use_count; i++) {
+		const struct xsp_memory_use *u = &m->uses[i];
+		*out = (uint32_t)i;
+		if (u->pid == e->pid && u->device == e->device && u->host == e->host)
+			return 0;
+	}
+	if (m->use_count >= MAX_USES)
+		return 0; /* joined to the last one */
+	if (xsp_grow(&m->uses, &m->use_capacity, m->use_count + 1) < 0)
+		return -ENOMEM;
+	*out = (uint32_t)m->use_count;
+	m->uses[m->use_count++] =
+		(struct xsp_memory_use){.pid = e->pid, .device = e->device, .host = e->host};
+	return 0;
+}
+
+static uint64_t live_key(uint32_t pid, uint64_t address)
+{
+	return address ^ (uint64_t)pid << 40;
+}
+
+static int hand_on(struct xsp_memory *m, const struct xsp_memory_event *e)
+{
+	const struct xsp_timeline *t = m->t;
+	int rc = 0;
+
+	for (size_t i = 0; i < t->sink_count && rc >= 0; i++)
+		if (t->sinks[i].memory != NULL)
+			rc = t->sinks[i].memory(t->sinks[i].ctx, e);
+	return rc < 0 ? rc : 0;
+}
+
+static void forget(struct xsp_memory *m, uint32_t at)
+{
+	struct live *moved = &m->live[--m->live_count];
+
+	xsp_u64map_remove(&m->live_of, live_key(m->live[at].pid, m->live[at].address));
+	if (moved == &m->live[at])
+		return;
+	m->live[at] = *moved;
+	uint32_t *position = xsp_u64map_get(&m->live_of, live_key(moved->pid, moved->address));
+	if (position != NULL)
+		*position = at;
+}
+
+static int release(struct xsp_memory *m, struct xsp_memory_event *e)
+{
+	const uint32_t *at = xsp_u64map_get(&m->live_of, live_key(e->pid, e->address));
+	uint32_t use;
+
+	if (at == NULL) {
+		int rc = use_of(m, e, &use);
+		if (rc == 0)
+			m->uses[use].unknown_frees++;
+		return rc;
+	}
+	const struct live l = m->live[*at];
+	struct xsp_memory_use *u = &m->uses[l.use];
+	forget(m, *at);
+	u->now -= l.bytes <= u->now ? l.bytes : u->now;
+	u->frees++;
+	e->bytes = -(int64_t)l.bytes;
+	e->device = u->device;
+	e->host = u->host;
+	e->total = u->now;
+	return hand_on(m, e);
+}
+
+static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
+{
+	uint64_t key = live_key(e->pid, e->address);
+	const uint32_t *at = xsp_u64map_get(&m->live_of, key);
+	uint32_t use;
+	int rc = use_of(m, e, &use);
+
+	if (rc < 0)
+		return rc;
+	if (at != NULL) { /* its free was not seen */
+		struct xsp_memory_use *old = &m->uses[m->live[*at].use];
+		old->now -= m->live[*at].bytes <= old->now ? m->live[*at].bytes : old->now;
+		forget(m, *at);
+	}
+	struct xsp_memory_use *u = &m->uses[use];
+	u->allocations++;
+	u->now += (uint64_t)e->bytes;
+	if (u->now > u->peak) {
+		u->peak = u->now;
+		u->peak_ns = e->time_ns;
+	}
+	e->total = u->now;
+	if (m->live_count < MAX_LIVE) {
+		if (xsp_grow(&m->live, &m->live_capacity, m->live_count + 1) < 0 ||
+		    xsp_u64map_set(&m->live_of, key, (uint32_t)m->live_count) < 0)
+			return -ENOMEM;
+		m->live[m->live_count++] =
+			(struct live){e->address, (uint64_t)e->bytes, use, e->pid};
+	}
+	return hand_on(m, e);
+}
+
+static int settle(struct xsp_memory *m, bool all)
+{
+	int rc = 0;
+
+	while (rc == 0 && m->count > 0 &&
+	       (all || m->count > MAX_PENDING || m->now - m->heap[0].e.time_ns > ORDER_NS)) {
+		struct xsp_memory_event e = take(m);
+		rc = e.bytes < 0 ? release(m, &e) : allocate(m, &e);
+	}
+	return rc;
+}
+
+/* ---- calls ---- */
+
+static int thread_of(struct xsp_memory *m, const struct xsp_span *span, struct last **out)
+{
+	uint64_t key = (uint64_t)span->pid << 32 | span->tid;
+	const uint32_t *at = xsp_u64map_get(&m->thread_of, key);
+
+	if (at != NULL) {
+		*out = &m->threads[*at];
+		return 0;
+	}
+	if (xsp_grow(&m->threads, &m->thread_capacity, m->thread_count + 1) < 0 ||
+	    xsp_u64map_set(&m->thread_of, key, (uint32_t)m->thread_count) < 0)
+		return -ENOMEM;
+	*out = &m->threads[m->thread_count++];
+	**out = (struct last){.device = XSP_GPU_NO_ID};
+	return 0;
+}
+
+static bool word_of(const struct xsp_details *d, unsigned type, uint64_t *out)
+{
+	const struct xsp_section *s = xsp_details_find(d, type, NULL);
+
+	if (s == NULL || xsp_section_length(s) < sizeof(*out) ||
+	    (type == XSP_SECTION_WRITTEN && s->value != 0))
+		return false;
+	memcpy(out, xsp_section_data(s), sizeof(*out));
+	return true;
+}
+
+/* What the call did, if it did it; false: nothing, or not known. */
+static bool read_call(const struct xsp_cuda_entry *e, const struct xsp_span *span,
+		      struct xsp_cuda_call *c, uint64_t *address)
+{
+	const struct xsp_section *s = xsp_details_find(span->details, XSP_SECTION_WORDS, NULL);
+	uint64_t result;
+
+	if (s == NULL || !word_of(span->details, XSP_SECTION_RESULT, &result) ||
+	    (uint32_t)result != 0)
+		return false;
+	xsp_cuda_decode(e, xsp_section_data(s), xsp_section_length(s) / 8, s->value, c);
+	*address = c->address;
+	if (e->kind == XSP_CUDA_ALLOC && XSP_CUDA_HAS(c, XSP_CUDA_OUT) &&
+	    !word_of(span->details, XSP_SECTION_WRITTEN, address))
+		return false;
+	return true;
+}
+
+/* The call around the one that has just told the same. */
+static bool told_already(const struct last *last, const struct xsp_span *span, uint64_t address,
+			 bool free)
+{
+	return last->any && last->address == address && last->free == free &&
+	       last->time_ns >= span->start_ns;
+}
+
+int xsp_memory_call(struct xsp_memory *m, const struct xsp_cuda_entry *e,
+		    const struct xsp_span *span)
+{
+	bool free = e->kind == XSP_CUDA_FREE;
+	struct xsp_cuda_call c;
+	struct last *last;
+	uint64_t address;
+
+	if (e->kind != XSP_CUDA_ALLOC && !free && e->kind != XSP_CUDA_CONTEXT)
+		return 0;
+	if (!read_call(e, span, &c, &address))
+		return 0;
+	int rc = thread_of(m, span, &last);
+	if (rc < 0)
+		return rc;
+	if (strcmp(e->name, "cudaSetDevice") == 0 && XSP_CUDA_HAS(&c, XSP_CUDA_DEVICE_NUMBER))
+		last->device = (uint32_t)c.device;
+	if (e->kind == XSP_CUDA_CONTEXT || address == 0 ||
+	    told_already(last, span, address, free) ||
+	    (!free && (!XSP_CUDA_HAS(&c, XSP_CUDA_BYTES) || c.bytes > INT64_MAX)))
+		return 0;
+	last->address = address;
+	last->time_ns = span->end_ns;
+	last->free = free;
+	last->any = true;
+	bool host = e->space == XSP_CUDA_PINNED;
+	return put(m, &(struct xsp_memory_event){
+			      .time_ns = span->end_ns,
+			      .pid = span->pid,
+			      .tid = span->tid,
+			      .row = span->row,
+			      .address = address,
+			      .bytes = free ? -1 : (int64_t)c.bytes,
+			      .device = host ? XSP_GPU_NO_ID : last->device,
+			      .host = host,
+			      .op = span->op != 0 ? span->op : span->user,
+			      .op_name = span->op != 0 ? span->op_name : span->user_name,
+		      });
+}
+
+int xsp_memory_time(struct xsp_memory *m, uint64_t ns)
+{
+	if (ns > m->now)
+		m->now = ns;
+	return m->count > 0 ? settle(m, false) : 0;
+}
+
+int xsp_memory_end(struct xsp_memory *m)
+{
+	return settle(m, true);
+}
+
+int xsp_memory_new(struct xsp_timeline *t)
+{
+	t->memory = calloc(1, sizeof(*t->memory));
+	if (t->memory == NULL)
+		return -ENOMEM;
+	t->memory->t = t;
+	return 0;
+}
+
+void xsp_memory_free(struct xsp_memory *m)
+{
+	if (m == NULL)
+		return;
+	free(m->heap);
+	free(m->live);
+	free(m->uses);
+	free(m->threads);
+	xsp_u64map_free(&m->live_of);
+	xsp_u64map_free(&m->thread_of);
+	free(m);
+}
+
+size_t xsp_timeline_memory(const struct xsp_timeline *t, const struct xsp_memory_use **uses)
+{
+	*uses = t->memory != NULL ? t->memory->uses : NULL;
+	return t->memory != NULL ? t->memory->use_count : 0;
+}
