@@ -14,7 +14,7 @@
  *   devices=N   threads use device t % N
  *   forkafter   forks after the work; the child tries a CUDA call and exits
  *   quit        ends by exit() of the main thread while the others still work
- *   rates       adds "rates": rounds of all threads in each 100 ms
+ *   rates       adds "rates": for each 100 ms, the first thread's CPU time a round in ns
  *
  * Prints the launches and kernels of each name; the simulated driver's own counts are in
  * XSP_DOUBLE_TRUTH.
@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <xsptrace/record_function.h>
 #include "../workloads/workload.h"
@@ -188,7 +189,7 @@ static void round_of(struct thread *t, CUstream stream)
 	if (sim.plain && n % 1000 == 999)
 		MUST(cuStreamSynchronize(stream));
 	t->rounds++;
-	if (sim.rates)
+	if (sim.rates && !t->index)
 		atomic_fetch_add(&sim.rounds, 1);
 }
 
@@ -308,19 +309,27 @@ static void fork_child(void)
 }
 
 /* While the threads work. */
-static void sample_rates(char *text, size_t size)
+static void sample_rates(const struct thread *t, char *text, size_t size)
 {
-	uint64_t before = 0;
+	uint64_t rounds = 0, cpu = 0;
 	size_t used = (size_t)snprintf(text, size, "\"rates\":[0");
+	clockid_t clock;
 
+	MUST(pthread_getcpuclockid(t->id, &clock));
 	while (atomic_load(&sim.working) && used + 32 < size) {
-		uint64_t now;
+		struct timespec ts;
+		uint64_t now, cpu_now;
 
 		usleep(100000);
+		if (clock_gettime(clock, &ts))
+			break;
+		cpu_now = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 		now = atomic_load(&sim.rounds);
-		used += (size_t)snprintf(text + used, size - used, ",%llu",
-					 (unsigned long long)(now - before));
-		before = now;
+		used += (size_t)snprintf(
+			text + used, size - used, ",%llu",
+			(unsigned long long)(now > rounds ? (cpu_now - cpu) / (now - rounds) : 0));
+		rounds = now;
+		cpu = cpu_now;
 	}
 	snprintf(text + used, size - used, "]");
 }
@@ -353,7 +362,7 @@ int main(int argc, char **argv)
 		exit(0);
 	}
 	if (sim.rates)
-		sample_rates(rates, sizeof(rates));
+		sample_rates(threads, rates, sizeof(rates));
 	for (unsigned k = 0; k < KERNELS; k++)
 		counts[k] = (struct wl_count){work[k].kernel, 0, 0};
 	counts[KERNELS] = (struct wl_count){graph_kernel, 0, 0};

@@ -723,6 +723,16 @@ CUptiResult cuptiActivityRegisterTimestampCallback(time_fn time)
 	return OK;
 }
 
+/* While nothing is enabled the driver is as it was. (The real CUPTI leaves something behind until
+ * cuptiFinalize.) */
+static void count_on(bool more)
+{
+	if (more && atomic_fetch_add(&c.kinds_on, 1) == 0)
+		xd_set_hooks(&hooks);
+	if (!more && atomic_fetch_sub(&c.kinds_on, 1) == 1)
+		xd_set_hooks(NULL);
+}
+
 static void warm_up(void)
 {
 	pthread_t thread;
@@ -731,7 +741,6 @@ static void warm_up(void)
 		return;
 	if (c.cold_ms)
 		xd_wait_until(xd_now() + c.cold_ms * 1000000);
-	xd_set_hooks(&hooks);
 	if (pthread_create(&thread, NULL, deliverer, NULL) == 0)
 		pthread_detach(thread);
 }
@@ -745,7 +754,7 @@ CUptiResult cuptiActivityEnable(int kind)
 	if (!atomic_load(&c.request))
 		violate("a kind enabled before buffer callbacks were registered");
 	if (!atomic_exchange(&c.enabled[kind], true))
-		atomic_fetch_add(&c.kinds_on, 1);
+		count_on(true);
 	if (kind == XD_KIND_CONTEXT)
 		xd_contexts(hear_context);
 	return OK;
@@ -757,7 +766,7 @@ CUptiResult cuptiActivityDisable(int kind)
 	if (kind <= 0 || kind >= XD_KINDS)
 		return INVALID_KIND;
 	if (atomic_exchange(&c.enabled[kind], false))
-		atomic_fetch_sub(&c.kinds_on, 1);
+		count_on(false);
 	return OK;
 }
 
@@ -767,7 +776,7 @@ static CUptiResult enable_api(unsigned domain, uint32_t cbid, uint8_t enable)
 		return INVALID_PARAMETER;
 	warm_up();
 	if (atomic_exchange(&c.cbids[domain][cbid], enable) != enable)
-		atomic_fetch_add(&c.kinds_on, enable ? 1 : (uint64_t)-1);
+		count_on(enable);
 	return OK;
 }
 

@@ -40,27 +40,38 @@ def kernels(trace):
 @case
 def tracers_killed(folder):
     """20 tracers, each killed at a random moment of its work; then one that is not."""
-    command = [workload("gpu_sim"), "--threads", "4", "--calls", "12000", "--rate", "1000"]
-    environment, path = with_agent(folder)
+    command = [workload("gpu_sim"), "--threads", "4", "--calls", "8000", "--rate", "1000"]
     alone = run(command, env=dict(os.environ), timeout=60)
-    child = start(command, env=environment, stdout=subprocess.PIPE)
     chance = random.Random(20)
-    for i in range(20):
-        log = open(os.path.join(folder, "killed.log"), "wb")
-        tracer = start([XSPTRACE, "-p", child.pid, "-o", f"{folder}/killed{i}.xspt"],
-                       stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        time.sleep(chance.uniform(0.02, 0.4))
+    killed, runs = 0, 0
+    while killed < 20:
+        runs += 1
+        environment, path = with_agent(folder, f"run{runs}")
+        child = start(command, env=environment, stdout=subprocess.PIPE)
+        while child.poll() is None and killed < 20:
+            with open(os.path.join(folder, "killed.log"), "wb") as log:
+                tracer = start([XSPTRACE, "-p", child.pid, "-o", f"{folder}/{killed}.xspt"],
+                               stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            time.sleep(chance.uniform(0.02, 0.4))
+            tracer.kill()
+            tracer.wait()
+            killed += 1
+        out, _ = child.communicate(timeout=60)
+        equal((child.returncode, out.decode()), (0, alone.stdout), "the program's output")
+        if os.path.exists(path + ".cupti"):  # else no tracer lived long enough
+            equal(cupti(path)["kinds_on"], 0, "kinds that were left on")
+    environment, path = with_agent(folder, "last")
+    child = start(command, env=environment, stdout=subprocess.DEVNULL)
+    for _ in range(3):
+        tracer = start([XSPTRACE, "-q", "-p", child.pid, "-o", f"{folder}/before.xspt"],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.3)
         tracer.kill()
         tracer.wait()
-        log.close()
-    trace = f"{folder}/last.json"
-    xsptrace("-p", child.pid, "-d", "1", "-o", trace)
-    check(kernels(Trace(trace)) > 1000, "the last tracer saw kernels")
-    gpu_of(Trace(trace))
-    out, _ = child.communicate(timeout=60)
-    equal(child.returncode, 0, "status")
-    equal(out.decode(), alone.stdout, "the program's output")
-    equal(cupti(path)["kinds_on"], 0, "kinds that were left on")
+    xsptrace("-p", child.pid, "-d", "1", "-o", f"{folder}/last.json")
+    check(kernels(Trace(f"{folder}/last.json")) > 1000, "the last tracer saw kernels")
+    gpu_of(Trace(f"{folder}/last.json"))
+    equal(finish(child), 0, "status")
 
 
 @case
@@ -68,7 +79,7 @@ def as_fast_as_before(folder):
     """Two seconds after the tracer was killed, the program runs as fast as before it came."""
     environment, path = with_agent(folder)
     environment["XSP_DOUBLE_KERNEL_NS"] = "100"  # the program is what takes time, not the GPU
-    child = start([workload("gpu_sim"), "--threads", "1", "--seconds", "9", "rates", "plain"],
+    child = start([workload("gpu_sim"), "--threads", "1", "--seconds", "60", "rates", "plain"],
                   env=environment, stdout=subprocess.PIPE)
     begun = time.monotonic()
     time.sleep(2.5)
@@ -78,13 +89,16 @@ def as_fast_as_before(folder):
         recording.stop(signal.SIGKILL)
         recording.process.wait()
     gone = time.monotonic() - begun
+    time.sleep(5)
+    child.terminate()
     out, _ = child.communicate(timeout=60)
     rates = json.loads(out)["rates"]
-    before = statistics.median(rates[5:24])
-    during = statistics.median(rates[int(attached * 10) + 2:int(gone * 10)])
-    after = statistics.median(rates[int(gone * 10) + 20:-2])
-    print(f"rounds in 100 ms: before {before:.0f}, traced {during:.0f}, after {after:.0f}")
-    check(after > before * 0.8, "slower than before", rates)
+    # CPU time a round: other work of this machine is not what is measured
+    before, during, after = (
+        statistics.median(rates[a:b]) for a, b in
+        ((4, 24), (int(attached * 10) + 3, int(gone * 10) - 1), (int(gone * 10) + 20, -2)))
+    print(f"CPU time a round: before {before} ns, traced {during} ns, after {after} ns")
+    check(after < before * 1.25, "slower than before", rates)
     equal(cupti(path)["kinds_on"], 0, "kinds that were left on")
 
 
