@@ -190,6 +190,31 @@ def tracers_that_die_at_the_worst_moment(folder):
 
 
 @h.case
+def signals_in_the_middle(folder):
+    """A signal that comes while the thread is away must end its sleep as if it had not been."""
+    code = ("ts=(ctypes.c_long*2)(5,0)\nlibc=ctypes.CDLL(None,use_errno=True)\n"
+            "@ctypes.CFUNCTYPE(None,ctypes.c_int)\ndef f(n): os.write(1,b'handled ')\n"
+            "libc.signal(10,f)\nos.write(1,b'up\\n')\nb=time.monotonic()\n"
+            "r=libc.%s\ne=ctypes.get_errno()\n"
+            "print(r,e,time.monotonic()-b<2)")
+    for call in ("clock_nanosleep(0,0,ts,None)", "nanosleep(ts,None)", "pause()", "poll(None,0,5000)",
+                 "epoll_wait(libc.epoll_create1(0),ts,1,5000)"):
+        result = b"4" if call.startswith("clock") else b"-1 4"
+        for moment in (2, 5):
+            child = in_child(code % call)
+            tracer = h.start([h.workload("inject_tool"), child.pid, library(), ENTRY, "5000", "0",
+                              "-", moment], stdout=subprocess.DEVNULL)
+            if moment == 2:
+                h.equal(h.finish(tracer), -signal.SIGKILL, "the tracer")
+            else:
+                h.wait_for(lambda: len(threads(child.pid)) > 1, 5, "the new thread")
+            child.send_signal(signal.SIGUSR1)
+            got = child.communicate(timeout=20)[0]
+            h.check(got.startswith(b"handled " + result) and b"True" in got,
+                    f"{call}, moment {moment}: {got!r}")
+
+
+@h.case
 def nothing_stays(folder):
     """After an injection: no thread, no mapping but the library's, no changed code."""
     child = busy(folder, "--seconds", "60")
@@ -414,7 +439,7 @@ def states(folder):
 @h.case
 def unsafe_places(folder):
     """A thread that sleeps inside a handler, the loader or exit is left alone, then not."""
-    for mode in ("handler", "constructor", "iterate", "exit"):
+    for mode in ("handler", "constructor", "iterate", "malloc", "exit"):
         child = h.start([h.workload("inject_unsafe"), mode], stderr=subprocess.PIPE)
         h.equal(child.stderr.readline(), b"ready\n", mode)
         time.sleep(0.1)

@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <link.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,25 @@ static void in_iterate(const char *self)
 	dl_iterate_phdr(each, NULL);
 }
 
+static ssize_t write_slowly(void *cookie, const char *text, size_t size)
+{
+	(void)cookie, (void)text;
+	if (!woken)
+		inject_unsafe_sleep();
+	return (ssize_t)size;
+}
+
+/* malloc_info writes while it holds the lock of an arena. */
+static void in_malloc(const char *self)
+{
+	FILE *f = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_slowly});
+
+	(void)self;
+	setvbuf(f, NULL, _IONBF, 0);
+	malloc_info(0, f);
+	fclose(f);
+}
+
 static void in_exit(const char *self)
 {
 	(void)self;
@@ -77,6 +97,7 @@ static const struct {
 } modes[] = {{"handler", in_handler},
 	     {"constructor", in_constructor},
 	     {"iterate", in_iterate},
+	     {"malloc", in_malloc},
 	     {"exit", in_exit}};
 
 int main(int argc, char **argv)

@@ -100,6 +100,8 @@ static bool in_blob(const struct xsp_attempt *a, uint64_t rip)
 static int rewind_thread(struct diverted *d, int signal_number)
 {
 	die(d->a, 2);
+	if (d->a->die_at == 5)
+		xsp_inject_nap(100000000);
 	int ret = xsp_tracee_restore(&d->t, d->a->die_at == 3);
 
 	die(d->a, 4);

@@ -38,7 +38,8 @@ struct xsp_inject_options {
 	bool force_memfd; /* tests: as if the target could not see the file */
 	pid_t only_tid; /* tests: no other thread; 0: any */
 	/* tests: the tracer kills itself: 1 as the thread is diverted, 2 as the new thread exists, 3
-	 * between the signal mask and the registers, 4 before the thread is let go; 0: it does not */
+	 * between the signal mask and the registers, 4 before the thread is let go; 5: it does not,
+	 * but rests for 100 ms before it restores the thread; 0: none of these */
 	unsigned die_at;
 };
 

@@ -15,7 +15,7 @@
 
 #include "inject/image.h"
 
-#define STOP_LIMIT_NS (50ULL * 1000000)
+#define STOP_LIMIT_NS (250ULL * 1000000) /* a busy machine may not run it for long */
 #define POLL_NS 20000U
 
 uint64_t xsp_image_now(void)

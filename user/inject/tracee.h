@@ -26,7 +26,7 @@ struct xsp_tracee {
 
 /*
  * Stops a thread and reads its registers. -EAGAIN: it did not stop where it can be used (a signal or
- * a stop of the job came first): it was let go; -ETIMEDOUT: not within 50 ms (end the thread
+ * a stop of the job came first): it was let go; -ETIMEDOUT: not within 250 ms (end the thread
  * that called); -ESRCH: gone; other errno of ptrace: not allowed.
  */
 int xsp_tracee_stop(struct xsp_tracee *t, pid_t tid);
