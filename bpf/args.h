@@ -417,7 +417,7 @@ static __always_inline __u32 xsp_put_args(struct pt_regs *ctx, __u32 probe, char
 	} else {
 		section->type = XSP_SECTION_OUTPUTS;
 		section->value = 1;
-		*(__u64 *)(section + 1) = XSP_REG_RESULT(ctx);
+		*(__u64 *)(section + 1) = xsp_result(ctx);
 		xsp_args_use(e, at + sizeof(*section) + 8);
 		first = end;
 		end += s->outputs;

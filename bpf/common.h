@@ -192,7 +192,6 @@ static __always_inline bool xsp_wanted(__u64 pid_tgid)
 #define XSP_REG_SP(ctx) ((ctx)->sp)
 #define XSP_REG_FP(ctx) ((ctx)->bp)
 #define XSP_REG_LINK(ctx) 0
-#define XSP_REG_RESULT(ctx) ((ctx)->ax)
 #define XSP_REG_ARG1(ctx) ((ctx)->di)
 #define XSP_REG_ARG2(ctx) ((ctx)->si)
 #define XSP_REG_ARG3(ctx) ((ctx)->dx)
@@ -205,7 +204,6 @@ static __always_inline bool xsp_wanted(__u64 pid_tgid)
 #define XSP_REG_SP(ctx) ((ctx)->user_regs.sp)
 #define XSP_REG_FP(ctx) ((ctx)->user_regs.regs[29])
 #define XSP_REG_LINK(ctx) ((ctx)->user_regs.regs[30])
-#define XSP_REG_RESULT(ctx) ((ctx)->user_regs.regs[0])
 #define XSP_REG_ARG1(ctx) ((ctx)->user_regs.regs[0])
 #define XSP_REG_ARG2(ctx) ((ctx)->user_regs.regs[1])
 #define XSP_REG_ARG3(ctx) ((ctx)->user_regs.regs[2])
@@ -231,6 +229,36 @@ static __always_inline __u64 xsp_cookie(struct pt_regs *ctx)
 		return xsp_page_cookie(cookie, XSP_REG_IP(ctx));
 	return cookie;
 }
+
+/* What the function is going to return, at an exit whose probe reads it (event.h, cookie). */
+#if defined(__TARGET_ARCH_x86)
+static __noinline __attribute__((unused)) __u64 xsp_result(struct pt_regs *ctx)
+{
+	__u32 in = XSP_COOKIE_RESULT(xsp_cookie(ctx));
+	__u64 result = ctx->ax, other;
+
+	barrier_var(result);
+	/* one load at a constant offset each: see xsp_entry_sp */
+#define XSP_RESULT_IN(which, member)                                                               \
+	other = ctx->member;                                                                       \
+	barrier_var(other);                                                                        \
+	if (in == (which))                                                                         \
+	result = other
+	XSP_RESULT_IN(XSP_RESULT_RBX, bx);
+	XSP_RESULT_IN(XSP_RESULT_RBP, bp);
+	XSP_RESULT_IN(XSP_RESULT_R12, r12);
+	XSP_RESULT_IN(XSP_RESULT_R13, r13);
+	XSP_RESULT_IN(XSP_RESULT_R14, r14);
+	XSP_RESULT_IN(XSP_RESULT_R15, r15);
+#undef XSP_RESULT_IN
+	return result;
+}
+#else
+static __always_inline __u64 xsp_result(struct pt_regs *ctx)
+{
+	return XSP_REG_ARG1(ctx); /* x0 */
+}
+#endif
 
 /* The entry stack pointer of the function that the site belongs to (event.h, cookie). */
 static __always_inline __u64 xsp_entry_sp(struct pt_regs *ctx, __u64 cookie)

@@ -98,7 +98,7 @@ static __always_inline __u32 xsp_put_result(struct pt_regs *ctx, char *e, __u32 
 {
 	if (at > XSP_DETAIL_LEAST - sizeof(struct xsp_section) - 8)
 		return at;
-	*(__u64 *)(e + at + sizeof(struct xsp_section)) = XSP_REG_RESULT(ctx);
+	*(__u64 *)(e + at + sizeof(struct xsp_section)) = xsp_result(ctx);
 	xsp_put_section_head(e, at, XSP_SECTION_RESULT, sizeof(struct xsp_section) + 8, 0);
 	return at + sizeof(struct xsp_section) + 8;
 }

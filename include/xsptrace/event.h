@@ -240,6 +240,18 @@ struct xsp_sequence_spec {
 	struct xsp_tls_place counter, thread; /* 64 bits each */
 };
 
+/* Where the result is at an exit site, on the way into the return register. */
+enum xsp_result_register {
+	XSP_RESULT_RETURN = 0, /* there: rax, x0 */
+	XSP_RESULT_RBX = 1,
+	XSP_RESULT_RBP = 2,
+	XSP_RESULT_R12 = 3,
+	XSP_RESULT_R13 = 4,
+	XSP_RESULT_R14 = 5,
+	XSP_RESULT_R15 = 6,
+	XSP_RESULT_NONE = 7, /* not known: no such site is chosen */
+};
+
 /*
  * The attach cookie of a site. Built by the placement, decoded in the BPF program.
  *
@@ -252,7 +264,9 @@ struct xsp_sequence_spec {
  *  bit  35      base + delta is exact (sets XSP_EVENT_SP_EXACT)
  *  bit  36      tail call
  *  bit  37      not a cookie, but the number of an event with many sites: see XSP_COOKIE_PAGES
- *  bits 40..63  signed: (entry sp - base register) / 8
+ *  bits 38..40  enum xsp_result_register: what the function is going to return, at an exit whose
+ *               probe reads it
+ *  bits 41..63  signed: (entry sp - base register) / 8
  */
 #define XSP_COOKIE_PROBE_BITS 24
 #define XSP_COOKIE_KIND_SHIFT 24
@@ -265,11 +279,13 @@ struct xsp_sequence_spec {
  * stands in a table, at number * XSP_PAGE_SLOTS + the lowest 12 bits of the address. */
 #define XSP_COOKIE_PAGES (1ULL << 37)
 #define XSP_PAGE_SLOTS 4096
-#define XSP_COOKIE_DELTA_SHIFT 40
+#define XSP_COOKIE_RESULT_SHIFT 38
+#define XSP_COOKIE_DELTA_SHIFT 41
 #define XSP_MAX_PROBES (1U << XSP_COOKIE_PROBE_BITS)
 
 #define XSP_COOKIE_PROBE(c) ((__u32)((c) & (XSP_MAX_PROBES - 1)))
 #define XSP_COOKIE_KIND(c) ((__u8)(((c) >> XSP_COOKIE_KIND_SHIFT) & 0xf))
+#define XSP_COOKIE_RESULT(c) ((__u32)(((c) >> XSP_COOKIE_RESULT_SHIFT) & 7))
 #define XSP_COOKIE_COND(c) ((__u32)(((c) >> XSP_COOKIE_COND_SHIFT) & 0x1f))
 /* the shift of a signed value is arithmetic in gcc and clang */
 #define XSP_COOKIE_DELTA(c) (((__s64)(c) >> XSP_COOKIE_DELTA_SHIFT) * 8)

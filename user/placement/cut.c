@@ -48,6 +48,7 @@ struct cut {
 	uint32_t *node; /* by instruction: its node, or UINT32_MAX */
 	uint32_t *work; /* scratch, 2 a instruction */
 	uint8_t *mark; /* scratch */
+	uint8_t *result; /* by instruction of the region: where the result is before it */
 	/* the flow network: node 0 source, 1 sink, then in and out of each instruction */
 	struct arc *arcs;
 	uint32_t arc_count, arc_capacity;
@@ -81,6 +82,28 @@ static bool quick(const struct xsp_insn *i)
 		i->kind == XSP_INSN_INDIRECT);
 }
 
+/* Where the result is before an instruction, when it is known behind it: what follows agrees. */
+static uint8_t result_before(struct cut *c, uint32_t at)
+{
+	const struct xsp_insn *i = &c->g->insns[at];
+	uint8_t after = XSP_RESULT_NONE;
+
+	if (!c->g->at_return)
+		return XSP_RESULT_RETURN;
+	if (leaves(i))
+		return i->kind == XSP_INSN_RETURN ? XSP_RESULT_RETURN : XSP_RESULT_NONE;
+	if (leaves_taken(i))
+		return XSP_RESULT_NONE;
+	for (uint32_t e = i->succ; e; e = c->g->edges[e - 1].next_succ) {
+		uint8_t next = c->result[c->g->edges[e - 1].to];
+
+		if (e != i->succ && next != after)
+			return XSP_RESULT_NONE;
+		after = next;
+	}
+	return c->g->result(c->g, at, after);
+}
+
 /* Enters an instruction when everything that follows it is in. */
 static bool try_region(struct cut *c, uint32_t at)
 {
@@ -104,6 +127,7 @@ static bool try_region(struct cut *c, uint32_t at)
 	    !c->g->edges[i->succ - 1].next_succ)
 		return false;
 	c->far[at] = (uint16_t)(most + 1);
+	c->result[at] = result_before(c, at);
 	return true;
 }
 
@@ -116,9 +140,10 @@ static void find_region(struct cut *c)
 		if (!leaves(&g->insns[i]) || !(g->insns[i].flags & XSP_INSN_SEEN))
 			continue;
 		c->far[i] = 1;
+		c->result[i] = result_before(c, i);
 		c->work[depth++] = i;
 	}
-	if (g->hidden || g->at_return)
+	if (g->hidden || (g->at_return && !g->result))
 		return; /* hidden: unseen jumps may lead behind any earlier site */
 	for (uint32_t i = 0; i < g->count; i++) {
 		/* a jump and the next instruction may be the same, which is one edge each */
@@ -313,7 +338,7 @@ static int64_t node_price(const struct cut *c, uint32_t at)
 		return price(c, at);
 	/* single-stepped ones count too: what leaves may be refused (notrack jmp, retaa) */
 	if (i->kind == XSP_INSN_INDIRECT || i->kind == XSP_INSN_FORK || before_entry(c, at) ||
-	    !(i->flags & XSP_INSN_PROBE))
+	    !(i->flags & XSP_INSN_PROBE) || c->result[at] == XSP_RESULT_NONE)
 		return NEVER;
 	return price(c, at);
 }
@@ -324,6 +349,10 @@ static int64_t edge_price(const struct cut *c, const struct xsp_edge *e)
 
 	if (c->g->hidden || i->kind != XSP_INSN_BRANCH || !(i->flags & XSP_INSN_PROBE) ||
 	    e->from == c->entry || i->cls == XSP_SITE_SINGLESTEP)
+		return NEVER;
+	/* of a jump in the region both ways may become one site */
+	if (c->result[e->to] == XSP_RESULT_NONE ||
+	    (c->far[e->from] && c->result[e->from] == XSP_RESULT_NONE))
 		return NEVER;
 	return price(c, e->from);
 }
@@ -537,6 +566,19 @@ static bool add_up(struct cut *c, uint32_t at, enum crossing how, int64_t *delta
 	return false;
 }
 
+/* ... at a site that counts on the way `how`. */
+static uint8_t result_behind(const struct cut *c, uint32_t at, enum crossing how)
+{
+	const struct xsp_graph *g = c->g;
+
+	if (!g->at_return)
+		return XSP_RESULT_RETURN;
+	for (uint32_t e = g->insns[at].succ; e && how != CROSS_ANY; e = g->edges[e - 1].next_succ)
+		if ((g->edges[e - 1].kind == XSP_EDGE_NEXT) == (how == CROSS_FALL))
+			return c->result[g->edges[e - 1].to];
+	return c->far[at] ? c->result[at] : XSP_RESULT_NONE;
+}
+
 static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_site *s)
 {
 	const struct xsp_insn *i = &c->g->insns[at];
@@ -547,6 +589,7 @@ static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_s
 			       .cond = how == CROSS_ANY ? 0 : i->cond,
 			       .taken = how == CROSS_TAKEN,
 			       .tail = all_tail(c, at, how)};
+	s->result = result_behind(c, at, how);
 	s->exact = add_up(c, at, how, &s->delta);
 	if (s->exact)
 		return;
@@ -632,12 +675,13 @@ static int allocate(struct cut *c)
 	c->node = calloc(n, sizeof(*c->node));
 	c->work = calloc(2 * n + 2, sizeof(*c->work));
 	c->mark = calloc(n, sizeof(*c->mark));
+	c->result = calloc(n, sizeof(*c->result));
 	c->head = calloc(2 * n + 2, sizeof(*c->head));
 	c->level = calloc(2 * n + 2, sizeof(*c->level));
 	c->iter = calloc(2 * n + 2, sizeof(*c->iter));
 	c->queue = calloc(2 * n + 2, sizeof(*c->queue));
-	return c->far && c->often && c->node && c->work && c->mark && c->head && c->level &&
-			       c->iter && c->queue
+	return c->far && c->often && c->node && c->work && c->mark && c->result && c->head &&
+			       c->level && c->iter && c->queue
 		       ? 0
 		       : -ENOMEM;
 }
@@ -649,6 +693,7 @@ static void release(struct cut *c)
 	free(c->node);
 	free(c->work);
 	free(c->mark);
+	free(c->result);
 	free(c->head);
 	free(c->level);
 	free(c->iter);

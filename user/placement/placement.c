@@ -116,6 +116,7 @@ int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_
 	out->sites = calloc(XSP_MAX_SITES, sizeof(*out->sites));
 	if (!out->sites)
 		return -ENOMEM;
+	g.result = placer->result;
 	error = open_body(&g, addr, size);
 	if (!error)
 		error = placer->graph(&g);
@@ -152,7 +153,7 @@ static const uint8_t role_kinds[] = {
 
 uint64_t xsp_site_cookie(const struct xsp_site *site, uint32_t probe)
 {
-	const int64_t limit = INT64_C(1) << 23;
+	const int64_t limit = INT64_C(1) << (63 - XSP_COOKIE_DELTA_SHIFT);
 	int64_t words = site->delta / 8;
 	bool exact = site->exact && site->delta % 8 == 0 && words >= -limit && words < limit;
 	uint64_t cookie = probe & (XSP_MAX_PROBES - 1);
@@ -163,6 +164,7 @@ uint64_t xsp_site_cookie(const struct xsp_site *site, uint32_t probe)
 		cookie |= XSP_COOKIE_TAKEN;
 	if (site->tail)
 		cookie |= XSP_COOKIE_TAIL;
+	cookie |= (uint64_t)(site->result & 7) << XSP_COOKIE_RESULT_SHIFT;
 	if (exact) {
 		cookie |= XSP_COOKIE_SP_EXACT;
 		cookie |= (uint64_t)words << XSP_COOKIE_DELTA_SHIFT;

@@ -42,6 +42,7 @@ struct xsp_site {
 	bool frame_pointer; /* base register of the entry sp: rbp/x29, else rsp/sp */
 	bool exact; /* entry sp == base + delta */
 	int64_t delta;
+	uint8_t result; /* of an exit, with XSP_READS_RESULT: enum xsp_result_register */
 };
 
 #define XSP_MAX_SITES 256 /* a function; more: it takes what it has and says so (E2BIG) */
@@ -57,8 +58,9 @@ struct xsp_placement {
 
 /* Registers that the probe reads at entry: bit n is integer argument n (rdi, rsi, ...). */
 #define XSP_ARGS_NONE 0U
-/* ... and the return register at the exits: these are then `ret`s, where it holds what the caller
- * gets. A tail call has no result yet. */
+/* ... and the result at the exits: these are then `ret`s, or places from which on the result only
+ * moves from one register to another and nothing is written to memory. A tail call has no result
+ * yet. */
 #define XSP_READS_RESULT (1U << 31)
 
 /*

@@ -9,6 +9,7 @@
 #define XSP_PLACEMENT_PRIVATE_H
 
 #include "placement/placement.h"
+#include "xsptrace/event.h"
 
 /* What an instruction does to the flow of control. */
 enum xsp_insn_kind {
@@ -85,7 +86,9 @@ struct xsp_graph {
 	bool described; /* .eh_frame covers the entry */
 	bool hidden; /* control flow exists that the graph does not show: only the
 			   * instructions that leave may be exits */
-	bool at_return; /* XSP_READS_RESULT: exits only where the function leaves */
+	bool at_return; /* XSP_READS_RESULT: exits only where the result is known */
+	/* of the architecture; NULL: only where the function leaves */
+	uint8_t (*result)(struct xsp_graph *g, uint32_t at, uint8_t after);
 	bool incomplete; /* a way out may have no site */
 	const char *note; /* static text: the first reason for one of the above */
 };
@@ -126,6 +129,9 @@ struct xsp_arch_placer {
 	/* Chooses the entry site: its index in *at. */
 	int (*entry)(struct xsp_graph *g, unsigned args_read, const struct xsp_site_costs *costs,
 		     struct xsp_site *site, uint32_t *at);
+	/* Where what is in `after` behind instruction `at` was before it (enum
+	 * xsp_result_register); NONE also if the instruction writes to memory. */
+	uint8_t (*result)(struct xsp_graph *g, uint32_t at, uint8_t after);
 };
 extern const struct xsp_arch_placer xsp_placer_x86_64;
 extern const struct xsp_arch_placer xsp_placer_arm64;
@@ -138,6 +144,8 @@ int xsp_x86_decode_full(const uint8_t *bytes, size_t size, uint64_t addr, struct
 int xsp_x86_jump_table(struct xsp_graph *g, uint32_t at);
 /* What an unresolved indirect jump looks like: true if a tail call through a pointer. */
 bool xsp_x86_pointer_jump(struct xsp_graph *g, uint32_t at);
+/* x86_result.c */
+uint8_t xsp_x86_result(struct xsp_graph *g, uint32_t at, uint8_t after);
 /* x86_entry.c */
 int xsp_x86_entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site_costs *costs,
 		  struct xsp_site *site, uint32_t *at);

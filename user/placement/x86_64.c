@@ -288,4 +288,5 @@ static int build(struct xsp_graph *g)
 const struct xsp_arch_placer xsp_placer_x86_64 = {
 	.graph = build,
 	.entry = xsp_x86_entry,
+	.result = xsp_x86_result,
 };
