@@ -96,7 +96,7 @@ static struct {
 	unsigned held_count;
 	uint64_t random;
 	/* the truth */
-	_Atomic uint64_t made[XD_KINDS], dropped, unread_drops, delivered_bytes, buffers,
+	_Atomic uint64_t made[XD_KINDS], dropped, unread_drops, callback_ns, buffers,
 		requests_refused, violations, calls_in;
 	char violation[160];
 	struct {
@@ -138,11 +138,16 @@ static void deliver(uint8_t *buffer, size_t size, size_t valid)
 {
 	complete_fn complete = atomic_load(&c.complete);
 
-	atomic_fetch_add(&c.delivered_bytes, valid);
+	struct timespec before, after;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
 	in_callback = true;
 	if (complete)
 		complete(NULL, 0, buffer, size, valid);
 	in_callback = false;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+	atomic_fetch_add(&c.callback_ns, (uint64_t)((after.tv_sec - before.tv_sec) * 1000000000 +
+						    after.tv_nsec - before.tv_nsec));
 }
 
 /* Under the lock on entry and exit. */
@@ -937,9 +942,10 @@ __attribute__((destructor)) static void finish(void)
 	write_kinds(f, "dropped_by_kind", c.lost.dropped_by_kind);
 	fprintf(f,
 		"\"dropped\":%llu,\"buffers\":%llu,\"refused\":%llu,\"kinds_on\":%llu,"
-		"\"violations\":%llu,\"violation\":\"%s\",\"api\":%u}\n",
+		"\"callback_ns\":%llu,\"violations\":%llu,\"violation\":\"%s\",\"api\":%u}\n",
 		(unsigned long long)c.dropped, (unsigned long long)c.buffers,
 		(unsigned long long)c.requests_refused, (unsigned long long)c.kinds_on,
-		(unsigned long long)c.violations, c.violation, c.api);
+		(unsigned long long)c.callback_ns, (unsigned long long)c.violations, c.violation,
+		c.api);
 	fclose(f);
 }
