@@ -11,6 +11,7 @@ import json
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -405,7 +406,7 @@ def in_child(code):
 
 @h.case
 def states(folder):
-    """Traced, stopped, zombie, seccomp, vfork, gone, ourselves."""
+    """Traced, stopped, zombie, strict seccomp, gone."""
     child = in_child("libc.ptrace(0,0,0,0)\nos.write(1,b'up\\n')\ntime.sleep(20)")
     refused(child.pid, f"process {os.getpid()} traces it")
     libc = ctypes.CDLL(None)
@@ -423,17 +424,39 @@ def states(folder):
     h.equal(got["status"], h.NO_TARGET, "a zombie")
     got = tool(2 ** 22 - 1, library())
     h.equal(got["status"], h.NO_TARGET, "no such process")
-    # a filter that allows everything: it cannot be known that it does
-    child = in_child("class F(ctypes.Structure): _fields_=[('n',ctypes.c_ushort),('p',ctypes.c_void_p)]\n"
-                     "b=ctypes.create_string_buffer(bytes([6,0,0,0,0,0,255,127]),8)\n"
-                     "f=F(1,ctypes.cast(b,ctypes.c_void_p))\n"
-                     "assert libc.prctl(38,1,0,0,0)==0\n"
-                     "assert libc.prctl(22,2,ctypes.byref(f))==0\n"
-                     "os.write(1,b'up\\n')\ntime.sleep(20)")
-    refused(child.pid, "seccomp filter")
     child = in_child("os.write(1,b'up\\n')\nlibc.prctl(22,1)\nwhile True: pass")
     refused(child.pid, "strict")
     del libc
+
+
+def filter_of(*rules):
+    """Python that installs a seccomp filter: (system call, action)..., the rest is allowed."""
+    code = [(0x20, 0, 0, 0)]  # A = nr
+    for number, action in rules:
+        code += [(0x15, 0, 1, number), (6, 0, 0, action)]
+    code.append((6, 0, 0, 0x7fff0000))
+    data = b"".join(struct.pack("<HBBI", *c) for c in code)
+    return ("class F(ctypes.Structure): _fields_=[('n',ctypes.c_ushort),('p',ctypes.c_void_p)]\n"
+            f"b=ctypes.create_string_buffer({data!r},{len(data)})\n"
+            f"f=F({len(code)},ctypes.cast(b,ctypes.c_void_p))\n"
+            "assert libc.prctl(38,1,0,0,0)==0\n"
+            "assert libc.prctl(22,2,ctypes.byref(f))==0\n")
+
+
+@h.case
+def seccomp(folder):
+    """Filters are read: one that lets us do all (as containers' do) is no obstacle."""
+    rest = "os.write(1,b'up\\n')\ntime.sleep(2)\nprint('end')"
+    kill, enosys = 0x80000000, 0x50000 + 38
+    child = in_child(filter_of((435, enosys), (101, kill)) + rest)
+    inject(child.pid, library())
+    h.equal(child.communicate(timeout=20)[0], b"end\n", "output")
+    for rules in (((9, kill),), ((56, 0x50001),), ((435, 0x30000),), ((60, kill),),
+                  ((334, enosys),)):
+        child = in_child(filter_of(*rules) + filter_of((101, kill)) + rest)
+        got = refused(child.pid, "seccomp filter does not allow", timeout_ms=20000)
+        h.check(got["total_ns"] < 5e9, "refused at once", got)
+        h.equal(child.communicate(timeout=20)[0], b"end\n", "output")
 
 
 @h.case

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "inject/safe.h"
+#include "inject/seccomp.h"
 #include "inject/tracee.h"
 
 #define BLOB_MAX 2048U
@@ -279,6 +280,10 @@ static int attempt(struct xsp_attempt *a)
 	if (ret == 0)
 		a->danger = xsp_safe_danger(a->image, &d.t);
 	if (ret == 0 && a->danger == NULL) {
+		a->failed = xsp_seccomp_danger(a->image->pid, a->tid);
+		ret = a->failed != NULL ? -ENOTSUP : 0;
+	}
+	if (ret == 0 && a->danger == NULL) {
 		a->stub.area = xsp_image_gap(a->image, a->stub.area_size);
 		ret = a->stub.area == 0 ? -ENOMEM : 0;
 	}
@@ -287,7 +292,9 @@ static int attempt(struct xsp_attempt *a)
 	if (ret < 0 || a->danger != NULL) {
 		xsp_tracee_set(&d.t, &d.t.registers);
 		xsp_tracee_release(&d.t, 0);
-		return ret < 0 ? failed(a, ret, "its memory map cannot be read") : -EAGAIN;
+		if (ret < 0 && a->failed == NULL)
+			a->failed = "its memory map cannot be read";
+		return ret < 0 ? ret : -EAGAIN;
 	}
 	a->stub.xsave = a->stub.area + XSP_STUB_XSAVE_AT;
 	a->stub.stack_top = a->stub.area + a->stub.area_size;

@@ -119,8 +119,7 @@ static int list(struct injection *in, bool all, struct candidate **out, size_t *
 		enum xsp_candidate kind = xsp_safe_candidate(in->pid, threads[i].tid);
 		pid_t only = in->options->only_tid;
 		if (kind == XSP_CANDIDATE_NO || (only != 0 && only != threads[i].tid) ||
-		    (kind == XSP_CANDIDATE_INTERRUPTIBLE && !all) ||
-		    xsp_refuse_seccomp(in->pid, threads[i].tid))
+		    (kind == XSP_CANDIDATE_INTERRUPTIBLE && !all))
 			continue;
 		(*out)[kept++] = (struct candidate){threads[i].tid, kind};
 	}
@@ -141,8 +140,10 @@ static int attempt_failed(struct injection *in, int ret)
 				     "CAP_SYS_PTRACE, and a kernel whose "
 				     "/proc/sys/kernel/yama/ptrace_scope is below 3",
 				     in->pid, in->attempt.failed);
-	return xsp_error_set(in->err, ret, XSP_STATUS_FAILED,
-			     "injecting into process %d failed: %s", in->pid, in->attempt.failed);
+	return xsp_error_set(in->err, ret, ret == -ENOTSUP ? XSP_STATUS_TARGET : XSP_STATUS_FAILED,
+			     "%s into process %d%s: %s",
+			     ret == -ENOTSUP ? "nothing is injected" : "injecting", in->pid,
+			     ret == -ENOTSUP ? "" : " failed", in->attempt.failed);
 }
 
 /* -EAGAIN: no thread of this round was safe. */

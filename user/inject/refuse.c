@@ -53,10 +53,6 @@ static int check_status(pid_t pid, const char *status, struct xsp_error *err)
 		return refused(pid, err, "it is stopped; continue it first (kill -CONT)");
 	if (seccomp == 1)
 		return refused(pid, err, "it is in seccomp's strict mode" INSTEAD);
-	if (seccomp != 0)
-		return refused(pid, err,
-			       "a seccomp filter (of a container or a sandbox) may kill it for "
-			       "the system calls that loading a library takes" INSTEAD);
 	if (borrows_memory(pid, status))
 		return refused(pid, err, "it shares its parent's memory (vfork)");
 	if (xsp_procfs_stat(pid, &st) < 0 || st.flags & PF_EXITING || st.state == 'Z')
@@ -81,18 +77,6 @@ int xsp_refuse_process(pid_t pid, struct xsp_error *err)
 	ret = check_status(pid, status, err);
 	free(status);
 	return ret;
-}
-
-bool xsp_refuse_seccomp(pid_t pid, pid_t tid)
-{
-	char name[64], *status = NULL;
-	bool filtered = true;
-
-	snprintf(name, sizeof(name), "task/%d/status", tid);
-	if (xsp_procfs_read(pid, name, STATUS_MAX, &status, NULL) == 0)
-		filtered = number(status, "Seccomp") != 0;
-	free(status);
-	return filtered;
 }
 
 int xsp_refuse_image(const struct xsp_image *image, struct xsp_stub_data *stub,

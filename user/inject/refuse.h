@@ -11,7 +11,5 @@ int xsp_refuse_process(pid_t pid, struct xsp_error *err);
 struct xsp_stub_data;
 int xsp_refuse_image(const struct xsp_image *image, struct xsp_stub_data *stub,
 		     struct xsp_error *err);
-/* Does a filter of system calls hold for this thread? */
-bool xsp_refuse_seccomp(pid_t pid, pid_t tid);
 
 #endif
