@@ -97,6 +97,16 @@ def is_good(truth):
     return truth[0] != "maybe"
 
 
+def check_result(span, truth):
+    dims, types = span["args"].get("Output Dims"), span["args"].get("Output type")
+    if dims is None or types is None:
+        check(dims is None, "dims without types", span)
+        return
+    equal((len(dims), len(types)), (1, 1), "results")
+    said = wrong(dims[0], types[0], truth)
+    check(said is None, f"{span['name']}: result: {said}", span, truth)
+
+
 def compare(trace, facts, from_start=True):
     """(spans with shapes, spans with tensors): no shape is wrong, and the garbage of one call does not
     take the shapes from another."""
@@ -105,11 +115,12 @@ def compare(trace, facts, from_start=True):
     for tid, calls in facts["log"].items():
         spans = rows[tid]
         equal(len(spans), len(calls), f"spans of thread {tid}")
-        for span, (name, arguments) in zip(spans, calls):
+        for span, (name, arguments, result) in zip(spans, calls):
             if name == NODE:
                 check_node(span, arguments[0])
                 continue
             equal(span["name"], name, "the order of calls")
+            check_result(span, result)
             dims, types = span["args"].get("Input Dims"), span["args"].get("Input type")
             total += 1
             if dims is None or types is None:
@@ -137,9 +148,11 @@ def good_tensors(folder):
     """Every one is shown, exactly: so a case with bad ones can fail."""
     need_flags(["--shapes"])
     for layout in LAYOUTS:
-        trace, facts = record(folder, layout, ["--calls", "2000", "fine"], ["--shapes"], f"fine{layout}")
+        trace, facts = record(folder, layout, ["--calls", "2000", "fine"], ["--shapes=all"],
+                              f"fine{layout}")
         shown, total = compare(trace, facts)
         equal(shown, total, f"layout {layout}: spans with shapes")
+        equal(sum("Output Dims" in e["args"] for e in trace.spans), total, f"layout {layout}: results")
         full = [e for e in trace.spans if e["name"] == "aten::cat" and e["args"]["Input Dims"][0]]
         check(len(full) > 50, "no lists of tensors", len(full))
 
@@ -152,7 +165,7 @@ def sequence_numbers(folder):
         trace, facts = record(folder, layout, ["--calls", "2000", "fine"], ["--sequence"], f"numbers{layout}")
         for tid, calls in facts["log"].items():
             made = 0
-            for span, (name, arguments) in zip(by_thread(trace)[tid], calls):
+            for span, (name, arguments, _) in zip(by_thread(trace)[tid], calls):
                 if name == NODE:
                     equal(span["args"].get("Sequence number"), arguments[0], f"layout {layout}: a node's number")
                 elif name == "aten::add":
@@ -173,7 +186,7 @@ def garbage(folder):
 def another_layout(folder):
     """The likely layout is the wrong one: it is noticed, and the right one is found."""
     need_flags(["--shapes"])
-    trace, facts = record(folder, 5, ["--calls", "4000", "fine"], ["--shapes"], "another")
+    trace, facts = record(folder, 5, ["--calls", "40000", "fine"], ["--shapes"], "another")
     shown, total = compare(trace, facts, from_start=False)
     check(shown > total / 2, "few shapes", shown, total)
 

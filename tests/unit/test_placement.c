@@ -217,6 +217,43 @@ Test(placement, stack_protector_is_the_exit)
 	xsp_placement_clear(&p);
 }
 
+/* push rbx; call; cmp; jne fail; (three bytes); pop rbx; ret; fail: call. Whoever reads the result can
+ * stop at the jump if the three bytes only move it. */
+Test(placement, result_on_its_way)
+{
+#define AROUND(bytes)                                                                              \
+	"\x53\xe8\x00\x00\x00\x00\x39\xc8\x75\x05" bytes "\x5b\xc3\xe8\x00\x00\x00\x00"
+	static const struct {
+		const char *what, *code;
+		int result; /* at the jump, or -1: no exit there */
+	} rows[] = {
+		{"mov rax, rbx", AROUND("\x48\x89\xd8"), XSP_RESULT_RBX},
+		{"mov rax, r14", AROUND("\x4c\x89\xf0"), XSP_RESULT_R14},
+		{"mov rcx, rbp", AROUND("\x48\x89\xe9"), XSP_RESULT_RETURN},
+		{"mov eax, ebx", AROUND("\x89\xd8\x90"), -1},
+		{"xor eax, eax", AROUND("\x31\xc0\x90"), -1},
+		{"mov rax, rcx", AROUND("\x48\x89\xc8"), -1}, /* no bits for it in the cookie */
+		{"mov rax, [rbx]", AROUND("\x48\x8b\x03"), -1},
+		{"mov [rbx], rax", AROUND("\x48\x89\x03"), -1}, /* what is returned behind it */
+	};
+#undef AROUND
+
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct xsp_placement p;
+
+		cr_assert_eq(place_bytes(EM_X86_64, rows[k].code, 20, XSP_READS_RESULT, &p), 0);
+		const struct xsp_site *s = exit_at(&p, 8);
+		if (rows[k].result < 0)
+			cr_expect(!s && p.count == 2, "%s", rows[k].what);
+		else
+			cr_expect(s && s->result == rows[k].result && s->cond == 1 + 5, "%s",
+				  rows[k].what);
+		if (s)
+			cr_expect_eq(XSP_COOKIE_RESULT(xsp_site_cookie(s, 1)), s->result);
+		xsp_placement_clear(&p);
+	}
+}
+
 /* test; je L; call; jmp … : the taken edge into the epilogue is an exit, and what comes
  * back from the call needs one of its own */
 Test(placement, taken_branch_into_the_epilogue)

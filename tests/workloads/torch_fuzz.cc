@@ -4,7 +4,7 @@
  * that is not one: no memory, somebody else's memory, numbers that no tensor has.
  *
  * It keeps a log of what a tracer that read right would have seen: "log": {TID: [[OPERATOR,
- * [ARGUMENT...]], ...]}. An ARGUMENT is [TYPE, DIMS] of a good tensor; ["maybe", TYPE, DIMS] of
+ * [ARGUMENT...], RESULT], ...]}. An ARGUMENT or the RESULT is [TYPE, DIMS] of a good tensor; ["maybe", TYPE, DIMS] of
  * memory that looks like one, or of one that is beyond what a tracer needs to read; "any"; null of
  * one whose shape must not be shown; ["list", ARGUMENT...]; false of an argument that is no tensor.
  * Of a backward node it is its sequence number, or null.
@@ -293,6 +293,7 @@ struct caller {
 	bool fine;
 	uint64_t counts[16];
 	uint64_t made;
+	std::string result; /* of the next call that returns a tensor */
 	std::string log;
 	std::vector<at::Tensor> list;
 	pid_t tid;
@@ -307,10 +308,11 @@ const sample &pick(caller &c)
 	return (*c.samples)[next_random(c.random) % (good ? fine_samples : c.samples->size())];
 }
 
-const char *note(caller &c, const char *name, const std::string &arguments)
+const char *note(caller &c, const char *name, const std::string &arguments,
+		 const std::string &result)
 {
 	c.log += (c.log.empty() ? "" : ",\n") + std::string("[\"") + name + "\",[" + arguments +
-		 "]]";
+		 "]," + result + "]";
 	return name;
 }
 
@@ -357,7 +359,7 @@ void call_add(caller &c)
 	c10::Scalar alpha = pick_scalar(c);
 	bool bad = !c.fine && next_random(c.random) % 8 == 0;
 
-	note(c, "aten::add", a.truth + "," + b.truth + ",false");
+	note(c, "aten::add", a.truth + "," + b.truth + ",false", c.result);
 	at::_ops::add_Tensor::call(*a.tensor, *b.tensor,
 				   bad ? *pointer<c10::Scalar>(next_random(c.random)) : alpha);
 }
@@ -366,7 +368,7 @@ void call_relu(caller &c)
 {
 	const sample &a = pick(c);
 
-	note(c, "aten::relu_", a.truth);
+	note(c, "aten::relu_", a.truth, a.truth);
 	at::_ops::relu_::call(const_cast<at::Tensor &>(*a.tensor));
 }
 
@@ -383,7 +385,8 @@ void call_linear(caller &c)
 		bias = &pick(c);
 	memcpy(&optional.words[value], bias->tensor, 8);
 	optional.words[1 - value] = 0xabcdef00 | has; /* only the byte counts */
-	note(c, "aten::linear", a.truth + "," + b.truth + "," + (has ? bias->truth : "null"));
+	note(c, "aten::linear", a.truth + "," + b.truth + "," + (has ? bias->truth : "null"),
+	     c.result);
 	at::_ops::linear::call(*a.tensor, *b.tensor,
 			       *reinterpret_cast<at::types::optional<at::Tensor> *>(&optional));
 }
@@ -397,7 +400,7 @@ void call_cat(caller &c)
 		list.tag = 1 + (uint32_t)(next_random(c.random) % 5);
 		truth = "\"any\"";
 	}
-	note(c, "aten::cat", truth + ",false");
+	note(c, "aten::cat", truth + ",false", c.result);
 	at::_ops::cat::call(list, (int64_t)next_random(c.random));
 }
 
@@ -406,7 +409,7 @@ void call_stack(caller &c)
 	std::string truth;
 	c10::ArrayRef<at::Tensor> list = pick_list(c, truth);
 
-	note(c, "aten::stack", truth + ",false");
+	note(c, "aten::stack", truth + ",false", c.result);
 	at::_ops::stack::call(list, (int64_t)next_random(c.random));
 }
 
@@ -438,7 +441,7 @@ void call_sum(caller &c)
 		dims.inner = pick_ints<int64_t>(c);
 #endif
 	memcpy((void *)&dtype, &noise, sizeof(dtype));
-	note(c, "aten::sum", a.truth + ",false,false,false");
+	note(c, "aten::sum", a.truth + ",false,false,false", c.result);
 	at::_ops::sum_dim_IntList::call(*a.tensor, dims, noise & 1, dtype);
 }
 
@@ -446,7 +449,7 @@ void call_view(caller &c)
 {
 	const sample &a = pick(c);
 
-	note(c, "aten::view", a.truth + ",false");
+	note(c, "aten::view", a.truth + ",false", c.result);
 	at::_ops::view::call(*a.tensor, pick_ints<c10::SymInt>(c));
 }
 
@@ -466,7 +469,7 @@ void call_div(caller &c)
 #else
 	mode = at::string_view(text, length);
 #endif
-	note(c, "aten::div", a.truth + "," + b.truth + ",false");
+	note(c, "aten::div", a.truth + "," + b.truth + ",false", c.result);
 	at::_ops::div_Tensor_mode::call(*a.tensor, *b.tensor, mode);
 }
 
@@ -477,7 +480,7 @@ void call_clamp(caller &c)
 
 	for (uint64_t &word : high)
 		word = c.fine ? 0 : next_random(c.random);
-	note(c, "aten::clamp", a.truth + ",false,false");
+	note(c, "aten::clamp", a.truth + ",false,false", c.result);
 	at::_ops::clamp::call(*a.tensor, *reinterpret_cast<at::types::optional<c10::Scalar> *>(low),
 			      *reinterpret_cast<at::types::optional<c10::Scalar> *>(high));
 }
@@ -500,7 +503,7 @@ void call_backward(caller &c)
 		node.thread_id = at::RecordFunction::currentThreadId();
 		number = std::to_string(node.sequence_nr);
 	}
-	note(c, "autograd::engine::evaluate_function", number);
+	note(c, "autograd::engine::evaluate_function", number, "null");
 	engine.evaluate_function(*pointer<torch::autograd::GraphTask>(0x10), at,
 				 *pointer<torch::autograd::InputBuffer>(0x20),
 				 *pointer<torch::autograd::ReadyQueue>(0x30));
@@ -563,6 +566,7 @@ void *work(void *argument)
 		while (!result->in_list)
 			result = &pick(c);
 		torch_double::result = result->tensor->impl;
+		c.result = result->truth;
 		c.counts[kind]++;
 		c.made++;
 		if (c.fine || next_random(c.random) % 2)
@@ -605,6 +609,7 @@ int main(int argc, char **argv)
 			      .fine = fine,
 			      .counts = {},
 			      .made = 0,
+			      .result = {},
 			      .log = {},
 			      .list = {},
 			      .tid = 0};
