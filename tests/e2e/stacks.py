@@ -95,6 +95,18 @@ def names_are_in_the_capture(folder):
 
 
 @case
+def with_every_flag(folder):
+    """The programs load with all that they can do, and the largest events fit."""
+    trace = record(folder, workload("callers"), "--stacks=127", "--shapes=all", "--inputs=values",
+                   "--sequence", "--flops", "--counters", "page-faults,task-clock,cpu-clock", "-e",
+                   "callers:leaf", "-e", "callers:outer")
+    equal([s[:4] for s in stacks(trace, "leaf")[:-1]], [CHAIN] * CALLS, "who called leaf")
+    for e in trace.spans:
+        if e["name"] == "outer":
+            check(e["args"]["task-clock"] > 0 and "page-faults" in e["args"], "counters", e)
+
+
+@case
 def same_output(folder):
     program = workload("callers")
     plain = run([program, CALLS]).stdout
