@@ -314,6 +314,29 @@ def gpu_only(folder):
           "calls, as CUPTI tells them")
 
 
+@case
+def kernel_names_from_outside(folder):
+    """Without CUPTI: by the host functions' symbols, and by handles as calls gave them out."""
+    op_of = list(KERNEL_OF)
+    for api in ("driver", "runtime"):
+        trace, made, _ = launched(folder, "--threads", "4", "--calls", "200", api, tag=api,
+                                  options=("--gpu=off",))
+        gpu = Gpu(trace)
+        launches = [e for c in APIS for e in gpu.by[c]
+                    if "Launch" in e["name"] and "Graph" not in e["name"]]
+        wrong = []
+        for e in launches:
+            op = gpu.ops.get(e["args"].get("External id"))
+            name = e["args"]["kernel"]
+            # gpu_sim's host functions are called stub_0 ...; outside of ops a graph is captured
+            wanted = {KERNEL_OF[op["name"]], f"stub_{op_of.index(op['name'])}"} if op else \
+                {KERNEL_OF["sim::graph"]}
+            if name not in wanted:
+                wrong.append((e["name"], name, wanted))
+        check(not wrong, "kernels under wrong names", *wrong[:5])
+        check(len(launches) >= sum(made["names"].values()) - made["in_graphs"], "launches")
+
+
 MEMORY = r"""
 import ctypes, json, sys, threading, time
 rt = ctypes.CDLL(sys.argv[1] + "/cuda13/libcudart.so.13")

@@ -243,6 +243,10 @@ int xsp_recorder_sections(void *ctx, const struct xsp_event *e)
 	size_t at = enters ? sizeof(struct xsp_event_range) : sizeof(struct xsp_event);
 	int rc = 0;
 
+	if (r->stubs != NULL && xsp_stubs_wants(r->stubs, e->probe)) {
+		const struct recorded_process *p = xsp_recorder_find(r, (pid_t)e->tgid);
+		return xsp_stubs_see(r->stubs, p != NULL ? p->process : NULL, e);
+	}
 	if (r->arguments == NULL && (r->arguments = calloc(1, sizeof(*r->arguments))) == NULL)
 		return -ENOMEM;
 	while (rc == 0 && at + sizeof(struct xsp_section) <= e->size) {

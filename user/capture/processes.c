@@ -103,6 +103,8 @@ static int announce_module(struct xsp_recorder *r, struct xsp_planned_module *m)
 	int rc = xsp_capture_put_module(r->writer, &definition);
 	for (size_t i = 0; i < m->count && rc == 0; i++)
 		rc = put_probe(r, m, &m->probes[i]);
+	if (rc == 0)
+		rc = xsp_stubs_learn(r->stubs, m);
 	return rc;
 }
 
@@ -257,7 +259,8 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	p->dirty = false;
 	for (size_t i = 0; i < files->count && rc == 0; i++)
 		rc = take_file(r, p, &files->files[i], err);
-	if (rc == 0 && (r->frames != NULL || names_are_addresses(&r->plan)))
+	if (rc == 0 && (r->frames != NULL || xsp_stubs_any(r->stubs) ||
+			names_are_addresses(&r->plan)))
 		rc = xsp_resolver_learn(r->resolver, p->process, files);
 	xsp_mapped_files_free(files);
 	return rc;

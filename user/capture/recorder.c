@@ -156,6 +156,8 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	if (rc == 0 && (options->selection.details & XSP_DETAIL_STACKS) &&
 	    xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	if (rc == 0 && xsp_stubs_new(r->writer, r->resolver, &r->stubs) < 0)
+		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0)
 		rc = open_rings(r, err);
 	if (rc == 0)
@@ -181,6 +183,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_attach_free(r->attach);
 	xsp_drain_free(r->drain);
 	xsp_frames_free(r->frames);
+	xsp_stubs_free(r->stubs);
 	xsp_resolver_free(r->resolver);
 	xsp_recorder_arguments_free(r->arguments);
 	xsp_sideband_free(r->sideband);

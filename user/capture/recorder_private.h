@@ -7,6 +7,7 @@
 #include "capture/drain.h"
 #include "capture/frames.h"
 #include "capture/recorder.h"
+#include "capture/stubs.h"
 #include "target/process.h"
 #include "target/resolve.h"
 #include "target/sideband.h"
@@ -34,6 +35,7 @@ struct xsp_recorder {
 	struct xsp_drain *drain;
 	struct xsp_resolver *resolver;
 	struct xsp_frames *frames; /* --stacks */
+	struct xsp_stubs *stubs; /* kernels' host functions */
 	struct xsp_sideband *sideband;
 	struct recorded_process *processes;
 	size_t process_count;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* chrome_cuda.c - calls of CUDA's API as slices: cuda_runtime and cuda_driver. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/chrome.h"
 #include "export/chrome_cuda.h"
 #include "export/chrome_gpu.h"
 #include "export/out.h"
+#include "target/module.h"
 
 static char *put_text(char *p, const char *text)
 {
@@ -98,6 +101,32 @@ static void put_call(struct xsp_export *x, const struct xsp_cuda_call *c)
 	xsp_out_commit(x->out, p);
 }
 
+static void put_kernel_name(struct xsp_export *x, const char *name)
+{
+	char *demangled = strncmp(name, "_Z", 2) == 0 ? xsp_demangle(name, true) : NULL;
+
+	xsp_out_text(x->out, ",\"kernel\":");
+	xsp_out_json(x->out, demangled != NULL ? demangled : name);
+	free(demangled);
+}
+
+/* The kernel's name where it is known, else what stands for it; a name that the call was given. */
+static void put_kernel(struct xsp_export *x, const struct xsp_span *span,
+		       const struct xsp_cuda_entry *e, const struct xsp_cuda_call *c)
+{
+	const char *name = NULL;
+	char unknown[40];
+
+	if (span->text != 0)
+		name = xsp_timeline_name(x->timeline, span->text - 1);
+	else if (e->kind != XSP_CUDA_LAUNCH || !XSP_CUDA_HAS(c, XSP_CUDA_FUNCTION))
+		return;
+	else
+		name = xsp_timeline_kernel(x->timeline, span->pid, c->function);
+	snprintf(unknown, sizeof(unknown), "function 0x%llx", (unsigned long long)c->function);
+	put_kernel_name(x, name != NULL ? name : unknown);
+}
+
 int xsp_chrome_cuda_words(struct xsp_export *x, const struct xsp_span *span,
 			  const struct xsp_section *section)
 {
@@ -109,6 +138,7 @@ int xsp_chrome_cuda_words(struct xsp_export *x, const struct xsp_span *span,
 	xsp_cuda_decode(e, xsp_section_data(section), xsp_section_length(section) / 8,
 			section->value, &c);
 	put_call(x, &c);
+	put_kernel(x, span, e, &c);
 	return 0;
 }
 

@@ -59,6 +59,21 @@ static struct xsp_detail_spec detail(const struct xsp_cuda_entry *e, unsigned *r
 	return d;
 }
 
+/* Calls that name a kernel by a string: it travels as names of ranges do. */
+static void take_name(const struct xsp_cuda_entry *e, struct xsp_probe *p)
+{
+	unsigned args = xsp_cuda_args(e);
+
+	for (unsigned i = 0; i < args; i++) {
+		if (e->args[i].field != XSP_CUDA_NAME || e->args[i].slot >= XSP_OPERAND_SP)
+			continue;
+		p->action = XSP_ACTION_NAMED_SPAN;
+		p->range = (struct xsp_range_spec){.name = XSP_RANGE_NAME_TEXT,
+						   .text = {.base = e->args[i].slot},
+						   .length = {.base = XSP_OPERAND_NONE}};
+	}
+}
+
 static int add_entry(const struct xsp_provider *self, struct xsp_module *m,
 		     const struct xsp_cuda_entry *e, const char *name,
 		     const struct xsp_selection *selection, struct xsp_probe_list *list)
@@ -78,8 +93,10 @@ static int add_entry(const struct xsp_provider *self, struct xsp_module *m,
 		.symbol = (char *)(uintptr_t)name,
 		.name = (char *)(uintptr_t)name,
 	};
-	if (selection->details & XSP_DETAIL_CUDA)
+	if (selection->details & XSP_DETAIL_CUDA) {
 		p.detail = detail(e, &p.args_read);
+		take_name(e, &p);
+	}
 	long rc = xsp_probe_list_add(list, &p);
 	return rc < 0 ? (int)rc : 0;
 }

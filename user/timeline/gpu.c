@@ -27,7 +27,8 @@ static int find_cuda_probes(struct xsp_timeline *t)
 			return -ENOMEM;
 		t->cuda_probes[i] = e;
 	}
-	return t->cuda_probes != NULL ? xsp_memory_new(t) : 0;
+	int rc = t->cuda_probes != NULL ? xsp_memory_new(t) : 0;
+	return rc == 0 && t->cuda_probes != NULL ? xsp_kernels_new(t) : rc;
 }
 
 const struct xsp_cuda_entry *xsp_timeline_cuda(const struct xsp_timeline *t, uint32_t probe)
@@ -246,6 +247,7 @@ void xsp_gpu_free(struct xsp_timeline *t)
 
 	free(t->cuda_probes);
 	xsp_memory_free(t->memory);
+	xsp_kernels_free(t->kernels);
 	if (g == NULL)
 		return;
 	xsp_gpu_calls_free(g);

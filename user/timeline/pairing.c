@@ -190,8 +190,12 @@ static int event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_nam
 static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
 	struct row *row = NULL;
-	xsp_name_id name;
+	xsp_name_id name, text = 0;
 	int rc = event_name(t, e, &name);
+	if (rc == 0 && xsp_timeline_cuda(t, e->probe) != NULL && name != t->probe_names[e->probe]) {
+		text = name + 1; /* an argument of the call, not its name */
+		name = t->probe_names[e->probe];
+	}
 	if (rc == 0)
 		rc = row_for(t, th, e->sp, &row);
 	if (rc == 0 && (th->parked_count > 0 || th->used_rows > 1))
@@ -206,6 +210,7 @@ static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xs
 		.start_ns = e->time_ns,
 		.probe = e->probe,
 		.name = name,
+		.text = text,
 	};
 	rc = xsp_details_add(&s.details, e);
 	t->stacks = t->stacks || xsp_details_find(s.details, XSP_SECTION_STACK, NULL) != NULL;

@@ -71,7 +71,9 @@ static int emit_call(struct xsp_timeline *t, const struct thread *th, struct xsp
 
 	find_around(t, th->rows[span->row], span->depth, span);
 	span->call_follows = t->gpu != NULL;
-	int rc = hand_on(t, span);
+	int rc = xsp_kernels_call(t, e, span);
+	if (rc == 0)
+		rc = hand_on(t, span);
 	if (rc == 0)
 		rc = xsp_memory_call(t->memory, e, span);
 	if (rc == 0 && t->gpu != NULL)
@@ -94,6 +96,7 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.row = row,
 		.probe = s->probe,
 		.name = s->name,
+		.text = s->text,
 		.flags = flags,
 		.depth = (uint32_t)depth,
 		.ancestors = ancestors,

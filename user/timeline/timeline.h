@@ -15,6 +15,7 @@
 #include "capture/capture.h"
 #include "timeline/details.h"
 #include "timeline/gpu.h"
+#include "timeline/gpu_kernels.h"
 #include "timeline/gpu_memory.h"
 
 /* Names of spans: a probe's name, or the text of a range. Ids are dense from 0. */
@@ -50,6 +51,7 @@ struct xsp_span {
 	 * and their names. The id of a span is its serial + 1 */
 	uint64_t op, user;
 	xsp_name_id op_name, user_name;
+	xsp_name_id text; /* 1 + name id of a string that the call was given; 0: none */
 	uint64_t outer_ns; /* when the outermost call of CUDA's API around it began; 0: there is none */
 	bool call_follows; /* xsp_timeline_sink.call tells of it again, with what CUPTI knows */
 	/* With native stacks (--stacks): the same as ancestors, with the functions between them, outermost

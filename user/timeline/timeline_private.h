@@ -35,6 +35,7 @@ struct open_span {
 	uint64_t serial;
 	uint32_t probe;
 	xsp_name_id name;
+	xsp_name_id text; /* see struct xsp_span */
 	bool range;
 	struct xsp_details *details; /* owned; moves with the span */
 };
@@ -129,6 +130,7 @@ struct xsp_timeline {
 	const struct xsp_cuda_entry **cuda_probes; /* by probe; NULL: there are none */
 	struct xsp_gpu *gpu; /* NULL: no agent was there */
 	struct xsp_memory *memory; /* with cuda_probes */
+	struct xsp_kernels *kernels; /* the same */
 };
 
 /* ---- names.c ---- */
@@ -160,6 +162,14 @@ int xsp_gpu_event(struct xsp_gpu *g, const struct xsp_event *e);
 int xsp_gpu_time(struct xsp_gpu *g, uint64_t ns); /* it is at least so late */
 int xsp_gpu_span(struct xsp_gpu *g, const struct xsp_span *span, enum xsp_cuda_api api);
 int xsp_gpu_end(struct xsp_gpu *g);
+
+/* ---- gpu_kernels.c ---- */
+
+int xsp_kernels_new(struct xsp_timeline *t);
+void xsp_kernels_free(struct xsp_kernels *k); /* NULL is allowed */
+/* A call of CUDA's API has ended. */
+int xsp_kernels_call(struct xsp_timeline *t, const struct xsp_cuda_entry *e,
+		     const struct xsp_span *span);
 
 /* ---- gpu_memory.c ---- */
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stubs.h - names of kernels without CUPTI: the runtime API knows a kernel by the host function that
+ * stands for it, whose symbol is the kernel's. An address means nothing once its process is gone, so
+ * the name goes into the capture, once, like a range's.
+ */
+#ifndef XSP_CAPTURE_STUBS_H
+#define XSP_CAPTURE_STUBS_H
+
+#include "attach/plan.h"
+#include "base/u64map.h"
+#include "capture/capture.h"
+#include "target/resolve.h"
+
+/* Under which hash the capture has the name of a host function in a process. */
+static inline uint64_t xsp_stub_hash(uint32_t pid, uint64_t address)
+{
+	uint64_t hash = xsp_u64_mix(address ^ xsp_u64_mix((uint64_t)pid << 32 | 0x57ab));
+
+	return hash != 0 ? hash : 1;
+}
+
+struct xsp_stubs;
+
+int xsp_stubs_new(struct xsp_capture_writer *writer, struct xsp_resolver *resolver,
+		  struct xsp_stubs **out);
+void xsp_stubs_free(struct xsp_stubs *s); /* NULL is allowed */
+
+/* Takes note of those of a module's probes whose calls name a host function. 0 or -ENOMEM. */
+int xsp_stubs_learn(struct xsp_stubs *s, const struct xsp_planned_module *m);
+bool xsp_stubs_any(const struct xsp_stubs *s);
+/* Do this probe's calls name a host function? */
+bool xsp_stubs_wants(const struct xsp_stubs *s, uint32_t probe);
+
+/* Writes the name of an event's host function, if it is new and has a symbol. `p`: its process. 0 or
+ * a negative errno. The hot path. */
+int xsp_stubs_see(struct xsp_stubs *s, const struct xsp_process *p, const struct xsp_event *e);
+
+#endif
