@@ -332,6 +332,21 @@ def agent_into_a_cuda_process(folder):
 
 
 @h.case
+def agent_that_the_target_cannot_see(folder):
+    """A container's view: the agent is a copy in memory, and the probes find it there."""
+    agent = os.path.join(os.path.dirname(h.XSPTRACE), "libxsptrace_cupti.so")
+    facts = f"{folder}/truth"
+    hide = f"mount --bind /dev/null {agent} && exec \"$@\""
+    child = h.start_ready(["unshare", "-m", "sh", "-c", hide, "sh", h.workload("gpu_sim"), "--wait",
+                           "--out", f"{folder}/out", "--threads", "2", "--calls", "500"],
+                          env=dict(os.environ, XSP_DOUBLE_TRUTH=facts))
+    trace, said = record(folder, child)
+    h.check("the agent was injected" in said, "injected", said)
+    h.equal(sum(e.get("cat") == "kernel" for e in trace.json["traceEvents"]),
+            h.truth(facts)["kernels"], "kernels")
+
+
+@h.case
 def inject_options(folder):
     child = h.start([h.workload("sleeper"), "--seconds", "30"], stderr=subprocess.DEVNULL)
     time.sleep(0.2)

@@ -43,15 +43,24 @@ static long add(const struct xsp_provider *self, struct xsp_module *m, const cha
 					});
 }
 
+/* By its file's name; a copy that --inject made in memory is mapped as "/memfd:NAME". */
+static bool is_agent(const char *shown)
+{
+	static const char in_memory[] = "/memfd:";
+	const char *slash = strrchr(shown, '/'), *name = slash ? slash + 1 : shown;
+
+	if (strncmp(shown, in_memory, sizeof(in_memory) - 1) == 0)
+		name = shown + sizeof(in_memory) - 1;
+	return strncmp(name, XSP_GPU_AGENT, sizeof(XSP_GPU_AGENT) - 1) == 0;
+}
+
 static int find_agent(const struct xsp_provider *self, struct xsp_module *m,
 		      const struct xsp_selection *selection, struct xsp_probe_list *list,
 		      struct xsp_error *err)
 {
-	const char *shown = xsp_module_shown(m), *slash = strrchr(shown, '/');
 	long rc;
 
-	if (selection->gpu == 0 ||
-	    strncmp(slash ? slash + 1 : shown, XSP_GPU_AGENT, sizeof(XSP_GPU_AGENT) - 1) != 0)
+	if (selection->gpu == 0 || !is_agent(xsp_module_shown(m)))
 		return 0;
 	rc = add(self, m, XSP_GPU_BATCH_SYMBOL, XSP_ACTION_GPU_BATCH, list);
 	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]) && rc >= 0; i++)
