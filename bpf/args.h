@@ -16,14 +16,15 @@
 #include "xsptrace/args.h"
 
 /* The reservation is at least this large where a probe wants these sections. */
-#define XSP_ARGS_BYTES 2048U
+#if !defined(XSP_ARGS_BYTES) /* detail_large.bpf.c */
+#define XSP_ARGS_BYTES XSP_ARGS_SMALL
+#define XSP_ARGS_STEPS 20 /* items and tensors of lists together */
+#endif
 #define XSP_ARGS_ROOM (XSP_ARGS_BYTES - sizeof(struct xsp_args_work))
 #define XSP_ARGS_IMPL_WORDS 32U /* of a TensorImpl, at most; a power of two */
 #define XSP_ARGS_TENSOR_ROOM 320U /* head, struct xsp_args_tensor, 2 * 16 dimensions */
 #define XSP_ARGS_ITEM_ROOM (sizeof(struct xsp_args_record) + XSP_ARGS_BYTES_MAX + 24)
 #define XSP_ARGS_START_ROOM (sizeof(struct xsp_section) + XSP_ARGS_WORDS * 8)
-
-#define XSP_ARGS_STEPS 40 /* items and tensors of lists together */
 
 /* Where the work stands: at the end of the reservation, for the same reason. */
 struct xsp_args_work {

@@ -19,10 +19,17 @@
 #define XSP_ARGS_REGISTERS 6
 #define XSP_ARGS_WORDS 32 /* with the registers, at most */
 #define XSP_ARGS_ITEMS 20
-#define XSP_ARGS_LIST_MAX 16 /* tensors of one list that are read */
+#define XSP_ARGS_LIST_MAX 32 /* tensors of one list that are read */
 #define XSP_ARGS_DIMS_MAX 16 /* dimensions of a tensor that are read */
 #define XSP_ARGS_BYTES_MAX 128 /* of an array or a string */
 #define XSP_ARGS_VALUES_MAX 64 /* bytes of a tensor's elements */
+
+/* Bytes of the reservation for an event with them (bpf/detail.bpf.c, detail_large.bpf.c), and what of
+ * them is not for records: the kernel side's notes, and the room that a tensor takes while it is
+ * moved together, beyond its record of five dimensions. */
+#define XSP_ARGS_SMALL 1024U
+#define XSP_ARGS_LARGE 4096U
+#define XSP_ARGS_RESERVED 256U
 
 enum xsp_args_kind {
 	XSP_ARGS_NOTHING = 0,
@@ -74,7 +81,8 @@ struct xsp_args_spec {
 	__u8 items, outputs;
 	__u8 values; /* take elements of small tensors in host memory */
 	__u8 optional_flag_first; /* of optional<Device>: {flag, type, index}, else {type, index, flag} */
-	__u8 reserved[3];
+	__u8 large; /* for the program with the larger reservation */
+	__u8 reserved[2];
 	struct xsp_args_item item[XSP_ARGS_ITEMS];
 };
 

@@ -27,7 +27,7 @@ with torch.no_grad():
     outputs("aten::topk", tuple(torch.topk(a, 2)))
     outputs("aten::unbind", list(torch.unbind(a)))
     outputs("aten::split", list(torch.split(a, 3, 1)))
-    outputs("aten::cat", torch.cat([a] * 20))
+    outputs("aten::cat", torch.cat([a] * 40))
     outputs("aten::add_", torch.zeros(2, 3).add_(1))
     outputs("aten::squeeze", torch.squeeze(torch.zeros(2, 1, 3), 1))
     outputs("aten::conv2d", F.conv2d(torch.zeros(2, 4, 9, 8), torch.zeros(6, 2, 3, 2), stride=(2, 1),
@@ -38,7 +38,7 @@ with torch.no_grad():
     outputs("aten::mv", torch.mv(a, torch.zeros(4)))
     outputs("aten::sum", torch.ones(1, 2, 3, 1, 2, 3, 1).sum((1, 4)))
     torch.clamp_min(a, 0.5)
-known["aten::cat"]["List lengths"] = [20]
+known["aten::cat"]["List lengths"] = [40]
 known["aten::roll"] = {"Input Values": {"self": "[0, 1, 2, 3, 4]"},
                        "Named Inputs": {"shifts": "[2]", "dims": "[0]"}}  # of the flattened one
 known["aten::clamp_min"] = {"Concrete Inputs": ["", "0.5"], "Named Inputs": {"min": "0.5"},

@@ -30,6 +30,7 @@ enum xsp_program {
 	XSP_PROGRAM_RANGE_BEGIN, /* record_function: enter(name) */
 	XSP_PROGRAM_RANGE_END,
 	XSP_PROGRAM_DETAIL, /* entries and exits whose events carry sections */
+	XSP_PROGRAM_DETAIL_LARGE, /* the same with more room: xsp_args_spec.large */
 	XSP_PROGRAM_RETURN, /* exits through return probes (--exit=return): they swap the return address
 			     * on the target's stack, and an exception through it kills the target */
 	XSP_PROGRAM_DETAIL_RETURN, /* the same with sections */

@@ -22,6 +22,7 @@ struct xsp_attach {
 	bool filtered; /* --min-duration, --max-depth */
 	bool held_back; /* --min-duration */
 	bool details; /* events may carry sections */
+	bool arguments; /* ... ARGS and OUTPUTS */
 	bool many_details; /* ... and most do */
 	const struct xsp_counter *counters; /* borrowed */
 	size_t counter_count;

@@ -127,7 +127,6 @@ static void set_comm_filters(struct xsp_bpf *bpf, const struct xsp_attach_option
 
 /* Room for the largest event with sections; see bpf/detail.h and bpf/args.h. */
 #define DETAIL_BYTES 256
-#define ARGUMENTS_BYTES 2048
 #define TAKES_ARGUMENTS                                                                            \
 	(XSP_DETAIL_SHAPES | XSP_DETAIL_OUTPUTS | XSP_DETAIL_INPUTS | XSP_DETAIL_VALUES)
 
@@ -157,7 +156,7 @@ static uint32_t detail_types(unsigned details)
 
 static uint32_t detail_bytes(unsigned details)
 {
-	return details & TAKES_ARGUMENTS ? ARGUMENTS_BYTES : details != 0 ? DETAIL_BYTES : 0;
+	return details & TAKES_ARGUMENTS ? XSP_ARGS_SMALL : details != 0 ? DETAIL_BYTES : 0;
 }
 
 /* bpf/stack.h: a head and one address more than are kept. */
@@ -212,8 +211,10 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf_map__set_max_entries(bpf->maps.xsp_specs, probes);
 	bpf_map__set_max_entries(bpf->maps.xsp_details, o->details ? probes : 1);
 	bpf_map__set_max_entries(bpf->maps.xsp_args, o->details & TAKES_ARGUMENTS ? probes : 1);
-	bpf->rodata->xsp_detail_bytes = detail_bytes(o->details) + stack_bytes(o) +
-					(uint32_t)xsp_counter_bytes(o->counters, o->counter_count);
+	uint32_t others =
+		stack_bytes(o) + (uint32_t)xsp_counter_bytes(o->counters, o->counter_count);
+	bpf->rodata->xsp_detail_bytes = detail_bytes(o->details) + others;
+	bpf->rodata->xsp_detail_large_bytes = a->arguments ? XSP_ARGS_LARGE + others : 0;
 	configure_counters(a, o);
 	bpf->rodata->xsp_detail_types = detail_types(o->details);
 	/* with the arguments of CUDA's calls alone nearly all events are without sections */
@@ -237,8 +238,10 @@ struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_prog
 							 : b->progs.xsp_range_begin,
 		[XSP_PROGRAM_RANGE_END] = b->progs.xsp_range_end,
 		[XSP_PROGRAM_DETAIL] = b->progs.xsp_detail,
+		[XSP_PROGRAM_DETAIL_LARGE] = b->progs.xsp_detail_large,
 		[XSP_PROGRAM_RETURN] = a->filtered ? b->progs.xsp_span_filtered : b->progs.xsp_span,
-		[XSP_PROGRAM_DETAIL_RETURN] = b->progs.xsp_detail,
+		[XSP_PROGRAM_DETAIL_RETURN] =
+			a->arguments ? b->progs.xsp_detail_large : b->progs.xsp_detail,
 		[XSP_PROGRAM_GPU_BATCH] = b->progs.xsp_gpu_batch,
 		[XSP_PROGRAM_GPU_WANT] = b->progs.xsp_gpu_want,
 	};
@@ -252,6 +255,7 @@ static void choose_programs(struct xsp_attach *a)
 	bpf_program__set_autoload(b->progs.xsp_span, !a->filtered);
 	bpf_program__set_autoload(b->progs.xsp_span_filtered, a->filtered);
 	bpf_program__set_autoload(b->progs.xsp_detail, a->details);
+	bpf_program__set_autoload(b->progs.xsp_detail_large, a->arguments);
 	bpf_program__set_autoload(b->progs.xsp_range_begin, !a->sleepable);
 	bpf_program__set_autoload(b->progs.xsp_range_begin_sleepable, a->sleepable);
 	if (a->method != XSP_ATTACH_UPROBE_MULTI)
@@ -397,6 +401,7 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	a->follow = o->follow;
 	a->held_back = o->min_duration_ns > 0;
 	a->details = o->details;
+	a->arguments = o->details & TAKES_ARGUMENTS;
 	a->filtered = o->min_duration_ns > 0 || o->max_depth > 0;
 	a->cpus = libbpf_num_possible_cpus();
 	if (a->cpus < 1)

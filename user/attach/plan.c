@@ -360,7 +360,9 @@ static enum xsp_program site_program(const struct xsp_planned_probe *p, size_t s
 	if (p->probe.action == XSP_ACTION_NAMED_SPAN && site == 0)
 		return XSP_PROGRAM_RANGE_BEGIN;
 	if (is_span(&p->probe) && (site == 0 ? d->entry : d->exit) != 0)
-		return XSP_PROGRAM_DETAIL;
+		return p->probe.arguments != NULL && p->probe.arguments->spec.large
+			       ? XSP_PROGRAM_DETAIL_LARGE
+			       : XSP_PROGRAM_DETAIL;
 	return actions[p->probe.action].program;
 }
 

@@ -320,6 +320,36 @@ static void add_outputs(const struct xsp_torch_schema *s, struct xsp_args_spec *
 	out->outputs = (uint8_t)n;
 }
 
+/* May its records need more than the smaller reservation has? */
+static bool is_large(const struct xsp_args_spec *s)
+{
+	/* the event, sections before, the words */
+	size_t bytes = sizeof(struct xsp_event_range) + 64 + sizeof(struct xsp_section) +
+		       (XSP_ARGS_REGISTERS + (size_t)s->stack) * 8;
+	size_t tensor = sizeof(struct xsp_args_record) + sizeof(struct xsp_args_tensor) + 2 * 5 * 8;
+
+	if (s->values)
+		tensor += sizeof(struct xsp_args_record) + XSP_ARGS_VALUES_MAX;
+	for (size_t i = 0; i < (size_t)s->items + s->outputs; i++) {
+		switch (s->item[i].kind) {
+		case XSP_ARGS_TENSOR:
+		case XSP_ARGS_OPTIONAL_TENSOR:
+			bytes += tensor;
+			break;
+		case XSP_ARGS_MEMORY:
+			bytes += sizeof(struct xsp_args_record) + s->item[i].element;
+			break;
+		case XSP_ARGS_ARRAY:
+		case XSP_ARGS_ARRAY_BEHIND:
+			bytes += sizeof(struct xsp_args_record) + XSP_ARGS_BYTES_MAX;
+			break;
+		default: /* lists */
+			return true;
+		}
+	}
+	return bytes + XSP_ARGS_RESERVED > XSP_ARGS_SMALL;
+}
+
 bool xsp_torch_take(const struct xsp_torch_schema *s, const struct xsp_torch_call *call,
 		    unsigned take, enum xsp_torch_flavor flavor, struct xsp_args_spec *out)
 {
@@ -341,6 +371,7 @@ bool xsp_torch_take(const struct xsp_torch_schema *s, const struct xsp_torch_cal
 	}
 	if (take & XSP_TORCH_TAKE_OUTPUTS)
 		add_outputs(s, out);
+	out->large = is_large(out);
 	return true;
 }
 
