@@ -60,7 +60,8 @@ static bool return_probe_pays(const struct xsp_plan *plan, const struct xsp_plan
 {
 	double exits = 0;
 
-	if (!p->probe.no_exceptions || p->place.count < 1 || !takes_return_probe(p))
+	if (plan->exit_by_site || !p->probe.no_exceptions || p->place.count < 1 ||
+	    !takes_return_probe(p))
 		return false;
 	for (size_t i = 1; i < p->place.count; i++) {
 		if (p->place.sites[i].tail)

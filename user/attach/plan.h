@@ -47,6 +47,7 @@ struct xsp_plan {
 	struct xsp_selection selection;
 	struct xsp_site_costs costs;
 	bool exit_by_return; /* --exit=return: return probes instead of exit sites */
+	bool exit_by_site; /* --exit=site: no return probes, not even where they do no harm */
 	struct xsp_planned_module **modules;
 	size_t count;
 	uint32_t probes; /* ids given out */

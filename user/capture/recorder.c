@@ -140,6 +140,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	r->options = *options;
 	r->plan.selection = options->selection;
 	r->plan.exit_by_return = options->exit_by_return;
+	r->plan.exit_by_site = options->exit_by_site;
 	uint64_t start = xsp_now_ns();
 	int rc = xsp_attach_new(&options->attach, &r->attach, err);
 	r->times.load_ms = since_ms(start);

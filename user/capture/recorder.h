@@ -24,6 +24,7 @@ struct xsp_recorder_options {
 	struct xsp_selection selection; /* borrowed */
 	struct xsp_attach_options attach;
 	bool exit_by_return; /* return probes instead of exit sites */
+	bool exit_by_site; /* no return probes at all */
 	const char *capture_path;
 	const char *arguments; /* the command line, for the capture's info; may be NULL */
 	uid_t owner_uid; /* of the capture; (uid_t)-1: leave */

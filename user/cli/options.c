@@ -362,6 +362,7 @@ static int take_exit(struct parse *p)
 	if (strcmp(p->value, "return") != 0 && strcmp(p->value, "site") != 0)
 		return bad_value(p, "--exit", "site or return");
 	p->o->exit_by_return = p->value[0] == 'r';
+	p->o->exit_by_site = p->value[0] == 's';
 	return 0;
 }
 

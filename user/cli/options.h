@@ -36,6 +36,7 @@ struct xsp_options {
 	unsigned rings; /* hidden: --rings */
 	bool follow, verbose, quiet, dry_run, no_summary;
 	bool exit_by_return; /* --exit=return */
+	bool exit_by_site; /* --exit=site: no return probes, not even where no exception passes */
 	enum xsp_attach_method method; /* hidden: --attach=perf-event, tracefs */
 	bool force_plain; /* hidden: --attach=...,plain */
 	unsigned details; /* enum xsp_detail */

@@ -169,6 +169,7 @@ static int make_recorder(struct recording *r, struct xsp_error *err)
 			   .comm_count = o->comm_count,
 			   .verbose = o->verbose},
 		.exit_by_return = o->exit_by_return,
+		.exit_by_site = o->exit_by_site,
 		.capture_path = r->capture,
 		.arguments = r->arguments,
 		.owner_uid = r->uid,
