@@ -4,7 +4,7 @@
  *
  * Driver API: what libcuda.so.1 exports. Runtime API: what libcudart exports, or a static one where
  * the program has symbols. The layouts come from the prototypes of CUDA 12 and 13 (cuda.h,
- * cuda_runtime_api.h); tests/unit/test_cuda_table.c holds them against the headers where they are
+ * cuda_runtime_api.h); tests/e2e/cuda_table.py holds them against the headers where they are
  * installed.
  */
 #ifndef XSP_PROBES_CUDA_TABLE_H
