@@ -18,7 +18,7 @@ import time
 
 import harness as h
 
-TIMES = int(os.environ.get("XSP_INJECT_TIMES", "25"))
+TIMES = int(os.environ.get("XSP_INJECT_TIMES", "10"))
 ENTRY = "probe_start"
 
 
@@ -461,7 +461,7 @@ def filter_of(*rules):
 @h.case
 def seccomp(folder):
     """Filters are read: one that lets us do all (as containers' do) is no obstacle."""
-    rest = "os.write(1,b'up\\n')\ntime.sleep(2)\nprint('end')"
+    rest = "os.write(1,b'up\\n')\ntime.sleep(1)\nprint('end')"
     kill, enosys = 0x80000000, 0x50000 + 38
     child = in_child(filter_of((435, enosys), (101, kill)) + rest)
     inject(child.pid, library())

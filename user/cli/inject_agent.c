@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +46,7 @@ static int look(pid_t pid, struct found *found, struct xsp_error *err)
 	return rc;
 }
 
-static int inject(pid_t pid, const char *library, bool *quiet, bool (*stop)(void *ctx),
+static int inject(pid_t pid, const char *library, const bool *quiet, bool (*stop)(void *ctx),
 		  struct xsp_error *err)
 {
 	struct xsp_inject_options o = {.library = library,
@@ -53,7 +54,7 @@ static int inject(pid_t pid, const char *library, bool *quiet, bool (*stop)(void
 				       .timeout_ms = TIMEOUT_MS,
 				       .stop = stop,
 				       .note = note,
-				       .ctx = quiet};
+				       .ctx = (void *)(uintptr_t)quiet};
 	struct xsp_inject_result result;
 
 	int rc = xsp_inject(pid, &o, &result, err);

@@ -33,7 +33,7 @@ size_t xsp_divert_size(void)
 int xsp_divert_erase(pid_t pid, uint64_t code)
 {
 	static const uint8_t zeros[BLOB_MAX];
-	struct xsp_stub_data there;
+	struct xsp_stub_data there = {0};
 	char path[64];
 
 	if (xsp_image_load(pid, code, &there, sizeof(there)) < 0 || there.magic != XSP_STUB_MAGIC)
@@ -159,7 +159,7 @@ static int came_between(struct diverted *d)
 /* The stub waits for us, or is stuck: stops the thread and restores it. */
 static int take_over(struct diverted *d, bool made)
 {
-	struct user_regs_struct r;
+	struct user_regs_struct r = {0};
 	int ret = xsp_tracee_interrupt(&d->t, STOP_NS);
 
 	if (ret < 0)
@@ -176,7 +176,7 @@ static int take_over(struct diverted *d, bool made)
 /* 10 ms without an area: was it refused? Else the thread just has not run. */
 static int look_for_refusal(struct diverted *d)
 {
-	struct user_regs_struct r;
+	struct user_regs_struct r = {0};
 	int ret = xsp_tracee_interrupt(&d->t, STOP_NS);
 
 	if (ret == 0 && (xsp_tracee_signal(&d->t) != 0))

@@ -265,7 +265,7 @@ static int inject(struct injection *in)
 int xsp_inject(pid_t pid, const struct xsp_inject_options *options,
 	       struct xsp_inject_result *result, struct xsp_error *err)
 {
-	struct xsp_inject_result unused;
+	struct xsp_inject_result unused = {0};
 	struct injection in = {.pid = pid,
 			       .options = options,
 			       .result = result ? result : &unused,

@@ -142,7 +142,7 @@ static int open_copy(struct loader *l)
 {
 	const char *library = l->r->options->library, *slash = strrchr(library, '/');
 	char name[100], path[64];
-	uint64_t text, fd, tid = 0, unused;
+	uint64_t text, fd = 0, tid = 0, unused;
 
 	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : library);
 	int ret = xsp_remote_text(l->r, name, &text);

@@ -225,15 +225,18 @@ __asm__(
 	"	pop	%rbx\n"
 	"	jmp	*%rax\n"
 	"xsp_stub_end:\n"
+	"	.balign 8\n"
+	"xsp_stub_size:\n"
+	"	.quad	xsp_stub_end - xsp_stub_begin\n"
 	"	.popsection\n");
 /* clang-format on */
 
 extern const uint8_t xsp_stub_begin[] __attribute__((visibility("hidden")));
-extern const uint8_t xsp_stub_end[] __attribute__((visibility("hidden")));
+extern const uint64_t xsp_stub_size __attribute__((visibility("hidden")));
 
 const uint8_t *xsp_stub_code(size_t *size)
 {
-	*size = (size_t)(xsp_stub_end - xsp_stub_begin);
+	*size = (size_t)xsp_stub_size;
 	return xsp_stub_begin;
 }
 
