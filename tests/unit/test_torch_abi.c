@@ -7,6 +7,7 @@
 #include "probes/torch_ops.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -161,39 +162,63 @@ Test(torch_abi, results)
 	}
 }
 
-Test(torch_abi, every_operator_of_debians_libtorch)
+static enum xsp_torch_flavor flavor_of(const struct xsp_torch_ops *ops)
 {
+	for (size_t i = 0; i < ops->count; i++) {
+		char *demangled = xsp_demangle(ops->items[i].symbol->name, true);
+		int flavor = demangled != NULL ? xsp_torch_flavor(demangled) : -ENOENT;
+		free(demangled);
+		if (flavor >= 0)
+			return (enum xsp_torch_flavor)flavor;
+	}
+	cr_assert_fail("no optional anywhere");
+	return XSP_TORCH_C10_OPTIONAL;
+}
+
+static void place_all(const char *path)
+{
+	const unsigned take =
+		XSP_TORCH_TAKE_TENSORS | XSP_TORCH_TAKE_INPUTS | XSP_TORCH_TAKE_OUTPUTS;
 	struct xsp_module *m;
 	struct xsp_torch_ops ops;
 	struct xsp_error err = {0};
 	size_t placed = 0, taken = 0, matched = 0;
 
-	if (access(LIBTORCH, R_OK) != 0)
-		cr_skip("no " LIBTORCH);
-	cr_assert_eq(xsp_module_open(LIBTORCH, LIBTORCH, &m, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_module_open(path, path, &m, &err), 0, "%s", err.text);
 	cr_assert_eq(xsp_torch_ops_find(m, &ops, &err), 0, "%s", err.text);
+	enum xsp_torch_flavor flavor = flavor_of(&ops);
 	for (size_t i = 0; i < ops.count; i++) {
+		const struct xsp_torch_schema *s = &ops.items[i].schema;
 		struct xsp_torch_call call;
 		struct xsp_args_spec spec;
+		if (s->name == NULL)
+			continue;
 		char *demangled = xsp_demangle(ops.items[i].symbol->name, true);
-		matched += ops.items[i].schema.name != NULL;
-		if (ops.items[i].schema.name != NULL &&
-		    xsp_torch_place(&ops.items[i].schema, demangled, XSP_TORCH_C10_OPTIONAL,
-				    &call) == 0) {
+		matched++;
+		if (xsp_torch_place(s, demangled, flavor, &call) == 0) {
 			placed++;
-			taken += xsp_torch_take(&ops.items[i].schema, &call,
-						XSP_TORCH_TAKE_TENSORS | XSP_TORCH_TAKE_INPUTS |
-							XSP_TORCH_TAKE_OUTPUTS,
-						XSP_TORCH_C10_OPTIONAL, &spec);
-		} else if (ops.items[i].schema.name != NULL) {
-			cr_log_info("not placed: %s -> %s\n", demangled,
-				    ops.items[i].schema.returns);
+			taken += xsp_torch_take(s, &call, take, flavor, &spec);
+		} else {
+			cr_log_info("not placed: %s -> %s\n", demangled, s->returns);
 		}
 		free(demangled);
 	}
-	cr_log_info("%zu of %zu placed, %zu read\n", placed, matched, taken);
+	cr_log_info("%s: %zu of %zu placed, %zu read\n", path, placed, matched, taken);
 	cr_expect_geq(placed, matched - 10, "%zu of %zu", placed, matched);
 	cr_expect_geq(taken, placed - 10, "%zu of %zu", taken, placed);
 	xsp_torch_ops_clear(&ops);
 	xsp_module_free(m);
+}
+
+/* XSP_LIBTORCH=PATH:PATH: other libraries than the installed one. */
+Test(torch_abi, every_operator_of_a_library)
+{
+	const char *paths = getenv("XSP_LIBTORCH");
+	char *copy = strdup(paths != NULL ? paths : LIBTORCH), *rest = copy, *path;
+
+	if (access(copy, R_OK) != 0 && paths == NULL)
+		cr_skip("no " LIBTORCH);
+	while ((path = strsep(&rest, ":")) != NULL)
+		place_all(path);
+	free(copy);
 }

@@ -51,6 +51,27 @@ void xsp_recorder_arguments_free(struct xsp_recorder_arguments *a)
 	free(a);
 }
 
+int xsp_recorder_tell_unread(struct xsp_recorder *r, const struct xsp_planned_module *m)
+{
+	size_t read = 0, all = 0;
+	char text[64];
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct xsp_probe *p = &m->probes[i].probe;
+		read += p->arguments != NULL;
+		all += strcmp(p->provider, "torch") == 0 && p->action == XSP_ACTION_SPAN;
+	}
+	if (read == all || read == 0)
+		return 0;
+	snprintf(text, sizeof(text), "%zu of %zu", all - read, all);
+	if (all - read > all / 100) /* a handful are of types that nobody passes */
+		xsp_recorder_note(r,
+				  "%s: of %s operators no arguments are shown: their types are "
+				  "not known",
+				  m->shown, text);
+	return xsp_capture_put_info(r->writer, "operators without arguments", text);
+}
+
 /* ---- classes ---- */
 
 static int tell_class(struct xsp_recorder *r, uint64_t hash, const char *text)

@@ -104,6 +104,8 @@ static int announce_module(struct xsp_recorder *r, struct xsp_planned_module *m)
 	for (size_t i = 0; i < m->count && rc == 0; i++)
 		rc = put_probe(r, m, &m->probes[i]);
 	if (rc == 0)
+		rc = xsp_recorder_tell_unread(r, m);
+	if (rc == 0)
 		rc = xsp_stubs_learn(r->stubs, m);
 	return rc;
 }
