@@ -8,8 +8,8 @@
 /* enum xsp_counter of bpf/common.h, in its order */
 static uint64_t *counter_field(struct xsp_attach_counters *c, unsigned i)
 {
-	uint64_t *const fields[] = {&c->lost_entries, &c->lost_exits, &c->lost_other,
-				    &c->lost_names,   &c->filtered,   &c->silent_hits,
+	uint64_t *const fields[] = {&c->lost_entries, &c->lost_exits,	   &c->lost_other,
+				    &c->lost_names,   &c->filtered,	   &c->silent_hits,
 				    &c->untracked,    &c->lost_gpu_records};
 
 	return i < sizeof(fields) / sizeof(fields[0]) ? fields[i] : NULL;

@@ -261,8 +261,8 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	p->dirty = false;
 	for (size_t i = 0; i < files->count && rc == 0; i++)
 		rc = take_file(r, p, &files->files[i], err);
-	if (rc == 0 && (r->frames != NULL || xsp_stubs_any(r->stubs) ||
-			names_are_addresses(&r->plan)))
+	if (rc == 0 &&
+	    (r->frames != NULL || xsp_stubs_any(r->stubs) || names_are_addresses(&r->plan)))
 		rc = xsp_resolver_learn(r->resolver, p->process, files);
 	xsp_mapped_files_free(files);
 	return rc;

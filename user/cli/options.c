@@ -501,9 +501,10 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 				     "out -e and --gpu=off");
 	if (o->inject && (o->pid_count == 0 || o->gpu_off))
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     o->gpu_off ? "--inject and --gpu=off exclude each other"
-						: "--inject is for running processes (-p PID): what "
-						  "xsptrace starts loads the agent by itself");
+				     o->gpu_off
+					     ? "--inject and --gpu=off exclude each other"
+					     : "--inject is for running processes (-p PID): what "
+					       "xsptrace starts loads the agent by itself");
 	if (o->tid_count > 0 && o->follow)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "-t and --follow exclude each other");

@@ -480,10 +480,11 @@ static void put_process(struct xsp_export *x, const struct xsp_shown_row *row)
 
 	xsp_fact_process_name(x, row->root_pid, name, sizeof(name));
 	xsp_chrome_put_text_meta(x, "process_name", row->pid, 0, "name", name);
-	xsp_chrome_put_text_meta(x, "process_labels", row->pid, 0, "labels",
-		      xsp_shown_uses_root_ids(((struct chrome *)x->state)->rows, row->root_pid)
-			      ? "CPU (ids of the root pid namespace)"
-			      : "CPU");
+	xsp_chrome_put_text_meta(
+		x, "process_labels", row->pid, 0, "labels",
+		xsp_shown_uses_root_ids(((struct chrome *)x->state)->rows, row->root_pid)
+			? "CPU (ids of the root pid namespace)"
+			: "CPU");
 	xsp_chrome_put_sort_index(x, "process_sort_index", row->pid, 0, row->pid);
 }
 

@@ -52,7 +52,8 @@ struct xsp_span {
 	uint64_t op, user;
 	xsp_name_id op_name, user_name;
 	xsp_name_id text; /* 1 + name id of a string that the call was given; 0: none */
-	uint64_t outer_ns; /* when the outermost call of CUDA's API around it began; 0: there is none */
+	uint64_t
+		outer_ns; /* when the outermost call of CUDA's API around it began; 0: there is none */
 	bool call_follows; /* xsp_timeline_sink.call tells of it again, with what CUPTI knows */
 	/* With native stacks (--stacks): the same as ancestors, with the functions between them, outermost
 	 * first, and those between the last one and the span itself; their ids have XSP_PATH_FRAME
