@@ -109,7 +109,13 @@ static void put_facts(struct xsp_out *o, const char *key, const struct xsp_fact 
 /* What the capture says of its own making. */
 static void put_info(struct xsp_export *x)
 {
-	static const char *const keys[] = {"command", "arguments", "filters", "kernel", "version"};
+	static const char *const keys[] = {"command",
+					   "arguments",
+					   "filters",
+					   "kernel",
+					   "version",
+					   "tensor layout",
+					   "operators without arguments"};
 	const char *separator = "{";
 
 	put_key(x->out, "xsptrace_capture");
