@@ -5,8 +5,8 @@ call, shows no shape that is not there, and lives. The truth is the program's ow
 (tests/workloads/torch_fuzz.cc), in the layouts of PyTorch 1.13, 2.6 and 2.14."""
 import collections
 
-from harness import (XSPTRACE, Skip, Trace, case, check, check_calls, equal, main, record_attached,
-                     run, workload, xsptrace)
+from harness import (Trace, case, check, check_calls, equal, main, record_attached,
+                     workload, xsptrace)
 
 LAYOUTS = (1, 2, 3)
 EVERY_FLAG = ["--shapes=all", "--inputs=values", "--sequence", "--scopes", "function,backward,user",
@@ -17,13 +17,6 @@ UNREADABLE = "[name not readable]"  # of a node's class
 
 def program(layout):
     return workload(f"torch_fuzz_{layout}/torch_fuzz")
-
-
-def need_flags(flags):
-    shown = run([XSPTRACE, "--help"]).stdout
-    missing = [f for f in flags if f.startswith("--") and f.partition("=")[0] not in shown]
-    if missing:
-        raise Skip(f"this xsptrace has no {' '.join(missing)}")
 
 
 def record(folder, layout, arguments, options, name):
@@ -146,7 +139,6 @@ def counts_and_names(folder):
 @case
 def good_tensors(folder):
     """Every one is shown, exactly: so a case with bad ones can fail."""
-    need_flags(["--shapes"])
     for layout in LAYOUTS:
         trace, facts = record(folder, layout, ["--calls", "2000", "fine"], ["--shapes=all"],
                               f"fine{layout}")
@@ -160,7 +152,6 @@ def good_tensors(folder):
 @case
 def sequence_numbers(folder):
     """Each backward node in the log has the number of the operator before it."""
-    need_flags(["--sequence"])
     for layout in LAYOUTS:
         trace, facts = record(folder, layout, ["--calls", "2000", "fine"], ["--sequence"], f"numbers{layout}")
         for tid, calls in facts["log"].items():
@@ -175,7 +166,6 @@ def sequence_numbers(folder):
 
 @case
 def garbage(folder):
-    need_flags(EVERY_FLAG)
     for layout in LAYOUTS:
         trace, facts = record(folder, layout, ["--calls", "6000"], EVERY_FLAG, f"garbage{layout}")
         shown, total = compare(trace, facts)
@@ -185,7 +175,6 @@ def garbage(folder):
 @case
 def another_layout(folder):
     """The likely layout is the wrong one: it is noticed, and the right one is found."""
-    need_flags(["--shapes"])
     trace, facts = record(folder, 5, ["--calls", "40000", "fine"], ["--shapes"], "another")
     shown, total = compare(trace, facts, from_start=False)
     check(shown > total / 2, "few shapes", shown, total)
@@ -194,7 +183,6 @@ def another_layout(folder):
 @case
 def no_known_layout(folder):
     """One message, and not a single shape."""
-    need_flags(["--shapes"])
     out, facts = f"{folder}/none.json", f"{folder}/facts"
     done = xsptrace("--shapes=all", "-o", out, "--", program(4), "--calls", 4000,
                     "--out", facts, "fine")
