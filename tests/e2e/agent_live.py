@@ -38,6 +38,23 @@ def kernels(trace):
 
 
 @case
+def gpu_records(folder):
+    """The least that must work everywhere: the counter rises, batches come, the last one too."""
+    environment, path = with_agent(folder)
+    command = [workload("gpu_sim"), "--wait", "--threads", "2", "--calls", "1500"]
+    child = start_ready(command, env=environment, stdout=subprocess.DEVNULL)
+    out = f"{folder}/all.json"
+    with Recording(folder, "-p", child.pid, "--gpu-only", "-o", out) as recording:
+        time.sleep(1)
+        child.send_signal(signal.SIGUSR1)
+        equal(finish(child), 0, "status")
+        recording.wait()
+    made = cupti(path)
+    equal(kernels(Trace(out)), made["made"]["kernel"], "kernels")
+    equal(gpu_of(Trace(out))["windows_without_end"], 0, "windows without an end")
+
+
+@case
 def tracers_killed(folder):
     """20 tracers, each killed at a random moment of its work; then one that is not."""
     command = [workload("gpu_sim"), "--threads", "4", "--calls", "8000", "--rate", "1000"]

@@ -75,9 +75,12 @@ def too_old(folder):
     equal(finish(child), 0, "status of the target")
 
 
-def run_existing(extra):
+GPU = (("agent_live", ("gpu_records",), True),)
+
+
+def run_existing(extra, cases=EXISTING):
     failed = []
-    for file, names, fallback in EXISTING:
+    for file, names, fallback in cases:
         if extra and not fallback:
             continue
         if RELEASE < FEATURES["sleepable uprobes"]:
@@ -115,6 +118,15 @@ def cases_of_e2e(_):
 def cases_of_e2e_with_the_fallback(_):
     if RELEASE >= FEATURES["uprobe_multi"]:
         run_existing("--attach=tracefs")
+
+
+@case
+def gpu(_):
+    """Semaphores and batches of the agent: what they need of the kernel is old, but untested alone."""
+    if RELEASE >= OLDEST:
+        run_existing("", GPU)
+    if RELEASE >= FEATURES["uprobe_multi"]:
+        run_existing("--attach=tracefs", GPU)
 
 
 @case
