@@ -199,6 +199,12 @@ int xsp_no_match(const struct xsp_plan *plan, pid_t pid, struct xsp_error *err)
 	p = first_name(&plan->selection);
 	if (p != NULL)
 		return no_name(plan, p, pid, err);
+	if (plan->selection.gpu != 0 && plan->selection.providers == 0)
+		return xsp_error_set(
+			err, -ENOENT, XSP_STATUS_NO_MATCH,
+			"--gpu-only: the agent is not in process %d: give --inject, or start the "
+			"program with xsptrace --gpu-only -- COMMAND",
+			(int)pid);
 	if (plan->count == 1 && plan->modules[0]->is_static && plan->modules[0]->symbols == 0)
 		return xsp_error_set(
 			err, -ENOENT, XSP_STATUS_TARGET,
