@@ -19,6 +19,7 @@
  *   XSP_DOUBLE_FLUSH_MS=N      a flush takes at least that long
  *   XSP_DOUBLE_SLOTS=N         buffers in use at a time (13: one per thread, here up to 8; 12: 1)
  *   XSP_DOUBLE_GARBAGE=N       after N records, one of an unknown kind
+ *   XSP_DOUBLE_INCOMPLETE=1    a forced flush returns a buffer that ends in an incomplete record
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -73,7 +74,7 @@ static struct {
 	pid_t pid;
 	uint32_t api;
 	size_t kernel_size;
-	uint64_t drop_each, shuffle, cold_ms, flush_ms, garbage_at;
+	uint64_t drop_each, shuffle, cold_ms, flush_ms, garbage_at, incomplete;
 	unsigned slots;
 	char fail_name[64];
 	CUptiResult fail_code;
@@ -592,6 +593,7 @@ static void start(void)
 	c.cold_ms = xd_env("XSP_DOUBLE_COLD_MS", 0);
 	c.flush_ms = xd_env("XSP_DOUBLE_FLUSH_MS", 0);
 	c.garbage_at = xd_env("XSP_DOUBLE_GARBAGE", 0);
+	c.incomplete = xd_env("XSP_DOUBLE_INCOMPLETE", 0);
 	c.slots = (unsigned)xd_env("XSP_DOUBLE_SLOTS", c.api >= 130000 ? 8 : 1);
 	c.slots = c.slots < 1 ? 1 : c.slots > MAX_SLOTS ? MAX_SLOTS : c.slots;
 	for (unsigned i = 0; i < MAX_SLOTS; i++)
@@ -821,6 +823,12 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
 		struct slot *s = &c.slot[i];
 
 		pthread_mutex_lock(&s->lock);
+		if (flag && c.incomplete && s->buffer && s->valid && s->size - s->valid >= 216) {
+			/* kind 0, and what a reader of a whole kernel record would trip over */
+			memset(s->buffer + s->valid, 0xee, 216);
+			memset(s->buffer + s->valid, 0, 4);
+			s->valid += 216;
+		}
 		if (s->buffer && (s->valid || flag)) {
 			queue_full(s->buffer, s->size, s->valid);
 			s->buffer = NULL;

@@ -388,6 +388,14 @@ def malformed_records(folder):
 
 
 @case
+def incomplete_records(folder):
+    """What is still running at the end hides nothing before it, and is counted."""
+    r = Run(folder, sim(*PLAIN), XSP_DOUBLE_INCOMPLETE=1).ended_well()
+    got, _, _ = check_all_there(r)
+    check(got["malformed"] >= 1, "malformed", got["malformed"])
+
+
+@case
 def buffers_at_their_limit(folder):
     """2 MiB of buffers and a slow reader: what does not fit is counted by CUPTI, to the last one;
     a CUPTI that would crash without a buffer gets one."""

@@ -307,11 +307,24 @@ static void drop(struct drops *drops, enum xsp_gpu_drop reason, uint64_t count)
 
 /*
  * A record's size is where the next one begins. Behind the last one that CUPTI gives lies the
- * buffer's end, or an incomplete record: then as much is read as every version has.
+ * buffer's end, or an incomplete record: then it is as long as the others of its kind in this
+ * buffer, and if there are none as much is read as every version has.
  */
+static size_t record_size(uint16_t sizes[CUPTI_KIND_MAX], uint32_t kind, int status, size_t size)
+{
+	if (kind >= CUPTI_KIND_MAX)
+		return size;
+	if (status == CUPTI_OK)
+		sizes[kind] = (uint16_t)(size > UINT16_MAX ? 0 : size);
+	if (status == CUPTI_OK || status == CUPTI_MAX_LIMIT_REACHED)
+		return size;
+	return sizes[kind] ? sizes[kind] : kinds[kind].convert ? kinds[kind].least : size;
+}
+
 void convert_buffer(struct batch *b, const struct cupti *cupti, const struct apis *apis,
 		    struct drops *drops, uint8_t *data, size_t valid)
 {
+	uint16_t sizes[CUPTI_KIND_MAX] = {0};
 	void *record = NULL, *next;
 	int status = valid ? cupti->get_next_record(data, valid, &record) : CUPTI_MAX_LIMIT_REACHED;
 	size_t dropped = 0;
@@ -324,9 +337,7 @@ void convert_buffer(struct batch *b, const struct cupti *cupti, const struct api
 		status = cupti->get_next_record(data, valid, &next);
 		size = status == CUPTI_OK ? (size_t)((uint8_t *)next - (uint8_t *)record) : left;
 		memcpy(&kind, record, sizeof(kind));
-		if (status != CUPTI_OK && status != CUPTI_MAX_LIMIT_REACHED &&
-		    kind < CUPTI_KIND_MAX && kinds[kind].least)
-			size = kinds[kind].least;
+		size = record_size(sizes, kind, status, size);
 		if (size > left || !convert(b, cupti, apis, record, size))
 			drop(drops, XSP_GPU_DROP_MALFORMED, 1);
 		record = next;
