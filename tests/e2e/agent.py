@@ -231,10 +231,13 @@ def idle_after_the_window(folder):
     before = cpu_of_agent(child.pid)
     time.sleep(4)
     check(cpu_of_agent(child.pid) > before, "the agent did nothing")
-    idle = cpu_of_agent(child.pid)
-    time.sleep(2)
-    spent = cpu_of_agent(child.pid) - idle
-    check(spent < 5_000_000, f"an agent that is idle again used {spent / 1e6} ms in 2 s")
+
+    def idle():
+        begun = cpu_of_agent(child.pid)
+        time.sleep(1)
+        return cpu_of_agent(child.pid) - begun < 2_500_000
+    # on a busy machine the last flush takes its time
+    wait_for(idle, 15, "an agent that is idle again")
     child.terminate()
     equal(child.wait(10), 0, "status")
     made = r.cupti()
