@@ -3,8 +3,9 @@
 """Injection: a library into running processes, which must not notice.
 
 The target checks itself (tests/workloads/inject_target.cc): registers, red zone, errno, memory,
-system calls that a stop could cut short, signals that a restarted call could swallow. Each check was
-seen to fail with an injector that leaves the point out.
+system calls that a stop could cut short, signals that a restarted call could swallow. Those of
+vector state, errno, EINTR, the stack walk and rseq were seen to fail with an injector that leaves
+the point out.
 """
 import ctypes
 import json
