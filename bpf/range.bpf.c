@@ -6,7 +6,7 @@
  */
 /* Ranges are no calls whose arguments and results are words */
 #define XSP_SECTIONS_HERE                                                                          \
-	(~(1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_WRITTEN))
+	(~(1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_WRITTEN | 1U << XSP_SECTION_SEQUENCE))
 #if !defined(XSP_RANGE_PLAIN)
 #define XSP_NO_PERF /* the kernel keeps sleepable programs from maps of perf events */
 #endif

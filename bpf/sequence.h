@@ -64,8 +64,8 @@ static __always_inline __u64 module_block(__u64 thread, __u64 module)
 }
 #endif
 
-/* The variable's value in this thread; 0 where it has not been used: what it begins with. */
-static __noinline __u64 thread_variable(const struct xsp_tls_place *p)
+/* Where the variable is in this thread; 0 where it has not been used: its value is then 0. */
+static __noinline __u64 variable_address(const struct xsp_tls_place *p)
 {
 	__u64 base = thread_pointer(), offset = p->displacement, word = 0;
 
@@ -77,7 +77,63 @@ static __noinline __u64 thread_variable(const struct xsp_tls_place *p)
 		base = module_block(base, read_word(p->slot));
 	if (word == UNKNOWN || base == UNKNOWN || base == 0)
 		return base == 0 ? 0 : UNKNOWN;
-	return read_word(base + offset);
+	return base + offset;
+}
+
+/* What was found out of a thread. It is that of another thread, or of another program, unless the start
+ * of the thread and the process's generation are the same. */
+struct thread_place {
+	__u64 start, counter;
+	__u32 generation, thread;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct thread_place);
+} xsp_thread_places __weak SEC(".maps");
+
+/* The thread's place, found out now if it is not known yet; 0: there is no room. */
+static __noinline struct thread_place *place_of(const struct xsp_sequence_spec *spec)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct thread_place *known = bpf_map_lookup_elem(&xsp_thread_places, &tid);
+	struct thread_place place = {.start = BPF_CORE_READ(task, start_time),
+				     .generation = spec->counter.generation};
+
+	if (known && known->start == place.start && known->generation == place.generation)
+		return known;
+	bpf_map_update_elem(&xsp_thread_places, &tid, &place, BPF_ANY);
+	return bpf_map_lookup_elem(&xsp_thread_places, &tid);
+}
+
+/* Looked for again until it is there. */
+static __always_inline __u64 read_counter(const struct xsp_sequence_spec *spec,
+					  struct thread_place *place)
+{
+	volatile __u64 *known = &place->counter;
+
+	/* read anew: for the verifier one way on, not one for each way that it was found out */
+	if (*known == 0 || *known == UNKNOWN)
+		*known = variable_address(&spec->counter);
+	__u64 address = *known;
+	return address == 0 || address == UNKNOWN ? address : read_word(address);
+}
+
+/* Torch's number of the thread: it has one when it has made a node. */
+static __noinline __u32 thread_number(const struct xsp_sequence_spec *spec,
+				      struct thread_place *place)
+{
+	volatile __u32 *known = &place->thread;
+	__u64 address;
+
+	if (*known == 0) {
+		address = variable_address(&spec->thread);
+		if (address != 0 && address != UNKNOWN)
+			*known = (__u32)read_word(address);
+	}
+	return *known;
 }
 
 /* The thread's number is asked for at exit only, where it is needed. */
@@ -85,17 +141,18 @@ static __noinline __u32 xsp_put_sequence(char *e, __u32 at)
 {
 	__u32 tgid = ((struct xsp_event *)e)->tgid;
 	const struct xsp_sequence_spec *spec = bpf_map_lookup_elem(&xsp_sequences, &tgid);
+	struct thread_place *place = spec ? place_of(spec) : 0;
 	__u64 counter;
 
-	if (!spec || at > XSP_DETAIL_LEAST - sizeof(struct xsp_section) - 8)
+	if (!place || at > XSP_DETAIL_LEAST - sizeof(struct xsp_section) - 8)
 		return at;
-	counter = thread_variable(&spec->counter);
+	counter = read_counter(spec, place);
 	if (counter == UNKNOWN)
 		return at;
 	*(__u64 *)(e + at + sizeof(struct xsp_section)) = counter;
 	xsp_put_section_head(e, at, XSP_SECTION_SEQUENCE, sizeof(struct xsp_section) + 8,
-			     ((struct xsp_event *)e)->kind == XSP_EVENT_EXIT
-				     ? thread_variable(&spec->thread)
+			     ((struct xsp_event *)e)->kind == XSP_EVENT_EXIT && counter
+				     ? thread_number(spec, place)
 				     : 0);
 	return at + sizeof(struct xsp_section) + 8;
 }

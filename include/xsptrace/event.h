@@ -233,7 +233,7 @@ struct xsp_tls_place {
 	__u64 slot; /* address, of the file where a provider says it, in the process for the kernel */
 	__s64 displacement; /* added to the offset */
 	__u32 kind; /* enum xsp_tls_kind */
-	__u32 reserved;
+	__u32 generation; /* of the program that the process runs, for the kernel: others are other places */
 };
 /* XSP_SECTION_SEQUENCE is read from there. */
 struct xsp_sequence_spec {

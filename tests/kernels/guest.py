@@ -38,7 +38,7 @@ EXISTING = (
     ("exactness", ("demo_attached", "annotated_by_default"), True),
     ("exactness", ("demo_launched", "fibers", "forks_followed", "libraries_that_come_and_go"), False),
     ("survival", ("exceptions_longjmp_tail_calls",), False),
-    ("stacks", ("with_frame_pointers", "without_frame_pointers", "with_every_flag"), False),
+    ("stacks", ("with_frame_pointers", "without_frame_pointers"), False),
     ("counters", ("what_the_machine_cannot_count",), False),
 )
 

@@ -281,8 +281,10 @@ int xsp_attach_arguments(struct xsp_attach *a, uint32_t probe, const struct xsp_
 int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequence_spec *spec)
 {
 	uint32_t key = (uint32_t)pid;
+	struct xsp_sequence_spec new = *spec;
 
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_sequences), &key, spec, BPF_ANY)
+	new.counter.generation = ++a->generation;
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_sequences), &key, &new, BPF_ANY)
 		       ? -errno
 		       : 0;
 }
