@@ -169,7 +169,7 @@ static int attach_tracefs(struct batch *b, size_t count)
 	b->done = calloc(count, sizeof(*b->done));
 	if (b->done == NULL)
 		return -ENOMEM;
-	if (b->program != XSP_PROGRAM_RETURN)
+	if (!is_return(b->program))
 		rc = xsp_tracefs_attach(b->a, b->pid, b->path, program, b->sites, count, b->done);
 	if (rc == 0)
 		rc = attach_perf_events(b, count);
