@@ -13,9 +13,7 @@
 
 static char *put_text(char *p, const char *text)
 {
-	size_t length = strlen(text);
-
-	return (char *)memcpy(p, text, length) + length;
+	return stpcpy(p, text);
 }
 
 static char *put_number(char *p, const char *key, uint64_t value)

@@ -134,9 +134,7 @@ void xsp_chrome_gpu_rows(struct xsp_export *x)
 
 static char *put_text(char *p, const char *text)
 {
-	size_t length = strlen(text);
-
-	return (char *)memcpy(p, text, length) + length;
+	return stpcpy(p, text);
 }
 
 static char *put_u(char *p, const char *key, uint64_t value)

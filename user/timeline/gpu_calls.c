@@ -248,7 +248,7 @@ int xsp_gpu_api_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_rec
 		       enum xsp_cuda_api api)
 {
 	struct xsp_gpu_api a;
-	struct gpu_thread *th;
+	struct gpu_thread *th = NULL;
 	uint32_t tid;
 
 	xsp_gpu_record_read(record, &a, sizeof(a));
