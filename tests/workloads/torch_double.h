@@ -69,7 +69,9 @@ struct API UndefinedTensorImpl final : TensorImpl {
 	~UndefinedTensorImpl() override;
 	static UndefinedTensorImpl _singleton;
 };
-static_assert(TORCH_DOUBLE > 3 || sizeof(TensorImpl) == (TORCH_DOUBLE == 1 ? 192 : TORCH_DOUBLE == 2 ? 184 : 176));
+static_assert(TORCH_DOUBLE > 3 || sizeof(TensorImpl) == (TORCH_DOUBLE == 1   ? 192
+							 : TORCH_DOUBLE == 2 ? 184
+									     : 176));
 
 struct alignas(16) Scalar {
 	uint32_t tag = 1;

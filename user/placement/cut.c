@@ -713,7 +713,7 @@ int xsp_cut(struct xsp_graph *g, uint32_t entry, const struct xsp_site_costs *co
 		find_region(&c);
 		error = build_network(&c);
 	}
-	if (!error) {
+	if (!error && c.arcs != NULL) { /* none: no way out */
 		maximum_flow(&c);
 		error = collect(&c, out);
 	}
