@@ -101,7 +101,7 @@ static bool ask(const struct driver *d, int ordinal)
 
 static void ask_all(void)
 {
-	struct driver d;
+	struct driver d = {0};
 	int count = 0;
 
 	if (!load(&d) || d.count(&count))
