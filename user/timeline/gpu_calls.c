@@ -255,7 +255,7 @@ int xsp_gpu_api_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_rec
 	int rc = root_tid(g, pid, a.tid, &tid);
 	if (rc == 0)
 		rc = xsp_gpu_thread(g, pid, tid, &th);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	g->counts.api_records++;
 	const struct api_record r = {.start_ns = a.start_ns,
