@@ -594,16 +594,15 @@ static struct xsp_selection select_probes(const struct xsp_options *o)
 	return s;
 }
 
-/* GPU activity goes with the cuda provider: where its calls are traced, or some of them. */
-static unsigned gpu_wishes(const struct xsp_options *o, const struct xsp_selection *s)
+/* The cuda provider, or some of its calls. */
+static bool asks_cuda(const struct xsp_options *o, const struct xsp_selection *s)
 {
-	int row = xsp_provider_index("cuda");
-	bool asked = o->gpu_only || (s->providers & 1ULL << row) != 0;
+	bool asked = (s->providers & 1ULL << xsp_provider_index("cuda")) != 0;
 
 	for (size_t i = 0; i < o->provider_pattern_count; i++)
 		asked = asked || (!o->provider_patterns[i].exclude &&
 				  strcmp(o->provider_patterns[i].library, "cuda") == 0);
-	return asked && !o->gpu_off ? o->gpu | XSP_WANT_ACTIVITY : 0;
+	return asked;
 }
 
 struct xsp_selection xsp_options_selection(const struct xsp_options *o)
@@ -611,6 +610,10 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o)
 	struct xsp_selection s = select_probes(o);
 
 	s.cuda_apis = o->cuda_apis;
-	s.gpu = gpu_wishes(o, &s);
+	if (!asks_cuda(o, &s)) /* without it other events need no sections */
+		s.details &= ~(unsigned)XSP_DETAIL_CUDA;
+	/* GPU activity goes with the calls, unless nothing else is wanted */
+	if (!o->gpu_off && (o->gpu_only || asks_cuda(o, &s)))
+		s.gpu = o->gpu | XSP_WANT_ACTIVITY;
 	return s;
 }
