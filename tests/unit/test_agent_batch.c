@@ -23,7 +23,7 @@ static struct {
 void xsp_gpu_batch(const void *records, size_t bytes)
 {
 	const struct xsp_gpu_record *r;
-	struct xsp_gpu_batch_head head;
+	struct xsp_gpu_batch_head head = {.records = 0};
 	size_t at = 0, count = 0;
 
 	t.batches++;

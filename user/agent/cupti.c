@@ -19,8 +19,10 @@ struct mapped {
 
 static void keep(char out[PATH_MAX], const char *path)
 {
-	if (!*out && strlen(path) < PATH_MAX)
-		strcpy(out, path);
+	size_t length = strlen(path);
+
+	if (!*out && length < PATH_MAX)
+		memcpy(out, path, length + 1);
 }
 
 static int look(struct dl_phdr_info *info, size_t size, void *data)
@@ -116,7 +118,7 @@ static void *beside(const char *cudart, unsigned cuda)
 	char folder[PATH_MAX];
 	char *slash;
 
-	strcpy(folder, cudart);
+	memcpy(folder, cudart, strlen(cudart) + 1);
 	slash = strrchr(folder, '/');
 	if (!slash)
 		return NULL;

@@ -239,7 +239,7 @@ static void enable_api(struct batch *b, int domain)
 
 static void disable_api(int domain)
 {
-	bool driver = domain == CUPTI_DOMAIN_DRIVER, some;
+	bool driver = domain == CUPTI_DOMAIN_DRIVER, some = false;
 	uint64_t bit = 1ULL << (driver ? CUPTI_DRIVER : CUPTI_RUNTIME);
 
 	if (!(w.kinds & bit))
