@@ -18,7 +18,7 @@ __attribute__((visibility("hidden"), used)) uint32_t xd_driver_state = 1;
 #define STUB(name, number)                                                                         \
 	extern char xd_body_##name[];                                                              \
 	__asm__(".pushsection .text\n"                                                             \
-		"\t.globl " #name "\n\t.type " #name ", @function\n\t.p2align 4\n" #name ":\n"      \
+		"\t.globl " #name "\n\t.type " #name ", @function\n\t.p2align 4\n" #name ":\n"     \
 		"\tcmpl $0x321cba00, xd_driver_state(%rip)\n"                                      \
 		"\tje 1f\n"                                                                        \
 		"\tjmp *xd_table_" #name "(%rip)\n"                                                \
