@@ -296,9 +296,9 @@ void xsp_chrome_put_flow(struct xsp_export *x, const char *kind, bool ends, uint
 	p = XSP_PUT(p, ",\"ts\":");
 	p = put_ts(p, relative(x->state, ns));
 	p = XSP_PUT(p, ",\"cat\":\"");
-	p = (char *)memcpy(p, kind, strlen(kind)) + strlen(kind);
+	p = stpcpy(p, kind);
 	p = XSP_PUT(p, "\",\"name\":\"");
-	p = (char *)memcpy(p, kind, strlen(kind)) + strlen(kind);
+	p = stpcpy(p, kind);
 	p = XSP_PUT(p, "\"");
 	if (ends)
 		p = XSP_PUT(p, ",\"bp\":\"e\"");

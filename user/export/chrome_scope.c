@@ -43,7 +43,7 @@ char *xsp_chrome_put_scope(char *p, const struct xsp_capture_probe *probe,
 	if (name == NULL)
 		return p;
 	p = XSP_PUT(p, ",\"Scope\":\"");
-	p = (char *)memcpy(p, name, strlen(name)) + strlen(name);
+	p = stpcpy(p, name);
 	return XSP_PUT(p, "\"");
 }
 

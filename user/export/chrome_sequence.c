@@ -133,7 +133,7 @@ static int make_thread(struct xsp_fwdbwd *f, uint64_t key, struct thread **out)
 	*out = NULL;
 	if (f->operators + RING_FIRST > OPERATORS_MAX)
 		return 0;
-	if (xsp_grow(&f->threads, &f->room, f->count + 1) < 0)
+	if (xsp_grow(&f->threads, &f->room, f->count + 1) < 0 || f->threads == NULL)
 		return -ENOMEM;
 	struct thread *t = &f->threads[f->count];
 	*t = (struct thread){.ops = calloc(RING_FIRST, sizeof(*t->ops)), .mask = RING_FIRST - 1};

@@ -17,9 +17,9 @@ static const ZydisRegister registers[] = {
 
 static uint8_t number_of(ZydisRegister r)
 {
-	for (uint8_t n = 0; n < REGISTERS; n++)
+	for (size_t n = 0; n < REGISTERS; n++)
 		if (registers[n] == r)
-			return n;
+			return (uint8_t)n;
 	return XSP_RESULT_NONE;
 }
 

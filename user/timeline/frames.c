@@ -66,7 +66,7 @@ static int append(struct xsp_timeline *t, struct row *row, uint32_t *length, uin
 
 	if (xsp_grow(&row->path, &row->path_capacity, *length + n + 1) < 0)
 		return -ENOMEM;
-	for (size_t i = n; i > 0; i--) {
+	for (size_t i = n; i > 0 && own.frames != NULL; i--) {
 		xsp_name_id id;
 		uint64_t address = XSP_FRAME_ADDRESS(own.frames[i - 1]);
 		int rc = xsp_names_of_hash(t, xsp_frame_hash(pid, address), &id);

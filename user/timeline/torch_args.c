@@ -463,7 +463,7 @@ enum xsp_torch_number xsp_torch_number(const struct xsp_torch_values *all,
 	case XSP_TORCH_FORM_SYMINT:
 		return is_symbol(all->flavor, *integer) ? XSP_TORCH_NO_NUMBER : XSP_TORCH_INTEGER;
 	case XSP_TORCH_FORM_INT8:
-		*integer = (int8_t)v->object[0];
+		*integer = v->object[0] - (v->object[0] >= 0x80 ? 0x100 : 0);
 		return XSP_TORCH_INTEGER;
 	case XSP_TORCH_FORM_BOOL:
 		*integer = v->object[0];

@@ -72,8 +72,8 @@ bool xsp_torch_args_read(const struct xsp_torch_args *a, const struct xsp_span *
 
 /* An integer or a double that a value or an element of a list is. */
 enum xsp_torch_number { XSP_TORCH_NO_NUMBER, XSP_TORCH_INTEGER, XSP_TORCH_REAL, XSP_TORCH_TRUTH };
-enum xsp_torch_number xsp_torch_number(const struct xsp_torch_values *v,
-				       const struct xsp_torch_value *value, size_t index,
+enum xsp_torch_number xsp_torch_number(const struct xsp_torch_values *all,
+				       const struct xsp_torch_value *v, size_t index,
 				       int64_t *integer, double *real);
 
 #endif
