@@ -99,7 +99,9 @@ def check_links(gpu):
     for e in gpu.by["kernel"]:
         args = e["args"]
         calls = gpu.calls[args["correlation"]]
-        check(calls, "a kernel without a call", e)
+        # one: readers join by the key (HTA asserts it), so a runtime call and not the driver's in it
+        equal([c["cat"] for c in calls if c["cat"] == "cuda_runtime"][:1] or ["cuda_driver"],
+              [c["cat"] for c in calls], "calls of a kernel")
         op = gpu.ops.get(args.get("External id"))
         check(op, "a kernel without an op", e)
         equal(e["name"], KERNEL_OF[op["name"]], "the op's kernel")

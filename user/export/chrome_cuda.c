@@ -203,10 +203,12 @@ static char *put_ids(struct xsp_export *x, char *p, const struct xsp_gpu_call *c
 	p = xsp_put_u64(p, xsp_chrome_next_slice(x));
 	if (c->external != 0)
 		p = put_number(p, "External id", c->external);
-	if (c->correlation != 0) {
+	if (c->correlation != 0)
 		p = put_number(p, "cbid", c->cbid);
+	/* CUPTI gives a driver call the id of the runtime call around it. Readers join by this key and
+	 * would find two calls for one kernel (HTA's queue length asserts that there is one). */
+	if (c->correlation != 0 && (c->span == NULL || c->span->outer_ns == 0))
 		p = put_number(p, "correlation", c->correlation);
-	}
 	return c->span != NULL ? put_flags(p, c->span) : p;
 }
 
