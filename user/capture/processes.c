@@ -214,6 +214,24 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 	return rc;
 }
 
+/* --sequence: where the numbers are. One place a process: with two PyTorch libraries in it nothing
+ * tells whose operators a number would be of, so neither gets one. */
+static int number_operators(struct xsp_recorder *r, struct recorded_process *p,
+			    const struct xsp_planned_module *m, const struct xsp_mapped_file *f)
+{
+	if (m->list.sequence.counter.kind == XSP_TLS_NONE)
+		return 0;
+	if (p->numbered != NULL && p->numbered != m) {
+		xsp_recorder_note(r,
+				  "%s: a second library with autograd's numbers in process %d: "
+				  "--sequence is off for it",
+				  f->shown, (int)p->pid);
+		return xsp_attach_sequence(r->attach, p->pid, &(struct xsp_sequence_spec){0});
+	}
+	p->numbered = m;
+	return xsp_plan_sequence(m, r->attach, p->pid, f);
+}
+
 static int take_file(struct xsp_recorder *r, struct recorded_process *p,
 		     const struct xsp_mapped_file *f, struct xsp_error *err)
 {
@@ -233,7 +251,7 @@ static int take_file(struct xsp_recorder *r, struct recorded_process *p,
 		xsp_recorder_note(r, "%s: %s", f->shown, m->list.note);
 	rc = announce_module(r, m);
 	if (rc == 0 && !p->mapped[m->id])
-		rc = xsp_plan_sequence(m, r->attach, p->pid, f);
+		rc = number_operators(r, p, m, f);
 	if (rc == 0)
 		rc = put_mapping(r, p, m, f);
 	if (rc == 0)
@@ -317,6 +335,7 @@ static int on_exec(struct xsp_recorder *r, struct recorded_process *p)
 {
 	xsp_process_refresh(p->process);
 	p->dirty = true;
+	p->numbered = NULL;
 	if (p->mapped != NULL)
 		memset(p->mapped, 0, p->room * sizeof(*p->mapped));
 	return announce_process(r, p, 0);

@@ -20,6 +20,7 @@ struct recorded_process {
 	bool *attached; /* by module id: links are there */
 	bool *mapped; /* by module id: its mapping is in the capture */
 	size_t room; /* of both */
+	const struct xsp_planned_module *numbered; /* whose sequence numbers are read, or NULL */
 	bool agent; /* it has the agent, and our probes are in it */
 	uint32_t agent_state; /* enum xsp_gpu_what_state, last told; 0: nothing yet */
 	uint32_t agent_failure; /* enum xsp_gpu_failure, last told of */
