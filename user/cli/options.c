@@ -343,8 +343,7 @@ static int take_cuda_api(struct parse *p)
 static int take_gpu(struct parse *p)
 {
 	static const struct word words[] = {
-		{"memory", XSP_WANT_MEMORY},   {"events", XSP_WANT_EVENTS},
-		{"markers", XSP_WANT_MARKERS}, {"graphs", XSP_WANT_GRAPHS},
+		{"events", XSP_WANT_EVENTS},   {"graphs", XSP_WANT_GRAPHS},
 		{"latency", XSP_WANT_LATENCY}, {"all-api", XSP_WANT_ALL_API},
 		{"shared", XSP_WANT_SHARED},   {NULL, 0}};
 
@@ -352,8 +351,8 @@ static int take_gpu(struct parse *p)
 	if (p->o->gpu_off)
 		return 0;
 	return take_words(p, "--gpu",
-			  "off, or a list of what is collected beside the default: memory, events, "
-			  "markers, graphs, latency, all-api, shared",
+			  "off, or a list of what is collected beside the default: events, graphs, "
+			  "latency, all-api, shared",
 			  words, &p->o->gpu);
 }
 
