@@ -13,8 +13,7 @@
 		asm volatile("/* operand " #number " %0 */" : "+r"(value));                        \
 		break;
 
-/* Not inlined: each copy would take stack of the program's own (see reserve_name). */
-static __noinline __u64 xsp_operand(struct pt_regs *ctx, const struct xsp_operand *o)
+static __always_inline __u64 operand_register(struct pt_regs *ctx, const struct xsp_operand *o)
 {
 	__u64 value;
 
@@ -29,6 +28,21 @@ static __noinline __u64 xsp_operand(struct pt_regs *ctx, const struct xsp_operan
 	default:
 		return ~0ULL;
 	}
+	return value;
+}
+
+/* The register alone. Neither of the two is inlined: each copy would take stack of the program's own
+ * (see reserve_name); and neither calls the other: a kernel allows eight frames. */
+static __noinline __u64 xsp_operand_base(struct pt_regs *ctx, const struct xsp_operand *o)
+{
+	return operand_register(ctx, o);
+}
+
+/* 0 when the word cannot be read. */
+static __noinline __u64 xsp_operand(struct pt_regs *ctx, const struct xsp_operand *o)
+{
+	__u64 value = operand_register(ctx, o);
+
 	if (o->deref && bpf_probe_read_user(&value, sizeof(value), (void *)(value + o->offset)))
 		return 0;
 	return value;

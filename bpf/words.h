@@ -43,17 +43,22 @@ static __always_inline void xsp_put_section_head(char *e, __u32 at, __u16 type, 
 static __noinline __u32 xsp_put_words(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
 				      char *e, __u32 at)
 {
-	__u32 i;
+	__u32 i, unread = 0;
 
 	if (at > XSP_DETAIL_LEAST - XSP_WORDS_BYTES)
 		return at;
 	for (i = 0; i < XSP_WORDS_MAX; i++) {
 		if (i >= spec->words)
 			break;
-		*(__u64 *)(e + at + sizeof(struct xsp_section) + i * 8) =
-			xsp_operand(ctx, &spec->word[i]);
+		__u64 *word = (__u64 *)(e + at + sizeof(struct xsp_section) + i * 8);
+		const struct xsp_operand *o = &spec->word[i];
+		*word = xsp_operand_base(ctx, o);
+		/* (a failed read leaves zeros) */
+		if (o->deref &&
+		    bpf_probe_read_user(word, sizeof(*word), (void *)(*word + o->offset)))
+			unread |= 1U << i;
 	}
-	xsp_put_section_head(e, at, XSP_SECTION_WORDS, sizeof(struct xsp_section) + i * 8, 0);
+	xsp_put_section_head(e, at, XSP_SECTION_WORDS, sizeof(struct xsp_section) + i * 8, unread);
 	return at + sizeof(struct xsp_section) + i * 8;
 }
 
