@@ -264,7 +264,8 @@ static bool names_are_addresses(const struct xsp_plan *plan)
 {
 	for (size_t i = 0; i < plan->count; i++)
 		for (size_t j = 0; j < plan->modules[i]->list.count; j++)
-			if (plan->modules[i]->list.items[j].range.name == XSP_RANGE_NAME_CODE)
+			if (plan->modules[i]->list.items[j].range.name == XSP_RANGE_NAME_CODE ||
+			    plan->modules[i]->list.items[j].range.name == XSP_RANGE_NAME_VTABLE)
 				return true;
 	return false;
 }

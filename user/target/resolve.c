@@ -346,6 +346,27 @@ int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint
 	return rc == 0 && at.module == NULL ? -ENOENT : rc;
 }
 
+/*
+ * The process is gone: a vtable that stands where one of the modules that it had would have it. What is
+ * remembered are mappings of code; they tell how far the loader has moved the file.
+ */
+static bool find_remembered_vtable(const struct xsp_resolver *r, pid_t pid, uint64_t pointer,
+				   struct xsp_symbol *out)
+{
+	for (size_t i = r->map_count; i > 0; i--) {
+		const struct remembered *m = &r->maps[i - 1];
+		const struct known_file *k = m->pid == pid ? known(r, m->dev, m->inode) : NULL;
+		uint64_t code;
+		if (k == NULL || k->module == NULL ||
+		    xsp_module_offset_to_addr(k->module, m->offset, &code) < 0)
+			continue;
+		if (xsp_module_find_at(k->module, pointer - (m->start - code) - 16, "_ZTV", out) ==
+		    0)
+			return true;
+	}
+	return false;
+}
+
 int xsp_resolve_vtable(struct xsp_resolver *r, const struct xsp_process *p, uint64_t pointer,
 		       char *text, size_t size)
 {
@@ -356,7 +377,11 @@ int xsp_resolve_vtable(struct xsp_resolver *r, const struct xsp_process *p, uint
 
 	if (rc < 0)
 		return rc;
-	if (at.module == NULL || xsp_module_find_at(at.module, at.addr - 16, "_ZTV", &s) < 0) {
+	if (at.module == NULL || xsp_module_find_at(at.module, at.addr - 16, "_ZTV", &s) < 0)
+		rc = at.mapped || !find_remembered_vtable(r, xsp_process_pid(p), pointer, &s)
+			     ? -ENOENT
+			     : 0;
+	if (rc < 0) {
 		module_and_offset(&at, pointer, text, size);
 		return -ENOENT;
 	}
