@@ -40,26 +40,50 @@ static __always_inline void xsp_put_section_head(char *e, __u32 at, __u16 type, 
 	s->value = value;
 }
 
+/*
+ * The same number, of which the verifier does not know how it came about: else it walks through all
+ * that follows once for each length that what came before may have. The event's size is put last.
+ */
+static __always_inline __u32 xsp_forget(char *e, __u32 at)
+{
+	volatile __u16 *size = &((struct xsp_event *)e)->size;
+
+	*size = at;
+	return *size;
+}
+
+/* One word. What cannot be read is 0 and marked in the section's head: in memory, and without a
+ * branch, so that the verifier has one way on and not one for each word. */
+static __noinline void xsp_put_word(struct pt_regs *ctx, const struct xsp_operand *o, __u64 *word,
+				    __u32 *unread, __u32 bit)
+{
+	long failed;
+
+	*word = xsp_operand_base(ctx, o);
+	if (!o->deref)
+		return;
+	failed = bpf_probe_read_user(word, sizeof(*word), (void *)(*word + o->offset));
+	*unread |= (__u32)((__u64)failed >> 63) << bit;
+}
+
 static __noinline __u32 xsp_put_words(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
 				      char *e, __u32 at)
 {
-	__u32 i, unread = 0;
+	__u32 i;
 
+	at = xsp_forget(e, at);
 	if (at > XSP_DETAIL_LEAST - XSP_WORDS_BYTES)
 		return at;
+	xsp_put_section_head(e, at, XSP_SECTION_WORDS, 0, 0);
 	for (i = 0; i < XSP_WORDS_MAX; i++) {
 		if (i >= spec->words)
 			break;
-		__u64 *word = (__u64 *)(e + at + sizeof(struct xsp_section) + i * 8);
-		const struct xsp_operand *o = &spec->word[i];
-		*word = xsp_operand_base(ctx, o);
-		/* (a failed read leaves zeros) */
-		if (o->deref &&
-		    bpf_probe_read_user(word, sizeof(*word), (void *)(*word + o->offset)))
-			unread |= 1U << i;
+		xsp_put_word(ctx, &spec->word[i],
+			     (__u64 *)(e + at + sizeof(struct xsp_section) + i * 8),
+			     &((struct xsp_section *)(e + at))->value, i);
 	}
-	xsp_put_section_head(e, at, XSP_SECTION_WORDS, sizeof(struct xsp_section) + i * 8, unread);
-	return at + sizeof(struct xsp_section) + i * 8;
+	((struct xsp_section *)(e + at))->size = sizeof(struct xsp_section) + i * 8;
+	return xsp_forget(e, at + sizeof(struct xsp_section) + i * 8);
 }
 
 /* `spec->written` is not 0. */
