@@ -20,7 +20,7 @@ __attribute__((used)) static const char *const torch_double_schemas[] = {
 
 // What nvcc makes of kernels on the host's side: a stub a kernel, registered before main().
 static const char gemm[] = "_ZN7cutlass6KernelI4gemmEEvT_";
-static const char splitk[] = "_ZN7cutlass14splitKreduceEPfi";
+static const char splitk[] = "_ZN7cutlass12splitKreduceEPfi";
 static const char clamp[] = "_ZN2at6native22vectorized_elementwiseI5clampEEviT_";
 static const char add[] = "_ZN2at6native22vectorized_elementwiseI3addEEviT_";
 

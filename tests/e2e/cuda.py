@@ -197,6 +197,26 @@ def runtime_api(folder):
 
 
 @case
+def training_loop(folder):
+    """PyTorch's operators around the calls, autograd's thread, two streams, a graph: the program
+    itself counts which operator launched what."""
+    trace, _, said = launched(folder, "--calls", "60", program="gpu_train")
+    links = json.loads(next(line for line in said.splitlines() if line.startswith("{")))["links"]
+    names = run(["c++filt", *(k.split("|")[1] for k in links)]).stdout.splitlines()
+    made = collections.Counter({(k.split("|")[0], name): links[k] for k, name in zip(links, names)})
+    gpu = Gpu(trace)
+    got = collections.Counter()
+    for cat in WORK:
+        for e in gpu.by[cat]:
+            op = gpu.ops[e["args"]["External id"]]
+            what = {"kernel": e["name"], "gpu_memset": "memset"}.get(cat, e["name"].split()[1:2])
+            got["graph" if op["name"] == "graph_replay" else op["name"],
+                what[0] if isinstance(what, list) else what] += 1
+    equal(got, made, "what each operator launched")
+    check_arrows(gpu)
+
+
+@case
 def cuda_12(folder):
     trace, made, _ = launched(folder, "--threads", "4", "--calls", "300", "runtime",
                               program="gpu_sim12")
