@@ -113,8 +113,9 @@ static void handle(int number)
 	struct xsp_walk w;
 
 	(void)number;
-	getcontext(&u);
+	getcontext(&u); /* NOLINT(bugprone-signal-handler,cert-sig30-c) */
 	from_context(&u, &w);
+	/* NOLINTNEXTLINE(bugprone-signal-handler,cert-sig30-c) */
 	in_handler = xsp_walk_danger(&image, &w);
 }
 
