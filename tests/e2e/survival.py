@@ -96,6 +96,12 @@ def annotated_scopes(folder):
 
 
 @case
+def throwing_wrappers_of_cuda(folder):
+    """The provider's return probes are for NVIDIA's libraries: on these functions they would kill."""
+    same_output(folder, "cuda_wrapper", "cuda")
+
+
+@case
 def allocator(folder):
     """malloc and free of a program that uses both on every thread."""
     same_output(folder, "demo", "libc.so.6:malloc", "libc.so.6:free", "libc.so.6:mem*")

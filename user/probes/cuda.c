@@ -5,12 +5,14 @@
  * What libcuda.so.1 exports are stubs: they check that the driver is alive and jump through a table
  * to the function that does the work and returns to the caller in their place. Their exits are
  * therefore seen by return probes, which cannot do harm here: no exception passes CUDA's C entry
- * points. Only those under which the user's own code may run are left to exit sites.
+ * points. Only those under which the user's own code may run are left to exit sites; and so is every
+ * function of that name that is not in NVIDIA's own libraries: a wrapper may throw.
  */
 #include "probes/cuda_table.h"
 #include "probes/probe.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char *const forms[] = {"", "_ptsz", "_ptds"};
 
@@ -74,6 +76,19 @@ static void take_name(const struct xsp_cuda_entry *e, struct xsp_probe *p)
 	}
 }
 
+/* NVIDIA's library, and not a program or a preloaded wrapper that has functions of these names. */
+static bool is_nvidias(struct xsp_module *m)
+{
+	static const char *const files[] = {"libcuda.so", "libcudart.so"};
+	const char *shown = xsp_module_shown(m), *slash = strrchr(shown, '/');
+	const char *name = slash != NULL ? slash + 1 : shown;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (strncmp(name, files[i], strlen(files[i])) == 0)
+			return true;
+	return false;
+}
+
 static int add_entry(const struct xsp_provider *self, struct xsp_module *m,
 		     const struct xsp_cuda_entry *e, const char *name,
 		     const struct xsp_selection *selection, struct xsp_probe_list *list)
@@ -89,7 +104,7 @@ static int add_entry(const struct xsp_provider *self, struct xsp_module *m,
 		.addr = s.addr,
 		.size = s.size,
 		.offset = s.offset,
-		.no_exceptions = !e->calls_back,
+		.no_exceptions = !e->calls_back && is_nvidias(m),
 		.symbol = (char *)(uintptr_t)name,
 		.name = (char *)(uintptr_t)name,
 	};
