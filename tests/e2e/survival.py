@@ -22,6 +22,7 @@ COMMANDS = {
     "execer": ["execer", "--calls", "200", "3"],
     "dlopener": ["dlopener", "--calls", "40"],
     "annotated": ["annotated", "--calls", "200"],
+    "cuda_wrapper": ["cuda_wrapper", "--calls", "300"],
 }
 
 
