@@ -99,7 +99,9 @@ def annotated_scopes(folder):
 @case
 def throwing_wrappers_of_cuda(folder):
     """The provider's return probes are for NVIDIA's libraries: on these functions they would kill."""
-    same_output(folder, "cuda_wrapper", "cuda")
+    same_output(folder, "cuda_wrapper", "cuda", "cuda_wrapper:main")
+    events = Trace(f"{folder}/trace.json").json["traceEvents"]
+    equal(sum(e["name"] == "cudaMalloc" for e in events), 300, "calls of cudaMalloc")
 
 
 @case
