@@ -76,6 +76,31 @@ static char *put_ts(char *p, uint64_t ns)
 	return p;
 }
 
+/* ---- arguments ---- */
+
+static char *put_argument(char *p, const char *key)
+{
+	p = XSP_PUT(p, ",\"");
+	p = stpcpy(p, key);
+	return XSP_PUT(p, "\":");
+}
+
+char *xsp_chrome_put_number(char *p, const char *key, uint64_t value)
+{
+	return xsp_put_u64(put_argument(p, key), value);
+}
+
+char *xsp_chrome_put_triple(char *p, const char *key, const uint32_t v[3])
+{
+	p = put_argument(p, key);
+	for (int i = 0; i < 3; i++) {
+		*p++ = i == 0 ? '[' : ',';
+		p = xsp_put_u64(p, v[i]);
+	}
+	*p++ = ']';
+	return p;
+}
+
 /* ---- top-level keys ---- */
 
 static void put_key(struct xsp_out *o, const char *key)

@@ -22,4 +22,8 @@ void xsp_chrome_put_sort_index(struct xsp_export *x, const char *name, uint32_t 
 			       uint32_t index);
 struct xsp_chrome_gpu *xsp_chrome_gpu_of(struct xsp_export *x);
 
+/* `,"key":value` and `,"key":[1,2,3]`; keys are our own and need no escape. Each returns the end. */
+char *xsp_chrome_put_number(char *p, const char *key, uint64_t value);
+char *xsp_chrome_put_triple(char *p, const char *key, const uint32_t v[3]);
+
 #endif

@@ -11,43 +11,14 @@
 #include "export/out.h"
 #include "target/module.h"
 
-static char *put_text(char *p, const char *text)
-{
-	return stpcpy(p, text);
-}
-
-static char *put_number(char *p, const char *key, uint64_t value)
-{
-	*p++ = ',';
-	*p++ = '"';
-	p = put_text(p, key);
-	p = XSP_PUT(p, "\":");
-	return xsp_put_u64(p, value);
-}
-
 static char *put_address(char *p, const char *key, uint64_t value)
 {
 	*p++ = ',';
 	*p++ = '"';
-	p = put_text(p, key);
+	p = stpcpy(p, key);
 	p = XSP_PUT(p, "\":\"0x");
 	p = xsp_put_hex(p, value);
 	*p++ = '"';
-	return p;
-}
-
-static char *put_triple(char *p, const char *key, const uint32_t v[3])
-{
-	*p++ = ',';
-	*p++ = '"';
-	p = put_text(p, key);
-	p = XSP_PUT(p, "\":[");
-	p = xsp_put_u64(p, v[0]);
-	*p++ = ',';
-	p = xsp_put_u64(p, v[1]);
-	*p++ = ',';
-	p = xsp_put_u64(p, v[2]);
-	*p++ = ']';
 	return p;
 }
 
@@ -84,16 +55,16 @@ static void put_call(struct xsp_export *x, const struct xsp_cuda_call *c)
 			continue;
 		memcpy(&value, (const char *)c + fields[i].at, sizeof(value));
 		p = fields[i].address ? put_address(p, fields[i].key, value)
-				      : put_number(p, fields[i].key, value);
+				      : xsp_chrome_put_number(p, fields[i].key, value);
 	}
 	if (XSP_CUDA_HAS(c, XSP_CUDA_GRID_X))
-		p = put_triple(p, "grid", c->grid);
+		p = xsp_chrome_put_triple(p, "grid", c->grid);
 	if (XSP_CUDA_HAS(c, XSP_CUDA_BLOCK_X))
-		p = put_triple(p, "block", c->block);
+		p = xsp_chrome_put_triple(p, "block", c->block);
 	if (XSP_CUDA_HAS(c, XSP_CUDA_DIRECTION) &&
 	    c->direction < sizeof(directions) / sizeof(directions[0])) {
 		p = XSP_PUT(p, ",\"direction\":\"");
-		p = put_text(p, directions[c->direction]);
+		p = stpcpy(p, directions[c->direction]);
 		*p++ = '"';
 	}
 	xsp_out_commit(x->out, p);
@@ -202,13 +173,13 @@ static char *put_ids(struct xsp_export *x, char *p, const struct xsp_gpu_call *c
 	p = XSP_PUT(p, ",\"args\":{\"Ev Idx\":");
 	p = xsp_put_u64(p, xsp_chrome_next_slice(x));
 	if (c->external != 0)
-		p = put_number(p, "External id", c->external);
+		p = xsp_chrome_put_number(p, "External id", c->external);
 	if (c->correlation != 0)
-		p = put_number(p, "cbid", c->cbid);
+		p = xsp_chrome_put_number(p, "cbid", c->cbid);
 	/* CUPTI gives a driver call the id of the runtime call around it. Readers join by this key and
 	 * would find two calls for one kernel (HTA's queue length asserts that there is one). */
 	if (c->correlation != 0 && (c->span == NULL || c->span->outer_ns == 0))
-		p = put_number(p, "correlation", c->correlation);
+		p = xsp_chrome_put_number(p, "correlation", c->correlation);
 	return c->span != NULL ? put_flags(p, c->span) : p;
 }
 
@@ -229,8 +200,8 @@ int xsp_chrome_call(struct xsp_export *x, const struct xsp_gpu_call *c)
 	if (rc < 0)
 		return rc;
 	char *p = xsp_out_reserve(x->out, 512);
-	p = put_number(p, "pid", row->pid);
-	p = put_number(p, "tid", row->tid);
+	p = xsp_chrome_put_number(p, "pid", row->pid);
+	p = xsp_chrome_put_number(p, "tid", row->tid);
 	p = XSP_PUT(p, ",\"ts\":");
 	p = xsp_chrome_put_ts(x, p, c->start_ns);
 	p = XSP_PUT(p, ",\"dur\":");

@@ -132,19 +132,6 @@ void xsp_chrome_gpu_rows(struct xsp_export *x)
 
 /* ---- arguments ---- */
 
-static char *put_text(char *p, const char *text)
-{
-	return stpcpy(p, text);
-}
-
-static char *put_u(char *p, const char *key, uint64_t value)
-{
-	p = XSP_PUT(p, ",\"");
-	p = put_text(p, key);
-	p = XSP_PUT(p, "\":");
-	return xsp_put_u64(p, value);
-}
-
 /* The first one of the arguments: no comma. */
 static char *put_first(char *p, const struct xsp_gpu_activity *a)
 {
@@ -156,35 +143,21 @@ static char *put_first(char *p, const struct xsp_gpu_activity *a)
 
 static char *put_where(char *p, const struct xsp_gpu_activity *a)
 {
-	p = put_u(p, "device", a->device);
-	p = put_u(p, "context", a->context);
-	p = put_u(p, "stream", a->stream);
-	return put_u(p, "correlation", a->correlation);
-}
-
-static char *put_triple(char *p, const char *key, const uint32_t v[3])
-{
-	p = XSP_PUT(p, ",\"");
-	p = put_text(p, key);
-	p = XSP_PUT(p, "\":[");
-	p = xsp_put_u64(p, v[0]);
-	*p++ = ',';
-	p = xsp_put_u64(p, v[1]);
-	*p++ = ',';
-	p = xsp_put_u64(p, v[2]);
-	*p++ = ']';
-	return p;
+	p = xsp_chrome_put_number(p, "device", a->device);
+	p = xsp_chrome_put_number(p, "context", a->context);
+	p = xsp_chrome_put_number(p, "stream", a->stream);
+	return xsp_chrome_put_number(p, "correlation", a->correlation);
 }
 
 static char *put_channel(char *p, uint32_t graph, uint64_t node, uint32_t channel, uint32_t type)
 {
 	static const char *const types[] = {"INVALID", "COMPUTE", "ASYNC_MEMCPY"};
 
-	p = put_u(p, "graph id", graph);
-	p = put_u(p, "graph node id", node);
-	p = put_u(p, "channel", channel);
+	p = xsp_chrome_put_number(p, "graph id", graph);
+	p = xsp_chrome_put_number(p, "graph node id", node);
+	p = xsp_chrome_put_number(p, "channel", channel);
 	p = XSP_PUT(p, ",\"channel_type\":\"");
-	p = put_text(p, type < sizeof(types) / sizeof(types[0]) ? types[type] : "UNKNOWN");
+	p = stpcpy(p, type < sizeof(types) / sizeof(types[0]) ? types[type] : "UNKNOWN");
 	*p++ = '"';
 	return p;
 }
@@ -231,20 +204,21 @@ static char *put_kernel(char *p, const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_kernel *k = a->record;
 
-	p = put_u(p, "queued", k->queued_ns);
+	p = xsp_chrome_put_number(p, "queued", k->queued_ns);
 	p = put_where(p, a);
-	p = put_u(p, "registers per thread", k->registers);
-	p = put_u(p, "shared memory", (uint64_t)k->static_shared + k->dynamic_shared);
+	p = xsp_chrome_put_number(p, "registers per thread", k->registers);
+	p = xsp_chrome_put_number(p, "shared memory",
+				  (uint64_t)k->static_shared + k->dynamic_shared);
 	if (a->on != NULL)
 		p = put_occupancy(p, a, k);
-	p = put_triple(p, "grid", k->grid);
-	p = put_triple(p, "block", k->block);
+	p = xsp_chrome_put_triple(p, "grid", k->grid);
+	p = xsp_chrome_put_triple(p, "block", k->block);
 	return put_channel(p, k->graph, k->graph_node, k->channel, k->channel_type);
 }
 
 static char *put_bandwidth(char *p, const struct xsp_gpu_activity *a, uint64_t bytes)
 {
-	p = put_u(p, "bytes", bytes);
+	p = xsp_chrome_put_number(p, "bytes", bytes);
 	if (a->end_ns > a->start_ns)
 		p = put_decimal(p, "memory bandwidth (GB/s)",
 				(double)bytes / (double)(a->end_ns - a->start_ns));
@@ -256,14 +230,14 @@ static char *put_memcpy(char *p, const struct xsp_gpu_activity *a)
 	const struct xsp_gpu_memcpy *m = a->record;
 
 	if (m->head.type == XSP_GPU_MEMCPY_P2P) {
-		p = put_u(p, "fromDevice", m->source_device);
-		p = put_u(p, "inDevice", m->device);
-		p = put_u(p, "toDevice", m->destination_device);
-		p = put_u(p, "fromContext", m->source_context);
-		p = put_u(p, "inContext", m->context);
-		p = put_u(p, "toContext", m->destination_context);
-		p = put_u(p, "stream", m->stream);
-		p = put_u(p, "correlation", a->correlation);
+		p = xsp_chrome_put_number(p, "fromDevice", m->source_device);
+		p = xsp_chrome_put_number(p, "inDevice", m->device);
+		p = xsp_chrome_put_number(p, "toDevice", m->destination_device);
+		p = xsp_chrome_put_number(p, "fromContext", m->source_context);
+		p = xsp_chrome_put_number(p, "inContext", m->context);
+		p = xsp_chrome_put_number(p, "toContext", m->destination_context);
+		p = xsp_chrome_put_number(p, "stream", m->stream);
+		p = xsp_chrome_put_number(p, "correlation", a->correlation);
 	} else {
 		p = put_where(p, a);
 	}
@@ -292,37 +266,37 @@ static char *put_sync(char *p, const struct xsp_gpu_activity *a)
 	const struct xsp_gpu_sync *s = a->record;
 
 	p = XSP_PUT(p, ",\"cuda_sync_kind\":\"");
-	p = put_text(p, sync_name(s->what));
+	p = stpcpy(p, sync_name(s->what));
 	*p++ = '"';
 	if (s->what == 1 || s->what == 2) {
 		p = XSP_PUT(p, ",\"wait_on_stream\":-1,\"wait_on_cuda_event_record_corr_id\":-1");
-		p = put_u(p, "wait_on_cuda_event_id", s->event);
+		p = xsp_chrome_put_number(p, "wait_on_cuda_event_id", s->event);
 	}
 	if (a->stream == XSP_GPU_NO_ID)
 		p = XSP_PUT(p, ",\"stream\":-1");
 	else
-		p = put_u(p, "stream", a->stream);
-	p = put_u(p, "correlation", a->correlation);
-	p = put_u(p, "device", a->device);
-	return put_u(p, "context", a->context);
+		p = xsp_chrome_put_number(p, "stream", a->stream);
+	p = xsp_chrome_put_number(p, "correlation", a->correlation);
+	p = xsp_chrome_put_number(p, "device", a->device);
+	return xsp_chrome_put_number(p, "context", a->context);
 }
 
 static char *put_event(char *p, const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_cuda_event *e = a->record;
 
-	p = put_u(p, "event_id", e->event);
-	p = put_u(p, "stream", a->stream);
-	p = put_u(p, "correlation", a->correlation);
-	p = put_u(p, "device", a->device);
-	return put_u(p, "context", a->context);
+	p = xsp_chrome_put_number(p, "event_id", e->event);
+	p = xsp_chrome_put_number(p, "stream", a->stream);
+	p = xsp_chrome_put_number(p, "correlation", a->correlation);
+	p = xsp_chrome_put_number(p, "device", a->device);
+	return xsp_chrome_put_number(p, "context", a->context);
 }
 
 static char *put_graph(char *p, const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_graph *s = a->record;
 
-	return put_u(put_where(p, a), "graph id", s->graph);
+	return xsp_chrome_put_number(put_where(p, a), "graph id", s->graph);
 }
 
 static char *put_nothing(char *p, const struct xsp_gpu_activity *a)
@@ -484,8 +458,8 @@ int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 	xsp_out_printf(x->out, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":", kinds[a->kind].category);
 	put_name(x, a);
 	char *p = xsp_out_reserve(x->out, 2048);
-	p = put_u(p, "pid", pid);
-	p = put_u(p, "tid", tid);
+	p = xsp_chrome_put_number(p, "pid", pid);
+	p = xsp_chrome_put_number(p, "tid", tid);
 	p = XSP_PUT(p, ",\"ts\":");
 	p = xsp_chrome_put_ts(x, p, start);
 	p = XSP_PUT(p, ",\"dur\":");
