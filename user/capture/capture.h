@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/u64map.h"
 #include "xsptrace/event.h"
 
 /* ---- what a capture defines; the same structs are written and read ---- */
@@ -108,6 +109,21 @@ struct xsp_capture_name {
 	const char *text;
 	bool cut; /* the name was longer than XSP_NAME_MAX */
 };
+
+/* Names of addresses, which mean nothing once their process is gone: what the address was. */
+enum xsp_address_name {
+	XSP_NAME_OF_FUNCTION = 0x57ab, /* a host function that stands for a kernel */
+	XSP_NAME_OF_RETURN = 0x57ac, /* a return address in a stack. "": it is none, and neither is
+				      * anything beyond it in the stack */
+};
+/* Under which hash the capture has the name of an address in a process. */
+static inline uint64_t xsp_address_name_hash(enum xsp_address_name what, uint32_t pid,
+					     uint64_t address)
+{
+	uint64_t hash = xsp_u64_mix(address ^ xsp_u64_mix((uint64_t)pid << 32 | what));
+
+	return hash != 0 ? hash : 1;
+}
 
 /* ---- writer: one thread at a time ---- */
 

@@ -49,7 +49,7 @@ void xsp_frames_free(struct xsp_frames *f)
 
 static int see(struct xsp_frames *f, uint32_t pid, uint64_t address)
 {
-	uint64_t hash = xsp_frame_hash(pid, address);
+	uint64_t hash = xsp_address_name_hash(XSP_NAME_OF_RETURN, pid, address);
 
 	if (xsp_u64map_get(&f->seen, hash) != NULL || f->seen.count >= FRAMES_MAX)
 		return 0;
@@ -90,7 +90,8 @@ static int put_name(struct xsp_frames *f, const struct pending *p, const char *t
 		struct xsp_event_name name;
 		char text[XSP_NAME_MAX];
 	} e = {.name = {.head = {.tgid = p->pid, .kind = XSP_EVENT_NAME, .size = sizeof(e)},
-			.name_hash = xsp_frame_hash(p->pid, p->address)}};
+			.name_hash =
+				xsp_address_name_hash(XSP_NAME_OF_RETURN, p->pid, p->address)}};
 	size_t length = strlen(text);
 
 	if (length > XSP_NAME_MAX) {

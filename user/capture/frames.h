@@ -6,18 +6,8 @@
 #ifndef XSP_CAPTURE_FRAMES_H
 #define XSP_CAPTURE_FRAMES_H
 
-#include "base/u64map.h"
 #include "capture/capture.h"
 #include "target/resolve.h"
-
-/* Under which hash the capture has the name (struct xsp_capture_name) of a return address in a process.
- * An empty name: it is none, and neither is anything beyond it in the stack. */
-static inline uint64_t xsp_frame_hash(uint32_t pid, uint64_t address)
-{
-	uint64_t hash = xsp_u64_mix(address ^ xsp_u64_mix((uint64_t)pid << 32 | 0x57ac));
-
-	return hash != 0 ? hash : 1;
-}
 
 struct xsp_frames;
 

@@ -149,7 +149,7 @@ int xsp_stubs_see(struct xsp_stubs *s, const struct xsp_process *p, const struct
 	    e->size < sizeof(struct xsp_event_range) ||
 	    !word_at(e, s->word_of[e->probe] - 1U, &address))
 		return 0;
-	uint64_t hash = xsp_stub_hash(e->tgid, address);
+	uint64_t hash = xsp_address_name_hash(XSP_NAME_OF_FUNCTION, e->tgid, address);
 	if (xsp_u64map_get(&s->seen, hash) != NULL || s->seen.count >= MAX_SEEN)
 		return 0;
 	if (xsp_u64map_set(&s->seen, hash, 1) < 0)

@@ -8,17 +8,8 @@
 #define XSP_CAPTURE_STUBS_H
 
 #include "attach/plan.h"
-#include "base/u64map.h"
 #include "capture/capture.h"
 #include "target/resolve.h"
-
-/* Under which hash the capture has the name of a host function in a process. */
-static inline uint64_t xsp_stub_hash(uint32_t pid, uint64_t address)
-{
-	uint64_t hash = xsp_u64_mix(address ^ xsp_u64_mix((uint64_t)pid << 32 | 0x57ab));
-
-	return hash != 0 ? hash : 1;
-}
 
 struct xsp_stubs;
 

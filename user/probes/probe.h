@@ -126,9 +126,7 @@ struct xsp_selection {
 
 enum xsp_gpu_wish { /* gpu.h: XSP_GPU_WANT_... */
 		    XSP_WANT_ACTIVITY = 1 << 0,
-		    XSP_WANT_MEMORY = 1 << 1,
 		    XSP_WANT_EVENTS = 1 << 2,
-		    XSP_WANT_MARKERS = 1 << 3,
 		    XSP_WANT_GRAPHS = 1 << 4,
 		    XSP_WANT_LATENCY = 1 << 5,
 		    XSP_WANT_ALL_API = 1 << 6,

@@ -31,7 +31,8 @@ static struct stack stack_of(const struct open_span *s)
 
 const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint64_t address)
 {
-	const uint32_t *id = xsp_u64map_get(&t->range_names, xsp_frame_hash(pid, address));
+	const uint32_t *id = xsp_u64map_get(
+		&t->range_names, xsp_address_name_hash(XSP_NAME_OF_RETURN, pid, address));
 
 	return id != NULL ? t->names[*id] : NULL;
 }
@@ -69,7 +70,8 @@ static int append(struct xsp_timeline *t, struct row *row, uint32_t *length, uin
 	for (size_t i = n; i > 0 && own.frames != NULL; i--) {
 		xsp_name_id id;
 		uint64_t address = XSP_FRAME_ADDRESS(own.frames[i - 1]);
-		int rc = xsp_names_of_hash(t, xsp_frame_hash(pid, address), &id);
+		int rc = xsp_names_of_hash(
+			t, xsp_address_name_hash(XSP_NAME_OF_RETURN, pid, address), &id);
 		if (rc < 0)
 			return rc;
 		row->path[(*length)++] = id | XSP_PATH_FRAME;

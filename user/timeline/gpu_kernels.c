@@ -31,7 +31,8 @@ static bool find_name(const struct xsp_timeline *t, uint32_t pid, uint64_t funct
 	const uint32_t *at = xsp_u64map_get(&t->kernels->name_of, handle_key(pid, function));
 
 	if (at == NULL)
-		at = xsp_u64map_get(&t->range_names, xsp_stub_hash(pid, function));
+		at = xsp_u64map_get(&t->range_names,
+				    xsp_address_name_hash(XSP_NAME_OF_FUNCTION, pid, function));
 	if (at != NULL)
 		*out = *at;
 	return at != NULL;
