@@ -3,7 +3,7 @@
  * args.h - the sections ARGS and OUTPUTS (xsptrace/args.h): bounded copies, by a table that user
  * space made for the probe. Everything is read straight into the reservation, and a tensor is then
  * moved together in place: a function of its own for each form keeps the stack small (range.bpf.c,
- * reserve_name).
+ * struct text_slot).
  *
  * How much of the event is used stands in its head meanwhile (xsp_event.size), and each form loads it
  * anew: a number from memory is one state to the verifier, where one that the code knows would be
@@ -13,7 +13,6 @@
 #define XSP_BPF_ARGS_H
 
 #include "common.h"
-#include "xsptrace/args.h"
 
 /* The reservation is at least this large where a probe wants these sections. */
 #if !defined(XSP_ARGS_BYTES) /* detail_large.bpf.c */
@@ -34,6 +33,13 @@ struct xsp_args_work {
 	__u32 item, end; /* the next item, and behind the last */
 	__u32 argument, in_list;
 };
+
+/* What a tensor of five dimensions takes while it is moved, beyond its record. */
+#define XSP_ARGS_MOVING                                                                            \
+	(XSP_ARGS_TENSOR_ROOM - sizeof(struct xsp_args_record) - sizeof(struct xsp_args_tensor) -  \
+	 5 * 16)
+_Static_assert(sizeof(struct xsp_args_work) + XSP_ARGS_MOVING <= XSP_ARGS_RESERVED,
+	       "user space leaves them room");
 
 static __always_inline volatile struct xsp_args_work *xsp_args_work(char *e)
 {

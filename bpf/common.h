@@ -14,19 +14,18 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "xsptrace/event.h"
+#include "xsptrace/programs.h"
 
-#define XSP_MAX_RINGS 64
-#define XSP_MAX_COMM_FILTERS 4
+#include "brake.h"
 
 /* ---- configuration: constants, so that the verifier drops what is off ---- */
 __weak const volatile __u32 xsp_ring_mask = 0; /* rings - 1; a power of two */
 __weak const volatile bool xsp_filter_tgid =
-	false; /* links are not bound to a process (--follow) */
+	false; /* links are not bound to a process (--follow=system) */
 __weak const volatile bool xsp_filter_tid = false;
 __weak const volatile __u32 xsp_comm_filters = 0; /* number of names in use */
-__weak const volatile __u64 xsp_comm_value[XSP_MAX_COMM_FILTERS][2] = {};
-__weak const volatile __u64 xsp_comm_mask[XSP_MAX_COMM_FILTERS][2] = {};
+__weak const volatile __u64 xsp_comm_value[XSP_MAX_COMM_FILTERS][XSP_COMM_BYTES / 8] = {};
+__weak const volatile __u64 xsp_comm_mask[XSP_MAX_COMM_FILTERS][XSP_COMM_BYTES / 8] = {};
 __weak const volatile __u64 xsp_min_duration_ns = 0;
 __weak const volatile __u32 xsp_max_depth = 0; /* 0: no limit */
 __weak const volatile __u64 xsp_jmpbuf_sp_offset = 0; /* of the saved sp in jmp_buf */
@@ -52,25 +51,14 @@ struct {
 	__array(values, struct xsp_ring);
 } xsp_rings __weak SEC(".maps");
 
-enum xsp_counter {
-	XSP_COUNT_LOST_ENTRY,
-	XSP_COUNT_LOST_EXIT,
-	XSP_COUNT_LOST_OTHER,
-	XSP_COUNT_LOST_NAME,
-	XSP_COUNT_FILTERED,
-	XSP_COUNT_SILENT,
-	XSP_COUNT_UNTRACKED,
-	XSP_COUNT_LOST_GPU, /* records of lost batches */
-	XSP_COUNTERS,
-};
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, XSP_COUNTERS);
+	__uint(max_entries, XSP_COUNTS);
 	__type(key, __u32);
 	__type(value, __u64);
 } xsp_counters __weak SEC(".maps");
 
-/* Lost events by probe: [2 * probe] entries, [2 * probe + 1] exits. Resized before loading. */
+/* Lost events by probe: XSP_LOST_KEY. Resized before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2);
@@ -79,7 +67,7 @@ struct {
 } xsp_lost __weak SEC(".maps");
 
 /* Processes that are recorded; kept by the recorder and, with --follow, by sched_process_fork.
- * Value: 1 recorded. */
+ * Value: enum xsp_tgid_flag. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -111,12 +99,13 @@ static __always_inline void xsp_count(__u32 which)
 
 static __always_inline void xsp_count_lost(__u32 which, __u32 probe)
 {
-	__u32 key = probe * 2 + (which == XSP_COUNT_LOST_EXIT);
+	__u32 key = XSP_LOST_KEY(probe, which == XSP_COUNT_LOST_EXIT);
 	__u64 *value = bpf_map_lookup_elem(&xsp_lost, &key);
 
 	if (value)
 		__sync_fetch_and_add(value, 1);
 	xsp_count(which);
+	xsp_count_unseen(probe, which == XSP_COUNT_LOST_EXIT);
 }
 
 /* The ring of the current thread, reserved. Sizes are constants at each call. */
@@ -151,7 +140,7 @@ static __always_inline void xsp_fill_head(struct xsp_event *e, __u64 time, __u64
 
 static __always_inline bool xsp_comm_wanted(void)
 {
-	__u64 comm[2] = {};
+	__u64 comm[XSP_COMM_BYTES / 8] = {};
 
 	bpf_get_current_comm(comm, sizeof(comm));
 	for (int i = 0; i < XSP_MAX_COMM_FILTERS; i++) {
@@ -188,7 +177,6 @@ static __always_inline bool xsp_wanted(__u64 pid_tgid)
 
 #if defined(__TARGET_ARCH_x86)
 #define XSP_REG_IP(ctx) ((ctx)->ip)
-#define XSP_RETURN_SLOT 8 /* a call pushes the return address */
 #define XSP_REG_SP(ctx) ((ctx)->sp)
 #define XSP_REG_FP(ctx) ((ctx)->bp)
 #define XSP_REG_LINK(ctx) 0
@@ -200,7 +188,6 @@ static __always_inline bool xsp_wanted(__u64 pid_tgid)
 #define XSP_REG_ARG6(ctx) ((ctx)->r9)
 #elif defined(__TARGET_ARCH_arm64)
 #define XSP_REG_IP(ctx) ((ctx)->user_regs.pc)
-#define XSP_RETURN_SLOT 0
 #define XSP_REG_SP(ctx) ((ctx)->user_regs.sp)
 #define XSP_REG_FP(ctx) ((ctx)->user_regs.regs[29])
 #define XSP_REG_LINK(ctx) ((ctx)->user_regs.regs[30])
@@ -214,7 +201,7 @@ static __always_inline bool xsp_wanted(__u64 pid_tgid)
 
 static __noinline __u64 xsp_page_cookie(__u64 number, __u64 ip)
 {
-	__u32 key = (__u32)number * XSP_PAGE_SLOTS + (ip & (XSP_PAGE_SLOTS - 1));
+	__u32 key = XSP_COOKIE_KEY(number, ip);
 	__u64 *cookie = bpf_map_lookup_elem(&xsp_cookies, &key);
 
 	return cookie ? *cookie : 0;

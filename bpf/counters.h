@@ -22,14 +22,12 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } xsp_counter_slots __weak SEC(".maps");
-#if !defined(XSP_NO_PERF)
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__uint(max_entries, 1); /* resized before loading */
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(__u32));
 } xsp_counter_events __weak SEC(".maps");
-#endif
 
 static __noinline __u64 task_counter(__u8 kind)
 {
@@ -62,10 +60,8 @@ static __noinline __u32 first_event(void)
 static __noinline void put_perf(struct xsp_perf_value *v, volatile __u32 *there, __u32 event,
 				__u32 i)
 {
-#if !defined(XSP_NO_PERF)
 	if (bpf_perf_event_read_value(&xsp_counter_events, event, (void *)v, sizeof(*v)) == 0)
 		*there |= 1U << i;
-#endif
 }
 
 static __noinline __u32 xsp_put_counters(char *e, __u32 at, __u32 type)

@@ -5,7 +5,7 @@
  * and one for the largest would fill the ring with nothing.
  */
 #define xsp_detail_bytes xsp_detail_large_bytes
-#define XSP_ARGS_BYTES 4096U
+#define XSP_ARGS_BYTES XSP_ARGS_LARGE
 #define XSP_ARGS_STEPS 56
 #define xsp_detail xsp_detail_large
 #include "detail.bpf.c"

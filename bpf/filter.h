@@ -11,21 +11,6 @@
 
 #include "common.h"
 
-#define XSP_FILTER_FRAMES 64
-
-struct xsp_frame {
-	__u64 time_ns;
-	__u64 sp;
-	__u32 probe;
-	__u32 emitted;
-};
-
-struct xsp_thread_state {
-	__u32 depth;
-	__u32 reserved;
-	struct xsp_frame frames[XSP_FILTER_FRAMES];
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

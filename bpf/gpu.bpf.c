@@ -5,8 +5,6 @@
  */
 #include "common.h"
 
-#include "xsptrace/gpu.h"
-
 /* Goes on when the span programs have been stopped: the agent flushes what it has at the end. */
 __weak volatile __u32 xsp_gpu_active = 0;
 

@@ -3,13 +3,14 @@
  * range.bpf.c - named ranges: record_function.h's enter and exit, and whatever else opens and
  * closes regions by calls. A table row (struct xsp_range_spec) says where the name stands. The
  * name's bytes are hashed; a name travels once, as an XSP_EVENT_NAME of its own.
+ *
+ * Nothing here sleeps. A page of the target may never arrive (userfaultfd, FUSE): a program that waits
+ * for it holds up whoever detaches, and with a reservation in hand every event behind it. What is not
+ * in memory the recorder looks up in the file that is mapped there.
  */
 /* Ranges are no calls whose arguments and results are words */
 #define XSP_SECTIONS_HERE                                                                          \
 	(~(1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_WRITTEN | 1U << XSP_SECTION_SEQUENCE))
-#if !defined(XSP_RANGE_PLAIN)
-#define XSP_NO_PERF /* the kernel keeps sleepable programs from maps of perf events */
-#endif
 #define XSP_NO_ARGS /* nor operators; and a kernel allows eight frames */
 #include "detail.h"
 #include "operand.h"
@@ -50,143 +51,206 @@ struct {
 	__type(value, __u64); /* time of the range's BEGIN */
 } xsp_objects __weak SEC(".maps");
 
-struct name_event {
+/*
+ * Where a text is read to and hashed: a known name, which is nearly every one, reserves nothing. The
+ * stack is too small (with 64 bytes and more Linux 6.13 gives a uprobe program one private stack a CPU,
+ * PRIV_STACK_ADAPTIVE, kernel/bpf/verifier.c, and nothing keeps two threads from running it
+ * there at once when the kernel preempts). For that reason a CPU has a few of these as well, and
+ * each is taken before it is used.
+ */
+#define TEXT_SLOTS 4
+struct text_slot {
+	__u32 taken;
+	__u32 reserved;
+	char text[XSP_NAME_MAX + 8]; /* and the zero behind the longest */
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, TEXT_SLOTS);
+	__type(key, __u32);
+	__type(value, struct text_slot);
+} xsp_texts __weak SEC(".maps");
+
+static __noinline struct text_slot *take_slot(void)
+{
+	for (__u32 i = 0; i < TEXT_SLOTS; i++) {
+		__u32 key = i;
+		struct text_slot *s = bpf_map_lookup_elem(&xsp_texts, &key);
+		if (s && __sync_lock_test_and_set(&s->taken, 1) == 0)
+			return s;
+	}
+	return 0;
+}
+
+/* Who waits for it runs on the same CPU. */
+static __always_inline void give_slot_back(struct text_slot *s)
+{
+	barrier();
+	*(volatile __u32 *)&s->taken = 0;
+}
+
+struct text_event {
 	struct xsp_event_name name;
 	char text[XSP_NAME_MAX];
 };
+struct address_event {
+	struct xsp_event_name name;
+	__u64 word[2];
+};
 
 /* FNV-1a over 64-bit words; the length goes in first, the tail is zero-padded. Never 0. */
-static __always_inline __u64 hash_name(const __u64 *words, __u32 length)
+static __always_inline __u64 hash_begin(__u32 length)
 {
-	__u64 h = 0xcbf29ce484222325ULL ^ length;
+	return 0xcbf29ce484222325ULL ^ length;
+}
+
+static __always_inline __u64 hash_word(__u64 h, __u64 word)
+{
+	h ^= word;
+	h *= 0x100000001b3ULL;
+	return h ^ h >> 29;
+}
+
+static __always_inline __u64 hash_end(__u64 h)
+{
+	return h ? h : 1;
+}
+
+static __always_inline __u64 hash_text(const char *text, __u32 length)
+{
+	const __u64 *words = (const __u64 *)text;
+	__u64 h = hash_begin(length);
 
 	for (int i = 0; i < XSP_NAME_MAX / 8; i++) {
 		if (i * 8 >= length)
 			break;
-		h ^= words[i];
-		h *= 0x100000001b3ULL;
-		h ^= h >> 29;
+		h = hash_word(h, words[i]);
 	}
-	return h ? h : 1;
+	return hash_end(h);
 }
 
-/*
- * The text is read straight into the reservation of a NAME event, which is given back when the name
- * is known already. So no program here needs much stack: with 64 bytes and more Linux 6.13 gives
- * a uprobe program one private stack a CPU (PRIV_STACK_ADAPTIVE, kernel/bpf/verifier.c), and
- * nothing keeps two threads from running it there at once when the kernel preempts or a
- * program sleeps.
- */
-static __always_inline struct name_event *reserve_name(__u32 tid)
+/* nearly always: a look-up is cheaper than an update that fails */
+static __always_inline bool is_known(__u64 hash)
 {
-	struct name_event *e = xsp_reserve(tid, sizeof(*e));
-
-	if (e)
-		__builtin_memset(e->text, 0, XSP_NAME_MAX); /* the hash covers whole words */
-	return e;
+	return bpf_map_lookup_elem(&xsp_names, &hash);
 }
 
-/* Sends the name if it is new. Returns its hash. */
-static __always_inline __u64 finish_name(struct name_event *e, __u32 probe, __u32 hashed,
-					 __u32 length, __u8 flags)
+/* The name is on its way: nobody else need send it. */
+static __always_inline void know(__u64 hash)
 {
-	__u64 hash = hash_name((const __u64 *)e->text, hashed);
 	__u32 one = 1;
 
-	/* nearly always known: a look-up is cheaper than an update that fails */
-	if (bpf_map_lookup_elem(&xsp_names, &hash)) {
-		bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
-		return hash;
-	}
-	if (bpf_map_update_elem(&xsp_names, &hash, &one, BPF_NOEXIST) &&
-	    !bpf_map_lookup_elem(&xsp_names, &hash))
+	if (bpf_map_update_elem(&xsp_names, &hash, &one, BPF_NOEXIST) && !is_known(hash))
 		xsp_count(XSP_COUNT_LOST_NAME); /* the table is full: sent every time */
-	xsp_fill_head(&e->name.head, bpf_ktime_get_ns(), 0, bpf_get_current_pid_tgid(), probe,
-		      XSP_EVENT_NAME, flags, sizeof(*e));
-	e->name.name_hash = hash;
-	e->name.length = length;
-	e->name.reserved = 0;
-	xsp_submit(e);
-	return hash;
 }
 
-/* A string that ends with a zero. Negative: not readable. `sleepable`: may fault the page in
- * (bpf_copy_from_user); a literal that nobody has touched yet is not resident. */
-static __always_inline long read_c_string(char *name, const char *text, const bool sleepable)
+static __always_inline void fill_name(struct xsp_event_name *e, __u64 hash, __u32 length,
+				      __u32 probe, __u8 flags, __u16 size)
 {
-	long n = bpf_probe_read_user_str(name, XSP_NAME_MAX, text);
-
-	if (n < 0 && sleepable) {
-		/* one byte faults a page in; a string over a page's end needs the next one as well */
-		const char *next = (const char *)(((__u64)text | 4095) + 1);
-		if (bpf_copy_from_user(name, 1, text))
-			return -1;
-		n = bpf_probe_read_user_str(name, XSP_NAME_MAX, text);
-		if (n < 0 && bpf_copy_from_user(name, 1, next) == 0)
-			n = bpf_probe_read_user_str(name, XSP_NAME_MAX, text);
-	}
-	return n;
+	xsp_fill_head(&e->head, bpf_ktime_get_ns(), 0, bpf_get_current_pid_tgid(), probe,
+		      XSP_EVENT_NAME, flags, size);
+	e->name_hash = hash;
+	e->length = length;
+	e->reserved = 0;
 }
 
-/* Reads a name and returns its hash; 0 when it cannot be read. `wanted`: its length, ~0: until
- * the first zero. */
-static __always_inline __u64 take_text(const char *text, __u64 wanted, __u32 probe,
-				       const bool sleepable)
+/* The hash, or 0 if there was no room. */
+static __noinline __u64 send_text(const struct text_slot *s, __u64 hash, __u32 length, __u32 probe,
+				  __u8 flags)
 {
-	struct name_event *e = reserve_name((__u32)bpf_get_current_pid_tgid());
-	__u32 length = wanted > XSP_NAME_MAX ? XSP_NAME_MAX : (__u32)wanted;
-	bool cut = wanted > XSP_NAME_MAX;
+	struct text_event *e = xsp_reserve((__u32)bpf_get_current_pid_tgid(), sizeof(*e));
 
 	if (!e)
 		return 0;
-	/* once more on the register that is used: older verifiers do not carry the bound over */
-	barrier_var(length);
-	if (length > XSP_NAME_MAX)
-		length = XSP_NAME_MAX;
-	if (wanted != ~0ULL) {
-		long failed = bpf_probe_read_user(e->text, length, text);
-		if (failed && sleepable)
-			failed = bpf_copy_from_user(e->text, length, text);
-		if (failed)
-			goto unreadable;
-	} else {
-		char after = 0;
-		long n = read_c_string(e->text, text, sleepable);
-		if (n < 1)
-			goto unreadable;
-		length = n - 1;
-		if (n == XSP_NAME_MAX) /* full: perhaps there is more */
-			bpf_probe_read_user(&after, 1, text + XSP_NAME_MAX - 1);
-		cut = after != 0;
-	}
-	return finish_name(e, probe, length, length, cut ? XSP_EVENT_NAME_CUT : 0);
-unreadable:
-	bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
-	return 0;
+	__builtin_memcpy(e->text, s->text, XSP_NAME_MAX);
+	fill_name(&e->name, hash, length, probe, flags, sizeof(*e));
+	xsp_submit(e);
+	know(hash);
+	return hash;
 }
 
-static __noinline __u64 take_text_sleepable(const char *text, __u64 wanted, __u32 probe)
+static __noinline __u64 send_address(__u64 address, __u64 length, __u64 hash, __u32 probe,
+				     __u8 flags)
 {
-	return take_text(text, wanted, probe, true);
+	struct address_event *e = xsp_reserve((__u32)bpf_get_current_pid_tgid(), sizeof(*e));
+
+	if (!e)
+		return 0;
+	e->word[0] = address;
+	e->word[1] = length;
+	fill_name(&e->name, hash, sizeof(e->word), probe, flags, sizeof(*e));
+	xsp_submit(e);
+	know(hash);
+	return hash;
 }
 
-static __noinline __u64 take_text_plain(const char *text, __u64 wanted, __u32 probe)
-{
-	return take_text(text, wanted, probe, false);
-}
-
-/* A name that is an address in the process: the recorder knows what lies there. */
+/* A name that is an address in the process: the recorder knows what lies there. The same address in
+ * another process is another name. */
 static __noinline __u64 take_address(__u64 address, __u32 probe, __u8 flags)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct name_event *e;
+	__u64 tgid = bpf_get_current_pid_tgid() >> 32;
 
-	if (address == 0 || !(e = reserve_name((__u32)pid_tgid)))
+	if (address == 0)
 		return 0;
-	*(__u64 *)e->text = address;
-	*(__u64 *)(e->text + 8) =
-		pid_tgid >> 32; /* hashed, not sent: the same address elsewhere is another name */
-	return finish_name(e, probe, 16, 8, flags);
+	__u64 hash = hash_end(hash_word(hash_word(hash_begin(16), address), tgid));
+	return is_known(hash) ? hash : send_address(address, 0, hash, probe, flags);
+}
+
+/* A text that is not in memory. The address may mean something else after an exec. */
+static __noinline __u64 take_unread(__u64 address, __u64 length, __u32 probe)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u64 hash = hash_begin(sizeof("unread"));
+
+	if (address == 0)
+		return 0;
+	hash = hash_word(hash, address);
+	hash = hash_word(hash, length);
+	hash = hash_word(hash, bpf_get_current_pid_tgid() >> 32);
+	hash = hash_end(hash_word(hash, BPF_CORE_READ(task, self_exec_id)));
+	return is_known(hash) ? hash
+			      : send_address(address, length, hash, probe, XSP_EVENT_NAME_LOST);
+}
+
+/* Reads a text of `wanted` bytes, ~0: until the first zero. Returns its length, with the flag
+ * XSP_EVENT_NAME_CUT above it; negative: not in memory. */
+static __always_inline long read_text(struct text_slot *s, const char *text, __u64 wanted)
+{
+	__u32 length = wanted > XSP_NAME_MAX ? XSP_NAME_MAX : (__u32)wanted;
+
+	__builtin_memset(s->text, 0, sizeof(s->text)); /* the hash covers whole words */
+	if (wanted != ~0ULL) {
+		/* once more on the register that is used: older verifiers do not carry it over */
+		barrier_var(length);
+		if (length > XSP_NAME_MAX)
+			length = XSP_NAME_MAX;
+		if (bpf_probe_read_user(s->text, length, text))
+			return -1;
+		return length | (wanted > XSP_NAME_MAX ? XSP_EVENT_NAME_CUT << 16 : 0);
+	}
+	char after = 0;
+	long n = bpf_probe_read_user_str(s->text, XSP_NAME_MAX + 1, text) - 1;
+	if (n == XSP_NAME_MAX) /* full: perhaps there is more */
+		bpf_probe_read_user(&after, 1, text + XSP_NAME_MAX);
+	return after ? n | XSP_EVENT_NAME_CUT << 16 : n;
+}
+
+/* Returns the hash of a text; 0 when there is none or no room for it. */
+static __noinline __u64 take_text(const char *text, __u64 wanted, __u32 probe)
+{
+	struct text_slot *s = take_slot();
+	__u64 hash = 0;
+
+	if (!s)
+		return 0;
+	long n = read_text(s, text, wanted);
+	if (n >= 0) {
+		hash = hash_text(s->text, (__u16)n);
+		if (!is_known(hash))
+			hash = send_text(s, hash, (__u16)n, probe, n >> 16);
+	}
+	give_slot_back(s);
+	return n >= 0 ? hash : take_unread((__u64)text, wanted, probe);
 }
 
 static __always_inline __u64 take_pending(__u32 tid)
@@ -201,14 +265,11 @@ static __always_inline __u64 take_pending(__u32 tid)
 
 /* The range's name as a hash; 0: none, or not readable. */
 static __always_inline __u64 range_name(struct pt_regs *ctx, const struct xsp_range_spec *spec,
-					__u32 probe, const bool sleepable)
+					__u32 probe)
 {
-	if (spec->name == XSP_RANGE_NAME_TEXT) {
-		const char *text = (const char *)xsp_operand(ctx, &spec->text);
-		__u64 length = xsp_operand(ctx, &spec->length);
-		return sleepable ? take_text_sleepable(text, length, probe)
-				 : take_text_plain(text, length, probe);
-	}
+	if (spec->name == XSP_RANGE_NAME_TEXT)
+		return take_text((const char *)xsp_operand(ctx, &spec->text),
+				 xsp_operand(ctx, &spec->length), probe);
 	if (spec->name == XSP_RANGE_NAME_CODE)
 		return take_address(xsp_operand(ctx, &spec->text), probe, XSP_EVENT_NAME_CODE);
 	if (spec->name == XSP_RANGE_NAME_VTABLE)
@@ -253,7 +314,6 @@ static __noinline void label_object(__u64 object, __u32 opener, __u64 hash)
 	xsp_submit(e);
 }
 
-#if defined(XSP_RANGE_PLAIN)
 /* Was a range of this object open? It is not any more. */
 static __noinline bool close_object(__u64 object, __u32 probe)
 {
@@ -262,7 +322,6 @@ static __noinline bool close_object(__u64 object, __u32 probe)
 
 	return bpf_map_delete_elem(&xsp_objects, &key) == 0;
 }
-#endif
 
 static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, __u64 hash,
 				  __u8 flags)
@@ -299,30 +358,33 @@ static __always_inline bool holds(struct pt_regs *ctx, const struct xsp_range_sp
 	return value == spec->condition_value;
 }
 
-static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepable)
+SEC("uprobe")
+int xsp_range_begin(struct pt_regs *ctx)
 {
 	__u64 time = bpf_ktime_get_ns();
 
 	if (!xsp_active || !xsp_wanted(bpf_get_current_pid_tgid()))
-		return;
+		return 0;
 	__u64 cookie = xsp_cookie(ctx);
 	__u32 probe = XSP_COOKIE_PROBE(cookie);
 	const struct xsp_range_spec *spec = bpf_map_lookup_elem(&xsp_specs, &probe);
-	if (!spec)
-		return;
+	if (!spec || !xsp_is_ready(cookie))
+		return 0;
 	bool named = holds(ctx, spec);
 	if (!named && !(spec->flags & XSP_RANGE_UNNAMED)) {
 		xsp_count(XSP_COUNT_SILENT);
-		return;
+		xsp_count_unseen(probe, false);
+		return 0;
 	}
-	__u64 hash = named ? range_name(ctx, spec, probe, sleepable) : 0;
+	__u64 hash = named ? range_name(ctx, spec, probe) : 0;
 	if (spec->flags & XSP_RANGE_REMEMBER) {
 		remember_name(hash);
-		return;
+		xsp_count_unseen(probe, false);
+		return 0;
 	}
 	if (spec->flags & XSP_RANGE_LABEL) {
 		label_object(XSP_REG_ARG1(ctx), spec->opener, hash);
-		return;
+		return 0;
 	}
 	__u8 flags = XSP_EVENT_SP_EXACT;
 	if (!hash && named && spec->name != XSP_RANGE_NAME_NONE) {
@@ -334,22 +396,6 @@ static __always_inline void begin_range(struct pt_regs *ctx, const bool sleepabl
 	emit_begin(ctx, time, probe, hash, flags);
 	if (spec->flags & XSP_RANGE_KEYED)
 		open_object(XSP_REG_ARG1(ctx), probe, time);
-}
-
-#if !defined(XSP_RANGE_PLAIN)
-SEC("uprobe.s")
-int xsp_range_begin_sleepable(struct pt_regs *ctx)
-{
-	begin_range(ctx, true);
-	return 0;
-}
-
-#else
-/* For kernels without sleepable uprobe programs, and for perf events. */
-SEC("uprobe")
-int xsp_range_begin(struct pt_regs *ctx)
-{
-	begin_range(ctx, false);
 	return 0;
 }
 
@@ -362,13 +408,14 @@ int xsp_range_end(struct pt_regs *ctx)
 		return 0;
 	__u64 cookie = xsp_cookie(ctx);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	if (!xsp_wanted(pid_tgid))
+	if (!xsp_wanted(pid_tgid) || !xsp_is_ready(cookie))
 		return 0;
 	__u32 probe = XSP_COOKIE_PROBE(cookie);
 	const struct xsp_range_spec *spec = bpf_map_lookup_elem(&xsp_specs, &probe);
 	if (spec && (spec->flags & XSP_RANGE_KEYED)) {
 		if (!close_object(XSP_REG_ARG1(ctx), probe)) {
 			xsp_count(XSP_COUNT_SILENT); /* not a range of ours, or closed already */
+			xsp_count_unseen(probe, true);
 			return 0;
 		}
 	}
@@ -387,6 +434,5 @@ int xsp_range_end(struct pt_regs *ctx)
 	xsp_submit(e);
 	return 0;
 }
-#endif
 
 char _license[] SEC("license") __weak = "Dual BSD/GPL";

@@ -62,11 +62,20 @@ static __always_inline bool passes_condition(struct pt_regs *ctx, __u64 cookie)
 /* Does the hit count at all? */
 static __always_inline bool xsp_counts(struct pt_regs *ctx, __u64 cookie)
 {
-	if (!xsp_wanted(bpf_get_current_pid_tgid()))
+	__u32 probe = XSP_COOKIE_PROBE(cookie);
+	bool is_exit = XSP_COOKIE_KIND(cookie) == XSP_EVENT_EXIT;
+
+	if (!xsp_serves(cookie))
 		return false;
+	if (!xsp_wanted(bpf_get_current_pid_tgid())) {
+		if (xsp_filter_tid || xsp_comm_filters)
+			xsp_count_unseen(probe, is_exit);
+		return false;
+	}
 	if (passes_condition(ctx, cookie))
 		return true;
 	xsp_count(XSP_COUNT_SILENT);
+	xsp_count_unseen(probe, is_exit);
 	return false;
 }
 

@@ -60,23 +60,29 @@ static __always_inline void pop_below(struct xsp_thread_state *s, __u64 sp)
 	}
 }
 
+static __always_inline void left_out(__u32 which, __u32 probe)
+{
+	xsp_count(which);
+	xsp_count_unseen(probe, false);
+}
+
 static __noinline void filtered_entry(__u64 time, __u64 sp, __u32 probe)
 {
 	struct xsp_thread_state *s = thread_state((__u32)bpf_get_current_pid_tgid());
 
 	if (!s) {
-		xsp_count(XSP_COUNT_UNTRACKED);
+		left_out(XSP_COUNT_UNTRACKED, probe);
 		return;
 	}
 	pop_below(s, sp + 1); /* the same slot is reused: gone as well */
 	__u32 depth = s->depth;
 	if (xsp_max_depth && depth >= xsp_max_depth) {
-		xsp_count(XSP_COUNT_FILTERED);
+		left_out(XSP_COUNT_FILTERED, probe);
 		return;
 	}
 	struct xsp_frame *f = frame_at(s, depth);
 	if (!f) {
-		xsp_count(XSP_COUNT_UNTRACKED);
+		left_out(XSP_COUNT_UNTRACKED, probe);
 		return;
 	}
 	f->time_ns = time;
@@ -114,21 +120,24 @@ static __noinline void filtered_exit(__u64 time, __u64 sp, __u32 probe, __u8 fla
 	struct xsp_thread_state *s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
 
 	if (!s)
-		return;
+		goto unseen;
 	pop_below(s, sp);
 	__u32 top = s->depth - 1;
 	struct xsp_frame *f = frame_at(s, top);
 	if (!f || f->probe != probe || ((flags & XSP_EVENT_SP_EXACT) && f->sp != sp))
-		return; /* its entry was filtered, or was before the recording */
+		goto unseen; /* its entry was filtered, or was before the recording */
 	s->depth = top;
 	if (!f->emitted) {
 		if (time - f->time_ns < xsp_min_duration_ns) {
-			xsp_count(XSP_COUNT_FILTERED);
-			return;
+			left_out(XSP_COUNT_FILTERED, probe); /* its entry as well */
+			goto unseen;
 		}
 		emit_held_back(s, top + 1);
 	}
 	emit_apart(time, sp, probe, XSP_EVENT_EXIT, flags);
+	return;
+unseen:
+	xsp_count_unseen(probe, true);
 }
 
 SEC("uprobe")

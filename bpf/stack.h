@@ -12,15 +12,13 @@
 
 #include "words.h"
 
-#define XSP_STACK_MAX 127
 /* The next frame is no farther away: what XSP_FRAME_WORDS can say. Else the register was no frame pointer,
  * or a function has half a megabyte of variables. */
 #define XSP_FRAME_REACH (0xffffULL * 8 - 16)
 
 /* Addresses to keep; 0: no stacks. Set before loading, with room for them in xsp_detail_bytes. */
 __weak const volatile __u32 xsp_stack_frames = 0;
-/* A frame is read as two words: one more than is kept. */
-#define XSP_STACK_ROOM (sizeof(struct xsp_section) + 8 * (xsp_stack_frames + 1))
+#define XSP_STACK_ROOM XSP_STACK_BYTES(xsp_stack_frames)
 
 /* How much was put stands in the reservation, not in a register: the verifier then sees one way on
  * behind the loop, however it is left, and not one for each frame. */

@@ -5,7 +5,24 @@
  */
 #include "common.h"
 
+#define XSP_SIGSTOP 19
+
+enum pid_type { /* include/linux/pid_types.h */
+		PIDTYPE_PID,
+		PIDTYPE_TGID,
+};
+
 __weak const volatile bool xsp_follow = false; /* children are recorded too */
+__weak const volatile bool xsp_follow_stop =
+	false; /* ... and stopped until they have their probes */
+
+/* Processes that were stopped here and not resumed yet. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, __u32);
+} xsp_stopped __weak SEC(".maps");
 
 static __always_inline __u32 task_ns_tid(struct task_struct *task)
 {
@@ -20,8 +37,9 @@ static __always_inline __u32 task_ns_tid(struct task_struct *task)
 	return upid.nr;
 }
 
+/* `wakeup`: 0, or BPF_RB_FORCE_WAKEUP for what the recorder should act upon at once. */
 static __always_inline void emit_task(struct task_struct *task, __u32 what, __u32 other_tgid,
-				      __u32 other_tid, const char *comm)
+				      __u32 other_tid, const char *comm, __u64 wakeup)
 {
 	__u64 tgid = BPF_CORE_READ(task, tgid);
 	__u32 tid = BPF_CORE_READ(task, pid);
@@ -42,14 +60,16 @@ static __always_inline void emit_task(struct task_struct *task, __u32 what, __u3
 		bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), comm);
 	else
 		BPF_CORE_READ_STR_INTO(&e->comm, task, comm);
-	xsp_submit(e);
+	bpf_ringbuf_submit(e, wakeup ? wakeup : BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline bool is_recorded(struct task_struct *task)
+/* Of its process, enum xsp_tgid_flag; 0: not recorded. */
+static __always_inline __u32 flags_of(struct task_struct *task)
 {
 	__u32 tgid = BPF_CORE_READ(task, tgid);
+	__u32 *flags = bpf_map_lookup_elem(&xsp_tgids, &tgid);
 
-	return bpf_map_lookup_elem(&xsp_tgids, &tgid) != 0;
+	return flags ? *flags : 0;
 }
 
 SEC("raw_tp/sched_process_fork")
@@ -57,18 +77,44 @@ int xsp_task_fork(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *parent = (void *)ctx->args[0], *child = (void *)ctx->args[1];
 	__u32 parent_tgid = BPF_CORE_READ(parent, tgid), child_tgid = BPF_CORE_READ(child, tgid);
-	__u32 one = 1;
+	__u32 flags = flags_of(parent);
+	bool is_process = child_tgid != parent_tgid;
 
-	if (!is_recorded(parent))
+	if (!flags)
 		return 0;
-	if (child_tgid != parent_tgid) {
+	if (is_process) {
 		if (!xsp_follow)
 			return 0;
-		if (bpf_map_update_elem(&xsp_tgids, &child_tgid, &one, BPF_ANY))
+		if (!xsp_follow_stop)
+			flags = XSP_TGID_RECORDED;
+		if (bpf_map_update_elem(&xsp_tgids, &child_tgid, &flags, BPF_ANY))
 			xsp_count(XSP_COUNT_UNTRACKED);
 	}
 	if (xsp_active)
-		emit_task(child, XSP_TASK_FORK, parent_tgid, BPF_CORE_READ(parent, pid), 0);
+		emit_task(child, XSP_TASK_FORK, parent_tgid, BPF_CORE_READ(parent, pid), 0,
+			  is_process ? BPF_RB_FORCE_WAKEUP : 0);
+	return 0;
+}
+
+/* What is stopped stands in the table before: whoever reads that resumes it, whatever happens to us. */
+static __always_inline bool note_stopped(struct task_struct *task)
+{
+	__u32 tgid = BPF_CORE_READ(task, tgid), one = 1;
+
+	return xsp_active && !bpf_map_update_elem(&xsp_stopped, &tgid, &one, BPF_ANY);
+}
+
+extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type,
+				__u64 value) __ksym __weak;
+
+/* --follow=stop: not one instruction of the child before its probes are there. Linux 6.13. */
+SEC("?tp_btf/sched_process_fork")
+int BPF_PROG(xsp_task_stop, struct task_struct *parent, struct task_struct *child)
+{
+	if (child->tgid == parent->tgid || !(flags_of(parent) & XSP_TGID_STOP_AT_EXEC))
+		return 0;
+	if (bpf_send_signal_task && note_stopped(child))
+		bpf_send_signal_task(child, XSP_SIGSTOP, PIDTYPE_TGID, 0);
 	return 0;
 }
 
@@ -76,9 +122,13 @@ SEC("raw_tp/sched_process_exec")
 int xsp_task_exec(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (void *)ctx->args[0];
+	__u32 flags = flags_of(task);
 
-	if (xsp_active && is_recorded(task))
-		emit_task(task, XSP_TASK_EXEC, 0, (__u32)ctx->args[1], 0);
+	if (!xsp_active || !flags)
+		return 0;
+	emit_task(task, XSP_TASK_EXEC, 0, (__u32)ctx->args[1], 0, BPF_RB_FORCE_WAKEUP);
+	if ((flags & XSP_TGID_STOP_AT_EXEC) && note_stopped(task))
+		bpf_send_signal(XSP_SIGSTOP);
 	return 0;
 }
 
@@ -87,8 +137,8 @@ int xsp_task_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (void *)ctx->args[0];
 
-	if (xsp_active && is_recorded(task))
-		emit_task(task, XSP_TASK_EXIT, 0, 0, 0);
+	if (xsp_active && flags_of(task))
+		emit_task(task, XSP_TASK_EXIT, 0, 0, 0, 0);
 	return 0;
 }
 
@@ -97,8 +147,8 @@ int xsp_task_rename(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (void *)ctx->args[0];
 
-	if (xsp_active && is_recorded(task))
-		emit_task(task, XSP_TASK_RENAME, 0, 0, (const char *)ctx->args[1]);
+	if (xsp_active && flags_of(task))
+		emit_task(task, XSP_TASK_RENAME, 0, 0, (const char *)ctx->args[1], 0);
 	return 0;
 }
 

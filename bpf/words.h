@@ -11,8 +11,7 @@
 /* Bytes reserved for an event with sections; 0: no probe has any. Set before loading. */
 __weak const volatile __u32 xsp_detail_bytes = 0;
 
-/* The reservation holds at least this much; what is larger asks xsp_detail_bytes itself. */
-#define XSP_DETAIL_LEAST 256
+/* The reservation holds at least XSP_DETAIL_LEAST; what is larger asks xsp_detail_bytes itself. */
 #define XSP_WORDS_BYTES (sizeof(struct xsp_section) + XSP_WORDS_MAX * 8)
 
 /* Pointers kept from entry to exit, by thread and probe. LRU: a call that never returns takes

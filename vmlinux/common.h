@@ -35,6 +35,7 @@ enum {
 };
 enum {
 	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
 };
 
 struct bpf_raw_tracepoint_args {

@@ -45,7 +45,10 @@ enum xsp_event_flag {
 	XSP_EVENT_REPLAYED = 1 << 2, /* ENTRY held back by --min-duration and emitted later, with
 				      * its original time; per-thread order still holds */
 	XSP_EVENT_NAME_CUT = 1 << 3, /* NAME: the string was longer than the read limit */
-	XSP_EVENT_NAME_LOST = 1 << 4, /* BEGIN, ENTRY: the name could not be read; name_hash 0 */
+	XSP_EVENT_NAME_LOST = 1 << 4, /* BEGIN, ENTRY: the name could not be read; name_hash 0.
+				       * NAME from the kernel: it was not in memory, and the
+				       * text is two 64-bit words, its address and its length (~0:
+				       * up to a zero); the recorder writes it instead */
 	XSP_EVENT_NAME_CODE = 1 << 5, /* NAME from the kernel: the text is 8 bytes, an address of
 				       * code; the recorder writes the function's name instead */
 	XSP_EVENT_NAME_VTABLE = 1 << 6, /* the same, a C++ object's vtable pointer: its class */
@@ -148,6 +151,12 @@ enum xsp_task_what {
 	XSP_TASK_EXEC = 2, /* comm is the new name */
 	XSP_TASK_EXIT = 3,
 	XSP_TASK_RENAME = 4, /* comm is the new name */
+};
+
+/* What the kernel side knows of a recorded process. */
+enum xsp_tgid_flag {
+	XSP_TGID_RECORDED = 1 << 0,
+	XSP_TGID_STOP_AT_EXEC = 1 << 1, /* stopped before its next program's first instruction */
 };
 
 struct xsp_event_task {
@@ -266,7 +275,8 @@ enum xsp_result_register {
  *  bit  37      not a cookie, but the number of an event with many sites: see XSP_COOKIE_PAGES
  *  bits 38..40  enum xsp_result_register: what the function is going to return, at an exit whose
  *               probe reads it
- *  bits 41..63  signed: (entry sp - base register) / 8
+ *  bits 41..62  signed: (entry sp - base register) / 8
+ *  bit  63      phase of the link that the site is in: brake.h
  */
 #define XSP_COOKIE_PROBE_BITS 24
 #define XSP_COOKIE_KIND_SHIFT 24
@@ -281,6 +291,8 @@ enum xsp_result_register {
 #define XSP_PAGE_SLOTS 4096
 #define XSP_COOKIE_RESULT_SHIFT 38
 #define XSP_COOKIE_DELTA_SHIFT 41
+#define XSP_COOKIE_DELTA_BITS 22
+#define XSP_COOKIE_PHASE (1ULL << 63)
 #define XSP_MAX_PROBES (1U << XSP_COOKIE_PROBE_BITS)
 
 #define XSP_COOKIE_PROBE(c) ((__u32)((c) & (XSP_MAX_PROBES - 1)))
@@ -288,6 +300,9 @@ enum xsp_result_register {
 #define XSP_COOKIE_RESULT(c) ((__u32)(((c) >> XSP_COOKIE_RESULT_SHIFT) & 7))
 #define XSP_COOKIE_COND(c) ((__u32)(((c) >> XSP_COOKIE_COND_SHIFT) & 0x1f))
 /* the shift of a signed value is arithmetic in gcc and clang */
-#define XSP_COOKIE_DELTA(c) (((__s64)(c) >> XSP_COOKIE_DELTA_SHIFT) * 8)
+#define XSP_COOKIE_DELTA(c)                                                                        \
+	(((__s64)((__u64)(c) << (64 - XSP_COOKIE_DELTA_SHIFT - XSP_COOKIE_DELTA_BITS)) >>          \
+	  (64 - XSP_COOKIE_DELTA_BITS)) *                                                          \
+	 8)
 
 #endif /* XSPTRACE_EVENT_H */

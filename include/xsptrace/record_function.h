@@ -20,11 +20,13 @@
  * Nothing is linked, started, allocated or written by this header. While nobody traces, a scope
  * costs one load of a 16-bit variable and one branch that is never taken. xsptrace raises that
  * variable (a semaphore, which the kernel counts up and down with the probe) and puts a probe on
- * the two functions below; they consist of a 5-byte nop and a return, and Linux from 6.18 on turns
- * a probe on such a nop into a plain call.
+ * the two functions below; they consist of a 5-byte nop, a 1-byte nop and a return. Linux from 6.18 on
+ * turns a probe on the first into a plain call; where forked children would not survive that, the
+ * probe goes to the second, which the kernel emulates.
  *
  * Names are read when the scope is entered and are not kept: any storage will do. xsptrace keeps
- * the first XSP_NAME_MAX bytes (event.h). Use few distinct names, and put numbers elsewhere.
+ * the first XSP_NAME_MAX bytes (event.h). Nobody waits for a page: a name that is not in memory then
+ * is read in the file, if it is a constant of a program or library, and else counted as lost. Use few distinct names, and put numbers elsewhere.
  *
  * Finding the functions: each executable and each shared library that includes this header has
  * its own (or, by the dynamic linker's rules, the first one loaded serves several); xsptrace
@@ -90,7 +92,7 @@
 #define XSP_RF_TYPE_
 #endif
 #define XSP_RF_NAKED_ __attribute__((naked, patchable_function_entry(0)))
-#define XSP_RF_BODY_ __asm__ volatile(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\tret")
+#define XSP_RF_BODY_ __asm__ volatile(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x90\n\tret")
 #else
 /* aarch64: gcc has no naked functions there, but puts the nop first by itself; with
  * -mbranch-protection a `bti c` must and does precede it. */

@@ -29,7 +29,11 @@ XSPTRACE = os.environ.get("XSPTRACE", os.path.join(ROOT, "build/release/xsptrace
 WORKLOADS = os.environ.get("WORKLOADS", os.path.join(os.path.dirname(XSPTRACE), "workloads"))
 SCRIPTS = os.path.join(ROOT, "tests/workloads")
 # Options for every recording; CI runs the cases a second time with the perf-event fallback.
-EXTRA = os.environ.get("XSPTRACE_EXTRA", "").split()
+# What is counted must be all there: the brake has a file of its own, brake.py.
+NO_BRAKE = ["--max-overhead", "off"]
+EXTRA = [*NO_BRAKE, *os.environ.get("XSPTRACE_EXTRA", "").split()]
+
+SANITIZED = "XSP_SANITIZED" in os.environ  # xsptrace is a build with sanitizers
 
 # user/base/error.h
 OK, FAILED, USAGE, NO_TARGET, PERMISSION, TARGET, NO_MATCH, KERNEL, OUTPUT, CAPTURE = range(10)
@@ -108,7 +112,8 @@ def run(arguments, timeout=60, **options):
 
 def xsptrace(*arguments, status=OK, timeout=60, **options):
     """Runs xsptrace to its end and checks the status (None: any)."""
-    done = run([XSPTRACE, *arguments], timeout=timeout, **options)
+    records = arguments and str(arguments[0]).startswith("-")  # other verbs are words
+    done = run([XSPTRACE, *(NO_BRAKE if records else []), *arguments], timeout=timeout, **options)
     if status is not None:
         check(done.returncode == status,
               f"xsptrace {' '.join(str(a) for a in arguments)}: status {done.returncode}, "
@@ -162,12 +167,13 @@ def alive(pid):
 class Recording:
     """xsptrace -p in the background. `with Recording(...) as r:` returns when probes are live."""
 
-    def __init__(self, folder, *arguments, name="xsptrace"):
+    def __init__(self, folder, *arguments, name="xsptrace", table=None):
+        """table: a file for the summary, which else is mixed with the messages."""
         self.log = os.path.join(folder, f"{name}.log")
         self.arguments = [XSPTRACE, *EXTRA, *[str(a) for a in arguments]]
-        with open(self.log, "wb") as log:
-            self.process = start(self.arguments, stdin=subprocess.DEVNULL, stdout=log,
-                                 stderr=subprocess.STDOUT, cwd=folder)
+        with open(self.log, "wb") as log, open(table or os.devnull, "wb") as stdout:
+            self.process = start(self.arguments, stdin=subprocess.DEVNULL,
+                                 stdout=stdout if table else log, stderr=log, cwd=folder)
 
     def output(self):
         with open(self.log, encoding="utf-8", errors="replace") as f:
@@ -313,6 +319,24 @@ def untraced(command, **options):
     return done.stdout
 
 
+# ---- sanitizers ----
+
+
+def start_sanitizer_log(path):
+    """What a build with sanitizers finds in any of its processes goes there: sanitizer_log.c."""
+    with open(path, "wb") as f:
+        f.truncate(65536)
+    os.chmod(path, 0o666)  # some cases run xsptrace as another user
+    os.environ["XSPTRACE_SANITIZER_LOG"] = path
+
+
+def check_sanitizer_log(path):
+    with open(path, "rb") as f:
+        mapped, found = int.from_bytes(f.read(4), sys.byteorder), f.read()[4:].rstrip(b"\0")
+    check(mapped or not SANITIZED, "xsptrace has no sanitizers, or could not map their log")
+    check(not found, "a sanitizer reports:", found.decode(errors="replace"))
+
+
 # ---- running -------------------------------------------------------------------------
 
 
@@ -332,8 +356,13 @@ def main(traces=True):
         folder = tempfile.mkdtemp(prefix=f"xsptrace-{function.__name__}-")
         os.chmod(folder, 0o755)
         begun = time.monotonic()
+        log = f"{folder}.sanitizers"
+        start_sanitizer_log(log)
         try:
-            function(folder)
+            try:
+                function(folder)
+            finally:
+                check_sanitizer_log(log)
             word = "ok"
         except Skip as e:
             word = f"skipped: {e}"
@@ -346,6 +375,7 @@ def main(traces=True):
         finally:
             kill_all()
             shutil.rmtree(folder, ignore_errors=True)
+            os.unlink(log)
         print(f"{function.__name__}: {word} ({time.monotonic() - begun:.1f} s)", flush=True)
     if failed:
         print(f"{len(failed)} of {len(chosen)} failed: {' '.join(failed)}")

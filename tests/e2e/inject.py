@@ -18,29 +18,9 @@ import sys
 import time
 
 import harness as h
+from injecting import ENTRY, inject, library, mapped, tool
 
 TIMES = int(os.environ.get("XSP_INJECT_TIMES", "10"))
-ENTRY = "probe_start"
-
-
-def tool(pid, library, *arguments, timeout=60):
-    done = h.run([h.workload("inject_tool"), pid, library, *arguments], timeout=timeout)
-    h.check(done.stdout.startswith("{"), f"inject_tool: status {done.returncode}", done.stderr)
-    return json.loads(done.stdout)
-
-
-def inject(pid, library, entry=ENTRY, **options):
-    """Injects; must succeed."""
-    got = tool(pid, library, entry, options.get("timeout_ms", 20000), options.get("tid", 0),
-               *(["memfd"] if options.get("memfd") else []))
-    h.check(got["rc"] == 0, f"injection into {pid} failed", got)
-    if entry == ENTRY:
-        h.equal(got["value"], 1101, "constructor and entry ran once, with signals blocked")
-    return got
-
-
-def library():
-    return h.workload("libinject_library.so")
 
 
 def variant(folder, number):
@@ -54,11 +34,6 @@ def variant(folder, number):
     with open(path, "wb") as f:
         f.write(data)
     return path
-
-
-def mapped(pid, name):
-    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as f:
-        return [line for line in f if name in line]
 
 
 def threads(pid):

@@ -104,8 +104,8 @@ def build(folder, cc, cxx, options, link=(), c="c99", cpp="c++11"):
 
 
 def first_bytes(path, address):
-    """The bytes of the first two instructions."""
-    lines = tool("objdump", "-d", f"--start-address={address}", f"--stop-address={address + 6}",
+    """The bytes of the first three instructions."""
+    lines = tool("objdump", "-d", f"--start-address={address}", f"--stop-address={address + 7}",
                  path).splitlines()
     return [l.split("\t")[1].strip() for l in lines if re.match(r" +[0-9a-f]+:\t", l)]
 
@@ -119,7 +119,7 @@ def check_binary(path, dynamic=False):
         equal(len(found), 1, f"symbols {name}")
         address[name] = int(found[0], 16)
     for name in FUNCTIONS:
-        equal(first_bytes(path, address[name]), [NOP5, "c3"], f"{name}: bytes")
+        equal(first_bytes(path, address[name]), [NOP5, "90", "c3"], f"{name}: bytes")
     # a section with contents in the file, which holds the semaphore
     sections = tool("readelf", "-SW", path)
     section = re.search(r"\.probes +PROGBITS +([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+)", sections)

@@ -52,7 +52,7 @@ class Suite:
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         try:
             ready(child)
-            tracer = subprocess.Popen([self.xsptrace, "-p", str(child.pid), *extra, "-o", trace],
+            tracer = subprocess.Popen([self.xsptrace, "--max-overhead", "off", "-p", str(child.pid), *extra, "-o", trace],
                                       stderr=open(trace + ".log", "w", encoding="utf-8"),
                                       stdout=open(trace + ".summary", "w", encoding="utf-8"))
             time.sleep(20)  # CUPTI's first start takes up to 15 s
@@ -67,7 +67,7 @@ class Suite:
 
     def traced(self, way, command, trace, ready, go):
         if way == "launched":
-            return self.run([self.xsptrace, "-o", trace, "--no-summary", "--", *command]).stdout
+            return self.run([self.xsptrace, "--max-overhead", "off", "-o", trace, "--no-summary", "--", *command]).stdout
         environment = dict(os.environ)
         extra = []
         if way == "preloaded":

@@ -19,7 +19,7 @@ sys.path.insert(0, f"{HOME}/tests/e2e")
 
 # pylint: disable=wrong-import-position
 from harness import (EXTRA, KERNEL, Recording, Trace, alive, case, check, equal, finish, main,
-                     record_attached, start, start_ready, truth, wait_for, workload, xsptrace)
+                     start, start_ready, truth, wait_for, workload, xsptrace)
 
 RELEASE = tuple(int(x) for x in re.findall(r"\d+", platform.release())[:2])
 OLDEST = (5, 15)
@@ -27,7 +27,6 @@ OLDEST = (5, 15)
 # Where a feature came (user/attach/kernel.h): doctor must find it by trying.
 FEATURES = {
     "attach cookies": (5, 15),
-    "sleepable uprobes": (6, 0),
     # 6.6 has them, but they filter by thread until 6.10
     "uprobe_multi": (6, 10),
     "cheap 5-byte nop": (6, 18),
@@ -37,6 +36,7 @@ FEATURES = {
 EXISTING = (
     ("exactness", ("demo_attached", "annotated_by_default"), True),
     ("exactness", ("demo_launched", "fibers", "forks_followed", "libraries_that_come_and_go"), False),
+    ("hostile_pages", ("literals_*",), False),
     ("survival", ("exceptions_longjmp_tail_calls",), False),
     ("stacks", ("with_frame_pointers", "without_frame_pointers"), False),
     ("counters", ("what_the_machine_cannot_count",), False),
@@ -83,8 +83,6 @@ def run_existing(extra, cases=EXISTING):
     for file, names, fallback in cases:
         if extra and not fallback:
             continue
-        if RELEASE < FEATURES["sleepable uprobes"]:
-            names = [n for n in names if n != "annotated_by_default"]
         done = subprocess.run([sys.executable, f"{HOME}/tests/e2e/{file}.py", *names], check=False,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, errors="replace",
@@ -94,18 +92,6 @@ def run_existing(extra, cases=EXISTING):
         if done.returncode:
             failed.append(f"{file}.py: {done.returncode}")
     equal(failed, [], f"failed {extra}")
-
-
-@case
-def names_on_untouched_pages(folder):
-    """Before 6.0 no program may fault a page in: names can be missing, but not their ranges."""
-    if not OLDEST <= RELEASE < FEATURES["sleepable uprobes"]:
-        return
-    trace, facts = record_attached(folder, [workload("annotated"), "--calls", 200])
-    equal(sum(trace.calls.values()), sum(facts["calls"].values()), "ranges")
-    equal(set(trace.lost()) - {"lost_names"}, set(), "losses other than names")
-    for name, calls in trace.calls.items():
-        check(calls == facts["calls"].get(name, calls), f"{name}: {calls} spans", facts["calls"])
 
 
 @case

@@ -306,6 +306,44 @@ static bool is_boundary(struct walk *w, uint64_t addr)
 	return w->boundary[addr - w->low[0]];
 }
 
+/* jmp *table(,%reg,8) */
+static bool is_table_jump(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *op)
+{
+	return d->mnemonic == ZYDIS_MNEMONIC_JMP && op->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+	       op->mem.base == ZYDIS_REGISTER_NONE && op->mem.index != ZYDIS_REGISTER_NONE &&
+	       op->mem.scale == 8;
+}
+
+/*
+ * Where the table behind `table` starts that another such jump of the function reads: compilers lay
+ * the tables of a function end to end, and what the next one holds is no target of this jump.
+ */
+static uint64_t next_table(struct walk *w, uint64_t table)
+{
+	uint64_t nearest = UINT64_MAX;
+
+	for (unsigned i = 0; i < w->ranges; i++) {
+		for (uint64_t at = w->low[i]; at < w->high[i];) {
+			ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+			ZydisDecodedInstruction d;
+			size_t left = 0;
+			const uint8_t *b = image_at(w->im, at, &left);
+
+			if (!b)
+				break;
+			if (ZYAN_FAILED(ZydisDecoderDecodeFull(&w->decoder, b, left, &d, ops))) {
+				at++;
+				continue;
+			}
+			at += d.length;
+			if (is_table_jump(&d, &ops[0]) && (uint64_t)ops[0].mem.disp.value > table &&
+			    (uint64_t)ops[0].mem.disp.value < nearest)
+				nearest = (uint64_t)ops[0].mem.disp.value;
+		}
+	}
+	return nearest;
+}
+
 /* Offsets in 4-byte tables that some lea before `at` points to, and absolute ones. */
 static bool table_targets(struct walk *w, uint64_t table, uint64_t end, bool absolute,
 			  struct state s)
@@ -344,7 +382,9 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 		return;
 	}
 	if (op->type == ZYDIS_OPERAND_TYPE_MEMORY && op->mem.base == ZYDIS_REGISTER_NONE) {
-		if (table_targets(w, (uint64_t)op->mem.disp.value, UINT64_MAX, true, s))
+		uint64_t table = (uint64_t)op->mem.disp.value;
+
+		if (table_targets(w, table, next_table(w, table), true, s))
 			return;
 	}
 	for (unsigned i = 0; i < w->ranges; i++) {
@@ -384,6 +424,34 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 		way_out(w, &s, at);
 }
 
+/* Holds the code at `target` a direct jump back into the middle of the function? Then it is a cold part
+ * of it and no function that a tail call could go to, whatever the placement says. */
+static bool comes_back(struct walk *w, uint64_t target)
+{
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction d;
+	struct fde f;
+
+	if (image_is_stub(w->im, target) || !image_fde(w->im, target, &f))
+		return false;
+	for (uint64_t at = f.addr; at < f.addr + f.size; at += d.length) {
+		size_t left = 0;
+		const uint8_t *b = image_at(w->im, at, &left);
+		uint64_t to;
+
+		if (!b || ZYAN_FAILED(ZydisDecoderDecodeFull(&w->decoder, b, left, &d, ops)))
+			return false;
+		if ((d.meta.category != ZYDIS_CATEGORY_UNCOND_BR &&
+		     d.meta.category != ZYDIS_CATEGORY_COND_BR) ||
+		    !ops[0].imm.is_relative)
+			continue;
+		to = at + d.length + (uint64_t)ops[0].imm.value.s;
+		if (to != w->entry && to - w->low[0] < w->high[0] - w->low[0])
+			return true;
+	}
+	return false;
+}
+
 static void direct(struct walk *w, uint64_t target, uint64_t at, struct state s)
 {
 	bool outside = !inside(w, target);
@@ -392,7 +460,7 @@ static void direct(struct walk *w, uint64_t target, uint64_t at, struct state s)
 		way_out(w, &s, at);
 		return;
 	}
-	if (outside && s.left && (s.sp == 0 || s.sp == UNKNOWN)) {
+	if (outside && s.left && (s.sp == 0 || s.sp == UNKNOWN) && !comes_back(w, target)) {
 		way_out(w, &s, at);
 		return;
 	}

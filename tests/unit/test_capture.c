@@ -523,7 +523,7 @@ Test(capture, refusals_say_why)
 	h.crc = xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc));
 	memcpy(data, &h, sizeof(h));
 	save(b.path, data, size);
-	expect_refusal(b.path, "format 2.0");
+	expect_refusal(b.path, "format 2.1");
 	expect_refusal(b.path, "newer");
 	save(b.path, (const unsigned char *)"{\"traceEvents\":[]}", 18);
 	expect_refusal(b.path, "not a capture");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Numbers worked out by hand; against PyTorch's own: tests/e2e/torch_metadata.py. */
-#include "analysis/flops.h"
+#include "catalog/flops.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "inject/held.h"
 #include "inject/image.h"
 #include "inject/seccomp.h"
 #include "inject/stub.h"
@@ -140,6 +142,47 @@ Test(inject, handlers_and_banned_functions_are_seen_on_the_stack, .disabled = SA
 	address = xsp_image_function(&image, "getpid");
 	cr_expect_not(xsp_image_banned(&image, xsp_image_map(&image, address), address));
 	xsp_image_clear(&image);
+}
+
+/* A thread of another process, another program, an ended process: none is taken for the one held. */
+Test(inject, what_is_held_is_one_program)
+{
+	static uint64_t word = 42;
+	char *const arguments[] = {"sleep", "20", NULL};
+	struct xsp_held h;
+	uint64_t there = 0;
+	int go[2], ready[2];
+	char c;
+
+	cr_assert(pipe(go) == 0 && pipe2(ready, O_CLOEXEC) == 0);
+	pid_t child = fork();
+	if (child == 0) {
+		close(ready[0]);
+		if (read(go[0], &c, 1) == 1)
+			execv("/bin/sleep", arguments);
+		_exit(1);
+	}
+	close(ready[1]);
+	cr_assert_eq(xsp_held_open(&h, child), 0);
+	cr_assert_eq(xsp_held_check(&h, child), 0);
+	cr_assert_eq(xsp_held_check(&h, getpid()), -ESRCH);
+	cr_assert_eq(xsp_held_load(&h, (uint64_t)(uintptr_t)&word, &there, sizeof(there)), 0);
+	cr_assert_eq(there, 42);
+	there = 43;
+	cr_assert_eq(xsp_held_store(&h, (uint64_t)(uintptr_t)&word, &there, sizeof(there)), 0);
+	cr_assert_eq(word, 42, "our own memory");
+	cr_assert_eq(write(go[1], "x", 1), 1);
+	cr_assert_eq(read(ready[0], &c, 1), 0); /* closed by the exec */
+	cr_assert_eq(xsp_held_check(&h, child), -ESTALE);
+	cr_assert_lt(xsp_held_load(&h, (uint64_t)(uintptr_t)&word, &there, sizeof(there)), 0);
+	cr_assert_lt(xsp_held_store(&h, (uint64_t)(uintptr_t)&word, &there, sizeof(there)), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	cr_assert_eq(xsp_held_check(&h, child), -ESRCH);
+	xsp_held_close(&h);
+	close(ready[0]);
+	close(go[0]);
+	close(go[1]);
 }
 
 Test(inject, a_gap_is_free_and_room_is_code_that_nobody_uses)

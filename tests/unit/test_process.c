@@ -81,7 +81,7 @@ static struct xsp_process *open_process(pid_t pid)
 	struct xsp_error err = {0};
 	struct xsp_process *p;
 
-	cr_assert_eq(xsp_process_open(pid, &p, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_process_open(&xsp_open_directly, pid, &p, &err), 0, "%s", err.text);
 	return p;
 }
 
@@ -90,7 +90,8 @@ static void expect_refused(pid_t pid, enum xsp_status status, const char *word)
 	struct xsp_error err = {0};
 	struct xsp_process *p = NULL;
 
-	cr_expect_lt(xsp_process_open(pid, &p, &err), 0, "pid %d was taken", pid);
+	cr_expect_lt(xsp_process_open(&xsp_open_directly, pid, &p, &err), 0, "pid %d was taken",
+		     pid);
 	cr_expect_null(p);
 	cr_expect_eq(err.status, status, "%s", err.text);
 	cr_expect_not_null(strstr(err.text, word), "'%s' lacks '%s'", err.text, word);
@@ -167,7 +168,7 @@ Test(process, refuses_what_is_no_process)
 	expect_refused(tid, XSP_STATUS_NO_TARGET, owner);
 	/* kthreadd is always 2 where the tests see the host's processes */
 	struct xsp_stat st;
-	if (xsp_procfs_stat(2, &st) == 0 && (st.flags & XSP_PF_KTHREAD))
+	if (xsp_procfs_stat(&xsp_open_directly, 2, &st) == 0 && (st.flags & XSP_PF_KTHREAD))
 		expect_refused(2, XSP_STATUS_NO_TARGET, "kernel thread");
 }
 
@@ -200,7 +201,7 @@ Test(process, refuses_one_without_its_main_thread)
 		pthread_exit(NULL);
 	}
 	struct xsp_stat st;
-	WAIT_FOR(xsp_procfs_stat(pid, &st) == 0 && st.state == 'Z');
+	WAIT_FOR(xsp_procfs_stat(&xsp_open_directly, pid, &st) == 0 && st.state == 'Z');
 	expect_refused(pid, XSP_STATUS_NO_TARGET, "main thread");
 	stop(pid);
 }
@@ -216,7 +217,7 @@ static int refused_without_rights(pid_t target)
 		struct xsp_process *p;
 		if (setgid(65534) != 0 || setuid(65534) != 0)
 			_exit(100);
-		if (xsp_process_open(target, &p, &err) == 0)
+		if (xsp_process_open(&xsp_open_directly, target, &p, &err) == 0)
 			_exit(101);
 		_exit(strstr(err.text, "sudo") != NULL ? (int)err.status : 102);
 	}
@@ -409,10 +410,12 @@ Test(maps, our_own_against_awk)
 		cr_expect_not_null(file, "%s is missing", path);
 		struct stat st;
 		listed++;
-		if (file == NULL || stat(file->open_path, &st) < 0) {
+		int fd = file == NULL ? -1 : xsp_mapped_file_open(p, file, NULL);
+		if (fd < 0 || fstat(fd, &st) < 0) {
 			cr_expect_fail("%s cannot be opened", path);
 			continue;
 		}
+		close(fd);
 		cr_expect_eq(st.st_ino, file->inode);
 		cr_expect_lt(file->start, file->end);
 		cr_expect_not(file->deleted);
@@ -443,10 +446,10 @@ Test(maps, deleted_files_open_through_map_files)
 	cr_assert_not_null(file);
 	cr_expect(file->deleted);
 	cr_expect_eq(file->start, (uint64_t)(uintptr_t)at);
-	fd = open(file->open_path, O_RDONLY);
+	fd = xsp_mapped_file_open(p, file, NULL);
 	if (fd < 0 && geteuid() != 0)
 		cr_skip_test("map_files needs root");
-	cr_assert_geq(fd, 0, "%s", file->open_path);
+	cr_assert_geq(fd, 0, "%s", strerror(-fd));
 	cr_assert_eq(read(fd, back, sizeof(back)), sizeof(back));
 	cr_expect_eq(memcmp(page, back, sizeof(page)), 0);
 	close(fd);

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "target/sideband.h"
+#include "record/sideband.h"
 
 /* A library that neither the tests nor /bin/true have loaded. */
 #define LIBRARY "libBrokenLocale.so.1"

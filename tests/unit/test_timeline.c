@@ -346,6 +346,30 @@ Test(timeline, ranges_nest_with_functions)
 	result_free(&r);
 }
 
+/* A text that is not in memory when its range begins comes under a hash of its address. */
+Test(timeline, one_text_of_two_hashes_is_one_name)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 1);
+	begin(&b, 0, MAIN, 7); /* 1000 */
+	end(&b, 0, MAIN);
+	begin(&b, 0, MAIN, 8); /* 1002 */
+	end(&b, 0, MAIN);
+	begin(&b, 0, MAIN, 9); /* 1004 */
+	end(&b, 0, MAIN);
+	name(&b, 7, "same", 0);
+	name(&b, 8, "same", 0);
+	name(&b, 9, "same", XSP_EVENT_NAME_CUT);
+	builder_result(&b, &r);
+	cr_expect_eq(r.spans[0].span.name, r.spans[1].span.name);
+	cr_expect_neq(r.spans[0].span.name, r.spans[2].span.name,
+		      "a name that goes on is another one");
+	cr_expect_str_eq(r.spans[1].name, "same");
+	cr_expect_eq(r.counts.names_unresolved, 0);
+	result_free(&r);
+}
+
 Test(timeline, range_names_that_never_come)
 {
 	struct builder b;
@@ -645,5 +669,80 @@ Test(timeline, deeper_than_any_stack)
 	cr_expect_eq(r.counts.unfinished, 1 << 20);
 	cr_expect_eq(r.counts.exit_lost, 1100000 - (1 << 20));
 	check_invariants(&r);
+	result_free(&r);
+}
+
+/* --max-overhead: what happened between two windows was not seen. */
+Test(timeline, no_span_goes_beyond_its_window)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 2);
+	cr_assert_eq(xsp_capture_put_window(b.w, &(struct xsp_capture_window){1000, 1010}), 0);
+	cr_assert_eq(xsp_capture_put_window(b.w, &(struct xsp_capture_window){2000, 3000}), 0);
+	entry(&b, 0, MAIN); /* 1000 */
+	entry(&b, 1, MAIN - 100); /* 1001 */
+	b.now = 2000;
+	leave(&b, 1, MAIN - 100); /* the same function and place, another call */
+	entry(&b, 1, MAIN - 100); /* 2001 */
+	leave(&b, 1, MAIN - 100); /* 2002 */
+	entry(&b, 0, MAIN - 200); /* 2003 */
+	b.now = 5000;
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 4);
+	expect(&r, "f1", 1001, 1010, XSP_SPAN_UNFINISHED, "f0;f1");
+	expect(&r, "f0", 1000, 1010, XSP_SPAN_UNFINISHED, "f0");
+	cr_expect_eq(span_of(&r, "f1", 1)->start_ns, 2001);
+	cr_expect_eq(span_of(&r, "f1", 1)->end_ns, 2002);
+	cr_expect_str_eq(span_named(&r, "f1", 1)->stack, "f1");
+	cr_expect_eq(span_of(&r, "f0", 1)->end_ns, 3000, "the last window has an end too");
+	cr_expect_eq(r.counts.orphan_exits, 1);
+	cr_expect_eq(xsp_capture_recorded_ns(r.reader), 1010);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, what_was_let_go_of_is_closed_then)
+{
+	struct builder b;
+	struct result r;
+	struct xsp_capture_let_go l = {.probe = 0, .time_ns = 1500, .calls_per_second = 7};
+	builder_begin(&b, 2);
+	entry(&b, 1, MAIN); /* 1000 */
+	entry(&b, 0, MAIN - 100); /* 1001 */
+	cr_assert_eq(xsp_capture_put_let_go(b.w, &l), 0);
+	b.now = 2000;
+	leave(&b, 1, MAIN);
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 2);
+	expect(&r, "f0", 1001, 1500, XSP_SPAN_UNFINISHED, "f1;f0");
+	expect(&r, "f1", 1000, 2000, 0, "f1");
+	result_free(&r);
+}
+
+Test(timeline, time_of_probes_inside)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 1);
+	struct xsp_capture_probe p = {.id = 1,
+				      .module = UINT32_MAX,
+				      .provider = "function",
+				      .symbol = "",
+				      .name = "priced",
+				      .entry_cost_ns = 100,
+				      .exit_cost_ns = 50};
+	cr_assert_eq(xsp_capture_put_probe(b.w, &p), 0);
+	entry(&b, 0, MAIN); /* 1000 */
+	entry(&b, 1, MAIN - 100); /* 1001 */
+	b.now = 1100;
+	leave(&b, 1, MAIN - 100); /* 99 later */
+	b.now = 2000;
+	leave(&b, 0, MAIN);
+	builder_result(&b, &r);
+	cr_expect_eq(span_of(&r, "priced", 0)->probe_ns, 50);
+	cr_expect(xsp_span_is_mostly_probes(span_of(&r, "priced", 0)));
+	cr_expect_geq(span_of(&r, "f0", 0)->probe_ns, 150);
+	cr_expect(!xsp_span_is_mostly_probes(span_of(&r, "f0", 0)));
 	result_free(&r);
 }

@@ -2,7 +2,7 @@
 /* Native stacks: the functions between two spans, as span->path has them. */
 #include <criterion/criterion.h>
 
-#include "capture/frames.h"
+#include "record/frames.h"
 #include "capture_builder.h"
 
 #define SP 0x7ffc00001000ULL

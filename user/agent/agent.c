@@ -55,29 +55,6 @@ static void futex_wake(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-static void *thread_main(void *unused)
-{
-	(void)unused;
-	prctl(PR_SET_NAME, THREAD_NAME, 0, 0, 0);
-	prctl(PR_SET_TIMERSLACK, 10000000, 0, 0, 0); /* 10 ms: wake with others */
-	while (atomic_load(&agent.exit) == EXIT_NOT) {
-		bool wanted = agent_wants(WANT_ACTIVITY);
-
-		if (wanted && !window_active())
-			window_begin(false);
-		else if (!wanted && window_active())
-			window_end(false);
-		else if (window_active())
-			window_tick();
-		futex_wait(&agent.exit, EXIT_NOT, window_active() ? ACTIVE_NS : IDLE_NS);
-	}
-	if (window_active())
-		window_end(true);
-	atomic_store(&agent.exit, EXIT_DONE);
-	futex_wake(&agent.exit);
-	return NULL;
-}
-
 /* exit() was called: what CUPTI still has is worth a moment. */
 static void exit_handler(void)
 {
@@ -95,11 +72,36 @@ static void exit_handler(void)
 	errno = saved;
 }
 
-void agent_register_exit(void)
+/* Exit handlers run last to first, and ours must run before CUPTI's and the driver's: registered once they
+ * are there. */
+static void register_exit(void)
 {
 	/* if there is no memory for it, the last 250 ms are missing from the trace */
 	if (atexit(exit_handler))
 		return;
+}
+
+static void *thread_main(void *unused)
+{
+	(void)unused;
+	prctl(PR_SET_NAME, THREAD_NAME, 0, 0, 0);
+	prctl(PR_SET_TIMERSLACK, 10000000, 0, 0, 0); /* 10 ms: wake with others */
+	while (atomic_load(&agent.exit) == EXIT_NOT) {
+		bool wanted = agent_wants(WANT_ACTIVITY);
+
+		if (wanted && !window_active())
+			window_begin(false, register_exit);
+		else if (!wanted && window_active())
+			window_end(false);
+		else if (window_active())
+			window_tick();
+		futex_wait(&agent.exit, EXIT_NOT, window_active() ? ACTIVE_NS : IDLE_NS);
+	}
+	if (window_active())
+		window_end(true);
+	atomic_store(&agent.exit, EXIT_DONE);
+	futex_wake(&agent.exit);
+	return NULL;
 }
 
 /* The child has no thread of ours, and CUDA does not work in it. */
@@ -157,7 +159,7 @@ static int start(bool in_driver)
 	if (in_driver) {
 		wait_for_tracer();
 		if (agent_wants(WANT_ACTIVITY))
-			window_begin(true);
+			window_begin(true, register_exit);
 	}
 	error = start_thread();
 	if (error)

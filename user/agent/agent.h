@@ -143,7 +143,8 @@ void devices_put(struct batch *b);
 /* ---- window.c: from the rise of the semaphore to its fall ------------------------ */
 
 /* All of these are called by one thread at a time (agent.c sees to it). */
-void window_begin(bool in_driver);
+/* `loaded`: called when CUPTI is loaded, and again when the driver has come up. */
+void window_begin(bool in_driver, void (*loaded)(void));
 void window_tick(void); /* about 50 times a second while it lasts */
 void window_end(bool exiting);
 bool window_active(void);
@@ -151,7 +152,5 @@ bool window_active(void);
 void window_forget(void);
 
 uint64_t agent_now(void); /* CLOCK_MONOTONIC ns */
-/* Called once CUPTI is loaded: exit handlers run last to first, and ours must run before CUPTI's. */
-void agent_register_exit(void);
 
 #endif

@@ -20,6 +20,7 @@ static struct {
 	struct cupti cupti;
 	struct apis apis;
 	struct drops drops;
+	void (*loaded)(void);
 	_Atomic bool active; /* the exit handler asks on another thread */
 	bool failed, in_driver, api_kinds[3], latency, ticked;
 	uint64_t kinds; /* bit k: kind k is enabled */
@@ -318,7 +319,7 @@ static bool turn_on(struct batch *b)
 		put_error(b, (enum xsp_gpu_failure)failure, 0, true, text);
 		return false;
 	}
-	agent_register_exit();
+	w.loaded();
 	if (!agent_wants(WANT_SHARED) && held(text)) {
 		put_error(b, XSP_GPU_FAIL_HELD, CUPTI_MULTIPLE_SUBSCRIBERS, true, text);
 		return false;
@@ -350,13 +351,14 @@ static void turn_off(bool settle)
 }
 
 /* in_driver: called by the driver in the middle of its start, where it must not be asked anything */
-void window_begin(bool in_driver)
+void window_begin(bool in_driver, void (*loaded)(void))
 {
 	uint64_t begin = agent_now();
 	struct batch b;
 
 	atomic_store(&w.active, true);
 	w.in_driver = in_driver;
+	w.loaded = loaded;
 	batch_window(begin);
 	for (unsigned i = 0; i < sizeof(w.drops.total) / sizeof(*w.drops.total); i++) {
 		atomic_store(&w.drops.pending[i], 0);
@@ -411,7 +413,7 @@ void window_tick(void)
 		return;
 	w.second_ns = now + SECOND_NS;
 	if (!w.ticked)
-		agent_register_exit(); /* once more, after the driver's own */
+		w.loaded(); /* once more, after the driver's own exit handlers */
 	w.ticked = true;
 	batch_second();
 	batch_begin(&b, w.room);

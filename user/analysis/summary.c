@@ -82,6 +82,7 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	if (duration > n->max_ns)
 		n->max_ns = duration;
 	n->sum_ns += duration;
+	n->mostly_probes += xsp_span_is_mostly_probes(span);
 	return xsp_histogram_add(&n->durations, duration);
 }
 
@@ -140,6 +141,7 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 					n->max_ns),
 			.p99_ns = clamp(xsp_histogram_quantile(&n->durations, 0.99), n->min_ns,
 					n->max_ns),
+			.mostly_probes = 2 * n->mostly_probes > n->durations.count,
 			.unfinished = n->unfinished,
 			.points = n->points,
 			.unwound = n->unwound,

@@ -15,6 +15,7 @@ struct xsp_summary_row {
 	uint64_t mean_ns, p50_ns, p99_ns; /* percentiles: exact for few calls, else from a
 					   * log-linear histogram, relative error at most 1 % */
 	uint64_t unfinished, unwound;
+	bool mostly_probes; /* of most calls most of the time is that of probes inside */
 	uint64_t points; /* calls without a duration (XSP_SPAN_POINT) */
 };
 

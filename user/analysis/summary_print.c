@@ -14,11 +14,34 @@
 enum { CALLS, TOTAL, SELF, MEAN, P50, P99, MAX, COLUMNS };
 static const char *const titles[COLUMNS] = {"calls", "total", "self", "mean", "p50", "p99", "max"};
 #define NAME_MIN 24 /* a name is not cut further than this */
+#define BEHIND_NAME 32 /* bytes of what name_of_row() adds */
 #define NAME_MAX_ALIGNED 64 /* in a pipe names are whole; longer ones push their numbers aside */
 
 struct cells {
 	char text[COLUMNS][XSP_UNITS_SIZE];
 };
+
+/* What is said of a name behind it: that its time is not its own, or not all of it is there. */
+static void name_of_row(const struct xsp_summary *s, struct xsp_capture_reader *r,
+			const struct xsp_summary_row *row, char *out, size_t size)
+{
+	const struct xsp_capture_let_go *let_gos;
+	const struct xsp_capture_probe *probes;
+	const char *name = xsp_timeline_name(s->timeline, row->name);
+	size_t count = xsp_capture_let_gos(r, &let_gos);
+	uint64_t start, end;
+
+	xsp_capture_probes(r, &probes);
+	xsp_capture_window(r, &start, &end);
+	snprintf(out, size, "%s%s", name, row->mostly_probes ? " *" : "");
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(probes[let_gos[i].probe].name, name) == 0)
+			snprintf(out, size, "%s%s (until %.2f s)", name,
+				 row->mostly_probes ? " *" : "",
+				 let_gos[i].time_ns > start
+					 ? (double)(let_gos[i].time_ns - start) * 1e-9
+					 : 0.0);
+}
 
 static void fill_cells(const struct xsp_summary_row *r, struct cells *c)
 {
@@ -46,8 +69,8 @@ static int max_int(int a, int b)
 	return a > b ? a : b;
 }
 
-static void measure(const struct xsp_summary *s, const struct xsp_summary_row *rows, size_t count,
-		    int width, struct layout *l)
+static int measure(const struct xsp_summary *s, struct xsp_capture_reader *reader,
+		   const struct xsp_summary_row *rows, size_t count, int width, struct layout *l)
 {
 	int numbers = 0;
 	struct cells c;
@@ -56,23 +79,30 @@ static void measure(const struct xsp_summary *s, const struct xsp_summary_row *r
 	l->name = 4;
 	l->longest = 0;
 	for (size_t r = 0; r < count; r++) {
-		const char *name = xsp_timeline_name(s->timeline, rows[r].name);
+		size_t length = strlen(xsp_timeline_name(s->timeline, rows[r].name)) + BEHIND_NAME;
+		if (length > l->longest)
+			l->longest = length;
+	}
+	char *name = malloc(l->longest + 1);
+	if (name == NULL)
+		return -ENOMEM;
+	for (size_t r = 0; r < count; r++) {
+		name_of_row(s, reader, &rows[r], name, l->longest + 1);
 		fill_cells(&rows[r], &c);
 		for (int i = 0; i < COLUMNS; i++)
 			l->number[i] = max_int(l->number[i], (int)strlen(c.text[i]));
-		size_t length = strlen(name);
-		if (length > l->longest)
-			l->longest = length;
 		size_t columns = xsp_printable(NULL, 0, name, 0);
 		if (columns > l->name)
 			l->name = columns;
 	}
+	free(name);
 	for (int i = 0; i < COLUMNS; i++)
 		numbers += l->number[i] + 2;
 	if (width > 0 && (int)l->name + numbers > width)
 		l->name = (size_t)max_int(NAME_MIN, width - numbers);
 	if (width <= 0 && l->name > NAME_MAX_ALIGNED)
 		l->name = NAME_MAX_ALIGNED;
+	return 0;
 }
 
 static void print_cells(FILE *f, const struct layout *l, const char *name, size_t columns,
@@ -84,8 +114,10 @@ static void print_cells(FILE *f, const struct layout *l, const char *name, size_
 		fprintf(f, "  %*s", l->number[i], c == NULL ? titles[i] : c->text[i]);
 }
 
-static int print_table(struct xsp_summary *s, FILE *f, const struct xsp_summary_print *how)
+static int print_table(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
+		       const struct xsp_summary_print *how)
 {
+	bool marked = false;
 	const struct xsp_summary_row *rows;
 	struct layout l;
 	struct cells c;
@@ -93,17 +125,20 @@ static int print_table(struct xsp_summary *s, FILE *f, const struct xsp_summary_
 	const size_t count = how->limit > 0 && how->limit < all ? how->limit : all;
 	if (all == 0)
 		return 0;
-	measure(s, rows, count, how->width, &l);
-	char *name = malloc(l.longest + 4);
+	if (measure(s, r, rows, count, how->width, &l) < 0)
+		return -ENOMEM;
+	char *name = malloc(2 * (l.longest + 4));
 	if (name == NULL)
 		return -ENOMEM;
+	char *whole = name + l.longest + 4;
 	fputs(how->color ? "\033[1m" : "", f);
 	print_cells(f, &l, "name", 4, NULL);
 	fputs(how->color ? "\033[0m\n" : "\n", f);
 	for (size_t i = 0; i < count; i++) {
-		size_t columns = xsp_printable(name, l.longest + 4,
-					       xsp_timeline_name(s->timeline, rows[i].name),
-					       how->width > 0 ? l.name : 0);
+		name_of_row(s, r, &rows[i], whole, l.longest + 1);
+		marked = marked || rows[i].mostly_probes;
+		size_t columns =
+			xsp_printable(name, l.longest + 4, whole, how->width > 0 ? l.name : 0);
 		fill_cells(&rows[i], &c);
 		print_cells(f, &l, name, columns, &c);
 		fputc('\n', f);
@@ -111,11 +146,21 @@ static int print_table(struct xsp_summary *s, FILE *f, const struct xsp_summary_
 	free(name);
 	if (count < all)
 		fprintf(f, "... and %zu more name%s\n", all - count, all - count == 1 ? "" : "s");
+	if (marked)
+		fputs("* in most calls most of the time is that of probes inside: without them it "
+		      "is "
+		      "less than half\n",
+		      f);
 	fputc('\n', f);
 	return 0;
 }
 
 /* ---- the lines after it ---- */
+
+static const char *text_or(const char *text, const char *other)
+{
+	return text != NULL ? text : other;
+}
 
 struct note {
 	FILE *f;
@@ -144,6 +189,34 @@ static void add(struct list *l, uint64_t n, const char *one, const char *many)
 				    n == 1 ? one : many);
 }
 
+/* --max-overhead: the figures are not of the whole time. */
+static void print_windows(struct xsp_capture_reader *r, FILE *f, uint64_t all_ns)
+{
+	const struct xsp_capture_window *windows;
+	const struct xsp_capture_let_go *l;
+	const struct xsp_capture_probe *probes;
+	const size_t count = xsp_capture_windows(r, &windows), gone = xsp_capture_let_gos(r, &l);
+	char time[XSP_UNITS_SIZE], name[128], rate[XSP_UNITS_SIZE];
+
+	if (count > 0 && all_ns > 0)
+		fprintf(f,
+			"to keep the target within %s all was on for %s of it, in %zu window%s: "
+			"the "
+			"totals are of %.3g %% of the time\n",
+			text_or(xsp_capture_info(r, "max overhead"), "--max-overhead"),
+			xsp_format_ns(time, xsp_capture_recorded_ns(r)), count,
+			count == 1 ? "" : "s",
+			100.0 * (double)xsp_capture_recorded_ns(r) / (double)all_ns);
+	xsp_capture_probes(r, &probes);
+	for (size_t i = 0; i < gone; i++) {
+		xsp_printable(name, sizeof(name), probes[l[i].probe].name, 60);
+		fprintf(f,
+			"let go: %s, %s calls/s even under the probe; --max-overhead off keeps "
+			"it\n",
+			name, xsp_format_count(rate, l[i].calls_per_second));
+	}
+}
+
 static void print_head(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f)
 {
 	char spans[XSP_UNITS_SIZE], time[XSP_UNITS_SIZE];
@@ -158,6 +231,7 @@ static void print_head(struct xsp_summary *s, struct xsp_capture_reader *r, FILE
 	fprintf(f, "%s span%s of %zu name%s in %zu thread%s, recorded over %s\n", spans,
 		strcmp(spans, "1") == 0 ? "" : "s", names, names == 1 ? "" : "s", thread_count,
 		thread_count == 1 ? "" : "s", time);
+	print_windows(r, f, end - start);
 }
 
 static void print_lost_probes(struct xsp_capture_reader *r, const struct note *n)
@@ -249,6 +323,17 @@ static void print_ends(struct xsp_summary *s, const struct note *n)
 	}
 }
 
+/* --follow */
+static void print_children(const struct xsp_capture_reader *r, const struct note *n)
+{
+	static const char *const keys[] = {"children", "execs"};
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const char *text = xsp_capture_info(r, keys[i]);
+		if (text != NULL)
+			fprintf(n->f, "%s: %s\n", keys[i], text);
+	}
+}
+
 static void print_damage(struct xsp_capture_reader *r, const struct note *n)
 {
 	uint64_t torn, chunks, events;
@@ -285,6 +370,10 @@ static void print_cost(struct xsp_capture_reader *r, const struct note *n)
 			"overhead of the target, estimated: %s in probes, %.2f %% of one core\n",
 			xsp_format_ns(probes, st->probes_cost_ns),
 			100.0 * (double)st->probes_cost_ns / (double)(end - start));
+	if (xsp_capture_info(r, "worst slowdown") != NULL)
+		fprintf(n->f, "slowed most, estimated: %s, of at most %s\n",
+			xsp_capture_info(r, "worst slowdown"),
+			text_or(xsp_capture_info(r, "max overhead"), "any"));
 	if (st->recorder_cpu_ns > 0)
 		fprintf(n->f, "xsptrace itself: %s of CPU time\n",
 			xsp_format_ns(cpu, st->recorder_cpu_ns));
@@ -299,7 +388,7 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 		      const struct xsp_summary_print *how)
 {
 	const struct note n = {.f = f, .color = how->color};
-	int rc = print_table(s, f, how);
+	int rc = print_table(s, r, f, how);
 	if (rc < 0)
 		return rc;
 	xsp_summary_gpu_table(s->gpu, f, how);
@@ -307,6 +396,7 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	xsp_summary_gpu_print(s->gpu, r, f, warn_of, (void *)(uintptr_t)&n);
 	print_losses(r, &n);
 	print_ends(s, &n);
+	print_children(r, &n);
 	print_damage(r, &n);
 	print_cost(r, &n);
 	return ferror(f) ? -EIO : 0;

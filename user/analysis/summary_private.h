@@ -9,6 +9,8 @@
 
 struct summary_name {
 	uint64_t calls, total_ns, self_ns, min_ns, max_ns, sum_ns;
+	uint64_t
+		mostly_probes; /* of calls whose end was seen, those whose time is mostly that of probes */
 	uint64_t unfinished, unwound, points;
 	struct xsp_histogram durations; /* of calls whose end was seen */
 };

@@ -4,76 +4,28 @@
 #include "attach/tracefs.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* ---- bookkeeping of links ---- */
+/* ---- the sites of one file and program ---- */
 
-static int keep_fd(struct xsp_attach *a, int fd)
-{
-	if (a->link_fd_count == a->link_fd_room) {
-		size_t room = a->link_fd_room ? 2 * a->link_fd_room : 64;
-		int *grown = reallocarray(a->link_fds, room, sizeof(*grown));
-		if (grown == NULL) {
-			close(fd);
-			return -ENOMEM;
-		}
-		a->link_fds = grown;
-		a->link_fd_room = room;
-	}
-	a->link_fds[a->link_fd_count++] = fd;
-	return 0;
-}
-
-int xsp_attach_keep_link(struct xsp_attach *a, struct bpf_link *link)
-{
-	if (a->link_count == a->link_room) {
-		size_t room = a->link_room ? 2 * a->link_room : 256;
-		struct bpf_link **grown = reallocarray(a->links, room, sizeof(struct bpf_link *));
-		if (grown == NULL) {
-			bpf_link__destroy(link);
-			return -ENOMEM;
-		}
-		a->links = grown;
-		a->link_room = room;
-	}
-	a->links[a->link_count++] = link;
-	return 0;
-}
-
-/* Links made since there were `from` of them. */
-static int keep_wishes(struct xsp_attach *a, size_t from)
-{
-	size_t to = a->link_fd_count + a->link_count;
-	size_t *grown = reallocarray(a->wishes, a->wish_count + (to - from) + 1, sizeof(*grown));
-
-	if (grown == NULL)
-		return -ENOMEM;
-	a->wishes = grown;
-	while (from < to)
-		a->wishes[a->wish_count++] = from++;
-	return 0;
-}
-
-/* ---- one batch of sites ---- */
-
-struct batch {
+struct request {
 	struct xsp_attach *a;
 	pid_t pid;
-	const char *path;
+	int file;
+	const char *shown;
+	char path[32]; /* the same file, for what opens by name */
 	enum xsp_program program;
 	const struct xsp_attach_site *sites;
-	uint64_t *offsets, *semaphores, *cookies; /* columns, for uprobe_multi */
-	bool any_semaphore;
 	size_t refused;
 	size_t *refused_index;
 	int first_error;
 	bool *done; /* sites that need no event of their own; or NULL */
 };
 
-static void refuse(struct batch *b, size_t index, int code)
+static void refuse(struct request *b, size_t index, int code)
 {
 	if (b->refused_index != NULL)
 		b->refused_index[b->refused] = index;
@@ -82,33 +34,9 @@ static void refuse(struct batch *b, size_t index, int code)
 		b->first_error = code;
 }
 
-/* Not even with --follow for processes that are not recorded: they would collect for nobody. */
-static bool is_for_agent(enum xsp_program program)
-{
-	return program == XSP_PROGRAM_GPU_BATCH || program == XSP_PROGRAM_GPU_WANT;
-}
-
 static bool is_return(enum xsp_program program)
 {
 	return program == XSP_PROGRAM_RETURN || program == XSP_PROGRAM_DETAIL_RETURN;
-}
-
-static int link_multi(struct batch *b, size_t from, size_t count)
-{
-	struct bpf_program *program = xsp_attach_program(b->a, b->program);
-	struct xsp_link_create_uprobe_multi attr = {
-		.prog_fd = (uint32_t)bpf_program__fd(program),
-		.attach_type = XSP_BPF_TRACE_UPROBE_MULTI,
-		.path = (uintptr_t)b->path,
-		.offsets = (uintptr_t)(b->offsets + from),
-		.ref_ctr_offsets = b->any_semaphore ? (uintptr_t)(b->semaphores + from) : 0,
-		.cookies = (uintptr_t)(b->cookies + from),
-		.count = (uint32_t)count,
-		.multi_flags = is_return(b->program) ? XSP_UPROBE_MULTI_RETURN : 0,
-		.pid = (uint32_t)b->pid,
-	};
-
-	return xsp_link_create_uprobe_multi(&attr);
 }
 
 /* Errors that no other choice of sites would cure. */
@@ -119,23 +47,56 @@ static bool is_hopeless(int code)
 }
 
 /* One bad site makes the kernel refuse the whole link: halve until it stands alone. */
-static int attach_multi(struct batch *b, size_t from, size_t count)
+static int attach_batch(struct request *b, size_t from, size_t count)
 {
-	int fd = link_multi(b, from, count);
+	struct xsp_link link = {.program = b->program,
+				.returns = is_return(b->program),
+				.pid = b->pid,
+				.file = b->file,
+				.count = count,
+				.sites = b->sites + from};
+	int rc = xsp_links_add(b->a, &link);
 
-	if (fd >= 0)
-		return keep_fd(b->a, fd);
-	if (is_hopeless(fd))
-		return fd;
+	if (rc == 0 || is_hopeless(rc))
+		return rc;
 	if (count == 1) {
-		refuse(b, from, fd);
+		refuse(b, from, rc);
 		return 0;
 	}
-	int rc = attach_multi(b, from, count / 2);
-	return rc < 0 ? rc : attach_multi(b, from + count / 2, count - count / 2);
+	rc = attach_batch(b, from, count / 2);
+	return rc < 0 ? rc : attach_batch(b, from + count / 2, count - count / 2);
 }
 
-static int attach_perf_events(struct batch *b, size_t count)
+static bool same_probe(const struct xsp_attach_site *x, const struct xsp_attach_site *y)
+{
+	return XSP_COOKIE_PROBE(x->cookie) == XSP_COOKIE_PROBE(y->cookie);
+}
+
+/* How many sites the next link takes. A probe's sites stay together, if they fit at all, so that
+ * it can be let go of without its neighbours. */
+static size_t batch_of(const struct xsp_attach_site *sites, size_t count)
+{
+	size_t n = XSP_LINK_SITES;
+
+	if (count <= n)
+		return count;
+	while (n > 1 && same_probe(&sites[n - 1], &sites[n]))
+		n--;
+	return same_probe(&sites[n - 1], &sites[n]) ? XSP_LINK_SITES : n;
+}
+
+static int attach_multi(struct request *b, size_t count)
+{
+	int rc = 0;
+
+	for (size_t from = 0, n; from < count && rc == 0; from += n) {
+		n = batch_of(b->sites + from, count - from);
+		rc = attach_batch(b, from, n);
+	}
+	return rc;
+}
+
+static int attach_perf_events(struct request *b, size_t count)
 {
 	struct bpf_program *program = xsp_attach_program(b->a, b->program);
 
@@ -148,7 +109,7 @@ static int attach_perf_events(struct batch *b, size_t count)
 		struct bpf_link *link = bpf_program__attach_uprobe_opts(
 			program, b->pid ? b->pid : -1, b->path, b->sites[i].offset, &opts);
 		if (link != NULL) {
-			int rc = xsp_attach_keep_link(b->a, link);
+			int rc = xsp_links_keep_perf(b->a, link, b->program, b->pid, &b->sites[i]);
 			if (rc < 0)
 				return rc;
 			continue;
@@ -161,16 +122,16 @@ static int attach_perf_events(struct batch *b, size_t count)
 }
 
 /* Return probes have no site of their own: where they return to says nothing. */
-static int attach_tracefs(struct batch *b, size_t count)
+static int attach_tracefs(struct request *b, size_t count)
 {
-	struct bpf_program *program = xsp_attach_program(b->a, b->program);
 	int rc = 0;
 
 	b->done = calloc(count, sizeof(*b->done));
 	if (b->done == NULL)
 		return -ENOMEM;
 	if (!is_return(b->program))
-		rc = xsp_tracefs_attach(b->a, b->pid, b->path, program, b->sites, count, b->done);
+		rc = xsp_tracefs_attach(b->a, b->pid, b->path, b->program, b->sites, count,
+					b->done);
 	if (rc == 0)
 		rc = attach_perf_events(b, count);
 	free(b->done);
@@ -178,23 +139,7 @@ static int attach_tracefs(struct batch *b, size_t count)
 	return rc;
 }
 
-static int make_columns(struct batch *b, size_t count)
-{
-	b->offsets = calloc(3 * count, sizeof(*b->offsets));
-	if (b->offsets == NULL)
-		return -ENOMEM;
-	b->semaphores = b->offsets + count;
-	b->cookies = b->offsets + 2 * count;
-	for (size_t i = 0; i < count; i++) {
-		b->offsets[i] = b->sites[i].offset;
-		b->semaphores[i] = b->sites[i].ref_ctr_offset;
-		b->cookies[i] = b->sites[i].cookie;
-		b->any_semaphore |= b->sites[i].ref_ctr_offset != 0;
-	}
-	return 0;
-}
-
-static int explain(int code, const struct batch *b, struct xsp_error *err)
+static int explain(int code, const struct request *b, struct xsp_error *err)
 {
 	switch (code) {
 	case -ESRCH:
@@ -204,13 +149,14 @@ static int explain(int code, const struct batch *b, struct xsp_error *err)
 	case -EACCES:
 		return xsp_error_set(err, code, XSP_STATUS_PERMISSION,
 				     "the kernel refused the uprobes on %s (%s): run with sudo",
-				     b->path, strerror(-code));
+				     b->shown, strerror(-code));
 	case -EMFILE:
 	case -ENFILE:
 		return xsp_error_set(
 			err, code, XSP_STATUS_KERNEL,
-			"out of file descriptors: without uprobe_multi (Linux 6.6) each site takes "
-			"two; raise the limit (ulimit -n) or trace fewer functions");
+			"out of file descriptors: each process and 256 sites take one, and without "
+			"uprobe_multi (Linux 6.6) each site two; raise the limit (ulimit -n) or "
+			"trace fewer functions");
 	default:
 		return xsp_error_set(err, code, XSP_STATUS_KERNEL,
 				     "uprobes could not be attached to %s: %s", b->path,
@@ -218,42 +164,63 @@ static int explain(int code, const struct batch *b, struct xsp_error *err)
 	}
 }
 
-int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const char *path, enum xsp_program program,
-		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
+/* What was let go of stays so in processes and libraries that come later. */
+static int leave_out_released(struct request *b, size_t *count, struct xsp_attach_site **copy)
+{
+	if (b->a->states == NULL)
+		return 0;
+	*copy = malloc(*count * sizeof(**copy));
+	if (*copy == NULL)
+		return -ENOMEM;
+	memcpy(*copy, b->sites, *count * sizeof(**copy));
+	*count = xsp_release_sites(b->a, *copy, *count);
+	b->sites = *copy;
+	return 0;
+}
+
+static int attach_sites(struct request *b, size_t count)
+{
+	if (b->a->method == XSP_ATTACH_TRACEFS)
+		return attach_tracefs(b, count);
+	if (b->a->method == XSP_ATTACH_PERF_EVENT)
+		return attach_perf_events(b, count);
+	return attach_multi(b, count);
+}
+
+int xsp_attach_sites(struct xsp_attach *a, pid_t pid, int file, const char *shown,
+		     enum xsp_program program, const struct xsp_attach_site *sites, size_t count,
+		     size_t *refused,
 		     /* NOLINTNEXTLINE(readability-non-const-parameter): filled through the batch */
 		     size_t *refused_index, struct xsp_error *err)
 {
-	struct batch b = {.a = a,
-			  .pid = a->follow && !is_for_agent(program) ? 0 : pid,
-			  .path = path,
-			  .program = program,
-			  .sites = sites,
-			  .refused_index = refused_index};
-	size_t before = a->link_fd_count + a->link_count; /* one of them is 0 */
+	struct request b = {.a = a,
+			    .pid = pid,
+			    .file = file,
+			    .shown = shown,
+			    .program = program,
+			    .sites = sites,
+			    .refused_index = refused_index};
 	int rc = 0;
 
+	struct xsp_attach_site *copy = NULL;
+
+	snprintf(b.path, sizeof(b.path), "/proc/self/fd/%d", file);
 	if (refused != NULL)
 		*refused = 0;
 	if (count == 0 || xsp_attach_program(a, program) == NULL)
 		return 0;
 	if (count > UINT32_MAX / 32)
 		return xsp_error_set(err, -E2BIG, XSP_STATUS_FAILED, "too many sites: %zu", count);
-	if (a->method == XSP_ATTACH_UPROBE_MULTI) {
-		rc = make_columns(&b, count);
-		if (rc == 0)
-			rc = attach_multi(&b, 0, count);
-		free(b.offsets);
-	} else if (a->method == XSP_ATTACH_TRACEFS) {
-		rc = attach_tracefs(&b, count);
-	} else {
-		rc = attach_perf_events(&b, count);
-	}
-	if (program == XSP_PROGRAM_GPU_WANT && rc == 0)
-		rc = keep_wishes(a, before);
+	pthread_mutex_lock(&a->lock);
+	rc = leave_out_released(&b, &count, &copy);
+	if (rc == 0 && count > 0)
+		rc = attach_sites(&b, count);
+	pthread_mutex_unlock(&a->lock);
 	if (rc == 0 && b.refused == count)
 		rc = b.first_error;
 	if (refused != NULL)
 		*refused = b.refused;
+	free(copy);
 	return rc < 0 ? explain(rc, &b, err) : 0;
 }
 
@@ -291,68 +258,37 @@ int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequen
 
 void xsp_attach_activate(struct xsp_attach *a, bool on)
 {
+	/* Perf events that are being closed hold the kernel's event_mutex for 200 ms and more, and a library
+	 * that is loaded meanwhile would wait for it and not be traced in time. */
+	if (on && a->method != XSP_ATTACH_UPROBE_MULTI)
+		xsp_links_wait(a);
 	__atomic_store_n(&a->bpf->bss->xsp_active, on, __ATOMIC_RELEASE);
 	if (on)
 		__atomic_store_n(&a->bpf->bss->xsp_gpu_active, on, __ATOMIC_RELEASE);
 }
 
-/* Taking probes out waits for the kernel's grace periods, tens of milliseconds a link: they all
- * wait at the same time. */
-#define CLOSERS 32
-
-struct closer {
-	struct xsp_attach *a;
-	size_t *next; /* shared: the next one to close, descriptors first */
-};
-
-static void *close_some(void *argument)
+void xsp_attach_ready(struct xsp_attach *a, uint32_t probes)
 {
-	struct closer *c = argument;
-	struct xsp_attach *a = c->a;
-	size_t i;
+	__atomic_store_n(&a->bpf->data->xsp_ready, probes, __ATOMIC_RELEASE);
+}
 
-	while ((i = __atomic_fetch_add(c->next, 1, __ATOMIC_RELAXED)) <
-	       a->link_fd_count + a->link_count) {
-		if (i < a->link_fd_count && a->link_fds[i] >= 0)
-			close(a->link_fds[i]);
-		else if (i >= a->link_fd_count)
-			bpf_link__destroy(a->links[i - a->link_fd_count]);
-	}
-	return NULL;
+static bool is_want(const struct xsp_link *link)
+{
+	return link->program == XSP_PROGRAM_GPU_WANT;
 }
 
 void xsp_attach_gpu_stop(struct xsp_attach *a)
 {
-	for (size_t i = 0; i < a->wish_count; i++) {
-		size_t at = a->wishes[i];
-		if (a->method == XSP_ATTACH_UPROBE_MULTI) {
-			close(a->link_fds[at]);
-			a->link_fds[at] = -1;
-		} else {
-			bpf_link__destroy(a->links[at]);
-			a->links[at] = NULL;
-		}
-	}
-	a->wish_count = 0;
+	xsp_links_close(a, is_want);
 }
 
 void xsp_attach_detach(struct xsp_attach *a)
 {
-	pthread_t threads[CLOSERS];
-	size_t started = 0, next = 0, all = a->link_fd_count + a->link_count;
-	struct closer c = {a, &next};
-
-	while (started < CLOSERS && started < all &&
-	       pthread_create(&threads[started], NULL, close_some, &c) == 0)
-		started++;
+	xsp_release_finish(a);
 	if (a->bpf != NULL)
 		xsp_bpf__detach(a->bpf);
-	close_some(&c); /* all of them, if no thread could be had */
-	for (size_t i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
-	a->link_fd_count = 0;
-	a->link_count = 0;
-	a->wish_count = 0;
+	xsp_stopper_end(a); /* the programs that stop are out */
+	xsp_links_close(a, NULL);
 	xsp_tracefs_remove(a);
 }
 
@@ -361,10 +297,12 @@ void xsp_attach_free(struct xsp_attach *a)
 	if (a == NULL)
 		return;
 	xsp_attach_detach(a);
-	free(a->link_fds);
+	xsp_release_free(a);
+	xsp_links_free(a);
+	if (a->self >= 0)
+		close(a->self);
+	pthread_mutex_destroy(&a->lock);
 	free(a->counter_tids);
-	free(a->links);
-	free(a->wishes);
 	if (a->rings > 1)
 		for (size_t i = 0; i < a->rings; i++)
 			if (a->ring_fds[i] > 0)
@@ -375,18 +313,31 @@ void xsp_attach_free(struct xsp_attach *a)
 
 /* ---- the set of recorded processes ---- */
 
-int xsp_attach_process(struct xsp_attach *a, pid_t pid)
+static int set_process(struct xsp_attach *a, pid_t pid, uint32_t value)
 {
-	uint32_t key = (uint32_t)pid, one = 1;
+	uint32_t key = (uint32_t)pid;
 
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key, &one, BPF_ANY)
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key, &value, BPF_ANY)
 		       ? -errno
 		       : 0;
+}
+
+int xsp_attach_process(struct xsp_attach *a, pid_t pid)
+{
+	return set_process(a, pid, XSP_TGID_RECORDED | (a->stop ? XSP_TGID_STOP_AT_EXEC : 0));
+}
+
+int xsp_attach_stop_at_exec(struct xsp_attach *a, pid_t pid)
+{
+	int rc = xsp_stopper_start(a);
+
+	return rc < 0 ? rc : set_process(a, pid, XSP_TGID_RECORDED | XSP_TGID_STOP_AT_EXEC);
 }
 
 int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
+	xsp_links_retire(a, pid);
 	return bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key) ? -errno : 0;
 }

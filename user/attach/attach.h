@@ -17,10 +17,10 @@
 #include "attach/perf_counters.h"
 #include "base/error.h"
 #include "placement/placement.h"
-#include "xsptrace/args.h"
-#include "xsptrace/event.h"
+#include "xsptrace/programs.h"
 
 struct xsp_attach;
+struct xsp_journal;
 
 /* Which BPF program a site runs. */
 enum xsp_program {
@@ -45,25 +45,26 @@ enum xsp_attach_method {
 	XSP_ATTACH_PERF_EVENT, /* one perf event a site: taking them out takes long */
 };
 
-#define XSP_STACK_MAX 127 /* as many as the kernel itself walks: kernel.perf_event_max_stack */
-
 struct xsp_attach_options {
 	size_t buffer_bytes; /* of all rings together; rounded up to powers of two of pages */
 	unsigned rings; /* 0: by the number of CPUs */
 	enum xsp_attach_method method; /* the best that may be used */
-	bool force_plain; /* no sleepable programs */
 	bool follow; /* children of recorded processes are recorded too */
+	bool system; /* links may be for every process: the set of processes says which are recorded */
+	bool stop; /* ... each stopped at its birth and at exec until xsp_attach_continue() */
 	uint64_t min_duration_ns;
 	uint32_t max_depth;
 	const pid_t *tids; /* only these threads; root namespace ids */
 	size_t tid_count;
 	const char *const *comms; /* only threads of these names; a trailing '*' matches a prefix */
-	size_t comm_count; /* at most 4 */
+	size_t comm_count; /* at most XSP_MAX_COMM_FILTERS */
 	unsigned details; /* what events may carry: enum xsp_detail (probes/probe.h) */
 	const struct xsp_counter *counters; /* of XSP_DETAIL_COUNTERS; borrowed while a lives */
 	size_t counter_count; /* at most XSP_COUNTERS_MAX */
 	uint32_t stack_frames; /* of XSP_DETAIL_STACKS; at most XSP_STACK_MAX */
 	uint32_t max_probes; /* capacity of the table of losses by probe */
+	struct xsp_journal *journal; /* of a guardian (journal.h), borrowed; NULL: none */
+	bool brake; /* probes can be let go of, and hits that no event tells of are counted */
 	bool verbose; /* libbpf's messages go to standard error */
 };
 
@@ -73,11 +74,18 @@ int xsp_attach_new(const struct xsp_attach_options *options, struct xsp_attach *
 void xsp_attach_free(struct xsp_attach *a);
 enum xsp_attach_method xsp_attach_method(const struct xsp_attach *a);
 const char *xsp_attach_method_name(enum xsp_attach_method method); /* "uprobe_multi", … */
-bool xsp_attach_sleepable(const struct xsp_attach *a);
 
 /* Adds a process to the set whose life (threads, exec, exit) is recorded. */
 int xsp_attach_process(struct xsp_attach *a, pid_t pid);
+/* It has ended: its links go, in the background, as each waits for the kernel's grace periods. */
 int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid);
+
+/* Stops the process at its next exec, before its first instruction, until xsp_attach_continue(). Whoever
+ * waits for it may see that: for children of ours, or as the user asked. */
+int xsp_attach_stop_at_exec(struct xsp_attach *a, pid_t pid);
+/* Those that were stopped so and not resumed yet; at most `room` of them. */
+size_t xsp_attach_stopped(const struct xsp_attach *a, pid_t *pids, size_t room);
+void xsp_attach_continue(struct xsp_attach *a, pid_t pid);
 
 /* Tells the range programs what the probe's ranges take from the target. Before its sites. */
 int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_range_spec *spec);
@@ -96,20 +104,25 @@ struct xsp_attach_site {
 	uint64_t offset; /* in the file */
 	uint64_t ref_ctr_offset; /* semaphore in the file; 0: none */
 	uint64_t cookie;
+	uint32_t length; /* of the instruction, bytes; 0: not known */
+	uint32_t reserved;
 };
 
 /*
- * Attaches `count` sites of the file at `path` (opened now; the link keeps the inode) to
- * one program, for the threads of process `pid` only (0: every process that maps the file).
+ * Attaches `count` sites of the file at descriptor `file` (which is the caller's, and must live as long
+ * as `a`; `shown` names it in messages) to one program, for the threads of process `pid` only (0: every process that maps the file).
  * Sites that the kernel refuses are left out and counted in *refused (may be NULL), their
  * indices in `refused_index` (room for `count`, may be NULL). Fails only if none can be attached.
  */
-int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const char *path, enum xsp_program program,
-		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
-		     size_t *refused_index, struct xsp_error *err);
+int xsp_attach_sites(struct xsp_attach *a, pid_t pid, int file, const char *shown,
+		     enum xsp_program program, const struct xsp_attach_site *sites, size_t count,
+		     size_t *refused, size_t *refused_index, struct xsp_error *err);
 
 /* Starts (or stops) reporting; the agent's records: starts only, until detach. */
 void xsp_attach_activate(struct xsp_attach *a, bool on);
+/* Probes with a lower id than this report; the others' sites are still being put in, and a function of
+ * which only the exits are there would lie. At first all do. */
+void xsp_attach_ready(struct xsp_attach *a, uint32_t probes);
 /* Takes the wishes away (XSP_PROGRAM_GPU_WANT): the agent hands over what it has and stops. */
 void xsp_attach_gpu_stop(struct xsp_attach *a);
 /* Takes all probes out of the targets; counters and rings stay readable. */
@@ -140,10 +153,55 @@ int xsp_attach_thread(struct xsp_attach *a, pid_t tid);
 /* Forgets the counters and the held-back entries of a thread that has exited. */
 void xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid);
 
+/* ---- the brake: only with xsp_attach_options.brake ---- */
+
+/* The price of entries and exits of a probe, ns. */
+struct xsp_probe_price {
+	uint32_t entry_ns, exit_ns;
+};
+/* Of `count` probes from `first` on, for the hits that no event tells of. 0 or a negative errno. */
+int xsp_attach_prices(struct xsp_attach *a, uint32_t first, const struct xsp_probe_price *prices,
+		      size_t count);
+
+/* Time spent in hits that no event tells of (lost, silent, filtered), since the last call. Returns how
+ * many rows were written, or a negative errno. */
+struct xsp_attach_unseen {
+	uint32_t tid, probe;
+	uint64_t ns;
+};
+long xsp_attach_unseen(struct xsp_attach *a, struct xsp_attach_unseen *rows, size_t room);
+
+/*
+ * Each of these begins a change and returns at once; the kernel's part takes some 100 ms and more, on a
+ * thread. -EBUSY while another change is under way.
+ *
+ * release: nothing of these probes is reported from now on, and their sites are taken out. Every
+ * other probe goes on being reported, each hit once.
+ * pause: nothing is reported from now on, and all sites are taken out (those of the agent stay).
+ * resume: they are put in again. When that is done activate() starts reporting.
+ */
+int xsp_attach_release(struct xsp_attach *a, const uint32_t *probes, size_t count);
+int xsp_attach_pause(struct xsp_attach *a);
+int xsp_attach_resume(struct xsp_attach *a);
+
+struct xsp_attach_change {
+	bool busy;
+	int error; /* of the last change: negative errno; -EOPNOTSUPP: this way of attaching cannot do
+		    * all of it, the sites that could not be taken out stay and report nothing */
+	uint64_t took_ns; /* the last change */
+};
+struct xsp_attach_change xsp_attach_change(const struct xsp_attach *a);
+
+/*
+ * Does the process have its system calls handed to itself (Syscall User Dispatch, Wine), by any
+ * thread? There a nop5 site is one: Linux 6.18 makes a call of it to code that makes a system call,
+ * which the process would take for its own. 1; 0 no, or not now; negative errno: not known.
+ */
+int xsp_attach_uses_dispatch(const struct xsp_attach *a, pid_t pid);
+
 /*
  * Measures what a hit of each class costs on this machine, with an event delivered, by
- * hitting sites of our own: some 10 ms. Call before the recording's rings are read and before
- * activate(). On failure the defaults stay.
+ * hitting sites of our own: some 10 ms. Its events are in the rings then. Call before activate(). On failure the defaults stay.
  */
 int xsp_attach_calibrate(struct xsp_attach *a, struct xsp_site_costs *costs);
 

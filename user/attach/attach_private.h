@@ -6,19 +6,22 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "attach/attach.h"
-#include "attach/kernel.h"
-#include "xsptrace/event.h"
-#include "xsptrace.skel.h"
+#include <pthread.h>
 
-#define XSP_MAX_RINGS 64 /* bpf/common.h */
+#include "attach/attach.h"
+#include "attach/journal.h"
+#include "attach/kernel.h"
+#include "attach/links.h"
+#include "xsptrace/brake.h"
+#include "xsptrace/programs.h"
+#include "xsptrace.skel.h"
 
 struct xsp_attach {
 	struct xsp_bpf *bpf;
 	struct xsp_kernel kernel;
 	enum xsp_attach_method method;
-	bool sleepable;
-	bool follow;
+	bool stop; /* children and what they exec */
+	struct xsp_stopper *stopper; /* stop.c; NULL: nothing was ever to be stopped */
 	bool filtered; /* --min-duration, --max-depth */
 	bool held_back; /* --min-duration */
 	bool details; /* events may carry sections */
@@ -37,19 +40,35 @@ struct xsp_attach {
 	size_t ring_bytes;
 	struct xsp_attach_counters before; /* counted by the calibration: taken off */
 
-	/* uprobe_multi: link descriptors; perf events: libbpf links */
-	int *link_fds;
-	size_t link_fd_count, link_fd_room;
-	struct bpf_link **links; /* closed from several threads: each close waits for the kernel */
+	int self; /* our own program, for the calibration; -1: not opened */
+	struct xsp_journal *journal; /* NULL: no guardian */
+	pthread_mutex_t lock; /* of what follows */
+	struct xsp_link *links;
 	size_t link_count, link_room;
-	size_t *wishes; /* positions among them: links of XSP_PROGRAM_GPU_WANT */
-	size_t wish_count;
+	bool paused; /* links are kept, but not made */
+	struct xsp_probe_state *states; /* what the kernel has; NULL: no brake */
+	uint32_t state_count;
+	struct xsp_release *release; /* release.c */
+	struct xsp_closer *closer; /* of links of processes that have ended; NULL: none yet */
+	size_t open_links, most_links; /* uprobe_multi: a descriptor each */
 };
 
-/* Takes the link over, also on failure. */
-int xsp_attach_keep_link(struct xsp_attach *a, struct bpf_link *link);
-
 struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_program program);
+
+/* stop.c: begun before the first process may be stopped, ended when none will be any more. */
+int xsp_stopper_start(struct xsp_attach *a);
+void xsp_stopper_end(struct xsp_attach *a);
+
+/* calibrate.c: a function of our own, which nobody calls meanwhile */
+int xsp_attach_own_site(struct xsp_attach_site *site);
+
+/* release.c. finish: waits for a change under way. */
+int xsp_release_new(struct xsp_attach *a, uint32_t probes);
+void xsp_release_finish(struct xsp_attach *a);
+void xsp_release_free(struct xsp_attach *a);
+/* The cookies as they must be now, without the probes that were let go: changes `sites` and returns how
+ * many are left. With the lock. */
+size_t xsp_release_sites(const struct xsp_attach *a, struct xsp_attach_site *sites, size_t count);
 
 /* thread_counters.c */
 size_t xsp_attach_counter_threads(const struct xsp_attach_options *o);

@@ -5,14 +5,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* enum xsp_counter of bpf/common.h, in its order */
-static uint64_t *counter_field(struct xsp_attach_counters *c, unsigned i)
+static uint64_t *counter_field(struct xsp_attach_counters *c, enum xsp_count i)
 {
-	uint64_t *const fields[] = {&c->lost_entries, &c->lost_exits,	   &c->lost_other,
-				    &c->lost_names,   &c->filtered,	   &c->silent_hits,
-				    &c->untracked,    &c->lost_gpu_records};
+	uint64_t *const fields[] = {
+		[XSP_COUNT_LOST_ENTRY] = &c->lost_entries,
+		[XSP_COUNT_LOST_EXIT] = &c->lost_exits,
+		[XSP_COUNT_LOST_OTHER] = &c->lost_other,
+		[XSP_COUNT_LOST_NAME] = &c->lost_names,
+		[XSP_COUNT_FILTERED] = &c->filtered,
+		[XSP_COUNT_SILENT] = &c->silent_hits,
+		[XSP_COUNT_UNTRACKED] = &c->untracked,
+		[XSP_COUNT_LOST_GPU] = &c->lost_gpu_records,
+	};
+	_Static_assert(sizeof(fields) / sizeof(fields[0]) == XSP_COUNTS, "every counter");
 
-	return i < sizeof(fields) / sizeof(fields[0]) ? fields[i] : NULL;
+	return fields[i];
 }
 
 static int read_counters(const struct xsp_attach *a, struct xsp_attach_counters *out)
@@ -22,7 +29,7 @@ static int read_counters(const struct xsp_attach *a, struct xsp_attach_counters 
 	if (values == NULL)
 		return -ENOMEM;
 	*out = (struct xsp_attach_counters){0};
-	for (uint32_t i = 0; counter_field(out, i) != NULL; i++) {
+	for (uint32_t i = 0; i < XSP_COUNTS; i++) {
 		if (bpf_map_lookup_elem(bpf_map__fd(a->bpf->maps.xsp_counters), &i, values) != 0) {
 			free(values);
 			return -errno;
@@ -39,7 +46,7 @@ int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *
 	struct xsp_attach_counters before = a->before;
 	int rc = read_counters(a, out);
 
-	for (unsigned i = 0; rc == 0 && counter_field(out, i) != NULL; i++)
+	for (unsigned i = 0; rc == 0 && i < XSP_COUNTS; i++)
 		*counter_field(out, i) -= *counter_field(&before, i);
 	return rc;
 }
@@ -47,29 +54,19 @@ int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *
 int xsp_attach_lost(const struct xsp_attach *a, uint32_t probe, uint64_t *entries, uint64_t *exits)
 {
 	int fd = bpf_map__fd(a->bpf->maps.xsp_lost);
-	uint32_t key = probe * 2;
+	uint32_t key = XSP_LOST_KEY(probe, false);
 
 	if (bpf_map_lookup_elem(fd, &key, entries) != 0)
 		return -errno;
-	key++;
+	key = XSP_LOST_KEY(probe, true);
 	return bpf_map_lookup_elem(fd, &key, exits) != 0 ? -errno : 0;
 }
-
-/* bpf/filter.h */
-struct frame {
-	uint64_t time_ns, sp;
-	uint32_t probe, emitted;
-};
-struct thread_state {
-	uint32_t depth, reserved;
-	struct frame frames[64];
-};
 
 int xsp_attach_held_back(const struct xsp_attach *a, xsp_attach_held_fn fn, void *ctx)
 {
 	int fd = bpf_map__fd(a->bpf->maps.xsp_thread_states), rc = 0;
 	uint32_t tid, *previous = NULL;
-	struct thread_state state;
+	struct xsp_thread_state state;
 
 	if (!a->held_back)
 		return 0;
@@ -77,7 +74,7 @@ int xsp_attach_held_back(const struct xsp_attach *a, xsp_attach_held_fn fn, void
 		previous = &tid;
 		if (bpf_map_lookup_elem(fd, &tid, &state) != 0)
 			continue;
-		for (uint32_t i = 0; rc == 0 && i < state.depth && i < 64; i++)
+		for (uint32_t i = 0; rc == 0 && i < state.depth && i < XSP_FILTER_FRAMES; i++)
 			if (!state.frames[i].emitted)
 				rc = fn(ctx, state.frames[i].time_ns, state.frames[i].sp, tid,
 					state.frames[i].probe);

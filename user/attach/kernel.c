@@ -22,23 +22,13 @@ static const struct bpf_insn return_zero[] = {
 	{.code = BPF_JMP | BPF_EXIT},
 };
 
-static int load_trivial(uint32_t attach_type, uint32_t flags)
+static int load_trivial(uint32_t attach_type)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach_type,
-		    .prog_flags = flags);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach_type);
 	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "xsp_try", "Dual BSD/GPL", return_zero,
 			       sizeof(return_zero) / sizeof(return_zero[0]), &opts);
 
 	return fd < 0 ? -errno : fd;
-}
-
-static bool try_load(uint32_t flags)
-{
-	int fd = load_trivial(0, flags);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
 }
 
 /* The kernel's answer to a link on "/", which is no file that it could probe. */
@@ -66,7 +56,7 @@ static int try_uprobe_multi(int prog_fd, uint32_t pid)
  * refuse -1 with EINVAL; the others get as far as the path. */
 static bool has_uprobe_multi(void)
 {
-	int fd = load_trivial(XSP_BPF_TRACE_UPROBE_MULTI, 0);
+	int fd = load_trivial(XSP_BPF_TRACE_UPROBE_MULTI);
 
 	if (fd < 0)
 		return false;
@@ -102,6 +92,11 @@ static bool at_least(const char *release, int major, int minor)
 	return a > major || (a == major && b >= minor);
 }
 
+int xsp_kernel_load_trivial(void)
+{
+	return load_trivial(XSP_BPF_TRACE_UPROBE_MULTI);
+}
+
 void xsp_kernel_probe(struct xsp_kernel *k)
 {
 	struct utsname u;
@@ -111,14 +106,13 @@ void xsp_kernel_probe(struct xsp_kernel *k)
 		snprintf(k->release, sizeof(k->release), "%.63s", u.release);
 	k->btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	k->uprobe_pmu = access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0;
-	int fd = load_trivial(0, 0);
+	int fd = load_trivial(0);
 	if (fd < 0) {
 		k->bpf_errno = -fd;
 		return;
 	}
 	close(fd);
 	k->bpf = true;
-	k->sleepable_uprobe = try_load(BPF_F_SLEEPABLE);
 	k->bpf_cookie = has_cookie();
 	k->uprobe_multi = has_uprobe_multi();
 	k->late_map_memory = at_least(k->release, 6, 1);

@@ -13,7 +13,6 @@ struct xsp_kernel {
 	bool bpf; /* the bpf() system call lets us load a program */
 	int bpf_errno; /* why not */
 	bool uprobe_multi; /* Linux 6.6, commit 89ae89f53d20, with 46ba0e49b642 (6.10) */
-	bool sleepable_uprobe; /* Linux 6.0, commit 8c7dcb84e3b7 */
 	bool bpf_cookie; /* Linux 5.15, commit 7adfc6c9b315 */
 	bool uprobe_pmu; /* /sys/bus/event_source/devices/uprobe, Linux 4.17 */
 	bool late_map_memory; /* BPF_F_NO_PREALLOC in uprobe programs, Linux 6.1, commit
@@ -22,6 +21,9 @@ struct xsp_kernel {
 };
 
 void xsp_kernel_probe(struct xsp_kernel *k);
+/* A program for uprobe_multi links that does nothing: its descriptor or a negative errno. */
+int xsp_kernel_load_trivial(void);
+bool xsp_kernel_can_stop(void); /* BPF programs may signal other tasks: Linux 6.13 */
 
 /* uprobe_multi's part of union bpf_attr for BPF_LINK_CREATE (include/uapi/linux/bpf.h, 6.6); own
  * copy, because the headers of Debian 12 do not have it. */

@@ -106,16 +106,16 @@ static size_t choose_ring_bytes(size_t total, unsigned rings)
 static void set_comm_filters(struct xsp_bpf *bpf, const struct xsp_attach_options *o)
 {
 	for (size_t i = 0; i < o->comm_count; i++) {
-		char value[16] = "", mask[16];
+		char value[XSP_COMM_BYTES] = "", mask[XSP_COMM_BYTES];
 		size_t length = strnlen(o->comms[i], 64);
 		bool prefix = length > 0 && o->comms[i][length - 1] == '*';
-		size_t compared = prefix ? length - 1 : 16;
+		size_t compared = prefix ? length - 1 : XSP_COMM_BYTES;
 		if (prefix)
 			length--;
-		if (length > 15) /* the kernel keeps 15 bytes of a name */
-			length = 15;
-		if (compared > 15)
-			compared = 16;
+		if (length > XSP_COMM_BYTES - 1) /* the kernel ends a name with a zero */
+			length = XSP_COMM_BYTES - 1;
+		if (compared > XSP_COMM_BYTES - 1)
+			compared = XSP_COMM_BYTES;
 		memset(mask, 0, sizeof(mask));
 		memset(mask, 0xff, compared);
 		memcpy(value, o->comms[i], length);
@@ -125,8 +125,6 @@ static void set_comm_filters(struct xsp_bpf *bpf, const struct xsp_attach_option
 	bpf->rodata->xsp_comm_filters = (uint32_t)o->comm_count;
 }
 
-/* Room for the largest event with sections; see bpf/detail.h and bpf/args.h. */
-#define DETAIL_BYTES 256
 #define TAKES_ARGUMENTS                                                                            \
 	(XSP_DETAIL_SHAPES | XSP_DETAIL_OUTPUTS | XSP_DETAIL_INPUTS | XSP_DETAIL_VALUES)
 
@@ -156,13 +154,12 @@ static uint32_t detail_types(unsigned details)
 
 static uint32_t detail_bytes(unsigned details)
 {
-	return details & TAKES_ARGUMENTS ? XSP_ARGS_SMALL : details != 0 ? DETAIL_BYTES : 0;
+	return details & TAKES_ARGUMENTS ? XSP_ARGS_SMALL : details != 0 ? XSP_DETAIL_LEAST : 0;
 }
 
-/* bpf/stack.h: a head and one address more than are kept. */
 static uint32_t stack_bytes(const struct xsp_attach_options *o)
 {
-	return o->details & XSP_DETAIL_STACKS ? 8 + 8 * (o->stack_frames + 1) : 0;
+	return o->details & XSP_DETAIL_STACKS ? (uint32_t)XSP_STACK_BYTES(o->stack_frames) : 0;
 }
 
 static void configure_counters(struct xsp_attach *a, const struct xsp_attach_options *o)
@@ -186,8 +183,9 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 
 	bpf->rodata->xsp_ring_mask = (uint32_t)a->rings - 1;
 	/* A perf-event uprobe is bound to an address space, which a vfork child shares for a while. */
-	bpf->rodata->xsp_filter_tgid = o->follow || a->method != XSP_ATTACH_UPROBE_MULTI;
+	bpf->rodata->xsp_filter_tgid = o->system || a->method != XSP_ATTACH_UPROBE_MULTI;
 	bpf->rodata->xsp_follow = o->follow;
+	bpf->rodata->xsp_follow_stop = o->stop;
 	bpf->rodata->xsp_filter_tid = o->tid_count > 0;
 	bpf->rodata->xsp_min_duration_ns = o->min_duration_ns;
 	bpf->rodata->xsp_max_depth = o->max_depth;
@@ -207,8 +205,14 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 		bpf->maps.xsp_cookies,
 		a->method == XSP_ATTACH_TRACEFS ? XSP_TRACEFS_EVENTS * XSP_PAGE_SLOTS : 1);
 	uint32_t probes = o->max_probes ? o->max_probes : 65536;
-	bpf_map__set_max_entries(bpf->maps.xsp_lost, 2 * probes);
+	bpf_map__set_max_entries(bpf->maps.xsp_lost, XSP_LOST_KEY(probes, 0));
 	bpf_map__set_max_entries(bpf->maps.xsp_specs, probes);
+	bpf->rodata->xsp_brake = o->brake;
+	bpf_map__set_max_entries(bpf->maps.xsp_probe_states, o->brake ? probes : 1);
+	if (!o->brake) {
+		bpf_map__set_max_entries(bpf->maps.xsp_unseen, 1);
+		bpf_map__set_max_entries(bpf->maps.xsp_swaps, 1);
+	}
 	bpf_map__set_max_entries(bpf->maps.xsp_details, o->details ? probes : 1);
 	bpf_map__set_max_entries(bpf->maps.xsp_args, o->details & TAKES_ARGUMENTS ? probes : 1);
 	uint32_t others =
@@ -234,8 +238,7 @@ struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_prog
 #if defined(__x86_64__)
 		[XSP_PROGRAM_LONGJMP] = b->progs.xsp_longjmp,
 #endif
-		[XSP_PROGRAM_RANGE_BEGIN] = a->sleepable ? b->progs.xsp_range_begin_sleepable
-							 : b->progs.xsp_range_begin,
+		[XSP_PROGRAM_RANGE_BEGIN] = b->progs.xsp_range_begin,
 		[XSP_PROGRAM_RANGE_END] = b->progs.xsp_range_end,
 		[XSP_PROGRAM_DETAIL] = b->progs.xsp_detail,
 		[XSP_PROGRAM_DETAIL_LARGE] = b->progs.xsp_detail_large,
@@ -252,12 +255,12 @@ static void choose_programs(struct xsp_attach *a)
 {
 	struct xsp_bpf *b = a->bpf;
 
+	bpf_program__set_autoload(b->progs.xsp_dispatch_users, a->kernel.nop5);
 	bpf_program__set_autoload(b->progs.xsp_span, !a->filtered);
 	bpf_program__set_autoload(b->progs.xsp_span_filtered, a->filtered);
 	bpf_program__set_autoload(b->progs.xsp_detail, a->details);
 	bpf_program__set_autoload(b->progs.xsp_detail_large, a->arguments);
-	bpf_program__set_autoload(b->progs.xsp_range_begin, !a->sleepable);
-	bpf_program__set_autoload(b->progs.xsp_range_begin_sleepable, a->sleepable);
+	bpf_program__set_autoload(b->progs.xsp_task_stop, a->stop);
 	if (a->method != XSP_ATTACH_UPROBE_MULTI)
 		return;
 	for (int i = 0; i < XSP_PROGRAMS; i++) {
@@ -361,9 +364,12 @@ static int attach_task_programs(struct xsp_attach *a)
 		{b->progs.xsp_task_exec, &b->links.xsp_task_exec},
 		{b->progs.xsp_task_exit, &b->links.xsp_task_exit},
 		{b->progs.xsp_task_rename, &b->links.xsp_task_rename},
+		{b->progs.xsp_task_stop, &b->links.xsp_task_stop},
 	};
 
 	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++) {
+		if (!bpf_program__autoload(tasks[i].program))
+			continue;
 		*tasks[i].link = bpf_program__attach(tasks[i].program);
 		if (*tasks[i].link == NULL)
 			return -errno;
@@ -387,6 +393,9 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 
 	if (a == NULL)
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	a->self = -1;
+	a->journal = o->journal;
+	pthread_mutex_init(&a->lock, NULL);
 	libbpf_set_print(o->verbose ? print_warnings : print_nothing);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	raise_limits();
@@ -394,11 +403,16 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	int rc = check_kernel(&a->kernel, err);
 	if (rc < 0)
 		goto fail;
+	if (o->stop && !xsp_kernel_can_stop()) {
+		rc = xsp_error_set(
+			err, -ENOSYS, XSP_STATUS_KERNEL,
+			"--follow=stop needs Linux 6.13 (bpf_send_signal_task); --follow "
+			"attaches to children as they run");
+		goto fail;
+	}
 	a->method = choose_method(a, o->method);
-	/* sleepable programs may not read perf events */
-	a->sleepable = a->kernel.sleepable_uprobe && !o->force_plain &&
-		       xsp_counter_events(o->counters, o->counter_count) == 0;
-	a->follow = o->follow;
+	a->stop = o->stop;
+	a->most_links = xsp_links_most();
 	a->held_back = o->min_duration_ns > 0;
 	a->details = o->details;
 	a->arguments = o->details & TAKES_ARGUMENTS;
@@ -409,8 +423,12 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	a->rings = choose_rings(o->rings, a->cpus);
 	a->ring_bytes = choose_ring_bytes(o->buffer_bytes, (unsigned)a->rings);
 	rc = open_and_load(a, o);
+	if (rc == 0 && o->stop)
+		rc = xsp_stopper_start(a);
 	if (rc == 0)
 		rc = attach_task_programs(a);
+	if (rc == 0 && o->brake)
+		rc = xsp_release_new(a, bpf_map__max_entries(a->bpf->maps.xsp_probe_states));
 	if (rc < 0) {
 		load_failed(rc, a, err);
 		goto fail;
@@ -432,11 +450,6 @@ const char *xsp_attach_method_name(enum xsp_attach_method method)
 	static const char *const names[] = {"uprobe_multi", "tracefs", "perf_event"};
 
 	return names[method];
-}
-
-bool xsp_attach_sleepable(const struct xsp_attach *a)
-{
-	return a->sleepable;
 }
 
 size_t xsp_attach_rings(const struct xsp_attach *a, int *fds, size_t room)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "attach/attach.h"
+#include "attach/broker.h"
 #include "base/error.h"
 #include "placement/placement.h"
 #include "probes/probe.h"
@@ -22,6 +23,7 @@ struct xsp_planned_probe {
 	struct xsp_placement place;
 	bool by_return; /* its exits are seen by a return probe */
 	int error; /* negative errno: no site could be chosen; not attached */
+	char *note; /* what place.note points to, if the planner's process told it; else NULL */
 };
 
 struct xsp_planned_module {
@@ -40,10 +42,17 @@ struct xsp_planned_module {
 	uint32_t capture_id; /* for the recorder: dense over the announced ones */
 	bool announced; /* for the recorder: its definitions are in the capture */
 	bool attached; /* for the recorder: links for all processes are there (--follow) */
+	uint32_t handle; /* by which the broker knows the file */
 	double read_ms, find_ms, place_ms;
 };
 
+struct xsp_planner;
+
 struct xsp_plan {
+	struct xsp_planner *planner; /* reads modules; NULL: they are read in this process */
+	/* Told what is being done, as it may take seconds: one line. May be NULL */
+	void (*progress)(void *ctx, const char *text);
+	void *progress_ctx;
 	struct xsp_selection selection;
 	struct xsp_site_costs costs;
 	bool exit_by_return; /* --exit=return: return probes instead of exit sites */
@@ -55,10 +64,19 @@ struct xsp_plan {
 	size_t unplaced; /* probes without a site */
 };
 
-/* Looks at a mapped file (once): reads, finds, places. A file that cannot be read as ELF becomes
- * a module without probes; its reason goes to err. *fresh (may be NULL): seen for the first time. */
-int xsp_plan_module(struct xsp_plan *plan, const struct xsp_mapped_file *file,
-		    struct xsp_planned_module **out, bool *fresh, struct xsp_error *err);
+/* To be called for each process before its modules are planned: none of their sites may be a nop5 if
+ * it uses Syscall User Dispatch. -EOPNOTSUPP: it does, and nop5 sites are planned already. */
+int xsp_plan_process(struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, struct xsp_error *err);
+/* Looks at what a process has mapped (a file once): reads, finds, places. A file that cannot be read as
+ * ELF becomes a module without probes; its reason goes to err. *fresh (may be NULL): seen for the first
+ * time. -EINTR: the user does not want to wait; it is not looked at. */
+int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
+		    const struct xsp_mapped_file *file, struct xsp_planned_module **out,
+		    bool *fresh, struct xsp_error *err);
+/* The part of it that reads the file at `fd`, which it takes over: fills everything of m but ids. */
+int xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
+		  struct xsp_planned_module *m, struct xsp_error *err);
+void xsp_planned_module_clear(struct xsp_planned_module *m); /* not m itself */
 void xsp_plan_clear(struct xsp_plan *plan);
 
 /* Expected price of one call of the probe, ns: entry plus one exit. */
@@ -66,11 +84,26 @@ double xsp_planned_cost(const struct xsp_plan *plan, const struct xsp_planned_pr
 
 /* Tells the kernel where the process that maps the file has autograd's counters, if the module has
  * such. 0 or a negative errno. */
-int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_attach *a, pid_t pid,
+int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_broker *b, pid_t pid,
 		      const struct xsp_mapped_file *file);
 
-/* Attaches every placed probe of a module to a process. Refused sites are counted. */
-int xsp_plan_attach(struct xsp_plan *plan, struct xsp_attach *a, struct xsp_planned_module *m,
-		    pid_t pid, const char *open_path, size_t *refused, struct xsp_error *err);
+/* What became of the sites of a module in a process. */
+#define XSP_PLAN_NAMED 10
+struct xsp_plan_attached {
+	size_t refused; /* by the kernel */
+	size_t changed; /* functions whose code in memory is not the file's: left out */
+	char changed_names[700]; /* the first XSP_PLAN_NAMED of them */
+	bool late; /* ... some were changed while they were attached, and could not be let go of */
+	size_t repaired; /* breakpoints that a killed tracer had left */
+};
+
+enum xsp_plan_how {
+	XSP_PLAN_SHARED = 1, /* attach to every other process that maps the file as well */
+	XSP_PLAN_REPAIR = 2, /* take out what a killed tracer has left there */
+};
+
+/* Attaches every placed probe of a module to a process; `how`: enum xsp_plan_how. */
+int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_planned_module *m,
+		    pid_t pid, unsigned how, struct xsp_plan_attached *done, struct xsp_error *err);
 
 #endif

@@ -140,7 +140,7 @@ static int set_cookies(struct xsp_attach *a, unsigned number, const struct group
 
 	for (size_t i = 0; i < g->count && rc == 0; i++) {
 		const struct xsp_attach_site *s = &g->sites[g->members[i]];
-		uint32_t key = number * XSP_PAGE_SLOTS + page_slot(s);
+		uint32_t key = XSP_COOKIE_KEY(number, s->offset);
 		uint64_t cookie = s->cookie;
 		if (bpf_map_update_elem(map, &key, &cookie, BPF_ANY) != 0)
 			rc = -errno;
@@ -148,7 +148,7 @@ static int set_cookies(struct xsp_attach *a, unsigned number, const struct group
 	return rc;
 }
 
-static int open_event(struct xsp_attach *a, pid_t pid, struct bpf_program *program, unsigned number)
+static int open_event(struct xsp_attach *a, pid_t pid, enum xsp_program program, unsigned number)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr)};
 	int id = event_id(a->tracefs, number);
@@ -161,17 +161,18 @@ static int open_event(struct xsp_attach *a, pid_t pid, struct bpf_program *progr
 	if (fd < 0)
 		return -errno;
 	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = XSP_COOKIE_PAGES | (__u64)number);
-	struct bpf_link *link = bpf_program__attach_perf_event_opts(program, (int)fd, &opts);
+	struct bpf_link *link =
+		bpf_program__attach_perf_event_opts(xsp_attach_program(a, program), (int)fd, &opts);
 	if (link == NULL) {
 		int rc = -errno;
 		close((int)fd);
 		return rc;
 	}
-	return xsp_attach_keep_link(a, link);
+	return xsp_links_keep_perf(a, link, program, pid, NULL);
 }
 
 static int attach_group(struct xsp_attach *a, pid_t pid, int control, int file,
-			struct bpf_program *program, const struct group *g)
+			enum xsp_program program, const struct group *g)
 {
 	unsigned number = a->tracefs_events;
 	int rc = 0;
@@ -218,9 +219,8 @@ static size_t deal(const struct xsp_attach_site *sites, size_t count, uint32_t *
 	return events;
 }
 
-int xsp_tracefs_attach(struct xsp_attach *a, pid_t pid, const char *path,
-		       struct bpf_program *program, const struct xsp_attach_site *sites,
-		       size_t count, bool *done)
+int xsp_tracefs_attach(struct xsp_attach *a, pid_t pid, const char *path, enum xsp_program program,
+		       const struct xsp_attach_site *sites, size_t count, bool *done)
 {
 	size_t starts[XSP_TRACEFS_EVENTS + 1];
 	uint32_t *members = calloc(count, sizeof(*members));

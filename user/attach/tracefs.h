@@ -25,9 +25,8 @@ bool xsp_tracefs_usable(struct xsp_attach *a);
  * of the sites that it could take; the others are left to the caller. 0, or a negative errno that
  * no other way of attaching would cure.
  */
-int xsp_tracefs_attach(struct xsp_attach *a, pid_t pid, const char *path,
-		       struct bpf_program *program, const struct xsp_attach_site *sites,
-		       size_t count, bool *done);
+int xsp_tracefs_attach(struct xsp_attach *a, pid_t pid, const char *path, enum xsp_program program,
+		       const struct xsp_attach_site *sites, size_t count, bool *done);
 
 /* Takes the definitions out again; after the links are closed. */
 void xsp_tracefs_remove(struct xsp_attach *a);

@@ -63,7 +63,7 @@ struct xsp_capture_probe {
 	const char *symbol; /* mangled; "" if there is none */
 	const char *name; /* what outputs show: demangled without parameters, or module+0x... */
 	uint32_t entry_cost_ns, exit_cost_ns; /* calibrated price of a hit */
-	uint8_t scope; /* enum xsp_scope of probes/probe.h; below 8 */
+	uint8_t scope; /* enum xsp_scope of catalog/scope.h; below 8 */
 	bool exit_complete; /* placement covers every way out */
 };
 
@@ -101,6 +101,18 @@ struct xsp_capture_operator {
 	uint32_t flavor; /* enum xsp_torch_flavor */
 	bool doubtful; /* the names of the arguments are not certain */
 	const char *schema; /* without defaults */
+};
+
+/* With --max-overhead: when everything was on, if not all the time. Spans do not go beyond one. */
+struct xsp_capture_window {
+	uint64_t start_ns, end_ns;
+};
+
+/* ... and probes of which nothing was reported from a moment on. */
+struct xsp_capture_let_go {
+	uint32_t probe;
+	uint64_t time_ns;
+	uint64_t calls_per_second; /* under the probe, before */
 };
 
 /* The text of a named range: XSP_EVENT_NAME. */
@@ -150,6 +162,8 @@ int xsp_capture_put_probe(struct xsp_capture_writer *w, const struct xsp_capture
 int xsp_capture_put_stats(struct xsp_capture_writer *w, const struct xsp_capture_stats *s);
 int xsp_capture_put_lost(struct xsp_capture_writer *w, const struct xsp_capture_lost *l);
 int xsp_capture_put_operator(struct xsp_capture_writer *w, const struct xsp_capture_operator *o);
+int xsp_capture_put_window(struct xsp_capture_writer *w, const struct xsp_capture_window *v);
+int xsp_capture_put_let_go(struct xsp_capture_writer *w, const struct xsp_capture_let_go *l);
 /* Samples both clocks now and writes the pair. */
 int xsp_capture_put_clock(struct xsp_capture_writer *w);
 
@@ -201,6 +215,11 @@ size_t xsp_capture_clocks(const struct xsp_capture_reader *r, const struct xsp_c
 size_t xsp_capture_losts(const struct xsp_capture_reader *r, const struct xsp_capture_lost **);
 size_t xsp_capture_operators(const struct xsp_capture_reader *r,
 			     const struct xsp_capture_operator **);
+size_t xsp_capture_windows(const struct xsp_capture_reader *r,
+			   const struct xsp_capture_window **); /* rising; none: on all the time */
+size_t xsp_capture_let_gos(const struct xsp_capture_reader *r, const struct xsp_capture_let_go **);
+/* Time in which everything was on, of the recording's window. */
+uint64_t xsp_capture_recorded_ns(const struct xsp_capture_reader *r);
 /* One entry a hash: the first text that came with it. */
 size_t xsp_capture_names(const struct xsp_capture_reader *r, const struct xsp_capture_name **);
 const struct xsp_capture_stats *xsp_capture_stats(const struct xsp_capture_reader *r);

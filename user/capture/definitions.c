@@ -240,6 +240,34 @@ static int add_operator(struct xsp_capture_reader *r, const void *data, const st
 	return 0;
 }
 
+static int add_window(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	(void)s;
+	const struct xsp_disk_window *d = data;
+	/* rising: they are searched */
+	if (d->end_ns < d->start_ns ||
+	    (r->window_count > 0 && d->start_ns < r->windows[r->window_count - 1].end_ns))
+		return -EILSEQ;
+	if (xsp_grow(&r->windows, &r->window_capacity, r->window_count + 1) < 0)
+		return -ENOMEM;
+	r->windows[r->window_count++] =
+		(struct xsp_capture_window){.start_ns = d->start_ns, .end_ns = d->end_ns};
+	return 0;
+}
+
+static int add_let_go(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	(void)s;
+	const struct xsp_disk_let_go *d = data;
+	if (d->probe >= r->probe_count)
+		return -EILSEQ;
+	if (xsp_grow(&r->let_gos, &r->let_go_capacity, r->let_go_count + 1) < 0)
+		return -ENOMEM;
+	r->let_gos[r->let_go_count++] = (struct xsp_capture_let_go){
+		.probe = d->probe, .time_ns = d->time_ns, .calls_per_second = d->calls_per_second};
+	return 0;
+}
+
 static const struct {
 	int (*add)(struct xsp_capture_reader *r, const void *data, const struct string *strings);
 	uint16_t fixed;
@@ -256,6 +284,8 @@ static const struct {
 	[XSP_RECORD_LOST] = {add_lost, sizeof(struct xsp_disk_lost), 0},
 	[XSP_RECORD_NAME] = {add_name, sizeof(struct xsp_disk_name), 1},
 	[XSP_RECORD_OPERATOR] = {add_operator, sizeof(struct xsp_disk_operator), 1},
+	[XSP_RECORD_WINDOW] = {add_window, sizeof(struct xsp_disk_window), 0},
+	[XSP_RECORD_LET_GO] = {add_let_go, sizeof(struct xsp_disk_let_go), 0},
 };
 
 /* Finds the strings of a record; false if they do not fit in it or are not terminated. */

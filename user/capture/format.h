@@ -13,7 +13,7 @@
 
 #define XSP_FILE_MAGIC "\211XSPT\r\n\032" /* 8 bytes; shows transfers as text, as PNG's does */
 #define XSP_FILE_MAJOR 1 /* another one is not readable by this build */
-#define XSP_FILE_MINOR 0 /* additions that an older reader may skip */
+#define XSP_FILE_MINOR 1 /* additions that an older reader may skip */
 
 struct xsp_file_header {
 	char magic[8];
@@ -84,6 +84,8 @@ enum xsp_record_type {
 	XSP_RECORD_LOST,
 	XSP_RECORD_NAME,
 	XSP_RECORD_OPERATOR,
+	XSP_RECORD_WINDOW,
+	XSP_RECORD_LET_GO,
 	XSP_RECORD_TYPES,
 };
 
@@ -143,6 +145,15 @@ struct xsp_disk_operator { /* schema */
 	struct xsp_record head;
 	uint32_t probe, take, flavor;
 	uint32_t flags; /* bit 0: doubtful */
+};
+struct xsp_disk_window {
+	struct xsp_record head;
+	uint64_t start_ns, end_ns;
+};
+struct xsp_disk_let_go {
+	struct xsp_record head;
+	uint32_t probe, reserved;
+	uint64_t time_ns, calls_per_second;
 };
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little endian, as we are");

@@ -189,6 +189,8 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 	free(r->clocks);
 	free(r->losts);
 	free(r->operators);
+	free(r->windows);
+	free(r->let_gos);
 	free(r->names);
 	xsp_u64map_free(&r->process_index);
 	xsp_u64map_free(&r->thread_index);
@@ -226,7 +228,19 @@ LIST(clocks, clock, clocks)
 LIST(losts, lost, losts)
 LIST(operators, operator, operators)
 LIST(names, name, names)
+LIST(windows, window, windows)
+LIST(let_gos, let_go, let_gos)
 #undef LIST
+
+uint64_t xsp_capture_recorded_ns(const struct xsp_capture_reader *r)
+{
+	uint64_t start, end, sum = 0;
+
+	xsp_capture_window(r, &start, &end);
+	for (size_t i = 0; i < r->window_count; i++)
+		sum += r->windows[i].end_ns - r->windows[i].start_ns;
+	return r->window_count > 0 ? sum : end > start ? end - start : 0;
+}
 
 const struct xsp_capture_stats *xsp_capture_stats(const struct xsp_capture_reader *r)
 {

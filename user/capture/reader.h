@@ -35,6 +35,8 @@ struct xsp_capture_reader {
 	struct xsp_capture_lost *losts;
 	struct xsp_capture_name *names;
 	struct xsp_capture_operator *operators;
+	struct xsp_capture_window *windows;
+	struct xsp_capture_let_go *let_gos;
 	size_t info_count, info_capacity;
 	size_t process_count, process_capacity;
 	size_t thread_count, thread_capacity;
@@ -43,6 +45,8 @@ struct xsp_capture_reader {
 	size_t probe_count, probe_capacity;
 	size_t clock_count, clock_capacity;
 	size_t lost_count, lost_capacity;
+	size_t window_count, window_capacity;
+	size_t let_go_count, let_go_capacity;
 	size_t name_count, name_capacity;
 	size_t operator_count, operator_capacity;
 	struct xsp_u64map process_index, thread_index, name_index;

@@ -447,6 +447,19 @@ int xsp_capture_put_operator(struct xsp_capture_writer *w, const struct xsp_capt
 	return put_record(w, XSP_RECORD_OPERATOR, &d.head, sizeof(d), s, 1);
 }
 
+int xsp_capture_put_window(struct xsp_capture_writer *w, const struct xsp_capture_window *v)
+{
+	struct xsp_disk_window d = {.start_ns = v->start_ns, .end_ns = v->end_ns};
+	return put_record(w, XSP_RECORD_WINDOW, &d.head, sizeof(d), NULL, 0);
+}
+
+int xsp_capture_put_let_go(struct xsp_capture_writer *w, const struct xsp_capture_let_go *l)
+{
+	struct xsp_disk_let_go d = {
+		.probe = l->probe, .time_ns = l->time_ns, .calls_per_second = l->calls_per_second};
+	return put_record(w, XSP_RECORD_LET_GO, &d.head, sizeof(d), NULL, 0);
+}
+
 int xsp_capture_put_clock(struct xsp_capture_writer *w)
 {
 	struct xsp_disk_clock d = {.uncertainty_ns = UINT64_MAX};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* doctor.c - `xsptrace doctor`: what this kernel and machine support, and what will be used. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +8,7 @@
 #include "attach/attach.h"
 #include "attach/kernel.h"
 #include "cli/cli.h"
-#include "target/sideband.h"
+#include "record/sideband.h"
 
 static void row(const char *what, bool good, const char *detail)
 {
@@ -57,10 +58,7 @@ static int print_use(void)
 		row("BPF programs", false, err.text);
 		return (int)err.status;
 	}
-	row("BPF programs", true,
-	    xsp_attach_sleepable(a)
-		    ? "load; names are read by a sleepable program"
-		    : "load; names on untouched pages may be lost (no sleepable uprobes)");
+	row("BPF programs", true, "load");
 	static const char *const methods[] = {
 		[XSP_ATTACH_UPROBE_MULTI] = "one uprobe_multi link a library",
 		[XSP_ATTACH_TRACEFS] = "events of tracefs with many sites each",
@@ -72,8 +70,13 @@ static int print_use(void)
 		row("price of a hit", false, "could not be measured; estimates use defaults");
 	else
 		for (int i = 0; i < XSP_SITE_CLASSES; i++) {
-			char text[64];
-			snprintf(text, sizeof(text), "%.0f ns with its event", costs.ns[i]);
+			char text[96];
+			if (isinf(costs.ns[i]))
+				snprintf(text, sizeof(text),
+					 "not used: forked children of a traced program would "
+					 "crash");
+			else
+				snprintf(text, sizeof(text), "%.0f ns with its event", costs.ns[i]);
 			row(i == 0   ? "hit: 5-byte nop"
 			    : i == 1 ? "hit: emulated"
 				     : "hit: single-stepped",
@@ -109,7 +112,6 @@ int xsp_cmd_doctor(int argc, char **argv)
 	row("attach cookies", k.bpf_cookie, "Linux 5.15 (7adfc6c9b315)");
 	row("uprobes", k.uprobe_pmu, "perf event source 'uprobe' (Linux 4.17)");
 	row("uprobe_multi", k.uprobe_multi, "Linux 6.6 (89ae89f53d20)");
-	row("sleepable uprobes", k.sleepable_uprobe, "Linux 6.0 (8c7dcb84e3b7)");
 	row("cheap 5-byte nop", k.nop5, "x86-64, Linux 6.18");
 	print_settings();
 	return print_use();

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* info.c - `xsptrace info FILE`: what a capture holds, without reading its events. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/units.h"
 #include "capture/capture.h"
 #include "cli/cli.h"
 
@@ -13,15 +15,30 @@ static const char usage[] =
 	"Shows what a capture holds: when and of what it was taken, processes, modules, probes,\n"
 	"events, losses, damage. Needs no root.\n";
 
+/* What comes from a capture may have come from a target: it must not drive the terminal. */
+static void print_row(const char *key, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void print_row(const char *key, const char *fmt, ...)
+{
+	char text[4608], shown[sizeof(text) + 4];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	xsp_printable(shown, sizeof(shown), text, 0);
+	printf("%-16s %s\n", key, shown);
+}
+
 static void print_infos(const struct xsp_capture_reader *r)
 {
 	static const char *const keys[] = {"arguments", "version", "host",	"kernel",
-					   "machine",	"attach",  "hit costs", "filters"};
+					   "machine",	"attach",  "hit costs", "filters",
+					   "children",	"execs"};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *value = xsp_capture_info(r, keys[i]);
 		if (value != NULL && value[0] != '\0')
-			printf("%-16s %s\n", keys[i], value);
+			print_row(keys[i], "%s", value);
 	}
 }
 
@@ -43,6 +60,11 @@ static void print_window(const struct xsp_capture_reader *r)
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %z", &tm);
 	printf("%-16s %s, %.3f s\n", "recorded", when,
 	       end > start ? (double)(end - start) * 1e-9 : 0);
+	const struct xsp_capture_window *windows;
+	size_t count = xsp_capture_windows(r, &windows);
+	if (count > 0)
+		printf("%-16s %zu of --max-overhead, %.3f s together\n", "windows", count,
+		       (double)xsp_capture_recorded_ns(r) * 1e-9);
 	printf("%-16s %s\n", "file", ends[xsp_capture_how_ended(r)]);
 	xsp_capture_damage(r, &torn, &chunks, &events);
 	if (torn + chunks + events > 0)
@@ -58,8 +80,9 @@ static void print_processes(const struct xsp_capture_reader *r)
 	size_t n = xsp_capture_processes(r, &p), threads = xsp_capture_threads(r, &t);
 
 	for (size_t i = 0; i < n; i++)
-		printf("%-16s %" PRIu32 " (%" PRIu32 " in its namespace) %s: %.200s\n",
-		       i ? "" : "processes", p[i].pid, p[i].ns_pid, p[i].comm, p[i].cmdline);
+		print_row(i ? "" : "processes",
+			  "%" PRIu32 " (%" PRIu32 " in its namespace) %s: %.200s", p[i].pid,
+			  p[i].ns_pid, p[i].comm, p[i].cmdline);
 	printf("%-16s %zu known at the start\n", "threads", threads);
 }
 
@@ -71,11 +94,16 @@ static void print_modules(const struct xsp_capture_reader *r)
 	       functions = 0;
 
 	for (size_t i = 0; i < modules; i++) {
-		printf("%-16s %s  ", i ? "" : "modules", m[i].path);
-		for (uint32_t j = 0; j < m[i].build_id_length; j++)
-			printf("%02x", m[i].build_id[j]);
-		putchar('\n');
+		char id[2 * 64 + 1] = "";
+		for (uint32_t j = 0; j < m[i].build_id_length && j < 64; j++)
+			snprintf(id + 2 * j, 3, "%02x", m[i].build_id[j]);
+		print_row(i ? "" : "modules", "%.4096s  %s", m[i].path, id);
 	}
+	const struct xsp_capture_let_go *l;
+	size_t gone = xsp_capture_let_gos(r, &l);
+	for (size_t i = 0; i < gone; i++)
+		printf("%-16s %s, %" PRIu64 " calls/s\n", i ? "" : "let go", p[l[i].probe].name,
+		       l[i].calls_per_second);
 	for (size_t i = 0; i < probes; i++)
 		functions += p[i].kind != XSP_PROBE_MARK;
 	printf("%-16s %zu functions, %zu internal\n", "probes", functions, probes - functions);

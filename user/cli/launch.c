@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/sandbox.h"
 #include "target/module.h"
 #include "target/process.h"
 
@@ -23,6 +24,7 @@ struct xsp_launch {
 	int status;
 	bool armed; /* the breakpoint is in */
 	bool at_exec; /* stopped by exec, not yet run */
+	bool has_run; /* beyond the loader */
 	uint64_t breakpoint;
 	long saved; /* the word that the breakpoint replaced */
 	int hits;
@@ -32,7 +34,7 @@ struct xsp_launch {
 #define LOADER_BREAKPOINT "_dl_debug_state"
 #define LOADER_HITS 2
 
-static void child_main(char *const argv[], int report)
+static void child_main(char *const argv[], uid_t uid, gid_t gid, int report)
 {
 	sigset_t none;
 
@@ -41,9 +43,11 @@ static void child_main(char *const argv[], int report)
 	signal(SIGINT, SIG_DFL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
-	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0)
+	int code = -xsp_sandbox_user(uid, gid);
+	if (code == 0 && ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0)
 		execvp(argv[0], argv);
-	int code = errno;
+	if (code == 0)
+		code = errno;
 	ssize_t n = write(report, &code, sizeof(code));
 	_exit(n < 0 ? 125 : 126);
 }
@@ -57,6 +61,13 @@ static int exec_failed(int code, const char *name, struct xsp_error *err)
 			     strerror(code));
 }
 
+/* A breakpoint left behind by a killed tracer would kill the program later, in the middle of its work;
+ * so, until release, it goes together with us, before it has done anything. */
+static int go_together(const struct xsp_launch *l)
+{
+	return ptrace(PTRACE_SETOPTIONS, l->pid, NULL, (void *)PTRACE_O_EXITKILL) ? -errno : 0;
+}
+
 static int wait_for_exec(struct xsp_launch *l)
 {
 	if (waitpid(l->pid, &l->status, 0) < 0)
@@ -67,14 +78,11 @@ static int wait_for_exec(struct xsp_launch *l)
 	}
 	l->traced = true;
 	l->at_exec = true;
-	/* A breakpoint left behind by a killed tracer would kill the program later, in the middle
-	 * of its work; so, until release, it goes together with us, before it has done anything. */
-	if (ptrace(PTRACE_SETOPTIONS, l->pid, NULL, (void *)PTRACE_O_EXITKILL) != 0)
-		return -errno;
-	return 0;
+	return go_together(l);
 }
 
-int xsp_launch_start(char *const argv[], struct xsp_launch **out, struct xsp_error *err)
+int xsp_launch_start(char *const argv[], uid_t uid, gid_t gid, struct xsp_launch **out,
+		     struct xsp_error *err)
 {
 	struct xsp_launch *l = calloc(1, sizeof(*l));
 	int report[2] = {-1, -1}, code = 0, rc = -ENOMEM;
@@ -83,7 +91,7 @@ int xsp_launch_start(char *const argv[], struct xsp_launch **out, struct xsp_err
 		goto fail;
 	l->pid = fork();
 	if (l->pid == 0)
-		child_main(argv, report[1]);
+		child_main(argv, uid, gid, report[1]);
 	rc = l->pid < 0 ? -errno : 0;
 	close(report[1]);
 	report[1] = -1;
@@ -109,19 +117,48 @@ fail:
 			     strerror(-rc));
 }
 
+/* From a stop that everybody sees (SIGSTOP at exec) to one that is ours alone. */
+static int take_over_stop(struct xsp_launch *l)
+{
+	if (waitpid(l->pid, &l->status, WUNTRACED) < 0)
+		return -errno;
+	if (!WIFSTOPPED(l->status)) {
+		l->ended = true;
+		return -ECHILD;
+	}
+	if (ptrace(PTRACE_ATTACH, l->pid, NULL, NULL) != 0)
+		return -errno;
+	l->traced = true;
+	if (waitpid(l->pid, &l->status, 0) < 0)
+		return -errno;
+	return WIFSTOPPED(l->status) ? go_together(l) : -ECHILD;
+}
+
+int xsp_launch_again(struct xsp_launch *l)
+{
+	int rc = l->ended || l->traced ? -EBUSY : take_over_stop(l);
+
+	if (rc < 0)
+		return rc;
+	l->at_exec = true;
+	l->armed = false;
+	l->hits = 0;
+	return 0;
+}
+
 pid_t xsp_launch_pid(const struct xsp_launch *l)
 {
 	return l->pid;
 }
 
 /* Address of the loader's breakpoint function in the stopped process; 0: it has none. */
-static uint64_t find_breakpoint(pid_t pid)
+static uint64_t find_breakpoint(const struct xsp_opener *o, pid_t pid)
 {
 	struct xsp_process *p = NULL;
 	struct xsp_mapped_files *files = NULL;
 	uint64_t address = 0;
 
-	if (xsp_process_open(pid, &p, NULL) < 0)
+	if (xsp_process_open(o, pid, &p, NULL) < 0)
 		return 0;
 	if (xsp_process_mapped_files(p, &files, NULL) == 0) {
 		for (size_t i = 0; i < files->count && address == 0; i++) {
@@ -130,7 +167,7 @@ static uint64_t find_breakpoint(pid_t pid)
 			struct xsp_symbol s;
 			if (strstr(f->shown, "ld-") == NULL && strstr(f->shown, "ld.") == NULL)
 				continue;
-			if (xsp_module_open(f->open_path, f->shown, &m, NULL) < 0)
+			if (xsp_module_open_mapped(p, f, &m, NULL) < 0)
 				continue;
 			if (xsp_module_find(m, LOADER_BREAKPOINT, &s) == 0 && s.offset >= f->offset)
 				address = f->start + (s.offset - f->offset);
@@ -179,9 +216,9 @@ static int poke_breakpoint(struct xsp_launch *l, bool in)
 	return 0;
 }
 
-static int arm(struct xsp_launch *l)
+static int arm(struct xsp_launch *l, const struct xsp_opener *o)
 {
-	l->breakpoint = find_breakpoint(l->pid);
+	l->breakpoint = find_breakpoint(o, l->pid);
 	if (l->breakpoint == 0)
 		return -ENOENT;
 	errno = 0;
@@ -198,7 +235,7 @@ static int run_and_wait(struct xsp_launch *l, enum __ptrace_request how, int sig
 		return -errno;
 	if (WIFSTOPPED(l->status))
 		return 0;
-	l->ended = true;
+	l->ended = l->has_run = true;
 	l->traced = false;
 	return -ECHILD;
 }
@@ -231,7 +268,7 @@ static int run_to_breakpoint(struct xsp_launch *l)
 	}
 }
 
-int xsp_launch_next(struct xsp_launch *l)
+int xsp_launch_next(struct xsp_launch *l, const struct xsp_opener *o)
 {
 	int rc = 0;
 
@@ -239,7 +276,7 @@ int xsp_launch_next(struct xsp_launch *l)
 		return 0;
 	if (l->at_exec) {
 		l->at_exec = false;
-		rc = arm(l);
+		rc = arm(l, o);
 	} else if (l->hits >= LOADER_HITS) {
 		rc = -EALREADY;
 	} else {
@@ -263,6 +300,7 @@ void xsp_launch_release(struct xsp_launch *l)
 		poke_breakpoint(l, false);
 	ptrace(PTRACE_DETACH, l->pid, NULL, NULL);
 	l->traced = false;
+	l->has_run = true;
 }
 
 bool xsp_launch_ended(struct xsp_launch *l, int *status)
@@ -282,14 +320,14 @@ void xsp_launch_signal(struct xsp_launch *l, int signal_number)
 
 bool xsp_launch_has_run(const struct xsp_launch *l)
 {
-	return !l->at_exec;
+	return l->has_run;
 }
 
 void xsp_launch_free(struct xsp_launch *l)
 {
 	if (l == NULL)
 		return;
-	if (l->at_exec && !l->ended) { /* what could not be traced is not run either */
+	if (!l->has_run && !l->ended) { /* what could not be traced is not run either */
 		kill(l->pid, SIGKILL);
 		waitpid(l->pid, &l->status, 0);
 		l->ended = true;

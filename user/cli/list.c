@@ -10,12 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/attach.h"
+#include "attach/broker.h"
 #include "attach/plan.h"
+#include "attach/planner.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/launch.h"
 #include "cli/no_match.h"
+#include "cli/session.h"
 #include "target/process.h"
 
 static const char *base_name(const char *path)
@@ -25,11 +27,12 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static int plan_process(struct xsp_plan *plan, pid_t pid, struct xsp_error *err)
+static int plan_process(struct xsp_plan *plan, const struct xsp_opener *o, pid_t pid,
+			struct xsp_error *err)
 {
 	struct xsp_process *p;
 	struct xsp_mapped_files *files;
-	int rc = xsp_process_open(pid, &p, err);
+	int rc = xsp_process_open(o, pid, &p, err);
 
 	if (rc < 0)
 		return rc;
@@ -37,7 +40,7 @@ static int plan_process(struct xsp_plan *plan, pid_t pid, struct xsp_error *err)
 	for (size_t i = 0; rc == 0 && i < files->count; i++) {
 		struct xsp_planned_module *m;
 		struct xsp_error unreadable = {0};
-		if (xsp_plan_module(plan, &files->files[i], &m, NULL, &unreadable) < 0)
+		if (xsp_plan_module(plan, p, &files->files[i], &m, NULL, &unreadable) < 0)
 			xsp_say("%s is left out: %s", files->files[i].shown, unreadable.text);
 	}
 	if (rc == 0)
@@ -66,28 +69,30 @@ static void describe_exits(const struct xsp_placement *p, char *text, size_t siz
 static void print_text(const struct xsp_plan *plan, const struct xsp_planned_module *m,
 		       const struct xsp_planned_probe *p)
 {
-	char exits[400], cost[XSP_UNITS_SIZE];
+	char exits[400], cost[XSP_UNITS_SIZE], name[1024], library[256];
 
+	/* names of a target must not drive the user's terminal */
+	xsp_printable(name, sizeof(name), p->probe.name, 0);
+	xsp_printable(library, sizeof(library), base_name(m->shown), 0);
 	if (p->error < 0) {
-		printf("%-48s %-28s not probed: %s\n", p->probe.name, base_name(m->shown),
-		       strerror(-p->error));
+		printf("%-48s %-28s not probed: %s\n", name, library, strerror(-p->error));
 		return;
 	}
 	describe_exits(&p->place, exits, sizeof(exits));
 	if (p->by_return)
 		snprintf(exits, sizeof(exits), "return probe");
-	printf("%-48s %-28s 0x%" PRIx64 " %-14s %-40s %s%s%s\n", p->probe.name, base_name(m->shown),
+	printf("%-48s %-28s 0x%" PRIx64 " %-14s %-40s %s%s%s\n", name, library,
 	       p->place.sites[0].addr, xsp_site_class_name(p->place.sites[0].cls), exits,
 	       xsp_format_ns(cost, (uint64_t)xsp_planned_cost(plan, p)),
 	       p->place.complete ? "" : "  incomplete: ",
 	       p->place.complete || p->place.note == NULL ? "" : p->place.note);
 }
 
-static void print_plan(const struct xsp_plan *plan)
+static void print_plan(const struct xsp_plan *plan, double budget)
 {
 	double cost = 0;
 	size_t functions = 0;
-	char text[XSP_UNITS_SIZE];
+	char text[XSP_UNITS_SIZE], expect[400];
 
 	printf("%-48s %-28s %-25s %-40s %s\n", "FUNCTION", "LIBRARY", "ENTRY", "EXITS",
 	       "COST A CALL");
@@ -108,6 +113,54 @@ static void print_plan(const struct xsp_plan *plan)
 	       plan->sites_by_class[XSP_SITE_NOP5], plan->sites_by_class[XSP_SITE_EMULATED],
 	       plan->sites_by_class[XSP_SITE_SINGLESTEP],
 	       xsp_format_ns(text, functions ? (uint64_t)(cost / (double)functions) : 0));
+	xsp_list_expect(plan, budget, expect, sizeof(expect));
+	if (expect[0] != '\0')
+		printf("%s\n", expect);
+}
+
+/* Of a thread that does nothing else: probes get budget / (1 + budget) of its time. */
+static double most_calls(double budget, double call_ns)
+{
+	return call_ns > 0 ? 1e9 * budget / (1 + budget) / call_ns : 0;
+}
+
+void xsp_list_expect(const struct xsp_plan *plan, double budget, char *text, size_t size)
+{
+	double sum[XSP_SITE_CLASSES] = {0};
+	size_t functions[XSP_SITE_CLASSES] = {0}, used = 0;
+	char cost[XSP_UNITS_SIZE], rate[XSP_UNITS_SIZE];
+
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct xsp_planned_module *m = plan->modules[i];
+		for (size_t j = 0; j < m->count; j++) {
+			const struct xsp_planned_probe *p = &m->probes[j];
+			if (!xsp_probe_is_wanted(&p->probe) || p->error < 0 || p->place.count == 0)
+				continue;
+			/* the dearest site that a call passes says what it is */
+			enum xsp_site_class cls = p->place.sites[0].cls;
+			for (size_t k = 1; k < p->place.count; k++)
+				if (plan->costs.ns[p->place.sites[k].cls] > plan->costs.ns[cls])
+					cls = p->place.sites[k].cls;
+			sum[cls] += xsp_planned_cost(plan, p);
+			functions[cls]++;
+		}
+	}
+	text[0] = '\0';
+	for (int i = 0; i < XSP_SITE_CLASSES && used < size; i++) {
+		double ns = functions[i] ? sum[i] / (double)functions[i] : 0;
+		if (functions[i] == 0)
+			continue;
+		used += (size_t)snprintf(text + used, size - used, "%s%s %s a call",
+					 used > 0 ? "; " : "",
+					 xsp_site_class_name((enum xsp_site_class)i),
+					 xsp_format_ns(cost, (uint64_t)ns));
+		if (budget > 0 && used < size)
+			used += (size_t)snprintf(
+				text + used, size - used,
+				", at most %s calls/s a thread within %.3g %%",
+				xsp_format_count(rate, (uint64_t)most_calls(budget, ns)),
+				100 * budget);
+	}
 }
 
 static size_t wanted(const struct xsp_plan *plan)
@@ -119,52 +172,80 @@ static size_t wanted(const struct xsp_plan *plan)
 	return n;
 }
 
-/* A dry run also finds out whether the kernel would let us, and what a hit costs here. */
-static int measure(const struct xsp_options *o, struct xsp_plan *plan, struct xsp_error *err)
+static void leave_broker(void *ctx)
 {
-	struct xsp_attach_options options = {.buffer_bytes = 1 << 20,
-					     .method = o->method,
-					     .force_plain = o->force_plain,
-					     .verbose = o->verbose};
-	struct xsp_attach *a;
-	int rc = xsp_attach_new(&options, &a, err);
+	xsp_broker_close_in_child(ctx);
+}
 
-	if (rc < 0)
-		return rc;
-	xsp_attach_calibrate(a, &plan->costs);
-	xsp_attach_free(a);
-	return 0;
+static int plan_launched(struct xsp_plan *plan, struct xsp_launch *launch,
+			 const struct xsp_opener *o, struct xsp_error *err)
+{
+	int rc = 0;
+
+	while (xsp_launch_next(launch, o) == 1)
+		rc = plan_process(plan, o, xsp_launch_pid(launch),
+				  err); /* known ones are not looked at again */
+	xsp_launch_signal(launch, SIGKILL);
+	return rc;
+}
+
+static int plan_all(const struct xsp_options *o, struct xsp_plan *plan, struct xsp_broker *b,
+		    struct xsp_launch *launch, struct xsp_error *err)
+{
+	const struct xsp_opener *opener = xsp_broker_opener(b);
+	pid_t pid = launch != NULL ? xsp_launch_pid(launch) : o->pids[0];
+	int rc = 0;
+
+	if (xsp_planner_new(plan, opener, &plan->planner) < 0)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	xsp_planner_in_child(plan->planner, leave_broker, b);
+	if (launch != NULL)
+		rc = plan_launched(plan, launch, opener, err);
+	for (size_t i = 0; rc == 0 && i < o->pid_count; i++)
+		rc = plan_process(plan, opener, o->pids[i], err);
+	if (rc == 0 && wanted(plan) == 0)
+		rc = xsp_no_match(plan, opener, pid, err);
+	if (rc == 0)
+		print_plan(plan, o->max_overhead);
+	return rc;
 }
 
 int xsp_list_run(const struct xsp_options *o, bool load)
 {
+	struct xsp_attach_options attach = {
+		.buffer_bytes = 1 << 20, .method = o->method, .verbose = o->verbose};
 	struct xsp_plan plan = {.selection = xsp_options_selection(o),
 				.costs = xsp_site_costs_default()};
+	struct xsp_user user = xsp_session_user(o);
 	struct xsp_launch *launch = NULL;
+	struct xsp_broker *broker = NULL;
 	struct xsp_error err = {0};
-	pid_t pid = o->pid_count ? o->pids[0] : 0;
 	int rc = 0;
 
-	if (load || geteuid() == 0)
-		rc = measure(o, &plan, load ? &err : NULL);
-	if (!load)
-		rc = 0; /* the list is right without it */
-	if (rc == 0 && o->command != NULL) {
-		rc = xsp_launch_start(o->command, &launch, &err);
-		if (rc == 0) {
-			pid = xsp_launch_pid(launch);
-			while (xsp_launch_next(launch) == 1)
-				rc = plan_process(&plan, pid,
-						  &err); /* known ones are not looked at again */
-			xsp_launch_signal(launch, SIGKILL);
-		}
-	}
-	for (size_t i = 0; rc == 0 && i < o->pid_count; i++)
-		rc = plan_process(&plan, o->pids[i], &err);
-	if (rc == 0 && wanted(&plan) == 0)
-		rc = xsp_no_match(&plan, pid, &err);
+	if (o->command != NULL)
+		rc = xsp_launch_start(o->command, user.uid, user.gid, &launch, &err);
+	pid_t launched = launch != NULL ? xsp_launch_pid(launch) : 0;
+	struct xsp_session session = {.options = o,
+				      .attach = &attach,
+				      .pids = launch != NULL ? &launched : o->pids,
+				      .pid_count = launch != NULL ? 1 : o->pid_count};
+	const bool root = geteuid() == 0;
 	if (rc == 0)
-		print_plan(&plan);
+		rc = xsp_session_start(&session, &broker, &err);
+	/* a dry run also finds out whether the kernel would let us, and what a hit costs here; the
+	 * list is right without it */
+	if (rc == 0 && (load || root)) {
+		rc = xsp_broker_load(broker, load ? &err : NULL);
+		if (rc == 0)
+			xsp_broker_calibrate(broker, &plan.costs);
+		if (rc == 0 && o->pid_count > 0) /* no sites yet: it cannot fail */
+			xsp_plan_process(&plan, broker, o->pids[0], NULL);
+		rc = load ? rc : 0;
+	}
+	if (rc == 0)
+		rc = plan_all(o, &plan, broker, launch, &err);
+	xsp_planner_free(plan.planner);
+	xsp_broker_free(broker, 1000);
 	xsp_launch_free(launch);
 	xsp_plan_clear(&plan);
 	return rc < 0 ? xsp_say_error(&err) : XSP_STATUS_OK;

@@ -104,7 +104,8 @@ static int look_at_provider(const struct xsp_pattern *p, struct xsp_module *m, c
 }
 
 /* Names like the pattern, from the first module of the process that has such. */
-static void suggest(const struct xsp_pattern *p, pid_t pid, look_fn *look, char *text, size_t size)
+static void suggest(const struct xsp_pattern *p, const struct xsp_opener *o, pid_t pid,
+		    look_fn *look, char *text, size_t size)
 {
 	struct xsp_process *process = NULL;
 	struct xsp_mapped_files *files = NULL;
@@ -112,13 +113,12 @@ static void suggest(const struct xsp_pattern *p, pid_t pid, look_fn *look, char 
 	int count = 0;
 
 	text[0] = '\0';
-	if (xsp_process_open(pid, &process, NULL) < 0)
+	if (xsp_process_open(o, pid, &process, NULL) < 0)
 		return;
 	if (xsp_process_mapped_files(process, &files, NULL) == 0) {
 		for (size_t i = 0; i < files->count && count == 0; i++) {
 			struct xsp_module *m;
-			if (xsp_module_open(files->files[i].open_path, files->files[i].shown, &m,
-					    NULL) < 0)
+			if (xsp_module_open_mapped(process, &files->files[i], &m, NULL) < 0)
 				continue;
 			int n = look(p, m, names, 3);
 			count = n > 0 ? n : 0;
@@ -137,8 +137,8 @@ static void suggest(const struct xsp_pattern *p, pid_t pid, look_fn *look, char 
 	}
 }
 
-static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p, pid_t pid,
-		       struct xsp_error *err)
+static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
+		       const struct xsp_opener *o, pid_t pid, struct xsp_error *err)
 {
 	const struct xsp_planned_module *m = p->library	   ? named_library(plan, p)
 					     : plan->count ? plan->modules[0]
@@ -152,7 +152,7 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 				     "address (-e '%.60s:0xADDRESS')",
 				     m->shown, m->is_static ? " and static" : "",
 				     base_name(m->shown));
-	suggest(p, pid, look_at_functions, like, sizeof(like));
+	suggest(p, o, pid, look_at_functions, like, sizeof(like));
 	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
 			     "no function matches '%.120s'%s%.320s%s", p->text,
 			     like[0] ? "; the nearest are "
@@ -161,12 +161,12 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 }
 
 /* -e PROVIDER:GLOB */
-static int no_name(const struct xsp_plan *plan, const struct xsp_pattern *p, pid_t pid,
-		   struct xsp_error *err)
+static int no_name(const struct xsp_plan *plan, const struct xsp_pattern *p,
+		   const struct xsp_opener *o, pid_t pid, struct xsp_error *err)
 {
 	char like[320], names[400];
 
-	suggest(p, pid, look_at_provider, like, sizeof(like));
+	suggest(p, o, pid, look_at_provider, like, sizeof(like));
 	if (like[0] != '\0')
 		return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
 				     "nothing that the provider %s knows matches '%.120s'; the "
@@ -187,7 +187,8 @@ static const struct xsp_pattern *first_name(const struct xsp_selection *s)
 	return NULL;
 }
 
-int xsp_no_match(const struct xsp_plan *plan, pid_t pid, struct xsp_error *err)
+int xsp_no_match(const struct xsp_plan *plan, const struct xsp_opener *o, pid_t pid,
+		 struct xsp_error *err)
 {
 	const struct xsp_pattern *p = first_wanted(plan);
 	char names[400];
@@ -195,10 +196,10 @@ int xsp_no_match(const struct xsp_plan *plan, pid_t pid, struct xsp_error *err)
 	if (p != NULL && p->library != NULL && named_library(plan, p) == NULL)
 		return no_library(plan, p, err);
 	if (p != NULL)
-		return no_function(plan, p, pid, err);
+		return no_function(plan, p, o, pid, err);
 	p = first_name(&plan->selection);
 	if (p != NULL)
-		return no_name(plan, p, pid, err);
+		return no_name(plan, p, o, pid, err);
 	if (plan->selection.gpu != 0 && plan->selection.providers == 0)
 		return xsp_error_set(
 			err, -ENOENT, XSP_STATUS_NO_MATCH,

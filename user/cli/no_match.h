@@ -8,6 +8,7 @@
 
 /* Fills err (XSP_STATUS_NO_MATCH, or XSP_STATUS_TARGET for a program without names) and returns
  * -ENOENT. `pid` is a process whose mapped files are named. */
-int xsp_no_match(const struct xsp_plan *plan, pid_t pid, struct xsp_error *err);
+int xsp_no_match(const struct xsp_plan *plan, const struct xsp_opener *o, pid_t pid,
+		 struct xsp_error *err);
 
 #endif

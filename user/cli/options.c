@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,12 @@
 #include "cli/cli.h"
 #include "cli/help.h"
 #include "export/export.h"
-#include "probes/cuda_table.h"
+#include "catalog/cuda_table.h"
+#include "catalog/providers.h"
 
 #define DEFAULT_BUFFER ((size_t)64 << 20)
 #define DEFAULT_ROWS 25
+#define DEFAULT_MAX_OVERHEAD 0.2
 
 struct parse {
 	struct xsp_options *o;
@@ -78,9 +81,32 @@ static int take_tid(struct parse *p)
 			&p->o->tid_count);
 }
 
+/* A name of /etc/passwd, or a number. */
+static int take_user(struct parse *p)
+{
+	FILE *users = fopen("/etc/passwd", "re");
+	uint64_t number = UINT32_MAX;
+
+	if (xsp_parse_number(p->value, 0, UINT32_MAX - 1, &number) == 0) {
+		p->o->uid = (uid_t)number;
+		p->o->gid = (gid_t)number;
+		p->o->user_given = true;
+	}
+	for (struct passwd *u; users != NULL && (u = fgetpwent(users)) != NULL;)
+		if (u->pw_uid == number || strcmp(u->pw_name, p->value) == 0) {
+			p->o->uid = u->pw_uid;
+			p->o->gid = u->pw_gid;
+			p->o->user_given = true;
+			break;
+		}
+	if (users != NULL)
+		fclose(users);
+	return p->o->user_given ? 0 : bad_value(p, "--user", "a user's name or number");
+}
+
 static int take_comm(struct parse *p)
 {
-	if (p->o->comm_count >= 4)
+	if (p->o->comm_count >= XSP_MAX_COMM_FILTERS)
 		return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
 				     "--comm can be given four times at most");
 	return append(p, &p->o->comms, &p->o->comm_count, sizeof(p->value), &p->value);
@@ -174,6 +200,23 @@ static int take_max_depth(struct parse *p)
 	return 0;
 }
 
+static int take_max_overhead(struct parse *p)
+{
+	char *end;
+	double percent = strtod(p->value, &end);
+
+	if (strcmp(p->value, "off") == 0) {
+		p->o->max_overhead = 0;
+		return 0;
+	}
+	if (end == p->value || (*end != '\0' && strcmp(end, "%") != 0) || !(percent >= 0.1) ||
+	    percent > 1e6)
+		return bad_value(p, "--max-overhead",
+				 "a number of percent, at least 0.1 (20, 5), or off");
+	p->o->max_overhead = percent / 100;
+	return 0;
+}
+
 static int take_buffer(struct parse *p)
 {
 	if (xsp_parse_size(p->value, &p->o->buffer_bytes) < 0)
@@ -211,10 +254,8 @@ static int take_attach(struct parse *p)
 		p->o->method = XSP_ATTACH_PERF_EVENT;
 	else if (strstr(p->value, "tracefs") != NULL)
 		p->o->method = XSP_ATTACH_TRACEFS;
-	else if (strstr(p->value, "multi") == NULL && strstr(p->value, "plain") == NULL)
-		return bad_value(p, "--attach",
-				 "multi, tracefs, perf-event, plain or two of them with a comma");
-	p->o->force_plain = strstr(p->value, "plain") != NULL;
+	else if (strstr(p->value, "multi") == NULL)
+		return bad_value(p, "--attach", "multi, tracefs or perf-event");
 	return 0;
 }
 
@@ -356,6 +397,18 @@ static int take_gpu(struct parse *p)
 			  words, &p->o->gpu);
 }
 
+static int take_follow(struct parse *p)
+{
+	p->o->follow = true;
+	if (p->value == NULL)
+		return 0;
+	if (strcmp(p->value, "stop") != 0 && strcmp(p->value, "system") != 0)
+		return bad_value(p, "--follow", "--follow, --follow=stop or --follow=system");
+	p->o->follow_stop = strcmp(p->value, "stop") == 0;
+	p->o->follow_system = !p->o->follow_stop;
+	return 0;
+}
+
 static int take_exit(struct parse *p)
 {
 	if (strcmp(p->value, "return") != 0 && strcmp(p->value, "site") != 0)
@@ -369,6 +422,7 @@ static int take_exit(struct parse *p)
  * the offset of its bool instead. */
 enum {
 	OPT_COMM = 256,
+	OPT_USER,
 	OPT_SHAPES,
 	OPT_INPUTS,
 	OPT_FLOPS,
@@ -389,6 +443,8 @@ enum {
 	OPT_COUNTERS,
 	OPT_STACKS,
 	OPT_SCOPES,
+	OPT_SLOW_OTHERS,
+	OPT_MAX_OVERHEAD,
 };
 
 /* What stands behind an option that has a function: a value, perhaps a value (--name=VALUE), none. */
@@ -406,11 +462,15 @@ static const struct row {
 	{"output", 'o', take_output, 0, true, VALUE},
 	{"event", 'e', take_probe, 0, false, VALUE},
 	{"duration", 'd', take_duration, 0, true, VALUE},
-	{"follow", 'f', NULL, offsetof(struct xsp_options, follow), true, VALUE},
+	{"follow", 'f', take_follow, 0, true, MAYBE},
+	{"slow-others", OPT_SLOW_OTHERS, NULL, offsetof(struct xsp_options, slow_others), true,
+	 VALUE},
 	{"tid", 't', take_tid, 0, true, VALUE},
 	{"comm", OPT_COMM, take_comm, 0, true, VALUE},
+	{"user", OPT_USER, take_user, 0, true, VALUE},
 	{"min-duration", OPT_MIN, take_min_duration, 0, true, VALUE},
 	{"max-depth", OPT_DEPTH, take_max_depth, 0, true, VALUE},
+	{"max-overhead", OPT_MAX_OVERHEAD, take_max_overhead, 0, false, VALUE},
 	{"buffer", OPT_BUFFER, take_buffer, 0, true, VALUE},
 	{"rings", OPT_RINGS, take_rings, 0, true, VALUE},
 	{"rows", OPT_ROWS, take_limit, 0, true, VALUE},
@@ -459,7 +519,7 @@ static void make_getopt_tables(bool listing, struct option *longs, char *shorts)
 		longs[n++] = (struct option){rows[i].name, behind, NULL, rows[i].code};
 		if (rows[i].code < 256) {
 			*shorts++ = (char)rows[i].code;
-			if (rows[i].take)
+			if (behind == required_argument)
 				*shorts++ = ':';
 		}
 	}
@@ -504,6 +564,10 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 					     ? "--inject and --gpu=off exclude each other"
 					     : "--inject is for running processes (-p PID): what "
 					       "xsptrace starts loads the agent by itself");
+	if (o->slow_others && !o->follow_system)
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"--slow-others is for --follow=system: nothing else slows them");
 	if (o->tid_count > 0 && o->follow)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "-t and --follow exclude each other");
@@ -524,8 +588,10 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
 	struct parse p = {.o = o, .err = err};
 	int code;
 
-	*o = (struct xsp_options){
-		.buffer_bytes = DEFAULT_BUFFER, .details = XSP_DETAIL_CUDA, .limit = DEFAULT_ROWS};
+	*o = (struct xsp_options){.buffer_bytes = DEFAULT_BUFFER,
+				  .details = XSP_DETAIL_CUDA,
+				  .max_overhead = DEFAULT_MAX_OVERHEAD,
+				  .limit = DEFAULT_ROWS};
 	make_getopt_tables(listing, longs, shorts);
 	optind = 1;
 	opterr = 0;
@@ -593,26 +659,16 @@ static struct xsp_selection select_probes(const struct xsp_options *o)
 	return s;
 }
 
-/* The cuda provider, or some of its calls. */
-static bool asks_cuda(const struct xsp_options *o, const struct xsp_selection *s)
-{
-	bool asked = (s->providers & 1ULL << xsp_provider_index("cuda")) != 0;
-
-	for (size_t i = 0; i < o->provider_pattern_count; i++)
-		asked = asked || (!o->provider_patterns[i].exclude &&
-				  strcmp(o->provider_patterns[i].library, "cuda") == 0);
-	return asked;
-}
-
 struct xsp_selection xsp_options_selection(const struct xsp_options *o)
 {
 	struct xsp_selection s = select_probes(o);
+	bool cuda = xsp_selection_asks(&s, XSP_PROVIDER_CUDA_CALLS);
 
 	s.cuda_apis = o->cuda_apis;
-	if (!asks_cuda(o, &s)) /* without it other events need no sections */
+	if (!cuda) /* without it other events need no sections */
 		s.details &= ~(unsigned)XSP_DETAIL_CUDA;
 	/* GPU activity goes with the calls, unless nothing else is wanted */
-	if (!o->gpu_off && (o->gpu_only || asks_cuda(o, &s)))
+	if (!o->gpu_off && (o->gpu_only || cuda))
 		s.gpu = o->gpu | XSP_WANT_ACTIVITY;
 	return s;
 }

@@ -28,21 +28,25 @@ struct xsp_options {
 	uint64_t duration_ns; /* 0: until stopped */
 	uint64_t min_duration_ns;
 	uint32_t max_depth;
+	double max_overhead; /* 0.2: 20 %; 0: off */
 	pid_t *tids;
 	size_t tid_count;
 	const char **comms;
 	size_t comm_count;
 	size_t buffer_bytes;
 	unsigned rings; /* hidden: --rings */
-	bool follow, verbose, quiet, dry_run, no_summary;
+	bool follow, follow_stop, follow_system, slow_others; /* --follow[=stop|system] */
+	bool verbose, quiet, dry_run, no_summary;
 	bool exit_by_return; /* --exit=return */
 	bool exit_by_site; /* --exit=site: no return probes, not even where no exception passes */
 	enum xsp_attach_method method; /* hidden: --attach=perf-event, tracefs */
-	bool force_plain; /* hidden: --attach=...,plain */
 	unsigned details; /* enum xsp_detail */
 	unsigned cuda_apis; /* bit n: enum xsp_cuda_api n; 0: all */
 	unsigned gpu; /* enum xsp_gpu_wish, beside the default */
 	bool gpu_off, gpu_only;
+	bool user_given; /* --user */
+	uid_t uid;
+	gid_t gid;
 	bool inject; /* the agent, into running processes */
 	uint32_t stack_frames; /* --stacks */
 	struct xsp_counter counters[XSP_COUNTERS_MAX]; /* --counters */

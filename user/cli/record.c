@@ -2,13 +2,14 @@
 /* record.c - the main job: from a process to a capture and its outputs. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/recorder.h"
+#include "record/recorder.h"
 #include "cli/agent_path.h"
 #include "cli/cli.h"
 #include "cli/inject_agent.h"
@@ -17,8 +18,10 @@
 #include "cli/no_match.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
+#include "cli/session.h"
 #include "cli/status_line.h"
 #include "target/process.h"
+#include "xsptrace/gpu.h"
 
 #define TURN_MS 10
 
@@ -49,6 +52,8 @@ static void catch_signals(void)
 
 struct recording {
 	struct xsp_options o;
+	struct xsp_attach_options attach;
+	struct xsp_broker *broker;
 	struct xsp_recorder *recorder;
 	struct xsp_launch *launch;
 	char *arguments;
@@ -56,8 +61,8 @@ struct recording {
 	bool keep_capture; /* asked for, or the default */
 	char *default_json; /* the other default output */
 	const char *default_outputs[1];
-	uid_t uid;
-	gid_t gid;
+	struct xsp_status_line starting; /* what is being done until the probes are in */
+	char doing[256];
 };
 
 /* ---- names ---- */
@@ -93,7 +98,7 @@ static int choose_names(struct recording *r, pid_t pid, struct xsp_error *err)
 	const char *asked = capture_among(&r->o);
 	int rc = 0;
 
-	if (xsp_process_open(pid, &p, NULL) == 0) {
+	if (xsp_process_open(xsp_broker_opener(r->broker), pid, &p, NULL) == 0) {
 		clean_name(xsp_process_comm(p), name, sizeof(name));
 		xsp_process_free(p);
 	}
@@ -150,39 +155,89 @@ static void drop_counters(struct recording *r)
 		o->details &= ~(unsigned)XSP_DETAIL_COUNTERS;
 }
 
+static void fill_attach_options(struct recording *r)
+{
+	const struct xsp_options *o = &r->o;
+
+	r->attach = (struct xsp_attach_options){
+		.buffer_bytes = o->buffer_bytes,
+		.rings = o->rings,
+		.method = o->method,
+		.follow = o->follow,
+		.system = o->follow_system,
+		.stop = o->follow_stop,
+		.min_duration_ns = o->min_duration_ns,
+		.max_depth = o->max_depth,
+		.tids = o->tids,
+		.tid_count = o->tid_count,
+		.comms = o->comms,
+		.comm_count = o->comm_count,
+		.details = xsp_options_selection(o).details,
+		.stack_frames = o->stack_frames,
+		.counters = o->counters,
+		.counter_count = o->counter_count,
+		.brake = o->max_overhead > 0,
+		.verbose = o->verbose,
+	};
+}
+
+/* Asked several times a second while something is waited for. */
+static bool is_stopped(void *ctx)
+{
+	struct recording *r = ctx;
+
+	if (r->doing[0] != '\0')
+		xsp_status_line_say(&r->starting, r->doing);
+	return stop_signal != 0;
+}
+
+static void show_progress(void *ctx, const char *text)
+{
+	struct recording *r = ctx;
+
+	snprintf(r->doing, sizeof(r->doing), "%s", text);
+	xsp_status_line_say(&r->starting, r->doing);
+}
+
 static int make_recorder(struct recording *r, struct xsp_error *err)
 {
-	drop_counters(r);
-	const struct xsp_options *o = &r->o;
 	struct xsp_recorder_options options = {
-		.selection = xsp_options_selection(o),
-		.attach = {.buffer_bytes = o->buffer_bytes,
-			   .rings = o->rings,
-			   .method = o->method,
-			   .force_plain = o->force_plain,
-			   .follow = o->follow,
-			   .min_duration_ns = o->min_duration_ns,
-			   .max_depth = o->max_depth,
-			   .tids = o->tids,
-			   .tid_count = o->tid_count,
-			   .comms = o->comms,
-			   .comm_count = o->comm_count,
-			   .verbose = o->verbose},
-		.exit_by_return = o->exit_by_return,
-		.exit_by_site = o->exit_by_site,
+		.broker = r->broker,
+		.selection = xsp_options_selection(&r->o),
+		.attach = r->attach,
+		.exit_by_return = r->o.exit_by_return,
+		.exit_by_site = r->o.exit_by_site,
+		.stopped = is_stopped,
+		.progress = show_progress,
+		.slow_others = r->o.slow_others,
+		.budget = r->o.max_overhead,
 		.capture_path = r->capture,
 		.arguments = r->arguments,
-		.owner_uid = r->uid,
-		.owner_gid = r->gid,
 		.note = note,
 		.note_ctx = r,
 	};
 
-	options.attach.details = options.selection.details;
-	options.attach.stack_frames = o->stack_frames;
-	options.attach.counters = o->counters;
-	options.attach.counter_count = o->counter_count;
 	return xsp_recorder_new(&options, &r->recorder, err);
+}
+
+/* From here on this process has no rights of its own. */
+static int start_session(struct recording *r, const char *agent, struct xsp_error *err)
+{
+	pid_t launched = r->launch != NULL ? xsp_launch_pid(r->launch) : 0;
+	const char *here = "./";
+	struct xsp_session s = {
+		.options = &r->o,
+		.attach = &r->attach,
+		.pids = r->launch != NULL ? &launched : r->o.pids,
+		.pid_count = r->launch != NULL ? 1 : r->o.pid_count,
+		.agent = agent,
+		.outputs = r->o.output_count > 0 ? r->o.outputs : &here,
+		.output_count = r->o.output_count > 0 ? r->o.output_count : 1,
+	};
+
+	drop_counters(r);
+	fill_attach_options(r);
+	return xsp_session_start(&s, &r->broker, err);
 }
 
 /* Nothing is loaded before it is clear that there is something to trace. */
@@ -190,7 +245,7 @@ static int check_targets(const struct recording *r, struct xsp_error *err)
 {
 	for (size_t i = 0; i < r->o.pid_count; i++) {
 		struct xsp_process *p;
-		int rc = xsp_process_open(r->o.pids[i], &p, err);
+		int rc = xsp_process_open(xsp_broker_opener(r->broker), r->o.pids[i], &p, err);
 		if (rc < 0)
 			return rc;
 		if (r->o.pids[i] == getpid())
@@ -203,12 +258,6 @@ static int check_targets(const struct recording *r, struct xsp_error *err)
 	return 0;
 }
 
-static bool is_stopped(void *ctx)
-{
-	(void)ctx;
-	return stop_signal != 0;
-}
-
 static int start_attached(struct recording *r, struct xsp_error *err)
 {
 	for (size_t i = 0; i < r->o.pid_count; i++) {
@@ -217,23 +266,22 @@ static int start_attached(struct recording *r, struct xsp_error *err)
 			return rc;
 	}
 	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject)
-		return xsp_no_match(xsp_recorder_plan(r->recorder), r->o.pids[0], err);
+		return xsp_no_match(xsp_recorder_plan(r->recorder), xsp_broker_opener(r->broker),
+				    r->o.pids[0], err);
 	int rc = xsp_recorder_start(r->recorder, err);
 	if (rc == 0 && r->o.inject)
-		rc = xsp_inject_agent(r->o.pids, r->o.pid_count, r->o.quiet, is_stopped, err);
+		rc = xsp_inject_agent(r->broker, r->o.pids, r->o.pid_count, r->o.quiet, err);
 	return rc;
 }
 
-/* At its exec, then each time the loader has mapped libraries: before their first instruction. */
-static int start_launched(struct recording *r, struct xsp_error *err)
+/* Each time the loader has mapped libraries: before their first instruction. */
+static int go_with_loader(struct recording *r, struct xsp_error *err)
 {
 	pid_t pid = xsp_launch_pid(r->launch);
-	int rc = xsp_recorder_add_process(r->recorder, pid, err);
+	int rc = 0;
 
-	if (rc == 0)
-		rc = xsp_recorder_start(r->recorder, err);
 	while (rc == 0) {
-		int more = xsp_launch_next(r->launch);
+		int more = xsp_launch_next(r->launch, xsp_broker_opener(r->broker));
 		if (more < 0)
 			xsp_say("the start of %s could not be watched (%s): probes in its "
 				"libraries come up to 20 ms late",
@@ -245,13 +293,47 @@ static int start_launched(struct recording *r, struct xsp_error *err)
 	return rc;
 }
 
+static int start_launched(struct recording *r, struct xsp_error *err)
+{
+	pid_t pid = xsp_launch_pid(r->launch);
+	int rc = xsp_recorder_add_process(r->recorder, pid, err);
+
+	if (rc == 0)
+		rc = xsp_recorder_start(r->recorder, err);
+	if (rc == 0 && xsp_recorder_stop_at_exec(r->recorder, pid) < 0)
+		xsp_say("what %s execs will be traced from some milliseconds after its start",
+			r->o.command[0]);
+	return rc == 0 ? go_with_loader(r, err) : rc;
+}
+
+/* env, nice, a shell: the process has become another program and stands before its first instruction. */
+static void start_again(struct recording *r)
+{
+	pid_t pid = xsp_launch_pid(r->launch);
+	struct xsp_error why = {0};
+	int rc = xsp_launch_again(r->launch);
+
+	/* root's programs have more rights than we: their libraries get probes a little late */
+	if (rc < 0 && (rc != -EPERM || r->o.verbose))
+		xsp_say("the next program of process %d could not be watched from its start (%s)",
+			(int)pid, strerror(-rc));
+	int failed = xsp_recorder_add_process(r->recorder, pid, &why);
+	xsp_recorder_go_on(r->recorder, pid);
+	if (failed == 0 && rc == 0)
+		failed = go_with_loader(r, &why);
+	if (failed < 0 && !xsp_launch_ended(r->launch, NULL))
+		xsp_say("%s", why.text);
+	xsp_launch_release(r->launch);
+}
+
 static void say_start(const struct recording *r)
 {
 	const struct xsp_recorder_times *t = xsp_recorder_times(r->recorder);
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
-	const struct xsp_attach *a = xsp_recorder_attach(r->recorder);
 
 	size_t functions = xsp_recorder_wanted(r->recorder);
+	char expect[400];
+	xsp_list_expect(plan, r->o.max_overhead, expect, sizeof(expect));
 	if (!r->o.quiet)
 		fprintf(stderr,
 			"tracing %zu function%s%s (%zu sites: %zu nop5, %zu emulated, %zu "
@@ -262,7 +344,10 @@ static void say_start(const struct recording *r)
 			plan->sites_by_class[XSP_SITE_EMULATED],
 			plan->sites_by_class[XSP_SITE_SINGLESTEP],
 			r->o.duration_ns ? "Ctrl-C stops early" : "Ctrl-C stops");
-	if (xsp_attach_method(a) == XSP_ATTACH_PERF_EVENT && plan->sites > 100 && !r->o.quiet)
+	if (!r->o.quiet && expect[0] != '\0')
+		fprintf(stderr, "%s\n", expect);
+	if (xsp_broker_method(r->broker) == XSP_ATTACH_PERF_EVENT && plan->sites > 100 &&
+	    !r->o.quiet)
 		xsp_say("this kernel takes probes out one by one, 20 ms and more each: the end "
 			"will "
 			"take %zu s or so for %zu sites; a narrower -e is quicker",
@@ -277,13 +362,13 @@ static void say_start(const struct recording *r)
 		"load %.1f ms, calibrate %.1f ms, read libraries %.1f ms, find %.1f ms, place %.1f "
 		"ms, attach %.1f ms\n",
 		t->load_ms, t->calibrate_ms, t->read_ms, t->find_ms, t->place_ms, t->attach_ms);
+	char costs[128];
+	xsp_site_costs_text(&plan->costs, costs, sizeof(costs));
 	fprintf(stderr,
-		"attach method %s, %s; a hit costs nop5 %.0f ns, emulated %.0f ns, single-stepped "
-		"%.0f ns\n",
-		xsp_attach_method_name(xsp_attach_method(a)),
-		xsp_attach_sleepable(a) ? "sleepable" : "not sleepable",
-		plan->costs.ns[XSP_SITE_NOP5], plan->costs.ns[XSP_SITE_EMULATED],
-		plan->costs.ns[XSP_SITE_SINGLESTEP]);
+		"attach method %s; a hit costs %s; a name %.0f ns more, sections %.0f, cold caches "
+		"%.0f\n",
+		xsp_attach_method_name(xsp_broker_method(r->broker)), costs, plan->costs.named_ns,
+		plan->costs.detail_ns, plan->costs.cold_ns);
 }
 
 /* ---- running ---- */
@@ -296,6 +381,9 @@ static int run(struct recording *r, struct xsp_error *err)
 
 	while (stop_signal == 0 && rc > 0) {
 		rc = xsp_recorder_turn(r->recorder, TURN_MS, err);
+		if (r->launch != NULL &&
+		    xsp_recorder_is_stopped(r->recorder, xsp_launch_pid(r->launch)))
+			start_again(r);
 		double seconds = xsp_recorder_seconds(r->recorder);
 		if (xsp_status_line_due(&line, seconds)) {
 			xsp_recorder_status(r->recorder, &s);
@@ -325,8 +413,8 @@ static int write_outputs(struct recording *r)
 	struct xsp_outputs o = {
 		.paths = r->o.outputs,
 		.count = r->o.output_count,
-		.owner_uid = r->uid,
-		.owner_gid = r->gid,
+		.owner_uid = (uid_t)-1, /* they are ours */
+		.owner_gid = (gid_t)-1,
 		.summary = !r->o.no_summary && !r->o.quiet,
 		.rows = r->o.limit,
 		.progress = !r->o.quiet && isatty(STDERR_FILENO),
@@ -353,6 +441,21 @@ static int write_outputs(struct recording *r)
 	return status;
 }
 
+static int say_interrupted(void)
+{
+	xsp_say("stopped before anything was recorded");
+	return 128 + stop_signal;
+}
+
+/* Root, too, writes without its power over other people's folders. */
+static void say_who_writes(int code, const struct xsp_error *err)
+{
+	if (err->status == XSP_STATUS_OUTPUT && code == -EACCES)
+		xsp_say("files are written as user %u, without root's powers: choose a folder of "
+			"that user's, or --user NAME",
+			(unsigned)getuid());
+}
+
 static int record_now(struct recording *r)
 {
 	struct xsp_error err = {0};
@@ -360,13 +463,18 @@ static int record_now(struct recording *r)
 	int status, worse;
 	int rc = choose_names(r, pid, &err);
 
+	r->starting = xsp_status_line_begin(!r->o.quiet);
 	if (rc == 0)
 		rc = make_recorder(r, &err);
-	if (rc < 0)
-		return xsp_say_error(&err);
-	rc = r->launch ? start_launched(r, &err) : start_attached(r, &err);
 	if (rc < 0) {
-		status = xsp_say_error(&err);
+		xsp_status_line_end(&r->starting);
+		say_who_writes(rc, &err);
+		return stop_signal != 0 ? say_interrupted() : xsp_say_error(&err);
+	}
+	rc = r->launch ? start_launched(r, &err) : start_attached(r, &err);
+	xsp_status_line_end(&r->starting);
+	if (rc < 0) {
+		status = stop_signal != 0 ? say_interrupted() : xsp_say_error(&err);
 		xsp_recorder_free(r->recorder);
 		r->recorder = NULL;
 		unlink(r->capture);
@@ -382,7 +490,8 @@ static int record_now(struct recording *r)
 	if (status == 0)
 		status = worse;
 	if (r->launch != NULL && xsp_recorder_wanted(r->recorder) == 0) {
-		xsp_no_match(xsp_recorder_plan(r->recorder), pid, &err);
+		xsp_no_match(xsp_recorder_plan(r->recorder), xsp_broker_opener(r->broker), pid,
+			     &err);
 		xsp_say("%s", err.text);
 	}
 	return status;
@@ -408,16 +517,20 @@ static int command_status(struct recording *r, int status)
 	return passed_on != 0 ? passed_on : status;
 }
 
+/* How long the end waits for the privileged process, which is quick unless something is wrong. */
+#define LEAVE_MS 3000
+
 int xsp_cmd_record(int argc, char **argv)
 {
 	struct recording r = {0};
 	struct xsp_error err = {0};
+	char agent[PATH_MAX];
 	int status = XSP_STATUS_OK;
 	enum xsp_options_result parsed = xsp_options_parse(argc, argv, false, &r.o, &err);
 
 	if (parsed == XSP_OPTIONS_DONE)
 		goto out;
-	if (parsed == XSP_OPTIONS_BAD || check_targets(&r, &err) < 0) {
+	if (parsed == XSP_OPTIONS_BAD) {
 		status = xsp_say_error(&err);
 		goto out;
 	}
@@ -430,17 +543,28 @@ int xsp_cmd_record(int argc, char **argv)
 			"C++ exception that "
 			"passes a traced function kills the target");
 	catch_signals();
-	xsp_sudo_user(&r.uid, &r.gid);
 	r.arguments = join_arguments(argc, argv);
+	bool have_agent = xsp_agent_path(agent, sizeof(agent));
+	struct xsp_user user = xsp_session_user(&r.o);
+	if (r.o.inject && !have_agent) {
+		xsp_error_set(&err, -ENOENT, XSP_STATUS_FAILED,
+			      "--inject: " XSP_GPU_AGENT
+			      " was not found beside xsptrace or in ../lib");
+		status = xsp_say_error(&err);
+		goto out;
+	}
 	if (r.o.command != NULL && xsp_options_selection(&r.o).gpu != 0)
 		xsp_agent_prepare(r.o.quiet);
-	if (r.o.command != NULL && xsp_launch_start(r.o.command, &r.launch, &err) < 0) {
+	if ((r.o.command != NULL &&
+	     xsp_launch_start(r.o.command, user.uid, user.gid, &r.launch, &err) < 0) ||
+	    start_session(&r, have_agent ? agent : NULL, &err) < 0 || check_targets(&r, &err) < 0) {
 		status = xsp_say_error(&err);
 		goto out;
 	}
 	status = command_status(&r, record_now(&r));
 out:
 	xsp_recorder_free(r.recorder);
+	xsp_broker_free(r.broker, stop_signal != 0 && status >= 128 ? 0 : LEAVE_MS);
 	xsp_launch_free(r.launch);
 	free(r.arguments);
 	free(r.capture);

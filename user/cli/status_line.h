@@ -6,11 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "capture/recorder.h"
+#include "record/recorder.h"
 
 struct xsp_status_line {
-	bool on;
-	double shown; /* seconds into the recording at which it was last drawn */
+	bool on, wanted;
+	double shown; /* seconds into the recording at which it was last drawn; < 0: never */
+	double begun; /* say(): when it was first called, seconds; 0: not yet */
+	double said; /* ... and when a line was last written */
 };
 
 /* On only when standard error is a terminal. */
@@ -20,6 +22,9 @@ bool xsp_status_line_due(const struct xsp_status_line *line, double seconds);
 /* Redraws. duration_ns 0: no end is set. */
 void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorder_status *s,
 			  uint64_t duration_ns);
+/* Before the recording: what is being done, from half a second on. Where no terminal is, a line of its own
+ * every ten seconds. */
+void xsp_status_line_say(struct xsp_status_line *line, const char *text);
 void xsp_status_line_end(struct xsp_status_line *line);
 
 #endif

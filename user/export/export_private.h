@@ -5,8 +5,6 @@
 
 #include "export/export.h"
 
-struct xsp_fwdbwd;
-struct xsp_torch_args;
 struct xsp_out; /* buffered, optionally gzipping writer: out.h */
 
 struct xsp_export {
@@ -16,8 +14,6 @@ struct xsp_export {
 	struct xsp_timeline *timeline;
 	struct xsp_out *out;
 	void *state; /* the format's own */
-	struct xsp_torch_args *arguments; /* chrome_args.c's */
-	struct xsp_fwdbwd *fwdbwd; /* chrome_sequence.c's */
 };
 
 #endif

@@ -167,7 +167,10 @@ bool xsp_fact_losses_line(const struct xsp_capture_reader *r, const struct xsp_t
 		       s->untracked;
 	bool cut = xsp_capture_how_ended(r) == XSP_CAPTURE_TORN || chunks || events;
 	uint64_t unseen = counts ? counts->exit_lost : 0;
-	if (lost == 0 && unseen == 0 && !cut)
+	const struct xsp_capture_window *windows = NULL;
+	const struct xsp_capture_let_go *gone = NULL;
+	size_t let_go = xsp_capture_let_gos(r, &gone), parts = xsp_capture_windows(r, &windows);
+	if (lost == 0 && unseen == 0 && !cut && let_go == 0 && parts == 0)
 		return false;
 	int n = snprintf(out, size, "Incomplete");
 	const char *separator = ": ";
@@ -181,7 +184,18 @@ bool xsp_fact_losses_line(const struct xsp_capture_reader *r, const struct xsp_t
 			      unseen);
 		separator = ", ";
 	}
-	if (cut && n > 0 && (size_t)n < size)
-		snprintf(out + n, size - (size_t)n, "%scapture file damaged", separator);
+	if (cut && n > 0 && (size_t)n < size) {
+		n += snprintf(out + n, size - (size_t)n, "%scapture file damaged", separator);
+		separator = ", ";
+	}
+	uint64_t start = 0, end = 0;
+	xsp_capture_window(r, &start, &end);
+	if (parts && end > start && n > 0 && (size_t)n < size) {
+		n += snprintf(out + n, size - (size_t)n, "%sof %.3g %% of the time", separator,
+			      100.0 * (double)xsp_capture_recorded_ns(r) / (double)(end - start));
+		separator = ", ";
+	}
+	if (let_go && n > 0 && (size_t)n < size)
+		snprintf(out + n, size - (size_t)n, "%s%zu functions let go of", separator, let_go);
 	return true;
 }

@@ -5,8 +5,8 @@
 
 #include "export/export_private.h"
 
-extern const struct xsp_export_format xsp_format_json; /* chrome.c */
-extern const struct xsp_export_format xsp_format_json_gz; /* chrome.c */
+extern const struct xsp_export_format xsp_format_json; /* chrome/chrome.c */
+extern const struct xsp_export_format xsp_format_json_gz; /* chrome/chrome.c */
 extern const struct xsp_export_format xsp_format_perf_script; /* perf_script.c */
 extern const struct xsp_export_format xsp_format_folded; /* folded.c */
 extern const struct xsp_export_format xsp_format_svg; /* svg.c */

@@ -26,6 +26,7 @@ struct row {
 };
 
 #define KEPT_MAX 8
+#define PROGRAM_MAX 16384U /* bytes; the target waits while they are run */
 
 struct machine {
 	const struct xsp_fde *fde;
@@ -244,7 +245,7 @@ static int evaluate(const struct values *v, const uint8_t *at, const uint8_t *en
 			value = stack[--n];
 			if (op == 0x23)
 				value += xsp_cursor_uleb(&c);
-			else if (xsp_image_load(v->image->pid, value, &value, 8) < 0)
+			else if (xsp_held_load(&v->image->held, value, &value, 8) < 0)
 				return -ENOENT;
 		} else if (binary && n > 1) {
 			uint64_t b = stack[--n], a = stack[--n];
@@ -287,7 +288,7 @@ static int apply(const struct values *v, const struct row *row, struct xsp_walk 
 			at = cfa + (uint64_t)r->offset;
 			if (r->how == AT_EXPRESSION && evaluate(v, r->at, r->end, &cfa, &at) < 0)
 				continue;
-			if (xsp_image_load(v->image->pid, at, &up->values[i], 8) == 0)
+			if (xsp_held_load(&v->image->held, at, &up->values[i], 8) == 0)
 				up->known |= 1U << i;
 		}
 	}
@@ -307,6 +308,9 @@ int xsp_walk_step(const struct xsp_image *image, struct xsp_walk *w, uint64_t pc
 
 	if (map == NULL || !map->executable || xsp_image_file_address(image, map, pc, &addr) < 0 ||
 	    xsp_module_fde(image->files[map->file].module, addr, &fde, &data) < 0)
+		return -ENOENT;
+	if (fde.cie.program_end - fde.cie.program > PROGRAM_MAX ||
+	    fde.program_end - fde.program > PROGRAM_MAX)
 		return -ENOENT;
 	m.fde = &fde;
 	m.loc = fde.addr;

@@ -2,16 +2,14 @@
 #include "inject/divert.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <unistd.h>
 
+#include "base/clock.h"
 #include "inject/safe.h"
 #include "inject/seccomp.h"
 #include "inject/tracee.h"
@@ -30,22 +28,14 @@ size_t xsp_divert_size(void)
 	return sizeof(struct xsp_stub_data) + size;
 }
 
-int xsp_divert_erase(pid_t pid, uint64_t code)
+int xsp_divert_erase(const struct xsp_held *held, uint64_t code)
 {
 	static const uint8_t zeros[BLOB_MAX];
 	struct xsp_stub_data there = {0};
-	char path[64];
 
-	if (xsp_image_load(pid, code, &there, sizeof(there)) < 0 || there.magic != XSP_STUB_MAGIC)
+	if (xsp_held_load(held, code, &there, sizeof(there)) < 0 || there.magic != XSP_STUB_MAGIC)
 		return -ESRCH; /* another program by now */
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ssize_t n = pwrite(fd, zeros, xsp_divert_size(), (off_t)code);
-	int ret = n == (ssize_t)xsp_divert_size() ? 0 : -EIO;
-	close(fd);
-	return ret;
+	return xsp_held_store(held, code, zeros, xsp_divert_size());
 }
 
 #if defined(__x86_64__)
@@ -80,8 +70,9 @@ static int write_blob(struct xsp_attempt *a, struct xsp_tracee *t)
 	memcpy(blob + sizeof(a->stub), code, size);
 	size += sizeof(a->stub);
 	a->code_written = true;
-	if (xsp_tracee_poke(t, a->code, blob, size) < 0 ||
-	    xsp_image_load(t->tid, a->code, there, size) < 0 || memcmp(blob, there, size) != 0)
+	if (xsp_tracee_poke(t, &a->image->held, a->code, blob, size) < 0 ||
+	    xsp_held_load(&a->image->held, a->code, there, size) < 0 ||
+	    memcmp(blob, there, size) != 0)
 		return failed(a, -EPERM, "its code cannot be written to");
 	return 0;
 }
@@ -102,7 +93,7 @@ static int rewind_thread(struct diverted *d, int signal_number)
 {
 	die(d->a, 2);
 	if (d->a->die_at == 5)
-		xsp_inject_nap(100000000);
+		xsp_nap_ns(100000000);
 	int ret = xsp_tracee_restore(&d->t, d->a->die_at == 3);
 
 	die(d->a, 4);
@@ -146,7 +137,7 @@ static int came_between(struct diverted *d)
 		a->code_free = false; /* who knows how far pthread_create was */
 		return failed(a, -EFAULT, "the injected code failed; undone");
 	}
-	xsp_image_load(a->image->pid, a->stub.area, &mail, sizeof(mail));
+	xsp_held_load(&a->image->held, a->stub.area, &mail, sizeof(mail));
 	if (mail.stage == XSP_STAGE_LEFT) {
 		xsp_tracee_release(&d->t, signal_number);
 		return made(a, &mail);
@@ -204,7 +195,7 @@ static int hung(struct diverted *d)
 static int watch(struct diverted *d)
 {
 	struct xsp_attempt *a = d->a;
-	uint64_t begun = xsp_image_now();
+	uint64_t begun = xsp_now_ns();
 	bool asked = false;
 
 	for (;;) {
@@ -213,9 +204,9 @@ static int watch(struct diverted *d)
 		if (ret == 0)
 			return came_between(d);
 		if (ret == -ESRCH)
-			return failed(a, -ESRCH, "the thread ended");
-		uint64_t waited = xsp_image_now() - begun;
-		bool there = xsp_image_load(a->image->pid, a->stub.area, &mail, sizeof(mail)) == 0;
+			return failed(a, -ESRCH, "the thread ended, or started another program");
+		uint64_t waited = xsp_now_ns() - begun;
+		bool there = xsp_held_load(&a->image->held, a->stub.area, &mail, sizeof(mail)) == 0;
 		if (there && mail.stage >= XSP_STAGE_MADE) {
 			ret = take_over(d, true);
 			return ret < 0 ? ret : made(a, &mail);
@@ -228,7 +219,7 @@ static int watch(struct diverted *d)
 		}
 		if (waited > MADE_NS)
 			return hung(d);
-		xsp_inject_nap(LOOK_NS);
+		xsp_nap_ns(LOOK_NS);
 	}
 }
 
@@ -239,7 +230,7 @@ static int divert(struct diverted *d, const struct xsp_stub_registers *alone)
 
 	a->stub.mask = d->t.mask;
 	a->stub.registers = *alone;
-	a->stub.time_ns = xsp_image_now();
+	a->stub.time_ns = xsp_now_ns();
 	int ret = write_blob(a, &d->t);
 	if (ret < 0) {
 		rewind_thread(d, 0);
@@ -257,10 +248,23 @@ static int divert(struct diverted *d, const struct xsp_stub_registers *alone)
 	ret = watch(d);
 	uint32_t one = 1;
 	if (a->code_free)
-		xsp_image_store(a->image->pid,
-				a->stub.area + offsetof(struct xsp_stub_mail, released), &one,
-				sizeof(one));
+		xsp_held_store(&a->image->held,
+			       a->stub.area + offsetof(struct xsp_stub_mail, released), &one,
+			       sizeof(one));
 	return ret;
+}
+
+/* The thread that was stopped: one of the process that was looked at, still in that program? */
+static int held(struct xsp_attempt *a)
+{
+	int ret = xsp_held_check(&a->image->held, a->tid);
+
+	if (ret == -ESRCH) {
+		a->danger = "the thread ended";
+		return 0;
+	}
+	return ret < 0 ? failed(a, ret, "it started another program, or was given other rights")
+		       : 0;
 }
 
 static int attempt(struct xsp_attempt *a)
@@ -275,12 +279,14 @@ static int attempt(struct xsp_attempt *a)
 	}
 	if (ret < 0)
 		return failed(a, ret, "it cannot be stopped");
-	uint64_t begun = xsp_image_now();
-	ret = xsp_image_refresh(a->image);
+	uint64_t begun = xsp_now_ns();
+	ret = held(a);
 	if (ret == 0)
+		ret = xsp_image_refresh(a->image);
+	if (ret == 0 && a->danger == NULL)
 		a->danger = xsp_safe_danger(a->image, &d.t);
 	if (ret == 0 && a->danger == NULL) {
-		a->failed = xsp_seccomp_danger(a->image->pid, a->tid);
+		a->failed = xsp_seccomp_danger(a->image->held.pid, a->tid);
 		ret = a->failed != NULL ? -ENOTSUP : 0;
 	}
 	if (ret == 0 && a->danger == NULL) {
@@ -299,7 +305,7 @@ static int attempt(struct xsp_attempt *a)
 	a->stub.xsave = a->stub.area + XSP_STUB_XSAVE_AT;
 	a->stub.stack_top = a->stub.area + a->stub.area_size;
 	ret = divert(&d, &alone);
-	a->stopped_ns = xsp_image_now() - begun;
+	a->stopped_ns = xsp_now_ns() - begun;
 	return ret;
 }
 

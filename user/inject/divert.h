@@ -30,6 +30,6 @@ int xsp_divert(struct xsp_attempt *a);
 /* Size of the blob. */
 size_t xsp_divert_size(void);
 /* Puts zeros where the blob was. */
-int xsp_divert_erase(pid_t pid, uint64_t code);
+int xsp_divert_erase(const struct xsp_held *held, uint64_t code);
 
 #endif

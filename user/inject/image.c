@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 #include "base/grow.h"
+#include "base/clock.h"
 #include "inject/stub.h"
 #include "target/maps.h"
 #include "target/process.h"
@@ -16,23 +16,6 @@
 
 #define MAPS_MAX (256U << 20)
 #define PAGE 4096U
-
-int xsp_image_load(pid_t pid, uint64_t address, void *to, size_t size)
-{
-	struct iovec here = {to, size}, there = {(void *)(uintptr_t)address, size};
-	ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
-
-	return n < 0 ? -errno : (size_t)n == size ? 0 : -EFAULT;
-}
-
-int xsp_image_store(pid_t pid, uint64_t address, const void *from, size_t size)
-{
-	struct iovec here = {(void *)(uintptr_t)from, size};
-	struct iovec there = {(void *)(uintptr_t)address, size};
-	ssize_t n = process_vm_writev(pid, &here, 1, &there, 1, 0);
-
-	return n < 0 ? -errno : (size_t)n == size ? 0 : -EFAULT;
-}
 
 /* ---- what a file is ---- */
 
@@ -212,7 +195,8 @@ static int add_maps(struct xsp_image *image, const char *text)
 int xsp_image_refresh(struct xsp_image *image)
 {
 	char *text = NULL;
-	int ret = xsp_procfs_read(image->pid, "maps", MAPS_MAX, &text, NULL);
+	int ret =
+		xsp_procfs_read(&xsp_open_directly, image->held.pid, "maps", MAPS_MAX, &text, NULL);
 
 	if (ret == 0)
 		ret = add_maps(image, text);
@@ -220,23 +204,18 @@ int xsp_image_refresh(struct xsp_image *image)
 	return ret;
 }
 
-static int add_file(struct xsp_image *image, const struct xsp_mapped_file *mapped, bool executable)
+static int add_file(struct xsp_image *image, const struct xsp_process *p,
+		    const struct xsp_mapped_file *mapped, bool executable)
 {
 	struct xsp_image_file *f = &image->files[image->file_count];
 
-	*f = (struct xsp_image_file){.dev = mapped->dev,
-				     .inode = mapped->inode,
-				     .path = strdup(mapped->shown),
-				     .open_path = strdup(mapped->open_path)};
-	if (f->path == NULL || f->open_path == NULL) {
-		free(f->path);
-		free(f->open_path);
+	*f = (struct xsp_image_file){
+		.dev = mapped->dev, .inode = mapped->inode, .path = strdup(mapped->shown)};
+	if (f->path == NULL)
 		return -ENOMEM;
-	}
 	image->file_count++;
 	f->roles = roles_of(f->path) | (executable ? XSP_ROLE_STAYS : 0);
-	if (f->open_path[0] != '\0')
-		xsp_module_open(f->open_path, f->path, &f->module, NULL);
+	xsp_module_open_mapped(p, mapped, &f->module, NULL);
 	return find_banned(f);
 }
 
@@ -247,10 +226,13 @@ int xsp_image_read(struct xsp_image *image, pid_t pid)
 	struct stat exe = {0};
 	char path[64];
 
-	*image = (struct xsp_image){.pid = pid};
+	*image = (struct xsp_image){0};
+	int ret = xsp_held_open(&image->held, pid);
+	if (ret < 0)
+		return ret;
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	stat(path, &exe);
-	int ret = xsp_process_open(pid, &p, NULL);
+	ret = xsp_process_open(&xsp_open_directly, pid, &p, NULL);
 	if (ret == 0)
 		ret = xsp_process_mapped_files(p, &mapped, NULL);
 	if (ret == 0) {
@@ -258,7 +240,7 @@ int xsp_image_read(struct xsp_image *image, pid_t pid)
 		ret = image->files == NULL ? -ENOMEM : 0;
 	}
 	for (size_t i = 0; ret == 0 && i < mapped->count; i++)
-		ret = add_file(image, &mapped->files[i], mapped->files[i].inode == exe.st_ino);
+		ret = add_file(image, p, &mapped->files[i], mapped->files[i].inode == exe.st_ino);
 	xsp_mapped_files_free(mapped);
 	xsp_process_free(p);
 	if (ret == 0)
@@ -272,13 +254,15 @@ void xsp_image_clear(struct xsp_image *image)
 {
 	for (size_t i = 0; i < image->file_count; i++) {
 		free(image->files[i].path);
-		free(image->files[i].open_path);
 		free(image->files[i].banned);
 		xsp_module_free(image->files[i].module);
 	}
 	free(image->files);
 	free(image->maps);
-	*image = (struct xsp_image){0};
+	image->files = NULL;
+	image->maps = NULL;
+	image->file_count = image->map_count = 0;
+	xsp_held_close(&image->held);
 }
 
 const struct xsp_image_map *xsp_image_map(const struct xsp_image *image, uint64_t address)
@@ -357,7 +341,7 @@ uint64_t xsp_image_function(const struct xsp_image *image, const char *name)
 /* Is the stub of an earlier injection, whose tracer was killed, certainly over? */
 static bool abandoned(const struct xsp_image *image, const struct xsp_stub_data *old)
 {
-	uint64_t now = xsp_image_now();
+	uint64_t now = xsp_now_ns();
 
 	return old->magic == XSP_STUB_MAGIC && old->time_ns < now &&
 	       now - old->time_ns > 6ULL * 1000000000 && xsp_image_map(image, old->area) == NULL;
@@ -369,7 +353,7 @@ static bool unused(const struct xsp_image *image, uint64_t address, size_t size)
 	uint8_t bytes[PAGE];
 	struct xsp_stub_data old;
 
-	if (size > sizeof(bytes) || xsp_image_load(image->pid, address, bytes, size) < 0)
+	if (size > sizeof(bytes) || xsp_held_load(&image->held, address, bytes, size) < 0)
 		return false;
 	memcpy(&old, bytes, sizeof(old));
 	if (abandoned(image, &old))

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "inject/held.h"
 #include "target/module.h"
 
 enum xsp_role {
@@ -24,7 +25,6 @@ enum xsp_role {
 struct xsp_image_file {
 	uint64_t dev, inode;
 	char *path; /* as the target sees it */
-	char *open_path;
 	struct xsp_module *module; /* NULL: cannot be read */
 	unsigned roles;
 	struct xsp_code_range *banned; /* functions in which no thread may be diverted; sorted */
@@ -39,14 +39,14 @@ struct xsp_image_map {
 };
 
 struct xsp_image {
-	pid_t pid;
+	struct xsp_held held;
 	struct xsp_image_map *maps; /* sorted by address */
 	size_t map_count;
 	struct xsp_image_file *files;
 	size_t file_count;
 };
 
-/* Reads the maps and the files. 0 or a negative errno. */
+/* Holds the process, and reads the maps and the files. 0 or a negative errno. */
 int xsp_image_read(struct xsp_image *image, pid_t pid);
 /* Reads the maps again; files that are known are not read again. Fast: a thread is waiting. */
 int xsp_image_refresh(struct xsp_image *image);
@@ -68,11 +68,5 @@ uint64_t xsp_image_function(const struct xsp_image *image, const char *name);
 uint64_t xsp_image_room(const struct xsp_image *image, size_t size);
 /* A free range of addresses, page aligned; 0: none. */
 uint64_t xsp_image_gap(const struct xsp_image *image, uint64_t size);
-
-uint64_t xsp_image_now(void); /* CLOCK_MONOTONIC, ns */
-
-/* Reads or writes memory of the target without stopping it. 0, or -errno if not all. */
-int xsp_image_load(pid_t pid, uint64_t address, void *to, size_t size);
-int xsp_image_store(pid_t pid, uint64_t address, const void *from, size_t size);
 
 #endif

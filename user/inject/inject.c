@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "inject/divert.h"
 #include "inject/load.h"
 #include "inject/refuse.h"
 #include "inject/safe.h"
-#include "inject/tracee.h"
 #include "target/process.h"
 
 #if defined(__x86_64__)
@@ -42,7 +42,7 @@ static int stopped(const struct injection *in)
 {
 	if (in->options->stop != NULL && in->options->stop(in->options->ctx))
 		return -EINTR;
-	return xsp_image_now() >= in->deadline_ns ? -ETIMEDOUT : 0;
+	return xsp_now_ns() >= in->deadline_ns ? -ETIMEDOUT : 0;
 }
 
 /* Bytes that xsave writes with what this machine's kernel has enabled (Intel SDM 1, 13.2: CPUID
@@ -109,7 +109,7 @@ static int list(struct injection *in, bool all, struct candidate **out, size_t *
 	struct xsp_thread_info *threads = NULL;
 	size_t n = 0, kept = 0;
 
-	int ret = xsp_process_open(in->pid, &p, in->err);
+	int ret = xsp_process_open(&xsp_open_directly, in->pid, &p, in->err);
 	if (ret < 0)
 		return ret;
 	ret = xsp_process_threads(p, &threads, &n);
@@ -187,7 +187,7 @@ static int choose(struct injection *in)
 	uint64_t nap = 2000000, said = 0;
 
 	for (;;) {
-		uint64_t waited = xsp_image_now() - in->begun_ns;
+		uint64_t waited = xsp_now_ns() - in->begun_ns;
 		int ret = try_round(in, waited > 50000000);
 		if (ret != -EAGAIN)
 			return ret;
@@ -198,7 +198,7 @@ static int choose(struct injection *in)
 			in->options->note(in->options->ctx,
 					  "waiting for a moment at which a thread can be stopped "
 					  "safely");
-		xsp_inject_nap(nap);
+		xsp_nap_ns(nap);
 		nap = nap < 50000000 ? nap * 3 / 2 : nap;
 	}
 }
@@ -210,27 +210,35 @@ static void clean_up(struct injection *in, struct xsp_remote *r)
 	const struct xsp_attempt *a = &in->attempt;
 
 	if (xsp_remote_end(r) == 0 && a->code_free)
-		in->result->cleaned = xsp_divert_erase(in->pid, a->code) == 0;
+		in->result->cleaned = xsp_divert_erase(&in->image.held, a->code) == 0;
 }
 
 static int load(struct injection *in)
 {
-	struct xsp_remote r = {.pid = in->pid,
+	const struct xsp_load_order order = {in->options->library, in->options->entry,
+					     in->options->force_memfd};
+	struct xsp_remote r = {.held = &in->image.held,
 			       .area = in->attempt.stub.area,
 			       .deadline_ns = in->deadline_ns,
-			       .options = in->options};
+			       .stop = in->options->stop,
+			       .ctx = in->options->ctx};
+	struct xsp_loaded loaded = {0};
 	int ret = xsp_remote_begin(&r);
 
 	if (ret == 0)
-		ret = xsp_load(&r, &in->image, in->result, in->err);
+		ret = xsp_load(&r, &in->image, &order, &loaded, in->err);
+	in->result->memfd = loaded.memfd;
+	in->result->entry_value = loaded.entry_value;
+	bool gone = ret == -ESRCH && !xsp_held_alive(r.held);
 	if (ret < 0)
-		xsp_error_set(in->err, ret,
-			      ret == -ESRCH ? XSP_STATUS_NO_TARGET : XSP_STATUS_FAILED,
-			      ret == -ESRCH ? "process %d ended while the library was loaded%s"
-					    : "process %d was given a thread, but did not load the "
-					      "library in time%s",
+		xsp_error_set(in->err, ret, gone ? XSP_STATUS_NO_TARGET : XSP_STATUS_FAILED,
+			      gone ? "process %d ended while the library was loaded%s"
+				   : "process %d was given a thread, but did not load the "
+				     "library in time%s",
 			      in->pid,
-			      r.stuck ? "; it may yet do so, and the library then stays idle" : "");
+			      r.stuck && !gone
+				      ? "; it may yet do so, and the library then stays idle"
+				      : "");
 	clean_up(in, &r);
 	return ret;
 }
@@ -243,9 +251,11 @@ static int inject(struct injection *in)
 		return ret;
 	ret = xsp_image_read(&in->image, in->pid);
 	if (ret < 0)
-		return xsp_error_set(in->err, ret, XSP_STATUS_FAILED,
-				     "the mapped files of process %d cannot be read: %s", in->pid,
-				     strerror(-ret));
+		return xsp_error_set(in->err, ret,
+				     ret == -EPERM || ret == -EACCES ? XSP_STATUS_PERMISSION
+								     : XSP_STATUS_FAILED,
+				     "the memory and mapped files of process %d cannot be read: %s",
+				     in->pid, strerror(-ret));
 	ret = xsp_load_check(&in->image, in->options->library, in->err);
 	if (ret == 0)
 		ret = prepare_stub(in);
@@ -258,7 +268,7 @@ static int inject(struct injection *in)
 	if (ret == 0)
 		return load(in);
 	if (in->attempt.code_written && in->attempt.code_free)
-		in->result->cleaned = xsp_divert_erase(in->pid, in->attempt.code) == 0;
+		in->result->cleaned = xsp_divert_erase(&in->image.held, in->attempt.code) == 0;
 	return ret;
 }
 
@@ -267,17 +277,18 @@ int xsp_inject(pid_t pid, const struct xsp_inject_options *options,
 {
 	struct xsp_inject_result unused = {0};
 	struct injection in = {.pid = pid,
+			       .image.held = {.pidfd = -1, .memory = -1},
 			       .options = options,
 			       .result = result ? result : &unused,
 			       .err = err,
-			       .begun_ns = xsp_image_now()};
+			       .begun_ns = xsp_now_ns()};
 
 	*in.result = (struct xsp_inject_result){0};
 	unsigned timeout = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
 	in.deadline_ns = in.begun_ns + timeout * 1000000ULL;
 	int ret = inject(&in);
 	xsp_image_clear(&in.image);
-	in.result->total_ns = xsp_image_now() - in.begun_ns;
+	in.result->total_ns = xsp_now_ns() - in.begun_ns;
 	return ret;
 }
 

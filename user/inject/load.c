@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define LIBRARY_MAX (256U << 20)
-#define CLOEXEC 1U /* MFD_CLOEXEC */
+#include "inject/copy.h"
+
+#define ERRNO_MAX 4095
 #define INTERNAL_MODE 0x80000000U /* __RTLD_DLOPEN, for __libc_dlopen_mode */
 
 int xsp_load_check(const struct xsp_image *image, const char *library, struct xsp_error *err)
@@ -38,28 +40,34 @@ int xsp_load_check(const struct xsp_image *image, const char *library, struct xs
 	return ret;
 }
 
-/* The path under which the target opens the very file that we see; NULL: it does not. */
+/* The path under which the target opens the very file that we see; NULL: it does not. Links in the
+ * target's folders are followed as the target follows them, and nothing is opened but the name. */
 static char *visible_path(pid_t pid, const char *library)
 {
-	char *path = realpath(library, NULL), *inside = NULL;
+	const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+				     .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	char *path = realpath(library, NULL), folder[64];
 	struct stat here, there;
 
-	if (path == NULL || asprintf(&inside, "/proc/%d/root%s", pid, path) < 0) {
-		free(path);
-		return NULL;
-	}
-	if (strlen(path) >= XSP_REMOTE_TEXT_MAX || stat(path, &here) < 0 ||
-	    stat(inside, &there) < 0 || here.st_ino != there.st_ino ||
-	    here.st_dev != there.st_dev) {
+	snprintf(folder, sizeof(folder), "/proc/%d/root", pid);
+	int root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	if (path != NULL && root >= 0)
+		fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	if (fd < 0 || strlen(path) >= XSP_REMOTE_TEXT_MAX || stat(path, &here) < 0 ||
+	    fstat(fd, &there) < 0 || here.st_ino != there.st_ino || here.st_dev != there.st_dev) {
 		free(path);
 		path = NULL;
 	}
-	free(inside);
+	if (fd >= 0)
+		close(fd);
+	if (root >= 0)
+		close(root);
 	return path;
 }
 
 struct loader {
 	struct xsp_remote *r;
+	const struct xsp_load_order *order;
 	const struct xsp_image *image;
 	struct xsp_error *err;
 	uint64_t dlopen, dlsym, dlerror, dlclose, syscall;
@@ -95,7 +103,7 @@ static int find_functions(struct loader *l)
 	return xsp_error_set(l->err, -ENOTSUP, XSP_STATUS_TARGET,
 			     "process %d has no dlopen; start the program with "
 			     "CUDA_INJECTION64_PATH instead",
-			     l->r->pid);
+			     l->r->held->pid);
 }
 
 /* dlopen; *handle 0 if the loader refused, with l->why. */
@@ -115,57 +123,37 @@ static int open_library(struct loader *l, const char *path, uint64_t flags)
 	return 0;
 }
 
-static int copy_file(const char *from, const char *to)
-{
-	char buffer[65536];
-	size_t total = 0;
-	ssize_t n = -1;
-	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CLOEXEC);
-	int ret = in < 0 || out < 0 ? -errno : 0;
-
-	while (ret == 0 && (n = read(in, buffer, sizeof(buffer))) > 0) {
-		total += (size_t)n;
-		if (total > LIBRARY_MAX || write(out, buffer, (size_t)n) != n)
-			ret = -EIO;
-	}
-	if (ret == 0 && n < 0)
-		ret = -errno;
-	if (in >= 0)
-		close(in);
-	if (out >= 0)
-		close(out);
-	return ret;
-}
-
-/* A file in the target's memory, filled by us through /proc/PID/fd. */
+/* A file in the target's memory, filled by us. */
 static int open_copy(struct loader *l)
 {
-	const char *library = l->r->options->library, *slash = strrchr(library, '/');
+	const char *library = l->order->library, *slash = strrchr(library, '/'), *why = NULL;
 	char name[100], path[64];
 	uint64_t text, fd = 0, tid = 0, unused;
 
 	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : library);
 	int ret = xsp_remote_text(l->r, name, &text);
 	if (ret == 0)
-		ret = l->syscall == 0 ? -ENOTSUP
-				      : call(l, l->syscall, SYS_memfd_create, text, CLOEXEC, &fd);
+		ret = l->syscall == 0
+			      ? -ENOTSUP
+			      : call(l, l->syscall, SYS_memfd_create, text, XSP_COPY_FLAGS, &fd);
 	if (ret < 0)
 		return ret;
 	if ((int64_t)fd < 0) {
 		snprintf(l->why, sizeof(l->why), "it cannot make a file in memory");
 		return 0;
 	}
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", l->r->pid, (int)fd);
-	ret = copy_file(library, path);
+	ret = xsp_copy_fill(l->r->held, fd, library, &why);
+	if (ret < 0 && ret != -ESRCH) {
+		snprintf(l->why, sizeof(l->why), "%s", why);
+		call(l, l->syscall, SYS_close, fd, 0, &unused);
+		return 0;
+	}
 	/* A name that no other copy has: the loader takes two of one name for the same library. */
 	if (ret == 0)
 		ret = call(l, l->syscall, SYS_gettid, 0, 0, &tid);
 	snprintf(path, sizeof(path), "/proc/self/task/%d/fd/%d", (int)tid, (int)fd);
 	if (ret == 0)
 		ret = open_library(l, path, RTLD_NOW | RTLD_LOCAL);
-	else
-		snprintf(l->why, sizeof(l->why), "the copy in memory cannot be written: %s",
-			 strerror(-ret));
 	if (ret != -ESRCH && !l->r->stuck)
 		call(l, l->syscall, SYS_close, fd, 0, &unused);
 	return ret == -ESRCH || l->r->stuck ? ret : 0;
@@ -174,15 +162,15 @@ static int open_copy(struct loader *l)
 static int refuse_library(struct loader *l, const char *what)
 {
 	return xsp_error_set(l->err, -ELIBACC, XSP_STATUS_TARGET,
-			     "process %d did not load %.200s: %s%s", l->r->pid,
-			     l->r->options->library, what, l->why);
+			     "process %d did not load %.200s: %s%s", l->r->held->pid,
+			     l->order->library, what, l->why);
 }
 
 /* Any path that the loader takes; result->memfd tells which. */
-static int open_any(struct loader *l, struct xsp_inject_result *result)
+static int open_any(struct loader *l, struct xsp_loaded *result)
 {
 	char *path =
-		l->r->options->force_memfd ? NULL : visible_path(l->r->pid, l->r->options->library);
+		l->order->force_memfd ? NULL : visible_path(l->r->held->pid, l->order->library);
 	int ret = 0;
 
 	/* another version has been loaded from there: the loader would take it for this one */
@@ -205,9 +193,9 @@ static int open_any(struct loader *l, struct xsp_inject_result *result)
 	return ret;
 }
 
-static int call_entry(struct loader *l, struct xsp_inject_result *result)
+static int call_entry(struct loader *l, struct xsp_loaded *result)
 {
-	const char *entry = l->r->options->entry;
+	const char *entry = l->order->entry;
 	uint64_t text, function = 0, value = 0;
 
 	if (entry == NULL)
@@ -223,14 +211,15 @@ static int call_entry(struct loader *l, struct xsp_inject_result *result)
 	}
 	if (ret == 0)
 		ret = call(l, function, 0, 0, 0, &value);
-	result->entry_value = (int)value;
+	/* a number that the target chose: as an error it must be one */
+	result->entry_value = (int)value < -ERRNO_MAX ? -EPROTO : (int)value;
 	return ret;
 }
 
-int xsp_load(struct xsp_remote *r, const struct xsp_image *image, struct xsp_inject_result *result,
-	     struct xsp_error *err)
+int xsp_load(struct xsp_remote *r, const struct xsp_image *image,
+	     const struct xsp_load_order *order, struct xsp_loaded *result, struct xsp_error *err)
 {
-	struct loader l = {.r = r, .image = image, .err = err};
+	struct loader l = {.r = r, .order = order, .image = image, .err = err};
 	int ret = find_functions(&l);
 
 	if (ret == 0)

@@ -8,8 +8,17 @@
 
 /* 0; 1 if a library with the same build id is mapped; a negative errno if it cannot be injected. */
 int xsp_load_check(const struct xsp_image *image, const char *library, struct xsp_error *err);
-/* Loads r->options->library and calls its entry. */
-int xsp_load(struct xsp_remote *r, const struct xsp_image *image, struct xsp_inject_result *result,
-	     struct xsp_error *err);
+
+struct xsp_load_order {
+	const char *library; /* as we see it */
+	const char *entry; /* called once; NULL: none */
+	bool force_memfd; /* tests: as if the target could not see the file */
+};
+struct xsp_loaded {
+	bool memfd; /* a copy in memory was loaded */
+	int entry_value; /* what the entry function says that it returned */
+};
+int xsp_load(struct xsp_remote *r, const struct xsp_image *image,
+	     const struct xsp_load_order *order, struct xsp_loaded *result, struct xsp_error *err);
 
 #endif

@@ -55,7 +55,8 @@ static int check_status(pid_t pid, const char *status, struct xsp_error *err)
 		return refused(pid, err, "it is in seccomp's strict mode" INSTEAD);
 	if (borrows_memory(pid, status))
 		return refused(pid, err, "it shares its parent's memory (vfork)");
-	if (xsp_procfs_stat(pid, &st) < 0 || st.flags & PF_EXITING || st.state == 'Z')
+	if (xsp_procfs_stat(&xsp_open_directly, pid, &st) < 0 || st.flags & PF_EXITING ||
+	    st.state == 'Z')
 		return refused(pid, err, "it is about to end");
 	return 0;
 }
@@ -67,11 +68,11 @@ int xsp_refuse_process(pid_t pid, struct xsp_error *err)
 
 	if (pid == getpid())
 		return refused(pid, err, "it is xsptrace itself");
-	int ret = xsp_process_open(pid, &p, err);
+	int ret = xsp_process_open(&xsp_open_directly, pid, &p, err);
 	if (ret < 0)
 		return ret;
 	xsp_process_free(p);
-	ret = xsp_procfs_read(pid, "status", STATUS_MAX, &status, NULL);
+	ret = xsp_procfs_read(&xsp_open_directly, pid, "status", STATUS_MAX, &status, NULL);
 	if (ret < 0)
 		return xsp_error_set(err, ret, XSP_STATUS_NO_TARGET, "process %d has ended", pid);
 	ret = check_status(pid, status, err);
@@ -97,7 +98,7 @@ int xsp_refuse_image(const struct xsp_image *image, struct xsp_stub_data *stub,
 	for (size_t i = 0; i < image->file_count; i++)
 		libc = libc || image->files[i].roles & XSP_ROLE_LIBC;
 	if (!libc)
-		return refused(image->pid, err,
+		return refused(image->held.pid, err,
 			       "it has no shared C library (glibc or musl): it is linked "
 			       "statically, and cannot load libraries");
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
@@ -107,7 +108,7 @@ int xsp_refuse_image(const struct xsp_image *image, struct xsp_stub_data *stub,
 		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_TARGET,
 				     "nothing is injected into process %d: its C library has no "
 				     "%s%s",
-				     image->pid, needed[i].name, INSTEAD);
+				     image->held.pid, needed[i].name, INSTEAD);
 	}
 	return 0;
 }

@@ -5,9 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "inject/image.h"
+#include "base/clock.h"
 #include "inject/stub.h"
-#include "inject/tracee.h"
 #include "target/procfs.h"
 
 #define LOOK_NS (100U * 1000)
@@ -18,16 +17,16 @@ static int wait_for(struct xsp_remote *r, size_t offset, uint32_t value)
 {
 	for (;;) {
 		uint32_t now;
-		int ret = xsp_image_load(r->pid, r->area + offset, &now, sizeof(now));
+		int ret = xsp_held_load(r->held, r->area + offset, &now, sizeof(now));
 		if (ret < 0)
 			return -ESRCH;
 		if (now == value)
 			return 0;
-		if (xsp_image_now() >= r->deadline_ns)
+		if (xsp_now_ns() >= r->deadline_ns)
 			return -ETIMEDOUT;
-		if (r->options->stop != NULL && r->options->stop(r->options->ctx))
+		if (r->stop != NULL && r->stop(r->ctx))
 			return -EINTR;
-		xsp_inject_nap(LOOK_NS);
+		xsp_nap_ns(LOOK_NS);
 	}
 }
 
@@ -43,7 +42,7 @@ int xsp_remote_text(struct xsp_remote *r, const char *text, uint64_t *address)
 	if (size > XSP_REMOTE_TEXT_MAX)
 		return -ENAMETOOLONG;
 	*address = r->area + XSP_REMOTE_TEXT_AT;
-	return xsp_image_store(r->pid, *address, text, size);
+	return xsp_held_store(r->held, *address, text, size);
 }
 
 static int order(struct xsp_remote *r, uint64_t function, const uint64_t arguments[6])
@@ -53,11 +52,11 @@ static int order(struct xsp_remote *r, uint64_t function, const uint64_t argumen
 
 	if (arguments != NULL)
 		memcpy(words + 1, arguments, 6 * sizeof(uint64_t));
-	int ret = xsp_image_store(r->pid, r->area + offsetof(struct xsp_stub_mail, function), words,
-				  sizeof(words));
+	int ret = xsp_held_store(r->held, r->area + offsetof(struct xsp_stub_mail, function), words,
+				 sizeof(words));
 	if (ret == 0)
-		ret = xsp_image_store(r->pid, r->area + offsetof(struct xsp_stub_mail, command),
-				      &number, sizeof(number));
+		ret = xsp_held_store(r->held, r->area + offsetof(struct xsp_stub_mail, command),
+				     &number, sizeof(number));
 	if (ret == 0)
 		r->number = number;
 	return ret < 0 ? -ESRCH : 0;
@@ -73,8 +72,8 @@ int xsp_remote_call(struct xsp_remote *r, uint64_t function, const uint64_t argu
 		r->stuck = ret < 0;
 	}
 	if (ret == 0)
-		ret = xsp_image_load(r->pid, r->area + offsetof(struct xsp_stub_mail, result),
-				     result, sizeof(*result)) < 0
+		ret = xsp_held_load(r->held, r->area + offsetof(struct xsp_stub_mail, result),
+				    result, sizeof(*result)) < 0
 			      ? -ESRCH
 			      : 0;
 	return ret;
@@ -85,7 +84,7 @@ void xsp_remote_string(struct xsp_remote *r, uint64_t address, char *text, size_
 	size_t n = 0;
 
 	while (address != 0 && n + 1 < size &&
-	       xsp_image_load(r->pid, address + n, text + n, 1) == 0 && text[n] != '\0')
+	       xsp_held_load(r->held, address + n, text + n, 1) == 0 && text[n] != '\0')
 		n++;
 	text[n] = '\0';
 	xsp_text_clean(text);
@@ -93,16 +92,16 @@ void xsp_remote_string(struct xsp_remote *r, uint64_t address, char *text, size_
 
 int xsp_remote_end(struct xsp_remote *r)
 {
-	uint64_t end = xsp_image_now() + END_NS;
+	uint64_t end = xsp_now_ns() + END_NS;
 	uint32_t word;
 
 	if (r->stuck)
 		return -EBUSY;
 	int ret = order(r, 0, NULL);
-	while (ret == 0 && xsp_image_load(r->pid, r->area, &word, sizeof(word)) == 0) {
-		if (xsp_image_now() >= end)
+	while (ret == 0 && xsp_held_load(r->held, r->area, &word, sizeof(word)) == 0) {
+		if (xsp_now_ns() >= end)
 			return -ETIMEDOUT;
-		xsp_inject_nap(LOOK_NS);
+		xsp_nap_ns(LOOK_NS);
 	}
 	return ret;
 }

@@ -3,13 +3,18 @@
 #ifndef XSP_INJECT_REMOTE_H
 #define XSP_INJECT_REMOTE_H
 
-#include "inject/inject.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inject/held.h"
 
 struct xsp_remote {
-	pid_t pid;
+	const struct xsp_held *held;
 	uint64_t area; /* struct xsp_stub_mail, then text */
 	uint64_t deadline_ns;
-	const struct xsp_inject_options *options; /* stop */
+	bool (*stop)(void *ctx); /* struct xsp_inject_options */
+	void *ctx;
 	uint32_t number; /* of the last command */
 	bool stuck; /* a command was not carried out in time; it may be yet */
 };

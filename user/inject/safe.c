@@ -74,8 +74,9 @@ enum xsp_candidate xsp_safe_candidate(pid_t pid, pid_t tid)
 	struct xsp_stat st;
 
 	snprintf(name, sizeof(name), "task/%d/syscall", tid);
-	if (xsp_procfs_stat(tid, &st) < 0 || (st.state != 'S' && st.state != 'R') ||
-	    xsp_procfs_read(pid, name, 512, &text, NULL) < 0)
+	if (xsp_procfs_stat(&xsp_open_directly, tid, &st) < 0 ||
+	    (st.state != 'S' && st.state != 'R') ||
+	    xsp_procfs_read(&xsp_open_directly, pid, name, 512, &text, NULL) < 0)
 		return result;
 	long number = strtol(text, &end, 10);
 	if (strncmp(text, "running", 7) == 0) {
@@ -101,7 +102,7 @@ static const char *danger_of_place(const struct xsp_image *image, const struct x
 	if ((long)r->orig_rax >= 0) { /* in a system call, or just out of one */
 		if (find_wait((long)r->orig_rax) < 0)
 			return "it was in a system call that is not known to be harmless";
-		if (xsp_image_load(t->tid, r->rip - 2, code, 2) < 0 || code[0] != 0x0f ||
+		if (xsp_held_load(&image->held, r->rip - 2, code, 2) < 0 || code[0] != 0x0f ||
 		    code[1] != 0x05)
 			return "it made its system call in an unusual way";
 	} else if (map->file < 0) {
@@ -136,10 +137,10 @@ const char *xsp_safe_danger(const struct xsp_image *image, const struct xsp_trac
 	if (t->registers.cs != 0x33)
 		return "it runs 32-bit code";
 	/* glibc and musl both begin a thread's control block with a pointer to itself */
-	if (xsp_image_load(t->tid, t->registers.fs_base, &self, 8) < 0 ||
+	if (xsp_held_load(&image->held, t->registers.fs_base, &self, 8) < 0 ||
 	    self != t->registers.fs_base)
 		return "it is not a thread of the C library";
-	if (xsp_tracee_in_rseq(t, t->registers.rip))
+	if (xsp_tracee_in_rseq(t, &image->held))
 		return "it is in a restartable sequence";
 	start_walk(&t->registers, &w);
 	return xsp_walk_danger(image, &w);

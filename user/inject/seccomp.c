@@ -14,6 +14,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
+#include "inject/copy.h"
 #include "target/procfs.h"
 
 #define FILTERS_MAX 64U
@@ -180,7 +181,7 @@ static const struct {
 	{SYS_futex, false, {0x1000, 128, 0}},
 	{SYS_futex, false, {0x1000, 129, 1}},
 	{SYS_gettid, true, {0}},
-	{SYS_memfd_create, true, {0x1000, 1}},
+	{SYS_memfd_create, true, {0x1000, XSP_COPY_FLAGS}},
 	{SYS_openat, false, {(uint64_t)-100, 0x1000, 0x80000, 0}},
 	{SYS_read, false, {3, 0x1000, 832}},
 	{SYS_pread64, true, {3, 0x1000, 100, 0}},
@@ -216,7 +217,7 @@ static bool filtered(pid_t pid, pid_t tid)
 	bool yes = true;
 
 	snprintf(name, sizeof(name), "task/%d/status", tid);
-	if (xsp_procfs_read(pid, name, 65536, &status, NULL) == 0) {
+	if (xsp_procfs_read(&xsp_open_directly, pid, name, 65536, &status, NULL) == 0) {
 		mode = xsp_procfs_field(status, "Seccomp");
 		yes = mode != NULL && *mode != '0';
 	}

@@ -3,51 +3,37 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "inject/image.h"
+#include "base/clock.h"
 
 #define STOP_LIMIT_NS (250ULL * 1000000) /* a busy machine may not run it for long */
 #define POLL_NS 20000U
-
-uint64_t xsp_image_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
-
-void xsp_inject_nap(uint64_t ns)
-{
-	struct timespec t = {(time_t)(ns / 1000000000U), (long)(ns % 1000000000U)};
-
-	nanosleep(&t, NULL);
-}
 
 #if defined(__x86_64__)
 
 int xsp_tracee_wait(struct xsp_tracee *t, uint64_t limit_ns)
 {
-	uint64_t end = xsp_image_now() + limit_ns;
+	uint64_t end = xsp_now_ns() + limit_ns;
 
 	for (;;) {
 		pid_t got = waitpid(t->tid, &t->status, __WALL | WNOHANG);
 		if (got < 0 && errno != EINTR)
 			return -ESRCH;
+		if (got == t->tid && t->status >> 16 == PTRACE_EVENT_EXEC) {
+			xsp_tracee_release(t, 0);
+			return -ESRCH;
+		}
 		if (got == t->tid)
 			return WIFSTOPPED(t->status) ? 0 : -ESRCH;
-		if (xsp_image_now() >= end)
+		if (xsp_now_ns() >= end)
 			return -ETIMEDOUT;
-		xsp_inject_nap(POLL_NS);
+		xsp_nap_ns(POLL_NS);
 	}
 }
 
@@ -107,7 +93,8 @@ static int save(struct xsp_tracee *t)
 int xsp_tracee_stop(struct xsp_tracee *t, pid_t tid)
 {
 	t->tid = tid;
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
+	/* It stops where it starts another program, which is none of ours: see xsp_tracee_wait. */
+	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACEEXEC) != 0)
 		return -errno;
 	int ret = xsp_tracee_interrupt(t, STOP_LIMIT_NS);
 	if (ret < 0)
@@ -135,17 +122,11 @@ int xsp_tracee_restore(const struct xsp_tracee *t, bool die)
 	return xsp_tracee_set(t, &t->registers);
 }
 
-/* By /proc/PID/mem; where that may not write code (proc_mem.force_override), by words. */
-int xsp_tracee_poke(const struct xsp_tracee *t, uint64_t address, const void *bytes, size_t size)
+/* Where /proc/PID/mem may not write code (proc_mem.force_override), by words. */
+int xsp_tracee_poke(const struct xsp_tracee *t, const struct xsp_held *held, uint64_t address,
+		    const void *bytes, size_t size)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", t->tid);
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : pwrite(fd, bytes, size, (off_t)address);
-	if (fd >= 0)
-		close(fd);
-	if (n == (ssize_t)size)
+	if (xsp_held_store(held, address, bytes, size) == 0)
 		return 0;
 	for (size_t i = 0; i < size; i += 8) {
 		uint64_t word = 0;
@@ -168,7 +149,7 @@ struct rseq_critical {
 	uint64_t start, length, abort_ip;
 };
 
-bool xsp_tracee_in_rseq(const struct xsp_tracee *t, uint64_t rip)
+bool xsp_tracee_in_rseq(const struct xsp_tracee *t, const struct xsp_held *held)
 {
 	struct rseq_configuration c = {0};
 	struct rseq_critical section;
@@ -177,10 +158,10 @@ bool xsp_tracee_in_rseq(const struct xsp_tracee *t, uint64_t rip)
 	if (ptrace(GET_RSEQ_CONFIGURATION, t->tid, (void *)sizeof(c), &c) <= 0 || c.abi == 0)
 		return false;
 	/* struct rseq: cpu_id_start, cpu_id, rseq_cs */
-	if (xsp_image_load(t->tid, c.abi + 8, &pointer, 8) < 0 || pointer == 0)
+	if (xsp_held_load(held, c.abi + 8, &pointer, 8) < 0 || pointer == 0)
 		return false;
-	return xsp_image_load(t->tid, pointer, &section, sizeof(section)) < 0 ||
-	       rip - section.start < section.length;
+	return xsp_held_load(held, pointer, &section, sizeof(section)) < 0 ||
+	       t->registers.rip - section.start < section.length;
 }
 
 #endif

@@ -12,6 +12,8 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+#include "inject/held.h"
+
 /* Largest state that xsave writes today is 11 KiB (AMX). */
 #define XSP_XSTATE_MAX 16384U
 
@@ -30,7 +32,8 @@ struct xsp_tracee {
  * that called); -ESRCH: gone; other errno of ptrace: not allowed.
  */
 int xsp_tracee_stop(struct xsp_tracee *t, pid_t tid);
-/* Waits for the next stop; 0, -ETIMEDOUT, -ESRCH. */
+/* Waits for the next stop; 0, -ETIMEDOUT; -ESRCH: it has ended, or started another program, in which
+ * nothing of ours may be done: it was let go. */
 int xsp_tracee_wait(struct xsp_tracee *t, uint64_t limit_ns);
 /* Stops it again, when it was running. As xsp_tracee_wait. */
 int xsp_tracee_interrupt(struct xsp_tracee *t, uint64_t limit_ns);
@@ -44,11 +47,10 @@ int xsp_tracee_continue(const struct xsp_tracee *t);
 int xsp_tracee_restore(const struct xsp_tracee *t, bool die);
 /* Lets it go on, with `signal_number` (0: none). */
 int xsp_tracee_release(const struct xsp_tracee *t, int signal_number);
-/* Writes into the target's memory, code included. */
-int xsp_tracee_poke(const struct xsp_tracee *t, uint64_t address, const void *bytes, size_t size);
+/* Writes into the memory of the stopped thread, code included. */
+int xsp_tracee_poke(const struct xsp_tracee *t, const struct xsp_held *held, uint64_t address,
+		    const void *bytes, size_t size);
 /* Is it inside a restartable sequence (rseq(2))? Those are undone when a thread is moved. */
-bool xsp_tracee_in_rseq(const struct xsp_tracee *t, uint64_t rip);
-
-void xsp_inject_nap(uint64_t ns);
+bool xsp_tracee_in_rseq(const struct xsp_tracee *t, const struct xsp_held *held);
 
 #endif

@@ -21,7 +21,7 @@ static bool is_restorer(const struct xsp_image *image, uint64_t address)
 	static const uint8_t musl[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
 	uint8_t code[sizeof(glibc)];
 
-	if (xsp_image_load(image->pid, address, code, sizeof(code)) < 0)
+	if (xsp_held_load(&image->held, address, code, sizeof(code)) < 0)
 		return false;
 	return memcmp(code, glibc, sizeof(glibc)) == 0 || memcmp(code, musl, sizeof(musl)) == 0;
 }
@@ -31,7 +31,7 @@ static bool follows_call(const struct xsp_image *image, uint64_t address)
 {
 	uint8_t c[7];
 
-	if (xsp_image_load(image->pid, address - sizeof(c), c, sizeof(c)) < 0)
+	if (xsp_held_load(&image->held, address - sizeof(c), c, sizeof(c)) < 0)
 		return false;
 	if (c[2] == 0xe8) /* call rel32 */
 		return true;
@@ -66,7 +66,7 @@ static const char *scan(const struct xsp_image *image, uint64_t sp)
 		return perhaps;
 	for (uint64_t at = sp & ~7ULL; at < end && found == NULL; at += SCAN_PIECE) {
 		size_t size = end - at < SCAN_PIECE ? (size_t)(end - at) : SCAN_PIECE;
-		if (xsp_image_load(image->pid, at, words, size) < 0)
+		if (xsp_held_load(&image->held, at, words, size) < 0)
 			break;
 		for (size_t i = 0; i < size / 8 && found == NULL; i++)
 			if (judge(image, words[i]) != NULL &&

@@ -166,6 +166,25 @@ static bool is_plt_stub(struct xsp_module *m, uint64_t addr)
 	return (words[at] & 0x9f00001f) == 0x90000010 && (words[at + 1] & 0xffc003ff) == 0xf9400211;
 }
 
+/* Does `range` hold a jump back into the function? */
+static bool comes_back(struct xsp_graph *g, const struct xsp_code_range *range)
+{
+	for (uint64_t at = 0; at + 4 <= range->size; at += 4) {
+		struct xsp_insn i;
+		uint32_t word;
+
+		if (xsp_module_read(g->m, range->addr + at, &word, 4) != 4)
+			return false;
+		decode(word, range->addr + at, &i);
+		if ((i.kind == XSP_INSN_JUMP || i.kind == XSP_INSN_FORK) &&
+		    xsp_graph_is_body(g, i.target))
+			return true;
+	}
+	return false;
+}
+
+static const struct xsp_leave_ops leave_ops = {.stub = is_plt_stub, .comes_back = comes_back};
+
 static int resolve_jump(struct xsp_graph *g, uint32_t at)
 {
 	uint64_t site = g->insns[at].addr, target = g->insns[at].target;
@@ -173,13 +192,14 @@ static int resolve_jump(struct xsp_graph *g, uint32_t at)
 	enum xsp_leave how = XSP_LEAVE_UNKNOWN;
 	int error;
 
+	g->insns[at].flags &= (uint16_t) ~(XSP_INSN_LEAVES | XSP_INSN_LOST);
 	if (xsp_graph_part(g, target) &&
 	    !(target == g->entry && xsp_graph_at_entry_sp(g, site) == 1 && is_jump))
 		return 0;
 	if (target == g->entry && xsp_graph_part(g, target)) {
 		how = XSP_LEAVE_TAIL;
 	} else {
-		error = xsp_graph_leave(g, site, target, is_plt_stub, &how);
+		error = xsp_graph_leave(g, site, target, &leave_ops, &how);
 		if (!error && how == XSP_LEAVE_PART)
 			error = sweep(g, g->part_count - 1);
 		if (error || how == XSP_LEAVE_PART)
@@ -248,6 +268,22 @@ static int connect(struct xsp_graph *g, uint32_t at)
 	return xsp_graph_add_edge(g, at, to, XSP_EDGE_TAKEN);
 }
 
+/* Until no part is added: what was taken for a tail call may lead into one found later. */
+static int resolve_jumps(struct xsp_graph *g)
+{
+	unsigned parts;
+	int error = 0;
+
+	do {
+		parts = g->part_count;
+		for (uint32_t i = 0; !error && i < g->count; i++) {
+			if (g->insns[i].kind == XSP_INSN_JUMP || g->insns[i].kind == XSP_INSN_FORK)
+				error = resolve_jump(g, i);
+		}
+	} while (!error && g->part_count != parts);
+	return error;
+}
+
 static int build(struct xsp_graph *g)
 {
 	int error;
@@ -255,10 +291,8 @@ static int build(struct xsp_graph *g)
 	if (g->entry & 3 || g->parts[0].addr & 3)
 		return -EILSEQ;
 	error = sweep(g, 0);
-	for (uint32_t i = 0; !error && i < g->count; i++) {
-		if (g->insns[i].kind == XSP_INSN_JUMP || g->insns[i].kind == XSP_INSN_FORK)
-			error = resolve_jump(g, i);
-	}
+	if (!error)
+		error = resolve_jumps(g);
 	for (uint32_t i = 0; !error && i < g->count; i++)
 		error = connect(g, i);
 	if (!error)

@@ -250,6 +250,11 @@ static const struct xsp_symbol *symbol_at(struct xsp_graph *g, uint64_t addr)
 	return &symbols[low - 1];
 }
 
+bool xsp_graph_is_body(struct xsp_graph *g, uint64_t addr)
+{
+	return addr != g->entry && xsp_graph_part(g, addr);
+}
+
 static int add_cold(struct xsp_graph *g, const struct xsp_code_range *range, enum xsp_leave *how)
 {
 	int error = xsp_graph_add_part(g, range->addr, range->size);
@@ -260,8 +265,29 @@ static int add_cold(struct xsp_graph *g, const struct xsp_code_range *range, enu
 	return 0;
 }
 
+/*
+ * No frame stands at the jump, so the stack does not tell. A function does not jump into the middle of
+ * another one, which is certain where no name stands in between (assembly with names does), and code
+ * that jumps back into the middle of this function is a part of it, whatever its name.
+ */
+static enum xsp_leave without_frame(struct xsp_graph *g, uint64_t target,
+				    const struct xsp_symbol *symbol,
+				    const struct xsp_code_range *range,
+				    const struct xsp_leave_ops *ops)
+{
+	if (ops->stub(g->m, target))
+		return XSP_LEAVE_TAIL;
+	if (!symbol && target != range->addr)
+		return XSP_LEAVE_PART;
+	/* all searches together may cost as much as one part */
+	if (range->size > XSP_MAX_PART_SIZE - g->searched)
+		return XSP_LEAVE_UNKNOWN;
+	g->searched += range->size;
+	return ops->comes_back(g, range) ? XSP_LEAVE_PART : XSP_LEAVE_TAIL;
+}
+
 int xsp_graph_leave(struct xsp_graph *g, uint64_t site, uint64_t target,
-		    bool (*stub)(struct xsp_module *m, uint64_t addr), enum xsp_leave *how)
+		    const struct xsp_leave_ops *ops, enum xsp_leave *how)
 {
 	struct xsp_code_range range;
 	const struct xsp_symbol *symbol;
@@ -284,8 +310,6 @@ int xsp_graph_leave(struct xsp_graph *g, uint64_t site, uint64_t target,
 		return described ? add_cold(g, &range, how) : 0;
 	if (at_entry < 0)
 		return 0;
-	if (!symbol && !stub(g->m, target) && described && target != range.addr)
-		return add_cold(g, &range, how);
-	*how = XSP_LEAVE_TAIL;
-	return 0;
+	*how = described ? without_frame(g, target, symbol, &range, ops) : XSP_LEAVE_TAIL;
+	return *how == XSP_LEAVE_PART ? add_cold(g, &range, how) : 0;
 }

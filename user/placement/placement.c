@@ -4,6 +4,8 @@
  * finishes the sites (file offsets, stack rules, order).
  */
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +141,78 @@ int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_
 	return 0;
 }
 
+void xsp_site_costs_text(const struct xsp_site_costs *costs, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (int i = 0; i < XSP_SITE_CLASSES && used < size; i++) {
+		const char *name = xsp_site_class_name((enum xsp_site_class)i);
+		const char *comma = i > 0 ? ", " : "";
+		int n = isinf(costs->ns[i])
+				? snprintf(text + used, size - used, "%s%s not used", comma, name)
+				: snprintf(text + used, size - used, "%s%s %.0f ns", comma, name,
+					   costs->ns[i]);
+		used += n > 0 ? (size_t)n : 0;
+	}
+}
+
+/* Symbols before an address that are asked whether they reach beyond it; honest ones hardly overlap. */
+#define COVERING_MAX 16
+#define COVERED_MAX (1U << 20) /* bytes that are decoded to find out */
+
+static bool is_boundary(struct xsp_module *m, uint64_t from, uint64_t addr)
+{
+	uint64_t at = from;
+
+	if (addr - from > COVERED_MAX)
+		return false;
+	while (at < addr) {
+		uint32_t length = xsp_instruction_length(m, at);
+		if (length == 0)
+			return false;
+		at += length;
+	}
+	return at == addr;
+}
+
+bool xsp_inside_instruction(struct xsp_module *m, uint64_t addr)
+{
+	const struct xsp_symbol *symbols;
+	size_t count, low = 0;
+
+	if (xsp_module_symbols(m, &symbols, &count, NULL) < 0)
+		return false;
+	for (size_t high = count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols[middle].addr < addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = 0; i < COVERING_MAX && i < low; i++) {
+		const struct xsp_symbol *s = &symbols[low - 1 - i];
+
+		if (s->size > addr - s->addr && !is_boundary(m, s->addr, addr))
+			return true;
+	}
+	return false;
+}
+
+uint32_t xsp_instruction_length(struct xsp_module *m, uint64_t addr)
+{
+	uint8_t bytes[16];
+	struct xsp_insn insn;
+
+	if (xsp_module_arch(m) == XSP_ARCH_AARCH64)
+		return 4;
+	long n = xsp_module_read(m, addr, bytes, sizeof(bytes));
+	if (n <= 0 || xsp_x86_decode(bytes, (size_t)n, addr, &insn) < 0)
+		return 0;
+	return insn.length;
+}
+
 void xsp_placement_clear(struct xsp_placement *p)
 {
 	free(p->sites);
@@ -153,7 +227,7 @@ static const uint8_t role_kinds[] = {
 
 uint64_t xsp_site_cookie(const struct xsp_site *site, uint32_t probe)
 {
-	const int64_t limit = INT64_C(1) << (63 - XSP_COOKIE_DELTA_SHIFT);
+	const int64_t limit = INT64_C(1) << (XSP_COOKIE_DELTA_BITS - 1);
 	int64_t words = site->delta / 8;
 	bool exact = site->exact && site->delta % 8 == 0 && words >= -limit && words < limit;
 	uint64_t cookie = probe & (XSP_MAX_PROBES - 1);
@@ -167,7 +241,8 @@ uint64_t xsp_site_cookie(const struct xsp_site *site, uint32_t probe)
 	cookie |= (uint64_t)(site->result & 7) << XSP_COOKIE_RESULT_SHIFT;
 	if (exact) {
 		cookie |= XSP_COOKIE_SP_EXACT;
-		cookie |= (uint64_t)words << XSP_COOKIE_DELTA_SHIFT;
+		cookie |= ((uint64_t)words & ((1ULL << XSP_COOKIE_DELTA_BITS) - 1))
+			  << XSP_COOKIE_DELTA_SHIFT;
 		if (site->frame_pointer)
 			cookie |= XSP_COOKIE_BASE_FP;
 	}

@@ -21,17 +21,24 @@ enum xsp_site_class {
 };
 const char *xsp_site_class_name(enum xsp_site_class c); /* "nop5", "emulated", "single-stepped" */
 
-/* Price of a hit of each class, nanoseconds; from calibration or the defaults. */
+/* Price of a hit of each class, nanoseconds; from calibration or the defaults. INFINITY: no site may
+ * be of this class. */
 struct xsp_site_costs {
 	double ns[XSP_SITE_CLASSES];
+	double named_ns; /* added to an entry whose probe reads a name */
+	double detail_ns; /* added to a hit whose event has sections of any kind that is recorded */
+	double cold_ns; /* added to a hit of any class when the caches have been used otherwise */
 };
 struct xsp_site_costs xsp_site_costs_default(void);
+/* "nop5 250 ns, emulated 550 ns, single-stepped 19000 ns" */
+void xsp_site_costs_text(const struct xsp_site_costs *costs, char *text, size_t size);
 
 enum xsp_site_role { XSP_ROLE_ENTRY, XSP_ROLE_EXIT, XSP_ROLE_BOTH };
 
 struct xsp_site {
 	uint64_t addr; /* virtual address in the file */
 	uint64_t offset; /* file offset */
+	uint32_t length; /* of the instruction, bytes */
 	enum xsp_site_class cls;
 	enum xsp_site_role role;
 	uint8_t cond; /* 0, or 1 + x86 condition code of the jcc at the site: the event
@@ -72,6 +79,15 @@ struct xsp_placement {
 int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_read,
 	      const struct xsp_site_costs *costs, struct xsp_placement *out);
 void xsp_placement_clear(struct xsp_placement *p);
+
+/*
+ * Does `addr` lie inside an instruction of another function, as far as the file's symbols tell? One that
+ * begins before it and reaches beyond it says so; a probe there would change that function's operand.
+ */
+bool xsp_inside_instruction(struct xsp_module *m, uint64_t addr);
+
+/* Bytes of the instruction at `addr`; 0: it cannot be decoded. */
+uint32_t xsp_instruction_length(struct xsp_module *m, uint64_t addr);
 
 /* The attach cookie of a site (include/xsptrace/event.h). */
 uint64_t xsp_site_cookie(const struct xsp_site *site, uint32_t probe);

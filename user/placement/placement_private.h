@@ -83,6 +83,7 @@ struct xsp_graph {
 	uint32_t count, capacity;
 	struct xsp_edge *edges;
 	uint32_t edge_count, edge_capacity;
+	uint64_t searched; /* bytes looked through for jumps back */
 	bool described; /* .eh_frame covers the entry */
 	bool hidden; /* control flow exists that the graph does not show: only the
 			   * instructions that leave may be exits */
@@ -112,9 +113,17 @@ int xsp_graph_find_roots(struct xsp_graph *g);
 
 /* Where a jump out of the known parts goes. */
 enum xsp_leave { XSP_LEAVE_PART, XSP_LEAVE_TAIL, XSP_LEAVE_UNKNOWN };
-/* PART has added the part to the graph. `stub`: tells whether addr is a PLT stub. */
+/* What only the architecture can tell of the place that a jump leads to. */
+struct xsp_leave_ops {
+	bool (*stub)(struct xsp_module *m, uint64_t addr); /* a PLT stub */
+	/* `range` holds a direct jump to xsp_graph_is_body() */
+	bool (*comes_back)(struct xsp_graph *g, const struct xsp_code_range *range);
+};
+/* PART has added the part to the graph. */
 int xsp_graph_leave(struct xsp_graph *g, uint64_t site, uint64_t target,
-		    bool (*stub)(struct xsp_module *m, uint64_t addr), enum xsp_leave *how);
+		    const struct xsp_leave_ops *ops, enum xsp_leave *how);
+/* Inside the known parts, and not where callers enter. */
+bool xsp_graph_is_body(struct xsp_graph *g, uint64_t addr);
 /* At `pc` the stack pointer is what it was at entry: 1 yes, 0 no, -ENOENT not known. */
 int xsp_graph_at_entry_sp(struct xsp_graph *g, uint64_t pc);
 

@@ -11,6 +11,12 @@
 #include "placement/placement_private.h"
 
 #define EPILOGUE_LOOK_BACK 16 /* instructions */
+#define LONGEST 15 /* bytes an instruction */
+
+static bool jumps(const struct xsp_insn *i)
+{
+	return i->kind == XSP_INSN_JUMP || i->kind == XSP_INSN_BRANCH || i->kind == XSP_INSN_FORK;
+}
 
 /* A PLT stub: [endbr64] [bnd] jmp *mem, or the older form with push and jmp after it. */
 static bool is_plt_stub(struct xsp_module *m, uint64_t addr)
@@ -27,6 +33,39 @@ static bool is_plt_stub(struct xsp_module *m, uint64_t addr)
 	return xsp_x86_decode(bytes + at, (size_t)got - at, addr + at, &i) == 0 &&
 	       i.kind == XSP_INSN_INDIRECT && (i.flags & XSP_INSN_MEMORY);
 }
+
+/* Decodes `range` from end to end in search of a way back into the function. */
+static bool comes_back(struct xsp_graph *g, const struct xsp_code_range *range)
+{
+	uint64_t done = 0;
+	bool found = false;
+
+	while (!found && done < range->size) {
+		uint8_t bytes[1024];
+		size_t want = sizeof(bytes), at = 0;
+		struct xsp_insn i;
+		long got;
+
+		if (want > range->size - done)
+			want = range->size - done;
+		got = xsp_module_read(g->m, range->addr + done, bytes, want);
+		/* the last instruction of a full buffer may be cut: it comes again in the next */
+		while (!found && got > 0 && at < (size_t)got &&
+		       ((size_t)got < sizeof(bytes) || at + LONGEST <= (size_t)got)) {
+			if (xsp_x86_decode(bytes + at, (size_t)got - at, range->addr + done + at,
+					   &i) != 0)
+				return false;
+			found = jumps(&i) && xsp_graph_is_body(g, i.target);
+			at += i.length;
+		}
+		if (!at)
+			break;
+		done += at;
+	}
+	return found;
+}
+
+static const struct xsp_leave_ops leave_ops = {.stub = is_plt_stub, .comes_back = comes_back};
 
 /* Decodes from `offset` of a part until an instruction that is known already. */
 static int sweep(struct xsp_graph *g, unsigned part, uint64_t offset, uint64_t end)
@@ -50,11 +89,6 @@ static int sweep(struct xsp_graph *g, unsigned part, uint64_t offset, uint64_t e
 	return 0;
 }
 
-static bool jumps(const struct xsp_insn *i)
-{
-	return i->kind == XSP_INSN_JUMP || i->kind == XSP_INSN_BRANCH || i->kind == XSP_INSN_FORK;
-}
-
 /* Finds what a direct jump leads to: decodes it, adds a part, or marks the jump. */
 static int resolve_jump(struct xsp_graph *g, uint32_t at)
 {
@@ -63,8 +97,9 @@ static int resolve_jump(struct xsp_graph *g, uint32_t at)
 	enum xsp_leave how = XSP_LEAVE_UNKNOWN;
 	int error;
 
+	g->insns[at].flags &= (uint16_t) ~(XSP_INSN_LEAVES | XSP_INSN_LOST);
 	if (!p) {
-		error = xsp_graph_leave(g, site, target, is_plt_stub, &how);
+		error = xsp_graph_leave(g, site, target, &leave_ops, &how);
 		if (error)
 			return error;
 		p = how == XSP_LEAVE_PART ? xsp_graph_part(g, target) : NULL;
@@ -255,6 +290,28 @@ static void judge(struct xsp_graph *g)
 	}
 }
 
+/* Finds every part. Once more after each round that found one: what was taken for a tail call before
+ * may lead into it. */
+static int resolve_jumps(struct xsp_graph *g)
+{
+	unsigned parts;
+	int error = 0;
+
+	do {
+		parts = g->part_count;
+		for (uint32_t i = 0; !error && i < g->count; i++) {
+			const struct xsp_insn *x = &g->insns[i];
+			uint64_t next = x->addr + x->length;
+
+			if (goes_on(x) && xsp_graph_find(g, next) == UINT32_MAX)
+				error = run_on(g, i);
+			if (!error && jumps(&g->insns[i]))
+				error = resolve_jump(g, i);
+		}
+	} while (!error && g->part_count != parts);
+	return error;
+}
+
 static int build(struct xsp_graph *g)
 {
 	int error = sweep(g, 0, 0, g->parts[0].size);
@@ -262,15 +319,8 @@ static int build(struct xsp_graph *g)
 	/* the entry may lie behind bytes that stopped the sweep */
 	if (!error)
 		error = sweep(g, 0, g->entry - g->parts[0].addr, g->parts[0].size);
-	for (uint32_t i = 0; !error && i < g->count; i++) {
-		const struct xsp_insn *x = &g->insns[i];
-		uint64_t next = x->addr + x->length;
-
-		if (goes_on(x) && xsp_graph_find(g, next) == UINT32_MAX)
-			error = run_on(g, i);
-		if (!error && jumps(&g->insns[i]))
-			error = resolve_jump(g, i);
-	}
+	if (!error)
+		error = resolve_jumps(g);
 	for (uint32_t i = 0; !error && i < g->count; i++)
 		error = connect(g, i);
 	guard_overlaps(g);

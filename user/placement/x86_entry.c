@@ -5,6 +5,7 @@
  * distance from the entry stack pointer.
  */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include <Zydis/Zydis.h>
@@ -129,7 +130,8 @@ int xsp_x86_entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site
 		/* only the first instruction may also be reached in another way */
 		if (n && (i->flags & (XSP_INSN_JUMPED | XSP_INSN_ROOT)))
 			break;
-		if (may_stop(&w, i) && (!found || costs->ns[i->cls] < costs->ns[site->cls])) {
+		if (may_stop(&w, i) &&
+		    costs->ns[i->cls] < (found ? costs->ns[site->cls] : INFINITY)) {
 			*site = (struct xsp_site){.addr = i->addr,
 						  .cls = (enum xsp_site_class)i->cls,
 						  .role = XSP_ROLE_ENTRY,

@@ -8,7 +8,7 @@
  * points. Only those under which the user's own code may run are left to exit sites; and so is every
  * function of that name that is not in NVIDIA's own libraries: a wrapper may throw.
  */
-#include "probes/cuda_table.h"
+#include "catalog/cuda_table.h"
 #include "probes/probe.h"
 
 #include <stdio.h>

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "catalog/scope.h"
 #include "target/glob.h"
 #include "target/module.h"
 #include "xsptrace/args.h"
@@ -39,18 +40,6 @@ enum xsp_probe_action {
 	XSP_ACTION_GPU_BATCH, /* the agent hands over records (gpu.h) */
 	XSP_ACTION_GPU_WANT, /* never called: its semaphore tells the agent what to do */
 };
-
-/* What a span is to PyTorch's profiler, as --scopes has it. */
-enum xsp_scope {
-	XSP_SCOPE_NONE = 0, /* the user's own pattern, an API: not chosen by scope */
-	XSP_SCOPE_FUNCTION, /* an operator */
-	XSP_SCOPE_BACKWARD, /* a node of the backward pass */
-	XSP_SCOPE_USER, /* a range that the program names */
-	XSP_SCOPE_OWN, /* each call says: at::RecordScope, the first operand of detail.word */
-	XSP_SCOPES,
-};
-/* For messages and outputs: "function", "backward", "user", else NULL. */
-const char *xsp_scope_name(enum xsp_scope scope);
 
 /* One function to be probed. */
 struct xsp_probe {
@@ -95,6 +84,7 @@ struct xsp_probe_list {
 /* Adds a copy of `p` (strings too). Returns its index, or a negative errno. */
 long xsp_probe_list_add(struct xsp_probe_list *list, const struct xsp_probe *p);
 void xsp_probe_list_clear(struct xsp_probe_list *list);
+void xsp_probe_clear(struct xsp_probe *p); /* frees what the list owns of it */
 
 /* What of a span is recorded beside its times: bits of xsp_selection.details. */
 enum xsp_detail {
@@ -118,6 +108,7 @@ struct xsp_selection {
 	const struct xsp_pattern *provider_patterns; /* PROVIDER:GLOB, with the provider's name as
 						      * their library */
 	size_t provider_pattern_count;
+	bool whole; /* of the provider whose find() is called: all of its names, not some */
 	unsigned details; /* enum xsp_detail */
 	unsigned scopes; /* bit n: enum xsp_scope n is wanted; 0: all */
 	unsigned cuda_apis; /* bit n: enum xsp_cuda_api n is wanted; 0: all */
@@ -148,10 +139,15 @@ struct xsp_provider {
 /* Does the user want what this provider shows as `name`? */
 bool xsp_selection_takes(const struct xsp_selection *selection, const struct xsp_provider *provider,
 			 const char *name);
+/* Does the user want a provider with this trait (catalog/providers.h), or some of its names? */
+bool xsp_selection_asks(const struct xsp_selection *selection, unsigned trait);
 
 extern const struct xsp_provider *const xsp_providers[]; /* ended by NULL */
 /* Row index of a provider's name, or -1. */
 int xsp_provider_index(const char *name);
+/* The same, of those too that the user cannot name. */
+int xsp_provider_row(const char *name);
+const struct xsp_provider *xsp_provider_at(int row); /* NULL: no such row */
 
 /* All that the selection finds in a module. */
 int xsp_find_probes(struct xsp_module *m, const struct xsp_selection *selection,

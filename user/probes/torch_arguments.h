@@ -4,7 +4,7 @@
 #define XSP_PROBES_TORCH_ARGUMENTS_H
 
 #include "probes/probe.h"
-#include "probes/torch_abi.h"
+#include "catalog/torch_abi.h"
 #include "probes/torch_ops.h"
 
 /* What holds for all operators of a module. */

@@ -21,7 +21,7 @@
 
 /* The nodes that PyTorch generates name themselves without their namespaces (name() in
  * torch/csrc/autograd/generated/Functions.h), the others by their C++ type. */
-static void name_backward_node(char *text, size_t size)
+void xsp_torch_name_node(char *text, size_t size)
 {
 	static const char generated[] = "torch::autograd::generated::";
 	static const char prefix[] = XSP_TORCH_BACKWARD ": ";
@@ -65,7 +65,7 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
 		.range = {.name = XSP_RANGE_NAME_VTABLE,
 			  .text = {.base = NODE_ARGUMENT, .deref = 1},
 			  .length = {.base = XSP_OPERAND_NONE}},
-		.rename = name_backward_node,
+		.rename = xsp_torch_name_node,
 		.symbol = (char *)(uintptr_t)s->name,
 		.name = (char *)(uintptr_t) "autograd::engine::evaluate_function",
 	};

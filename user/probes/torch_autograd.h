@@ -10,6 +10,9 @@
 #define XSP_TORCH_USER_RANGE "record_function"
 
 /* "autograd::engine::evaluate_function: AddmmBackward0", as PyTorch's profiler names them. */
+/* From the name of a node's class to what profilers show. */
+void xsp_torch_name_node(char *text, size_t size);
+
 int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *m,
 			    struct xsp_probe_list *list, struct xsp_error *err);
 

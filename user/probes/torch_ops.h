@@ -9,7 +9,7 @@
 #ifndef XSP_PROBES_TORCH_OPS_H
 #define XSP_PROBES_TORCH_OPS_H
 
-#include "probes/torch_schema.h"
+#include "catalog/torch_schema.h"
 #include "target/module.h"
 
 struct xsp_torch_op {

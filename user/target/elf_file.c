@@ -178,44 +178,21 @@ no_memory:
 	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory reading %s", shown);
 }
 
-/* Looks before it opens: as root, opening the device file that a target mapped may do things. */
-static int open_regular(const char *path, const char *shown, struct xsp_elf *elf,
-			struct xsp_error *err)
+int xsp_elf_open(int fd, const char *shown, struct xsp_elf *elf, struct xsp_error *err)
 {
 	struct stat st;
-	char again[64];
+	int ret = 0;
 
-	int look = open(path, O_PATH | O_CLOEXEC);
-	if (look < 0 || fstat(look, &st) < 0)
-		goto failed;
-	if (!S_ISREG(st.st_mode)) {
-		close(look);
-		return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET, "%s is not a regular file",
-				     shown);
-	}
-	elf->size = (uint64_t)st.st_size;
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", look);
-	elf->fd = open(again, O_RDONLY | O_CLOEXEC);
-	if (elf->fd < 0)
-		goto failed;
-	close(look);
-	return 0;
-
-failed:;
-	int code = -errno;
-	if (look >= 0)
-		close(look);
-	return xsp_error_set(err, code,
-			     code == -EACCES || code == -EPERM ? XSP_STATUS_PERMISSION
-							       : XSP_STATUS_FAILED,
-			     "cannot open %s: %s", shown, strerror(-code));
-}
-
-int xsp_elf_open(const char *path, const char *shown, struct xsp_elf *elf, struct xsp_error *err)
-{
 	memset(elf, 0, sizeof(*elf));
-	elf->fd = -1;
-	int ret = open_regular(path, shown, elf, err);
+	elf->fd = fd;
+	if (fstat(fd, &st) != 0)
+		ret = xsp_error_set(err, -errno, XSP_STATUS_FAILED, "cannot open %s: %s", shown,
+				    strerror(errno));
+	else if (!S_ISREG(st.st_mode))
+		ret = xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET, "%s is not a regular file",
+				    shown);
+	else
+		elf->size = (uint64_t)st.st_size;
 	if (ret == 0)
 		ret = read_headers(elf, shown, err);
 	if (ret < 0)

@@ -7,24 +7,11 @@
 
 #include "target/module_private.h"
 
-#define DEBUG_ROOT "/usr/lib/debug/.build-id"
 /* Bounds on the work that a hostile file can make: names may overlap in the string table, so
  * that their lengths add up to far more than its size. Real tables stay below twice. */
 #define NAME_MAX_LENGTH 65536U
 #define NAMES_PER_STRINGS 16U
 #define PROBES_MAX 1024U
-
-void xsp_symbol_cache_clear(struct xsp_symbol_cache *c)
-{
-	for (size_t i = 0; i < XSP_TABLES; i++) {
-		free(c->tables[i].symbols);
-		free(c->tables[i].strings);
-	}
-	free(c->all);
-	free(c->unique);
-	free(c->hash);
-	memset(c, 0, sizeof(*c));
-}
 
 /* ---- reading the tables ---- */
 
@@ -71,17 +58,16 @@ static int read_table(const struct xsp_elf *elf, uint32_t type, struct xsp_symbo
 /* The separate debug file of this build id, if it is installed and really of this build. */
 static int read_debug_file(struct xsp_module *m, struct xsp_symbol_table *t)
 {
-	char path[sizeof(DEBUG_ROOT) + 2 * XSP_BUILD_ID_MAX + sizeof("//.debug")];
+	char hex[2 * XSP_BUILD_ID_MAX + 1];
 	uint8_t id[XSP_BUILD_ID_MAX];
 	struct xsp_elf elf;
 
 	if (m->build_id_length < 2)
 		return 0;
-	int at = snprintf(path, sizeof(path), DEBUG_ROOT "/%02x/", m->build_id[0]);
-	for (size_t i = 1; i < m->build_id_length; i++)
-		at += snprintf(path + at, sizeof(path) - (size_t)at, "%02x", m->build_id[i]);
-	snprintf(path + at, sizeof(path) - (size_t)at, ".debug");
-	if (xsp_elf_open(path, path, &elf, NULL) < 0)
+	for (size_t i = 0; i < m->build_id_length; i++)
+		snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
+	int fd = m->opener->debug_file(m->opener, hex);
+	if (fd < 0 || xsp_elf_open(fd, hex, &elf, NULL) < 0)
 		return 0;
 	int ret = 0;
 	if (xsp_elf_build_id(&elf, id) == m->build_id_length &&

@@ -3,20 +3,14 @@
 #include "target/maps.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "target/process.h"
 #include "target/procfs.h"
-
-/* vm.max_map_count is 65530 by default; a line is at most about 4.2 KiB. */
-#define MAPS_MAX (256U << 20)
 
 /* A number in `base` that ends at `stop`; moves *at behind it. */
 static bool number(const char **at, int base, char stop, uint64_t *out)
@@ -41,6 +35,7 @@ bool xsp_map_line_parse(const char *text, struct xsp_map_line *out)
 		return false;
 	if (strcspn(text, " \n") != 4)
 		return false;
+	out->writable = text[1] == 'w';
 	out->executable = text[2] == 'x';
 	if (text[4] != ' ')
 		return false;
@@ -56,35 +51,6 @@ bool xsp_map_line_parse(const char *text, struct xsp_map_line *out)
 	out->path = end + strspn(end, " ");
 	out->path_length = strcspn(out->path, "\n");
 	return true;
-}
-
-/* Does `path` open the file with this inode? The device is not compared: overlay and btrfs
- * show another one in stat(2) than in maps. */
-static bool opens_inode(const char *path, uint64_t inode)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == inode;
-}
-
-static char *find_open_path(pid_t pid, const struct xsp_mapped_file *f)
-{
-	char *path = NULL;
-
-	if (asprintf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, f->start, f->end) < 0)
-		return NULL;
-	/* needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE */
-	int fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd >= 0) {
-		close(fd);
-		return path;
-	}
-	free(path);
-	if (asprintf(&path, "/proc/%d/root%s", pid, f->shown) < 0)
-		return NULL;
-	if (!opens_inode(path, f->inode))
-		path[0] = '\0';
-	return path;
 }
 
 static struct xsp_mapped_file *find_file(struct xsp_mapped_files *all,
@@ -108,7 +74,7 @@ static void cut_deleted(struct xsp_mapped_file *f)
 	}
 }
 
-static int add_file(pid_t pid, struct xsp_mapped_files *all, const struct xsp_map_line *line)
+static int add_file(struct xsp_mapped_files *all, const struct xsp_map_line *line)
 {
 	if ((all->count & (all->count - 1)) == 0) { /* grow at powers of two */
 		size_t room = all->count == 0 ? 1 : all->count * 2;
@@ -130,11 +96,10 @@ static int add_file(pid_t pid, struct xsp_mapped_files *all, const struct xsp_ma
 		return -ENOMEM;
 	all->count++;
 	cut_deleted(f);
-	f->open_path = find_open_path(pid, f);
-	return f->open_path == NULL ? -ENOMEM : 0;
+	return 0;
 }
 
-static int collect(pid_t pid, const char *text, struct xsp_mapped_files *all)
+static int collect(const char *text, struct xsp_mapped_files *all)
 {
 	int ret = 0;
 
@@ -142,7 +107,7 @@ static int collect(pid_t pid, const char *text, struct xsp_mapped_files *all)
 		struct xsp_map_line line;
 		if (xsp_map_line_parse(text, &line) && line.executable && line.inode != 0 &&
 		    line.path_length > 0 && line.path[0] == '/' && find_file(all, &line) == NULL)
-			ret = add_file(pid, all, &line);
+			ret = add_file(all, &line);
 		text += strcspn(text, "\n");
 		text += *text == '\n';
 	}
@@ -157,9 +122,11 @@ int xsp_process_mapped_files(const struct xsp_process *p, struct xsp_mapped_file
 
 	*out = NULL;
 	struct xsp_mapped_files *all = calloc(1, sizeof(*all));
-	int ret = all == NULL ? -ENOMEM : xsp_procfs_read(pid, "maps", MAPS_MAX, &text, NULL);
+	int ret = all == NULL ? -ENOMEM
+			      : xsp_procfs_read(xsp_process_opener(p), pid, "maps", XSP_MAPS_MAX,
+						&text, NULL);
 	if (ret == 0)
-		ret = collect(pid, text, all);
+		ret = collect(text, all);
 	free(text);
 	if (ret == 0 && !xsp_process_alive(p))
 		ret = -ESRCH; /* the pid may be another's by now */
@@ -183,8 +150,20 @@ void xsp_mapped_files_free(struct xsp_mapped_files *f)
 		return;
 	for (size_t i = 0; i < f->count; i++) {
 		free(f->files[i].shown);
-		free(f->files[i].open_path);
 	}
 	free(f->files);
 	free(f);
+}
+
+int xsp_mapped_file_open(const struct xsp_process *p, const struct xsp_mapped_file *f,
+			 uint32_t *handle)
+{
+	const struct xsp_opener *o = xsp_process_opener(p);
+	struct xsp_mapping m = {.start = f->start,
+				.end = f->end,
+				.dev = f->dev,
+				.inode = f->inode,
+				.path = f->shown};
+
+	return o->mapped(o, xsp_process_pid(p), &m, handle);
 }

@@ -7,9 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* vm.max_map_count is 65530 by default; a line is at most about 4.2 KiB. */
+#define XSP_MAPS_MAX (256U << 20)
+
 struct xsp_map_line {
 	uint64_t start, end, offset, dev, inode; /* dev as makedev(3) packs it */
-	bool executable;
+	bool writable, executable;
 	const char *path; /* into the line, not terminated; " (deleted)" is still there */
 	size_t path_length;
 };

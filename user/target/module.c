@@ -3,6 +3,7 @@
 #include "target/module.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,19 +19,22 @@ static const struct {
 	{EM_AARCH64, XSP_ARCH_AARCH64},
 };
 
-int xsp_module_open(const char *path, const char *shown, struct xsp_module **out,
-		    struct xsp_error *err)
+int xsp_module_adopt(const struct xsp_opener *o, int fd, const char *shown, struct xsp_module **out,
+		     struct xsp_error *err)
 {
 	*out = NULL;
 	struct xsp_module *m = calloc(1, sizeof(*m));
-	if (m == NULL)
-		goto no_memory;
-	m->elf.fd = -1;
-	m->path = strdup(path);
-	m->shown = strdup(shown);
-	if (m->path == NULL || m->shown == NULL)
-		goto no_memory;
-	int ret = xsp_elf_open(path, shown, &m->elf, err);
+	char *name = strdup(shown);
+	if (m == NULL || name == NULL) {
+		free(m);
+		free(name);
+		close(fd);
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory opening %s",
+				     shown);
+	}
+	m->opener = o;
+	m->shown = name;
+	int ret = xsp_elf_open(fd, shown, &m->elf, err);
 	if (ret < 0) {
 		xsp_module_free(m);
 		return ret;
@@ -40,10 +44,52 @@ int xsp_module_open(const char *path, const char *shown, struct xsp_module **out
 		       (m->elf.type == ET_EXEC || xsp_elf_is_pie(&m->elf));
 	*out = m;
 	return 0;
+}
 
-no_memory:
-	xsp_module_free(m);
-	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory opening %s", shown);
+static int cannot_open(int code, const char *shown, struct xsp_error *err)
+{
+	if (code == -ENOEXEC)
+		return xsp_error_set(err, code, XSP_STATUS_TARGET, "%s is not a regular file",
+				     shown);
+	if (code == -ESTALE)
+		return xsp_error_set(err, code, XSP_STATUS_FAILED,
+				     "another file lies at %s than the one that is mapped", shown);
+	return xsp_error_set(err, code,
+			     code == -EACCES || code == -EPERM ? XSP_STATUS_PERMISSION
+							       : XSP_STATUS_FAILED,
+			     "cannot open %s: %s", shown, strerror(-code));
+}
+
+int xsp_module_open(const char *path, const char *shown, struct xsp_module **out,
+		    struct xsp_error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	*out = NULL;
+	return fd < 0 ? cannot_open(-errno, shown, err)
+		      : xsp_module_adopt(&xsp_open_directly, fd, shown, out, err);
+}
+
+int xsp_module_open_mapped(const struct xsp_process *p, const struct xsp_mapped_file *f,
+			   struct xsp_module **out, struct xsp_error *err)
+{
+	int fd = xsp_mapped_file_open(p, f, NULL);
+
+	*out = NULL;
+	return fd < 0 ? cannot_open(fd, f->shown, err)
+		      : xsp_module_adopt(xsp_process_opener(p), fd, f->shown, out, err);
+}
+
+void xsp_symbol_cache_clear(struct xsp_symbol_cache *c)
+{
+	for (size_t i = 0; i < XSP_TABLES; i++) {
+		free(c->tables[i].symbols);
+		free(c->tables[i].strings);
+	}
+	free(c->all);
+	free(c->unique);
+	free(c->hash);
+	memset(c, 0, sizeof(*c));
 }
 
 void xsp_module_free(struct xsp_module *m)
@@ -55,14 +101,8 @@ void xsp_module_free(struct xsp_module *m)
 	xsp_symbol_cache_clear(&m->symbols);
 	xsp_eh_frame_clear(&m->eh);
 	xsp_elf_close(&m->elf);
-	free(m->path);
 	free(m->shown);
 	free(m);
-}
-
-const char *xsp_module_path(const struct xsp_module *m)
-{
-	return m->path;
 }
 
 const char *xsp_module_shown(const struct xsp_module *m)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "target/process.h"
 
 struct xsp_module;
 
@@ -37,16 +38,21 @@ struct xsp_code_range {
 };
 
 /*
- * Opens the ELF file at `path`; `shown` is the path as the target sees it, used in
- * messages (may equal path). Fails with -ENOEXEC and XSP_STATUS_TARGET for a 32-bit
- * file, a foreign architecture or a corrupt file; -errno of open otherwise.
- * Cheap: reads headers only, the rest on first use.
+ * The ELF file at descriptor `fd`, which it takes over, also on failure; `shown` is the path as the
+ * target sees it, used in messages; `o` (borrowed) finds separate debug files. Fails with -ENOEXEC and
+ * XSP_STATUS_TARGET for a 32-bit file, a foreign architecture or a corrupt file; -errno of read
+ * otherwise. Cheap: reads headers only, the rest on first use.
  */
+int xsp_module_adopt(const struct xsp_opener *o, int fd, const char *shown, struct xsp_module **out,
+		     struct xsp_error *err);
+/* The same with a file of ours, opened by path. */
 int xsp_module_open(const char *path, const char *shown, struct xsp_module **out,
 		    struct xsp_error *err);
+/* The same with what a process has mapped. */
+int xsp_module_open_mapped(const struct xsp_process *p, const struct xsp_mapped_file *f,
+			   struct xsp_module **out, struct xsp_error *err);
 void xsp_module_free(struct xsp_module *m);
 
-const char *xsp_module_path(const struct xsp_module *m); /* as opened */
 const char *xsp_module_shown(const struct xsp_module *m); /* as the target sees it */
 enum xsp_arch xsp_module_arch(const struct xsp_module *m);
 bool xsp_module_is_static(const struct xsp_module *m); /* executable without PT_INTERP */

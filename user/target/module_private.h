@@ -41,7 +41,8 @@ struct xsp_symbol_cache {
 };
 
 struct xsp_module {
-	char *path, *shown;
+	const struct xsp_opener *opener; /* of debug files */
+	char *shown;
 	struct xsp_elf elf;
 	bool is_static;
 	uint8_t build_id[XSP_BUILD_ID_MAX];
@@ -51,7 +52,7 @@ struct xsp_module {
 	struct xsp_eh_frame eh;
 };
 
-/* Frees the symbols; elf_symbols.c. */
+/* Frees the symbols; module.c. */
 void xsp_symbol_cache_clear(struct xsp_symbol_cache *c);
 
 #endif

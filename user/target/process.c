@@ -5,14 +5,12 @@
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "target/procfs.h"
@@ -21,6 +19,7 @@
 #define STATUS_MAX 65536U
 
 struct xsp_process {
+	const struct xsp_opener *opener;
 	pid_t pid, ns_pid;
 	bool namespaced; /* its threads have other ids inside */
 	int pidfd;
@@ -68,7 +67,7 @@ static int check_kind(const struct xsp_process *p, const char *status, struct xs
 				     "%d is a thread (%s) of process %d; use -p %d, with -t %d for "
 				     "this thread alone",
 				     p->pid, comm, tgid, tgid, p->pid);
-	int ret = xsp_procfs_stat(p->pid, &st);
+	int ret = xsp_procfs_stat(p->opener, p->pid, &st);
 	if (ret < 0)
 		return no_such_process(p->pid, err);
 	if (st.flags & XSP_PF_KTHREAD)
@@ -92,11 +91,9 @@ static int check_kind(const struct xsp_process *p, const char *status, struct xs
 static int check_program(const struct xsp_process *p, struct xsp_error *err)
 {
 	unsigned char ident[EI_NIDENT] = {0};
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", p->pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 && (errno == EACCES || errno == EPERM))
+	int fd = p->opener->file(p->opener, p->pid, "exe");
+	if (fd == -EACCES || fd == -EPERM)
 		return no_permission(p, err);
 	if (fd < 0)
 		return no_such_process(p->pid, err);
@@ -113,10 +110,10 @@ static int check_program(const struct xsp_process *p, struct xsp_error *err)
 
 /* ---- reading ---- */
 
-static int read_comm(pid_t pid, const char *name, char comm[static 16])
+static int read_comm(const struct xsp_process *p, const char *name, char comm[static 16])
 {
 	char *text;
-	int ret = xsp_procfs_read(pid, name, 64, &text, NULL);
+	int ret = xsp_procfs_read(p->opener, p->pid, name, 64, &text, NULL);
 
 	if (ret < 0)
 		return ret;
@@ -129,11 +126,11 @@ static int read_comm(pid_t pid, const char *name, char comm[static 16])
 	return 0;
 }
 
-static int read_cmdline(pid_t pid, char **out)
+static int read_cmdline(const struct xsp_process *p, char **out)
 {
 	char *text;
 	size_t length;
-	int ret = xsp_procfs_read(pid, "cmdline", CMDLINE_MAX, &text, &length);
+	int ret = xsp_procfs_read(p->opener, p->pid, "cmdline", CMDLINE_MAX, &text, &length);
 
 	if (ret < 0)
 		return ret;
@@ -164,11 +161,11 @@ int xsp_process_refresh(struct xsp_process *p)
 	char *cmdline = NULL, *exe = NULL, comm[16];
 	bool deleted = false;
 
-	int ret = read_comm(p->pid, "comm", comm);
+	int ret = read_comm(p, "comm", comm);
 	if (ret == 0)
-		ret = read_cmdline(p->pid, &cmdline);
+		ret = read_cmdline(p, &cmdline);
 	if (ret == 0)
-		ret = xsp_procfs_link(p->pid, "exe", &exe);
+		ret = xsp_procfs_link(p->opener, p->pid, "exe", &exe);
 	/* only now is it certain that all this was read from our process */
 	if (ret == 0 && p->pidfd >= 0 && !xsp_process_alive(p))
 		ret = -ESRCH;
@@ -188,19 +185,20 @@ int xsp_process_refresh(struct xsp_process *p)
 
 static int open_pidfd(struct xsp_process *p, struct xsp_error *err)
 {
-	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	p->pidfd = p->opener->pidfd(p->opener, p->pid);
 	if (p->pidfd >= 0)
 		return 0;
-	if (errno == ESRCH || errno == EINVAL || errno == ENOENT)
+	int code = p->pidfd;
+	if (code == -ESRCH || code == -EINVAL || code == -ENOENT)
 		return no_such_process(p->pid, err);
-	return xsp_error_set(err, -errno, XSP_STATUS_KERNEL, "pidfd_open of process %d failed: %s",
-			     p->pid, strerror(errno));
+	return xsp_error_set(err, code, XSP_STATUS_KERNEL, "pidfd_open of process %d failed: %s",
+			     p->pid, strerror(-code));
 }
 
 static int look_at(struct xsp_process *p, struct xsp_error *err)
 {
 	char *status;
-	int ret = xsp_procfs_read(p->pid, "status", STATUS_MAX, &status, NULL);
+	int ret = xsp_procfs_read(p->opener, p->pid, "status", STATUS_MAX, &status, NULL);
 
 	if (ret < 0)
 		return no_such_process(p->pid, err);
@@ -211,7 +209,7 @@ static int look_at(struct xsp_process *p, struct xsp_error *err)
 	const char *ids = xsp_procfs_field(status, "NSpid");
 	size_t digits = ids != NULL ? strspn(ids, "0123456789") : 0;
 	p->namespaced = ids != NULL && ids[digits] == '\t';
-	ret = read_comm(p->pid, "comm", p->comm);
+	ret = read_comm(p, "comm", p->comm);
 	if (ret < 0)
 		ret = no_such_process(p->pid, err);
 	else
@@ -234,7 +232,8 @@ static int look_at(struct xsp_process *p, struct xsp_error *err)
 	return ret;
 }
 
-int xsp_process_open(pid_t pid, struct xsp_process **out, struct xsp_error *err)
+int xsp_process_open(const struct xsp_opener *o, pid_t pid, struct xsp_process **out,
+		     struct xsp_error *err)
 {
 	*out = NULL;
 	if (pid <= 0)
@@ -242,6 +241,7 @@ int xsp_process_open(pid_t pid, struct xsp_process **out, struct xsp_error *err)
 	struct xsp_process *p = calloc(1, sizeof(*p));
 	if (p == NULL)
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	p->opener = o;
 	p->pid = pid;
 	p->pidfd = -1;
 	int ret = look_at(p, err);
@@ -262,6 +262,11 @@ void xsp_process_free(struct xsp_process *p)
 	free(p->cmdline);
 	free(p->exe);
 	free(p);
+}
+
+const struct xsp_opener *xsp_process_opener(const struct xsp_process *p)
+{
+	return p->opener;
 }
 
 pid_t xsp_process_pid(const struct xsp_process *p)
@@ -316,11 +321,11 @@ static int read_thread(const struct xsp_process *p, pid_t tid, struct xsp_thread
 	out->tid = tid;
 	out->ns_tid = tid;
 	snprintf(name, sizeof(name), "task/%d/comm", tid);
-	int ret = read_comm(p->pid, name, out->comm);
+	int ret = read_comm(p, name, out->comm);
 	if (ret < 0 || !p->namespaced)
 		return ret;
 	snprintf(name, sizeof(name), "task/%d/status", tid);
-	ret = xsp_procfs_read(p->pid, name, STATUS_MAX, &status, NULL);
+	ret = xsp_procfs_read(p->opener, p->pid, name, STATUS_MAX, &status, NULL);
 	if (ret < 0)
 		return ret;
 	out->ns_tid = xsp_procfs_last_id(status, "NSpid", tid);
@@ -333,15 +338,19 @@ int xsp_process_threads(const struct xsp_process *p, struct xsp_thread_info **th
 {
 	struct xsp_thread_info *list = NULL;
 	size_t used = 0, room = 0;
-	char path[64];
 	int ret = 0;
 
 	*threads = NULL;
 	*count = 0;
-	snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
-	DIR *dir = opendir(path);
-	if (dir == NULL)
-		return errno == ENOENT ? -ESRCH : -errno;
+	int fd = p->opener->file(p->opener, p->pid, "task");
+	if (fd < 0)
+		return fd == -ENOENT ? -ESRCH : fd;
+	DIR *dir = fdopendir(fd);
+	if (dir == NULL) {
+		ret = -errno;
+		close(fd);
+		return ret;
+	}
 	for (struct dirent *e; ret == 0 && (e = readdir(dir)) != NULL;) {
 		struct xsp_thread_info info;
 		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "target/opener.h"
 
 struct xsp_process;
 
@@ -16,11 +17,13 @@ struct xsp_process;
  * Looks at /proc/PID. Fails, with one clear line: no such process, a thread id that is
  * not a process (says which process it belongs to), a kernel thread, a zombie
  * (XSP_STATUS_NO_TARGET); no permission (XSP_STATUS_PERMISSION); a 32-bit program
- * (XSP_STATUS_TARGET). Holds a pidfd, so that a reused pid is never mistaken for it.
+ * (XSP_STATUS_TARGET). Holds a pidfd, so that a reused pid is never mistaken for it. `o` is borrowed.
  */
-int xsp_process_open(pid_t pid, struct xsp_process **out, struct xsp_error *err);
+int xsp_process_open(const struct xsp_opener *o, pid_t pid, struct xsp_process **out,
+		     struct xsp_error *err);
 void xsp_process_free(struct xsp_process *p);
 
+const struct xsp_opener *xsp_process_opener(const struct xsp_process *p);
 pid_t xsp_process_pid(const struct xsp_process *p); /* as we see it */
 pid_t xsp_process_ns_pid(const struct xsp_process *p); /* as it sees itself (last of NSpid) */
 int xsp_process_pidfd(const struct xsp_process *p); /* readable when it has exited */
@@ -45,8 +48,6 @@ int xsp_process_threads(const struct xsp_process *p, struct xsp_thread_info **th
 /* One mapped file with at least one executable mapping. */
 struct xsp_mapped_file {
 	char *shown; /* path as in /proc/PID/maps, " (deleted)" removed */
-	char *open_path; /* a path that opens this very inode from here:
-			  * /proc/PID/map_files/START-END, else /proc/PID/root + shown */
 	bool deleted;
 	uint64_t dev, inode;
 	uint64_t start, end, offset; /* the first executable mapping */
@@ -59,5 +60,9 @@ struct xsp_mapped_files {
 int xsp_process_mapped_files(const struct xsp_process *p, struct xsp_mapped_files **out,
 			     struct xsp_error *err);
 void xsp_mapped_files_free(struct xsp_mapped_files *f);
+/* The file itself, by the process's opener: a descriptor, with which nothing else than this inode can
+ * be read, or -errno. *handle as struct xsp_opener has it; may be NULL. */
+int xsp_mapped_file_open(const struct xsp_process *p, const struct xsp_mapped_file *f,
+			 uint32_t *handle);
 
 #endif

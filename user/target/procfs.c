@@ -11,16 +11,15 @@
 
 #define STAT_MAX 4096
 
-int xsp_procfs_read(pid_t pid, const char *name, size_t max, char **out, size_t *length)
+int xsp_procfs_read(const struct xsp_opener *o, pid_t pid, const char *name, size_t max, char **out,
+		    size_t *length)
 {
-	char path[128];
 	size_t room = 4096, done = 0;
 	int ret = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = o->file(o, pid, name);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	char *text = malloc(room);
 	if (text == NULL)
 		ret = -ENOMEM;
@@ -56,15 +55,13 @@ int xsp_procfs_read(pid_t pid, const char *name, size_t max, char **out, size_t 
 	return 0;
 }
 
-int xsp_procfs_link(pid_t pid, const char *name, char **out)
+int xsp_procfs_link(const struct xsp_opener *o, pid_t pid, const char *name, char **out)
 {
-	char path[128], target[PATH_MAX + 1];
+	char target[PATH_MAX + 1];
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	ssize_t n = readlink(path, target, sizeof(target) - 1);
+	long n = o->link(o, pid, name, target, sizeof(target));
 	if (n < 0)
-		return -errno;
-	target[n] = '\0';
+		return (int)n;
 	*out = strdup(target);
 	return *out == NULL ? -ENOMEM : 0;
 }
@@ -97,23 +94,38 @@ pid_t xsp_procfs_last_id(const char *status, const char *key, pid_t fallback)
 	return id;
 }
 
-int xsp_procfs_stat(pid_t pid, struct xsp_stat *out)
+int xsp_procfs_stat(const struct xsp_opener *o, pid_t pid, struct xsp_stat *out)
 {
 	char *text = NULL;
-	int ret = xsp_procfs_read(pid, "stat", STAT_MAX, &text, NULL);
+	int ret = xsp_procfs_read(o, pid, "stat", STAT_MAX, &text, NULL);
 
 	if (ret < 0 || text == NULL)
 		return ret;
-	/* fields: proc_pid_stat(5); 3 state, 9 flags, 20 num_threads */
+	/* fields: proc_pid_stat(5); 3 state, 4 ppid, 9 flags, 20 num_threads */
 	const char *at = strrchr(text, ')');
 	ret = -EINVAL;
 	if (at != NULL && sscanf(at,
-				 ") %c %*s %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s "
+				 ") %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s "
 				 "%*s %*s %ld",
-				 &out->state, &out->flags, &out->threads) == 3)
+				 &out->state, &out->parent, &out->flags, &out->threads) == 4)
 		ret = 0;
 	free(text);
 	return ret;
+}
+
+int xsp_procfs_cpu_ns(int schedstat, uint64_t *ns, uint64_t *queued_ns)
+{
+	char text[128], *end;
+	ssize_t n = pread(schedstat, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return n < 0 ? -errno : -ESRCH;
+	text[n] = '\0';
+	*ns = strtoull(text, &end, 10);
+	if (end == text)
+		return -EINVAL;
+	*queued_ns = strtoull(end, NULL, 10);
+	return 0;
 }
 
 /* Bytes of the UTF-8 sequence at s that may be shown; 0: not one. */

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "target/resolve.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include <Zydis/Zydis.h>
 
+#include "base/grow.h"
 #include "target/maps.h"
 #include "target/module.h"
+#include "target/procfs.h"
 
 struct known_file {
 	uint64_t dev, inode;
 	struct xsp_module *module; /* NULL: cannot be read */
+	bool prompt; /* reading waits for no other process */
 };
 
 /* Code of a process, remembered while it lived. */
@@ -25,11 +32,27 @@ struct remembered {
 };
 #define REMEMBERED_MAX 65536U
 
+/* A mapping of a file that may not be written. */
+struct constant {
+	uint64_t dev, inode, start, end, offset;
+};
+
+/* Those of a process, by address. */
+struct constants {
+	pid_t pid;
+	uint64_t time_ns; /* they are not older than this */
+	bool alive;
+	struct constant *maps;
+	size_t count, room;
+};
+
 struct xsp_resolver {
+	const struct xsp_opener *opener;
 	struct known_file *files;
 	size_t count;
 	struct remembered *maps;
 	size_t map_count;
+	struct constants constants; /* of the process that was asked for last */
 };
 
 /* Where an address lies. */
@@ -41,10 +64,13 @@ struct place {
 	uint64_t addr; /* in the module */
 };
 
-int xsp_resolver_new(struct xsp_resolver **out)
+int xsp_resolver_new(const struct xsp_opener *o, struct xsp_resolver **out)
 {
 	*out = calloc(1, sizeof(**out));
-	return *out == NULL ? -ENOMEM : 0;
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->opener = o;
+	return 0;
 }
 
 void xsp_resolver_free(struct xsp_resolver *r)
@@ -55,34 +81,45 @@ void xsp_resolver_free(struct xsp_resolver *r)
 		xsp_module_free(r->files[i].module);
 	for (size_t i = 0; i < r->map_count; i++)
 		free(r->maps[i].path);
+	free(r->constants.maps);
 	free(r->maps);
 	free(r->files);
 	free(r);
 }
 
+/* The line of /proc/PID/maps that covers an address; *line holds its text. False: none does. */
+static bool find_line(const struct xsp_opener *o, pid_t pid, uint64_t address, char *line,
+		      size_t size, struct xsp_map_line *map)
+{
+	int fd = o->file(o, pid, "maps");
+	FILE *f = fd >= 0 ? fdopen(fd, "re") : NULL;
+	bool found = false;
+
+	if (f == NULL && fd >= 0)
+		close(fd);
+	while (f != NULL && !found && fgets(line, (int)size, f) != NULL)
+		found = xsp_map_line_parse(line, map) && address >= map->start &&
+			address < map->end;
+	if (f != NULL)
+		fclose(f);
+	return found;
+}
+
 /* The mapping of a file, executable or not: vtables lie in data. */
 static void find_mapping(const struct xsp_process *p, uint64_t address, struct place *at)
 {
-	char path[64], line[4352];
+	char line[4352];
 	struct xsp_map_line map;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)xsp_process_pid(p));
-	FILE *f = fopen(path, "re");
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-		if (!xsp_map_line_parse(line, &map) || address < map.start || address >= map.end)
-			continue;
-		if (map.inode != 0 && map.path_length > 0) {
-			at->mapped = true;
-			at->dev = map.dev;
-			at->inode = map.inode;
-			at->file_offset = address - map.start + map.offset;
-			snprintf(at->path, sizeof(at->path), "%.*s", (int)map.path_length,
-				 map.path);
-		}
-		break;
-	}
-	if (f != NULL)
-		fclose(f);
+	if (!find_line(xsp_process_opener(p), xsp_process_pid(p), address, line, sizeof(line),
+		       &map) ||
+	    map.inode == 0 || map.path_length == 0)
+		return;
+	at->mapped = true;
+	at->dev = map.dev;
+	at->inode = map.inode;
+	at->file_offset = address - map.start + map.offset;
+	snprintf(at->path, sizeof(at->path), "%.*s", (int)map.path_length, map.path);
 }
 
 static struct known_file *known(const struct xsp_resolver *r, uint64_t dev, uint64_t inode)
@@ -104,9 +141,16 @@ static struct known_file *add_file(struct xsp_resolver *r, uint64_t dev, uint64_
 	return &r->files[r->count++];
 }
 
-static void open_file(struct known_file *k, const struct xsp_mapped_file *f)
+static void open_file(struct known_file *k, const struct xsp_process *p,
+		      const struct xsp_mapped_file *f)
 {
-	if (xsp_module_open(f->open_path, f->shown, &k->module, NULL) < 0)
+	struct statfs fs;
+	int fd = xsp_mapped_file_open(p, f, NULL);
+
+	if (fd < 0)
+		return;
+	k->prompt = fstatfs(fd, &fs) == 0 && fs.f_type != FUSE_SUPER_MAGIC;
+	if (xsp_module_adopt(xsp_process_opener(p), fd, f->shown, &k->module, NULL) < 0)
 		k->module = NULL;
 }
 
@@ -123,7 +167,7 @@ static int find_module(struct xsp_resolver *r, const struct xsp_process *p, stru
 			return 0;
 		for (size_t i = 0; i < mapped->count && k->module == NULL; i++)
 			if (mapped->files[i].inode == at->inode && mapped->files[i].dev == at->dev)
-				open_file(k, &mapped->files[i]);
+				open_file(k, p, &mapped->files[i]);
 		xsp_mapped_files_free(mapped);
 	}
 	at->module = k->module;
@@ -172,7 +216,7 @@ int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 		if (r->map_count == REMEMBERED_MAX || is_remembered(r, pid, f))
 			continue;
 		if (k == NULL && (k = add_file(r, f->dev, f->inode)) != NULL)
-			open_file(k, f);
+			open_file(k, p, f);
 		rc = k != NULL ? remember(r, pid, f) : -ENOMEM;
 	}
 	return rc;
@@ -288,23 +332,13 @@ static bool follows_call(struct xsp_module *m, uint64_t addr)
 }
 
 /* Code that no file holds, such as a compiler's in the process. */
-static bool is_generated(pid_t pid, uint64_t address)
+static bool is_generated(const struct xsp_resolver *r, pid_t pid, uint64_t address)
 {
-	char path[64], line[4352];
+	char line[4352];
 	struct xsp_map_line map;
-	bool generated = false;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	FILE *f = fopen(path, "re");
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-		if (!xsp_map_line_parse(line, &map) || address < map.start || address >= map.end)
-			continue;
-		generated = map.executable && map.inode == 0;
-		break;
-	}
-	if (f != NULL)
-		fclose(f);
-	return generated;
+	return find_line(r->opener, pid, address, line, sizeof(line), &map) && map.executable &&
+	       map.inode == 0;
 }
 
 int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text, size_t size)
@@ -315,7 +349,7 @@ int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char
 	find_remembered(r, pid, address, &at);
 	struct known_file *k = at.mapped ? known(r, at.dev, at.inode) : NULL;
 	if (k == NULL || k->module == NULL) {
-		if (!at.mapped && address > 4096 && is_generated(pid, address))
+		if (!at.mapped && address > 4096 && is_generated(r, pid, address))
 			snprintf(text, size, "[generated code]");
 		return 0;
 	}
@@ -365,6 +399,130 @@ static bool find_remembered_vtable(const struct xsp_resolver *r, pid_t pid, uint
 			return true;
 	}
 	return false;
+}
+
+/* ---- texts ---- */
+
+static int add_constant(struct constants *c, const struct xsp_map_line *line)
+{
+	if (line->writable || line->inode == 0)
+		return 0;
+	if (xsp_grow(&c->maps, &c->room, c->count + 1) < 0)
+		return -ENOMEM;
+	c->maps[c->count++] = (struct constant){.dev = line->dev,
+						.inode = line->inode,
+						.start = line->start,
+						.end = line->end,
+						.offset = line->offset};
+	return 0;
+}
+
+static int look_for_constants(struct constants *c, const struct xsp_process *p)
+{
+	char *text = NULL;
+	size_t length = 0;
+	int rc = 0;
+
+	c->pid = xsp_process_pid(p);
+	c->time_ns = xsp_now_ns();
+	c->count = 0;
+	/* asked afterwards: another process may have got its id */
+	if (xsp_procfs_read(xsp_process_opener(p), c->pid, "maps", XSP_MAPS_MAX, &text, &length) <
+		    0 ||
+	    !xsp_process_alive(p))
+		length = 0;
+	c->alive = length > 0;
+	for (const char *line = text; length > 0 && *line != '\0' && rc == 0;) {
+		struct xsp_map_line map;
+		if (xsp_map_line_parse(line, &map))
+			rc = add_constant(c, &map);
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	free(text);
+	return rc;
+}
+
+static void find_constant(const struct constants *c, uint64_t address, struct place *at)
+{
+	size_t low = 0, high = c->count;
+
+	while (low < high) { /* the first that ends behind it */
+		size_t middle = low + (high - low) / 2;
+		if (c->maps[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == c->count || address < c->maps[low].start)
+		return;
+	const struct constant *m = &c->maps[low];
+	*at = (struct place){.mapped = true,
+			     .dev = m->dev,
+			     .inode = m->inode,
+			     .file_offset = address - m->start + m->offset};
+}
+
+static bool is_constant(const struct xsp_module *m, uint64_t addr)
+{
+	struct xsp_load load;
+
+	for (size_t i = 0; xsp_module_load(m, i, &load) == 0; i++)
+		if (addr >= load.addr && addr - load.addr < load.size)
+			return !load.writable;
+	return false;
+}
+
+/* The process is gone: the latest that was there. See find_remembered_vtable(). */
+static void find_remembered_constant(const struct xsp_resolver *r, pid_t pid, uint64_t address,
+				     struct place *at)
+{
+	for (size_t i = r->map_count; i > 0; i--) {
+		const struct remembered *m = &r->maps[i - 1];
+		const struct known_file *k = m->pid == pid ? known(r, m->dev, m->inode) : NULL;
+		uint64_t code;
+		if (k == NULL || k->module == NULL ||
+		    xsp_module_offset_to_addr(k->module, m->offset, &code) < 0 ||
+		    !is_constant(k->module, address - (m->start - code)))
+			continue;
+		*at = (struct place){.dev = m->dev,
+				     .inode = m->inode,
+				     .module = k->module,
+				     .addr = address - (m->start - code)};
+		return;
+	}
+}
+
+int xsp_resolve_text(struct xsp_resolver *r, const struct xsp_process *p, uint64_t time_ns,
+		     uint64_t address, uint64_t length, char *text, size_t size)
+{
+	pid_t pid = xsp_process_pid(p);
+	struct constants *c = &r->constants;
+	struct place at = {0};
+	int rc = 0;
+
+	if (c->pid != pid || c->time_ns <= time_ns)
+		rc = look_for_constants(c, p);
+	find_constant(c, address, &at);
+	if (rc == 0 && at.mapped)
+		rc = find_module(r, p, &at);
+	if (rc < 0)
+		return rc;
+	if (!c->alive)
+		find_remembered_constant(r, pid, address, &at);
+	else if (at.module != NULL &&
+		 xsp_module_offset_to_addr(at.module, at.file_offset, &at.addr) < 0)
+		at.module = NULL;
+	const struct known_file *k = at.module != NULL ? known(r, at.dev, at.inode) : NULL;
+	if (k == NULL || !k->prompt || !is_constant(at.module, at.addr))
+		return -ENOENT;
+	bool ends = length != UINT64_MAX;
+	size_t want = ends && length < size - 1 ? (size_t)length : size - 1;
+	long n = xsp_module_read(at.module, at.addr, text, want);
+	if (n < 0 || (ends && (size_t)n < want))
+		return -ENOENT;
+	text[n] = '\0';
+	return ends || (size_t)n == size - 1 || strlen(text) < (size_t)n ? 0 : -ENOENT;
 }
 
 int xsp_resolve_vtable(struct xsp_resolver *r, const struct xsp_process *p, uint64_t pointer,

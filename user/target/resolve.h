@@ -11,8 +11,8 @@
 
 struct xsp_resolver;
 
-/* Keeps the files that it has read, for all processes. */
-int xsp_resolver_new(struct xsp_resolver **out);
+/* Keeps the files that it has read, for all processes. `o` is borrowed. */
+int xsp_resolver_new(const struct xsp_opener *o, struct xsp_resolver **out);
 void xsp_resolver_free(struct xsp_resolver *r);
 
 /*
@@ -42,6 +42,16 @@ int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char
  * -ENOENT: no file that can be read, or -ENOMEM. */
 int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,
 		       struct xsp_module **module, uint64_t *addr);
+
+/*
+ * The text at an address that was not in memory at `time_ns` (CLOCK_MONOTONIC): `length` bytes,
+ * UINT64_MAX: up to a zero; terminated. Read from the file, never from the process, whose pages may
+ * not arrive for ever; so it must lie where the loader put a segment that nobody may write. For many
+ * addresses: the mappings are read again only for one that is younger than what is known of them.
+ * -ENOENT: it does not, or -ENOMEM.
+ */
+int xsp_resolve_text(struct xsp_resolver *r, const struct xsp_process *p, uint64_t time_ns,
+		     uint64_t address, uint64_t length, char *text, size_t size);
 
 /*
  * The class whose objects hold this vtable pointer (it points 16 bytes into the `_ZTV...`

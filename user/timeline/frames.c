@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "capture/frames.h"
 
 struct stack {
 	const uint64_t *frames; /* XSP_FRAME_*, innermost first */

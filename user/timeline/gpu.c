@@ -7,34 +7,10 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "catalog/providers.h"
 
 #define SWEEP_NS 250000000ULL
 #define MAX_PROCESSES 65536U
-
-/* ---- the cuda provider's probes ---- */
-
-static int find_cuda_probes(struct xsp_timeline *t)
-{
-	for (size_t i = 0; i < t->probe_count; i++) {
-		const struct xsp_cuda_entry *e = NULL;
-		if (strcmp(t->probes[i].provider, "cuda") == 0)
-			e = xsp_cuda_find(t->probes[i].symbol);
-		if (e == NULL)
-			continue;
-		if (t->cuda_probes == NULL)
-			t->cuda_probes = calloc(t->probe_count, sizeof(const void *));
-		if (t->cuda_probes == NULL)
-			return -ENOMEM;
-		t->cuda_probes[i] = e;
-	}
-	int rc = t->cuda_probes != NULL ? xsp_memory_new(t) : 0;
-	return rc == 0 && t->cuda_probes != NULL ? xsp_kernels_new(t) : rc;
-}
-
-const struct xsp_cuda_entry *xsp_timeline_cuda(const struct xsp_timeline *t, uint32_t probe)
-{
-	return t->cuda_probes != NULL && probe < t->probe_count ? t->cuda_probes[probe] : NULL;
-}
 
 /* ---- processes and their windows ---- */
 
@@ -159,8 +135,9 @@ static int take_record(struct xsp_gpu *g, struct gpu_process *p,
 	}
 }
 
-int xsp_gpu_event(struct xsp_gpu *g, const struct xsp_event *event)
+static int take_batch(struct xsp_timeline *t, const struct xsp_event *event)
 {
+	struct xsp_gpu *g = t->gpu;
 	const struct xsp_event_gpu *e = (const void *)event;
 	const struct xsp_gpu_record *record;
 	struct gpu_process *p;
@@ -191,8 +168,10 @@ int xsp_gpu_event(struct xsp_gpu *g, const struct xsp_event *event)
 
 /* ---- age ---- */
 
-int xsp_gpu_time(struct xsp_gpu *g, uint64_t ns)
+static int take_time(struct xsp_timeline *t, uint64_t ns)
 {
+	struct xsp_gpu *g = t->gpu;
+
 	if (ns > g->now)
 		g->now = ns;
 	if (g->now - g->swept_ns < SWEEP_NS)
@@ -202,8 +181,9 @@ int xsp_gpu_time(struct xsp_gpu *g, uint64_t ns)
 	return rc < 0 ? rc : xsp_gpu_sweep_activities(g, false);
 }
 
-int xsp_gpu_end(struct xsp_gpu *g)
+static int end(struct xsp_timeline *t)
 {
+	struct xsp_gpu *g = t->gpu;
 	int rc = xsp_gpu_sweep_calls(g, true);
 
 	if (rc == 0)
@@ -217,37 +197,48 @@ int xsp_gpu_end(struct xsp_gpu *g)
 	return rc;
 }
 
+/* ---- calls ---- */
+
+static int promise_call(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
+{
+	(void)row;
+	span->call_follows = xsp_timeline_cuda(t, span->probe) != NULL;
+	return 0;
+}
+
+static int take_call(struct xsp_timeline *t, const struct xsp_span *span)
+{
+	const struct xsp_cuda_entry *e = xsp_timeline_cuda(t, span->probe);
+
+	return e != NULL ? xsp_gpu_span(t->gpu, span, (enum xsp_cuda_api)e->api) : 0;
+}
+
 /* ---- lifetime ---- */
 
 static bool has_agent(const struct xsp_timeline *t)
 {
 	for (size_t i = 0; i < t->probe_count; i++)
-		if (strcmp(t->probes[i].provider, "gpu") == 0)
+		if (xsp_provider_traits(t->probes[i].provider) & XSP_PROVIDER_GPU_RECORDS)
 			return true;
 	return false;
 }
 
-int xsp_gpu_begin(struct xsp_timeline *t)
+static int begin(struct xsp_timeline *t)
 {
-	int rc = find_cuda_probes(t);
-
-	if (rc < 0 || !has_agent(t))
-		return rc;
+	if (!has_agent(t))
+		return 0;
 	t->gpu = calloc(1, sizeof(*t->gpu));
 	if (t->gpu == NULL)
 		return -ENOMEM;
 	t->gpu->t = t;
 	xsp_gpu_link_begin(t->gpu);
-	return 0;
+	return 1;
 }
 
-void xsp_gpu_free(struct xsp_timeline *t)
+static void free_gpu(struct xsp_timeline *t)
 {
 	struct xsp_gpu *g = t->gpu;
 
-	free(t->cuda_probes);
-	xsp_memory_free(t->memory);
-	xsp_kernels_free(t->kernels);
 	if (g == NULL)
 		return;
 	xsp_gpu_calls_free(g);
@@ -256,6 +247,17 @@ void xsp_gpu_free(struct xsp_timeline *t)
 	free(g->processes);
 	free(g);
 }
+
+const struct xsp_listener xsp_listener_gpu = {
+	.name = "GPU activity",
+	.begin = begin,
+	.time = take_time,
+	.event = take_batch,
+	.note = promise_call,
+	.listen = take_call,
+	.end = end,
+	.free = free_gpu,
+};
 
 bool xsp_timeline_has_gpu(const struct xsp_timeline *t)
 {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "capture/stubs.h"
 #include "timeline/timeline_private.h"
 
 #define MAX_HANDLES (1U << 20)
@@ -133,13 +132,16 @@ static int learn_from_module(struct xsp_timeline *t, const struct xsp_span *span
 	return 0;
 }
 
-int xsp_kernels_call(struct xsp_timeline *t, const struct xsp_cuda_entry *e,
-		     const struct xsp_span *span)
+/* Before the sinks: they ask for the names of what a call launched. */
+static int take_call(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
 {
-	const struct xsp_section *s = xsp_details_find(span->details, XSP_SECTION_WORDS, NULL);
+	const struct xsp_cuda_entry *e = xsp_timeline_cuda(t, span->probe);
+	const struct xsp_section *s;
 	struct xsp_cuda_call c;
 
-	if ((e->kind != XSP_CUDA_LAUNCH && e->kind != XSP_CUDA_MODULE) || s == NULL)
+	(void)row;
+	if (e == NULL || (e->kind != XSP_CUDA_LAUNCH && e->kind != XSP_CUDA_MODULE) ||
+	    (s = xsp_details_find(span->details, XSP_SECTION_WORDS, NULL)) == NULL)
 		return 0;
 	if (strstr(e->name, "Unload") != NULL) {
 		forget_handles(t->kernels);
@@ -153,14 +155,18 @@ int xsp_kernels_call(struct xsp_timeline *t, const struct xsp_cuda_entry *e,
 	return learn_from_launch(t, e, span, c.function);
 }
 
-int xsp_kernels_new(struct xsp_timeline *t)
+static int begin(struct xsp_timeline *t)
 {
+	if (t->cuda_probes == NULL)
+		return 0;
 	t->kernels = calloc(1, sizeof(*t->kernels));
-	return t->kernels == NULL ? -ENOMEM : 0;
+	return t->kernels == NULL ? -ENOMEM : 1;
 }
 
-void xsp_kernels_free(struct xsp_kernels *k)
+static void free_kernels(struct xsp_timeline *t)
 {
+	struct xsp_kernels *k = t->kernels;
+
 	if (k == NULL)
 		return;
 	xsp_u64map_free(&k->name_of);
@@ -168,3 +174,10 @@ void xsp_kernels_free(struct xsp_kernels *k)
 	free(k->last);
 	free(k);
 }
+
+const struct xsp_listener xsp_listener_kernels = {
+	.name = "names of kernels",
+	.begin = begin,
+	.note = take_call,
+	.free = free_kernels,
+};

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "probes/cuda_table.h"
+#include "catalog/cuda_table.h"
 
 struct xsp_timeline;
 

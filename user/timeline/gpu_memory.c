@@ -270,8 +270,7 @@ static bool told_already(const struct last *last, const struct xsp_span *span, u
 	       last->time_ns >= span->start_ns;
 }
 
-int xsp_memory_call(struct xsp_memory *m, const struct xsp_cuda_entry *e,
-		    const struct xsp_span *span)
+static int follow(struct xsp_memory *m, const struct xsp_cuda_entry *e, const struct xsp_span *span)
 {
 	bool free = e->kind == XSP_CUDA_FREE;
 	struct xsp_cuda_call c;
@@ -310,29 +309,42 @@ int xsp_memory_call(struct xsp_memory *m, const struct xsp_cuda_entry *e,
 		      });
 }
 
-int xsp_memory_time(struct xsp_memory *m, uint64_t ns)
+static int take_call(struct xsp_timeline *t, const struct xsp_span *span)
 {
+	const struct xsp_cuda_entry *e = xsp_timeline_cuda(t, span->probe);
+
+	return e != NULL ? follow(t->memory, e, span) : 0;
+}
+
+static int take_time(struct xsp_timeline *t, uint64_t ns)
+{
+	struct xsp_memory *m = t->memory;
+
 	if (ns > m->now)
 		m->now = ns;
 	return m->count > 0 ? settle(m, false) : 0;
 }
 
-int xsp_memory_end(struct xsp_memory *m)
+static int end(struct xsp_timeline *t)
 {
-	return settle(m, true);
+	return settle(t->memory, true);
 }
 
-int xsp_memory_new(struct xsp_timeline *t)
+static int begin(struct xsp_timeline *t)
 {
+	if (t->cuda_probes == NULL)
+		return 0;
 	t->memory = calloc(1, sizeof(*t->memory));
 	if (t->memory == NULL)
 		return -ENOMEM;
 	t->memory->t = t;
-	return 0;
+	return 1;
 }
 
-void xsp_memory_free(struct xsp_memory *m)
+static void free_memory(struct xsp_timeline *t)
 {
+	struct xsp_memory *m = t->memory;
+
 	if (m == NULL)
 		return;
 	free(m->heap);
@@ -343,6 +355,15 @@ void xsp_memory_free(struct xsp_memory *m)
 	xsp_u64map_free(&m->thread_of);
 	free(m);
 }
+
+const struct xsp_listener xsp_listener_memory = {
+	.name = "GPU memory",
+	.begin = begin,
+	.time = take_time,
+	.listen = take_call,
+	.end = end,
+	.free = free_memory,
+};
 
 size_t xsp_timeline_memory(const struct xsp_timeline *t, const struct xsp_memory_use **uses)
 {

@@ -153,6 +153,8 @@ static inline uint64_t xsp_gpu_key(uint32_t pid, uint32_t id)
 }
 
 /* gpu_calls.c */
+/* A call of CUDA's API has ended. */
+int xsp_gpu_span(struct xsp_gpu *g, const struct xsp_span *span, enum xsp_cuda_api api);
 int xsp_gpu_thread(struct xsp_gpu *g, uint32_t pid, uint32_t tid, struct gpu_thread **out);
 int xsp_gpu_api_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_record *record,
 		       enum xsp_cuda_api api);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* names.c - ids and texts of span names: one id a distinct probe name, one a range's hash. */
+/* names.c - ids and texts of span names: one id a distinct probe name, one a distinct range name. */
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
@@ -27,18 +27,26 @@ static int append(struct xsp_timeline *t, const char *text, xsp_name_id *out)
 	return 0;
 }
 
+/* The id that a text was given, or NULL; *h is its place in `seen`. */
+static const uint32_t *find_text(const struct xsp_timeline *t, const struct xsp_u64map *seen,
+				 const char *text, uint64_t *h)
+{
+	const uint32_t *at;
+	for (*h = text_hash(text); (at = xsp_u64map_get(seen, *h)) != NULL; ++*h)
+		if (strcmp(t->names[*at], text) == 0)
+			break;
+	return at;
+}
+
 /* Probes of one name (clones, the same function in two libraries) share an id. */
 static int probe_name(struct xsp_timeline *t, struct xsp_u64map *seen, const char *text,
 		      xsp_name_id *out)
 {
-	uint64_t h = text_hash(text);
-	const uint32_t *at;
-	while ((at = xsp_u64map_get(seen, h)) != NULL) {
-		if (strcmp(t->names[*at], text) == 0) {
-			*out = *at;
-			return 0;
-		}
-		h++;
+	uint64_t h;
+	const uint32_t *at = find_text(t, seen, text, &h);
+	if (at != NULL) {
+		*out = *at;
+		return 0;
 	}
 	int rc = append(t, text, out);
 	return rc < 0 ? rc : xsp_u64map_set(seen, h, *out);
@@ -74,6 +82,7 @@ void xsp_names_free(struct xsp_timeline *t)
 	free(t->probe_names);
 	free(t->range_hashes);
 	xsp_u64map_free(&t->range_names);
+	xsp_u64map_free(&t->range_texts);
 	xsp_arena_free(&t->texts);
 }
 
@@ -117,13 +126,9 @@ int xsp_names_add(struct xsp_timeline *t, uint64_t hash, const char *text, size_
 {
 	static const char ellipsis[] = "\xe2\x80\xa6";
 	xsp_name_id id;
-	if (hash == 0)
-		return 0; /* stands for "not readable" */
-	int rc = xsp_names_of_hash(t, hash, &id);
-	if (rc < 0 || t->names[id] != NULL)
-		return rc;
-	if (t->range_hashes[id - t->first_range_name] != hash)
-		return 0;
+	const uint32_t *at = xsp_u64map_get(&t->range_names, hash);
+	if (hash == 0 || (at != NULL && t->names[*at] != NULL))
+		return 0; /* 0 stands for "not readable" */
 	length = strnlen(text, length);
 	if (cut)
 		length = whole_characters(text, length);
@@ -132,8 +137,16 @@ int xsp_names_add(struct xsp_timeline *t, uint64_t hash, const char *text, size_
 		return -ENOMEM;
 	memcpy(copy, text, length);
 	memcpy(copy + length, cut ? ellipsis : "", cut ? sizeof(ellipsis) : 1);
+	/* a text that was not always in memory has another hash then */
+	uint64_t h;
+	const uint32_t *same = at == NULL ? find_text(t, &t->range_texts, copy, &h) : NULL;
+	if (same != NULL)
+		return xsp_u64map_set(&t->range_names, hash, *same);
+	int rc = xsp_names_of_hash(t, hash, &id);
+	if (rc < 0 || t->range_hashes[id - t->first_range_name] != hash)
+		return rc;
 	t->names[id] = copy;
-	return 0;
+	return at == NULL ? xsp_u64map_set(&t->range_texts, h, id) : 0;
 }
 
 uint64_t xsp_names_unresolved(const struct xsp_timeline *t)

@@ -29,55 +29,19 @@ static int hand_on(struct xsp_timeline *t, const struct xsp_span *span)
 	return rc < 0 ? rc : 0;
 }
 
-/* at::RecordScope's number of users' ranges; enum xsp_scope of probes/probe.h */
-enum { USER_SCOPE = 7, SCOPE_OF_CALL = 4 };
-
-static bool is_users(const struct xsp_timeline *t, const struct open_span *s)
+/* The sinks, and around them those that know more, or want to. */
+static int tell(struct xsp_timeline *t, const struct thread *th, struct xsp_span *span)
 {
-	const struct xsp_capture_probe *p = &t->probes[s->probe];
-	const struct xsp_section *own = NULL;
+	int rc = 0;
 
-	if (p->scope == SCOPE_OF_CALL)
-		own = xsp_details_find(s->details, XSP_SECTION_SCOPE, NULL);
-	return p->kind == XSP_PROBE_ANNOTATION && (own == NULL || own->value == USER_SCOPE);
-}
-
-/* The operator and the user's range around a call of CUDA's API. */
-static void find_around(const struct xsp_timeline *t, const struct row *row, size_t depth,
-			struct xsp_span *span)
-{
-	for (size_t i = depth < row->count ? depth : row->count; i > 0; i--) {
-		const struct open_span *s = &row->spans[i - 1];
-		if (xsp_timeline_cuda(t, s->probe) != NULL) {
-			span->outer_ns = s->start_ns;
-			continue;
-		}
-		if (!is_users(t, s) && span->op == 0) {
-			span->op = s->serial + 1;
-			span->op_name = s->name;
-		}
-		if (is_users(t, s) && span->user == 0) {
-			span->user = s->serial + 1;
-			span->user_name = s->name;
-		}
-		if (span->op != 0 && span->user != 0)
-			break;
-	}
-}
-
-static int emit_call(struct xsp_timeline *t, const struct thread *th, struct xsp_span *span)
-{
-	const struct xsp_cuda_entry *e = xsp_timeline_cuda(t, span->probe);
-
-	find_around(t, th->rows[span->row], span->depth, span);
-	span->call_follows = t->gpu != NULL;
-	int rc = xsp_kernels_call(t, e, span);
+	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
+		if (t->listeners[i]->note != NULL)
+			rc = t->listeners[i]->note(t, th->rows[span->row], span);
 	if (rc == 0)
 		rc = hand_on(t, span);
-	if (rc == 0)
-		rc = xsp_memory_call(t->memory, e, span);
-	if (rc == 0 && t->gpu != NULL)
-		rc = xsp_gpu_span(t->gpu, span, (enum xsp_cuda_api)e->api);
+	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
+		if (t->listeners[i]->listen != NULL)
+			rc = t->listeners[i]->listen(t, span);
 	return rc;
 }
 
@@ -91,6 +55,8 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.start_ns = s->start_ns,
 		.end_ns = end_ns,
 		.self_ns = duration > s->child_ns ? duration - s->child_ns : 0,
+		.probe_ns = s->probe_ns +
+			    (s->probe < t->probe_count ? t->probes[s->probe].exit_cost_ns : 0),
 		.pid = th->pid,
 		.tid = th->tid,
 		.row = row,
@@ -109,8 +75,7 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	t->counts.unfinished += (flags & XSP_SPAN_UNFINISHED) != 0;
 	t->counts.unwound += (flags & XSP_SPAN_UNWOUND) != 0;
 	t->counts.exit_lost += (flags & XSP_SPAN_EXIT_LOST) != 0;
-	int rc = xsp_timeline_cuda(t, s->probe) != NULL ? emit_call(t, th, &span)
-							: hand_on(t, &span);
+	int rc = tell(t, th, &span);
 	xsp_details_unref(s->details);
 	return rc;
 }
@@ -183,6 +148,14 @@ static void drop_last(struct row *row)
 		row->base = s->sp;
 }
 
+/* What its own hits cost, ns. */
+static uint64_t probes_of(const struct xsp_timeline *t, const struct open_span *s)
+{
+	if (s->probe >= t->probe_count)
+		return 0;
+	return (uint64_t)t->probes[s->probe].entry_cost_ns + t->probes[s->probe].exit_cost_ns;
+}
+
 int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint64_t end_ns,
 		uint32_t flags)
 {
@@ -191,6 +164,8 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 	end_ns = xsp_max_u64(end_ns, row->last_ns);
 	row->last_ns = end_ns;
 	*children_under(row, depth) += end_ns - s->start_ns;
+	if (depth > 0)
+		row->spans[depth - 1].probe_ns += s->probe_ns + probes_of(t, s);
 	drop_last(row);
 	/* s stays valid: nothing is pushed before it was handed on */
 	if (t->stacks) {

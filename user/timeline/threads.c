@@ -156,6 +156,7 @@ static int begin_thread(struct xsp_timeline *t, uint32_t pid, uint32_t tid, stru
 	th->born_ns = t->records[th->record]->last_ns;
 	th->current = 0;
 	th->many_stacks = false;
+	th->windows = th->let_gos = 0;
 	struct row *row;
 	rc = xsp_row_get(t, th, 0, &row);
 	if (rc == 0)
@@ -170,7 +171,9 @@ static int begin_thread(struct xsp_timeline *t, uint32_t pid, uint32_t tid, stru
 /* Closes what is open and forgets the thread; its memory serves the next one. */
 static int end_thread(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags)
 {
-	int rc = xsp_thread_close(t, th, end_ns, flags);
+	int rc = xsp_windows_pass(t, th, end_ns);
+	if (rc == 0)
+		rc = xsp_thread_close(t, th, end_ns, flags);
 	xsp_u64map_remove(&t->by_tid, th->tid);
 	uint64_t *last_ns = &t->records[th->record]->last_ns;
 	for (size_t i = 0; i < th->row_count; i++) {
@@ -255,7 +258,9 @@ static int task_exec(struct xsp_timeline *t, struct thread *th, uint64_t now)
 		struct thread *other = t->alive[i - 1];
 		if (other->pid != th->pid)
 			continue;
-		int rc = xsp_thread_close(t, other, now, XSP_SPAN_UNWOUND);
+		int rc = xsp_windows_pass(t, other, now);
+		if (rc == 0)
+			rc = xsp_thread_close(t, other, now, XSP_SPAN_UNWOUND);
 		if (rc < 0)
 			return rc;
 	}

@@ -6,6 +6,58 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* In the order in which they are told. The first one says which spans are calls of CUDA's API. */
+static const struct xsp_listener *const listeners[] = {
+	&xsp_listener_cuda,
+	&xsp_listener_kernels,
+	&xsp_listener_memory,
+	&xsp_listener_gpu,
+};
+#define LISTENERS (sizeof(listeners) / sizeof(listeners[0]))
+_Static_assert(LISTENERS <= XSP_LISTENERS_MAX, "room for all");
+
+static int begin_listeners(struct xsp_timeline *t)
+{
+	for (size_t i = 0; i < LISTENERS; i++) {
+		int rc = listeners[i]->begin(t);
+		if (rc < 0)
+			return rc;
+		if (rc > 0)
+			t->listeners[t->listener_count++] = listeners[i];
+	}
+	return 0;
+}
+
+static int tell_time(struct xsp_timeline *t, uint64_t ns)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
+		if (t->listeners[i]->time != NULL)
+			rc = t->listeners[i]->time(t, ns);
+	return rc;
+}
+
+static int tell_event(struct xsp_timeline *t, const struct xsp_event *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
+		if (t->listeners[i]->event != NULL)
+			rc = t->listeners[i]->event(t, e);
+	return rc;
+}
+
+static int end_listeners(struct xsp_timeline *t)
+{
+	int rc = 0;
+
+	for (size_t i = t->listener_count; i > 0 && rc == 0; i--)
+		if (t->listeners[i - 1]->end != NULL)
+			rc = t->listeners[i - 1]->end(t);
+	return rc;
+}
+
 int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out, struct xsp_error *err)
 {
 	*out = NULL;
@@ -19,11 +71,12 @@ int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out, st
 	uint64_t torn, chunks, events;
 	xsp_capture_damage(r, &torn, &chunks, &events);
 	t->lossy = s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits + chunks > 0;
+	xsp_windows_begin(t);
 	int rc = xsp_names_begin(t, err);
 	if (rc == 0) {
 		rc = xsp_threads_begin(t);
 		if (rc == 0)
-			rc = xsp_gpu_begin(t);
+			rc = begin_listeners(t);
 		if (rc < 0)
 			xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
 	}
@@ -39,7 +92,8 @@ void xsp_timeline_free(struct xsp_timeline *t)
 {
 	if (t == NULL)
 		return;
-	xsp_gpu_free(t);
+	for (size_t i = LISTENERS; i > 0; i--)
+		listeners[i - 1]->free(t);
 	xsp_threads_free(t);
 	xsp_names_free(t);
 	free(t);
@@ -56,20 +110,20 @@ static int take_event(void *ctx, const struct xsp_event *e)
 {
 	struct xsp_timeline *t = ctx;
 	struct thread *th;
-	int late = t->memory != NULL ? xsp_memory_time(t->memory, e->time_ns) : 0;
-	if (late == 0 && t->gpu != NULL)
-		late = xsp_gpu_time(t->gpu, e->time_ns);
-	if (late < 0)
-		return late;
+	int rc = tell_time(t, e->time_ns);
+	if (rc < 0)
+		return rc;
 	if (e->kind == XSP_EVENT_NAME)
 		return add_name(t, e);
 	if (e->kind == XSP_EVENT_TASK)
 		return xsp_threads_task(t, e);
 	if (e->kind == XSP_EVENT_GPU)
-		return t->gpu != NULL ? xsp_gpu_event(t->gpu, e) : 0;
+		return tell_event(t, e);
 	if (e->kind == XSP_EVENT_LIBRARY)
 		return 0;
-	int rc = xsp_threads_get(t, e, &th);
+	rc = xsp_threads_get(t, e, &th);
+	if (rc == 0)
+		rc = xsp_windows_pass(t, th, e->time_ns);
 	return rc < 0 ? rc : xsp_pair(t, th, e);
 }
 
@@ -83,10 +137,8 @@ int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sin
 	int rc = xsp_capture_read_events(t->reader, take_event, t, err);
 	if (rc == 0)
 		rc = xsp_threads_end(t, t->end_ns);
-	if (rc == 0 && t->gpu != NULL)
-		rc = xsp_gpu_end(t->gpu);
-	if (rc == 0 && t->memory != NULL)
-		rc = xsp_memory_end(t->memory);
+	if (rc == 0)
+		rc = end_listeners(t);
 	t->counts.names_unresolved = xsp_names_unresolved(t);
 	if (rc < 0)
 		xsp_error_set(err, rc, XSP_STATUS_FAILED, "the capture could not be read: %s",

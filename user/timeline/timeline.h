@@ -35,6 +35,7 @@ enum xsp_span_flag {
 struct xsp_span {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	uint64_t self_ns; /* without the time of direct children on the same stack */
+	uint64_t probe_ns; /* estimated, of probes inside: its own exit, and those of spans in it */
 	uint32_t pid, tid; /* root namespace */
 	uint32_t row; /* 0: the thread's own stack; 1..: another stack of this thread (fiber,
 				    * sigaltstack); rows never hold overlapping spans */
@@ -61,6 +62,12 @@ struct xsp_span {
 	const xsp_name_id *path;
 	uint32_t path_length;
 };
+
+/* Is most of its time that of probes inside it, and not the program's? */
+static inline bool xsp_span_is_mostly_probes(const struct xsp_span *s)
+{
+	return !(s->flags & XSP_SPAN_POINT) && 2 * s->probe_ns > s->end_ns - s->start_ns;
+}
 
 /* What a consumer (exporter, summary) wants to be told. NULL members are skipped. Each
  * returns 0 to go on or a negative errno, which ends the run. */

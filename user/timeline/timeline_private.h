@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/u64map.h"
+#include "timeline/listener.h"
 #include "timeline/timeline.h"
 
 /* Two stack pointers farther apart are taken for different stacks where nothing else tells. */
@@ -32,6 +33,7 @@ struct open_span {
 	uint64_t start_ns;
 	uint64_t event_ns; /* of a range: time of its BEGIN, before it was put in order */
 	uint64_t child_ns; /* of closed direct children */
+	uint64_t probe_ns; /* estimated, of the probes of all closed spans inside */
 	uint64_t serial;
 	uint32_t probe;
 	xsp_name_id name;
@@ -85,6 +87,7 @@ struct thread {
 	size_t parked_count, parked_capacity, parked_made;
 	uint64_t born_ns; /* nothing on its rows is earlier */
 	bool many_stacks; /* a parked run has come back */
+	size_t windows, let_gos; /* windows.c: those that it has passed */
 };
 
 struct xsp_timeline {
@@ -108,6 +111,7 @@ struct xsp_timeline {
 	size_t name_count, name_capacity;
 	xsp_name_id *probe_names;
 	struct xsp_u64map range_names; /* hash → name id */
+	struct xsp_u64map range_texts; /* of those with a text: its hash → name id */
 	xsp_name_id first_range_name;
 	uint64_t *range_hashes; /* of name ids from first_range_name */
 	size_t hash_capacity;
@@ -126,11 +130,18 @@ struct xsp_timeline {
 	size_t record_count, record_capacity;
 	struct xsp_timeline_thread *sorted;
 
-	/* gpu.c */
-	const struct xsp_cuda_entry **cuda_probes; /* by probe; NULL: there are none */
-	struct xsp_gpu *gpu; /* NULL: no agent was there */
-	struct xsp_memory *memory; /* with cuda_probes */
-	struct xsp_kernels *kernels; /* the same */
+	const struct xsp_listener *listeners[XSP_LISTENERS_MAX]; /* that take part */
+	size_t listener_count;
+	/* each its listener's own; NULL: it takes no part */
+	const struct xsp_cuda_entry **cuda_probes; /* by probe */
+	struct xsp_gpu *gpu;
+	struct xsp_memory *memory;
+	struct xsp_kernels *kernels;
+
+	/* windows.c */
+	const struct xsp_capture_window *windows;
+	const struct xsp_capture_let_go *let_gos;
+	size_t window_count, let_go_count;
 };
 
 /* ---- names.c ---- */
@@ -154,32 +165,11 @@ int xsp_threads_end(struct xsp_timeline *t, uint64_t end_ns);
 /* Root tid of a thread as its process sees it; false: not seen yet. */
 bool xsp_threads_by_ns(const struct xsp_timeline *t, uint32_t pid, uint32_t ns_tid, uint32_t *out);
 
-/* ---- gpu.c, gpu_calls.c ---- */
+/* ---- windows.c ---- */
 
-int xsp_gpu_begin(struct xsp_timeline *t);
-void xsp_gpu_free(struct xsp_timeline *t);
-int xsp_gpu_event(struct xsp_gpu *g, const struct xsp_event *e);
-int xsp_gpu_time(struct xsp_gpu *g, uint64_t ns); /* it is at least so late */
-int xsp_gpu_span(struct xsp_gpu *g, const struct xsp_span *span, enum xsp_cuda_api api);
-int xsp_gpu_end(struct xsp_gpu *g);
-
-/* ---- gpu_kernels.c ---- */
-
-int xsp_kernels_new(struct xsp_timeline *t);
-void xsp_kernels_free(struct xsp_kernels *k); /* NULL is allowed */
-/* A call of CUDA's API has ended. */
-int xsp_kernels_call(struct xsp_timeline *t, const struct xsp_cuda_entry *e,
-		     const struct xsp_span *span);
-
-/* ---- gpu_memory.c ---- */
-
-int xsp_memory_new(struct xsp_timeline *t);
-void xsp_memory_free(struct xsp_memory *m); /* NULL is allowed */
-/* A call of CUDA's API has ended. */
-int xsp_memory_call(struct xsp_memory *m, const struct xsp_cuda_entry *e,
-		    const struct xsp_span *span);
-int xsp_memory_time(struct xsp_memory *m, uint64_t ns); /* it is at least so late */
-int xsp_memory_end(struct xsp_memory *m);
+void xsp_windows_begin(struct xsp_timeline *t);
+/* The thread does something at `now`: what was cut off before is closed. 0 or a negative errno. */
+int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now);
 
 /* ---- rows.c: the mechanics; each 0 or a negative errno ---- */
 

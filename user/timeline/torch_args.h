@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "probes/torch_abi.h"
-#include "probes/torch_records.h"
+#include "catalog/torch_records.h"
+#include "catalog/torch_values.h"
 #include "timeline/timeline.h"
 
 struct xsp_torch_args;
@@ -21,59 +21,9 @@ struct xsp_torch_args;
 int xsp_torch_args_new(const struct xsp_capture_reader *r, struct xsp_torch_args **out);
 void xsp_torch_args_free(struct xsp_torch_args *a); /* NULL is allowed */
 
-enum xsp_torch_presence {
-	XSP_TORCH_UNKNOWN = 0,
-	XSP_TORCH_NOTHING, /* an optional without a value; an undefined tensor */
-	XSP_TORCH_PRESENT,
-};
-
-struct xsp_torch_tensor {
-	enum xsp_torch_presence presence;
-	const char *type; /* as PyTorch's profiler writes it */
-	unsigned dtype, dims;
-	bool strided; /* has strides */
-	bool on_host;
-	const int64_t *sizes, *strides;
-	int64_t numel;
-	const uint8_t *elements; /* the first ones, in the order of memory; NULL: not read */
-	size_t element_bytes; /* of all of them */
-};
-
-struct xsp_torch_value {
-	const char *name; /* in the schema; of results "" */
-	uint8_t form; /* enum xsp_torch_form */
-	uint8_t base; /* enum xsp_torch_base */
-	enum xsp_torch_presence presence;
-	bool known; /* its value is there; of tensors: all that is needed to show them */
-	/* TENSOR: one; TENSORS: those that were read, and how long the list is */
-	struct xsp_torch_tensor tensors[XSP_ARGS_LIST_MAX];
-	size_t tensor_count;
-	uint64_t length; /* of a list; BOOLS too */
-	bool cut; /* there are more elements than are here */
-	uint8_t object[32]; /* what is no list: its bytes */
-	const uint8_t *bytes; /* of a list, and of a string */
-	size_t size;
-};
-
-struct xsp_torch_values {
-	const struct xsp_torch_schema *schema;
-	unsigned take; /* enum xsp_torch_take */
-	enum xsp_torch_flavor flavor;
-	bool doubtful;
-	bool tensors_known; /* of no argument is it unknown what the profiler would show */
-	struct xsp_torch_value items[XSP_TORCH_ARGUMENTS_MAX];
-	size_t count;
-};
-
 /* Reads a section of a span's. False: it is not one, or its operator is not defined. `out` points
  * into the section. */
 bool xsp_torch_args_read(const struct xsp_torch_args *a, const struct xsp_span *span,
 			 const struct xsp_section *s, struct xsp_torch_values *out);
-
-/* An integer or a double that a value or an element of a list is. */
-enum xsp_torch_number { XSP_TORCH_NO_NUMBER, XSP_TORCH_INTEGER, XSP_TORCH_REAL, XSP_TORCH_TRUTH };
-enum xsp_torch_number xsp_torch_number(const struct xsp_torch_values *all,
-				       const struct xsp_torch_value *v, size_t index,
-				       int64_t *integer, double *real);
 
 #endif

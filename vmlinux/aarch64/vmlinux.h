@@ -13,7 +13,7 @@ struct sched_entity {
 
 struct task_struct {
 	struct sched_entity se;
-	unsigned long long start_time;
+	unsigned long long start_time, self_exec_id;
 	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
 	pid_t pid;
 	pid_t tgid;

@@ -23,7 +23,7 @@ struct sched_entity {
 
 struct task_struct {
 	struct sched_entity se;
-	unsigned long long start_time;
+	unsigned long long start_time, self_exec_id;
 	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
 	struct thread_struct thread;
 	pid_t pid;

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * programs.h - what the BPF programs and the side that loads them and reads their maps both know:
+ * limits, keys and values of maps. What travels in events stands in event.h, args.h and gpu.h.
+ */
+#ifndef XSPTRACE_PROGRAMS_H
+#define XSPTRACE_PROGRAMS_H
+
+#include "xsptrace/args.h"
+#include "xsptrace/event.h"
+#include "xsptrace/gpu.h"
+
+#define XSP_MAX_RINGS 64 /* a mask takes the thread's bits: a power of two */
+#define XSP_MAX_COMM_FILTERS 4
+#define XSP_COMM_BYTES 16 /* TASK_COMM_LEN */
+_Static_assert((XSP_MAX_RINGS & (XSP_MAX_RINGS - 1)) == 0, "a power of two");
+_Static_assert(XSP_COMM_BYTES == sizeof(((struct xsp_event_task *)0)->comm), "names of threads");
+
+#if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
+#define XSP_RETURN_SLOT 8 /* a call pushes the return address */
+#else
+#define XSP_RETURN_SLOT 0
+#endif
+
+/* What is counted, a number for each CPU: the map xsp_counters. */
+enum xsp_count {
+	XSP_COUNT_LOST_ENTRY,
+	XSP_COUNT_LOST_EXIT,
+	XSP_COUNT_LOST_OTHER,
+	XSP_COUNT_LOST_NAME,
+	XSP_COUNT_FILTERED,
+	XSP_COUNT_SILENT,
+	XSP_COUNT_UNTRACKED,
+	XSP_COUNT_LOST_GPU, /* records of lost batches */
+	XSP_COUNTS,
+};
+
+/* The map xsp_lost: lost entries and lost exits by probe. For n probes it has XSP_LOST_KEY(n, 0) keys. */
+#define XSP_LOST_KEY(probe, exits) ((probe)*2 + ((exits) ? 1 : 0))
+
+/* The map xsp_cookies: the cookie of a site whose event, of this number, serves many (XSP_COOKIE_PAGES). */
+#define XSP_COOKIE_KEY(number, address)                                                            \
+	((__u32)(number)*XSP_PAGE_SLOTS + ((__u32)(address) & (XSP_PAGE_SLOTS - 1)))
+_Static_assert((XSP_PAGE_SLOTS & (XSP_PAGE_SLOTS - 1)) == 0, "a power of two");
+
+/* --min-duration and --max-depth: the map xsp_thread_states, by thread. */
+#define XSP_FILTER_FRAMES 64
+struct xsp_frame {
+	__u64 time_ns;
+	__u64 sp;
+	__u32 probe;
+	__u32 emitted;
+};
+struct xsp_thread_state {
+	__u32 depth;
+	__u32 reserved;
+	struct xsp_frame frames[XSP_FILTER_FRAMES];
+};
+_Static_assert((XSP_FILTER_FRAMES & (XSP_FILTER_FRAMES - 1)) == 0, "a power of two");
+_Static_assert(sizeof(struct xsp_thread_state) == 8 + 24 * XSP_FILTER_FRAMES, "no padding");
+
+/* Bytes of the reservation for an event with sections: at least this, for those that ask for little
+ * room; XSP_ARGS_SMALL or XSP_ARGS_LARGE where there are arguments; and what these two need more. */
+#define XSP_DETAIL_LEAST 256
+#define XSP_STACK_MAX 127 /* as many as the kernel itself walks: kernel.perf_event_max_stack */
+/* A frame is read as two words: one more than is kept. */
+#define XSP_STACK_BYTES(frames) (sizeof(struct xsp_section) + 8 * ((frames) + 1))
+_Static_assert(sizeof(struct xsp_event_range) + sizeof(struct xsp_section) + 8 * XSP_WORDS_MAX <=
+		       XSP_DETAIL_LEAST,
+	       "all words of an entry fit");
+_Static_assert(XSP_ARGS_SMALL >= XSP_DETAIL_LEAST && XSP_ARGS_LARGE >= XSP_ARGS_SMALL,
+	       "more room, not less");
+
+/* Values of maps, written by one compiler and read by the other. */
+_Static_assert(sizeof(struct xsp_range_spec) == 24, "xsp_specs");
+_Static_assert(sizeof(struct xsp_detail_spec) == 8 + 4 * XSP_WORDS_MAX, "xsp_details");
+_Static_assert(sizeof(struct xsp_args_spec) == 16 + 8 * XSP_ARGS_ITEMS, "xsp_args");
+_Static_assert(sizeof(struct xsp_sequence_spec) == 48, "xsp_sequences");
+
+/* Events: also the layout on disk. */
+_Static_assert(sizeof(struct xsp_event) == 32, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_event_range) == 40, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_event_label) == 48, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_event_name) == 48, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_event_task) == 64, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_event_gpu) + XSP_GPU_BATCH_MAX == XSP_GPU_BATCH_ROOM,
+	       "a batch fills its reservation");
+_Static_assert(sizeof(struct xsp_section) == 8, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_perf_value) == 24, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_args_record) == 8, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_args_tensor) == 32, "XSP_EVENT_VERSION");
+
+#endif /* XSPTRACE_PROGRAMS_H */

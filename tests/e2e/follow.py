@@ -1,0 +1,227 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""--follow: children are recorded, bystanders are left alone, and nothing stays behind."""
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import time
+
+from harness import (EXTRA, OK, TARGET, USAGE, Recording, Trace, case, check, equal, finish, main,
+                     run, start, wait_for, workload, xsptrace)
+
+FAMILY = ["-e", "family:family_call"]
+LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
+
+
+def spans_by_process(path):
+    counts = {}
+    for e in Trace(path).spans:
+        counts[e["args"].get("pid", e["pid"])] = counts.get(e["args"].get("pid", e["pid"]), 0) + 1
+    return counts
+
+
+def leaves(path, count):
+    """{pid: calls}, once so many leaves have told of themselves."""
+    def read():
+        with open(path, encoding="ascii") as f:
+            lines = f.read().splitlines()
+        return lines if len(lines) == count else None
+    lines = wait_for(lambda: os.path.exists(path) and read(), 30, f"{count} leaves")
+    return {int(a): int(b) for a, b in (line.split() for line in lines)}
+
+
+def descendants(pid):
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as f:
+            for child in f.read().split():
+                found += [int(child)] + descendants(int(child))
+    return found
+
+
+def changed_text(pid, path):
+    """Bytes of the file's mapped text that differ in the memory of the process."""
+    changed = 0
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+        maps = [re.match(r"(\w+)-(\w+) ..x. (\w+) \S+ \d+ +(.*)", line) for line in f]
+    for m in maps:
+        if m is None or m[4] != path:
+            continue
+        begin, end, offset = (int(m[i], 16) for i in (1, 2, 3))
+        with open(f"/proc/{pid}/mem", "rb") as mem, open(path, "rb") as file:
+            mem.seek(begin)
+            file.seek(offset)
+            there = file.read(end - begin)
+            changed += sum(a != b for a, b in zip(mem.read(len(there)), there))
+    return changed
+
+
+def program(folder):
+    """A copy that nobody else maps."""
+    path = f"{folder}/family"
+    shutil.copy(workload("family"), path)
+    return path
+
+
+@case
+def bystanders_are_left_alone(folder):
+    """A process that maps the same C library keeps its bytes and its speed, while children of the
+    traced one are followed."""
+    libc, out = f"{folder}/libc.so.6", f"{folder}/b.xspt"
+    shutil.copy(os.path.realpath(LIBC), libc)
+    environment = {**os.environ, "LD_LIBRARY_PATH": folder}
+    bystander = start([workload("family"), "loop"], env=environment, stdout=subprocess.PIPE)
+    before = statistics.median(float(bystander.stdout.readline()) for _ in range(20))
+    parent = start([workload("family"), f"{folder}/leaves", 4, 0, 1500, 50], env=environment)
+    wait_for(lambda: len(descendants(parent.pid)) == 4, 10, "children")
+    with Recording(folder, "-p", parent.pid, "--follow", "-e", f"{libc}:*rand_r*", "-o", out) as r:
+        check(changed_text(parent.pid, libc) > 0, "the traced process has no probe")
+        equal(changed_text(bystander.pid, libc), 0, "bytes changed in the bystander")
+        during = statistics.median(float(bystander.stdout.readline()) for _ in range(20))
+        equal(finish(parent), 0, "status")
+        r.wait()
+    print(f"  a call of the bystander: {before} ns before, {during} ns during")
+    check(during < 10 * before + 100, f"{before} ns before, {during} ns during")
+
+
+@case
+def children_are_counted_exactly(folder):
+    """Children that sleep for 300 ms before they call: each call of each is there."""
+    out, file = f"{folder}/c.json", f"{folder}/leaves"
+    xsptrace(*EXTRA, "--follow", *FAMILY, "-o", out, "--", program(folder), file, 12, 0, 300, 100)
+    equal(sum(leaves(file, 12).values()), 1200, "calls")
+    trace = Trace(out)
+    trace.check_nothing_lost()
+    equal(dict(trace.calls), {"family_call": 1200}, "spans")
+    said = trace.json["xsptrace_capture"]["children"]
+    check(re.match(r"12 born, 12 attached to [\d.]+ ms \(median\) after their birth, [\d.]+ ms at "
+                   r"most; calls in between are not seen$", said), said)
+    median, most = (float(x) for x in re.findall(r"([\d.]+) ms", said))
+    print(f"  {said}")
+    check(median <= most < 300, said)
+
+
+@case
+def stopped_children_miss_nothing(folder):
+    """--follow=stop: the first call of a child, and of what it execs, is seen."""
+    out, file = f"{folder}/s.json", f"{folder}/leaves"
+    path = program(folder)
+    done = xsptrace(*EXTRA, "--follow=stop", *FAMILY, "-o", out, "--", "sh", "-c",
+                    f"i=0; while [ $i -lt 20 ]; do {path} {file} 1 0 1 10; i=$((i+1)); done",
+                    status=None)
+    if "needs Linux 6.13" in done.stderr:
+        return
+    equal(done.returncode, OK, f"status: {done.stderr}")
+    equal(sum(leaves(file, 20).values()), 200, "calls")
+    equal(dict(Trace(out).calls), {"family_call": 200}, "spans")
+
+
+@case
+def a_killed_recorder_leaves_nobody_stopped(folder):
+    file = f"{folder}/leaves"
+    script = f"for i in 1 2 3 4 5 6 7 8; do {program(folder)} {file} 8 0 1 10; done"
+    shell = start(["sh", "-c", f"sleep 1; {script}; exit 7"])
+    with Recording(folder, "-p", shell.pid, "--follow=stop", "-e", "family_call", "-e",
+                   "libc.so.6:rand_r", "-o", f"{folder}/k.xspt") as r:
+        wait_for(lambda: os.path.exists(file), 20, "the first leaf")
+        r.stop(signal.SIGKILL)
+        r.process.wait()
+    equal(finish(shell, 30), 7, "status of the shell")
+    leaves(file, 64)
+
+
+@case
+def those_that_were_there_before(folder):
+    """-p PID --follow: the whole tree below it, grandchildren too."""
+    out, file = f"{folder}/p.json", f"{folder}/leaves"
+    parent = start([program(folder), file, 3, 4, 0, 25])
+    wait_for(lambda: len(descendants(parent.pid)) == 15, 10, "the tree")
+    with Recording(folder, "-p", parent.pid, "--follow", *FAMILY, "-o", out) as r:
+        for pid in descendants(parent.pid):
+            if not descendants(pid):
+                os.kill(pid, signal.SIGUSR1)
+        equal(finish(parent), 0, "status")
+        r.wait()
+    equal(sum(leaves(file, 12).values()), 300, "calls")
+    equal(dict(Trace(out).calls), {"family_call": 300}, "spans")
+
+
+@case
+def exec_in_the_same_process(folder):
+    """env and its like: every call of what they exec, also without --follow."""
+    path = program(folder)
+    for option in ([], ["--follow"]):
+        for before in (["env", "X=1"], ["nice", "env"], ["sh", "-c", 'exec "$@"', "sh"]):
+            out = f"{folder}/e.json"
+            xsptrace(*EXTRA, *option, "-e", f"{path}:main", "-o", out, "--", *before, path,
+                     f"{folder}/l", 0, 0, 1, 1)
+            equal(dict(Trace(out).calls), {"main": 1}, f"{option} {before}: spans")
+
+
+@case
+def shells_and_launchers(folder):
+    """A program that somebody else starts, as a child."""
+    path, out = program(folder), f"{folder}/l.json"
+    with open(f"{folder}/launcher.py", "w", encoding="ascii") as f:
+        f.write("import subprocess, sys\nsubprocess.run(sys.argv[1:], check=True)\n")
+    for before in (["sh", "-c", '"$@"; true', "sh"], ["python3", f"{folder}/launcher.py"]):
+        file = f"{folder}/leaves"
+        xsptrace(*EXTRA, "--follow", "-e", f"{path}:family_call", "-o", out, "--", *before, path,
+                 file, 2, 0, 300, 40)
+        leaves(file, 2)
+        os.unlink(file)
+        equal(dict(Trace(out).calls), {"family_call": 80}, f"{before[0]}: spans")
+
+
+@case
+def the_whole_machine_must_be_asked_for(folder):
+    """--follow=system on a library that others map is refused before anything of the command runs."""
+    mark = f"{folder}/mark"
+    done = xsptrace("--follow=system", "-e", "libc.so.6:rand_r", "-o", f"{folder}/w.json", "--",
+                    "touch", mark, status=TARGET)
+    check(re.search(r"--follow=system: \d+ other processes map \S*libc\.so\.6.*--slow-others",
+                    done.stderr), "refusal", done.stderr)
+    check(not os.path.exists(mark), "the command ran")
+    xsptrace("--slow-others", "-e", "x", "--", "true", status=USAGE)
+    out, file = f"{folder}/a.json", f"{folder}/leaves"
+    xsptrace(*EXTRA, "--follow=system", "--slow-others", "-e", "libc.so.6:rand_r", "-o", out, "--",
+             workload("family"), file, 2, 0, 1, 10)
+    equal(sum(leaves(file, 2).values()), 20, "calls")
+    equal(dict(Trace(out).calls), {"rand_r": 20}, "spans: no gap")
+
+
+@case
+def fork_storm(folder):
+    """500 short processes: each is followed or counted as missed, the links of the dead go, and the text of
+    the shell is as it was."""
+    path, out, file = program(folder), f"{folder}/f.json", f"{folder}/leaves"
+    script = (f"i=0; while [ $i -lt 250 ]; do {path} {file} 1 0 1 2; i=$((i+1)); done;"
+              "kill -USR1 $$; read nothing")  # a sleep would outlive the shell, with our output
+    shell = start(["sh", "-c", f"trap 'done=1' USR1; sleep 1; {script}"], stdin=subprocess.PIPE)
+    libc = os.path.realpath(LIBC)
+    with Recording(folder, "-p", shell.pid, "--follow", "-e", "family_call", "-e", "libc.so.6:rand_r",
+                   "-o", out) as r:
+        check(changed_text(shell.pid, libc) > 0, "the shell has no probe")
+        leaves(file, 250)
+        with open(f"/proc/{r.process.pid}/stat", encoding="ascii") as f:
+            check(f.read().split()[2] != "Z", "xsptrace ended")
+        folder_of_it = f"/proc/{r.process.pid}/fd"
+        most = len(os.listdir(folder_of_it))
+        # each closes behind a grace period of the kernel's
+        wait_for(lambda: len(os.listdir(folder_of_it)) < 150, 20, f"links of the dead to go: {most}")
+        r.stop()
+        r.wait()
+    print(f"  {most} descriptors when the last had ended")
+    said = Trace(out).json["xsptrace_capture"]["children"]
+    print(f"  {said}")
+    born = int(said.split()[0])
+    told = sum(int(x) for x in re.findall(r"(\d+) (?:attached|had ended|could not)", said))
+    equal(told, born, f"followed and missed: {said}")
+    check(born >= 500, said)
+    equal(changed_text(shell.pid, libc), 0, "bytes changed in the shell")
+
+
+main()

@@ -1,0 +1,781 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Targets that mean harm: whatever an unprivileged user's process shows, names, maps or does to its
+files, the tool (run as root) neither crashes, hangs, nor harms anybody, and traces what is honest.
+"""
+import ctypes
+import json
+import os
+import platform
+import pty
+import re
+import shutil
+import signal
+import stat
+import struct
+import threading
+import time
+import xml.etree.ElementTree as xml
+
+import elves
+from harness import (Skip, Trace, case, check, equal, main, run, start, workload)
+from proc import (COUNTERS, NOBODY, Tool, Witness, as_nobody, random_from_clock, status,
+                  stopped_text_clean, wait_text_clean)
+
+MEMORY_MIB = 512
+# Without CAP_SYS_ADMIN /proc/PID/map_files cannot be followed, and only paths are left.
+FEW_CAPABILITIES = ["setpriv", "--bounding-set",
+                    "-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search,+setuid,+setgid"]
+
+
+def only_x86():
+    if platform.machine() != "x86_64":
+        raise Skip("machine code of x86-64")
+
+
+def target(folder, name, *arguments, program=None, **options):
+    """A workload as an unprivileged user, from a place where that user can read it."""
+    path = f"{folder}/{program or name}"
+    if not os.path.exists(path):
+        shutil.copy(workload(program or name), path)
+    return Witness(folder, name, [path, COUNTERS, *arguments], **{**as_nobody(), **options})
+
+
+class Memory(threading.Thread):
+    """The most memory that the tool's processes had, all together, in MiB."""
+
+    def __init__(self, tool):
+        super().__init__(daemon=True)
+        self.tool, self.peaks, self.done = tool, {}, threading.Event()
+
+    def run(self):
+        while not self.done.wait(0.02):
+            for pid in self.tool.processes():
+                peak = int(status(pid).get("VmHWM", "0").split()[0] or 0)
+                self.peaks[pid] = max(self.peaks.get(pid, 0), peak)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.join()
+
+    def mib(self):
+        return sum(self.peaks.values()) / 1024
+
+
+def record(tool, *arguments, seconds=12, **options):
+    """Runs the tool to its end: in time, by a status of its own, in bounded memory."""
+    begun = time.monotonic()
+    with Memory(tool) as memory:
+        done = tool.run(*arguments, timeout=seconds, **options)
+    print(f"  status {done.returncode}, {time.monotonic() - begun:.1f} s, {memory.mib():.0f} MiB")
+    check(0 <= done.returncode < 10, f"status {done.returncode}", arguments, done.stderr)
+    check(memory.mib() < MEMORY_MIB, f"{memory.mib():.0f} MiB of memory", memory.peaks)
+    return done
+
+
+def spans(path):
+    """Spans by name, of a trace that must parse."""
+    return Trace(path).calls
+
+
+# ---- code in memory is not that of the file ------------------------------------------
+
+
+def code_changed(folder, *modes):
+    only_x86()
+    targets = [target(folder, f"patcher{i}", *mode, program="patcher")
+               for i, mode in enumerate(modes)]
+    tool = Tool(folder)
+    out = f"{folder}/out.json"
+    pids = ",".join(str(t.pid) for t in targets)
+    done = record(tool, "-p", pids, "-d", "0.7", "-e", "patcher:hooked_*", "-e",
+                  "patcher:untouched", "-o", out)
+    for t in targets:
+        t.check_right("after its changed code was traced")
+    equal(done.returncode, 0, f"status\n{done.stderr}")
+    trace = Trace(out)
+    check(trace.calls["untouched"] > 20, "what was not changed is not traced", trace.calls)
+    changed = [t.pid for t, mode in zip(targets, modes) if not mode]
+    for name in ("plain", "frame", "calls", "branch"):
+        check(f"hooked_{name}" in done.stderr, f"hooked_{name} is not named as left out",
+              done.stderr)
+        of = {e["pid"] for e in trace.spans if e["name"] == f"hooked_{name}"}
+        equal(of & set(changed), set(), f"processes with spans of hooked_{name}")
+
+
+@case
+def code_changed_in_memory(folder):
+    """A hooking library has been there: the function is left out and named."""
+    code_changed(folder, [])
+
+
+@case
+def code_changed_in_one_of_two(folder):
+    """The first target has the file's code, the second one has not."""
+    code_changed(folder, ["plain"], [])
+
+
+# ---- another file under the same path ------------------------------------------------
+
+
+def mine_and_yours(folder):
+    """Two libraries of the same layout: where the first one has sites, the second one has operands
+    of instructions. And a process of root that calls the second one."""
+    only_x86()
+    count = 64
+    # nop; push %rbp; pop %rbp; ret - and over the last three: mov $0x11223344,%eax; ret
+    mine = elves.Elf(elves.pad(bytes.fromhex("90 55 5d c3"), elves.SLOT) * count,
+                     [(b"swapped_%02d" % i, elves.TEXT + i * elves.SLOT + 1, 3)
+                      for i in range(count)])
+    yours = elves.Elf(elves.pad(bytes.fromhex("b8 44332211 c3"), elves.SLOT) * count,
+                      [(b"constant_%02d" % i, elves.TEXT + i * elves.SLOT, 6)
+                       for i in range(count)])
+    os.mkdir(f"{folder}/nobodys")
+    os.chown(f"{folder}/nobodys", NOBODY, NOBODY)
+    mine.write(f"{folder}/nobodys/libmine.so")
+    yours.write(f"{folder}/libyours.so")
+    return target(folder, "victim", f"{folder}/libyours.so:{elves.TEXT}:{0x11223344}", user=0,
+                  group=0, program="mapper")
+
+
+def recorded_for_all(tool, pid, what, victim, prefix=()):
+    """With probes for every process, as far as there still are any, and the victim unharmed."""
+    follow = "--follow=system" if "follow=system" in tool.run("--help").stdout else "--follow"
+    process = tool.start("-p", pid, follow, "-d", "0.1", "-e", "swapped_*", "-o",
+                         f"{tool.folder}/out.json", prefix=prefix)
+    process.wait(timeout=20)
+    check(0 <= process.returncode < 10, f"status {process.returncode}", tool.output())
+    victim.check_right(what)
+    wait_text_clean([victim.pid], 5, what)
+
+
+@case
+def mappings_that_change_places(folder):
+    """The target swaps two mappings all the time: /proc/PID/map_files/START-END names the one file
+    when it is parsed, the other one when it is probed."""
+    victim, tool = mine_and_yours(folder), Tool(folder)
+    for i, pause in enumerate((300, 1000, 3000, 10000) * 3):
+        swapper = target(folder, f"swapper{i}", f"{folder}/nobodys/libmine.so",
+                         f"{folder}/libyours.so", str(pause), program="swapper")
+        recorded_for_all(tool, swapper.pid, f"in run {i}, with swaps every {pause} us", victim)
+        swapper.check_right()
+        swapper.process.kill()
+
+
+EXCHANGER = """
+import ctypes, os, sys, time
+one, two, pause = (os.fsencode(x) for x in sys.argv[1:])
+libc = ctypes.CDLL(None)
+while True:
+    assert libc.renameat2(-100, one, -100, two, 2) == 0  # RENAME_EXCHANGE
+    time.sleep(float(pause))
+"""
+
+
+@case
+def paths_that_change_places(folder):
+    """The target's library and a link to the victim's change names all the time, and the tool has
+    no capability to follow /proc/PID/map_files."""
+    victim, tool = mine_and_yours(folder), Tool(folder)
+    mine, link = f"{folder}/nobodys/libmine.so", f"{folder}/nobodys/liblink.so"
+    os.symlink(f"{folder}/libyours.so", link)
+    witness = target(folder, "mapper", f"{mine}:+:0")
+    for i, pause in enumerate((0.0003, 0.001, 0.003, 0.01) * 6):
+        exchanger = start(["/usr/bin/python3", "-c", EXCHANGER, mine, link, pause], **as_nobody())
+        time.sleep(0.1)
+        recorded_for_all(tool, witness.pid, f"in run {i}, with exchanges every {pause} s", victim,
+                         FEW_CAPABILITIES)
+        check(exchanger.poll() is None, "nothing was exchanged")
+        exchanger.kill()
+
+
+# ---- ELF files that lie --------------------------------------------------------------
+
+
+def lying_files():
+    """{name: file}. Each has one function that works, and one thing that is not true."""
+    beyond, most = 1 << 40, (1 << 64) - 1
+    many = (1 << 32) - 1
+    frame = elves.eh_frame(0x10f0, [(elves.TEXT, len(elves.LIVE))])
+    middles = [(b"live_middle_%02d" % i, elves.TEXT + i, len(elves.LIVE) - i)
+               for i in range(1, len(elves.LIVE))]
+    honest = [(b"live", elves.TEXT, len(elves.LIVE))]
+    symtab = lambda **lie: dict(sections={".symtab": lie})
+    strtab = lambda **lie: dict(sections={".strtab": lie})
+    lies = {
+        "sections_beyond": dict(header=dict(shoff=beyond)),
+        "sections_wrap": dict(header=dict(shoff=most - 63)),
+        "sections_65535": dict(header=dict(shnum=65535)),
+        "sections_2_32": dict(header=dict(shnum=0)),
+        "section_size_0": dict(header=dict(shentsize=0)),
+        "section_names_beyond": dict(header=dict(shstrndx=60000)),
+        "segments_beyond": dict(header=dict(phoff=beyond)),
+        "segments_65535": dict(header=dict(phnum=65535)),
+        "segment_size_0": dict(header=dict(phentsize=0)),
+        "symbols_beyond": symtab(offset=beyond),
+        "symbols_huge": symtab(size=24 * many),
+        "symbols_wrap": symtab(offset=most - 100, size=most),
+        "symbol_size_0": symtab(entsize=0),
+        "symbol_size_1": symtab(entsize=1),
+        "symbol_names_missing": symtab(link=60000),
+        "symbol_names_are_symbols": symtab(link=2),
+        "strings_beyond": strtab(offset=beyond),
+        "strings_huge": strtab(size=1 << 62),
+        "strings_unterminated": strtab(size=3),
+        "strings_of_nothing": strtab(size=0),
+        "text_of_nothing": dict(sections={".text": dict(type=8)}),
+        "text_beyond": dict(sections={".text": dict(offset=beyond, addr=beyond)}),
+        "text_huge": dict(sections={".text": dict(size=most)}),
+        "name_beyond": dict(symbols=[(0x7fffffff, elves.TEXT, len(elves.LIVE))], strings=b"\0a\0"),
+        "symbol_beyond": dict(symbols=honest + [(b"live_far", beyond, 100)]),
+        "symbol_wraps": dict(symbols=honest + [(b"live_wrap", elves.TEXT, most)]),
+        "symbol_of_the_header": dict(symbols=honest + [(b"live_header", 0, 0x1000)]),
+        "symbols_overlap": dict(symbols=honest + [(b"live_over_%d" % i, elves.TEXT, 1 + i * 7)
+                                                  for i in range(200)]),
+        "symbols_in_the_middle": dict(symbols=honest + middles),
+        "middle_first": dict(symbols=middles + honest),
+        # only the frame says where the function begins
+        "middle_and_frame": dict(symbols=middles),
+        # the frame lies as the symbol does; the true symbol is there
+        "middle_framed": dict(symbols=honest + middles[1:3],
+                              frames=[(elves.TEXT + i, len(elves.LIVE) - i) for i in (2, 3)]),
+        "note_huge": dict(note=struct.pack("<III", many, many, 3) + b"GNU\0" + b"x" * 20),
+        "note_wraps": dict(note=struct.pack("<III", 4, many - 3, 3) + b"GNU\0" + b"x" * 20),
+        "note_long": dict(note=struct.pack("<III", 4, 4096, 3) + b"GNU\0" + b"x" * 4096),
+        "note_of_nothing": dict(note=struct.pack("<III", 0, 0, 3)),
+        "frame_huge": dict(frame=struct.pack("<I", many - 1) + frame[4:]),
+        "frame_64_bit": dict(frame=struct.pack("<IQ", many, most) + frame),
+        "frame_of_itself": dict(frame=frame[:24] + struct.pack("<II", 16, 0) + frame[32:]),
+        "frame_other_parent": dict(frame=frame[:24] + struct.pack("<II", 16, many) + frame[32:]),
+        "frame_of_zeros": dict(frame=b"\0" * 400),
+        "frame_all_ones": dict(frame=b"\xff" * 400),
+        "frame_augmented": dict(frame=frame[:8] + b"\x01zPLRSzzzz\xff\xff\xff\xff\xff\xff"
+                                + frame[24:]),
+        "frame_starts_inside": dict(frames=[(elves.TEXT + 2, 6)]),
+        "frame_ends_inside": dict(frames=[(elves.TEXT, 3)]),
+        "frame_covers_all": dict(frames=[(0, 0x7fffffff)]),
+    }
+    return {name: elves.live(**lie) for name, lie in lies.items()}
+
+
+def live_at(path):
+    return f"{path}:{elves.TEXT}:{elves.LIVE_RESULT}"
+
+
+def honest_library(folder):
+    return live_at(elves.live(b"live_and_honest").write(f"{folder}/libhonest.so"))
+
+
+def traced_beside(folder, tool, witness, what, seconds=12):
+    """The honest library beside the lying ones is traced; the target goes on with right results."""
+    out = f"{folder}/out.json"
+    done = record(tool, "-p", witness.pid, "-d", "0.3", "-e", "live*", "-o", out, seconds=seconds)
+    witness.check_right(what)
+    wait_text_clean([witness.pid], 5, what)
+    equal(done.returncode, 0, f"status {what}\n{done.stderr}")
+    check(spans(out)["live_and_honest"] > 20, f"the honest library was not traced {what}",
+          done.stderr)
+    return done
+
+
+@case
+def files_that_lie(folder):
+    """Headers, tables, notes and frames that are not true, all in one process."""
+    only_x86()
+    tool = Tool(folder)
+    files = {name: elf.write(f"{folder}/lib{name}.so") for name, elf in lying_files().items()
+             if "middle" not in name}
+    witness = target(folder, "mapper", *map(live_at, files.values()), honest_library(folder))
+    traced_beside(folder, tool, witness, "beside files that lie")
+    listed = record(tool, "list", "-p", witness.pid, "-e", "live*")
+    check("live_and_honest" in listed.stdout, "not listed", listed.stdout, listed.stderr)
+
+
+@case
+def symbols_in_the_middle_of_instructions(folder):
+    """A breakpoint there would change a constant of the running function. Some symbol or frame
+    tells where it really begins: with nothing true in the file at all, it could not be known."""
+    only_x86()
+    tool = Tool(folder)
+    for name in ("symbols_in_the_middle", "middle_first", "middle_and_frame", "middle_framed",
+                 "frame_starts_inside"):
+        path = lying_files()[name].write(f"{folder}/lib{name}.so")
+        witness = target(folder, name, live_at(path), honest_library(folder), program="mapper")
+        traced_beside(folder, tool, witness, f"with {name}")
+        witness.process.kill()
+        witness.process.wait()
+
+
+@case
+def sparse_file_of_a_terabyte(folder):
+    """Its symbol table is as long as it is."""
+    only_x86()
+    size = 1 << 40
+    tool = Tool(folder)
+    files = []
+    for i, lies in enumerate((
+            dict(sections={".symtab": dict(offset=1 << 20, size=(size - (1 << 21)) // 24 * 24)}),
+            dict(sections={".strtab": dict(size=size - (1 << 21))}),
+            dict(sections={".eh_frame": dict(size=size - (1 << 21))}),
+            dict(sections={".text": dict(size=size - (1 << 21))},
+                 symbols=[(b"live_endless", elves.TEXT, size - (1 << 21))]))):
+        try:
+            files.append(elves.live(**lies, size=size).write(f"{folder}/libsparse{i}.so") + ":-:0")
+        except OSError as e:
+            raise Skip(f"no sparse files here: {e}") from e
+    witness = target(folder, "mapper", *files, honest_library(folder))
+    traced_beside(folder, tool, witness, "beside sparse files", 15)
+
+
+# ---- names ---------------------------------------------------------------------------
+
+ESCAPE = "\x1b]0;PWNED\x07\x1b[2J"
+EVIL_NAMES = [b"evil" + n for n in (
+    b"_escape\x1b]0;PWNED\x07\x1b[2J", b"_line\nxsptrace: fake 12345", b"_return\rxsptrace: fake",
+    b"_bytes\xff\xfe\x80\xc0\xaf", b"_cut\xf0\x9f\x92", b"_c1\xc2\x9b31m\x9b31m",
+    b"_quote\"\\\"}],", b"_markup<script>alert(1)</script>&amp;", b"_semicolon;other;frame 1",
+    b"_format%n%s%x%99999d", b"_surrogate\xed\xa0\x80", b"_delete\x7f\x08\x08",
+    b"_bomb" + "\U0001f4a9\u0300\u0301".encode() * 2000)]
+
+
+def check_clean(data, what):
+    """No control characters, and UTF-8."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as e:
+        check(False, f"{what}: not UTF-8: {e}", data[max(0, e.start - 60):e.start + 20])
+    wrong = re.search(r"[\0-\x08\x0b-\x1f\x7f-\x9f]", text)
+    if wrong:
+        check(False, f"{what}: a control character, {wrong[0]!r}",
+              repr(text[max(0, wrong.start() - 80):wrong.start() + 40]))
+    check(not re.search(r"(?m)^xsptrace: fake", text), f"{what}: a line that the target wrote",
+          text)
+
+
+def evil_process(folder):
+    path = f"{folder}/evil{ESCAPE}\nxsptrace: fake"
+    shutil.copy(workload("mapper"), path)
+    text = elves.pad(elves.LIVE, elves.SLOT) * len(EVIL_NAMES)
+    places = [elves.TEXT + i * elves.SLOT for i in range(len(EVIL_NAMES))]
+    library = elves.Elf(text, [(n, p, len(elves.LIVE)) for n, p in zip(EVIL_NAMES, places)],
+                        frames=[(p, len(elves.LIVE)) for p in places])
+    file = os.fsdecode(os.fsencode(folder) + b"/libevil\x1b[31m\xff\n\xc2\x9b.so")
+    library.write(file)
+    calls = [f"{file}:{p}:{elves.LIVE_RESULT}" for p in places]
+    return Witness(folder, "evil", [path, COUNTERS, *calls], **as_nobody())
+
+
+@case
+def names_on_their_way_to_the_terminal(folder):
+    """Process, argument, file and symbol names with escape sequences, line ends, broken UTF-8."""
+    only_x86()
+    tool, witness = Tool(folder), evil_process(folder)
+    common = ["-p", witness.pid, "-e", "evil*"]
+    capture = f"{folder}/t.xspt"
+    for command in (["list", *common], ["list", *common, "-v"], [*common, "-d", "0.3", "-v"],
+                    [*common, "-d", "0.3", "--rows", "all", "-o", capture], ["info", capture],
+                    ["-p", witness.pid, "-e", "ewil_*"], ["-p", witness.pid, "--dry-run"]):
+        done = run([tool.path, *command], cwd=folder, errors=None, text=False)
+        check(0 <= done.returncode < 10, f"{command}: status {done.returncode}", done.stderr)
+        check_clean(done.stdout, f"standard output of {command}")
+        check_clean(done.stderr, f"standard error of {command}")
+    witness.check_right()
+
+
+@case
+def names_on_a_terminal(folder):
+    """The same on a terminal, where the status line has escape sequences of its own."""
+    only_x86()
+    tool, witness = Tool(folder), evil_process(folder)
+    for command in (["-p", witness.pid, "-e", "evil*", "-d", "1.2", "-o", f"{folder}/t.json"],
+                    ["list", "-p", witness.pid, "-e", "evil*"]):
+        said = on_a_terminal(tool, command)
+        for wrong in (b"PWNED\x07", b"\x1b]0;", b"\x1b[2J", b"\xc2\x9b", b"\x9b3", b"\xff",
+                      b"\nxsptrace: fake", b"\rxsptrace: fake"):
+            check(wrong not in said, f"{wrong} reached the terminal", said)
+
+
+def on_a_terminal(tool, command, seconds=12):
+    """What a terminal gets to see of a run."""
+    ours, theirs = pty.openpty()
+    child = start([tool.path, *command], stdin=theirs, stdout=theirs, stderr=theirs,
+                  cwd=tool.folder)
+    os.close(theirs)
+    said, end = b"", time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            data = os.read(ours, 65536)
+        except OSError:  # nobody has it open any more
+            break
+        said += data
+    os.close(ours)
+    equal(child.wait(timeout=5), 0, f"status\n{said.decode(errors='replace')}")
+    return said
+
+
+@case
+def names_in_files(folder):
+    """Every output parses, and no name adds a line or an element to it."""
+    only_x86()
+    tool, witness = Tool(folder), evil_process(folder)
+    names = ["t.json", "t.folded", "t.perf", "t.svg", "t.json.gz"]
+    done = record(tool, "-p", witness.pid, "-e", "evil*", "-d", "0.3",
+                  *[x for n in names for x in ("-o", n)])
+    equal(done.returncode, 0, f"status\n{done.stderr}")
+    with open(f"{folder}/t.json", "rb") as f:
+        events = json.loads(f.read().decode("utf-8"))["traceEvents"]
+    seen = {e["name"] for e in events if e["ph"] == "X" and e["name"].startswith("evil")}
+    # none is lost, none is made to look like another one
+    equal(len(seen), len(EVIL_NAMES), f"names in the trace {sorted(n[:40] for n in seen)}")
+    equal(spans(f"{folder}/t.json.gz"), spans(f"{folder}/t.json"), "spans of .json.gz")
+    with open(f"{folder}/t.folded", "rb") as f:
+        folded = f.read()
+    check_clean(folded, "t.folded")
+    for line in folded.decode().splitlines():
+        check(re.fullmatch(r".*evil.* \d+", line), "not a folded line", repr(line[:200]))
+        # the frames are separated by what names may not contain
+        check(line.count(";") <= 3, "a name became frames", repr(line[:200]))
+    with open(f"{folder}/t.perf", "rb") as f:
+        check_clean(f.read(), "t.perf")
+    svg = xml.parse(f"{folder}/t.svg").getroot()
+    equal(sum("alert" in (e.text or "") for e in svg.iter() if e.tag.endswith("}script")), 0,
+          "scripts that a name brought")
+
+
+# ---- a root folder full of traps -----------------------------------------------------
+
+IN_ACCESS, IN_OPEN = 1, 32
+
+
+class Watched:
+    """Whether anybody opened or read a file."""
+
+    def __init__(self, *paths):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = self.libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        for path in paths:
+            check(self.libc.inotify_add_watch(self.fd, os.fsencode(path), IN_ACCESS | IN_OPEN) >= 0,
+                  f"cannot watch {path}")
+
+    def events(self):
+        try:
+            return os.read(self.fd, 65536)
+        except BlockingIOError:
+            return b""
+
+
+CHROOT = """
+chroot=$1 fifo=$2 links=$3; shift 3
+chroot "$chroot" /mapper "$@" & child=$!
+while ! grep -q libtrap /proc/$child/maps; do sleep 0.05; done
+if [ -n "$fifo" ]; then mount --bind "$fifo" "$chroot/lib/libtrap.so"
+else mount --bind "$links" "$chroot/lib"; fi || exit 3
+echo trapped >&2
+wait
+"""
+
+
+def trapped(folder, name, fifo="", links=""):
+    """A process in a user namespace and a root folder of its own, whose library's path now leads
+    somewhere else. Its pid."""
+    root = f"{folder}/{name}"
+    os.makedirs(f"{root}/lib")
+    shutil.copy(workload("mapper_static"), f"{root}/mapper")
+    elves.live().write(f"{root}/lib/libtrap.so")
+    with open(f"{root}/counters", "wb") as f:
+        f.write(bytes(16))
+    os.chmod(f"{root}/counters", 0o666)
+    shell = start(["unshare", "-Urm", "sh", "-c", CHROOT, "sh", root, fifo, links, "/counters",
+                   live_at("/lib/libtrap.so")], stderr=-1, start_new_session=True, **as_nobody())
+    line = shell.stderr.readline()
+    if line != b"trapped\n":
+        raise Skip(f"no user namespaces with mounts here: {line.decode().strip()}")
+    children = f"/proc/{shell.pid}/task/{shell.pid}/children"
+    with open(children, encoding="ascii") as f:
+        pid = next(int(p) for p in f.read().split()
+                   if os.readlink(f"/proc/{p}/exe").endswith("/mapper"))
+    check(not stat.S_ISREG(os.lstat(f"/proc/{pid}/root/lib/libtrap.so").st_mode), "no trap")
+    return pid
+
+
+@case
+def root_folder_full_of_traps(folder):
+    """The library's path leads to a FIFO, to links to a file that only root can read, to a device.
+    Nobody opens any of them."""
+    only_x86()
+    tool = Tool(folder)
+    secret, fifo, links = f"{folder}/secret", f"{folder}/fifo", f"{folder}/links"
+    with open(secret, "w", encoding="ascii") as f:
+        f.write("root only\n" * 100)
+    os.chmod(secret, 0o600)
+    os.mkfifo(fifo, 0o666)
+    os.chmod(fifo, 0o666)
+    os.mkdir(links)
+    os.symlink(secret, f"{links}/libtrap.so")
+    device = f"{folder}/device"
+    os.mkdir(device)
+    os.symlink("/dev/zero", f"{device}/libtrap.so")
+    pids = []
+    try:
+        for name, trap in {"fifo": dict(fifo=fifo), "links": dict(links=links),
+                           "device": dict(links=device)}.items():
+            pid = trapped(folder, f"root_{name}", **trap)
+            pids.append(pid)
+            watched = Watched(secret, fifo)
+            what = ["-p", pid, "-e", "live", "-e", "libtrap.so:*"]
+            for prefix in ([], FEW_CAPABILITIES):
+                for how in (["-p", pid, "-d", "0.1", "-o", "t.json"],
+                            [*what, "-d", "0.1", "-o", "t.json"], ["list", *what]):
+                    process = tool.start(*how, prefix=prefix)
+                    while_it_runs(process, fifo)
+                    check(0 <= process.returncode < 10, f"{name}: status {process.returncode}",
+                          tool.output())
+            equal(watched.events(), b"", f"{name}: what was opened")
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+
+def while_it_runs(process, fifo, seconds=10):
+    """A FIFO that somebody waits to read can be opened for writing at once; else it cannot."""
+    end = time.monotonic() + seconds
+    while process.poll() is None:
+        check(time.monotonic() < end, f"the tool still runs after {seconds} s")
+        try:
+            os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            time.sleep(0.01)
+            continue
+        check(False, "the tool opened the FIFO")
+
+
+# ---- files that change while they are read -------------------------------------------
+
+REWRITER = """
+import os, random, sys
+path = sys.argv[1]
+with open(path, "rb") as f:
+    whole = f.read()
+random = random.Random(1)
+fd = os.open(path, os.O_WRONLY)
+while True:
+    os.ftruncate(fd, random.choice((0, 1, 4096, random.randrange(len(whole)))))
+    for at in range(0, len(whole), 1 << 18):
+        os.pwrite(fd, whole[at:at + (1 << 18)], at)
+        if random.random() < 0.02:
+            os.pwrite(fd, random.randbytes(4096), random.randrange(len(whole)))
+"""
+
+
+@case
+def library_rewritten_while_it_is_read(folder):
+    """Cut off, filled again and changed all the time by its owner."""
+    only_x86()
+    tool = Tool(folder)
+    path = elves.large(60000).write(f"{folder}/libtorn.so")
+    os.chown(path, NOBODY, NOBODY)
+    witness = target(folder, "mapper", f"{path}:-:0", honest_library(folder))
+    start(["/usr/bin/python3", "-c", REWRITER, path], **as_nobody())
+    for i in range(6):
+        what = ["-p", witness.pid, "-e", "libtorn.so:*", "-e", "live*"]
+        how = ["list", *what] if i % 2 else [*what, "-d", "0.2", "-o", f"{folder}/t.json"]
+        done = tool.run(*how, timeout=15)
+        check(0 <= done.returncode < 10, f"status {done.returncode}", done.stderr)
+        if done.returncode:
+            check(re.search(r"(?m)^xsptrace: .{10,}", done.stderr), "no clear message", done.stderr)
+        witness.check_right("while its library changes")
+
+
+# ---- a great many --------------------------------------------------------------------
+
+
+def crowd(folder, what, count):
+    tool = Tool(folder)
+    witness = target(folder, "crowd", what, str(count))
+    out = f"{folder}/out.json"
+    done = record(tool, "-p", witness.pid, "-d", "0.5", "-e", "crowd_call", "-o", out, seconds=15)
+    equal(done.returncode, 0, f"status\n{done.stderr}")
+    check(spans(out)["crowd_call"] > 50, "too few spans", done.stderr)
+    witness.check_right(f"with {count} {what}")
+    check(tool.run("list", "-p", witness.pid, "-e", "crowd_*").returncode == 0, "list")
+
+
+@case
+def three_thousand_threads(folder):
+    crowd(folder, "threads", 3000)
+
+
+@case
+def sixty_thousand_mappings(folder):
+    """Each second one is a page of code of the program."""
+    crowd(folder, "mappings", 60000)
+
+
+def demangler_bomb(depth):
+    """Each parameter is a pair of the one before: the text doubles with every step."""
+    out = b"_Z4bomb1AIiiE"
+    for i in range(depth):
+        number = b"" if i == 0 else (b"%d" % (i - 1) if i < 11 else
+                                     bytes([ord("A") + i - 11]) if i < 37 else b"10")
+        out += b"S_IS%s_S%s_E" % (number, number) if i else b"S_IS0_S0_E"
+    return out
+
+
+@case
+def names_that_explode(folder):
+    """Mangled names of a few hundred bytes that mean gigabytes."""
+    only_x86()
+    tool = Tool(folder)
+    names = [b"live"] + [demangler_bomb(n) for n in range(20, 36)] + [
+        b"_Z" + b"P" * 50000 + b"i", b"_Z4bomb" + b"P" * 20000 + b"i",
+        b"_ZN" + b"1a" * 20000 + b"Ev", b"_Z4bomb" + b"1AI" * 5000 + b"i" + b"E" * 5000]
+    bombs = elves.live(symbols=[(n, elves.TEXT, len(elves.LIVE)) for n in names])
+    witness = target(folder, "mapper", live_at(bombs.write(f"{folder}/libbombs.so")),
+                     honest_library(folder))
+    record(tool, "list", "-p", witness.pid, "-e", "libbombs.so:*")
+    record(tool, "list", "-p", witness.pid, "-e", "bomb*")
+    traced_beside(folder, tool, witness, "beside names that explode")
+
+
+@case
+def names_of_ten_kilobytes(folder):
+    """300,000 symbols whose mangled names are 10 KB long: 3 GB of names in 3 MB of file."""
+    only_x86()
+    tool = Tool(folder)
+    strings, count, different = bytearray(b"\0"), 300000, 300
+    places = []
+    for i in range(different):
+        places.append(len(strings))
+        strings += b"_ZN%s4f%03dEv\0" % (b"4abcd" * 2000, i)
+    library = elves.Elf(elves.pad(elves.ORDINARY, 16) * count,
+                        [(places[i % different], elves.TEXT + i * 16, len(elves.ORDINARY))
+                         for i in range(count)], strings=strings)
+    path = library.write(f"{folder}/liblong.so")
+    witness = target(folder, "mapper", f"{path}:+:0", honest_library(folder))
+    traced_beside(folder, tool, witness, "beside long names", 60)
+    # status 0, or a clear no because the budget is spent
+    record(tool, "-p", witness.pid, "-d", "0.5", "-e", "liblong.so:*", "-o", f"{folder}/l.json",
+           seconds=60)
+    witness.check_right("after 300,000 long names")
+
+
+# ---- targets that do not stay --------------------------------------------------------
+
+
+@case
+def target_that_never_rests(folder):
+    """It becomes itself by exec, unloads libraries, ends: while the tool attaches."""
+    tool = Tool(folder)
+    random = random_from_clock()
+    library = shutil.copy(workload("libplugin_a.so"), folder)
+    for i in range(12):
+        mode = ("exec", "dlclose", "exit")[i % 3]
+        witness = target(folder, f"restless{i}", mode, library, program="restless",
+                         ends=mode == "exit")
+        time.sleep(random.uniform(0, 0.1))
+        done = tool.run("-p", witness.pid, "-d", "0.2", "-e", "restless*:*", "-e", "libplugin_*:*",
+                        "-o", f"{folder}/t.json", timeout=15)
+        check(0 <= done.returncode < 10, f"{mode}: status {done.returncode}", done.stderr)
+        if mode == "exit":
+            equal(witness.process.wait(timeout=10), 0,
+                  f"status of the target that ends\n{done.stderr}")
+            equal(witness.counts()[1], 0, "its wrong results")
+        else:
+            witness.check_right(f"in mode {mode}")
+            stopped_text_clean(witness.pid, 5, f"in mode {mode}")
+            witness.process.kill()
+
+
+# ---- Ctrl-C --------------------------------------------------------------------------
+
+
+def interrupted(folder, library, pattern, times):
+    """SIGINT at random moments of planning and attaching: the time until the tool has ended."""
+    tool = Tool(folder)
+    random = random_from_clock()
+    witness = target(folder, "mapper", f"{library}:+:0")
+    begun = time.monotonic()
+    tool.run("-p", witness.pid, "-e", pattern, "--dry-run")
+    planning = time.monotonic() - begun
+    took = []
+    for _ in range(times):
+        process = tool.start("-p", witness.pid, "-e", pattern, "-o", f"{folder}/t.xspt")
+        time.sleep(random.uniform(0.05, 1.3 * planning))
+        live = "tracing" in tool.output()
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=15)
+        if not live:  # to end a recording is another matter
+            took.append(time.monotonic() - begun)
+            check(0 <= process.returncode < 10 or process.returncode in (-signal.SIGINT, 130),
+                  f"status {process.returncode}", tool.output())
+        tool.wait_gone()
+        wait_text_clean([witness.pid])
+    witness.check_right()
+    print(f"  planning takes {planning:.1f} s; ended after",
+          " ".join(f"{t * 1000:.0f}" for t in sorted(took)), "ms")
+    check(took, "no moment of planning was met")
+    # 200 ms, and what a busy test machine adds
+    check(max(took) <= 0.5, f"took {max(took) * 1000:.0f} ms to end")
+
+
+@case
+def interrupted_while_planning(folder):
+    only_x86()
+    path = elves.large(150000).write(f"{folder}/liblarge.so")
+    interrupted(folder, path, "liblarge.so:*", 4)
+
+
+def libtorch():
+    folder = "/usr/lib/x86_64-linux-gnu"
+    names = [n for n in os.listdir(folder) if n.startswith("libtorch_cpu.so.")] \
+        if os.path.isdir(folder) else []
+    if not names:
+        raise Skip("no libtorch here")
+    return f"{folder}/{sorted(names)[-1]}"
+
+
+@case
+def interrupted_while_planning_libtorch(folder):
+    interrupted(folder, libtorch(), "libtorch_cpu.so:*", 4)
+
+
+@case
+def says_what_it_does(folder):
+    """From half a second on, a line on the terminal says what takes so long."""
+    only_x86()
+    tool = Tool(folder)
+    library = elves.large(300000).write(f"{folder}/liblarge.so")
+    witness = target(folder, "mapper", f"{library}:+:0")
+    ours, theirs = pty.openpty()
+    child = start([tool.path, "-p", witness.pid, "-e", "liblarge.so:*", "-o", "t.xspt"],
+                  stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder)
+    os.close(theirs)
+    os.set_blocking(ours, False)
+    said, end = b"", time.monotonic() + 2
+
+    def more():
+        try:
+            return os.read(ours, 65536)
+        except OSError:
+            return b""
+
+    begun = time.monotonic()
+    while time.monotonic() < end and child.poll() is None and b"tracing" not in said:
+        said += more()
+        time.sleep(0.02)
+    took = time.monotonic() - begun
+    child.send_signal(signal.SIGINT)
+    child.wait(timeout=20)
+    os.close(ours)
+    if b"tracing" in said and took < 0.7:
+        raise Skip(f"too fast: {took:.1f} s")
+    check(re.search(rb"reading liblarge\.so|attaching [\d,]+ of [\d,]+ sites", said),
+          "nothing is said of what takes so long", said)
+
+
+main()

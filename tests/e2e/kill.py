@@ -1,0 +1,384 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The tool dies, of any signal, at any moment, any of its processes: nothing stays in the targets.
+
+Left-over breakpoints are looked for in memory: every page of code of every target is compared with
+its file. The targets check their own results.
+"""
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+from harness import Skip, case, check, equal, finish, main, run, start, wait_for, workload
+from proc import (COUNTERS, NR_BPF, Tool, Witness, as_nobody, mappings, random_from_clock,
+                  read_counters, signal_to, status, text_differences, wait_text_clean)
+
+TIMES = int(os.environ.get("XSP_KILL_TIMES", "20"))
+# the sanitizer of addresses would take the signal that is sent here for a fault
+os.environ["ASAN_OPTIONS"] = "handle_segv=0"
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT)
+LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
+ALL_OF_LIBC = ("-e", "libc.so:*")
+
+
+def private_libc(folder):
+    """The start of a command that runs a program with a C library of its own: nobody else on this
+    machine maps it."""
+    loader = next((x for x in LOADERS if os.path.exists(x)), None)
+    with open("/proc/self/maps", encoding="utf-8") as f:
+        path = next((l.split()[-1] for l in f if l.rstrip().endswith("/libc.so.6")), None)
+    if not loader or not path or not NR_BPF:
+        raise Skip("no glibc here")
+    shutil.copy(path, f"{folder}/libc.so.6")
+    return [loader, "--library-path", folder]
+
+
+def callers(folder, count, tool):
+    """Processes that call functions of a private libc; and -p for all of them."""
+    start = private_libc(folder)
+    program = shutil.copy(workload("libc_caller"), folder)
+    found = [Witness(folder, f"caller{i}", [*start, program, COUNTERS], **as_nobody())
+             for i in range(count)]
+    return found, ["-p", ",".join(str(w.pid) for w in found), "-o", f"{tool.folder}/out.xspt"]
+
+
+def check_unharmed(targets, tool, what):
+    tool.wait_gone(what=what)
+    wait_text_clean([t.pid for t in targets], 5, what)
+    for target in targets:
+        target.check_right(what)
+
+
+def seconds_to_attach(tool, arguments):
+    """From the start to the line that says that the probes are in place."""
+    begun = time.monotonic()
+    tool.start(*arguments)
+    tool.wait_live(30)
+    seconds = time.monotonic() - begun
+    tool.process.send_signal(signal.SIGINT)
+    tool.wait_gone()
+    return seconds
+
+
+def kill_in_link_create(tool, random, longest):
+    """Kills the process that attaches while it does; whether that moment was met."""
+    pid = tool.wait_link_create(random.uniform(0, longest))
+    if pid:
+        signal_to(pid, signal.SIGKILL)
+    return bool(pid)
+
+
+def attach_killed(folder, longest, *options):
+    """Two of three kills are aimed at the system call that attaches, one falls at any moment."""
+    tool = Tool(folder)
+    targets, arguments = callers(folder, 8, tool)
+    arguments += [*ALL_OF_LIBC, *options]
+    random = random_from_clock()
+    whole = seconds_to_attach(tool, arguments)
+    check_unharmed(targets, tool, "in peace")
+    met = 0
+    for i in range(9):
+        tool.start(*arguments)
+        aimed = i % 3 != 2
+        if not aimed:
+            time.sleep(random.uniform(0, whole))
+        if aimed and kill_in_link_create(tool, random, longest):
+            met += 1
+        else:
+            tool.process.kill()
+        check_unharmed(targets, tool, f"after kill {i}, {'aimed' if aimed else 'random'}")
+    print(f"  attached after {whole:.2f} s; {met} of 6 aimed kills met the system call")
+
+
+@case
+def killed_while_attaching(folder):
+    attach_killed(folder, 0.005)
+
+
+@case
+def killed_while_attaching_with_follow(folder):
+    attach_killed(folder, 0.02, "--follow")
+
+
+@case
+def killed_anywhere(folder):
+    """A random signal to a random process of the tool, at a random moment of start, attach,
+    recording and detach."""
+    tool = Tool(folder)
+    targets, arguments = callers(folder, 2, tool)
+    arguments += ["-q", "-d", "0.2", "-e", "libc.so:mem*", "-e", "libc.so:str*"]
+    random = random_from_clock()
+    begun = time.monotonic()
+    tool.start(*arguments)
+    tool.wait_gone()
+    whole = time.monotonic() - begun
+    for i in range(TIMES):
+        how, moment = random.choice(SIGNALS), random.uniform(0, whole)
+        tool.start(*arguments)
+        time.sleep(moment)
+        pids = tool.processes()
+        what = f"after kill {i}: no process was left"
+        if pids:
+            pid = random.choice(pids)
+            what = (f"after kill {i}: {how.name} to {status(pid).get('Name')} at {moment:.3f} of "
+                    f"{whole:.3f} s")
+            signal_to(pid, how)
+        check_unharmed(targets, tool, what)
+
+
+@case
+def killed_while_detaching(folder):
+    """The recording ends; while thousands of sites are taken out, one of the tool is killed."""
+    tool = Tool(folder)
+    targets, arguments = callers(folder, 4, tool)
+    random = random_from_clock()
+    for i in range(5):
+        tool.start(*arguments, *ALL_OF_LIBC)
+        tool.wait_live()
+        tool.process.send_signal(signal.SIGINT)
+        time.sleep(random.uniform(0, 0.2))
+        pids = tool.processes() or [tool.process.pid]
+        pid = random.choice(pids)
+        what = f"after kill {i}, of {status(pid).get('Name')}"
+        signal_to(pid, signal.SIGKILL)
+        check_unharmed(targets, tool, what)
+
+
+@case
+def whole_group_killed(folder):
+    """As a shell or a terminal does it: everything in the tool's process group at once."""
+    tool = Tool(folder)
+    targets, arguments = callers(folder, 8, tool)
+    random = random_from_clock()
+    for how in (signal.SIGKILL, signal.SIGHUP, signal.SIGKILL, signal.SIGQUIT, signal.SIGKILL):
+        tool.start(*arguments, *ALL_OF_LIBC, "--follow", start_new_session=True)
+        tool.wait_link_create(random.uniform(0, 0.02))
+        os.killpg(tool.process.pid, how)
+        check_unharmed(targets, tool, f"after {how.name} to the group")
+
+
+def running(path):
+    """Processes whose program is that file."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and os.path.samefile(f"/proc/{name}/exe", path):
+                found.append(int(name))
+        except OSError:
+            continue
+    return found
+
+
+@case
+def killed_with_a_command(folder):
+    """xsptrace -- COMMAND dies: the command was not started, or goes on, or ended with it. It does
+    not hang half-way, and its code is that of the file."""
+    tool = Tool(folder)
+    start = private_libc(folder)
+    program, counters = shutil.copy(workload("libc_caller"), folder), f"{folder}/counters"
+    loader = shutil.copy(start[0], f"{folder}/loader")
+    random = random_from_clock()
+    with open(counters, "wb") as f:
+        f.write(bytes(16))
+    for i in range(6):
+        tool.start("-e", "libc.so:*", "-o", f"{folder}/out.xspt", "--", loader, *start[1:], program,
+                   counters)
+        time.sleep(random.uniform(0, 0.8))
+        pid = random.choice(tool.processes() or [tool.process.pid])
+        what = f"after kill {i}, of {status(pid).get('Name')}"
+        signal_to(pid, signal.SIGKILL)
+        time.sleep(0.5)
+        if tool.process.poll() is None:
+            tool.process.send_signal(signal.SIGTERM)
+        tool.wait_gone(what=what)
+        left = running(loader)
+        try:
+            wait_text_clean(left, 5, what)
+            for child in left:
+                check(status(child).get("State", "X")[0] not in "Tt",
+                      f"the command is stopped {what}")
+            check(not left or goes_on(counters), f"the command hangs {what}")
+        finally:
+            for child in left:
+                signal_to(child, signal.SIGKILL)
+
+
+def goes_on(counters):
+    """The command's own counters move, and it counted nothing wrong."""
+    before = read_counters(counters)
+    time.sleep(0.3)
+    after = read_counters(counters)
+    check(after[1] == 0, f"{after[1]} wrong results of the command")
+    return after[0] > before[0]
+
+
+def one_role_killed(folder, role):
+    """That process alone is killed: while it attaches, and while the tool records."""
+    tool = Tool(folder)
+    targets, arguments = callers(folder, 2, tool)
+    arguments += ALL_OF_LIBC
+
+    def find():
+        return tool.named(role)[0] if role else tool.process.pid
+
+    tool.start(*arguments)
+    if not tool.wait_link_create():
+        print("  the moment of attaching was missed: killed when the tool records")
+    signal_to(find(), signal.SIGKILL)
+    end_of_the_others(tool)
+    check_unharmed(targets, tool, f"after {role or 'the front'} was killed while attaching")
+
+    tool.start(*arguments)
+    tool.wait_live()
+    signal_to(find(), signal.SIGKILL)
+    end_of_the_others(tool)
+    check_unharmed(targets, tool, f"after {role or 'the front'} was killed while recording")
+
+
+def end_of_the_others(tool):
+    """Whoever is left may go on until it is told to stop."""
+    time.sleep(0.5)
+    if tool.process.poll() is None:
+        tool.process.send_signal(signal.SIGINT)
+
+
+@case
+def broker_alone(folder):
+    one_role_killed(folder, "xsp-broker")
+
+
+@case
+def guardian_alone(folder):
+    one_role_killed(folder, "xsp-guardian")
+
+
+@case
+def front_alone(folder):
+    one_role_killed(folder, None)
+
+
+def kill_everybody(tool):
+    """So that nobody can clean up: those that could are stopped before the one that holds the
+    probes is killed."""
+    pids = tool.processes()
+    holders = [p for p in pids if status(p).get("Name") == "xsp-broker"] or pids
+    for pid in pids:
+        if pid not in holders:
+            signal_to(pid, signal.SIGSTOP)
+    for pid in holders + pids:
+        signal_to(pid, signal.SIGKILL)
+    tool.wait_gone()
+
+
+@case
+def leftovers_of_an_earlier_run(folder):
+    """Everything of the tool is killed at once while it attaches or detaches. The next run
+    recognises what was left, says so and takes it out."""
+    tool = Tool(folder)
+    targets, arguments = callers(folder, 4, tool)
+    random = random_from_clock()
+    left = {}
+    for i in range(8):
+        tool.start(*arguments, *ALL_OF_LIBC)
+        if i % 2:
+            tool.wait_link_create(random.uniform(0, 0.01))
+        else:
+            tool.wait_live()
+            tool.process.send_signal(signal.SIGINT)
+            time.sleep(random.uniform(0.01, 0.08))
+        kill_everybody(tool)
+        left = {t.pid: d for t in targets if (d := text_differences(t.pid))}
+        if left:
+            break
+    if not left:
+        raise Skip("eight kills left nothing behind")
+    print(f"  left: {' '.join(str(len(d)) for d in left.values())} bytes")
+    tool.start(*arguments, "-d", "0.3", *ALL_OF_LIBC)
+    check(tool.process.wait(timeout=30) == 0, "the next run failed", tool.output())
+    check_unharmed(targets, tool, "after the next run")
+    said = tool.output().lower()
+    check(re.search("earlier|left behind|leftover", said), "nothing is said of what was left", said)
+
+
+def semaphore_address(pid, path):
+    """Of record_function.h in that program: the first mapping of a shared object begins at 0."""
+    done = run(["nm", path])
+    value = next(int(l.split()[0], 16) for l in done.stdout.splitlines()
+                 if l.endswith(" xsp_record_function_semaphore"))
+    return value + next(m.start for m in mappings(pid) if m.path == path)
+
+
+def semaphore(pid, address):
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as f:
+        f.seek(address)
+        return int.from_bytes(f.read(2), "little")
+
+
+@case
+def killed_in_windows(folder):
+    """A provider that may slow its program by little is taken out and put in again all the time: neither
+    breakpoints nor a raised semaphore stay, whoever is killed."""
+    tool = Tool(folder)
+    program = shutil.copy(workload("brake"), folder)
+    target = start([program, "--threads", "1", "--seconds", "600", "ranges", "500"],
+                   stdout=subprocess.DEVNULL)
+    wait_for(lambda: any(m.path == program for m in mappings(target.pid)), 5, "the program")
+    address = semaphore_address(target.pid, program)
+    random = random_from_clock()
+    for i in range(TIMES // 2):
+        tool.start("--max-overhead", "10", "-p", target.pid, "-o", f"{folder}/out.xspt")
+        tool.wait_live()
+        if i == 0:
+            check(semaphore(target.pid, address) > 0, "the semaphore was not raised")
+        time.sleep(random.uniform(0, 1.5))
+        pid, how = random.choice(tool.processes()), random.choice(SIGNALS)
+        what = f"after kill {i}: {how.name} to {status(pid).get('Name')}"
+        signal_to(pid, how)
+        end_of_the_others(tool)
+        tool.wait_gone(what=what)
+        wait_text_clean([target.pid], 5, what)
+        equal(semaphore(target.pid, address), 0, f"the semaphore {what}")
+        check(target.poll() is None, f"the program ended {what}")
+
+
+@case
+def nobody_stays_stopped(folder):
+    """--follow=stop: a shell starts one child after the other; whoever of the tool is killed, they go on at
+    once, and the shell comes to its end."""
+    tool = Tool(folder)
+    mark, program = f"{folder}/count", shutil.copy("/bin/true", f"{folder}/child")
+    shell = start(["sh", "-c", f"while [ ! -e {folder}/end ]; do {program}; echo >>{mark}; done; exit 7"])
+    random = random_from_clock()
+
+    def count():
+        return os.path.getsize(mark) if os.path.exists(mark) else 0
+
+    for i in range(TIMES // 2):
+        tool.start("--follow=stop", "-p", shell.pid, "-o", f"{folder}/out.xspt", *ALL_OF_LIBC)
+        if i % 3:
+            tool.wait_live(30)
+        time.sleep(random.uniform(0, 0.5))
+        pid = random.choice(tool.processes() or [tool.process.pid])
+        what = f"after kill {i}, of {status(pid).get('Name')}"
+        signal_to(pid, signal.SIGKILL)
+        begun, before = time.monotonic(), count()
+        wait_for(lambda: count() > before + 1, 10, f"children to go on {what}")
+        if time.monotonic() - begun > 1:
+            print(f"  {time.monotonic() - begun:.1f} s until the next child {what}")
+        end_of_the_others(tool)
+        tool.wait_gone(what=what)
+        before = count()
+        wait_for(lambda: count() > before + 1, 5, f"children to go on {what}")
+        wait_text_clean([shell.pid], 5, what)
+    with open(f"{folder}/end", "wb"):
+        pass
+    equal(finish(shell, 10), 7, "status of the shell")
+
+
+# Of these deaths no memory image is wanted.
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+main()

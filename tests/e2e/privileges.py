@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who of the tool's processes may do what, asked of the kernel; and as whom a command runs."""
+import os
+import signal
+import struct
+import time
+
+import elves
+from harness import Skip, case, check, equal, main, start, wait_for, workload
+from proc import COUNTERS, NOBODY, Tool, Witness, as_nobody, status, threads
+
+BEHIND_SUDO = {**os.environ, "SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY),
+               "SUDO_USER": "nobody"}
+PRIVILEGED = ("xsp-broker", "xsp-guardian")
+PLANNER = "xsp-planner"
+CAPABILITIES = ("CapInh", "CapPrm", "CapEff", "CapAmb")
+
+
+def callers_folder(folder):
+    os.chown(folder, NOBODY, NOBODY)
+    return folder
+
+
+def a_target(folder, *more):
+    path = f"{folder}/libc_caller"
+    with open(workload("libc_caller"), "rb") as f, open(path, "wb") as to:
+        to.write(f.read())
+    os.chmod(path, 0o755)
+    return Witness(folder, "caller", [path, COUNTERS, *more], **as_nobody())
+
+
+def writes(pid, path):
+    """True if it has the file open for writing."""
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            if os.readlink(f"/proc/{pid}/fd/{fd}") != path:
+                continue
+            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as f:
+                flags = int(next(l.split()[1] for l in f if l.startswith("flags:")), 8)
+        except (OSError, StopIteration):
+            continue
+        if flags & os.O_ACCMODE != os.O_RDONLY:
+            return True
+    return False
+
+
+def all_threads(pid):
+    """Capabilities are a thread's, not a process's."""
+    return [s for s in (status(pid, tid) for tid in threads(pid)) if s]
+
+
+def check_none(pid, what):
+    for s in all_threads(pid):
+        kept = {c: s[c] for c in ("CapPrm", "CapEff", "CapAmb") if int(s.get(c, "0"), 16)}
+        equal(kept, {}, f"capabilities of {what} ({s['Name']}, {pid})")
+
+
+def recording(folder, tool, **options):
+    """A recording in progress; the file of its capture."""
+    target, capture = a_target(folder), f"{folder}/run.xspt"
+    tool.start("-p", target.pid, "-e", "libc.so:mem*", "-o", capture, **options)
+    tool.wait_live()
+    wait_for(lambda: os.path.exists(capture), 10, "the capture")
+    time.sleep(0.3)
+    return capture
+
+
+def end(tool):
+    tool.process.send_signal(signal.SIGINT)
+    equal(tool.process.wait(timeout=20), 0, f"status\n{tool.output()}")
+    tool.wait_gone()
+
+
+def check_writer(tool, capture, uid):
+    writers = [p for p in tool.processes() if writes(p, capture)]
+    check(writers, "nobody has the capture open for writing", tool.processes())
+    for pid in writers:
+        check_none(pid, "the process that writes the capture")
+        for s in all_threads(pid):
+            equal(s["Uid"].split(), [str(uid)] * 4, f"user of the process that writes, {s['Name']}")
+            equal(s["Gid"].split(), [str(uid)] * 4, f"group of it ({s['Name']})")
+            check("0" not in s["Groups"].split() or uid == 0, "it is still in root's group",
+                  s["Groups"])
+
+
+def check_others(tool):
+    """Only the broker and the guardian keep capabilities."""
+    for pid in tool.processes():
+        name = status(pid).get("Name")
+        if name not in PRIVILEGED:
+            check_none(pid, name)
+
+
+@case
+def recording_behind_sudo(folder):
+    tool = Tool(callers_folder(folder))
+    capture = recording(folder, tool, env=BEHIND_SUDO)
+    check_writer(tool, capture, NOBODY)
+    check_others(tool)
+    tool.named("xsp-broker")
+    end(tool)
+    equal(os.stat(capture).st_uid, NOBODY, "owner of the capture")
+
+
+@case
+def recording_as_plain_root(folder):
+    """No user behind it: the same without capabilities."""
+    tool = Tool(folder)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SUDO_")}
+    capture = recording(folder, tool, env=env)
+    check_writer(tool, capture, 0)
+    check_others(tool)
+    end(tool)
+
+
+# linux/capability.h: dac_read_search, sys_ptrace, perfmon, bpf
+FILE_CAPABILITIES = 1 << 2 | 1 << 19 | 1 << 38 | 1 << 39
+
+
+@case
+def file_capabilities(folder):
+    """An ordinary user, with capabilities on the file of the tool instead of root."""
+    tool = Tool(callers_folder(folder))
+    low, high = FILE_CAPABILITIES & 0xffffffff, FILE_CAPABILITIES >> 32
+    try:  # struct vfs_cap_data of revision 2, effective
+        os.setxattr(tool.path, "security.capability",
+                    struct.pack("<5I", 0x02000001, low, 0, high, 0))
+    except OSError as e:
+        raise Skip(f"no file capabilities here: {e}") from e
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SUDO_")}
+    capture = recording(folder, tool, env=env, **as_nobody())
+    check_writer(tool, capture, NOBODY)
+    check_others(tool)
+    end(tool)
+    info = tool.run("info", capture)
+    equal(info.returncode, 0, f"status of info\n{info.stderr}")
+
+
+@case
+def planner(folder):
+    """Seen while it reads a large library: no capabilities, no new ones, system calls filtered.
+    What it has at first, when it has just been born, does not count."""
+    if os.uname().machine != "x86_64":
+        raise Skip("machine code of x86-64")
+    tool = Tool(folder)
+    path = elves.large(100000).write(f"{folder}/liblarge.so")
+    program = f"{folder}/mapper"
+    with open(workload("mapper"), "rb") as f, open(program, "wb") as to:
+        to.write(f.read())
+    os.chmod(program, 0o755)
+    target = Witness(folder, "mapper", [program, COUNTERS, f"{path}:+:0"], **as_nobody())
+    process = tool.start("list", "-p", target.pid, "-e", "liblarge.so:*", env=BEHIND_SUDO)
+    last = {}
+    while process.poll() is None:
+        for pid in tool.processes():
+            s = status(pid)
+            if s.get("Name") == PLANNER and s.get("State", "Z")[0] not in "ZX":
+                last[pid] = (s, all_threads(pid))
+        time.sleep(0.01)
+    equal(process.returncode, 0, f"status\n{tool.output()[-2000:]}")
+    check(last, f"no process {PLANNER} was seen while a large library was read")
+    for pid, (_, every) in last.items():
+        for s in every:
+            equal((s["NoNewPrivs"], s["Seccomp"]), ("1", "2"), f"NoNewPrivs and Seccomp of {pid}")
+            equal({c: int(s[c], 16) for c in CAPABILITIES}, dict.fromkeys(CAPABILITIES, 0),
+                  f"capabilities of {pid}")
+
+
+# ---- -- COMMAND ----------------------------------------------------------------------
+
+
+def said(tool, *command, options=(), **how):
+    done = tool.run("-q", *options, "-e", "libc.so:getuid", "-o", f"{tool.folder}/run.xspt", "--",
+                    *command, **how)
+    equal(done.returncode, 0, f"status of {command}\n{done.stderr}")
+    return done.stdout.strip()
+
+
+@case
+def command_runs_as_the_user(folder):
+    """sudo xsptrace -- COMMAND: COMMAND runs as the user behind sudo."""
+    tool = Tool(callers_folder(folder))
+    for flag in ("-u", "-g", "-ru", "-rg", "-G"):
+        equal(said(tool, "id", flag, env=BEHIND_SUDO), str(NOBODY), f"id {flag}")
+    said(tool, "touch", f"{folder}/made", env=BEHIND_SUDO)
+    made = os.stat(f"{folder}/made")
+    equal((made.st_uid, made.st_gid), (NOBODY, NOBODY), "owner of what the command wrote")
+    equal(os.stat(f"{folder}/run.xspt").st_uid, NOBODY, "owner of the capture")
+    caps = said(tool, "grep", "-E", "Cap(Prm|Eff|Amb)|NoNewPrivs", "/proc/self/status",
+                env=BEHIND_SUDO).split()
+    equal(caps[1::2], ["0" * 16] * 3 + ["0"], f"what the command may do: {caps}")
+
+
+@case
+def command_runs_as_root_when_told(folder):
+    # a folder of root's: without capabilities root writes to no other
+    tool = Tool(folder)
+    equal(said(tool, "id", "-u", options=["--user", "root"], env=BEHIND_SUDO), "0", "--user root")
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SUDO_")}
+    equal(said(tool, "id", "-u", env=env), "0", "as plain root")
+    theirs = Tool(callers_folder(folder))
+    equal(said(theirs, "id", "-u", options=["--user", "nobody"], env=env), str(NOBODY),
+          "--user nobody")
+
+
+@case
+def command_inherits_nothing(folder):
+    """No descriptor of the tool, no blocked or ignored signal."""
+    tool = Tool(callers_folder(folder))
+    fds = said(tool, "ls", "/proc/self/fd", env=BEHIND_SUDO).split()
+    equal(fds, ["0", "1", "2", "3"], "descriptors (the last one is ls's own)")
+    signals = said(tool, "grep", "-E", "Sig(Blk|Ign)", "/proc/self/status", env=BEHIND_SUDO).split()
+    plain = start(["grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"], stdout=-1)
+    equal(signals, plain.communicate()[0].decode().split(), "signals blocked and ignored")
+
+
+main()

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the brake decides from given figures. */
+#include <criterion/criterion.h>
+
+#include "record/brake.h"
+
+#define MS 1000000ULL
+#define GOES 100U /* probes from here on may be let go of */
+
+static bool may_go(void *ctx, uint32_t probe)
+{
+	(void)ctx;
+	return probe >= GOES;
+}
+
+static struct xsp_brake_plan decide(double budget, const struct xsp_brake_thread *threads,
+				    size_t thread_count, const struct xsp_cost *costs,
+				    size_t cost_count)
+{
+	struct xsp_brake_input in = {.budget = budget,
+				     .threads = threads,
+				     .thread_count = thread_count,
+				     .costs = costs,
+				     .cost_count = cost_count,
+				     .may_go = may_go};
+	struct xsp_brake_plan plan;
+
+	cr_assert_eq(xsp_brake_decide(&in, &plan), 0);
+	return plan;
+}
+
+Test(brake, slowdown_is_of_the_time_without_probes)
+{
+	cr_expect_float_eq(xsp_brake_slowdown(20 * MS, 120 * MS), 0.2, 1e-9);
+	cr_expect_float_eq(xsp_brake_slowdown(50 * MS, 100 * MS), 1.0, 1e-9);
+	cr_expect_eq(xsp_brake_slowdown(0, 0), 0);
+	/* an estimate above all the time that there was is very slow, not fast */
+	cr_expect_gt(xsp_brake_slowdown(120 * MS, 100 * MS), 100);
+	cr_expect_gt(xsp_brake_slowdown(MS, 0), 100);
+}
+
+Test(brake, within_the_budget_nothing_happens)
+{
+	struct xsp_brake_thread t = {1, 19 * MS, 120 * MS};
+	struct xsp_cost c[] = {{1, GOES, 10 * MS, 1}, {1, 1, 9 * MS, 1}};
+	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 2);
+
+	cr_expect_eq(p.let_go_count, 0);
+	cr_expect(!p.pause);
+	cr_expect_float_eq(p.worst, 19.0 / 101, 1e-9);
+	xsp_brake_plan_clear(&p);
+}
+
+Test(brake, the_costliest_go_first_and_only_as_many_as_needed)
+{
+	struct xsp_brake_thread t = {1, 60 * MS, 160 * MS};
+	struct xsp_cost c[] = {
+		{1, GOES, 5 * MS, 1}, {1, GOES + 1, 50 * MS, 1}, {1, GOES + 2, 5 * MS, 1}};
+	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 3);
+
+	cr_assert_eq(p.let_go_count, 1);
+	cr_expect_eq(p.let_go[0], GOES + 1);
+	cr_expect(!p.pause);
+	xsp_brake_plan_clear(&p);
+}
+
+Test(brake, where_hardly_any_time_is_left_one_goes_and_the_rest_waits_for_the_next_look)
+{
+	/* what is left of the thread's own time is an error of the estimate */
+	struct xsp_brake_thread t = {1, 100 * MS, 100 * MS};
+	struct xsp_cost c[] = {{1, GOES, 99500000, 1}, {1, GOES + 1, 500000, 1}};
+	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 2);
+
+	cr_assert_eq(p.let_go_count, 1);
+	cr_expect_eq(p.let_go[0], GOES);
+	xsp_brake_plan_clear(&p);
+}
+
+Test(brake, costs_of_other_threads_do_not_matter)
+{
+	struct xsp_brake_thread t[] = {{1, 60 * MS, 160 * MS}, {2, 10 * MS, 160 * MS}};
+	struct xsp_cost c[] = {
+		{2, GOES, 10 * MS, 1}, {1, GOES + 1, 60 * MS, 1}, {3, GOES + 2, 500 * MS, 1}};
+	struct xsp_brake_plan p = decide(0.2, t, 2, c, 3);
+
+	cr_assert_eq(p.let_go_count, 1);
+	cr_expect_eq(p.let_go[0], GOES + 1);
+	cr_expect_eq(p.worst_tid, 1);
+	xsp_brake_plan_clear(&p);
+}
+
+Test(brake, one_function_of_two_threads_goes_once)
+{
+	struct xsp_brake_thread t[] = {{1, 60 * MS, 160 * MS}, {2, 70 * MS, 160 * MS}};
+	struct xsp_cost c[] = {{1, GOES, 60 * MS, 1}, {2, GOES, 70 * MS, 1}};
+	struct xsp_brake_plan p = decide(0.2, t, 2, c, 2);
+
+	cr_expect_eq(p.let_go_count, 1);
+	xsp_brake_plan_clear(&p);
+}
+
+Test(brake, providers_pause_and_keep_their_parts)
+{
+	struct xsp_brake_thread t = {1, 60 * MS, 160 * MS};
+	struct xsp_cost c[] = {{1, 1, 30 * MS, 1}, {1, 2, 28 * MS, 1}, {1, GOES, 2 * MS, 1}};
+	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 3);
+
+	cr_expect(p.pause);
+	cr_expect_eq(p.let_go_count, 0, "a function that is cheap enough stays in the windows");
+	cr_expect_float_eq(p.paused_share, 58.0 / 158, 1e-9);
+	xsp_brake_plan_clear(&p);
+}
+
+Test(brake, a_dear_function_beside_a_provider_goes)
+{
+	struct xsp_brake_thread t = {1, 90 * MS, 190 * MS};
+	struct xsp_cost c[] = {{1, 1, 10 * MS, 1}, {1, GOES, 80 * MS, 1}};
+	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 2);
+
+	cr_expect(!p.pause);
+	cr_assert_eq(p.let_go_count, 1);
+	cr_expect_eq(p.let_go[0], GOES);
+	xsp_brake_plan_clear(&p);
+}
+
+/* On and off together: the work done is that of a thread slowed by the budget. */
+Test(brake, windows_keep_the_budget)
+{
+	static const double budgets[] = {0.01, 0.02, 0.05, 0.1, 0.2},
+			    shares[] = {0.05, 0.2, 0.5, 0.9, 0.99};
+
+	for (size_t b = 0; b < 5; b++) {
+		for (size_t s = 0; s < 5; s++) {
+			double on = 200e6;
+			double off = (double)xsp_brake_off_ns(budgets[b], shares[s], 200 * MS);
+			double slowdown = (on + off) / (off + on * (1 - shares[s])) - 1;
+			cr_expect_leq(slowdown, budgets[b] * 1.001 + 1e-6);
+			if (off > 0)
+				cr_expect_geq(slowdown, budgets[b] * 0.999 - 1e-6);
+		}
+	}
+	cr_expect_eq(xsp_brake_off_ns(0.2, 0.1, 200 * MS), 0);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * brake - functions of which few may be traced and many may not: --threads threads call sixteen
+ * brake_steady_N in turn, each with some work of its own around it; one more calls brake_hot_0,
+ * brake_hot_1, ... for a while each, as fast as it can. The argument is how long, in ms (400).
+ *
+ * brake ranges WORK: for --seconds each thread opens a region of record_function.h, does WORK steps (1000)
+ * in it and closes it. `bursts`: so does `brake bursts WORK`, but after 4,096 such rounds it does nine times
+ * their work without a region. `leaf`: calls brake_hot_0. The JSON has the CPU time a round,
+ * "cpu_ns_a_round", of the thread that had most.
+ */
+#include "workload.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "xsptrace/record_function.h"
+
+#define STEADY 16
+#define HOT 4
+#define WORK 6000 /* steps between two calls */
+
+#define FUNCTION(name)                                                                             \
+	WL_TRACED uint64_t name(uint64_t x);                                                       \
+	WL_TRACED uint64_t name(uint64_t x)                                                        \
+	{                                                                                          \
+		volatile unsigned char cell[16];                                                   \
+		SAVE;                                                                              \
+		cell[x % 16] = (unsigned char)x;                                                   \
+		return x * 3 + cell[x % 16];                                                       \
+	}
+/* The clobbered register is saved, so the function begins with a push. */
+#ifdef __x86_64__
+#define SAVE __asm__ volatile("" ::: "rbx")
+#else
+#define SAVE (void)0
+#endif
+#define FOUR(what, name) what(name##0) what(name##1) what(name##2) what(name##3)
+#define SIXTEEN(what)                                                                              \
+	FOUR(what, brake_steady_0)                                                                 \
+	FOUR(what, brake_steady_1) FOUR(what, brake_steady_2) FOUR(what, brake_steady_3)
+SIXTEEN(FUNCTION)
+FOUR(FUNCTION, brake_hot_)
+
+#define ADDRESS(name) name,
+static uint64_t (*const steady[STEADY])(uint64_t) = {SIXTEEN(ADDRESS)};
+static uint64_t (*const hot[HOT])(uint64_t) = {FOUR(ADDRESS, brake_hot_)};
+#define COUNT(name) {#name, 0, 0},
+static struct wl_count counts[STEADY + HOT] = {SIXTEEN(COUNT) FOUR(COUNT, brake_hot_)};
+
+struct worker {
+	pthread_t id;
+	uint64_t index, calls[STEADY], sum;
+	uint64_t rounds, work;
+	void (*round)(struct worker *w);
+	double cpu_ns_a_round;
+};
+
+static volatile bool over;
+
+static void *run(void *argument)
+{
+	struct worker *w = argument;
+	uint64_t x = w->index;
+
+	for (uint64_t i = w->index; !over; i++) {
+		x = steady[i % STEADY](x);
+		w->calls[i % STEADY]++;
+		for (int n = 0; n < WORK; n++)
+			__asm__ volatile("" : "+r"(x));
+	}
+	w->sum = x;
+	return NULL;
+}
+
+/* Calls until the time is over. */
+static uint64_t heat(int which, uint64_t for_ns, uint64_t x)
+{
+	uint64_t until = wl_now_ns() + for_ns;
+
+	do {
+		for (int i = 0; i < 64; i++)
+			x = hot[which](x);
+		counts[STEADY + which].calls += 64;
+	} while (wl_now_ns() < until && !wl_stop());
+	return x;
+}
+
+static double cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void work(struct worker *w, uint64_t steps)
+{
+	for (uint64_t n = 0; n < steps; n++)
+		__asm__ volatile("" : "+r"(w->sum));
+}
+
+static void range(struct worker *w)
+{
+	xsp_record_function_enter("brake_range");
+	work(w, w->work);
+	xsp_record_function_exit();
+}
+
+#define BURST 4096
+
+static void burst(struct worker *w)
+{
+	range(w);
+	if (w->rounds % BURST == BURST - 1)
+		work(w, 9 * BURST * w->work);
+}
+
+static void leaf(struct worker *w)
+{
+	w->sum = brake_hot_0(w->sum);
+}
+
+static const struct {
+	const char *name;
+	void (*round)(struct worker *w);
+	const char *counted;
+} modes[] = {
+	{"ranges", range, "brake_range"},
+	{"bursts", burst, "brake_range"},
+	{"leaf", leaf, "brake_hot_0"},
+};
+
+static void *run_rounds(void *argument)
+{
+	struct worker *w = argument;
+	double begun = cpu_ns();
+
+	for (; w->rounds % BURST || !wl_stop(); w->rounds++)
+		w->round(w);
+	w->cpu_ns_a_round = (cpu_ns() - begun) / (double)w->rounds;
+	return NULL;
+}
+
+static int rounds_of(const struct wl_options *o, int mode)
+{
+	struct wl_count rounds = {modes[mode].counted, 0, 0};
+	struct worker *workers = calloc(o->threads, sizeof(*workers));
+	double most = 0;
+	char extra[64];
+
+	if (!workers)
+		return 1;
+	wl_start(o);
+	for (unsigned i = 0; i < o->threads; i++) {
+		workers[i].round = modes[mode].round;
+		workers[i].work = o->argc > 1 ? strtoull(o->argv[1], NULL, 10) : 1000;
+		if (pthread_create(&workers[i].id, NULL, run_rounds, &workers[i]))
+			return 1;
+	}
+	for (unsigned i = 0; i < o->threads; i++) {
+		pthread_join(workers[i].id, NULL);
+		rounds.calls += workers[i].rounds;
+		if (workers[i].cpu_ns_a_round > most)
+			most = workers[i].cpu_ns_a_round;
+	}
+	free(workers);
+	snprintf(extra, sizeof(extra), "\"cpu_ns_a_round\":%.2f", most);
+	return wl_finish(o, 0, &rounds, 1, extra);
+}
+
+int main(int argc, char **argv)
+{
+	struct wl_options o = {.workload = "brake", .threads = 2, .seconds = 60};
+	uint64_t sum = 0, ms = 400;
+	struct worker *workers;
+
+	wl_parse(&o, argc, argv);
+	for (int i = 0; i < 3; i++)
+		if (o.argc > 0 && !strcmp(o.argv[0], modes[i].name))
+			return rounds_of(&o, i);
+	if (o.argc > 0)
+		ms = strtoull(o.argv[0], NULL, 10);
+	workers = calloc(o.threads, sizeof(*workers));
+	if (!workers)
+		return 1;
+	wl_start(&o);
+	for (unsigned i = 0; i < o.threads; i++) {
+		workers[i].index = i;
+		if (pthread_create(&workers[i].id, NULL, run, &workers[i]))
+			return 1;
+	}
+	for (int i = 0; i < HOT; i++)
+		sum += heat(i, ms * 1000000, sum);
+	over = true;
+	for (unsigned i = 0; i < o.threads; i++) {
+		pthread_join(workers[i].id, NULL);
+		for (int k = 0; k < STEADY; k++)
+			counts[k].calls += workers[i].calls[k];
+		sum += workers[i].sum;
+	}
+	free(workers);
+	return wl_finish(&o, sum, counts, STEADY + HOT, NULL);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * broker.h - the privileged process of a recording, as the others see it. It alone opens targets, loads
+ * BPF programs and makes links; who asks has none of these rights. It is told what to do before any byte
+ * of a target is read, serves a fixed set of requests (broker_private.h), and takes everything out when
+ * the other end is gone, however that happened; its guardian (journal.h) mends what its own death leaves.
+ *
+ * Each function asks and waits for the answer. What attach.h and opener.h say of its namesake holds; a
+ * broker that has died is -EPIPE.
+ */
+#ifndef XSP_ATTACH_BROKER_H
+#define XSP_ATTACH_BROKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "attach/attach.h"
+#include "base/error.h"
+#include "target/family.h"
+#include "target/opener.h"
+
+struct xsp_broker;
+
+struct xsp_broker_options {
+	const struct xsp_attach_options *attach; /* what load() is to load; copied by the fork */
+	const pid_t *pids; /* which processes may be asked for; with attach->follow also their
+			    * children */
+	size_t pid_count;
+	const char *agent; /* the library that inject() loads; NULL: none */
+};
+
+/* Forks the broker. Nothing of it outlives the calling process for longer than taking probes out needs. */
+int xsp_broker_start(const struct xsp_broker_options *options, struct xsp_broker **out,
+		     struct xsp_error *err);
+/* Has it take everything out and waits for that, at most `wait_ms`; it goes on by itself. */
+void xsp_broker_free(struct xsp_broker *b, int wait_ms);
+/* While an answer is waited for, `stopped` is asked now and then; true: the call returns -EINTR. */
+void xsp_broker_on_wait(struct xsp_broker *b, bool (*stopped)(void *ctx), void *ctx);
+/* It has died, or cannot be asked any more: nothing more will come. */
+bool xsp_broker_is_gone(const struct xsp_broker *b);
+const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b);
+void xsp_broker_close_in_child(const struct xsp_broker *b); /* after a fork that must not have it */
+
+int xsp_broker_load(struct xsp_broker *b, struct xsp_error *err);
+enum xsp_attach_method xsp_broker_method(const struct xsp_broker *b);
+size_t xsp_broker_rings(const struct xsp_broker *b, int *fds, size_t room);
+size_t xsp_broker_ring_bytes(const struct xsp_broker *b);
+size_t xsp_broker_detail_bytes(const struct xsp_broker *b);
+int xsp_broker_calibrate(struct xsp_broker *b, struct xsp_site_costs *costs);
+/* As xsp_side_events_open(). */
+int xsp_broker_side_events(struct xsp_broker *b, int **fds, size_t *count);
+
+int xsp_broker_process(struct xsp_broker *b, pid_t pid);
+int xsp_broker_forget_process(struct xsp_broker *b, pid_t pid);
+int xsp_broker_uses_dispatch(struct xsp_broker *b, pid_t pid);
+/* These three are gathered, and sent by put_specs(), sites() and activate(). */
+int xsp_broker_range(struct xsp_broker *b, uint32_t probe, const struct xsp_range_spec *spec);
+int xsp_broker_detail(struct xsp_broker *b, uint32_t probe, const struct xsp_detail_spec *spec);
+int xsp_broker_arguments(struct xsp_broker *b, uint32_t probe, const struct xsp_args_spec *spec);
+int xsp_broker_put_specs(struct xsp_broker *b);
+int xsp_broker_sequence(struct xsp_broker *b, pid_t pid, const struct xsp_sequence_spec *spec);
+
+/* Takes out what a killed tracer has left in the process's mapping of the file: how many, or -errno. */
+long xsp_broker_repair(struct xsp_broker *b, pid_t pid, uint32_t handle);
+/* verify.h, for the file that xsp_opener.mapped gave the number. */
+int xsp_broker_verify(struct xsp_broker *b, pid_t pid, uint32_t handle,
+		      const struct xsp_attach_site *sites, size_t count, bool linked,
+		      uint8_t *differs);
+/* At most 2,048 of them, in one request. */
+int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_program program,
+		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
+		     struct xsp_error *err);
+
+int xsp_broker_activate(struct xsp_broker *b, bool on);
+int xsp_broker_ready(struct xsp_broker *b, uint32_t probes);
+int xsp_broker_gpu_stop(struct xsp_broker *b);
+int xsp_broker_detach(struct xsp_broker *b);
+int xsp_broker_counters(struct xsp_broker *b, struct xsp_attach_counters *out);
+int xsp_broker_lost(struct xsp_broker *b, uint32_t probe, uint64_t *entries, uint64_t *exits);
+struct xsp_held_back {
+	uint64_t time_ns, sp;
+	uint32_t tid, probe;
+};
+/* An array that the caller frees. */
+int xsp_broker_held_back(struct xsp_broker *b, struct xsp_held_back **out, size_t *count);
+int xsp_broker_thread(struct xsp_broker *b, pid_t tid);
+int xsp_broker_forget_thread(struct xsp_broker *b, pid_t tid);
+
+/* The brake, with xsp_attach_options.brake. */
+int xsp_broker_prices(struct xsp_broker *b, uint32_t first, const struct xsp_probe_price *prices,
+		      size_t count);
+long xsp_broker_unseen(struct xsp_broker *b, struct xsp_attach_unseen *rows, size_t room);
+int xsp_broker_release(struct xsp_broker *b, const uint32_t *probes, size_t count);
+int xsp_broker_pause(struct xsp_broker *b);
+int xsp_broker_resume(struct xsp_broker *b);
+struct xsp_attach_change xsp_broker_change(struct xsp_broker *b);
+
+/* --follow: family.h, of this machine's processes. */
+int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_kin **kin, size_t *count);
+long xsp_broker_mappers(struct xsp_broker *b,
+			uint32_t handle); /* beside those that may be asked for */
+int xsp_broker_stop_at_exec(struct xsp_broker *b, pid_t pid);
+size_t xsp_broker_stopped(struct xsp_broker *b, pid_t *pids, size_t room);
+int xsp_broker_continue(struct xsp_broker *b, pid_t pid);
+
+struct xsp_broker_injected {
+	int64_t entry_value; /* what the agent's start function returned */
+	int64_t stopped_ns;
+	int32_t tid;
+	uint32_t cleaned;
+	char notes[1024]; /* lines */
+};
+int xsp_broker_inject(struct xsp_broker *b, pid_t pid, struct xsp_broker_injected *out,
+		      struct xsp_error *err);
+
+#endif

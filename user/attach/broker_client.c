@@ -1,0 +1,674 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* broker_client.c - asking the broker. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/broker_private.h"
+
+#define WAIT_MS 20 /* how often it is asked whether to go on waiting */
+
+struct xsp_broker {
+	struct xsp_opener opener; /* first: the broker is found by it */
+	int socket;
+	pid_t pid;
+	uint32_t sequence;
+	bool gone;
+	bool (*stopped)(void *ctx);
+	void *stopped_ctx;
+	struct xsp_parcel *in; /* the last answer */
+	struct xsp_broker_loaded loaded;
+	int rings[XSP_MESSAGE_FDS];
+	uint8_t *specs; /* not sent yet */
+	size_t spec_bytes;
+};
+
+/* ---- one request ---- */
+
+static int refused(const struct xsp_broker *b, struct xsp_error *err)
+{
+	const struct xsp_broker_refusal *r = (const void *)b->in->body;
+
+	if (b->in->head.size == sizeof(*r) && r->status != 0)
+		return xsp_error_set(err, b->in->head.result, (enum xsp_status)r->status, "%.*s",
+				     (int)sizeof(r->text) - 1, r->text);
+	return b->in->head.result;
+}
+
+static int is_gone(struct xsp_broker *b, struct xsp_error *err)
+{
+	b->gone = true;
+	return xsp_error_set(err, -EPIPE, XSP_STATUS_FAILED,
+			     "xsptrace's privileged process has ended unexpectedly; its guardian "
+			     "takes the probes out");
+}
+
+/* The answer to the request with this number; those that nobody waited for are passed over. */
+static int wait_for(struct xsp_broker *b, uint32_t sequence)
+{
+	struct pollfd fd = {.fd = b->socket, .events = POLLIN};
+
+	for (;;) {
+		int n = poll(&fd, 1, b->stopped != NULL ? WAIT_MS : -1);
+		if (n < 0 &&
+		    errno != EINTR) /* EINVAL: somebody has taken our descriptors' limit away */
+			return -errno;
+		if (n <= 0 && b->stopped != NULL && b->stopped(b->stopped_ctx))
+			return -EINTR;
+		if (n <= 0)
+			continue;
+		int rc = xsp_message_receive(b->socket, b->in);
+		if (rc == -EINTR)
+			continue;
+		if (rc < 0)
+			return rc;
+		if (b->in->head.sequence == sequence)
+			return 0;
+		xsp_parcel_close(b->in);
+	}
+}
+
+/* The answer stands in b->in; its descriptors are to be taken, or are closed with the next request. */
+static int ask(struct xsp_broker *b, enum xsp_broker_op op, const void *body, size_t size,
+	       struct xsp_error *err)
+{
+	struct xsp_message m = {.op = op, .sequence = ++b->sequence, .size = (uint32_t)size};
+
+	if (b->gone)
+		return is_gone(b, err);
+	int rc = xsp_message_send(b->socket, &m, body, NULL, 0);
+	if (rc == 0)
+		rc = wait_for(b, m.sequence);
+	if (rc == -EINTR)
+		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "interrupted");
+	if (rc < 0)
+		return is_gone(b, err);
+	return b->in->head.result < 0 ? refused(b, err) : b->in->head.result;
+}
+
+/* The same where the answer must have that many bytes. */
+static int ask_for(struct xsp_broker *b, enum xsp_broker_op op, const void *body, size_t size,
+		   void *out, size_t out_size)
+{
+	int rc = ask(b, op, body, size, NULL);
+
+	if (rc < 0)
+		return rc;
+	if (b->in->head.size != out_size)
+		return -EPROTO;
+	memcpy(out, b->in->body, out_size);
+	return rc;
+}
+
+static int ask_pid(struct xsp_broker *b, enum xsp_broker_op op, pid_t pid)
+{
+	struct xsp_ask_pid a = {pid};
+
+	return ask(b, op, &a, sizeof(a), NULL);
+}
+
+static int take_fd(struct xsp_broker *b, int rc)
+{
+	if (rc < 0)
+		return rc;
+	if (b->in->fd_count != 1) {
+		xsp_parcel_close(b->in);
+		return -EPROTO;
+	}
+	b->in->fd_count = 0;
+	return b->in->fds[0];
+}
+
+/* ---- files ---- */
+
+static struct xsp_broker *broker_of(const struct xsp_opener *o)
+{
+	return (struct xsp_broker *)(uintptr_t)o;
+}
+
+static int ask_name(struct xsp_broker *b, enum xsp_broker_op op, pid_t pid, const char *name)
+{
+	struct xsp_ask_name a = {.pid = pid};
+
+	if (strlen(name) >= sizeof(a.name))
+		return -ENAMETOOLONG;
+	memcpy(a.name, name, strlen(name));
+	return ask(b, op, &a, sizeof(a), NULL);
+}
+
+static int ask_file(const struct xsp_opener *o, pid_t pid, const char *name)
+{
+	struct xsp_broker *b = broker_of(o);
+
+	return take_fd(b, ask_name(b, XSP_ASK_FILE, pid, name));
+}
+
+static long ask_link(const struct xsp_opener *o, pid_t pid, const char *name, char *text,
+		     size_t size)
+{
+	struct xsp_broker *b = broker_of(o);
+	int rc = ask_name(b, XSP_ASK_READ_LINK, pid, name);
+
+	if (rc < 0)
+		return rc;
+	if (b->in->head.size >= size)
+		return -ENAMETOOLONG;
+	memcpy(text, b->in->body, b->in->head.size);
+	text[b->in->head.size] = '\0';
+	return (long)b->in->head.size;
+}
+
+static int ask_pidfd(const struct xsp_opener *o, pid_t pid)
+{
+	struct xsp_broker *b = broker_of(o);
+
+	return take_fd(b, ask_pid(b, XSP_ASK_PIDFD, pid));
+}
+
+static int ask_debug_file(const struct xsp_opener *o, const char *build_id)
+{
+	struct xsp_broker *b = broker_of(o);
+
+	return take_fd(b, ask_name(b, XSP_ASK_DEBUG_FILE, 0, build_id));
+}
+
+static int ask_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
+		      uint32_t *handle)
+{
+	struct xsp_broker *b = broker_of(o);
+	size_t length = strlen(m->path);
+	struct xsp_ask_mapped a = {.pid = pid,
+				   .length = (uint32_t)length,
+				   .start = m->start,
+				   .end = m->end,
+				   .dev = m->dev,
+				   .inode = m->inode};
+
+	if (length > sizeof(a.path))
+		return -ENAMETOOLONG;
+	memcpy(a.path, m->path, length);
+	int rc = ask(b, XSP_ASK_MAPPED, &a, offsetof(struct xsp_ask_mapped, path) + length, NULL);
+	if (rc == 0 && b->in->head.size != sizeof(*handle))
+		rc = -EPROTO;
+	if (rc == 0 && handle != NULL)
+		memcpy(handle, b->in->body, sizeof(*handle));
+	return take_fd(b, rc);
+}
+
+/* ---- life ---- */
+
+int xsp_broker_start(const struct xsp_broker_options *options, struct xsp_broker **out,
+		     struct xsp_error *err)
+{
+	struct xsp_broker *b = calloc(1, sizeof(*b));
+	int sockets[2] = {-1, -1}, rc = -ENOMEM;
+
+	*out = NULL;
+	if (b == NULL || (b->in = malloc(sizeof(*b->in))) == NULL ||
+	    (b->specs = malloc(XSP_MESSAGE_MAX)) == NULL)
+		goto fail;
+	b->in->fd_count = 0;
+	rc = xsp_message_pair(sockets);
+	if (rc < 0)
+		goto fail;
+	b->pid = fork();
+	if (b->pid == 0) {
+		close(sockets[0]);
+		xsp_broker_serve(sockets[1], options);
+	}
+	rc = b->pid < 0 ? -errno : 0;
+	close(sockets[1]);
+	if (rc < 0)
+		goto fail;
+	b->socket = sockets[0];
+	b->opener = (struct xsp_opener){.file = ask_file,
+					.link = ask_link,
+					.pidfd = ask_pidfd,
+					.debug_file = ask_debug_file,
+					.mapped = ask_mapped};
+	*out = b;
+	return 0;
+fail:
+	if (sockets[0] >= 0)
+		close(sockets[0]);
+	if (b != NULL) {
+		free(b->in);
+		free(b->specs);
+	}
+	free(b);
+	return xsp_error_set(err, rc, XSP_STATUS_FAILED, "xsptrace cannot start its other half: %s",
+			     strerror(-rc));
+}
+
+void xsp_broker_free(struct xsp_broker *b, int wait_ms)
+{
+	if (b == NULL)
+		return;
+	xsp_parcel_close(b->in);
+	for (uint32_t i = 0; i < b->loaded.rings; i++)
+		close(b->rings[i]);
+	close(b->socket);
+	while (waitpid(b->pid, NULL, WNOHANG) == 0 && wait_ms > 0) {
+		poll(NULL, 0, 5);
+		wait_ms -= 5;
+	}
+	free(b->in);
+	free(b->specs);
+	free(b);
+}
+
+bool xsp_broker_is_gone(const struct xsp_broker *b)
+{
+	return b->gone;
+}
+
+void xsp_broker_close_in_child(const struct xsp_broker *b)
+{
+	close(b->socket);
+}
+
+void xsp_broker_on_wait(struct xsp_broker *b, bool (*stopped)(void *ctx), void *ctx)
+{
+	b->stopped = stopped;
+	b->stopped_ctx = ctx;
+}
+
+const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b)
+{
+	return &b->opener;
+}
+
+/* ---- programs ---- */
+
+int xsp_broker_load(struct xsp_broker *b, struct xsp_error *err)
+{
+	int rc = ask(b, XSP_ASK_LOAD, NULL, 0, err);
+
+	if (rc < 0)
+		return rc;
+	if (b->in->head.size != sizeof(b->loaded))
+		return xsp_error_set(err, -EPROTO, XSP_STATUS_FAILED, "a wrong answer");
+	memcpy(&b->loaded, b->in->body, sizeof(b->loaded));
+	if (b->loaded.rings != b->in->fd_count) {
+		b->loaded.rings = 0;
+		xsp_parcel_close(b->in);
+		return xsp_error_set(err, -EPROTO, XSP_STATUS_FAILED, "a wrong answer");
+	}
+	memcpy(b->rings, b->in->fds, b->in->fd_count * sizeof(*b->rings));
+	b->in->fd_count = 0;
+	return 0;
+}
+
+enum xsp_attach_method xsp_broker_method(const struct xsp_broker *b)
+{
+	return (enum xsp_attach_method)b->loaded.method;
+}
+
+size_t xsp_broker_rings(const struct xsp_broker *b, int *fds, size_t room)
+{
+	for (size_t i = 0; i < b->loaded.rings && i < room; i++)
+		fds[i] = b->rings[i];
+	return b->loaded.rings;
+}
+
+size_t xsp_broker_ring_bytes(const struct xsp_broker *b)
+{
+	return b->loaded.ring_bytes;
+}
+
+size_t xsp_broker_detail_bytes(const struct xsp_broker *b)
+{
+	return b->loaded.detail_bytes;
+}
+
+int xsp_broker_calibrate(struct xsp_broker *b, struct xsp_site_costs *costs)
+{
+	int rc = ask_for(b, XSP_ASK_CALIBRATE, NULL, 0, costs, sizeof(*costs));
+
+	if (rc < 0)
+		*costs = xsp_site_costs_default();
+	return rc;
+}
+
+int xsp_broker_side_events(struct xsp_broker *b, int **fds, size_t *count)
+{
+	int rc = ask(b, XSP_ASK_SIDE_EVENTS, NULL, 0, NULL);
+
+	*fds = NULL;
+	*count = 0;
+	if (rc < 0)
+		return rc;
+	*fds = calloc(b->in->fd_count + 1, sizeof(**fds));
+	if (*fds == NULL) {
+		xsp_parcel_close(b->in);
+		return -ENOMEM;
+	}
+	memcpy(*fds, b->in->fds, b->in->fd_count * sizeof(**fds));
+	*count = b->in->fd_count;
+	b->in->fd_count = 0;
+	return 0;
+}
+
+int xsp_broker_process(struct xsp_broker *b, pid_t pid)
+{
+	return ask_pid(b, XSP_ASK_PROCESS, pid);
+}
+
+int xsp_broker_forget_process(struct xsp_broker *b, pid_t pid)
+{
+	return ask_pid(b, XSP_ASK_FORGET_PROCESS, pid);
+}
+
+int xsp_broker_uses_dispatch(struct xsp_broker *b, pid_t pid)
+{
+	return ask_pid(b, XSP_ASK_DISPATCH, pid);
+}
+
+/* ---- what probes take: gathered, as there are thousands ---- */
+
+int xsp_broker_put_specs(struct xsp_broker *b)
+{
+	size_t bytes = b->spec_bytes;
+
+	b->spec_bytes = 0;
+	return bytes > 0 ? ask(b, XSP_ASK_SPECS, b->specs, bytes, NULL) : 0;
+}
+
+static int put_spec(struct xsp_broker *b, enum xsp_spec_kind kind, uint32_t probe, const void *spec)
+{
+	const struct xsp_ask_spec head = {kind, probe};
+	size_t bytes = xsp_spec_bytes(kind), padded = (bytes + 7) & ~(size_t)7;
+	int rc = b->spec_bytes + sizeof(head) + padded > XSP_MESSAGE_MAX ? xsp_broker_put_specs(b)
+									 : 0;
+
+	if (rc < 0)
+		return rc;
+	uint8_t *at = b->specs + b->spec_bytes;
+	memcpy(at, &head, sizeof(head));
+	memset(at + sizeof(head), 0, padded);
+	memcpy(at + sizeof(head), spec, bytes);
+	b->spec_bytes += sizeof(head) + padded;
+	return 0;
+}
+
+int xsp_broker_range(struct xsp_broker *b, uint32_t probe, const struct xsp_range_spec *spec)
+{
+	return put_spec(b, XSP_SPEC_RANGE, probe, spec);
+}
+
+int xsp_broker_detail(struct xsp_broker *b, uint32_t probe, const struct xsp_detail_spec *spec)
+{
+	return put_spec(b, XSP_SPEC_DETAIL, probe, spec);
+}
+
+int xsp_broker_arguments(struct xsp_broker *b, uint32_t probe, const struct xsp_args_spec *spec)
+{
+	return put_spec(b, XSP_SPEC_ARGUMENTS, probe, spec);
+}
+
+int xsp_broker_sequence(struct xsp_broker *b, pid_t pid, const struct xsp_sequence_spec *spec)
+{
+	const struct xsp_ask_sequence a = {.pid = pid, .spec = *spec};
+
+	return ask(b, XSP_ASK_SEQUENCE, &a, sizeof(a), NULL);
+}
+
+/* ---- sites ---- */
+
+static int ask_sites(struct xsp_broker *b, enum xsp_broker_op op, const struct xsp_ask_sites *head,
+		     const struct xsp_attach_site *sites, size_t count, struct xsp_error *err)
+{
+	struct {
+		struct xsp_ask_sites head;
+		struct xsp_attach_site sites[XSP_ASK_SITES_MAX];
+	} *body = malloc(sizeof(*body));
+
+	if (body == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	body->head = *head;
+	memcpy(body->sites, sites, count * sizeof(*sites));
+	int rc = ask(b, op, body, sizeof(*head) + count * sizeof(*sites), err);
+	free(body);
+	return rc;
+}
+
+long xsp_broker_repair(struct xsp_broker *b, pid_t pid, uint32_t handle)
+{
+	const struct xsp_ask_sites head = {.pid = pid, .handle = handle};
+	int64_t gone = 0;
+	int rc = ask_for(b, XSP_ASK_REPAIR, &head, sizeof(head), &gone, sizeof(gone));
+
+	return rc < 0 ? rc : (long)gone;
+}
+
+int xsp_broker_verify(struct xsp_broker *b, pid_t pid, uint32_t handle,
+		      const struct xsp_attach_site *sites, size_t count, bool linked,
+		      uint8_t *differs)
+{
+	const struct xsp_ask_sites head = {.pid = pid, .handle = handle, .linked = linked};
+	int rc = 0;
+
+	for (size_t at = 0; at < count && rc == 0; at += XSP_ASK_SITES_MAX) {
+		size_t n = count - at < XSP_ASK_SITES_MAX ? count - at : XSP_ASK_SITES_MAX;
+		rc = ask_sites(b, XSP_ASK_VERIFY, &head, sites + at, n, NULL);
+		if (rc == 0 && b->in->head.size != n)
+			rc = -EPROTO;
+		if (rc == 0)
+			memcpy(differs + at, b->in->body, n);
+	}
+	return rc;
+}
+
+int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_program program,
+		     const struct xsp_attach_site *sites, size_t count, size_t *refused_sites,
+		     struct xsp_error *err)
+{
+	const struct xsp_ask_sites head = {.pid = pid, .handle = handle, .program = program};
+	size_t n = count < XSP_ASK_SITES_MAX ? count : XSP_ASK_SITES_MAX;
+	uint64_t bad = 0;
+	int rc = xsp_broker_put_specs(b);
+
+	*refused_sites = 0;
+	if (rc == 0 && count > 0)
+		rc = ask_sites(b, XSP_ASK_SITES, &head, sites, n, err);
+	if (rc == 0 && count > 0 && b->in->head.size == sizeof(bad))
+		memcpy(&bad, b->in->body, sizeof(bad));
+	*refused_sites = (size_t)bad;
+	return rc;
+}
+
+/* ---- running ---- */
+
+int xsp_broker_activate(struct xsp_broker *b, bool on)
+{
+	uint32_t word = on;
+	int rc = xsp_broker_put_specs(b);
+
+	return rc < 0 ? rc : ask(b, XSP_ASK_ACTIVATE, &word, sizeof(word), NULL);
+}
+
+int xsp_broker_ready(struct xsp_broker *b, uint32_t probes)
+{
+	return ask(b, XSP_ASK_READY, &probes, sizeof(probes), NULL);
+}
+
+int xsp_broker_gpu_stop(struct xsp_broker *b)
+{
+	return ask(b, XSP_ASK_GPU_STOP, NULL, 0, NULL);
+}
+
+int xsp_broker_detach(struct xsp_broker *b)
+{
+	return ask(b, XSP_ASK_DETACH, NULL, 0, NULL);
+}
+
+int xsp_broker_counters(struct xsp_broker *b, struct xsp_attach_counters *out)
+{
+	return ask_for(b, XSP_ASK_COUNTERS, NULL, 0, out, sizeof(*out));
+}
+
+int xsp_broker_lost(struct xsp_broker *b, uint32_t probe, uint64_t *entries, uint64_t *exits)
+{
+	uint64_t counts[2] = {0, 0};
+	int rc = ask_for(b, XSP_ASK_LOST, &probe, sizeof(probe), counts, sizeof(counts));
+
+	*entries = counts[0];
+	*exits = counts[1];
+	return rc;
+}
+
+int xsp_broker_held_back(struct xsp_broker *b, struct xsp_held_back **out, size_t *count)
+{
+	int fd = take_fd(b, ask(b, XSP_ASK_HELD_BACK, NULL, 0, NULL));
+	struct stat st = {0};
+	int rc = fd < 0 ? fd : fstat(fd, &st) != 0 ? -errno : 0;
+
+	*count = rc == 0 ? (size_t)st.st_size / sizeof(**out) : 0;
+	*out = calloc(*count + 1, sizeof(**out));
+	if (*out == NULL)
+		rc = -ENOMEM;
+	if (rc == 0 &&
+	    pread(fd, *out, *count * sizeof(**out), 0) != (ssize_t)(*count * sizeof(**out)))
+		rc = -EIO;
+	if (fd >= 0)
+		close(fd);
+	if (rc < 0)
+		*count = 0;
+	return rc;
+}
+
+int xsp_broker_thread(struct xsp_broker *b, pid_t tid)
+{
+	return ask_pid(b, XSP_ASK_THREAD, tid);
+}
+
+int xsp_broker_forget_thread(struct xsp_broker *b, pid_t tid)
+{
+	return ask_pid(b, XSP_ASK_FORGET_THREAD, tid);
+}
+
+/* ---- the brake ---- */
+
+int xsp_broker_prices(struct xsp_broker *b, uint32_t first, const struct xsp_probe_price *prices,
+		      size_t count)
+{
+	const size_t most = (XSP_MESSAGE_MAX - sizeof(struct xsp_ask_prices)) / sizeof(*prices);
+	uint8_t *body = malloc(XSP_MESSAGE_MAX);
+	int rc = body == NULL ? -ENOMEM : 0;
+
+	for (size_t at = 0; at < count && rc == 0; at += most) {
+		const struct xsp_ask_prices head = {.first = first + (uint32_t)at};
+		size_t bytes = (count - at < most ? count - at : most) * sizeof(*prices);
+		memcpy(body, &head, sizeof(head));
+		memcpy(body + sizeof(head), prices + at, bytes);
+		rc = ask(b, XSP_ASK_PRICES, body, sizeof(head) + bytes, NULL);
+	}
+	free(body);
+	return rc;
+}
+
+long xsp_broker_unseen(struct xsp_broker *b, struct xsp_attach_unseen *rows, size_t room)
+{
+	int rc = ask(b, XSP_ASK_UNSEEN, NULL, 0, NULL);
+	size_t n = rc < 0 ? 0 : b->in->head.size / sizeof(*rows);
+
+	if (n > room)
+		n = room;
+	memcpy(rows, b->in->body, n * sizeof(*rows));
+	return rc < 0 ? rc : (long)n;
+}
+
+int xsp_broker_release(struct xsp_broker *b, const uint32_t *probes, size_t count)
+{
+	const size_t most = XSP_MESSAGE_MAX / sizeof(*probes);
+
+	return ask(b, XSP_ASK_RELEASE, probes, (count < most ? count : most) * sizeof(*probes),
+		   NULL);
+}
+
+int xsp_broker_pause(struct xsp_broker *b)
+{
+	return ask(b, XSP_ASK_PAUSE, NULL, 0, NULL);
+}
+
+int xsp_broker_resume(struct xsp_broker *b)
+{
+	return ask(b, XSP_ASK_RESUME, NULL, 0, NULL);
+}
+
+struct xsp_attach_change xsp_broker_change(struct xsp_broker *b)
+{
+	struct xsp_attach_change c = {0};
+
+	int rc = ask_for(b, XSP_ASK_CHANGE, NULL, 0, &c, sizeof(c));
+	return rc < 0 ? (struct xsp_attach_change){.error = rc} : c;
+}
+
+/* ---- --follow ---- */
+
+int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_kin **kin, size_t *count)
+{
+	int rc = ask_pid(b, XSP_ASK_DESCENDANTS, pid);
+
+	*kin = NULL;
+	*count = 0;
+	if (rc < 0)
+		return rc;
+	*kin = malloc(b->in->head.size + 1);
+	if (*kin == NULL)
+		return -ENOMEM;
+	memcpy(*kin, b->in->body, b->in->head.size);
+	*count = b->in->head.size / sizeof(**kin);
+	return 0;
+}
+
+long xsp_broker_mappers(struct xsp_broker *b, uint32_t handle)
+{
+	uint64_t count = 0;
+	int rc = ask_for(b, XSP_ASK_MAPPERS, &handle, sizeof(handle), &count, sizeof(count));
+
+	return rc < 0 ? rc : (long)count;
+}
+
+int xsp_broker_stop_at_exec(struct xsp_broker *b, pid_t pid)
+{
+	return ask_pid(b, XSP_ASK_STOP_AT_EXEC, pid);
+}
+
+size_t xsp_broker_stopped(struct xsp_broker *b, pid_t *pids, size_t room)
+{
+	const struct xsp_ask_pid *stopped = (const void *)b->in->body;
+	size_t n = ask(b, XSP_ASK_STOPPED, NULL, 0, NULL) == 0 ? b->in->head.size / sizeof(*stopped)
+							       : 0;
+
+	for (size_t i = 0; i < n && i < room; i++)
+		pids[i] = stopped[i].pid;
+	return n < room ? n : room;
+}
+
+int xsp_broker_continue(struct xsp_broker *b, pid_t pid)
+{
+	return ask_pid(b, XSP_ASK_CONTINUE, pid);
+}
+
+int xsp_broker_inject(struct xsp_broker *b, pid_t pid, struct xsp_broker_injected *out,
+		      struct xsp_error *err)
+{
+	const struct xsp_ask_pid a = {pid};
+	struct xsp_message nothing = {.op = XSP_ASK_NOTHING, .sequence = ++b->sequence};
+
+	memset(out, 0, sizeof(*out));
+	int rc = ask(b, XSP_ASK_INJECT, &a, sizeof(a), err);
+	if (rc == -EINTR) /* it polls for this */
+		xsp_message_send(b->socket, &nothing, NULL, NULL, 0);
+	if (rc >= 0 && b->in->head.size == sizeof(*out))
+		memcpy(out, b->in->body, sizeof(*out));
+	out->notes[sizeof(out->notes) - 1] = '\0';
+	return rc;
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/planner.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/protocol.h"
+#include "attach/sandbox.h"
+
+/* For each module: what is read of it is forgotten before the next. */
+#define MEMORY (256ULL << 20)
+#define CPU_SECONDS 600U /* of all modules together */
+#define WALL_MS 60000 /* of one */
+#define WAIT_MS 20
+#define ANSWER_MAX (128ULL << 20) /* node has 80,000 functions, 55 MB */
+
+enum {
+	READ_MODULE =
+		1, /* struct xsp_site_costs, the path as the target sees it; descriptor → PART, ..., DONE or FAILED */
+	WANT_DEBUG_FILE, /* from the planner: a build id → HAVE_DEBUG_FILE */
+	HAVE_DEBUG_FILE, /* result: 0 and a descriptor, or negative */
+	PART, /* bytes of the answer */
+	DONE,
+	FAILED, /* result; struct xsp_error */
+};
+
+struct xsp_planner {
+	const struct xsp_plan *plan;
+	const struct xsp_opener *opener;
+	void (*in_child)(void *ctx);
+	void *in_child_ctx;
+	bool (*stopped)(void *ctx);
+	void *stopped_ctx;
+	pid_t pid; /* 0: not running */
+	int socket;
+	struct xsp_parcel *in;
+};
+
+/* ---- the process ---- */
+
+struct reader {
+	struct xsp_opener opener; /* first: the reader is found by it */
+	int socket;
+	struct xsp_plan plan;
+	struct xsp_parcel *in;
+};
+
+static int send_out(int socket, uint32_t op, int result, const void *data, size_t size)
+{
+	struct xsp_message m = {.op = op, .result = result, .size = (uint32_t)size};
+
+	return xsp_message_send(socket, &m, data, NULL, 0);
+}
+
+static int want_debug_file(const struct xsp_opener *o, const char *build_id)
+{
+	struct reader *r = (struct reader *)(uintptr_t)o;
+	int rc = send_out(r->socket, WANT_DEBUG_FILE, 0, build_id, strlen(build_id));
+
+	if (rc == 0)
+		rc = xsp_message_receive(r->socket, r->in);
+	if (rc < 0 || r->in->head.op != HAVE_DEBUG_FILE)
+		_exit(1);
+	if (r->in->head.result < 0 || r->in->fd_count != 1) {
+		xsp_parcel_close(r->in);
+		return -ENOENT;
+	}
+	r->in->fd_count = 0;
+	return r->in->fds[0];
+}
+
+static int send_part(void *ctx, const void *data, size_t size)
+{
+	const struct reader *r = ctx;
+
+	if (send_out(r->socket, PART, 0, data, size) < 0)
+		_exit(1);
+	return 0;
+}
+
+static int send_module(struct reader *r, const struct xsp_planned_module *m)
+{
+	struct xsp_wire w = {.send = send_part,
+			     .ctx = r,
+			     .part = r->in->body, /* the request has been read */
+			     .room = sizeof(r->in->body)};
+
+	return xsp_wire_put(&w, m);
+}
+
+static void read_module(struct reader *r)
+{
+	struct xsp_planned_module m = {0};
+	struct xsp_error err = {0};
+	char shown[4097];
+	const size_t costs = sizeof(r->plan.costs);
+	size_t length = r->in->head.size - costs;
+
+	if (length >= sizeof(shown))
+		length = sizeof(shown) - 1;
+	memcpy(&r->plan.costs, r->in->body, costs);
+	memcpy(shown, r->in->body + costs, length);
+	shown[length] = '\0';
+	int fd = r->in->fds[0];
+	r->in->fd_count = 0;
+	m.shown = shown;
+	int rc = xsp_plan_read(&r->plan, &r->opener, fd, &m, &err);
+	if (rc == 0)
+		rc = send_module(r, &m);
+	m.shown = NULL;
+	xsp_planned_module_clear(&m);
+	if (rc == -ENOMEM) {
+		err = (struct xsp_error){0};
+		xsp_error_set(&err, rc, XSP_STATUS_TARGET,
+			      "reading %.300s takes more than %llu MiB", shown,
+			      (unsigned long long)(MEMORY >> 20));
+	}
+	if (send_out(r->socket, rc < 0 ? FAILED : DONE, rc, &err, rc < 0 ? sizeof(err) : 0) < 0)
+		_exit(1);
+}
+
+static _Noreturn void serve(struct xsp_planner *p, int socket)
+{
+	struct reader r = {
+		.opener = xsp_open_directly, .socket = socket, .plan = *p->plan, .in = p->in};
+
+	r.opener.debug_file = want_debug_file;
+	prctl(PR_SET_NAME, "xsp-planner");
+	signal(SIGINT, SIG_IGN); /* the recorder ends us */
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGHUP, SIG_IGN);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (p->in_child != NULL)
+		p->in_child(p->in_child_ctx);
+	if (xsp_sandbox_powerless() < 0 || xsp_sandbox_compute_only(MEMORY, CPU_SECONDS) < 0)
+		_exit(2);
+	while (xsp_message_receive(socket, r.in) == 0) {
+		if (r.in->head.op != READ_MODULE || r.in->fd_count != 1 ||
+		    r.in->head.size < sizeof(r.plan.costs))
+			_exit(1);
+		read_module(&r);
+	}
+	_exit(0);
+}
+
+/* ---- asking it ---- */
+
+int xsp_planner_new(const struct xsp_plan *plan, const struct xsp_opener *o,
+		    struct xsp_planner **out)
+{
+	struct xsp_planner *p = *out = calloc(1, sizeof(*p));
+
+	if (p == NULL || (p->in = malloc(sizeof(*p->in))) == NULL) {
+		free(p);
+		*out = NULL;
+		return -ENOMEM;
+	}
+	p->in->fd_count = 0;
+	p->plan = plan;
+	p->opener = o;
+	p->socket = -1;
+	return 0;
+}
+
+void xsp_planner_in_child(struct xsp_planner *p, void (*fn)(void *ctx), void *ctx)
+{
+	p->in_child = fn;
+	p->in_child_ctx = ctx;
+}
+
+void xsp_planner_on_wait(struct xsp_planner *p, bool (*stopped)(void *ctx), void *ctx)
+{
+	p->stopped = stopped;
+	p->stopped_ctx = ctx;
+}
+
+static void stop(struct xsp_planner *p)
+{
+	if (p->pid > 0) {
+		kill(p->pid, SIGKILL);
+		waitpid(p->pid, NULL, 0);
+	}
+	if (p->socket >= 0)
+		close(p->socket);
+	p->pid = 0;
+	p->socket = -1;
+}
+
+void xsp_planner_free(struct xsp_planner *p)
+{
+	if (p == NULL)
+		return;
+	stop(p);
+	free(p->in);
+	free(p);
+}
+
+int xsp_planner_start(struct xsp_planner *p)
+{
+	int sockets[2];
+	int rc = xsp_message_pair(sockets);
+
+	if (rc < 0)
+		return rc;
+	p->pid = fork();
+	if (p->pid == 0) {
+		close(sockets[0]);
+		serve(p, sockets[1]);
+	}
+	rc = p->pid < 0 ? -errno : 0;
+	close(sockets[1]);
+	if (rc < 0) {
+		p->pid = 0;
+		close(sockets[0]);
+		return rc;
+	}
+	p->socket = sockets[0];
+	return 0;
+}
+
+/* 0, -EINTR when the user does not want to wait, -ETIME, -EPIPE when it has died. */
+static int wait_for_message(struct xsp_planner *p, int *left_ms)
+{
+	struct pollfd fd = {.fd = p->socket, .events = POLLIN};
+
+	while (*left_ms > 0) {
+		int n = poll(&fd, 1, WAIT_MS);
+		if (n < 0 && errno != EINTR)
+			return -EPIPE;
+		if (n > 0) {
+			int rc = xsp_message_receive(p->socket, p->in);
+			if (rc != -EINTR)
+				return rc;
+		}
+		*left_ms -= n == 0 ? WAIT_MS : 0;
+		if (p->stopped != NULL && p->stopped(p->stopped_ctx))
+			return -EINTR;
+	}
+	return -ETIME;
+}
+
+static int give_debug_file(struct xsp_planner *p)
+{
+	char build_id[132] = "";
+	size_t length = p->in->head.size;
+
+	memcpy(build_id, p->in->body, length < sizeof(build_id) ? length : sizeof(build_id) - 1);
+	int fd = xsp_opener_allows_build_id(build_id) ? p->opener->debug_file(p->opener, build_id)
+						      : -EINVAL;
+	struct xsp_message m = {.op = HAVE_DEBUG_FILE, .result = fd < 0 ? fd : 0};
+	int rc = xsp_message_send(p->socket, &m, NULL, &fd, fd < 0 ? 0 : 1);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* The bytes of an answer. */
+struct answer {
+	uint8_t *data;
+	size_t size, room;
+};
+
+static int take_part(const struct xsp_planner *p, struct answer *a)
+{
+	size_t size = p->in->head.size, need = a->size + size;
+
+	if (need > ANSWER_MAX)
+		return -EFBIG;
+	if (need > a->room) {
+		size_t room = need + need / 4;
+		uint8_t *grown = realloc(a->data, room);
+		if (grown == NULL)
+			return -ENOMEM;
+		a->data = grown;
+		a->room = room;
+	}
+	memcpy(a->data + a->size, p->in->body, size);
+	a->size += size;
+	return 0;
+}
+
+static int take_failure(const struct xsp_planner *p, struct xsp_error *err)
+{
+	const struct xsp_error *told = (const void *)p->in->body;
+
+	if (p->in->head.result >= 0 || p->in->head.size != sizeof(*told))
+		return -EPROTO;
+	return xsp_error_set(err, p->in->head.result, told->status, "%.*s",
+			     (int)sizeof(told->text) - 1, told->text);
+}
+
+/* The parts of an answer up to its end. */
+static int take_answer(struct xsp_planner *p, struct answer *a, struct xsp_error *err)
+{
+	int left_ms = WALL_MS, rc = 0;
+
+	while (rc == 0) {
+		rc = wait_for_message(p, &left_ms);
+		if (rc < 0)
+			return rc;
+		switch (p->in->head.op) {
+		case WANT_DEBUG_FILE:
+			rc = give_debug_file(p);
+			break;
+		case PART:
+			rc = take_part(p, a);
+			break;
+		case DONE:
+			return 0;
+		case FAILED:
+			return take_failure(p, err);
+		default:
+			rc = -EPROTO;
+		}
+	}
+	return rc;
+}
+
+static int explain(int code, const char *shown, struct xsp_error *err)
+{
+	switch (code) {
+	case -EINTR:
+		return xsp_error_set(err, code, XSP_STATUS_FAILED, "interrupted");
+	case -ETIME:
+		return xsp_error_set(err, code, XSP_STATUS_TARGET,
+				     "reading %.300s took more than %d s", shown, WALL_MS / 1000);
+	case -EFBIG:
+		return xsp_error_set(err, code, XSP_STATUS_TARGET,
+				     "what matches in %.300s takes more than %llu MiB: give a "
+				     "narrower -e",
+				     shown, (unsigned long long)(ANSWER_MAX >> 20));
+	case -EPIPE:
+	case -EPROTO:
+		return xsp_error_set(err, -EPROTO, XSP_STATUS_TARGET,
+				     "the process that reads files for xsptrace died of %.300s: "
+				     "please report the file",
+				     shown);
+	default:
+		return code;
+	}
+}
+
+int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
+		     struct xsp_error *err)
+{
+	const size_t costs = sizeof(p->plan->costs), length = strlen(m->shown);
+	struct xsp_message ask = {.op = READ_MODULE, .size = (uint32_t)(costs + length)};
+	struct answer a = {0};
+	bool told = false;
+	int rc = p->pid > 0 ? 0 : xsp_planner_start(p);
+
+	if (rc == 0 && costs + length <= sizeof(p->in->body)) {
+		memcpy(p->in->body, &p->plan->costs, costs);
+		memcpy(p->in->body + costs, m->shown, length);
+		rc = xsp_message_send(p->socket, &ask, p->in->body, &fd, 1);
+	}
+	close(fd);
+	if (rc == 0)
+		rc = take_answer(p, &a, err);
+	told = rc < 0 && p->in->head.op == FAILED;
+	if (rc == 0)
+		rc = xsp_wire_get(a.data, a.size, m);
+	free(a.data);
+	if (rc < 0 && !told)
+		stop(p); /* the next module gets a new one */
+	return rc < 0 && !told ? explain(rc, m->shown, err) : rc;
+}

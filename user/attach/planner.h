@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * planner.h - a process without rights that reads what targets have mapped. ELF tables, unwind
+ * information and machine code of a target are parsed there and nowhere else: it gets descriptors, and
+ * answers with functions and sites. It has no capabilities, may make no system calls but those of
+ * computing, and has limits on memory and time; if it dies, the module is left out.
+ */
+#ifndef XSP_ATTACH_PLANNER_H
+#define XSP_ATTACH_PLANNER_H
+
+#include <stdbool.h>
+
+#include "attach/plan.h"
+
+struct xsp_planner;
+
+/* The plan's settings (what is selected, costs, how exits are seen) as they are now; `o` finds separate
+ * debug files. Both are borrowed. */
+int xsp_planner_new(const struct xsp_plan *plan, const struct xsp_opener *o,
+		    struct xsp_planner **out);
+/* Forks it, which the first reading does otherwise. 0 or a negative errno. */
+int xsp_planner_start(struct xsp_planner *p);
+void xsp_planner_free(struct xsp_planner *p); /* NULL is allowed */
+
+/* Called in the child before it reads anything, to close what it must not have. */
+void xsp_planner_in_child(struct xsp_planner *p, void (*fn)(void *ctx), void *ctx);
+/* As xsp_broker_on_wait(). */
+void xsp_planner_on_wait(struct xsp_planner *p, bool (*stopped)(void *ctx), void *ctx);
+
+/* Fills what the file at `fd` (taken over) tells of the module; ids are the caller's to give. -EINTR, or
+ * as xsp_plan_module(). */
+int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
+		     struct xsp_error *err);
+
+/* ---- the module as bytes; planner_wire.c ---- */
+
+/* Gathers bytes and hands them on a part at a time. */
+struct xsp_wire {
+	int (*send)(void *ctx, const void *data, size_t size); /* 0 or a negative errno */
+	void *ctx;
+	uint8_t *part; /* of `room` bytes */
+	size_t room, used;
+	int error;
+};
+int xsp_wire_put(struct xsp_wire *w, const struct xsp_planned_module *m);
+/* Checks all that is used as an index or a length. -EPROTO: they are not a module's, -ENOMEM. */
+int xsp_wire_get(const uint8_t *data, size_t size, struct xsp_planned_module *m);
+
+#endif

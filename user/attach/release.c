@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * release.c - probes that are let go of while the others go on, and everything taken out for a while.
+ * Closing a link waits for the kernel's grace periods: all of it happens on a thread of its own.
+ */
+#include "attach/attach_private.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct xsp_release {
+	pthread_t thread;
+	bool started; /* and not joined */
+	int (*work)(struct xsp_attach *a);
+	uint32_t *probes; /* to be let go of */
+	size_t count;
+	uint64_t began_ns;
+	_Atomic uint64_t took_ns;
+	_Atomic int error;
+	_Atomic bool busy;
+};
+
+/* ---- what the kernel knows of each probe ---- */
+
+static int tell(const struct xsp_attach *a, uint32_t probe)
+{
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_probe_states), &probe,
+				   &a->states[probe], BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+static void set_flags(struct xsp_attach *a, uint32_t probe, uint32_t flags)
+{
+	a->states[probe].flags = flags;
+	tell(a, probe);
+}
+
+int xsp_attach_prices(struct xsp_attach *a, uint32_t first, const struct xsp_probe_price *prices,
+		      size_t count)
+{
+	int rc = 0;
+
+	if (a->states == NULL)
+		return 0;
+	if (first > a->state_count || count > a->state_count - first)
+		return -E2BIG;
+	pthread_mutex_lock(&a->lock);
+	for (uint32_t i = 0; i < count && rc == 0; i++) {
+		a->states[first + i].entry_ns = prices[i].entry_ns;
+		a->states[first + i].exit_ns = prices[i].exit_ns;
+		rc = tell(a, first + i);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return rc;
+}
+
+size_t xsp_release_sites(const struct xsp_attach *a, struct xsp_attach_site *sites, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t probe = XSP_COOKIE_PROBE(sites[i].cookie);
+		uint32_t flags = probe < a->state_count ? a->states[probe].flags : 0;
+		if (flags & XSP_PROBE_RELEASED)
+			continue;
+		sites[kept] = sites[i];
+		sites[kept].cookie &= ~XSP_COOKIE_PHASE;
+		if (flags & XSP_PROBE_PHASE)
+			sites[kept].cookie |= XSP_COOKIE_PHASE;
+		kept++;
+	}
+	return kept;
+}
+
+#define BATCH 256U
+
+long xsp_attach_unseen(struct xsp_attach *a, struct xsp_attach_unseen *rows, size_t room)
+{
+	int fd = bpf_map__fd(a->bpf->maps.xsp_unseen), rc = 0;
+	uint64_t keys[BATCH], values[BATCH];
+	uint32_t token;
+	size_t n = 0;
+	void *from = NULL;
+
+	while (rc == 0 && n < room) {
+		uint32_t count = room - n < BATCH ? (uint32_t)(room - n) : BATCH;
+		rc = bpf_map_lookup_and_delete_batch(fd, from, &token, keys, values, &count, NULL);
+		if (rc != 0 &&
+		    errno != ENOENT) /* ENOSPC: a bucket has more than there is room for */
+			return n > 0 ? (long)n : -errno;
+		for (uint32_t i = 0; i < count; i++, n++)
+			rows[n] = (struct xsp_attach_unseen){.tid = (uint32_t)(keys[i] >> 32),
+							     .probe = (uint32_t)keys[i],
+							     .ns = values[i]};
+		from = &token;
+	}
+	return (long)n;
+}
+
+/* ---- letting go ---- */
+
+/* Links whose programs look at the probe's state: xsp_serves() of bpf/brake.h. */
+static bool looks(const struct xsp_link *link)
+{
+	switch (link->program) {
+	case XSP_PROGRAM_SPAN:
+	case XSP_PROGRAM_DETAIL:
+	case XSP_PROGRAM_DETAIL_LARGE:
+	case XSP_PROGRAM_RETURN:
+	case XSP_PROGRAM_DETAIL_RETURN:
+		return link->sites != NULL;
+	default:
+		return false;
+	}
+}
+
+static bool any_marked(const struct xsp_attach *a, const struct xsp_link *link, const bool *probes)
+{
+	for (size_t i = 0; i < link->count; i++) {
+		uint32_t probe = XSP_COOKIE_PROBE(link->sites[i].cookie);
+		if (probe < a->state_count && probes[probe])
+			return true;
+	}
+	return false;
+}
+
+/* A probe has one phase, and may have sites in several links, with neighbours of their own: all links
+ * that hang together are swapped together. Marks them and their probes. */
+static void mark(const struct xsp_attach *a, bool *links, bool *probes)
+{
+	for (bool more = true; more;) {
+		more = false;
+		for (size_t i = 0; i < a->link_count; i++) {
+			const struct xsp_link *l = &a->links[i];
+			if (links[i] || !looks(l) || !any_marked(a, l, probes))
+				continue;
+			links[i] = more = true;
+			for (size_t j = 0; j < l->count; j++) {
+				uint32_t probe = XSP_COOKIE_PROBE(l->sites[j].cookie);
+				if (probe < a->state_count)
+					probes[probe] = true;
+			}
+		}
+	}
+}
+
+/* The link once more, with the other phase and without the sites that are let go. */
+static int add_twin(struct xsp_attach *a, size_t index)
+{
+	struct xsp_attach_site sites[XSP_LINK_SITES];
+	struct xsp_link twin = a->links[index];
+
+	if (twin.fd < 0 && twin.perf != NULL) /* a perf event of one site */
+		return 0;
+	memcpy(sites, twin.sites, twin.count * sizeof(*sites));
+	twin.count = xsp_release_sites(a, sites, twin.count);
+	for (size_t i = 0; i < twin.count; i++)
+		sites[i].cookie ^= XSP_COOKIE_PHASE;
+	twin.sites = sites;
+	if (twin.count == 0)
+		return 0;
+	int rc = xsp_links_add(a, &twin);
+	return rc == -ESRCH ? 0 : rc; /* its process has ended */
+}
+
+/*
+ * Waits until every program that runs at a site now has ended. The kernel does so before it lets go of
+ * any uprobe; so one of our own is put in and taken out.
+ */
+static void wait_for_programs(struct xsp_attach *a, const struct xsp_link *own)
+{
+	int fd = own->count > 0 ? xsp_links_make(a, own) : -ENOENT;
+
+	if (fd >= 0)
+		close(fd);
+	else
+		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+}
+
+static void forget_notes(const struct xsp_attach *a)
+{
+	int fd = bpf_map__fd(a->bpf->maps.xsp_swaps);
+	uint32_t tid;
+
+	while (bpf_map_get_next_key(fd, NULL, &tid) == 0)
+		if (bpf_map_delete_elem(fd, &tid) != 0)
+			return;
+}
+
+static void flip(struct xsp_attach *a, const bool *probes, bool done)
+{
+	for (uint32_t p = 0; p < a->state_count; p++) {
+		uint32_t flags = a->states[p].flags;
+		if (probes[p] && !(flags & XSP_PROBE_RELEASED))
+			set_flags(a, p,
+				  done ? (flags ^ XSP_PROBE_PHASE) & ~(uint32_t)XSP_PROBE_SWAP
+				       : flags | XSP_PROBE_SWAP);
+	}
+}
+
+/* Each hit of what stays is reported once: brake.h tells how. */
+static void swap(struct xsp_attach *a, const bool *probes)
+{
+	struct xsp_attach_site site;
+	struct xsp_link own = {.program = XSP_PROGRAM_SPAN, .pid = getpid(), .sites = &site};
+
+	own.file = a->self;
+	own.count = own.file >= 0 && xsp_attach_own_site(&site) == 0;
+
+	flip(a, probes, false);
+	wait_for_programs(a, &own); /* nobody holds his tongue for the old link any more */
+	flip(a, probes, true);
+}
+
+/* Moves the marked links out of the list, which has `stay` behind them that are new. */
+static size_t take_marked(struct xsp_attach *a, const bool *marked, size_t old,
+			  struct xsp_link *out)
+{
+	size_t kept = 0, taken = 0;
+
+	for (size_t i = 0; i < a->link_count; i++) {
+		/* a perf event stays where its site does */
+		bool goes =
+			i < old && marked[i] &&
+			(a->links[i].perf == NULL ||
+			 xsp_release_sites(
+				 a, &(struct xsp_attach_site){.cookie = a->links[i].sites->cookie},
+				 1) == 0);
+		if (goes)
+			out[taken++] = a->links[i];
+		else
+			a->links[kept++] = a->links[i];
+	}
+	a->link_count = kept;
+	return taken;
+}
+
+static int work_release(struct xsp_attach *a)
+{
+	struct xsp_release *r = a->release;
+	int rc = 0;
+
+	pthread_mutex_lock(&a->lock);
+	size_t old = a->link_count, taken = 0;
+	bool *links = calloc(old + 1, sizeof(*links));
+	bool *probes = calloc(a->state_count, sizeof(*probes));
+	struct xsp_link *gone = calloc(old + 1, sizeof(*gone));
+	if (links == NULL || probes == NULL || gone == NULL) {
+		rc = -ENOMEM;
+		goto out;
+	}
+	for (size_t i = 0; i < r->count; i++)
+		probes[r->probes[i]] = true;
+	mark(a, links, probes);
+	for (size_t i = 0; i < old && rc == 0; i++)
+		if (links[i])
+			rc = add_twin(a, i);
+	if (rc < 0) { /* all stays as it is; what was let go reports nothing */
+		xsp_links_close_these(a, a->links + old, a->link_count - old);
+		a->link_count = old;
+		goto out;
+	}
+	if (a->link_count > old && !a->paused)
+		swap(a, probes);
+	else if (a->link_count > old)
+		flip(a, probes, true);
+	taken = take_marked(a, links, old, gone);
+out:
+	pthread_mutex_unlock(&a->lock);
+	if (gone != NULL)
+		xsp_links_close_these(a, gone, taken);
+	forget_notes(a);
+	free(links);
+	free(probes);
+	free(gone);
+	if (rc == 0 && a->method == XSP_ATTACH_TRACEFS)
+		rc = -EOPNOTSUPP;
+	return rc;
+}
+
+/* ---- everything, for a while ---- */
+
+static bool is_agents(const struct xsp_link *link)
+{
+	return link->program == XSP_PROGRAM_GPU_BATCH || link->program == XSP_PROGRAM_GPU_WANT;
+}
+
+static void forget_keys(int fd, size_t key_size)
+{
+	unsigned char key[32];
+
+	while (key_size <= sizeof(key) && bpf_map_get_next_key(fd, NULL, key) == 0)
+		if (bpf_map_delete_elem(fd, key) != 0)
+			return;
+}
+
+/* What threads had open, or remembered for a range to come, is of no more use. */
+static void forget_threads(const struct xsp_attach *a)
+{
+	struct bpf_map *const maps[] = {a->bpf->maps.xsp_thread_states, a->bpf->maps.xsp_pending,
+					a->bpf->maps.xsp_objects};
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		forget_keys(bpf_map__fd(maps[i]), bpf_map__key_size(maps[i]));
+}
+
+/* NULL: no memory, or it has none. */
+static struct xsp_attach_site *copy_sites(const struct xsp_link *l)
+{
+	struct xsp_attach_site *sites = l->sites != NULL ? calloc(l->count, sizeof(*sites)) : NULL;
+
+	if (sites != NULL)
+		memcpy(sites, l->sites, l->count * sizeof(*sites));
+	return sites;
+}
+
+static int work_pause(struct xsp_attach *a)
+{
+	size_t n = 0;
+	int rc = 0;
+
+	pthread_mutex_lock(&a->lock);
+	struct xsp_link *gone = calloc(a->link_count + 1, sizeof(*gone));
+	for (size_t i = 0; i < a->link_count && gone != NULL; i++) {
+		struct xsp_link *l = &a->links[i];
+		if (is_agents(l) || (l->fd < 0 && l->perf == NULL))
+			continue;
+		if (l->perf != NULL)
+			rc = -EOPNOTSUPP; /* these cannot be made again */
+		gone[n] = *l;
+		gone[n++].sites = copy_sites(l); /* for the journal */
+		l->fd = -1;
+		l->perf = NULL;
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (gone == NULL)
+		return -ENOMEM;
+	xsp_links_close_these(a, gone, n);
+	free(gone);
+	return rc;
+}
+
+static int work_resume(struct xsp_attach *a)
+{
+	int rc = 0;
+
+	forget_threads(a);
+	pthread_mutex_lock(&a->lock);
+	a->paused = false;
+	for (size_t i = 0; i < a->link_count; i++) {
+		struct xsp_link *l = &a->links[i];
+		if (l->fd >= 0 || l->perf != NULL || l->sites == NULL)
+			continue;
+		l->fd = xsp_links_make(a, l);
+		if (l->fd < 0 && l->fd != -ESRCH && rc == 0)
+			rc = l->fd;
+		if (l->fd < 0)
+			l->fd = -1;
+	}
+	pthread_mutex_unlock(&a->lock);
+	return rc;
+}
+
+/* ---- on a thread ---- */
+
+static void *run(void *argument)
+{
+	struct xsp_attach *a = argument;
+	struct xsp_release *r = a->release;
+
+	r->error = r->work(a);
+	r->took_ns = xsp_now_ns() - r->began_ns;
+	r->busy = false;
+	return NULL;
+}
+
+static int begin(struct xsp_attach *a, int (*work)(struct xsp_attach *a))
+{
+	struct xsp_release *r = a->release;
+	sigset_t all, before;
+
+	xsp_release_finish(a);
+	r->work = work;
+	r->began_ns = xsp_now_ns();
+	r->busy = true;
+	sigfillset(&all); /* signals are for the thread that waits for them */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = pthread_create(&r->thread, NULL, run, a);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r->started = rc == 0;
+	if (rc != 0)
+		r->busy = false;
+	return -rc;
+}
+
+static bool is_busy(const struct xsp_attach *a)
+{
+	return a->release == NULL || a->release->busy;
+}
+
+int xsp_attach_release(struct xsp_attach *a, const uint32_t *probes, size_t count)
+{
+	struct xsp_release *r = a->release;
+
+	if (is_busy(a))
+		return -EBUSY;
+	uint32_t *copy = reallocarray(r->probes, count + 1, sizeof(*copy));
+	if (copy == NULL)
+		return -ENOMEM;
+	r->probes = copy;
+	r->count = 0;
+	pthread_mutex_lock(&a->lock);
+	for (size_t i = 0; i < count; i++) {
+		if (probes[i] >= a->state_count)
+			continue;
+		set_flags(a, probes[i], a->states[probes[i]].flags | XSP_PROBE_RELEASED);
+		copy[r->count++] = probes[i];
+	}
+	pthread_mutex_unlock(&a->lock);
+	return begin(a, work_release);
+}
+
+int xsp_attach_pause(struct xsp_attach *a)
+{
+	if (is_busy(a))
+		return -EBUSY;
+	xsp_attach_activate(a, false);
+	pthread_mutex_lock(&a->lock);
+	a->paused = true;
+	pthread_mutex_unlock(&a->lock);
+	return begin(a, work_pause);
+}
+
+int xsp_attach_resume(struct xsp_attach *a)
+{
+	return is_busy(a) ? -EBUSY : begin(a, work_resume);
+}
+
+struct xsp_attach_change xsp_attach_change(const struct xsp_attach *a)
+{
+	const struct xsp_release *r = a->release;
+
+	if (r == NULL)
+		return (struct xsp_attach_change){0};
+	return (struct xsp_attach_change){
+		.busy = r->busy, .error = r->error, .took_ns = r->took_ns};
+}
+
+int xsp_release_new(struct xsp_attach *a, uint32_t probes)
+{
+	a->release = calloc(1, sizeof(*a->release));
+	a->states = calloc(probes, sizeof(*a->states));
+	a->state_count = a->states != NULL ? probes : 0;
+	return a->release != NULL && a->states != NULL ? 0 : -ENOMEM;
+}
+
+void xsp_release_finish(struct xsp_attach *a)
+{
+	if (a->release == NULL || !a->release->started)
+		return;
+	pthread_join(a->release->thread, NULL);
+	a->release->started = false;
+}
+
+void xsp_release_free(struct xsp_attach *a)
+{
+	if (a->release == NULL)
+		return;
+	free(a->release->probes);
+	free(a->release);
+	free(a->states);
+}

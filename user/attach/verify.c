@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/verify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/kernel.h"
+#include "attach/links.h"
+#include "base/grow.h"
+#include "target/maps.h"
+#include "target/procfs.h"
+
+#define PAGE 4096U /* of pagemap; checked by open_memory() */
+#define ENTRIES 512U /* of pagemap that are read at once */
+
+struct range {
+	uint64_t start, end, offset; /* of the file */
+};
+
+struct memory {
+	int mem, pagemap, file;
+	struct range *ranges;
+	size_t count, room;
+	struct range trampolines[8]; /* where the kernel's 5-byte calls lead */
+	size_t trampoline_count;
+	/* the page looked at last: functions come in the order of their addresses */
+	uint64_t page; /* its address; 0: none yet */
+	bool private, readable;
+	ssize_t file_bytes;
+	uint8_t of_file[PAGE], of_memory[PAGE];
+};
+
+/* ---- what the process maps ---- */
+
+static int add_line(struct memory *m, const struct xsp_verified_file *file,
+		    const struct xsp_map_line *line)
+{
+	static const char trampoline[] = "[uprobes-trampoline]";
+
+	if (line->path_length == sizeof(trampoline) - 1 &&
+	    strncmp(line->path, trampoline, line->path_length) == 0 && m->trampoline_count < 8)
+		m->trampolines[m->trampoline_count++] = (struct range){line->start, line->end, 0};
+	if (!line->executable || line->inode != file->inode || line->dev != file->dev)
+		return 0;
+	if (xsp_grow(&m->ranges, &m->room, m->count + 1) < 0)
+		return -ENOMEM;
+	m->ranges[m->count++] = (struct range){line->start, line->end, line->offset};
+	return 0;
+}
+
+static int open_proc(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
+}
+
+static void close_memory(struct memory *m)
+{
+	if (m->mem >= 0)
+		close(m->mem);
+	if (m->pagemap >= 0)
+		close(m->pagemap);
+	free(m->ranges);
+}
+
+static int open_memory(pid_t pid, const struct xsp_verified_file *file, struct memory *m)
+{
+	char *text = NULL;
+
+	*m = (struct memory){.mem = -1, .pagemap = -1, .file = file->fd};
+	if (sysconf(_SC_PAGESIZE) != PAGE)
+		return -EOPNOTSUPP;
+	int rc = xsp_procfs_read(&xsp_open_directly, pid, "maps", XSP_MAPS_MAX, &text, NULL);
+	for (const char *at = text; rc == 0 && at != NULL && *at != '\0';) {
+		struct xsp_map_line line;
+		if (xsp_map_line_parse(at, &line))
+			rc = add_line(m, file, &line);
+		at += strcspn(at, "\n");
+		at += *at == '\n';
+	}
+	free(text);
+	if (rc == 0)
+		rc = m->mem = open_proc(pid, "mem");
+	if (rc >= 0)
+		rc = m->pagemap = open_proc(pid, "pagemap");
+	if (rc < 0)
+		close_memory(m);
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- pages that are the process's own ---- */
+
+/* Documentation/admin-guide/mm/pagemap.rst */
+#define PRESENT (1ULL << 63)
+#define SWAPPED (1ULL << 62)
+#define OF_FILE (1ULL << 61) /* file-mapped, or shared anonymous */
+
+/* A private copy: the only kind of page that can differ from the file. */
+static bool is_private(uint64_t entry)
+{
+	return (entry & SWAPPED) != 0 || (entry & (PRESENT | OF_FILE)) == PRESENT;
+}
+
+static bool is_private_at(const struct memory *m, uint64_t address)
+{
+	uint64_t entry;
+
+	return pread(m->pagemap, &entry, sizeof(entry), (off_t)(address / PAGE * 8)) !=
+		       sizeof(entry) ||
+	       is_private(entry);
+}
+
+/* `offset`: of the page in the file. */
+static void look_at_page(struct memory *m, uint64_t page, uint64_t offset)
+{
+	if (m->page == page)
+		return;
+	m->page = page;
+	m->private = is_private_at(m, page);
+	if (!m->private)
+		return;
+	m->file_bytes = pread(m->file, m->of_file, PAGE, (off_t)offset);
+	/* what is not readable any more cannot run either */
+	m->readable = pread(m->mem, m->of_memory, PAGE, (off_t)page) == PAGE;
+}
+
+/* ---- sites ---- */
+
+static bool is_kernels_call(const struct memory *m, const uint8_t *code, uint64_t address)
+{
+	int32_t distance;
+
+	memcpy(&distance, code + 1, sizeof(distance));
+	uint64_t to = address + 5 + (uint64_t)(int64_t)distance;
+	for (size_t i = 0; code[0] == 0xe8 && i < m->trampoline_count; i++)
+		if (to >= m->trampolines[i].start && to < m->trampolines[i].end)
+			return true;
+	return false;
+}
+
+#if defined(__x86_64__)
+#define BREAKPOINT_BYTES 1U
+
+static bool is_breakpoint(const uint8_t *code)
+{
+	return code[0] == 0xcc;
+}
+
+static bool is_nop5(const uint8_t *code)
+{
+	static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+
+	return memcmp(code, nop5, sizeof(nop5)) == 0;
+}
+#else
+#define BREAKPOINT_BYTES 4U
+
+/* arch/arm64/include/asm/brk-imm.h: UPROBES_BRK_IMM 5 */
+static bool is_breakpoint(const uint8_t *code)
+{
+	uint32_t word;
+
+	memcpy(&word, code, sizeof(word));
+	return word == (0xd4200000U | 5U << 5);
+}
+
+static bool is_nop5(const uint8_t *code)
+{
+	(void)code;
+	return false;
+}
+#endif
+
+/* Do the bytes differ, where no breakpoint of the kernel's explains it? */
+static bool is_other_code(const struct memory *m, const uint8_t *file, const uint8_t *memory,
+			  size_t length, uint64_t address, bool linked)
+{
+	for (size_t i = 0; i < length; i++) {
+		const size_t left = length - i;
+		if (file[i] == memory[i])
+			continue;
+		if (left >= 5 && is_nop5(file + i) && memory[i] == 0xe8 &&
+		    (linked || is_kernels_call(m, memory + i, address + i)))
+			i += 4;
+		else if (left >= BREAKPOINT_BYTES && is_breakpoint(memory + i))
+			i += BREAKPOINT_BYTES - 1;
+		else
+			return true;
+	}
+	return false;
+}
+
+static bool is_changed(struct memory *m, const struct xsp_attach_site *s, uint64_t address,
+		       bool linked)
+{
+	for (uint64_t at = 0, n; at < s->length; at += n) {
+		/* a page at a time: those that are not private cannot differ */
+		const uint64_t in_page = (address + at) % PAGE;
+		n = PAGE - in_page < s->length - at ? PAGE - in_page : s->length - at;
+		look_at_page(m, address + at - in_page, s->offset + at - in_page);
+		if (!m->private || !m->readable)
+			continue;
+		if (m->file_bytes < (ssize_t)(in_page + n) ||
+		    is_other_code(m, m->of_file + in_page, m->of_memory + in_page, n, address + at,
+				  linked))
+			return true;
+	}
+	return false;
+}
+
+static bool is_changed_in(struct memory *m, const struct range *r, const struct xsp_attach_site *s,
+			  bool linked)
+{
+	if (s->offset < r->offset || s->offset - r->offset >= r->end - r->start)
+		return false;
+	return is_changed(m, s, r->start + (s->offset - r->offset), linked);
+}
+
+int xsp_verify_sites(pid_t pid, const struct xsp_verified_file *file,
+		     const struct xsp_attach_site *sites, size_t count, bool linked,
+		     uint8_t *differs)
+{
+	struct memory m;
+	int rc = open_memory(pid, file, &m);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < count; i++) {
+		differs[i] = 0;
+		for (size_t j = 0; j < m.count && !differs[i]; j++)
+			differs[i] = is_changed_in(&m, &m.ranges[j], &sites[i], linked);
+	}
+	close_memory(&m);
+	return 0;
+}
+
+/* ---- leftovers ---- */
+
+struct leftovers {
+	uint64_t *offsets;
+	size_t count, room;
+};
+
+/* Breakpoints on a private page, where the file has another instruction. */
+static int find_on_page(const struct memory *m, const struct range *r, uint64_t address,
+			struct leftovers *l)
+{
+	uint8_t file[PAGE], memory[PAGE];
+	uint64_t offset = address - r->start + r->offset;
+	ssize_t n = pread(m->file, file, PAGE, (off_t)offset);
+
+	if (n <= 0 || pread(m->mem, memory, (size_t)n, (off_t)address) != n)
+		return 0;
+	for (size_t i = 0; i + BREAKPOINT_BYTES <= (size_t)n; i += BREAKPOINT_BYTES) {
+		if (!is_breakpoint(memory + i) || is_breakpoint(file + i))
+			continue;
+		if (xsp_grow(&l->offsets, &l->room, l->count + 1) < 0)
+			return -ENOMEM;
+		l->offsets[l->count++] = offset + i;
+	}
+	return 0;
+}
+
+static int find_in_range(const struct memory *m, const struct range *r, struct leftovers *l)
+{
+	uint64_t entries[ENTRIES];
+	int rc = 0;
+
+	for (uint64_t at = r->start; at < r->end && rc == 0; at += ENTRIES * PAGE) {
+		ssize_t n = pread(m->pagemap, entries, sizeof(entries), (off_t)(at / PAGE * 8));
+		for (size_t i = 0; n > 0 && i < (size_t)n / 8 && rc == 0; i++)
+			if (at + i * PAGE < r->end && is_private(entries[i]))
+				rc = find_on_page(m, r, at + i * PAGE, l);
+	}
+	return rc;
+}
+
+static int find_all(const struct memory *m, struct leftovers *l)
+{
+	int rc = 0;
+
+	l->count = 0;
+	for (size_t i = 0; i < m->count && rc == 0; i++)
+		rc = find_in_range(m, &m->ranges[i], l);
+	return rc;
+}
+
+/* Registers them and closes that in peace. One that the kernel refuses is no breakpoint of its own and
+ * makes it refuse all: halved until it stands alone. */
+static void register_and_close(pid_t pid, int file, int prog, const uint64_t *offsets, size_t count)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	struct xsp_link_create_uprobe_multi attr = {
+		.prog_fd = (uint32_t)prog,
+		.attach_type = XSP_BPF_TRACE_UPROBE_MULTI,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)offsets,
+		.count = (uint32_t)count,
+		.pid = (uint32_t)pid,
+	};
+	int link = xsp_link_create_uprobe_multi(&attr);
+	if (link >= 0) {
+		close(link);
+	} else if (count > 1) {
+		register_and_close(pid, file, prog, offsets, count / 2);
+		register_and_close(pid, file, prog, offsets + count / 2, count - count / 2);
+	}
+}
+
+static bool is_debugged(pid_t pid)
+{
+	char *status;
+	bool debugged = true;
+
+	if (xsp_procfs_read(&xsp_open_directly, pid, "status", 65536, &status, NULL) == 0) {
+		debugged = xsp_procfs_last_id(status, "TracerPid", 0) != 0;
+		free(status);
+	}
+	return debugged;
+}
+
+long xsp_verify_repair(pid_t pid, const struct xsp_verified_file *file, int prog)
+{
+	struct leftovers found = {0}, left = {0};
+	struct memory m;
+	int rc = open_memory(pid, file, &m);
+
+	if (rc < 0)
+		return rc;
+	rc = find_all(&m, &found);
+	left.count = found.count;
+	for (size_t at = 0; rc == 0 && at < found.count && !is_debugged(pid);
+	     at += XSP_LINK_SITES) {
+		size_t before = left.count, rest = found.count - at;
+		register_and_close(pid, file->fd, prog, found.offsets + at,
+				   rest < XSP_LINK_SITES ? rest : XSP_LINK_SITES);
+		rc = find_all(&m, &left);
+		if (left.count == before)
+			break; /* a living tracer's: each close of ours takes tens of ms */
+	}
+	long gone = (long)found.count - (long)left.count;
+	free(found.offsets);
+	free(left.offsets);
+	close_memory(&m);
+	return rc < 0 ? rc : gone;
+}

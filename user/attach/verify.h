@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * verify.h - is the code in a process's memory what its file says? Hooking libraries and live patches
+ * change it; the kernel takes the instruction from the file, and the process crashes.
+ */
+#ifndef XSP_ATTACH_VERIFY_H
+#define XSP_ATTACH_VERIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "attach/attach.h"
+
+/* The file of a process whose code is compared: descriptor, and what /proc/PID/maps shows of it. */
+struct xsp_verified_file {
+	int fd;
+	uint64_t dev, inode;
+};
+
+/*
+ * Sets differs[i] for the pieces of code (offset, length: a function, or an instruction) that are others
+ * in the process's memory, wherever it maps the file. Breakpoints there count as unchanged. `linked`: our
+ * probes are in, so that the whole of a 5-byte nop tells nothing. 0, -ESRCH when the
+ * process has ended, or another negative errno: nothing is known.
+ */
+int xsp_verify_sites(pid_t pid, const struct xsp_verified_file *file,
+		     const struct xsp_attach_site *sites, size_t count, bool linked,
+		     uint8_t *differs);
+
+/*
+ * Takes out breakpoints that nobody holds: those that a killed tracer has left in the process's mapping of
+ * the file. They are registered with the program `prog` and closed; a living tracer keeps its own. Not
+ * where a debugger is attached, whose breakpoints look alike. Returns how many went, or a negative errno.
+ */
+long xsp_verify_repair(pid_t pid, const struct xsp_verified_file *file, int prog);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "catalog/providers.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+	const char *name; /* struct xsp_provider.name */
+	unsigned traits;
+} providers[] = {
+	{"cuda", XSP_PROVIDER_CUDA_CALLS},
+	{"gpu", XSP_PROVIDER_GPU_RECORDS},
+	{"torch", XSP_PROVIDER_OPERATORS},
+};
+
+unsigned xsp_provider_traits(const char *name)
+{
+	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
+		if (strcmp(providers[i].name, name) == 0)
+			return providers[i].traits;
+	return 0;
+}

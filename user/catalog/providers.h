@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * providers.h - what is special about the probes of a provider, for those who read its events: a capture
+ * carries the provider's name, and what to make of it stands here, once.
+ */
+#ifndef XSP_CATALOG_PROVIDERS_H
+#define XSP_CATALOG_PROVIDERS_H
+
+/* Most providers have none: their probes are functions or named ranges and nothing else. */
+enum xsp_provider_trait {
+	XSP_PROVIDER_CUDA_CALLS = 1 << 0, /* symbols are calls of CUDA's API: cuda_table.h */
+	XSP_PROVIDER_GPU_RECORDS = 1 << 1, /* hands over the agent's records: xsptrace/gpu.h */
+	XSP_PROVIDER_OPERATORS = 1 << 2, /* functions are operators with a schema: torch_schema.h */
+};
+
+/* Bits of enum xsp_provider_trait of the provider of that name; 0: none, or not known. */
+unsigned xsp_provider_traits(const char *name);
+
+#endif

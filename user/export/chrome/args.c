@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/chrome/args.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "catalog/flops.h"
+#include "export/chrome/json.h"
+#include "timeline/torch_args.h"
+
+/* PyTorch shows no longer list of numbers (torch/csrc/profiler/collection.cpp,
+ * SCALAR_LIST_LENGTH_LIMIT). */
+#define LIST_LIMIT 30U
+
+/* ---- tensors ---- */
+
+static void put_numbers(struct xsp_out *o, const int64_t *numbers, size_t count)
+{
+	char *p = xsp_out_reserve(o, 24 * XSP_ARGS_DIMS_MAX);
+
+	*p++ = '[';
+	for (size_t i = 0; i < count && i < XSP_ARGS_DIMS_MAX; i++) {
+		if (i > 0)
+			p = XSP_PUT(p, ", ");
+		if (numbers[i] < 0)
+			*p++ = '-';
+		p = xsp_put_u64(p, numbers[i] < 0 ? -(uint64_t)numbers[i] : (uint64_t)numbers[i]);
+	}
+	*p++ = ']';
+	xsp_out_commit(o, p);
+}
+
+static void put_dims(struct xsp_out *o, const struct xsp_torch_tensor *t)
+{
+	put_numbers(o, t->sizes, t->presence == XSP_TORCH_PRESENT ? t->dims : 0);
+}
+
+static void put_strides(struct xsp_out *o, const struct xsp_torch_tensor *t)
+{
+	put_numbers(o, t->strides, t->presence == XSP_TORCH_PRESENT && t->strided ? t->dims : 0);
+}
+
+/* One list of what `put` writes of each tensor; arguments that are none are []. */
+static void put_tensors(struct xsp_out *o, const char *key, const struct xsp_torch_values *v,
+			void (*put)(struct xsp_out *o, const struct xsp_torch_tensor *t))
+{
+	xsp_out_text(o, key);
+	for (size_t i = 0; i < v->count; i++) {
+		const struct xsp_torch_value *a = &v->items[i];
+		if (i > 0)
+			xsp_out_text(o, ", ");
+		if (a->form == XSP_TORCH_FORM_TENSOR && a->tensor_count == 1) {
+			put(o, &a->tensors[0]);
+			continue;
+		}
+		xsp_out_text(o, "[");
+		for (size_t k = 0; a->form == XSP_TORCH_FORM_TENSORS && k < a->tensor_count; k++) {
+			if (k > 0)
+				xsp_out_text(o, ", ");
+			put(o, &a->tensors[k]);
+		}
+		xsp_out_text(o, "]");
+	}
+	xsp_out_text(o, "]");
+}
+
+/* What the profiler calls the type of an argument. */
+static const char *type_of(const struct xsp_torch_values *all, const struct xsp_torch_value *v)
+{
+	if (v->presence != XSP_TORCH_PRESENT)
+		return "";
+	switch (v->form) {
+	case XSP_TORCH_FORM_TENSOR:
+		return v->tensors[0].type;
+	case XSP_TORCH_FORM_TENSORS:
+		return "TensorList";
+	case XSP_TORCH_FORM_INT:
+	case XSP_TORCH_FORM_SYMINT:
+	case XSP_TORCH_FORM_INT8:
+	case XSP_TORCH_FORM_BOOL:
+	case XSP_TORCH_FORM_DOUBLE:
+	case XSP_TORCH_FORM_SCALAR:
+		return "Scalar";
+	case XSP_TORCH_FORM_INTS:
+	case XSP_TORCH_FORM_SYMINTS:
+	case XSP_TORCH_FORM_DOUBLES:
+	case XSP_TORCH_FORM_SCALARS:
+	case XSP_TORCH_FORM_BOOLS:
+		/* 1.13's profiler knew no lists */
+		return all->flavor == XSP_TORCH_STD_OPTIONAL && v->length <= LIST_LIMIT
+			       ? "ScalarList"
+			       : "";
+	default:
+		return "";
+	}
+}
+
+static void put_types(struct xsp_out *o, const char *key, const struct xsp_torch_values *v)
+{
+	xsp_out_text(o, key);
+	for (size_t i = 0; i < v->count; i++) {
+		xsp_out_text(o, i > 0 ? ", \"" : "\"");
+		xsp_out_text(o, type_of(v, &v->items[i]));
+		xsp_out_text(o, "\"");
+	}
+	xsp_out_text(o, "]");
+}
+
+/* Lists of tensors that were not read to their end. */
+static void put_cut(struct xsp_out *o, const struct xsp_torch_values *v)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < v->count; i++) {
+		const struct xsp_torch_value *a = &v->items[i];
+		if (a->form != XSP_TORCH_FORM_TENSORS || !a->cut)
+			continue;
+		xsp_out_text(o, any ? ", " : ",\"List lengths\":[");
+		xsp_out_u64(o, a->length);
+		any = true;
+	}
+	if (any)
+		xsp_out_text(o, "]");
+}
+
+/* ---- other arguments, as c10::IValue's operator<< prints them ---- */
+
+static void put_real(FILE *f, double d)
+{
+	if ((fpclassify(d) == FP_NORMAL || d == 0) && fabs(d) < 1e10 && d == (double)(int64_t)d)
+		fprintf(f, "%s%lld.", d == 0 && signbit(d) ? "-" : "", (long long)d);
+	else
+		fprintf(f, "%.17g", d);
+}
+
+static bool put_number(FILE *f, const struct xsp_torch_values *all, const struct xsp_torch_value *v,
+		       size_t index)
+{
+	int64_t integer = 0;
+	double real = 0;
+
+	switch (xsp_torch_number(all, v, index, &integer, &real)) {
+	case XSP_TORCH_INTEGER:
+		fprintf(f, "%lld", (long long)integer);
+		return true;
+	case XSP_TORCH_REAL:
+		put_real(f, real);
+		return true;
+	case XSP_TORCH_TRUTH:
+		fputs(integer ? "True" : "False", f);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_list(const struct xsp_torch_value *v)
+{
+	return v->form == XSP_TORCH_FORM_INTS || v->form == XSP_TORCH_FORM_SYMINTS ||
+	       v->form == XSP_TORCH_FORM_DOUBLES || v->form == XSP_TORCH_FORM_SCALARS ||
+	       v->form == XSP_TORCH_FORM_BOOLS;
+}
+
+/* False: the value is not known, or it is not one that has a text. */
+static bool put_value(FILE *f, const struct xsp_torch_values *all, const struct xsp_torch_value *v)
+{
+	bool known = v->known;
+
+	if (!v->known || v->presence != XSP_TORCH_PRESENT)
+		return false;
+	if (!is_list(v))
+		return put_number(f, all, v, 0);
+	fputc('[', f);
+	for (size_t i = 0; i < v->length && known; i++) {
+		if (i > 0)
+			fputs(", ", f);
+		known = put_number(f, all, v, i);
+		if (!known && v->cut) {
+			fputs("...", f);
+			known = true;
+			break;
+		}
+	}
+	fputc(']', f);
+	return known;
+}
+
+/* PyTorch shows numbers and lists of them here, nothing else. */
+static bool put_concrete(FILE *f, const struct xsp_torch_values *all,
+			 const struct xsp_torch_value *v)
+{
+	return !(is_list(v) && v->length > LIST_LIMIT) && put_value(f, all, v);
+}
+
+/* c10/core/DeviceType.h */
+static void put_device(FILE *f, const uint8_t *device)
+{
+	static const char *const types[] = {"cpu",    "cuda",  "mkldnn", "opengl", "opencl",
+					    "ideep",  "hip",   "fpga",	 "maia",   "xla",
+					    "vulkan", "metal", "xpu",	 "mps",	   "meta",
+					    "hpu",    "ve",    "lazy",	 "ipu",	   "mtia"};
+
+	if (device[0] < sizeof(types) / sizeof(types[0]))
+		fputs(types[device[0]], f);
+	else
+		fprintf(f, "device type %u", device[0]);
+	if ((int8_t)device[1] >= 0)
+		fprintf(f, ":%u", device[1]);
+}
+
+/* The same and what PyTorch leaves out: strings, devices, the names of types. */
+static bool put_named(FILE *f, const struct xsp_torch_values *all, const struct xsp_torch_value *v)
+{
+	const char *type;
+
+	if (!v->known || v->presence != XSP_TORCH_PRESENT)
+		return false;
+	if (v->form == XSP_TORCH_FORM_STRING) {
+		fwrite(v->bytes, 1, v->length < v->size ? v->length : v->size, f);
+		fputs(v->cut ? "..." : "", f);
+		return true;
+	}
+	if (v->form == XSP_TORCH_FORM_DEVICE) {
+		put_device(f, v->object);
+		return true;
+	}
+	type = v->base == XSP_TORCH_SCALAR_TYPE ? xsp_torch_type_name(v->object[0], all->flavor)
+						: NULL;
+	if (type != NULL) {
+		fputs(type, f);
+		return true;
+	}
+	return put_value(f, all, v);
+}
+
+/* ---- elements of tensors ---- */
+
+static bool is_contiguous(const struct xsp_torch_tensor *t)
+{
+	int64_t expected = 1;
+
+	for (unsigned i = t->dims; i > 0; i--) {
+		if (t->sizes[i - 1] != 1 && t->strides[i - 1] != expected)
+			return false;
+		expected *= t->sizes[i - 1];
+	}
+	return true;
+}
+
+static double half(uint16_t bits)
+{
+	int exponent = bits >> 10 & 31, fraction = bits & 1023;
+	double d = exponent == 31 ? (fraction ? NAN : INFINITY)
+		   : exponent	  ? ldexp(1024 + fraction, exponent - 25)
+				  : ldexp(fraction, -24);
+
+	return bits >> 15 ? -d : d;
+}
+
+static double bfloat(uint16_t bits)
+{
+	uint32_t wide = (uint32_t)bits << 16;
+	float f;
+
+	memcpy(&f, &wide, sizeof(f));
+	return (double)f;
+}
+
+#define PUT_AS(type, format, wide)                                                                 \
+	do {                                                                                       \
+		type value;                                                                        \
+		memcpy(&value, p, sizeof(value));                                                  \
+		fprintf(f, format, (wide)value);                                                   \
+	} while (0)
+
+static bool put_element(FILE *f, unsigned dtype, const uint8_t *p)
+{
+	switch (dtype) { /* c10/core/ScalarType.h */
+	case 0:
+		PUT_AS(uint8_t, "%u", unsigned);
+		return true;
+	case 1:
+		PUT_AS(int8_t, "%d", int);
+		return true;
+	case 2:
+		PUT_AS(int16_t, "%d", int);
+		return true;
+	case 3:
+		PUT_AS(int32_t, "%d", int);
+		return true;
+	case 4:
+		PUT_AS(int64_t, "%lld", long long);
+		return true;
+	case 5:
+	case 15: {
+		uint16_t bits;
+		memcpy(&bits, p, sizeof(bits));
+		fprintf(f, "%.5g", dtype == 5 ? half(bits) : bfloat(bits));
+		return true;
+	}
+	case 6:
+		PUT_AS(float, "%.9g", double);
+		return true;
+	case 7:
+		PUT_AS(double, "%.17g", double);
+		return true;
+	case 11:
+		fputs(*p ? "True" : "False", f);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool put_elements(FILE *f, const struct xsp_torch_values *all,
+			 const struct xsp_torch_value *v)
+{
+	const struct xsp_torch_tensor *t = &v->tensors[0];
+	size_t size = v->tensor_count == 1 ? xsp_torch_type_size(t->dtype) : 0;
+
+	(void)all;
+	if (v->form != XSP_TORCH_FORM_TENSOR || size == 0 || t->elements == NULL || !t->on_host ||
+	    !t->strided || !is_contiguous(t))
+		return false;
+	size_t count = t->element_bytes / size;
+	fputc('[', f);
+	for (size_t i = 0; i < count; i++) {
+		fputs(i > 0 ? ", " : "", f);
+		if (!put_element(f, t->dtype, t->elements + i * size))
+			return false;
+	}
+	fputs((uint64_t)t->numel > count ? ", ...]" : "]", f);
+	return true;
+}
+
+/* ---- keys ---- */
+
+typedef bool (*put_fn)(FILE *f, const struct xsp_torch_values *all,
+		       const struct xsp_torch_value *v);
+
+/* What `put` writes of a value, as a text of JSON; "" if it writes nothing. */
+static int put_text(struct xsp_out *o, put_fn put, const struct xsp_torch_values *all,
+		    const struct xsp_torch_value *v, bool *any)
+{
+	char *text = NULL, *safe;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (f == NULL)
+		return -ENOMEM;
+	*any = put(f, all, v);
+	if (fclose(f) != 0) {
+		free(text);
+		return -ENOMEM;
+	}
+	if (!*any)
+		text[0] = '\0';
+	safe = xsp_json_escaped(text, &size);
+	free(text);
+	if (safe == NULL)
+		return -ENOMEM;
+	xsp_out_write(o, safe, size);
+	free(safe);
+	return 0;
+}
+
+static int put_list(struct xsp_out *o, const char *key, const struct xsp_torch_values *v,
+		    put_fn put)
+{
+	bool any;
+	int rc = 0;
+
+	xsp_out_text(o, key);
+	for (size_t i = 0; i < v->count && rc == 0; i++) {
+		xsp_out_text(o, i > 0 ? ", \"" : "\"");
+		rc = put_text(o, put, v, &v->items[i], &any);
+		xsp_out_text(o, "\"");
+	}
+	xsp_out_text(o, "]");
+	return rc;
+}
+
+/* {"stride": "[1, 1]", ...}: those that are known. */
+static int put_object(struct xsp_out *o, const char *key, const struct xsp_torch_values *v,
+		      put_fn put)
+{
+	size_t written = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < v->count && rc == 0 && !v->doubtful; i++) {
+		char *text = NULL;
+		size_t size;
+		FILE *f = open_memstream(&text, &size);
+		if (f == NULL)
+			return -ENOMEM;
+		bool any = put(f, v, &v->items[i]);
+		if (fclose(f) != 0)
+			rc = -ENOMEM;
+		if (rc == 0 && any) {
+			xsp_out_text(o, written++ == 0 ? key : ", ");
+			xsp_out_json(o, v->items[i].name);
+			xsp_out_text(o, ":");
+			xsp_out_json(o, text);
+		}
+		free(text);
+	}
+	if (written > 0)
+		xsp_out_text(o, "}");
+	return rc;
+}
+
+static int put_arguments(struct xsp_out *o, const struct xsp_torch_values *v)
+{
+	uint64_t flops;
+	int rc = 0;
+
+	if (v->count == 0)
+		return 0;
+	if (v->tensors_known) {
+		put_tensors(o, ",\"Input Dims\":[", v, put_dims);
+		put_tensors(o, ",\"Input Strides\":[", v, put_strides);
+		put_types(o, ",\"Input type\":[", v);
+		put_cut(o, v);
+	} else {
+		xsp_out_text(o, ",\"Input unknown\":true");
+	}
+	if ((v->take & XSP_TORCH_TAKE_FLOPS) && xsp_flops(v, &flops)) {
+		xsp_out_text(o, ",\"FLOPs\":");
+		xsp_out_u64(o, flops);
+	}
+	if (v->take & XSP_TORCH_TAKE_INPUTS) {
+		rc = put_list(o, ",\"Concrete Inputs\":[", v, put_concrete);
+		if (rc == 0)
+			rc = put_object(o, ",\"Named Inputs\":{", v, put_named);
+	}
+	if (rc == 0 && (v->take & XSP_TORCH_TAKE_VALUES))
+		rc = put_object(o, ",\"Input Values\":{", v, put_elements);
+	return rc;
+}
+
+static void put_results(struct xsp_out *o, const struct xsp_torch_values *v)
+{
+	if (v->count == 0)
+		return;
+	if (!v->tensors_known) {
+		xsp_out_text(o, ",\"Output unknown\":true");
+		return;
+	}
+	put_tensors(o, ",\"Output Dims\":[", v, put_dims);
+	put_tensors(o, ",\"Output Strides\":[", v, put_strides);
+	put_types(o, ",\"Output type\":[", v);
+}
+
+int xsp_chrome_args(struct xsp_export *x, const struct xsp_span *span,
+		    const struct xsp_section *section)
+{
+	struct xsp_torch_args **arguments = &xsp_chrome_of(x)->arguments;
+	struct xsp_torch_values v;
+
+	if (*arguments == NULL) {
+		int rc = xsp_torch_args_new(x->reader, arguments);
+		if (rc < 0)
+			return rc;
+	}
+	if (!xsp_torch_args_read(*arguments, span, section, &v))
+		return 0;
+	if (section->type == XSP_SECTION_ARGS)
+		return put_arguments(x->out, &v);
+	put_results(x->out, &v);
+	return 0;
+}

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * chrome.c - Chrome trace JSON as Kineto (PyTorch's profiler) writes it: same keys in the same
+ * order, same time base, same rows. docs/formats.md lists the keys that are ours.
+ *
+ * Numbers only as pid and tid of slices: speedscope throws at others.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "export/chrome/calls.h"
+#include "export/chrome/details.h"
+#include "export/chrome/gpu.h"
+#include "export/chrome/json.h"
+#include "export/chrome/scope.h"
+#include "export/chrome/sequence.h"
+#include "export/facts.h"
+#include "export/formats.h"
+#include "timeline/torch_args.h"
+
+/* Kineto's "three months": time stamps are relative to a multiple of this, which keeps them
+ * exact in a double (below 2^53) and lets the traces of several processes be merged. */
+#define BASE_PERIOD_NS (7889238ULL * 1000000000ULL)
+/* The row of the trace span; process numbers are at most 2^22, so it is free. */
+#define SPANS_PID 0x10000000U
+#define SPANS_SORT_INDEX 0x20000000U
+
+/* Spans of one row that ended together without an exit of their own, innermost first; written
+ * when it is known how many they are. */
+struct held {
+	struct xsp_span *spans;
+	size_t count, capacity;
+};
+
+struct chrome {
+	struct xsp_chrome open; /* first: xsp_chrome_of() */
+	const struct xsp_capture_probe *probes;
+	size_t probe_count;
+	struct held *held; /* by row */
+	size_t held_rows;
+};
+
+/* ---- top-level keys ---- */
+
+static void put_facts(struct xsp_out *o, const char *key, const struct xsp_fact *facts, size_t n)
+{
+	xsp_chrome_key(o, key);
+	for (size_t i = 0; i < n; i++) {
+		xsp_out_text(o, i ? "," : "{");
+		xsp_chrome_number_pair(o, facts[i].key, facts[i].value);
+	}
+	xsp_out_text(o, n ? "},\n" : "{},\n");
+}
+
+/* What the capture says of its own making. */
+static void put_info(struct xsp_export *x)
+{
+	static const char *const keys[] = {"command",
+					   "arguments",
+					   "filters",
+					   "children",
+					   "execs",
+					   "kernel",
+					   "version",
+					   "tensor layout",
+					   "max overhead",
+					   "worst slowdown",
+					   "operators without arguments"};
+	const char *separator = "{";
+
+	xsp_chrome_key(x->out, "xsptrace_capture");
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const char *value = xsp_capture_info(x->reader, keys[i]);
+		if (value == NULL)
+			continue;
+		xsp_out_text(x->out, separator);
+		xsp_chrome_text_pair(x->out, keys[i], value);
+		separator = ",";
+	}
+	xsp_out_text(x->out, separator);
+	xsp_chrome_text_pair(x->out, "end", xsp_fact_how_ended(x->reader));
+	xsp_out_text(x->out, "},\n");
+}
+
+static void put_window(struct xsp_export *x, const struct chrome *c)
+{
+	const struct xsp_capture_clock *clocks = NULL;
+	size_t n = xsp_capture_clocks(x->reader, &clocks);
+	uint64_t offset = c->open.base_ns + c->open.shift; /* real time - monotonic */
+	const struct xsp_fact facts[] = {
+		{"start_ns", c->open.start_ns + offset},
+		{"end_ns", c->open.end_ns + offset},
+		{"duration_ns", c->open.end_ns - c->open.start_ns},
+		{"monotonic_start_ns", c->open.start_ns},
+		{"clock_uncertainty_ns", n ? clocks[0].uncertainty_ns : 0},
+		{"realtime_moved_ns", xsp_fact_clock_step(x->reader)},
+	};
+
+	put_facts(x->out, "xsptrace_window", facts, sizeof(facts) / sizeof(facts[0]));
+}
+
+static void put_brake(struct xsp_export *x, const struct chrome *c)
+{
+	const struct xsp_capture_let_go *l = NULL;
+	size_t n = xsp_capture_let_gos(x->reader, &l);
+	const struct xsp_capture_window *w = NULL;
+	const struct xsp_fact facts[] = {
+		{"windows", xsp_capture_windows(x->reader, &w)},
+		{"recorded_ns", xsp_capture_recorded_ns(x->reader)},
+		{"of_ns", c->open.end_ns - c->open.start_ns},
+	};
+
+	put_facts(x->out, "xsptrace_windows", facts, sizeof(facts) / sizeof(facts[0]));
+	xsp_chrome_key(x->out, "xsptrace_let_go");
+	xsp_out_text(x->out, "[");
+	for (size_t i = 0; i < n; i++) {
+		xsp_out_text(x->out, i ? ",\n{" : "{");
+		xsp_chrome_text_pair(x->out, "name", c->probes[l[i].probe].name);
+		xsp_out_text(x->out, ",");
+		xsp_chrome_number_pair(
+			x->out, "after_ns",
+			l[i].time_ns > c->open.start_ns ? l[i].time_ns - c->open.start_ns : 0);
+		xsp_out_text(x->out, ",");
+		xsp_chrome_number_pair(x->out, "calls_per_second", l[i].calls_per_second);
+		xsp_out_text(x->out, "}");
+	}
+	xsp_out_text(x->out, "],\n");
+}
+
+static void put_head(struct xsp_export *x, const struct chrome *c)
+{
+	struct xsp_facts facts;
+	const char *host = xsp_capture_info(x->reader, "host");
+
+	xsp_out_text(x->out, "{\"schemaVersion\":1,\n");
+	if (!xsp_timeline_has_gpu(x->timeline)) /* else known at the end */
+		xsp_out_text(x->out, "\"deviceProperties\":[],\n");
+	if (host) {
+		xsp_chrome_text_pair(x->out, "host_name", host);
+		xsp_out_text(x->out, ",\n");
+	}
+	xsp_chrome_text_pair(x->out, "xsptrace_version", XSP_VERSION);
+	xsp_out_text(x->out, ",\n");
+	put_info(x);
+	put_window(x, c);
+	xsp_facts_losses(x->reader, &facts);
+	put_facts(x->out, "xsptrace_losses", facts.list, facts.count);
+	xsp_facts_overhead(x->reader, &facts);
+	put_facts(x->out, "xsptrace_overhead", facts.list, facts.count);
+	put_brake(x, c);
+	xsp_out_text(x->out, "\"displayTimeUnit\":\"ms\",\n");
+	xsp_chrome_number_pair(x->out, "baseTimeNanoseconds", c->open.base_ns);
+	xsp_out_text(x->out, ",\n\"traceEvents\":[\n");
+}
+
+static void let_go(struct held *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		xsp_details_unref(h->spans[i].details);
+	h->count = 0;
+}
+
+/* ---- begin ---- */
+
+static char *render_name(void *ctx, const char *name, size_t *length)
+{
+	(void)ctx;
+	return xsp_json_escaped(name, length);
+}
+
+static void set_clock(struct xsp_export *x, struct chrome *c)
+{
+	xsp_capture_window(x->reader, &c->open.start_ns, &c->open.end_ns);
+	if (c->open.end_ns < c->open.start_ns)
+		c->open.end_ns = c->open.start_ns;
+	uint64_t start = xsp_capture_realtime(x->reader, c->open.start_ns);
+	c->open.base_ns = start / BASE_PERIOD_NS * BASE_PERIOD_NS;
+	c->open.shift = start - c->open.base_ns - c->open.start_ns;
+}
+
+static int chrome_begin(struct xsp_export *x)
+{
+	struct chrome *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (c == NULL)
+		return -ENOMEM;
+	x->state = c;
+	rc = xsp_renderer_new(x->timeline, render_name, NULL, &c->open.names);
+	if (rc == 0)
+		rc = xsp_shown_new(x, &c->open.rows);
+	if (rc == 0)
+		rc = xsp_chrome_gpu_new(&c->open.gpu);
+	if (rc < 0)
+		return rc;
+	c->probe_count = xsp_capture_probes(x->reader, &c->probes);
+	set_clock(x, c);
+	put_head(x, c);
+	return 0;
+}
+
+static void chrome_discard(struct xsp_export *x)
+{
+	struct chrome *c = x->state;
+
+	if (c == NULL)
+		return;
+	xsp_renderer_free(c->open.names);
+	xsp_shown_free(c->open.rows);
+	xsp_chrome_gpu_free(c->open.gpu);
+	for (size_t i = 0; i < c->held_rows; i++) {
+		let_go(&c->held[i]);
+		free(c->held[i].spans);
+	}
+	free(c->held);
+	xsp_fwdbwd_free(c->open.fwdbwd);
+	xsp_torch_args_free(c->open.arguments);
+	free(c);
+	x->state = NULL;
+}
+
+/* ---- slices ---- */
+
+static void prepare_row(struct xsp_shown_row *row)
+{
+	char *p = row->text;
+
+	p = XSP_PUT(p, "\",\"pid\":");
+	p = xsp_put_u64(p, row->pid);
+	p = XSP_PUT(p, ",\"tid\":");
+	p = xsp_put_u64(p, row->tid);
+	p = XSP_PUT(p, ",\"ts\":");
+	row->text_length = (unsigned)(p - row->text);
+}
+
+/* What the span's probe is; a span without one comes from a damaged capture. */
+static const struct xsp_capture_probe *probe_of(const struct chrome *c, const struct xsp_span *span)
+{
+	static const struct xsp_capture_probe none = {.kind = XSP_PROBE_FUNCTION};
+
+	return span->probe < c->probe_count ? &c->probes[span->probe] : &none;
+}
+
+/* Estimated time of probes in it, where it is most of its own. */
+static char *put_probe_time(char *p, const struct xsp_span *span)
+{
+	if (!xsp_span_is_mostly_probes(span))
+		return p;
+	p = XSP_PUT(p, ",\"mostly probes (us)\":");
+	return xsp_put_us(p, span->probe_ns);
+}
+
+static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const struct xsp_span *span,
+		     uint64_t end_ns)
+{
+	struct chrome *c = x->state;
+	const struct xsp_rendered *name = xsp_renderer_get(c->open.names, span->name);
+
+	if (name == NULL)
+		return -ENOMEM;
+	if (row->text_length == 0)
+		prepare_row(row);
+
+	char *p = xsp_out_reserve(x->out, 64);
+	if (xsp_chrome_is_annotation(probe_of(c, span), span))
+		p = XSP_PUT(p, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"");
+	else
+		p = XSP_PUT(p, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"");
+	xsp_out_commit(x->out, p);
+	xsp_out_write(x->out, name->text, name->length);
+
+	p = xsp_out_reserve(x->out, 512);
+	memcpy(p, row->text, sizeof(row->text)); /* a constant size is a few moves */
+	p += row->text_length;
+	p = xsp_chrome_put_ts(x, p, span->start_ns);
+	p = XSP_PUT(p, ",\"dur\":");
+	p = xsp_put_us(p, end_ns > span->start_ns ? end_ns - span->start_ns : 0);
+	p = XSP_PUT(p, ",\"args\":{\"External id\":");
+	p = xsp_put_u64(p, span->serial + 1); /* 0 is Kineto's "linked to nothing" */
+	p = XSP_PUT(p, ",\"Record function id\":0,\"Ev Idx\":");
+	p = xsp_put_u64(p, c->open.slices++);
+	if (span->flags)
+		p = xsp_chrome_put_flags(p, span->flags);
+	p = put_probe_time(p, span);
+	p = xsp_chrome_put_scope(p, probe_of(c, span), span);
+	xsp_out_commit(x->out, p);
+	int rc = span->details != NULL ? xsp_chrome_details(x, span) : 0;
+	xsp_out_text(x->out, "}},\n");
+	if (rc == 0 && span->details != NULL)
+		rc = xsp_chrome_fwdbwd(x, row, span);
+	return rc;
+}
+
+/*
+ * An exception ends many spans at one moment, which is also the start of the next one. Readers
+ * that add ts and dur as doubles see these ends a hair apart, in any order: speedscope then
+ * loses the nesting for good. So each such span, whose true end nobody saw, ends STEP ns before
+ * the one around it.
+ */
+#define STEP 2
+#define HELD_MAX 64 /* more: no steps, they would reach back into spans that did exit */
+#define NO_EXIT (XSP_SPAN_UNFINISHED | XSP_SPAN_UNWOUND | XSP_SPAN_EXIT_LOST)
+
+static int hold(struct chrome *c, const struct xsp_shown_row *row, const struct xsp_span *span)
+{
+	if (row->index >= c->held_rows) {
+		size_t wanted = ((size_t)row->index + 1) * 2;
+		struct held *held = reallocarray(c->held, wanted, sizeof(*held));
+		if (held == NULL)
+			return -ENOMEM;
+		memset(held + c->held_rows, 0, (wanted - c->held_rows) * sizeof(*held));
+		c->held = held;
+		c->held_rows = wanted;
+	}
+	struct held *h = &c->held[row->index];
+	if (h->count == h->capacity) {
+		size_t wanted = h->capacity ? h->capacity * 2 : 8;
+		struct xsp_span *spans = reallocarray(h->spans, wanted, sizeof(*spans));
+		if (spans == NULL)
+			return -ENOMEM;
+		h->spans = spans;
+		h->capacity = wanted;
+	}
+	h->spans[h->count] = *span;
+	xsp_details_ref(h->spans[h->count++].details);
+	return 0;
+}
+
+static int release(struct xsp_export *x, struct xsp_shown_row *row, struct held *h)
+{
+	uint64_t step = h->count <= HELD_MAX ? STEP : 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < h->count && rc == 0; i++)
+		rc = put_slice(x, row, &h->spans[i], h->spans[i].end_ns - step * (h->count - i));
+	let_go(h);
+	return rc;
+}
+
+static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
+{
+	struct chrome *c = x->state;
+	if (xsp_chrome_is_call(x, span))
+		return xsp_chrome_call_span(x, span);
+	struct xsp_shown_row *row = xsp_shown_get(c->open.rows, span);
+	struct held *h = NULL;
+	bool holds = span->flags & NO_EXIT;
+	int rc = 0;
+
+	if (row == NULL)
+		return -ENOMEM;
+	if (row->index < c->held_rows && c->held[row->index].count > 0)
+		h = &c->held[row->index];
+	if (h && (!holds || h->spans[0].end_ns != span->end_ns))
+		rc = release(x, row, h);
+	if (rc < 0)
+		return rc;
+	return holds ? hold(c, row, span) : put_slice(x, row, span, span->end_ns);
+}
+
+/* ---- rows and marks, known when all spans are written ---- */
+
+static void put_process(struct xsp_export *x, const struct xsp_shown_row *row)
+{
+	char name[256];
+
+	xsp_fact_process_name(x, row->root_pid, name, sizeof(name));
+	xsp_chrome_put_text_meta(x, "process_name", row->pid, 0, "name", name);
+	xsp_chrome_put_text_meta(x, "process_labels", row->pid, 0, "labels",
+				 xsp_shown_uses_root_ids(xsp_chrome_of(x)->rows, row->root_pid)
+					 ? "CPU (ids of the root pid namespace)"
+					 : "CPU");
+	xsp_chrome_put_sort_index(x, "process_sort_index", row->pid, 0, row->pid);
+}
+
+static void put_thread(struct xsp_export *x, const struct xsp_shown_row *row)
+{
+	const char *comm = xsp_shown_comm(x, row->root_pid, row->root_tid);
+
+	xsp_chrome_open_meta(x, "thread_name", row->pid, row->tid, "name");
+	/* the name inside is escaped by hand: it is put together here */
+	size_t length = 0;
+	char *safe = xsp_json_escaped(comm, &length);
+	if (safe == NULL) {
+		xsp_out_fail(x->out, -ENOMEM);
+		return;
+	}
+	xsp_out_printf(x->out, "\"thread %u (", row->thread_tid);
+	xsp_out_write(x->out, safe, length);
+	free(safe);
+	xsp_out_text(x->out, ")");
+	if (row->number > 0)
+		xsp_out_printf(x->out, " stack %u", row->number);
+	xsp_out_text(x->out, "\"}},\n");
+	/* of equal indexes the lower tid comes first: a thread, then its other stacks */
+	xsp_chrome_put_sort_index(x, "thread_sort_index", row->pid, row->tid, row->thread_tid);
+}
+
+static void put_rows(struct xsp_export *x, const struct chrome *c)
+{
+	size_t n = xsp_shown_count(c->open.rows);
+
+	for (size_t i = 0; i < n; i++)
+		if (xsp_shown_at(c->open.rows, i)->first_of_process)
+			put_process(x, xsp_shown_at(c->open.rows, i));
+	for (size_t i = 0; i < n; i++)
+		put_thread(x, xsp_shown_at(c->open.rows, i));
+}
+
+/* The recording itself as a slice, as Kineto has it, but under numbers. */
+static void put_trace_span(struct xsp_export *x, const struct chrome *c)
+{
+	xsp_out_printf(x->out,
+		       "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"xsptrace (0)\",\"pid\":%u,"
+		       "\"tid\":%u,\"ts\":",
+		       SPANS_PID, SPANS_PID);
+	xsp_chrome_time(x, c->open.start_ns);
+	xsp_out_text(x->out, ",\"dur\":");
+	xsp_out_commit(x->out, xsp_chrome_put_ns(xsp_out_reserve(x->out, 32),
+						 c->open.end_ns - c->open.start_ns));
+	xsp_out_text(x->out, ",\"args\":{\"Op count\":");
+	xsp_out_u64(x->out, c->open.slices);
+	xsp_out_text(x->out, "}},\n");
+	xsp_chrome_put_text_meta(x, "process_name", SPANS_PID, 0, "name", "Spans");
+	xsp_chrome_put_sort_index(x, "process_sort_index", SPANS_PID, 0, SPANS_SORT_INDEX);
+	xsp_chrome_put_text_meta(x, "thread_name", SPANS_PID, SPANS_PID, "name", "xsptrace");
+}
+
+/* With --max-overhead: a row of the times in which everything was on. */
+static void put_windows(struct xsp_export *x)
+{
+	char text[40];
+	const struct xsp_capture_window *w = NULL;
+	size_t n = xsp_capture_windows(x->reader, &w);
+
+	for (size_t i = 0; i < n; i++) {
+		xsp_out_printf(x->out,
+			       "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"recorded\",\"pid\":%u,"
+			       "\"tid\":%u,\"ts\":",
+			       SPANS_PID, SPANS_PID + 1);
+		xsp_chrome_time(x, w[i].start_ns);
+		xsp_out_text(x->out, ",\"dur\":");
+		*xsp_chrome_put_ns(text, w[i].end_ns - w[i].start_ns) = '\0';
+		xsp_out_text(x->out, text);
+		xsp_out_text(x->out, ",\"args\":{}},\n");
+	}
+	if (n > 0)
+		xsp_chrome_put_text_meta(x, "thread_name", SPANS_PID, SPANS_PID + 1, "name",
+					 "windows of --max-overhead");
+}
+
+/* A mark over the whole height of the trace; string ids are usual here. */
+static void put_mark(struct xsp_export *x, const char *name, const char *pid, const char *tid,
+		     uint64_t monotonic_ns)
+{
+	xsp_out_printf(
+		x->out,
+		"{\"ph\":\"i\",\"s\":\"g\",\"name\":\"%s\",\"pid\":\"%s\",\"tid\":\"%s\",\"ts\":",
+		name, pid, tid);
+	xsp_chrome_time(x, monotonic_ns);
+	xsp_out_text(x->out, "}");
+}
+
+static void put_tail(struct xsp_export *x, const struct chrome *c)
+{
+	struct xsp_facts facts;
+
+	xsp_facts_timeline(x->reader, x->timeline, &facts);
+	put_facts(x->out, "xsptrace_timeline", facts.list, facts.count);
+
+	const struct xsp_capture_lost *lost = NULL;
+	size_t n = xsp_capture_losts(x->reader, &lost);
+	xsp_chrome_key(x->out, "xsptrace_lost_by_function");
+	xsp_out_text(x->out, "[");
+	for (size_t i = 0; i < n; i++) {
+		xsp_out_text(x->out, i ? ",\n{" : "{");
+		xsp_chrome_text_pair(x->out, "name",
+				     lost[i].probe < c->probe_count ? c->probes[lost[i].probe].name
+								    : "");
+		xsp_out_text(x->out, ",");
+		xsp_chrome_number_pair(x->out, "entries", lost[i].entries);
+		xsp_out_text(x->out, ",");
+		xsp_chrome_number_pair(x->out, "exits", lost[i].exits);
+		xsp_out_text(x->out, "}");
+	}
+	xsp_out_text(x->out, "],\n");
+	xsp_chrome_gpu_tail(x);
+	xsp_chrome_text_pair(x->out, "traceName", x->options.trace_name);
+	xsp_out_text(x->out, "}\n");
+}
+
+static int chrome_end(struct xsp_export *x)
+{
+	struct chrome *c = x->state;
+	char text[160];
+
+	for (size_t i = 0; i < xsp_shown_count(c->open.rows) && i < c->held_rows; i++) {
+		int rc = release(x, xsp_shown_at(c->open.rows, i), &c->held[i]);
+		if (rc < 0)
+			return rc;
+	}
+	put_rows(x, c);
+	xsp_chrome_gpu_rows(x);
+	put_trace_span(x, c);
+	put_windows(x);
+	put_mark(x, "Iteration Start: xsptrace", "Traces", "Trace xsptrace", c->open.start_ns);
+	xsp_out_text(x->out, ",\n");
+	/* losses where the eye falls, not only in keys that viewers hide */
+	if (xsp_fact_losses_line(x->reader, x->timeline, text, sizeof(text))) {
+		put_mark(x, text, "", "", c->open.start_ns);
+		xsp_out_text(x->out, ",\n");
+	}
+	put_mark(x, "Record Window End", "", "", c->open.end_ns);
+	xsp_out_text(x->out, "],\n");
+	put_tail(x, c);
+	return 0;
+}
+
+const struct xsp_export_format xsp_format_json = {
+	.suffix = ".json",
+	.title = "Chrome trace",
+	.begin = chrome_begin,
+	.span = chrome_span,
+	.call = xsp_chrome_call,
+	.gpu = xsp_chrome_activity,
+	.memory = xsp_chrome_memory,
+	.end = chrome_end,
+	.discard = chrome_discard,
+};
+
+const struct xsp_export_format xsp_format_json_gz = {
+	.suffix = ".json.gz",
+	.title = "Chrome trace, compressed",
+	.begin = chrome_begin,
+	.span = chrome_span,
+	.call = xsp_chrome_call,
+	.gpu = xsp_chrome_activity,
+	.memory = xsp_chrome_memory,
+	.end = chrome_end,
+	.discard = chrome_discard,
+};

@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gpu.c - what the GPU did, as Kineto writes it: a process a device (pid: its number), a row a
+ * stream (tid: its number). Waits for a stream are on rows of their own, for their times overlap the
+ * kernels'.
+ */
+#include "export/chrome/gpu.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/u64map.h"
+#include "export/chrome/json.h"
+#include "export/facts.h"
+#include "export/occupancy.h"
+
+#define GPU_SORT_INDEX 5000000U
+#define SYNC_TID 1000000U /* a stream's waits: its number + this */
+#define NO_STREAM_TID 2000000U /* waits for a whole context */
+#define OVERHEAD_PID 0x10000001U /* Kineto has -1 */
+#define OVERHEAD_SORT_INDEX 0x100000AU
+#define DEVICES 16U /* Kineto declares so many */
+
+struct row {
+	uint32_t device, stream;
+	bool sync;
+};
+
+struct xsp_chrome_gpu {
+	struct row *rows; /* in the order they were met */
+	size_t count, capacity;
+	struct xsp_u64map known;
+	uint32_t pid; /* root pid of the first process with activities, for the rows' names */
+	bool overhead;
+};
+
+int xsp_chrome_gpu_new(struct xsp_chrome_gpu **out)
+{
+	*out = calloc(1, sizeof(**out));
+	return *out == NULL ? -ENOMEM : 0;
+}
+
+void xsp_chrome_gpu_free(struct xsp_chrome_gpu *g)
+{
+	if (g == NULL)
+		return;
+	xsp_u64map_free(&g->known);
+	free(g->rows);
+	free(g);
+}
+
+/* ---- rows ---- */
+
+static uint32_t row_tid(const struct row *r)
+{
+	if (r->stream == XSP_GPU_NO_ID)
+		return NO_STREAM_TID;
+	/* ids of streams are small; a hostile one must not become another row's number */
+	return (r->stream & 0x3fffffff) + (r->sync ? SYNC_TID : 0);
+}
+
+static int meet_row(struct xsp_chrome_gpu *g, const struct row *r)
+{
+	uint64_t key = (uint64_t)r->device << 32 | row_tid(r);
+
+	if (xsp_u64map_get(&g->known, key) != NULL)
+		return 0;
+	if (xsp_grow(&g->rows, &g->capacity, g->count + 1) < 0 ||
+	    xsp_u64map_set(&g->known, key, (uint32_t)g->count) < 0)
+		return -ENOMEM;
+	g->rows[g->count++] = *r;
+	return 0;
+}
+
+static uint32_t device_pid(uint32_t device)
+{
+	return device & 0xffff;
+}
+
+static void put_device_row(struct xsp_export *x, uint32_t device, const char *process)
+{
+	char label[32];
+
+	snprintf(label, sizeof(label), "GPU %u", device);
+	xsp_chrome_put_text_meta(x, "process_name", device_pid(device), 0, "name", process);
+	xsp_chrome_put_text_meta(x, "process_labels", device_pid(device), 0, "labels", label);
+	xsp_chrome_put_sort_index(x, "process_sort_index", device_pid(device), 0,
+				  GPU_SORT_INDEX + device_pid(device));
+}
+
+static void put_stream_row(struct xsp_export *x, const struct row *r)
+{
+	char name[48];
+	uint32_t pid = device_pid(r->device), tid = row_tid(r);
+
+	if (r->stream == XSP_GPU_NO_ID)
+		snprintf(name, sizeof(name), "context (sync)");
+	else
+		snprintf(name, sizeof(name), "stream %u %s", r->stream, r->sync ? "(sync)" : "");
+	xsp_chrome_put_text_meta(x, "thread_name", pid, tid, "name", name);
+	xsp_chrome_put_sort_index(x, "thread_sort_index", pid, tid,
+				  r->stream == XSP_GPU_NO_ID ? NO_STREAM_TID : r->stream);
+}
+
+void xsp_chrome_gpu_rows(struct xsp_export *x)
+{
+	const struct xsp_chrome_gpu *g = xsp_chrome_of(x)->gpu;
+	char process[256] = "";
+	uint32_t declared = 0;
+
+	if (g->count == 0 && !g->overhead)
+		return;
+	xsp_fact_process_name(x, g->pid, process, sizeof(process));
+	for (; declared < DEVICES; declared++)
+		put_device_row(x, declared, process);
+	for (size_t i = 0; i < g->count; i++) {
+		if (g->rows[i].device >= DEVICES)
+			put_device_row(x, g->rows[i].device, process);
+		put_stream_row(x, &g->rows[i]);
+	}
+	if (!g->overhead)
+		return;
+	xsp_chrome_put_text_meta(x, "process_name", OVERHEAD_PID, 0, "name", "CUPTI Overhead");
+	xsp_chrome_put_sort_index(x, "process_sort_index", OVERHEAD_PID, 0, OVERHEAD_SORT_INDEX);
+}
+
+/* ---- arguments ---- */
+
+/* The first one of the arguments: no comma. */
+static char *put_first(char *p, const struct xsp_gpu_activity *a)
+{
+	if (a->external == 0)
+		return p;
+	p = XSP_PUT(p, ",\"External id\":");
+	return xsp_put_u64(p, a->external);
+}
+
+static char *put_where(char *p, const struct xsp_gpu_activity *a)
+{
+	p = xsp_chrome_put_number(p, "device", a->device);
+	p = xsp_chrome_put_number(p, "context", a->context);
+	p = xsp_chrome_put_number(p, "stream", a->stream);
+	return xsp_chrome_put_number(p, "correlation", a->correlation);
+}
+
+static char *put_channel(char *p, uint32_t graph, uint64_t node, uint32_t channel, uint32_t type)
+{
+	static const char *const types[] = {"INVALID", "COMPUTE", "ASYNC_MEMCPY"};
+
+	p = xsp_chrome_put_number(p, "graph id", graph);
+	p = xsp_chrome_put_number(p, "graph node id", node);
+	p = xsp_chrome_put_number(p, "channel", channel);
+	p = XSP_PUT(p, ",\"channel_type\":\"");
+	p = stpcpy(p, type < sizeof(types) / sizeof(types[0]) ? types[type] : "UNKNOWN");
+	*p++ = '"';
+	return p;
+}
+
+static uint64_t product(const uint32_t v[3])
+{
+	return (uint64_t)v[0] * v[1] * v[2];
+}
+
+static char *put_decimal(char *p, const char *key, double value)
+{
+	return p + sprintf(p, ",\"%s\":%.6g", key, value);
+}
+
+static char *put_occupancy(char *p, const struct xsp_gpu_activity *a,
+			   const struct xsp_gpu_kernel *k)
+{
+	struct xsp_occupancy o;
+	const struct xsp_gpu_device *d = &a->on->device;
+
+	if (d->multiprocessors == 0 || d->warp_size == 0)
+		return p;
+	double blocks = (double)product(k->grid) / d->multiprocessors;
+	double threads = (double)product(k->block);
+	p = put_decimal(p, "blocks per SM", blocks);
+	p = put_decimal(p, "warps per SM", blocks * threads / d->warp_size);
+	if (!xsp_occupancy(d, k, &o))
+		return p;
+	double active = o.active_blocks < blocks ? o.active_blocks : blocks;
+	p += sprintf(p, ",\"est. achieved occupancy %%\":%d",
+		     (int)(active * threads / d->max_threads_per_multiprocessor * 100 + 0.5));
+	p += sprintf(
+		p,
+		",\"occupancy\":{\"activeBlocksPerMultiprocessor\":%d,\"limitingFactors\":\"%s\","
+		"\"blockLimitRegs\":%d,\"blockLimitSharedMem\":%d,\"blockLimitWarps\":%d,"
+		"\"blockLimitBlocks\":%d,\"blockLimitBarriers\":%d,"
+		"\"allocatedRegistersPerBlock\":%d,\"allocatedSharedMemPerBlock\":%d}",
+		o.active_blocks, o.factors, o.limit_registers, o.limit_shared, o.limit_warps,
+		o.limit_blocks, o.limit_barriers, o.registers_per_block, o.shared_per_block);
+	return p;
+}
+
+static char *put_kernel(char *p, const struct xsp_gpu_activity *a)
+{
+	const struct xsp_gpu_kernel *k = a->record;
+
+	p = xsp_chrome_put_number(p, "queued", k->queued_ns);
+	p = put_where(p, a);
+	p = xsp_chrome_put_number(p, "registers per thread", k->registers);
+	p = xsp_chrome_put_number(p, "shared memory",
+				  (uint64_t)k->static_shared + k->dynamic_shared);
+	if (a->on != NULL)
+		p = put_occupancy(p, a, k);
+	p = xsp_chrome_put_triple(p, "grid", k->grid);
+	p = xsp_chrome_put_triple(p, "block", k->block);
+	return put_channel(p, k->graph, k->graph_node, k->channel, k->channel_type);
+}
+
+static char *put_bandwidth(char *p, const struct xsp_gpu_activity *a, uint64_t bytes)
+{
+	p = xsp_chrome_put_number(p, "bytes", bytes);
+	if (a->end_ns > a->start_ns)
+		p = put_decimal(p, "memory bandwidth (GB/s)",
+				(double)bytes / (double)(a->end_ns - a->start_ns));
+	return p;
+}
+
+static char *put_memcpy(char *p, const struct xsp_gpu_activity *a)
+{
+	const struct xsp_gpu_memcpy *m = a->record;
+
+	if (m->head.type == XSP_GPU_MEMCPY_P2P) {
+		p = xsp_chrome_put_number(p, "fromDevice", m->source_device);
+		p = xsp_chrome_put_number(p, "inDevice", m->device);
+		p = xsp_chrome_put_number(p, "toDevice", m->destination_device);
+		p = xsp_chrome_put_number(p, "fromContext", m->source_context);
+		p = xsp_chrome_put_number(p, "inContext", m->context);
+		p = xsp_chrome_put_number(p, "toContext", m->destination_context);
+		p = xsp_chrome_put_number(p, "stream", m->stream);
+		p = xsp_chrome_put_number(p, "correlation", a->correlation);
+	} else {
+		p = put_where(p, a);
+	}
+	p = put_bandwidth(p, a, m->bytes);
+	return put_channel(p, m->graph, m->graph_node, m->channel, m->channel_type);
+}
+
+static char *put_memset(char *p, const struct xsp_gpu_activity *a)
+{
+	const struct xsp_gpu_memset *m = a->record;
+
+	p = put_bandwidth(put_where(p, a), a, m->bytes);
+	return put_channel(p, m->graph, m->graph_node, m->channel, m->channel_type);
+}
+
+static const char *sync_name(uint32_t what)
+{
+	static const char *const names[] = {"Unknown Sync", "Event Sync", "Stream Wait Event",
+					    "Stream Sync", "Context Sync"};
+
+	return what < sizeof(names) / sizeof(names[0]) ? names[what] : names[0];
+}
+
+static char *put_sync(char *p, const struct xsp_gpu_activity *a)
+{
+	const struct xsp_gpu_sync *s = a->record;
+
+	p = XSP_PUT(p, ",\"cuda_sync_kind\":\"");
+	p = stpcpy(p, sync_name(s->what));
+	*p++ = '"';
+	if (s->what == 1 || s->what == 2) {
+		p = XSP_PUT(p, ",\"wait_on_stream\":-1,\"wait_on_cuda_event_record_corr_id\":-1");
+		p = xsp_chrome_put_number(p, "wait_on_cuda_event_id", s->event);
+	}
+	if (a->stream == XSP_GPU_NO_ID)
+		p = XSP_PUT(p, ",\"stream\":-1");
+	else
+		p = xsp_chrome_put_number(p, "stream", a->stream);
+	p = xsp_chrome_put_number(p, "correlation", a->correlation);
+	p = xsp_chrome_put_number(p, "device", a->device);
+	return xsp_chrome_put_number(p, "context", a->context);
+}
+
+static char *put_event(char *p, const struct xsp_gpu_activity *a)
+{
+	const struct xsp_gpu_cuda_event *e = a->record;
+
+	p = xsp_chrome_put_number(p, "event_id", e->event);
+	p = xsp_chrome_put_number(p, "stream", a->stream);
+	p = xsp_chrome_put_number(p, "correlation", a->correlation);
+	p = xsp_chrome_put_number(p, "device", a->device);
+	return xsp_chrome_put_number(p, "context", a->context);
+}
+
+static char *put_graph(char *p, const struct xsp_gpu_activity *a)
+{
+	const struct xsp_gpu_graph *s = a->record;
+
+	return xsp_chrome_put_number(put_where(p, a), "graph id", s->graph);
+}
+
+static char *put_nothing(char *p, const struct xsp_gpu_activity *a)
+{
+	(void)a;
+	return p;
+}
+
+/* ---- names ---- */
+
+static const char *copy_name(uint8_t kind)
+{
+	static const char *const names[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+					    "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
+
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : names[0];
+}
+
+static const char *memory_name(uint32_t kind)
+{
+	static const char *const names[] = {"Unknown",	     "Pageable",      "Pinned",
+					    "Device",	     "Array",	      "Managed",
+					    "Device Static", "Managed Static"};
+
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : names[0];
+}
+
+static const char *overhead_name(uint32_t what)
+{
+	static const struct {
+		uint32_t what;
+		const char *name;
+	} names[] = {
+		/* CUpti_ActivityOverheadKind; Kineto's words */
+		{1, "Driver Compiler"},
+		{1U << 16, "Buffer Flush"},
+		{2U << 16, "Instrumentation"},
+		{3U << 16, "Resource"},
+		{4U << 16, "Runtime Triggered Module Loading"},
+		{5U << 16, "Lazy Function Loading"},
+		{6U << 16, "Command Buffer Full"},
+		{7U << 16, "Activity Buffer Request"},
+		{8U << 16, "UVM Activity Init"},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].what == what)
+			return names[i].name;
+	return "Unrecognized";
+}
+
+static void put_name(struct xsp_export *x, const struct xsp_gpu_activity *a)
+{
+	const struct xsp_gpu_memcpy *c = a->record;
+	const struct xsp_gpu_memset *m = a->record;
+	const struct xsp_gpu_overhead *o = a->record;
+	const struct xsp_gpu_sync *s = a->record;
+
+	switch (a->kind) {
+	case XSP_GPU_IS_KERNEL:
+	case XSP_GPU_IS_ANNOTATION:
+		xsp_out_json(x->out, a->name);
+		break;
+	case XSP_GPU_IS_MEMCPY:
+		xsp_out_printf(x->out, "\"Memcpy %s (%s -> %s)\"", copy_name(c->copy_kind),
+			       memory_name(c->source_kind), memory_name(c->destination_kind));
+		break;
+	case XSP_GPU_IS_MEMSET:
+		xsp_out_printf(x->out, "\"Memset (%s)\"", memory_name(m->memory_kind));
+		break;
+	case XSP_GPU_IS_SYNC:
+		xsp_out_printf(x->out, "\"%s\"", sync_name(s->what));
+		break;
+	case XSP_GPU_IS_OVERHEAD:
+		xsp_out_printf(x->out, "\"%s\"", overhead_name(o->what));
+		break;
+	case XSP_GPU_IS_GRAPH:
+		xsp_out_text(x->out, "\"CUDA graph\"");
+		break;
+	default:
+		xsp_out_text(x->out, "\"cudaEvent\"");
+	}
+}
+
+/* ---- slices ---- */
+
+static const struct {
+	const char *category;
+	char *(*put)(char *p, const struct xsp_gpu_activity *a);
+} kinds[XSP_GPU_KINDS] = {
+	[XSP_GPU_IS_KERNEL] = {"kernel", put_kernel},
+	[XSP_GPU_IS_MEMCPY] = {"gpu_memcpy", put_memcpy},
+	[XSP_GPU_IS_MEMSET] = {"gpu_memset", put_memset},
+	[XSP_GPU_IS_SYNC] = {"cuda_sync", put_sync},
+	[XSP_GPU_IS_GRAPH] = {"gpu_graph", put_graph},
+	[XSP_GPU_IS_EVENT] = {"cuda_event", put_event},
+	[XSP_GPU_IS_OVERHEAD] = {"overhead", put_nothing},
+	[XSP_GPU_IS_ANNOTATION] = {"gpu_user_annotation", put_nothing},
+};
+
+/* Where it is shown. */
+static int find_row(struct xsp_export *x, const struct xsp_gpu_activity *a, uint32_t *pid,
+		    uint32_t *tid)
+{
+	struct xsp_chrome_gpu *g = xsp_chrome_of(x)->gpu;
+	const struct row r = {.device = a->device,
+			      .stream = a->stream,
+			      .sync = a->kind == XSP_GPU_IS_SYNC &&
+				      ((const struct xsp_gpu_sync *)a->record)->what != 2};
+
+	*pid = OVERHEAD_PID;
+	*tid = 0;
+	if (g->pid == 0)
+		g->pid = a->pid;
+	if (a->kind == XSP_GPU_IS_OVERHEAD) {
+		g->overhead = true;
+		return 0;
+	}
+	*pid = device_pid(a->device);
+	*tid = row_tid(&r);
+	return meet_row(g, &r);
+}
+
+/* An arrow from a call's slice to an activity's. */
+static int put_arrow(struct xsp_export *x, const struct xsp_gpu_activity *a, uint32_t pid,
+		     uint32_t tid)
+{
+	if (a->arrow == 0)
+		return 0;
+	if (a->arrow_begins) {
+		const struct xsp_shown_row *row =
+			xsp_chrome_row(x, a->pid, a->call_tid, a->call_row);
+		if (row == NULL)
+			return -ENOMEM;
+		xsp_chrome_put_flow(x, "ac2g", false, a->arrow, row->pid, row->tid, a->call_ns);
+	}
+	xsp_chrome_put_flow(x, "ac2g", true, a->arrow, pid, tid, a->start_ns);
+	return 0;
+}
+
+int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
+{
+	uint64_t start = a->start_ns, duration = a->end_ns - a->start_ns;
+	uint32_t pid, tid;
+	int rc = find_row(x, a, &pid, &tid);
+
+	if (rc < 0)
+		return rc;
+	if (a->kind == XSP_GPU_IS_ANNOTATION && start > 0) { /* encloses what it is made of */
+		start -= 1;
+		duration += 2;
+	}
+	if (a->kind == XSP_GPU_IS_EVENT) {
+		start = ((const struct xsp_gpu_cuda_event *)a->record)->device_ns;
+		if (start == 0)
+			return 0;
+		duration = 1;
+	}
+	xsp_out_printf(x->out, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":", kinds[a->kind].category);
+	put_name(x, a);
+	char *p = xsp_out_reserve(x->out, 2048);
+	p = xsp_chrome_put_number(p, "pid", pid);
+	p = xsp_chrome_put_number(p, "tid", tid);
+	p = XSP_PUT(p, ",\"ts\":");
+	p = xsp_chrome_put_ts(x, p, start);
+	p = XSP_PUT(p, ",\"dur\":");
+	p = xsp_put_us(p, duration);
+	char *args = XSP_PUT(p, ",\"args\":{");
+	char *end = kinds[a->kind].put(put_first(args, a), a);
+	if (end == args) { /* none */
+		end = XSP_PUT(p, "},\n");
+	} else {
+		*args = ' '; /* the comma before the first one */
+		end = XSP_PUT(end, "}},\n");
+	}
+	xsp_out_commit(x->out, end);
+	return put_arrow(x, a, pid, tid);
+}
+
+/* ---- memory ---- */
+
+/* A counter's track, and PyTorch's "[memory]" event, on the thread that made the call. */
+int xsp_chrome_memory(struct xsp_export *x, const struct xsp_memory_event *e)
+{
+	const struct xsp_shown_row *row = xsp_chrome_row(x, e->pid, e->tid, e->row);
+	char number[16] = "";
+
+	if (row == NULL)
+		return -ENOMEM;
+	if (e->device != XSP_GPU_NO_ID)
+		snprintf(number, sizeof(number), " %u", e->device);
+	xsp_out_printf(x->out, "{\"ph\":\"C\",\"name\":\"%s%s\",\"pid\":%u,\"ts\":",
+		       e->host ? "pinned host memory" : "GPU memory", number, row->pid);
+	xsp_chrome_time(x, e->time_ns);
+	xsp_out_printf(x->out, ",\"args\":{\"bytes\":%" PRIu64 "}},\n", e->total);
+	xsp_out_printf(
+		x->out,
+		"{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\","
+		"\"pid\":%u,\"tid\":%u,\"ts\":",
+		row->pid, row->tid);
+	xsp_chrome_time(x, e->time_ns);
+	xsp_out_printf(x->out,
+		       ",\"args\":{\"Total Allocated\":%" PRIu64 ",\"Total Reserved\":%" PRIu64
+		       ",\"Bytes\":%" PRId64 ",\"Addr\":%" PRIu64
+		       ",\"Device Id\":%d,\"Device Type\":%d,\"Ev Idx\":%" PRIu64,
+		       e->total, e->total, e->bytes, e->address,
+		       e->device == XSP_GPU_NO_ID ? -1 : (int)e->device, e->host ? 0 : 1,
+		       xsp_chrome_next_slice(x));
+	if (e->op != 0)
+		xsp_out_printf(x->out, ",\"External id\":%" PRIu64, e->op);
+	xsp_out_text(x->out, "}},\n");
+	return 0;
+}
+
+/* ---- top-level keys ---- */
+
+static void put_device(struct xsp_out *o, const struct xsp_gpu_device_info *info)
+{
+	const struct xsp_gpu_device *d = &info->device;
+
+	xsp_out_printf(o, "{\"id\":%u,\"name\":", d->id);
+	xsp_out_json(o, info->name);
+	xsp_out_printf(
+		o,
+		",\"totalGlobalMem\":%" PRIu64 ",\"computeMajor\":%u,\"computeMinor\":%u,"
+		"\"maxThreadsPerBlock\":%u,\"maxThreadsPerMultiprocessor\":%u,\"regsPerBlock\":%u,"
+		"\"warpSize\":%u,\"sharedMemPerBlock\":%u,\"numSms\":%u,"
+		"\"regsPerMultiprocessor\":%u,\"sharedMemPerBlockOptin\":%u,"
+		"\"sharedMemPerMultiprocessor\":%u}",
+		(uint64_t)d->total_memory, d->compute_major, d->compute_minor,
+		d->max_threads_per_block, d->max_threads_per_multiprocessor, d->registers_per_block,
+		d->warp_size, d->shared_per_block, d->multiprocessors,
+		d->registers_per_multiprocessor, d->shared_per_block_optin,
+		d->shared_per_multiprocessor);
+}
+
+void xsp_chrome_gpu_tail(struct xsp_export *x)
+{
+	const struct xsp_gpu_counts *c = xsp_timeline_gpu(x->timeline);
+	const struct xsp_gpu_device_info *devices;
+	size_t n = xsp_timeline_gpu_devices(x->timeline, &devices);
+
+	if (c == NULL)
+		return;
+	xsp_out_text(x->out, "\"deviceProperties\":[");
+	for (size_t i = 0; i < n; i++) {
+		xsp_out_text(x->out, i ? ",\n" : "");
+		put_device(x->out, &devices[i]);
+	}
+	xsp_out_printf(x->out,
+		       "],\n\"cupti_version\":%u,\n\"cuda_driver_version\":%u,\n"
+		       "\"cuda_runtime_version\":%u,\n",
+		       c->api_version, c->driver_version, c->runtime_version);
+	xsp_out_printf(x->out,
+		       "\"xsptrace_gpu\":{\"records\":%" PRIu64 ",\"lost_records\":%" PRIu64
+		       ",\"dropped_records\":%" PRIu64 ",\"malformed\":%" PRIu64
+		       ",\"linked\":%" PRIu64 ",\"unlinked\":%" PRIu64
+		       ",\"kernels_without_name\":%" PRIu64 ",\"windows\":%" PRIu64
+		       ",\"windows_without_end\":%" PRIu64 ",\"errors\":%" PRIu64 "},\n",
+		       c->records, c->lost, c->dropped, c->malformed, c->linked, c->unlinked,
+		       c->unnamed, c->windows, c->unfinished, c->errors);
+	xsp_out_printf(x->out,
+		       "\"xsptrace_gpu_clock\":{\"calls_compared\":%" PRIu64
+		       ",\"calls_without_span\":%" PRIu64 ",\"start_after_entry_least_ns\":%" PRId64
+		       ",\"start_after_entry_mean_ns\":%" PRIu64
+		       ",\"end_before_exit_least_ns\":%" PRId64
+		       ",\"end_before_exit_mean_ns\":%" PRIu64 "},\n",
+		       c->api_matched, c->api_records - c->api_matched, c->start_least,
+		       c->api_matched ? c->start_sum / c->api_matched : 0, c->end_least,
+		       c->api_matched ? c->end_sum / c->api_matched : 0);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/chrome/json.h"
+
+#include <errno.h>
+#include <string.h>
+
+void xsp_chrome_time(struct xsp_export *x, uint64_t ns)
+{
+	xsp_out_commit(x->out, xsp_chrome_put_ts(x, xsp_out_reserve(x->out, 32), ns));
+}
+
+/* ---- arguments ---- */
+
+static char *put_key(char *p, const char *key)
+{
+	p = XSP_PUT(p, ",\"");
+	p = stpcpy(p, key);
+	return XSP_PUT(p, "\":");
+}
+
+char *xsp_chrome_put_number(char *p, const char *key, uint64_t value)
+{
+	return xsp_put_u64(put_key(p, key), value);
+}
+
+char *xsp_chrome_put_triple(char *p, const char *key, const uint32_t v[3])
+{
+	p = put_key(p, key);
+	for (int i = 0; i < 3; i++) {
+		*p++ = i == 0 ? '[' : ',';
+		p = xsp_put_u64(p, v[i]);
+	}
+	*p++ = ']';
+	return p;
+}
+
+char *xsp_chrome_put_address(char *p, const char *key, uint64_t value)
+{
+	p = XSP_PUT(put_key(p, key), "\"0x");
+	p = xsp_put_hex(p, value);
+	*p++ = '"';
+	return p;
+}
+
+char *xsp_chrome_put_flags(char *p, uint32_t flags)
+{
+	if (flags & XSP_SPAN_UNFINISHED)
+		p = XSP_PUT(p, ",\"finished\":false");
+	if (flags & XSP_SPAN_UNWOUND)
+		p = XSP_PUT(p, ",\"unwound\":true");
+	if (flags & XSP_SPAN_EXIT_LOST)
+		p = XSP_PUT(p, ",\"exit lost\":true");
+	return p;
+}
+
+/* ---- top-level keys ---- */
+
+void xsp_chrome_key(struct xsp_out *o, const char *key)
+{
+	xsp_out_json(o, key);
+	xsp_out_text(o, ":");
+}
+
+void xsp_chrome_text_pair(struct xsp_out *o, const char *key, const char *value)
+{
+	xsp_chrome_key(o, key);
+	xsp_out_json(o, value);
+}
+
+void xsp_chrome_number_pair(struct xsp_out *o, const char *key, uint64_t value)
+{
+	xsp_chrome_key(o, key);
+	xsp_out_u64(o, value);
+}
+
+/* ---- slices and arrows ---- */
+
+struct xsp_shown_row *xsp_chrome_row(struct xsp_export *x, uint32_t pid, uint32_t tid,
+				     uint32_t number)
+{
+	return xsp_shown_get(xsp_chrome_of(x)->rows,
+			     &(struct xsp_span){.pid = pid, .tid = tid, .row = number});
+}
+
+int xsp_chrome_put_name(struct xsp_export *x, xsp_name_id name)
+{
+	const struct xsp_rendered *text = xsp_renderer_get(xsp_chrome_of(x)->names, name);
+
+	if (text == NULL)
+		return -ENOMEM;
+	xsp_out_text(x->out, "\"");
+	xsp_out_write(x->out, text->text, text->length);
+	xsp_out_text(x->out, "\"");
+	return 0;
+}
+
+uint64_t xsp_chrome_next_slice(struct xsp_export *x)
+{
+	return xsp_chrome_of(x)->slices++;
+}
+
+void xsp_chrome_put_flow(struct xsp_export *x, const char *kind, bool ends, uint64_t id,
+			 uint32_t pid, uint32_t tid, uint64_t ns)
+{
+	char *p = xsp_out_reserve(x->out, 256);
+
+	p = XSP_PUT(p, "{\"ph\":\"");
+	*p++ = ends ? 'f' : 's';
+	p = XSP_PUT(p, "\",\"id\":");
+	p = xsp_put_u64(p, id);
+	p = XSP_PUT(p, ",\"pid\":");
+	p = xsp_put_u64(p, pid);
+	p = XSP_PUT(p, ",\"tid\":");
+	p = xsp_put_u64(p, tid);
+	p = XSP_PUT(p, ",\"ts\":");
+	p = xsp_chrome_put_ts(x, p, ns);
+	p = XSP_PUT(p, ",\"cat\":\"");
+	p = stpcpy(p, kind);
+	p = XSP_PUT(p, "\",\"name\":\"");
+	p = stpcpy(p, kind);
+	p = XSP_PUT(p, "\"");
+	if (ends)
+		p = XSP_PUT(p, ",\"bp\":\"e\"");
+	p = XSP_PUT(p, "},\n");
+	xsp_out_commit(x->out, p);
+}
+
+/* ---- rows ---- */
+
+void xsp_chrome_open_meta(struct xsp_export *x, const char *name, uint32_t pid, uint32_t tid,
+			  const char *argument)
+{
+	xsp_out_printf(x->out, "{\"ph\":\"M\",\"name\":\"%s\",\"ts\":", name);
+	xsp_chrome_time(x, xsp_chrome_of(x)->start_ns);
+	xsp_out_printf(x->out, ",\"pid\":%u,\"tid\":%u,\"args\":{\"%s\":", pid, tid, argument);
+}
+
+void xsp_chrome_put_text_meta(struct xsp_export *x, const char *name, uint32_t pid, uint32_t tid,
+			      const char *argument, const char *value)
+{
+	xsp_chrome_open_meta(x, name, pid, tid, argument);
+	xsp_out_json(x->out, value);
+	xsp_out_text(x->out, "}},\n");
+}
+
+void xsp_chrome_put_sort_index(struct xsp_export *x, const char *name, uint32_t pid, uint32_t tid,
+			       uint32_t index)
+{
+	xsp_chrome_open_meta(x, name, pid, tid, "sort_index");
+	xsp_out_u64(x->out, index);
+	xsp_out_text(x->out, "}},\n");
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * arguments.c - what the sections ARGS and OUTPUTS need beside themselves to be understood later:
+ * each operator's schema and each tensor class's name, once. And the layout of tensors is held
+ * against what is read: the likely one is tried first, then the others; if none is right nothing
+ * more is read.
+ */
+#include "record/recorder_private.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/u64map.h"
+#include "catalog/providers.h"
+#include "catalog/torch_abi.h"
+#include "catalog/torch_records.h"
+
+/* So many objects of a tensor's class that are no tensors, and few that are: the layout is another. A
+ * target may well pass garbage, but not mostly. */
+#define ENOUGH 8U
+#define FEW(l) ((l)->bad >= 4 * (l)->good)
+/* So many objects of no class that we can name, and not one: none of it can be believed. */
+#define NAMELESS 256U
+
+/* Of a planned module with operators. */
+struct layout {
+	const struct xsp_planned_module *module;
+	unsigned tried; /* bit n: layout n */
+	unsigned good, bad, nameless;
+	uint64_t since_ns; /* events before were read with another one */
+	bool off;
+};
+
+struct xsp_recorder_arguments {
+	struct xsp_u64map vtables; /* xsp_torch_vtable_hash → enum xsp_torch_impl */
+	uint8_t *told; /* bit by probe: its schema is in the capture */
+	size_t told_bytes;
+	struct layout *layouts;
+	size_t layout_count;
+};
+
+void xsp_recorder_arguments_free(struct xsp_recorder_arguments *a)
+{
+	if (a == NULL)
+		return;
+	xsp_u64map_free(&a->vtables);
+	free(a->told);
+	free(a->layouts);
+	free(a);
+}
+
+int xsp_recorder_tell_unread(struct xsp_recorder *r, const struct xsp_planned_module *m)
+{
+	size_t read = 0, all = 0;
+	char text[64];
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct xsp_probe *p = &m->probes[i].probe;
+		read += p->arguments != NULL;
+		all += (xsp_provider_traits(p->provider) & XSP_PROVIDER_OPERATORS) &&
+		       p->action == XSP_ACTION_SPAN;
+	}
+	if (read == all || read == 0)
+		return 0;
+	snprintf(text, sizeof(text), "%zu of %zu", all - read, all);
+	if (all - read > all / 100) /* a handful are of types that nobody passes */
+		xsp_recorder_note(r,
+				  "%s: of %s operators no arguments are shown: their types are "
+				  "not known",
+				  m->shown, text);
+	return xsp_capture_put_info(r->writer, "operators without arguments", text);
+}
+
+/* ---- classes ---- */
+
+static int tell_class(struct xsp_recorder *r, uint64_t hash, const char *text)
+{
+	struct {
+		struct xsp_event_name name;
+		char text[XSP_NAME_MAX];
+	} e = {.name = {.head = {.kind = XSP_EVENT_NAME, .size = sizeof(e)}, .name_hash = hash}};
+	size_t length = strlen(text);
+
+	if (length > XSP_NAME_MAX)
+		length = XSP_NAME_MAX;
+	e.name.length = (uint32_t)length;
+	memcpy(e.text, text, length);
+	return xsp_capture_put_event(r->writer, 0, &e, sizeof(e));
+}
+
+static enum xsp_torch_impl class_of(struct xsp_recorder *r, uint32_t tgid, uint64_t vtable)
+{
+	struct xsp_recorder_arguments *a = r->arguments;
+	uint64_t hash = xsp_torch_vtable_hash(vtable, tgid);
+	const uint32_t *known = xsp_u64map_get(&a->vtables, hash);
+	struct recorded_process *p = known == NULL ? xsp_recorder_find(r, (pid_t)tgid) : NULL;
+	enum xsp_torch_impl impl = XSP_TORCH_IMPL_UNKNOWN;
+	char text[1024] = "";
+
+	if (known != NULL)
+		return (enum xsp_torch_impl) * known;
+	/* garbage must not make us look at the process's maps for ever */
+	if (p == NULL || vtable % 8 != 0 || a->vtables.count >= 4096)
+		return impl;
+	if (xsp_resolve_vtable(r->resolver, p->process, vtable, text, sizeof(text)) == 0)
+		impl = xsp_torch_impl_of(text);
+	if (xsp_u64map_set(&a->vtables, hash, impl) == 0 && impl != XSP_TORCH_IMPL_UNKNOWN)
+		tell_class(r, hash, text);
+	return impl;
+}
+
+/* ---- layouts ---- */
+
+static struct layout *layout_of(struct xsp_recorder *r, uint32_t probe)
+{
+	struct xsp_recorder_arguments *a = r->arguments;
+	const struct xsp_planned_module *m = NULL;
+
+	for (size_t i = 0; i < a->layout_count; i++) {
+		m = a->layouts[i].module;
+		if (probe >= m->probes[0].id && probe - m->probes[0].id < m->count)
+			return &a->layouts[i];
+	}
+	for (size_t i = 0; i < r->plan.count; i++) {
+		m = r->plan.modules[i];
+		if (m->count > 0 && probe >= m->probes[0].id && probe - m->probes[0].id < m->count)
+			break;
+		m = NULL;
+	}
+	struct layout *grown =
+		m != NULL ? reallocarray(a->layouts, a->layout_count + 1, sizeof(*grown)) : NULL;
+	if (grown == NULL)
+		return NULL;
+	a->layouts = grown;
+	grown[a->layout_count] = (struct layout){.module = m};
+	return &grown[a->layout_count++];
+}
+
+static int layout_index(const struct xsp_tensor_layout *l)
+{
+	for (int i = 0; i < XSP_TORCH_LAYOUTS; i++)
+		if (memcmp(l, &xsp_torch_layouts[i], sizeof(*l)) == 0)
+			return i;
+	return -1;
+}
+
+/* Gives every operator of the module another layout; -1: none, and no more sections. */
+static void use_layout(struct xsp_recorder *r, const struct xsp_planned_module *m, int index)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		struct xsp_planned_probe *p = &m->probes[i];
+		if (p->probe.arguments == NULL)
+			continue;
+		if (index >= 0) {
+			p->probe.arguments->spec.layout = xsp_torch_layouts[index];
+			xsp_broker_arguments(r->broker, p->id, &p->probe.arguments->spec);
+			continue;
+		}
+		p->probe.detail.entry &= (uint16_t) ~(1U << XSP_SECTION_ARGS);
+		p->probe.detail.exit &= (uint16_t) ~(1U << XSP_SECTION_OUTPUTS);
+		xsp_broker_detail(r->broker, p->id, &p->probe.detail);
+	}
+	xsp_broker_put_specs(r->broker);
+}
+
+static void give_up(struct xsp_recorder *r, struct layout *l)
+{
+	use_layout(r, l->module, -1);
+	l->off = true;
+	xsp_recorder_note(r,
+			  "%s: its tensors are not laid out as in any PyTorch that xsptrace knows: "
+			  "shapes and inputs are off for it",
+			  l->module->shown);
+	xsp_capture_put_info(r->writer, "tensor layout", "unknown");
+}
+
+static void try_another(struct xsp_recorder *r, struct layout *l, const struct xsp_probe *p)
+{
+	int now = layout_index(&p->arguments->spec.layout);
+	char from[24];
+
+	if (now >= 0)
+		l->tried |= 1U << now;
+	for (int i = XSP_TORCH_LAYOUTS - 1; i >= 0; i--) {
+		if (l->tried & 1U << i)
+			continue;
+		use_layout(r, l->module, i);
+		*l = (struct layout){
+			.module = l->module, .tried = l->tried, .since_ns = xsp_now_ns()};
+		snprintf(from, sizeof(from), "%" PRIu64, l->since_ns);
+		xsp_capture_put_info(r->writer, "tensor layout from", from);
+		return;
+	}
+	give_up(r, l);
+}
+
+/* ---- events ---- */
+
+static void count_tensor(struct layout *l, enum xsp_torch_impl impl, bool good)
+{
+	if (impl == XSP_TORCH_IMPL_NONE)
+		return;
+	if (impl == XSP_TORCH_IMPL_UNKNOWN)
+		l->nameless++;
+	else if (good)
+		l->good++;
+	else
+		l->bad++;
+}
+
+static void look_at_tensors(struct xsp_recorder *r, const struct xsp_event *e,
+			    const struct xsp_section *s, const struct xsp_probe *p)
+{
+	bool flag_first = p->arguments->spec.optional_flag_first;
+	struct layout *l = layout_of(r, e->probe);
+	const struct xsp_args_record *record = NULL;
+
+	while ((record = xsp_torch_next_record(s, record)) != NULL) {
+		if (record->kind != XSP_ARGS_TENSOR || record->size < 2)
+			continue;
+		const struct xsp_args_tensor *t = (const void *)(record + 1);
+		enum xsp_torch_impl impl = class_of(r, e->tgid, t->vtable);
+		if (l != NULL && e->time_ns >= l->since_ns)
+			count_tensor(l, impl, xsp_torch_tensor_good(record, flag_first));
+	}
+	if (l == NULL || l->off)
+		return;
+	if (l->bad >= ENOUGH && FEW(l))
+		try_another(r, l, p);
+	else if (l->nameless >= NAMELESS && l->good == 0)
+		give_up(r, l);
+}
+
+/* Writes the operator's schema, once. */
+static int tell_schema(struct xsp_recorder *r, uint32_t probe, const struct xsp_probe_arguments *p)
+{
+	struct xsp_recorder_arguments *a = r->arguments;
+
+	if (probe / 8 >= a->told_bytes) {
+		size_t bytes = 2 * (size_t)(probe / 8) + 512;
+		uint8_t *grown = realloc(a->told, bytes);
+		if (grown == NULL)
+			return -ENOMEM;
+		memset(grown + a->told_bytes, 0, bytes - a->told_bytes);
+		a->told = grown;
+		a->told_bytes = bytes;
+	}
+	if (a->told[probe / 8] & 1U << probe % 8)
+		return 0;
+	a->told[probe / 8] |= (uint8_t)(1U << probe % 8);
+	const struct xsp_capture_operator o = {.probe = probe,
+					       .take = p->take,
+					       .flavor = p->flavor,
+					       .doubtful = p->doubtful,
+					       .schema = p->schema};
+	return xsp_capture_put_operator(r->writer, &o);
+}
+
+int xsp_recorder_sections(void *ctx, const struct xsp_event *e)
+{
+	struct xsp_recorder *r = ctx;
+	bool enters = e->kind == XSP_EVENT_ENTRY || e->kind == XSP_EVENT_POINT ||
+		      e->kind == XSP_EVENT_BEGIN;
+	size_t at = enters ? sizeof(struct xsp_event_range) : sizeof(struct xsp_event);
+	int rc = 0;
+
+	if (r->host_functions != NULL && xsp_host_functions_wants(r->host_functions, e->probe)) {
+		const struct recorded_process *p = xsp_recorder_find(r, (pid_t)e->tgid);
+		return xsp_host_functions_see(r->host_functions, p != NULL ? p->process : NULL, e);
+	}
+	if (r->arguments == NULL && (r->arguments = calloc(1, sizeof(*r->arguments))) == NULL)
+		return -ENOMEM;
+	while (rc == 0 && at + sizeof(struct xsp_section) <= e->size) {
+		const struct xsp_section *s = (const void *)((const uint8_t *)e + at);
+		if (s->size < sizeof(*s) || s->size > e->size - at)
+			break;
+		at += s->size;
+		if (s->type != XSP_SECTION_ARGS && s->type != XSP_SECTION_OUTPUTS)
+			continue;
+		const struct xsp_probe *p = xsp_recorder_probe(r, e->probe);
+		if (p == NULL || p->arguments == NULL)
+			continue;
+		rc = tell_schema(r, e->probe, p->arguments);
+		look_at_tensors(r, e, s, p);
+	}
+	return rc;
+}

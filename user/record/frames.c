@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "record/frames.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* Different return addresses: a program's code has some hundred thousand call sites at most; garbage
+ * where there are no frame pointers must not fill the memory. */
+#define FRAMES_MAX (1U << 20)
+
+struct pending {
+	uint64_t address;
+	uint32_t pid;
+};
+
+struct xsp_frames {
+	struct xsp_capture_writer *writer;
+	struct xsp_resolver *resolver;
+	struct xsp_u64map seen; /* by hash */
+	struct pending *pending;
+	size_t count, room, next;
+};
+
+int xsp_frames_new(struct xsp_capture_writer *writer, struct xsp_resolver *resolver,
+		   struct xsp_frames **out)
+{
+	struct xsp_frames *f = calloc(1, sizeof(*f));
+
+	*out = f;
+	if (f == NULL)
+		return -ENOMEM;
+	f->writer = writer;
+	f->resolver = resolver;
+	return 0;
+}
+
+void xsp_frames_free(struct xsp_frames *f)
+{
+	if (f == NULL)
+		return;
+	xsp_u64map_free(&f->seen);
+	free(f->pending);
+	free(f);
+}
+
+static int see(struct xsp_frames *f, uint32_t pid, uint64_t address)
+{
+	uint64_t hash = xsp_address_name_hash(XSP_NAME_OF_RETURN, pid, address);
+
+	if (xsp_u64map_get(&f->seen, hash) != NULL || f->seen.count >= FRAMES_MAX)
+		return 0;
+	if (xsp_u64map_set(&f->seen, hash, 1) < 0 ||
+	    xsp_grow(&f->pending, &f->room, f->count + 1) < 0)
+		return -ENOMEM;
+	f->pending[f->count++] = (struct pending){.pid = pid, .address = address};
+	return 0;
+}
+
+int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e)
+{
+	size_t at = e->kind == XSP_EVENT_ENTRY || e->kind == XSP_EVENT_POINT ||
+				    e->kind == XSP_EVENT_BEGIN
+			    ? sizeof(struct xsp_event_range)
+			    : sizeof(*e);
+	const uint8_t *data = (const uint8_t *)e;
+	int rc = 0;
+
+	if (!(e->flags & XSP_EVENT_SECTIONS))
+		return 0;
+	while (rc == 0 && e->size >= at + sizeof(struct xsp_section)) {
+		const struct xsp_section *s = (const void *)(data + at);
+		if (s->size < sizeof(*s) || s->size % 8 != 0 || s->size > e->size - at)
+			break;
+		const uint64_t *frame = (const void *)(s + 1);
+		size_t n = s->type == XSP_SECTION_STACK ? (s->size - sizeof(*s)) / 8 : 0;
+		for (size_t i = 0; i < n && rc == 0; i++)
+			rc = see(f, e->tgid, XSP_FRAME_ADDRESS(frame[i]));
+		at += s->size;
+	}
+	return rc;
+}
+
+static int put_name(struct xsp_frames *f, const struct pending *p, const char *text)
+{
+	struct {
+		struct xsp_event_name name;
+		char text[XSP_NAME_MAX];
+	} e = {.name = {.head = {.tgid = p->pid, .kind = XSP_EVENT_NAME, .size = sizeof(e)},
+			.name_hash =
+				xsp_address_name_hash(XSP_NAME_OF_RETURN, p->pid, p->address)}};
+	size_t length = strlen(text);
+
+	if (length > XSP_NAME_MAX) {
+		length = XSP_NAME_MAX;
+		e.name.head.flags = XSP_EVENT_NAME_CUT;
+	}
+	e.name.length = (uint32_t)length;
+	memcpy(e.text, text, length);
+	return xsp_capture_put_event(f->writer, 0, &e, sizeof(e));
+}
+
+int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns)
+{
+	uint64_t end = xsp_now_ns() + budget_ns;
+	char text[1024];
+	int rc = 0;
+
+	while (rc == 0 && f->next < f->count) {
+		const struct pending *p = &f->pending[f->next++];
+		rc = xsp_resolve_return(f->resolver, (pid_t)p->pid, p->address, text, sizeof(text));
+		if (rc == 0)
+			rc = put_name(f, p, text);
+		if (budget_ns != 0 && xsp_now_ns() > end)
+			break;
+	}
+	if (f->next == f->count)
+		f->next = f->count = 0;
+	return rc;
+}

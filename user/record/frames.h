@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * frames.h - names for the return addresses in stacks. An address means nothing once its process is
+ * gone, so its function's name goes into the capture, once, like a range's.
+ */
+#ifndef XSP_RECORD_FRAMES_H
+#define XSP_RECORD_FRAMES_H
+
+#include "capture/capture.h"
+#include "target/resolve.h"
+
+struct xsp_frames;
+
+int xsp_frames_new(struct xsp_capture_writer *writer, struct xsp_resolver *resolver,
+		   struct xsp_frames **out);
+void xsp_frames_free(struct xsp_frames *f); /* NULL is allowed */
+
+/* Remembers the addresses of an event's stack that are new. 0 or -ENOMEM. The hot path. */
+int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e);
+
+/* Names what was remembered, for at most `budget_ns` (0: all of it). 0 or a negative errno. */
+int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns);
+
+#endif

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* processes.c - the recorded processes and their libraries, as they come and go. */
+#include "record/recorder_private.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->process_count; i++)
+		if (r->processes[i].pid == pid)
+			return &r->processes[i];
+	return NULL;
+}
+
+/* ---- definitions ---- */
+
+static enum xsp_probe_kind probe_kind(enum xsp_probe_action action)
+{
+	switch (action) {
+	case XSP_ACTION_SPAN:
+	case XSP_ACTION_NAMED_SPAN:
+		return XSP_PROBE_FUNCTION;
+	case XSP_ACTION_RANGE_BEGIN:
+		return XSP_PROBE_ANNOTATION;
+	default:
+		return XSP_PROBE_MARK;
+	}
+}
+
+static int keep_price(struct xsp_recorder *r, const struct xsp_planned_probe *p, uint32_t entry,
+		      uint32_t leave)
+{
+	if (p->id >= r->price_room) {
+		size_t room = p->id < 1024 ? 2048 : 2 * (size_t)p->id;
+		struct xsp_probe_price *grown = reallocarray(r->prices, room, sizeof(*grown));
+		if (grown == NULL)
+			return -ENOMEM;
+		r->prices = grown;
+		r->price_room = room;
+	}
+	while (r->price_count <= p->id)
+		r->prices[r->price_count++] = (struct xsp_probe_price){0};
+	r->prices[p->id] = (struct xsp_probe_price){entry, leave};
+	if (r->drain != NULL)
+		xsp_drain_set_prices(r->drain, r->prices, r->price_count);
+	return 0;
+}
+
+/* Of an entry, beyond its site's class: what the probe does there. */
+static double added_price(const struct xsp_site_costs *costs, const struct xsp_probe *p)
+{
+	bool reads_name = p->action == XSP_ACTION_RANGE_BEGIN ||
+			  p->action == XSP_ACTION_NAMED_SPAN || p->action == XSP_ACTION_RANGE_LABEL;
+
+	return (reads_name && p->range.name != XSP_RANGE_NAME_NONE ? costs->named_ns : 0) +
+	       (p->detail.entry != 0 ? costs->detail_ns : 0);
+}
+
+static int put_probe(struct xsp_recorder *r, const struct xsp_planned_module *m,
+		     const struct xsp_planned_probe *p)
+{
+	double entry = 0, leave = 0;
+
+	if (p->error == 0 && p->place.count > 0) {
+		entry = r->plan.costs.ns[p->place.sites[0].cls];
+		leave = xsp_planned_cost(&r->plan, p) - entry;
+		/* a range's end costs what its begin does; a return probe about an emulated hit */
+		if (r->plan.exit_by_return && probe_kind(p->probe.action) == XSP_PROBE_FUNCTION)
+			leave = r->plan.costs.ns[XSP_SITE_EMULATED];
+		if (p->probe.action == XSP_ACTION_RANGE_BEGIN)
+			leave = entry;
+	}
+	entry += added_price(&r->plan.costs, &p->probe);
+	if (p->probe.detail.exit != 0)
+		leave += r->plan.costs.detail_ns;
+	int rc = keep_price(r, p, (uint32_t)entry, (uint32_t)leave);
+	if (rc < 0)
+		return rc;
+	struct xsp_capture_probe definition = {
+		.id = p->id,
+		.module = m->capture_id,
+		.addr = p->probe.addr,
+		.size = p->probe.size,
+		.kind = probe_kind(p->probe.action),
+		.provider = p->probe.provider,
+		.symbol = p->probe.symbol,
+		.name = p->probe.name,
+		.entry_cost_ns = (uint32_t)entry,
+		.exit_cost_ns = (uint32_t)leave,
+		.exit_complete = p->place.complete,
+		.scope = p->probe.scope,
+	};
+	return xsp_capture_put_probe(r->writer, &definition);
+}
+
+static int announce_module(struct xsp_recorder *r, struct xsp_planned_module *m)
+{
+	struct xsp_capture_module definition = {
+		.id = r->announced_modules,
+		.path = m->shown,
+		.build_id = m->build_id,
+		.build_id_length = (uint32_t)m->build_id_length,
+	};
+
+	if (m->announced)
+		return 0;
+	m->announced = true;
+	m->capture_id = r->announced_modules++;
+	r->times.read_ms += m->read_ms;
+	r->times.find_ms += m->find_ms;
+	r->times.place_ms += m->place_ms;
+	int rc = xsp_capture_put_module(r->writer, &definition);
+	for (size_t i = 0; i < m->count && rc == 0; i++)
+		rc = put_probe(r, m, &m->probes[i]);
+	if (rc == 0 && m->count > 0) /* a module's ids follow one another */
+		rc = xsp_broker_prices(r->broker, m->probes[0].id, r->prices + m->probes[0].id,
+				       m->count);
+	if (rc == 0)
+		rc = xsp_recorder_tell_unread(r, m);
+	if (rc == 0)
+		rc = xsp_host_functions_learn(r->host_functions, m);
+	return rc;
+}
+
+/* A thread that cannot be counted is recorded all the same. */
+static void count_thread(struct xsp_recorder *r, pid_t tid)
+{
+	int rc = xsp_broker_thread(r->broker, tid);
+
+	if (rc < 0 && rc != -ESRCH && r->uncounted++ == 0)
+		xsp_recorder_note(r, "--counters: thread %d and perhaps others are not counted: %s",
+				  (int)tid, rc == -E2BIG ? "too many threads" : strerror(-rc));
+}
+
+static int announce_process(struct xsp_recorder *r, const struct recorded_process *p, pid_t parent)
+{
+	struct xsp_capture_process definition = {
+		.pid = (uint32_t)p->pid,
+		.ns_pid = (uint32_t)xsp_process_ns_pid(p->process),
+		.parent = (uint32_t)parent,
+		.comm = xsp_process_comm(p->process),
+		.cmdline = xsp_process_cmdline(p->process),
+		.exe = xsp_process_exe(p->process),
+	};
+	struct xsp_thread_info *threads = NULL;
+	size_t count = 0;
+	int rc = xsp_capture_put_process(r->writer, &definition);
+
+	if (rc == 0 && xsp_process_threads(p->process, &threads, &count) < 0)
+		count = 0; /* it has just exited */
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		struct xsp_capture_thread t = {
+			.pid = (uint32_t)p->pid,
+			.tid = (uint32_t)threads[i].tid,
+			.ns_tid = (uint32_t)threads[i].ns_tid,
+			.comm = threads[i].comm,
+		};
+		rc = xsp_capture_put_thread(r->writer, &t);
+		count_thread(r, threads[i].tid);
+	}
+	free(threads);
+	return rc;
+}
+
+/* ---- mappings ---- */
+
+static int make_room(struct recorded_process *p, size_t modules)
+{
+	if (modules <= p->room)
+		return 0;
+	size_t room = 2 * modules + 64;
+	bool *attached = calloc(2 * room, sizeof(*attached));
+	if (attached == NULL)
+		return -ENOMEM;
+	if (p->room > 0) {
+		memcpy(attached, p->attached, p->room * sizeof(*attached));
+		memcpy(attached + room, p->mapped, p->room * sizeof(*attached));
+	}
+	free(p->attached);
+	p->attached = attached;
+	p->mapped = attached + room;
+	p->room = room;
+	return 0;
+}
+
+static int put_mapping(struct xsp_recorder *r, struct recorded_process *p,
+		       const struct xsp_planned_module *m, const struct xsp_mapped_file *f)
+{
+	struct xsp_capture_mapping definition = {
+		.pid = (uint32_t)p->pid,
+		.module = m->capture_id,
+		.start = f->start,
+		.end = f->end,
+		.offset = f->offset,
+		.time_ns = xsp_now_ns(),
+	};
+
+	if (p->mapped[m->id])
+		return 0;
+	p->mapped[m->id] = true;
+	return xsp_capture_put_mapping(r->writer, &definition);
+}
+
+static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
+			 struct xsp_planned_module *m, const struct xsp_mapped_file *f,
+			 struct xsp_error *err)
+{
+	struct xsp_plan_attached done;
+	/* one link may serve every process */
+	const bool shared = r->options.attach.system && !m->is_agent && m->wanted > 0;
+	bool *attached = shared ? &m->attached : &p->attached[m->id];
+
+	if (*attached)
+		return 0;
+	*attached = true;
+	int rc = shared ? xsp_children_allow(r, m, err) : 0;
+	if (rc < 0)
+		return rc;
+	double start = (double)xsp_now_ns();
+	rc = xsp_plan_attach(&r->plan, r->broker, m, p->pid,
+			     (shared ? XSP_PLAN_SHARED : 0) | (p->child ? 0 : XSP_PLAN_REPAIR),
+			     &done, err);
+	r->times.attach_ms += ((double)xsp_now_ns() - start) * 1e-6;
+	if (rc == -ENOENT) { /* unmapped or exec meanwhile: what is there now is told of */
+		*attached = false;
+		return 0;
+	}
+	if (m->is_agent && rc == 0)
+		xsp_recorder_agent_found(r, p);
+	r->refused += done.refused;
+	if (done.refused > 0)
+		xsp_recorder_note(r,
+				  "%s: the kernel refused %zu sites; their spans may lack an end",
+				  f->shown, done.refused);
+	if (done.changed > 0)
+		xsp_recorder_note(r,
+				  "%s: in process %d the code of %zu function%s is not what the "
+				  "file says (a hook or a live patch): left out: %s%s",
+				  f->shown, (int)p->pid, done.changed, done.changed == 1 ? "" : "s",
+				  done.changed_names, done.changed > XSP_PLAN_NAMED ? ", ..." : "");
+	if (done.repaired > 0)
+		xsp_recorder_note(
+			r,
+			"%s: in process %d %zu breakpoint%s that a killed tracer had left "
+			"%s taken out",
+			f->shown, (int)p->pid, done.repaired, done.repaired == 1 ? "" : "s",
+			done.repaired == 1 ? "was" : "were");
+	return rc;
+}
+
+/* --sequence: where the numbers are. One place a process: with two PyTorch libraries in it nothing
+ * tells whose operators a number would be of, so neither gets one. */
+static int number_operators(struct xsp_recorder *r, struct recorded_process *p,
+			    const struct xsp_planned_module *m, const struct xsp_mapped_file *f)
+{
+	if (m->list.sequence.counter.kind == XSP_TLS_NONE)
+		return 0;
+	if (p->numbered != NULL && p->numbered != m) {
+		xsp_recorder_note(r,
+				  "%s: a second library with autograd's numbers in process %d: "
+				  "--sequence is off for it",
+				  f->shown, (int)p->pid);
+		return xsp_broker_sequence(r->broker, p->pid, &(struct xsp_sequence_spec){0});
+	}
+	p->numbered = m;
+	return xsp_plan_sequence(m, r->broker, p->pid, f);
+}
+
+static int take_file(struct xsp_recorder *r, struct recorded_process *p,
+		     const struct xsp_mapped_file *f, struct xsp_error *err)
+{
+	struct xsp_planned_module *m;
+	struct xsp_error unreadable = {0};
+	bool fresh;
+	int rc = xsp_plan_module(&r->plan, p->process, f, &m, &fresh, &unreadable);
+
+	if (rc == -ENOMEM)
+		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
+	if (rc == -EINTR)
+		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "interrupted");
+	if (rc == -ESRCH)
+		return xsp_error_set(err, rc, XSP_STATUS_NO_TARGET, "process %d has ended",
+				     (int)p->pid);
+	if (rc < 0)
+		xsp_recorder_note(r, "%s is left out: %s", f->shown, unreadable.text);
+	rc = make_room(p, r->plan.count);
+	if (rc < 0 || m->count == 0)
+		return rc;
+	if (fresh && m->list.note[0] != '\0')
+		xsp_recorder_note(r, "%s: %s", f->shown, m->list.note);
+	rc = announce_module(r, m);
+	if (rc == 0 && !p->mapped[m->id])
+		rc = number_operators(r, p, m, f);
+	if (rc == 0)
+		rc = put_mapping(r, p, m, f);
+	if (rc == 0)
+		rc = attach_module(r, p, m, f, err);
+	return rc;
+}
+
+/* Are there names that are addresses? Of a text that is not in memory nothing else is known. */
+static bool names_are_addresses(const struct xsp_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		for (size_t j = 0; j < plan->modules[i]->list.count; j++)
+			if (plan->modules[i]->list.items[j].range.name == XSP_RANGE_NAME_TEXT ||
+			    plan->modules[i]->list.items[j].range.name == XSP_RANGE_NAME_CODE ||
+			    plan->modules[i]->list.items[j].range.name == XSP_RANGE_NAME_VTABLE)
+				return true;
+	return false;
+}
+
+int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err)
+{
+	struct xsp_mapped_files *files;
+	int rc = xsp_process_mapped_files(p->process, &files, err);
+
+	if (rc < 0)
+		return rc;
+	p->dirty = false;
+	int refused = 0;
+	const uint32_t known = r->plan.probes;
+	for (size_t i = 0; i < files->count && rc == 0; i++) {
+		rc = take_file(r, p, &files->files[i], err);
+		if (rc == -EBUSY) { /* this one only */
+			refused = rc;
+			rc = 0;
+		}
+	}
+	if (r->started && r->plan.probes > known)
+		xsp_broker_ready(r->broker, r->plan.probes);
+	if (rc == 0 && (r->frames != NULL || xsp_host_functions_any(r->host_functions) ||
+			names_are_addresses(&r->plan)))
+		rc = xsp_resolver_learn(r->resolver, p->process, files);
+	xsp_mapped_files_free(files);
+	return rc < 0 ? rc : refused;
+}
+
+/* ---- processes ---- */
+
+int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err)
+{
+	struct xsp_process *process;
+	int rc = xsp_process_open(xsp_broker_opener(r->broker), pid, &process, err);
+
+	if (rc < 0) {
+		if (rc == -ESRCH) /* the kernel side has taken it into its set */
+			xsp_broker_forget_process(r->broker, pid);
+		return rc;
+	}
+	struct recorded_process *grown =
+		reallocarray(r->processes, r->process_count + 1, sizeof(*grown));
+	if (grown == NULL) {
+		xsp_process_free(process);
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	}
+	r->processes = grown;
+	struct recorded_process *p = &r->processes[r->process_count++];
+	*p = (struct recorded_process){.process = process, .pid = pid, .child = parent != 0};
+	rc = xsp_plan_process(&r->plan, r->broker, pid, err);
+	if (rc < 0)
+		return rc;
+	rc = xsp_sideband_watch(r->sideband,
+				pid); /* before looking at its maps: nothing falls between */
+	if (rc == 0)
+		rc = xsp_broker_process(r->broker, pid);
+	if (rc == 0)
+		rc = announce_process(r, p, parent);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_FAILED,
+				     "process %d cannot be recorded: %s", (int)pid, strerror(-rc));
+	return xsp_recorder_scan(r, p, err);
+}
+
+int xsp_recorder_add_process(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
+{
+	struct recorded_process *p = xsp_recorder_find(r, pid);
+
+	if (p != NULL) {
+		p->exec_ns = 0;
+		return xsp_recorder_scan(r, p, err);
+	}
+	int rc = xsp_recorder_add_child(r, pid, 0, err);
+	return rc == 0 && r->options.attach.follow ? xsp_children_adopt(r, pid) : rc;
+}
+
+int xsp_recorder_stop_at_exec(struct xsp_recorder *r, pid_t pid)
+{
+	r->launched = pid;
+	return xsp_broker_stop_at_exec(r->broker, pid);
+}
+
+bool xsp_recorder_is_stopped(const struct xsp_recorder *r, pid_t pid)
+{
+	pid_t pids[256];
+	size_t n = xsp_broker_stopped(r->broker, pids, 256);
+
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+void xsp_recorder_go_on(struct xsp_recorder *r, pid_t pid)
+{
+	xsp_broker_continue(r->broker, pid);
+}
+
+/* ---- what the sideband says ---- */
+
+/* All of its events are in the rings now; what names them is known as long as it is. */
+static int process_has_gone(struct xsp_recorder *r, struct recorded_process *p)
+{
+	long moved = xsp_drain_run(r->drain, SIZE_MAX);
+
+	xsp_broker_forget_process(r->broker, p->pid);
+	xsp_process_free(p->process);
+	free(p->attached);
+	*p = r->processes[--r->process_count];
+	return moved < 0 ? (int)moved : 0;
+}
+
+static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t time_ns)
+{
+	p->program_ns = time_ns;
+	xsp_process_refresh(p->process);
+	p->dirty = true;
+	p->numbered = NULL;
+	if (p->mapped != NULL)
+		memset(p->mapped, 0, p->room * sizeof(*p->mapped));
+	return announce_process(r, p, 0);
+}
+
+static int on_record(void *ctx, const struct xsp_sideband_record *record)
+{
+	struct xsp_recorder *r = ctx;
+	struct recorded_process *p = xsp_recorder_find(r, record->pid);
+
+	switch (record->kind) {
+	case XSP_SIDEBAND_MMAP:
+		if (p != NULL)
+			p->dirty = true;
+		break;
+	case XSP_SIDEBAND_EXEC:
+		if (p != NULL)
+			return on_exec(r, p, record->time_ns);
+		break;
+	case XSP_SIDEBAND_FORK:
+		if (p != NULL)
+			count_thread(r, record->tid);
+		if (record->pid != record->parent_pid && p == NULL)
+			xsp_children_born(r, record->pid, record->parent_pid, record->time_ns);
+		break;
+	case XSP_SIDEBAND_EXIT:
+		xsp_broker_forget_thread(r->broker, record->tid);
+		break;
+	case XSP_SIDEBAND_LOST:
+		for (size_t i = 0; i < r->process_count; i++)
+			r->processes[i].dirty = true;
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+int xsp_recorder_follow_sideband(struct xsp_recorder *r)
+{
+	long rc = xsp_sideband_drain(r->sideband, 0, on_record, r);
+
+	/* from behind: the last one takes the place of one that has gone */
+	for (size_t i = r->process_count; i > 0 && rc >= 0; i--) {
+		struct recorded_process *p = &r->processes[i - 1];
+		struct xsp_error why = {0};
+		if (!xsp_process_alive(p->process)) {
+			rc = process_has_gone(r, p);
+			continue;
+		}
+		if (!p->dirty)
+			continue;
+		int failed = xsp_recorder_scan(r, p, &why);
+		if (failed == 0)
+			xsp_children_exec_attached(r, p);
+		else if (xsp_process_alive(p->process))
+			xsp_recorder_note(r, "%s", why.text);
+		p->exec_ns = 0;
+	}
+	return rc < 0 ? (int)rc : 0;
+}
+
+/* ---- names that are addresses ---- */
+
+const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id)
+{
+	const struct xsp_plan *plan = &r->plan;
+
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct xsp_planned_module *m = plan->modules[i];
+		if (m->count > 0 && id >= m->probes[0].id && id - m->probes[0].id < m->count)
+			return &m->probes[id - m->probes[0].id].probe;
+	}
+	return NULL;
+}
+
+/* What the code at a return address tells about the name, if the probe can read it. */
+static bool name_by_call_site(struct xsp_recorder *r, const struct recorded_process *p,
+			      const struct xsp_probe *probe, uint64_t address, char *text,
+			      size_t size)
+{
+	struct xsp_module *m;
+	uint64_t addr;
+
+	return probe != NULL && probe->call_site != NULL &&
+	       xsp_resolve_module(r->resolver, p->process, address, &m, &addr) == 0 &&
+	       probe->call_site(m, addr, text, size);
+}
+
+/* A text that was not in memory when the range began. The process may be gone by now. */
+static void resolve_text(struct xsp_recorder *r, const struct xsp_event_name *name, char *text,
+			 size_t size)
+{
+	const struct recorded_process *p = NULL;
+	uint64_t place[2]; /* address, length */
+
+	memcpy(place, name + 1, sizeof(place));
+	for (size_t i = r->process_count; i > 0 && p == NULL; i--)
+		if (r->processes[i - 1].pid == (pid_t)name->head.tgid)
+			p = &r->processes[i - 1];
+	if (p != NULL && name->head.time_ns >= p->program_ns &&
+	    xsp_resolve_text(r->resolver, p->process, name->head.time_ns, place[0], place[1], text,
+			     size) == 0)
+		return;
+	r->unread_names++;
+	snprintf(text, size, "[name not readable]");
+}
+
+void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *text, size_t size)
+{
+	struct xsp_recorder *r = ctx;
+	struct recorded_process *p = xsp_recorder_find(r, (pid_t)name->head.tgid);
+	const struct xsp_probe *probe = xsp_recorder_probe(r, name->head.probe);
+	uint64_t address;
+
+	if (name->head.flags & XSP_EVENT_NAME_LOST) {
+		resolve_text(r, name, text, size);
+		return;
+	}
+	memcpy(&address, name + 1, sizeof(address));
+	snprintf(text, size, "0x%" PRIx64, address);
+	if (p != NULL && (name->head.flags & XSP_EVENT_NAME_VTABLE))
+		xsp_resolve_vtable(r->resolver, p->process, address, text, size);
+	else if (p != NULL && !name_by_call_site(r, p, probe, address, text, size))
+		xsp_resolve_code(r->resolver, p->process, address, text, size);
+	if (probe != NULL && probe->rename != NULL)
+		probe->rename(text, size);
+}

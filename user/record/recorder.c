@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "record/recorder_private.h"
+#include "base/clock.h"
+
+#include "attach/planner.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define FLUSH_NS 1000000000ULL
+/* A turn names addresses for so long; the rings must not wait for it. */
+#define FRAMES_NS 2000000ULL
+#define FRAMES_LAST_NS 3000000000ULL /* ... and at the end */
+/* A turn moves at most so many events of each ring, so that signals and the clock get their turn. */
+#define EVENTS_A_TURN 500000
+#define EVENTS_A_TURN_BRAKED 100000 /* ... and the brake its look */
+
+static double since_ms(uint64_t start)
+{
+	return (double)(xsp_now_ns() - start) * 1e-6;
+}
+
+void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	if (r->options.note == NULL)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	r->options.note(r->options.note_ctx, text);
+}
+
+/* ---- setting up ---- */
+
+/* "name,name": those that are perf events have an '*' behind them. */
+static void list_counters(const struct xsp_recorder *r, char *text, size_t size)
+{
+	const struct xsp_attach_options *o = &r->options.attach;
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < o->counter_count && at < size; i++)
+		at += (size_t)snprintf(text + at, size - at, "%s%s%s", i > 0 ? "," : "",
+				       o->counters[i].name,
+				       o->counters[i].kind == XSP_COUNTER_PERF ? "*" : "");
+}
+
+static int put_infos(struct xsp_recorder *r)
+{
+	const struct xsp_recorder_options *o = &r->options;
+	struct utsname u = {0};
+	char costs[128], filters[128], counters[XSP_COUNTERS_MAX * 48];
+
+	uname(&u);
+	xsp_site_costs_text(&r->plan.costs, costs, sizeof(costs));
+	snprintf(filters, sizeof(filters),
+		 "min-duration %llu ns, max-depth %u, threads %zu, names %zu",
+		 (unsigned long long)o->attach.min_duration_ns, o->attach.max_depth,
+		 o->attach.tid_count, o->attach.comm_count);
+	list_counters(r, counters, sizeof(counters));
+	const struct {
+		const char *key, *value;
+	} infos[] = {
+		{"version", XSP_VERSION},
+		{"host", u.nodename},
+		{"kernel", u.release},
+		{"machine", u.machine},
+		{"arguments", o->arguments ? o->arguments : ""},
+		{"attach", xsp_attach_method_name(xsp_broker_method(r->broker))},
+		{"hit costs", costs},
+		{"filters", filters},
+		{"gpu", o->selection.gpu != 0 ? "wanted" : "off"},
+		{"counters", counters},
+	};
+	int rc = xsp_capture_put_clock(r->writer);
+	for (size_t i = 0; i < sizeof(infos) / sizeof(infos[0]) && rc == 0; i++)
+		rc = xsp_capture_put_info(r->writer, infos[i].key, infos[i].value);
+	return rc;
+}
+
+static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
+{
+	const struct xsp_recorder_options *o = &r->options;
+	int rc = xsp_capture_create(o->capture_path, -1, true, &r->writer, err);
+
+	if (rc < 0)
+		return rc;
+	rc = put_infos(r);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
+				     o->capture_path, strerror(-rc));
+	return 0;
+}
+
+static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
+{
+	int fds[64];
+	size_t count = xsp_broker_rings(r->broker, fds, 64);
+
+	int rc = xsp_drain_new(fds, count, xsp_broker_ring_bytes(r->broker), r->writer,
+			       xsp_children_task, xsp_recorder_resolve, r, &r->drain, err);
+	if (rc == 0)
+		xsp_drain_set_gpu(r->drain, xsp_recorder_gpu_event);
+	if (rc == 0)
+		xsp_drain_set_sections(r->drain, xsp_recorder_sections);
+	if (rc == 0)
+		xsp_drain_discard(r->drain);
+	if (rc == 0)
+		xsp_drain_set_cold(r->drain, r->plan.costs.cold_ns);
+	return rc;
+}
+
+static void leave_broker(void *ctx)
+{
+	xsp_broker_close_in_child(ctx);
+}
+
+static int start_planner(struct xsp_recorder *r, struct xsp_error *err)
+{
+	if (xsp_planner_new(&r->plan, xsp_broker_opener(r->broker), &r->planner) < 0)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	xsp_planner_in_child(r->planner, leave_broker, r->broker);
+	xsp_planner_on_wait(r->planner, r->options.stopped, r->options.note_ctx);
+	r->plan.planner = r->planner;
+	int rc = xsp_planner_start(r->planner);
+	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED,
+				      "xsptrace cannot start its planner: %s", strerror(-rc))
+		      : 0;
+}
+
+static int open_sideband(struct xsp_recorder *r, struct xsp_error *err)
+{
+	struct xsp_sideband_options o = {.opener = xsp_broker_opener(r->broker),
+					 .follow = r->options.attach.follow};
+	int *events = NULL;
+
+	if (xsp_broker_side_events(r->broker, &events, &o.event_count) == 0)
+		o.events = events;
+	int rc = xsp_sideband_new(&o, &r->sideband, err);
+	free(events);
+	return rc;
+}
+
+int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_recorder **out,
+		     struct xsp_error *err)
+{
+	struct xsp_recorder *r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	r->options = *options;
+	r->plan.selection = options->selection;
+	r->plan.exit_by_return = options->exit_by_return;
+	r->plan.exit_by_site = options->exit_by_site;
+	uint64_t start = xsp_now_ns();
+	r->broker = options->broker;
+	r->plan.progress = options->progress;
+	r->plan.progress_ctx = options->note_ctx;
+	xsp_broker_on_wait(r->broker, options->stopped, options->note_ctx);
+	/* first, as it is a copy of this process: small, without the rings */
+	int rc = start_planner(r, err);
+	if (rc == 0)
+		rc = xsp_broker_load(r->broker, err);
+	r->times.load_ms = since_ms(start);
+	if (rc == 0) {
+		start = xsp_now_ns();
+		int failed = xsp_broker_calibrate(r->broker, &r->plan.costs);
+		if (failed ==
+		    -EINTR) /* it goes on, and its events would be taken for the target's */
+			rc = xsp_error_set(err, failed, XSP_STATUS_FAILED, "interrupted");
+		else if (failed < 0)
+			xsp_recorder_note(r, "the price of a probe could not be measured here; "
+					     "estimates use defaults");
+		r->times.calibrate_ms = since_ms(start);
+		if (rc == 0)
+			rc = create_capture(r, err);
+	}
+	if (rc == 0 && xsp_resolver_new(xsp_broker_opener(r->broker), &r->resolver) < 0)
+		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	if (rc == 0 && (options->selection.details & XSP_DETAIL_STACKS) &&
+	    xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
+		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	if (rc == 0 && xsp_host_functions_new(r->writer, r->resolver, &r->host_functions) < 0)
+		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	if (rc == 0)
+		rc = open_rings(r, err);
+	if (rc == 0 && xsp_children_new(r) < 0)
+		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	if (rc == 0)
+		xsp_drain_set_frames(r->drain, r->frames);
+	if (rc == 0 && xsp_overhead_new(r) < 0)
+		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	if (rc == 0)
+		rc = open_sideband(r, err);
+	if (rc < 0) {
+		xsp_recorder_free(r);
+		return rc;
+	}
+	if (xsp_sideband_mode(r->sideband) == XSP_SIDEBAND_POLL)
+		xsp_recorder_note(r, "%s", xsp_sideband_reason(r->sideband));
+	*out = r;
+	return 0;
+}
+
+void xsp_recorder_free(struct xsp_recorder *r)
+{
+	if (r == NULL)
+		return;
+	if (r->started && !r->finished)
+		xsp_recorder_finish(r, NULL);
+	xsp_planner_free(r->planner);
+	xsp_drain_free(r->drain);
+	xsp_frames_free(r->frames);
+	xsp_host_functions_free(r->host_functions);
+	xsp_resolver_free(r->resolver);
+	xsp_recorder_arguments_free(r->arguments);
+	xsp_children_free(r);
+	xsp_overhead_free(r);
+	xsp_sideband_free(r->sideband);
+	xsp_capture_abandon(r->writer);
+	for (size_t i = 0; i < r->process_count; i++) {
+		xsp_process_free(r->processes[i].process);
+		free(r->processes[i].attached);
+	}
+	free(r->processes);
+	free(r->prices);
+	xsp_plan_clear(&r->plan);
+	free(r);
+}
+
+int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
+{
+	r->start_ns = xsp_now_ns();
+	r->rate_time_ns = r->last_flush_ns = r->start_ns;
+	r->started = true;
+	int rc = xsp_capture_flush(r->writer);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
+				     r->options.capture_path, strerror(-rc));
+	/* from here on the end of a recording is waited for, whoever wants it to end */
+	xsp_broker_on_wait(r->broker, NULL, NULL);
+	xsp_planner_on_wait(r->planner, NULL, NULL);
+	r->plan.progress = NULL;
+	rc = xsp_broker_ready(r->broker, r->plan.probes);
+	if (rc == 0)
+		rc = xsp_broker_activate(r->broker, true);
+	xsp_overhead_start(r);
+	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED,
+				      "xsptrace's privileged process has ended unexpectedly")
+		      : 0;
+}
+
+/* ---- turning ---- */
+
+/* So short that the rings fill to no more than an eighth at the rate seen last. */
+static int nap_ms(const struct xsp_recorder *r, int wait_ms)
+{
+	/* as many as fit of those with most room: 32 + 8 bytes, or what is reserved for sections */
+	double room = (double)xsp_broker_ring_bytes(r->broker) / 8 /
+		      (double)(40 + xsp_broker_detail_bytes(r->broker));
+
+	if (r->rate > 0 && room / r->rate * 1000 < wait_ms)
+		wait_ms = (int)(room / r->rate * 1000);
+	return wait_ms < 1 ? 1 : wait_ms;
+}
+
+static void take_rate(struct xsp_recorder *r)
+{
+	uint64_t now = xsp_now_ns(), events = xsp_drain_events(r->drain),
+		 cost = xsp_drain_cost_ns(r->drain);
+	double seconds = (double)(now - r->rate_time_ns) * 1e-9;
+
+	if (seconds < 0.25)
+		return;
+	r->rate = (double)(events - r->rate_events) / seconds;
+	r->overhead = (double)(cost - r->rate_cost_ns) * 1e-9 / seconds;
+	r->rate_time_ns = now;
+	r->rate_events = events;
+	r->rate_cost_ns = cost;
+}
+
+static size_t events_a_turn(const struct xsp_recorder *r)
+{
+	return r->overheads != NULL ? EVENTS_A_TURN_BRAKED : EVENTS_A_TURN;
+}
+
+static int broker_gone(struct xsp_error *err)
+{
+	return xsp_error_set(
+		err, -EPIPE, XSP_STATUS_FAILED,
+		"xsptrace's privileged process has ended unexpectedly: the recording ends "
+		"here, its guardian takes the probes out");
+}
+
+/* What has come, and those that it says are born. The number of events or a negative errno. */
+static long take_events(struct xsp_recorder *r)
+{
+	long moved = xsp_drain_run(r->drain, events_a_turn(r));
+	int rc = moved < 0 ? 0 : xsp_children_attach(r);
+
+	return rc < 0 ? rc : moved;
+}
+
+int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err)
+{
+	long moved = take_events(r);
+	int rc = moved < 0 ? (int)moved : xsp_overhead_turn(r);
+
+	if (rc == 0)
+		rc = xsp_recorder_follow_sideband(r);
+
+	if (rc == 0 && r->process_count == 0) { /* the last one may have left children */
+		moved = take_events(r);
+		rc = moved < 0 ? (int)moved : 0;
+	}
+
+	if (rc == 0 && r->frames != NULL)
+		rc = xsp_frames_resolve(r->frames, FRAMES_NS);
+	take_rate(r);
+	if (rc == 0 && xsp_now_ns() - r->last_flush_ns >= FLUSH_NS) {
+		r->last_flush_ns = xsp_now_ns();
+		rc = xsp_recorder_put_stats(r);
+		if (rc == 0)
+			rc = xsp_capture_put_clock(r->writer);
+		if (rc == 0)
+			rc = xsp_capture_flush(r->writer);
+	}
+	if (rc < 0 && xsp_broker_is_gone(r->broker))
+		return broker_gone(err);
+	if (rc < 0)
+		return xsp_error_set(
+			err, rc, XSP_STATUS_OUTPUT,
+			"%s cannot be written (%s): the recording ends here; what is in it can be "
+			"read with xsptrace export",
+			r->options.capture_path, strerror(-rc));
+	if (moved < (long)events_a_turn(r) && r->process_count > 0)
+		xsp_children_wait(r, nap_ms(r, wait_ms));
+	return (int)r->process_count;
+}
+
+/* ---- finishing ---- */
+
+int xsp_recorder_put_stats(struct xsp_recorder *r)
+{
+	struct xsp_attach_counters c;
+	struct rusage usage = {0};
+	int rc = xsp_broker_counters(r->broker, &c);
+
+	if (rc < 0)
+		return rc;
+	getrusage(RUSAGE_SELF, &usage);
+	double silent = r->overheads != NULL
+				? (double)xsp_overhead_unseen_ns(r)
+				: (double)c.silent_hits * r->plan.costs.ns[XSP_SITE_EMULATED];
+	struct xsp_capture_stats s = {
+		.events = xsp_drain_events(r->drain),
+		.lost_entries = c.lost_entries,
+		.lost_exits = c.lost_exits,
+		.lost_other = c.lost_other,
+		.lost_names = c.lost_names + r->unread_names,
+		.filtered = c.filtered,
+		.silent_hits = c.silent_hits,
+		.untracked = c.untracked,
+		.probes_cost_ns = xsp_drain_cost_ns(r->drain) + (uint64_t)silent,
+		.recorder_cpu_ns =
+			((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) *
+				1000000000ULL +
+			((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) *
+				1000ULL,
+	};
+	return xsp_capture_put_stats(r->writer, &s);
+}
+
+int xsp_recorder_put_losses(struct xsp_recorder *r)
+{
+	struct xsp_attach_counters c;
+	int rc = xsp_broker_counters(r->broker, &c);
+
+	if (rc < 0 || c.lost_entries + c.lost_exits == 0)
+		return rc;
+	for (uint32_t probe = 0; probe < r->plan.probes && rc == 0; probe++) {
+		struct xsp_capture_lost l = {.probe = probe};
+		if (xsp_broker_lost(r->broker, probe, &l.entries, &l.exits) == 0 &&
+		    l.entries + l.exits > 0)
+			rc = xsp_capture_put_lost(r->writer, &l);
+	}
+	return rc;
+}
+
+static pid_t owner_of(const struct xsp_recorder *r, uint32_t tid)
+{
+	const struct xsp_opener *o = xsp_broker_opener(r->broker);
+	char name[64];
+
+	snprintf(name, sizeof(name), "task/%u/comm", tid);
+	for (size_t i = 0; i < r->process_count; i++) {
+		int fd = o->file(o, r->processes[i].pid, name);
+		if (fd < 0)
+			continue;
+		close(fd);
+		return r->processes[i].pid;
+	}
+	return 0;
+}
+
+/* A span that is still open and long enough already: its entry goes into the capture now. */
+static int put_held_back(struct xsp_recorder *r, const struct xsp_held_back *h)
+{
+	pid_t tgid = owner_of(r, h->tid);
+
+	if (tgid == 0 || r->end_ns < h->time_ns ||
+	    r->end_ns - h->time_ns < r->options.attach.min_duration_ns)
+		return 0;
+	struct xsp_event e = {
+		.time_ns = h->time_ns,
+		.sp = h->sp,
+		.tid = h->tid,
+		.tgid = (uint32_t)tgid,
+		.probe = h->probe,
+		.kind = XSP_EVENT_ENTRY,
+		.flags = XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED,
+		.size = sizeof(e),
+	};
+	size_t rings = xsp_broker_rings(r->broker, NULL, 0);
+	return xsp_capture_put_event(r->writer, h->tid & (unsigned)(rings - 1), &e, sizeof(e));
+}
+
+int xsp_recorder_put_held_back(struct xsp_recorder *r)
+{
+	struct xsp_held_back *held = NULL;
+	size_t count = 0;
+	int rc = r->options.attach.min_duration_ns > 0
+			 ? xsp_broker_held_back(r->broker, &held, &count)
+			 : 0;
+
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = put_held_back(r, &held[i]);
+	free(held);
+	return rc;
+}
+
+static int drain_all(struct xsp_recorder *r)
+{
+	long moved;
+
+	do
+		moved = xsp_drain_run(r->drain, EVENTS_A_TURN);
+	while (moved > 0);
+	return (int)moved;
+}
+
+/* The agents hand over what they have while the probe that takes it is still there. */
+static int stop_agents(struct xsp_recorder *r)
+{
+	uint64_t asked = xsp_now_ns();
+	int rc = 0;
+
+	xsp_broker_gpu_stop(r->broker);
+	while (rc == 0 && !xsp_recorder_agents_stopped(r, xsp_now_ns() - asked)) {
+		poll(NULL, 0, 5);
+		rc = drain_all(r);
+	}
+	return rc;
+}
+
+static int put_gpu_losses(struct xsp_recorder *r)
+{
+	struct xsp_attach_counters c;
+	char text[32];
+	int rc = xsp_broker_counters(r->broker, &c);
+
+	if (rc < 0 || c.lost_gpu_records == 0)
+		return rc;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)c.lost_gpu_records);
+	return xsp_capture_put_info(r->writer, "gpu records lost", text);
+}
+
+int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
+{
+	if (r->finished)
+		return 0;
+	r->finished = true;
+	xsp_broker_activate(r->broker, false);
+	r->end_ns = xsp_now_ns();
+	int rc = xsp_overhead_stop(r);
+	if (rc == 0)
+		rc = drain_all(r);
+	if (rc == 0)
+		rc = stop_agents(r);
+	uint64_t start = xsp_now_ns();
+	xsp_broker_detach(r->broker); /* waits until no program runs any more */
+	r->times.detach_ms = since_ms(start);
+	if (rc == 0)
+		rc = drain_all(r);
+	if (rc == 0 && r->frames != NULL)
+		rc = xsp_frames_resolve(r->frames, FRAMES_LAST_NS);
+	if (rc == 0 && xsp_overhead_is_on(r))
+		rc = xsp_recorder_put_held_back(r);
+	if (rc == 0)
+		rc = xsp_overhead_finish(r);
+	if (rc == 0)
+		rc = xsp_recorder_put_losses(r);
+	if (rc == 0)
+		rc = xsp_recorder_put_stats(r);
+	if (rc == 0)
+		rc = put_gpu_losses(r);
+	if (rc == 0)
+		rc = xsp_children_put_infos(r);
+	if (rc == 0)
+		rc = xsp_capture_put_clock(r->writer);
+	int end = xsp_capture_finish(r->writer, r->start_ns, r->end_ns, err);
+	r->writer = NULL;
+	if (rc < 0 && xsp_broker_is_gone(r->broker))
+		return broker_gone(err);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
+				     "%s is not complete (%s): what is in it can be read",
+				     r->options.capture_path, strerror(-rc));
+	return end;
+}
+
+/* ---- what it knows ---- */
+
+double xsp_recorder_seconds(const struct xsp_recorder *r)
+{
+	uint64_t until = r->finished ? r->end_ns : xsp_now_ns();
+
+	return r->started ? (double)(until - r->start_ns) * 1e-9 : 0;
+}
+
+void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
+{
+	struct xsp_attach_counters c = {0};
+
+	xsp_broker_counters(r->broker, &c);
+	*s = (struct xsp_recorder_status){
+		.seconds = xsp_recorder_seconds(r),
+		.events = xsp_drain_events(r->drain),
+		.lost = c.lost_entries + c.lost_exits + c.lost_other,
+		.bytes = r->writer ? xsp_capture_bytes(r->writer) : 0,
+		.events_per_second = r->rate,
+		.overhead = r->overhead,
+		.processes = r->process_count,
+		.functions = xsp_recorder_wanted(r),
+		.sites = r->plan.sites,
+	};
+	xsp_overhead_status(r, s);
+}
+
+const struct xsp_recorder_times *xsp_recorder_times(const struct xsp_recorder *r)
+{
+	return &r->times;
+}
+
+const struct xsp_plan *xsp_recorder_plan(const struct xsp_recorder *r)
+{
+	return &r->plan;
+}
+
+const struct xsp_broker *xsp_recorder_broker(const struct xsp_recorder *r)
+{
+	return r->broker;
+}
+
+size_t xsp_recorder_wanted(const struct xsp_recorder *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->plan.count; i++)
+		n += r->plan.modules[i]->wanted;
+	return n;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * recorder.h - a recording: processes, their libraries as they come and go, probes, and the
+ * capture file that everything ends in.
+ */
+#ifndef XSP_RECORD_RECORDER_H
+#define XSP_RECORD_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "attach/attach.h"
+#include "attach/broker.h"
+#include "attach/plan.h"
+#include "base/error.h"
+
+struct xsp_recorder;
+
+/* Told of things worth a line while it works (a library that cannot be read, refused sites). */
+typedef void (*xsp_recorder_note_fn)(void *ctx, const char *text);
+
+struct xsp_recorder_options {
+	struct xsp_broker *broker; /* borrowed; not loaded yet */
+	struct xsp_selection selection; /* borrowed */
+	struct xsp_attach_options attach; /* what the broker was started with */
+	bool exit_by_return; /* return probes instead of exit sites */
+	bool exit_by_site; /* no return probes at all */
+	double budget; /* how much a thread may be slowed: 0.2 is 20 %. 0: as much as it is */
+	bool slow_others; /* --follow=system: however many processes map a library */
+	/* The user does not want to wait any more: while it starts. May be NULL */
+	bool (*stopped)(void *ctx);
+	/* What is being done, while it starts: one line. May be NULL */
+	void (*progress)(void *ctx, const char *text);
+	const char *capture_path;
+	const char *arguments; /* the command line, for the capture's info; may be NULL */
+	xsp_recorder_note_fn note;
+	void *note_ctx; /* of the three */
+};
+
+/* Loads the programs, measures the price of a hit, creates the capture. Nothing is attached. */
+int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_recorder **out,
+		     struct xsp_error *err);
+/* Also ends a recording that was not finished; the capture stays readable. NULL is allowed. */
+void xsp_recorder_free(struct xsp_recorder *r);
+
+/* Attaches to what the process maps now, with follow to its descendants as well. May be called again
+ * after it has mapped more. */
+int xsp_recorder_add_process(struct xsp_recorder *r, pid_t pid, struct xsp_error *err);
+
+/* A process of the caller's own stops at each exec, before the new program's first instruction, until
+ * the caller has had it attached to and says xsp_recorder_go_on(). */
+int xsp_recorder_stop_at_exec(struct xsp_recorder *r, pid_t pid);
+bool xsp_recorder_is_stopped(const struct xsp_recorder *r, pid_t pid);
+void xsp_recorder_go_on(struct xsp_recorder *r, pid_t pid);
+
+/* From now on events are recorded. */
+int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err);
+
+/*
+ * One turn: waits up to `wait_ms` (less when events come fast), moves events into the capture,
+ * attaches to new libraries and children, writes counters about once a second. Returns the number
+ * of processes that are still alive, or a negative errno (the capture could not be written).
+ */
+int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err);
+
+/* Stops, takes the probes out, empties the rings, completes the capture. */
+int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err);
+
+/* Since start(), until now or the end. */
+double xsp_recorder_seconds(const struct xsp_recorder *r);
+
+/* Asks the kernel for its counters: not for every turn. */
+struct xsp_recorder_status {
+	double seconds;
+	uint64_t events, lost, bytes;
+	double events_per_second; /* over the last second or so */
+	double overhead; /* share of one core that the target spends in probes, lately */
+	double slowdown; /* of the thread that is slowed most, lately; 0: not known */
+	size_t let_go; /* functions */
+	bool paused; /* between two windows */
+	size_t processes, functions, sites;
+};
+void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s);
+
+struct xsp_recorder_times {
+	double load_ms, calibrate_ms, read_ms, find_ms, place_ms, attach_ms, detach_ms;
+};
+const struct xsp_recorder_times *xsp_recorder_times(const struct xsp_recorder *r);
+const struct xsp_plan *xsp_recorder_plan(const struct xsp_recorder *r);
+const struct xsp_broker *xsp_recorder_broker(const struct xsp_recorder *r);
+size_t xsp_recorder_wanted(const struct xsp_recorder *r); /* functions found so far */
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* recorder_private.h - shared by the files of the recorder. */
+#ifndef XSP_RECORD_RECORDER_PRIVATE_H
+#define XSP_RECORD_RECORDER_PRIVATE_H
+
+#include "capture/capture.h"
+#include "record/drain.h"
+#include "record/frames.h"
+#include "record/recorder.h"
+#include "record/host_functions.h"
+#include "target/process.h"
+#include "target/resolve.h"
+#include "record/sideband.h"
+
+struct recorded_process {
+	struct xsp_process *process;
+	pid_t pid;
+	bool child; /* born of a recorded one, whose breakpoints it has inherited */
+	bool dirty; /* it has mapped code since we last looked */
+	uint64_t exec_ns; /* when it became another program that we have not looked at; 0: never */
+	bool *attached; /* by module id: links are there */
+	bool *mapped; /* by module id: its mapping is in the capture */
+	size_t room; /* of both */
+	const struct xsp_planned_module *numbered; /* whose sequence numbers are read, or NULL */
+	uint64_t program_ns; /* it runs its program since; 0: since before we came */
+	bool agent; /* it has the agent, and our probes are in it */
+	uint32_t agent_state; /* enum xsp_gpu_what_state, last told; 0: nothing yet */
+	uint32_t agent_failure; /* enum xsp_gpu_failure, last told of */
+};
+
+struct xsp_recorder_arguments;
+struct xsp_children;
+struct xsp_overhead;
+
+struct xsp_recorder {
+	struct xsp_recorder_options options;
+	struct xsp_broker *broker; /* borrowed */
+	struct xsp_planner *planner;
+	struct xsp_plan plan;
+	struct xsp_capture_writer *writer;
+	struct xsp_drain *drain;
+	struct xsp_resolver *resolver;
+	struct xsp_frames *frames; /* --stacks */
+	struct xsp_host_functions *host_functions; /* kernels' host functions */
+	struct xsp_sideband *sideband;
+	struct recorded_process *processes;
+	size_t process_count;
+	struct xsp_probe_price *prices;
+	size_t price_count, price_room;
+	uint32_t announced_modules;
+	struct xsp_recorder_arguments *arguments; /* arguments.c; NULL: none came */
+	struct xsp_children *children; /* children.c */
+	struct xsp_overhead *overheads; /* overhead.c; NULL: no budget */
+	struct xsp_recorder_times times;
+	bool started, finished;
+	uint64_t start_ns, end_ns;
+	uint64_t last_flush_ns;
+	/* for the status line */
+	uint64_t rate_time_ns, rate_events, rate_cost_ns;
+	double rate, overhead;
+	size_t refused;
+	uint64_t unread_names; /* that stood nowhere we could read */
+	size_t uncounted; /* threads without counters */
+	pid_t launched; /* whose stops at exec are its launcher's business; 0: none */
+};
+
+void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* processes.c */
+struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
+/* Attaches to what it maps now. */
+int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err);
+int xsp_recorder_follow_sideband(struct xsp_recorder *r);
+/* A process that is not recorded yet. */
+int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err);
+/* The probe of an id, or NULL. */
+const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id);
+void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *text, size_t size);
+int xsp_recorder_put_stats(struct xsp_recorder *r);
+int xsp_recorder_put_losses(struct xsp_recorder *r);
+int xsp_recorder_put_held_back(struct xsp_recorder *r);
+
+/* children.c */
+int xsp_children_new(struct xsp_recorder *r);
+void xsp_children_free(struct xsp_recorder *r);
+/* Whoever descends from the process already. */
+int xsp_children_adopt(struct xsp_recorder *r, pid_t pid);
+/* Births and execs as the kernel side tells them, soonest. */
+void xsp_children_task(void *ctx, const struct xsp_event_task *task);
+/* The same birth as the sideband tells it: for those whose event was lost. */
+void xsp_children_born(struct xsp_recorder *r, pid_t pid, pid_t parent, uint64_t time_ns);
+/* Attaches to those that were born since the last call, for some milliseconds at most. */
+int xsp_children_attach(struct xsp_recorder *r);
+/* Sleeps until the time is over, a signal comes, a process ends, or one is born. */
+void xsp_children_wait(struct xsp_recorder *r, int wait_ms);
+/* What it execed has its probes. */
+void xsp_children_exec_attached(struct xsp_recorder *r, const struct recorded_process *p);
+int xsp_children_put_infos(struct xsp_recorder *r);
+/* --follow=system: may every process that maps the module's file run into its probes? */
+int xsp_children_allow(struct xsp_recorder *r, const struct xsp_planned_module *m,
+		       struct xsp_error *err);
+
+/* agent.c */
+void xsp_recorder_agent_found(struct xsp_recorder *r, struct recorded_process *p);
+/* What the agent says of itself. */
+void xsp_recorder_gpu_event(void *ctx, const struct xsp_event_gpu *e);
+/* Has the agent stopped collecting everywhere, or will it never say so? `waited_ns`: since asked. */
+bool xsp_recorder_agents_stopped(const struct xsp_recorder *r, uint64_t waited_ns);
+
+/* overhead.c: keeps the target within its budget. Each is nothing where there is none. */
+int xsp_overhead_new(struct xsp_recorder *r);
+void xsp_overhead_free(struct xsp_recorder *r);
+void xsp_overhead_start(struct xsp_recorder *r);
+/* In each turn, behind the rings. 0, or the writer's negative errno. */
+int xsp_overhead_turn(struct xsp_recorder *r);
+/* Reporting has stopped at r->end_ns; the rings are not empty yet. */
+int xsp_overhead_stop(struct xsp_recorder *r);
+/* Everything is drained: what it came to goes into the capture. */
+int xsp_overhead_finish(struct xsp_recorder *r);
+/* Time in hits that no event tells of, ns. */
+uint64_t xsp_overhead_unseen_ns(const struct xsp_recorder *r);
+void xsp_overhead_status(const struct xsp_recorder *r, struct xsp_recorder_status *s);
+/* Is everything reported at the moment? Not between two windows. */
+bool xsp_overhead_is_on(const struct xsp_recorder *r);
+
+/* arguments.c: shown each event with sections before it goes into the capture. 0 or -errno. */
+int xsp_recorder_sections(void *ctx, const struct xsp_event *e);
+/* A module's operators of which nothing can be read, if any: into the capture. */
+int xsp_recorder_tell_unread(struct xsp_recorder *r, const struct xsp_planned_module *m);
+void xsp_recorder_arguments_free(struct xsp_recorder_arguments *a);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "record/ring.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HEAD 8U
+#define BUSY (1U << 31) /* reserved, not submitted yet */
+#define DISCARDED (1U << 30)
+
+static size_t page(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+int xsp_ring_open(struct xsp_ring_buffer *r, int fd, size_t size)
+{
+	*r = (struct xsp_ring_buffer){.size = size};
+	void *consumer = mmap(NULL, page(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (consumer == MAP_FAILED)
+		return -errno;
+	r->maps[0] = consumer;
+	void *producer = mmap(NULL, page() + 2 * size, PROT_READ, MAP_SHARED, fd, (off_t)page());
+	if (producer == MAP_FAILED) {
+		int code = -errno;
+		xsp_ring_close(r);
+		return code;
+	}
+	r->maps[1] = producer;
+	r->consumer = consumer;
+	r->producer = producer;
+	r->data = (const uint8_t *)producer + page();
+	return 0;
+}
+
+void xsp_ring_close(struct xsp_ring_buffer *r)
+{
+	if (r->maps[0] != NULL)
+		munmap(r->maps[0], page());
+	if (r->maps[1] != NULL)
+		munmap(r->maps[1], page() + 2 * r->size);
+	*r = (struct xsp_ring_buffer){0};
+}
+
+int xsp_ring_consume(struct xsp_ring_buffer *r, int (*take)(void *ctx, void *data, size_t size),
+		     void *ctx)
+{
+	uint64_t at = __atomic_load_n(r->consumer, __ATOMIC_ACQUIRE);
+	int rc = 0;
+
+	while (rc == 0) {
+		uint64_t end = __atomic_load_n(r->producer, __ATOMIC_ACQUIRE);
+		if (at >= end)
+			break;
+		while (rc == 0 && at < end) {
+			const uint8_t *record = r->data + (at & (r->size - 1));
+			uint32_t length = __atomic_load_n((const uint32_t *)(const void *)record,
+							  __ATOMIC_ACQUIRE);
+			if (length & BUSY)
+				return rc;
+			uint32_t size = length & ~(BUSY | DISCARDED);
+			at += (size + HEAD + 7) & ~7ULL;
+			if (!(length & DISCARDED))
+				rc = take(ctx, (void *)(uintptr_t)(record + HEAD), size);
+			__atomic_store_n(r->consumer, at, __ATOMIC_RELEASE);
+		}
+	}
+	return rc;
+}

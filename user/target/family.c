@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target/family.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "target/maps.h"
+#include "target/procfs.h"
+
+#define MAPS_MAX (64U << 20)
+
+/* Calls `take` for each process of the machine until it returns a negative errno. */
+static int each_process(int (*take)(void *ctx, pid_t pid), void *ctx)
+{
+	DIR *dir = opendir("/proc");
+	int rc = 0;
+
+	if (dir == NULL)
+		return -errno;
+	for (struct dirent *e; rc == 0 && (e = readdir(dir)) != NULL;) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+		if (pid > 0)
+			rc = take(ctx, pid);
+	}
+	closedir(dir);
+	return rc;
+}
+
+struct kin_list {
+	struct xsp_kin *kin;
+	size_t count, room;
+};
+
+static int keep(struct kin_list *l, struct xsp_kin kin)
+{
+	if (xsp_grow(&l->kin, &l->room, l->count + 1) < 0)
+		return -ENOMEM;
+	l->kin[l->count++] = kin;
+	return 0;
+}
+
+static int take_parent(void *ctx, pid_t pid)
+{
+	struct xsp_stat st;
+
+	if (xsp_procfs_stat(&xsp_open_directly, pid, &st) < 0)
+		return 0; /* it has ended */
+	return keep(ctx, (struct xsp_kin){pid, st.parent});
+}
+
+int xsp_process_descendants(pid_t pid, struct xsp_kin **kin, size_t *count)
+{
+	struct kin_list all = {0}, found = {0};
+	int rc = each_process(take_parent, &all);
+
+	/* those of `pid`, then those of each that was found */
+	for (size_t next = 0; rc == 0 && next <= found.count; next++) {
+		pid_t parent = next == 0 ? pid : found.kin[next - 1].pid;
+		for (size_t i = 0; i < all.count && rc == 0; i++)
+			if (all.kin[i].parent == parent)
+				rc = keep(&found, all.kin[i]);
+	}
+	free(all.kin);
+	if (rc < 0) {
+		free(found.kin);
+		return rc;
+	}
+	*kin = found.kin;
+	*count = found.count;
+	return 0;
+}
+
+struct mappers {
+	uint64_t dev, inode;
+	bool (*ours)(void *ctx, pid_t pid);
+	void *ctx;
+	size_t count;
+};
+
+static bool maps_file(const char *text, const struct mappers *m)
+{
+	while (*text != '\0') {
+		struct xsp_map_line line;
+		if (xsp_map_line_parse(text, &line) && line.executable && line.inode == m->inode &&
+		    line.dev == m->dev)
+			return true;
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return false;
+}
+
+static int count_mapper(void *ctx, pid_t pid)
+{
+	struct mappers *m = ctx;
+	char *text;
+
+	if (m->ours(m->ctx, pid) ||
+	    xsp_procfs_read(&xsp_open_directly, pid, "maps", MAPS_MAX, &text, NULL) < 0)
+		return 0;
+	m->count += maps_file(text, m);
+	free(text);
+	return 0;
+}
+
+size_t xsp_file_mappers(uint64_t dev, uint64_t inode, bool (*ours)(void *ctx, pid_t pid), void *ctx)
+{
+	struct mappers m = {.dev = dev, .inode = inode, .ours = ours, .ctx = ctx};
+
+	each_process(count_mapper, &m);
+	return m.count;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target/opener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#ifndef OVERLAYFS_SUPER_MAGIC
+#define OVERLAYFS_SUPER_MAGIC 0x794c7630
+#endif
+#ifndef BTRFS_SUPER_MAGIC
+#define BTRFS_SUPER_MAGIC 0x9123683E
+#endif
+
+/* ---- what may be opened ---- */
+
+static bool is_among(const char *name, const char *const *names)
+{
+	while (*names != NULL && strcmp(name, *names) != 0)
+		names++;
+	return *names != NULL;
+}
+
+bool xsp_opener_allows(const char *name)
+{
+	static const char *const of_process[] = {"status", "stat", "comm", "cmdline", "maps",
+						 "exe",	   "mem",  "task", "auxv",    NULL};
+	static const char *const of_thread[] = {"status",    "stat",	"comm", "children",
+						"schedstat", "syscall", NULL};
+
+	if (strncmp(name, "task/", 5) != 0)
+		return is_among(name, of_process);
+	size_t digits = strspn(name + 5, "0123456789");
+	return digits > 0 && digits < 10 && name[5 + digits] == '/' &&
+	       is_among(name + 5 + digits + 1, of_thread);
+}
+
+bool xsp_opener_allows_build_id(const char *build_id)
+{
+	size_t length = strspn(build_id, "0123456789abcdef");
+
+	return build_id[length] == '\0' && length > 2 && length <= 128 && length % 2 == 0;
+}
+
+/* ---- directly ---- */
+
+static int open_file(const struct xsp_opener *o, pid_t pid, const char *name)
+{
+	char path[96];
+
+	(void)o;
+	if (!xsp_opener_allows(name))
+		return -EACCES;
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+static long read_link(const struct xsp_opener *o, pid_t pid, const char *name, char *text,
+		      size_t size)
+{
+	char path[96];
+
+	(void)o;
+	if (!xsp_opener_allows(name) || size == 0)
+		return -EACCES;
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	ssize_t n = readlink(path, text, size - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return n;
+}
+
+static int open_pidfd(const struct xsp_opener *o, pid_t pid)
+{
+	(void)o;
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Looked up as the target would, never out of its root and through no magic link. */
+static int open_in_root(pid_t pid, const char *path)
+{
+	char root[32];
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
+		return -errno;
+	int fd = (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
+	int code = errno;
+	close(folder);
+	return fd < 0 ? -code : fd;
+}
+
+/* overlay and btrfs show another device in stat(2) than in maps */
+static bool is_device_of(int fd, const struct stat *st, uint64_t dev)
+{
+	struct statfs fs;
+
+	if ((uint64_t)st->st_dev == dev)
+		return true;
+	return fstatfs(fd, &fs) == 0 &&
+	       (fs.f_type == OVERLAYFS_SUPER_MAGIC || (uint32_t)fs.f_type == BTRFS_SUPER_MAGIC);
+}
+
+/* Without opening it first: opening the device or FIFO that a target names may do things. */
+static int open_if_it_is(int look, const struct xsp_mapping *m)
+{
+	struct stat st;
+	char path[32];
+
+	if (fstat(look, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOEXEC;
+	if (st.st_ino != m->inode || !is_device_of(look, &st, m->dev))
+		return -ESTALE;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", look);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
+		       uint32_t *handle)
+{
+	char path[96];
+
+	(void)o;
+	(void)handle;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
+		 m->end);
+	/* needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE */
+	int look = open(path, O_PATH | O_CLOEXEC);
+	if (look < 0)
+		look = open_in_root(pid, m->path);
+	if (look < 0)
+		return look;
+	int fd = open_if_it_is(look, m);
+	close(look);
+	return fd;
+}
+
+/* Under our own root: distributions' folder, GDB's documentation, "Debugging Information in Separate
+ * Files". */
+static int open_debug_file(const struct xsp_opener *o, const char *build_id)
+{
+	char path[192];
+
+	(void)o;
+	if (!xsp_opener_allows_build_id(build_id))
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id,
+		 build_id + 2);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+const struct xsp_opener xsp_open_directly = {.file = open_file,
+					     .link = read_link,
+					     .pidfd = open_pidfd,
+					     .debug_file = open_debug_file,
+					     .mapped = open_mapped};

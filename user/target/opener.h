@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * opener.h - who opens what belongs to a target: this process by itself, or the broker for one that has no
+ * privileges. What is opened is read through the descriptor, whoever opened it.
+ */
+#ifndef XSP_TARGET_OPENER_H
+#define XSP_TARGET_OPENER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A file as /proc/PID/maps shows it: an executable mapping of it, and what it must be. */
+struct xsp_mapping {
+	uint64_t start, end; /* of the mapping */
+	uint64_t dev, inode;
+	const char *path; /* as the target sees it; for where map_files cannot be opened */
+};
+
+struct xsp_opener {
+	/* /proc/PID/NAME for reading; NAME is one of xsp_opener_allows(). A descriptor or -errno */
+	int (*file)(const struct xsp_opener *o, pid_t pid, const char *name);
+	/* Where the link /proc/PID/NAME leads. Bytes put into text, terminated; or -errno */
+	long (*link)(const struct xsp_opener *o, pid_t pid, const char *name, char *text,
+		     size_t size);
+	int (*pidfd)(const struct xsp_opener *o, pid_t pid);
+	/* The separate debug file of a build id, in hexadecimal, where distributions put it. A descriptor
+	 * or -errno */
+	int (*debug_file)(const struct xsp_opener *o, const char *build_id);
+	/* The mapped file itself, a regular one with that inode, for reading. *handle (may be NULL): by
+	 * which number the broker knows it. A descriptor or -errno */
+	int (*mapped)(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
+		      uint32_t *handle);
+};
+
+/* By this process, with its own rights. */
+extern const struct xsp_opener xsp_open_directly;
+
+/* The files and links of /proc/PID that are ever read: "maps", "task/TID/comm" and the like. */
+bool xsp_opener_allows(const char *name);
+/* Is it 2 to 128 hexadecimal digits? */
+bool xsp_opener_allows_build_id(const char *build_id);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cuda_calls.c - which spans are calls of CUDA's API, and what of the program is around them. */
+#include "timeline/timeline_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "catalog/providers.h"
+#include "catalog/scope.h"
+
+static int find_probes(struct xsp_timeline *t)
+{
+	for (size_t i = 0; i < t->probe_count; i++) {
+		const struct xsp_cuda_entry *e = NULL;
+		if (xsp_provider_traits(t->probes[i].provider) & XSP_PROVIDER_CUDA_CALLS)
+			e = xsp_cuda_find(t->probes[i].symbol);
+		if (e == NULL)
+			continue;
+		if (t->cuda_probes == NULL)
+			t->cuda_probes = calloc(t->probe_count, sizeof(const void *));
+		if (t->cuda_probes == NULL)
+			return -ENOMEM;
+		t->cuda_probes[i] = e;
+	}
+	return t->cuda_probes != NULL;
+}
+
+const struct xsp_cuda_entry *xsp_timeline_cuda(const struct xsp_timeline *t, uint32_t probe)
+{
+	return t->cuda_probes != NULL && probe < t->probe_count ? t->cuda_probes[probe] : NULL;
+}
+
+static bool is_users(const struct xsp_timeline *t, const struct open_span *s)
+{
+	const struct xsp_capture_probe *p = &t->probes[s->probe];
+	const struct xsp_section *own = NULL;
+
+	if (p->scope == XSP_SCOPE_OWN)
+		own = xsp_details_find(s->details, XSP_SECTION_SCOPE, NULL);
+	return p->kind == XSP_PROBE_ANNOTATION &&
+	       (own == NULL || own->value == XSP_RECORD_SCOPE_USER);
+}
+
+/* The operator and the user's range around a call. */
+static int find_around(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
+{
+	size_t depth = span->depth;
+
+	if (xsp_timeline_cuda(t, span->probe) == NULL)
+		return 0;
+	for (size_t i = depth < row->count ? depth : row->count; i > 0; i--) {
+		const struct open_span *s = &row->spans[i - 1];
+		if (xsp_timeline_cuda(t, s->probe) != NULL) {
+			span->outer_ns = s->start_ns;
+			continue;
+		}
+		if (!is_users(t, s) && span->op == 0) {
+			span->op = s->serial + 1;
+			span->op_name = s->name;
+		}
+		if (is_users(t, s) && span->user == 0) {
+			span->user = s->serial + 1;
+			span->user_name = s->name;
+		}
+		if (span->op != 0 && span->user != 0)
+			break;
+	}
+	return 0;
+}
+
+static void free_probes(struct xsp_timeline *t)
+{
+	free(t->cuda_probes);
+}
+
+const struct xsp_listener xsp_listener_cuda = {
+	.name = "calls of CUDA's API",
+	.begin = find_probes,
+	.note = find_around,
+	.free = free_probes,
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * listener.h - who takes part in a run beside the pairing. Each is one row of the table in timeline.c, is
+ * told of every span that closes, and knows nothing of the others.
+ */
+#ifndef XSP_TIMELINE_LISTENER_H
+#define XSP_TIMELINE_LISTENER_H
+
+#include <stdint.h>
+
+#include "timeline/timeline.h"
+
+struct row;
+
+/* NULL members are skipped. All but begin() and free() return 0 to go on or a negative errno, which ends
+ * the run. */
+struct xsp_listener {
+	const char *name;
+	/* 1: it takes part; 0: the capture has nothing for it; or -ENOMEM. */
+	int (*begin)(struct xsp_timeline *t);
+	int (*time)(struct xsp_timeline *t, uint64_t ns); /* it is at least so late */
+	int (*event)(struct xsp_timeline *t, const struct xsp_event *e); /* XSP_EVENT_GPU */
+	/* A span closes. note: before the sinks see it, to add what is known; its ancestors are still on
+	 * the row. listen: when they have seen it. */
+	int (*note)(struct xsp_timeline *t, const struct row *row, struct xsp_span *span);
+	int (*listen)(struct xsp_timeline *t, const struct xsp_span *span);
+	int (*end)(struct xsp_timeline *t); /* no event comes any more; the last row first */
+	void (*free)(struct xsp_timeline *t); /* of those that take no part too */
+};
+
+extern const struct xsp_listener xsp_listener_cuda, xsp_listener_kernels, xsp_listener_memory,
+	xsp_listener_gpu;
+#define XSP_LISTENERS_MAX 8
+
+#endif
