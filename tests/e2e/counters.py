@@ -5,6 +5,7 @@ Hardware counters are read in the same way as task-clock; where the machine has 
 out, and that is said."""
 import collections
 import os
+import statistics
 
 from harness import EXTRA, USAGE, Trace, case, check, equal, main, run, workload, xsptrace
 
@@ -53,8 +54,10 @@ def as_the_kernel_tells_the_program(folder):
             check(0 <= major - args["major-faults"] <= 1, f"{key} major-faults", args, major)
             equal(args["page-faults"], args["minor-faults"] + args["major-faults"], "page-faults")
             check(0 <= switches - args["context-switches"] <= 2, f"{key} context-switches", args, switches)
-            check(-0.02 * ns - 20_000 <= ns - args["task-clock"] <= 0.1 * ns + 300_000, f"{key} task-clock",
-                  args, ns)
+            check(args["task-clock"] <= ns, f"{key} task-clock", args, ns)
+        # a hypervisor may hold the thread between the two readings of one call, hardly of most
+        beside = statistics.median(ns - args["task-clock"] for args, (*_, ns) in zip(spans[key], rows))
+        check(beside <= 300_000, f"{key}: {beside} ns of the task clock are missing", rows)
         if key[1] == "faults":
             check(all(PAGES <= a["minor-faults"] < PAGES + 8 for a in spans[key]), "faults", spans[key])
         if key[1] == "sleeps":
@@ -75,7 +78,7 @@ def across_cpus(folder):
             continue
         for args, row in zip(spans, truth[key]):
             check(args["cpu-migrations"] >= 2, "migrations", args)
-            check(args["task-clock"] >= 1_950_000 and args["task-clock"] <= row[3] * 1.02 + 20_000,
+            check(args["task-clock"] >= 1_950_000 and args["task-clock"] <= row[3],
                   "task-clock across CPUs", args, row)
 
 
