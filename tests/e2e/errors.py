@@ -83,6 +83,15 @@ def no_permission(folder):
 
 
 @case
+def tracefs_that_is_not_mounted(folder):
+    """Asked for by name, it is not replaced by another way in silence."""
+    away = 'umount -l /sys/kernel/tracing; umount -l /sys/kernel/debug; exec "$@"'
+    done = run(["unshare", "-m", "sh", "-c", away, "sh", XSPTRACE, "--attach=tracefs", "-o", f"{folder}/t.json", "--", "true"])
+    equal(done.returncode, KERNEL, f"status ({done.stderr})")
+    check("mount -t tracefs" in done.stderr, "what to do is not said", done.stderr)
+
+
+@case
 def program_of_32_bits(folder):
     child = start([workload("elf32")])
     time.sleep(0.1)

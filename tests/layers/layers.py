@@ -38,7 +38,7 @@ MAY = {
     "agent": [],  # lives in other people's processes: nothing of the tool
 }
 # Folders whose circles are known and not cut yet.
-UNCUT = {"attach", "record"}
+UNCUT = {"record"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 

@@ -256,22 +256,6 @@ int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequen
 		       : 0;
 }
 
-void xsp_attach_activate(struct xsp_attach *a, bool on)
-{
-	/* Perf events that are being closed hold the kernel's event_mutex for 200 ms and more, and a library
-	 * that is loaded meanwhile would wait for it and not be traced in time. */
-	if (on && a->method != XSP_ATTACH_UPROBE_MULTI)
-		xsp_links_wait(a);
-	__atomic_store_n(&a->bpf->bss->xsp_active, on, __ATOMIC_RELEASE);
-	if (on)
-		__atomic_store_n(&a->bpf->bss->xsp_gpu_active, on, __ATOMIC_RELEASE);
-}
-
-void xsp_attach_ready(struct xsp_attach *a, uint32_t probes)
-{
-	__atomic_store_n(&a->bpf->data->xsp_ready, probes, __ATOMIC_RELEASE);
-}
-
 static bool is_want(const struct xsp_link *link)
 {
 	return link->program == XSP_PROGRAM_GPU_WANT;
@@ -280,35 +264,6 @@ static bool is_want(const struct xsp_link *link)
 void xsp_attach_gpu_stop(struct xsp_attach *a)
 {
 	xsp_links_close(a, is_want);
-}
-
-void xsp_attach_detach(struct xsp_attach *a)
-{
-	xsp_release_finish(a);
-	if (a->bpf != NULL)
-		xsp_bpf__detach(a->bpf);
-	xsp_stopper_end(a); /* the programs that stop are out */
-	xsp_links_close(a, NULL);
-	xsp_tracefs_remove(a);
-}
-
-void xsp_attach_free(struct xsp_attach *a)
-{
-	if (a == NULL)
-		return;
-	xsp_attach_detach(a);
-	xsp_release_free(a);
-	xsp_links_free(a);
-	if (a->self >= 0)
-		close(a->self);
-	pthread_mutex_destroy(&a->lock);
-	free(a->counter_tids);
-	if (a->rings > 1)
-		for (size_t i = 0; i < a->rings; i++)
-			if (a->ring_fds[i] > 0)
-				close(a->ring_fds[i]);
-	xsp_bpf__destroy(a->bpf);
-	free(a);
 }
 
 /* ---- the set of recorded processes ---- */

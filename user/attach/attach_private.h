@@ -41,6 +41,7 @@ struct xsp_attach {
 	struct xsp_attach_counters before; /* counted by the calibration: taken off */
 
 	int self; /* our own program, for the calibration; -1: not opened */
+	struct xsp_attach_site own_site; /* a function of it, which nobody calls meanwhile */
 	struct xsp_journal *journal; /* NULL: no guardian */
 	pthread_mutex_t lock; /* of what follows */
 	struct xsp_link *links;
@@ -53,14 +54,12 @@ struct xsp_attach {
 	size_t open_links, most_links; /* uprobe_multi: a descriptor each */
 };
 
+/* programs.c; NULL: not loaded */
 struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_program program);
 
 /* stop.c: begun before the first process may be stopped, ended when none will be any more. */
 int xsp_stopper_start(struct xsp_attach *a);
 void xsp_stopper_end(struct xsp_attach *a);
-
-/* calibrate.c: a function of our own, which nobody calls meanwhile */
-int xsp_attach_own_site(struct xsp_attach_site *site);
 
 /* release.c. finish: waits for a change under way. */
 int xsp_release_new(struct xsp_attach *a, uint32_t probes);

@@ -153,14 +153,6 @@ static int own_offset(uintptr_t address, uint64_t *offset)
 	return rc;
 }
 
-int xsp_attach_own_site(struct xsp_attach_site *site)
-{
-	*site = (struct xsp_attach_site){
-		.cookie = (uint64_t)XSP_EVENT_ENTRY << XSP_COOKIE_KIND_SHIFT | (XSP_MAX_PROBES - 1),
-	};
-	return own_offset((uintptr_t)xsp_calibrate_push, &site->offset);
-}
-
 static int attach_subjects(struct xsp_attach *a)
 {
 	struct xsp_attach_site sites[XSP_SITE_CLASSES];
@@ -175,6 +167,7 @@ static int attach_subjects(struct xsp_attach *a)
 		if (rc < 0)
 			return rc;
 	}
+	a->own_site = sites[XSP_SITE_EMULATED];
 	a->self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	return a->self < 0 ? -errno
 			   : xsp_attach_sites(a, getpid(), a->self, "xsptrace", XSP_PROGRAM_SPAN,

@@ -313,3 +313,21 @@ void xsp_links_free(struct xsp_attach *a)
 	xsp_links_close(a, NULL);
 	free(a->links);
 }
+
+/* ---- reporting ---- */
+
+void xsp_attach_activate(struct xsp_attach *a, bool on)
+{
+	/* Perf events that are being closed hold the kernel's event_mutex for 200 ms and more, and a library
+	 * that is loaded meanwhile would wait for it and not be traced in time. */
+	if (on && a->method != XSP_ATTACH_UPROBE_MULTI)
+		xsp_links_wait(a);
+	__atomic_store_n(&a->bpf->bss->xsp_active, on, __ATOMIC_RELEASE);
+	if (on)
+		__atomic_store_n(&a->bpf->bss->xsp_gpu_active, on, __ATOMIC_RELEASE);
+}
+
+void xsp_attach_ready(struct xsp_attach *a, uint32_t probes)
+{
+	__atomic_store_n(&a->bpf->data->xsp_ready, probes, __ATOMIC_RELEASE);
+}

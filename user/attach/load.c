@@ -229,28 +229,6 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 		(uint32_t)(a->rings == 1 ? a->ring_bytes : (size_t)sysconf(_SC_PAGESIZE)));
 }
 
-struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_program program)
-{
-	struct xsp_bpf *b = a->bpf;
-	struct bpf_program *const programs[XSP_PROGRAMS] = {
-		[XSP_PROGRAM_SPAN] = a->filtered ? b->progs.xsp_span_filtered : b->progs.xsp_span,
-		[XSP_PROGRAM_UNWIND] = b->progs.xsp_unwind,
-#if defined(__x86_64__)
-		[XSP_PROGRAM_LONGJMP] = b->progs.xsp_longjmp,
-#endif
-		[XSP_PROGRAM_RANGE_BEGIN] = b->progs.xsp_range_begin,
-		[XSP_PROGRAM_RANGE_END] = b->progs.xsp_range_end,
-		[XSP_PROGRAM_DETAIL] = b->progs.xsp_detail,
-		[XSP_PROGRAM_DETAIL_LARGE] = b->progs.xsp_detail_large,
-		[XSP_PROGRAM_RETURN] = a->filtered ? b->progs.xsp_span_filtered : b->progs.xsp_span,
-		[XSP_PROGRAM_DETAIL_RETURN] =
-			a->arguments ? b->progs.xsp_detail_large : b->progs.xsp_detail,
-		[XSP_PROGRAM_GPU_BATCH] = b->progs.xsp_gpu_batch,
-		[XSP_PROGRAM_GPU_WANT] = b->progs.xsp_gpu_want,
-	};
-	return programs[program];
-}
-
 static void choose_programs(struct xsp_attach *a)
 {
 	struct xsp_bpf *b = a->bpf;
@@ -411,6 +389,12 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 		goto fail;
 	}
 	a->method = choose_method(a, o->method);
+	if (o->method == XSP_ATTACH_TRACEFS && a->method != o->method) {
+		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_KERNEL,
+				   "--attach=tracefs needs tracefs: mount -t tracefs tracefs "
+				   "/sys/kernel/tracing, or leave the option out");
+		goto fail;
+	}
 	a->stop = o->stop;
 	a->most_links = xsp_links_most();
 	a->held_back = o->min_duration_ns > 0;
@@ -438,6 +422,35 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 fail:
 	xsp_attach_free(a);
 	return rc;
+}
+
+void xsp_attach_detach(struct xsp_attach *a)
+{
+	xsp_release_finish(a);
+	if (a->bpf != NULL)
+		xsp_bpf__detach(a->bpf);
+	xsp_stopper_end(a); /* the programs that stop are out */
+	xsp_links_close(a, NULL);
+	xsp_tracefs_remove(a);
+}
+
+void xsp_attach_free(struct xsp_attach *a)
+{
+	if (a == NULL)
+		return;
+	xsp_attach_detach(a);
+	xsp_release_free(a);
+	xsp_links_free(a);
+	if (a->self >= 0)
+		close(a->self);
+	pthread_mutex_destroy(&a->lock);
+	free(a->counter_tids);
+	if (a->rings > 1)
+		for (size_t i = 0; i < a->rings; i++)
+			if (a->ring_fds[i] > 0)
+				close(a->ring_fds[i]);
+	xsp_bpf__destroy(a->bpf);
+	free(a);
 }
 
 enum xsp_attach_method xsp_attach_method(const struct xsp_attach *a)

@@ -208,11 +208,11 @@ static void flip(struct xsp_attach *a, const bool *probes, bool done)
 /* Each hit of what stays is reported once: brake.h tells how. */
 static void swap(struct xsp_attach *a, const bool *probes)
 {
-	struct xsp_attach_site site;
-	struct xsp_link own = {.program = XSP_PROGRAM_SPAN, .pid = getpid(), .sites = &site};
-
-	own.file = a->self;
-	own.count = own.file >= 0 && xsp_attach_own_site(&site) == 0;
+	struct xsp_link own = {.program = XSP_PROGRAM_SPAN,
+			       .pid = getpid(),
+			       .file = a->self,
+			       .sites = &a->own_site,
+			       .count = a->self >= 0};
 
 	flip(a, probes, false);
 	wait_for_programs(a, &own); /* nobody holds his tongue for the old link any more */

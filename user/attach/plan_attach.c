@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* plan_attach.c - a planned module into a process: its code is compared, told of, and attached to. */
+#include <errno.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attach/plan_private.h"
+#include "xsptrace/event.h"
+
+/* ---- attaching ---- */
+
+/* Which program, and which kind of event its entry is. */
+static const struct {
+	enum xsp_program program;
+	enum xsp_event_kind kind; /* INVALID: by the site's role */
+} actions[] = {
+	[XSP_ACTION_SPAN] = {XSP_PROGRAM_SPAN, XSP_EVENT_INVALID},
+	[XSP_ACTION_NAMED_SPAN] = {XSP_PROGRAM_SPAN, XSP_EVENT_INVALID}, /* its entry: below */
+	[XSP_ACTION_RANGE_BEGIN] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_BEGIN},
+	[XSP_ACTION_RANGE_END] = {XSP_PROGRAM_RANGE_END, XSP_EVENT_END},
+	[XSP_ACTION_RANGE_LABEL] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_LABEL},
+	[XSP_ACTION_UNWIND] = {XSP_PROGRAM_UNWIND, XSP_EVENT_UNWIND},
+	[XSP_ACTION_LONGJMP] = {XSP_PROGRAM_LONGJMP, XSP_EVENT_UNWIND},
+	[XSP_ACTION_GPU_BATCH] = {XSP_PROGRAM_GPU_BATCH, XSP_EVENT_GPU},
+	[XSP_ACTION_GPU_WANT] = {XSP_PROGRAM_GPU_WANT, XSP_EVENT_GPU},
+};
+
+static uint64_t with_kind(uint64_t cookie, enum xsp_event_kind kind)
+{
+	if (kind == XSP_EVENT_INVALID)
+		return cookie;
+	return (cookie & ~(0xfULL << XSP_COOKIE_KIND_SHIFT)) | (uint64_t)kind
+								       << XSP_COOKIE_KIND_SHIFT;
+}
+
+static uint32_t event_probe(const struct xsp_planned_module *m, const struct xsp_planned_probe *p)
+{
+	/* both halves of a range are events of the one that opens it */
+	if (p->probe.action == XSP_ACTION_RANGE_END && p->probe.pair < m->count)
+		return m->probes[p->probe.pair].id;
+	return p->id;
+}
+
+/* The entry of a named span runs the program that reads names, which puts sections as well; its
+ * exits are like any other's. */
+static enum xsp_program site_program(const struct xsp_planned_probe *p, size_t site)
+{
+	const struct xsp_detail_spec *d = &p->probe.detail;
+
+	if (p->probe.action == XSP_ACTION_NAMED_SPAN && site == 0)
+		return XSP_PROGRAM_RANGE_BEGIN;
+	if (is_span(&p->probe) && (site == 0 ? d->entry : d->exit) != 0)
+		return p->probe.arguments != NULL && p->probe.arguments->spec.large
+			       ? XSP_PROGRAM_DETAIL_LARGE
+			       : XSP_PROGRAM_DETAIL;
+	return actions[p->probe.action].program;
+}
+
+static bool is_attached(const struct xsp_planned_probe *p, const uint8_t *left_out, size_t index)
+{
+	return p->error == 0 && !left_out[index];
+}
+
+static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *left_out,
+			    enum xsp_program program, struct xsp_attach_site *sites)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct xsp_planned_probe *p = &m->probes[i];
+		for (size_t j = 0; is_attached(p, left_out, i) && j < p->place.count; j++) {
+			const struct xsp_site *s = &p->place.sites[j];
+			if (site_program(p, j) != program)
+				continue;
+			sites[n++] = (struct xsp_attach_site){
+				.offset = s->offset,
+				.ref_ctr_offset = p->probe.semaphore,
+				.cookie = with_kind(xsp_site_cookie(s, event_probe(m, p)),
+						    actions[p->probe.action].kind),
+				.length = s->length,
+			};
+		}
+	}
+	return n;
+}
+
+static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t *left_out,
+			      enum xsp_program program, struct xsp_attach_site *sites)
+{
+	const bool detailed = program == XSP_PROGRAM_DETAIL_RETURN;
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct xsp_planned_probe *p = &m->probes[i];
+		/* the return address is gone from the stack */
+		const struct xsp_site s = {
+			.role = XSP_ROLE_EXIT, .exact = true, .delta = -XSP_RETURN_SLOT};
+		if (!is_attached(p, left_out, i) || !p->by_return ||
+		    (p->probe.detail.exit != 0) != detailed)
+			continue;
+		sites[n++] = (struct xsp_attach_site){.offset = xsp_plan_takes_return_probe(p)
+									? p->place.sites[0].offset
+									: p->probe.offset,
+						      .cookie = xsp_site_cookie(&s, p->id)};
+	}
+	return n;
+}
+
+static int set_ranges(struct xsp_broker *b, const struct xsp_planned_module *m)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < m->count && rc == 0; i++) {
+		const struct xsp_probe *p = &m->probes[i].probe;
+		struct xsp_range_spec spec = p->range;
+		if (p->action != XSP_ACTION_RANGE_BEGIN && p->action != XSP_ACTION_NAMED_SPAN &&
+		    p->action != XSP_ACTION_RANGE_LABEL)
+			continue;
+		if (p->pair < m->count) /* its own, or the one whose ranges it names or opens */
+			spec.opener = m->probes[p->pair].id;
+		rc = xsp_broker_range(b, m->probes[i].id, &spec);
+	}
+	return rc;
+}
+
+static int set_details(struct xsp_broker *b, const struct xsp_planned_module *m)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < m->count && rc == 0; i++) {
+		const struct xsp_detail_spec *d = &m->probes[i].probe.detail;
+		const struct xsp_probe_arguments *args = m->probes[i].probe.arguments;
+		if (d->entry != 0 || d->exit != 0)
+			rc = xsp_broker_detail(b, m->probes[i].id, d);
+		if (rc == 0 && args != NULL)
+			rc = xsp_broker_arguments(b, m->probes[i].id, &args->spec);
+	}
+	return rc;
+}
+
+int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_broker *b, pid_t pid,
+		      const struct xsp_mapped_file *file)
+{
+	struct xsp_sequence_spec s = m->list.sequence;
+
+	if (s.counter.kind == XSP_TLS_NONE || m->count == 0)
+		return 0;
+	/* how far the loader has moved the file: told by its code, as any probe knows it */
+	const struct xsp_probe *p = &m->probes[0].probe;
+	uint64_t moved = file->start - file->offset - (p->addr - p->offset);
+	s.counter.slot += moved;
+	s.thread.slot += moved;
+	return xsp_broker_sequence(b, pid, &s);
+}
+
+#define CODE_MAX (1U << 20) /* bytes of a function that are compared */
+
+/* What of the module's code must be as in the file: of each function the whole, and its sites elsewhere.
+ * owner[i]: the probe of piece i. */
+static size_t collect_code(const struct xsp_planned_module *m, struct xsp_attach_site *pieces,
+			   uint32_t *owner)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct xsp_planned_probe *p = &m->probes[i];
+		if (p->error < 0)
+			continue;
+		pieces[n] = (struct xsp_attach_site){
+			.offset = p->probe.offset,
+			.length = (uint32_t)(p->probe.size < CODE_MAX ? p->probe.size : CODE_MAX)};
+		owner[n++] = (uint32_t)i;
+		for (size_t j = 0; j < p->place.count; j++) {
+			const struct xsp_site *s = &p->place.sites[j];
+			if (s->offset - p->probe.offset < p->probe.size)
+				continue;
+			pieces[n] =
+				(struct xsp_attach_site){.offset = s->offset, .length = s->length};
+			owner[n++] = (uint32_t)i;
+		}
+	}
+	return n;
+}
+
+/* What one attaching of a module works on; all arrays have room for its sites. */
+struct attaching {
+	struct xsp_plan *plan;
+	struct xsp_broker *broker;
+	const struct xsp_planned_module *m;
+	pid_t pid;
+	unsigned how; /* enum xsp_plan_how */
+	struct xsp_attach_site *sites;
+	uint32_t *owner;
+	uint8_t *differs;
+	uint8_t *left_out; /* by probe */
+	size_t all, attached; /* sites */
+	struct xsp_plan_attached *done;
+};
+
+static void name_changed(struct xsp_plan_attached *done, const char *name)
+{
+	size_t used = strlen(done->changed_names);
+
+	if (done->changed++ < XSP_PLAN_NAMED)
+		snprintf(done->changed_names + used, sizeof(done->changed_names) - used, "%s%.60s",
+			 used > 0 ? ", " : "", name);
+}
+
+/* A function any of whose instructions is another one in memory is left out as a whole. Returns how many
+ * are left out anew, or a negative errno. */
+static int leave_out_changed(struct attaching *a, bool linked)
+{
+	size_t n = collect_code(a->m, a->sites, a->owner);
+	int count = 0, rc = xsp_broker_verify(a->broker, a->pid, a->m->handle, a->sites, n, linked,
+					      a->differs);
+
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		if (!a->differs[i] || a->left_out[a->owner[i]])
+			continue;
+		a->left_out[a->owner[i]] = 1;
+		name_changed(a->done, a->m->probes[a->owner[i]].probe.name);
+		count++;
+	}
+	return rc < 0 ? rc : count;
+}
+
+/* Sites in one request: so often the user can break off, and hears how far it is. */
+#define SITES_A_REQUEST 2048
+
+static int attach_program(struct attaching *a, enum xsp_program program, struct xsp_error *err)
+{
+	size_t n = program == XSP_PROGRAM_RETURN || program == XSP_PROGRAM_DETAIL_RETURN
+			   ? collect_returns(a->m, a->left_out, program, a->sites)
+			   : collect_sites(a->m, a->left_out, program, a->sites);
+	int rc = 0;
+
+	for (size_t at = 0; at < n && rc == 0; at += SITES_A_REQUEST) {
+		size_t bad = 0, some = n - at < SITES_A_REQUEST ? n - at : SITES_A_REQUEST;
+		xsp_plan_progress(a->plan, a->m->shown, "attaching %zu of %zu sites of",
+				  a->attached, a->all);
+		rc = xsp_broker_sites(a->broker, a->how & XSP_PLAN_SHARED ? 0 : a->pid,
+				      a->m->handle, program, a->sites + at, some, &bad, err);
+		a->attached += some;
+		a->done->refused += bad;
+	}
+	return rc;
+}
+
+/* Asked again once the probes are in: code that was changed in between is left alone at once. */
+static void release_changed(struct attaching *a)
+{
+	uint8_t *before = malloc(a->m->count);
+	uint32_t *changed = calloc(a->m->count, sizeof(*changed));
+	size_t n = 0;
+
+	if (before != NULL && changed != NULL) {
+		memcpy(before, a->left_out, a->m->count);
+		leave_out_changed(a, true);
+		for (size_t i = 0; i < a->m->count; i++)
+			if (a->left_out[i] && !before[i])
+				changed[n++] = a->m->probes[i].id;
+	}
+	if (n > 0)
+		a->done->late = xsp_broker_release(a->broker, changed, n) < 0;
+	free(before);
+	free(changed);
+}
+
+static int attach_all(struct attaching *a, struct xsp_error *err)
+{
+	long repaired =
+		a->how & XSP_PLAN_REPAIR ? xsp_broker_repair(a->broker, a->pid, a->m->handle) : 0;
+	int rc = leave_out_changed(a, false);
+
+	if (repaired > 0)
+		a->done->repaired = (size_t)repaired;
+	if (rc == -EOPNOTSUPP)
+		rc = 0;
+	if (rc < 0)
+		return xsp_error_set(
+			err, rc, rc == -ESRCH ? XSP_STATUS_NO_TARGET : XSP_STATUS_FAILED,
+			"the memory of process %d cannot be read: %s", (int)a->pid, strerror(-rc));
+	rc = set_ranges(a->broker, a->m);
+	if (rc == 0)
+		rc = set_details(a->broker, a->m);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_KERNEL,
+				     "more than 65536 functions match: give a narrower -e");
+	for (int program = 0; program < XSP_PROGRAMS && rc == 0; program++)
+		rc = attach_program(a, (enum xsp_program)program, err);
+	if (rc == 0)
+		release_changed(a);
+	return rc;
+}
+
+int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_planned_module *m,
+		    pid_t pid, unsigned how, struct xsp_plan_attached *done, struct xsp_error *err)
+{
+	struct attaching a = {
+		.plan = plan, .broker = b, .m = m, .pid = pid, .how = how, .done = done};
+	int rc = 0;
+
+	*done = (struct xsp_plan_attached){0};
+	for (size_t i = 0; i < m->count; i++)
+		a.all += m->probes[i].place.count;
+	if (a.all == 0)
+		return 0;
+	const size_t pieces = a.all + m->count;
+	a.sites = calloc(pieces, sizeof(*a.sites));
+	a.owner = calloc(pieces, sizeof(*a.owner));
+	a.differs = calloc(pieces, sizeof(*a.differs));
+	a.left_out = calloc(m->count, sizeof(*a.left_out));
+	if (a.sites == NULL || a.owner == NULL || a.differs == NULL || a.left_out == NULL)
+		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	else
+		rc = attach_all(&a, err);
+	free(a.sites);
+	free(a.owner);
+	free(a.differs);
+	free(a.left_out);
+	return rc;
+}
