@@ -153,6 +153,22 @@ def late_library(folder):
 
 
 @case
+def library_called_at_once(folder):
+    """What a library is called before it is attached to is not seen, and that is said."""
+    facts, out = f"{folder}/truth", f"{folder}/late.json"
+    child = start_ready([workload("dlopener"), "--wait", "--out", facts, "--seconds", 2])
+    with Recording(folder, "-p", child.pid, "-e", "plugin_*", "-e", "dlopener:main", "-o", out) as r:
+        child.send_signal(signal.SIGUSR1)
+        finish(child)
+        r.wait()
+    trace, calls = Trace(out), truth(facts)["calls"]
+    check(0 <= calls["plugin_work"] - trace.calls["plugin_work"] <= calls["plugin_work"], "more than there are")
+    said = trace.json["xsptrace_capture"]["libraries"]
+    check(re.match(r"libplugin_[ab]\.so was attached to [0-9.]+ ms after it was loaded", said), "not said", said)
+    check(f"libraries: {said}" in r.output(), "not in the summary", r.output())
+
+
+@case
 def pid_namespace(folder):
     """The target's own ids in the output: in its namespace it is number 1."""
     if run(["unshare", "-pf", "--mount-proc", "true"]).returncode:

@@ -323,10 +323,10 @@ static void print_ends(struct xsp_summary *s, const struct note *n)
 	}
 }
 
-/* --follow */
-static void print_children(const struct xsp_capture_reader *r, const struct note *n)
+/* What came late: --follow, and libraries. */
+static void print_late(const struct xsp_capture_reader *r, const struct note *n)
 {
-	static const char *const keys[] = {"children", "execs"};
+	static const char *const keys[] = {"children", "execs", "libraries"};
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *text = xsp_capture_info(r, keys[i]);
 		if (text != NULL)
@@ -396,7 +396,7 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	xsp_summary_gpu_print(s->gpu, r, f, warn_of, (void *)(uintptr_t)&n);
 	print_losses(r, &n);
 	print_ends(s, &n);
-	print_children(r, &n);
+	print_late(r, &n);
 	print_damage(r, &n);
 	print_cost(r, &n);
 	return ferror(f) ? -EIO : 0;

@@ -14,6 +14,14 @@
 
 #define WAIT_MS 20 /* how often it is asked whether to go on waiting */
 
+/* A mapped file that was opened before it was asked for. */
+struct opened_file {
+	pid_t pid;
+	uint64_t start, dev, inode;
+	uint32_t handle;
+	int fd; /* -1: handed on */
+};
+
 struct xsp_broker {
 	struct xsp_opener opener; /* first: the broker is found by it */
 	int socket;
@@ -27,6 +35,8 @@ struct xsp_broker {
 	int rings[XSP_MESSAGE_FDS];
 	uint8_t *specs; /* not sent yet */
 	size_t spec_bytes;
+	struct opened_file opened[XSP_OPEN_AHEAD];
+	size_t opened_count;
 };
 
 /* ---- one request ---- */
@@ -178,27 +188,98 @@ static int ask_debug_file(const struct xsp_opener *o, const char *build_id)
 	return take_fd(b, ask_name(b, XSP_ASK_DEBUG_FILE, 0, build_id));
 }
 
+/* Returns the request's size, or -ENAMETOOLONG. */
+static int describe_mapped(pid_t pid, const struct xsp_mapping *m, struct xsp_ask_mapped *a)
+{
+	size_t length = strlen(m->path);
+
+	if (length > sizeof(a->path))
+		return -ENAMETOOLONG;
+	a->pid = pid;
+	a->length = (uint32_t)length;
+	a->start = m->start;
+	a->end = m->end;
+	a->dev = m->dev;
+	a->inode = m->inode;
+	memcpy(a->path, m->path, length);
+	return (int)(offsetof(struct xsp_ask_mapped, path) + length);
+}
+
+/* Of the answer in b->in. */
+static int take_mapped(struct xsp_broker *b, uint32_t *handle)
+{
+	if (b->in->head.size != sizeof(*handle)) {
+		xsp_parcel_close(b->in);
+		return -EPROTO;
+	}
+	memcpy(handle, b->in->body, sizeof(*handle));
+	return take_fd(b, 0);
+}
+
 static int ask_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
 		      uint32_t *handle)
 {
 	struct xsp_broker *b = broker_of(o);
-	size_t length = strlen(m->path);
-	struct xsp_ask_mapped a = {.pid = pid,
-				   .length = (uint32_t)length,
-				   .start = m->start,
-				   .end = m->end,
-				   .dev = m->dev,
-				   .inode = m->inode};
+	struct xsp_ask_mapped a;
+	uint32_t ignored;
 
-	if (length > sizeof(a.path))
-		return -ENAMETOOLONG;
-	memcpy(a.path, m->path, length);
-	int rc = ask(b, XSP_ASK_MAPPED, &a, offsetof(struct xsp_ask_mapped, path) + length, NULL);
-	if (rc == 0 && b->in->head.size != sizeof(*handle))
-		rc = -EPROTO;
-	if (rc == 0 && handle != NULL)
-		memcpy(handle, b->in->body, sizeof(*handle));
-	return take_fd(b, rc);
+	if (handle == NULL)
+		handle = &ignored;
+	for (size_t i = 0; i < b->opened_count; i++) {
+		struct opened_file *f = &b->opened[i];
+		if (f->fd < 0 || f->pid != pid || f->start != m->start || f->dev != m->dev ||
+		    f->inode != m->inode)
+			continue;
+		int fd = f->fd;
+		f->fd = -1;
+		*handle = f->handle;
+		return fd;
+	}
+	int rc = describe_mapped(pid, m, &a);
+	if (rc > 0)
+		rc = ask(b, XSP_ASK_MAPPED, &a, (size_t)rc, NULL);
+	return rc < 0 ? rc : take_mapped(b, handle);
+}
+
+static void close_opened(struct xsp_broker *b)
+{
+	for (size_t i = 0; i < b->opened_count; i++)
+		if (b->opened[i].fd >= 0)
+			close(b->opened[i].fd);
+	b->opened_count = 0;
+}
+
+/* All requests are sent before the first answer is waited for: the answers, 64 small messages, fit into the
+ * socket whoever is slower. */
+static void open_ahead(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
+		       size_t count)
+{
+	struct xsp_broker *b = broker_of(o);
+	struct xsp_ask_mapped a;
+	uint32_t first = b->sequence + 1;
+	size_t sent = 0;
+
+	close_opened(b);
+	for (; sent < count && sent < XSP_OPEN_AHEAD && !b->gone; sent++) {
+		int size = describe_mapped(pid, &m[sent], &a);
+		struct xsp_message head = {.op = XSP_ASK_MAPPED,
+					   .sequence = first + (uint32_t)sent,
+					   .size = (uint32_t)size};
+		if (size < 0 || xsp_message_send(b->socket, &head, &a, NULL, 0) < 0)
+			break;
+		b->sequence = head.sequence;
+	}
+	for (size_t i = 0; i < sent; i++) {
+		struct opened_file *f = &b->opened[b->opened_count];
+		if (wait_for(b, first + (uint32_t)i) < 0)
+			return; /* mapped() will find out why */
+		f->fd = b->in->head.result < 0 ? -1 : take_mapped(b, &f->handle);
+		f->pid = pid;
+		f->start = m[i].start;
+		f->dev = m[i].dev;
+		f->inode = m[i].inode;
+		b->opened_count += f->fd >= 0;
+	}
 }
 
 /* ---- life ---- */
@@ -231,7 +312,8 @@ int xsp_broker_start(const struct xsp_broker_options *options, struct xsp_broker
 					.link = ask_link,
 					.pidfd = ask_pidfd,
 					.debug_file = ask_debug_file,
-					.mapped = ask_mapped};
+					.mapped = ask_mapped,
+					.ahead = open_ahead};
 	*out = b;
 	return 0;
 fail:
@@ -251,6 +333,7 @@ void xsp_broker_free(struct xsp_broker *b, int wait_ms)
 	if (b == NULL)
 		return;
 	xsp_parcel_close(b->in);
+	close_opened(b);
 	for (uint32_t i = 0; i < b->loaded.rings; i++)
 		close(b->rings[i]);
 	close(b->socket);

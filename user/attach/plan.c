@@ -45,6 +45,11 @@ static struct xsp_planned_module *find_module(const struct xsp_plan *plan, uint6
 	return NULL;
 }
 
+bool xsp_plan_knows(const struct xsp_plan *plan, const struct xsp_mapped_file *file)
+{
+	return find_module(plan, file->dev, file->inode) != NULL;
+}
+
 static struct xsp_planned_module *add_module(struct xsp_plan *plan,
 					     const struct xsp_mapped_file *file)
 {

@@ -76,6 +76,8 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 /* The part of it that reads the file at `fd`, which it takes over: fills everything of m but ids. */
 int xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
 		  struct xsp_planned_module *m, struct xsp_error *err);
+/* Has it been looked at? */
+bool xsp_plan_knows(const struct xsp_plan *plan, const struct xsp_mapped_file *file);
 void xsp_planned_module_clear(struct xsp_planned_module *m); /* not m itself */
 void xsp_plan_clear(struct xsp_plan *plan);
 

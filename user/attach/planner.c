@@ -26,7 +26,7 @@ enum {
 	WANT_DEBUG_FILE, /* from the planner: a build id → HAVE_DEBUG_FILE */
 	HAVE_DEBUG_FILE, /* result: 0 and a descriptor, or negative */
 	PART, /* bytes of the answer */
-	DONE,
+	DONE, /* the last bytes */
 	FAILED, /* result; struct xsp_error */
 };
 
@@ -75,6 +75,13 @@ static int want_debug_file(const struct xsp_opener *o, const char *build_id)
 	return r->in->fds[0];
 }
 
+static int no_debug_file(const struct xsp_opener *o, const char *build_id)
+{
+	(void)o;
+	(void)build_id;
+	return -ENOENT;
+}
+
 static int send_part(void *ctx, const void *data, size_t size)
 {
 	const struct reader *r = ctx;
@@ -84,14 +91,29 @@ static int send_part(void *ctx, const void *data, size_t size)
 	return 0;
 }
 
-static int send_module(struct reader *r, const struct xsp_planned_module *m)
+static int tell_module(struct reader *r, const struct xsp_planned_module *m)
 {
 	struct xsp_wire w = {.send = send_part,
 			     .ctx = r,
 			     .part = r->in->body, /* the request has been read */
 			     .room = sizeof(r->in->body)};
+	int rc = xsp_wire_put(&w, m);
 
-	return xsp_wire_put(&w, m);
+	if (rc == 0 && send_out(r->socket, DONE, 0, w.part, w.used) < 0)
+		_exit(1);
+	return rc;
+}
+
+static void tell_failure(const struct reader *r, int code, const char *shown, struct xsp_error *err)
+{
+	if (code == -ENOMEM) {
+		*err = (struct xsp_error){0};
+		xsp_error_set(err, code, XSP_STATUS_TARGET,
+			      "reading %.300s takes more than %llu MiB", shown,
+			      (unsigned long long)(MEMORY >> 20));
+	}
+	if (send_out(r->socket, FAILED, code, err, sizeof(*err)) < 0)
+		_exit(1);
 }
 
 static void read_module(struct reader *r)
@@ -112,17 +134,11 @@ static void read_module(struct reader *r)
 	m.shown = shown;
 	int rc = xsp_plan_read(&r->plan, &r->opener, fd, &m, &err);
 	if (rc == 0)
-		rc = send_module(r, &m);
+		rc = tell_module(r, &m);
 	m.shown = NULL;
 	xsp_planned_module_clear(&m);
-	if (rc == -ENOMEM) {
-		err = (struct xsp_error){0};
-		xsp_error_set(&err, rc, XSP_STATUS_TARGET,
-			      "reading %.300s takes more than %llu MiB", shown,
-			      (unsigned long long)(MEMORY >> 20));
-	}
-	if (send_out(r->socket, rc < 0 ? FAILED : DONE, rc, &err, rc < 0 ? sizeof(err) : 0) < 0)
-		_exit(1);
+	if (rc < 0)
+		tell_failure(r, rc, shown, &err);
 }
 
 static _Noreturn void serve(struct xsp_planner *p, int socket)
@@ -130,7 +146,7 @@ static _Noreturn void serve(struct xsp_planner *p, int socket)
 	struct reader r = {
 		.opener = xsp_open_directly, .socket = socket, .plan = *p->plan, .in = p->in};
 
-	r.opener.debug_file = want_debug_file;
+	r.opener.debug_file = xsp_opener_lacks_debug_file(NULL) ? no_debug_file : want_debug_file;
 	prctl(PR_SET_NAME, "xsp-planner");
 	signal(SIGINT, SIG_IGN); /* the recorder ends us */
 	signal(SIGTERM, SIG_DFL);
@@ -251,8 +267,8 @@ static int give_debug_file(struct xsp_planner *p)
 	size_t length = p->in->head.size;
 
 	memcpy(build_id, p->in->body, length < sizeof(build_id) ? length : sizeof(build_id) - 1);
-	int fd = xsp_opener_allows_build_id(build_id) ? p->opener->debug_file(p->opener, build_id)
-						      : -EINVAL;
+	int fd = xsp_opener_lacks_debug_file(build_id) ? -ENOENT
+						       : p->opener->debug_file(p->opener, build_id);
 	struct xsp_message m = {.op = HAVE_DEBUG_FILE, .result = fd < 0 ? fd : 0};
 	int rc = xsp_message_send(p->socket, &m, NULL, &fd, fd < 0 ? 0 : 1);
 	if (fd >= 0)
@@ -312,7 +328,7 @@ static int take_answer(struct xsp_planner *p, struct answer *a, struct xsp_error
 			rc = take_part(p, a);
 			break;
 		case DONE:
-			return 0;
+			return take_part(p, a);
 		case FAILED:
 			return take_failure(p, err);
 		default:

@@ -121,7 +121,6 @@ int xsp_wire_put(struct xsp_wire *out, const struct xsp_planned_module *m)
 	put(out, &w, sizeof(w));
 	for (size_t i = 0; i < m->count; i++)
 		put_probe(out, &m->probes[i]);
-	flush(out);
 	return out->error;
 }
 

@@ -206,6 +206,42 @@ static int put_mapping(struct xsp_recorder *r, struct recorded_process *p,
 	return xsp_capture_put_mapping(r->writer, &definition);
 }
 
+/* Its calls since it was loaded were not seen. */
+static void count_late(struct xsp_recorder *r, const struct xsp_planned_module *m)
+{
+	uint64_t now = xsp_now_ns();
+	const char *slash = strrchr(m->shown, '/');
+
+	if (r->late.since_ns == 0 || now < r->late.since_ns || m->wanted == 0)
+		return;
+	r->late.count++;
+	if (now - r->late.since_ns <= r->late.longest_ns)
+		return;
+	r->late.longest_ns = now - r->late.since_ns;
+	snprintf(r->late.name, sizeof(r->late.name), "%s", slash != NULL ? slash + 1 : m->shown);
+}
+
+int xsp_recorder_put_late(struct xsp_recorder *r)
+{
+	char text[320], others[48] = "";
+
+	if (r->late.count == 0 && r->late.unlooked_ns == 0)
+		return 0;
+	if (r->late.count == 0) {
+		snprintf(text, sizeof(text),
+			 "what was loaded in the last %.1f ms of a process was not looked at",
+			 (double)r->late.unlooked_ns * 1e-6);
+		return xsp_capture_put_info(r->writer, "libraries", text);
+	}
+	if (r->late.count > 1)
+		snprintf(others, sizeof(others), ", the longest of %llu",
+			 (unsigned long long)r->late.count);
+	snprintf(text, sizeof(text),
+		 "%s was attached to %.1f ms after it was loaded%s; calls in between are not seen",
+		 r->late.name, (double)r->late.longest_ns * 1e-6, others);
+	return xsp_capture_put_info(r->writer, "libraries", text);
+}
+
 static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 			 struct xsp_planned_module *m, const struct xsp_mapped_file *f,
 			 struct xsp_error *err)
@@ -226,6 +262,8 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 			     (shared ? XSP_PLAN_SHARED : 0) | (p->child ? 0 : XSP_PLAN_REPAIR),
 			     &done, err);
 	r->times.attach_ms += ((double)xsp_now_ns() - start) * 1e-6;
+	if (rc == 0)
+		count_late(r, m);
 	if (rc == -ENOENT) { /* unmapped or exec meanwhile: what is there now is told of */
 		*attached = false;
 		return 0;
@@ -315,6 +353,11 @@ static bool names_are_addresses(const struct xsp_plan *plan)
 	return false;
 }
 
+static bool is_new(const void *ctx, const struct xsp_mapped_file *f)
+{
+	return !xsp_plan_knows(ctx, f);
+}
+
 int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err)
 {
 	struct xsp_mapped_files *files;
@@ -326,6 +369,7 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	int refused = 0;
 	const uint32_t known = r->plan.probes;
 	for (size_t i = 0; i < files->count && rc == 0; i++) {
+		xsp_mapped_files_open_ahead(p->process, files, i, is_new, &r->plan);
 		rc = take_file(r, p, &files->files[i], err);
 		if (rc == -EBUSY) { /* this one only */
 			refused = rc;
@@ -417,7 +461,10 @@ void xsp_recorder_go_on(struct xsp_recorder *r, pid_t pid)
 static int process_has_gone(struct xsp_recorder *r, struct recorded_process *p)
 {
 	long moved = xsp_drain_run(r->drain, SIZE_MAX);
+	uint64_t now = xsp_now_ns();
 
+	if (p->mapped_ns != 0 && now - p->mapped_ns > r->late.unlooked_ns)
+		r->late.unlooked_ns = now - p->mapped_ns;
 	xsp_broker_forget_process(r->broker, p->pid);
 	xsp_process_free(p->process);
 	free(p->attached);
@@ -443,6 +490,8 @@ static int on_record(void *ctx, const struct xsp_sideband_record *record)
 
 	switch (record->kind) {
 	case XSP_SIDEBAND_MMAP:
+		if (p != NULL && p->mapped_ns == 0)
+			p->mapped_ns = record->time_ns;
 		if (p != NULL)
 			p->dirty = true;
 		break;
@@ -483,7 +532,11 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 		}
 		if (!p->dirty)
 			continue;
+		/* what follows an exec is told of with it */
+		r->late.since_ns = p->exec_ns == 0 ? p->mapped_ns : 0;
+		p->mapped_ns = 0;
 		int failed = xsp_recorder_scan(r, p, &why);
+		r->late.since_ns = 0;
 		if (failed == 0)
 			xsp_children_exec_attached(r, p);
 		else if (xsp_process_alive(p->process))

@@ -17,6 +17,7 @@ struct recorded_process {
 	pid_t pid;
 	bool child; /* born of a recorded one, whose breakpoints it has inherited */
 	bool dirty; /* it has mapped code since we last looked */
+	uint64_t mapped_ns; /* when it first did so; 0: it did not */
 	uint64_t exec_ns; /* when it became another program that we have not looked at; 0: never */
 	bool *attached; /* by module id: links are there */
 	bool *mapped; /* by module id: its mapping is in the capture */
@@ -61,6 +62,12 @@ struct xsp_recorder {
 	size_t refused;
 	uint64_t unread_names; /* that stood nowhere we could read */
 	size_t uncounted; /* threads without counters */
+	struct {
+		uint64_t since_ns; /* of those that are attached to now; 0: nothing was running */
+		uint64_t longest_ns, count;
+		char name[128]; /* of the one that took longest */
+		uint64_t unlooked_ns; /* before a process's end that it mapped code, at most */
+	} late; /* libraries that were loaded while their process was recorded */
 	pid_t launched; /* whose stops at exec are its launcher's business; 0: none */
 };
 
@@ -78,6 +85,7 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id);
 void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *text, size_t size);
 int xsp_recorder_put_stats(struct xsp_recorder *r);
+int xsp_recorder_put_late(struct xsp_recorder *r);
 int xsp_recorder_put_losses(struct xsp_recorder *r);
 int xsp_recorder_put_held_back(struct xsp_recorder *r);
 

@@ -155,15 +155,37 @@ void xsp_mapped_files_free(struct xsp_mapped_files *f)
 	free(f);
 }
 
+static struct xsp_mapping mapping_of(const struct xsp_mapped_file *f)
+{
+	return (struct xsp_mapping){.start = f->start,
+				    .end = f->end,
+				    .dev = f->dev,
+				    .inode = f->inode,
+				    .path = f->shown};
+}
+
 int xsp_mapped_file_open(const struct xsp_process *p, const struct xsp_mapped_file *f,
 			 uint32_t *handle)
 {
 	const struct xsp_opener *o = xsp_process_opener(p);
-	struct xsp_mapping m = {.start = f->start,
-				.end = f->end,
-				.dev = f->dev,
-				.inode = f->inode,
-				.path = f->shown};
+	struct xsp_mapping m = mapping_of(f);
 
 	return o->mapped(o, xsp_process_pid(p), &m, handle);
+}
+
+void xsp_mapped_files_open_ahead(const struct xsp_process *p, const struct xsp_mapped_files *f,
+				 size_t index,
+				 bool (*wanted)(const void *ctx, const struct xsp_mapped_file *f),
+				 const void *ctx)
+{
+	const struct xsp_opener *o = xsp_process_opener(p);
+	struct xsp_mapping m[XSP_OPEN_AHEAD];
+	size_t count = 0;
+
+	if (o->ahead == NULL || index % XSP_OPEN_AHEAD != 0)
+		return;
+	for (size_t i = index; i < f->count && i < index + XSP_OPEN_AHEAD; i++)
+		if (wanted(ctx, &f->files[i]))
+			m[count++] = mapping_of(&f->files[i]);
+	o->ahead(o, xsp_process_pid(p), m, count);
 }

@@ -43,7 +43,7 @@ bool xsp_opener_allows(const char *name)
 	       is_among(name + 5 + digits + 1, of_thread);
 }
 
-bool xsp_opener_allows_build_id(const char *build_id)
+static bool allows_build_id(const char *build_id)
 {
 	size_t length = strspn(build_id, "0123456789abcdef");
 
@@ -154,15 +154,33 @@ static int open_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_m
 
 /* Under our own root: distributions' folder, GDB's documentation, "Debugging Information in Separate
  * Files". */
+#define DEBUG_FILES "/usr/lib/debug/.build-id"
+
+static int debug_path(const char *build_id, char *path, size_t size)
+{
+	if (!allows_build_id(build_id))
+		return -EINVAL;
+	snprintf(path, size, DEBUG_FILES "/%.2s/%s.debug", build_id, build_id + 2);
+	return 0;
+}
+
+bool xsp_opener_lacks_debug_file(const char *build_id)
+{
+	char path[192] = DEBUG_FILES;
+
+	if (build_id != NULL && debug_path(build_id, path, sizeof(path)) < 0)
+		return true;
+	return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
 static int open_debug_file(const struct xsp_opener *o, const char *build_id)
 {
 	char path[192];
+	int rc = debug_path(build_id, path, sizeof(path));
 
 	(void)o;
-	if (!xsp_opener_allows_build_id(build_id))
-		return -EINVAL;
-	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id,
-		 build_id + 2);
+	if (rc < 0)
+		return rc;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }

@@ -32,14 +32,19 @@ struct xsp_opener {
 	 * which number the broker knows it. A descriptor or -errno */
 	int (*mapped)(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
 		      uint32_t *handle);
+	/* Those that mapped() will be asked for soon, at most XSP_OPEN_AHEAD; what it was not asked for is
+	 * closed by the next call. What cannot be opened is told by mapped(). NULL: nothing is gained. */
+	void (*ahead)(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
+		      size_t count);
 };
+#define XSP_OPEN_AHEAD 64
 
 /* By this process, with its own rights. */
 extern const struct xsp_opener xsp_open_directly;
 
 /* The files and links of /proc/PID that are ever read: "maps", "task/TID/comm" and the like. */
 bool xsp_opener_allows(const char *name);
-/* Is it 2 to 128 hexadecimal digits? */
-bool xsp_opener_allows_build_id(const char *build_id);
+/* Is there certainly no separate debug file of that build id, or of any (NULL)? */
+bool xsp_opener_lacks_debug_file(const char *build_id);
 
 #endif

@@ -64,5 +64,11 @@ void xsp_mapped_files_free(struct xsp_mapped_files *f);
  * be read, or -errno. *handle as struct xsp_opener has it; may be NULL. */
 int xsp_mapped_file_open(const struct xsp_process *p, const struct xsp_mapped_file *f,
 			 uint32_t *handle);
+/* To be called before each file is opened in turn: opens the wanted ones from the one at `index` on together,
+ * every XSP_OPEN_AHEAD files. */
+void xsp_mapped_files_open_ahead(const struct xsp_process *p, const struct xsp_mapped_files *f,
+				 size_t index,
+				 bool (*wanted)(const void *ctx, const struct xsp_mapped_file *f),
+				 const void *ctx);
 
 #endif

@@ -204,6 +204,11 @@ static int remember(struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_f
 	return 0;
 }
 
+static bool is_unknown(const void *ctx, const struct xsp_mapped_file *f)
+{
+	return known(ctx, f->dev, f->inode) == NULL;
+}
+
 int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 		       const struct xsp_mapped_files *mapped)
 {
@@ -213,6 +218,7 @@ int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 	for (size_t i = 0; i < mapped->count && rc == 0; i++) {
 		const struct xsp_mapped_file *f = &mapped->files[i];
 		struct known_file *k = known(r, f->dev, f->inode);
+		xsp_mapped_files_open_ahead(p, mapped, i, is_unknown, r);
 		if (r->map_count == REMEMBERED_MAX || is_remembered(r, pid, f))
 			continue;
 		if (k == NULL && (k = add_file(r, f->dev, f->inode)) != NULL)
