@@ -3,11 +3,13 @@
 of the last call of each, as PyTorch itself says it."""
 import json
 import sys
+import time
 
 import torch
 from torch.nn import functional as F
 
 known = {}
+time.sleep(0.7)  # a tracer that has launched us attaches to the library that was just imported
 
 
 def outputs(name, result):
