@@ -90,11 +90,16 @@ struct {
 	__type(value, __u64);
 } xsp_cookies __weak SEC(".maps");
 
-static __always_inline void xsp_count(__u32 which)
+static __always_inline void xsp_count_some(__u32 which, __u64 some)
 {
 	__u64 *value = bpf_map_lookup_elem(&xsp_counters, &which);
 	if (value)
-		*value += 1;
+		*value += some;
+}
+
+static __always_inline void xsp_count(__u32 which)
+{
+	xsp_count_some(which, 1);
 }
 
 static __always_inline void xsp_count_lost(__u32 which, __u32 probe)

@@ -32,6 +32,8 @@ enum xsp_count {
 	XSP_COUNT_SILENT,
 	XSP_COUNT_UNTRACKED,
 	XSP_COUNT_LOST_GPU, /* records of lost batches */
+	XSP_COUNT_DETAIL_HITS, /* of one hit in eight that puts sections: how many, and the time it took */
+	XSP_COUNT_DETAIL_NS,
 	XSP_COUNTS,
 };
 

@@ -7,7 +7,7 @@ import re
 import signal
 import time
 
-from harness import (XSPTRACE, Recording, Trace, case, check, check_calls, equal, finish, main, run, start_ready, total,
+from harness import (SCRIPTS, XSPTRACE, Recording, Skip, Trace, case, check, check_calls, equal, finish, main, run, start_ready, total,
                      truth, wait_for, workload, xsptrace, USAGE)
 
 # Of the target's CPU time, so that a busy machine does not matter much: the issue's 100 ms, and as much again.
@@ -196,6 +196,25 @@ def without_uprobe_multi(folder):
         equal(child.poll(), None, "status")
         child.kill()
         recording.wait()
+
+
+@case
+def what_is_read_has_its_price(folder):
+    """Shapes and values of tensors cost several times what the calibration's section does (README, "What it
+    costs"): it is the time that the programs take here that counts."""
+    if run(["/usr/bin/python3", "-c", "import torch"]).returncode != 0:
+        raise Skip("no torch (Debian: python3-torch)")
+
+    def estimate(*flags):
+        out = f"{folder}/t.xspt"
+        done = xsptrace(*flags, "-o", out, "--", "/usr/bin/python3", f"{SCRIPTS}/torch_loop.py", "--steps", 800,
+                        timeout=120)
+        ms, unit = re.search(r"estimated: ([0-9.]+) (m?s) in probes", done.stderr + done.stdout).groups()
+        return float(ms) * (1 if unit == "ms" else 1000)
+
+    bare, read = (min(estimate(*flags) for _ in range(2)) for flags in ([], ["--shapes=all", "--inputs=values"]))
+    print(f"  {bare:.0f} ms in probes, {read:.0f} ms with shapes and values")
+    check(read > 1.6 * bare, "what is read is not priced")
 
 
 @case

@@ -137,6 +137,8 @@ size_t xsp_attach_detail_bytes(const struct xsp_attach *a);
 struct xsp_attach_counters {
 	uint64_t lost_entries, lost_exits, lost_other, lost_names, filtered, silent_hits, untracked;
 	uint64_t lost_gpu_records; /* of batches that are among lost_other */
+	uint64_t detail_hits,
+		detail_ns; /* time in the program of some of the hits that put sections */
 };
 int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *out);
 /* Losses of one probe. */

@@ -277,5 +277,8 @@ int xsp_attach_calibrate(struct xsp_attach *a, struct xsp_site_costs *costs)
 	struct xsp_attach_counters nothing = {0};
 	a->before = nothing;
 	xsp_attach_counters(a, &a->before);
+	if (a->before.detail_hits > 0)
+		costs->detail_program_ns =
+			(double)a->before.detail_ns / (double)a->before.detail_hits;
 	return rc;
 }

@@ -16,6 +16,8 @@ static uint64_t *counter_field(struct xsp_attach_counters *c, enum xsp_count i)
 		[XSP_COUNT_SILENT] = &c->silent_hits,
 		[XSP_COUNT_UNTRACKED] = &c->untracked,
 		[XSP_COUNT_LOST_GPU] = &c->lost_gpu_records,
+		[XSP_COUNT_DETAIL_HITS] = &c->detail_hits,
+		[XSP_COUNT_DETAIL_NS] = &c->detail_ns,
 	};
 	_Static_assert(sizeof(fields) / sizeof(fields[0]) == XSP_COUNTS, "every counter");
 

@@ -26,7 +26,8 @@ const char *xsp_site_class_name(enum xsp_site_class c); /* "nop5", "emulated", "
 struct xsp_site_costs {
 	double ns[XSP_SITE_CLASSES];
 	double named_ns; /* added to an entry whose probe reads a name */
-	double detail_ns; /* added to a hit whose event has sections of any kind that is recorded */
+	double detail_ns; /* added to a hit whose event has sections: a stack of few frames, counters */
+	double detail_program_ns; /* of that hit, the time in its program; 0: not measured */
 	double cold_ns; /* added to a hit of any class when the caches have been used otherwise */
 };
 struct xsp_site_costs xsp_site_costs_default(void);

@@ -38,6 +38,7 @@ struct xsp_drain {
 	size_t price_count;
 	struct xsp_costs *costs; /* NULL: nobody asks */
 	double cold_ns;
+	uint32_t detail_ns;
 	uint64_t cold_sum_ns; /* of cost_ns */
 	uint64_t cold_most_ns; /* if all that may have been cold was */
 	struct last_hit last[LAST_HITS]; /* by the low bits of the thread's id */
@@ -74,8 +75,9 @@ static void add_price(struct xsp_drain *d, const struct xsp_event *e)
 	uint32_t cold = cold_price(d, e);
 	uint32_t ns = (is_entry(e->kind) ? p->entry_ns : p->exit_ns) + cold;
 
+	if (e->flags & XSP_EVENT_SECTIONS)
+		ns += d->detail_ns;
 	d->cold_sum_ns += cold;
-
 	d->cost_ns += ns;
 	if (d->costs != NULL)
 		xsp_costs_add(d->costs, e->tid, e->probe, ns, is_entry(e->kind));
@@ -191,6 +193,11 @@ void xsp_drain_set_frames(struct xsp_drain *d, struct xsp_frames *f)
 void xsp_drain_set_cold(struct xsp_drain *d, double cold_ns)
 {
 	d->cold_ns = cold_ns;
+}
+
+void xsp_drain_set_detail(struct xsp_drain *d, double detail_ns)
+{
+	d->detail_ns = (uint32_t)detail_ns;
 }
 
 void xsp_drain_cold(const struct xsp_drain *d, uint64_t *taken_ns, uint64_t *most_ns)

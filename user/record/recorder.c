@@ -328,7 +328,9 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 	take_rate(r);
 	if (rc == 0 && xsp_now_ns() - r->last_flush_ns >= FLUSH_NS) {
 		r->last_flush_ns = xsp_now_ns();
-		rc = xsp_recorder_put_stats(r);
+		rc = xsp_recorder_price_details(r);
+		if (rc == 0)
+			rc = xsp_recorder_put_stats(r);
 		if (rc == 0)
 			rc = xsp_capture_put_clock(r->writer);
 		if (rc == 0)
@@ -348,6 +350,18 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 }
 
 /* ---- finishing ---- */
+
+int xsp_recorder_price_details(struct xsp_recorder *r)
+{
+	struct xsp_attach_counters c;
+	int rc = r->options.attach.details ? xsp_broker_counters(r->broker, &c) : 0;
+
+	if (rc < 0 || !r->options.attach.details || c.detail_hits == 0)
+		return rc;
+	double more = (double)c.detail_ns / (double)c.detail_hits - r->plan.costs.detail_program_ns;
+	xsp_drain_set_detail(r->drain, more > 0 ? more : 0);
+	return 0;
+}
 
 int xsp_recorder_put_stats(struct xsp_recorder *r)
 {
