@@ -111,14 +111,14 @@ static __noinline __u32 xsp_put_written(char *e, __u32 at, __u32 probe)
 	return at + sizeof(struct xsp_section) + 8;
 }
 
-/* A number that is the first operand. */
+/* A byte, the first operand: callers leave the rest of its register as it is. */
 static __noinline __u32 xsp_put_scope(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
 				      char *e, __u32 at)
 {
 	if (at > XSP_DETAIL_LEAST - sizeof(struct xsp_section))
 		return at;
 	xsp_put_section_head(e, at, XSP_SECTION_SCOPE, sizeof(struct xsp_section),
-			     (__u32)xsp_operand(ctx, &spec->word[0]));
+			     (__u8)xsp_operand(ctx, &spec->word[0]));
 	return at + sizeof(struct xsp_section);
 }
 

@@ -208,7 +208,7 @@ enum xsp_range_flag {
 	XSP_RANGE_UNNAMED = 1 << 5, /* without the condition a range opens too, with the
 				     * probe's name */
 	XSP_RANGE_SHARED = 1 << 6, /* one more way to open the ranges of probe `opener` */
-	XSP_RANGE_MASK = 1 << 7, /* with XSP_RANGE_CONDITION: the value is a number below 32, and
+	XSP_RANGE_MASK = 1 << 7, /* with XSP_RANGE_CONDITION: it is a number below 32, and
 				  * bit n of condition_value says whether n is wanted */
 };
 struct xsp_range_spec {

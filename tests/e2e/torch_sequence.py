@@ -100,5 +100,33 @@ def scopes(folder):
     check("function,backward,user" in done.stderr, "does not say what can be given", done.stderr)
 
 
+    # A range as a C++ caller makes it that sets only the low byte of the scope's register, as gcc does for a
+# scope that it has computed: the ABI gives the rest no meaning.
+LOW_BYTE = """
+import ctypes, json, sys
+import torch
+lib = ctypes.CDLL(torch.__path__[0] + "/lib/libtorch_cpu.so")
+class String(ctypes.Structure):
+    _fields_ = [("text", ctypes.c_void_p), ("length", ctypes.c_size_t), ("here", ctypes.c_char * 16)]
+create = lib._ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE
+begin, end = lib._ZN2at14RecordFunctionC1ENS_11RecordScopeE, lib._ZN2at14RecordFunctionD1Ev
+made, object = ctypes.c_void_p(), ctypes.create_string_buffer(4096)
+for i in range(20):
+    name = String(0, 5, b"range")
+    name.text = ctypes.addressof(name) + String.here.offset
+    create(ctypes.byref(made), ctypes.byref(name))
+    begin(object, ctypes.c_uint32(0x5a5a5a07))
+    end(object)
+json.dump({"range": 20}, open(sys.argv[1], "w"))
+"""
+
+
+@case
+def range_whose_scope_is_a_low_byte(folder):
+    need_torch()
+    trace = traced(folder, LOW_BYTE, "-e", "torch")
+    equal(trace.calls["range"], truth(f"{folder}/truth")["range"], "ranges")
+
+
 if __name__ == "__main__":
     main()

@@ -32,11 +32,29 @@ def edges(trace):
     return count
 
 
+# RecordScope as the program (xsigma_scopes.cc) passes it; what is not named here is a range
+OPERATORS = ("one literal", "first", "second, longer", "even", "either odd", "either even", "crossed a",
+             "crossed b", "dirty function")
+
+
+def scope_of(name):
+    if name in OPERATORS or name.startswith("run time "):
+        return "function"
+    return "backward" if name == "dirty backward" else "user"
+
+
+def check_scopes(trace):
+    for e in trace.spans:
+        if not e["name"].startswith("("):  # named by its function alone
+            equal(e["args"].get("Scope"), scope_of(e["name"]), f"scope of {e}")
+
+
 def check_all(trace, calls, nesting):
     trace.check_nothing_lost()
     equal(dict(trace.calls), dict(calls), "scopes by name")
     trace.check_nesting()
     equal(dict(edges(trace)), dict(nesting), "nesting")
+    check_scopes(trace)
     for e in trace.spans:  # as in Kineto: what has another scope than the users' is an operator
         wanted = "user_annotation" if e["args"]["Scope"] == "user" else "cpu_op"
         equal(e["cat"], wanted, f"category of {e}")
@@ -107,6 +125,22 @@ def names_of_a_process_that_is_gone(folder):
 def chosen_by_name(folder):
     trace, facts = record(folder, "xsigma_main_gcc", options=("-e", "xsigma"))
     check_all(trace, facts["calls"], facts["edges"])
+
+
+@case
+def scope_of_each_call(folder):
+    """Whatever else is or is not recorded; and --scopes chooses by it."""
+    for build in BUILDS[::2]:
+        for options in (["-e", "xsigma"], ["--min-duration", "1ns"], ["-e", "xsigma", "--max-depth", "9"]):
+            trace, facts = record(folder, f"xsigma_graph_{build}", "armed", options=options)
+            check_all(trace, facts["calls"], facts["edges"])
+        for scope in ("function", "backward", "user"):
+            trace, facts = record(folder, f"xsigma_graph_{build}", "armed",
+                                  options=("-e", "xsigma", "--scopes", scope))
+            trace.check_nothing_lost()
+            equal(dict(trace.calls), {n: c for n, c in facts["calls"].items() if scope_of(n) == scope},
+                  f"spans of scope {scope}")
+            check_scopes(trace)
 
 
 @case

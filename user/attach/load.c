@@ -135,7 +135,7 @@ static uint32_t detail_types(unsigned details)
 		unsigned details;
 		uint32_t types;
 	} rows[] = {
-		{~0U, 1U << XSP_SECTION_SCOPE},
+		{XSP_DETAIL_SCOPE, 1U << XSP_SECTION_SCOPE},
 		{TAKES_ARGUMENTS, 1U << XSP_SECTION_ARGS},
 		{XSP_DETAIL_OUTPUTS, 1U << XSP_SECTION_OUTPUTS},
 		{XSP_DETAIL_SEQUENCE, 1U << XSP_SECTION_SEQUENCE | 1U << XSP_SECTION_NODE},
@@ -221,8 +221,8 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf->rodata->xsp_detail_large_bytes = a->arguments ? XSP_ARGS_LARGE + others : 0;
 	configure_counters(a, o);
 	bpf->rodata->xsp_detail_types = detail_types(o->details);
-	/* with the arguments of CUDA's calls alone nearly all events are without sections */
-	a->many_details = (o->details & ~(unsigned)XSP_DETAIL_CUDA) != 0;
+	/* with the arguments of CUDA's calls and scopes alone nearly all events are without sections */
+	a->many_details = (o->details & ~(unsigned)(XSP_DETAIL_CUDA | XSP_DETAIL_SCOPE)) != 0;
 	bpf->rodata->xsp_stack_frames = o->details & XSP_DETAIL_STACKS ? o->stack_frames : 0;
 	bpf_map__set_max_entries(
 		bpf->maps.xsp_ring0,

@@ -11,6 +11,7 @@ static const struct {
 	{"cuda", XSP_PROVIDER_CUDA_CALLS},
 	{"gpu", XSP_PROVIDER_GPU_RECORDS},
 	{"torch", XSP_PROVIDER_OPERATORS},
+	{"xsigma", XSP_PROVIDER_SCOPES},
 };
 
 unsigned xsp_provider_traits(const char *name)

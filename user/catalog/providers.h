@@ -11,6 +11,7 @@ enum xsp_provider_trait {
 	XSP_PROVIDER_CUDA_CALLS = 1 << 0, /* symbols are calls of CUDA's API: cuda_table.h */
 	XSP_PROVIDER_GPU_RECORDS = 1 << 1, /* hands over the agent's records: xsptrace/gpu.h */
 	XSP_PROVIDER_OPERATORS = 1 << 2, /* functions are operators with a schema: torch_schema.h */
+	XSP_PROVIDER_SCOPES = 1 << 3, /* ranges say their scope at each call: XSP_SCOPE_OWN */
 };
 
 /* Bits of enum xsp_provider_trait of the provider of that name; 0: none, or not known. */

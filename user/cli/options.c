@@ -667,6 +667,8 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o)
 	s.cuda_apis = o->cuda_apis;
 	if (!cuda) /* without it other events need no sections */
 		s.details &= ~(unsigned)XSP_DETAIL_CUDA;
+	if (xsp_selection_asks(&s, XSP_PROVIDER_SCOPES)) /* told at entry: no filter loses it */
+		s.details |= XSP_DETAIL_SCOPE;
 	/* GPU activity goes with the calls, unless nothing else is wanted */
 	if (!o->gpu_off && (o->gpu_only || cuda))
 		s.gpu = o->gpu | XSP_WANT_ACTIVITY;

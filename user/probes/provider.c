@@ -91,7 +91,7 @@ static void decide_at_call(struct xsp_probe *p, unsigned scopes)
 {
 	if (p->action != XSP_ACTION_RANGE_BEGIN || (p->range.flags & XSP_RANGE_CONDITION))
 		return;
-	p->range.flags |= XSP_RANGE_CONDITION | XSP_RANGE_MASK;
+	p->range.flags |= XSP_RANGE_CONDITION | XSP_RANGE_MASK | XSP_RANGE_BYTE;
 	p->range.condition = p->detail.word[0];
 	p->range.condition_value = record_scopes(scopes);
 	if (p->detail.word[0].base < XSP_OPERAND_SP)

@@ -80,7 +80,7 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
  * a RecordFunction of scope 7 (RecordScope::USER_SCOPE, ATen/record_function.h) is made. It
  * is over at end(), which its destructor calls as well.
  */
-#define USER_SCOPE 7
+#define USER_SCOPE 7 /* a byte: what the rest of its register holds is nobody's */
 
 static const struct xsp_range_row user_ranges = {
 	.name = "record_function",
@@ -97,7 +97,8 @@ static const struct xsp_range_row user_ranges = {
 			  .action = XSP_ACTION_RANGE_BEGIN,
 			  .symbols = {"_ZN2at14RecordFunctionC1ENS_11RecordScopeE"},
 			  .spec = {.name = XSP_RANGE_NAME_PENDING,
-				   .flags = XSP_RANGE_KEYED | XSP_RANGE_CONDITION,
+				   .flags = XSP_RANGE_KEYED | XSP_RANGE_CONDITION |
+					    XSP_RANGE_BYTE,
 				   .condition = {.base = 1},
 				   .condition_value = USER_SCOPE},
 		  },
