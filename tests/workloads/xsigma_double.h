@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -60,6 +61,39 @@ class FunctionSchema;
 class IValue
 {
 };
+
+/* A view whose construction is checked while NDEBUG is not defined: a call of its own where it is not
+ * inlined, and one that may throw. */
+template <typename T> class array_ref
+{
+      public:
+	array_ref() = default;
+	array_ref(const T *data, size_t count) : data_(data), count_(count)
+	{
+		debugCheckNullptrInvariant();
+	}
+	const T *data() const
+	{
+		return data_;
+	}
+	size_t size() const
+	{
+		return count_;
+	}
+
+      private:
+	void debugCheckNullptrInvariant()
+	{
+#ifndef NDEBUG
+		if (data_ == nullptr && count_ != 0) {
+			std::string message = "no data, " + std::to_string(count_) + " elements";
+			throw std::invalid_argument("array_ref: " + message);
+		}
+#endif
+	}
+	const T *data_ = nullptr;
+	size_t count_ = 0;
+};
 enum class RecordScope : uint8_t {
 	FUNCTION = 0,
 	BACKWARD_FUNCTION,
@@ -84,13 +118,11 @@ struct RecordFunction {
 	RecordFunction &operator=(const RecordFunction &) = delete;
 
 	XSIGMA_API void before(FunctionDescriptor schema, int64_t sequence_nr = -1);
-	void before(FunctionDescriptor fn, const std::vector<IValue> &inputs,
-		    int64_t sequence_nr = -1)
+	void before(FunctionDescriptor fn, array_ref<const IValue> inputs, int64_t sequence_nr = -1)
 	{
 		if (!isActive())
 			return;
-		inputs_ = inputs.data();
-		input_count_ = inputs.size();
+		inputs_ = inputs;
 		before(fn, sequence_nr);
 	}
 	XSIGMA_API void end();
@@ -114,8 +146,7 @@ struct RecordFunction {
 	FunctionDescriptor fn_;
 	char schema_[16];
 	int64_t sequence_nr_ = -1;
-	const IValue *inputs_ = nullptr;
-	size_t input_count_ = 0;
+	array_ref<const IValue> inputs_;
 	char rest_[120];
 };
 
@@ -126,7 +157,8 @@ void record_function_with_scope(RecordFunction &guard, RecordFunction::FunctionD
 				const Inputs &inputs, Args &&...args)
 {
 	if (guard.needsInputs())
-		guard.before(fn, inputs, std::forward<Args>(args)...);
+		guard.before(fn, array_ref<const IValue>(inputs.data(), inputs.size()),
+			     std::forward<Args>(args)...);
 	else
 		guard.before(fn, std::forward<Args>(args)...);
 }
@@ -141,7 +173,7 @@ void record_function_with_scope(RecordFunction &guard, RecordFunction::FunctionD
 	RECORD_FUNCTION_WITH_SCOPE(xsigma::RecordScope::FUNCTION, fn, inputs, ##__VA_ARGS__)
 #define RECORD_USER_SCOPE(fn)                                                                      \
 	RECORD_FUNCTION_WITH_SCOPE(xsigma::RecordScope::USER_SCOPE, fn,                            \
-				   std::vector<xsigma::IValue>{})
+				   xsigma::array_ref<const xsigma::IValue>{})
 
 class profiler_session;
 class profiler_scope

@@ -306,6 +306,159 @@ APART void overwritten(int x)
 	RECORD_FUNCTION(s, inputs);
 	leaf(x);
 }
+/* What programs do: scopes in loops, in both arms, behind tables of jumps, inside each other. */
+APART int arms(int x)
+{
+	if (x % 2) {
+		RECORD_FUNCTION("first arm", inputs);
+		leaf(x);
+	} else {
+		RECORD_USER_SCOPE("second arm");
+		leaf(x + 1);
+	}
+	if (x % 3 == 0)
+		return x;
+	RECORD_FUNCTION("after the arms", inputs, 5);
+	leaf(x);
+	return sink;
+}
+APART void nested(int x)
+{
+	RECORD_FUNCTION("outermost", inputs);
+	for (int i = 0; i < x; i++) {
+		RECORD_USER_SCOPE("each turn");
+		leaf(i);
+		for (int j = 0; j < 2; j++) {
+			RECORD_FUNCTION("innermost of all", inputs, i);
+			leaf(j);
+		}
+	}
+	{
+		RECORD_FUNCTION("after the loop", inputs);
+		leaf(x);
+	}
+}
+APART void stages(int x)
+{
+	for (int i = 0; i < x; i++) {
+		switch (i % 7) {
+		case 0: {
+			RECORD_USER_SCOPE("stage: load");
+			leaf(i);
+			break;
+		}
+		case 1: {
+			RECORD_FUNCTION("stage: decode", inputs);
+			leaf(i + 1);
+			break;
+		}
+		case 2: {
+			RECORD_FUNCTION("stage: transform", inputs, i);
+			leaf(i + 3);
+			if (i > 5)
+				return;
+			break;
+		}
+		case 3:
+			leaf(8);
+			break;
+		case 4: {
+			RECORD_USER_SCOPE("stage: reduce");
+			leaf(i + 2);
+			break;
+		}
+		default: {
+			RECORD_FUNCTION("stage: other", inputs);
+			leaf(i + 9);
+		}
+		}
+	}
+}
+APART void catches(int x)
+{
+	RECORD_FUNCTION("around the try", inputs);
+	try {
+		RECORD_USER_SCOPE("inside the try");
+		leaf(x == 5 ? 100 : x);
+	} catch (int) {
+		RECORD_USER_SCOPE("in the handler");
+		leaf(1);
+	}
+}
+/* The name changes on its way to before(), for some calls only. */
+__attribute__((noinline)) void change(std::string_view *s)
+{
+	if (sink != 0 || yes)
+		*s = "changed in between";
+}
+APART void changed(int x)
+{
+	RecordFunction g(RecordScope::FUNCTION);
+	std::string_view name = "not changed";
+	if (x % 2)
+		change(&name);
+	if (g.isActive())
+		g.before(name);
+	leaf(x);
+}
+struct context {
+	int64_t other;
+	RecordFunction::FunctionDescriptor name;
+};
+__attribute__((noinline)) void change(context *c)
+{
+	if (yes)
+		c->name = std::string_view("changed inside");
+}
+APART void changed_inside(int x)
+{
+	RecordFunction g(RecordScope::FUNCTION);
+	context c = {x, std::string_view("as it was")};
+	if (g.isActive()) {
+		if (x % 2)
+			change(&c);
+		g.before(c.name, x);
+	}
+	leaf(x);
+}
+struct named_scope {
+	RecordFunction g;
+	std::string_view name;
+};
+__attribute__((noinline)) void change(named_scope *s)
+{
+	if (yes)
+		s->name = "changed beside the guard";
+}
+APART void changed_beside(int x)
+{
+	named_scope s = {RecordFunction(RecordScope::FUNCTION), "beside the guard"};
+	if (s.g.isActive()) {
+		if (x % 2)
+			change(&s);
+		s.g.before(s.name);
+	}
+	leaf(x);
+}
+context *kept;
+__attribute__((noinline)) void change_kept()
+{
+	if (yes)
+		kept->name = std::string_view("changed from afar");
+}
+APART void changed_from_afar(int x)
+{
+	context c = {};
+	kept = &c;
+	RecordFunction g(RecordScope::FUNCTION);
+	c.name = std::string_view("seen from afar");
+	if (g.isActive()) {
+		if (x % 2)
+			change_kept();
+		g.before(c.name, x);
+	}
+	leaf(x);
+}
 std::map<void *, std::set<std::string>> seen;
 std::map<const void *, void *> where;
 void note(const void *o, void *ra)
@@ -347,6 +500,14 @@ int main()
 		helper2(x);
 		gotos(x);
 		overwritten(x);
+		arms(x);
+		nested(x);
+		stages(x);
+		catches(x);
+		changed(x);
+		changed_inside(x);
+		changed_beside(x);
+		changed_from_afar(x);
 	}
 	unsigned long base = 0;
 	dl_iterate_phdr(

@@ -195,6 +195,22 @@ WL_APART uint64_t dirty(uint64_t x, unsigned scope, const char *name)
 	return x;
 }
 
+/* Names that there is nothing, or too much, to show of; how they are shown. */
+#define LONG_PART "a name that is much longer than anybody would want to read, "
+#define LONG_NAME LONG_PART LONG_PART LONG_PART LONG_PART
+WL_APART uint64_t odd_names(uint64_t x)
+{
+	{
+		counted c("[empty name]");
+		RECORD_FUNCTION("", inputs);
+		x = leaf(x);
+	}
+	static const std::string shown = std::string(LONG_NAME, 192) + "\u2026";
+	counted c(shown.c_str());
+	RECORD_FUNCTION(LONG_NAME, inputs);
+	return leaf(x);
+}
+
 WL_APART uint64_t others(uint64_t x)
 {
 	std::string name = "profiler scope " + std::to_string(x % 4);
@@ -223,7 +239,7 @@ WL_APART uint64_t work(uint64_t x, bool on)
 	arm(on);
 	return one(x) + sequence(x) + branches(x) + either(x) + at_run_time(x) + crossed(x) +
 	       by_hand(x) + dirty(x, 0, "dirty function") + dirty(x, 1, "dirty backward") +
-	       dirty(x, 7, "dirty user") + others(x);
+	       dirty(x, 7, "dirty user") + odd_names(x) + others(x);
 }
 
 const char *const callers =

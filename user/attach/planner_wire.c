@@ -16,8 +16,8 @@
 
 /* What a probe's pointers to functions may be. */
 static void (*const renames[])(char *text, size_t size) = {NULL, xsp_torch_name_node};
-static bool (*const call_sites[])(struct xsp_module *m, uint64_t addr, char *text,
-				  size_t size) = {NULL, xsp_xsigma_literal};
+static const char *(*const call_sites[])(struct xsp_module *m, uint64_t addr, char *text,
+					 size_t size) = {NULL, xsp_xsigma_literal};
 #define RENAMES (sizeof(renames) / sizeof(renames[0]))
 #define CALL_SITES (sizeof(call_sites) / sizeof(call_sites[0]))
 

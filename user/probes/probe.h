@@ -64,8 +64,9 @@ struct xsp_probe {
 	struct xsp_probe_arguments *arguments; /* with ARGS or OUTPUTS; else NULL. Taken over by
 						 * the list */
 	/* For names that are return addresses: finds a better name than the function's in the code
-	 * of the calling module (`addr`: where the call returns to). False: none. NULL: not asked */
-	bool (*call_site)(struct xsp_module *m, uint64_t addr, char *text, size_t size);
+	 * of the calling module (`addr`: where the call returns to). Returns NULL, or why there is
+	 * none: a few static texts. NULL: not asked */
+	const char *(*call_site)(struct xsp_module *m, uint64_t addr, char *text, size_t size);
 	char *symbol; /* mangled; "" when there is none. Owned by the list */
 	char *name; /* what outputs show. Owned by the list */
 };

@@ -30,7 +30,7 @@ static void find_part(struct xsp_module *m, const struct xsp_range_part *part, s
 			continue;
 		while (same < f->count && f->symbols[same].addr != s.addr)
 			same++;
-		if (same < f->count)
+		if (same < f->count || (part->hands_on != NULL && part->hands_on(m, &s)))
 			continue;
 		f->names[f->count] = part->symbols[i];
 		f->symbols[f->count++] = s;

@@ -19,7 +19,10 @@ struct xsp_range_part {
 	struct xsp_range_spec
 		spec; /* of RANGE_END: only XSP_RANGE_KEYED, taken from the beginning */
 	bool optional; /* the range is traced without this part as well */
-	bool (*call_site)(struct xsp_module *m, uint64_t addr, char *text, size_t size);
+	const char *(*call_site)(struct xsp_module *m, uint64_t addr, char *text, size_t size);
+	/* Of RANGE_END: does the function hand its object on to another one of these, before anything
+	 * else can happen? Then it needs no probe. NULL: none does */
+	bool (*hands_on)(struct xsp_module *m, const struct xsp_symbol *function);
 };
 
 struct xsp_range_row {

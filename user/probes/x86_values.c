@@ -33,9 +33,31 @@ void xsp_values_begin(struct xsp_values *v)
 
 /* ---- memory ---- */
 
+/* Whose is the nearest address at or below it that is in other hands? */
+bool xsp_is_within_reach(const struct xsp_taken *taken, struct xsp_value at)
+{
+	bool reached = taken == NULL || taken->all || at.kind != XSP_VALUE_REGISTER;
+	int64_t nearest = INT64_MIN;
+
+	for (size_t i = 0; !reached && i < taken->count; i++) {
+		const struct xsp_value *t = &taken->items[i].at;
+		if (t->base == at.base && t->n <= at.n && t->n > nearest)
+			nearest = t->n;
+	}
+	for (size_t i = 0; !reached && i < taken->count; i++) {
+		const struct xsp_value *t = &taken->items[i].at;
+		if (t->base == at.base && t->n == nearest)
+			reached = taken->items[i].other || !taken->items[i].guard;
+	}
+	return reached;
+}
+
+/* What others may have written is not known any more. */
 static void forget_memory(struct xsp_values *v)
 {
-	memset(v->slots, 0, sizeof(v->slots));
+	for (size_t i = 0; i < XSP_VALUE_SLOTS; i++)
+		if (xsp_is_within_reach(v->taken, v->slots[i].at))
+			v->slots[i] = (struct xsp_value_slot){0};
 }
 
 /* `size` bytes at `at` are written with something: slots that they touch, or may touch, are gone. */
@@ -45,8 +67,11 @@ static void forget_at(struct xsp_values *v, struct xsp_value at, int64_t size)
 		const struct xsp_value *s = &v->slots[i].at;
 		if (s->kind == XSP_VALUE_UNKNOWN)
 			continue;
-		bool apart = at.kind == XSP_VALUE_REGISTER && at.base == s->base &&
-			     (at.n + size <= s->n || s->n + 8 <= at.n);
+		bool frame = at.kind == XSP_VALUE_REGISTER &&
+			     (at.base == XSP_REG_RSP || at.base == XSP_REG_RBP);
+		bool apart = at.kind == XSP_VALUE_REGISTER && at.base == s->base
+				     ? at.n + size <= s->n || s->n + 8 <= at.n
+				     : !frame && !xsp_is_within_reach(v->taken, *s);
 		if (!apart)
 			v->slots[i] = (struct xsp_value_slot){0};
 	}
@@ -76,6 +101,12 @@ static struct xsp_value read_word(const struct xsp_values *v, struct xsp_value a
 struct xsp_value xsp_values_at(const struct xsp_values *v, unsigned reg, int64_t offset)
 {
 	return read_word(v, plus(v->reg[reg & 15], offset));
+}
+
+void xsp_values_write(struct xsp_values *v, struct xsp_value at, int64_t offset,
+		      struct xsp_value value)
+{
+	write_word(v, plus(at, offset), value);
 }
 
 /* ---- operands ---- */
@@ -113,8 +144,8 @@ static bool elsewhere(const ZydisDecodedOperand *o)
 	       o->mem.base == ZYDIS_REGISTER_RIP;
 }
 
-static struct xsp_value address_of(const struct xsp_values *v, const ZydisDecodedOperand *o,
-				   uint64_t next)
+struct xsp_value xsp_values_address(const struct xsp_values *v, const ZydisDecodedOperand *o,
+				    uint64_t next)
 {
 	int base = general(o->mem.base);
 
@@ -142,7 +173,7 @@ static struct xsp_value read_operand(const struct xsp_values *v, const ZydisDeco
 	else if (o->type == ZYDIS_OPERAND_TYPE_REGISTER && vector(o->reg.value) >= 0)
 		value = v->xmm[vector(o->reg.value)][0];
 	else if (o->type == ZYDIS_OPERAND_TYPE_MEMORY && !elsewhere(o) && o->size == 64)
-		value = read_word(v, address_of(v, o, next));
+		value = read_word(v, xsp_values_address(v, o, next));
 	if (o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->size == 32)
 		value = value.kind == XSP_VALUE_CONSTANT
 				? constant((int64_t)(uint32_t)value.n)
@@ -165,7 +196,7 @@ static void forget_written(struct xsp_values *v, const ZydisDecodedInstruction *
 			continue;
 		if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
 			if (!elsewhere(o))
-				forget_at(v, address_of(v, o, next), o->size / 8);
+				forget_at(v, xsp_values_address(v, o, next), o->size / 8);
 		} else if (o->type == ZYDIS_OPERAND_TYPE_REGISTER) {
 			int g = general(o->reg.value), x = vector(o->reg.value);
 			if (g >= 0)
@@ -186,8 +217,9 @@ static bool is_word_register(const ZydisDecodedOperand *o)
 static bool step_move(struct xsp_values *v, const ZydisDecodedInstruction *d,
 		      const ZydisDecodedOperand *ops, uint64_t next)
 {
-	struct xsp_value value = d->mnemonic == ZYDIS_MNEMONIC_LEA ? address_of(v, &ops[1], next)
-								   : read_operand(v, &ops[1], next);
+	struct xsp_value value = d->mnemonic == ZYDIS_MNEMONIC_LEA
+					 ? xsp_values_address(v, &ops[1], next)
+					 : read_operand(v, &ops[1], next);
 
 	if (is_word_register(&ops[0])) {
 		if (ops[0].size == 32 && value.kind == XSP_VALUE_CONSTANT)
@@ -199,7 +231,7 @@ static bool step_move(struct xsp_values *v, const ZydisDecodedInstruction *d,
 	}
 	if (ops[0].type != ZYDIS_OPERAND_TYPE_MEMORY || ops[0].size != 64 || elsewhere(&ops[0]))
 		return false;
-	write_word(v, address_of(v, &ops[0], next), value);
+	write_word(v, xsp_values_address(v, &ops[0], next), value);
 	return true;
 }
 
@@ -216,13 +248,19 @@ static bool step_stack(struct xsp_values *v, const ZydisDecodedInstruction *d,
 		write_word(v, v->reg[XSP_REG_RSP], value);
 		return true;
 	}
-	if (!is_word_register(&ops[0]))
+	if (d->mnemonic == ZYDIS_MNEMONIC_LEAVE)
+		v->reg[XSP_REG_RSP] = v->reg[XSP_REG_RBP];
+	else if (!is_word_register(&ops[0]))
 		return false;
 	value = read_word(v, v->reg[XSP_REG_RSP]);
 	v->reg[XSP_REG_RSP] = plus(v->reg[XSP_REG_RSP], 8);
-	v->reg[general(ops[0].reg.value)] = value;
+	v->reg[d->mnemonic == ZYDIS_MNEMONIC_LEAVE ? XSP_REG_RBP : general(ops[0].reg.value)] =
+		value;
 	return true;
 }
+
+/* Far below whatever is addressed by the stack pointer as it was before it was aligned. */
+#define ALIGNED_STACK (-((int64_t)1 << 40))
 
 static bool step_arithmetic(struct xsp_values *v, const ZydisDecodedInstruction *d,
 			    const ZydisDecodedOperand *ops, uint64_t next)
@@ -240,6 +278,13 @@ static bool step_arithmetic(struct xsp_values *v, const ZydisDecodedInstruction 
 	}
 	if (ops[0].size != 64 || ops[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
 		return false;
+	if (d->mnemonic == ZYDIS_MNEMONIC_AND) { /* an aligned stack: a place of its own */
+		if (to == XSP_REG_RSP)
+			v->reg[to] = (struct xsp_value){.kind = XSP_VALUE_REGISTER,
+							.base = XSP_REG_RSP,
+							.n = ALIGNED_STACK};
+		return to == XSP_REG_RSP;
+	}
 	v->reg[to] = plus(v->reg[to], d->mnemonic == ZYDIS_MNEMONIC_ADD ? ops[1].imm.value.s
 									: -ops[1].imm.value.s);
 	return true;
@@ -257,7 +302,7 @@ static bool step_vector(struct xsp_values *v, const ZydisDecodedInstruction *d,
 	if (ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER && vector(ops[1].reg.value) >= 0) {
 		memcpy(pair, v->xmm[vector(ops[1].reg.value)], sizeof(pair));
 	} else if (ops[1].type == ZYDIS_OPERAND_TYPE_MEMORY && !elsewhere(&ops[1])) {
-		struct xsp_value at = address_of(v, &ops[1], next);
+		struct xsp_value at = xsp_values_address(v, &ops[1], next);
 		pair[0] = read_word(v, at);
 		pair[1] = read_word(v, plus(at, 8));
 	}
@@ -267,7 +312,7 @@ static bool step_vector(struct xsp_values *v, const ZydisDecodedInstruction *d,
 	}
 	if (ops[0].type != ZYDIS_OPERAND_TYPE_MEMORY || elsewhere(&ops[0]))
 		return false;
-	struct xsp_value at = address_of(v, &ops[0], next);
+	struct xsp_value at = xsp_values_address(v, &ops[0], next);
 	write_word(v, at, pair[0]);
 	write_word(v, plus(at, 8), pair[1]);
 	return true;
@@ -314,7 +359,8 @@ static const struct {
 	{ZYDIS_MNEMONIC_MOV, step_move},	 {ZYDIS_MNEMONIC_LEA, step_move},
 	{ZYDIS_MNEMONIC_PUSH, step_stack},	 {ZYDIS_MNEMONIC_POP, step_stack},
 	{ZYDIS_MNEMONIC_ADD, step_arithmetic},	 {ZYDIS_MNEMONIC_SUB, step_arithmetic},
-	{ZYDIS_MNEMONIC_XOR, step_arithmetic},	 {ZYDIS_MNEMONIC_MOVUPS, step_vector},
+	{ZYDIS_MNEMONIC_XOR, step_arithmetic},	 {ZYDIS_MNEMONIC_AND, step_arithmetic},
+	{ZYDIS_MNEMONIC_LEAVE, step_stack},	 {ZYDIS_MNEMONIC_MOVUPS, step_vector},
 	{ZYDIS_MNEMONIC_MOVAPS, step_vector},	 {ZYDIS_MNEMONIC_MOVDQU, step_vector},
 	{ZYDIS_MNEMONIC_MOVDQA, step_vector},	 {ZYDIS_MNEMONIC_MOVUPD, step_vector},
 	{ZYDIS_MNEMONIC_MOVAPD, step_vector},	 {ZYDIS_MNEMONIC_MOVQ, step_half},

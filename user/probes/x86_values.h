@@ -26,21 +26,36 @@ struct xsp_value {
 };
 bool xsp_value_same(struct xsp_value a, struct xsp_value b);
 
-#define XSP_VALUE_SLOTS 32
+#define XSP_VALUE_SLOTS 64
 struct xsp_value_slot {
 	struct xsp_value at; /* XSP_VALUE_REGISTER: its address; 8 bytes. Else: free */
 	struct xsp_value value;
+};
+/*
+ * Addresses of the stack that a function hands to others or keeps: what it calls, and what it writes
+ * through pointers, may reach from there upwards, up to the next of them. Of a guard it is known that
+ * those who get its address stay inside it.
+ */
+#define XSP_TAKEN_MAX 128
+struct xsp_taken {
+	struct {
+		struct xsp_value at; /* XSP_VALUE_REGISTER of the stack pointer */
+		bool guard, other; /* goes to a guard's functions; to anything else */
+	} items[XSP_TAKEN_MAX];
+	size_t count;
+	bool all; /* more than could be kept */
 };
 struct xsp_values {
 	struct xsp_value reg[16];
 	struct xsp_value xmm[16][2]; /* low and high 8 bytes */
 	struct xsp_value_slot slots[XSP_VALUE_SLOTS];
+	const struct xsp_taken *taken; /* NULL: everything is within reach */
 };
 
 /* What a function must keep for its caller: rbx, rsp, rbp, r12..r15 (System V ABI, 3.2.1). */
 #define XSP_REGS_KEPT (1U << 3 | 1U << 4 | 1U << 5 | 0xfU << 12)
 
-enum { XSP_REG_RSP = 4, XSP_REG_RDI = 7 };
+enum { XSP_REG_RSP = 4, XSP_REG_RBP = 5, XSP_REG_RSI = 6, XSP_REG_RDI = 7 };
 
 /* At the beginning: each register holds what it holds, memory is unknown. */
 void xsp_values_begin(struct xsp_values *v);
@@ -53,6 +68,14 @@ int xsp_values_register(const ZydisDecodedOperand *o);
 void xsp_values_call(struct xsp_values *v);
 /* Keeps what both know. True if `v` changed. */
 bool xsp_values_merge(struct xsp_values *v, const struct xsp_values *with);
+/* Where an operand in memory lies; unknown: elsewhere than in the stack, or not known. */
+struct xsp_value xsp_values_address(const struct xsp_values *v, const ZydisDecodedOperand *o,
+				    uint64_t next);
+/* May what stands there be written by others? */
+bool xsp_is_within_reach(const struct xsp_taken *taken, struct xsp_value at);
+/* Writes 8 bytes at [at + offset]. */
+void xsp_values_write(struct xsp_values *v, struct xsp_value at, int64_t offset,
+		      struct xsp_value value);
 /* The 8 bytes at [register + offset]. */
 struct xsp_value xsp_values_at(const struct xsp_values *v, unsigned reg, int64_t offset);
 

@@ -69,6 +69,7 @@ static const struct xsp_range_row rows[] = {
 				  .action = XSP_ACTION_RANGE_END,
 				  .symbols = {GRAPH "3endEv", GRAPH "D1Ev", GRAPH "D2Ev",
 					      GRAPH "D0Ev"},
+				  .hands_on = xsp_xsigma_hands_on,
 			  }},
 	},
 	{

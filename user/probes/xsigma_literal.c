@@ -8,21 +8,35 @@
 #include "xsptrace/event.h"
 
 /*
- * From the constructor's return on, all paths are followed with what is known of registers and
- * stack. before() reached for the same object must get the same literal on every path, or there is
- * no name; another object's before() is passed by only if it is proven to be another's.
+ * The function is followed twice, on all paths, with what is known of registers and stack. From its
+ * first instruction: what holds where the constructor is called, which addresses of the stack go to
+ * others. From the constructor's return: before() reached for the same object must get the same literal
+ * on every path, or there is no name; another object's before() is passed by only if it is proven to
+ * be another's.
  */
 
 #define MAX_ROLES 256U
-#define MAX_LEADERS 256U
-#define MAX_STEPS 100000U
+#define MAX_LEADERS 2048U /* 0 is none */
+#define MAX_STEPS 300000U
 #define MAX_FUNCTION (1U << 20) /* bytes */
+#define MAX_CASES 512U
+#define MAX_STORES 64U
+#define MAX_LITERAL 4096 /* bytes */
 
 /* ---- which functions matter ---- */
 
-enum role { ROLE_NONE = 0, ROLE_BEFORE, ROLE_BEGIN, ROLE_END, ROLE_NO_RETURN };
+enum role {
+	ROLE_NONE = 0,
+	ROLE_BEFORE,
+	ROLE_BEGIN,
+	ROLE_END,
+	ROLE_VIEW,
+	ROLE_CHECK, /* writes nothing */
+	ROLE_NO_RETURN
+};
 
 #define RECORD "_ZN6xsigma14RecordFunction"
+#define VIEW "_ZNSt17basic_string_viewIcSt11char_traitsIcEE"
 #define DESCRIPTOR "St7variantIJSt17basic_string_viewIcSt11char_traitsIcEE"
 
 static const struct {
@@ -40,6 +54,13 @@ static const struct {
 	{RECORD "C", "", false, ROLE_BEGIN},
 	{RECORD "D", "", false, ROLE_END},
 	{RECORD "3endEv", "", true, ROLE_END},
+	/* string_view(const char *), and a descriptor of a literal, where they are not inlined */
+	{VIEW "C1EPKc", "", true, ROLE_VIEW},
+	{VIEW "C2EPKc", "", true, ROLE_VIEW},
+	{VIEW "C4EPKc", "", true, ROLE_VIEW},
+	{"_ZN" DESCRIPTOR, "C1IRA", false, ROLE_VIEW},
+	{"_ZN" DESCRIPTOR, "C2IRA", false, ROLE_VIEW},
+	{"_ZN6xsigma9array_refI", "debugCheckNullptrInvariant", false, ROLE_CHECK},
 	{"_Unwind_Resume", "", true, ROLE_NO_RETURN},
 	{"__cxa_throw", "", true, ROLE_NO_RETURN},
 	{"__cxa_rethrow", "", true, ROLE_NO_RETURN},
@@ -73,21 +94,38 @@ struct search {
 	struct xsp_module *module;
 	ZydisDecoder decoder;
 	uint64_t begin, end; /* the function */
-	uint64_t begin_call; /* the instruction that calls the constructor */
+	uint64_t return_addr; /* of the constructor's call */
 	struct {
 		uint64_t at;
 		enum role role;
 		bool slot;
 	} roles[MAX_ROLES];
 	size_t role_count;
-	struct xsp_value object;
-	unsigned writes[16]; /* instructions that write the register, not counting pops */
-	struct xsp_value written[16]; /* by the last of them: an address, or unknown */
-	struct leader leaders[MAX_LEADERS];
+	uint64_t cases[MAX_CASES]; /* where tables of jumps lead */
+	size_t case_count;
+	uint16_t *leader_at; /* of each byte of the function: index of its leader, SEEN, or 0 */
+	struct leader *leaders;
 	size_t leader_count, steps;
-	bool failed, found;
+	bool searches; /* the second time */
+	bool reached; /* the constructor's call */
+	bool lands; /* `landing` is somewhat known */
+	struct xsp_values at_call, landing; /* what holds there; and wherever an exception lands */
+	struct xsp_taken taken;
+	bool took; /* something new */
+	struct {
+		struct xsp_value what, where;
+	} stores[MAX_STORES]; /* of addresses of the stack, in the stack */
+	size_t store_count;
+	struct xsp_value object;
+	bool failed, several, found;
 	struct xsp_value length, text;
 };
+#define SEEN UINT16_MAX
+
+static bool is_inside(const struct search *s, uint64_t addr)
+{
+	return addr >= s->begin && addr < s->end;
+}
 
 static void add_role(struct search *s, uint64_t at, bool slot, enum role role)
 {
@@ -187,135 +225,154 @@ static enum role role_of_call(struct search *s, const struct insn *i)
 	return role != ROLE_NONE ? role : role_of_stub(s, i->target);
 }
 
-/* ---- the block that makes the object ---- */
+/* ---- tables of jumps ---- */
+
+static void add_case(struct search *s, uint64_t target)
+{
+	for (size_t i = 0; i < s->case_count; i++)
+		if (s->cases[i] == target)
+			return;
+	if (s->case_count == MAX_CASES)
+		s->failed = true;
+	else
+		s->cases[s->case_count++] = target;
+}
 
 /*
- * A register that the whole function writes once, with an address, holds it wherever it is used:
- * compilers take literals out of loops that way.
+ * A table whose address the function loads: 32-bit distances from it, or (in files that are not relocated)
+ * 64-bit addresses, as long as they lead into the function. Other data may look like one: a path too many
+ * takes names away, and gives none.
  */
-static void note_writes(struct search *s, const struct insn *i)
+static void read_cases(struct search *s, uint64_t table)
 {
-	const struct insn *lea = i->d.mnemonic == ZYDIS_MNEMONIC_LEA ? i : NULL;
+	int32_t distance;
+	uint64_t target;
 
-	for (unsigned k = 0; k < i->d.operand_count && i->d.mnemonic != ZYDIS_MNEMONIC_POP; k++) {
-		int reg = xsp_values_register(&i->ops[k]);
-		if (reg < 0 || !(i->ops[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+	if (xsp_module_is_code(s->module, table))
+		return;
+	for (uint64_t at = table; xsp_module_read(s->module, at, &distance, 4) == 4 &&
+				  is_inside(s, table + (uint64_t)(int64_t)distance);
+	     at += 4)
+		add_case(s, table + (uint64_t)(int64_t)distance);
+	for (uint64_t at = table;
+	     xsp_module_read(s->module, at, &target, 8) == 8 && is_inside(s, target); at += 8)
+		add_case(s, target);
+}
+
+static void note_table(struct search *s, const struct insn *i)
+{
+	for (unsigned k = 0; k < i->d.operand_count; k++) {
+		const ZydisDecodedOperand *o = &i->ops[k];
+		if (o->type != ZYDIS_OPERAND_TYPE_MEMORY)
 			continue;
-		s->writes[reg]++;
-		s->written[reg] = (struct xsp_value){0};
-		if (lea != NULL && lea->ops[0].size == 64 &&
-		    lea->ops[1].mem.base == ZYDIS_REGISTER_RIP)
-			s->written[reg] = (struct xsp_value){
-				.kind = XSP_VALUE_ADDRESS,
-				.n = (int64_t)(i->next + (uint64_t)i->ops[1].mem.disp.value)};
-		else if (i->d.mnemonic == ZYDIS_MNEMONIC_MOV &&
-			 i->ops[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && i->ops[0].size >= 32)
-			s->written[reg] = (struct xsp_value){
-				.kind = XSP_VALUE_CONSTANT,
-				.n = (int64_t)(i->ops[0].size == 32
-						       ? (uint32_t)i->ops[1].imm.value.u
-						       : i->ops[1].imm.value.u)};
+		if (i->d.mnemonic == ZYDIS_MNEMONIC_LEA && o->mem.base == ZYDIS_REGISTER_RIP)
+			read_cases(s, i->next + (uint64_t)o->mem.disp.value);
+		else if (o->mem.base == ZYDIS_REGISTER_NONE && o->mem.scale == 8)
+			read_cases(s, (uint64_t)o->mem.disp.value);
 	}
 }
 
-/* Where straight code up to the constructor's call begins: whatever is jumped to, or follows what
- * does not go on, in between is a later beginning. 0: not known. */
-static uint64_t block_begin(struct search *s, uint64_t from, uint64_t to, uint64_t block)
-{
-	struct insn i;
+/* ---- whose addresses go to others ---- */
 
-	for (uint64_t at = from; at < to; at = i.next) {
-		if (!decode(s, at, &i))
-			return 0;
-		note_writes(s, &i);
-		bool jumps = i.d.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
-		bool stops = jumps || i.d.meta.category == ZYDIS_CATEGORY_RET;
-		if (jumps && !i.direct)
-			return 0; /* a table of jumps: they may lead anywhere */
-		if (i.d.meta.category == ZYDIS_CATEGORY_CALL &&
-		    role_of_call(s, &i) == ROLE_NO_RETURN)
-			stops = true;
-		else if (i.direct && i.d.meta.category != ZYDIS_CATEGORY_CALL &&
-			 i.target <= s->begin_call && i.target > block)
-			block = i.target;
-		if (stops && i.next <= s->begin_call && i.next > block)
-			block = i.next;
-	}
-	return block;
+static bool is_frame_address(struct xsp_value v)
+{
+	return v.kind == XSP_VALUE_REGISTER && v.base == XSP_REG_RSP;
 }
 
-/* gcc's NAME.cold: a part of the function that stands elsewhere and jumps back into it. */
-static uint64_t cold_block_begin(struct search *s, uint64_t block)
+static void take_address(struct search *s, struct xsp_value at, bool guard, bool other)
 {
-	const struct xsp_symbol *symbols, *self = NULL;
-	size_t count;
+	struct xsp_taken *t = &s->taken;
+	size_t i = 0;
 
-	if (xsp_module_symbols(s->module, &symbols, &count, NULL) < 0)
-		return 0;
-	for (size_t i = 0; i < count; i++)
-		if (symbols[i].addr == s->begin)
-			self = &symbols[i];
-	for (size_t i = 0; self != NULL && block != 0 && i < count; i++) {
-		size_t length = strlen(self->name);
-		if (strncmp(symbols[i].name, self->name, length) == 0 &&
-		    strncmp(symbols[i].name + length, ".cold", 5) == 0 &&
-		    symbols[i].size < MAX_FUNCTION)
-			block = block_begin(s, symbols[i].addr, symbols[i].addr + symbols[i].size,
-					    block);
+	if (!is_frame_address(at) || s->searches)
+		return;
+	while (i < t->count && !xsp_value_same(t->items[i].at, at))
+		i++;
+	if (i == XSP_TAKEN_MAX) {
+		t->all = true;
+		return;
 	}
-	return block;
+	if (i == t->count) {
+		t->items[i].at = at;
+		t->items[i].guard = t->items[i].other = false;
+		t->count++;
+		s->took = true;
+	}
+	s->took |= (guard && !t->items[i].guard) || (other && !t->items[i].other);
+	t->items[i].guard |= guard;
+	t->items[i].other |= other;
 }
 
-/* The instruction that returns to `addr`: found by decoding from the function's first one. */
-static bool find_call(struct search *s, uint64_t addr)
+/* An address that is stored is in other hands if where it is stored is, which the end tells. */
+static void take_store(struct search *s, struct xsp_value what, struct xsp_value where)
 {
-	struct insn i = {.next = s->begin};
-
-	while (i.next < addr)
-		if (!decode(s, i.next, &i))
-			return false;
-	if (i.next != addr || i.d.meta.category != ZYDIS_CATEGORY_CALL)
-		return false;
-	s->begin_call = i.addr;
-	return true;
+	if (!is_frame_address(what) || s->searches)
+		return;
+	for (size_t i = 0; i < s->store_count; i++)
+		if (xsp_value_same(s->stores[i].what, what) &&
+		    xsp_value_same(s->stores[i].where, where))
+			return;
+	if (!is_frame_address(where) || s->store_count == MAX_STORES) {
+		take_address(s, what, false, true);
+		return;
+	}
+	s->stores[s->store_count].what = what;
+	s->stores[s->store_count++].where = where;
 }
 
-/* Runs the block up to the call; what argument 0 holds then is the object. */
-static bool find_object(struct search *s, uint64_t addr, struct xsp_values *v)
+static void take_stores(struct search *s)
 {
-	struct insn i;
-	uint64_t block = find_call(s, addr) ? block_begin(s, s->begin, s->end, s->begin) : 0;
+	for (size_t i = 0; i < s->store_count; i++)
+		if (xsp_is_within_reach(&s->taken, s->stores[i].where))
+			take_address(s, s->stores[i].what, false, true);
+}
 
-	if (block != 0)
-		block = cold_block_begin(s, block);
-	if (block == 0)
-		return false;
-	xsp_values_begin(v);
-	for (unsigned r = 0; r < 16; r++) /* only those that calls keep */
-		if (XSP_REGS_KEPT >> r & 1 && s->writes[r] == 1 &&
-		    s->written[r].kind != XSP_VALUE_UNKNOWN)
-			v->reg[r] = s->written[r];
-	for (uint64_t at = block; at < s->begin_call; at = i.next) {
-		if (!decode(s, at, &i))
-			return false;
-		if (i.d.meta.category == ZYDIS_CATEGORY_CALL)
-			xsp_values_call(v);
-		else if (i.d.meta.category != ZYDIS_CATEGORY_COND_BR)
-			xsp_values_step(v, &i.d, i.ops, i.next);
-	}
-	s->object = v->reg[XSP_REG_RDI];
-	xsp_values_call(v);
-	return s->object.kind == XSP_VALUE_REGISTER;
+static void take_arguments(struct search *s, enum role role, const struct xsp_values *v)
+{
+	static const unsigned arguments[] = {7, 6, 2, 1, 8, 9}; /* rdi, rsi, rdx, rcx, r8, r9 */
+	bool guards = role == ROLE_BEFORE || role == ROLE_BEGIN || role == ROLE_END;
+
+	for (unsigned k = 0; k < sizeof(arguments) / sizeof(arguments[0]); k++)
+		take_address(s, v->reg[arguments[k]], guards && k == 0, !guards);
+}
+
+/* An instruction that is no jump and no call: computes an address of the stack, or stores it? */
+static void take_computed(struct search *s, const struct insn *i, const struct xsp_values *v)
+{
+	int to = xsp_values_register(&i->ops[0]);
+	int from = i->d.operand_count > 1 ? xsp_values_register(&i->ops[1]) : -1;
+
+	if (to >= 0 && to != XSP_REG_RSP && to != XSP_REG_RBP)
+		take_address(s, v->reg[to], false, false);
+	else if (to < 0 && from >= 0 && i->d.mnemonic == ZYDIS_MNEMONIC_MOV)
+		take_store(s, v->reg[from], xsp_values_address(v, &i->ops[0], i->next));
 }
 
 /* ---- paths ---- */
 
+static size_t leader_index(const struct search *s, uint64_t addr)
+{
+	size_t i = 0;
+
+	if (is_inside(s, addr))
+		return s->leader_at[addr - s->begin] == SEEN ? 0 : s->leader_at[addr - s->begin];
+	for (i = s->leader_count - 1; i > 0 && s->leaders[i].addr != addr; i--)
+		;
+	return i;
+}
+
 static void arrive(struct search *s, uint64_t addr, const struct xsp_values *v)
 {
-	for (size_t i = 0; i < s->leader_count; i++) {
-		struct leader *l = &s->leaders[i];
-		if (l->addr != addr)
-			continue;
+	size_t i = leader_index(s, addr);
+	struct leader *l = &s->leaders[i];
+
+	if (i > 0) {
+		/* which of two addresses it is will not be known, and so not who gets it */
+		for (unsigned r = 0; r < 16; r++)
+			if (!xsp_value_same(l->values.reg[r], v->reg[r])) {
+				take_address(s, l->values.reg[r], false, r != XSP_REG_RBP);
+				take_address(s, v->reg[r], false, r != XSP_REG_RBP);
+			}
 		if (xsp_values_merge(&l->values, v))
 			l->waits = true;
 		return;
@@ -324,15 +381,9 @@ static void arrive(struct search *s, uint64_t addr, const struct xsp_values *v)
 		s->failed = true;
 		return;
 	}
+	if (is_inside(s, addr))
+		s->leader_at[addr - s->begin] = (uint16_t)s->leader_count;
 	s->leaders[s->leader_count++] = (struct leader){.addr = addr, .waits = true, .values = *v};
-}
-
-static bool is_leader(const struct search *s, uint64_t addr)
-{
-	for (size_t i = 0; i < s->leader_count; i++)
-		if (s->leaders[i].addr == addr)
-			return true;
-	return false;
 }
 
 /* A jump: inside the function, to its cold part, or out of it (a tail call ends the path). */
@@ -340,7 +391,7 @@ static void go_to(struct search *s, uint64_t target, const struct xsp_values *v)
 {
 	struct xsp_symbol symbol;
 
-	if (target >= s->begin && target < s->end) {
+	if (is_inside(s, target)) {
 		arrive(s, target, v);
 		return;
 	}
@@ -353,6 +404,18 @@ static void go_to(struct search *s, uint64_t target, const struct xsp_values *v)
 		arrive(s, target, v);
 }
 
+/* An indirect jump, with the stack as at the function's entry: a tail call. Else through a table. */
+static void go_to_cases(struct search *s, const struct xsp_values *v)
+{
+	struct xsp_value sp = v->reg[XSP_REG_RSP];
+
+	if (is_frame_address(sp) && sp.n == 0)
+		return;
+	s->failed |= s->case_count == 0;
+	for (size_t k = 0; k < s->case_count && !s->failed; k++)
+		arrive(s, s->cases[k], v);
+}
+
 static void take_literal(struct search *s, const struct xsp_values *v)
 {
 	struct xsp_value length = xsp_values_at(v, XSP_REG_RSP, 0);
@@ -361,13 +424,64 @@ static void take_literal(struct search *s, const struct xsp_values *v)
 	if (length.kind != XSP_VALUE_CONSTANT || text.kind == XSP_VALUE_UNKNOWN ||
 	    text.kind == XSP_VALUE_REGISTER ||
 	    (s->found && (!xsp_value_same(length, s->length) || !xsp_value_same(text, s->text))))
-		s->failed = true;
+		s->failed = s->several = true;
 	s->length = length;
 	s->text = text;
 	s->found = true;
 }
 
-/* One call; false: the path ends here. */
+/* string_view(const char *): its two words, if it is made of a literal. */
+static void make_view(struct search *s, struct xsp_values *v)
+{
+	struct xsp_value view = v->reg[XSP_REG_RDI], text = v->reg[XSP_REG_RSI];
+	char literal[MAX_LITERAL + 1];
+
+	xsp_values_call(v);
+	long got = text.kind == XSP_VALUE_ADDRESS || text.kind == XSP_VALUE_CONSTANT
+			   ? xsp_module_read(s->module, (uint64_t)text.n, literal, sizeof(literal))
+			   : 0;
+	const char *end = got > 0 ? memchr(literal, 0, (size_t)got) : NULL;
+	struct xsp_value length = {.kind = XSP_VALUE_CONSTANT,
+				   .n = end != NULL ? end - literal : 0};
+	if (end == NULL)
+		length.kind = text.kind = XSP_VALUE_UNKNOWN;
+	xsp_values_write(v, view, 0, length);
+	xsp_values_write(v, view, 8, text);
+}
+
+/* After a call that threw. The stack is then as without what was pushed for the call. */
+static void land(struct search *s, struct xsp_values v)
+{
+	struct xsp_value *sp = &v.reg[XSP_REG_RSP], *known = &s->landing.reg[XSP_REG_RSP];
+
+	if (s->lands && is_frame_address(*sp) && is_frame_address(*known)) {
+		sp->n = sp->n > known->n ? sp->n : known->n;
+		*known = *sp;
+	}
+	if (s->lands)
+		xsp_values_merge(&s->landing, &v);
+	else
+		s->landing = v;
+	s->lands = true;
+}
+
+/* One call of the first time. False: the path ends here. */
+static bool pass_call(struct search *s, const struct insn *i, enum role role, struct xsp_values *v)
+{
+	take_arguments(s, role, v);
+	if (i->next == s->return_addr) {
+		if (s->reached)
+			xsp_values_merge(&s->at_call, v);
+		else
+			s->at_call = *v;
+		s->reached = true;
+	}
+	xsp_values_call(v);
+	land(s, *v);
+	return role != ROLE_NO_RETURN;
+}
+
+/* One call. False: the path ends here. */
 static bool take_call(struct search *s, const struct insn *i, struct xsp_values *v)
 {
 	enum role role = role_of_call(s, i);
@@ -376,6 +490,22 @@ static bool take_call(struct search *s, const struct insn *i, struct xsp_values 
 	bool other = object.kind == XSP_VALUE_REGISTER && object.base == s->object.base &&
 		     object.n != s->object.n;
 
+	if (role == ROLE_VIEW) {
+		if (!s->searches)
+			take_arguments(s, role, v);
+		make_view(s, v);
+		return true;
+	}
+	if (role == ROLE_CHECK) {
+		struct xsp_taken none = {0};
+		const struct xsp_taken *taken = v->taken;
+		v->taken = &none;
+		xsp_values_call(v);
+		v->taken = taken;
+		return true;
+	}
+	if (!s->searches)
+		return pass_call(s, i, role, v);
 	if (role == ROLE_NO_RETURN || (same && (role == ROLE_BEGIN || role == ROLE_END)))
 		return false;
 	if (role == ROLE_BEFORE && same) {
@@ -396,12 +526,14 @@ static void follow(struct search *s, uint64_t addr, struct xsp_values v)
 	bool first = true;
 
 	while (!s->failed) {
-		if (++s->steps > MAX_STEPS || (!first && is_leader(s, i.next))) {
+		if (++s->steps > MAX_STEPS || (!first && leader_index(s, i.next) > 0)) {
 			s->failed = s->steps > MAX_STEPS;
 			arrive(s, i.next, &v);
 			return;
 		}
 		first = false;
+		if (is_inside(s, i.next) && s->leader_at[i.next - s->begin] == 0)
+			s->leader_at[i.next - s->begin] = SEEN;
 		if (!decode(s, i.next, &i)) {
 			s->failed = true;
 			return;
@@ -417,8 +549,10 @@ static void follow(struct search *s, uint64_t addr, struct xsp_values v)
 			arrive(s, i.next, &v);
 			return;
 		case ZYDIS_CATEGORY_UNCOND_BR:
-			s->failed |= !i.direct;
-			go_to(s, i.target, &v);
+			if (i.direct)
+				go_to(s, i.target, &v);
+			else
+				go_to_cases(s, &v);
 			return;
 		case ZYDIS_CATEGORY_RET:
 			return;
@@ -428,15 +562,23 @@ static void follow(struct search *s, uint64_t addr, struct xsp_values v)
 			    i.d.mnemonic == ZYDIS_MNEMONIC_HLT)
 				return;
 			xsp_values_step(&v, &i.d, i.ops, i.next);
+			take_computed(s, &i, &v);
 		}
 	}
+}
+
+static void begin_paths(struct search *s, uint64_t from, const struct xsp_values *v)
+{
+	s->leader_count = 1;
+	memset(s->leader_at, 0, (s->end - s->begin) * sizeof(*s->leader_at));
+	arrive(s, from, v);
 }
 
 static void follow_all(struct search *s)
 {
 	for (bool more = true; more && !s->failed;) {
 		more = false;
-		for (size_t i = 0; i < s->leader_count && !s->failed; i++) {
+		for (size_t i = 1; i < s->leader_count && !s->failed; i++) {
 			if (!s->leaders[i].waits)
 				continue;
 			s->leaders[i].waits = false;
@@ -444,6 +586,87 @@ static void follow_all(struct search *s)
 			follow(s, s->leaders[i].addr, s->leaders[i].values);
 		}
 	}
+}
+/* ---- the first time ---- */
+
+static bool is_padding(const struct insn *i)
+{
+	return i->d.mnemonic == ZYDIS_MNEMONIC_NOP || i->d.mnemonic == ZYDIS_MNEMONIC_INT3;
+}
+
+static bool ends_path(struct search *s, const struct insn *i)
+{
+	return i->d.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
+	       i->d.meta.category == ZYDIS_CATEGORY_RET ||
+	       (i->d.meta.category == ZYDIS_CATEGORY_CALL && role_of_call(s, i) == ROLE_NO_RETURN);
+}
+
+static void find_tables(struct search *s, uint64_t from, uint64_t to)
+{
+	struct insn i;
+
+	for (uint64_t at = from; at < to && decode(s, at, &i); at = i.next)
+		note_table(s, &i);
+}
+
+/* Where nothing else leads, exceptions may land, with what calls keep as it was at some call. */
+static void find_landings(struct search *s, uint64_t from, uint64_t to)
+{
+	struct insn i;
+	bool starts = true;
+
+	for (uint64_t at = from; at < to && decode(s, at, &i); at = i.next) {
+		if (starts && is_padding(&i))
+			continue;
+		if (starts && !(is_inside(s, at) && s->leader_at[at - s->begin] != 0))
+			arrive(s, at, &s->landing);
+		starts = ends_path(s, &i);
+	}
+}
+
+/* The function, and gcc's NAME.cold: parts of it that stand elsewhere. */
+static void each_part(struct search *s, void (*visit)(struct search *, uint64_t, uint64_t))
+{
+	const struct xsp_symbol *symbols, *self = NULL;
+	size_t count;
+
+	visit(s, s->begin, s->end);
+	if (xsp_module_symbols(s->module, &symbols, &count, NULL) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (symbols[i].addr == s->begin)
+			self = &symbols[i];
+	for (size_t i = 0; self != NULL && i < count; i++) {
+		size_t length = strlen(self->name);
+		if (strncmp(symbols[i].name, self->name, length) == 0 &&
+		    strncmp(symbols[i].name + length, ".cold", 5) == 0 &&
+		    symbols[i].size < MAX_FUNCTION)
+			visit(s, symbols[i].addr, symbols[i].addr + symbols[i].size);
+	}
+}
+
+/* What holds where the constructor is called; argument 0 is the object. */
+static bool find_object(struct search *s, struct xsp_values *v)
+{
+	each_part(s, find_tables);
+	do { /* until nothing more is seen to go to others: less does as less is kept over calls */
+		s->took = s->reached = s->lands = false;
+		xsp_values_begin(v);
+		v->taken = &s->taken;
+		begin_paths(s, s->begin, v);
+		follow_all(s);
+		if (s->lands) {
+			each_part(s, find_landings);
+			follow_all(s);
+		}
+		take_stores(s);
+	} while (s->took && !s->failed);
+	if (s->failed || !s->reached)
+		return false;
+	*v = s->at_call;
+	s->object = v->reg[XSP_REG_RDI];
+	xsp_values_call(v);
+	return s->object.kind == XSP_VALUE_REGISTER;
 }
 
 /* ---- the literal ---- */
@@ -467,43 +690,95 @@ static bool is_constant_data(struct search *s)
 static bool read_literal(struct search *s, char *text, size_t size)
 {
 	size_t length = (size_t)s->length.n;
+	char end = 1;
 
-	if (s->length.n <= 0 || s->length.n > XSP_NAME_MAX || length + 1 > size ||
-	    !is_constant_data(s) ||
-	    xsp_module_read(s->module, (uint64_t)s->text.n, text, length + 1) != (long)length + 1)
+	if (s->length.n < 0 || s->length.n > MAX_LITERAL || !is_constant_data(s) ||
+	    xsp_module_read(s->module, (uint64_t)s->text.n + length, &end, 1) != 1 || end != '\0')
+		return false; /* not all of a literal, or something behind it */
+	if (length >= size)
+		length = size - 1;
+	if (xsp_module_read(s->module, (uint64_t)s->text.n, text, length) != (long)length)
 		return false;
+	text[length] = '\0';
 	for (size_t i = 0; i < length; i++)
 		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
 			return false;
-	return text[length] == '\0'; /* all of a literal, and nothing behind it */
+	return true;
 }
 
-bool xsp_xsigma_literal(struct xsp_module *m, uint64_t addr, char *text, size_t size)
+/* NULL: written to `text`. */
+static const char *search_literal(struct search *s, char *text, size_t size)
+{
+	static const char not_followed[] = "the code there could not be followed";
+	struct xsp_values v;
+
+	if (ZYAN_FAILED(ZydisDecoderInit(&s->decoder, ZYDIS_MACHINE_MODE_LONG_64,
+					 ZYDIS_STACK_WIDTH_64)) ||
+	    !find_roles(s) || !find_object(s, &v))
+		return not_followed;
+	s->searches = true;
+	s->steps = 0;
+	begin_paths(s, s->return_addr, &v);
+	follow_all(s);
+	if (!s->found && !s->failed)
+		return "no name is given";
+	if (s->failed && !s->several)
+		return not_followed;
+	return s->failed || !read_literal(s, text, size) ? "the name is not one literal" : NULL;
+}
+
+const char *xsp_xsigma_literal(struct xsp_module *m, uint64_t addr, char *text, size_t size)
 {
 	struct xsp_code_range range;
-	struct xsp_values v;
-	char name[XSP_NAME_MAX + 1];
-	bool ok = false;
+	const char *why = "there is no memory";
 
-	if (xsp_module_arch(m) != XSP_ARCH_X86_64 || xsp_module_code_range(m, addr, &range) < 0 ||
-	    range.size > MAX_FUNCTION)
-		return false;
+	if (xsp_module_arch(m) != XSP_ARCH_X86_64)
+		return "only x86-64 code is read";
+	if (xsp_module_code_range(m, addr, &range) < 0 || range.size > MAX_FUNCTION)
+		return "its function has no known end";
 	struct search *s = calloc(1, sizeof(*s));
 	if (s == NULL)
-		return false;
+		return why;
 	s->module = m;
 	s->begin = range.addr;
 	s->end = range.addr + range.size;
-	if (ZYAN_SUCCESS(ZydisDecoderInit(&s->decoder, ZYDIS_MACHINE_MODE_LONG_64,
-					  ZYDIS_STACK_WIDTH_64)) &&
-	    find_roles(s) && find_object(s, addr, &v)) {
-		arrive(s, addr, &v);
-		follow_all(s);
-		ok = s->found && !s->failed && read_literal(s, name, sizeof(name)) &&
-		     strlen(name) < size;
-	}
-	if (ok)
-		memcpy(text, name, strlen(name) + 1);
+	s->return_addr = addr;
+	s->leader_at = calloc(range.size, sizeof(*s->leader_at));
+	s->leaders = calloc(MAX_LEADERS, sizeof(*s->leaders));
+	if (s->leader_at != NULL && s->leaders != NULL)
+		why = search_literal(s, text, size);
+	free(s->leader_at);
+	free(s->leaders);
 	free(s);
-	return ok;
+	return why;
+}
+
+bool xsp_xsigma_hands_on(struct xsp_module *m, const struct xsp_symbol *function)
+{
+	struct search *s = calloc(1, sizeof(*s));
+	struct insn i = {.next = function->addr};
+	struct xsp_values v;
+	bool hands_on = false;
+
+	if (s == NULL)
+		return false;
+	s->module = m;
+	xsp_values_begin(&v);
+	bool goes_on = xsp_module_arch(m) == XSP_ARCH_X86_64 &&
+		       ZYAN_SUCCESS(ZydisDecoderInit(&s->decoder, ZYDIS_MACHINE_MODE_LONG_64,
+						     ZYDIS_STACK_WIDTH_64)) &&
+		       find_roles(s);
+	while (goes_on && i.next - function->addr < function->size && decode(s, i.next, &i)) {
+		bool calls = i.d.meta.category == ZYDIS_CATEGORY_CALL ||
+			     i.d.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
+		struct xsp_value object = v.reg[XSP_REG_RDI];
+		hands_on = calls && role_of_call(s, &i) == ROLE_END && i.target != function->addr &&
+			   object.kind == XSP_VALUE_REGISTER && object.base == XSP_REG_RDI &&
+			   object.n == 0;
+		goes_on = !calls && i.d.meta.category != ZYDIS_CATEGORY_COND_BR &&
+			  i.d.meta.category != ZYDIS_CATEGORY_RET;
+		xsp_values_step(&v, &i.d, i.ops, i.next);
+	}
+	free(s);
+	return hands_on;
 }

@@ -16,8 +16,13 @@
 
 /*
  * `addr`: where the constructor's call in module `m` returns to. Writes the one literal that
- * before() gets for that object, and returns true; false wherever that is not proven.
+ * before() gets for that object, cut to `size` if it is longer, and returns NULL; or why that is not
+ * proven, a static text.
  */
-bool xsp_xsigma_literal(struct xsp_module *m, uint64_t addr, char *text, size_t size);
+const char *xsp_xsigma_literal(struct xsp_module *m, uint64_t addr, char *text, size_t size);
+
+/* Does a destructor or end() pass its object to another one of them on every way through it? (gcc's
+ * destructor calls end().) */
+bool xsp_xsigma_hands_on(struct xsp_module *m, const struct xsp_symbol *function);
 
 #endif

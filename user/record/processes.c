@@ -560,19 +560,6 @@ const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_
 	return NULL;
 }
 
-/* What the code at a return address tells about the name, if the probe can read it. */
-static bool name_by_call_site(struct xsp_recorder *r, const struct recorded_process *p,
-			      const struct xsp_probe *probe, uint64_t address, char *text,
-			      size_t size)
-{
-	struct xsp_module *m;
-	uint64_t addr;
-
-	return probe != NULL && probe->call_site != NULL &&
-	       xsp_resolve_module(r->resolver, p->process, address, &m, &addr) == 0 &&
-	       probe->call_site(m, addr, text, size);
-}
-
 /* A text that was not in memory when the range began. The process may be gone by now. */
 static void resolve_text(struct xsp_recorder *r, const struct xsp_event_name *name, char *text,
 			 size_t size)
@@ -607,7 +594,7 @@ void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *te
 	snprintf(text, size, "0x%" PRIx64, address);
 	if (p != NULL && (name->head.flags & XSP_EVENT_NAME_VTABLE))
 		xsp_resolve_vtable(r->resolver, p->process, address, text, size);
-	else if (p != NULL && !name_by_call_site(r, p, probe, address, text, size))
+	else if (p != NULL && !xsp_call_site_name(r, p, probe, address, text, size))
 		xsp_resolve_code(r->resolver, p->process, address, text, size);
 	if (probe != NULL && probe->rename != NULL)
 		probe->rename(text, size);

@@ -528,6 +528,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 	if (rc == 0)
 		rc = put_gpu_losses(r);
 	if (rc == 0)
+		rc = xsp_call_sites_put_info(r);
+	if (rc == 0)
 		rc = xsp_children_put_infos(r);
 	if (rc == 0)
 		rc = xsp_recorder_put_late(r);

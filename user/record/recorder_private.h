@@ -33,6 +33,16 @@ struct xsp_recorder_arguments;
 struct xsp_children;
 struct xsp_overhead;
 
+/* Places whose name stands in their code, or not: probes/probe.h, call_site. */
+#define XSP_CALL_SITE_REASONS 6
+struct xsp_call_sites {
+	unsigned sites;
+	struct {
+		const char *why; /* NULL: no more */
+		unsigned sites;
+	} unnamed[XSP_CALL_SITE_REASONS];
+};
+
 struct xsp_recorder {
 	struct xsp_recorder_options options;
 	struct xsp_broker *broker; /* borrowed */
@@ -61,6 +71,7 @@ struct xsp_recorder {
 	double rate, overhead;
 	size_t refused;
 	uint64_t unread_names; /* that stood nowhere we could read */
+	struct xsp_call_sites call_sites;
 	size_t uncounted; /* threads without counters */
 	struct {
 		uint64_t since_ns; /* of those that are attached to now; 0: nothing was running */
@@ -73,6 +84,13 @@ struct xsp_recorder {
 
 void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* call_sites.c */
+/* What the code at a return address tells about the name, if the probe can read it. */
+bool xsp_call_site_name(struct xsp_recorder *r, const struct recorded_process *p,
+			const struct xsp_probe *probe, uint64_t address, char *text, size_t size);
+/* Says once, to the user and in the capture, how many sites have no name and why. */
+int xsp_call_sites_put_info(struct xsp_recorder *r);
 
 /* processes.c */
 struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);

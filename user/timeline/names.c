@@ -162,7 +162,7 @@ const char *xsp_timeline_name(const struct xsp_timeline *t, xsp_name_id id)
 	if (id >= t->name_count)
 		return "";
 	if (t->names[id] != NULL)
-		return t->names[id];
+		return t->names[id][0] != '\0' ? t->names[id] : "[empty name]";
 	uint64_t hash = t->range_hashes[id - t->first_range_name];
 	if (hash == 0)
 		return "[name not readable]";
