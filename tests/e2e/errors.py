@@ -10,9 +10,9 @@ import struct
 import subprocess
 import time
 
-from harness import (CANNOT_RUN, CAPTURE, KERNEL, NO_MATCH, NO_TARGET, NOT_FOUND, OUTPUT,
+from harness import (CANNOT_RUN, CAPTURE, KERNEL, NO_MATCH, NO_TARGET, NOT_FOUND, OK, OUTPUT,
                      PERMISSION, TARGET, USAGE, XSPTRACE, Skip, Trace, case, check, equal,
-                     main, run, start, start_ready, wait_for,
+                     finish, main, run, start, start_ready, wait_for,
                      workload, xsptrace)
 
 
@@ -113,6 +113,42 @@ def pattern_that_matches_nothing(folder):
     refused(NO_MATCH, ["libnothere.so"], "-p", child.pid, "-e", "libnothere.so:*")
     # without -e no provider fits either: the line names what is there and suggests -e
     refused(NO_MATCH, ["-e", "libc.so"], "-p", child.pid)
+
+
+@case
+def pattern_that_matches_nothing_beside_others(folder):
+    pid = idle().pid
+    done = xsptrace("-p", pid, "-d", "0.1", "-e", "libc.so.6:mem*", "-e", "libc.so.6:no_such*", "-e",
+                    "torch", "-e", "cuda:cuNoSuch", "-o", f"{folder}/t.json")
+    for words in ("nothing matches -e 'libc.so.6:no_such*'", "nothing that -e torch knows is loaded",
+                  "nothing matches -e 'cuda:cuNoSuch'"):
+        equal(done.stderr.count(words), 1, f"{words} in {done.stderr}")
+    check("'libc.so.6:mem*'" not in done.stderr, "a pattern that matches", done.stderr)
+
+
+@case
+def thread_that_is_not_there(folder):
+    pid = idle().pid
+    refused(NO_TARGET, ("-t 1", "no such thread"), "-p", pid, "-t", 1, "-e", "libc.so.6:mem*", "-o",
+            f"{folder}/t.json")
+    xsptrace("-p", pid, "-t", pid, "-d", "0.1", "-e", "libc.so.6:mem*", "-o", f"{folder}/t.json")
+
+
+@case
+def process_that_ends_meanwhile(folder):
+    """At whatever moment: it has ended, or nothing came of it; never an error of the kernel's."""
+    for i in range(8):
+        child = start(["sleep", str(0.02 + i * 0.02)])
+        done = xsptrace("-p", child.pid, "-d", "0.2", "-e", "libc.so.6:str*", "-o",
+                        f"{folder}/t.json", status=None)
+        check(done.returncode in (OK, NO_TARGET), f"status {done.returncode}", done.stderr)
+        finish(child)
+
+
+@case
+def list_of_what_cannot_be_probed(folder):
+    done = xsptrace("list", "-e", "hot:_fini", "--", workload("hot"))
+    check("not probed" in done.stdout and "No such file" not in done.stdout, "why", done.stdout)
 
 
 def seccomp_no_bpf():

@@ -8,8 +8,12 @@ gcc and with clang, in a stripped library and in a static program.
 import collections
 import os
 import re
+import subprocess
+import sys
+import time
 
-from harness import (WORKLOADS, case, check, equal, main, record_attached, record_launched, workload)
+from harness import (WORKLOADS, Recording, Trace, case, check, equal, main, record_attached, record_launched,
+                     start, workload)
 
 BUILDS = [b for b in ("gcc", "gcc_static", "clang", "clang_static")
           if b.startswith("gcc") or os.path.exists(f"{WORKLOADS}/xsigma_graph_clang")]
@@ -156,6 +160,57 @@ def one_end_of_a_scope(folder):
     for build in BUILDS:
         trace, facts = record(folder, f"xsigma_graph_{build}")
         equal(trace.losses["silent_hits"], facts["calls"]["by hand"], f"{build}: second ends")
+
+
+LATE = """
+import ctypes, sys
+print("waiting", flush=True)
+sys.stdin.readline()
+lib = ctypes.CDLL(sys.argv[1])
+begin, end = lib._ZN6xsigma8profiler14RecordFunctionC1EPKc, lib._ZN6xsigma8profiler14RecordFunctionD1Ev
+print("loaded", flush=True)
+sys.stdin.readline()
+room, name = ctypes.create_string_buffer(64), ctypes.create_string_buffer(b"late")
+for i in range(30):
+    begin(room, name)
+    end(room)
+"""
+
+
+@case
+def library_that_comes_later(folder):
+    """-e xsigma waits for it, as what is launched is waited for."""
+    child = start([sys.executable, "-c", LATE, f"{WORKLOADS}/libxsigma_main_gcc.so"],
+                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    with Recording(folder, "-p", child.pid, "-e", "xsigma", "-o", f"{folder}/t.json") as recording:
+        check("nothing that -e xsigma knows is loaded" in recording.output(), "says that it waits")
+        child.stdin.write(b"load\n")
+        child.stdin.flush()
+        child.stdout.readline()
+        time.sleep(1)  # a library that is loaded is found within 20 ms
+        child.stdin.write(b"call\n")
+        child.stdin.flush()
+        equal(child.wait(timeout=30), 0, "status")
+        recording.wait()
+    equal(Trace(f"{folder}/t.json").calls["late"], 30, "scopes")
+
+
+@case
+def functions_of_ranges_by_pattern_too(folder):
+    """Those that a semaphore guards, and those that are not: the spans of both are all there."""
+    trace, facts = record(folder, "annotated", options=(
+        "-e", "record_function", "-e", "annotated:xsp_*", "-e", "libannotated.so:xsp_*"))
+    ranges = sum(facts["calls"].values())
+    for name, count in facts["calls"].items():
+        equal(trace.calls[name], count, f"ranges `{name}`")
+    for name in ("xsp_record_function_enter", "xsp_record_function_exit"):
+        equal(trace.calls[name], ranges, f"calls of {name}")
+    trace, facts = record(folder, "xsigma_main_gcc", options=(
+        "-e", "xsigma", "-e", "libxsigma_main_gcc.so:*itt_range*"))
+    guards = sum(facts["calls"].values())
+    equal({n: c for n, c in trace.calls.items() if "itt" not in n}, facts["calls"], "scopes")
+    equal(trace.calls["xsigma::profiler::itt_range_push"], guards, "calls that open a range")
 
 
 @case

@@ -165,14 +165,40 @@ void xsp_plan_clear(struct xsp_plan *plan)
 	*plan = (struct xsp_plan){0};
 }
 
-double xsp_planned_cost(const struct xsp_plan *plan, const struct xsp_planned_probe *p)
+/* Of an entry, beyond its site's class: what the probe does there. */
+static double added_cost(const struct xsp_site_costs *costs, const struct xsp_probe *p)
 {
+	bool reads_name = p->action == XSP_ACTION_RANGE_BEGIN ||
+			  p->action == XSP_ACTION_NAMED_SPAN || p->action == XSP_ACTION_RANGE_LABEL;
+
+	return (reads_name && p->range.name != XSP_RANGE_NAME_NONE ? costs->named_ns : 0) +
+	       (p->detail.entry != 0 ? costs->detail_ns : 0);
+}
+
+double xsp_planned_entry_cost(const struct xsp_plan *plan, const struct xsp_planned_probe *p)
+{
+	double site =
+		p->error < 0 || p->place.count == 0 ? 0 : plan->costs.ns[p->place.sites[0].cls];
+
+	return site + added_cost(&plan->costs, &p->probe);
+}
+
+double xsp_planned_exit_cost(const struct xsp_plan *plan, const struct xsp_planned_probe *p)
+{
+	double exits = 0, detail = p->probe.detail.exit != 0 ? plan->costs.detail_ns : 0;
+
 	if (p->error < 0 || p->place.count == 0)
-		return 0;
-	double entry = plan->costs.ns[p->place.sites[0].cls], exits = 0;
+		return detail;
 	if (p->by_return) /* about an emulated hit */
-		return entry + plan->costs.ns[XSP_SITE_EMULATED];
+		return detail + plan->costs.ns[XSP_SITE_EMULATED];
+	if (p->probe.action == XSP_ACTION_RANGE_BEGIN) /* its end has sites like its begin's */
+		return detail + plan->costs.ns[p->place.sites[0].cls];
 	for (size_t i = 1; i < p->place.count; i++)
 		exits += plan->costs.ns[p->place.sites[i].cls];
-	return p->place.count > 1 ? entry + exits / (double)(p->place.count - 1) : entry;
+	return detail + (p->place.count > 1 ? exits / (double)(p->place.count - 1) : 0);
+}
+
+double xsp_planned_cost(const struct xsp_plan *plan, const struct xsp_planned_probe *p)
+{
+	return p->error < 0 ? 0 : xsp_planned_entry_cost(plan, p) + xsp_planned_exit_cost(plan, p);
 }

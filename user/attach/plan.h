@@ -81,7 +81,9 @@ bool xsp_plan_knows(const struct xsp_plan *plan, const struct xsp_mapped_file *f
 void xsp_planned_module_clear(struct xsp_planned_module *m); /* not m itself */
 void xsp_plan_clear(struct xsp_plan *plan);
 
-/* Expected price of one call of the probe, ns: entry plus one exit. */
+/* Expected price of one call of the probe, ns: its entry, one exit of it (of a range: its end), both. */
+double xsp_planned_entry_cost(const struct xsp_plan *plan, const struct xsp_planned_probe *p);
+double xsp_planned_exit_cost(const struct xsp_plan *plan, const struct xsp_planned_probe *p);
 double xsp_planned_cost(const struct xsp_plan *plan, const struct xsp_planned_probe *p);
 
 /* Tells the kernel where the process that maps the file has autograd's counters, if the module has

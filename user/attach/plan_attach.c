@@ -62,9 +62,35 @@ static bool is_attached(const struct xsp_planned_probe *p, const uint8_t *left_o
 	return p->error == 0 && !left_out[index];
 }
 
+/*
+ * The kernel has one reference counter for an instruction, whoever probes it, and refuses another. So a
+ * function that two probes are asked for (a range's, and a span by the user's pattern) gets it from
+ * both. 0: none. `any`: the module has some.
+ */
+static uint64_t semaphore_at(const struct xsp_planned_module *m, bool any,
+			     const struct xsp_planned_probe *p, uint64_t offset)
+{
+	for (size_t i = 0; any && p->probe.semaphore == 0 && i < m->count; i++) {
+		const struct xsp_planned_probe *other = &m->probes[i];
+		for (size_t j = 0; other->probe.semaphore != 0 && j < other->place.count; j++)
+			if (other->place.sites[j].offset == offset)
+				return other->probe.semaphore;
+	}
+	return p->probe.semaphore;
+}
+
+static bool has_semaphores(const struct xsp_planned_module *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (m->probes[i].probe.semaphore != 0)
+			return true;
+	return false;
+}
+
 static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *left_out,
 			    enum xsp_program program, struct xsp_attach_site *sites)
 {
+	const bool any = has_semaphores(m);
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->count; i++) {
@@ -75,7 +101,7 @@ static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *l
 				continue;
 			sites[n++] = (struct xsp_attach_site){
 				.offset = s->offset,
-				.ref_ctr_offset = p->probe.semaphore,
+				.ref_ctr_offset = semaphore_at(m, any, p, s->offset),
 				.cookie = with_kind(xsp_site_cookie(s, event_probe(m, p)),
 						    actions[p->probe.action].kind),
 				.length = s->length,
@@ -88,7 +114,7 @@ static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *l
 static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t *left_out,
 			      enum xsp_program program, struct xsp_attach_site *sites)
 {
-	const bool detailed = program == XSP_PROGRAM_DETAIL_RETURN;
+	const bool detailed = program == XSP_PROGRAM_DETAIL_RETURN, any = has_semaphores(m);
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->count; i++) {
@@ -99,10 +125,12 @@ static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t 
 		if (!is_attached(p, left_out, i) || !p->by_return ||
 		    (p->probe.detail.exit != 0) != detailed)
 			continue;
-		sites[n++] = (struct xsp_attach_site){.offset = xsp_plan_takes_return_probe(p)
-									? p->place.sites[0].offset
-									: p->probe.offset,
-						      .cookie = xsp_site_cookie(&s, p->id)};
+		uint64_t offset =
+			xsp_plan_takes_return_probe(p) ? p->place.sites[0].offset : p->probe.offset;
+		sites[n++] =
+			(struct xsp_attach_site){.offset = offset,
+						 .ref_ctr_offset = semaphore_at(m, any, p, offset),
+						 .cookie = xsp_site_cookie(&s, p->id)};
 	}
 	return n;
 }

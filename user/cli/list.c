@@ -66,6 +66,24 @@ static void describe_exits(const struct xsp_placement *p, char *text, size_t siz
 	}
 }
 
+static const char *why_not_probed(int error)
+{
+	static const struct {
+		int error;
+		const char *text;
+	} rows[] = {
+		{-ENOENT, "where it ends is not known"},
+		{-EILSEQ, "no instruction begins there that can be decoded"},
+		{-EOPNOTSUPP, "the kernel takes no probe on any of its first instructions"},
+		{-E2BIG, "it is too long"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].error == error)
+			return rows[i].text;
+	return strerror(-error);
+}
+
 static void print_text(const struct xsp_plan *plan, const struct xsp_planned_module *m,
 		       const struct xsp_planned_probe *p)
 {
@@ -75,7 +93,7 @@ static void print_text(const struct xsp_plan *plan, const struct xsp_planned_mod
 	xsp_printable(name, sizeof(name), p->probe.name, 0);
 	xsp_printable(library, sizeof(library), base_name(m->shown), 0);
 	if (p->error < 0) {
-		printf("%-48s %-28s not probed: %s\n", name, library, strerror(-p->error));
+		printf("%-48s %-28s not probed: %s\n", name, library, why_not_probed(p->error));
 		return;
 	}
 	describe_exits(&p->place, exits, sizeof(exits));

@@ -219,3 +219,66 @@ int xsp_no_match(const struct xsp_plan *plan, const struct xsp_opener *o, pid_t 
 			     "-e '%.60s:*'",
 			     names, plan->count ? base_name(plan->modules[0]->shown) : "LIBRARY");
 }
+
+/* ---- what matches nothing beside others that do ---- */
+
+static bool is_hit(const struct xsp_plan *plan, const struct xsp_pattern *p)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct xsp_planned_module *m = plan->modules[i];
+		if (m->count == 0 || !xsp_pattern_names_library(p, m->shown))
+			continue;
+		for (size_t j = 0; j < m->count; j++)
+			if (p->glob != NULL ? xsp_pattern_matches_name(p, m->probes[j].probe.symbol)
+					    : m->probes[j].probe.addr == p->address)
+				return true;
+	}
+	return false;
+}
+
+/* A probe of the provider; with a pattern, one that it shows by such a name. */
+static bool is_known(const struct xsp_plan *plan, const char *provider, const struct xsp_pattern *p)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		for (size_t j = 0; j < plan->modules[i]->count; j++) {
+			const struct xsp_probe *probe = &plan->modules[i]->probes[j].probe;
+			if (strcmp(probe->provider, provider) == 0 &&
+			    (p == NULL || xsp_glob_match(p->glob, probe->name)))
+				return true;
+		}
+	return false;
+}
+
+size_t xsp_say_unmatched(const struct xsp_plan *plan, uint64_t providers,
+			 void (*say)(void *ctx, const char *text), void *ctx)
+{
+	const struct xsp_selection *s = &plan->selection;
+	char text[300];
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->pattern_count; i++) {
+		const struct xsp_pattern *p = &s->patterns[i];
+		if (p->exclude || is_hit(plan, p))
+			continue;
+		snprintf(text, sizeof(text), "nothing matches -e '%.200s' so far", p->text);
+		say(ctx, text);
+		n++;
+	}
+	for (size_t i = 0; i < s->provider_pattern_count; i++) {
+		const struct xsp_pattern *p = &s->provider_patterns[i];
+		if (p->exclude || p->glob == NULL || is_known(plan, p->library, p))
+			continue;
+		snprintf(text, sizeof(text), "nothing matches -e '%.200s' so far", p->text);
+		say(ctx, text);
+		n++;
+	}
+	for (int i = 0; xsp_providers[i] != NULL; i++) {
+		if (!(providers & 1ULL << i) || is_known(plan, xsp_providers[i]->name, NULL))
+			continue;
+		snprintf(text, sizeof(text), "nothing that -e %s knows is loaded so far",
+			 xsp_providers[i]->name);
+		say(ctx, text);
+		n++;
+	}
+	return n;
+}

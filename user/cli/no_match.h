@@ -11,4 +11,9 @@
 int xsp_no_match(const struct xsp_plan *plan, const struct xsp_opener *o, pid_t pid,
 		 struct xsp_error *err);
 
+/* Says which of the patterns, and of the providers that the user named (bits of xsp_selection.providers),
+ * have found nothing yet. Returns their number. */
+size_t xsp_say_unmatched(const struct xsp_plan *plan, uint64_t providers,
+			 void (*say)(void *ctx, const char *text), void *ctx);
+
 #endif

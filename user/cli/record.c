@@ -240,22 +240,63 @@ static int start_session(struct recording *r, const char *agent, struct xsp_erro
 	return xsp_session_start(&s, &r->broker, err);
 }
 
+static void find_threads(const struct recording *r, const struct xsp_process *p, bool *found)
+{
+	struct xsp_thread_info *threads = NULL;
+	size_t count = 0;
+
+	if (r->o.tid_count == 0 || xsp_process_threads(p, &threads, &count) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < r->o.tid_count; j++)
+			found[j] |= threads[i].tid == r->o.tids[j];
+	free(threads);
+}
+
+static int check_threads(const struct recording *r, const bool *found, struct xsp_error *err)
+{
+	for (size_t i = 0; r->o.command == NULL && i < r->o.tid_count; i++)
+		if (!found[i])
+			return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
+					     "-t %d: process %d has no such thread",
+					     (int)r->o.tids[i], (int)r->o.pids[0]);
+	return 0;
+}
+
 /* Nothing is loaded before it is clear that there is something to trace. */
 static int check_targets(const struct recording *r, struct xsp_error *err)
 {
-	for (size_t i = 0; i < r->o.pid_count; i++) {
+	bool *found = calloc(r->o.tid_count + 1, sizeof(*found));
+	int rc =
+		found == NULL ? xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory") : 0;
+
+	for (size_t i = 0; rc == 0 && i < r->o.pid_count; i++) {
 		struct xsp_process *p;
-		int rc = xsp_process_open(xsp_broker_opener(r->broker), r->o.pids[i], &p, err);
+		rc = xsp_process_open(xsp_broker_opener(r->broker), r->o.pids[i], &p, err);
 		if (rc < 0)
-			return rc;
+			break;
 		if (r->o.pids[i] == getpid())
 			rc = xsp_error_set(err, -EINVAL, XSP_STATUS_TARGET,
 					   "xsptrace cannot trace itself");
+		find_threads(r, p, found);
 		xsp_process_free(p);
-		if (rc < 0)
-			return rc;
 	}
-	return 0;
+	if (rc == 0)
+		rc = check_threads(r, found, err);
+	free(found);
+	return rc;
+}
+
+/* Of those that the user named with -e. */
+static uint64_t named_providers(const struct recording *r)
+{
+	return r->o.providers & ~r->o.providers_off;
+}
+
+static void say_unmatched(struct recording *r)
+{
+	xsp_status_line_end(&r->starting);
+	xsp_say_unmatched(xsp_recorder_plan(r->recorder), named_providers(r), note, r);
 }
 
 static int start_attached(struct recording *r, struct xsp_error *err)
@@ -265,9 +306,11 @@ static int start_attached(struct recording *r, struct xsp_error *err)
 		if (rc < 0)
 			return rc;
 	}
-	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject)
+	/* a provider that was asked for by its name is waited for, as in what is launched */
+	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject && named_providers(r) == 0)
 		return xsp_no_match(xsp_recorder_plan(r->recorder), xsp_broker_opener(r->broker),
 				    r->o.pids[0], err);
+	say_unmatched(r);
 	int rc = xsp_recorder_start(r->recorder, err);
 	if (rc == 0 && r->o.inject)
 		rc = xsp_inject_agent(r->broker, r->o.pids, r->o.pid_count, r->o.quiet, err);
@@ -493,6 +536,8 @@ static int record_now(struct recording *r)
 		xsp_no_match(xsp_recorder_plan(r->recorder), xsp_broker_opener(r->broker), pid,
 			     &err);
 		xsp_say("%s", err.text);
+	} else if (r->launch != NULL) {
+		say_unmatched(r);
 	}
 	return status;
 }

@@ -51,33 +51,11 @@ static int keep_price(struct xsp_recorder *r, const struct xsp_planned_probe *p,
 	return 0;
 }
 
-/* Of an entry, beyond its site's class: what the probe does there. */
-static double added_price(const struct xsp_site_costs *costs, const struct xsp_probe *p)
-{
-	bool reads_name = p->action == XSP_ACTION_RANGE_BEGIN ||
-			  p->action == XSP_ACTION_NAMED_SPAN || p->action == XSP_ACTION_RANGE_LABEL;
-
-	return (reads_name && p->range.name != XSP_RANGE_NAME_NONE ? costs->named_ns : 0) +
-	       (p->detail.entry != 0 ? costs->detail_ns : 0);
-}
-
 static int put_probe(struct xsp_recorder *r, const struct xsp_planned_module *m,
 		     const struct xsp_planned_probe *p)
 {
-	double entry = 0, leave = 0;
-
-	if (p->error == 0 && p->place.count > 0) {
-		entry = r->plan.costs.ns[p->place.sites[0].cls];
-		leave = xsp_planned_cost(&r->plan, p) - entry;
-		/* a range's end costs what its begin does; a return probe about an emulated hit */
-		if (r->plan.exit_by_return && probe_kind(p->probe.action) == XSP_PROBE_FUNCTION)
-			leave = r->plan.costs.ns[XSP_SITE_EMULATED];
-		if (p->probe.action == XSP_ACTION_RANGE_BEGIN)
-			leave = entry;
-	}
-	entry += added_price(&r->plan.costs, &p->probe);
-	if (p->probe.detail.exit != 0)
-		leave += r->plan.costs.detail_ns;
+	double entry = xsp_planned_entry_cost(&r->plan, p),
+	       leave = xsp_planned_exit_cost(&r->plan, p);
 	int rc = keep_price(r, p, (uint32_t)entry, (uint32_t)leave);
 	if (rc < 0)
 		return rc;
@@ -166,6 +144,8 @@ static int announce_process(struct xsp_recorder *r, const struct recorded_proces
 	free(threads);
 	return rc;
 }
+
+static int on_record(void *ctx, const struct xsp_sideband_record *record);
 
 /* ---- mappings ---- */
 
@@ -385,6 +365,28 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	return rc < 0 ? rc : refused;
 }
 
+/* Whatever fails with a process that ends, or becomes another program, fails by that. */
+static int scan_first(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
+{
+	struct recorded_process *p = xsp_recorder_find(r, pid);
+	uint64_t program_ns = p->program_ns;
+	int rc = xsp_recorder_scan(r, p, err);
+
+	if (rc == 0 || rc == -EINTR)
+		return rc;
+	if (!xsp_process_alive(p->process))
+		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET, "process %d has ended",
+				     (int)pid);
+	xsp_sideband_drain(r->sideband, 0, on_record, r);
+	p = xsp_recorder_find(r, pid);
+	if (p != NULL && p->program_ns != program_ns)
+		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
+				     "process %d has ended its program and runs another one: try "
+				     "again",
+				     (int)pid);
+	return rc;
+}
+
 /* ---- processes ---- */
 
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err)
@@ -418,7 +420,7 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_FAILED,
 				     "process %d cannot be recorded: %s", (int)pid, strerror(-rc));
-	return xsp_recorder_scan(r, p, err);
+	return scan_first(r, pid, err);
 }
 
 int xsp_recorder_add_process(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
