@@ -180,8 +180,8 @@ WL_APART uint64_t by_hand(uint64_t x)
 
 /* A caller may leave anything above a byte that it passes: gcc sets the low byte alone of a scope that
  * it has computed. */
-extern "C" void construct(void *self, unsigned scope)
-	__asm__("_ZN6xsigma14RecordFunctionC1ENS_11RecordScopeE");
+extern "C" void construct(void *self,
+			  unsigned scope) __asm__("_ZN6xsigma14RecordFunctionC1ENS_11RecordScopeE");
 
 WL_APART uint64_t dirty(uint64_t x, unsigned scope, const char *name)
 {

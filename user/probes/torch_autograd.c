@@ -97,8 +97,7 @@ static const struct xsp_range_row user_ranges = {
 			  .action = XSP_ACTION_RANGE_BEGIN,
 			  .symbols = {"_ZN2at14RecordFunctionC1ENS_11RecordScopeE"},
 			  .spec = {.name = XSP_RANGE_NAME_PENDING,
-				   .flags = XSP_RANGE_KEYED | XSP_RANGE_CONDITION |
-					    XSP_RANGE_BYTE,
+				   .flags = XSP_RANGE_KEYED | XSP_RANGE_CONDITION | XSP_RANGE_BYTE,
 				   .condition = {.base = 1},
 				   .condition_value = USER_SCOPE},
 		  },
