@@ -267,9 +267,10 @@ static int check_threads(const struct recording *r, const bool *found, struct xs
 static int check_targets(const struct recording *r, struct xsp_error *err)
 {
 	bool *found = calloc(r->o.tid_count + 1, sizeof(*found));
-	int rc =
-		found == NULL ? xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory") : 0;
+	int rc = 0;
 
+	if (found == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	for (size_t i = 0; rc == 0 && i < r->o.pid_count; i++) {
 		struct xsp_process *p;
 		rc = xsp_process_open(xsp_broker_opener(r->broker), r->o.pids[i], &p, err);
