@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Spans equal calls, to the last one."""
 import os
+import platform
 import re
 import signal
 import subprocess
 
-from harness import (Recording, Trace, case, check, check_calls, check_unwound, equal, finish, main,
+from harness import (Recording, Skip, Trace, case, check, check_calls, check_unwound, equal, finish, main,
                      record_attached, record_launched, start_ready, total, truth, workload,
                      xsptrace)
 
@@ -44,6 +45,20 @@ def sigaltstack(folder):
 @case
 def threadstorm(folder):
     check_all(*record_launched(folder, [workload("threadstorm")], "-e", "storm_*"))
+
+
+@case
+def functions_others_jump_into(folder):
+    """mempcpy jumps into memmove, strcasecmp runs into strcasecmp_l: whoever comes to the first
+    instruction of a function calls it, nobody else does."""
+    if platform.machine() != "x86_64":
+        raise Skip("assembly of x86-64")
+    trace, facts = record_launched(folder, [workload("jumped"), "--calls", 300], "-e", "jumped_*", "-e",
+                                   "falls_*")
+    del facts["calls"]["pointer_jumped"]  # where it leaves to is not known
+    check_calls(trace, facts)
+    check_unwound(trace, facts)
+    equal(trace.lost(), {}, "losses")
 
 
 @case

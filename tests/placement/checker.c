@@ -8,7 +8,8 @@
 
 const char *const verdict_names[CHECK_VERDICTS] = {
 	"ok",		"no boundary", "missed exit", "double exit", "call after exit",
-	"missed entry", "entry twice", "stack rule",  "class",	     "too big",
+	"missed entry", "entry twice", "stack rule",  "class",	     "entry from elsewhere",
+	"too big",
 };
 
 #define SLOTS (1U << 18) /* insert() takes the top 18 bits of a product */
@@ -597,11 +598,20 @@ static void after_call(struct walk *w, uint64_t at, unsigned length, uint64_t ta
 	}
 }
 
+/* What is left goes on into the next function: a tail call without a jump. */
+static void fall(struct walk *w, uint64_t next, uint64_t at, struct state s)
+{
+	if (!inside(w, next) && s.left && (s.sp == 0 || s.sp == UNKNOWN))
+		way_out(w, &s, at);
+	else
+		push(w, next, s);
+}
+
 static void step(struct walk *w, struct job j)
 {
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
 	const struct xsp_site *site = site_at(w, j.addr);
-	struct state fall = j.s, taken = j.s;
+	struct state on = j.s, taken = j.s;
 	ZydisDecodedInstruction d;
 	const uint8_t *b;
 	uint64_t target = 0;
@@ -623,10 +633,10 @@ static void step(struct walk *w, struct job j)
 			fail(w, CHECK_ENTRY_TWICE, j.addr);
 			return;
 		}
-		fall.entered = taken.entered = true;
+		on.entered = taken.entered = true;
 	}
 	if (site && site->role != XSP_ROLE_ENTRY) {
-		if ((!site->cond || !site->taken) && !cross(w, site, &fall, j.addr))
+		if ((!site->cond || !site->taken) && !cross(w, site, &on, j.addr))
 			return;
 		if ((!site->cond || site->taken) && !cross(w, site, &taken, j.addr))
 			return;
@@ -647,7 +657,7 @@ static void step(struct walk *w, struct job j)
 		if (j.s.left)
 			fail(w, CHECK_CALL_AFTER, j.addr);
 		else
-			after_call(w, j.addr, d.length, target, fall);
+			after_call(w, j.addr, d.length, target, on);
 		return;
 	case ZYDIS_CATEGORY_UNCOND_BR:
 		if (target)
@@ -657,7 +667,7 @@ static void step(struct walk *w, struct job j)
 		return;
 	case ZYDIS_CATEGORY_COND_BR:
 		direct(w, target, j.addr, taken);
-		push(w, j.addr + d.length, fall);
+		fall(w, j.addr + d.length, j.addr, on);
 		return;
 	default:
 		break;
@@ -667,13 +677,82 @@ static void step(struct walk *w, struct job j)
 	    d.mnemonic == ZYDIS_MNEMONIC_UD1)
 		return;
 	if (d.mnemonic == ZYDIS_MNEMONIC_XBEGIN && target)
-		push(w, target, fall);
-	follow_stack(&fall, &d, ops);
-	push(w, j.addr + d.length, fall);
+		push(w, target, on);
+	follow_stack(&on, &d, ops);
+	fall(w, j.addr + d.length, j.addr, on);
+}
+
+/* ---- jumps from other functions --------------------------------------------------- */
+
+static int by_target(const void *a, const void *b)
+{
+	const struct intrusion *x = a, *y = b;
+
+	return (x->target > y->target) - (x->target < y->target);
+}
+
+struct intrusions find_intrusions(const struct image *im)
+{
+	struct intrusions in = {0};
+	ZydisDecoder decoder;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	for (size_t i = 0; i < im->fde_count; i++) {
+		struct fde f, to;
+
+		if (!image_fde(im, image_fde_start(im, i), &f))
+			continue;
+		for (uint64_t at = f.addr; at < f.addr + f.size;) {
+			ZydisDecodedInstruction d;
+			size_t left = 0;
+			const uint8_t *b = image_at(im, at, &left);
+			uint64_t target;
+
+			if (!b || ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, ZYAN_NULL, b,
+									    left, &d)))
+				break;
+			at += d.length;
+			if (!d.raw.imm[0].is_relative)
+				continue;
+			target = at + (uint64_t)d.raw.imm[0].value.s;
+			if (target - f.addr < f.size || !image_fde(im, target, &to) ||
+			    to.addr == target)
+				continue;
+			if (in.count == in.capacity) {
+				in.capacity = in.capacity ? 2 * in.capacity : 1024;
+				in.list = realloc(in.list, in.capacity * sizeof(*in.list));
+				if (!in.list)
+					abort();
+			}
+			in.list[in.count++] = (struct intrusion){target, f.addr};
+		}
+	}
+	if (in.count)
+		qsort(in.list, in.count, sizeof(*in.list), by_target);
+	return in;
+}
+
+/* Does any lead behind the entry, up to its site? Not counted: the function's own cold parts. */
+static void check_intrusions(struct walk *w, const struct intrusions *in)
+{
+	uint64_t site = w->p->sites[0].addr;
+	size_t low = 0;
+
+	for (size_t high = in->count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (in->list[middle].target <= w->entry)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < in->count && in->list[low].target <= site; low++)
+		if (!inside(w, in->list[low].from))
+			fail(w, CHECK_ELSEWHERE, in->list[low].from);
 }
 
 struct check_result check_placement(const struct image *im, uint64_t addr,
-				    const struct xsp_placement *p)
+				    const struct intrusions *in, const struct xsp_placement *p)
 {
 	/* kept between calls: clearing 2 MiB for each function would be the whole cost */
 	static struct walk w;
@@ -707,6 +786,7 @@ struct check_result check_placement(const struct image *im, uint64_t addr,
 		if (w.stack_bad[k] && !w.stack_good[k])
 			fail(&w, CHECK_STACK, p->sites[k].addr);
 	}
+	check_intrusions(&w, in);
 	free(w.stack_good);
 	free(w.boundary);
 	return w.r;

@@ -23,6 +23,7 @@ enum verdict {
 	CHECK_ENTRY_TWICE,
 	CHECK_STACK, /* the site's stack rule contradicts the code */
 	CHECK_CLASS, /* the bytes at the site are not what its class says */
+	CHECK_ELSEWHERE, /* other functions jump behind the entry, up to its site */
 	CHECK_TOO_BIG, /* given up; counted, not judged */
 	CHECK_VERDICTS,
 };
@@ -35,7 +36,16 @@ struct check_result {
 					    * site than a single-stepped one covers */
 };
 
+/* The direct jumps and calls of a file from one FDE into the middle of another, by target. */
+struct intrusions {
+	struct intrusion {
+		uint64_t target, from;
+	} * list;
+	size_t count, capacity;
+};
+struct intrusions find_intrusions(const struct image *im);
+
 struct check_result check_placement(const struct image *im, uint64_t addr,
-				    const struct xsp_placement *p);
+				    const struct intrusions *in, const struct xsp_placement *p);
 
 #endif

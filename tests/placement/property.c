@@ -179,8 +179,8 @@ struct spoilt {
 	unsigned made[SPOILERS], found[SPOILERS];
 };
 
-static void spoil(const struct image *im, uint64_t addr, const struct xsp_placement *p,
-		  struct spoilt *count)
+static void spoil(const struct image *im, uint64_t addr, const struct intrusions *in,
+		  const struct xsp_placement *p, struct spoilt *count)
 {
 	for (size_t n = 0; n < SPOILERS; n++) {
 		struct xsp_placement bad = *p;
@@ -192,14 +192,14 @@ static void spoil(const struct image *im, uint64_t addr, const struct xsp_placem
 		memcpy(bad.sites, p->sites, p->count * sizeof(*bad.sites));
 		if (spoilers[n].apply(&bad, k)) {
 			count->made[n]++;
-			count->found[n] += check_placement(im, addr, &bad).verdict != CHECK_OK;
+			count->found[n] += check_placement(im, addr, in, &bad).verdict != CHECK_OK;
 		}
 		free(bad.sites);
 	}
 }
 
 static void one_function(struct xsp_module *m, const struct image *im, uint64_t addr,
-			 struct tally *t, struct spoilt *spoilt)
+			 const struct intrusions *in, struct tally *t, struct spoilt *spoilt)
 {
 	struct xsp_placement p;
 	struct check_result r;
@@ -216,7 +216,7 @@ static void one_function(struct xsp_module *m, const struct image *im, uint64_t 
 	t->placed++;
 	t->complete += p.complete;
 	count_sites(t, &p);
-	r = check_placement(im, addr, &p);
+	r = check_placement(im, addr, in, &p);
 	t->verdicts[r.verdict]++;
 	t->ways_out += r.ways_out;
 	t->cheap += r.cheap_ways_out;
@@ -224,7 +224,7 @@ static void one_function(struct xsp_module *m, const struct image *im, uint64_t 
 		printf("  %" PRIx64 ": %s at %" PRIx64 "%s\n", addr, verdict_names[r.verdict], r.at,
 		       p.complete ? "" : " (incomplete)");
 	if (spoilt && r.verdict == CHECK_OK && p.complete && p.count > 1)
-		spoil(im, addr, &p, spoilt);
+		spoil(im, addr, in, &p, spoilt);
 	xsp_placement_clear(&p);
 }
 
@@ -275,6 +275,7 @@ static unsigned one_file(const char *path, const char *part, bool spoiling)
 	struct xsp_error err = {0};
 	struct xsp_module *m;
 	double start = now();
+	struct intrusions in;
 	struct image im;
 	uint64_t *list;
 	size_t count;
@@ -284,10 +285,12 @@ static unsigned one_file(const char *path, const char *part, bool spoiling)
 		return 1;
 	}
 	list = list_functions(m, &im, part, &count);
+	in = find_intrusions(&im);
 	for (size_t i = 0; i < count; i++)
-		one_function(m, &im, list[i], &t, spoiling ? &spoilt : NULL);
+		one_function(m, &im, list[i], &in, &t, spoiling ? &spoilt : NULL);
 	print(path, &t, now() - start);
 	free(list);
+	free(in.list);
 	xsp_module_free(m);
 	image_close(&im);
 	return t.broken + (t.placed == 0) + (spoiling && !judge_spoilt(&spoilt));

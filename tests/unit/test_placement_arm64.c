@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Placement on AArch64 code, and tail calls: with a module made of arrays, because the
+ * Placement on AArch64 code, tail calls, and functions that share code: with a module made of arrays, because the
  * real one opens files of this machine's architecture only. The functions below take the
  * place of those of user/target/module.c in this program.
  */
@@ -21,6 +21,8 @@ struct xsp_module {
 	uint64_t framed_from, framed_to; /* sp is not that of the entry there */
 	struct xsp_symbol symbols[4];
 	size_t symbol_count;
+	struct xsp_inbound inbound[2];
+	long inbound_count;
 };
 
 enum xsp_arch xsp_module_arch(const struct xsp_module *m)
@@ -70,6 +72,15 @@ int xsp_module_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, 
 	*symbols = m->symbols;
 	*count = m->symbol_count;
 	return 0;
+}
+
+long xsp_module_inbound(struct xsp_module *m, uint64_t low, uint64_t high,
+			const struct xsp_inbound **out)
+{
+	(void)low;
+	(void)high;
+	*out = m->inbound;
+	return m->inbound_count;
 }
 
 int xsp_module_addr_to_offset(const struct xsp_module *m, uint64_t addr, uint64_t *offset)
@@ -204,6 +215,61 @@ Test(placement_arm64, conditional_tail_call)
 	cr_expect(p.sites[1].cond == 1 + 5 && p.sites[1].taken && p.sites[1].tail);
 	cr_expect_eq(p.sites[2].addr, BASE + 11);
 	cr_expect(!p.sites[2].tail);
+	xsp_placement_clear(&p);
+}
+
+/* f: mov %rdi,%rax; 1: push %rbx; pop %rbx; ret. h: nop; jmp 1b */
+static const char jumped[] = "\x48\x89\xf8\x53\x5b\xc3\x90\xeb\xfa";
+
+/* Others jump behind its first instruction: the push is hit by them too. Bytes that only look like a
+ * jump do not matter. */
+Test(placement_x86, entry_others_jump_behind)
+{
+	struct xsp_module m = {.arch = XSP_ARCH_X86_64,
+			       .code = jumped,
+			       .size = sizeof(jumped) - 1,
+			       .ranges = {{BASE, 6}, {BASE + 6, 3}},
+			       .symbols = {{.addr = BASE, .size = 6, .name = "f"},
+					   {.addr = BASE + 6, .size = 3, .name = "h"}},
+			       .symbol_count = 2};
+	struct xsp_placement p;
+
+	cr_assert_eq(xsp_place(&m, BASE, 6, 0, NULL, &p), 0);
+	cr_expect_eq(p.sites[0].addr, BASE + 3);
+	xsp_placement_clear(&p);
+	m.inbound_count = 1;
+	m.inbound[0] = (struct xsp_inbound){BASE + 3, BASE + 8, BASE + 10, BASE + 6};
+	cr_assert_eq(xsp_place(&m, BASE, 6, 0, NULL, &p), 0);
+	cr_expect_eq(p.sites[0].addr, BASE + 3);
+	xsp_placement_clear(&p);
+	m.inbound[0] = (struct xsp_inbound){BASE + 3, BASE + 7, BASE + 9, BASE + 6};
+	cr_assert_eq(xsp_place(&m, BASE, 6, 0, NULL, &p), 0);
+	cr_expect_eq(p.sites[0].addr, BASE);
+	xsp_placement_clear(&p);
+	m.inbound_count = -E2BIG;
+	cr_assert_eq(xsp_place(&m, BASE, 6, 0, NULL, &p), 0);
+	cr_expect_eq(p.sites[0].addr, BASE);
+	xsp_placement_clear(&p);
+}
+
+/* g runs into f, behind nops that no FDE covers: what f leaves by is no way out of g. */
+Test(placement_x86, runs_into_another)
+{
+	static const char code[] = "\x89\xf8\x85\xc0\x0f\x1f\x00\x55\x5d\xc3";
+	struct xsp_module m = {.arch = XSP_ARCH_X86_64,
+			       .code = code,
+			       .size = sizeof(code) - 1,
+			       .ranges = {{BASE, 4}, {BASE + 7, 3}},
+			       .symbols = {{.addr = BASE, .size = 4, .name = "g"},
+					   {.addr = BASE + 7, .size = 3, .name = "f"}},
+			       .symbol_count = 2};
+	struct xsp_placement p;
+
+	cr_assert_eq(xsp_place(&m, BASE, 4, 0, NULL, &p), 0);
+	cr_expect(p.complete);
+	for (size_t k = 0; k < p.count; k++)
+		cr_expect_lt(p.sites[k].addr, BASE + 7);
+	cr_expect(p.count == 1 ? p.sites[0].role == XSP_ROLE_BOTH : p.sites[1].tail);
 	xsp_placement_clear(&p);
 }
 

@@ -65,13 +65,14 @@ static bool leaves(const struct xsp_insn *i)
 {
 	return i->kind == XSP_INSN_RETURN ||
 	       ((i->flags & XSP_INSN_LEAVES) &&
-		(i->kind == XSP_INSN_JUMP || i->kind == XSP_INSN_INDIRECT));
+		(i->kind == XSP_INSN_JUMP || i->kind == XSP_INSN_INDIRECT)) ||
+	       (i->flags & XSP_INSN_FALLS);
 }
 
 /* A conditional jump that is a tail call when taken. */
 static bool leaves_taken(const struct xsp_insn *i)
 {
-	return i->kind == XSP_INSN_BRANCH && (i->flags & XSP_INSN_LEAVES);
+	return i->kind == XSP_INSN_BRANCH && (i->flags & XSP_INSN_LEAVES) && !leaves(i);
 }
 
 static bool quick(const struct xsp_insn *i)
@@ -548,11 +549,13 @@ static bool add_up(struct cut *c, uint32_t at, enum crossing how, int64_t *delta
 		const struct xsp_insn *i = &g->insns[at];
 		uint32_t next = UINT32_MAX;
 
-		if (leaves(i))
+		if (leaves(i) && !(i->flags & XSP_INSN_FALLS))
 			return true;
 		if (i->sp_change == XSP_SP_UNKNOWN)
 			return false;
 		*delta += i->sp_change;
+		if (leaves(i))
+			return true;
 		for (uint32_t e = i->succ; e; e = g->edges[e - 1].next_succ) {
 			if (first && how != CROSS_ANY &&
 			    (g->edges[e - 1].kind == XSP_EDGE_NEXT) != (how == CROSS_FALL))

@@ -250,6 +250,14 @@ static const struct xsp_symbol *symbol_at(struct xsp_graph *g, uint64_t addr)
 	return &symbols[low - 1];
 }
 
+bool xsp_graph_is_function(struct xsp_graph *g, uint64_t addr)
+{
+	const struct xsp_symbol *symbol = symbol_at(g, addr);
+
+	return symbol && symbol->addr == addr && addr - g->entry >= g->symbol_size &&
+	       !strstr(symbol->name, ".cold");
+}
+
 bool xsp_graph_is_body(struct xsp_graph *g, uint64_t addr)
 {
 	return addr != g->entry && xsp_graph_part(g, addr);

@@ -161,16 +161,16 @@ void xsp_site_costs_text(const struct xsp_site_costs *costs, char *text, size_t 
 #define COVERING_MAX 16
 #define COVERED_MAX (1U << 20) /* bytes that are decoded to find out */
 
-static bool is_boundary(struct xsp_module *m, uint64_t from, uint64_t addr)
+int xsp_instruction_begins(struct xsp_module *m, uint64_t from, uint64_t addr)
 {
 	uint64_t at = from;
 
 	if (addr - from > COVERED_MAX)
-		return false;
+		return -ENOENT;
 	while (at < addr) {
 		uint32_t length = xsp_instruction_length(m, at);
 		if (length == 0)
-			return false;
+			return -ENOENT;
 		at += length;
 	}
 	return at == addr;
@@ -194,7 +194,7 @@ bool xsp_inside_instruction(struct xsp_module *m, uint64_t addr)
 	for (size_t i = 0; i < COVERING_MAX && i < low; i++) {
 		const struct xsp_symbol *s = &symbols[low - 1 - i];
 
-		if (s->size > addr - s->addr && !is_boundary(m, s->addr, addr))
+		if (s->size > addr - s->addr && xsp_instruction_begins(m, s->addr, addr) != 1)
 			return true;
 	}
 	return false;

@@ -37,6 +37,8 @@ enum xsp_insn_flag {
 	XSP_INSN_JUMPED = 1 << 5, /* something jumps here */
 	XSP_INSN_COLD = 1 << 6, /* in a part that is seldom executed */
 	XSP_INSN_MEMORY = 1 << 7, /* indirect jump through memory, without an index */
+	XSP_INSN_FALLS =
+		1 << 8, /* what follows it is another function: a tail call without a jump */
 };
 
 #define XSP_SP_UNKNOWN INT32_MIN
@@ -83,7 +85,7 @@ struct xsp_graph {
 	uint32_t count, capacity;
 	struct xsp_edge *edges;
 	uint32_t edge_count, edge_capacity;
-	uint64_t searched; /* bytes looked through for jumps back */
+	uint64_t searched; /* bytes looked through for jumps back, and for jumps into the entry */
 	bool described; /* .eh_frame covers the entry */
 	bool hidden; /* control flow exists that the graph does not show: only the
 			   * instructions that leave may be exits */
@@ -124,8 +126,13 @@ int xsp_graph_leave(struct xsp_graph *g, uint64_t site, uint64_t target,
 		    const struct xsp_leave_ops *ops, enum xsp_leave *how);
 /* Inside the known parts, and not where callers enter. */
 bool xsp_graph_is_body(struct xsp_graph *g, uint64_t addr);
+/* A function of that name for others to call begins there. */
+bool xsp_graph_is_function(struct xsp_graph *g, uint64_t addr);
 /* At `pc` the stack pointer is what it was at entry: 1 yes, 0 no, -ENOENT not known. */
 int xsp_graph_at_entry_sp(struct xsp_graph *g, uint64_t pc);
+
+/* Decoded from `from` on, an instruction begins at `addr`: 1 yes, 0 no, -ENOENT not known. */
+int xsp_instruction_begins(struct xsp_module *m, uint64_t from, uint64_t addr);
 
 /* cut.c: the exit sites. Appends to out->sites; entry is the index of the entry site's
  * instruction, which exits may not use unless it leaves itself (then it becomes BOTH). */

@@ -170,7 +170,10 @@ static uint64_t skip_nops(struct xsp_module *m, uint64_t addr)
 	return addr;
 }
 
-/* The function runs on into the next one (assembly): its body is a part of this one. */
+/*
+ * The function runs on into the next one (assembly). One that others call is left to itself: whoever
+ * runs into it calls it, in effect. Else its body is a part of this one.
+ */
 static int run_on(struct xsp_graph *g, uint32_t at)
 {
 	uint64_t end = g->insns[at].addr + g->insns[at].length, next;
@@ -189,9 +192,16 @@ static int run_on(struct xsp_graph *g, uint32_t at)
 		error = sweep(g, g->part_count - 1, 0, next - end);
 		if (error)
 			return error;
+		at = g->count - 1;
 	}
 	if (xsp_graph_part(g, next))
 		return 0;
+	/* a jump that may stay inside is no way out by itself */
+	if (xsp_graph_is_function(g, next) &&
+	    (!jumps(&g->insns[at]) || (g->insns[at].flags & XSP_INSN_LEAVES))) {
+		g->insns[at].flags |= XSP_INSN_FALLS;
+		return 0;
+	}
 	error = xsp_graph_add_part(g, range.addr, range.size);
 	if (error)
 		return error == -ENOMEM ? error : 0;
@@ -218,7 +228,9 @@ static int connect(struct xsp_graph *g, uint32_t at)
 	int error = 0;
 
 	if (goes_on(i)) {
-		if (falls_to(g, at, &to))
+		if (i->flags & XSP_INSN_FALLS)
+			; /* a way out */
+		else if (falls_to(g, at, &to))
 			error = xsp_graph_add_edge(g, at, to, XSP_EDGE_NEXT);
 		else if (!pads_the_end(g, at)) /* a call there does not return */
 			g->insns[at].flags |= XSP_INSN_LOST;
@@ -300,13 +312,13 @@ static int resolve_jumps(struct xsp_graph *g)
 	do {
 		parts = g->part_count;
 		for (uint32_t i = 0; !error && i < g->count; i++) {
-			const struct xsp_insn *x = &g->insns[i];
-			uint64_t next = x->addr + x->length;
+			uint64_t next = g->insns[i].addr + g->insns[i].length;
 
-			if (goes_on(x) && xsp_graph_find(g, next) == UINT32_MAX)
-				error = run_on(g, i);
-			if (!error && jumps(&g->insns[i]))
+			if (jumps(&g->insns[i]))
 				error = resolve_jump(g, i);
+			if (!error && goes_on(&g->insns[i]) &&
+			    xsp_graph_find(g, next) == UINT32_MAX)
+				error = run_on(g, i);
 		}
 	} while (!error && g->part_count != parts);
 	return error;

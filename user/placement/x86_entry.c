@@ -115,11 +115,42 @@ static bool may_stop(const struct walk *w, const struct xsp_insn *i)
 	return i->cls != XSP_SITE_NOP5 || !w->wrote_memory;
 }
 
+/* Is it an instruction when its function is decoded, with one prefix at most? What cannot be told is. */
+static bool is_instruction(struct xsp_graph *g, const struct xsp_inbound *in)
+{
+	uint64_t far = in->source - in->start;
+	uint8_t prefix = 0;
+
+	if (far > XSP_MAX_PART_SIZE - g->searched)
+		return true;
+	g->searched += far;
+	if (xsp_instruction_begins(g->m, in->start, in->source) != 0)
+		return true;
+	return far && xsp_module_read(g->m, in->source - 1, &prefix, 1) == 1 &&
+	       (prefix == 0xf2 || prefix == 0x2e || prefix == 0x3e || (prefix & 0xf8) == 0x48) &&
+	       xsp_instruction_begins(g->m, in->start, in->source - 1) != 0 &&
+	       in->source - 1 + xsp_instruction_length(g->m, in->source - 1) == in->end;
+}
+
+/* The first address behind the entry that code of other functions leads to: only up to there a site is
+ * hit by nothing but calls. */
+static uint64_t first_inbound(struct xsp_graph *g)
+{
+	const struct xsp_inbound *found;
+	long count = xsp_module_inbound(g->m, g->entry, g->entry + XSP_INBOUND_MAX - 1, &found);
+
+	for (long k = 0; k < count; k++)
+		if (is_instruction(g, &found[k]))
+			return found[k].target;
+	return g->entry + (count < 0 ? 1 : XSP_INBOUND_MAX);
+}
+
 int xsp_x86_entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site_costs *costs,
 		  struct xsp_site *site, uint32_t *at)
 {
 	struct walk w = {.live = args_read & 0x3f};
 	uint32_t index = xsp_graph_find(g, g->entry);
+	uint64_t end = g->entry + 1;
 	bool found = false;
 
 	if (index == UINT32_MAX || g->insns[index].kind == XSP_INSN_BAD)
@@ -128,7 +159,9 @@ int xsp_x86_entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site
 		const struct xsp_insn *i = &g->insns[index];
 
 		/* only the first instruction may also be reached in another way */
-		if (n && (i->flags & (XSP_INSN_JUMPED | XSP_INSN_ROOT)))
+		if (n == 1)
+			end = first_inbound(g);
+		if (n && ((i->flags & (XSP_INSN_JUMPED | XSP_INSN_ROOT)) || i->addr >= end))
 			break;
 		if (may_stop(&w, i) &&
 		    costs->ns[i->cls] < (found ? costs->ns[site->cls] : INFINITY)) {

@@ -384,6 +384,16 @@ static struct xsp_fde_index entry(const struct xsp_eh_frame *eh, size_t i)
 	};
 }
 
+int xsp_eh_frame_start(struct xsp_eh_frame *eh, const struct xsp_elf *elf, size_t i, uint64_t *addr)
+{
+	int ret = prepare(eh, elf);
+
+	if (ret < 0 || i >= eh->count)
+		return ret < 0 ? ret : -ENOENT;
+	*addr = entry(eh, i).addr;
+	return 0;
+}
+
 int xsp_eh_frame_find(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t addr,
 		      struct xsp_fde *out)
 {

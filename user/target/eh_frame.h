@@ -64,6 +64,10 @@ void xsp_eh_frame_clear(struct xsp_eh_frame *eh);
 int xsp_eh_frame_find(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t addr,
 		      struct xsp_fde *out);
 
+/* The first address of the `i`-th FDE, in ascending order. -ENOENT: there are no more. */
+int xsp_eh_frame_start(struct xsp_eh_frame *eh, const struct xsp_elf *elf, size_t i,
+		       uint64_t *addr);
+
 /* The CFA rule at pc. -ENOENT: no FDE, an expression, or a program that does not parse. */
 int xsp_eh_frame_cfa(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t pc,
 		     struct xsp_cfa *out);

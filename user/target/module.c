@@ -100,6 +100,7 @@ void xsp_module_free(struct xsp_module *m)
 		free(m->blocks[i].data);
 	xsp_symbol_cache_clear(&m->symbols);
 	xsp_eh_frame_clear(&m->eh);
+	free(m->inbound.found);
 	xsp_elf_close(&m->elf);
 	free(m->shown);
 	free(m);

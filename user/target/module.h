@@ -121,6 +121,26 @@ long xsp_module_read(struct xsp_module *m, uint64_t addr, void *buf, size_t size
  * present (O(log n)), otherwise a scan of .eh_frame done once. */
 int xsp_module_code_range(struct xsp_module *m, uint64_t addr, struct xsp_code_range *out);
 
+/* Bytes behind a function's start in which xsp_module_inbound() knows what leads there. */
+#define XSP_INBOUND_MAX 96
+
+/* Bytes that may be a jump, a call or a lea of `target`. */
+struct xsp_inbound {
+	uint64_t target;
+	uint64_t source; /* of the opcode; a prefix may stand before it */
+	uint64_t end; /* behind its displacement, the last bytes of the instruction */
+	uint64_t start; /* the last start of a function or of an FDE at or before source */
+};
+
+/*
+ * What leads from other functions to the addresses above `low` up to `high`, which lie less than
+ * XSP_INBOUND_MAX bytes behind the start of a function: assembly jumps into the middle of others. The
+ * code was searched byte by byte (x86-64 only), so the caller has to decode from `start` to know which
+ * of them are instructions. *out is the module's. Returns their number, or why it cannot be known.
+ */
+long xsp_module_inbound(struct xsp_module *m, uint64_t low, uint64_t high,
+			const struct xsp_inbound **out);
+
 /* The FDE that covers addr, and the bytes of .eh_frame that it lies in (both may change with the next
  * call): for who unwinds. Types: target/eh_frame.h. -ENOENT if there is none. */
 struct xsp_fde;

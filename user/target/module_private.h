@@ -40,6 +40,13 @@ struct xsp_symbol_cache {
 	size_t hash_size;
 };
 
+/* inbound.c: filled by the first question. */
+struct xsp_inbound_index {
+	int state; /* 0: not looked at; 1: ready; negative errno: it cannot be known */
+	struct xsp_inbound *found; /* by target */
+	size_t count, capacity;
+};
+
 struct xsp_module {
 	const struct xsp_opener *opener; /* of debug files */
 	char *shown;
@@ -50,6 +57,7 @@ struct xsp_module {
 	struct xsp_block blocks[XSP_BLOCK_SLOTS];
 	struct xsp_symbol_cache symbols;
 	struct xsp_eh_frame eh;
+	struct xsp_inbound_index inbound;
 };
 
 /* Frees the symbols; module.c. */

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * inbound.c - which code leads to the first instructions of functions that it is no part of.
+ *
+ * One pass over all code, once a module. Nothing is decoded: every byte that could be the opcode of a
+ * direct jump, of a call or of a lea is taken for one. What stays is what points a little behind the
+ * start of a function (`heads`, one bit a byte of code) from outside of it; that is seldom.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/module_private.h"
+
+#define SPAN_MAX (UINT64_C(1) << 30) /* bytes of code */
+#define AHEAD 8 /* bytes that are looked at behind an opcode */
+
+struct search {
+	struct xsp_module *m;
+	uint64_t low, high; /* of the code */
+	uint64_t *starts; /* of functions and FDEs, ascending, each once; then UINT64_MAX */
+	size_t start_count;
+	uint8_t *heads;
+	size_t current; /* the start at or before the byte at hand */
+};
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int compare_targets(const void *a, const void *b)
+{
+	const struct xsp_inbound *x = a, *y = b;
+
+	return (x->target > y->target) - (x->target < y->target);
+}
+
+static int find_starts(struct search *s)
+{
+	const struct xsp_symbol *symbols;
+	size_t count, n = 0;
+	uint64_t addr;
+	int ret = xsp_module_symbols(s->m, &symbols, &count, NULL);
+
+	if (ret < 0)
+		return ret;
+	s->starts = calloc(count + s->m->eh.count + 1, sizeof(*s->starts));
+	if (s->starts == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		s->starts[n++] = symbols[i].addr;
+	for (size_t i = 0; xsp_eh_frame_start(&s->m->eh, &s->m->elf, i, &addr) == 0; i++)
+		s->starts[n++] = addr;
+	qsort(s->starts, n, sizeof(*s->starts), compare_addresses);
+	for (size_t i = 0; i < n; i++)
+		if (s->start_count == 0 || s->starts[s->start_count - 1] != s->starts[i])
+			s->starts[s->start_count++] = s->starts[i];
+	s->starts[s->start_count] = UINT64_MAX;
+	return 0;
+}
+
+static int mark_heads(struct search *s)
+{
+	s->heads = calloc((s->high - s->low) / 8 + 1, 1);
+	if (s->heads == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->start_count; i++) {
+		uint64_t addr = s->starts[i], end = s->starts[i + 1];
+
+		for (unsigned n = 1; n < XSP_INBOUND_MAX && addr + n < end; n++)
+			if (addr + n - s->low < s->high - s->low)
+				s->heads[(addr + n - s->low) / 8] |=
+					(uint8_t)(1U << (addr + n - s->low) % 8);
+	}
+	return 0;
+}
+
+/* Bytes of the displacement, and behind how many others it stands; 0: no opcode of interest. */
+static unsigned displacement(const uint8_t *b, unsigned *at)
+{
+	*at = 1;
+	if (b[0] == 0xeb || (b[0] & 0xf0) == 0x70 || (b[0] & 0xfc) == 0xe0)
+		return 1;
+	if (b[0] == 0xe8 || b[0] == 0xe9)
+		return 4;
+	*at = 2;
+	return (b[0] == 0x0f && (b[1] & 0xf0) == 0x80) || (b[0] == 0x8d && (b[1] & 0xc7) == 0x05)
+		       ? 4
+		       : 0;
+}
+
+static int add(struct xsp_inbound_index *x, struct xsp_inbound one)
+{
+	if (x->count == x->capacity) {
+		size_t more = x->capacity > 0 ? 2 * x->capacity : 1024;
+		struct xsp_inbound *grown = reallocarray(x->found, more, sizeof(*grown));
+
+		if (grown == NULL)
+			return -ENOMEM;
+		x->found = grown;
+		x->capacity = more;
+	}
+	x->found[x->count++] = one;
+	return 0;
+}
+
+static int look_at(struct search *s, const uint8_t *b, uint64_t addr)
+{
+	unsigned at, size = displacement(b, &at);
+	int32_t far;
+
+	if (size == 0)
+		return 0;
+	memcpy(&far, b + at, sizeof(far));
+	uint64_t end = addr + at + size;
+	uint64_t target = end + (uint64_t)(int64_t)(size == 1 ? (int8_t)b[at] : far);
+	uint64_t offset = target - s->low;
+	if (offset >= s->high - s->low || !(s->heads[offset / 8] & 1U << offset % 8))
+		return 0;
+	while (s->starts[s->current + 1] <= addr)
+		s->current++;
+	uint64_t start = s->starts[s->current];
+	if (start > addr) /* code that nothing describes */
+		start = addr;
+	else if (target >= start && target < s->starts[s->current + 1])
+		return 0;
+	return add(&s->m->inbound, (struct xsp_inbound){target, addr, end, start});
+}
+
+static int search_segment(struct search *s, const struct xsp_load *load)
+{
+	uint8_t bytes[16384 + AHEAD];
+	int ret = 0;
+
+	s->current = 0;
+	for (uint64_t done = 0; ret == 0 && done < load->size;) {
+		memset(bytes, 0, sizeof(bytes));
+		long got = xsp_module_read(s->m, load->addr + done, bytes, sizeof(bytes));
+		if (got <= 0)
+			return got < 0 ? (int)got : -EIO;
+		size_t n = (size_t)got > AHEAD ? (size_t)got - AHEAD : (size_t)got;
+		for (size_t i = 0; ret == 0 && i < n; i++)
+			ret = look_at(s, bytes + i, load->addr + done + i);
+		done += n;
+	}
+	return ret;
+}
+
+/* All of the code, from its first to its last byte. Files whose segments overlap are refused. */
+static int search_all(struct search *s)
+{
+	struct xsp_load load;
+	uint64_t size = 0;
+	int ret = find_starts(s);
+
+	s->low = UINT64_MAX;
+	for (size_t i = 0; xsp_module_load(s->m, i, &load) == 0; i++) {
+		if (!load.executable || load.size == 0)
+			continue;
+		s->low = load.addr < s->low ? load.addr : s->low;
+		s->high = load.addr + load.size > s->high ? load.addr + load.size : s->high;
+		size += load.size;
+	}
+	if (ret < 0 || s->low >= s->high || s->start_count == 0)
+		return ret;
+	if (s->high - s->low > SPAN_MAX || size > s->high - s->low)
+		return -E2BIG;
+	ret = mark_heads(s);
+	for (size_t i = 0; ret == 0 && xsp_module_load(s->m, i, &load) == 0; i++)
+		if (load.executable)
+			ret = search_segment(s, &load);
+	return ret;
+}
+
+static int prepare(struct xsp_module *m)
+{
+	struct search s = {.m = m};
+	uint64_t addr;
+
+	if (m->inbound.state != 0 || m->elf.machine != EM_X86_64)
+		return m->inbound.state < 0 ? m->inbound.state : 0;
+	(void)xsp_eh_frame_start(&m->eh, &m->elf, 0, &addr); /* counts them */
+	int ret = search_all(&s);
+	if (ret == 0 && m->inbound.count > 0)
+		qsort(m->inbound.found, m->inbound.count, sizeof(*m->inbound.found),
+		      compare_targets);
+	free(s.starts);
+	free(s.heads);
+	m->inbound.state = ret < 0 ? ret : 1;
+	return ret;
+}
+
+long xsp_module_inbound(struct xsp_module *m, uint64_t low, uint64_t high,
+			const struct xsp_inbound **out)
+{
+	const struct xsp_inbound_index *x = &m->inbound;
+	size_t first = 0, last;
+	int ret = prepare(m);
+
+	if (ret < 0)
+		return ret;
+	for (size_t end = x->count; first < end;) {
+		size_t middle = first + (end - first) / 2;
+
+		if (x->found[middle].target <= low)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	for (last = first; last < x->count && x->found[last].target <= high; last++)
+		;
+	*out = x->found + first;
+	return (long)(last - first);
+}
