@@ -19,25 +19,19 @@ import (
 
 var leafs, deeps, panics, absolutes, grown int64
 
-// nosplit: a function that asks for room on the stack begins again when it gets it, or when its
-// goroutine was to give way, and tracing counts that as a call (deep is the case of it).
-//
 //go:noinline
-//go:nosplit
 func leaf(x int64) int64 {
 	atomic.AddInt64(&leafs, 1)
 	return x*31 + 7
 }
 
 //go:noinline
-//go:nosplit
 func absolute(x int) int {
 	absolutes++
 	return int(C.abs(C.int(x)))
 }
 
 //go:noinline
-//go:nosplit
 func mayPanic(n int64) {
 	atomic.AddInt64(&panics, 1)
 	if n%3 == 0 {

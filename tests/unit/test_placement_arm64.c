@@ -23,6 +23,7 @@ struct xsp_module {
 	size_t symbol_count;
 	struct xsp_inbound inbound[2];
 	long inbound_count;
+	bool go;
 };
 
 enum xsp_arch xsp_module_arch(const struct xsp_module *m)
@@ -81,6 +82,12 @@ long xsp_module_inbound(struct xsp_module *m, uint64_t low, uint64_t high,
 	(void)high;
 	*out = m->inbound;
 	return m->inbound_count;
+}
+
+bool xsp_module_is_go(struct xsp_module *m, uint64_t addr)
+{
+	(void)addr;
+	return m->go;
 }
 
 int xsp_module_addr_to_offset(const struct xsp_module *m, uint64_t addr, uint64_t *offset)
@@ -271,6 +278,39 @@ Test(placement_x86, runs_into_another)
 		cr_expect_lt(p.sites[k].addr, BASE + 7);
 	cr_expect(p.count == 1 ? p.sites[0].role == XSP_ROLE_BOTH : p.sites[1].tail);
 	xsp_placement_clear(&p);
+}
+
+/* main.mayPanic of tests/servers/program.go, by Go 1.19, in short. Its stack check jumps to 1f. */
+static const char may_panic[] = "\x49\x3b\x66\x10" /* cmp 0x10(%r14),%rsp */
+				"\x76\x1a" /* jbe 1f */
+				"\x48\x83\xec\x18" /* sub $0x18,%rsp */
+				"\x48\x89\x6c\x24\x10" /* mov %rbp,0x10(%rsp) */
+				"\x48\x39\xca" /* cmp %rcx,%rdx */
+				"\x73\x05" /* jae 0f */
+				"\x48\x83\xc4\x18" /* add $0x18,%rsp */
+				"\xc3"
+				"\xe8\x00\x01\x00\x00\x90\x90" /* 0: call runtime.gopanic */
+				"\xe8\x00\x02\x00\x00" /* 1: call runtime.morestack */
+				"\xeb\xd9"; /* begins again */
+
+Test(placement_x86, go_begins_again)
+{
+	struct xsp_module m = {.arch = XSP_ARCH_X86_64,
+			       .code = may_panic,
+			       .size = sizeof(may_panic) - 1,
+			       .go = true};
+	struct xsp_placement p;
+
+	cr_assert_eq(xsp_place(&m, BASE, m.size, 0, NULL, &p), 0);
+	cr_assert_eq(p.count, 1);
+	cr_expect_eq(p.sites[0].role, XSP_ROLE_BOTH);
+	cr_expect(p.stack_moves && p.complete && p.note);
+	cr_expect_eq(p.sites[0].addr, BASE + 18, "behind the check, at the branch to the panic");
+	xsp_placement_clear(&p);
+	/* a loop to the start is no such thing: where its calls could be counted is not known */
+	m.code = "\x48\xff\xc8\x75\xfb\xc3"; /* dec %rax; jne; ret */
+	m.size = 6;
+	cr_expect_eq(xsp_place(&m, BASE, m.size, 0, NULL, &p), -EOPNOTSUPP);
 }
 
 Test(placement_arm64, random_words)

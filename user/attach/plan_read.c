@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* plan_read.c - what a file holds that is traced, and where its sites are: without rights, in the planner. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +70,8 @@ static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 		reads |= XSP_READS_RESULT;
 	int rc = xsp_place(m, p->probe.addr, p->probe.size, reads, &plan->costs, &p->place);
 
-	p->by_return = rc == 0 && (plan->exit_by_return || return_probe_pays(plan, p));
+	p->by_return = rc == 0 && !p->place.stack_moves &&
+		       (plan->exit_by_return || return_probe_pays(plan, p));
 	if (p->by_return) {
 		p->place.count = 1;
 		p->place.sites[0].role = XSP_ROLE_ENTRY;
@@ -110,6 +112,10 @@ static int place_all(const struct xsp_plan *plan, struct xsp_module *m,
 		for (size_t j = 0; p->error == 0 && j < p->place.count; j++)
 			p->place.sites[j].length =
 				xsp_instruction_length(m, p->place.sites[j].addr);
+		if (p->error == 0 && p->place.stack_moves && pm->list.note[0] == '\0')
+			snprintf(pm->list.note, sizeof(pm->list.note),
+				 "functions of Go are counted, without a duration: they change stacks "
+				 "and threads");
 		pm->wanted += xsp_probe_is_wanted(&p->probe);
 		pm->is_agent |= p->probe.action == XSP_ACTION_GPU_BATCH;
 		pm->count++;

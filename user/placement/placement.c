@@ -83,6 +83,18 @@ static int compare_sites(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
+/*
+ * A Go function whose stack is too small calls runtime.morestack, which copies the stack to a larger
+ * place, and begins again; it may go on on another thread, too. So a return cannot be matched with its
+ * entry: calls are counted where they can no longer begin again.
+ */
+static void go_point(struct xsp_placement *out)
+{
+	out->count = 1;
+	out->sites[0].role = XSP_ROLE_BOTH;
+	out->stack_moves = true;
+}
+
 static int finish(struct xsp_graph *g, struct xsp_placement *out)
 {
 	if (out->count > 1)
@@ -94,8 +106,9 @@ static int finish(struct xsp_graph *g, struct xsp_placement *out)
 		if (error)
 			return error;
 	}
-	out->complete = !g->incomplete;
-	out->note = g->note;
+	out->complete = out->stack_moves || !g->incomplete;
+	out->note =
+		out->stack_moves ? "Go: counted at the entry, stacks and threads change" : g->note;
 	return 0;
 }
 
@@ -119,6 +132,7 @@ int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_
 	if (!out->sites)
 		return -ENOMEM;
 	g.result = placer->result;
+	g.go = xsp_module_is_go(m, addr);
 	error = open_body(&g, addr, size);
 	if (!error)
 		error = placer->graph(&g);
@@ -126,7 +140,10 @@ int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_
 		error = placer->entry(&g, args_read, costs, &out->sites[0], &entry);
 	if (!error) {
 		out->count = 1;
-		error = xsp_cut(&g, entry, costs, out);
+		if (g.go)
+			go_point(out);
+		else
+			error = xsp_cut(&g, entry, costs, out);
 	}
 	if (!error)
 		error = finish(&g, out);

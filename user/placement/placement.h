@@ -61,7 +61,8 @@ struct xsp_placement {
 	size_t count;
 	bool complete; /* every way out is covered; false: unresolved indirect jumps or
 			  * undecodable bytes; spans may be closed by the stack pointer rule */
-	const char *note; /* static text: why not complete, or NULL */
+	bool stack_moves; /* one BOTH site: an exit could not be matched, and a return probe would crash it */
+	const char *note; /* static text: why not complete, or why no exits; or NULL */
 };
 
 /* Registers that the probe reads at entry: bit n is integer argument n (rdi, rsi, ...). */

@@ -89,6 +89,7 @@ struct xsp_graph {
 	bool described; /* .eh_frame covers the entry */
 	bool hidden; /* control flow exists that the graph does not show: only the
 			   * instructions that leave may be exits */
+	bool go; /* may begin again, on another stack */
 	bool at_return; /* XSP_READS_RESULT: exits only where the result is known */
 	/* of the architecture; NULL: only where the function leaves */
 	uint8_t (*result)(struct xsp_graph *g, uint32_t at, uint8_t after);

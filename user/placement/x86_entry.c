@@ -145,23 +145,65 @@ static uint64_t first_inbound(struct xsp_graph *g)
 	return g->entry + (count < 0 ? 1 : XSP_INBOUND_MAX);
 }
 
+/* Is the branch taken to get a larger stack: to one call, after which the function begins again? */
+static bool begins_again(struct xsp_graph *g, const struct xsp_insn *branch)
+{
+	uint32_t index = xsp_graph_find(g, branch->target);
+	unsigned calls = 0;
+
+	for (unsigned n = 0; n < 2 * LOOK_AHEAD && index != UINT32_MAX; n++) {
+		const struct xsp_insn *i = &g->insns[index];
+
+		if (i->kind == XSP_INSN_JUMP)
+			return calls == 1 && i->target == g->entry;
+		if (i->kind != XSP_INSN_PLAIN && i->kind != XSP_INSN_NOP &&
+		    i->kind != XSP_INSN_CALL)
+			return false;
+		calls += i->kind == XSP_INSN_CALL;
+		index = xsp_graph_find(g, i->addr + i->length);
+	}
+	return false;
+}
+
+/* The first instruction that runs once a call: Go looks first, before it makes a frame, whether its stack
+ * is large enough. UINT32_MAX: there is none. */
+static uint32_t first_of_call(struct xsp_graph *g)
+{
+	uint32_t first = xsp_graph_find(g, g->entry), index = first;
+
+	for (unsigned n = 0; g->go && n < LOOK_AHEAD && index != UINT32_MAX; n++) {
+		const struct xsp_insn *i = &g->insns[index];
+
+		index = xsp_graph_find(g, i->addr + i->length);
+		if (i->kind == XSP_INSN_BRANCH && begins_again(g, i))
+			first = index;
+		else if ((i->kind != XSP_INSN_PLAIN && i->kind != XSP_INSN_NOP) || i->sp_change)
+			break;
+	}
+	return g->go && first != UINT32_MAX && (g->insns[first].flags & XSP_INSN_JUMPED)
+		       ? UINT32_MAX
+		       : first;
+}
+
 int xsp_x86_entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site_costs *costs,
 		  struct xsp_site *site, uint32_t *at)
 {
 	struct walk w = {.live = args_read & 0x3f};
 	uint32_t index = xsp_graph_find(g, g->entry);
-	uint64_t end = g->entry + 1;
+	uint64_t end = g->entry;
 	bool found = false;
 
 	if (index == UINT32_MAX || g->insns[index].kind == XSP_INSN_BAD)
 		return -EILSEQ;
+	index = first_of_call(g);
 	for (unsigned n = 0; n < LOOK_AHEAD && index != UINT32_MAX; n++) {
 		const struct xsp_insn *i = &g->insns[index];
 
 		/* only the first instruction may also be reached in another way */
-		if (n == 1)
+		if (i->addr != g->entry && end == g->entry)
 			end = first_inbound(g);
-		if (n && ((i->flags & (XSP_INSN_JUMPED | XSP_INSN_ROOT)) || i->addr >= end))
+		if (i->addr != g->entry &&
+		    ((i->flags & (XSP_INSN_JUMPED | XSP_INSN_ROOT)) || i->addr >= end))
 			break;
 		if (may_stop(&w, i) &&
 		    costs->ns[i->cls] < (found ? costs->ns[site->cls] : INFINITY)) {

@@ -89,6 +89,9 @@ int xsp_module_offset_to_addr(const struct xsp_module *m, uint64_t offset, uint6
 /* True if addr lies in a PT_LOAD with PF_X. */
 bool xsp_module_is_code(const struct xsp_module *m, uint64_t addr);
 
+/* True of what the Go compiler made of Go (not of C in the same file): it runs on stacks that move. */
+bool xsp_module_is_go(struct xsp_module *m, uint64_t addr);
+
 /* What the file holds of one PT_LOAD. */
 struct xsp_load {
 	uint64_t addr, size;

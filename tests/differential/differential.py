@@ -1,0 +1,267 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The same program, counted by itself and by xsptrace: the spans of a thread must be its calls, one by
+one, in their order, each inside the call that made it.
+
+A program notes name and return address of each call (called.h), which stays the same whatever a
+compiler makes of it. The return address tells the function whose frame was there: one that left by a
+tail call is not, and its span must have ended. Programs are shapes.c, shapes.cc, and what csmith makes
+of a seed (half of its functions inlined); each is built by every compiler with all kinds of options.
+
+    differential.py [slice|everything|random]      random: XSP_SEEDS=1-100, all options of a few
+"""
+import bisect
+import collections
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
+from harness import Skip, Trace, case, check, main, run, xsptrace  # noqa: E402
+
+CSMITH = "/usr/include/csmith"
+MOST_CALLS = 30000  # of a program; others make no trace that is worth the time
+
+# what is built, and by whom: `gcc` and `clang` stand for the compiler of the language
+COMMON = {
+    "O0": "-O0", "O1": "-O1", "O2": "-O2", "O3": "-O3 -march=native", "Os": "-Os",
+    "O2 no-pie": "-O2 -no-pie -fno-pie", "O2 static": "-O2 -static", "O2 static-pie": "-O2 -static-pie -fpie",
+    "O2 CET": "-O2 -fcf-protection=full", "O2 no-plt": "-O2 -fno-plt", "O2 frames": "-O2 -fno-omit-frame-pointer",
+    "O1 frames": "-O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls",
+    "O2 protector": "-O2 -fstack-protector-all", "O2 clash": "-O2 -fstack-clash-protection",
+    "O2 nops": "-O2 -fpatchable-function-entry=8,3", "O2 nop5": "-O2 -fpatchable-function-entry=5",
+    "O2 retpoline": "RETPOLINE -O2", "O2 sanitized": "-O1 -fsanitize=undefined",
+    "O3 LTO": "-O3 LTO", "O2 no-eh-frame": "-O2 -fno-asynchronous-unwind-tables -fno-unwind-tables",
+    "O2 no-red-zone": "-O2 -mno-red-zone", "O2 no-tables": "-O2 -fno-jump-tables", "O2 debug": "-O2 -g",
+    "O2 stripped": "-O2 -Wl,--discard-all", "Og": "-Og",
+}
+ONLY = {
+    "gcc": {"O2 split": "-O2 -freorder-blocks-and-partition -fno-shrink-wrap-separate",
+            "O2 no-shrink-wrap": "-O2 -fno-shrink-wrap", "O2 thunk-return": "-O2 -mfunction-return=thunk",
+            "O2 split-stack": "-O2 -fsplit-stack -fuse-ld=gold", "O2 mfentry": "-O2 -pg -mfentry", "O2 pg": "-O2 -pg",
+            "O2 loops": "-O2 -funroll-all-loops -fprofile-use", "O2 accumulate": "-O2 -maccumulate-outgoing-args",
+            "O3 align": "-O3 -falign-functions=1 -falign-jumps=1", "O2 ipa": "-O2 -fipa-pta -fno-semantic-interposition"},
+    "clang": {"Oz": "-Oz", "O2 outline": "-O2 -mllvm -enable-machine-outliner=always",
+              "O2 sections": "-O2 -ffunction-sections -Wl,--gc-sections -fuse-ld=lld",
+              "O2 basic-blocks": "-O2 -fbasic-block-sections=all -fuse-ld=lld",
+              "O2 split-stack": "-O2 -fsplit-stack -fuse-ld=gold", "O2 safe-stack": "-O2 -fsanitize=safe-stack"},
+}
+SLICE = ["gcc O0", "gcc O2", "gcc Os", "gcc O2 CET", "gcc O2 no-pie", "clang O2", "clang O3 LTO", "clang O1 frames"]
+LONG = {"RETPOLINE": {"gcc": "-mindirect-branch=thunk", "clang": "-mretpoline"},
+        "LTO": {"gcc": "-flto", "clang": "-flto -fuse-ld=lld"}}
+
+
+def variants():
+    for compiler, only in ONLY.items():
+        for name, options in {**COMMON, **only}.items():
+            for word, meaning in LONG.items():
+                options = options.replace(word, meaning[compiler])
+            yield f"{compiler} {name}", compiler, options.split()
+
+
+# ---- programs ------------------------------------------------------------------------
+
+
+class Program:
+    def __init__(self, name, source, pattern, rounds=(), also=()):
+        self.name, self.source, self.pattern, self.rounds = name, source, pattern, [str(r) for r in rounds]
+        self.also = ["-I", HERE, "-w", *also]
+
+    def build(self, variant, compiler, options, path):
+        """False: this compiler cannot, which is no mismatch."""
+        if not shutil.which(compiler):
+            return False
+        plus = {"gcc": "g++", "clang": "clang++"}[compiler]
+        done = run([plus if self.source.endswith(".cc") else compiler, *options, *self.also, "-o", path,
+                    self.source, "-lm"], timeout=180)
+        if done.returncode:
+            print(f"    {self.name}, {variant}: not built: {done.stderr.strip().splitlines()[-1:]}")
+        return done.returncode == 0
+
+
+def shapes():
+    return Program("shapes.c", f"{HERE}/shapes.c", "s_*", [30])
+
+
+def csmith(seed, folder):
+    """The program of a seed, its functions half noted and kept apart, half inlined; None: too long."""
+    done = run(["csmith", "--seed", str(seed), "--max-funcs", str(6 + seed % 15), "--no-volatiles"], timeout=60)
+    choice = random.Random(seed)
+    text = done.stdout
+    names = sorted(set(re.findall(r"^static .*?\b(func_\d+)\(", text, re.M)))
+    if done.returncode or not names:
+        return None
+    apart = {n for n in names if n == "func_1" or choice.random() < 0.6}
+
+    def declare(match):
+        apart_or_not = "APART" if match[2] in apart else "__attribute__((always_inline)) inline"
+        return f"{apart_or_not} {match[0]}"
+
+    text = re.sub(r"^(static .*?\b(func_\d+)\(.*\))(?=;?$)", declare, text, flags=re.M)
+    for name in apart:
+        text = re.sub(rf"^(APART static .*\b{name}\(.*\)\n\{{)", r"\1 CALLED;", text, count=1, flags=re.M)
+    text = text.replace('#include "csmith.h"', '#include "called.h"\n#include "csmith.h"\nCALLED_MAIN', 1)
+    source = f"{folder}/seed{seed}.c"
+    with open(source, "w", encoding="utf-8") as f:
+        f.write(text)
+    return Program(f"csmith {seed}", source, "func_*", also=["-I", CSMITH])
+
+
+# ---- the two accounts ----------------------------------------------------------------
+
+
+def base(name):
+    """s_leaf of s_leaf.constprop.0 and s_leaf(unsigned)."""
+    return re.split(r"[.(\[ ]", name)[0]
+
+
+class Account:
+    """What the program noted: (name, the traced function that its return address lies in, or None)."""
+
+    def __init__(self, path, program, folder):
+        done = run(["nm", "--defined-only", path])
+        symbols = sorted({(int(a, 16), base(n)) for a, t, n in
+                          re.findall(r"^([0-9a-f]+) ([tTwWi]) (\S+)$", done.stdout, re.M)})
+        self.main = next(a for a, n in symbols if n == "main")
+        self.symbols = symbols
+        self.traced = {n for _, n in symbols if re.match(program.pattern.replace("*", ".*"), n)}
+        self.output = ""
+        self.calls = self.unwound = None
+        self.path, self.program, self.out = path, program, f"{folder}/called"
+
+    def command(self):
+        return [self.path, *self.program.rounds]
+
+    def read(self):
+        addresses = [a for a, _ in self.symbols]
+        calls, thrown = [], 0
+        with open(self.out, encoding="utf-8") as f:
+            for line in f:
+                name, back = line.split()
+                thrown += name == "thrown"
+                if name not in self.traced:
+                    continue
+                i = bisect.bisect_left(addresses, self.main + int(back)) - 1
+                caller = self.symbols[i][1] if i >= 0 else None
+                calls.append((name, caller if caller in self.traced else None))
+        return calls, thrown
+
+    def untraced(self):
+        """False: it ends badly, or calls too often."""
+        try:
+            done = run(self.command(), timeout=20, env={**os.environ, "CALLED_OUT": self.out})
+        except subprocess.TimeoutExpired:
+            return False
+        if done.returncode:
+            return False
+        self.output = done.stdout
+        self.calls, self.unwound = self.read()
+        return 0 < len(self.calls) <= MOST_CALLS
+
+
+def compare(account, trace, calls, thrown):
+    """What differs, as lines of text: at most a few."""
+    wrong = []
+    spans = sorted(((round(e["ts"] * 1000), round(e["dur"] * 1000), base(e["name"]), e["args"]) for e in trace.spans),
+                   key=lambda s: (s[0], -s[1]))
+    if calls != account.calls:
+        wrong.append("traced, the program called otherwise")
+    if trace.lost():
+        wrong.append(f"lost: {trace.lost()}")
+    if trace.timeline["orphan_exits"]:
+        wrong.append(f"{trace.timeline['orphan_exits']} exits without an entry")
+    names, counted = collections.Counter(s[2] for s in spans), collections.Counter(n for n, _ in calls)
+    wrong += [f"{n}: {names[n]} spans, {counted[n]} calls" for n in sorted({*names, *counted}) if names[n] != counted[n]]
+    if wrong:
+        return wrong
+    unseen = collections.Counter(s[2] for s in spans if s[3].get("exit lost") or s[3].get("finished") is False)
+    if unseen:
+        wrong.append(f"ends not seen: {dict(unseen)}")
+    unwound = collections.Counter(s[2] for s in spans if s[3].get("unwound"))
+    if thrown != unwound["s_may_leave"] or sum(unwound.values()) != 2 * thrown:
+        wrong.append(f"unwound: {dict(unwound)}, by {thrown} jumps")
+    open_spans = []
+    for i, ((begin, length, name, _), (called, caller)) in enumerate(zip(spans, calls)):
+        while open_spans and open_spans[-1][0] <= begin:
+            open_spans.pop()
+        inside = open_spans[-1][1] if open_spans else None
+        if name != called:
+            wrong.append(f"call {i}: {name} by the trace, {called} by the program")
+        elif caller and inside != caller:
+            wrong.append(f"call {i}: {name} inside {inside} by the trace, called by {caller}")
+        elif open_spans and begin + length > open_spans[-1][0] + 2:
+            wrong.append(f"call {i}: {name} ends after {inside}, which it lies in")
+        if len(wrong) > 4:
+            break
+        open_spans.append((begin + length, name))
+    return wrong
+
+
+def one(program, variant, compiler, options, folder):
+    """Functions and calls compared, and what differs; None: not to be had."""
+    path = f"{folder}/program"
+    if not program.build(variant, compiler, options, path):
+        return None
+    account = Account(path, program, folder)
+    if not account.untraced():
+        return None
+    out = f"{folder}/trace.json"
+    done = xsptrace("-e", f"program:{program.pattern}", "-o", out, "--", *account.command(), timeout=120,
+                    env={**os.environ, "CALLED_OUT": account.out})
+    wrong = compare(account, Trace(out), *account.read())
+    if account.output not in done.stdout:
+        wrong.append("another result when traced")
+    return len(set(n for n, _ in account.calls)), len(account.calls), wrong
+
+
+def differential(programs, wanted, folder):
+    table, faults = collections.defaultdict(lambda: [0, 0, 0, 0]), []
+    for program in programs:
+        for variant, compiler, options in variants():
+            if wanted(variant, program):
+                got = one(program, variant, compiler, options, folder)
+                if got:
+                    row = table[variant]
+                    row[0] += 1
+                    row[1] += got[0]
+                    row[2] += got[1]
+                    row[3] += len(got[2]) > 0
+                    for line in got[2]:
+                        faults.append(f"{program.name}, {variant}: {line}")
+                        print(f"    {faults[-1]}", flush=True)
+    print(f"  {'':24} programs functions   calls  wrong")
+    for variant, row in sorted(table.items()):
+        print(f"  {variant:24} {row[0]:8} {row[1]:9} {row[2]:7} {row[3]:6}")
+    print(f"  {'all':24} {sum(r[0] for r in table.values()):8} {sum(r[1] for r in table.values()):9} "
+          f"{sum(r[2] for r in table.values()):7} {sum(r[3] for r in table.values()):6}")
+    check(table, "nothing was compared")
+    check(not faults, f"{len(faults)} differences", *faults[:20])
+
+
+@case
+def slice(folder):  # pylint: disable=redefined-builtin
+    differential([shapes()], lambda variant, _: variant in SLICE, folder)
+
+
+@case
+def everything(folder):
+    differential([shapes()], lambda *_: True, folder)
+
+
+@case
+def random_programs(folder):
+    """XSP_SEEDS=FIRST-LAST; of each seed some variants, others each time."""
+    if not shutil.which("csmith") or not os.path.isdir(CSMITH):
+        raise Skip("no csmith here")
+    first, last = (int(x) for x in os.environ.get("XSP_SEEDS", "1-4").split("-"))
+    share = float(os.environ.get("XSP_SHARE", "0.15"))
+    programs = (p for p in (csmith(seed, folder) for seed in range(first, last + 1)) if p)
+    differential(programs, lambda variant, program: random.Random(program.name + variant).random() < share, folder)
+
+
+if __name__ == "__main__":
+    main()
