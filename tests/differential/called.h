@@ -34,6 +34,14 @@ extern unsigned long called_count;
 		called_row->back = (const char *)__builtin_return_address(0);                      \
 	} while (0)
 
+/* By who calls it, when it cannot itself; "-name": a call of it ends without a return. */
+#define CALLED_AS(what)                                                                            \
+	do {                                                                                       \
+		struct called *called_row = &called_log[called_count++ % CALLED_MAX];              \
+		called_row->name = what;                                                           \
+		called_row->back = NULL;                                                           \
+	} while (0)
+
 #define APART __attribute__((noinline))
 
 /* What is too much for a trace ends early, before the program is of any use to the test. */
@@ -46,7 +54,7 @@ extern unsigned long called_count;
 		FILE *f = getenv("CALLED_OUT") ? fopen(getenv("CALLED_OUT"), "w") : NULL;          \
 		for (unsigned long i = 0; f && i < called_count && i < CALLED_MAX; i++)            \
 			fprintf(f, "%s %ld\n", called_log[i].name,                                 \
-				(long)(called_log[i].back - (const char *)(void *)&main));         \
+				called_log[i].back ? (long)called_log[i].back - (long)&main : 0);  \
 		if (f)                                                                             \
 			fclose(f);                                                                 \
 	}

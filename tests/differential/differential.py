@@ -8,7 +8,7 @@ compiler makes of it. The return address tells the function whose frame was ther
 tail call is not, and its span must have ended. Programs are shapes.c, shapes.cc, and what csmith makes
 of a seed (half of its functions inlined); each is built by every compiler with all kinds of options.
 
-    differential.py [slice|everything|random]      random: XSP_SEEDS=1-100, all options of a few
+    differential.py [slice|everything|random_programs]      XSP_SEEDS=1-100 XSP_SHARE=0.15: of csmith's
 """
 import bisect
 import collections
@@ -50,7 +50,7 @@ ONLY = {
               "O2 basic-blocks": "-O2 -fbasic-block-sections=all -fuse-ld=lld",
               "O2 split-stack": "-O2 -fsplit-stack -fuse-ld=gold", "O2 safe-stack": "-O2 -fsanitize=safe-stack"},
 }
-SLICE = ["gcc O0", "gcc O2", "gcc Os", "gcc O2 CET", "gcc O2 no-pie", "clang O2", "clang O3 LTO", "clang O1 frames"]
+SLICE = ["gcc O2 CET", "gcc Os", "gcc O2 static", "gcc O2 retpoline", "clang O3 LTO", "clang O1 frames"]
 LONG = {"RETPOLINE": {"gcc": "-mindirect-branch=thunk", "clang": "-mretpoline"},
         "LTO": {"gcc": "-flto", "clang": "-flto -fuse-ld=lld"}}
 
@@ -84,7 +84,8 @@ class Program:
 
 
 def shapes():
-    return Program("shapes.c", f"{HERE}/shapes.c", "s_*", [30])
+    return [Program("shapes.c", f"{HERE}/shapes.c", "s_*", [30]),
+            Program("shapes.cc", f"{HERE}/shapes.cc", "s_*", [30], also=["-std=c++20"])]
 
 
 def csmith(seed, folder):
@@ -123,12 +124,11 @@ class Account:
     """What the program noted: (name, the traced function that its return address lies in, or None)."""
 
     def __init__(self, path, program, folder):
-        done = run(["nm", "--defined-only", path])
-        symbols = sorted({(int(a, 16), base(n)) for a, t, n in
-                          re.findall(r"^([0-9a-f]+) ([tTwWi]) (\S+)$", done.stdout, re.M)})
-        self.main = next(a for a, n in symbols if n == "main")
-        self.symbols = symbols
-        self.traced = {n for _, n in symbols if re.match(program.pattern.replace("*", ".*"), n)}
+        done = run(["nm", "-C", "--defined-only", path])
+        found = re.findall(r"^([0-9a-f]+) [tTwWi] (.+)$", done.stdout, re.M)
+        self.main = next(int(a, 16) for a, n in found if n == "main")
+        self.symbols = sorted({(int(a, 16), base(n)) for a, n in found})
+        self.traced = {n for _, n in self.symbols if re.match(program.pattern.replace("*", ".*"), n)}
         self.output = ""
         self.calls = self.unwound = None
         self.path, self.program, self.out = path, program, f"{folder}/called"
@@ -137,18 +137,19 @@ class Account:
         return [self.path, *self.program.rounds]
 
     def read(self):
-        addresses = [a for a, _ in self.symbols]
-        calls, thrown = [], 0
+        addresses = self.symbols
+        calls, unwound = [], collections.Counter()
         with open(self.out, encoding="utf-8") as f:
             for line in f:
                 name, back = line.split()
-                thrown += name == "thrown"
+                if name[0] == "-":
+                    unwound[name[1:]] += 1
                 if name not in self.traced:
                     continue
-                i = bisect.bisect_left(addresses, self.main + int(back)) - 1
-                caller = self.symbols[i][1] if i >= 0 else None
+                i = bisect.bisect_left(addresses, (self.main + int(back), "")) - 1
+                caller = addresses[i][1] if int(back) else None
                 calls.append((name, caller if caller in self.traced else None))
-        return calls, thrown
+        return calls, unwound
 
     def untraced(self):
         """False: it ends badly, or calls too often."""
@@ -163,11 +164,27 @@ class Account:
         return 0 < len(self.calls) <= MOST_CALLS
 
 
-def compare(account, trace, calls, thrown):
+def ends_unseen(args):
+    return bool(args.get("exit lost") or args.get("finished") is False)
+
+
+def spans_of(trace):
+    """(begin, length, name, args) in order. A coroutine that calls its own resumption to begin is one."""
+    spans, inside = [], 0
+    for e in sorted(trace.spans, key=lambda e: (e["ts"], -e["dur"])):
+        span = (round(e["ts"] * 1000), round(e["dur"] * 1000), base(e["name"]), e["args"])
+        if span[2] == "s_coroutine":
+            if span[0] < inside:
+                continue
+            inside = span[0] + span[1]
+        spans.append(span)
+    return spans
+
+
+def compare(account, trace, calls, expected):
     """What differs, as lines of text: at most a few."""
     wrong = []
-    spans = sorted(((round(e["ts"] * 1000), round(e["dur"] * 1000), base(e["name"]), e["args"]) for e in trace.spans),
-                   key=lambda s: (s[0], -s[1]))
+    spans = spans_of(trace)
     if calls != account.calls:
         wrong.append("traced, the program called otherwise")
     if trace.lost():
@@ -178,14 +195,14 @@ def compare(account, trace, calls, thrown):
     wrong += [f"{n}: {names[n]} spans, {counted[n]} calls" for n in sorted({*names, *counted}) if names[n] != counted[n]]
     if wrong:
         return wrong
-    unseen = collections.Counter(s[2] for s in spans if s[3].get("exit lost") or s[3].get("finished") is False)
-    if unseen:
-        wrong.append(f"ends not seen: {dict(unseen)}")
+    # closed when the stack showed that they were gone, perhaps before the exception's landing told so
+    unseen = collections.Counter(s[2] for s in spans if ends_unseen(s[3]))
     unwound = collections.Counter(s[2] for s in spans if s[3].get("unwound"))
-    if thrown != unwound["s_may_leave"] or sum(unwound.values()) != 2 * thrown:
-        wrong.append(f"unwound: {dict(unwound)}, by {thrown} jumps")
+    if unwound + unseen != expected and not trace.losses["functions_with_unseen_exits"]:
+        wrong.append(f"ends: {dict(unwound)} unwound and {dict(unseen)} not seen by the trace, "
+                     f"{dict(expected)} unwound by the program")
     open_spans = []
-    for i, ((begin, length, name, _), (called, caller)) in enumerate(zip(spans, calls)):
+    for i, ((begin, length, name, args), (called, caller)) in enumerate(zip(spans, calls)):
         while open_spans and open_spans[-1][0] <= begin:
             open_spans.pop()
         inside = open_spans[-1][1] if open_spans else None
@@ -193,7 +210,7 @@ def compare(account, trace, calls, thrown):
             wrong.append(f"call {i}: {name} by the trace, {called} by the program")
         elif caller and inside != caller:
             wrong.append(f"call {i}: {name} inside {inside} by the trace, called by {caller}")
-        elif open_spans and begin + length > open_spans[-1][0] + 2:
+        elif open_spans and begin + length > open_spans[-1][0] + 2 and not ends_unseen(args):
             wrong.append(f"call {i}: {name} ends after {inside}, which it lies in")
         if len(wrong) > 4:
             break
@@ -212,7 +229,11 @@ def one(program, variant, compiler, options, folder):
     out = f"{folder}/trace.json"
     done = xsptrace("-e", f"program:{program.pattern}", "-o", out, "--", *account.command(), timeout=120,
                     env={**os.environ, "CALLED_OUT": account.out})
-    wrong = compare(account, Trace(out), *account.read())
+    trace = Trace(out)
+    if "cannot be probed" in done.stderr:  # said; what is left is compared
+        account.traced &= {s[2] for s in spans_of(trace)}
+        account.calls = account.read()[0]
+    wrong = compare(account, trace, *account.read())
     if account.output not in done.stdout:
         wrong.append("another result when traced")
     return len(set(n for n, _ in account.calls)), len(account.calls), wrong
@@ -244,17 +265,18 @@ def differential(programs, wanted, folder):
 
 @case
 def slice(folder):  # pylint: disable=redefined-builtin
-    differential([shapes()], lambda variant, _: variant in SLICE, folder)
+    """What CI has the time for."""
+    differential(shapes(), lambda variant, _: variant in SLICE, folder)
 
 
 @case
 def everything(folder):
-    differential([shapes()], lambda *_: True, folder)
+    differential(shapes(), lambda *_: True, folder)
 
 
 @case
 def random_programs(folder):
-    """XSP_SEEDS=FIRST-LAST; of each seed some variants, others each time."""
+    """XSP_SEEDS=FIRST-LAST; of each seed the share XSP_SHARE of the variants, others each time."""
     if not shutil.which("csmith") or not os.path.isdir(CSMITH):
         raise Skip("no csmith here")
     first, last = (int(x) for x in os.environ.get("XSP_SEEDS", "1-4").split("-"))

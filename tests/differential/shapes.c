@@ -92,7 +92,8 @@ APART uint64_t s_wrapped(uint64_t x)
 /* cold parts, and one that does not return */
 __attribute__((noreturn, cold, noinline)) static void thrown(int code)
 {
-	CALLED;
+	CALLED_AS("-s_may_leave");
+	CALLED_AS("-s_deeper");
 	longjmp(back_to, code);
 }
 

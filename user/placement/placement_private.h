@@ -159,6 +159,8 @@ int xsp_x86_decode(const uint8_t *bytes, size_t size, uint64_t addr, struct xsp_
 int xsp_x86_decode_full(const uint8_t *bytes, size_t size, uint64_t addr, struct xsp_insn *out);
 /* x86_table.c: targets of the indirect jump `at`; 0 and edges added, or -ENOENT. */
 int xsp_x86_jump_table(struct xsp_graph *g, uint32_t at);
+/* The code at `addr` is a thunk that stands for an indirect jump (-mindirect-branch=thunk, -mretpoline). */
+bool xsp_x86_is_thunk(struct xsp_module *m, uint64_t addr);
 /* What an unresolved indirect jump looks like: true if a tail call through a pointer. */
 bool xsp_x86_pointer_jump(struct xsp_graph *g, uint32_t at);
 /* x86_result.c */

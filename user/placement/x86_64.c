@@ -98,6 +98,10 @@ static int resolve_jump(struct xsp_graph *g, uint32_t at)
 	int error;
 
 	g->insns[at].flags &= (uint16_t) ~(XSP_INSN_LEAVES | XSP_INSN_LOST);
+	if (!p && g->insns[at].kind == XSP_INSN_JUMP && xsp_x86_is_thunk(g->m, target)) {
+		g->insns[at].kind = XSP_INSN_INDIRECT;
+		return 0;
+	}
 	if (!p) {
 		error = xsp_graph_leave(g, site, target, &leave_ops, &how);
 		if (error)

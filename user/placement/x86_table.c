@@ -40,6 +40,28 @@ static int decode_full(struct xsp_graph *g, uint32_t at, struct full *out)
 	return 0;
 }
 
+/* call 1f; 0: pause; lfence; jmp 0b; 1: mov %reg,(%rsp); ret: the register, 0 to 15, or -1. */
+static int thunk_register(struct xsp_module *m, uint64_t addr)
+{
+	uint8_t code[10], set[5];
+	int32_t far;
+
+	if (xsp_module_read(m, addr, code, sizeof(code)) != sizeof(code) || code[0] != 0xe8 ||
+	    memcmp(code + 5, "\xf3\x90\x0f\xae\xe8", 5) != 0)
+		return -1;
+	memcpy(&far, code + 1, 4);
+	if (xsp_module_read(m, addr + 5 + (uint64_t)(int64_t)far, set, 5) != 5 ||
+	    (set[0] & 0xfb) != 0x48 || set[1] != 0x89 || (set[2] & 0xc7) != 4 || set[3] != 0x24 ||
+	    set[4] != 0xc3)
+		return -1;
+	return (set[2] >> 3 & 7) | (set[0] & 4) << 1;
+}
+
+bool xsp_x86_is_thunk(struct xsp_module *m, uint64_t addr)
+{
+	return thunk_register(m, addr) >= 0;
+}
+
 static ZydisRegister wide(ZydisRegister r)
 {
 	return r == ZYDIS_REGISTER_NONE
@@ -57,6 +79,16 @@ static bool writes(const struct full *f, ZydisRegister reg)
 			return true;
 	}
 	return false;
+}
+
+/* What an indirect jump goes through, itself or by a thunk; NONE: memory. */
+static ZydisRegister jumps_through(struct xsp_graph *g, uint32_t at, const struct full *f)
+{
+	if (f->ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER)
+		return wide(f->ops[0].reg.value);
+	if (f->ops[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		return ZYDIS_REGISTER_NONE;
+	return (ZydisRegister)(ZYDIS_REGISTER_RAX + thunk_register(g->m, g->insns[at].target));
 }
 
 /* The instruction that runs before `at` when nothing jumps between: its index, or
@@ -257,7 +289,7 @@ int xsp_x86_jump_table(struct xsp_graph *g, uint32_t at)
 	if (f.ops[0].type == ZYDIS_OPERAND_TYPE_MEMORY) {
 		error = absolute_table(g, at, &f, 0, &t);
 	} else {
-		ZydisRegister reg = wide(f.ops[0].reg.value);
+		ZydisRegister reg = jumps_through(g, at, &f);
 
 		error = pic_table(g, at, reg, &t);
 		if (error) {
@@ -280,9 +312,9 @@ bool xsp_x86_pointer_jump(struct xsp_graph *g, uint32_t at)
 
 	if (g->insns[at].flags & XSP_INSN_MEMORY)
 		return true;
-	if (decode_full(g, at, &f) != 0 || f.ops[0].type != ZYDIS_OPERAND_TYPE_REGISTER)
+	if (decode_full(g, at, &f) != 0 || f.ops[0].type == ZYDIS_OPERAND_TYPE_MEMORY)
 		return false;
-	reg = wide(f.ops[0].reg.value);
+	reg = jumps_through(g, at, &f);
 	for (unsigned n = 0; n < 4; n++) {
 		at = last_write(g, at, reg, &f);
 		if (at == UINT32_MAX)

@@ -15,8 +15,8 @@
 static const struct {
 	const char *symbol;
 	enum xsp_probe_action action;
-	const char
-		*library; /* the symbol counts only in a library whose name begins so; NULL: any */
+	const char *library; /* the symbol counts only in a library whose name begins so, or in a
+			   * program that glibc is linked into; NULL: anywhere */
 } marks[] = {
 	{"__cxa_begin_catch", XSP_ACTION_UNWIND, NULL},
 	{"_Unwind_Resume", XSP_ACTION_UNWIND, NULL},
@@ -36,11 +36,14 @@ static int find_marks(const struct xsp_provider *self, struct xsp_module *m,
 		      struct xsp_error *err)
 {
 	const char *library = base_name(xsp_module_shown(m));
+	struct xsp_symbol of_glibc;
+	bool is_static = xsp_module_is_static(m) &&
+			 xsp_module_find(m, "_dl_relocate_static_pie", &of_glibc) == 0;
 
 	(void)selection;
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
 		struct xsp_symbol s;
-		if (marks[i].library != NULL &&
+		if (marks[i].library != NULL && !is_static &&
 		    strncmp(library, marks[i].library, strlen(marks[i].library)) != 0)
 			continue;
 		if (xsp_module_find(m, marks[i].symbol, &s) < 0 || s.offset == 0 ||
