@@ -14,6 +14,7 @@ const char *const verdict_names[CHECK_VERDICTS] = {
 
 #define SLOTS (1U << 18) /* insert() takes the top 18 bits of a product */
 #define VARIANTS 6
+#define CALLEES 6 /* how deep functions are looked for that never return */
 #define UNKNOWN INT64_MIN
 
 /* What is known at an instruction on some path. */
@@ -23,6 +24,7 @@ struct state {
 	bool entered; /* the entry site was hit */
 	uint8_t left; /* exit sites crossed */
 	bool cheap; /* ... and the last was no single-stepped one */
+	bool called; /* a call came before, which is taken to return */
 };
 
 struct job {
@@ -44,8 +46,13 @@ struct walk {
 	uint64_t *seen; /* hash of addr*8 + entered*2 + left + 1; 0 empty */
 	uint32_t used;
 	uint32_t *touched;
-	struct job *jobs;
-	size_t job_count, job_capacity;
+	/* what follows a call comes last, in the order in which it was met: the call may be one that
+	 * does not return, and ways that are certain must not find the variants used up */
+	struct jobs {
+		struct job *list;
+		size_t first, count, capacity;
+	} jobs, late;
+	unsigned depth; /* of never_returns() */
 	uint64_t low[16], high[16]; /* ranges that belong to the function so far */
 	unsigned ranges;
 	uint8_t *stack_good, *stack_bad; /* by site: its rule held, did not hold, on some path */
@@ -63,6 +70,15 @@ static bool fail(struct walk *w, enum verdict v, uint64_t at)
 	return false;
 }
 
+static bool holds(const struct walk *w, uint64_t key)
+{
+	uint32_t at = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 46);
+
+	while (w->seen[at] && w->seen[at] != key)
+		at = (at + 1) & (SLOTS - 1);
+	return w->seen[at] == key;
+}
+
 /* Inserts a key; false when it was there. */
 static bool insert(struct walk *w, uint64_t key)
 {
@@ -78,13 +94,19 @@ static bool insert(struct walk *w, uint64_t key)
 	return true;
 }
 
-static void push(struct walk *w, uint64_t addr, struct state s)
+static void push_to(struct walk *w, struct jobs *to, uint64_t addr, struct state s)
 {
 	uint64_t key = addr * 8 + (s.entered ? 4 : 0) + s.left + 1, variant = key;
+	uint64_t certain = key | UINT64_C(1) << 62;
 
 	/* The code behind a call that does not return may be met with another stack
-	 * pointer than by its own paths: a few are walked, then it counts as unknown. */
+	 * pointer than by its own paths: a few are walked, then it counts as unknown. What was met
+	 * without any call before is certain. */
 	variant ^= (uint64_t)s.sp << 40;
+	if (!s.called)
+		insert(w, certain);
+	else if (holds(w, certain) && !holds(w, variant))
+		return;
 	if (s.sp != UNKNOWN && insert(w, variant)) {
 		unsigned n = 0;
 
@@ -103,13 +125,18 @@ static void push(struct walk *w, uint64_t addr, struct state s)
 		fail(w, CHECK_TOO_BIG, addr);
 		return;
 	}
-	if (w->job_count == w->job_capacity) {
-		w->job_capacity = w->job_capacity ? w->job_capacity * 2 : 1024;
-		w->jobs = realloc(w->jobs, w->job_capacity * sizeof(*w->jobs));
-		if (!w->jobs)
+	if (to->count == to->capacity) {
+		to->capacity = to->capacity ? to->capacity * 2 : 1024;
+		to->list = realloc(to->list, to->capacity * sizeof(*to->list));
+		if (!to->list)
 			abort();
 	}
-	w->jobs[w->job_count++] = (struct job){addr, s};
+	to->list[to->count++] = (struct job){addr, s};
+}
+
+static void push(struct walk *w, uint64_t addr, struct state s)
+{
+	push_to(w, &w->jobs, addr, s);
 }
 
 static bool inside(const struct walk *w, uint64_t addr)
@@ -425,32 +452,35 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 		way_out(w, &s, at);
 }
 
-/* Holds the code at `target` a direct jump back into the middle of the function? Then it is a cold part
- * of it and no function that a tail call could go to, whatever the placement says. */
-static bool comes_back(struct walk *w, uint64_t target)
+/* Whose cold part is the code at `target`? Into whose middle it jumps, directly. */
+enum part_of { PART_OF_NONE, PART_OF_THIS, PART_OF_ANOTHER };
+static enum part_of part_of(struct walk *w, uint64_t target)
 {
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	enum part_of found = PART_OF_NONE;
 	ZydisDecodedInstruction d;
-	struct fde f;
+	struct fde f, other;
 
 	if (image_is_stub(w->im, target) || !image_fde(w->im, target, &f))
-		return false;
+		return found;
 	for (uint64_t at = f.addr; at < f.addr + f.size; at += d.length) {
 		size_t left = 0;
 		const uint8_t *b = image_at(w->im, at, &left);
 		uint64_t to;
 
 		if (!b || ZYAN_FAILED(ZydisDecoderDecodeFull(&w->decoder, b, left, &d, ops)))
-			return false;
+			return PART_OF_NONE;
 		if ((d.meta.category != ZYDIS_CATEGORY_UNCOND_BR &&
 		     d.meta.category != ZYDIS_CATEGORY_COND_BR) ||
 		    !ops[0].imm.is_relative)
 			continue;
 		to = at + d.length + (uint64_t)ops[0].imm.value.s;
 		if (to != w->entry && to - w->low[0] < w->high[0] - w->low[0])
-			return true;
+			return PART_OF_THIS;
+		if (to - f.addr >= f.size && image_fde(w->im, to, &other) && other.addr != to)
+			found = PART_OF_ANOTHER;
 	}
-	return false;
+	return found;
 }
 
 static void direct(struct walk *w, uint64_t target, uint64_t at, struct state s)
@@ -461,12 +491,22 @@ static void direct(struct walk *w, uint64_t target, uint64_t at, struct state s)
 		way_out(w, &s, at);
 		return;
 	}
-	if (outside && s.left && (s.sp == 0 || s.sp == UNKNOWN) && !comes_back(w, target)) {
+	/* V8's builtins jump to each other, and back, with arguments put under the return address; who
+	 * knows no exits of a function claims nothing about its being called so */
+	if (target == w->entry && !w->p->complete)
+		return;
+	if (outside && s.left && (s.sp == 0 || s.sp == UNKNOWN) &&
+	    part_of(w, target) != PART_OF_THIS) {
 		way_out(w, &s, at);
 		return;
 	}
 	if (outside && !image_is_code(w->im, target))
 		return;
+	/* a label that was left of what a call that never returns would have come back to */
+	for (unsigned i = 0; outside && s.sp != 0 && i < w->ranges; i++) {
+		if (target == w->high[i] || part_of(w, target) == PART_OF_ANOTHER)
+			return;
+	}
 	add_range(w, target);
 	push(w, target, s);
 }
@@ -505,7 +545,9 @@ static bool noreturn_name(const char *name)
 	return false;
 }
 
-/* Looks through a function for any way out; calls in it come back unless named above. */
+static bool never_returns(struct walk *w, uint64_t target);
+
+/* Looks through a function, its cold parts and whom it calls for any way out. */
 static bool search_way_out(struct walk *w, uint64_t target)
 {
 	uint64_t todo[256], seen[256];
@@ -536,15 +578,16 @@ static bool search_way_out(struct walk *w, uint64_t target)
 			case ZYDIS_CATEGORY_RET:
 				return true;
 			case ZYDIS_CATEGORY_CALL:
-				line = !(to && image_import(w->im, to) &&
-					 noreturn_name(image_import(w->im, to)));
+				line = !(to && never_returns(w, to));
 				break;
 			case ZYDIS_CATEGORY_UNCOND_BR:
 				line = false;
 				/* fall through */
 			case ZYDIS_CATEGORY_COND_BR:
-				if (to - f.addr >= f.size)
+				if (to - f.addr >= f.size && !(to && never_returns(w, to)))
 					return true;
+				if (to - f.addr >= f.size)
+					break;
 				for (unsigned k = 0; k < done; k++)
 					if (seen[k] == to)
 						to = 0;
@@ -571,13 +614,19 @@ static bool never_returns(struct walk *w, uint64_t target)
 	const char *name;
 	struct memo *m = &w->memos[(target * UINT64_C(0x9e3779b97f4a7c15)) >> 48];
 
+	bool never;
+
 	if (m->im == w->im && m->addr == target)
 		return m->noreturn;
-	m->im = w->im;
-	m->addr = target;
+	if (w->depth == CALLEES)
+		return false;
+	*m = (struct memo){w->im, target, false}; /* who comes by again on the way */
 	name = image_import(w->im, target);
-	m->noreturn = name ? noreturn_name(name) : !search_way_out(w, target);
-	return m->noreturn;
+	w->depth++;
+	never = name ? noreturn_name(name) : !search_way_out(w, target);
+	w->depth--;
+	*m = (struct memo){w->im, target, never};
+	return never;
 }
 
 static void after_call(struct walk *w, uint64_t at, unsigned length, uint64_t target,
@@ -585,9 +634,10 @@ static void after_call(struct walk *w, uint64_t at, unsigned length, uint64_t ta
 {
 	struct fde f;
 
+	s.called = true;
 	/* what is behind the last instruction is somebody else's */
 	if (inside(w, at + length) && !(target && never_returns(w, target)))
-		push(w, at + length, s);
+		push_to(w, &w->late, at + length, s);
 	if (image_fde(w->im, at, &f) && f.lsda) {
 		uint64_t pad = image_landing_pad(w->im, &f, at + length - 1);
 
@@ -771,7 +821,7 @@ struct check_result check_placement(const struct image *im, uint64_t addr,
 	w.p = p;
 	w.entry = addr;
 	w.ranges = 0;
-	w.job_count = 0;
+	w.jobs.count = w.late.count = w.late.first = 0;
 	w.stack_good = calloc(p->count + 1, 2);
 	if (!w.stack_good)
 		abort();
@@ -780,8 +830,8 @@ struct check_result check_placement(const struct image *im, uint64_t addr,
 	w.r = (struct check_result){.verdict = CHECK_OK};
 	add_range(&w, addr);
 	push(&w, addr, (struct state){.sp = 0, .fp = UNKNOWN});
-	while (w.job_count && w.r.verdict == CHECK_OK)
-		step(&w, w.jobs[--w.job_count]);
+	while ((w.jobs.count || w.late.first < w.late.count) && w.r.verdict == CHECK_OK)
+		step(&w, w.jobs.count ? w.jobs.list[--w.jobs.count] : w.late.list[w.late.first++]);
 	for (size_t k = 0; k < p->count; k++) {
 		if (w.stack_bad[k] && !w.stack_good[k])
 			fail(&w, CHECK_STACK, p->sites[k].addr);

@@ -323,7 +323,7 @@ static int entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site_
 	(void)costs;
 	if (index == UINT32_MAX)
 		return -EILSEQ;
-	if (g->go && (g->insns[index].flags & XSP_INSN_JUMPED)) /* begins again */
+	if (g->insns[index].flags & XSP_INSN_JUMPED) /* a loop, or Go that begins again */
 		return -EOPNOTSUPP;
 	next = xsp_graph_find(g, g->entry + 4);
 	if ((word_at(g, index) & 0xffffff3f) == 0xd503241f && next != UINT32_MAX &&

@@ -594,8 +594,14 @@ static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_s
 			       .tail = all_tail(c, at, how)};
 	s->result = result_behind(c, at, how);
 	s->exact = add_up(c, at, how, &s->delta);
-	if (s->exact)
+	if (s->exact && s->delta >= 0)
 		return;
+	if (s->exact) { /* V8's builtins take the address off and push it again, elsewhere */
+		xsp_graph_incomplete(c->g, "a return to what the function has pushed");
+		s->exact = false;
+		s->delta = 0;
+		return;
+	}
 	s->exact = xsp_module_entry_sp_rule(c->g->m, i->addr, &s->frame_pointer, &s->delta) == 0;
 	if (!s->exact) {
 		s->frame_pointer = false;

@@ -89,6 +89,22 @@ static int sweep(struct xsp_graph *g, unsigned part, uint64_t offset, uint64_t e
 	return 0;
 }
 
+/*
+ * With a frame standing, a jump to where a function without one begins: the compiler knew that nothing
+ * comes so far (behind a call that never returns, for a value that cannot be), and left a label at the
+ * end of a part. Where none ends, it may be a tail call whose frame .eh_frame does not follow.
+ */
+static bool never_comes(struct xsp_graph *g, uint32_t at)
+{
+	uint64_t target = g->insns[at].target;
+	bool at_end = g->insns[at].kind == XSP_INSN_BRANCH; /* of a part of no bytes */
+
+	for (unsigned k = 0; k < g->part_count; k++)
+		at_end |= target == g->parts[k].addr + g->parts[k].size;
+	return at_end && xsp_graph_at_entry_sp(g, g->insns[at].addr) == 0 &&
+	       xsp_graph_at_entry_sp(g, target) == 1;
+}
+
 /* Finds what a direct jump leads to: decodes it, adds a part, or marks the jump. */
 static int resolve_jump(struct xsp_graph *g, uint32_t at)
 {
@@ -100,6 +116,11 @@ static int resolve_jump(struct xsp_graph *g, uint32_t at)
 	g->insns[at].flags &= (uint16_t) ~(XSP_INSN_LEAVES | XSP_INSN_LOST);
 	if (!p && g->insns[at].kind == XSP_INSN_JUMP && xsp_x86_is_thunk(g->m, target)) {
 		g->insns[at].kind = XSP_INSN_INDIRECT;
+		return 0;
+	}
+	if (!p && never_comes(g, at)) {
+		g->insns[at].kind =
+			g->insns[at].kind == XSP_INSN_JUMP ? XSP_INSN_TRAP : XSP_INSN_PLAIN;
 		return 0;
 	}
 	if (!p) {

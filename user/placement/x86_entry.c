@@ -166,7 +166,7 @@ static bool begins_again(struct xsp_graph *g, const struct xsp_insn *branch)
 }
 
 /* The first instruction that runs once a call: Go looks first, before it makes a frame, whether its stack
- * is large enough. UINT32_MAX: there is none. */
+ * is large enough. UINT32_MAX: there is none, the function begins with a loop. */
 static uint32_t first_of_call(struct xsp_graph *g)
 {
 	uint32_t first = xsp_graph_find(g, g->entry), index = first;
@@ -180,9 +180,8 @@ static uint32_t first_of_call(struct xsp_graph *g)
 		else if ((i->kind != XSP_INSN_PLAIN && i->kind != XSP_INSN_NOP) || i->sp_change)
 			break;
 	}
-	return g->go && first != UINT32_MAX && (g->insns[first].flags & XSP_INSN_JUMPED)
-		       ? UINT32_MAX
-		       : first;
+	return first != UINT32_MAX && (g->insns[first].flags & XSP_INSN_JUMPED) ? UINT32_MAX
+										: first;
 }
 
 int xsp_x86_entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site_costs *costs,
