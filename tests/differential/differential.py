@@ -8,7 +8,10 @@ compiler makes of it. The return address tells the function whose frame was ther
 tail call is not, and its span must have ended. Programs are shapes.c, shapes.cc, and what csmith makes
 of a seed (half of its functions inlined); each is built by every compiler with all kinds of options.
 
-    differential.py [slice|everything|random_programs]      XSP_SEEDS=1-100 XSP_SHARE=0.15: of csmith's
+    differential.py [slice|everything|random_programs]
+
+XSP_SEEDS=1-100 XSP_SHARE=0.15: csmith's programs, and how many of the options are tried with each.
+XSP_JUDGE=build/release/placement_property: judges the placement of each, too.
 """
 import bisect
 import collections
@@ -24,6 +27,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 from harness import Skip, Trace, case, check, main, run, xsptrace  # noqa: E402
 
 CSMITH = "/usr/include/csmith"
+JUDGE = os.environ.get("XSP_JUDGE")  # placement_property: the ways that are not taken, too
 MOST_CALLS = 30000  # of a program; others make no trace that is worth the time
 
 # what is built, and by whom: `gcc` and `clang` stand for the compiler of the language
@@ -238,6 +242,9 @@ def one(program, variant, compiler, options, folder):
     wrong = compare(account, trace, *account.read())
     if account.output not in done.stdout:
         wrong.append("another result when traced")
+    if JUDGE:
+        done = run([JUDGE, "-s", program.pattern.strip("*"), path], timeout=120)
+        wrong += re.findall(r"^  \S.*", done.stdout, re.M)
     return len(set(n for n, _ in account.calls)), len(account.calls), wrong
 
 

@@ -15,9 +15,14 @@
  * A step may cost 40 us in a virtual machine. So a function that was checked a few times,
  * and under which nothing new turned up any more, is run over at full speed, up to a
  * breakpoint at its return address; those activations are not counted.
+ *
+ * Somebody else may have probes in the same files just now, and a breakpoint of ours where one of
+ * theirs is would not be heard; nor may a byte of theirs be written back when they are gone. So one byte
+ * is written at a time, and only over what the file has there.
  */
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
@@ -92,7 +97,8 @@ struct tracer {
 	unsigned depth;
 	uint64_t steps, limit, activations, unwound, strays, mismatches, incomplete;
 	uint64_t exits[XSP_SITE_CLASSES], entries[XSP_SITE_CLASSES], points;
-	uint64_t shown, skipped;
+	uint64_t shown, skipped, disturbed;
+	int memory; /* /proc/PID/mem */
 	double stepping;
 	bool verbose, ended, from_start;
 };
@@ -416,16 +422,37 @@ static bool is_mark(const struct user_regs_struct *r, uint64_t mark)
 	return r->orig_rax == SYS_getpriority && r->rsi == mark;
 }
 
+static bool is_disturbed(struct tracer *t, const struct file *f, uint64_t addr)
+{
+	uint8_t there = 0;
+	size_t left;
+	const uint8_t *b = image_at(&f->im, addr - f->bias, &left);
+
+	return b && pread(t->memory, &there, 1, (off_t)addr) == 1 && there != *b;
+}
+
+/* One byte and no more: the next ones may be in the hands of others. */
+static void put_byte(struct tracer *t, uint64_t addr, uint8_t byte)
+{
+	if (pwrite(t->memory, &byte, 1, (off_t)addr) != 1)
+		printf("  no breakpoint at 0x%" PRIx64 "\n", addr);
+}
+
 /* Runs until the function just entered returns, is unwound, or the window ends. */
 static bool run_over(struct tracer *t, struct user_regs_struct *r)
 {
 	uint64_t sp = r->rsp;
 	uint64_t back = (uint64_t)ptrace(PTRACE_PEEKDATA, t->pid, sp, 0);
-	long word = ptrace(PTRACE_PEEKTEXT, t->pid, back, 0);
+	struct file *f = file_at(t, back);
 	bool alive = true, done = false;
+	uint8_t byte;
 	int status;
 
-	ptrace(PTRACE_POKETEXT, t->pid, back, (word & ~0xffL) | 0xcc);
+	if (!f || pread(t->memory, &byte, 1, (off_t)back) != 1 || is_disturbed(t, f, back)) {
+		t->disturbed++;
+		return true; /* step through it */
+	}
+	put_byte(t, back, 0xcc);
 	while (alive && !done) {
 		alive = ptrace(PTRACE_SYSCALL, t->pid, 0, 0) == 0 &&
 			waitpid(t->pid, &status, 0) > 0 && WIFSTOPPED(status);
@@ -445,13 +472,13 @@ static bool run_over(struct tracer *t, struct user_regs_struct *r)
 		if (done)
 			continue;
 		/* an inner call that returns to the same place */
-		ptrace(PTRACE_POKETEXT, t->pid, back, word);
+		put_byte(t, back, byte);
 		ptrace(PTRACE_SINGLESTEP, t->pid, 0, 0);
 		alive = waitpid(t->pid, &status, 0) > 0 && WIFSTOPPED(status);
-		ptrace(PTRACE_POKETEXT, t->pid, back, (word & ~0xffL) | 0xcc);
+		put_byte(t, back, 0xcc);
 	}
 	if (alive)
-		ptrace(PTRACE_POKETEXT, t->pid, back, word);
+		put_byte(t, back, byte);
 	t->skipped++;
 	t->depth--;
 	while (t->depth && r->rsp > t->frames[t->depth - 1].sp)
@@ -555,8 +582,8 @@ static bool run_to_entry(struct tracer *t, struct user_regs_struct *r)
 {
 	uint64_t pair[2] = {0}, entry = 0;
 	char name[64];
+	uint8_t byte;
 	FILE *auxv;
-	long word;
 	int status;
 
 	snprintf(name, sizeof(name), "/proc/%d/auxv", t->pid);
@@ -567,12 +594,13 @@ static bool run_to_entry(struct tracer *t, struct user_regs_struct *r)
 	}
 	if (auxv)
 		fclose(auxv);
-	word = ptrace(PTRACE_PEEKTEXT, t->pid, entry, 0);
-	ptrace(PTRACE_POKETEXT, t->pid, entry, (word & ~0xffL) | 0xcc);
+	if (pread(t->memory, &byte, 1, (off_t)entry) != 1)
+		return false;
+	put_byte(t, entry, 0xcc);
 	ptrace(PTRACE_CONT, t->pid, 0, 0);
 	if (waitpid(t->pid, &status, 0) < 0 || !WIFSTOPPED(status))
 		return false;
-	ptrace(PTRACE_POKETEXT, t->pid, entry, word);
+	put_byte(t, entry, byte);
 	ptrace(PTRACE_GETREGS, t->pid, 0, r);
 	r->rip = entry;
 	return ptrace(PTRACE_SETREGS, t->pid, 0, r) == 0;
@@ -636,8 +664,9 @@ static uint64_t summary(struct tracer *t)
 	       ", not complete %" PRIu64 " (%" PRIu64 " activations)\n",
 	       executed, not_placed, not_complete, t->incomplete);
 	printf("activations %" PRIu64 " checked, %" PRIu64 " run over, unwound %" PRIu64
-	       ", hits outside their function %" PRIu64 "\n",
-	       t->activations, t->skipped, t->unwound, t->strays);
+	       ", hits outside their function %" PRIu64
+	       ", return addresses that others probe %" PRIu64 "\n",
+	       t->activations, t->skipped, t->unwound, t->strays, t->disturbed);
 	for (int c = 0; c < XSP_SITE_CLASSES; c++)
 		printf("    %-16s entries %10" PRIu64 " exits %10" PRIu64 "\n",
 		       xsp_site_class_name(c), t->entries[c], t->exits[c]);
@@ -685,6 +714,7 @@ static uint64_t *remember(struct tracer *t, uint64_t *list, size_t *count)
 
 static int trace(struct tracer *t, char **argv)
 {
+	char memory[64];
 	int status;
 
 	t->function_hash = calloc(1U << HASH_BITS, sizeof(*t->function_hash));
@@ -707,7 +737,12 @@ static int trace(struct tracer *t, char **argv)
 		printf("skipped: %s cannot be traced here\n", argv[0]);
 		exit(77);
 	}
-	return run(t);
+	snprintf(memory, sizeof(memory), "/proc/%d/mem", t->pid);
+	t->memory = open(memory, O_RDWR | O_CLOEXEC);
+	status = t->memory < 0 ? 2 : run(t);
+	if (t->memory >= 0)
+		close(t->memory);
+	return status;
 }
 
 static void forget(struct tracer *t)
