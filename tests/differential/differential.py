@@ -41,7 +41,7 @@ COMMON = {
     "O2 retpoline": "RETPOLINE -O2", "O2 sanitized": "-O1 -fsanitize=undefined",
     "O3 LTO": "-O3 LTO", "O2 no-eh-frame": "-O2 -fno-asynchronous-unwind-tables -fno-unwind-tables",
     "O2 no-red-zone": "-O2 -mno-red-zone", "O2 no-tables": "-O2 -fno-jump-tables", "O2 debug": "-O2 -g",
-    "O2 stripped": "-O2 -Wl,--discard-all", "Og": "-Og",
+    "Og": "-Og",
 }
 ONLY = {
     "gcc": {"O2 split": "-O2 -freorder-blocks-and-partition -fno-shrink-wrap-separate",

@@ -470,3 +470,12 @@ int xsp_module_find_at(struct xsp_module *m, uint64_t addr, const char *prefix,
 	}
 	return ret < 0 ? ret : -ENOENT;
 }
+
+/* Its linker puts all of Go between two symbols; without symbols nobody finds a function there. */
+bool xsp_module_is_go(struct xsp_module *m, uint64_t addr)
+{
+	struct xsp_symbol from, to;
+
+	return xsp_module_find(m, "runtime.text", &from) == 0 &&
+	       xsp_module_find(m, "runtime.etext", &to) == 0 && addr >= from.addr && addr < to.addr;
+}

@@ -166,15 +166,6 @@ bool xsp_module_is_code(const struct xsp_module *m, uint64_t addr)
 	return s != NULL && s->executable;
 }
 
-/* Its linker puts all of Go between two symbols; without symbols nobody finds a function there. */
-bool xsp_module_is_go(struct xsp_module *m, uint64_t addr)
-{
-	struct xsp_symbol from, to;
-
-	return xsp_module_find(m, "runtime.text", &from) == 0 &&
-	       xsp_module_find(m, "runtime.etext", &to) == 0 && addr >= from.addr && addr < to.addr;
-}
-
 int xsp_module_load(const struct xsp_module *m, size_t index, struct xsp_load *out)
 {
 	if (index >= m->elf.segment_count)
