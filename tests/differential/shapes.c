@@ -231,8 +231,8 @@ APART uint64_t s_large(uint64_t x)
 	return s_leaf(a[x % sizeof(a)]);
 }
 
-APART uint64_t s_many(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g,
-		      uint64_t h, double i, long double j)
+APART uint64_t s_many(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f,
+		      uint64_t g, uint64_t h, double i, long double j)
 {
 	CALLED;
 	return s_leaf(a + b + c + d) + e + f + g + h + (uint64_t)i + (uint64_t)j;
@@ -281,7 +281,8 @@ APART uint64_t s_search(const uint64_t *a, unsigned n, uint64_t what)
 
 static int compare(const void *a, const void *b)
 {
-	return (*(const uint64_t *)a > *(const uint64_t *)b) - (*(const uint64_t *)a < *(const uint64_t *)b);
+	return (*(const uint64_t *)a > *(const uint64_t *)b) -
+	       (*(const uint64_t *)a < *(const uint64_t *)b);
 }
 
 APART int s_called_back(const void *a, const void *b)
@@ -314,9 +315,12 @@ static uint64_t round_of(uint64_t n)
 	uint64_t x = s_either(n) + s_even((unsigned)n % 9) + s_again(n % 6, 0) + s_fibonacci(n % 6);
 
 	x += s_wrapped(n % 16) + s_cold(n) + s_catches(n) + s_table((unsigned)n % 14, n);
-	x += s_interpreter(n % 2 ? code : other, n) + s_alloca((unsigned)n % 500) + s_variable(n % 5);
-	x += s_aligned(n) + s_large(n) + s_many(n, 1, 2, 3, 4, 5, 6, 7, 8, 9) + s_varargs(3, 1U, 2U, 3U);
-	x += s_struct(n).v[3] + s_search(a, 6, n % 30) + s_calls_back((unsigned)n) + (uint64_t)s_float((double)n);
+	x += s_interpreter(n % 2 ? code : other, n) + s_alloca((unsigned)n % 500) +
+	     s_variable(n % 5);
+	x += s_aligned(n) + s_large(n) + s_many(n, 1, 2, 3, 4, 5, 6, 7, 8, 9) +
+	     s_varargs(3, 1U, 2U, 3U);
+	x += s_struct(n).v[3] + s_search(a, 6, n % 30) + s_calls_back((unsigned)n) +
+	     (uint64_t)s_float((double)n);
 	s_nothing();
 	return x;
 }

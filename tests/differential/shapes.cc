@@ -120,8 +120,14 @@ struct base_b {
 	virtual ~base_b() = default;
 };
 struct both : base_a, virtual base_b {
-	uint64_t one(uint64_t x) override { return s_leaf(x); }
-	uint64_t two(uint64_t x) override { return s_throws(3 * x + 1); } // by a thunk
+	uint64_t one(uint64_t x) override
+	{
+		return s_leaf(x);
+	}
+	uint64_t two(uint64_t x) override
+	{
+		return s_throws(3 * x + 1);
+	} // by a thunk
 };
 
 APART uint64_t s_virtual(uint64_t x)
@@ -137,16 +143,29 @@ APART uint64_t s_virtual(uint64_t x)
 struct task {
 	struct promise_type {
 		uint64_t value = 0;
-		task get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
-		std::suspend_always initial_suspend() noexcept { return {}; }
-		std::suspend_always final_suspend() noexcept { return {}; }
+		task get_return_object()
+		{
+			return {std::coroutine_handle<promise_type>::from_promise(*this)};
+		}
+		std::suspend_always initial_suspend() noexcept
+		{
+			return {};
+		}
+		std::suspend_always final_suspend() noexcept
+		{
+			return {};
+		}
 		std::suspend_always yield_value(uint64_t v)
 		{
 			value = v;
 			return {};
 		}
-		void return_void() {}
-		void unhandled_exception() {}
+		void return_void()
+		{
+		}
+		void unhandled_exception()
+		{
+		}
 	};
 	std::coroutine_handle<promise_type> handle;
 };
@@ -190,7 +209,8 @@ int main(int argc, char **argv)
 	unsigned long rounds = argc > 1 ? strtoul(argv[1], nullptr, 0) : 30;
 	uint64_t sum = 0;
 	for (uint64_t n = 0; n < rounds; n++) {
-		sum += s_catches(n) + s_tries(n % 7) + s_outer(n) + s_virtual(n) + resume_all(n % 5);
+		sum += s_catches(n) + s_tries(n % 7) + s_outer(n) + s_virtual(n) +
+		       resume_all(n % 5);
 		sum += s_function([n](uint64_t x) { return s_leaf(x + n); }, n);
 	}
 	printf("%llu\n", (unsigned long long)sum);

@@ -21,29 +21,31 @@ __asm__(".text\n" /* ... */
 		"jumped_branch") "lea 2(%rdi), %rax\ntest %rax, %rax\njnz .Ljumped_body\nret\n" END("jumped_branch")
 		FUNCTION("jumped_call") "lea 3(%rdi), %rax\ncall .Ljumped_body\nret\n" END(
 			"jumped_call")
-			FUNCTION("pointer_jumped") "lea .Ljumped_body(%rip), %rcx\nlea 4(%rdi), "
-						   "%rax\njmp *%rcx\n" END("pointer_jumped") FUNCTION(
-							   "jumped_body") "mov %rdi, "
-									  "%rax\n.Ljumped_body:"
-									  "\n" BODY END("jumped_"
-											"body") ".s"
-												"ki"
-												"p "
-												"30"
-												"0,"
-												" 0"
-												"x9"
-												"0"
-												"\n" /* a jump of 32 bits */
+			FUNCTION(
+				"pointer_jumped") "lea .Ljumped_body(%rip), %rcx\nlea 4(%rdi), "
+						  "%rax\njmp *%rcx\n" END("pointer_jumped") FUNCTION(
+							  "jumped_body") "mov %rdi, "
+									 "%rax\n.Ljumped_body:"
+									 "\n" BODY END(
+										 "jumped_"
+										 "body") ".s"
+											 "ki"
+											 "p "
+											 "30"
+											 "0,"
+											 " 0"
+											 "x9"
+											 "0"
+											 "\n" /* a jump of 32 bits */
 	FUNCTION("jumped_far") "lea 5(%rdi), %rax\njmp .Ljumped_body\n" END("jumped_far")
 	/* nops up to the next one, of several bytes and of a kind that takes no probe */
 	FUNCTION("falls_padded") "lea 6(%rdi), %rdi\ntest %rdi, %rdi\n" END(
 		"falls_padded") ".p2align 6\n" FUNCTION("falls_into") "mov %rdi, %rax\n" BODY
 		END("falls_into") FUNCTION("falls_branch") "test %rdi, %rdi\njs jumped_body\n" END(
 			"falls_branch") ".p2align 4\n" FUNCTION("falls_last") "mov %rdi, "
-									      "%rax\n" BODY
-										      END("falls_"
-											  "last"));
+									      "%rax\n" BODY END(
+										      "falls_"
+										      "last"));
 
 typedef uint64_t function(uint64_t);
 extern function jumped_short, jumped_branch, jumped_call, pointer_jumped, jumped_body, jumped_far,

@@ -321,3 +321,33 @@ int xsp_graph_leave(struct xsp_graph *g, uint64_t site, uint64_t target,
 	*how = described ? without_frame(g, target, symbol, &range, ops) : XSP_LEAVE_TAIL;
 	return *how == XSP_LEAVE_PART ? add_cold(g, &range, how) : 0;
 }
+
+uint32_t xsp_instruction_length(struct xsp_module *m, uint64_t addr)
+{
+	uint8_t bytes[16];
+	struct xsp_insn insn;
+
+	if (xsp_module_arch(m) == XSP_ARCH_AARCH64)
+		return 4;
+	long n = xsp_module_read(m, addr, bytes, sizeof(bytes));
+	if (n <= 0 || xsp_x86_decode(bytes, (size_t)n, addr, &insn) < 0)
+		return 0;
+	return insn.length;
+}
+
+#define COVERED_MAX (1U << 20) /* bytes that are decoded to find out */
+
+int xsp_instruction_begins(struct xsp_module *m, uint64_t from, uint64_t addr)
+{
+	uint64_t at = from;
+
+	if (addr - from > COVERED_MAX)
+		return -ENOENT;
+	while (at < addr) {
+		uint32_t length = xsp_instruction_length(m, at);
+		if (length == 0)
+			return -ENOENT;
+		at += length;
+	}
+	return at == addr;
+}

@@ -176,22 +176,6 @@ void xsp_site_costs_text(const struct xsp_site_costs *costs, char *text, size_t 
 
 /* Symbols before an address that are asked whether they reach beyond it; honest ones hardly overlap. */
 #define COVERING_MAX 16
-#define COVERED_MAX (1U << 20) /* bytes that are decoded to find out */
-
-int xsp_instruction_begins(struct xsp_module *m, uint64_t from, uint64_t addr)
-{
-	uint64_t at = from;
-
-	if (addr - from > COVERED_MAX)
-		return -ENOENT;
-	while (at < addr) {
-		uint32_t length = xsp_instruction_length(m, at);
-		if (length == 0)
-			return -ENOENT;
-		at += length;
-	}
-	return at == addr;
-}
 
 bool xsp_inside_instruction(struct xsp_module *m, uint64_t addr)
 {
@@ -215,19 +199,6 @@ bool xsp_inside_instruction(struct xsp_module *m, uint64_t addr)
 			return true;
 	}
 	return false;
-}
-
-uint32_t xsp_instruction_length(struct xsp_module *m, uint64_t addr)
-{
-	uint8_t bytes[16];
-	struct xsp_insn insn;
-
-	if (xsp_module_arch(m) == XSP_ARCH_AARCH64)
-		return 4;
-	long n = xsp_module_read(m, addr, bytes, sizeof(bytes));
-	if (n <= 0 || xsp_x86_decode(bytes, (size_t)n, addr, &insn) < 0)
-		return 0;
-	return insn.length;
 }
 
 void xsp_placement_clear(struct xsp_placement *p)
