@@ -2,9 +2,11 @@
 /*
  * inbound.c - which code leads to the first instructions of functions that it is no part of.
  *
- * One pass over all code, once a module. Nothing is decoded: every byte that could be the opcode of a
- * direct jump, of a call or of a lea is taken for one. What stays is what points a little behind the
- * start of a function (`heads`, one bit a byte of code) from outside of it; that is seldom.
+ * Nothing is decoded: every byte that could be the opcode of a direct jump, of a call or of a lea is taken
+ * for one. What stays is what points a little behind the start of a function from outside of it; that is
+ * seldom. It is assembly that does so, within its own object file: a large file is searched around the
+ * functions that are asked for only, until that comes to as much as one pass over all of its code (`heads`:
+ * one bit a byte of code).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +16,8 @@
 
 #define SPAN_MAX (UINT64_C(1) << 30) /* bytes of code */
 #define AHEAD 8 /* bytes that are looked at behind an opcode */
+#define REACH (UINT64_C(64) << 10) /* so far around a function is near it */
+#define WHOLE_MAX (UINT64_C(8) << 20) /* bytes of code that are searched whole at once */
 
 struct search {
 	struct xsp_module *m;
@@ -107,16 +111,26 @@ static int add(struct xsp_inbound_index *x, struct xsp_inbound one)
 	return 0;
 }
 
-static int look_at(struct search *s, const uint8_t *b, uint64_t addr)
+/* Where it would lead, and where it would end; false: no opcode of interest. */
+static bool leads(const uint8_t *b, uint64_t addr, uint64_t *target, uint64_t *end)
 {
 	unsigned at, size = displacement(b, &at);
 	int32_t far;
 
 	if (size == 0)
-		return 0;
+		return false;
 	memcpy(&far, b + at, sizeof(far));
-	uint64_t end = addr + at + size;
-	uint64_t target = end + (uint64_t)(int64_t)(size == 1 ? (int8_t)b[at] : far);
+	*end = addr + at + size;
+	*target = *end + (uint64_t)(int64_t)(size == 1 ? (int8_t)b[at] : far);
+	return true;
+}
+
+static int look_at(struct search *s, const uint8_t *b, uint64_t addr)
+{
+	uint64_t target, end;
+
+	if (!leads(b, addr, &target, &end))
+		return 0;
 	uint64_t offset = target - s->low;
 	if (offset >= s->high - s->low || !(s->heads[offset / 8] & 1U << offset % 8))
 		return 0;
@@ -130,23 +144,30 @@ static int look_at(struct search *s, const uint8_t *b, uint64_t addr)
 	return add(&s->m->inbound, (struct xsp_inbound){target, addr, end, start});
 }
 
-static int search_segment(struct search *s, const struct xsp_load *load)
+/* The code from `at` to `end`, of one segment. */
+static int search_code(struct search *s, uint64_t at, uint64_t end,
+		       int (*look)(struct search *s, const uint8_t *b, uint64_t addr))
 {
 	uint8_t bytes[16384 + AHEAD];
 	int ret = 0;
 
-	s->current = 0;
-	for (uint64_t done = 0; ret == 0 && done < load->size;) {
+	while (ret == 0 && at < end) {
 		memset(bytes, 0, sizeof(bytes));
-		long got = xsp_module_read(s->m, load->addr + done, bytes, sizeof(bytes));
+		long got = xsp_module_read(s->m, at, bytes, sizeof(bytes));
 		if (got <= 0)
 			return got < 0 ? (int)got : -EIO;
 		size_t n = (size_t)got > AHEAD ? (size_t)got - AHEAD : (size_t)got;
-		for (size_t i = 0; ret == 0 && i < n; i++)
-			ret = look_at(s, bytes + i, load->addr + done + i);
-		done += n;
+		for (size_t i = 0; ret == 0 && i < n && at + i < end; i++)
+			ret = look(s, bytes + i, at + i);
+		at += n;
 	}
 	return ret;
+}
+
+static int search_segment(struct search *s, const struct xsp_load *load)
+{
+	s->current = 0;
+	return search_code(s, load->addr, load->addr + load->size, look_at);
 }
 
 /* All of the code, from its first to its last byte. Files whose segments overlap are refused. */
@@ -175,6 +196,81 @@ static int search_all(struct search *s)
 	return ret;
 }
 
+/* ---- near one function ---- */
+
+/* The last start of a function or of an FDE at or before the address; itself if nothing is known. */
+static uint64_t start_before(struct xsp_module *m, uint64_t addr)
+{
+	const struct xsp_symbol *symbols;
+	struct xsp_code_range range;
+	size_t count = 0, low = 0;
+	uint64_t start = addr;
+	bool known = xsp_module_symbols(m, &symbols, &count, NULL) == 0;
+
+	for (size_t high = known ? count : 0; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low > 0)
+		start = symbols[low - 1].addr;
+	if (xsp_module_code_range(m, addr, &range) == 0 && (low == 0 || range.addr > start))
+		start = range.addr;
+	return start;
+}
+
+/* `low` and `high` are those of the question, `starts` is where the function begins. */
+static int look_near(struct search *s, const uint8_t *b, uint64_t addr)
+{
+	uint64_t target, end;
+
+	if (!leads(b, addr, &target, &end) || target <= s->low || target > s->high ||
+	    start_before(s->m, target) != *s->starts)
+		return 0;
+	uint64_t start = start_before(s->m, addr);
+	return start == *s->starts
+		       ? 0
+		       : add(&s->m->inbound, (struct xsp_inbound){target, addr, end, start});
+}
+
+static int search_near(struct xsp_module *m, uint64_t low, uint64_t high)
+{
+	uint64_t own = start_before(m, low);
+	struct search s = {.m = m, .low = low, .high = high, .starts = &own};
+	struct xsp_load load;
+	int ret = 0;
+
+	m->inbound.count = 0;
+	for (size_t i = 0; ret == 0 && xsp_module_load(m, i, &load) == 0; i++) {
+		if (!load.executable || low < load.addr || low - load.addr >= load.size)
+			continue;
+		uint64_t from = low - load.addr > REACH ? low - REACH : load.addr;
+		uint64_t left = load.addr + load.size - low;
+		ret = search_code(&s, from, low + (left < REACH ? left : REACH), look_near);
+	}
+	if (ret == 0 && m->inbound.count > 1)
+		qsort(m->inbound.found, m->inbound.count, sizeof(*m->inbound.found),
+		      compare_targets);
+	m->inbound.searched += 2 * REACH;
+	return ret;
+}
+
+static bool near_is_enough(const struct xsp_module *m)
+{
+	struct xsp_load load;
+	uint64_t size = 0;
+
+	for (size_t i = 0; xsp_module_load(m, i, &load) == 0; i++)
+		size += load.executable ? load.size : 0;
+	return m->inbound.state == 0 && m->elf.machine == EM_X86_64 && size > WHOLE_MAX &&
+	       m->inbound.searched < size / 2;
+}
+
+/* ---- all ---- */
+
 static int prepare(struct xsp_module *m)
 {
 	struct search s = {.m = m};
@@ -182,6 +278,7 @@ static int prepare(struct xsp_module *m)
 
 	if (m->inbound.state != 0 || m->elf.machine != EM_X86_64)
 		return m->inbound.state < 0 ? m->inbound.state : 0;
+	m->inbound.count = 0;
 	(void)xsp_eh_frame_start(&m->eh, &m->elf, 0, &addr); /* counts them */
 	int ret = search_all(&s);
 	if (ret == 0 && m->inbound.count > 0)
@@ -198,7 +295,7 @@ long xsp_module_inbound(struct xsp_module *m, uint64_t low, uint64_t high,
 {
 	const struct xsp_inbound_index *x = &m->inbound;
 	size_t first = 0, last;
-	int ret = prepare(m);
+	int ret = near_is_enough(m) ? search_near(m, low, high) : prepare(m);
 
 	if (ret < 0)
 		return ret;

@@ -43,8 +43,9 @@ struct xsp_symbol_cache {
 /* inbound.c: filled by the first question. */
 struct xsp_inbound_index {
 	int state; /* 0: not looked at; 1: ready; negative errno: it cannot be known */
-	struct xsp_inbound *found; /* by target */
+	struct xsp_inbound *found; /* by target; state 0: of the last question */
 	size_t count, capacity;
+	uint64_t searched; /* bytes, for single functions */
 };
 
 struct xsp_module {
