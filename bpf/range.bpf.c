@@ -44,11 +44,16 @@ struct object_key {
 	__u32 tgid;
 	__u32 probe;
 };
+struct open_range {
+	__u64 begin_ns; /* time of its BEGIN */
+	__u32 tid; /* that wrote it */
+	__u32 reserved;
+};
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct object_key);
-	__type(value, __u64); /* time of the range's BEGIN */
+	__type(value, struct open_range);
 } xsp_objects __weak SEC(".maps");
 
 /*
@@ -289,10 +294,11 @@ static __noinline void remember_name(__u64 hash)
 
 static __noinline void open_object(__u64 object, __u32 probe, __u64 time)
 {
-	struct object_key key = {
-		.object = object, .tgid = bpf_get_current_pid_tgid() >> 32, .probe = probe};
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct object_key key = {.object = object, .tgid = pid_tgid >> 32, .probe = probe};
+	struct open_range range = {.begin_ns = time, .tid = (__u32)pid_tgid};
 
-	bpf_map_update_elem(&xsp_objects, &key, &time, BPF_ANY);
+	bpf_map_update_elem(&xsp_objects, &key, &range, BPF_ANY);
 }
 
 /* A name for the open range of an object, if there is one. */
@@ -300,27 +306,18 @@ static __noinline void label_object(__u64 object, __u32 opener, __u64 hash)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct object_key key = {.object = object, .tgid = pid_tgid >> 32, .probe = opener};
-	__u64 *begin = bpf_map_lookup_elem(&xsp_objects, &key);
-	struct xsp_event_label *e = begin ? xsp_reserve((__u32)pid_tgid, sizeof(*e)) : 0;
+	struct open_range *range = bpf_map_lookup_elem(&xsp_objects, &key);
+	struct xsp_event_label *e = range ? xsp_reserve((__u32)pid_tgid, sizeof(*e)) : 0;
 
 	if (!e) {
-		xsp_count(begin ? XSP_COUNT_LOST_NAME : XSP_COUNT_SILENT);
+		xsp_count(range ? XSP_COUNT_LOST_NAME : XSP_COUNT_SILENT);
 		return;
 	}
 	xsp_fill_head(&e->head, bpf_ktime_get_ns(), 0, pid_tgid, opener, XSP_EVENT_LABEL,
 		      hash ? 0 : XSP_EVENT_NAME_LOST, sizeof(*e));
 	e->name_hash = hash;
-	e->begin_ns = *begin;
+	e->begin_ns = range->begin_ns;
 	xsp_submit(e);
-}
-
-/* Was a range of this object open? It is not any more. */
-static __noinline bool close_object(__u64 object, __u32 probe)
-{
-	struct object_key key = {
-		.object = object, .tgid = bpf_get_current_pid_tgid() >> 32, .probe = probe};
-
-	return bpf_map_delete_elem(&xsp_objects, &key) == 0;
 }
 
 static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, __u64 hash,
@@ -399,6 +396,66 @@ int xsp_range_begin(struct pt_regs *ctx)
 	return 0;
 }
 
+/* What an END's reservation holds at most, without counters. */
+struct end_event {
+	struct xsp_event head;
+	struct xsp_section section;
+	__u64 begin_ns;
+};
+
+/* Which range it was that the object opened; false: none is open (any more). Its place in the table may be
+ * another range's before it is read, so it counts only if it could be taken out. */
+static __noinline bool put_range(struct end_event *e, __u64 object, __u32 probe)
+{
+	struct object_key key = {
+		.object = object, .tgid = bpf_get_current_pid_tgid() >> 32, .probe = probe};
+	struct open_range *range = bpf_map_lookup_elem(&xsp_objects, &key);
+
+	if (!range)
+		return false;
+	e->section.type = XSP_SECTION_RANGE;
+	e->section.size = sizeof(e->section) + sizeof(e->begin_ns);
+	e->section.value = range->tid;
+	e->begin_ns = range->begin_ns;
+	return bpf_map_delete_elem(&xsp_objects, &key) == 0;
+}
+
+static __noinline bool is_open(__u64 object, __u32 probe)
+{
+	struct object_key key = {
+		.object = object, .tgid = bpf_get_current_pid_tgid() >> 32, .probe = probe};
+
+	return bpf_map_lookup_elem(&xsp_objects, &key);
+}
+
+static __noinline void emit_end(struct pt_regs *ctx, __u64 time, __u32 probe, bool keyed)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct end_event *e =
+		xsp_reserve((__u32)pid_tgid, xsp_counter_bytes ? xsp_detail_bytes : sizeof(*e));
+	__u32 at = sizeof(e->head);
+
+	if (!e) {
+		xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
+		return;
+	}
+	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, xsp_cookie(ctx)), pid_tgid, probe,
+		      XSP_EVENT_END, XSP_EVENT_SP_EXACT, 0);
+	if (keyed) {
+		if (!put_range(e, XSP_REG_ARG1(ctx), probe)) {
+			bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
+			return;
+		}
+		at = sizeof(*e);
+	}
+	if (xsp_counter_bytes)
+		at = xsp_put_counters((char *)e, at, XSP_SECTION_COUNTERS_END);
+	if (at > sizeof(e->head))
+		e->head.flags |= XSP_EVENT_SECTIONS;
+	e->head.size = at;
+	xsp_submit(e);
+}
+
 SEC("uprobe")
 int xsp_range_end(struct pt_regs *ctx)
 {
@@ -407,31 +464,17 @@ int xsp_range_end(struct pt_regs *ctx)
 	if (!xsp_active)
 		return 0;
 	__u64 cookie = xsp_cookie(ctx);
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	if (!xsp_wanted(pid_tgid) || !xsp_is_ready(cookie))
+	if (!xsp_wanted(bpf_get_current_pid_tgid()) || !xsp_is_ready(cookie))
 		return 0;
 	__u32 probe = XSP_COOKIE_PROBE(cookie);
 	const struct xsp_range_spec *spec = bpf_map_lookup_elem(&xsp_specs, &probe);
-	if (spec && (spec->flags & XSP_RANGE_KEYED)) {
-		if (!close_object(XSP_REG_ARG1(ctx), probe)) {
-			xsp_count(XSP_COUNT_SILENT); /* not a range of ours, or closed already */
-			xsp_count_unseen(probe, true);
-			return 0;
-		}
-	}
-	if (xsp_counter_bytes) {
-		xsp_emit_detailed(ctx, time, 0,
-				  xsp_detail_what(probe, XSP_EVENT_END, XSP_EVENT_SP_EXACT));
+	bool keyed = spec && (spec->flags & XSP_RANGE_KEYED);
+	if (keyed && !is_open(XSP_REG_ARG1(ctx), probe)) {
+		xsp_count(XSP_COUNT_SILENT); /* not a range of ours, or closed already */
+		xsp_count_unseen(probe, true);
 		return 0;
 	}
-	struct xsp_event *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
-	if (!e) {
-		xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
-		return 0;
-	}
-	xsp_fill_head(e, time, xsp_entry_sp(ctx, cookie), pid_tgid, probe, XSP_EVENT_END,
-		      XSP_EVENT_SP_EXACT, sizeof(*e));
-	xsp_submit(e);
+	emit_end(ctx, time, probe, keyed);
 	return 0;
 }
 

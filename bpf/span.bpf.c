@@ -183,7 +183,7 @@ int xsp_span_filtered(struct pt_regs *ctx)
 
 /* --- landings of exceptions and longjmps --- */
 
-static __always_inline void unwound_to(__u64 sp, __u64 cookie)
+static __always_inline void unwound_to(__u64 sp, __u64 cookie, __u8 flags)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tid = (__u32)pid_tgid;
@@ -201,7 +201,7 @@ static __always_inline void unwound_to(__u64 sp, __u64 cookie)
 		return;
 	}
 	xsp_fill_head(e, bpf_ktime_get_ns(), sp, pid_tgid, XSP_COOKIE_PROBE(cookie),
-		      XSP_EVENT_UNWIND, 0, sizeof(*e));
+		      XSP_EVENT_UNWIND, flags, sizeof(*e));
 	xsp_submit(e);
 }
 
@@ -214,7 +214,7 @@ int xsp_unwind(struct pt_regs *ctx)
 		return 0;
 	__u64 cookie = xsp_cookie(ctx);
 	/* the landing frame's own stack pointer, before it pushed the return address */
-	unwound_to(xsp_entry_sp(ctx, cookie) + XSP_RETURN_SLOT, cookie);
+	unwound_to(xsp_entry_sp(ctx, cookie) + XSP_RETURN_SLOT, cookie, 0);
 	return 0;
 }
 
@@ -243,7 +243,7 @@ int xsp_longjmp(struct pt_regs *ctx)
 	__u64 sp = XSP_REG_SP(ctx);
 	if (saved <= sp || saved - sp > 8 << 20)
 		return 0;
-	unwound_to(saved, xsp_cookie(ctx));
+	unwound_to(saved, xsp_cookie(ctx), XSP_EVENT_JUMP);
 	return 0;
 }
 #endif

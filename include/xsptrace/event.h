@@ -27,7 +27,8 @@ enum xsp_event_kind {
 	XSP_EVENT_NAME = 5, /* a string seen for the first time: struct xsp_event_name */
 	XSP_EVENT_BEGIN = 6, /* a named range opens (record_function): struct xsp_event_range.
 			       * Ranges nest per thread and are closed by XSP_EVENT_END */
-	XSP_EVENT_END = 7, /* the innermost open range of this thread and probe closes */
+	XSP_EVENT_END = 7, /* an open range of this probe closes: XSP_SECTION_RANGE says which, else
+			    * the innermost one of this thread */
 	XSP_EVENT_TASK = 8, /* life of processes and threads: struct xsp_event_task */
 	XSP_EVENT_LIBRARY = 9, /* the dynamic loader changed the process's list of libraries */
 	XSP_EVENT_LABEL = 10, /* an open range gets its name: struct xsp_event_label */
@@ -42,6 +43,7 @@ enum xsp_event_flag {
 				      * address); otherwise sp is the stack pointer at the
 				      * site, at or below it */
 	XSP_EVENT_TAIL = 1 << 1, /* EXIT through a tail call */
+	XSP_EVENT_JUMP = XSP_EVENT_TAIL, /* UNWIND by longjmp, which runs no destructors */
 	XSP_EVENT_REPLAYED = 1 << 2, /* ENTRY held back by --min-duration and emitted later, with
 				      * its original time; per-thread order still holds */
 	XSP_EVENT_NAME_CUT = 1 << 3, /* NAME: the string was longer than the read limit */
@@ -104,6 +106,9 @@ enum xsp_section_type {
 			       * number of the thread that made it, 64 bits each */
 	XSP_SECTION_SCOPE = 10, /* value: kind of a RecordFunction, at::RecordScope of
 				 * ATen/record_function.h */
+	XSP_SECTION_RANGE =
+		11, /* END: time of the range's BEGIN, 64 bits; value: thread that began it.
+				 * Without it the range is found by its stack pointer */
 	XSP_SECTION_WRITTEN = 12, /* EXIT: the 64-bit word that the call wrote where an argument
 				   * pointed; value: 1 if it could not be read */
 	XSP_SECTION_TYPES,

@@ -96,6 +96,25 @@ static inline void end(struct builder *b, uint32_t probe, uint64_t sp)
 	builder_event(b, XSP_EVENT_END, probe, sp, XSP_EVENT_SP_EXACT);
 }
 
+/* ... of the range that thread `tid` began then */
+static inline void end_of(struct builder *b, uint32_t probe, uint64_t sp, uint64_t begin_ns,
+			  uint32_t tid)
+{
+	struct {
+		struct xsp_event head;
+		struct xsp_section section;
+		uint64_t begin_ns;
+	} e = {.head = {.kind = XSP_EVENT_END,
+			.probe = probe,
+			.sp = sp,
+			.flags = XSP_EVENT_SP_EXACT | XSP_EVENT_SECTIONS},
+	       .section = {.type = XSP_SECTION_RANGE,
+			   .size = sizeof(struct xsp_section) + sizeof(uint64_t),
+			   .value = tid},
+	       .begin_ns = begin_ns};
+	builder_put(b, &e, sizeof(e));
+}
+
 static inline void name(struct builder *b, uint64_t hash, const char *text, uint8_t flags)
 {
 	struct {

@@ -455,6 +455,111 @@ Test(timeline, unwinding_closes_ranges_of_left_frames_only)
 	result_free(&r);
 }
 
+/* An interpreter begins its ranges somewhere below, catches somewhere above, and goes on. */
+Test(timeline, exception_caught_inside_a_range)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 0, MAIN); /* 1000 */
+	begin(&b, 3, MAIN - 900, 7); /* 1001 */
+	entry(&b, 1, MAIN - 300); /* 1002: throws */
+	unwind(&b, MAIN - 200); /* 1003 */
+	entry(&b, 2, MAIN - 300); /* 1004 */
+	leave(&b, 2, MAIN - 300); /* 1005 */
+	end(&b, 3, MAIN - 800); /* 1006 */
+	leave(&b, 0, MAIN); /* 1007 */
+	name(&b, 7, "r", 0);
+	builder_result(&b, &r);
+	expect(&r, "r", 1001, 1006, 0, "f0;r");
+	expect(&r, "f1", 1002, 1003, XSP_SPAN_UNWOUND, "f0;r;f1");
+	expect(&r, "f2", 1004, 1005, 0, "f0;r;f2");
+	cr_expect_eq(r.counts.orphan_exits, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+/* longjmp runs no destructors; but its landing may lie in the frame of a range all the same. */
+Test(timeline, longjmp_out_of_a_range)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 2);
+	begin(&b, 1, MAIN - 80, 7); /* 1000: in a constructor */
+	begin(&b, 1, MAIN - 400, 8); /* 1001 */
+	builder_event(&b, XSP_EVENT_UNWIND, 0, MAIN, XSP_EVENT_JUMP); /* 1002 */
+	entry(&b, 0, MAIN - 64); /* 1003 */
+	leave(&b, 0, MAIN - 64); /* 1004 */
+	end(&b, 1, MAIN - 96); /* 1005 */
+	name(&b, 7, "lands", 0);
+	name(&b, 8, "left", 0);
+	builder_result(&b, &r);
+	expect(&r, "lands", 1000, 1005, 0, "lands");
+	expect(&r, "left", 1001, 1002, XSP_SPAN_UNWOUND, "lands;left");
+	cr_expect_eq(r.counts.orphan_exits + r.counts.stack_switches, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, ranges_end_by_their_object)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 2);
+	begin(&b, 1, MAIN - 8, 7); /* 1000 */
+	begin(&b, 1, MAIN - 8, 8); /* 1001 */
+	begin(&b, 1, MAIN - 8, 9); /* 1002 */
+	end_of(&b, 1, MAIN - 8, 1001, 100); /* 1003 */
+	end_of(&b, 1, MAIN - 8, 1000, 100); /* 1004 */
+	end_of(&b, 1, MAIN - 8, 1002, 100); /* 1005 */
+	end_of(&b, 1, MAIN - 8, 1002, 100); /* 1006: nothing of the kind is open */
+	name(&b, 7, "a", 0);
+	name(&b, 8, "b", 0);
+	name(&b, 9, "c", 0);
+	builder_result(&b, &r);
+	cr_expect_eq(span_of(&r, "a", 0)->end_ns, 1004);
+	cr_expect_eq(span_of(&r, "b", 0)->end_ns, 1003);
+	cr_expect_eq(span_of(&r, "c", 0)->end_ns, 1005);
+	cr_expect_eq(r.counts.orphan_exits, 1);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+/* The other thread's events may be read first, or last. */
+static void ended_by_another_thread(unsigned ring)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 2);
+	b.ring = 1;
+	begin(&b, 1, MAIN - 8, 7); /* 1000 */
+	b.tid = 101;
+	b.ring = ring;
+	entry(&b, 0, HEAP); /* 1001 */
+	end_of(&b, 1, HEAP - 64, 1000, 100); /* 1002 */
+	leave(&b, 0, HEAP); /* 1003 */
+	b.tid = 100;
+	b.ring = 1;
+	entry(&b, 0, MAIN - 8); /* 1004 */
+	leave(&b, 0, MAIN - 8); /* 1005 */
+	name(&b, 7, "r", 0);
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 3);
+	cr_expect_eq(span_of(&r, "r", 0)->end_ns, 1002);
+	cr_expect_eq(span_of(&r, "r", 0)->tid, 100);
+	cr_expect_eq(span_of(&r, "r", 0)->flags, 0);
+	cr_expect_eq(r.counts.orphan_exits, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, range_ended_by_another_thread)
+{
+	ended_by_another_thread(1);
+	ended_by_another_thread(0);
+	ended_by_another_thread(2);
+}
+
 Test(timeline, open_at_the_end)
 {
 	struct builder b;

@@ -14,16 +14,38 @@ struct xsp_details {
 /* A span gets a handful of events with sections; notes of a long one do not grow without end. */
 #define DETAILS_MAX ((size_t)1 << 20)
 
-/* Bytes of the event before its sections. */
+struct ended {
+	struct xsp_event head;
+	struct xsp_section section;
+	uint64_t begin_ns;
+};
+
+bool xsp_event_ends(const struct xsp_event *e, uint64_t *begin_ns, uint32_t *tid)
+{
+	const struct ended *x = (const void *)e;
+
+	if (e->kind != XSP_EVENT_END || !(e->flags & XSP_EVENT_SECTIONS) || e->size < sizeof(*x) ||
+	    x->section.type != XSP_SECTION_RANGE || x->section.size != sizeof(*x) - sizeof(x->head))
+		return false;
+	*begin_ns = x->begin_ns;
+	*tid = x->section.value;
+	return true;
+}
+
+/* Bytes of the event before the sections that are of interest to who sees the span. */
 static size_t fixed_part(const struct xsp_event *e)
 {
+	uint64_t begin_ns;
+	uint32_t tid;
+
 	switch (e->kind) {
 	case XSP_EVENT_ENTRY:
 	case XSP_EVENT_POINT:
 	case XSP_EVENT_BEGIN:
 		return sizeof(struct xsp_event_range);
 	default:
-		return sizeof(struct xsp_event);
+		return xsp_event_ends(e, &begin_ns, &tid) ? sizeof(struct ended)
+							  : sizeof(struct xsp_event);
 	}
 }
 

@@ -7,6 +7,7 @@
 #ifndef XSP_TIMELINE_DETAILS_H
 #define XSP_TIMELINE_DETAILS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,9 @@ struct xsp_details;
  * malformed is left out. *details NULL: made. 0 or -ENOMEM. Never call it on details that a consumer
  * has taken a reference of. */
 int xsp_details_add(struct xsp_details **details, const struct xsp_event *e);
+
+/* Does an END say which range it ends (XSP_SECTION_RANGE)? By the time of its BEGIN and the thread of that. */
+bool xsp_event_ends(const struct xsp_event *e, uint64_t *begin_ns, uint32_t *tid);
 
 /* The first section of the type behind `after` (NULL: from the beginning), or NULL. Its size is
  * checked: at least a head, all of it in the details. `d` may be NULL. */

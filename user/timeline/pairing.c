@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 /* ---- which row ---- */
 
 /* Distance from x up to the innermost span of the row that lies above it; on a row without
@@ -473,6 +475,29 @@ static void look(const struct open_span *spans, size_t count, const struct xsp_e
 	}
 }
 
+/* An exception has landed above where the range was begun: perhaps it is gone, and one further out ends. That
+ * one was begun nearer to where it ends. */
+static struct range_at nearest_out(const struct thread *th, struct range_at r,
+				   const struct xsp_event *e)
+{
+	const struct open_span *spans = r.row != NULL ? r.row->spans
+					: r.found     ? th->parked[r.parked]->spans
+						      : NULL;
+	uint64_t least = UINT64_MAX;
+
+	if (spans == NULL || !spans[r.index].passed)
+		return r;
+	for (size_t i = r.index + 1; i > 0; i--) {
+		const struct open_span *s = &spans[i - 1];
+		uint64_t away = s->sp > e->sp ? s->sp - e->sp : e->sp - s->sp;
+		if (!s->range || s->probe != e->probe || away >= least)
+			continue;
+		least = away;
+		r.index = i - 1;
+	}
+	return r;
+}
+
 /*
  * A scope guard begins and ends its range with calls from one frame, at one stack pointer: that
  * tells ranges of different fibers apart, and holds when an END was lost. Otherwise (begun and
@@ -489,61 +514,85 @@ static struct range_at find_range(struct thread *th, struct row *row, const stru
 	for (size_t i = 0; i < th->used_rows; i++)
 		look(th->rows[i]->spans, th->rows[i]->count, e,
 		     (struct range_at){.row = th->rows[i]}, &same_sp, &latest);
-	struct range_at latest_open = latest;
-	for (size_t i = 0; i < th->parked_count; i++)
-		look(th->parked[i]->spans, th->parked[i]->count, e, (struct range_at){.parked = i},
-		     &same_sp, &latest);
+	/* one that a longjmp has left is gone, unless nothing else can be meant */
+	struct range_at latest_open = latest, jumped = {0};
+	for (size_t i = 0; i < th->parked_count; i++) {
+		const struct parked *p = th->parked[i];
+		bool gone = p->marked && !th->many_stacks;
+		look(p->spans, p->count, e, (struct range_at){.parked = i},
+		     gone ? &jumped : &same_sp, gone ? &jumped : &latest);
+	}
 	if (same_sp.found)
 		return same_sp;
 	if (th->many_stacks && latest_here.found)
 		return latest_here;
-	return latest_open.found ? latest_open : latest;
+	latest = latest_open.found ? latest_open : latest;
+	return nearest_out(th, latest.found ? latest : jumped, e);
 }
 
-/* A range's name arrives later than the range: which one, its begin tells. */
-static bool label(struct open_span *spans, xsp_name_id *names, size_t count, uint32_t probe,
-		  uint64_t begin_ns, xsp_name_id name)
+static bool find_begin(const struct open_span *spans, size_t count, uint32_t probe,
+		       uint64_t begin_ns, size_t *at)
 {
 	for (size_t i = count; i > 0; i--) {
-		struct open_span *s = &spans[i - 1];
-		if (!s->range || s->probe != probe || s->event_ns != begin_ns)
-			continue;
-		s->name = name;
-		names[i - 1] = name;
-		return true;
+		const struct open_span *s = &spans[i - 1];
+		*at = i - 1;
+		if (s->range && s->probe == probe && s->event_ns == begin_ns)
+			return true;
 	}
 	return false;
 }
 
+/* The range whose BEGIN had that time. */
+static struct range_at find_begun(const struct thread *th, uint32_t probe, uint64_t begin_ns)
+{
+	struct range_at r = {0};
+
+	for (size_t i = 0; i < th->used_rows; i++) {
+		r.row = th->rows[i];
+		r.found = find_begin(r.row->spans, r.row->count, probe, begin_ns, &r.index);
+		if (r.found)
+			return r;
+	}
+	r.row = NULL;
+	for (size_t i = 0; i < th->parked_count && !r.found; i++) {
+		r.parked = i;
+		r.found = find_begin(th->parked[i]->spans, th->parked[i]->count, probe, begin_ns,
+				     &r.index);
+	}
+	return r;
+}
+
+/* A range's name arrives later than the range. */
 static int pair_label(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
 	const struct xsp_event_label *l = (const void *)e;
 	xsp_name_id name;
-	bool found = false;
 
 	if (e->flags & XSP_EVENT_NAME_LOST)
 		return 0;
 	int rc = xsp_names_of_hash(t, l->name_hash, &name);
-	if (rc < 0)
+	struct range_at r = find_begun(th, e->probe, l->begin_ns);
+	if (rc < 0 || !r.found)
 		return rc;
-	for (size_t i = 0; i < th->used_rows && !found; i++) {
-		found = label(th->rows[i]->spans, th->rows[i]->names, th->rows[i]->count, e->probe,
-			      l->begin_ns, name);
-		if (found)
-			xsp_path_cut(th->rows[i], 0);
+	if (r.row != NULL) {
+		r.row->spans[r.index].name = r.row->names[r.index] = name;
+		xsp_path_cut(r.row, 0);
+	} else {
+		struct parked *p = th->parked[r.parked];
+		p->spans[r.index].name = p->names[p->prefix + r.index] = name;
 	}
-	for (size_t i = 0; i < th->parked_count && !found; i++)
-		found = label(th->parked[i]->spans, th->parked[i]->names + th->parked[i]->prefix,
-			      th->parked[i]->count, e->probe, l->begin_ns, name);
 	return 0;
 }
 
-/* Ranges of deeper frames above the one that ends: their ENDs were lost, if any event was. */
+/* Ranges of deeper frames above the one that ends: their ENDs were lost, if any event was, or did not come
+ * because an exception left them. */
 static int drop_inner_ranges(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 			     const struct xsp_event *e)
 {
-	while (t->lossy && !th->many_stacks && row->count > i + 1 &&
-	       row->spans[row->count - 1].range && row->spans[row->count - 1].sp < e->sp) {
+	while (!th->many_stacks && row->count > i + 1) {
+		const struct open_span *s = &row->spans[row->count - 1];
+		if (!s->range || s->sp >= e->sp || !(t->lossy || s->passed))
+			break;
 		int rc = xsp_row_pop(t, th, row, e->time_ns, XSP_SPAN_EXIT_LOST);
 		if (rc < 0)
 			return rc;
@@ -584,22 +633,82 @@ static int end_parked(struct xsp_timeline *t, struct thread *th, size_t which, s
 	return rc < 0 ? rc : xsp_row_pop(t, th, row, e->time_ns, 0);
 }
 
+static int end_range(struct xsp_timeline *t, struct thread *th, const struct range_at *r,
+		     const struct xsp_event *e)
+{
+	if (!r->found) {
+		t->counts.orphan_exits++;
+		return 0;
+	}
+	return r->row != NULL ? end_on_row(t, th, r->row, r->index, e)
+			      : end_parked(t, th, r->parked, r->index, e);
+}
+
+/* The range of another thread. That one's events may not have been read up to this time, or even up to
+ * its BEGIN. */
+static int keep_far_end(struct xsp_timeline *t, const struct xsp_event *e, uint64_t begin_ns,
+			uint32_t tid)
+{
+	if (t->far_end_count == XSP_MAX_FAR_ENDS) {
+		t->counts.orphan_exits++;
+		return 0;
+	}
+	if (xsp_grow(&t->far_ends, &t->far_end_capacity, t->far_end_count + 1) < 0)
+		return -ENOMEM;
+	t->far_ends[t->far_end_count++] =
+		(struct far_end){.end = *e, .begin_ns = begin_ns, .tid = tid};
+	return 0;
+}
+
+/* The earliest one that is due. */
+static bool next_far_end(struct xsp_timeline *t, const struct thread *th, uint64_t now,
+			 struct far_end *out)
+{
+	size_t best = t->far_end_count;
+
+	for (size_t i = 0; i < t->far_end_count; i++) {
+		const struct far_end *f = &t->far_ends[i];
+		if (f->tid == th->tid && f->end.tgid == th->pid && f->end.time_ns <= now &&
+		    (best == t->far_end_count || f->end.time_ns < t->far_ends[best].end.time_ns))
+			best = i;
+	}
+	if (best == t->far_end_count)
+		return false;
+	*out = t->far_ends[best];
+	t->far_ends[best] = t->far_ends[--t->far_end_count];
+	return true;
+}
+
+int xsp_pair_far_ends(struct xsp_timeline *t, struct thread *th, uint64_t now)
+{
+	struct far_end f;
+	int rc = 0;
+
+	while (rc == 0 && next_far_end(t, th, now, &f)) {
+		struct range_at r = find_begun(th, f.end.probe, f.begin_ns);
+		f.end.sp = 0; /* of another stack */
+		f.end.flags = 0;
+		rc = end_range(t, th, &r, &f.end);
+	}
+	return rc;
+}
+
 static int pair_end(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
 	struct row *row;
+	uint64_t begin_ns;
+	uint32_t tid;
+	const bool keyed = xsp_event_ends(e, &begin_ns, &tid);
 	t->counts.exits++;
 	int rc = row_for(t, th, e->sp, &row);
 	if (rc == 0 && e->sp > 0) /* not the ending function itself, if it is traced too */
 		rc = settle(t, th, row, e->sp - 1, e->time_ns);
 	if (rc < 0)
 		return rc;
-	struct range_at r = find_range(th, row, e);
-	if (!r.found) {
-		t->counts.orphan_exits++;
-		return 0;
-	}
-	return r.row != NULL ? end_on_row(t, th, r.row, r.index, e)
-			     : end_parked(t, th, r.parked, r.index, e);
+	if (keyed && tid != e->tid)
+		return keep_far_end(t, e, begin_ns, tid);
+	struct range_at r = keyed ? find_begun(th, e->probe, begin_ns) : find_range(th, row, e);
+	return end_range(t, th, &r, e);
 }
 
 /* ---- unwinding ---- */
@@ -607,10 +716,19 @@ static int pair_end(struct xsp_timeline *t, struct thread *th, const struct xsp_
 /* A call from the landing frame itself pushes one word: a range begun there stays open. */
 #define ENTER_DISTANCE 8U
 
+static bool below_landing(const struct open_span *s, uint64_t mark)
+{
+	return s->sp < mark && mark - s->sp <= XSP_UNWIND_REACH;
+}
+
+/*
+ * The stack pointer at a range's beginning does not tell whose range it is: an interpreter, or a guard's
+ * constructor, has returned from there long ago. A range goes with the function around it; else it
+ * ends when its end comes, which the destructors that an exception runs see to.
+ */
 static bool unwound(const struct open_span *s, uint64_t mark)
 {
-	return s->sp < mark && mark - s->sp <= XSP_UNWIND_REACH &&
-	       (!s->range || mark - s->sp > ENTER_DISTANCE);
+	return !s->range && below_landing(s, mark);
 }
 
 static int unwind_parked(struct xsp_timeline *t, struct thread *th, const struct row *row,
@@ -648,13 +766,17 @@ static int pair_unwind(struct xsp_timeline *t, struct thread *th, const struct x
 		rc = unwind_parked(t, th, row, e->sp);
 	if (rc < 0)
 		return rc;
-	size_t first = row->count;
+	size_t first = row->count, range = row->count;
 	for (size_t i = row->count; i > 0; i--) {
-		const struct open_span *s = &row->spans[i - 1];
+		struct open_span *s = &row->spans[i - 1];
 		if (!s->range && s->sp >= e->sp)
 			break;
 		if (unwound(s, e->sp))
 			first = i - 1;
+		if (!s->range || !below_landing(s, e->sp - ENTER_DISTANCE))
+			continue;
+		s->passed = true;
+		range = i - 1;
 	}
 	if (th->many_stacks)
 		return xsp_park(t, th, row, first, e->time_ns, false, true);
@@ -663,7 +785,8 @@ static int pair_unwind(struct xsp_timeline *t, struct thread *th, const struct x
 		if (rc < 0)
 			return rc;
 	}
-	return 0;
+	/* longjmp runs no destructors: a guard's range is gone, unless its end comes all the same */
+	return e->flags & XSP_EVENT_JUMP ? xsp_park(t, th, row, range, e->time_ns, false, true) : 0;
 }
 
 /* ---- notes ---- */

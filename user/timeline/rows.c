@@ -182,7 +182,7 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 int xsp_row_take_out(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 		     uint64_t end_ns, uint32_t flags)
 {
-	if (i + 1 == row->count)
+	if (i + 1 == row->count && row->last_ns <= end_ns)
 		return xsp_row_pop(t, th, row, end_ns, flags);
 	struct row *other;
 	int rc = xsp_row_free_since(t, th, row->spans[i].start_ns, &other);
@@ -369,10 +369,13 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 		if (rc < 0)
 			return rc;
 	}
+	/* a range that a longjmp did not end after all says nothing of stacks */
+	if (!p->marked || th->many_stacks) {
+		th->many_stacks = true;
+		t->counts.stack_switches++;
+	}
 	remove_parked(th, which);
-	th->many_stacks = true;
 	th->current = row->index;
-	t->counts.stack_switches++;
 	*out = row;
 	return 0;
 }

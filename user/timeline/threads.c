@@ -171,7 +171,9 @@ static int begin_thread(struct xsp_timeline *t, uint32_t pid, uint32_t tid, stru
 /* Closes what is open and forgets the thread; its memory serves the next one. */
 static int end_thread(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags)
 {
-	int rc = xsp_windows_pass(t, th, end_ns);
+	int rc = xsp_pair_far_ends(t, th, end_ns);
+	if (rc == 0)
+		rc = xsp_windows_pass(t, th, end_ns);
 	if (rc == 0)
 		rc = xsp_thread_close(t, th, end_ns, flags);
 	xsp_u64map_remove(&t->by_tid, th->tid);

@@ -96,6 +96,7 @@ void xsp_timeline_free(struct xsp_timeline *t)
 		listeners[i - 1]->free(t);
 	xsp_threads_free(t);
 	xsp_names_free(t);
+	free(t->far_ends);
 	free(t);
 }
 
@@ -122,6 +123,8 @@ static int take_event(void *ctx, const struct xsp_event *e)
 	if (e->kind == XSP_EVENT_LIBRARY)
 		return 0;
 	rc = xsp_threads_get(t, e, &th);
+	if (rc == 0 && t->far_end_count > 0)
+		rc = xsp_pair_far_ends(t, th, e->time_ns);
 	if (rc == 0)
 		rc = xsp_windows_pass(t, th, e->time_ns);
 	return rc < 0 ? rc : xsp_pair(t, th, e);
@@ -134,9 +137,11 @@ int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sin
 	t->sink_count = count;
 	t->counts = (struct xsp_timeline_counts){0};
 	t->serial = 0;
+	t->far_end_count = 0;
 	int rc = xsp_capture_read_events(t->reader, take_event, t, err);
 	if (rc == 0)
 		rc = xsp_threads_end(t, t->end_ns);
+	t->counts.orphan_exits += t->far_end_count;
 	if (rc == 0)
 		rc = end_listeners(t);
 	t->counts.names_unresolved = xsp_names_unresolved(t);

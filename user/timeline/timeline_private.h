@@ -24,6 +24,7 @@
 #define XSP_MAX_DEPTH (1U << 20) /* open spans on a row */
 #define XSP_MAX_PARKED 64U /* runs of a thread that shows one stack */
 #define XSP_MAX_PARKED_MANY 512U /* ... several stacks */
+#define XSP_MAX_FAR_ENDS 4096U
 #define XSP_MAX_RANGE_NAMES (1U << 22)
 
 struct open_span {
@@ -39,6 +40,7 @@ struct open_span {
 	xsp_name_id name;
 	xsp_name_id text; /* see struct xsp_span */
 	bool range;
+	bool passed; /* a range: an exception has landed above where it was begun */
 	struct xsp_details *details; /* owned; moves with the span */
 };
 
@@ -90,6 +92,13 @@ struct thread {
 	size_t windows, let_gos; /* windows.c: those that it has passed */
 };
 
+/* The end of a range that another thread began. */
+struct far_end {
+	struct xsp_event end;
+	uint64_t begin_ns;
+	uint32_t tid;
+};
+
 struct xsp_timeline {
 	struct xsp_capture_reader *reader;
 	const struct xsp_capture_probe *probes;
@@ -104,6 +113,9 @@ struct xsp_timeline {
 	size_t sink_count;
 	struct xsp_timeline_counts counts;
 	uint64_t serial;
+
+	struct far_end *far_ends; /* pairing.c: of ranges that are still open */
+	size_t far_end_count, far_end_capacity;
 
 	/* names.c */
 	struct xsp_arena texts;
@@ -185,7 +197,8 @@ int xsp_row_push(struct row *row, const struct open_span *s);
 /* Closes the innermost span. */
 int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint64_t end_ns,
 		uint32_t flags);
-/* Closes the span at `i`, which may have others above it: it is shown on a row of its own. */
+/* Closes the span at `i`. If there are others above it, or were later than its end, it is shown on a row of
+ * its own. */
 int xsp_row_take_out(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 		     uint64_t end_ns, uint32_t flags);
 /* Index of the outermost span with limit <= x (count if none). */
@@ -213,6 +226,8 @@ int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t de
 /* ---- pairing.c: the rules ---- */
 
 int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e);
+/* The thread has come to `now`: ranges of it that others have ended are closed. 0 or a negative errno. */
+int xsp_pair_far_ends(struct xsp_timeline *t, struct thread *th, uint64_t now);
 
 static inline uint64_t xsp_max_u64(uint64_t a, uint64_t b)
 {
