@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * filter.h - --min-duration and --max-depth: the open spans of each thread, kept in the kernel.
+ * filter.h - --min-duration and --max-depth: the open functions of each thread, kept in the kernel.
  *
  * An entry is held back until its span turns out to be long enough; then it and its
  * ancestors that are still held back are emitted in order with their original
  * times, so that the reader sees a well-nested sequence.
+ *
+ * Named ranges and spans with names of their own are not held back, since their names are in the target
+ * now; what is open around them goes before them. So more is emitted than is asked for: the
+ * reader leaves out the rest (timeline/rows.c).
  */
 #ifndef XSP_BPF_FILTER_H
 #define XSP_BPF_FILTER_H
@@ -18,5 +22,104 @@ struct {
 	__type(key, __u32);
 	__type(value, struct xsp_thread_state);
 } xsp_thread_states __weak SEC(".maps");
+
+static __always_inline bool emit(__u64 time, __u64 sp, __u32 probe, __u8 kind, __u8 flags)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct xsp_event *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
+
+	if (!e) {
+		xsp_count_lost(kind == XSP_EVENT_EXIT ? XSP_COUNT_LOST_EXIT : XSP_COUNT_LOST_ENTRY,
+			       probe);
+		if (kind == XSP_EVENT_POINT) /* both halves are gone */
+			xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
+		return false;
+	}
+	xsp_fill_head(e, time, sp, pid_tgid, probe, kind, flags, sizeof(*e));
+	xsp_submit(e);
+	return true;
+}
+
+static const struct xsp_thread_state empty_state;
+
+static __always_inline struct xsp_thread_state *thread_state(__u32 tid)
+{
+	struct xsp_thread_state *s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
+
+	if (s)
+		return s;
+	bpf_map_update_elem(&xsp_thread_states, &tid, &empty_state, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&xsp_thread_states, &tid);
+}
+
+/* The mask is what the verifier wants to see on every path to the pointer; the barrier keeps
+ * the compiler from dropping it as redundant. */
+static __always_inline struct xsp_frame *frame_at(struct xsp_thread_state *s, __u32 i)
+{
+	if (i >= XSP_FILTER_FRAMES)
+		return 0;
+	barrier_var(i);
+	return &s->frames[i & (XSP_FILTER_FRAMES - 1)];
+}
+
+/* Forgets frames that the stack pointer shows to be gone: entry sp below `sp`. */
+static __always_inline void pop_below(struct xsp_thread_state *s, __u64 sp)
+{
+	for (int i = 0; i < XSP_FILTER_FRAMES; i++) {
+		struct xsp_frame *top = frame_at(s, s->depth - 1);
+		if (!top || top->sp >= sp)
+			break;
+		s->depth--;
+	}
+}
+
+static __always_inline void left_out(__u32 which, __u32 probe)
+{
+	xsp_count(which);
+	xsp_count_unseen(probe, false);
+}
+
+/* A frame for a span that is entered now; NULL: it is left out, and counted. */
+static __always_inline struct xsp_frame *push_frame(struct xsp_thread_state *s, __u64 time,
+						    __u64 sp, __u32 probe)
+{
+	pop_below(s, sp + 1); /* the same slot is reused: gone as well */
+	__u32 depth = s->depth;
+	if (xsp_max_depth && depth >= xsp_max_depth) {
+		left_out(XSP_COUNT_FILTERED, probe);
+		return 0;
+	}
+	struct xsp_frame *f = frame_at(s, depth);
+	if (!f) {
+		left_out(XSP_COUNT_UNTRACKED, probe);
+		return 0;
+	}
+	f->time_ns = time;
+	f->sp = sp;
+	f->probe = probe;
+	f->emitted = 0;
+	s->depth = depth + 1;
+	return f;
+}
+
+/* A copy of its own for programs that are short of stack. */
+static __noinline bool emit_apart(__u64 time, __u64 sp, __u32 probe, __u8 kind, __u8 flags)
+{
+	return emit(time, sp, probe, kind, flags);
+}
+
+static __always_inline void emit_held_back(struct xsp_thread_state *s, __u32 depth)
+{
+	for (__u32 i = 0; i < XSP_FILTER_FRAMES; i++) {
+		if (i >= depth)
+			break;
+		struct xsp_frame *f = frame_at(s, i);
+		if (!f || f->emitted)
+			continue;
+		f->emitted = 1;
+		emit_apart(f->time_ns, f->sp, f->probe, XSP_EVENT_ENTRY,
+			   XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED);
+	}
+}
 
 #endif

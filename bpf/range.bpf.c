@@ -13,6 +13,7 @@
 	(~(1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_WRITTEN | 1U << XSP_SECTION_SEQUENCE))
 #define XSP_NO_ARGS /* nor operators; and a kernel allows eight frames */
 #include "detail.h"
+#include "filter.h"
 #include "operand.h"
 
 struct {
@@ -343,6 +344,28 @@ static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, 
 	xsp_submit(e);
 }
 
+/* With --min-duration or --max-depth; false: the span is left out. */
+static __noinline bool passes_filters(__u64 time, __u64 sp, __u32 probe, bool is_function)
+{
+	struct xsp_thread_state *s = thread_state((__u32)bpf_get_current_pid_tgid());
+	struct xsp_frame *f = 0;
+
+	if (!s && is_function)
+		left_out(XSP_COUNT_UNTRACKED, probe);
+	if (!s)
+		return !is_function;
+	if (is_function)
+		f = push_frame(s, time, sp, probe);
+	else
+		pop_below(s, sp);
+	if (is_function && !f)
+		return false;
+	if (f)
+		f->emitted = 1;
+	emit_held_back(s, s->depth);
+	return true;
+}
+
 static __always_inline bool holds(struct pt_regs *ctx, const struct xsp_range_spec *spec)
 {
 	__u32 mask = spec->flags & XSP_RANGE_BYTE ? 0xff : ~0U, value;
@@ -390,6 +413,10 @@ int xsp_range_begin(struct pt_regs *ctx)
 	}
 	if (spec->flags & XSP_RANGE_SHARED)
 		probe = spec->opener;
+	if ((xsp_min_duration_ns || xsp_max_depth) &&
+	    !passes_filters(time, xsp_entry_sp(ctx, cookie), probe,
+			    XSP_COOKIE_KIND(cookie) == XSP_EVENT_ENTRY))
+		return 0;
 	emit_begin(ctx, time, probe, hash, flags);
 	if (spec->flags & XSP_RANGE_KEYED)
 		open_object(XSP_REG_ARG1(ctx), probe, time);

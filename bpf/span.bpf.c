@@ -6,112 +6,18 @@
 #include "filter.h"
 #include "site.h"
 
-/* --- output --- */
-
-static __always_inline bool emit(__u64 time, __u64 sp, __u32 probe, __u8 kind, __u8 flags)
-{
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct xsp_event *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
-
-	if (!e) {
-		xsp_count_lost(kind == XSP_EVENT_EXIT ? XSP_COUNT_LOST_EXIT : XSP_COUNT_LOST_ENTRY,
-			       probe);
-		if (kind == XSP_EVENT_POINT) /* both halves are gone */
-			xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
-		return false;
-	}
-	xsp_fill_head(e, time, sp, pid_tgid, probe, kind, flags, sizeof(*e));
-	xsp_submit(e);
-	return true;
-}
-
 /* --- --min-duration and --max-depth --- */
-
-static const struct xsp_thread_state empty_state;
-
-static __always_inline struct xsp_thread_state *thread_state(__u32 tid)
-{
-	struct xsp_thread_state *s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
-
-	if (s)
-		return s;
-	bpf_map_update_elem(&xsp_thread_states, &tid, &empty_state, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&xsp_thread_states, &tid);
-}
-
-/* The mask is what the verifier wants to see on every path to the pointer; the barrier keeps
- * the compiler from dropping it as redundant. */
-static __always_inline struct xsp_frame *frame_at(struct xsp_thread_state *s, __u32 i)
-{
-	if (i >= XSP_FILTER_FRAMES)
-		return 0;
-	barrier_var(i);
-	return &s->frames[i & (XSP_FILTER_FRAMES - 1)];
-}
-
-/* Forgets frames that the stack pointer shows to be gone: entry sp below `sp`. */
-static __always_inline void pop_below(struct xsp_thread_state *s, __u64 sp)
-{
-	for (int i = 0; i < XSP_FILTER_FRAMES; i++) {
-		struct xsp_frame *top = frame_at(s, s->depth - 1);
-		if (!top || top->sp >= sp)
-			break;
-		s->depth--;
-	}
-}
-
-static __always_inline void left_out(__u32 which, __u32 probe)
-{
-	xsp_count(which);
-	xsp_count_unseen(probe, false);
-}
 
 static __noinline void filtered_entry(__u64 time, __u64 sp, __u32 probe)
 {
 	struct xsp_thread_state *s = thread_state((__u32)bpf_get_current_pid_tgid());
 
-	if (!s) {
+	struct xsp_frame *f = s ? push_frame(s, time, sp, probe) : 0;
+
+	if (!s)
 		left_out(XSP_COUNT_UNTRACKED, probe);
-		return;
-	}
-	pop_below(s, sp + 1); /* the same slot is reused: gone as well */
-	__u32 depth = s->depth;
-	if (xsp_max_depth && depth >= xsp_max_depth) {
-		left_out(XSP_COUNT_FILTERED, probe);
-		return;
-	}
-	struct xsp_frame *f = frame_at(s, depth);
-	if (!f) {
-		left_out(XSP_COUNT_UNTRACKED, probe);
-		return;
-	}
-	f->time_ns = time;
-	f->sp = sp;
-	f->probe = probe;
-	f->emitted = 0;
-	s->depth = depth + 1;
-	if (!xsp_min_duration_ns)
+	else if (f && !xsp_min_duration_ns)
 		f->emitted = emit(time, sp, probe, XSP_EVENT_ENTRY, XSP_EVENT_SP_EXACT);
-}
-
-/* A copy of its own for the programs below, which are short of stack. */
-static __noinline bool emit_apart(__u64 time, __u64 sp, __u32 probe, __u8 kind, __u8 flags)
-{
-	return emit(time, sp, probe, kind, flags);
-}
-
-static __always_inline void emit_held_back(struct xsp_thread_state *s, __u32 depth)
-{
-	for (__u32 i = 0; i < XSP_FILTER_FRAMES; i++) {
-		if (i >= depth)
-			break;
-		struct xsp_frame *f = frame_at(s, i);
-		if (!f || f->emitted)
-			continue;
-		f->emitted = 1;
-		emit_apart(f->time_ns, f->sp, f->probe, XSP_EVENT_ENTRY,
-			   XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED);
-	}
 }
 
 static __noinline void filtered_exit(__u64 time, __u64 sp, __u32 probe, __u8 flags)
@@ -183,9 +89,28 @@ int xsp_span_filtered(struct pt_regs *ctx)
 
 /* --- landings of exceptions and longjmps --- */
 
+/* Frames that the landing leaves have ended now: those long enough are shown. */
+static __noinline void pop_unwound(struct xsp_thread_state *s, __u64 sp, __u64 now)
+{
+	__u32 held_back = 0;
+
+	for (__u32 i = 1; i <= XSP_FILTER_FRAMES && xsp_min_duration_ns; i++) {
+		struct xsp_frame *f = frame_at(s, s->depth - i);
+		if (!f || f->sp >= sp)
+			break;
+		held_back = s->depth - i + 1;
+		if (now - f->time_ns >= xsp_min_duration_ns)
+			break; /* and all around it */
+		held_back = 0;
+	}
+	emit_held_back(s, held_back);
+	pop_below(s, sp);
+}
+
 static __always_inline void unwound_to(__u64 sp, __u64 cookie, __u8 flags)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u64 time = bpf_ktime_get_ns();
 	__u32 tid = (__u32)pid_tgid;
 
 	if (!xsp_wanted(pid_tgid))
@@ -193,15 +118,15 @@ static __always_inline void unwound_to(__u64 sp, __u64 cookie, __u8 flags)
 	if (xsp_min_duration_ns || xsp_max_depth) {
 		struct xsp_thread_state *s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
 		if (s)
-			pop_below(s, sp);
+			pop_unwound(s, sp, time);
 	}
 	struct xsp_event *e = xsp_reserve(tid, sizeof(*e));
 	if (!e) {
 		xsp_count(XSP_COUNT_LOST_OTHER);
 		return;
 	}
-	xsp_fill_head(e, bpf_ktime_get_ns(), sp, pid_tgid, XSP_COOKIE_PROBE(cookie),
-		      XSP_EVENT_UNWIND, flags, sizeof(*e));
+	xsp_fill_head(e, time, sp, pid_tgid, XSP_COOKIE_PROBE(cookie), XSP_EVENT_UNWIND, flags,
+		      sizeof(*e));
 	xsp_submit(e);
 }
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Ranges against the program's own clock: where exceptions are caught inside them, and where filters
 are on."""
+import collections
 import json
 import os
+import re
 
 from harness import EXTRA, SCRIPTS, Skip, Trace, case, check, equal, main, run, workload, xsptrace
 
@@ -72,6 +74,60 @@ def guards_that_do_not_end_in_turn(folder):
             check(inside(gone, outer), f"{program}: a range without an end goes beyond", gone)
         # a row of its own for what overlaps, but of the thread that began it
         equal(len({e["pid"] for e in named(trace, "handed")}), 1, "processes")
+
+
+def record_filtered(folder, *options):
+    out = f"{folder}/filtered{'_'.join(options)}.json"
+    done = xsptrace(*EXTRA, "-e", "torch", *options, "-o", out, "--", PYTHON,
+                    f"{SCRIPTS}/torch_filtered.py", 20)
+    trace = Trace(out)
+    trace.check_nothing_lost()
+    trace.check_nesting()
+    equal([e for e in trace.spans if {"unwound", "finished", "exit lost"} & e["args"].keys()], [],
+          f"{options}: spans without an end")
+    times = next(json.loads(line) for line in done.stdout.splitlines() if line.startswith("{"))
+    return trace, times, done.stdout
+
+
+@case
+def shorter_than_min_duration(folder):
+    """Of ranges and backward nodes as of functions: those that are long enough, with their times."""
+    need_torch()
+    least = 3_000_000
+    trace, times, table = record_filtered(folder, "--min-duration", "3ms")
+    equal([e for e in trace.spans if round(e["dur"] * 1000) < least - 2], [], "shorter spans")
+    for name in ("short", "long"):
+        # which of those between the two are long enough only xsptrace knows
+        sure = [t for t in times[name] if t[2] - t[1] >= least]
+        perhaps = [t for t in times[name] if t[3] - t[0] >= least]
+        check(len(sure) <= len(named(trace, name)) <= len(perhaps), f"ranges {name}")
+        if len(sure) == len(perhaps):
+            check_times(named(trace, name), sure, name)
+    check_times(named(trace, "autograd::engine::evaluate_function: torch::autograd::PyNode"),
+                times["backward"], "node")
+    held_back = re.search(r"held back by filters: ([\d,]+)", table)
+    check(held_back and int(held_back[1].replace(",", "")) > 20 * 10, "not said", table)
+
+
+@case
+def deeper_than_max_depth(folder):
+    """Ranges and nodes are levels like any other: what is there is what a run without has so far out."""
+    need_torch()
+
+    def levels(trace):
+        count, open_at = collections.Counter(), collections.defaultdict(list)
+        for e in sorted(trace.spans, key=lambda e: (e["tid"], e["ts"], -e["dur"])):
+            ends = open_at[e["pid"], e["tid"]]
+            while ends and ends[-1] <= e["ts"]:
+                ends.pop()
+            count[e["name"], len(ends)] += 1
+            ends.append(e["ts"] + e["dur"])
+        return count
+
+    whole = levels(record_filtered(folder)[0])
+    check(max(depth for _, depth in whole) >= 3, "the script is too shallow", whole)
+    equal(dict(levels(record_filtered(folder, "--max-depth", "2")[0])),
+          {k: v for k, v in whole.items() if k[1] < 2}, "spans with --max-depth 2")
 
 
 main()

@@ -196,10 +196,9 @@ Test(summary, rows_with_recursion)
 	cr_expect_eq(row_named(&t, "f0")->self_ns, 400);
 	cr_expect_eq(row_named(&t, "f0")->total_ns, 1000);
 	cr_expect_eq(f2->unfinished, 1);
-	cr_expect_eq(f2->total_ns, 999);
-	cr_expect_eq(f2->p50_ns, 0, "no duration is known");
-	cr_expect_eq(t.rows[0].name, f2->name, "most self time first");
-	cr_expect_eq(t.rows[2].name, row_named(&t, "f0")->name);
+	cr_expect_eq(f2->total_ns + f2->self_ns + f2->measured, 0, "no duration is known");
+	cr_expect_eq(t.rows[0].name, f1->name, "most self time first");
+	cr_expect_eq(t.rows[2].name, f2->name, "what is not known comes last");
 	expect_text(&t, "still open at the end of the recording or of their thread: 1");
 	table_free(&t);
 }
@@ -248,6 +247,62 @@ Test(summary, a_call_of_one_hit_has_no_duration)
 	table_free(&t);
 }
 
+/* A span whose end was not seen has no duration, whatever else its name has. */
+Test(summary, only_what_has_an_end_counts)
+{
+	struct builder b;
+	struct table t;
+	builder_begin(&b, 3);
+	b.now = 1000;
+	entry(&b, 0, 9000); /* f0 [1000, 1100] */
+	b.now = 1100;
+	leave(&b, 0, 9000);
+	b.now = 2000;
+	entry(&b, 0, 9000); /* its exit is lost */
+	entry(&b, 2, 8000); /* so is this one's */
+	b.now = 9000;
+	entry(&b, 1, 9000); /* f1 [9000, 9040] */
+	b.now = 9040;
+	leave(&b, 1, 9000);
+	entry(&b, 0, 9000); /* open at the end */
+	b.now = 50000;
+	sum_up(&b, &t);
+	const struct xsp_summary_row *f0 = row_named(&t, "f0"), *f2 = row_named(&t, "f2");
+	cr_expect_eq(f0->calls, 3);
+	cr_expect_eq(f0->measured, 1);
+	cr_expect(f0->total_ns == 100 && f0->self_ns == 100 && f0->mean_ns == 100 &&
+		  f0->max_ns == 100);
+	cr_expect_eq(f2->total_ns + f2->self_ns + f2->measured, 0);
+	cr_expect_eq(t.rows[2].name, f2->name);
+	expect_text(&t, "f2        1       -       -       -       -       -       -\n");
+	table_free(&t);
+}
+
+/* What costs nothing but its probe does not come before what costs. */
+Test(summary, ranked_without_probes)
+{
+	struct builder b;
+	struct table t;
+	builder_begin(&b, 1);
+	struct xsp_capture_probe dear = {.id = 1,
+					 .module = UINT32_MAX,
+					 .provider = "function",
+					 .symbol = "",
+					 .name = "trivial",
+					 .exit_cost_ns = 990};
+	cr_assert_eq(xsp_capture_put_probe(b.w, &dear), 0);
+	entry(&b, 1, 4096);
+	b.now += 1000;
+	leave(&b, 1, 4096);
+	entry(&b, 0, 4096);
+	b.now += 500;
+	leave(&b, 0, 4096);
+	sum_up(&b, &t);
+	cr_expect_eq(t.rows[0].name, row_named(&t, "f0")->name);
+	cr_expect_eq(row_named(&t, "trivial")->self_ns, 1001, "shown as it was measured");
+	table_free(&t);
+}
+
 Test(summary, every_loss_is_said)
 {
 	struct builder b;
@@ -257,6 +312,7 @@ Test(summary, every_loss_is_said)
 	entry(&b, 1, 4096);
 	entry(&b, 0, 4096);
 	leave(&b, 0, 4096);
+	leave(&b, 1, 4096 - 64);
 	begin(&b, 1, 4096, 42);
 	put_stats(&b, &(struct xsp_capture_stats){.events = 4,
 						  .lost_entries = 11,
@@ -277,9 +333,8 @@ Test(summary, every_loss_is_said)
 	expect_text(&t, "most of f1: entries 10, exits 12 (2 functions have losses)");
 	expect_text(&t, "held back by filters: 17");
 	expect_text(&t, "gone: 1\n");
-	expect_text(
-		&t,
-		"exits without an entry (calls begun before the recording, or lost entries): 1");
+	expect_text(&t, "calls that had begun before they were recorded, not shown: 1\n");
+	expect_text(&t, "exits without an entry (lost entries): 1\n");
 	expect_text(&t, "names that never arrived: 1");
 	char *text = text_of(&t, &(struct xsp_summary_print){0});
 	cr_expect_null(strstr(text, "nothing was lost"));

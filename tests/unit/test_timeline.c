@@ -286,6 +286,39 @@ Test(timeline, lost_entry_and_attach_in_the_middle)
 	result_free(&r);
 }
 
+/* f0 falls into f1, and what f1 returns at is an exit of both: in the order of the links, or the other. */
+static void exits_at_one_instruction(uint32_t first, uint32_t second)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 3);
+	entry(&b, 2, MAIN); /* 1000 */
+	for (int i = 0; i < 3; i++) {
+		entry(&b, 1, MAIN - 100);
+		leave(&b, first, MAIN - 100);
+		leave(&b, second, MAIN - 100);
+	}
+	leave(&b, 2, MAIN); /* 1010 */
+	leave(&b, first, MAIN + 64); /* one call, begun before */
+	leave(&b, second, MAIN + 64);
+	leave(&b, 1, MAIN - 100); /* its entry was lost, or it was entered otherwise */
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 4);
+	for (size_t i = 0; i < 3; i++)
+		cr_expect_eq(span_of(&r, "f1", i)->flags, 0);
+	cr_expect_eq(r.counts.exit_lost, 0);
+	cr_expect_eq(r.counts.begun_before, 1);
+	cr_expect_eq(r.counts.orphan_exits, 2);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, functions_that_return_at_one_instruction)
+{
+	exits_at_one_instruction(0, 1);
+	exits_at_one_instruction(1, 0);
+}
+
 Test(timeline, exit_without_exact_stack_pointer)
 {
 	struct builder b;
@@ -731,6 +764,8 @@ Test(timeline, what_is_gone_does_not_come_back)
 	leave(&b, 2, MAIN - 92);
 	entry(&b, 3, MAIN - 100); /* the slot is used anew: f1 is gone */
 	leave(&b, 3, MAIN - 100);
+	entry(&b, 2, MAIN - 200);
+	leave(&b, 2, MAIN - 200);
 	leave(&b, 1, MAIN - 100); /* of a call whose entry was lost */
 	leave(&b, 0, MAIN);
 	builder_result(&b, &r);

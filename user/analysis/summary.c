@@ -69,14 +69,17 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	const uint64_t duration = span->end_ns - span->start_ns;
 	s->rows_current = false;
 	n->calls++;
-	n->self_ns += span->self_ns;
-	if (!recursive(span))
-		n->total_ns += duration;
 	n->unwound += (span->flags & XSP_SPAN_UNWOUND) != 0;
 	n->unfinished += (span->flags & XSP_SPAN_UNFINISHED) != 0;
 	n->points += (span->flags & XSP_SPAN_POINT) != 0;
-	if (span->flags & (XSP_SPAN_UNFINISHED | XSP_SPAN_EXIT_LOST | XSP_SPAN_POINT))
-		return 0; /* how long it took is not known */
+	if (!xsp_span_has_duration(span))
+		return 0;
+	n->self_ns += span->self_ns;
+	if (span->self_ns > span->self_probe_ns)
+		n->own_ns += span->self_ns - span->self_probe_ns;
+	n->outermost += !recursive(span);
+	if (!recursive(span))
+		n->total_ns += duration;
 	if (n->durations.count == 0 || duration < n->min_ns)
 		n->min_ns = duration;
 	if (duration > n->max_ns)
@@ -107,9 +110,12 @@ static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high)
 	return v < low ? low : v > high ? high : v;
 }
 
-static int by_self(const void *a, const void *b)
+/* What would be left of it without probes decides, or the cheapest functions would come first. */
+static int by_own_time(const void *a, const void *b)
 {
 	const struct xsp_summary_row *x = a, *y = b;
+	if (x->own_ns != y->own_ns)
+		return x->own_ns > y->own_ns ? -1 : 1;
 	if (x->self_ns != y->self_ns)
 		return x->self_ns > y->self_ns ? -1 : 1;
 	if (x->calls != y->calls)
@@ -134,6 +140,9 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 			.calls = n->calls,
 			.total_ns = n->total_ns,
 			.self_ns = n->self_ns,
+			.own_ns = n->own_ns,
+			.measured = n->durations.count,
+			.outermost = n->outermost,
 			.min_ns = n->min_ns,
 			.max_ns = n->max_ns,
 			.mean_ns = n->durations.count > 0 ? n->sum_ns / n->durations.count : 0,
@@ -148,7 +157,7 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 		};
 	}
 	if (s->row_count > 0)
-		qsort(s->rows, s->row_count, sizeof(*s->rows), by_self);
+		qsort(s->rows, s->row_count, sizeof(*s->rows), by_own_time);
 	s->rows_current = true;
 	*rows = s->rows;
 	return s->row_count;

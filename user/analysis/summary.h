@@ -17,15 +17,18 @@ struct xsp_summary_row {
 	uint64_t unfinished, unwound;
 	bool mostly_probes; /* of most calls most of the time is that of probes inside */
 	uint64_t points; /* calls without a duration (XSP_SPAN_POINT) */
+	uint64_t measured; /* calls that the times are of; 0: they are not known */
+	uint64_t outermost; /* ... those that total_ns is of */
+	uint64_t own_ns; /* of self_ns, what is estimated to be left without probes */
 };
 
-/* min, max, mean, p50, p99 are of the calls whose end was seen (by return, tail call or
- * unwinding) and whose duration was measured; all 0 if there were none. total counts recursion once: a span whose name is already
+/* All times are of the calls whose end was seen (by return, tail call or unwinding) and whose
+ * duration was measured (xsp_span_has_duration); all 0 if there were none. total counts recursion once: a span whose name is already
  * open among its ancestors adds to calls and self but not to total. */
 int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out);
 void xsp_summary_free(struct xsp_summary *s);
 struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s);
-/* Rows sorted by self time, descending; *rows is owned by the summary. */
+/* Rows sorted by own_ns, descending; *rows is owned by the summary. */
 size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **rows);
 
 struct xsp_summary_print {

@@ -47,11 +47,9 @@ static void fill_cells(const struct xsp_summary_row *r, struct cells *c)
 {
 	const uint64_t ns[COLUMNS] = {0,	 r->total_ns, r->self_ns, r->mean_ns,
 				      r->p50_ns, r->p99_ns,   r->max_ns};
-	/* of calls whose end was not seen no duration is known */
-	bool known = r->max_ns > 0 || r->mean_ns > 0 || r->unfinished + r->points < r->calls;
 	xsp_format_count(c->text[CALLS], r->calls);
 	for (int i = TOTAL; i < COLUMNS; i++) {
-		if ((i >= MEAN && !known) || r->points == r->calls)
+		if ((i == TOTAL ? r->outermost : r->measured) == 0)
 			strcpy(c->text[i], "-");
 		else
 			xsp_format_ns(c->text[i], ns[i]);
@@ -256,7 +254,7 @@ static void print_lost_probes(struct xsp_capture_reader *r, const struct note *n
 	warn(n, text);
 }
 
-static void print_losses(struct xsp_capture_reader *r, const struct note *n)
+static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r, const struct note *n)
 {
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
 	const bool complete = xsp_capture_how_ended(r) == XSP_CAPTURE_COMPLETE;
@@ -283,12 +281,14 @@ static void print_losses(struct xsp_capture_reader *r, const struct note *n)
 	} else {
 		warn(n, "whether events were lost is not known: the capture holds no counters");
 	}
-	if (st->filtered > 0)
-		fprintf(n->f, "held back by filters: %s\n", xsp_format_count(text, st->filtered));
+	const uint64_t filtered = st->filtered + xsp_timeline_counts(s->timeline)->filtered;
+	if (filtered > 0)
+		fprintf(n->f, "held back by filters: %s\n", xsp_format_count(text, filtered));
 }
 
-static void print_ends(struct xsp_summary *s, const struct note *n)
+static void print_ends(struct xsp_summary *s, struct xsp_capture_reader *r, const struct note *n)
 {
+	const struct xsp_capture_stats *st = xsp_capture_stats(r);
 	const struct xsp_timeline_counts *c = xsp_timeline_counts(s->timeline);
 	char count[XSP_UNITS_SIZE];
 	if (c->unfinished > 0)
@@ -304,11 +304,18 @@ static void print_ends(struct xsp_summary *s, const struct note *n)
 			 xsp_format_count(count, c->exit_lost));
 		warn(n, text);
 	}
-	if (c->orphan_exits > 0)
-		fprintf(n->f,
-			"exits without an entry (calls begun before the recording, or lost "
-			"entries): %s\n",
-			xsp_format_count(count, c->orphan_exits));
+	if (c->begun_before > 0)
+		fprintf(n->f, "calls that had begun before they were recorded, not shown: %s\n",
+			xsp_format_count(count, c->begun_before));
+	if (c->orphan_exits > c->begun_before) {
+		snprintf(text, sizeof(text), "exits without an entry (%s): %s",
+			 st->lost_entries + st->missed_hits > 0
+				 ? "lost entries"
+				 : "functions entered in another way than from their beginning, or "
+				   "while their probes were attached",
+			 xsp_format_count(count, c->orphan_exits - c->begun_before));
+		warn(n, text);
+	}
 	if (c->points > 0)
 		fprintf(n->f,
 			"calls seen at a single instruction, counted without a duration: %s\n",
@@ -394,8 +401,8 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	xsp_summary_gpu_table(s->gpu, f, how);
 	print_head(s, r, f);
 	xsp_summary_gpu_print(s->gpu, r, f, warn_of, (void *)(uintptr_t)&n);
-	print_losses(r, &n);
-	print_ends(s, &n);
+	print_losses(s, r, &n);
+	print_ends(s, r, &n);
 	print_late(r, &n);
 	print_damage(r, &n);
 	print_cost(r, &n);

@@ -8,11 +8,12 @@
 #include "analysis/summary_gpu.h"
 
 struct summary_name {
-	uint64_t calls, total_ns, self_ns, min_ns, max_ns, sum_ns;
-	uint64_t
-		mostly_probes; /* of calls whose end was seen, those whose time is mostly that of probes */
-	uint64_t unfinished, unwound, points;
-	struct xsp_histogram durations; /* of calls whose end was seen */
+	uint64_t calls, unfinished, unwound, points;
+	/* all that follows: of calls whose end was seen */
+	uint64_t total_ns, self_ns, own_ns, min_ns, max_ns, sum_ns;
+	uint64_t outermost; /* those that total_ns is of */
+	uint64_t mostly_probes; /* those whose time is mostly that of probes */
+	struct xsp_histogram durations;
 };
 
 struct xsp_summary {

@@ -29,9 +29,9 @@ static const struct field overhead_fields[] = {
 	STATS(recorder_cpu_ns),
 };
 static const struct field timeline_fields[] = {
-	COUNTS(entries),      COUNTS(exits),	      COUNTS(spans),
-	COUNTS(unfinished),   COUNTS(unwound),	      COUNTS(exit_lost),
-	COUNTS(orphan_exits), COUNTS(stack_switches), COUNTS(names_unresolved),
+	COUNTS(entries),	  COUNTS(exits),     COUNTS(spans),	   COUNTS(unfinished),
+	COUNTS(unwound),	  COUNTS(exit_lost), COUNTS(orphan_exits), COUNTS(stack_switches),
+	COUNTS(names_unresolved), COUNTS(filtered),  COUNTS(begun_before),
 };
 
 static void add(struct xsp_facts *out, const char *key, uint64_t value)

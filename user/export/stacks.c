@@ -328,6 +328,7 @@ int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
 	uint32_t all = span->path != NULL ? span->path_length : span->depth;
 	uint32_t depth = all < XSP_STACKS_DEPTH ? all : XSP_STACKS_DEPTH;
 	struct path *p = get_path(s, span);
+	const uint64_t self_ns = xsp_span_has_duration(span) ? span->self_ns : 0;
 	uint32_t node = 0;
 	xsp_name_id name;
 
@@ -344,11 +345,11 @@ int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
 		return rc;
 	if (node == 0) {
 		s->merged++;
-		s->nodes[p->nodes[p->depth]].self_ns += span->self_ns;
+		s->nodes[p->nodes[p->depth]].self_ns += self_ns;
 		return 0;
 	}
 	struct xsp_stack_node *n = &s->nodes[node];
-	n->self_ns += span->self_ns;
+	n->self_ns += self_ns;
 	n->calls++;
 	n->annotation =
 		span->probe < s->probe_count && s->probes[span->probe].kind == XSP_PROBE_ANNOTATION;

@@ -60,6 +60,7 @@ static int put_infos(struct xsp_recorder *r)
 	const struct xsp_recorder_options *o = &r->options;
 	struct utsname u = {0};
 	char costs[128], filters[128], counters[XSP_COUNTERS_MAX * 48];
+	char min_duration[24], max_depth[16];
 
 	uname(&u);
 	xsp_site_costs_text(&r->plan.costs, costs, sizeof(costs));
@@ -67,6 +68,9 @@ static int put_infos(struct xsp_recorder *r)
 		 "min-duration %llu ns, max-depth %u, threads %zu, names %zu",
 		 (unsigned long long)o->attach.min_duration_ns, o->attach.max_depth,
 		 o->attach.tid_count, o->attach.comm_count);
+	snprintf(min_duration, sizeof(min_duration), "%llu",
+		 (unsigned long long)o->attach.min_duration_ns);
+	snprintf(max_depth, sizeof(max_depth), "%u", o->attach.max_depth);
 	list_counters(r, counters, sizeof(counters));
 	const struct {
 		const char *key, *value;
@@ -79,6 +83,8 @@ static int put_infos(struct xsp_recorder *r)
 		{"attach", xsp_attach_method_name(xsp_broker_method(r->broker))},
 		{"hit costs", costs},
 		{"filters", filters},
+		{"min duration ns", min_duration}, /* for the timeline */
+		{"max depth", max_depth},
 		{"gpu", o->selection.gpu != 0 ? "wanted" : "off"},
 		{"counters", counters},
 	};

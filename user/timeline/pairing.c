@@ -316,9 +316,64 @@ static int clear_above(struct xsp_timeline *t, struct thread *th, struct row *ro
 	return xsp_park(t, th, row, i + 1, now, false, false);
 }
 
+/*
+ * An instruction at which several functions return (one falls or jumps into the other) tells of an exit of
+ * each of them, one right behind the other and from the same stack pointer. The frame is
+ * that of one; the others were not left, since they were not entered.
+ */
+static bool same_hit(const struct thread *th, const struct xsp_event *e)
+{
+	return th->exit != EXIT_NONE && e->kind == XSP_EVENT_EXIT &&
+	       (e->flags & XSP_EVENT_SP_EXACT) && e->sp == th->exit_sp;
+}
+
+static int orphan_exit(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	if (same_hit(th, e)) {
+		t->counts.exits--;
+		return 0;
+	}
+	t->counts.orphan_exits++;
+	/* whatever was entered since the thread is watched lies further down */
+	if (e->sp > th->top_sp)
+		t->counts.begun_before++;
+	if (!(e->flags & XSP_EVENT_SP_EXACT))
+		return 0;
+	th->exit = e->sp > th->top_sp ? EXIT_BEGUN_BEFORE : EXIT_ORPHAN;
+	th->exit_sp = e->sp;
+	th->exit_ns = e->time_ns;
+	return 0;
+}
+
+/* The hit was that of an exit after all. */
+static void note_exit(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	if (same_hit(th, e) && th->exit != EXIT_PAIRED) {
+		t->counts.exits--;
+		t->counts.orphan_exits--;
+		t->counts.begun_before -= th->exit == EXIT_BEGUN_BEFORE;
+	}
+	th->exit = e->flags & XSP_EVENT_SP_EXACT ? EXIT_PAIRED : EXIT_NONE;
+	th->exit_sp = e->sp;
+}
+
+int xsp_pair_last_exit(struct xsp_timeline *t, struct thread *th)
+{
+	struct row *row = th->rows[th->current];
+	size_t i = xsp_row_below(row, th->exit_sp);
+	const bool orphan = th->exit == EXIT_ORPHAN || th->exit == EXIT_BEGUN_BEFORE;
+
+	th->exit = EXIT_NONE;
+	/* its slot was given back: another function that lay there is gone for certain */
+	if (orphan && i < row->count && row->spans[i].sp == th->exit_sp && !row->spans[i].range)
+		return slot_reused(t, th, row, i, th->exit_ns);
+	return 0;
+}
+
 static int close_at(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 		    const struct xsp_event *e)
 {
+	note_exit(t, th, e);
 	if (row->index != th->current) {
 		th->current = row->index;
 		t->counts.stack_switches++;
@@ -345,18 +400,6 @@ static bool find_exact(const struct row *row, const struct xsp_event *e, size_t 
 		}
 	}
 	return false;
-}
-
-static int orphan_exit(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
-{
-	/* its slot is given back: another function that lay there is gone for certain */
-	struct row *row = th->rows[th->current];
-	size_t i = xsp_row_below(row, e->sp);
-	t->counts.orphan_exits++;
-	if ((e->flags & XSP_EVENT_SP_EXACT) && i < row->count && row->spans[i].sp == e->sp &&
-	    !row->spans[i].range)
-		return slot_reused(t, th, row, i, e->time_ns);
-	return 0;
 }
 
 static int exit_elsewhere(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
@@ -638,6 +681,7 @@ static int end_range(struct xsp_timeline *t, struct thread *th, const struct ran
 {
 	if (!r->found) {
 		t->counts.orphan_exits++;
+		t->counts.begun_before += !t->lossy;
 		return 0;
 	}
 	return r->row != NULL ? end_on_row(t, th, r->row, r->index, e)
@@ -826,5 +870,12 @@ static int (*const rules[])(struct xsp_timeline *t, struct thread *th,
 
 int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
-	return e->kind < sizeof(rules) / sizeof(rules[0]) ? rules[e->kind](t, th, e) : 0;
+	int rc = 0;
+
+	if (th->exit != EXIT_NONE && !same_hit(th, e))
+		rc = xsp_pair_last_exit(t, th);
+	if (rc == 0 && e->kind < sizeof(rules) / sizeof(rules[0]))
+		rc = rules[e->kind](t, th, e);
+	th->top_sp = xsp_max_u64(th->top_sp, e->sp);
+	return rc;
 }

@@ -45,18 +45,30 @@ static int tell(struct xsp_timeline *t, const struct thread *th, struct xsp_span
 	return rc;
 }
 
+/* The kernel's filters are for functions, and let pass what they cannot decide. */
+static bool left_out(const struct xsp_timeline *t, uint64_t duration, size_t depth)
+{
+	return duration < t->min_duration_ns || (t->max_depth > 0 && depth >= t->max_depth);
+}
+
 int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	     const struct open_span *s, uint64_t end_ns, uint32_t flags,
 	     const xsp_name_id *ancestors, size_t depth)
 {
 	end_ns = xsp_max_u64(end_ns, s->start_ns);
 	uint64_t duration = end_ns - s->start_ns;
+	if (left_out(t, duration, depth)) {
+		t->counts.filtered++;
+		xsp_details_unref(s->details);
+		return 0;
+	}
+	uint64_t exit_ns = s->probe < t->probe_count ? t->probes[s->probe].exit_cost_ns : 0;
 	struct xsp_span span = {
 		.start_ns = s->start_ns,
 		.end_ns = end_ns,
 		.self_ns = duration > s->child_ns ? duration - s->child_ns : 0,
-		.probe_ns = s->probe_ns +
-			    (s->probe < t->probe_count ? t->probes[s->probe].exit_cost_ns : 0),
+		.probe_ns = s->probe_ns + exit_ns,
+		.self_probe_ns = s->self_probe_ns + exit_ns,
 		.pid = th->pid,
 		.tid = th->tid,
 		.row = row,
@@ -163,9 +175,12 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 	struct open_span *s = &row->spans[depth];
 	end_ns = xsp_max_u64(end_ns, row->last_ns);
 	row->last_ns = end_ns;
-	*children_under(row, depth) += end_ns - s->start_ns;
-	if (depth > 0)
+	if (!left_out(t, end_ns - s->start_ns, depth))
+		*children_under(row, depth) += end_ns - s->start_ns;
+	if (depth > 0) {
 		row->spans[depth - 1].probe_ns += s->probe_ns + probes_of(t, s);
+		row->spans[depth - 1].self_probe_ns += probes_of(t, s);
+	}
 	drop_last(row);
 	/* s stays valid: nothing is pushed before it was handed on */
 	if (t->stacks) {
@@ -382,7 +397,10 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 
 int xsp_thread_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags)
 {
-	int rc;
+	int rc = xsp_pair_last_exit(t, th);
+	if (rc < 0)
+		return rc;
+	th->top_sp = 0;
 	/* A sleeping stack far away is one, where stacks were seen to come back; the rest is
 	 * taken for gone. */
 	for (size_t i = th->parked_count; i > 0; i--) {

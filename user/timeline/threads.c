@@ -157,6 +157,8 @@ static int begin_thread(struct xsp_timeline *t, uint32_t pid, uint32_t tid, stru
 	th->current = 0;
 	th->many_stacks = false;
 	th->windows = th->let_gos = 0;
+	th->top_sp = 0;
+	th->exit = EXIT_NONE;
 	struct row *row;
 	rc = xsp_row_get(t, th, 0, &row);
 	if (rc == 0)

@@ -58,6 +58,13 @@ static int end_listeners(struct xsp_timeline *t)
 	return rc;
 }
 
+static uint64_t number_of(const struct xsp_capture_reader *r, const char *key)
+{
+	const char *text = xsp_capture_info(r, key);
+
+	return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
 int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out, struct xsp_error *err)
 {
 	*out = NULL;
@@ -67,6 +74,8 @@ int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out, st
 	t->reader = r;
 	t->probe_count = xsp_capture_probes(r, &t->probes);
 	xsp_capture_window(r, &t->start_ns, &t->end_ns);
+	t->min_duration_ns = number_of(r, "min duration ns");
+	t->max_depth = number_of(r, "max depth");
 	const struct xsp_capture_stats *s = xsp_capture_stats(r);
 	uint64_t torn, chunks, events;
 	xsp_capture_damage(r, &torn, &chunks, &events);
@@ -141,7 +150,7 @@ int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sin
 	int rc = xsp_capture_read_events(t->reader, take_event, t, err);
 	if (rc == 0)
 		rc = xsp_threads_end(t, t->end_ns);
-	t->counts.orphan_exits += t->far_end_count;
+	t->counts.exits -= t->far_end_count; /* they came after their range's thread had ended */
 	if (rc == 0)
 		rc = end_listeners(t);
 	t->counts.names_unresolved = xsp_names_unresolved(t);

@@ -36,6 +36,8 @@ struct xsp_span {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	uint64_t self_ns; /* without the time of direct children on the same stack */
 	uint64_t probe_ns; /* estimated, of probes inside: its own exit, and those of spans in it */
+	uint64_t
+		self_probe_ns; /* of these, what is in self_ns: its own exit, and hits of direct children */
 	uint32_t pid, tid; /* root namespace */
 	uint32_t row; /* 0: the thread's own stack; 1..: another stack of this thread (fiber,
 				    * sigaltstack); rows never hold overlapping spans */
@@ -63,6 +65,12 @@ struct xsp_span {
 	uint32_t path_length;
 };
 
+/* Was its end seen, and its duration measured? Else it is in no total, no mean and no ranking. */
+static inline bool xsp_span_has_duration(const struct xsp_span *s)
+{
+	return !(s->flags & (XSP_SPAN_UNFINISHED | XSP_SPAN_EXIT_LOST | XSP_SPAN_POINT));
+}
+
 /* Is most of its time that of probes inside it, and not the program's? */
 static inline bool xsp_span_is_mostly_probes(const struct xsp_span *s)
 {
@@ -84,8 +92,15 @@ struct xsp_timeline_sink {
 };
 
 struct xsp_timeline_counts {
-	uint64_t entries, exits, spans, unfinished, unwound, exit_lost, orphan_exits;
+	uint64_t entries, exits, spans, unfinished, unwound, exit_lost;
+	uint64_t orphan_exits; /* exits and ends whose entry was not seen */
+	uint64_t
+		begun_before; /* of these, of calls that began before their thread, or anything, was
+				* watched */
 	uint64_t stack_switches, points;
+	uint64_t
+		filtered; /* seen, but shorter than --min-duration or deeper than --max-depth: handed
+			    * to nobody, and time of what is around them */
 	uint64_t names_unresolved; /* ranges whose name never arrived */
 };
 

@@ -35,6 +35,7 @@ struct open_span {
 	uint64_t event_ns; /* of a range: time of its BEGIN, before it was put in order */
 	uint64_t child_ns; /* of closed direct children */
 	uint64_t probe_ns; /* estimated, of the probes of all closed spans inside */
+	uint64_t self_probe_ns; /* ... of direct children */
 	uint64_t serial;
 	uint32_t probe;
 	xsp_name_id name;
@@ -78,6 +79,14 @@ struct thread_record {
 	uint64_t last_ns; /* of the thread that had this record and has exited */
 };
 
+/* What the exit was that a thread's last event told of. */
+enum last_exit {
+	EXIT_NONE = 0, /* it was no exit, or not with its exact stack pointer */
+	EXIT_PAIRED,
+	EXIT_ORPHAN,
+	EXIT_BEGUN_BEFORE,
+};
+
 struct thread {
 	uint32_t tid, pid;
 	uint32_t record;
@@ -90,6 +99,11 @@ struct thread {
 	uint64_t born_ns; /* nothing on its rows is earlier */
 	bool many_stacks; /* a parked run has come back */
 	size_t windows, let_gos; /* windows.c: those that it has passed */
+	/* pairing.c */
+	uint64_t
+		top_sp; /* highest stack pointer of an event since the thread, or the window, began */
+	enum last_exit exit;
+	uint64_t exit_sp, exit_ns;
 };
 
 /* The end of a range that another thread began. */
@@ -108,6 +122,7 @@ struct xsp_timeline {
 	uint32_t path_length;
 	bool lossy; /* the capture says that events were lost */
 	uint64_t start_ns, end_ns;
+	uint64_t min_duration_ns, max_depth; /* what spans are asked for; 0: all */
 
 	const struct xsp_timeline_sink *sinks;
 	size_t sink_count;
@@ -226,6 +241,8 @@ int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t de
 /* ---- pairing.c: the rules ---- */
 
 int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e);
+/* No more exits come from the place of the last one. 0 or a negative errno. */
+int xsp_pair_last_exit(struct xsp_timeline *t, struct thread *th);
 /* The thread has come to `now`: ranges of it that others have ended are closed. 0 or a negative errno. */
 int xsp_pair_far_ends(struct xsp_timeline *t, struct thread *th, uint64_t now);
 
