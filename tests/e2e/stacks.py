@@ -43,17 +43,17 @@ def with_frame_pointers(folder):
     equal(got[-1][:CALLS + 2], ["recursion"] * (CALLS + 1) + ["main"], "who called leaf in the recursion")
     for stack in stacks(trace, "outer"):
         equal(stack[0], "main", "who called outer")
-    # below the span around it, once; what is around that one, above it
+    # below the span around it, which is there once; what is around that one, above it
     lines = folded(folder)
-    chain = [line for line in lines if line.endswith(";outer;outer;middle;inner;leaf")]
-    check(len(chain) == 1 and "main;outer;outer" in chain[0], "the chain in the folded stacks", lines)
+    chain = [line for line in lines if line.endswith(";outer;middle;inner;leaf")]
+    check(len(chain) == 1 and "main;outer;middle" in chain[0], "the chain in the folded stacks", lines)
     check(any("main;" + "recursion;" * (CALLS + 1) + "leaf" in line for line in lines),
           "the recursion in the folded stacks", lines)
     with open(f"{folder}/t.perf", encoding="utf-8") as f:
         text = f.read()
     sample = next(s for s in text.split("\n\n") if " leaf+" in s)
     equal([line.split()[1].partition("+")[0] for line in sample.splitlines()[1:6]],
-          ["leaf", "inner", "middle", "outer", "outer"], "frames of a sample")
+          ["leaf", "inner", "middle", "outer", "main"], "frames of a sample")
     with open(f"{folder}/t.svg", encoding="utf-8") as f:
         check(">main<" in f.read() or "main" in f.read(), "no native frames in the flame graph")
 

@@ -37,7 +37,7 @@ static void entry_with(struct builder *b, uint32_t probe, uint64_t sp, const uin
 
 static void names_of(struct builder *b)
 {
-	static const char *const texts[] = {"", "main", "outer", "middle", "inner"};
+	static const char *const texts[] = {"", "main", "outer", "middle", "inner", "f0 in it"};
 
 	for (uint64_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		name(b, xsp_address_name_hash(XSP_NAME_OF_RETURN, b->pid, 0x1000 * i), texts[i], 0);
@@ -89,11 +89,11 @@ Test(timeline_stack, what_lies_between)
 
 	builder_begin(&b, 3);
 	names_of(&b);
-	/* f0: outer, main. f1, 0x100 bytes below: inner, middle, and those of f0 again */
+	/* f0: outer, main. f1, 0x100 bytes below: inner, middle, f0 itself, and those of f0 again */
 	entry_with(&b, 0, SP, (const uint64_t[]){frame(0x2000, 0), frame(0x1000, 16), 0});
 	entry_with(&b, 1, SP - 0x100,
-		   (const uint64_t[]){frame(0x4000, 0), frame(0x3000, 31), frame(0x2000, 1),
-				      frame(0x1000, 16), 0});
+		   (const uint64_t[]){frame(0x4000, 0), frame(0x3000, 20), frame(0x5000, 11),
+				      frame(0x2000, 1), frame(0x1000, 16), 0});
 	/* f2: its frames skip some, and go on above f1: not between the two */
 	entry_with(&b, 2, SP - 0x140, (const uint64_t[]){frame(0x3000, 0), frame(0x1000, 48), 0});
 	leave(&b, 2, SP - 0x140);

@@ -38,24 +38,31 @@ const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint6
 
 /*
  * How many frames of `s`, from the innermost on, lie between it and the span around it: the return
- * addresses that stand below that one's entry stack pointer. Where no frame pointer is kept some are
- * missing; what is no return address ends the stack.
+ * addresses that stand below that one's entry stack pointer. The outermost of them returns into the function
+ * around, which is there as a span: certainly if the next one stands at that stack pointer, as the function's own;
+ * else its name tells. Where no frame pointer is kept some are missing; what is no return address ends the
+ * stack.
  */
 static size_t between(const struct xsp_timeline *t, uint32_t pid, const struct open_span *s,
 		      const struct stack *stack, const struct open_span *around)
 {
+	const char *name = NULL, *last = NULL;
 	uint64_t at = s->sp;
 	size_t n = 0;
 
 	for (; n < stack->count; n++) {
-		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(stack->frames[n]));
 		at += XSP_FRAME_WORDS(stack->frames[n]) * 8;
-		if (name == NULL || name[0] == '\0')
-			break;
 		if (around != NULL && at >= around->sp)
 			break;
+		name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(stack->frames[n]));
+		if (name == NULL || name[0] == '\0')
+			break;
+		last = name;
 	}
-	return n;
+	if (n == 0 || around == NULL || around->range)
+		return n;
+	const bool own = n < stack->count && at == around->sp;
+	return own || strcmp(last, t->names[t->probe_names[around->probe]]) == 0 ? n - 1 : n;
 }
 
 static int append(struct xsp_timeline *t, struct row *row, uint32_t *length, uint32_t pid,
