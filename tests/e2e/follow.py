@@ -91,7 +91,9 @@ def bystanders_are_left_alone(folder):
 def children_are_counted_exactly(folder):
     """Children that sleep for 300 ms before they call: each call of each is there."""
     out, file = f"{folder}/c.json", f"{folder}/leaves"
-    xsptrace(*EXTRA, "--follow", *FAMILY, "-o", out, "--", program(folder), file, 12, 0, 300, 100)
+    done = xsptrace(*EXTRA, "--follow", *FAMILY, "-o", out, "--", program(folder), file, 12, 0, 300, 100)
+    check("nothing was lost" not in done.stdout and "no event was lost; calls of children" in done.stdout,
+          "what was not seen is no loss", done.stdout)
     equal(sum(leaves(file, 12).values()), 1200, "calls")
     trace = Trace(out)
     trace.check_nothing_lost()
@@ -115,6 +117,7 @@ def stopped_children_miss_nothing(folder):
     if "needs Linux 6.13" in done.stderr:
         return
     equal(done.returncode, OK, f"status: {done.stderr}")
+    check("nothing was lost" in done.stdout, "a loss", done.stdout)
     equal(sum(leaves(file, 20).values()), 200, "calls")
     equal(dict(Trace(out).calls), {"family_call": 200}, "spans")
 

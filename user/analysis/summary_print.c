@@ -272,6 +272,10 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r, co
 			 complete ? "" : ", up to the last count in the capture");
 		warn(n, text);
 		print_lost_probes(r, n);
+	} else if (complete && xsp_capture_info(r, "calls unseen") != NULL) {
+		fprintf(n->f,
+			"no event was lost; calls %s before their probes were there are missing\n",
+			xsp_capture_info(r, "calls unseen"));
 	} else if (complete && st->events > 0) {
 		fputs("nothing was lost\n", n->f);
 	} else if (st->events > 0) {

@@ -300,11 +300,23 @@ static int put_births(struct xsp_recorder *r)
 	return xsp_capture_put_info(r->writer, "children", text);
 }
 
+/* Did any child run for a while, or to its end, without probes? */
+static bool calls_unseen(const struct xsp_recorder *r)
+{
+	const struct xsp_attach_options *o = &r->options.attach;
+	const struct xsp_children *c = r->children;
+	const bool gaps = c->birth.count + c->exec.count + c->ended > 0;
+
+	return c->failed + c->count > 0 || (gaps && !o->stop && !o->system);
+}
+
 int xsp_children_put_infos(struct xsp_recorder *r)
 {
 	char gaps[160], text[240];
 	int rc = put_births(r);
 
+	if (rc == 0 && calls_unseen(r))
+		rc = xsp_capture_put_info(r->writer, "calls unseen", "of children");
 	tell_gaps(&r->children->exec, "exec", gaps, sizeof(gaps));
 	if (rc < 0 || gaps[0] == '\0')
 		return rc;
