@@ -697,6 +697,24 @@ def rust(folder):
     self_counting(folder, "rust", [f"{folder}/program"], "program:*", "libc.so:*")
 
 
+@case
+def rust_panics(folder):
+    """Each function that a caught panic went through is left there, and was seen to be."""
+    rustc, source = shutil.which("rustc") or program("rustc"), f"{PROGRAMS}/panics.rs"
+    for level in ("0", "3"):
+        binary, out = f"{folder}/panics{level}", f"{folder}/panics{level}.json"
+        tool(rustc, "-C", f"opt-level={level}", "--crate-name", "panics", "-o", binary, source)
+        done = xsptrace(*NO_BRAKE, "-q", "-e", f"panics{level}:panics::*", "-o", out, "--", binary)
+        caught = int(done.stdout)
+        equal(caught, 200, "panics by the program's own count")
+        trace = Trace(out)
+        trace.check_nothing_lost()
+        equal([e["name"] for e in trace.spans if "exit lost" in e["args"]], [], "ends not seen")
+        left = collections.Counter(e["name"] for e in trace.spans if "unwound" in e["args"])
+        for name, times in (("throws", caught), ("drops", caught // 2), ("has_nothing_to_drop", caught // 2)):
+            equal(left[f"panics::{name}"], times, f"level {level}: {name} left by a panic")
+
+
 # ---- chromium ------------------------------------------------------------------------
 
 

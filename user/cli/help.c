@@ -48,7 +48,7 @@ static const char head[] =
 	"  -t, --tid TID[,TID...]   only these threads\n"
 	"      --comm NAME          only threads of this name (NAME* for a prefix), up to 4 times\n"
 	"      --min-duration TIME  only spans that last so long (50us, 1ms)\n"
-	"      --max-depth N        only the N outermost traced functions\n"
+	"      --max-depth N        only the N outermost spans\n"
 	"      --cuda-api LIST      CUDA calls of driver, runtime or both\n"
 	"      --gpu LIST|off       what the agent in the process collects of the GPU beside the\n"
 	"                           default: events, graphs, latency, all-api, shared;\n"

@@ -24,6 +24,25 @@ static const struct {
 	{"__longjmp_chk", XSP_ACTION_LONGJMP, "libc.so.6"},
 };
 
+/*
+ * Rust calls neither to end a panic, but std::panicking::catch_unwind's (once called try) own do_catch(), or
+ * where that is inlined its cleanup(); mangled in the new way, or in the old one.
+ */
+static bool is_rust_landing(const char *symbol)
+{
+	static const char old[] = "_ZN3std9panicking";
+	static const char *const functions[] = {"3try8do_catch", "12catch_unwind8do_catch",
+						"3try7cleanup", "12catch_unwind7cleanup"};
+	const char *rest = strncmp(symbol, old, sizeof(old) - 1) == 0 ? symbol
+			   : strncmp(symbol, "_R", 2) == 0 ? strstr(symbol, "3std9panicking")
+							   : NULL;
+
+	for (size_t i = 0; rest != NULL && i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (strstr(rest, functions[i]) != NULL)
+			return true;
+	return false;
+}
+
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -31,39 +50,55 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static int add_mark(const struct xsp_provider *self, struct xsp_module *m,
+		    const struct xsp_symbol *s, const char *name, enum xsp_probe_action action,
+		    struct xsp_probe_list *list, struct xsp_error *err)
+{
+	struct xsp_probe p = {
+		.provider = self->name,
+		.action = action,
+		.args_read = action == XSP_ACTION_LONGJMP,
+		.addr = s->addr,
+		.size = s->size,
+		.offset = s->offset,
+		.symbol = (char *)(uintptr_t)name,
+		.name = (char *)(uintptr_t)name,
+	};
+
+	if (s->offset == 0 || !xsp_module_is_code(m, s->addr))
+		return 0;
+	long rc = xsp_probe_list_add(list, &p);
+	return rc < 0 ? xsp_error_set(err, (int)rc, XSP_STATUS_FAILED, "out of memory") : 0;
+}
+
 static int find_marks(const struct xsp_provider *self, struct xsp_module *m,
 		      const struct xsp_selection *selection, struct xsp_probe_list *list,
 		      struct xsp_error *err)
 {
 	const char *library = base_name(xsp_module_shown(m));
+	const struct xsp_symbol *symbols;
 	struct xsp_symbol of_glibc;
+	size_t count;
+	int rc = 0;
 	bool is_static = xsp_module_is_static(m) &&
 			 xsp_module_find(m, "_dl_relocate_static_pie", &of_glibc) == 0;
 
 	(void)selection;
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && rc == 0; i++) {
 		struct xsp_symbol s;
 		if (marks[i].library != NULL && !is_static &&
 		    strncmp(library, marks[i].library, strlen(marks[i].library)) != 0)
 			continue;
-		if (xsp_module_find(m, marks[i].symbol, &s) < 0 || s.offset == 0 ||
-		    !xsp_module_is_code(m, s.addr))
-			continue;
-		struct xsp_probe p = {
-			.provider = self->name,
-			.action = marks[i].action,
-			.args_read = marks[i].action == XSP_ACTION_LONGJMP,
-			.addr = s.addr,
-			.size = s.size,
-			.offset = s.offset,
-			.symbol = (char *)(uintptr_t)marks[i].symbol,
-			.name = (char *)(uintptr_t)marks[i].symbol,
-		};
-		long rc = xsp_probe_list_add(list, &p);
-		if (rc < 0)
-			return xsp_error_set(err, (int)rc, XSP_STATUS_FAILED, "out of memory");
+		if (xsp_module_find(m, marks[i].symbol, &s) == 0)
+			rc = add_mark(self, m, &s, marks[i].symbol, marks[i].action, list, err);
 	}
-	return 0;
+	if (rc < 0 || xsp_module_symbols(m, &symbols, &count, NULL) < 0)
+		return rc;
+	for (size_t i = 0; i < count && rc == 0; i++)
+		if (is_rust_landing(symbols[i].name))
+			rc = add_mark(self, m, &symbols[i], symbols[i].name, XSP_ACTION_UNWIND,
+				      list, err);
+	return rc;
 }
 
 const struct xsp_provider xsp_provider_unwind = {
