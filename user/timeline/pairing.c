@@ -319,17 +319,20 @@ static int clear_above(struct xsp_timeline *t, struct thread *th, struct row *ro
 /*
  * An instruction at which several functions return (one falls or jumps into the other) tells of an exit of
  * each of them, one right behind the other and from the same stack pointer. The frame is
- * that of one; the others were not left, since they were not entered.
+ * that of one; the others were not left, since they were not entered. Where events were lost it may as well be
+ * another call from the same place.
  */
-static bool same_hit(const struct thread *th, const struct xsp_event *e)
+static bool same_hit(const struct xsp_timeline *t, const struct thread *th,
+		     const struct xsp_event *e)
 {
-	return th->exit != EXIT_NONE && e->kind == XSP_EVENT_EXIT &&
-	       (e->flags & XSP_EVENT_SP_EXACT) && e->sp == th->exit_sp;
+	return !t->lossy && th->exit != EXIT_NONE && e->kind == XSP_EVENT_EXIT &&
+	       e->probe != th->exit_probe && (e->flags & XSP_EVENT_SP_EXACT) &&
+	       e->sp == th->exit_sp;
 }
 
 static int orphan_exit(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
-	if (same_hit(th, e)) {
+	if (same_hit(t, th, e)) {
 		t->counts.exits--;
 		return 0;
 	}
@@ -341,6 +344,7 @@ static int orphan_exit(struct xsp_timeline *t, struct thread *th, const struct x
 		return 0;
 	th->exit = e->sp > th->top_sp ? EXIT_BEGUN_BEFORE : EXIT_ORPHAN;
 	th->exit_sp = e->sp;
+	th->exit_probe = e->probe;
 	th->exit_ns = e->time_ns;
 	return 0;
 }
@@ -348,13 +352,14 @@ static int orphan_exit(struct xsp_timeline *t, struct thread *th, const struct x
 /* The hit was that of an exit after all. */
 static void note_exit(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
-	if (same_hit(th, e) && th->exit != EXIT_PAIRED) {
+	if (same_hit(t, th, e) && th->exit != EXIT_PAIRED) {
 		t->counts.exits--;
 		t->counts.orphan_exits--;
 		t->counts.begun_before -= th->exit == EXIT_BEGUN_BEFORE;
 	}
 	th->exit = e->flags & XSP_EVENT_SP_EXACT ? EXIT_PAIRED : EXIT_NONE;
 	th->exit_sp = e->sp;
+	th->exit_probe = e->probe;
 }
 
 int xsp_pair_last_exit(struct xsp_timeline *t, struct thread *th)
@@ -872,7 +877,7 @@ int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *
 {
 	int rc = 0;
 
-	if (th->exit != EXIT_NONE && !same_hit(th, e))
+	if (th->exit != EXIT_NONE && !same_hit(t, th, e))
 		rc = xsp_pair_last_exit(t, th);
 	if (rc == 0 && e->kind < sizeof(rules) / sizeof(rules[0]))
 		rc = rules[e->kind](t, th, e);

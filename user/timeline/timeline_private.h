@@ -104,6 +104,7 @@ struct thread {
 		top_sp; /* highest stack pointer of an event since the thread, or the window, began */
 	enum last_exit exit;
 	uint64_t exit_sp, exit_ns;
+	uint32_t exit_probe;
 };
 
 /* The end of a range that another thread began. */
