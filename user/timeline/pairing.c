@@ -362,7 +362,8 @@ static void note_exit(struct xsp_timeline *t, struct thread *th, const struct xs
 	th->exit_probe = e->probe;
 }
 
-int xsp_pair_last_exit(struct xsp_timeline *t, struct thread *th)
+/* No more exits come from the place of the last one. */
+static int settle_last_exit(struct xsp_timeline *t, struct thread *th)
 {
 	struct row *row = th->rows[th->current];
 	size_t i = xsp_row_below(row, th->exit_sp);
@@ -878,9 +879,17 @@ int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *
 	int rc = 0;
 
 	if (th->exit != EXIT_NONE && !same_hit(t, th, e))
-		rc = xsp_pair_last_exit(t, th);
+		rc = settle_last_exit(t, th);
 	if (rc == 0 && e->kind < sizeof(rules) / sizeof(rules[0]))
 		rc = rules[e->kind](t, th, e);
 	th->top_sp = xsp_max_u64(th->top_sp, e->sp);
 	return rc;
+}
+
+int xsp_pair_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags)
+{
+	int rc = settle_last_exit(t, th);
+
+	th->top_sp = 0;
+	return rc < 0 ? rc : xsp_thread_close(t, th, end_ns, flags);
 }

@@ -397,10 +397,7 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 
 int xsp_thread_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags)
 {
-	int rc = xsp_pair_last_exit(t, th);
-	if (rc < 0)
-		return rc;
-	th->top_sp = 0;
+	int rc;
 	/* A sleeping stack far away is one, where stacks were seen to come back; the rest is
 	 * taken for gone. */
 	for (size_t i = th->parked_count; i > 0; i--) {

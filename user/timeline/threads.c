@@ -177,7 +177,7 @@ static int end_thread(struct xsp_timeline *t, struct thread *th, uint64_t end_ns
 	if (rc == 0)
 		rc = xsp_windows_pass(t, th, end_ns);
 	if (rc == 0)
-		rc = xsp_thread_close(t, th, end_ns, flags);
+		rc = xsp_pair_close(t, th, end_ns, flags);
 	xsp_u64map_remove(&t->by_tid, th->tid);
 	uint64_t *last_ns = &t->records[th->record]->last_ns;
 	for (size_t i = 0; i < th->row_count; i++) {
@@ -264,7 +264,7 @@ static int task_exec(struct xsp_timeline *t, struct thread *th, uint64_t now)
 			continue;
 		int rc = xsp_windows_pass(t, other, now);
 		if (rc == 0)
-			rc = xsp_thread_close(t, other, now, XSP_SPAN_UNWOUND);
+			rc = xsp_pair_close(t, other, now, XSP_SPAN_UNWOUND);
 		if (rc < 0)
 			return rc;
 	}

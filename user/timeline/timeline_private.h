@@ -242,8 +242,8 @@ int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t de
 /* ---- pairing.c: the rules ---- */
 
 int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e);
-/* No more exits come from the place of the last one. 0 or a negative errno. */
-int xsp_pair_last_exit(struct xsp_timeline *t, struct thread *th);
+/* xsp_thread_close(), and what the last event left to be decided by the next one. */
+int xsp_pair_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags);
 /* The thread has come to `now`: ranges of it that others have ended are closed. 0 or a negative errno. */
 int xsp_pair_far_ends(struct xsp_timeline *t, struct thread *th, uint64_t now);
 

@@ -52,6 +52,6 @@ int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now)
 		rc = close_let_go(t, th, &t->let_gos[th->let_gos]);
 	for (; rc == 0 && th->windows < t->window_count && t->windows[th->windows].end_ns < now;
 	     th->windows++)
-		rc = xsp_thread_close(t, th, t->windows[th->windows].end_ns, XSP_SPAN_UNFINISHED);
+		rc = xsp_pair_close(t, th, t->windows[th->windows].end_ns, XSP_SPAN_UNFINISHED);
 	return rc;
 }
