@@ -121,10 +121,12 @@ def programs_that_read_arguments_and_filter(folder):
     if RELEASE < OLDEST:
         return
     out = f"{folder}/arguments.json"
-    for options in (("--shapes=all", "--inputs=values", "--sequence"),
-                    ("--min-duration", "1us", "--max-depth", "50")):
-        xsptrace(*options, "-e", "demo_leaf", "-o", out, workload("demo"), timeout=200)
-        check(os.path.getsize(out) > 0, "no trace")
+    xsptrace("--shapes=all", "--inputs=values", "--sequence", "-e", "demo_leaf", "-o", out,
+             workload("demo"), timeout=200)
+    check(os.path.getsize(out) > 0, "no trace")
+    xsptrace("--min-duration", "1ns", "--max-depth", "50", "-o", out, "--", workload("annotated"),
+             "--calls", 20, timeout=200)
+    equal(Trace(out).calls["c++ outer"], 40, "ranges past the filters")
 
 
 @case
