@@ -6,6 +6,7 @@
  * pairing is in the figure. 64 names, 4 threads, three levels, as in a training loop.
  * CPU time of all threads and wall time are told apart: .json.gz compresses in a second thread.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static int define(const char *path)
 	struct xsp_capture_writer *w;
 	struct xsp_error err = {0};
 	char text[64];
-	int rc = xsp_capture_create(path, -1, true, &w, &err);
+	int rc = xsp_capture_create(open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), path,
+				    &w, &err);
 
 	if (rc < 0)
 		return rc;

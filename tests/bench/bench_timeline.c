@@ -6,6 +6,7 @@
  * four threads with calls 1 to 12 deep, then times the stages and prints memory. With FILE the
  * capture is kept there.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,8 @@ static void make(const char *path, uint64_t spans)
 {
 	struct xsp_error err = {0};
 	struct maker m = {.random = 1};
-	if (xsp_capture_create(path, -1, true, &m.w, &err) < 0)
+	if (xsp_capture_create(open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), path, &m.w,
+			       &err) < 0)
 		fail(path, &err);
 	for (uint32_t i = 0; i < PROBES; i++) {
 		char name[64];

@@ -7,6 +7,7 @@
  * "threads":[[pid,tid,ns_pid,ns_tid,"hex of comm"],...]}. Names as hex of their raw bytes.
  * flags: 1 unfinished, 2 unwound.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -413,7 +414,9 @@ int main(int argc, char **argv)
 	}
 	make_long_name();
 	o.expected = fopen(argv[2], "w");
-	if (o.expected == NULL || xsp_capture_create(argv[1], -1, true, &o.w, &err) < 0) {
+	if (o.expected == NULL ||
+	    xsp_capture_create(open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), argv[1],
+			       &o.w, &err) < 0) {
 		fprintf(stderr, "make_capture: %s\n", o.expected ? err.text : argv[2]);
 		return 1;
 	}

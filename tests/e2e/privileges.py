@@ -34,7 +34,8 @@ def writes(pid, path):
     """True if it has the file open for writing."""
     for fd in os.listdir(f"/proc/{pid}/fd"):
         try:
-            if os.readlink(f"/proc/{pid}/fd/{fd}") != path:
+            # not by its name: it may have been opened before it had one
+            if not os.path.samefile(f"/proc/{pid}/fd/{fd}", path):
                 continue
             with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as f:
                 flags = int(next(l.split()[1] for l in f if l.startswith("flags:")), 8)
@@ -59,7 +60,8 @@ def check_none(pid, what):
 def recording(folder, tool, **options):
     """A recording in progress; the file of its capture."""
     target, capture = a_target(folder), f"{folder}/run.xspt"
-    tool.start("-p", target.pid, "-e", "libc.so:mem*", "-o", capture, **options)
+    tool.start("-p", target.pid, "-e", "libc.so:mem*", "-e", "libc.so:calloc", "-o", capture,
+               **options)
     tool.wait_live()
     wait_for(lambda: os.path.exists(capture), 10, "the capture")
     time.sleep(0.3)

@@ -122,7 +122,7 @@ static uint8_t *play(const uint8_t *data, size_t size, size_t *out)
 	if (fd < 0)
 		return NULL;
 	int keep = dup(fd);
-	if (keep < 0 || xsp_capture_create("script", fd, false, &s.w, &err) < 0)
+	if (keep < 0 || xsp_capture_create(fd, "script", &s.w, &err) < 0)
 		abort();
 	define(s.w);
 	for (size_t i = 0; i + 8 <= size; i += 8)

@@ -33,7 +33,7 @@ static inline void builder_begin(struct builder *b, uint32_t probes)
 	snprintf(b->path, sizeof(b->path), "%s/xsp-test-XXXXXX", folder != NULL ? folder : "/tmp");
 	int fd = mkstemp(b->path);
 	cr_assert(fd >= 0);
-	cr_assert_eq(xsp_capture_create(b->path, fd, false, &b->w, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_capture_create(fd, b->path, &b->w, &err), 0, "%s", err.text);
 	for (uint32_t i = 0; i < probes; i++) {
 		char name[32];
 		snprintf(name, sizeof(name), "f%u", i);

@@ -2,6 +2,7 @@
 /* The formats, fed with spans by hand. What real readers make of them: tests/consumers. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -52,7 +53,9 @@ static void define(uint64_t start_ns, uint64_t end_ns)
 	struct xsp_capture_writer *w = NULL;
 	struct xsp_error err = {0};
 
-	cr_assert_eq(xsp_capture_create(capture, -1, true, &w, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_capture_create(open(capture, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600),
+					capture, &w, &err),
+		     0, "%s", err.text);
 	xsp_capture_put_clock(w);
 	for (size_t i = 0; i < sizeof(processes) / sizeof(processes[0]); i++) {
 		const struct xsp_capture_process *p = &processes[i];

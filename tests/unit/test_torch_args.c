@@ -37,7 +37,7 @@ static void setup(void)
 
 	strcpy(path, "/tmp/xsp-test-XXXXXX");
 	int fd = mkstemp(path);
-	cr_assert_eq(xsp_capture_create(path, fd, false, &w, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_capture_create(fd, path, &w, &err), 0, "%s", err.text);
 	const struct xsp_capture_probe p = {
 		.module = UINT32_MAX,
 		.provider = "torch",

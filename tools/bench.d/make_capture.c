@@ -3,6 +3,7 @@
  * make_capture FILE SPANS - a capture as long as wanted, as a training loop would leave it: 64
  * names, 4 threads, three levels deep, events in the order of time.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -80,7 +81,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: make_capture FILE SPANS\n");
 		return 2;
 	}
-	if (xsp_capture_create(argv[1], -1, true, &s.w, &err) < 0) {
+	if (xsp_capture_create(open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), argv[1],
+			       &s.w, &err) < 0) {
 		fprintf(stderr, "make_capture: %s\n", err.text);
 		return 1;
 	}

@@ -141,16 +141,10 @@ static inline uint64_t xsp_address_name_hash(enum xsp_address_name what, uint32_
 
 struct xsp_capture_writer;
 
-/* Creates PATH: exclusive, O_NOFOLLOW, mode 0600; fails with one clear line. An existing
- * regular file is replaced only when `replace` (written beside and renamed is not possible
- * for a capture that must survive SIGKILL: the old file is unlinked first). fd >= 0: write to
- * that descriptor instead (for tests and pipes), taken over on success; path is then only for
- * messages. A file-size limit (RLIMIT_FSIZE) fails like a full disk if SIGXFSZ is ignored. */
-int xsp_capture_create(const char *path, int fd, bool replace, struct xsp_capture_writer **out,
+/* Begins a capture in an empty file or a pipe: `fd`, which is taken over on success. `shown` is its name
+ * in messages. A file-size limit (RLIMIT_FSIZE) fails like a full disk if SIGXFSZ is ignored. */
+int xsp_capture_create(int fd, const char *shown, struct xsp_capture_writer **out,
 		       struct xsp_error *err);
-
-/* The descriptor's owner (fchown), for the invoking user under sudo. 0 or -errno. */
-int xsp_capture_set_owner(struct xsp_capture_writer *w, uid_t uid, gid_t gid);
 
 /* Free text facts: "command", "host", "kernel", "version", "arguments", "filters", ... */
 int xsp_capture_put_info(struct xsp_capture_writer *w, const char *key, const char *value);
@@ -185,6 +179,8 @@ int xsp_capture_finish(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t
 /* Closes without an end chunk. NULL is allowed. */
 void xsp_capture_abandon(struct xsp_capture_writer *w);
 uint64_t xsp_capture_bytes(const struct xsp_capture_writer *w);
+/* Events that are in the file, not in memory. */
+uint64_t xsp_capture_written(const struct xsp_capture_writer *w);
 /* First error met (negative errno, e.g. -ENOSPC), 0 if none. After one, puts return it and
  * write nothing more: what is in the file stays readable. */
 int xsp_capture_error(const struct xsp_capture_writer *w);
@@ -201,6 +197,9 @@ enum xsp_capture_end { XSP_CAPTURE_COMPLETE = 0, XSP_CAPTURE_NO_END, XSP_CAPTURE
  * skipped by length (checked later, when read). Memory: definitions only.
  */
 int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct xsp_error *err);
+/* ... one that need not have a name: `fd` stays the caller's, `shown` is for messages. */
+int xsp_capture_open_descriptor(int fd, const char *shown, struct xsp_capture_reader **out,
+				struct xsp_error *err);
 void xsp_capture_close(struct xsp_capture_reader *r);
 
 const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key); /* or NULL */

@@ -11,13 +11,8 @@
 
 /* ---- opening ---- */
 
-static int open_file(struct xsp_capture_reader *r, struct xsp_error *err)
+static int look_at_file(struct xsp_capture_reader *r, struct xsp_error *err)
 {
-	/* O_NONBLOCK: a FIFO must not hang us; it is refused below */
-	r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (r->fd < 0)
-		return xsp_error_set(err, -errno, XSP_STATUS_CAPTURE, "cannot open %s: %s", r->path,
-				     strerror(errno));
 	struct stat st;
 	if (fstat(r->fd, &st) < 0)
 		return xsp_error_set(err, -errno, XSP_STATUS_CAPTURE, "cannot read %s: %s", r->path,
@@ -147,22 +142,25 @@ static int scan(struct xsp_capture_reader *r)
 	return rc;
 }
 
-int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct xsp_error *err)
+/* `fd` is taken over. */
+static int open_reader(int fd, const char *shown, struct xsp_capture_reader **out,
+		       struct xsp_error *err)
 {
 	*out = NULL;
 	struct xsp_capture_reader *r = calloc(1, sizeof(*r));
-	if (r == NULL || (r->path = strdup(path)) == NULL) {
+	if (r == NULL || (r->path = strdup(shown)) == NULL) {
 		free(r);
+		close(fd);
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	}
-	r->fd = -1;
-	int rc = open_file(r, err);
+	r->fd = fd;
+	int rc = look_at_file(r, err);
 	if (rc == 0)
 		rc = read_file_header(r, err);
 	if (rc == 0) {
 		rc = scan(r);
 		if (rc < 0)
-			xsp_error_set(err, rc, XSP_STATUS_CAPTURE, "cannot read %s: %s", path,
+			xsp_error_set(err, rc, XSP_STATUS_CAPTURE, "cannot read %s: %s", shown,
 				      strerror(-rc));
 	}
 	if (rc < 0) {
@@ -171,6 +169,30 @@ int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct x
 	}
 	*out = r;
 	return 0;
+}
+
+int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct xsp_error *err)
+{
+	/* O_NONBLOCK: a FIFO must not hang us; it is refused later */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	*out = NULL;
+	if (fd < 0)
+		return xsp_error_set(err, -errno, XSP_STATUS_CAPTURE, "cannot open %s: %s", path,
+				     strerror(errno));
+	return open_reader(fd, path, out, err);
+}
+
+int xsp_capture_open_descriptor(int fd, const char *shown, struct xsp_capture_reader **out,
+				struct xsp_error *err)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	*out = NULL;
+	if (own < 0)
+		return xsp_error_set(err, -errno, XSP_STATUS_CAPTURE, "cannot read %s: %s", shown,
+				     strerror(errno));
+	return open_reader(own, shown, out, err);
 }
 
 void xsp_capture_close(struct xsp_capture_reader *r)

@@ -9,11 +9,9 @@
 #include "capture/format.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -157,49 +155,6 @@ static int flush_ring(struct xsp_capture_writer *w, unsigned ring)
 
 /* ---- creating and closing ---- */
 
-static int make_way(const char *path, bool replace, struct xsp_error *err)
-{
-	struct stat st;
-	if (lstat(path, &st) < 0)
-		return errno == ENOENT
-			       ? 0
-			       : xsp_error_set(err, -errno, XSP_STATUS_OUTPUT,
-					       "cannot write %s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return xsp_error_set(
-			err, -EEXIST, XSP_STATUS_OUTPUT,
-			"cannot write %s: it is there and is not a regular file; links "
-			"and devices are never written through, give another name",
-			path);
-	if (!replace)
-		return xsp_error_set(err, -EEXIST, XSP_STATUS_OUTPUT,
-				     "cannot write %s: it exists; remove it or give another name",
-				     path);
-	if (unlink(path) < 0 && errno != ENOENT)
-		return xsp_error_set(err, -errno, XSP_STATUS_OUTPUT, "cannot replace %s: %s", path,
-				     strerror(errno));
-	return 0;
-}
-
-static int open_new(const char *path, bool replace, struct xsp_error *err)
-{
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	/* several tries: somebody may create the name again between unlink and open */
-	for (int i = 0; i < 3; i++) {
-		int fd = open(path, flags, 0600);
-		if (fd >= 0)
-			return fd;
-		if (errno != EEXIST && errno != ELOOP)
-			return xsp_error_set(err, -errno, XSP_STATUS_OUTPUT, "cannot create %s: %s",
-					     path, strerror(errno));
-		int rc = make_way(path, replace, err);
-		if (rc < 0)
-			return rc;
-	}
-	return xsp_error_set(err, -EEXIST, XSP_STATUS_OUTPUT,
-			     "cannot create %s: another program keeps creating it", path);
-}
-
 static int put_file_header(struct xsp_capture_writer *w)
 {
 	struct xsp_file_header h = {
@@ -227,39 +182,25 @@ static void free_writer(struct xsp_capture_writer *w)
 	free(w);
 }
 
-int xsp_capture_create(const char *path, int fd, bool replace, struct xsp_capture_writer **out,
+int xsp_capture_create(int fd, const char *shown, struct xsp_capture_writer **out,
 		       struct xsp_error *err)
 {
 	*out = NULL;
 	struct xsp_capture_writer *w = calloc(1, sizeof(*w));
-	if (w == NULL || (w->path = strdup(path)) == NULL) {
+	if (w == NULL || (w->path = strdup(shown)) == NULL) {
 		free(w);
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	}
-	w->fd = fd >= 0 ? fd : open_new(path, replace, err);
-	int rc = w->fd;
-	if (rc < 0)
-		goto fail;
-	rc = put_file_header(w);
+	w->fd = fd;
+	int rc = put_file_header(w);
 	if (rc < 0) {
-		xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", path,
+		xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", shown,
 			      strerror(-rc));
-		if (fd < 0) {
-			close(w->fd);
-			unlink(path);
-		}
-		goto fail;
+		free_writer(w);
+		return rc;
 	}
 	*out = w;
 	return 0;
-fail:
-	free_writer(w);
-	return rc;
-}
-
-int xsp_capture_set_owner(struct xsp_capture_writer *w, uid_t uid, gid_t gid)
-{
-	return fchown(w->fd, uid, gid) < 0 ? -errno : 0;
 }
 
 int xsp_capture_flush(struct xsp_capture_writer *w)
@@ -312,6 +253,11 @@ void xsp_capture_abandon(struct xsp_capture_writer *w)
 uint64_t xsp_capture_bytes(const struct xsp_capture_writer *w)
 {
 	return w->bytes;
+}
+
+uint64_t xsp_capture_written(const struct xsp_capture_writer *w)
+{
+	return w->events;
 }
 
 int xsp_capture_error(const struct xsp_capture_writer *w)

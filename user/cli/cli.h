@@ -21,6 +21,8 @@ int xsp_cmd_doctor(int argc, char **argv);
 void xsp_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Prints an error and returns its exit status. */
 int xsp_say_error(const struct xsp_error *err);
+/* A file could not have its name (base/new_file.h). */
+void xsp_say_elsewhere(const char *asked, const char *name);
 /* To be called last by what prints to standard output: `status`, or XSP_STATUS_OUTPUT, having said
  * so, when it could not be written. */
 int xsp_finish_stdout(int status);

@@ -32,6 +32,13 @@ int xsp_say_error(const struct xsp_error *err)
 	return err->status != XSP_STATUS_OK ? (int)err->status : XSP_STATUS_FAILED;
 }
 
+void xsp_say_elsewhere(const char *asked, const char *name)
+{
+	xsp_say("%s has been written by another program meanwhile, or cannot be replaced: this is "
+		"%s",
+		asked, name);
+}
+
 int xsp_finish_stdout(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))

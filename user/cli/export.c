@@ -90,7 +90,14 @@ int xsp_cmd_export(int argc, char **argv)
 	xsp_sudo_user(&o.owner_uid, &o.owner_gid);
 	if (o.count == 0)
 		o.summary = true;
-	status = xsp_write_outputs(argv[optind], &o);
+	struct xsp_capture_reader *reader;
+	struct xsp_error err = {0};
+	if (xsp_capture_open(argv[optind], &reader, &err) < 0) {
+		status = xsp_say_error(&err);
+		goto out;
+	}
+	status = xsp_write_outputs(reader, &o);
+	xsp_capture_close(reader);
 out:
 	free(paths);
 	return status;

@@ -99,7 +99,7 @@ static const char head[] =
 	"                             .folded          folded stacks, weight in ns of self time\n"
 	"                             .svg             flame graph\n"
 	"                             .xspt            the capture itself\n"
-	"                           default: xsptrace.NAME.PID.xspt and .json.gz here\n"
+	"                           default: xsptrace.NAME.PID.TIME.xspt and .json.gz here\n"
 	"      --max-overhead P     no thread is slowed by more than P percent (default 20; 1 to 5 "
 	"for\n"
 	"                           critical services): functions named by -e that cost most are "

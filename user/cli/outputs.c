@@ -11,7 +11,6 @@
 
 #include "analysis/summary.h"
 #include "base/units.h"
-#include "capture/capture.h"
 #include "cli/cli.h"
 #include "export/export.h"
 #include "timeline/timeline.h"
@@ -22,6 +21,7 @@ struct work {
 	struct xsp_timeline *timeline;
 	struct xsp_summary *summary;
 	struct xsp_export **exports; /* NULL where it could not be opened */
+	char **elsewhere; /* the names of those that could not have theirs */
 	struct xsp_timeline_sink *sinks;
 	size_t sink_count;
 	int status;
@@ -73,8 +73,9 @@ static int open_all(struct work *w)
 	struct xsp_error err = {0};
 
 	w->exports = calloc(o->count + 1, sizeof(struct xsp_export *));
+	w->elsewhere = calloc(o->count + 1, sizeof(char *));
 	w->sinks = calloc(o->count + 2, sizeof(*w->sinks));
-	if (w->exports == NULL || w->sinks == NULL ||
+	if (w->exports == NULL || w->elsewhere == NULL || w->sinks == NULL ||
 	    (o->summary && xsp_summary_new(w->timeline, &w->summary) < 0)) {
 		xsp_error_set(&err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 		failed(w, &err);
@@ -87,7 +88,12 @@ static int open_all(struct work *w)
 			(struct xsp_timeline_sink){.ctx = w, .span = show_progress};
 	for (size_t i = 0; i < o->count; i++) {
 		struct xsp_export_options options = {
-			.path = o->paths[i], .owner_uid = o->owner_uid, .owner_gid = o->owner_gid};
+			.path = o->paths[i],
+			.owner_uid = o->owner_uid,
+			.owner_gid = o->owner_gid,
+			.before = o->before != NULL ? &o->before[i] : NULL,
+			.elsewhere = &w->elsewhere[i],
+		};
 		struct xsp_error why = {0};
 		if (is_capture(o->paths[i]))
 			continue;
@@ -103,9 +109,10 @@ static int open_all(struct work *w)
 
 static void finish_all(struct work *w, bool complete)
 {
-	for (size_t i = 0; w->exports != NULL && i < w->o->count; i++) {
+	for (size_t i = 0; w->sinks != NULL && i < w->o->count; i++) {
 		struct xsp_error why = {0};
 		char size[XSP_UNITS_SIZE];
+		const char *name = w->o->paths[i];
 		if (w->exports[i] == NULL)
 			continue;
 		if (!complete) {
@@ -113,13 +120,20 @@ static void finish_all(struct work *w, bool complete)
 			continue;
 		}
 		struct stat st = {0};
-		if (xsp_export_finish(w->exports[i], &why) < 0)
+		int rc = xsp_export_finish(w->exports[i], &why);
+		if (rc < 0)
 			failed(w, &why);
-		else if (!w->o->quiet && stat(w->o->paths[i], &st) == 0)
-			fprintf(stderr, "wrote %s (%s)\n", w->o->paths[i],
+		if (w->elsewhere[i] != NULL) {
+			xsp_say_elsewhere(name, w->elsewhere[i]);
+			name = w->elsewhere[i];
+		}
+		if (rc == 0 && !w->o->quiet && stat(name, &st) == 0)
+			fprintf(stderr, "wrote %s (%s)\n", name,
 				xsp_format_bytes(size, (uint64_t)st.st_size));
+		free(w->elsewhere[i]);
 	}
 	free(w->exports);
+	free(w->elsewhere);
 	free(w->sinks);
 }
 
@@ -154,14 +168,12 @@ static void say_damage(struct work *w)
 			"shown");
 }
 
-int xsp_write_outputs(const char *capture, const struct xsp_outputs *o)
+int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outputs *o)
 {
-	struct work w = {.o = o, .shown = seconds()};
+	struct work w = {.o = o, .reader = capture, .shown = seconds()};
 	struct xsp_error err = {0};
 	bool complete = false;
 
-	if (xsp_capture_open(capture, &w.reader, &err) < 0)
-		return xsp_say_error(&err);
 	if (xsp_timeline_new(w.reader, &w.timeline, &err) < 0) {
 		failed(&w, &err);
 		goto out;
@@ -180,6 +192,5 @@ int xsp_write_outputs(const char *capture, const struct xsp_outputs *o)
 out:
 	xsp_summary_free(w.summary);
 	xsp_timeline_free(w.timeline);
-	xsp_capture_close(w.reader);
 	return w.status;
 }

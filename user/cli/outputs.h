@@ -8,11 +8,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+#include "capture/capture.h"
 
 struct xsp_outputs {
 	const char *const *paths; /* .xspt ones are left out: that is the capture */
 	size_t count;
+	const struct xsp_standing
+		*before; /* at each of them, when they were asked for; NULL: now */
 	uid_t owner_uid;
 	gid_t owner_gid;
 	bool summary; /* the table on standard output */
@@ -25,6 +27,6 @@ struct xsp_outputs {
  * Reads the capture once and writes every output and the summary. An output that fails does not
  * stop the others. Returns the exit status, having said what went wrong.
  */
-int xsp_write_outputs(const char *capture, const struct xsp_outputs *o);
+int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outputs *o);
 
 #endif

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record/recorder.h"
@@ -20,17 +22,44 @@
 #include "cli/outputs.h"
 #include "cli/session.h"
 #include "cli/status_line.h"
+#include "export/export.h"
+#include "export/out.h"
 #include "target/process.h"
 #include "xsptrace/gpu.h"
 
 #define TURN_MS 10
 
-static volatile sig_atomic_t stop_signal; /* the one piece of global state */
+/* What signals say and find: the one piece of global state. */
+static volatile sig_atomic_t stop_signal;
+static struct xsp_new_file *volatile at_stake; /* the capture, once there is something in it */
+static volatile sig_atomic_t at_stake_named; /* it was asked for */
+static volatile sig_atomic_t done; /* the outputs are there */
+
+static void write_words(const char *words)
+{
+	if (write(STDERR_FILENO, words, strlen(words)) < 0)
+		return;
+}
+
+/* A second signal: the user does not want to wait. */
+static void leave_now(int number)
+{
+	if (at_stake != NULL && xsp_new_file_place(at_stake, at_stake_named) == 0) {
+		write_words(
+			"\nxsptrace: stopped at once; what was recorded is kept: xsptrace export ");
+		write_words(xsp_new_file_name(at_stake));
+		write_words(" -o OUT\n");
+	} else {
+		write_words(done ? "\nxsptrace: stopped at once; the outputs are complete\n"
+				 : "\nxsptrace: stopped at once; no recording was kept\n");
+	}
+	_exit(128 + number);
+}
 
 static void on_signal(int number)
 {
-	if (stop_signal != 0) /* a second one: the user does not want to wait */
-		_exit(128 + number);
+	if (stop_signal != 0)
+		leave_now(number);
 	stop_signal = number;
 }
 
@@ -57,10 +86,14 @@ struct recording {
 	struct xsp_recorder *recorder;
 	struct xsp_launch *launch;
 	char *arguments;
-	char *capture; /* path */
+	char time[32]; /* of the start, for default names */
+	char *work; /* the capture's folder if the outputs have none; NULL: here */
+	char *capture; /* the name it has or would have */
 	bool keep_capture; /* asked for, or the default */
+	bool may_keep; /* if the outputs fail: not where they go to a pipe or device, which keeps nothing */
 	char *default_json; /* the other default output */
 	const char *default_outputs[1];
+	struct xsp_standing *before; /* at each output, before the recording */
 	struct xsp_status_line starting; /* what is being done until the probes are in */
 	char doing[256];
 };
@@ -91,11 +124,48 @@ static const char *capture_among(const struct xsp_options *o)
 	return NULL;
 }
 
+static const char *first_file(const struct xsp_options *o)
+{
+	for (size_t i = 0; i < o->output_count; i++)
+		if (xsp_out_is_file(o->outputs[i]))
+			return o->outputs[i];
+	return NULL;
+}
+
+/* With -o - or a device alone. */
+static char *find_work(void)
+{
+	const char *const folders[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (folders[i] != NULL && folders[i][0] == '/' && stat(folders[i], &st) == 0 &&
+		    S_ISDIR(st.st_mode))
+			return strdup(folders[i]);
+	return strdup(".");
+}
+
+/* Before the rights are given up, and with them the file that knows the time zone. */
+static int prepare_names(struct recording *r, struct xsp_error *err)
+{
+	time_t now = time(NULL);
+	struct tm local;
+
+	if (localtime_r(&now, &local) == NULL ||
+	    strftime(r->time, sizeof(r->time), "%Y%m%d-%H%M%S", &local) == 0)
+		snprintf(r->time, sizeof(r->time), "%lld", (long long)now);
+	if (r->o.output_count == 0 || first_file(&r->o) != NULL)
+		return 0;
+	r->work = find_work();
+	return r->work != NULL ? 0
+			       : xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+}
+
 static int choose_names(struct recording *r, pid_t pid, struct xsp_error *err)
 {
 	struct xsp_process *p;
 	char name[32] = "program";
-	const char *asked = capture_among(&r->o);
+	const char *asked = capture_among(&r->o), *file = first_file(&r->o);
 	int rc = 0;
 
 	if (xsp_process_open(xsp_broker_opener(r->broker), pid, &p, NULL) == 0) {
@@ -103,14 +173,18 @@ static int choose_names(struct recording *r, pid_t pid, struct xsp_error *err)
 		xsp_process_free(p);
 	}
 	r->keep_capture = asked != NULL || r->o.output_count == 0;
+	r->may_keep = r->keep_capture || file != NULL;
 	if (asked != NULL)
 		rc = asprintf(&r->capture, "%s", asked);
-	else if (r->o.output_count > 0)
-		rc = asprintf(&r->capture, "%s.xspt", r->o.outputs[0]);
+	else if (file != NULL)
+		rc = asprintf(&r->capture, "%s.xspt", file);
+	else if (r->work != NULL)
+		rc = asprintf(&r->capture, "%s/xsptrace.xspt", r->work);
 	else
-		rc = asprintf(&r->capture, "xsptrace.%s.%d.xspt", name, (int)pid);
+		rc = asprintf(&r->capture, "xsptrace.%s.%d.%s.xspt", name, (int)pid, r->time);
 	if (rc >= 0 && r->o.output_count == 0)
-		rc = asprintf(&r->default_json, "xsptrace.%s.%d.json.gz", name, (int)pid);
+		rc = asprintf(&r->default_json, "xsptrace.%s.%d.%s.json.gz", name, (int)pid,
+			      r->time);
 	return rc < 0 ? xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory") : 0;
 }
 
@@ -212,6 +286,7 @@ static int make_recorder(struct recording *r, struct xsp_error *err)
 		.slow_others = r->o.slow_others,
 		.budget = r->o.max_overhead,
 		.capture_path = r->capture,
+		.capture_named = r->keep_capture,
 		.arguments = r->arguments,
 		.note = note,
 		.note_ctx = r,
@@ -224,20 +299,47 @@ static int make_recorder(struct recording *r, struct xsp_error *err)
 static int start_session(struct recording *r, const char *agent, struct xsp_error *err)
 {
 	pid_t launched = r->launch != NULL ? xsp_launch_pid(r->launch) : 0;
-	const char *here = "./";
+	const char **outputs = calloc(r->o.output_count + 1, sizeof(*outputs));
+	char *work = NULL;
+	if (outputs == NULL || asprintf(&work, "%s/", r->work != NULL ? r->work : ".") < 0) {
+		free(outputs);
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	}
+	for (size_t i = 0; i < r->o.output_count; i++)
+		outputs[i] = r->o.outputs[i];
+	const bool in_work = first_file(&r->o) == NULL;
+	outputs[r->o.output_count] = work;
 	struct xsp_session s = {
 		.options = &r->o,
 		.attach = &r->attach,
 		.pids = r->launch != NULL ? &launched : r->o.pids,
 		.pid_count = r->launch != NULL ? 1 : r->o.pid_count,
 		.agent = agent,
-		.outputs = r->o.output_count > 0 ? r->o.outputs : &here,
-		.output_count = r->o.output_count > 0 ? r->o.output_count : 1,
+		.outputs = outputs,
+		.output_count = r->o.output_count + in_work,
 	};
 
 	drop_counters(r);
 	fill_attach_options(r);
-	return xsp_session_start(&s, &r->broker, err);
+	int rc = xsp_session_start(&s, &r->broker, err);
+	free(outputs);
+	free(work);
+	return rc;
+}
+
+/* As the user who will write them, and before anything is recorded that would be lost. */
+static int check_outputs(struct recording *r, struct xsp_error *err)
+{
+	int rc = 0;
+
+	r->before = calloc(r->o.output_count + 1, sizeof(*r->before));
+	if (r->before == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	for (size_t i = 0; rc == 0 && i < r->o.output_count; i++) {
+		rc = xsp_export_check(r->o.outputs[i], err);
+		r->before[i] = xsp_standing_at(r->o.outputs[i]);
+	}
+	return rc;
 }
 
 static void find_threads(const struct recording *r, const struct xsp_process *p, bool *found)
@@ -417,6 +519,31 @@ static void say_start(const struct recording *r)
 
 /* ---- running ---- */
 
+/* The capture has its name as soon as events are in it: whatever ends us then, they are kept. */
+static int keep_capture(const struct recording *r, struct xsp_error *err)
+{
+	struct xsp_new_file *f = xsp_recorder_file(r->recorder);
+
+	at_stake_named = r->keep_capture;
+	at_stake = r->may_keep ? f : NULL;
+	if (!r->keep_capture || xsp_new_file_name(f) != NULL)
+		return 0;
+	int rc = xsp_new_file_place(f, true);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", r->capture,
+				     strerror(-rc));
+	if (xsp_new_file_elsewhere(f))
+		xsp_say_elsewhere(r->capture, xsp_new_file_name(f));
+	return 0;
+}
+
+static int keep_events(const struct recording *r, bool flush, struct xsp_error *err)
+{
+	if (at_stake != NULL || !r->may_keep || !xsp_recorder_has_events(r->recorder, flush))
+		return 0;
+	return keep_capture(r, err);
+}
+
 static int run(struct recording *r, struct xsp_error *err)
 {
 	struct xsp_status_line line = xsp_status_line_begin(!r->o.quiet);
@@ -425,6 +552,8 @@ static int run(struct recording *r, struct xsp_error *err)
 
 	while (stop_signal == 0 && rc > 0) {
 		rc = xsp_recorder_turn(r->recorder, TURN_MS, err);
+		if (rc >= 0 && keep_events(r, false, err) < 0)
+			rc = -EIO;
 		if (r->launch != NULL &&
 		    xsp_recorder_is_stopped(r->recorder, xsp_launch_pid(r->launch)))
 			start_again(r);
@@ -437,6 +566,8 @@ static int run(struct recording *r, struct xsp_error *err)
 			break;
 	}
 	xsp_status_line_end(&line);
+	if (rc >= 0) /* the end may take long, and whoever waits may not want to */
+		rc = keep_events(r, true, err);
 	if (stop_signal == SIGTERM && r->launch != NULL)
 		xsp_launch_signal(r->launch, SIGTERM);
 	return rc < 0 ? rc : 0;
@@ -457,6 +588,7 @@ static int write_outputs(struct recording *r)
 	struct xsp_outputs o = {
 		.paths = r->o.outputs,
 		.count = r->o.output_count,
+		.before = r->before,
 		.owner_uid = (uid_t)-1, /* they are ours */
 		.owner_gid = (gid_t)-1,
 		.summary = !r->o.no_summary && !r->o.quiet,
@@ -469,19 +601,32 @@ static int write_outputs(struct recording *r)
 		r->default_outputs[0] = r->default_json;
 		o.paths = r->default_outputs;
 		o.count = 1;
+		o.before = NULL;
 	}
-	int status = xsp_write_outputs(r->capture, &o);
-	if (r->keep_capture) {
-		if (!r->o.quiet)
-			fprintf(stderr,
-				"wrote %s (the capture: xsptrace export makes other formats of "
-				"it)\n",
-				r->capture);
-	} else if (status == 0) {
-		unlink(r->capture);
-	} else {
-		xsp_say("the capture is kept: xsptrace export %s -o OUT tries again", r->capture);
-	}
+	struct xsp_new_file *f = xsp_recorder_file(r->recorder);
+	struct xsp_capture_reader *reader;
+	struct xsp_error err = {0};
+	int status = keep_capture(r, &err) < 0 ? xsp_say_error(&err) : 0, rc;
+	if (xsp_capture_open_descriptor(xsp_new_file_descriptor(f), r->capture, &reader, &err) < 0)
+		return xsp_say_error(&err);
+	int worse = xsp_write_outputs(reader, &o);
+	xsp_capture_close(reader);
+	if (status == 0)
+		status = worse;
+	if (r->keep_capture && xsp_new_file_name(f) != NULL && !r->o.quiet)
+		fprintf(stderr,
+			"wrote %s (the capture: xsptrace export makes other formats of it)\n",
+			xsp_new_file_name(f));
+	done = status == 0;
+	at_stake = NULL;
+	if (r->keep_capture || status == 0 || !r->may_keep)
+		return status;
+	rc = xsp_new_file_place(f, false);
+	if (rc == 0)
+		xsp_say("the capture is kept: xsptrace export %s -o OUT tries again",
+			xsp_new_file_name(f));
+	else
+		xsp_say("the capture could not be kept as %s: %s", r->capture, strerror(-rc));
 	return status;
 }
 
@@ -509,6 +654,8 @@ static int record_now(struct recording *r)
 
 	r->starting = xsp_status_line_begin(!r->o.quiet);
 	if (rc == 0)
+		rc = check_outputs(r, &err);
+	if (rc == 0)
 		rc = make_recorder(r, &err);
 	if (rc < 0) {
 		xsp_status_line_end(&r->starting);
@@ -521,7 +668,6 @@ static int record_now(struct recording *r)
 		status = stop_signal != 0 ? say_interrupted() : xsp_say_error(&err);
 		xsp_recorder_free(r->recorder);
 		r->recorder = NULL;
-		unlink(r->capture);
 		return status;
 	}
 	say_start(r);
@@ -603,16 +749,20 @@ int xsp_cmd_record(int argc, char **argv)
 		xsp_agent_prepare(r.o.quiet);
 	if ((r.o.command != NULL &&
 	     xsp_launch_start(r.o.command, user.uid, user.gid, &r.launch, &err) < 0) ||
-	    start_session(&r, have_agent ? agent : NULL, &err) < 0 || check_targets(&r, &err) < 0) {
+	    prepare_names(&r, &err) < 0 || start_session(&r, have_agent ? agent : NULL, &err) < 0 ||
+	    check_targets(&r, &err) < 0) {
 		status = xsp_say_error(&err);
 		goto out;
 	}
 	status = command_status(&r, record_now(&r));
 out:
+	at_stake = NULL;
 	xsp_recorder_free(r.recorder);
 	xsp_broker_free(r.broker, stop_signal != 0 && status >= 128 ? 0 : LEAVE_MS);
 	xsp_launch_free(r.launch);
 	free(r.arguments);
+	free(r.before);
+	free(r.work);
 	free(r.capture);
 	free(r.default_json);
 	xsp_options_clear(&r.o);

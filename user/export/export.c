@@ -77,6 +77,8 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 		.gzip = ends_with(format->suffix, ".gz"),
 		.owner_uid = options->owner_uid,
 		.owner_gid = options->owner_gid,
+		.before = options->before,
+		.elsewhere = options->elsewhere,
 	};
 	int rc = xsp_out_open(&how, &x->out, err);
 	if (rc < 0) {
@@ -92,6 +94,19 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 	}
 	*out = x;
 	return 0;
+}
+
+int xsp_export_check(const char *path, struct xsp_error *err)
+{
+	struct xsp_out_options how = {.path = path, .owner_uid = (uid_t)-1};
+	struct xsp_out *o;
+
+	if (!xsp_out_is_file(path)) /* opening a FIFO waits for its reader */
+		return 0;
+	int rc = xsp_out_open(&how, &o, err);
+	if (rc == 0)
+		xsp_out_cancel(o);
+	return rc;
 }
 
 int xsp_export_finish(struct xsp_export *x, struct xsp_error *err)

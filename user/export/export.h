@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/new_file.h"
 #include "timeline/timeline.h"
 
 struct xsp_export; /* one open output */
@@ -20,6 +21,8 @@ struct xsp_export_options {
 	uid_t owner_uid; /* owner of the finished file under sudo; (uid_t)-1: leave */
 	gid_t owner_gid;
 	const char *trace_name; /* traceName key; NULL: path */
+	const struct xsp_standing *before; /* at `path`: see base/new_file.h; may be NULL */
+	char **elsewhere; /* at the end: the file's name, if it could not be `path`; may be NULL */
 };
 
 /* A row of the table of formats. */
@@ -42,12 +45,13 @@ extern const struct xsp_export_format *const xsp_export_formats[];
 const struct xsp_export_format *xsp_export_format_for(const char *path);
 
 /*
- * Opens a temporary file beside `path` (O_EXCL|O_NOFOLLOW; never follows a link), begins the
- * format. finish() completes it, fsyncs nothing, sets the owner, renames over `path`.
- * cancel() removes the temporary file. Both free x.
+ * Opens a new file (base/new_file.h; a link is replaced, never followed), begins the format. finish()
+ * completes it, fsyncs nothing, sets the owner, gives it the name. cancel() drops it. Both free x.
  */
 int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,
 		    struct xsp_timeline *timeline, struct xsp_export **out, struct xsp_error *err);
+/* Could `path` be written, as it looks now? The folder of a file that is not there is tried. */
+int xsp_export_check(const char *path, struct xsp_error *err);
 int xsp_export_finish(struct xsp_export *x, struct xsp_error *err);
 void xsp_export_cancel(struct xsp_export *x);
 uint64_t xsp_export_bytes(const struct xsp_export *x);

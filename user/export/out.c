@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -38,7 +37,9 @@ struct gzip {
 struct xsp_out {
 	char *buffer, *pos, *limit;
 	int fd;
-	char *path, *temp; /* temp NULL: written to directly */
+	char *path;
+	struct xsp_new_file *file; /* whose descriptor it is; NULL: written to directly */
+	char **elsewhere;
 	uid_t uid;
 	gid_t gid;
 	atomic_int error;
@@ -321,31 +322,12 @@ static int named_descriptor(const char *path)
 	return -1;
 }
 
-static int open_temp(struct xsp_out *o)
+bool xsp_out_is_file(const char *path)
 {
-	const char *slash = strrchr(o->path, '/');
-	int folder = slash ? (int)(slash - o->path) + 1 : 0;
+	struct stat st;
 
-	for (int attempt = 0; attempt < 100; attempt++) {
-		uint64_t number;
-		if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
-			return -errno;
-		/* a name of its own, not the final one with an ending: that may be 255 long */
-		if (asprintf(&o->temp, "%.*s.xsptrace-%016llx.tmp", folder, o->path,
-			     (unsigned long long)number) < 0) {
-			o->temp = NULL;
-			return -ENOMEM;
-		}
-		o->fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-		if (o->fd >= 0)
-			return 0;
-		int code = -errno;
-		free(o->temp);
-		o->temp = NULL;
-		if (code != -EEXIST)
-			return code;
-	}
-	return -EEXIST;
+	return named_descriptor(path) < 0 && (lstat(path, &st) != 0 || S_ISREG(st.st_mode) ||
+					      S_ISLNK(st.st_mode) || S_ISDIR(st.st_mode));
 }
 
 static int open_special(struct xsp_out *o)
@@ -361,7 +343,7 @@ static int open_special(struct xsp_out *o)
 	return S_ISREG(st.st_mode) ? -EEXIST : 0;
 }
 
-static int open_target(struct xsp_out *o)
+static int open_target(struct xsp_out *o, const struct xsp_standing *before)
 {
 	struct stat st;
 	int named = named_descriptor(o->path);
@@ -370,9 +352,14 @@ static int open_target(struct xsp_out *o)
 		o->fd = fcntl(named, F_DUPFD_CLOEXEC, 3);
 		return o->fd < 0 ? -errno : 0;
 	}
-	if (lstat(o->path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : open_special(o);
-	return open_temp(o);
+	if (!xsp_out_is_file(o->path))
+		return open_special(o);
+	if (lstat(o->path, &st) == 0 && S_ISDIR(st.st_mode))
+		return -EISDIR;
+	int rc = xsp_new_file_open(o->path, before, &o->file);
+	if (rc == 0)
+		o->fd = xsp_new_file_descriptor(o->file);
+	return rc;
 }
 
 static int start_gzip(struct xsp_out *o)
@@ -416,10 +403,6 @@ static void join_gzip(struct xsp_out *o)
 
 static void free_out(struct xsp_out *o)
 {
-	if (o->temp)
-		unlink(o->temp);
-	if (o->fd >= 0)
-		close(o->fd);
 	if (o->gzip) {
 		join_gzip(o);
 		deflateEnd(&o->gzip->stream);
@@ -429,8 +412,11 @@ static void free_out(struct xsp_out *o)
 		free(o->gzip->spare);
 		free(o->gzip);
 	}
+	if (o->file != NULL)
+		xsp_new_file_free(o->file);
+	else if (o->fd >= 0)
+		close(o->fd);
 	free(o->buffer);
-	free(o->temp);
 	free(o->path);
 	free(o);
 }
@@ -454,13 +440,14 @@ int xsp_out_open(const struct xsp_out_options *options, struct xsp_out **out, st
 	o->fd = -1;
 	o->uid = options->owner_uid;
 	o->gid = options->owner_gid;
+	o->elsewhere = options->elsewhere;
 	o->path = strdup(options->path);
 	o->buffer = malloc(BUFFER_SIZE);
 	if (o->path == NULL || o->buffer == NULL)
 		goto fail;
 	o->pos = o->buffer;
 	o->limit = o->buffer + BUFFER_SIZE;
-	rc = open_target(o);
+	rc = open_target(o, options->before);
 	if (rc == 0 && options->gzip && isatty(o->fd)) {
 		rc = xsp_error_set(err, -EINVAL, XSP_STATUS_OUTPUT,
 				   "compressed output is not written to a terminal");
@@ -482,22 +469,16 @@ fail:
 /* Owner and name of the finished file. */
 static int put_in_place(struct xsp_out *o)
 {
-	if (o->temp == NULL)
+	if (o->file == NULL)
 		return 0;
 	/* a file system without owners (vfat), or one that keeps root out (NFS), is no reason to
 	 * lose the output */
 	if (o->uid != (uid_t)-1 && fchown(o->fd, o->uid, o->gid) < 0 && errno != EPERM &&
 	    errno != EINVAL && errno != ENOTSUP && errno != ENOSYS)
 		return -errno;
-	/* network file systems report a failed write here */
-	int rc = close(o->fd) < 0 ? -errno : 0;
-	o->fd = -1;
-	if (rc == 0 && rename(o->temp, o->path) < 0)
-		rc = -errno;
-	if (rc == 0) {
-		free(o->temp);
-		o->temp = NULL;
-	}
+	int rc = xsp_new_file_place(o->file, true);
+	if (rc == 0 && o->elsewhere != NULL && xsp_new_file_elsewhere(o->file))
+		*o->elsewhere = strdup(xsp_new_file_name(o->file));
 	return rc;
 }
 

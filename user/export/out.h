@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/new_file.h"
 
 struct xsp_out;
 
@@ -24,19 +25,24 @@ struct xsp_out_options {
 	bool gzip;
 	uid_t owner_uid; /* (uid_t)-1: leave */
 	gid_t owner_gid;
+	const struct xsp_standing *before; /* at `path`: see xsp_new_file_open; may be NULL */
+	char **elsewhere; /* at the end: the name, if it could not be `path` (malloced); may be NULL */
 };
+
+/* Is the name that of a file in a folder, or of what is there already: a descriptor, a device? */
+bool xsp_out_is_file(const char *path);
 
 /*
  * Opens the output. A regular file, a symbolic link (which is replaced, never followed) or
- * nothing at `path`: a temporary file beside it. A device, FIFO or socket: itself.
+ * nothing at `path`: a new file (base/new_file.h). A device, FIFO or socket: itself.
  * Errors: XSP_STATUS_OUTPUT with one line that names the path.
  */
 int xsp_out_open(const struct xsp_out_options *options, struct xsp_out **out,
 		 struct xsp_error *err);
-/* Writes what is left, sets owner, renames into place; frees o, also on error (then nothing
+/* Writes what is left, sets the owner, gives the file its name; frees o, also on error (then nothing
  * is left at or beside the path, and what stood there before still does). */
 int xsp_out_close(struct xsp_out *o, struct xsp_error *err);
-/* Removes the temporary file, frees o. NULL is allowed. */
+/* Drops the file, frees o. NULL is allowed. */
 void xsp_out_cancel(struct xsp_out *o);
 
 /* First error, a negative errno, or 0. */

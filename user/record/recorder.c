@@ -5,12 +5,14 @@
 #include "attach/planner.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -97,10 +99,26 @@ static int put_infos(struct xsp_recorder *r)
 static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 {
 	const struct xsp_recorder_options *o = &r->options;
-	int rc = xsp_capture_create(o->capture_path, -1, true, &r->writer, err);
+	struct stat st;
 
+	if (o->capture_named && lstat(o->capture_path, &st) == 0 && !S_ISREG(st.st_mode))
+		return xsp_error_set(
+			err, -EEXIST, XSP_STATUS_OUTPUT,
+			"cannot write %s: it is there and is not a regular file; links "
+			"and devices are never written through, give another name",
+			o->capture_path);
+	int rc = xsp_new_file_open(o->capture_path, NULL, &r->file);
 	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot create %s: %s",
+				     o->capture_path, strerror(-rc));
+	int fd = fcntl(xsp_new_file_descriptor(r->file), F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "out of file descriptors");
+	rc = xsp_capture_create(fd, o->capture_path, &r->writer, err);
+	if (rc < 0) {
+		close(fd);
 		return rc;
+	}
 	rc = put_infos(r);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
@@ -233,6 +251,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_overhead_free(r);
 	xsp_sideband_free(r->sideband);
 	xsp_capture_abandon(r->writer);
+	xsp_new_file_free(r->file);
 	for (size_t i = 0; i < r->process_count; i++) {
 		xsp_process_free(r->processes[i].process);
 		free(r->processes[i].attached);
@@ -332,7 +351,10 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 	if (rc == 0 && r->frames != NULL)
 		rc = xsp_frames_resolve(r->frames, FRAMES_NS);
 	take_rate(r);
-	if (rc == 0 && xsp_now_ns() - r->last_flush_ns >= FLUSH_NS) {
+	/* the first events at once: from then on there is something to keep */
+	bool first = !r->flushed_events && xsp_drain_events(r->drain) > 0;
+	r->flushed_events |= first;
+	if (rc == 0 && (first || xsp_now_ns() - r->last_flush_ns >= FLUSH_NS)) {
 		r->last_flush_ns = xsp_now_ns();
 		rc = xsp_recorder_price_details(r);
 		if (rc == 0)
@@ -553,6 +575,18 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 }
 
 /* ---- what it knows ---- */
+
+struct xsp_new_file *xsp_recorder_file(const struct xsp_recorder *r)
+{
+	return r->file;
+}
+
+bool xsp_recorder_has_events(struct xsp_recorder *r, bool flush)
+{
+	if (flush)
+		xsp_capture_flush(r->writer); /* finishing reports the error */
+	return xsp_capture_written(r->writer) > 0;
+}
 
 double xsp_recorder_seconds(const struct xsp_recorder *r)
 {

@@ -15,6 +15,7 @@
 #include "attach/broker.h"
 #include "attach/plan.h"
 #include "base/error.h"
+#include "base/new_file.h"
 
 struct xsp_recorder;
 
@@ -33,7 +34,8 @@ struct xsp_recorder_options {
 	bool (*stopped)(void *ctx);
 	/* What is being done, while it starts: one line. May be NULL */
 	void (*progress)(void *ctx, const char *text);
-	const char *capture_path;
+	const char *capture_path; /* the capture's name, or would be if it were to be kept */
+	bool capture_named; /* it is asked for */
 	const char *arguments; /* the command line, for the capture's info; may be NULL */
 	xsp_recorder_note_fn note;
 	void *note_ctx; /* of the three */
@@ -64,6 +66,11 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err);
  * of processes that are still alive, or a negative errno (the capture could not be written).
  */
 int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err);
+
+/* The capture's file, which has no name yet; the recorder's. */
+struct xsp_new_file *xsp_recorder_file(const struct xsp_recorder *r);
+/* Are events in the file? With `flush`, also those of the last second. Not after the end. */
+bool xsp_recorder_has_events(struct xsp_recorder *r, bool flush);
 
 /* Stops, takes the probes out, empties the rings, completes the capture. */
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err);

@@ -48,6 +48,7 @@ struct xsp_recorder {
 	struct xsp_broker *broker; /* borrowed */
 	struct xsp_planner *planner;
 	struct xsp_plan plan;
+	struct xsp_new_file *file; /* of the capture */
 	struct xsp_capture_writer *writer;
 	struct xsp_drain *drain;
 	struct xsp_resolver *resolver;
@@ -64,6 +65,7 @@ struct xsp_recorder {
 	struct xsp_overhead *overheads; /* overhead.c; NULL: no budget */
 	struct xsp_recorder_times times;
 	bool started, finished;
+	bool flushed_events; /* the first of them: the file may have its name */
 	uint64_t start_ns, end_ns;
 	uint64_t last_flush_ns;
 	/* for the status line */
