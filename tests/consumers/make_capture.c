@@ -56,6 +56,18 @@ static void make_long_name(void)
 	memset(long_name + n, '>', sizeof(long_name) - 1 - n);
 }
 
+/* So long that no demangler takes them; they differ in the middle. */
+static char mangled[3][10001];
+
+static void make_mangled(void)
+{
+	for (size_t i = 0; i < 3; i++) {
+		char *p = stpcpy(mangled[i], "_ZN");
+		for (size_t n = 0; n < 2400; n++)
+			p = stpcpy(p, (n * n + (n == 1200 ? i : 0)) % 3 ? "1aI" : "N1bI");
+	}
+}
+
 static const char *const function_names[] = {
 	"main",
 	"at::_ops::mm::call",
@@ -82,6 +94,16 @@ static const char *const function_names[] = {
 	"thrower",
 	"never_returns",
 	long_name,
+	"main::{lambda(int)#1}::operator()",
+	"main::{lambda(int)#2}::operator()",
+	"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+	"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+	"find<'a'>",
+	"find<a>",
+	"net/http.(*Client).Do",
+	mangled[0],
+	mangled[1],
+	mangled[2],
 };
 #define FUNCTIONS (sizeof(function_names) / sizeof(function_names[0]))
 #define RANGE_PROBE ((uint32_t)FUNCTIONS)
@@ -413,6 +435,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	make_long_name();
+	make_mangled();
 	o.expected = fopen(argv[2], "w");
 	if (o.expected == NULL ||
 	    xsp_capture_create(open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), argv[1],

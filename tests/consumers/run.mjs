@@ -125,7 +125,9 @@ await check('Chrome JSON: every span, on its row, under its name, to the nanosec
   for (const s of spans) {
     const got = found.get(`${s.pid}/${s.tid}/${s.start}`);
     assert(got, `span ${JSON.stringify(s)}`);
-    assert.equal(got.name, s.name);
+    // nobody demangles those: their begin, and what tells them apart
+    if (/^_Z/.test(s.name) && s.name.length > 1024) assert(got.name.length < 1100 && got.name.startsWith(s.name.slice(0, 1000)));
+    else assert.equal(got.name, s.name);
     assert.equal(got.category, s.category);
     const short = BigInt(s.end - s.start) - got.dur;
     assert(s.flags ? short >= 0n && short <= 20n : short === 0n, `${s.name} is ${short} ns short`);
@@ -154,6 +156,7 @@ await check('stackcollapse-perf.pl\'s expressions take every line of the perf-sc
   let n = 0, frames = 0;
   const time = {};
   const last = new Map();
+  const symbols = new Set();
   const lines = text.decode(fs.readFileSync(at('made.perf'))).split('\n');
   assert.deepEqual(lines.slice(-2), ['', ''], 'ends with a blank line');
   for (const line of lines.slice(0, -1)) {
@@ -173,10 +176,20 @@ await check('stackcollapse-perf.pl\'s expressions take every line of the perf-sc
       continue;
     }
     const frame = /^\s*(\w+)\s*(.+) \((\S*)\)$/.exec(line);
-    assert(frame && /\+0x0$/.test(frame[2]) && !frame[2].startsWith('(') && !frame[2].includes('->'), line);
+    assert(frame && /\+0x0$/.test(frame[2]), line);
+    // what it makes of a symbol that is no Go method: each is kept as it is, so that none become one
+    const symbol = frame[2].replace(/\+0x[\da-f]+$/, '');
+    assert(!symbol.startsWith('('), line);
+    const kept = symbol.split('->').map((s) => {
+      const f = s.replaceAll(';', ':');
+      return (/\.\(.*\)\./.test(f) ? f : f.replace(/\((?!anonymous namespace\)).*/, '')).replaceAll(/["']/g, '');
+    });
+    assert.deepEqual(kept, [symbol]);
+    symbols.add(symbol);
     frames++;
   }
   assert.equal(n, spans.length);
+  assert.equal(symbols.size, new Set(spans.map((s) => s.name)).size + 1, 'symbols, and [outer_frames_cut]');
   const short = rowTime[SWITCHING] - time[SWITCHING];
   assert(short >= 0 && short < 5100, `${short} ns are missing`);
   assert.deepEqual({...time, [SWITCHING]: 0}, {...rowTime, [SWITCHING]: 0});

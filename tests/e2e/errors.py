@@ -322,6 +322,41 @@ def damaged_captures(folder):
         check(len(Trace(out).spans) < spans, "corrupt: the damage went unseen")
 
 
+def events_in(data):
+    """Of whole chunks, by docs/capture-format.md."""
+    at, events = 64, 0
+    while at + 64 <= len(data):
+        magic, kind, _, length = struct.unpack_from("<4sHHI", data, at)
+        if magic != b"XSPC" or at + 64 + length > len(data):
+            break
+        if kind == 2:
+            events += struct.unpack_from("<I", data, at + 48)[0]
+        at += 64 + length
+    return events
+
+
+@case
+def info_of_a_cut_capture(folder):
+    """It says how many events are left, and what is not known."""
+    good = a_capture(folder)
+    whole = events_in(good)
+    check(whole > 10000, f"{whole} events")
+    for size in (len(good) - 1, len(good) * 2 // 3, len(good) // 2, len(good) // 3):
+        path = f"{folder}/cut.xspt"
+        with open(path, "wb") as f:
+            f.write(good[:size])
+        said = xsptrace("info", path, status=None).stdout
+        row = dict(l.split(None, 1) for l in said.splitlines() if " " in l)
+        equal(int(row["events"].split()[0]), events_in(good[:size]), f"events of {size} bytes\n{said}")
+        check("in the file" in row["events"], "it does not say of what", said)
+    # so early that no counters are there
+    path = f"{folder}/early.xspt"
+    with open(path, "wb") as f:
+        f.write(good[:256])
+    said = xsptrace("info", path, status=None).stdout
+    check("not known" in said and "lost entries" not in said, "it knows what it cannot know", said)
+
+
 @case
 def newer_capture(folder):
     """The major version stands in the header; whatever byte holds it, a higher one is refused and

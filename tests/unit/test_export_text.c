@@ -139,11 +139,31 @@ Test(text, symbols_of_perf_script)
 		{"(lambda)::f", "{lambda}::f"},
 		{"Ptr::operator->", "Ptr::operator\xE2\x86\x92"},
 		{"->->->", "\xE2\x86\x92\xE2\x86\x92\xE2\x86\x92"},
-		{"f(int)", "f(int)"},
+		{"f(int)", "f{int}"},
+		{"main::{lambda(int)#1}::operator()", "main::{lambda{int}#1}::operator{}"},
+		{"say \"hi\" 'x'", "say \xE2\x80\x9Dhi\xE2\x80\x9D \xE2\x80\x99x\xE2\x80\x99"},
+		{"'a'", "\xE2\x80\x99" "a\xE2\x80\x99"},
 		{"a;b", "a:b"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check(xsp_text_symbol(cases[i].in, NULL), cases[i].want, cases[i].in);
+}
+
+Test(text, long_mangled_names)
+{
+	char a[4000] = "_ZN", b[4000], first[XSP_TEXT_SHORT], second[XSP_TEXT_SHORT];
+
+	memset(a + 3, 'a', sizeof(a) - 4);
+	memcpy(b, a, sizeof(b));
+	b[2500] = 'b';
+	const char *x = xsp_text_short(a, first), *y = xsp_text_short(b, second);
+	cr_expect_leq(strlen(x), 1080);
+	cr_expect_eq(strncmp(x, a, 1024), 0);
+	cr_expect_str_neq(x, y, "names that differ stay different");
+	a[1024] = '\0';
+	cr_expect_eq(xsp_text_short(a, first), a);
+	memcpy(b, "std", 3);
+	cr_expect_eq(xsp_text_short(b, first), b, "it is not mangled");
 }
 
 Test(text, comms_of_perf_script)

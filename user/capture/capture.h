@@ -221,7 +221,11 @@ size_t xsp_capture_let_gos(const struct xsp_capture_reader *r, const struct xsp_
 uint64_t xsp_capture_recorded_ns(const struct xsp_capture_reader *r);
 /* One entry a hash: the first text that came with it. */
 size_t xsp_capture_names(const struct xsp_capture_reader *r, const struct xsp_capture_name **);
+/* The last counters that are in the file; all 0 if there are none, which _known tells. */
 const struct xsp_capture_stats *xsp_capture_stats(const struct xsp_capture_reader *r);
+bool xsp_capture_stats_known(const struct xsp_capture_reader *r);
+/* Events in the file's whole chunks: what the headers say, with those of wrong checksums. */
+uint64_t xsp_capture_events(const struct xsp_capture_reader *r);
 /* Recording window, CLOCK_MONOTONIC; of an unfinished file: first and last event seen. */
 void xsp_capture_window(const struct xsp_capture_reader *r, uint64_t *start_ns, uint64_t *end_ns);
 enum xsp_capture_end xsp_capture_how_ended(const struct xsp_capture_reader *r);

@@ -193,6 +193,7 @@ static int add_stats(struct xsp_capture_reader *r, const void *data, const struc
 	(void)s;
 	const struct xsp_disk_stats *d = data;
 	memcpy(&r->stats, d->values, sizeof(r->stats));
+	r->stats_known = true;
 	return 0;
 }
 

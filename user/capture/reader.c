@@ -98,6 +98,7 @@ static int take_chunk(struct xsp_capture_reader *r, const struct xsp_chunk_heade
 {
 	if (h->type == XSP_CHUNK_EVENTS) {
 		note_times(r, h);
+		r->events += h->count;
 		return 0;
 	}
 	if (h->type != XSP_CHUNK_DEFINITIONS && h->type != XSP_CHUNK_END)
@@ -262,6 +263,16 @@ uint64_t xsp_capture_recorded_ns(const struct xsp_capture_reader *r)
 	for (size_t i = 0; i < r->window_count; i++)
 		sum += r->windows[i].end_ns - r->windows[i].start_ns;
 	return r->window_count > 0 ? sum : end > start ? end - start : 0;
+}
+
+uint64_t xsp_capture_events(const struct xsp_capture_reader *r)
+{
+	return r->events;
+}
+
+bool xsp_capture_stats_known(const struct xsp_capture_reader *r)
+{
+	return r->stats_known;
 }
 
 const struct xsp_capture_stats *xsp_capture_stats(const struct xsp_capture_reader *r)

@@ -51,6 +51,8 @@ struct xsp_capture_reader {
 	size_t operator_count, operator_capacity;
 	struct xsp_u64map process_index, thread_index, name_index;
 	struct xsp_capture_stats stats;
+	bool stats_known;
+	uint64_t events; /* in whole chunks, as their headers say */
 
 	/* what open found */
 	bool ended, window_known;

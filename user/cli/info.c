@@ -112,17 +112,25 @@ static void print_modules(const struct xsp_capture_reader *r)
 static void print_stats(const struct xsp_capture_reader *r)
 {
 	const struct xsp_capture_stats *s = xsp_capture_stats(r);
+	const bool complete = xsp_capture_how_ended(r) == XSP_CAPTURE_COMPLETE;
 	const struct {
 		const char *name;
 		uint64_t value;
 	} counts[] = {
-		{"events", s->events},		 {"lost entries", s->lost_entries},
-		{"lost exits", s->lost_exits},	 {"lost other", s->lost_other},
-		{"lost names", s->lost_names},	 {"filtered", s->filtered},
-		{"silent hits", s->silent_hits}, {"missed hits", s->missed_hits},
-		{"untracked", s->untracked},
+		{"lost entries", s->lost_entries}, {"lost exits", s->lost_exits},
+		{"lost other", s->lost_other},	   {"lost names", s->lost_names},
+		{"filtered", s->filtered},	   {"silent hits", s->silent_hits},
+		{"missed hits", s->missed_hits},   {"untracked", s->untracked},
 	};
 
+	printf("%-16s %" PRIu64 "%s\n", "events", complete ? s->events : xsp_capture_events(r),
+	       complete ? "" : " in the file");
+	if (!xsp_capture_stats_known(r)) {
+		print_row("losses", "not known: the capture holds no counters");
+		return;
+	}
+	if (!complete)
+		print_row("counters", "the last ones in the file, which may be a second old:");
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		printf("%-16s %" PRIu64 "\n", counts[i].name, counts[i].value);
 	printf("%-16s %.3f s of the target's threads, %.3f s of xsptrace\n", "cost",

@@ -4,12 +4,13 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 
-static const char anonymous[] = "(anonymous namespace)";
+#define MANGLED_KEPT 1024
 
 /* What ends a line somewhere: besides the control characters, JavaScript's U+2028 and U+2029,
  * and U+0085. */
@@ -51,9 +52,29 @@ static void guard_number(char *text, size_t length)
 		text[i - 1] = '_';
 }
 
-char *xsp_text_folded(const char *name, size_t *length)
+const char *xsp_text_short(const char *name, char buffer[XSP_TEXT_SHORT])
+{
+	const char *mangled = name[0] == '_' && name[1] == '_' ? name + 1 : name;
+	uint64_t hash = 0xCBF29CE484222325ULL;
+	size_t length;
+
+	if (mangled[0] != '_' || (mangled[1] != 'Z' && mangled[1] != 'R'))
+		return name;
+	length = strlen(name);
+	if (length <= MANGLED_KEPT)
+		return name;
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (uint8_t)name[i]) * 0x100000001B3ULL;
+	snprintf(buffer, XSP_TEXT_SHORT, "%.*s...[%zu bytes, %016llx]", MANGLED_KEPT, name, length,
+		 (unsigned long long)hash);
+	return buffer;
+}
+
+char *xsp_text_folded(const char *full, size_t *length)
 {
 	static const char nothing[] = "[no name]";
+	char buffer[XSP_TEXT_SHORT];
+	const char *name = xsp_text_short(full, buffer);
 	size_t n = strlen(name);
 
 	/* a bad byte becomes three */
@@ -80,47 +101,45 @@ char *xsp_text_folded(const char *name, size_t *length)
 	return out;
 }
 
-/* In place where it gets shorter or stays; the arrow is one byte longer than "->". */
-static size_t rewrite_symbol(char *out, const char *in, size_t n)
-{
-	size_t o = 0;
+/* What becomes something else in a symbol; the first that fits. */
+static const struct {
+	const char *from, *to;
+} symbol_parts[] = {
+	{"(anonymous namespace)", "{anonymous}"},
+	{"(", "{"},
+	{")", "}"},
+	{"->", "\xE2\x86\x92"},
+	{"\"", "\xE2\x80\x9D"},
+	{"'", "\xE2\x80\x99"},
+};
 
-	for (size_t i = 0; i < n;) {
-		if (n - i >= sizeof(anonymous) - 1 &&
-		    memcmp(in + i, anonymous, sizeof(anonymous) - 1) == 0) {
-			memcpy(out + o, "{anonymous}", 11);
-			o += 11;
-			i += sizeof(anonymous) - 1;
-		} else if (in[i] == '-' && i + 1 < n && in[i + 1] == '>') {
-			memcpy(out + o, "\xE2\x86\x92", 3);
-			o += 3;
-			i += 2;
-		} else {
-			out[o++] = in[i++];
+/* How much of `in` was read; what is put for it has at most three bytes a byte. */
+static size_t rewrite_part(const char *in, char **out)
+{
+	for (size_t i = 0; i < sizeof(symbol_parts) / sizeof(symbol_parts[0]); i++) {
+		size_t n = strlen(symbol_parts[i].from);
+		if (strncmp(in, symbol_parts[i].from, n) == 0) {
+			*out = stpcpy(*out, symbol_parts[i].to);
+			return n;
 		}
 	}
-	out[o] = '\0';
-	return o;
+	*(*out)++ = *in;
+	return 1;
 }
 
 char *xsp_text_symbol(const char *name, size_t *length)
 {
 	size_t n;
 	char *plain = xsp_text_folded(name, &n);
+	char *out = plain != NULL ? malloc(n * 3 + 1) : NULL;
 
-	if (plain == NULL)
-		return NULL;
-	char *out = malloc(n + n / 2 + 2);
-	if (out) {
-		n = rewrite_symbol(out, plain, n);
-		if (out[0] == '(') {
-			char *close = strchr(out, ')');
-			out[0] = '{';
-			if (close)
-				*close = '}';
-		}
+	if (out != NULL) {
+		char *end = out;
+		for (const char *in = plain; *in != '\0';)
+			in += rewrite_part(in, &end);
+		*end = '\0';
 		if (length)
-			*length = n;
+			*length = (size_t)(end - out);
 	}
 	free(plain);
 	return out;

@@ -10,6 +10,13 @@
 
 #include <stddef.h>
 
+/* Room for xsp_text_short. */
+#define XSP_TEXT_SHORT 1100
+
+/* The name itself; one that is still mangled, because no demangler manages it, and long only its begin, and
+ * what tells it from others, in `buffer`: readers that try it once more (speedscope) do not survive. */
+const char *xsp_text_short(const char *name, char buffer[XSP_TEXT_SHORT]);
+
 /*
  * A frame of a folded stack: one line of well-formed UTF-8 without control characters, ';'
  * as ':', no blank at either end, never empty, and not ending in a blank and a number (which
@@ -17,8 +24,9 @@
  */
 char *xsp_text_folded(const char *name, size_t *length);
 
-/* A symbol of perf-script text: the same, and "(anonymous namespace)" and other leading
- * parentheses as braces, "->" as an arrow (two readers split there). */
+/* A symbol of perf-script text: the same, and parentheses as braces ("{anonymous}" for an anonymous
+ * namespace), quotes as typographic ones and "->" as an arrow: stackcollapse-perf.pl cuts at the first
+ * parenthesis, drops quotes and splits at "->". */
 char *xsp_text_symbol(const char *name, size_t *length);
 
 /* A command name of perf-script text: letters, digits, "_.:/@-" only, at least two characters.

@@ -18,6 +18,7 @@
 #include "export/chrome/sequence.h"
 #include "export/facts.h"
 #include "export/formats.h"
+#include "export/text.h"
 #include "timeline/torch_args.h"
 
 /* Kineto's "three months": time stamps are relative to a multiple of this, which keeps them
@@ -168,8 +169,10 @@ static void let_go(struct held *h)
 
 static char *render_name(void *ctx, const char *name, size_t *length)
 {
+	char buffer[XSP_TEXT_SHORT];
+
 	(void)ctx;
-	return xsp_json_escaped(name, length);
+	return xsp_json_escaped(xsp_text_short(name, buffer), length);
 }
 
 static void set_clock(struct xsp_export *x, struct chrome *c)
