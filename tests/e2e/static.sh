@@ -51,6 +51,10 @@ if readelf -lW "$build/xsptrace" | grep -qE 'INTERP|NEEDED'; then
 	readelf -ldW "$build/xsptrace"
 	exit 1
 fi
+if ! [[ $(readelf -hW "$build/xsptrace") == *"DYN ("* && $(readelf -lW "$build/xsptrace") == *GNU_RELRO* ]]; then
+	echo "not position-independent, or without RELRO"
+	exit 1
+fi
 cp "$build/xsptrace" "$cage/xsptrace"
 mkdir "$cage/proc" "$cage/sys" "$cage/out"
 [[ $(chroot "$cage" /xsptrace --version) == xsptrace* ]]

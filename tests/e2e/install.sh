@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# What cmake --install puts elsewhere runs there, is all among what tools/quickstart builds, and is hardened.
+#   install.sh SOURCE-FOLDER BUILD-FOLDER
+set -euo pipefail
+source=$1
+build=$2
+fail() {
+	echo "$*"
+	exit 1
+}
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+cmake --install "$build" --prefix "$prefix" >/dev/null
+
+[[ $("$prefix/bin/xsptrace" --version) == xsptrace* ]] || fail "the installed xsptrace does not run"
+[[ -e $prefix/include/xsptrace/record_function.h ]] || fail "the header is not installed"
+built=" $(sed -n 's/^build release \([^#]*\).*/\1/p' "$source/tools/quickstart") "
+for file in "$prefix"/bin/* "$prefix"/lib/*; do
+	name=$(basename "$file")
+	target=${name#lib}
+	[[ $built == *" ${target%.so} "* ]] || fail "tools/quickstart does not build $name"
+	[[ $(readelf -hW "$file") == *"DYN ("* ]] || fail "$name is not position-independent"
+	[[ $(readelf -lW "$file") == *GNU_RELRO* ]] || fail "$name has no RELRO"
+	[[ $(readelf -lW "$file") =~ GNU_STACK[^$'\n']*' RW ' ]] || fail "$name has an executable stack"
+	[[ $(readelf -dW "$file") =~ FLAGS[^$'\n']*NOW ]] || fail "$name binds lazily: RELRO is not full"
+	symbols=$(readelf --dyn-syms -W "$file")
+	[[ $symbols == *__stack_chk_fail* ]] || fail "$name has no stack protector"
+	[[ $symbols == *__*_chk* ]] || fail "$name is not fortified"
+done
+[[ -e $prefix/lib/libxsptrace_cupti.so ]] || fail "the agent is not installed"
