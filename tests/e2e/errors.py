@@ -151,6 +151,52 @@ def list_of_what_cannot_be_probed(folder):
     check("not probed" in done.stdout and "No such file" not in done.stdout, "why", done.stdout)
 
 
+def why(pid, pattern, *options):
+    done = xsptrace("-p", pid, "-d", "0.3", "-e", pattern, *options, "-o", "/dev/null")
+    check("0 spans" in done.stdout, "there are spans", done.stdout)
+    lines = [l for l in done.stderr.splitlines() if l.startswith("xsptrace: no call")]
+    equal(len(lines), 1, f"lines that say why: {done.stderr}")
+    print(f"  {lines[0]}")
+    return lines[0]
+
+
+@case
+def no_spans_say_why(folder):
+    """With a program that nobody here wrote: Debian's Python."""
+    python = "/usr/bin/python3"
+    if not os.path.exists(python):
+        raise Skip(f"there is no {python}")
+    asleep = start([python, "-c", "import time; print('on', flush=True); time.sleep(100)"],
+                   stdout=subprocess.PIPE)
+    asleep.stdout.readline()
+    time.sleep(0.2)
+    said = why(asleep.pid, "Py_RunMain")
+    check("Py_RunMain was entered before" in said and str(asleep.pid) in said, "not that it runs", said)
+    said = why(asleep.pid, "PyList_Sort")
+    check("does nothing" in said and "nanosleep" in said, "not where it waits", said)
+    busy = start([python, "-c", "while True: pass"])
+    time.sleep(0.3)
+    said = why(busy.pid, "PyList_Sort")
+    check("none was made" in said and "does nothing" not in said, "not that it was not called", said)
+    hot = start([workload("hot"), "--rate", 1000, "--seconds", 60, "--out", "/dev/null"])
+    said = why(hot.pid, "hot_*", "--min-duration", "10s")
+    check("filters" in said, "not that they were filtered", said)
+
+
+@case
+def commands_without_a_match(folder):
+    """They run, nothing is traced, and that is no success; what an earlier run wrote stays."""
+    for out in ("run.json", "run.xspt"):
+        out = f"{folder}/{out}"
+        with open(out, "w", encoding="ascii") as f:
+            f.write("old")
+        for command, status in (("exit 0", NO_MATCH), ("exit 3", 3)):
+            done = xsptrace("-e", "no_such_function", "-o", out, "--", "sh", "-c", command, status=status)
+            check("no function matches 'no_such_function'" in done.stderr, "it does not say why", done.stderr)
+            with open(out, encoding="ascii") as f:
+                equal(f.read(), "old", out)
+
+
 def seccomp_no_bpf():
     """In the child: bpf(2) fails with ENOSYS, as on a kernel built without it."""
     number = {"x86_64": 321, "aarch64": 280}[os.uname().machine]

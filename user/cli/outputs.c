@@ -189,6 +189,8 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 	say_damage(&w);
 	if (complete)
 		print_summary(&w);
+	if (complete && o->counts != NULL)
+		*o->counts = *xsp_timeline_counts(w.timeline);
 out:
 	xsp_summary_free(w.summary);
 	xsp_timeline_free(w.timeline);

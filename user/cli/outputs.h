@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "capture/capture.h"
+#include "timeline/timeline.h"
 
 struct xsp_outputs {
 	const char *const *paths; /* .xspt ones are left out: that is the capture */
@@ -21,6 +22,7 @@ struct xsp_outputs {
 	size_t rows;
 	bool progress; /* a line on a terminal when it takes long */
 	bool quiet;
+	struct xsp_timeline_counts *counts; /* of the run, at its end; NULL: not asked for */
 };
 
 /*

@@ -86,6 +86,7 @@ struct recording {
 	struct xsp_recorder *recorder;
 	struct xsp_launch *launch;
 	char *arguments;
+	char idle[512]; /* why there were no events, if there were none */
 	char time[32]; /* of the start, for default names */
 	char *work; /* the capture's folder if the outputs have none; NULL: here */
 	char *capture; /* the name it has or would have */
@@ -537,9 +538,21 @@ static int keep_capture(const struct recording *r, struct xsp_error *err)
 	return 0;
 }
 
+/* Has anything been there to trace? A launched program may not have had it. */
+static bool is_traced(const struct recording *r)
+{
+	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
+	bool traced = r->launch == NULL || xsp_recorder_wanted(r->recorder) > 0;
+
+	for (size_t i = 0; i < plan->count; i++)
+		traced |= plan->modules[i]->is_agent;
+	return traced;
+}
+
 static int keep_events(const struct recording *r, bool flush, struct xsp_error *err)
 {
-	if (at_stake != NULL || !r->may_keep || !xsp_recorder_has_events(r->recorder, flush))
+	if (at_stake != NULL || !r->may_keep || !is_traced(r) ||
+	    !xsp_recorder_has_events(r->recorder, flush))
 		return 0;
 	return keep_capture(r, err);
 }
@@ -583,8 +596,22 @@ static int finish(struct recording *r)
 	return rc < 0 ? xsp_say_error(&err) : 0;
 }
 
+/* A summary without spans leaves the question why. */
+static void say_why_nothing(const struct recording *r, const struct xsp_timeline_counts *c,
+			    uint64_t filtered)
+{
+	if (c->orphan_exits > 0)
+		xsp_say("no call began during the recording: those that ended in it had been "
+			"entered before");
+	else if (filtered > 0)
+		xsp_say("no call is shown: the filters held back all of them");
+	else if (r->idle[0] != '\0')
+		xsp_say("%s", r->idle);
+}
+
 static int write_outputs(struct recording *r)
 {
+	struct xsp_timeline_counts counts = {.spans = 1};
 	struct xsp_outputs o = {
 		.paths = r->o.outputs,
 		.count = r->o.output_count,
@@ -595,6 +622,7 @@ static int write_outputs(struct recording *r)
 		.rows = r->o.limit,
 		.progress = !r->o.quiet && isatty(STDERR_FILENO),
 		.quiet = r->o.quiet,
+		.counts = &counts,
 	};
 
 	if (r->default_json != NULL) {
@@ -610,6 +638,8 @@ static int write_outputs(struct recording *r)
 	if (xsp_capture_open_descriptor(xsp_new_file_descriptor(f), r->capture, &reader, &err) < 0)
 		return xsp_say_error(&err);
 	int worse = xsp_write_outputs(reader, &o);
+	if (counts.spans == 0 && !r->o.quiet)
+		say_why_nothing(r, &counts, xsp_capture_stats(reader)->filtered);
 	xsp_capture_close(reader);
 	if (status == 0)
 		status = worse;
@@ -672,20 +702,24 @@ static int record_now(struct recording *r)
 	}
 	say_start(r);
 	rc = run(r, &err);
+	const bool traced = is_traced(r);
+	if (traced && !xsp_recorder_has_events(r->recorder, true))
+		xsp_recorder_why_idle(r->recorder, r->idle, sizeof(r->idle));
 	status = rc < 0 ? xsp_say_error(&err) : 0;
 	worse = finish(r);
 	if (status == 0)
 		status = worse;
-	worse = write_outputs(r);
-	if (status == 0)
-		status = worse;
-	if (r->launch != NULL && xsp_recorder_wanted(r->recorder) == 0) {
-		xsp_no_match(xsp_recorder_plan(r->recorder), xsp_broker_opener(r->broker), pid,
-			     &err);
-		xsp_say("%s", err.text);
-	} else if (r->launch != NULL) {
-		say_unmatched(r);
+	if (traced) {
+		worse = write_outputs(r);
+		if (r->launch != NULL)
+			say_unmatched(r);
+		return status != 0 ? status : worse;
 	}
+	/* what an earlier run has written is worth more */
+	xsp_no_match(xsp_recorder_plan(r->recorder), xsp_broker_opener(r->broker), pid, &err);
+	xsp_say("%s; nothing is written", err.text);
+	if (status == 0)
+		status = (int)err.status;
 	return status;
 }
 

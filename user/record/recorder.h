@@ -72,6 +72,9 @@ struct xsp_new_file *xsp_recorder_file(const struct xsp_recorder *r);
 /* Are events in the file? With `flush`, also those of the last second. Not after the end. */
 bool xsp_recorder_has_events(struct xsp_recorder *r, bool flush);
 
+/* Why no call was seen, by what the processes do now: one line. Before the end. */
+void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size);
+
 /* Stops, takes the probes out, empties the rings, completes the capture. */
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err);
 

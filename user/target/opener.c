@@ -64,6 +64,21 @@ static int open_file(const struct xsp_opener *o, pid_t pid, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+static long read_once(const struct xsp_opener *o, pid_t pid, const char *name, char *text,
+		      size_t size)
+{
+	int fd = o->file(o, pid, name);
+	ssize_t n = fd < 0 ? fd : read(fd, text, size - 1);
+	if (fd < 0)
+		return fd;
+	if (n < 0)
+		n = -errno;
+	else
+		text[n] = '\0';
+	close(fd);
+	return n;
+}
+
 static long read_link(const struct xsp_opener *o, pid_t pid, const char *name, char *text,
 		      size_t size)
 {
@@ -72,6 +87,9 @@ static long read_link(const struct xsp_opener *o, pid_t pid, const char *name, c
 	(void)o;
 	if (!xsp_opener_allows(name) || size == 0)
 		return -EACCES;
+	const char *last = strrchr(name, '/');
+	if (last != NULL && strcmp(last, "/syscall") == 0)
+		return read_once(o, pid, name, text, size);
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	ssize_t n = readlink(path, text, size - 1);
 	if (n < 0)

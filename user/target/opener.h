@@ -21,7 +21,8 @@ struct xsp_mapping {
 struct xsp_opener {
 	/* /proc/PID/NAME for reading; NAME is one of xsp_opener_allows(). A descriptor or -errno */
 	int (*file)(const struct xsp_opener *o, pid_t pid, const char *name);
-	/* Where the link /proc/PID/NAME leads. Bytes put into text, terminated; or -errno */
+	/* Where the link /proc/PID/NAME leads; of "task/TID/syscall", which the kernel tells only to whom may
+	 * trace the thread when it is read, what it says. Bytes put into text, terminated; or -errno */
 	long (*link)(const struct xsp_opener *o, pid_t pid, const char *name, char *text,
 		     size_t size);
 	int (*pidfd)(const struct xsp_opener *o, pid_t pid);

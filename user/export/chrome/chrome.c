@@ -523,26 +523,13 @@ static int chrome_end(struct xsp_export *x)
 	return 0;
 }
 
-const struct xsp_export_format xsp_format_json = {
-	.suffix = ".json",
-	.title = "Chrome trace",
-	.begin = chrome_begin,
-	.span = chrome_span,
-	.call = xsp_chrome_call,
-	.gpu = xsp_chrome_activity,
-	.memory = xsp_chrome_memory,
-	.end = chrome_end,
-	.discard = chrome_discard,
-};
+#define CHROME_FORMAT(ending, what)                                                                \
+	{                                                                                          \
+		.suffix = (ending), .title = (what), .begin = chrome_begin, .span = chrome_span,   \
+		.call = xsp_chrome_call, .gpu = xsp_chrome_activity, .memory = xsp_chrome_memory,  \
+		.end = chrome_end, .discard = chrome_discard,                                      \
+	}
 
-const struct xsp_export_format xsp_format_json_gz = {
-	.suffix = ".json.gz",
-	.title = "Chrome trace, compressed",
-	.begin = chrome_begin,
-	.span = chrome_span,
-	.call = xsp_chrome_call,
-	.gpu = xsp_chrome_activity,
-	.memory = xsp_chrome_memory,
-	.end = chrome_end,
-	.discard = chrome_discard,
-};
+const struct xsp_export_format xsp_format_json = CHROME_FORMAT(".json", "Chrome trace");
+const struct xsp_export_format xsp_format_json_gz =
+	CHROME_FORMAT(".json.gz", "Chrome trace, compressed");

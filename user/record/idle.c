@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* idle.c - why no call was seen: what the processes do at the end of the recording. */
+#include "record/recorder_private.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "target/procfs.h"
+
+#define STACK_BYTES 65536 /* looked through for functions that were entered before */
+#define THREADS_MOST 64
+
+struct look {
+	struct xsp_recorder *r;
+	struct recorded_process *p;
+	bool ran; /* a thread of its had a CPU */
+	pid_t waiting; /* the first thread that waits; 0: none */
+	char where[128]; /* in which function */
+	pid_t inside; /* a thread in a wanted function that was entered before; 0: none */
+	char function[256];
+};
+
+static const char *without_offset(char *text)
+{
+	char *plus = strstr(text, "+0x");
+
+	if (plus != NULL)
+		*plus = '\0';
+	return text;
+}
+
+static bool is_wanted(const struct xsp_recorder *r, const char *name)
+{
+	for (size_t i = 0; i < r->plan.count; i++) {
+		const struct xsp_planned_module *m = r->plan.modules[i];
+		for (size_t j = 0; j < m->count; j++)
+			if (xsp_probe_is_wanted(&m->probes[j].probe) && m->probes[j].error == 0 &&
+			    strcmp(m->probes[j].probe.name, name) == 0)
+				return true;
+	}
+	return false;
+}
+
+/* Return addresses on a stack, from its innermost frame on. */
+static void look_at_stack(struct look *l, pid_t tid, uint64_t from)
+{
+	const struct xsp_opener *o = xsp_broker_opener(l->r->broker);
+	int mem = o->file(o, l->p->pid, "mem");
+	uint64_t *words = mem >= 0 ? malloc(STACK_BYTES) : NULL;
+	ssize_t got = words != NULL ? pread(mem, words, STACK_BYTES, (off_t)from) : -1;
+
+	for (ssize_t i = 0; i < got / 8 && l->inside == 0; i++) {
+		char name[sizeof(l->function)];
+		if (words[i] < 4096 ||
+		    xsp_resolve_return(l->r->resolver, l->p->pid, words[i], name, sizeof(name)) < 0)
+			continue;
+		if (name[0] != '\0' && is_wanted(l->r, name)) {
+			l->inside = tid;
+			memcpy(l->function, name, sizeof(name));
+		}
+	}
+	free(words);
+	if (mem >= 0)
+		close(mem);
+}
+
+static void look_at_thread(struct look *l, pid_t tid)
+{
+	const struct xsp_opener *o = xsp_broker_opener(l->r->broker);
+	char name[64], text[256], function[sizeof(l->where)];
+
+	snprintf(name, sizeof(name), "task/%d/syscall", (int)tid);
+	if (o->link(o, l->p->pid, name, text, sizeof(text)) < 0)
+		return;
+	/* "running", or "NUMBER ARGUMENTS... SP PC" */
+	text[strcspn(text, "\n")] = '\0';
+	char *pc = strrchr(text, ' '), *sp = NULL;
+	if (pc != NULL) {
+		*pc++ = '\0';
+		sp = strrchr(text, ' ');
+	}
+	if (sp != NULL) {
+		uint64_t address = strtoull(pc, NULL, 16);
+		if (xsp_resolve_code(l->r->resolver, l->p->process, address, function,
+				     sizeof(function)) < 0)
+			function[0] = '\0';
+		without_offset(function);
+		if (l->inside == 0 && is_wanted(l->r, function)) {
+			l->inside = tid;
+			snprintf(l->function, sizeof(l->function), "%s", function);
+		}
+		if (l->inside == 0)
+			look_at_stack(l, tid, strtoull(sp, NULL, 16));
+		if (l->waiting == 0) {
+			l->waiting = tid;
+			memcpy(l->where, function, sizeof(function));
+		}
+	}
+}
+
+/* Time that its threads have had on a CPU, ns. */
+static uint64_t cpu_ns(const struct look *l, const struct xsp_thread_info *threads, size_t count)
+{
+	const struct xsp_opener *o = xsp_broker_opener(l->r->broker);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count && i < THREADS_MOST; i++) {
+		char name[64];
+		uint64_t ns = 0, queued;
+		snprintf(name, sizeof(name), "task/%d/schedstat", (int)threads[i].tid);
+		int fd = o->file(o, l->p->pid, name);
+		if (fd >= 0 && xsp_procfs_cpu_ns(fd, &ns, &queued) == 0)
+			sum += ns;
+		if (fd >= 0)
+			close(fd);
+	}
+	return sum;
+}
+
+static int look_at_process(struct look *l)
+{
+	struct xsp_thread_info *threads = NULL;
+	struct xsp_mapped_files *files = NULL;
+	size_t count = 0;
+
+	if (!xsp_process_alive(l->p->process) ||
+	    xsp_process_threads(l->p->process, &threads, &count) < 0)
+		return -1;
+	if (xsp_process_mapped_files(l->p->process, &files, NULL) == 0) {
+		xsp_resolver_learn(l->r->resolver, l->p->process, files);
+		xsp_mapped_files_free(files);
+	}
+	uint64_t before = cpu_ns(l, threads, count);
+	for (size_t i = 0; i < count && i < THREADS_MOST; i++)
+		look_at_thread(l, threads[i].tid);
+	poll(NULL, 0, 50);
+	l->ran = cpu_ns(l, threads, count) != before;
+	free(threads);
+	return 0;
+}
+
+void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
+{
+	snprintf(text, size,
+		 "no call began during the recording: none was made, or where the compiler has "
+		 "inlined the function, or one that was entered before still runs");
+	for (size_t i = 0; i < r->process_count; i++) {
+		struct look l = {.r = r, .p = &r->processes[i]};
+		if (look_at_process(&l) < 0)
+			continue;
+		if (l.inside != 0)
+			snprintf(text, size,
+				 "no call began during the recording: %.200s was entered before it "
+				 "and has not returned (thread %d%s%.100s); calls are seen from "
+				 "their entry on",
+				 l.function, (int)l.inside, l.waiting == l.inside ? ", in " : "",
+				 l.waiting == l.inside ? l.where : "");
+		else if (!l.ran && l.waiting != 0)
+			snprintf(text, size,
+				 "no call began during the recording: process %d does nothing, "
+				 "thread %d waits in %.100s",
+				 (int)l.p->pid, (int)l.waiting, l.where);
+		if (l.inside != 0)
+			break;
+	}
+}
