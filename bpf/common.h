@@ -93,8 +93,8 @@ struct {
 static __always_inline void xsp_count_some(__u32 which, __u64 some)
 {
 	__u64 *value = bpf_map_lookup_elem(&xsp_counters, &which);
-	if (value)
-		*value += some;
+	if (value) /* the kernel may take the CPU away for a thread that counts as well */
+		__sync_fetch_and_add(value, some);
 }
 
 static __always_inline void xsp_count(__u32 which)

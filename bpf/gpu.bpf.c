@@ -28,7 +28,7 @@ static __noinline void count_lost(const struct xsp_gpu_batch_head *head)
 
 	bpf_probe_read_user(&records, sizeof(records), &head->records);
 	if (value)
-		*value += records;
+		__sync_fetch_and_add(value, records);
 	xsp_count(XSP_COUNT_LOST_OTHER);
 }
 

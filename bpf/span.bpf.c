@@ -46,6 +46,27 @@ unseen:
 	xsp_count_unseen(probe, true);
 }
 
+#define RETURNS_MOST 64 /* MAX_URETPROBE_DEPTH, kernel/events/uprobes.c: beyond it none is probed */
+
+/* An entry whose exit is seen by a return probe: will the kernel see to it? The call's own may be noted
+ * already, or be about to. */
+static __noinline void count_missed_return(__u64 sp)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct uprobe_task *u = BPF_CORE_READ(task, utask);
+
+	if (u && BPF_CORE_READ(u, depth) >= RETURNS_MOST &&
+	    BPF_CORE_READ(u, return_instances, stack) != sp)
+		xsp_count(XSP_COUNT_MISSED);
+}
+
+static __always_inline void look_at_return(__u64 cookie, __u64 sp)
+{
+	if (XSP_COOKIE_KIND(cookie) == XSP_EVENT_ENTRY &&
+	    XSP_COOKIE_RESULT(cookie) == XSP_RESULT_NONE)
+		count_missed_return(sp);
+}
+
 SEC("uprobe")
 int xsp_span(struct pt_regs *ctx)
 {
@@ -54,9 +75,11 @@ int xsp_span(struct pt_regs *ctx)
 	if (!xsp_active)
 		return 0;
 	__u64 cookie = xsp_cookie(ctx);
-	if (xsp_counts(ctx, cookie))
-		emit(time, xsp_entry_sp(ctx, cookie), XSP_COOKIE_PROBE(cookie),
-		     XSP_COOKIE_KIND(cookie), xsp_event_flags(cookie));
+	if (!xsp_counts(ctx, cookie))
+		return 0;
+	__u64 sp = xsp_entry_sp(ctx, cookie);
+	emit(time, sp, XSP_COOKIE_PROBE(cookie), XSP_COOKIE_KIND(cookie), xsp_event_flags(cookie));
+	look_at_return(cookie, sp);
 	return 0;
 }
 
@@ -74,6 +97,7 @@ int xsp_span_filtered(struct pt_regs *ctx)
 		return 0;
 	__u64 sp = xsp_entry_sp(ctx, cookie);
 	__u32 probe = XSP_COOKIE_PROBE(cookie);
+	look_at_return(cookie, sp);
 	switch (XSP_COOKIE_KIND(cookie)) {
 	case XSP_EVENT_ENTRY:
 		filtered_entry(time, sp, probe);

@@ -279,7 +279,7 @@ enum xsp_result_register {
  *  bit  36      tail call
  *  bit  37      not a cookie, but the number of an event with many sites: see XSP_COOKIE_PAGES
  *  bits 38..40  enum xsp_result_register: what the function is going to return, at an exit whose
- *               probe reads it
+ *               probe reads it. At an entry XSP_RESULT_NONE: its exit is seen by a return probe
  *  bits 41..62  signed: (entry sp - base register) / 8
  *  bit  63      phase of the link that the site is in: brake.h
  */

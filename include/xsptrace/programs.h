@@ -34,6 +34,7 @@ enum xsp_count {
 	XSP_COUNT_LOST_GPU, /* records of lost batches */
 	XSP_COUNT_DETAIL_HITS, /* of one hit in eight that puts sections: how many, and the time it took */
 	XSP_COUNT_DETAIL_NS,
+	XSP_COUNT_MISSED, /* returns that the kernel does not probe: it follows 64 nested calls of a thread */
 	XSP_COUNTS,
 };
 

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 
-from harness import (Recording, Skip, Trace, case, check, check_calls, check_unwound, equal, finish, main,
+from harness import (EXTRA, Recording, Skip, Trace, case, check, check_calls, check_unwound, equal, finish, main,
                      record_attached, record_launched, start_ready, total, truth, workload,
                      xsptrace)
 
@@ -177,6 +177,21 @@ def one_thread_only(folder):
     trace = Trace(out)
     equal(total(trace.calls, "hot_*"), 0, "spans of other threads")
     equal(trace.lost(), {}, "losses")
+
+
+@case
+def returns_that_the_kernel_does_not_probe(folder):
+    """The kernel follows 64 nested return probes of a thread; the exits beyond are said to be missed."""
+    deepest = 64  # MAX_URETPROBE_DEPTH, kernel/events/uprobes.c
+    for depth, missed in ((40, False), (100, True)):
+        out = f"{folder}/{depth}.json"
+        done = xsptrace(*EXTRA, "--exit=return", "-e", "callers:recursion", "-o", out, "--", workload("callers"), depth)
+        trace = Trace(out)
+        calls = trace.calls["recursion"]
+        check(calls in (depth, depth + 1), f"{calls} calls of a recursion {depth} deep")
+        equal(trace.losses["missed_hits"], calls - deepest if missed else 0, f"missed hits of {calls} nested calls")
+        check(("missed by the kernel" in done.stdout) == missed, "the summary", done.stdout)
+        check(("nothing was lost" in done.stdout) != missed, "the summary", done.stdout)
 
 
 main()

@@ -18,10 +18,29 @@ static uint64_t *counter_field(struct xsp_attach_counters *c, enum xsp_count i)
 		[XSP_COUNT_LOST_GPU] = &c->lost_gpu_records,
 		[XSP_COUNT_DETAIL_HITS] = &c->detail_hits,
 		[XSP_COUNT_DETAIL_NS] = &c->detail_ns,
+		[XSP_COUNT_MISSED] = &c->missed,
 	};
 	_Static_assert(sizeof(fields) / sizeof(fields[0]) == XSP_COUNTS, "every counter");
 
 	return fields[i];
+}
+
+/* Hits for which the kernel did not run our programs, because something of the kind was running on the
+ * CPU (Linux 5.12). */
+static uint64_t recursion_misses(const struct xsp_attach *a)
+{
+	struct bpf_program *p;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_program(p, a->bpf->obj)
+	{
+		struct bpf_prog_info info = {0};
+		uint32_t size = sizeof(info);
+		if (bpf_program__fd(p) >= 0 &&
+		    bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size) == 0)
+			sum += info.recursion_misses;
+	}
+	return sum;
 }
 
 static int read_counters(const struct xsp_attach *a, struct xsp_attach_counters *out)
@@ -40,6 +59,7 @@ static int read_counters(const struct xsp_attach *a, struct xsp_attach_counters 
 			*counter_field(out, i) += values[cpu];
 	}
 	free(values);
+	out->missed += recursion_misses(a);
 	return 0;
 }
 

@@ -76,6 +76,7 @@ static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 		p->place.count = 1;
 		p->place.sites[0].role = XSP_ROLE_ENTRY;
 		p->place.sites[0].tail = false;
+		p->place.sites[0].result = XSP_RESULT_NONE;
 		p->place.complete = true;
 	}
 	return rc;

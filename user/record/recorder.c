@@ -411,6 +411,7 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 		.lost_names = c.lost_names + r->unread_names,
 		.filtered = c.filtered,
 		.silent_hits = c.silent_hits,
+		.missed_hits = c.missed,
 		.untracked = c.untracked,
 		.probes_cost_ns = xsp_drain_cost_ns(r->drain) + (uint64_t)silent,
 		.recorder_cpu_ns =
@@ -603,7 +604,7 @@ void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
 	*s = (struct xsp_recorder_status){
 		.seconds = xsp_recorder_seconds(r),
 		.events = xsp_drain_events(r->drain),
-		.lost = c.lost_entries + c.lost_exits + c.lost_other,
+		.lost = c.lost_entries + c.lost_exits + c.lost_other + c.missed,
 		.bytes = r->writer ? xsp_capture_bytes(r->writer) : 0,
 		.events_per_second = r->rate,
 		.overhead = r->overhead,

@@ -21,6 +21,15 @@ struct sched_entity {
 	unsigned long long nr_migrations;
 };
 
+struct return_instance {
+	unsigned long stack;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+	unsigned int depth;
+};
+
 struct task_struct {
 	struct sched_entity se;
 	unsigned long long start_time, self_exec_id;
@@ -32,6 +41,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	struct uprobe_task *utask;
 };
 
 #pragma clang attribute pop
