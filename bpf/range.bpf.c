@@ -52,7 +52,7 @@ struct open_range {
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
+	__uint(max_entries, XSP_OBJECTS_MOST);
 	__type(key, struct object_key);
 	__type(value, struct open_range);
 } xsp_objects __weak SEC(".maps");
@@ -299,7 +299,10 @@ static __noinline void open_object(__u64 object, __u32 probe, __u64 time)
 	struct object_key key = {.object = object, .tgid = pid_tgid >> 32, .probe = probe};
 	struct open_range range = {.begin_ns = time, .tid = (__u32)pid_tgid};
 
-	bpf_map_update_elem(&xsp_objects, &key, &range, BPF_ANY);
+	if (bpf_map_update_elem(&xsp_objects, &key, &range, BPF_NOEXIST) == 0)
+		xsp_count(XSP_COUNT_OBJECTS_OPENED);
+	else
+		bpf_map_update_elem(&xsp_objects, &key, &range, BPF_ANY);
 }
 
 /* A name for the open range of an object, if there is one. */
@@ -444,7 +447,10 @@ static __noinline bool put_range(struct end_event *e, __u64 object, __u32 probe)
 	e->section.size = sizeof(e->section) + sizeof(e->begin_ns);
 	e->section.value = range->tid;
 	e->begin_ns = range->begin_ns;
-	return bpf_map_delete_elem(&xsp_objects, &key) == 0;
+	if (bpf_map_delete_elem(&xsp_objects, &key))
+		return false;
+	xsp_count(XSP_COUNT_OBJECTS_CLOSED);
+	return true;
 }
 
 static __noinline bool is_open(__u64 object, __u32 probe)

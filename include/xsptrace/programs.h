@@ -34,9 +34,13 @@ enum xsp_count {
 	XSP_COUNT_LOST_GPU, /* records of lost batches */
 	XSP_COUNT_DETAIL_HITS, /* of one hit in eight that puts sections: how many, and the time it took */
 	XSP_COUNT_DETAIL_NS,
+	XSP_COUNT_OBJECTS_OPENED, /* put into the map xsp_objects */
+	XSP_COUNT_OBJECTS_CLOSED, /* ... and taken out by us, not by the kernel for want of room */
 	XSP_COUNT_MISSED, /* returns that the kernel does not probe: it follows 64 nested calls of a thread */
 	XSP_COUNTS,
 };
+
+#define XSP_OBJECTS_MOST 65536 /* in the map xsp_objects */
 
 /* The map xsp_lost: lost entries and lost exits by probe. For n probes it has XSP_LOST_KEY(n, 0) keys. */
 #define XSP_LOST_KEY(probe, exits) ((probe)*2 + ((exits) ? 1 : 0))

@@ -12,8 +12,8 @@ import subprocess
 import sys
 import time
 
-from harness import (WORKLOADS, Recording, Trace, case, check, equal, main, record_attached, record_launched,
-                     start, workload)
+from harness import (WORKLOADS, Recording, Trace, case, check, check_calls, equal, main, record_attached,
+                     record_launched, start, workload)
 
 BUILDS = [b for b in ("gcc", "gcc_static", "clang", "clang_static")
           if b.startswith("gcc") or os.path.exists(f"{WORKLOADS}/xsigma_graph_clang")]
@@ -223,6 +223,19 @@ def nvtx_and_itt(folder):
 def nvtx_alone(folder):
     trace, facts = record(folder, "tool_ranges", options=("-e", "nvtx"))
     equal(dict(trace.calls), {k: v for k, v in facts["calls"].items() if k != "itt task"}, "ranges")
+
+
+@case
+def more_open_scopes_than_there_is_room_for(folder):
+    """What the kernel forgets of open scopes is counted: so many have no end."""
+    for calls, room in ((1000, True), (70000, False)):
+        trace, facts = record_launched(folder, [workload("open_scopes"), "--calls", calls], "-e", "xsigma",
+                                       "--buffer", "256M")
+        check_calls(trace, facts)
+        open_ones = sum(1 for e in trace.spans if e["args"].get("finished") is False or e["args"].get("exit lost"))
+        print(f"  {calls} scopes: {open_ones} without an end, {trace.losses['untracked']} untracked")
+        equal(trace.losses["untracked"], open_ones, "untracked")
+        check((open_ones == 0) == room, f"{open_ones} of {calls} have no end")
 
 
 main()

@@ -142,7 +142,8 @@ Test(text, symbols_of_perf_script)
 		{"f(int)", "f{int}"},
 		{"main::{lambda(int)#1}::operator()", "main::{lambda{int}#1}::operator{}"},
 		{"say \"hi\" 'x'", "say \xE2\x80\x9Dhi\xE2\x80\x9D \xE2\x80\x99x\xE2\x80\x99"},
-		{"'a'", "\xE2\x80\x99" "a\xE2\x80\x99"},
+		{"'a'", "\xE2\x80\x99"
+			"a\xE2\x80\x99"},
 		{"a;b", "a:b"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -81,7 +81,8 @@ struct xsp_capture_stats {
 	uint64_t lost_names; /* name strings that could not be read or kept */
 	uint64_t filtered; /* held back by --min-duration, --max-depth, -t, --comm */
 	uint64_t silent_hits; /* conditional sites passed without being an exit */
-	uint64_t missed_hits; /* hits that the kernel skipped: nested too deep for its return probes, or recursion */
+	uint64_t
+		missed_hits; /* hits that the kernel skipped: nested too deep for its return probes, or recursion */
 	uint64_t untracked; /* spans not followed because a filter's table was full */
 	uint64_t probes_cost_ns; /* estimated time that the target's threads spent in probes */
 	uint64_t recorder_cpu_ns; /* CPU time of xsptrace itself */
