@@ -265,8 +265,7 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r, co
 	add(&l, st->lost_other, "other event", "other events");
 	add(&l, st->lost_names, "name", "names");
 	add(&l, st->missed_hits, "hit missed by the kernel", "hits missed by the kernel");
-	add(&l, st->untracked, "call not followed (table full)",
-	    "calls not followed (table full)");
+	add(&l, st->untracked, "call not followed (table full)", "calls not followed (table full)");
 	if (l.used > 0) {
 		snprintf(text, sizeof(text), "lost: %s%s", l.text,
 			 complete ? "" : ", up to the last count in the capture");
