@@ -58,14 +58,17 @@ const char *xsp_text_short(const char *name, char buffer[XSP_TEXT_SHORT])
 	uint64_t hash = 0xCBF29CE484222325ULL;
 	size_t length;
 
-	if (mangled[0] != '_' || (mangled[1] != 'Z' && mangled[1] != 'R'))
+	if (mangled[0] != '_' ||
+	    (mangled[1] != 'Z' &&
+	     (mangled[1] != 'R' || strspn(mangled + 2, "0123456789CMXYNIB") == 0)))
 		return name;
 	length = strlen(name);
+	int n = snprintf(buffer, XSP_TEXT_SHORT, "[mangled] %.*s", MANGLED_KEPT, name);
 	if (length <= MANGLED_KEPT)
-		return name;
+		return buffer;
 	for (size_t i = 0; i < length; i++)
 		hash = (hash ^ (uint8_t)name[i]) * 0x100000001B3ULL;
-	snprintf(buffer, XSP_TEXT_SHORT, "%.*s...[%zu bytes, %016llx]", MANGLED_KEPT, name, length,
+	snprintf(buffer + n, XSP_TEXT_SHORT - (size_t)n, "...[%zu bytes, %016llx]", length,
 		 (unsigned long long)hash);
 	return buffer;
 }

@@ -13,8 +13,9 @@
 /* Room for xsp_text_short. */
 #define XSP_TEXT_SHORT 1100
 
-/* The name itself; one that is still mangled, because no demangler manages it, and long only its begin, and
- * what tells it from others, in `buffer`: readers that try it once more (speedscope) do not survive. */
+/* The name itself; one that is still mangled, because no demangler manages it, in `buffer` behind "[mangled] ",
+ * and if it is long its begin and what tells it from others: speedscope tries what begins so once more, for
+ * each slice, and loses memory by it until it hangs. */
 const char *xsp_text_short(const char *name, char buffer[XSP_TEXT_SHORT]);
 
 /*
