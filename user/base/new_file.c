@@ -55,18 +55,20 @@ static int choose_names(struct xsp_new_file *f, const char *path)
 	f->other = malloc(strlen(path) + 8);
 	/* a name of its own, not the final one with an ending: that may be 255 long */
 	if (asprintf(&f->temp, "%.*s.xsptrace-%016llx.tmp", folder, path,
-		     (unsigned long long)number) < 0)
+		     (unsigned long long)number) < 0) {
 		f->temp = NULL;
+		return -ENOMEM;
+	}
 	f->split = ending_of(path);
 	return f->path != NULL && f->other != NULL && f->temp != NULL ? 0 : -ENOMEM;
 }
 
-static int open_unnamed(const struct xsp_new_file *f)
+static int open_unnamed(const char *path)
 {
-	const char *slash = strrchr(f->path, '/');
-	char *folder = slash == NULL	  ? strdup(".")
-		       : slash == f->path ? strdup("/")
-					  : strndup(f->path, (size_t)(slash - f->path));
+	const char *slash = strrchr(path, '/');
+	char *folder = slash == NULL   ? strdup(".")
+		       : slash == path ? strdup("/")
+				       : strndup(path, (size_t)(slash - path));
 	int fd = folder == NULL ? -1 : open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, MODE);
 
 	free(folder);
@@ -93,7 +95,7 @@ int xsp_new_file_open(const char *path, const struct xsp_standing *before,
 	int rc = choose_names(f, path);
 	if (rc == 0) {
 		f->before = before != NULL ? *before : xsp_standing_at(path);
-		f->fd = open_unnamed(f);
+		f->fd = open_unnamed(path);
 		if (f->fd < 0) { /* EOPNOTSUPP, EISDIR, EINVAL; any other says so again */
 			f->fd = open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 				     MODE);
@@ -234,7 +236,7 @@ void xsp_new_file_free(struct xsp_new_file *f)
 {
 	if (f == NULL)
 		return;
-	if (f->hidden)
+	if (f->hidden && f->temp != NULL)
 		unlink(f->temp);
 	if (f->fd >= 0)
 		close(f->fd);

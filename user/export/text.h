@@ -23,7 +23,7 @@ const char *xsp_text_short(const char *name, char buffer[XSP_TEXT_SHORT]);
  * as ':', no blank at either end, never empty, and not ending in a blank and a number (which
  * flamegraph.pl would take for a second count). Malloc'd, *length may be NULL; NULL: no memory.
  */
-char *xsp_text_folded(const char *name, size_t *length);
+char *xsp_text_folded(const char *full, size_t *length);
 
 /* A symbol of perf-script text: the same, and parentheses as braces ("{anonymous}" for an anonymous
  * namespace), quotes as typographic ones and "->" as an arrow: stackcollapse-perf.pl cuts at the first
