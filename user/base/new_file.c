@@ -96,7 +96,8 @@ int xsp_new_file_open(const char *path, const struct xsp_standing *before,
 	if (rc == 0) {
 		f->before = before != NULL ? *before : xsp_standing_at(path);
 		f->fd = open_unnamed(path);
-		if (f->fd < 0) { /* EOPNOTSUPP, EISDIR, EINVAL; any other says so again */
+		if (f->fd < 0 &&
+		    f->temp != NULL) { /* EOPNOTSUPP, EISDIR, EINVAL; any other says so again */
 			f->fd = open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 				     MODE);
 			f->hidden = f->fd >= 0;
