@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define FLUSH_NS 1000000000ULL
+#define PRICE_NS 200000000ULL /* between looks at what sections cost */
 /* A turn names addresses for so long; the rings must not wait for it. */
 #define FRAMES_NS 2000000ULL
 #define FRAMES_LAST_NS 3000000000ULL /* ... and at the end */
@@ -382,9 +383,13 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 int xsp_recorder_price_details(struct xsp_recorder *r)
 {
 	struct xsp_attach_counters c;
-	int rc = r->options.attach.details ? xsp_broker_counters(r->broker, &c) : 0;
+	uint64_t now = xsp_now_ns();
 
-	if (rc < 0 || !r->options.attach.details || c.detail_hits == 0)
+	if (!r->options.attach.details || now - r->priced_ns < PRICE_NS)
+		return 0;
+	r->priced_ns = now;
+	int rc = xsp_broker_counters(r->broker, &c);
+	if (rc < 0 || c.detail_hits == 0)
 		return rc;
 	double more = (double)c.detail_ns / (double)c.detail_hits - r->plan.costs.detail_program_ns;
 	xsp_drain_set_detail(r->drain, more > 0 ? more : 0);

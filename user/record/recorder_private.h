@@ -68,6 +68,7 @@ struct xsp_recorder {
 	bool flushed_events; /* the first of them: the file may have its name */
 	uint64_t start_ns, end_ns;
 	uint64_t last_flush_ns;
+	uint64_t priced_ns; /* when the price of sections was last looked at */
 	/* for the status line */
 	uint64_t rate_time_ns, rate_events, rate_cost_ns;
 	double rate, overhead;
