@@ -282,7 +282,7 @@ def leftovers_of_an_earlier_run(folder):
     targets, arguments = callers(folder, 4, tool)
     random = random_from_clock()
     left = {}
-    for i in range(8):
+    for i in range(4):
         tool.start(*arguments, *ALL_OF_LIBC)
         if i % 2:
             tool.wait_link_create(random.uniform(0, 0.01))
