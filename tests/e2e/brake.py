@@ -207,7 +207,7 @@ def what_is_read_has_its_price(folder):
 
     def estimate(*flags):
         out = f"{folder}/t.xspt"
-        done = xsptrace(*flags, "-o", out, "--", "/usr/bin/python3", f"{SCRIPTS}/torch_loop.py", "--steps", 800,
+        done = xsptrace(*flags, "-o", out, "--", "/usr/bin/python3", f"{SCRIPTS}/torch_loop.py", "--steps", 300,
                         timeout=120)
         ms, unit = re.search(r"estimated: ([0-9.]+) (m?s) in probes", done.stderr + done.stdout).groups()
         return float(ms) * (1 if unit == "ms" else 1000)
