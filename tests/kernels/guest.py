@@ -122,7 +122,7 @@ def programs_that_read_arguments_and_filter(folder):
         return
     out = f"{folder}/arguments.json"
     xsptrace("--shapes=all", "--inputs=values", "--sequence", "-e", "demo_leaf", "-o", out,
-             workload("demo"), timeout=200)
+             "--", workload("demo"), "--calls", 2, timeout=200)
     check(os.path.getsize(out) > 0, "no trace")
     xsptrace("--min-duration", "1ns", "--max-depth", "50", "-o", out, "--", workload("annotated"),
              "--calls", 20, timeout=200)
