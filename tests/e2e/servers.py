@@ -347,8 +347,11 @@ def nothing_amiss(folder, *patterns):
     with Traced(folder, [server.child.pid], *patterns) as traced:
         server.load(50)
     check(traced.counts.calls, "nothing was traced", traced.counts.tail)
-    for words in ("exits without an entry", "begun before", "end not seen"):
+    for words in ("begun before", "end not seen"):
         check(words not in traced.counts.tail, words, traced.counts.tail)
+    # mempcpy jumps into the middle of memmove, whose exits it then passes: that is no loss, and is said so
+    tail = traced.counts.tail.replace("exits without an entry (functions entered in another way", "")
+    check("exits without an entry" not in tail, "exits without an entry", traced.counts.tail)
 
 
 @case
@@ -361,7 +364,7 @@ def functions_that_fall_through(folder):
 def functions_that_return_together(folder):
     """glibc's __memcpy_chk ends where memcpy begins and falls into it: memcpy's exits are its exits too, and
     each call of memcpy hits two probes there."""
-    nothing_amiss(folder, "libc.so:*memcpy*", "libc.so:*memset*")
+    nothing_amiss(folder, "libc.so:*memcpy*", "libc.so:*mempcpy*", "libc.so:*memset*")
 
 
 # ---- postgres ------------------------------------------------------------------------
