@@ -134,8 +134,13 @@ def set_user_id_program(folder):
         h.check(got["status"] in statuses, f"{answer}: one of {statuses}", got)
         if got["rc"] == 0:
             child.send_signal(signal.SIGTERM)
-        h.equal((h.finish(child, 20), child.stdout.read()),
-                (0, b"0 fine\n" if got["rc"] < 0 else b"went on\n"), "the program")
+        ends = [b"0 fine\n" if got["rc"] < 0 else b"went on\n"]
+        if answer == "exec-beside" and got["rc"] < 0:
+            # Its other threads end meanwhile; one that is half gone looks to the kernel like another process
+            # that shares its folder, and the program gets no other rights (fs/exec.c, check_unsafe_exec).
+            ends.append(b"65534 fine\n")
+        status, said = h.finish(child, 20), child.stdout.read()
+        h.check(status == 0 and said in ends, "the program", status, said)
 
 
 @h.case
