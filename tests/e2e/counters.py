@@ -48,16 +48,15 @@ def as_the_kernel_tells_the_program(folder):
     equal(len({tid for tid, _ in truth}), 2, "threads")
     for key, rows in truth.items():
         equal(len(spans[key]), CALLS, f"spans of {key}")
-        for args, (minor, major, switches, ns) in zip(spans[key], rows):
-            # what is between the program's own readings and the probe's may fault or be preempted
-            check(0 <= minor - args["minor-faults"] <= 3, f"{key} minor-faults", args, minor)
-            check(0 <= major - args["major-faults"] <= 1, f"{key} major-faults", args, major)
+        # never more than the program's own readings around the call tell; what is between those and the
+        # probes may fault, or be held up by others or by a hypervisor: in one call, hardly in most
+        for number, (name, most) in enumerate((("minor-faults", 3), ("major-faults", 1), ("context-switches", 2),
+                                               ("task-clock", 300_000))):
+            beside = [row[number] - args[name] for args, row in zip(spans[key], rows)]
+            check(min(beside) >= 0, f"{key} {name}: more than the program's own", beside, spans[key])
+            check(statistics.median(beside) <= most, f"{key} {name}: {beside} are missing", rows)
+        for args in spans[key]:
             equal(args["page-faults"], args["minor-faults"] + args["major-faults"], "page-faults")
-            check(0 <= switches - args["context-switches"] <= 2, f"{key} context-switches", args, switches)
-            check(args["task-clock"] <= ns, f"{key} task-clock", args, ns)
-        # a hypervisor may hold the thread between the two readings of one call, hardly of most
-        beside = statistics.median(ns - args["task-clock"] for args, (*_, ns) in zip(spans[key], rows))
-        check(beside <= 300_000, f"{key}: {beside} ns of the task clock are missing", rows)
         if key[1] == "faults":
             check(all(PAGES <= a["minor-faults"] < PAGES + 8 for a in spans[key]), "faults", spans[key])
         if key[1] == "sleeps":
