@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define FLUSH_NS 1000000000ULL
-#define PRICE_NS 200000000ULL /* between looks at what sections cost */
+#define PRICE_NS 50000000ULL /* between looks at what sections cost */
 /* A turn names addresses for so long; the rings must not wait for it. */
 #define FRAMES_NS 2000000ULL
 #define FRAMES_LAST_NS 3000000000ULL /* ... and at the end */
