@@ -10,6 +10,7 @@
 
 #include "attach/plan_private.h"
 #include "attach/planner.h"
+#include "base/path.h"
 
 /* ---- modules of the recording ---- */
 
@@ -103,7 +104,6 @@ static int cannot_open(int code, const char *shown, struct xsp_error *err)
 
 void xsp_plan_progress(const struct xsp_plan *plan, const char *path, const char *fmt, ...)
 {
-	const char *slash = strrchr(path, '/');
 	char text[256];
 	va_list ap;
 
@@ -113,8 +113,7 @@ void xsp_plan_progress(const struct xsp_plan *plan, const char *path, const char
 	int used = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (used > 0 && (size_t)used < sizeof(text))
-		snprintf(text + used, sizeof(text) - (size_t)used, " %.200s",
-			 slash != NULL ? slash + 1 : path);
+		snprintf(text + used, sizeof(text) - (size_t)used, " %.200s", xsp_base_name(path));
 	plan->progress(plan->progress_ctx, text);
 }
 

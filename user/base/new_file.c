@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/new_file.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,7 @@ struct xsp_new_file {
 /* "run.xspt" is split before ".xspt", "run.json.gz" before ".json.gz". */
 static size_t ending_of(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+	const char *base = xsp_base_name(path);
 	size_t length = strlen(path), end = length;
 
 	if (length > 3 && strcmp(path + length - 3, ".gz") == 0)

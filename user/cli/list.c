@@ -13,19 +13,13 @@
 #include "attach/broker.h"
 #include "attach/plan.h"
 #include "attach/planner.h"
+#include "base/path.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/launch.h"
 #include "cli/no_match.h"
 #include "cli/session.h"
 #include "target/process.h"
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static int plan_process(struct xsp_plan *plan, const struct xsp_opener *o, pid_t pid,
 			struct xsp_error *err)
@@ -91,7 +85,7 @@ static void print_text(const struct xsp_plan *plan, const struct xsp_planned_mod
 
 	/* names of a target must not drive the user's terminal */
 	xsp_printable(name, sizeof(name), p->probe.name, 0);
-	xsp_printable(library, sizeof(library), base_name(m->shown), 0);
+	xsp_printable(library, sizeof(library), xsp_base_name(m->shown), 0);
 	if (p->error < 0) {
 		printf("%-48s %-28s not probed: %s\n", name, library, why_not_probed(p->error));
 		return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/no_match.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,13 +8,6 @@
 #include <string.h>
 
 #define SHOWN 6
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /* "a, b, c and 5 more" of the modules' base names. */
 static void name_modules(const struct xsp_plan *plan, char *text, size_t size)
@@ -23,7 +17,7 @@ static void name_modules(const struct xsp_plan *plan, char *text, size_t size)
 	text[0] = '\0';
 	for (size_t i = 0; i < plan->count && i < SHOWN; i++) {
 		int n = snprintf(text + used, size - used, "%s%.60s", i ? ", " : "",
-				 base_name(plan->modules[i]->shown));
+				 xsp_base_name(plan->modules[i]->shown));
 		if (n < 0 || (size_t)n >= size - used)
 			return;
 		used += (size_t)n;
@@ -62,7 +56,8 @@ static int no_library(const struct xsp_plan *plan, const struct xsp_pattern *p,
 	if (paths != NULL)
 		count = xsp_pattern_suggest_libraries(p, paths, plan->count, like, 3);
 	if (count > 0)
-		snprintf(names, sizeof(names), "did you mean %.200s?", base_name(paths[like[0]]));
+		snprintf(names, sizeof(names), "did you mean %.200s?",
+			 xsp_base_name(paths[like[0]]));
 	else
 		name_modules(plan, names, sizeof(names));
 	free(paths);
@@ -151,7 +146,7 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 				     "debug symbols, or give an "
 				     "address (-e '%.60s:0xADDRESS')",
 				     m->shown, m->is_static ? " and static" : "",
-				     base_name(m->shown));
+				     xsp_base_name(m->shown));
 	suggest(p, o, pid, look_at_functions, like, sizeof(like));
 	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
 			     "no function matches '%.120s'%s%.320s%s", p->text,
@@ -211,13 +206,14 @@ int xsp_no_match(const struct xsp_plan *plan, const struct xsp_opener *o, pid_t 
 			err, -ENOENT, XSP_STATUS_TARGET,
 			"%.200s is stripped and static: it names no functions; give an address "
 			"(-e '%.60s:0xADDRESS')",
-			plan->modules[0]->shown, base_name(plan->modules[0]->shown));
+			plan->modules[0]->shown, xsp_base_name(plan->modules[0]->shown));
 	name_modules(plan, names, sizeof(names));
 	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
 			     "no known provider fits this process, which maps %.300s: say what to "
 			     "trace, for example "
 			     "-e '%.60s:*'",
-			     names, plan->count ? base_name(plan->modules[0]->shown) : "LIBRARY");
+			     names,
+			     plan->count ? xsp_base_name(plan->modules[0]->shown) : "LIBRARY");
 }
 
 /* ---- what matches nothing beside others that do ---- */

@@ -9,6 +9,7 @@
 
 #include "base/grow.h"
 #include "base/clock.h"
+#include "base/path.h"
 #include "inject/stub.h"
 #include "target/maps.h"
 #include "target/process.h"
@@ -18,13 +19,6 @@
 #define PAGE 4096U
 
 /* ---- what a file is ---- */
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /* By name, as distributions and the loader itself name them. A prefix unless `anywhere`. */
 static const struct {
@@ -58,7 +52,7 @@ static const struct {
 
 static unsigned roles_of(const char *path)
 {
-	const char *name = base_name(path);
+	const char *name = xsp_base_name(path);
 	unsigned roles = 0;
 
 	for (size_t i = 0; i < sizeof(known_files) / sizeof(known_files[0]); i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "inject/load.h"
+#include "base/path.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -126,11 +127,11 @@ static int open_library(struct loader *l, const char *path, uint64_t flags)
 /* A file in the target's memory, filled by us. */
 static int open_copy(struct loader *l)
 {
-	const char *library = l->order->library, *slash = strrchr(library, '/'), *why = NULL;
+	const char *library = l->order->library, *why = NULL;
 	char name[100], path[64];
 	uint64_t text, fd = 0, tid = 0, unused;
 
-	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : library);
+	snprintf(name, sizeof(name), "%s", xsp_base_name(library));
 	int ret = xsp_remote_text(l->r, name, &text);
 	if (ret == 0)
 		ret = l->syscall == 0

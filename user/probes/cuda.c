@@ -9,6 +9,7 @@
  * function of that name that is not in NVIDIA's own libraries: a wrapper may throw.
  */
 #include "catalog/cuda_table.h"
+#include "base/path.h"
 #include "probes/probe.h"
 
 #include <stdio.h>
@@ -80,8 +81,7 @@ static void take_name(const struct xsp_cuda_entry *e, struct xsp_probe *p)
 static bool is_nvidias(struct xsp_module *m)
 {
 	static const char *const files[] = {"libcuda.so", "libcudart.so"};
-	const char *shown = xsp_module_shown(m), *slash = strrchr(shown, '/');
-	const char *name = slash != NULL ? slash + 1 : shown;
+	const char *name = xsp_base_name(xsp_module_shown(m));
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		if (strncmp(name, files[i], strlen(files[i])) == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* function.c - the user's own patterns: -e 'LIBRARY:GLOB', -e GLOB, -e LIBRARY:0xADDRESS. */
 #include "probes/probe.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,13 +17,12 @@ struct search {
 static int add_hit(void *ctx, const struct xsp_pattern_hit *hit)
 {
 	struct search *s = ctx;
-	const char *slash = strrchr(xsp_module_shown(s->module), '/');
 	char unnamed[300];
 	const char *name = hit->demangled ? hit->demangled : hit->symbol->name;
 
 	if (name[0] == '\0') {
 		snprintf(unnamed, sizeof(unnamed), "%.255s+0x%" PRIx64,
-			 slash ? slash + 1 : xsp_module_shown(s->module), hit->symbol->addr);
+			 xsp_base_name(xsp_module_shown(s->module)), hit->symbol->addr);
 		name = unnamed;
 	}
 	struct xsp_probe p = {

@@ -4,6 +4,7 @@
  * the functions whose semaphores tell it what to collect.
  */
 #include "probes/probe.h"
+#include "base/path.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static long add(const struct xsp_provider *self, struct xsp_module *m, const cha
 static bool is_agent(const char *shown)
 {
 	static const char in_memory[] = "/memfd:";
-	const char *slash = strrchr(shown, '/'), *name = slash ? slash + 1 : shown;
+	const char *name = xsp_base_name(shown);
 
 	if (strncmp(shown, in_memory, sizeof(in_memory) - 1) == 0)
 		name = shown + sizeof(in_memory) - 1;

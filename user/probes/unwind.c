@@ -4,6 +4,7 @@
  * only when something is thrown, and tell exactly which open spans are gone.
  */
 #include "probes/probe.h"
+#include "base/path.h"
 
 #include <string.h>
 
@@ -43,13 +44,6 @@ static bool is_rust_landing(const char *symbol)
 	return false;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static int add_mark(const struct xsp_provider *self, struct xsp_module *m,
 		    const struct xsp_symbol *s, const char *name, enum xsp_probe_action action,
 		    struct xsp_probe_list *list, struct xsp_error *err)
@@ -75,7 +69,7 @@ static int find_marks(const struct xsp_provider *self, struct xsp_module *m,
 		      const struct xsp_selection *selection, struct xsp_probe_list *list,
 		      struct xsp_error *err)
 {
-	const char *library = base_name(xsp_module_shown(m));
+	const char *library = xsp_base_name(xsp_module_shown(m));
 	const struct xsp_symbol *symbols;
 	struct xsp_symbol of_glibc;
 	size_t count;

@@ -2,6 +2,7 @@
 /* processes.c - the recorded processes and their libraries, as they come and go. */
 #include "record/recorder_private.h"
 #include "base/clock.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -190,7 +191,6 @@ static int put_mapping(struct xsp_recorder *r, struct recorded_process *p,
 static void count_late(struct xsp_recorder *r, const struct xsp_planned_module *m)
 {
 	uint64_t now = xsp_now_ns();
-	const char *slash = strrchr(m->shown, '/');
 
 	if (r->late.since_ns == 0 || now < r->late.since_ns || m->wanted == 0)
 		return;
@@ -198,7 +198,7 @@ static void count_late(struct xsp_recorder *r, const struct xsp_planned_module *
 	if (now - r->late.since_ns <= r->late.longest_ns)
 		return;
 	r->late.longest_ns = now - r->late.since_ns;
-	snprintf(r->late.name, sizeof(r->late.name), "%s", slash != NULL ? slash + 1 : m->shown);
+	snprintf(r->late.name, sizeof(r->late.name), "%s", xsp_base_name(m->shown));
 }
 
 int xsp_recorder_put_late(struct xsp_recorder *r)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "target/glob.h"
+#include "base/path.h"
 
 #define WORD_MAX 48U /* longer words are compared by their heads */
 #define WORDS_MAX 8U
@@ -203,11 +204,9 @@ size_t xsp_pattern_suggest_libraries(const struct xsp_pattern *p, const char *co
 		return 0;
 	if (max > MAX_SUGGESTIONS)
 		max = MAX_SUGGESTIONS;
-	const char *slash = strrchr(p->library, '/');
-	collect_words(slash != NULL ? slash + 1 : p->library, &words);
+	collect_words(xsp_base_name(p->library), &words);
 	for (size_t i = 0; i < path_count && words.count > 0; i++) {
-		const char *name = strrchr(paths[i], '/');
-		uint64_t s = score(&words, name != NULL ? name + 1 : paths[i]);
+		uint64_t s = score(&words, xsp_base_name(paths[i]));
 		if (s != UINT64_MAX)
 			keep(best, &used, max, s, i);
 	}

@@ -14,6 +14,7 @@
 #include <Zydis/Zydis.h>
 
 #include "base/grow.h"
+#include "base/path.h"
 #include "target/maps.h"
 #include "target/module.h"
 #include "target/procfs.h"
@@ -260,12 +261,10 @@ static int find_place(struct xsp_resolver *r, const struct xsp_process *p, uint6
 
 static void module_and_offset(const struct place *at, uint64_t address, char *text, size_t size)
 {
-	const char *slash = strrchr(at->path, '/');
-
 	if (!at->mapped)
 		snprintf(text, size, "0x%" PRIx64, address);
 	else
-		snprintf(text, size, "%s+0x%" PRIx64, slash ? slash + 1 : at->path,
+		snprintf(text, size, "%s+0x%" PRIx64, xsp_base_name(at->path),
 			 at->module ? at->addr : at->file_offset);
 }
 
