@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 
 struct xsp_kernel {
 	char release[64];
@@ -36,5 +37,17 @@ struct xsp_link_create_uprobe_multi {
 #define XSP_UPROBE_MULTI_RETURN 1U /* BPF_F_UPROBE_MULTI_RETURN */
 int xsp_link_create_uprobe_multi(
 	const struct xsp_link_create_uprobe_multi *attr); /* fd or -errno */
+
+/* struct procmap_query (include/uapi/linux/fs.h, 6.11, commit ed5d583a88a9); own copy for the same reason.
+ * An ioctl of /proc/PID/maps. */
+struct xsp_procmap_query {
+	uint64_t size, query_flags, query_addr, vma_start, vma_end, vma_flags, vma_page_size,
+		vma_offset, inode;
+	uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
+	uint64_t vma_name_addr, build_id_addr;
+};
+#define XSP_PROCMAP_EXECUTABLE 0x04U
+#define XSP_PROCMAP_COVERING_OR_NEXT 0x10U
+#define XSP_PROCMAP_QUERY _IOWR('f', 17, struct xsp_procmap_query)
 
 #endif

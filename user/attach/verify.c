@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "attach/kernel.h"
@@ -36,19 +37,19 @@ struct memory {
 
 /* ---- what the process maps ---- */
 
-static int add_line(struct memory *m, const struct xsp_verified_file *file,
-		    const struct xsp_map_line *line)
+static int add_mapping(struct memory *m, const struct xsp_verified_file *file,
+		       const struct xsp_map_line *map)
 {
 	static const char trampoline[] = "[uprobes-trampoline]";
 
-	if (line->path_length == sizeof(trampoline) - 1 &&
-	    strncmp(line->path, trampoline, line->path_length) == 0 && m->trampoline_count < 8)
-		m->trampolines[m->trampoline_count++] = (struct range){line->start, line->end, 0};
-	if (!line->executable || line->inode != file->inode || line->dev != file->dev)
+	if (map->path_length == sizeof(trampoline) - 1 &&
+	    strncmp(map->path, trampoline, map->path_length) == 0 && m->trampoline_count < 8)
+		m->trampolines[m->trampoline_count++] = (struct range){map->start, map->end, 0};
+	if (!map->executable || map->inode != file->inode || map->dev != file->dev)
 		return 0;
 	if (xsp_grow(&m->ranges, &m->room, m->count + 1) < 0)
 		return -ENOMEM;
-	m->ranges[m->count++] = (struct range){line->start, line->end, line->offset};
+	m->ranges[m->count++] = (struct range){map->start, map->end, map->offset};
 	return 0;
 }
 
@@ -70,22 +71,74 @@ static void close_memory(struct memory *m)
 	free(m->ranges);
 }
 
-static int open_memory(pid_t pid, const struct xsp_verified_file *file, struct memory *m)
+/* By its question to the kernel: the text takes 2 ms where 300 libraries are mapped, and it is asked for
+ * several times a library. The name is of use only where there is no file. -ENOTTY: before Linux 6.11. */
+static int query_mappings(int maps, const struct xsp_verified_file *file, struct memory *m)
+{
+	struct xsp_procmap_query q = {.size = sizeof(q)};
+	char name[64];
+	int rc = 0;
+
+	while (rc == 0) {
+		q.query_flags = XSP_PROCMAP_EXECUTABLE | XSP_PROCMAP_COVERING_OR_NEXT;
+		q.query_addr = q.vma_end;
+		q.vma_name_addr = 0; /* together with its size */
+		q.vma_name_size = 0;
+		if (ioctl(maps, XSP_PROCMAP_QUERY, &q) != 0)
+			return errno == ENOENT ? 0 : -errno;
+		if (q.inode == 0) {
+			q.vma_name_addr = (uintptr_t)name;
+			q.vma_name_size = sizeof(name);
+		}
+		if (q.inode == 0 && ioctl(maps, XSP_PROCMAP_QUERY, &q) != 0)
+			q.vma_name_size = 0; /* a longer one, or it has gone */
+		rc = add_mapping(m, file,
+				 &(struct xsp_map_line){
+					 .start = q.vma_start,
+					 .end = q.vma_end,
+					 .offset = q.vma_offset,
+					 .dev = makedev(q.dev_major, q.dev_minor),
+					 .inode = q.inode,
+					 .executable = true,
+					 .path = name,
+					 .path_length = q.vma_name_size > 0 ? strlen(name) : 0});
+	}
+	return rc;
+}
+
+static int read_mappings(pid_t pid, const struct xsp_verified_file *file, struct memory *m)
 {
 	char *text = NULL;
-
-	*m = (struct memory){.mem = -1, .pagemap = -1, .file = file->fd};
-	if (sysconf(_SC_PAGESIZE) != PAGE)
-		return -EOPNOTSUPP;
 	int rc = xsp_procfs_read(&xsp_open_directly, pid, "maps", XSP_MAPS_MAX, &text, NULL);
+
 	for (const char *at = text; rc == 0 && at != NULL && *at != '\0';) {
 		struct xsp_map_line line;
 		if (xsp_map_line_parse(at, &line))
-			rc = add_line(m, file, &line);
+			rc = add_mapping(m, file, &line);
 		at += strcspn(at, "\n");
 		at += *at == '\n';
 	}
 	free(text);
+	return rc;
+}
+
+static int find_mappings(pid_t pid, const struct xsp_verified_file *file, struct memory *m)
+{
+	int maps = open_proc(pid, "maps");
+
+	if (maps < 0)
+		return maps;
+	int rc = query_mappings(maps, file, m);
+	close(maps);
+	return rc == -ENOTTY ? read_mappings(pid, file, m) : rc;
+}
+
+static int open_memory(pid_t pid, const struct xsp_verified_file *file, struct memory *m)
+{
+	*m = (struct memory){.mem = -1, .pagemap = -1, .file = file->fd};
+	if (sysconf(_SC_PAGESIZE) != PAGE)
+		return -EOPNOTSUPP;
+	int rc = find_mappings(pid, file, m);
 	if (rc == 0)
 		rc = m->mem = open_proc(pid, "mem");
 	if (rc >= 0)
