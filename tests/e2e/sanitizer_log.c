@@ -20,12 +20,6 @@ struct log {
 	char text[LOG_SIZE - 2 * sizeof(uint32_t)];
 };
 
-void __asan_set_error_report_callback(void (*callback)(const char *text));
-void __ubsan_get_current_report_data(const char **kind, const char **message, const char **file,
-				     unsigned *line, unsigned *column, char **address);
-const char *__asan_default_options(void);
-void __ubsan_on_report(void);
-
 static struct log *log_of_all; /* the hooks below get no context */
 
 static void put(const char *text)
@@ -40,6 +34,52 @@ static void put(const char *text)
 		memcpy(log_of_all->text + at, text, size < room ? size : room);
 	}
 }
+
+#if defined(__SANITIZE_THREAD__)
+/* sanitizer/tsan_interface.h of LLVM, which gcc does not install */
+#define FRAMES 8
+int __tsan_get_report_data(void *report, const char **kind, int *count, int *stacks, int *accesses,
+			   int *locations, int *mutexes, int *threads, int *ids, void **sleep_trace,
+			   unsigned long trace_size);
+int __tsan_get_report_mop(void *report, unsigned long index, int *thread, void **address, int *size,
+			  int *write, int *atomic, void **trace, unsigned long trace_size);
+void __sanitizer_symbolize_pc(void *pc, const char *format, char *text, size_t size);
+void __tsan_on_report(void *report);
+
+void __tsan_on_report(void *report)
+{
+	const char *kind;
+	char text[256];
+	int n[7], accesses = 0;
+	void *trace[FRAMES];
+
+	__tsan_get_report_data(report, &kind, &n[0], &n[1], &accesses, &n[2], &n[3], &n[4], &n[5],
+			       trace, FRAMES);
+	snprintf(text, sizeof(text), "thread sanitizer: %s\n", kind);
+	put(text);
+	for (int i = 0; i < accesses; i++) {
+		void *address;
+		memset(trace, 0, sizeof(trace));
+		__tsan_get_report_mop(report, (unsigned long)i, &n[0], &address, &n[1], &n[2],
+				      &n[3], trace, FRAMES);
+		for (int j = 0; j < FRAMES && trace[j] != NULL; j++) {
+			__sanitizer_symbolize_pc(trace[j], j == 0 ? "  %f %s:%l" : "    %f %s:%l",
+						 text, sizeof(text) - 1);
+			put(text);
+			put("\n");
+		}
+	}
+}
+
+static void report_addresses(void)
+{
+}
+#else
+void __asan_set_error_report_callback(void (*callback)(const char *text));
+void __ubsan_get_current_report_data(const char **kind, const char **message, const char **file,
+				     unsigned *line, unsigned *column, char **address);
+const char *__asan_default_options(void);
+void __ubsan_on_report(void);
 
 /* Leaks are looked for by ptrace, which processes that are not dumpable refuse. */
 const char *__asan_default_options(void)
@@ -59,6 +99,12 @@ void __ubsan_on_report(void)
 	put(text);
 }
 
+static void report_addresses(void)
+{
+	__asan_set_error_report_callback(put);
+}
+#endif
+
 __attribute__((constructor)) static void map_log(void)
 {
 	const char *path = getenv("XSPTRACE_SANITIZER_LOG");
@@ -72,5 +118,5 @@ __attribute__((constructor)) static void map_log(void)
 		return;
 	log_of_all = at;
 	log_of_all->mapped = 1;
-	__asan_set_error_report_callback(put);
+	report_addresses();
 }
