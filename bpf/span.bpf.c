@@ -181,13 +181,11 @@ int xsp_longjmp(struct pt_regs *ctx)
 	if (bpf_probe_read_user(&saved, sizeof(saved),
 				(void *)(XSP_REG_ARG1(ctx) + xsp_jmpbuf_sp_offset)))
 		return 0;
-	if (xsp_jmpbuf_mangled) {
-		struct task_struct *task = (void *)bpf_get_current_task();
-		__u64 fs = BPF_CORE_READ(task, thread.fsbase);
-		if (bpf_probe_read_user(&guard, sizeof(guard), (void *)(fs + 0x30)))
-			return 0;
-		saved = (saved >> 17 | saved << 47) ^ guard;
-	}
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u64 fs = BPF_CORE_READ(task, thread.fsbase);
+	if (bpf_probe_read_user(&guard, sizeof(guard), (void *)(fs + 0x30)))
+		return 0;
+	saved = (saved >> 17 | saved << 47) ^ guard;
 	/* Only upwards on the same stack: some libraries switch stacks with longjmp. */
 	__u64 sp = XSP_REG_SP(ctx);
 	if (saved <= sp || saved - sp > 8 << 20)

@@ -30,9 +30,7 @@ enum xsp_event_kind {
 	XSP_EVENT_END = 7, /* an open range of this probe closes: XSP_SECTION_RANGE says which, else
 			    * the innermost one of this thread */
 	XSP_EVENT_TASK = 8, /* life of processes and threads: struct xsp_event_task */
-	XSP_EVENT_LIBRARY = 9, /* the dynamic loader changed the process's list of libraries */
 	XSP_EVENT_LABEL = 10, /* an open range gets its name: struct xsp_event_label */
-	XSP_EVENT_NOTE = 11, /* sections for the innermost open function of this thread */
 	XSP_EVENT_GPU = 12, /* a batch of records of the agent in the target: gpu.h */
 };
 

@@ -62,7 +62,6 @@ struct xsp_attach_options {
 	const struct xsp_counter *counters; /* of XSP_DETAIL_COUNTERS; borrowed while a lives */
 	size_t counter_count; /* at most XSP_COUNTERS_MAX */
 	uint32_t stack_frames; /* of XSP_DETAIL_STACKS; at most XSP_STACK_MAX */
-	uint32_t max_probes; /* capacity of the table of losses by probe */
 	struct xsp_journal *journal; /* of a guardian (journal.h), borrowed; NULL: none */
 	bool brake; /* probes can be let go of, and hits that no event tells of are counted */
 	bool verbose; /* libbpf's messages go to standard error */

@@ -204,7 +204,7 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf_map__set_max_entries(
 		bpf->maps.xsp_cookies,
 		a->method == XSP_ATTACH_TRACEFS ? XSP_TRACEFS_EVENTS * XSP_PAGE_SLOTS : 1);
-	uint32_t probes = o->max_probes ? o->max_probes : 65536;
+	const uint32_t probes = 65536;
 	bpf_map__set_max_entries(bpf->maps.xsp_lost, XSP_LOST_KEY(probes, 0));
 	bpf_map__set_max_entries(bpf->maps.xsp_specs, probes);
 	bpf->rodata->xsp_brake = o->brake;

@@ -182,9 +182,6 @@ void xsp_capture_abandon(struct xsp_capture_writer *w);
 uint64_t xsp_capture_bytes(const struct xsp_capture_writer *w);
 /* Events that are in the file, not in memory. */
 uint64_t xsp_capture_written(const struct xsp_capture_writer *w);
-/* First error met (negative errno, e.g. -ENOSPC), 0 if none. After one, puts return it and
- * write nothing more: what is in the file stays readable. */
-int xsp_capture_error(const struct xsp_capture_writer *w);
 
 /* ---- reader ---- */
 

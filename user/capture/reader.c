@@ -344,9 +344,7 @@ static const uint16_t smallest[16] = {
 	[XSP_EVENT_BEGIN] = sizeof(struct xsp_event_range),
 	[XSP_EVENT_END] = sizeof(struct xsp_event),
 	[XSP_EVENT_TASK] = sizeof(struct xsp_event_task),
-	[XSP_EVENT_LIBRARY] = sizeof(struct xsp_event),
 	[XSP_EVENT_LABEL] = sizeof(struct xsp_event_label),
-	[XSP_EVENT_NOTE] = sizeof(struct xsp_event),
 	[XSP_EVENT_GPU] = sizeof(struct xsp_event_gpu),
 };
 /* Kinds whose probe id is used. */

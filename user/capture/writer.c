@@ -260,11 +260,6 @@ uint64_t xsp_capture_written(const struct xsp_capture_writer *w)
 	return w->events;
 }
 
-int xsp_capture_error(const struct xsp_capture_writer *w)
-{
-	return w->error;
-}
-
 /* ---- definitions ---- */
 
 struct piece {

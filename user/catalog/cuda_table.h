@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum xsp_cuda_api { XSP_CUDA_DRIVER = 0, XSP_CUDA_RUNTIME = 1, XSP_CUDA_APIS };
+enum xsp_cuda_api { XSP_CUDA_DRIVER = 0, XSP_CUDA_RUNTIME = 1 };
 
 enum xsp_cuda_kind {
 	XSP_CUDA_LAUNCH = 1, /* a kernel */

@@ -128,11 +128,6 @@ void xsp_export_cancel(struct xsp_export *x)
 	free_export(x);
 }
 
-uint64_t xsp_export_bytes(const struct xsp_export *x)
-{
-	return xsp_out_bytes(x->out);
-}
-
 int xsp_export_error(const struct xsp_export *x)
 {
 	return xsp_out_error(x->out);

@@ -54,7 +54,6 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 int xsp_export_check(const char *path, struct xsp_error *err);
 int xsp_export_finish(struct xsp_export *x, struct xsp_error *err);
 void xsp_export_cancel(struct xsp_export *x);
-uint64_t xsp_export_bytes(const struct xsp_export *x);
 /* First error of this output (negative errno), 0 if none. The sink does not end the run for it
  * (other outputs go on); finish() reports it. Ask here to stop early. */
 int xsp_export_error(const struct xsp_export *x);

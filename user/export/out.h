@@ -52,8 +52,7 @@ void xsp_out_fail(struct xsp_out *o, int code);
 /* Bytes in the file so far (compressed ones when gzipped). */
 uint64_t xsp_out_bytes(const struct xsp_out *o);
 
-/* Room for n <= XSP_OUT_RESERVE bytes; xsp_out_commit tells how far they were filled. */
-#define XSP_OUT_RESERVE 4096
+/* Room for n bytes, at most 4096; xsp_out_commit tells how far they were filled. */
 char *xsp_out_reserve(struct xsp_out *o, size_t n);
 void xsp_out_commit(struct xsp_out *o, char *end);
 

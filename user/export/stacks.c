@@ -452,11 +452,6 @@ int xsp_stacks_seal(struct xsp_stacks *s, enum xsp_stacks_order how)
 	return 0;
 }
 
-size_t xsp_stacks_count(const struct xsp_stacks *s)
-{
-	return s->count;
-}
-
 const struct xsp_stack_node *xsp_stacks_node(const struct xsp_stacks *s, uint32_t index)
 {
 	return &s->nodes[index];

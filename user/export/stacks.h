@@ -33,7 +33,6 @@ enum xsp_stacks_order { XSP_STACKS_BY_NAME, XSP_STACKS_BY_TOTAL };
 /* Sums up and sorts all children (ties of total by name). No more add() after it. */
 int xsp_stacks_seal(struct xsp_stacks *s, enum xsp_stacks_order how);
 
-size_t xsp_stacks_count(const struct xsp_stacks *s); /* nodes with the root, >= 1 */
 const struct xsp_stack_node *xsp_stacks_node(const struct xsp_stacks *s, uint32_t index);
 /* The node after `index` in depth-first order, parents first; 0 at the end. Start with 0. */
 uint32_t xsp_stacks_next(const struct xsp_stacks *s, uint32_t index);

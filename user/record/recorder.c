@@ -630,11 +630,6 @@ const struct xsp_plan *xsp_recorder_plan(const struct xsp_recorder *r)
 	return &r->plan;
 }
 
-const struct xsp_broker *xsp_recorder_broker(const struct xsp_recorder *r)
-{
-	return r->broker;
-}
-
 size_t xsp_recorder_wanted(const struct xsp_recorder *r)
 {
 	size_t n = 0;

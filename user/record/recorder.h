@@ -99,7 +99,6 @@ struct xsp_recorder_times {
 };
 const struct xsp_recorder_times *xsp_recorder_times(const struct xsp_recorder *r);
 const struct xsp_plan *xsp_recorder_plan(const struct xsp_recorder *r);
-const struct xsp_broker *xsp_recorder_broker(const struct xsp_recorder *r);
 size_t xsp_recorder_wanted(const struct xsp_recorder *r); /* functions found so far */
 
 #endif

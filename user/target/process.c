@@ -306,11 +306,6 @@ const char *xsp_process_exe(const struct xsp_process *p)
 	return p->exe;
 }
 
-uid_t xsp_process_uid(const struct xsp_process *p)
-{
-	return p->uid;
-}
-
 /* ---- threads ---- */
 
 /* -ENOENT, -ESRCH: the thread ended meanwhile. */

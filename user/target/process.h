@@ -32,7 +32,6 @@ const char *xsp_process_comm(const struct xsp_process *p);
 const char *xsp_process_cmdline(const struct xsp_process *p); /* arguments joined by blanks,
 								 * unprintable bytes as '?' */
 const char *xsp_process_exe(const struct xsp_process *p); /* as the target sees it */
-uid_t xsp_process_uid(const struct xsp_process *p);
 /* Re-reads comm, cmdline and exe (after exec). 0 or -errno. */
 int xsp_process_refresh(struct xsp_process *p);
 

@@ -48,7 +48,7 @@ struct gpu_thread {
 	struct held *held; /* by end; from held_from on */
 	size_t held_from, held_count, held_capacity;
 	struct api_record *records;
-	size_t record_from, record_count, record_capacity;
+	size_t record_count, record_capacity;
 	uint64_t closed_ns; /* end of the span that closed last */
 };
 

@@ -839,39 +839,14 @@ static int pair_unwind(struct xsp_timeline *t, struct thread *th, const struct x
 	return e->flags & XSP_EVENT_JUMP ? xsp_park(t, th, row, range, e->time_ns, false, true) : 0;
 }
 
-/* ---- notes ---- */
-
-/* Something that a function learns while it runs: of the innermost one around the event. */
-static int pair_note(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
-{
-	struct row *row;
-	int rc = row_for(t, th, e->sp, &row);
-
-	if (rc < 0)
-		return rc;
-	for (size_t i = row->count; i > 0; i--)
-		if (!row->spans[i - 1].range && row->spans[i - 1].sp > e->sp)
-			return xsp_details_add(&row->spans[i - 1].details, e);
-	return 0;
-}
-
 /* ---- all of them ---- */
-
-static int ignore(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
-{
-	(void)t;
-	(void)th;
-	(void)e;
-	return 0;
-}
 
 static int (*const rules[])(struct xsp_timeline *t, struct thread *th,
 			    const struct xsp_event *e) = {
-	[XSP_EVENT_INVALID] = ignore,	  [XSP_EVENT_ENTRY] = pair_entry,
-	[XSP_EVENT_EXIT] = pair_exit,	  [XSP_EVENT_POINT] = pair_point,
-	[XSP_EVENT_UNWIND] = pair_unwind, [XSP_EVENT_NAME] = ignore,
-	[XSP_EVENT_BEGIN] = pair_begin,	  [XSP_EVENT_END] = pair_end,
-	[XSP_EVENT_LABEL] = pair_label,	  [XSP_EVENT_NOTE] = pair_note,
+	[XSP_EVENT_ENTRY] = pair_entry, [XSP_EVENT_EXIT] = pair_exit,
+	[XSP_EVENT_POINT] = pair_point, [XSP_EVENT_UNWIND] = pair_unwind,
+	[XSP_EVENT_BEGIN] = pair_begin, [XSP_EVENT_END] = pair_end,
+	[XSP_EVENT_LABEL] = pair_label,
 };
 
 int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
@@ -880,7 +855,7 @@ int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *
 
 	if (th->exit != EXIT_NONE && !same_hit(t, th, e))
 		rc = settle_last_exit(t, th);
-	if (rc == 0 && e->kind < sizeof(rules) / sizeof(rules[0]))
+	if (rc == 0 && e->kind < sizeof(rules) / sizeof(rules[0]) && rules[e->kind] != NULL)
 		rc = rules[e->kind](t, th, e);
 	th->top_sp = xsp_max_u64(th->top_sp, e->sp);
 	return rc;

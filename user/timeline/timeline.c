@@ -129,8 +129,6 @@ static int take_event(void *ctx, const struct xsp_event *e)
 		return xsp_threads_task(t, e);
 	if (e->kind == XSP_EVENT_GPU)
 		return tell_event(t, e);
-	if (e->kind == XSP_EVENT_LIBRARY)
-		return 0;
 	rc = xsp_threads_get(t, e, &th);
 	if (rc == 0 && t->far_end_count > 0)
 		rc = xsp_pair_far_ends(t, th, e->time_ns);
