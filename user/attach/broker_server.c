@@ -362,8 +362,12 @@ static int detach(struct broker *b)
 static int counters(struct broker *b)
 {
 	struct xsp_attach_counters c = {0};
+	uint32_t forgotten;
 	int rc = xsp_attach_counters(b->attach, &c);
 
+	memcpy(&forgotten, b->in->body, sizeof(forgotten));
+	if (rc == 0 && forgotten)
+		c.untracked += xsp_attach_forgotten(b->attach, &c);
 	answer(b, &c, sizeof(c));
 	return rc;
 }
@@ -653,7 +657,7 @@ static const struct {
 	[XSP_ASK_READY] = {ready, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_GPU_STOP] = {gpu_stop, 0, 0, RUNNING},
 	[XSP_ASK_DETACH] = {detach, 0, 0, RUNNING},
-	[XSP_ASK_COUNTERS] = {counters, 0, 0, RUNNING},
+	[XSP_ASK_COUNTERS] = {counters, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_LOST] = {lost, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_HELD_BACK] = {held_back, 0, 0, DETACHED},
 	[XSP_ASK_THREAD] = {add_thread, PID, PID, LOADED},

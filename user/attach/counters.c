@@ -45,9 +45,9 @@ static uint64_t recursion_misses(const struct xsp_attach *a)
 	return sum;
 }
 
-/* Open ranges that the kernel has forgotten for want of room: their ends will not be known as such. It
- * does not count them; what is left is looked through only if there may be some. */
-static uint64_t evicted_objects(const struct xsp_attach *a, const struct xsp_attach_counters *c)
+/* Of the open ranges in `c`, the kernel does not count those that it forgets: what is left is looked
+ * through, only if there may be some. */
+uint64_t xsp_attach_forgotten(const struct xsp_attach *a, const struct xsp_attach_counters *c)
 {
 	int fd = bpf_map__fd(a->bpf->maps.xsp_objects);
 	uint64_t open = c->objects_opened - c->objects_closed, left = 0;
@@ -79,7 +79,6 @@ static int read_counters(const struct xsp_attach *a, struct xsp_attach_counters 
 	}
 	free(values);
 	out->missed += recursion_misses(a);
-	out->untracked += evicted_objects(a, out);
 	return 0;
 }
 

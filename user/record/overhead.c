@@ -277,8 +277,8 @@ static void take_figures(struct xsp_recorder *r, uint64_t now)
 	struct xsp_overhead *o = r->overheads;
 
 	take_unseen(r);
-	xsp_recorder_price_details(
-		r); /* for what comes; that the broker has gone is seen elsewhere */
+	/* for the events to come; that the broker has gone is seen elsewhere */
+	xsp_recorder_price_details(r);
 	for (size_t i = 0; i < o->fresh.count; i++) {
 		const struct xsp_cost *c = &o->fresh.rows[i];
 		struct watched *w = watch(o, c->tid);
