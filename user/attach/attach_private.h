@@ -38,6 +38,7 @@ struct xsp_attach {
 	int ring_fds[XSP_MAX_RINGS]; /* rings 1.. ; ring 0 of a single-ring set is the map's own */
 	size_t rings;
 	size_t ring_bytes;
+	_Atomic uint64_t objects_dropped; /* of the map xsp_objects, by us: before a new window */
 	struct xsp_attach_counters before; /* counted by the calibration: taken off */
 
 	int self; /* our own program, for the calibration; -1: not opened */

@@ -20,6 +20,7 @@
 #include "attach/side_events.h"
 #include "attach/verify.h"
 #include "inject/inject.h"
+#include "xsptrace/brake.h"
 #include "xsptrace/gpu.h"
 
 #define INJECT_MS 10000U /* events of the probes gather in the ring buffer meanwhile */
@@ -427,6 +428,9 @@ static int prices(struct broker *b)
 	return xsp_attach_prices(b->attach, a->first, (const void *)(a + 1),
 				 bytes / sizeof(struct xsp_probe_price));
 }
+
+_Static_assert(XSP_UNSEEN_MAX * sizeof(struct xsp_attach_unseen) <= XSP_MESSAGE_MAX,
+	       "what is taken out of the map is told");
 
 static int unseen(struct broker *b)
 {

@@ -21,14 +21,15 @@ static uint64_t *counter_field(struct xsp_attach_counters *c, enum xsp_count i)
 		[XSP_COUNT_OBJECTS_OPENED] = &c->objects_opened,
 		[XSP_COUNT_OBJECTS_CLOSED] = &c->objects_closed,
 		[XSP_COUNT_MISSED] = &c->missed,
+		[XSP_COUNT_UNSEEN_NS] = &c->unseen_ns,
 	};
 	_Static_assert(sizeof(fields) / sizeof(fields[0]) == XSP_COUNTS, "every counter");
 
 	return fields[i];
 }
 
-/* Hits for which the kernel did not run our programs, because something of the kind was running on the
- * CPU (Linux 5.12). */
+/* How often the kernel did not run one of our programs because it was running on the CPU (Linux 5.12). Those
+ * of uprobes are never left out for that (bpf_prog_run_array_uprobe() of Linux 6.0, uprobe_prog_run()). */
 static uint64_t recursion_misses(const struct xsp_attach *a)
 {
 	struct bpf_program *p;
@@ -50,12 +51,13 @@ static uint64_t recursion_misses(const struct xsp_attach *a)
 uint64_t xsp_attach_forgotten(const struct xsp_attach *a, const struct xsp_attach_counters *c)
 {
 	int fd = bpf_map__fd(a->bpf->maps.xsp_objects);
-	uint64_t open = c->objects_opened - c->objects_closed, left = 0;
+	uint64_t gone = c->objects_closed + a->objects_dropped, open, left = 0;
 	unsigned char keys[2][64];
 	_Static_assert(sizeof(keys[0]) >= 16, "struct object_key");
 
-	if (c->objects_opened < c->objects_closed || c->objects_opened < XSP_OBJECTS_MOST / 2)
+	if (c->objects_opened < gone || c->objects_opened < XSP_OBJECTS_MOST / 2)
 		return 0;
+	open = c->objects_opened - gone;
 	while (left < open && bpf_map_get_next_key(fd, left > 0 ? keys[left & 1] : NULL,
 						   keys[(left + 1) & 1]) == 0)
 		left++;

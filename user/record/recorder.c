@@ -411,7 +411,7 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 	price_details(r, &c);
 	getrusage(RUSAGE_SELF, &usage);
 	double silent = r->overheads != NULL
-				? (double)xsp_overhead_unseen_ns(r)
+				? (double)(xsp_overhead_unseen_ns(r) + c.unseen_ns)
 				: (double)c.silent_hits * r->plan.costs.ns[XSP_SITE_EMULATED];
 	struct xsp_capture_stats s = {
 		.events = xsp_drain_events(r->drain),
