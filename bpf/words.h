@@ -14,8 +14,8 @@ __weak const volatile __u32 xsp_detail_bytes = 0;
 /* The reservation holds at least XSP_DETAIL_LEAST; what is larger asks xsp_detail_bytes itself. */
 #define XSP_WORDS_BYTES (sizeof(struct xsp_section) + XSP_WORDS_MAX * 8)
 
-/* Pointers kept from entry to exit, by thread and probe. A call that never returns keeps its place until its
- * thread calls again, or until a pause; one for which there is no room is counted. */
+/* Pointers kept from entry to exit, by thread and probe. The recorder takes out those of
+ * threads that have ended in a call; a call for which there is no room is counted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -25,7 +25,7 @@ struct {
 
 static __always_inline __u64 xsp_pointer_key(__u32 probe)
 {
-	return bpf_get_current_pid_tgid() << 32 | probe;
+	return XSP_POINTER_KEY(bpf_get_current_pid_tgid(), probe);
 }
 
 /* Written head last, so that few values live across the loop. */

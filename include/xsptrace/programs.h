@@ -46,6 +46,9 @@ enum xsp_count {
 /* The map xsp_lost: lost entries and lost exits by probe. For n probes it has XSP_LOST_KEY(n, 0) keys. */
 #define XSP_LOST_KEY(probe, exits) ((probe)*2 + ((exits) ? 1 : 0))
 
+/* The map xsp_pointers. */
+#define XSP_POINTER_KEY(tid, probe) ((__u64)(tid) << 32 | (probe))
+
 /* The map xsp_cookies: the cookie of a site whose event, of this number, serves many (XSP_COOKIE_PAGES). */
 #define XSP_COOKIE_KEY(number, address)                                                            \
 	((__u32)(number)*XSP_PAGE_SLOTS + ((__u32)(address) & (XSP_PAGE_SLOTS - 1)))

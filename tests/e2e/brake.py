@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """--max-overhead: no thread of the target is slowed by more than it may be. Functions that cost most are
 let go of, everything else in their library stays exact; providers go on in windows."""
+import json
 import os
 import re
 import signal
@@ -185,6 +186,22 @@ def silent_sites_cost_as_well(folder):
     done = xsptrace("--max-overhead", "20", "--comm", "nobody", "-e", "hot:hot_*", "-o", f"{folder}/t.json",
                     "--", workload("hot"), "--threads", "1", "--seconds", "3", "frame")
     check("hot_frame" in let_go_of(Trace(f"{folder}/t.json")), "not let go", done.stderr)
+
+
+@case
+def more_hits_without_events_than_there_is_room_for(folder):
+    """Of 16 threads in 4,096 functions the table has room for an eighth; all of them have their price, which
+    xsptrace says before it begins."""
+    done = xsptrace("--max-overhead", "1000000", "--comm", "nobody", "-e", "many_*", "-o", f"{folder}/t.json",
+                    "--", workload("many"), "--threads", 16, "--calls", 1)
+    number, unit = re.search(r"([0-9.]+) (ns|us) a call", done.stderr).groups()
+    price = float(number) * (1000 if unit == "us" else 1)
+    calls = json.loads(re.search(r"^{.*}$", done.stdout, re.M)[0])["calls"]["many_*"]
+    trace = Trace(f"{folder}/t.json").json
+    equal(trace["xsptrace_losses"]["filtered"], 2 * calls, "hits of entries and exits")
+    cost = trace["xsptrace_overhead"]["probes_cost_ns"]
+    print(f"  {calls} calls of {price:.0f} ns: {cost / calls:.0f} ns each")
+    check(abs(cost / calls / price - 1) < 0.02, f"{cost} ns for {calls} calls of {price} ns", done.stderr)
 
 
 @case

@@ -29,6 +29,9 @@ struct xsp_attach {
 	bool many_details; /* ... and most do */
 	const struct xsp_counter *counters; /* borrowed */
 	size_t counter_count;
+	uint32_t *
+		writers; /* probes of which something is in the map xsp_pointers while they are called */
+	size_t writer_count, writer_room;
 	uint32_t generation; /* of what the kernel was told of processes */
 	pid_t *counter_tids; /* by slot of the threads' events; 0: free. NULL: none yet */
 	int cpus;

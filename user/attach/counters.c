@@ -130,5 +130,9 @@ void xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid)
 	uint32_t key = (uint32_t)tid;
 
 	bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_thread_states), &key);
+	for (size_t i = 0; i < a->writer_count; i++) {
+		uint64_t pointer = XSP_POINTER_KEY(key, a->writers[i]);
+		bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_pointers), &pointer);
+	}
 	xsp_attach_forget_counters(a, tid);
 }
