@@ -220,6 +220,19 @@ def without_uprobe_multi(folder):
 
 
 @case
+def what_a_pause_takes_out_is_not_lost(folder):
+    """1,000 scopes are open when a window ends: the kernel has not forgotten them for want of room."""
+    done = xsptrace("--max-overhead", "150", "-e", "xsigma", "--buffer", "64M", "-o", f"{folder}/t.json", "--",
+                    workload("open_scopes"), "--calls", 1000, "--seconds", 20)
+    trace = Trace(f"{folder}/t.json")
+    windows, seen = trace.json["xsptrace_windows"]["windows"], len(trace.spans)
+    print(f"  {windows} windows, {seen} scopes")
+    if windows < 2 or seen <= 32768:  # it looks for forgotten ones when its table of 65,536 has been half full
+        raise Skip("too few windows or scopes on this machine")
+    equal(trace.lost(), {}, done.stdout)
+
+
+@case
 def what_is_read_has_its_price(folder):
     """Shapes and values of tensors cost several times what the calibration's section does (README, "What it
     costs"): it is the time that the programs take here that counts."""
