@@ -15,8 +15,9 @@ struct {
 	__type(value, struct xsp_probe_state);
 } xsp_probe_states __weak SEC(".maps");
 
+/* Emptied by the recorder at each of its looks. What has no room is counted without thread and probe. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, XSP_UNSEEN_MAX);
 	__type(key, __u64); /* XSP_UNSEEN_KEY */
 	__type(value, __u64);
@@ -29,6 +30,8 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } xsp_swaps __weak SEC(".maps");
+
+static __always_inline void xsp_count_some(__u32 which, __u64 some);
 
 /* A hit that costs its thread something, but of which no event tells. */
 static __noinline void xsp_count_unseen(__u32 probe, bool is_exit)
@@ -46,8 +49,8 @@ static __noinline void xsp_count_unseen(__u32 probe, bool is_exit)
 	sum = bpf_map_lookup_elem(&xsp_unseen, &key);
 	if (sum)
 		*sum += ns; /* nobody else counts for this thread */
-	else
-		bpf_map_update_elem(&xsp_unseen, &key, &ns, BPF_ANY);
+	else if (bpf_map_update_elem(&xsp_unseen, &key, &ns, BPF_ANY))
+		xsp_count_some(XSP_COUNT_UNSEEN_NS, ns);
 }
 
 /* The rare cases of xsp_serves(). */

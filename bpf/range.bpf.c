@@ -31,7 +31,8 @@ struct {
 	__type(value, struct xsp_range_spec);
 } xsp_specs __weak SEC(".maps");
 
-/* Names that threads remembered, by thread id: hashes. LRU: a thread that ends takes nothing back. */
+/* Names that threads remembered, by thread id: hashes. LRU: a thread that ends takes nothing back, and a name
+ * that has gone for want of room is counted as lost when its range begins. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -39,7 +40,8 @@ struct {
 	__type(value, __u64);
 } xsp_pending __weak SEC(".maps");
 
-/* Objects whose ranges are open. */
+/* Objects whose ranges are open. LRU: one that is never closed takes nothing back; those that have gone for
+ * want of room are counted by what is missing (xsp_attach_forgotten()). */
 struct object_key {
 	__u64 object;
 	__u32 tgid;

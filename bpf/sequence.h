@@ -86,6 +86,8 @@ struct thread_place {
 	__u64 start, counter;
 	__u32 generation, thread;
 };
+/* LRU: a thread that ends takes nothing back, and a place that has gone for want of room is found out anew at
+ * the thread's next hit. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);

@@ -14,10 +14,10 @@ __weak const volatile __u32 xsp_detail_bytes = 0;
 /* The reservation holds at least XSP_DETAIL_LEAST; what is larger asks xsp_detail_bytes itself. */
 #define XSP_WORDS_BYTES (sizeof(struct xsp_section) + XSP_WORDS_MAX * 8)
 
-/* Pointers kept from entry to exit, by thread and probe. LRU: a call that never returns takes
- * nothing back. */
+/* Pointers kept from entry to exit, by thread and probe. The recorder takes out those of
+ * threads that have ended in a call; a call for which there is no room is counted. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
 	__type(key, __u64);
 	__type(value, __u64);
@@ -25,7 +25,7 @@ struct {
 
 static __always_inline __u64 xsp_pointer_key(__u32 probe)
 {
-	return bpf_get_current_pid_tgid() << 32 | probe;
+	return XSP_POINTER_KEY(bpf_get_current_pid_tgid(), probe);
 }
 
 /* Written head last, so that few values live across the loop. */
@@ -95,7 +95,8 @@ static __noinline void xsp_keep_pointer(struct pt_regs *ctx, const struct xsp_de
 	if (i >= XSP_WORDS_MAX)
 		return;
 	pointer = xsp_operand(ctx, &spec->word[i]);
-	bpf_map_update_elem(&xsp_pointers, &key, &pointer, BPF_ANY);
+	if (bpf_map_update_elem(&xsp_pointers, &key, &pointer, BPF_ANY))
+		xsp_count(XSP_COUNT_UNTRACKED);
 }
 
 static __noinline __u32 xsp_put_written(char *e, __u32 at, __u32 probe)

@@ -37,6 +37,7 @@ enum xsp_count {
 	XSP_COUNT_OBJECTS_OPENED, /* put into the map xsp_objects */
 	XSP_COUNT_OBJECTS_CLOSED, /* ... and taken out by us, not by the kernel for want of room */
 	XSP_COUNT_MISSED, /* returns that the kernel does not probe: it follows 64 nested calls of a thread */
+	XSP_COUNT_UNSEEN_NS, /* time in hits that no event tells of, for which xsp_unseen had no room */
 	XSP_COUNTS,
 };
 
@@ -44,6 +45,9 @@ enum xsp_count {
 
 /* The map xsp_lost: lost entries and lost exits by probe. For n probes it has XSP_LOST_KEY(n, 0) keys. */
 #define XSP_LOST_KEY(probe, exits) ((probe)*2 + ((exits) ? 1 : 0))
+
+/* The map xsp_pointers. */
+#define XSP_POINTER_KEY(tid, probe) ((__u64)(tid) << 32 | (probe))
 
 /* The map xsp_cookies: the cookie of a site whose event, of this number, serves many (XSP_COOKIE_PAGES). */
 #define XSP_COOKIE_KEY(number, address)                                                            \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """--max-overhead: no thread of the target is slowed by more than it may be. Functions that cost most are
 let go of, everything else in their library stays exact; providers go on in windows."""
+import json
 import os
 import re
 import signal
@@ -188,6 +189,22 @@ def silent_sites_cost_as_well(folder):
 
 
 @case
+def more_hits_without_events_than_there_is_room_for(folder):
+    """Of 16 threads in 4,096 functions the table has room for an eighth; all of them have their price, which
+    xsptrace says before it begins."""
+    done = xsptrace("--max-overhead", "1000000", "--comm", "nobody", "-e", "many_*", "-o", f"{folder}/t.json",
+                    "--", workload("many"), "--threads", 16, "--calls", 1)
+    number, unit = re.search(r"([0-9.]+) (ns|us) a call", done.stderr).groups()
+    price = float(number) * (1000 if unit == "us" else 1)
+    calls = json.loads(re.search(r"^{.*}$", done.stdout, re.M)[0])["calls"]["many_*"]
+    trace = Trace(f"{folder}/t.json").json
+    equal(trace["xsptrace_losses"]["filtered"], 2 * calls, "hits of entries and exits")
+    cost = trace["xsptrace_overhead"]["probes_cost_ns"]
+    print(f"  {calls} calls of {price:.0f} ns: {cost / calls:.0f} ns each")
+    check(abs(cost / calls / price - 1) < 0.02, f"{cost} ns for {calls} calls of {price} ns", done.stderr)
+
+
+@case
 def without_uprobe_multi(folder):
     """One event of many sites cannot lose one of them: everything is taken out, and that is said."""
     child = start_ready([workload("hot"), "--wait", "--threads", "1", "--seconds", "30", "leaf"])
@@ -200,6 +217,19 @@ def without_uprobe_multi(folder):
         equal(child.poll(), None, "status")
         child.kill()
         recording.wait()
+
+
+@case
+def what_a_pause_takes_out_is_not_lost(folder):
+    """1,000 scopes are open when a window ends: the kernel has not forgotten them for want of room."""
+    done = xsptrace("--max-overhead", "150", "-e", "xsigma", "--buffer", "64M", "-o", f"{folder}/t.json", "--",
+                    workload("open_scopes"), "--calls", 1000, "--seconds", 20)
+    trace = Trace(f"{folder}/t.json")
+    windows, seen = trace.json["xsptrace_windows"]["windows"], len(trace.spans)
+    print(f"  {windows} windows, {seen} scopes")
+    if windows < 2 or seen <= 32768:  # it looks for forgotten ones when its table of 65,536 has been half full
+        raise Skip("too few windows or scopes on this machine")
+    equal(trace.lost(), {}, done.stdout)
 
 
 @case

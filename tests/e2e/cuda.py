@@ -502,4 +502,23 @@ def a_million(folder):
     equal((last["lost_records"], last["unlinked"]), (0, 0), "losses")
 
 
+@case
+def more_calls_that_do_not_return_than_there_is_room_for(folder):
+    """What a call writes is read when it returns. Where the table that keeps the pointer is full, as many are
+    counted as have no address; threads that ended in a call take no room."""
+    room = 8192
+    for stay, others in (([], room + 800), (["stay"], 100), (["stay"], room + 100)):
+        out, facts = f"{folder}/t.json", f"{folder}/truth"
+        done = xsptrace(*EXTRA, "-e", "cuda", "-o", out, "--", workload("leavers"), "--calls", others, "--out", facts,
+                        *stay)
+        trace = Trace(out)
+        calls = [e for e in trace.json["traceEvents"] if e["ph"] == "X" and e["name"] == "cudaMalloc"]
+        untracked = max(0, others + 10 - room) if stay else 0
+        equal(len(calls), truth(facts)["calls"]["cudaMalloc"], "calls")
+        equal(sum("address" in e["args"] for e in calls), 0 if untracked else 10, "calls with an address")
+        equal(trace.lost(), {"untracked": untracked} if untracked else {}, "losses")
+        check(not untracked or f"lost: {untracked} calls not followed (table full)" in done.stdout, "the summary",
+              done.stdout)
+
+
 main()

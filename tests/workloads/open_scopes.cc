@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* open_scopes - opens CALLS of XSigma's scopes at once, and then closes them, the last first. */
+/* open_scopes - opens CALLS of XSigma's scopes at once, and then closes them, the last first. With --seconds each
+ * that is opened when CALLS are open closes the oldest. */
 #include "workload.h"
 #include "xsigma_double.h"
 
+#include <deque>
 #include <memory>
 
 int main(int argc, char **argv)
@@ -14,8 +16,10 @@ int main(int argc, char **argv)
 	o.calls = 1000;
 	wl_parse(&o, argc, argv);
 	wl_start(&o);
-	std::vector<std::unique_ptr<xsigma::profiler::RecordFunction>> open;
-	for (uint64_t i = 0; i < o.calls; i++) {
+	std::deque<std::unique_ptr<xsigma::profiler::RecordFunction>> open;
+	while (!wl_stop() && (o.seconds > 0 || open.size() < o.calls)) {
+		if (open.size() == o.calls)
+			open.pop_front();
 		open.push_back(std::make_unique<xsigma::profiler::RecordFunction>("open scope"));
 		++counts[0].calls;
 	}

@@ -3,6 +3,8 @@
 #include "attach/attach_private.h"
 #include "attach/tracefs.h"
 
+#include "base/grow.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,6 +235,11 @@ int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_rang
 
 int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_detail_spec *spec)
 {
+	if (spec->written) {
+		if (xsp_grow(&a->writers, &a->writer_room, a->writer_count + 1) < 0)
+			return -ENOMEM;
+		a->writers[a->writer_count++] = probe;
+	}
 	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_details), &probe, spec, BPF_ANY)
 		       ? -errno
 		       : 0;

@@ -139,9 +139,13 @@ struct xsp_attach_counters {
 	uint64_t detail_hits,
 		detail_ns; /* time in the program of some of the hits that put sections */
 	uint64_t objects_opened, objects_closed; /* of the ranges that belong to one */
+	uint64_t unseen_ns; /* of what xsp_attach_unseen() tells: that which had no room there */
 	uint64_t missed; /* by the kernel: returns it does not probe, programs it did not run */
 };
 int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *out);
+/* Open ranges that the kernel has forgotten for want of room, whose ends will not be known as such: not
+ * among the counters, as each range that is still open has to be looked at. `c`: read just now. */
+uint64_t xsp_attach_forgotten(const struct xsp_attach *a, const struct xsp_attach_counters *c);
 /* Losses of one probe. */
 int xsp_attach_lost(const struct xsp_attach *a, uint32_t probe, uint64_t *entries, uint64_t *exits);
 

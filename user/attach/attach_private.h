@@ -29,6 +29,9 @@ struct xsp_attach {
 	bool many_details; /* ... and most do */
 	const struct xsp_counter *counters; /* borrowed */
 	size_t counter_count;
+	uint32_t *
+		writers; /* probes of which something is in the map xsp_pointers while they are called */
+	size_t writer_count, writer_room;
 	uint32_t generation; /* of what the kernel was told of processes */
 	pid_t *counter_tids; /* by slot of the threads' events; 0: free. NULL: none yet */
 	int cpus;
@@ -38,6 +41,7 @@ struct xsp_attach {
 	int ring_fds[XSP_MAX_RINGS]; /* rings 1.. ; ring 0 of a single-ring set is the map's own */
 	size_t rings;
 	size_t ring_bytes;
+	_Atomic uint64_t objects_dropped; /* of the map xsp_objects, by us: before a new window */
 	struct xsp_attach_counters before; /* counted by the calibration: taken off */
 
 	int self; /* our own program, for the calibration; -1: not opened */

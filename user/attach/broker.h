@@ -77,7 +77,8 @@ int xsp_broker_activate(struct xsp_broker *b, bool on);
 int xsp_broker_ready(struct xsp_broker *b, uint32_t probes);
 int xsp_broker_gpu_stop(struct xsp_broker *b);
 int xsp_broker_detach(struct xsp_broker *b);
-int xsp_broker_counters(struct xsp_broker *b, struct xsp_attach_counters *out);
+/* `forgotten`: open ranges that the kernel has forgotten are among `untracked`, which takes a while. */
+int xsp_broker_counters(struct xsp_broker *b, bool forgotten, struct xsp_attach_counters *out);
 int xsp_broker_lost(struct xsp_broker *b, uint32_t probe, uint64_t *entries, uint64_t *exits);
 struct xsp_held_back {
 	uint64_t time_ns, sp;

@@ -591,9 +591,11 @@ int xsp_broker_detach(struct xsp_broker *b)
 	return ask(b, XSP_ASK_DETACH, NULL, 0, NULL);
 }
 
-int xsp_broker_counters(struct xsp_broker *b, struct xsp_attach_counters *out)
+int xsp_broker_counters(struct xsp_broker *b, bool forgotten, struct xsp_attach_counters *out)
 {
-	return ask_for(b, XSP_ASK_COUNTERS, NULL, 0, out, sizeof(*out));
+	uint32_t word = forgotten;
+
+	return ask_for(b, XSP_ASK_COUNTERS, &word, sizeof(word), out, sizeof(*out));
 }
 
 int xsp_broker_lost(struct xsp_broker *b, uint32_t probe, uint64_t *entries, uint64_t *exits)

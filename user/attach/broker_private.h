@@ -31,7 +31,7 @@ enum xsp_broker_op {
 	XSP_ASK_READY, /* u32 probes */
 	XSP_ASK_GPU_STOP,
 	XSP_ASK_DETACH,
-	XSP_ASK_COUNTERS, /* → struct xsp_attach_counters */
+	XSP_ASK_COUNTERS, /* u32 forgotten, too → struct xsp_attach_counters */
 	XSP_ASK_LOST, /* u32 probe → u64 entries, exits */
 	XSP_ASK_HELD_BACK, /* → descriptor of a file of struct xsp_held_back */
 	XSP_ASK_THREAD, /* struct xsp_ask_pid: a thread */

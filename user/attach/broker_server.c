@@ -20,6 +20,7 @@
 #include "attach/side_events.h"
 #include "attach/verify.h"
 #include "inject/inject.h"
+#include "xsptrace/brake.h"
 #include "xsptrace/gpu.h"
 
 #define INJECT_MS 10000U /* events of the probes gather in the ring buffer meanwhile */
@@ -362,8 +363,12 @@ static int detach(struct broker *b)
 static int counters(struct broker *b)
 {
 	struct xsp_attach_counters c = {0};
+	uint32_t forgotten;
 	int rc = xsp_attach_counters(b->attach, &c);
 
+	memcpy(&forgotten, b->in->body, sizeof(forgotten));
+	if (rc == 0 && forgotten)
+		c.untracked += xsp_attach_forgotten(b->attach, &c);
 	answer(b, &c, sizeof(c));
 	return rc;
 }
@@ -423,6 +428,9 @@ static int prices(struct broker *b)
 	return xsp_attach_prices(b->attach, a->first, (const void *)(a + 1),
 				 bytes / sizeof(struct xsp_probe_price));
 }
+
+_Static_assert(XSP_UNSEEN_MAX * sizeof(struct xsp_attach_unseen) <= XSP_MESSAGE_MAX,
+	       "what is taken out of the map is told");
 
 static int unseen(struct broker *b)
 {
@@ -653,7 +661,7 @@ static const struct {
 	[XSP_ASK_READY] = {ready, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_GPU_STOP] = {gpu_stop, 0, 0, RUNNING},
 	[XSP_ASK_DETACH] = {detach, 0, 0, RUNNING},
-	[XSP_ASK_COUNTERS] = {counters, 0, 0, RUNNING},
+	[XSP_ASK_COUNTERS] = {counters, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_LOST] = {lost, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_HELD_BACK] = {held_back, 0, 0, DETACHED},
 	[XSP_ASK_THREAD] = {add_thread, PID, PID, LOADED},

@@ -21,14 +21,15 @@ static uint64_t *counter_field(struct xsp_attach_counters *c, enum xsp_count i)
 		[XSP_COUNT_OBJECTS_OPENED] = &c->objects_opened,
 		[XSP_COUNT_OBJECTS_CLOSED] = &c->objects_closed,
 		[XSP_COUNT_MISSED] = &c->missed,
+		[XSP_COUNT_UNSEEN_NS] = &c->unseen_ns,
 	};
 	_Static_assert(sizeof(fields) / sizeof(fields[0]) == XSP_COUNTS, "every counter");
 
 	return fields[i];
 }
 
-/* Hits for which the kernel did not run our programs, because something of the kind was running on the
- * CPU (Linux 5.12). */
+/* How often the kernel did not run one of our programs because it was running on the CPU (Linux 5.12). Those
+ * of uprobes are never left out for that (bpf_prog_run_array_uprobe() of Linux 6.0, uprobe_prog_run()). */
 static uint64_t recursion_misses(const struct xsp_attach *a)
 {
 	struct bpf_program *p;
@@ -45,17 +46,18 @@ static uint64_t recursion_misses(const struct xsp_attach *a)
 	return sum;
 }
 
-/* Open ranges that the kernel has forgotten for want of room: their ends will not be known as such. It
- * does not count them; what is left is looked through only if there may be some. */
-static uint64_t evicted_objects(const struct xsp_attach *a, const struct xsp_attach_counters *c)
+/* Of the open ranges in `c`, the kernel does not count those that it forgets: what is left is looked
+ * through, only if there may be some. */
+uint64_t xsp_attach_forgotten(const struct xsp_attach *a, const struct xsp_attach_counters *c)
 {
 	int fd = bpf_map__fd(a->bpf->maps.xsp_objects);
-	uint64_t open = c->objects_opened - c->objects_closed, left = 0;
+	uint64_t gone = c->objects_closed + a->objects_dropped, open, left = 0;
 	unsigned char keys[2][64];
 	_Static_assert(sizeof(keys[0]) >= 16, "struct object_key");
 
-	if (c->objects_opened < c->objects_closed || c->objects_opened < XSP_OBJECTS_MOST / 2)
+	if (c->objects_opened < gone || c->objects_opened < XSP_OBJECTS_MOST / 2)
 		return 0;
+	open = c->objects_opened - gone;
 	while (left < open && bpf_map_get_next_key(fd, left > 0 ? keys[left & 1] : NULL,
 						   keys[(left + 1) & 1]) == 0)
 		left++;
@@ -79,7 +81,6 @@ static int read_counters(const struct xsp_attach *a, struct xsp_attach_counters 
 	}
 	free(values);
 	out->missed += recursion_misses(a);
-	out->untracked += evicted_objects(a, out);
 	return 0;
 }
 
@@ -129,5 +130,9 @@ void xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid)
 	uint32_t key = (uint32_t)tid;
 
 	bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_thread_states), &key);
+	for (size_t i = 0; i < a->writer_count; i++) {
+		uint64_t pointer = XSP_POINTER_KEY(key, a->writers[i]);
+		bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_pointers), &pointer);
+	}
 	xsp_attach_forget_counters(a, tid);
 }

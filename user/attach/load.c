@@ -445,6 +445,7 @@ void xsp_attach_free(struct xsp_attach *a)
 		close(a->self);
 	pthread_mutex_destroy(&a->lock);
 	free(a->counter_tids);
+	free(a->writers);
 	if (a->rings > 1)
 		for (size_t i = 0; i < a->rings; i++)
 			if (a->ring_fds[i] > 0)

@@ -292,23 +292,28 @@ static bool is_agents(const struct xsp_link *link)
 	return link->program == XSP_PROGRAM_GPU_BATCH || link->program == XSP_PROGRAM_GPU_WANT;
 }
 
-static void forget_keys(int fd, size_t key_size)
+/* Returns how many. */
+static uint64_t forget_keys(const struct bpf_map *map)
 {
 	unsigned char key[32];
+	uint64_t n = 0;
+	int fd = bpf_map__fd(map);
 
-	while (key_size <= sizeof(key) && bpf_map_get_next_key(fd, NULL, key) == 0)
-		if (bpf_map_delete_elem(fd, key) != 0)
-			return;
+	while (bpf_map__key_size(map) <= sizeof(key) && bpf_map_get_next_key(fd, NULL, key) == 0 &&
+	       bpf_map_delete_elem(fd, key) == 0)
+		n++;
+	return n;
 }
 
 /* What threads had open, or remembered for a range to come, is of no more use. */
-static void forget_threads(const struct xsp_attach *a)
+static void forget_threads(struct xsp_attach *a)
 {
 	struct bpf_map *const maps[] = {a->bpf->maps.xsp_thread_states, a->bpf->maps.xsp_pending,
-					a->bpf->maps.xsp_objects};
+					a->bpf->maps.xsp_pointers};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
-		forget_keys(bpf_map__fd(maps[i]), bpf_map__key_size(maps[i]));
+		forget_keys(maps[i]);
+	a->objects_dropped += forget_keys(a->bpf->maps.xsp_objects);
 }
 
 /* NULL: no memory, or it has none. */

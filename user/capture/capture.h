@@ -83,7 +83,7 @@ struct xsp_capture_stats {
 	uint64_t silent_hits; /* conditional sites passed without being an exit */
 	uint64_t
 		missed_hits; /* hits that the kernel skipped: nested too deep for its return probes, or recursion */
-	uint64_t untracked; /* spans not followed because a filter's table was full */
+	uint64_t untracked; /* spans, or what they wrote, not followed because a table was full */
 	uint64_t probes_cost_ns; /* estimated time that the target's threads spent in probes */
 	uint64_t recorder_cpu_ns; /* CPU time of xsptrace itself */
 };

@@ -69,13 +69,27 @@ static uint32_t cold_price(struct xsp_drain *d, const struct xsp_event *e)
 	return (uint32_t)(gap < COLD_NS ? d->cold_ns * gap / COLD_NS : d->cold_ns);
 }
 
+/* Is the hit one of those whose time in the program the kernel side measures (XSP_COUNT_DETAIL_NS)? Ranges
+ * and named spans get their sections from the program that reads names, which is not timed. */
+static bool is_timed(const struct xsp_event *e)
+{
+	const struct xsp_event_range *entry = (const void *)e;
+
+	if (!(e->flags & XSP_EVENT_SECTIONS))
+		return false;
+	if (e->kind == XSP_EVENT_EXIT)
+		return true;
+	return (e->kind == XSP_EVENT_ENTRY || e->kind == XSP_EVENT_POINT) &&
+	       entry->name_hash == 0 && !(e->flags & XSP_EVENT_NAME_LOST);
+}
+
 static void add_price(struct xsp_drain *d, const struct xsp_event *e)
 {
 	const struct xsp_probe_price *p = &d->prices[e->probe];
 	uint32_t cold = cold_price(d, e);
 	uint32_t ns = (is_entry(e->kind) ? p->entry_ns : p->exit_ns) + cold;
 
-	if (e->flags & XSP_EVENT_SECTIONS)
+	if (is_timed(e))
 		ns += d->detail_ns;
 	d->cold_sum_ns += cold;
 	d->cost_ns += ns;

@@ -48,7 +48,7 @@ void xsp_drain_set_prices(struct xsp_drain *d, const struct xsp_probe_price *pri
 /* What a hit costs more when its thread was not in a probe for a while, ns. */
 void xsp_drain_set_cold(struct xsp_drain *d, double cold_ns);
 
-/* What a hit that puts sections costs more than the calibration's own, ns. */
+/* What a function's hit that puts sections costs more than the calibration's own, ns. */
 void xsp_drain_set_detail(struct xsp_drain *d, double detail_ns);
 
 /* Has the price of each event added for its thread and probe; `costs` stays the caller's. */

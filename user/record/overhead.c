@@ -20,6 +20,7 @@
 #include "base/units.h"
 #include "record/brake.h"
 #include "target/procfs.h"
+#include "xsptrace/brake.h"
 
 /* Figures are looked at so often. */
 #define LOOK_NS 40000000ULL
@@ -44,7 +45,6 @@
 #define SILENT_SHARE 0.85
 /* CPU times are read so often at least. */
 #define QUIET_NS 200000000ULL
-#define UNSEEN_ROWS 4096
 
 enum phase { ON, PAUSING, OFF, RESUMING };
 
@@ -94,7 +94,7 @@ int xsp_overhead_new(struct xsp_recorder *r)
 		return -ENOMEM;
 	r->overheads->budget = r->options.budget;
 	r->overheads->pause_took_ns = r->overheads->resume_took_ns = 50000000;
-	r->overheads->unseen = calloc(UNSEEN_ROWS, sizeof(*r->overheads->unseen));
+	r->overheads->unseen = calloc(XSP_UNSEEN_MAX, sizeof(*r->overheads->unseen));
 	xsp_drain_set_costs(r->drain, &r->overheads->fresh);
 	return r->overheads->unseen != NULL ? 0 : -ENOMEM;
 }
@@ -262,7 +262,7 @@ static void read_quiet(struct xsp_recorder *r, uint64_t now)
 static void take_unseen(struct xsp_recorder *r)
 {
 	struct xsp_overhead *o = r->overheads;
-	long n = xsp_broker_unseen(r->broker, o->unseen, UNSEEN_ROWS);
+	long n = xsp_broker_unseen(r->broker, o->unseen, XSP_UNSEEN_MAX);
 
 	for (long i = 0; i < n; i++) {
 		const struct xsp_attach_unseen *u = &o->unseen[i];
@@ -277,8 +277,8 @@ static void take_figures(struct xsp_recorder *r, uint64_t now)
 	struct xsp_overhead *o = r->overheads;
 
 	take_unseen(r);
-	xsp_recorder_price_details(
-		r); /* for what comes; that the broker has gone is seen elsewhere */
+	/* for the events to come; that the broker has gone is seen elsewhere */
+	xsp_recorder_price_details(r);
 	for (size_t i = 0; i < o->fresh.count; i++) {
 		const struct xsp_cost *c = &o->fresh.rows[i];
 		struct watched *w = watch(o, c->tid);
@@ -652,6 +652,17 @@ static double percent(double probe_ns, uint64_t cpu_ns)
 	return 100 * (slowdown < SHOWN_MOST ? slowdown : SHOWN_MOST);
 }
 
+/* What stands before the worst thread's figure. */
+static const char *at_least(const struct xsp_recorder *r, double shown)
+{
+	struct xsp_attach_counters c = {0};
+
+	if (shown >= 100 * SHOWN_MOST)
+		return "more than ";
+	xsp_broker_counters(r->broker, false, &c);
+	return c.unseen_ns > 0 ? "at least " : ""; /* some of it may be this thread's */
+}
+
 int xsp_overhead_finish(struct xsp_recorder *r)
 {
 	struct xsp_overhead *o = r->overheads;
@@ -671,7 +682,7 @@ int xsp_overhead_finish(struct xsp_recorder *r)
 	uint64_t cpu_ns = all_with_spare(worst);
 	snprintf(text, sizeof(text),
 		 "%s%.1f %% (thread %u; %.1f to %.1f %% by how warm its caches were)",
-		 percent(all, cpu_ns) < 100 * SHOWN_MOST ? "" : "more than ", percent(all, cpu_ns),
-		 worst->tid, percent(all * warm, cpu_ns), percent(all * cold, cpu_ns));
+		 at_least(r, percent(all, cpu_ns)), percent(all, cpu_ns), worst->tid,
+		 percent(all * warm, cpu_ns), percent(all * cold, cpu_ns));
 	return xsp_capture_put_info(r->writer, "worst slowdown", text);
 }

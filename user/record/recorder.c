@@ -357,9 +357,7 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 	r->flushed_events |= first;
 	if (rc == 0 && (first || xsp_now_ns() - r->last_flush_ns >= FLUSH_NS)) {
 		r->last_flush_ns = xsp_now_ns();
-		rc = xsp_recorder_price_details(r);
-		if (rc == 0)
-			rc = xsp_recorder_put_stats(r);
+		rc = xsp_recorder_put_stats(r);
 		if (rc == 0)
 			rc = xsp_capture_put_clock(r->writer);
 		if (rc == 0)
@@ -380,33 +378,40 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 
 /* ---- finishing ---- */
 
+static void price_details(struct xsp_recorder *r, const struct xsp_attach_counters *c)
+{
+	r->priced_ns = xsp_now_ns();
+	if (c->detail_hits == 0)
+		return;
+	double more =
+		(double)c->detail_ns / (double)c->detail_hits - r->plan.costs.detail_program_ns;
+	xsp_drain_set_detail(r->drain, more > 0 ? more : 0);
+}
+
 int xsp_recorder_price_details(struct xsp_recorder *r)
 {
 	struct xsp_attach_counters c;
-	uint64_t now = xsp_now_ns();
 
-	if (!r->options.attach.details || now - r->priced_ns < PRICE_NS)
+	if (!r->options.attach.details || xsp_now_ns() - r->priced_ns < PRICE_NS)
 		return 0;
-	r->priced_ns = now;
-	int rc = xsp_broker_counters(r->broker, &c);
-	if (rc < 0 || c.detail_hits == 0)
-		return rc;
-	double more = (double)c.detail_ns / (double)c.detail_hits - r->plan.costs.detail_program_ns;
-	xsp_drain_set_detail(r->drain, more > 0 ? more : 0);
-	return 0;
+	int rc = xsp_broker_counters(r->broker, false, &c);
+	if (rc == 0)
+		price_details(r, &c);
+	return rc;
 }
 
 int xsp_recorder_put_stats(struct xsp_recorder *r)
 {
 	struct xsp_attach_counters c;
 	struct rusage usage = {0};
-	int rc = xsp_broker_counters(r->broker, &c);
+	int rc = xsp_broker_counters(r->broker, true, &c);
 
 	if (rc < 0)
 		return rc;
+	price_details(r, &c);
 	getrusage(RUSAGE_SELF, &usage);
 	double silent = r->overheads != NULL
-				? (double)xsp_overhead_unseen_ns(r)
+				? (double)(xsp_overhead_unseen_ns(r) + c.unseen_ns)
 				: (double)c.silent_hits * r->plan.costs.ns[XSP_SITE_EMULATED];
 	struct xsp_capture_stats s = {
 		.events = xsp_drain_events(r->drain),
@@ -431,7 +436,7 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 int xsp_recorder_put_losses(struct xsp_recorder *r)
 {
 	struct xsp_attach_counters c;
-	int rc = xsp_broker_counters(r->broker, &c);
+	int rc = xsp_broker_counters(r->broker, false, &c);
 
 	if (rc < 0 || c.lost_entries + c.lost_exits == 0)
 		return rc;
@@ -524,7 +529,7 @@ static int put_gpu_losses(struct xsp_recorder *r)
 {
 	struct xsp_attach_counters c;
 	char text[32];
-	int rc = xsp_broker_counters(r->broker, &c);
+	int rc = xsp_broker_counters(r->broker, false, &c);
 
 	if (rc < 0 || c.lost_gpu_records == 0)
 		return rc;
@@ -605,7 +610,7 @@ void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
 {
 	struct xsp_attach_counters c = {0};
 
-	xsp_broker_counters(r->broker, &c);
+	xsp_broker_counters(r->broker, false, &c);
 	*s = (struct xsp_recorder_status){
 		.seconds = xsp_recorder_seconds(r),
 		.events = xsp_drain_events(r->drain),

@@ -107,6 +107,7 @@ const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_
 void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *text, size_t size);
 /* What the sections that are read cost here: from now on events have that price. */
 int xsp_recorder_price_details(struct xsp_recorder *r);
+/* The counters into the capture, and the same from them. */
 int xsp_recorder_put_stats(struct xsp_recorder *r);
 int xsp_recorder_put_late(struct xsp_recorder *r);
 int xsp_recorder_put_losses(struct xsp_recorder *r);

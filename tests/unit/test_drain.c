@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the events of a ring are reckoned to have cost. The ring is a file laid out like the kernel's. */
+#include <criterion/criterion.h>
+
+#include <sys/mman.h>
+
+#include "capture_builder.h"
+#include "record/drain.h"
+
+#define PAGE 4096U
+#define ENTRY_NS 1000U
+#define EXIT_NS 100U
+#define DETAIL_NS 7U
+
+struct hit {
+	enum xsp_event_kind kind;
+	unsigned flags;
+	uint64_t name_hash;
+	uint32_t section; /* enum xsp_section_type; 0: none */
+};
+
+/* One record of `hit` in the ring at `fd`. */
+static void put_record(int fd, const struct hit *hit)
+{
+	struct {
+		uint32_t length, page;
+		union {
+			struct xsp_event head;
+			struct xsp_event_range range;
+			uint8_t bytes[64];
+		} event;
+	} record = {.length = sizeof(record.event)};
+	const bool enters = hit->kind != XSP_EVENT_EXIT && hit->kind != XSP_EVENT_END;
+	const size_t fixed = enters ? sizeof(record.event.range) : sizeof(record.event.head);
+	const struct xsp_section section = {.type = (uint16_t)hit->section, .size = 16};
+	const uint64_t produced = sizeof(record);
+
+	record.event.head.kind = (uint8_t)hit->kind;
+	record.event.head.flags = (uint8_t)(hit->flags | (hit->section ? XSP_EVENT_SECTIONS : 0));
+	record.event.head.size = (uint16_t)(fixed + (hit->section ? section.size : 0));
+	if (enters)
+		record.event.range.name_hash = hit->name_hash;
+	if (hit->section)
+		memcpy(record.event.bytes + fixed, &section, sizeof(section));
+	cr_assert_eq(pwrite(fd, &record, sizeof(record), 2 * PAGE), sizeof(record));
+	cr_assert_eq(pwrite(fd, &produced, sizeof(produced), PAGE), sizeof(produced));
+}
+
+static uint64_t cost_of(const struct hit *hit)
+{
+	const struct xsp_probe_price prices[] = {{.entry_ns = ENTRY_NS, .exit_ns = EXIT_NS}};
+	struct xsp_error err = {0};
+	struct xsp_drain *d;
+	struct builder b;
+	int fd = memfd_create("ring", 0);
+
+	cr_assert_eq(ftruncate(fd, 4 * PAGE), 0);
+	builder_begin(&b, 1);
+	cr_assert_eq(xsp_drain_new(&fd, 1, PAGE, b.w, NULL, NULL, NULL, &d, &err), 0, "%s",
+		     err.text);
+	xsp_drain_set_prices(d, prices, 1);
+	xsp_drain_set_detail(d, DETAIL_NS);
+	put_record(fd, hit);
+	cr_assert_eq(xsp_drain_run(d, 10), 1);
+	uint64_t cost = xsp_drain_cost_ns(d);
+	xsp_drain_free(d);
+	xsp_capture_abandon(b.w);
+	unlink(b.path);
+	close(fd);
+	return cost;
+}
+
+/* The kernel side times the program for functions' sections, and neither that for ranges nor that for spans
+ * with names of their own (bpf/detail.bpf.c, time_detail). */
+Test(drain, what_sections_cost_is_added_where_it_was_measured)
+{
+	static const struct {
+		const char *what;
+		struct hit hit;
+		uint64_t cost;
+	} rows[] = {
+		{"entry", {XSP_EVENT_ENTRY, 0, 0, 0}, ENTRY_NS},
+		{"exit", {XSP_EVENT_EXIT, 0, 0, 0}, EXIT_NS},
+		{"entry with arguments",
+		 {XSP_EVENT_ENTRY, 0, 0, XSP_SECTION_ARGS},
+		 ENTRY_NS + DETAIL_NS},
+		{"point with a stack",
+		 {XSP_EVENT_POINT, 0, 0, XSP_SECTION_STACK},
+		 ENTRY_NS + DETAIL_NS},
+		{"exit with a result",
+		 {XSP_EVENT_EXIT, 0, 0, XSP_SECTION_RESULT},
+		 EXIT_NS + DETAIL_NS},
+		{"entry of a named span", {XSP_EVENT_ENTRY, 0, 1, XSP_SECTION_NODE}, ENTRY_NS},
+		{"... whose name was lost",
+		 {XSP_EVENT_ENTRY, XSP_EVENT_NAME_LOST, 0, XSP_SECTION_NODE},
+		 ENTRY_NS},
+		{"beginning of a range", {XSP_EVENT_BEGIN, 0, 1, XSP_SECTION_SCOPE}, ENTRY_NS},
+		{"end of an object's range", {XSP_EVENT_END, 0, 0, XSP_SECTION_RANGE}, EXIT_NS},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		cr_expect_eq(cost_of(&rows[i].hit), rows[i].cost, "%s", rows[i].what);
+}
