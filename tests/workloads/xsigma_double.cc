@@ -113,7 +113,7 @@ namespace
 {
 std::atomic<bool> armed;
 thread_local bool observing;
-}
+} /* namespace */
 void arm(bool on)
 {
 	armed = on;

@@ -333,9 +333,9 @@ WL_APART uint64_t work(uint64_t x, bool on, bool observed)
 {
 	arm(on);
 	observe(observed);
-	return tasks(x) + one(x) + sequence(x) + branches(x) + either(x) + at_run_time(x) + crossed(x) +
-	       by_hand(x) + dirty(x, 0, "dirty function") + dirty(x, 1, "dirty backward") +
-	       dirty(x, 7, "dirty user") + odd_names(x) + others(x);
+	return tasks(x) + one(x) + sequence(x) + branches(x) + either(x) + at_run_time(x) +
+	       crossed(x) + by_hand(x) + dirty(x, 0, "dirty function") +
+	       dirty(x, 1, "dirty backward") + dirty(x, 7, "dirty user") + odd_names(x) + others(x);
 }
 
 const char *const callers =
