@@ -303,10 +303,10 @@ def record_launched(folder, command, *options, status=OK, name="launched", timeo
     return Trace(out), truth(facts)
 
 
-def record_attached(folder, command, *options, name="attached", seconds=60):
+def record_attached(folder, command, *options, name="attached", seconds=60, **process):
     """The workload waits, xsptrace attaches, the workload works and ends."""
     out, facts = f"{folder}/{name}.json", f"{folder}/{name}.truth"
-    child = start_ready([command[0], "--wait", "--out", facts, *command[1:]])
+    child = start_ready([command[0], "--wait", "--out", facts, *command[1:]], **process)
     with Recording(folder, "-p", child.pid, *options, "-o", out) as recording:
         child.send_signal(signal.SIGUSR1)
         equal(finish(child, seconds), 0, f"status of {command[0]}")

@@ -18,6 +18,8 @@ from harness import (WORKLOADS, Recording, Trace, case, check, check_calls, equa
 BUILDS = [b for b in ("gcc", "gcc_static", "clang", "clang_static")
           if b.startswith("gcc") or os.path.exists(f"{WORKLOADS}/xsigma_graph_clang")]
 
+COLLECTOR = dict(os.environ, INTEL_LIBITTNOTIFY64=f"{WORKLOADS}/libtools_double.so")
+
 
 def edges(trace):
     """How often which name lies directly in which, "" being nothing."""
@@ -64,9 +66,9 @@ def check_all(trace, calls, nesting):
         equal(e["cat"], wanted, f"category of {e}")
 
 
-def record(folder, program, *arguments, options=()):
+def record(folder, program, *arguments, options=(), **process):
     return record_attached(folder, [workload(program), "--calls", 60, *arguments], *options,
-                           name=program)
+                           name=program, **process)
 
 
 @case
@@ -129,6 +131,34 @@ def names_of_a_process_that_is_gone(folder):
         trace, facts = record_launched(folder, [workload(f"xsigma_graph_{build}"), "--calls", 1])
         check(not [n for n in trace.calls if n.startswith("0x")], "addresses", trace.calls)
         equal(sum(trace.calls.values()), sum(facts["calls"].values()), "scopes")
+
+
+@case
+def scopes_that_a_collector_is_told_of(folder):
+    """XSigma tells ITT of its scopes: they are shown once, and so are tasks that the program opens itself."""
+    for build in BUILDS[::2]:
+        for program, *mode in (("main",), ("graph", "armed"), ("graph", "observed")):
+            trace, facts = record(folder, f"xsigma_{program}_{build}", *mode, env=COLLECTOR)
+            check_all(trace, facts["calls"], facts["edges"])
+            check(trace.timeline["relayed"] > 0, "no collector was told")
+
+
+@case
+def tasks_in_scopes_that_no_collector_is_told_of(folder):
+    """With no observer branch graph's RecordFunction tells nobody: a task of its name is another one."""
+    for build in BUILDS[::2]:
+        trace, facts = record(folder, f"xsigma_graph_{build}", env=COLLECTOR)
+        trace.check_nothing_lost()
+        for name in ("task", "in its scope"):
+            equal(trace.calls[name], facts["calls"][name], f"{build}: `{name}`")
+
+
+@case
+def collector_alone(folder):
+    """-e itt shows what the collector is told, of whoever tells it."""
+    trace, facts = record(folder, "xsigma_main_gcc", options=("-e", "itt"), env=COLLECTOR)
+    trace.check_nothing_lost()
+    equal(dict(trace.calls), facts["calls"], "tasks")
 
 
 @case

@@ -130,6 +130,9 @@ Test(capture, everything_comes_back)
 					  .name = "g()",
 					  .entry_cost_ns = 550,
 					  .exit_cost_ns = 19000,
+					  .scope = 5,
+					  .relay = 2,
+					  .nests = true,
 					  .exit_complete = true};
 	struct xsp_capture_stats stats = {.events = 11, .lost_exits = 2, .recorder_cpu_ns = 5};
 	struct xsp_capture_lost lost = {.probe = 2, .entries = 3, .exits = 4};
@@ -181,6 +184,7 @@ Test(capture, everything_comes_back)
 		  rprobe->size == 77 && rprobe->kind == XSP_PROBE_ANNOTATION &&
 		  rprobe->entry_cost_ns == 550 && rprobe->exit_cost_ns == 19000 &&
 		  rprobe->exit_complete);
+	cr_expect(rprobe->scope == 5 && rprobe->relay == 2 && rprobe->nests);
 	cr_expect_str_eq(rprobe->provider, "record_function");
 	cr_expect_str_eq(rprobe->symbol, "_Z1gv");
 	cr_expect_str_eq(rprobe->name, "g()");

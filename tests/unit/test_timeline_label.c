@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "capture_builder.h"
+#include "catalog/relay.h"
 
 #define SP 0x7ffc00001000ULL
 
@@ -51,6 +52,74 @@ Test(timeline_label, the_range_that_began_then)
 	expect(&r, "label a", 1003, 1010);
 	expect(&r, "label a;label b", 1004, 1009);
 	expect(&r, "label a;label b;f1", 1007, 1008);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+/* Probe 0 passes its ranges on to 1 when it names them, 1 to 2 as they begin. */
+static void relays_begin(struct builder *b)
+{
+	builder_begin(b, 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct xsp_capture_probe p = {.id = i,
+					      .module = UINT32_MAX,
+					      .provider = "",
+					      .symbol = "",
+					      .name = "range",
+					      .relay = (uint8_t)(XSP_RELAY_LABEL + i),
+					      .nests = i == 2};
+		cr_assert_eq(xsp_capture_put_probe(b->w, &p), 0);
+	}
+	names(b);
+}
+
+Test(timeline_label, a_range_that_is_passed_on_is_one)
+{
+	struct builder b;
+	struct result r;
+	relays_begin(&b);
+	begin(&b, 0, SP, 7); /* 1003 */
+	label(&b, 0, 1003, 8);
+	begin(&b, 1, SP - 64, 8); /* passed on */
+	begin(&b, 2, SP - 128, 8); /* ... twice */
+	begin(&b, 2, SP - 56, 8); /* 1007: a task of the program's own */
+	end(&b, 2, SP); /* 1008: wherever it ends */
+	end_of(&b, 0, SP, 1003, 100); /* 1009 */
+	end(&b, 1, SP - 32);
+	end(&b, 2, SP - 64);
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 2);
+	expect(&r, "label a", 1003, 1009);
+	expect(&r, "label a;label a", 1007, 1008);
+	cr_expect_eq(r.counts.relayed, 2);
+	cr_expect_eq(r.counts.orphan_exits, 0);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline_label, ranges_that_are_not_passed_on)
+{
+	struct builder b;
+	struct result r;
+	relays_begin(&b);
+	begin(&b, 0, SP, 8); /* 1003: nobody has named it */
+	begin(&b, 1, SP - 64, 8); /* 1004 */
+	begin(&b, 2, SP - 64, 8); /* 1005: not from inside what began the last one */
+	begin(&b, 1, SP - 128, 9); /* 1006 */
+	begin(&b, 2, SP - 256, 8); /* 1007: another name */
+	end(&b, 2, SP - 256); /* 1008 */
+	begin(&b, 2, SP - 256, 9); /* 1009: something has ended since */
+	end(&b, 2, SP); /* 1010 */
+	end(&b, 1, SP - 128); /* 1011 */
+	end(&b, 2, SP); /* 1012: the one of 1005 */
+	end(&b, 1, SP - 64); /* 1013 */
+	end_of(&b, 0, SP, 1003, 100); /* 1014 */
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 6);
+	expect(&r, "label a", 1003, 1014);
+	expect(&r, "label a;label a;label a;label b;label b", 1009, 1010);
+	cr_expect_eq(r.counts.relayed, 0);
+	cr_expect_eq(r.counts.orphan_exits, 0);
 	check_invariants(&r);
 	result_free(&r);
 }

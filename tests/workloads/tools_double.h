@@ -9,6 +9,10 @@
 #include <stdint.h>
 #include <wchar.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct nvtxEventAttributes_v2 {
 	uint16_t version;
 	uint16_t size;
@@ -49,5 +53,9 @@ typedef struct ___itt_string_handle {
 void __itt_task_begin(const void *domain, __itt_id task, __itt_id parent,
 		      __itt_string_handle *name);
 void __itt_task_end(const void *domain);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

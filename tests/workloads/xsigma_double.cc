@@ -3,6 +3,11 @@
 #include "xsigma_double.h"
 
 #include <atomic>
+#include <cstdlib>
+#include <unordered_map>
+#include <utility>
+
+#include <dlfcn.h>
 
 namespace
 {
@@ -17,13 +22,56 @@ namespace xsigma
 {
 namespace profiler
 {
+namespace
+{
+itt_collector find_collector()
+{
+	itt_collector c = {};
+#ifdef XSIGMA_ITT
+	const char *path = getenv("INTEL_LIBITTNOTIFY64");
+	void *library = path != nullptr ? dlopen(path, RTLD_NOW) : nullptr;
+	if (library != nullptr) {
+		c.task_begin = reinterpret_cast<decltype(c.task_begin)>(
+			dlsym(library, "__itt_task_begin"));
+		c.task_end =
+			reinterpret_cast<decltype(c.task_end)>(dlsym(library, "__itt_task_end"));
+	}
+#endif
+	return c;
+}
+const int domain = 0;
+thread_local std::unordered_map<std::string, __itt_string_handle> handles;
+__itt_string_handle *handle_of(const char *name)
+{
+	auto &h = *handles.try_emplace(name).first;
+	h.second.strA = h.first.c_str();
+	return &h.second;
+}
+} /* namespace */
+
+const itt_collector &itt_functions()
+{
+	static const itt_collector functions = find_collector();
+	return functions;
+}
 void itt_range_push(const char *name)
 {
 	work.fetch_add(name[0], std::memory_order_relaxed);
+	if (itt_functions().task_begin != nullptr)
+		itt_functions().task_begin(&domain, {}, {}, handle_of(name));
 }
 void itt_range_pop()
 {
 	touch();
+	if (itt_functions().task_end != nullptr)
+		itt_functions().task_end(&domain);
+}
+void itt_mark(const char *name)
+{
+	if (itt_functions().task_begin == nullptr)
+		return;
+	itt_functions().task_begin(&domain, {}, {}, handle_of(name));
+	itt_functions().task_end(&domain);
 }
 
 #ifdef XSIGMA_MAIN
@@ -64,10 +112,15 @@ void annotation_stack::pop_annotation()
 namespace
 {
 std::atomic<bool> armed;
-}
+thread_local bool observing;
+} /* namespace */
 void arm(bool on)
 {
 	armed = on;
+}
+bool observe(bool on)
+{
+	return std::exchange(observing, on);
 }
 
 RecordFunction::RecordFunction(RecordScope scope) : active_(armed ? 1 : 0), scope_(scope)
@@ -80,12 +133,19 @@ void RecordFunction::before(FunctionDescriptor schema, int64_t sequence_nr)
 	fn_ = schema;
 	sequence_nr_ = sequence_nr;
 	called_start_ = true;
+	if (active_ != 0 && observing) {
+		observed_ = true;
+		profiler::itt_range_push(std::get<std::string_view>(schema).data());
+	}
 	touch();
 }
 void RecordFunction::end()
 {
 	if (called_start_)
 		touch();
+	if (observed_)
+		profiler::itt_range_pop();
+	observed_ = false;
 	called_start_ = false;
 	active_ = 0;
 }

@@ -15,6 +15,8 @@
 #include <variant>
 #include <vector>
 
+#include "tools_double.h"
+
 #define XSIGMA_API __attribute__((visibility("default")))
 
 namespace xsigma
@@ -23,6 +25,15 @@ namespace profiler
 {
 XSIGMA_API void itt_range_push(const char *name);
 XSIGMA_API void itt_range_pop();
+XSIGMA_API void itt_mark(const char *name);
+
+/* The functions of the collector that INTEL_LIBITTNOTIFY64 names, as the part of ITT that is linked into
+ * programs finds them; null: there is none. */
+struct itt_collector {
+	decltype(&__itt_task_begin) task_begin;
+	decltype(&__itt_task_end) task_end;
+};
+XSIGMA_API const itt_collector &itt_functions();
 
 #ifdef XSIGMA_MAIN
 class XSIGMA_API RecordFunction
@@ -107,6 +118,9 @@ enum class RecordScope : uint8_t {
 
 /* Callbacks are on: every RecordFunction calls before(). */
 XSIGMA_API void arm(bool on);
+/* ... and on this thread one of them is the observer that passes their names to ITT. Returns whether it
+ * was. */
+XSIGMA_API bool observe(bool on);
 
 struct RecordFunction {
 	using FunctionDescriptor =
@@ -142,7 +156,8 @@ struct RecordFunction {
 	uint64_t thread_id_ = 0;
 	RecordScope scope_;
 	bool needs_inputs_ = false, needs_outputs_ = false, called_start_ = false;
-	char state_[56];
+	bool observed_ = false;
+	char state_[55];
 	FunctionDescriptor fn_;
 	char schema_[16];
 	int64_t sequence_nr_ = -1;

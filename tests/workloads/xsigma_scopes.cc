@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * xsigma_scopes [armed] - opens scopes through XSigma's ABIs (xsigma_double.h) and counts them, by
- * name and by what lies around each. `armed`: as with a profiler on, names come by before().
- * Scopes that no profiler names are counted under their literal; "callers" tells their functions,
- * "dynamic" those whose names no code analysis can know.
+ * xsigma_scopes [armed|observed] - opens scopes through XSigma's ABIs (xsigma_double.h) and counts them,
+ * by name and by what lies around each. `armed`: as with a profiler on, names come by before().
+ * `observed`: and it passes them to ITT. Scopes that no profiler names are counted under their
+ * literal; "callers" tells their functions, "dynamic" those whose names no code analysis can know.
+ * With an ITT collector (INTEL_LIBITTNOTIFY64) there are tasks of the program's own as well.
  */
 #include "workload.h"
 #include "xsigma_double.h"
@@ -45,6 +46,44 @@ WL_APART uint64_t leaf(uint64_t x)
 	return wl_mix(x);
 }
 
+const int domain = 1;
+const xsigma::profiler::itt_collector &itt = xsigma::profiler::itt_functions();
+
+/* A task of the program's own. */
+struct own_task {
+	explicit own_task(const char *name)
+	{
+		__itt_string_handle handle = {};
+		if (itt.task_begin == nullptr)
+			return;
+		mine.enter(name);
+		handle.strA = name;
+		itt.task_begin(&domain, {}, {}, &handle);
+	}
+	~own_task()
+	{
+		if (itt.task_begin == nullptr)
+			return;
+		itt.task_end(&domain);
+		mine.open.pop_back();
+	}
+};
+
+WL_APART uint64_t task(uint64_t x, const char *name)
+{
+	own_task t(name);
+	return leaf(x);
+}
+
+/* What has another function of XSigma open a task is no scope of it. */
+void mark(const char *name)
+{
+	if (itt.task_begin == nullptr)
+		return;
+	counted c(name);
+	xsigma::profiler::itt_mark(name);
+}
+
 #ifdef XSIGMA_MAIN
 using namespace xsigma::profiler;
 
@@ -57,8 +96,36 @@ WL_APART uint64_t throwing(uint64_t x)
 	return x;
 }
 
-WL_APART uint64_t work(uint64_t x, bool)
+/* Tasks of the program's own around, between and inside scopes, called as they are. */
+WL_APART uint64_t tasks(uint64_t x)
 {
+	own_task around("activity");
+	{
+		counted c("activity");
+		ScopedActivity activity("activity");
+		own_task same("activity");
+		x = task(x, "activity");
+		mark("activity");
+		if (itt.task_begin != nullptr) {
+			counted d("activity");
+			itt_range_push("activity");
+			x = leaf(x);
+			itt_range_pop();
+		}
+	}
+	own_task other("own task");
+	try {
+		own_task inner("own task");
+		x = throwing(x);
+	} catch (const std::exception &) {
+		x = task(x, "main throws");
+	}
+	return x;
+}
+
+WL_APART uint64_t work(uint64_t x, bool, bool)
+{
+	tasks(x);
 	counted c("main outer");
 	RecordFunction scope("main outer");
 	uint64_t sum = 0;
@@ -172,7 +239,9 @@ WL_APART uint64_t by_hand(uint64_t x)
 {
 	counted c("by hand");
 	RecordFunction guard(RecordScope::USER_SCOPE);
+	bool observed = observe(false); /* it would pass all of the text on */
 	guard.before(std::string_view("by hand and more", 7), 5);
+	observe(observed);
 	x = leaf(x);
 	guard.end();
 	return x;
@@ -234,12 +303,39 @@ WL_APART uint64_t others(uint64_t x)
 	return x;
 }
 
-WL_APART uint64_t work(uint64_t x, bool on)
+/* Tasks of the program's own around, between and inside scopes, called as they are. */
+WL_APART uint64_t tasks(uint64_t x)
+{
+	own_task around("task");
+	{
+		counted c("task");
+		profiler::itt_range_push("task");
+		{
+			own_task same("task");
+			x = task(x, "task");
+			mark("task");
+		}
+		profiler::itt_range_pop();
+	}
+	counted c("in its scope");
+	RECORD_USER_SCOPE("in its scope");
+	counted d("in its scope");
+	profiler::itt_range_push("in its scope");
+	{
+		own_task same("in its scope");
+		x = task(x, "in its scope");
+	}
+	profiler::itt_range_pop();
+	return x;
+}
+
+WL_APART uint64_t work(uint64_t x, bool on, bool observed)
 {
 	arm(on);
-	return one(x) + sequence(x) + branches(x) + either(x) + at_run_time(x) + crossed(x) +
-	       by_hand(x) + dirty(x, 0, "dirty function") + dirty(x, 1, "dirty backward") +
-	       dirty(x, 7, "dirty user") + odd_names(x) + others(x);
+	observe(observed);
+	return tasks(x) + one(x) + sequence(x) + branches(x) + either(x) + at_run_time(x) +
+	       crossed(x) + by_hand(x) + dirty(x, 0, "dirty function") +
+	       dirty(x, 1, "dirty backward") + dirty(x, 7, "dirty user") + odd_names(x) + others(x);
 }
 
 const char *const callers =
@@ -248,7 +344,7 @@ const char *const callers =
 	"\"either odd\":\"either\",\"either even\":\"either\","
 	"\"run time 0\":\"at_run_time\",\"run time 1\":\"at_run_time\","
 	"\"run time 2\":\"at_run_time\",\"run time 3\":\"at_run_time\","
-	"\"crossed a\":\"crossed\",\"crossed b\":\"crossed\"";
+	"\"crossed a\":\"crossed\",\"crossed b\":\"crossed\",\"in its scope\":\"tasks\"";
 const char *const dynamic_names = "\"either odd\",\"either even\",\"run time 0\",\"run time 1\","
 				  "\"run time 2\",\"run time 3\"";
 #endif
@@ -270,7 +366,8 @@ int main(int argc, char **argv)
 	o.threads = 2;
 	o.calls = 200;
 	wl_parse(&o, argc, argv);
-	bool armed = o.argc > 0 && std::string(o.argv[0]) == "armed";
+	std::string mode = o.argc > 0 ? o.argv[0] : "";
+	bool observed = mode == "observed", armed = observed || mode == "armed";
 	wl_start(&o);
 
 	std::vector<std::thread> threads;
@@ -279,7 +376,7 @@ int main(int argc, char **argv)
 	for (unsigned t = 0; t < o.threads; t++)
 		threads.emplace_back([&, t] {
 			for (uint64_t i = 0; !wl_stop() && (o.seconds > 0 || i < o.calls); i++)
-				sums[t] += work(i * o.threads + t, armed);
+				sums[t] += work(i * o.threads + t, armed, observed);
 			truths[t] = mine;
 		});
 	for (std::thread &t : threads)

@@ -207,9 +207,10 @@ static bool is_probe(const struct wire_probe *w, size_t probes)
 {
 	return w->provider >= 0 && xsp_provider_at(w->provider) != NULL && w->rename < RENAMES &&
 	       w->call_site < CALL_SITES && w->probe.action <= XSP_ACTION_GPU_WANT &&
-	       w->probe.scope < XSP_SCOPES && w->probe.pair < probes && w->error <= 0 &&
-	       w->error > -4096 && (w->error < 0 || w->sites > 0) &&
-	       w->probe.detail.words <= XSP_WORDS_MAX && w->probe.detail.written <= XSP_WORDS_MAX;
+	       w->probe.scope < XSP_SCOPES && w->probe.relay < XSP_RELAYS &&
+	       w->probe.pair < probes && w->error <= 0 && w->error > -4096 &&
+	       (w->error < 0 || w->sites > 0) && w->probe.detail.words <= XSP_WORDS_MAX &&
+	       w->probe.detail.written <= XSP_WORDS_MAX;
 }
 
 static void get_probe(struct cursor *c, struct xsp_planned_module *m, size_t probes)

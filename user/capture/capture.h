@@ -64,6 +64,8 @@ struct xsp_capture_probe {
 	const char *name; /* what outputs show: demangled without parameters, or module+0x... */
 	uint32_t entry_cost_ns, exit_cost_ns; /* calibrated price of a hit */
 	uint8_t scope; /* enum xsp_scope of catalog/scope.h; below 8 */
+	uint8_t relay; /* enum xsp_relay of catalog/relay.h; below 4 */
+	bool nests; /* an END is that of the thread's innermost range, wherever it is called from */
 	bool exit_complete; /* placement covers every way out */
 };
 

@@ -165,6 +165,8 @@ static int add_probe(struct xsp_capture_reader *r, const void *data, const struc
 		.exit_cost_ns = d->exit_cost_ns,
 		.exit_complete = d->flags & 1,
 		.scope = (uint8_t)(d->flags >> 1 & 7),
+		.relay = (uint8_t)(d->flags >> 4 & 3),
+		.nests = d->flags >> 6 & 1,
 	};
 	if (p.provider == NULL || p.symbol == NULL || p.name == NULL)
 		return -ENOMEM;

@@ -119,7 +119,7 @@ struct xsp_disk_probe { /* provider, symbol, name */
 	uint32_t id, module;
 	uint64_t addr, size;
 	uint32_t kind, entry_cost_ns, exit_cost_ns;
-	uint32_t flags; /* bit 0: exit_complete; bits 1..3: scope */
+	uint32_t flags; /* bit 0: exit_complete; bits 1..3: scope; 4..5: relay; 6: nests */
 };
 struct xsp_disk_clock {
 	struct xsp_record head;

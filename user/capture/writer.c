@@ -362,7 +362,8 @@ int xsp_capture_put_probe(struct xsp_capture_writer *w, const struct xsp_capture
 				   .kind = (uint32_t)p->kind,
 				   .entry_cost_ns = p->entry_cost_ns,
 				   .exit_cost_ns = p->exit_cost_ns,
-				   .flags = (p->exit_complete ? 1U : 0U) | (p->scope & 7U) << 1};
+				   .flags = (p->exit_complete ? 1U : 0U) | (p->scope & 7U) << 1 |
+					    (p->relay & 3U) << 4 | (p->nests ? 1U << 6 : 0U)};
 	struct piece s[] = {text(p->provider), text(p->symbol), text(p->name)};
 	return put_record(w, XSP_RECORD_PROBE, &d.head, sizeof(d), s, 3);
 }

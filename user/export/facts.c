@@ -31,7 +31,7 @@ static const struct field overhead_fields[] = {
 static const struct field timeline_fields[] = {
 	COUNTS(entries),	  COUNTS(exits),     COUNTS(spans),	   COUNTS(unfinished),
 	COUNTS(unwound),	  COUNTS(exit_lost), COUNTS(orphan_exits), COUNTS(stack_switches),
-	COUNTS(names_unresolved), COUNTS(filtered),  COUNTS(begun_before),
+	COUNTS(names_unresolved), COUNTS(filtered),  COUNTS(begun_before), COUNTS(relayed),
 };
 
 static void add(struct xsp_facts *out, const char *key, uint64_t value)

@@ -14,6 +14,8 @@
  */
 static const struct xsp_range_row row = {
 	.name = "__itt_task",
+	.nests = true,
+	.relay = XSP_RELAY_COLLECTOR,
 	.parts = {{
 			  .action = XSP_ACTION_RANGE_BEGIN,
 			  .symbols = {"__itt_task_begin"},

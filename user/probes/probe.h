@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "catalog/relay.h"
 #include "catalog/scope.h"
 #include "target/glob.h"
 #include "target/module.h"
@@ -50,6 +51,8 @@ struct xsp_probe {
 			     * seen by a return probe where that is cheaper or tells more */
 	uint64_t addr, size, offset;
 	enum xsp_scope scope;
+	enum xsp_relay relay; /* RANGE_BEGIN */
+	bool nests; /* RANGE_BEGIN: its ranges nest in each thread */
 	uint64_t semaphore; /* file offset of a 16-bit reference counter; 0: none */
 	uint32_t pair; /* RANGE_END, RANGE_LABEL and XSP_RANGE_SHARED: index in the list of their
 			* RANGE_BEGIN; else own */

@@ -59,7 +59,7 @@ static unsigned args_read(const struct xsp_range_spec *s)
 /* Adds the functions of one part; `begin`: of the row's last RANGE_BEGIN. */
 static long add_part(const struct xsp_provider *self, const struct xsp_range_row *row,
 		     const struct xsp_range_part *part, const struct found *f, uint64_t semaphore,
-		     bool keyed, long begin, struct xsp_probe_list *list)
+		     bool keyed, bool relays, long begin, struct xsp_probe_list *list)
 {
 	bool ends = part->action == XSP_ACTION_RANGE_END;
 	long at = begin;
@@ -77,6 +77,8 @@ static long add_part(const struct xsp_provider *self, const struct xsp_range_row
 			.range = part->spec,
 			.call_site = part->call_site,
 			.scope = row->scope != XSP_SCOPE_NONE ? row->scope : XSP_SCOPE_USER,
+			.nests = row->nests,
+			.relay = relays ? row->relay : XSP_RELAY_NONE,
 			.symbol = (char *)(uintptr_t)f->names[i],
 			.name = (char *)(uintptr_t)row->name,
 		};
@@ -108,13 +110,14 @@ static int add_row(const struct xsp_provider *self, struct xsp_module *m,
 	}
 	if (row->unless != NULL && find_function(m, row->unless, &semaphore))
 		return 0;
+	const bool relays = row->relay_by == NULL || find_function(m, row->relay_by, &semaphore);
 	if (row->semaphore == NULL)
 		semaphore.offset = 0;
 	else if (xsp_module_find(m, row->semaphore, &semaphore) < 0 || semaphore.offset == 0)
 		return 0;
 	for (size_t i = 0; is_part(row, i) && begin >= 0; i++)
 		begin = add_part(self, row, &row->parts[i], &parts[i], semaphore.offset, keyed,
-				 begin, list);
+				 relays, begin, list);
 	return begin < 0 ? (int)begin : 0;
 }
 

@@ -31,6 +31,9 @@ struct xsp_range_row {
 				* traced. NULL: needs none */
 	const char *unless; /* the row counts only in modules without this function: one that
 			     * calls this row's functions itself, and has a row of its own */
+	bool nests; /* an END is that of the thread's innermost range, wherever it is called from */
+	enum xsp_relay relay;
+	const char *relay_by; /* ... only in modules with this function. NULL: in all */
 	enum xsp_scope
 		scope; /* XSP_SCOPE_NONE: a user's range. OWN: argument 1 of what begins it */
 	struct xsp_range_part parts[XSP_RANGE_PARTS]; /* the begin before what names or ends it */

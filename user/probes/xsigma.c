@@ -42,8 +42,11 @@ static const struct xsp_range_row rows[] = {
 	{
 		/* branch graph, Library/Core/profiler/common/record_function.h. The name comes by
 		 * before(), if at all: string_view (word 0 length, 1 pointer) or FunctionSchema in
-		 * a variant passed in memory, above the return address; its index is byte 16. */
+		 * a variant passed in memory, above the return address; its index is byte 16.
+		 * before() calls observers: that of ITT calls itt_range_push. */
 		.name = "xsigma::RecordFunction",
+		.relay = XSP_RELAY_LABEL,
+		.relay_by = ITT "EPKc",
 		.scope = XSP_SCOPE_OWN,
 		.parts = {{
 				  .action = XSP_ACTION_RANGE_BEGIN,
@@ -73,8 +76,10 @@ static const struct xsp_range_row rows[] = {
 			  }},
 	},
 	{
-		/* branch main and older, profiler_guard.h */
+		/* branch main and older, profiler_guard.h; built with ITT, guards are tasks as well */
 		.name = "xsigma::profiler::RecordFunction",
+		.relay = XSP_RELAY_BEGIN,
+		.relay_by = ITT "EPKc",
 		.parts = {{
 				  .action = XSP_ACTION_RANGE_BEGIN,
 				  .symbols = {MAIN_RECORD "C1EPKc", MAIN_RECORD "C2EPKc"},
@@ -87,6 +92,8 @@ static const struct xsp_range_row rows[] = {
 	},
 	{
 		.name = "xsigma::profiler::ScopedActivity",
+		.relay = XSP_RELAY_BEGIN,
+		.relay_by = ITT "EPKc",
 		.parts = {{
 				  .action = XSP_ACTION_RANGE_BEGIN,
 				  .symbols = {MAIN_SCOPED "C1EPKc", MAIN_SCOPED "C2EPKc"},
@@ -148,6 +155,7 @@ static const struct xsp_range_row rows[] = {
 		/* Branch main's guards call these themselves: one scope would be two ranges, which
 		 * do not nest, because a guard's pop comes inside its destructor. */
 		.name = "xsigma::profiler::itt_range",
+		.relay = XSP_RELAY_BEGIN,
 		.unless = MAIN_RECORD "C1EPKc",
 		.parts = {{
 				  .action = XSP_ACTION_RANGE_BEGIN,

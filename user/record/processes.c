@@ -73,6 +73,8 @@ static int put_probe(struct xsp_recorder *r, const struct xsp_planned_module *m,
 		.exit_cost_ns = (uint32_t)leave,
 		.exit_complete = p->place.complete,
 		.scope = p->probe.scope,
+		.relay = (uint8_t)p->probe.relay,
+		.nests = p->probe.nests,
 	};
 	return xsp_capture_put_probe(r->writer, &definition);
 }

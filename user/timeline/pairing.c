@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "catalog/relay.h"
 
 /* ---- which row ---- */
 
@@ -245,6 +246,39 @@ static uint64_t passed_by_begin(const struct xsp_timeline *t, const struct row *
 	return f->module == enter->module && f->addr == enter->addr ? e->sp - 1 : e->sp;
 }
 
+/* A range that is shown already costs what is around it a hit, and nothing else. */
+static void pay_for_relayed(const struct thread *th, uint32_t ns)
+{
+	struct row *row = th->rows[th->current];
+
+	if (row->count == 0)
+		return;
+	row->spans[row->count - 1].probe_ns += ns;
+	row->spans[row->count - 1].self_probe_ns += ns;
+}
+
+/* Is it the range that was begun or named last, passed on? The function that did so is still running: this one
+ * lies deeper, and no other range has begun or ended since. */
+static bool begin_relayed(struct xsp_timeline *t, const struct thread *th, struct row *row,
+			  const struct xsp_event *e, xsp_name_id name)
+{
+	const uint8_t relay = t->probes[e->probe].relay;
+	size_t i = row->count;
+
+	if (relay < XSP_RELAY_BEGIN || th->relaying == 0)
+		return false;
+	while (i > 0 && row->spans[i - 1].serial >= th->relaying)
+		i--;
+	struct open_span *s = i > 0 ? &row->spans[i - 1] : NULL;
+	if (s == NULL || s->serial + 1 != th->relaying || s->relay != relay - 1 ||
+	    s->name != name || e->sp >= s->sp)
+		return false;
+	s->relay = relay;
+	t->counts.relayed++;
+	pay_for_relayed(th, t->probes[e->probe].entry_cost_ns);
+	return true;
+}
+
 static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
 	struct row *row = NULL;
@@ -256,6 +290,11 @@ static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xs
 		rc = settle(t, th, row, passed_by_begin(t, row, e), e->time_ns);
 	if (rc != 0)
 		return rc;
+	th->relayed = 0;
+	if (begin_relayed(t, th, row, e, name))
+		return 0;
+	th->relaying = t->serial + 1;
+	const uint8_t relay = t->probes[e->probe].relay;
 	struct open_span s = {
 		.sp = e->sp,
 		.limit = row->count > 0 ? row->spans[row->count - 1].limit : UINT64_MAX,
@@ -264,6 +303,7 @@ static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xs
 		.probe = e->probe,
 		.name = name,
 		.range = true,
+		.relay = relay != XSP_RELAY_LABEL ? relay : XSP_RELAY_NONE,
 	};
 	rc = xsp_details_add(&s.details, e);
 	t->stacks = t->stacks || xsp_details_find(s.details, XSP_SECTION_STACK, NULL) != NULL;
@@ -550,19 +590,24 @@ static struct range_at nearest_out(const struct thread *th, struct range_at r,
 /*
  * A scope guard begins and ends its range with calls from one frame, at one stack pointer: that
  * tells ranges of different fibers apart, and holds when an END was lost. Otherwise (begun and
- * ended in different functions) it is the range begun last, on the stack at hand if it has one.
+ * ended in different functions) it is the range begun last, on the stack at hand if it has one. Where the
+ * API says that a thread's ranges nest, the stack pointer is for those whose events were lost.
  */
-static struct range_at find_range(struct thread *th, struct row *row, const struct xsp_event *e)
+static struct range_at find_range(const struct xsp_timeline *t, struct thread *th, struct row *row,
+				  const struct xsp_event *e)
 {
 	struct range_at same_sp = {0}, latest = {0}, latest_here = {0}, none = {0};
 	look(row->spans, row->count, e, (struct range_at){.row = row}, &same_sp, &latest_here);
-	if (same_sp.found && same_sp.index + 1 == row->count && th->parked_count == 0 &&
+	const bool nests = t->probes[e->probe].nests && !t->lossy;
+	if (!nests && same_sp.found && same_sp.index + 1 == row->count && th->parked_count == 0 &&
 	    th->used_rows == 1)
 		return same_sp; /* nearly always */
 	same_sp = none;
 	for (size_t i = 0; i < th->used_rows; i++)
 		look(th->rows[i]->spans, th->rows[i]->count, e,
 		     (struct range_at){.row = th->rows[i]}, &same_sp, &latest);
+	if (nests && latest.found)
+		return latest;
 	/* one that a longjmp has left is gone, unless nothing else can be meant */
 	struct range_at latest_open = latest, jumped = {0};
 	for (size_t i = 0; i < th->parked_count; i++) {
@@ -625,6 +670,8 @@ static int pair_label(struct xsp_timeline *t, struct thread *th, const struct xs
 		return rc;
 	if (r.row != NULL) {
 		r.row->spans[r.index].name = r.row->names[r.index] = name;
+		r.row->spans[r.index].relay = t->probes[e->probe].relay;
+		th->relaying = r.row->spans[r.index].serial + 1;
 		xsp_path_cut(r.row, 0);
 	} else {
 		struct parked *p = th->parked[r.parked];
@@ -682,6 +729,17 @@ static int end_parked(struct xsp_timeline *t, struct thread *th, size_t which, s
 	return rc < 0 ? rc : xsp_row_pop(t, th, row, e->time_ns, 0);
 }
 
+/* Does the function that ends a range pass that on? */
+static bool end_relayed(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
+{
+	if (th->relayed_ended >= th->relayed || e->sp > th->relay_sp ||
+	    t->probes[e->probe].relay != th->relayed_ended + 1)
+		return false;
+	th->relayed_ended++;
+	pay_for_relayed(th, t->probes[e->probe].exit_cost_ns);
+	return true;
+}
+
 static int end_range(struct xsp_timeline *t, struct thread *th, const struct range_at *r,
 		     const struct xsp_event *e)
 {
@@ -689,6 +747,11 @@ static int end_range(struct xsp_timeline *t, struct thread *th, const struct ran
 		t->counts.orphan_exits++;
 		t->counts.begun_before += !t->lossy;
 		return 0;
+	}
+	if (r->row != NULL) {
+		th->relayed = r->row->spans[r->index].relay;
+		th->relayed_ended = t->probes[e->probe].relay;
+		th->relay_sp = e->sp;
 	}
 	return r->row != NULL ? end_on_row(t, th, r->row, r->index, e)
 			      : end_parked(t, th, r->parked, r->index, e);
@@ -749,6 +812,9 @@ static int pair_end(struct xsp_timeline *t, struct thread *th, const struct xsp_
 	uint64_t begin_ns;
 	uint32_t tid;
 	const bool keyed = xsp_event_ends(e, &begin_ns, &tid);
+	th->relaying = 0;
+	if (end_relayed(t, th, e))
+		return 0;
 	t->counts.exits++;
 	int rc = row_for(t, th, e->sp, &row);
 	if (rc == 0 && e->sp > 0) /* not the ending function itself, if it is traced too */
@@ -757,7 +823,7 @@ static int pair_end(struct xsp_timeline *t, struct thread *th, const struct xsp_
 		return rc;
 	if (keyed && tid != e->tid)
 		return keep_far_end(t, e, begin_ns, tid);
-	struct range_at r = keyed ? find_begun(th, e->probe, begin_ns) : find_range(th, row, e);
+	struct range_at r = keyed ? find_begun(th, e->probe, begin_ns) : find_range(t, th, row, e);
 	return end_range(t, th, &r, e);
 }
 
@@ -866,5 +932,7 @@ int xsp_pair_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, u
 	int rc = settle_last_exit(t, th);
 
 	th->top_sp = 0;
+	th->relaying = 0;
+	th->relayed = 0;
 	return rc < 0 ? rc : xsp_thread_close(t, th, end_ns, flags);
 }

@@ -101,6 +101,7 @@ struct xsp_timeline_counts {
 	uint64_t
 		filtered; /* seen, but shorter than --min-duration or deeper than --max-depth: handed
 			    * to nobody, and time of what is around them */
+	uint64_t relayed; /* ranges that were shown already, in no other count: catalog/relay.h */
 	uint64_t names_unresolved; /* ranges whose name never arrived */
 };
 

@@ -41,6 +41,7 @@ struct open_span {
 	xsp_name_id name;
 	xsp_name_id text; /* see struct xsp_span */
 	bool range;
+	uint8_t relay; /* a range: enum xsp_relay, how far it has been passed on */
 	bool passed; /* a range: an exception has landed above where it was begun */
 	struct xsp_details *details; /* owned; moves with the span */
 };
@@ -105,6 +106,10 @@ struct thread {
 	enum last_exit exit;
 	uint64_t exit_sp, exit_ns;
 	uint32_t exit_probe;
+	uint64_t relaying; /* 1 + serial of the range begun or named last; 0: one ended since */
+	/* the range that ended last was passed on so far, and this much of that has ended as well */
+	uint8_t relayed, relayed_ended;
+	uint64_t relay_sp; /* of what ended it */
 };
 
 /* The end of a range that another thread began. */
