@@ -14,6 +14,7 @@
 #include "target/inlined.h"
 
 #define NAMES 3
+#define INLINED_CPU_MS 1000
 
 /* ---- in the planner ---- */
 
@@ -41,15 +42,14 @@ static int put_scope(const struct xsp_pattern *p, struct xsp_pattern *scoped)
 	return rc;
 }
 
-static void tell_inlined(const struct xsp_pattern *p, struct xsp_module *m, unsigned limit_ms,
-			 char *text)
+static void tell_inlined(const struct xsp_pattern *p, struct xsp_module *m, char *text)
 {
 	struct xsp_pattern scoped;
 	struct xsp_inlined in;
 
-	xsp_module_inlined(m, p, limit_ms, &in);
+	xsp_module_inlined(m, p, INLINED_CPU_MS, &in);
 	if (in.places == 0 && !in.partial && put_scope(p, &scoped) == 0) {
-		xsp_module_inlined(m, &scoped, limit_ms, &in);
+		xsp_module_inlined(m, &scoped, INLINED_CPU_MS, &in);
 		xsp_pattern_clear(&scoped);
 	}
 	if (in.places == 0)
@@ -76,13 +76,11 @@ static int take_name(void *ctx, const struct xsp_pattern_hit *hit)
 	return -ECANCELED; /* one is enough */
 }
 
-static void tell_scope(const struct xsp_pattern *p, struct xsp_module *m, unsigned limit_ms,
-		       char *text)
+static void tell_scope(const struct xsp_pattern *p, struct xsp_module *m, char *text)
 {
 	struct xsp_pattern scoped;
 	char name[XSP_HINT_SIZE] = "";
 
-	(void)limit_ms;
 	if (put_scope(p, &scoped) < 0)
 		return;
 	xsp_pattern_match_symbols(&scoped, 1, m, take_name, name, NULL, NULL);
@@ -103,25 +101,21 @@ static void tell_names(char **names, int count, char *text)
 	}
 }
 
-static void tell_nearest(const struct xsp_pattern *p, struct xsp_module *m, unsigned limit_ms,
-			 char *text)
+static void tell_nearest(const struct xsp_pattern *p, struct xsp_module *m, char *text)
 {
 	char *names[NAMES];
 
-	(void)limit_ms;
 	tell_names(names, xsp_pattern_suggest_functions(p, m, names, NAMES), text);
 }
 
 /* What the provider would show, had it been asked for as a whole. */
-static void tell_provider(const struct xsp_pattern *p, struct xsp_module *m, unsigned limit_ms,
-			  char *text)
+static void tell_provider(const struct xsp_pattern *p, struct xsp_module *m, char *text)
 {
 	const struct xsp_selection whole = {.providers = 1ULL << xsp_provider_index(p->library)};
 	struct xsp_probe_list list = {0};
 	char *names[NAMES];
 	size_t count = 0;
 
-	(void)limit_ms;
 	if (xsp_find_probes(m, &whole, &list, NULL) == 0 && list.count > 0) {
 		const char **shown = calloc(list.count, sizeof(*shown));
 		for (size_t i = 0; shown != NULL && i < list.count; i++)
@@ -135,11 +129,10 @@ static void tell_provider(const struct xsp_pattern *p, struct xsp_module *m, uns
 
 /* How long all modules together may take, ms. */
 static const struct {
-	void (*tell)(const struct xsp_pattern *p, struct xsp_module *m, unsigned limit_ms,
-		     char *text);
+	void (*tell)(const struct xsp_pattern *p, struct xsp_module *m, char *text);
 	unsigned limit_ms;
 } hints[XSP_HINTS] = {
-	[XSP_HINT_INLINED] = {tell_inlined, 1000},
+	[XSP_HINT_INLINED] = {tell_inlined, 5000},
 	[XSP_HINT_SCOPE] = {tell_scope, 10000},
 	[XSP_HINT_NEAREST] = {tell_nearest, 10000},
 	[XSP_HINT_PROVIDER] = {tell_provider, 10000},
@@ -166,7 +159,7 @@ void xsp_hint_read(const struct xsp_plan *plan, const struct xsp_opener *o, int 
 	if (xsp_module_adopt(o, fd, shown, &m, NULL) < 0)
 		return;
 	if (ask->kind < XSP_HINTS && ask->pattern < count)
-		hints[ask->kind].tell(&patterns[ask->pattern], m, ask->limit_ms, text);
+		hints[ask->kind].tell(&patterns[ask->pattern], m, text);
 	xsp_module_free(m);
 }
 
@@ -199,8 +192,8 @@ void xsp_hint(const struct xsp_plan *plan, struct xsp_broker *b, enum xsp_hint k
 		if (kind != XSP_HINT_PROVIDER && !xsp_pattern_names_library(p, m->shown))
 			continue;
 		int fd = now < end ? open_again(b, m) : -ETIME;
-		ask.limit_ms = (uint32_t)((end - now) / 1000000);
 		if (fd >= 0)
-			xsp_planner_hint(plan->planner, fd, m->shown, &ask, text);
+			xsp_planner_hint(plan->planner, fd, m->shown, &ask,
+					 (int)((end - now) / 1000000), text);
 	}
 }

@@ -22,7 +22,7 @@ void xsp_hint(const struct xsp_plan *plan, struct xsp_broker *b, enum xsp_hint k
 
 /* What is asked of the planner; the module's path follows. */
 struct xsp_hint_ask {
-	uint32_t kind, pattern, limit_ms, reserved;
+	uint32_t kind, pattern;
 };
 
 /* In the planner: what the file at `fd`, which it takes over, tells. */

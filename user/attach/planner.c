@@ -19,7 +19,6 @@
 #define CPU_SECONDS 600U /* of all modules together */
 #define WALL_MS 60000 /* of one */
 #define WAIT_MS 20
-#define HINT_MORE_MS 500 /* that a hint may take beyond its own limit */
 #define ANSWER_MAX (128ULL << 20) /* node has 80,000 functions, 55 MB */
 
 enum {
@@ -408,15 +407,15 @@ static int ask_about(struct xsp_planner *p, uint32_t op, const void *head, size_
 }
 
 void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
-		      const struct xsp_hint_ask *ask, char *text)
+		      const struct xsp_hint_ask *ask, int limit_ms, char *text)
 {
 	struct answer a = {0};
 	int rc = ask_about(p, READ_HINT, ask, sizeof(*ask), fd, shown);
 
 	if (rc == 0)
-		rc = take_answer(p, (int)ask->limit_ms + HINT_MORE_MS, &a, NULL);
+		rc = take_answer(p, limit_ms, &a, NULL);
 	if (rc == 0 && a.size < XSP_HINT_SIZE)
-		memcpy(text, a.data, a.size); /* NOLINT */
+		memcpy(text, a.data, a.size);
 	text[rc == 0 && a.size < XSP_HINT_SIZE ? a.size : 0] = '\0';
 	free(a.data);
 	if (rc < 0)

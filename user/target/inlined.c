@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "base/grow.h"
 #include "base/path.h"
 #include "target/module_private.h"
 
 #define DEPTH_MAX 64 /* of entries in each other; what lies deeper is not looked at */
 #define DEBUG_MAX (160ULL << 20) /* of all sections: libdw reads them whole */
-#define LOOK_AT_CLOCK 256U
+#define LOOK_AT_CLOCK 1024U
 
 struct search {
 	const struct xsp_pattern *pattern;
@@ -26,9 +26,17 @@ struct search {
 	char scope[1024]; /* "shop::detail::" around the entry at hand */
 };
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
+
 static bool out_of_time(struct search *s)
 {
-	if (++s->seen % LOOK_AT_CLOCK == 0 && xsp_now_ns() > s->end_ns)
+	if (++s->seen % LOOK_AT_CLOCK == 0 && cpu_ns() > s->end_ns)
 		s->out->partial = true;
 	return s->out->partial;
 }
@@ -300,8 +308,7 @@ static void look_at(struct search *s, const struct xsp_elf *file)
 void xsp_module_inlined(struct xsp_module *m, const struct xsp_pattern *p, unsigned limit_ms,
 			struct xsp_inlined *out)
 {
-	struct search s = {
-		.pattern = p, .out = out, .end_ns = xsp_now_ns() + limit_ms * 1000000ULL};
+	struct search s = {.pattern = p, .out = out, .end_ns = cpu_ns() + limit_ms * 1000000ULL};
 	struct xsp_elf separate;
 
 	memset(out, 0, sizeof(*out));

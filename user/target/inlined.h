@@ -23,7 +23,7 @@ struct xsp_inlined {
 };
 
 /*
- * Looks for at most `limit_ms`. places stays 0 where nothing is proved: also without debug information,
+ * Takes at most `limit_ms` of the processor, beside reading the file. places stays 0 where nothing is proved: also without debug information,
  * or if that is split off into .dwo files. DWARF 2 to 5, compressed too, in the file or in the separate
  * debug file of its build id.
  */
