@@ -25,6 +25,16 @@ struct xsp_hint_ask {
 	uint32_t kind, pattern;
 };
 
+/* Those that a hint of that kind may be about; ask.pattern counts them. */
+static inline const struct xsp_pattern *xsp_hint_patterns(const struct xsp_plan *plan,
+							  uint32_t kind, size_t *count)
+{
+	const struct xsp_selection *s = &plan->selection;
+
+	*count = kind == XSP_HINT_PROVIDER ? s->provider_pattern_count : s->pattern_count;
+	return kind == XSP_HINT_PROVIDER ? s->provider_patterns : s->patterns;
+}
+
 /* In the planner: what the file at `fd`, which it takes over, tells. */
 void xsp_hint_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
 		   const char *shown, const struct xsp_hint_ask *ask,
