@@ -141,7 +141,8 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 	     kind++)
 		xsp_hint(plan, b, kind, p, hint);
 	const char *program = plan->count > 0 ? xsp_base_name(plan->modules[0]->shown) : "";
-	const bool script = is_interpreter(program);
+	const bool script =
+		(p->library == NULL || m == plan->modules[0]) && is_interpreter(program);
 	return xsp_error_set(
 		err, -ENOENT, XSP_STATUS_NO_MATCH,
 		"no function matches '%.120s'%s%s%.300s%s%.40s%s", p->text,
