@@ -184,6 +184,18 @@ def no_spans_say_why(folder):
 
 
 @case
+def root_without_permission(folder):
+    """The first process of a container that is watched from outside: sudo would not help."""
+    try:
+        os.readlink("/proc/1/exe")
+    except PermissionError:
+        done = refused(PERMISSION, ["no permission", "process 1", "root may not either"], "-p", 1, "-e", "malloc")
+        check("with sudo" not in done.stderr, "the advice is wrong", done.stderr)
+        return
+    raise Skip("process 1 may be looked at")
+
+
+@case
 def commands_without_a_match(folder):
     """They run, nothing is traced, and that is no success; what an earlier run wrote stays."""
     for out in ("run.json", "run.xspt"):

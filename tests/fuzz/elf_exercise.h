@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "target/glob.h"
+#include "target/inlined.h"
 #include "target/module.h"
 
 #define EXERCISE_LOOKUPS 256U
@@ -64,6 +65,8 @@ static inline int exercise_elf(const char *path)
 	exercise_addr(m, UINT64_MAX);
 	if (xsp_pattern_parse("*a*", &pattern, NULL) == 0) {
 		xsp_pattern_match_symbols(&pattern, 1, m, exercise_hit, &sum, NULL, NULL);
+		struct xsp_inlined inlined;
+		xsp_module_inlined(m, &pattern, 100, &inlined);
 		xsp_pattern_clear(&pattern);
 	}
 	xsp_module_free(m);

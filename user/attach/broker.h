@@ -43,6 +43,9 @@ bool xsp_broker_is_gone(const struct xsp_broker *b);
 const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b);
 void xsp_broker_close_in_child(const struct xsp_broker *b); /* after a fork that must not have it */
 
+/* The file that xsp_opener.mapped gave the number, also when nobody maps it any more. A descriptor or
+ * -errno */
+int xsp_broker_kept(struct xsp_broker *b, uint32_t handle);
 int xsp_broker_load(struct xsp_broker *b, struct xsp_error *err);
 enum xsp_attach_method xsp_broker_method(const struct xsp_broker *b);
 size_t xsp_broker_rings(const struct xsp_broker *b, int *fds, size_t room);

@@ -241,6 +241,11 @@ static int ask_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_ma
 	return rc < 0 ? rc : take_mapped(b, handle);
 }
 
+int xsp_broker_kept(struct xsp_broker *b, uint32_t handle)
+{
+	return take_fd(b, ask(b, XSP_ASK_KEPT, &handle, sizeof(handle), NULL));
+}
+
 static void close_opened(struct xsp_broker *b)
 {
 	for (size_t i = 0; i < b->opened_count; i++)
@@ -308,7 +313,8 @@ int xsp_broker_start(const struct xsp_broker_options *options, struct xsp_broker
 	if (rc < 0)
 		goto fail;
 	b->socket = sockets[0];
-	b->opener = (struct xsp_opener){.file = ask_file,
+	b->opener = (struct xsp_opener){.root = geteuid() == 0,
+					.file = ask_file,
 					.link = ask_link,
 					.pidfd = ask_pidfd,
 					.debug_file = ask_debug_file,

@@ -128,6 +128,19 @@ static int open_mapped(struct broker *b)
 	return answer_fd(b, fd);
 }
 
+/* A process that has ended maps nothing any more, and what it had mapped may be asked about. */
+static int give_kept(struct broker *b)
+{
+	uint32_t handle;
+
+	memcpy(&handle, b->in->body, sizeof(handle));
+	const struct xsp_verified_file *file = xsp_broker_files_get(b->files, handle, NULL);
+	if (file == NULL)
+		return -ENOENT;
+	int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
+	return answer_fd(b, fd < 0 ? -errno : fd);
+}
+
 /* ---- programs, links ---- */
 
 static int load(struct broker *b)
@@ -645,6 +658,7 @@ static const struct {
 	[XSP_ASK_DEBUG_FILE] = {open_debug_file, NAME, NAME, ANY},
 	[XSP_ASK_MAPPED] = {open_mapped, offsetof(struct xsp_ask_mapped, path),
 			    sizeof(struct xsp_ask_mapped), ANY},
+	[XSP_ASK_KEPT] = {give_kept, sizeof(uint32_t), sizeof(uint32_t), ANY},
 	[XSP_ASK_LOAD] = {load, 0, 0, BEFORE_LOAD},
 	[XSP_ASK_CALIBRATE] = {calibrate, 0, 0, LOADED},
 	[XSP_ASK_SIDE_EVENTS] = {side_events, 0, 0, LOADED},

@@ -51,6 +51,20 @@ bool xsp_plan_knows(const struct xsp_plan *plan, const struct xsp_mapped_file *f
 	return find_module(plan, file->dev, file->inode) != NULL;
 }
 
+bool xsp_plan_matches(const struct xsp_plan *plan, const struct xsp_pattern *p)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct xsp_planned_module *m = plan->modules[i];
+		if (m->count == 0 || !xsp_pattern_names_library(p, m->shown))
+			continue;
+		for (size_t j = 0; j < m->count; j++)
+			if (p->glob != NULL ? xsp_pattern_matches_name(p, m->probes[j].probe.symbol)
+					    : m->probes[j].probe.addr == p->address)
+				return true;
+	}
+	return false;
+}
+
 static struct xsp_planned_module *add_module(struct xsp_plan *plan,
 					     const struct xsp_mapped_file *file)
 {

@@ -78,6 +78,8 @@ int xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o, int f
 		  struct xsp_planned_module *m, struct xsp_error *err);
 /* Has it been looked at? */
 bool xsp_plan_knows(const struct xsp_plan *plan, const struct xsp_mapped_file *file);
+/* Does the pattern name a function of it? */
+bool xsp_plan_matches(const struct xsp_plan *plan, const struct xsp_pattern *p);
 void xsp_planned_module_clear(struct xsp_planned_module *m); /* not m itself */
 void xsp_plan_clear(struct xsp_plan *plan);
 

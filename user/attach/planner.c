@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/hint.h"
 #include "attach/protocol.h"
 #include "attach/sandbox.h"
 
@@ -28,6 +29,7 @@ enum {
 	PART, /* bytes of the answer */
 	DONE, /* the last bytes */
 	FAILED, /* result; struct xsp_error */
+	READ_HINT, /* struct xsp_hint_ask, the path; descriptor → DONE with text */
 };
 
 struct xsp_planner {
@@ -116,19 +118,40 @@ static void tell_failure(const struct reader *r, int code, const char *shown, st
 		_exit(1);
 }
 
+/* The path that follows `head` bytes. */
+static void take_shown(const struct reader *r, size_t head, char *shown, size_t size)
+{
+	size_t length = r->in->head.size - head;
+
+	if (length >= size)
+		length = size - 1;
+	memcpy(shown, r->in->body + head, length);
+	shown[length] = '\0';
+}
+
+static void read_hint(struct reader *r)
+{
+	struct xsp_hint_ask ask;
+	char shown[4097], text[XSP_HINT_SIZE];
+
+	memcpy(&ask, r->in->body, sizeof(ask));
+	take_shown(r, sizeof(ask), shown, sizeof(shown));
+	int fd = r->in->fds[0];
+	r->in->fd_count = 0;
+	xsp_hint_read(&r->plan, &r->opener, fd, shown, &ask, text);
+	if (send_out(r->socket, DONE, 0, text, strlen(text)) < 0)
+		_exit(1);
+}
+
 static void read_module(struct reader *r)
 {
 	struct xsp_planned_module m = {0};
 	struct xsp_error err = {0};
 	char shown[4097];
 	const size_t costs = sizeof(r->plan.costs);
-	size_t length = r->in->head.size - costs;
 
-	if (length >= sizeof(shown))
-		length = sizeof(shown) - 1;
 	memcpy(&r->plan.costs, r->in->body, costs);
-	memcpy(shown, r->in->body + costs, length);
-	shown[length] = '\0';
+	take_shown(r, costs, shown, sizeof(shown));
 	int fd = r->in->fds[0];
 	r->in->fd_count = 0;
 	m.shown = shown;
@@ -157,10 +180,14 @@ static _Noreturn void serve(struct xsp_planner *p, int socket)
 	if (xsp_sandbox_powerless() < 0 || xsp_sandbox_compute_only(MEMORY, CPU_SECONDS) < 0)
 		_exit(2);
 	while (xsp_message_receive(socket, r.in) == 0) {
-		if (r.in->head.op != READ_MODULE || r.in->fd_count != 1 ||
-		    r.in->head.size < sizeof(r.plan.costs))
+		const bool hint = r.in->head.op == READ_HINT;
+		if ((!hint && r.in->head.op != READ_MODULE) || r.in->fd_count != 1 ||
+		    r.in->head.size < (hint ? sizeof(struct xsp_hint_ask) : sizeof(r.plan.costs)))
 			_exit(1);
-		read_module(&r);
+		if (hint)
+			read_hint(&r);
+		else
+			read_module(&r);
 	}
 	_exit(0);
 }
@@ -312,9 +339,9 @@ static int take_failure(const struct xsp_planner *p, struct xsp_error *err)
 }
 
 /* The parts of an answer up to its end. */
-static int take_answer(struct xsp_planner *p, struct answer *a, struct xsp_error *err)
+static int take_answer(struct xsp_planner *p, int left_ms, struct answer *a, struct xsp_error *err)
 {
-	int left_ms = WALL_MS, rc = 0;
+	int rc = 0;
 
 	while (rc == 0) {
 		rc = wait_for_message(p, &left_ms);
@@ -362,23 +389,48 @@ static int explain(int code, const char *shown, struct xsp_error *err)
 	}
 }
 
-int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
-		     struct xsp_error *err)
+/* A request with a file and its path; `fd` is taken over. */
+static int ask_about(struct xsp_planner *p, uint32_t op, const void *head, size_t size, int fd,
+		     const char *shown)
 {
-	const size_t costs = sizeof(p->plan->costs), length = strlen(m->shown);
-	struct xsp_message ask = {.op = READ_MODULE, .size = (uint32_t)(costs + length)};
-	struct answer a = {0};
-	bool told = false;
+	const size_t length = strlen(shown);
+	struct xsp_message ask = {.op = op, .size = (uint32_t)(size + length)};
 	int rc = p->pid > 0 ? 0 : xsp_planner_start(p);
 
-	if (rc == 0 && costs + length <= sizeof(p->in->body)) {
-		memcpy(p->in->body, &p->plan->costs, costs);
-		memcpy(p->in->body + costs, m->shown, length);
+	if (rc == 0 && size + length <= sizeof(p->in->body)) {
+		memcpy(p->in->body, head, size);
+		memcpy(p->in->body + size, shown, length);
 		rc = xsp_message_send(p->socket, &ask, p->in->body, &fd, 1);
 	}
 	close(fd);
+	return rc;
+}
+
+void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
+		      const struct xsp_hint_ask *ask, int limit_ms, char *text)
+{
+	struct answer a = {0};
+	int rc = ask_about(p, READ_HINT, ask, sizeof(*ask), fd, shown);
+
 	if (rc == 0)
-		rc = take_answer(p, &a, err);
+		rc = take_answer(p, limit_ms, &a, NULL);
+	if (rc == 0 && a.size < XSP_HINT_SIZE)
+		memcpy(text, a.data, a.size);
+	text[rc == 0 && a.size < XSP_HINT_SIZE ? a.size : 0] = '\0';
+	free(a.data);
+	if (rc < 0)
+		stop(p);
+}
+
+int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
+		     struct xsp_error *err)
+{
+	struct answer a = {0};
+	bool told = false;
+	int rc = ask_about(p, READ_MODULE, &p->plan->costs, sizeof(p->plan->costs), fd, m->shown);
+
+	if (rc == 0)
+		rc = take_answer(p, WALL_MS, &a, err);
 	told = rc < 0 && p->in->head.op == FAILED;
 	if (rc == 0)
 		rc = xsp_wire_get(a.data, a.size, m);

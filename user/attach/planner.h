@@ -32,6 +32,11 @@ void xsp_planner_on_wait(struct xsp_planner *p, bool (*stopped)(void *ctx), void
 int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
 		     struct xsp_error *err);
 
+struct xsp_hint_ask;
+/* hint.h: what the file at `fd` (taken over) tells; "" if nothing, or not in so much time. */
+void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
+		      const struct xsp_hint_ask *ask, int limit_ms, char *text);
+
 /* ---- the module as bytes; planner_wire.c ---- */
 
 /* Gathers bytes and hands them on a part at a time. */

@@ -216,7 +216,7 @@ static int plan_all(const struct xsp_options *o, struct xsp_plan *plan, struct x
 	for (size_t i = 0; rc == 0 && i < o->pid_count; i++)
 		rc = plan_process(plan, opener, o->pids[i], err);
 	if (rc == 0 && wanted(plan) == 0)
-		rc = xsp_no_match(plan, opener, pid, err);
+		rc = xsp_no_match(plan, b, pid, o->command != NULL ? o->command[0] : NULL, err);
 	if (rc == 0)
 		print_plan(plan, o->max_overhead);
 	return rc;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/no_match.h"
+#include "attach/hint.h"
 #include "base/path.h"
+#include "target/procfs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -44,10 +46,30 @@ static const struct xsp_planned_module *named_library(const struct xsp_plan *pla
 	return NULL;
 }
 
+/* By a name of the process, which is not that of its file: a link, or another argv[0]. */
+static bool is_called(const struct xsp_pattern *p, const struct xsp_opener *o, pid_t pid,
+		      const char *command)
+{
+	static const char *const told[] = {"comm", "cmdline"};
+	bool yes = command != NULL && xsp_pattern_names_library(p, xsp_base_name(command));
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]) && !yes; i++) {
+		char *text;
+		if (xsp_procfs_read(o, pid, told[i], 4096, &text, NULL) < 0)
+			continue;
+		text[strcspn(text, "\n")] = '\0';
+		yes = xsp_pattern_names_library(p, xsp_base_name(text));
+		free(text);
+	}
+	return yes;
+}
+
 static int no_library(const struct xsp_plan *plan, const struct xsp_pattern *p,
+		      const struct xsp_opener *o, pid_t pid, const char *command,
 		      struct xsp_error *err)
 {
 	const char **paths = calloc(plan->count + 1, sizeof(*paths));
+	const char *program = plan->count > 0 ? xsp_base_name(plan->modules[0]->shown) : NULL;
 	char names[400];
 	size_t like[3], count = 0;
 
@@ -55,90 +77,53 @@ static int no_library(const struct xsp_plan *plan, const struct xsp_pattern *p,
 		paths[i] = plan->modules[i]->shown;
 	if (paths != NULL)
 		count = xsp_pattern_suggest_libraries(p, paths, plan->count, like, 3);
-	if (count > 0)
-		snprintf(names, sizeof(names), "did you mean %.200s?",
-			 xsp_base_name(paths[like[0]]));
-	else
-		name_modules(plan, names, sizeof(names));
 	free(paths);
+	if (program != NULL && is_called(p, o, pid, command))
+		snprintf(names, sizeof(names), ": the process is called so, its file is %.100s",
+			 program);
+	else if (count > 0)
+		snprintf(names, sizeof(names), ": did you mean %.200s?",
+			 xsp_base_name(plan->modules[like[0]]->shown));
+	else
+		name_modules(plan, stpcpy(names, "; mapped are "), sizeof(names) - 13);
 	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
-			     "no mapped library is named '%.100s'%s%.300s", p->library,
-			     count > 0 ? ": " : "; mapped are ", names);
+			     "no mapped library is named '%.100s'%.300s", p->library, names);
 }
 
-/* Looks for names in one module; their number (0: look into the next), or negative. */
-typedef int look_fn(const struct xsp_pattern *p, struct xsp_module *m, char **names, size_t max);
-
-static int look_at_functions(const struct xsp_pattern *p, struct xsp_module *m, char **names,
-			     size_t max)
+/* What regular expressions have and names of functions do not. */
+static bool is_regular_expression(const char *glob)
 {
-	if (!xsp_pattern_names_library(p, xsp_module_shown(m)))
-		return 0;
-	return xsp_pattern_suggest_functions(p, m, names, max);
+	size_t length = glob != NULL ? strlen(glob) : 0;
+
+	if (length == 0)
+		return false;
+	return glob[0] == '^' || glob[length - 1] == '$' || strstr(glob, ".*") != NULL ||
+	       strstr(glob, ".+") != NULL ||
+	       (strchr(glob, '|') != NULL && strstr(glob, "operator") == NULL);
 }
 
-/* What the provider would show, had it been asked for as a whole. */
-static int look_at_provider(const struct xsp_pattern *p, struct xsp_module *m, char **names,
-			    size_t max)
+/* Programs whose own code is that of an interpreter; a version may follow. */
+static bool is_interpreter(const char *name)
 {
-	const struct xsp_selection whole = {.providers = 1ULL << xsp_provider_index(p->library)};
-	struct xsp_probe_list list = {0};
-	size_t count = 0;
-	int n = 0;
+	static const char *const names[] = {"python", "pypy", "node", "ruby", "perl",	"java",
+					    "php",    "lua",  "bash", "dash", "Rscript"};
 
-	if (xsp_find_probes(m, &whole, &list, NULL) == 0 && list.count > 0) {
-		const char **shown = calloc(list.count, sizeof(*shown));
-		for (size_t i = 0; shown != NULL && i < list.count; i++)
-			if (strcmp(list.items[i].provider, p->library) == 0)
-				shown[count++] = list.items[i].name;
-		n = xsp_pattern_suggest_names(p, shown, count, names, max);
-		free(shown);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t n = strlen(names[i]);
+		if (strncmp(name, names[i], n) == 0 &&
+		    name[n + strspn(name + n, "0123456789.")] == '\0')
+			return true;
 	}
-	xsp_probe_list_clear(&list);
-	return n;
-}
-
-/* Names like the pattern, from the first module of the process that has such. */
-static void suggest(const struct xsp_pattern *p, const struct xsp_opener *o, pid_t pid,
-		    look_fn *look, char *text, size_t size)
-{
-	struct xsp_process *process = NULL;
-	struct xsp_mapped_files *files = NULL;
-	char *names[3] = {NULL, NULL, NULL};
-	int count = 0;
-
-	text[0] = '\0';
-	if (xsp_process_open(o, pid, &process, NULL) < 0)
-		return;
-	if (xsp_process_mapped_files(process, &files, NULL) == 0) {
-		for (size_t i = 0; i < files->count && count == 0; i++) {
-			struct xsp_module *m;
-			if (xsp_module_open_mapped(process, &files->files[i], &m, NULL) < 0)
-				continue;
-			int n = look(p, m, names, 3);
-			count = n > 0 ? n : 0;
-			xsp_module_free(m);
-		}
-		xsp_mapped_files_free(files);
-	}
-	xsp_process_free(process);
-	size_t used = 0;
-	for (int i = 0; i < count; i++) {
-		int n = used < size ? snprintf(text + used, size - used, "%s%.80s", i ? ", " : "",
-					       names[i])
-				    : 0;
-		used += n > 0 ? (size_t)n : 0;
-		free(names[i]);
-	}
+	return false;
 }
 
 static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
-		       const struct xsp_opener *o, pid_t pid, struct xsp_error *err)
+		       struct xsp_broker *b, struct xsp_error *err)
 {
 	const struct xsp_planned_module *m = p->library	   ? named_library(plan, p)
 					     : plan->count ? plan->modules[0]
 							   : NULL;
-	char like[320];
+	char hint[XSP_HINT_SIZE] = "";
 
 	if (m != NULL && m->symbols == 0 && (p->library != NULL || m->is_static))
 		return xsp_error_set(err, -ENOENT, XSP_STATUS_TARGET,
@@ -147,25 +132,38 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 				     "address (-e '%.60s:0xADDRESS')",
 				     m->shown, m->is_static ? " and static" : "",
 				     xsp_base_name(m->shown));
-	suggest(p, o, pid, look_at_functions, like, sizeof(like));
-	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
-			     "no function matches '%.120s'%s%.320s%s", p->text,
-			     like[0] ? "; the nearest are "
-				     : ": look with xsptrace list -p PID -e 'LIBRARY:*'",
-			     like, "");
+	xsp_hint(plan, b, XSP_HINT_INLINED, p, hint);
+	if (hint[0] != '\0')
+		return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
+				     "no function matches '%.100s': %.400s: trace those", p->text,
+				     hint);
+	for (enum xsp_hint kind = XSP_HINT_SCOPE; hint[0] == '\0' && kind <= XSP_HINT_NEAREST;
+	     kind++)
+		xsp_hint(plan, b, kind, p, hint);
+	const char *program = plan->count > 0 ? xsp_base_name(plan->modules[0]->shown) : "";
+	const bool script =
+		(p->library == NULL || m == plan->modules[0]) && is_interpreter(program);
+	return xsp_error_set(
+		err, -ENOENT, XSP_STATUS_NO_MATCH,
+		"no function matches '%.120s'%s%s%.300s%s%.40s%s", p->text,
+		is_regular_expression(p->glob)
+			? ", which is a glob ('*': any bytes), not a regular expression"
+			: "",
+		hint[0] != '\0' ? "; " : ": look with xsptrace list -p PID -e 'LIBRARY:*'", hint,
+		script ? "; in " : "", script ? program : "",
+		script ? " only native functions have probes, not those of its scripts" : "");
 }
 
 /* -e PROVIDER:GLOB */
-static int no_name(const struct xsp_plan *plan, const struct xsp_pattern *p,
-		   const struct xsp_opener *o, pid_t pid, struct xsp_error *err)
+static int no_name(const struct xsp_plan *plan, const struct xsp_pattern *p, struct xsp_broker *b,
+		   struct xsp_error *err)
 {
-	char like[320], names[400];
+	char like[XSP_HINT_SIZE], names[400];
 
-	suggest(p, o, pid, look_at_provider, like, sizeof(like));
+	xsp_hint(plan, b, XSP_HINT_PROVIDER, p, like);
 	if (like[0] != '\0')
 		return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
-				     "nothing that the provider %s knows matches '%.120s'; the "
-				     "nearest are %.320s",
+				     "nothing that the provider %s knows matches '%.120s'; %.320s",
 				     p->library, p->text, like);
 	name_modules(plan, names, sizeof(names));
 	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
@@ -182,19 +180,19 @@ static const struct xsp_pattern *first_name(const struct xsp_selection *s)
 	return NULL;
 }
 
-int xsp_no_match(const struct xsp_plan *plan, const struct xsp_opener *o, pid_t pid,
+int xsp_no_match(const struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, const char *command,
 		 struct xsp_error *err)
 {
 	const struct xsp_pattern *p = first_wanted(plan);
 	char names[400];
 
 	if (p != NULL && p->library != NULL && named_library(plan, p) == NULL)
-		return no_library(plan, p, err);
+		return no_library(plan, p, xsp_broker_opener(b), pid, command, err);
 	if (p != NULL)
-		return no_function(plan, p, o, pid, err);
+		return no_function(plan, p, b, err);
 	p = first_name(&plan->selection);
 	if (p != NULL)
-		return no_name(plan, p, o, pid, err);
+		return no_name(plan, p, b, err);
 	if (plan->selection.gpu != 0 && plan->selection.providers == 0)
 		return xsp_error_set(
 			err, -ENOENT, XSP_STATUS_NO_MATCH,
@@ -218,20 +216,6 @@ int xsp_no_match(const struct xsp_plan *plan, const struct xsp_opener *o, pid_t 
 
 /* ---- what matches nothing beside others that do ---- */
 
-static bool is_hit(const struct xsp_plan *plan, const struct xsp_pattern *p)
-{
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct xsp_planned_module *m = plan->modules[i];
-		if (m->count == 0 || !xsp_pattern_names_library(p, m->shown))
-			continue;
-		for (size_t j = 0; j < m->count; j++)
-			if (p->glob != NULL ? xsp_pattern_matches_name(p, m->probes[j].probe.symbol)
-					    : m->probes[j].probe.addr == p->address)
-				return true;
-	}
-	return false;
-}
-
 /* A probe of the provider; with a pattern, one that it shows by such a name. */
 static bool is_known(const struct xsp_plan *plan, const char *provider, const struct xsp_pattern *p)
 {
@@ -245,18 +229,20 @@ static bool is_known(const struct xsp_plan *plan, const char *provider, const st
 	return false;
 }
 
-size_t xsp_say_unmatched(const struct xsp_plan *plan, uint64_t providers,
+size_t xsp_say_unmatched(const struct xsp_plan *plan, struct xsp_broker *b, uint64_t providers,
 			 void (*say)(void *ctx, const char *text), void *ctx)
 {
 	const struct xsp_selection *s = &plan->selection;
-	char text[300];
+	char text[XSP_HINT_SIZE + 300], hint[XSP_HINT_SIZE];
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->pattern_count; i++) {
 		const struct xsp_pattern *p = &s->patterns[i];
-		if (p->exclude || is_hit(plan, p))
+		if (p->exclude || xsp_plan_matches(plan, p))
 			continue;
-		snprintf(text, sizeof(text), "nothing matches -e '%.200s' so far", p->text);
+		xsp_hint(plan, b, XSP_HINT_INLINED, p, hint);
+		snprintf(text, sizeof(text), "nothing matches -e '%.200s' so far%s%s", p->text,
+			 hint[0] != '\0' ? ": " : "", hint);
 		say(ctx, text);
 		n++;
 	}

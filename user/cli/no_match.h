@@ -7,13 +7,13 @@
 #include "base/error.h"
 
 /* Fills err (XSP_STATUS_NO_MATCH, or XSP_STATUS_TARGET for a program without names) and returns
- * -ENOENT. `pid` is a process whose mapped files are named. */
-int xsp_no_match(const struct xsp_plan *plan, const struct xsp_opener *o, pid_t pid,
+ * -ENOENT. `pid` is a process whose mapped files are named, `command` (may be NULL) what it was started as. */
+int xsp_no_match(const struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, const char *command,
 		 struct xsp_error *err);
 
 /* Says which of the patterns, and of the providers that the user named (bits of xsp_selection.providers),
  * have found nothing yet. Returns their number. */
-size_t xsp_say_unmatched(const struct xsp_plan *plan, uint64_t providers,
+size_t xsp_say_unmatched(const struct xsp_plan *plan, struct xsp_broker *b, uint64_t providers,
 			 void (*say)(void *ctx, const char *text), void *ctx);
 
 #endif

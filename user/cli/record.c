@@ -86,7 +86,7 @@ struct recording {
 	struct xsp_recorder *recorder;
 	struct xsp_launch *launch;
 	char *arguments;
-	char idle[512]; /* why there were no events, if there were none */
+	char idle[900]; /* why there were no events, if there were none */
 	char time[32]; /* of the start, for default names */
 	char *work; /* the capture's folder if the outputs have none; NULL: here */
 	char *capture; /* the name it has or would have */
@@ -400,7 +400,7 @@ static uint64_t named_providers(const struct recording *r)
 static void say_unmatched(struct recording *r)
 {
 	xsp_status_line_end(&r->starting);
-	xsp_say_unmatched(xsp_recorder_plan(r->recorder), named_providers(r), note, r);
+	xsp_say_unmatched(xsp_recorder_plan(r->recorder), r->broker, named_providers(r), note, r);
 }
 
 static int start_attached(struct recording *r, struct xsp_error *err)
@@ -411,9 +411,10 @@ static int start_attached(struct recording *r, struct xsp_error *err)
 			return rc;
 	}
 	/* a provider that was asked for by its name is waited for, as in what is launched */
+	r->doing[0] = '\0';
 	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject && named_providers(r) == 0)
-		return xsp_no_match(xsp_recorder_plan(r->recorder), xsp_broker_opener(r->broker),
-				    r->o.pids[0], err);
+		return xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, r->o.pids[0], NULL,
+				    err);
 	say_unmatched(r);
 	int rc = xsp_recorder_start(r->recorder, err);
 	if (rc == 0 && r->o.inject)
@@ -716,7 +717,8 @@ static int record_now(struct recording *r)
 		return status != 0 ? status : worse;
 	}
 	/* what an earlier run has written is worth more */
-	xsp_no_match(xsp_recorder_plan(r->recorder), xsp_broker_opener(r->broker), pid, &err);
+	xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, pid,
+		     r->o.command != NULL ? r->o.command[0] : NULL, &err);
 	xsp_say("%s; nothing is written", err.text);
 	if (status == 0)
 		status = (int)err.status;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attach/hint.h"
 #include "target/procfs.h"
 
 #define STACK_BYTES 65536 /* looked through for functions that were entered before */
@@ -143,11 +144,30 @@ static int look_at_process(struct look *l)
 	return 0;
 }
 
+/* Of what was asked for, by debug information: what was put into its callers. */
+static void find_inlined(const struct xsp_recorder *r, char text[static XSP_HINT_SIZE])
+{
+	const struct xsp_selection *s = &r->plan.selection;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < s->pattern_count && text[0] == '\0'; i++)
+		if (!s->patterns[i].exclude && xsp_plan_matches(&r->plan, &s->patterns[i]))
+			xsp_hint(&r->plan, r->broker, XSP_HINT_INLINED, &s->patterns[i], text);
+}
+
 void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
 {
-	snprintf(text, size,
-		 "no call began during the recording: none was made, or where the compiler has "
-		 "inlined the function, or one that was entered before still runs");
+	char inlined[XSP_HINT_SIZE];
+
+	find_inlined(r, inlined);
+	if (inlined[0] != '\0')
+		snprintf(text, size,
+			 "no call began during the recording: %s, and calls there are not seen",
+			 inlined);
+	else
+		snprintf(text, size,
+			 "no call began during the recording: none was made, or where the compiler "
+			 "has inlined the function, or one that was entered before still runs");
 	for (size_t i = 0; i < r->process_count; i++) {
 		struct look l = {.r = r, .p = &r->processes[i]};
 		if (look_at_process(&l) < 0)
@@ -162,8 +182,9 @@ void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
 		else if (!l.ran && l.waiting != 0)
 			snprintf(text, size,
 				 "no call began during the recording: process %d does nothing, "
-				 "thread %d waits in %.100s",
-				 (int)l.p->pid, (int)l.waiting, l.where);
+				 "thread %d waits in %.100s%s%s",
+				 (int)l.p->pid, (int)l.waiting, l.where,
+				 inlined[0] != '\0' ? "; " : "", inlined);
 		if (l.inside != 0)
 			break;
 	}

@@ -55,24 +55,33 @@ static int read_table(const struct xsp_elf *elf, uint32_t type, struct xsp_symbo
 	return 0;
 }
 
-/* The separate debug file of this build id, if it is installed and really of this build. */
-static int read_debug_file(struct xsp_module *m, struct xsp_symbol_table *t)
+/* Of this build id, if it is installed and really of this build. */
+bool xsp_module_debug_file(const struct xsp_module *m, struct xsp_elf *elf)
 {
 	char hex[2 * XSP_BUILD_ID_MAX + 1];
 	uint8_t id[XSP_BUILD_ID_MAX];
-	struct xsp_elf elf;
 
 	if (m->build_id_length < 2)
-		return 0;
+		return false;
 	for (size_t i = 0; i < m->build_id_length; i++)
 		snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
 	int fd = m->opener->debug_file(m->opener, hex);
-	if (fd < 0 || xsp_elf_open(fd, hex, &elf, NULL) < 0)
-		return 0;
-	int ret = 0;
-	if (xsp_elf_build_id(&elf, id) == m->build_id_length &&
+	if (fd < 0 || xsp_elf_open(fd, hex, elf, NULL) < 0)
+		return false;
+	if (xsp_elf_build_id(elf, id) == m->build_id_length &&
 	    memcmp(id, m->build_id, m->build_id_length) == 0)
-		ret = read_table(&elf, SHT_SYMTAB, t);
+		return true;
+	xsp_elf_close(elf);
+	return false;
+}
+
+static int read_debug_file(struct xsp_module *m, struct xsp_symbol_table *t)
+{
+	struct xsp_elf elf;
+
+	if (!xsp_module_debug_file(m, &elf))
+		return 0;
+	int ret = read_table(&elf, SHT_SYMTAB, t);
 	xsp_elf_close(&elf);
 	return ret;
 }

@@ -64,4 +64,8 @@ struct xsp_module {
 /* Frees the symbols; module.c. */
 void xsp_symbol_cache_clear(struct xsp_symbol_cache *c);
 
+/* Opens the separate debug file of the module's build id, if there is one of just that build;
+ * elf_symbols.c. */
+bool xsp_module_debug_file(const struct xsp_module *m, struct xsp_elf *elf);
+
 #endif

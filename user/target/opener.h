@@ -19,6 +19,7 @@ struct xsp_mapping {
 };
 
 struct xsp_opener {
+	bool root; /* it opens as root: more rights are not to be had by sudo */
 	/* /proc/PID/NAME for reading; NAME is one of xsp_opener_allows(). A descriptor or -errno */
 	int (*file)(const struct xsp_opener *o, pid_t pid, const char *name);
 	/* Where the link /proc/PID/NAME leads; of "task/TID/syscall", which the kernel tells only to whom may

@@ -125,6 +125,27 @@ static uint64_t score(const struct words *w, const char *text)
 	return (uint64_t)sum << 32 | (strlen(text) & UINT32_MAX);
 }
 
+static char *shown_name(const struct xsp_symbol *s)
+{
+	char *demangled = xsp_demangle(s->name, false);
+
+	return demangled != NULL ? demangled : strdup(s->name);
+}
+
+/* Overloads show the same name; what shows the same has the same score. */
+static bool is_kept(const struct best *list, size_t used, uint64_t score,
+		    const struct xsp_symbol *symbols, const char *name)
+{
+	bool kept = false;
+
+	for (size_t i = 0; i < used && !kept; i++) {
+		char *other = list[i].score == score ? shown_name(&symbols[list[i].index]) : NULL;
+		kept = other != NULL && strcmp(other, name) == 0;
+		free(other);
+	}
+	return kept;
+}
+
 int xsp_pattern_suggest_functions(const struct xsp_pattern *p, struct xsp_module *m, char **out,
 				  size_t max)
 {
@@ -142,17 +163,14 @@ int xsp_pattern_suggest_functions(const struct xsp_pattern *p, struct xsp_module
 	if (ret < 0 || words.count == 0)
 		return ret;
 	for (size_t i = 0; i < count; i++) {
-		char *demangled = xsp_demangle(symbols[i].name, false);
-		uint64_t s = score(&words, demangled != NULL ? demangled : symbols[i].name);
-		free(demangled);
-		if (s != UINT64_MAX)
+		char *name = shown_name(&symbols[i]);
+		uint64_t s = name != NULL ? score(&words, name) : UINT64_MAX;
+		if (s != UINT64_MAX && !is_kept(best, used, s, symbols, name))
 			keep(best, &used, max, s, i);
+		free(name);
 	}
 	for (size_t i = 0; i < used; i++) {
-		const char *name = symbols[best[i].index].name;
-		out[i] = xsp_demangle(name, false);
-		if (out[i] == NULL)
-			out[i] = strdup(name);
+		out[i] = shown_name(&symbols[best[i].index]);
 		if (out[i] == NULL) {
 			while (i > 0)
 				free(out[--i]);

@@ -30,13 +30,19 @@ struct xsp_process {
 
 /* ---- refusals, one line each ---- */
 
-static int no_such_process(pid_t pid, struct xsp_error *err)
+static const char *way_out(const struct xsp_opener *o)
+{
+	return o->root ? "root may not either: it belongs to another container, or a security "
+			 "module protects it"
+		       : "run xsptrace with sudo";
+}
+
+static int no_such_process(const struct xsp_opener *o, pid_t pid, struct xsp_error *err)
 {
 	/* with hidepid a foreign process has no folder in /proc, but a signal tells */
 	if (kill(pid, 0) < 0 && errno == EPERM)
 		return xsp_error_set(err, -EACCES, XSP_STATUS_PERMISSION,
-				     "no permission to look at process %d; run xsptrace with sudo",
-				     pid);
+				     "no permission to look at process %d; %s", pid, way_out(o));
 	return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
 			     "there is no process %d (it may have ended)", pid);
 }
@@ -48,9 +54,8 @@ static int no_permission(const struct xsp_process *p, struct xsp_error *err)
 	memcpy(comm, p->comm, sizeof(comm));
 	xsp_text_clean(comm);
 	return xsp_error_set(err, -EACCES, XSP_STATUS_PERMISSION,
-			     "no permission to look at process %d (%s, of uid %u); run xsptrace "
-			     "with sudo",
-			     p->pid, comm, p->uid);
+			     "no permission to look at process %d (%s, of uid %u); %s", p->pid,
+			     comm, p->uid, way_out(p->opener));
 }
 
 /* Process or thread, and of which kind: what /proc/PID/stat and status tell. */
@@ -69,7 +74,7 @@ static int check_kind(const struct xsp_process *p, const char *status, struct xs
 				     p->pid, comm, tgid, tgid, p->pid);
 	int ret = xsp_procfs_stat(p->opener, p->pid, &st);
 	if (ret < 0)
-		return no_such_process(p->pid, err);
+		return no_such_process(p->opener, p->pid, err);
 	if (st.flags & XSP_PF_KTHREAD)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_NO_TARGET,
 				     "%d (%s) is a kernel thread; xsptrace traces programs", p->pid,
@@ -96,7 +101,7 @@ static int check_program(const struct xsp_process *p, struct xsp_error *err)
 	if (fd == -EACCES || fd == -EPERM)
 		return no_permission(p, err);
 	if (fd < 0)
-		return no_such_process(p->pid, err);
+		return no_such_process(p->opener, p->pid, err);
 	ssize_t n = pread(fd, ident, sizeof(ident), 0);
 	close(fd);
 	if (n == (ssize_t)sizeof(ident) && memcmp(ident, ELFMAG, SELFMAG) == 0 &&
@@ -190,7 +195,7 @@ static int open_pidfd(struct xsp_process *p, struct xsp_error *err)
 		return 0;
 	int code = p->pidfd;
 	if (code == -ESRCH || code == -EINVAL || code == -ENOENT)
-		return no_such_process(p->pid, err);
+		return no_such_process(p->opener, p->pid, err);
 	return xsp_error_set(err, code, XSP_STATUS_KERNEL, "pidfd_open of process %d failed: %s",
 			     p->pid, strerror(-code));
 }
@@ -201,7 +206,7 @@ static int look_at(struct xsp_process *p, struct xsp_error *err)
 	int ret = xsp_procfs_read(p->opener, p->pid, "status", STATUS_MAX, &status, NULL);
 
 	if (ret < 0)
-		return no_such_process(p->pid, err);
+		return no_such_process(p->opener, p->pid, err);
 	const char *uid = xsp_procfs_field(status, "Uid");
 	p->uid = uid != NULL ? (uid_t)strtoul(uid, NULL, 10) : (uid_t)-1;
 	p->ns_pid = xsp_procfs_last_id(status, "NSpid", p->pid);
@@ -211,7 +216,7 @@ static int look_at(struct xsp_process *p, struct xsp_error *err)
 	p->namespaced = ids != NULL && ids[digits] == '\t';
 	ret = read_comm(p, "comm", p->comm);
 	if (ret < 0)
-		ret = no_such_process(p->pid, err);
+		ret = no_such_process(p->opener, p->pid, err);
 	else
 		ret = check_kind(p, status, err);
 	free(status);
@@ -225,10 +230,10 @@ static int look_at(struct xsp_process *p, struct xsp_error *err)
 	if (ret == -ENOMEM)
 		return xsp_error_set(err, ret, XSP_STATUS_FAILED, "out of memory");
 	if (ret < 0)
-		return no_such_process(p->pid, err);
+		return no_such_process(p->opener, p->pid, err);
 	ret = check_program(p, err);
 	if (ret == 0 && !xsp_process_alive(p))
-		ret = no_such_process(p->pid, err);
+		ret = no_such_process(p->opener, p->pid, err);
 	return ret;
 }
 

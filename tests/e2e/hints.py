@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is said where a pattern finds nothing: why, and what was meant. XSP_HINTS_ALL: every compiler."""
+import os
+import shutil
+import time
+
+from harness import (NO_MATCH, Skip, case, check, equal, main, run, start, workload, xsptrace)
+
+ALL = "XSP_HINTS_ALL" in os.environ
+
+
+def refused(words, *arguments):
+    done = xsptrace(*arguments, status=NO_MATCH, timeout=60)
+    lines = [l for l in done.stderr.splitlines() if l.strip()]
+    equal(len(lines), 1, f"lines on standard error: {done.stderr!r}")
+    for word in words:
+        check(word in lines[0], f"the line does not say {word!r}", lines[0])
+    print(f"  {lines[0]}")
+    return done
+
+
+def why(pid, pattern):
+    done = xsptrace("-p", pid, "-d", "0.2", "-e", pattern, "-o", "/dev/null")
+    check("0 spans" in done.stdout, "there are spans", done.stdout)
+    lines = [l for l in done.stderr.splitlines() if l.startswith("xsptrace: no call")]
+    equal(len(lines), 1, f"lines that say why: {done.stderr}")
+    print(f"  {lines[0]}")
+    return lines[0]
+
+
+PRICING = """
+#include <time.h>
+__attribute__((unused)) %s int hot_helper(int x) { return x * 7 + (x >> 2); }
+__attribute__((noinline)) int price_book(int x) { return hot_helper(x) + 1; }
+static inline int middle(int x) { return hot_helper(x + 3) ^ 5; }
+__attribute__((noinline)) int settle(int x) { return x & 1 ? middle(x) : hot_helper(x + 9) - 2; }
+__attribute__((noinline)) int uncalled(int x) { return x ^ 9; }
+int main(int argc, char **argv)
+{
+	int sum = argc;
+	do {
+		struct timespec t = {0, 1000000};
+		sum = price_book(sum) + settle(sum);
+		nanosleep(&t, 0);
+	} while (argc == 1 && argv[0]);
+	return sum == 1 ? uncalled(sum) : 0;
+}
+"""
+SHOP = """
+namespace shop {
+struct Point { int x, y; Point(int a, int b) : x(a * 3), y(b) {} int area() const { return x * y; } };
+namespace { inline int hidden(int v) { return v * 11 ^ 3; } }
+__attribute__((noinline)) int draw(int v) { Point p(v, v + 1); return p.area() + hidden(v); }
+__attribute__((noinline)) int draw(double v) { return draw((int)v) + 1; }
+}
+int main(int argc, char **) { return shop::draw(argc) + shop::draw(1.5 * argc) == 1; }
+"""
+
+
+def compiled(folder, text, *command):
+    """A program of it, or None where there is no such compiler or linker."""
+    source = f"{folder}/pricing.{'cc' if '++' in command[0] else 'c'}"
+    with open(source, "w", encoding="ascii") as f:
+        f.write(text)
+    if not shutil.which(command[0]) or ("-fuse-ld=lld" in command and not shutil.which("ld.lld")):
+        return None
+    done = run([*command, "-O2", source, "-o", f"{folder}/pricing"])
+    equal(done.returncode, 0, done.stderr)
+    return f"{folder}/pricing"
+
+
+def inlined_places(program, name):
+    """How many there are, as readelf shows the debug information."""
+    words = "Abbrev Number: [1-9]|DW_AT_(name|specification|abstract_origin)[ :]"
+    done = run(["sh", "-c", f"readelf --debug-dump=info '{program}' | grep -E '{words}'"], timeout=200)
+    entries, at = {}, {}  # readelf shows some files twice: by offset
+    for line in done.stdout.splitlines():
+        last = line.split()[-1]
+        if "Abbrev Number" in line:
+            at = entries[int(line.split("<")[2].split(">")[0], 16)] = {"tag": last}
+        else:
+            at[line.split()[1].strip(":")] = last
+
+    def name_of(entry):  # gcc gives the name of a member where it is declared, and refers to that
+        for link in ("DW_AT_specification", "DW_AT_abstract_origin"):
+            if link in entry:
+                return name_of(entries.get(int(entry[link].strip("<>"), 16), {}))
+        return entry.get("DW_AT_name")
+    return sum("inlined_subroutine" in e["tag"] and name_of(e) == name for e in entries.values())
+
+
+@case
+def functions_that_were_inlined(folder):
+    """What is proved by debug information of any kind is said, and nothing where there is none."""
+    ways = [["gcc", "-gdwarf-5"], ["clang", "-gdwarf-4", "-gz"], ["gcc", "-g", "-flto"], ["gcc", "-gdwarf-4"],
+            ["clang", "-gdwarf-5"], ["clang", "-g", "-flto", "-fuse-ld=lld"]]
+    for command in ways if ALL else ways[:3]:
+        program = compiled(folder, PRICING % "static inline", *command)
+        if program is None:
+            continue
+        count = inlined_places(program, "hot_helper")
+        check(count >= 3, f"places, by readelf: {count}", command)
+        refused(["hot_helper was inlined into its callers", f"({count} places", "price_book at pricing.c:4",
+                           "settle at pricing.c:"], "list", "-e", "hot_helper", "--", program, 1)
+    for options in ([], ["-g", "-gsplit-dwarf"]):
+        program = compiled(folder, PRICING % "static inline", "gcc", *options)
+        done = refused(["no function matches 'hot_helper'"], "list", "-e", "hot_helper", "--", program, 1)
+        check("inlined" not in done.stderr, "guessed", done.stderr)
+
+
+@case
+def names_of_what_was_inlined(folder):
+    """They are compared as those of symbols are, of C++ too; also when the command has ended."""
+    for compiler in ("g++", "clang++") if ALL else ("g++",):
+        program = compiled(folder, SHOP, compiler, "-g")
+        for pattern, name in (("shop::Point::area", "area"), ("*::Point::Poin?", "Point"), ("pricing:shop::*hidden", "hidden"),
+                              ("shop::(anonymous namespace)::hidden", "hidden"), ("Point::area", "area")):
+            count = inlined_places(program, name) if program else 0
+            if program:
+                refused([f"{name} was inlined", f"({count} place", "shop::draw"], "list", "-e", pattern, "--",
+                        program)
+        if program:
+            done = xsptrace("-e", "shop::Point::area", "-o", "/dev/null", "--", program, status=NO_MATCH)
+            check("shop::Point::area was inlined into its callers" in done.stderr, "not said at the end", done.stderr)
+
+
+@case
+def functions_of_a_debug_file(folder):
+    """Of a file that nobody here made: Debian's libc, whose debug information lies beside it."""
+    libc = run(["ldd", workload("sleeper")]).stdout.split("libc.so.6 => ")[1].split()[0]
+    build_id = run(["readelf", "-n", libc]).stdout.split("Build ID: ")[1].split()[0]
+    debug = f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    if not os.path.exists(debug):
+        raise Skip("libc6-dbg is not installed")
+    count = inlined_places(debug, "tcache_get")
+    check(count > 0, "by readelf, tcache_get is not inlined anywhere")
+    refused(["tcache_get was inlined", f"({count} place", "malloc.c:"], "list", "-e", "libc.so.6:tcache_get", "--", "true")
+
+
+@case
+def no_spans_of_what_was_inlined(folder):
+    """There is an out-of-line copy, which nobody calls."""
+    for compiler in ("gcc", "clang") if ALL else ("clang",):
+        program = compiled(folder, PRICING % "", compiler, "-g")
+        if program is None:
+            continue
+        pid = start([program]).pid
+        count = inlined_places(program, "hot_helper")
+        said = why(pid, "hot_helper")
+        check(f"hot_helper was inlined into its callers ({count} places" in said, "not said", said)
+        said = why(pid, "uncalled")
+        check("was inlined" not in said, "guessed", said)
+        done = xsptrace("-p", pid, "-d", "0.2", "-e", "price_book", "-e", "middle", "-o", "/dev/null")
+        check("nothing matches -e 'middle' so far: middle was inlined" in done.stderr, "beside others", done.stderr)
+
+
+@case
+def what_was_meant(folder):
+    """Names without their namespace, regular expressions, programs by another name, scripts."""
+    program = compiled(folder, SHOP.replace("{ return shop", "{ for (;;) __builtin_ia32_pause(); return shop")
+                       if os.uname().machine == "x86_64" else SHOP, "g++", "-g")
+    done = refused(["-e '*::draw' names shop::draw"], "list", "-e", "draw", "--", program)
+    equal(done.stderr.count("shop::draw"), 1, "overloads are one name")
+    for pattern in ("shop::dra.*", "^shop::draw", "draw$", "drew|draw"):
+        done = refused(["glob", "not a regular expression"], "list", "-e", pattern, "--", program)
+        equal(done.stderr.count("shop::draw"), 1 + pattern.count("shop::draw"), "the nearest name, once")
+    os.symlink(workload("hot"), f"{folder}/hot-server")
+    words = ["the process is called so", "its file is hot"]
+    refused(words, "list", "-e", "hot-server:*", "--", f"{folder}/hot-server")
+    for child in (start([f"{folder}/hot-server", "--rate", 10, "--seconds", 60, "--out", "/dev/null"]),
+                  start(["shopkeeper", "60"], executable=shutil.which("sleep"))):
+        time.sleep(0.2)
+        name = "hot-server" if "hot" in child.args[0] else "shopkeeper"
+        refused(words[:1], "-p", child.pid, "-e", f"{name}:no*")
+    if os.path.exists("/usr/bin/python3"):
+        refused(["only native functions have probes"], "list", "-e", "json.dumps", "--", "/usr/bin/python3", "-c", "")
+
+
+main()

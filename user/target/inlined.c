@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target/inlined.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/grow.h"
+#include "base/path.h"
+#include "target/module_private.h"
+
+#define DEPTH_MAX 64 /* of entries in each other; what lies deeper is not looked at */
+#define DEBUG_MAX (160ULL << 20) /* of all sections: libdw reads them whole */
+#define LOOK_AT_CLOCK 1024U
+
+struct search {
+	const struct xsp_pattern *pattern;
+	struct xsp_inlined *out;
+	uint64_t end_ns;
+	size_t seen;
+	Dwarf_Off *named; /* entries of functions that the pattern names; ascending */
+	size_t count, room;
+	char scope[1024]; /* "shop::detail::" around the entry at hand */
+};
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
+
+static bool out_of_time(struct search *s)
+{
+	if (++s->seen % LOOK_AT_CLOCK == 0 && cpu_ns() > s->end_ns)
+		s->out->partial = true;
+	return s->out->partial;
+}
+
+/* ---- names ---- */
+
+static const char *linkage_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute a;
+	const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &a));
+
+	return name != NULL
+		       ? name
+		       : dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &a));
+}
+
+/* As a pattern would name it; "" if it has no name. */
+static void show_name(Dwarf_Die *die, const char *scope, char *text, size_t size)
+{
+	const char *linkage = linkage_name(die), *name = dwarf_diename(die);
+	char *demangled = linkage != NULL ? xsp_demangle(linkage, false) : NULL;
+
+	if (linkage != NULL)
+		snprintf(text, size, "%s", demangled != NULL ? demangled : linkage);
+	else
+		snprintf(text, size, "%s%s", scope, name != NULL ? name : "");
+	free(demangled);
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const Dwarf_Off x = *(const Dwarf_Off *)a, y = *(const Dwarf_Off *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Does that attribute of the entry lead to one that the pattern names? */
+static bool leads_to_named(const struct search *s, Dwarf_Die *die, unsigned attribute)
+{
+	Dwarf_Attribute a;
+	Dwarf_Die other;
+
+	if (dwarf_formref_die(dwarf_attr(die, attribute, &a), &other) == NULL)
+		return false;
+	Dwarf_Off at = dwarf_dieoffset(&other);
+	return s->count > 0 && bsearch(&at, s->named, s->count, sizeof(at), by_offset) != NULL;
+}
+
+/* gcc describes what is inlined outside its scope, with a reference to what is declared inside. */
+static bool is_named(const struct search *s, Dwarf_Die *die)
+{
+	const char *linkage = linkage_name(die), *name = dwarf_diename(die);
+	char full[sizeof(s->scope) + 512];
+
+	if (linkage != NULL)
+		return xsp_pattern_matches_name(s->pattern, linkage);
+	if (dwarf_hasattr(die, DW_AT_specification))
+		return leads_to_named(s, die, DW_AT_specification);
+	if (dwarf_hasattr(die, DW_AT_abstract_origin))
+		return leads_to_named(s, die, DW_AT_abstract_origin);
+	if (name == NULL)
+		return false;
+	snprintf(full, sizeof(full), "%s%.500s", s->scope, name);
+	return xsp_glob_match(s->pattern->glob, full);
+}
+
+/* ---- the tree ---- */
+
+enum level_kind { LEVEL_SKIPPED, LEVEL_SCOPE, LEVEL_CODE };
+
+static enum level_kind kind_of(int tag)
+{
+	switch (tag) {
+	case DW_TAG_compile_unit:
+	case DW_TAG_partial_unit:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		return LEVEL_SCOPE;
+	case DW_TAG_subprogram:
+	case DW_TAG_inlined_subroutine:
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+		return LEVEL_CODE;
+	default:
+		return LEVEL_SKIPPED;
+	}
+}
+
+struct level {
+	Dwarf_Die die;
+	size_t scope; /* bytes of search.scope that belong to what is around it */
+};
+
+/* The next entry at that level; a file may say that it lies before the one at hand. */
+static bool next_sibling(struct level *l)
+{
+	Dwarf_Off here = dwarf_dieoffset(&l->die);
+
+	return dwarf_siblingof(&l->die, &l->die) == 0 && dwarf_dieoffset(&l->die) > here;
+}
+
+static void enter_scope(struct search *s, struct level *l)
+{
+	int tag = dwarf_tag(&l->die);
+	const char *name = dwarf_diename(&l->die);
+
+	if (tag == DW_TAG_compile_unit || tag == DW_TAG_partial_unit)
+		return;
+	snprintf(s->scope + l->scope, sizeof(s->scope) - l->scope,
+		 "%s::", name != NULL ? name : "(anonymous namespace)");
+}
+
+typedef void visit_fn(struct search *s, struct level *levels, size_t depth);
+
+/* Calls visit for every entry of a unit that may hold others, down to code or into it. */
+static void walk(struct search *s, Dwarf_Die *unit, bool into_code, visit_fn *visit)
+{
+	struct level levels[DEPTH_MAX];
+	size_t depth = 0;
+
+	levels[0] = (struct level){.die = *unit};
+	while (!out_of_time(s)) {
+		struct level *l = &levels[depth];
+		enum level_kind kind = kind_of(dwarf_tag(&l->die));
+		s->scope[l->scope] = '\0';
+		if (kind == LEVEL_CODE)
+			visit(s, levels, depth);
+		if ((kind == LEVEL_SCOPE || (kind == LEVEL_CODE && into_code)) &&
+		    depth + 1 < DEPTH_MAX && dwarf_child(&l->die, &l[1].die) == 0) {
+			if (kind == LEVEL_SCOPE)
+				enter_scope(s, l);
+			l[1].scope = strlen(s->scope);
+			depth++;
+			continue;
+		}
+		while (depth > 0 && !next_sibling(&levels[depth]))
+			depth--;
+		if (depth == 0)
+			return;
+	}
+}
+
+static void walk_all(struct search *s, Dwarf *dwarf, bool into_code, visit_fn *visit)
+{
+	Dwarf_CU *unit = NULL;
+	Dwarf_Half version;
+	Dwarf_Die die;
+	uint8_t type;
+
+	/* without a place for it, libdw does not look for a unit's split part */
+	while (!s->out->partial &&
+	       dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, NULL) == 0)
+		if ((type == DW_UT_compile || type == DW_UT_partial) &&
+		    !dwarf_hasattr(&die, DW_AT_GNU_dwo_name))
+			walk(s, &die, into_code, visit);
+}
+
+/* ---- what is looked for ---- */
+
+static void collect_named(struct search *s, struct level *levels, size_t depth)
+{
+	Dwarf_Die *die = &levels[depth].die;
+
+	if (dwarf_tag(die) == DW_TAG_subprogram && is_named(s, die) &&
+	    xsp_grow(&s->named, &s->room, s->count + 1) == 0)
+		s->named[s->count++] = dwarf_dieoffset(die);
+}
+
+static void name_call(Dwarf_Die *unit, Dwarf_Die *call, char *file, size_t size, int *line)
+{
+	Dwarf_Attribute a;
+	Dwarf_Word number = 0, at = 0;
+	Dwarf_Files *files;
+	size_t count;
+	const char *path = NULL;
+
+	if (dwarf_formudata(dwarf_attr(call, DW_AT_call_file, &a), &number) == 0 &&
+	    dwarf_formudata(dwarf_attr(call, DW_AT_call_line, &a), &at) == 0 &&
+	    dwarf_getsrcfiles(unit, &files, &count) == 0 && number < count && at < 1U << 30)
+		path = dwarf_filesrc(files, number, NULL, NULL);
+	snprintf(file, size, "%s", path != NULL ? xsp_base_name(path) : "");
+	*line = (int)at;
+}
+
+static void add_caller(struct search *s, const struct level *levels, Dwarf_Die *call,
+		       Dwarf_Die *function)
+{
+	struct xsp_inlined *o = s->out;
+	Dwarf_Die unit = levels[0].die;
+	char name[sizeof(o->callers[0].name)];
+
+	show_name(function, "", name, sizeof(name));
+	for (size_t i = 0; name[0] != '\0' && i < XSP_INLINED_CALLERS; i++) {
+		if (strcmp(o->callers[i].name, name) == 0)
+			return;
+		if (o->callers[i].name[0] != '\0')
+			continue;
+		memcpy(o->callers[i].name, name, sizeof(name));
+		name_call(&unit, call, o->callers[i].file, sizeof(o->callers[i].file),
+			  &o->callers[i].line);
+		return;
+	}
+}
+
+static void count_place(struct search *s, struct level *levels, size_t depth)
+{
+	Dwarf_Die *die = &levels[depth].die, *function = NULL;
+	struct xsp_inlined *o = s->out;
+	char name[sizeof(o->name)];
+
+	if (dwarf_tag(die) != DW_TAG_inlined_subroutine ||
+	    !leads_to_named(s, die, DW_AT_abstract_origin))
+		return;
+	for (size_t i = depth; i > 0 && function == NULL; i--)
+		if (dwarf_tag(&levels[i - 1].die) == DW_TAG_subprogram)
+			function = &levels[i - 1].die;
+	/* in the description of a function that was inlined itself: where that went, it comes again */
+	if (function == NULL ||
+	    (!dwarf_hasattr(function, DW_AT_low_pc) && !dwarf_hasattr(function, DW_AT_ranges)))
+		return;
+	show_name(die, "", name, sizeof(name));
+	if (o->places++ == 0)
+		memcpy(o->name, name, sizeof(name));
+	else if (strcmp(o->name, name) != 0)
+		o->others = true;
+	add_caller(s, levels, die, function);
+}
+
+/* ---- where it is ---- */
+
+/* Is there debug information in the file, and not more than can be read? */
+static bool is_readable(const struct xsp_elf *elf)
+{
+	uint64_t size = 0;
+	bool found = false;
+
+	for (size_t i = 0; i < elf->section_count; i++) {
+		const Elf64_Shdr *h = &elf->sections[i];
+		const char *name = xsp_elf_section_name(elf, h);
+		if (h->sh_type == SHT_NOBITS ||
+		    (strncmp(name, ".debug_", 7) != 0 && strncmp(name, ".zdebug_", 8) != 0))
+			continue;
+		found |= strcmp(strchr(name, '_'), "_info") == 0;
+		if (h->sh_size > DEBUG_MAX - size)
+			return false;
+		size += h->sh_size;
+	}
+	return found;
+}
+
+static void look_at(struct search *s, const struct xsp_elf *file)
+{
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(file->fd, ELF_C_READ, NULL); /* without mapping it */
+	Dwarf *dwarf = elf != NULL ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+
+	if (dwarf != NULL)
+		walk_all(s, dwarf, false, collect_named);
+	if (s->count > 0)
+		walk_all(s, dwarf, true, count_place);
+	dwarf_end(dwarf);
+	elf_end(elf);
+}
+
+void xsp_module_inlined(struct xsp_module *m, const struct xsp_pattern *p, unsigned limit_ms,
+			struct xsp_inlined *out)
+{
+	struct search s = {.pattern = p, .out = out, .end_ns = cpu_ns() + limit_ms * 1000000ULL};
+	struct xsp_elf separate;
+
+	memset(out, 0, sizeof(*out));
+	if (p->glob == NULL || !xsp_pattern_names_library(p, m->shown))
+		return;
+	if (is_readable(&m->elf)) {
+		look_at(&s, &m->elf);
+	} else if (xsp_module_debug_file(m, &separate)) {
+		if (is_readable(&separate))
+			look_at(&s, &separate);
+		xsp_elf_close(&separate);
+	}
+	free(s.named);
+}
