@@ -29,7 +29,6 @@ __weak const volatile __u64 xsp_comm_mask[XSP_MAX_COMM_FILTERS][XSP_COMM_BYTES /
 __weak const volatile __u64 xsp_min_duration_ns = 0;
 __weak const volatile __u32 xsp_max_depth = 0; /* 0: no limit */
 __weak const volatile __u64 xsp_jmpbuf_sp_offset = 0; /* of the saved sp in jmp_buf */
-__weak const volatile bool xsp_jmpbuf_mangled = true;
 
 __weak const volatile bool xsp_cookie_pages = false; /* cookies may be those of whole events */
 
