@@ -129,7 +129,7 @@ def by_uftrace(program, options, folder):
              for i, (s, c) in enumerate(zip(spans, calls)) if s not in (c, (c[0], ANY))][:3]
     if len(spans) != len(calls):
         wrong.append(f"{len(spans)} spans, {len(calls)} calls by uftrace")
-    return len(set(calls)), len(calls), wrong
+    return len({name for name, _ in calls}), len(calls), wrong
 
 
 def compare(what, how, programs, all_options, folder):
