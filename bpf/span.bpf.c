@@ -168,9 +168,15 @@ int xsp_unwind(struct pt_regs *ctx)
 }
 
 #if defined(__TARGET_ARCH_x86)
-/* At the entry of longjmp(jmp_buf): the stack pointer it will jump to stands in jmp_buf. glibc
- * mangles it: rol(sp ^ fs:0x30, 17), sysdeps/unix/sysv/linux/x86_64/pointer_guard.h; the slot
- * is JB_RSP, 6, sysdeps/x86_64/jmpbuf-offsets.h. */
+/* Only upwards on the same stack: some libraries switch stacks with longjmp. */
+static __always_inline bool is_jump_up(__u64 sp, __u64 to)
+{
+	return to > sp && to - sp <= 8 << 20;
+}
+
+/* At the entry of longjmp(jmp_buf): the stack pointer it will jump to stands in jmp_buf, in musl as it
+ * is. glibc mangles it: rol(sp ^ fs:0x30, 17), sysdeps/unix/sysv/linux/x86_64/pointer_guard.h; the slot
+ * is JB_RSP, 6, sysdeps/x86_64/jmpbuf-offsets.h, and the same in musl, src/setjmp/x86_64/setjmp.s. */
 SEC("uprobe")
 int xsp_longjmp(struct pt_regs *ctx)
 {
@@ -181,14 +187,15 @@ int xsp_longjmp(struct pt_regs *ctx)
 	if (bpf_probe_read_user(&saved, sizeof(saved),
 				(void *)(XSP_REG_ARG1(ctx) + xsp_jmpbuf_sp_offset)))
 		return 0;
-	struct task_struct *task = (void *)bpf_get_current_task();
-	__u64 fs = BPF_CORE_READ(task, thread.fsbase);
-	if (bpf_probe_read_user(&guard, sizeof(guard), (void *)(fs + 0x30)))
-		return 0;
-	saved = (saved >> 17 | saved << 47) ^ guard;
-	/* Only upwards on the same stack: some libraries switch stacks with longjmp. */
 	__u64 sp = XSP_REG_SP(ctx);
-	if (saved <= sp || saved - sp > 8 << 20)
+	if (!is_jump_up(sp, saved)) {
+		struct task_struct *task = (void *)bpf_get_current_task();
+		__u64 fs = BPF_CORE_READ(task, thread.fsbase);
+		if (bpf_probe_read_user(&guard, sizeof(guard), (void *)(fs + 0x30)))
+			return 0;
+		saved = (saved >> 17 | saved << 47) ^ guard;
+	}
+	if (!is_jump_up(sp, saved))
 		return 0;
 	unwound_to(saved, xsp_cookie(ctx), XSP_EVENT_JUMP);
 	return 0;

@@ -152,8 +152,70 @@ await check('Chrome JSON: names of processes and threads', () => {
   assert.deepEqual(process, ['Spans', 'a', 'python3', 'serve', 'serve']);
 });
 
-// ---- the rules of FlameGraph's scripts, which are not to be had from a registry: by the
-// expressions that stackcollapse-perf.pl and flamegraph.pl use (they were not run) ----
+// ---- FlameGraph's scripts, which are not to be had from a registry: by the expressions of stackcollapse-perf.pl
+// and flamegraph.pl, and by the first itself where XSP_FLAMEGRAPH names a folder with it ----
+
+// What both kinds of text keep of a thread's name.
+const plainComm = (comm) => comm.replaceAll(/[^A-Za-z0-9]/g, '');
+
+// Stacks and their weights, as stackcollapse-perf.pl makes them of perf-script text without any option.
+function collapse(perfText) {
+  const stacks = {};
+  let comm = null, period = 0, stack = [];
+  for (const line of perfText.split('\n').slice(0, -1)) {
+    if (line.startsWith('#')) continue;
+    const head = /^(\S.+?)\s+(\d+)\/*(\d+)*\s+/.exec(line), frame = /^\s*(\w+)\s*(.+) \((.*)\)/.exec(line);
+    if (line === '') {
+      const key = [comm, ...stack].join(';');
+      if (comm !== null) stacks[key] = (stacks[key] ?? 0) + period;
+      [comm, stack] = [null, []];
+    } else if (head) {
+      const said = /:\s*(\d+)*\s+(\S+):\s*$/.exec(line)?.[1] ?? '';
+      // "0" is false there, and what is false becomes 1; "00" is not
+      [comm, period] = [plainComm(head[1]), said === '0' || said === '' ? 1 : Number(said)];
+    } else if (frame) {
+      const symbol = frame[2].replace(/\+0x[\da-f]+$/, ''), inlined = [];
+      if (symbol.startsWith('(')) continue;
+      for (let f of symbol.split('->')) {
+        if (f === '[unknown]') f = `[${frame[3] === '[unknown]' ? 'unknown' : frame[3].replace(/.*\//, '')}]`;
+        f = f.replaceAll(';', ':');
+        if (!/\.\(.*\)\./.test(f)) f = f.replace(/\((?!anonymous namespace\)).*/, '');
+        f = f.replaceAll(/["']/g, '');
+        inlined.push(/^java/.test(comm) && f.includes('/') ? f.replace(/^L/, '') : f);
+      }
+      stack.unshift(...inlined);
+    } else assert.fail(`Unrecognized line: ${line}`);
+  }
+  return stacks;
+}
+
+// The same of folded stacks: docs/formats.md says what becomes something else in perf-script text.
+function asPerf(foldedText) {
+  const stacks = {};
+  for (const line of foldedText.trimEnd().split('\n')) {
+    const end = line.lastIndexOf(' '), [comm, ...frames] = line.slice(0, end).split(';');
+    const names = frames.map((f) => f.replaceAll('(anonymous namespace)', '{anonymous}').replaceAll('(', '{')
+      .replaceAll(')', '}').replaceAll('->', '\u2192').replaceAll('"', '\u201D').replaceAll("'", '\u2019'));
+    const kept = names.length > 127 ? ['[outer_frames_cut]', ...names.slice(-127)] : names;
+    const key = [plainComm(comm), ...kept].join(';');
+    stacks[key] = (stacks[key] ?? 0) + Number(line.slice(end + 1));
+  }
+  return stacks;
+}
+
+// Of what differs, a few: names may be long.
+const differing = (got, want) => [...new Set([...Object.keys(got), ...Object.keys(want)])].filter((k) => got[k] !== want[k])
+  .slice(0, 5).map((k) => [k.slice(-200), got[k], want[k]]);
+
+await check('stackcollapse-perf.pl makes the folded stacks of the perf-script text, with their times', () => {
+  const want = asPerf(text.decode(fs.readFileSync(at('made.folded'))));
+  assert.deepEqual(differing(collapse(text.decode(fs.readFileSync(at('made.perf')))), want), []);
+  if (!process.env.XSP_FLAMEGRAPH) return;
+  const script = path.join(process.env.XSP_FLAMEGRAPH, 'stackcollapse-perf.pl');
+  const made = execFileSync('perl', [script, at('made.perf')], {encoding: 'utf8', maxBuffer: 1 << 28});
+  const got = made.trimEnd().split('\n').map((l) => [l.slice(0, l.lastIndexOf(' ')).replace(/^[^;]*/, plainComm), Number(l.slice(l.lastIndexOf(' ') + 1))]);
+  assert.deepEqual(differing(Object.fromEntries(got), want), []);
+});
 
 await check('stackcollapse-perf.pl\'s expressions take every line of the perf-script text', () => {
   let n = 0, frames = 0;

@@ -5,8 +5,9 @@ one, in their order, each inside the call that made it.
 
 A program notes name and return address of each call (called.h), which stays the same whatever a
 compiler makes of it. The return address tells the function whose frame was there: one that left by a
-tail call is not, and its span must have ended. Programs are shapes.c, shapes.cc, and what csmith makes
-of a seed (half of its functions inlined); each is built by every compiler with all kinds of options.
+tail call is not, and its span must have ended. Programs are shapes.c, shapes.cc, shapes.rs, and what csmith
+makes of a seed (half of its functions inlined); each is built by every compiler of its language with all
+kinds of options. others.py compares with what other tools count.
 
     differential.py [slice|everything|random_programs]
 
@@ -31,6 +32,8 @@ JUDGE = os.environ.get("XSP_JUDGE")  # placement_property: the ways that are not
 MOST_CALLS = 30000  # of a program; others make no trace that is worth the time
 
 # what is built, and by whom: `gcc` and `clang` stand for the compiler of the language
+LANGUAGES = {".c": {"gcc": "gcc", "clang": "clang", "musl-gcc": "musl-gcc"},
+             ".cc": {"gcc": "g++", "clang": "clang++"}, ".rs": {"rustc": "rustc"}}
 COMMON = {
     "O0": "-O0", "O1": "-O1", "O2": "-O2", "O3": "-O3 -march=native", "Os": "-Os",
     "O2 no-pie": "-O2 -no-pie -fno-pie", "O2 static": "-O2 -static", "O2 static-pie": "-O2 -static-pie -fpie",
@@ -53,17 +56,27 @@ ONLY = {
               "O2 sections": "-O2 -ffunction-sections -Wl,--gc-sections -fuse-ld=lld",
               "O2 basic-blocks": "-O2 -fbasic-block-sections=all -fuse-ld=lld",
               "O2 split-stack": "-O2 -fsplit-stack -fuse-ld=gold", "O2 safe-stack": "-O2 -fsanitize=safe-stack"},
+    "musl-gcc": {f"{level} {how}": f"-{level} {options}" for level in ("O0", "O2", "O3", "Os")
+                 for how, options in (("static", "-static"), ("dynamic", ""), ("no-pie", "-no-pie -fno-pie"))},
+    # `frames`: return addresses are noted, too
+    "rustc": {"O0": "", "O0 frames": "FRAMES", "O1": "-Copt-level=1", "O2 frames": "-Copt-level=2 FRAMES",
+              "O3": "-Copt-level=3", "O3 v0": "-Copt-level=3 -Csymbol-mangling-version=v0",
+              "O3 LTO": "-Copt-level=3 -Clto=fat", "Os frames": "-Copt-level=s FRAMES", "Oz": "-Copt-level=z",
+              "O3 static": "-Copt-level=3 -Ctarget-feature=+crt-static",
+              "O3 no-pie frames": "-Copt-level=3 -Crelocation-model=static FRAMES",
+              "O2 one unit": "-Copt-level=2 -Ccodegen-units=1", "O3 native": "-Copt-level=3 -Ctarget-cpu=native"},
 }
-SLICE = ["gcc O2 CET", "gcc Os", "gcc O2 static", "gcc O2 retpoline", "clang O3 LTO", "clang O1 frames"]
+SLICE = ["gcc O2 CET", "gcc O2 static", "gcc O2 retpoline", "clang O3 LTO", "clang O1 frames",
+         "musl-gcc Os static", "rustc O2 frames"]
 LONG = {"RETPOLINE": {"gcc": "-mindirect-branch=thunk", "clang": "-mretpoline"},
-        "LTO": {"gcc": "-flto", "clang": "-flto -fuse-ld=lld"}}
+        "LTO": {"gcc": "-flto", "clang": "-flto -fuse-ld=lld"}, "FRAMES": {"rustc": "-Cforce-frame-pointers=yes --cfg=frames"}}
 
 
 def variants():
     for compiler, only in ONLY.items():
-        for name, options in {**COMMON, **only}.items():
+        for name, options in {**(COMMON if compiler in ("gcc", "clang") else {}), **only}.items():
             for word, meaning in LONG.items():
-                options = options.replace(word, meaning[compiler])
+                options = options.replace(word, meaning.get(compiler, word))
             yield f"{compiler} {name}", compiler, options.split()
 
 
@@ -73,15 +86,19 @@ def variants():
 class Program:
     def __init__(self, name, source, pattern, rounds=(), also=()):
         self.name, self.source, self.pattern, self.rounds = name, source, pattern, [str(r) for r in rounds]
-        self.also = ["-I", HERE, "-w", *also]
+        self.language = os.path.splitext(source)[1]
+        self.also = [*also] if self.language == ".rs" else ["-I", HERE, "-w", "-lm", *also]
+        self.too_long = False  # seen when it ran: not to be tried with other options
+
+    def throws(self):
+        return self.language != ".c"
 
     def build(self, variant, compiler, options, path):
         """False: this compiler cannot, which is no mismatch."""
-        if not shutil.which(compiler):
+        compiler = LANGUAGES[self.language].get(compiler)
+        if self.too_long or not compiler or not shutil.which(compiler):
             return False
-        plus = {"gcc": "g++", "clang": "clang++"}[compiler]
-        done = run([plus if self.source.endswith(".cc") else compiler, *options, *self.also, "-o", path,
-                    self.source, "-lm"], timeout=180)
+        done = run([compiler, *options, "-o", path, self.source, *self.also], timeout=180)
         if done.returncode:
             print(f"    {self.name}, {variant}: not built: {done.stderr.strip().splitlines()[-1:]}")
         return done.returncode == 0
@@ -89,16 +106,27 @@ class Program:
 
 def shapes():
     return [Program("shapes.c", f"{HERE}/shapes.c", "s_*", [30]),
-            Program("shapes.cc", f"{HERE}/shapes.cc", "s_*", [30], also=["-std=c++20"])]
+            Program("shapes.cc", f"{HERE}/shapes.cc", "s_*", [30], also=["-std=c++20"]),
+            Program("shapes.rs", f"{HERE}/shapes.rs", "*::s_*", [30],
+                    also=["--edition=2021", "--crate-name=shapes", "-Aunexpected_cfgs"])]
+
+
+def csmith_seeds():
+    first, last = (int(x) for x in os.environ.get("XSP_SEEDS", "1-4").split("-"))
+    return range(first, last + 1)
+
+
+def csmith_text(seed):
+    done = run(["csmith", "--seed", str(seed), "--max-funcs", str(6 + seed % 15), "--no-volatiles"], timeout=60)
+    return "" if done.returncode else done.stdout
 
 
 def csmith(seed, folder):
-    """The program of a seed, its functions half noted and kept apart, half inlined; None: too long."""
-    done = run(["csmith", "--seed", str(seed), "--max-funcs", str(6 + seed % 15), "--no-volatiles"], timeout=60)
+    """The program of a seed, its functions half noted and kept apart, half inlined; None: there is none."""
     choice = random.Random(seed)
-    text = done.stdout
+    text = csmith_text(seed)
     names = sorted(set(re.findall(r"^static .*?\b(func_\d+)\(", text, re.M)))
-    if done.returncode or not names:
+    if not names:
         return None
     apart = {n for n in names if n == "func_1" or choice.random() < 0.6}
 
@@ -119,8 +147,14 @@ def csmith(seed, folder):
 # ---- the two accounts ----------------------------------------------------------------
 
 
+RUST = re.compile(r"(?:shapes|<shapes::\w+ as shapes::\w+>)::(s_\w+)(?:::<[^{]*>)?(::\{+closure(?:#0)?\}+)?")
+
+
 def base(name):
-    """s_leaf of s_leaf.constprop.0 and s_leaf(unsigned)."""
+    """s_leaf of s_leaf.constprop.0, s_leaf(unsigned) and shapes::s_leaf; s_leaf{}: a closure in there."""
+    rust = RUST.fullmatch(name)
+    if rust:
+        return rust[1] + ("{}" if rust[2] else "")
     return re.split(r"[.(\[ ]", name)[0]
 
 
@@ -130,9 +164,10 @@ class Account:
     def __init__(self, path, program, folder):
         done = run(["nm", "-C", "--defined-only", path])
         found = re.findall(r"^([0-9a-f]+) [tTwWi] (.+)$", done.stdout, re.M)
-        self.main = next(int(a, 16) for a, n in found if n == "main")
+        anchor = "called_anchor" if program.language == ".rs" else "main"
+        self.main = next(int(a, 16) for a, n in found if n == anchor)
         self.symbols = sorted({(int(a, 16), base(n)) for a, n in found})
-        self.traced = {n for _, n in self.symbols if re.match(program.pattern.replace("*", ".*"), n)}
+        self.traced = {n for _, n in self.symbols if re.match(r"(s|func)_", n)}
         self.output = ""
         self.calls = self.unwound = None
         self.path, self.program, self.out = path, program, f"{folder}/called"
@@ -160,11 +195,15 @@ class Account:
         try:
             done = run(self.command(), timeout=20, env={**os.environ, "CALLED_OUT": self.out})
         except subprocess.TimeoutExpired:
+            self.program.too_long = True
             return False
         if done.returncode:
             return False
         self.output = done.stdout
         self.calls, self.unwound = self.read()
+        if self.program.language == ".rs":  # closures that note nothing match the pattern, too
+            self.traced = {name for name, _ in self.calls}
+            self.calls, _ = self.read()
         return 0 < len(self.calls) <= MOST_CALLS
 
 
@@ -172,23 +211,41 @@ def ends_unseen(args):
     return bool(args.get("exit lost") or args.get("finished") is False)
 
 
+ANY = "anything"
+COROUTINES = {"s_coroutine", "s_awaits", "s_awaited"}
+
+
 def spans_of(trace):
     """(begin, length, name, args) in order. A coroutine that calls its own resumption to begin is one."""
-    spans, inside = [], 0
+    spans, around = [], []
     for e in sorted(trace.spans, key=lambda e: (e["ts"], -e["dur"])):
         span = (round(e["ts"] * 1000), round(e["dur"] * 1000), base(e["name"]), e["args"])
-        if span[2] == "s_coroutine":
-            if span[0] < inside:
-                continue
-            inside = span[0] + span[1]
-        spans.append(span)
+        while around and around[-1][0] <= span[0]:
+            around.pop()
+        begins = span[2] in COROUTINES and bool(around) and around[-1][1] == span[2]
+        around.append((span[0] + span[1], span[2]))
+        if not begins:
+            spans.append(span)
     return spans
+
+
+def parents_of(spans):
+    """(name, the name of the span around it, or None), in order. While an exception unwinds, destructors that
+    lie deeper on the stack than the span that threw are taken to be in it: ANY."""
+    found, around = [], []
+    for begin, length, name, args in spans:
+        while around and around[-1][0] <= begin:
+            around.pop()
+        parent = around[-1] if around else (0, None, {})
+        found.append((name, ANY if parent[2].get("unwound") else parent[1]))
+        around.append((begin + length, name, args))
+    return found
 
 
 def compare(account, trace, calls, expected):
     """What differs, as lines of text: at most a few."""
     wrong = []
-    spans = spans_of(trace)
+    spans = [s for s in spans_of(trace) if s[2] in account.traced or account.program.language != ".rs"]
     if calls != account.calls:
         wrong.append("traced, the program called otherwise")
     if trace.lost():
@@ -203,7 +260,7 @@ def compare(account, trace, calls, expected):
     # exception has landed, a longjmp always comes first
     unseen = collections.Counter(s[2] for s in spans if ends_unseen(s[3]))
     unwound = collections.Counter(s[2] for s in spans if s[3].get("unwound"))
-    landed = unwound + unseen if account.program.source.endswith(".cc") else unwound
+    landed = unwound + unseen if account.program.throws() else unwound
     if landed != expected and not trace.losses["functions_with_unseen_exits"]:
         wrong.append(f"ends: {dict(unwound)} unwound and {dict(unseen)} not seen by the trace, "
                      f"{dict(expected)} unwound by the program")
@@ -239,16 +296,23 @@ def one(program, variant, compiler, options, folder):
     if "cannot be probed" in done.stderr:  # said; what is left is compared
         account.traced &= {s[2] for s in spans_of(trace)}
         account.calls = account.read()[0]
+        if not account.calls:
+            print(f"    {program.name}, {variant}: nothing can be probed")
+            return None
     wrong = compare(account, trace, *account.read())
     if account.output not in done.stdout:
         wrong.append("another result when traced")
     if JUDGE:
-        done = run([JUDGE, "-s", program.pattern.strip("*"), path], timeout=120)
+        done = run([JUDGE, "-s", program.pattern.strip("*:"), path], timeout=120)
         wrong += re.findall(r"^  \S.*", done.stdout, re.M)
     return len(set(n for n, _ in account.calls)), len(account.calls), wrong
 
 
 def differential(programs, wanted, folder):
+    os.environ["GMON_OUT_PREFIX"] = f"{folder}/gmon"  # -pg
+    for compiler in ONLY:
+        if not shutil.which(compiler):
+            print(f"SKIP: no {compiler} here: what it builds is not compared")
     table, faults = collections.defaultdict(lambda: [0, 0, 0, 0]), []
     for program in programs:
         for variant, compiler, options in variants():
@@ -288,9 +352,8 @@ def random_programs(folder):
     """XSP_SEEDS=FIRST-LAST; of each seed the share XSP_SHARE of the variants, others each time."""
     if not shutil.which("csmith") or not os.path.isdir(CSMITH):
         raise Skip("no csmith here")
-    first, last = (int(x) for x in os.environ.get("XSP_SEEDS", "1-4").split("-"))
     share = float(os.environ.get("XSP_SHARE", "0.15"))
-    programs = (p for p in (csmith(seed, folder) for seed in range(first, last + 1)) if p)
+    programs = (p for p in (csmith(seed, folder) for seed in csmith_seeds()) if p)
     differential(programs, lambda variant, program: random.Random(program.name + variant).random() < share, folder)
 
 

@@ -197,8 +197,87 @@ static uint64_t resume_all(uint64_t n)
 	return sum; // never destroyed: that would be one call, or two
 }
 
+// one coroutine awaits another: who suspends goes on in the other, by a jump where the compiler can
+struct chain {
+	struct promise_type {
+		uint64_t value = 0;
+		std::coroutine_handle<> after = std::noop_coroutine();
+		chain get_return_object()
+		{
+			return {std::coroutine_handle<promise_type>::from_promise(*this)};
+		}
+		std::suspend_always initial_suspend() noexcept
+		{
+			return {};
+		}
+		struct back : std::suspend_always {
+			std::coroutine_handle<>
+			await_suspend(std::coroutine_handle<promise_type> h) noexcept
+			{
+				return h.promise().after;
+			}
+		};
+		back final_suspend() noexcept
+		{
+			return {};
+		}
+		void return_value(uint64_t v)
+		{
+			value = v;
+		}
+		void unhandled_exception()
+		{
+		}
+	};
+	std::coroutine_handle<promise_type> handle;
+	bool await_ready()
+	{
+		return false;
+	}
+	std::coroutine_handle<> await_suspend(std::coroutine_handle<> h)
+	{
+		handle.promise().after = h;
+		return handle;
+	}
+	uint64_t await_resume()
+	{
+		return handle.promise().value;
+	}
+};
+
+APART chain s_awaited(uint64_t n)
+{
+	CALLED_AS("s_awaited"); // resumed
+	co_return s_leaf(n);
+}
+
+APART chain s_awaits(uint64_t n)
+{
+	CALLED_AS("s_awaits");
+	uint64_t sum = 0;
+	for (uint64_t i = 0; i < n; i++) {
+		CALLED_AS("s_awaited");
+		sum += co_await s_awaited(i);
+		CALLED_AS("s_awaits");
+	}
+	co_return sum;
+}
+
+static uint64_t await_all(uint64_t n)
+{
+	CALLED_AS("s_awaits");
+	chain c = s_awaits(n);
+	c.handle.resume();
+	return c.handle.promise().value;
+}
+
 #else
 static uint64_t resume_all(uint64_t n)
+{
+	return n;
+}
+
+static uint64_t await_all(uint64_t n)
 {
 	return n;
 }
@@ -210,7 +289,7 @@ int main(int argc, char **argv)
 	uint64_t sum = 0;
 	for (uint64_t n = 0; n < rounds; n++) {
 		sum += s_catches(n) + s_tries(n % 7) + s_outer(n) + s_virtual(n) +
-		       resume_all(n % 5);
+		       resume_all(n % 5) + await_all(n % 4);
 		sum += s_function([n](uint64_t x) { return s_leaf(x + n); }, n);
 	}
 	printf("%llu\n", (unsigned long long)sum);

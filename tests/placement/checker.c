@@ -334,17 +334,21 @@ static bool is_boundary(struct walk *w, uint64_t addr)
 	return w->boundary[addr - w->low[0]];
 }
 
-/* jmp *table(,%reg,8) */
-static bool is_table_jump(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *op)
+/* jmp *table(,%reg,8), or mov table(,%reg,8),%reg, which may stand before a jmp *%reg: the table; or 0 */
+static uint64_t table_read(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *ops)
 {
-	return d->mnemonic == ZYDIS_MNEMONIC_JMP && op->type == ZYDIS_OPERAND_TYPE_MEMORY &&
-	       op->mem.base == ZYDIS_REGISTER_NONE && op->mem.index != ZYDIS_REGISTER_NONE &&
-	       op->mem.scale == 8;
+	const ZydisDecodedOperand *op = &ops[d->mnemonic == ZYDIS_MNEMONIC_MOV];
+
+	if ((d->mnemonic != ZYDIS_MNEMONIC_JMP && d->mnemonic != ZYDIS_MNEMONIC_MOV) ||
+	    op->type != ZYDIS_OPERAND_TYPE_MEMORY || op->mem.base != ZYDIS_REGISTER_NONE ||
+	    op->mem.index == ZYDIS_REGISTER_NONE || op->mem.scale != 8)
+		return 0;
+	return (uint64_t)op->mem.disp.value;
 }
 
 /*
- * Where the table behind `table` starts that another such jump of the function reads: compilers lay
- * the tables of a function end to end, and what the next one holds is no target of this jump.
+ * Where the table behind `table` starts that another such instruction of the function reads: compilers
+ * lay the tables of a function end to end, and what the next one holds is no target of this jump.
  */
 static uint64_t next_table(struct walk *w, uint64_t table)
 {
@@ -364,12 +368,31 @@ static uint64_t next_table(struct walk *w, uint64_t table)
 				continue;
 			}
 			at += d.length;
-			if (is_table_jump(&d, &ops[0]) && (uint64_t)ops[0].mem.disp.value > table &&
-			    (uint64_t)ops[0].mem.disp.value < nearest)
-				nearest = (uint64_t)ops[0].mem.disp.value;
+			if (table_read(&d, ops) > table && table_read(&d, ops) < nearest)
+				nearest = table_read(&d, ops);
 		}
 	}
 	return nearest;
+}
+
+/* The table whose entry the last instruction from `from` to `at` that writes `reg` puts there, or 0. */
+static uint64_t table_in_register(struct walk *w, uint64_t from, uint64_t at, ZydisRegister reg)
+{
+	uint64_t table = 0;
+
+	while (from < at) {
+		ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+		ZydisDecodedInstruction d;
+		size_t left = 0;
+		const uint8_t *b = image_at(w->im, from, &left);
+
+		if (!b || ZYAN_FAILED(ZydisDecoderDecodeFull(&w->decoder, b, left, &d, ops)))
+			return 0;
+		if (writes(&d, ops, reg))
+			table = d.mnemonic == ZYDIS_MNEMONIC_MOV ? table_read(&d, ops) : 0;
+		from += d.length;
+	}
+	return table;
 }
 
 /* Offsets in 4-byte tables that some lea before `at` points to, and absolute ones. */
@@ -400,7 +423,7 @@ static bool table_targets(struct walk *w, uint64_t table, uint64_t end, bool abs
 
 static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op, struct state s)
 {
-	uint64_t from = at, to = at, nearest = 0, end = UINT64_MAX, tables[64];
+	uint64_t from = at, to = at, nearest = 0, end = UINT64_MAX, tables[64], table = 0;
 	unsigned count = 0;
 	const uint8_t *b;
 	size_t left;
@@ -409,16 +432,16 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 		way_out(w, &s, at);
 		return;
 	}
-	if (op->type == ZYDIS_OPERAND_TYPE_MEMORY && op->mem.base == ZYDIS_REGISTER_NONE) {
-		uint64_t table = (uint64_t)op->mem.disp.value;
-
-		if (table_targets(w, table, next_table(w, table), true, s))
-			return;
-	}
 	for (unsigned i = 0; i < w->ranges; i++) {
 		if (at >= w->low[i] && at < w->high[i])
 			from = w->low[i], to = w->high[i];
 	}
+	if (op->type == ZYDIS_OPERAND_TYPE_MEMORY && op->mem.base == ZYDIS_REGISTER_NONE)
+		table = (uint64_t)op->mem.disp.value;
+	else if (op->type == ZYDIS_OPERAND_TYPE_REGISTER)
+		table = table_in_register(w, from, at, op->reg.value);
+	if (table && table_targets(w, table, next_table(w, table), true, s))
+		return;
 	/* rip-relative leas to data, the nearest one before the jump first */
 	b = image_at(w->im, from, &left);
 	for (uint64_t a = from; b && a + 7 <= to; a++, b++) {
@@ -427,7 +450,7 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 		if ((b[0] & 0xfb) != 0x48 || b[1] != 0x8d || (b[2] & 0xc7) != 5)
 			continue;
 		memcpy(&disp, b + 3, 4);
-		uint64_t table = a + 7 + (uint64_t)(int64_t)disp;
+		table = a + 7 + (uint64_t)(int64_t)disp;
 		size_t room = 0;
 		const uint8_t *t = image_at(w->im, table, &room);
 		int32_t first;

@@ -152,57 +152,6 @@ const char *image_import(const struct image *im, uint64_t addr)
 	return found ? found->name : NULL;
 }
 
-bool image_open(struct image *im, const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const Elf64_Ehdr *eh;
-	struct stat st;
-	void *data;
-
-	memset(im, 0, sizeof(*im));
-	if (fd < 0)
-		return false;
-	if (fstat(fd, &st) != 0 || st.st_size < (off_t)sizeof(*eh)) {
-		close(fd);
-		return false;
-	}
-	/* shared: into a private mapping the kernel would put the breakpoints of whoever
-	 * else probes this file just now */
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-	close(fd);
-	if (data == MAP_FAILED)
-		return false;
-	im->data = data;
-	im->size = (size_t)st.st_size;
-	eh = data;
-	if (memcmp(eh->e_ident, ELFMAG "\2\1", 6) != 0 ||
-	    eh->e_phoff + eh->e_phnum * sizeof(Elf64_Phdr) > im->size) {
-		munmap(data, im->size);
-		return false;
-	}
-	im->headers = im->data + eh->e_phoff;
-	im->header_count = eh->e_phnum;
-	for (unsigned i = 0; i < im->header_count; i++) {
-		const Elf64_Phdr *ph = (const Elf64_Phdr *)im->headers + i;
-		const uint8_t *h = im->data + ph->p_offset;
-
-		if (ph->p_type == PT_DYNAMIC)
-			read_dynamic(im, ph);
-		if (ph->p_type != PT_GNU_EH_FRAME || h[3] != 0x3b)
-			continue;
-		im->table_addr = ph->p_vaddr;
-		im->fde_count = *(const uint32_t *)(h + 8);
-		im->table = h + 12;
-	}
-	return true;
-}
-
-void image_close(struct image *im)
-{
-	free(im->imports);
-	munmap((void *)(uintptr_t)im->data, im->size);
-}
-
 static const uint8_t *lookup(const struct image *im, uint64_t addr, size_t *left, uint32_t flag)
 {
 	for (unsigned i = 0; i < im->header_count; i++) {
@@ -306,6 +255,109 @@ bool image_fde(const struct image *im, uint64_t addr, struct fde *out)
 	       parse_fde(im, im->table_addr + (uint64_t)(int64_t)table_word(im, 2 * (low - 1) + 1),
 			 out) &&
 	       addr - out->addr < out->size;
+}
+
+static int compare_pcs(const void *a, const void *b)
+{
+	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The table that .eh_frame_hdr would be: a static executable may have none. */
+static void list_fdes(struct image *im, const Elf64_Shdr *section)
+{
+	struct cursor c = {im->data + section->sh_offset, NULL, section->sh_addr, false};
+
+	c.end = c.p + section->sh_size;
+	im->own_table = calloc(section->sh_size / 16 + 1, sizeof(*im->own_table));
+	if (!im->own_table)
+		abort();
+	while (c.end - c.p > 8) {
+		uint64_t at = c.addr, length = take(&c, 4);
+		struct fde f;
+
+		if (length < 4 || length > (uint64_t)(c.end - c.p))
+			break;
+		if (take(&c, 4) != 0 && parse_fde(im, at, &f)) {
+			im->own_table[im->fde_count][0] = (int32_t)(f.addr - section->sh_addr);
+			im->own_table[im->fde_count++][1] = (int32_t)(at - section->sh_addr);
+		}
+		c.p += length - 4;
+		c.addr += length - 4;
+	}
+	qsort(im->own_table, im->fde_count, sizeof(*im->own_table), compare_pcs);
+	im->table_addr = section->sh_addr;
+	im->table = (const uint8_t *)im->own_table;
+}
+
+static void find_eh_frame(struct image *im, const Elf64_Ehdr *eh)
+{
+	const Elf64_Shdr *sections = (const void *)(im->data + eh->e_shoff), *names;
+
+	if (!eh->e_shoff || eh->e_shoff + eh->e_shnum * sizeof(*sections) > im->size ||
+	    eh->e_shstrndx >= eh->e_shnum)
+		return;
+	names = &sections[eh->e_shstrndx];
+	for (unsigned i = 0; i < eh->e_shnum; i++)
+		if (!strcmp((const char *)im->data + names->sh_offset + sections[i].sh_name,
+			    ".eh_frame") &&
+		    sections[i].sh_type != SHT_NOBITS)
+			list_fdes(im, &sections[i]);
+}
+
+bool image_open(struct image *im, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const Elf64_Ehdr *eh;
+	struct stat st;
+	void *data;
+
+	memset(im, 0, sizeof(*im));
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) != 0 || st.st_size < (off_t)sizeof(*eh)) {
+		close(fd);
+		return false;
+	}
+	/* shared: into a private mapping the kernel would put the breakpoints of whoever
+	 * else probes this file just now */
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (data == MAP_FAILED)
+		return false;
+	im->data = data;
+	im->size = (size_t)st.st_size;
+	eh = data;
+	if (memcmp(eh->e_ident, ELFMAG "\2\1", 6) != 0 ||
+	    eh->e_phoff + eh->e_phnum * sizeof(Elf64_Phdr) > im->size) {
+		munmap(data, im->size);
+		return false;
+	}
+	im->headers = im->data + eh->e_phoff;
+	im->header_count = eh->e_phnum;
+	for (unsigned i = 0; i < im->header_count; i++) {
+		const Elf64_Phdr *ph = (const Elf64_Phdr *)im->headers + i;
+		const uint8_t *h = im->data + ph->p_offset;
+
+		if (ph->p_type == PT_DYNAMIC)
+			read_dynamic(im, ph);
+		if (ph->p_type != PT_GNU_EH_FRAME || h[3] != 0x3b)
+			continue;
+		im->table_addr = ph->p_vaddr;
+		im->fde_count = *(const uint32_t *)(h + 8);
+		im->table = h + 12;
+	}
+	if (!im->table)
+		find_eh_frame(im, eh);
+	return true;
+}
+
+void image_close(struct image *im)
+{
+	free(im->imports);
+	free(im->own_table);
+	munmap((void *)(uintptr_t)im->data, im->size);
 }
 
 uint64_t image_landing_pad(const struct image *im, const struct fde *fde, uint64_t pc)

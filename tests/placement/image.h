@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * image.h - the tests' own view of an ELF file: mapped whole, .eh_frame_hdr's table and
+ * image.h - the tests' own view of an ELF file: mapped whole, .eh_frame_hdr's table (or .eh_frame) and
  * the landing pads of .gcc_except_table. Shares no code with user/target on purpose.
  */
 #ifndef XSP_TEST_IMAGE_H
@@ -16,6 +16,7 @@ struct image {
 	const void *headers; /* Elf64_Phdr */
 	unsigned header_count;
 	const uint8_t *table; /* pairs of int32: pc, FDE; relative to table_addr */
+	int32_t (*own_table)[2]; /* where the file has no such table */
 	uint64_t table_addr;
 	size_t fde_count;
 	struct import *imports; /* GOT slots by address */

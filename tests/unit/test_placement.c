@@ -379,6 +379,25 @@ Test(placement, unknown_jumps_are_said)
 	xsp_placement_clear(&p);
 }
 
+/* V8's ContinueTo... and CallApiGetter: the stack pointer at their ret is not what it was at entry. */
+Test(placement, return_address_taken_off_the_stack)
+{
+	struct xsp_placement p;
+
+	/* pop r14; pop rax; add rsp,32; ret */
+	cr_assert_eq(PLACE_X86("\x41\x5e\x58\x48\x83\xc4\x20\xc3", 0, &p), 0);
+	cr_assert_not_null(exit_at(&p, 7));
+	cr_expect(!exit_at(&p, 7)->exact);
+	cr_expect(!p.complete);
+	xsp_placement_clear(&p);
+	/* pop rax; push rdx; push rax; call r8; ret 8 */
+	cr_assert_eq(PLACE_X86("\x58\x52\x50\x41\xff\xd0\xc2\x08\x00", 0, &p), 0);
+	cr_assert_not_null(exit_at(&p, 6));
+	cr_expect(!exit_at(&p, 6)->exact);
+	cr_expect(!p.complete);
+	xsp_placement_clear(&p);
+}
+
 Test(placement, cookie_layout)
 {
 	struct xsp_site s = {.role = XSP_ROLE_EXIT,

@@ -216,7 +216,11 @@ static int perf_span(struct xsp_export *x, const struct xsp_span *span)
 	*p++ = '.';
 	p = xsp_put_digits(p, row->last_ns % 1000000000 / 1000, 6);
 	p = XSP_PUT(p, ":     ");
-	p = xsp_put_u64(p, xsp_span_has_duration(span) ? span->self_ns : 0);
+	/* stackcollapse-perf.pl counts "0" as 1, and "00" as nothing */
+	if (xsp_span_has_duration(span) && span->self_ns > 0)
+		p = xsp_put_u64(p, span->self_ns);
+	else
+		p = XSP_PUT(p, "00");
 	p = XSP_PUT(p, " self-ns: \n");
 	xsp_out_commit(x->out, p);
 

@@ -49,6 +49,7 @@ struct cut {
 	uint32_t *work; /* scratch, 2 a instruction */
 	uint8_t *mark; /* scratch */
 	uint8_t *result; /* by instruction of the region: where the result is before it */
+	bool lifted; /* a way out's stack pointer may not be that of the entry */
 	/* the flow network: node 0 source, 1 sink, then in and out of each instruction */
 	struct arc *arcs;
 	uint32_t arc_count, arc_capacity;
@@ -569,6 +570,28 @@ static bool add_up(struct cut *c, uint32_t at, enum crossing how, int64_t *delta
 	return false;
 }
 
+/*
+ * The function takes its return address off the stack, before it can branch: V8's ContinueTo... builtins
+ * throw a frame of their caller away, CallApiGetter puts arguments above the address. Then only .eh_frame
+ * knows where the stack pointer stands at a way out (vfork, which puts it back, has one).
+ */
+static bool lifts_stack(struct xsp_graph *g)
+{
+	uint32_t at = xsp_graph_find(g, g->entry);
+	int64_t above = 0;
+
+	while (at != UINT32_MAX && above <= 0) {
+		const struct xsp_insn *i = &g->insns[at];
+
+		if ((i->kind != XSP_INSN_PLAIN && i->kind != XSP_INSN_NOP) || !i->succ ||
+		    i->sp_change == XSP_SP_UNKNOWN)
+			return false;
+		above += i->sp_change;
+		at = g->edges[i->succ - 1].to;
+	}
+	return above > 0;
+}
+
 /* ... at a site that counts on the way `how`. */
 static uint8_t result_behind(const struct cut *c, uint32_t at, enum crossing how)
 {
@@ -593,7 +616,7 @@ static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_s
 			       .taken = how == CROSS_TAKEN,
 			       .tail = all_tail(c, at, how)};
 	s->result = result_behind(c, at, how);
-	s->exact = add_up(c, at, how, &s->delta);
+	s->exact = !c->lifted && add_up(c, at, how, &s->delta);
 	if (s->exact && s->delta >= 0)
 		return;
 	if (s->exact) { /* V8's builtins take the address off and push it again, elsewhere */
@@ -606,6 +629,8 @@ static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_s
 	if (!s->exact) {
 		s->frame_pointer = false;
 		s->delta = 0;
+		if (c->lifted)
+			xsp_graph_incomplete(c->g, "the return address is taken off the stack");
 	}
 }
 
@@ -716,6 +741,7 @@ int xsp_cut(struct xsp_graph *g, uint32_t entry, const struct xsp_site_costs *co
 	struct cut c = {.g = g, .costs = costs, .entry = entry};
 	int error = allocate(&c);
 
+	c.lifted = lifts_stack(g);
 	if (!error)
 		error = estimate(&c);
 	if (!error) {

@@ -16,14 +16,28 @@
 static const struct {
 	const char *symbol;
 	enum xsp_probe_action action;
-	const char *library; /* the symbol counts only in a library whose name begins so, or in a
-			   * program that glibc is linked into; NULL: anywhere */
+	bool of_libc; /* the symbol counts only in glibc or musl */
 } marks[] = {
-	{"__cxa_begin_catch", XSP_ACTION_UNWIND, NULL},
-	{"_Unwind_Resume", XSP_ACTION_UNWIND, NULL},
-	{"longjmp", XSP_ACTION_LONGJMP, "libc.so.6"},
-	{"__longjmp_chk", XSP_ACTION_LONGJMP, "libc.so.6"},
+	{"__cxa_begin_catch", XSP_ACTION_UNWIND, false},
+	{"_Unwind_Resume", XSP_ACTION_UNWIND, false},
+	{"longjmp", XSP_ACTION_LONGJMP, true},
+	{"__longjmp_chk", XSP_ACTION_LONGJMP, true},
 };
+
+/* Whose jmp_buf the BPF program can read. */
+static bool is_libc(struct xsp_module *m)
+{
+	static const char *const libraries[] = {"libc.so", "ld-musl-"};
+	static const char *const linked_in[] = {"_dl_relocate_static_pie", "__init_libc"};
+	const char *library = xsp_base_name(xsp_module_shown(m));
+	struct xsp_symbol found;
+
+	for (size_t i = 0; i < 2; i++)
+		if (strncmp(library, libraries[i], strlen(libraries[i])) == 0 ||
+		    (xsp_module_is_static(m) && xsp_module_find(m, linked_in[i], &found) == 0))
+			return true;
+	return false;
+}
 
 /*
  * Rust calls neither to end a panic, but std::panicking::catch_unwind's (once called try) own do_catch(), or
@@ -69,21 +83,15 @@ static int find_marks(const struct xsp_provider *self, struct xsp_module *m,
 		      const struct xsp_selection *selection, struct xsp_probe_list *list,
 		      struct xsp_error *err)
 {
-	const char *library = xsp_base_name(xsp_module_shown(m));
 	const struct xsp_symbol *symbols;
-	struct xsp_symbol of_glibc;
+	bool libc = is_libc(m);
 	size_t count;
 	int rc = 0;
-	bool is_static = xsp_module_is_static(m) &&
-			 xsp_module_find(m, "_dl_relocate_static_pie", &of_glibc) == 0;
 
 	(void)selection;
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && rc == 0; i++) {
 		struct xsp_symbol s;
-		if (marks[i].library != NULL && !is_static &&
-		    strncmp(library, marks[i].library, strlen(marks[i].library)) != 0)
-			continue;
-		if (xsp_module_find(m, marks[i].symbol, &s) == 0)
+		if ((libc || !marks[i].of_libc) && xsp_module_find(m, marks[i].symbol, &s) == 0)
 			rc = add_mark(self, m, &s, marks[i].symbol, marks[i].action, list, err);
 	}
 	if (rc < 0 || xsp_module_symbols(m, &symbols, &count, NULL) < 0)
