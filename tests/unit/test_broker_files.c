@@ -151,6 +151,8 @@ Test(broker_files, children_and_theirs_are_allowed_if_they_are_followed)
 	cr_expect_eq(xsp_broker_files_allow(f, grandchild), 0);
 	cr_expect_eq(xsp_broker_files_allow(f, child), 0);
 	cr_expect_eq(xsp_broker_files_allow(f, parent), -EACCES);
+	cr_expect_eq(xsp_broker_files_allow(f, 0), -ESRCH);
+	cr_expect_eq(xsp_broker_files_allow(f, -1), -ESRCH);
 	cr_expect_eq(xsp_broker_files_allow(alone, child), -EACCES);
 	end(child);
 	cr_expect_eq(xsp_broker_files_allow(f, child), -ESRCH);

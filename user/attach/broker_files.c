@@ -133,16 +133,16 @@ int xsp_broker_files_may_read(struct xsp_broker_files *f, pid_t pid, const char 
 	return strcmp(name, "status") == 0 || strcmp(name, "comm") == 0 ? 0 : -ESRCH;
 }
 
-static pid_t parent_of(pid_t pid)
+pid_t xsp_broker_files_status_id(pid_t pid, const char *key)
 {
 	char *status;
-	pid_t parent = 0;
+	pid_t id = 0;
 
 	if (xsp_procfs_read(&xsp_open_directly, pid, "status", 65536, &status, NULL) == 0) {
-		parent = xsp_procfs_last_id(status, "PPid", 0);
+		id = xsp_procfs_last_id(status, key, 0);
 		free(status);
 	}
-	return parent;
+	return id;
 }
 
 /* The numbers from the process up to one that is allowed. How many; 0: it descends from none. */
@@ -151,7 +151,7 @@ static size_t line_of(struct xsp_broker_files *f, pid_t pid, pid_t line[GENERATI
 	size_t n = 0;
 
 	for (line[n++] = pid; n < GENERATIONS; n++) {
-		line[n] = parent_of(line[n - 1]);
+		line[n] = xsp_broker_files_status_id(line[n - 1], "PPid");
 		if (line[n] <= 1)
 			return 0;
 		if (is_allowed(f, line[n]) == 1)
@@ -180,11 +180,13 @@ static int add_descendant(struct xsp_broker_files *f, pid_t pid)
 
 int xsp_broker_files_allow(struct xsp_broker_files *f, pid_t pid)
 {
-	int yes = pid > 0 ? is_allowed(f, pid) : 0;
+	int yes = is_allowed(f, pid);
 
+	if (pid <= 0)
+		return -ESRCH;
 	if (yes != 0)
 		return yes < 0 ? yes : 0;
-	if (f->follow && pid > 0)
+	if (f->follow)
 		return add_descendant(f, pid);
 	return kill(pid, 0) != 0 && errno == ESRCH ? -ESRCH : -EACCES;
 }

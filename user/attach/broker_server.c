@@ -429,7 +429,12 @@ static int held_back(struct broker *b)
 
 static int add_thread(struct broker *b)
 {
-	return xsp_attach_thread(b->attach, ((const struct xsp_ask_pid *)b->in->body)->pid);
+	const pid_t tid = ((const struct xsp_ask_pid *)b->in->body)->pid;
+	int rc = 0;
+
+	if (b->options->attach->counter_count > 0)
+		rc = allow(b, xsp_broker_files_status_id(tid, "Tgid"));
+	return rc < 0 ? rc : xsp_attach_thread(b->attach, tid);
 }
 
 static int forget_thread(struct broker *b)
