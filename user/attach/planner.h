@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * planner.h - processes without rights that read what targets have mapped. ELF tables, unwind
- * information and machine code of a target are parsed there and nowhere else: they get descriptors, and
- * answer with functions and sites. They have no capabilities, nothing open but a socket to us, may make no
+ * planner.h - processes without rights that read what targets have mapped. What is traced is found there, in
+ * ELF tables, unwind information and machine code of targets: they get descriptors, and answer with functions
+ * and sites. They have no capabilities, nothing open but a socket to us, may make no
  * system calls but those of computing, and have limits on memory and time; if one dies, the module is left
  * out. What one reads belongs to one owner: a file that takes it over cannot lie about another's.
  */
