@@ -169,6 +169,37 @@ def planner(folder):
                   f"capabilities of {pid}")
 
 
+def shared(pid):
+    """What it maps that others may write to."""
+    with open(f"/proc/{pid}/maps", encoding="ascii", errors="replace") as f:
+        return [line for line in f if line.split()[1][3] == "s"]
+
+
+def descriptors(pid):
+    return {fd: os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+
+
+@case
+def planners_of_two_owners(folder):
+    """The user's program and root's libc are read by two processes, of which one is forked when rings and
+    capture are open already. A socket is all that either has."""
+    program = f"{folder}/libc_caller"
+    tool, target = Tool(folder), a_target(folder)
+    os.chown(program, NOBODY, NOBODY)
+    tool.start("-p", target.pid, "-e", "libc.so:memcpy*", "-e", "libc_caller:main", "-o",
+               f"{folder}/run.xspt", env=BEHIND_SUDO | {"SUDO_UID": "0", "SUDO_GID": "0"})
+    tool.wait_live()
+    planners = tool.named(PLANNER)
+    equal(len(planners), 2, "planners")
+    for pid in planners:
+        fds = descriptors(pid)
+        check(len(fds) == 1 and all(f.startswith("socket:") for f in fds.values()),
+              f"planner {pid} has open", fds)
+        equal(shared(pid), [], f"shared mappings of planner {pid}")
+    end(tool)
+    equal([p for p in planners if os.path.exists(f"/proc/{p}")], [], "planners that are left")
+
+
 # ---- -- COMMAND ----------------------------------------------------------------------
 
 

@@ -34,7 +34,7 @@ static struct xsp_image image;
 
 static void read_image(void)
 {
-	cr_assert_eq(xsp_image_read(&image, getpid()), 0);
+	cr_assert_eq(xsp_image_read(&image, getpid(), 0), 0);
 }
 
 static void from_context(const ucontext_t *u, struct xsp_walk *w)
@@ -163,7 +163,7 @@ Test(inject, what_is_held_is_one_program)
 		_exit(1);
 	}
 	close(ready[1]);
-	cr_assert_eq(xsp_held_open(&h, child), 0);
+	cr_assert_eq(xsp_held_open(&h, child, 0), 0);
 	cr_assert_eq(xsp_held_check(&h, child), 0);
 	cr_assert_eq(xsp_held_check(&h, getpid()), -ESRCH);
 	cr_assert_eq(xsp_held_load(&h, (uint64_t)(uintptr_t)&word, &there, sizeof(there)), 0);

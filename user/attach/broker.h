@@ -41,7 +41,6 @@ void xsp_broker_on_wait(struct xsp_broker *b, bool (*stopped)(void *ctx), void *
 /* It has died, or cannot be asked any more: nothing more will come. */
 bool xsp_broker_is_gone(const struct xsp_broker *b);
 const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b);
-void xsp_broker_close_in_child(const struct xsp_broker *b); /* after a fork that must not have it */
 
 /* The file that xsp_opener.mapped gave the number, also when nobody maps it any more. A descriptor or
  * -errno */

@@ -357,11 +357,6 @@ bool xsp_broker_is_gone(const struct xsp_broker *b)
 	return b->gone;
 }
 
-void xsp_broker_close_in_child(const struct xsp_broker *b)
-{
-	close(b->socket);
-}
-
 void xsp_broker_on_wait(struct xsp_broker *b, bool (*stopped)(void *ctx), void *ctx)
 {
 	b->stopped = stopped;

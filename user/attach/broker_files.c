@@ -17,7 +17,7 @@
 
 struct allowed {
 	pid_t pid;
-	int pidfd; /* tells when it has ended and its number may be another's; -1: it has */
+	int pidfd; /* tells when it has ended and its number may be another's; -1: there was none */
 	bool named; /* by the user */
 };
 
@@ -43,12 +43,22 @@ static bool has_ended(int pidfd)
 	return poll(&fd, 1, 0) != 0;
 }
 
-static int add(struct xsp_broker_files *f, pid_t pid, bool named)
+/* A zombie does. */
+static bool keeps_number(int pidfd)
 {
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0 || errno != ESRCH;
+}
 
-	if (pidfd < 0 && !named)
-		return errno == EINVAL ? -ESRCH : -errno;
+static int open_pidfd(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return fd >= 0 ? fd : errno == EINVAL || errno == ENOENT ? -ESRCH : -errno; /* a thread */
+}
+
+/* Takes the descriptor over. */
+static int add(struct xsp_broker_files *f, pid_t pid, int pidfd, bool named)
+{
 	if (xsp_grow(&f->allowed, &f->room, f->count + 1) < 0) {
 		if (pidfd >= 0)
 			close(pidfd);
@@ -67,7 +77,7 @@ int xsp_broker_files_new(const pid_t *pids, size_t count, bool follow,
 		return -ENOMEM;
 	f->follow = follow;
 	for (size_t i = 0; i < count; i++)
-		if (add(f, pids[i], true) < 0)
+		if (add(f, pids[i], open_pidfd(pids[i]), true) < 0)
 			return -ENOMEM;
 	return 0;
 }
@@ -89,38 +99,95 @@ static int is_allowed(struct xsp_broker_files *f, pid_t pid)
 	return 0;
 }
 
-int xsp_broker_files_may_read(struct xsp_broker_files *f, pid_t pid)
+static const struct allowed *find(const struct xsp_broker_files *f, pid_t pid)
 {
 	for (size_t i = 0; i < f->count; i++)
-		if (f->allowed[i].pid == pid && f->allowed[i].named)
-			return 0;
-	return xsp_broker_files_allow(f, pid);
+		if (f->allowed[i].pid == pid)
+			return &f->allowed[i];
+	return NULL;
 }
 
-static pid_t parent_of(pid_t pid)
+bool xsp_broker_files_is_it(const struct xsp_broker_files *f, pid_t pid)
+{
+	const struct allowed *a = find(f, pid);
+
+	return a != NULL && (a->pidfd < 0 || keeps_number(a->pidfd));
+}
+
+int xsp_broker_files_pidfd(const struct xsp_broker_files *f, pid_t pid)
+{
+	const struct allowed *a = find(f, pid);
+
+	return a != NULL ? a->pidfd : -1;
+}
+
+int xsp_broker_files_may_read(struct xsp_broker_files *f, pid_t pid, const char *name)
+{
+	const struct allowed *a = find(f, pid);
+
+	if (a == NULL || !a->named)
+		return xsp_broker_files_allow(f, pid);
+	if (a->pidfd >= 0)
+		return keeps_number(a->pidfd) ? 0 : -ESRCH;
+	/* a thread, whose process can be said, or nothing when we began */
+	return strcmp(name, "status") == 0 || strcmp(name, "comm") == 0 ? 0 : -ESRCH;
+}
+
+pid_t xsp_broker_files_status_id(pid_t pid, const char *key)
 {
 	char *status;
-	pid_t parent = 0;
+	pid_t id = 0;
 
 	if (xsp_procfs_read(&xsp_open_directly, pid, "status", 65536, &status, NULL) == 0) {
-		parent = xsp_procfs_last_id(status, "PPid", 0);
+		id = xsp_procfs_last_id(status, key, 0);
 		free(status);
 	}
-	return parent;
+	return id;
+}
+
+/* The numbers from the process up to one that is allowed. How many; 0: it descends from none. */
+static size_t line_of(struct xsp_broker_files *f, pid_t pid, pid_t line[GENERATIONS])
+{
+	size_t n = 0;
+
+	for (line[n++] = pid; n < GENERATIONS; n++) {
+		line[n] = xsp_broker_files_status_id(line[n - 1], "PPid");
+		if (line[n] <= 1)
+			return 0;
+		if (is_allowed(f, line[n]) == 1)
+			return n + 1;
+	}
+	return 0;
+}
+
+/* The line is looked at twice: had one in it ended and its number become another's, then whoever named it
+ * as parent would have got another parent. */
+static int add_descendant(struct xsp_broker_files *f, pid_t pid)
+{
+	pid_t line[GENERATIONS], again[GENERATIONS];
+	int pidfd = open_pidfd(pid);
+
+	if (pidfd < 0)
+		return pidfd;
+	size_t n = line_of(f, pid, line);
+	if (n > 0 && line_of(f, pid, again) == n && memcmp(line, again, n * sizeof(*line)) == 0 &&
+	    keeps_number(pidfd))
+		return add(f, pid, pidfd, false);
+	int rc = keeps_number(pidfd) ? -EACCES : -ESRCH;
+	close(pidfd);
+	return rc;
 }
 
 int xsp_broker_files_allow(struct xsp_broker_files *f, pid_t pid)
 {
-	int yes = pid > 0 ? is_allowed(f, pid) : 0;
-	pid_t ancestor = pid;
+	int yes = is_allowed(f, pid);
 
+	if (pid <= 0)
+		return -ESRCH;
 	if (yes != 0)
 		return yes < 0 ? yes : 0;
-	for (int i = 0; f->follow && i < GENERATIONS && ancestor > 1; i++) {
-		ancestor = parent_of(ancestor);
-		if (ancestor > 1 && is_allowed(f, ancestor) == 1)
-			return add(f, pid, false);
-	}
+	if (f->follow)
+		return add_descendant(f, pid);
 	return kill(pid, 0) != 0 && errno == ESRCH ? -ESRCH : -EACCES;
 }
 

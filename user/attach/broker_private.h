@@ -4,6 +4,7 @@
 #define XSP_ATTACH_BROKER_PRIVATE_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "attach/attach.h"
@@ -122,9 +123,15 @@ int xsp_broker_files_new(const pid_t *pids, size_t count, bool follow,
 			 struct xsp_broker_files **out);
 /* May the other end have this process? 0, -EACCES, or -ESRCH when it has ended. */
 int xsp_broker_files_allow(struct xsp_broker_files *f, pid_t pid);
-/* The same for its /proc files: also of what the user named and has ended, so that it can be said what it
- * was. */
-int xsp_broker_files_may_read(struct xsp_broker_files *f, pid_t pid);
+/* The same for its /proc file of that name: also of what the user named and is a zombie or no process at all,
+ * so that it can be said what it is. */
+int xsp_broker_files_may_read(struct xsp_broker_files *f, pid_t pid, const char *name);
+/* To be asked after something was done to a process by its number: was it that of the one which is allowed?
+ * False: it has ended, and its number may have been another's. */
+bool xsp_broker_files_is_it(const struct xsp_broker_files *f, pid_t pid);
+int xsp_broker_files_pidfd(const struct xsp_broker_files *f, pid_t pid); /* of an allowed one */
+/* What "PPid" or "Tgid" of a process or thread is; 0: it has ended. */
+pid_t xsp_broker_files_status_id(pid_t pid, const char *key);
 /* Keeps a mapped file and gives it a number; one for each inode. Takes the descriptor over. */
 int xsp_broker_files_keep(struct xsp_broker_files *f, int fd, const struct xsp_mapping *m,
 			  uint32_t *handle);

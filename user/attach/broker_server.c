@@ -32,6 +32,7 @@ struct broker {
 	struct xsp_journal *journal;
 	struct xsp_attach *attach; /* NULL: not loaded yet */
 	bool detached;
+	pid_t permitted; /* whom the request is about; 0: none */
 	int trivial; /* a program that does nothing, for repairs; -1: none yet */
 	struct xsp_parcel *in;
 	/* the reply */
@@ -60,6 +61,30 @@ static int answer_fd(struct broker *b, int fd)
 
 /* ---- what belongs to a target ---- */
 
+static int allow(struct broker *b, pid_t pid)
+{
+	b->permitted = pid;
+	return xsp_broker_files_allow(b->files, pid);
+}
+
+static int may_read(struct broker *b, const struct xsp_ask_name *a)
+{
+	b->permitted = a->pid;
+	return xsp_broker_files_may_read(b->files, a->pid, a->name);
+}
+
+/* It was allowed when the request came. Had it ended before the end of the request, its number would be
+ * nobody's or another's: what was opened is dropped, and what was made for it let go of. */
+static int still(struct broker *b, int result)
+{
+	if (result < 0 || b->permitted == 0 || xsp_broker_files_is_it(b->files, b->permitted))
+		return result;
+	if (b->attach != NULL)
+		xsp_attach_forget_process(b->attach, b->permitted);
+	return xsp_error_set(&b->err, -ESRCH, XSP_STATUS_NO_TARGET, "process %d has exited",
+			     (int)b->permitted);
+}
+
 static const struct xsp_ask_name *asked_name(struct broker *b)
 {
 	struct xsp_ask_name *a = (void *)b->in->body;
@@ -71,7 +96,7 @@ static const struct xsp_ask_name *asked_name(struct broker *b)
 static int open_file(struct broker *b)
 {
 	const struct xsp_ask_name *a = asked_name(b);
-	int rc = xsp_broker_files_may_read(b->files, a->pid);
+	int rc = may_read(b, a);
 
 	return rc < 0 ? rc
 		      : answer_fd(b, xsp_open_directly.file(&xsp_open_directly, a->pid, a->name));
@@ -81,7 +106,7 @@ static int read_link(struct broker *b)
 {
 	const struct xsp_ask_name *a = asked_name(b);
 	char text[PATH_MAX];
-	int rc = xsp_broker_files_may_read(b->files, a->pid);
+	int rc = may_read(b, a);
 	long n = rc < 0 ? rc
 			: xsp_open_directly.link(&xsp_open_directly, a->pid, a->name, text,
 						 sizeof(text));
@@ -95,7 +120,7 @@ static int read_link(struct broker *b)
 static int open_pidfd(struct broker *b)
 {
 	const struct xsp_ask_pid *a = (const void *)b->in->body;
-	int rc = xsp_broker_files_allow(b->files, a->pid);
+	int rc = allow(b, a->pid);
 
 	return rc < 0 ? rc : answer_fd(b, xsp_open_directly.pidfd(&xsp_open_directly, a->pid));
 }
@@ -114,7 +139,7 @@ static int open_mapped(struct broker *b)
 
 	memcpy(path, a->path, length < PATH_MAX ? length : PATH_MAX);
 	struct xsp_mapping m = {a->start, a->end, a->dev, a->inode, path};
-	int rc = xsp_broker_files_allow(b->files, a->pid);
+	int rc = allow(b, a->pid);
 	int fd = rc < 0 ? rc : xsp_open_directly.mapped(&xsp_open_directly, a->pid, &m, NULL);
 	if (fd < 0)
 		return fd;
@@ -195,7 +220,7 @@ static int side_events(struct broker *b)
 static int add_process(struct broker *b)
 {
 	const struct xsp_ask_pid *a = (const void *)b->in->body;
-	int rc = xsp_broker_files_allow(b->files, a->pid);
+	int rc = allow(b, a->pid);
 
 	return rc < 0 ? rc : xsp_attach_process(b->attach, a->pid);
 }
@@ -208,7 +233,7 @@ static int forget_process(struct broker *b)
 static int uses_dispatch(struct broker *b)
 {
 	const struct xsp_ask_pid *a = (const void *)b->in->body;
-	int rc = xsp_broker_files_allow(b->files, a->pid);
+	int rc = allow(b, a->pid);
 
 	return rc < 0 ? rc : xsp_attach_uses_dispatch(b->attach, a->pid);
 }
@@ -269,7 +294,7 @@ static int put_specs(struct broker *b)
 static int put_sequence(struct broker *b)
 {
 	const struct xsp_ask_sequence *a = (const void *)b->in->body;
-	int rc = xsp_broker_files_allow(b->files, a->pid);
+	int rc = allow(b, a->pid);
 
 	return rc < 0 ? rc : xsp_attach_sequence(b->attach, a->pid, &a->spec);
 }
@@ -295,7 +320,7 @@ static int asked_sites(struct broker *b, struct asked_sites *a)
 		return -EPROTO;
 	if (a->head->pid == 0) /* every process that maps the file */
 		return b->options->attach->system ? 0 : -EACCES;
-	return xsp_broker_files_allow(b->files, a->head->pid);
+	return allow(b, a->head->pid);
 }
 
 static int repair(struct broker *b)
@@ -422,7 +447,12 @@ static int held_back(struct broker *b)
 
 static int add_thread(struct broker *b)
 {
-	return xsp_attach_thread(b->attach, ((const struct xsp_ask_pid *)b->in->body)->pid);
+	const pid_t tid = ((const struct xsp_ask_pid *)b->in->body)->pid;
+	int rc = 0;
+
+	if (b->options->attach->counter_count > 0)
+		rc = allow(b, xsp_broker_files_status_id(tid, "Tgid"));
+	return rc < 0 ? rc : xsp_attach_thread(b->attach, tid);
 }
 
 static int forget_thread(struct broker *b)
@@ -487,7 +517,7 @@ static int descendants(struct broker *b)
 	const struct xsp_ask_pid *a = (const void *)b->in->body;
 	struct xsp_kin *kin;
 	size_t count, most = XSP_MESSAGE_MAX / sizeof(*kin);
-	int rc = xsp_broker_files_allow(b->files, a->pid);
+	int rc = allow(b, a->pid);
 
 	if (rc == 0)
 		rc = xsp_process_descendants(a->pid, &kin, &count);
@@ -526,7 +556,7 @@ static int mappers(struct broker *b)
 static int stop_at_exec(struct broker *b)
 {
 	const struct xsp_ask_pid *a = (const void *)b->in->body;
-	int rc = xsp_broker_files_allow(b->files, a->pid);
+	int rc = allow(b, a->pid);
 
 	return rc < 0 ? rc : xsp_attach_stop_at_exec(b->attach, a->pid);
 }
@@ -591,6 +621,7 @@ static _Noreturn void inject_in_child(const struct broker *b, pid_t pid, int rep
 	struct xsp_inject_result result = {0};
 	struct xsp_inject_options o = {.library = b->options->agent,
 				       .entry = XSP_GPU_START_SYMBOL,
+				       .pidfd = xsp_broker_files_pidfd(b->files, pid),
 				       .timeout_ms = INJECT_MS,
 				       .stop = is_broken_off,
 				       .note = note,
@@ -610,7 +641,7 @@ static int inject(struct broker *b)
 {
 	const struct xsp_ask_pid *a = (const void *)b->in->body;
 	struct injected out = {.rc = -EIO};
-	int report[2], rc = xsp_broker_files_allow(b->files, a->pid);
+	int report[2], rc = allow(b, a->pid);
 
 	if (rc == 0 && b->options->agent == NULL)
 		rc = -EACCES;
@@ -736,8 +767,9 @@ static int serve_one(struct broker *b)
 	b->size = 0;
 	b->fd_count = 0;
 	b->keep_fds = false;
+	b->permitted = 0;
 	b->err = (struct xsp_error){0};
-	int result = requests[m->op].handle(b);
+	int result = still(b, requests[m->op].handle(b));
 	return m->op == XSP_ASK_NOTHING ? 0 : reply(b, result);
 }
 

@@ -46,6 +46,6 @@ void xsp_hint(const struct xsp_plan *plan, struct xsp_broker *b, enum xsp_hint k
 		int fd = now < end ? open_again(b, m) : -ETIME;
 		if (fd >= 0)
 			xsp_planner_hint(plan->planner, fd, m->shown, &ask,
-					 (int)((end - now) / 1000000), text);
+					 (unsigned)((end - now) / 1000000), text);
 	}
 }

@@ -2,22 +2,28 @@
 #include "attach/planner.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "attach/hint.h"
 #include "attach/protocol.h"
 #include "attach/sandbox.h"
+#include "base/clock.h"
 
+#define READERS 4 /* owners whose files are read in turn, without a fork each time */
+#define SOCKET 0 /* of the process: the first of its descriptors and the only one */
 /* For each module: what is read of it is forgotten before the next. */
 #define MEMORY (256ULL << 20)
 #define CPU_SECONDS 600U /* of all modules together */
-#define WALL_MS 60000 /* of one */
+#define WALL_S 60U /* of one */
 #define WAIT_MS 20
 #define ANSWER_MAX (128ULL << 20) /* node has 80,000 functions, 55 MB */
 
@@ -32,15 +38,28 @@ enum {
 	READ_HINT, /* struct xsp_hint_ask, the path; descriptor → DONE with text */
 };
 
+/* Whose files a process reads. An owner's number may be another's on another device: of a container, or of
+ * what a user has mounted. */
+struct owner {
+	uid_t uid;
+	dev_t device;
+};
+#define ANYBODY ((uid_t)-1)
+
+struct process {
+	pid_t pid; /* 0: not running */
+	int socket;
+	bool fresh; /* has read nothing: it may be anybody's */
+	struct owner owner;
+};
+
 struct xsp_planner {
 	const struct xsp_plan *plan;
 	const struct xsp_opener *opener;
-	void (*in_child)(void *ctx);
-	void *in_child_ctx;
 	bool (*stopped)(void *ctx);
 	void *stopped_ctx;
-	pid_t pid; /* 0: not running */
-	int socket;
+	struct process processes[READERS], *now;
+	size_t next; /* the one to be replaced */
 	struct xsp_parcel *in;
 };
 
@@ -164,10 +183,18 @@ static void read_module(struct reader *r)
 		tell_failure(r, rc, shown, &err);
 }
 
-static _Noreturn void serve(struct xsp_planner *p, int socket)
+/* The recorder has the broker, rings, the capture and more open, and who typed the command its terminal. */
+static int close_all_but(int socket)
+{
+	if (dup2(socket, SOCKET) < 0 || syscall(SYS_close_range, SOCKET + 1, ~0U, 0) != 0)
+		return -errno;
+	return 0;
+}
+
+static _Noreturn void serve(const struct xsp_planner *p, int socket)
 {
 	struct reader r = {
-		.opener = xsp_open_directly, .socket = socket, .plan = *p->plan, .in = p->in};
+		.opener = xsp_open_directly, .socket = SOCKET, .plan = *p->plan, .in = p->in};
 
 	r.opener.debug_file = xsp_opener_lacks_debug_file(NULL) ? no_debug_file : want_debug_file;
 	prctl(PR_SET_NAME, "xsp-planner");
@@ -175,11 +202,10 @@ static _Noreturn void serve(struct xsp_planner *p, int socket)
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGHUP, SIG_IGN);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (p->in_child != NULL)
-		p->in_child(p->in_child_ctx);
-	if (xsp_sandbox_powerless() < 0 || xsp_sandbox_compute_only(MEMORY, CPU_SECONDS) < 0)
+	if (close_all_but(socket) < 0 || xsp_sandbox_powerless() < 0 ||
+	    xsp_sandbox_compute_only(MEMORY, CPU_SECONDS) < 0)
 		_exit(2);
-	while (xsp_message_receive(socket, r.in) == 0) {
+	while (xsp_message_receive(SOCKET, r.in) == 0) {
 		const bool hint = r.in->head.op == READ_HINT;
 		if ((!hint && r.in->head.op != READ_MODULE) || r.in->fd_count != 1 ||
 		    r.in->head.size < (hint ? sizeof(struct xsp_hint_ask) : sizeof(r.plan.costs)))
@@ -207,14 +233,8 @@ int xsp_planner_new(const struct xsp_plan *plan, const struct xsp_opener *o,
 	p->in->fd_count = 0;
 	p->plan = plan;
 	p->opener = o;
-	p->socket = -1;
+	p->now = p->processes;
 	return 0;
-}
-
-void xsp_planner_in_child(struct xsp_planner *p, void (*fn)(void *ctx), void *ctx)
-{
-	p->in_child = fn;
-	p->in_child_ctx = ctx;
 }
 
 void xsp_planner_on_wait(struct xsp_planner *p, bool (*stopped)(void *ctx), void *ctx)
@@ -223,23 +243,22 @@ void xsp_planner_on_wait(struct xsp_planner *p, bool (*stopped)(void *ctx), void
 	p->stopped_ctx = ctx;
 }
 
-static void stop(struct xsp_planner *p)
+static void stop(struct process *c)
 {
-	if (p->pid > 0) {
-		kill(p->pid, SIGKILL);
-		waitpid(p->pid, NULL, 0);
-	}
-	if (p->socket >= 0)
-		close(p->socket);
-	p->pid = 0;
-	p->socket = -1;
+	if (c->pid <= 0)
+		return;
+	kill(c->pid, SIGKILL);
+	waitpid(c->pid, NULL, 0);
+	close(c->socket);
+	c->pid = 0;
 }
 
 void xsp_planner_free(struct xsp_planner *p)
 {
 	if (p == NULL)
 		return;
-	stop(p);
+	for (size_t i = 0; i < READERS; i++)
+		stop(&p->processes[i]);
 	free(p->in);
 	free(p);
 }
@@ -251,39 +270,87 @@ int xsp_planner_start(struct xsp_planner *p)
 
 	if (rc < 0)
 		return rc;
-	p->pid = fork();
-	if (p->pid == 0) {
-		close(sockets[0]);
+	pid_t pid = fork();
+	if (pid == 0)
 		serve(p, sockets[1]);
-	}
-	rc = p->pid < 0 ? -errno : 0;
+	rc = pid < 0 ? -errno : 0;
 	close(sockets[1]);
 	if (rc < 0) {
-		p->pid = 0;
 		close(sockets[0]);
 		return rc;
 	}
-	p->socket = sockets[0];
+	/* it need not read what it is sent, and is not waited for */
+	fcntl(sockets[0], F_SETFL, O_NONBLOCK);
+	*p->now = (struct process){.pid = pid, .socket = sockets[0], .fresh = true};
 	return 0;
 }
 
-/* 0, -EINTR when the user does not want to wait, -ETIME, -EPIPE when it has died. */
-static int wait_for_message(struct xsp_planner *p, int *left_ms)
+static int owner_of(int fd, struct owner *out)
 {
-	struct pollfd fd = {.fd = p->socket, .events = POLLIN};
+	struct stat st;
 
-	while (*left_ms > 0) {
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	*out = (struct owner){(st.st_mode & S_IWOTH) != 0 ? ANYBODY : st.st_uid, st.st_dev};
+	return 0;
+}
+
+static bool may_read(const struct process *c, const struct owner *owner)
+{
+	return c->pid > 0 &&
+	       (c->fresh || (c->owner.uid == owner->uid && c->owner.device == owner->device));
+}
+
+static struct process *process_for(struct xsp_planner *p, const struct owner *owner)
+{
+	struct process *unused = NULL;
+
+	for (size_t i = 0; i < READERS; i++) {
+		if (may_read(&p->processes[i], owner))
+			return &p->processes[i];
+		if (p->processes[i].pid == 0)
+			unused = &p->processes[i];
+	}
+	return unused != NULL ? unused : &p->processes[p->next++ % READERS];
+}
+
+/* The process that reads the file: one that has read its owner's files, or none yet. */
+static int choose(struct xsp_planner *p, int fd)
+{
+	struct owner owner;
+	int rc = owner_of(fd, &owner);
+
+	if (rc < 0)
+		return rc;
+	p->now = process_for(p, &owner);
+	if (!may_read(p->now, &owner)) {
+		stop(p->now);
+		rc = xsp_planner_start(p);
+	}
+	p->now->fresh = false;
+	p->now->owner = owner;
+	return rc;
+}
+
+/* 0, -EINTR when the user does not want to wait, -ETIME, -EPIPE when it has died. */
+static int wait_for_message(struct xsp_planner *p, uint64_t deadline_ns)
+{
+	struct pollfd fd = {.fd = p->now->socket, .events = POLLIN};
+
+	/* asked for each message: there may be no end of them */
+	while (xsp_now_ns() < deadline_ns) {
+		if (p->stopped != NULL && p->stopped(p->stopped_ctx))
+			return -EINTR;
 		int n = poll(&fd, 1, WAIT_MS);
 		if (n < 0 && errno != EINTR)
 			return -EPIPE;
-		if (n > 0) {
-			int rc = xsp_message_receive(p->socket, p->in);
-			if (rc != -EINTR)
-				return rc;
+		int rc = n > 0 ? xsp_message_receive(p->now->socket, p->in) : -EINTR;
+		if (rc == 0 && p->in->fd_count > 0) {
+			xsp_parcel_close(p->in);
+			return -EPROTO;
 		}
-		*left_ms -= n == 0 ? WAIT_MS : 0;
-		if (p->stopped != NULL && p->stopped(p->stopped_ctx))
-			return -EINTR;
+		if (rc != -EINTR)
+			return rc;
 	}
 	return -ETIME;
 }
@@ -297,16 +364,17 @@ static int give_debug_file(struct xsp_planner *p)
 	int fd = xsp_opener_lacks_debug_file(build_id) ? -ENOENT
 						       : p->opener->debug_file(p->opener, build_id);
 	struct xsp_message m = {.op = HAVE_DEBUG_FILE, .result = fd < 0 ? fd : 0};
-	int rc = xsp_message_send(p->socket, &m, NULL, &fd, fd < 0 ? 0 : 1);
+	int rc = xsp_message_send(p->now->socket, &m, NULL, &fd, fd < 0 ? 0 : 1);
 	if (fd >= 0)
 		close(fd);
-	return rc;
+	return rc == -EAGAIN ? -EPROTO : rc; /* it asks, and does not read the answers */
 }
 
 /* The bytes of an answer. */
 struct answer {
 	uint8_t *data;
 	size_t size, room;
+	bool no; /* it is one, which says that and why the file cannot be read */
 };
 
 static int take_part(const struct xsp_planner *p, struct answer *a)
@@ -328,23 +396,27 @@ static int take_part(const struct xsp_planner *p, struct answer *a)
 	return 0;
 }
 
-static int take_failure(const struct xsp_planner *p, struct xsp_error *err)
+/* Whatever it was: to the caller, errors of memory or processes are its own. */
+static int take_failure(const struct xsp_planner *p, struct answer *a, struct xsp_error *err)
 {
 	const struct xsp_error *told = (const void *)p->in->body;
 
-	if (p->in->head.result >= 0 || p->in->head.size != sizeof(*told))
+	if (p->in->head.size != sizeof(*told))
 		return -EPROTO;
-	return xsp_error_set(err, p->in->head.result, told->status, "%.*s",
-			     (int)sizeof(told->text) - 1, told->text);
+	a->no = true;
+	return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET, "%.*s", (int)sizeof(told->text) - 1,
+			     told->text);
 }
 
 /* The parts of an answer up to its end. */
-static int take_answer(struct xsp_planner *p, int left_ms, struct answer *a, struct xsp_error *err)
+static int take_answer(struct xsp_planner *p, unsigned limit_ms, struct answer *a,
+		       struct xsp_error *err)
 {
+	const uint64_t deadline_ns = xsp_now_ns() + (uint64_t)limit_ms * 1000000U;
 	int rc = 0;
 
 	while (rc == 0) {
-		rc = wait_for_message(p, &left_ms);
+		rc = wait_for_message(p, deadline_ns);
 		if (rc < 0)
 			return rc;
 		switch (p->in->head.op) {
@@ -357,7 +429,7 @@ static int take_answer(struct xsp_planner *p, int left_ms, struct answer *a, str
 		case DONE:
 			return take_part(p, a);
 		case FAILED:
-			return take_failure(p, err);
+			return take_failure(p, a, err);
 		default:
 			rc = -EPROTO;
 		}
@@ -372,7 +444,7 @@ static int explain(int code, const char *shown, struct xsp_error *err)
 		return xsp_error_set(err, code, XSP_STATUS_FAILED, "interrupted");
 	case -ETIME:
 		return xsp_error_set(err, code, XSP_STATUS_TARGET,
-				     "reading %.300s took more than %d s", shown, WALL_MS / 1000);
+				     "reading %.300s took more than %u s", shown, WALL_S);
 	case -EFBIG:
 		return xsp_error_set(err, code, XSP_STATUS_TARGET,
 				     "what matches in %.300s takes more than %llu MiB: give a "
@@ -395,19 +467,19 @@ static int ask_about(struct xsp_planner *p, uint32_t op, const void *head, size_
 {
 	const size_t length = strlen(shown);
 	struct xsp_message ask = {.op = op, .size = (uint32_t)(size + length)};
-	int rc = p->pid > 0 ? 0 : xsp_planner_start(p);
+	int rc = choose(p, fd);
 
 	if (rc == 0 && size + length <= sizeof(p->in->body)) {
 		memcpy(p->in->body, head, size);
 		memcpy(p->in->body + size, shown, length);
-		rc = xsp_message_send(p->socket, &ask, p->in->body, &fd, 1);
+		rc = xsp_message_send(p->now->socket, &ask, p->in->body, &fd, 1);
 	}
 	close(fd);
 	return rc;
 }
 
 void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
-		      const struct xsp_hint_ask *ask, int limit_ms, char *text)
+		      const struct xsp_hint_ask *ask, unsigned limit_ms, char *text)
 {
 	struct answer a = {0};
 	int rc = ask_about(p, READ_HINT, ask, sizeof(*ask), fd, shown);
@@ -419,23 +491,22 @@ void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
 	text[rc == 0 && a.size < XSP_HINT_SIZE ? a.size : 0] = '\0';
 	free(a.data);
 	if (rc < 0)
-		stop(p);
+		stop(p->now);
 }
 
 int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
 		     struct xsp_error *err)
 {
 	struct answer a = {0};
-	bool told = false;
 	int rc = ask_about(p, READ_MODULE, &p->plan->costs, sizeof(p->plan->costs), fd, m->shown);
 
 	if (rc == 0)
-		rc = take_answer(p, WALL_MS, &a, err);
-	told = rc < 0 && p->in->head.op == FAILED;
+		rc = take_answer(p, WALL_S * 1000U, &a, err);
 	if (rc == 0)
 		rc = xsp_wire_get(a.data, a.size, m);
 	free(a.data);
-	if (rc < 0 && !told)
-		stop(p); /* the next module gets a new one */
-	return rc < 0 && !told ? explain(rc, m->shown, err) : rc;
+	if (rc == 0 || a.no)
+		return rc;
+	stop(p->now); /* the next module gets a new one */
+	return explain(rc, m->shown, err);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * planner.h - a process without rights that reads what targets have mapped. ELF tables, unwind
- * information and machine code of a target are parsed there and nowhere else: it gets descriptors, and
- * answers with functions and sites. It has no capabilities, may make no system calls but those of
- * computing, and has limits on memory and time; if it dies, the module is left out.
+ * planner.h - processes without rights that read what targets have mapped. What is traced is found there, in
+ * ELF tables, unwind information and machine code of targets: they get descriptors, and answer with functions
+ * and sites. They have no capabilities, nothing open but a socket to us, may make no
+ * system calls but those of computing, and have limits on memory and time; if one dies, the module is left
+ * out. What one reads belongs to one owner: a file that takes it over cannot lie about another's.
  */
 #ifndef XSP_ATTACH_PLANNER_H
 #define XSP_ATTACH_PLANNER_H
@@ -18,12 +19,10 @@ struct xsp_planner;
  * debug files. Both are borrowed. */
 int xsp_planner_new(const struct xsp_plan *plan, const struct xsp_opener *o,
 		    struct xsp_planner **out);
-/* Forks it, which the first reading does otherwise. 0 or a negative errno. */
+/* Forks one, which the first reading does otherwise. 0 or a negative errno. */
 int xsp_planner_start(struct xsp_planner *p);
 void xsp_planner_free(struct xsp_planner *p); /* NULL is allowed */
 
-/* Called in the child before it reads anything, to close what it must not have. */
-void xsp_planner_in_child(struct xsp_planner *p, void (*fn)(void *ctx), void *ctx);
 /* As xsp_broker_on_wait(). */
 void xsp_planner_on_wait(struct xsp_planner *p, bool (*stopped)(void *ctx), void *ctx);
 
@@ -35,7 +34,7 @@ int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m
 struct xsp_hint_ask;
 /* hint.h: what the file at `fd` (taken over) tells; "" if nothing, or not in so much time. */
 void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
-		      const struct xsp_hint_ask *ask, int limit_ms, char *text);
+		      const struct xsp_hint_ask *ask, unsigned limit_ms, char *text);
 
 /* ---- the module as bytes; planner_wire.c ---- */
 

@@ -250,13 +250,16 @@ static bool is_other_code(const struct memory *m, const uint8_t *file, const uin
 	return false;
 }
 
+/* `room`: bytes of the mapping from there on; a length that is not true may be gigabytes. */
 static bool is_changed(struct memory *m, const struct xsp_attach_site *s, uint64_t address,
-		       bool linked)
+		       uint64_t room, bool linked)
 {
-	for (uint64_t at = 0, n; at < s->length; at += n) {
+	const uint64_t length = s->length < room ? s->length : room;
+
+	for (uint64_t at = 0, n; at < length; at += n) {
 		/* a page at a time: those that are not private cannot differ */
 		const uint64_t in_page = (address + at) % PAGE;
-		n = PAGE - in_page < s->length - at ? PAGE - in_page : s->length - at;
+		n = PAGE - in_page < length - at ? PAGE - in_page : length - at;
 		look_at_page(m, address + at - in_page, s->offset + at - in_page);
 		if (!m->private || !m->readable)
 			continue;
@@ -273,7 +276,8 @@ static bool is_changed_in(struct memory *m, const struct range *r, const struct 
 {
 	if (s->offset < r->offset || s->offset - r->offset >= r->end - r->start)
 		return false;
-	return is_changed(m, s, r->start + (s->offset - r->offset), linked);
+	const uint64_t address = r->start + (s->offset - r->offset);
+	return is_changed(m, s, address, r->end - address, linked);
 }
 
 int xsp_verify_sites(pid_t pid, const struct xsp_verified_file *file,

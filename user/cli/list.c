@@ -184,11 +184,6 @@ static size_t wanted(const struct xsp_plan *plan)
 	return n;
 }
 
-static void leave_broker(void *ctx)
-{
-	xsp_broker_close_in_child(ctx);
-}
-
 static int plan_launched(struct xsp_plan *plan, struct xsp_launch *launch,
 			 const struct xsp_opener *o, struct xsp_error *err)
 {
@@ -210,7 +205,6 @@ static int plan_all(const struct xsp_options *o, struct xsp_plan *plan, struct x
 
 	if (xsp_planner_new(plan, opener, &plan->planner) < 0)
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-	xsp_planner_in_child(plan->planner, leave_broker, b);
 	if (launch != NULL)
 		rc = plan_launched(plan, launch, opener, err);
 	for (size_t i = 0; rc == 0 && i < o->pid_count; i++)

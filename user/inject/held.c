@@ -45,12 +45,13 @@ static int read_ids(pid_t pid, char **out, uid_t *fsuid)
 	return *out == NULL ? -ENOMEM : 0;
 }
 
-int xsp_held_open(struct xsp_held *h, pid_t pid)
+int xsp_held_open(struct xsp_held *h, pid_t pid, int pidfd)
 {
 	char path[64];
 
 	*h = (struct xsp_held){.pid = pid, .pidfd = -1, .memory = -1};
-	h->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	h->pidfd =
+		pidfd > 0 ? fcntl(pidfd, F_DUPFD_CLOEXEC, 3) : (int)syscall(SYS_pidfd_open, pid, 0);
 	int ret = h->pidfd < 0 ? -errno : 0;
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	if (ret == 0) {

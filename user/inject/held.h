@@ -24,8 +24,8 @@ struct xsp_held {
 	uid_t fsuid; /* whom its new files belong to */
 };
 
-/* 0, or a negative errno, with nothing held. */
-int xsp_held_open(struct xsp_held *h, pid_t pid);
+/* `pidfd`: the process, if it is held already; 0: not. 0, or a negative errno, with nothing held. */
+int xsp_held_open(struct xsp_held *h, pid_t pid, int pidfd);
 void xsp_held_close(struct xsp_held *h);
 
 /*

@@ -213,7 +213,7 @@ static int add_file(struct xsp_image *image, const struct xsp_process *p,
 	return find_banned(f);
 }
 
-int xsp_image_read(struct xsp_image *image, pid_t pid)
+int xsp_image_read(struct xsp_image *image, pid_t pid, int pidfd)
 {
 	struct xsp_process *p = NULL;
 	struct xsp_mapped_files *mapped = NULL;
@@ -221,7 +221,7 @@ int xsp_image_read(struct xsp_image *image, pid_t pid)
 	char path[64];
 
 	*image = (struct xsp_image){0};
-	int ret = xsp_held_open(&image->held, pid);
+	int ret = xsp_held_open(&image->held, pid, pidfd);
 	if (ret < 0)
 		return ret;
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);

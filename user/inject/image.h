@@ -47,7 +47,7 @@ struct xsp_image {
 };
 
 /* Holds the process, and reads the maps and the files. 0 or a negative errno. */
-int xsp_image_read(struct xsp_image *image, pid_t pid);
+int xsp_image_read(struct xsp_image *image, pid_t pid, int pidfd);
 /* Reads the maps again; files that are known are not read again. Fast: a thread is waiting. */
 int xsp_image_refresh(struct xsp_image *image);
 void xsp_image_clear(struct xsp_image *image);

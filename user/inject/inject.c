@@ -249,7 +249,7 @@ static int inject(struct injection *in)
 
 	if (ret < 0)
 		return ret;
-	ret = xsp_image_read(&in->image, in->pid);
+	ret = xsp_image_read(&in->image, in->pid, in->options->pidfd);
 	if (ret < 0)
 		return xsp_error_set(in->err, ret,
 				     ret == -EPERM || ret == -EACCES ? XSP_STATUS_PERMISSION

@@ -145,16 +145,10 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 	return rc;
 }
 
-static void leave_broker(void *ctx)
-{
-	xsp_broker_close_in_child(ctx);
-}
-
 static int start_planner(struct xsp_recorder *r, struct xsp_error *err)
 {
 	if (xsp_planner_new(&r->plan, xsp_broker_opener(r->broker), &r->planner) < 0)
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-	xsp_planner_in_child(r->planner, leave_broker, r->broker);
 	xsp_planner_on_wait(r->planner, r->options.stopped, r->options.note_ctx);
 	r->plan.planner = r->planner;
 	int rc = xsp_planner_start(r->planner);

@@ -14,14 +14,25 @@ static size_t page(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Not a planner's, which is forked later. */
+static void *map_alone(int fd, size_t size, int protection, off_t offset)
+{
+	void *map = mmap(NULL, size, protection, MAP_SHARED, fd, offset);
+
+	if (map == MAP_FAILED || madvise(map, size, MADV_DONTFORK) == 0)
+		return map;
+	munmap(map, size);
+	return MAP_FAILED;
+}
+
 int xsp_ring_open(struct xsp_ring_buffer *r, int fd, size_t size)
 {
 	*r = (struct xsp_ring_buffer){.size = size};
-	void *consumer = mmap(NULL, page(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *consumer = map_alone(fd, page(), PROT_READ | PROT_WRITE, 0);
 	if (consumer == MAP_FAILED)
 		return -errno;
 	r->maps[0] = consumer;
-	void *producer = mmap(NULL, page() + 2 * size, PROT_READ, MAP_SHARED, fd, (off_t)page());
+	void *producer = map_alone(fd, page() + 2 * size, PROT_READ, (off_t)page());
 	if (producer == MAP_FAILED) {
 		int code = -errno;
 		xsp_ring_close(r);

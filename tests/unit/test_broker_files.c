@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which processes the broker opens for others, when a number becomes another process's. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/broker_private.h"
+
+static _Noreturn void wait_for_the_end(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+/* A child that waits to be killed, with that number or (0) any; -1: the number is taken, or not allowed. */
+static pid_t a_child(pid_t pid)
+{
+	struct clone_args args = {.exit_signal = SIGCHLD,
+				  .set_tid = pid != 0 ? (uintptr_t)&pid : 0,
+				  .set_tid_size = pid != 0};
+	pid_t child = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+	if (child == 0)
+		wait_for_the_end();
+	cr_assert(child > 0 || pid != 0);
+	return child;
+}
+
+/* Never kill(-1), which ends every process of the machine. */
+static void end(pid_t pid)
+{
+	cr_assert_gt(pid, 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static struct xsp_broker *broker_for(pid_t pid)
+{
+	const struct xsp_broker_options options = {.pids = &pid, .pid_count = 1};
+	struct xsp_broker *b;
+
+	cr_assert_eq(xsp_broker_start(&options, &b, NULL), 0);
+	return b;
+}
+
+static int open_file(struct xsp_broker *b, pid_t pid, const char *name)
+{
+	const struct xsp_opener *o = xsp_broker_opener(b);
+	int fd = o->file(o, pid, name);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+Test(broker_files, nobody_else_with_the_number_is_opened)
+{
+	pid_t named = a_child(0);
+	struct xsp_broker *b = broker_for(named);
+
+	cr_expect_eq(open_file(b, named, "status"), 0);
+	cr_expect_eq(open_file(b, named, "mem"), 0);
+	end(named);
+	pid_t stranger = a_child(named);
+	if (stranger < 0)
+		cr_skip_test("no process can be given a number here");
+	cr_expect_eq(open_file(b, named, "mem"), -ESRCH);
+	cr_expect_eq(open_file(b, named, "status"), -ESRCH);
+	char text[64];
+	const struct xsp_opener *o = xsp_broker_opener(b);
+	cr_expect_eq(o->link(o, named, "exe", text, sizeof(text)), -ESRCH);
+	end(stranger);
+	xsp_broker_free(b, 1000);
+}
+
+/* What it was can be said. */
+Test(broker_files, a_zombie_that_was_named_is_opened)
+{
+	pid_t named = a_child(0);
+	struct xsp_broker *b = broker_for(named);
+	siginfo_t info;
+
+	cr_expect_eq(open_file(b, named, "status"), 0);
+	cr_assert_gt(named, 1);
+	kill(named, SIGKILL);
+	cr_assert_eq(waitid(P_PID, (id_t)named, &info, WEXITED | WNOWAIT), 0);
+	cr_expect_eq(open_file(b, named, "status"), 0);
+	end(named);
+	cr_expect_eq(open_file(b, named, "status"), -ESRCH);
+	xsp_broker_free(b, 1000);
+}
+
+/* A number that was nobody's when the user gave it. */
+Test(broker_files, who_comes_later_is_not_who_was_named)
+{
+	pid_t later = a_child(0);
+
+	end(later);
+	struct xsp_broker *b = broker_for(later);
+	if (open_file(b, later, "status") != -ENOENT || a_child(later) != later)
+		cr_skip_test("no process can be given a number here");
+	cr_expect_eq(open_file(b, later, "mem"), -ESRCH);
+	end(later);
+	xsp_broker_free(b, 1000);
+}
+
+/* The end of a process between the look whether it is allowed and what is done to it. */
+Test(broker_files, it_is_asked_again_afterwards)
+{
+	struct xsp_broker_files *f;
+	pid_t named = a_child(0);
+
+	cr_assert_eq(xsp_broker_files_new(&named, 1, false, &f), 0);
+	cr_expect_eq(xsp_broker_files_allow(f, named), 0);
+	cr_expect(xsp_broker_files_is_it(f, named));
+	end(named);
+	pid_t stranger = a_child(named);
+	cr_expect_not(xsp_broker_files_is_it(f, named));
+	cr_expect_eq(xsp_broker_files_allow(f, named), -ESRCH);
+	if (stranger > 0)
+		end(stranger);
+}
+
+Test(broker_files, children_and_theirs_are_allowed_if_they_are_followed)
+{
+	struct xsp_broker_files *f, *alone;
+	pid_t self = getpid(), parent = getppid(), grandchild = 0;
+	int told[2];
+
+	cr_assert_eq(pipe2(told, O_CLOEXEC), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		grandchild = fork();
+		if (grandchild == 0)
+			wait_for_the_end();
+		if (write(told[1], &grandchild, sizeof(grandchild)) < 0)
+			_exit(1);
+		wait_for_the_end();
+	}
+	cr_assert_eq(read(told[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
+	cr_assert_eq(xsp_broker_files_new(&self, 1, true, &f), 0);
+	cr_assert_eq(xsp_broker_files_new(&self, 1, false, &alone), 0);
+	cr_expect_eq(xsp_broker_files_allow(f, grandchild), 0);
+	cr_expect_eq(xsp_broker_files_allow(f, child), 0);
+	cr_expect_eq(xsp_broker_files_allow(f, parent), -EACCES);
+	cr_expect_eq(xsp_broker_files_allow(f, 0), -ESRCH);
+	cr_expect_eq(xsp_broker_files_allow(f, -1), -ESRCH);
+	cr_expect_eq(xsp_broker_files_allow(alone, child), -EACCES);
+	end(child);
+	cr_expect_eq(xsp_broker_files_allow(f, child), -ESRCH);
+	cr_expect_not(xsp_broker_files_is_it(f, child));
+}

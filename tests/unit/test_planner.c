@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A planner that a file has taken over: what it can reach, and how long it is put up with. Reading is replaced
+ * (-Wl,--wrap): the module's name says what the taken-over process does. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/planner.h"
+#include "attach/protocol.h"
+
+enum { WANT_DEBUG_FILE = 2, PART = 4 }; /* as in planner.c */
+#define SOCKET 0
+
+static pid_t test_pid;
+static uint64_t clock_step; /* seconds that each look at the clock takes */
+
+/* ---- what the taken-over process does; returns what it tells ---- */
+
+static size_t tell_pid(int fd)
+{
+	(void)fd;
+	return (size_t)getpid();
+}
+
+/* Descriptors besides the file and the socket. */
+static size_t count_descriptors(int fd)
+{
+	struct stat st;
+	size_t n = 0;
+
+	for (int i = 0; i < 1024; i++)
+		n += i != fd && i != SOCKET && fstat(i, &st) == 0;
+	return n;
+}
+
+static size_t signal_the_recorder(int fd)
+{
+	(void)fd;
+	return syscall(SYS_tgkill, test_pid, test_pid, 0) == 0 ? 0 : (size_t)errno;
+}
+
+static size_t give_up(int fd)
+{
+	(void)fd;
+	abort();
+}
+
+static void flood(uint32_t op, const int *fds, size_t fd_count)
+{
+	const struct xsp_message m = {.op = op};
+
+	while (xsp_message_send(SOCKET, &m, NULL, fds, fd_count) == 0)
+		;
+	_exit(0);
+}
+
+static size_t send_parts(int fd)
+{
+	(void)fd;
+	flood(PART, NULL, 0);
+	return 0;
+}
+
+static size_t send_descriptors(int fd)
+{
+	flood(PART, &fd, 1);
+	return 0;
+}
+
+/* ... and reads no answer. */
+static size_t want_files(int fd)
+{
+	(void)fd;
+	flood(WANT_DEBUG_FILE, NULL, 0);
+	return 0;
+}
+
+int __real_xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
+			 struct xsp_planned_module *m, struct xsp_error *err);
+int __wrap_xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
+			 struct xsp_planned_module *m, struct xsp_error *err);
+uint64_t __real_xsp_now_ns(void);
+uint64_t __wrap_xsp_now_ns(void);
+
+int __wrap_xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
+			 struct xsp_planned_module *m, struct xsp_error *err)
+{
+	static const struct {
+		const char *name;
+		size_t (*act)(int fd);
+	} rows[] = {
+		{"pid", tell_pid},
+		{"descriptors", count_descriptors},
+		{"signal", signal_the_recorder},
+		{"abort", give_up},
+		{"parts", send_parts},
+		{"send descriptors", send_descriptors},
+		{"want", want_files},
+	};
+
+	(void)plan;
+	(void)o;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strcmp(rows[i].name, m->shown) == 0)
+			m->symbols = rows[i].act(fd);
+	close(fd);
+	return strcmp(m->shown, "no") == 0
+		       ? xsp_error_set(err, -EINTR, XSP_STATUS_FAILED, "not to be read")
+		       : 0;
+}
+
+uint64_t __wrap_xsp_now_ns(void)
+{
+	static uint64_t skipped;
+
+	skipped += clock_step * 1000000000ULL;
+	return __real_xsp_now_ns() + skipped;
+}
+
+/* ---- asking it ---- */
+
+static struct xsp_plan plan;
+static struct xsp_planner *planner;
+static struct xsp_error failure;
+
+static void set_up(void)
+{
+	test_pid = getpid();
+	cr_assert_eq(xsp_planner_new(&plan, &xsp_open_directly, &planner), 0);
+}
+
+static void tear_down(void)
+{
+	xsp_planner_free(planner);
+}
+
+TestSuite(planner, .init = set_up, .fini = tear_down);
+
+/* A file of that owner and mode, which is gone when it is closed. */
+static int a_file(uid_t owner, mode_t mode)
+{
+	char path[] = "/tmp/xsp_planner_XXXXXX";
+	int fd = mkstemp(path);
+
+	cr_assert_geq(fd, 0);
+	unlink(path);
+	cr_assert_eq(fchmod(fd, mode), 0);
+	if (owner != geteuid())
+		cr_assert_eq(fchown(fd, owner, owner), 0);
+	return fd;
+}
+
+static int ask(const char *what, uid_t owner, mode_t mode, size_t *told)
+{
+	char shown[32];
+	struct xsp_planned_module m = {.shown = shown};
+
+	strcpy(shown, what);
+	failure = (struct xsp_error){0};
+	int rc = xsp_planner_read(planner, a_file(owner, mode), &m, &failure);
+	*told = m.symbols;
+	m.shown = NULL;
+	xsp_planned_module_clear(&m);
+	return rc;
+}
+
+static size_t told_of(const char *what)
+{
+	size_t told;
+
+	cr_assert_eq(ask(what, geteuid(), 0644, &told), 0, "%s: %s", what, failure.text);
+	return told;
+}
+
+static pid_t reader_of(uid_t owner, mode_t mode)
+{
+	size_t told;
+
+	cr_assert_eq(ask("pid", owner, mode, &told), 0, "%s", failure.text);
+	return (pid_t)told;
+}
+
+Test(planner, has_nothing_open_but_its_socket_whenever_it_is_started)
+{
+	size_t told;
+
+	cr_assert_geq(open("/dev/null", O_RDWR), 0);
+	cr_expect_eq(told_of("descriptors"), 0);
+	cr_assert_lt(ask("abort", geteuid(), 0644, &told), 0);
+	cr_assert_geq(open("/dev/null", O_RDWR), 0);
+	cr_expect_eq(told_of("descriptors"), 0);
+}
+
+Test(planner, reads_the_files_of_one_owner)
+{
+	if (geteuid() != 0)
+		cr_skip_test("only root may give files away");
+	pid_t of_root = reader_of(0, 0755), of_one = reader_of(1, 0755),
+	      of_two = reader_of(2, 0644);
+	pid_t of_anybody = reader_of(0, 0777);
+	const pid_t all[] = {of_root, of_one, of_two, of_anybody};
+
+	for (size_t i = 0; i < 4; i++)
+		for (size_t j = 0; j < i; j++)
+			cr_expect_neq(all[i], all[j], "%zu and %zu", i, j);
+	/* no fork a file */
+	cr_expect_eq(reader_of(0, 0644), of_root);
+	cr_expect_eq(reader_of(1, 0600), of_one);
+	cr_expect_eq(reader_of(2, 0775), of_two);
+	cr_expect_eq(reader_of(1, 0666), of_anybody);
+	/* no more than four: the first one goes */
+	reader_of(3, 0644);
+	cr_expect_neq(reader_of(3, 0644), of_one);
+	cr_expect_neq(reader_of(0, 0644), 0);
+}
+
+Test(planner, may_signal_nobody)
+{
+	cr_expect_eq(told_of("signal"), EPERM);
+}
+
+Test(planner, that_aborts_leaves_the_module_out)
+{
+	size_t told;
+
+	cr_expect_eq(ask("abort", geteuid(), 0644, &told), -EPROTO);
+	cr_expect_not_null(strstr(failure.text, "died of abort"), "%s", failure.text);
+	cr_expect_gt(told_of("pid"), 0);
+}
+
+/* To whom asks, some errors mean that it is itself in trouble. */
+Test(planner, says_no_for_a_file_and_nothing_else)
+{
+	size_t told;
+
+	pid_t pid = (pid_t)told_of("pid");
+	cr_expect_eq(ask("no", geteuid(), 0644, &told), -ENOEXEC);
+	cr_expect_str_eq(failure.text, "not to be read");
+	cr_expect_eq(told_of("pid"), pid);
+}
+
+static bool after_a_while(void *ctx)
+{
+	const uint64_t *until = ctx;
+
+	return __real_xsp_now_ns() > *until;
+}
+
+Test(planner, that_never_stops_is_stopped_by_the_user)
+{
+	uint64_t begun = __real_xsp_now_ns(), until = begun + 50000000;
+	size_t told;
+
+	xsp_planner_on_wait(planner, after_a_while, &until);
+	cr_expect_eq(ask("parts", geteuid(), 0644, &told), -EINTR);
+	cr_expect_lt(__real_xsp_now_ns() - begun, 1000000000ULL);
+}
+
+Test(planner, that_never_stops_is_stopped_by_the_clock)
+{
+	size_t told;
+
+	clock_step = 1;
+	cr_expect_eq(ask("parts", geteuid(), 0644, &told), -ETIME);
+	clock_step = 0;
+	cr_expect_gt(told_of("pid"), 0);
+}
+
+Test(planner, that_reads_no_answers_is_not_waited_for, .timeout = 20)
+{
+	size_t told;
+
+	cr_expect_eq(ask("want", geteuid(), 0644, &told), -EPROTO);
+}
+
+Test(planner, fills_nobodys_table_of_descriptors)
+{
+	size_t told;
+	int next = dup(0);
+
+	close(next);
+	cr_expect_eq(ask("send descriptors", geteuid(), 0644, &told), -EPROTO);
+	int again = dup(0);
+	cr_expect_leq(again, next);
+	close(again);
+}
