@@ -51,6 +51,14 @@ bool xsp_plan_knows(const struct xsp_plan *plan, const struct xsp_mapped_file *f
 	return find_module(plan, file->dev, file->inode) != NULL;
 }
 
+void xsp_plan_forget(struct xsp_plan *plan, const struct xsp_mapped_file *file)
+{
+	struct xsp_planned_module *m = find_module(plan, file->dev, file->inode);
+
+	if (m != NULL)
+		m->inode = 0; /* no file's */
+}
+
 static struct xsp_planned_module *add_module(struct xsp_plan *plan,
 					     const struct xsp_mapped_file *file)
 {
