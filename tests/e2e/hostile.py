@@ -152,6 +152,26 @@ def code_changed_while_it_is_attached(folder):
 
 
 @case
+def code_changed_beside_what_is_let_go(folder):
+    """To take one function out the brake makes the others' link anew: what was hooked meanwhile is not put
+    in again."""
+    only_x86()
+    tool = Tool(folder)
+    witness = Witness(folder, "later", [workload("patcher"), COUNTERS, "later"], ends=True)
+    tool.start("-p", witness.pid, "-e", "patcher:hooked_*", "-e", "patcher:untouched",
+               "--max-overhead", "10", "-o", f"{folder}/n.json")
+    wait_for(lambda: tool.process.poll() is not None or witness.counts()[1]
+             or "has been changed" in tool.output(), 10, "the function to be let go of")
+    check("untouched: " in tool.output(), "not let go", tool.output())
+    time.sleep(0.3)
+    witness.check_right("after a neighbour was let go of")
+    tool.process.send_signal(signal.SIGINT)
+    equal(tool.process.wait(20), 0, "status")
+    check(re.search(r"changed code: \d functions left out.*hooked_plain", tool.output()), "summary",
+          tool.output())
+
+
+@case
 def code_changed_between_windows(folder):
     """While the brake has all probes out, what marks ranges is hooked: they do not come back there."""
     only_x86()
@@ -678,7 +698,8 @@ def library_rewritten_in_place(folder):
     equal(done.returncode, 0, f"status {done.stderr}")
     rounds, wrong = read_counters(counters)
     check(rounds > 20 and wrong == 0, f"{wrong} wrong results in {rounds} rounds", done.stderr)
-    check("lib.so was changed in place since it was read" in done.stderr, "not said", done.stderr)
+    check("lib.so has been changed since it was read" in done.stderr, "not said", done.stderr)
+    check("changed code: read again, as they had been changed: 1 file;" in done.stdout, "summary", done.stdout)
     check("second_00" in done.stdout and "first_" not in done.stdout, "names", done.stdout)
 
 

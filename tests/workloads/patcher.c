@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * patcher COUNTERS [plain|window] - overwrites the first bytes of functions of its own with jumps
+ * patcher COUNTERS [plain|later|window] - overwrites the first bytes of functions of its own with jumps
  * elsewhere, as hooking libraries and live patches do, then calls them for ever and holds the
- * results against what the replacements return. `plain` leaves them as they are. `window` calls
+ * results against what the replacements return. `plain` leaves them as they are. `later` waits
+ * for probes in all of them first, and then calls another function far more often. `window` calls
  * what marks ranges instead, and overwrites that once its probes have come and gone again.
  */
 #include "witness.h"
@@ -140,17 +141,34 @@ static _Noreturn void in_windows(struct witness *w)
 	}
 }
 
+static void wait_for_probes(void)
+{
+	unsigned char original[FUNCTIONS][64];
+
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		memcpy(original[i], (const void *)table[i].original, 64);
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		while (memcmp((const void *)table[i].original, original[i], 64) == 0)
+			witness_sleep(1000);
+	witness_sleep(200000); /* and until they have been compared */
+}
+
 int main(int argc, char **argv)
 {
+	int later = argc == 3 && strcmp(argv[2], "later") == 0;
 	int plain = argc == 3 && strcmp(argv[2], "plain") == 0;
 	/* through pointers that the compiler cannot see through */
 	function_t volatile expected[FUNCTIONS];
 
 	if (argc == 3 && strcmp(argv[2], "window") == 0)
 		in_windows(witness_open(argv[1]));
-	if (argc != 2 && !plain)
+	if (argc != 2 && !plain && !later)
 		return 2;
 	struct witness *w = witness_open(argv[1]);
+	if (later) {
+		witness_round(w, 0);
+		wait_for_probes();
+	}
 	for (size_t i = 0; i < FUNCTIONS; i++) {
 		expected[i] = plain ? table[i].original : table[i].replacement;
 		if (!plain)
@@ -159,9 +177,12 @@ int main(int argc, char **argv)
 	for (uint64_t n = 0;; n++) {
 		uint64_t wrong = untouched(n) != n * 7;
 
+		for (int i = 0; later && i < 2000; i++)
+			wrong += untouched(n) != n * 7;
 		for (size_t i = 0; i < FUNCTIONS; i++)
 			wrong += table[i].original(n) != expected[i](n);
 		witness_round(w, wrong);
-		witness_sleep(200);
+		if (!later)
+			witness_sleep(200);
 	}
 }

@@ -258,16 +258,26 @@ void xsp_recorder_take_left_out(struct xsp_recorder *r)
 
 int xsp_recorder_put_changed(struct xsp_recorder *r)
 {
-	char text[600];
+	char text[700];
+	int used = 0;
 
 	if (r->changed.unverified)
 		return xsp_capture_put_info(r->writer, "changed code",
 					    "not looked for: pages are not of 4 KiB");
-	if (r->changed.count == 0)
+	if (r->changed.count + r->changed.reread == 0)
 		return 0;
-	snprintf(text, sizeof(text),
-		 "%zu function%s left out in a process, not what the file says there: %s",
-		 r->changed.count, r->changed.count == 1 ? "" : "s", r->changed.names);
+	if (r->changed.count > 0)
+		used = snprintf(text, sizeof(text),
+				"%zu function%s left out in a process, not what the file says "
+				"there: %s",
+				r->changed.count, r->changed.count == 1 ? "" : "s",
+				r->changed.names);
+	if (r->changed.reread > 0)
+		snprintf(text + used, sizeof(text) - (size_t)used,
+			 "%sread again, as they had been changed: %zu file%s; calls in between are "
+			 "not seen",
+			 used > 0 ? "; " : "", r->changed.reread,
+			 r->changed.reread == 1 ? "" : "s");
 	return xsp_capture_put_info(r->writer, "changed code", text);
 }
 
@@ -394,8 +404,8 @@ static int take_file(struct xsp_recorder *r, struct recorded_process *p,
 	if (rc != -ESTALE)
 		return rc;
 	/* its links are out everywhere: whoever maps it is looked at again */
-	xsp_recorder_note(r, "%s was changed in place since it was read: it is read again",
-			  f->shown);
+	xsp_recorder_note(r, "%s has been changed since it was read: it is read again", f->shown);
+	r->changed.reread++;
 	xsp_plan_forget(&r->plan, f);
 	for (size_t i = 0; i < r->process_count; i++)
 		r->processes[i].dirty = true;

@@ -85,6 +85,7 @@ struct xsp_recorder {
 	struct {
 		size_t count; /* functions of processes */
 		char names[400]; /* some of them */
+		size_t reread; /* files that were written while they were recorded */
 		bool unverified; /* nobody can tell here */
 	} changed; /* code in memory that is not its file's */
 	pid_t launched; /* whose stops at exec are its launcher's business; 0: none */
