@@ -212,7 +212,7 @@ struct xsp_left_out {
 	int32_t pid;
 	uint32_t probe;
 };
-/* Those since the last call; at most `room`. */
+/* Those not told yet; at most `room`. */
 size_t xsp_attach_left_out(struct xsp_attach *a, struct xsp_left_out *rows, size_t room);
 
 /*

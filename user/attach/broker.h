@@ -74,8 +74,8 @@ int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_
 		     struct xsp_error *err);
 
 int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count);
-/* `room`: at least as many as fit into a message, or some go untold. */
-size_t xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out *rows, size_t room);
+#define XSP_LEFT_OUT_ROWS 1024 /* at a time */
+size_t xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out rows[XSP_LEFT_OUT_ROWS]);
 
 int xsp_broker_activate(struct xsp_broker *b, bool on);
 int xsp_broker_ready(struct xsp_broker *b, uint32_t probes);

@@ -692,13 +692,13 @@ int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes,
 	return rc;
 }
 
-size_t xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out *rows, size_t room)
+size_t xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out rows[XSP_LEFT_OUT_ROWS])
 {
 	int rc = ask(b, XSP_ASK_LEFT_OUT, NULL, 0, NULL);
 	size_t n = rc < 0 ? 0 : b->in->head.size / sizeof(*rows);
 
-	if (n > room)
-		n = room;
+	if (n > XSP_LEFT_OUT_ROWS)
+		n = XSP_LEFT_OUT_ROWS;
 	memcpy(rows, b->in->body, n * sizeof(*rows));
 	return n;
 }

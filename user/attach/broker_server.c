@@ -453,9 +453,9 @@ static int withdraw(struct broker *b)
 
 static int left_out(struct broker *b)
 {
-	b->size = (uint32_t)(xsp_attach_left_out(b->attach, (void *)b->body,
-						 XSP_MESSAGE_MAX / sizeof(struct xsp_left_out)) *
-			     sizeof(struct xsp_left_out));
+	size_t n = xsp_attach_left_out(b->attach, (void *)b->body, XSP_LEFT_OUT_ROWS);
+
+	b->size = (uint32_t)(n * sizeof(struct xsp_left_out));
 	return 0;
 }
 

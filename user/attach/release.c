@@ -262,7 +262,6 @@ static int add_twins(struct xsp_attach *a, const bool *links, size_t count)
 static int work_release(struct xsp_attach *a)
 {
 	struct xsp_release *r = a->release;
-
 	int rc = 0;
 
 	pthread_mutex_lock(&a->lock);
@@ -442,9 +441,8 @@ static int work_resume(struct xsp_attach *a)
 	for (size_t i = 0; i < a->link_count && rc == 0; i++)
 		if (a->links[i].fd < 0 && a->links[i].perf == NULL)
 			rc = xsp_left_out_look(a, &a->links[i], false, &left_out);
-	a->paused = false;
-	if (rc == 0)
-		rc = put_in(a, &left_out);
+	a->paused = rc < 0; /* nothing is put in that was not compared */
+	rc = rc < 0 ? rc : put_in(a, &left_out);
 	pthread_mutex_unlock(&a->lock);
 	xsp_u64map_free(&left_out);
 	return rc;

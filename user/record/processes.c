@@ -238,27 +238,27 @@ static void count_changed(struct xsp_recorder *r, size_t count, const char *name
 
 void xsp_recorder_take_left_out(struct xsp_recorder *r)
 {
-	const size_t room = 4096;
-	struct xsp_left_out *rows = calloc(room, sizeof(*rows));
-	size_t n = rows != NULL ? xsp_broker_left_out(r->broker, rows, room) : 0;
+	struct xsp_left_out rows[XSP_LEFT_OUT_ROWS];
+	size_t told = 0, n;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct xsp_probe *p = xsp_recorder_probe(r, rows[i].probe);
-		char name[128];
-		xsp_printable(name, sizeof(name), p != NULL ? p->name : "?", 100);
-		if (i < XSP_PLAN_NAMED)
-			xsp_recorder_note(r,
-					  "%s: its code in process %d has been changed since it "
-					  "was attached to: left out there",
-					  name, rows[i].pid);
-		count_changed(r, 1, name);
+	while ((n = xsp_broker_left_out(r->broker, rows)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			const struct xsp_probe *p = xsp_recorder_probe(r, rows[i].probe);
+			char name[128];
+			xsp_printable(name, sizeof(name), p != NULL ? p->name : "?", 100);
+			if (told++ < XSP_PLAN_NAMED)
+				xsp_recorder_note(r,
+						  "%s: its code in process %d has been changed "
+						  "since it was attached to: left out there",
+						  name, rows[i].pid);
+			count_changed(r, 1, name);
+		}
 	}
-	free(rows);
 }
 
 int xsp_recorder_put_changed(struct xsp_recorder *r)
 {
-	char text[700];
+	char text[1000];
 	int used = 0;
 
 	if (r->changed.unverified)

@@ -84,7 +84,7 @@ struct xsp_recorder {
 	} late; /* libraries that were loaded while their process was recorded */
 	struct {
 		size_t count; /* functions of processes */
-		char names[400]; /* some of them */
+		char names[720]; /* some of them */
 		size_t reread; /* files that were written while they were recorded */
 		bool unverified; /* nobody can tell here */
 	} changed; /* code in memory that is not its file's */
