@@ -21,7 +21,7 @@
 /* ---- configuration: constants, so that the verifier drops what is off ---- */
 __weak const volatile __u32 xsp_ring_mask = 0; /* rings - 1; a power of two */
 __weak const volatile bool xsp_filter_tgid =
-	false; /* links are not bound to a process (--follow=system) */
+	false; /* links are bound to address spaces, not to processes */
 __weak const volatile bool xsp_filter_tid = false;
 __weak const volatile __u32 xsp_comm_filters = 0; /* number of names in use */
 __weak const volatile __u64 xsp_comm_value[XSP_MAX_COMM_FILTERS][XSP_COMM_BYTES / 8] = {};

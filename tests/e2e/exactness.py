@@ -94,8 +94,8 @@ def forks(folder):
 
 @case
 def forks_followed(folder):
-    """The children call at once: nobody but them runs this program, so its links may be for all."""
-    trace, facts = record_attached(folder, [workload("forker"), "--calls", 20], "--follow=system",
+    """The children call at once, and stand still until their probes are there."""
+    trace, facts = record_attached(folder, [workload("forker"), "--calls", 20], "--follow=stop",
                                    "-e", "forker_*")
     both = {"calls": {k: v + facts["children"][k] for k, v in facts["calls"].items()}}
     check_calls(trace, both, "calls of parent and children")

@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import time
 
-from harness import (EXTRA, OK, TARGET, USAGE, Recording, Trace, case, check, equal, finish, main,
+from harness import (EXTRA, OK, Recording, Trace, case, check, equal, finish, main,
                      run, start, wait_for, workload, xsptrace)
 
 FAMILY = ["-e", "family:family_call"]
@@ -177,23 +177,6 @@ def shells_and_launchers(folder):
         leaves(file, 2)
         os.unlink(file)
         equal(dict(Trace(out).calls), {"family_call": 80}, f"{before[0]}: spans")
-
-
-@case
-def the_whole_machine_must_be_asked_for(folder):
-    """--follow=system on a library that others map is refused before anything of the command runs."""
-    mark = f"{folder}/mark"
-    done = xsptrace("--follow=system", "-e", "libc.so.6:rand_r", "-o", f"{folder}/w.json", "--",
-                    "touch", mark, status=TARGET)
-    check(re.search(r"--follow=system: \d+ other processes map \S*libc\.so\.6.*--slow-others",
-                    done.stderr), "refusal", done.stderr)
-    check(not os.path.exists(mark), "the command ran")
-    xsptrace("--slow-others", "-e", "x", "--", "true", status=USAGE)
-    out, file = f"{folder}/a.json", f"{folder}/leaves"
-    xsptrace(*EXTRA, "--follow=system", "--slow-others", "-e", "libc.so.6:rand_r", "-o", out, "--",
-             workload("family"), file, 2, 0, 1, 10)
-    equal(sum(leaves(file, 2).values()), 20, "calls")
-    equal(dict(Trace(out).calls), {"rand_r": 20}, "spans: no gap")
 
 
 @case

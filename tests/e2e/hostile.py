@@ -18,8 +18,9 @@ import time
 import xml.etree.ElementTree as xml
 
 import elves
-from harness import (Skip, Trace, case, check, equal, main, run, start, workload)
-from proc import (COUNTERS, NOBODY, Tool, Witness, as_nobody, random_from_clock, status,
+from harness import (Skip, Trace, case, check, equal, main, run, start, wait_for, workload)
+from proc import (COUNTERS, NOBODY, Tool, Witness, as_nobody, mappings, random_from_clock,
+                  read_counters, status,
                   stopped_text_clean, wait_text_clean)
 
 MEMORY_MIB = 512
@@ -119,6 +120,95 @@ def code_changed_in_one_of_two(folder):
     code_changed(folder, ["plain"], [])
 
 
+@case
+def code_changed_while_it_is_attached(folder):
+    """The first function gets another operand as soon as its breakpoint is there, thousands of others have
+    none yet: it is left alone again, in this process only, and they are not."""
+    only_x86()
+    tool, count = Tool(folder), 12000
+    path = elves.large(count).write(f"{folder}/libmany.so")
+    late = Witness(folder, "late", [workload("overwriter"), COUNTERS, path, elves.TEXT + 9, "02",
+                                    elves.TEXT, "-", 0], ends=True)
+    mapper = target(folder, "mapper", f"{path}:+:0")
+    out = f"{folder}/late.json"
+    tool.start("-p", f"{mapper.pid},{late.pid}", "-e", "libmany.so:*", "--max-overhead", "off",
+               "-d", "2", "-o", out)
+    tool.wait_live()
+    bytes_of = {}
+    for t in (late, mapper):
+        place = next(m.start for m in mappings(t.pid) if m.path == path)
+        with open(f"/proc/{t.pid}/mem", "rb") as memory:
+            memory.seek(place + elves.TEXT)
+            code = memory.read(count * elves.SLOT)
+        bytes_of[t] = [code[i * elves.SLOT] for i in range(count)]
+    check("left out: ordinary_000000" in tool.output(), "not named", tool.output())
+    equal(bytes_of[late][0], 0x55, "first byte of the changed function")
+    equal(bytes_of[late][1:].count(0xcc), count - 1, "breakpoints in the others")
+    equal(bytes_of[mapper].count(0xcc), count, "breakpoints in the other process")
+    equal(tool.process.wait(20), 0, "status")
+    late.check_right()
+    check("changed code: 1 function left out in a process" in tool.output(), "summary", tool.output())
+    check("ordinary_000000" in Trace(out).json["xsptrace_capture"]["changed code"], "trace")
+
+
+@case
+def code_changed_beside_what_is_let_go(folder):
+    """To take one function out the brake makes the others' link anew: what was hooked meanwhile is not put
+    in again."""
+    only_x86()
+    tool = Tool(folder)
+    witness = Witness(folder, "later", [workload("patcher"), COUNTERS, "later"], ends=True)
+    tool.start("-p", witness.pid, "-e", "patcher:hooked_*", "-e", "patcher:untouched",
+               "--max-overhead", "10", "-o", f"{folder}/n.json")
+    wait_for(lambda: tool.process.poll() is not None or witness.counts()[1]
+             or "has been changed" in tool.output(), 10, "the function to be let go of")
+    check("untouched: " in tool.output(), "not let go", tool.output())
+    time.sleep(0.3)
+    witness.check_right("after a neighbour was let go of")
+    tool.process.send_signal(signal.SIGINT)
+    equal(tool.process.wait(20), 0, "status")
+    check(re.search(r"changed code: \d functions left out.*hooked_plain", tool.output()), "summary",
+          tool.output())
+
+
+@case
+def code_changed_between_windows(folder):
+    """While the brake has all probes out, what marks ranges is hooked: they do not come back there."""
+    only_x86()
+    witness = target(folder, "windows", "window", program="patcher")
+    tool = Tool(folder)
+    tool.start("-p", witness.pid, "--max-overhead", "10", "-o", f"{folder}/w.json")
+    wait_for(lambda: witness.counts()[0] >> 32, 10, "the target to patch itself")
+    wait_for(lambda: tool.process.poll() is not None or witness.counts()[1]
+             or "has been changed" in tool.output(), 10, "the next window")
+    witness.check_right("after its code was changed between two windows")
+    check("record_function: its code in process" in tool.output(), "not named", tool.output())
+    time.sleep(0.3)
+    witness.check_right("in the next window")
+    tool.process.send_signal(signal.SIGINT)
+    equal(tool.process.wait(20), 0, "status")
+    check("changed code: " in tool.output(), "summary", tool.output())
+
+
+@case
+def code_changed_far_into_a_function(folder):
+    """A megabyte and more behind its beginning."""
+    only_x86()
+    size = (1 << 20) + 4096
+    code = b"\x53" + b"\x90" * (size - 3) + b"\x5b\xc3"
+    path = elves.Elf(code, [(b"long_function", elves.TEXT, size)],
+                     frames=[(elves.TEXT, size)]).write(f"{folder}/liblong.so")
+    # instead of nops: mov $0x11223344,%eax; over each of them
+    patch = bytes.fromhex("b844332211") * 6
+    witness = Witness(folder, "long", [workload("overwriter"), COUNTERS, path,
+                                       elves.TEXT + size - 2 - len(patch), patch.hex(), "-",
+                                       elves.TEXT, 0x11223344])
+    tool = Tool(folder)
+    done = record(tool, "-p", witness.pid, "-d", "0.5", "-e", "long_function", "-o", f"{folder}/l.json")
+    witness.check_right("after its end was traced")
+    check("left out: long_function" in done.stderr, "not named", done.stderr)
+
+
 # ---- another file under the same path ------------------------------------------------
 
 
@@ -143,9 +233,8 @@ def mine_and_yours(folder):
 
 
 def recorded_for_all(tool, pid, what, victim, prefix=()):
-    """With probes for every process, as far as there still are any, and the victim unharmed."""
-    follow = "--follow=system" if "follow=system" in tool.run("--help").stdout else "--follow"
-    process = tool.start("-p", pid, follow, "-d", "0.1", "-e", "swapped_*", "-o",
+    """With its children, and the victim unharmed."""
+    process = tool.start("-p", pid, "--follow", "-d", "0.1", "-e", "swapped_*", "-o",
                          f"{tool.folder}/out.json", prefix=prefix)
     process.wait(timeout=20)
     check(0 <= process.returncode < 10, f"status {process.returncode}", tool.output())
@@ -588,6 +677,30 @@ def library_rewritten_while_it_is_read(folder):
         if done.returncode:
             check(re.search(r"(?m)^xsptrace: .{10,}", done.stderr), "no clear message", done.stderr)
         witness.check_right("while its library changes")
+
+
+@case
+def library_rewritten_in_place(folder):
+    """Between two processes that map it: where the first one's library has sites, the second one's has
+    operands. It is read again, under its own names."""
+    only_x86()
+    count, tool = 64, Tool(folder)
+    first = elves.Elf(elves.pad(bytes.fromhex("90 55 5d c3"), elves.SLOT) * count,
+                      [(b"first_%02d" % i, elves.TEXT + i * elves.SLOT + 1, 3) for i in range(count)])
+    second = elves.Elf(elves.pad(bytes.fromhex("b8 44332211 c3"), elves.SLOT) * count,
+                       [(b"second_%02d" % i, elves.TEXT + i * elves.SLOT, 6) for i in range(count)])
+    first.write(f"{folder}/one")
+    second.write(f"{folder}/two")
+    mapper, lib, counters = workload("mapper"), f"{folder}/lib.so", f"{folder}/counters"
+    script = (f"cp one lib.so; timeout 0.6 {mapper} none {lib}:+:0; cp two lib.so; "
+              f"timeout 0.8 {mapper} {counters} {lib}:{elves.TEXT}:{0x11223344}; true")
+    done = tool.run("--follow", "-e", "lib.so:*", "-o", f"{folder}/t.json", "--", "sh", "-c", script)
+    equal(done.returncode, 0, f"status {done.stderr}")
+    rounds, wrong = read_counters(counters)
+    check(rounds > 20 and wrong == 0, f"{wrong} wrong results in {rounds} rounds", done.stderr)
+    check("lib.so has been changed since it was read" in done.stderr, "not said", done.stderr)
+    check("changed code: read again, as they had been changed: 1 file;" in done.stdout, "summary", done.stdout)
+    check("second_00" in done.stdout and "first_" not in done.stdout, "names", done.stdout)
 
 
 # ---- a great many --------------------------------------------------------------------

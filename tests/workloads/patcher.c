@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * patcher COUNTERS [plain] - overwrites the first bytes of functions of its own with jumps
+ * patcher COUNTERS [plain|later|window] - overwrites the first bytes of functions of its own with jumps
  * elsewhere, as hooking libraries and live patches do, then calls them for ever and holds the
- * results against what the replacements return. `plain` leaves them as they are.
+ * results against what the replacements return. `plain` leaves them as they are. `later` waits
+ * for probes in all of them first, and then calls another function far more often. `window` calls
+ * what marks ranges instead, and overwrites that once its probes have come and gone again.
  */
 #include "witness.h"
+#include "xsptrace/record_function.h"
 
 #include <string.h>
 
@@ -79,15 +82,93 @@ static void patch(function_t from, function_t to, int far_away)
 	make_writable((const void *)from, PROT_READ | PROT_EXEC);
 }
 
+/* mov $MARK,%rax; ret: where the probes of the range were, there are operands. */
+#define MARK 0x44332211
+static const unsigned char marked[] = {0x48, 0xc7, 0xc0, 0x11, 0x22, 0x33, 0x44, 0xc3};
+
+static uint64_t milliseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* From 0 on: waits for the probes; for their end; until they are surely all out; has patched. */
+static int next_step(int step, const unsigned char *original)
+{
+	static uint64_t clean_since;
+	const void *code = (const void *)xsp_record_function_enter;
+	int clean = memcmp(code, original, sizeof(marked)) == 0;
+
+	if (step == 0)
+		return !clean;
+	if (step == 3)
+		return step;
+	if (!clean || step == 1) {
+		clean_since = milliseconds();
+		return clean ? 2 : 1;
+	}
+	if (milliseconds() - clean_since < 60)
+		return step;
+	make_writable(code, PROT_READ | PROT_WRITE | PROT_EXEC);
+	memcpy((void *)(uintptr_t)code, marked, sizeof(marked));
+	make_writable(code, PROT_READ | PROT_EXEC);
+	return 3;
+}
+
+static _Noreturn void in_windows(struct witness *w)
+{
+	uint64_t (*volatile enter)(const char *, size_t) =
+		(uint64_t(*)(const char *, size_t))(uintptr_t)xsp_record_function_enter;
+	unsigned char original[sizeof(marked)];
+
+	memcpy(original, (const void *)xsp_record_function_enter, sizeof(original));
+	for (int step = 0;;) {
+		uint64_t wrong = 0;
+
+		for (int i = 0; i < 500; i++) {
+			uint64_t result = enter("range", 5);
+			wrong += step == 3 && result != MARK;
+			xsp_record_function_exit();
+			for (int j = 0; j < 1000; j++)
+				sink = sink + 1;
+		}
+		step = next_step(step, original);
+		if (step == 3) /* told: 1 << 32 rounds */
+			w->rounds |= 1ULL << 32;
+		witness_round(w, wrong);
+	}
+}
+
+static void wait_for_probes(void)
+{
+	unsigned char original[FUNCTIONS][64];
+
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		memcpy(original[i], (const void *)table[i].original, 64);
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		while (memcmp((const void *)table[i].original, original[i], 64) == 0)
+			witness_sleep(1000);
+	witness_sleep(200000); /* and until they have been compared */
+}
+
 int main(int argc, char **argv)
 {
+	int later = argc == 3 && strcmp(argv[2], "later") == 0;
 	int plain = argc == 3 && strcmp(argv[2], "plain") == 0;
 	/* through pointers that the compiler cannot see through */
 	function_t volatile expected[FUNCTIONS];
 
-	if (argc != 2 && !plain)
+	if (argc == 3 && strcmp(argv[2], "window") == 0)
+		in_windows(witness_open(argv[1]));
+	if (argc != 2 && !plain && !later)
 		return 2;
 	struct witness *w = witness_open(argv[1]);
+	if (later) {
+		witness_round(w, 0);
+		wait_for_probes();
+	}
 	for (size_t i = 0; i < FUNCTIONS; i++) {
 		expected[i] = plain ? table[i].original : table[i].replacement;
 		if (!plain)
@@ -96,9 +177,12 @@ int main(int argc, char **argv)
 	for (uint64_t n = 0;; n++) {
 		uint64_t wrong = untouched(n) != n * 7;
 
+		for (int i = 0; later && i < 2000; i++)
+			wrong += untouched(n) != n * 7;
 		for (size_t i = 0; i < FUNCTIONS; i++)
 			wrong += table[i].original(n) != expected[i](n);
 		witness_round(w, wrong);
-		witness_sleep(200);
+		if (!later)
+			witness_sleep(200);
 	}
 }

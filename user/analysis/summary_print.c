@@ -336,7 +336,7 @@ static void print_ends(struct xsp_summary *s, struct xsp_capture_reader *r, cons
 /* What came late: --follow, and libraries. */
 static void print_late(const struct xsp_capture_reader *r, const struct note *n)
 {
-	static const char *const keys[] = {"children", "execs", "libraries"};
+	static const char *const keys[] = {"children", "execs", "libraries", "changed code"};
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *text = xsp_capture_info(r, keys[i]);
 		if (text != NULL)

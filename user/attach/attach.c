@@ -16,7 +16,7 @@
 struct request {
 	struct xsp_attach *a;
 	pid_t pid;
-	int file;
+	const struct xsp_verified_file *file;
 	const char *shown;
 	char path[32]; /* the same file, for what opens by name */
 	enum xsp_program program;
@@ -54,7 +54,7 @@ static int attach_batch(struct request *b, size_t from, size_t count)
 	struct xsp_link link = {.program = b->program,
 				.returns = is_return(b->program),
 				.pid = b->pid,
-				.file = b->file,
+				.file = *b->file,
 				.count = count,
 				.sites = b->sites + from};
 	int rc = xsp_links_add(b->a, &link);
@@ -108,8 +108,8 @@ static int attach_perf_events(struct request *b, size_t count)
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->sites[i].cookie,
 			    .ref_ctr_offset = b->sites[i].ref_ctr_offset,
 			    .retprobe = is_return(b->program));
-		struct bpf_link *link = bpf_program__attach_uprobe_opts(
-			program, b->pid ? b->pid : -1, b->path, b->sites[i].offset, &opts);
+		struct bpf_link *link = bpf_program__attach_uprobe_opts(program, b->pid, b->path,
+									b->sites[i].offset, &opts);
 		if (link != NULL) {
 			int rc = xsp_links_keep_perf(b->a, link, b->program, b->pid, &b->sites[i]);
 			if (rc < 0)
@@ -189,9 +189,9 @@ static int attach_sites(struct request *b, size_t count)
 	return attach_multi(b, count);
 }
 
-int xsp_attach_sites(struct xsp_attach *a, pid_t pid, int file, const char *shown,
-		     enum xsp_program program, const struct xsp_attach_site *sites, size_t count,
-		     size_t *refused,
+int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_file *file,
+		     const char *shown, enum xsp_program program,
+		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
 		     /* NOLINTNEXTLINE(readability-non-const-parameter): filled through the batch */
 		     size_t *refused_index, struct xsp_error *err)
 {
@@ -206,7 +206,7 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, int file, const char *show
 
 	struct xsp_attach_site *copy = NULL;
 
-	snprintf(b.path, sizeof(b.path), "/proc/self/fd/%d", file);
+	snprintf(b.path, sizeof(b.path), "/proc/self/fd/%d", file->fd);
 	if (refused != NULL)
 		*refused = 0;
 	if (count == 0 || xsp_attach_program(a, program) == NULL)
@@ -214,9 +214,12 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, int file, const char *show
 	if (count > UINT32_MAX / 32)
 		return xsp_error_set(err, -E2BIG, XSP_STATUS_FAILED, "too many sites: %zu", count);
 	pthread_mutex_lock(&a->lock);
+	size_t before = a->link_count;
 	rc = leave_out_released(&b, &count, &copy);
 	if (rc == 0 && count > 0)
 		rc = attach_sites(&b, count);
+	for (size_t i = before; i < a->link_count; i++)
+		a->links[i].file = *file;
 	pthread_mutex_unlock(&a->lock);
 	if (rc == 0 && b.refused == count)
 		rc = b.first_error;
@@ -263,14 +266,27 @@ int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequen
 		       : 0;
 }
 
-static bool is_want(const struct xsp_link *link)
+static bool is_of_file(const struct xsp_link *link, const void *file)
 {
+	return link->file.fd == *(const int *)file;
+}
+
+void xsp_attach_forget_file(struct xsp_attach *a, int file)
+{
+	xsp_release_finish(a); /* what was on its way out is out */
+	xsp_links_close(a, is_of_file, &file);
+	xsp_links_wait(a);
+}
+
+static bool is_want(const struct xsp_link *link, const void *ctx)
+{
+	(void)ctx;
 	return link->program == XSP_PROGRAM_GPU_WANT;
 }
 
 void xsp_attach_gpu_stop(struct xsp_attach *a)
 {
-	xsp_links_close(a, is_want);
+	xsp_links_close(a, is_want, NULL);
 }
 
 /* ---- the set of recorded processes ---- */

@@ -21,6 +21,7 @@
 
 struct xsp_attach;
 struct xsp_journal;
+struct xsp_verified_file;
 
 /* Which BPF program a site runs. */
 enum xsp_program {
@@ -50,7 +51,6 @@ struct xsp_attach_options {
 	unsigned rings; /* 0: by the number of CPUs */
 	enum xsp_attach_method method; /* the best that may be used */
 	bool follow; /* children of recorded processes are recorded too */
-	bool system; /* links may be for every process: the set of processes says which are recorded */
 	bool stop; /* ... each stopped at its birth and at exec until xsp_attach_continue() */
 	uint64_t min_duration_ns;
 	uint32_t max_depth;
@@ -108,14 +108,23 @@ struct xsp_attach_site {
 };
 
 /*
- * Attaches `count` sites of the file at descriptor `file` (which is the caller's, and must live as long
- * as `a`; `shown` names it in messages) to one program, for the threads of process `pid` only (0: every process that maps the file).
+ * Attaches `count` sites of `file` (its descriptor is the caller's, and must live as long
+ * as `a`; `shown` names it in messages) to one program, for the threads of process `pid` only.
  * Sites that the kernel refuses are left out and counted in *refused (may be NULL), their
  * indices in `refused_index` (room for `count`, may be NULL). Fails only if none can be attached.
  */
-int xsp_attach_sites(struct xsp_attach *a, pid_t pid, int file, const char *shown,
-		     enum xsp_program program, const struct xsp_attach_site *sites, size_t count,
-		     size_t *refused, size_t *refused_index, struct xsp_error *err);
+int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_file *file,
+		     const char *shown, enum xsp_program program,
+		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
+		     size_t *refused_index, struct xsp_error *err);
+
+/* The file at this descriptor was changed in place: its links go. Returns when they are out, as the kernel keeps
+ * the old instructions for as long. */
+void xsp_attach_forget_file(struct xsp_attach *a, int file);
+
+/* Takes these probes' sites out of one process, whatever else is under way. Others in the same links are
+ * not reported there for a moment. -EOPNOTSUPP: without uprobe_multi all of the process's went. */
+int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count);
 
 /* Starts (or stops) reporting; the agent's records: starts only, until detach. */
 void xsp_attach_activate(struct xsp_attach *a, bool on);
@@ -196,8 +205,18 @@ struct xsp_attach_change {
 	int error; /* of the last change: negative errno; -EOPNOTSUPP: this way of attaching cannot do
 		    * all of it, the sites that could not be taken out stay and report nothing */
 	uint64_t took_ns; /* the last change */
+	uint64_t left_out; /* that xsp_attach_left_out() tells */
 };
 struct xsp_attach_change xsp_attach_change(const struct xsp_attach *a);
+
+/* A probe whose code was found to be another one in a process, when a change was to put its sites in
+ * again: they were left out. */
+struct xsp_left_out {
+	int32_t pid;
+	uint32_t probe;
+};
+/* Those not told yet; at most `room`. */
+size_t xsp_attach_left_out(struct xsp_attach *a, struct xsp_left_out *rows, size_t room);
 
 /*
  * Does the process have its system calls handed to itself (Syscall User Dispatch, Wine), by any

@@ -12,6 +12,7 @@
 #include "attach/journal.h"
 #include "attach/kernel.h"
 #include "attach/links.h"
+#include "base/u64map.h"
 #include "xsptrace/brake.h"
 #include "xsptrace/programs.h"
 #include "xsptrace.skel.h"
@@ -54,6 +55,8 @@ struct xsp_attach {
 	struct xsp_probe_state *states; /* what the kernel has; NULL: no brake */
 	uint32_t state_count;
 	struct xsp_release *release; /* release.c */
+	struct xsp_left_out *left_out; /* not told yet */
+	size_t left_out_count, left_out_room;
 	struct xsp_closer *closer; /* of links of processes that have ended; NULL: none yet */
 	size_t open_links, most_links; /* uprobe_multi: a descriptor each */
 };
@@ -72,6 +75,16 @@ void xsp_release_free(struct xsp_attach *a);
 /* The cookies as they must be now, without the probes that were let go: changes `sites` and returns how
  * many are left. With the lock. */
 size_t xsp_release_sites(const struct xsp_attach *a, struct xsp_attach_site *sites, size_t count);
+
+/* left_out.c: sets of a process and a probe. With the lock. look: adds those of the link whose code has
+ * changed, and notes them for xsp_attach_left_out(). of: adds these. sites: leaves them out, and returns how
+ * many are left. */
+int xsp_left_out_look(struct xsp_attach *a, const struct xsp_link *link, bool linked,
+		      struct xsp_u64map *set);
+int xsp_left_out_of(pid_t pid, const uint32_t *probes, size_t count, struct xsp_u64map *set);
+bool xsp_left_out_any(const struct xsp_u64map *set, const struct xsp_link *link);
+size_t xsp_left_out_sites(const struct xsp_u64map *set, pid_t pid, struct xsp_attach_site *sites,
+			  size_t count);
 
 /* thread_counters.c */
 size_t xsp_attach_counter_threads(const struct xsp_attach_options *o);

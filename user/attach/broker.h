@@ -75,6 +75,10 @@ int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_
 		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
 		     struct xsp_error *err);
 
+int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count);
+#define XSP_LEFT_OUT_ROWS 1024 /* at a time */
+size_t xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out rows[XSP_LEFT_OUT_ROWS]);
+
 int xsp_broker_activate(struct xsp_broker *b, bool on);
 int xsp_broker_ready(struct xsp_broker *b, uint32_t probes);
 int xsp_broker_gpu_stop(struct xsp_broker *b);
@@ -102,8 +106,6 @@ struct xsp_attach_change xsp_broker_change(struct xsp_broker *b);
 
 /* --follow: family.h, of this machine's processes. */
 int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_kin **kin, size_t *count);
-long xsp_broker_mappers(struct xsp_broker *b,
-			uint32_t handle); /* beside those that may be asked for */
 int xsp_broker_stop_at_exec(struct xsp_broker *b, pid_t pid);
 size_t xsp_broker_stopped(struct xsp_broker *b, pid_t *pids, size_t room);
 int xsp_broker_continue(struct xsp_broker *b, pid_t pid);

@@ -678,6 +678,34 @@ int xsp_broker_release(struct xsp_broker *b, const uint32_t *probes, size_t coun
 		   NULL);
 }
 
+int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count)
+{
+	const size_t most = (XSP_MESSAGE_MAX - sizeof(struct xsp_ask_pid)) / sizeof(*probes);
+	uint8_t *body = malloc(XSP_MESSAGE_MAX);
+	int rc = body == NULL ? -ENOMEM : 0;
+
+	for (size_t at = 0; at < count && rc == 0; at += most) {
+		const struct xsp_ask_pid head = {pid};
+		size_t bytes = (count - at < most ? count - at : most) * sizeof(*probes);
+		memcpy(body, &head, sizeof(head));
+		memcpy(body + sizeof(head), probes + at, bytes);
+		rc = ask(b, XSP_ASK_WITHDRAW, body, sizeof(head) + bytes, NULL);
+	}
+	free(body);
+	return rc;
+}
+
+size_t xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out rows[XSP_LEFT_OUT_ROWS])
+{
+	int rc = ask(b, XSP_ASK_LEFT_OUT, NULL, 0, NULL);
+	size_t n = rc < 0 ? 0 : b->in->head.size / sizeof(*rows);
+
+	if (n > XSP_LEFT_OUT_ROWS)
+		n = XSP_LEFT_OUT_ROWS;
+	memcpy(rows, b->in->body, n * sizeof(*rows));
+	return n;
+}
+
 int xsp_broker_pause(struct xsp_broker *b)
 {
 	return ask(b, XSP_ASK_PAUSE, NULL, 0, NULL);
@@ -712,14 +740,6 @@ int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_kin **kin
 	memcpy(*kin, b->in->body, b->in->head.size);
 	*count = b->in->head.size / sizeof(**kin);
 	return 0;
-}
-
-long xsp_broker_mappers(struct xsp_broker *b, uint32_t handle)
-{
-	uint64_t count = 0;
-	int rc = ask_for(b, XSP_ASK_MAPPERS, &handle, sizeof(handle), &count, sizeof(count));
-
-	return rc < 0 ? rc : (long)count;
 }
 
 int xsp_broker_stop_at_exec(struct xsp_broker *b, pid_t pid)

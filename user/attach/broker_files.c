@@ -196,22 +196,26 @@ int xsp_broker_files_allow(struct xsp_broker_files *f, pid_t pid)
 int xsp_broker_files_keep(struct xsp_broker_files *f, int fd, const struct xsp_mapping *m,
 			  uint32_t *handle)
 {
-	for (size_t i = 0; i < f->kept_count; i++) {
+	struct xsp_verified_file file = {.fd = fd, .dev = m->dev, .inode = m->inode};
+	int rc = xsp_verified_file_note(&file);
+
+	for (size_t i = 0; i < f->kept_count && rc == 0; i++) {
 		const struct xsp_verified_file *known = &f->kept[i].file;
-		if (known->inode != m->inode || known->dev != m->dev)
+		if (known->inode != m->inode || known->dev != m->dev ||
+		    xsp_verified_file_check(known) < 0)
 			continue;
 		close(fd);
 		*handle = (uint32_t)i;
 		return 0;
 	}
-	char *shown = strdup(m->path);
+	char *shown = rc == 0 ? strdup(m->path) : NULL;
 	if (shown == NULL || xsp_grow(&f->kept, &f->kept_room, f->kept_count + 1) < 0) {
 		free(shown);
 		close(fd);
-		return -ENOMEM;
+		return rc < 0 ? rc : -ENOMEM;
 	}
 	*handle = (uint32_t)f->kept_count;
-	f->kept[f->kept_count++] = (struct kept){{fd, m->dev, m->inode}, shown};
+	f->kept[f->kept_count++] = (struct kept){file, shown};
 	return 0;
 }
 

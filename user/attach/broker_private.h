@@ -41,11 +41,12 @@ enum xsp_broker_op {
 	XSP_ASK_PRICES, /* struct xsp_ask_prices and struct xsp_probe_price[] */
 	XSP_ASK_UNSEEN, /* → struct xsp_attach_unseen[] */
 	XSP_ASK_RELEASE, /* u32 probes[] */
+	XSP_ASK_WITHDRAW, /* struct xsp_ask_pid and u32 probes[] */
+	XSP_ASK_LEFT_OUT, /* → struct xsp_left_out[] */
 	XSP_ASK_PAUSE,
 	XSP_ASK_RESUME,
 	XSP_ASK_CHANGE, /* → struct xsp_attach_change */
 	XSP_ASK_DESCENDANTS, /* struct xsp_ask_pid → struct xsp_kin[] */
-	XSP_ASK_MAPPERS, /* u32 handle → u64: how many other processes map it */
 	XSP_ASK_STOP_AT_EXEC, /* struct xsp_ask_pid */
 	XSP_ASK_STOPPED, /* → struct xsp_ask_pid[] */
 	XSP_ASK_CONTINUE, /* struct xsp_ask_pid */
@@ -132,7 +133,7 @@ bool xsp_broker_files_is_it(const struct xsp_broker_files *f, pid_t pid);
 int xsp_broker_files_pidfd(const struct xsp_broker_files *f, pid_t pid); /* of an allowed one */
 /* What "PPid" or "Tgid" of a process or thread is; 0: it has ended. */
 pid_t xsp_broker_files_status_id(pid_t pid, const char *key);
-/* Keeps a mapped file and gives it a number; one for each inode. Takes the descriptor over. */
+/* Keeps a mapped file and gives it a number; one for each inode and content. Takes the descriptor over. */
 int xsp_broker_files_keep(struct xsp_broker_files *f, int fd, const struct xsp_mapping *m,
 			  uint32_t *handle);
 struct xsp_verified_file;

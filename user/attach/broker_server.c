@@ -318,9 +318,10 @@ static int asked_sites(struct broker *b, struct asked_sites *a)
 	if (bytes % sizeof(*a->sites) != 0 || a->count > XSP_ASK_SITES_MAX || a->file == NULL ||
 	    a->head->program >= XSP_PROGRAMS)
 		return -EPROTO;
-	if (a->head->pid == 0) /* every process that maps the file */
-		return b->options->attach->system ? 0 : -EACCES;
-	return allow(b, a->head->pid);
+	int rc = xsp_verified_file_check(a->file);
+	if (rc == -ESTALE) /* what was put in there is for what it was */
+		xsp_attach_forget_file(b->attach, a->file->fd);
+	return rc < 0 ? rc : allow(b, a->head->pid);
 }
 
 static int repair(struct broker *b)
@@ -357,7 +358,7 @@ static int attach_sites(struct broker *b)
 	int rc = asked_sites(b, &a);
 
 	if (rc == 0)
-		rc = xsp_attach_sites(b->attach, a.head->pid, a.file->fd, a.shown,
+		rc = xsp_attach_sites(b->attach, a.head->pid, a.file, a.shown,
 				      (enum xsp_program)a.head->program, a.sites, a.count, &refused,
 				      NULL, &b->err);
 	uint64_t count = refused;
@@ -492,6 +493,23 @@ static int release_probes(struct broker *b)
 				  b->in->head.size / sizeof(uint32_t));
 }
 
+static int withdraw(struct broker *b)
+{
+	const struct xsp_ask_pid *a = (const void *)b->in->body;
+	size_t bytes = b->in->head.size - sizeof(*a);
+
+	return xsp_attach_withdraw(b->attach, a->pid, (const void *)(a + 1),
+				   bytes / sizeof(uint32_t));
+}
+
+static int left_out(struct broker *b)
+{
+	size_t n = xsp_attach_left_out(b->attach, (void *)b->body, XSP_LEFT_OUT_ROWS);
+
+	b->size = (uint32_t)(n * sizeof(struct xsp_left_out));
+	return 0;
+}
+
 static int pause_all(struct broker *b)
 {
 	return xsp_attach_pause(b->attach);
@@ -525,31 +543,6 @@ static int descendants(struct broker *b)
 		return rc;
 	answer(b, kin, (count < most ? count : most) * sizeof(*kin));
 	free(kin);
-	return 0;
-}
-
-static bool is_ours(void *ctx, pid_t pid)
-{
-	struct broker *b = ctx;
-	struct stat own, other;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return (stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0 &&
-		own.st_dev == other.st_dev && own.st_ino == other.st_ino) ||
-	       xsp_broker_files_allow(b->files, pid) == 0;
-}
-
-static int mappers(struct broker *b)
-{
-	uint32_t handle;
-
-	memcpy(&handle, b->in->body, sizeof(handle));
-	const struct xsp_verified_file *file = xsp_broker_files_get(b->files, handle, NULL);
-	if (file == NULL)
-		return -EPROTO;
-	uint64_t count = xsp_file_mappers(file->dev, file->inode, is_ours, b);
-	answer(b, &count, sizeof(count));
 	return 0;
 }
 
@@ -714,11 +707,12 @@ static const struct {
 	[XSP_ASK_PRICES] = {prices, sizeof(struct xsp_ask_prices), XSP_MESSAGE_MAX, LOADED},
 	[XSP_ASK_UNSEEN] = {unseen, 0, 0, RUNNING},
 	[XSP_ASK_RELEASE] = {release_probes, 0, XSP_MESSAGE_MAX, LOADED},
+	[XSP_ASK_WITHDRAW] = {withdraw, PID, XSP_MESSAGE_MAX, LOADED},
+	[XSP_ASK_LEFT_OUT] = {left_out, 0, 0, RUNNING},
 	[XSP_ASK_PAUSE] = {pause_all, 0, 0, LOADED},
 	[XSP_ASK_RESUME] = {resume_all, 0, 0, LOADED},
 	[XSP_ASK_CHANGE] = {change, 0, 0, RUNNING},
 	[XSP_ASK_DESCENDANTS] = {descendants, PID, PID, ANY},
-	[XSP_ASK_MAPPERS] = {mappers, sizeof(uint32_t), sizeof(uint32_t), ANY},
 	[XSP_ASK_STOP_AT_EXEC] = {stop_at_exec, PID, PID, LOADED},
 	[XSP_ASK_STOPPED] = {stopped, 0, 0, RUNNING},
 	[XSP_ASK_CONTINUE] = {continue_process, PID, PID, RUNNING},

@@ -169,9 +169,11 @@ static int attach_subjects(struct xsp_attach *a)
 	}
 	a->own_site = sites[XSP_SITE_EMULATED];
 	a->self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	return a->self < 0 ? -errno
-			   : xsp_attach_sites(a, getpid(), a->self, "xsptrace", XSP_PROGRAM_SPAN,
-					      sites, XSP_SITE_CLASSES, NULL, NULL, NULL);
+	return a->self < 0
+		       ? -errno
+		       : xsp_attach_sites(a, getpid(), &(struct xsp_verified_file){.fd = a->self},
+					  "xsptrace", XSP_PROGRAM_SPAN, sites, XSP_SITE_CLASSES,
+					  NULL, NULL, NULL);
 }
 
 /* The last id of the tables, which no plan comes to. */
@@ -188,8 +190,8 @@ static int attach_own(struct xsp_attach *a, void (*function)(void), enum xsp_pro
 	int rc = own_offset((uintptr_t)function, &site.offset);
 
 	return rc < 0 ? rc
-		      : xsp_attach_sites(a, getpid(), a->self, "xsptrace", program, &site, 1, NULL,
-					 NULL, NULL);
+		      : xsp_attach_sites(a, getpid(), &(struct xsp_verified_file){.fd = a->self},
+					 "xsptrace", program, &site, 1, NULL, NULL, NULL);
 }
 
 /* What the programs for names and for sections take beyond that for spans. */

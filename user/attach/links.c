@@ -35,7 +35,7 @@ static void describe(struct xsp_attach *a, const struct xsp_link *link, struct r
 		any_semaphore |= r->semaphores[i] != 0;
 	}
 	/* by descriptor: the file that was read is the one that is probed */
-	snprintf(r->path, sizeof(r->path), "/proc/self/fd/%d", link->file);
+	snprintf(r->path, sizeof(r->path), "/proc/self/fd/%d", link->file.fd);
 	r->attr = (struct xsp_link_create_uprobe_multi){
 		.prog_fd = (uint32_t)bpf_program__fd(xsp_attach_program(a, link->program)),
 		.attach_type = XSP_BPF_TRACE_UPROBE_MULTI,
@@ -56,7 +56,7 @@ int xsp_links_make(struct xsp_attach *a, const struct xsp_link *link)
 	if (link->count > XSP_LINK_SITES)
 		return -E2BIG;
 	describe(a, link, &r);
-	int slot = xsp_journal_begin(a->journal, &r.attr, link->file);
+	int slot = xsp_journal_begin(a->journal, &r.attr, link->file.fd);
 	int fd = xsp_link_create_uprobe_multi(&r.attr);
 	xsp_journal_end(a->journal, slot);
 	if (fd >= 0 && a->journal != NULL && (uint32_t)fd > a->journal->top)
@@ -87,7 +87,7 @@ int xsp_links_add(struct xsp_attach *a, const struct xsp_link *link)
 	a->links[a->link_count].perf = NULL;
 	a->links[a->link_count].sites = sites;
 	a->link_count++;
-	__atomic_fetch_add(&a->open_links, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&a->open_links, fd >= 0, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -137,7 +137,7 @@ static void close_link(struct xsp_attach *a, struct xsp_link *link)
 
 	if (link->fd >= 0) {
 		describe(a, link, &r);
-		int slot = xsp_journal_begin(a->journal, &r.attr, link->file);
+		int slot = xsp_journal_begin(a->journal, &r.attr, link->file.fd);
 		close(link->fd);
 		xsp_journal_end(a->journal, slot);
 		__atomic_fetch_sub(&a->open_links, 1, __ATOMIC_RELAXED);
@@ -171,14 +171,15 @@ void xsp_links_close_these(struct xsp_attach *a, struct xsp_link *links, size_t 
 		pthread_join(threads[i], NULL);
 }
 
-/* Moves the chosen ones behind the others; returns how many stay. `pid`: those of one process; 0: of all. */
-static size_t part(struct xsp_attach *a, bool (*chosen)(const struct xsp_link *link), pid_t pid)
+/* Moves the chosen ones (all: NULL) behind the others; returns how many stay. */
+static size_t part(struct xsp_attach *a,
+		   bool (*chosen)(const struct xsp_link *link, const void *ctx), const void *ctx)
 {
 	size_t stay = 0;
 
 	for (size_t i = 0; i < a->link_count; i++) {
 		struct xsp_link link = a->links[i];
-		if ((pid == 0 || link.pid == pid) && (chosen == NULL || chosen(&link)))
+		if (chosen == NULL || chosen(&link, ctx))
 			continue;
 		a->links[i] = a->links[stay];
 		a->links[stay++] = link;
@@ -262,10 +263,15 @@ static void finish_closer(struct xsp_attach *a)
 	a->closer = NULL;
 }
 
+static bool is_of_process(const struct xsp_link *link, const void *pid)
+{
+	return link->pid == *(const pid_t *)pid;
+}
+
 void xsp_links_retire(struct xsp_attach *a, pid_t pid)
 {
 	pthread_mutex_lock(&a->lock);
-	size_t stay = part(a, NULL, pid), count = a->link_count - stay;
+	size_t stay = part(a, is_of_process, &pid), count = a->link_count - stay;
 	struct xsp_closer *c = a->closer;
 
 	if (count > 0 && c == NULL)
@@ -297,12 +303,13 @@ void xsp_links_wait(struct xsp_attach *a)
 	pthread_mutex_unlock(&c->lock);
 }
 
-void xsp_links_close(struct xsp_attach *a, bool (*chosen)(const struct xsp_link *link))
+void xsp_links_close(struct xsp_attach *a,
+		     bool (*chosen)(const struct xsp_link *link, const void *ctx), const void *ctx)
 {
 	if (chosen == NULL)
 		finish_closer(a);
 	pthread_mutex_lock(&a->lock);
-	size_t stay = part(a, chosen, 0);
+	size_t stay = part(a, chosen, ctx);
 	xsp_links_close_these(a, a->links + stay, a->link_count - stay);
 	a->link_count = stay;
 	pthread_mutex_unlock(&a->lock);
@@ -310,7 +317,7 @@ void xsp_links_close(struct xsp_attach *a, bool (*chosen)(const struct xsp_link 
 
 void xsp_links_free(struct xsp_attach *a)
 {
-	xsp_links_close(a, NULL);
+	xsp_links_close(a, NULL, NULL);
 	free(a->links);
 }
 

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "attach/attach.h"
+#include "attach/verify.h"
 
 /* Sites of one uprobe_multi link, at most. 7,005 sites in a library of 8 processes: one link takes 34 to
  * 47 ms, batches of 256 together 28 to 37. */
@@ -23,8 +24,8 @@ struct xsp_link {
 	bool returns; /* return probes */
 	int fd; /* uprobe_multi; -1: taken out, or perf */
 	struct bpf_link *perf; /* perf events; else NULL */
-	pid_t pid; /* 0: every process that maps the file */
-	int file; /* descriptor, the caller's */
+	pid_t pid;
+	struct xsp_verified_file file; /* its descriptor is the caller's */
 	size_t count;
 	const struct xsp_attach_site
 		*sites; /* owned once added; NULL: a perf event of many sites */
@@ -41,7 +42,8 @@ int xsp_links_keep_perf(struct xsp_attach *a, struct bpf_link *link, enum xsp_pr
 
 /* Takes out the chosen ones (all: NULL) at the same time, as each waits for the kernel's grace periods,
  * and forgets them. Returns when no program of theirs runs any more. */
-void xsp_links_close(struct xsp_attach *a, bool (*chosen)(const struct xsp_link *link));
+void xsp_links_close(struct xsp_attach *a,
+		     bool (*chosen)(const struct xsp_link *link, const void *ctx), const void *ctx);
 /* Takes out those of one process in the background. */
 void xsp_links_retire(struct xsp_attach *a, pid_t pid);
 /* Returns when those are out. */

@@ -183,7 +183,7 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 
 	bpf->rodata->xsp_ring_mask = (uint32_t)a->rings - 1;
 	/* A perf-event uprobe is bound to an address space, which a vfork child shares for a while. */
-	bpf->rodata->xsp_filter_tgid = o->system || a->method != XSP_ATTACH_UPROBE_MULTI;
+	bpf->rodata->xsp_filter_tgid = a->method != XSP_ATTACH_UPROBE_MULTI;
 	bpf->rodata->xsp_follow = o->follow;
 	bpf->rodata->xsp_follow_stop = o->stop;
 	bpf->rodata->xsp_filter_tid = o->tid_count > 0;
@@ -430,7 +430,7 @@ void xsp_attach_detach(struct xsp_attach *a)
 	if (a->bpf != NULL)
 		xsp_bpf__detach(a->bpf);
 	xsp_stopper_end(a); /* the programs that stop are out */
-	xsp_links_close(a, NULL);
+	xsp_links_close(a, NULL, NULL);
 	xsp_tracefs_remove(a);
 }
 
@@ -441,6 +441,7 @@ void xsp_attach_free(struct xsp_attach *a)
 	xsp_attach_detach(a);
 	xsp_release_free(a);
 	xsp_links_free(a);
+	free(a->left_out);
 	if (a->self >= 0)
 		close(a->self);
 	pthread_mutex_destroy(&a->lock);

@@ -65,6 +65,14 @@ bool xsp_plan_matches(const struct xsp_plan *plan, const struct xsp_pattern *p)
 	return false;
 }
 
+void xsp_plan_forget(struct xsp_plan *plan, const struct xsp_mapped_file *file)
+{
+	struct xsp_planned_module *m = find_module(plan, file->dev, file->inode);
+
+	if (m != NULL)
+		m->inode = 0; /* no file's */
+}
+
 static struct xsp_planned_module *add_module(struct xsp_plan *plan,
 					     const struct xsp_mapped_file *file)
 {

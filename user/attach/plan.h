@@ -38,10 +38,9 @@ struct xsp_planned_module {
 	size_t symbols; /* functions that the file names; 0: stripped */
 	size_t wanted; /* probes the user asked for (internal marks left out) */
 	bool is_static; /* executable without a loader */
-	bool is_agent; /* GPU activity: attached in each process by itself */
+	bool is_agent; /* GPU activity */
 	uint32_t capture_id; /* for the recorder: dense over the announced ones */
 	bool announced; /* for the recorder: its definitions are in the capture */
-	bool attached; /* for the recorder: links for all processes are there (--follow) */
 	uint32_t handle; /* by which the broker knows the file */
 	double read_ms, find_ms, place_ms;
 };
@@ -76,6 +75,8 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 /* The part of it that reads the file at `fd`, which it takes over: fills everything of m but ids. */
 int xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
 		  struct xsp_planned_module *m, struct xsp_error *err);
+/* Its file was changed in place (-ESTALE): the next one that maps it is looked at anew. */
+void xsp_plan_forget(struct xsp_plan *plan, const struct xsp_mapped_file *file);
 /* Has it been looked at? */
 bool xsp_plan_knows(const struct xsp_plan *plan, const struct xsp_mapped_file *file);
 /* Does the pattern name a function of it? */
@@ -99,17 +100,15 @@ struct xsp_plan_attached {
 	size_t refused; /* by the kernel */
 	size_t changed; /* functions whose code in memory is not the file's: left out */
 	char changed_names[700]; /* the first XSP_PLAN_NAMED of them */
-	bool late; /* ... some were changed while they were attached, and could not be let go of */
+	bool all_out; /* one was changed meanwhile, and this kernel only takes out all that the process has */
+	bool unverified; /* nothing is known of it: pages are not of 4 KiB */
 	size_t repaired; /* breakpoints that a killed tracer had left */
 };
 
-enum xsp_plan_how {
-	XSP_PLAN_SHARED = 1, /* attach to every other process that maps the file as well */
-	XSP_PLAN_REPAIR = 2, /* take out what a killed tracer has left there */
-};
-
-/* Attaches every placed probe of a module to a process; `how`: enum xsp_plan_how. */
+/* Attaches every placed probe of a module to a process. -ESTALE: the file is not what was planned any more,
+ * and nothing of it is attached anywhere; `repair`: takes out first what a killed tracer has
+ * left there. */
 int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_planned_module *m,
-		    pid_t pid, unsigned how, struct xsp_plan_attached *done, struct xsp_error *err);
+		    pid_t pid, bool repair, struct xsp_plan_attached *done, struct xsp_error *err);
 
 #endif

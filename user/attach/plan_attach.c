@@ -130,7 +130,8 @@ static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t 
 		sites[n++] =
 			(struct xsp_attach_site){.offset = offset,
 						 .ref_ctr_offset = semaphore_at(m, any, p, offset),
-						 .cookie = xsp_site_cookie(&s, p->id)};
+						 .cookie = xsp_site_cookie(&s, p->id),
+						 .length = p->place.sites[0].length};
 	}
 	return n;
 }
@@ -195,13 +196,13 @@ static size_t collect_code(const struct xsp_planned_module *m, struct xsp_attach
 		const struct xsp_planned_probe *p = &m->probes[i];
 		if (p->error < 0)
 			continue;
-		pieces[n] = (struct xsp_attach_site){
-			.offset = p->probe.offset,
-			.length = (uint32_t)(p->probe.size < CODE_MAX ? p->probe.size : CODE_MAX)};
+		const uint32_t compared =
+			(uint32_t)(p->probe.size < CODE_MAX ? p->probe.size : CODE_MAX);
+		pieces[n] = (struct xsp_attach_site){.offset = p->probe.offset, .length = compared};
 		owner[n++] = (uint32_t)i;
 		for (size_t j = 0; j < p->place.count; j++) {
 			const struct xsp_site *s = &p->place.sites[j];
-			if (s->offset - p->probe.offset < p->probe.size)
+			if (s->offset - p->probe.offset < compared)
 				continue;
 			pieces[n] =
 				(struct xsp_attach_site){.offset = s->offset, .length = s->length};
@@ -217,7 +218,7 @@ struct attaching {
 	struct xsp_broker *broker;
 	const struct xsp_planned_module *m;
 	pid_t pid;
-	unsigned how; /* enum xsp_plan_how */
+	bool repair;
 	struct xsp_attach_site *sites;
 	uint32_t *owner;
 	uint8_t *differs;
@@ -267,8 +268,8 @@ static int attach_program(struct attaching *a, enum xsp_program program, struct 
 		size_t bad = 0, some = n - at < SITES_A_REQUEST ? n - at : SITES_A_REQUEST;
 		xsp_plan_progress(a->plan, a->m->shown, "attaching %zu of %zu sites of",
 				  a->attached, a->all);
-		rc = xsp_broker_sites(a->broker, a->how & XSP_PLAN_SHARED ? 0 : a->pid,
-				      a->m->handle, program, a->sites + at, some, &bad, err);
+		rc = xsp_broker_sites(a->broker, a->pid, a->m->handle, program, a->sites + at, some,
+				      &bad, err);
 		a->attached += some;
 		a->done->refused += bad;
 	}
@@ -276,39 +277,52 @@ static int attach_program(struct attaching *a, enum xsp_program program, struct 
 }
 
 /* Asked again once the probes are in: code that was changed in between is left alone at once. */
-static void release_changed(struct attaching *a)
+static int withdraw_changed(struct attaching *a)
 {
 	uint8_t *before = malloc(a->m->count);
 	uint32_t *changed = calloc(a->m->count, sizeof(*changed));
+	int rc = before == NULL || changed == NULL ? -ENOMEM : 0;
 	size_t n = 0;
 
-	if (before != NULL && changed != NULL) {
+	if (rc == 0) {
 		memcpy(before, a->left_out, a->m->count);
-		leave_out_changed(a, true);
+		rc = leave_out_changed(a, true);
 		for (size_t i = 0; i < a->m->count; i++)
 			if (a->left_out[i] && !before[i])
-				changed[n++] = a->m->probes[i].id;
+				changed[n++] = event_probe(a->m, &a->m->probes[i]);
 	}
 	if (n > 0)
-		a->done->late = xsp_broker_release(a->broker, changed, n) < 0;
+		rc = xsp_broker_withdraw(a->broker, a->pid, changed, n);
+	if (n > 0 && rc == -EOPNOTSUPP) {
+		a->done->all_out = true;
+		rc = 0;
+	}
 	free(before);
 	free(changed);
+	return rc < 0 ? rc : 0;
+}
+
+/* Where nothing can be known (-EOPNOTSUPP) it is said, and the file believed. */
+static int explain(struct attaching *a, int rc, struct xsp_error *err)
+{
+	if (rc >= 0 || rc == -EOPNOTSUPP) {
+		a->done->unverified |= rc < 0;
+		return 0;
+	}
+	return xsp_error_set(err, rc, rc == -ESRCH ? XSP_STATUS_NO_TARGET : XSP_STATUS_FAILED,
+			     "the memory of process %d cannot be compared with %s: %s", (int)a->pid,
+			     a->m->shown, strerror(-rc));
 }
 
 static int attach_all(struct attaching *a, struct xsp_error *err)
 {
-	long repaired =
-		a->how & XSP_PLAN_REPAIR ? xsp_broker_repair(a->broker, a->pid, a->m->handle) : 0;
-	int rc = leave_out_changed(a, false);
+	long repaired = a->repair ? xsp_broker_repair(a->broker, a->pid, a->m->handle) : 0;
+	int rc = explain(a, leave_out_changed(a, false), err);
 
 	if (repaired > 0)
 		a->done->repaired = (size_t)repaired;
-	if (rc == -EOPNOTSUPP)
-		rc = 0;
 	if (rc < 0)
-		return xsp_error_set(
-			err, rc, rc == -ESRCH ? XSP_STATUS_NO_TARGET : XSP_STATUS_FAILED,
-			"the memory of process %d cannot be read: %s", (int)a->pid, strerror(-rc));
+		return rc;
 	rc = set_ranges(a->broker, a->m);
 	if (rc == 0)
 		rc = set_details(a->broker, a->m);
@@ -317,16 +331,14 @@ static int attach_all(struct attaching *a, struct xsp_error *err)
 				     "more than 65536 functions match: give a narrower -e");
 	for (int program = 0; program < XSP_PROGRAMS && rc == 0; program++)
 		rc = attach_program(a, (enum xsp_program)program, err);
-	if (rc == 0)
-		release_changed(a);
-	return rc;
+	return rc < 0 || a->done->unverified ? rc : explain(a, withdraw_changed(a), err);
 }
 
 int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_planned_module *m,
-		    pid_t pid, unsigned how, struct xsp_plan_attached *done, struct xsp_error *err)
+		    pid_t pid, bool repair, struct xsp_plan_attached *done, struct xsp_error *err)
 {
 	struct attaching a = {
-		.plan = plan, .broker = b, .m = m, .pid = pid, .how = how, .done = done};
+		.plan = plan, .broker = b, .m = m, .pid = pid, .repair = repair, .done = done};
 	int rc = 0;
 
 	*done = (struct xsp_plan_attached){0};

@@ -151,8 +151,8 @@ static void mark(const struct xsp_attach *a, bool *links, bool *probes)
 	}
 }
 
-/* The link once more, with the other phase and without the sites that are let go. */
-static int add_twin(struct xsp_attach *a, size_t index)
+/* The link once more, with the other phase and without the sites that are let go, or left out. */
+static int add_twin(struct xsp_attach *a, size_t index, const struct xsp_u64map *left_out)
 {
 	struct xsp_attach_site sites[XSP_LINK_SITES];
 	struct xsp_link twin = a->links[index];
@@ -161,6 +161,7 @@ static int add_twin(struct xsp_attach *a, size_t index)
 		return 0;
 	memcpy(sites, twin.sites, twin.count * sizeof(*sites));
 	twin.count = xsp_release_sites(a, sites, twin.count);
+	twin.count = xsp_left_out_sites(left_out, twin.pid, sites, twin.count);
 	for (size_t i = 0; i < twin.count; i++)
 		sites[i].cookie ^= XSP_COOKIE_PHASE;
 	twin.sites = sites;
@@ -210,7 +211,7 @@ static void swap(struct xsp_attach *a, const bool *probes)
 {
 	struct xsp_link own = {.program = XSP_PROGRAM_SPAN,
 			       .pid = getpid(),
-			       .file = a->self,
+			       .file = {.fd = a->self},
 			       .sites = &a->own_site,
 			       .count = a->self >= 0};
 
@@ -242,6 +243,22 @@ static size_t take_marked(struct xsp_attach *a, const bool *marked, size_t old,
 	return taken;
 }
 
+/* The twins of all marked links, once it is known which code has changed. */
+static int add_twins(struct xsp_attach *a, const bool *links, size_t count)
+{
+	struct xsp_u64map left_out = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		if (links[i])
+			rc = xsp_left_out_look(a, &a->links[i], !a->paused, &left_out);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		if (links[i])
+			rc = add_twin(a, i, &left_out);
+	xsp_u64map_free(&left_out);
+	return rc;
+}
+
 static int work_release(struct xsp_attach *a)
 {
 	struct xsp_release *r = a->release;
@@ -259,9 +276,7 @@ static int work_release(struct xsp_attach *a)
 	for (size_t i = 0; i < r->count; i++)
 		probes[r->probes[i]] = true;
 	mark(a, links, probes);
-	for (size_t i = 0; i < old && rc == 0; i++)
-		if (links[i])
-			rc = add_twin(a, i);
+	rc = add_twins(a, links, old);
 	if (rc < 0) { /* all stays as it is; what was let go reports nothing */
 		xsp_links_close_these(a, a->links + old, a->link_count - old);
 		a->link_count = old;
@@ -285,11 +300,110 @@ out:
 	return rc;
 }
 
+/* ---- taking out, and putting in again ---- */
+
+/* NULL: no memory, or it has none. */
+static struct xsp_attach_site *copy_sites(const struct xsp_link *l)
+{
+	struct xsp_attach_site *sites = l->sites != NULL ? calloc(l->count, sizeof(*sites)) : NULL;
+
+	if (sites != NULL)
+		memcpy(sites, l->sites, l->count * sizeof(*sites));
+	return sites;
+}
+
+/* The chosen links stay in the list, and can be made again; -EOPNOTSUPP: some cannot. */
+static int take_out(struct xsp_attach *a,
+		    bool (*chosen)(const struct xsp_link *link, const void *ctx), const void *ctx)
+{
+	size_t n = 0;
+	int rc = 0;
+
+	pthread_mutex_lock(&a->lock);
+	struct xsp_link *gone = calloc(a->link_count + 1, sizeof(*gone));
+	for (size_t i = 0; i < a->link_count && gone != NULL; i++) {
+		struct xsp_link *l = &a->links[i];
+		if ((l->fd < 0 && l->perf == NULL) || !chosen(l, ctx))
+			continue;
+		if (l->perf != NULL)
+			rc = -EOPNOTSUPP;
+		gone[n] = *l;
+		gone[n++].sites = copy_sites(l); /* for the journal */
+		l->fd = -1;
+		l->perf = NULL;
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (gone == NULL)
+		return -ENOMEM;
+	xsp_links_close_these(a, gone, n);
+	free(gone);
+	return rc;
+}
+
+/* Whatever is out. With the lock. */
+static int put_in(struct xsp_attach *a, const struct xsp_u64map *left_out)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < a->link_count; i++) {
+		struct xsp_link *l = &a->links[i];
+		if (l->fd >= 0 || l->perf != NULL || l->sites == NULL)
+			continue;
+		l->count = xsp_left_out_sites(
+			left_out, l->pid, (struct xsp_attach_site *)(uintptr_t)l->sites, l->count);
+		if (l->count == 0 || a->paused)
+			continue;
+		l->fd = xsp_links_make(a, l);
+		if (l->fd >= 0)
+			__atomic_fetch_add(&a->open_links, 1, __ATOMIC_RELAXED);
+		else if (l->fd != -ESRCH && rc == 0)
+			rc = l->fd;
+		if (l->fd < 0)
+			l->fd = -1;
+	}
+	return rc;
+}
+
+/* ---- from one process ---- */
+
+struct cut {
+	pid_t pid;
+	struct xsp_u64map left_out;
+};
+
+/* A perf event of many sites has them all. */
+static bool is_to_be_cut(const struct xsp_link *link, const void *ctx)
+{
+	const struct cut *c = ctx;
+
+	return link->pid == c->pid && (link->sites == NULL || xsp_left_out_any(&c->left_out, link));
+}
+
+int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count)
+{
+	struct cut c = {.pid = pid};
+	int rc = xsp_left_out_of(pid, probes, count, &c.left_out);
+
+	xsp_release_finish(a); /* it works on the same links */
+	if (rc == 0)
+		rc = take_out(a, is_to_be_cut, &c);
+	if (rc == -EOPNOTSUPP && a->method == XSP_ATTACH_PERF_EVENT)
+		rc = 0; /* each had one site, which was to go */
+	pthread_mutex_lock(&a->lock);
+	if (rc == 0)
+		rc = put_in(a, &c.left_out);
+	pthread_mutex_unlock(&a->lock);
+	xsp_u64map_free(&c.left_out);
+	return rc;
+}
+
 /* ---- everything, for a while ---- */
 
-static bool is_agents(const struct xsp_link *link)
+/* The agent's stay. */
+static bool is_to_pause(const struct xsp_link *link, const void *ctx)
 {
-	return link->program == XSP_PROGRAM_GPU_BATCH || link->program == XSP_PROGRAM_GPU_WANT;
+	(void)ctx;
+	return link->program != XSP_PROGRAM_GPU_BATCH && link->program != XSP_PROGRAM_GPU_WANT;
 }
 
 /* Returns how many. */
@@ -316,60 +430,26 @@ static void forget_threads(struct xsp_attach *a)
 	a->objects_dropped += forget_keys(a->bpf->maps.xsp_objects);
 }
 
-/* NULL: no memory, or it has none. */
-static struct xsp_attach_site *copy_sites(const struct xsp_link *l)
-{
-	struct xsp_attach_site *sites = l->sites != NULL ? calloc(l->count, sizeof(*sites)) : NULL;
-
-	if (sites != NULL)
-		memcpy(sites, l->sites, l->count * sizeof(*sites));
-	return sites;
-}
-
 static int work_pause(struct xsp_attach *a)
 {
-	size_t n = 0;
-	int rc = 0;
-
-	pthread_mutex_lock(&a->lock);
-	struct xsp_link *gone = calloc(a->link_count + 1, sizeof(*gone));
-	for (size_t i = 0; i < a->link_count && gone != NULL; i++) {
-		struct xsp_link *l = &a->links[i];
-		if (is_agents(l) || (l->fd < 0 && l->perf == NULL))
-			continue;
-		if (l->perf != NULL)
-			rc = -EOPNOTSUPP; /* these cannot be made again */
-		gone[n] = *l;
-		gone[n++].sites = copy_sites(l); /* for the journal */
-		l->fd = -1;
-		l->perf = NULL;
-	}
-	pthread_mutex_unlock(&a->lock);
-	if (gone == NULL)
-		return -ENOMEM;
-	xsp_links_close_these(a, gone, n);
-	free(gone);
-	return rc;
+	return take_out(a, is_to_pause, NULL);
 }
 
+/* The code may have become another one since it was compared. */
 static int work_resume(struct xsp_attach *a)
 {
+	struct xsp_u64map left_out = {0};
 	int rc = 0;
 
 	forget_threads(a);
 	pthread_mutex_lock(&a->lock);
-	a->paused = false;
-	for (size_t i = 0; i < a->link_count; i++) {
-		struct xsp_link *l = &a->links[i];
-		if (l->fd >= 0 || l->perf != NULL || l->sites == NULL)
-			continue;
-		l->fd = xsp_links_make(a, l);
-		if (l->fd < 0 && l->fd != -ESRCH && rc == 0)
-			rc = l->fd;
-		if (l->fd < 0)
-			l->fd = -1;
-	}
+	for (size_t i = 0; i < a->link_count && rc == 0; i++)
+		if (a->links[i].fd < 0 && a->links[i].perf == NULL)
+			rc = xsp_left_out_look(a, &a->links[i], false, &left_out);
+	a->paused = rc < 0; /* nothing is put in that was not compared */
+	rc = rc < 0 ? rc : put_in(a, &left_out);
 	pthread_mutex_unlock(&a->lock);
+	xsp_u64map_free(&left_out);
 	return rc;
 }
 
@@ -454,8 +534,10 @@ struct xsp_attach_change xsp_attach_change(const struct xsp_attach *a)
 
 	if (r == NULL)
 		return (struct xsp_attach_change){0};
-	return (struct xsp_attach_change){
-		.busy = r->busy, .error = r->error, .took_ns = r->took_ns};
+	return (struct xsp_attach_change){.busy = r->busy,
+					  .error = r->error,
+					  .took_ns = r->took_ns,
+					  .left_out = r->busy ? 0 : a->left_out_count};
 }
 
 int xsp_release_new(struct xsp_attach *a, uint32_t probes)

@@ -156,8 +156,7 @@ static int open_event(struct xsp_attach *a, pid_t pid, enum xsp_program program,
 	if (id < 0)
 		return id;
 	attr.config = (unsigned)id;
-	long fd = syscall(SYS_perf_event_open, &attr, pid > 0 ? pid : -1, pid > 0 ? -1 : 0, -1,
-			  PERF_FLAG_FD_CLOEXEC);
+	long fd = syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = XSP_COOKIE_PAGES | (__u64)number);

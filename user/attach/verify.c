@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -34,6 +35,32 @@ struct memory {
 	ssize_t file_bytes;
 	uint8_t of_file[PAGE], of_memory[PAGE];
 };
+
+/* ---- the file ---- */
+
+int xsp_verified_file_note(struct xsp_verified_file *file)
+{
+	struct stat st;
+
+	if (fstat(file->fd, &st) != 0)
+		return -errno;
+	file->size = (uint64_t)st.st_size;
+	file->changed = st.st_ctim;
+	return 0;
+}
+
+int xsp_verified_file_check(const struct xsp_verified_file *file)
+{
+	struct xsp_verified_file now = *file;
+	int rc = xsp_verified_file_note(&now);
+
+	if (rc < 0)
+		return rc;
+	return now.size == file->size && now.changed.tv_sec == file->changed.tv_sec &&
+			       now.changed.tv_nsec == file->changed.tv_nsec
+		       ? 0
+		       : -ESTALE;
+}
 
 /* ---- what the process maps ---- */
 
@@ -136,9 +163,11 @@ static int find_mappings(pid_t pid, const struct xsp_verified_file *file, struct
 static int open_memory(pid_t pid, const struct xsp_verified_file *file, struct memory *m)
 {
 	*m = (struct memory){.mem = -1, .pagemap = -1, .file = file->fd};
-	if (sysconf(_SC_PAGESIZE) != PAGE)
-		return -EOPNOTSUPP;
-	int rc = find_mappings(pid, file, m);
+	int rc = xsp_verified_file_check(file);
+	if (rc == 0 && sysconf(_SC_PAGESIZE) != PAGE)
+		rc = -EOPNOTSUPP;
+	if (rc == 0)
+		rc = find_mappings(pid, file, m);
 	if (rc == 0)
 		rc = m->mem = open_proc(pid, "mem");
 	if (rc >= 0)

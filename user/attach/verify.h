@@ -10,20 +10,29 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "attach/attach.h"
 
-/* The file of a process whose code is compared: descriptor, and what /proc/PID/maps shows of it. */
+/* The file of a process whose code is compared: descriptor, what /proc/PID/maps shows of it, and what tells
+ * that it was not written since it was opened. */
 struct xsp_verified_file {
 	int fd;
-	uint64_t dev, inode;
+	uint64_t dev, inode, size;
+	struct timespec changed;
 };
+
+/* Fills size and time. 0 or a negative errno. */
+int xsp_verified_file_note(struct xsp_verified_file *file);
+/* -ESTALE: the file was changed in place. What was found in it says nothing of what it is now. */
+int xsp_verified_file_check(const struct xsp_verified_file *file);
 
 /*
  * Sets differs[i] for the pieces of code (offset, length: a function, or an instruction) that are others
  * in the process's memory, wherever it maps the file. Breakpoints there count as unchanged. `linked`: our
  * probes are in, so that the whole of a 5-byte nop tells nothing. 0, -ESRCH when the
- * process has ended, or another negative errno: nothing is known.
+ * process has ended, -ESTALE when the file was changed, -EOPNOTSUPP where pages are not of 4 KiB, or
+ * another negative errno: nothing is known.
  */
 int xsp_verify_sites(pid_t pid, const struct xsp_verified_file *file,
 		     const struct xsp_attach_site *sites, size_t count, bool linked,

@@ -402,10 +402,9 @@ static int take_follow(struct parse *p)
 	p->o->follow = true;
 	if (p->value == NULL)
 		return 0;
-	if (strcmp(p->value, "stop") != 0 && strcmp(p->value, "system") != 0)
-		return bad_value(p, "--follow", "--follow, --follow=stop or --follow=system");
-	p->o->follow_stop = strcmp(p->value, "stop") == 0;
-	p->o->follow_system = !p->o->follow_stop;
+	if (strcmp(p->value, "stop") != 0)
+		return bad_value(p, "--follow", "--follow or --follow=stop");
+	p->o->follow_stop = true;
 	return 0;
 }
 
@@ -443,7 +442,6 @@ enum {
 	OPT_COUNTERS,
 	OPT_STACKS,
 	OPT_SCOPES,
-	OPT_SLOW_OTHERS,
 	OPT_MAX_OVERHEAD,
 };
 
@@ -463,8 +461,6 @@ static const struct row {
 	{"event", 'e', take_probe, 0, false, VALUE},
 	{"duration", 'd', take_duration, 0, true, VALUE},
 	{"follow", 'f', take_follow, 0, true, MAYBE},
-	{"slow-others", OPT_SLOW_OTHERS, NULL, offsetof(struct xsp_options, slow_others), true,
-	 VALUE},
 	{"tid", 't', take_tid, 0, true, VALUE},
 	{"comm", OPT_COMM, take_comm, 0, true, VALUE},
 	{"user", OPT_USER, take_user, 0, true, VALUE},
@@ -564,10 +560,6 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 					     ? "--inject and --gpu=off exclude each other"
 					     : "--inject is for running processes (-p PID): what "
 					       "xsptrace starts loads the agent by itself");
-	if (o->slow_others && !o->follow_system)
-		return xsp_error_set(
-			err, -EINVAL, XSP_STATUS_USAGE,
-			"--slow-others is for --follow=system: nothing else slows them");
 	if (o->tid_count > 0 && o->follow)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "-t and --follow exclude each other");

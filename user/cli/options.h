@@ -35,7 +35,7 @@ struct xsp_options {
 	size_t comm_count;
 	size_t buffer_bytes;
 	unsigned rings; /* hidden: --rings */
-	bool follow, follow_stop, follow_system, slow_others; /* --follow[=stop|system] */
+	bool follow, follow_stop; /* --follow[=stop] */
 	bool verbose, quiet, dry_run, no_summary;
 	bool exit_by_return; /* --exit=return */
 	bool exit_by_site; /* --exit=site: no return probes, not even where no exception passes */

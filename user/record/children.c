@@ -24,8 +24,6 @@
 /* After a birth or an exec libraries come: for so long turns are short. */
 #define HURRY_NS 50000000ULL
 #define GAPS_MAX 65536U
-/* --follow=system: more processes than these may not be slowed down unasked. */
-#define MAPPERS_MAX 3
 #define RINGS_MAX 64
 
 struct birth {
@@ -295,8 +293,8 @@ static int put_births(struct xsp_recorder *r)
 		snprintf(failed, sizeof(failed), "; %llu could not be followed",
 			 (unsigned long long)(c->failed + c->count));
 	snprintf(text, sizeof(text), "%llu born%s%s%s%s%s", (unsigned long long)c->births,
-		 gaps[0] != '\0' ? ", " : "", gaps,
-		 gaps[0] != '\0' && !r->options.attach.system ? in_between(r) : "", ended, failed);
+		 gaps[0] != '\0' ? ", " : "", gaps, gaps[0] != '\0' ? in_between(r) : "", ended,
+		 failed);
 	return xsp_capture_put_info(r->writer, "children", text);
 }
 
@@ -307,7 +305,7 @@ static bool calls_unseen(const struct xsp_recorder *r)
 	const struct xsp_children *c = r->children;
 	const bool gaps = c->birth.count + c->exec.count + c->ended > 0;
 
-	return c->failed + c->count > 0 || (gaps && !o->stop && !o->system);
+	return c->failed + c->count > 0 || (gaps && !o->stop);
 }
 
 int xsp_children_put_infos(struct xsp_recorder *r)
@@ -322,23 +320,4 @@ int xsp_children_put_infos(struct xsp_recorder *r)
 		return rc;
 	snprintf(text, sizeof(text), "%s%s", gaps, in_between(r));
 	return xsp_capture_put_info(r->writer, "execs", text);
-}
-
-/* ---- bystanders ---- */
-
-int xsp_children_allow(struct xsp_recorder *r, const struct xsp_planned_module *m,
-		       struct xsp_error *err)
-{
-	long others;
-
-	if (r->options.slow_others)
-		return 0;
-	others = xsp_broker_mappers(r->broker, m->handle);
-	if (others <= MAPPERS_MAX)
-		return 0;
-	return xsp_error_set(err, -EBUSY, XSP_STATUS_TARGET,
-			     "--follow=system: %ld other processes map %s, and each of its traced "
-			     "calls would cost them a trap: --follow alone attaches to children "
-			     "only; --slow-others accepts it",
-			     others, m->shown);
 }

@@ -569,6 +569,8 @@ static int go_on(struct xsp_recorder *r, uint64_t now)
 
 	if (change.busy)
 		return 0;
+	if (change.left_out > 0)
+		xsp_recorder_take_left_out(r);
 	if (o->releasing) {
 		o->releasing = false;
 		has_left(o, change.took_ns);

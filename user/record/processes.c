@@ -3,6 +3,7 @@
 #include "record/recorder_private.h"
 #include "base/clock.h"
 #include "base/path.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -224,28 +225,107 @@ int xsp_recorder_put_late(struct xsp_recorder *r)
 	return xsp_capture_put_info(r->writer, "libraries", text);
 }
 
+/* ---- code that is not its file's ---- */
+
+/* `names`: joined by commas. */
+static void count_changed(struct xsp_recorder *r, size_t count, const char *names)
+{
+	size_t used = strlen(r->changed.names);
+
+	r->changed.count += count;
+	if (used + strlen(names) + 3 < sizeof(r->changed.names))
+		snprintf(r->changed.names + used, sizeof(r->changed.names) - used, "%s%s",
+			 used > 0 ? ", " : "", names);
+}
+
+void xsp_recorder_take_left_out(struct xsp_recorder *r)
+{
+	struct xsp_left_out rows[XSP_LEFT_OUT_ROWS];
+	size_t told = 0, n;
+
+	while ((n = xsp_broker_left_out(r->broker, rows)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			const struct xsp_probe *p = xsp_recorder_probe(r, rows[i].probe);
+			char name[128];
+			xsp_printable(name, sizeof(name), p != NULL ? p->name : "?", 100);
+			if (told++ < XSP_PLAN_NAMED)
+				xsp_recorder_note(r,
+						  "%s: its code in process %d has been changed "
+						  "since it was attached to: left out there",
+						  name, rows[i].pid);
+			count_changed(r, 1, name);
+		}
+	}
+}
+
+int xsp_recorder_put_changed(struct xsp_recorder *r)
+{
+	char text[1000];
+	int used = 0;
+
+	if (r->changed.unverified)
+		return xsp_capture_put_info(r->writer, "changed code",
+					    "not looked for: pages are not of 4 KiB");
+	if (r->changed.count + r->changed.reread == 0)
+		return 0;
+	if (r->changed.count > 0)
+		used = snprintf(text, sizeof(text),
+				"%zu function%s left out in a process, not what the file says "
+				"there: %s",
+				r->changed.count, r->changed.count == 1 ? "" : "s",
+				r->changed.names);
+	if (r->changed.reread > 0)
+		snprintf(text + used, sizeof(text) - (size_t)used,
+			 "%sread again, as they had been changed: %zu file%s; calls in between are "
+			 "not seen",
+			 used > 0 ? "; " : "", r->changed.reread,
+			 r->changed.reread == 1 ? "" : "s");
+	return xsp_capture_put_info(r->writer, "changed code", text);
+}
+
+static void tell_changed(struct xsp_recorder *r, const struct recorded_process *p,
+			 const char *shown, const struct xsp_plan_attached *done)
+{
+	char names[sizeof(done->changed_names) + 8];
+
+	xsp_printable(names, sizeof(names), done->changed_names, 0);
+	if (done->unverified && !r->changed.unverified)
+		xsp_recorder_note(r, "whether code in memory is that of its file cannot be told "
+				     "here: pages are not of 4 KiB");
+	r->changed.unverified |= done->unverified;
+	if (done->all_out)
+		xsp_recorder_note(r,
+				  "process %d has changed code while it was attached to: nothing "
+				  "of it is recorded that was attached before (uprobe_multi, "
+				  "Linux 6.6, takes out single functions)",
+				  (int)p->pid);
+	if (done->changed == 0)
+		return;
+	count_changed(r, done->changed, names);
+	xsp_recorder_note(r,
+			  "%s: in process %d the code of %zu function%s is not what the file says "
+			  "(a hook or a live patch): left out: %s%s",
+			  shown, (int)p->pid, done->changed, done->changed == 1 ? "" : "s", names,
+			  done->changed > XSP_PLAN_NAMED ? ", ..." : "");
+}
+
 static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 			 struct xsp_planned_module *m, const struct xsp_mapped_file *f,
 			 struct xsp_error *err)
 {
 	struct xsp_plan_attached done;
-	/* one link may serve every process */
-	const bool shared = r->options.attach.system && !m->is_agent && m->wanted > 0;
-	bool *attached = shared ? &m->attached : &p->attached[m->id];
+	bool *attached = &p->attached[m->id];
 
 	if (*attached)
 		return 0;
 	*attached = true;
-	int rc = shared ? xsp_children_allow(r, m, err) : 0;
-	if (rc < 0)
-		return rc;
 	double start = (double)xsp_now_ns();
-	rc = xsp_plan_attach(&r->plan, r->broker, m, p->pid,
-			     (shared ? XSP_PLAN_SHARED : 0) | (p->child ? 0 : XSP_PLAN_REPAIR),
-			     &done, err);
+	int rc = xsp_plan_attach(&r->plan, r->broker, m, p->pid, !p->child, &done, err);
 	r->times.attach_ms += ((double)xsp_now_ns() - start) * 1e-6;
 	if (rc == 0)
 		count_late(r, m);
+	if (rc == -ESTALE)
+		return rc;
 	if (rc == -ENOENT) { /* unmapped or exec meanwhile: what is there now is told of */
 		*attached = false;
 		return 0;
@@ -257,12 +337,7 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 		xsp_recorder_note(r,
 				  "%s: the kernel refused %zu sites; their spans may lack an end",
 				  f->shown, done.refused);
-	if (done.changed > 0)
-		xsp_recorder_note(r,
-				  "%s: in process %d the code of %zu function%s is not what the "
-				  "file says (a hook or a live patch): left out: %s%s",
-				  f->shown, (int)p->pid, done.changed, done.changed == 1 ? "" : "s",
-				  done.changed_names, done.changed > XSP_PLAN_NAMED ? ", ..." : "");
+	tell_changed(r, p, f->shown, &done);
 	if (done.repaired > 0)
 		xsp_recorder_note(
 			r,
@@ -291,8 +366,8 @@ static int number_operators(struct xsp_recorder *r, struct recorded_process *p,
 	return xsp_plan_sequence(m, r->broker, p->pid, f);
 }
 
-static int take_file(struct xsp_recorder *r, struct recorded_process *p,
-		     const struct xsp_mapped_file *f, struct xsp_error *err)
+static int take_module(struct xsp_recorder *r, struct recorded_process *p,
+		       const struct xsp_mapped_file *f, struct xsp_error *err)
 {
 	struct xsp_planned_module *m;
 	struct xsp_error unreadable = {0};
@@ -323,6 +398,27 @@ static int take_file(struct xsp_recorder *r, struct recorded_process *p,
 	return rc;
 }
 
+static int take_file(struct xsp_recorder *r, struct recorded_process *p,
+		     const struct xsp_mapped_file *f, struct xsp_error *err)
+{
+	int rc = take_module(r, p, f, err);
+
+	if (rc != -ESTALE)
+		return rc;
+	/* its links are out everywhere: whoever maps it is looked at again */
+	xsp_recorder_note(r, "%s has been changed since it was read: it is read again", f->shown);
+	r->changed.reread++;
+	xsp_plan_forget(&r->plan, f);
+	for (size_t i = 0; i < r->process_count; i++)
+		r->processes[i].dirty = true;
+	rc = take_module(r, p, f, err);
+	if (rc != -ESTALE)
+		return rc;
+	xsp_plan_forget(&r->plan, f);
+	xsp_recorder_note(r, "%s is left out: it is being written", f->shown);
+	return 0;
+}
+
 /* Are there names that are addresses? Of a text that is not in memory nothing else is known. */
 static bool names_are_addresses(const struct xsp_plan *plan)
 {
@@ -348,15 +444,10 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	if (rc < 0)
 		return rc;
 	p->dirty = false;
-	int refused = 0;
 	const uint32_t known = r->plan.probes;
 	for (size_t i = 0; i < files->count && rc == 0; i++) {
 		xsp_mapped_files_open_ahead(p->process, files, i, is_new, &r->plan);
 		rc = take_file(r, p, &files->files[i], err);
-		if (rc == -EBUSY) { /* this one only */
-			refused = rc;
-			rc = 0;
-		}
 	}
 	if (r->started && r->plan.probes > known)
 		xsp_broker_ready(r->broker, r->plan.probes);
@@ -364,7 +455,7 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 			names_are_addresses(&r->plan)))
 		rc = xsp_resolver_learn(r->resolver, p->process, files);
 	xsp_mapped_files_free(files);
-	return rc < 0 ? rc : refused;
+	return rc;
 }
 
 /* Whatever fails with a process that ends, or becomes another program, fails by that. */

@@ -567,6 +567,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 	if (rc == 0)
 		rc = xsp_recorder_put_late(r);
 	if (rc == 0)
+		rc = xsp_recorder_put_changed(r);
+	if (rc == 0)
 		rc = xsp_capture_put_clock(r->writer);
 	int end = xsp_capture_finish(r->writer, r->start_ns, r->end_ns, err);
 	r->writer = NULL;

@@ -29,7 +29,6 @@ struct xsp_recorder_options {
 	bool exit_by_return; /* return probes instead of exit sites */
 	bool exit_by_site; /* no return probes at all */
 	double budget; /* how much a thread may be slowed: 0.2 is 20 %. 0: as much as it is */
-	bool slow_others; /* --follow=system: however many processes map a library */
 	/* The user does not want to wait any more: while it starts. May be NULL */
 	bool (*stopped)(void *ctx);
 	/* What is being done, while it starts: one line. May be NULL */

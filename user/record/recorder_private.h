@@ -82,6 +82,12 @@ struct xsp_recorder {
 		char name[128]; /* of the one that took longest */
 		uint64_t unlooked_ns; /* before a process's end that it mapped code, at most */
 	} late; /* libraries that were loaded while their process was recorded */
+	struct {
+		size_t count; /* functions of processes */
+		char names[720]; /* some of them */
+		size_t reread; /* files that were written while they were recorded */
+		bool unverified; /* nobody can tell here */
+	} changed; /* code in memory that is not its file's */
 	pid_t launched; /* whose stops at exec are its launcher's business; 0: none */
 };
 
@@ -110,6 +116,9 @@ int xsp_recorder_price_details(struct xsp_recorder *r);
 /* The counters into the capture, and the same from them. */
 int xsp_recorder_put_stats(struct xsp_recorder *r);
 int xsp_recorder_put_late(struct xsp_recorder *r);
+/* Functions whose code was found changed when their sites were to be put in again: said. */
+void xsp_recorder_take_left_out(struct xsp_recorder *r);
+int xsp_recorder_put_changed(struct xsp_recorder *r);
 int xsp_recorder_put_losses(struct xsp_recorder *r);
 int xsp_recorder_put_held_back(struct xsp_recorder *r);
 
@@ -129,9 +138,6 @@ void xsp_children_wait(struct xsp_recorder *r, int wait_ms);
 /* What it execed has its probes. */
 void xsp_children_exec_attached(struct xsp_recorder *r, const struct recorded_process *p);
 int xsp_children_put_infos(struct xsp_recorder *r);
-/* --follow=system: may every process that maps the module's file run into its probes? */
-int xsp_children_allow(struct xsp_recorder *r, const struct xsp_planned_module *m,
-		       struct xsp_error *err);
 
 /* agent.c */
 void xsp_recorder_agent_found(struct xsp_recorder *r, struct recorded_process *p);

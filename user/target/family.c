@@ -4,13 +4,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/grow.h"
-#include "target/maps.h"
 #include "target/procfs.h"
-
-#define MAPS_MAX (64U << 20)
 
 /* Calls `take` for each process of the machine until it returns a negative errno. */
 static int each_process(int (*take)(void *ctx, pid_t pid), void *ctx)
@@ -71,45 +67,4 @@ int xsp_process_descendants(pid_t pid, struct xsp_kin **kin, size_t *count)
 	*kin = found.kin;
 	*count = found.count;
 	return 0;
-}
-
-struct mappers {
-	uint64_t dev, inode;
-	bool (*ours)(void *ctx, pid_t pid);
-	void *ctx;
-	size_t count;
-};
-
-static bool maps_file(const char *text, const struct mappers *m)
-{
-	while (*text != '\0') {
-		struct xsp_map_line line;
-		if (xsp_map_line_parse(text, &line) && line.executable && line.inode == m->inode &&
-		    line.dev == m->dev)
-			return true;
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-	}
-	return false;
-}
-
-static int count_mapper(void *ctx, pid_t pid)
-{
-	struct mappers *m = ctx;
-	char *text;
-
-	if (m->ours(m->ctx, pid) ||
-	    xsp_procfs_read(&xsp_open_directly, pid, "maps", MAPS_MAX, &text, NULL) < 0)
-		return 0;
-	m->count += maps_file(text, m);
-	free(text);
-	return 0;
-}
-
-size_t xsp_file_mappers(uint64_t dev, uint64_t inode, bool (*ours)(void *ctx, pid_t pid), void *ctx)
-{
-	struct mappers m = {.dev = dev, .inode = inode, .ours = ours, .ctx = ctx};
-
-	each_process(count_mapper, &m);
-	return m.count;
 }
