@@ -350,7 +350,7 @@ static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, 
 /* With --min-duration or --max-depth; false: the span is left out. */
 static __noinline bool passes_filters(__u64 time, __u64 sp, __u32 probe, bool is_function)
 {
-	struct xsp_thread_state *s = thread_state((__u32)bpf_get_current_pid_tgid());
+	struct xsp_thread_state *s = thread_state();
 	struct xsp_frame *f = 0;
 
 	if (!s && is_function)

@@ -159,6 +159,17 @@ def provider_goes_on_in_windows(folder):
 
 
 @case
+def windows_with_a_least_duration(folder):
+    """What --min-duration holds back at a window's end is asked for, and the recording goes on."""
+    done = xsptrace("--min-duration", "1us", "--max-overhead", "20", "-d", "3", "-o", f"{folder}/t.json", "--",
+                    workload("brake"), "--threads", "2", "--seconds", "4", "ranges", "500", timeout=60)
+    check("ended unexpectedly" not in done.stderr, "the privileged process is gone", done.stderr)
+    windows = [e for e in Trace(f"{folder}/t.json").json["traceEvents"] if e.get("name") == "recorded"]
+    check(windows, "no window", done.stderr)
+    check(Trace(f"{folder}/t.json").json["xsptrace_window"]["duration_ns"] > 2.5e9, "it ended before", done.stderr)
+
+
+@case
 def within_the_budget_nothing_is_lost(folder):
     """A program that pays little is recorded whole, by default."""
     facts = f"{folder}/truth"

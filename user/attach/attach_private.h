@@ -71,6 +71,5 @@ size_t xsp_release_sites(const struct xsp_attach *a, struct xsp_attach_site *sit
 
 /* thread_counters.c */
 size_t xsp_attach_counter_threads(const struct xsp_attach_options *o);
-void xsp_attach_forget_counters(struct xsp_attach *a, pid_t tid);
 
 #endif

@@ -83,7 +83,7 @@ int xsp_attach_thread(struct xsp_attach *a, pid_t tid)
 	return 0;
 }
 
-void xsp_attach_forget_counters(struct xsp_attach *a, pid_t tid)
+void xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid)
 {
 	uint32_t key = (uint32_t)tid;
 	size_t events = xsp_counter_events(a->counters, a->counter_count);
