@@ -16,7 +16,7 @@ struct {
 } xsp_probe_states __weak SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, XSP_UNSEEN_MAX);
 	__type(key, __u64); /* XSP_UNSEEN_KEY */
 	__type(value, __u64);
@@ -31,6 +31,8 @@ struct {
 } xsp_swaps __weak SEC(".maps");
 
 /* A hit that costs its thread something, but of which no event tells. */
+static __always_inline void xsp_count_some(__u32 which, __u64 some);
+
 static __noinline void xsp_count_unseen(__u32 probe, bool is_exit)
 {
 	const struct xsp_probe_state *state;
@@ -46,8 +48,8 @@ static __noinline void xsp_count_unseen(__u32 probe, bool is_exit)
 	sum = bpf_map_lookup_elem(&xsp_unseen, &key);
 	if (sum)
 		*sum += ns; /* nobody else counts for this thread */
-	else
-		bpf_map_update_elem(&xsp_unseen, &key, &ns, BPF_ANY);
+	else if (bpf_map_update_elem(&xsp_unseen, &key, &ns, BPF_ANY))
+		xsp_count_some(XSP_COUNT_UNSEEN_NS, ns);
 }
 
 /* The rare cases of xsp_serves(). */

@@ -37,6 +37,7 @@ enum xsp_count {
 	XSP_COUNT_OBJECTS_OPENED, /* put into the map xsp_objects */
 	XSP_COUNT_OBJECTS_CLOSED, /* ... and taken out by us, not by the kernel for want of room */
 	XSP_COUNT_MISSED, /* returns that the kernel does not probe: it follows 64 nested calls of a thread */
+	XSP_COUNT_UNSEEN_NS, /* of hits that no event tells of, beyond those in the map xsp_unseen */
 	XSP_COUNTS,
 };
 

@@ -172,7 +172,8 @@ def long_calls_that_never_return(folder):
     """--min-duration shows those that a thread ends in, that the process ends in, and that another thread than
     the first execs in: each once, on its thread, with the time it took."""
     spans = []
-    for name, calls, arguments in (("exec", {"leaver_thread": 4, "leaver_exec": 1}, []), ("exit", {"leaver_exit": 1}, ["exit"])):
+    for name, calls, arguments in (("exec", {"leaver_thread": 4, "leaver_exec": 1}, []),
+                                   ("exit", {"leaver_exit": 1}, ["exit"])):
         xsptrace("--min-duration", "50ms", "-e", "leaver_*", "-o", f"{folder}/{name}.json", "--",
                  workload("leaver"), "--threads", 4, "--calls", 10, *arguments)
         trace = Trace(f"{folder}/{name}.json")

@@ -100,6 +100,8 @@ def code_changed(folder, *modes):
     trace = Trace(out)
     check(trace.calls["untouched"] > 20, "what was not changed is not traced", trace.calls)
     changed = [t.pid for t, mode in zip(targets, modes) if not mode]
+    equal(trace.losses["functions_left_out"], 4 * len(changed), "functions left out")
+    check("hooked_branch" in trace.json["xsptrace_capture"]["functions left out"], "not named in the trace")
     for name in ("plain", "frame", "calls", "branch"):
         check(f"hooked_{name}" in done.stderr, f"hooked_{name} is not named as left out",
               done.stderr)

@@ -110,10 +110,14 @@ static int announce_module(struct xsp_recorder *r, struct xsp_planned_module *m)
 static void count_thread(struct xsp_recorder *r, pid_t tid)
 {
 	int rc = xsp_broker_thread(r->broker, tid);
+	const char *why = rc == -E2BIG ? "too many threads" : strerror(-rc);
 
-	if (rc < 0 && rc != -ESRCH && r->uncounted++ == 0)
+	if (rc == 0 || rc == -ESRCH)
+		return;
+	if (r->gaps[XSP_GAP_THREADS].count == 0)
 		xsp_recorder_note(r, "--counters: thread %d and perhaps others are not counted: %s",
-				  (int)tid, rc == -E2BIG ? "too many threads" : strerror(-rc));
+				  (int)tid, why);
+	xsp_recorder_gap(r, XSP_GAP_THREADS, 1, "by --counters: %s", why);
 }
 
 static int announce_process(struct xsp_recorder *r, const struct recorded_process *p, pid_t parent)
@@ -250,17 +254,25 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 	}
 	if (m->is_agent && rc == 0)
 		xsp_recorder_agent_found(r, p);
-	r->refused += done.refused;
-	if (done.refused > 0)
+	if (done.refused > 0) {
 		xsp_recorder_note(r,
 				  "%s: the kernel refused %zu sites; their spans may lack an end",
 				  f->shown, done.refused);
-	if (done.changed > 0)
+		xsp_recorder_gap(r, XSP_GAP_SITES, done.refused,
+				 "by the kernel, first of %.500s: their spans may lack an end",
+				 f->shown);
+	}
+	if (done.changed > 0) {
 		xsp_recorder_note(r,
 				  "%s: in process %d the code of %zu function%s is not what the "
 				  "file says (a hook or a live patch): left out: %s%s",
 				  f->shown, (int)p->pid, done.changed, done.changed == 1 ? "" : "s",
 				  done.changed_names, done.changed > XSP_PLAN_NAMED ? ", ..." : "");
+		xsp_recorder_gap(r, XSP_GAP_FUNCTIONS, done.changed,
+				 "whose code is not what the file says (a hook or a live patch), "
+				 "by process; first: %s",
+				 done.changed_names);
+	}
 	if (done.repaired > 0)
 		xsp_recorder_note(
 			r,
@@ -304,8 +316,12 @@ static int take_file(struct xsp_recorder *r, struct recorded_process *p,
 	if (rc == -ESRCH)
 		return xsp_error_set(err, rc, XSP_STATUS_NO_TARGET, "process %d has ended",
 				     (int)p->pid);
-	if (rc < 0)
+	if (rc < 0) {
 		xsp_recorder_note(r, "%s is left out: %s", f->shown, unreadable.text);
+		xsp_recorder_gap(r, XSP_GAP_FILES, 1,
+				 "that could not be read, first %.500s: %.400s", f->shown,
+				 unreadable.text);
+	}
 	rc = make_room(p, r->plan.count);
 	if (rc < 0 || m->count == 0)
 		return rc;

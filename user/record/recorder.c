@@ -361,6 +361,8 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 		if (rc == 0)
 			rc = xsp_recorder_put_stats(r);
 		if (rc == 0)
+			rc = xsp_recorder_put_gaps(r);
+		if (rc == 0)
 			rc = xsp_capture_put_clock(r->writer);
 		if (rc == 0)
 			rc = xsp_capture_flush(r->writer);
@@ -406,7 +408,7 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 		return rc;
 	getrusage(RUSAGE_SELF, &usage);
 	double silent = r->overheads != NULL
-				? (double)xsp_overhead_unseen_ns(r)
+				? (double)(xsp_overhead_unseen_ns(r) + c.unseen_ns)
 				: (double)c.silent_hits * r->plan.costs.ns[XSP_SITE_EMULATED];
 	struct xsp_capture_stats s = {
 		.events = xsp_drain_events(r->drain),
@@ -548,6 +550,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		rc = xsp_children_put_infos(r);
 	if (rc == 0)
 		rc = xsp_recorder_put_late(r);
+	if (rc == 0)
+		rc = xsp_recorder_put_gaps(r);
 	if (rc == 0)
 		rc = xsp_capture_put_clock(r->writer);
 	int end = xsp_capture_finish(r->writer, r->start_ns, r->end_ns, err);
