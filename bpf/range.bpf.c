@@ -453,6 +453,18 @@ static __noinline bool put_range(struct end_event *e, __u64 object, __u32 probe)
 	return true;
 }
 
+/* Its end was lost: a later one must not be taken for it. False: another thread took it out. */
+static __noinline bool close_object(__u64 object, __u32 probe)
+{
+	struct object_key key = {
+		.object = object, .tgid = bpf_get_current_pid_tgid() >> 32, .probe = probe};
+
+	if (bpf_map_delete_elem(&xsp_objects, &key))
+		return false;
+	xsp_count(XSP_COUNT_OBJECTS_CLOSED);
+	return true;
+}
+
 static __noinline bool is_open(__u64 object, __u32 probe)
 {
 	struct object_key key = {
@@ -469,7 +481,8 @@ static __noinline void emit_end(struct pt_regs *ctx, __u64 time, __u32 probe, bo
 	__u32 at = sizeof(e->head);
 
 	if (!e) {
-		xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
+		if (!keyed || close_object(XSP_REG_ARG1(ctx), probe))
+			xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
 		return;
 	}
 	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, xsp_cookie(ctx)), pid_tgid, probe,
