@@ -291,6 +291,8 @@ static __noinline void remember_name(__u64 hash)
 
 	if (hash)
 		bpf_map_update_elem(&xsp_pending, &tid, &hash, BPF_ANY);
+	else /* not an older one instead */
+		bpf_map_delete_elem(&xsp_pending, &tid);
 }
 
 static __noinline void open_object(__u64 object, __u32 probe, __u64 time)
@@ -301,8 +303,8 @@ static __noinline void open_object(__u64 object, __u32 probe, __u64 time)
 
 	if (bpf_map_update_elem(&xsp_objects, &key, &range, BPF_NOEXIST) == 0)
 		xsp_count(XSP_COUNT_OBJECTS_OPENED);
-	else
-		bpf_map_update_elem(&xsp_objects, &key, &range, BPF_ANY);
+	else if (bpf_map_update_elem(&xsp_objects, &key, &range, BPF_ANY))
+		xsp_count(XSP_COUNT_UNTRACKED);
 }
 
 /* A name for the open range of an object, if there is one. */
@@ -319,6 +321,8 @@ static __noinline void label_object(__u64 object, __u32 opener, __u64 hash)
 	}
 	xsp_fill_head(&e->head, bpf_ktime_get_ns(), 0, pid_tgid, opener, XSP_EVENT_LABEL,
 		      hash ? 0 : XSP_EVENT_NAME_LOST, sizeof(*e));
+	if (!hash)
+		xsp_count(XSP_COUNT_LOST_NAME);
 	e->name_hash = hash;
 	e->begin_ns = range->begin_ns;
 	xsp_submit(e);

@@ -101,7 +101,12 @@ static __always_inline bool note_stopped(struct task_struct *task)
 {
 	__u32 tgid = BPF_CORE_READ(task, tgid), one = 1;
 
-	return xsp_active && !bpf_map_update_elem(&xsp_stopped, &tgid, &one, BPF_ANY);
+	if (!xsp_active)
+		return false;
+	if (!bpf_map_update_elem(&xsp_stopped, &tgid, &one, BPF_ANY))
+		return true;
+	xsp_count(XSP_COUNT_UNTRACKED); /* it runs on */
+	return false;
 }
 
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type,

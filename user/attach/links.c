@@ -87,7 +87,8 @@ int xsp_links_add(struct xsp_attach *a, const struct xsp_link *link)
 	a->links[a->link_count].perf = NULL;
 	a->links[a->link_count].sites = sites;
 	a->link_count++;
-	__atomic_fetch_add(&a->open_links, 1, __ATOMIC_RELAXED);
+	if (fd >= 0)
+		__atomic_fetch_add(&a->open_links, 1, __ATOMIC_RELAXED);
 	return 0;
 }
 

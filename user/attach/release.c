@@ -361,7 +361,9 @@ static int work_resume(struct xsp_attach *a)
 		l->fd = xsp_links_make(a, l);
 		if (l->fd < 0 && l->fd != -ESRCH && rc == 0)
 			rc = l->fd;
-		if (l->fd < 0)
+		if (l->fd >= 0)
+			__atomic_fetch_add(&a->open_links, 1, __ATOMIC_RELAXED);
+		else
 			l->fd = -1;
 	}
 	pthread_mutex_unlock(&a->lock);

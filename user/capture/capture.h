@@ -143,7 +143,7 @@ static inline uint64_t xsp_address_name_hash(enum xsp_address_name what, uint32_
 enum xsp_capture_gap {
 	XSP_GAP_SITES, /* refused by the kernel */
 	XSP_GAP_FUNCTIONS, /* left out: their code is not that of the file */
-	XSP_GAP_FILES, /* left out: they could not be read */
+	XSP_GAP_FILES, /* left out: they could not be read, or attached to */
 	XSP_GAP_THREADS, /* without counters */
 	XSP_GAP_END, /* it ended before it was told to */
 	XSP_GAPS,

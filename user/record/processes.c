@@ -252,6 +252,8 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 		*attached = false;
 		return 0;
 	}
+	if (rc < 0 && rc != -ESRCH)
+		xsp_recorder_gap(r, XSP_GAP_FILES, 1, "first %.500s: %.400s", f->shown, err->text);
 	if (m->is_agent && rc == 0)
 		xsp_recorder_agent_found(r, p);
 	if (done.refused > 0) {
@@ -318,8 +320,7 @@ static int take_file(struct xsp_recorder *r, struct recorded_process *p,
 				     (int)p->pid);
 	if (rc < 0) {
 		xsp_recorder_note(r, "%s is left out: %s", f->shown, unreadable.text);
-		xsp_recorder_gap(r, XSP_GAP_FILES, 1,
-				 "that could not be read, first %.500s: %.400s", f->shown,
+		xsp_recorder_gap(r, XSP_GAP_FILES, 1, "first %.500s: %.400s", f->shown,
 				 unreadable.text);
 	}
 	rc = make_room(p, r->plan.count);
