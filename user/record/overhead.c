@@ -367,7 +367,9 @@ static double leaves(struct xsp_overhead *o, uint32_t probe, uint64_t now)
 		const uint32_t *at = xsp_u64map_get(&o->by_tid, c->tid);
 		if (at == NULL || (probe != ANY_PROBE && c->probe != probe))
 			continue;
-		double ns = (double)(passed(now, o->threads[*at].since_ns)) + 1;
+		/* what it stood in line for does not count, but it had the time that its probes took */
+		uint64_t since = passed(now, o->threads[*at].since_ns);
+		double ns = (double)(since > c->ns ? since : c->ns) + 1;
 		calls += (double)c->calls * 1e9 / ns;
 		o->threads[*at].leaving += SILENT_SHARE * (double)c->ns / ns;
 	}
