@@ -140,7 +140,8 @@ struct xsp_attach_counters {
 	uint64_t detail_hits,
 		detail_ns; /* time in the program of some of the hits that put sections */
 	uint64_t objects_opened, objects_closed; /* of the ranges that belong to one */
-	uint64_t unseen_ns; /* in hits that no event tells of, beyond those of xsp_attach_unseen() */
+	uint64_t
+		unseen_ns; /* in hits that no event tells of, beyond those of xsp_attach_unseen() */
 	uint64_t missed; /* by the kernel: returns it does not probe, programs it did not run */
 };
 int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *out);
