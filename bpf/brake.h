@@ -31,9 +31,9 @@ struct {
 	__type(value, __u64);
 } xsp_swaps __weak SEC(".maps");
 
+/* A hit that costs its thread something, but of which no event tells. */
 static __always_inline void xsp_count_some(__u32 which, __u64 some);
 
-/* A hit that costs its thread something, but of which no event tells. */
 static __noinline void xsp_count_unseen(__u32 probe, bool is_exit)
 {
 	const struct xsp_probe_state *state;

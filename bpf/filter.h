@@ -23,9 +23,9 @@ struct {
 	__type(value, struct xsp_thread_state);
 } xsp_thread_states __weak SEC(".maps");
 
-static __always_inline bool emit(__u64 time, __u64 sp, __u32 probe, __u8 kind, __u8 flags)
+static __always_inline bool emit(__u64 pid_tgid, __u64 time, __u64 sp, __u32 probe, __u8 kind,
+				 __u8 flags)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct xsp_event *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
 
 	if (!e) {
@@ -42,14 +42,19 @@ static __always_inline bool emit(__u64 time, __u64 sp, __u32 probe, __u8 kind, _
 
 static const struct xsp_thread_state empty_state;
 
-static __always_inline struct xsp_thread_state *thread_state(__u32 tid)
+static __always_inline struct xsp_thread_state *thread_state(void)
 {
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u32 tid = (__u32)pid_tgid;
 	struct xsp_thread_state *s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
 
 	if (s)
 		return s;
 	bpf_map_update_elem(&xsp_thread_states, &tid, &empty_state, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&xsp_thread_states, &tid);
+	s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
+	if (s)
+		s->tgid = pid_tgid >> 32;
+	return s;
 }
 
 /* The mask is what the verifier wants to see on every path to the pointer; the barrier keeps
@@ -69,6 +74,8 @@ static __always_inline void pop_below(struct xsp_thread_state *s, __u64 sp)
 		struct xsp_frame *top = frame_at(s, s->depth - 1);
 		if (!top || top->sp >= sp)
 			break;
+		if (xsp_min_duration_ns && !top->emitted)
+			xsp_count(XSP_COUNT_FILTERED);
 		s->depth--;
 	}
 }
@@ -103,12 +110,20 @@ static __always_inline struct xsp_frame *push_frame(struct xsp_thread_state *s, 
 }
 
 /* A copy of its own for programs that are short of stack. */
-static __noinline bool emit_apart(__u64 time, __u64 sp, __u32 probe, __u8 kind, __u8 flags)
+static __noinline __attribute__((unused)) bool emit_apart(__u64 time, __u64 sp, __u32 probe,
+							  __u8 kind, __u8 flags)
 {
-	return emit(time, sp, probe, kind, flags);
+	return emit(bpf_get_current_pid_tgid(), time, sp, probe, kind, flags);
 }
 
-static __always_inline void emit_held_back(struct xsp_thread_state *s, __u32 depth)
+static __noinline void emit_frame(const struct xsp_frame *f, __u64 pid_tgid)
+{
+	emit(pid_tgid, f->time_ns, f->sp, f->probe, XSP_EVENT_ENTRY,
+	     XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED);
+}
+
+static __always_inline void emit_held_back_of(struct xsp_thread_state *s, __u32 depth,
+					      __u64 pid_tgid)
 {
 	for (__u32 i = 0; i < XSP_FILTER_FRAMES; i++) {
 		if (i >= depth)
@@ -117,9 +132,32 @@ static __always_inline void emit_held_back(struct xsp_thread_state *s, __u32 dep
 		if (!f || f->emitted)
 			continue;
 		f->emitted = 1;
-		emit_apart(f->time_ns, f->sp, f->probe, XSP_EVENT_ENTRY,
-			   XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED);
+		emit_frame(f, pid_tgid);
 	}
+}
+
+static __always_inline void emit_held_back(struct xsp_thread_state *s, __u32 depth)
+{
+	emit_held_back_of(s, depth, bpf_get_current_pid_tgid());
+}
+
+/* Frames below `sp` have ended now, without exits of their own: those long enough are shown. */
+static __noinline __attribute__((unused)) void pop_unwound(struct xsp_thread_state *s, __u64 sp,
+							   __u64 now, __u64 pid_tgid)
+{
+	__u32 held_back = 0;
+
+	for (__u32 i = 1; i <= XSP_FILTER_FRAMES && xsp_min_duration_ns; i++) {
+		struct xsp_frame *f = frame_at(s, s->depth - i);
+		if (!f || f->sp >= sp)
+			break;
+		held_back = s->depth - i + 1;
+		if (now - f->time_ns >= xsp_min_duration_ns)
+			break; /* and all around it */
+		held_back = 0;
+	}
+	emit_held_back_of(s, held_back, pid_tgid);
+	pop_below(s, sp);
 }
 
 #endif

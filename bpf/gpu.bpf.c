@@ -54,7 +54,7 @@ int xsp_gpu_batch(struct pt_regs *ctx)
 		bytes = XSP_GPU_BATCH_MAX;
 	if (bpf_probe_read_user(e->records, bytes, (void *)XSP_REG_ARG1(ctx))) {
 		bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
-		xsp_count(XSP_COUNT_LOST_OTHER);
+		count_lost((void *)XSP_REG_ARG1(ctx));
 		return 0;
 	}
 	xsp_fill_head(&e->gpu.head, bpf_ktime_get_ns(), 0, pid_tgid,

@@ -293,6 +293,8 @@ static __noinline void remember_name(__u64 hash)
 
 	if (hash)
 		bpf_map_update_elem(&xsp_pending, &tid, &hash, BPF_ANY);
+	else /* not an older one instead */
+		bpf_map_delete_elem(&xsp_pending, &tid);
 }
 
 static __noinline void open_object(__u64 object, __u32 probe, __u64 time)
@@ -303,8 +305,8 @@ static __noinline void open_object(__u64 object, __u32 probe, __u64 time)
 
 	if (bpf_map_update_elem(&xsp_objects, &key, &range, BPF_NOEXIST) == 0)
 		xsp_count(XSP_COUNT_OBJECTS_OPENED);
-	else
-		bpf_map_update_elem(&xsp_objects, &key, &range, BPF_ANY);
+	else if (bpf_map_update_elem(&xsp_objects, &key, &range, BPF_ANY))
+		xsp_count(XSP_COUNT_UNTRACKED);
 }
 
 /* A name for the open range of an object, if there is one. */
@@ -321,6 +323,8 @@ static __noinline void label_object(__u64 object, __u32 opener, __u64 hash)
 	}
 	xsp_fill_head(&e->head, bpf_ktime_get_ns(), 0, pid_tgid, opener, XSP_EVENT_LABEL,
 		      hash ? 0 : XSP_EVENT_NAME_LOST, sizeof(*e));
+	if (!hash)
+		xsp_count(XSP_COUNT_LOST_NAME);
 	e->name_hash = hash;
 	e->begin_ns = range->begin_ns;
 	xsp_submit(e);
@@ -352,7 +356,7 @@ static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, 
 /* With --min-duration or --max-depth; false: the span is left out. */
 static __noinline bool passes_filters(__u64 time, __u64 sp, __u32 probe, bool is_function)
 {
-	struct xsp_thread_state *s = thread_state((__u32)bpf_get_current_pid_tgid());
+	struct xsp_thread_state *s = thread_state();
 	struct xsp_frame *f = 0;
 
 	if (!s && is_function)
@@ -455,6 +459,18 @@ static __noinline bool put_range(struct end_event *e, __u64 object, __u32 probe)
 	return true;
 }
 
+/* Its end was lost: a later one must not be taken for it. False: another thread took it out. */
+static __noinline bool close_object(__u64 object, __u32 probe)
+{
+	struct object_key key = {
+		.object = object, .tgid = bpf_get_current_pid_tgid() >> 32, .probe = probe};
+
+	if (bpf_map_delete_elem(&xsp_objects, &key))
+		return false;
+	xsp_count(XSP_COUNT_OBJECTS_CLOSED);
+	return true;
+}
+
 static __noinline bool is_open(__u64 object, __u32 probe)
 {
 	struct object_key key = {
@@ -471,7 +487,8 @@ static __noinline void emit_end(struct pt_regs *ctx, __u64 time, __u32 probe, bo
 	__u32 at = sizeof(e->head);
 
 	if (!e) {
-		xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
+		if (!keyed || close_object(XSP_REG_ARG1(ctx), probe))
+			xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
 		return;
 	}
 	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, xsp_cookie(ctx)), pid_tgid, probe,

@@ -10,14 +10,14 @@
 
 static __noinline void filtered_entry(__u64 time, __u64 sp, __u32 probe)
 {
-	struct xsp_thread_state *s = thread_state((__u32)bpf_get_current_pid_tgid());
+	struct xsp_thread_state *s = thread_state();
 
 	struct xsp_frame *f = s ? push_frame(s, time, sp, probe) : 0;
 
 	if (!s)
 		left_out(XSP_COUNT_UNTRACKED, probe);
 	else if (f && !xsp_min_duration_ns)
-		f->emitted = emit(time, sp, probe, XSP_EVENT_ENTRY, XSP_EVENT_SP_EXACT);
+		f->emitted = emit_apart(time, sp, probe, XSP_EVENT_ENTRY, XSP_EVENT_SP_EXACT);
 }
 
 static __noinline void filtered_exit(__u64 time, __u64 sp, __u32 probe, __u8 flags)
@@ -78,7 +78,8 @@ int xsp_span(struct pt_regs *ctx)
 	if (!xsp_counts(ctx, cookie))
 		return 0;
 	__u64 sp = xsp_entry_sp(ctx, cookie);
-	emit(time, sp, XSP_COOKIE_PROBE(cookie), XSP_COOKIE_KIND(cookie), xsp_event_flags(cookie));
+	emit(bpf_get_current_pid_tgid(), time, sp, XSP_COOKIE_PROBE(cookie),
+	     XSP_COOKIE_KIND(cookie), xsp_event_flags(cookie));
 	look_at_return(cookie, sp);
 	return 0;
 }
@@ -113,24 +114,6 @@ int xsp_span_filtered(struct pt_regs *ctx)
 
 /* --- landings of exceptions and longjmps --- */
 
-/* Frames that the landing leaves have ended now: those long enough are shown. */
-static __noinline void pop_unwound(struct xsp_thread_state *s, __u64 sp, __u64 now)
-{
-	__u32 held_back = 0;
-
-	for (__u32 i = 1; i <= XSP_FILTER_FRAMES && xsp_min_duration_ns; i++) {
-		struct xsp_frame *f = frame_at(s, s->depth - i);
-		if (!f || f->sp >= sp)
-			break;
-		held_back = s->depth - i + 1;
-		if (now - f->time_ns >= xsp_min_duration_ns)
-			break; /* and all around it */
-		held_back = 0;
-	}
-	emit_held_back(s, held_back);
-	pop_below(s, sp);
-}
-
 static __always_inline void unwound_to(__u64 sp, __u64 cookie, __u8 flags)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -142,7 +125,7 @@ static __always_inline void unwound_to(__u64 sp, __u64 cookie, __u8 flags)
 	if (xsp_min_duration_ns || xsp_max_depth) {
 		struct xsp_thread_state *s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
 		if (s)
-			pop_unwound(s, sp, time);
+			pop_unwound(s, sp, time, pid_tgid);
 	}
 	struct xsp_event *e = xsp_reserve(tid, sizeof(*e));
 	if (!e) {

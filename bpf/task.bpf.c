@@ -3,7 +3,7 @@
  * task.bpf.c - the life of the recorded processes and their threads: fork, exec, exit,
  * rename. In the same ring as the thread's spans, so that their order is certain.
  */
-#include "common.h"
+#include "filter.h"
 
 #define XSP_SIGSTOP 19
 
@@ -101,7 +101,12 @@ static __always_inline bool note_stopped(struct task_struct *task)
 {
 	__u32 tgid = BPF_CORE_READ(task, tgid), one = 1;
 
-	return xsp_active && !bpf_map_update_elem(&xsp_stopped, &tgid, &one, BPF_ANY);
+	if (!xsp_active)
+		return false;
+	if (!bpf_map_update_elem(&xsp_stopped, &tgid, &one, BPF_ANY))
+		return true;
+	xsp_count(XSP_COUNT_UNTRACKED); /* it runs on */
+	return false;
 }
 
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type,
@@ -118,6 +123,20 @@ int BPF_PROG(xsp_task_stop, struct task_struct *parent, struct task_struct *chil
 	return 0;
 }
 
+/* --min-duration: what the thread has open does not return any more. Those long enough are shown. */
+static __always_inline void end_frames(__u32 tid)
+{
+	struct xsp_thread_state *s;
+
+	if (!xsp_min_duration_ns && !xsp_max_depth)
+		return;
+	s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
+	if (!s)
+		return;
+	pop_unwound(s, ~0ULL, bpf_ktime_get_ns(), (__u64)s->tgid << 32 | tid);
+	bpf_map_delete_elem(&xsp_thread_states, &tid);
+}
+
 SEC("raw_tp/sched_process_exec")
 int xsp_task_exec(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -126,6 +145,7 @@ int xsp_task_exec(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!xsp_active || !flags)
 		return 0;
+	end_frames((__u32)ctx->args[1]); /* the id that it had until now */
 	emit_task(task, XSP_TASK_EXEC, 0, (__u32)ctx->args[1], 0, BPF_RB_FORCE_WAKEUP);
 	if ((flags & XSP_TGID_STOP_AT_EXEC) && note_stopped(task))
 		bpf_send_signal(XSP_SIGSTOP);
@@ -137,8 +157,10 @@ int xsp_task_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (void *)ctx->args[0];
 
-	if (xsp_active && flags_of(task))
-		emit_task(task, XSP_TASK_EXIT, 0, 0, 0, 0);
+	if (!xsp_active || !flags_of(task))
+		return 0;
+	end_frames(BPF_CORE_READ(task, pid));
+	emit_task(task, XSP_TASK_EXIT, 0, 0, 0, 0);
 	return 0;
 }
 

@@ -30,7 +30,8 @@ struct xsp_probe_state {
 	__u32 reserved;
 };
 
-/* Hits that no event tells of: time spent in them, by thread and probe. */
+/* Hits that no event tells of: time spent in them, by thread and probe. What comes when it is
+ * full is XSP_COUNT_UNSEEN_NS: nobody's. */
 #define XSP_UNSEEN_MAX 8192
 #define XSP_UNSEEN_KEY(tid, probe) ((__u64)(tid) << 32 | (probe))
 

@@ -64,7 +64,7 @@ struct xsp_frame {
 };
 struct xsp_thread_state {
 	__u32 depth;
-	__u32 reserved;
+	__u32 tgid;
 	struct xsp_frame frames[XSP_FILTER_FRAMES];
 };
 _Static_assert((XSP_FILTER_FRAMES & (XSP_FILTER_FRAMES - 1)) == 0, "a power of two");

@@ -5,11 +5,12 @@ let go of, everything else in their library stays exact; providers go on in wind
 import json
 import os
 import re
+import resource
 import signal
 import time
 
-from harness import (SCRIPTS, XSPTRACE, Recording, Skip, Trace, case, check, check_calls, equal, finish, main, run, start_ready, total,
-                     truth, wait_for, workload, xsptrace, USAGE)
+from harness import (SCRIPTS, XSPTRACE, Recording, Skip, Trace, broker_of, case, check, check_calls, equal, finish, main, run,
+                     start_ready, total, truth, wait_for, workload, xsptrace, USAGE)
 
 # Of the target's CPU time, so that a busy machine does not matter much: the issue's 100 ms, and as much again.
 LET_GO_WITHIN, DETACHED_WITHIN = 0.2, 0.4
@@ -160,6 +161,62 @@ def provider_goes_on_in_windows(folder):
 
 
 @case
+def a_window_that_cannot_begin(folder):
+    """The kernel refuses to put the sites in again: that ends the recording's windows, and is said in the capture."""
+    child = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "30", "ranges", "500"])
+    clean = code_of(child.pid, workload("brake"))
+    with Recording(folder, "-p", child.pid, "--max-overhead", "20", "-o", f"{folder}/t.json",
+                   "-o", f"{folder}/t.xspt") as r:
+        broker = broker_of(r.process.pid)
+        child.send_signal(signal.SIGUSR1)
+        wait_for(lambda: "goes on in windows" in r.output(), 3, r.output())
+        resource.prlimit(broker, resource.RLIMIT_NOFILE, (3, 4096))
+        wait_for(lambda: "nothing more is recorded" in r.output(), 6, r.output())
+        wait_for(lambda: code_of(child.pid, workload("brake")) == clean, 2, "sites are still there")
+        check(child.poll() is None, "the target ended")
+        r.stop()
+        output = r.wait()
+    said = "the sites cannot be put in again (Too many open files)"
+    check(said in output, "why", output)
+    trace = Trace(f"{folder}/t.json")
+    check(said in trace.json["xsptrace_capture"]["ended early"], "the trace's metadata", trace.json["xsptrace_capture"])
+    check(f"ended early      {said}" in xsptrace("info", f"{folder}/t.xspt").stdout, "info")
+    check(f"ended early: {said}" in output, "summary", output)
+    equal(trace.json["xsptrace_windows"]["windows"], 1, "windows")
+
+
+@case
+def libraries_that_come_between_windows(folder):
+    """However often everything was taken out and put in again, there is room for what comes later."""
+    hot = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "30", "ranges", "2000"])
+    late = start_ready([workload("dlopener"), "--wait", "--calls", "100000", "20000"])
+    clean = code_of(hot.pid, workload("brake"))
+    with Recording(folder, "-p", hot.pid, "-p", late.pid, "-e", "record_function", "-e", "plugin_*", "-e", "dlopener:main",
+                   "--max-overhead", "20", "-o", f"{folder}/t.json") as recording:
+        hot.send_signal(signal.SIGUSR1)
+        for what in ("out", "in", "out again", "in again", "out a third time"):
+            wait_for(lambda: (code_of(hot.pid, workload("brake")) == clean) == what.startswith("out"), 5, what)
+        late.send_signal(signal.SIGUSR1)
+        time.sleep(1)
+        recording.stop()
+        output = recording.wait()
+    trace = Trace(f"{folder}/t.json")
+    check("out of file descriptors" not in output, "a library was not attached to", output)
+    equal(trace.losses["files_left_out"], 0, "libraries")
+
+
+@case
+def windows_with_a_least_duration(folder):
+    """What --min-duration holds back at a window's end is asked for, and the recording goes on."""
+    done = xsptrace("--min-duration", "1us", "--max-overhead", "20", "-d", "2", "-o", f"{folder}/t.json", "--",
+                    workload("brake"), "--threads", "2", "--seconds", "2", "ranges", "500", timeout=60)
+    check("ended unexpectedly" not in done.stderr, "the privileged process is gone", done.stderr)
+    windows = [e for e in Trace(f"{folder}/t.json").json["traceEvents"] if e.get("name") == "recorded"]
+    check(windows, "no window", done.stderr)
+    check(Trace(f"{folder}/t.json").json["xsptrace_window"]["duration_ns"] > 1.5e9, "it ended before", done.stderr)
+
+
+@case
 def within_the_budget_nothing_is_lost(folder):
     """A program that pays little is recorded whole, by default."""
     facts = f"{folder}/truth"
@@ -178,6 +235,32 @@ def what_filters_drop_costs_as_well(folder):
     done = xsptrace("--max-overhead", "20", "--min-duration", "10s", "-e", "hot:hot_*", "-o", f"{folder}/t.json",
                     "--", workload("hot"), "--threads", "1", "--seconds", "3", "frame")
     check("hot_frame" in let_go_of(Trace(f"{folder}/t.json")), "not let go", done.stderr)
+
+
+@case
+def what_many_filtered_calls_cost(folder):
+    """Of 8,192 pairs of thread and function at one look, none is forgotten: what they cost together is what their
+    number says."""
+    children = [start_ready([workload("many"), "--wait", "--seconds", "8"]) for _ in range(2)]
+    pids = [word for child in children for word in ("-p", child.pid)]
+    with Recording(folder, *pids, "--min-duration", "10s", "--max-overhead", "100000", "-e", "many_*",
+                   "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt") as recording:
+        os.kill(recording.process.pid, signal.SIGSTOP)  # the broker goes on
+        for child in children:
+            child.send_signal(signal.SIGUSR1)
+        time.sleep(2)
+        os.kill(recording.process.pid, signal.SIGCONT)
+        recording.stop()
+        output = recording.wait()
+    info = xsptrace("info", f"{folder}/t.xspt").stdout
+    prices = {kind: int(ns) for kind, ns in re.findall(r"([\w-]+) (\d+) ns", info)}
+    sites = re.search(r"sites: (.*?)\)", output)[1]
+    a_call = sum(int(n.replace(",", "")) * prices.get(kind, 0) / 4096
+                 for n, kind in re.findall(r"(\d[\d,]*) ([\w-]+)", sites))
+    trace = Trace(f"{folder}/t.json")
+    cost, calls = trace.json["xsptrace_overhead"]["probes_cost_ns"], trace.losses["filtered"]
+    check(calls > 8192, f"{calls} calls")
+    check(0.98 < cost / (calls * a_call) < 1.02, f"{cost} ns for {calls} calls of {a_call:.0f} ns", sites, prices)
 
 
 @case

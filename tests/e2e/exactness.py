@@ -168,6 +168,27 @@ def filters_in_the_probe(folder):
 
 
 @case
+def long_calls_that_never_return(folder):
+    """--min-duration shows those that a thread ends in, that the process ends in, and that another thread than
+    the first execs in: each once, on its thread, with the time it took."""
+    spans = []
+    for name, calls, arguments in (("exec", {"leaver_thread": 4, "leaver_exec": 1}, []),
+                                   ("exit", {"leaver_exit": 1}, ["exit"])):
+        xsptrace("--min-duration", "50ms", "-e", "leaver_*", "-o", f"{folder}/{name}.json", "--",
+                 workload("leaver"), "--threads", 4, "--calls", 10, *arguments)
+        trace = Trace(f"{folder}/{name}.json")
+        trace.check_nothing_lost()
+        equal(dict(trace.calls), calls, "spans")
+        equal(trace.losses["filtered"], 10 * sum(calls.values()), "short ones")
+        spans += trace.spans
+    for e in spans:
+        how = "unwound" if e["name"] == "leaver_exec" else "finished"
+        equal(e["args"].get(how), how == "unwound", f"{e['name']}: {how}")
+        equal(e["tid"] == e["pid"], e["name"] == "leaver_exit", f"{e['name']}: in the main thread")
+        check(99e3 < e["dur"] < 2e6, f"{e['name']}: {e['dur']} us")
+
+
+@case
 def one_thread_only(folder):
     """-t: the main thread of `hot` calls nothing, so nothing is seen and nothing is lost."""
     facts, out = f"{folder}/truth", f"{folder}/t.json"

@@ -209,6 +209,16 @@ class Recording:
             sys.stdout.write(f"--- {' '.join(self.arguments)}\n{self.output()[-4000:]}\n")
 
 
+def broker_of(pid):
+    """The privileged process of a recording."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        for child in f.read().split():
+            with open(f"/proc/{child}/comm", encoding="ascii") as comm:
+                if comm.read().strip() == "xsp-broker":
+                    return int(child)
+    raise AssertionError("no broker")
+
+
 READY = r"(?i)\b(recording|tracing)\b"
 
 

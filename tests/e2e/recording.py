@@ -3,13 +3,15 @@
 """Ways to start, to end and to look at a recording; containers; every output format."""
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import xml.etree.ElementTree as xml
 
-from harness import (Recording, Skip, Trace, case, check, check_calls, equal, finish, main, run,
+from harness import (Recording, Skip, Trace, broker_of, case, check, check_calls, equal, finish, main, run,
                      start, start_ready, truth, wait_for, workload, xsptrace)
 
 
@@ -169,6 +171,38 @@ def library_called_at_once(folder):
     said = trace.json["xsptrace_capture"]["libraries"]
     check(re.match(r"libplugin_[ab]\.so was attached to [0-9.]+ ms after it was loaded", said), "not said", said)
     check(f"libraries: {said}" in r.output(), "not in the summary", r.output())
+
+
+@case
+def what_is_missing_is_in_the_capture(folder):
+    """A file that could not be read, and threads without counters: the trace tells of them."""
+    bad = f"{folder}/bad.so"
+    with open(bad, "wb") as f:
+        f.write(b"\x7fELF" + bytes(8188))
+    child = start_ready([sys.executable, "-c", f"""if True:
+        import mmap, os, sys, threading, time
+        with open({bad!r}, "rb") as f:
+            mapped = mmap.mmap(f.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+        print("ready", file=sys.stderr, flush=True)
+        sys.stdin.readline()
+        for i in range(3):
+            threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
+        os.getppid()
+        time.sleep(30)"""], stdin=subprocess.PIPE)
+    with Recording(folder, "-p", child.pid, "-e", "libc.so.6:getppid", "--counters", "task-clock",
+                   "-o", f"{folder}/t.json", "-o", f"{folder}/t.svg", "-o", f"{folder}/t.xspt") as recording:
+        resource.prlimit(broker_of(recording.process.pid), resource.RLIMIT_NOFILE, (3, 4096))
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        time.sleep(0.5)
+        recording.stop()
+        recording.wait()
+    trace, info = Trace(f"{folder}/t.json"), xsptrace("info", f"{folder}/t.xspt").stdout
+    told = trace.json["xsptrace_capture"]
+    equal((trace.losses["files_left_out"], trace.losses["threads_not_counted"]), (1, 3), "counts")
+    check(bad in told["files left out"] and "Too many open files" in told["threads not counted"], "why", told)
+    check(re.search(rf"files left out +1 .*{bad}", info) and re.search(r"threads not counted +3 ", info), "info", info)
+    check("files left out: 1, threads not counted: 3" in open(f"{folder}/t.svg", encoding="utf-8").read(), "the picture")
 
 
 @case

@@ -8,12 +8,13 @@ gcc and with clang, in a stripped library and in a static program.
 import collections
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 
-from harness import (WORKLOADS, Recording, Trace, case, check, check_calls, equal, main, record_attached,
-                     record_launched, start, workload)
+from harness import (WORKLOADS, Recording, Trace, case, check, check_calls, equal, finish, main,
+                     record_attached, record_launched, start, start_ready, workload)
 
 BUILDS = [b for b in ("gcc", "gcc_static", "clang", "clang_static")
           if b.startswith("gcc") or os.path.exists(f"{WORKLOADS}/xsigma_graph_clang")]
@@ -266,6 +267,34 @@ def more_open_scopes_than_there_is_room_for(folder):
         print(f"  {calls} scopes: {open_ones} without an end, {trace.losses['untracked']} untracked")
         equal(trace.losses["untracked"], open_ones, "untracked")
         check((open_ones == 0) == room, f"{open_ones} of {calls} have no end")
+
+
+@case
+def end_that_is_lost(folder):
+    """There is no room for a scope's end: that its destructor ends it again later does not give it a duration."""
+    child = start_ready([workload("lost_end"), "--wait", "--calls", 20000], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def go():
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+
+    with Recording(folder, "-p", child.pid, "-e", "xsigma", "-e", "lost_end_flood", "--buffer", "64K",
+                   "-o", f"{folder}/t.json") as recording:
+        child.send_signal(signal.SIGUSR1)
+        time.sleep(0.5)  # its beginning is read
+        os.kill(recording.process.pid, signal.SIGSTOP)
+        go()
+        equal(child.stdout.readline(), b"ended\n", "the first end")
+        os.kill(recording.process.pid, signal.SIGCONT)
+        time.sleep(0.5)  # there is room again
+        go()
+        equal(finish(child), 0, "status")
+        output = recording.wait()
+    trace = Trace(f"{folder}/t.json")
+    scope, = [e for e in trace.spans if e["name"] == "lost end"]
+    check(scope["args"].get("finished") is False or scope["args"].get("exit lost"), "it has a duration", scope)
+    equal(trace.timeline["exits"] + trace.losses["lost_exits"], 20001, "ends of calls and of the scope")
+    check("exits" in output, "the summary", output)
 
 
 main()

@@ -227,6 +227,23 @@ Test(summary, nothing_lost_is_said)
 	table_free(&t);
 }
 
+Test(summary, what_is_missing_besides_events_is_said)
+{
+	struct builder b;
+	struct table t;
+	builder_begin(&b, 1);
+	entry(&b, 0, 4096);
+	leave(&b, 0, 4096);
+	put_stats(&b, &(struct xsp_capture_stats){.events = 2});
+	cr_assert_eq(xsp_capture_put_info(b.w, "sites refused", "3 by the \033kernel"), 0);
+	cr_assert_eq(xsp_capture_put_info(b.w, "ended early", "no descriptors"), 0);
+	sum_up(&b, &t);
+	expect_text(&t, "no event was lost\n");
+	expect_text(&t, "sites refused: 3 by the ?kernel\n");
+	expect_text(&t, "ended early: no descriptors\n");
+	table_free(&t);
+}
+
 Test(summary, a_call_of_one_hit_has_no_duration)
 {
 	struct builder b;

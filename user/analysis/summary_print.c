@@ -254,6 +254,31 @@ static void print_lost_probes(struct xsp_capture_reader *r, const struct note *n
 	warn(n, text);
 }
 
+static bool any_gap(const struct xsp_capture_reader *r)
+{
+	uint64_t count;
+
+	for (unsigned i = 0; i < XSP_GAPS; i++)
+		if (xsp_capture_gap(r, i, &count) != NULL)
+			return true;
+	return false;
+}
+
+static void print_gaps(const struct xsp_capture_reader *r, const struct note *n)
+{
+	char shown[1200], text[1300];
+	uint64_t count;
+
+	for (unsigned i = 0; i < XSP_GAPS; i++) {
+		const char *value = xsp_capture_gap(r, i, &count);
+		if (value == NULL)
+			continue;
+		xsp_printable(shown, sizeof(shown), value, 0);
+		snprintf(text, sizeof(text), "%s: %s", xsp_capture_gap_key(i), shown);
+		warn(n, text);
+	}
+}
+
 static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r, const struct note *n)
 {
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
@@ -276,7 +301,7 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r, co
 			"no event was lost; calls %s before their probes were there are missing\n",
 			xsp_capture_info(r, "calls unseen"));
 	} else if (complete && st->events > 0) {
-		fputs("nothing was lost\n", n->f);
+		fputs(any_gap(r) ? "no event was lost\n" : "nothing was lost\n", n->f);
 	} else if (st->events > 0) {
 		fputs("nothing was lost up to the last count in the capture\n", n->f);
 	} else if (complete) {
@@ -339,8 +364,11 @@ static void print_late(const struct xsp_capture_reader *r, const struct note *n)
 	static const char *const keys[] = {"children", "execs", "libraries", "changed code"};
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *text = xsp_capture_info(r, keys[i]);
-		if (text != NULL)
-			fprintf(n->f, "%s: %s\n", keys[i], text);
+		char shown[512];
+		if (text == NULL)
+			continue;
+		xsp_printable(shown, sizeof(shown), text, 0);
+		fprintf(n->f, "%s: %s\n", keys[i], shown);
 	}
 }
 
@@ -405,6 +433,7 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	print_head(s, r, f);
 	xsp_summary_gpu_print(s->gpu, r, f, warn_of, (void *)(uintptr_t)&n);
 	print_losses(s, r, &n);
+	print_gaps(r, &n);
 	print_ends(s, r, &n);
 	print_late(r, &n);
 	print_damage(r, &n);

@@ -158,15 +158,18 @@ uint64_t xsp_attach_forgotten(const struct xsp_attach *a, const struct xsp_attac
 /* Losses of one probe. */
 int xsp_attach_lost(const struct xsp_attach *a, uint32_t probe, uint64_t *entries, uint64_t *exits);
 
-/* With --min-duration: entries still held back, oldest first by thread. `fn` gets time, entry sp,
- * tid, probe. Call after detach. */
-typedef int (*xsp_attach_held_fn)(void *ctx, uint64_t time_ns, uint64_t sp, uint32_t tid,
-				  uint32_t probe);
+/* With --min-duration: entries still held back, oldest first by thread. -EBUSY while reporting is on,
+ * when they change; call after pause() has taken everything out, or after detach(). */
+struct xsp_held_back {
+	uint64_t time_ns, sp;
+	uint32_t tid, tgid, probe, reserved;
+};
+typedef int (*xsp_attach_held_fn)(void *ctx, const struct xsp_held_back *h);
 int xsp_attach_held_back(const struct xsp_attach *a, xsp_attach_held_fn fn, void *ctx);
 /* From now on the counters of this thread are read. Told when it is met: a thread's first moments go
  * uncounted. 0 or a negative errno. */
 int xsp_attach_thread(struct xsp_attach *a, pid_t tid);
-/* Forgets the counters and the held-back entries of a thread that has exited. */
+/* Forgets the counters of a thread that has exited. */
 void xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid);
 
 /* ---- the brake: only with xsp_attach_options.brake ---- */

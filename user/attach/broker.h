@@ -86,10 +86,6 @@ int xsp_broker_detach(struct xsp_broker *b);
 /* `forgotten`: open ranges that the kernel has forgotten are among `untracked`, which takes a while. */
 int xsp_broker_counters(struct xsp_broker *b, bool forgotten, struct xsp_attach_counters *out);
 int xsp_broker_lost(struct xsp_broker *b, uint32_t probe, uint64_t *entries, uint64_t *exits);
-struct xsp_held_back {
-	uint64_t time_ns, sp;
-	uint32_t tid, probe;
-};
 /* An array that the caller frees. */
 int xsp_broker_held_back(struct xsp_broker *b, struct xsp_held_back **out, size_t *count);
 int xsp_broker_thread(struct xsp_broker *b, pid_t tid);

@@ -423,11 +423,9 @@ static int lost(struct broker *b)
 	return rc;
 }
 
-static int put_held_back(void *ctx, uint64_t time_ns, uint64_t sp, uint32_t tid, uint32_t probe)
+static int put_held_back(void *ctx, const struct xsp_held_back *h)
 {
-	const struct xsp_held_back h = {time_ns, sp, tid, probe};
-
-	return fwrite(&h, sizeof(h), 1, ctx) == 1 ? 0 : -EIO;
+	return fwrite(h, sizeof(*h), 1, ctx) == 1 ? 0 : -EIO;
 }
 
 static int held_back(struct broker *b)
@@ -478,8 +476,9 @@ _Static_assert(XSP_UNSEEN_MAX * sizeof(struct xsp_attach_unseen) <= XSP_MESSAGE_
 
 static int unseen(struct broker *b)
 {
-	long n = xsp_attach_unseen(b->attach, (void *)b->body,
-				   XSP_MESSAGE_MAX / sizeof(struct xsp_attach_unseen));
+	long n = xsp_attach_unseen(b->attach, (void *)b->body, XSP_UNSEEN_MAX);
+	_Static_assert(XSP_UNSEEN_MAX * sizeof(struct xsp_attach_unseen) <= XSP_MESSAGE_MAX,
+		       "all of them fit");
 
 	if (n < 0)
 		return (int)n;
@@ -701,7 +700,7 @@ static const struct {
 	[XSP_ASK_DETACH] = {detach, 0, 0, RUNNING},
 	[XSP_ASK_COUNTERS] = {counters, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_LOST] = {lost, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
-	[XSP_ASK_HELD_BACK] = {held_back, 0, 0, DETACHED},
+	[XSP_ASK_HELD_BACK] = {held_back, 0, 0, RUNNING},
 	[XSP_ASK_THREAD] = {add_thread, PID, PID, LOADED},
 	[XSP_ASK_FORGET_THREAD] = {forget_thread, PID, PID, RUNNING},
 	[XSP_ASK_PRICES] = {prices, sizeof(struct xsp_ask_prices), XSP_MESSAGE_MAX, LOADED},

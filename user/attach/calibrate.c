@@ -251,6 +251,7 @@ static bool children_survive(void)
 int xsp_attach_calibrate(struct xsp_attach *a, struct xsp_site_costs *costs)
 {
 	double bare[XSP_SITE_CLASSES];
+	const uint32_t self = (uint32_t)gettid();
 
 	*costs = xsp_site_costs_default();
 	double bare_cold = time_cold(xsp_calibrate_push);
@@ -275,6 +276,8 @@ int xsp_attach_calibrate(struct xsp_attach *a, struct xsp_site_costs *costs)
 			costs->ns[XSP_SITE_NOP5] = INFINITY;
 	}
 	xsp_attach_forget_process(a, getpid());
+	/* entries of ours that --min-duration holds back */
+	bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_thread_states), &self);
 	/* its links may as well stay until everything is taken out: closing one waits long for the kernel */
 	struct xsp_attach_counters nothing = {0};
 	a->before = nothing;

@@ -113,25 +113,30 @@ int xsp_attach_held_back(const struct xsp_attach *a, xsp_attach_held_fn fn, void
 
 	if (!a->held_back)
 		return 0;
+	if (a->bpf->bss->xsp_active)
+		return -EBUSY;
 	while (rc == 0 && bpf_map_get_next_key(fd, previous, &tid) == 0) {
 		previous = &tid;
 		if (bpf_map_lookup_elem(fd, &tid, &state) != 0)
 			continue;
-		for (uint32_t i = 0; rc == 0 && i < state.depth && i < XSP_FILTER_FRAMES; i++)
-			if (!state.frames[i].emitted)
-				rc = fn(ctx, state.frames[i].time_ns, state.frames[i].sp, tid,
-					state.frames[i].probe);
+		for (uint32_t i = 0; rc == 0 && i < state.depth && i < XSP_FILTER_FRAMES; i++) {
+			const struct xsp_frame *f = &state.frames[i];
+			const struct xsp_held_back h = {.time_ns = f->time_ns,
+							.sp = f->sp,
+							.tid = tid,
+							.tgid = state.tgid,
+							.probe = f->probe};
+			if (!f->emitted)
+				rc = fn(ctx, &h);
+		}
 	}
 	return rc;
 }
 
 void xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid)
 {
-	uint32_t key = (uint32_t)tid;
-
-	bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_thread_states), &key);
 	for (size_t i = 0; i < a->writer_count; i++) {
-		uint64_t pointer = XSP_POINTER_KEY(key, a->writers[i]);
+		uint64_t pointer = XSP_POINTER_KEY((uint32_t)tid, a->writers[i]);
 		bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_pointers), &pointer);
 	}
 	xsp_attach_forget_counters(a, tid);

@@ -358,7 +358,9 @@ static int put_in(struct xsp_attach *a, const struct xsp_u64map *left_out)
 			__atomic_fetch_add(&a->open_links, 1, __ATOMIC_RELAXED);
 		else if (l->fd != -ESRCH && rc == 0)
 			rc = l->fd;
-		if (l->fd < 0)
+		if (l->fd >= 0)
+			__atomic_fetch_add(&a->open_links, 1, __ATOMIC_RELAXED);
+		else
 			l->fd = -1;
 	}
 	return rc;
@@ -508,19 +510,28 @@ int xsp_attach_release(struct xsp_attach *a, const uint32_t *probes, size_t coun
 		set_flags(a, probes[i], a->states[probes[i]].flags | XSP_PROBE_RELEASED);
 		copy[r->count++] = probes[i];
 	}
+	int rc = begin(a, work_release);
+	for (size_t i = 0; rc < 0 && i < r->count; i++) /* they go on being reported */
+		set_flags(a, copy[i], a->states[copy[i]].flags & ~(uint32_t)XSP_PROBE_RELEASED);
 	pthread_mutex_unlock(&a->lock);
-	return begin(a, work_release);
+	return rc;
 }
 
 int xsp_attach_pause(struct xsp_attach *a)
 {
 	if (is_busy(a))
 		return -EBUSY;
+	const bool reporting = a->bpf->bss->xsp_active;
 	xsp_attach_activate(a, false);
 	pthread_mutex_lock(&a->lock);
 	a->paused = true;
+	int rc = begin(a, work_pause);
+	if (rc < 0) { /* all is as it was */
+		a->paused = false;
+		xsp_attach_activate(a, reporting);
+	}
 	pthread_mutex_unlock(&a->lock);
-	return begin(a, work_pause);
+	return rc;
 }
 
 int xsp_attach_resume(struct xsp_attach *a)

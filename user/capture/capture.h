@@ -140,6 +140,18 @@ static inline uint64_t xsp_address_name_hash(enum xsp_address_name what, uint32_
 	return hash != 0 ? hash : 1;
 }
 
+/* What a recording lacks beside events that were lost. Each is an info whose text begins with a number,
+ * where there is something to count. */
+enum xsp_capture_gap {
+	XSP_GAP_SITES, /* refused by the kernel */
+	XSP_GAP_FUNCTIONS, /* left out: their code is not that of the file */
+	XSP_GAP_FILES, /* left out: they could not be read, or attached to */
+	XSP_GAP_THREADS, /* without counters */
+	XSP_GAP_END, /* it ended before it was told to */
+	XSP_GAPS,
+};
+const char *xsp_capture_gap_key(enum xsp_capture_gap gap);
+
 /* ---- writer: one thread at a time ---- */
 
 struct xsp_capture_writer;
@@ -203,6 +215,9 @@ int xsp_capture_open_descriptor(int fd, const char *shown, struct xsp_capture_re
 void xsp_capture_close(struct xsp_capture_reader *r);
 
 const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key); /* or NULL */
+/* The info of a gap, or NULL; *count: how many, 0 where there is nothing to count. */
+const char *xsp_capture_gap(const struct xsp_capture_reader *r, enum xsp_capture_gap gap,
+			    uint64_t *count);
 size_t xsp_capture_processes(const struct xsp_capture_reader *r,
 			     const struct xsp_capture_process **);
 size_t xsp_capture_threads(const struct xsp_capture_reader *r, const struct xsp_capture_thread **);

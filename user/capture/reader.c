@@ -235,6 +235,26 @@ const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key
 	return NULL;
 }
 
+const char *xsp_capture_gap_key(enum xsp_capture_gap gap)
+{
+	static const char *const keys[XSP_GAPS] = {
+		[XSP_GAP_SITES] = "sites refused",  [XSP_GAP_FUNCTIONS] = "functions left out",
+		[XSP_GAP_FILES] = "files left out", [XSP_GAP_THREADS] = "threads not counted",
+		[XSP_GAP_END] = "ended early",
+	};
+
+	return keys[gap];
+}
+
+const char *xsp_capture_gap(const struct xsp_capture_reader *r, enum xsp_capture_gap gap,
+			    uint64_t *count)
+{
+	const char *text = xsp_capture_info(r, xsp_capture_gap_key(gap));
+
+	*count = text != NULL ? strtoull(text, NULL, 10) : 0;
+	return text;
+}
+
 #define LIST(type, what, whats)                                                                    \
 	size_t xsp_capture_##whats(const struct xsp_capture_reader *r,                             \
 				   const struct xsp_capture_##what **out)                          \

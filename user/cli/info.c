@@ -41,6 +41,12 @@ static void print_infos(const struct xsp_capture_reader *r)
 		if (value != NULL && value[0] != '\0')
 			print_row(keys[i], "%s", value);
 	}
+	for (unsigned i = 0; i < XSP_GAPS; i++) {
+		uint64_t count;
+		const char *value = xsp_capture_gap(r, i, &count);
+		if (value != NULL)
+			print_row(xsp_capture_gap_key(i), "%s", value);
+	}
 }
 
 static void print_window(const struct xsp_capture_reader *r)

@@ -2,6 +2,7 @@
 #include "export/facts.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,6 +33,14 @@ static const struct field timeline_fields[] = {
 	COUNTS(entries),	  COUNTS(exits),     COUNTS(spans),	   COUNTS(unfinished),
 	COUNTS(unwound),	  COUNTS(exit_lost), COUNTS(orphan_exits), COUNTS(stack_switches),
 	COUNTS(names_unresolved), COUNTS(filtered),  COUNTS(begun_before), COUNTS(relayed),
+};
+
+/* Those that are counted. */
+static const char *const gap_fields[] = {
+	[XSP_GAP_SITES] = "sites_refused",
+	[XSP_GAP_FUNCTIONS] = "functions_left_out",
+	[XSP_GAP_FILES] = "files_left_out",
+	[XSP_GAP_THREADS] = "threads_not_counted",
 };
 
 static void add(struct xsp_facts *out, const char *key, uint64_t value)
@@ -68,6 +77,11 @@ void xsp_facts_losses(const struct xsp_capture_reader *r, struct xsp_facts *out)
 	out->count = 0;
 	ADD_FIELDS(out, loss_fields, xsp_capture_stats(r));
 	add(out, "functions_with_unseen_exits", incomplete_probes(r));
+	for (unsigned i = 0; i < sizeof(gap_fields) / sizeof(gap_fields[0]); i++) {
+		uint64_t count;
+		xsp_capture_gap(r, i, &count);
+		add(out, gap_fields[i], count);
+	}
 }
 
 void xsp_facts_overhead(const struct xsp_capture_reader *r, struct xsp_facts *out)
@@ -153,49 +167,78 @@ void xsp_fact_process_name(const struct xsp_export *x, uint32_t pid, char *out, 
 	snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), name);
 }
 
+struct line {
+	char *out;
+	size_t size, used;
+};
+
+static void append(struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void append(struct line *l, const char *fmt, ...)
+{
+	const char *before = l->used == 0 ? "Incomplete: " : ", ";
+	va_list ap;
+
+	l->used += (size_t)snprintf(l->out + l->used, l->size - l->used, "%s", before);
+	if (l->used >= l->size)
+		l->used = l->size - 1;
+	va_start(ap, fmt);
+	l->used += (size_t)vsnprintf(l->out + l->used, l->size - l->used, fmt, ap);
+	va_end(ap);
+	if (l->used >= l->size)
+		l->used = l->size - 1;
+}
+
+static void append_gaps(struct line *l, const struct xsp_capture_reader *r)
+{
+	uint64_t count;
+
+	for (unsigned i = 0; i < XSP_GAPS; i++) {
+		if (xsp_capture_gap(r, i, &count) == NULL)
+			continue;
+		if (count > 0)
+			append(l, "%s: %" PRIu64, xsp_capture_gap_key(i), count);
+		else
+			append(l, "%s", xsp_capture_gap_key(i));
+	}
+}
+
+static void append_brake(struct line *l, const struct xsp_capture_reader *r)
+{
+	const struct xsp_capture_window *windows = NULL;
+	const struct xsp_capture_let_go *gone = NULL;
+	size_t let_go = xsp_capture_let_gos(r, &gone), parts = xsp_capture_windows(r, &windows);
+	uint64_t start = 0, end = 0;
+
+	xsp_capture_window(r, &start, &end);
+	if (parts)
+		append(l, "of %.3g %% of the time",
+		       end > start
+			       ? 100.0 * (double)xsp_capture_recorded_ns(r) / (double)(end - start)
+			       : 0);
+	if (let_go)
+		append(l, "%zu functions let go of", let_go);
+}
+
 bool xsp_fact_losses_line(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
 			  char *out, size_t size)
 {
 	const struct xsp_capture_stats *s = xsp_capture_stats(r);
 	uint64_t torn = 0, chunks = 0, events = 0, lost = 0;
 	const struct xsp_timeline_counts *counts = xsp_timeline_counts(t);
+	struct line l = {.out = out, .size = size};
 
 	out[0] = '\0';
 	xsp_capture_damage(r, &torn, &chunks, &events);
 	if (s)
 		lost = s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits +
 		       s->untracked;
-	bool cut = xsp_capture_how_ended(r) == XSP_CAPTURE_TORN || chunks || events;
-	uint64_t unseen = counts ? counts->exit_lost : 0;
-	const struct xsp_capture_window *windows = NULL;
-	const struct xsp_capture_let_go *gone = NULL;
-	size_t let_go = xsp_capture_let_gos(r, &gone), parts = xsp_capture_windows(r, &windows);
-	if (lost == 0 && unseen == 0 && !cut && let_go == 0 && parts == 0)
-		return false;
-	int n = snprintf(out, size, "Incomplete");
-	const char *separator = ": ";
-	if (lost && n > 0 && (size_t)n < size) {
-		n += snprintf(out + n, size - (size_t)n, "%s%" PRIu64 " events lost", separator,
-			      lost);
-		separator = ", ";
-	}
-	if (unseen && n > 0 && (size_t)n < size) {
-		n += snprintf(out + n, size - (size_t)n, "%s%" PRIu64 " exits not seen", separator,
-			      unseen);
-		separator = ", ";
-	}
-	if (cut && n > 0 && (size_t)n < size) {
-		n += snprintf(out + n, size - (size_t)n, "%scapture file damaged", separator);
-		separator = ", ";
-	}
-	uint64_t start = 0, end = 0;
-	xsp_capture_window(r, &start, &end);
-	if (parts && end > start && n > 0 && (size_t)n < size) {
-		n += snprintf(out + n, size - (size_t)n, "%sof %.3g %% of the time", separator,
-			      100.0 * (double)xsp_capture_recorded_ns(r) / (double)(end - start));
-		separator = ", ";
-	}
-	if (let_go && n > 0 && (size_t)n < size)
-		snprintf(out + n, size - (size_t)n, "%s%zu functions let go of", separator, let_go);
-	return true;
+	if (lost)
+		append(&l, "%" PRIu64 " events lost", lost);
+	if (counts && counts->exit_lost)
+		append(&l, "%" PRIu64 " exits not seen", counts->exit_lost);
+	if (xsp_capture_how_ended(r) == XSP_CAPTURE_TORN || chunks || events)
+		append(&l, "capture file damaged");
+	append_gaps(&l, r);
+	append_brake(&l, r);
+	return l.used > 0;
 }

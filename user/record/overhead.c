@@ -367,7 +367,9 @@ static double leaves(struct xsp_overhead *o, uint32_t probe, uint64_t now)
 		const uint32_t *at = xsp_u64map_get(&o->by_tid, c->tid);
 		if (at == NULL || (probe != ANY_PROBE && c->probe != probe))
 			continue;
-		double ns = (double)(passed(now, o->threads[*at].since_ns)) + 1;
+		/* what it stood in line for does not count, but it had the time that its probes took */
+		uint64_t since = passed(now, o->threads[*at].since_ns);
+		double ns = (double)(since > c->ns ? since : c->ns) + 1;
 		calls += (double)c->calls * 1e9 / ns;
 		o->threads[*at].leaving += SILENT_SHARE * (double)c->ns / ns;
 	}
@@ -427,32 +429,68 @@ static int put_window(struct xsp_recorder *r, uint64_t end_ns)
 	return xsp_capture_put_window(r->writer, &w);
 }
 
-static int pause_all(struct xsp_recorder *r, const struct xsp_brake_plan *plan)
+static int begin_pause(struct xsp_recorder *r, double share)
 {
 	struct xsp_overhead *o = r->overheads;
 	int rc = xsp_broker_pause(r->broker);
 	uint64_t now = xsp_now_ns();
 
 	if (rc < 0)
+		return rc;
+	o->windows = true;
+	o->phase = PAUSING;
+	o->pause_ns = now;
+	o->window_share = share;
+	leaves(o, ANY_PROBE, now);
+	return 0;
+}
+
+static int pause_all(struct xsp_recorder *r, const struct xsp_brake_plan *plan)
+{
+	struct xsp_overhead *o = r->overheads;
+	const bool first = !o->windows;
+
+	if (begin_pause(r, plan->paused_share) < 0)
 		return 0; /* the next look will ask again */
-	if (!o->windows)
+	if (first)
 		xsp_recorder_note(
 			r,
 			"thread %u is slowed by about %.0f %%, more than the %.3g %% of "
 			"--max-overhead: what is traced goes on in windows (off: all of it, at "
 			"any cost)",
 			plan->worst_tid, 100 * plan->worst, 100 * o->budget);
-	o->windows = true;
-	o->phase = PAUSING;
-	o->pause_ns = now;
-	o->window_share = plan->paused_share;
-	leaves(o, ANY_PROBE, now);
-	return put_window(r, now);
+	return put_window(r, o->pause_ns);
+}
+
+/* Everything goes, for good. */
+static int take_all_out(struct xsp_recorder *r)
+{
+	const bool recording = r->overheads->phase == ON;
+
+	if (begin_pause(r, 1) < 0)
+		return 0; /* the next turn will ask again */
+	return recording ? put_window(r, r->overheads->pause_ns) : 0;
+}
+
+static int give_up(struct xsp_recorder *r, const char *what, const char *why)
+{
+	char text[240];
+
+	snprintf(text, sizeof(text),
+		 "%s (%s): everything is taken out, and nothing more is recorded", what, why);
+	xsp_recorder_note(r, "%s", text);
+	r->overheads->for_good = true;
+	int rc = xsp_capture_put_info(r->writer, xsp_capture_gap_key(XSP_GAP_END), text);
+	return rc < 0 ? rc : take_all_out(r);
 }
 
 /* Between two windows: how long, so that what the sites cost on their way in and out is in it. */
-static void begin_off(struct xsp_recorder *r, const struct xsp_attach_change *change)
+static int begin_off(struct xsp_recorder *r, const struct xsp_attach_change *change)
 {
+	static const char cannot[] =
+		"this way of attaching cannot put the sites in again (xsptrace "
+		"doctor): nothing more is recorded";
+
 	struct xsp_overhead *o = r->overheads;
 	uint64_t on = o->pause_ns - o->window_ns, off;
 
@@ -470,10 +508,10 @@ static void begin_off(struct xsp_recorder *r, const struct xsp_attach_change *ch
 	o->phase = OFF;
 	if (change->error == -EOPNOTSUPP || o->for_good)
 		o->off_until_ns = UINT64_MAX;
-	if (change->error == -EOPNOTSUPP && !o->for_good)
-		xsp_recorder_note(
-			r, "this way of attaching cannot put the sites in again (xsptrace doctor): "
-			   "nothing more is recorded");
+	if (change->error != -EOPNOTSUPP || o->for_good)
+		return 0;
+	xsp_recorder_note(r, "%s", cannot);
+	return xsp_capture_put_info(r->writer, xsp_capture_gap_key(XSP_GAP_END), cannot);
 }
 
 static int begin_window(struct xsp_recorder *r, const struct xsp_attach_change *change)
@@ -481,6 +519,10 @@ static int begin_window(struct xsp_recorder *r, const struct xsp_attach_change *
 	struct xsp_overhead *o = r->overheads;
 	uint64_t now = xsp_now_ns();
 
+	if (change->error < 0) { /* some are in: what they see is not all there is */
+		o->window_ns = now;
+		return give_up(r, "the sites cannot be put in again", strerror(-change->error));
+	}
 	o->resume_took_ns = change->took_ns;
 	o->phase = ON;
 	begin_anew(r, now);
@@ -547,20 +589,6 @@ static int look(struct xsp_recorder *r, uint64_t now)
 	return rc;
 }
 
-/* What could not be taken out by itself goes with everything else, for good. */
-static int give_up(struct xsp_recorder *r, int error)
-{
-	xsp_recorder_note(
-		r,
-		"what was let go cannot be taken out by itself (%s): everything is taken out, "
-		"and nothing more is recorded",
-		error == -EOPNOTSUPP ? "uprobe_multi can, Linux 6.6" : strerror(-error));
-	struct xsp_brake_plan all = {.paused_share = 1};
-	r->overheads->windows = true;
-	r->overheads->for_good = true;
-	return pause_all(r, &all);
-}
-
 /* A change is under way, or everything is off: only the sums go on. */
 static int go_on(struct xsp_recorder *r, uint64_t now)
 {
@@ -575,12 +603,16 @@ static int go_on(struct xsp_recorder *r, uint64_t now)
 		o->releasing = false;
 		has_left(o, change.took_ns);
 		begin_anew(r, now);
-		return change.error < 0 ? give_up(r, change.error) : 0;
+		if (change.error == 0)
+			return 0;
+		return give_up(r, "what was let go cannot be taken out by itself",
+			       change.error == -EOPNOTSUPP ? "uprobe_multi can, Linux 6.6"
+							   : strerror(-change.error));
 	}
 	if (o->phase == PAUSING) {
-		begin_off(r, &change);
 		r->end_ns = o->pause_ns; /* of what --min-duration holds back */
-		return xsp_recorder_put_held_back(r);
+		int rc = begin_off(r, &change);
+		return rc < 0 ? rc : xsp_recorder_put_held_back(r);
 	}
 	if (o->phase == RESUMING)
 		return begin_window(r, &change);
@@ -599,6 +631,8 @@ int xsp_overhead_turn(struct xsp_recorder *r)
 	if (o == NULL || !r->started)
 		return 0;
 	read_quiet(r, now);
+	if (o->for_good && (o->phase == ON || o->phase == RESUMING))
+		return take_all_out(r);
 	if (o->releasing || o->phase != ON)
 		return go_on(r, now);
 	if (now - o->look_ns < LOOK_NS)

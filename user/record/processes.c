@@ -113,10 +113,14 @@ static int announce_module(struct xsp_recorder *r, struct xsp_planned_module *m)
 static void count_thread(struct xsp_recorder *r, pid_t tid)
 {
 	int rc = xsp_broker_thread(r->broker, tid);
+	const char *why = rc == -E2BIG ? "too many threads" : strerror(-rc);
 
-	if (rc < 0 && rc != -ESRCH && r->uncounted++ == 0)
+	if (rc == 0 || rc == -ESRCH)
+		return;
+	if (r->gaps[XSP_GAP_THREADS].count == 0)
 		xsp_recorder_note(r, "--counters: thread %d and perhaps others are not counted: %s",
-				  (int)tid, rc == -E2BIG ? "too many threads" : strerror(-rc));
+				  (int)tid, why);
+	xsp_recorder_gap(r, XSP_GAP_THREADS, 1, "by --counters: %s", why);
 }
 
 static int announce_process(struct xsp_recorder *r, const struct recorded_process *p, pid_t parent)
@@ -230,12 +234,10 @@ int xsp_recorder_put_late(struct xsp_recorder *r)
 /* `names`: joined by commas. */
 static void count_changed(struct xsp_recorder *r, size_t count, const char *names)
 {
-	size_t used = strlen(r->changed.names);
-
-	r->changed.count += count;
-	if (used + strlen(names) + 3 < sizeof(r->changed.names))
-		snprintf(r->changed.names + used, sizeof(r->changed.names) - used, "%s%s",
-			 used > 0 ? ", " : "", names);
+	xsp_recorder_gap(r, XSP_GAP_FUNCTIONS, count,
+			 "whose code is not what the file says (a hook or a live patch), by "
+			 "process; first: %s",
+			 names);
 }
 
 void xsp_recorder_take_left_out(struct xsp_recorder *r)
@@ -260,26 +262,16 @@ void xsp_recorder_take_left_out(struct xsp_recorder *r)
 
 int xsp_recorder_put_changed(struct xsp_recorder *r)
 {
-	char text[1000];
-	int used = 0;
+	char text[120];
 
 	if (r->changed.unverified)
 		return xsp_capture_put_info(r->writer, "changed code",
 					    "not looked for: pages are not of 4 KiB");
-	if (r->changed.count + r->changed.reread == 0)
+	if (r->changed.reread == 0)
 		return 0;
-	if (r->changed.count > 0)
-		used = snprintf(text, sizeof(text),
-				"%zu function%s left out in a process, not what the file says "
-				"there: %s",
-				r->changed.count, r->changed.count == 1 ? "" : "s",
-				r->changed.names);
-	if (r->changed.reread > 0)
-		snprintf(text + used, sizeof(text) - (size_t)used,
-			 "%sread again, as they had been changed: %zu file%s; calls in between are "
-			 "not seen",
-			 used > 0 ? "; " : "", r->changed.reread,
-			 r->changed.reread == 1 ? "" : "s");
+	snprintf(text, sizeof(text),
+		 "read again, as they had been changed: %zu file%s; calls in between are not seen",
+		 r->changed.reread, r->changed.reread == 1 ? "" : "s");
 	return xsp_capture_put_info(r->writer, "changed code", text);
 }
 
@@ -330,13 +322,18 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 		*attached = false;
 		return 0;
 	}
+	if (rc < 0 && rc != -ESRCH)
+		xsp_recorder_gap(r, XSP_GAP_FILES, 1, "first %.500s: %.400s", f->shown, err->text);
 	if (m->is_agent && rc == 0)
 		xsp_recorder_agent_found(r, p);
-	r->refused += done.refused;
-	if (done.refused > 0)
+	if (done.refused > 0) {
 		xsp_recorder_note(r,
 				  "%s: the kernel refused %zu sites; their spans may lack an end",
 				  f->shown, done.refused);
+		xsp_recorder_gap(r, XSP_GAP_SITES, done.refused,
+				 "by the kernel, first of %.500s: their spans may lack an end",
+				 f->shown);
+	}
 	tell_changed(r, p, f->shown, &done);
 	if (done.repaired > 0)
 		xsp_recorder_note(
@@ -381,8 +378,11 @@ static int take_module(struct xsp_recorder *r, struct recorded_process *p,
 	if (rc == -ESRCH)
 		return xsp_error_set(err, rc, XSP_STATUS_NO_TARGET, "process %d has ended",
 				     (int)p->pid);
-	if (rc < 0)
+	if (rc < 0) {
 		xsp_recorder_note(r, "%s is left out: %s", f->shown, unreadable.text);
+		xsp_recorder_gap(r, XSP_GAP_FILES, 1, "first %.500s: %.400s", f->shown,
+				 unreadable.text);
+	}
 	rc = make_room(p, r->plan.count);
 	if (rc < 0 || m->count == 0)
 		return rc;

@@ -353,6 +353,8 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 		r->last_flush_ns = xsp_now_ns();
 		rc = xsp_recorder_put_stats(r);
 		if (rc == 0)
+			rc = xsp_recorder_put_gaps(r);
+		if (rc == 0)
 			rc = xsp_capture_put_clock(r->writer);
 		if (rc == 0)
 			rc = xsp_capture_flush(r->writer);
@@ -443,35 +445,16 @@ int xsp_recorder_put_losses(struct xsp_recorder *r)
 	return rc;
 }
 
-static pid_t owner_of(const struct xsp_recorder *r, uint32_t tid)
-{
-	const struct xsp_opener *o = xsp_broker_opener(r->broker);
-	char name[64];
-
-	snprintf(name, sizeof(name), "task/%u/comm", tid);
-	for (size_t i = 0; i < r->process_count; i++) {
-		int fd = o->file(o, r->processes[i].pid, name);
-		if (fd < 0)
-			continue;
-		close(fd);
-		return r->processes[i].pid;
-	}
-	return 0;
-}
-
 /* A span that is still open and long enough already: its entry goes into the capture now. */
 static int put_held_back(struct xsp_recorder *r, const struct xsp_held_back *h)
 {
-	pid_t tgid = owner_of(r, h->tid);
-
-	if (tgid == 0 || r->end_ns < h->time_ns ||
-	    r->end_ns - h->time_ns < r->options.attach.min_duration_ns)
+	if (r->end_ns < h->time_ns || r->end_ns - h->time_ns < r->options.attach.min_duration_ns)
 		return 0;
 	struct xsp_event e = {
 		.time_ns = h->time_ns,
 		.sp = h->sp,
 		.tid = h->tid,
-		.tgid = (uint32_t)tgid,
+		.tgid = h->tgid,
 		.probe = h->probe,
 		.kind = XSP_EVENT_ENTRY,
 		.flags = XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED,
@@ -568,6 +551,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		rc = xsp_recorder_put_late(r);
 	if (rc == 0)
 		rc = xsp_recorder_put_changed(r);
+	if (rc == 0)
+		rc = xsp_recorder_put_gaps(r);
 	if (rc == 0)
 		rc = xsp_capture_put_clock(r->writer);
 	int end = xsp_capture_finish(r->writer, r->start_ns, r->end_ns, err);

@@ -43,6 +43,12 @@ struct xsp_call_sites {
 	} unnamed[XSP_CALL_SITE_REASONS];
 };
 
+/* gaps.c */
+struct xsp_recorder_gap {
+	uint64_t count, written;
+	char what[1000]; /* of the first */
+};
+
 struct xsp_recorder {
 	struct xsp_recorder_options options;
 	struct xsp_broker *broker; /* borrowed */
@@ -72,10 +78,9 @@ struct xsp_recorder {
 	/* for the status line */
 	uint64_t rate_time_ns, rate_events, rate_cost_ns;
 	double rate, overhead;
-	size_t refused;
+	struct xsp_recorder_gap gaps[XSP_GAPS];
 	uint64_t unread_names; /* that stood nowhere we could read */
 	struct xsp_call_sites call_sites;
-	size_t uncounted; /* threads without counters */
 	struct {
 		uint64_t since_ns; /* of those that are attached to now; 0: nothing was running */
 		uint64_t longest_ns, count;
@@ -83,8 +88,6 @@ struct xsp_recorder {
 		uint64_t unlooked_ns; /* before a process's end that it mapped code, at most */
 	} late; /* libraries that were loaded while their process was recorded */
 	struct {
-		size_t count; /* functions of processes */
-		char names[720]; /* some of them */
 		size_t reread; /* files that were written while they were recorded */
 		bool unverified; /* nobody can tell here */
 	} changed; /* code in memory that is not its file's */
@@ -93,6 +96,13 @@ struct xsp_recorder {
 
 void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* gaps.c */
+/* So many more are missing; the words say what the first of them is. */
+void xsp_recorder_gap(struct xsp_recorder *r, enum xsp_capture_gap gap, uint64_t more,
+		      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* Those that are new since the last call, into the capture. */
+int xsp_recorder_put_gaps(struct xsp_recorder *r);
 
 /* call_sites.c */
 /* What the code at a return address tells about the name, if the probe can read it. */

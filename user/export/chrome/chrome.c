@@ -76,6 +76,15 @@ static void put_info(struct xsp_export *x)
 		xsp_chrome_text_pair(x->out, keys[i], value);
 		separator = ",";
 	}
+	for (unsigned i = 0; i < XSP_GAPS; i++) {
+		uint64_t count;
+		const char *value = xsp_capture_gap(x->reader, i, &count);
+		if (value == NULL)
+			continue;
+		xsp_out_text(x->out, separator);
+		xsp_chrome_text_pair(x->out, xsp_capture_gap_key(i), value);
+		separator = ",";
+	}
 	xsp_out_text(x->out, separator);
 	xsp_chrome_text_pair(x->out, "end", xsp_fact_how_ended(x->reader));
 	xsp_out_text(x->out, "},\n");
