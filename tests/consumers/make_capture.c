@@ -346,7 +346,6 @@ static void define(struct world *o)
 {
 	int rc = 0;
 
-	rc |= xsp_capture_put_info(o->w, "command", "/usr/bin/python3 train.py --name \"x\" <&>");
 	rc |= xsp_capture_put_info(o->w, "host", "node\"7");
 	rc |= xsp_capture_put_info(o->w, "kernel", "6.18.0");
 	rc |= xsp_capture_put_info(o->w, "version", XSP_VERSION);

@@ -33,7 +33,7 @@ def ranges(folder, name="trace.json"):
 def others_lose_nothing(folder):
     """A small buffer is full after the fraction of a second that nobody may empty it."""
     child = faulting(folder)
-    with Recording(folder, "-p", child.pid, "--buffer", "256k", "-o", "trace.json") as recording:
+    with Recording(folder, "-p", child.pid, "--buffer", "1m", "-o", "trace.json") as recording:
         child.send_signal(signal.SIGUSR1)
         equal(finish(child), 0, "status of faulting")
         output = recording.wait()

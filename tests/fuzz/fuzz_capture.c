@@ -51,7 +51,6 @@ static void define(struct xsp_capture_writer *w)
 	struct xsp_capture_mapping map = {.pid = 10, .start = 4096, .end = 8192};
 	struct xsp_capture_stats stats = {.events = 7, .lost_exits = 1};
 	struct xsp_capture_lost lost = {.probe = 1, .exits = 1};
-	xsp_capture_put_info(w, "command", "fuzz");
 	xsp_capture_put_clock(w);
 	xsp_capture_put_process(w, &p);
 	xsp_capture_put_thread(w, &t);

@@ -92,7 +92,10 @@ static int ask(struct xsp_broker *b, enum xsp_broker_op op, const void *body, si
 
 	if (b->gone)
 		return is_gone(b, err);
-	int rc = xsp_message_send(b->socket, &m, body, NULL, 0);
+	/* asked here as well: thousands of short requests are a long wait too */
+	int rc = b->stopped != NULL && b->stopped(b->stopped_ctx) ? -EINTR : 0;
+	if (rc == 0)
+		rc = xsp_message_send(b->socket, &m, body, NULL, 0);
 	if (rc == 0)
 		rc = wait_for(b, m.sequence);
 	if (rc == -EINTR)

@@ -136,12 +136,12 @@ int xsp_broker_files_may_read(struct xsp_broker_files *f, pid_t pid, const char 
 pid_t xsp_broker_files_status_id(pid_t pid, const char *key)
 {
 	char *status;
-	pid_t id = 0;
+	int rc = xsp_procfs_read(&xsp_open_directly, pid, "status", 65536, &status, NULL);
 
-	if (xsp_procfs_read(&xsp_open_directly, pid, "status", 65536, &status, NULL) == 0) {
-		id = xsp_procfs_last_id(status, key, 0);
-		free(status);
-	}
+	if (rc < 0)
+		return rc;
+	pid_t id = xsp_procfs_last_id(status, key, 0);
+	free(status);
 	return id;
 }
 

@@ -131,7 +131,7 @@ int xsp_broker_files_may_read(struct xsp_broker_files *f, pid_t pid, const char 
  * False: it has ended, and its number may have been another's. */
 bool xsp_broker_files_is_it(const struct xsp_broker_files *f, pid_t pid);
 int xsp_broker_files_pidfd(const struct xsp_broker_files *f, pid_t pid); /* of an allowed one */
-/* What "PPid" or "Tgid" of a process or thread is; 0: it has ended. */
+/* What "PPid" or "Tgid" of a process or thread is, or a negative errno: it has ended, or cannot be asked. */
 pid_t xsp_broker_files_status_id(pid_t pid, const char *key);
 /* Keeps a mapped file and gives it a number; one for each inode and content. Takes the descriptor over. */
 int xsp_broker_files_keep(struct xsp_broker_files *f, int fd, const struct xsp_mapping *m,

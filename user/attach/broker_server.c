@@ -450,7 +450,9 @@ static int add_thread(struct broker *b)
 	int rc = 0;
 
 	if (b->options->attach->counter_count > 0)
-		rc = allow(b, xsp_broker_files_status_id(tid, "Tgid"));
+		rc = xsp_broker_files_status_id(tid, "Tgid");
+	if (rc > 0)
+		rc = allow(b, rc);
 	return rc < 0 ? rc : xsp_attach_thread(b->attach, tid);
 }
 

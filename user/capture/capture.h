@@ -161,7 +161,7 @@ struct xsp_capture_writer;
 int xsp_capture_create(int fd, const char *shown, struct xsp_capture_writer **out,
 		       struct xsp_error *err);
 
-/* Free text facts: "command", "host", "kernel", "version", "arguments", "filters", ... */
+/* Free text facts: "host", "kernel", "version", "arguments", "filters", ... */
 int xsp_capture_put_info(struct xsp_capture_writer *w, const char *key, const char *value);
 int xsp_capture_put_process(struct xsp_capture_writer *w, const struct xsp_capture_process *p);
 int xsp_capture_put_thread(struct xsp_capture_writer *w, const struct xsp_capture_thread *t);

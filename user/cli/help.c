@@ -43,7 +43,7 @@ static const char head[] =
 	"      --comm NAME          only threads of this name (NAME* for a prefix), up to 4 times\n"
 	"      --min-duration TIME  only spans that last so long (50us, 1ms)\n"
 	"      --max-depth N        only the N outermost spans\n"
-	"      --cuda-api LIST      CUDA calls of driver, runtime or both\n"
+	"      --cuda-api LIST      CUDA calls: driver, runtime or driver,runtime\n"
 	"      --gpu LIST|off       what the agent in the process collects of the GPU beside the\n"
 	"                           default: events, graphs, latency, all-api, shared;\n"
 	"                           off: nothing\n"

@@ -52,7 +52,7 @@ static void print_infos(const struct xsp_capture_reader *r)
 static void print_window(const struct xsp_capture_reader *r)
 {
 	static const char *const ends[] = {
-		[XSP_CAPTURE_COMPLETE] = "complete",
+		[XSP_CAPTURE_COMPLETE] = "complete (checksums of events are looked at by export)",
 		[XSP_CAPTURE_NO_END] =
 			"not ended properly (the recorder was killed); readable up to there",
 		[XSP_CAPTURE_TORN] = "cut off inside its last chunk; readable up to there",

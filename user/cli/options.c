@@ -377,7 +377,7 @@ static int take_cuda_api(struct parse *p)
 	static const struct word words[] = {
 		{"driver", 1U << XSP_CUDA_DRIVER}, {"runtime", 1U << XSP_CUDA_RUNTIME}, {NULL, 0}};
 
-	return take_words(p, "--cuda-api", "driver, runtime or both (driver,runtime)", words,
+	return take_words(p, "--cuda-api", "driver, runtime or driver,runtime", words,
 			  &p->o->cuda_apis);
 }
 

@@ -86,7 +86,7 @@ struct recording {
 	struct xsp_recorder *recorder;
 	struct xsp_launch *launch;
 	char *arguments;
-	char idle[900]; /* why there were no events, if there were none */
+	char idle[900]; /* why no call began, if none did */
 	char time[32]; /* of the start, for default names */
 	char *work; /* the capture's folder if the outputs have none; NULL: here */
 	char *capture; /* the name it has or would have */
@@ -460,7 +460,7 @@ static void start_again(struct recording *r)
 	int rc = xsp_launch_again(r->launch);
 
 	/* root's programs have more rights than we: their libraries get probes a little late */
-	if (rc < 0 && (rc != -EPERM || r->o.verbose))
+	if (rc < 0 && !xsp_launch_ended(r->launch, NULL) && (rc != -EPERM || r->o.verbose))
 		xsp_say("the next program of process %d could not be watched from its start (%s)",
 			(int)pid, strerror(-rc));
 	int failed = xsp_recorder_add_process(r->recorder, pid, &why);
@@ -702,7 +702,7 @@ static int record_now(struct recording *r)
 	say_start(r);
 	rc = run(r, &err);
 	const bool traced = is_traced(r);
-	if (traced && !xsp_recorder_has_events(r->recorder, true))
+	if (traced && !xsp_recorder_has_calls(r->recorder))
 		xsp_recorder_why_idle(r->recorder, r->idle, sizeof(r->idle));
 	status = rc < 0 ? xsp_say_error(&err) : 0;
 	worse = finish(r);

@@ -236,6 +236,8 @@ bool xsp_fact_losses_line(const struct xsp_capture_reader *r, const struct xsp_t
 		append(&l, "%" PRIu64 " events lost", lost);
 	if (counts && counts->exit_lost)
 		append(&l, "%" PRIu64 " exits not seen", counts->exit_lost);
+	if (xsp_capture_how_ended(r) == XSP_CAPTURE_NO_END)
+		append(&l, "the recorder was killed: what came last is missing");
 	if (xsp_capture_how_ended(r) == XSP_CAPTURE_TORN || chunks || events)
 		append(&l, "capture file damaged");
 	append_gaps(&l, r);

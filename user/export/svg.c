@@ -225,10 +225,7 @@ static unsigned colour(const struct xsp_stack_node *n, const char *name)
 static const char *command_of(struct xsp_export *x)
 {
 	const struct xsp_capture_process *p = NULL;
-	const char *command = xsp_capture_info(x->reader, "command");
 
-	if (command && *command)
-		return command;
 	if (xsp_capture_processes(x->reader, &p) == 0)
 		return "";
 	return p[0].cmdline && *p[0].cmdline ? p[0].cmdline : p[0].comm ? p[0].comm : "";

@@ -281,7 +281,7 @@ static const char *in_between(const struct xsp_recorder *r)
 static int put_births(struct xsp_recorder *r)
 {
 	struct xsp_children *c = r->children;
-	char gaps[160], ended[64] = "", failed[64] = "", text[400];
+	char gaps[160], ended[64] = "", failed[64] = "", waiting[64] = "", text[460];
 
 	if (c->births == 0)
 		return 0;
@@ -289,12 +289,15 @@ static int put_births(struct xsp_recorder *r)
 	if (c->ended > 0)
 		snprintf(ended, sizeof(ended), "; %llu had ended before",
 			 (unsigned long long)c->ended);
-	if (c->failed + c->count > 0)
+	if (c->failed > 0)
 		snprintf(failed, sizeof(failed), "; %llu could not be followed",
-			 (unsigned long long)(c->failed + c->count));
-	snprintf(text, sizeof(text), "%llu born%s%s%s%s%s", (unsigned long long)c->births,
+			 (unsigned long long)c->failed);
+	if (c->count > 0)
+		snprintf(waiting, sizeof(waiting), "; %zu were not reached before the end",
+			 c->count);
+	snprintf(text, sizeof(text), "%llu born%s%s%s%s%s%s", (unsigned long long)c->births,
 		 gaps[0] != '\0' ? ", " : "", gaps, gaps[0] != '\0' ? in_between(r) : "", ended,
-		 failed);
+		 failed, waiting);
 	return xsp_capture_put_info(r->writer, "children", text);
 }
 

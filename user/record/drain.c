@@ -42,7 +42,7 @@ struct xsp_drain {
 	uint64_t cold_sum_ns; /* of cost_ns */
 	uint64_t cold_most_ns; /* if all that may have been cold was */
 	struct last_hit last[LAST_HITS]; /* by the low bits of the thread's id */
-	uint64_t events, cost_ns;
+	uint64_t events, calls, cost_ns;
 	size_t left; /* events until run() has done its share */
 	int error;
 	bool discard;
@@ -142,6 +142,7 @@ static int take_event(void *ctx, void *data, size_t size)
 		return rc;
 	}
 	d->events++;
+	d->calls += is_entry(e->kind);
 	if (e->probe < d->price_count)
 		add_price(d, e);
 	if (e->kind == XSP_EVENT_TASK && d->task != NULL &&
@@ -257,6 +258,11 @@ void xsp_drain_discard(struct xsp_drain *d)
 uint64_t xsp_drain_events(const struct xsp_drain *d)
 {
 	return d->events;
+}
+
+uint64_t xsp_drain_calls(const struct xsp_drain *d)
+{
+	return d->calls;
 }
 
 uint64_t xsp_drain_cost_ns(const struct xsp_drain *d)

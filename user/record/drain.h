@@ -63,6 +63,7 @@ long xsp_drain_run(struct xsp_drain *d, size_t most);
 void xsp_drain_discard(struct xsp_drain *d);
 
 uint64_t xsp_drain_events(const struct xsp_drain *d);
+uint64_t xsp_drain_calls(const struct xsp_drain *d); /* of them, what begins a span or is one */
 /* Estimated time that the target's threads have spent in probes, ns. */
 uint64_t xsp_drain_cost_ns(const struct xsp_drain *d);
 /* ... of which so much is because the caches were taken for cold, and how much that could be at most. */

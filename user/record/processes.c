@@ -634,7 +634,7 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 		r->late.since_ns = 0;
 		if (failed == 0)
 			xsp_children_exec_attached(r, p);
-		else if (xsp_process_alive(p->process))
+		else if (failed != -ESRCH && xsp_process_alive(p->process))
 			xsp_recorder_note(r, "%s", why.text);
 		p->exec_ns = 0;
 	}

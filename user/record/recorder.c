@@ -580,6 +580,11 @@ bool xsp_recorder_has_events(struct xsp_recorder *r, bool flush)
 	return xsp_capture_written(r->writer) > 0;
 }
 
+bool xsp_recorder_has_calls(const struct xsp_recorder *r)
+{
+	return xsp_drain_calls(r->drain) > 0;
+}
+
 double xsp_recorder_seconds(const struct xsp_recorder *r)
 {
 	uint64_t until = r->finished ? r->end_ns : xsp_now_ns();

@@ -70,6 +70,7 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 struct xsp_new_file *xsp_recorder_file(const struct xsp_recorder *r);
 /* Are events in the file? With `flush`, also those of the last second. Not after the end. */
 bool xsp_recorder_has_events(struct xsp_recorder *r, bool flush);
+bool xsp_recorder_has_calls(const struct xsp_recorder *r); /* any that began */
 
 /* Why no call was seen, by what the processes do now: one line. Before the end. */
 void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size);

@@ -84,6 +84,7 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.path_length = t->path_length,
 	};
 	t->counts.spans++;
+	t->records[th->record]->shown.has_spans = true;
 	t->counts.unfinished += (flags & XSP_SPAN_UNFINISHED) != 0;
 	t->counts.unwound += (flags & XSP_SPAN_UNWOUND) != 0;
 	t->counts.exit_lost += (flags & XSP_SPAN_EXIT_LOST) != 0;

@@ -335,13 +335,15 @@ size_t xsp_timeline_threads(const struct xsp_timeline *t,
 	struct xsp_timeline_thread *list = calloc(t->record_count + 1, sizeof(*list));
 	if (list == NULL)
 		return 0;
+	size_t count = 0;
 	for (size_t i = 0; i < t->record_count; i++)
-		list[i] = t->records[i]->shown;
-	qsort(list, t->record_count, sizeof(*list), by_ids);
+		if (t->records[i]->shown.has_spans)
+			list[count++] = t->records[i]->shown;
+	qsort(list, count, sizeof(*list), by_ids);
 	free(mutable->sorted);
 	mutable->sorted = list;
 	*threads = list;
-	return t->record_count;
+	return count;
 }
 
 const struct xsp_timeline_thread *xsp_timeline_thread(const struct xsp_timeline *t, uint32_t tid)

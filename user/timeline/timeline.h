@@ -128,9 +128,10 @@ struct xsp_timeline_thread {
 	uint32_t pid, tid; /* root namespace */
 	uint32_t ns_pid, ns_tid; /* what outputs show */
 	uint32_t rows; /* 1 + highest row used */
+	bool has_spans;
 	const char *comm; /* last known name */
 };
-/* Threads seen, complete after run(). Sorted by pid, tid. */
+/* Threads with spans, complete after run(). Sorted by pid, tid. */
 size_t xsp_timeline_threads(const struct xsp_timeline *t,
 			    const struct xsp_timeline_thread **threads);
 /* The same for one thread, during the run too; NULL if never seen. */
