@@ -14,7 +14,8 @@
  *		...
  *	}
  *
- * By hand, where a scope does not fit (calls must balance on each thread):
+ * By hand, where a scope does not fit (calls must balance on each thread; a scope object that is never
+ * destroyed takes the end of the scope around it as its own):
  *	xsp_record_function_enter("load");  ...  xsp_record_function_exit();
  *
  * Nothing is linked, started, allocated or written by this header. While nobody traces, a scope

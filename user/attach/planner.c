@@ -383,6 +383,8 @@ static int take_part(const struct xsp_planner *p, struct answer *a)
 
 	if (need > ANSWER_MAX)
 		return -EFBIG;
+	if (size == 0)
+		return 0;
 	if (need > a->room) {
 		size_t room = need + need / 4;
 		uint8_t *grown = realloc(a->data, room);
