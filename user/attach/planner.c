@@ -488,7 +488,7 @@ void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
 
 	if (rc == 0)
 		rc = take_answer(p, limit_ms, &a, NULL);
-	if (rc == 0 && a.size < XSP_HINT_SIZE)
+	if (rc == 0 && a.size > 0 && a.size < XSP_HINT_SIZE)
 		memcpy(text, a.data, a.size);
 	text[rc == 0 && a.size < XSP_HINT_SIZE ? a.size : 0] = '\0';
 	free(a.data);
