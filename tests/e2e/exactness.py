@@ -95,6 +95,8 @@ def forks(folder):
 @case
 def forks_followed(folder):
     """The children call at once, and stand still until their probes are there."""
+    if tuple(int(x) for x in re.findall(r"\d+", platform.release())[:2]) < (6, 13):
+        raise Skip("--follow=stop needs Linux 6.13")
     trace, facts = record_attached(folder, [workload("forker"), "--calls", 20], "--follow=stop",
                                    "-e", "forker_*")
     both = {"calls": {k: v + facts["children"][k] for k, v in facts["calls"].items()}}
