@@ -115,7 +115,7 @@ def as_fast_as_before(folder):
         statistics.median(rates[a:b]) for a, b in
         ((4, 24), (int(attached * 10) + 3, int(gone * 10) - 1), (int(gone * 10) + 20, -2)))
     print(f"CPU time a round: before {before} ns, traced {during} ns, after {after} ns")
-    check(after < before * 1.25, "slower than before", rates)
+    check(after < before * 1.5, "slower than before", rates)  # a trap that stays is five times as much
     equal(cupti(path)["kinds_on"], 0, "kinds that were left on")
 
 
