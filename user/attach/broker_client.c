@@ -119,6 +119,36 @@ static int ask_for(struct xsp_broker *b, enum xsp_broker_op op, const void *body
 	return rc;
 }
 
+/* A request that is a head and the rows behind it. */
+static int ask_with_rows(struct xsp_broker *b, enum xsp_broker_op op, const void *head,
+			 size_t head_size, const void *rows, size_t size, struct xsp_error *err)
+{
+	uint8_t *body = malloc(head_size + size);
+
+	if (body == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	memcpy(body, head, head_size);
+	memcpy(body + head_size, rows, size);
+	int rc = ask(b, op, body, head_size + size, err);
+	free(body);
+	return rc;
+}
+
+/* The first `room` rows of the answer: how many there are, or a negative errno. */
+static long ask_for_rows(struct xsp_broker *b, enum xsp_broker_op op, void *rows, size_t row_size,
+			 size_t room)
+{
+	int rc = ask(b, op, NULL, 0, NULL);
+
+	if (rc < 0)
+		return rc;
+	size_t n = b->in->head.size / row_size;
+	if (n > room)
+		n = room;
+	memcpy(rows, b->in->body, n * row_size);
+	return (long)n;
+}
+
 static int ask_pid(struct xsp_broker *b, enum xsp_broker_op op, pid_t pid)
 {
 	struct xsp_ask_pid a = {pid};
@@ -508,23 +538,6 @@ int xsp_broker_sequence(struct xsp_broker *b, pid_t pid, const struct xsp_sequen
 
 /* ---- sites ---- */
 
-static int ask_sites(struct xsp_broker *b, enum xsp_broker_op op, const struct xsp_ask_sites *head,
-		     const struct xsp_attach_site *sites, size_t count, struct xsp_error *err)
-{
-	struct {
-		struct xsp_ask_sites head;
-		struct xsp_attach_site sites[XSP_ASK_SITES_MAX];
-	} *body = malloc(sizeof(*body));
-
-	if (body == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-	body->head = *head;
-	memcpy(body->sites, sites, count * sizeof(*sites));
-	int rc = ask(b, op, body, sizeof(*head) + count * sizeof(*sites), err);
-	free(body);
-	return rc;
-}
-
 long xsp_broker_repair(struct xsp_broker *b, pid_t pid, uint32_t handle)
 {
 	const struct xsp_ask_sites head = {.pid = pid, .handle = handle};
@@ -543,7 +556,8 @@ int xsp_broker_verify(struct xsp_broker *b, pid_t pid, uint32_t handle,
 
 	for (size_t at = 0; at < count && rc == 0; at += XSP_ASK_SITES_MAX) {
 		size_t n = count - at < XSP_ASK_SITES_MAX ? count - at : XSP_ASK_SITES_MAX;
-		rc = ask_sites(b, XSP_ASK_VERIFY, &head, sites + at, n, NULL);
+		rc = ask_with_rows(b, XSP_ASK_VERIFY, &head, sizeof(head), sites + at,
+				   n * sizeof(*sites), NULL);
 		if (rc == 0 && b->in->head.size != n)
 			rc = -EPROTO;
 		if (rc == 0)
@@ -563,7 +577,8 @@ int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_
 
 	*refused_sites = 0;
 	if (rc == 0 && count > 0)
-		rc = ask_sites(b, XSP_ASK_SITES, &head, sites, n, err);
+		rc = ask_with_rows(b, XSP_ASK_SITES, &head, sizeof(head), sites, n * sizeof(*sites),
+				   err);
 	if (rc == 0 && count > 0 && b->in->head.size == sizeof(bad))
 		memcpy(&bad, b->in->body, sizeof(bad));
 	*refused_sites = (size_t)bad;
@@ -648,29 +663,20 @@ int xsp_broker_prices(struct xsp_broker *b, uint32_t first, const struct xsp_pro
 		      size_t count)
 {
 	const size_t most = (XSP_MESSAGE_MAX - sizeof(struct xsp_ask_prices)) / sizeof(*prices);
-	uint8_t *body = malloc(XSP_MESSAGE_MAX);
-	int rc = body == NULL ? -ENOMEM : 0;
+	int rc = 0;
 
 	for (size_t at = 0; at < count && rc == 0; at += most) {
 		const struct xsp_ask_prices head = {.first = first + (uint32_t)at};
 		size_t bytes = (count - at < most ? count - at : most) * sizeof(*prices);
-		memcpy(body, &head, sizeof(head));
-		memcpy(body + sizeof(head), prices + at, bytes);
-		rc = ask(b, XSP_ASK_PRICES, body, sizeof(head) + bytes, NULL);
+		rc = ask_with_rows(b, XSP_ASK_PRICES, &head, sizeof(head), prices + at, bytes,
+				   NULL);
 	}
-	free(body);
 	return rc;
 }
 
 long xsp_broker_unseen(struct xsp_broker *b, struct xsp_attach_unseen *rows, size_t room)
 {
-	int rc = ask(b, XSP_ASK_UNSEEN, NULL, 0, NULL);
-	size_t n = rc < 0 ? 0 : b->in->head.size / sizeof(*rows);
-
-	if (n > room)
-		n = room;
-	memcpy(rows, b->in->body, n * sizeof(*rows));
-	return rc < 0 ? rc : (long)n;
+	return ask_for_rows(b, XSP_ASK_UNSEEN, rows, sizeof(*rows), room);
 }
 
 int xsp_broker_release(struct xsp_broker *b, const uint32_t *probes, size_t count)
@@ -684,29 +690,22 @@ int xsp_broker_release(struct xsp_broker *b, const uint32_t *probes, size_t coun
 int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count)
 {
 	const size_t most = (XSP_MESSAGE_MAX - sizeof(struct xsp_ask_pid)) / sizeof(*probes);
-	uint8_t *body = malloc(XSP_MESSAGE_MAX);
-	int rc = body == NULL ? -ENOMEM : 0;
+	int rc = 0;
 
 	for (size_t at = 0; at < count && rc == 0; at += most) {
 		const struct xsp_ask_pid head = {pid};
 		size_t bytes = (count - at < most ? count - at : most) * sizeof(*probes);
-		memcpy(body, &head, sizeof(head));
-		memcpy(body + sizeof(head), probes + at, bytes);
-		rc = ask(b, XSP_ASK_WITHDRAW, body, sizeof(head) + bytes, NULL);
+		rc = ask_with_rows(b, XSP_ASK_WITHDRAW, &head, sizeof(head), probes + at, bytes,
+				   NULL);
 	}
-	free(body);
 	return rc;
 }
 
 size_t xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out rows[XSP_LEFT_OUT_ROWS])
 {
-	int rc = ask(b, XSP_ASK_LEFT_OUT, NULL, 0, NULL);
-	size_t n = rc < 0 ? 0 : b->in->head.size / sizeof(*rows);
+	long n = ask_for_rows(b, XSP_ASK_LEFT_OUT, rows, sizeof(*rows), XSP_LEFT_OUT_ROWS);
 
-	if (n > XSP_LEFT_OUT_ROWS)
-		n = XSP_LEFT_OUT_ROWS;
-	memcpy(rows, b->in->body, n * sizeof(*rows));
-	return n;
+	return n > 0 ? (size_t)n : 0;
 }
 
 int xsp_broker_pause(struct xsp_broker *b)
