@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * make_capture FILE SPANS - a capture as long as wanted, as a training loop would leave it: 64
- * names, 4 threads, three levels deep, events in the order of time.
+ * names, 4 threads, three levels deep, events in the order of time, microseconds apart.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static void define(struct xsp_capture_writer *w)
 static void put(struct source *s, uint32_t thread, uint32_t probe, uint32_t depth, uint8_t kind)
 {
 	struct xsp_event e = {
-		.time_ns = s->now += 211 + (s->now >> 7) % 97,
+		.time_ns = s->now += 2110 + (s->now >> 7) % 970,
 		.sp = TOP + ((uint64_t)thread << 32) - depth * 256ULL,
 		.tid = PID + thread,
 		.tgid = PID,

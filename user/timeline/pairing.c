@@ -190,6 +190,16 @@ static int event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_nam
 	return xsp_names_of_hash(t, named->name_hash, name);
 }
 
+/* What the event brings beside its fixed part; most bring nothing. */
+static int add_details(struct xsp_timeline *t, struct open_span *s, const struct xsp_event *e)
+{
+	if (!(e->flags & XSP_EVENT_SECTIONS))
+		return 0;
+	int rc = xsp_details_add(&s->details, e);
+	t->stacks = t->stacks || xsp_details_find(s->details, XSP_SECTION_STACK, NULL) != NULL;
+	return rc;
+}
+
 static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
 	struct row *row = NULL;
@@ -215,8 +225,7 @@ static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xs
 		.name = name,
 		.text = text,
 	};
-	rc = xsp_details_add(&s.details, e);
-	t->stacks = t->stacks || xsp_details_find(s.details, XSP_SECTION_STACK, NULL) != NULL;
+	rc = add_details(t, &s, e);
 	return rc < 0 ? rc : open_span(t, th, row, &s);
 }
 
@@ -305,8 +314,7 @@ static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xs
 		.range = true,
 		.relay = relay != XSP_RELAY_LABEL ? relay : XSP_RELAY_NONE,
 	};
-	rc = xsp_details_add(&s.details, e);
-	t->stacks = t->stacks || xsp_details_find(s.details, XSP_SECTION_STACK, NULL) != NULL;
+	rc = add_details(t, &s, e);
 	return rc < 0 ? rc : open_span(t, th, row, &s);
 }
 
@@ -406,12 +414,14 @@ static void note_exit(struct xsp_timeline *t, struct thread *th, const struct xs
 static int settle_last_exit(struct xsp_timeline *t, struct thread *th)
 {
 	struct row *row = th->rows[th->current];
-	size_t i = xsp_row_below(row, th->exit_sp);
 	const bool orphan = th->exit == EXIT_ORPHAN || th->exit == EXIT_BEGUN_BEFORE;
 
 	th->exit = EXIT_NONE;
+	if (!orphan)
+		return 0;
 	/* its slot was given back: another function that lay there is gone for certain */
-	if (orphan && i < row->count && row->spans[i].sp == th->exit_sp && !row->spans[i].range)
+	size_t i = xsp_row_below(row, th->exit_sp);
+	if (i < row->count && row->spans[i].sp == th->exit_sp && !row->spans[i].range)
 		return slot_reused(t, th, row, i, th->exit_ns);
 	return 0;
 }
@@ -424,7 +434,7 @@ static int close_at(struct xsp_timeline *t, struct thread *th, struct row *row, 
 		th->current = row->index;
 		t->counts.stack_switches++;
 	}
-	int rc = xsp_details_add(&row->spans[i].details, e);
+	int rc = e->flags & XSP_EVENT_SECTIONS ? xsp_details_add(&row->spans[i].details, e) : 0;
 	if (rc == 0 && i + 1 < row->count)
 		rc = clear_above(t, th, row, i, e->time_ns);
 	if (rc < 0)

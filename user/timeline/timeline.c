@@ -132,7 +132,7 @@ static int take_event(void *ctx, const struct xsp_event *e)
 	rc = xsp_threads_get(t, e, &th);
 	if (rc == 0 && t->far_end_count > 0)
 		rc = xsp_pair_far_ends(t, th, e->time_ns);
-	if (rc == 0)
+	if (rc == 0 && (t->window_count > 0 || t->let_go_count > 0))
 		rc = xsp_windows_pass(t, th, e->time_ns);
 	return rc < 0 ? rc : xsp_pair(t, th, e);
 }
