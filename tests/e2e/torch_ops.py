@@ -10,7 +10,7 @@ import json
 import os
 import re
 
-from harness import (EXTRA, NO_MATCH, SCRIPTS, USAGE, Skip, Trace, case, check, equal,
+from harness import (EXTRA, NO_MATCH, SCRIPTS, USAGE, XSPTRACE, Skip, Trace, case, check, equal,
                      main, run, start, truth, wait_for, xsptrace)
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
@@ -216,6 +216,24 @@ def names_are_pytorchs_own(folder):
     equal(len(names), len(functions) - len(hidden), "operators in the list")
     equal(sorted(set(names) & set(UNOBSERVED)), [], "what PyTorch hides from profilers")
     equal(sorted(set(names) - registered), [], "names that PyTorch does not know")
+
+
+@case
+def sites_are_those_that_one_process_chooses(folder):
+    """A large file's functions are shared out to as many processes as there are processors."""
+    need_torch()
+    if os.cpu_count() == 1:
+        raise Skip("one processor")
+    child = waiting(folder)
+
+    def listed(*prefix):
+        done = run([*prefix, XSPTRACE, "list", "-p", str(child.pid), "-e", "torch", "-e", "libtorch_cpu.so:at::native::a*"])
+        equal(done.returncode, 0, done.stderr)
+        # what a site costs is measured each time
+        return [re.sub(r"\s+[\d.]+ [nu]s$", "", x) for x in done.stdout.splitlines() if " 0x" in x]
+    alone, shared = listed("taskset", "-c", "0"), listed()
+    check(len(alone) > 3000, f"{len(alone)} functions")
+    equal(shared, alone, "sites")
 
 
 if __name__ == "__main__":

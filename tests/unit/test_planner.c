@@ -52,6 +52,21 @@ static size_t give_up(int fd)
 	abort();
 }
 
+static uint32_t part; /* that is asked for */
+
+static size_t die_of_another_part(int fd)
+{
+	return part > 0 ? give_up(fd) : 0;
+}
+
+static size_t hang_in_another_part(int fd)
+{
+	(void)fd;
+	while (part > 0)
+		;
+	return 0;
+}
+
 static void flood(uint32_t op, const int *fds, size_t fd_count)
 {
 	const struct xsp_message m = {.op = op};
@@ -103,10 +118,12 @@ int __wrap_xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o
 		{"parts", send_parts},
 		{"send descriptors", send_descriptors},
 		{"want", want_files},
+		{"helper dies", die_of_another_part},
+		{"helper hangs", hang_in_another_part},
 	};
 
-	(void)plan;
 	(void)o;
+	part = plan->part;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (strcmp(rows[i].name, m->shown) == 0)
 			m->symbols = rows[i].act(fd);
@@ -157,18 +174,35 @@ static int a_file(uid_t owner, mode_t mode)
 	return fd;
 }
 
-static int ask(const char *what, uid_t owner, mode_t mode, size_t *told)
+static int ask_about(const char *what, int fd, size_t *told)
 {
 	char shown[32];
 	struct xsp_planned_module m = {.shown = shown};
 
 	strcpy(shown, what);
 	failure = (struct xsp_error){0};
-	int rc = xsp_planner_read(planner, a_file(owner, mode), &m, &failure);
+	int rc = xsp_planner_read(planner, fd, &m, &failure);
 	*told = m.symbols;
 	m.shown = NULL;
 	xsp_planned_module_clear(&m);
 	return rc;
+}
+
+static int ask(const char *what, uid_t owner, mode_t mode, size_t *told)
+{
+	return ask_about(what, a_file(owner, mode), told);
+}
+
+/* A file that several processes choose sites in. */
+static int ask_about_large(const char *what)
+{
+	int fd = a_file(geteuid(), 0644);
+	size_t told;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) == 1)
+		cr_skip_test("one processor has no use for helpers");
+	cr_assert_eq(ftruncate(fd, 17 << 20), 0);
+	return ask_about(what, fd, &told);
 }
 
 static size_t told_of(const char *what)
@@ -271,6 +305,20 @@ Test(planner, that_never_stops_is_stopped_by_the_clock)
 	cr_expect_eq(ask("parts", geteuid(), 0644, &told), -ETIME);
 	clock_step = 0;
 	cr_expect_gt(told_of("pid"), 0);
+}
+
+Test(planner, whose_helper_dies_leaves_the_module_out)
+{
+	cr_expect_eq(ask_about_large("helper dies"), -EPROTO);
+	cr_expect_eq(ask_about_large("pid"), 0, "%s", failure.text);
+}
+
+Test(planner, whose_helper_never_stops_is_stopped_by_the_user, .timeout = 20)
+{
+	uint64_t until = __real_xsp_now_ns() + 50000000;
+
+	xsp_planner_on_wait(planner, after_a_while, &until);
+	cr_expect_eq(ask_about_large("helper hangs"), -EINTR);
 }
 
 Test(planner, that_reads_no_answers_is_not_waited_for, .timeout = 20)

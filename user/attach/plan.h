@@ -56,6 +56,7 @@ struct xsp_plan {
 	struct xsp_site_costs costs;
 	bool exit_by_return; /* --exit=return: return probes instead of exit sites */
 	bool exit_by_site; /* --exit=site: no return probes, not even where they do no harm */
+	uint32_t part, parts; /* sites are chosen for part + 1 of so many; parts 0: for all */
 	struct xsp_planned_module **modules;
 	size_t count;
 	uint32_t probes; /* ids given out */
@@ -72,6 +73,8 @@ int xsp_plan_process(struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, str
 int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 		    const struct xsp_mapped_file *file, struct xsp_planned_module **out,
 		    bool *fresh, struct xsp_error *err);
+/* Of plan->parts equal parts of `count` probes the one that begins here; part == parts: the end. */
+size_t xsp_plan_part(size_t count, uint32_t part, uint32_t parts);
 /* The part of it that reads the file at `fd`, which it takes over: fills everything of m but ids. */
 int xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
 		  struct xsp_planned_module *m, struct xsp_error *err);

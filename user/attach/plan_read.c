@@ -93,9 +93,28 @@ static void take_for_all(struct xsp_probe *p, unsigned details)
 	}
 }
 
+size_t xsp_plan_part(size_t count, uint32_t part, uint32_t parts)
+{
+	return parts == 0 ? (part == 0 ? 0 : count)
+			  : count / parts * part + count % parts * part / parts;
+}
+
+static void place_one(const struct xsp_plan *plan, struct xsp_module *m,
+		      struct xsp_planned_probe *p)
+{
+	p->error = xsp_inside_instruction(m, p->probe.addr) ? -EILSEQ
+		   : is_span(&p->probe)			    ? place_span(m, plan, p)
+							    : place_entry(m, plan, p);
+	for (size_t j = 0; p->error == 0 && j < p->place.count; j++)
+		p->place.sites[j].length = xsp_instruction_length(m, p->place.sites[j].addr);
+}
+
 static int place_all(const struct xsp_plan *plan, struct xsp_module *m,
 		     struct xsp_planned_module *pm)
 {
+	const size_t from = xsp_plan_part(pm->list.count, plan->part, plan->parts),
+		     to = xsp_plan_part(pm->list.count, plan->part + 1, plan->parts);
+
 	pm->probes = calloc(pm->list.count + 1, sizeof(*pm->probes));
 	if (pm->probes == NULL)
 		return -ENOMEM;
@@ -105,14 +124,11 @@ static int place_all(const struct xsp_plan *plan, struct xsp_module *m,
 		take_for_all(&p->probe, plan->selection.details);
 		if (plan->selection.details == 0) /* nothing would serve them */
 			p->probe.detail = (struct xsp_detail_spec){0};
-		p->error = xsp_inside_instruction(m, p->probe.addr) ? -EILSEQ
-			   : is_span(&p->probe)			    ? place_span(m, plan, p)
-								    : place_entry(m, plan, p);
+		p->error = -EINPROGRESS; /* unless it is of this part */
+		if (i >= from && i < to)
+			place_one(plan, m, p);
 		if (p->error == -ENOMEM)
 			return p->error;
-		for (size_t j = 0; p->error == 0 && j < p->place.count; j++)
-			p->place.sites[j].length =
-				xsp_instruction_length(m, p->place.sites[j].addr);
 		if (p->error == 0 && p->place.stack_moves && pm->list.note[0] == '\0')
 			snprintf(pm->list.note, sizeof(pm->list.note),
 				 "functions of Go are counted, without a duration: they change "

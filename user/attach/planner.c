@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 #include "base/clock.h"
 
 #define READERS 4 /* owners whose files are read in turn, without a fork each time */
+#define HELPERS 3 /* that choose sites beside the first, in files that hold many functions */
+#define LARGE (16U << 20) /* bytes of such a file */
 #define SOCKET 0 /* of the process: the first of its descriptors and the only one */
 /* For each module: what is read of it is forgotten before the next. */
 #define MEMORY (256ULL << 20)
@@ -29,13 +32,18 @@
 
 enum {
 	READ_MODULE =
-		1, /* struct xsp_site_costs, the path as the target sees it; descriptor → PART, ..., DONE or FAILED */
+		1, /* struct module_ask, the path as the target sees it; descriptor → PART, ..., DONE or FAILED */
 	WANT_DEBUG_FILE, /* from the planner: a build id → HAVE_DEBUG_FILE */
 	HAVE_DEBUG_FILE, /* result: 0 and a descriptor, or negative */
 	PART, /* bytes of the answer */
 	DONE, /* the last bytes */
 	FAILED, /* result; struct xsp_error */
 	READ_HINT, /* struct xsp_hint_ask, the path; descriptor → DONE with text */
+};
+
+struct module_ask {
+	struct xsp_site_costs costs;
+	uint32_t part, parts; /* of its probes: struct xsp_plan */
 };
 
 /* Whose files a process reads. An owner's number may be another's on another device: of a container, or of
@@ -58,7 +66,7 @@ struct xsp_planner {
 	const struct xsp_opener *opener;
 	bool (*stopped)(void *ctx);
 	void *stopped_ctx;
-	struct process processes[READERS], *now;
+	struct process processes[READERS], helpers[HELPERS], *now;
 	size_t next; /* the one to be replaced */
 	struct xsp_parcel *in;
 };
@@ -167,10 +175,13 @@ static void read_module(struct reader *r)
 	struct xsp_planned_module m = {0};
 	struct xsp_error err = {0};
 	char shown[4097];
-	const size_t costs = sizeof(r->plan.costs);
+	struct module_ask ask;
 
-	memcpy(&r->plan.costs, r->in->body, costs);
-	take_shown(r, costs, shown, sizeof(shown));
+	memcpy(&ask, r->in->body, sizeof(ask));
+	r->plan.costs = ask.costs;
+	r->plan.part = ask.part;
+	r->plan.parts = ask.parts;
+	take_shown(r, sizeof(ask), shown, sizeof(shown));
 	int fd = r->in->fds[0];
 	r->in->fd_count = 0;
 	m.shown = shown;
@@ -208,7 +219,8 @@ static _Noreturn void serve(const struct xsp_planner *p, int socket)
 	while (xsp_message_receive(SOCKET, r.in) == 0) {
 		const bool hint = r.in->head.op == READ_HINT;
 		if ((!hint && r.in->head.op != READ_MODULE) || r.in->fd_count != 1 ||
-		    r.in->head.size < (hint ? sizeof(struct xsp_hint_ask) : sizeof(r.plan.costs)))
+		    r.in->head.size <
+			    (hint ? sizeof(struct xsp_hint_ask) : sizeof(struct module_ask)))
 			_exit(1);
 		if (hint)
 			read_hint(&r);
@@ -253,12 +265,19 @@ static void stop(struct process *c)
 	c->pid = 0;
 }
 
+static void stop_helpers(struct xsp_planner *p)
+{
+	for (size_t i = 0; i < HELPERS; i++)
+		stop(&p->helpers[i]);
+}
+
 void xsp_planner_free(struct xsp_planner *p)
 {
 	if (p == NULL)
 		return;
 	for (size_t i = 0; i < READERS; i++)
 		stop(&p->processes[i]);
+	stop_helpers(p);
 	free(p->in);
 	free(p);
 }
@@ -314,15 +333,16 @@ static struct process *process_for(struct xsp_planner *p, const struct owner *ow
 	return unused != NULL ? unused : &p->processes[p->next++ % READERS];
 }
 
-/* The process that reads the file: one that has read its owner's files, or none yet. */
-static int choose(struct xsp_planner *p, int fd)
+/* The process that reads the file: one that has read its owner's files, or none yet. helper 0: the first, else
+ * the one of that number beside it. */
+static int choose(struct xsp_planner *p, int fd, uint32_t helper)
 {
 	struct owner owner;
 	int rc = owner_of(fd, &owner);
 
 	if (rc < 0)
 		return rc;
-	p->now = process_for(p, &owner);
+	p->now = helper > 0 ? &p->helpers[helper - 1] : process_for(p, &owner);
 	if (!may_read(p->now, &owner)) {
 		stop(p->now);
 		rc = xsp_planner_start(p);
@@ -463,20 +483,19 @@ static int explain(int code, const char *shown, struct xsp_error *err)
 	}
 }
 
-/* A request with a file and its path; `fd` is taken over. */
-static int ask_about(struct xsp_planner *p, uint32_t op, const void *head, size_t size, int fd,
-		     const char *shown)
+/* A request with a file and its path. */
+static int ask_about(struct xsp_planner *p, uint32_t helper, uint32_t op, const void *head,
+		     size_t size, int fd, const char *shown)
 {
 	const size_t length = strlen(shown);
 	struct xsp_message ask = {.op = op, .size = (uint32_t)(size + length)};
-	int rc = choose(p, fd);
+	int rc = choose(p, fd, helper);
 
 	if (rc == 0 && size + length <= sizeof(p->in->body)) {
 		memcpy(p->in->body, head, size);
 		memcpy(p->in->body + size, shown, length);
 		rc = xsp_message_send(p->now->socket, &ask, p->in->body, &fd, 1);
 	}
-	close(fd);
 	return rc;
 }
 
@@ -484,8 +503,9 @@ void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
 		      const struct xsp_hint_ask *ask, unsigned limit_ms, char *text)
 {
 	struct answer a = {0};
-	int rc = ask_about(p, READ_HINT, ask, sizeof(*ask), fd, shown);
+	int rc = ask_about(p, 0, READ_HINT, ask, sizeof(*ask), fd, shown);
 
+	close(fd);
 	if (rc == 0)
 		rc = take_answer(p, limit_ms, &a, NULL);
 	if (rc == 0 && a.size > 0 && a.size < XSP_HINT_SIZE)
@@ -496,19 +516,106 @@ void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
 		stop(p->now);
 }
 
-int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
-		     struct xsp_error *err)
+static int ask_module(struct xsp_planner *p, uint32_t part, uint32_t parts, int fd,
+		      const char *shown)
+{
+	const struct module_ask ask = {.costs = p->plan->costs, .part = part, .parts = parts};
+
+	return ask_about(p, part, READ_MODULE, &ask, sizeof(ask), fd, shown);
+}
+
+static int take_module(struct xsp_planner *p, struct xsp_planned_module *m, struct xsp_error *err)
 {
 	struct answer a = {0};
-	int rc = ask_about(p, READ_MODULE, &p->plan->costs, sizeof(p->plan->costs), fd, m->shown);
+	int rc = take_answer(p, WALL_S * 1000U, &a, err);
 
-	if (rc == 0)
-		rc = take_answer(p, WALL_S * 1000U, &a, err);
 	if (rc == 0)
 		rc = xsp_wire_get(a.data, a.size, m);
 	free(a.data);
-	if (rc == 0 || a.no)
-		return rc;
-	stop(p->now); /* the next module gets a new one */
-	return explain(rc, m->shown, err);
+	if (rc < 0 && !a.no) {
+		stop(p->now); /* the next module gets a new one */
+		return explain(rc, m->shown, err);
+	}
+	return rc;
+}
+
+/* How many processes are worth their start. */
+static uint32_t parts_of(int fd)
+{
+	cpu_set_t cpus;
+	struct stat st;
+
+	if (fstat(fd, &st) != 0 || st.st_size < LARGE ||
+	    sched_getaffinity(0, sizeof(cpus), &cpus) != 0)
+		return 1;
+	const int n = CPU_COUNT(&cpus);
+	return n <= 1 ? 1 : n <= HELPERS ? (uint32_t)n : HELPERS + 1;
+}
+
+/* The sites of a part, as a helper has chosen them. Not the same functions: it has read another file. */
+static int join_part(struct xsp_planned_module *m, struct xsp_planned_module *other, uint32_t part,
+		     uint32_t parts)
+{
+	const size_t to = xsp_plan_part(m->count, part + 1, parts);
+
+	if (other->count != m->count)
+		return -ESTALE;
+	for (size_t i = xsp_plan_part(m->count, part, parts); i < to; i++) {
+		struct xsp_planned_probe *mine = &m->probes[i], *theirs = &other->probes[i];
+		if (mine->probe.offset != theirs->probe.offset ||
+		    mine->probe.action != theirs->probe.action)
+			return -ESTALE;
+		const struct xsp_planned_probe empty = *mine;
+		mine->error = theirs->error;
+		mine->by_return = theirs->by_return;
+		mine->place = theirs->place;
+		mine->note = theirs->note;
+		theirs->place = empty.place;
+		theirs->note = empty.note;
+	}
+	if (m->list.note[0] == '\0')
+		memcpy(m->list.note, other->list.note, sizeof(m->list.note));
+	return 0;
+}
+
+static int join_helpers(struct xsp_planner *p, struct xsp_planned_module *m, uint32_t parts,
+			struct xsp_error *err)
+{
+	int rc = 0;
+
+	for (uint32_t part = 1; part < parts && rc == 0; part++) {
+		struct xsp_planned_module other = {.shown = m->shown};
+		p->now = &p->helpers[part - 1];
+		rc = take_module(p, &other, err);
+		if (rc == 0)
+			rc = join_part(m, &other, part, parts);
+		if (rc == -ESTALE)
+			rc = xsp_error_set(err, rc, XSP_STATUS_TARGET,
+					   "it changes while it is read");
+		other.shown = NULL;
+		xsp_planned_module_clear(&other);
+	}
+	return rc;
+}
+
+int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
+		     struct xsp_error *err)
+{
+	const uint32_t parts = parts_of(fd);
+	int rc = 0;
+
+	for (uint32_t part = parts; part > 0 && rc == 0; part--)
+		rc = ask_module(p, part - 1, parts, fd, m->shown);
+	close(fd);
+	if (rc < 0) {
+		stop(p->now);
+		rc = explain(rc, m->shown, err);
+	} else {
+		rc = take_module(p, m, err);
+	}
+	if (rc == 0)
+		rc = join_helpers(p, m, parts, err);
+	if (rc < 0)
+		stop_helpers(p); /* they have not been heard out */
+	return rc;
 }

@@ -363,13 +363,14 @@ static int number_operators(struct xsp_recorder *r, struct recorded_process *p,
 	return xsp_plan_sequence(m, r->broker, p->pid, f);
 }
 
-static int take_module(struct xsp_recorder *r, struct recorded_process *p,
-		       const struct xsp_mapped_file *f, struct xsp_error *err)
+/* What is traced in the file; what cannot be read of it is said, and it has nothing then. */
+static int plan_file(struct xsp_recorder *r, struct recorded_process *p,
+		     const struct xsp_mapped_file *f, struct xsp_planned_module **m,
+		     struct xsp_error *err)
 {
-	struct xsp_planned_module *m;
 	struct xsp_error unreadable = {0};
 	bool fresh;
-	int rc = xsp_plan_module(&r->plan, p->process, f, &m, &fresh, &unreadable);
+	int rc = xsp_plan_module(&r->plan, p->process, f, m, &fresh, &unreadable);
 
 	if (rc == -ENOMEM)
 		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
@@ -383,11 +384,21 @@ static int take_module(struct xsp_recorder *r, struct recorded_process *p,
 		xsp_recorder_gap(r, XSP_GAP_FILES, 1, "first %.500s: %.400s", f->shown,
 				 unreadable.text);
 	}
-	rc = make_room(p, r->plan.count);
+	if (fresh && (*m)->count > 0 && (*m)->list.note[0] != '\0')
+		xsp_recorder_note(r, "%s: %s", f->shown, (*m)->list.note);
+	return 0;
+}
+
+static int take_module(struct xsp_recorder *r, struct recorded_process *p,
+		       const struct xsp_mapped_file *f, struct xsp_error *err)
+{
+	struct xsp_planned_module *m;
+	int rc = plan_file(r, p, f, &m, err);
+
+	if (rc == 0)
+		rc = make_room(p, r->plan.count);
 	if (rc < 0 || m->count == 0)
 		return rc;
-	if (fresh && m->list.note[0] != '\0')
-		xsp_recorder_note(r, "%s: %s", f->shown, m->list.note);
 	rc = announce_module(r, m);
 	if (rc == 0 && !p->mapped[m->id])
 		rc = number_operators(r, p, m, f);
@@ -445,10 +456,15 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 		return rc;
 	p->dirty = false;
 	const uint32_t known = r->plan.probes;
+	/* All are read before the first is attached to: the kernel makes the first link after a pause wait for
+	 * a grace period, some 10 ms, and those right behind it not. */
 	for (size_t i = 0; i < files->count && rc == 0; i++) {
+		struct xsp_planned_module *m;
 		xsp_mapped_files_open_ahead(p->process, files, i, is_new, &r->plan);
-		rc = take_file(r, p, &files->files[i], err);
+		rc = plan_file(r, p, &files->files[i], &m, err);
 	}
+	for (size_t i = 0; i < files->count && rc == 0; i++)
+		rc = take_file(r, p, &files->files[i], err);
 	if (r->started && r->plan.probes > known)
 		xsp_broker_ready(r->broker, r->plan.probes);
 	if (rc == 0 && (r->frames != NULL || xsp_host_functions_any(r->host_functions) ||
