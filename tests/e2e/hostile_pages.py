@@ -76,7 +76,8 @@ def ends_in_time(folder):
 @case
 def literals_nobody_has_touched(folder):
     """The recorder reads them in the file: 40 pages of a program that ends right after it names them."""
-    trace, facts = record_launched(folder, [workload("annotated"), "--calls", 300])
+    # it lives long enough for its library to be noticed on a loaded machine
+    trace, facts = record_launched(folder, [workload("annotated"), "--calls", 300, "--rate", 600])
     trace.check_nothing_lost()
     equal(dict(trace.calls), {k: v for k, v in facts["calls"].items() if v}, "ranges by name")
 
