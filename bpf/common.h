@@ -157,26 +157,32 @@ static __always_inline bool xsp_comm_wanted(void)
 	return false;
 }
 
-/* Is the current thread recorded? */
-static __always_inline bool xsp_wanted(__u64 pid_tgid)
+static __always_inline bool xsp_wanted_process(__u64 pid_tgid)
 {
-	if (xsp_filter_tgid) {
-		__u32 tgid = pid_tgid >> 32;
-		if (!bpf_map_lookup_elem(&xsp_tgids, &tgid))
-			return false;
-	}
-	if (xsp_filter_tid) {
-		__u32 tid = (__u32)pid_tgid;
-		if (!bpf_map_lookup_elem(&xsp_tids, &tid)) {
-			xsp_count(XSP_COUNT_FILTERED);
-			return false;
-		}
-	}
-	if (xsp_comm_filters && !xsp_comm_wanted()) {
-		xsp_count(XSP_COUNT_FILTERED);
+	__u32 tgid = pid_tgid >> 32;
+
+	return !xsp_filter_tgid || bpf_map_lookup_elem(&xsp_tgids, &tgid);
+}
+
+static __always_inline bool xsp_wanted_thread(__u64 pid_tgid)
+{
+	__u32 tid = (__u32)pid_tgid;
+
+	if (xsp_filter_tid && !bpf_map_lookup_elem(&xsp_tids, &tid))
 		return false;
-	}
-	return true;
+	return !xsp_comm_filters || xsp_comm_wanted();
+}
+
+/* Is the current thread recorded? `begins`: the hit would begin a span, which counts as left out then. */
+static __always_inline bool xsp_wanted(__u64 pid_tgid, bool begins)
+{
+	if (!xsp_wanted_process(pid_tgid))
+		return false;
+	if (xsp_wanted_thread(pid_tgid))
+		return true;
+	if (begins)
+		xsp_count(XSP_COUNT_FILTERED);
+	return false;
 }
 
 #if defined(__TARGET_ARCH_x86)

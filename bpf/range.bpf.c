@@ -392,7 +392,7 @@ int xsp_range_begin(struct pt_regs *ctx)
 {
 	__u64 time = bpf_ktime_get_ns();
 
-	if (!xsp_active || !xsp_wanted(bpf_get_current_pid_tgid()))
+	if (!xsp_active || !xsp_wanted_process(bpf_get_current_pid_tgid()))
 		return 0;
 	__u64 cookie = xsp_cookie(ctx);
 	__u32 probe = XSP_COOKIE_PROBE(cookie);
@@ -403,6 +403,11 @@ int xsp_range_begin(struct pt_regs *ctx)
 	if (!named && !(spec->flags & XSP_RANGE_UNNAMED)) {
 		xsp_count(XSP_COUNT_SILENT);
 		xsp_count_unseen(probe, false);
+		return 0;
+	}
+	if (!xsp_wanted_thread(bpf_get_current_pid_tgid())) {
+		if (!(spec->flags & (XSP_RANGE_REMEMBER | XSP_RANGE_LABEL)))
+			xsp_count(XSP_COUNT_FILTERED);
 		return 0;
 	}
 	__u64 hash = named ? range_name(ctx, spec, probe) : 0;
@@ -516,7 +521,7 @@ int xsp_range_end(struct pt_regs *ctx)
 	if (!xsp_active)
 		return 0;
 	__u64 cookie = xsp_cookie(ctx);
-	if (!xsp_wanted(bpf_get_current_pid_tgid()) || !xsp_is_ready(cookie))
+	if (!xsp_wanted(bpf_get_current_pid_tgid(), false) || !xsp_is_ready(cookie))
 		return 0;
 	__u32 probe = XSP_COOKIE_PROBE(cookie);
 	const struct xsp_range_spec *spec = bpf_map_lookup_elem(&xsp_specs, &probe);

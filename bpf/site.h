@@ -67,7 +67,7 @@ static __always_inline bool xsp_counts(struct pt_regs *ctx, __u64 cookie)
 
 	if (!xsp_serves(cookie))
 		return false;
-	if (!xsp_wanted(bpf_get_current_pid_tgid())) {
+	if (!xsp_wanted(bpf_get_current_pid_tgid(), !is_exit)) {
 		if (xsp_filter_tid || xsp_comm_filters)
 			xsp_count_unseen(probe, is_exit);
 		return false;

@@ -120,7 +120,7 @@ static __always_inline void unwound_to(__u64 sp, __u64 cookie, __u8 flags)
 	__u64 time = bpf_ktime_get_ns();
 	__u32 tid = (__u32)pid_tgid;
 
-	if (!xsp_wanted(pid_tgid))
+	if (!xsp_wanted(pid_tgid, false))
 		return;
 	if (xsp_min_duration_ns || xsp_max_depth) {
 		struct xsp_thread_state *s = bpf_map_lookup_elem(&xsp_thread_states, &tid);

@@ -5,6 +5,7 @@ import ctypes
 import errno
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -158,6 +159,32 @@ def why(pid, pattern, *options):
     equal(len(lines), 1, f"lines that say why: {done.stderr}")
     print(f"  {lines[0]}")
     return lines[0]
+
+
+@case
+def address_in_the_middle_of_an_instruction(folder):
+    """-e FILE:0xADDRESS beyond a function's first byte: refused alone, said beside another."""
+    child = idle()
+    symbols = run(["nm", workload("sleeper")]).stdout.splitlines()
+    start_of = next(int(l.split()[0], 16) for l in symbols if l.endswith(" sleeper_call"))
+    code = run(["objdump", "-d", f"--start-address={start_of}", f"--stop-address={start_of + 64}",
+                workload("sleeper")]).stdout
+    long_one = re.search(r"^\s+([0-9a-f]+):\t(?:[0-9a-f]{2} ){3}", code, re.M)
+    inside = f"sleeper:{int(long_one[1], 16) + 1:#x}"
+    refused(NO_MATCH, ["cannot be probed", "xsptrace list"], "-p", child.pid, "-d", "0.2", "-e", inside)
+    done = xsptrace("-p", child.pid, "-d", "0.2", "-e", inside, "-e", "sleeper_call", "-o", "/dev/null")
+    check("tracing 1 function " in done.stderr and "1 matching function cannot" in done.stderr, done.stderr)
+
+
+@case
+def standard_descriptors_that_are_closed(folder):
+    child = start([workload("hot"), "--rate", 1000, "--seconds", 60, "--out", "/dev/null"])
+    for which in ("2>&-", "<&- >&- 2>&-"):
+        out = f"{folder}/closed.json"
+        done = run(["sh", "-c", f"exec {XSPTRACE} -p {child.pid} -d 0.5 -e 'hot_*' -o {out} {which}"])
+        equal(done.returncode, 0, f"status with {which}")
+        check(len(Trace(out).spans) > 300, f"with {which}: {len(Trace(out).spans)} spans in half a second")
+        os.unlink(out)
 
 
 @case
@@ -378,6 +405,22 @@ def damaged_captures(folder):
     check(done.stderr.strip(), "corrupt: nothing is said")
     if os.path.exists(out):
         check(len(Trace(out).spans) < spans, "corrupt: the damage went unseen")
+
+
+@case
+def chunks_that_come_twice(folder):
+    """What is in a chunk happened once."""
+    good = a_capture(folder)
+    _, out = export(folder, "good", good, [0])
+    spans = len(Trace(out).spans)
+    at, twice = 64, good[:64]
+    while at + 64 <= len(good):
+        length = struct.unpack_from("<I", good, at + 8)[0]
+        twice += 2 * good[at:at + 64 + length]
+        at += 64 + length
+    done, out = export(folder, "twice", twice, [0])
+    equal(len(Trace(out).spans), spans, "spans")
+    check("damaged" in done.stderr, "nothing is said", done.stderr)
 
 
 def events_in(data):

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import time
 
-from harness import (EXTRA, NO_MATCH, NO_TARGET, USAGE, XSPTRACE, Recording, Trace, case, check,
+from harness import (EXTRA, NO_MATCH, NO_TARGET, OUTPUT, USAGE, XSPTRACE, Recording, Trace, case, check,
                      equal, main, start, workload, xsptrace)
 
 OLD = "what an earlier run recorded"
@@ -197,6 +197,21 @@ def outputs_of_one_mode(folder):
         modes = {n: stat.S_IMODE(os.stat(f"{folder}/{n}").st_mode) for n in [*names, "later.json"]}
         equal(set(modes.values()), {0o600}, f"modes {modes}")
     os.umask(0o022)
+
+
+@case
+def a_pipe_of_another_user(folder):
+    """Who owns it would read the recording, and hold it up."""
+    child, pipe = looping(), f"{folder}/t.json"
+    os.mkfifo(pipe, 0o666)
+    os.chmod(pipe, 0o666)
+    os.chown(pipe, 1500, 1500)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    done = xsptrace("-p", child.pid, "-d", "0.2", "-e", "hot_*", "-o", pipe, status=OUTPUT)
+    check("pipe of another user" in done.stderr, done.stderr)
+    os.set_blocking(reader, False)
+    equal(os.read(reader, 100), b"", "what the owner could read")
+    os.close(reader)
 
 
 @case

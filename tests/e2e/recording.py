@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Ways to start, to end and to look at a recording; containers; every output format."""
+import json
 import os
 import re
 import resource
@@ -113,6 +114,16 @@ def threads_by_name(folder):
         out = f"{folder}/comm.json"
         xsptrace("-p", child.pid, "-d", "0.3", "-e", "hot_*", "--comm", name, "-o", out)
         equal(bool(Trace(out).spans), some, f"spans with --comm {name}")
+
+
+@case
+def calls_that_a_filter_holds_back(folder):
+    """They are counted by call, not by hit."""
+    calls = 700
+    done = xsptrace("-e", "hot_frame", "--comm", "nobody", "--max-overhead", "off", "-o", "/dev/null", "--",
+                    workload("hot"), "--threads", 1, "--calls", calls)
+    truth_calls = json.loads([l for l in done.stdout.splitlines() if l.startswith("{")][0])["calls"]
+    check(f"held back by filters: {truth_calls['hot_frame']:,}\n" in done.stdout, truth_calls, done.stdout)
 
 
 @case

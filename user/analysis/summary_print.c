@@ -209,9 +209,10 @@ static void print_windows(struct xsp_capture_reader *r, FILE *f, uint64_t all_ns
 	for (size_t i = 0; i < gone; i++) {
 		xsp_printable(name, sizeof(name), probes[l[i].probe].name, 60);
 		fprintf(f,
-			"let go: %s, %s calls/s even under the probe; --max-overhead off keeps "
+			"let go: %s, %s%s calls/s even under the probe; --max-overhead off keeps "
 			"it\n",
-			name, xsp_format_count(rate, l[i].calls_per_second));
+			name, xsp_capture_stats(r)->lost_entries > 0 ? "at least " : "",
+			xsp_format_count(rate, l[i].calls_per_second));
 	}
 }
 
@@ -296,6 +297,9 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r, co
 			 complete ? "" : ", up to the last count in the capture");
 		warn(n, text);
 		print_lost_probes(r, n);
+		if (st->lost_entries + st->lost_exits > 0)
+			warn(n, "      what is left may lie on another stack, or last too long: a "
+				"larger --buffer loses less");
 	} else if (complete && xsp_capture_info(r, "calls unseen") != NULL) {
 		fprintf(n->f,
 			"no event was lost; calls %s before their probes were there are missing\n",
@@ -393,8 +397,8 @@ static void print_damage(struct xsp_capture_reader *r, const struct note *n)
 	}
 	if (xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE)
 		warn(n,
-		     "the capture has no end: xsptrace was stopped while it recorded; all that it "
-		     "had written is here");
+		     "the capture has no end: xsptrace was stopped while it recorded, or could not "
+		     "write on; all that it had written is here");
 }
 
 static void print_cost(struct xsp_capture_reader *r, const struct note *n)

@@ -30,7 +30,7 @@ static int number_probes(struct xsp_plan *plan, struct xsp_planned_module *m)
 		struct xsp_planned_probe *p = &m->probes[i];
 		p->id = plan->probes++;
 		if (p->error < 0)
-			plan->unplaced++;
+			plan->unplaced += xsp_probe_is_wanted(&p->probe);
 		else
 			count_sites(plan, p);
 	}

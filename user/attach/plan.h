@@ -61,7 +61,7 @@ struct xsp_plan {
 	size_t count;
 	uint32_t probes; /* ids given out */
 	size_t sites, sites_by_class[XSP_SITE_CLASSES];
-	size_t unplaced; /* probes without a site */
+	size_t unplaced; /* wanted probes without a site */
 };
 
 /* To be called for each process before its modules are planned: none of their sites may be a nop5 if

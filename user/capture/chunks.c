@@ -94,24 +94,38 @@ static void count_gap(struct walk *w, uint64_t sequence, uint64_t skipped)
 	w->bad = gap > UINT64_MAX - w->bad ? UINT64_MAX : w->bad + gap;
 }
 
+/* The first good header from w->at on. 1 and *at; 0: there is none; -errno. */
+static int find_header(struct xsp_capture_reader *r, struct walk *w, struct xsp_chunk_header *h,
+		       uint64_t *at)
+{
+	*at = w->at;
+	if (w->at >= r->limit)
+		return 0;
+	int found = header_at(r, *at, h);
+	if (found != 0)
+		return found;
+	found = search(r, *at + 1, at);
+	if (found > 0)
+		found = header_at(r, *at, h);
+	if (found == 0) {
+		w->torn = r->limit - w->at;
+		w->at = r->limit;
+	}
+	return found;
+}
+
 int xsp_chunk_next(struct xsp_capture_reader *r, struct walk *w, struct xsp_chunk_header *h,
 		   uint64_t *payload)
 {
-	if (w->at >= r->limit)
-		return 0;
-	uint64_t at = w->at;
-	int found = header_at(r, at, h);
-	if (found == 0) {
-		found = search(r, at + 1, &at);
-		if (found > 0)
-			found = header_at(r, at, h);
-		if (found == 0) {
-			w->torn = r->limit - w->at;
-			w->at = r->limit;
-			return 0;
-		}
+	uint64_t at;
+	int found;
+
+	/* one that has been read, or was passed over, and stands there again: what is in it happened once */
+	while ((found = find_header(r, w, h, &at)) > 0 && h->sequence < w->sequence) {
+		w->bad++;
+		w->at = at + sizeof(*h) + h->length;
 	}
-	if (found < 0)
+	if (found <= 0)
 		return found;
 	if (!r->id_known) {
 		/* the file header is damaged: the first chunk tells */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* main.c - the table of verbs. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/help.h"
@@ -14,8 +16,21 @@ static const struct {
 	{"info", xsp_cmd_info},	    {"doctor", xsp_cmd_doctor},
 };
 
+/* What is opened later must not be taken for standard output or its like. */
+static int open_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	return fd < 0 ? -1 : close(fd);
+}
+
 int main(int argc, char **argv)
 {
+	if (open_standard_descriptors() < 0)
+		return XSP_STATUS_FAILED;
 	if (argc < 2) {
 		xsp_help(stderr);
 		return XSP_STATUS_USAGE;

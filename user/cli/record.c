@@ -413,6 +413,11 @@ static int start_attached(struct recording *r, struct xsp_error *err)
 	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject && named_providers(r) == 0)
 		return xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, r->o.pids[0], NULL,
 				    err);
+	if (xsp_recorder_wanted(r->recorder) > 0 &&
+	    xsp_recorder_wanted(r->recorder) == xsp_recorder_plan(r->recorder)->unplaced)
+		return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
+				     "what matches cannot be probed: xsptrace list, with the same "
+				     "options, says why");
 	say_unmatched(r);
 	int rc = xsp_recorder_start(r->recorder, err);
 	if (rc == 0 && r->o.inject)
@@ -477,7 +482,7 @@ static void say_start(const struct recording *r)
 	const struct xsp_recorder_times *t = xsp_recorder_times(r->recorder);
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
 
-	size_t functions = xsp_recorder_wanted(r->recorder);
+	size_t functions = xsp_recorder_wanted(r->recorder) - plan->unplaced;
 	char expect[400];
 	xsp_list_expect(plan, r->o.max_overhead, expect, sizeof(expect));
 	if (!r->o.quiet)
@@ -499,9 +504,10 @@ static void say_start(const struct recording *r)
 			"take %zu s or so for %zu sites; a narrower -e is quicker",
 			plan->sites / 50, plan->sites);
 	if (plan->unplaced > 0 && !r->o.quiet)
-		xsp_say("%zu matching functions cannot be probed and are left out: xsptrace list "
-			"shows them",
-			plan->unplaced);
+		xsp_say("%zu matching function%s cannot be probed and %s left out: xsptrace list "
+			"says why",
+			plan->unplaced, plan->unplaced == 1 ? "" : "s",
+			plan->unplaced == 1 ? "is" : "are");
 	if (!r->o.verbose)
 		return;
 	fprintf(stderr,

@@ -330,10 +330,21 @@ bool xsp_out_is_file(const char *path)
 					      S_ISLNK(st.st_mode) || S_ISDIR(st.st_mode));
 }
 
+/* Who owns a pipe would read what the user may read alone, as slowly as he likes. */
+static bool is_others_pipe(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISFIFO(st.st_mode) && st.st_uid != geteuid() &&
+	       st.st_uid != 0;
+}
+
 static int open_special(struct xsp_out *o)
 {
 	struct stat st;
 
+	if (is_others_pipe(o->path))
+		return -EPERM;
 	o->fd = open(o->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
 	if (o->fd < 0)
 		return -errno;
@@ -425,6 +436,9 @@ static int report(const char *path, int code, struct xsp_error *err)
 {
 	const char *shown = strcmp(path, "-") == 0 ? "standard output" : path;
 
+	if (code == -EPERM && is_others_pipe(path))
+		return xsp_error_set(err, code, XSP_STATUS_OUTPUT,
+				     "cannot write %s: it is a pipe of another user's", shown);
 	return xsp_error_set(err, code, XSP_STATUS_OUTPUT, "cannot write %s: %s", shown,
 			     strerror(-code));
 }

@@ -397,22 +397,25 @@ static int note_let_go(struct xsp_recorder *r, uint32_t probe, uint64_t now)
 		.calls_per_second = (uint64_t)leaves(o, probe, now),
 	};
 	char rate[XSP_UNITS_SIZE], after[XSP_UNITS_SIZE], name[200];
+	struct xsp_attach_counters c = {0};
 
 	o->let_go_count++;
+	xsp_broker_counters(r->broker, false, &c); /* what was lost was not counted */
 	xsp_printable(name, sizeof(name), p != NULL ? p->name : "", 160);
 	xsp_recorder_note(
 		r,
-		"%s: %s calls/s even under the probe, let go after %s; --max-overhead off "
+		"%s: %s%s calls/s even under the probe, let go after %s; --max-overhead off "
 		"keeps it",
-		name, xsp_format_count(rate, l.calls_per_second),
+		name, c.lost_entries > 0 ? "at least " : "",
+		xsp_format_count(rate, l.calls_per_second),
 		xsp_format_ns(after, now - r->start_ns));
 	return xsp_capture_put_let_go(r->writer, &l);
 }
 
 static int let_go(struct xsp_recorder *r, const struct xsp_brake_plan *plan)
 {
+	uint64_t now = xsp_now_ns(); /* what is reported later is left out by who reads it */
 	int rc = xsp_broker_release(r->broker, plan->let_go, plan->let_go_count);
-	uint64_t now = xsp_now_ns(); /* nothing was reported later */
 
 	if (rc < 0)
 		return 0; /* the next look will ask again */

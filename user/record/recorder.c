@@ -364,9 +364,10 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 	if (rc < 0)
 		return xsp_error_set(
 			err, rc, XSP_STATUS_OUTPUT,
-			"%s cannot be written (%s): the recording ends here; what is in it can be "
-			"read with xsptrace export",
-			r->options.capture_path, strerror(-rc));
+			"%s cannot be written on (%s): the recording ends here, and what follows "
+			"is of what came before",
+			r->options.capture_named ? r->options.capture_path : "the capture",
+			strerror(-rc));
 	if (moved < (long)events_a_turn(r) && r->process_count > 0)
 		xsp_children_wait(r, nap_ms(r, wait_ms));
 	return (int)r->process_count;

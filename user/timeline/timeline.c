@@ -134,7 +134,9 @@ static int take_event(void *ctx, const struct xsp_event *e)
 		rc = xsp_pair_far_ends(t, th, e->time_ns);
 	if (rc == 0 && (t->window_count > 0 || t->let_go_count > 0))
 		rc = xsp_windows_pass(t, th, e->time_ns);
-	return rc < 0 ? rc : xsp_pair(t, th, e);
+	if (rc < 0 || (t->let_go_count > 0 && xsp_windows_leave_out(t, e)))
+		return rc;
+	return xsp_pair(t, th, e);
 }
 
 int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,

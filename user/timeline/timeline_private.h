@@ -203,6 +203,8 @@ bool xsp_threads_by_ns(const struct xsp_timeline *t, uint32_t pid, uint32_t ns_t
 void xsp_windows_begin(struct xsp_timeline *t);
 /* The thread does something at `now`: what was cut off before is closed. 0 or a negative errno. */
 int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now);
+/* Is it of a function that was let go of before? Some hits come while that is being done. */
+bool xsp_windows_leave_out(const struct xsp_timeline *t, const struct xsp_event *e);
 
 /* ---- rows.c: the mechanics; each 0 or a negative errno ---- */
 

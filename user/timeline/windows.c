@@ -43,6 +43,14 @@ static int close_let_go(struct xsp_timeline *t, struct thread *th,
 	return 0;
 }
 
+bool xsp_windows_leave_out(const struct xsp_timeline *t, const struct xsp_event *e)
+{
+	for (size_t i = 0; i < t->let_go_count && t->let_gos[i].time_ns < e->time_ns; i++)
+		if (t->let_gos[i].probe == e->probe)
+			return true;
+	return false;
+}
+
 int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now)
 {
 	int rc = 0;
