@@ -352,25 +352,52 @@ static int choose(struct xsp_planner *p, int fd, uint32_t helper)
 	return rc;
 }
 
-/* 0, -EINTR when the user does not want to wait, -ETIME, -EPIPE when it has died. */
-static int wait_for_message(struct xsp_planner *p, uint64_t deadline_ns)
-{
-	struct pollfd fd = {.fd = p->now->socket, .events = POLLIN};
+/* The bytes of an answer. */
+struct answer {
+	struct process *from;
+	uint8_t *data;
+	size_t size, room;
+	bool whole;
+	bool no; /* it is one, which says that and why the file cannot be read */
+};
 
+/* Whose message has come, of those whose answers are not whole; -1: nobody's. */
+static int poll_answers(const struct answer *a, size_t count)
+{
+	struct pollfd fds[HELPERS + 1];
+
+	for (size_t i = 0; i < count; i++)
+		fds[i] = (struct pollfd){.fd = a[i].whole ? -1 : a[i].from->socket,
+					 .events = POLLIN};
+	if (poll(fds, count, WAIT_MS) < 0 && errno != EINTR)
+		return -EPIPE;
+	for (size_t i = 0; i < count; i++)
+		if (fds[i].revents != 0)
+			return (int)i;
+	return -EINTR;
+}
+
+/* Whose it is, -EINTR when the user does not want to wait, -ETIME, -EPIPE when it has died. */
+static int wait_for_message(struct xsp_planner *p, const struct answer *a, size_t count,
+			    uint64_t deadline_ns)
+{
 	/* asked for each message: there may be no end of them */
 	while (xsp_now_ns() < deadline_ns) {
 		if (p->stopped != NULL && p->stopped(p->stopped_ctx))
 			return -EINTR;
-		int n = poll(&fd, 1, WAIT_MS);
-		if (n < 0 && errno != EINTR)
-			return -EPIPE;
-		int rc = n > 0 ? xsp_message_receive(p->now->socket, p->in) : -EINTR;
+		int i = poll_answers(a, count);
+		if (i == -EPIPE)
+			return i;
+		if (i < 0)
+			continue;
+		p->now = a[i].from;
+		int rc = xsp_message_receive(p->now->socket, p->in);
 		if (rc == 0 && p->in->fd_count > 0) {
 			xsp_parcel_close(p->in);
 			return -EPROTO;
 		}
 		if (rc != -EINTR)
-			return rc;
+			return rc < 0 ? rc : i;
 	}
 	return -ETIME;
 }
@@ -389,13 +416,6 @@ static int give_debug_file(struct xsp_planner *p)
 		close(fd);
 	return rc == -EAGAIN ? -EPROTO : rc; /* it asks, and does not read the answers */
 }
-
-/* The bytes of an answer. */
-struct answer {
-	uint8_t *data;
-	size_t size, room;
-	bool no; /* it is one, which says that and why the file cannot be read */
-};
 
 static int take_part(const struct xsp_planner *p, struct answer *a)
 {
@@ -430,32 +450,43 @@ static int take_failure(const struct xsp_planner *p, struct answer *a, struct xs
 			     told->text);
 }
 
-/* The parts of an answer up to its end. */
-static int take_answer(struct xsp_planner *p, unsigned limit_ms, struct answer *a,
-		       struct xsp_error *err)
+static int take_message(struct xsp_planner *p, struct answer *a, struct xsp_error *err)
+{
+	switch (p->in->head.op) {
+	case WANT_DEBUG_FILE:
+		return give_debug_file(p);
+	case PART:
+		return take_part(p, a);
+	case DONE:
+		a->whole = true;
+		return take_part(p, a);
+	case FAILED:
+		a->whole = true;
+		return take_failure(p, a, err);
+	default:
+		return -EPROTO;
+	}
+}
+
+/* The parts of each answer up to its end. Whose answers are not whole then is ended: the next module gets a new
+ * one. */
+static int take_answers(struct xsp_planner *p, unsigned limit_ms, struct answer *a, size_t count,
+			struct xsp_error *err)
 {
 	const uint64_t deadline_ns = xsp_now_ns() + (uint64_t)limit_ms * 1000000U;
+	size_t whole = 0;
 	int rc = 0;
 
-	while (rc == 0) {
-		rc = wait_for_message(p, deadline_ns);
-		if (rc < 0)
-			return rc;
-		switch (p->in->head.op) {
-		case WANT_DEBUG_FILE:
-			rc = give_debug_file(p);
-			break;
-		case PART:
-			rc = take_part(p, a);
-			break;
-		case DONE:
-			return take_part(p, a);
-		case FAILED:
-			return take_failure(p, a, err);
-		default:
-			rc = -EPROTO;
-		}
+	while (rc == 0 && whole < count) {
+		int i = wait_for_message(p, a, count, deadline_ns);
+		rc = i < 0 ? i : take_message(p, &a[i], err);
+		whole += i >= 0 && a[i].whole;
+		if (rc < 0 && i >= 0 && !a[i].no)
+			a[i].whole = false;
 	}
+	for (size_t i = 0; rc < 0 && i < count; i++)
+		if (!a[i].whole)
+			stop(a[i].from);
 	return rc;
 }
 
@@ -502,18 +533,18 @@ static int ask_about(struct xsp_planner *p, uint32_t helper, uint32_t op, const 
 void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
 		      const struct xsp_hint_ask *ask, unsigned limit_ms, char *text)
 {
-	struct answer a = {0};
 	int rc = ask_about(p, 0, READ_HINT, ask, sizeof(*ask), fd, shown);
+	struct answer a = {.from = p->now};
 
 	close(fd);
-	if (rc == 0)
-		rc = take_answer(p, limit_ms, &a, NULL);
+	if (rc < 0)
+		stop(p->now);
+	else
+		rc = take_answers(p, limit_ms, &a, 1, NULL);
 	if (rc == 0 && a.size > 0 && a.size < XSP_HINT_SIZE)
 		memcpy(text, a.data, a.size);
 	text[rc == 0 && a.size < XSP_HINT_SIZE ? a.size : 0] = '\0';
 	free(a.data);
-	if (rc < 0)
-		stop(p->now);
 }
 
 static int ask_module(struct xsp_planner *p, uint32_t part, uint32_t parts, int fd,
@@ -522,21 +553,6 @@ static int ask_module(struct xsp_planner *p, uint32_t part, uint32_t parts, int 
 	const struct module_ask ask = {.costs = p->plan->costs, .part = part, .parts = parts};
 
 	return ask_about(p, part, READ_MODULE, &ask, sizeof(ask), fd, shown);
-}
-
-static int take_module(struct xsp_planner *p, struct xsp_planned_module *m, struct xsp_error *err)
-{
-	struct answer a = {0};
-	int rc = take_answer(p, WALL_S * 1000U, &a, err);
-
-	if (rc == 0)
-		rc = xsp_wire_get(a.data, a.size, m);
-	free(a.data);
-	if (rc < 0 && !a.no) {
-		stop(p->now); /* the next module gets a new one */
-		return explain(rc, m->shown, err);
-	}
-	return rc;
 }
 
 /* How many processes are worth their start. */
@@ -578,44 +594,47 @@ static int join_part(struct xsp_planned_module *m, struct xsp_planned_module *ot
 	return 0;
 }
 
-static int join_helpers(struct xsp_planner *p, struct xsp_planned_module *m, uint32_t parts,
-			struct xsp_error *err)
+static int join(struct xsp_planned_module *m, const struct answer *a, uint32_t parts,
+		struct xsp_error *err)
 {
-	int rc = 0;
+	int rc = xsp_wire_get(a[0].data, a[0].size, m);
 
 	for (uint32_t part = 1; part < parts && rc == 0; part++) {
-		struct xsp_planned_module other = {.shown = m->shown};
-		p->now = &p->helpers[part - 1];
-		rc = take_module(p, &other, err);
+		struct xsp_planned_module other = {.shown = NULL};
+		rc = xsp_wire_get(a[part].data, a[part].size, &other);
 		if (rc == 0)
 			rc = join_part(m, &other, part, parts);
-		if (rc == -ESTALE)
-			rc = xsp_error_set(err, rc, XSP_STATUS_TARGET,
-					   "it changes while it is read");
-		other.shown = NULL;
 		xsp_planned_module_clear(&other);
 	}
-	return rc;
+	return rc == -ESTALE
+		       ? xsp_error_set(err, rc, XSP_STATUS_TARGET, "it changes while it is read")
+		       : rc;
 }
 
 int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
 		     struct xsp_error *err)
 {
 	const uint32_t parts = parts_of(fd);
+	struct answer a[HELPERS + 1] = {0};
+	uint32_t asked = 0;
 	int rc = 0;
 
-	for (uint32_t part = parts; part > 0 && rc == 0; part--)
-		rc = ask_module(p, part - 1, parts, fd, m->shown);
-	close(fd);
-	if (rc < 0) {
-		stop(p->now);
-		rc = explain(rc, m->shown, err);
-	} else {
-		rc = take_module(p, m, err);
+	for (; asked < parts && rc == 0; asked++) {
+		rc = ask_module(p, asked, parts, fd, m->shown);
+		a[asked].from = p->now;
 	}
+	close(fd);
 	if (rc == 0)
-		rc = join_helpers(p, m, parts, err);
-	if (rc < 0)
-		stop_helpers(p); /* they have not been heard out */
-	return rc;
+		rc = take_answers(p, WALL_S * 1000U, a, parts, err);
+	else
+		for (uint32_t i = 0; i < asked; i++)
+			stop(a[i].from);
+	if (rc == 0) {
+		rc = join(m, a, parts, err);
+		for (uint32_t i = 0; rc == -EPROTO && i < parts; i++)
+			stop(a[i].from);
+	}
+	for (uint32_t i = 0; i < parts; i++)
+		free(a[i].data);
+	return rc == 0 ? 0 : explain(rc, m->shown, err);
 }
