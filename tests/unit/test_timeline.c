@@ -851,10 +851,15 @@ Test(timeline, what_was_let_go_of_is_closed_then)
 	entry(&b, 1, MAIN); /* 1000 */
 	entry(&b, 0, MAIN - 100); /* 1001 */
 	cr_assert_eq(xsp_capture_put_let_go(b.w, &l), 0);
+	/* hits while that was being done */
+	b.now = 1501;
+	leave(&b, 0, MAIN - 100);
+	entry(&b, 0, MAIN - 100);
 	b.now = 2000;
 	leave(&b, 1, MAIN);
 	builder_result(&b, &r);
 	cr_assert_eq(r.count, 2);
+	cr_expect_eq(r.counts.orphan_exits, 0);
 	expect(&r, "f0", 1001, 1500, XSP_SPAN_UNFINISHED, "f1;f0");
 	expect(&r, "f1", 1000, 2000, 0, "f1");
 	result_free(&r);
