@@ -190,6 +190,12 @@ static int event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_nam
 	return xsp_names_of_hash(t, named->name_hash, name);
 }
 
+static bool has_stack(const struct xsp_details *d)
+{
+	return xsp_details_find(d, XSP_SECTION_STACK, NULL) != NULL ||
+	       xsp_details_find(d, XSP_SECTION_PYTHON, NULL) != NULL;
+}
+
 static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
 	struct row *row = NULL;
@@ -216,7 +222,7 @@ static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xs
 		.text = text,
 	};
 	rc = xsp_details_add(&s.details, e);
-	t->stacks = t->stacks || xsp_details_find(s.details, XSP_SECTION_STACK, NULL) != NULL;
+	t->stacks = t->stacks || has_stack(s.details);
 	return rc < 0 ? rc : open_span(t, th, row, &s);
 }
 
@@ -306,7 +312,7 @@ static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xs
 		.relay = relay != XSP_RELAY_LABEL ? relay : XSP_RELAY_NONE,
 	};
 	rc = xsp_details_add(&s.details, e);
-	t->stacks = t->stacks || xsp_details_find(s.details, XSP_SECTION_STACK, NULL) != NULL;
+	t->stacks = t->stacks || has_stack(s.details);
 	return rc < 0 ? rc : open_span(t, th, row, &s);
 }
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/chrome/python.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "export/out.h"
+#include "timeline/python.h"
+
+/* "FILE(LINE): FUNCTION" */
+static int put_line(struct xsp_export *x, const struct xsp_python_line *l)
+{
+	char text[XSP_NAME_MAX + 24], line[16] = "";
+	size_t length;
+
+	if (l->line > 0)
+		snprintf(line, sizeof(line), "(%" PRIu32 ")", l->line);
+	snprintf(text, sizeof(text), "%.*s%s%s%s", (int)l->path_length, l->path, line,
+		 l->path_length > 0 ? ": " : "", l->function);
+	char *safe = xsp_json_escaped(text, &length);
+	if (safe == NULL)
+		return -ENOMEM;
+	xsp_out_write(x->out, safe, length);
+	free(safe);
+	return 0;
+}
+
+int xsp_chrome_python(struct xsp_export *x, const struct xsp_span *span,
+		      const struct xsp_section *section)
+{
+	const struct xsp_capture_python *stack = xsp_timeline_python(x->timeline, section);
+	int rc = 0;
+
+	(void)span;
+	for (uint32_t i = 0; stack != NULL && i < stack->count && rc == 0; i++) {
+		struct xsp_python_line l;
+		if (!xsp_timeline_python_line(x->timeline, &stack->frames[i], &l))
+			l = (struct xsp_python_line){.path = "", .function = "[not known]"};
+		xsp_out_text(x->out, i == 0 ? ",\"Call stack\":\"" : ";");
+		rc = put_line(x, &l);
+	}
+	if (stack != NULL && stack->count > 0)
+		xsp_out_text(x->out, "\"");
+	return rc;
+}
