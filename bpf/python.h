@@ -109,15 +109,14 @@ static __always_inline __u64 python_word(const struct python_slot *p, __u8 index
 	return p->raw[index & (XSP_PYTHON_READ / 8 - 1)];
 }
 
-/* The thread's `self`, where the recorder has asked for it. */
-static __noinline __u64 python_self(const struct xsp_python_spec *spec, __u64 frame, __u64 code)
+/* The frame's `self`. It tells stacks apart as well. */
+static __noinline void python_self(const struct xsp_python_spec *spec, struct python_slot *p,
+				   struct xsp_python_frame *f, __u64 frame)
 {
-	__u64 self;
+	__u64 self = read_word(frame + spec->first_local);
 
-	if (code != spec->methods[0] && code != spec->methods[1])
-		return 0;
-	self = read_word(frame + spec->first_local);
-	return self == UNKNOWN ? 0 : self & ~7ULL;
+	f->self = self == UNKNOWN ? 0 : self & ~7ULL;
+	p->event.id = hash_word(p->event.id, f->self);
 }
 
 /* One frame; false: it was the last. */
@@ -148,8 +147,10 @@ static __noinline bool python_step(const struct xsp_python_spec *spec, struct py
 	f->instruction = python_word(p, spec->instruction);
 	if (spec->number_bits == 32)
 		f->instruction = (__u32)f->instruction;
-	f->self = code ? python_self(spec, frame, code) : 0;
-	p->event.id = hash_word(hash_word(hash_word(p->event.id, code), f->instruction), f->self);
+	f->self = 0;
+	p->event.id = hash_word(hash_word(p->event.id, code), f->instruction);
+	if (code && (code == spec->methods[0] || code == spec->methods[1]))
+		python_self(spec, p, f, frame);
 	p->event.count = n + 1;
 	return true;
 }
