@@ -191,11 +191,11 @@ static __noinline void python_send(struct python_slot *p)
 
 /* Gathers the stack; its id is 0 if there is none. */
 static __noinline void python_gather(const struct xsp_python_spec *spec, struct python_slot *p,
-				     __u64 first)
+				     __u64 first, __u64 time)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 
-	xsp_fill_head(&p->event.head, bpf_ktime_get_ns(), 0, pid_tgid, 0, XSP_EVENT_PYTHON, 0, 0);
+	xsp_fill_head(&p->event.head, time, 0, pid_tgid, 0, XSP_EVENT_PYTHON, 0, 0);
 	p->event.id = hash_word(hash_begin(spec->generation), pid_tgid >> 32);
 	p->event.generation = spec->generation;
 	p->event.count = 0;
@@ -229,7 +229,7 @@ static __noinline __u32 xsp_put_python(char *e, __u32 at)
 			xsp_count(XSP_COUNT_PYTHON_TORN);
 		return at;
 	}
-	python_gather(spec, p, first);
+	python_gather(spec, p, first, ((struct xsp_event *)e)->time_ns);
 	*(__u64 *)(e + at + sizeof(struct xsp_section)) = p->event.id;
 	xsp_put_section_head(e, at, XSP_SECTION_PYTHON, sizeof(struct xsp_section) + 8,
 			     p->event.count | p->event.flags);

@@ -302,8 +302,10 @@ int xsp_pythons_see(void *ctx, const struct xsp_event_python *e)
 	struct xsp_capture_python stack = {.id = e->id, .flags = e->flags, .frames = frames};
 	struct interpreter *i = find(s, (pid_t)e->head.tgid);
 
-	if (s->stacks >= STACKS_MAX)
+	if (s->stacks >= STACKS_MAX) {
+		xsp_recorder_gap(r, XSP_GAP_PYTHON, 1, "beyond the first million of them");
 		return 0;
+	}
 	/* of the program before an exec nothing can be read */
 	if (i != NULL && (i->python.mem < 0 || e->generation < i->since))
 		i = NULL;
