@@ -149,7 +149,7 @@ static __noinline bool python_step(const struct xsp_python_spec *spec, struct py
 		f->instruction = (__u32)f->instruction;
 	f->self = 0;
 	p->event.id = hash_word(hash_word(p->event.id, code), f->instruction);
-	if (code && (code == spec->methods[0] || code == spec->methods[1]))
+	if (code && code == spec->method)
 		python_self(spec, p, f, frame);
 	p->event.count = n + 1;
 	return true;

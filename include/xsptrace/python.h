@@ -25,7 +25,7 @@ struct xsp_python_frame {
 	__u64 code; /* the code object, or whatever else the frame executes */
 	__u64 instruction; /* from Python 3.11 the address of the instruction at hand (or of what
 			    * caches for it); before, its number */
-	__u64 self; /* the first local variable, where the code is one of xsp_python_spec.methods */
+	__u64 self; /* the first local variable, where the code is xsp_python_spec.method */
 };
 
 /* XSP_EVENT_PYTHON. `count` frames follow, the innermost first. */
@@ -44,7 +44,6 @@ struct xsp_event_python {
  * version it is, or has a table of offsets (target/python.h). Nothing in it need be right: what is
  * read by it is bounded, and a thread state is believed if it names the thread.
  */
-#define XSP_PYTHON_METHODS 2
 #define XSP_PYTHON_NO_CFRAME 0xffff
 struct xsp_python_spec {
 	__u64 key_address; /* of a Py_tss_t: whether it is made, and its number; 0: `key` */
@@ -60,7 +59,7 @@ struct xsp_python_spec {
 	__u8 owners; /* frames with such an owner or a higher one are C's, without code */
 	__u8 number_bits; /* 64: of the instruction; 32: it is an int */
 	__u8 reserved[6];
-	__u64 methods[XSP_PYTHON_METHODS]; /* code objects whose first local is wanted; 0: none */
+	__u64 method; /* the code object whose first local is wanted; 0: none */
 };
 #define XSP_PYTHON_READ 128
 

@@ -233,6 +233,62 @@ def operators(folder):
                     r"script.py:\d+ Model.forward;aten::mul ", text), "the way to an operator in a range", text)
 
 
+# Blocks that are alike, shared, in lists, one in itself; who is called is what `self` is in _call_impl.
+MODULES = HEAD + """
+import torch
+torch.set_num_threads(1)
+a = torch.ones(4)
+chains = []
+def mark():
+    f, chain = sys._getframe(1), []
+    while f:
+        if f.f_code.co_name == "_call_impl":
+            module = f.f_locals["self"]
+            chain.insert(0, [type(module).__name__, id(module)])
+        f = f.f_back
+    chains.append(chain)
+class Scale(torch.nn.Module):
+    def forward(self, x):
+        mark(); return torch.mul(x, 2)
+class Block(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+    def forward(self, x):
+        x = self.inner(x)
+        mark(); return torch.mul(x, 3)
+shared = Scale()
+model = torch.nn.Sequential(Block(shared), Block(Scale()), Block(Block(shared)),
+                            torch.nn.ModuleList([Scale()])[0])
+time.sleep(0.1)
+for i in range(30):
+    model(a)
+    mark(); torch.mul(a, a)
+    time.sleep(0.01)
+marks = chains
+done()
+"""
+
+
+@case
+def modules(folder):
+    need_torch()
+    trace = record(folder, TORCH, MODULES, "-e", "torch:aten::mul")
+    spans = sorted((e for e in trace.spans if e["name"] == "aten::mul"), key=lambda e: e["ts"])
+    chains = truth(f"{folder}/truth")
+    equal(len(spans), len(chains), "calls")
+    names = collections.defaultdict(set)  # of each object
+    shown_first = next(i for i, s in enumerate(spans) if "Module Hierarchy" in s["args"])
+    check(shown_first < len(spans) / 3, "it took too long to find out what a module's call is", shown_first)
+    for span, chain in list(zip(spans, chains))[shown_first:]:
+        got = span["args"].get("Module Hierarchy", "").split(".")
+        equal([name.rpartition("_")[0] for name in got], [c for c, _ in chain] or [""], "classes of a call")
+        for name, (_, module) in zip(got, chain):
+            names[module].add(name)
+    check(all(len(n) == 1 for n in names.values()), "a module with two names", names)
+    equal(len(set.union(*names.values())), len(names), "names of as many modules")
+
+
 DEEP = HEAD + """
 def down(n): return down(n - 1) if n else [mark(), op()]
 time.sleep(0.05)

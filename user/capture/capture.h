@@ -130,7 +130,8 @@ struct xsp_capture_name {
 struct xsp_capture_python_frame {
 	uint64_t
 		name; /* hash of a name of three lines: path of the file, line (0: none), function */
-	uint64_t module; /* of the torch.nn.Module whose method it is; 0: none, or not known */
+	uint64_t
+		module; /* of the name of the torch.nn.Module that is called; 0: none, or not known */
 };
 struct xsp_capture_python {
 	uint64_t id;

@@ -15,6 +15,7 @@
 #define STACKS_MAX (1U << 20) /* written */
 #define CHECKED_NS 10000000ULL /* a code object that was there so lately is there */
 #define CHECKS_A_TURN 64
+#define MODULES_MAX (1U << 16) /* of a process */
 #define RENEWED_NS 100000000ULL /* and no more often: all stacks are sent again */
 
 struct known_code {
@@ -33,6 +34,9 @@ struct interpreter {
 	struct known_code *codes;
 	size_t count, room, next; /* next: to be checked */
 	struct xsp_u64map by_address; /* → index in codes */
+	/* torch.nn.Module: each object is numbered among those of its class, as they are first called */
+	struct xsp_u64map numbers; /* object and class → number */
+	struct xsp_u64map classes; /* → how many */
 };
 
 struct xsp_pythons {
@@ -42,7 +46,7 @@ struct xsp_pythons {
 	uint32_t generation;
 	bool any; /* there was an interpreter that can be read */
 	struct xsp_u64map names; /* hashes of those that are in the capture */
-	uint64_t stacks, lines, codes, renewed, torn;
+	uint64_t stacks, codes, renewed, torn;
 };
 
 int xsp_pythons_new(struct xsp_recorder *r, struct xsp_pythons **out)
@@ -59,6 +63,8 @@ static void clear(struct interpreter *i)
 	for (size_t c = 0; c < i->count; c++)
 		xsp_python_code_clear(&i->codes[c].code);
 	xsp_u64map_free(&i->by_address);
+	xsp_u64map_free(&i->numbers);
+	xsp_u64map_free(&i->classes);
 	free(i->codes);
 	xsp_python_close(&i->python);
 }
@@ -149,6 +155,8 @@ static void drop(struct xsp_pythons *s, struct interpreter *i, uint32_t index)
 {
 	struct known_code *k = &i->codes[index], *last = &i->codes[--i->count];
 
+	if (k->code.address == i->spec.method)
+		i->spec.method = 0;
 	xsp_u64map_remove(&i->by_address, k->code.address);
 	xsp_python_code_clear(&k->code);
 	if (k != last) {
@@ -156,6 +164,23 @@ static void drop(struct xsp_pythons *s, struct interpreter *i, uint32_t index)
 		*xsp_u64map_get(&i->by_address, k->code.address) = index;
 	}
 	s->renewed++;
+	i->stale = true;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), wanted = strlen(end);
+
+	return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+/* What each torch.nn.Module goes through when it is called: from now on its `self` is read. */
+static void look_for_modules(struct interpreter *i, const struct xsp_python_code *c)
+{
+	if (!ends_with(c->function, "_call_impl") || ends_with(c->function, "_wrapped_call_impl") ||
+	    !ends_with(c->file, "torch/nn/modules/module.py"))
+		return;
+	i->spec.method = c->address;
 	i->stale = true;
 }
 
@@ -195,6 +220,7 @@ static int code_at(struct xsp_pythons *s, struct interpreter *i, uint64_t addres
 	}
 	i->count++;
 	s->codes++;
+	look_for_modules(i, &k->code);
 	*out = &k->code;
 	return 0;
 }
@@ -226,6 +252,24 @@ static const char *tail(const char *text, size_t size, const char **before)
 	return text;
 }
 
+/* Once. */
+static int put_text(struct xsp_pythons *s, const char *text, uint64_t *hash)
+{
+	struct {
+		struct xsp_event_name name;
+		char text[XSP_NAME_MAX];
+	} e = {.name = {.head = {.kind = XSP_EVENT_NAME, .size = sizeof(e)},
+			.length = (uint32_t)strnlen(text, XSP_NAME_MAX)}};
+
+	memcpy(e.text, text, e.name.length);
+	*hash = e.name.name_hash = hash_of(text, e.name.length);
+	if (xsp_u64map_get(&s->names, *hash) != NULL)
+		return 0;
+	if (xsp_u64map_set(&s->names, *hash, 1) < 0)
+		return -ENOMEM;
+	return xsp_capture_put_event(s->r->writer, 0, &e, sizeof(e));
+}
+
 #define FUNCTION_MAX 80U
 #define FILE_MAX (XSP_NAME_MAX - FUNCTION_MAX - 14) /* two ends of lines, a number */
 
@@ -233,25 +277,37 @@ static const char *tail(const char *text, size_t size, const char **before)
 static int put_name(struct xsp_pythons *s, const char *file, int32_t line, const char *function,
 		    uint64_t *hash)
 {
-	struct {
-		struct xsp_event_name name;
-		char text[XSP_NAME_MAX + 8];
-	} e = {.name = {.head = {.kind = XSP_EVENT_NAME,
-				 .size = sizeof(struct xsp_event_name) + XSP_NAME_MAX}}};
+	char text[XSP_NAME_MAX + 1];
 	const char *file_cut, *function_cut;
 	const char *file_tail = tail(file, FILE_MAX, &file_cut),
 		   *function_tail = tail(function, FUNCTION_MAX, &function_cut);
 
-	int n = snprintf(e.text, XSP_NAME_MAX + 1, "%s%s\n%" PRId32 "\n%s%s", file_cut, file_tail,
-			 line, function_cut, function_tail);
-	e.name.length = n < XSP_NAME_MAX ? (uint32_t)n : XSP_NAME_MAX;
-	*hash = e.name.name_hash = hash_of(e.text, e.name.length);
-	if (xsp_u64map_get(&s->names, *hash) != NULL)
+	snprintf(text, sizeof(text), "%s%s\n%" PRId32 "\n%s%s", file_cut, file_tail, line,
+		 function_cut, function_tail);
+	return put_text(s, text, hash);
+}
+
+/* "Linear_0": the class, and which of its objects. */
+static int name_module(struct xsp_pythons *s, struct interpreter *i, uint64_t object,
+		       uint64_t *hash)
+{
+	char class[128], text[XSP_NAME_MAX + 1];
+
+	if (xsp_python_class(&i->python, object, class, sizeof(class)) < 0)
 		return 0;
-	if (xsp_u64map_set(&s->names, *hash, 1) < 0)
+	const uint64_t of_class = hash_of(class, strlen(class)),
+		       key = xsp_u64_mix(object) ^ of_class;
+	const uint32_t *number = xsp_u64map_get(&i->numbers, key);
+	const uint32_t *so_far = xsp_u64map_get(&i->classes, of_class);
+	uint32_t n = number != NULL ? *number : so_far != NULL ? *so_far : 0;
+
+	if (number == NULL && (i->numbers.count >= MODULES_MAX))
+		return 0;
+	if (number == NULL && (xsp_u64map_set(&i->numbers, key, n) < 0 ||
+			       xsp_u64map_set(&i->classes, of_class, n + 1) < 0))
 		return -ENOMEM;
-	s->lines++;
-	return xsp_capture_put_event(s->r->writer, 0, &e, e.name.head.size);
+	snprintf(text, sizeof(text), "%s_%" PRIu32, class, n);
+	return put_text(s, text, hash);
 }
 
 /* 1: it has no name, as it is no frame of Python. */
@@ -275,9 +331,15 @@ static int name_all(struct xsp_pythons *s, struct interpreter *i, const struct x
 		    struct xsp_capture_python_frame frames[XSP_PYTHON_MAX], uint32_t *count)
 {
 	const struct xsp_python_frame *f = (const void *)(e + 1);
+	uint64_t modules[XSP_PYTHON_MAX] = {0};
 	int result = 0;
 
 	*count = 0;
+	/* the outermost module is called first */
+	for (uint32_t n = i != NULL ? e->count : 0; n > 0; n--)
+		if (n <= XSP_PYTHON_MAX && f[n - 1].self != 0 &&
+		    name_module(s, i, f[n - 1].self, &modules[n - 1]) < 0)
+			return -ENOMEM;
 	for (uint32_t n = 0; n < e->count && n < XSP_PYTHON_MAX; n++) {
 		uint64_t hash;
 		int rc = i != NULL ? name_frame(s, i, &f[n], &hash) : -EIO;
@@ -289,7 +351,8 @@ static int name_all(struct xsp_pythons *s, struct interpreter *i, const struct x
 		}
 		if (rc < 0)
 			return rc;
-		frames[(*count)++].name = hash;
+		frames[(*count)++] =
+			(struct xsp_capture_python_frame){.name = hash, .module = modules[n]};
 	}
 	return result;
 }
@@ -373,8 +436,7 @@ int xsp_pythons_put_info(struct xsp_pythons *s)
 		xsp_recorder_note(s->r, "--python: no interpreter of CPython that can be read was "
 					"found");
 	snprintf(text, sizeof(text),
-		 "%" PRIu64 " stacks of %" PRIu64 " lines in %" PRIu64
-		 " code objects; addresses used anew: %" PRIu64,
-		 s->stacks, s->lines, s->codes, s->renewed);
+		 "%" PRIu64 " stacks of %" PRIu64 " code objects; addresses used anew: %" PRIu64,
+		 s->stacks, s->codes, s->renewed);
 	return xsp_capture_put_info(s->r->writer, "python", text);
 }

@@ -93,6 +93,9 @@ int32_t xsp_python_code_line(const struct xsp_python_code *c, uint64_t instructi
 int32_t xsp_python_line(uint32_t version, int32_t first_line, const uint8_t *table, size_t size,
 			uint64_t offset);
 
+/* The name of an object's class, without its module's. 0 or -EIO. */
+int xsp_python_class(const struct xsp_python *p, uint64_t object, char *text, size_t size);
+
 /* ---- reading ---- */
 
 /* 0 or -EIO. */

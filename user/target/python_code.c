@@ -193,6 +193,25 @@ int xsp_python_code_is_there(const struct xsp_python *p, const struct xsp_python
 	       memcmp(identity, c->identity, sizeof(identity)) == 0;
 }
 
+int xsp_python_class(const struct xsp_python *p, uint64_t object, char *text, size_t size)
+{
+	uint64_t type, name;
+
+	if (xsp_python_read(p, object + p->layout.object_type, &type, sizeof(type)) < 0 ||
+	    xsp_python_read(p, type + p->layout.type_name, &name, sizeof(name)) < 0 ||
+	    name > INT64_MAX)
+		return -EIO;
+	ssize_t n = pread(p->mem, text, size - 1, (off_t)name);
+	if (n <= 0)
+		return -EIO;
+	text[n] = '\0';
+	const char *dot = strrchr(text, '.');
+	if (dot != NULL)
+		memmove(text, dot + 1, strlen(dot + 1) + 1);
+	xsp_text_clean(text);
+	return 0;
+}
+
 /* ---- lines ---- */
 
 struct cursor {

@@ -55,6 +55,15 @@ bool xsp_timeline_python_line(const struct xsp_timeline *t,
 	return true;
 }
 
+const char *xsp_timeline_python_module(const struct xsp_timeline *t,
+				       const struct xsp_capture_python_frame *frame)
+{
+	const uint32_t *id =
+		frame->module != 0 ? xsp_u64map_get(&t->range_names, frame->module) : NULL;
+
+	return id != NULL ? t->names[*id] : NULL;
+}
+
 /* "train.py:21 train_step" */
 static int show(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
 		xsp_name_id *out)

@@ -21,4 +21,8 @@ bool xsp_timeline_python_line(const struct xsp_timeline *t,
 			      const struct xsp_capture_python_frame *frame,
 			      struct xsp_python_line *out);
 
+/* The torch.nn.Module whose call the frame is, "Linear_0"; NULL: it is none. */
+const char *xsp_timeline_python_module(const struct xsp_timeline *t,
+				       const struct xsp_capture_python_frame *frame);
+
 #endif
