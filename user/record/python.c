@@ -16,7 +16,7 @@
 #define CHECKED_NS 10000000ULL /* a code object that was there so lately is there */
 #define CHECKS_A_TURN 64
 #define MODULES_MAX (1U << 16) /* of a process */
-#define RENEWED_NS 100000000ULL /* and no more often: all stacks are sent again */
+#define TELL_NS 100000000ULL /* and no more often: all stacks are sent again */
 
 struct known_code {
 	struct xsp_python_code code;
@@ -29,7 +29,7 @@ struct interpreter {
 	struct xsp_python_spec spec;
 	bool told; /* to the kernel side */
 	bool stale; /* a code object has gone, and another one may take its place */
-	uint64_t renewed_ns;
+	uint64_t told_ns;
 	uint32_t since; /* generation that it began with */
 	struct known_code *codes;
 	size_t count, room, next; /* next: to be checked */
@@ -46,7 +46,7 @@ struct xsp_pythons {
 	uint32_t generation;
 	bool any; /* there was an interpreter that can be read */
 	struct xsp_u64map names; /* hashes of those that are in the capture */
-	uint64_t stacks, codes, renewed, torn;
+	uint64_t stacks, codes, gone, torn;
 };
 
 int xsp_pythons_new(struct xsp_recorder *r, struct xsp_pythons **out)
@@ -114,7 +114,7 @@ static void tell(struct xsp_pythons *s, struct interpreter *i)
 		i->since = i->spec.generation;
 	i->told = true;
 	i->stale = false;
-	i->renewed_ns = xsp_now_ns();
+	i->told_ns = xsp_now_ns();
 }
 
 int xsp_pythons_found(struct xsp_pythons *s, pid_t pid, const struct xsp_python_runtime *runtime,
@@ -163,7 +163,7 @@ static void drop(struct xsp_pythons *s, struct interpreter *i, uint32_t index)
 		*k = *last;
 		*xsp_u64map_get(&i->by_address, k->code.address) = index;
 	}
-	s->renewed++;
+	s->gone++;
 	i->stale = true;
 }
 
@@ -401,7 +401,7 @@ static void check_some(struct xsp_pythons *s, struct interpreter *i)
 		if (xsp_python_code_is_there(&i->python, &i->codes[at].code) == 0)
 			drop(s, i, at);
 	}
-	if (i->stale && now - i->renewed_ns > RENEWED_NS)
+	if (i->stale && now - i->told_ns > TELL_NS)
 		tell(s, i);
 }
 
@@ -436,7 +436,8 @@ int xsp_pythons_put_info(struct xsp_pythons *s)
 		xsp_recorder_note(s->r, "--python: no interpreter of CPython that can be read was "
 					"found");
 	snprintf(text, sizeof(text),
-		 "%" PRIu64 " stacks of %" PRIu64 " code objects; addresses used anew: %" PRIu64,
-		 s->stacks, s->codes, s->renewed);
+		 "%" PRIu64 " stacks of %" PRIu64 " code objects, of which %" PRIu64
+		 " went meanwhile",
+		 s->stacks, s->codes, s->gone);
 	return xsp_capture_put_info(s->r->writer, "python", text);
 }
