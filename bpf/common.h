@@ -81,6 +81,14 @@ struct {
 	__type(value, __u32);
 } xsp_tids __weak SEC(".maps");
 
+/* Of those with Python; kept by the recorder, and gone with the program (exec). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct xsp_python_spec);
+} xsp_pythons __weak SEC(".maps");
+
 /* Cookies of sites whose event serves many: see XSP_COOKIE_PAGES. Resized before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -121,6 +129,16 @@ static __always_inline void *xsp_reserve(__u32 tid, __u64 size)
 	__u32 key = tid & xsp_ring_mask & (XSP_MAX_RINGS - 1);
 	void *ring = bpf_map_lookup_elem(&xsp_rings, &key);
 	return ring ? bpf_ringbuf_reserve(ring, size, 0) : 0;
+}
+
+/* The same for what is gathered before its size is known, and looked at at once. 0, or why there is no room. */
+static __always_inline long xsp_output(__u32 tid, void *event, __u64 size)
+{
+	if (xsp_ring_mask == 0)
+		return bpf_ringbuf_output(&xsp_ring0, event, size, BPF_RB_FORCE_WAKEUP);
+	__u32 key = tid & xsp_ring_mask & (XSP_MAX_RINGS - 1);
+	void *ring = bpf_map_lookup_elem(&xsp_rings, &key);
+	return ring ? bpf_ringbuf_output(ring, event, size, BPF_RB_FORCE_WAKEUP) : -1;
 }
 
 /* No wakeup: the recorder looks every few milliseconds, a wakeup costs the target far more. */

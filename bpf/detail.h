@@ -13,6 +13,7 @@
 #include "args.h"
 #endif
 #include "counters.h"
+#include "python.h"
 #include "sequence.h"
 #include "stack.h"
 #include "words.h"
@@ -78,6 +79,8 @@ static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_d
 		at = xsp_put_counters(e, at, XSP_SECTION_COUNTERS_END);
 	if (XSP_HAS(wanted, XSP_SECTION_SEQUENCE))
 		at = xsp_put_sequence(e, at);
+	if (XSP_HAS(wanted, XSP_SECTION_PYTHON) && xsp_python_frames)
+		at = xsp_put_python(e, at);
 	if (XSP_HAS(wanted, XSP_SECTION_NODE))
 		at = xsp_put_node(ctx, spec, e, at);
 	__u32 probe = ((struct xsp_event *)e)->probe;

@@ -14,6 +14,7 @@
 #define XSP_NO_ARGS /* nor operators; and a kernel allows eight frames */
 #include "detail.h"
 #include "filter.h"
+#include "hash.h"
 #include "operand.h"
 
 struct {
@@ -105,24 +106,6 @@ struct address_event {
 	struct xsp_event_name name;
 	__u64 word[2];
 };
-
-/* FNV-1a over 64-bit words; the length goes in first, the tail is zero-padded. Never 0. */
-static __always_inline __u64 hash_begin(__u32 length)
-{
-	return 0xcbf29ce484222325ULL ^ length;
-}
-
-static __always_inline __u64 hash_word(__u64 h, __u64 word)
-{
-	h ^= word;
-	h *= 0x100000001b3ULL;
-	return h ^ h >> 29;
-}
-
-static __always_inline __u64 hash_end(__u64 h)
-{
-	return h ? h : 1;
-}
 
 static __always_inline __u64 hash_text(const char *text, __u32 length)
 {

@@ -143,7 +143,11 @@ int xsp_task_exec(struct bpf_raw_tracepoint_args *ctx)
 	struct task_struct *task = (void *)ctx->args[0];
 	__u32 flags = flags_of(task);
 
-	if (!xsp_active || !flags)
+	if (!flags)
+		return 0;
+	__u32 tgid = BPF_CORE_READ(task, tgid);
+	bpf_map_delete_elem(&xsp_pythons, &tgid);
+	if (!xsp_active)
 		return 0;
 	end_frames((__u32)ctx->args[1]); /* the id that it had until now */
 	emit_task(task, XSP_TASK_EXEC, 0, (__u32)ctx->args[1], 0, BPF_RB_FORCE_WAKEUP);

@@ -30,6 +30,7 @@ enum xsp_event_kind {
 	XSP_EVENT_END = 7, /* an open range of this probe closes: XSP_SECTION_RANGE says which, else
 			    * the innermost one of this thread */
 	XSP_EVENT_TASK = 8, /* life of processes and threads: struct xsp_event_task */
+	XSP_EVENT_PYTHON = 9, /* a Python stack seen for the first time: python.h */
 	XSP_EVENT_LABEL = 10, /* an open range gets its name: struct xsp_event_label */
 	XSP_EVENT_GPU = 12, /* a batch of records of the agent in the target: gpu.h */
 };
@@ -109,6 +110,8 @@ enum xsp_section_type {
 				 * Without it the range is found by its stack pointer */
 	XSP_SECTION_WRITTEN = 12, /* EXIT: the 64-bit word that the call wrote where an argument
 				   * pointed; value: 1 if it could not be read */
+	XSP_SECTION_PYTHON = 13, /* 64 bits: the id of the thread's Python stack (python.h); value:
+				  * how many frames it has, and enum xsp_python_flag */
 	XSP_SECTION_TYPES,
 };
 #define XSP_COUNTERS_MAX 8

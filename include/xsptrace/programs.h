@@ -9,6 +9,7 @@
 #include "xsptrace/args.h"
 #include "xsptrace/event.h"
 #include "xsptrace/gpu.h"
+#include "xsptrace/python.h"
 
 #define XSP_MAX_RINGS 64 /* a mask takes the thread's bits: a power of two */
 #define XSP_MAX_COMM_FILTERS 4
@@ -38,6 +39,7 @@ enum xsp_count {
 	XSP_COUNT_OBJECTS_CLOSED, /* ... and taken out by us, not by the kernel for want of room */
 	XSP_COUNT_MISSED, /* returns that the kernel does not probe: it follows 64 nested calls of a thread */
 	XSP_COUNT_UNSEEN_NS, /* time in hits that no event tells of, for which xsp_unseen had no room */
+	XSP_COUNT_PYTHON_TORN, /* Python stacks of which not all that there is could be read */
 	XSP_COUNTS,
 };
 
@@ -87,6 +89,9 @@ _Static_assert(sizeof(struct xsp_range_spec) == 24, "xsp_specs");
 _Static_assert(sizeof(struct xsp_detail_spec) == 8 + 4 * XSP_WORDS_MAX, "xsp_details");
 _Static_assert(sizeof(struct xsp_args_spec) == 16 + 8 * XSP_ARGS_ITEMS, "xsp_args");
 _Static_assert(sizeof(struct xsp_sequence_spec) == 48, "xsp_sequences");
+_Static_assert(sizeof(struct xsp_python_spec) == 48, "xsp_pythons");
+_Static_assert(sizeof(struct xsp_python_frame) == 24, "xsp_python_slots");
+_Static_assert((XSP_PYTHON_MAX & (XSP_PYTHON_MAX - 1)) == 0, "a mask");
 
 /* Events: also the layout on disk. */
 _Static_assert(sizeof(struct xsp_event) == 32, "XSP_EVENT_VERSION");

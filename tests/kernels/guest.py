@@ -76,6 +76,7 @@ def too_old(folder):
 
 
 GPU = (("agent_live", ("gpu_records",), True),)
+PYTHON = (("python", ("callers_in_folded_stacks", "frames_that_lie"), True),)
 
 
 def run_existing(extra, cases=EXISTING):
@@ -104,6 +105,13 @@ def cases_of_e2e(_):
 def cases_of_e2e_with_the_fallback(_):
     if RELEASE >= FEATURES["uprobe_multi"]:
         run_existing("--attach=tracefs")
+
+
+@case
+def python(_):
+    """Other verifiers, the same frames."""
+    if RELEASE >= OLDEST:
+        run_existing("", PYTHON)
 
 
 @case

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Native stacks: the functions between two spans, as span->path has them. */
+/* Stacks: the functions, and lines of Python, between two spans, as span->path has them. */
 #include <criterion/criterion.h>
 
 #include "record/frames.h"
@@ -107,6 +107,107 @@ Test(timeline_stack, what_lies_between)
 	cr_expect_str_eq(s.text[1], "main;outer;*f0;middle;inner;f1");
 	cr_expect_str_eq(s.text[2], "main;outer;*f0;inner;f2");
 	cr_expect_str_eq(s.text[3], "main;outer;f0");
+}
+
+/* ---- Python ---- */
+
+/* The lines that stacks are made of: one for each letter, and those that open ranges. */
+static void lines_of(struct builder *b)
+{
+	char text[64];
+
+	for (char c = 'a'; c <= 'z'; c++) {
+		snprintf(text, sizeof(text), "/home/me/%c.py\n%d\n%c", c, c - 'a' + 1, c);
+		name(b, (uint64_t)c, text, 0);
+	}
+	name(b, '+', "/x/torch/autograd/profiler.py\n7\nrecord_function.__enter__", 0);
+	name(b, '?', "\n0\n[Python frame not readable]", 0);
+}
+
+/* The stack `frames`, outermost first as people read it. */
+static void stack_of(struct builder *b, uint64_t id, const char *frames, uint32_t flags)
+{
+	struct xsp_capture_python_frame f[ROOM] = {0};
+	struct xsp_capture_python p = {
+		.id = id, .count = (uint32_t)strlen(frames), .flags = flags, .frames = f};
+
+	for (uint32_t i = 0; i < p.count; i++)
+		f[i].name = (uint64_t)frames[p.count - 1 - i];
+	cr_assert_eq(xsp_capture_put_python(b->w, &p), 0);
+}
+
+static void called_from(struct builder *b, enum xsp_event_kind kind, uint32_t probe, uint64_t sp,
+			uint64_t id)
+{
+	struct {
+		struct xsp_event_range range;
+		struct xsp_section section;
+		uint64_t id;
+	} e = {.range.head = {.kind = (uint8_t)kind,
+			      .probe = probe,
+			      .sp = sp,
+			      .flags = XSP_EVENT_SP_EXACT | XSP_EVENT_SECTIONS},
+	       .section = {.type = XSP_SECTION_PYTHON, .size = sizeof(e.section) + 8},
+	       .id = id};
+
+	builder_put(b, &e, sizeof(e));
+}
+
+/* f1 with the stack `inner` in f0 with `outer`: the path of f1. */
+static void check_between(const char *outer, const char *inner, uint32_t flags,
+			  const char *expected)
+{
+	struct builder b;
+	struct paths s = {0};
+
+	builder_begin(&b, 2);
+	lines_of(&b);
+	stack_of(&b, 1, outer, flags);
+	stack_of(&b, 2, inner, flags);
+	called_from(&b, XSP_EVENT_ENTRY, 0, SP, 1);
+	called_from(&b, XSP_EVENT_ENTRY, 1, SP - 64, 2);
+	leave(&b, 1, SP - 64);
+	leave(&b, 0, SP);
+	run(&b, &s);
+	cr_assert_eq(s.count, 2);
+	cr_expect_str_eq(s.text[0], expected);
+}
+
+Test(timeline_stack, lines_of_python)
+{
+	check_between("ab", "ab", 0, "a.py:1 a;b.py:2 b;*f0;f1");
+	check_between("ab", "abcd", 0, "a.py:1 a;b.py:2 b;*f0;c.py:3 c;d.py:4 d;f1");
+	check_between("ab", "ac", 0, "a.py:1 a;b.py:2 b;*f0;c.py:3 c;f1");
+	check_between("a", "aaa", 0, "a.py:1 a;*f0;a.py:1 a;a.py:1 a;f1");
+	check_between("a?", "a?b", 0, "a.py:1 a;[Python frame not readable];*f0;b.py:2 b;f1");
+	/* both are cut at the limit, the inner one further in */
+	check_between("abcd", "cdef", XSP_PYTHON_CUT,
+		      "a.py:1 a;b.py:2 b;c.py:3 c;d.py:4 d;*f0;e.py:5 e;f.py:6 f;f1");
+	check_between("aaaa", "aaab", XSP_PYTHON_CUT,
+		      "a.py:1 a;a.py:1 a;a.py:1 a;a.py:1 a;*f0;b.py:2 b;f1");
+}
+
+/* Who only opened a range has returned when something is called in it. */
+Test(timeline_stack, lines_around_a_range)
+{
+	struct builder b;
+	struct paths s = {0};
+
+	builder_begin(&b, 2);
+	lines_of(&b);
+	stack_of(&b, 1, "ab+", 0);
+	stack_of(&b, 2, "ac", 0);
+	called_from(&b, XSP_EVENT_BEGIN, 0, SP, 1);
+	called_from(&b, XSP_EVENT_ENTRY, 1, SP - 64, 2);
+	leave(&b, 1, SP - 64);
+	called_from(&b, XSP_EVENT_ENTRY, 1, SP - 64, 77); /* a stack that the capture lacks */
+	leave(&b, 1, SP - 64);
+	end(&b, 0, SP);
+	run(&b, &s);
+	cr_assert_eq(s.count, 3);
+	cr_expect_str_eq(s.text[0], "a.py:1 a;b.py:2 b;*f0;c.py:3 c;f1");
+	cr_expect_str_eq(s.text[1], "a.py:1 a;b.py:2 b;*f0;f1");
+	cr_expect_str_eq(s.text[2], "a.py:1 a;b.py:2 b;f0");
 }
 
 /* What is no return address ends the stack, and so does what has no name. */

@@ -266,6 +266,15 @@ int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequen
 		       : 0;
 }
 
+int xsp_attach_python(struct xsp_attach *a, pid_t pid, const struct xsp_python_spec *spec)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_pythons), &key, spec, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
 static bool is_of_file(const struct xsp_link *link, const void *file)
 {
 	return link->file.fd == *(const int *)file;
@@ -317,5 +326,6 @@ int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid)
 	uint32_t key = (uint32_t)pid;
 
 	xsp_links_retire(a, pid);
+	bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_pythons), &key);
 	return bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key) ? -errno : 0;
 }

@@ -62,6 +62,7 @@ struct xsp_attach_options {
 	const struct xsp_counter *counters; /* of XSP_DETAIL_COUNTERS; borrowed while a lives */
 	size_t counter_count; /* at most XSP_COUNTERS_MAX */
 	uint32_t stack_frames; /* of XSP_DETAIL_STACKS; at most XSP_STACK_MAX */
+	uint32_t python_frames; /* of XSP_DETAIL_PYTHON; at most XSP_PYTHON_MAX */
 	struct xsp_journal *journal; /* of a guardian (journal.h), borrowed; NULL: none */
 	bool brake; /* probes can be let go of, and hits that no event tells of are counted */
 	bool verbose; /* libbpf's messages go to standard error */
@@ -98,6 +99,9 @@ int xsp_attach_arguments(struct xsp_attach *a, uint32_t probe, const struct xsp_
 /* Where the threads of a process keep autograd's counters; addresses in the process. Replaces what was
  * said before (exec). */
 int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequence_spec *spec);
+
+/* Where the threads of a process keep their Python frames. Replaces what was said before. */
+int xsp_attach_python(struct xsp_attach *a, pid_t pid, const struct xsp_python_spec *spec);
 
 struct xsp_attach_site {
 	uint64_t offset; /* in the file */
@@ -149,6 +153,7 @@ struct xsp_attach_counters {
 		detail_ns; /* time in the program of some of the hits that put sections */
 	uint64_t objects_opened, objects_closed; /* of the ranges that belong to one */
 	uint64_t unseen_ns; /* of what xsp_attach_unseen() tells: that which had no room there */
+	uint64_t python_torn; /* Python stacks of which not all that there is could be read */
 	uint64_t missed; /* by the kernel: returns it does not probe, programs it did not run */
 };
 int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *out);

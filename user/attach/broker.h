@@ -63,6 +63,7 @@ int xsp_broker_detail(struct xsp_broker *b, uint32_t probe, const struct xsp_det
 int xsp_broker_arguments(struct xsp_broker *b, uint32_t probe, const struct xsp_args_spec *spec);
 int xsp_broker_put_specs(struct xsp_broker *b);
 int xsp_broker_sequence(struct xsp_broker *b, pid_t pid, const struct xsp_sequence_spec *spec);
+int xsp_broker_python(struct xsp_broker *b, pid_t pid, const struct xsp_python_spec *spec);
 
 /* Takes out what a killed tracer has left in the process's mapping of the file: how many, or -errno. */
 long xsp_broker_repair(struct xsp_broker *b, pid_t pid, uint32_t handle);

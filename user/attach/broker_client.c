@@ -536,6 +536,13 @@ int xsp_broker_sequence(struct xsp_broker *b, pid_t pid, const struct xsp_sequen
 	return ask(b, XSP_ASK_SEQUENCE, &a, sizeof(a), NULL);
 }
 
+int xsp_broker_python(struct xsp_broker *b, pid_t pid, const struct xsp_python_spec *spec)
+{
+	const struct xsp_ask_python a = {.pid = pid, .spec = *spec};
+
+	return ask(b, XSP_ASK_PYTHON, &a, sizeof(a), NULL);
+}
+
 /* ---- sites ---- */
 
 long xsp_broker_repair(struct xsp_broker *b, pid_t pid, uint32_t handle)

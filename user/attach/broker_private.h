@@ -26,6 +26,7 @@ enum xsp_broker_op {
 	XSP_ASK_DISPATCH, /* struct xsp_ask_pid → result: xsp_attach_uses_dispatch() */
 	XSP_ASK_SPECS, /* struct xsp_ask_spec and its bytes, several */
 	XSP_ASK_SEQUENCE, /* struct xsp_ask_sequence */
+	XSP_ASK_PYTHON, /* struct xsp_ask_python */
 	XSP_ASK_REPAIR, /* struct xsp_ask_sites without sites → i64: how many went */
 	XSP_ASK_VERIFY, /* struct xsp_ask_sites and sites → a byte for each */
 	XSP_ASK_SITES, /* struct xsp_ask_sites and sites → u64: how many the kernel refused */
@@ -83,6 +84,12 @@ struct xsp_ask_sequence {
 	int32_t pid;
 	uint32_t reserved;
 	struct xsp_sequence_spec spec;
+};
+
+struct xsp_ask_python {
+	int32_t pid;
+	uint32_t reserved;
+	struct xsp_python_spec spec;
 };
 
 struct xsp_ask_sites {

@@ -299,6 +299,14 @@ static int put_sequence(struct broker *b)
 	return rc < 0 ? rc : xsp_attach_sequence(b->attach, a->pid, &a->spec);
 }
 
+static int put_python(struct broker *b)
+{
+	const struct xsp_ask_python *a = (const void *)b->in->body;
+	int rc = allow(b, a->pid);
+
+	return rc < 0 ? rc : xsp_attach_python(b->attach, a->pid, &a->spec);
+}
+
 struct asked_sites {
 	const struct xsp_ask_sites *head;
 	const struct xsp_attach_site *sites;
@@ -693,6 +701,8 @@ static const struct {
 	[XSP_ASK_SPECS] = {put_specs, 0, XSP_MESSAGE_MAX, LOADED},
 	[XSP_ASK_SEQUENCE] = {put_sequence, sizeof(struct xsp_ask_sequence),
 			      sizeof(struct xsp_ask_sequence), LOADED},
+	[XSP_ASK_PYTHON] = {put_python, sizeof(struct xsp_ask_python),
+			    sizeof(struct xsp_ask_python), LOADED},
 	[XSP_ASK_REPAIR] = {repair, SITES, SITES, LOADED},
 	[XSP_ASK_VERIFY] = {verify, SITES, XSP_MESSAGE_MAX, LOADED},
 	[XSP_ASK_SITES] = {attach_sites, SITES, XSP_MESSAGE_MAX, LOADED},

@@ -141,6 +141,7 @@ static uint32_t detail_types(unsigned details)
 		{XSP_DETAIL_SEQUENCE, 1U << XSP_SECTION_SEQUENCE | 1U << XSP_SECTION_NODE},
 		{XSP_DETAIL_STACKS, 1U << XSP_SECTION_STACK},
 		{XSP_DETAIL_COUNTERS, 1U << XSP_SECTION_COUNTERS | 1U << XSP_SECTION_COUNTERS_END},
+		{XSP_DETAIL_PYTHON, 1U << XSP_SECTION_PYTHON},
 		{XSP_DETAIL_CUDA,
 		 1U << XSP_SECTION_WORDS | 1U << XSP_SECTION_WRITTEN | 1U << XSP_SECTION_RESULT},
 	};
@@ -223,6 +224,9 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf->rodata->xsp_detail_types = detail_types(o->details);
 	/* with the arguments of CUDA's calls and scopes alone nearly all events are without sections */
 	a->many_details = (o->details & ~(unsigned)(XSP_DETAIL_CUDA | XSP_DETAIL_SCOPE)) != 0;
+	bpf->rodata->xsp_python_frames = o->details & XSP_DETAIL_PYTHON ? o->python_frames : 0;
+	bpf_map__set_max_entries(bpf->maps.xsp_python_stacks,
+				 o->details & XSP_DETAIL_PYTHON ? XSP_PYTHON_STACKS : 1);
 	bpf->rodata->xsp_stack_frames = o->details & XSP_DETAIL_STACKS ? o->stack_frames : 0;
 	bpf_map__set_max_entries(
 		bpf->maps.xsp_ring0,

@@ -16,6 +16,7 @@
 #include "placement/placement.h"
 #include "probes/probe.h"
 #include "target/process.h"
+#include "target/python.h"
 
 struct xsp_planned_probe {
 	struct xsp_probe probe; /* strings owned by the module's list */
@@ -39,6 +40,7 @@ struct xsp_planned_module {
 	size_t wanted; /* probes the user asked for (internal marks left out) */
 	bool is_static; /* executable without a loader */
 	bool is_agent; /* GPU activity */
+	struct xsp_python_runtime python; /* --python: the interpreter that it is, or has */
 	uint32_t capture_id; /* for the recorder: dense over the announced ones */
 	bool announced; /* for the recorder: its definitions are in the capture */
 	uint32_t handle; /* by which the broker knows the file */

@@ -87,6 +87,8 @@ static void take_for_all(struct xsp_probe *p, unsigned details)
 {
 	if (xsp_probe_is_wanted(p) && (details & XSP_DETAIL_STACKS))
 		p->detail.entry |= 1U << XSP_SECTION_STACK;
+	if (xsp_probe_is_wanted(p) && (details & XSP_DETAIL_PYTHON))
+		p->detail.entry |= 1U << XSP_SECTION_PYTHON;
 	if (xsp_probe_is_wanted(p) && (details & XSP_DETAIL_COUNTERS)) {
 		p->detail.entry |= 1U << XSP_SECTION_COUNTERS;
 		p->detail.exit |= 1U << XSP_SECTION_COUNTERS_END;
@@ -219,6 +221,8 @@ static int look_at(const struct xsp_plan *plan, struct xsp_module *m, struct xsp
 	if (rc < 0)
 		return rc;
 	pm->is_static = xsp_module_is_static(m);
+	if (plan->selection.details & XSP_DETAIL_PYTHON)
+		xsp_python_look(m, &pm->python);
 	const uint8_t *id = xsp_module_build_id(m, &pm->build_id_length);
 	if (pm->build_id_length > sizeof(pm->build_id))
 		pm->build_id_length = sizeof(pm->build_id);

@@ -40,6 +40,7 @@ struct wire_module {
 	uint8_t is_static, is_agent;
 	char note[sizeof(((struct xsp_probe_list *)NULL)->note)];
 	struct xsp_sequence_spec sequence;
+	struct xsp_python_runtime python;
 	double read_ms, find_ms, place_ms;
 };
 
@@ -115,6 +116,7 @@ int xsp_wire_put(struct xsp_wire *out, const struct xsp_planned_module *m)
 	w.is_agent = m->is_agent;
 	memcpy(w.note, m->list.note, sizeof(w.note));
 	w.sequence = m->list.sequence;
+	w.python = m->python;
 	w.read_ms = m->read_ms;
 	w.find_ms = m->find_ms;
 	w.place_ms = m->place_ms;
@@ -260,6 +262,7 @@ int xsp_wire_get(const uint8_t *data, size_t size, struct xsp_planned_module *m)
 	memcpy(m->list.note, w.note, sizeof(m->list.note));
 	m->list.note[sizeof(m->list.note) - 1] = '\0';
 	m->list.sequence = w.sequence;
+	m->python = w.python;
 	m->read_ms = w.read_ms;
 	m->find_ms = w.find_ms;
 	m->place_ms = w.place_ms;

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/u64map.h"
 #include "xsptrace/event.h"
+#include "xsptrace/python.h"
 
 /* ---- what a capture defines; the same structs are written and read ---- */
 
@@ -125,6 +126,20 @@ struct xsp_capture_name {
 	bool cut; /* the name was longer than XSP_NAME_MAX */
 };
 
+/* A Python stack: XSP_SECTION_PYTHON. */
+struct xsp_capture_python_frame {
+	uint64_t
+		name; /* hash of a name of three lines: path of the file, line (0: none), function */
+	uint64_t
+		module; /* of the name of the torch.nn.Module that is called; 0: none, or not known */
+};
+struct xsp_capture_python {
+	uint64_t id;
+	uint32_t count;
+	uint32_t flags; /* enum xsp_python_flag */
+	const struct xsp_capture_python_frame *frames; /* the innermost first */
+};
+
 /* Names of addresses, which mean nothing once their process is gone: what the address was. */
 enum xsp_address_name {
 	XSP_NAME_OF_FUNCTION = 0x57ab, /* a host function that stands for a kernel */
@@ -147,6 +162,7 @@ enum xsp_capture_gap {
 	XSP_GAP_FUNCTIONS, /* left out: their code is not that of the file */
 	XSP_GAP_FILES, /* left out: they could not be read, or attached to */
 	XSP_GAP_THREADS, /* without counters */
+	XSP_GAP_PYTHON, /* stacks of Python that could not be read, or not to their end */
 	XSP_GAP_END, /* it ended before it was told to */
 	XSP_GAPS,
 };
@@ -173,6 +189,7 @@ int xsp_capture_put_lost(struct xsp_capture_writer *w, const struct xsp_capture_
 int xsp_capture_put_operator(struct xsp_capture_writer *w, const struct xsp_capture_operator *o);
 int xsp_capture_put_window(struct xsp_capture_writer *w, const struct xsp_capture_window *v);
 int xsp_capture_put_let_go(struct xsp_capture_writer *w, const struct xsp_capture_let_go *l);
+int xsp_capture_put_python(struct xsp_capture_writer *w, const struct xsp_capture_python *p);
 /* Samples both clocks now and writes the pair. */
 int xsp_capture_put_clock(struct xsp_capture_writer *w);
 
@@ -232,6 +249,8 @@ size_t xsp_capture_operators(const struct xsp_capture_reader *r,
 size_t xsp_capture_windows(const struct xsp_capture_reader *r,
 			   const struct xsp_capture_window **); /* rising; none: on all the time */
 size_t xsp_capture_let_gos(const struct xsp_capture_reader *r, const struct xsp_capture_let_go **);
+/* One entry an id: the first that came with it. */
+size_t xsp_capture_pythons(const struct xsp_capture_reader *r, const struct xsp_capture_python **);
 /* Time in which everything was on, of the recording's window. */
 uint64_t xsp_capture_recorded_ns(const struct xsp_capture_reader *r);
 /* One entry a hash: the first text that came with it. */

@@ -271,6 +271,27 @@ static int add_let_go(struct xsp_capture_reader *r, const void *data, const stru
 	return 0;
 }
 
+static int add_python(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	const struct xsp_disk_python *d = data;
+	struct xsp_capture_python p = {
+		.id = d->id,
+		.flags = d->flags,
+		.count = (uint32_t)(s[0].length / sizeof(struct xsp_capture_python_frame))};
+	if (xsp_u64map_get(&r->python_index, d->id) != NULL)
+		return 0;
+	if (p.count > XSP_PYTHON_MAX)
+		return -EILSEQ;
+	void *frames = xsp_arena_alloc(&r->strings, p.count * sizeof(*p.frames) + 1);
+	if (frames == NULL || xsp_grow(&r->pythons, &r->python_capacity, r->python_count + 1) < 0 ||
+	    xsp_u64map_set(&r->python_index, d->id, (uint32_t)r->python_count) < 0)
+		return -ENOMEM;
+	memcpy(frames, s[0].text, p.count * sizeof(*p.frames));
+	p.frames = frames;
+	r->pythons[r->python_count++] = p;
+	return 0;
+}
+
 static const struct {
 	int (*add)(struct xsp_capture_reader *r, const void *data, const struct string *strings);
 	uint16_t fixed;
@@ -289,6 +310,7 @@ static const struct {
 	[XSP_RECORD_OPERATOR] = {add_operator, sizeof(struct xsp_disk_operator), 1},
 	[XSP_RECORD_WINDOW] = {add_window, sizeof(struct xsp_disk_window), 0},
 	[XSP_RECORD_LET_GO] = {add_let_go, sizeof(struct xsp_disk_let_go), 0},
+	[XSP_RECORD_PYTHON] = {add_python, sizeof(struct xsp_disk_python), 1},
 };
 
 /* Finds the strings of a record; false if they do not fit in it or are not terminated. */

@@ -86,6 +86,7 @@ enum xsp_record_type {
 	XSP_RECORD_OPERATOR,
 	XSP_RECORD_WINDOW,
 	XSP_RECORD_LET_GO,
+	XSP_RECORD_PYTHON,
 	XSP_RECORD_TYPES,
 };
 
@@ -154,6 +155,12 @@ struct xsp_disk_let_go {
 	struct xsp_record head;
 	uint32_t probe, reserved;
 	uint64_t time_ns, calls_per_second;
+};
+
+struct xsp_disk_python { /* frames (bytes): struct xsp_capture_python_frame[] */
+	struct xsp_record head;
+	uint64_t id;
+	uint32_t flags, reserved;
 };
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little endian, as we are");

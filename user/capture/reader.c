@@ -214,10 +214,12 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 	free(r->operators);
 	free(r->windows);
 	free(r->let_gos);
+	free(r->pythons);
 	free(r->names);
 	xsp_u64map_free(&r->process_index);
 	xsp_u64map_free(&r->thread_index);
 	xsp_u64map_free(&r->name_index);
+	xsp_u64map_free(&r->python_index);
 	xsp_arena_free(&r->strings);
 	free(r->path);
 	free(r);
@@ -238,9 +240,9 @@ const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key
 const char *xsp_capture_gap_key(enum xsp_capture_gap gap)
 {
 	static const char *const keys[XSP_GAPS] = {
-		[XSP_GAP_SITES] = "sites refused",  [XSP_GAP_FUNCTIONS] = "functions left out",
-		[XSP_GAP_FILES] = "files left out", [XSP_GAP_THREADS] = "threads not counted",
-		[XSP_GAP_END] = "ended early",
+		[XSP_GAP_SITES] = "sites refused",	 [XSP_GAP_FUNCTIONS] = "functions left out",
+		[XSP_GAP_FILES] = "files left out",	 [XSP_GAP_THREADS] = "threads not counted",
+		[XSP_GAP_PYTHON] = "Python stacks torn", [XSP_GAP_END] = "ended early",
 	};
 
 	return keys[gap];
@@ -273,6 +275,7 @@ LIST(operators, operator, operators)
 LIST(names, name, names)
 LIST(windows, window, windows)
 LIST(let_gos, let_go, let_gos)
+LIST(pythons, python, pythons)
 #undef LIST
 
 uint64_t xsp_capture_recorded_ns(const struct xsp_capture_reader *r)

@@ -37,6 +37,7 @@ struct xsp_capture_reader {
 	struct xsp_capture_operator *operators;
 	struct xsp_capture_window *windows;
 	struct xsp_capture_let_go *let_gos;
+	struct xsp_capture_python *pythons;
 	size_t info_count, info_capacity;
 	size_t process_count, process_capacity;
 	size_t thread_count, thread_capacity;
@@ -49,7 +50,8 @@ struct xsp_capture_reader {
 	size_t let_go_count, let_go_capacity;
 	size_t name_count, name_capacity;
 	size_t operator_count, operator_capacity;
-	struct xsp_u64map process_index, thread_index, name_index;
+	size_t python_count, python_capacity;
+	struct xsp_u64map process_index, thread_index, name_index, python_index;
 	struct xsp_capture_stats stats;
 	bool stats_known;
 	uint64_t events; /* in whole chunks, as their headers say */

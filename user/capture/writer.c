@@ -402,6 +402,13 @@ int xsp_capture_put_let_go(struct xsp_capture_writer *w, const struct xsp_captur
 	return put_record(w, XSP_RECORD_LET_GO, &d.head, sizeof(d), NULL, 0);
 }
 
+int xsp_capture_put_python(struct xsp_capture_writer *w, const struct xsp_capture_python *p)
+{
+	struct xsp_disk_python d = {.id = p->id, .flags = p->flags};
+	struct piece s[] = {{.data = p->frames, .size = p->count * sizeof(*p->frames)}};
+	return put_record(w, XSP_RECORD_PYTHON, &d.head, sizeof(d), s, 1);
+}
+
 int xsp_capture_put_clock(struct xsp_capture_writer *w)
 {
 	struct xsp_disk_clock d = {.uncertainty_ns = UINT64_MAX};

@@ -69,6 +69,8 @@ static const char head[] =
 	"      --stacks[=N]         who called it: the N innermost native callers (default 64), "
 	"by\n"
 	"                           frame pointers\n"
+	"      --python[=N]         which line of Python called it, and who called that: the N\n"
+	"                           innermost frames (default 64). CPython 3.9 to 3.14\n"
 	"      --counters LIST      what the thread did in it, by perf's names: cycles,\n"
 	"                           instructions, cache-misses, branch-misses, page-faults,\n"
 	"                           context-switches, cpu-migrations, task-clock, ...\n"

@@ -295,6 +295,17 @@ static int take_stacks(struct parse *p)
 	return 0;
 }
 
+static int take_python(struct parse *p)
+{
+	uint64_t n = DEFAULT_FRAMES;
+
+	if (p->value != NULL && xsp_parse_number(p->value, 1, XSP_PYTHON_MAX, &n) < 0)
+		return bad_value(p, "--python", "a number of frames from 1 to 128");
+	p->o->python_frames = (uint32_t)n;
+	p->o->details |= XSP_DETAIL_PYTHON;
+	return 0;
+}
+
 static int take_counters(struct parse *p)
 {
 	char *copy = strdup(p->value), *rest = copy, *part;
@@ -441,6 +452,7 @@ enum {
 	OPT_SEQUENCE,
 	OPT_COUNTERS,
 	OPT_STACKS,
+	OPT_PYTHON,
 	OPT_SCOPES,
 	OPT_MAX_OVERHEAD,
 };
@@ -481,6 +493,7 @@ static const struct row {
 	{"inputs", OPT_INPUTS, take_inputs, 0, true, MAYBE},
 	{"scopes", OPT_SCOPES, take_scopes, 0, false, VALUE},
 	{"stacks", OPT_STACKS, take_stacks, 0, true, MAYBE},
+	{"python", OPT_PYTHON, take_python, 0, true, MAYBE},
 	{"counters", OPT_COUNTERS, take_counters, 0, true, VALUE},
 	{"sequence", OPT_SEQUENCE, take_sequence, 0, true, NOTHING},
 	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true, VALUE},
@@ -568,7 +581,7 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "--min-duration and --max-depth decide at a span's exit, when "
 				     "its arguments are gone: leave them out, or --shapes, "
-				     "--inputs, --sequence, --stacks and --counters");
+				     "--inputs, --sequence, --stacks, --python and --counters");
 	return 0;
 }
 

@@ -49,6 +49,7 @@ struct xsp_options {
 	gid_t gid;
 	bool inject; /* the agent, into running processes */
 	uint32_t stack_frames; /* --stacks */
+	uint32_t python_frames; /* --python */
 	struct xsp_counter counters[XSP_COUNTERS_MAX]; /* --counters */
 	size_t counter_count;
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */

@@ -248,6 +248,7 @@ static void fill_attach_options(struct recording *r)
 		.comm_count = o->comm_count,
 		.details = xsp_options_selection(o).details,
 		.stack_frames = o->stack_frames,
+		.python_frames = o->python_frames,
 		.counters = o->counters,
 		.counter_count = o->counter_count,
 		.brake = o->max_overhead > 0,

@@ -103,6 +103,7 @@ enum xsp_detail {
 	XSP_DETAIL_CUDA = 1 << 7, /* arguments and results of CUDA calls */
 	XSP_DETAIL_FLOPS = 1 << 8, /* --flops: what operations are estimated from */
 	XSP_DETAIL_SCOPE = 1 << 9, /* of ranges that say their scope at each call */
+	XSP_DETAIL_PYTHON = 1 << 10, /* --python */
 };
 
 /* What the user asked for with -e, and of what. */

@@ -32,6 +32,7 @@ struct xsp_drain {
 	xsp_drain_resolve_fn resolve;
 	xsp_drain_gpu_fn gpu;
 	xsp_drain_sections_fn sections;
+	xsp_drain_python_fn python;
 	void *ctx;
 	struct xsp_frames *frames; /* NULL: no stacks */
 	const struct xsp_probe_price *prices;
@@ -119,6 +120,18 @@ static int put_resolved(struct xsp_drain *d, unsigned ring, const struct xsp_eve
 	return xsp_capture_put_event(d->writer, ring, &resolved, sizeof(resolved));
 }
 
+/* It is no hit: whose stack it is stands in an event of its own. */
+static int take_python(struct xsp_drain *d, const struct xsp_event *e)
+{
+	const struct xsp_event_python *p = (const void *)e;
+	size_t frames = (e->size - sizeof(*p)) / sizeof(struct xsp_python_frame);
+
+	if (d->python == NULL || e->size < sizeof(*p) || p->count > frames)
+		return 0;
+	d->error = d->python(d->ctx, p);
+	return d->error < 0 ? d->error : --d->left == 0 ? -EAGAIN : 0;
+}
+
 static int take_event(void *ctx, void *data, size_t size)
 {
 	struct ring *ring = ctx;
@@ -129,6 +142,8 @@ static int take_event(void *ctx, void *data, size_t size)
 		return 0;
 	if (size < sizeof(*e) || e->size > size || e->size < sizeof(*e))
 		return 0; /* not ours: the kernel side writes whole events only */
+	if (e->kind == XSP_EVENT_PYTHON)
+		return take_python(d, e);
 	int rc =
 		(e->flags & XSP_EVENT_SECTIONS) && d->sections != NULL ? d->sections(d->ctx, e) : 0;
 	if (rc == 0)
@@ -198,6 +213,11 @@ void xsp_drain_set_gpu(struct xsp_drain *d, xsp_drain_gpu_fn fn)
 void xsp_drain_set_sections(struct xsp_drain *d, xsp_drain_sections_fn fn)
 {
 	d->sections = fn;
+}
+
+void xsp_drain_set_python(struct xsp_drain *d, xsp_drain_python_fn fn)
+{
+	d->python = fn;
 }
 
 void xsp_drain_set_frames(struct xsp_drain *d, struct xsp_frames *f)

@@ -37,6 +37,10 @@ void xsp_drain_set_gpu(struct xsp_drain *d, xsp_drain_gpu_fn fn);
 typedef int (*xsp_drain_sections_fn)(void *ctx, const struct xsp_event *e);
 void xsp_drain_set_sections(struct xsp_drain *d, xsp_drain_sections_fn fn);
 
+/* Given each Python stack that is new; it writes what it makes of it. 0 or a negative errno. */
+typedef int (*xsp_drain_python_fn)(void *ctx, const struct xsp_event_python *e);
+void xsp_drain_set_python(struct xsp_drain *d, xsp_drain_python_fn fn);
+
 /* Has the addresses of stacks named; `f` stays the caller's. */
 struct xsp_frames;
 void xsp_drain_set_frames(struct xsp_drain *d, struct xsp_frames *f);

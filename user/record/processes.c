@@ -397,6 +397,8 @@ static int take_module(struct xsp_recorder *r, struct recorded_process *p,
 
 	if (rc == 0)
 		rc = make_room(p, r->plan.count);
+	if (rc == 0 && r->pythons != NULL && m->python.version != 0)
+		rc = xsp_pythons_found(r->pythons, p->pid, &m->python, f);
 	if (rc < 0 || m->count == 0)
 		return rc;
 	rc = announce_module(r, m);
@@ -577,6 +579,8 @@ static int process_has_gone(struct xsp_recorder *r, struct recorded_process *p)
 	if (p->mapped_ns != 0 && now - p->mapped_ns > r->late.unlooked_ns)
 		r->late.unlooked_ns = now - p->mapped_ns;
 	xsp_broker_forget_process(r->broker, p->pid);
+	if (r->pythons != NULL)
+		xsp_pythons_forget(r->pythons, p->pid);
 	xsp_process_free(p->process);
 	free(p->attached);
 	*p = r->processes[--r->process_count];
@@ -589,6 +593,8 @@ static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 	xsp_process_refresh(p->process);
 	p->dirty = true;
 	p->numbered = NULL;
+	if (r->pythons != NULL)
+		xsp_pythons_forget(r->pythons, p->pid);
 	if (p->mapped != NULL)
 		memset(p->mapped, 0, p->room * sizeof(*p->mapped));
 	return announce_process(r, p, 0);

@@ -138,6 +138,8 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 		xsp_drain_set_gpu(r->drain, xsp_recorder_gpu_event);
 	if (rc == 0)
 		xsp_drain_set_sections(r->drain, xsp_recorder_sections);
+	if (rc == 0 && r->pythons != NULL)
+		xsp_drain_set_python(r->drain, xsp_pythons_see);
 	if (rc == 0)
 		xsp_drain_discard(r->drain);
 	if (rc == 0)
@@ -208,6 +210,9 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	if (rc == 0 && (options->selection.details & XSP_DETAIL_STACKS) &&
 	    xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	if (rc == 0 && (options->selection.details & XSP_DETAIL_PYTHON) &&
+	    xsp_pythons_new(r, &r->pythons) < 0)
+		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0 && xsp_host_functions_new(r->writer, r->resolver, &r->host_functions) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0)
@@ -240,6 +245,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_drain_free(r->drain);
 	xsp_frames_free(r->frames);
 	xsp_host_functions_free(r->host_functions);
+	xsp_pythons_free(r->pythons);
 	xsp_resolver_free(r->resolver);
 	xsp_recorder_arguments_free(r->arguments);
 	xsp_children_free(r);
@@ -345,6 +351,8 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 
 	if (rc == 0 && r->frames != NULL)
 		rc = xsp_frames_resolve(r->frames, FRAMES_NS);
+	if (rc == 0 && r->pythons != NULL)
+		rc = xsp_pythons_turn(r->pythons);
 	take_rate(r);
 	/* the first events at once: from then on there is something to keep */
 	bool first = !r->flushed_events && xsp_drain_events(r->drain) > 0;
@@ -406,6 +414,8 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 	if (rc < 0)
 		return rc;
 	price_details(r, &c);
+	if (r->pythons != NULL)
+		xsp_pythons_count_torn(r->pythons, c.python_torn);
 	getrusage(RUSAGE_SELF, &usage);
 	double silent = r->overheads != NULL
 				? (double)(xsp_overhead_unseen_ns(r) + c.unseen_ns)
@@ -548,6 +558,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		rc = xsp_call_sites_put_info(r);
 	if (rc == 0)
 		rc = xsp_children_put_infos(r);
+	if (rc == 0 && r->pythons != NULL)
+		rc = xsp_pythons_put_info(r->pythons);
 	if (rc == 0)
 		rc = xsp_recorder_put_late(r);
 	if (rc == 0)

@@ -8,6 +8,7 @@
 #include "record/frames.h"
 #include "record/recorder.h"
 #include "record/host_functions.h"
+#include "record/python.h"
 #include "target/process.h"
 #include "target/resolve.h"
 #include "record/sideband.h"
@@ -60,6 +61,7 @@ struct xsp_recorder {
 	struct xsp_resolver *resolver;
 	struct xsp_frames *frames; /* --stacks */
 	struct xsp_host_functions *host_functions; /* kernels' host functions */
+	struct xsp_pythons *pythons; /* --python */
 	struct xsp_sideband *sideband;
 	struct recorded_process *processes;
 	size_t process_count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * frames.c - native stacks: the functions between a span and the one around it.
+ * frames.c - stacks: the functions between a span and the one around it, those of Python before the native
+ * ones: which of them called which is not known.
  *
  * Paths are kept by row, and made anew only as far as the row has changed.
  */
@@ -65,12 +66,35 @@ static size_t between(const struct xsp_timeline *t, uint32_t pid, const struct o
 	return own || strcmp(last, t->names[t->probe_names[around->probe]]) == 0 ? n - 1 : n;
 }
 
-static int append(struct xsp_timeline *t, struct row *row, uint32_t *length, uint32_t pid,
-		  const struct open_span *s, const struct open_span *around)
+static int append_python(struct xsp_timeline *t, struct row *row, uint32_t *length, size_t depth,
+			 const struct open_span *s)
 {
+	const struct xsp_capture_python_frame *frames;
+	uint32_t n = xsp_python_between(t, row, depth, s, &frames);
+
+	if (xsp_grow(&row->path, &row->path_capacity, *length + n + 1) < 0)
+		return -ENOMEM;
+	for (uint32_t i = n; i > 0; i--) {
+		xsp_name_id id;
+		int rc = xsp_python_name(t, &frames[i - 1], &id);
+		if (rc < 0)
+			return rc;
+		row->path[(*length)++] = id | XSP_PATH_FRAME;
+	}
+	return 0;
+}
+
+/* `s` at that depth of the row. */
+static int append(struct xsp_timeline *t, struct row *row, uint32_t *length, uint32_t pid,
+		  size_t depth, const struct open_span *s)
+{
+	const struct open_span *around = depth > 0 ? &row->spans[depth - 1] : NULL;
 	struct stack own = stack_of(s);
 	size_t n = between(t, pid, s, &own, around);
+	int failed = append_python(t, row, length, depth, s);
 
+	if (failed < 0)
+		return failed;
 	if (xsp_grow(&row->path, &row->path_capacity, *length + n + 1) < 0)
 		return -ENOMEM;
 	for (size_t i = n; i > 0 && own.frames != NULL; i--) {
@@ -97,12 +121,12 @@ int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t de
 	*length = row->path_levels > 0 ? row->path_ends[row->path_levels - 1] : 0;
 	while (row->path_levels < depth) {
 		size_t i = row->path_levels;
-		rc = append(t, row, length, pid, &row->spans[i], i > 0 ? &row->spans[i - 1] : NULL);
+		rc = append(t, row, length, pid, i, &row->spans[i]);
 		if (rc < 0)
 			return rc;
 		row->path[(*length)++] = row->names[i];
 		row->path_ends[i] = *length;
 		row->path_levels++;
 	}
-	return append(t, row, length, pid, s, depth > 0 ? &row->spans[depth - 1] : NULL);
+	return append(t, row, length, pid, depth, s);
 }

@@ -196,7 +196,8 @@ static int add_details(struct xsp_timeline *t, struct open_span *s, const struct
 	if (!(e->flags & XSP_EVENT_SECTIONS))
 		return 0;
 	int rc = xsp_details_add(&s->details, e);
-	t->stacks = t->stacks || xsp_details_find(s->details, XSP_SECTION_STACK, NULL) != NULL;
+	t->stacks = t->stacks || xsp_details_find(s->details, XSP_SECTION_STACK, NULL) != NULL ||
+		    xsp_details_find(s->details, XSP_SECTION_PYTHON, NULL) != NULL;
 	return rc;
 }
 

@@ -85,6 +85,8 @@ int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out, st
 	if (rc == 0) {
 		rc = xsp_threads_begin(t);
 		if (rc == 0)
+			rc = xsp_python_begin(t);
+		if (rc == 0)
 			rc = begin_listeners(t);
 		if (rc < 0)
 			xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
@@ -104,6 +106,7 @@ void xsp_timeline_free(struct xsp_timeline *t)
 	for (size_t i = LISTENERS; i > 0; i--)
 		listeners[i - 1]->free(t);
 	xsp_threads_free(t);
+	xsp_python_free(t);
 	xsp_names_free(t);
 	free(t->far_ends);
 	free(t);

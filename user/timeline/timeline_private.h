@@ -171,6 +171,11 @@ struct xsp_timeline {
 	struct xsp_memory *memory;
 	struct xsp_kernels *kernels;
 
+	/* python.c */
+	const struct xsp_capture_python *pythons;
+	struct xsp_u64map python_index; /* id of a stack → index in pythons */
+	struct xsp_u64map python_names; /* hash of a frame's name → id of what is shown */
+
 	/* windows.c */
 	const struct xsp_capture_window *windows;
 	const struct xsp_capture_let_go *let_gos;
@@ -245,6 +250,19 @@ void xsp_path_cut(struct row *row, size_t level);
 /* The path to the span `s` of process pid at depth `depth` of the row: span->path. 0 or -ENOMEM. */
 int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t depth,
 		const struct open_span *s, uint32_t *length);
+
+/* ---- python.c ---- */
+
+int xsp_python_begin(struct xsp_timeline *t);
+void xsp_python_free(struct xsp_timeline *t);
+/* The frames of the span's Python stack that lie between it and the spans around it, the `depth` outermost
+ * ones of the row: their number; *frames: the innermost of them. */
+uint32_t xsp_python_between(const struct xsp_timeline *t, const struct row *row, size_t depth,
+			    const struct open_span *s,
+			    const struct xsp_capture_python_frame **frames);
+/* What the frame is shown as. 0 or -ENOMEM. */
+int xsp_python_name(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
+		    xsp_name_id *out);
 
 /* ---- pairing.c: the rules ---- */
 

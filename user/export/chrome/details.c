@@ -4,6 +4,7 @@
 #include "export/chrome/args.h"
 #include "export/chrome/counters.h"
 #include "export/chrome/cuda.h"
+#include "export/chrome/python.h"
 #include "export/chrome/sequence.h"
 #include "export/chrome/stack.h"
 
@@ -17,6 +18,7 @@ static int (*const writers[XSP_SECTION_TYPES])(struct xsp_export *x, const struc
 	[XSP_SECTION_OUTPUTS] = xsp_chrome_args,
 	[XSP_SECTION_COUNTERS] = xsp_chrome_counters,
 	[XSP_SECTION_STACK] = xsp_chrome_stack,
+	[XSP_SECTION_PYTHON] = xsp_chrome_python,
 	[XSP_SECTION_SEQUENCE] = xsp_chrome_sequence,
 	[XSP_SECTION_NODE] = xsp_chrome_sequence,
 };

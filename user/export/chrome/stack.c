@@ -25,6 +25,8 @@ int xsp_chrome_stack(struct xsp_export *x, const struct xsp_span *span,
 {
 	const uint64_t *frame = xsp_section_data(section);
 	size_t count = xsp_section_length(section) / sizeof(*frame), i;
+	/* the key of Kineto's is that of Python's, if there is such */
+	const bool second = xsp_details_find(span->details, XSP_SECTION_PYTHON, NULL) != NULL;
 	int rc = 0;
 
 	for (i = 0; i < count && rc == 0; i++) {
@@ -32,7 +34,9 @@ int xsp_chrome_stack(struct xsp_export *x, const struct xsp_span *span,
 			xsp_timeline_frame(x->timeline, span->pid, XSP_FRAME_ADDRESS(frame[i]));
 		if (name == NULL || name[0] == '\0')
 			break;
-		xsp_out_text(x->out, i == 0 ? ",\"Call stack\":\"" : ";");
+		xsp_out_text(x->out, i > 0    ? ";"
+				     : second ? ",\"Native call stack\":\""
+					      : ",\"Call stack\":\"");
 		rc = put_frame(x, name);
 	}
 	if (i > 0)

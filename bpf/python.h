@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * python.h - the section PYTHON: which Python frames the thread is in (xsptrace/python.h).
+ *
+ * The thread's own state is in its thread-specific storage: operators run without the GIL, and whoever holds
+ * that is another thread. From there one read a frame. Frames are hashed as they come; a stack that
+ * was seen before, which is nearly every one, costs its 8 bytes in the event.
+ *
+ * What is read is the target's, and it may lie: reads do not sleep, their number is bounded, a state that does
+ * not name its thread is not believed, and a chain that leads in a circle is dropped.
+ */
+#ifndef XSP_BPF_PYTHON_H
+#define XSP_BPF_PYTHON_H
+
+#include "hash.h"
+#include "sequence.h"
+#include "words.h"
+
+/* Frames to keep; 0: no Python. Set before loading. */
+__weak const volatile __u32 xsp_python_frames = 0;
+
+/* Stacks that were sent. LRU: one that has gone for want of room is sent again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* resized before loading */
+	__type(key, __u64);
+	__type(value, __u32);
+} xsp_python_stacks __weak SEC(".maps");
+
+/* Where a stack is gathered: see struct text_slot in range.bpf.c. All that changes on the way stands here, so
+ * that the verifier has one way on behind the loop and not one for each frame. */
+#define PYTHON_SLOTS 4
+struct python_slot {
+	__u32 taken;
+	__u32 reserved;
+	__u64 next; /* frame that is read next; 0: there is none */
+	__u64 seen; /* one that was read some time before: who comes back to it runs in a circle */
+	__u64 raw[XSP_PYTHON_READ / 8];
+	struct xsp_event_python event;
+	struct xsp_python_frame frame[XSP_PYTHON_MAX];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PYTHON_SLOTS);
+	__type(key, __u32);
+	__type(value, struct python_slot);
+} xsp_python_slots __weak SEC(".maps");
+
+static __noinline struct python_slot *take_python_slot(void)
+{
+	for (__u32 i = 0; i < PYTHON_SLOTS; i++) {
+		__u32 key = i;
+		struct python_slot *s = bpf_map_lookup_elem(&xsp_python_slots, &key);
+		if (s && __sync_lock_test_and_set(&s->taken, 1) == 0)
+			return s;
+	}
+	return 0;
+}
+
+/*
+ * Where glibc keeps the thread's value of a key (struct pthread, nptl/descr.h; the same since 2.11): 32 pairs of
+ * words at 0x310, and behind them 32 pointers to such blocks. The value is the second word of a pair.
+ */
+#define SPECIFIC_FIRST 0x310
+#define SPECIFIC_BLOCKS (SPECIFIC_FIRST + 32 * 16)
+
+static __noinline __u64 python_key_slot(const struct xsp_python_spec *spec)
+{
+	__u64 thread = thread_pointer(), key = spec->key, block;
+
+	if (spec->key_address) {
+		__u64 word = read_word(spec->key_address);
+		if (word == UNKNOWN)
+			return UNKNOWN;
+		if ((__u32)word == 0) /* not made yet: no Python runs */
+			return 0;
+		key = word >> 32;
+	}
+	if (thread == UNKNOWN || key >= 32 * 32)
+		return UNKNOWN;
+	block = thread + SPECIFIC_FIRST;
+	if (key >= 32)
+		block = read_word(thread + SPECIFIC_BLOCKS + key / 32 * 8);
+	if (block == 0 || block == UNKNOWN)
+		return block;
+	return block + key % 32 * 16 + 8;
+}
+
+/* The innermost frame; 0: none; UNKNOWN: it cannot be known. */
+static __noinline __u64 python_first(const struct xsp_python_spec *spec)
+{
+	__u64 slot = python_key_slot(spec), state, frame;
+
+	if (slot == 0 || slot == UNKNOWN)
+		return slot;
+	state = read_word(slot);
+	if (state == 0 || state == UNKNOWN)
+		return state;
+	if (read_word(state + spec->thread_id) != thread_pointer())
+		return UNKNOWN;
+	frame = read_word(state + spec->thread_frame);
+	if (frame && frame != UNKNOWN && spec->cframe_frame != XSP_PYTHON_NO_CFRAME)
+		frame = read_word(frame + spec->cframe_frame);
+	return frame;
+}
+
+static __always_inline __u64 python_word(const struct python_slot *p, __u8 index)
+{
+	return p->raw[index & (XSP_PYTHON_READ / 8 - 1)];
+}
+
+/* The frame's `self`. It tells stacks apart as well. */
+static __noinline void python_self(const struct xsp_python_spec *spec, struct python_slot *p,
+				   struct xsp_python_frame *f, __u64 frame)
+{
+	__u64 self = read_word(frame + spec->first_local);
+
+	f->self = self == UNKNOWN ? 0 : self & ~7ULL;
+	p->event.id = hash_word(p->event.id, f->self);
+}
+
+/* One frame; false: it was the last. */
+static __noinline bool python_step(const struct xsp_python_spec *spec, struct python_slot *p)
+{
+	__u64 frame = p->next, code;
+	__u32 size = spec->read_bytes, n = p->event.count;
+
+	if (frame == 0)
+		return false;
+	barrier_var(size);
+	if (size > XSP_PYTHON_READ)
+		size = XSP_PYTHON_READ;
+	if (bpf_probe_read_user(p->raw, size, (void *)(frame + spec->read_from))) {
+		p->event.flags |= XSP_PYTHON_TORN;
+		return false;
+	}
+	p->next = python_word(p, spec->previous);
+	if (spec->owner && ((__u8 *)p->raw)[spec->owner & (XSP_PYTHON_READ - 1)] >= spec->owners)
+		return true;
+	if (n >= xsp_python_frames) {
+		p->event.flags |= XSP_PYTHON_CUT;
+		return false;
+	}
+	code = python_word(p, spec->code) & ~7ULL; /* from 3.14 the low bits are tags */
+	struct xsp_python_frame *f = &p->frame[n & (XSP_PYTHON_MAX - 1)];
+	f->code = code;
+	f->instruction = python_word(p, spec->instruction);
+	if (spec->number_bits == 32)
+		f->instruction = (__u32)f->instruction;
+	f->self = 0;
+	p->event.id = hash_word(hash_word(p->event.id, code), f->instruction);
+	if (code && code == spec->method)
+		python_self(spec, p, f, frame);
+	p->event.count = n + 1;
+	return true;
+}
+
+static __always_inline void python_walk(const struct xsp_python_spec *spec, struct python_slot *p)
+{
+	/* there is a frame of C's at most for each of Python's */
+	for (__u32 i = 1; i <= 2 * XSP_PYTHON_MAX; i++) {
+		if (i > 2 * xsp_python_frames + 1)
+			break;
+		if (!python_step(spec, p))
+			return;
+		if ((i & (i - 1)) == 0) {
+			p->seen = p->next;
+		} else if (p->next && p->next == p->seen) {
+			p->event.flags |= XSP_PYTHON_TORN;
+			p->event.count = 0;
+			return;
+		}
+	}
+	p->event.flags |= XSP_PYTHON_CUT;
+}
+
+static __noinline void python_send(struct python_slot *p)
+{
+	__u32 size = p->event.count * sizeof(p->frame[0]), one = 1;
+
+	barrier_var(size);
+	if (size > sizeof(p->frame))
+		return;
+	size += sizeof(p->event);
+	p->event.head.size = size;
+	if (xsp_output((__u32)bpf_get_current_pid_tgid(), &p->event, size) == 0)
+		bpf_map_update_elem(&xsp_python_stacks, &p->event.id, &one, BPF_ANY);
+	else
+		xsp_count(XSP_COUNT_LOST_OTHER);
+}
+
+/* Gathers the stack; its id is 0 if there is none. */
+static __noinline void python_gather(const struct xsp_python_spec *spec, struct python_slot *p,
+				     __u64 first, __u64 time)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	xsp_fill_head(&p->event.head, time, 0, pid_tgid, 0, XSP_EVENT_PYTHON, 0, 0);
+	p->event.id = hash_word(hash_begin(spec->generation), pid_tgid >> 32);
+	p->event.generation = spec->generation;
+	p->event.count = 0;
+	p->event.flags = first == UNKNOWN ? XSP_PYTHON_TORN : 0;
+	p->event.reserved = 0;
+	p->seen = 0;
+	p->next = first;
+	if (first != UNKNOWN)
+		python_walk(spec, p);
+	p->event.id = hash_end(hash_word(p->event.id, p->event.flags));
+	if (p->event.flags & XSP_PYTHON_TORN)
+		xsp_count(XSP_COUNT_PYTHON_TORN);
+	if (p->event.count && !bpf_map_lookup_elem(&xsp_python_stacks, &p->event.id))
+		python_send(p);
+}
+
+static __noinline __u32 xsp_put_python(char *e, __u32 at)
+{
+	__u32 tgid = ((struct xsp_event *)e)->tgid;
+	const struct xsp_python_spec *spec = bpf_map_lookup_elem(&xsp_pythons, &tgid);
+	struct python_slot *p;
+	__u64 first;
+
+	at = xsp_forget(e, at);
+	if (!spec || at > XSP_DETAIL_LEAST - sizeof(struct xsp_section) - 8)
+		return at;
+	first = python_first(spec);
+	p = first ? take_python_slot() : 0;
+	if (!p) {
+		if (first)
+			xsp_count(XSP_COUNT_PYTHON_TORN);
+		return at;
+	}
+	python_gather(spec, p, first, ((struct xsp_event *)e)->time_ns);
+	*(__u64 *)(e + at + sizeof(struct xsp_section)) = p->event.id;
+	xsp_put_section_head(e, at, XSP_SECTION_PYTHON, sizeof(struct xsp_section) + 8,
+			     p->event.count | p->event.flags);
+	barrier();
+	*(volatile __u32 *)&p->taken = 0; /* who waits for it runs on the same CPU */
+	return at + sizeof(struct xsp_section) + 8;
+}
+
+#endif

@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The table of user/target/python_layout.c against CPython's own headers: Debian's, and those of whatever pyenv has
+built here. A C program includes both.
+"""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+PROGRAM = r"""
+#define Py_BUILD_CORE 1
+#include <Python.h>
+#include <stddef.h>
+#include "internal/pycore_runtime.h"
+#if PY_VERSION_HEX >= 0x030b0000
+#include "internal/pycore_frame.h"
+#include "internal/pycore_code.h"
+#else
+#include "frameobject.h"
+#endif
+#undef VERSION
+#include "target/python_layout.c"
+#include "base/error.c"
+
+static int wrong;
+static void same(const char *what, size_t ours, size_t theirs)
+{
+	if (ours == theirs)
+		return;
+	printf("%s: %zu here, %zu in the headers\n", what, ours, theirs);
+	wrong++;
+}
+#define SAME(ours, type, member) same(#type "." #member, ours, offsetof(type, member))
+#define WORD(which, type, member) SAME(l->frames.read_from + 8 * (size_t)l->frames.which, type, member)
+
+int main(void)
+{
+	const struct xsp_python_layout *l = xsp_python_layout_of(PY_VERSION_HEX >> 16);
+	if (l == NULL)
+		return 2;
+#if PY_VERSION_HEX >= 0x030c0000
+	SAME(l->key, _PyRuntimeState, autoTSSkey);
+#else
+	SAME(l->key, _PyRuntimeState, gilstate.autoTSSkey);
+#endif
+	SAME(l->frames.thread_id, PyThreadState, thread_id);
+#if PY_VERSION_HEX >= 0x030b0000
+	SAME(l->frames.thread_frame, PyThreadState, cframe);
+	SAME(l->frames.cframe_frame, _PyCFrame, current_frame);
+	WORD(code, _PyInterpreterFrame, f_code);
+	WORD(previous, _PyInterpreterFrame, previous);
+	WORD(instruction, _PyInterpreterFrame, prev_instr);
+	SAME(l->frames.first_local, _PyInterpreterFrame, localsplus);
+	SAME(l->code_lines, PyCodeObject, co_linetable);
+	SAME(l->code_qualname, PyCodeObject, co_qualname);
+	SAME(l->code_first, PyCodeObject, co_code_adaptive);
+#else
+	SAME(l->frames.thread_frame, PyThreadState, frame);
+	WORD(code, PyFrameObject, f_code);
+	WORD(previous, PyFrameObject, f_back);
+	WORD(instruction, PyFrameObject, f_lasti);
+	SAME(l->frames.first_local, PyFrameObject, f_localsplus);
+#if PY_VERSION_HEX >= 0x030a0000
+	SAME(l->code_lines, PyCodeObject, co_linetable);
+#else
+	SAME(l->code_lines, PyCodeObject, co_lnotab);
+#endif
+#endif
+#if PY_VERSION_HEX >= 0x030c0000
+	SAME(l->frames.read_from + l->frames.owner, _PyInterpreterFrame, owner);
+	same("owners", l->frames.owners, FRAME_OWNED_BY_CSTACK);
+#endif
+	SAME(l->code_file, PyCodeObject, co_filename);
+	SAME(l->code_name, PyCodeObject, co_name);
+	SAME(l->code_first_line, PyCodeObject, co_firstlineno);
+	SAME(l->text_length, PyASCIIObject, length);
+	SAME(l->text_state, PyASCIIObject, state);
+	same("PyASCIIObject", l->text_ascii, sizeof(PyASCIIObject));
+	same("PyCompactUnicodeObject", l->text_data, sizeof(PyCompactUnicodeObject));
+	SAME(l->bytes_size, PyVarObject, ob_size);
+	SAME(l->bytes_data, PyBytesObject, ob_sval);
+	SAME(l->object_type, PyObject, ob_type);
+	SAME(l->type_name, PyTypeObject, tp_name);
+	return wrong != 0;
+}
+"""
+
+
+def main():
+    folders = [f for f in glob.glob("/usr/include/python3.*") + glob.glob(
+        os.path.expanduser("~/.pyenv/versions/*/include/python3.*"))
+               if os.path.exists(f"{f}/internal/pycore_runtime.h") and
+               9 <= int(os.path.basename(f)[len("python3."):].rstrip("m")) <= 12]
+    if not folders or not shutil.which("gcc"):
+        print("SKIP: no headers of CPython 3.9 to 3.12 (Debian: libpython3-dev)")
+        return 77
+    status = 0
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/check.c", "w", encoding="ascii") as f:
+            f.write(PROGRAM)
+        for headers in sorted(folders):
+            subprocess.run(["gcc", "-w", "-O1", "-D_GNU_SOURCE", f"-I{headers}", f"-I{headers}/internal",
+                            f"-I{ROOT}/user", f"-I{ROOT}/include", f"{folder}/check.c", "-o",
+                            f"{folder}/check"], check=True)
+            done = subprocess.run([f"{folder}/check"], stdout=subprocess.PIPE, text=True, check=False)
+            print(f"{headers}: {done.stdout.strip() or 'the same'}")
+            status |= done.returncode
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/chrome/python.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "export/out.h"
+#include "timeline/python.h"
+
+static int put_escaped(struct xsp_export *x, const char *text)
+{
+	size_t length;
+	char *safe = xsp_json_escaped(text, &length);
+
+	if (safe == NULL)
+		return -ENOMEM;
+	xsp_out_write(x->out, safe, length);
+	free(safe);
+	return 0;
+}
+
+/* "FILE(LINE): FUNCTION" */
+static int put_line(struct xsp_export *x, const struct xsp_python_line *l)
+{
+	char text[XSP_NAME_MAX + 24], line[16] = "";
+
+	if (l->line > 0)
+		snprintf(line, sizeof(line), "(%" PRIu32 ")", l->line);
+	snprintf(text, sizeof(text), "%.*s%s%s%s", (int)l->path_length, l->path, line,
+		 l->path_length > 0 ? ": " : "", l->function);
+	return put_escaped(x, text);
+}
+
+/* From the outermost to the innermost. */
+static int put_modules(struct xsp_export *x, const struct xsp_capture_python *stack)
+{
+	bool any = false;
+	int rc = 0;
+
+	for (uint32_t i = stack->count; i > 0 && rc == 0; i--) {
+		const char *name = xsp_timeline_python_module(x->timeline, &stack->frames[i - 1]);
+		if (name == NULL)
+			continue;
+		xsp_out_text(x->out, any ? "." : ",\"Module Hierarchy\":\"");
+		rc = put_escaped(x, name);
+		any = true;
+	}
+	if (any)
+		xsp_out_text(x->out, "\"");
+	return rc;
+}
+
+int xsp_chrome_python(struct xsp_export *x, const struct xsp_span *span,
+		      const struct xsp_section *section)
+{
+	const struct xsp_capture_python *stack = xsp_timeline_python(x->timeline, section);
+	int rc = 0;
+
+	(void)span;
+	for (uint32_t i = 0; stack != NULL && i < stack->count && rc == 0; i++) {
+		struct xsp_python_line l;
+		if (!xsp_timeline_python_line(x->timeline, &stack->frames[i], &l))
+			l = (struct xsp_python_line){.path = "", .function = "[not known]"};
+		xsp_out_text(x->out, i == 0 ? ",\"Call stack\":\"" : ";");
+		rc = put_line(x, &l);
+	}
+	if (stack != NULL && stack->count > 0)
+		xsp_out_text(x->out, "\"");
+	return rc == 0 && stack != NULL ? put_modules(x, stack) : rc;
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "record/recorder_private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/grow.h"
+
+#define CODES_MAX (1U << 15) /* of a process */
+#define STACKS_MAX (1U << 20) /* written */
+#define CHECKED_NS 10000000ULL /* a code object that was there so lately is there */
+#define CHECKS_A_TURN 64
+#define MODULES_MAX (1U << 16) /* of a process */
+#define TELL_NS 100000000ULL /* and no more often: all stacks are sent again */
+
+struct known_code {
+	struct xsp_python_code code;
+	uint64_t checked_ns;
+};
+
+struct interpreter {
+	pid_t pid;
+	struct xsp_python python; /* mem -1: it is not one that can be read */
+	struct xsp_python_spec spec;
+	bool told; /* to the kernel side */
+	bool stale; /* a code object has gone, and another one may take its place */
+	uint64_t told_ns;
+	uint32_t since; /* generation that it began with */
+	struct known_code *codes;
+	size_t count, room, next; /* next: to be checked */
+	struct xsp_u64map by_address; /* → index in codes */
+	/* torch.nn.Module: each object is numbered among those of its class, as they are first called */
+	struct xsp_u64map numbers; /* object and class → number */
+	struct xsp_u64map classes; /* → how many */
+};
+
+struct xsp_pythons {
+	struct xsp_recorder *r;
+	struct interpreter *all;
+	size_t count, room;
+	uint32_t generation;
+	bool any; /* there was an interpreter that can be read */
+	struct xsp_u64map names; /* hashes of those that are in the capture */
+	uint64_t stacks, codes, gone, torn;
+};
+
+int xsp_pythons_new(struct xsp_recorder *r, struct xsp_pythons **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->r = r;
+	return 0;
+}
+
+static void clear(struct interpreter *i)
+{
+	for (size_t c = 0; c < i->count; c++)
+		xsp_python_code_clear(&i->codes[c].code);
+	xsp_u64map_free(&i->by_address);
+	xsp_u64map_free(&i->numbers);
+	xsp_u64map_free(&i->classes);
+	free(i->codes);
+	xsp_python_close(&i->python);
+}
+
+void xsp_pythons_free(struct xsp_pythons *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t i = 0; i < s->count; i++)
+		clear(&s->all[i]);
+	free(s->all);
+	xsp_u64map_free(&s->names);
+	free(s);
+}
+
+/* ---- interpreters ---- */
+
+static struct interpreter *find(const struct xsp_pythons *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->all[i].pid == pid)
+			return &s->all[i];
+	return NULL;
+}
+
+void xsp_pythons_forget(struct xsp_pythons *s, pid_t pid)
+{
+	struct interpreter *i = find(s, pid);
+
+	if (i == NULL)
+		return;
+	clear(i);
+	*i = s->all[--s->count];
+}
+
+/* With another generation all of its stacks are new ones. */
+static void tell(struct xsp_pythons *s, struct interpreter *i)
+{
+	if (!i->told && xsp_python_frames(&i->python, &i->spec) < 0)
+		return; /* it has not begun */
+	i->spec.generation = ++s->generation;
+	int rc = xsp_broker_python(s->r->broker, i->pid, &i->spec);
+	if (rc < 0 && rc != -ESRCH && !i->told)
+		xsp_recorder_note(s->r, "--python: process %d is one too many: %s", (int)i->pid,
+				  strerror(-rc));
+	if (!i->told)
+		i->since = i->spec.generation;
+	i->told = true;
+	i->stale = false;
+	i->told_ns = xsp_now_ns();
+}
+
+int xsp_pythons_found(struct xsp_pythons *s, pid_t pid, const struct xsp_python_runtime *runtime,
+		      const struct xsp_mapped_file *file)
+{
+	const struct xsp_opener *o = xsp_broker_opener(s->r->broker);
+	struct xsp_error why = {0};
+
+	if (find(s, pid) != NULL)
+		return 0;
+	if (xsp_grow(&s->all, &s->room, s->count + 1) < 0)
+		return -ENOMEM;
+	struct interpreter *i = &s->all[s->count++];
+	*i = (struct interpreter){.pid = pid, .python = {.mem = -1}};
+	int mem = o->file(o, pid, "mem");
+	int rc = mem < 0 ? xsp_error_set(&why, mem, XSP_STATUS_TARGET,
+					 "its memory cannot be read: %s", strerror(-mem))
+			 : xsp_python_open(mem, runtime, xsp_python_address(runtime, file),
+					   &i->python, &why);
+	if (rc < 0) {
+		xsp_recorder_note(s->r, "--python is off for process %d: %s", (int)pid, why.text);
+		if (mem >= 0)
+			close(mem);
+		return 0;
+	}
+	s->any = true;
+	tell(s, i);
+	return 0;
+}
+
+/* ---- code objects ---- */
+
+/*
+ * The code object has gone. Where another one takes its place, frames of the same form are others: that is why
+ * all stacks are sent anew some time later, or at once if it is seen.
+ */
+static void drop(struct xsp_pythons *s, struct interpreter *i, uint32_t index)
+{
+	struct known_code *k = &i->codes[index], *last = &i->codes[--i->count];
+
+	if (k->code.address == i->spec.method)
+		i->spec.method = 0;
+	xsp_u64map_remove(&i->by_address, k->code.address);
+	xsp_python_code_clear(&k->code);
+	if (k != last) {
+		*k = *last;
+		*xsp_u64map_get(&i->by_address, k->code.address) = index;
+	}
+	s->gone++;
+	i->stale = true;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), wanted = strlen(end);
+
+	return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+/* What each torch.nn.Module goes through when it is called: from now on its `self` is read. */
+static void look_for_modules(struct interpreter *i, const struct xsp_python_code *c)
+{
+	if (!ends_with(c->function, "_call_impl") || ends_with(c->function, "_wrapped_call_impl") ||
+	    !ends_with(c->file, "torch/nn/modules/module.py"))
+		return;
+	i->spec.method = c->address;
+	i->stale = true;
+}
+
+/* -ENOENT: it is no code object; -EIO: it cannot be read. */
+static int code_at(struct xsp_pythons *s, struct interpreter *i, uint64_t address,
+		   const struct xsp_python_code **out)
+{
+	const uint32_t *at = xsp_u64map_get(&i->by_address, address);
+	uint64_t now = xsp_now_ns();
+
+	if (at != NULL && now - i->codes[*at].checked_ns > CHECKED_NS) {
+		int there = xsp_python_code_is_there(&i->python, &i->codes[*at].code);
+		if (there < 0)
+			return there;
+		i->codes[*at].checked_ns = now;
+		if (there == 0) {
+			drop(s, i, *at);
+			at = NULL;
+		}
+	}
+	if (at != NULL) {
+		*out = &i->codes[*at].code;
+		return 0;
+	}
+	if (i->count >= CODES_MAX)
+		return -EIO;
+	if (xsp_grow(&i->codes, &i->room, i->count + 1) < 0)
+		return -ENOMEM;
+	struct known_code *k = &i->codes[i->count];
+	int rc = xsp_python_code_read(&i->python, address, &k->code);
+	if (rc < 0)
+		return rc;
+	k->checked_ns = now;
+	if (xsp_u64map_set(&i->by_address, address, (uint32_t)i->count) < 0) {
+		xsp_python_code_clear(&k->code);
+		return -ENOMEM;
+	}
+	i->count++;
+	s->codes++;
+	look_for_modules(i, &k->code);
+	*out = &k->code;
+	return 0;
+}
+
+/* ---- names ---- */
+
+static uint64_t hash_of(const char *text, size_t length)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	for (size_t i = 0; i < length; i++)
+		h = (h ^ (uint8_t)text[i]) * 0x100000001b3ULL;
+	h = xsp_u64_mix(h ^ xsp_u64_mix(length));
+	return h != 0 ? h : 1;
+}
+
+/* The end of a text, which fits into `size` bytes. */
+static const char *tail(const char *text, size_t size, const char **before)
+{
+	size_t length = strlen(text);
+
+	*before = "";
+	if (length < size)
+		return text;
+	*before = "\xe2\x80\xa6";
+	text += length - (size - 4);
+	while (((unsigned char)*text & 0xc0) == 0x80)
+		text++;
+	return text;
+}
+
+/* Once. */
+static int put_text(struct xsp_pythons *s, const char *text, uint64_t *hash)
+{
+	struct {
+		struct xsp_event_name name;
+		char text[XSP_NAME_MAX];
+	} e = {.name = {.head = {.kind = XSP_EVENT_NAME, .size = sizeof(e)},
+			.length = (uint32_t)strnlen(text, XSP_NAME_MAX)}};
+
+	memcpy(e.text, text, e.name.length);
+	*hash = e.name.name_hash = hash_of(text, e.name.length);
+	if (xsp_u64map_get(&s->names, *hash) != NULL)
+		return 0;
+	if (xsp_u64map_set(&s->names, *hash, 1) < 0)
+		return -ENOMEM;
+	return xsp_capture_put_event(s->r->writer, 0, &e, sizeof(e));
+}
+
+#define FUNCTION_MAX 80U
+#define FILE_MAX (XSP_NAME_MAX - FUNCTION_MAX - 14) /* two ends of lines, a number */
+
+/* Three lines; each is without control characters. */
+static int put_name(struct xsp_pythons *s, const char *file, int32_t line, const char *function,
+		    uint64_t *hash)
+{
+	char text[XSP_NAME_MAX + 1];
+	const char *file_cut, *function_cut;
+	const char *file_tail = tail(file, FILE_MAX, &file_cut),
+		   *function_tail = tail(function, FUNCTION_MAX, &function_cut);
+
+	snprintf(text, sizeof(text), "%s%s\n%" PRId32 "\n%s%s", file_cut, file_tail, line,
+		 function_cut, function_tail);
+	return put_text(s, text, hash);
+}
+
+/* "Linear_0": the class, and which of its objects. */
+static int name_module(struct xsp_pythons *s, struct interpreter *i, uint64_t object,
+		       uint64_t *hash)
+{
+	char class[128], text[XSP_NAME_MAX + 1];
+
+	if (xsp_python_class(&i->python, object, class, sizeof(class)) < 0)
+		return 0;
+	const uint64_t of_class = hash_of(class, strlen(class)),
+		       key = xsp_u64_mix(object) ^ of_class;
+	const uint32_t *number = xsp_u64map_get(&i->numbers, key);
+	const uint32_t *so_far = xsp_u64map_get(&i->classes, of_class);
+	uint32_t n = number != NULL ? *number : so_far != NULL ? *so_far : 0;
+
+	if (number == NULL && (i->numbers.count >= MODULES_MAX))
+		return 0;
+	if (number == NULL && (xsp_u64map_set(&i->numbers, key, n) < 0 ||
+			       xsp_u64map_set(&i->classes, of_class, n + 1) < 0))
+		return -ENOMEM;
+	snprintf(text, sizeof(text), "%s_%" PRIu32, class, n);
+	return put_text(s, text, hash);
+}
+
+/* 1: it has no name, as it is no frame of Python. */
+static int name_frame(struct xsp_pythons *s, struct interpreter *i,
+		      const struct xsp_python_frame *f, uint64_t *hash)
+{
+	const struct xsp_python_code *c;
+	int rc = code_at(s, i, f->code, &c);
+
+	if (rc == -ENOENT)
+		return 1;
+	if (rc < 0)
+		return rc;
+	return put_name(s, c->file, xsp_python_code_line(c, f->instruction), c->function, hash);
+}
+
+/* ---- stacks ---- */
+
+/* 0, -EIO: some frame could not be read, or what the writer says. */
+static int name_all(struct xsp_pythons *s, struct interpreter *i, const struct xsp_event_python *e,
+		    struct xsp_capture_python_frame frames[XSP_PYTHON_MAX], uint32_t *count)
+{
+	const struct xsp_python_frame *f = (const void *)(e + 1);
+	uint64_t modules[XSP_PYTHON_MAX] = {0};
+	int result = 0;
+
+	*count = 0;
+	/* the outermost module is called first */
+	for (uint32_t n = i != NULL ? e->count : 0; n > 0; n--)
+		if (n <= XSP_PYTHON_MAX && f[n - 1].self != 0 &&
+		    name_module(s, i, f[n - 1].self, &modules[n - 1]) < 0)
+			return -ENOMEM;
+	for (uint32_t n = 0; n < e->count && n < XSP_PYTHON_MAX; n++) {
+		uint64_t hash;
+		int rc = i != NULL ? name_frame(s, i, &f[n], &hash) : -EIO;
+		if (rc == 1)
+			continue;
+		if (rc == -EIO) {
+			result = rc;
+			rc = put_name(s, "", 0, "[Python frame not readable]", &hash);
+		}
+		if (rc < 0)
+			return rc;
+		frames[(*count)++] =
+			(struct xsp_capture_python_frame){.name = hash, .module = modules[n]};
+	}
+	return result;
+}
+
+int xsp_pythons_see(void *ctx, const struct xsp_event_python *e)
+{
+	struct xsp_recorder *r = ctx;
+	struct xsp_pythons *s = r->pythons;
+	struct xsp_capture_python_frame frames[XSP_PYTHON_MAX] = {0};
+	struct xsp_capture_python stack = {.id = e->id, .flags = e->flags, .frames = frames};
+	struct interpreter *i = find(s, (pid_t)e->head.tgid);
+
+	if (s->stacks >= STACKS_MAX) {
+		xsp_recorder_gap(r, XSP_GAP_PYTHON, 1, "beyond the first million of them");
+		return 0;
+	}
+	/* of the program before an exec nothing can be read */
+	if (i != NULL && (i->python.mem < 0 || e->generation < i->since))
+		i = NULL;
+	int rc = name_all(s, i, e, frames, &stack.count);
+	if (i != NULL && i->stale)
+		tell(s, i);
+	if (rc == -EIO) {
+		xsp_recorder_gap(r, XSP_GAP_PYTHON, 1,
+				 "with code objects that were gone before they were read");
+		rc = 0;
+	}
+	if (rc < 0)
+		return rc;
+	s->stacks++;
+	return xsp_capture_put_python(r->writer, &stack);
+}
+
+/* ---- turns ---- */
+
+static void check_some(struct xsp_pythons *s, struct interpreter *i)
+{
+	uint64_t now = xsp_now_ns();
+
+	for (size_t n = 0; n < CHECKS_A_TURN && n < i->count; n++) {
+		const uint32_t at = (uint32_t)(i->next++ % i->count);
+		if (now - i->codes[at].checked_ns < CHECKED_NS)
+			continue;
+		i->codes[at].checked_ns = now;
+		/* of a process that has just ended nothing can be read */
+		if (xsp_python_code_is_there(&i->python, &i->codes[at].code) == 0)
+			drop(s, i, at);
+	}
+	if (i->stale && now - i->told_ns > TELL_NS)
+		tell(s, i);
+}
+
+int xsp_pythons_turn(struct xsp_pythons *s)
+{
+	for (size_t n = 0; n < s->count; n++) {
+		struct interpreter *i = &s->all[n];
+		if (i->python.mem < 0)
+			continue;
+		if (!i->told)
+			tell(s, i);
+		else
+			check_some(s, i);
+	}
+	return 0;
+}
+
+void xsp_pythons_count_torn(struct xsp_pythons *s, uint64_t torn)
+{
+	if (torn <= s->torn)
+		return;
+	xsp_recorder_gap(s->r, XSP_GAP_PYTHON, torn - s->torn,
+			 "as the thread's state or its frames could not be read to their end");
+	s->torn = torn;
+}
+
+int xsp_pythons_put_info(struct xsp_pythons *s)
+{
+	char text[160];
+
+	if (!s->any)
+		xsp_recorder_note(s->r, "--python: no interpreter of CPython that can be read was "
+					"found");
+	snprintf(text, sizeof(text),
+		 "%" PRIu64 " stacks of %" PRIu64 " code objects, of which %" PRIu64
+		 " went meanwhile",
+		 s->stacks, s->codes, s->gone);
+	return xsp_capture_put_info(s->r->writer, "python", text);
+}

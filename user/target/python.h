@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * python.h - a CPython interpreter in another process, read from outside: where its threads keep their
+ * frames, and what its code objects are called.
+ *
+ * All that is read is the target's and may lie: lengths are bounded, offsets are checked, and what does not fit is
+ * an error, never a guess. Nothing is written, nobody is stopped.
+ */
+#ifndef XSP_TARGET_PYTHON_H
+#define XSP_TARGET_PYTHON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "target/module.h"
+#include "xsptrace/python.h"
+
+/* ---- which file has one (the planner's part: it reads ELF) ---- */
+
+struct xsp_python_runtime {
+	uint64_t
+		place; /* of _PyRuntime, behind where the file's code would be mapped from offset 0 */
+	uint32_t version; /* major << 8 | minor; 0: there is none */
+	uint32_t reserved;
+};
+/* Leaves *out at 0 if the file is no interpreter of a version that may be known. */
+void xsp_python_look(struct xsp_module *m, struct xsp_python_runtime *out);
+/* The address in a process that maps the file. */
+uint64_t xsp_python_address(const struct xsp_python_runtime *r, const struct xsp_mapped_file *file);
+
+/* ---- the interpreter in a process ---- */
+
+/* Offsets in bytes. */
+struct xsp_python_layout {
+	uint32_t version;
+	struct xsp_python_spec frames; /* what the kernel side reads; addresses are not set */
+	uint16_t key; /* autoTSSkey in _PyRuntime; 0: not known */
+	uint16_t interpreters_head, threads_head; /* in _PyRuntime, PyInterpreterState */
+	uint16_t object_type, type_name;
+	uint16_t text_length, text_state, text_ascii,
+		text_data; /* PyASCIIObject; behind it, and behind
+								  * PyCompactUnicodeObject */
+	uint16_t bytes_size, bytes_data;
+	uint16_t code_file, code_name, code_qualname, code_first_line, code_lines;
+	uint16_t code_first; /* the first instruction; 0: instructions are told by their number */
+};
+/* Before 3.13, which tells by itself. NULL: no such version. */
+const struct xsp_python_layout *xsp_python_layout_of(uint32_t version);
+/* From the first bytes of _PyRuntime (_Py_DebugOffsets). -ENOTSUP: why is in *err. */
+#define XSP_PYTHON_OFFSETS 96 /* 64-bit words */
+int xsp_python_layout_told(const uint64_t words[XSP_PYTHON_OFFSETS], uint32_t version,
+			   struct xsp_python_layout *out, struct xsp_error *err);
+
+struct xsp_python {
+	struct xsp_python_layout layout;
+	int mem; /* /proc/PID/mem: of the program that ran when it was opened, and of no later one */
+	uint64_t runtime; /* the address of _PyRuntime */
+	uint64_t code_type; /* the type of code objects, once it was met */
+};
+
+/* Takes the descriptor over if it succeeds. -ENOTSUP with a reason; -EIO: it cannot be read. */
+int xsp_python_open(int mem, const struct xsp_python_runtime *r, uint64_t address,
+		    struct xsp_python *out, struct xsp_error *err);
+void xsp_python_close(struct xsp_python *p);
+/* What the kernel side needs. -EAGAIN: not yet, as the interpreter has not begun. */
+int xsp_python_frames(const struct xsp_python *p, struct xsp_python_spec *out);
+
+/* ---- code objects ---- */
+
+#define XSP_PYTHON_TEXT 512 /* bytes of a name, terminated; longer ones lose their beginning */
+struct xsp_python_code {
+	uint64_t address;
+	uint64_t identity[4]; /* what another object at the same address would have otherwise */
+	char file[XSP_PYTHON_TEXT],
+		function[XSP_PYTHON_TEXT]; /* UTF-8 without control characters */
+	int32_t first_line;
+	uint32_t version; /* how `lines` is to be read */
+	uint64_t first; /* the address of the first instruction; 0: they are told by number */
+	uint8_t *lines;
+	size_t lines_size;
+};
+
+/* -ENOENT: no code object is there; -EIO: it cannot be read. */
+int xsp_python_code_read(struct xsp_python *p, uint64_t address, struct xsp_python_code *out);
+void xsp_python_code_clear(struct xsp_python_code *c);
+/* Is the same code object still there? 1; 0: another one is, or none; -EIO: it cannot be read. */
+int xsp_python_code_is_there(const struct xsp_python *p, const struct xsp_python_code *c);
+/* The line of what xsp_python_frame.instruction says; 0: the code names none there. */
+int32_t xsp_python_code_line(const struct xsp_python_code *c, uint64_t instruction);
+/* The same of a table, by the instruction's offset in bytes. */
+int32_t xsp_python_line(uint32_t version, int32_t first_line, const uint8_t *table, size_t size,
+			uint64_t offset);
+
+/* The name of an object's class, without its module's. 0 or -EIO. */
+int xsp_python_class(const struct xsp_python *p, uint64_t object, char *text, size_t size);
+
+/* ---- reading ---- */
+
+/* 0 or -EIO. */
+int xsp_python_read(const struct xsp_python *p, uint64_t address, void *to, size_t size);
+/* The text of a str object, cut to the last bytes that fit. 0, -EIO, or -EINVAL: it is no str that could be
+ * understood. */
+int xsp_python_text(const struct xsp_python *p, uint64_t object, char *text, size_t size);
+
+#endif

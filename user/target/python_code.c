@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* python_code.c - code objects of an interpreter: what they are called, and the lines of their instructions. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "target/procfs.h"
+#include "target/python.h"
+
+#define CODE_BYTES 256 /* of a code object, in which all its members lie */
+#define LINES_MAX (1U << 20)
+
+/* ---- texts ---- */
+
+static uint32_t point_at(const uint8_t *data, size_t i, unsigned kind)
+{
+	uint16_t two;
+	uint32_t four;
+
+	if (kind == 1)
+		return data[i];
+	if (kind == 2) {
+		memcpy(&two, data + 2 * i, sizeof(two));
+		return two;
+	}
+	memcpy(&four, data + 4 * i, sizeof(four));
+	return four;
+}
+
+/* The last `count` code points, as many of them as fit behind "…" if they are not all. */
+static void put_points(const uint8_t *data, size_t count, unsigned kind, bool cut, char *text,
+		       size_t size)
+{
+	static const char ellipsis[] = "\xe2\x80\xa6";
+	size_t first = count, bytes = sizeof(ellipsis), at = 0;
+	char one[4];
+
+	while (first > 0) {
+		bytes += (size_t)(xsp_utf8_put(one, point_at(data, first - 1, kind)) - one);
+		if (bytes > size)
+			break;
+		first--;
+	}
+	if (cut || first > 0) {
+		memcpy(text, ellipsis, sizeof(ellipsis) - 1);
+		at = sizeof(ellipsis) - 1;
+	}
+	for (size_t i = first; i < count; i++)
+		at = (size_t)(xsp_utf8_put(text + at, point_at(data, i, kind)) - text);
+	text[at] = '\0';
+	/* what was a zero or a control character, or never UTF-8 */
+	for (size_t i = 0; i < at; i++)
+		if (text[i] == '\0')
+			text[i] = '?';
+	xsp_text_clean(text);
+}
+
+int xsp_python_text(const struct xsp_python *p, uint64_t object, char *text, size_t size)
+{
+	const struct xsp_python_layout *l = &p->layout;
+	uint8_t data[4 * XSP_PYTHON_TEXT];
+	uint64_t length;
+	uint32_t state;
+
+	text[0] = '\0';
+	if (xsp_python_read(p, object + l->text_length, &length, sizeof(length)) < 0 ||
+	    xsp_python_read(p, object + l->text_state, &state, sizeof(state)) < 0)
+		return -EIO;
+	/* interned: 2 bits, kind: 3, compact: 1, ascii: 1 */
+	const unsigned kind = state >> 2 & 7;
+	const bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
+	if (!compact || (kind != 1 && kind != 2 && kind != 4) || (ascii && kind != 1) ||
+	    length > INT32_MAX)
+		return -EINVAL;
+	uint64_t first = length > sizeof(data) / kind ? length - sizeof(data) / kind : 0;
+	if (xsp_python_read(p, object + (ascii ? l->text_ascii : l->text_data) + first * kind, data,
+			    (size_t)(length - first) * kind) < 0)
+		return -EIO;
+	put_points(data, (size_t)(length - first), kind, first > 0, text, size);
+	return 0;
+}
+
+/* ---- code objects ---- */
+
+static uint64_t word_at(const uint8_t *bytes, uint16_t offset)
+{
+	uint64_t word = 0;
+
+	if (offset <= CODE_BYTES - sizeof(word))
+		memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+/* The count of references to an object that lives: a freed one has the address of the next free block there, or
+ * 0. Of its upper half 3.14 uses the upper half. */
+static bool lives(const uint8_t *bytes)
+{
+	uint64_t count = word_at(bytes, 0);
+
+	return (uint32_t)count != 0 && (uint16_t)(count >> 32) == 0;
+}
+
+/* Is that the type of code objects? It is known by its name, and from then on by its address. */
+static bool is_code_type(struct xsp_python *p, uint64_t type)
+{
+	uint64_t name;
+	char text[5] = "";
+
+	if (type == p->code_type && type != 0)
+		return true;
+	if (p->code_type != 0 ||
+	    xsp_python_read(p, type + p->layout.type_name, &name, sizeof(name)) < 0 ||
+	    xsp_python_read(p, name, text, sizeof(text)) < 0 ||
+	    memcmp(text, "code", sizeof(text)) != 0)
+		return false;
+	p->code_type = type;
+	return true;
+}
+
+static void take_identity(const struct xsp_python_layout *l, const uint8_t *bytes, uint64_t out[4])
+{
+	out[0] = word_at(bytes, l->code_file);
+	out[1] = word_at(bytes, l->code_qualname);
+	out[2] = word_at(bytes, l->code_lines);
+	out[3] = (uint32_t)word_at(bytes, l->code_first_line);
+}
+
+static int read_lines(const struct xsp_python *p, uint64_t object, struct xsp_python_code *c)
+{
+	uint64_t size;
+
+	if (xsp_python_read(p, object + p->layout.bytes_size, &size, sizeof(size)) < 0)
+		return -EIO;
+	if (size > LINES_MAX)
+		return -EINVAL;
+	c->lines = malloc(size + 1);
+	if (c->lines == NULL)
+		return -ENOMEM;
+	c->lines_size = (size_t)size;
+	return size > 0 ? xsp_python_read(p, object + p->layout.bytes_data, c->lines, c->lines_size)
+			: 0;
+}
+
+int xsp_python_code_read(struct xsp_python *p, uint64_t address, struct xsp_python_code *out)
+{
+	const struct xsp_python_layout *l = &p->layout;
+	uint8_t bytes[CODE_BYTES];
+
+	*out = (struct xsp_python_code){.address = address, .version = l->version};
+	/* its instructions follow: a short one at the end of what is mapped has less */
+	ssize_t n = address > INT64_MAX ? -1 : pread(p->mem, bytes, sizeof(bytes), (off_t)address);
+	if (n < (ssize_t)l->code_lines + 8)
+		return -EIO;
+	memset(bytes + n, 0, sizeof(bytes) - (size_t)n);
+	if (!lives(bytes))
+		return -EIO;
+	if (!is_code_type(p, word_at(bytes, l->object_type)))
+		return -ENOENT;
+	take_identity(l, bytes, out->identity);
+	out->first_line = (int32_t)out->identity[3];
+	out->first = l->code_first != 0 ? address + l->code_first : 0;
+	int rc = xsp_python_text(p, out->identity[0], out->file, sizeof(out->file));
+	if (rc == 0)
+		rc = xsp_python_text(p, out->identity[1], out->function, sizeof(out->function));
+	if (rc == 0)
+		rc = read_lines(p, out->identity[2], out);
+	/* while it was read it may have become another one */
+	if (rc == 0 && xsp_python_code_is_there(p, out) != 1)
+		rc = -EIO;
+	if (rc < 0)
+		xsp_python_code_clear(out);
+	return rc == -EINVAL ? -EIO : rc;
+}
+
+void xsp_python_code_clear(struct xsp_python_code *c)
+{
+	free(c->lines);
+	c->lines = NULL;
+	c->lines_size = 0;
+}
+
+int xsp_python_code_is_there(const struct xsp_python *p, const struct xsp_python_code *c)
+{
+	uint8_t bytes[CODE_BYTES] = {0};
+	uint64_t identity[4];
+
+	if (xsp_python_read(p, c->address, bytes, (size_t)p->layout.code_lines + 8) < 0)
+		return -EIO;
+	take_identity(&p->layout, bytes, identity);
+	return lives(bytes) && word_at(bytes, p->layout.object_type) == p->code_type &&
+	       memcmp(identity, c->identity, sizeof(identity)) == 0;
+}
+
+int xsp_python_class(const struct xsp_python *p, uint64_t object, char *text, size_t size)
+{
+	uint64_t type, name;
+
+	if (xsp_python_read(p, object + p->layout.object_type, &type, sizeof(type)) < 0 ||
+	    xsp_python_read(p, type + p->layout.type_name, &name, sizeof(name)) < 0 ||
+	    name > INT64_MAX)
+		return -EIO;
+	ssize_t n = pread(p->mem, text, size - 1, (off_t)name);
+	if (n <= 0)
+		return -EIO;
+	text[n] = '\0';
+	const char *dot = strrchr(text, '.');
+	if (dot != NULL)
+		memmove(text, dot + 1, strlen(dot + 1) + 1);
+	xsp_text_clean(text);
+	return 0;
+}
+
+/* ---- lines ---- */
+
+struct cursor {
+	const uint8_t *at, *end;
+};
+
+static unsigned next_byte(struct cursor *c)
+{
+	return c->at < c->end ? *c->at++ : 0;
+}
+
+/* Six bits a byte, the lowest first; bit 6: more follow. */
+static uint32_t next_varint(struct cursor *c)
+{
+	unsigned byte = next_byte(c), shift = 0;
+	uint32_t value = byte & 63;
+
+	while ((byte & 64) != 0 && shift < 24) {
+		byte = next_byte(c);
+		shift += 6;
+		value |= (byte & 63) << shift;
+	}
+	return value;
+}
+
+static int32_t next_signed(struct cursor *c)
+{
+	uint32_t value = next_varint(c);
+
+	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
+}
+
+/* Objects/locations.md of CPython 3.11: entries that begin with a byte with bit 7, which has the form and how
+ * many code units they are for. */
+static int32_t line_of_locations(int32_t line, struct cursor c, uint64_t offset)
+{
+	enum { ONE_LINE_0 = 10, ONE_LINE_2 = 12, NO_COLUMNS = 13, LONG = 14, NONE = 15 };
+	uint64_t end = 0;
+
+	while (c.at < c.end) {
+		const unsigned head = next_byte(&c), form = head >> 3 & 15;
+		end += ((head & 7) + 1) * 2;
+		if (form >= ONE_LINE_0 && form <= ONE_LINE_2)
+			line = (int32_t)((uint32_t)line + form - ONE_LINE_0);
+		else if (form == NO_COLUMNS || form == LONG)
+			line = (int32_t)((uint32_t)line + (uint32_t)next_signed(&c));
+		if (offset < end)
+			return form == NONE ? 0 : line;
+		while (c.at < c.end && !(*c.at & 0x80)) /* the rest of the entry */
+			c.at++;
+	}
+	return 0;
+}
+
+/* Objects/lnotab_notes.txt of CPython 3.10: pairs of how far an entry reaches, and how the line changes before
+ * it; -128: no line. */
+static int32_t line_of_deltas(int32_t line, struct cursor c, uint64_t offset)
+{
+	uint64_t end = 0;
+
+	while (c.end - c.at >= 2) {
+		end += next_byte(&c);
+		int8_t delta = (int8_t)next_byte(&c);
+		if (delta != -128)
+			line = (int32_t)((uint32_t)line + (uint32_t)delta);
+		if (offset < end)
+			return delta == -128 ? 0 : line;
+	}
+	return 0;
+}
+
+/* The same of CPython 3.9 (co_lnotab): pairs of how far on the next line begins, and how it changes. */
+static int32_t line_of_increments(int32_t line, struct cursor c, uint64_t offset)
+{
+	uint64_t at = 0;
+
+	while (c.end - c.at >= 2) {
+		at += next_byte(&c);
+		if (at > offset)
+			break;
+		line = (int32_t)((uint32_t)line + (uint32_t)(int8_t)next_byte(&c));
+	}
+	return line;
+}
+
+int32_t xsp_python_line(uint32_t version, int32_t first_line, const uint8_t *table, size_t size,
+			uint64_t offset)
+{
+	struct cursor c = {table, table + size};
+	int32_t line = version >= 0x30b	  ? line_of_locations(first_line, c, offset)
+		       : version == 0x30a ? line_of_deltas(first_line, c, offset)
+					  : line_of_increments(first_line, c, offset);
+
+	return line > 0 ? line : 0;
+}
+
+int32_t xsp_python_code_line(const struct xsp_python_code *c, uint64_t instruction)
+{
+	uint64_t offset = c->first != 0 ? instruction - c->first : instruction;
+
+	if (c->version == 0x30a)
+		offset *= 2; /* f_lasti counts instructions */
+	/* a frame that has not begun stands before the first */
+	if (offset > INT64_MAX || (c->version < 0x30b && instruction > INT32_MAX))
+		offset = 0;
+	return xsp_python_line(c->version, c->first_line, c->lines, c->lines_size, offset);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* python.c - Python stacks: their frames as names, and those between a span and the one around it. */
+#include "timeline/python.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "timeline/timeline_private.h"
+
+int xsp_python_begin(struct xsp_timeline *t)
+{
+	size_t n = xsp_capture_pythons(t->reader, &t->pythons);
+
+	for (size_t i = 0; i < n; i++)
+		if (xsp_u64map_set(&t->python_index, t->pythons[i].id, (uint32_t)i) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+void xsp_python_free(struct xsp_timeline *t)
+{
+	xsp_u64map_free(&t->python_index);
+	xsp_u64map_free(&t->python_names);
+}
+
+const struct xsp_capture_python *xsp_timeline_python(const struct xsp_timeline *t,
+						     const struct xsp_section *section)
+{
+	uint64_t id = 0;
+
+	if (section == NULL || xsp_section_length(section) < sizeof(id))
+		return NULL;
+	memcpy(&id, xsp_section_data(section), sizeof(id));
+	const uint32_t *at = xsp_u64map_get(&t->python_index, id);
+	return at != NULL ? &t->pythons[*at] : NULL;
+}
+
+bool xsp_timeline_python_line(const struct xsp_timeline *t,
+			      const struct xsp_capture_python_frame *frame,
+			      struct xsp_python_line *out)
+{
+	const uint32_t *id = xsp_u64map_get(&t->range_names, frame->name);
+	const char *text = id != NULL ? t->names[*id] : NULL;
+	const char *number = text != NULL ? strchr(text, '\n') : NULL;
+	const char *function = number != NULL ? strchr(number + 1, '\n') : NULL;
+
+	if (function == NULL)
+		return false;
+	*out = (struct xsp_python_line){.path = text,
+					.path_length = (size_t)(number - text),
+					.line = (uint32_t)strtoul(number + 1, NULL, 10),
+					.function = function + 1};
+	return true;
+}
+
+const char *xsp_timeline_python_module(const struct xsp_timeline *t,
+				       const struct xsp_capture_python_frame *frame)
+{
+	const uint32_t *id =
+		frame->module != 0 ? xsp_u64map_get(&t->range_names, frame->module) : NULL;
+
+	return id != NULL ? t->names[*id] : NULL;
+}
+
+/* "train.py:21 train_step" */
+static int show(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
+		xsp_name_id *out)
+{
+	char text[XSP_NAME_MAX + 16];
+	struct xsp_python_line l;
+	size_t base;
+
+	if (!xsp_timeline_python_line(t, frame, &l))
+		return xsp_names_of_hash(t, frame->name, out);
+	for (base = l.path_length; base > 0 && l.path[base - 1] != '/'; base--)
+		;
+	int length = (int)(l.path_length - base);
+	if (l.line > 0)
+		snprintf(text, sizeof(text), "%.*s:%u %s", length, l.path + base, l.line,
+			 l.function);
+	else
+		snprintf(text, sizeof(text), "%.*s%s%s", length, l.path + base,
+			 length > 0 ? " " : "", l.function);
+	/* under a hash of its own: the three lines stay */
+	uint64_t hash = xsp_u64_mix(frame->name + 1);
+	int rc = xsp_names_add(t, hash, text, strlen(text), false);
+	return rc < 0 ? rc : xsp_names_of_hash(t, hash, out);
+}
+
+int xsp_python_name(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
+		    xsp_name_id *out)
+{
+	const uint32_t *known = xsp_u64map_get(&t->python_names, frame->name);
+	int rc = 0;
+
+	if (known != NULL) {
+		*out = *known;
+		return 0;
+	}
+	rc = show(t, frame, out);
+	return rc < 0 ? rc : xsp_u64map_set(&t->python_names, frame->name, *out);
+}
+
+static const struct xsp_capture_python *stack_of(const struct xsp_timeline *t,
+						 const struct open_span *s)
+{
+	return xsp_timeline_python(t, xsp_details_find(s->details, XSP_SECTION_PYTHON, NULL));
+}
+
+/* How many of the outermost frames of `s` are those of `around`, if that has `without` outermost ones more. */
+static uint32_t same(const struct xsp_capture_python *s, const struct xsp_capture_python *around,
+		     uint32_t without)
+{
+	uint32_t n = 0;
+
+	while (n < s->count && n + without < around->count &&
+	       s->frames[s->count - 1 - n].name ==
+		       around->frames[around->count - 1 - n - without].name)
+		n++;
+	return n;
+}
+
+/*
+ * Frames that both have, the outermost ones, are callers of the span around. Where stacks were cut at the limit
+ * the inner one lacks more of its outermost frames: its first is looked for in the other one, all of which
+ * must then follow.
+ */
+static uint32_t shared(const struct xsp_capture_python *s, const struct xsp_capture_python *around)
+{
+	uint32_t n = same(s, around, 0);
+
+	for (uint32_t without = 1;
+	     (s->flags & XSP_PYTHON_CUT) != 0 && n == 0 && without < around->count; without++)
+		if (same(s, around, without) == around->count - without)
+			n = around->count - without;
+	return n;
+}
+
+/* Whose functions open ranges: they have returned while the range lasts, and called nothing that is in it. */
+static const char *const openers[] = {"torch/autograd/profiler.py", "torch/_ops.py",
+				      "torch/cuda/nvtx.py", "nvtx/nvtx.py", "contextlib.py"};
+
+static bool is_opener(const struct xsp_timeline *t, const struct xsp_capture_python_frame *frame)
+{
+	struct xsp_python_line l;
+
+	if (!xsp_timeline_python_line(t, frame, &l))
+		return false;
+	for (size_t i = 0; i < sizeof(openers) / sizeof(openers[0]); i++) {
+		size_t length = strlen(openers[i]);
+		if (l.path_length >= length &&
+		    memcmp(l.path + l.path_length - length, openers[i], length) == 0)
+			return true;
+	}
+	return false;
+}
+
+uint32_t xsp_python_between(const struct xsp_timeline *t, const struct row *row, size_t depth,
+			    const struct open_span *s,
+			    const struct xsp_capture_python_frame **frames)
+{
+	const struct xsp_capture_python *own = stack_of(t, s), *around = NULL;
+	uint32_t n, first = 0;
+
+	*frames = NULL;
+	if (own == NULL)
+		return 0;
+	while (depth > 0 && around == NULL)
+		around = stack_of(t, &row->spans[--depth]);
+	n = own->count - (around != NULL ? shared(own, around) : 0);
+	while (s->range && first < n && is_opener(t, &own->frames[first]))
+		first++;
+	*frames = own->frames + first;
+	return n - first;
+}
