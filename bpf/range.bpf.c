@@ -15,6 +15,7 @@
 #include "detail.h"
 #include "filter.h"
 #include "operand.h"
+#include "waits.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -422,6 +423,7 @@ int xsp_range_begin(struct pt_regs *ctx)
 	}
 	if (spec->flags & XSP_RANGE_SHARED)
 		probe = spec->opener;
+	xsp_tell_short_waits();
 	if ((xsp_min_duration_ns || xsp_max_depth) &&
 	    !passes_filters(time, xsp_entry_sp(ctx, cookie), probe,
 			    XSP_COOKIE_KIND(cookie) == XSP_EVENT_ENTRY))
@@ -526,6 +528,7 @@ int xsp_range_end(struct pt_regs *ctx)
 		xsp_count_unseen(probe, true);
 		return 0;
 	}
+	xsp_tell_short_waits();
 	emit_end(ctx, time, probe, keyed);
 	return 0;
 }

@@ -430,6 +430,9 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	if (rc < 0)
 		return rc;
 	xsp_summary_gpu_table(s->gpu, f, how);
+	rc = xsp_summary_waits_write(s->waits, r, f, how);
+	if (rc < 0)
+		return rc;
 	print_head(s, r, f);
 	xsp_summary_gpu_print(s->gpu, r, f, warn_of, (void *)(uintptr_t)&n);
 	print_losses(s, r, &n);

@@ -6,6 +6,7 @@
 #include "analysis/histogram.h"
 #include "analysis/summary.h"
 #include "analysis/summary_gpu.h"
+#include "analysis/summary_waits.h"
 
 struct summary_name {
 	uint64_t calls, unfinished, unwound, points;
@@ -24,6 +25,7 @@ struct xsp_summary {
 	size_t row_count, row_capacity;
 	bool rows_current;
 	struct xsp_summary_gpu *gpu;
+	struct xsp_summary_waits *waits; /* NULL: none were recorded */
 };
 
 #endif

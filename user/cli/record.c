@@ -250,6 +250,8 @@ static void fill_attach_options(struct recording *r)
 		.stack_frames = o->stack_frames,
 		.counters = o->counters,
 		.counter_count = o->counter_count,
+		.waits = o->waits,
+		.wait_least_ns = o->wait_least_ns,
 		.brake = o->max_overhead > 0,
 		.verbose = o->verbose,
 	};
@@ -410,7 +412,8 @@ static int start_attached(struct recording *r, struct xsp_error *err)
 	}
 	/* a provider that was asked for by its name is waited for, as in what is launched */
 	r->doing[0] = '\0';
-	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject && named_providers(r) == 0)
+	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject && !r->o.waits &&
+	    named_providers(r) == 0)
 		return xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, r->o.pids[0], NULL,
 				    err);
 	say_unmatched(r);
@@ -541,7 +544,7 @@ static int keep_capture(const struct recording *r, struct xsp_error *err)
 static bool is_traced(const struct recording *r)
 {
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
-	bool traced = r->launch == NULL || xsp_recorder_wanted(r->recorder) > 0;
+	bool traced = r->launch == NULL || r->o.waits || xsp_recorder_wanted(r->recorder) > 0;
 
 	for (size_t i = 0; i < plan->count; i++)
 		traced |= plan->modules[i]->is_agent;

@@ -12,6 +12,7 @@ static const struct xsp_listener *const listeners[] = {
 	&xsp_listener_kernels,
 	&xsp_listener_memory,
 	&xsp_listener_gpu,
+	&xsp_listener_waits,
 };
 #define LISTENERS (sizeof(listeners) / sizeof(listeners[0]))
 _Static_assert(LISTENERS <= XSP_LISTENERS_MAX, "room for all");
@@ -127,14 +128,16 @@ static int take_event(void *ctx, const struct xsp_event *e)
 		return add_name(t, e);
 	if (e->kind == XSP_EVENT_TASK)
 		return xsp_threads_task(t, e);
-	if (e->kind == XSP_EVENT_GPU)
+	if (e->kind == XSP_EVENT_GPU || e->kind == XSP_EVENT_TIMES)
 		return tell_event(t, e);
 	rc = xsp_threads_get(t, e, &th);
 	if (rc == 0 && t->far_end_count > 0)
 		rc = xsp_pair_far_ends(t, th, e->time_ns);
 	if (rc == 0)
 		rc = xsp_windows_pass(t, th, e->time_ns);
-	return rc < 0 ? rc : xsp_pair(t, th, e);
+	if (rc < 0)
+		return rc;
+	return e->kind == XSP_EVENT_WAIT ? tell_event(t, e) : xsp_pair(t, th, e);
 }
 
 int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,

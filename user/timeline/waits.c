@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * waits.c - off-CPU time: of each thread a running sum, of which each open span keeps what it was at its
+ * beginning. An event may have been written after a wait that came in its probe: so the sum is asked for by time,
+ * and the last waits are kept for that.
+ */
+#include "timeline/timeline_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* With --min-duration an entry comes behind what happened in its span: so many waits may lie in between. */
+#define RECENT 64U
+
+struct xsp_off {
+	uint64_t sum_ns; /* of all waits so far */
+	uint64_t count;
+	struct {
+		uint64_t left_ns, back_ns;
+		uint64_t sum_ns, left_sum_ns; /* before it; and with the short ones before it */
+	} recent[RECENT];
+};
+
+struct xsp_waits {
+	uint64_t least_ns;
+	struct xsp_thread_times *times;
+	size_t count, capacity;
+};
+
+static int begin(struct xsp_timeline *t)
+{
+	const char *text = xsp_capture_info(t->reader, "waits");
+
+	if (text == NULL || strcmp(text, "off") == 0)
+		return 0;
+	t->waits = calloc(1, sizeof(*t->waits));
+	if (t->waits == NULL)
+		return -ENOMEM;
+	t->waits->least_ns = strtoull(text, NULL, 10);
+	return 1;
+}
+
+static void free_waits(struct xsp_timeline *t)
+{
+	if (t->waits == NULL)
+		return;
+	free(t->waits->times);
+	free(t->waits);
+}
+
+bool xsp_timeline_has_waits(const struct xsp_timeline *t)
+{
+	return t->waits != NULL;
+}
+
+uint64_t xsp_timeline_wait_least_ns(const struct xsp_timeline *t)
+{
+	return t->waits != NULL ? t->waits->least_ns : 0;
+}
+
+size_t xsp_timeline_times(const struct xsp_timeline *t, const struct xsp_thread_times **times)
+{
+	*times = t->waits != NULL ? t->waits->times : NULL;
+	return t->waits != NULL ? t->waits->count : 0;
+}
+
+/* ---- the sum of a thread ---- */
+
+uint64_t xsp_off_at(const struct thread *th, uint64_t ns)
+{
+	const struct xsp_off *off = th->off;
+
+	if (off == NULL)
+		return 0;
+	for (uint64_t i = off->count; i > 0 && off->count - i < RECENT; i--) {
+		uint64_t after = i == off->count ? off->sum_ns : off->recent[i % RECENT].sum_ns;
+		const uint64_t left = off->recent[(i - 1) % RECENT].left_ns;
+		if (ns >= off->recent[(i - 1) % RECENT].back_ns)
+			return after;
+		if (ns > left)
+			return off->recent[(i - 1) % RECENT].left_sum_ns + (ns - left);
+	}
+	return off->count <= RECENT ? 0 : XSP_OFF_UNKNOWN;
+}
+
+static int add(struct thread *th, const struct xsp_event_wait *e)
+{
+	if (th->off == NULL && (th->off = calloc(1, sizeof(*th->off))) == NULL)
+		return -ENOMEM;
+	struct xsp_off *off = th->off;
+	const uint64_t i = off->count++ % RECENT;
+	off->recent[i].sum_ns = off->sum_ns;
+	off->sum_ns += e->short_ns;
+	off->recent[i].left_ns = e->left_ns;
+	off->recent[i].back_ns = e->head.time_ns;
+	off->recent[i].left_sum_ns = off->sum_ns;
+	off->sum_ns += e->head.time_ns - e->left_ns;
+	return 0;
+}
+
+void xsp_off_forget(struct thread *th)
+{
+	free(th->off);
+	th->off = NULL;
+}
+
+static int note_cpu_time(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
+{
+	(void)t;
+	(void)row;
+	const uint64_t wall = span->end_ns - span->start_ns;
+	const uint64_t off = span->off_end_ns - span->off_start_ns;
+
+	if (span->off_start_ns != XSP_OFF_UNKNOWN && span->off_end_ns != XSP_OFF_UNKNOWN &&
+	    span->off_end_ns >= span->off_start_ns)
+		span->cpu_ns = wall > off ? wall - off : 0;
+	return 0;
+}
+
+/* ---- events ---- */
+
+static int tell(const struct xsp_timeline *t, const struct xsp_wait *w)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < t->sink_count && rc >= 0; i++)
+		if (t->sinks[i].wait != NULL)
+			rc = t->sinks[i].wait(t->sinks[i].ctx, w);
+	return rc < 0 ? rc : 0;
+}
+
+static const struct open_span *innermost(const struct thread *th)
+{
+	const struct row *row = th->rows[th->current];
+
+	return row->count > 0 ? &row->spans[row->count - 1] : NULL;
+}
+
+static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
+{
+	struct thread *th;
+	int rc = xsp_threads_get(t, &e->head, &th);
+
+	if (rc < 0 || e->left_ns > e->head.time_ns)
+		return rc; /* made up */
+	rc = add(th, e);
+	if (rc < 0 || (e->flags & XSP_WAIT_SHORT))
+		return rc;
+	const struct open_span *s = innermost(th);
+	struct xsp_wait w = {
+		.pid = th->pid,
+		.tid = th->tid,
+		.left_ns = e->left_ns,
+		.woken_ns = e->woken_ns < e->left_ns	    ? e->head.time_ns
+			    : e->woken_ns > e->head.time_ns ? e->head.time_ns
+							    : e->woken_ns,
+		.back_ns = e->head.time_ns,
+		.short_ns = e->short_ns,
+		.why = e->why & (XSP_WAIT_CLASSES - 1),
+		.syscall = e->syscall,
+		.argument = e->argument,
+		.waker = e->waker,
+		.flags = e->flags,
+		.in_span = s != NULL,
+		.span = s != NULL ? s->name : 0,
+	};
+	if (w.why == XSP_WAIT_RUNNABLE)
+		w.woken_ns = w.left_ns;
+	if (e->owner != 0 && !xsp_threads_by_ns(t, th->pid, e->owner, &w.owner))
+		w.owner = 0;
+	return tell(t, &w);
+}
+
+/* The thread's last event, if it has ended. */
+static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
+{
+	struct xsp_waits *w = t->waits;
+	const struct xsp_timeline_thread *thread;
+	int rc = xsp_threads_shown(t, &e->head, e->ended != 0, &thread);
+
+	if (rc < 0 || xsp_grow(&w->times, &w->capacity, w->count + 1) < 0)
+		return rc < 0 ? rc : -ENOMEM;
+	struct xsp_thread_times *times = &w->times[w->count++];
+	*times = (struct xsp_thread_times){.thread = thread,
+					   .since_ns = e->since_ns,
+					   .until_ns = e->head.time_ns,
+					   .running_ns = e->running_ns,
+					   .runnable_ns = e->runnable_ns,
+					   .ended = e->ended != 0};
+	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++) {
+		times->blocked_ns[i] = e->blocked_ns[i];
+		times->waits[i] = e->waits[i];
+	}
+	return 0;
+}
+
+static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
+{
+	if (e->kind == XSP_EVENT_WAIT)
+		return take_wait(t, (const void *)e);
+	return e->kind == XSP_EVENT_TIMES ? take_times(t, (const void *)e) : 0;
+}
+
+const struct xsp_listener xsp_listener_waits = {
+	.name = "waits",
+	.begin = begin,
+	.event = take_event,
+	.note = note_cpu_time,
+	.free = free_waits,
+};
