@@ -58,6 +58,7 @@ struct thread_waits {
 	__u8 why, flags;
 	__u32 off; /* it does not run */
 	__u32 named; /* as asked for: --comm */
+	__u64 ran_ns; /* as the kernel had added up when it left last */
 	__u64 scratch;
 };
 
@@ -242,25 +243,42 @@ static __always_inline struct xsp_short_waits *short_waits(void)
 	return bpf_map_lookup_elem(&xsp_short_waits, &key);
 }
 
+/*
+ * Its return was not told: the kernel of the development machine runs no program at switches away from some tasks of
+ * its own. How long it ran since, the kernel knows.
+ */
+static __noinline void return_late(struct thread_waits *t, __u64 now, __u64 ran_ns)
+{
+	__u64 ran = ran_ns - t->ran_ns, most = now - t->at_ns;
+
+	now -= ran < most ? ran : most;
+	end_wait(t, now, 0);
+	t->at_ns = now;
+}
+
 static __noinline void leaves(struct thread_waits *t, __u64 now, bool preempted)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct xsp_short_waits *s = short_waits();
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 state = task->__state;
+	__u64 ran_ns = task->se.sum_exec_runtime;
 
 	t->tid = (__u32)id; /* an exec changes it */
 	t->tgid = id >> 32;
 	t->named = is_named(task);
+	if (t->off)
+		return_late(t, now, ran_ns);
+	else if (s)
+		t->short_ns = s->ns;
+	if (s)
+		s->ns = 0;
+	t->ran_ns = ran_ns;
 	t->running_ns += now - t->at_ns;
 	t->at_ns = now;
 	t->woken_ns = 0;
 	t->waker = 0;
 	t->flags = 0;
-	if (s) {
-		t->short_ns = s->ns;
-		s->ns = 0;
-	}
 	take_reason(t, task, state, true);
 	if (preempted || !state)
 		t->why = XSP_WAIT_RUNNABLE;
@@ -432,6 +450,7 @@ static __noinline void meet(struct task_struct *task)
 	if (!t)
 		return;
 	t->off = !task->on_cpu;
+	t->ran_ns = task->se.sum_exec_runtime;
 	if (t->off) {
 		t->flags = XSP_WAIT_BEFORE;
 		take_reason(t, task, state, false);

@@ -83,8 +83,11 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	if (span->self_ns > span->self_probe_ns)
 		n->own_ns += span->self_ns - span->self_probe_ns;
 	n->outermost += !recursive(span);
-	if (!recursive(span))
+	if (!recursive(span)) {
 		n->total_ns += duration;
+		n->cpu_unknown += span->cpu_ns == XSP_CPU_UNKNOWN;
+		n->cpu_ns += span->cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->cpu_ns;
+	}
 	if (n->durations.count == 0 || duration < n->min_ns)
 		n->min_ns = duration;
 	if (duration > n->max_ns)
@@ -156,6 +159,8 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 			.total_ns = n->total_ns,
 			.self_ns = n->self_ns,
 			.own_ns = n->own_ns,
+			.cpu_ns = n->cpu_ns,
+			.cpu_known = n->outermost > 0 && n->cpu_unknown == 0,
 			.measured = n->durations.count,
 			.outermost = n->outermost,
 			.min_ns = n->min_ns,

@@ -13,6 +13,7 @@ struct summary_name {
 	/* all that follows: of calls whose end was seen */
 	uint64_t total_ns, self_ns, own_ns, min_ns, max_ns, sum_ns;
 	uint64_t outermost; /* those that total_ns is of */
+	uint64_t cpu_ns, cpu_unknown; /* of the same */
 	uint64_t mostly_probes; /* those whose time is mostly that of probes */
 	struct xsp_histogram durations;
 };

@@ -8,7 +8,7 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct sched_entity {
-	unsigned long long nr_migrations;
+	unsigned long long sum_exec_runtime, nr_migrations;
 };
 
 struct return_instance {

@@ -18,7 +18,7 @@ struct thread_struct {
 };
 
 struct sched_entity {
-	unsigned long long nr_migrations;
+	unsigned long long sum_exec_runtime, nr_migrations;
 };
 
 struct return_instance {

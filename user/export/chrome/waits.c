@@ -165,6 +165,15 @@ int xsp_chrome_last_states(struct xsp_export *x)
 	return 0;
 }
 
+static uint64_t switches_of(const struct xsp_thread_times *t)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++)
+		sum += t->waits[i];
+	return sum;
+}
+
 void xsp_chrome_threads(struct xsp_export *x)
 {
 	const struct xsp_thread_times *times;
@@ -187,6 +196,7 @@ void xsp_chrome_threads(struct xsp_export *x)
 			{"time_ns", t->until_ns - t->since_ns},
 			{"running_ns", t->running_ns},
 			{"runnable_ns", t->runnable_ns},
+			{"switches", switches_of(t)},
 		};
 		xsp_out_text(x->out, i ? ",\n{" : "{");
 		xsp_chrome_text_pair(x->out, "name", t->thread->comm);
