@@ -82,12 +82,12 @@ static __always_inline bool is_recorded(__u64 now)
 
 static __noinline __u32 file_class(struct task_struct *task, __u64 descriptor)
 {
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **files = BPF_CORE_READ(table, fd), *file = 0;
+	struct fdtable *table = task->files->fdt;
+	struct file *file = 0;
 
-	if (!table || descriptor >= BPF_CORE_READ(table, max_fds))
+	if (descriptor >= table->max_fds)
 		return XSP_WAIT_FILE;
-	bpf_probe_read_kernel(&file, sizeof(file), files + descriptor);
+	bpf_probe_read_kernel(&file, sizeof(file), table->fd + descriptor);
 	switch (BPF_CORE_READ(file, f_inode, i_mode) & FILE_TYPE) {
 	case FILE_PIPE:
 		return XSP_WAIT_PIPE;
@@ -117,7 +117,7 @@ static __noinline __u32 lock_owner(__u64 address, __u32 command, __u32 expected)
 static __always_inline __s32 system_call(struct task_struct *task, struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
-	if (BPF_CORE_READ(task, thread_info.status) & TS_COMPAT)
+	if (task->thread_info.status & TS_COMPAT)
 		return XSP_SYSCALLS_MAX; /* numbers of its own */
 	return (__s32)regs->orig_ax;
 #else
@@ -137,7 +137,7 @@ static __always_inline void take_reason(struct thread_waits *t, struct task_stru
 	t->syscall = number;
 	t->argument = ARG1(regs);
 	t->owner = 0;
-	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
+	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
 		t->flags |= XSP_WAIT_IO;
 	if (number < 0)
 		why = XSP_WAIT_FAULT;
@@ -348,7 +348,7 @@ static __always_inline bool is_waker(struct task_struct *task, volatile __u64 *n
 
 	*number =
 		(__u64)&here; /* read back it is a number, with which the verifier lets us reckon */
-	__u64 depth = *number - (__u64)BPF_CORE_READ(task, stack);
+	__u64 depth = *number - (__u64)task->stack;
 
 	return depth < KERNEL_STACK && !(task->flags & PF_KTHREAD) &&
 	       system_call(task, (struct pt_regs *)bpf_task_pt_regs(task)) >= 0;

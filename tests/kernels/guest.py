@@ -40,6 +40,7 @@ EXISTING = (
     ("survival", ("exceptions_longjmp_tail_calls",), False),
     ("stacks", ("with_frame_pointers", "without_frame_pointers"), False),
     ("counters", ("what_the_machine_cannot_count",), False),
+    ("waits", ("each_thread_as_it_knows_itself", "cpu_time_of_spans"), False),
 )
 
 
