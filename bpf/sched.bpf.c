@@ -318,20 +318,22 @@ static __always_inline struct thread_waits *waits_of(__u64 key)
 SEC("raw_tp/sched_switch")
 int xsp_sched_switch(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct thread_waits *t;
+	struct thread_waits *prev, *next;
 	__u64 now;
 
 	if (!xsp_waits_from_ns)
 		return 0;
+	prev = waits_of(bpf_get_current_task());
+	next = waits_of(ctx->args[2]);
+	if (!prev && !next)
+		return 0;
 	now = bpf_ktime_get_ns();
 	if (!is_recorded(now))
 		return 0;
-	t = waits_of(bpf_get_current_task());
-	if (t)
-		leaves(t, now, ctx->args[0] & 1);
-	t = waits_of(ctx->args[2]);
-	if (t)
-		returns(t, now);
+	if (prev)
+		leaves(prev, now, ctx->args[0] & 1);
+	if (next)
+		returns(next, now);
 	return 0;
 }
 

@@ -201,7 +201,8 @@ enum xsp_wait_class {
 	XSP_WAIT_CLASSES = 16, /* a power of two */
 };
 enum xsp_wait_flag {
-	XSP_WAIT_BEFORE = 1 << 0, /* it had left before it was watched: left_ns is when that began */
+	XSP_WAIT_BEFORE =
+		1 << 0, /* it had left before it was watched: left_ns is when that began */
 	XSP_WAIT_OPEN = 1 << 1, /* it did not run again until the recording's end: head.time_ns */
 	XSP_WAIT_INTERRUPT = 1 << 2, /* the kernel woke it: a timer, a device */
 	XSP_WAIT_IO = 1 << 3, /* the kernel counts it as waiting for input or output */

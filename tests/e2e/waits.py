@@ -3,16 +3,18 @@
 """--waits against what the kernel tells each thread of itself (/proc/thread-self/schedstat, its CPU clock), and
 against what the program made its threads wait for (tests/workloads/waits.c)."""
 import collections
+import json
 import os
 import re
 import subprocess
 import sys
 import time
 
-from harness import (EXTRA, Recording, Skip, Trace, case, check, equal, main, record_launched, start,
-                     start_ready, wait_for, workload, xsptrace)
+from harness import (EXTRA, ROOT, Recording, Skip, Trace, case, check, equal, main, record_launched, run,
+                     start, start_ready, wait_for, workload, xsptrace)
 
 MS = 1_000_000
+SWITCH_NS = int(os.environ.get("XSP_SWITCH_US", 15)) * 1000
 
 
 def threads_of(trace):
@@ -44,7 +46,7 @@ def stolen():
 
 def noise(switches, stolen_before):
     """What two clocks may differ by: the kernel reads its own some us before and after a switch is told."""
-    return 3 * MS + 15_000 * switches + (stolen() - stolen_before) + 10 * MS
+    return 3 * MS + SWITCH_NS * switches + (stolen() - stolen_before) + 10 * MS
 
 
 def check_sums(trace):
@@ -148,6 +150,30 @@ def threads_that_were_there_before(folder):
         near(t["time_ns"], trace.json["xsptrace_window"]["duration_ns"], "time", ns=50 * MS)
         check(not t["ended"], "it has not ended")
         near(sum(t["blocked_ns"].values()), t["time_ns"], "asleep", share=0.2)
+
+
+@case
+def perfetto_reads_states(folder):
+    """Each slice is there, and each arrow leads from a state in which one runs to another."""
+    consumers = os.path.join(ROOT, "tests/consumers")
+    fetched = run([f"{consumers}/fetch"], timeout=120)
+    if fetched.returncode:
+        raise Skip(fetched.stderr.strip() or "Perfetto's trace processor could not be had")
+    trace, _ = record_launched(folder, [workload("waits")], "--waits", "-e", "waits:waits_call", name="t")
+    told = run(["node", f"{consumers}/perfetto.mjs", f"{folder}/t.json",
+                "select name, value from stats where severity != 'info' and value > 0",
+                "select s.name, count(*) n from slice s join thread_track t on s.track_id = t.id group by 1",
+                "select a.name a, b.name b, count(*) n from flow f join slice a on f.slice_out = a.id "
+                "join slice b on f.slice_in = b.id group by 1, 2"],
+               env=os.environ | {"XSPTRACE_CONSUMERS": fetched.stdout.strip()})
+    rows = [json.loads(line) for line in told.stdout.splitlines()]
+    check(not [r for r in rows if "value" in r], "Perfetto's complaints", told.stdout, told.stderr)
+    ours = collections.Counter(e["name"] for e in trace.json["traceEvents"]
+                               if e["ph"] == "X" and e["cat"] == "thread_state")
+    theirs = {r["name"]: r["n"] for r in rows if "name" in r and r["name"] in ours}
+    equal(theirs, dict(ours), "states")
+    arrows = sum(e["ph"] == "s" for e in trace.json["traceEvents"])
+    equal([r for r in rows if "a" in r], [{"a": "Running", "b": "Running", "n": arrows}], "arrows")
 
 
 def schedstat(tid):

@@ -15,6 +15,7 @@ import time
 HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 os.environ["XSPTRACE"] = f"{HOME}/build/xsptrace"
 os.environ["WORKLOADS"] = f"{HOME}/build/workloads"
+os.environ["XSP_SWITCH_US"] = "150"  # emulated, one takes so long
 sys.path.insert(0, f"{HOME}/tests/e2e")
 
 # pylint: disable=wrong-import-position

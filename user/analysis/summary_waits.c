@@ -13,7 +13,7 @@
 
 #define MAX_LOCKS 65536U
 #define MAX_PEOPLE 262144U /* holders and wakers of locks */
-#define LOCKS_SHOWN 5
+#define LOCKS_SHOWN 3 /* of those with a holder, and of the others */
 #define GAPS_SHOWN 3
 #define LEAST_GAP_NS 1000000U /* shorter ones are nobody's question */
 
@@ -354,7 +354,8 @@ static void print_lock(const struct xsp_summary_waits *w, FILE *f, const struct 
 		text_of(w, holder->tid, who, sizeof(who));
 		fprintf(f, ", held by %s in %s of it", who, xsp_format_ns(time, holder->ns));
 	} else {
-		fputs(", whose holder it does not tell (condition variables, semaphores)", f);
+		fputs(", whose holder it does not tell (condition variables, semaphores, joins)",
+		      f);
 	}
 	if (waker != NULL) {
 		text_of(w, waker->tid, who, sizeof(who));
@@ -373,8 +374,10 @@ static int print_locks(const struct xsp_summary_waits *w, FILE *f)
 	for (size_t i = 0; i < w->lock_count; i++)
 		sorted[i] = &w->locks[i];
 	qsort(sorted, w->lock_count, sizeof(*sorted), by_ns);
-	for (size_t i = 0; i < w->lock_count && i < LOCKS_SHOWN; i++)
-		print_lock(w, f, sorted[i]);
+	size_t shown[2] = {0, 0};
+	for (size_t i = 0; i < w->lock_count; i++)
+		if (shown[sorted[i]->owned]++ < LOCKS_SHOWN)
+			print_lock(w, f, sorted[i]);
 	free(sorted);
 	return 0;
 }

@@ -100,7 +100,7 @@ struct thread {
 	size_t parked_count, parked_capacity, parked_made;
 	uint64_t born_ns; /* nothing on its rows is earlier */
 	bool many_stacks; /* a parked run has come back */
-	struct xsp_off *off; /* waits.c; NULL: it has not waited yet */
+	struct xsp_off *off; /* off_cpu.c; NULL: it has not waited yet */
 	size_t windows, let_gos; /* windows.c: those that it has passed */
 	/* pairing.c */
 	uint64_t
@@ -205,11 +205,13 @@ bool xsp_threads_by_ns(const struct xsp_timeline *t, uint32_t pid, uint32_t ns_t
 int xsp_threads_shown(struct xsp_timeline *t, const struct xsp_event *e, bool ended,
 		      const struct xsp_timeline_thread **out);
 
-/* ---- waits.c ---- */
+/* ---- off_cpu.c ---- */
 
 /* How long the thread was off its CPU before `ns`, since it is watched. */
 #define XSP_OFF_UNKNOWN UINT64_MAX
 uint64_t xsp_off_at(const struct thread *th, uint64_t ns);
+/* 0 or -ENOMEM. */
+int xsp_off_add(struct thread *th, const struct xsp_event_wait *e);
 void xsp_off_forget(struct thread *th);
 
 /* ---- windows.c ---- */

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * waits.c - off-CPU time: of each thread a running sum, of which each open span keeps what it was at its
- * beginning. An event may have been written after a wait that came in its probe: so the sum is asked for by time,
- * and the last waits are kept for that.
- */
+/* waits.c - waits as they are told, the sums of threads, and the CPU time of spans. */
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
@@ -11,18 +7,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-
-/* With --min-duration an entry comes behind what happened in its span: so many waits may lie in between. */
-#define RECENT 64U
-
-struct xsp_off {
-	uint64_t sum_ns; /* of all waits so far */
-	uint64_t count;
-	struct {
-		uint64_t left_ns, back_ns;
-		uint64_t sum_ns, left_sum_ns; /* before it; and with the short ones before it */
-	} recent[RECENT];
-};
 
 struct xsp_waits {
 	uint64_t least_ns;
@@ -67,46 +51,6 @@ size_t xsp_timeline_times(const struct xsp_timeline *t, const struct xsp_thread_
 	return t->waits != NULL ? t->waits->count : 0;
 }
 
-/* ---- the sum of a thread ---- */
-
-uint64_t xsp_off_at(const struct thread *th, uint64_t ns)
-{
-	const struct xsp_off *off = th->off;
-
-	if (off == NULL)
-		return 0;
-	for (uint64_t i = off->count; i > 0 && off->count - i < RECENT; i--) {
-		uint64_t after = i == off->count ? off->sum_ns : off->recent[i % RECENT].sum_ns;
-		const uint64_t left = off->recent[(i - 1) % RECENT].left_ns;
-		if (ns >= off->recent[(i - 1) % RECENT].back_ns)
-			return after;
-		if (ns > left)
-			return off->recent[(i - 1) % RECENT].left_sum_ns + (ns - left);
-	}
-	return off->count <= RECENT ? 0 : XSP_OFF_UNKNOWN;
-}
-
-static int add(struct thread *th, const struct xsp_event_wait *e)
-{
-	if (th->off == NULL && (th->off = calloc(1, sizeof(*th->off))) == NULL)
-		return -ENOMEM;
-	struct xsp_off *off = th->off;
-	const uint64_t i = off->count++ % RECENT;
-	off->recent[i].sum_ns = off->sum_ns;
-	off->sum_ns += e->short_ns;
-	off->recent[i].left_ns = e->left_ns;
-	off->recent[i].back_ns = e->head.time_ns;
-	off->recent[i].left_sum_ns = off->sum_ns;
-	off->sum_ns += e->head.time_ns - e->left_ns;
-	return 0;
-}
-
-void xsp_off_forget(struct thread *th)
-{
-	free(th->off);
-	th->off = NULL;
-}
-
 static int note_cpu_time(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
 {
 	(void)t;
@@ -146,7 +90,7 @@ static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 
 	if (rc < 0 || e->left_ns > e->head.time_ns)
 		return rc; /* made up */
-	rc = add(th, e);
+	rc = xsp_off_add(th, e);
 	if (rc < 0 || (e->flags & XSP_WAIT_SHORT))
 		return rc;
 	const struct open_span *s = innermost(th);
