@@ -172,6 +172,39 @@ Test(waits, sums_of_threads)
 	result_free(&told.spans);
 }
 
+/* The kernel side does not know what a call of CUDA's API waits for. */
+Test(waits, inside_a_call_of_cuda)
+{
+	struct builder b;
+	struct told told;
+	const struct xsp_thread_times *times;
+
+	start(&b);
+	struct xsp_capture_probe p = {.id = 3,
+				      .module = UINT32_MAX,
+				      .provider = "cuda",
+				      .symbol = "cuCtxSynchronize",
+				      .name = "cuCtxSynchronize"};
+	cr_assert_eq(xsp_capture_put_probe(b.w, &p), 0);
+	wait_of(&b, 1100, 1110, 1120, 0, XSP_WAIT_LOCK, 0);
+	entry(&b, 3, SP);
+	wait_of(&b, 1200, 1220, 1225, 0, XSP_WAIT_LOCK, 0);
+	wait_of(&b, 1230, 0, 1240, 0, XSP_WAIT_RUNNABLE, 0);
+	leave(&b, 3, SP);
+	times_of(&b, 0);
+	told_of(&b, &told);
+	cr_assert_eq(told.count, 3);
+	cr_expect_eq(told.waits[0].why, XSP_WAIT_LOCK);
+	cr_expect_eq(told.waits[1].why, XSP_WAIT_GPU);
+	cr_expect_eq(told.waits[2].why, XSP_WAIT_RUNNABLE);
+	cr_assert_eq(xsp_timeline_times(told.spans.timeline, &times), 1);
+	cr_expect_eq(times[0].blocked_ns[XSP_WAIT_LOCK], 10);
+	cr_expect_eq(times[0].blocked_ns[XSP_WAIT_GPU], 20);
+	cr_expect_eq(times[0].waits[XSP_WAIT_LOCK], 2);
+	cr_expect_eq(times[0].waits[XSP_WAIT_GPU], 1);
+	result_free(&told.spans);
+}
+
 /* Captures come from anywhere. */
 Test(waits, what_cannot_be)
 {

@@ -8,8 +8,16 @@
 
 #include "base/grow.h"
 
+/* What the kernel side counts under another name: waits inside calls of CUDA's API. */
+struct in_cuda {
+	uint64_t blocked_ns[XSP_WAIT_CLASSES], waits[XSP_WAIT_CLASSES];
+};
+
 struct xsp_waits {
 	uint64_t least_ns;
+	struct in_cuda *in_cuda;
+	size_t in_cuda_count, in_cuda_capacity;
+	struct xsp_u64map in_cuda_of; /* pid << 32 | tid → index */
 	struct xsp_thread_times *times;
 	size_t count, capacity;
 };
@@ -31,6 +39,8 @@ static void free_waits(struct xsp_timeline *t)
 {
 	if (t->waits == NULL)
 		return;
+	xsp_u64map_free(&t->waits->in_cuda_of);
+	free(t->waits->in_cuda);
 	free(t->waits->times);
 	free(t->waits);
 }
@@ -76,6 +86,44 @@ static int tell(const struct xsp_timeline *t, const struct xsp_wait *w)
 	return rc < 0 ? rc : 0;
 }
 
+static uint64_t key_of(const struct xsp_event *e)
+{
+	return (uint64_t)e->tgid << 32 | e->tid;
+}
+
+static int add_in_cuda(struct xsp_waits *w, const struct xsp_event *e, const struct xsp_wait *wait)
+{
+	const uint32_t *at = xsp_u64map_get(&w->in_cuda_of, key_of(e));
+	const size_t index = at != NULL ? *at : w->in_cuda_count;
+
+	if (at == NULL) {
+		if (xsp_grow(&w->in_cuda, &w->in_cuda_capacity, index + 1) < 0 ||
+		    xsp_u64map_set(&w->in_cuda_of, key_of(e), (uint32_t)index) < 0)
+			return -ENOMEM;
+		w->in_cuda[w->in_cuda_count++] = (struct in_cuda){.waits = {0}};
+	}
+	w->in_cuda[index].blocked_ns[wait->why] += wait->woken_ns - wait->left_ns;
+	w->in_cuda[index].waits[wait->why]++;
+	return 0;
+}
+
+static void move_in_cuda(struct xsp_waits *w, const struct xsp_event *e,
+			 struct xsp_thread_times *times)
+{
+	const uint32_t *at = xsp_u64map_get(&w->in_cuda_of, key_of(e));
+
+	for (size_t i = 0; at != NULL && i < XSP_WAIT_CLASSES; i++) {
+		const struct in_cuda *c = &w->in_cuda[*at];
+		if (c->blocked_ns[i] > times->blocked_ns[i] || c->waits[i] > times->waits[i])
+			continue; /* made up */
+		times->blocked_ns[i] -= c->blocked_ns[i];
+		times->waits[i] -= c->waits[i];
+		times->blocked_ns[XSP_WAIT_GPU] += c->blocked_ns[i];
+		times->waits[XSP_WAIT_GPU] += c->waits[i];
+	}
+	xsp_u64map_remove(&w->in_cuda_of, key_of(e)); /* the next one of this number is another */
+}
+
 static const struct open_span *innermost(const struct thread *th)
 {
 	const struct row *row = th->rows[th->current];
@@ -113,9 +161,13 @@ static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 	};
 	if (w.why == XSP_WAIT_RUNNABLE)
 		w.woken_ns = w.left_ns;
-	if (e->owner != 0 && !xsp_threads_by_ns(t, th->pid, e->owner, &w.owner))
+	if (s != NULL && w.why != XSP_WAIT_RUNNABLE && xsp_timeline_cuda(t, s->probe) != NULL) {
+		rc = add_in_cuda(t->waits, &e->head, &w);
+		w.why = XSP_WAIT_GPU;
+	}
+	if (rc == 0 && e->owner != 0 && !xsp_threads_by_ns(t, th->pid, e->owner, &w.owner))
 		w.owner = 0;
-	return tell(t, &w);
+	return rc < 0 ? rc : tell(t, &w);
 }
 
 /* The thread's last event, if it has ended. */
@@ -138,6 +190,7 @@ static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 		times->blocked_ns[i] = e->blocked_ns[i];
 		times->waits[i] = e->waits[i];
 	}
+	move_in_cuda(w, &e->head, times);
 	return 0;
 }
 
