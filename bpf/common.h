@@ -160,11 +160,8 @@ static __always_inline void xsp_fill_head(struct xsp_event *e, __u64 time, __u64
 	e->size = size;
 }
 
-static __always_inline bool xsp_comm_wanted(void)
+static __always_inline bool xsp_comm_matches(const __u64 *comm)
 {
-	__u64 comm[XSP_COMM_BYTES / 8] = {};
-
-	bpf_get_current_comm(comm, sizeof(comm));
 	for (int i = 0; i < XSP_MAX_COMM_FILTERS; i++) {
 		if (i >= xsp_comm_filters)
 			break;
@@ -173,6 +170,14 @@ static __always_inline bool xsp_comm_wanted(void)
 			return true;
 	}
 	return false;
+}
+
+static __always_inline bool xsp_comm_wanted(void)
+{
+	__u64 comm[XSP_COMM_BYTES / 8] = {};
+
+	bpf_get_current_comm(comm, sizeof(comm));
+	return xsp_comm_matches(comm);
 }
 
 static __always_inline bool xsp_wanted_process(__u64 pid_tgid)

@@ -7,14 +7,6 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-struct bpf_iter__task {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-};
-
 /* kernels without the dispatch lack the member */
 struct thread_info___dispatch {
 	unsigned long syscall_work;

@@ -3,7 +3,7 @@
 #ifndef XSP_BPF_SITE_H
 #define XSP_BPF_SITE_H
 
-#include "common.h"
+#include "waits.h"
 
 /* --- conditional exits --- */
 
@@ -72,8 +72,10 @@ static __always_inline bool xsp_counts(struct pt_regs *ctx, __u64 cookie)
 			xsp_count_unseen(probe, is_exit);
 		return false;
 	}
-	if (passes_condition(ctx, cookie))
+	if (passes_condition(ctx, cookie)) {
+		xsp_tell_short_waits();
 		return true;
+	}
 	xsp_count(XSP_COUNT_SILENT);
 	xsp_count_unseen(probe, is_exit);
 	return false;

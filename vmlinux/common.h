@@ -44,7 +44,35 @@ struct bpf_raw_tracepoint_args {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+/* kernel/bpf/task_iter.c */
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+struct bpf_iter__bpf_map_elem { /* kernel/bpf/map_iter.c */
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	void *key, *value;
+};
+
 struct pid_namespace;
+/* fs/, include/linux/fdtable.h: what an open descriptor is of */
+struct inode {
+	unsigned short i_mode;
+};
+struct file {
+	struct inode *f_inode;
+};
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+struct files_struct {
+	struct fdtable *fdt;
+};
 struct upid {
 	int nr;
 	struct pid_namespace *ns;

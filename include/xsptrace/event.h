@@ -32,7 +32,9 @@ enum xsp_event_kind {
 	XSP_EVENT_TASK = 8, /* life of processes and threads: struct xsp_event_task */
 	XSP_EVENT_PYTHON = 9, /* a Python stack seen for the first time: python.h */
 	XSP_EVENT_LABEL = 10, /* an open range gets its name: struct xsp_event_label */
+	XSP_EVENT_WAIT = 11, /* a thread runs again: struct xsp_event_wait */
 	XSP_EVENT_GPU = 12, /* a batch of records of the agent in the target: gpu.h */
+	XSP_EVENT_TIMES = 13, /* where all the time of a thread went: struct xsp_event_times */
 };
 
 /* xsp_event.flags */
@@ -179,6 +181,67 @@ struct xsp_event_gpu {
 	struct xsp_event head;
 	__u32 bytes;
 	__u32 reserved;
+};
+
+/* What a thread waits for that does not run. */
+enum xsp_wait_class {
+	XSP_WAIT_RUNNABLE = 0, /* for a processor: it was preempted, or yielded */
+	XSP_WAIT_OTHER = 1,
+	XSP_WAIT_LOCK = 2, /* futex: mutexes, condition variables, joins */
+	XSP_WAIT_POLL = 3, /* for any of many descriptors: poll, select, epoll */
+	XSP_WAIT_SLEEP = 4,
+	XSP_WAIT_FILE = 5, /* a descriptor, of which no more is known */
+	XSP_WAIT_PIPE = 6,
+	XSP_WAIT_NETWORK = 7, /* a socket */
+	XSP_WAIT_DISK = 8, /* a file's bytes */
+	XSP_WAIT_CHILD = 9,
+	XSP_WAIT_SIGNAL = 10,
+	XSP_WAIT_MEMORY = 11, /* the process's own address space: mmap, munmap, madvise */
+	XSP_WAIT_FAULT = 12, /* a page of memory */
+	XSP_WAIT_DEVICE = 13, /* ioctl */
+	XSP_WAIT_STOPPED = 14, /* by a signal or a debugger */
+	XSP_WAIT_GPU = 15, /* inside a call of CUDA's API: said by the timeline, not the kernel */
+	XSP_WAIT_CLASSES = 16, /* a power of two */
+};
+enum xsp_wait_flag {
+	XSP_WAIT_BEFORE =
+		1 << 0, /* it had left before it was watched: left_ns is when that began */
+	XSP_WAIT_OPEN = 1 << 1, /* it did not run again until the recording's end: head.time_ns */
+	XSP_WAIT_INTERRUPT = 1 << 2, /* the kernel woke it: a timer, a device */
+	XSP_WAIT_IO = 1 << 3, /* the kernel counts it as waiting for input or output */
+	XSP_WAIT_SHORT = 1 << 4, /* no wait: only short_ns, told before an event of a span */
+	XSP_WAIT_BORN = 1 << 5, /* the thread's first: it has never run before */
+};
+
+/*
+ * XSP_EVENT_WAIT; head.time_ns: when the thread runs again; head.probe ~0. Waits shorter than the capture's
+ * info "waits" have no event: they are in the short_ns of the next one, which is written before any event of
+ * the thread's spans.
+ */
+struct xsp_event_wait {
+	struct xsp_event head;
+	__u64 left_ns; /* when it stopped running */
+	__u64 woken_ns; /* when it could run again; 0: all the time (XSP_WAIT_RUNNABLE), or not known */
+	__u64 argument; /* the first one of the system call: a futex's address, a descriptor */
+	__u64 short_ns; /* off its CPU in shorter waits since the last event that told of any */
+	__s32 syscall; /* number, or -1: it was in none */
+	__u32 waker; /* thread id in the root pid namespace; 0: not known, or an interrupt */
+	__u32 owner; /* of glibc's mutex: thread id as the process sees it; 0: not known */
+	__u16 state; /* of the task as it left: include/linux/sched.h */
+	__u8 why; /* enum xsp_wait_class */
+	__u8 flags; /* enum xsp_wait_flag */
+};
+
+/* XSP_EVENT_TIMES, at a thread's end or the recording's: from since_ns to head.time_ns, and nothing left out:
+ * running, runnable and blocked are all of it. */
+struct xsp_event_times {
+	struct xsp_event head;
+	__u64 since_ns;
+	__u64 running_ns, runnable_ns;
+	__u32 ended; /* 1: the thread has */
+	__u32 reserved;
+	__u64 blocked_ns[XSP_WAIT_CLASSES]; /* until it was woken */
+	__u32 waits[XSP_WAIT_CLASSES]; /* how many; of RUNNABLE, without those after a wait */
 };
 
 /*

@@ -72,6 +72,12 @@ struct xsp_thread_state {
 _Static_assert((XSP_FILTER_FRAMES & (XSP_FILTER_FRAMES - 1)) == 0, "a power of two");
 _Static_assert(sizeof(struct xsp_thread_state) == 8 + 24 * XSP_FILTER_FRAMES, "no padding");
 
+/* --waits: a number for each system call, and threads that are followed. */
+#define XSP_SYSCALLS_MAX 512
+#define XSP_WAITS_THREADS 16384
+_Static_assert((XSP_SYSCALLS_MAX & (XSP_SYSCALLS_MAX - 1)) == 0, "a power of two");
+_Static_assert((XSP_WAIT_CLASSES & (XSP_WAIT_CLASSES - 1)) == 0, "a power of two");
+
 /* Bytes of the reservation for an event with sections: at least this, for those that ask for little
  * room; XSP_ARGS_SMALL or XSP_ARGS_LARGE where there are arguments; and what these two need more. */
 #define XSP_DETAIL_LEAST 256
@@ -99,6 +105,8 @@ _Static_assert(sizeof(struct xsp_event_range) == 40, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_label) == 48, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_name) == 48, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_task) == 64, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_event_wait) == 80, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_event_times) == 256, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_gpu) + XSP_GPU_BATCH_MAX == XSP_GPU_BATCH_ROOM,
 	       "a batch fills its reservation");
 _Static_assert(sizeof(struct xsp_section) == 8, "XSP_EVENT_VERSION");

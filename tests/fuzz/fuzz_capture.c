@@ -64,6 +64,7 @@ static void define(struct xsp_capture_writer *w)
 						  .name = i % 2 ? "f" : "g\xff\"\n"};
 		xsp_capture_put_probe(w, &probe);
 	}
+	xsp_capture_put_info(w, "waits", "10");
 	xsp_capture_put_stats(w, &stats);
 	xsp_capture_put_lost(w, &lost);
 }
@@ -71,7 +72,9 @@ static void define(struct xsp_capture_writer *w)
 static void take_step(struct script *s, const uint8_t b[8])
 {
 	static const uint16_t sizes[16] = {
-		[XSP_EVENT_NAME] = 56, [XSP_EVENT_BEGIN] = 40, [XSP_EVENT_TASK] = 64};
+		[XSP_EVENT_NAME] = 56, [XSP_EVENT_BEGIN] = 40,	[XSP_EVENT_TASK] = 64,
+		[XSP_EVENT_WAIT] = 80, [XSP_EVENT_TIMES] = 256,
+	};
 	/* two neighbouring stacks, one far below, one above */
 	static const uint64_t stacks[4] = {0x7fff0000, 0x7ffe0000, 0x10000, 0x7fffff000000};
 	union {
@@ -79,7 +82,8 @@ static void take_step(struct script *s, const uint8_t b[8])
 		struct xsp_event_range range;
 		struct xsp_event_name name;
 		struct xsp_event_task task;
-		uint8_t bytes[64];
+		struct xsp_event_wait wait;
+		uint8_t bytes[256];
 	} u;
 	if (b[0] >= 0xf0 && s->patch_count < MAX_PATCHES) {
 		struct patch *p = &s->patches[s->patch_count++];
@@ -95,7 +99,7 @@ static void take_step(struct script *s, const uint8_t b[8])
 		.tid = 10 + b[5] % 3,
 		.tgid = 10 + (b[5] >= 0xf8),
 		.probe = b[1] % (PROBES + (b[1] > 250)),
-		.kind = b[0] % 10,
+		.kind = b[0] % 14,
 		.flags = b[6],
 	};
 	u.e.size = sizes[u.e.kind] != 0 ? sizes[u.e.kind] : sizeof(struct xsp_event);
@@ -103,6 +107,10 @@ static void take_step(struct script *s, const uint8_t b[8])
 		u.range.name_hash = b[7];
 	if (u.e.kind == XSP_EVENT_TASK)
 		u.task.what = b[7] % 6;
+	if (u.e.kind == XSP_EVENT_WAIT && b[7] % 4 != 0) {
+		u.wait.left_ns = s->time - b[3];
+		u.wait.woken_ns = s->time - b[2];
+	}
 	if (u.e.kind == XSP_EVENT_NAME) {
 		u.name.name_hash = b[7];
 		u.name.length = b[6] % 9;

@@ -15,8 +15,10 @@ int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
 		return -ENOMEM;
 	(*out)->timeline = t;
 	int rc = xsp_summary_gpu_new(t, &(*out)->gpu);
+	if (rc == 0)
+		rc = xsp_summary_waits_new(t, &(*out)->waits);
 	if (rc < 0) {
-		free(*out);
+		xsp_summary_free(*out);
 		*out = NULL;
 	}
 	return rc;
@@ -29,6 +31,7 @@ void xsp_summary_free(struct xsp_summary *s)
 	for (size_t i = 0; i < s->name_count; i++)
 		xsp_histogram_clear(&s->names[i].durations);
 	xsp_summary_gpu_free(s->gpu);
+	xsp_summary_waits_free(s->waits);
 	free(s->names);
 	free(s->rows);
 	free(s);
@@ -64,6 +67,8 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	int rc = name_of(s, span->name, &n);
 	if (rc == 0)
 		rc = xsp_summary_gpu_span(s->gpu, span);
+	if (rc == 0)
+		rc = xsp_summary_waits_span(s->waits, span);
 	if (rc < 0)
 		return rc;
 	const uint64_t duration = span->end_ns - span->start_ns;
@@ -78,8 +83,11 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	if (span->self_ns > span->self_probe_ns)
 		n->own_ns += span->self_ns - span->self_probe_ns;
 	n->outermost += !recursive(span);
-	if (!recursive(span))
+	if (!recursive(span)) {
 		n->total_ns += duration;
+		n->cpu_unknown += span->cpu_ns == XSP_CPU_UNKNOWN;
+		n->cpu_ns += span->cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->cpu_ns;
+	}
 	if (n->durations.count == 0 || duration < n->min_ns)
 		n->min_ns = duration;
 	if (duration > n->max_ns)
@@ -99,10 +107,20 @@ static int take_memory(void *ctx, const struct xsp_memory_event *e)
 	return xsp_summary_gpu_memory(((struct xsp_summary *)ctx)->gpu, e);
 }
 
+static int take_wait(void *ctx, const struct xsp_wait *wait)
+{
+	return xsp_summary_waits_wait(((struct xsp_summary *)ctx)->waits, wait);
+}
+
 struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 {
 	return (struct xsp_timeline_sink){
-		.ctx = s, .span = take_span, .gpu = take_activity, .memory = take_memory};
+		.ctx = s,
+		.span = take_span,
+		.gpu = take_activity,
+		.memory = take_memory,
+		.wait = take_wait,
+	};
 }
 
 static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high)
@@ -141,6 +159,8 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 			.total_ns = n->total_ns,
 			.self_ns = n->self_ns,
 			.own_ns = n->own_ns,
+			.cpu_ns = n->cpu_ns,
+			.cpu_known = n->outermost > 0 && n->cpu_unknown == 0,
 			.measured = n->durations.count,
 			.outermost = n->outermost,
 			.min_ns = n->min_ns,

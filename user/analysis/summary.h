@@ -20,6 +20,8 @@ struct xsp_summary_row {
 	uint64_t measured; /* calls that the times are of; 0: they are not known */
 	uint64_t outermost; /* ... those that total_ns is of */
 	uint64_t own_ns; /* of self_ns, what is estimated to be left without probes */
+	uint64_t cpu_ns; /* of total_ns, on a CPU: --waits */
+	bool cpu_known; /* ... of each of them */
 };
 
 /* All times are of the calls whose end was seen (by return, tail call or unwinding) and whose

@@ -11,8 +11,9 @@
 
 /* ---- the table ---- */
 
-enum { CALLS, TOTAL, SELF, MEAN, P50, P99, MAX, COLUMNS };
-static const char *const titles[COLUMNS] = {"calls", "total", "self", "mean", "p50", "p99", "max"};
+enum { CALLS, TOTAL, CPU, SELF, MEAN, P50, P99, MAX, COLUMNS };
+static const char *const titles[COLUMNS] = {"calls", "total", "on CPU", "self",
+					    "mean",  "p50",   "p99",	"max"};
 #define NAME_MIN 24 /* a name is not cut further than this */
 #define BEHIND_NAME 32 /* bytes of what name_of_row() adds */
 #define NAME_MAX_ALIGNED 64 /* in a pipe names are whole; longer ones push their numbers aside */
@@ -45,11 +46,11 @@ static void name_of_row(const struct xsp_summary *s, struct xsp_capture_reader *
 
 static void fill_cells(const struct xsp_summary_row *r, struct cells *c)
 {
-	const uint64_t ns[COLUMNS] = {0,	 r->total_ns, r->self_ns, r->mean_ns,
-				      r->p50_ns, r->p99_ns,   r->max_ns};
+	const uint64_t ns[COLUMNS] = {0,	  r->total_ns, r->cpu_ns, r->self_ns,
+				      r->mean_ns, r->p50_ns,   r->p99_ns, r->max_ns};
 	xsp_format_count(c->text[CALLS], r->calls);
 	for (int i = TOTAL; i < COLUMNS; i++) {
-		if ((i == TOTAL ? r->outermost : r->measured) == 0)
+		if ((i == TOTAL ? r->outermost : i == CPU ? r->cpu_known : r->measured) == 0)
 			strcpy(c->text[i], "-");
 		else
 			xsp_format_ns(c->text[i], ns[i]);
@@ -57,7 +58,7 @@ static void fill_cells(const struct xsp_summary_row *r, struct cells *c)
 }
 
 struct layout {
-	int number[COLUMNS];
+	int number[COLUMNS]; /* -1: not shown */
 	size_t name; /* columns */
 	size_t longest;
 };
@@ -73,7 +74,9 @@ static int measure(const struct xsp_summary *s, struct xsp_capture_reader *reade
 	int numbers = 0;
 	struct cells c;
 	for (int i = 0; i < COLUMNS; i++)
-		l->number[i] = (int)strlen(titles[i]);
+		l->number[i] = i == CPU && !xsp_timeline_has_waits(s->timeline)
+				       ? -1
+				       : (int)strlen(titles[i]);
 	l->name = 4;
 	l->longest = 0;
 	for (size_t r = 0; r < count; r++) {
@@ -88,14 +91,15 @@ static int measure(const struct xsp_summary *s, struct xsp_capture_reader *reade
 		name_of_row(s, reader, &rows[r], name, l->longest + 1);
 		fill_cells(&rows[r], &c);
 		for (int i = 0; i < COLUMNS; i++)
-			l->number[i] = max_int(l->number[i], (int)strlen(c.text[i]));
+			if (l->number[i] >= 0)
+				l->number[i] = max_int(l->number[i], (int)strlen(c.text[i]));
 		size_t columns = xsp_printable(NULL, 0, name, 0);
 		if (columns > l->name)
 			l->name = columns;
 	}
 	free(name);
 	for (int i = 0; i < COLUMNS; i++)
-		numbers += l->number[i] + 2;
+		numbers += l->number[i] >= 0 ? l->number[i] + 2 : 0;
 	if (width > 0 && (int)l->name + numbers > width)
 		l->name = (size_t)max_int(NAME_MIN, width - numbers);
 	if (width <= 0 && l->name > NAME_MAX_ALIGNED)
@@ -109,7 +113,8 @@ static void print_cells(FILE *f, const struct layout *l, const char *name, size_
 	fputs(name, f);
 	fprintf(f, "%*s", (int)(l->name > columns ? l->name - columns : 0), "");
 	for (int i = 0; i < COLUMNS; i++)
-		fprintf(f, "  %*s", l->number[i], c == NULL ? titles[i] : c->text[i]);
+		if (l->number[i] >= 0)
+			fprintf(f, "  %*s", l->number[i], c == NULL ? titles[i] : c->text[i]);
 }
 
 static int print_table(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
@@ -434,6 +439,9 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	if (rc < 0)
 		return rc;
 	xsp_summary_gpu_table(s->gpu, f, how);
+	rc = xsp_summary_waits_write(s->waits, r, f, how);
+	if (rc < 0)
+		return rc;
 	print_head(s, r, f);
 	xsp_summary_gpu_print(s->gpu, r, f, warn_of, (void *)(uintptr_t)&n);
 	print_losses(s, r, &n);

@@ -6,12 +6,14 @@
 #include "analysis/histogram.h"
 #include "analysis/summary.h"
 #include "analysis/summary_gpu.h"
+#include "analysis/summary_waits.h"
 
 struct summary_name {
 	uint64_t calls, unfinished, unwound, points;
 	/* all that follows: of calls whose end was seen */
 	uint64_t total_ns, self_ns, own_ns, min_ns, max_ns, sum_ns;
 	uint64_t outermost; /* those that total_ns is of */
+	uint64_t cpu_ns, cpu_unknown; /* of the same */
 	uint64_t mostly_probes; /* those whose time is mostly that of probes */
 	struct xsp_histogram durations;
 };
@@ -24,6 +26,7 @@ struct xsp_summary {
 	size_t row_count, row_capacity;
 	bool rows_current;
 	struct xsp_summary_gpu *gpu;
+	struct xsp_summary_waits *waits; /* NULL: none were recorded */
 };
 
 #endif

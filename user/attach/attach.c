@@ -311,7 +311,11 @@ static int set_process(struct xsp_attach *a, pid_t pid, uint32_t value)
 
 int xsp_attach_process(struct xsp_attach *a, pid_t pid)
 {
-	return set_process(a, pid, XSP_TGID_RECORDED | (a->stop ? XSP_TGID_STOP_AT_EXEC : 0));
+	int rc = set_process(a, pid, XSP_TGID_RECORDED | (a->stop ? XSP_TGID_STOP_AT_EXEC : 0));
+
+	if (rc == 0 && a->waits && a->bpf->bss->xsp_waits_from_ns != 0)
+		rc = xsp_waits_meet(a); /* one that comes when others are recorded */
+	return rc;
 }
 
 int xsp_attach_stop_at_exec(struct xsp_attach *a, pid_t pid)

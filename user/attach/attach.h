@@ -63,6 +63,8 @@ struct xsp_attach_options {
 	size_t counter_count; /* at most XSP_COUNTERS_MAX */
 	uint32_t stack_frames; /* of XSP_DETAIL_STACKS; at most XSP_STACK_MAX */
 	uint32_t python_frames; /* of XSP_DETAIL_PYTHON; at most XSP_PYTHON_MAX */
+	bool waits; /* when threads run, and what they wait for: xsp_attach_waits() */
+	uint64_t wait_least_ns; /* of those with an event */
 	struct xsp_journal *journal; /* of a guardian (journal.h), borrowed; NULL: none */
 	bool brake; /* probes can be let go of, and hits that no event tells of are counted */
 	bool verbose; /* libbpf's messages go to standard error */
@@ -132,6 +134,9 @@ int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes,
 
 /* Starts (or stops) reporting; the agent's records: starts only, until detach. */
 void xsp_attach_activate(struct xsp_attach *a, bool on);
+/* With xsp_attach_options.waits: begins (again: nothing happens), or ends, with an event for each thread. Not
+ * for a pause. 0 or a negative errno. */
+int xsp_attach_waits(struct xsp_attach *a, bool on);
 /* Probes with a lower id than this report; the others' sites are still being put in, and a function of
  * which only the exits are there would lie. At first all do. */
 void xsp_attach_ready(struct xsp_attach *a, uint32_t probes);

@@ -25,6 +25,7 @@ struct xsp_attach {
 	struct xsp_stopper *stopper; /* stop.c; NULL: nothing was ever to be stopped */
 	bool filtered; /* --min-duration, --max-depth */
 	bool held_back; /* --min-duration */
+	bool waits;
 	bool details; /* events may carry sections */
 	bool arguments; /* ... ARGS and OUTPUTS */
 	bool many_details; /* ... and most do */
@@ -85,6 +86,9 @@ int xsp_left_out_of(pid_t pid, const uint32_t *probes, size_t count, struct xsp_
 bool xsp_left_out_any(const struct xsp_u64map *set, const struct xsp_link *link);
 size_t xsp_left_out_sites(const struct xsp_u64map *set, pid_t pid, struct xsp_attach_site *sites,
 			  size_t count);
+
+/* waits.c: the threads that are there and not watched yet. */
+int xsp_waits_meet(struct xsp_attach *a);
 
 /* thread_counters.c */
 size_t xsp_attach_counter_threads(const struct xsp_attach_options *o);

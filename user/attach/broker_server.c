@@ -380,7 +380,7 @@ static int activate(struct broker *b)
 
 	memcpy(&on, b->in->body, sizeof(on));
 	xsp_attach_activate(b->attach, on != 0);
-	return 0;
+	return xsp_attach_waits(b->attach, on != 0);
 }
 
 static int ready(struct broker *b)

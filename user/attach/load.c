@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "catalog/wait_reasons.h"
 #include "probes/probe.h"
 
 static int print_nothing(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -178,6 +179,18 @@ static void configure_counters(struct xsp_attach *a, const struct xsp_attach_opt
 	bpf_map__set_max_entries(bpf->maps.xsp_counter_events, events > 0 ? (uint32_t)events : 1);
 }
 
+static void configure_waits(struct xsp_attach *a, const struct xsp_attach_options *o)
+{
+	struct xsp_bpf *bpf = a->bpf;
+
+	a->waits = o->waits;
+	bpf->rodata->xsp_waits = o->waits;
+	bpf->rodata->xsp_wait_least_ns = o->wait_least_ns;
+	for (unsigned i = 0; i < XSP_SYSCALLS_MAX; i++)
+		bpf->rodata->xsp_wait_classes[i] = (uint8_t)xsp_wait_class_of(i);
+	bpf_map__set_max_entries(bpf->maps.xsp_thread_waits, o->waits ? XSP_WAITS_THREADS : 1);
+}
+
 static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 {
 	struct xsp_bpf *bpf = a->bpf;
@@ -221,6 +234,7 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf->rodata->xsp_detail_bytes = detail_bytes(o->details) + others;
 	bpf->rodata->xsp_detail_large_bytes = a->arguments ? XSP_ARGS_LARGE + others : 0;
 	configure_counters(a, o);
+	configure_waits(a, o);
 	bpf->rodata->xsp_detail_types = detail_types(o->details);
 	/* with the arguments of CUDA's calls and scopes alone nearly all events are without sections */
 	a->many_details = (o->details & ~(unsigned)(XSP_DETAIL_CUDA | XSP_DETAIL_SCOPE)) != 0;
@@ -243,6 +257,12 @@ static void choose_programs(struct xsp_attach *a)
 	bpf_program__set_autoload(b->progs.xsp_detail, a->details);
 	bpf_program__set_autoload(b->progs.xsp_detail_large, a->arguments);
 	bpf_program__set_autoload(b->progs.xsp_task_stop, a->stop);
+	bpf_program__set_autoload(b->progs.xsp_sched_switch, a->waits);
+	bpf_program__set_autoload(b->progs.xsp_sched_waking, a->waits);
+	bpf_program__set_autoload(b->progs.xsp_sched_wakeup, a->waits);
+	bpf_program__set_autoload(b->progs.xsp_sched_new, a->waits);
+	bpf_program__set_autoload(b->progs.xsp_sched_meet, a->waits);
+	bpf_program__set_autoload(b->progs.xsp_sched_part, a->waits);
 	if (a->method != XSP_ATTACH_UPROBE_MULTI)
 		return;
 	for (int i = 0; i < XSP_PROGRAMS; i++) {
@@ -347,6 +367,10 @@ static int attach_task_programs(struct xsp_attach *a)
 		{b->progs.xsp_task_exit, &b->links.xsp_task_exit},
 		{b->progs.xsp_task_rename, &b->links.xsp_task_rename},
 		{b->progs.xsp_task_stop, &b->links.xsp_task_stop},
+		{b->progs.xsp_sched_switch, &b->links.xsp_sched_switch},
+		{b->progs.xsp_sched_waking, &b->links.xsp_sched_waking},
+		{b->progs.xsp_sched_wakeup, &b->links.xsp_sched_wakeup},
+		{b->progs.xsp_sched_new, &b->links.xsp_sched_new},
 	};
 
 	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++) {

@@ -368,7 +368,9 @@ static const uint16_t smallest[16] = {
 	[XSP_EVENT_END] = sizeof(struct xsp_event),
 	[XSP_EVENT_TASK] = sizeof(struct xsp_event_task),
 	[XSP_EVENT_LABEL] = sizeof(struct xsp_event_label),
+	[XSP_EVENT_WAIT] = sizeof(struct xsp_event_wait),
 	[XSP_EVENT_GPU] = sizeof(struct xsp_event_gpu),
+	[XSP_EVENT_TIMES] = sizeof(struct xsp_event_times),
 };
 /* Kinds whose probe id is used. */
 #define KINDS_WITH_PROBE                                                                           \

@@ -18,6 +18,7 @@
 #define DEFAULT_BUFFER ((size_t)64 << 20)
 #define DEFAULT_ROWS 25
 #define DEFAULT_MAX_OVERHEAD 0.2
+#define DEFAULT_WAIT_LEAST_NS 10000
 
 struct parse {
 	struct xsp_options *o;
@@ -326,6 +327,15 @@ static int take_counters(struct parse *p)
 	return rc;
 }
 
+static int take_waits(struct parse *p)
+{
+	p->o->waits = true;
+	if (p->value != NULL && xsp_parse_duration(p->value, 1e3, &p->o->wait_least_ns) < 0)
+		return bad_value(p, "--waits",
+				 "the least time of a wait that is shown by itself (10us, 0, 1ms)");
+	return 0;
+}
+
 static int take_sequence(struct parse *p)
 {
 	p->o->details |= XSP_DETAIL_SEQUENCE;
@@ -454,6 +464,7 @@ enum {
 	OPT_STACKS,
 	OPT_PYTHON,
 	OPT_SCOPES,
+	OPT_WAITS,
 	OPT_MAX_OVERHEAD,
 };
 
@@ -495,6 +506,7 @@ static const struct row {
 	{"stacks", OPT_STACKS, take_stacks, 0, true, MAYBE},
 	{"python", OPT_PYTHON, take_python, 0, true, MAYBE},
 	{"counters", OPT_COUNTERS, take_counters, 0, true, VALUE},
+	{"waits", OPT_WAITS, take_waits, 0, true, MAYBE},
 	{"sequence", OPT_SEQUENCE, take_sequence, 0, true, NOTHING},
 	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true, VALUE},
 	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true, VALUE},
@@ -596,6 +608,7 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
 	*o = (struct xsp_options){.buffer_bytes = DEFAULT_BUFFER,
 				  .details = XSP_DETAIL_CUDA,
 				  .max_overhead = DEFAULT_MAX_OVERHEAD,
+				  .wait_least_ns = DEFAULT_WAIT_LEAST_NS,
 				  .limit = DEFAULT_ROWS};
 	make_getopt_tables(listing, longs, shorts);
 	optind = 1;

@@ -52,6 +52,8 @@ struct xsp_options {
 	uint32_t python_frames; /* --python */
 	struct xsp_counter counters[XSP_COUNTERS_MAX]; /* --counters */
 	size_t counter_count;
+	bool waits; /* --waits */
+	uint64_t wait_least_ns;
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
 	size_t limit; /* rows of the summary */
 };

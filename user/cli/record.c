@@ -251,6 +251,8 @@ static void fill_attach_options(struct recording *r)
 		.python_frames = o->python_frames,
 		.counters = o->counters,
 		.counter_count = o->counter_count,
+		.waits = o->waits,
+		.wait_least_ns = o->wait_least_ns,
 		.brake = o->max_overhead > 0,
 		.verbose = o->verbose,
 	};
@@ -411,7 +413,8 @@ static int start_attached(struct recording *r, struct xsp_error *err)
 	}
 	/* a provider that was asked for by its name is waited for, as in what is launched */
 	r->doing[0] = '\0';
-	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject && named_providers(r) == 0)
+	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject && !r->o.waits &&
+	    named_providers(r) == 0)
 		return xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, r->o.pids[0], NULL,
 				    err);
 	if (xsp_recorder_wanted(r->recorder) > 0 &&
@@ -548,7 +551,7 @@ static int keep_capture(const struct recording *r, struct xsp_error *err)
 static bool is_traced(const struct recording *r)
 {
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
-	bool traced = r->launch == NULL || xsp_recorder_wanted(r->recorder) > 0;
+	bool traced = r->launch == NULL || r->o.waits || xsp_recorder_wanted(r->recorder) > 0;
 
 	for (size_t i = 0; i < plan->count; i++)
 		traced |= plan->modules[i]->is_agent;
@@ -644,7 +647,8 @@ static int write_outputs(struct recording *r)
 	if (xsp_capture_open_descriptor(xsp_new_file_descriptor(f), r->capture, &reader, &err) < 0)
 		return xsp_say_error(&err);
 	int worse = xsp_write_outputs(reader, &o);
-	if (counts.spans == 0 && !r->o.quiet)
+	if (counts.spans == 0 && !r->o.quiet &&
+	    (!r->o.waits || xsp_recorder_wanted(r->recorder) > 0))
 		say_why_nothing(r, &counts, xsp_capture_stats(reader)->filtered);
 	xsp_capture_close(reader);
 	if (status == 0)

@@ -171,6 +171,15 @@ static int take_memory(void *ctx, const struct xsp_memory_event *event)
 	return 0;
 }
 
+static int take_wait(void *ctx, const struct xsp_wait *wait)
+{
+	struct xsp_export *x = ctx;
+
+	if (xsp_out_error(x->out) == 0)
+		xsp_out_fail(x->out, x->format->wait(x, wait));
+	return 0;
+}
+
 struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 {
 	return (struct xsp_timeline_sink){
@@ -179,5 +188,6 @@ struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 		.call = x->format->call != NULL ? take_call : NULL,
 		.gpu = x->format->gpu != NULL ? take_activity : NULL,
 		.memory = x->format->memory != NULL ? take_memory : NULL,
+		.wait = x->format->wait != NULL ? take_wait : NULL,
 	};
 }

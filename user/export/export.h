@@ -35,6 +35,8 @@ struct xsp_export_format {
 	int (*call)(struct xsp_export *x, const struct xsp_gpu_call *call);
 	int (*gpu)(struct xsp_export *x, const struct xsp_gpu_activity *activity);
 	int (*memory)(struct xsp_export *x, const struct xsp_memory_event *event);
+	int (*wait)(struct xsp_export *x,
+		    const struct xsp_wait *wait); /* --waits; NULL: not shown */
 	int (*end)(struct xsp_export *x);
 	void (*discard)(struct xsp_export *x); /* frees x->state; after end or on failure */
 };

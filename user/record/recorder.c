@@ -63,7 +63,7 @@ static int put_infos(struct xsp_recorder *r)
 	const struct xsp_recorder_options *o = &r->options;
 	struct utsname u = {0};
 	char costs[128], filters[128], counters[XSP_COUNTERS_MAX * 48];
-	char min_duration[24], max_depth[16];
+	char min_duration[24], max_depth[16], waits[24];
 
 	uname(&u);
 	xsp_site_costs_text(&r->plan.costs, costs, sizeof(costs));
@@ -75,6 +75,7 @@ static int put_infos(struct xsp_recorder *r)
 		 (unsigned long long)o->attach.min_duration_ns);
 	snprintf(max_depth, sizeof(max_depth), "%u", o->attach.max_depth);
 	list_counters(r, counters, sizeof(counters));
+	snprintf(waits, sizeof(waits), "%llu", (unsigned long long)o->attach.wait_least_ns);
 	const struct {
 		const char *key, *value;
 	} infos[] = {
@@ -90,6 +91,7 @@ static int put_infos(struct xsp_recorder *r)
 		{"max depth", max_depth},
 		{"gpu", o->selection.gpu != 0 ? "wanted" : "off"},
 		{"counters", counters},
+		{"waits", o->attach.waits ? waits : "off"}, /* ns: the least of one with an event */
 	};
 	int rc = xsp_capture_put_clock(r->writer);
 	for (size_t i = 0; i < sizeof(infos) / sizeof(infos[0]) && rc == 0; i++)

@@ -142,8 +142,11 @@ static int take_batch(struct xsp_timeline *t, const struct xsp_event *event)
 	const struct xsp_gpu_record *record;
 	struct gpu_process *p;
 	size_t at = 0;
-	int rc = process_of(g, event->tgid, &p);
+	int rc;
 
+	if (event->kind != XSP_EVENT_GPU)
+		return 0;
+	rc = process_of(g, event->tgid, &p);
 	if (rc < 0)
 		return rc == -E2BIG ? 0 : rc;
 	/* names first: a batch may refer to what it tells only later */

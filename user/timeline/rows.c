@@ -82,6 +82,9 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.details = s->details,
 		.path = t->path,
 		.path_length = t->path_length,
+		.cpu_ns = XSP_CPU_UNKNOWN,
+		.off_start_ns = s->off_ns,
+		.off_end_ns = xsp_off_at(th, end_ns),
 	};
 	t->counts.spans++;
 	t->records[th->record]->shown.has_spans = true;

@@ -55,6 +55,7 @@ static void free_thread(struct thread *th)
 	}
 	free(th->rows);
 	free(th->parked);
+	xsp_off_forget(th);
 	free(th);
 }
 
@@ -156,6 +157,7 @@ static int begin_thread(struct xsp_timeline *t, uint32_t pid, uint32_t tid, stru
 	th->born_ns = t->records[th->record]->last_ns;
 	th->current = 0;
 	th->many_stacks = false;
+	xsp_off_forget(th);
 	th->windows = th->let_gos = 0;
 	th->top_sp = 0;
 	th->exit = EXIT_NONE;
@@ -229,6 +231,23 @@ int xsp_threads_end(struct xsp_timeline *t, uint64_t end_ns)
 			return rc;
 	}
 	return 0;
+}
+
+int xsp_threads_shown(struct xsp_timeline *t, const struct xsp_event *e, bool ended,
+		      const struct xsp_timeline_thread **out)
+{
+	const uint32_t *at = xsp_u64map_get(&t->by_tid, e->tid);
+	const uint32_t *record = xsp_u64map_get(&t->record_of, e->tid);
+	uint32_t fresh = record != NULL ? *record : 0;
+	int rc = 0;
+
+	if (at != NULL && ended)
+		rc = end_thread(t, t->alive[*at], e->time_ns, XSP_SPAN_UNFINISHED);
+	if (rc == 0 && (record == NULL || t->records[fresh]->shown.pid != e->tgid))
+		rc = new_record(t, e->tgid, e->tid, &fresh);
+	if (rc == 0)
+		*out = &t->records[fresh]->shown;
+	return rc;
 }
 
 bool xsp_threads_by_ns(const struct xsp_timeline *t, uint32_t pid, uint32_t ns_tid, uint32_t *out)

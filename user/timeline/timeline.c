@@ -8,10 +8,8 @@
 
 /* In the order in which they are told. The first one says which spans are calls of CUDA's API. */
 static const struct xsp_listener *const listeners[] = {
-	&xsp_listener_cuda,
-	&xsp_listener_kernels,
-	&xsp_listener_memory,
-	&xsp_listener_gpu,
+	&xsp_listener_cuda, &xsp_listener_kernels, &xsp_listener_memory,
+	&xsp_listener_gpu,  &xsp_listener_waits,
 };
 #define LISTENERS (sizeof(listeners) / sizeof(listeners[0]))
 _Static_assert(LISTENERS <= XSP_LISTENERS_MAX, "room for all");
@@ -130,15 +128,19 @@ static int take_event(void *ctx, const struct xsp_event *e)
 		return add_name(t, e);
 	if (e->kind == XSP_EVENT_TASK)
 		return xsp_threads_task(t, e);
-	if (e->kind == XSP_EVENT_GPU)
+	if (e->kind == XSP_EVENT_GPU || e->kind == XSP_EVENT_TIMES)
 		return tell_event(t, e);
 	rc = xsp_threads_get(t, e, &th);
 	if (rc == 0 && t->far_end_count > 0)
 		rc = xsp_pair_far_ends(t, th, e->time_ns);
 	if (rc == 0 && (t->window_count > 0 || t->let_go_count > 0))
 		rc = xsp_windows_pass(t, th, e->time_ns);
-	if (rc < 0 || (t->let_go_count > 0 && xsp_windows_leave_out(t, e)))
+	if (rc < 0)
 		return rc;
+	if (e->kind == XSP_EVENT_WAIT)
+		return tell_event(t, e);
+	if (t->let_go_count > 0 && xsp_windows_leave_out(t, e))
+		return 0;
 	return xsp_pair(t, th, e);
 }
 

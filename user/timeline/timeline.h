@@ -17,6 +17,7 @@
 #include "timeline/gpu.h"
 #include "timeline/gpu_kernels.h"
 #include "timeline/gpu_memory.h"
+#include "timeline/waits.h"
 
 /* Names of spans: a probe's name, or the text of a range. Ids are dense from 0. */
 typedef uint32_t xsp_name_id;
@@ -63,7 +64,12 @@ struct xsp_span {
 	 * added. Else NULL. Valid during the call */
 	const xsp_name_id *path;
 	uint32_t path_length;
+	/* With --waits: of its time, what its thread was on a CPU; else, or where it is not known,
+	 * XSP_CPU_UNKNOWN */
+	uint64_t cpu_ns;
+	uint64_t off_start_ns, off_end_ns; /* the thread's own sums; of the timeline alone */
 };
+#define XSP_CPU_UNKNOWN UINT64_MAX
 
 /* Was its end seen, and its duration measured? Else it is in no total, no mean and no ranking. */
 static inline bool xsp_span_has_duration(const struct xsp_span *s)
@@ -89,6 +95,9 @@ struct xsp_timeline_sink {
 	int (*gpu)(void *ctx, const struct xsp_gpu_activity *activity);
 	/* GPU memory, in order of time (timeline/gpu_memory.h). */
 	int (*memory)(void *ctx, const struct xsp_memory_event *event);
+	/* --waits (timeline/waits.h), as it ends: in order for each thread, before the spans that
+	 * it lies in. */
+	int (*wait)(void *ctx, const struct xsp_wait *wait);
 };
 
 struct xsp_timeline_counts {

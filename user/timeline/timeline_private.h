@@ -36,6 +36,7 @@ struct open_span {
 	uint64_t child_ns; /* of closed direct children */
 	uint64_t probe_ns; /* estimated, of the probes of all closed spans inside */
 	uint64_t self_probe_ns; /* ... of direct children */
+	uint64_t off_ns; /* of its thread when it began: xsp_off_at() */
 	uint64_t serial;
 	uint32_t probe;
 	xsp_name_id name;
@@ -99,6 +100,7 @@ struct thread {
 	size_t parked_count, parked_capacity, parked_made;
 	uint64_t born_ns; /* nothing on its rows is earlier */
 	bool many_stacks; /* a parked run has come back */
+	struct xsp_off *off; /* off_cpu.c; NULL: it has not waited yet */
 	size_t windows, let_gos; /* windows.c: those that it has passed */
 	/* pairing.c */
 	uint64_t
@@ -170,6 +172,7 @@ struct xsp_timeline {
 	struct xsp_gpu *gpu;
 	struct xsp_memory *memory;
 	struct xsp_kernels *kernels;
+	struct xsp_waits *waits;
 
 	/* python.c */
 	const struct xsp_capture_python *pythons;
@@ -202,6 +205,19 @@ int xsp_threads_end(struct xsp_timeline *t, uint64_t end_ns);
 
 /* Root tid of a thread as its process sees it; false: not seen yet. */
 bool xsp_threads_by_ns(const struct xsp_timeline *t, uint32_t pid, uint32_t ns_tid, uint32_t *out);
+
+/* What outputs show of the event's thread, known to live or not; with `ended` it does not any more. */
+int xsp_threads_shown(struct xsp_timeline *t, const struct xsp_event *e, bool ended,
+		      const struct xsp_timeline_thread **out);
+
+/* ---- off_cpu.c ---- */
+
+/* How long the thread was off its CPU before `ns`, since it is watched. */
+#define XSP_OFF_UNKNOWN UINT64_MAX
+uint64_t xsp_off_at(const struct thread *th, uint64_t ns);
+/* 0 or -ENOMEM. */
+int xsp_off_add(struct thread *th, const struct xsp_event_wait *e);
+void xsp_off_forget(struct thread *th);
 
 /* ---- windows.c ---- */
 

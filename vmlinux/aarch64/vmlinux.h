@@ -8,7 +8,7 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct sched_entity {
-	unsigned long long nr_migrations;
+	unsigned long long sum_exec_runtime, nr_migrations;
 };
 
 struct return_instance {
@@ -22,6 +22,11 @@ struct uprobe_task {
 
 struct task_struct {
 	struct sched_entity se;
+	unsigned int __state, flags;
+	void *stack;
+	int on_cpu, on_rq, exit_state;
+	unsigned in_iowait : 1;
+	struct files_struct *files;
 	unsigned long long start_time, self_exec_id;
 	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
 	pid_t pid;
@@ -45,6 +50,8 @@ struct user_pt_regs {
 
 struct pt_regs {
 	struct user_pt_regs user_regs;
+	__u64 orig_x0;
+	__s32 syscallno;
 };
 
 #endif

@@ -18,7 +18,7 @@ struct thread_struct {
 };
 
 struct sched_entity {
-	unsigned long long nr_migrations;
+	unsigned long long sum_exec_runtime, nr_migrations;
 };
 
 struct return_instance {
@@ -30,8 +30,18 @@ struct uprobe_task {
 	unsigned int depth;
 };
 
+struct thread_info {
+	__u32 status;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	struct sched_entity se;
+	unsigned int __state, flags;
+	void *stack;
+	int on_cpu, on_rq, exit_state;
+	unsigned in_iowait : 1;
+	struct files_struct *files;
 	unsigned long long start_time, self_exec_id;
 	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
 	struct thread_struct thread;

@@ -16,6 +16,7 @@
 #include "export/chrome/json.h"
 #include "export/chrome/scope.h"
 #include "export/chrome/sequence.h"
+#include "export/chrome/waits.h"
 #include "export/facts.h"
 #include "export/formats.h"
 #include "export/text.h"
@@ -69,6 +70,7 @@ static void put_info(struct xsp_export *x)
 					   "version",
 					   "tensor layout",
 					   "max overhead",
+					   "waits",
 					   "worst slowdown",
 					   "operators without arguments"};
 	const char *separator = "{";
@@ -266,6 +268,14 @@ static char *put_probe_time(char *p, const struct xsp_span *span)
 	return xsp_put_us(p, span->probe_ns);
 }
 
+static char *put_cpu_time(char *p, const struct xsp_span *span)
+{
+	if (span->cpu_ns == XSP_CPU_UNKNOWN || !xsp_span_has_duration(span))
+		return p;
+	p = XSP_PUT(p, ",\"cpu_time (us)\":");
+	return xsp_put_us(p, span->cpu_ns);
+}
+
 static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const struct xsp_span *span,
 		     uint64_t end_ns)
 {
@@ -298,6 +308,7 @@ static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const stru
 	if (span->flags)
 		p = xsp_chrome_put_flags(p, span->flags);
 	p = put_probe_time(p, span);
+	p = put_cpu_time(p, span);
 	p = xsp_chrome_put_scope(p, probe_of(c, span), span);
 	xsp_out_commit(x->out, p);
 	int rc = span->details != NULL ? xsp_chrome_details(x, span) : 0;
@@ -405,7 +416,9 @@ static void put_thread(struct xsp_export *x, const struct xsp_shown_row *row)
 	xsp_out_write(x->out, safe, length);
 	free(safe);
 	xsp_out_text(x->out, ")");
-	if (row->number > 0)
+	if (row->number == XSP_STATES_ROW)
+		xsp_out_text(x->out, " states");
+	else if (row->number > 0)
 		xsp_out_printf(x->out, " stack %u", row->number);
 	xsp_out_text(x->out, "\"}},\n");
 	/* of equal indexes the lower tid comes first: a thread, then its other stacks */
@@ -501,6 +514,7 @@ static void put_tail(struct xsp_export *x, const struct chrome *c)
 	}
 	xsp_out_text(x->out, "],\n");
 	xsp_chrome_gpu_tail(x);
+	xsp_chrome_threads(x);
 	xsp_chrome_text_pair(x->out, "traceName", x->options.trace_name);
 	xsp_out_text(x->out, "}\n");
 }
@@ -515,6 +529,9 @@ static int chrome_end(struct xsp_export *x)
 		if (rc < 0)
 			return rc;
 	}
+	int failed = xsp_chrome_last_states(x);
+	if (failed < 0)
+		return failed;
 	put_rows(x, c);
 	xsp_chrome_gpu_rows(x);
 	put_trace_span(x, c);
@@ -536,7 +553,7 @@ static int chrome_end(struct xsp_export *x)
 	{                                                                                          \
 		.suffix = (ending), .title = (what), .begin = chrome_begin, .span = chrome_span,   \
 		.call = xsp_chrome_call, .gpu = xsp_chrome_activity, .memory = xsp_chrome_memory,  \
-		.end = chrome_end, .discard = chrome_discard,                                      \
+		.wait = xsp_chrome_wait, .end = chrome_end, .discard = chrome_discard,             \
 	}
 
 const struct xsp_export_format xsp_format_json = CHROME_FORMAT(".json", "Chrome trace");

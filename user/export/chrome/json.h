@@ -17,7 +17,7 @@ struct xsp_chrome {
 	struct xsp_shown *rows;
 	uint64_t base_ns, start_ns, end_ns; /* base: real time; start, end: monotonic */
 	uint64_t shift; /* monotonic + shift = relative to the base; modulo 2^64 */
-	uint64_t slices;
+	uint64_t slices, wakeups;
 	/* each its part's own */
 	struct xsp_chrome_gpu *gpu;
 	struct xsp_fwdbwd *fwdbwd;

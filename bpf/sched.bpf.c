@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * sched.bpf.c - --waits: when the recorded threads run, when they could, and what they wait for else.
+ *
+ * The scheduler's tracepoints fire for every thread of the machine, so what decides is one look into a table
+ * of those that are recorded, by their task's address: it stays the same through exec, where ids move. A
+ * thread is put there at its birth, or by a walk over all tasks when the recording begins, and taken out at
+ * its last switch.
+ */
+#include "waits.h"
+
+/* include/linux/sched.h */
+#define TASK_STOPPED_OR_TRACED 0x0c
+#define TASK_DEAD 0x80
+#define PF_KTHREAD 0x00200000
+#define KERNEL_STACK 16384 /* THREAD_SIZE of x86-64 and arm64 */
+/* include/uapi/linux/futex.h */
+#define FUTEX_LOCK_PI 6
+#define FUTEX_LOCK_PI2 13
+#define FUTEX_COMMAND 0x7f
+#define FUTEX_TID_MASK 0x3fffffff
+/* include/uapi/linux/stat.h */
+#define FILE_TYPE 0xf000
+#define FILE_PIPE 0x1000
+#define FILE_DISK 0x6000 /* a block device */
+#define FILE_REGULAR 0x8000
+#define FILE_SOCKET 0xc000
+
+#if defined(__TARGET_ARCH_x86)
+#define FUTEX_NUMBER 202
+#define TS_COMPAT 2 /* arch/x86/include/asm/thread_info.h: a 32-bit system call */
+#define ARG1(regs) ((regs)->di)
+#define ARG2(regs) ((regs)->si)
+#define ARG3(regs) ((regs)->dx)
+#else
+#define FUTEX_NUMBER 98
+#define ARG1(regs) ((regs)->orig_x0)
+#define ARG2(regs) ((regs)->user_regs.regs[1])
+#define ARG3(regs) ((regs)->user_regs.regs[2])
+#endif
+
+/* Set before loading. */
+const volatile __u8 xsp_wait_classes[XSP_SYSCALLS_MAX] = {}; /* by system call */
+const volatile __u64 xsp_wait_least_ns = 0; /* of a wait with an event */
+
+/* Threads met by the walk are watched since then; 0: nothing is recorded yet. */
+volatile __u64 xsp_waits_from_ns = 0;
+volatile __u64 xsp_waits_until_ns = 0; /* 0: it goes on */
+
+struct thread_waits {
+	__u64 at_ns; /* of its last switch; 0: the rest is not filled yet */
+	__u64 since_ns, woken_ns, argument, short_ns;
+	__u64 running_ns, runnable_ns, blocked_ns[XSP_WAIT_CLASSES];
+	__u32 waits[XSP_WAIT_CLASSES];
+	__u32 tid, tgid, waker, owner;
+	__s32 syscall;
+	__u16 state;
+	__u8 why, flags;
+	__u32 off; /* it does not run */
+	__u32 named; /* as asked for: --comm */
+	__u64 ran_ns; /* as the kernel had added up when it left last */
+	__u64 scratch;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* resized before loading */
+	__type(key, __u64);
+	__type(value, struct thread_waits);
+} xsp_thread_waits SEC(".maps");
+
+static const struct thread_waits nothing;
+
+static __always_inline bool is_recorded(__u64 now)
+{
+	__u64 until = xsp_waits_until_ns;
+
+	return xsp_waits_from_ns && (!until || now <= until);
+}
+
+/* ---- what it waits for ---- */
+
+static __noinline __u32 file_class(struct task_struct *task, __u64 descriptor)
+{
+	struct fdtable *table = task->files->fdt;
+	struct file *file = 0;
+
+	if (descriptor >= table->max_fds)
+		return XSP_WAIT_FILE;
+	bpf_probe_read_kernel(&file, sizeof(file), table->fd + descriptor);
+	switch (BPF_CORE_READ(file, f_inode, i_mode) & FILE_TYPE) {
+	case FILE_PIPE:
+		return XSP_WAIT_PIPE;
+	case FILE_SOCKET:
+		return XSP_WAIT_NETWORK;
+	case FILE_REGULAR:
+	case FILE_DISK:
+		return XSP_WAIT_DISK;
+	default:
+		return XSP_WAIT_FILE;
+	}
+}
+
+/* glibc's mutex is { lock, count, owner, users }, and who waits for it expects its lock to be 2. One that inherits
+ * priority has its owner in the lock. What else lies at a futex's address tells of no owner. */
+static __noinline __u32 lock_owner(__u64 address, __u32 command, __u32 expected)
+{
+	__u32 word[4];
+
+	if (bpf_probe_read_user(word, sizeof(word), (void *)address))
+		return 0;
+	if (command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2)
+		return word[0] & FUTEX_TID_MASK;
+	return expected == 2 && word[0] == 2 && word[3] ? word[2] : 0;
+}
+
+static __always_inline __s32 system_call(struct task_struct *task, struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	if (task->thread_info.status & TS_COMPAT)
+		return XSP_SYSCALLS_MAX; /* numbers of its own */
+	return (__s32)regs->orig_ax;
+#else
+	return regs->syscallno;
+#endif
+}
+
+/* `current`: the task is, so that its memory can be read. */
+static __always_inline void take_reason(struct thread_waits *t, struct task_struct *task,
+					__u32 state, bool current)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__s32 number = system_call(task, regs);
+	__u32 why = XSP_WAIT_OTHER;
+
+	t->state = state;
+	t->syscall = number;
+	t->argument = ARG1(regs);
+	t->owner = 0;
+	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
+		t->flags |= XSP_WAIT_IO;
+	if (number < 0)
+		why = XSP_WAIT_FAULT;
+	else if (number < XSP_SYSCALLS_MAX)
+		why = xsp_wait_classes[number & (XSP_SYSCALLS_MAX - 1)];
+	if (why == XSP_WAIT_FILE)
+		why = file_class(task, t->argument);
+	if ((why == XSP_WAIT_FILE || why == XSP_WAIT_OTHER) && (t->flags & XSP_WAIT_IO))
+		why = XSP_WAIT_DISK;
+	if (state & TASK_STOPPED_OR_TRACED)
+		why = XSP_WAIT_STOPPED;
+	if (current && number == FUTEX_NUMBER)
+		t->owner = lock_owner(t->argument, ARG2(regs) & FUTEX_COMMAND, ARG3(regs));
+	t->why = why;
+}
+
+/* ---- events ---- */
+
+static __noinline bool is_named(struct task_struct *task)
+{
+	__u64 comm[XSP_COMM_BYTES / 8] = {};
+
+	if (!xsp_comm_filters)
+		return true;
+	BPF_CORE_READ_STR_INTO((char(*)[XSP_COMM_BYTES])comm, task, comm);
+	return xsp_comm_matches(comm);
+}
+
+static __noinline bool emit_wait(const struct thread_waits *t, __u64 now, __u8 flags)
+{
+	struct xsp_event_wait *e = xsp_reserve(t->tid, sizeof(*e));
+
+	if (!e) {
+		xsp_count(XSP_COUNT_LOST_OTHER);
+		return false;
+	}
+	xsp_fill_head(&e->head, now, 0, (__u64)t->tgid << 32 | t->tid, ~0U, XSP_EVENT_WAIT, 0,
+		      sizeof(*e));
+	e->left_ns = t->at_ns;
+	e->woken_ns = t->woken_ns;
+	e->argument = t->argument;
+	e->short_ns = t->short_ns;
+	e->syscall = t->syscall;
+	e->waker = t->waker;
+	e->owner = t->owner;
+	e->state = t->state;
+	e->why = t->why;
+	e->flags = t->flags | flags;
+	xsp_submit(e);
+	return true;
+}
+
+static __noinline void emit_times(const struct thread_waits *t, __u64 now, __u32 ended)
+{
+	struct xsp_event_times *e = xsp_reserve(t->tid, sizeof(*e));
+
+	if (!e) {
+		xsp_count(XSP_COUNT_LOST_OTHER);
+		return;
+	}
+	xsp_fill_head(&e->head, now, 0, (__u64)t->tgid << 32 | t->tid, ~0U, XSP_EVENT_TIMES, 0,
+		      sizeof(*e));
+	e->since_ns = t->since_ns;
+	e->running_ns = t->running_ns;
+	e->runnable_ns = t->runnable_ns;
+	e->ended = ended;
+	e->reserved = 0;
+	__builtin_memcpy(e->blocked_ns, t->blocked_ns, sizeof(e->blocked_ns));
+	__builtin_memcpy(e->waits, t->waits, sizeof(e->waits));
+	xsp_submit(e);
+}
+
+/* ---- switches ---- */
+
+/* From at_ns to `now` it was off its CPU. `flags`: XSP_WAIT_OPEN, or 0: it runs again. */
+static __always_inline void end_wait(struct thread_waits *t, __u64 now, __u8 flags)
+{
+	__u32 why = t->why & (XSP_WAIT_CLASSES - 1);
+	__u64 off = now - t->at_ns, woken = t->woken_ns;
+
+	t->waits[why]++;
+	if (why == XSP_WAIT_RUNNABLE) {
+		t->runnable_ns += off;
+	} else {
+		if (!woken)
+			woken = now;
+		if (woken < t->at_ns || woken > now)
+			woken = woken > now ? now : t->at_ns;
+		t->blocked_ns[why] += woken - t->at_ns;
+		t->runnable_ns += now - woken;
+	}
+	if ((off >= xsp_wait_least_ns || (t->flags & XSP_WAIT_BORN)) && t->named &&
+	    emit_wait(t, now, flags))
+		t->short_ns = 0;
+	else
+		t->short_ns += off;
+}
+
+static __always_inline struct xsp_short_waits *short_waits(void)
+{
+	__u32 key = 0;
+
+	return bpf_map_lookup_elem(&xsp_short_waits, &key);
+}
+
+/*
+ * Its return was not told: the kernel of the development machine runs no program at switches away from some tasks of
+ * its own. How long it ran since, the kernel knows.
+ */
+static __noinline void return_late(struct thread_waits *t, __u64 now, __u64 ran_ns)
+{
+	__u64 ran = ran_ns - t->ran_ns, most = now - t->at_ns;
+
+	now -= ran < most ? ran : most;
+	end_wait(t, now, 0);
+	t->at_ns = now;
+}
+
+static __noinline void leaves(struct thread_waits *t, __u64 now, bool preempted)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct xsp_short_waits *s = short_waits();
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 state = task->__state;
+	__u64 ran_ns = task->se.sum_exec_runtime;
+
+	t->tid = (__u32)id; /* an exec changes it */
+	t->tgid = id >> 32;
+	t->named = is_named(task);
+	if (t->off)
+		return_late(t, now, ran_ns);
+	else if (s)
+		t->short_ns = s->ns;
+	if (s)
+		s->ns = 0;
+	t->ran_ns = ran_ns;
+	t->running_ns += now - t->at_ns;
+	t->at_ns = now;
+	t->woken_ns = 0;
+	t->waker = 0;
+	t->flags = 0;
+	take_reason(t, task, state, true);
+	if (preempted || !state)
+		t->why = XSP_WAIT_RUNNABLE;
+	t->off = 1;
+	if (!(state & TASK_DEAD) || preempted)
+		return;
+	__u64 key = (__u64)task;
+	if (t->named)
+		emit_times(t, now, 1);
+	bpf_map_delete_elem(&xsp_thread_waits, &key);
+}
+
+static __noinline void returns(struct thread_waits *t, __u64 now)
+{
+	struct xsp_short_waits *s = short_waits();
+
+	if (t->off)
+		end_wait(t, now, 0);
+	else
+		t->running_ns += now - t->at_ns;
+	t->at_ns = now;
+	t->off = 0;
+	if (s) {
+		s->ns = t->short_ns;
+		s->back_ns = now;
+	}
+}
+
+static __always_inline struct thread_waits *waits_of(__u64 key)
+{
+	struct thread_waits *t = bpf_map_lookup_elem(&xsp_thread_waits, &key);
+
+	return t && t->at_ns ? t : 0;
+}
+
+/* (preempt, prev, next, since 5.18 prev_state): the current task leaves for another one. */
+SEC("raw_tp/sched_switch")
+int xsp_sched_switch(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct thread_waits *prev, *next;
+	__u64 now;
+
+	if (!xsp_waits_from_ns)
+		return 0;
+	prev = waits_of(bpf_get_current_task());
+	next = waits_of(ctx->args[2]);
+	if (!prev && !next)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (!is_recorded(now))
+		return 0;
+	if (prev)
+		leaves(prev, now, ctx->args[0] & 1);
+	if (next)
+		returns(next, now);
+	return 0;
+}
+
+/* ---- wakeups ---- */
+
+/*
+ * In an interrupt the current task is whoever was interrupted, and wakes nobody. Interrupts of hardware, and
+ * soft ones, run on a stack of their own, except those that come while a program runs, not the kernel: but then
+ * it is in no system call.
+ */
+static __always_inline bool is_waker(struct task_struct *task, volatile __u64 *number)
+{
+	volatile __u32 here = 0;
+
+	*number =
+		(__u64)&here; /* read back it is a number, with which the verifier lets us reckon */
+	__u64 depth = *number - (__u64)task->stack;
+
+	return depth < KERNEL_STACK && !(task->flags & PF_KTHREAD) &&
+	       system_call(task, (struct pt_regs *)bpf_task_pt_regs(task)) >= 0;
+}
+
+static __always_inline struct thread_waits *sleeper(__u64 task)
+{
+	bool recorded = xsp_waits_from_ns && !xsp_waits_until_ns;
+	struct thread_waits *t = recorded ? waits_of(task) : 0;
+
+	return t && t->off && !t->woken_ns && t->why != XSP_WAIT_RUNNABLE ? t : 0;
+}
+
+/* On the CPU of whoever wakes it. */
+SEC("raw_tp/sched_waking")
+int xsp_sched_waking(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct thread_waits *t = sleeper(ctx->args[0]);
+
+	if (!t)
+		return 0;
+	t->woken_ns = bpf_ktime_get_ns();
+	if (is_waker(bpf_get_current_task_btf(), &t->scratch))
+		t->waker = (__u32)bpf_get_current_pid_tgid();
+	else
+		t->flags |= XSP_WAIT_INTERRUPT;
+	return 0;
+}
+
+/* Those that were about to leave when they were being woken: their waking came before the switch. */
+SEC("raw_tp/sched_wakeup")
+int xsp_sched_wakeup(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct thread_waits *t = sleeper(ctx->args[0]);
+
+	if (t)
+		t->woken_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* ---- threads that come, and those that are there ---- */
+
+static __noinline struct thread_waits *make_waits(struct task_struct *task, __u64 flags)
+{
+	__u32 tgid = BPF_CORE_READ(task, tgid), tid = BPF_CORE_READ(task, pid);
+	__u64 key = (__u64)task;
+	struct thread_waits *t;
+
+	if (!bpf_map_lookup_elem(&xsp_tgids, &tgid))
+		return 0;
+	if (xsp_filter_tid && !bpf_map_lookup_elem(&xsp_tids, &tid))
+		return 0;
+	long failed = bpf_map_update_elem(&xsp_thread_waits, &key, &nothing, flags);
+	t = failed ? 0 : bpf_map_lookup_elem(&xsp_thread_waits, &key);
+	if (t) {
+		t->tid = tid;
+		t->tgid = tgid;
+		t->named = is_named(task);
+	} else if (failed != -17) { /* EEXIST: it is there */
+		xsp_count(XSP_COUNT_UNTRACKED);
+	}
+	return t;
+}
+
+static __always_inline void begin_waits(struct thread_waits *t, __u64 now)
+{
+	t->since_ns = now;
+	barrier();
+	*(volatile __u64 *)&t->at_ns = now;
+}
+
+SEC("raw_tp/sched_wakeup_new")
+int xsp_sched_new(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct thread_waits *t;
+	__u64 now;
+
+	if (!xsp_waits_from_ns)
+		return 0;
+	now = bpf_ktime_get_ns();
+	t = is_recorded(now) ? make_waits((void *)ctx->args[0], BPF_ANY) : 0;
+	if (!t)
+		return 0;
+	t->syscall = -1;
+	t->flags = XSP_WAIT_BORN;
+	t->off = 1; /* and could run */
+	begin_waits(t, now);
+	return 0;
+}
+
+static __noinline void meet(struct task_struct *task)
+{
+	__u32 state = task->__state;
+	struct thread_waits *t;
+
+	if (task->exit_state)
+		return;
+	t = make_waits(task, BPF_NOEXIST);
+	if (!t)
+		return;
+	t->off = !task->on_cpu;
+	t->ran_ns = task->se.sum_exec_runtime;
+	if (t->off) {
+		t->flags = XSP_WAIT_BEFORE;
+		take_reason(t, task, state, false);
+		if (task->on_rq || !state)
+			t->why = XSP_WAIT_RUNNABLE;
+	}
+	begin_waits(t, xsp_waits_from_ns);
+}
+
+/* Run by the broker over all tasks: those of recorded processes are met. */
+SEC("?iter/task")
+int xsp_sched_meet(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	if (task)
+		meet(task);
+	return 0;
+}
+
+static __noinline void part(struct thread_waits *t, __u64 until)
+{
+	if (t->off)
+		end_wait(t, until, XSP_WAIT_OPEN);
+	else
+		t->running_ns += until - t->at_ns;
+	t->at_ns = until;
+	if (t->named)
+		emit_times(t, until, 0);
+}
+
+/* ... over those that are in the table at the end: also such as are no tasks any more to others, but have not
+ * switched for the last time. */
+SEC("?iter/bpf_map_elem")
+int xsp_sched_part(struct bpf_iter__bpf_map_elem *ctx)
+{
+	__u64 *key = ctx->key;
+	struct thread_waits *t = key ? waits_of(*key) : 0;
+
+	if (t)
+		part(t, xsp_waits_until_ns);
+	return 0;
+}
+
+char _license[] SEC("license") __weak = "Dual BSD/GPL";

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * waits.h - --waits: waits that are too short for an event of their own, and the events of spans.
+ *
+ * What a span was off its CPU is known to the last of them, because they are told before any event of its
+ * thread: the scheduler's programs (sched.bpf.c) leave the sum of the thread that runs on a CPU where this finds it.
+ */
+#ifndef XSP_BPF_WAITS_H
+#define XSP_BPF_WAITS_H
+
+#include "common.h"
+
+__weak const volatile bool xsp_waits = false; /* else none of this is loaded */
+
+struct xsp_short_waits {
+	__u64 ns;
+	__u64 back_ns; /* when the last of them ended */
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct xsp_short_waits);
+} xsp_short_waits __weak SEC(".maps");
+
+static __noinline __attribute__((unused)) void xsp_emit_short_waits(struct xsp_short_waits *s)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct xsp_event_wait *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
+
+	if (!e)
+		return; /* the next one tells of them */
+	__builtin_memset(e, 0, sizeof(*e));
+	xsp_fill_head(&e->head, s->back_ns, 0, pid_tgid, ~0U, XSP_EVENT_WAIT, 0, sizeof(*e));
+	e->left_ns = s->back_ns;
+	e->short_ns = s->ns;
+	e->syscall = -1;
+	e->flags = XSP_WAIT_SHORT;
+	s->ns = 0;
+	xsp_submit(e);
+}
+
+/* Before any event of a span. Nobody else uses the place while the thread runs on its CPU. */
+static __always_inline void xsp_tell_short_waits(void)
+{
+	__u32 key = 0;
+	struct xsp_short_waits *s;
+
+	if (!xsp_waits)
+		return;
+	s = bpf_map_lookup_elem(&xsp_short_waits, &key);
+	if (s && s->ns)
+		xsp_emit_short_waits(s);
+}
+
+#endif

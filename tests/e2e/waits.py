@@ -1,0 +1,252 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""--waits against what the kernel tells each thread of itself (/proc/thread-self/schedstat, its CPU clock), and
+against what the program made its threads wait for (tests/workloads/waits.c)."""
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+from harness import (EXTRA, ROOT, Recording, Skip, Trace, case, check, equal, main, record_launched, run,
+                     start, start_ready, wait_for, workload, xsptrace)
+
+MS = 1_000_000
+
+
+def threads_of(trace):
+    return {t["name"]: t for t in trace.json["xsptrace_threads"]}
+
+
+def states_of(trace):
+    """{tid of the thread: [(start, end, name, args)...]} in order, ns."""
+    rows = {e["tid"]: int(re.match(r"thread (\d+)", e["args"]["name"])[1])
+            for e in trace.json["traceEvents"]
+            if e["ph"] == "M" and e["name"] == "thread_name" and e["args"]["name"].endswith(" states")}
+    found = collections.defaultdict(list)
+    for e in trace.json["traceEvents"]:
+        if e["ph"] == "X" and e["cat"] == "thread_state":
+            begin = round(e["ts"] * 1000)
+            found[rows[e["tid"]]].append((begin, begin + round(e["dur"] * 1000), e["name"], e["args"]))
+    return {tid: sorted(states, key=lambda s: s[:2]) for tid, states in found.items()}
+
+
+def near(got, wanted, what, share=0.03, ns=3 * MS):
+    check(abs(got - wanted) <= max(share * wanted, ns), f"{what}: {got / MS:.3f} ms, {wanted / MS:.3f} expected")
+
+
+def stolen():
+    """By a hypervisor, of all CPUs, ns: the kernel takes it off a thread's time, whoever looks at a clock does not."""
+    with open("/proc/stat", encoding="ascii") as f:
+        return int(f.readline().split()[8]) * 10 * MS
+
+
+def noise(switches, stolen_before):
+    """What two clocks may differ by: the kernel reads its own some us before and after a switch is told."""
+    return 3 * MS + 15_000 * switches + (stolen() - stolen_before) + 10 * MS
+
+
+def check_sums(trace):
+    for t in trace.json["xsptrace_threads"]:
+        equal(t["running_ns"] + t["runnable_ns"] + sum(t["blocked_ns"].values()), t["time_ns"],
+              f"running, runnable and blocked of {t['name']}")
+
+
+def check_states(trace):
+    """A row of states has no holes, overlaps nowhere, and comes to what the sums say."""
+    by_tid = {t["tid"]: t for t in trace.json["xsptrace_threads"]}
+    for tid, states in states_of(trace).items():
+        for before, after in zip(states, states[1:]):
+            check(abs(before[1] - after[0]) <= 2, f"states of {tid}", before, after)
+        length = states[-1][1] - states[0][0]
+        # the recording's window is a little longer than the time in which waits are recorded
+        near(length, by_tid[tid]["time_ns"], f"states of {tid}", ns=30 * MS)
+
+
+@case
+def each_thread_as_it_knows_itself(folder):
+    before = stolen()
+    trace, truth = record_launched(folder, [workload("waits")], "--waits", "-e", "waits:waits_call")
+    trace.check_nothing_lost()
+    check_sums(trace)
+    check_states(trace)
+    threads, states = threads_of(trace), states_of(trace)
+    for name, own in truth["threads"].items():
+        t = threads[name]
+        equal(t["tid"], own["tid"], f"tid of {name}")
+        check(t["ended"], f"{name} has ended")
+        near(t["time_ns"], own["lived_ns"], f"life of {name}", ns=20 * MS)
+        near(t["running_ns"], own["running_ns"], f"{name} on CPU", ns=noise(t["switches"], before))
+        near(t["runnable_ns"], own["runnable_ns"], f"{name} runnable", ns=noise(t["switches"], before))
+
+    for name, why, wanted in (("w_sleeps", "sleep", 200 * MS), ("w_polls", "poll", 120 * MS),
+                              ("w_reads", "pipe", truth["threads"]["w_reads"]["waited_ns"]),
+                              ("w_locks", "lock", truth["threads"]["w_locks"]["waited_ns"]),
+                              ("w_is_lied_to", "lock", 120 * MS)):
+        # as the program sees it, it ends when the thread runs again
+        got, runnable = threads[name]["blocked_ns"][why], threads[name]["runnable_ns"]
+        check(wanted - runnable - 2 * MS <= got <= wanted + 20 * MS, f"{name} in {why}", got, wanted, runnable)
+
+    spun = [threads[n] for n in ("w_spins", "w_spins2")]
+    for t in spun:
+        check(t["runnable_ns"] > 0.3 * t["time_ns"], "two on one CPU", t)
+
+    def waits(name, kind):
+        return [s for s in states[truth["threads"][name]["tid"]] if s[2] == f"Blocked: {kind}"]
+
+    tids = {name: own["tid"] for name, own in truth["threads"].items()}
+    locked = max((w for w in waits("w_locks", "lock") if int(w[3]["address"], 16) == truth["mutex"]),
+                 key=lambda w: w[1] - w[0])
+    equal(locked[3].get("held by"), tids["w_holds"], "who held the mutex")
+    equal(locked[3].get("woken by"), tids["w_holds"], "who let it go")
+    read = max(waits("w_reads", "pipe"), key=lambda w: w[1] - w[0])
+    equal(read[3].get("woken by"), tids["w_writes"], "who wrote")
+    equal(read[3]["system call"], "read", "system call")
+    for w in waits("w_sleeps", "sleep"):
+        equal(w[3].get("woken by"), "interrupt", "who ends a sleep")
+    for w in waits("w_is_lied_to", "lock"):
+        check("held by" not in w[3], "a holder that is none", w)
+
+    arrows = collections.defaultdict(dict)
+    for e in trace.json["traceEvents"]:
+        if e["ph"] in "sf" and e["name"] == "wakeup":
+            arrows[e["id"]][e["ph"]] = e
+    check(arrows and all(len(a) == 2 for a in arrows.values()), "arrows with both ends", arrows)
+
+
+@case
+def cpu_time_of_spans(folder):
+    """Of spans with long waits, and with hundreds that are too short for events."""
+    for least in ("10us", "0", "1s"):
+        before = stolen()
+        trace, truth = record_launched(folder, [workload("waits")], f"--waits={least}", "-e",
+                                       "waits:waits_call", name=f"least{least}")
+        own = truth["threads"]["w_calls"]
+        spans = trace.spans
+        equal(len(spans), own["calls"], "spans")
+        for e in spans:
+            check(e["args"]["cpu_time (us)"] <= e["dur"] + 0.001, "more CPU time than time", e)
+        near(sum(e["args"]["cpu_time (us)"] for e in spans) * 1000, own["cpu_ns"], f"CPU time, least {least}",
+             ns=noise(threads_of(trace)["w_calls"]["switches"], before))
+        slept = [s for s in states_of(trace)[own["tid"]] if s[2] == "Blocked: sleep"]
+        check((len(slept) == 0) == (least == "1s"), f"waits of at least {least}: {len(slept)}")
+
+
+@case
+def threads_that_were_there_before(folder):
+    """They sleep through all of it, or run: each has its row, and its whole time."""
+    child = start_ready([workload("sleeper"), "--threads", 3])
+    xsptrace(*EXTRA, "--waits", "-e", "sleeper:sleeper_call", "-p", child.pid, "-d", 1, "-o",
+             f"{folder}/t.json")
+    trace = Trace(f"{folder}/t.json")
+    check_sums(trace)
+    check_states(trace)
+    threads = trace.json["xsptrace_threads"]
+    equal(len(threads), 4, "threads")
+    for t in threads:
+        near(t["time_ns"], trace.json["xsptrace_window"]["duration_ns"], "time", ns=50 * MS)
+        check(not t["ended"], "it has not ended")
+        near(sum(t["blocked_ns"].values()), t["time_ns"], "asleep", share=0.2)
+
+
+@case
+def perfetto_reads_states(folder):
+    """Each slice is there, and each arrow leads from a state in which one runs to another."""
+    consumers = os.path.join(ROOT, "tests/consumers")
+    fetched = run([f"{consumers}/fetch"], timeout=120)
+    if fetched.returncode:
+        raise Skip(fetched.stderr.strip() or "Perfetto's trace processor could not be had")
+    trace, _ = record_launched(folder, [workload("waits")], "--waits", "-e", "waits:waits_call", name="t")
+    told = run(["node", f"{consumers}/perfetto.mjs", f"{folder}/t.json",
+                "select name, value from stats where severity != 'info' and value > 0",
+                "select s.name, count(*) n from slice s join thread_track t on s.track_id = t.id group by 1",
+                "select a.name a, b.name b, count(*) n from flow f join slice a on f.slice_out = a.id "
+                "join slice b on f.slice_in = b.id group by 1, 2"],
+               env=os.environ | {"XSPTRACE_CONSUMERS": fetched.stdout.strip()})
+    rows = [json.loads(line) for line in told.stdout.splitlines()]
+    check(not [r for r in rows if "value" in r], "Perfetto's complaints", told.stdout, told.stderr)
+    ours = collections.Counter(e["name"] for e in trace.json["traceEvents"]
+                               if e["ph"] == "X" and e["cat"] == "thread_state")
+    theirs = {r["name"]: r["n"] for r in rows if "name" in r and r["name"] in ours}
+    equal(theirs, dict(ours), "states")
+    arrows = sum(e["ph"] == "s" for e in trace.json["traceEvents"])
+    equal([r for r in rows if "a" in r], [{"a": "Running", "b": "Running", "n": arrows}], "arrows")
+
+
+def schedstat(tid):
+    with open(f"/proc/{tid}/schedstat", encoding="ascii") as f:
+        return [int(n) for n in f.read().split()]
+
+
+@case
+def redis_in_epoll(folder):
+    if not os.path.exists("/usr/bin/redis-server"):
+        raise Skip("redis-server is not installed")
+    server = start(["/usr/bin/redis-server", "--port", 0, "--unixsocket", f"{folder}/s", "--save", "",
+                    "--daemonize", "no"], stdout=subprocess.DEVNULL, cwd=folder)
+    wait_for(lambda: os.path.exists(f"{folder}/s"), 5, "redis-server")
+    with Recording(folder, "--waits", "-p", server.pid, "-o", f"{folder}/t.json",
+                   table=f"{folder}/table") as recording:
+        before, begun = schedstat(server.pid), time.monotonic_ns()
+        time.sleep(1)
+        after, ended = schedstat(server.pid), time.monotonic_ns()
+        recording.stop()
+        recording.wait()
+    trace = Trace(f"{folder}/t.json")
+    check_sums(trace)
+    own = next(t for t in trace.json["xsptrace_threads"] if t["tid"] == server.pid)
+    # the recording is a little longer than the time between the two looks
+    idle, more = (ended - begun) - (after[0] - before[0]), own["time_ns"] - (ended - begun)
+    check(0.97 * idle <= own["blocked_ns"]["poll"] <= idle + more, "epoll", own, idle)
+    near(own["running_ns"], after[0] - before[0], "on CPU", share=0.2, ns=20 * MS)
+    with open(f"{folder}/table", encoding="utf-8") as f:
+        table = f.read()
+    check(re.search(r"redis-server \(\d+\).* poll ", table), "the table of threads", table)
+
+
+LOCKS = """
+import sys, threading, time
+lock = threading.Lock()
+def hold():
+    for _ in range(4):
+        with lock:
+            time.sleep(0.1)
+        time.sleep(0.02)
+def want():
+    for _ in range(4):
+        time.sleep(0.01)
+        with lock:
+            pass
+sys.stderr.write("ready\\n"); sys.stderr.flush(); sys.stdin.readline()
+threads = [threading.Thread(target=f) for f in (hold, want)]
+[t.start() for t in threads]; [t.join() for t in threads]
+"""
+
+
+@case
+def a_lock_of_python(folder):
+    """A semaphore: it tells of no holder, so none is named; who woke is known."""
+    child = start([sys.executable, "-c", LOCKS], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    check(b"ready" in child.stderr.readline(), "not ready")
+    with Recording(folder, "--waits", "-p", child.pid, "-o", f"{folder}/t.json",
+                   table=f"{folder}/table") as recording:
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        equal(child.wait(timeout=60), 0, "status of python")
+        recording.wait()
+    trace = Trace(f"{folder}/t.json")
+    check_sums(trace)
+    waits = [s for states in states_of(trace).values() for s in states
+             if s[2] == "Blocked: lock" and s[1] - s[0] > 50 * MS and "woken by" in s[3]]
+    check(len(waits) >= 3, "waits for the lock", waits)
+    for w in waits:
+        check("held by" not in w[3], "a holder that nobody can know", w)
+    with open(f"{folder}/table", encoding="utf-8") as f:
+        table = f.read()
+    check("whose holder it does not tell" in table, "the line on the lock", table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waits: the CPU time of spans, what sinks are told of each wait, the sums of threads. */
+#include "capture_builder.h"
+
+#define SP 0x7ff000000000ULL
+#define NO_PROBE UINT32_MAX
+
+struct told {
+	struct xsp_wait waits[128];
+	size_t count;
+	struct result spans;
+};
+
+static int take_wait(void *ctx, const struct xsp_wait *wait)
+{
+	struct told *told = ctx;
+
+	cr_assert_lt(told->count, 128);
+	told->waits[told->count++] = *wait;
+	return 0;
+}
+
+static int take_span(void *ctx, const struct xsp_span *span)
+{
+	return result_span(&((struct told *)ctx)->spans, span);
+}
+
+static void start(struct builder *b)
+{
+	builder_begin(b, 3);
+	cr_assert_eq(xsp_capture_put_info(b->w, "waits", "10"), 0);
+}
+
+/* The thread runs again at `back`. */
+static void wait_of(struct builder *b, uint64_t left, uint64_t woken, uint64_t back,
+		    uint64_t short_ns, uint8_t why, uint8_t flags)
+{
+	struct xsp_event_wait e = {.head = {.kind = XSP_EVENT_WAIT, .probe = NO_PROBE},
+				   .left_ns = left,
+				   .woken_ns = woken,
+				   .short_ns = short_ns,
+				   .syscall = 202,
+				   .argument = 0x1000,
+				   .why = why,
+				   .flags = flags};
+	b->now = back;
+	builder_put(b, &e, sizeof(e));
+}
+
+static void times_of(struct builder *b, uint32_t ended)
+{
+	struct xsp_event_times e = {.head = {.kind = XSP_EVENT_TIMES, .probe = NO_PROBE},
+				    .since_ns = 1000,
+				    .running_ns = 100,
+				    .runnable_ns = 20,
+				    .ended = ended};
+	e.blocked_ns[XSP_WAIT_LOCK] = 30;
+	e.waits[XSP_WAIT_LOCK] = 3;
+	builder_put(b, &e, sizeof(e));
+}
+
+static void told_of(struct builder *b, struct told *told)
+{
+	struct xsp_error err = {0};
+	struct result *r = &told->spans;
+
+	builder_end(b);
+	*told = (struct told){0};
+	cr_assert_eq(xsp_capture_open(b->path, &r->reader, &err), 0, "%s", err.text);
+	unlink(b->path);
+	cr_assert_eq(xsp_timeline_new(r->reader, &r->timeline, &err), 0, "%s", err.text);
+	struct xsp_timeline_sink sink = {.ctx = told, .span = take_span, .wait = take_wait};
+	cr_assert_eq(xsp_timeline_run(r->timeline, &sink, 1, &err), 0, "%s", err.text);
+}
+
+static uint64_t cpu_of(const struct told *told, const char *name)
+{
+	return span_named(&told->spans, name, 0)->span.cpu_ns;
+}
+
+Test(waits, cpu_time_is_without_waits_inside)
+{
+	struct builder b;
+	struct told told;
+
+	start(&b);
+	wait_of(&b, 1100, 1150, 1200, 5, XSP_WAIT_LOCK, 0); /* before all spans */
+	b.now = 2000;
+	entry(&b, 0, SP); /* 2000 */
+	wait_of(&b, 2100, 2150, 2200, 0, XSP_WAIT_LOCK, 0);
+	b.now = 2300;
+	entry(&b, 1, SP - 64); /* 2300 */
+	wait_of(&b, 2400, 2450, 2500, 30, XSP_WAIT_POLL, 0); /* and 30 short ones before */
+	wait_of(&b, 2600, 0, 2600, 40, 0, XSP_WAIT_SHORT); /* told before the exit */
+	b.now = 2700;
+	leave(&b, 1, SP - 64); /* 2700 */
+	b.now = 3000;
+	leave(&b, 0, SP); /* 3000 */
+	told_of(&b, &told);
+	cr_expect_eq(cpu_of(&told, "f1"), 400 - 100 - 30 - 40);
+	cr_expect_eq(cpu_of(&told, "f0"), 1000 - 100 - 100 - 30 - 40);
+	cr_expect_eq(told.count, 3, "short ones are not told");
+	cr_expect(!told.waits[0].in_span);
+	cr_expect(told.waits[1].in_span);
+	cr_expect_str_eq(xsp_timeline_name(told.spans.timeline, told.waits[2].span), "f1");
+	result_free(&told.spans);
+}
+
+/* The time of an entry is taken, then its thread is preempted, then the entry is written. */
+Test(waits, a_wait_inside_the_probe_is_inside_the_span)
+{
+	struct builder b;
+	struct told told;
+
+	start(&b);
+	wait_of(&b, 1500, 0, 1600, 7, XSP_WAIT_RUNNABLE, 0);
+	b.now = 1450;
+	entry(&b, 0, SP);
+	b.now = 2000;
+	leave(&b, 0, SP);
+	told_of(&b, &told);
+	cr_expect_eq(cpu_of(&told, "f0"), 550 - 107);
+	result_free(&told.spans);
+}
+
+/* With --min-duration entries come behind the waits in them; too many of them, and it is not known. */
+Test(waits, entries_that_come_late)
+{
+	for (uint64_t n = 60; n <= 70; n += 10) {
+		struct builder b;
+		struct told told;
+
+		start(&b);
+		wait_of(&b, 1100, 1150, 1200, 0, XSP_WAIT_LOCK, 0);
+		for (uint64_t i = 0; i < n; i++)
+			wait_of(&b, 2000 + 20 * i, 2005 + 20 * i, 2010 + 20 * i, 0, XSP_WAIT_LOCK,
+				XSP_WAIT_BEFORE);
+		b.now = 1900;
+		builder_event(&b, XSP_EVENT_ENTRY, 0, SP, XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED);
+		b.now = 5000;
+		leave(&b, 0, SP);
+		told_of(&b, &told);
+		cr_expect_eq(cpu_of(&told, "f0"), n < 64 ? 3100 - 10 * n : XSP_CPU_UNKNOWN,
+			     "%lu waits", n);
+		result_free(&told.spans);
+	}
+}
+
+Test(waits, sums_of_threads)
+{
+	struct builder b;
+	struct told told;
+	const struct xsp_thread_times *times;
+
+	start(&b);
+	task(&b, XSP_TASK_FORK, "worker");
+	wait_of(&b, 1100, 1150, 1200, 0, XSP_WAIT_LOCK, XSP_WAIT_BORN);
+	task(&b, XSP_TASK_EXIT, "worker");
+	wait_of(&b, 1300, 0, 1310, 0, XSP_WAIT_RUNNABLE, 0); /* on its way out */
+	times_of(&b, 1);
+	task(&b, XSP_TASK_FORK, "another"); /* of the same number */
+	times_of(&b, 0);
+	told_of(&b, &told);
+	cr_assert_eq(xsp_timeline_times(told.spans.timeline, &times), 2);
+	cr_expect_str_eq(times[0].thread->comm, "worker");
+	cr_expect(times[0].ended);
+	cr_expect_str_eq(times[1].thread->comm, "another");
+	cr_expect_eq(times[1].blocked_ns[XSP_WAIT_LOCK], 30);
+	cr_expect_eq(times[1].waits[XSP_WAIT_LOCK], 3);
+	cr_expect_eq(told.count, 2);
+	cr_expect_eq(told.waits[1].woken_ns, 1300, "who is preempted can run all the time");
+	result_free(&told.spans);
+}
+
+/* The kernel side does not know what a call of CUDA's API waits for. */
+Test(waits, inside_a_call_of_cuda)
+{
+	struct builder b;
+	struct told told;
+	const struct xsp_thread_times *times;
+
+	start(&b);
+	struct xsp_capture_probe p = {.id = 3,
+				      .module = UINT32_MAX,
+				      .provider = "cuda",
+				      .symbol = "cuCtxSynchronize",
+				      .name = "cuCtxSynchronize"};
+	cr_assert_eq(xsp_capture_put_probe(b.w, &p), 0);
+	wait_of(&b, 1100, 1110, 1120, 0, XSP_WAIT_LOCK, 0);
+	entry(&b, 3, SP);
+	wait_of(&b, 1200, 1220, 1225, 0, XSP_WAIT_LOCK, 0);
+	wait_of(&b, 1230, 0, 1240, 0, XSP_WAIT_RUNNABLE, 0);
+	leave(&b, 3, SP);
+	times_of(&b, 0);
+	told_of(&b, &told);
+	cr_assert_eq(told.count, 3);
+	cr_expect_eq(told.waits[0].why, XSP_WAIT_LOCK);
+	cr_expect_eq(told.waits[1].why, XSP_WAIT_GPU);
+	cr_expect_eq(told.waits[2].why, XSP_WAIT_RUNNABLE);
+	cr_assert_eq(xsp_timeline_times(told.spans.timeline, &times), 1);
+	cr_expect_eq(times[0].blocked_ns[XSP_WAIT_LOCK], 10);
+	cr_expect_eq(times[0].blocked_ns[XSP_WAIT_GPU], 20);
+	cr_expect_eq(times[0].waits[XSP_WAIT_LOCK], 2);
+	cr_expect_eq(times[0].waits[XSP_WAIT_GPU], 1);
+	result_free(&told.spans);
+}
+
+/* Captures come from anywhere. */
+Test(waits, what_cannot_be)
+{
+	struct builder b;
+	struct told told;
+
+	start(&b);
+	wait_of(&b, 5000, 0, 1200, 0, XSP_WAIT_LOCK, 0); /* left after it came back */
+	wait_of(&b, 1300, 9000, 1400, 0, 200,
+		0xff & ~XSP_WAIT_SHORT); /* woken later, no such class */
+	wait_of(&b, 1500, 10, 1600, UINT64_MAX, XSP_WAIT_LOCK, 0);
+	b.now = 1700;
+	entry(&b, 0, SP);
+	leave(&b, 0, SP);
+	told_of(&b, &told);
+	cr_assert_eq(told.count, 2);
+	cr_expect_eq(told.waits[0].woken_ns, 1400);
+	cr_expect_lt(told.waits[0].why, XSP_WAIT_CLASSES);
+	cr_expect_eq(told.waits[1].woken_ns, 1600);
+	result_free(&told.spans);
+}
+
+/* A capture without them: no CPU time is made up. */
+Test(waits, none_were_recorded)
+{
+	struct builder b;
+	struct told told;
+
+	builder_begin(&b, 1);
+	entry(&b, 0, SP);
+	leave(&b, 0, SP);
+	told_of(&b, &told);
+	cr_expect_eq(cpu_of(&told, "f0"), XSP_CPU_UNKNOWN);
+	cr_expect(!xsp_timeline_has_waits(told.spans.timeline));
+	result_free(&told.spans);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* wait_reasons.h - which system calls wait for what, and how that is said. */
+#ifndef XSP_CATALOG_WAIT_REASONS_H
+#define XSP_CATALOG_WAIT_REASONS_H
+
+#include <stdint.h>
+
+#include "xsptrace/event.h"
+
+/* Of this machine's numbers. XSP_WAIT_OTHER: not in the table. */
+enum xsp_wait_class xsp_wait_class_of(unsigned syscall);
+/* "futex"; NULL: not in the table. */
+const char *xsp_wait_syscall(unsigned syscall);
+/* "lock", "poll"; never NULL. */
+const char *xsp_wait_class_name(unsigned why);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/chrome/waits.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "catalog/wait_reasons.h"
+#include "export/chrome/json.h"
+
+/* In struct xsp_shown_row.last_ns, which else is when it began to run. */
+#define NEVER 0 /* not known yet */
+#define NO_MORE UINT64_MAX /* it waited to the end */
+
+#define UNINTERRUPTIBLE 2 /* TASK_UNINTERRUPTIBLE, include/linux/sched.h */
+
+/* Colours are those of chrome://tracing; others make their own. The caller writes what else is in `args`, and
+ * closes both. */
+static void open_state(struct xsp_export *x, const struct xsp_shown_row *row, const char *name,
+		       const char *color, uint64_t start_ns, uint64_t end_ns)
+{
+	xsp_out_printf(x->out,
+		       "{\"ph\":\"X\",\"cat\":\"thread_state\",\"name\":\"%s\",\"cname\":"
+		       "\"thread_state_%s\",\"pid\":%u,\"tid\":%u,\"ts\":",
+		       name, color, row->pid, row->tid);
+	char *p = xsp_chrome_put_ts(x, xsp_out_reserve(x->out, 64), start_ns);
+	p = XSP_PUT(p, ",\"dur\":");
+	xsp_out_commit(x->out, xsp_chrome_put_ns(p, end_ns - start_ns));
+	xsp_out_text(x->out, ",\"args\":{");
+}
+
+static void close_state(struct xsp_export *x)
+{
+	xsp_out_text(x->out, "}},\n");
+}
+
+static void put_running(struct xsp_export *x, const struct xsp_shown_row *row, uint64_t end_ns,
+			uint64_t short_ns)
+{
+	if (end_ns <= row->last_ns)
+		return;
+	open_state(x, row, "Running", "running", row->last_ns, end_ns);
+	if (short_ns > 0) {
+		char *p = XSP_PUT(xsp_out_reserve(x->out, 64), "\"short waits (us)\":");
+		xsp_out_commit(x->out, xsp_put_us(p, short_ns));
+	}
+	close_state(x);
+}
+
+static uint32_t shown_tid(const struct xsp_export *x, uint32_t tid)
+{
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(x->timeline, tid);
+
+	return t != NULL && t->ns_tid != 0 ? t->ns_tid : tid;
+}
+
+/* What is known of it, as pairs of which each begins with a comma. */
+static void put_reason(struct xsp_export *x, const struct xsp_wait *w)
+{
+	const char *call = w->syscall >= 0 ? xsp_wait_syscall((unsigned)w->syscall) : NULL;
+
+	xsp_out_printf(x->out, "\"in\":\"%s\"", xsp_wait_class_name(w->why));
+	if (call != NULL)
+		xsp_out_printf(x->out, ",\"system call\":\"%s\"", call);
+	else if (w->syscall >= 0)
+		xsp_out_printf(x->out, ",\"system call\":%d", w->syscall);
+	if (w->why == XSP_WAIT_LOCK)
+		xsp_out_printf(x->out, ",\"address\":\"0x%llx\"", (unsigned long long)w->argument);
+	if (w->why == XSP_WAIT_FILE || w->why == XSP_WAIT_PIPE || w->why == XSP_WAIT_NETWORK)
+		xsp_out_printf(x->out, ",\"descriptor\":%llu",
+			       (unsigned long long)(uint32_t)w->argument);
+	if (w->owner != 0)
+		xsp_out_printf(x->out, ",\"held by\":%u", shown_tid(x, w->owner));
+	if (w->waker != 0)
+		xsp_out_printf(x->out, ",\"woken by\":%u", shown_tid(x, w->waker));
+	if (w->flags & XSP_WAIT_INTERRUPT)
+		xsp_out_text(x->out, ",\"woken by\":\"interrupt\"");
+	if (w->flags & XSP_WAIT_BEFORE)
+		xsp_out_text(x->out, ",\"begun before\":true");
+	if (w->flags & XSP_WAIT_OPEN)
+		xsp_out_text(x->out, ",\"finished\":false");
+}
+
+static void put_blocked(struct xsp_export *x, const struct xsp_shown_row *row,
+			const struct xsp_wait *w)
+{
+	char name[48];
+
+	if (w->woken_ns <= w->left_ns)
+		return;
+	snprintf(name, sizeof(name), "Blocked: %s", xsp_wait_class_name(w->why));
+	open_state(x, row, name, w->flags & XSP_WAIT_IO ? "iowait" : "sleeping", w->left_ns,
+		   w->woken_ns);
+	put_reason(x, w);
+	close_state(x);
+}
+
+static void put_runnable(struct xsp_export *x, const struct xsp_shown_row *row,
+			 const struct xsp_wait *w)
+{
+	if (w->back_ns <= w->woken_ns)
+		return;
+	open_state(x, row,
+		   w->why == XSP_WAIT_RUNNABLE && !(w->flags & XSP_WAIT_BORN) ? "Preempted"
+									      : "Runnable",
+		   "runnable", w->woken_ns, w->back_ns);
+	if (w->flags & XSP_WAIT_OPEN)
+		xsp_out_text(x->out, "\"finished\":false");
+	close_state(x);
+}
+
+/* From the state in which the one runs to that in which the other runs again. */
+static int put_arrow(struct xsp_export *x, const struct xsp_shown_row *row,
+		     const struct xsp_wait *w)
+{
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(x->timeline, w->waker);
+	struct xsp_shown_row *from;
+
+	if (w->waker == 0 || w->waker == w->tid || t == NULL || (w->flags & XSP_WAIT_OPEN))
+		return 0;
+	from = xsp_chrome_row(x, t->pid, t->tid, XSP_STATES_ROW);
+	if (from == NULL)
+		return -ENOMEM;
+	const uint64_t id = ++xsp_chrome_of(x)->wakeups;
+	xsp_chrome_put_flow(x, "wakeup", false, id, from->pid, from->tid, w->woken_ns);
+	xsp_chrome_put_flow(x, "wakeup", true, id, row->pid, row->tid, w->back_ns);
+	return 0;
+}
+
+int xsp_chrome_wait(struct xsp_export *x, const struct xsp_wait *w)
+{
+	struct xsp_shown_row *row = xsp_chrome_row(x, w->pid, w->tid, XSP_STATES_ROW);
+
+	if (row == NULL)
+		return -ENOMEM;
+	if (row->last_ns == NEVER)
+		row->last_ns = w->flags & (XSP_WAIT_BORN | XSP_WAIT_BEFORE)
+				       ? w->left_ns
+				       : xsp_chrome_of(x)->start_ns;
+	if (row->last_ns == NO_MORE || w->left_ns < row->last_ns)
+		return 0; /* made up */
+	put_running(x, row, w->left_ns, w->short_ns);
+	put_blocked(x, row, w);
+	put_runnable(x, row, w);
+	row->last_ns = w->flags & XSP_WAIT_OPEN ? NO_MORE : w->back_ns;
+	return put_arrow(x, row, w);
+}
+
+int xsp_chrome_last_states(struct xsp_export *x)
+{
+	const struct xsp_thread_times *times;
+	const size_t count = xsp_timeline_times(x->timeline, &times);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct xsp_timeline_thread *t = times[i].thread;
+		struct xsp_shown_row *row = xsp_chrome_row(x, t->pid, t->tid, XSP_STATES_ROW);
+		if (row == NULL)
+			return -ENOMEM;
+		if (row->last_ns == NO_MORE)
+			continue;
+		if (row->last_ns == NEVER)
+			row->last_ns = times[i].since_ns;
+		put_running(x, row, times[i].until_ns, 0);
+		row->last_ns = NO_MORE;
+	}
+	return 0;
+}
+
+static uint64_t switches_of(const struct xsp_thread_times *t)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++)
+		sum += t->waits[i];
+	return sum;
+}
+
+void xsp_chrome_threads(struct xsp_export *x)
+{
+	const struct xsp_thread_times *times;
+	const size_t count = xsp_timeline_times(x->timeline, &times);
+
+	if (!xsp_timeline_has_waits(x->timeline))
+		return;
+	xsp_chrome_key(x->out, "xsptrace_threads");
+	xsp_out_text(x->out, "[");
+	for (size_t i = 0; i < count; i++) {
+		const struct xsp_thread_times *t = &times[i];
+		const struct xsp_shown_row *row =
+			xsp_chrome_row(x, t->thread->pid, t->thread->tid, XSP_STATES_ROW);
+		const struct {
+			const char *key;
+			uint64_t value;
+		} pairs[] = {
+			{"pid", row != NULL ? row->pid : t->thread->ns_pid},
+			{"tid", row != NULL ? row->thread_tid : t->thread->ns_tid},
+			{"time_ns", t->until_ns - t->since_ns},
+			{"running_ns", t->running_ns},
+			{"runnable_ns", t->runnable_ns},
+			{"switches", switches_of(t)},
+		};
+		xsp_out_text(x->out, i ? ",\n{" : "{");
+		xsp_chrome_text_pair(x->out, "name", t->thread->comm);
+		for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++) {
+			xsp_out_text(x->out, ",");
+			xsp_chrome_number_pair(x->out, pairs[k].key, pairs[k].value);
+		}
+		xsp_out_printf(x->out, ",\"ended\":%s,\"blocked_ns\":{",
+			       t->ended ? "true" : "false");
+		const char *separator = "";
+		for (unsigned why = 1; why < XSP_WAIT_CLASSES; why++) {
+			if (t->waits[why] == 0)
+				continue;
+			xsp_out_text(x->out, separator);
+			xsp_chrome_number_pair(x->out, xsp_wait_class_name(why),
+					       t->blocked_ns[why]);
+			separator = ",";
+		}
+		xsp_out_text(x->out, "}}");
+	}
+	xsp_out_text(x->out, "],\n");
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* waits.h - --waits in the Chrome trace: a row of states under each thread, arrows from who wakes to who is woken. */
+#ifndef XSP_EXPORT_CHROME_WAITS_H
+#define XSP_EXPORT_CHROME_WAITS_H
+
+#include "export/export_private.h"
+
+/* The number of the row (struct xsp_shown_row). */
+#define XSP_STATES_ROW UINT32_MAX
+
+int xsp_chrome_wait(struct xsp_export *x, const struct xsp_wait *wait);
+/* After the last wait: that threads run on. */
+int xsp_chrome_last_states(struct xsp_export *x);
+/* The top-level key: where all of each thread's time went. */
+void xsp_chrome_threads(struct xsp_export *x);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * off_cpu.c - how long a thread was off its CPU: a running sum, of which each open span keeps what it was at its
+ * beginning. An event may have been written after a wait that came in its probe: so the sum is asked for by time,
+ * and the last waits are kept for that.
+ */
+#include "timeline/timeline_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* With --min-duration an entry comes behind what happened in its span: so many waits may lie in between. */
+#define RECENT 64U
+
+struct xsp_off {
+	uint64_t sum_ns; /* of all waits so far */
+	uint64_t count;
+	struct {
+		uint64_t left_ns, back_ns;
+		uint64_t sum_ns, left_sum_ns; /* before it; and with the short ones before it */
+	} recent[RECENT];
+};
+
+uint64_t xsp_off_at(const struct thread *th, uint64_t ns)
+{
+	const struct xsp_off *off = th->off;
+
+	if (off == NULL)
+		return 0;
+	for (uint64_t i = off->count; i > 0 && off->count - i < RECENT; i--) {
+		uint64_t after = i == off->count ? off->sum_ns : off->recent[i % RECENT].sum_ns;
+		const uint64_t left = off->recent[(i - 1) % RECENT].left_ns;
+		if (ns >= off->recent[(i - 1) % RECENT].back_ns)
+			return after;
+		if (ns > left)
+			return off->recent[(i - 1) % RECENT].left_sum_ns + (ns - left);
+	}
+	return off->count <= RECENT ? 0 : XSP_OFF_UNKNOWN;
+}
+
+int xsp_off_add(struct thread *th, const struct xsp_event_wait *e)
+{
+	if (th->off == NULL && (th->off = calloc(1, sizeof(*th->off))) == NULL)
+		return -ENOMEM;
+	struct xsp_off *off = th->off;
+	const uint64_t i = off->count++ % RECENT;
+	off->recent[i].sum_ns = off->sum_ns;
+	off->sum_ns += e->short_ns;
+	off->recent[i].left_ns = e->left_ns;
+	off->recent[i].back_ns = e->head.time_ns;
+	off->recent[i].left_sum_ns = off->sum_ns;
+	off->sum_ns += e->head.time_ns - e->left_ns;
+	return 0;
+}
+
+void xsp_off_forget(struct thread *th)
+{
+	free(th->off);
+	th->off = NULL;
+}

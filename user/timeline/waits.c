@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* waits.c - waits as they are told, the sums of threads, and the CPU time of spans. */
+#include "timeline/timeline_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* What the kernel side counts under another name: waits inside calls of CUDA's API. */
+struct in_cuda {
+	uint64_t blocked_ns[XSP_WAIT_CLASSES], waits[XSP_WAIT_CLASSES];
+};
+
+struct xsp_waits {
+	uint64_t least_ns;
+	struct in_cuda *in_cuda;
+	size_t in_cuda_count, in_cuda_capacity;
+	struct xsp_u64map in_cuda_of; /* pid << 32 | tid → index */
+	struct xsp_thread_times *times;
+	size_t count, capacity;
+};
+
+static int begin(struct xsp_timeline *t)
+{
+	const char *text = xsp_capture_info(t->reader, "waits");
+
+	if (text == NULL || strcmp(text, "off") == 0)
+		return 0;
+	t->waits = calloc(1, sizeof(*t->waits));
+	if (t->waits == NULL)
+		return -ENOMEM;
+	t->waits->least_ns = strtoull(text, NULL, 10);
+	return 1;
+}
+
+static void free_waits(struct xsp_timeline *t)
+{
+	if (t->waits == NULL)
+		return;
+	xsp_u64map_free(&t->waits->in_cuda_of);
+	free(t->waits->in_cuda);
+	free(t->waits->times);
+	free(t->waits);
+}
+
+bool xsp_timeline_has_waits(const struct xsp_timeline *t)
+{
+	return t->waits != NULL;
+}
+
+uint64_t xsp_timeline_wait_least_ns(const struct xsp_timeline *t)
+{
+	return t->waits != NULL ? t->waits->least_ns : 0;
+}
+
+size_t xsp_timeline_times(const struct xsp_timeline *t, const struct xsp_thread_times **times)
+{
+	*times = t->waits != NULL ? t->waits->times : NULL;
+	return t->waits != NULL ? t->waits->count : 0;
+}
+
+static int note_cpu_time(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
+{
+	(void)t;
+	(void)row;
+	const uint64_t wall = span->end_ns - span->start_ns;
+	const uint64_t off = span->off_end_ns - span->off_start_ns;
+
+	if (span->off_start_ns != XSP_OFF_UNKNOWN && span->off_end_ns != XSP_OFF_UNKNOWN &&
+	    span->off_end_ns >= span->off_start_ns)
+		span->cpu_ns = wall > off ? wall - off : 0;
+	return 0;
+}
+
+/* ---- events ---- */
+
+static int tell(const struct xsp_timeline *t, const struct xsp_wait *w)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < t->sink_count && rc >= 0; i++)
+		if (t->sinks[i].wait != NULL)
+			rc = t->sinks[i].wait(t->sinks[i].ctx, w);
+	return rc < 0 ? rc : 0;
+}
+
+static uint64_t key_of(const struct xsp_event *e)
+{
+	return (uint64_t)e->tgid << 32 | e->tid;
+}
+
+static int add_in_cuda(struct xsp_waits *w, const struct xsp_event *e, const struct xsp_wait *wait)
+{
+	const uint32_t *at = xsp_u64map_get(&w->in_cuda_of, key_of(e));
+	const size_t index = at != NULL ? *at : w->in_cuda_count;
+
+	if (at == NULL) {
+		if (xsp_grow(&w->in_cuda, &w->in_cuda_capacity, index + 1) < 0 ||
+		    xsp_u64map_set(&w->in_cuda_of, key_of(e), (uint32_t)index) < 0)
+			return -ENOMEM;
+		w->in_cuda[w->in_cuda_count++] = (struct in_cuda){.waits = {0}};
+	}
+	w->in_cuda[index].blocked_ns[wait->why] += wait->woken_ns - wait->left_ns;
+	w->in_cuda[index].waits[wait->why]++;
+	return 0;
+}
+
+static void move_in_cuda(struct xsp_waits *w, const struct xsp_event *e,
+			 struct xsp_thread_times *times)
+{
+	const uint32_t *at = xsp_u64map_get(&w->in_cuda_of, key_of(e));
+
+	for (size_t i = 0; at != NULL && i < XSP_WAIT_CLASSES; i++) {
+		const struct in_cuda *c = &w->in_cuda[*at];
+		if (c->blocked_ns[i] > times->blocked_ns[i] || c->waits[i] > times->waits[i])
+			continue; /* made up */
+		times->blocked_ns[i] -= c->blocked_ns[i];
+		times->waits[i] -= c->waits[i];
+		times->blocked_ns[XSP_WAIT_GPU] += c->blocked_ns[i];
+		times->waits[XSP_WAIT_GPU] += c->waits[i];
+	}
+	xsp_u64map_remove(&w->in_cuda_of, key_of(e)); /* the next one of this number is another */
+}
+
+static const struct open_span *innermost(const struct thread *th)
+{
+	const struct row *row = th->rows[th->current];
+
+	return row->count > 0 ? &row->spans[row->count - 1] : NULL;
+}
+
+static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
+{
+	struct thread *th;
+	int rc = xsp_threads_get(t, &e->head, &th);
+
+	if (rc < 0 || e->left_ns > e->head.time_ns)
+		return rc; /* made up */
+	rc = xsp_off_add(th, e);
+	if (rc < 0 || (e->flags & XSP_WAIT_SHORT))
+		return rc;
+	const struct open_span *s = innermost(th);
+	struct xsp_wait w = {
+		.pid = th->pid,
+		.tid = th->tid,
+		.left_ns = e->left_ns,
+		.woken_ns = e->woken_ns < e->left_ns	    ? e->head.time_ns
+			    : e->woken_ns > e->head.time_ns ? e->head.time_ns
+							    : e->woken_ns,
+		.back_ns = e->head.time_ns,
+		.short_ns = e->short_ns,
+		.why = e->why & (XSP_WAIT_CLASSES - 1),
+		.syscall = e->syscall,
+		.argument = e->argument,
+		.waker = e->waker,
+		.flags = e->flags,
+		.in_span = s != NULL,
+		.span = s != NULL ? s->name : 0,
+	};
+	if (w.why == XSP_WAIT_RUNNABLE)
+		w.woken_ns = w.left_ns;
+	if (s != NULL && w.why != XSP_WAIT_RUNNABLE && xsp_timeline_cuda(t, s->probe) != NULL) {
+		rc = add_in_cuda(t->waits, &e->head, &w);
+		w.why = XSP_WAIT_GPU;
+	}
+	if (rc == 0 && e->owner != 0 && !xsp_threads_by_ns(t, th->pid, e->owner, &w.owner))
+		w.owner = 0;
+	return rc < 0 ? rc : tell(t, &w);
+}
+
+/* The thread's last event, if it has ended. */
+static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
+{
+	struct xsp_waits *w = t->waits;
+	const struct xsp_timeline_thread *thread;
+	int rc = xsp_threads_shown(t, &e->head, e->ended != 0, &thread);
+
+	if (rc < 0 || xsp_grow(&w->times, &w->capacity, w->count + 1) < 0)
+		return rc < 0 ? rc : -ENOMEM;
+	struct xsp_thread_times *times = &w->times[w->count++];
+	*times = (struct xsp_thread_times){.thread = thread,
+					   .since_ns = e->since_ns,
+					   .until_ns = e->head.time_ns,
+					   .running_ns = e->running_ns,
+					   .runnable_ns = e->runnable_ns,
+					   .ended = e->ended != 0};
+	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++) {
+		times->blocked_ns[i] = e->blocked_ns[i];
+		times->waits[i] = e->waits[i];
+	}
+	move_in_cuda(w, &e->head, times);
+	return 0;
+}
+
+static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
+{
+	if (e->kind == XSP_EVENT_WAIT)
+		return take_wait(t, (const void *)e);
+	return e->kind == XSP_EVENT_TIMES ? take_times(t, (const void *)e) : 0;
+}
+
+const struct xsp_listener xsp_listener_waits = {
+	.name = "waits",
+	.begin = begin,
+	.event = take_event,
+	.note = note_cpu_time,
+	.free = free_waits,
+};

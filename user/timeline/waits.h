@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * waits.h - --waits: what threads waited for, and where all of their time went.
+ *
+ * Of a span it tells how long its thread was on a CPU (xsp_span.cpu_ns), to the last short wait: those that have
+ * no event of their own are told before the span's own events.
+ */
+#ifndef XSP_TIMELINE_WAITS_H
+#define XSP_TIMELINE_WAITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xsptrace/event.h"
+
+struct xsp_timeline;
+struct xsp_timeline_thread;
+
+/* One wait with an event of its own. */
+struct xsp_wait {
+	uint32_t pid, tid; /* root namespace */
+	uint64_t left_ns, woken_ns, back_ns; /* off its CPU; woken: when it could run again */
+	uint64_t short_ns; /* in shorter ones since the last one that was told */
+	enum xsp_wait_class why; /* until it was woken */
+	int32_t syscall; /* or -1 */
+	uint64_t argument; /* the first one of the system call */
+	uint32_t owner, waker; /* threads, root namespace; 0: not known */
+	unsigned flags; /* enum xsp_wait_flag */
+	bool in_span; /* a span was open on its current stack */
+	uint32_t span; /* xsp_name_id of the innermost */
+};
+
+/* All of a thread's time, as the kernel side added it up. */
+struct xsp_thread_times {
+	const struct xsp_timeline_thread *thread;
+	uint64_t since_ns, until_ns, running_ns, runnable_ns;
+	uint64_t blocked_ns[XSP_WAIT_CLASSES];
+	uint64_t waits[XSP_WAIT_CLASSES]; /* how many */
+	bool ended; /* before the recording did */
+};
+
+/* Does the capture hold waits? */
+bool xsp_timeline_has_waits(const struct xsp_timeline *t);
+/* Those shorter than this are in no event. */
+uint64_t xsp_timeline_wait_least_ns(const struct xsp_timeline *t);
+/* Complete after the run; in the order in which threads ended. */
+size_t xsp_timeline_times(const struct xsp_timeline *t, const struct xsp_thread_times **times);
+
+#endif
