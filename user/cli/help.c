@@ -70,7 +70,7 @@ static const char head[] =
 	"by\n"
 	"                           frame pointers\n"
 	"      --python[=N]         which line of Python called it, and who called that: the N\n"
-	"                           innermost frames (default 64). CPython 3.9 to 3.14\n"
+	"                           innermost frames (default 64). CPython from 3.9 on\n"
 	"      --counters LIST      what the thread did in it, by perf's names: cycles,\n"
 	"                           instructions, cache-misses, branch-misses, page-faults,\n"
 	"                           context-switches, cpu-migrations, task-clock, ...\n"
