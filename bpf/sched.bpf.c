@@ -12,6 +12,7 @@
 /* include/linux/sched.h */
 #define TASK_STOPPED_OR_TRACED 0x0c
 #define TASK_DEAD 0x80
+#define TASK_NEW 0x800
 #define PF_KTHREAD 0x00200000
 #define KERNEL_STACK 16384 /* THREAD_SIZE of x86-64 and arm64 */
 /* include/uapi/linux/futex.h */
@@ -446,7 +447,7 @@ static __noinline void meet(struct task_struct *task)
 	__u32 state = task->__state;
 	struct thread_waits *t;
 
-	if (task->exit_state)
+	if (task->exit_state || (state & TASK_NEW)) /* gone; or its birth is told in a moment */
 		return;
 	t = make_waits(task, BPF_NOEXIST);
 	if (!t)
