@@ -25,16 +25,18 @@ __asm__(
 	"1:\t.cfi_restore_state\n\tcall __stack_chk_fail@plt\n"
 	"\t.cfi_endproc\n\t.size shape_emulated, .-shape_emulated\n"
 
-	/* Entry a 5-byte nop, as -fpatchable-function-entry leaves them, exit a jump that is never
-	 * taken. The call keeps entry and exit apart: a leaf may be taken as one hit. */
+	/* Entry a 5-byte nop, as -fpatchable-function-entry leaves them, or the push behind it where the kernel
+	 * does such a nop harm; exit a jump that is never taken. The call keeps entry and exit apart: a leaf may be taken as one hit. */
 	".p2align 4\n.globl shape_nop5\n.type shape_nop5, @function\n"
 	"shape_nop5:\n\t.cfi_startproc\n"
 	"\t.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
+	"\tpush %rbx\n\t.cfi_adjust_cfa_offset 8\n"
 	"\tcall local_helper\n"
 	"\ttest %rsp, %rsp\n"
 	"\tje 1f\n"
+	"\tpop %rbx\n\t.cfi_remember_state\n\t.cfi_adjust_cfa_offset -8\n"
 	"\tret\n"
-	"1:\tud2\n"
+	"1:\t.cfi_restore_state\n\tud2\n"
 	"\t.cfi_endproc\n\t.size shape_nop5, .-shape_nop5\n"
 
 	/* After the last call only single-stepped instructions remain: the worst case. */
