@@ -117,6 +117,18 @@ def code_changed_in_memory(folder):
 
 
 @case
+def code_changed_to_what_looks_like_breakpoints(folder):
+    """A constant in a hook is no breakpoint that somebody has left behind."""
+    only_x86()
+    t = target(folder, "patcher", "operand", program="patcher")
+    done = record(Tool(folder), "-p", t.pid, "-d", "0.7", "-e", "patcher:hooked_*", "-e", "patcher:untouched",
+                  "-o", os.path.join(folder, "out.json"))
+    t.check_right("after its changed code was traced")
+    equal(done.returncode, 0, f"status\n{done.stderr}")
+    check("had left" not in done.stderr, "something was repaired", done.stderr)
+
+
+@case
 def code_changed_in_one_of_two(folder):
     """The first target has the file's code, the second one has not."""
     code_changed(folder, ["plain"], [])

@@ -86,6 +86,16 @@ static void patch(function_t from, function_t to, int far_away)
 #define MARK 0x44332211
 static const unsigned char marked[] = {0x48, 0xc7, 0xc0, 0x11, 0x22, 0x33, 0x44, 0xc3};
 
+/* The same with a constant that has bytes of breakpoints in it. */
+#define WITH_BREAKPOINTS 0x33ccccccU
+static const unsigned char with_breakpoints[] = {0x48, 0xc7, 0xc0, 0xcc, 0xcc, 0xcc, 0x33, 0xc3};
+
+static uint64_t breakpoints(uint64_t n)
+{
+	(void)n;
+	return WITH_BREAKPOINTS;
+}
+
 static uint64_t milliseconds(void)
 {
 	struct timespec t;
@@ -157,12 +167,13 @@ int main(int argc, char **argv)
 {
 	int later = argc == 3 && strcmp(argv[2], "later") == 0;
 	int plain = argc == 3 && strcmp(argv[2], "plain") == 0;
+	int operand = argc == 3 && strcmp(argv[2], "operand") == 0;
 	/* through pointers that the compiler cannot see through */
 	function_t volatile expected[FUNCTIONS];
 
 	if (argc == 3 && strcmp(argv[2], "window") == 0)
 		in_windows(witness_open(argv[1]));
-	if (argc != 2 && !plain && !later)
+	if (argc != 2 && !plain && !later && !operand)
 		return 2;
 	struct witness *w = witness_open(argv[1]);
 	if (later) {
@@ -173,6 +184,12 @@ int main(int argc, char **argv)
 		expected[i] = plain ? table[i].original : table[i].replacement;
 		if (!plain)
 			patch(table[i].original, table[i].replacement, i % 2 != 0);
+	}
+	if (operand) {
+		make_writable((const void *)hooked_plain, PROT_READ | PROT_WRITE | PROT_EXEC);
+		memcpy((void *)(uintptr_t)hooked_plain, with_breakpoints, sizeof(with_breakpoints));
+		make_writable((const void *)hooked_plain, PROT_READ | PROT_EXEC);
+		expected[0] = breakpoints;
 	}
 	for (uint64_t n = 0;; n++) {
 		uint64_t wrong = untouched(n) != n * 7;

@@ -334,6 +334,21 @@ struct leftovers {
 	size_t count, room;
 };
 
+#define AROUND 8 /* bytes */
+
+/* Is what differs from the file around there nothing but breakpoints? Else somebody has put other code there, of which
+ * this may be an operand. */
+static bool stands_alone(const uint8_t *memory, const uint8_t *file, size_t i, size_t n)
+{
+	const size_t from = i > AROUND ? i - AROUND : 0, to = n - i > AROUND ? i + AROUND : n;
+
+	for (size_t k = from; k < to; k += BREAKPOINT_BYTES)
+		if (memcmp(memory + k, file + k, BREAKPOINT_BYTES) != 0 &&
+		    !is_breakpoint(memory + k))
+			return false;
+	return true;
+}
+
 /* Breakpoints on a private page, where the file has another instruction. */
 static int find_on_page(const struct memory *m, const struct range *r, uint64_t address,
 			struct leftovers *l)
@@ -345,7 +360,8 @@ static int find_on_page(const struct memory *m, const struct range *r, uint64_t 
 	if (n <= 0 || pread(m->mem, memory, (size_t)n, (off_t)address) != n)
 		return 0;
 	for (size_t i = 0; i + BREAKPOINT_BYTES <= (size_t)n; i += BREAKPOINT_BYTES) {
-		if (!is_breakpoint(memory + i) || is_breakpoint(file + i))
+		if (!is_breakpoint(memory + i) || is_breakpoint(file + i) ||
+		    !stands_alone(memory, file, i, (size_t)n))
 			continue;
 		if (xsp_grow(&l->offsets, &l->room, l->count + 1) < 0)
 			return -ENOMEM;
