@@ -16,21 +16,17 @@ static const struct {
 	{"info", xsp_cmd_info},	    {"doctor", xsp_cmd_doctor},
 };
 
-/* What is opened later must not be taken for standard output or its like. */
-static int open_standard_descriptors(void)
+/* What is opened later must not be taken for standard output or its like. An empty root has no /dev/null. */
+static void open_standard_descriptors(void)
 {
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	return fd < 0 ? -1 : close(fd);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+			return;
 }
 
 int main(int argc, char **argv)
 {
-	if (open_standard_descriptors() < 0)
-		return XSP_STATUS_FAILED;
+	open_standard_descriptors();
 	if (argc < 2) {
 		xsp_help(stderr);
 		return XSP_STATUS_USAGE;
