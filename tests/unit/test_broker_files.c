@@ -138,11 +138,14 @@ Test(broker_files, children_and_theirs_are_allowed_if_they_are_followed)
 	cr_assert_eq(pipe2(told, O_CLOEXEC), 0);
 	pid_t child = fork();
 	if (child == 0) {
-		grandchild = fork();
-		if (grandchild == 0)
-			wait_for_the_end();
-		if (write(told[1], &grandchild, sizeof(grandchild)) < 0)
-			_exit(1);
+		if (fork() == 0) {
+			/* Told only once it ends with its parent: else it may outlive the test, and hold
+			 * the pipe whose end the test's caller waits for. */
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			grandchild = getpid();
+			if (write(told[1], &grandchild, sizeof(grandchild)) < 0)
+				_exit(1);
+		}
 		wait_for_the_end();
 	}
 	cr_assert_eq(read(told[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
