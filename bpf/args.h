@@ -2,8 +2,7 @@
 /*
  * args.h - the sections ARGS and OUTPUTS (xsptrace/args.h): bounded copies, by a table that user
  * space made for the probe. Everything is read straight into the reservation, and a tensor is then
- * moved together in place: a function of its own for each form keeps the stack small (range.bpf.c,
- * struct text_slot).
+ * moved together in place: a function of its own for each form keeps the stack small (slots.h).
  *
  * How much of the event is used stands in its head meanwhile (xsp_event.size), and each form loads it
  * anew: a number from memory is one state to the verifier, where one that the code knows would be

@@ -32,7 +32,7 @@ static __always_inline __u64 operand_register(struct pt_regs *ctx, const struct 
 }
 
 /* The register alone. Neither of the two is inlined: each copy would take stack of the program's own
- * (range.bpf.c, struct text_slot); and neither calls the other: a kernel allows eight frames. */
+ * (slots.h); and neither calls the other: a kernel allows eight frames. */
 static __noinline __u64 xsp_operand_base(struct pt_regs *ctx, const struct xsp_operand *o)
 {
 	return operand_register(ctx, o);

@@ -14,6 +14,7 @@
 
 #include "hash.h"
 #include "sequence.h"
+#include "slots.h"
 #include "words.h"
 
 /* Frames to keep; 0: no Python. Set before loading. */
@@ -27,9 +28,8 @@ struct {
 	__type(value, __u32);
 } xsp_python_stacks __weak SEC(".maps");
 
-/* Where a stack is gathered: see struct text_slot in range.bpf.c. All that changes on the way stands here, so
+/* Where a stack is gathered. All that changes on the way stands here, so
  * that the verifier has one way on behind the loop and not one for each frame. */
-#define PYTHON_SLOTS 4
 struct python_slot {
 	__u32 taken;
 	__u32 reserved;
@@ -39,22 +39,11 @@ struct python_slot {
 	struct xsp_event_python event;
 	struct xsp_python_frame frame[XSP_PYTHON_MAX];
 };
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, PYTHON_SLOTS);
-	__type(key, __u32);
-	__type(value, struct python_slot);
-} xsp_python_slots __weak SEC(".maps");
+XSP_SLOTS_MAP(xsp_python_slots, struct python_slot);
 
 static __noinline struct python_slot *take_python_slot(void)
 {
-	for (__u32 i = 0; i < PYTHON_SLOTS; i++) {
-		__u32 key = i;
-		struct python_slot *s = bpf_map_lookup_elem(&xsp_python_slots, &key);
-		if (s && __sync_lock_test_and_set(&s->taken, 1) == 0)
-			return s;
-	}
-	return 0;
+	return xsp_take_slot(&xsp_python_slots);
 }
 
 /*
@@ -233,8 +222,7 @@ static __noinline __u32 xsp_put_python(char *e, __u32 at)
 	*(__u64 *)(e + at + sizeof(struct xsp_section)) = p->event.id;
 	xsp_put_section_head(e, at, XSP_SECTION_PYTHON, sizeof(struct xsp_section) + 8,
 			     p->event.count | p->event.flags);
-	barrier();
-	*(volatile __u32 *)&p->taken = 0; /* who waits for it runs on the same CPU */
+	xsp_give_slot_back(p);
 	return at + sizeof(struct xsp_section) + 8;
 }
 

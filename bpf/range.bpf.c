@@ -16,6 +16,7 @@
 #include "filter.h"
 #include "hash.h"
 #include "operand.h"
+#include "slots.h"
 #include "waits.h"
 
 struct {
@@ -61,42 +62,17 @@ struct {
 	__type(value, struct open_range);
 } xsp_objects __weak SEC(".maps");
 
-/*
- * Where a text is read to and hashed: a known name, which is nearly every one, reserves nothing. The
- * stack is too small (with 64 bytes and more Linux 6.13 gives a uprobe program one private stack a CPU,
- * PRIV_STACK_ADAPTIVE, kernel/bpf/verifier.c, and nothing keeps two threads from running it
- * there at once when the kernel preempts). For that reason a CPU has a few of these as well, and
- * each is taken before it is used.
- */
-#define TEXT_SLOTS 4
+/* Where a text is read to and hashed: a known name, which is nearly every one, reserves nothing. */
 struct text_slot {
 	__u32 taken;
 	__u32 reserved;
 	char text[XSP_NAME_MAX + 8]; /* and the zero behind the longest */
 };
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, TEXT_SLOTS);
-	__type(key, __u32);
-	__type(value, struct text_slot);
-} xsp_texts __weak SEC(".maps");
+XSP_SLOTS_MAP(xsp_texts, struct text_slot);
 
 static __noinline struct text_slot *take_slot(void)
 {
-	for (__u32 i = 0; i < TEXT_SLOTS; i++) {
-		__u32 key = i;
-		struct text_slot *s = bpf_map_lookup_elem(&xsp_texts, &key);
-		if (s && __sync_lock_test_and_set(&s->taken, 1) == 0)
-			return s;
-	}
-	return 0;
-}
-
-/* Who waits for it runs on the same CPU. */
-static __always_inline void give_slot_back(struct text_slot *s)
-{
-	barrier();
-	*(volatile __u32 *)&s->taken = 0;
+	return xsp_take_slot(&xsp_texts);
 }
 
 struct text_event {
@@ -241,7 +217,7 @@ static __noinline __u64 take_text(const char *text, __u64 wanted, __u32 probe)
 		if (!is_known(hash))
 			hash = send_text(s, hash, (__u16)n, probe, n >> 16);
 	}
-	give_slot_back(s);
+	xsp_give_slot_back(s);
 	return n >= 0 ? hash : take_unread((__u64)text, wanted, probe);
 }
 

@@ -190,6 +190,8 @@ int xsp_capture_put_operator(struct xsp_capture_writer *w, const struct xsp_capt
 int xsp_capture_put_window(struct xsp_capture_writer *w, const struct xsp_capture_window *v);
 int xsp_capture_put_let_go(struct xsp_capture_writer *w, const struct xsp_capture_let_go *l);
 int xsp_capture_put_python(struct xsp_capture_writer *w, const struct xsp_capture_python *p);
+/* The text that a hash stands for; what is longer than XSP_NAME_MAX is cut, and says so. */
+int xsp_capture_put_name(struct xsp_capture_writer *w, uint64_t hash, const char *text);
 /* Samples both clocks now and writes the pair. */
 int xsp_capture_put_clock(struct xsp_capture_writer *w);
 

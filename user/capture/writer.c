@@ -427,15 +427,29 @@ int xsp_capture_put_clock(struct xsp_capture_writer *w)
 	return put_record(w, XSP_RECORD_CLOCK, &d.head, sizeof(d), NULL, 0);
 }
 
+static int put_text(struct xsp_capture_writer *w, uint64_t hash, uint16_t flags, const char *text,
+		    size_t length)
+{
+	struct xsp_disk_name d = {.hash = hash, .flags = flags};
+	struct piece s[] = {{.data = text, .size = length}};
+	return put_record(w, XSP_RECORD_NAME, &d.head, sizeof(d), s, 1);
+}
+
+int xsp_capture_put_name(struct xsp_capture_writer *w, uint64_t hash, const char *text)
+{
+	const size_t length = strlen(text);
+	const bool cut = length > XSP_NAME_MAX;
+
+	return put_text(w, hash, cut ? XSP_EVENT_NAME_CUT : 0, text, cut ? XSP_NAME_MAX : length);
+}
+
 /* ---- events ---- */
 
 static int put_name(struct xsp_capture_writer *w, const struct xsp_event_name *n, size_t size)
 {
 	if (size < sizeof(*n) || n->length > size - sizeof(*n) || n->length > XSP_NAME_MAX)
 		return -EINVAL;
-	struct xsp_disk_name d = {.hash = n->name_hash, .flags = n->head.flags};
-	struct piece s[] = {{.data = n + 1, .size = n->length}};
-	return put_record(w, XSP_RECORD_NAME, &d.head, sizeof(d), s, 1);
+	return put_text(w, n->name_hash, n->head.flags, (const char *)(n + 1), n->length);
 }
 
 int xsp_capture_put_event(struct xsp_capture_writer *w, unsigned ring, const void *event,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "export/formats.h"
 #include "export/out.h"
 
@@ -11,19 +12,12 @@ const struct xsp_export_format *const xsp_export_formats[] = {
 	&xsp_format_folded, &xsp_format_svg,	 &(const struct xsp_export_format){.suffix = NULL},
 };
 
-static bool ends_with(const char *text, const char *suffix)
-{
-	size_t n = strlen(text), m = strlen(suffix);
-
-	return n >= m && strcmp(text + n - m, suffix) == 0;
-}
-
 const struct xsp_export_format *xsp_export_format_for(const char *path)
 {
 	const struct xsp_export_format *best = NULL;
 
 	for (size_t i = 0; xsp_export_formats[i]->suffix; i++)
-		if (ends_with(path, xsp_export_formats[i]->suffix) &&
+		if (xsp_ends_with(path, strlen(path), xsp_export_formats[i]->suffix) &&
 		    (best == NULL || strlen(xsp_export_formats[i]->suffix) > strlen(best->suffix)))
 			best = xsp_export_formats[i];
 	/* names that cannot have an ending: standard output, devices */
@@ -74,7 +68,7 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 	x->timeline = timeline;
 	struct xsp_out_options how = {
 		.path = options->path,
-		.gzip = ends_with(format->suffix, ".gz"),
+		.gzip = xsp_ends_with(format->suffix, strlen(format->suffix), ".gz"),
 		.owner_uid = options->owner_uid,
 		.owner_gid = options->owner_gid,
 		.before = options->before,

@@ -331,26 +331,25 @@ bool xsp_out_is_file(const char *path)
 }
 
 /* Who owns a pipe would read what the user may read alone, as slowly as he likes. */
-static bool is_others_pipe(const char *path)
+static bool is_others_pipe(const struct stat *st)
 {
-	struct stat st;
-
-	return lstat(path, &st) == 0 && S_ISFIFO(st.st_mode) && st.st_uid != geteuid() &&
-	       st.st_uid != 0;
+	return S_ISFIFO(st->st_mode) && st->st_uid != geteuid() && st->st_uid != 0;
 }
 
 static int open_special(struct xsp_out *o)
 {
 	struct stat st;
 
-	if (is_others_pipe(o->path))
+	if (lstat(o->path, &st) == 0 && is_others_pipe(&st))
 		return -EPERM;
 	o->fd = open(o->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
 	if (o->fd < 0)
 		return -errno;
-	/* somebody may have put a file there since we looked: that one is not ours to write */
+	/* somebody may have put another one there since we looked: that is not ours to write */
 	if (fstat(o->fd, &st) < 0)
 		return -errno;
+	if (is_others_pipe(&st))
+		return -EPERM;
 	return S_ISREG(st.st_mode) ? -EEXIST : 0;
 }
 
@@ -435,8 +434,9 @@ static void free_out(struct xsp_out *o)
 static int report(const char *path, int code, struct xsp_error *err)
 {
 	const char *shown = strcmp(path, "-") == 0 ? "standard output" : path;
+	struct stat st;
 
-	if (code == -EPERM && is_others_pipe(path))
+	if (code == -EPERM && lstat(path, &st) == 0 && is_others_pipe(&st))
 		return xsp_error_set(err, code, XSP_STATUS_OUTPUT,
 				     "cannot write %s: it is a pipe of another user's", shown);
 	return xsp_error_set(err, code, XSP_STATUS_OUTPUT, "cannot write %s: %s", shown,

@@ -77,21 +77,6 @@ int xsp_recorder_tell_unread(struct xsp_recorder *r, const struct xsp_planned_mo
 
 /* ---- classes ---- */
 
-static int tell_class(struct xsp_recorder *r, uint64_t hash, const char *text)
-{
-	struct {
-		struct xsp_event_name name;
-		char text[XSP_NAME_MAX];
-	} e = {.name = {.head = {.kind = XSP_EVENT_NAME, .size = sizeof(e)}, .name_hash = hash}};
-	size_t length = strlen(text);
-
-	if (length > XSP_NAME_MAX)
-		length = XSP_NAME_MAX;
-	e.name.length = (uint32_t)length;
-	memcpy(e.text, text, length);
-	return xsp_capture_put_event(r->writer, 0, &e, sizeof(e));
-}
-
 static enum xsp_torch_impl class_of(struct xsp_recorder *r, uint32_t tgid, uint64_t vtable)
 {
 	struct xsp_recorder_arguments *a = r->arguments;
@@ -109,7 +94,7 @@ static enum xsp_torch_impl class_of(struct xsp_recorder *r, uint32_t tgid, uint6
 	if (xsp_resolve_vtable(r->resolver, p->process, vtable, text, sizeof(text)) == 0)
 		impl = xsp_torch_impl_of(text);
 	if (xsp_u64map_set(&a->vtables, hash, impl) == 0 && impl != XSP_TORCH_IMPL_UNKNOWN)
-		tell_class(r, hash, text);
+		xsp_capture_put_name(r->writer, hash, text);
 	return impl;
 }
 

@@ -101,23 +101,14 @@ static void add_price(struct xsp_drain *d, const struct xsp_event *e)
 #define NAME_IS_ADDRESS (XSP_EVENT_NAME_CODE | XSP_EVENT_NAME_VTABLE | XSP_EVENT_NAME_LOST)
 
 /* The address means nothing once the process is gone: its name goes into the capture. */
-static int put_resolved(struct xsp_drain *d, unsigned ring, const struct xsp_event_name *name)
+static int put_resolved(struct xsp_drain *d, const struct xsp_event_name *name)
 {
-	struct {
-		struct xsp_event_name name;
-		char text[XSP_NAME_MAX];
-	} resolved = {.name = *name};
 	char text[1024] = "";
 
 	if (name->head.size < sizeof(*name) + 2 * sizeof(uint64_t))
 		return -EINVAL;
 	d->resolve(d->ctx, name, text, sizeof(text));
-	size_t length = strlen(text);
-	resolved.name.head.flags = length > XSP_NAME_MAX ? XSP_EVENT_NAME_CUT : 0;
-	resolved.name.length = (uint32_t)(length > XSP_NAME_MAX ? XSP_NAME_MAX : length);
-	resolved.name.head.size = sizeof(resolved);
-	memcpy(resolved.text, text, resolved.name.length);
-	return xsp_capture_put_event(d->writer, ring, &resolved, sizeof(resolved));
+	return xsp_capture_put_name(d->writer, name->name_hash, text);
 }
 
 /* It is no hit: whose stack it is stands in an event of its own. */
@@ -148,7 +139,7 @@ static int take_event(void *ctx, void *data, size_t size)
 		(e->flags & XSP_EVENT_SECTIONS) && d->sections != NULL ? d->sections(d->ctx, e) : 0;
 	if (rc == 0)
 		rc = e->kind == XSP_EVENT_NAME && (e->flags & NAME_IS_ADDRESS) && d->resolve != NULL
-			     ? put_resolved(d, ring->index, data)
+			     ? put_resolved(d, data)
 			     : xsp_capture_put_event(d->writer, ring->index, e, e->size);
 	if (rc == 0 && d->frames != NULL)
 		rc = xsp_frames_see(d->frames, e);

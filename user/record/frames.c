@@ -84,25 +84,6 @@ int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e)
 	return rc;
 }
 
-static int put_name(struct xsp_frames *f, const struct pending *p, const char *text)
-{
-	struct {
-		struct xsp_event_name name;
-		char text[XSP_NAME_MAX];
-	} e = {.name = {.head = {.tgid = p->pid, .kind = XSP_EVENT_NAME, .size = sizeof(e)},
-			.name_hash =
-				xsp_address_name_hash(XSP_NAME_OF_RETURN, p->pid, p->address)}};
-	size_t length = strlen(text);
-
-	if (length > XSP_NAME_MAX) {
-		length = XSP_NAME_MAX;
-		e.name.head.flags = XSP_EVENT_NAME_CUT;
-	}
-	e.name.length = (uint32_t)length;
-	memcpy(e.text, text, length);
-	return xsp_capture_put_event(f->writer, 0, &e, sizeof(e));
-}
-
 int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns)
 {
 	uint64_t end = xsp_now_ns() + budget_ns;
@@ -113,7 +94,10 @@ int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns)
 		const struct pending *p = &f->pending[f->next++];
 		rc = xsp_resolve_return(f->resolver, (pid_t)p->pid, p->address, text, sizeof(text));
 		if (rc == 0)
-			rc = put_name(f, p, text);
+			rc = xsp_capture_put_name(
+				f->writer,
+				xsp_address_name_hash(XSP_NAME_OF_RETURN, p->pid, p->address),
+				text);
 		if (budget_ns != 0 && xsp_now_ns() > end)
 			break;
 	}

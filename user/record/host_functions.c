@@ -122,24 +122,13 @@ static const struct xsp_symbol *symbol_at(struct xsp_module *m, uint64_t addr)
 	return NULL;
 }
 
-static int put_name(struct xsp_host_functions *s, const struct xsp_event *e, uint64_t hash,
-		    const char *name)
+static int put_name(struct xsp_host_functions *s, uint64_t hash, const char *name)
 {
 	char *demangled = xsp_demangle(name, true);
-	const char *text = demangled != NULL ? demangled : name;
-	size_t length = strlen(text);
-	struct {
-		struct xsp_event_name name;
-		char text[XSP_NAME_MAX];
-	} event = {.name = {.head = *e, .name_hash = hash}};
+	int rc = xsp_capture_put_name(s->writer, hash, demangled != NULL ? demangled : name);
 
-	event.name.head.kind = XSP_EVENT_NAME;
-	event.name.head.flags = length > XSP_NAME_MAX ? XSP_EVENT_NAME_CUT : 0;
-	event.name.head.size = sizeof(event);
-	event.name.length = (uint32_t)(length > XSP_NAME_MAX ? XSP_NAME_MAX : length);
-	memcpy(event.text, text, event.name.length);
 	free(demangled);
-	return xsp_capture_put_event(s->writer, 0, &event, sizeof(event));
+	return rc;
 }
 
 int xsp_host_functions_see(struct xsp_host_functions *s, const struct xsp_process *p,
@@ -161,5 +150,5 @@ int xsp_host_functions_see(struct xsp_host_functions *s, const struct xsp_proces
 	if (p == NULL || xsp_resolve_module(s->resolver, p, address, &m, &addr) < 0)
 		return 0;
 	const struct xsp_symbol *symbol = symbol_at(m, addr);
-	return symbol != NULL && symbol->name[0] != '\0' ? put_name(s, e, hash, symbol->name) : 0;
+	return symbol != NULL && symbol->name[0] != '\0' ? put_name(s, hash, symbol->name) : 0;
 }

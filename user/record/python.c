@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "base/text.h"
 
 #define CODES_MAX (1U << 15) /* of a process */
 #define STACKS_MAX (1U << 20) /* written */
@@ -167,18 +168,14 @@ static void drop(struct xsp_pythons *s, struct interpreter *i, uint32_t index)
 	i->stale = true;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), wanted = strlen(end);
-
-	return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
-
 /* What each torch.nn.Module goes through when it is called: from now on its `self` is read. */
 static void look_for_modules(struct interpreter *i, const struct xsp_python_code *c)
 {
-	if (!ends_with(c->function, "_call_impl") || ends_with(c->function, "_wrapped_call_impl") ||
-	    !ends_with(c->file, "torch/nn/modules/module.py"))
+	const size_t length = strlen(c->function);
+
+	if (!xsp_ends_with(c->function, length, "_call_impl") ||
+	    xsp_ends_with(c->function, length, "_wrapped_call_impl") ||
+	    !xsp_ends_with(c->file, strlen(c->file), "torch/nn/modules/module.py"))
 		return;
 	i->spec.method = c->address;
 	i->stale = true;
@@ -227,13 +224,10 @@ static int code_at(struct xsp_pythons *s, struct interpreter *i, uint64_t addres
 
 /* ---- names ---- */
 
-static uint64_t hash_of(const char *text, size_t length)
+static uint64_t hash_of(const char *text)
 {
-	uint64_t h = 0xcbf29ce484222325ULL;
+	const uint64_t h = xsp_u64_mix(xsp_text_hash(text, strlen(text)));
 
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ (uint8_t)text[i]) * 0x100000001b3ULL;
-	h = xsp_u64_mix(h ^ xsp_u64_mix(length));
 	return h != 0 ? h : 1;
 }
 
@@ -255,19 +249,12 @@ static const char *tail(const char *text, size_t size, const char **before)
 /* Once. */
 static int put_text(struct xsp_pythons *s, const char *text, uint64_t *hash)
 {
-	struct {
-		struct xsp_event_name name;
-		char text[XSP_NAME_MAX];
-	} e = {.name = {.head = {.kind = XSP_EVENT_NAME, .size = sizeof(e)},
-			.length = (uint32_t)strnlen(text, XSP_NAME_MAX)}};
-
-	memcpy(e.text, text, e.name.length);
-	*hash = e.name.name_hash = hash_of(text, e.name.length);
+	*hash = hash_of(text);
 	if (xsp_u64map_get(&s->names, *hash) != NULL)
 		return 0;
 	if (xsp_u64map_set(&s->names, *hash, 1) < 0)
 		return -ENOMEM;
-	return xsp_capture_put_event(s->r->writer, 0, &e, sizeof(e));
+	return xsp_capture_put_name(s->r->writer, *hash, text);
 }
 
 #define FUNCTION_MAX 80U
@@ -295,8 +282,7 @@ static int name_module(struct xsp_pythons *s, struct interpreter *i, uint64_t ob
 
 	if (xsp_python_class(&i->python, object, class, sizeof(class)) < 0)
 		return 0;
-	const uint64_t of_class = hash_of(class, strlen(class)),
-		       key = xsp_u64_mix(object) ^ of_class;
+	const uint64_t of_class = hash_of(class), key = xsp_u64_mix(object) ^ of_class;
 	const uint32_t *number = xsp_u64map_get(&i->numbers, key);
 	const uint32_t *so_far = xsp_u64map_get(&i->classes, of_class);
 	uint32_t n = number != NULL ? *number : so_far != NULL ? *so_far : 0;

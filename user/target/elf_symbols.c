@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "target/module_private.h"
 
 /* Bounds on the work that a hostile file can make: names may overlap in the string table, so
@@ -343,16 +344,6 @@ int xsp_module_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, 
 
 /* ---- look-up by name ---- */
 
-/* FNV-1a, 64 bits */
-static uint64_t hash_name(const char *name)
-{
-	uint64_t h = 0xcbf29ce484222325ULL;
-
-	for (; *name != '\0'; name++)
-		h = (h ^ (uint8_t)*name) * 0x100000001b3ULL;
-	return h ^ (h >> 32);
-}
-
 static const Elf64_Sym *symbol_at(const struct xsp_symbol_cache *c, size_t position,
 				  const char **name)
 {
@@ -368,7 +359,8 @@ static const Elf64_Sym *symbol_at(const struct xsp_symbol_cache *c, size_t posit
  * only names made for that achieve. */
 static size_t find_slot(const struct xsp_symbol_cache *c, const char *name)
 {
-	size_t slot = hash_name(name) & (c->hash_size - 1);
+	const uint64_t hash = xsp_text_hash(name, strlen(name));
+	size_t slot = (hash ^ hash >> 32) & (c->hash_size - 1);
 	const char *text;
 
 	for (size_t i = 0; i < PROBES_MAX; i++, slot = (slot + 1) & (c->hash_size - 1)) {

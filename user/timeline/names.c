@@ -8,14 +8,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-
-static uint64_t text_hash(const char *s)
-{
-	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a, mixed by the map */
-	for (; *s != '\0'; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
-	return h;
-}
+#include "base/text.h"
 
 static int append(struct xsp_timeline *t, const char *text, xsp_name_id *out)
 {
@@ -32,7 +25,7 @@ static const uint32_t *find_text(const struct xsp_timeline *t, const struct xsp_
 				 const char *text, uint64_t *h)
 {
 	const uint32_t *at;
-	for (*h = text_hash(text); (at = xsp_u64map_get(seen, *h)) != NULL; ++*h)
+	for (*h = xsp_text_hash(text, strlen(text)); (at = xsp_u64map_get(seen, *h)) != NULL; ++*h)
 		if (strcmp(t->names[*at], text) == 0)
 			break;
 	return at;

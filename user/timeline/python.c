@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "timeline/timeline_private.h"
 
 int xsp_python_begin(struct xsp_timeline *t)
@@ -148,12 +149,9 @@ static bool is_opener(const struct xsp_timeline *t, const struct xsp_capture_pyt
 
 	if (!xsp_timeline_python_line(t, frame, &l))
 		return false;
-	for (size_t i = 0; i < sizeof(openers) / sizeof(openers[0]); i++) {
-		size_t length = strlen(openers[i]);
-		if (l.path_length >= length &&
-		    memcmp(l.path + l.path_length - length, openers[i], length) == 0)
+	for (size_t i = 0; i < sizeof(openers) / sizeof(openers[0]); i++)
+		if (xsp_ends_with(l.path, l.path_length, openers[i]))
 			return true;
-	}
 	return false;
 }
 

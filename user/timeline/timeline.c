@@ -78,10 +78,11 @@ int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out, st
 	uint64_t torn, chunks, events;
 	xsp_capture_damage(r, &torn, &chunks, &events);
 	t->lossy = s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits + chunks > 0;
-	xsp_windows_begin(t);
 	int rc = xsp_names_begin(t, err);
 	if (rc == 0) {
 		rc = xsp_threads_begin(t);
+		if (rc == 0)
+			rc = xsp_windows_begin(t);
 		if (rc == 0)
 			rc = xsp_python_begin(t);
 		if (rc == 0)
@@ -106,6 +107,7 @@ void xsp_timeline_free(struct xsp_timeline *t)
 	xsp_threads_free(t);
 	xsp_python_free(t);
 	xsp_names_free(t);
+	free(t->gone_ns);
 	free(t->far_ends);
 	free(t);
 }
@@ -139,7 +141,7 @@ static int take_event(void *ctx, const struct xsp_event *e)
 		return rc;
 	if (e->kind == XSP_EVENT_WAIT)
 		return tell_event(t, e);
-	if (t->let_go_count > 0 && xsp_windows_leave_out(t, e))
+	if (xsp_windows_leave_out(t, e))
 		return 0;
 	return xsp_pair(t, th, e);
 }

@@ -183,6 +183,7 @@ struct xsp_timeline {
 	const struct xsp_capture_window *windows;
 	const struct xsp_capture_let_go *let_gos;
 	size_t window_count, let_go_count;
+	uint64_t *gone_ns; /* by probe: when it was let go of; NULL: none was */
 };
 
 /* ---- names.c ---- */
@@ -221,7 +222,8 @@ void xsp_off_forget(struct thread *th);
 
 /* ---- windows.c ---- */
 
-void xsp_windows_begin(struct xsp_timeline *t);
+/* 0 or -ENOMEM. */
+int xsp_windows_begin(struct xsp_timeline *t);
 /* The thread does something at `now`: what was cut off before is closed. 0 or a negative errno. */
 int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now);
 /* Is it of a function that was let go of before? Some hits come while that is being done. */

@@ -6,11 +6,23 @@
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
-void xsp_windows_begin(struct xsp_timeline *t)
+int xsp_windows_begin(struct xsp_timeline *t)
 {
 	t->window_count = xsp_capture_windows(t->reader, &t->windows);
 	t->let_go_count = xsp_capture_let_gos(t->reader, &t->let_gos);
+	if (t->let_go_count == 0)
+		return 0;
+	t->gone_ns = malloc((t->probe_count + 1) * sizeof(*t->gone_ns));
+	if (t->gone_ns == NULL)
+		return -ENOMEM;
+	memset(t->gone_ns, 0xff, (t->probe_count + 1) * sizeof(*t->gone_ns)); /* never */
+	for (size_t i = 0; i < t->let_go_count; i++)
+		if (t->let_gos[i].probe < t->probe_count)
+			t->gone_ns[t->let_gos[i].probe] = t->let_gos[i].time_ns;
+	return 0;
 }
 
 /* The innermost open span of the probe, if there is one. */
@@ -45,10 +57,7 @@ static int close_let_go(struct xsp_timeline *t, struct thread *th,
 
 bool xsp_windows_leave_out(const struct xsp_timeline *t, const struct xsp_event *e)
 {
-	for (size_t i = 0; i < t->let_go_count && t->let_gos[i].time_ns < e->time_ns; i++)
-		if (t->let_gos[i].probe == e->probe)
-			return true;
-	return false;
+	return t->gone_ns != NULL && e->probe < t->probe_count && t->gone_ns[e->probe] < e->time_ns;
 }
 
 int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now)
