@@ -20,6 +20,7 @@
 #define FUTEX_LOCK_PI2 13
 #define FUTEX_COMMAND 0x7f
 #define FUTEX_TID_MASK 0x3fffffff
+#define FUTEX_WAITERS 0x80000000
 /* include/uapi/linux/stat.h */
 #define FILE_TYPE 0xf000
 #define FILE_PIPE 0x1000
@@ -29,12 +30,14 @@
 
 #if defined(__TARGET_ARCH_x86)
 #define FUTEX_NUMBER 202
+#define RESTART_NUMBER 219
 #define TS_COMPAT 2 /* arch/x86/include/asm/thread_info.h: a 32-bit system call */
 #define ARG1(regs) ((regs)->di)
 #define ARG2(regs) ((regs)->si)
 #define ARG3(regs) ((regs)->dx)
 #else
 #define FUTEX_NUMBER 98
+#define RESTART_NUMBER 128
 #define ARG1(regs) ((regs)->orig_x0)
 #define ARG2(regs) ((regs)->user_regs.regs[1])
 #define ARG3(regs) ((regs)->user_regs.regs[2])
@@ -103,7 +106,7 @@ static __noinline __u32 file_class(struct task_struct *task, __u64 descriptor)
 }
 
 /* glibc's mutex is { lock, count, owner, users }, and who waits for it expects its lock to be 2. One that inherits
- * priority has its owner in the lock. What else lies at a futex's address tells of no owner. */
+ * priority has its owner in the lock; a robust one has it in both places. What else lies at a futex's address tells of no owner. */
 static __noinline __u32 lock_owner(__u64 address, __u32 command, __u32 expected)
 {
 	__u32 word[4];
@@ -112,7 +115,9 @@ static __noinline __u32 lock_owner(__u64 address, __u32 command, __u32 expected)
 		return 0;
 	if (command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2)
 		return word[0] & FUTEX_TID_MASK;
-	return expected == 2 && word[0] == 2 && word[3] ? word[2] : 0;
+	if (word[0] != expected || !word[3])
+		return 0;
+	return expected == 2 || expected == (word[2] | FUTEX_WAITERS) ? word[2] : 0;
 }
 
 static __always_inline __s32 system_call(struct task_struct *task, struct pt_regs *regs)
@@ -135,9 +140,14 @@ static __always_inline void take_reason(struct thread_waits *t, struct task_stru
 	__u32 why = XSP_WAIT_OTHER;
 
 	t->state = state;
-	t->syscall = number;
-	t->argument = ARG1(regs);
 	t->owner = 0;
+	/* after a stop it goes on with the call that it was in, of which this has neither number nor arguments */
+	if (number == RESTART_NUMBER && t->syscall >= 0) {
+		number = t->syscall;
+	} else {
+		t->syscall = number;
+		t->argument = ARG1(regs);
+	}
 	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
 		t->flags |= XSP_WAIT_IO;
 	if (number < 0)
@@ -150,7 +160,7 @@ static __always_inline void take_reason(struct thread_waits *t, struct task_stru
 		why = XSP_WAIT_DISK;
 	if (state & TASK_STOPPED_OR_TRACED)
 		why = XSP_WAIT_STOPPED;
-	if (current && number == FUTEX_NUMBER)
+	if (current && system_call(task, regs) == FUTEX_NUMBER)
 		t->owner = lock_owner(t->argument, ARG2(regs) & FUTEX_COMMAND, ARG3(regs));
 	t->why = why;
 }
@@ -410,6 +420,7 @@ static __noinline struct thread_waits *make_waits(struct task_struct *task, __u6
 		t->tid = tid;
 		t->tgid = tgid;
 		t->named = is_named(task);
+		t->syscall = -1;
 	} else if (failed != -17) { /* EEXIST: it is there */
 		xsp_count(XSP_COUNT_UNTRACKED);
 	}
@@ -435,7 +446,6 @@ int xsp_sched_new(struct bpf_raw_tracepoint_args *ctx)
 	t = is_recorded(now) ? make_waits((void *)ctx->args[0], BPF_ANY) : 0;
 	if (!t)
 		return 0;
-	t->syscall = -1;
 	t->flags = XSP_WAIT_BORN;
 	t->off = 1; /* and could run */
 	begin_waits(t, now);

@@ -289,6 +289,36 @@ def modules(folder):
     equal(len(set.union(*names.values())), len(names), "names of as many modules")
 
 
+MODULES_THAT_GO = HEAD + """
+import torch
+x = torch.ones(2)
+class Stays(torch.nn.Module):
+    def forward(self, x): return torch.mul(x, 2)
+def once():
+    class Local(torch.nn.Module):
+        def forward(self, x): return torch.mul(x, 2)
+    Local()(x)
+stays = Stays()
+for i in range(60):
+    once(); stays(x); [object() for _ in range(500)]
+f = compile("def f(): torch.mul(x, 2)", "a;b;c.py", "exec")
+exec(f); globals()["f"]()
+done()
+"""
+
+
+@case
+def modules_that_go(folder):
+    """A class that is gone when its name is wanted has none; nor can a name that holds the separator forge frames."""
+    need_torch()
+    trace = record(folder, TORCH, MODULES_THAT_GO, "-e", "torch:aten::mul")
+    shown = collections.Counter(e["args"].get("Module Hierarchy", "") for e in trace.spans)
+    check(all(re.fullmatch(r"((Local|Stays)_\d+)?", name) for name in shown), "names of modules", shown)
+    check(shown["Stays_0"] >= 40, "the one that stays", shown)
+    forged, = (e for e in trace.spans if "a,b,c.py" in e["args"].get("Call stack", ""))
+    equal(forged["args"]["Call stack"].split(";")[0], "a,b,c.py(1): f", "its innermost frame")
+
+
 DEEP = HEAD + """
 def down(n): return down(n - 1) if n else [mark(), op()]
 time.sleep(0.05)

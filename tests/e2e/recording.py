@@ -267,6 +267,18 @@ def deleted_program(folder):
 
 
 @case
+def ends_in_time_where_nothing_was_called(folder):
+    """To find out why looks at stacks of many threads, after the end."""
+    child = start(["/usr/bin/python3", "-c", "import threading\n"
+                   "for i in range(300): threading.Thread(target=threading.Event().wait).start()"])
+    wait_for(lambda: len(os.listdir(f"/proc/{child.pid}/task")) > 300, 10, "threads")
+    out = f"{folder}/idle.json"
+    done = xsptrace("-p", child.pid, "-d", "0.5", "-e", "libc.so.6:getppid", "-o", out)
+    check("no call began" in done.stderr, "does not say why", done.stderr)
+    check(Trace(out).json["xsptrace_window"]["duration_ns"] < 0.9e9, "it went on", done.stderr)
+
+
+@case
 def launched_from_the_path(folder):
     """-- COMMAND is found as a shell finds it, gets its arguments and standard input."""
     out = f"{folder}/cat.json"

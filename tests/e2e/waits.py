@@ -6,6 +6,7 @@ import collections
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -107,10 +108,11 @@ def each_thread_as_it_knows_itself(folder):
         return [s for s in states[truth["threads"][name]["tid"]] if s[2] == f"Blocked: {kind}"]
 
     tids = {name: own["tid"] for name, own in truth["threads"].items()}
-    locked = max((w for w in waits("w_locks", "lock") if int(w[3]["address"], 16) == truth["mutex"]),
-                 key=lambda w: w[1] - w[0])
-    equal(locked[3].get("held by"), tids["w_holds"], "who held the mutex")
-    equal(locked[3].get("woken by"), tids["w_holds"], "who let it go")
+    for waiter, mutex in (("w_locks", "mutex"), ("w_robust", "robust")):
+        locked = max((w for w in waits(waiter, "lock") if int(w[3]["address"], 16) == truth[mutex]),
+                     key=lambda w: w[1] - w[0])
+        equal(locked[3].get("held by"), tids["w_holds"], f"who held the {mutex}")
+        equal(locked[3].get("woken by"), tids["w_holds"], f"who let the {mutex} go")
     read = max(waits("w_reads", "pipe"), key=lambda w: w[1] - w[0])
     equal(read[3].get("woken by"), tids["w_writes"], "who wrote")
     equal(read[3]["system call"], "read", "system call")
@@ -161,6 +163,43 @@ def threads_that_were_there_before(folder):
         near(t["time_ns"], trace.json["xsptrace_window"]["duration_ns"], "time", ns=50 * MS)
         check(not t["ended"], "it has not ended")
         near(sum(t["blocked_ns"].values()), t["time_ns"], "asleep", share=0.2)
+
+
+@case
+def stopped_in_the_middle_of_a_sleep(folder):
+    """The kernel then goes on with a call without a name, which is none of another kind."""
+    child = start(["sleep", "100"])
+    wait_for(lambda: os.readlink(f"/proc/{child.pid}/exe").endswith(("sleep", "coreutils")), 5, "exec")
+    with Recording(folder, "--waits", "-p", child.pid, "-d", 1.5, "-o", f"{folder}/t.json") as recording:
+        time.sleep(0.3)
+        child.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)
+        child.send_signal(signal.SIGCONT)
+        recording.wait()
+    thread, = Trace(f"{folder}/t.json").json["xsptrace_threads"]
+    equal(set(thread["blocked_ns"]), {"sleep", "stopped"}, "what it waited for")
+    near(thread["blocked_ns"]["stopped"], 300 * MS, "stopped", ns=100 * MS)
+
+
+@case
+def times_although_events_are_lost(folder):
+    """The ring has no room for the waits of two that play ping-pong; the sums are the kernel side's."""
+    child = start(["/usr/bin/python3", "-c", "import os, threading\n"
+                   "a, b = os.pipe(), os.pipe()\n"
+                   "def play(get, put):\n while True: os.read(get, 1), os.write(put, b'x')\n"
+                   "threading.Thread(target=play, args=(a[0], b[1]), daemon=True).start()\n"
+                   "os.write(a[1], b'x')\nplay(b[0], a[1])"])
+    time.sleep(0.3)
+    with Recording(folder, "--waits=0", "--buffer", "64K", "-p", child.pid, "-d", 0.8, "-o",
+                   f"{folder}/t.json") as recording:
+        recording.process.send_signal(signal.SIGSTOP)  # it takes nothing out meanwhile
+        time.sleep(0.3)
+        recording.process.send_signal(signal.SIGCONT)
+        recording.wait()
+    trace = Trace(f"{folder}/t.json")
+    check(trace.losses["lost_other"] > 0, "nothing was lost", trace.losses)
+    check_sums(trace)
+    equal(len(trace.json["xsptrace_threads"]), 2, "threads")
 
 
 @case

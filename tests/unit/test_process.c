@@ -29,15 +29,20 @@
 	for (int tries_ = 0; !(condition) && tries_ < 50; tries_++)                                \
 	nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL)
 
-/* Does /proc/PID/exe lead to this file? */
+/* Does /proc/PID/exe lead to this file, and has exec come to its end, where the arguments are there? */
 static bool runs(pid_t pid, const char *path)
 {
-	char exe[64], link[4096];
+	char name[64], link[4096], first;
 
-	snprintf(exe, sizeof(exe), "/proc/%d/exe", pid);
-	ssize_t n = readlink(exe, link, sizeof(link) - 1);
+	snprintf(name, sizeof(name), "/proc/%d/exe", pid);
+	ssize_t n = readlink(name, link, sizeof(link) - 1);
 	link[n > 0 ? n : 0] = '\0';
-	return strcmp(link, path) == 0;
+	snprintf(name, sizeof(name), "/proc/%d/cmdline", pid);
+	int fd = open(name, O_RDONLY);
+	n = fd >= 0 ? read(fd, &first, 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	return strcmp(link, path) == 0 && n == 1;
 }
 
 /* Forks; the child goes when we do, however we go, and holds none of our pipes. */
@@ -136,6 +141,7 @@ Test(process, refresh_sees_an_exec)
 	cr_expect_neq(strcmp(xsp_process_exe(p), "/usr/bin/sleep"), 0);
 	cr_assert_eq(write(ends[1], &c, 1), 1);
 	WAIT_FOR(xsp_process_refresh(p) == 0 && strcmp(xsp_process_comm(p), "sleep") == 0);
+	WAIT_FOR(xsp_process_refresh(p) == 0 && xsp_process_cmdline(p)[0] == 'o');
 	cr_expect_str_eq(xsp_process_comm(p), "sleep");
 	cr_expect_str_eq(xsp_process_cmdline(p), "other-name 100");
 	cr_expect_not_null(strstr(xsp_process_exe(p), "/sleep"));

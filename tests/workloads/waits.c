@@ -26,6 +26,7 @@ struct member {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t robust; /* its lock is its holder, where others have 2 */
 static pthread_barrier_t held;
 static int ends[2]; /* of the pipe */
 static int silent[2]; /* a pipe in which nothing ever comes */
@@ -106,9 +107,28 @@ static void w_holds(struct member *m)
 {
 	(void)m;
 	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&robust);
 	pthread_barrier_wait(&held);
 	sleep_ns(150 * MS);
+	pthread_mutex_unlock(&robust);
 	pthread_mutex_unlock(&mutex);
+}
+
+static void w_robust(struct member *m)
+{
+	(void)m;
+	pthread_barrier_wait(&held);
+	pthread_mutex_lock(&robust);
+	pthread_mutex_unlock(&robust);
+}
+
+static void make_robust(void)
+{
+	pthread_mutexattr_t a;
+
+	pthread_mutexattr_init(&a);
+	pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&robust, &a);
 }
 
 static void w_locks(struct member *m)
@@ -173,6 +193,7 @@ static struct member members[] = {
 	{.name = "w_reads", .work = w_reads},	{.name = "w_writes", .work = w_writes},
 	{.name = "w_polls", .work = w_polls},	{.name = "w_spins", .work = w_spins},
 	{.name = "w_spins2", .work = w_spins},	{.name = "w_is_lied_to", .work = w_is_lied_to},
+	{.name = "w_robust", .work = w_robust},
 };
 #define MEMBERS (sizeof(members) / sizeof(members[0]))
 
@@ -216,7 +237,8 @@ static char *facts(void)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	fprintf(f, "\"mutex\":%llu,\"threads\":{", (unsigned long long)(uintptr_t)&mutex);
+	fprintf(f, "\"mutex\":%llu,\"robust\":%llu,\"threads\":{",
+		(unsigned long long)(uintptr_t)&mutex, (unsigned long long)(uintptr_t)&robust);
 	for (size_t i = 0; i < MEMBERS; i++) {
 		const struct member *m = &members[i];
 		fprintf(f,
@@ -238,8 +260,9 @@ int main(int argc, char **argv)
 	struct wl_options o = {.workload = "waits"};
 
 	wl_parse(&o, argc, argv);
-	if (pipe(ends) != 0 || pipe(silent) != 0 || pthread_barrier_init(&held, NULL, 2) != 0)
+	if (pipe(ends) != 0 || pipe(silent) != 0 || pthread_barrier_init(&held, NULL, 3) != 0)
 		return 1;
+	make_robust();
 	wl_start(&o);
 	for (size_t i = 0; i < MEMBERS; i++)
 		if (pthread_create(&members[i].thread, NULL, run, &members[i]) != 0)

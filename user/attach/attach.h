@@ -134,8 +134,8 @@ int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes,
 
 /* Starts (or stops) reporting; the agent's records: starts only, until detach. */
 void xsp_attach_activate(struct xsp_attach *a, bool on);
-/* With xsp_attach_options.waits: begins (again: nothing happens), or ends, with an event for each thread. Not
- * for a pause. 0 or a negative errno. */
+/* With xsp_attach_options.waits: begins (again: nothing happens), or ends; detaching then brings an event for each
+ * thread. Not for a pause. 0 or a negative errno. */
 int xsp_attach_waits(struct xsp_attach *a, bool on);
 /* Probes with a lower id than this report; the others' sites are still being put in, and a function of
  * which only the exits are there would lie. At first all do. */

@@ -89,6 +89,9 @@ size_t xsp_left_out_sites(const struct xsp_u64map *set, pid_t pid, struct xsp_at
 
 /* waits.c: the threads that are there and not watched yet. */
 int xsp_waits_meet(struct xsp_attach *a);
+/* After the end, once: the times of those that are still there. The rings should have been emptied: what they had no
+ * room for is lost. */
+void xsp_waits_part(struct xsp_attach *a);
 
 /* thread_counters.c */
 size_t xsp_attach_counter_threads(const struct xsp_attach_options *o);

@@ -455,8 +455,10 @@ fail:
 void xsp_attach_detach(struct xsp_attach *a)
 {
 	xsp_release_finish(a);
-	if (a->bpf != NULL)
+	if (a->bpf != NULL) {
+		xsp_waits_part(a);
 		xsp_bpf__detach(a->bpf);
+	}
 	xsp_stopper_end(a); /* the programs that stop are out */
 	xsp_links_close(a, NULL, NULL);
 	xsp_tracefs_remove(a);

@@ -48,9 +48,16 @@ int xsp_attach_waits(struct xsp_attach *a, bool on)
 		return 0;
 	if (on)
 		return a->bpf->bss->xsp_waits_from_ns == 0 ? xsp_waits_meet(a) : 0;
-	if (a->bpf->bss->xsp_waits_from_ns == 0)
-		return 0;
-	__atomic_store_n(&a->bpf->bss->xsp_waits_until_ns, xsp_now_ns(), __ATOMIC_RELEASE);
+	if (a->bpf->bss->xsp_waits_from_ns != 0)
+		__atomic_store_n(&a->bpf->bss->xsp_waits_until_ns, xsp_now_ns(), __ATOMIC_RELEASE);
+	return 0;
+}
+
+void xsp_waits_part(struct xsp_attach *a)
+{
+	if (!a->waits || a->bpf->bss->xsp_waits_until_ns == 0)
+		return;
 	nanosleep(&(struct timespec){.tv_nsec = LAST_NS}, NULL);
-	return walk(a->bpf->progs.xsp_sched_part, a->bpf->maps.xsp_thread_waits);
+	walk(a->bpf->progs.xsp_sched_part, a->bpf->maps.xsp_thread_waits);
+	a->waits = false;
 }

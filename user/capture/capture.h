@@ -163,6 +163,7 @@ enum xsp_capture_gap {
 	XSP_GAP_FILES, /* left out: they could not be read, or attached to */
 	XSP_GAP_THREADS, /* without counters */
 	XSP_GAP_PYTHON, /* stacks of Python that could not be read, or not to their end */
+	XSP_GAP_PYTHON_CODE, /* those, each counted once, with a frame that could not be named */
 	XSP_GAP_END, /* it ended before it was told to */
 	XSP_GAPS,
 };

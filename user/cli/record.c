@@ -647,8 +647,7 @@ static int write_outputs(struct recording *r)
 	if (xsp_capture_open_descriptor(xsp_new_file_descriptor(f), r->capture, &reader, &err) < 0)
 		return xsp_say_error(&err);
 	int worse = xsp_write_outputs(reader, &o);
-	if (counts.spans == 0 && !r->o.quiet &&
-	    (!r->o.waits || xsp_recorder_wanted(r->recorder) > 0))
+	if (counts.spans == 0 && !r->o.quiet && xsp_recorder_wanted(r->recorder) > 0)
 		say_why_nothing(r, &counts, xsp_capture_stats(reader)->filtered);
 	xsp_capture_close(reader);
 	if (status == 0)
@@ -713,7 +712,7 @@ static int record_now(struct recording *r)
 	say_start(r);
 	rc = run(r, &err);
 	const bool traced = is_traced(r);
-	if (traced && !xsp_recorder_has_calls(r->recorder))
+	if (traced && xsp_recorder_wanted(r->recorder) > 0 && !xsp_recorder_has_calls(r->recorder))
 		xsp_recorder_why_idle(r->recorder, r->idle, sizeof(r->idle));
 	status = rc < 0 ? xsp_say_error(&err) : 0;
 	worse = finish(r);

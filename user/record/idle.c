@@ -10,16 +10,19 @@
 #include <unistd.h>
 
 #include "attach/hint.h"
+#include "base/clock.h"
 #include "target/procfs.h"
 
 #define STACK_BYTES 65536 /* looked through for functions that were entered before */
 #define THREADS_MOST 64
+#define LOOK_NS 200000000ULL /* as long: it is still recorded meanwhile */
 
 struct look {
 	struct xsp_recorder *r;
 	struct recorded_process *p;
 	bool ran; /* a thread of its had a CPU */
 	pid_t waiting; /* the first thread that waits; 0: none */
+	uint64_t end_ns; /* of the look */
 	char where[128]; /* in which function */
 	pid_t inside; /* a thread in a wanted function that was entered before; 0: none */
 	char function[256];
@@ -54,7 +57,7 @@ static void look_at_stack(struct look *l, pid_t tid, uint64_t from)
 	uint64_t *words = mem >= 0 ? malloc(STACK_BYTES) : NULL;
 	ssize_t got = words != NULL ? pread(mem, words, STACK_BYTES, (off_t)from) : -1;
 
-	for (ssize_t i = 0; i < got / 8 && l->inside == 0; i++) {
+	for (ssize_t i = 0; i < got / 8 && l->inside == 0 && xsp_now_ns() < l->end_ns; i++) {
 		char name[sizeof(l->function)];
 		if (words[i] < 4096 ||
 		    xsp_resolve_return(l->r->resolver, l->p->pid, words[i], name, sizeof(name)) < 0)
@@ -136,7 +139,7 @@ static int look_at_process(struct look *l)
 		xsp_mapped_files_free(files);
 	}
 	uint64_t before = cpu_ns(l, threads, count);
-	for (size_t i = 0; i < count && i < THREADS_MOST; i++)
+	for (size_t i = 0; i < count && i < THREADS_MOST && xsp_now_ns() < l->end_ns; i++)
 		look_at_thread(l, threads[i].tid);
 	poll(NULL, 0, 50);
 	l->ran = cpu_ns(l, threads, count) != before;
@@ -159,7 +162,9 @@ void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
 {
 	char inlined[XSP_HINT_SIZE];
 
+	xsp_recorder_end(r); /* to look takes its time */
 	find_inlined(r, inlined);
+	const uint64_t end_ns = xsp_now_ns() + LOOK_NS;
 	if (inlined[0] != '\0')
 		snprintf(text, size,
 			 "no call began during the recording: %s, and calls there are not seen",
@@ -168,8 +173,8 @@ void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
 		snprintf(text, size,
 			 "no call began during the recording: none was made, or where the compiler "
 			 "has inlined the function, or one that was entered before still runs");
-	for (size_t i = 0; i < r->process_count; i++) {
-		struct look l = {.r = r, .p = &r->processes[i]};
+	for (size_t i = 0; i < r->process_count && xsp_now_ns() < end_ns; i++) {
+		struct look l = {.r = r, .p = &r->processes[i], .end_ns = end_ns};
 		if (look_at_process(&l) < 0)
 			continue;
 		if (l.inside != 0)

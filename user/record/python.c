@@ -280,7 +280,7 @@ static int name_module(struct xsp_pythons *s, struct interpreter *i, uint64_t ob
 {
 	char class[128], text[XSP_NAME_MAX + 1];
 
-	if (xsp_python_class(&i->python, object, class, sizeof(class)) < 0)
+	if (xsp_python_class(&i->python, object, "Module", class, sizeof(class)) < 0)
 		return 0;
 	const uint64_t of_class = hash_of(class), key = xsp_u64_mix(object) ^ of_class;
 	const uint32_t *number = xsp_u64map_get(&i->numbers, key);
@@ -312,34 +312,46 @@ static int name_frame(struct xsp_pythons *s, struct interpreter *i,
 
 /* ---- stacks ---- */
 
+/* The names of a stack's frames, 0 for those of which there is none. 0, -EIO: some could not be read, or what the
+ * writer says. */
+static int name_frames(struct xsp_pythons *s, struct interpreter *i,
+		       const struct xsp_python_frame *f, uint32_t count,
+		       uint64_t names[XSP_PYTHON_MAX])
+{
+	int result = 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		int rc = i != NULL ? name_frame(s, i, &f[n], &names[n]) : -EIO;
+		if (rc == -EIO) {
+			result = rc;
+			rc = put_name(s, "", 0, "[Python frame not readable]", &names[n]);
+		}
+		if (rc < 0)
+			return rc;
+	}
+	return result;
+}
+
 /* 0, -EIO: some frame could not be read, or what the writer says. */
 static int name_all(struct xsp_pythons *s, struct interpreter *i, const struct xsp_event_python *e,
 		    struct xsp_capture_python_frame frames[XSP_PYTHON_MAX], uint32_t *count)
 {
 	const struct xsp_python_frame *f = (const void *)(e + 1);
-	uint64_t modules[XSP_PYTHON_MAX] = {0};
-	int result = 0;
+	const uint32_t all = e->count < XSP_PYTHON_MAX ? e->count : XSP_PYTHON_MAX;
+	uint64_t names[XSP_PYTHON_MAX] = {0}, modules[XSP_PYTHON_MAX] = {0};
+	int result = name_frames(s, i, f, all, names);
 
-	*count = 0;
+	if (result < 0 && result != -EIO)
+		return result;
 	/* the outermost module is called first */
-	for (uint32_t n = i != NULL ? e->count : 0; n > 0; n--)
-		if (n <= XSP_PYTHON_MAX && f[n - 1].self != 0 &&
-		    name_module(s, i, f[n - 1].self, &modules[n - 1]) < 0)
+	for (uint32_t n = i != NULL ? all : 0; n > 0; n--)
+		if (f[n - 1].self != 0 && name_module(s, i, f[n - 1].self, &modules[n - 1]) < 0)
 			return -ENOMEM;
-	for (uint32_t n = 0; n < e->count && n < XSP_PYTHON_MAX; n++) {
-		uint64_t hash;
-		int rc = i != NULL ? name_frame(s, i, &f[n], &hash) : -EIO;
-		if (rc == 1)
-			continue;
-		if (rc == -EIO) {
-			result = rc;
-			rc = put_name(s, "", 0, "[Python frame not readable]", &hash);
-		}
-		if (rc < 0)
-			return rc;
-		frames[(*count)++] =
-			(struct xsp_capture_python_frame){.name = hash, .module = modules[n]};
-	}
+	*count = 0;
+	for (uint32_t n = 0; n < all; n++)
+		if (names[n] != 0)
+			frames[(*count)++] = (struct xsp_capture_python_frame){
+				.name = names[n], .module = modules[n]};
 	return result;
 }
 
@@ -352,7 +364,7 @@ int xsp_pythons_see(void *ctx, const struct xsp_event_python *e)
 	struct interpreter *i = find(s, (pid_t)e->head.tgid);
 
 	if (s->stacks >= STACKS_MAX) {
-		xsp_recorder_gap(r, XSP_GAP_PYTHON, 1, "beyond the first million of them");
+		xsp_recorder_gap(r, XSP_GAP_PYTHON_CODE, 1, "beyond the first million of them");
 		return 0;
 	}
 	/* of the program before an exec nothing can be read */
@@ -362,7 +374,7 @@ int xsp_pythons_see(void *ctx, const struct xsp_event_python *e)
 	if (i != NULL && i->stale)
 		tell(s, i);
 	if (rc == -EIO) {
-		xsp_recorder_gap(r, XSP_GAP_PYTHON, 1,
+		xsp_recorder_gap(r, XSP_GAP_PYTHON_CODE, 1,
 				 "with code objects that were gone before they were read");
 		rc = 0;
 	}

@@ -527,13 +527,20 @@ static int put_gpu_losses(struct xsp_recorder *r)
 	return xsp_capture_put_info(r->writer, "gpu records lost", text);
 }
 
+void xsp_recorder_end(struct xsp_recorder *r)
+{
+	if (r->end_ns != 0)
+		return;
+	xsp_broker_activate(r->broker, false);
+	r->end_ns = xsp_now_ns();
+}
+
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 {
 	if (r->finished)
 		return 0;
 	r->finished = true;
-	xsp_broker_activate(r->broker, false);
-	r->end_ns = xsp_now_ns();
+	xsp_recorder_end(r);
 	int rc = xsp_overhead_stop(r);
 	if (rc == 0)
 		rc = drain_all(r);

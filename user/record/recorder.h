@@ -72,7 +72,9 @@ struct xsp_new_file *xsp_recorder_file(const struct xsp_recorder *r);
 bool xsp_recorder_has_events(struct xsp_recorder *r, bool flush);
 bool xsp_recorder_has_calls(const struct xsp_recorder *r); /* any that began */
 
-/* Why no call was seen, by what the processes do now: one line. Before the end. */
+/* What happens from now on is not recorded. Nothing, if it has been said before. */
+void xsp_recorder_end(struct xsp_recorder *r);
+/* Why no call was seen, by what the processes do now: one line. Ends the recording; before it is finished. */
 void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size);
 
 /* Stops, takes the probes out, empties the rings, completes the capture. */

@@ -93,8 +93,10 @@ int32_t xsp_python_code_line(const struct xsp_python_code *c, uint64_t instructi
 int32_t xsp_python_line(uint32_t version, int32_t first_line, const uint8_t *table, size_t size,
 			uint64_t offset);
 
-/* The name of an object's class, without its module's. 0 or -EIO. */
-int xsp_python_class(const struct xsp_python *p, uint64_t object, char *text, size_t size);
+/* The name of an object's class, without its module's. 0; -EIO: it cannot be read, or is no object of a class that
+ * is made from one of the name `base`. */
+int xsp_python_class(const struct xsp_python *p, uint64_t object, const char *base, char *text,
+		     size_t size);
 
 /* ---- reading ---- */
 

@@ -193,18 +193,74 @@ int xsp_python_code_is_there(const struct xsp_python *p, const struct xsp_python
 	       memcmp(identity, c->identity, sizeof(identity)) == 0;
 }
 
-int xsp_python_class(const struct xsp_python *p, uint64_t object, char *text, size_t size)
-{
-	uint64_t type, name;
+/* ---- classes ---- */
 
-	if (xsp_python_read(p, object + p->layout.object_type, &type, sizeof(type)) < 0 ||
-	    xsp_python_read(p, type + p->layout.type_name, &name, sizeof(name)) < 0 ||
+/* PyTypeObject.tp_mro; its members have stood where they are since 3.8 (Include/cpython/object.h). */
+#define TYPE_MRO 344
+/* PyTupleObject */
+#define TUPLE_SIZE 16
+#define TUPLE_ITEMS 24
+#define MRO_MAX 64
+
+/* The type of an object that lives; 0: it does not. */
+static uint64_t type_of(const struct xsp_python *p, uint64_t object)
+{
+	uint8_t head[16];
+
+	if (xsp_python_read(p, object, head, sizeof(head)) < 0 || !lives(head))
+		return 0;
+	return word_at(head, p->layout.object_type);
+}
+
+/* Is it a class? The class of classes is that of code objects' type, or is made from it. */
+static bool is_class(const struct xsp_python *p, uint64_t type)
+{
+	const uint64_t of_all = p->code_type != 0 ? type_of(p, p->code_type) : 0,
+		       meta = of_all != 0 ? type_of(p, type) : 0;
+
+	return meta != 0 && (meta == of_all || type_of(p, meta) == of_all);
+}
+
+static ssize_t read_class_name(const struct xsp_python *p, uint64_t type, char *text, size_t size)
+{
+	uint64_t name;
+
+	if (xsp_python_read(p, type + p->layout.type_name, &name, sizeof(name)) < 0 ||
 	    name > INT64_MAX)
-		return -EIO;
+		return -1;
 	ssize_t n = pread(p->mem, text, size - 1, (off_t)name);
+	text[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
+/* Is `base` the name of one of its ancestors? */
+static bool has_ancestor(const struct xsp_python *p, uint64_t type, const char *base)
+{
+	uint64_t mro, count, items[MRO_MAX];
+	char text[128];
+
+	if (xsp_python_read(p, type + TYPE_MRO, &mro, sizeof(mro)) < 0 ||
+	    xsp_python_read(p, mro + TUPLE_SIZE, &count, sizeof(count)) < 0 || count > MRO_MAX ||
+	    xsp_python_read(p, mro + TUPLE_ITEMS, items, count * sizeof(*items)) < 0)
+		return false;
+	for (size_t i = (size_t)count; i > 0; i--)
+		if (read_class_name(p, items[i - 1], text, sizeof(text)) > 0 &&
+		    strcmp(text, base) == 0)
+			return true;
+	return false;
+}
+
+int xsp_python_class(const struct xsp_python *p, uint64_t object, const char *base, char *text,
+		     size_t size)
+{
+	const uint64_t type = type_of(p, object);
+
+	/* when it is asked for, the object may have gone, and another one stand there */
+	if (type == 0 || !is_class(p, type) || !has_ancestor(p, type, base))
+		return -EIO;
+	ssize_t n = read_class_name(p, type, text, size);
 	if (n <= 0)
 		return -EIO;
-	text[n] = '\0';
 	const char *dot = strrchr(text, '.');
 	if (dot != NULL)
 		memmove(text, dot + 1, strlen(dot + 1) + 1);

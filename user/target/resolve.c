@@ -47,6 +47,18 @@ struct constants {
 	size_t count, room;
 };
 
+/* Code that no file holds, such as a compiler's in the process. It comes at any time; to look costs the reading
+ * of /proc/PID/maps, for a process with thousands of mappings milliseconds. */
+#define GENERATED_NS 20000000ULL
+struct generated {
+	pid_t pid;
+	uint64_t time_ns; /* of the look */
+	struct {
+		uint64_t start, end;
+	} * maps;
+	size_t count, room;
+};
+
 struct xsp_resolver {
 	const struct xsp_opener *opener;
 	struct known_file *files;
@@ -54,6 +66,7 @@ struct xsp_resolver {
 	struct remembered *maps;
 	size_t map_count;
 	struct constants constants; /* of the process that was asked for last */
+	struct generated generated; /* the same */
 };
 
 /* Where an address lies. */
@@ -83,6 +96,7 @@ void xsp_resolver_free(struct xsp_resolver *r)
 	for (size_t i = 0; i < r->map_count; i++)
 		free(r->maps[i].path);
 	free(r->constants.maps);
+	free(r->generated.maps);
 	free(r->maps);
 	free(r->files);
 	free(r);
@@ -336,14 +350,48 @@ static bool follows_call(struct xsp_module *m, uint64_t addr)
 	return false;
 }
 
-/* Code that no file holds, such as a compiler's in the process. */
-static bool is_generated(const struct xsp_resolver *r, pid_t pid, uint64_t address)
+static bool is_in(const struct generated *g, uint64_t address)
 {
+	for (size_t i = 0; i < g->count; i++)
+		if (address >= g->maps[i].start && address < g->maps[i].end)
+			return true;
+	return false;
+}
+
+/* What cannot be read has none. */
+static void look_for_generated(struct xsp_resolver *r, pid_t pid)
+{
+	struct generated *g = &r->generated;
 	char line[4352];
 	struct xsp_map_line map;
+	int fd = r->opener->file(r->opener, pid, "maps");
+	FILE *f = fd >= 0 ? fdopen(fd, "re") : NULL;
 
-	return find_line(r->opener, pid, address, line, sizeof(line), &map) && map.executable &&
-	       map.inode == 0;
+	if (f == NULL && fd >= 0)
+		close(fd);
+	g->count = 0;
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (xsp_map_line_parse(line, &map) && map.executable && map.inode == 0 &&
+		    xsp_grow(&g->maps, &g->room, g->count + 1) == 0) {
+			g->maps[g->count].start = map.start;
+			g->maps[g->count++].end = map.end;
+		}
+	if (f != NULL)
+		fclose(f);
+	g->pid = pid;
+	g->time_ns = xsp_now_ns();
+}
+
+static bool is_generated(struct xsp_resolver *r, pid_t pid, uint64_t address)
+{
+	struct generated *g = &r->generated;
+
+	if (g->pid == pid && is_in(g, address))
+		return true;
+	if (g->pid == pid && xsp_now_ns() - g->time_ns < GENERATED_NS)
+		return false;
+	look_for_generated(r, pid);
+	return is_in(g, address);
 }
 
 int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text, size_t size)

@@ -73,7 +73,7 @@ static int resume_for(struct xsp_timeline *t, struct thread *th, size_t which, s
 /* The row on which something at stack pointer x happens. */
 static int choose_row(struct xsp_timeline *t, struct thread *th, uint64_t x, struct row **out)
 {
-	size_t below, which;
+	size_t below = 0, which = 0;
 	uint64_t best = distance_current(th->rows[th->current], x);
 	uint32_t chosen = th->current;
 	if (th->many_stacks && th->used_rows > 1) {

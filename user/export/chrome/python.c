@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "export/out.h"
@@ -25,12 +26,14 @@ static int put_escaped(struct xsp_export *x, const char *text)
 /* "FILE(LINE): FUNCTION" */
 static int put_line(struct xsp_export *x, const struct xsp_python_line *l)
 {
-	char text[XSP_NAME_MAX + 24], line[16] = "";
+	char text[XSP_NAME_MAX + 24], line[16] = "", *at = text;
 
 	if (l->line > 0)
 		snprintf(line, sizeof(line), "(%" PRIu32 ")", l->line);
 	snprintf(text, sizeof(text), "%.*s%s%s%s", (int)l->path_length, l->path, line,
-		 l->path_length > 0 ? ": " : "", l->function);
+		 l->path_length > 0 || l->line > 0 ? ": " : "", l->function);
+	while ((at = strchr(at, ';')) != NULL) /* stands between frames */
+		*at = ',';
 	return put_escaped(x, text);
 }
 
