@@ -6,9 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "inject/walk.h"
+#include "target/cfi_step.h"
 #include "target/dwarf_cursor.h"
-#include "target/eh_frame.h"
 
 enum how { SAME, UNDEFINED, AT, IS, AT_EXPRESSION, UNKNOWN };
 
@@ -209,7 +208,7 @@ static int run(struct machine *m, const uint8_t *at, const uint8_t *end, uint64_
 /* ---- values ---- */
 
 struct values {
-	const struct xsp_image *image;
+	const struct xsp_walk_source *source;
 	const struct xsp_walk *frame;
 };
 
@@ -245,7 +244,7 @@ static int evaluate(const struct values *v, const uint8_t *at, const uint8_t *en
 			value = stack[--n];
 			if (op == 0x23)
 				value += xsp_cursor_uleb(&c);
-			else if (xsp_held_load(&v->image->held, value, &value, 8) < 0)
+			else if (v->source->load(v->source->ctx, value, &value, 8) < 0)
 				return -ENOENT;
 		} else if (binary && n > 1) {
 			uint64_t b = stack[--n], a = stack[--n];
@@ -288,7 +287,7 @@ static int apply(const struct values *v, const struct row *row, struct xsp_walk 
 			at = cfa + (uint64_t)r->offset;
 			if (r->how == AT_EXPRESSION && evaluate(v, r->at, r->end, &cfa, &at) < 0)
 				continue;
-			if (xsp_held_load(&v->image->held, at, &up->values[i], 8) == 0)
+			if (v->source->load(v->source->ctx, at, &up->values[i], 8) == 0)
 				up->known |= 1U << i;
 		}
 	}
@@ -297,17 +296,15 @@ static int apply(const struct values *v, const struct row *row, struct xsp_walk 
 	return 0;
 }
 
-int xsp_walk_step(const struct xsp_image *image, struct xsp_walk *w, uint64_t pc)
+int xsp_cfi_step(const struct xsp_walk_source *s, struct xsp_walk *w, uint64_t pc)
 {
-	const struct xsp_image_map *map = xsp_image_map(image, pc);
 	struct machine m = {0};
 	struct xsp_walk up = {0};
 	struct xsp_fde fde;
 	const uint8_t *data;
 	uint64_t addr;
 
-	if (map == NULL || !map->executable || xsp_image_file_address(image, map, pc, &addr) < 0 ||
-	    xsp_module_fde(image->files[map->file].module, addr, &fde, &data) < 0)
+	if (s->fde(s->ctx, pc, &fde, &data, &addr) < 0)
 		return -ENOENT;
 	if (fde.cie.program_end - fde.cie.program > PROGRAM_MAX ||
 	    fde.program_end - fde.program > PROGRAM_MAX)
@@ -329,10 +326,11 @@ int xsp_walk_step(const struct xsp_image *image, struct xsp_walk *w, uint64_t pc
 		return ret;
 	if (m.now.rules[XSP_WALK_RA].how == UNDEFINED)
 		return 1;
-	struct values v = {image, w};
+	struct values v = {s, w};
 	ret = apply(&v, &m.now, &up);
 	if (ret < 0 || !(up.known & 1U << XSP_WALK_RA))
 		return -ENOENT;
+	up.interrupted = fde.cie.signal_frame;
 	*w = up;
 	return 0;
 }
