@@ -17,6 +17,7 @@ PROGRAM = r"""
 #include <Python.h>
 #include <stddef.h>
 #include "internal/pycore_runtime.h"
+#include "internal/pycore_interp.h"
 #if PY_VERSION_HEX >= 0x030b0000
 #include "internal/pycore_frame.h"
 #include "internal/pycore_code.h"
@@ -48,6 +49,14 @@ int main(void)
 #else
 	SAME(l->key, _PyRuntimeState, gilstate.autoTSSkey);
 #endif
+	SAME(l->interpreters_head, _PyRuntimeState, interpreters.head);
+	SAME(l->interpreter_next, PyInterpreterState, next);
+#if PY_VERSION_HEX >= 0x030b0000
+	SAME(l->threads_head, PyInterpreterState, threads.head);
+#else
+	SAME(l->threads_head, PyInterpreterState, tstate_head);
+#endif
+	SAME(l->thread_next, PyThreadState, next);
 	SAME(l->frames.thread_id, PyThreadState, thread_id);
 #if PY_VERSION_HEX >= 0x030b0000
 	SAME(l->frames.thread_frame, PyThreadState, cframe);

@@ -26,6 +26,9 @@ static const struct xsp_python_layout layouts[] = {
 		    .instruction = 10,
 		    .number_bits = 32},
 	 .key = 584,
+	 .interpreters_head = 32,
+	 .threads_head = 8,
+	 .thread_next = 8,
 	 OBJECTS,
 	 OLD_TEXT,
 	 .code_file = 104,
@@ -45,6 +48,9 @@ static const struct xsp_python_layout layouts[] = {
 		    .instruction = 9,
 		    .number_bits = 32},
 	 .key = 584,
+	 .interpreters_head = 32,
+	 .threads_head = 8,
+	 .thread_next = 8,
 	 OBJECTS,
 	 OLD_TEXT,
 	 .code_file = 104,
@@ -64,6 +70,9 @@ static const struct xsp_python_layout layouts[] = {
 		    .instruction = 3,
 		    .number_bits = 64},
 	 .key = 592,
+	 .interpreters_head = 40,
+	 .threads_head = 16,
+	 .thread_next = 8,
 	 OBJECTS,
 	 OLD_TEXT,
 	 .code_file = 112,
@@ -86,6 +95,9 @@ static const struct xsp_python_layout layouts[] = {
 		    .owners = 3,
 		    .number_bits = 64},
 	 .key = 1544,
+	 .interpreters_head = 40,
+	 .threads_head = 72,
+	 .thread_next = 8,
 	 OBJECTS,
 	 NEW_TEXT,
 	 .code_file = 112,
@@ -173,8 +185,10 @@ int xsp_python_layout_told(const uint64_t words[XSP_PYTHON_OFFSETS], uint32_t ve
 	};
 	take(words, 5, &out->interpreters_head, &bad);
 	/* the interpreter's state is large */
-	bad |= words[t->interpreter + 3] > UINT16_MAX;
+	bad |= words[t->interpreter + 2] > UINT16_MAX || words[t->interpreter + 3] > UINT16_MAX;
+	out->interpreter_next = (uint16_t)words[t->interpreter + 2];
 	out->threads_head = (uint16_t)words[t->interpreter + 3];
+	take(words, t->thread + 2, &out->thread_next, &bad);
 	take(words, t->thread + 4, &out->frames.thread_frame, &bad);
 	take(words, t->thread + 5, &out->frames.thread_id, &bad);
 	take_frame(words, t->frame, &out->frames, &bad);
