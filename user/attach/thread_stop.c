@@ -17,6 +17,7 @@
 
 #include "attach/protocol.h"
 #include "base/clock.h"
+#include "catalog/wait_reasons.h"
 #include "inject/tracee.h"
 
 enum {
@@ -144,6 +145,22 @@ static void let_go(struct process *p)
 	p->held = false;
 }
 
+/*
+ * A call that the kernel ends with EINTR where it might have begun it anew. No signal has come, or its handler has not
+ * run: with the error that says "unless a handler runs" the kernel does what signal(7) has for others. A timeout
+ * begins anew as well.
+ */
+static void mend_call(const struct process *p, const struct user_regs_struct *r)
+{
+	enum { ERESTARTNOHAND = 514 }; /* include/linux/errno.h: never seen by programs */
+
+	if ((int64_t)r->rax != -EINTR || (int64_t)r->orig_rax < 0 ||
+	    !xsp_wait_breaks((unsigned)r->orig_rax))
+		return;
+	ptrace(PTRACE_POKEUSER, p->tracee.tid, (void *)offsetof(struct user, regs.rax),
+	       (void *)-(intptr_t)ERESTARTNOHAND);
+}
+
 static int take(struct process *p)
 {
 	struct user_regs_struct r;
@@ -156,6 +173,7 @@ static int take(struct process *p)
 	const uint64_t values[XSP_WALK_REGISTERS] = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi,
 						     r.rbp, r.rsp, r.r8,  r.r9,	 r.r10, r.r11,
 						     r.r12, r.r13, r.r14, r.r15, r.rip};
+	mend_call(p, &r);
 	memcpy(p->out.registers, values, sizeof(values));
 	p->out.thread_pointer = r.fs_base;
 	ssize_t n = r.rsp > INT64_MAX

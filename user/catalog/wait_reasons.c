@@ -103,7 +103,10 @@ bool xsp_wait_breaks(unsigned syscall)
 		SYS_epoll_pwait2,
 #endif
 		SYS_epoll_pwait,  SYS_semop,	     SYS_semtimedop,	 SYS_rt_sigtimedwait,
-		SYS_io_getevents, SYS_io_pgetevents, SYS_io_uring_enter,
+		SYS_io_getevents, SYS_io_pgetevents, SYS_io_uring_enter, SYS_read,
+		SYS_readv,	  SYS_recvfrom,	     SYS_recvmsg,	 SYS_recvmmsg,
+		SYS_accept,	  SYS_accept4,	     SYS_write,		 SYS_writev,
+		SYS_sendto,	  SYS_sendmsg,	     SYS_sendmmsg,
 	};
 
 	for (size_t i = 0; i < sizeof(breaking) / sizeof(breaking[0]); i++)

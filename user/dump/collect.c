@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -128,7 +129,7 @@ static int keep_stack(struct taken *k, const uint8_t *stack, uint64_t size)
 	return 0;
 }
 
-static int take_stopped(struct run *r, struct xsp_dump_thread *t, struct taken *k)
+static int take_stopped_once(struct run *r, struct xsp_dump_thread *t, struct taken *k)
 {
 	const struct xsp_stopped_thread *s;
 	struct xsp_released_thread released = {0};
@@ -140,11 +141,24 @@ static int take_stopped(struct run *r, struct xsp_dump_thread *t, struct taken *
 	k->native.registers.known = (1U << XSP_WALK_REGISTERS) - 1;
 	rc = keep_stack(k, s->stack, s->stack_bytes);
 	take_python(r, t, k);
-	int late = xsp_thread_release(r->stopper, &released);
-	if (late < 0 || released.late) /* it may have run while they were read */
-		k->python.flags |= XSP_PYTHON_TORN;
+	int released_rc = xsp_thread_release(r->stopper, &released);
 	t->stopped = true;
-	t->stopped_ns = released.stopped_ns;
+	t->stopped_ns += released.stopped_ns;
+	if (rc == 0 && (released_rc < 0 || released.late))
+		k->python.flags |= XSP_PYTHON_TORN; /* it may have run while they were read */
+	return rc;
+}
+
+/* Others may have had the processors while a thread stood; what was read of it is known by then. */
+static int take_stopped(struct run *r, struct xsp_dump_thread *t, struct taken *k)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < ATTEMPTS; i++) {
+		rc = take_stopped_once(r, t, k);
+		if (!k->has_python || !(k->python.flags & XSP_PYTHON_TORN))
+			break;
+	}
 	return rc;
 }
 
@@ -233,14 +247,28 @@ static int64_t asleep_for(const struct run *r, const struct xsp_look *l)
 	return ns >= 0 ? ns : -1;
 }
 
+/* It would be mended (attach/thread_stop.c), but last longer than it should. */
+static bool begins_anew(const struct xsp_look *l)
+{
+	if (!l->placed || l->call < 0 || !xsp_wait_breaks((unsigned)l->call))
+		return false;
+#ifdef SYS_epoll_wait
+	if (l->call == SYS_epoll_wait)
+		return (int32_t)l->arguments[3] > 0;
+#endif
+	if (l->call == SYS_epoll_pwait)
+		return (int32_t)l->arguments[3] > 0;
+	return xsp_wait_class_of((unsigned)l->call) == XSP_WAIT_POLL || l->call == SYS_semtimedop ||
+	       l->call == SYS_rt_sigtimedwait;
+}
+
 /* Sleepers are not woken to be looked at: that is for what runs, and for stacks that take all registers. */
 static int stop(struct run *r, struct xsp_dump_thread *t, struct taken *k)
 {
-	const bool breaks = k->look.call >= 0 && xsp_wait_breaks((unsigned)k->look.call);
 	int rc = 1;
 
-	if (r->stopper != NULL && breaks)
-		t->note = "was not stopped: its system call would have come back with EINTR";
+	if (r->stopper != NULL && begins_anew(&k->look))
+		t->note = "was not stopped: the timeout of its system call would begin anew";
 	else if (r->stopper != NULL)
 		rc = take_stopped(r, t, k);
 	if (rc == -ENOMEM || rc == 0)
