@@ -18,6 +18,12 @@
 #define XSP_STOP_LIMIT_MS 5U
 #define XSP_STOP_STACK (120U << 10)
 
+/* What the process is asked for, over its socket (attach/protocol.h). */
+enum xsp_thread_ask {
+	XSP_THREAD_STOP = 1, /* i32 tid → struct xsp_stopped_thread, as much as is filled */
+	XSP_THREAD_RELEASE, /* → struct xsp_released_thread */
+};
+
 struct xsp_stopped_thread {
 	uint64_t registers[XSP_WALK_REGISTERS]; /* by their DWARF numbers */
 	uint64_t thread_pointer;

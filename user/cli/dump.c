@@ -114,6 +114,9 @@ static bool relay(int from, FILE *to)
 	char bytes[16384];
 	ssize_t n = read(from, bytes, sizeof(bytes));
 
+	for (ssize_t i = 0; i < n; i++) /* whatever has become of who read the target */
+		if (((unsigned char)bytes[i] < ' ' && bytes[i] != '\n') || bytes[i] == 0x7f)
+			bytes[i] = '?';
 	if (n > 0) {
 		fwrite(bytes, 1, (size_t)n, to);
 		fflush(to);

@@ -52,6 +52,11 @@ static const struct xsp_opener *opener(const struct run *r)
 	return xsp_broker_opener(r->target->broker);
 }
 
+static struct xsp_dump_source source(const struct run *r)
+{
+	return (struct xsp_dump_source){opener(r), r->target->mem, r->python};
+}
+
 /* ---- before ---- */
 
 static pid_t tracer_of(const struct xsp_opener *o, pid_t pid)
@@ -321,7 +326,8 @@ static int finish_thread(struct run *r, size_t index, struct taken *k)
 	}
 	t->state = k->look.state;
 	t->running |= t->state == 'R';
-	return rc == 0 ? xsp_dump_wait(r->dump, index, &k->look, opener(r), r->target->mem) : rc;
+	const struct xsp_dump_source from = source(r);
+	return rc == 0 ? xsp_dump_wait(r->dump, index, &k->look, &from) : rc;
 }
 
 static int take_some(struct run *r, size_t first, size_t count)
@@ -343,8 +349,10 @@ static int take_some(struct run *r, size_t first, size_t count)
 static int confirm_cycles(struct run *r)
 {
 	struct xsp_dump *d = r->dump;
+	const struct xsp_dump_source from = source(r);
 	bool gone = false;
 
+	xsp_dump_gil(d, &from);
 	xsp_dump_cycles(d);
 	for (size_t i = 0; i < d->count; i++) {
 		struct xsp_dump_thread *t = &d->threads[i];
@@ -354,7 +362,7 @@ static int confirm_cycles(struct run *r)
 			continue;
 		int rc = look(r, t, &now);
 		if (rc == 0)
-			rc = xsp_dump_wait(d, i, &now, opener(r), r->target->mem);
+			rc = xsp_dump_wait(d, i, &now, &from);
 		if (rc < 0)
 			return rc;
 		gone |= before.call != t->wait.call || before.argument != t->wait.argument ||

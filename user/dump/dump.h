@@ -34,11 +34,13 @@ struct xsp_dump_python {
 	int32_t line; /* 0: not known */
 };
 
-enum xsp_dump_held { /* by whom, and how that is known */
-		     XSP_HELD_UNKNOWN = 0,
-		     XSP_HELD_MUTEX, /* glibc's mutex names its owner */
-		     XSP_HELD_PI, /* the futex is the owner's number */
-		     XSP_HELD_THREAD, /* pthread_join: until that thread ends */
+/* By whom, and how that is known. */
+enum xsp_dump_held {
+	XSP_HELD_UNKNOWN = 0,
+	XSP_HELD_MUTEX, /* glibc's mutex names its owner */
+	XSP_HELD_PI, /* the futex is the owner's number */
+	XSP_HELD_THREAD, /* pthread_join: until that thread ends */
+	XSP_HELD_GIL, /* Python's lock, as its runtime tells */
 };
 
 struct xsp_dump_wait {
@@ -79,6 +81,7 @@ struct xsp_dump {
 	time_t time;
 	struct xsp_dump_thread *threads;
 	size_t count, cycles;
+	size_t gil; /* 1 + index of the thread that holds Python's lock, 0: none, or there is none */
 	const char *
 		python_note; /* why its Python frames are not read; NULL: they are, or there is none */
 	const char *note;

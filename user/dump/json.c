@@ -35,6 +35,7 @@ static const char *held_name(enum xsp_dump_held held)
 		[XSP_HELD_MUTEX] = "mutex",
 		[XSP_HELD_PI] = "mutex with priority inheritance",
 		[XSP_HELD_THREAD] = "thread",
+		[XSP_HELD_GIL] = "GIL",
 	};
 
 	return names[held];
@@ -141,6 +142,7 @@ void xsp_dump_json(FILE *f, const struct xsp_dump *d)
 	put_text(f, "python_note", d->python_note);
 	put_number(f, "stopped_ns", true, (int64_t)total);
 	put_number(f, "longest_stop_ns", true, (int64_t)longest);
+	put_number(f, "gil", d->gil != 0, d->gil != 0 ? d->threads[d->gil - 1].tid : 0);
 	put_cycles(f, d);
 	fputs(",\"threads\":[", f);
 	for (size_t i = 0; i < d->count; i++) {

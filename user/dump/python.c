@@ -143,6 +143,20 @@ bool xsp_dump_interpreter_stack(struct xsp_dump_interpreter *i, pid_t ns_tid,
 	return true;
 }
 
+bool xsp_dump_interpreter_gil(const struct xsp_dump_interpreter *i, uint64_t address,
+			      uint32_t *holder)
+{
+	struct xsp_python_gil gil;
+
+	*holder = 0;
+	if (i == NULL || xsp_python_gil(&i->python, &gil) < 0)
+		return false;
+	for (size_t n = 0; n < i->thread_count; n++)
+		if (i->threads[n].state == gil.holder)
+			*holder = i->threads[n].tid;
+	return address - gil.condition < XSP_PYTHON_CONDITION;
+}
+
 /* ---- names ---- */
 
 static int name(struct xsp_arena *arena, struct code *c)

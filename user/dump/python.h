@@ -26,6 +26,10 @@ struct xsp_python_raw {
  * have their names even if they go. */
 bool xsp_dump_interpreter_stack(struct xsp_dump_interpreter *i, pid_t ns_tid,
 				struct xsp_python_raw *out);
+/* Does a futex at that address belong to the lock that threads take to run Python? *holder: who has it, as the process
+ * sees it; 0: nobody. */
+bool xsp_dump_interpreter_gil(const struct xsp_dump_interpreter *i, uint64_t address,
+			      uint32_t *holder);
 /* Fills the Python members of *out. 0 or -ENOMEM. */
 int xsp_dump_interpreter_name(struct xsp_dump_interpreter *i, const struct xsp_python_raw *raw,
 			      struct xsp_arena *arena, struct xsp_dump_thread *out);

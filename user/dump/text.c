@@ -35,6 +35,8 @@ static void put_holder(FILE *f, const struct xsp_dump *d, const struct xsp_dump_
 
 	if (w->held == XSP_HELD_THREAD)
 		fputs("the end of thread ", f);
+	else if (w->held == XSP_HELD_GIL)
+		fputs("Python's lock (GIL), held by ", f);
 	else
 		fprintf(f, "mutex 0x%" PRIx64 ", held by ", w->argument);
 	if (holder == t)
@@ -199,6 +201,8 @@ static void put_one(FILE *f, const struct xsp_dump *d, const struct xsp_dump_thr
 	fprintf(f, ": %s", t->running && t->state != 0 ? "running" : state_name(t->state));
 	if (t->since_ns >= 0 && !t->running)
 		fprintf(f, " for %s", xsp_format_ns(time, (uint64_t)t->since_ns));
+	if (d->gil != 0 && t == &d->threads[d->gil - 1])
+		fputs(", holds Python's lock (GIL)", f);
 	fputc('\n', f);
 	if (waits(t) && !t->running)
 		put_wait(f, d, t);

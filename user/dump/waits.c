@@ -44,14 +44,18 @@ static bool is_number_of_thread(int mem, uint64_t address)
 
 /* As lock_owner() in bpf/sched.bpf.c: glibc's mutex is { lock, count, owner, users }, and who waits for it expects
  * its lock to be 2. */
-static enum xsp_dump_held held_by(const struct xsp_look *l, int mem, uint32_t *tid)
+static enum xsp_dump_held held_by(const struct xsp_look *l, const struct xsp_dump_source *from,
+				  uint32_t *tid)
 {
+	const int mem = from->mem;
 	const uint32_t command = (uint32_t)l->arguments[1] & (uint32_t)FUTEX_CMD_MASK;
 	const uint32_t expected = (uint32_t)l->arguments[2];
 	const uint64_t address = l->arguments[0];
 	const bool waits = command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
 	uint32_t words[4];
 
+	if (xsp_dump_interpreter_gil(from->python, address, tid))
+		return XSP_HELD_GIL;
 	if (!read_memory(mem, address, words, sizeof(words)))
 		return XSP_HELD_UNKNOWN;
 	if (command == FUTEX_LOCK_PI || command == LOCK_PI2) {
@@ -69,16 +73,26 @@ static enum xsp_dump_held held_by(const struct xsp_look *l, int mem, uint32_t *t
 	return XSP_HELD_UNKNOWN;
 }
 
-static void take_lock(const struct xsp_dump *d, const struct xsp_look *l, int mem,
-		      struct xsp_dump_wait *w)
+static void take_lock(const struct xsp_dump *d, const struct xsp_look *l,
+		      const struct xsp_dump_source *from, struct xsp_dump_wait *w)
 {
 	uint32_t tid = 0;
-	const enum xsp_dump_held held = held_by(l, mem, &tid);
+	const enum xsp_dump_held held = held_by(l, from, &tid);
 
-	w->timed = l->arguments[3] != 0;
+	/* Python asks for its lock again and again */
+	w->timed = l->arguments[3] != 0 && held != XSP_HELD_GIL;
 	/* believed if it is one of the process's own threads */
 	if (held != XSP_HELD_UNKNOWN && find_thread(d, tid, &w->holder))
 		w->held = held;
+}
+
+void xsp_dump_gil(struct xsp_dump *d, const struct xsp_dump_source *from)
+{
+	uint32_t tid;
+	size_t index;
+
+	xsp_dump_interpreter_gil(from->python, 0, &tid);
+	d->gil = tid != 0 && find_thread(d, tid, &index) ? index + 1 : 0;
 }
 
 /* ---- what it waits for ---- */
@@ -106,7 +120,7 @@ static int take_file(struct xsp_dump *d, const struct xsp_opener *o, struct xsp_
 }
 
 int xsp_dump_wait(struct xsp_dump *d, size_t index, const struct xsp_look *look,
-		  const struct xsp_opener *o, int mem)
+		  const struct xsp_dump_source *from)
 {
 	struct xsp_dump_wait *w = &d->threads[index].wait;
 
@@ -125,8 +139,9 @@ int xsp_dump_wait(struct xsp_dump *d, size_t index, const struct xsp_look *look,
 	w->why = xsp_wait_class_of((unsigned)look->call);
 	w->argument = look->arguments[0];
 	if (look->call == SYS_futex)
-		take_lock(d, look, mem, w);
-	return w->why == XSP_WAIT_FILE || w->why == XSP_WAIT_NETWORK ? take_file(d, o, w) : 0;
+		take_lock(d, look, from, w);
+	return w->why == XSP_WAIT_FILE || w->why == XSP_WAIT_NETWORK ? take_file(d, from->opener, w)
+								     : 0;
 }
 
 /* ---- circles ---- */

@@ -40,6 +40,8 @@ struct xsp_python_layout {
 	uint16_t interpreters_head; /* in _PyRuntime */
 	uint16_t interpreter_next, threads_head; /* in PyInterpreterState */
 	uint16_t thread_next; /* in PyThreadState */
+	uint16_t gil; /* in _PyRuntime; with gil_pointer: where PyInterpreterState points to it */
+	bool gil_pointer;
 	uint16_t object_type, type_name;
 	uint16_t text_length, text_state, text_ascii,
 		text_data; /* PyASCIIObject; behind it, and behind
@@ -80,6 +82,15 @@ struct xsp_python_thread {
 /* Those of all interpreters, newest first; those that tell of no thread are left out. How many there are of them,
  * at most `room`; or -EIO. */
 long xsp_python_threads(const struct xsp_python *p, struct xsp_python_thread *out, size_t room);
+
+/* The lock that all threads of an interpreter share: the main one's, which most others share as well. */
+struct xsp_python_gil {
+	uint64_t condition; /* XSP_PYTHON_CONDITION bytes on which those wait that want it */
+	uint64_t holder; /* PyThreadState; 0: nobody */
+};
+#define XSP_PYTHON_CONDITION 48
+/* 0; -ENOENT: its interpreter has none, or does not tell; -EIO */
+int xsp_python_gil(const struct xsp_python *p, struct xsp_python_gil *out);
 
 /* The thread's frames, the innermost first, at most `room`: how many. *flags: enum xsp_python_flag. Who runs meanwhile
  * changes them. */

@@ -29,6 +29,7 @@ static const struct xsp_python_layout layouts[] = {
 	 .interpreters_head = 32,
 	 .threads_head = 8,
 	 .thread_next = 8,
+	 .gil = 352,
 	 OBJECTS,
 	 OLD_TEXT,
 	 .code_file = 104,
@@ -51,6 +52,7 @@ static const struct xsp_python_layout layouts[] = {
 	 .interpreters_head = 32,
 	 .threads_head = 8,
 	 .thread_next = 8,
+	 .gil = 352,
 	 OBJECTS,
 	 OLD_TEXT,
 	 .code_file = 104,
@@ -73,6 +75,7 @@ static const struct xsp_python_layout layouts[] = {
 	 .interpreters_head = 40,
 	 .threads_head = 16,
 	 .thread_next = 8,
+	 .gil = 360,
 	 OBJECTS,
 	 OLD_TEXT,
 	 .code_file = 112,
@@ -98,6 +101,8 @@ static const struct xsp_python_layout layouts[] = {
 	 .interpreters_head = 40,
 	 .threads_head = 72,
 	 .thread_next = 8,
+	 .gil = 384,
+	 .gil_pointer = true,
 	 OBJECTS,
 	 NEW_TEXT,
 	 .code_file = 112,
@@ -123,9 +128,10 @@ static const struct told {
 	uint16_t interpreter, thread, frame, code, object, type, bytes, text;
 	uint16_t key; /* autoTSSkey, which it does not tell; 0: to be found */
 	uint8_t owners; /* the first kind of frame without code */
+	uint8_t gil; /* ceval.gil, behind the beginning of `interpreter` */
 } told[] = {
-	{VERSION(3, 13), 6, 19, 28, 34, 44, 46, 64, 67, 0, 3},
-	{VERSION(3, 14), 6, 22, 31, 39, 50, 52, 74, 77, 0, 3},
+	{VERSION(3, 13), 6, 19, 28, 34, 44, 46, 64, 67, 0, 3, 8},
+	{VERSION(3, 14), 6, 22, 31, 39, 50, 52, 74, 77, 0, 3, 9},
 };
 
 /* Takes an offset, if it is a possible one. */
@@ -185,7 +191,10 @@ int xsp_python_layout_told(const uint64_t words[XSP_PYTHON_OFFSETS], uint32_t ve
 	};
 	take(words, 5, &out->interpreters_head, &bad);
 	/* the interpreter's state is large */
-	bad |= words[t->interpreter + 2] > UINT16_MAX || words[t->interpreter + 3] > UINT16_MAX;
+	bad |= words[t->interpreter + 2] > UINT16_MAX || words[t->interpreter + 3] > UINT16_MAX ||
+	       words[t->interpreter + t->gil] > UINT16_MAX;
+	out->gil = (uint16_t)words[t->interpreter + t->gil];
+	out->gil_pointer = true;
 	out->interpreter_next = (uint16_t)words[t->interpreter + 2];
 	out->threads_head = (uint16_t)words[t->interpreter + 3];
 	take(words, t->thread + 2, &out->thread_next, &bad);

@@ -57,6 +57,31 @@ long xsp_python_threads(const struct xsp_python *p, struct xsp_python_thread *ou
 	return (long)n;
 }
 
+/* ---- the lock ---- */
+
+/* struct _gil_runtime_state (pycore_gil.h; the same from 3.9 to 3.14): interval, last_holder, locked, switch_number,
+ * cond. */
+enum { GIL_HOLDER = 1, GIL_LOCKED = 2, GIL_CONDITION = 32 };
+
+int xsp_python_gil(const struct xsp_python *p, struct xsp_python_gil *out)
+{
+	uint64_t gil = p->runtime + p->layout.gil, interpreter, words[3];
+
+	/* behind interpreters.head there is interpreters.main */
+	if (p->layout.gil == 0)
+		return -ENOENT;
+	if (p->layout.gil_pointer &&
+	    (xsp_python_read(p, p->runtime + p->layout.interpreters_head + 8, &interpreter, 8) <
+		     0 ||
+	     xsp_python_read(p, interpreter + p->layout.gil, &gil, 8) < 0))
+		return -EIO;
+	if (xsp_python_read(p, gil, words, sizeof(words)) < 0)
+		return -EIO;
+	out->condition = gil + GIL_CONDITION;
+	out->holder = (uint32_t)words[GIL_LOCKED] == 1 ? words[GIL_HOLDER] : 0;
+	return 0;
+}
+
 /* ---- frames ---- */
 
 /* The innermost. 0: there is none. -EIO */

@@ -276,7 +276,8 @@ int xsp_resolve_code(struct xsp_resolver *r, const struct xsp_process *p, uint64
 
 	if (rc < 0)
 		return rc;
-	const struct xsp_symbol *s = at.module != NULL ? xsp_module_covering(at.module, at.addr) : NULL;
+	const struct xsp_symbol *s =
+		at.module != NULL ? xsp_module_covering(at.module, at.addr) : NULL;
 	if (s == NULL) {
 		module_and_offset(&at, address, text, size);
 		return 0;
