@@ -3,7 +3,7 @@
  * python_liar.c - a program that says it is an interpreter of Python 3.11 and lies about its frames: each kind of
  * lie stands in the thread's state while leaf() is called so many times.
  *
- *     python_liar OUT CALLS [LIE]       with LIE it stands with that one afterwards
+ *     python_liar OUT CALLS [LIE]       with LIE it stands with that one, and calls nothing
  *     python_liar --list                which there are
  *
  * Layouts: CPython 3.11's headers.
@@ -214,7 +214,7 @@ int main(int argc, char **argv)
 	if (pthread_key_create(&_PyRuntime.key, NULL) != 0)
 		return 1;
 	_PyRuntime.made = 1;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && argc <= 3; i++) {
 		pthread_setspecific(_PyRuntime.key, &state);
 		tell(&lies[i]);
 		for (int n = 0; n < calls; n++)

@@ -130,6 +130,9 @@ static const int computing[] = {
 #if defined(__x86_64__)
 	SYS_poll,
 #endif
+#if defined(__SANITIZE_ADDRESS__)
+	SYS_sigaltstack, /* before each call that does not return */
+#endif
 };
 #define COMPUTING (sizeof(computing) / sizeof(computing[0]))
 

@@ -221,7 +221,7 @@ static int take_unstopped(struct run *r, struct xsp_dump_thread *t, struct taken
 }
 
 /* Why a thread could not be stopped. */
-static const char *why_not_stopped(int error)
+static const char *why_not_stopped(int error, char state)
 {
 	static const struct {
 		int error;
@@ -234,6 +234,8 @@ static const char *why_not_stopped(int error)
 		{-ENOTSUP, "was not stopped: its code is not for x86-64"},
 	};
 
+	if (error == -ETIMEDOUT && state == 'R')
+		return "did not stop within 20 ms, as no processor was free for it";
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].error == error)
 			return rows[i].text;
@@ -279,7 +281,7 @@ static int stop(struct run *r, struct xsp_dump_thread *t, struct taken *k)
 	if (rc == -ENOMEM || rc == 0)
 		return rc;
 	if (rc < 0 && rc != -ESRCH)
-		t->note = why_not_stopped(rc);
+		t->note = why_not_stopped(rc, k->look.state);
 	/* gone, or not: that is seen again */
 	return take_unstopped(r, t, k);
 }
