@@ -155,6 +155,22 @@ def calls_go_on_as_if_nothing_had_been(_):
 
 
 @case
+def calls_go_on_where_processors_are_busy(_):
+    """A thread that is asked to stop stands in line for one, for longer than is waited for what sleeps for good. Each
+    ends if its call comes back."""
+    hogs = [start([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+    child = start(["nice", "-n", "19", workload("stuck")], stdout=subprocess.PIPE)
+    json.loads(child.stdout.readline())
+    time.sleep(0.5)
+    for _ in range(10):
+        dump(child.pid)
+    for hog in hogs:
+        hog.kill()
+    time.sleep(0.2)
+    equal(len(dump(child.pid)["threads"]), 13, "threads that still stand")
+
+
+@case
 def killed_in_the_middle(_):
     child, pid = start_stuck("count")
     for i in range(30):

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "catalog/wait_reasons.h"
 #include "inject/tracee.h"
+#include "target/procfs.h"
 
 _Static_assert(sizeof(struct xsp_stopped_thread) <= XSP_MESSAGE_MAX, "it fits into a message");
 
@@ -91,6 +92,21 @@ static int take(struct process *p)
 	return 0;
 }
 
+/*
+ * What sleeps where nothing wakes it does not stop, and is left alone. All others do once they have a processor, and
+ * are waited for: their system call has been broken off already, and is mended by nobody else.
+ */
+static int wait_for_stop(struct process *p)
+{
+	int rc = xsp_tracee_interrupt(&p->tracee, XSP_STOP_WAIT_MS * 1000000ULL);
+	struct xsp_stat stat;
+
+	while (rc == -ETIMEDOUT && xsp_now_ns() - p->since_ns < XSP_STOP_RUNNABLE_NS &&
+	       xsp_procfs_stat(&xsp_open_directly, p->tracee.tid, &stat) == 0 && stat.state != 'D')
+		rc = xsp_tracee_wait(&p->tracee, XSP_STOP_WAIT_MS * 1000000ULL);
+	return rc;
+}
+
 static int stop(struct process *p)
 {
 	int32_t tid;
@@ -105,7 +121,7 @@ static int stop(struct process *p)
 	p->tracee.tid = tid;
 	p->since_ns = xsp_now_ns();
 	p->late = false;
-	int rc = xsp_tracee_interrupt(&p->tracee, XSP_STOP_WAIT_MS * 1000000ULL);
+	int rc = wait_for_stop(p);
 	if (rc < 0)
 		return rc;
 	p->held = true;

@@ -235,7 +235,7 @@ static const char *why_not_stopped(int error, char state)
 	};
 
 	if (error == -ETIMEDOUT && state == 'R')
-		return "did not stop within 20 ms, as no processor was free for it";
+		return "did not stop within 5 s, as no processor was free for it";
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].error == error)
 			return rows[i].text;
