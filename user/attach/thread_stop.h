@@ -15,7 +15,7 @@
 #include "target/cfi_step.h"
 
 #define XSP_STOP_WAIT_MS 20U /* for a thread to stop: what sleeps in the kernel for good does not */
-#define XSP_STOP_RUNNABLE_NS 5000000000ULL /* the same if it waits for a processor only */
+#define XSP_STOP_RUNNABLE_NS 2000000000ULL /* the same if it waits for a processor only */
 #define XSP_STOP_LIMIT_MS 5U
 #define XSP_STOP_STACK (120U << 10)
 

@@ -124,6 +124,8 @@ static int stop(struct process *p)
 	int rc = wait_for_stop(p);
 	if (rc < 0)
 		return rc;
+	if (p->tracee.before_stop_ns > p->since_ns)
+		p->since_ns = p->tracee.before_stop_ns;
 	p->held = true;
 	rc = is_its_thread(p, tid) ? take(p) : -ESRCH;
 	if (rc < 0)

@@ -18,6 +18,8 @@
 #include "target/procfs.h"
 
 #define ATTEMPTS 3 /* to look at a thread that is not stopped without its having run meanwhile */
+/* Where processors are busy: after so long no more threads are stopped. */
+#define STOPPING_NS 20000000000ULL
 #define TOGETHER 512 /* threads whose stacks are held at a time */
 
 struct xsp_dump_target {
@@ -45,6 +47,7 @@ struct run {
 	struct xsp_dump_interpreter *python; /* NULL: none */
 	struct xsp_thread_stopper *stopper; /* NULL: nothing is stopped */
 	struct taken *taken;
+	uint64_t begun_ns;
 };
 
 static const struct xsp_opener *opener(const struct run *r)
@@ -235,7 +238,7 @@ static const char *why_not_stopped(int error, char state)
 	};
 
 	if (error == -ETIMEDOUT && state == 'R')
-		return "did not stop within 5 s, as no processor was free for it";
+		return "did not stop within 2 s, as no processor was free for it";
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].error == error)
 			return rows[i].text;
@@ -276,6 +279,8 @@ static int stop(struct run *r, struct xsp_dump_thread *t, struct taken *k)
 
 	if (r->stopper != NULL && begins_anew(&k->look))
 		t->note = "was not stopped: the timeout of its system call would begin anew";
+	else if (r->stopper != NULL && xsp_now_ns() - r->begun_ns > STOPPING_NS)
+		t->note = "was not stopped: it has taken too long with the others";
 	else if (r->stopper != NULL)
 		rc = take_stopped(r, t, k);
 	if (rc == -ENOMEM || rc == 0)
@@ -409,6 +414,7 @@ static int begin(struct run *r, struct xsp_error *why)
 	if (rc == 0 && !r->options->no_stop && t->tracer == 0)
 		rc = xsp_thread_stopper_new(t->broker, d->pid, &r->stopper);
 	d->time = time(NULL);
+	r->begun_ns = xsp_now_ns();
 	return rc;
 }
 

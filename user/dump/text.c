@@ -12,10 +12,10 @@
 /* `columns`: at most so many, 0: as it is. */
 static const char *shown(char buf[SHOWN], const char *text, unsigned columns)
 {
-	char cut[SHOWN - 8];
+	char bounded[SHOWN - 8];
 
-	snprintf(cut, sizeof(cut), "%s", text);
-	xsp_printable(buf, SHOWN, cut, columns);
+	snprintf(bounded, sizeof(bounded), "%s", text);
+	xsp_printable(buf, SHOWN, bounded, columns);
 	return buf;
 }
 
