@@ -123,10 +123,10 @@ def asleep_since(_):
         raise Skip("the kernel has no /proc/PID/sched")
     begun = time.monotonic_ns()
     child = start(["sleep", "1000"])
-    time.sleep(1.5)
+    time.sleep(1)
     took = time.monotonic_ns() - begun
     asleep = dump(child.pid)["threads"][0]["asleep_ns"]
-    check(asleep is not None and 0.8e9 <= asleep <= took + 200e6, f"{asleep} ns, at most {took}")
+    check(asleep is not None and 0.5e9 <= asleep <= took + 200e6, f"{asleep} ns, at most {took}")
 
 
 @case
@@ -147,11 +147,11 @@ def nothing_is_stopped(_):
 def calls_go_on_as_if_nothing_had_been(_):
     """One dump after the other; no call of the target fails or ends early, and its parent learns nothing."""
     child, pid = start_stuck("count")
-    for _ in range(int(os.environ.get("XSP_DUMP_TIMES", "40"))):
+    for _ in range(int(os.environ.get("XSP_DUMP_TIMES", "25"))):
         found = dump(pid)
         equal(len(found["threads"]), 9, "threads")
     check(not is_traced(pid), "it is let go of")
-    check_counts(counts_of(child, pid), 20)
+    check_counts(counts_of(child, pid), 10)
 
 
 @case
@@ -173,9 +173,9 @@ def calls_go_on_where_processors_are_busy(_):
 @case
 def killed_in_the_middle(_):
     child, pid = start_stuck("count")
-    for i in range(30):
+    for i in range(20):
         tracer = subprocess.Popen([XSPTRACE, "dump", "-p", str(pid)], stdout=subprocess.DEVNULL)
-        time.sleep(0.002 * i)
+        time.sleep(0.003 * i)
         tracer.kill()
         tracer.wait()
     wait_for(lambda: not is_traced(pid), 2, "all threads to be let go of")
@@ -500,13 +500,13 @@ def those_that_are_gone(_):
 @case
 def those_that_go_meanwhile(_):
     """Threads that come and go, and processes that end in the middle: shown or said, never a hang."""
-    for i in range(20):
+    for i in range(12):
         child = start([workload("threadstorm"), "--seconds", "20"], stdout=subprocess.DEVNULL,
                       stderr=subprocess.DEVNULL)
         time.sleep(0.05)
         tracer = subprocess.Popen([XSPTRACE, "dump", "-p", str(child.pid)], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE)
-        time.sleep(0.003 * i)
+        time.sleep(0.005 * i)
         child.kill()
         said = tracer.communicate(timeout=20)[1]
         check(tracer.returncode in (0, NO_TARGET) and said.count(b"\n") <= 1, tracer.returncode, said)
