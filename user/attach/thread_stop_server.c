@@ -197,10 +197,12 @@ _Noreturn void xsp_thread_stopper_serve(int socket, pid_t pid, int pidfd)
 _Noreturn void xsp_thread_stopper_serve(int socket, pid_t pid, int pidfd)
 {
 	const struct xsp_message m = {.op = XSP_THREAD_STOP, .result = -ENOTSUP};
+	struct xsp_parcel *in = malloc(sizeof(*in));
 
 	(void)pid;
 	(void)pidfd;
-	xsp_message_send(socket, &m, NULL, NULL, 0);
+	while (in != NULL && xsp_message_receive(socket, in) == 0)
+		xsp_message_send(socket, &m, NULL, NULL, 0);
 	_exit(0);
 }
 

@@ -27,10 +27,11 @@ static const char usage[] =
 	"for and who holds that, its Python and its native stack. Nothing stays attached.\n"
 	"\n"
 	"  -p, --pid PID[,PID...]   the processes; may be given several times\n"
-	"      --no-stop            stops nothing. Otherwise each thread is stopped in turn, for\n"
-	"                           some 0.1 ms, to read its registers and stack; without that,\n"
-	"                           threads that run have no native stack, and those that wait\n"
-	"                           one up to the first function with a frame pointer\n"
+	"      --no-stop            stops nothing. Otherwise threads that run, and those whose "
+	"stack\n"
+	"                           takes their registers to be followed, are stopped in turn for\n"
+	"                           some 0.2 ms; without that, threads that run have no native\n"
+	"                           stack, and some of those that wait a part of it\n"
 	"      --json               for programs (docs/formats.md)\n"
 	"  -h, --help\n";
 

@@ -90,14 +90,14 @@ int xsp_dump_open(struct xsp_broker *b, pid_t pid, int vdso, struct xsp_dump_tar
 		t->vdso = vdso >= 0 ? dup(vdso) : -1;
 		t->tracer = tracer_of(o, pid);
 		rc = xsp_process_threads(t->process, &t->threads, &t->count);
-		xsp_error_set(err, rc, XSP_STATUS_NO_TARGET,
-			      "process %d has exited, or its threads cannot be seen", (int)pid);
+		if (rc < 0)
+			xsp_error_set(err, rc, XSP_STATUS_NO_TARGET,
+				      "process %d has exited, or its threads cannot be seen",
+				      (int)pid);
 	}
 	if (rc < 0) {
 		xsp_dump_close(t);
 		*out = NULL;
-	} else if (err != NULL) {
-		*err = (struct xsp_error){0};
 	}
 	return rc;
 }

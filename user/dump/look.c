@@ -125,13 +125,9 @@ int xsp_look_at(const struct xsp_opener *o, pid_t pid, pid_t tid, int mem, struc
 	return 0;
 }
 
-bool xsp_look_same_call(const struct xsp_look *a, const struct xsp_look *b)
-{
-	return a->placed && b->placed && a->call == b->call && a->sp == b->sp && a->pc == b->pc &&
-	       memcmp(a->arguments, b->arguments, sizeof(a->arguments)) == 0;
-}
-
 bool xsp_look_same(const struct xsp_look *a, const struct xsp_look *b)
 {
-	return xsp_look_same_call(a, b) && a->switches == b->switches;
+	return a->placed && b->placed && a->switches == b->switches && a->call == b->call &&
+	       a->sp == b->sp && a->pc == b->pc &&
+	       memcmp(a->arguments, b->arguments, sizeof(a->arguments)) == 0;
 }

@@ -23,7 +23,5 @@ struct xsp_look {
 int xsp_look_at(const struct xsp_opener *o, pid_t pid, pid_t tid, int mem, struct xsp_look *out);
 /* Has the thread not run between the two? */
 bool xsp_look_same(const struct xsp_look *a, const struct xsp_look *b);
-/* Is it still in the same call (it may have been stopped there)? */
-bool xsp_look_same_call(const struct xsp_look *a, const struct xsp_look *b);
 
 #endif
