@@ -536,7 +536,8 @@ def redis(folder):
         raise Skip("no redis")
     child = start([server, "--port", "0", "--save", "", "--unixsocket", f"{folder}/s"], stdout=subprocess.DEVNULL)
     time.sleep(1)
-    threads = by_name(dump(child.pid))
+    # ten times a second it does something
+    threads = wait_for(lambda: (lambda t: t["redis-server"]["wait"] and t)(by_name(dump(child.pid))), 10, "its sleep")
     first = threads["redis-server"]
     equal((first["wait"]["class"], first["wait"]["call"]), ("poll", "epoll_wait"), "wait of the main thread")
     check("main" in functions(first) or "__libc_start_main" in functions(first), functions(first))
