@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "attach/broker.h"
-#include "target/cfi_step.h"
+#include "target/unwind.h"
 
 #define XSP_STOP_WAIT_MS 20U /* for a thread to stop: what sleeps in the kernel for good does not */
 #define XSP_STOP_RUNNABLE_NS 2000000000ULL /* the same if it waits for a processor only */

@@ -15,15 +15,6 @@ struct walk {
 
 /* ---- what a step stands on ---- */
 
-static int find_fde(const void *ctx, uint64_t pc, struct xsp_fde *fde, const uint8_t **data,
-		    uint64_t *addr)
-{
-	const struct walk *w = ctx;
-	struct xsp_module *m = xsp_space_module(w->space, pc, addr);
-
-	return m == NULL ? -ENOENT : xsp_module_fde(m, *addr, fde, data);
-}
-
 /* The stack from the copy only: what lies elsewhere may have changed since. Code and tables of files have not. */
 static int load(const void *ctx, uint64_t address, void *to, size_t size)
 {
@@ -63,6 +54,16 @@ static int step_by_frame_pointer(const struct walk *w, struct xsp_walk *frame)
 	frame->values[XSP_WALK_RSP] = fp + sizeof(words);
 	frame->values[XSP_WALK_RA] = words[1];
 	return 0;
+}
+
+/* As xsp_walk_up(). */
+static int step(const struct walk *w, struct xsp_walk *frame, uint64_t pc)
+{
+	uint64_t addr;
+	struct xsp_module *m = xsp_space_module(w->space, pc, &addr);
+	int rc = m == NULL ? -ENOENT : xsp_walk_up(m, addr, load, w, frame);
+
+	return rc == -ENOENT ? step_by_frame_pointer(w, frame) : rc;
 }
 
 static void say_why_no_more(const struct walk *w, const struct xsp_walk *frame, uint64_t pc,
@@ -126,7 +127,6 @@ int xsp_native_stack(struct xsp_space *s, const struct xsp_taken *t, struct xsp_
 		     struct xsp_dump_thread *out)
 {
 	const struct walk w = {s, t};
-	const struct xsp_walk_source source = {find_fde, load, &w};
 	struct xsp_dump_native frames[XSP_DUMP_NATIVE_MAX];
 	struct xsp_walk frame = t->registers;
 	size_t n = 0;
@@ -150,9 +150,7 @@ int xsp_native_stack(struct xsp_space *s, const struct xsp_taken *t, struct xsp_
 		if (rc < 0)
 			return rc;
 		const struct xsp_walk before = frame;
-		rc = xsp_cfi_step(&source, &frame, pc);
-		if (rc == -ENOENT && step_by_frame_pointer(&w, &frame) == 0)
-			rc = 0;
+		rc = step(&w, &frame, pc);
 		if (rc == 1 || (rc == 0 && frame.values[XSP_WALK_RA] == 0))
 			break; /* the outermost */
 		if (rc < 0) {

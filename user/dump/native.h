@@ -5,7 +5,7 @@
 
 #include "dump/dump.h"
 #include "dump/space.h"
-#include "target/cfi_step.h"
+#include "target/unwind.h"
 
 /* What was taken of a thread. */
 struct xsp_taken {

@@ -78,27 +78,19 @@ static const char *scan(const struct xsp_image *image, uint64_t sp)
 	return found;
 }
 
-static int find_fde(const void *ctx, uint64_t pc, struct xsp_fde *fde, const uint8_t **data,
-		    uint64_t *addr)
+static int load(const void *held, uint64_t address, void *to, size_t size)
 {
-	const struct xsp_image *image = ctx;
-	const struct xsp_image_map *map = xsp_image_map(image, pc);
-
-	if (map == NULL || !map->executable || xsp_image_file_address(image, map, pc, addr) < 0)
-		return -ENOENT;
-	return xsp_module_fde(image->files[map->file].module, *addr, fde, data);
-}
-
-static int load(const void *ctx, uint64_t address, void *to, size_t size)
-{
-	return xsp_held_load(&((const struct xsp_image *)ctx)->held, address, to, size);
+	return xsp_held_load(held, address, to, size);
 }
 
 int xsp_walk_step(const struct xsp_image *image, struct xsp_walk *w, uint64_t pc)
 {
-	const struct xsp_walk_source source = {find_fde, load, image};
+	const struct xsp_image_map *map = xsp_image_map(image, pc);
+	uint64_t addr;
 
-	return xsp_cfi_step(&source, w, pc);
+	if (map == NULL || !map->executable || xsp_image_file_address(image, map, pc, &addr) < 0)
+		return -ENOENT;
+	return xsp_walk_up(image->files[map->file].module, addr, load, &image->held, w);
 }
 
 const char *xsp_walk_danger(const struct xsp_image *image, const struct xsp_walk *start)

@@ -4,9 +4,11 @@
 #define XSP_INJECT_WALK_H
 
 #include "inject/image.h"
-#include "target/cfi_step.h"
+#include "target/unwind.h"
 
-/* xsp_cfi_step() in a stopped process. */
+/*
+ * xsp_walk_up(), of the mapping that `pc` lies in (for a caller: the return address - 1).
+ */
 int xsp_walk_step(const struct xsp_image *image, struct xsp_walk *w, uint64_t pc);
 
 /*
