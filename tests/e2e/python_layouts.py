@@ -17,6 +17,7 @@ PROGRAM = r"""
 #include <Python.h>
 #include <stddef.h>
 #include "internal/pycore_runtime.h"
+#include "internal/pycore_interp.h"
 #if PY_VERSION_HEX >= 0x030b0000
 #include "internal/pycore_frame.h"
 #include "internal/pycore_code.h"
@@ -48,6 +49,24 @@ int main(void)
 #else
 	SAME(l->key, _PyRuntimeState, gilstate.autoTSSkey);
 #endif
+	SAME(l->interpreters_head, _PyRuntimeState, interpreters.head);
+	SAME(l->interpreters_head + 8, _PyRuntimeState, interpreters.main);
+	SAME(l->interpreter_next, PyInterpreterState, next);
+#if PY_VERSION_HEX >= 0x030b0000
+	SAME(l->threads_head, PyInterpreterState, threads.head);
+#else
+	SAME(l->threads_head, PyInterpreterState, tstate_head);
+#endif
+	SAME(l->thread_next, PyThreadState, next);
+#if PY_VERSION_HEX >= 0x030c0000
+	SAME(l->gil, PyInterpreterState, ceval.gil);
+#else
+	SAME(l->gil, _PyRuntimeState, ceval.gil);
+#endif
+	SAME(8, struct _gil_runtime_state, last_holder);
+	SAME(16, struct _gil_runtime_state, locked);
+	SAME(32, struct _gil_runtime_state, cond);
+	same("PyCOND_T", XSP_PYTHON_CONDITION, sizeof(PyCOND_T));
 	SAME(l->frames.thread_id, PyThreadState, thread_id);
 #if PY_VERSION_HEX >= 0x030b0000
 	SAME(l->frames.thread_frame, PyThreadState, cframe);

@@ -34,7 +34,8 @@ MAY = {
     "export": FACTS + ["target", "capture", "timeline"],
     "report": FACTS + ["capture", "timeline", "analysis", "export"],
     "inject": FACTS + ["target"],
-    "cli": LIVE + ["capture", "record", "timeline", "analysis", "export", "report", "inject"],
+    "dump": FACTS + ["target", "attach"],
+    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "analysis", "export", "report", "inject"],
     "agent": [],  # lives in other people's processes: nothing of the tool
 }
 # Folders whose circles are known and not cut yet.

@@ -495,6 +495,25 @@ Test(maps, lines)
 		cr_expect_not(xsp_map_line_parse(bad[i], &line), "'%s'", bad[i]);
 }
 
+/* What a descriptor is of is told; it is not opened, and nothing beside it is reached by it. */
+Test(opener, descriptors_are_named_and_not_opened)
+{
+	static const char *const refused[] = {"fd/../mem", "fd/",      "fd/1/2",
+					      "fd/-1",	   "fdinfo/1", "root"};
+	const struct xsp_opener *o = &xsp_open_directly;
+	char name[32], text[64];
+	int pipes[2];
+
+	cr_assert_eq(pipe(pipes), 0);
+	snprintf(name, sizeof(name), "fd/%d", pipes[0]);
+	cr_assert_gt(o->link(o, getpid(), name, text, sizeof(text)), 0);
+	cr_expect_eq(strncmp(text, "pipe:[", 6), 0, "%s", text);
+	cr_expect_eq(o->file(o, getpid(), name), -EACCES);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		cr_expect_eq(o->link(o, getpid(), refused[i], text, sizeof(text)), -EACCES, "%s",
+			     refused[i]);
+}
+
 Test(text, cleaning)
 {
 	static const struct {

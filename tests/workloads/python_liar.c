@@ -3,7 +3,8 @@
  * python_liar.c - a program that says it is an interpreter of Python 3.11 and lies about its frames: each kind of
  * lie stands in the thread's state while leaf() is called so many times.
  *
- *     python_liar OUT CALLS
+ *     python_liar OUT CALLS [LIE]       with LIE it stands with that one, and calls nothing
+ *     python_liar --list                which there are
  *
  * Layouts: CPython 3.11's headers.
  */
@@ -18,7 +19,7 @@ struct frame {
 	uint64_t function[4], code, object, previous, instruction, top, locals[4];
 };
 struct thread_state {
-	uint64_t others[7], cframe, more[11], thread_id, native;
+	uint64_t previous, next, others[5], cframe, more[11], thread_id, native;
 };
 
 __attribute__((visibility("default"))) const uint32_t Py_Version = 0x030b02f0;
@@ -33,6 +34,7 @@ __attribute__((visibility("default"))) struct {
 struct thread_state state;
 uint64_t cframe[2];
 struct frame frames[1000];
+uint64_t interpreter[8]; /* next, ..., threads.head */
 uint64_t code[64], type[64], text[512];
 
 __attribute__((noinline)) int leaf(int n)
@@ -51,6 +53,10 @@ static void chain(size_t n)
 	cframe[1] = (uintptr_t)&frames[0];
 	state.cframe = (uintptr_t)cframe;
 	state.thread_id = (uint64_t)pthread_self();
+	state.next = 0;
+	interpreter[0] = 0;
+	interpreter[2] = (uintptr_t)&state;
+	memcpy(_PyRuntime.others + 40, &(uint64_t *){interpreter}, sizeof(uint64_t *));
 }
 
 /* A code object whose names are this text. */
@@ -148,6 +154,15 @@ static void wild_key(void)
 	_PyRuntime.key = 0xffffffff;
 }
 
+static void threads_in_a_circle(void)
+{
+	state.next = (uintptr_t)&state;
+}
+static void interpreters_in_a_circle(void)
+{
+	interpreter[0] = (uintptr_t)interpreter;
+}
+
 static const struct lie {
 	const char *name;
 	void (*tell)(void);
@@ -175,7 +190,16 @@ static const struct lie {
 	LIE(names_for_terminals),
 	LIE(wild_state),
 	LIE(wild_key),
+	LIE(threads_in_a_circle),
+	LIE(interpreters_in_a_circle),
 };
+
+static void tell(const struct lie *lie)
+{
+	make_code(14, "honest_name.py");
+	chain(3);
+	lie->tell();
+}
 
 int main(int argc, char **argv)
 {
@@ -183,18 +207,27 @@ int main(int argc, char **argv)
 	const size_t count = sizeof(lies) / sizeof(lies[0]);
 	int sum = 0;
 
+	for (size_t i = 0; i < count && argc == 2 && strcmp(argv[1], "--list") == 0; i++)
+		puts(lies[i].name);
+	if (argc == 2)
+		return 0;
 	if (pthread_key_create(&_PyRuntime.key, NULL) != 0)
 		return 1;
 	_PyRuntime.made = 1;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && argc <= 3; i++) {
 		pthread_setspecific(_PyRuntime.key, &state);
-		make_code(14, "honest_name.py");
-		chain(3);
-		lies[i].tell();
+		tell(&lies[i]);
 		for (int n = 0; n < calls; n++)
 			sum += leaf(n);
 		usleep(30000); /* who reads what lies behind the frames has the time to */
 	}
+	for (size_t i = 0; i < count && argc > 3; i++)
+		if (strcmp(argv[3], lies[i].name) == 0) {
+			tell(&lies[i]);
+			puts("ready");
+			fflush(stdout);
+			pause();
+		}
 	FILE *f = argc > 1 ? fopen(argv[1], "we") : NULL;
 	if (f != NULL) {
 		fprintf(f, "{\"calls\": {\"leaf\": %zu}, \"sum\": %d}\n", count * (size_t)calls,

@@ -29,6 +29,7 @@ struct xsp_broker_options {
 			    * children */
 	size_t pid_count;
 	const char *agent; /* the library that inject() loads; NULL: none */
+	bool stop_threads; /* thread_stopper() may be asked for */
 };
 
 /* Forks the broker. Nothing of it outlives the calling process for longer than taking probes out needs. */
@@ -106,6 +107,9 @@ int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_kin **kin
 int xsp_broker_stop_at_exec(struct xsp_broker *b, pid_t pid);
 size_t xsp_broker_stopped(struct xsp_broker *b, pid_t *pids, size_t room);
 int xsp_broker_continue(struct xsp_broker *b, pid_t pid);
+
+/* Starts the process of thread_stop.h. Its socket, or -errno. */
+int xsp_broker_thread_stopper(struct xsp_broker *b, pid_t pid);
 
 struct xsp_broker_injected {
 	int64_t entry_value; /* what the agent's start function returned */

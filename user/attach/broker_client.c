@@ -279,6 +279,11 @@ int xsp_broker_kept(struct xsp_broker *b, uint32_t handle)
 	return take_fd(b, ask(b, XSP_ASK_KEPT, &handle, sizeof(handle), NULL));
 }
 
+int xsp_broker_thread_stopper(struct xsp_broker *b, pid_t pid)
+{
+	return take_fd(b, ask_pid(b, XSP_ASK_THREAD_STOPPER, pid));
+}
+
 static void close_opened(struct xsp_broker *b)
 {
 	for (size_t i = 0; i < b->opened_count; i++)

@@ -52,6 +52,7 @@ enum xsp_broker_op {
 	XSP_ASK_STOPPED, /* → struct xsp_ask_pid[] */
 	XSP_ASK_CONTINUE, /* struct xsp_ask_pid */
 	XSP_ASK_INJECT, /* struct xsp_ask_pid → struct xsp_broker_injected */
+	XSP_ASK_THREAD_STOPPER, /* struct xsp_ask_pid → descriptor of its socket */
 	XSP_ASK_NOTHING, /* breaks off an injection; no reply */
 	XSP_BROKER_OPS,
 };

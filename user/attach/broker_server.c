@@ -18,6 +18,7 @@
 #include "attach/journal.h"
 #include "attach/kernel.h"
 #include "attach/side_events.h"
+#include "attach/thread_stop.h"
 #include "attach/verify.h"
 #include "inject/inject.h"
 #include "xsptrace/brake.h"
@@ -666,6 +667,31 @@ static int inject(struct broker *b)
 	return out.rc;
 }
 
+/* ---- threads that are looked at ---- */
+
+static int start_thread_stopper(struct broker *b)
+{
+	const struct xsp_ask_pid *a = (const void *)b->in->body;
+	int sockets[2], rc = allow(b, a->pid);
+
+	if (rc == 0 && !b->options->stop_threads)
+		rc = -EACCES;
+	if (rc == 0)
+		rc = xsp_message_pair(sockets);
+	if (rc < 0)
+		return rc;
+	pid_t child = fork();
+	if (child == 0) {
+		close(b->socket);
+		close(sockets[0]);
+		xsp_thread_stopper_serve(sockets[1], a->pid,
+					 xsp_broker_files_pidfd(b->files, a->pid));
+	}
+	close(sockets[1]);
+	rc = answer_fd(b, sockets[0]);
+	return child < 0 ? -EAGAIN : rc;
+}
+
 static int nothing(struct broker *b)
 {
 	(void)b;
@@ -728,6 +754,7 @@ static const struct {
 	[XSP_ASK_STOPPED] = {stopped, 0, 0, RUNNING},
 	[XSP_ASK_CONTINUE] = {continue_process, PID, PID, RUNNING},
 	[XSP_ASK_INJECT] = {inject, PID, PID, ANY},
+	[XSP_ASK_THREAD_STOPPER] = {start_thread_stopper, PID, PID, BEFORE_LOAD},
 	[XSP_ASK_NOTHING] = {nothing, 0, 0, ANY},
 };
 

@@ -121,14 +121,17 @@ int xsp_sandbox_folders(const char *const *folders, size_t count)
 /* ---- system calls ---- */
 
 static const int computing[] = {
-	SYS_read,	SYS_write,	  SYS_pread64,	   SYS_lseek,	  SYS_fstat,
-	SYS_close,	SYS_sendmsg,	  SYS_recvmsg,	   SYS_ppoll,	  SYS_mmap,
-	SYS_munmap,	SYS_mremap,	  SYS_madvise,	   SYS_brk,	  SYS_futex,
-	SYS_getpid,	SYS_gettid,	  SYS_exit_group,  SYS_exit,	  SYS_clock_gettime,
-	SYS_getrandom,	SYS_rt_sigreturn, SYS_sched_yield, SYS_getrusage, SYS_rt_sigprocmask,
+	SYS_read,	 SYS_write,	   SYS_pread64,	    SYS_lseek,	   SYS_fstat,
+	SYS_close,	 SYS_sendmsg,	   SYS_recvmsg,	    SYS_ppoll,	   SYS_mmap,
+	SYS_munmap,	 SYS_mremap,	   SYS_madvise,	    SYS_brk,	   SYS_futex,
+	SYS_getpid,	 SYS_gettid,	   SYS_exit_group,  SYS_exit,	   SYS_clock_gettime,
+	SYS_getrandom,	 SYS_rt_sigreturn, SYS_sched_yield, SYS_getrusage, SYS_rt_sigprocmask,
 	SYS_newfstatat,
 #if defined(__x86_64__)
 	SYS_poll,
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+	SYS_sigaltstack, /* before each call that does not return */
 #endif
 };
 #define COMPUTING (sizeof(computing) / sizeof(computing[0]))

@@ -93,6 +93,28 @@ const char *xsp_wait_syscall(unsigned syscall)
 	return NULL;
 }
 
+bool xsp_wait_breaks(unsigned syscall)
+{
+	static const unsigned breaking[] = {
+#ifdef SYS_epoll_wait
+		SYS_epoll_wait,
+#endif
+#ifdef SYS_epoll_pwait2
+		SYS_epoll_pwait2,
+#endif
+		SYS_epoll_pwait,  SYS_semop,	     SYS_semtimedop,	 SYS_rt_sigtimedwait,
+		SYS_io_getevents, SYS_io_pgetevents, SYS_io_uring_enter, SYS_read,
+		SYS_readv,	  SYS_recvfrom,	     SYS_recvmsg,	 SYS_recvmmsg,
+		SYS_accept,	  SYS_accept4,	     SYS_write,		 SYS_writev,
+		SYS_sendto,	  SYS_sendmsg,	     SYS_sendmmsg,
+	};
+
+	for (size_t i = 0; i < sizeof(breaking) / sizeof(breaking[0]); i++)
+		if (breaking[i] == syscall)
+			return true;
+	return false;
+}
+
 const char *xsp_wait_class_name(unsigned why)
 {
 	static const char *const names[XSP_WAIT_CLASSES] = {

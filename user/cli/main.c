@@ -13,7 +13,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } verbs[] = {
 	{"record", xsp_cmd_record}, {"list", xsp_cmd_list},	{"export", xsp_cmd_export},
-	{"info", xsp_cmd_info},	    {"doctor", xsp_cmd_doctor},
+	{"info", xsp_cmd_info},	    {"doctor", xsp_cmd_doctor}, {"dump", xsp_cmd_dump},
 };
 
 /* What is opened later must not be taken for standard output or its like. An empty root has no /dev/null. */
@@ -39,7 +39,8 @@ int main(int argc, char **argv)
 		return xsp_finish_stdout(XSP_STATUS_OK);
 	}
 	if (argv[1][0] != '-') {
-		xsp_say("'%s' is no verb: record, list, export, info, doctor; to start a program "
+		xsp_say("'%s' is no verb: record, list, dump, export, info, doctor; to start a "
+			"program "
 			"write "
 			"xsptrace -- %s",
 			argv[1], argv[1]);

@@ -61,8 +61,11 @@ static int restrict_files(const struct xsp_session *s)
 int xsp_session_start(const struct xsp_session *s, struct xsp_broker **out, struct xsp_error *err)
 {
 	struct xsp_user u = xsp_session_user(s->options);
-	struct xsp_broker_options options = {
-		.attach = s->attach, .pids = s->pids, .pid_count = s->pid_count, .agent = s->agent};
+	struct xsp_broker_options options = {.attach = s->attach,
+					     .pids = s->pids,
+					     .pid_count = s->pid_count,
+					     .agent = s->agent,
+					     .stop_threads = s->stop_threads};
 
 	int rc = xsp_broker_start(&options, out, err);
 	if (rc < 0)

@@ -22,6 +22,7 @@ struct xsp_session {
 	const pid_t *pids; /* what may be looked at */
 	size_t pid_count;
 	const char *agent; /* the library that --inject loads; NULL: none */
+	bool stop_threads; /* for a moment each, to be looked at */
 	const char *const *outputs; /* files that will be written: their folders stay open */
 	size_t output_count;
 };

@@ -22,6 +22,7 @@ int xsp_tracee_wait(struct xsp_tracee *t, uint64_t limit_ns)
 	uint64_t end = xsp_now_ns() + limit_ns;
 
 	for (;;) {
+		const uint64_t asked_ns = xsp_now_ns();
 		pid_t got = waitpid(t->tid, &t->status, __WALL | WNOHANG);
 		if (got < 0 && errno != EINTR)
 			return -ESRCH;
@@ -31,6 +32,7 @@ int xsp_tracee_wait(struct xsp_tracee *t, uint64_t limit_ns)
 		}
 		if (got == t->tid)
 			return WIFSTOPPED(t->status) ? 0 : -ESRCH;
+		t->before_stop_ns = asked_ns;
 		if (xsp_now_ns() >= end)
 			return -ETIMEDOUT;
 		xsp_nap_ns(POLL_NS);

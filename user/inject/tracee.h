@@ -20,6 +20,7 @@
 struct xsp_tracee {
 	pid_t tid;
 	int status; /* of the stop it is in */
+	uint64_t before_stop_ns; /* it had not stopped yet; 0: not known */
 	struct user_regs_struct registers; /* when it was stopped */
 	uint64_t mask; /* blocked signals, bit n: signal n + 1 */
 	uint8_t xstate[XSP_XSTATE_MAX];

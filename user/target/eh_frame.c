@@ -137,7 +137,9 @@ static void read_augmentation(struct xsp_cursor *c, const char *letters, struct 
 			encoding = (uint8_t)xsp_cursor_uint(c, 1);
 			read_format(c, encoding);
 			break;
-		case 'S': /* signal frame */
+		case 'S':
+			cie->signal_frame = true;
+			break;
 		case 'B': /* aarch64: return address signed with key B */
 		case 'G': /* aarch64: memory tagging */
 			break;

@@ -18,6 +18,7 @@ struct xsp_cie {
 	int64_t data_align;
 	uint8_t encoding; /* DW_EH_PE_* of its FDEs' addresses */
 	bool augmented; /* 'z': FDEs carry augmentation data */
+	bool signal_frame; /* 'S': what it returns to was interrupted, and has made no call */
 	bool valid;
 	uint64_t program, program_end; /* initial instructions, offsets in .eh_frame */
 };

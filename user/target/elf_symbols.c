@@ -447,6 +447,25 @@ int xsp_module_find(struct xsp_module *m, const char *name, struct xsp_symbol *o
 	return 0;
 }
 
+const struct xsp_symbol *xsp_module_covering(struct xsp_module *m, uint64_t addr)
+{
+	const struct xsp_symbol *symbols;
+	size_t count, low = 0;
+
+	if (xsp_module_symbols(m, &symbols, &count, NULL) < 0)
+		return NULL;
+	while (low < count) { /* the last one at or below addr, minus one */
+		size_t middle = low + (count - low) / 2;
+		if (symbols[middle].addr <= addr)
+			low = middle + 1;
+		else
+			count = middle;
+	}
+	if (low == 0 || addr - symbols[low - 1].addr >= symbols[low - 1].size)
+		return NULL;
+	return &symbols[low - 1];
+}
+
 int xsp_module_find_at(struct xsp_module *m, uint64_t addr, const char *prefix,
 		       struct xsp_symbol *out)
 {

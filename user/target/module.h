@@ -83,6 +83,9 @@ int xsp_module_find(struct xsp_module *m, const char *name, struct xsp_symbol *o
 int xsp_module_find_at(struct xsp_module *m, uint64_t addr, const char *prefix,
 		       struct xsp_symbol *out);
 
+/* The function that covers `addr`, of xsp_module_symbols(); NULL: none. */
+const struct xsp_symbol *xsp_module_covering(struct xsp_module *m, uint64_t addr);
+
 /* File offset of a virtual address inside a PT_LOAD; -ENOENT if none. And back. */
 int xsp_module_addr_to_offset(const struct xsp_module *m, uint64_t addr, uint64_t *offset);
 int xsp_module_offset_to_addr(const struct xsp_module *m, uint64_t offset, uint64_t *addr);

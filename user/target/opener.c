@@ -33,14 +33,22 @@ bool xsp_opener_allows(const char *name)
 {
 	static const char *const of_process[] = {"status", "stat", "comm", "cmdline", "maps",
 						 "exe",	   "mem",  "task", "auxv",    NULL};
-	static const char *const of_thread[] = {"status",    "stat",	"comm", "children",
-						"schedstat", "syscall", NULL};
+	static const char *const of_thread[] = {"status",    "stat",	"comm",	 "children",
+						"schedstat", "syscall", "sched", NULL};
 
 	if (strncmp(name, "task/", 5) != 0)
 		return is_among(name, of_process);
 	size_t digits = strspn(name + 5, "0123456789");
 	return digits > 0 && digits < 10 && name[5 + digits] == '/' &&
 	       is_among(name + 5 + digits + 1, of_thread);
+}
+
+/* What a descriptor is of may be asked, not opened. */
+static bool is_descriptor(const char *name)
+{
+	size_t digits = strncmp(name, "fd/", 3) == 0 ? strspn(name + 3, "0123456789") : 0;
+
+	return digits > 0 && digits < 10 && name[3 + digits] == '\0';
 }
 
 static bool allows_build_id(const char *build_id)
@@ -85,7 +93,7 @@ static long read_link(const struct xsp_opener *o, pid_t pid, const char *name, c
 	char path[96];
 
 	(void)o;
-	if (!xsp_opener_allows(name) || size == 0)
+	if ((!xsp_opener_allows(name) && !is_descriptor(name)) || size == 0)
 		return -EACCES;
 	const char *last = strrchr(name, '/');
 	if (last != NULL && strcmp(last, "/syscall") == 0)

@@ -22,7 +22,7 @@ struct xsp_opener {
 	bool root; /* it opens as root: more rights are not to be had by sudo */
 	/* /proc/PID/NAME for reading; NAME is one of xsp_opener_allows(). A descriptor or -errno */
 	int (*file)(const struct xsp_opener *o, pid_t pid, const char *name);
-	/* Where the link /proc/PID/NAME leads; of "task/TID/syscall", which the kernel tells only to whom may
+	/* Where the link /proc/PID/NAME leads, "fd/N" too; of "task/TID/syscall", which the kernel tells only to whom may
 	 * trace the thread when it is read, what it says. Bytes put into text, terminated; or -errno */
 	long (*link)(const struct xsp_opener *o, pid_t pid, const char *name, char *text,
 		     size_t size);

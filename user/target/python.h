@@ -37,7 +37,11 @@ struct xsp_python_layout {
 	uint32_t version;
 	struct xsp_python_spec frames; /* what the kernel side reads; addresses are not set */
 	uint16_t key; /* autoTSSkey in _PyRuntime; 0: not known */
-	uint16_t interpreters_head, threads_head; /* in _PyRuntime, PyInterpreterState */
+	uint16_t interpreters_head; /* in _PyRuntime */
+	uint16_t interpreter_next, threads_head; /* in PyInterpreterState */
+	uint16_t thread_next; /* in PyThreadState */
+	uint16_t gil; /* in _PyRuntime; with gil_pointer: where PyInterpreterState points to it */
+	bool gil_pointer;
 	uint16_t object_type, type_name;
 	uint16_t text_length, text_state, text_ascii,
 		text_data; /* PyASCIIObject; behind it, and behind
@@ -66,6 +70,32 @@ int xsp_python_open(int mem, const struct xsp_python_runtime *r, uint64_t addres
 void xsp_python_close(struct xsp_python *p);
 /* What the kernel side needs. -EAGAIN: not yet, as the interpreter has not begun. */
 int xsp_python_frames(const struct xsp_python *p, struct xsp_python_spec *out);
+
+/* ---- threads and frames, one after the other ---- */
+
+/* A thread that runs Python. */
+struct xsp_python_thread {
+	uint64_t state; /* PyThreadState */
+	uint64_t pointer; /* pthread_self() */
+	uint32_t tid; /* as the process sees it: by glibc's struct pthread, which names itself */
+};
+/* Those of all interpreters, newest first; those that tell of no thread are left out. How many there are of them,
+ * at most `room`; or -EIO. */
+long xsp_python_threads(const struct xsp_python *p, struct xsp_python_thread *out, size_t room);
+
+/* The lock that all threads of an interpreter share: the main one's, which most others share as well. */
+struct xsp_python_gil {
+	uint64_t condition; /* XSP_PYTHON_CONDITION bytes on which those wait that want it */
+	uint64_t holder; /* PyThreadState; 0: nobody */
+};
+#define XSP_PYTHON_CONDITION 48
+/* 0; -ENOENT: its interpreter has none, or does not tell; -EIO */
+int xsp_python_gil(const struct xsp_python *p, struct xsp_python_gil *out);
+
+/* The thread's frames, the innermost first, at most `room`: how many. *flags: enum xsp_python_flag. Who runs meanwhile
+ * changes them. */
+size_t xsp_python_stack(const struct xsp_python *p, const struct xsp_python_thread *t,
+			struct xsp_python_frame *out, size_t room, uint32_t *flags);
 
 /* ---- code objects ---- */
 

@@ -26,6 +26,10 @@ static const struct xsp_python_layout layouts[] = {
 		    .instruction = 10,
 		    .number_bits = 32},
 	 .key = 584,
+	 .interpreters_head = 32,
+	 .threads_head = 8,
+	 .thread_next = 8,
+	 .gil = 352,
 	 OBJECTS,
 	 OLD_TEXT,
 	 .code_file = 104,
@@ -45,6 +49,10 @@ static const struct xsp_python_layout layouts[] = {
 		    .instruction = 9,
 		    .number_bits = 32},
 	 .key = 584,
+	 .interpreters_head = 32,
+	 .threads_head = 8,
+	 .thread_next = 8,
+	 .gil = 352,
 	 OBJECTS,
 	 OLD_TEXT,
 	 .code_file = 104,
@@ -64,6 +72,10 @@ static const struct xsp_python_layout layouts[] = {
 		    .instruction = 3,
 		    .number_bits = 64},
 	 .key = 592,
+	 .interpreters_head = 40,
+	 .threads_head = 16,
+	 .thread_next = 8,
+	 .gil = 360,
 	 OBJECTS,
 	 OLD_TEXT,
 	 .code_file = 112,
@@ -86,6 +98,11 @@ static const struct xsp_python_layout layouts[] = {
 		    .owners = 3,
 		    .number_bits = 64},
 	 .key = 1544,
+	 .interpreters_head = 40,
+	 .threads_head = 72,
+	 .thread_next = 8,
+	 .gil = 384,
+	 .gil_pointer = true,
 	 OBJECTS,
 	 NEW_TEXT,
 	 .code_file = 112,
@@ -111,9 +128,10 @@ static const struct told {
 	uint16_t interpreter, thread, frame, code, object, type, bytes, text;
 	uint16_t key; /* autoTSSkey, which it does not tell; 0: to be found */
 	uint8_t owners; /* the first kind of frame without code */
+	uint8_t gil; /* ceval.gil, behind the beginning of `interpreter` */
 } told[] = {
-	{VERSION(3, 13), 6, 19, 28, 34, 44, 46, 64, 67, 0, 3},
-	{VERSION(3, 14), 6, 22, 31, 39, 50, 52, 74, 77, 0, 3},
+	{VERSION(3, 13), 6, 19, 28, 34, 44, 46, 64, 67, 0, 3, 8},
+	{VERSION(3, 14), 6, 22, 31, 39, 50, 52, 74, 77, 0, 3, 9},
 };
 
 /* Takes an offset, if it is a possible one. */
@@ -173,8 +191,13 @@ int xsp_python_layout_told(const uint64_t words[XSP_PYTHON_OFFSETS], uint32_t ve
 	};
 	take(words, 5, &out->interpreters_head, &bad);
 	/* the interpreter's state is large */
-	bad |= words[t->interpreter + 3] > UINT16_MAX;
+	bad |= words[t->interpreter + 2] > UINT16_MAX || words[t->interpreter + 3] > UINT16_MAX ||
+	       words[t->interpreter + t->gil] > UINT16_MAX;
+	out->gil = (uint16_t)words[t->interpreter + t->gil];
+	out->gil_pointer = true;
+	out->interpreter_next = (uint16_t)words[t->interpreter + 2];
 	out->threads_head = (uint16_t)words[t->interpreter + 3];
+	take(words, t->thread + 2, &out->thread_next, &bad);
 	take(words, t->thread + 4, &out->frames.thread_frame, &bad);
 	take(words, t->thread + 5, &out->frames.thread_id, &bad);
 	take_frame(words, t->frame, &out->frames, &bad);

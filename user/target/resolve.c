@@ -282,25 +282,6 @@ static void module_and_offset(const struct place *at, uint64_t address, char *te
 			 at->module ? at->addr : at->file_offset);
 }
 
-static const struct xsp_symbol *covering(struct xsp_module *m, uint64_t addr)
-{
-	const struct xsp_symbol *symbols;
-	size_t count, low = 0;
-
-	if (xsp_module_symbols(m, &symbols, &count, NULL) < 0)
-		return NULL;
-	while (low < count) { /* the last one at or below addr, minus one */
-		size_t middle = low + (count - low) / 2;
-		if (symbols[middle].addr <= addr)
-			low = middle + 1;
-		else
-			count = middle;
-	}
-	if (low == 0 || addr - symbols[low - 1].addr >= symbols[low - 1].size)
-		return NULL;
-	return &symbols[low - 1];
-}
-
 int xsp_resolve_code(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,
 		     char *text, size_t size)
 {
@@ -309,7 +290,8 @@ int xsp_resolve_code(struct xsp_resolver *r, const struct xsp_process *p, uint64
 
 	if (rc < 0)
 		return rc;
-	const struct xsp_symbol *s = at.module != NULL ? covering(at.module, at.addr) : NULL;
+	const struct xsp_symbol *s =
+		at.module != NULL ? xsp_module_covering(at.module, at.addr) : NULL;
 	if (s == NULL) {
 		module_and_offset(&at, address, text, size);
 		return 0;
@@ -411,7 +393,7 @@ int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char
 	    !follows_call(at.module, at.addr))
 		return 0;
 	/* the call itself: of one that never returns nothing need follow in the function */
-	const struct xsp_symbol *s = covering(at.module, at.addr - 1);
+	const struct xsp_symbol *s = xsp_module_covering(at.module, at.addr - 1);
 	if (s == NULL) {
 		module_and_offset(&at, address, text, size);
 		return 0;

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* dump.c - `xsptrace dump`: every thread of a process, once. */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/sandbox.h"
+#include "cli/cli.h"
+#include "cli/session.h"
+#include "dump/dump.h"
+
+#define PIDS_MAX 256
+#define MEMORY (1ULL << 30)
+#define SECONDS 60U /* of a CPU, and of silence */
+
+static const char usage[] =
+	"Usage: xsptrace dump -p PID[,PID...] [OPTIONS]\n"
+	"\n"
+	"Shows what every thread of a process does at this moment: its state, what it waits\n"
+	"for and who holds that, its Python and its native stack. Nothing stays attached.\n"
+	"\n"
+	"  -p, --pid PID[,PID...]   the processes; may be given several times\n"
+	"      --no-stop            stops nothing. Otherwise threads that run, and those whose "
+	"stack\n"
+	"                           takes their registers to be followed, are stopped in turn for\n"
+	"                           some 0.2 ms; without that, threads that run have no native\n"
+	"                           stack, and some of those that wait a part of it\n"
+	"      --json               for programs (docs/formats.md)\n"
+	"  -h, --help\n";
+
+struct dump {
+	pid_t pids[PIDS_MAX];
+	size_t count;
+	bool json;
+	unsigned width;
+	int vdso;
+	struct xsp_dump_options options;
+	struct xsp_broker *broker;
+};
+
+/* ---- the process that reads targets ---- */
+
+static int dump_one(const struct dump *d, struct xsp_dump_target *t, bool first)
+{
+	struct xsp_error err = {0};
+	struct xsp_dump out;
+
+	if (xsp_dump_run(t, &d->options, &out, &err) < 0)
+		return xsp_say_error(&err);
+	if (!first)
+		fputs(d->json ? "," : "\n", stdout);
+	if (d->json)
+		xsp_dump_json(stdout, &out);
+	else
+		xsp_dump_text(stdout, &out, d->width);
+	xsp_dump_clear(&out);
+	return XSP_STATUS_OK;
+}
+
+/* The first failure is the status; the other processes are shown. */
+static int dump_all(const struct dump *d)
+{
+	struct xsp_dump_target *targets[PIDS_MAX] = {NULL};
+	int status = XSP_STATUS_OK;
+	bool first = true;
+
+	for (size_t i = 0; i < d->count; i++) {
+		struct xsp_error err = {0};
+		if (xsp_dump_open(d->broker, d->pids[i], d->vdso, &targets[i], &err) < 0) {
+			int failed = xsp_say_error(&err);
+			status = status == XSP_STATUS_OK ? failed : status;
+		}
+	}
+	if (xsp_sandbox_compute_only(MEMORY, SECONDS) < 0) {
+		xsp_say("files of other programs are not read without a sandbox, and the kernel "
+			"gives none");
+		return XSP_STATUS_KERNEL;
+	}
+	fputs(d->json ? "{\"processes\":[" : "", stdout);
+	for (size_t i = 0; i < d->count; i++) {
+		int failed = targets[i] != NULL ? dump_one(d, targets[i], first) : XSP_STATUS_OK;
+		first &= targets[i] == NULL || failed != XSP_STATUS_OK;
+		status = status == XSP_STATUS_OK ? failed : status;
+		xsp_dump_close(targets[i]);
+	}
+	fputs(d->json ? "]}\n" : "", stdout);
+	return status;
+}
+
+static _Noreturn void work(const struct dump *d, const int out[2], const int errors[2])
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "xsp-dumper");
+	dup2(out[1], STDOUT_FILENO);
+	dup2(errors[1], STDERR_FILENO);
+	for (int i = 0; i < 2; i++) {
+		close(out[i]);
+		close(errors[i]);
+	}
+	int status = dump_all(d);
+	_exit(fflush(stdout) == 0 ? status : XSP_STATUS_FAILED);
+}
+
+/* ---- the process that shows what it says ---- */
+
+static bool relay(int from, FILE *to)
+{
+	char bytes[16384];
+	ssize_t n = read(from, bytes, sizeof(bytes));
+
+	for (ssize_t i = 0; i < n; i++) /* whatever has become of who read the target */
+		if (((unsigned char)bytes[i] < ' ' && bytes[i] != '\n') || bytes[i] == 0x7f)
+			bytes[i] = '?';
+	if (n > 0) {
+		fwrite(bytes, 1, (size_t)n, to);
+		fflush(to);
+	}
+	return n > 0 || (n < 0 && errno == EINTR);
+}
+
+/* Until both have ended; false: nothing came for too long. */
+static bool relay_all(int out, int errors)
+{
+	struct pollfd fds[2] = {{.fd = out, .events = POLLIN}, {.fd = errors, .events = POLLIN}};
+	FILE *const to[2] = {stdout, stderr};
+
+	while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+		int n = poll(fds, 2, (int)SECONDS * 1000);
+		if (n == 0)
+			return false;
+		for (int i = 0; n > 0 && i < 2; i++)
+			if (fds[i].revents != 0 && !relay(fds[i].fd, to[i]))
+				fds[i].fd = -1;
+	}
+	return true;
+}
+
+static int run(const struct dump *d)
+{
+	int out[2], errors[2], result;
+
+	if (pipe(out) != 0 || pipe(errors) != 0) {
+		xsp_say("xsptrace cannot start its other half: %s", strerror(errno));
+		return XSP_STATUS_FAILED;
+	}
+	pid_t child = fork();
+	if (child == 0)
+		work(d, out, errors);
+	close(out[1]);
+	close(errors[1]);
+	bool ended = child > 0 && relay_all(out[0], errors[0]);
+	if (child > 0 && !ended)
+		kill(child, SIGKILL);
+	if (child > 0 && waitpid(child, &result, 0) == child && WIFEXITED(result))
+		return WEXITSTATUS(result);
+	xsp_say("%s", ended ? "the process that reads the target's memory and files ended "
+			      "unexpectedly"
+			    : "reading the target's memory and files took more than a minute");
+	return XSP_STATUS_TARGET;
+}
+
+/* ---- options ---- */
+
+static int bad(const char *what)
+{
+	xsp_say("dump: %s (xsptrace dump --help)", what);
+	return XSP_STATUS_USAGE;
+}
+
+static int add_pids(struct dump *d, char *list)
+{
+	uint64_t pid;
+
+	for (char *rest, *one = strtok_r(list, ",", &rest); one != NULL;
+	     one = strtok_r(NULL, ",", &rest)) {
+		if (d->count == PIDS_MAX || xsp_parse_number(one, 1, INT32_MAX, &pid) < 0)
+			return -EINVAL;
+		d->pids[d->count++] = (pid_t)pid;
+	}
+	return 0;
+}
+
+/* -1: go on; else the exit status. */
+static int parse(int argc, char **argv, struct dump *d)
+{
+	enum { OPT_NO_STOP = 256, OPT_JSON };
+	static const struct option longs[] = {{"pid", required_argument, NULL, 'p'},
+					      {"no-stop", no_argument, NULL, OPT_NO_STOP},
+					      {"json", no_argument, NULL, OPT_JSON},
+					      {"help", no_argument, NULL, 'h'},
+					      {NULL, 0, NULL, 0}};
+	int code;
+
+	optind = 1;
+	opterr = 0;
+	while ((code = getopt_long(argc, argv, ":p:h", longs, NULL)) != -1) {
+		if (code == 'p' && add_pids(d, optarg) < 0)
+			return bad("-p wants the numbers of processes, 256 at most");
+		if (code == 'h') {
+			fputs(usage, stdout);
+			return XSP_STATUS_OK;
+		}
+		if (code == ':' || code == '?')
+			return bad("unknown option or missing value");
+		d->options.no_stop |= code == OPT_NO_STOP;
+		d->json |= code == OPT_JSON;
+	}
+	if (optind != argc || d->count == 0)
+		return bad("give a process with -p PID");
+	return -1;
+}
+
+int xsp_cmd_dump(int argc, char **argv)
+{
+	struct dump d = {.count = 0};
+	struct xsp_options options = {.pids = NULL};
+	struct xsp_error err = {0};
+	int status = parse(argc, argv, &d);
+
+	if (status >= 0)
+		return status;
+	int width = d.json ? 0 : xsp_terminal_width(STDOUT_FILENO);
+	d.width = width > 0 ? (unsigned)width : 0;
+	d.vdso = xsp_dump_vdso();
+	int64_t *lags = xsp_dump_lags(&d.options.lag_count);
+	d.options.lags = lags;
+	struct xsp_session session = {.options = &options,
+				      .pids = d.pids,
+				      .pid_count = d.count,
+				      .stop_threads = !d.options.no_stop};
+	if (xsp_session_start(&session, &d.broker, &err) < 0) {
+		status = xsp_say_error(&err);
+	} else {
+		status = run(&d);
+		xsp_broker_free(d.broker, 1000);
+	}
+	if (d.vdso >= 0)
+		close(d.vdso);
+	free(lags);
+	return status;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "dump/look.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/procfs.h"
+
+#define TEXT_MAX 16384
+
+static int read_text(const struct xsp_opener *o, pid_t pid, pid_t tid, const char *name,
+		     char **text)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "task/%d/%s", (int)tid, name);
+	return xsp_procfs_read(o, pid, path, TEXT_MAX, text, NULL);
+}
+
+/* proc(5): the state is the first field behind the name, the CPU the 37th. */
+static void take_stat(const char *text, struct xsp_look *out)
+{
+	const char *at = strrchr(text, ')');
+
+	if (at == NULL || at[1] != ' ')
+		return;
+	at += 2;
+	out->state = *at;
+	for (int field = 1; field < 37 && at != NULL; field++) {
+		at = strchr(at, ' ');
+		at += at != NULL;
+	}
+	if (at != NULL)
+		out->cpu = (int)strtol(at, NULL, 10);
+}
+
+/* Milliseconds with six places, in a file that is for people: whatever it looks like otherwise, it has this line. */
+static void take_sched(const char *text, struct xsp_look *out)
+{
+	const char *line = strstr(text, "\nse.exec_start");
+	const char *at = line != NULL ? strchr(line, ':') : NULL;
+	uint64_t ms;
+	unsigned long ns;
+
+	if (at != NULL && sscanf(at, ": %" SCNu64 ".%6lu", &ms, &ns) == 2 &&
+	    ms < INT64_MAX / 1000000)
+		out->left_ns = (int64_t)(ms * 1000000 + ns);
+}
+
+static uint64_t count_in(const char *status, const char *key)
+{
+	const char *at = xsp_procfs_field(status, key);
+
+	return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+/*
+ * A call that was interrupted and goes on is another one, restart_syscall, with the arguments of the old one. What
+ * that was stands before it, as in all of glibc: mov $number,%eax; syscall.
+ */
+static int call_before_restart(int mem, uint64_t pc)
+{
+#if defined(__x86_64__)
+	uint8_t code[7];
+	int32_t number;
+
+	if (mem < 0 || pc > INT64_MAX ||
+	    pread(mem, code, sizeof(code), (off_t)(pc - sizeof(code))) != sizeof(code) ||
+	    code[0] != 0xb8 || code[5] != 0x0f || code[6] != 0x05)
+		return SYS_restart_syscall;
+	memcpy(&number, code + 1, sizeof(number));
+	return number;
+#else
+	(void)mem;
+	(void)pc;
+	return SYS_restart_syscall;
+#endif
+}
+
+/* "running", "-1 SP PC", or "NUMBER ARGUMENT... SP PC" */
+static void take_call(const char *text, int mem, struct xsp_look *out)
+{
+	uint64_t *a = out->arguments;
+
+	if (sscanf(text,
+		   "%d %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+		   " %" SCNx64 " %" SCNx64,
+		   &out->call, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &out->sp, &out->pc) == 9)
+		out->placed = out->call >= 0;
+	else if (sscanf(text, "-1 %" SCNx64 " %" SCNx64, &out->sp, &out->pc) == 2)
+		out->placed = true;
+	if (!out->placed)
+		out->call = -1;
+	else if (out->call == SYS_restart_syscall)
+		out->call = call_before_restart(mem, out->pc);
+}
+
+int xsp_look_at(const struct xsp_opener *o, pid_t pid, pid_t tid, int mem, struct xsp_look *out)
+{
+	char call[256], path[48], *text;
+
+	*out = (struct xsp_look){.cpu = -1, .left_ns = -1, .call = -1};
+	snprintf(path, sizeof(path), "task/%d/syscall", (int)tid);
+	if (o->link(o, pid, path, call, sizeof(call)) > 0)
+		take_call(call, mem, out);
+	int rc = read_text(o, pid, tid, "stat", &text);
+	if (rc < 0)
+		return rc == -ENOMEM || rc == -EPIPE ? rc : 0;
+	take_stat(text, out);
+	free(text);
+	if (read_text(o, pid, tid, "sched", &text) == 0) {
+		take_sched(text, out);
+		free(text);
+	}
+	if (read_text(o, pid, tid, "status", &text) == 0) {
+		out->switches = count_in(text, "voluntary_ctxt_switches") +
+				count_in(text, "nonvoluntary_ctxt_switches");
+		free(text);
+	}
+	return 0;
+}
+
+bool xsp_look_same(const struct xsp_look *a, const struct xsp_look *b)
+{
+	return a->placed && b->placed && a->switches == b->switches && a->call == b->call &&
+	       a->sp == b->sp && a->pc == b->pc &&
+	       memcmp(a->arguments, b->arguments, sizeof(a->arguments)) == 0;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* look.h - a thread as /proc shows it. */
+#ifndef XSP_DUMP_LOOK_H
+#define XSP_DUMP_LOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "target/opener.h"
+
+struct xsp_look {
+	char state; /* 0: the thread is gone */
+	int cpu; /* that it ran on last, -1: not known */
+	uint64_t switches; /* how often it has left a CPU */
+	int64_t left_ns; /* when it left it, by the scheduler's clock; -1: not known */
+	bool placed; /* what follows is known: it does not run */
+	int call; /* number of the system call; -1: it is in none */
+	uint64_t arguments[6], sp, pc;
+};
+
+/* 0, or a negative errno: memory, or a broker that is gone. `mem`: its process's memory, or -1. */
+int xsp_look_at(const struct xsp_opener *o, pid_t pid, pid_t tid, int mem, struct xsp_look *out);
+/* Has the thread not run between the two? */
+bool xsp_look_same(const struct xsp_look *a, const struct xsp_look *b);
+
+#endif

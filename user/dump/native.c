@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "dump/native.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/path.h"
+
+struct walk {
+	struct xsp_space *space;
+	const struct xsp_taken *taken;
+};
+
+/* ---- what a step stands on ---- */
+
+/* The stack from the copy only: what lies elsewhere may have changed since. Code and tables of files have not. */
+static int load(const void *ctx, uint64_t address, void *to, size_t size)
+{
+	const struct walk *w = ctx;
+	const uint64_t at = address - w->taken->registers.values[XSP_WALK_RSP];
+
+	if (at < w->taken->stack_bytes && size <= w->taken->stack_bytes - at) {
+		memcpy(to, w->taken->stack + at, size);
+		return 0;
+	}
+	const struct xsp_space_map *m = xsp_space_map(w->space, address);
+	if (m == NULL || (m->inode == 0 && !m->vdso) ||
+	    pread(w->space->mem, to, size, (off_t)address) != (ssize_t)size)
+		return -EFAULT;
+	return 0;
+}
+
+static bool is_code(const struct walk *w, uint64_t address)
+{
+	const struct xsp_space_map *m = xsp_space_map(w->space, address);
+
+	return m != NULL && m->executable;
+}
+
+/* Code made at run time has no call frame information, but mostly frame pointers. */
+static int step_by_frame_pointer(const struct walk *w, struct xsp_walk *frame)
+{
+	const uint64_t fp = frame->values[XSP_WALK_RBP], sp = frame->values[XSP_WALK_RSP];
+	uint64_t words[2];
+
+	if (!(frame->known & 1U << XSP_WALK_RBP) || fp < sp || fp % 8 != 0 ||
+	    load(w, fp, words, sizeof(words)) < 0 || !is_code(w, words[1]))
+		return -ENOENT;
+	*frame = (struct xsp_walk){.known = 1U << XSP_WALK_RBP | 1U << XSP_WALK_RSP |
+					    1U << XSP_WALK_RA};
+	frame->values[XSP_WALK_RBP] = words[0];
+	frame->values[XSP_WALK_RSP] = fp + sizeof(words);
+	frame->values[XSP_WALK_RA] = words[1];
+	return 0;
+}
+
+/* As xsp_walk_up(). */
+static int step(const struct walk *w, struct xsp_walk *frame, uint64_t pc)
+{
+	uint64_t addr;
+	struct xsp_module *m = xsp_space_module(w->space, pc, &addr);
+	int rc = m == NULL ? -ENOENT : xsp_walk_up(m, addr, load, w, frame);
+
+	return rc == -ENOENT ? step_by_frame_pointer(w, frame) : rc;
+}
+
+static void say_why_no_more(const struct walk *w, const struct xsp_walk *frame, uint64_t pc,
+			    struct xsp_dump_thread *out)
+{
+	const uint64_t depth =
+		frame->values[XSP_WALK_RSP] - w->taken->registers.values[XSP_WALK_RSP];
+	uint64_t addr;
+
+	out->wants_registers = w->taken->registers.known != (1U << XSP_WALK_REGISTERS) - 1;
+	if (depth + 64 > w->taken->stack_bytes)
+		out->native_end = "the stack is deeper than what is read of it";
+	else if (out->wants_registers)
+		out->native_end = "without stopping the thread its frame pointer is not known";
+	else if (xsp_space_module(w->space, pc, &addr) == NULL)
+		out->native_end = "code that no file holds, and no frame pointer";
+	else
+		out->native_end = "no call frame information";
+}
+
+/* ---- names ---- */
+
+static const char *name_of(struct xsp_arena *arena, const struct xsp_symbol *s)
+{
+	char *demangled = xsp_demangle(s->name, false);
+	const char *text = demangled != NULL ? demangled : s->name;
+	const char *copy = xsp_arena_copy(arena, text, strlen(text));
+
+	free(demangled);
+	return copy;
+}
+
+/* `pc`: an instruction of the frame, which is the call for callers. */
+static int name_frame(struct xsp_space *space, uint64_t pc, struct xsp_arena *arena,
+		      struct xsp_dump_native *f)
+{
+	const struct xsp_space_map *m = xsp_space_map(space, pc);
+	const char *path = m == NULL ? NULL : xsp_space_path(space, m);
+	uint64_t addr;
+	struct xsp_module *module = xsp_space_module(space, pc, &addr);
+	const struct xsp_symbol *s = module == NULL ? NULL : xsp_module_covering(module, addr);
+
+	if (path != NULL) {
+		path = xsp_base_name(path);
+		f->module = xsp_arena_copy(arena, path, strlen(path));
+		f->offset = module != NULL ? addr + (f->address - pc)
+					   : f->address - m->start + m->offset;
+		if (f->module == NULL)
+			return -ENOMEM;
+	}
+	if (s == NULL)
+		return 0;
+	f->function = name_of(arena, s);
+	f->offset = addr + (f->address - pc) - s->addr;
+	return f->function == NULL ? -ENOMEM : 0;
+}
+
+/* ---- the stack ---- */
+
+int xsp_native_stack(struct xsp_space *s, const struct xsp_taken *t, struct xsp_arena *arena,
+		     struct xsp_dump_thread *out)
+{
+	const struct walk w = {s, t};
+	struct xsp_dump_native frames[XSP_DUMP_NATIVE_MAX];
+	struct xsp_walk frame = t->registers;
+	size_t n = 0;
+	int rc = 0;
+
+	out->native_count = 0;
+	out->native_end = NULL;
+	out->wants_registers = false;
+	if (!(frame.known & 1U << XSP_WALK_RA))
+		return 0;
+	frame.interrupted = true; /* the innermost stands at its instruction, too */
+	for (;;) {
+		const uint64_t sp = frame.values[XSP_WALK_RSP], at = frame.values[XSP_WALK_RA];
+		const uint64_t pc = frame.interrupted ? at : at - 1;
+		if (n == XSP_DUMP_NATIVE_MAX) {
+			out->native_end = "there are more frames";
+			break;
+		}
+		frames[n] = (struct xsp_dump_native){.address = at};
+		rc = name_frame(s, pc, arena, &frames[n++]);
+		if (rc < 0)
+			return rc;
+		const struct xsp_walk before = frame;
+		rc = step(&w, &frame, pc);
+		if (rc == 1 || (rc == 0 && frame.values[XSP_WALK_RA] == 0))
+			break; /* the outermost */
+		if (rc < 0) {
+			say_why_no_more(&w, &before, pc, out);
+			break;
+		}
+		if (frame.values[XSP_WALK_RSP] <= sp || !is_code(&w, frame.values[XSP_WALK_RA])) {
+			out->native_end = "what lies further out on the stack makes no sense";
+			break;
+		}
+	}
+	struct xsp_dump_native *kept = xsp_arena_alloc(arena, n * sizeof(*kept));
+	if (kept == NULL)
+		return -ENOMEM;
+	memcpy(kept, frames, n * sizeof(*kept));
+	out->native = kept;
+	out->native_count = n;
+	return 0;
+}

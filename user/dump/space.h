@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* space.h - what a process has mapped, and which file's code lies at an address. */
+#ifndef XSP_DUMP_SPACE_H
+#define XSP_DUMP_SPACE_H
+
+#include "target/maps.h"
+#include "target/module.h"
+#include "target/process.h"
+
+struct xsp_space_file {
+	const struct xsp_mapped_file *file; /* NULL: the kernel's own code, [vdso] */
+	struct xsp_module *module;
+	bool opened;
+};
+
+struct xsp_space_map {
+	uint64_t start, end, offset, dev, inode;
+	bool executable, vdso;
+};
+
+struct xsp_space {
+	const struct xsp_process *process;
+	int mem, vdso; /* vdso: a copy of our own, -1: none */
+	struct xsp_space_map *maps; /* sorted by address */
+	size_t count;
+	struct xsp_mapped_files *mapped;
+	struct xsp_space_file *files; /* of mapped->files, and one more: [vdso] */
+};
+
+/* `mem` is borrowed, `vdso` taken over. 0 or a negative errno. */
+int xsp_space_read(struct xsp_space *s, const struct xsp_process *p, int mem, int vdso);
+void xsp_space_clear(struct xsp_space *s);
+
+const struct xsp_space_map *xsp_space_map(const struct xsp_space *s, uint64_t address);
+/* The file that has code at an address, and the address as the file has it; NULL: none that can be read. */
+struct xsp_module *xsp_space_module(struct xsp_space *s, uint64_t address, uint64_t *addr);
+/* The file's path as the target sees it; NULL: none. */
+const char *xsp_space_path(const struct xsp_space *s, const struct xsp_space_map *m);
+/* The module of one of mapped->files; NULL: cannot be read. */
+struct xsp_module *xsp_space_open(const struct xsp_space *s, size_t file);
+
+#endif

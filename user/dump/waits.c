@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "dump/waits.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "catalog/wait_reasons.h"
+
+#define LOCK_PI2 13 /* FUTEX_LOCK_PI2, Linux 5.14 */
+/* As in target/python_stack.c. */
+#define PTHREAD_TID 0x2d0
+
+static bool read_memory(int mem, uint64_t address, void *to, size_t size)
+{
+	return mem >= 0 && address <= INT64_MAX - size &&
+	       pread(mem, to, size, (off_t)address) == (ssize_t)size;
+}
+
+/* ---- who holds it ---- */
+
+static bool find_thread(const struct xsp_dump *d, uint32_t ns_tid, size_t *index)
+{
+	for (size_t i = 0; i < d->count; i++)
+		if (d->threads[i].state != 0 && (uint32_t)d->threads[i].ns_tid == ns_tid) {
+			*index = i;
+			return true;
+		}
+	return false;
+}
+
+/* Is it the number in a thread's own struct pthread, which pthread_join waits for to become 0? */
+static bool is_number_of_thread(int mem, uint64_t address)
+{
+	const uint64_t pointer = address - PTHREAD_TID;
+	uint64_t words[3];
+
+	return read_memory(mem, pointer, words, sizeof(words)) && words[0] == pointer &&
+	       words[2] == pointer;
+}
+
+/* As lock_owner() in bpf/sched.bpf.c: glibc's mutex is { lock, count, owner, users }, and who waits for it expects
+ * its lock to be 2. */
+static enum xsp_dump_held held_by(const struct xsp_look *l, const struct xsp_dump_source *from,
+				  uint32_t *tid)
+{
+	const int mem = from->mem;
+	const uint32_t command = (uint32_t)l->arguments[1] & (uint32_t)FUTEX_CMD_MASK;
+	const uint32_t expected = (uint32_t)l->arguments[2];
+	const uint64_t address = l->arguments[0];
+	const bool waits = command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+	uint32_t words[4];
+
+	if (xsp_dump_interpreter_gil(from->python, address, tid))
+		return XSP_HELD_GIL;
+	if (!read_memory(mem, address, words, sizeof(words)))
+		return XSP_HELD_UNKNOWN;
+	if (command == FUTEX_LOCK_PI || command == LOCK_PI2) {
+		*tid = words[0] & FUTEX_TID_MASK;
+		return XSP_HELD_PI;
+	}
+	if (waits && expected == 2 && words[0] == 2 && words[3] != 0) {
+		*tid = words[2];
+		return XSP_HELD_MUTEX;
+	}
+	if (waits && expected == words[0] && expected != 0 && is_number_of_thread(mem, address)) {
+		*tid = words[0];
+		return XSP_HELD_THREAD;
+	}
+	return XSP_HELD_UNKNOWN;
+}
+
+static void take_lock(const struct xsp_dump *d, const struct xsp_look *l,
+		      const struct xsp_dump_source *from, struct xsp_dump_wait *w)
+{
+	uint32_t tid = 0;
+	const enum xsp_dump_held held = held_by(l, from, &tid);
+
+	/* Python asks for its lock again and again */
+	w->timed = l->arguments[3] != 0 && held != XSP_HELD_GIL;
+	/* believed if it is one of the process's own threads */
+	if (held != XSP_HELD_UNKNOWN && find_thread(d, tid, &w->holder))
+		w->held = held;
+}
+
+void xsp_dump_gil(struct xsp_dump *d, const struct xsp_dump_source *from)
+{
+	uint32_t tid;
+	size_t index;
+
+	xsp_dump_interpreter_gil(from->python, 0, &tid);
+	d->gil = tid != 0 && find_thread(d, tid, &index) ? index + 1 : 0;
+}
+
+/* ---- what it waits for ---- */
+
+static unsigned class_of_file(const char *file)
+{
+	return strncmp(file, "pipe:", 5) == 0			  ? XSP_WAIT_PIPE
+	       : strncmp(file, "socket:", 7) == 0		  ? XSP_WAIT_NETWORK
+	       : file[0] == '/' && strncmp(file, "/dev/", 5) != 0 ? XSP_WAIT_DISK
+								  : XSP_WAIT_FILE;
+}
+
+static int take_file(struct xsp_dump *d, const struct xsp_opener *o, struct xsp_dump_wait *w)
+{
+	char path[32], text[4097];
+
+	snprintf(path, sizeof(path), "fd/%u", (unsigned)w->argument);
+	long n = w->argument > INT32_MAX ? -1 : o->link(o, d->pid, path, text, sizeof(text));
+	if (n <= 0)
+		return 0;
+	if (w->why == XSP_WAIT_FILE)
+		w->why = class_of_file(text);
+	w->file = xsp_arena_copy(&d->arena, text, (size_t)n);
+	return w->file == NULL ? -ENOMEM : 0;
+}
+
+int xsp_dump_wait(struct xsp_dump *d, size_t index, const struct xsp_look *look,
+		  const struct xsp_dump_source *from)
+{
+	struct xsp_dump_wait *w = &d->threads[index].wait;
+
+	*w = (struct xsp_dump_wait){.call = look->call, .why = XSP_WAIT_OTHER};
+	if (!look->placed || look->state == 'R')
+		return 0;
+	if (look->state == 'T' || look->state == 't') {
+		w->why = XSP_WAIT_STOPPED;
+		return 0;
+	}
+	if (look->call < 0) {
+		w->why = XSP_WAIT_FAULT;
+		return 0;
+	}
+	w->call_name = xsp_wait_syscall((unsigned)look->call);
+	w->why = xsp_wait_class_of((unsigned)look->call);
+	w->argument = look->arguments[0];
+	if (look->call == SYS_futex)
+		take_lock(d, look, from, w);
+	return w->why == XSP_WAIT_FILE || w->why == XSP_WAIT_NETWORK ? take_file(d, from->opener, w)
+								     : 0;
+}
+
+/* ---- circles ---- */
+
+void xsp_dump_cycles(struct xsp_dump *d)
+{
+	size_t *seen = calloc(d->count, sizeof(*seen)); /* 1 + the thread that the way began at */
+
+	d->cycles = 0;
+	for (size_t i = 0; i < d->count; i++)
+		d->threads[i].cycle = 0;
+	for (size_t i = 0; seen != NULL && i < d->count; i++) {
+		size_t at = i;
+		while (seen[at] == 0 && d->threads[at].wait.held != XSP_HELD_UNKNOWN) {
+			seen[at] = i + 1;
+			at = d->threads[at].wait.holder;
+		}
+		if (seen[at] != i + 1)
+			continue;
+		d->cycles++;
+		while (d->threads[at].cycle == 0) {
+			d->threads[at].cycle = d->cycles;
+			at = d->threads[at].wait.holder;
+		}
+	}
+	free(seen);
+}

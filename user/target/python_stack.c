@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* python_stack.c - the threads of an interpreter, and the frames that each is in: bpf/python.h does the same
+ * inside the kernel, for the thread that runs. */
+#include <errno.h>
+#include <string.h>
+
+#include "target/python.h"
+
+#define INTERPRETERS_MAX 256
+#define UNKNOWN_MAX 4096 /* states of threads that are gone, or of no thread yet */
+
+/* glibc's struct pthread (nptl/descr.h, sysdeps/x86_64/nptl/tls.h; the same since 2.11): it begins with a pointer to
+ * itself, and has another one; behind a header of fixed size there are a list and the number. */
+#define PTHREAD_SELF 0x10
+#define PTHREAD_TID 0x2d0
+
+static bool take_thread(const struct xsp_python *p, uint64_t state, struct xsp_python_thread *out)
+{
+	uint64_t words[3];
+
+	*out = (struct xsp_python_thread){.state = state};
+	return xsp_python_read(p, state + p->layout.frames.thread_id, &out->pointer, 8) == 0 &&
+	       xsp_python_read(p, out->pointer, words, sizeof(words)) == 0 &&
+	       words[0] == out->pointer && words[PTHREAD_SELF / 8] == out->pointer &&
+	       xsp_python_read(p, out->pointer + PTHREAD_TID, &out->tid, sizeof(out->tid)) == 0;
+}
+
+static size_t threads_of(const struct xsp_python *p, uint64_t interpreter,
+			 struct xsp_python_thread *out, size_t room)
+{
+	uint64_t state = 0;
+	size_t n = 0;
+
+	if (xsp_python_read(p, interpreter + p->layout.threads_head, &state, 8) < 0)
+		return 0;
+	for (size_t seen = 0; state != 0 && n < room && seen < room + UNKNOWN_MAX; seen++) {
+		n += take_thread(p, state, &out[n]);
+		if (xsp_python_read(p, state + p->layout.thread_next, &state, 8) < 0)
+			break;
+	}
+	return n;
+}
+
+long xsp_python_threads(const struct xsp_python *p, struct xsp_python_thread *out, size_t room)
+{
+	uint64_t interpreter;
+	size_t n = 0;
+
+	if (xsp_python_read(p, p->runtime + p->layout.interpreters_head, &interpreter, 8) < 0)
+		return -EIO;
+	for (size_t seen = 0; interpreter != 0 && n < room && seen < INTERPRETERS_MAX; seen++) {
+		n += threads_of(p, interpreter, out + n, room - n);
+		if (xsp_python_read(p, interpreter + p->layout.interpreter_next, &interpreter, 8) <
+		    0)
+			break;
+	}
+	return (long)n;
+}
+
+/* ---- the lock ---- */
+
+/* struct _gil_runtime_state (pycore_gil.h; the same from 3.9 to 3.14): interval, last_holder, locked, switch_number,
+ * cond. */
+enum { GIL_HOLDER = 1, GIL_LOCKED = 2, GIL_CONDITION = 32 };
+
+int xsp_python_gil(const struct xsp_python *p, struct xsp_python_gil *out)
+{
+	uint64_t gil = p->runtime + p->layout.gil, interpreter, words[3];
+
+	/* behind interpreters.head there is interpreters.main */
+	if (p->layout.gil == 0)
+		return -ENOENT;
+	if (p->layout.gil_pointer &&
+	    (xsp_python_read(p, p->runtime + p->layout.interpreters_head + 8, &interpreter, 8) <
+		     0 ||
+	     xsp_python_read(p, interpreter + p->layout.gil, &gil, 8) < 0))
+		return -EIO;
+	if (xsp_python_read(p, gil, words, sizeof(words)) < 0)
+		return -EIO;
+	out->condition = gil + GIL_CONDITION;
+	out->holder = (uint32_t)words[GIL_LOCKED] == 1 ? words[GIL_HOLDER] : 0;
+	return 0;
+}
+
+/* ---- frames ---- */
+
+/* The innermost. 0: there is none. -EIO */
+static int first_frame(const struct xsp_python *p, const struct xsp_python_thread *t,
+		       uint64_t *frame)
+{
+	const struct xsp_python_spec *s = &p->layout.frames;
+	uint64_t pointer;
+
+	if (xsp_python_read(p, t->state + s->thread_id, &pointer, 8) < 0 || pointer != t->pointer ||
+	    xsp_python_read(p, t->state + s->thread_frame, frame, sizeof(*frame)) < 0)
+		return -EIO;
+	if (*frame == 0 || s->cframe_frame == XSP_PYTHON_NO_CFRAME)
+		return 0;
+	return xsp_python_read(p, *frame + s->cframe_frame, frame, sizeof(*frame));
+}
+
+/* Reads one frame; `frame` becomes the next one further out. 1: it has code, 0: it is one of C's, or -EIO. */
+static int read_frame(const struct xsp_python *p, uint64_t *frame, struct xsp_python_frame *out)
+{
+	const struct xsp_python_spec *s = &p->layout.frames;
+	uint64_t words[XSP_PYTHON_READ / 8] = {0};
+	uint8_t bytes[sizeof(words)];
+
+	if (s->read_bytes > sizeof(words) || s->owner >= sizeof(words) ||
+	    s->code >= XSP_PYTHON_READ / 8 || s->previous >= XSP_PYTHON_READ / 8 ||
+	    s->instruction >= XSP_PYTHON_READ / 8 ||
+	    xsp_python_read(p, *frame + s->read_from, words, s->read_bytes) < 0)
+		return -EIO;
+	memcpy(bytes, words, sizeof(words));
+	*frame = words[s->previous];
+	if (s->owner != 0 && bytes[s->owner] >= s->owners)
+		return 0;
+	*out = (struct xsp_python_frame){.code = words[s->code] & ~7ULL,
+					 .instruction = s->number_bits == 32
+								? (uint32_t)words[s->instruction]
+								: words[s->instruction]};
+	return 1;
+}
+
+size_t xsp_python_stack(const struct xsp_python *p, const struct xsp_python_thread *t,
+			struct xsp_python_frame *out, size_t room, uint32_t *flags)
+{
+	uint64_t frame,
+		seen = 0; /* who comes back to a frame seen some time before runs in a circle */
+	size_t n = 0;
+
+	*flags = 0;
+	if (first_frame(p, t, &frame) < 0) {
+		*flags = XSP_PYTHON_TORN;
+		return 0;
+	}
+	for (size_t i = 1; frame != 0; i++) {
+		/* there is a frame of C's at most for each of Python's */
+		if (n == room || i > 2 * room) {
+			*flags = XSP_PYTHON_CUT;
+			break;
+		}
+		int rc = read_frame(p, &frame, &out[n]);
+		if (rc < 0) {
+			*flags = XSP_PYTHON_TORN;
+			break;
+		}
+		n += (size_t)rc;
+		if ((i & (i - 1)) == 0) {
+			seen = frame;
+		} else if (frame != 0 && frame == seen) {
+			*flags = XSP_PYTHON_TORN;
+			return 0;
+		}
+	}
+	return n;
+}
