@@ -35,6 +35,7 @@ enum xsp_event_kind {
 	XSP_EVENT_WAIT = 11, /* a thread runs again: struct xsp_event_wait */
 	XSP_EVENT_GPU = 12, /* a batch of records of the agent in the target: gpu.h */
 	XSP_EVENT_TIMES = 13, /* where all the time of a thread went: struct xsp_event_times */
+	XSP_EVENT_SAMPLE = 14, /* what a thread was doing on its CPU: struct xsp_event_sample */
 };
 
 /* xsp_event.flags */
@@ -242,6 +243,19 @@ struct xsp_event_times {
 	__u32 reserved;
 	__u64 blocked_ns[XSP_WAIT_CLASSES]; /* until it was woken */
 	__u32 waits[XSP_WAIT_CLASSES]; /* how many; of RUNNABLE, without those after a wait */
+};
+
+/*
+ * XSP_EVENT_SAMPLE; head.sp: the stack pointer in user space; head.probe ~0. Sections follow: STACK, of which
+ * the first frame counts its words from head.sp, and PYTHON.
+ */
+struct xsp_event_sample {
+	struct xsp_event head;
+	__u64 address; /* of the instruction in user space at which it was, or from which it came */
+	__u32 period_ns; /* so much of its time on a CPU it stands for */
+	__s16 syscall; /* in the kernel: number of the system call, or -1: none (page fault, interrupt) */
+	__u8 kernel; /* 1: it was in the kernel */
+	__u8 reserved;
 };
 
 /*

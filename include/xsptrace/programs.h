@@ -40,6 +40,8 @@ enum xsp_count {
 	XSP_COUNT_MISSED, /* returns that the kernel does not probe: it follows 64 nested calls of a thread */
 	XSP_COUNT_UNSEEN_NS, /* time in hits that no event tells of, for which xsp_unseen had no room */
 	XSP_COUNT_PYTHON_TORN, /* Python stacks of which not all that there is could be read */
+	XSP_COUNT_SAMPLES, /* --sample: how often its program looked at a recorded thread, and the time it took */
+	XSP_COUNT_SAMPLES_NS,
 	XSP_COUNTS,
 };
 
@@ -107,6 +109,7 @@ _Static_assert(sizeof(struct xsp_event_name) == 48, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_task) == 64, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_wait) == 80, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_times) == 256, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_event_sample) == 48, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_gpu) + XSP_GPU_BATCH_MAX == XSP_GPU_BATCH_ROOM,
 	       "a batch fills its reservation");
 _Static_assert(sizeof(struct xsp_section) == 8, "XSP_EVENT_VERSION");

@@ -251,8 +251,12 @@ static void fill_attach_options(struct recording *r)
 		.python_frames = o->python_frames,
 		.counters = o->counters,
 		.counter_count = o->counter_count,
-		.waits = o->waits,
+		.waits = o->waits || o->may_profile,
 		.wait_least_ns = o->wait_least_ns,
+		.sample_hz = o->sample_hz > 0 ? o->sample_hz
+			     : o->may_profile ? XSP_SAMPLE_HZ
+					      : 0,
+		.profile_later = o->may_profile,
 		.brake = o->max_overhead > 0,
 		.verbose = o->verbose,
 	};
@@ -404,6 +408,26 @@ static void say_unmatched(struct recording *r)
 	xsp_say_unmatched(xsp_recorder_plan(r->recorder), r->broker, named_providers(r), note, r);
 }
 
+/* Samples and waits tell something whatever the program is. */
+static bool needs_no_probes(const struct recording *r)
+{
+	return r->o.waits || r->o.sample_hz > 0;
+}
+
+/* A bare -p, and there is nothing that a provider knows. */
+static int profile_instead(struct recording *r, const struct xsp_error *none, struct xsp_error *err)
+{
+	int rc = xsp_recorder_profile(r->recorder, err);
+
+	xsp_status_line_end(&r->starting);
+	if (rc == 0)
+		xsp_say("%s; so this is --profile: samples and waits, with nothing attached to code",
+			none->text);
+	r->o.profile = r->o.waits = true;
+	r->o.sample_hz = r->attach.sample_hz;
+	return rc;
+}
+
 static int start_attached(struct recording *r, struct xsp_error *err)
 {
 	for (size_t i = 0; i < r->o.pid_count; i++) {
@@ -413,10 +437,19 @@ static int start_attached(struct recording *r, struct xsp_error *err)
 	}
 	/* a provider that was asked for by its name is waited for, as in what is launched */
 	r->doing[0] = '\0';
-	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject && !r->o.waits &&
-	    named_providers(r) == 0)
-		return xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, r->o.pids[0], NULL,
-				    err);
+	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject && !needs_no_probes(r) &&
+	    named_providers(r) == 0) {
+		struct xsp_error none = {0};
+		int rc = xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, r->o.pids[0], NULL,
+				      &none);
+		if (!r->o.may_profile) {
+			*err = none;
+			return rc;
+		}
+		rc = profile_instead(r, &none, err);
+		if (rc < 0)
+			return rc;
+	}
 	if (xsp_recorder_wanted(r->recorder) > 0 &&
 	    xsp_recorder_wanted(r->recorder) == xsp_recorder_plan(r->recorder)->unplaced)
 		return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
@@ -551,7 +584,7 @@ static int keep_capture(const struct recording *r, struct xsp_error *err)
 static bool is_traced(const struct recording *r)
 {
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
-	bool traced = r->launch == NULL || r->o.waits || xsp_recorder_wanted(r->recorder) > 0;
+	bool traced = r->launch == NULL || needs_no_probes(r) || xsp_recorder_wanted(r->recorder) > 0;
 
 	for (size_t i = 0; i < plan->count; i++)
 		traced |= plan->modules[i]->is_agent;
@@ -648,7 +681,7 @@ static int write_outputs(struct recording *r)
 		return xsp_say_error(&err);
 	int worse = xsp_write_outputs(reader, &o);
 	if (counts.spans == 0 && !r->o.quiet &&
-	    (!r->o.waits || xsp_recorder_wanted(r->recorder) > 0))
+	    (!needs_no_probes(r) || xsp_recorder_wanted(r->recorder) > 0))
 		say_why_nothing(r, &counts, xsp_capture_stats(reader)->filtered);
 	xsp_capture_close(reader);
 	if (status == 0)

@@ -59,9 +59,9 @@ struct xsp_recorder {
 	struct xsp_capture_writer *writer;
 	struct xsp_drain *drain;
 	struct xsp_resolver *resolver;
-	struct xsp_frames *frames; /* --stacks */
+	struct xsp_frames *frames; /* --stacks, --sample */
 	struct xsp_host_functions *host_functions; /* kernels' host functions */
-	struct xsp_pythons *pythons; /* --python */
+	struct xsp_pythons *pythons; /* --python, --sample */
 	struct xsp_sideband *sideband;
 	struct recorded_process *processes;
 	size_t process_count;
@@ -73,6 +73,7 @@ struct xsp_recorder {
 	struct xsp_overhead *overheads; /* overhead.c; NULL: no budget */
 	struct xsp_recorder_times times;
 	bool started, finished;
+	bool profiling; /* xsp_recorder_profile() */
 	bool flushed_events; /* the first of them: the file may have its name */
 	uint64_t start_ns, end_ns;
 	uint64_t last_flush_ns;

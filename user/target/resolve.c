@@ -336,41 +336,79 @@ static bool follows_call(struct xsp_module *m, uint64_t addr)
 	return false;
 }
 
-/* Code that no file holds, such as a compiler's in the process. */
-static bool is_generated(const struct xsp_resolver *r, pid_t pid, uint64_t address)
+/* Code that no file holds: a compiler's in the process, or "[vdso]". */
+static void name_generated(const struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
+			   size_t size)
 {
 	char line[4352];
 	struct xsp_map_line map;
 
-	return find_line(r->opener, pid, address, line, sizeof(line), &map) && map.executable &&
-	       map.inode == 0;
+	if (address <= 4096 || !find_line(r->opener, pid, address, line, sizeof(line), &map) ||
+	    !map.executable || map.inode != 0)
+		return;
+	if (map.path_length > 0 && map.path[0] == '[')
+		snprintf(text, size, "%.*s", (int)map.path_length, map.path);
+	else
+		snprintf(text, size, "[generated code]");
 }
 
-int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text, size_t size)
+/* The place in code that was learned; false: none is. */
+static bool find_code(const struct xsp_resolver *r, pid_t pid, uint64_t address, struct place *at,
+		      char *text, size_t size)
 {
-	struct place at = {0};
-
 	text[0] = '\0';
-	find_remembered(r, pid, address, &at);
-	struct known_file *k = at.mapped ? known(r, at.dev, at.inode) : NULL;
-	if (k == NULL || k->module == NULL) {
-		if (!at.mapped && address > 4096 && is_generated(r, pid, address))
-			snprintf(text, size, "[generated code]");
-		return 0;
-	}
-	at.module = k->module;
-	if (xsp_module_offset_to_addr(at.module, at.file_offset, &at.addr) < 0 ||
-	    !follows_call(at.module, at.addr))
-		return 0;
-	/* the call itself: of one that never returns nothing need follow in the function */
-	const struct xsp_symbol *s = covering(at.module, at.addr - 1);
+	*at = (struct place){0};
+	find_remembered(r, pid, address, at);
+	const struct known_file *k = at->mapped ? known(r, at->dev, at->inode) : NULL;
+	if (!at->mapped)
+		name_generated(r, pid, address, text, size);
+	if (k == NULL || k->module == NULL)
+		return false;
+	at->module = k->module;
+	return xsp_module_offset_to_addr(at->module, at->file_offset, &at->addr) == 0;
+}
+
+/* The function around `addr`, which is `address` or right before it. */
+static void name_code(const struct place *at, uint64_t addr, uint64_t address, char *text,
+		      size_t size)
+{
+	const struct xsp_symbol *s = covering(at->module, addr);
+
 	if (s == NULL) {
-		module_and_offset(&at, address, text, size);
-		return 0;
+		module_and_offset(at, address, text, size);
+		return;
 	}
 	char *name = xsp_demangle(s->name, false);
 	snprintf(text, size, "%s", name != NULL ? name : s->name);
 	free(name);
+}
+
+int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text, size_t size)
+{
+	struct place at;
+
+	if (!find_code(r, pid, address, &at, text, size) || !follows_call(at.module, at.addr))
+		return 0;
+	/* the call itself: of one that never returns nothing need follow in the function */
+	name_code(&at, at.addr - 1, address, text, size);
+	return 0;
+}
+
+int xsp_resolve_instruction(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
+			    size_t size)
+{
+	struct place at;
+	char function[1024];
+	bool known_code = find_code(r, pid, address, &at, function, sizeof(function));
+
+	if (known_code)
+		name_code(&at, at.addr, address, function, sizeof(function));
+	else if (at.mapped)
+		module_and_offset(&at, address, function, sizeof(function));
+	snprintf(text, size, "%.64s", at.mapped ? xsp_base_name(at.path) : "");
+	text[strcspn(text, "\n")] = '\0';
+	size_t length = strlen(text);
+	snprintf(text + length, size - length, "\n%s", function);
 	return 0;
 }
 
