@@ -136,7 +136,8 @@ int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes,
 
 /* Starts (or stops) reporting; the agent's records: starts only, until detach. */
 void xsp_attach_activate(struct xsp_attach *a, bool on);
-/* With xsp_attach_options.profile_later: waits and samples are to be had, after all. Before activate(). */
+/* With xsp_attach_options.profile_later: waits and samples are to be had, after all, and all sites are taken out.
+ * Before activate(). */
 int xsp_attach_profile(struct xsp_attach *a);
 /* Samples begin, or end; not for a pause. */
 void xsp_attach_samples(struct xsp_attach *a, bool on);

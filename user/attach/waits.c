@@ -61,6 +61,7 @@ int xsp_attach_profile(struct xsp_attach *a)
 	if (a->profiled)
 		return 0;
 	a->profiled = true;
+	xsp_links_close(a, NULL, NULL);
 	int rc = xsp_attach_programs(sched, sizeof(sched) / sizeof(sched[0]));
 	return rc < 0 ? rc : xsp_samples_open(a);
 }

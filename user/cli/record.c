@@ -288,6 +288,7 @@ static int make_recorder(struct recording *r, struct xsp_error *err)
 		.attach = r->attach,
 		.exit_by_return = r->o.exit_by_return,
 		.exit_by_site = r->o.exit_by_site,
+		.profile = r->o.profile,
 		.stopped = is_stopped,
 		.progress = show_progress,
 		.budget = r->o.max_overhead,
@@ -514,6 +515,19 @@ static void start_again(struct recording *r)
 	xsp_launch_release(r->launch);
 }
 
+static void say_profile(const struct recording *r)
+{
+	char samples[80] = "";
+
+	if (r->o.sample_hz > 0)
+		snprintf(samples, sizeof(samples), "%u samples a second of each CPU, by %s",
+			 r->o.sample_hz,
+			 xsp_broker_samples_cycles(r->broker) ? "its cycles" : "its clock");
+	fprintf(stderr, "recording %s%s%s%s\n", samples, samples[0] != '\0' && r->o.waits ? "; " : "",
+		r->o.waits ? "when threads run, and what they wait for" : "",
+		r->o.profile ? "; nothing is attached to code; Ctrl-C stops" : "");
+}
+
 static void say_start(const struct recording *r)
 {
 	const struct xsp_recorder_times *t = xsp_recorder_times(r->recorder);
@@ -522,7 +536,7 @@ static void say_start(const struct recording *r)
 	size_t functions = xsp_recorder_wanted(r->recorder) - plan->unplaced;
 	char expect[400];
 	xsp_list_expect(plan, r->o.max_overhead, expect, sizeof(expect));
-	if (!r->o.quiet)
+	if (!r->o.quiet && !r->o.profile)
 		fprintf(stderr,
 			"tracing %zu function%s%s (%zu sites: %zu nop5, %zu emulated, %zu "
 			"single-stepped); %s\n",
@@ -532,6 +546,8 @@ static void say_start(const struct recording *r)
 			plan->sites_by_class[XSP_SITE_EMULATED],
 			plan->sites_by_class[XSP_SITE_SINGLESTEP],
 			r->o.duration_ns ? "Ctrl-C stops early" : "Ctrl-C stops");
+	if (!r->o.quiet && needs_no_probes(r))
+		say_profile(r);
 	if (!r->o.quiet && expect[0] != '\0')
 		fprintf(stderr, "%s\n", expect);
 	if (xsp_broker_method(r->broker) == XSP_ATTACH_PERF_EVENT && plan->sites > 100 &&

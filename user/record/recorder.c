@@ -205,6 +205,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	r->plan.selection = options->selection;
 	r->plan.exit_by_return = options->exit_by_return;
 	r->plan.exit_by_site = options->exit_by_site;
+	r->profiling = options->profile;
 	uint64_t start = xsp_now_ns();
 	r->broker = options->broker;
 	r->plan.progress = options->progress;

@@ -73,7 +73,7 @@ struct xsp_recorder {
 	struct xsp_overhead *overheads; /* overhead.c; NULL: no budget */
 	struct xsp_recorder_times times;
 	bool started, finished;
-	bool profiling; /* xsp_recorder_profile() */
+	bool profiling; /* nothing is attached to code */
 	bool flushed_events; /* the first of them: the file may have its name */
 	uint64_t start_ns, end_ns;
 	uint64_t last_flush_ns;
