@@ -31,6 +31,8 @@ struct bpf_perf_event_data {
 	__u64 sample_period, addr;
 };
 
+volatile __u32 xsp_sampling = 0;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -102,7 +104,7 @@ int xsp_sample(struct bpf_perf_event_data *ctx)
 	__u64 now = bpf_ktime_get_ns(), pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tgid = pid_tgid >> 32, period = period_of(ctx, now);
 
-	if (!xsp_sample_bytes || !bpf_map_lookup_elem(&xsp_tgids, &tgid) || !xsp_wanted_thread(pid_tgid))
+	if (!xsp_sample_bytes || !xsp_sampling || !bpf_map_lookup_elem(&xsp_tgids, &tgid) || !xsp_wanted_thread(pid_tgid))
 		return 0;
 	struct task_struct *task = bpf_get_current_task_btf();
 	take_sample((struct pt_regs *)bpf_task_pt_regs(task), now, pid_tgid,

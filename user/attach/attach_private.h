@@ -29,8 +29,7 @@ struct xsp_attach {
 	uint32_t sample_hz; /* 0: no samples */
 	bool sample_cycles;
 	bool profiled; /* waits and samples have their links */
-	int *sample_events; /* by CPU */
-	struct bpf_link **sample_links;
+	struct bpf_link **sample_links; /* by CPU */
 	size_t sample_count;
 	bool details; /* events may carry sections */
 	bool arguments; /* ... ARGS and OUTPUTS */
@@ -101,7 +100,7 @@ struct xsp_program_link {
 int xsp_attach_programs(const struct xsp_program_link *links, size_t count);
 int xsp_waits_meet(struct xsp_attach *a);
 
-/* samples.c. open: an event on each CPU, which does not run yet. */
+/* samples.c. open: an event on each CPU. */
 bool xsp_samples_count_cycles(void);
 int xsp_samples_open(struct xsp_attach *a);
 void xsp_samples_close(struct xsp_attach *a);

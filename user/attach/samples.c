@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,7 +19,6 @@ static int open_event(int cpu, bool cycles, uint32_t hz)
 		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
 		.freq = 1,
 		.sample_freq = hz,
-		.disabled = 1,
 		.exclude_idle = 1,
 		.exclude_hv = cycles,
 	};
@@ -50,8 +48,7 @@ static int open_one(struct xsp_attach *a, int cpu)
 		close(fd);
 		return rc;
 	}
-	a->sample_events[a->sample_count] = fd; /* the link's */
-	a->sample_links[a->sample_count++] = link;
+	a->sample_links[a->sample_count++] = link; /* which owns the event */
 	return 0;
 }
 
@@ -61,9 +58,8 @@ int xsp_samples_open(struct xsp_attach *a)
 
 	if (a->sample_hz == 0)
 		return 0;
-	a->sample_events = calloc((size_t)a->cpus, sizeof(*a->sample_events));
 	a->sample_links = calloc((size_t)a->cpus, sizeof(struct bpf_link *));
-	if (a->sample_events == NULL || a->sample_links == NULL)
+	if (a->sample_links == NULL)
 		return -ENOMEM;
 	for (int cpu = 0; cpu < a->cpus && rc == 0; cpu++)
 		rc = open_one(a, cpu);
@@ -76,15 +72,13 @@ void xsp_samples_close(struct xsp_attach *a)
 		bpf_link__destroy(a->sample_links[i]);
 	a->sample_count = 0;
 	free(a->sample_links);
-	free(a->sample_events);
 	a->sample_links = NULL;
-	a->sample_events = NULL;
 }
 
 void xsp_attach_samples(struct xsp_attach *a, bool on)
 {
-	for (size_t i = 0; i < a->sample_count; i++)
-		ioctl(a->sample_events[i], on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	if (a->sample_hz > 0)
+		__atomic_store_n(&a->bpf->bss->xsp_sampling, on, __ATOMIC_RELEASE);
 }
 
 bool xsp_attach_samples_cycles(const struct xsp_attach *a)
