@@ -84,8 +84,8 @@ static __noinline void take_sample(struct pt_regs *regs, __u64 now, __u64 pid_tg
 		xsp_count(XSP_COUNT_LOST_OTHER);
 		return;
 	}
-	xsp_fill_head(&e->head, now, XSP_REG_SP(regs), pid_tgid, ~0U, XSP_EVENT_SAMPLE, XSP_EVENT_SECTIONS,
-		      0);
+	xsp_fill_head(&e->head, now, XSP_REG_SP(regs), pid_tgid, ~0U, XSP_EVENT_SAMPLE,
+		      XSP_EVENT_SECTIONS, 0);
 	e->period_ns = (__u32)what;
 	e->kernel = what >> 32;
 	e->reserved = 0;
@@ -104,7 +104,8 @@ int xsp_sample(struct bpf_perf_event_data *ctx)
 	__u64 now = bpf_ktime_get_ns(), pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tgid = pid_tgid >> 32, period = period_of(ctx, now);
 
-	if (!xsp_sample_bytes || !xsp_sampling || !bpf_map_lookup_elem(&xsp_tgids, &tgid) || !xsp_wanted_thread(pid_tgid))
+	if (!xsp_sample_bytes || !xsp_sampling || !bpf_map_lookup_elem(&xsp_tgids, &tgid) ||
+	    !xsp_wanted_thread(pid_tgid))
 		return 0;
 	struct task_struct *task = bpf_get_current_task_btf();
 	take_sample((struct pt_regs *)bpf_task_pt_regs(task), now, pid_tgid,

@@ -16,7 +16,8 @@
 
 #include "workload.h"
 
-#define UNIT_NS 400000 /* of CPU time: the functions get one, two and five of them, the kernel two */
+#define UNIT_NS                                                                                    \
+	400000 /* of CPU time: the functions get one, two and five of them, the kernel two */
 #define PARTS 4
 #define BLOCK (1 << 20)
 

@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-
 /* Both leave out the idle loop: a clock by being asked to, cycles as they stop there. */
 static int open_event(int cpu, bool cycles, uint32_t hz)
 {

@@ -624,9 +624,10 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 				     "its arguments are gone: leave them out, or --shapes, "
 				     "--inputs, --sequence, --stacks, --python and --counters");
 	if (o->profile && (names_probes(o) || o->inject))
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "--profile attaches nothing: leave out -e, --gpu-only and --inject, or "
-				     "give --sample and --waits beside them");
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"--profile attaches nothing: leave out -e, --gpu-only and --inject, or "
+			"give --sample and --waits beside them");
 	return 0;
 }
 

@@ -422,7 +422,8 @@ static int profile_instead(struct recording *r, const struct xsp_error *none, st
 
 	xsp_status_line_end(&r->starting);
 	if (rc == 0)
-		xsp_say("%s; so this is --profile: samples and waits, with nothing attached to code",
+		xsp_say("%s; so this is --profile: samples and waits, with nothing attached to "
+			"code",
 			none->text);
 	r->o.profile = r->o.waits = true;
 	r->o.sample_hz = r->attach.sample_hz;
@@ -523,7 +524,8 @@ static void say_profile(const struct recording *r)
 		snprintf(samples, sizeof(samples), "%u samples a second of each CPU, by %s",
 			 r->o.sample_hz,
 			 xsp_broker_samples_cycles(r->broker) ? "its cycles" : "its clock");
-	fprintf(stderr, "recording %s%s%s%s\n", samples, samples[0] != '\0' && r->o.waits ? "; " : "",
+	fprintf(stderr, "recording %s%s%s%s\n", samples,
+		samples[0] != '\0' && r->o.waits ? "; " : "",
 		r->o.waits ? "when threads run, and what they wait for" : "",
 		r->o.profile ? "; nothing is attached to code; Ctrl-C stops" : "");
 }
@@ -600,7 +602,8 @@ static int keep_capture(const struct recording *r, struct xsp_error *err)
 static bool is_traced(const struct recording *r)
 {
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
-	bool traced = r->launch == NULL || needs_no_probes(r) || xsp_recorder_wanted(r->recorder) > 0;
+	bool traced =
+		r->launch == NULL || needs_no_probes(r) || xsp_recorder_wanted(r->recorder) > 0;
 
 	for (size_t i = 0; i < plan->count; i++)
 		traced |= plan->modules[i]->is_agent;

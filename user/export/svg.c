@@ -257,11 +257,12 @@ static void put_facts(struct picture *p)
 			 duration(total, xsp_stacks_node(p->stacks, 0)->total_ns));
 	else
 		snprintf(line, sizeof(line),
-		 "Recorded for %s · %s spans on %zu %s · width: wall time in traced functions, "
-		 "all threads added up, %s",
-		 duration(window, end > start ? end - start : 0), grouped(spans, counts->spans), n,
-		 n == 1 ? "thread" : "threads",
-		 duration(total, xsp_stacks_node(p->stacks, 0)->total_ns));
+			 "Recorded for %s · %s spans on %zu %s · width: wall time in traced "
+			 "functions, "
+			 "all threads added up, %s",
+			 duration(window, end > start ? end - start : 0),
+			 grouped(spans, counts->spans), n, n == 1 ? "thread" : "threads",
+			 duration(total, xsp_stacks_node(p->stacks, 0)->total_ns));
 	put_line(p, "sans quiet", 72, line);
 }
 

@@ -57,8 +57,7 @@ static int see(struct xsp_frames *f, enum xsp_address_name what, uint32_t pid, u
 	if (xsp_u64map_set(&f->seen, hash, 1) < 0 ||
 	    xsp_grow(&f->pending, &f->room, f->count + 1) < 0)
 		return -ENOMEM;
-	f->pending[f->count++] =
-		(struct pending){.pid = pid, .address = address, .what = what};
+	f->pending[f->count++] = (struct pending){.pid = pid, .address = address, .what = what};
 	return 0;
 }
 
@@ -118,7 +117,8 @@ int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns)
 		rc = resolve(f, p, text, sizeof(text));
 		if (rc == 0)
 			rc = xsp_capture_put_name(
-				f->writer, xsp_address_name_hash(p->what, p->pid, p->address), text);
+				f->writer, xsp_address_name_hash(p->what, p->pid, p->address),
+				text);
 		if (budget_ns != 0 && xsp_now_ns() > end)
 			break;
 	}

@@ -61,7 +61,7 @@ bool xsp_timeline_has_samples(const struct xsp_timeline *t)
 const char *xsp_timeline_sample_clock(const struct xsp_timeline *t)
 {
 	return t->samples != NULL && strncmp(t->samples->clock, "cycles", 6) == 0 ? "cycles"
-										 : "cpu-clock";
+										  : "cpu-clock";
 }
 
 uint64_t xsp_timeline_sample_hz(const struct xsp_timeline *t)
@@ -190,8 +190,7 @@ static size_t callers(const struct xsp_timeline *t, uint32_t pid, const struct s
 	size_t n = 0;
 
 	while (n < between) {
-		const char *name =
-			xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(stack->frames[n]));
+		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(stack->frames[n]));
 		if (python && name != NULL && is_evaluator(name))
 			break;
 		n++;
@@ -255,9 +254,9 @@ static int tell(const struct xsp_timeline *t, const struct xsp_sample *s)
 static bool ends_early(const struct xsp_timeline *t, uint32_t pid, const struct open_span *at)
 {
 	const struct stack_frames stack = xsp_stack_frames_of(at);
-	const char *name = stack.count > 0 ? xsp_timeline_frame(
-						     t, pid, XSP_FRAME_ADDRESS(stack.frames[0]))
-					   : NULL;
+	const char *name = stack.count > 0
+				   ? xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(stack.frames[0]))
+				   : NULL;
 
 	return name == NULL || name[0] == '\0';
 }

@@ -19,7 +19,8 @@ struct xsp_sample {
 	 * thread was: at least one. Those that are no spans have XSP_PATH_FRAME added. Valid during the call */
 	const uint32_t *path;
 	uint32_t path_length;
-	uint32_t function; /* name id of the native function that it was in, or called the kernel from */
+	uint32_t
+		function; /* name id of the native function that it was in, or called the kernel from */
 	uint32_t file; /* ... of the file that this is in; 0: not known */
 	uint32_t line; /* 1 + name id of the innermost Python function; 0: none */
 	bool kernel; /* it was in the kernel */

@@ -9,7 +9,7 @@
 /* In the order in which they are told. The first one says which spans are calls of CUDA's API. */
 static const struct xsp_listener *const listeners[] = {
 	&xsp_listener_cuda, &xsp_listener_kernels, &xsp_listener_memory,
-	&xsp_listener_gpu,  &xsp_listener_waits, &xsp_listener_samples,
+	&xsp_listener_gpu,  &xsp_listener_waits,   &xsp_listener_samples,
 };
 #define LISTENERS (sizeof(listeners) / sizeof(listeners[0]))
 _Static_assert(LISTENERS <= XSP_LISTENERS_MAX, "room for all");
