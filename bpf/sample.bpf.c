@@ -12,7 +12,6 @@
 #include "stack.h"
 
 /* Set before loading. */
-const volatile __u32 xsp_sample_bytes = 0; /* of a reservation; 0: none are taken */
 const volatile __u32 xsp_sample_ns = 0; /* between two */
 const volatile bool xsp_sample_cycles = false; /* it counts cycles, else ns */
 
@@ -63,21 +62,56 @@ static __always_inline __u32 period_of(const struct bpf_perf_event_data *ctx, __
 static __noinline __u32 put_callers(struct pt_regs *regs, char *e, __u32 at)
 {
 	at = xsp_forget(e, at);
-	if (xsp_sample_bytes < XSP_STACK_ROOM || at > xsp_sample_bytes - XSP_STACK_ROOM)
+	if (at > XSP_SAMPLE_STACK_AT)
 		return at;
 	struct xsp_section *s = (struct xsp_section *)(e + at);
 	xsp_put_section_head(e, at, XSP_SECTION_STACK, sizeof(*s), 0);
 	/* the walk begins with the second of its slots: here, with the first return address */
 	xsp_walk((__u64 *)s, &s->size, XSP_REG_FP(regs), ((struct xsp_event *)e)->sp);
 	__u32 size = *(volatile __u16 *)&s->size;
-	if (size > XSP_STACK_ROOM)
+	if (size > XSP_STACK_BYTES(XSP_STACK_MAX))
 		return at;
 	return at + size;
 }
 
+#if defined(__TARGET_ARCH_x86)
+/* Where no frame pointers are kept callers are found later, by the files' call frame information. */
+static __noinline __u32 put_copy(struct pt_regs *regs, char *e, __u32 at)
+{
+	const __u64 from = ((struct xsp_event *)e)->sp;
+
+	at = xsp_forget(e, at);
+	if (at > XSP_SAMPLE_COPY_AT)
+		return at;
+	struct xsp_section *s = (struct xsp_section *)(e + at);
+	struct xsp_stack_copy *copy = (struct xsp_stack_copy *)(s + 1);
+	char *bytes = (char *)(copy + 1);
+	copy->rbx = regs->bx;
+	copy->rbp = regs->bp;
+	copy->r12 = regs->r12;
+	copy->r13 = regs->r13;
+	copy->r14 = regs->r14;
+	copy->r15 = regs->r15;
+	xsp_put_section_head(e, at, XSP_SECTION_COPY, sizeof(*s) + sizeof(*copy), 0);
+	for (__u32 i = 0; i < XSP_STACK_COPY_PIECES; i++) {
+		if (bpf_probe_read_user(bytes + i * XSP_STACK_COPY_PIECE, XSP_STACK_COPY_PIECE,
+					(void *)(from + i * XSP_STACK_COPY_PIECE)))
+			break;
+		s->size += XSP_STACK_COPY_PIECE;
+	}
+	__u32 size = *(volatile __u16 *)&s->size;
+	return at + (size & 0x3fff);
+}
+#else
+static __always_inline __u32 put_copy(struct pt_regs *regs, char *e, __u32 at)
+{
+	return at;
+}
+#endif
+
 static __noinline void take_sample(struct pt_regs *regs, __u64 now, __u64 pid_tgid, __u64 what)
 {
-	struct xsp_event_sample *e = xsp_reserve((__u32)pid_tgid, xsp_sample_bytes);
+	struct xsp_event_sample *e = xsp_reserve((__u32)pid_tgid, XSP_SAMPLE_BYTES);
 	__u32 at = sizeof(*e);
 
 	if (!e) {
@@ -94,6 +128,7 @@ static __noinline void take_sample(struct pt_regs *regs, __u64 now, __u64 pid_tg
 	if (xsp_python_frames)
 		at = xsp_put_python((char *)e, at);
 	at = put_callers(regs, (char *)e, at);
+	at = put_copy(regs, (char *)e, at);
 	e->head.size = at;
 	xsp_submit(e);
 }
@@ -104,7 +139,7 @@ int xsp_sample(struct bpf_perf_event_data *ctx)
 	__u64 now = bpf_ktime_get_ns(), pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tgid = pid_tgid >> 32, period = period_of(ctx, now);
 
-	if (!xsp_sample_bytes || !xsp_sampling || !bpf_map_lookup_elem(&xsp_tgids, &tgid) ||
+	if (!xsp_sampling || !bpf_map_lookup_elem(&xsp_tgids, &tgid) ||
 	    !xsp_wanted_thread(pid_tgid))
 		return 0;
 	struct task_struct *task = bpf_get_current_task_btf();

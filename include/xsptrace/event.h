@@ -115,6 +115,7 @@ enum xsp_section_type {
 				   * pointed; value: 1 if it could not be read */
 	XSP_SECTION_PYTHON = 13, /* 64 bits: the id of the thread's Python stack (python.h); value:
 				  * how many frames it has, and enum xsp_python_flag */
+	XSP_SECTION_COPY = 14, /* SAMPLE, to the recorder, which makes a STACK of it: struct xsp_stack_copy */
 	XSP_SECTION_TYPES,
 };
 #define XSP_COUNTERS_MAX 8
@@ -138,6 +139,13 @@ struct xsp_perf_value {
 #define XSP_FRAME_SHIFT 48
 #define XSP_FRAME_ADDRESS(frame) ((frame) & ((1ULL << XSP_FRAME_SHIFT) - 1))
 #define XSP_FRAME_WORDS(frame) ((frame) >> XSP_FRAME_SHIFT)
+/* What .eh_frame of x86-64 starts from, beside the sample's own address and stack pointer; the stack's bytes from
+ * there on follow. */
+struct xsp_stack_copy {
+	__u64 rbx, rbp, r12, r13, r14, r15;
+};
+#define XSP_STACK_COPY_PIECE 1024
+#define XSP_STACK_COPY_PIECES 8
 struct xsp_section {
 	__u16 type; /* enum xsp_section_type */
 	__u16 size; /* bytes with this head, a multiple of 8 */

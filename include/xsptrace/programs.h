@@ -86,6 +86,13 @@ _Static_assert((XSP_WAIT_CLASSES & (XSP_WAIT_CLASSES - 1)) == 0, "a power of two
 #define XSP_STACK_MAX 127 /* as many as the kernel itself walks: kernel.perf_event_max_stack */
 /* A frame is read as two words: one more than is kept. */
 #define XSP_STACK_BYTES(frames) (sizeof(struct xsp_section) + 8 * ((frames) + 1))
+/* An event of a sample: where its STACK and its COPY may begin at most, and what is reserved. */
+#define XSP_SAMPLE_STACK_AT (sizeof(struct xsp_event_sample) + 16)
+#define XSP_SAMPLE_COPY_AT (XSP_SAMPLE_STACK_AT + XSP_STACK_BYTES(XSP_STACK_MAX))
+#define XSP_SAMPLE_BYTES                                                                           \
+	(XSP_SAMPLE_COPY_AT + sizeof(struct xsp_section) + sizeof(struct xsp_stack_copy) +         \
+	 XSP_STACK_COPY_PIECE * XSP_STACK_COPY_PIECES)
+_Static_assert(XSP_SAMPLE_BYTES % 8 == 0 && XSP_SAMPLE_BYTES < 1 << 14, "fits into a __u16");
 _Static_assert(sizeof(struct xsp_event_range) + sizeof(struct xsp_section) + 8 * XSP_WORDS_MAX <=
 		       XSP_DETAIL_LEAST,
 	       "all words of an entry fit");

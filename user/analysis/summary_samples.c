@@ -190,7 +190,7 @@ static void print_sums(const struct xsp_summary_samples *s, const struct xsp_cap
 		fprintf(f, "a sample takes %s\n", xsp_format_ns(each, took / taken));
 }
 
-/* Where no frame pointers are kept the callers are missing: said, and of which files. */
+/* Where nothing leads to the callers: said, and of which files. */
 static void print_short(struct xsp_summary_samples *s, FILE *f)
 {
 	char name[128];
@@ -211,7 +211,7 @@ static void print_short(struct xsp_summary_samples *s, FILE *f)
 		fprintf(f, "%s %s (%.1f %%)", i > 0 ? "," : "", name,
 			percent(p->short_samples, s->samples));
 	}
-	fputs(": code without frame pointers (-fno-omit-frame-pointer keeps them)\n", f);
+	fputs(": code with neither call frame information (.eh_frame) nor frame pointers\n", f);
 }
 
 int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,

@@ -199,8 +199,6 @@ static void configure_samples(struct xsp_attach *a, const struct xsp_attach_opti
 	if (o->sample_hz == 0)
 		return;
 	a->sample_cycles = xsp_samples_count_cycles();
-	bpf->rodata->xsp_sample_bytes =
-		XSP_DETAIL_LEAST + (uint32_t)XSP_STACK_BYTES(o->stack_frames);
 	bpf->rodata->xsp_sample_ns = 1000000000U / o->sample_hz;
 	bpf->rodata->xsp_sample_cycles = a->sample_cycles;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "inject/walk.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,21 @@ static const char *scan(const struct xsp_image *image, uint64_t sp)
 	}
 	free(words);
 	return found;
+}
+
+static int load(const void *held, uint64_t address, void *to, size_t size)
+{
+	return xsp_held_load(held, address, to, size);
+}
+
+int xsp_walk_step(const struct xsp_image *image, struct xsp_walk *w, uint64_t pc)
+{
+	const struct xsp_image_map *map = xsp_image_map(image, pc);
+	uint64_t addr;
+
+	if (map == NULL || !map->executable || xsp_image_file_address(image, map, pc, &addr) < 0)
+		return -ENOENT;
+	return xsp_walk_up(image->files[map->file].module, addr, load, &image->held, w);
 }
 
 const char *xsp_walk_danger(const struct xsp_image *image, const struct xsp_walk *start)

@@ -233,6 +233,9 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0 && names_frames(r) && xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	if (rc == 0 && options->attach.sample_hz > 0 &&
+	    xsp_unwinder_new(r->resolver, &r->unwinder) < 0)
+		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0 && options->selection.python && xsp_pythons_new(r, &r->pythons) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0 && xsp_host_functions_new(r->writer, r->resolver, &r->host_functions) < 0)
@@ -241,8 +244,10 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 		rc = open_rings(r, err);
 	if (rc == 0 && xsp_children_new(r) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-	if (rc == 0)
+	if (rc == 0) {
 		xsp_drain_set_frames(r->drain, r->frames);
+		xsp_drain_set_unwinder(r->drain, r->unwinder);
+	}
 	if (rc == 0 && xsp_overhead_new(r) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0)
@@ -266,6 +271,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_planner_free(r->planner);
 	xsp_drain_free(r->drain);
 	xsp_frames_free(r->frames);
+	xsp_unwinder_free(r->unwinder);
 	xsp_host_functions_free(r->host_functions);
 	xsp_pythons_free(r->pythons);
 	xsp_resolver_free(r->resolver);

@@ -352,28 +352,52 @@ static void name_generated(const struct xsp_resolver *r, pid_t pid, uint64_t add
 		snprintf(text, size, "[generated code]");
 }
 
-/* The place in code that was learned; false: none is. */
+/* The place in code that was learned. */
+static void find_remembered_code(const struct xsp_resolver *r, pid_t pid, uint64_t address,
+				 struct place *at)
+{
+	*at = (struct place){0};
+	find_remembered(r, pid, address, at);
+	const struct known_file *k = at->mapped ? known(r, at->dev, at->inode) : NULL;
+	if (k != NULL && k->module != NULL &&
+	    xsp_module_offset_to_addr(k->module, at->file_offset, &at->addr) == 0)
+		at->module = k->module;
+}
+
+/* ... or, in code of no file, what it is called; false: it is not in a module. */
 static bool find_code(const struct xsp_resolver *r, pid_t pid, uint64_t address, struct place *at,
 		      char *text, size_t size)
 {
 	text[0] = '\0';
-	*at = (struct place){0};
-	find_remembered(r, pid, address, at);
-	const struct known_file *k = at->mapped ? known(r, at->dev, at->inode) : NULL;
+	find_remembered_code(r, pid, address, at);
 	if (!at->mapped)
 		name_generated(r, pid, address, text, size);
-	if (k == NULL || k->module == NULL)
-		return false;
-	at->module = k->module;
-	return xsp_module_offset_to_addr(at->module, at->file_offset, &at->addr) == 0;
+	return at->module != NULL;
 }
 
-/* The function around `addr`, which is `address` or right before it. */
+int xsp_resolve_learned(const struct xsp_resolver *r, pid_t pid, uint64_t address,
+			struct xsp_module **module, uint64_t *addr)
+{
+	struct place at = {0};
+
+	find_remembered_code(r, pid, address, &at);
+	*module = at.module;
+	*addr = at.addr;
+	return at.module != NULL ? 0 : -ENOENT;
+}
+
+/* The function around `addr`, which is `address` or right before it. One without a symbol is called by its beginning,
+ * as .eh_frame has it. */
 static void name_code(const struct place *at, uint64_t addr, uint64_t address, char *text,
 		      size_t size)
 {
 	const struct xsp_symbol *s = covering(at->module, addr);
+	struct xsp_code_range range;
 
+	if (s == NULL && xsp_module_code_range(at->module, addr, &range) == 0) {
+		snprintf(text, size, "%s+0x%" PRIx64, xsp_base_name(at->path), range.addr);
+		return;
+	}
 	if (s == NULL) {
 		module_and_offset(at, address, text, size);
 		return;

@@ -204,7 +204,8 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 	const struct open_span *around = row->count > 0 ? &row->spans[row->count - 1] : NULL;
 	const struct stack_frames stack = xsp_stack_frames_of(at);
 	const size_t between = xsp_frames_between(t, th->pid, at, around);
-	const size_t n = callers(t, th->pid, &stack, between, python);
+	const bool leaf = python && is_evaluator(xsp_timeline_name(t, place->function));
+	const size_t n = leaf ? 0 : callers(t, th->pid, &stack, between, python);
 	int rc = 0;
 
 	for (size_t i = n; i > 0 && rc == 0; i--) {
@@ -292,7 +293,7 @@ static int take_sample(struct xsp_timeline *t, struct thread *th, const struct x
 
 static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
 {
-	struct open_span at = {.sp = e->sp};
+	struct open_span at = {.sp = e->sp - 8}; /* as if a return address stood there */
 	struct thread *th;
 
 	if (e->kind != XSP_EVENT_SAMPLE)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cfi_step.c - one frame up: DWARF 5 section 6.4.2 with the register rules that compilers use on
- * x86-64. target/cfi.c does the CFA alone, for placement; here the saved registers matter as well.
+ * unwind.c - one frame up: DWARF 5 section 6.4.2 with the register rules that compilers use on
+ * x86-64. cfi.c does the CFA alone, for placement; here the saved registers matter as well.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "inject/walk.h"
 #include "target/dwarf_cursor.h"
 #include "target/eh_frame.h"
+#include "target/unwind.h"
 
 enum how { SAME, UNDEFINED, AT, IS, AT_EXPRESSION, UNKNOWN };
 
@@ -209,7 +209,8 @@ static int run(struct machine *m, const uint8_t *at, const uint8_t *end, uint64_
 /* ---- values ---- */
 
 struct values {
-	const struct xsp_image *image;
+	xsp_walk_load_fn load;
+	const void *ctx;
 	const struct xsp_walk *frame;
 };
 
@@ -245,7 +246,7 @@ static int evaluate(const struct values *v, const uint8_t *at, const uint8_t *en
 			value = stack[--n];
 			if (op == 0x23)
 				value += xsp_cursor_uleb(&c);
-			else if (xsp_held_load(&v->image->held, value, &value, 8) < 0)
+			else if (v->load(v->ctx, value, &value, 8) < 0)
 				return -ENOENT;
 		} else if (binary && n > 1) {
 			uint64_t b = stack[--n], a = stack[--n];
@@ -288,7 +289,7 @@ static int apply(const struct values *v, const struct row *row, struct xsp_walk 
 			at = cfa + (uint64_t)r->offset;
 			if (r->how == AT_EXPRESSION && evaluate(v, r->at, r->end, &cfa, &at) < 0)
 				continue;
-			if (xsp_held_load(&v->image->held, at, &up->values[i], 8) == 0)
+			if (v->load(v->ctx, at, &up->values[i], 8) == 0)
 				up->known |= 1U << i;
 		}
 	}
@@ -297,17 +298,15 @@ static int apply(const struct values *v, const struct row *row, struct xsp_walk 
 	return 0;
 }
 
-int xsp_walk_step(const struct xsp_image *image, struct xsp_walk *w, uint64_t pc)
+int xsp_walk_up(struct xsp_module *module, uint64_t addr, xsp_walk_load_fn load, const void *ctx,
+		struct xsp_walk *w)
 {
-	const struct xsp_image_map *map = xsp_image_map(image, pc);
 	struct machine m = {0};
 	struct xsp_walk up = {0};
 	struct xsp_fde fde;
 	const uint8_t *data;
-	uint64_t addr;
 
-	if (map == NULL || !map->executable || xsp_image_file_address(image, map, pc, &addr) < 0 ||
-	    xsp_module_fde(image->files[map->file].module, addr, &fde, &data) < 0)
+	if (xsp_module_fde(module, addr, &fde, &data) < 0)
 		return -ENOENT;
 	if (fde.cie.program_end - fde.cie.program > PROGRAM_MAX ||
 	    fde.program_end - fde.program > PROGRAM_MAX)
@@ -329,7 +328,7 @@ int xsp_walk_step(const struct xsp_image *image, struct xsp_walk *w, uint64_t pc
 		return ret;
 	if (m.now.rules[XSP_WALK_RA].how == UNDEFINED)
 		return 1;
-	struct values v = {image, w};
+	struct values v = {load, ctx, w};
 	ret = apply(&v, &m.now, &up);
 	if (ret < 0 || !(up.known & 1U << XSP_WALK_RA))
 		return -ENOENT;
