@@ -115,7 +115,8 @@ enum xsp_section_type {
 				   * pointed; value: 1 if it could not be read */
 	XSP_SECTION_PYTHON = 13, /* 64 bits: the id of the thread's Python stack (python.h); value:
 				  * how many frames it has, and enum xsp_python_flag */
-	XSP_SECTION_COPY = 14, /* SAMPLE, to the recorder, which makes a STACK of it: struct xsp_stack_copy */
+	XSP_SECTION_COPY =
+		14, /* SAMPLE, to the recorder, which makes a STACK of it: struct xsp_stack_copy */
 	XSP_SECTION_TYPES,
 };
 #define XSP_COUNTERS_MAX 8

@@ -129,7 +129,7 @@ Test(samples, spans_stand_around_native_functions)
 	entry(&b, 0, SP);
 	entry(&b, 1, SP - 64);
 	/* the second return address is at its span's entry stack pointer: the function that called it */
-	sample(&b, SP - 96, AT_LEAF, (uint64_t[]){INTO_F1, INTO_MID, INTO_MAIN, 0}, 0, USER);
+	sample(&b, SP - 88, AT_LEAF, (uint64_t[]){INTO_F1, INTO_MID, INTO_MAIN, 0}, 0, USER);
 	sample(&b, SP - 128, AT_LEAF, (uint64_t[]){INTO_MID, INTO_F1, 0}, 0, 0);
 	sample(&b, SP - 96, AT_F1, NULL, 0, -1);
 	leave(&b, 1, SP - 64);

@@ -28,6 +28,7 @@ struct xsp_attach {
 	bool waits;
 	uint32_t sample_hz; /* 0: no samples */
 	bool sample_cycles;
+	bool profile_later; /* as asked for */
 	bool profiled; /* waits and samples have their links */
 	struct bpf_link **sample_links; /* by CPU */
 	size_t sample_count;

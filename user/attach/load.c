@@ -392,6 +392,17 @@ static enum xsp_attach_method choose_method(struct xsp_attach *a, enum xsp_attac
 	return XSP_ATTACH_PERF_EVENT;
 }
 
+/* A kernel that has not all that waits and samples need has the rest for spans. */
+static int load_without_profile(struct xsp_attach *a, const struct xsp_attach_options *o)
+{
+	struct xsp_attach_options less = *o;
+
+	less.waits = false;
+	less.sample_hz = 0;
+	xsp_bpf__destroy(a->bpf);
+	return open_and_load(a, &less);
+}
+
 int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 		   struct xsp_error *err)
 {
@@ -424,6 +435,7 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 		goto fail;
 	}
 	a->stop = o->stop;
+	a->profile_later = o->profile_later;
 	a->most_links = xsp_links_most();
 	a->held_back = o->min_duration_ns > 0;
 	a->details = o->details;
@@ -435,6 +447,8 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	a->rings = choose_rings(o->rings, a->cpus);
 	a->ring_bytes = choose_ring_bytes(o->buffer_bytes, (unsigned)a->rings);
 	rc = open_and_load(a, o);
+	if (rc < 0 && o->profile_later)
+		rc = load_without_profile(a, o);
 	if (rc == 0 && o->stop)
 		rc = xsp_stopper_start(a);
 	if (rc == 0)

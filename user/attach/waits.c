@@ -58,6 +58,8 @@ int xsp_attach_profile(struct xsp_attach *a)
 		{b->progs.xsp_sched_new, &b->links.xsp_sched_new},
 	};
 
+	if (a->profile_later && a->sample_hz == 0)
+		return -EOPNOTSUPP; /* it could not be loaded */
 	if (a->profiled)
 		return 0;
 	a->profiled = true;

@@ -634,8 +634,11 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 /* What --profile stands for, and what samples take with them. */
 static void take_profiling(struct xsp_options *o)
 {
-	o->may_profile = o->pid_count > 0 && !o->profile && !names_probes(o) && !o->inject &&
-			 !o->waits && o->sample_hz == 0;
+	const bool bare =
+		!names_probes(o) && o->providers_off == 0 && o->provider_pattern_count == 0;
+
+	o->may_profile = o->pid_count > 0 && bare && !o->profile && !o->inject && !o->waits &&
+			 o->sample_hz == 0;
 	o->waits = o->waits || o->profile;
 	if (o->profile && o->sample_hz == 0)
 		o->sample_hz = XSP_SAMPLE_HZ;

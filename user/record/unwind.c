@@ -48,7 +48,8 @@ static struct parts find_parts(const struct xsp_event *e)
 	const uint8_t *data = (const uint8_t *)e;
 	struct parts p = {0};
 
-	for (size_t at = sizeof(struct xsp_event_sample); at + sizeof(struct xsp_section) <= e->size;) {
+	for (size_t at = sizeof(struct xsp_event_sample);
+	     at + sizeof(struct xsp_section) <= e->size;) {
 		const struct xsp_section *s = (const void *)(data + at);
 		if (s->size < sizeof(*s) || s->size % 8 != 0 || s->size > e->size - at)
 			break;
@@ -70,7 +71,8 @@ static int load(const void *ctx, uint64_t address, void *to, size_t size)
 {
 	const struct copy *c = ctx;
 
-	if (address < c->from || address - c->from > c->size || size > c->size - (address - c->from))
+	if (address < c->from || address - c->from > c->size ||
+	    size > c->size - (address - c->from))
 		return -EFAULT;
 	memcpy(to, c->bytes + (address - c->from), size);
 	return 0;
@@ -81,10 +83,11 @@ static int up_by_frame_pointer(const struct copy *c, struct xsp_walk *w)
 {
 	uint64_t pair[2], frame = w->values[XSP_WALK_RBP];
 
-	if (!(w->known & 1U << XSP_WALK_RBP) || frame % 8 != 0 ||
-	    frame < w->values[XSP_WALK_RSP] || load(c, frame, pair, sizeof(pair)) < 0)
+	if (!(w->known & 1U << XSP_WALK_RBP) || frame % 8 != 0 || frame < w->values[XSP_WALK_RSP] ||
+	    load(c, frame, pair, sizeof(pair)) < 0)
 		return -ENOENT;
-	*w = (struct xsp_walk){.known = 1U << XSP_WALK_RBP | 1U << XSP_WALK_RSP | 1U << XSP_WALK_RA};
+	*w = (struct xsp_walk){.known =
+				       1U << XSP_WALK_RBP | 1U << XSP_WALK_RSP | 1U << XSP_WALK_RA};
 	w->values[XSP_WALK_RBP] = pair[0];
 	w->values[XSP_WALK_RA] = pair[1];
 	w->values[XSP_WALK_RSP] = frame + sizeof(pair);
@@ -180,8 +183,8 @@ static void walk(const struct xsp_unwinder *u, const struct xsp_event_sample *e,
 
 const struct xsp_event *xsp_unwind(struct xsp_unwinder *u, const struct xsp_event *e)
 {
-	const struct parts p = e->size >= sizeof(struct xsp_event_sample) ? find_parts(e)
-									  : (struct parts){0};
+	const struct parts p =
+		e->size >= sizeof(struct xsp_event_sample) ? find_parts(e) : (struct parts){0};
 	uint8_t *at = u->out.bytes + sizeof(u->out.sample);
 
 	if (p.copy == NULL || e->size > sizeof(u->out))
