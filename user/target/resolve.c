@@ -15,6 +15,7 @@
 
 #include "base/grow.h"
 #include "base/path.h"
+#include "base/u64map.h"
 #include "target/maps.h"
 #include "target/module.h"
 #include "target/procfs.h"
@@ -52,7 +53,8 @@ struct xsp_resolver {
 	struct known_file *files;
 	size_t count;
 	struct remembered *maps;
-	size_t map_count;
+	size_t map_count, map_room;
+	struct xsp_u64map remembered; /* keys of the same */
 	struct constants constants; /* of the process that was asked for last */
 };
 
@@ -83,6 +85,7 @@ void xsp_resolver_free(struct xsp_resolver *r)
 	for (size_t i = 0; i < r->map_count; i++)
 		free(r->maps[i].path);
 	free(r->constants.maps);
+	xsp_u64map_free(&r->remembered);
 	free(r->maps);
 	free(r->files);
 	free(r);
@@ -175,22 +178,17 @@ static int find_module(struct xsp_resolver *r, const struct xsp_process *p, stru
 	return 0;
 }
 
-static bool is_remembered(const struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_file *f)
+/* A process may have tens of thousands. */
+static uint64_t key_of(pid_t pid, const struct xsp_mapped_file *f)
 {
-	for (size_t i = 0; i < r->map_count; i++)
-		if (r->maps[i].pid == pid && r->maps[i].start == f->start &&
-		    r->maps[i].inode == f->inode && r->maps[i].dev == f->dev)
-			return true;
-	return false;
+	return xsp_u64_mix(f->start ^
+			   xsp_u64_mix(f->inode ^ xsp_u64_mix(f->dev ^ (uint64_t)pid << 32)));
 }
 
 static int remember(struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_file *f)
 {
-	struct remembered *grown = reallocarray(r->maps, r->map_count + 1, sizeof(*grown));
-
-	if (grown == NULL)
+	if (xsp_grow(&r->maps, &r->map_room, r->map_count + 1) < 0)
 		return -ENOMEM;
-	r->maps = grown;
 	struct remembered *m = &r->maps[r->map_count];
 	*m = (struct remembered){.pid = pid,
 				 .dev = f->dev,
@@ -199,8 +197,10 @@ static int remember(struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_f
 				 .end = f->end,
 				 .offset = f->offset,
 				 .path = strdup(f->shown)};
-	if (m->path == NULL)
+	if (m->path == NULL || xsp_u64map_set(&r->remembered, key_of(pid, f), 1) < 0) {
+		free(m->path);
 		return -ENOMEM;
+	}
 	r->map_count++;
 	return 0;
 }
@@ -220,7 +220,8 @@ int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 		const struct xsp_mapped_file *f = &mapped->files[i];
 		struct known_file *k = known(r, f->dev, f->inode);
 		xsp_mapped_files_open_ahead(p, mapped, i, is_unknown, r);
-		if (r->map_count == REMEMBERED_MAX || is_remembered(r, pid, f))
+		if (r->map_count == REMEMBERED_MAX ||
+		    xsp_u64map_get(&r->remembered, key_of(pid, f)) != NULL)
 			continue;
 		if (k == NULL && (k = add_file(r, f->dev, f->inode)) != NULL)
 			open_file(k, p, f);
