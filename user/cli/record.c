@@ -657,6 +657,12 @@ static int finish(struct recording *r)
 	return rc < 0 ? xsp_say_error(&err) : 0;
 }
 
+/* Were there to be spans? */
+static bool says_why_nothing(const struct recording *r)
+{
+	return !r->o.profile && (!needs_no_probes(r) || xsp_recorder_wanted(r->recorder) > 0);
+}
+
 /* A summary without spans leaves the question why. */
 static void say_why_nothing(const struct recording *r, const struct xsp_timeline_counts *c,
 			    uint64_t filtered)
@@ -699,8 +705,7 @@ static int write_outputs(struct recording *r)
 	if (xsp_capture_open_descriptor(xsp_new_file_descriptor(f), r->capture, &reader, &err) < 0)
 		return xsp_say_error(&err);
 	int worse = xsp_write_outputs(reader, &o);
-	if (counts.spans == 0 && !r->o.quiet &&
-	    (!needs_no_probes(r) || xsp_recorder_wanted(r->recorder) > 0))
+	if (counts.spans == 0 && !r->o.quiet && says_why_nothing(r))
 		say_why_nothing(r, &counts, xsp_capture_stats(reader)->filtered);
 	xsp_capture_close(reader);
 	if (status == 0)
@@ -765,7 +770,7 @@ static int record_now(struct recording *r)
 	say_start(r);
 	rc = run(r, &err);
 	const bool traced = is_traced(r);
-	if (traced && !xsp_recorder_has_calls(r->recorder))
+	if (traced && says_why_nothing(r) && !xsp_recorder_has_calls(r->recorder))
 		xsp_recorder_why_idle(r->recorder, r->idle, sizeof(r->idle));
 	status = rc < 0 ? xsp_say_error(&err) : 0;
 	worse = finish(r);
