@@ -35,6 +35,7 @@ enum xsp_event_kind {
 	XSP_EVENT_WAIT = 11, /* a thread runs again: struct xsp_event_wait */
 	XSP_EVENT_GPU = 12, /* a batch of records of the agent in the target: gpu.h */
 	XSP_EVENT_TIMES = 13, /* where all the time of a thread went: struct xsp_event_times */
+	XSP_EVENT_SAMPLE = 14, /* what a thread was doing on its CPU: struct xsp_event_sample */
 };
 
 /* xsp_event.flags */
@@ -114,6 +115,8 @@ enum xsp_section_type {
 				   * pointed; value: 1 if it could not be read */
 	XSP_SECTION_PYTHON = 13, /* 64 bits: the id of the thread's Python stack (python.h); value:
 				  * how many frames it has, and enum xsp_python_flag */
+	XSP_SECTION_COPY =
+		14, /* SAMPLE, to the recorder, which makes a STACK of it: struct xsp_stack_copy */
 	XSP_SECTION_TYPES,
 };
 #define XSP_COUNTERS_MAX 8
@@ -137,6 +140,13 @@ struct xsp_perf_value {
 #define XSP_FRAME_SHIFT 48
 #define XSP_FRAME_ADDRESS(frame) ((frame) & ((1ULL << XSP_FRAME_SHIFT) - 1))
 #define XSP_FRAME_WORDS(frame) ((frame) >> XSP_FRAME_SHIFT)
+/* What .eh_frame of x86-64 starts from, beside the sample's own address and stack pointer; the stack's bytes from
+ * there on follow. */
+struct xsp_stack_copy {
+	__u64 rbx, rbp, r12, r13, r14, r15;
+};
+#define XSP_STACK_COPY_PIECE 1024
+#define XSP_STACK_COPY_PIECES 8
 struct xsp_section {
 	__u16 type; /* enum xsp_section_type */
 	__u16 size; /* bytes with this head, a multiple of 8 */
@@ -242,6 +252,19 @@ struct xsp_event_times {
 	__u32 reserved;
 	__u64 blocked_ns[XSP_WAIT_CLASSES]; /* until it was woken */
 	__u32 waits[XSP_WAIT_CLASSES]; /* how many; of RUNNABLE, without those after a wait */
+};
+
+/*
+ * XSP_EVENT_SAMPLE; head.sp: the stack pointer in user space; head.probe ~0. Sections follow: STACK, of which
+ * the first frame counts its words from head.sp, and PYTHON.
+ */
+struct xsp_event_sample {
+	struct xsp_event head;
+	__u64 address; /* of the instruction in user space at which it was, or from which it came */
+	__u32 period_ns; /* so much of its time on a CPU it stands for */
+	__s16 syscall; /* in the kernel: number of the system call, or -1: none (page fault, interrupt) */
+	__u8 kernel; /* 1: it was in the kernel */
+	__u8 reserved;
 };
 
 /*

@@ -40,6 +40,8 @@ enum xsp_count {
 	XSP_COUNT_MISSED, /* returns that the kernel does not probe: it follows 64 nested calls of a thread */
 	XSP_COUNT_UNSEEN_NS, /* time in hits that no event tells of, for which xsp_unseen had no room */
 	XSP_COUNT_PYTHON_TORN, /* Python stacks of which not all that there is could be read */
+	XSP_COUNT_SAMPLES, /* --sample: how often its program looked at a recorded thread, and the time it took */
+	XSP_COUNT_SAMPLES_NS,
 	XSP_COUNTS,
 };
 
@@ -84,6 +86,13 @@ _Static_assert((XSP_WAIT_CLASSES & (XSP_WAIT_CLASSES - 1)) == 0, "a power of two
 #define XSP_STACK_MAX 127 /* as many as the kernel itself walks: kernel.perf_event_max_stack */
 /* A frame is read as two words: one more than is kept. */
 #define XSP_STACK_BYTES(frames) (sizeof(struct xsp_section) + 8 * ((frames) + 1))
+/* An event of a sample: where its STACK and its COPY may begin at most, and what is reserved. */
+#define XSP_SAMPLE_STACK_AT (sizeof(struct xsp_event_sample) + 16)
+#define XSP_SAMPLE_COPY_AT (XSP_SAMPLE_STACK_AT + XSP_STACK_BYTES(XSP_STACK_MAX))
+#define XSP_SAMPLE_BYTES                                                                           \
+	(XSP_SAMPLE_COPY_AT + sizeof(struct xsp_section) + sizeof(struct xsp_stack_copy) +         \
+	 XSP_STACK_COPY_PIECE * XSP_STACK_COPY_PIECES)
+_Static_assert(XSP_SAMPLE_BYTES % 8 == 0 && XSP_SAMPLE_BYTES < 1 << 14, "fits into a __u16");
 _Static_assert(sizeof(struct xsp_event_range) + sizeof(struct xsp_section) + 8 * XSP_WORDS_MAX <=
 		       XSP_DETAIL_LEAST,
 	       "all words of an entry fit");
@@ -107,6 +116,7 @@ _Static_assert(sizeof(struct xsp_event_name) == 48, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_task) == 64, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_wait) == 80, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_times) == 256, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_event_sample) == 48, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_gpu) + XSP_GPU_BATCH_MAX == XSP_GPU_BATCH_ROOM,
 	       "a batch fills its reservation");
 _Static_assert(sizeof(struct xsp_section) == 8, "XSP_EVENT_VERSION");

@@ -112,8 +112,8 @@ def pattern_that_matches_nothing(folder):
     child = idle()
     refused(NO_MATCH, ["no_such_function_*"], "-p", child.pid, "-e", "no_such_function_*")
     refused(NO_MATCH, ["libnothere.so"], "-p", child.pid, "-e", "libnothere.so:*")
-    # without -e no provider fits either: the line names what is there and suggests -e
-    refused(NO_MATCH, ["-e", "libc.so"], "-p", child.pid)
+    # no provider fits either: the line names what is there and suggests -e. (A bare -p is --profile: samples.py)
+    refused(NO_MATCH, ["-e", "libc.so"], "-p", child.pid, "-e", "!cuda")
 
 
 @case

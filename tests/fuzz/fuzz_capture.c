@@ -65,6 +65,7 @@ static void define(struct xsp_capture_writer *w)
 		xsp_capture_put_probe(w, &probe);
 	}
 	xsp_capture_put_info(w, "waits", "10");
+	xsp_capture_put_info(w, "samples", "cpu-clock 99");
 	xsp_capture_put_stats(w, &stats);
 	xsp_capture_put_lost(w, &lost);
 }
@@ -73,7 +74,7 @@ static void take_step(struct script *s, const uint8_t b[8])
 {
 	static const uint16_t sizes[16] = {
 		[XSP_EVENT_NAME] = 56, [XSP_EVENT_BEGIN] = 40,	[XSP_EVENT_TASK] = 64,
-		[XSP_EVENT_WAIT] = 80, [XSP_EVENT_TIMES] = 256,
+		[XSP_EVENT_WAIT] = 80, [XSP_EVENT_TIMES] = 256, [XSP_EVENT_SAMPLE] = 96,
 	};
 	/* two neighbouring stacks, one far below, one above */
 	static const uint64_t stacks[4] = {0x7fff0000, 0x7ffe0000, 0x10000, 0x7fffff000000};
@@ -99,7 +100,7 @@ static void take_step(struct script *s, const uint8_t b[8])
 		.tid = 10 + b[5] % 3,
 		.tgid = 10 + (b[5] >= 0xf8),
 		.probe = b[1] % (PROBES + (b[1] > 250)),
-		.kind = b[0] % 14,
+		.kind = b[0] % 15,
 		.flags = b[6],
 	};
 	u.e.size = sizes[u.e.kind] != 0 ? sizes[u.e.kind] : sizeof(struct xsp_event);

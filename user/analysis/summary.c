@@ -17,6 +17,8 @@ int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
 	int rc = xsp_summary_gpu_new(t, &(*out)->gpu);
 	if (rc == 0)
 		rc = xsp_summary_waits_new(t, &(*out)->waits);
+	if (rc == 0)
+		rc = xsp_summary_samples_new(t, &(*out)->samples);
 	if (rc < 0) {
 		xsp_summary_free(*out);
 		*out = NULL;
@@ -32,6 +34,7 @@ void xsp_summary_free(struct xsp_summary *s)
 		xsp_histogram_clear(&s->names[i].durations);
 	xsp_summary_gpu_free(s->gpu);
 	xsp_summary_waits_free(s->waits);
+	xsp_summary_samples_free(s->samples);
 	free(s->names);
 	free(s->rows);
 	free(s);
@@ -112,6 +115,11 @@ static int take_wait(void *ctx, const struct xsp_wait *wait)
 	return xsp_summary_waits_wait(((struct xsp_summary *)ctx)->waits, wait);
 }
 
+static int take_sample(void *ctx, const struct xsp_sample *sample)
+{
+	return xsp_summary_samples_sample(((struct xsp_summary *)ctx)->samples, sample);
+}
+
 struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 {
 	return (struct xsp_timeline_sink){
@@ -120,6 +128,7 @@ struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 		.gpu = take_activity,
 		.memory = take_memory,
 		.wait = take_wait,
+		.sample = take_sample,
 	};
 }
 

@@ -439,7 +439,9 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	if (rc < 0)
 		return rc;
 	xsp_summary_gpu_table(s->gpu, f, how);
-	rc = xsp_summary_waits_write(s->waits, r, f, how);
+	rc = xsp_summary_samples_write(s->samples, r, f, how);
+	if (rc == 0)
+		rc = xsp_summary_waits_write(s->waits, r, f, how);
 	if (rc < 0)
 		return rc;
 	print_head(s, r, f);

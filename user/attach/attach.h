@@ -61,10 +61,12 @@ struct xsp_attach_options {
 	unsigned details; /* what events may carry: enum xsp_detail (probes/probe.h) */
 	const struct xsp_counter *counters; /* of XSP_DETAIL_COUNTERS; borrowed while a lives */
 	size_t counter_count; /* at most XSP_COUNTERS_MAX */
-	uint32_t stack_frames; /* of XSP_DETAIL_STACKS; at most XSP_STACK_MAX */
-	uint32_t python_frames; /* of XSP_DETAIL_PYTHON; at most XSP_PYTHON_MAX */
+	uint32_t stack_frames; /* of XSP_DETAIL_STACKS and samples; at most XSP_STACK_MAX */
+	uint32_t python_frames; /* of XSP_DETAIL_PYTHON and samples; at most XSP_PYTHON_MAX */
 	bool waits; /* when threads run, and what they wait for: xsp_attach_waits() */
 	uint64_t wait_least_ns; /* of those with an event */
+	uint32_t sample_hz; /* of what threads do on their CPU, so often a second; 0: none */
+	bool profile_later; /* of these two nothing runs before xsp_attach_profile() */
 	struct xsp_journal *journal; /* of a guardian (journal.h), borrowed; NULL: none */
 	bool brake; /* probes can be let go of, and hits that no event tells of are counted */
 	bool verbose; /* libbpf's messages go to standard error */
@@ -134,6 +136,13 @@ int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes,
 
 /* Starts (or stops) reporting; the agent's records: starts only, until detach. */
 void xsp_attach_activate(struct xsp_attach *a, bool on);
+/* With xsp_attach_options.profile_later: waits and samples are to be had, after all, and all sites are taken out.
+ * Before activate(). */
+int xsp_attach_profile(struct xsp_attach *a);
+/* Samples begin, or end; not for a pause. */
+void xsp_attach_samples(struct xsp_attach *a, bool on);
+/* Do samples count cycles here? Else a clock. */
+bool xsp_attach_samples_cycles(const struct xsp_attach *a);
 /* With xsp_attach_options.waits: begins (again: nothing happens), or ends; detaching then brings an event for each
  * thread. Not for a pause. 0 or a negative errno. */
 int xsp_attach_waits(struct xsp_attach *a, bool on);
@@ -159,6 +168,7 @@ struct xsp_attach_counters {
 	uint64_t objects_opened, objects_closed; /* of the ranges that belong to one */
 	uint64_t unseen_ns; /* of what xsp_attach_unseen() tells: that which had no room there */
 	uint64_t python_torn; /* Python stacks of which not all that there is could be read */
+	uint64_t samples, samples_ns; /* taken or lost, and the time in their program */
 	uint64_t missed; /* by the kernel: returns it does not probe, programs it did not run */
 };
 int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *out);

@@ -26,6 +26,12 @@ struct xsp_attach {
 	bool filtered; /* --min-duration, --max-depth */
 	bool held_back; /* --min-duration */
 	bool waits;
+	uint32_t sample_hz; /* 0: no samples */
+	bool sample_cycles;
+	bool profile_later; /* as asked for */
+	bool profiled; /* waits and samples have their links */
+	struct bpf_link **sample_links; /* by CPU */
+	size_t sample_count;
 	bool details; /* events may carry sections */
 	bool arguments; /* ... ARGS and OUTPUTS */
 	bool many_details; /* ... and most do */
@@ -87,11 +93,21 @@ bool xsp_left_out_any(const struct xsp_u64map *set, const struct xsp_link *link)
 size_t xsp_left_out_sites(const struct xsp_u64map *set, pid_t pid, struct xsp_attach_site *sites,
 			  size_t count);
 
-/* waits.c: the threads that are there and not watched yet. */
+/* waits.c. Those that are loaded. meet: the threads that are there and not watched yet. */
+struct xsp_program_link {
+	struct bpf_program *program;
+	struct bpf_link **link;
+};
+int xsp_attach_programs(const struct xsp_program_link *links, size_t count);
 int xsp_waits_meet(struct xsp_attach *a);
 /* After the end, once: the times of those that are still there. The rings should have been emptied: what they had no
  * room for is lost. */
 void xsp_waits_part(struct xsp_attach *a);
+
+/* samples.c. open: an event on each CPU. */
+bool xsp_samples_count_cycles(void);
+int xsp_samples_open(struct xsp_attach *a);
+void xsp_samples_close(struct xsp_attach *a);
 
 /* thread_counters.c */
 size_t xsp_attach_counter_threads(const struct xsp_attach_options *o);

@@ -449,6 +449,11 @@ size_t xsp_broker_detail_bytes(const struct xsp_broker *b)
 	return b->loaded.detail_bytes;
 }
 
+bool xsp_broker_samples_cycles(const struct xsp_broker *b)
+{
+	return b->loaded.sample_cycles != 0;
+}
+
 int xsp_broker_calibrate(struct xsp_broker *b, struct xsp_site_costs *costs)
 {
 	int rc = ask_for(b, XSP_ASK_CALIBRATE, NULL, 0, costs, sizeof(*costs));
@@ -605,6 +610,11 @@ int xsp_broker_activate(struct xsp_broker *b, bool on)
 	int rc = xsp_broker_put_specs(b);
 
 	return rc < 0 ? rc : ask(b, XSP_ASK_ACTIVATE, &word, sizeof(word), NULL);
+}
+
+int xsp_broker_profile(struct xsp_broker *b)
+{
+	return ask(b, XSP_ASK_PROFILE, NULL, 0, NULL);
 }
 
 int xsp_broker_ready(struct xsp_broker *b, uint32_t probes)

@@ -186,6 +186,7 @@ static int load(struct broker *b)
 		.rings = (uint32_t)b->fd_count,
 		.ring_bytes = xsp_attach_ring_bytes(b->attach),
 		.detail_bytes = xsp_attach_detail_bytes(b->attach),
+		.sample_cycles = xsp_attach_samples_cycles(b->attach),
 	};
 	answer(b, &loaded, sizeof(loaded));
 	return 0;
@@ -381,7 +382,13 @@ static int activate(struct broker *b)
 
 	memcpy(&on, b->in->body, sizeof(on));
 	xsp_attach_activate(b->attach, on != 0);
+	xsp_attach_samples(b->attach, on != 0);
 	return xsp_attach_waits(b->attach, on != 0);
+}
+
+static int profile(struct broker *b)
+{
+	return xsp_attach_profile(b->attach);
 }
 
 static int ready(struct broker *b)
@@ -733,6 +740,7 @@ static const struct {
 	[XSP_ASK_VERIFY] = {verify, SITES, XSP_MESSAGE_MAX, LOADED},
 	[XSP_ASK_SITES] = {attach_sites, SITES, XSP_MESSAGE_MAX, LOADED},
 	[XSP_ASK_ACTIVATE] = {activate, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
+	[XSP_ASK_PROFILE] = {profile, 0, 0, LOADED},
 	[XSP_ASK_READY] = {ready, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_GPU_STOP] = {gpu_stop, 0, 0, RUNNING},
 	[XSP_ASK_DETACH] = {detach, 0, 0, RUNNING},

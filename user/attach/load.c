@@ -184,11 +184,23 @@ static void configure_waits(struct xsp_attach *a, const struct xsp_attach_option
 	struct xsp_bpf *bpf = a->bpf;
 
 	a->waits = o->waits;
-	bpf->rodata->xsp_waits = o->waits;
+	bpf->rodata->xsp_waits = o->waits && !o->profile_later; /* then there is no span */
 	bpf->rodata->xsp_wait_least_ns = o->wait_least_ns;
 	for (unsigned i = 0; i < XSP_SYSCALLS_MAX; i++)
 		bpf->rodata->xsp_wait_classes[i] = (uint8_t)xsp_wait_class_of(i);
 	bpf_map__set_max_entries(bpf->maps.xsp_thread_waits, o->waits ? XSP_WAITS_THREADS : 1);
+}
+
+static void configure_samples(struct xsp_attach *a, const struct xsp_attach_options *o)
+{
+	struct xsp_bpf *bpf = a->bpf;
+
+	a->sample_hz = o->sample_hz;
+	if (o->sample_hz == 0)
+		return;
+	a->sample_cycles = xsp_samples_count_cycles();
+	bpf->rodata->xsp_sample_ns = 1000000000U / o->sample_hz;
+	bpf->rodata->xsp_sample_cycles = a->sample_cycles;
 }
 
 static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
@@ -238,10 +250,11 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf->rodata->xsp_detail_types = detail_types(o->details);
 	/* with the arguments of CUDA's calls and scopes alone nearly all events are without sections */
 	a->many_details = (o->details & ~(unsigned)(XSP_DETAIL_CUDA | XSP_DETAIL_SCOPE)) != 0;
-	bpf->rodata->xsp_python_frames = o->details & XSP_DETAIL_PYTHON ? o->python_frames : 0;
+	bpf->rodata->xsp_python_frames = o->python_frames;
 	bpf_map__set_max_entries(bpf->maps.xsp_python_stacks,
-				 o->details & XSP_DETAIL_PYTHON ? XSP_PYTHON_STACKS : 1);
-	bpf->rodata->xsp_stack_frames = o->details & XSP_DETAIL_STACKS ? o->stack_frames : 0;
+				 o->python_frames > 0 ? XSP_PYTHON_STACKS : 1);
+	bpf->rodata->xsp_stack_frames = o->stack_frames;
+	configure_samples(a, o);
 	bpf_map__set_max_entries(
 		bpf->maps.xsp_ring0,
 		(uint32_t)(a->rings == 1 ? a->ring_bytes : (size_t)sysconf(_SC_PAGESIZE)));
@@ -263,6 +276,7 @@ static void choose_programs(struct xsp_attach *a)
 	bpf_program__set_autoload(b->progs.xsp_sched_new, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sched_meet, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sched_part, a->waits);
+	bpf_program__set_autoload(b->progs.xsp_sample, a->sample_hz > 0);
 	if (a->method != XSP_ATTACH_UPROBE_MULTI)
 		return;
 	for (int i = 0; i < XSP_PROGRAMS; i++) {
@@ -358,29 +372,15 @@ static int open_and_load(struct xsp_attach *a, const struct xsp_attach_options *
 static int attach_task_programs(struct xsp_attach *a)
 {
 	struct xsp_bpf *b = a->bpf;
-	struct {
-		struct bpf_program *program;
-		struct bpf_link **link;
-	} const tasks[] = {
+	const struct xsp_program_link tasks[] = {
 		{b->progs.xsp_task_fork, &b->links.xsp_task_fork},
 		{b->progs.xsp_task_exec, &b->links.xsp_task_exec},
 		{b->progs.xsp_task_exit, &b->links.xsp_task_exit},
 		{b->progs.xsp_task_rename, &b->links.xsp_task_rename},
 		{b->progs.xsp_task_stop, &b->links.xsp_task_stop},
-		{b->progs.xsp_sched_switch, &b->links.xsp_sched_switch},
-		{b->progs.xsp_sched_waking, &b->links.xsp_sched_waking},
-		{b->progs.xsp_sched_wakeup, &b->links.xsp_sched_wakeup},
-		{b->progs.xsp_sched_new, &b->links.xsp_sched_new},
 	};
 
-	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++) {
-		if (!bpf_program__autoload(tasks[i].program))
-			continue;
-		*tasks[i].link = bpf_program__attach(tasks[i].program);
-		if (*tasks[i].link == NULL)
-			return -errno;
-	}
-	return 0;
+	return xsp_attach_programs(tasks, sizeof(tasks) / sizeof(tasks[0]));
 }
 
 static enum xsp_attach_method choose_method(struct xsp_attach *a, enum xsp_attach_method best)
@@ -390,6 +390,17 @@ static enum xsp_attach_method choose_method(struct xsp_attach *a, enum xsp_attac
 	if (best <= XSP_ATTACH_TRACEFS && xsp_tracefs_usable(a))
 		return XSP_ATTACH_TRACEFS;
 	return XSP_ATTACH_PERF_EVENT;
+}
+
+/* A kernel that has not all that waits and samples need has the rest for spans. */
+static int load_without_profile(struct xsp_attach *a, const struct xsp_attach_options *o)
+{
+	struct xsp_attach_options less = *o;
+
+	less.waits = false;
+	less.sample_hz = 0;
+	xsp_bpf__destroy(a->bpf);
+	return open_and_load(a, &less);
 }
 
 int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
@@ -424,6 +435,7 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 		goto fail;
 	}
 	a->stop = o->stop;
+	a->profile_later = o->profile_later;
 	a->most_links = xsp_links_most();
 	a->held_back = o->min_duration_ns > 0;
 	a->details = o->details;
@@ -435,10 +447,14 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	a->rings = choose_rings(o->rings, a->cpus);
 	a->ring_bytes = choose_ring_bytes(o->buffer_bytes, (unsigned)a->rings);
 	rc = open_and_load(a, o);
+	if (rc < 0 && o->profile_later)
+		rc = load_without_profile(a, o);
 	if (rc == 0 && o->stop)
 		rc = xsp_stopper_start(a);
 	if (rc == 0)
 		rc = attach_task_programs(a);
+	if (rc == 0 && !o->profile_later)
+		rc = xsp_attach_profile(a);
 	if (rc == 0 && o->brake)
 		rc = xsp_release_new(a, bpf_map__max_entries(a->bpf->maps.xsp_probe_states));
 	if (rc < 0) {
@@ -455,6 +471,7 @@ fail:
 void xsp_attach_detach(struct xsp_attach *a)
 {
 	xsp_release_finish(a);
+	xsp_samples_close(a);
 	if (a->bpf != NULL) {
 		xsp_waits_part(a);
 		xsp_bpf__detach(a->bpf);

@@ -221,7 +221,7 @@ static int look_at(const struct xsp_plan *plan, struct xsp_module *m, struct xsp
 	if (rc < 0)
 		return rc;
 	pm->is_static = xsp_module_is_static(m);
-	if (plan->selection.details & XSP_DETAIL_PYTHON)
+	if (plan->selection.python)
 		xsp_python_look(m, &pm->python);
 	const uint8_t *id = xsp_module_build_id(m, &pm->build_id_length);
 	if (pm->build_id_length > sizeof(pm->build_id))

@@ -36,6 +36,38 @@ static int walk(struct bpf_program *program, const struct bpf_map *table)
 	return rc;
 }
 
+int xsp_attach_programs(const struct xsp_program_link *links, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!bpf_program__autoload(links[i].program))
+			continue;
+		*links[i].link = bpf_program__attach(links[i].program);
+		if (*links[i].link == NULL)
+			return -errno;
+	}
+	return 0;
+}
+
+int xsp_attach_profile(struct xsp_attach *a)
+{
+	struct xsp_bpf *b = a->bpf;
+	const struct xsp_program_link sched[] = {
+		{b->progs.xsp_sched_switch, &b->links.xsp_sched_switch},
+		{b->progs.xsp_sched_waking, &b->links.xsp_sched_waking},
+		{b->progs.xsp_sched_wakeup, &b->links.xsp_sched_wakeup},
+		{b->progs.xsp_sched_new, &b->links.xsp_sched_new},
+	};
+
+	if (a->profile_later && a->sample_hz == 0)
+		return -EOPNOTSUPP; /* it could not be loaded */
+	if (a->profiled)
+		return 0;
+	a->profiled = true;
+	xsp_links_close(a, NULL, NULL);
+	int rc = xsp_attach_programs(sched, sizeof(sched) / sizeof(sched[0]));
+	return rc < 0 ? rc : xsp_samples_open(a);
+}
+
 int xsp_waits_meet(struct xsp_attach *a)
 {
 	__atomic_store_n(&a->bpf->bss->xsp_waits_from_ns, xsp_now_ns(), __ATOMIC_RELEASE);
@@ -44,7 +76,7 @@ int xsp_waits_meet(struct xsp_attach *a)
 
 int xsp_attach_waits(struct xsp_attach *a, bool on)
 {
-	if (!a->waits || a->bpf->bss->xsp_waits_until_ns != 0)
+	if (!a->waits || !a->profiled || a->bpf->bss->xsp_waits_until_ns != 0)
 		return 0;
 	if (on)
 		return a->bpf->bss->xsp_waits_from_ns == 0 ? xsp_waits_meet(a) : 0;

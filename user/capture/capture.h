@@ -145,6 +145,9 @@ enum xsp_address_name {
 	XSP_NAME_OF_FUNCTION = 0x57ab, /* a host function that stands for a kernel */
 	XSP_NAME_OF_RETURN = 0x57ac, /* a return address in a stack. "": it is none, and neither is
 				      * anything beyond it in the stack */
+	XSP_NAME_OF_CODE =
+		0x57ad, /* where a sample found the thread, two lines: the file's name, the
+				    * function; "" where that is not known */
 };
 /* Under which hash the capture has the name of an address in a process. */
 static inline uint64_t xsp_address_name_hash(enum xsp_address_name what, uint32_t pid,

@@ -375,6 +375,7 @@ static const uint16_t smallest[16] = {
 	[XSP_EVENT_WAIT] = sizeof(struct xsp_event_wait),
 	[XSP_EVENT_GPU] = sizeof(struct xsp_event_gpu),
 	[XSP_EVENT_TIMES] = sizeof(struct xsp_event_times),
+	[XSP_EVENT_SAMPLE] = sizeof(struct xsp_event_sample),
 };
 /* Kinds whose probe id is used. */
 #define KINDS_WITH_PROBE                                                                           \

@@ -34,7 +34,7 @@ static void print_infos(const struct xsp_capture_reader *r)
 	static const char *const keys[] = {
 		"arguments",	      "version", "host",     "kernel", "machine",   "attach",
 		"hit costs",	      "filters", "children", "execs",  "libraries", "changed code",
-		"unnamed call sites", "python"};
+		"unnamed call sites", "python",	 "waits",    "samples"};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *value = xsp_capture_info(r, keys[i]);

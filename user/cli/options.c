@@ -336,6 +336,22 @@ static int take_waits(struct parse *p)
 	return 0;
 }
 
+static int take_sample(struct parse *p)
+{
+	uint64_t n = XSP_SAMPLE_HZ;
+
+	if (p->value != NULL && xsp_parse_number(p->value, 1, 10000, &n) < 0)
+		return bad_value(p, "--sample", "how many samples a second, from 1 to 10000");
+	p->o->sample_hz = (uint32_t)n;
+	return 0;
+}
+
+static int take_profile(struct parse *p)
+{
+	p->o->profile = true;
+	return 0;
+}
+
 static int take_sequence(struct parse *p)
 {
 	p->o->details |= XSP_DETAIL_SEQUENCE;
@@ -465,6 +481,8 @@ enum {
 	OPT_PYTHON,
 	OPT_SCOPES,
 	OPT_WAITS,
+	OPT_SAMPLE,
+	OPT_PROFILE,
 	OPT_MAX_OVERHEAD,
 };
 
@@ -507,6 +525,8 @@ static const struct row {
 	{"python", OPT_PYTHON, take_python, 0, true, MAYBE},
 	{"counters", OPT_COUNTERS, take_counters, 0, true, VALUE},
 	{"waits", OPT_WAITS, take_waits, 0, true, MAYBE},
+	{"sample", OPT_SAMPLE, take_sample, 0, true, MAYBE},
+	{"profile", OPT_PROFILE, take_profile, 0, true, NOTHING},
 	{"sequence", OPT_SEQUENCE, take_sequence, 0, true, NOTHING},
 	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true, VALUE},
 	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true, VALUE},
@@ -559,6 +579,15 @@ static int unknown_option(struct xsp_error *err, int code, char **argv)
 			     "unknown option %.200s: see xsptrace --help", what);
 }
 
+static bool names_probes(const struct xsp_options *o)
+{
+	bool asked = o->pattern_count > 0 || o->providers != 0 || o->gpu_only;
+
+	for (size_t i = 0; i < o->provider_pattern_count; i++)
+		asked = asked || !o->provider_patterns[i].exclude;
+	return asked;
+}
+
 static int check(const struct xsp_options *o, int argc, char **argv, bool listing,
 		 struct xsp_error *err)
 {
@@ -594,7 +623,31 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 				     "--min-duration and --max-depth decide at a span's exit, when "
 				     "its arguments are gone: leave them out, or --shapes, "
 				     "--inputs, --sequence, --stacks, --python and --counters");
+	if (o->profile && (names_probes(o) || o->inject))
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"--profile attaches nothing: leave out -e, --gpu-only and --inject, or "
+			"give --sample and --waits beside them");
 	return 0;
+}
+
+/* What --profile stands for, and what samples take with them. */
+static void take_profiling(struct xsp_options *o)
+{
+	const bool bare =
+		!names_probes(o) && o->providers_off == 0 && o->provider_pattern_count == 0;
+
+	o->may_profile = o->pid_count > 0 && bare && !o->profile && !o->inject && !o->waits &&
+			 o->sample_hz == 0;
+	o->waits = o->waits || o->profile;
+	if (o->profile && o->sample_hz == 0)
+		o->sample_hz = XSP_SAMPLE_HZ;
+	if (o->sample_hz == 0 && !o->may_profile)
+		return;
+	if (o->stack_frames == 0)
+		o->stack_frames = XSP_STACK_MAX;
+	if (o->python_frames == 0)
+		o->python_frames = XSP_PYTHON_MAX;
 }
 
 enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
@@ -634,6 +687,7 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
 	}
 	if (check(o, argc, argv, listing, err) < 0)
 		return XSP_OPTIONS_BAD;
+	take_profiling(o);
 	o->command = optind < argc ? argv + optind : NULL;
 	return XSP_OPTIONS_RUN;
 }
@@ -664,11 +718,7 @@ static struct xsp_selection select_probes(const struct xsp_options *o)
 		.scopes = o->scopes,
 		.details = o->min_duration_ns > 0 || o->max_depth > 0 ? 0 : o->details,
 	};
-	bool asked = o->pattern_count > 0 || o->providers != 0 || o->gpu_only;
-
-	for (size_t i = 0; i < o->provider_pattern_count; i++)
-		asked = asked || !o->provider_patterns[i].exclude;
-	if (asked)
+	if (names_probes(o) || o->profile)
 		return s;
 	for (int i = 0; xsp_providers[i] != NULL; i++)
 		if (xsp_providers[i]->by_default)
@@ -683,6 +733,7 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o)
 	bool cuda = xsp_selection_asks(&s, XSP_PROVIDER_CUDA_CALLS);
 
 	s.cuda_apis = o->cuda_apis;
+	s.python = (s.details & XSP_DETAIL_PYTHON) != 0 || o->sample_hz > 0 || o->may_profile;
 	if (!cuda) /* without it other events need no sections */
 		s.details &= ~(unsigned)XSP_DETAIL_CUDA;
 	if (xsp_selection_asks(&s, XSP_PROVIDER_SCOPES)) /* told at entry: no filter loses it */

@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "probes/probe.h"
 
+#define XSP_SAMPLE_HZ 99 /* by default: in step with nothing that ticks */
+
 struct xsp_options {
 	pid_t *pids;
 	size_t pid_count;
@@ -54,6 +56,9 @@ struct xsp_options {
 	size_t counter_count;
 	bool waits; /* --waits */
 	uint64_t wait_least_ns;
+	uint32_t sample_hz; /* --sample; 0: none */
+	bool profile; /* --profile: no probes */
+	bool may_profile; /* ... where nothing is found that has any: nothing else was asked for */
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
 	size_t limit; /* rows of the summary */
 };

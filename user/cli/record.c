@@ -251,8 +251,12 @@ static void fill_attach_options(struct recording *r)
 		.python_frames = o->python_frames,
 		.counters = o->counters,
 		.counter_count = o->counter_count,
-		.waits = o->waits,
+		.waits = o->waits || o->may_profile,
 		.wait_least_ns = o->wait_least_ns,
+		.sample_hz = o->sample_hz > 0 ? o->sample_hz
+			     : o->may_profile ? XSP_SAMPLE_HZ
+					      : 0,
+		.profile_later = o->may_profile,
 		.brake = o->max_overhead > 0,
 		.verbose = o->verbose,
 	};
@@ -284,6 +288,7 @@ static int make_recorder(struct recording *r, struct xsp_error *err)
 		.attach = r->attach,
 		.exit_by_return = r->o.exit_by_return,
 		.exit_by_site = r->o.exit_by_site,
+		.profile = r->o.profile,
 		.stopped = is_stopped,
 		.progress = show_progress,
 		.budget = r->o.max_overhead,
@@ -404,6 +409,27 @@ static void say_unmatched(struct recording *r)
 	xsp_say_unmatched(xsp_recorder_plan(r->recorder), r->broker, named_providers(r), note, r);
 }
 
+/* Samples and waits tell something whatever the program is. */
+static bool needs_no_probes(const struct recording *r)
+{
+	return r->o.waits || r->o.sample_hz > 0;
+}
+
+/* A bare -p, and there is nothing that a provider knows. */
+static int profile_instead(struct recording *r, const struct xsp_error *none, struct xsp_error *err)
+{
+	int rc = xsp_recorder_profile(r->recorder, err);
+
+	xsp_status_line_end(&r->starting);
+	if (rc == 0)
+		xsp_say("%s; so this is --profile: samples and waits, with nothing attached to "
+			"code",
+			none->text);
+	r->o.profile = r->o.waits = true;
+	r->o.sample_hz = r->attach.sample_hz;
+	return rc;
+}
+
 static int start_attached(struct recording *r, struct xsp_error *err)
 {
 	for (size_t i = 0; i < r->o.pid_count; i++) {
@@ -413,10 +439,19 @@ static int start_attached(struct recording *r, struct xsp_error *err)
 	}
 	/* a provider that was asked for by its name is waited for, as in what is launched */
 	r->doing[0] = '\0';
-	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject && !r->o.waits &&
-	    named_providers(r) == 0)
-		return xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, r->o.pids[0], NULL,
-				    err);
+	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject && !needs_no_probes(r) &&
+	    named_providers(r) == 0) {
+		struct xsp_error none = {0};
+		int rc = xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, r->o.pids[0], NULL,
+				      &none);
+		if (!r->o.may_profile) {
+			*err = none;
+			return rc;
+		}
+		rc = profile_instead(r, &none, err);
+		if (rc < 0)
+			return rc;
+	}
 	if (xsp_recorder_wanted(r->recorder) > 0 &&
 	    xsp_recorder_wanted(r->recorder) == xsp_recorder_plan(r->recorder)->unplaced)
 		return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
@@ -481,6 +516,20 @@ static void start_again(struct recording *r)
 	xsp_launch_release(r->launch);
 }
 
+static void say_profile(const struct recording *r)
+{
+	char samples[80] = "";
+
+	if (r->o.sample_hz > 0)
+		snprintf(samples, sizeof(samples), "%u samples a second of each CPU, by %s",
+			 r->o.sample_hz,
+			 xsp_broker_samples_cycles(r->broker) ? "its cycles" : "its clock");
+	fprintf(stderr, "recording %s%s%s%s\n", samples,
+		samples[0] != '\0' && r->o.waits ? "; " : "",
+		r->o.waits ? "when threads run, and what they wait for" : "",
+		r->o.profile ? "; nothing is attached to code; Ctrl-C stops" : "");
+}
+
 static void say_start(const struct recording *r)
 {
 	const struct xsp_recorder_times *t = xsp_recorder_times(r->recorder);
@@ -489,7 +538,7 @@ static void say_start(const struct recording *r)
 	size_t functions = xsp_recorder_wanted(r->recorder) - plan->unplaced;
 	char expect[400];
 	xsp_list_expect(plan, r->o.max_overhead, expect, sizeof(expect));
-	if (!r->o.quiet)
+	if (!r->o.quiet && !r->o.profile)
 		fprintf(stderr,
 			"tracing %zu function%s%s (%zu sites: %zu nop5, %zu emulated, %zu "
 			"single-stepped); %s\n",
@@ -499,6 +548,8 @@ static void say_start(const struct recording *r)
 			plan->sites_by_class[XSP_SITE_EMULATED],
 			plan->sites_by_class[XSP_SITE_SINGLESTEP],
 			r->o.duration_ns ? "Ctrl-C stops early" : "Ctrl-C stops");
+	if (!r->o.quiet && needs_no_probes(r))
+		say_profile(r);
 	if (!r->o.quiet && expect[0] != '\0')
 		fprintf(stderr, "%s\n", expect);
 	if (xsp_broker_method(r->broker) == XSP_ATTACH_PERF_EVENT && plan->sites > 100 &&
@@ -551,7 +602,8 @@ static int keep_capture(const struct recording *r, struct xsp_error *err)
 static bool is_traced(const struct recording *r)
 {
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
-	bool traced = r->launch == NULL || r->o.waits || xsp_recorder_wanted(r->recorder) > 0;
+	bool traced =
+		r->launch == NULL || needs_no_probes(r) || xsp_recorder_wanted(r->recorder) > 0;
 
 	for (size_t i = 0; i < plan->count; i++)
 		traced |= plan->modules[i]->is_agent;
@@ -605,6 +657,12 @@ static int finish(struct recording *r)
 	return rc < 0 ? xsp_say_error(&err) : 0;
 }
 
+/* Were there to be spans? */
+static bool says_why_nothing(const struct recording *r)
+{
+	return !r->o.profile && (!needs_no_probes(r) || xsp_recorder_wanted(r->recorder) > 0);
+}
+
 /* A summary without spans leaves the question why. */
 static void say_why_nothing(const struct recording *r, const struct xsp_timeline_counts *c,
 			    uint64_t filtered)
@@ -647,7 +705,7 @@ static int write_outputs(struct recording *r)
 	if (xsp_capture_open_descriptor(xsp_new_file_descriptor(f), r->capture, &reader, &err) < 0)
 		return xsp_say_error(&err);
 	int worse = xsp_write_outputs(reader, &o);
-	if (counts.spans == 0 && !r->o.quiet && xsp_recorder_wanted(r->recorder) > 0)
+	if (counts.spans == 0 && !r->o.quiet && says_why_nothing(r))
 		say_why_nothing(r, &counts, xsp_capture_stats(reader)->filtered);
 	xsp_capture_close(reader);
 	if (status == 0)
@@ -712,7 +770,7 @@ static int record_now(struct recording *r)
 	say_start(r);
 	rc = run(r, &err);
 	const bool traced = is_traced(r);
-	if (traced && xsp_recorder_wanted(r->recorder) > 0 && !xsp_recorder_has_calls(r->recorder))
+	if (traced && says_why_nothing(r) && !xsp_recorder_has_calls(r->recorder))
 		xsp_recorder_why_idle(r->recorder, r->idle, sizeof(r->idle));
 	status = rc < 0 ? xsp_say_error(&err) : 0;
 	worse = finish(r);

@@ -174,11 +174,41 @@ static int take_wait(void *ctx, const struct xsp_wait *wait)
 	return 0;
 }
 
+static int take_sample(void *ctx, const struct xsp_sample *sample)
+{
+	struct xsp_export *x = ctx;
+
+	if (xsp_out_error(x->out) == 0)
+		xsp_out_fail(x->out, x->format->sample(x, sample));
+	return 0;
+}
+
+/* As a span that has no other time than its own: the last function, in all the others. */
+static int take_sample_stack(void *ctx, const struct xsp_sample *s)
+{
+	const struct xsp_span span = {
+		.start_ns = s->time_ns,
+		.end_ns = s->time_ns,
+		.self_ns = s->period_ns,
+		.pid = s->pid,
+		.tid = s->tid,
+		.probe = UINT32_MAX,
+		.name = s->path[s->path_length - 1],
+		.path = s->path,
+		.path_length = s->path_length - 1,
+	};
+
+	return take_span(ctx, &span);
+}
+
 struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 {
+	if (x->format->adds_stacks && xsp_timeline_has_samples(x->timeline))
+		return (struct xsp_timeline_sink){.ctx = x, .sample = take_sample_stack};
 	return (struct xsp_timeline_sink){
 		.ctx = x,
 		.span = take_span,
+		.sample = x->format->sample != NULL ? take_sample : NULL,
 		.call = x->format->call != NULL ? take_call : NULL,
 		.gpu = x->format->gpu != NULL ? take_activity : NULL,
 		.memory = x->format->memory != NULL ? take_memory : NULL,

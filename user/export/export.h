@@ -37,6 +37,9 @@ struct xsp_export_format {
 	int (*memory)(struct xsp_export *x, const struct xsp_memory_event *event);
 	int (*wait)(struct xsp_export *x,
 		    const struct xsp_wait *wait); /* --waits; NULL: not shown */
+	int (*sample)(struct xsp_export *x,
+		      const struct xsp_sample *sample); /* --sample; NULL: not shown, or: */
+	bool adds_stacks; /* where there are samples span() gets these, and no spans */
 	int (*end)(struct xsp_export *x);
 	void (*discard)(struct xsp_export *x); /* frees x->state; after end or on failure */
 };

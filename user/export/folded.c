@@ -92,6 +92,7 @@ static int folded_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_folded = {
 	.suffix = ".folded",
 	.title = "folded stacks",
+	.adds_stacks = true,
 	.begin = folded_begin,
 	.span = folded_span,
 	.end = folded_end,

@@ -221,7 +221,8 @@ static int perf_span(struct xsp_export *x, const struct xsp_span *span)
 		p = xsp_put_u64(p, span->self_ns);
 	else
 		p = XSP_PUT(p, "00");
-	p = XSP_PUT(p, " self-ns: \n");
+	p = xsp_timeline_has_samples(x->timeline) ? XSP_PUT(p, " cpu-clock: \n")
+						  : XSP_PUT(p, " self-ns: \n");
 	xsp_out_commit(x->out, p);
 
 	int rc = put_frame(x, f, span->name);
@@ -242,6 +243,7 @@ static int perf_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_perf_script = {
 	.suffix = ".perf",
 	.title = "perf-script text",
+	.adds_stacks = true,
 	.begin = perf_begin,
 	.span = perf_span,
 	.end = perf_end,

@@ -338,7 +338,7 @@ int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
 	if (rc == 0)
 		rc = follow(s, p, around, depth);
 	if (rc == 0)
-		rc = first_with_text(s, span->name, &name);
+		rc = first_with_text(s, span->name & ~XSP_PATH_FRAME, &name);
 	if (rc == 0 && p->depth == all)
 		rc = child(s, p->nodes[p->depth], name, &node);
 	if (rc < 0)

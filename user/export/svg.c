@@ -247,12 +247,22 @@ static void put_facts(struct picture *p)
 	size_t n = xsp_timeline_threads(p->x->timeline, &threads);
 
 	xsp_capture_window(p->x->reader, &start, &end);
-	snprintf(line, sizeof(line),
-		 "Recorded for %s · %s spans on %zu %s · width: wall time in traced functions, "
-		 "all threads added up, %s",
-		 duration(window, end > start ? end - start : 0), grouped(spans, counts->spans), n,
-		 n == 1 ? "thread" : "threads",
-		 duration(total, xsp_stacks_node(p->stacks, 0)->total_ns));
+	if (xsp_timeline_has_samples(p->x->timeline))
+		snprintf(line, sizeof(line),
+			 "Recorded for %s · width: time on a CPU, by samples (%s, %" PRIu64
+			 " a second of each thread), all threads added up, %s",
+			 duration(window, end > start ? end - start : 0),
+			 xsp_timeline_sample_clock(p->x->timeline),
+			 xsp_timeline_sample_hz(p->x->timeline),
+			 duration(total, xsp_stacks_node(p->stacks, 0)->total_ns));
+	else
+		snprintf(line, sizeof(line),
+			 "Recorded for %s · %s spans on %zu %s · width: wall time in traced "
+			 "functions, "
+			 "all threads added up, %s",
+			 duration(window, end > start ? end - start : 0),
+			 grouped(spans, counts->spans), n, n == 1 ? "thread" : "threads",
+			 duration(total, xsp_stacks_node(p->stacks, 0)->total_ns));
 	put_line(p, "sans quiet", 72, line);
 }
 
@@ -317,8 +327,9 @@ static void put_title(struct picture *p, uint32_t index)
 		       duration(total, n->total_ns), 100 * (double)n->total_ns / all,
 		       duration(self, n->self_ns), 100 * (double)n->self_ns / all);
 	if (n->depth >= 2)
-		xsp_out_printf(p->x->out, "\n%s %s", grouped(calls, n->calls),
-			       n->calls == 1 ? "call" : "calls");
+		xsp_out_printf(p->x->out, "\n%s %s%s", grouped(calls, n->calls),
+			       xsp_timeline_has_samples(p->x->timeline) ? "sample" : "call",
+			       n->calls == 1 ? "" : "s");
 	xsp_out_text(p->x->out, "</title>");
 }
 
@@ -407,6 +418,7 @@ static int svg_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_svg = {
 	.suffix = ".svg",
 	.title = "flame graph",
+	.adds_stacks = true,
 	.begin = svg_begin,
 	.span = svg_span,
 	.end = svg_end,

@@ -119,6 +119,7 @@ struct xsp_selection {
 	unsigned scopes; /* bit n: enum xsp_scope n is wanted; 0: all */
 	unsigned cuda_apis; /* bit n: enum xsp_cuda_api n is wanted; 0: all */
 	unsigned gpu; /* enum xsp_gpu_wish: what the agent collects, if there is one */
+	bool python; /* interpreters are looked for */
 };
 
 enum xsp_gpu_wish { /* gpu.h: XSP_GPU_WANT_... */

@@ -8,6 +8,7 @@
 
 #include "record/frames.h"
 #include "record/ring.h"
+#include "record/unwind.h"
 
 #define MAX_RINGS 64
 
@@ -35,6 +36,7 @@ struct xsp_drain {
 	xsp_drain_python_fn python;
 	void *ctx;
 	struct xsp_frames *frames; /* NULL: no stacks */
+	struct xsp_unwinder *unwinder; /* NULL: no samples */
 	const struct xsp_probe_price *prices;
 	size_t price_count;
 	struct xsp_costs *costs; /* NULL: nobody asks */
@@ -135,6 +137,8 @@ static int take_event(void *ctx, void *data, size_t size)
 		return 0; /* not ours: the kernel side writes whole events only */
 	if (e->kind == XSP_EVENT_PYTHON)
 		return take_python(d, e);
+	if (e->kind == XSP_EVENT_SAMPLE && d->unwinder != NULL)
+		e = xsp_unwind(d->unwinder, e);
 	int rc =
 		(e->flags & XSP_EVENT_SECTIONS) && d->sections != NULL ? d->sections(d->ctx, e) : 0;
 	if (rc == 0)
@@ -214,6 +218,11 @@ void xsp_drain_set_python(struct xsp_drain *d, xsp_drain_python_fn fn)
 void xsp_drain_set_frames(struct xsp_drain *d, struct xsp_frames *f)
 {
 	d->frames = f;
+}
+
+void xsp_drain_set_unwinder(struct xsp_drain *d, struct xsp_unwinder *u)
+{
+	d->unwinder = u;
 }
 
 void xsp_drain_set_cold(struct xsp_drain *d, double cold_ns)

@@ -43,6 +43,9 @@ void xsp_drain_set_python(struct xsp_drain *d, xsp_drain_python_fn fn);
 
 /* Has the addresses of stacks named; `f` stays the caller's. */
 struct xsp_frames;
+struct xsp_unwinder;
+/* Samples go into the capture as it gives them back. */
+void xsp_drain_set_unwinder(struct xsp_drain *d, struct xsp_unwinder *u);
 void xsp_drain_set_frames(struct xsp_drain *d, struct xsp_frames *f);
 
 /* The price of entries and exits of each probe, ns, for the running estimate. Borrowed; may be

@@ -8,13 +8,14 @@
 
 #include "base/grow.h"
 
-/* Different return addresses: a program's code has some hundred thousand call sites at most; garbage
+/* Different addresses: a program's code has some hundred thousand call sites at most; garbage
  * where there are no frame pointers must not fill the memory. */
 #define FRAMES_MAX (1U << 20)
 
 struct pending {
 	uint64_t address;
 	uint32_t pid;
+	enum xsp_address_name what;
 };
 
 struct xsp_frames {
@@ -47,30 +48,44 @@ void xsp_frames_free(struct xsp_frames *f)
 	free(f);
 }
 
-static int see(struct xsp_frames *f, uint32_t pid, uint64_t address)
+static int see(struct xsp_frames *f, enum xsp_address_name what, uint32_t pid, uint64_t address)
 {
-	uint64_t hash = xsp_address_name_hash(XSP_NAME_OF_RETURN, pid, address);
+	uint64_t hash = xsp_address_name_hash(what, pid, address);
 
 	if (xsp_u64map_get(&f->seen, hash) != NULL || f->seen.count >= FRAMES_MAX)
 		return 0;
 	if (xsp_u64map_set(&f->seen, hash, 1) < 0 ||
 	    xsp_grow(&f->pending, &f->room, f->count + 1) < 0)
 		return -ENOMEM;
-	f->pending[f->count++] = (struct pending){.pid = pid, .address = address};
+	f->pending[f->count++] = (struct pending){.pid = pid, .address = address, .what = what};
 	return 0;
+}
+
+static size_t fixed_part(const struct xsp_event *e)
+{
+	switch (e->kind) {
+	case XSP_EVENT_ENTRY:
+	case XSP_EVENT_POINT:
+	case XSP_EVENT_BEGIN:
+		return sizeof(struct xsp_event_range);
+	case XSP_EVENT_SAMPLE:
+		return sizeof(struct xsp_event_sample);
+	default:
+		return sizeof(*e);
+	}
 }
 
 int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e)
 {
-	size_t at = e->kind == XSP_EVENT_ENTRY || e->kind == XSP_EVENT_POINT ||
-				    e->kind == XSP_EVENT_BEGIN
-			    ? sizeof(struct xsp_event_range)
-			    : sizeof(*e);
+	size_t at = fixed_part(e);
 	const uint8_t *data = (const uint8_t *)e;
 	int rc = 0;
 
 	if (!(e->flags & XSP_EVENT_SECTIONS))
 		return 0;
+	if (e->kind == XSP_EVENT_SAMPLE && e->size >= at)
+		rc = see(f, XSP_NAME_OF_CODE, e->tgid,
+			 ((const struct xsp_event_sample *)e)->address);
 	while (rc == 0 && e->size >= at + sizeof(struct xsp_section)) {
 		const struct xsp_section *s = (const void *)(data + at);
 		if (s->size < sizeof(*s) || s->size % 8 != 0 || s->size > e->size - at)
@@ -78,10 +93,17 @@ int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e)
 		const uint64_t *frame = (const void *)(s + 1);
 		size_t n = s->type == XSP_SECTION_STACK ? (s->size - sizeof(*s)) / 8 : 0;
 		for (size_t i = 0; i < n && rc == 0; i++)
-			rc = see(f, e->tgid, XSP_FRAME_ADDRESS(frame[i]));
+			rc = see(f, XSP_NAME_OF_RETURN, e->tgid, XSP_FRAME_ADDRESS(frame[i]));
 		at += s->size;
 	}
 	return rc;
+}
+
+static int resolve(struct xsp_frames *f, const struct pending *p, char *text, size_t size)
+{
+	if (p->what == XSP_NAME_OF_CODE)
+		return xsp_resolve_instruction(f->resolver, (pid_t)p->pid, p->address, text, size);
+	return xsp_resolve_return(f->resolver, (pid_t)p->pid, p->address, text, size);
 }
 
 int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns)
@@ -92,11 +114,10 @@ int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns)
 
 	while (rc == 0 && f->next < f->count) {
 		const struct pending *p = &f->pending[f->next++];
-		rc = xsp_resolve_return(f->resolver, (pid_t)p->pid, p->address, text, sizeof(text));
+		rc = resolve(f, p, text, sizeof(text));
 		if (rc == 0)
 			rc = xsp_capture_put_name(
-				f->writer,
-				xsp_address_name_hash(XSP_NAME_OF_RETURN, p->pid, p->address),
+				f->writer, xsp_address_name_hash(p->what, p->pid, p->address),
 				text);
 		if (budget_ns != 0 && xsp_now_ns() > end)
 			break;

@@ -399,7 +399,7 @@ static int take_module(struct xsp_recorder *r, struct recorded_process *p,
 		rc = make_room(p, r->plan.count);
 	if (rc == 0 && r->pythons != NULL && m->python.version != 0)
 		rc = xsp_pythons_found(r->pythons, p->pid, &m->python, f);
-	if (rc < 0 || m->count == 0)
+	if (rc < 0 || m->count == 0 || r->profiling)
 		return rc;
 	rc = announce_module(r, m);
 	if (rc == 0 && !p->mapped[m->id])

@@ -430,7 +430,7 @@ int xsp_pythons_put_info(struct xsp_pythons *s)
 {
 	char text[160];
 
-	if (!s->any)
+	if (!s->any && (s->r->options.selection.details & XSP_DETAIL_PYTHON))
 		xsp_recorder_note(s->r, "--python: no interpreter of CPython that can be read was "
 					"found");
 	snprintf(text, sizeof(text),

@@ -58,12 +58,28 @@ static void list_counters(const struct xsp_recorder *r, char *text, size_t size)
 				       o->counters[i].kind == XSP_COUNTER_PERF ? "*" : "");
 }
 
+/* "cpu-clock 99": what is counted between two, and how many a second. */
+static int put_profile_infos(struct xsp_recorder *r, bool on)
+{
+	const struct xsp_attach_options *o = &r->options.attach;
+	char waits[24] = "off", samples[40] = "off";
+
+	if (on && o->waits) /* ns: the least of one with an event */
+		snprintf(waits, sizeof(waits), "%llu", (unsigned long long)o->wait_least_ns);
+	if (on && o->sample_hz > 0)
+		snprintf(samples, sizeof(samples), "%s %u",
+			 xsp_broker_samples_cycles(r->broker) ? "cycles" : "cpu-clock",
+			 o->sample_hz);
+	int rc = xsp_capture_put_info(r->writer, "waits", waits);
+	return rc < 0 ? rc : xsp_capture_put_info(r->writer, "samples", samples);
+}
+
 static int put_infos(struct xsp_recorder *r)
 {
 	const struct xsp_recorder_options *o = &r->options;
 	struct utsname u = {0};
 	char costs[128], filters[128], counters[XSP_COUNTERS_MAX * 48];
-	char min_duration[24], max_depth[16], waits[24];
+	char min_duration[24], max_depth[16];
 
 	uname(&u);
 	xsp_site_costs_text(&r->plan.costs, costs, sizeof(costs));
@@ -75,7 +91,6 @@ static int put_infos(struct xsp_recorder *r)
 		 (unsigned long long)o->attach.min_duration_ns);
 	snprintf(max_depth, sizeof(max_depth), "%u", o->attach.max_depth);
 	list_counters(r, counters, sizeof(counters));
-	snprintf(waits, sizeof(waits), "%llu", (unsigned long long)o->attach.wait_least_ns);
 	const struct {
 		const char *key, *value;
 	} infos[] = {
@@ -91,12 +106,11 @@ static int put_infos(struct xsp_recorder *r)
 		{"max depth", max_depth},
 		{"gpu", o->selection.gpu != 0 ? "wanted" : "off"},
 		{"counters", counters},
-		{"waits", o->attach.waits ? waits : "off"}, /* ns: the least of one with an event */
 	};
 	int rc = xsp_capture_put_clock(r->writer);
 	for (size_t i = 0; i < sizeof(infos) / sizeof(infos[0]) && rc == 0; i++)
 		rc = xsp_capture_put_info(r->writer, infos[i].key, infos[i].value);
-	return rc;
+	return rc < 0 ? rc : put_profile_infos(r, !o->attach.profile_later);
 }
 
 static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
@@ -174,6 +188,13 @@ static int open_sideband(struct xsp_recorder *r, struct xsp_error *err)
 	return rc;
 }
 
+static bool names_frames(const struct xsp_recorder *r)
+{
+	const struct xsp_attach_options *o = &r->options.attach;
+
+	return (o->details & XSP_DETAIL_STACKS) || (o->sample_hz > 0 && !o->profile_later);
+}
+
 int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_recorder **out,
 		     struct xsp_error *err)
 {
@@ -184,6 +205,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	r->plan.selection = options->selection;
 	r->plan.exit_by_return = options->exit_by_return;
 	r->plan.exit_by_site = options->exit_by_site;
+	r->profiling = options->profile;
 	uint64_t start = xsp_now_ns();
 	r->broker = options->broker;
 	r->plan.progress = options->progress;
@@ -209,11 +231,12 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	}
 	if (rc == 0 && xsp_resolver_new(xsp_broker_opener(r->broker), &r->resolver) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-	if (rc == 0 && (options->selection.details & XSP_DETAIL_STACKS) &&
-	    xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
+	if (rc == 0 && names_frames(r) && xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-	if (rc == 0 && (options->selection.details & XSP_DETAIL_PYTHON) &&
-	    xsp_pythons_new(r, &r->pythons) < 0)
+	if (rc == 0 && options->attach.sample_hz > 0 &&
+	    xsp_unwinder_new(r->resolver, &r->unwinder) < 0)
+		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	if (rc == 0 && options->selection.python && xsp_pythons_new(r, &r->pythons) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0 && xsp_host_functions_new(r->writer, r->resolver, &r->host_functions) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
@@ -221,8 +244,10 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 		rc = open_rings(r, err);
 	if (rc == 0 && xsp_children_new(r) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-	if (rc == 0)
+	if (rc == 0) {
 		xsp_drain_set_frames(r->drain, r->frames);
+		xsp_drain_set_unwinder(r->drain, r->unwinder);
+	}
 	if (rc == 0 && xsp_overhead_new(r) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0)
@@ -246,6 +271,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_planner_free(r->planner);
 	xsp_drain_free(r->drain);
 	xsp_frames_free(r->frames);
+	xsp_unwinder_free(r->unwinder);
 	xsp_host_functions_free(r->host_functions);
 	xsp_pythons_free(r->pythons);
 	xsp_resolver_free(r->resolver);
@@ -263,6 +289,24 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	free(r->prices);
 	xsp_plan_clear(&r->plan);
 	free(r);
+}
+
+int xsp_recorder_profile(struct xsp_recorder *r, struct xsp_error *err)
+{
+	int rc = r->frames != NULL ? 0 : xsp_frames_new(r->writer, r->resolver, &r->frames);
+
+	r->profiling = true;
+	xsp_drain_set_frames(r->drain, r->frames);
+	if (rc == 0)
+		rc = put_profile_infos(r, true);
+	if (rc == 0)
+		rc = xsp_broker_profile(r->broker);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_KERNEL,
+				     "waits and samples are not to be had: %s", strerror(-rc));
+	for (size_t i = 0; i < r->process_count && rc == 0; i++) /* what it maps has names */
+		rc = xsp_recorder_scan(r, &r->processes[i], err);
+	return rc;
 }
 
 int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
@@ -515,6 +559,19 @@ static int stop_agents(struct xsp_recorder *r)
 	return rc;
 }
 
+static int put_samples(struct xsp_recorder *r)
+{
+	struct xsp_attach_counters c;
+	char text[64];
+	int rc = r->frames != NULL ? xsp_broker_counters(r->broker, false, &c) : 0;
+
+	if (rc < 0 || r->options.attach.sample_hz == 0 || r->frames == NULL)
+		return rc;
+	snprintf(text, sizeof(text), "%llu %llu", (unsigned long long)c.samples,
+		 (unsigned long long)c.samples_ns);
+	return xsp_capture_put_info(r->writer, "sample costs", text);
+}
+
 static int put_gpu_losses(struct xsp_recorder *r)
 {
 	struct xsp_attach_counters c;
@@ -561,6 +618,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		rc = xsp_recorder_put_losses(r);
 	if (rc == 0)
 		rc = xsp_recorder_put_stats(r);
+	if (rc == 0)
+		rc = put_samples(r);
 	if (rc == 0)
 		rc = put_gpu_losses(r);
 	if (rc == 0)

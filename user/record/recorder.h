@@ -28,6 +28,7 @@ struct xsp_recorder_options {
 	struct xsp_attach_options attach; /* what the broker was started with */
 	bool exit_by_return; /* return probes instead of exit sites */
 	bool exit_by_site; /* no return probes at all */
+	bool profile; /* nothing is attached to code */
 	double budget; /* how much a thread may be slowed: 0.2 is 20 %. 0: as much as it is */
 	/* The user does not want to wait any more: while it starts. May be NULL */
 	bool (*stopped)(void *ctx);
@@ -55,6 +56,9 @@ int xsp_recorder_add_process(struct xsp_recorder *r, pid_t pid, struct xsp_error
 int xsp_recorder_stop_at_exec(struct xsp_recorder *r, pid_t pid);
 bool xsp_recorder_is_stopped(const struct xsp_recorder *r, pid_t pid);
 void xsp_recorder_go_on(struct xsp_recorder *r, pid_t pid);
+
+/* With attach.profile_later: waits and samples, and nothing is attached to code. Before the start. */
+int xsp_recorder_profile(struct xsp_recorder *r, struct xsp_error *err);
 
 /* From now on events are recorded. */
 int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err);

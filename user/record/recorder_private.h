@@ -12,6 +12,7 @@
 #include "target/process.h"
 #include "target/resolve.h"
 #include "record/sideband.h"
+#include "record/unwind.h"
 
 struct recorded_process {
 	struct xsp_process *process;
@@ -59,9 +60,10 @@ struct xsp_recorder {
 	struct xsp_capture_writer *writer;
 	struct xsp_drain *drain;
 	struct xsp_resolver *resolver;
-	struct xsp_frames *frames; /* --stacks */
+	struct xsp_frames *frames; /* --stacks, --sample */
+	struct xsp_unwinder *unwinder; /* --sample */
 	struct xsp_host_functions *host_functions; /* kernels' host functions */
-	struct xsp_pythons *pythons; /* --python */
+	struct xsp_pythons *pythons; /* --python, --sample */
 	struct xsp_sideband *sideband;
 	struct recorded_process *processes;
 	size_t process_count;
@@ -73,6 +75,7 @@ struct xsp_recorder {
 	struct xsp_overhead *overheads; /* overhead.c; NULL: no budget */
 	struct xsp_recorder_times times;
 	bool started, finished;
+	bool profiling; /* nothing is attached to code */
 	bool flushed_events; /* the first of them: the file may have its name */
 	uint64_t start_ns, end_ns;
 	uint64_t last_flush_ns;

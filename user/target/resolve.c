@@ -15,6 +15,7 @@
 
 #include "base/grow.h"
 #include "base/path.h"
+#include "base/u64map.h"
 #include "target/maps.h"
 #include "target/module.h"
 #include "target/procfs.h"
@@ -55,6 +56,7 @@ struct generated {
 	uint64_t time_ns; /* of the look */
 	struct {
 		uint64_t start, end;
+		char name[24];
 	} * maps;
 	size_t count, room;
 };
@@ -64,7 +66,8 @@ struct xsp_resolver {
 	struct known_file *files;
 	size_t count;
 	struct remembered *maps;
-	size_t map_count;
+	size_t map_count, map_room;
+	struct xsp_u64map remembered; /* keys of the same */
 	struct constants constants; /* of the process that was asked for last */
 	struct generated generated; /* the same */
 };
@@ -97,6 +100,7 @@ void xsp_resolver_free(struct xsp_resolver *r)
 		free(r->maps[i].path);
 	free(r->constants.maps);
 	free(r->generated.maps);
+	xsp_u64map_free(&r->remembered);
 	free(r->maps);
 	free(r->files);
 	free(r);
@@ -189,22 +193,17 @@ static int find_module(struct xsp_resolver *r, const struct xsp_process *p, stru
 	return 0;
 }
 
-static bool is_remembered(const struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_file *f)
+/* A process may have tens of thousands. */
+static uint64_t key_of(pid_t pid, const struct xsp_mapped_file *f)
 {
-	for (size_t i = 0; i < r->map_count; i++)
-		if (r->maps[i].pid == pid && r->maps[i].start == f->start &&
-		    r->maps[i].inode == f->inode && r->maps[i].dev == f->dev)
-			return true;
-	return false;
+	return xsp_u64_mix(f->start ^
+			   xsp_u64_mix(f->inode ^ xsp_u64_mix(f->dev ^ (uint64_t)pid << 32)));
 }
 
 static int remember(struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_file *f)
 {
-	struct remembered *grown = reallocarray(r->maps, r->map_count + 1, sizeof(*grown));
-
-	if (grown == NULL)
+	if (xsp_grow(&r->maps, &r->map_room, r->map_count + 1) < 0)
 		return -ENOMEM;
-	r->maps = grown;
 	struct remembered *m = &r->maps[r->map_count];
 	*m = (struct remembered){.pid = pid,
 				 .dev = f->dev,
@@ -213,8 +212,10 @@ static int remember(struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_f
 				 .end = f->end,
 				 .offset = f->offset,
 				 .path = strdup(f->shown)};
-	if (m->path == NULL)
+	if (m->path == NULL || xsp_u64map_set(&r->remembered, key_of(pid, f), 1) < 0) {
+		free(m->path);
 		return -ENOMEM;
+	}
 	r->map_count++;
 	return 0;
 }
@@ -234,7 +235,8 @@ int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 		const struct xsp_mapped_file *f = &mapped->files[i];
 		struct known_file *k = known(r, f->dev, f->inode);
 		xsp_mapped_files_open_ahead(p, mapped, i, is_unknown, r);
-		if (r->map_count == REMEMBERED_MAX || is_remembered(r, pid, f))
+		if (r->map_count == REMEMBERED_MAX ||
+		    xsp_u64map_get(&r->remembered, key_of(pid, f)) != NULL)
 			continue;
 		if (k == NULL && (k = add_file(r, f->dev, f->inode)) != NULL)
 			open_file(k, p, f);
@@ -332,12 +334,26 @@ static bool follows_call(struct xsp_module *m, uint64_t addr)
 	return false;
 }
 
-static bool is_in(const struct generated *g, uint64_t address)
+static const char *name_in(const struct generated *g, uint64_t address)
 {
 	for (size_t i = 0; i < g->count; i++)
 		if (address >= g->maps[i].start && address < g->maps[i].end)
-			return true;
-	return false;
+			return g->maps[i].name;
+	return NULL;
+}
+
+/* "[vdso]", or what a compiler has made in the process. */
+static void add_generated(struct generated *g, const struct xsp_map_line *map)
+{
+	const bool named = map->path_length > 0 && map->path[0] == '[';
+
+	if (!map->executable || map->inode != 0 || xsp_grow(&g->maps, &g->room, g->count + 1) < 0)
+		return;
+	g->maps[g->count].start = map->start;
+	g->maps[g->count].end = map->end;
+	snprintf(g->maps[g->count].name, sizeof(g->maps[0].name), "%.*s",
+		 named ? (int)map->path_length : 16, named ? map->path : "[generated code]");
+	g->count++;
 }
 
 /* What cannot be read has none. */
@@ -353,54 +369,112 @@ static void look_for_generated(struct xsp_resolver *r, pid_t pid)
 		close(fd);
 	g->count = 0;
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		if (xsp_map_line_parse(line, &map) && map.executable && map.inode == 0 &&
-		    xsp_grow(&g->maps, &g->room, g->count + 1) == 0) {
-			g->maps[g->count].start = map.start;
-			g->maps[g->count++].end = map.end;
-		}
+		if (xsp_map_line_parse(line, &map))
+			add_generated(g, &map);
 	if (f != NULL)
 		fclose(f);
 	g->pid = pid;
 	g->time_ns = xsp_now_ns();
 }
 
-static bool is_generated(struct xsp_resolver *r, pid_t pid, uint64_t address)
+/* Code that no file holds. */
+static void name_generated(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
+			   size_t size)
 {
 	struct generated *g = &r->generated;
+	const char *name = g->pid == pid ? name_in(g, address) : NULL;
 
-	if (g->pid == pid && is_in(g, address))
-		return true;
-	if (g->pid == pid && xsp_now_ns() - g->time_ns < GENERATED_NS)
-		return false;
-	look_for_generated(r, pid);
-	return is_in(g, address);
+	if (address <= 4096)
+		return;
+	if (name == NULL && (g->pid != pid || xsp_now_ns() - g->time_ns >= GENERATED_NS)) {
+		look_for_generated(r, pid);
+		name = name_in(g, address);
+	}
+	if (name != NULL)
+		snprintf(text, size, "%s", name);
 }
 
-int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text, size_t size)
+/* The place in code that was learned. */
+static void find_remembered_code(const struct xsp_resolver *r, pid_t pid, uint64_t address,
+				 struct place *at)
+{
+	*at = (struct place){0};
+	find_remembered(r, pid, address, at);
+	const struct known_file *k = at->mapped ? known(r, at->dev, at->inode) : NULL;
+	if (k != NULL && k->module != NULL &&
+	    xsp_module_offset_to_addr(k->module, at->file_offset, &at->addr) == 0)
+		at->module = k->module;
+}
+
+/* ... or, in code of no file, what it is called; false: it is not in a module. */
+static bool find_code(struct xsp_resolver *r, pid_t pid, uint64_t address, struct place *at,
+		      char *text, size_t size)
+{
+	text[0] = '\0';
+	find_remembered_code(r, pid, address, at);
+	if (!at->mapped)
+		name_generated(r, pid, address, text, size);
+	return at->module != NULL;
+}
+
+int xsp_resolve_learned(const struct xsp_resolver *r, pid_t pid, uint64_t address,
+			struct xsp_module **module, uint64_t *addr)
 {
 	struct place at = {0};
 
-	text[0] = '\0';
-	find_remembered(r, pid, address, &at);
-	struct known_file *k = at.mapped ? known(r, at.dev, at.inode) : NULL;
-	if (k == NULL || k->module == NULL) {
-		if (!at.mapped && address > 4096 && is_generated(r, pid, address))
-			snprintf(text, size, "[generated code]");
-		return 0;
+	find_remembered_code(r, pid, address, &at);
+	*module = at.module;
+	*addr = at.addr;
+	return at.module != NULL ? 0 : -ENOENT;
+}
+
+/* The function around `addr`, which is `address` or right before it. One without a symbol is called by its beginning,
+ * as .eh_frame has it. */
+static void name_code(const struct place *at, uint64_t addr, uint64_t address, char *text,
+		      size_t size)
+{
+	const struct xsp_symbol *s = xsp_module_covering(at->module, addr);
+	struct xsp_code_range range;
+
+	if (s == NULL && xsp_module_code_range(at->module, addr, &range) == 0) {
+		snprintf(text, size, "%s+0x%" PRIx64, xsp_base_name(at->path), range.addr);
+		return;
 	}
-	at.module = k->module;
-	if (xsp_module_offset_to_addr(at.module, at.file_offset, &at.addr) < 0 ||
-	    !follows_call(at.module, at.addr))
-		return 0;
-	/* the call itself: of one that never returns nothing need follow in the function */
-	const struct xsp_symbol *s = xsp_module_covering(at.module, at.addr - 1);
 	if (s == NULL) {
-		module_and_offset(&at, address, text, size);
-		return 0;
+		module_and_offset(at, address, text, size);
+		return;
 	}
 	char *name = xsp_demangle(s->name, false);
 	snprintf(text, size, "%s", name != NULL ? name : s->name);
 	free(name);
+}
+
+int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text, size_t size)
+{
+	struct place at;
+
+	if (!find_code(r, pid, address, &at, text, size) || !follows_call(at.module, at.addr))
+		return 0;
+	/* the call itself: of one that never returns nothing need follow in the function */
+	name_code(&at, at.addr - 1, address, text, size);
+	return 0;
+}
+
+int xsp_resolve_instruction(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
+			    size_t size)
+{
+	struct place at;
+	char function[1024];
+	bool known_code = find_code(r, pid, address, &at, function, sizeof(function));
+
+	if (known_code)
+		name_code(&at, at.addr, address, function, sizeof(function));
+	else if (at.mapped)
+		module_and_offset(&at, address, function, sizeof(function));
+	snprintf(text, size, "%.64s", at.mapped ? xsp_base_name(at.path) : "");
+	text[strcspn(text, "\n")] = '\0';
+	size_t length = strlen(text);
+	snprintf(text + length, size - length, "\n%s", function);
 	return 0;
 }
 

@@ -38,6 +38,14 @@ int xsp_resolve_code(struct xsp_resolver *r, const struct xsp_process *p, uint64
 int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
 		       size_t size);
 
+/* The file in which the code lies that was learned, owned by the resolver, and the address in it. -ENOENT */
+int xsp_resolve_learned(const struct xsp_resolver *r, pid_t pid, uint64_t address,
+			struct xsp_module **module, uint64_t *addr);
+
+/* The same for an instruction, two lines: the file's name, or "", and the function that it is in, or "". */
+int xsp_resolve_instruction(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
+			    size_t size);
+
 /* The file that an address lies in, owned by the resolver, and the address in that file.
  * -ENOENT: no file that can be read, or -ENOMEM. */
 int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,

@@ -43,6 +43,8 @@ static size_t fixed_part(const struct xsp_event *e)
 	case XSP_EVENT_POINT:
 	case XSP_EVENT_BEGIN:
 		return sizeof(struct xsp_event_range);
+	case XSP_EVENT_SAMPLE:
+		return sizeof(struct xsp_event_sample);
 	default:
 		return xsp_event_ends(e, &begin_ns, &tid) ? sizeof(struct ended)
 							  : sizeof(struct xsp_event);

@@ -12,15 +12,10 @@
 
 #include "base/grow.h"
 
-struct stack {
-	const uint64_t *frames; /* XSP_FRAME_*, innermost first */
-	size_t count;
-};
-
-static struct stack stack_of(const struct open_span *s)
+struct stack_frames xsp_stack_frames_of(const struct open_span *s)
 {
 	const struct xsp_section *section = xsp_details_find(s->details, XSP_SECTION_STACK, NULL);
-	struct stack out = {0};
+	struct stack_frames out = {0};
 
 	if (section != NULL) {
 		out.frames = xsp_section_data(section);
@@ -44,9 +39,10 @@ const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint6
  * else its name tells. Where no frame pointer is kept some are missing; what is no return address ends the
  * stack.
  */
-static size_t between(const struct xsp_timeline *t, uint32_t pid, const struct open_span *s,
-		      const struct stack *stack, const struct open_span *around)
+size_t xsp_frames_between(const struct xsp_timeline *t, uint32_t pid, const struct open_span *s,
+			  const struct open_span *around)
 {
+	const struct stack_frames own_frames = xsp_stack_frames_of(s), *stack = &own_frames;
 	const char *name = NULL, *last = NULL;
 	uint64_t at = s->sp;
 	size_t n = 0;
@@ -89,8 +85,8 @@ static int append(struct xsp_timeline *t, struct row *row, uint32_t *length, uin
 		  size_t depth, const struct open_span *s)
 {
 	const struct open_span *around = depth > 0 ? &row->spans[depth - 1] : NULL;
-	struct stack own = stack_of(s);
-	size_t n = between(t, pid, s, &own, around);
+	struct stack_frames own = xsp_stack_frames_of(s);
+	size_t n = xsp_frames_between(t, pid, s, around);
 	int failed = append_python(t, row, length, depth, s);
 
 	if (failed < 0)

@@ -9,7 +9,7 @@
 /* In the order in which they are told. The first one says which spans are calls of CUDA's API. */
 static const struct xsp_listener *const listeners[] = {
 	&xsp_listener_cuda, &xsp_listener_kernels, &xsp_listener_memory,
-	&xsp_listener_gpu,  &xsp_listener_waits,
+	&xsp_listener_gpu,  &xsp_listener_waits,   &xsp_listener_samples,
 };
 #define LISTENERS (sizeof(listeners) / sizeof(listeners[0]))
 _Static_assert(LISTENERS <= XSP_LISTENERS_MAX, "room for all");
@@ -139,7 +139,7 @@ static int take_event(void *ctx, const struct xsp_event *e)
 		rc = xsp_windows_pass(t, th, e->time_ns);
 	if (rc < 0)
 		return rc;
-	if (e->kind == XSP_EVENT_WAIT)
+	if (e->kind == XSP_EVENT_WAIT || e->kind == XSP_EVENT_SAMPLE)
 		return tell_event(t, e);
 	if (xsp_windows_leave_out(t, e))
 		return 0;

@@ -17,6 +17,7 @@
 #include "timeline/gpu.h"
 #include "timeline/gpu_kernels.h"
 #include "timeline/gpu_memory.h"
+#include "timeline/samples.h"
 #include "timeline/waits.h"
 
 /* Names of spans: a probe's name, or the text of a range. Ids are dense from 0. */
@@ -98,6 +99,8 @@ struct xsp_timeline_sink {
 	/* --waits (timeline/waits.h), as it ends: in order for each thread, before the spans that
 	 * it lies in. */
 	int (*wait)(void *ctx, const struct xsp_wait *wait);
+	/* --sample (timeline/samples.h), in order for each thread. */
+	int (*sample)(void *ctx, const struct xsp_sample *sample);
 };
 
 struct xsp_timeline_counts {

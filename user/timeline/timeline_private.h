@@ -173,6 +173,7 @@ struct xsp_timeline {
 	struct xsp_memory *memory;
 	struct xsp_kernels *kernels;
 	struct xsp_waits *waits;
+	struct xsp_samples *samples;
 
 	/* python.c */
 	const struct xsp_capture_python *pythons;
@@ -268,6 +269,16 @@ void xsp_path_cut(struct row *row, size_t level);
 /* The path to the span `s` of process pid at depth `depth` of the row: span->path. 0 or -ENOMEM. */
 int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t depth,
 		const struct open_span *s, uint32_t *length);
+
+/* The section STACK of a span, or of a sample, which is at hand as one. */
+struct stack_frames {
+	const uint64_t *frames; /* XSP_FRAME_*, innermost first */
+	size_t count;
+};
+struct stack_frames xsp_stack_frames_of(const struct open_span *s);
+/* How many of them, from the innermost on, lie between it and the span around it (NULL: none). */
+size_t xsp_frames_between(const struct xsp_timeline *t, uint32_t pid, const struct open_span *s,
+			  const struct open_span *around);
 
 /* ---- python.c ---- */
 

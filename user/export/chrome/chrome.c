@@ -71,6 +71,7 @@ static void put_info(struct xsp_export *x)
 					   "tensor layout",
 					   "max overhead",
 					   "waits",
+					   "samples",
 					   "worst slowdown",
 					   "operators without arguments"};
 	const char *separator = "{";
@@ -385,6 +386,39 @@ static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 	return holds ? hold(c, row, span) : put_slice(x, row, span, span->end_ns);
 }
 
+/*
+ * A mark on the thread's row; its stack is text, outermost first, as the importers of stacks read either these or
+ * slices.
+ */
+static int chrome_sample(struct xsp_export *x, const struct xsp_sample *s)
+{
+	struct chrome *c = x->state;
+	struct xsp_shown_row *row = xsp_chrome_row(x, s->pid, s->tid, 0);
+	const char *before = "\",\"pid\":";
+
+	if (row == NULL)
+		return -ENOMEM;
+	xsp_out_text(x->out, "{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"sample\",\"name\":\"");
+	for (uint32_t i = 0; i <= s->path_length; i++) {
+		const uint32_t at = i == 0 ? s->path_length - 1 : i - 1;
+		const struct xsp_rendered *name =
+			xsp_renderer_get(c->open.names, s->path[at] & ~XSP_PATH_FRAME);
+		if (name == NULL)
+			return -ENOMEM;
+		xsp_out_write(x->out, name->text, name->length);
+		if (i > 0) {
+			xsp_out_text(x->out, i < s->path_length ? ";" : "\"}},\n");
+			continue;
+		}
+		xsp_out_printf(x->out, "%s%u,\"tid\":%u,\"ts\":", before, row->pid, row->tid);
+		xsp_chrome_time(x, s->time_ns);
+		xsp_out_printf(x->out, ",\"args\":{\"weight (ns)\":%llu%s,\"stack\":\"",
+			       (unsigned long long)s->period_ns,
+			       s->kernel ? ",\"kernel\":true" : "");
+	}
+	return 0;
+}
+
 /* ---- rows and marks, known when all spans are written ---- */
 
 static void put_process(struct xsp_export *x, const struct xsp_shown_row *row)
@@ -553,7 +587,8 @@ static int chrome_end(struct xsp_export *x)
 	{                                                                                          \
 		.suffix = (ending), .title = (what), .begin = chrome_begin, .span = chrome_span,   \
 		.call = xsp_chrome_call, .gpu = xsp_chrome_activity, .memory = xsp_chrome_memory,  \
-		.wait = xsp_chrome_wait, .end = chrome_end, .discard = chrome_discard,             \
+		.wait = xsp_chrome_wait, .sample = chrome_sample, .end = chrome_end,               \
+		.discard = chrome_discard,                                                         \
 	}
 
 const struct xsp_export_format xsp_format_json = CHROME_FORMAT(".json", "Chrome trace");

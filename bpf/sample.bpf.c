@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * sample.bpf.c - --sample: what the recorded threads do on their CPUs, so many times a second.
+ *
+ * An event of each CPU's clock, whoever runs there: what decides is one look into the table of recorded processes.
+ * It comes as an interrupt, perhaps one that nothing masks, in the middle of the program or of the kernel: what is
+ * read must be in memory.
+ */
+/* of what these share only some is needed here */
+#pragma clang diagnostic ignored "-Wunused-function"
+#include "python.h"
+#include "stack.h"
+
+/* Set before loading. */
+const volatile __u32 xsp_sample_ns = 0; /* between two */
+const volatile bool xsp_sample_cycles = false; /* it counts cycles, else ns */
+
+/* include/uapi/linux/bpf_perf_event.h; the registers are read in whole words. */
+#if defined(__TARGET_ARCH_x86)
+#define CONTEXT_REGS 21
+#define IS_KERNEL(regs) (!((regs)[17] & 3)) /* cs */
+#define SYSCALL(regs) ((regs)->orig_ax)
+#else
+#define CONTEXT_REGS 34
+#define IS_KERNEL(regs) (((regs)[33] & 0xf) != 0) /* pstate: EL0 is 0 */
+#define SYSCALL(regs) ((regs)->syscallno)
+#endif
+struct bpf_perf_event_data {
+	__u64 regs[CONTEXT_REGS];
+	__u64 sample_period, addr;
+};
+
+volatile __u32 xsp_sampling = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} xsp_sampled_at SEC(".maps");
+
+/*
+ * A clock's period is its time. Of cycles the kernel chooses how many make one, by the time between the last two,
+ * and comes from far too few: until then it is that time. While a CPU idles it counts none.
+ */
+static __always_inline __u32 period_of(const struct bpf_perf_event_data *ctx, __u64 now)
+{
+	__u64 period = ctx->sample_period, *last;
+	__u32 key = 0;
+
+	if (!xsp_sample_cycles)
+		return period < ~0U ? period : ~0U;
+	last = bpf_map_lookup_elem(&xsp_sampled_at, &key);
+	if (!last)
+		return xsp_sample_ns;
+	period = now - *last;
+	*last = now;
+	return period < xsp_sample_ns ? period : xsp_sample_ns;
+}
+
+/* The return addresses that frame pointers lead to. The section stands where the event ends so far. */
+static __noinline __u32 put_callers(struct pt_regs *regs, char *e, __u32 at)
+{
+	at = xsp_forget(e, at);
+	if (at > XSP_SAMPLE_STACK_AT)
+		return at;
+	struct xsp_section *s = (struct xsp_section *)(e + at);
+	xsp_put_section_head(e, at, XSP_SECTION_STACK, sizeof(*s), 0);
+	/* the walk begins with the second of its slots: here, with the first return address */
+	xsp_walk((__u64 *)s, &s->size, XSP_REG_FP(regs), ((struct xsp_event *)e)->sp);
+	__u32 size = *(volatile __u16 *)&s->size;
+	if (size > XSP_STACK_BYTES(XSP_STACK_MAX))
+		return at;
+	return at + size;
+}
+
+#if defined(__TARGET_ARCH_x86)
+/* Where no frame pointers are kept callers are found later, by the files' call frame information. */
+static __noinline __u32 put_copy(struct pt_regs *regs, char *e, __u32 at)
+{
+	const __u64 from = ((struct xsp_event *)e)->sp;
+
+	at = xsp_forget(e, at);
+	if (at > XSP_SAMPLE_COPY_AT)
+		return at;
+	struct xsp_section *s = (struct xsp_section *)(e + at);
+	struct xsp_stack_copy *copy = (struct xsp_stack_copy *)(s + 1);
+	char *bytes = (char *)(copy + 1);
+	copy->rbx = regs->bx;
+	copy->rbp = regs->bp;
+	copy->r12 = regs->r12;
+	copy->r13 = regs->r13;
+	copy->r14 = regs->r14;
+	copy->r15 = regs->r15;
+	xsp_put_section_head(e, at, XSP_SECTION_COPY, sizeof(*s) + sizeof(*copy), 0);
+	for (__u32 i = 0; i < XSP_STACK_COPY_PIECES; i++) {
+		if (bpf_probe_read_user(bytes + i * XSP_STACK_COPY_PIECE, XSP_STACK_COPY_PIECE,
+					(void *)(from + i * XSP_STACK_COPY_PIECE)))
+			break;
+		s->size += XSP_STACK_COPY_PIECE;
+	}
+	__u32 size = *(volatile __u16 *)&s->size;
+	return at + (size & 0x3fff);
+}
+#else
+static __always_inline __u32 put_copy(struct pt_regs *regs, char *e, __u32 at)
+{
+	return at;
+}
+#endif
+
+static __noinline void take_sample(struct pt_regs *regs, __u64 now, __u64 pid_tgid, __u64 what)
+{
+	struct xsp_event_sample *e = xsp_reserve((__u32)pid_tgid, XSP_SAMPLE_BYTES);
+	__u32 at = sizeof(*e);
+
+	if (!e) {
+		xsp_count(XSP_COUNT_LOST_OTHER);
+		return;
+	}
+	xsp_fill_head(&e->head, now, XSP_REG_SP(regs), pid_tgid, ~0U, XSP_EVENT_SAMPLE,
+		      XSP_EVENT_SECTIONS, 0);
+	e->period_ns = (__u32)what;
+	e->kernel = what >> 32;
+	e->reserved = 0;
+	e->address = XSP_REG_IP(regs);
+	e->syscall = e->kernel ? (__s16)SYSCALL(regs) : -1;
+	if (xsp_python_frames)
+		at = xsp_put_python((char *)e, at);
+	at = put_callers(regs, (char *)e, at);
+	at = put_copy(regs, (char *)e, at);
+	e->head.size = at;
+	xsp_submit(e);
+}
+
+SEC("perf_event")
+int xsp_sample(struct bpf_perf_event_data *ctx)
+{
+	__u64 now = bpf_ktime_get_ns(), pid_tgid = bpf_get_current_pid_tgid();
+	__u32 tgid = pid_tgid >> 32, period = period_of(ctx, now);
+
+	if (!xsp_sampling || !bpf_map_lookup_elem(&xsp_tgids, &tgid) ||
+	    !xsp_wanted_thread(pid_tgid))
+		return 0;
+	struct task_struct *task = bpf_get_current_task_btf();
+	take_sample((struct pt_regs *)bpf_task_pt_regs(task), now, pid_tgid,
+		    period | (__u64)IS_KERNEL(ctx->regs) << 32);
+	xsp_count(XSP_COUNT_SAMPLES);
+	xsp_count_some(XSP_COUNT_SAMPLES_NS, bpf_ktime_get_ns() - now);
+	return 0;
+}
+
+char _license[] SEC("license") __weak = "Dual BSD/GPL";

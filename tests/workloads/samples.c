@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * samples.c - threads that spend known shares of their CPU time in three functions and in the kernel; each counts its
+ * own on its CPU clock.
+ *
+ * Options: --seconds, --threads; LEAVE: the process goes while its threads spin.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "workload.h"
+
+#define UNIT_NS                                                                                    \
+	400000 /* of CPU time: the functions get one, two and five of them, the kernel two */
+#define PARTS 4
+#define BLOCK (1 << 20)
+
+static volatile uint64_t sink;
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
+
+/* The clock is a system call: asked seldom. */
+#define SPIN(name)                                                                                 \
+	WL_TRACED void name(uint64_t until)                                                        \
+	{                                                                                          \
+		do                                                                                 \
+			for (uint64_t i = 0; i < 100000; i++)                                      \
+				sink = sink * 3 + i;                                               \
+		while (cpu_ns() < until);                                                          \
+	}
+SPIN(samples_a)
+SPIN(samples_b)
+SPIN(samples_c)
+
+/* Filling pages with zeros is the kernel's own work. */
+WL_TRACED void samples_reads(uint64_t until)
+{
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	char *block = malloc(BLOCK);
+
+	while (fd >= 0 && block != NULL && cpu_ns() < until)
+		sink += (uint64_t)read(fd, block, BLOCK);
+	free(block);
+	close(fd);
+}
+
+static const struct {
+	void (*spend)(uint64_t until);
+	uint64_t units;
+} parts[PARTS] = {{samples_a, 1}, {samples_b, 2}, {samples_c, 5}, {samples_reads, 2}};
+
+struct spinner {
+	pthread_t thread;
+	uint64_t spent_ns[PARTS], rounds;
+};
+
+WL_TRACED void samples_round(struct spinner *s)
+{
+	for (size_t i = 0; i < PARTS; i++) {
+		uint64_t start = cpu_ns();
+		parts[i].spend(start + parts[i].units * UNIT_NS);
+		s->spent_ns[i] += cpu_ns() - start;
+	}
+	s->rounds++;
+}
+
+static void *spin(void *argument)
+{
+	prctl(PR_SET_NAME, "spinner");
+	while (!wl_stop())
+		samples_round(argument);
+	return NULL;
+}
+
+static char *facts(const struct spinner *spinners, unsigned count)
+{
+	uint64_t spent[PARTS] = {0};
+	char *text = NULL;
+
+	for (unsigned i = 0; i < count; i++)
+		for (size_t k = 0; k < PARTS; k++)
+			spent[k] += spinners[i].spent_ns[k];
+	if (asprintf(&text,
+		     "\"cpu_ns\":{\"samples_a\":%llu,\"samples_b\":%llu,\"samples_c\":%llu,"
+		     "\"samples_reads\":%llu}",
+		     (unsigned long long)spent[0], (unsigned long long)spent[1],
+		     (unsigned long long)spent[2], (unsigned long long)spent[3]) < 0)
+		return NULL;
+	return text;
+}
+
+int main(int argc, char **argv)
+{
+	struct wl_options o = {.workload = "samples", .threads = 2, .seconds = 2};
+	uint64_t rounds = 0;
+
+	wl_parse(&o, argc, argv);
+	struct spinner *spinners = calloc(o.threads, sizeof(*spinners));
+	wl_start(&o);
+	for (unsigned i = 0; i < o.threads; i++)
+		if (pthread_create(&spinners[i].thread, NULL, spin, &spinners[i]) != 0)
+			return 1;
+	if (o.argc > 0 && strcmp(o.argv[0], "LEAVE") == 0) {
+		usleep(500000);
+		_exit(0);
+	}
+	for (unsigned i = 0; i < o.threads; i++) {
+		pthread_join(spinners[i].thread, NULL);
+		rounds += spinners[i].rounds;
+	}
+	struct wl_count counts[] = {{"samples_round", rounds, 0}};
+	return wl_finish(&o, rounds, counts, 1, facts(spinners, o.threads));
+}

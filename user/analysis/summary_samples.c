@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/summary_samples.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/u64map.h"
+#include "base/units.h"
+
+#define SHORT_FILES_SHOWN 4
+#define LINES_SHOWN 10
+/* A standard deviation each way is right two times of three, two of them nineteen of twenty. */
+#define DEVIATIONS 1.96
+
+/* What samples are counted by: where the thread was, a line of Python, a file. */
+struct place {
+	uint64_t key;
+	uint64_t samples, ns;
+	uint64_t short_samples; /* of a file: those of which no caller is known */
+};
+
+struct places {
+	struct place *list;
+	size_t count, capacity;
+	struct xsp_u64map index;
+};
+
+struct xsp_summary_samples {
+	struct xsp_timeline *timeline;
+	struct places functions, lines, files;
+	uint64_t samples, ns, kernel_ns, short_samples, with_line;
+};
+
+int xsp_summary_samples_new(struct xsp_timeline *t, struct xsp_summary_samples **out)
+{
+	*out = NULL;
+	if (!xsp_timeline_has_samples(t))
+		return 0;
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->timeline = t;
+	return 0;
+}
+
+static void clear(struct places *p)
+{
+	xsp_u64map_free(&p->index);
+	free(p->list);
+}
+
+void xsp_summary_samples_free(struct xsp_summary_samples *s)
+{
+	if (s == NULL)
+		return;
+	clear(&s->functions);
+	clear(&s->lines);
+	clear(&s->files);
+	free(s);
+}
+
+static int add(struct places *p, uint64_t key, const struct xsp_sample *sample)
+{
+	const uint32_t *at = xsp_u64map_get(&p->index, key);
+	const size_t index = at != NULL ? *at : p->count;
+
+	if (at == NULL) {
+		if (xsp_grow(&p->list, &p->capacity, index + 1) < 0 ||
+		    xsp_u64map_set(&p->index, key, (uint32_t)index) < 0)
+			return -ENOMEM;
+		p->list[p->count++] = (struct place){.key = key};
+	}
+	p->list[index].samples++;
+	p->list[index].ns += sample->period_ns;
+	p->list[index].short_samples += sample->ends_early;
+	return 0;
+}
+
+int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_sample *sample)
+{
+	if (s == NULL)
+		return 0;
+	const xsp_name_id last = sample->path[sample->path_length - 1] & ~XSP_PATH_FRAME;
+	int rc = add(&s->functions, (uint64_t)sample->file << 32 | last, sample);
+
+	s->samples++;
+	s->ns += sample->period_ns;
+	s->kernel_ns += sample->kernel ? sample->period_ns : 0;
+	s->short_samples += sample->ends_early;
+	s->with_line += sample->line != 0;
+	if (rc == 0)
+		rc = add(&s->files, sample->file, sample);
+	return rc == 0 && sample->line != 0 ? add(&s->lines, sample->line - 1, sample) : rc;
+}
+
+/* ---- printing ---- */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static int by_short(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->short_samples != y->short_samples)
+		return x->short_samples > y->short_samples ? -1 : 1;
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all > 0 ? 100.0 * (double)part / (double)all : 0;
+}
+
+/* Of a share, as many samples as these can tell it: percentage points each way. */
+static double uncertainty(uint64_t part, uint64_t all)
+{
+	const double p = all > 0 ? (double)part / (double)all : 0;
+
+	return all > 0 ? 100 * DEVIATIONS * sqrt(p * (1 - p) / (double)all) : 0;
+}
+
+static void print_row(const struct xsp_summary_samples *s, FILE *f, const struct place *p,
+		      const struct xsp_summary_print *how, xsp_name_id name, xsp_name_id file)
+{
+	char time[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE], text[512], in[160] = "";
+	const size_t room = how->width > 44 ? (size_t)how->width - 44 : 0;
+
+	xsp_printable(text, sizeof(text), xsp_timeline_name(s->timeline, name), room);
+	if (file != 0)
+		xsp_printable(in, sizeof(in), xsp_timeline_name(s->timeline, file), 40);
+	fprintf(f, "%8s  %9s  %6.2f %%  %8.2f  %s%s%s%s\n", xsp_format_count(count, p->samples),
+		xsp_format_ns(time, p->ns), percent(p->ns, s->ns),
+		uncertainty(p->samples, s->samples), text, in[0] != '\0' ? " (" : "", in,
+		in[0] != '\0' ? ")" : "");
+}
+
+static void print_head(FILE *f, const struct xsp_summary_print *how, const char *what)
+{
+	fprintf(f, "%s%8s  %9s  %8s  %8s  %s%s\n", how->color ? "\033[1m" : "", "samples", "on CPU",
+		"share", "+- (95%)", what, how->color ? "\033[0m" : "");
+}
+
+static void print_places(const struct xsp_summary_samples *s, FILE *f, struct places *p,
+			 size_t most, const struct xsp_summary_print *how, const char *what)
+{
+	const size_t shown = most > 0 && most < p->count ? most : p->count;
+
+	if (p->count == 0)
+		return;
+	qsort(p->list, p->count, sizeof(*p->list), by_time);
+	print_head(f, how, what);
+	for (size_t i = 0; i < shown; i++)
+		print_row(s, f, &p->list[i], how, (xsp_name_id)p->list[i].key,
+			  (xsp_name_id)(p->list[i].key >> 32));
+	if (shown < p->count)
+		fprintf(f, "... and %zu more\n", p->count - shown);
+	fputc('\n', f);
+}
+
+static void print_sums(const struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
+		       FILE *f)
+{
+	const bool cycles = strcmp(xsp_timeline_sample_clock(s->timeline), "cycles") == 0;
+	const char *costs = xsp_capture_info(r, "sample costs");
+	char *end = NULL, count[XSP_UNITS_SIZE], time[XSP_UNITS_SIZE], each[XSP_UNITS_SIZE];
+	const uint64_t taken = costs != NULL ? strtoull(costs, &end, 10) : 0;
+	const uint64_t took = end != NULL ? strtoull(end, NULL, 10) : 0;
+
+	fprintf(f,
+		"samples: %s, of %s on CPUs, %.1f %% of it in the kernel; %" PRIu64
+		" a second by %s%s\n",
+		xsp_format_count(count, s->samples), xsp_format_ns(time, s->ns),
+		percent(s->kernel_ns, s->ns), xsp_timeline_sample_hz(s->timeline),
+		xsp_timeline_sample_clock(s->timeline),
+		cycles ? ""
+		       : " (no hardware cycles are counted here): what the kernel does with "
+			 "interrupts off is seen at their end");
+	if (taken > 0)
+		fprintf(f, "a sample takes %s\n", xsp_format_ns(each, took / taken));
+}
+
+/* Where nothing leads to the callers: said, and of which files. */
+static void print_short(struct xsp_summary_samples *s, FILE *f)
+{
+	char name[128];
+
+	if (s->short_samples * 100 < s->samples)
+		return;
+	qsort(s->files.list, s->files.count, sizeof(*s->files.list), by_short);
+	fprintf(f, "stacks without a known native caller: %.1f %%, in",
+		percent(s->short_samples, s->samples));
+	for (size_t i = 0; i < s->files.count && i < SHORT_FILES_SHOWN; i++) {
+		const struct place *p = &s->files.list[i];
+		if (p->short_samples == 0)
+			break;
+		xsp_printable(name, sizeof(name),
+			      p->key != 0 ? xsp_timeline_name(s->timeline, (xsp_name_id)p->key)
+					  : "unknown files",
+			      40);
+		fprintf(f, "%s %s (%.1f %%)", i > 0 ? "," : "", name,
+			percent(p->short_samples, s->samples));
+	}
+	fputs(": code with neither call frame information (.eh_frame) nor frame pointers\n", f);
+}
+
+int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
+			      FILE *f, const struct xsp_summary_print *how)
+{
+	if (s == NULL)
+		return 0;
+	print_places(s, f, &s->functions, how->limit, how, "function");
+	print_places(s, f, &s->lines, LINES_SHOWN, how, "line of Python");
+	print_sums(s, r, f);
+	print_short(s, f);
+	fputc('\n', f);
+	return 0;
+}

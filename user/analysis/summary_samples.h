@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary_samples.h - --sample in the summary: the functions in which the time on CPUs went, and lines of Python. */
+#ifndef XSP_ANALYSIS_SUMMARY_SAMPLES_H
+#define XSP_ANALYSIS_SUMMARY_SAMPLES_H
+
+#include <stdio.h>
+
+#include "analysis/summary.h"
+
+struct xsp_summary_samples;
+
+/* *out NULL: the capture has no samples. The others take NULL. */
+int xsp_summary_samples_new(struct xsp_timeline *t, struct xsp_summary_samples **out);
+void xsp_summary_samples_free(struct xsp_summary_samples *s);
+
+/* 0 or -ENOMEM. */
+int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_sample *sample);
+
+/* The tables, and what is to be said of them. */
+int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
+			      FILE *f, const struct xsp_summary_print *how);
+
+#endif

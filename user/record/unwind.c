@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "record/unwind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/unwind.h"
+#include "xsptrace/programs.h"
+
+struct xsp_unwinder {
+	struct xsp_resolver *resolver;
+	union {
+		struct xsp_event_sample sample;
+		uint8_t bytes[XSP_SAMPLE_BYTES];
+		uint64_t words[XSP_SAMPLE_BYTES / 8];
+	} out;
+};
+
+/* What the kernel side has copied. */
+struct copy {
+	uint64_t from;
+	const uint8_t *bytes;
+	size_t size;
+};
+
+/* The sample's sections. */
+struct parts {
+	const struct xsp_section *python, *stack, *copy; /* NULL: there is none */
+};
+
+int xsp_unwinder_new(struct xsp_resolver *resolver, struct xsp_unwinder **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->resolver = resolver;
+	return 0;
+}
+
+void xsp_unwinder_free(struct xsp_unwinder *u)
+{
+	free(u);
+}
+
+static struct parts find_parts(const struct xsp_event *e)
+{
+	const uint8_t *data = (const uint8_t *)e;
+	struct parts p = {0};
+
+	for (size_t at = sizeof(struct xsp_event_sample);
+	     at + sizeof(struct xsp_section) <= e->size;) {
+		const struct xsp_section *s = (const void *)(data + at);
+		if (s->size < sizeof(*s) || s->size % 8 != 0 || s->size > e->size - at)
+			break;
+		if (s->type == XSP_SECTION_PYTHON)
+			p.python = s;
+		else if (s->type == XSP_SECTION_STACK)
+			p.stack = s;
+		else if (s->type == XSP_SECTION_COPY &&
+			 s->size >= sizeof(*s) + sizeof(struct xsp_stack_copy))
+			p.copy = s;
+		at += s->size;
+	}
+	return p;
+}
+
+/* ---- one frame up ---- */
+
+static int load(const void *ctx, uint64_t address, void *to, size_t size)
+{
+	const struct copy *c = ctx;
+
+	if (address < c->from || address - c->from > c->size ||
+	    size > c->size - (address - c->from))
+		return -EFAULT;
+	memcpy(to, c->bytes + (address - c->from), size);
+	return 0;
+}
+
+/* {the caller's frame pointer, return address} */
+static int up_by_frame_pointer(const struct copy *c, struct xsp_walk *w)
+{
+	uint64_t pair[2], frame = w->values[XSP_WALK_RBP];
+
+	if (!(w->known & 1U << XSP_WALK_RBP) || frame % 8 != 0 || frame < w->values[XSP_WALK_RSP] ||
+	    load(c, frame, pair, sizeof(pair)) < 0)
+		return -ENOENT;
+	*w = (struct xsp_walk){.known =
+				       1U << XSP_WALK_RBP | 1U << XSP_WALK_RSP | 1U << XSP_WALK_RA};
+	w->values[XSP_WALK_RBP] = pair[0];
+	w->values[XSP_WALK_RA] = pair[1];
+	w->values[XSP_WALK_RSP] = frame + sizeof(pair);
+	return 0;
+}
+
+/* 0; 1: it is the outermost; or -ENOENT. */
+static int up(const struct xsp_unwinder *u, pid_t pid, const struct copy *c, struct xsp_walk *w,
+	      uint64_t pc)
+{
+	struct xsp_module *module;
+	uint64_t addr;
+	int rc = xsp_resolve_learned(u->resolver, pid, pc, &module, &addr);
+
+	if (rc == 0 && xsp_module_arch(module) == XSP_ARCH_X86_64)
+		rc = xsp_walk_up(module, addr, load, c, w);
+	return rc < 0 ? up_by_frame_pointer(c, w) : rc;
+}
+
+/* ---- the stack ---- */
+
+struct stack {
+	uint64_t *words;
+	size_t count;
+	uint64_t above; /* where the last one's caller goes on: its stack pointer */
+};
+
+static bool push(struct stack *s, uint64_t address, uint64_t above)
+{
+	const uint64_t distance = (above - s->above) / 8;
+
+	if (s->count == XSP_STACK_MAX || address == 0 || address >= 1ULL << XSP_FRAME_SHIFT ||
+	    above <= s->above || distance >= 1ULL << (64 - XSP_FRAME_SHIFT))
+		return false;
+	s->words[s->count++] = address | distance << XSP_FRAME_SHIFT;
+	s->above = above;
+	return true;
+}
+
+static void start(const struct xsp_event_sample *e, const struct xsp_stack_copy *r,
+		  struct xsp_walk *w)
+{
+	*w = (struct xsp_walk){0};
+	const uint64_t saved[][2] = {{XSP_WALK_RBX, r->rbx},
+				     {XSP_WALK_RBP, r->rbp},
+				     {XSP_WALK_RSP, e->head.sp},
+				     {12, r->r12},
+				     {13, r->r13},
+				     {14, r->r14},
+				     {15, r->r15},
+				     {XSP_WALK_RA, e->address}};
+	for (size_t i = 0; i < sizeof(saved) / sizeof(saved[0]); i++) {
+		w->values[saved[i][0]] = saved[i][1];
+		w->known |= 1U << saved[i][0];
+	}
+}
+
+/* Callers that lie beyond the copy: those that the kernel side found, by frame pointers. */
+static void push_rest(struct stack *s, const struct xsp_event *e, const struct xsp_section *found)
+{
+	const uint64_t *words = found != NULL ? (const void *)(found + 1) : NULL;
+	const size_t n = found != NULL ? (found->size - sizeof(*found)) / 8 : 0;
+	uint64_t above = e->sp;
+
+	for (size_t i = 0; i < n; i++) {
+		above += XSP_FRAME_WORDS(words[i]) * 8;
+		if (above > s->above && !push(s, XSP_FRAME_ADDRESS(words[i]), above))
+			return;
+	}
+}
+
+static void walk(const struct xsp_unwinder *u, const struct xsp_event_sample *e,
+		 const struct parts *p, struct stack *s)
+{
+	const struct xsp_stack_copy *registers = (const void *)(p->copy + 1);
+	const struct copy c = {.from = e->head.sp,
+			       .bytes = (const uint8_t *)(registers + 1),
+			       .size = p->copy->size - sizeof(*p->copy) - sizeof(*registers)};
+	uint64_t pc = e->address;
+	struct xsp_walk w;
+	int rc = 0;
+
+	start(e, registers, &w);
+	for (;;) {
+		rc = up(u, (pid_t)e->head.tgid, &c, &w, pc);
+		if (rc != 0 || !push(s, w.values[XSP_WALK_RA], w.values[XSP_WALK_RSP]))
+			break;
+		pc = w.values[XSP_WALK_RA] - 1;
+	}
+	if (rc < 0)
+		push_rest(s, &e->head, p->stack);
+}
+
+const struct xsp_event *xsp_unwind(struct xsp_unwinder *u, const struct xsp_event *e)
+{
+	const struct parts p =
+		e->size >= sizeof(struct xsp_event_sample) ? find_parts(e) : (struct parts){0};
+	uint8_t *at = u->out.bytes + sizeof(u->out.sample);
+
+	if (p.copy == NULL || e->size > sizeof(u->out))
+		return e;
+	memcpy(&u->out.sample, e, sizeof(u->out.sample));
+	if (p.python != NULL && p.python->size == sizeof(*p.python) + 8) {
+		memcpy(at, p.python, p.python->size);
+		at += p.python->size;
+	}
+	struct xsp_section *head = (void *)at;
+	struct stack s = {.words = (void *)(head + 1), .above = e->sp};
+	walk(u, &u->out.sample, &p, &s);
+	*head = (struct xsp_section){.type = XSP_SECTION_STACK,
+				     .size = (uint16_t)(sizeof(*head) + 8 * s.count)};
+	u->out.sample.head.size = (uint16_t)(at + head->size - u->out.bytes);
+	return &u->out.sample.head;
+}

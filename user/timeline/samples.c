@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * samples.c - samples as they are told: the spans that are open on the thread, with the functions of Python
+ * around or between them, and below them the native ones.
+ */
+#include "timeline/samples.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/text.h"
+#include "catalog/wait_reasons.h"
+#include "timeline/timeline_private.h"
+
+/* What an instruction's two lines are shown as. */
+struct place {
+	xsp_name_id function, file;
+};
+
+struct xsp_samples {
+	const char *clock; /* "cpu-clock 99" */
+	xsp_name_id *path;
+	size_t capacity;
+	uint32_t length;
+	struct place *places;
+	size_t place_count, place_capacity;
+	struct xsp_u64map place_of; /* hash of an instruction → index */
+};
+
+static int begin(struct xsp_timeline *t)
+{
+	const char *text = xsp_capture_info(t->reader, "samples");
+
+	if (text == NULL || strcmp(text, "off") == 0)
+		return 0;
+	t->samples = calloc(1, sizeof(*t->samples));
+	if (t->samples == NULL)
+		return -ENOMEM;
+	t->samples->clock = text;
+	return 1;
+}
+
+static void free_samples(struct xsp_timeline *t)
+{
+	if (t->samples == NULL)
+		return;
+	xsp_u64map_free(&t->samples->place_of);
+	free(t->samples->places);
+	free(t->samples->path);
+	free(t->samples);
+}
+
+bool xsp_timeline_has_samples(const struct xsp_timeline *t)
+{
+	return t->samples != NULL;
+}
+
+const char *xsp_timeline_sample_clock(const struct xsp_timeline *t)
+{
+	return t->samples != NULL && strncmp(t->samples->clock, "cycles", 6) == 0 ? "cycles"
+										  : "cpu-clock";
+}
+
+uint64_t xsp_timeline_sample_hz(const struct xsp_timeline *t)
+{
+	const char *blank = t->samples != NULL ? strchr(t->samples->clock, ' ') : NULL;
+
+	return blank != NULL ? strtoull(blank, NULL, 10) : 0;
+}
+
+/* ---- names ---- */
+
+static int name_id(struct xsp_timeline *t, const char *text, xsp_name_id *out)
+{
+	const uint64_t hash = xsp_u64_mix(xsp_text_hash(text, strlen(text)) + 1);
+	int rc = xsp_names_add(t, hash, text, strlen(text), false);
+
+	return rc < 0 ? rc : xsp_names_of_hash(t, hash, out);
+}
+
+static int make_place(struct xsp_timeline *t, uint64_t hash, struct place *out)
+{
+	const uint32_t *id = xsp_u64map_get(&t->range_names, hash);
+	const char *text = id != NULL && t->names[*id] != NULL ? t->names[*id] : "\n";
+	const char *function = strchr(text, '\n');
+	char file[72];
+	int rc = 0;
+
+	if (function == NULL)
+		function = "\n"; /* made up */
+	snprintf(file, sizeof(file), "%.*s", (int)(function - text), text);
+	rc = name_id(t, function[1] != '\0' ? function + 1 : "[unknown]", &out->function);
+	if (rc == 0 && file[0] != '\0')
+		rc = name_id(t, file, &out->file);
+	return rc;
+}
+
+static int place_of(struct xsp_timeline *t, uint32_t pid, uint64_t address, struct place *out)
+{
+	struct xsp_samples *s = t->samples;
+	const uint64_t hash = xsp_address_name_hash(XSP_NAME_OF_CODE, pid, address);
+	const uint32_t *at = xsp_u64map_get(&s->place_of, hash);
+
+	*out = (struct place){0};
+	if (at != NULL) {
+		*out = s->places[*at];
+		return 0;
+	}
+	int rc = make_place(t, hash, out);
+	if (rc < 0 || s->place_count >= XSP_MAX_RANGE_NAMES)
+		return rc;
+	if (xsp_grow(&s->places, &s->place_capacity, s->place_count + 1) < 0 ||
+	    xsp_u64map_set(&s->place_of, hash, (uint32_t)s->place_count) < 0)
+		return -ENOMEM;
+	s->places[s->place_count++] = *out;
+	return 0;
+}
+
+/* ---- the path ---- */
+
+static int push(struct xsp_samples *s, xsp_name_id id)
+{
+	if (xsp_grow(&s->path, &s->capacity, (size_t)s->length + 1) < 0)
+		return -ENOMEM;
+	s->path[s->length++] = id;
+	return 0;
+}
+
+static int push_python(struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
+		       uint32_t n)
+{
+	int rc = 0;
+
+	for (uint32_t i = n; i > 0 && rc == 0; i--) {
+		xsp_name_id id;
+		rc = xsp_python_name(t, &frames[i - 1], &id);
+		if (rc == 0)
+			rc = push(t->samples, id | XSP_PATH_FRAME);
+	}
+	return rc;
+}
+
+static bool spans_have_python(const struct row *row)
+{
+	for (size_t i = 0; i < row->count; i++)
+		if (xsp_details_find(row->spans[i].details, XSP_SECTION_PYTHON, NULL) != NULL)
+			return true;
+	return false;
+}
+
+/* Functions of Python stand where spans tell between which of them; else before all spans, as operators rarely call
+ * Python. */
+static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row,
+		      const struct open_span *at, uint32_t *line)
+{
+	const struct xsp_capture_python_frame *frames;
+	const uint32_t n = xsp_python_between(t, row, row->count, at, &frames);
+	const struct open_span bare = {.sp = at->sp};
+	const bool inside = spans_have_python(row);
+	uint32_t length;
+	int rc = inside ? 0 : push_python(t, frames, n);
+
+	if (rc == 0)
+		rc = xsp_path_to(t, th->pid, row, row->count, &bare, &length);
+	for (uint32_t i = 0; rc == 0 && i < length; i++)
+		rc = push(t->samples, row->path[i]);
+	if (rc == 0 && inside)
+		rc = push_python(t, frames, n);
+	*line = 0;
+	if (rc == 0 && n > 0)
+		rc = xsp_python_name(t, &frames[0], line);
+	if (rc == 0 && n > 0)
+		++*line;
+	return rc;
+}
+
+/* The interpreter's own function: what called it is what Python's functions stand for. */
+static bool is_evaluator(const char *name)
+{
+	return strncmp(name, "_PyEval_EvalFrameDefault", 24) == 0;
+}
+
+/* Callers, the innermost first, that are told: up to the span around, or to the interpreter. */
+static size_t callers(const struct xsp_timeline *t, uint32_t pid, const struct stack_frames *stack,
+		      size_t between, bool python)
+{
+	size_t n = 0;
+
+	while (n < between) {
+		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(stack->frames[n]));
+		if (python && name != NULL && is_evaluator(name))
+			break;
+		n++;
+	}
+	return n;
+}
+
+static int push_native(struct xsp_timeline *t, struct thread *th, struct row *row,
+		       const struct open_span *at, const struct place *place, bool python)
+{
+	const struct open_span *around = row->count > 0 ? &row->spans[row->count - 1] : NULL;
+	const struct stack_frames stack = xsp_stack_frames_of(at);
+	const size_t between = xsp_frames_between(t, th->pid, at, around);
+	const bool leaf = python && is_evaluator(xsp_timeline_name(t, place->function));
+	const size_t n = leaf ? 0 : callers(t, th->pid, &stack, between, python);
+	int rc = 0;
+
+	for (size_t i = n; i > 0 && rc == 0; i--) {
+		xsp_name_id id;
+		uint64_t address = XSP_FRAME_ADDRESS(stack.frames[i - 1]);
+		rc = xsp_names_of_hash(
+			t, xsp_address_name_hash(XSP_NAME_OF_RETURN, th->pid, address), &id);
+		if (rc == 0)
+			rc = push(t->samples, id | XSP_PATH_FRAME);
+	}
+	/* the function of the span itself is there already */
+	if (n == 0 && around != NULL && !around->range &&
+	    strcmp(xsp_timeline_name(t, place->function),
+		   xsp_timeline_name(t, t->probe_names[around->probe])) == 0)
+		return rc;
+	return rc < 0 ? rc : push(t->samples, place->function | XSP_PATH_FRAME);
+}
+
+static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e)
+{
+	const char *call = e->syscall >= 0 ? xsp_wait_syscall((unsigned)e->syscall) : NULL;
+	char text[64];
+	xsp_name_id id;
+
+	if (call != NULL)
+		snprintf(text, sizeof(text), "[kernel] %s", call);
+	else if (e->syscall >= 0)
+		snprintf(text, sizeof(text), "[kernel] system call %d", e->syscall);
+	else
+		snprintf(text, sizeof(text), "[kernel]");
+	int rc = name_id(t, text, &id);
+	return rc < 0 ? rc : push(t->samples, id | XSP_PATH_FRAME);
+}
+
+/* ---- events ---- */
+
+static int tell(const struct xsp_timeline *t, const struct xsp_sample *s)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < t->sink_count && rc >= 0; i++)
+		if (t->sinks[i].sample != NULL)
+			rc = t->sinks[i].sample(t->sinks[i].ctx, s);
+	return rc < 0 ? rc : 0;
+}
+
+static bool ends_early(const struct xsp_timeline *t, uint32_t pid, const struct open_span *at)
+{
+	const struct stack_frames stack = xsp_stack_frames_of(at);
+	const char *name = stack.count > 0
+				   ? xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(stack.frames[0]))
+				   : NULL;
+
+	return name == NULL || name[0] == '\0';
+}
+
+static int take_sample(struct xsp_timeline *t, struct thread *th, const struct xsp_event_sample *e,
+		       const struct open_span *at)
+{
+	struct row *row = th->rows[th->current];
+	struct place place;
+	struct xsp_sample s = {.time_ns = e->head.time_ns,
+			       .period_ns = e->period_ns,
+			       .pid = th->pid,
+			       .tid = th->tid,
+			       .kernel = e->kernel != 0,
+			       .ends_early = ends_early(t, th->pid, at)};
+	int rc = place_of(t, th->pid, e->address, &place);
+
+	t->samples->length = 0;
+	if (rc == 0)
+		rc = push_spans(t, th, row, at, &s.line);
+	if (rc == 0)
+		rc = push_native(t, th, row, at, &place, s.line != 0);
+	if (rc == 0 && s.kernel)
+		rc = push_kernel(t, e);
+	if (rc < 0)
+		return rc;
+	s.function = place.function;
+	s.file = place.file;
+	s.path = t->samples->path;
+	s.path_length = t->samples->length;
+	return tell(t, &s);
+}
+
+static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
+{
+	struct open_span at = {.sp = e->sp - 8}; /* as if a return address stood there */
+	struct thread *th;
+
+	if (e->kind != XSP_EVENT_SAMPLE)
+		return 0;
+	int rc = xsp_threads_get(t, e, &th);
+	if (rc == 0)
+		rc = xsp_details_add(&at.details, e);
+	if (rc == 0)
+		rc = take_sample(t, th, (const void *)e, &at);
+	xsp_details_unref(at.details);
+	return rc;
+}
+
+const struct xsp_listener xsp_listener_samples = {
+	.name = "samples",
+	.begin = begin,
+	.event = take_event,
+	.free = free_samples,
+};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * samples.h - --sample: what threads were doing on their CPUs, so many times a second.
+ */
+#ifndef XSP_TIMELINE_SAMPLES_H
+#define XSP_TIMELINE_SAMPLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct xsp_timeline;
+
+struct xsp_sample {
+	uint64_t time_ns;
+	uint64_t period_ns; /* so much of its thread's time on a CPU it stands for */
+	uint32_t pid, tid; /* root namespace */
+	/* Name ids, outermost first, of spans that were open, Python and native functions, the last one where the
+	 * thread was: at least one. Those that are no spans have XSP_PATH_FRAME added. Valid during the call */
+	const uint32_t *path;
+	uint32_t path_length;
+	uint32_t
+		function; /* name id of the native function that it was in, or called the kernel from */
+	uint32_t file; /* ... of the file that this is in; 0: not known */
+	uint32_t line; /* 1 + name id of the innermost Python function; 0: none */
+	bool kernel; /* it was in the kernel */
+	bool ends_early; /* nobody is known to have called the function: no frame pointer led there */
+};
+
+/* Does the capture hold samples? */
+bool xsp_timeline_has_samples(const struct xsp_timeline *t);
+/* What is counted between two: "cpu-clock", "cycles"; and how many a second were asked for. */
+const char *xsp_timeline_sample_clock(const struct xsp_timeline *t);
+uint64_t xsp_timeline_sample_hz(const struct xsp_timeline *t);
+
+#endif
