@@ -13,9 +13,23 @@
 
 #define MAX_LOCKS 65536U
 #define MAX_PEOPLE 262144U /* holders and wakers of locks */
+#define MAX_SPOTS 262144U
+#define SPOT_THREADS 8 /* of which it is said where they waited */
+#define SPOTS_SHOWN 2 /* of each */
+#define SPOT_SHARE 20 /* of less than this part of a thread's time nothing is said */
+#define GAP_SPOTS 4
 #define LOCKS_SHOWN 3 /* of those with a holder, and of the others */
 #define GAPS_SHOWN 3
 #define LEAST_GAP_NS 1000000U /* shorter ones are nobody's question */
+
+/* Where threads waited: struct xsp_wait. */
+struct spot {
+	uint32_t owner; /* index of a member, or of a lock */
+	bool of_lock;
+	uint8_t why;
+	uint32_t place, inside;
+	uint64_t ns, times;
+};
 
 /* A thread, and its time since a span was open on it. */
 struct member {
@@ -23,12 +37,14 @@ struct member {
 	uint64_t spans;
 	uint64_t span_end_ns; /* of the last outermost one; 0: there was none */
 	uint64_t blocked_ns[XSP_WAIT_CLASSES]; /* since then; RUNNABLE: all it was runnable */
+	struct spot spots[GAP_SPOTS]; /* since then, the first ones */
 };
 
 struct gap {
 	uint32_t tid;
 	uint64_t start_ns, end_ns;
 	uint64_t blocked_ns[XSP_WAIT_CLASSES];
+	struct spot spot; /* where it waited longest; place 0: not known */
 };
 
 struct lock {
@@ -58,6 +74,9 @@ struct xsp_summary_waits {
 	struct person *people;
 	size_t people_count, people_capacity;
 	struct xsp_u64map person_of;
+	struct spot *spots;
+	size_t spot_count, spot_capacity;
+	struct xsp_u64map spot_of;
 };
 
 int xsp_summary_waits_new(struct xsp_timeline *t, struct xsp_summary_waits **out)
@@ -79,6 +98,8 @@ void xsp_summary_waits_free(struct xsp_summary_waits *w)
 	xsp_u64map_free(&w->member_of);
 	xsp_u64map_free(&w->lock_of);
 	xsp_u64map_free(&w->person_of);
+	xsp_u64map_free(&w->spot_of);
+	free(w->spots);
 	free(w->members);
 	free(w->locks);
 	free(w->people);
@@ -116,6 +137,9 @@ static void take_gap(struct xsp_summary_waits *w, const struct member *m, uint64
 	if (at == GAPS_SHOWN)
 		return;
 	memcpy(gap.blocked_ns, m->blocked_ns, sizeof(gap.blocked_ns));
+	for (size_t i = 0; i < GAP_SPOTS; i++)
+		if (m->spots[i].ns > gap.spot.ns)
+			gap.spot = m->spots[i];
 	if (w->gap_count < GAPS_SHOWN)
 		w->gap_count++;
 	memmove(&w->gaps[at + 1], &w->gaps[at], (w->gap_count - at - 1) * sizeof(*w->gaps));
@@ -135,7 +159,49 @@ int xsp_summary_waits_span(struct xsp_summary_waits *w, const struct xsp_span *s
 	take_gap(w, m, span->start_ns);
 	m->span_end_ns = span->end_ns;
 	memset(m->blocked_ns, 0, sizeof(m->blocked_ns));
+	memset(m->spots, 0, sizeof(m->spots));
 	return 0;
+}
+
+static int take_spot(struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
+		     const struct xsp_wait *wait, uint64_t ns)
+{
+	const uint64_t key = xsp_u64_mix((uint64_t)wait->place << 32 | wait->inside) ^
+			     ((uint64_t)owner << 8 | (uint64_t)of_lock << 7 | wait->why);
+	const uint32_t *at = xsp_u64map_get(&w->spot_of, key);
+
+	if (wait->place == 0 || (at == NULL && w->spot_count >= MAX_SPOTS))
+		return 0;
+	const size_t index = at != NULL ? *at : w->spot_count;
+	if (at == NULL) {
+		if (xsp_grow(&w->spots, &w->spot_capacity, index + 1) < 0 ||
+		    xsp_u64map_set(&w->spot_of, key, (uint32_t)index) < 0)
+			return -ENOMEM;
+		w->spots[index] = (struct spot){.owner = owner,
+						.of_lock = of_lock,
+						.why = (uint8_t)wait->why,
+						.place = wait->place,
+						.inside = wait->inside};
+		w->spot_count++;
+	}
+	w->spots[index].ns += ns;
+	w->spots[index].times++;
+	return 0;
+}
+
+/* Since the last span. */
+static void take_gap_spot(struct member *m, const struct xsp_wait *wait, uint64_t ns)
+{
+	size_t i = 0;
+
+	while (i < GAP_SPOTS && m->spots[i].ns > 0 &&
+	       (m->spots[i].place != wait->place || m->spots[i].inside != wait->inside))
+		i++;
+	if (i == GAP_SPOTS || wait->place == 0)
+		return;
+	m->spots[i].place = wait->place;
+	m->spots[i].inside = wait->inside;
+	m->spots[i].ns += ns;
 }
 
 static int take_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid, bool holder,
@@ -180,17 +246,27 @@ static int take_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 	lock->ns += ns;
 	lock->owned = lock->owned || wait->owner != 0;
 	int rc = take_person(w, index, wait->owner, true, ns);
-	return rc < 0 ? rc : take_person(w, index, wait->waker, false, ns);
+	if (rc == 0)
+		rc = take_person(w, index, wait->waker, false, ns);
+	return rc < 0 ? rc : take_spot(w, index, true, wait, ns);
 }
 
 int xsp_summary_waits_wait(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 {
 	struct member *m;
-	int rc = w == NULL ? 0 : member_of(w, wait->pid, wait->tid, &m);
+	int rc = w == NULL || (wait->flags & XSP_WAIT_SHORT)
+			 ? 0
+			 : member_of(w, wait->pid, wait->tid, &m);
 
-	if (w == NULL || rc < 0)
+	if (w == NULL || rc < 0 || (wait->flags & XSP_WAIT_SHORT))
+		return rc;
+	const uint64_t ns =
+		(wait->why == XSP_WAIT_RUNNABLE ? wait->back_ns : wait->woken_ns) - wait->left_ns;
+	rc = take_spot(w, (uint32_t)(m - w->members), false, wait, ns);
+	if (rc < 0)
 		return rc;
 	if (!wait->in_span) {
+		take_gap_spot(m, wait, ns);
 		m->blocked_ns[wait->why] += wait->woken_ns - wait->left_ns;
 		m->blocked_ns[XSP_WAIT_RUNNABLE] += wait->back_ns - wait->woken_ns;
 	}
@@ -242,6 +318,37 @@ static void reasons_text(const uint64_t *ns, const uint64_t *counts, size_t most
 	}
 }
 
+/* " at train.py:21 train_step (in connection.py:948 wait)" */
+static void print_spot(const struct xsp_summary_waits *w, FILE *f, const struct spot *s)
+{
+	char place[96], inside[96];
+
+	xsp_printable(place, sizeof(place), xsp_timeline_name(w->timeline, s->place - 1), 60);
+	if (s->inside == s->place) {
+		fprintf(f, " at %s", place);
+		return;
+	}
+	xsp_printable(inside, sizeof(inside), xsp_timeline_name(w->timeline, s->inside - 1), 60);
+	fprintf(f, " at %s (in %s)", place, inside);
+}
+
+/* Where it waited longest, but for those that took `below` ns or more; NULL: nowhere. */
+static const struct spot *spot_below(const struct xsp_summary_waits *w, size_t owner, bool of_lock,
+				     const struct spot *below)
+{
+	const struct spot *most = NULL;
+
+	for (size_t i = 0; i < w->spot_count; i++) {
+		const struct spot *s = &w->spots[i];
+		if (s->owner != owner || s->of_lock != of_lock ||
+		    (below != NULL && (s->ns > below->ns || (s->ns == below->ns && s >= below))))
+			continue;
+		if (most == NULL || s->ns > most->ns || (s->ns == most->ns && s > most))
+			most = s;
+	}
+	return most;
+}
+
 static uint64_t blocked_of(const struct xsp_thread_times *t)
 {
 	uint64_t sum = 0;
@@ -288,6 +395,24 @@ static void print_row(const struct xsp_summary_waits *w, FILE *f, const struct x
 		xsp_format_count(spans, spans_of(w, t->thread)), reasons);
 }
 
+static void print_spots(const struct xsp_summary_waits *w, FILE *f,
+			const struct xsp_thread_times *t)
+{
+	const uint32_t *at =
+		xsp_u64map_get(&w->member_of, (uint64_t)t->thread->pid << 32 | t->thread->tid);
+	const struct spot *s = at != NULL ? spot_below(w, *at, false, NULL) : NULL;
+
+	for (size_t i = 0; i < SPOTS_SHOWN && s != NULL; i++) {
+		char time[XSP_UNITS_SIZE];
+		if (s->ns < (t->until_ns - t->since_ns) / SPOT_SHARE)
+			return;
+		fprintf(f, "    %s %s", xsp_wait_class_name(s->why), xsp_format_ns(time, s->ns));
+		print_spot(w, f, s);
+		fputc('\n', f);
+		s = spot_below(w, *at, false, s);
+	}
+}
+
 static int print_table(const struct xsp_summary_waits *w, FILE *f,
 		       const struct xsp_summary_print *how)
 {
@@ -305,8 +430,11 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 	fprintf(f, "%s%-*s  %8s  %8s  %8s  %8s  %9s  %s%s\n", how->color ? "\033[1m" : "",
 		THREAD_COLUMNS, "thread", "time", "on CPU", "runnable", "blocked", "spans", "in",
 		how->color ? "\033[0m" : "");
-	for (size_t i = 0; i < shown; i++)
+	for (size_t i = 0; i < shown; i++) {
 		print_row(w, f, sorted[i]);
+		if (i < SPOT_THREADS)
+			print_spots(w, f, sorted[i]);
+	}
 	free(sorted);
 	if (shown < count)
 		fprintf(f, "... and %zu more thread%s\n", count - shown,
@@ -362,6 +490,11 @@ static void print_lock(const struct xsp_summary_waits *w, FILE *f, const struct 
 		fprintf(f, "; woken by %s %s time%s", who, xsp_format_count(count, waker->times),
 			waker->times == 1 ? "" : "s");
 	}
+	const struct spot *s = spot_below(w, index, true, NULL);
+	if (s != NULL) {
+		fputs("; waited for", f);
+		print_spot(w, f, s);
+	}
 	fputc('\n', f);
 }
 
@@ -393,12 +526,17 @@ static void print_gap(const struct xsp_summary_waits *w, FILE *f, const struct g
 		off += g->blocked_ns[i];
 	text_of(w, g->tid, who, sizeof(who));
 	reasons_text(g->blocked_ns, NULL, 4, reasons, sizeof(reasons));
-	fprintf(f, "without a span: %s for %s from %.3f s on: on CPU %s, runnable %s%s%s\n", who,
+	fprintf(f, "without a span: %s for %s from %.3f s on: on CPU %s, runnable %s%s%s", who,
 		xsp_format_ns(time, all),
 		g->start_ns > start_ns ? (double)(g->start_ns - start_ns) * 1e-9 : 0.0,
 		xsp_format_ns(cpu, all > off ? all - off : 0),
 		xsp_format_ns(runnable, g->blocked_ns[XSP_WAIT_RUNNABLE]),
 		reasons[0] != '\0' ? ", " : "", reasons);
+	if (g->spot.place != 0) {
+		fputs("; waited", f);
+		print_spot(w, f, &g->spot);
+	}
+	fputc('\n', f);
 }
 
 /* What came after the last span of each thread is a gap as well. */

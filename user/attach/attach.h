@@ -65,6 +65,8 @@ struct xsp_attach_options {
 	uint32_t python_frames; /* of XSP_DETAIL_PYTHON; at most XSP_PYTHON_MAX */
 	bool waits; /* when threads run, and what they wait for: xsp_attach_waits() */
 	uint64_t wait_least_ns; /* of those with an event */
+	bool wait_stacks; /* where the thread stood as it began to wait: */
+	uint64_t wait_stack_least_ns; /* of waits that lasted so long */
 	struct xsp_journal *journal; /* of a guardian (journal.h), borrowed; NULL: none */
 	bool brake; /* probes can be let go of, and hits that no event tells of are counted */
 	bool verbose; /* libbpf's messages go to standard error */
@@ -159,6 +161,7 @@ struct xsp_attach_counters {
 	uint64_t objects_opened, objects_closed; /* of the ranges that belong to one */
 	uint64_t unseen_ns; /* of what xsp_attach_unseen() tells: that which had no room there */
 	uint64_t python_torn; /* Python stacks of which not all that there is could be read */
+	uint64_t stacks_torn; /* of waits */
 	uint64_t missed; /* by the kernel: returns it does not probe, programs it did not run */
 };
 int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *out);

@@ -242,7 +242,8 @@ const char *xsp_capture_gap_key(enum xsp_capture_gap gap)
 	static const char *const keys[XSP_GAPS] = {
 		[XSP_GAP_SITES] = "sites refused",	 [XSP_GAP_FUNCTIONS] = "functions left out",
 		[XSP_GAP_FILES] = "files left out",	 [XSP_GAP_THREADS] = "threads not counted",
-		[XSP_GAP_PYTHON] = "Python stacks torn", [XSP_GAP_END] = "ended early",
+		[XSP_GAP_PYTHON] = "Python stacks torn", [XSP_GAP_STACKS] = "wait stacks torn",
+		[XSP_GAP_END] = "ended early",
 	};
 
 	return keys[gap];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "catalog/wait_reasons.h"
 
+#include <string.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 
@@ -107,4 +108,23 @@ const char *xsp_wait_class_name(unsigned why)
 	};
 
 	return names[why & (XSP_WAIT_CLASSES - 1)];
+}
+
+/* Up to a parenthesis or the end: those that begin so. Names of the C library begin with two underscores, or are those
+ * of POSIX. */
+static const char *const primitives[] = {
+	"__",	     "pthread_", "futex",  "sem_",    "epoll_",	 "ppoll",     "poll",
+	"pselect",   "select",	 "clock_", "nanosl",  "usleep",	 "sleep",     "read",
+	"write",     "recv",	 "send",   "accept",  "wait",	 "thrd_",     "mtx_",
+	"cnd_",	     "std::",	 "libc.",  "ld-",     "fsync",	 "fdatasync", "syscall",
+	"sched_yie", "openat",	 "pread",  "pwrite",  "sigwait", "ioctl",     "connect",
+	"sigtimedw", "mmap",	 "munmap", "madvise", "[vdso]",
+};
+
+bool xsp_wait_is_primitive(const char *function)
+{
+	for (size_t i = 0; i < sizeof(primitives) / sizeof(primitives[0]); i++)
+		if (strncmp(function, primitives[i], strlen(primitives[i])) == 0)
+			return true;
+	return false;
 }

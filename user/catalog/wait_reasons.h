@@ -3,6 +3,7 @@
 #ifndef XSP_CATALOG_WAIT_REASONS_H
 #define XSP_CATALOG_WAIT_REASONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "xsptrace/event.h"
@@ -13,5 +14,8 @@ enum xsp_wait_class xsp_wait_class_of(unsigned syscall);
 const char *xsp_wait_syscall(unsigned syscall);
 /* "lock", "poll"; never NULL. */
 const char *xsp_wait_class_name(unsigned why);
+
+/* Is the function one of those in which threads wait for others: the C library's, locks, threads? */
+bool xsp_wait_is_primitive(const char *function);
 
 #endif

@@ -19,6 +19,7 @@
 #define DEFAULT_ROWS 25
 #define DEFAULT_MAX_OVERHEAD 0.2
 #define DEFAULT_WAIT_LEAST_NS 10000
+#define DEFAULT_WAIT_STACK_LEAST_NS 1000000
 
 struct parse {
 	struct xsp_options *o;
@@ -336,6 +337,16 @@ static int take_waits(struct parse *p)
 	return 0;
 }
 
+static int take_wait_stacks(struct parse *p)
+{
+	p->o->waits = true;
+	p->o->wait_stacks = true;
+	if (p->value != NULL && xsp_parse_duration(p->value, 1e3, &p->o->wait_stack_least_ns) < 0)
+		return bad_value(p, "--wait-stacks",
+				 "the least time of a wait whose stack is kept (1ms, 100us, 0)");
+	return 0;
+}
+
 static int take_sequence(struct parse *p)
 {
 	p->o->details |= XSP_DETAIL_SEQUENCE;
@@ -465,6 +476,7 @@ enum {
 	OPT_PYTHON,
 	OPT_SCOPES,
 	OPT_WAITS,
+	OPT_WAIT_STACKS,
 	OPT_MAX_OVERHEAD,
 };
 
@@ -507,6 +519,7 @@ static const struct row {
 	{"python", OPT_PYTHON, take_python, 0, true, MAYBE},
 	{"counters", OPT_COUNTERS, take_counters, 0, true, VALUE},
 	{"waits", OPT_WAITS, take_waits, 0, true, MAYBE},
+	{"wait-stacks", OPT_WAIT_STACKS, take_wait_stacks, 0, true, MAYBE},
 	{"sequence", OPT_SEQUENCE, take_sequence, 0, true, NOTHING},
 	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true, VALUE},
 	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true, VALUE},
@@ -609,6 +622,7 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
 				  .details = XSP_DETAIL_CUDA,
 				  .max_overhead = DEFAULT_MAX_OVERHEAD,
 				  .wait_least_ns = DEFAULT_WAIT_LEAST_NS,
+				  .wait_stack_least_ns = DEFAULT_WAIT_STACK_LEAST_NS,
 				  .limit = DEFAULT_ROWS};
 	make_getopt_tables(listing, longs, shorts);
 	optind = 1;
@@ -634,6 +648,8 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
 	}
 	if (check(o, argc, argv, listing, err) < 0)
 		return XSP_OPTIONS_BAD;
+	if (o->wait_stacks && o->wait_stack_least_ns < o->wait_least_ns)
+		o->wait_least_ns = o->wait_stack_least_ns; /* a stack comes with its wait */
 	o->command = optind < argc ? argv + optind : NULL;
 	return XSP_OPTIONS_RUN;
 }

@@ -54,6 +54,8 @@ struct xsp_options {
 	size_t counter_count;
 	bool waits; /* --waits */
 	uint64_t wait_least_ns;
+	bool wait_stacks; /* --wait-stacks */
+	uint64_t wait_stack_least_ns;
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
 	size_t limit; /* rows of the summary */
 };

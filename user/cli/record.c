@@ -253,6 +253,8 @@ static void fill_attach_options(struct recording *r)
 		.counter_count = o->counter_count,
 		.waits = o->waits,
 		.wait_least_ns = o->wait_least_ns,
+		.wait_stacks = o->wait_stacks,
+		.wait_stack_least_ns = o->wait_stack_least_ns,
 		.brake = o->max_overhead > 0,
 		.verbose = o->verbose,
 	};

@@ -144,6 +144,8 @@ static int take_event(void *ctx, void *data, size_t size)
 		return 0; /* not ours: the kernel side writes whole events only */
 	if (e->kind == XSP_EVENT_PYTHON)
 		return take_python(d, e);
+	if (d->frames != NULL)
+		e = xsp_frames_of_wait(d->frames, e);
 	int rc =
 		(e->flags & XSP_EVENT_SECTIONS) && d->sections != NULL ? d->sections(d->ctx, e) : 0;
 	if (rc == 0)

@@ -63,7 +63,7 @@ static int put_infos(struct xsp_recorder *r)
 	const struct xsp_recorder_options *o = &r->options;
 	struct utsname u = {0};
 	char costs[128], filters[128], counters[XSP_COUNTERS_MAX * 48];
-	char min_duration[24], max_depth[16], waits[24];
+	char min_duration[24], max_depth[16], waits[24], wait_stacks[24];
 
 	uname(&u);
 	xsp_site_costs_text(&r->plan.costs, costs, sizeof(costs));
@@ -76,6 +76,8 @@ static int put_infos(struct xsp_recorder *r)
 	snprintf(max_depth, sizeof(max_depth), "%u", o->attach.max_depth);
 	list_counters(r, counters, sizeof(counters));
 	snprintf(waits, sizeof(waits), "%llu", (unsigned long long)o->attach.wait_least_ns);
+	snprintf(wait_stacks, sizeof(wait_stacks), "%llu",
+		 (unsigned long long)o->attach.wait_stack_least_ns);
 	const struct {
 		const char *key, *value;
 	} infos[] = {
@@ -92,6 +94,7 @@ static int put_infos(struct xsp_recorder *r)
 		{"gpu", o->selection.gpu != 0 ? "wanted" : "off"},
 		{"counters", counters},
 		{"waits", o->attach.waits ? waits : "off"}, /* ns: the least of one with an event */
+		{"wait stacks", o->attach.wait_stacks ? wait_stacks : "off"}, /* the same */
 	};
 	int rc = xsp_capture_put_clock(r->writer);
 	for (size_t i = 0; i < sizeof(infos) / sizeof(infos[0]) && rc == 0; i++)
@@ -209,7 +212,8 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	}
 	if (rc == 0 && xsp_resolver_new(xsp_broker_opener(r->broker), &r->resolver) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-	if (rc == 0 && (options->selection.details & XSP_DETAIL_STACKS) &&
+	if (rc == 0 &&
+	    ((options->selection.details & XSP_DETAIL_STACKS) || options->attach.wait_stacks) &&
 	    xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0 && (options->selection.details & XSP_DETAIL_PYTHON) &&
@@ -418,6 +422,9 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 	price_details(r, &c);
 	if (r->pythons != NULL)
 		xsp_pythons_count_torn(r->pythons, c.python_torn);
+	if (c.stacks_torn > r->gaps[XSP_GAP_STACKS].count)
+		xsp_recorder_gap(r, XSP_GAP_STACKS, c.stacks_torn - r->gaps[XSP_GAP_STACKS].count,
+				 "as their memory was not there");
 	getrusage(RUSAGE_SELF, &usage);
 	double silent = r->overheads != NULL
 				? (double)(xsp_overhead_unseen_ns(r) + c.unseen_ns)

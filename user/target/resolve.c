@@ -336,41 +336,85 @@ static bool follows_call(struct xsp_module *m, uint64_t addr)
 	return false;
 }
 
-/* Code that no file holds, such as a compiler's in the process. */
-static bool is_generated(const struct xsp_resolver *r, pid_t pid, uint64_t address)
+/* Code that no file holds: the kernel's in every process, or such as a compiler's in this one. NULL: it is none. */
+static const char *code_of_no_file(const struct xsp_resolver *r, pid_t pid, uint64_t address)
 {
+	static const char kernel[] = "[vdso]";
 	char line[4352];
 	struct xsp_map_line map;
 
-	return find_line(r->opener, pid, address, line, sizeof(line), &map) && map.executable &&
-	       map.inode == 0;
+	if (!find_line(r->opener, pid, address, line, sizeof(line), &map) || !map.executable ||
+	    map.inode != 0)
+		return NULL;
+	return map.path_length == strlen(kernel) && memcmp(map.path, kernel, strlen(kernel)) == 0
+		       ? kernel
+		       : "[generated code]";
 }
 
-int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text, size_t size)
+static bool find_learned(struct xsp_resolver *r, pid_t pid, uint64_t address, struct place *at)
 {
-	struct place at = {0};
+	find_remembered(r, pid, address, at);
+	struct known_file *k = at->mapped ? known(r, at->dev, at->inode) : NULL;
+	at->module = k != NULL ? k->module : NULL;
+	return at->module != NULL &&
+	       xsp_module_offset_to_addr(at->module, at->file_offset, &at->addr) == 0;
+}
 
-	text[0] = '\0';
-	find_remembered(r, pid, address, &at);
-	struct known_file *k = at.mapped ? known(r, at.dev, at.inode) : NULL;
-	if (k == NULL || k->module == NULL) {
-		if (!at.mapped && address > 4096 && is_generated(r, pid, address))
-			snprintf(text, size, "[generated code]");
-		return 0;
-	}
-	at.module = k->module;
-	if (xsp_module_offset_to_addr(at.module, at.file_offset, &at.addr) < 0 ||
-	    !follows_call(at.module, at.addr))
-		return 0;
-	/* the call itself: of one that never returns nothing need follow in the function */
-	const struct xsp_symbol *s = covering(at.module, at.addr - 1);
+static void name_of_place(struct place *at, uint64_t address, uint64_t back, char *text,
+			  size_t size)
+{
+	const struct xsp_symbol *s = covering(at->module, at->addr - back);
+
 	if (s == NULL) {
-		module_and_offset(&at, address, text, size);
-		return 0;
+		module_and_offset(at, address, text, size);
+		return;
 	}
 	char *name = xsp_demangle(s->name, false);
 	snprintf(text, size, "%s", name != NULL ? name : s->name);
 	free(name);
+}
+
+/* `back`: 1 for a return address, which names the call before it: of one that never returns nothing need follow in
+ * the function. */
+static int resolve_frame(struct xsp_resolver *r, pid_t pid, uint64_t address, uint64_t back,
+			 char *text, size_t size)
+{
+	struct place at = {0};
+
+	text[0] = '\0';
+	if (find_learned(r, pid, address, &at)) {
+		if (back == 0 || follows_call(at.module, at.addr))
+			name_of_place(&at, address, back, text, size);
+	} else if (!at.mapped && address > 4096) {
+		const char *name = code_of_no_file(r, pid, address);
+		snprintf(text, size, "%s", name != NULL ? name : "");
+	}
+	return 0;
+}
+
+int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text, size_t size)
+{
+	return resolve_frame(r, pid, address, 1, text, size);
+}
+
+int xsp_resolve_standing(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
+			 size_t size)
+{
+	return resolve_frame(r, pid, address, 0, text, size);
+}
+
+int xsp_resolve_frame(struct xsp_resolver *r, pid_t pid, uint64_t address, uint64_t *bytes)
+{
+	struct place at = {0};
+	bool frame_pointer;
+	int64_t delta;
+
+	if (!find_learned(r, pid, address, &at))
+		return -ENOENT;
+	int rc = xsp_module_entry_sp_rule(at.module, at.addr, &frame_pointer, &delta);
+	if (rc < 0 || frame_pointer || delta < 0)
+		return rc < 0 ? rc : -ENOENT;
+	*bytes = (uint64_t)delta;
 	return 0;
 }
 

@@ -219,6 +219,11 @@ uint64_t xsp_off_at(const struct thread *th, uint64_t ns);
 int xsp_off_add(struct thread *th, const struct xsp_event_wait *e);
 void xsp_off_forget(struct thread *th);
 
+/* ---- wait_place.c ---- */
+
+/* Fills in `inside` and `place`. 0 or -ENOMEM. */
+int xsp_wait_place(struct xsp_timeline *t, struct xsp_wait *w);
+
 /* ---- windows.c ---- */
 
 void xsp_windows_begin(struct xsp_timeline *t);

@@ -71,6 +71,7 @@ static void put_info(struct xsp_export *x)
 					   "tensor layout",
 					   "max overhead",
 					   "waits",
+					   "wait stacks",
 					   "worst slowdown",
 					   "operators without arguments"};
 	const char *separator = "{";
