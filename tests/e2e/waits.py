@@ -240,6 +240,57 @@ def stacks_of_waits(folder):
     check(re.search(r"\n    sleep .* at w_sleeps \(in ", table), "where w_sleeps slept", table)
 
 
+def folded(path):
+    """[(frames, ns)...]"""
+    with open(path, encoding="utf-8") as f:
+        lines = [line.rstrip("\n").rsplit(" ", 1) for line in f]
+    return [(stack.split(";"), int(ns)) for stack, ns in lines]
+
+
+@case
+def weights(folder):
+    """Off-CPU stacks come to what the threads were off their CPUs, exactly, and CPU stacks to what spans had of it."""
+    trace, truth = record_launched(folder, [workload("waits")], "--wait-stacks", "-e", "waits:waits_call",
+                                   "--weight", "off-cpu", "-o", f"{folder}/w.xspt", "-o", f"{folder}/off.folded")
+    trace.check_nothing_lost()
+    threads = threads_of(trace)
+    off = folded(f"{folder}/off.folded")
+    equal(sum(ns for _, ns in off), sum(t["time_ns"] - t["running_ns"] for t in threads.values()), "off the CPU")
+    for name, t in threads.items():
+        for why, wanted in t["blocked_ns"].items():  # short ones have a frame of their own
+            got = sum(ns for frames, ns in off if frames[0] == name and frames[-1] == f"[{why}]")
+            check(got <= wanted and (wanted - got < MS or name == "w_calls"), f"{name} in {why}", got, wanted)
+    for name, why in (("w_sleeps", "sleep"), ("w_locks", "lock"), ("w_polls", "poll")):
+        stacks = [frames for frames, ns in off if frames[0] == name and frames[-1] == f"[{why}]" and ns > 50 * MS]
+        equal(len(stacks), 1, f"stacks of {name}")
+        equal(stacks[0][stacks[0].index("run"):][:2], ["run", name], f"stack of {name}")
+    inside = [ns for frames, ns in off if "waits_call" in frames and frames[-1] == "[sleep]"]
+    near(sum(inside), threads["w_calls"]["blocked_ns"]["sleep"], "sleep inside the span", share=0.1, ns=30 * MS)
+
+    out = [part for kind in ("cpu.folded", "cpu.perf", "cpu.svg") for part in ("-o", f"{folder}/{kind}")]
+    xsptrace("export", "--weight", "cpu", f"{folder}/w.xspt", *out)
+    spans = sum(round(e["args"]["cpu_time (us)"] * 1000) for e in trace.spans)
+    equal(sum(ns for _, ns in folded(f"{folder}/cpu.folded")), spans, "CPU time of spans")
+    out = [part for kind in ("off.perf", "off.svg", "by.folded") for part in ("-o", f"{folder}/{kind}")]
+    xsptrace("export", "--weight", "off-cpu", "--by", "thread", f"{folder}/w.xspt", *out)
+    by = folded(f"{folder}/by.folded")
+    for name, t in threads.items():
+        # whatever it was named then
+        equal(sum(ns for frames, ns in by if frames[0].endswith(f" ({t['tid']})")), t["time_ns"] - t["running_ns"], name)
+    for kind, event, wanted in (("cpu", "self-cpu-ns", spans), ("off", "off-cpu-ns", sum(ns for _, ns in off))):
+        with open(f"{folder}/{kind}.perf", encoding="utf-8") as f:
+            equal(sum(int(n) for n in re.findall(rf" (\d+) {event}: ", f.read())), wanted, f"{event} in perf-script text")
+    with open(f"{folder}/off.svg", encoding="utf-8") as f:
+        check("Off-CPU flame graph" in f.read(), "the flame graph's title")
+
+    xsptrace("-q", *EXTRA, "-e", "waits:waits_call", "-o", f"{folder}/without.xspt", "--", workload("waits"))
+    for weight in ("cpu", "off-cpu"):
+        done = xsptrace("export", "--weight", weight, f"{folder}/without.xspt", "-o", f"{folder}/no.folded", status=2)
+        check("--waits records it" in done.stderr and not os.path.exists(f"{folder}/no.folded"), "what is said", done.stderr)
+    done = xsptrace("--weight", "cpu", "-o", f"{folder}/no.folded", "--", workload("waits"), status=2)
+    check("--waits" in done.stderr, "what is said", done.stderr)
+
+
 LOCKS = """
 import sys, threading, time
 lock = threading.Lock()

@@ -250,6 +250,18 @@ static int take_limit(struct parse *p)
 	return 0;
 }
 
+static int take_weight(struct parse *p)
+{
+	p->o->weight = xsp_weight_of(p->value);
+	return p->o->weight < XSP_WEIGHTS ? 0 : bad_value(p, "--weight", "wall, cpu or off-cpu");
+}
+
+static int take_by(struct parse *p)
+{
+	p->o->by_thread = strcmp(p->value, "thread") == 0;
+	return p->o->by_thread ? 0 : bad_value(p, "--by", "thread");
+}
+
 static int take_attach(struct parse *p)
 {
 	if (strstr(p->value, "perf-event") != NULL)
@@ -477,6 +489,8 @@ enum {
 	OPT_SCOPES,
 	OPT_WAITS,
 	OPT_WAIT_STACKS,
+	OPT_WEIGHT,
+	OPT_BY,
 	OPT_MAX_OVERHEAD,
 };
 
@@ -505,6 +519,8 @@ static const struct row {
 	{"buffer", OPT_BUFFER, take_buffer, 0, true, VALUE},
 	{"rings", OPT_RINGS, take_rings, 0, true, VALUE},
 	{"rows", OPT_ROWS, take_limit, 0, true, VALUE},
+	{"weight", OPT_WEIGHT, take_weight, 0, true, VALUE},
+	{"by", OPT_BY, take_by, 0, true, VALUE},
 	{"attach", OPT_ATTACH, take_attach, 0, true, VALUE},
 	{"exit", OPT_EXIT, take_exit, 0, true, VALUE},
 	{"cuda-api", OPT_CUDA_API, take_cuda_api, 0, false, VALUE},
@@ -598,6 +614,11 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 					     ? "--inject and --gpu=off exclude each other"
 					     : "--inject is for running processes (-p PID): what "
 					       "xsptrace starts loads the agent by itself");
+	if (o->weight != XSP_WEIGHT_WALL && !o->waits)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "--weight %s is what --waits records: add that, or "
+				     "--wait-stacks, which tells of the callers as well",
+				     xsp_weight_name(o->weight));
 	if (o->tid_count > 0 && o->follow)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "-t and --follow exclude each other");

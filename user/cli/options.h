@@ -11,6 +11,7 @@
 #include "attach/attach.h"
 #include "attach/perf_counters.h"
 #include "base/error.h"
+#include "export/export.h"
 #include "probes/probe.h"
 
 struct xsp_options {
@@ -58,6 +59,8 @@ struct xsp_options {
 	uint64_t wait_stack_least_ns;
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
 	size_t limit; /* rows of the summary */
+	enum xsp_weight weight; /* of stacks: --weight */
+	bool by_thread; /* --by thread */
 };
 
 enum xsp_options_result { XSP_OPTIONS_RUN, XSP_OPTIONS_DONE, XSP_OPTIONS_BAD };

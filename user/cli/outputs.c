@@ -89,6 +89,8 @@ static int open_all(struct work *w)
 	for (size_t i = 0; i < o->count; i++) {
 		struct xsp_export_options options = {
 			.path = o->paths[i],
+			.weight = o->weight,
+			.by_thread = o->by_thread,
 			.owner_uid = o->owner_uid,
 			.owner_gid = o->owner_gid,
 			.before = o->before != NULL ? &o->before[i] : NULL,

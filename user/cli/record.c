@@ -631,6 +631,8 @@ static int write_outputs(struct recording *r)
 		.owner_gid = (gid_t)-1,
 		.summary = !r->o.no_summary && !r->o.quiet,
 		.rows = r->o.limit,
+		.weight = r->o.weight,
+		.by_thread = r->o.by_thread,
 		.progress = !r->o.quiet && isatty(STDERR_FILENO),
 		.quiet = r->o.quiet,
 		.counts = &counts,

@@ -11,6 +11,22 @@ const struct xsp_export_format *const xsp_export_formats[] = {
 	&xsp_format_folded, &xsp_format_svg,	 &(const struct xsp_export_format){.suffix = NULL},
 };
 
+static const char *const weights[XSP_WEIGHTS] = {"wall", "cpu", "off-cpu"};
+
+const char *xsp_weight_name(enum xsp_weight weight)
+{
+	return weights[weight];
+}
+
+enum xsp_weight xsp_weight_of(const char *name)
+{
+	enum xsp_weight w = 0;
+
+	while (w < XSP_WEIGHTS && strcmp(name, weights[w]) != 0)
+		w++;
+	return w;
+}
+
 static bool ends_with(const char *text, const char *suffix)
 {
 	size_t n = strlen(text), m = strlen(suffix);
@@ -62,6 +78,12 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 			"no format goes by the ending of %s; there are .json, .json.gz, "
 			".perf, .folded and .svg",
 			options->path);
+	if (format->stacks && options->weight != XSP_WEIGHT_WALL &&
+	    !xsp_timeline_has_waits(timeline))
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "cannot write %s with --weight %s: the capture does not have "
+				     "it; --waits records it",
+				     options->path, weights[options->weight]);
 	struct xsp_export *x = calloc(1, sizeof(*x));
 	if (x == NULL)
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
@@ -182,12 +204,15 @@ static int take_wait(void *ctx, const struct xsp_wait *wait)
 
 struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 {
+	const bool off = x->format->stacks && x->options.weight == XSP_WEIGHT_OFF_CPU;
+	const bool waits = x->format->wait != NULL && (!x->format->stacks || off);
+
 	return (struct xsp_timeline_sink){
 		.ctx = x,
-		.span = take_span,
+		.span = off ? NULL : take_span,
 		.call = x->format->call != NULL ? take_call : NULL,
 		.gpu = x->format->gpu != NULL ? take_activity : NULL,
 		.memory = x->format->memory != NULL ? take_memory : NULL,
-		.wait = x->format->wait != NULL ? take_wait : NULL,
+		.wait = waits ? take_wait : NULL,
 	};
 }

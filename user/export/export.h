@@ -16,10 +16,19 @@
 
 struct xsp_export; /* one open output */
 
+/* What stacks are weighed by; the last two need --waits. */
+enum xsp_weight { XSP_WEIGHT_WALL, XSP_WEIGHT_CPU, XSP_WEIGHT_OFF_CPU, XSP_WEIGHTS };
+/* "wall", "cpu", "off-cpu". */
+const char *xsp_weight_name(enum xsp_weight weight);
+/* XSP_WEIGHTS: no such weight. */
+enum xsp_weight xsp_weight_of(const char *name);
+
 struct xsp_export_options {
 	const char *path; /* final name; "-" is standard output (not for .json.gz on a terminal) */
 	uid_t owner_uid; /* owner of the finished file under sudo; (uid_t)-1: leave */
 	gid_t owner_gid;
+	enum xsp_weight weight; /* of formats of stacks */
+	bool by_thread; /* their outermost frame is the thread, not all threads of a name */
 	const char *trace_name; /* traceName key; NULL: path */
 	const struct xsp_standing *before; /* at `path`: see base/new_file.h; may be NULL */
 	char **elsewhere; /* at the end: the file's name, if it could not be `path`; may be NULL */
@@ -37,6 +46,7 @@ struct xsp_export_format {
 	int (*memory)(struct xsp_export *x, const struct xsp_memory_event *event);
 	int (*wait)(struct xsp_export *x,
 		    const struct xsp_wait *wait); /* --waits; NULL: not shown */
+	bool stacks; /* spans are told, or waits with XSP_WEIGHT_OFF_CPU: never both */
 	int (*end)(struct xsp_export *x);
 	void (*discard)(struct xsp_export *x); /* frees x->state; after end or on failure */
 };

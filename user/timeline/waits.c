@@ -77,8 +77,11 @@ static int note_cpu_time(struct xsp_timeline *t, const struct row *row, struct x
 	const uint64_t off = span->off_end_ns - span->off_start_ns;
 
 	if (span->off_start_ns != XSP_OFF_UNKNOWN && span->off_end_ns != XSP_OFF_UNKNOWN &&
-	    span->off_end_ns >= span->off_start_ns)
+	    span->off_end_ns >= span->off_start_ns) {
+		const uint64_t self_off = off > span->child_off_ns ? off - span->child_off_ns : 0;
 		span->cpu_ns = wall > off ? wall - off : 0;
+		span->self_cpu_ns = span->self_ns > self_off ? span->self_ns - self_off : 0;
+	}
 	return 0;
 }
 
@@ -150,6 +153,7 @@ static int tell_with_path(struct xsp_timeline *t, struct thread *th, const struc
 	if (rc == 0)
 		rc = xsp_path_to(t, th->pid, row, row->count, &here, &w->path_length);
 	w->path = row->path;
+	w->spans_length = row->count > 0 ? row->path_ends[row->count - 1] : 0;
 	w->details = here.details;
 	if (rc == 0)
 		rc = xsp_wait_place(t, w);

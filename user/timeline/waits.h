@@ -34,6 +34,7 @@ struct xsp_wait {
 	 * below them. Valid during the call */
 	const uint32_t *path;
 	uint32_t path_length;
+	uint32_t spans_length; /* ... up to the innermost span: where the short ones were */
 	struct xsp_details *details; /* its sections STACK and PYTHON, or NULL; during the call */
 	/* 1 + xsp_name_id; 0: not known. The innermost frame, and the innermost one that is not the interpreter's, a
 	 * package's or the C library's, if there is such: "train.py:21 train_step" */
