@@ -291,6 +291,32 @@ def weights(folder):
     check("--waits" in done.stderr, "what is said", done.stderr)
 
 
+@case
+def summary_as_json(folder):
+    """What the table says, as the trace of the same run has it."""
+    xspt = f"{folder}/j.xspt"
+    trace, truth = record_launched(folder, [workload("waits")], "-q", "--summary", "json", "--wait-stacks", "-e",
+                                   "waits:waits_call", "-o", xspt)
+    summary = json.loads(xsptrace("export", "--summary", "json", xspt).stdout)
+    equal(json.loads(xsptrace("export", xspt, "--summary=json").stdout), summary, "the same again")
+    equal([(n["name"], n["calls"], n["total_ns"]) for n in summary["names"]],
+          [("waits_call", truth["calls"]["waits_call"], sum(round(e["dur"] * 1000) for e in trace.spans))], "names")
+    equal(summary["names"][0]["cpu_ns"], sum(round(e["args"]["cpu_time (us)"] * 1000) for e in trace.spans), "CPU time")
+    keys = ("name", "pid", "tid", "ended", "time_ns", "running_ns", "runnable_ns")
+    equal([[t[k] for k in keys] for t in summary["threads"]],
+          [[t[k] for k in keys] for t in trace.json["xsptrace_threads"]], "threads")
+    for t in summary["threads"]:
+        equal(t["running_ns"] + t["runnable_ns"] + sum(t["blocked_ns"].values()), t["time_ns"], f"sum of {t['name']}")
+        if t["name"] in ("w_sleeps", "w_polls", "w_reads"):
+            equal(next(p["at"] for p in t["places"] if p["in"] != "runnable"), t["name"], "where it waits")
+    equal(summary["threads_with_spans"], 1, "threads with spans")
+    lock = next(held for held in summary["locks"] if int(held["address"], 16) == truth["mutex"])
+    equal([(lock["holders"][0]["name"], lock["wakers"][0]["name"], lock["places"][0]["at"])],
+          [("w_holds", "w_holds", "w_locks")], "the mutex")
+    equal(summary["losses"], trace.losses, "losses")
+    equal(xsptrace("--summary", "yaml", "--", "/bin/true", status=2).stdout, "", "a form that there is not")
+
+
 LOCKS = """
 import sys, threading, time
 lock = threading.Lock()

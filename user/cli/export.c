@@ -14,8 +14,8 @@
 #include "export/export.h"
 
 static const char usage[] =
-	"Usage: xsptrace export FILE.xspt [-o OUT]... [--weight W] [--by thread] [--summary]\n"
-	"                       [--rows N|all] [-q]\n"
+	"Usage: xsptrace export FILE.xspt [-o OUT]... [--weight W] [--by thread]\n"
+	"                       [--summary [json]] [--rows N|all] [-q]\n"
 	"\n"
 	"Turns a capture into other formats; the ending of OUT decides: .json .json.gz .perf "
 	".folded\n"
@@ -23,6 +23,7 @@ static const char usage[] =
 	"\n"
 	"  --weight W     what .perf, .folded and .svg add up: wall (default), cpu, off-cpu; the\n"
 	"                 last two of captures with --waits\n"
+	"  --summary json all that the table and the lines below it say, on standard output\n"
 	"  --by thread    their outermost frame is each thread, not all threads of a name\n"
 	"\n"
 	"Example: xsptrace export run.xspt -o run.json.gz -o run.svg\n";
@@ -31,7 +32,7 @@ enum { OPT_SUMMARY = 256, OPT_ROWS, OPT_WEIGHT, OPT_BY };
 
 static const struct option longs[] = {
 	{"output", required_argument, NULL, 'o'},
-	{"summary", no_argument, NULL, OPT_SUMMARY},
+	{"summary", optional_argument, NULL, OPT_SUMMARY},
 	{"rows", required_argument, NULL, OPT_ROWS},
 	{"weight", required_argument, NULL, OPT_WEIGHT},
 	{"by", required_argument, NULL, OPT_BY},
@@ -39,6 +40,11 @@ static const struct option longs[] = {
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
+
+static bool is_summary(const char *word)
+{
+	return strcmp(word, "json") == 0 || strcmp(word, "text") == 0;
+}
 
 static int bad(const char *text)
 {
@@ -71,6 +77,13 @@ int xsp_cmd_export(int argc, char **argv)
 			paths[o.count++] = optarg;
 		} else if (code == OPT_SUMMARY) {
 			o.summary = true;
+			if (optarg == NULL && optind < argc - 1 && is_summary(argv[optind]))
+				optarg = argv[optind++];
+			o.json = optarg != NULL && strcmp(optarg, "json") == 0;
+			if (optarg != NULL && !is_summary(optarg)) {
+				status = bad("--summary takes text or json");
+				goto out;
+			}
 		} else if (code == OPT_ROWS && strcmp(optarg, "all") == 0) {
 			o.rows = 0;
 		} else if (code == OPT_ROWS && xsp_parse_number(optarg, 1, 1000000, &rows) == 0) {

@@ -125,6 +125,7 @@ static const char head[] =
 	"\n"
 	"Display:\n"
 	"      --rows N|all         rows of the summary (default 25)\n"
+	"      --summary json       all that it says as JSON, on standard output\n"
 	"      --no-summary         none\n"
 	"  -q, --quiet              no progress, no summary: errors only\n"
 	"  -v, --verbose            say what takes how long, and libbpf's messages\n"

@@ -262,6 +262,15 @@ static int take_by(struct parse *p)
 	return p->o->by_thread ? 0 : bad_value(p, "--by", "thread");
 }
 
+static int take_summary(struct parse *p)
+{
+	p->o->summary_json = strcmp(p->value, "json") == 0;
+	p->o->no_summary = strcmp(p->value, "none") == 0;
+	return p->o->summary_json || p->o->no_summary || strcmp(p->value, "text") == 0
+		       ? 0
+		       : bad_value(p, "--summary", "text, json or none");
+}
+
 static int take_attach(struct parse *p)
 {
 	if (strstr(p->value, "perf-event") != NULL)
@@ -491,6 +500,7 @@ enum {
 	OPT_WAIT_STACKS,
 	OPT_WEIGHT,
 	OPT_BY,
+	OPT_SUMMARY,
 	OPT_MAX_OVERHEAD,
 };
 
@@ -520,6 +530,7 @@ static const struct row {
 	{"rings", OPT_RINGS, take_rings, 0, true, VALUE},
 	{"rows", OPT_ROWS, take_limit, 0, true, VALUE},
 	{"weight", OPT_WEIGHT, take_weight, 0, true, VALUE},
+	{"summary", OPT_SUMMARY, take_summary, 0, true, VALUE},
 	{"by", OPT_BY, take_by, 0, true, VALUE},
 	{"attach", OPT_ATTACH, take_attach, 0, true, VALUE},
 	{"exit", OPT_EXIT, take_exit, 0, true, VALUE},

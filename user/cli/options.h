@@ -61,6 +61,7 @@ struct xsp_options {
 	size_t limit; /* rows of the summary */
 	enum xsp_weight weight; /* of stacks: --weight */
 	bool by_thread; /* --by thread */
+	bool summary_json; /* --summary json */
 };
 
 enum xsp_options_result { XSP_OPTIONS_RUN, XSP_OPTIONS_DONE, XSP_OPTIONS_BAD };

@@ -21,7 +21,8 @@ struct xsp_outputs {
 	gid_t owner_gid;
 	enum xsp_weight weight; /* of stacks, and */
 	bool by_thread; /* whether each thread has its own */
-	bool summary; /* the table on standard output */
+	bool summary; /* the table on standard output, or */
+	bool json; /* all that it says as JSON */
 	size_t rows;
 	bool progress; /* a line on a terminal when it takes long */
 	bool quiet;

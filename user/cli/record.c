@@ -629,7 +629,8 @@ static int write_outputs(struct recording *r)
 		.before = r->before,
 		.owner_uid = (uid_t)-1, /* they are ours */
 		.owner_gid = (gid_t)-1,
-		.summary = !r->o.no_summary && !r->o.quiet,
+		.summary = r->o.summary_json || (!r->o.no_summary && !r->o.quiet),
+		.json = r->o.summary_json,
 		.rows = r->o.limit,
 		.weight = r->o.weight,
 		.by_thread = r->o.by_thread,
