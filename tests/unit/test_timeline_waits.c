@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Waits: the CPU time of spans, what sinks are told of each wait, the sums of threads. */
 #include "capture_builder.h"
+#include "catalog/wait_reasons.h"
 
 #define SP 0x7ff000000000ULL
 #define NO_PROBE UINT32_MAX
@@ -115,6 +116,7 @@ Test(waits, cpu_time_is_without_waits_inside)
 	told_of(&b, &told);
 	cr_expect_eq(cpu_of(&told, "f1"), 400 - 100 - 30 - 40);
 	cr_expect_eq(cpu_of(&told, "f0"), 1000 - 100 - 100 - 30 - 40);
+	cr_expect_eq(span_named(&told.spans, "f0", 0)->span.self_cpu_ns, 600 - 100);
 	cr_expect_eq(told.count, 3);
 	cr_expect_eq(told.short_ns, 40, "those of the event that tells of no other");
 	cr_expect(!told.waits[0].in_span);
@@ -256,6 +258,25 @@ Test(waits, where)
 	cr_expect_str_eq(told.place, "mine");
 	cr_expect_str_eq(told.inside, "__lll_lock_wait");
 	result_free(&told.spans);
+}
+
+/* Where threads wait in every program, and what only begins like that. */
+Test(waits, primitives)
+{
+	static const char *const wait_in[] = {"read",
+					      "__read",
+					      "__new_sem_wait_slow64.constprop.0",
+					      "do_futex_wait.constprop.0",
+					      "pthread_cond_wait",
+					      "std::condition_variable::wait",
+					      "[vdso]"};
+	static const char *const others[] = {"read_config",    "Queue::wait",  "select_next",
+					     "sleeper.part.0", "wait_for_job", ""};
+
+	for (size_t i = 0; i < sizeof(wait_in) / sizeof(wait_in[0]); i++)
+		cr_expect(xsp_wait_is_primitive(wait_in[i]), "%s", wait_in[i]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		cr_expect_not(xsp_wait_is_primitive(others[i]), "%s", others[i]);
 }
 
 /* Captures come from anywhere. */
