@@ -269,6 +269,7 @@ Test(waits, primitives)
 					      "do_futex_wait.constprop.0",
 					      "pthread_cond_wait",
 					      "std::condition_variable::wait",
+					      "libc.so.6+0x8612b",
 					      "[vdso]"};
 	static const char *const others[] = {"read_config",    "Queue::wait",  "select_next",
 					     "sleeper.part.0", "wait_for_job", ""};

@@ -135,7 +135,10 @@ static const char *const primitives[] = {
 	"wait3",	 "wait4",	  "waitid",
 	"waitpid",	 "write",	  "writev",
 };
-static const char *const beginnings[] = {"__", "pthread_", "std::", "[vdso]"};
+static const char *const beginnings[] = {"__", "pthread_", "std::", "[vdso]",
+					 /* without symbols: "libc.so.6+0x8612b" */
+					 "libc.so.", "libc-2.", "libpthread", "libstdc++.so.",
+					 "ld-linux", "ld-musl"};
 
 bool xsp_wait_is_primitive(const char *function)
 {
