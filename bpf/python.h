@@ -201,29 +201,43 @@ static __noinline void python_gather(const struct xsp_python_spec *spec, struct 
 		python_send(p);
 }
 
-static __noinline __u32 xsp_put_python(char *e, __u32 at)
+/* The id of the current thread's stack, and what is said of it (xsp_section.value); false: it has none. */
+static __always_inline bool python_take(__u32 tgid, __u64 time, __u64 *id, __u32 *value)
 {
-	__u32 tgid = ((struct xsp_event *)e)->tgid;
 	const struct xsp_python_spec *spec = bpf_map_lookup_elem(&xsp_pythons, &tgid);
 	struct python_slot *p;
 	__u64 first;
 
-	at = xsp_forget(e, at);
-	if (!spec || at > XSP_DETAIL_LEAST - sizeof(struct xsp_section) - 8)
-		return at;
+	if (!spec)
+		return false;
 	first = python_first(spec);
 	p = first ? take_python_slot() : 0;
 	if (!p) {
 		if (first)
 			xsp_count(XSP_COUNT_PYTHON_TORN);
-		return at;
+		return false;
 	}
-	python_gather(spec, p, first, ((struct xsp_event *)e)->time_ns);
-	*(__u64 *)(e + at + sizeof(struct xsp_section)) = p->event.id;
-	xsp_put_section_head(e, at, XSP_SECTION_PYTHON, sizeof(struct xsp_section) + 8,
-			     p->event.count | p->event.flags);
+	python_gather(spec, p, first, time);
+	*id = p->event.id;
+	*value = p->event.count | p->event.flags;
 	xsp_give_slot_back(p);
-	return at + sizeof(struct xsp_section) + 8;
+	return true;
+}
+
+static __noinline __u32 xsp_put_python(char *e, __u32 at)
+{
+	struct xsp_section *s;
+
+	at = xsp_forget(e, at);
+	if (at > XSP_DETAIL_LEAST - sizeof(*s) - 8)
+		return at;
+	s = (struct xsp_section *)(e + at);
+	if (!python_take(((struct xsp_event *)e)->tgid, ((struct xsp_event *)e)->time_ns,
+			 (__u64 *)(s + 1), &s->value))
+		return at;
+	s->type = XSP_SECTION_PYTHON;
+	s->size = sizeof(*s) + 8;
+	return at + sizeof(*s) + 8;
 }
 
 #endif

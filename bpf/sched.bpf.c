@@ -7,6 +7,7 @@
  * thread is put there at its birth, or by a walk over all tasks when the recording begins, and taken out at
  * its last switch.
  */
+#include "wait_stack.h"
 #include "waits.h"
 
 /* include/linux/sched.h */
@@ -177,14 +178,9 @@ static __noinline bool is_named(struct task_struct *task)
 	return xsp_comm_matches(comm);
 }
 
-static __noinline bool emit_wait(const struct thread_waits *t, __u64 now, __u8 flags)
+static __always_inline void fill_wait(struct xsp_event_wait *e, const struct thread_waits *t,
+				      __u64 now, __u8 flags)
 {
-	struct xsp_event_wait *e = xsp_reserve(t->tid, sizeof(*e));
-
-	if (!e) {
-		xsp_count(XSP_COUNT_LOST_OTHER);
-		return false;
-	}
 	xsp_fill_head(&e->head, now, 0, (__u64)t->tgid << 32 | t->tid, ~0U, XSP_EVENT_WAIT, 0,
 		      sizeof(*e));
 	e->left_ns = t->at_ns;
@@ -197,8 +193,46 @@ static __noinline bool emit_wait(const struct thread_waits *t, __u64 now, __u8 f
 	e->state = t->state;
 	e->why = t->why;
 	e->flags = t->flags | flags;
+}
+
+static __noinline bool emit_wait(const struct thread_waits *t, __u64 now, __u8 flags)
+{
+	struct xsp_event_wait *e = xsp_reserve(t->tid, sizeof(*e));
+
+	if (!e) {
+		xsp_count(XSP_COUNT_LOST_OTHER);
+		return false;
+	}
+	fill_wait(e, t, now, flags);
 	xsp_submit(e);
 	return true;
+}
+
+static __noinline bool emit_wait_with_stack(const struct thread_waits *t, __u64 now, __u8 flags,
+					    const struct wait_stack *s)
+{
+	struct xsp_event_wait *e = xsp_reserve(t->tid, sizeof(*e) + WAIT_STACK_BYTES);
+
+	if (!e) /* it is large: without */
+		return emit_wait(t, now, flags);
+	fill_wait(e, t, now, flags);
+	e->head.sp = s->sp;
+	e->head.flags = XSP_EVENT_SECTIONS;
+	e->head.size = put_wait_stack(e, s);
+	if (s->torn)
+		xsp_count(XSP_COUNT_STACKS_TORN);
+	xsp_submit(e);
+	return true;
+}
+
+static __noinline bool tell_wait(const struct thread_waits *t, __u64 key, __u64 now, __u8 flags)
+{
+	struct wait_stack *s;
+
+	if (!xsp_wait_stacks_on || now - t->at_ns < xsp_wait_stack_least_ns)
+		return emit_wait(t, now, flags);
+	s = bpf_map_lookup_elem(&xsp_wait_stacks, &key);
+	return s && s->sp ? emit_wait_with_stack(t, now, flags, s) : emit_wait(t, now, flags);
 }
 
 static __noinline void emit_times(const struct thread_waits *t, __u64 now, __u32 ended)
@@ -224,7 +258,7 @@ static __noinline void emit_times(const struct thread_waits *t, __u64 now, __u32
 /* ---- switches ---- */
 
 /* From at_ns to `now` it was off its CPU. `flags`: XSP_WAIT_OPEN, or 0: it runs again. */
-static __always_inline void end_wait(struct thread_waits *t, __u64 now, __u8 flags)
+static __always_inline void end_wait(struct thread_waits *t, __u64 key, __u64 now, __u8 flags)
 {
 	__u32 why = t->why & (XSP_WAIT_CLASSES - 1);
 	__u64 off = now - t->at_ns, woken = t->woken_ns;
@@ -241,7 +275,7 @@ static __always_inline void end_wait(struct thread_waits *t, __u64 now, __u8 fla
 		t->runnable_ns += now - woken;
 	}
 	if ((off >= xsp_wait_least_ns || (t->flags & XSP_WAIT_BORN)) && t->named &&
-	    emit_wait(t, now, flags))
+	    tell_wait(t, key, now, flags))
 		t->short_ns = 0;
 	else
 		t->short_ns += off;
@@ -258,12 +292,12 @@ static __always_inline struct xsp_short_waits *short_waits(void)
  * Its return was not told: the kernel of the development machine runs no program at switches away from some tasks of
  * its own. How long it ran since, the kernel knows.
  */
-static __noinline void return_late(struct thread_waits *t, __u64 now, __u64 ran_ns)
+static __noinline void return_late(struct thread_waits *t, __u64 key, __u64 now, __u64 ran_ns)
 {
 	__u64 ran = ran_ns - t->ran_ns, most = now - t->at_ns;
 
 	now -= ran < most ? ran : most;
-	end_wait(t, now, 0);
+	end_wait(t, key, now, 0);
 	t->at_ns = now;
 }
 
@@ -273,13 +307,13 @@ static __noinline void leaves(struct thread_waits *t, __u64 now, bool preempted)
 	struct xsp_short_waits *s = short_waits();
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 state = task->__state;
-	__u64 ran_ns = task->se.sum_exec_runtime;
+	__u64 ran_ns = task->se.sum_exec_runtime, key = (__u64)task;
 
 	t->tid = (__u32)id; /* an exec changes it */
 	t->tgid = id >> 32;
 	t->named = is_named(task);
 	if (t->off)
-		return_late(t, now, ran_ns);
+		return_late(t, key, now, ran_ns);
 	else if (s)
 		t->short_ns = s->ns;
 	if (s)
@@ -294,20 +328,24 @@ static __noinline void leaves(struct thread_waits *t, __u64 now, bool preempted)
 	if (preempted || !state)
 		t->why = XSP_WAIT_RUNNABLE;
 	t->off = 1;
-	if (!(state & TASK_DEAD) || preempted)
+	if (!(state & TASK_DEAD) || preempted) {
+		if (xsp_wait_stacks_on && t->named)
+			take_stack(key, (struct pt_regs *)bpf_task_pt_regs(task), now);
 		return;
-	__u64 key = (__u64)task;
+	}
 	if (t->named)
 		emit_times(t, now, 1);
 	bpf_map_delete_elem(&xsp_thread_waits, &key);
+	if (xsp_wait_stacks_on)
+		bpf_map_delete_elem(&xsp_wait_stacks, &key);
 }
 
-static __noinline void returns(struct thread_waits *t, __u64 now)
+static __noinline void returns(struct thread_waits *t, __u64 key, __u64 now)
 {
 	struct xsp_short_waits *s = short_waits();
 
 	if (t->off)
-		end_wait(t, now, 0);
+		end_wait(t, key, now, 0);
 	else
 		t->running_ns += now - t->at_ns;
 	t->at_ns = now;
@@ -344,7 +382,7 @@ int xsp_sched_switch(struct bpf_raw_tracepoint_args *ctx)
 	if (prev)
 		leaves(prev, now, ctx->args[0] & 1);
 	if (next)
-		returns(next, now);
+		returns(next, ctx->args[2], now);
 	return 0;
 }
 
@@ -421,6 +459,8 @@ static __noinline struct thread_waits *make_waits(struct task_struct *task, __u6
 		t->tgid = tgid;
 		t->named = is_named(task);
 		t->syscall = -1;
+		if (xsp_wait_stacks_on)
+			bpf_map_update_elem(&xsp_wait_stacks, &key, &no_stack, BPF_ANY);
 	} else if (failed != -17) { /* EEXIST: it is there */
 		xsp_count(XSP_COUNT_UNTRACKED);
 	}
@@ -484,16 +524,16 @@ int xsp_sched_meet(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* `task` is still there: it goes after its last switch, and with that its entry. */
-static __noinline void part(struct thread_waits *t, struct task_struct *task, __u64 until)
+/* The task of `key` is still there: it goes after its last switch, and with that its entry. */
+static __noinline void part(struct thread_waits *t, __u64 key, __u64 until)
 {
 	if (t->off)
-		end_wait(t, until, XSP_WAIT_OPEN);
+		end_wait(t, key, until, XSP_WAIT_OPEN);
 	else
 		t->running_ns += until - t->at_ns;
 	t->at_ns = until;
 	if (t->named)
-		emit_times(t, until, BPF_CORE_READ(task, exit_state) != 0);
+		emit_times(t, until, BPF_CORE_READ((struct task_struct *)key, exit_state) != 0);
 }
 
 /* ... over those that are in the table at the end: also such as are no tasks any more to others, but have not
@@ -505,7 +545,7 @@ int xsp_sched_part(struct bpf_iter__bpf_map_elem *ctx)
 	struct thread_waits *t = key ? waits_of(*key) : 0;
 
 	if (t)
-		part(t, (struct task_struct *)*key, xsp_waits_until_ns);
+		part(t, *key, xsp_waits_until_ns);
 	return 0;
 }
 

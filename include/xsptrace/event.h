@@ -95,7 +95,9 @@ enum xsp_section_type {
 	XSP_SECTION_WORDS = 1, /* operands at entry, 64 bits each: struct xsp_detail_spec.word */
 	XSP_SECTION_RESULT = 2, /* EXIT: the return register, 64 bits */
 	XSP_SECTION_ARGS = 3, /* arguments of a PyTorch operator */
-	XSP_SECTION_STACK = 4, /* who called: XSP_FRAME_*, the innermost first; value: 1 if more */
+	XSP_SECTION_STACK =
+		4, /* who called: XSP_FRAME_*, the innermost first; value: 1 if more. Of a wait
+				* the first one is where the thread itself stood */
 	XSP_SECTION_COUNTERS =
 		5, /* counters at entry, in the order of the capture's info "counters": 64
 				   * bits each, or struct xsp_perf_value; value: bit n: n is there */
@@ -117,6 +119,9 @@ enum xsp_section_type {
 				  * how many frames it has, and enum xsp_python_flag */
 	XSP_SECTION_COPY =
 		14, /* SAMPLE, to the recorder, which makes a STACK of it: struct xsp_stack_copy */
+	XSP_SECTION_STACK_WORDS =
+		15, /* of a wait, from the kernel side to the recorder, which makes frames
+				       * of them (record/frames.h): the words from the stack pointer on */
 	XSP_SECTION_TYPES,
 };
 #define XSP_COUNTERS_MAX 8
@@ -226,7 +231,9 @@ enum xsp_wait_flag {
 /*
  * XSP_EVENT_WAIT; head.time_ns: when the thread runs again; head.probe ~0. Waits shorter than the capture's
  * info "waits" have no event: they are in the short_ns of the next one, which is written before any event of
- * the thread's spans.
+ * the thread's spans. With --wait-stacks those that lasted as long as the info "wait stacks" have the sections STACK
+ * and PYTHON, as they were when the thread left; head.sp is then the entry stack pointer of what it would have called
+ * next.
  */
 struct xsp_event_wait {
 	struct xsp_event head;

@@ -42,6 +42,7 @@ enum xsp_count {
 	XSP_COUNT_PYTHON_TORN, /* Python stacks of which not all that there is could be read */
 	XSP_COUNT_SAMPLES, /* --sample: how often its program looked at a recorded thread, and the time it took */
 	XSP_COUNT_SAMPLES_NS,
+	XSP_COUNT_STACKS_TORN, /* stacks of waits that lay in pages that were not there */
 	XSP_COUNTS,
 };
 
@@ -77,6 +78,9 @@ _Static_assert(sizeof(struct xsp_thread_state) == 8 + 24 * XSP_FILTER_FRAMES, "n
 /* --waits: a number for each system call, and threads that are followed. */
 #define XSP_SYSCALLS_MAX 512
 #define XSP_WAITS_THREADS 16384
+/* --wait-stacks: of a thread that leaves its CPU. */
+#define XSP_WAIT_FRAMES 64
+#define XSP_WAIT_WORDS 128 /* of its stack; a power of two */
 _Static_assert((XSP_SYSCALLS_MAX & (XSP_SYSCALLS_MAX - 1)) == 0, "a power of two");
 _Static_assert((XSP_WAIT_CLASSES & (XSP_WAIT_CLASSES - 1)) == 0, "a power of two");
 

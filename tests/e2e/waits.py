@@ -144,7 +144,12 @@ def cpu_time_of_spans(folder):
             check(e["args"]["cpu_time (us)"] <= e["dur"] + 0.001, "more CPU time than time", e)
         near(sum(e["args"]["cpu_time (us)"] for e in spans) * 1000, own["cpu_ns"], f"CPU time, least {least}",
              ns=noise(threads_of(trace)["w_calls"]["switches"], before))
-        slept = [s for s in states_of(trace)[own["tid"]] if s[2] == "Blocked: sleep"]
+        states = states_of(trace)[own["tid"]]
+        if least == "1s":  # each of them is too short, and told before an event of a span
+            t = threads_of(trace)["w_calls"]
+            near(sum(s[3].get("short waits (us)", 0) for s in states) * 1000, t["time_ns"] - t["running_ns"],
+                 "short waits", share=0.1, ns=10 * MS)
+        slept = [s for s in states if s[2] == "Blocked: sleep"]
         check((len(slept) == 0) == (least == "1s"), f"waits of at least {least}: {len(slept)}")
 
 
@@ -257,6 +262,114 @@ def redis_in_epoll(folder):
     check(re.search(r"redis-server \(\d+\).* poll ", table), "the table of threads", table)
 
 
+@case
+def stacks_of_waits(folder):
+    """Each function of the program that waits, and what called it; of waits that are long enough only."""
+    trace, truth = record_launched(folder, [workload("waits")], "--wait-stacks=20ms", "-e", "waits:waits_call",
+                                   "-o", f"{folder}/s.xspt")
+    trace.check_nothing_lost()
+    check_states(trace)
+    states = states_of(trace)
+    for name, kind in (("w_sleeps", "sleep"), ("w_polls", "poll"), ("w_reads", "pipe"), ("w_locks", "lock"),
+                       ("w_holds", "sleep"), ("w_is_lied_to", "lock")):
+        long = [s for s in states[truth["threads"][name]["tid"]] if s[2] == f"Blocked: {kind}" and s[1] - s[0] > 20 * MS]
+        check(long, f"no long waits of {name}")
+        for s in long:
+            stack = s[3].get("Call stack", "").split(";")
+            # the C library's own functions, as it likes; then the program's
+            check(stack.index(name) >= 1 and stack[stack.index(name) + 1] == "run", f"stack of {name}", s)
+            equal(stack.count(name), 1, f"{name} in its stack")
+    if os.uname().machine == "x86_64":  # stacks that lie: nothing is made of them, and what is not there is counted
+        lies = [s for s in states[truth["threads"]["w_lies"]["tid"]] if s[2] == "Blocked: sleep"]
+        equal([s[3]["Call stack"] for s in lies], ["w_lies", "w_lies"], "stacks of w_lies")
+        check(trace.losses["wait_stacks_torn"] >= 1, "torn stacks", trace.losses)
+    for own in states.values():
+        for s, after in zip(own, own[1:]):  # it lasts until the thread runs again
+            end = after[1] if after[2] == "Runnable" else s[1]
+            check(end - s[0] > 19 * MS or "Call stack" not in s[3], "a short wait with a stack", s)
+    table = xsptrace("export", f"{folder}/s.xspt").stdout
+    check(re.search(r"lock 0x.* held by w_holds .*; waited for at w_locks \(in ", table), "the lock's line", table)
+    # of those that had most CPU time
+    check(re.search(r"\n    [a-z]+ .* at w_[a-z]+ \(in ", table), "where threads waited", table)
+
+
+def folded(path):
+    """[(frames, ns)...]"""
+    with open(path, encoding="utf-8") as f:
+        lines = [line.rstrip("\n").rsplit(" ", 1) for line in f]
+    return [(stack.split(";"), int(ns)) for stack, ns in lines]
+
+
+@case
+def weights(folder):
+    """Off-CPU stacks come to what the threads were off their CPUs, exactly, and CPU stacks to what spans had of it."""
+    trace, truth = record_launched(folder, [workload("waits")], "--wait-stacks", "-e", "waits:waits_call",
+                                   "--weight", "off-cpu", "-o", f"{folder}/w.xspt", "-o", f"{folder}/off.folded")
+    trace.check_nothing_lost()
+    threads = threads_of(trace)
+    off = folded(f"{folder}/off.folded")
+    equal(sum(ns for _, ns in off), sum(t["time_ns"] - t["running_ns"] for t in threads.values()), "off the CPU")
+    for name, t in threads.items():
+        for why, wanted in t["blocked_ns"].items():  # short ones have a frame of their own
+            got = sum(ns for frames, ns in off if frames[0] == name and frames[-1] == f"[{why}]")
+            check(got <= wanted and (wanted - got < MS or name == "w_calls"), f"{name} in {why}", got, wanted)
+    for name, why in (("w_sleeps", "sleep"), ("w_locks", "lock"), ("w_polls", "poll")):
+        stacks = [frames for frames, ns in off if frames[0] == name and frames[-1] == f"[{why}]" and ns > 50 * MS]
+        equal(len(stacks), 1, f"stacks of {name}")
+        equal(stacks[0][stacks[0].index("run"):][:2], ["run", name], f"stack of {name}")
+    inside = [ns for frames, ns in off if "waits_call" in frames and frames[-1] == "[sleep]"]
+    near(sum(inside), threads["w_calls"]["blocked_ns"]["sleep"], "sleep inside the span", share=0.1, ns=30 * MS)
+
+    out = [part for kind in ("cpu.folded", "cpu.perf", "cpu.svg") for part in ("-o", f"{folder}/{kind}")]
+    xsptrace("export", "--weight", "cpu", f"{folder}/w.xspt", *out)
+    spans = sum(round(e["args"]["cpu_time (us)"] * 1000) for e in trace.spans)
+    equal(sum(ns for _, ns in folded(f"{folder}/cpu.folded")), spans, "CPU time of spans")
+    out = [part for kind in ("off.perf", "off.svg", "by.folded") for part in ("-o", f"{folder}/{kind}")]
+    xsptrace("export", "--weight", "off-cpu", "--by", "thread", f"{folder}/w.xspt", *out)
+    by = folded(f"{folder}/by.folded")
+    for name, t in threads.items():
+        # whatever it was named then
+        equal(sum(ns for frames, ns in by if frames[0].endswith(f" ({t['tid']})")), t["time_ns"] - t["running_ns"], name)
+    for kind, event, wanted in (("cpu", "self-cpu-ns", spans), ("off", "off-cpu-ns", sum(ns for _, ns in off))):
+        with open(f"{folder}/{kind}.perf", encoding="utf-8") as f:
+            equal(sum(int(n) for n in re.findall(rf" (\d+) {event}: ", f.read())), wanted, f"{event} in perf-script text")
+    with open(f"{folder}/off.svg", encoding="utf-8") as f:
+        check("Off-CPU flame graph" in f.read(), "the flame graph's title")
+
+    xsptrace("-q", *EXTRA, "-e", "waits:waits_call", "-o", f"{folder}/without.xspt", "--", workload("waits"))
+    for weight in ("cpu", "off-cpu"):
+        done = xsptrace("export", "--weight", weight, f"{folder}/without.xspt", "-o", f"{folder}/no.folded", status=2)
+        check("--waits records it" in done.stderr and not os.path.exists(f"{folder}/no.folded"), "what is said", done.stderr)
+    done = xsptrace("--weight", "cpu", "-o", f"{folder}/no.folded", "--", workload("waits"), status=2)
+    check("--waits" in done.stderr, "what is said", done.stderr)
+
+
+@case
+def summary_as_json(folder):
+    """What the table says, as the trace of the same run has it."""
+    xspt = f"{folder}/j.xspt"
+    trace, truth = record_launched(folder, [workload("waits")], "-q", "--summary", "json", "--wait-stacks", "-e",
+                                   "waits:waits_call", "-o", xspt)
+    summary = json.loads(xsptrace("export", "--summary", "json", xspt).stdout)
+    equal(json.loads(xsptrace("export", xspt, "--summary=json").stdout), summary, "the same again")
+    equal([(n["name"], n["calls"], n["total_ns"]) for n in summary["names"]],
+          [("waits_call", truth["calls"]["waits_call"], sum(round(e["dur"] * 1000) for e in trace.spans))], "names")
+    equal(summary["names"][0]["cpu_ns"], sum(round(e["args"]["cpu_time (us)"] * 1000) for e in trace.spans), "CPU time")
+    keys = ("name", "pid", "tid", "ended", "time_ns", "running_ns", "runnable_ns")
+    equal([[t[k] for k in keys] for t in summary["threads"]],
+          [[t[k] for k in keys] for t in trace.json["xsptrace_threads"]], "threads")
+    for t in summary["threads"]:
+        equal(t["running_ns"] + t["runnable_ns"] + sum(t["blocked_ns"].values()), t["time_ns"], f"sum of {t['name']}")
+        if t["name"] in ("w_sleeps", "w_polls", "w_reads"):
+            equal(next(p["at"] for p in t["places"] if p["in"] != "runnable"), t["name"], "where it waits")
+    equal(summary["threads_with_spans"], 1, "threads with spans")
+    lock = next(held for held in summary["locks"] if int(held["address"], 16) == truth["mutex"])
+    equal([(lock["holders"][0]["name"], lock["wakers"][0]["name"], lock["places"][0]["at"])],
+          [("w_holds", "w_holds", "w_locks")], "the mutex")
+    equal(summary["losses"], trace.losses, "losses")
+    equal(xsptrace("--summary", "yaml", "--", "/bin/true", status=2).stdout, "", "a form that there is not")
+
+
 LOCKS = """
 import sys, threading, time
 lock = threading.Lock()
@@ -278,10 +391,10 @@ threads = [threading.Thread(target=f) for f in (hold, want)]
 
 @case
 def a_lock_of_python(folder):
-    """A semaphore: it tells of no holder, so none is named; who woke is known."""
+    """A semaphore: it tells of no holder, so none is named; who woke, and on which line it is waited for, is known."""
     child = start([sys.executable, "-c", LOCKS], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     check(b"ready" in child.stderr.readline(), "not ready")
-    with Recording(folder, "--waits", "-p", child.pid, "-o", f"{folder}/t.json",
+    with Recording(folder, "--wait-stacks", "--python", "-p", child.pid, "-o", f"{folder}/t.json",
                    table=f"{folder}/table") as recording:
         child.stdin.write(b"\n")
         child.stdin.flush()
@@ -294,9 +407,14 @@ def a_lock_of_python(folder):
     check(len(waits) >= 3, "waits for the lock", waits)
     for w in waits:
         check("held by" not in w[3], "a holder that nobody can know", w)
+    lines = LOCKS.splitlines()
+    where = f"<string>({lines.index('        with lock:', lines.index('def want():')) + 1}): want;"
+    waited = [w for w in waits if w[3].get("Call stack", "").startswith(where)]
+    check(len(waited) >= 2, f"waits on the line {where}", waits)
     with open(f"{folder}/table", encoding="utf-8") as f:
         table = f.read()
-    check("whose holder it does not tell" in table, "the line on the lock", table)
+    check("whose holder it does not tell" in table and "; waited for at <string>:" in table, "the line on the lock",
+          table)
 
 
 if __name__ == "__main__":

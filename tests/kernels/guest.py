@@ -40,7 +40,7 @@ EXISTING = (
     ("survival", ("exceptions_longjmp_tail_calls",), False),
     ("stacks", ("with_frame_pointers", "without_frame_pointers"), False),
     ("counters", ("what_the_machine_cannot_count",), False),
-    ("waits", ("threads_that_were_there_before", "a_lock_of_python"), False),
+    ("waits", ("threads_that_were_there_before", "stacks_of_waits"), False),
 )
 
 

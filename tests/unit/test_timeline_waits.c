@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Waits: the CPU time of spans, what sinks are told of each wait, the sums of threads. */
 #include "capture_builder.h"
+#include "catalog/wait_reasons.h"
 
 #define SP 0x7ff000000000ULL
 #define NO_PROBE UINT32_MAX
 
 struct told {
+	const struct xsp_timeline *timeline;
 	struct xsp_wait waits[128];
+	char path[128], place[64], inside[64]; /* of the last one */
 	size_t count;
+	uint64_t short_ns; /* told by themselves */
 	struct result spans;
 };
 
@@ -15,7 +19,19 @@ static int take_wait(void *ctx, const struct xsp_wait *wait)
 {
 	struct told *told = ctx;
 
+	told->short_ns += wait->flags & XSP_WAIT_SHORT ? wait->short_ns : 0;
+	if (wait->flags & XSP_WAIT_SHORT)
+		return 0;
 	cr_assert_lt(told->count, 128);
+	told->path[0] = '\0';
+	for (uint32_t i = 0; i < wait->path_length; i++) {
+		strcat(told->path, i > 0 ? ";" : "");
+		strcat(told->path,
+		       xsp_timeline_name(told->timeline, wait->path[i] & ~XSP_PATH_FRAME));
+	}
+	strcpy(told->place, wait->place ? xsp_timeline_name(told->timeline, wait->place - 1) : "");
+	strcpy(told->inside,
+	       wait->inside ? xsp_timeline_name(told->timeline, wait->inside - 1) : "");
 	told->waits[told->count++] = *wait;
 	return 0;
 }
@@ -69,6 +85,7 @@ static void told_of(struct builder *b, struct told *told)
 	cr_assert_eq(xsp_capture_open(b->path, &r->reader, &err), 0, "%s", err.text);
 	unlink(b->path);
 	cr_assert_eq(xsp_timeline_new(r->reader, &r->timeline, &err), 0, "%s", err.text);
+	told->timeline = r->timeline;
 	struct xsp_timeline_sink sink = {.ctx = told, .span = take_span, .wait = take_wait};
 	cr_assert_eq(xsp_timeline_run(r->timeline, &sink, 1, &err), 0, "%s", err.text);
 }
@@ -99,7 +116,9 @@ Test(waits, cpu_time_is_without_waits_inside)
 	told_of(&b, &told);
 	cr_expect_eq(cpu_of(&told, "f1"), 400 - 100 - 30 - 40);
 	cr_expect_eq(cpu_of(&told, "f0"), 1000 - 100 - 100 - 30 - 40);
-	cr_expect_eq(told.count, 3, "short ones are not told");
+	cr_expect_eq(span_named(&told.spans, "f0", 0)->span.self_cpu_ns, 600 - 100);
+	cr_expect_eq(told.count, 3);
+	cr_expect_eq(told.short_ns, 40, "those of the event that tells of no other");
 	cr_expect(!told.waits[0].in_span);
 	cr_expect(told.waits[1].in_span);
 	cr_expect_str_eq(xsp_timeline_name(told.spans.timeline, told.waits[2].span), "f1");
@@ -203,6 +222,62 @@ Test(waits, inside_a_call_of_cuda)
 	cr_expect_eq(times[0].waits[XSP_WAIT_LOCK], 2);
 	cr_expect_eq(times[0].waits[XSP_WAIT_GPU], 1);
 	result_free(&told.spans);
+}
+
+/* Between the span around it and the reason: what the stack says. */
+Test(waits, where)
+{
+	static const char *const texts[] = {"", "main", "f0", "mine", "__lll_lock_wait"};
+	struct {
+		struct xsp_event_wait wait;
+		struct xsp_section section;
+		uint64_t frames[4];
+	} e = {.wait = {.head = {.kind = XSP_EVENT_WAIT,
+				 .probe = NO_PROBE,
+				 .sp = SP - 256,
+				 .flags = XSP_EVENT_SECTIONS},
+			.left_ns = 1100,
+			.why = XSP_WAIT_LOCK},
+	       .section = {.type = XSP_SECTION_STACK, .size = sizeof(e.section) + 32},
+	       .frames = {0x4000, 0x3000 | 8ULL << XSP_FRAME_SHIFT,
+			  0x2000 | 8ULL << XSP_FRAME_SHIFT, 0x1000 | 16ULL << XSP_FRAME_SHIFT}};
+	struct builder b;
+	struct told told;
+
+	start(&b);
+	for (uint64_t i = 1; i < 5; i++)
+		name(&b, xsp_address_name_hash(XSP_NAME_OF_RETURN, b.pid, 0x1000 * i), texts[i], 0);
+	b.now = 1000;
+	entry(&b, 0, SP);
+	b.now = 1200;
+	builder_put(&b, &e, sizeof(e));
+	leave(&b, 0, SP);
+	told_of(&b, &told);
+	cr_assert_eq(told.count, 1);
+	cr_expect_str_eq(told.path, "f0;mine;__lll_lock_wait");
+	cr_expect_str_eq(told.place, "mine");
+	cr_expect_str_eq(told.inside, "__lll_lock_wait");
+	result_free(&told.spans);
+}
+
+/* Where threads wait in every program, and what only begins like that. */
+Test(waits, primitives)
+{
+	static const char *const wait_in[] = {"read",
+					      "__read",
+					      "__new_sem_wait_slow64.constprop.0",
+					      "do_futex_wait.constprop.0",
+					      "pthread_cond_wait",
+					      "std::condition_variable::wait",
+					      "libc.so.6+0x8612b",
+					      "[vdso]"};
+	static const char *const others[] = {"read_config",    "Queue::wait",  "select_next",
+					     "sleeper.part.0", "wait_for_job", ""};
+
+	for (size_t i = 0; i < sizeof(wait_in) / sizeof(wait_in[0]); i++)
+		cr_expect(xsp_wait_is_primitive(wait_in[i]), "%s", wait_in[i]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		cr_expect_not(xsp_wait_is_primitive(others[i]), "%s", others[i]);
 }
 
 /* Captures come from anywhere. */

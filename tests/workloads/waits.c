@@ -187,13 +187,43 @@ static void w_is_lied_to(struct member *m)
 	m->waited_ns = 120 * MS;
 }
 
+/* Sleeps with other registers than it should: a stack that ends in the middle of what is read of it, full of what looks
+ * like nothing, and a frame that is its own caller, or behind which no memory is. */
+static void w_lies(struct member *m)
+{
+#if defined(__x86_64__)
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct timespec nap = {0, 40 * MS};
+
+	if (page == MAP_FAILED || munmap(page + 4096, 4096) != 0)
+		abort();
+	memset(page, 0x41, 4096);
+	uint64_t *circle = (uint64_t *)(void *)(page + 4096 - 64);
+	circle[0] = (uintptr_t)circle;
+	circle[1] = (uintptr_t)w_sleeps;
+	uint64_t frames[] = {(uintptr_t)circle, (uintptr_t)page + 4096};
+	for (size_t i = 0; i < 2; i++) {
+		long result = SYS_nanosleep;
+		__asm__ volatile("mov %%rsp, %%r12\n\tmov %%rbp, %%r13\n\t"
+				 "mov %[stack], %%rsp\n\tmov %[frame], %%rbp\n\tsyscall\n\t"
+				 "mov %%r13, %%rbp\n\tmov %%r12, %%rsp"
+				 : "+a"(result)
+				 : [stack] "r"(circle - 4), [frame] "r"(frames[i]), "D"(&nap),
+				   "S"(0)
+				 : "rcx", "r11", "r12", "r13", "memory");
+		m->waited_ns += result == 0 ? 40 * MS : 0;
+	}
+#endif
+	(void)m;
+}
+
 static struct member members[] = {
 	{.name = "w_sleeps", .work = w_sleeps}, {.name = "w_calls", .work = w_calls},
 	{.name = "w_holds", .work = w_holds},	{.name = "w_locks", .work = w_locks},
 	{.name = "w_reads", .work = w_reads},	{.name = "w_writes", .work = w_writes},
 	{.name = "w_polls", .work = w_polls},	{.name = "w_spins", .work = w_spins},
 	{.name = "w_spins2", .work = w_spins},	{.name = "w_is_lied_to", .work = w_is_lied_to},
-	{.name = "w_robust", .work = w_robust},
+	{.name = "w_robust", .work = w_robust}, {.name = "w_lies", .work = w_lies},
 };
 #define MEMBERS (sizeof(members) / sizeof(members[0]))
 

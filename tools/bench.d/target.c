@@ -9,11 +9,14 @@
  * With arguments it does one order and ends (for tools that cannot attach): target SHAPE CALLS CHUNKS
  */
 #include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "xsptrace/record_function.h"
 
@@ -31,14 +34,62 @@ static uint64_t range(uint64_t x)
 	return x + 1;
 }
 
+static int there[2], back[2]; /* pipes */
+
+/* At the end of a stack of so many frames. */
+static __attribute__((noinline, optimize("no-omit-frame-pointer"))) uint64_t
+deep(unsigned depth, uint64_t (*call)(void))
+{
+	uint64_t x = depth > 0 ? deep(depth - 1, call) : call();
+
+	__asm__ volatile("" : "+r"(x));
+	return x;
+}
+
+static uint64_t answer(void)
+{
+	char byte = 0;
+
+	while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
+		;
+	return 0;
+}
+
+static uint64_t ask(void)
+{
+	char byte = 0;
+
+	return write(there[1], &byte, 1) == 1 && read(back[0], &byte, 1) == 1;
+}
+
+static void *other(void *nothing)
+{
+	deep(12, answer);
+	return nothing;
+}
+
+/* To another thread on the same CPU, and back. */
+static uint64_t switch_threads(uint64_t x)
+{
+	if (there[1] == 0) {
+		pthread_t thread;
+		cpu_set_t one;
+		CPU_ZERO(&one);
+		CPU_SET(sched_getcpu(), &one);
+		if (sched_setaffinity(0, sizeof(one), &one) != 0 || pipe(there) != 0 ||
+		    pipe(back) != 0 || pthread_create(&thread, NULL, other, NULL) != 0)
+			abort();
+	}
+	return x + deep(12, ask);
+}
+
 static const struct {
 	const char *name;
 	uint64_t (*call)(uint64_t);
 } shapes[] = {
-	{"shape_emulated", shape_emulated},
-	{"shape_nop5", shape_nop5},
-	{"shape_ret", shape_ret},
-	{"range", range},
+	{"shape_emulated", shape_emulated}, {"shape_nop5", shape_nop5},
+	{"shape_ret", shape_ret},	    {"range", range},
+	{"switch", switch_threads},
 };
 
 static double now_ns(clockid_t clock)

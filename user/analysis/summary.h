@@ -38,6 +38,13 @@ struct xsp_summary_print {
 	int width; /* columns of the terminal; 0: no limit (names are never cut in a pipe) */
 	bool color;
 };
+/* The same for programs: one object of JSON. `counts`: what else is counted, those of a group behind each other. */
+struct xsp_summary_count {
+	const char *group, *key;
+	uint64_t value;
+};
+int xsp_summary_write_json(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
+			   const struct xsp_summary_count *counts, size_t count);
 /* The table, then the lines on losses, unfinished spans, damage and overhead. */
 int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
 		      const struct xsp_summary_print *how);

@@ -329,3 +329,69 @@ void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader 
 		      "CUDA_INJECTION64_PATH=/path/to/" XSP_GPU_AGENT "\n",
 		      f);
 }
+
+/* ---- JSON ---- */
+
+static void put_kernels(const struct xsp_summary_gpu *g, struct xsp_json_writer *j)
+{
+	xsp_json_begin(j, "kernels", '[');
+	for (size_t i = 0; i < g->kernel_count; i++) {
+		const struct kernel *k = &g->kernels[i];
+		xsp_json_begin(j, NULL, '{');
+		xsp_json_text(j, "name", k->name);
+		xsp_json_number(j, "launches", k->calls);
+		xsp_json_number(j, "total_ns", k->total_ns);
+		xsp_json_number(j, "max_ns", k->max_ns);
+		xsp_json_end(j, '{');
+	}
+	xsp_json_end(j, '[');
+}
+
+static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *j)
+{
+	const struct xsp_memory_use *uses;
+	const size_t n = xsp_timeline_memory(g->timeline, &uses);
+
+	xsp_json_begin(j, "memory", '[');
+	for (size_t i = 0; i < n; i++) {
+		xsp_json_begin(j, NULL, '{');
+		if (uses[i].device != XSP_GPU_NO_ID)
+			xsp_json_number(j, "device", uses[i].device);
+		xsp_json_bool(j, "pinned_host", uses[i].host);
+		xsp_json_number(j, "peak_bytes", (uint64_t)uses[i].peak);
+		xsp_json_number(j, "bytes_at_end", (uint64_t)uses[i].now);
+		xsp_json_number(j, "unknown_frees", uses[i].unknown_frees);
+		xsp_json_end(j, '{');
+	}
+	xsp_json_end(j, '[');
+	xsp_json_begin(j, "allocated_by", '[');
+	for (size_t i = 0; i < g->allocator_count; i++) {
+		const struct allocator *a = &g->allocators[i];
+		xsp_json_begin(j, NULL, '{');
+		xsp_json_text(j, "name", a->any ? xsp_timeline_name(g->timeline, a->name) : NULL);
+		xsp_json_number(j, "bytes", a->bytes);
+		xsp_json_number(j, "calls", a->calls);
+		xsp_json_end(j, '{');
+	}
+	xsp_json_end(j, '[');
+}
+
+void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j)
+{
+	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
+
+	if (g->calls == 0 && g->kernel_count == 0 && (c == NULL || c->records == 0))
+		return;
+	if (g->kernel_count > 0)
+		qsort(g->kernels, g->kernel_count, sizeof(*g->kernels), by_total);
+	if (g->allocator_count > 0)
+		qsort(g->allocators, g->allocator_count, sizeof(*g->allocators), by_bytes);
+	xsp_json_begin(j, "gpu", '{');
+	xsp_json_number(j, "busy_ns", g->busy_ns);
+	xsp_json_number(j, "copied_bytes", g->bytes);
+	xsp_json_number(j, "api_calls", g->calls);
+	xsp_json_number(j, "api_errors", g->failed);
+	put_kernels(g, j);
+	put_memory(g, j);
+	xsp_json_end(j, '{');
+}

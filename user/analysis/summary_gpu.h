@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "analysis/summary.h"
+#include "base/json_writer.h"
 
 struct xsp_summary_gpu;
 
@@ -19,6 +20,8 @@ int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_ev
 
 /* The kernels that took most time. */
 void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_summary_print *how);
+/* Kernels, memory and errors as JSON, inside an object. */
+void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j);
 /* Nothing if the target has not used CUDA. `warn` writes a line that the reader must not miss. */
 void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f,
 			   void (*warn)(void *ctx, const char *text), void *ctx);

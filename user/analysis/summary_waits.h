@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "analysis/summary.h"
+#include "base/json_writer.h"
 
 struct xsp_summary_waits;
 
@@ -20,5 +21,9 @@ int xsp_summary_waits_wait(struct xsp_summary_waits *w, const struct xsp_wait *w
 /* The table of threads; the lines on locks and gaps. */
 int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_reader *r, FILE *f,
 			    const struct xsp_summary_print *how);
+
+/* The same as JSON, inside an object. */
+int xsp_summary_waits_json(struct xsp_summary_waits *w, struct xsp_capture_reader *r,
+			   struct xsp_json_writer *j);
 
 #endif

@@ -67,6 +67,8 @@ struct xsp_attach_options {
 	uint64_t wait_least_ns; /* of those with an event */
 	uint32_t sample_hz; /* of what threads do on their CPU, so often a second; 0: none */
 	bool profile_later; /* of these two nothing runs before xsp_attach_profile() */
+	bool wait_stacks; /* where the thread stood as it began to wait: */
+	uint64_t wait_stack_least_ns; /* of waits that lasted so long */
 	struct xsp_journal *journal; /* of a guardian (journal.h), borrowed; NULL: none */
 	bool brake; /* probes can be let go of, and hits that no event tells of are counted */
 	bool verbose; /* libbpf's messages go to standard error */
@@ -169,6 +171,7 @@ struct xsp_attach_counters {
 	uint64_t unseen_ns; /* of what xsp_attach_unseen() tells: that which had no room there */
 	uint64_t python_torn; /* Python stacks of which not all that there is could be read */
 	uint64_t samples, samples_ns; /* taken or lost, and the time in their program */
+	uint64_t stacks_torn; /* of waits */
 	uint64_t missed; /* by the kernel: returns it does not probe, programs it did not run */
 };
 int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *out);

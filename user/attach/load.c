@@ -189,6 +189,9 @@ static void configure_waits(struct xsp_attach *a, const struct xsp_attach_option
 	for (unsigned i = 0; i < XSP_SYSCALLS_MAX; i++)
 		bpf->rodata->xsp_wait_classes[i] = (uint8_t)xsp_wait_class_of(i);
 	bpf_map__set_max_entries(bpf->maps.xsp_thread_waits, o->waits ? XSP_WAITS_THREADS : 1);
+	bpf->rodata->xsp_wait_stacks_on = o->wait_stacks;
+	bpf->rodata->xsp_wait_stack_least_ns = o->wait_stack_least_ns;
+	bpf_map__set_max_entries(bpf->maps.xsp_wait_stacks, o->wait_stacks ? XSP_WAITS_THREADS : 1);
 }
 
 static void configure_samples(struct xsp_attach *a, const struct xsp_attach_options *o)

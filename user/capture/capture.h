@@ -143,7 +143,8 @@ struct xsp_capture_python {
 /* Names of addresses, which mean nothing once their process is gone: what the address was. */
 enum xsp_address_name {
 	XSP_NAME_OF_FUNCTION = 0x57ab, /* a host function that stands for a kernel */
-	XSP_NAME_OF_RETURN = 0x57ac, /* a return address in a stack. "": it is none, and neither is
+	XSP_NAME_OF_RETURN =
+		0x57ac, /* a return address in a stack, or where its thread stood. "": it is none, and neither is
 				      * anything beyond it in the stack */
 	XSP_NAME_OF_CODE =
 		0x57ad, /* where a sample found the thread, two lines: the file's name, the
@@ -167,6 +168,7 @@ enum xsp_capture_gap {
 	XSP_GAP_THREADS, /* without counters */
 	XSP_GAP_PYTHON, /* stacks of Python that could not be read, or not to their end */
 	XSP_GAP_PYTHON_CODE, /* those, each counted once, with a frame that could not be named */
+	XSP_GAP_STACKS, /* native ones of waits, the same */
 	XSP_GAP_END, /* it ended before it was told to */
 	XSP_GAPS,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "catalog/wait_reasons.h"
 
+#include <string.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 
@@ -129,4 +130,47 @@ const char *xsp_wait_class_name(unsigned why)
 	};
 
 	return names[why & (XSP_WAIT_CLASSES - 1)];
+}
+
+/* Functions of the C library that wait, up to a '.' of the compiler's; and how others of its, of the C++ library's, and
+ * the kernel's in every process begin. */
+static const char *const primitives[] = {
+	"accept",	 "accept4",	  "clock_nanosleep",
+	"cnd_timedwait", "cnd_wait",	  "connect",
+	"do_futex_wait", "epoll_pwait",	  "epoll_pwait2",
+	"epoll_wait",	 "fdatasync",	  "flock",
+	"fsync",	 "ioctl",	  "madvise",
+	"mmap",		 "mmap64",	  "mtx_lock",
+	"munmap",	 "nanosleep",	  "open",
+	"open64",	 "openat",	  "openat64",
+	"pause",	 "poll",	  "ppoll",
+	"pread64",	 "preadv",	  "pselect",
+	"pwrite64",	 "pwritev",	  "read",
+	"readv",	 "recv",	  "recvfrom",
+	"recvmmsg",	 "recvmsg",	  "sched_yield",
+	"select",	 "sem_clockwait", "sem_timedwait",
+	"sem_wait",	 "send",	  "sendfile64",
+	"sendmsg",	 "sendto",	  "sigsuspend",
+	"sigtimedwait",	 "sigwaitinfo",	  "sleep",
+	"splice",	 "syscall",	  "thrd_join",
+	"thrd_sleep",	 "usleep",	  "wait",
+	"wait3",	 "wait4",	  "waitid",
+	"waitpid",	 "write",	  "writev",
+};
+static const char *const beginnings[] = {"__", "pthread_", "std::", "[vdso]",
+					 /* without symbols: "libc.so.6+0x8612b" */
+					 "libc.so.", "libc-2.", "libpthread", "libstdc++.so.",
+					 "ld-linux", "ld-musl"};
+
+bool xsp_wait_is_primitive(const char *function)
+{
+	const size_t length = strcspn(function, ".");
+
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+		if (strncmp(function, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	for (size_t i = 0; i < sizeof(primitives) / sizeof(primitives[0]); i++)
+		if (strlen(primitives[i]) == length && memcmp(function, primitives[i], length) == 0)
+			return true;
+	return false;
 }

@@ -14,24 +14,37 @@
 #include "export/export.h"
 
 static const char usage[] =
-	"Usage: xsptrace export FILE.xspt [-o OUT]... [--summary] [--rows N|all] [-q]\n"
+	"Usage: xsptrace export FILE.xspt [-o OUT]... [--weight W] [--by thread]\n"
+	"                       [--summary [json]] [--rows N|all] [-q]\n"
 	"\n"
 	"Turns a capture into other formats; the ending of OUT decides: .json .json.gz .perf "
 	".folded\n"
 	".svg. Without -o, or with --summary, prints the summary table. Needs no root.\n"
 	"\n"
+	"  --weight W     what .perf, .folded and .svg add up: wall (default), cpu, off-cpu; the\n"
+	"                 last two of captures with --waits\n"
+	"  --summary json all that the table and the lines below it say, on standard output\n"
+	"  --by thread    their outermost frame is each thread, not all threads of a name\n"
+	"\n"
 	"Example: xsptrace export run.xspt -o run.json.gz -o run.svg\n";
 
-enum { OPT_SUMMARY = 256, OPT_ROWS };
+enum { OPT_SUMMARY = 256, OPT_ROWS, OPT_WEIGHT, OPT_BY };
 
 static const struct option longs[] = {
 	{"output", required_argument, NULL, 'o'},
-	{"summary", no_argument, NULL, OPT_SUMMARY},
+	{"summary", optional_argument, NULL, OPT_SUMMARY},
 	{"rows", required_argument, NULL, OPT_ROWS},
+	{"weight", required_argument, NULL, OPT_WEIGHT},
+	{"by", required_argument, NULL, OPT_BY},
 	{"quiet", no_argument, NULL, 'q'},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
+
+static bool is_summary(const char *word)
+{
+	return strcmp(word, "json") == 0 || strcmp(word, "text") == 0;
+}
 
 static int bad(const char *text)
 {
@@ -64,10 +77,21 @@ int xsp_cmd_export(int argc, char **argv)
 			paths[o.count++] = optarg;
 		} else if (code == OPT_SUMMARY) {
 			o.summary = true;
+			if (optarg == NULL && optind < argc - 1 && is_summary(argv[optind]))
+				optarg = argv[optind++];
+			o.json = optarg != NULL && strcmp(optarg, "json") == 0;
+			if (optarg != NULL && !is_summary(optarg)) {
+				status = bad("--summary takes text or json");
+				goto out;
+			}
 		} else if (code == OPT_ROWS && strcmp(optarg, "all") == 0) {
 			o.rows = 0;
 		} else if (code == OPT_ROWS && xsp_parse_number(optarg, 1, 1000000, &rows) == 0) {
 			o.rows = (size_t)rows;
+		} else if (code == OPT_WEIGHT && xsp_weight_of(optarg) < XSP_WEIGHTS) {
+			o.weight = xsp_weight_of(optarg);
+		} else if (code == OPT_BY && strcmp(optarg, "thread") == 0) {
+			o.by_thread = true;
 		} else if (code == 'q') {
 			o.quiet = true;
 			o.progress = false;
@@ -77,6 +101,9 @@ int xsp_cmd_export(int argc, char **argv)
 			goto out;
 		} else {
 			status = bad(code == OPT_ROWS ? "--rows wants a number or all"
+				     : code == OPT_WEIGHT
+					     ? "--weight wants wall, cpu, off-cpu or samples"
+				     : code == OPT_BY ? "--by wants thread"
 						      : "unknown option or missing value");
 			goto out;
 		}

@@ -19,6 +19,7 @@
 #define DEFAULT_ROWS 25
 #define DEFAULT_MAX_OVERHEAD 0.2
 #define DEFAULT_WAIT_LEAST_NS 10000
+#define DEFAULT_WAIT_STACK_LEAST_NS 1000000
 
 struct parse {
 	struct xsp_options *o;
@@ -249,6 +250,29 @@ static int take_limit(struct parse *p)
 	return 0;
 }
 
+static int take_weight(struct parse *p)
+{
+	p->o->weight = xsp_weight_of(p->value);
+	return p->o->weight < XSP_WEIGHTS
+		       ? 0
+		       : bad_value(p, "--weight", "wall, cpu, off-cpu or samples");
+}
+
+static int take_by(struct parse *p)
+{
+	p->o->by_thread = strcmp(p->value, "thread") == 0;
+	return p->o->by_thread ? 0 : bad_value(p, "--by", "thread");
+}
+
+static int take_summary(struct parse *p)
+{
+	p->o->summary_json = strcmp(p->value, "json") == 0;
+	p->o->no_summary = strcmp(p->value, "none") == 0;
+	return p->o->summary_json || p->o->no_summary || strcmp(p->value, "text") == 0
+		       ? 0
+		       : bad_value(p, "--summary", "text, json or none");
+}
+
 static int take_attach(struct parse *p)
 {
 	if (strstr(p->value, "perf-event") != NULL)
@@ -349,6 +373,16 @@ static int take_sample(struct parse *p)
 static int take_profile(struct parse *p)
 {
 	p->o->profile = true;
+	return 0;
+}
+
+static int take_wait_stacks(struct parse *p)
+{
+	p->o->waits = true;
+	p->o->wait_stacks = true;
+	if (p->value != NULL && xsp_parse_duration(p->value, 1e3, &p->o->wait_stack_least_ns) < 0)
+		return bad_value(p, "--wait-stacks",
+				 "the least time of a wait whose stack is kept (1ms, 100us, 0)");
 	return 0;
 }
 
@@ -483,6 +517,10 @@ enum {
 	OPT_WAITS,
 	OPT_SAMPLE,
 	OPT_PROFILE,
+	OPT_WAIT_STACKS,
+	OPT_WEIGHT,
+	OPT_BY,
+	OPT_SUMMARY,
 	OPT_MAX_OVERHEAD,
 };
 
@@ -511,6 +549,9 @@ static const struct row {
 	{"buffer", OPT_BUFFER, take_buffer, 0, true, VALUE},
 	{"rings", OPT_RINGS, take_rings, 0, true, VALUE},
 	{"rows", OPT_ROWS, take_limit, 0, true, VALUE},
+	{"weight", OPT_WEIGHT, take_weight, 0, true, VALUE},
+	{"summary", OPT_SUMMARY, take_summary, 0, true, VALUE},
+	{"by", OPT_BY, take_by, 0, true, VALUE},
 	{"attach", OPT_ATTACH, take_attach, 0, true, VALUE},
 	{"exit", OPT_EXIT, take_exit, 0, true, VALUE},
 	{"cuda-api", OPT_CUDA_API, take_cuda_api, 0, false, VALUE},
@@ -527,6 +568,7 @@ static const struct row {
 	{"waits", OPT_WAITS, take_waits, 0, true, MAYBE},
 	{"sample", OPT_SAMPLE, take_sample, 0, true, MAYBE},
 	{"profile", OPT_PROFILE, take_profile, 0, true, NOTHING},
+	{"wait-stacks", OPT_WAIT_STACKS, take_wait_stacks, 0, true, MAYBE},
 	{"sequence", OPT_SEQUENCE, take_sequence, 0, true, NOTHING},
 	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true, VALUE},
 	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true, VALUE},
@@ -614,6 +656,12 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 					     ? "--inject and --gpu=off exclude each other"
 					     : "--inject is for running processes (-p PID): what "
 					       "xsptrace starts loads the agent by itself");
+	if ((o->weight == XSP_WEIGHT_CPU || o->weight == XSP_WEIGHT_OFF_CPU) && !o->waits &&
+	    !o->profile)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "--weight %s is what --waits records: add that, or "
+				     "--wait-stacks, which tells of the callers as well",
+				     xsp_weight_name(o->weight));
 	if (o->tid_count > 0 && o->follow)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "-t and --follow exclude each other");
@@ -662,6 +710,7 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
 				  .details = XSP_DETAIL_CUDA,
 				  .max_overhead = DEFAULT_MAX_OVERHEAD,
 				  .wait_least_ns = DEFAULT_WAIT_LEAST_NS,
+				  .wait_stack_least_ns = DEFAULT_WAIT_STACK_LEAST_NS,
 				  .limit = DEFAULT_ROWS};
 	make_getopt_tables(listing, longs, shorts);
 	optind = 1;
@@ -687,6 +736,8 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
 	}
 	if (check(o, argc, argv, listing, err) < 0)
 		return XSP_OPTIONS_BAD;
+	if (o->wait_stacks && o->wait_stack_least_ns < o->wait_least_ns)
+		o->wait_least_ns = o->wait_stack_least_ns; /* a stack comes with its wait */
 	take_profiling(o);
 	o->command = optind < argc ? argv + optind : NULL;
 	return XSP_OPTIONS_RUN;

@@ -11,6 +11,7 @@
 #include "attach/attach.h"
 #include "attach/perf_counters.h"
 #include "base/error.h"
+#include "export/export.h"
 #include "probes/probe.h"
 
 #define XSP_SAMPLE_HZ 99 /* by default: in step with nothing that ticks */
@@ -59,8 +60,13 @@ struct xsp_options {
 	uint32_t sample_hz; /* --sample; 0: none */
 	bool profile; /* --profile: no probes */
 	bool may_profile; /* ... where nothing is found that has any: nothing else was asked for */
+	bool wait_stacks; /* --wait-stacks */
+	uint64_t wait_stack_least_ns;
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
 	size_t limit; /* rows of the summary */
+	enum xsp_weight weight; /* of stacks: --weight */
+	bool by_thread; /* --by thread */
+	bool summary_json; /* --summary json */
 };
 
 enum xsp_options_result { XSP_OPTIONS_RUN, XSP_OPTIONS_DONE, XSP_OPTIONS_BAD };

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "export/export.h"
+#include "export/facts.h"
 #include "timeline/timeline.h"
 
 struct work {
@@ -89,6 +90,8 @@ static int open_all(struct work *w)
 	for (size_t i = 0; i < o->count; i++) {
 		struct xsp_export_options options = {
 			.path = o->paths[i],
+			.weight = o->weight,
+			.by_thread = o->by_thread,
 			.owner_uid = o->owner_uid,
 			.owner_gid = o->owner_gid,
 			.before = o->before != NULL ? &o->before[i] : NULL,
@@ -137,6 +140,29 @@ static void finish_all(struct work *w, bool complete)
 	free(w->sinks);
 }
 
+static void count_facts(struct xsp_summary_count *out, size_t *n, const char *group,
+			const struct xsp_facts *facts)
+{
+	for (size_t i = 0; i < facts->count; i++)
+		out[(*n)++] =
+			(struct xsp_summary_count){group, facts->list[i].key, facts->list[i].value};
+}
+
+static int print_json(struct work *w)
+{
+	struct xsp_summary_count counts[3 * XSP_FACTS_MAX];
+	struct xsp_facts losses = {.count = 0}, timeline = {.count = 0}, overhead = {.count = 0};
+	size_t n = 0;
+
+	xsp_facts_losses(w->reader, &losses);
+	xsp_facts_timeline(w->reader, w->timeline, &timeline);
+	xsp_facts_overhead(w->reader, &overhead);
+	count_facts(counts, &n, "losses", &losses);
+	count_facts(counts, &n, "timeline", &timeline);
+	count_facts(counts, &n, "overhead", &overhead);
+	return xsp_summary_write_json(w->summary, w->reader, stdout, counts, n);
+}
+
 static void print_summary(struct work *w)
 {
 	struct xsp_summary_print how = {
@@ -147,7 +173,10 @@ static void print_summary(struct work *w)
 
 	if (w->summary == NULL)
 		return;
-	xsp_summary_write(w->summary, w->reader, stdout, &how);
+	if (w->o->json)
+		print_json(w);
+	else
+		xsp_summary_write(w->summary, w->reader, stdout, &how);
 }
 
 static void say_damage(struct work *w)

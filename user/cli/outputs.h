@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "capture/capture.h"
+#include "export/export.h"
 #include "timeline/timeline.h"
 
 struct xsp_outputs {
@@ -18,7 +19,10 @@ struct xsp_outputs {
 		*before; /* at each of them, when they were asked for; NULL: now */
 	uid_t owner_uid;
 	gid_t owner_gid;
-	bool summary; /* the table on standard output */
+	enum xsp_weight weight; /* of stacks, and */
+	bool by_thread; /* whether each thread has its own */
+	bool summary; /* the table on standard output, or */
+	bool json; /* all that it says as JSON */
 	size_t rows;
 	bool progress; /* a line on a terminal when it takes long */
 	bool quiet;

@@ -257,6 +257,8 @@ static void fill_attach_options(struct recording *r)
 			     : o->may_profile ? XSP_SAMPLE_HZ
 					      : 0,
 		.profile_later = o->may_profile,
+		.wait_stacks = o->wait_stacks,
+		.wait_stack_least_ns = o->wait_stack_least_ns,
 		.brake = o->max_overhead > 0,
 		.verbose = o->verbose,
 	};
@@ -685,8 +687,11 @@ static int write_outputs(struct recording *r)
 		.before = r->before,
 		.owner_uid = (uid_t)-1, /* they are ours */
 		.owner_gid = (gid_t)-1,
-		.summary = !r->o.no_summary && !r->o.quiet,
+		.summary = r->o.summary_json || (!r->o.no_summary && !r->o.quiet),
+		.json = r->o.summary_json,
 		.rows = r->o.limit,
+		.weight = r->o.weight,
+		.by_thread = r->o.by_thread,
 		.progress = !r->o.quiet && isatty(STDERR_FILENO),
 		.quiet = r->o.quiet,
 		.counts = &counts,

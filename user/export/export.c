@@ -12,6 +12,22 @@ const struct xsp_export_format *const xsp_export_formats[] = {
 	&xsp_format_folded, &xsp_format_svg,	 &(const struct xsp_export_format){.suffix = NULL},
 };
 
+static const char *const weights[XSP_WEIGHTS] = {"usual", "wall", "cpu", "off-cpu", "samples"};
+
+const char *xsp_weight_name(enum xsp_weight weight)
+{
+	return weights[weight];
+}
+
+enum xsp_weight xsp_weight_of(const char *name)
+{
+	enum xsp_weight w = 0;
+
+	while (w < XSP_WEIGHTS && strcmp(name, weights[w]) != 0)
+		w++;
+	return w;
+}
+
 const struct xsp_export_format *xsp_export_format_for(const char *path)
 {
 	const struct xsp_export_format *best = NULL;
@@ -56,6 +72,16 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 			"no format goes by the ending of %s; there are .json, .json.gz, "
 			".perf, .folded and .svg",
 			options->path);
+	const bool samples = options->weight == XSP_WEIGHT_SAMPLES,
+		   waits = options->weight == XSP_WEIGHT_CPU ||
+			   options->weight == XSP_WEIGHT_OFF_CPU;
+	if (format->stacks && ((samples && !xsp_timeline_has_samples(timeline)) ||
+			       (waits && !xsp_timeline_has_waits(timeline))))
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "cannot write %s with --weight %s: the capture does not have "
+				     "it; %s records it",
+				     options->path, weights[options->weight],
+				     samples ? "--sample" : "--waits");
 	struct xsp_export *x = calloc(1, sizeof(*x));
 	if (x == NULL)
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
@@ -66,6 +92,9 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 	}
 	x->reader = reader;
 	x->timeline = timeline;
+	if (x->options.weight == XSP_WEIGHT_USUAL)
+		x->options.weight =
+			xsp_timeline_has_samples(timeline) ? XSP_WEIGHT_SAMPLES : XSP_WEIGHT_WALL;
 	struct xsp_out_options how = {
 		.path = options->path,
 		.gzip = xsp_ends_with(format->suffix, strlen(format->suffix), ".gz"),
@@ -203,15 +232,19 @@ static int take_sample_stack(void *ctx, const struct xsp_sample *s)
 
 struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 {
-	if (x->format->adds_stacks && xsp_timeline_has_samples(x->timeline))
+	const enum xsp_weight weight = x->format->stacks ? x->options.weight : XSP_WEIGHT_USUAL;
+	const bool off = weight == XSP_WEIGHT_OFF_CPU;
+	const bool waits = x->format->wait != NULL && (!x->format->stacks || off);
+
+	if (weight == XSP_WEIGHT_SAMPLES)
 		return (struct xsp_timeline_sink){.ctx = x, .sample = take_sample_stack};
 	return (struct xsp_timeline_sink){
 		.ctx = x,
-		.span = take_span,
+		.span = off ? NULL : take_span,
 		.sample = x->format->sample != NULL ? take_sample : NULL,
 		.call = x->format->call != NULL ? take_call : NULL,
 		.gpu = x->format->gpu != NULL ? take_activity : NULL,
 		.memory = x->format->memory != NULL ? take_memory : NULL,
-		.wait = x->format->wait != NULL ? take_wait : NULL,
+		.wait = waits ? take_wait : NULL,
 	};
 }

@@ -16,10 +16,26 @@
 
 struct xsp_export; /* one open output */
 
+/* What stacks are weighed by. */
+enum xsp_weight {
+	XSP_WEIGHT_USUAL, /* not said: samples where there are any, else wall time */
+	XSP_WEIGHT_WALL, /* of spans */
+	XSP_WEIGHT_CPU, /* of spans, with --waits */
+	XSP_WEIGHT_OFF_CPU, /* waits */
+	XSP_WEIGHT_SAMPLES,
+	XSP_WEIGHTS
+};
+/* "wall", "cpu", "off-cpu", "samples". */
+const char *xsp_weight_name(enum xsp_weight weight);
+/* XSP_WEIGHTS: no such weight. */
+enum xsp_weight xsp_weight_of(const char *name);
+
 struct xsp_export_options {
 	const char *path; /* final name; "-" is standard output (not for .json.gz on a terminal) */
 	uid_t owner_uid; /* owner of the finished file under sudo; (uid_t)-1: leave */
 	gid_t owner_gid;
+	enum xsp_weight weight; /* of formats of stacks */
+	bool by_thread; /* their outermost frame is the thread, not all threads of a name */
 	const char *trace_name; /* traceName key; NULL: path */
 	const struct xsp_standing *before; /* at `path`: see base/new_file.h; may be NULL */
 	char **elsewhere; /* at the end: the file's name, if it could not be `path`; may be NULL */
@@ -38,8 +54,8 @@ struct xsp_export_format {
 	int (*wait)(struct xsp_export *x,
 		    const struct xsp_wait *wait); /* --waits; NULL: not shown */
 	int (*sample)(struct xsp_export *x,
-		      const struct xsp_sample *sample); /* --sample; NULL: not shown, or: */
-	bool adds_stacks; /* where there are samples span() gets these, and no spans */
+		      const struct xsp_sample *sample); /* --sample; NULL: not shown; see: */
+	bool stacks; /* spans are told, or with XSP_WEIGHT_SAMPLES these, as spans, or with XSP_WEIGHT_OFF_CPU waits */
 	int (*end)(struct xsp_export *x);
 	void (*discard)(struct xsp_export *x); /* frees x->state; after end or on failure */
 };

@@ -16,4 +16,14 @@ struct xsp_export {
 	void *state; /* the format's own */
 };
 
+/* What the span itself took, by the weight that was asked for: 0 where that is not known. */
+static inline uint64_t xsp_export_self_ns(const struct xsp_export *x, const struct xsp_span *span)
+{
+	if (!xsp_span_has_duration(span))
+		return 0;
+	if (x->options.weight != XSP_WEIGHT_CPU)
+		return span->self_ns;
+	return span->self_cpu_ns != XSP_CPU_UNKNOWN ? span->self_cpu_ns : 0;
+}
+
 #endif

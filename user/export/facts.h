@@ -14,7 +14,7 @@ struct xsp_fact {
 	uint64_t value;
 };
 
-#define XSP_FACTS_MAX 16
+#define XSP_FACTS_MAX 24
 struct xsp_facts {
 	struct xsp_fact list[XSP_FACTS_MAX];
 	size_t count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * folded.c - folded stacks: "comm;outer;...;leaf SELF", self time in ns, one line a distinct
+ * folded.c - folded stacks: "comm;outer;...;leaf SELF", in ns of --weight, one line a distinct
  * stack, sorted. Always two frames or more and an integer: Perfetto recognises the file by it.
  */
 #include <errno.h>
@@ -31,6 +31,11 @@ static int folded_begin(struct xsp_export *x)
 static int folded_span(struct xsp_export *x, const struct xsp_span *span)
 {
 	return xsp_stacks_add(x->state, span);
+}
+
+static int folded_wait(struct xsp_export *x, const struct xsp_wait *wait)
+{
+	return xsp_stacks_add_wait(x->state, wait);
 }
 
 static void folded_discard(struct xsp_export *x)
@@ -69,7 +74,10 @@ static int folded_end(struct xsp_export *x)
 {
 	struct xsp_stacks *s = x->state;
 	struct line *line = calloc(1, sizeof(*line));
-	int rc = line ? xsp_stacks_seal(s, XSP_STACKS_BY_NAME) : -ENOMEM;
+	int rc = line ? xsp_stacks_add_rest(s) : -ENOMEM;
+
+	if (rc == 0)
+		rc = xsp_stacks_seal(s, XSP_STACKS_BY_NAME);
 
 	for (uint32_t i = 0; rc == 0 && (i = xsp_stacks_next(s, i)) != 0;) {
 		const struct xsp_stack_node *n = xsp_stacks_node(s, i);
@@ -92,9 +100,10 @@ static int folded_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_folded = {
 	.suffix = ".folded",
 	.title = "folded stacks",
-	.adds_stacks = true,
 	.begin = folded_begin,
 	.span = folded_span,
+	.wait = folded_wait,
+	.stacks = true,
 	.end = folded_end,
 	.discard = folded_discard,
 };

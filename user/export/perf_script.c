@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "export/formats.h"
+#include "export/off_cpu.h"
 #include "export/rendered.h"
 #include "export/out.h"
 #include "export/shown.h"
@@ -34,6 +35,7 @@ struct perf {
 	struct place *places; /* by name; size a power of two */
 	size_t mask;
 	char **dso; /* by module, readable */
+	struct xsp_off_told told;
 };
 
 static size_t place_of(const struct perf *f, const char *name)
@@ -163,6 +165,7 @@ static void perf_discard(struct xsp_export *x)
 		free(f->dso[i]);
 	free(f->dso);
 	free(f->places);
+	xsp_off_told_free(&f->told);
 	free(f);
 	x->state = NULL;
 }
@@ -194,6 +197,37 @@ static int put_frame(struct xsp_export *x, const struct perf *f, xsp_name_id id)
 	return 0;
 }
 
+/* When, and how much: the event's name says by which weight. */
+static void put_head(struct xsp_export *x, const struct xsp_shown_row *row, uint64_t ns)
+{
+	static const char *const events[XSP_WEIGHTS] = {"", " self-ns: \n", " self-cpu-ns: \n",
+							" off-cpu-ns: \n", " cpu-clock: \n"};
+	char *p = xsp_out_reserve(x->out, 256);
+
+	p = (char *)memcpy(p, row->text, row->text_length) + row->text_length;
+	p = xsp_put_u64(p, row->last_ns / 1000000000);
+	*p++ = '.';
+	p = xsp_put_digits(p, row->last_ns % 1000000000 / 1000, 6);
+	p = XSP_PUT(p, ":     ");
+	/* stackcollapse-perf.pl counts "0" as 1, and "00" as nothing */
+	p = ns > 0 ? xsp_put_u64(p, ns) : XSP_PUT(p, "00");
+	xsp_out_commit(x->out, p);
+	xsp_out_text(x->out, events[x->options.weight]);
+}
+
+static int put_callers(struct xsp_export *x, const struct perf *f, const xsp_name_id *around,
+		       uint32_t depth)
+{
+	int rc = 0;
+
+	for (uint32_t kept = 1; rc == 0 && depth > 0 && kept < FRAMES_MAX; kept++)
+		rc = put_frame(x, f, around[--depth]);
+	if (depth > 0)
+		xsp_out_text(x->out, "\t   0 [outer_frames_cut]+0x0 ([xsptrace])\n");
+	xsp_out_write(x->out, "\n", 1);
+	return rc;
+}
+
 static int perf_span(struct xsp_export *x, const struct xsp_span *span)
 {
 	struct perf *f = x->state;
@@ -210,42 +244,69 @@ static int perf_span(struct xsp_export *x, const struct xsp_span *span)
 	if (span->end_ns > row->last_ns)
 		row->last_ns = span->end_ns;
 
-	char *p = xsp_out_reserve(x->out, 256);
-	p = (char *)memcpy(p, row->text, row->text_length) + row->text_length;
-	p = xsp_put_u64(p, row->last_ns / 1000000000);
-	*p++ = '.';
-	p = xsp_put_digits(p, row->last_ns % 1000000000 / 1000, 6);
-	p = XSP_PUT(p, ":     ");
-	/* stackcollapse-perf.pl counts "0" as 1, and "00" as nothing */
-	if (xsp_span_has_duration(span) && span->self_ns > 0)
-		p = xsp_put_u64(p, span->self_ns);
-	else
-		p = XSP_PUT(p, "00");
-	p = xsp_timeline_has_samples(x->timeline) ? XSP_PUT(p, " cpu-clock: \n")
-						  : XSP_PUT(p, " self-ns: \n");
-	xsp_out_commit(x->out, p);
-
+	put_head(x, row, xsp_export_self_ns(x, span));
 	int rc = put_frame(x, f, span->name);
-	for (uint32_t kept = 1; rc == 0 && depth > 0 && kept < FRAMES_MAX; kept++)
-		rc = put_frame(x, f, around[--depth]);
-	if (depth > 0)
-		xsp_out_text(x->out, "\t   0 [outer_frames_cut]+0x0 ([xsptrace])\n");
-	xsp_out_write(x->out, "\n", 1);
+	return rc == 0 ? put_callers(x, f, around, depth) : rc;
+}
+
+static int put_off(struct xsp_export *x, struct xsp_shown_row *row, uint64_t now_ns,
+		   const struct xsp_wait *w, const struct xsp_off_part *part)
+{
+	size_t length;
+
+	if (row->text_length == 0)
+		prepare_row(x, row);
+	if (now_ns > row->last_ns)
+		row->last_ns = now_ns;
+	char *symbol = xsp_text_symbol(xsp_off_frame(x, part->why), &length);
+	if (symbol == NULL)
+		return -ENOMEM;
+	put_head(x, row, part->ns);
+	xsp_out_printf(x->out, "\t   0 %s+0x0 ([xsptrace])\n", symbol);
+	free(symbol);
+	return put_callers(x, x->state, w != NULL ? w->path : NULL, part->length);
+}
+
+static int perf_wait(struct xsp_export *x, const struct xsp_wait *w)
+{
+	struct perf *f = x->state;
+	const struct xsp_span thread = {.pid = w->pid, .tid = w->tid};
+	struct xsp_shown_row *row = xsp_shown_get(f->rows, &thread);
+	struct xsp_off_part parts[XSP_OFF_PARTS];
+	const size_t count = xsp_off_parts(w, parts);
+	int rc = row != NULL ? xsp_off_told_add(&f->told, w) : -ENOMEM;
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = put_off(x, row, w->back_ns, w, &parts[i]);
 	return rc;
+}
+
+static int put_rest(struct xsp_export *x, const struct xsp_timeline_thread *t, uint64_t ns)
+{
+	struct perf *f = x->state;
+	const struct xsp_span thread = {.pid = t->pid, .tid = t->tid};
+	struct xsp_shown_row *row = xsp_shown_get(f->rows, &thread);
+	const struct xsp_off_part rest = {.why = XSP_OFF_REST, .ns = ns};
+	uint64_t start, end;
+
+	xsp_capture_window(x->reader, &start, &end);
+	return row != NULL ? put_off(x, row, end, NULL, &rest) : -ENOMEM;
 }
 
 static int perf_end(struct xsp_export *x)
 {
-	(void)x;
-	return 0;
+	struct perf *f = x->state;
+
+	return x->options.weight == XSP_WEIGHT_OFF_CPU ? xsp_off_rest(x, &f->told, put_rest) : 0;
 }
 
 const struct xsp_export_format xsp_format_perf_script = {
 	.suffix = ".perf",
 	.title = "perf-script text",
-	.adds_stacks = true,
 	.begin = perf_begin,
 	.span = perf_span,
+	.wait = perf_wait,
+	.stacks = true,
 	.end = perf_end,
 	.discard = perf_discard,
 };

@@ -25,6 +25,7 @@ struct xsp_shown_row {
 	uint64_t last_ns; /* of the format: 0 at first */
 	char text[96]; /* of the format: empty at first */
 	unsigned text_length;
+	uint64_t short_ns; /* of the format: 0 at first */
 };
 
 struct xsp_shown;

@@ -2,18 +2,22 @@
 #include "export/stacks.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/off_cpu.h"
 #include "export/shown.h"
 
 #define COMMS_MAX 4096
+#define REASONS (UINT32_MAX - XSP_OFF_REST) /* names from here on: xsp_off_frame() */
+#define WAITS_ROW UINT32_MAX /* where a thread's waits were last */
 
 /* Where a row was last: the next span of the row mostly shares its ancestors. */
 struct path {
 	uint32_t pid, tid, row;
 	bool used;
-	char comm[32];
+	char comm[48];
 	uint32_t depth; /* ancestors that `names` and `nodes` hold */
 	uint32_t capacity;
 	xsp_name_id *names; /* as the spans give them */
@@ -38,6 +42,7 @@ struct xsp_stacks {
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
 	uint64_t merged;
+	struct xsp_off_told told;
 };
 
 static uint32_t mix(uint64_t v)
@@ -59,6 +64,8 @@ static uint32_t hash_text(const char *text)
 
 static const char *text_of(const struct xsp_stacks *s, xsp_name_id id)
 {
+	if (id >= REASONS)
+		return xsp_off_frame(s->x, id - REASONS);
 	const char *text = xsp_timeline_name(s->x->timeline, id);
 
 	return text ? text : "";
@@ -310,13 +317,27 @@ static int follow(struct xsp_stacks *s, struct path *p, const xsp_name_id *aroun
 	return 0;
 }
 
+/* What stands outermost: the thread's name, with its number if each is to stand for itself. */
+static void text_of_thread(const struct xsp_stacks *s, uint32_t pid, uint32_t tid, char *out,
+			   size_t size)
+{
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(s->x->timeline, tid);
+	const char *comm = xsp_shown_comm(s->x, pid, tid);
+
+	if (s->x->options.by_thread)
+		snprintf(out, size, "%s (%u)", comm, t != NULL ? t->ns_tid : tid);
+	else
+		snprintf(out, size, "%s", comm);
+}
+
 static int enter_comm(struct xsp_stacks *s, struct path *p)
 {
-	const char *comm = xsp_shown_comm(s->x, p->pid, p->tid);
+	char comm[sizeof(p->comm)];
 
-	if (p->used && strncmp(p->comm, comm, sizeof(p->comm) - 1) == 0)
+	text_of_thread(s, p->pid, p->tid, comm, sizeof(comm));
+	if (p->used && strcmp(p->comm, comm) == 0)
 		return 0;
-	strncpy(p->comm, comm, sizeof(p->comm) - 1);
+	memcpy(p->comm, comm, sizeof(comm));
 	p->used = true;
 	p->depth = 0;
 	return comm_node(s, p->comm, &p->nodes[0]);
@@ -328,7 +349,7 @@ int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
 	uint32_t all = span->path != NULL ? span->path_length : span->depth;
 	uint32_t depth = all < XSP_STACKS_DEPTH ? all : XSP_STACKS_DEPTH;
 	struct path *p = get_path(s, span);
-	const uint64_t self_ns = xsp_span_has_duration(span) ? span->self_ns : 0;
+	const uint64_t self_ns = xsp_export_self_ns(s->x, span);
 	uint32_t node = 0;
 	xsp_name_id name;
 
@@ -354,6 +375,66 @@ int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
 	n->annotation =
 		span->probe < s->probe_count && s->probes[span->probe].kind == XSP_PROBE_ANNOTATION;
 	return 0;
+}
+
+static int add_part(struct xsp_stacks *s, struct path *p, const struct xsp_wait *w,
+		    const struct xsp_off_part *part)
+{
+	const uint32_t depth = part->length < XSP_STACKS_DEPTH ? part->length : XSP_STACKS_DEPTH;
+	uint32_t node = 0;
+	int rc = follow(s, p, w->path, depth);
+
+	if (rc == 0 && p->depth == part->length)
+		rc = child(s, p->nodes[p->depth], REASONS + part->why, &node);
+	if (rc < 0)
+		return rc;
+	s->merged += node == 0;
+	struct xsp_stack_node *n = &s->nodes[node != 0 ? node : p->nodes[p->depth]];
+	n->self_ns += part->ns;
+	n->calls += node != 0;
+	return 0;
+}
+
+int xsp_stacks_add_wait(struct xsp_stacks *s, const struct xsp_wait *wait)
+{
+	const struct xsp_span row = {.pid = wait->pid, .tid = wait->tid, .row = WAITS_ROW};
+	struct path *p = get_path(s, &row);
+	struct xsp_off_part parts[XSP_OFF_PARTS];
+	const size_t count = xsp_off_parts(wait, parts);
+
+	if (p == NULL ||
+	    reserve_path(p, wait->path_length < XSP_STACKS_DEPTH ? wait->path_length
+								 : XSP_STACKS_DEPTH) < 0)
+		return -ENOMEM;
+	int rc = xsp_off_told_add(&s->told, wait);
+	if (rc == 0)
+		rc = enter_comm(s, p);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = add_part(s, p, wait, &parts[i]);
+	return rc;
+}
+
+static int add_rest(struct xsp_export *x, const struct xsp_timeline_thread *thread, uint64_t ns)
+{
+	struct xsp_stacks *s = x->state;
+	char comm[48];
+	uint32_t node, rest;
+
+	text_of_thread(s, thread->pid, thread->tid, comm, sizeof(comm));
+	int rc = comm_node(s, comm, &node);
+	if (rc == 0)
+		rc = child(s, node, REASONS + XSP_OFF_REST, &rest);
+	if (rc < 0)
+		return rc;
+	s->nodes[rest != 0 ? rest : node].self_ns += ns;
+	return 0;
+}
+
+int xsp_stacks_add_rest(struct xsp_stacks *s)
+{
+	if (s->x->options.weight != XSP_WEIGHT_OFF_CPU)
+		return 0;
+	return xsp_off_rest(s->x, &s->told, add_rest);
 }
 
 /* ---- life ---- */
@@ -392,6 +473,7 @@ void xsp_stacks_free(struct xsp_stacks *s)
 	}
 	for (uint32_t i = 0; i < s->comm_count; i++)
 		free(s->comms[i]);
+	xsp_off_told_free(&s->told);
 	free(s->paths);
 	free(s->comms);
 	free(s->same);

@@ -16,7 +16,7 @@
 
 struct xsp_stack_node {
 	uint32_t parent, first, next; /* node indexes; 0: none (0 is the root) */
-	uint32_t name; /* name id; of the root's children: comm index */
+	uint32_t name; /* name id, or a reason; of the root's children: comm index */
 	uint32_t depth; /* 0: root; 1: comm; 2..: frames */
 	bool annotation; /* a named range, not a function */
 	uint64_t self_ns, calls;
@@ -28,6 +28,9 @@ struct xsp_stacks;
 int xsp_stacks_new(struct xsp_export *x, struct xsp_stacks **out);
 void xsp_stacks_free(struct xsp_stacks *s); /* NULL is allowed */
 int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span);
+/* With XSP_WEIGHT_OFF_CPU; rest: of all threads, before seal() (with another weight nothing happens). */
+int xsp_stacks_add_wait(struct xsp_stacks *s, const struct xsp_wait *wait);
+int xsp_stacks_add_rest(struct xsp_stacks *s);
 
 enum xsp_stacks_order { XSP_STACKS_BY_NAME, XSP_STACKS_BY_TOTAL };
 /* Sums up and sorts all children (ties of total by name). No more add() after it. */

@@ -48,6 +48,11 @@ static int svg_span(struct xsp_export *x, const struct xsp_span *span)
 	return xsp_stacks_add(x->state, span);
 }
 
+static int svg_wait(struct xsp_export *x, const struct xsp_wait *wait)
+{
+	return xsp_stacks_add_wait(x->state, wait);
+}
+
 static void svg_discard(struct xsp_export *x)
 {
 	xsp_stacks_free(x->state);
@@ -238,6 +243,16 @@ static void put_line(struct picture *p, const char *class, int y, const char *te
 	xsp_out_text(p->x->out, "</text>\n");
 }
 
+/* What a width stands for. */
+static const struct {
+	const char *title, *width, *one, *many;
+} words[XSP_WEIGHTS] = {
+	[XSP_WEIGHT_WALL] = {"Flame graph", "wall time in traced functions", "call", "calls"},
+	[XSP_WEIGHT_CPU] = {"Flame graph", "CPU time in traced functions", "call", "calls"},
+	[XSP_WEIGHT_OFF_CPU] = {"Off-CPU flame graph", "time off the CPU", "wait", "waits"},
+	[XSP_WEIGHT_SAMPLES] = {"Flame graph", "time on a CPU, by samples", "sample", "samples"},
+};
+
 static void put_facts(struct picture *p)
 {
 	uint64_t start, end;
@@ -247,7 +262,7 @@ static void put_facts(struct picture *p)
 	size_t n = xsp_timeline_threads(p->x->timeline, &threads);
 
 	xsp_capture_window(p->x->reader, &start, &end);
-	if (xsp_timeline_has_samples(p->x->timeline))
+	if (p->x->options.weight == XSP_WEIGHT_SAMPLES)
 		snprintf(line, sizeof(line),
 			 "Recorded for %s · width: time on a CPU, by samples (%s, %" PRIu64
 			 " a second of each thread), all threads added up, %s",
@@ -257,11 +272,11 @@ static void put_facts(struct picture *p)
 			 duration(total, xsp_stacks_node(p->stacks, 0)->total_ns));
 	else
 		snprintf(line, sizeof(line),
-			 "Recorded for %s · %s spans on %zu %s · width: wall time in traced "
-			 "functions, "
+			 "Recorded for %s · %s spans on %zu %s · width: %s, "
 			 "all threads added up, %s",
 			 duration(window, end > start ? end - start : 0),
 			 grouped(spans, counts->spans), n, n == 1 ? "thread" : "threads",
+			 words[p->x->options.weight].width,
 			 duration(total, xsp_stacks_node(p->stacks, 0)->total_ns));
 	put_line(p, "sans quiet", 72, line);
 }
@@ -276,12 +291,12 @@ static void put_head(struct picture *p, int height)
 		       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		       "data-pad=\"%d\" data-char=\"%.2f\">\n",
 		       WIDTH, height, PAD, CHAR_WIDTH);
-	xsp_out_text(o, "<title>Flame graph of ");
+	xsp_out_printf(o, "<title>%s of ", words[p->x->options.weight].title);
 	xsp_out_xml(o, command_of(p->x));
 	xsp_out_text(o, "</title>\n<style><![CDATA[\n");
 	xsp_out_text(o, xsp_svg_style);
 	xsp_out_text(o, "]]></style>\n");
-	put_line(p, "sans title", 32, "Flame graph");
+	put_line(p, "sans title", 32, words[p->x->options.weight].title);
 	put_line(p, "quiet", 54, command_of(p->x));
 	put_facts(p);
 	if (xsp_fact_losses_line(p->x->reader, p->x->timeline, losses, sizeof(losses)))
@@ -327,9 +342,9 @@ static void put_title(struct picture *p, uint32_t index)
 		       duration(total, n->total_ns), 100 * (double)n->total_ns / all,
 		       duration(self, n->self_ns), 100 * (double)n->self_ns / all);
 	if (n->depth >= 2)
-		xsp_out_printf(p->x->out, "\n%s %s%s", grouped(calls, n->calls),
-			       xsp_timeline_has_samples(p->x->timeline) ? "sample" : "call",
-			       n->calls == 1 ? "" : "s");
+		xsp_out_printf(p->x->out, "\n%s %s", grouped(calls, n->calls),
+			       n->calls == 1 ? words[p->x->options.weight].one
+					     : words[p->x->options.weight].many);
 	xsp_out_text(p->x->out, "</title>");
 }
 
@@ -400,8 +415,10 @@ static int put_frames(struct picture *p)
 static int svg_end(struct xsp_export *x)
 {
 	struct picture p = {.x = x, .stacks = x->state};
-	int rc = xsp_stacks_seal(p.stacks, XSP_STACKS_BY_TOTAL);
+	int rc = xsp_stacks_add_rest(p.stacks);
 
+	if (rc == 0)
+		rc = xsp_stacks_seal(p.stacks, XSP_STACKS_BY_TOTAL);
 	if (rc < 0)
 		return rc;
 	measure(&p);
@@ -418,9 +435,10 @@ static int svg_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_svg = {
 	.suffix = ".svg",
 	.title = "flame graph",
-	.adds_stacks = true,
 	.begin = svg_begin,
 	.span = svg_span,
+	.wait = svg_wait,
+	.stacks = true,
 	.end = svg_end,
 	.discard = svg_discard,
 };

@@ -139,6 +139,8 @@ static int take_event(void *ctx, void *data, size_t size)
 		return take_python(d, e);
 	if (e->kind == XSP_EVENT_SAMPLE && d->unwinder != NULL)
 		e = xsp_unwind(d->unwinder, e);
+	if (d->frames != NULL)
+		e = xsp_frames_of_wait(d->frames, e);
 	int rc =
 		(e->flags & XSP_EVENT_SECTIONS) && d->sections != NULL ? d->sections(d->ctx, e) : 0;
 	if (rc == 0)

@@ -62,15 +62,20 @@ static void list_counters(const struct xsp_recorder *r, char *text, size_t size)
 static int put_profile_infos(struct xsp_recorder *r, bool on)
 {
 	const struct xsp_attach_options *o = &r->options.attach;
-	char waits[24] = "off", samples[40] = "off";
+	char waits[24] = "off", stacks[24] = "off", samples[40] = "off";
 
 	if (on && o->waits) /* ns: the least of one with an event */
 		snprintf(waits, sizeof(waits), "%llu", (unsigned long long)o->wait_least_ns);
+	if (on && o->wait_stacks)
+		snprintf(stacks, sizeof(stacks), "%llu",
+			 (unsigned long long)o->wait_stack_least_ns);
 	if (on && o->sample_hz > 0)
 		snprintf(samples, sizeof(samples), "%s %u",
 			 xsp_broker_samples_cycles(r->broker) ? "cycles" : "cpu-clock",
 			 o->sample_hz);
 	int rc = xsp_capture_put_info(r->writer, "waits", waits);
+	if (rc == 0)
+		rc = xsp_capture_put_info(r->writer, "wait stacks", stacks);
 	return rc < 0 ? rc : xsp_capture_put_info(r->writer, "samples", samples);
 }
 
@@ -192,7 +197,8 @@ static bool names_frames(const struct xsp_recorder *r)
 {
 	const struct xsp_attach_options *o = &r->options.attach;
 
-	return (o->details & XSP_DETAIL_STACKS) || (o->sample_hz > 0 && !o->profile_later);
+	return (o->details & XSP_DETAIL_STACKS) || o->wait_stacks ||
+	       (o->sample_hz > 0 && !o->profile_later);
 }
 
 int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_recorder **out,
@@ -462,6 +468,9 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 	price_details(r, &c);
 	if (r->pythons != NULL)
 		xsp_pythons_count_torn(r->pythons, c.python_torn);
+	if (c.stacks_torn > r->gaps[XSP_GAP_STACKS].count)
+		xsp_recorder_gap(r, XSP_GAP_STACKS, c.stacks_torn - r->gaps[XSP_GAP_STACKS].count,
+				 "as their memory was not there");
 	getrusage(RUSAGE_SELF, &usage);
 	double silent = r->overheads != NULL
 				? (double)(xsp_overhead_unseen_ns(r) + c.unseen_ns)

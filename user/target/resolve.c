@@ -420,7 +420,7 @@ static bool find_code(struct xsp_resolver *r, pid_t pid, uint64_t address, struc
 int xsp_resolve_learned(const struct xsp_resolver *r, pid_t pid, uint64_t address,
 			struct xsp_module **module, uint64_t *addr)
 {
-	struct place at = {0};
+	struct place at;
 
 	find_remembered_code(r, pid, address, &at);
 	*module = at.module;
@@ -457,6 +457,32 @@ int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char
 		return 0;
 	/* the call itself: of one that never returns nothing need follow in the function */
 	name_code(&at, at.addr - 1, address, text, size);
+	return 0;
+}
+
+int xsp_resolve_standing(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
+			 size_t size)
+{
+	struct place at;
+
+	if (find_code(r, pid, address, &at, text, size))
+		name_code(&at, at.addr, address, text, size);
+	return 0;
+}
+
+int xsp_resolve_frame(const struct xsp_resolver *r, pid_t pid, uint64_t address, uint64_t *bytes)
+{
+	struct place at;
+	bool frame_pointer;
+	int64_t delta;
+
+	find_remembered_code(r, pid, address, &at);
+	if (at.module == NULL)
+		return -ENOENT;
+	int rc = xsp_module_entry_sp_rule(at.module, at.addr, &frame_pointer, &delta);
+	if (rc < 0 || frame_pointer || delta < 0)
+		return rc < 0 ? rc : -ENOENT;
+	*bytes = (uint64_t)delta;
 	return 0;
 }
 

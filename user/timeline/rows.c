@@ -66,7 +66,7 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	struct xsp_span span = {
 		.start_ns = s->start_ns,
 		.end_ns = end_ns,
-		.self_ns = duration > s->child_ns ? duration - s->child_ns : 0,
+		.self_ns = duration > s->child.ns ? duration - s->child.ns : 0,
 		.probe_ns = s->probe_ns + exit_ns,
 		.self_probe_ns = s->self_probe_ns + exit_ns,
 		.pid = th->pid,
@@ -83,6 +83,8 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.path = t->path,
 		.path_length = t->path_length,
 		.cpu_ns = XSP_CPU_UNKNOWN,
+		.self_cpu_ns = XSP_CPU_UNKNOWN,
+		.child_off_ns = s->child.off_ns,
 		.off_start_ns = s->off_ns,
 		.off_end_ns = xsp_off_at(th, end_ns),
 	};
@@ -144,9 +146,18 @@ int xsp_row_push(struct row *row, const struct open_span *s)
 }
 
 /* Where the durations of spans with `depth` others beneath them add up. */
-static uint64_t *children_under(struct row *row, size_t depth)
+static struct length *children_under(struct row *row, size_t depth)
 {
-	return depth > 0 ? &row->spans[depth - 1].child_ns : &row->child_ns;
+	return depth > 0 ? &row->spans[depth - 1].child : &row->child;
+}
+
+/* `s` is one of them, until then. */
+static void add_child(struct length *children, const struct open_span *s, uint64_t end_ns,
+		      uint64_t off_ns)
+{
+	children->ns += end_ns - s->start_ns;
+	if (off_ns != XSP_OFF_UNKNOWN && s->off_ns != XSP_OFF_UNKNOWN)
+		children->off_ns += off_ns - s->off_ns;
 }
 
 /* Spans from `level` on are not those that the path was made of. */
@@ -180,7 +191,7 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 	end_ns = xsp_max_u64(end_ns, row->last_ns);
 	row->last_ns = end_ns;
 	if (!left_out(t, end_ns - s->start_ns, depth))
-		*children_under(row, depth) += end_ns - s->start_ns;
+		add_child(children_under(row, depth), s, end_ns, xsp_off_at(th, end_ns));
 	if (depth > 0) {
 		row->spans[depth - 1].probe_ns += s->probe_ns + probes_of(t, s);
 		row->spans[depth - 1].self_probe_ns += probes_of(t, s);
@@ -296,9 +307,10 @@ int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t 
 	p->marked = marked;
 	p->homeless = false;
 	p->parent_serial = from > 0 ? row->spans[from - 1].serial : 0;
-	p->parent_child_ns = *children_under(row, from);
+	p->park_off_ns = xsp_off_at(th, now);
+	p->parent_child = *children_under(row, from);
 	/* as if it were gone; come_home() takes it back */
-	*children_under(row, from) += now - p->spans[0].start_ns;
+	add_child(children_under(row, from), &p->spans[0], now, p->park_off_ns);
 	while (row->count > from)
 		drop_last(row);
 	const size_t most = th->many_stacks ? XSP_MAX_PARKED_MANY : XSP_MAX_PARKED;
@@ -313,7 +325,7 @@ int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, siz
 		size_t at = --p->count;
 		const struct open_span *s = &p->spans[at];
 		if (at > 0)
-			p->spans[at - 1].child_ns += p->park_ns - s->start_ns;
+			add_child(&p->spans[at - 1].child, s, p->park_ns, p->park_off_ns);
 		int rc = xsp_emit(t, th, p->row, s, p->park_ns, flags, p->names, p->prefix + at);
 		if (rc < 0)
 			return rc;
@@ -336,13 +348,14 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
 	if (rc < 0)
 		return rc;
 	deeper->park_ns = p->park_ns;
+	deeper->park_off_ns = p->park_off_ns;
 	deeper->row = p->row;
 	deeper->far = p->far;
 	deeper->marked = p->marked;
 	deeper->homeless = p->homeless;
 	deeper->parent_serial = p->spans[from - 1].serial;
-	deeper->parent_child_ns = p->spans[from - 1].child_ns;
-	p->spans[from - 1].child_ns += p->park_ns - p->spans[from].start_ns;
+	deeper->parent_child = p->spans[from - 1].child;
+	add_child(&p->spans[from - 1].child, &p->spans[from], p->park_ns, p->park_off_ns);
 	p->count = from;
 	return 0;
 }
@@ -355,10 +368,12 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
  */
 static void come_home(struct thread *th, struct row *row, struct parked *p)
 {
-	uint64_t *children = children_under(row, p->prefix);
-	p->spans[p->count - 1].child_ns +=
-		*children - p->parent_child_ns - (p->park_ns - p->spans[0].start_ns);
-	*children = p->parent_child_ns;
+	struct length *children = children_under(row, p->prefix), charged = p->parent_child;
+	struct length *waited = &p->spans[p->count - 1].child;
+	add_child(&charged, &p->spans[0], p->park_ns, p->park_off_ns);
+	waited->ns += children->ns - charged.ns;
+	waited->off_ns += children->off_ns - charged.off_ns;
+	*children = p->parent_child;
 	for (size_t i = 0; i < th->parked_count; i++) {
 		struct parked *other = th->parked[i];
 		if (other->row == p->row && other->spans[0].start_ns >= p->spans[0].start_ns)

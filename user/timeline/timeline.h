@@ -68,7 +68,9 @@ struct xsp_span {
 	/* With --waits: of its time, what its thread was on a CPU; else, or where it is not known,
 	 * XSP_CPU_UNKNOWN */
 	uint64_t cpu_ns;
+	uint64_t self_cpu_ns; /* ... of self_ns */
 	uint64_t off_start_ns, off_end_ns; /* the thread's own sums; of the timeline alone */
+	uint64_t child_off_ns; /* the same, of the children */
 };
 #define XSP_CPU_UNKNOWN UINT64_MAX
 

@@ -27,13 +27,18 @@
 #define XSP_MAX_FAR_ENDS 4096U
 #define XSP_MAX_RANGE_NAMES (1U << 22)
 
+/* A length of time, and how much of it its thread was off its CPU. */
+struct length {
+	uint64_t ns, off_ns;
+};
+
 struct open_span {
 	uint64_t sp;
 	uint64_t limit; /* an event above this has left the span: sp; of a range the sp of the
 			 * function beneath it, so that limits never rise along a row */
 	uint64_t start_ns;
 	uint64_t event_ns; /* of a range: time of its BEGIN, before it was put in order */
-	uint64_t child_ns; /* of closed direct children */
+	struct length child; /* of closed direct children */
 	uint64_t probe_ns; /* estimated, of the probes of all closed spans inside */
 	uint64_t self_probe_ns; /* ... of direct children */
 	uint64_t off_ns; /* of its thread when it began: xsp_off_at() */
@@ -52,7 +57,7 @@ struct row {
 	xsp_name_id *names; /* of the same */
 	size_t count, spans_capacity, names_capacity;
 	uint64_t last_ns; /* nothing on this row began or ended later */
-	uint64_t child_ns; /* of closed spans that had nothing beneath them */
+	struct length child; /* of closed spans that had nothing beneath them */
 	uint64_t base; /* sp of the function that lay here last with no other around it */
 	uint32_t index;
 	/* frames.c: names of the open spans and of the functions between them */
@@ -67,8 +72,9 @@ struct parked {
 	xsp_name_id *names; /* of the ancestors at the time, then of the spans */
 	size_t count, prefix, spans_capacity, names_capacity;
 	uint64_t park_ns;
+	uint64_t park_off_ns; /* xsp_off_at() then */
 	uint64_t parent_serial; /* of the innermost ancestor, if prefix > 0 */
-	uint64_t parent_child_ns; /* of the parent (or the row), before this run was parked */
+	struct length parent_child; /* of the parent (or the row), before this run was parked */
 	uint32_t row; /* where it lay */
 	bool far; /* passed over by more than XSP_FAR */
 	bool marked; /* an unwind mark explains it */
@@ -220,6 +226,11 @@ uint64_t xsp_off_at(const struct thread *th, uint64_t ns);
 /* 0 or -ENOMEM. */
 int xsp_off_add(struct thread *th, const struct xsp_event_wait *e);
 void xsp_off_forget(struct thread *th);
+
+/* ---- wait_place.c ---- */
+
+/* Fills in `inside` and `place`. 0 or -ENOMEM. */
+int xsp_wait_place(struct xsp_timeline *t, struct xsp_wait *w);
 
 /* ---- windows.c ---- */
 

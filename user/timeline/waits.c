@@ -15,6 +15,7 @@ struct in_cuda {
 
 struct xsp_waits {
 	uint64_t least_ns;
+	bool stacks;
 	struct in_cuda *in_cuda;
 	size_t in_cuda_count, in_cuda_capacity;
 	struct xsp_u64map in_cuda_of; /* pid << 32 | tid → index */
@@ -25,6 +26,7 @@ struct xsp_waits {
 static int begin(struct xsp_timeline *t)
 {
 	const char *text = xsp_capture_info(t->reader, "waits");
+	const char *stacks = xsp_capture_info(t->reader, "wait stacks");
 
 	if (text == NULL || strcmp(text, "off") == 0)
 		return 0;
@@ -32,6 +34,7 @@ static int begin(struct xsp_timeline *t)
 	if (t->waits == NULL)
 		return -ENOMEM;
 	t->waits->least_ns = strtoull(text, NULL, 10);
+	t->waits->stacks = stacks != NULL && strcmp(stacks, "off") != 0;
 	return 1;
 }
 
@@ -48,6 +51,11 @@ static void free_waits(struct xsp_timeline *t)
 bool xsp_timeline_has_waits(const struct xsp_timeline *t)
 {
 	return t->waits != NULL;
+}
+
+bool xsp_timeline_has_wait_stacks(const struct xsp_timeline *t)
+{
+	return t->waits != NULL && t->waits->stacks;
 }
 
 uint64_t xsp_timeline_wait_least_ns(const struct xsp_timeline *t)
@@ -69,8 +77,11 @@ static int note_cpu_time(struct xsp_timeline *t, const struct row *row, struct x
 	const uint64_t off = span->off_end_ns - span->off_start_ns;
 
 	if (span->off_start_ns != XSP_OFF_UNKNOWN && span->off_end_ns != XSP_OFF_UNKNOWN &&
-	    span->off_end_ns >= span->off_start_ns)
+	    span->off_end_ns >= span->off_start_ns) {
+		const uint64_t self_off = off > span->child_off_ns ? off - span->child_off_ns : 0;
 		span->cpu_ns = wall > off ? wall - off : 0;
+		span->self_cpu_ns = span->self_ns > self_off ? span->self_ns - self_off : 0;
+	}
 	return 0;
 }
 
@@ -131,6 +142,27 @@ static const struct open_span *innermost(const struct thread *th)
 	return row->count > 0 ? &row->spans[row->count - 1] : NULL;
 }
 
+/* As if a span of no name began there. */
+static int tell_with_path(struct xsp_timeline *t, struct thread *th, const struct xsp_event_wait *e,
+			  struct xsp_wait *w)
+{
+	struct open_span here = {.sp = e->head.sp};
+	struct row *row = th->rows[th->current];
+	int rc = xsp_details_add(&here.details, &e->head);
+
+	if (rc == 0)
+		rc = xsp_path_to(t, th->pid, row, row->count, &here, &w->path_length);
+	w->path = row->path;
+	w->spans_length = row->count > 0 ? row->path_ends[row->count - 1] : 0;
+	w->details = here.details;
+	if (rc == 0)
+		rc = xsp_wait_place(t, w);
+	if (rc == 0)
+		rc = tell(t, w);
+	xsp_details_unref(here.details);
+	return rc;
+}
+
 static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 {
 	struct thread *th;
@@ -139,7 +171,7 @@ static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 	if (rc < 0 || e->left_ns > e->head.time_ns)
 		return rc; /* made up */
 	rc = xsp_off_add(th, e);
-	if (rc < 0 || (e->flags & XSP_WAIT_SHORT))
+	if (rc < 0)
 		return rc;
 	const struct open_span *s = innermost(th);
 	struct xsp_wait w = {
@@ -161,13 +193,14 @@ static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 	};
 	if (w.why == XSP_WAIT_RUNNABLE)
 		w.woken_ns = w.left_ns;
-	if (s != NULL && w.why != XSP_WAIT_RUNNABLE && xsp_timeline_cuda(t, s->probe) != NULL) {
+	if (s != NULL && w.why != XSP_WAIT_RUNNABLE && !(w.flags & XSP_WAIT_SHORT) &&
+	    xsp_timeline_cuda(t, s->probe) != NULL) {
 		rc = add_in_cuda(t->waits, &e->head, &w);
 		w.why = XSP_WAIT_GPU;
 	}
 	if (rc == 0 && e->owner != 0 && !xsp_threads_by_ns(t, th->pid, e->owner, &w.owner))
 		w.owner = 0;
-	return rc < 0 ? rc : tell(t, &w);
+	return rc < 0 ? rc : tell_with_path(t, th, e, &w);
 }
 
 /* The thread's last event, if it has ended. */

@@ -17,7 +17,8 @@
 struct xsp_timeline;
 struct xsp_timeline_thread;
 
-/* One wait with an event of its own. */
+/* One wait with an event of its own; or, with XSP_WAIT_SHORT, nothing but short ones (short_ns) before an event of the
+ * thread's spans. */
 struct xsp_wait {
 	uint32_t pid, tid; /* root namespace */
 	uint64_t left_ns, woken_ns, back_ns; /* off its CPU; woken: when it could run again */
@@ -29,6 +30,15 @@ struct xsp_wait {
 	unsigned flags; /* enum xsp_wait_flag */
 	bool in_span; /* a span was open on its current stack */
 	uint32_t span; /* xsp_name_id of the innermost */
+	/* Where it waited, from the outermost on, as xsp_span.path: open spans, and with --wait-stacks what lies around and
+	 * below them. Valid during the call */
+	const uint32_t *path;
+	uint32_t path_length;
+	uint32_t spans_length; /* ... up to the innermost span: where the short ones were */
+	struct xsp_details *details; /* its sections STACK and PYTHON, or NULL; during the call */
+	/* 1 + xsp_name_id; 0: not known. The innermost frame, and the innermost one that is not the interpreter's, a
+	 * package's or the C library's, if there is such: "train.py:21 train_step" */
+	uint32_t inside, place;
 };
 
 /* All of a thread's time, as the kernel side added it up. */
@@ -44,6 +54,8 @@ struct xsp_thread_times {
 bool xsp_timeline_has_waits(const struct xsp_timeline *t);
 /* Those shorter than this are in no event. */
 uint64_t xsp_timeline_wait_least_ns(const struct xsp_timeline *t);
+/* Were stacks of waits recorded? */
+bool xsp_timeline_has_wait_stacks(const struct xsp_timeline *t);
 /* Complete after the run; in the order in which threads ended. */
 size_t xsp_timeline_times(const struct xsp_timeline *t, const struct xsp_thread_times **times);
 

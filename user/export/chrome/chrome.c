@@ -59,21 +59,11 @@ static void put_facts(struct xsp_out *o, const char *key, const struct xsp_fact 
 /* What the capture says of its own making. */
 static void put_info(struct xsp_export *x)
 {
-	static const char *const keys[] = {"arguments",
-					   "filters",
-					   "children",
-					   "execs",
-					   "libraries",
-					   "changed code",
-					   "unnamed call sites",
-					   "kernel",
-					   "version",
-					   "tensor layout",
-					   "max overhead",
-					   "waits",
-					   "samples",
-					   "worst slowdown",
-					   "operators without arguments"};
+	static const char *const keys[] = {
+		"arguments", "filters",	      "children",	    "execs",
+		"libraries", "changed code",  "unnamed call sites", "kernel",
+		"version",   "tensor layout", "max overhead",	    "waits",
+		"samples",   "wait stacks",   "worst slowdown",	    "operators without arguments"};
 	const char *separator = "{";
 
 	xsp_chrome_key(x->out, "xsptrace_capture");

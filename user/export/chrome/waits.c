@@ -6,6 +6,8 @@
 
 #include "catalog/wait_reasons.h"
 #include "export/chrome/json.h"
+#include "export/chrome/python.h"
+#include "export/chrome/stack.h"
 
 /* In struct xsp_shown_row.last_ns, which else is when it began to run. */
 #define NEVER 0 /* not known yet */
@@ -33,17 +35,17 @@ static void close_state(struct xsp_export *x)
 	xsp_out_text(x->out, "}},\n");
 }
 
-static void put_running(struct xsp_export *x, const struct xsp_shown_row *row, uint64_t end_ns,
-			uint64_t short_ns)
+static void put_running(struct xsp_export *x, struct xsp_shown_row *row, uint64_t end_ns)
 {
-	if (end_ns <= row->last_ns)
-		return;
-	open_state(x, row, "Running", "running", row->last_ns, end_ns);
-	if (short_ns > 0) {
-		char *p = XSP_PUT(xsp_out_reserve(x->out, 64), "\"short waits (us)\":");
-		xsp_out_commit(x->out, xsp_put_us(p, short_ns));
+	if (end_ns > row->last_ns) {
+		open_state(x, row, "Running", "running", row->last_ns, end_ns);
+		if (row->short_ns > 0) {
+			char *p = XSP_PUT(xsp_out_reserve(x->out, 64), "\"short waits (us)\":");
+			xsp_out_commit(x->out, xsp_put_us(p, row->short_ns));
+		}
+		close_state(x);
 	}
-	close_state(x);
+	row->short_ns = 0;
 }
 
 static uint32_t shown_tid(const struct xsp_export *x, uint32_t tid)
@@ -80,32 +82,53 @@ static void put_reason(struct xsp_export *x, const struct xsp_wait *w)
 		xsp_out_text(x->out, ",\"finished\":false");
 }
 
-static void put_blocked(struct xsp_export *x, const struct xsp_shown_row *row,
-			const struct xsp_wait *w)
+/* Where it waited, under the keys that spans have; behind another pair. */
+static int put_stacks(struct xsp_export *x, const struct xsp_wait *w)
+{
+	const struct xsp_section *python = xsp_details_find(w->details, XSP_SECTION_PYTHON, NULL);
+	const struct xsp_section *native = xsp_details_find(w->details, XSP_SECTION_STACK, NULL);
+	const struct xsp_span as = {.pid = w->pid, .tid = w->tid, .details = w->details};
+	int rc = python != NULL ? xsp_chrome_python(x, &as, python) : 0;
+
+	return rc == 0 && native != NULL ? xsp_chrome_stack(x, &as, native) : rc;
+}
+
+static int put_blocked(struct xsp_export *x, const struct xsp_shown_row *row,
+		       const struct xsp_wait *w)
 {
 	char name[48];
 
 	if (w->woken_ns <= w->left_ns)
-		return;
+		return 0;
 	snprintf(name, sizeof(name), "Blocked: %s", xsp_wait_class_name(w->why));
 	open_state(x, row, name, w->flags & XSP_WAIT_IO ? "iowait" : "sleeping", w->left_ns,
 		   w->woken_ns);
 	put_reason(x, w);
+	int rc = put_stacks(x, w);
 	close_state(x);
+	return rc;
 }
 
-static void put_runnable(struct xsp_export *x, const struct xsp_shown_row *row,
-			 const struct xsp_wait *w)
+static int put_runnable(struct xsp_export *x, const struct xsp_shown_row *row,
+			const struct xsp_wait *w)
 {
+	int rc = 0;
+
 	if (w->back_ns <= w->woken_ns)
-		return;
+		return 0;
 	open_state(x, row,
 		   w->why == XSP_WAIT_RUNNABLE && !(w->flags & XSP_WAIT_BORN) ? "Preempted"
 									      : "Runnable",
 		   "runnable", w->woken_ns, w->back_ns);
 	if (w->flags & XSP_WAIT_OPEN)
 		xsp_out_text(x->out, "\"finished\":false");
+	if (w->why == XSP_WAIT_RUNNABLE && w->details != NULL) {
+		xsp_out_text(x->out, w->flags & XSP_WAIT_OPEN ? "," : "");
+		xsp_out_text(x->out, "\"in\":\"runnable\"");
+		rc = put_stacks(x, w);
+	}
 	close_state(x);
+	return rc;
 }
 
 /* From the state in which the one runs to that in which the other runs again. */
@@ -138,9 +161,15 @@ int xsp_chrome_wait(struct xsp_export *x, const struct xsp_wait *w)
 				       : xsp_chrome_of(x)->start_ns;
 	if (row->last_ns == NO_MORE || w->left_ns < row->last_ns)
 		return 0; /* made up */
-	put_running(x, row, w->left_ns, w->short_ns);
-	put_blocked(x, row, w);
-	put_runnable(x, row, w);
+	row->short_ns += w->short_ns;
+	if (w->flags & XSP_WAIT_SHORT)
+		return 0;
+	put_running(x, row, w->left_ns);
+	int rc = put_blocked(x, row, w);
+	if (rc == 0)
+		rc = put_runnable(x, row, w);
+	if (rc < 0)
+		return rc;
 	row->last_ns = w->flags & XSP_WAIT_OPEN ? NO_MORE : w->back_ns;
 	return put_arrow(x, row, w);
 }
@@ -159,7 +188,7 @@ int xsp_chrome_last_states(struct xsp_export *x)
 			continue;
 		if (row->last_ns == NEVER)
 			row->last_ns = times[i].since_ns;
-		put_running(x, row, times[i].until_ns, 0);
+		put_running(x, row, times[i].until_ns);
 		row->last_ns = NO_MORE;
 	}
 	return 0;

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * wait_stack.h - --wait-stacks: where a thread stood when it left its CPU.
+ *
+ * It is read as it leaves, as afterwards its memory is not at hand, and kept until it is known how long the wait was.
+ * Frame pointers tell of frames that keep one. The C library's often keep none, and waits begin in it, so the words
+ * at the stack pointer go along: from them the recorder makes the frames in between, by the files' unwind tables.
+ */
+#ifndef XSP_BPF_WAIT_STACK_H
+#define XSP_BPF_WAIT_STACK_H
+
+/* of what they put into events of spans nothing is used here */
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-function"
+#include "python.h"
+#include "stack.h"
+#pragma clang diagnostic pop
+
+/* Set before loading. */
+__weak const volatile bool xsp_wait_stacks_on = false;
+__weak const volatile __u64 xsp_wait_stack_least_ns = 0;
+
+struct wait_stack {
+	__u64 sp; /* of what it would call next, at its entry; 0: there is no stack */
+	__u64 python; /* id */
+	__u32 python_value;
+	__u32 has_python;
+	__u32 words; /* bytes of them */
+	__u16 size; /* bytes of `frame` */
+	__u16 torn;
+	__u64 frame[XSP_WAIT_FRAMES];
+	__u64 word[XSP_WAIT_WORDS];
+};
+
+/* As xsp_thread_waits; resized before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct wait_stack);
+} xsp_wait_stacks __weak SEC(".maps");
+
+static const struct wait_stack no_stack;
+
+#define PAGE 4096
+
+/* The last page of a stack may end sooner. */
+static __always_inline void take_words(struct wait_stack *s, __u64 sp)
+{
+	__u32 left = PAGE - (sp & (PAGE - 1));
+
+	s->words = sizeof(s->word);
+	if (!bpf_probe_read_user(s->word, sizeof(s->word), (void *)sp))
+		return;
+	if (left > sizeof(s->word))
+		left = sizeof(s->word);
+	left &= ~7U;
+	s->words = left;
+	if (bpf_probe_read_user(s->word, left, (void *)sp)) {
+		s->words = 0;
+		s->torn = 1;
+	}
+}
+
+/* {the caller's frame pointer, return address}: most lie in what was read already. */
+static __always_inline bool frame_at(struct wait_stack *s, __u64 sp, __u64 frame, __u64 *pair)
+{
+	__u64 word = (frame - sp) / 8;
+
+	if (word + 1 >= s->words / 8)
+		return bpf_probe_read_user(pair, 16, (void *)frame) == 0;
+	pair[0] = s->word[word & (XSP_WAIT_WORDS - 1)];
+	pair[1] = s->word[(word + 1) & (XSP_WAIT_WORDS - 1)];
+	return true;
+}
+
+/* As xsp_walk(). */
+static __noinline void walk_from(struct wait_stack *s, __u64 sp, __u64 frame)
+{
+	__u64 above = sp, pair[2];
+
+	for (__u32 i = 1; i < XSP_WAIT_FRAMES; i++) {
+		__u64 distance = frame - above;
+		if ((distance >> 3 | distance << 61) > XSP_FRAME_REACH / 8)
+			return;
+		if (!frame_at(s, sp, frame, pair)) {
+			s->torn = 1;
+			return;
+		}
+		above = frame + 16;
+		frame = pair[0];
+		if (pair[1] - 1 >= (1ULL << XSP_FRAME_SHIFT) - 1)
+			return;
+		s->frame[i] = pair[1] | (distance + 16) / 8 << XSP_FRAME_SHIFT;
+		s->size = 8 * (i + 1);
+	}
+}
+
+/* Of the current task. */
+static __noinline void take_stack(__u64 key, struct pt_regs *regs, __u64 now)
+{
+	struct wait_stack *s = bpf_map_lookup_elem(&xsp_wait_stacks, &key);
+	__u64 sp = XSP_REG_SP(regs), ip = XSP_REG_IP(regs);
+
+	if (!s)
+		return;
+	s->sp = 0;
+	s->has_python = 0;
+	s->torn = 0;
+	if (!ip || ip >> XSP_FRAME_SHIFT) /* a thread of the kernel's */
+		return;
+	s->frame[0] = ip;
+	s->size = 8;
+	take_words(s, sp);
+	walk_from(s, sp, XSP_REG_FP(regs));
+	if (xsp_python_frames)
+		s->has_python = python_take(bpf_get_current_pid_tgid() >> 32, now, &s->python,
+					    &s->python_value);
+	s->sp = sp - XSP_RETURN_SLOT;
+}
+
+/* What an event with a stack takes at most. */
+#define WAIT_STACK_BYTES                                                                           \
+	(3 * sizeof(struct xsp_section) + 8 + 8 * (XSP_WAIT_FRAMES + XSP_WAIT_WORDS))
+
+/* Puts the sections behind the event; returns where they end. */
+static __noinline __u32 put_wait_stack(struct xsp_event_wait *e, const struct wait_stack *s)
+{
+	__u32 at = sizeof(*e), bytes = s->size, words = s->words;
+
+	xsp_put_section_head((char *)e, at, XSP_SECTION_PYTHON, sizeof(struct xsp_section) + 8,
+			     s->python_value);
+	*(__u64 *)((char *)e + at + sizeof(struct xsp_section)) = s->python;
+	if (s->has_python)
+		at += sizeof(struct xsp_section) + 8;
+	if (bytes > 8 * XSP_WAIT_FRAMES)
+		return at;
+	bpf_probe_read_kernel((char *)e + at + sizeof(struct xsp_section), bytes, s->frame);
+	xsp_put_section_head((char *)e, at, XSP_SECTION_STACK, sizeof(struct xsp_section) + bytes,
+			     0);
+	at += sizeof(struct xsp_section) + bytes;
+	if (words > 8 * XSP_WAIT_WORDS)
+		return at;
+	bpf_probe_read_kernel((char *)e + at + sizeof(struct xsp_section), words, s->word);
+	xsp_put_section_head((char *)e, at, XSP_SECTION_STACK_WORDS,
+			     sizeof(struct xsp_section) + words, 0);
+	return at + sizeof(struct xsp_section) + words;
+}
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary_waits_print.c - the table of threads, and the lines on locks and gaps. */
+#include "analysis/summary_waits_private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "catalog/wait_reasons.h"
+
+#define SPOT_THREADS 8 /* of which it is said where they waited */
+#define SPOTS_SHOWN 2 /* of each */
+#define SPOT_SHARE 20 /* of less than this part of a thread's time nothing is said */
+#define LOCKS_SHOWN 3 /* of those with a holder, and of the others */
+
+/* ---- what is said of threads ---- */
+
+#define THREAD_COLUMNS 26
+
+/* "comm (tid)" as the process sees it. */
+static size_t thread_text(const struct xsp_timeline_thread *t, uint32_t tid, char *out, size_t size)
+{
+	char name[64];
+
+	xsp_printable(name, sizeof(name), t != NULL ? t->comm : "", 0);
+	snprintf(out, size, "%s%s(%" PRIu32 ")", name, name[0] != '\0' ? " " : "",
+		 t != NULL ? t->ns_tid : tid);
+	return xsp_printable(NULL, 0, out, 0);
+}
+
+static void text_of(const struct xsp_summary_waits *w, uint32_t tid, char *out, size_t size)
+{
+	thread_text(xsp_timeline_thread(w->timeline, tid), tid, out, size);
+}
+
+/* "poll 2.91 s (30), lock 12 ms (4)": what took most first, at most `most` of them. `counts` may be NULL. */
+static void reasons_text(const uint64_t *ns, const uint64_t *counts, size_t most, char *out,
+			 size_t size)
+{
+	bool told[XSP_WAIT_CLASSES] = {[XSP_WAIT_RUNNABLE] = true};
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (size_t n = 0; n < most && at < size; n++) {
+		char time[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE];
+		unsigned best = XSP_WAIT_RUNNABLE;
+		for (unsigned i = 0; i < XSP_WAIT_CLASSES; i++)
+			if (!told[i] && ns[i] > 0 && (told[best] || ns[i] > ns[best]))
+				best = i;
+		if (told[best])
+			return;
+		told[best] = true;
+		at += (size_t)snprintf(out + at, size - at, "%s%s %s", at > 0 ? ", " : "",
+				       xsp_wait_class_name(best), xsp_format_ns(time, ns[best]));
+		if (counts != NULL && at < size)
+			at += (size_t)snprintf(out + at, size - at, " (%s)",
+					       xsp_format_count(count, counts[best]));
+	}
+}
+
+/* " at train.py:21 train_step (in connection.py:948 wait)" */
+static void print_spot(const struct xsp_summary_waits *w, FILE *f, const struct spot *s)
+{
+	char place[96], inside[96];
+
+	xsp_printable(place, sizeof(place), xsp_timeline_name(w->timeline, s->place - 1), 60);
+	if (s->inside == s->place) {
+		fprintf(f, " at %s", place);
+		return;
+	}
+	xsp_printable(inside, sizeof(inside), xsp_timeline_name(w->timeline, s->inside - 1), 60);
+	fprintf(f, " at %s (in %s)", place, inside);
+}
+
+/* ---- the table ---- */
+
+static int by_cpu(const void *a, const void *b)
+{
+	const struct xsp_thread_times *const *x = a, *const *y = b;
+	const uint64_t p = (*x)->running_ns + (*x)->runnable_ns,
+		       q = (*y)->running_ns + (*y)->runnable_ns;
+
+	if (p != q)
+		return p > q ? -1 : 1;
+	return (*x)->thread->tid < (*y)->thread->tid ? -1 : (*x)->thread->tid > (*y)->thread->tid;
+}
+
+static uint64_t spans_of(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t)
+{
+	uint32_t at;
+
+	return xsp_waits_member(w, t, &at) ? w->members[at].spans : 0;
+}
+
+static void print_row(const struct xsp_summary_waits *w, FILE *f, const struct xsp_thread_times *t)
+{
+	char whole[128], name[136], all[XSP_UNITS_SIZE], running[XSP_UNITS_SIZE];
+	char runnable[XSP_UNITS_SIZE], blocked[XSP_UNITS_SIZE], spans[XSP_UNITS_SIZE];
+	char reasons[256];
+
+	thread_text(t->thread, 0, whole, sizeof(whole));
+	size_t columns = xsp_printable(name, sizeof(name), whole, THREAD_COLUMNS);
+	reasons_text(t->blocked_ns, t->waits, 4, reasons, sizeof(reasons));
+	fprintf(f, "%s%*s  %8s  %8s  %8s  %8s  %9s  %s\n", name,
+		(int)(columns < THREAD_COLUMNS ? THREAD_COLUMNS - columns : 0), "",
+		xsp_format_ns(all, t->until_ns - t->since_ns),
+		xsp_format_ns(running, t->running_ns), xsp_format_ns(runnable, t->runnable_ns),
+		xsp_format_ns(blocked, xsp_waits_blocked(t)),
+		xsp_format_count(spans, spans_of(w, t->thread)), reasons);
+}
+
+static void print_spots(const struct xsp_summary_waits *w, FILE *f,
+			const struct xsp_thread_times *t)
+{
+	const struct spot *s;
+	uint32_t at;
+	size_t count = xsp_waits_member(w, t->thread, &at) ? xsp_waits_spots(w, at, false, &s) : 0;
+
+	for (size_t i = 0; i < SPOTS_SHOWN && i < count; i++, s++) {
+		char time[XSP_UNITS_SIZE];
+		if (s->ns < (t->until_ns - t->since_ns) / SPOT_SHARE)
+			return;
+		fprintf(f, "    %s %s", xsp_wait_class_name(s->why), xsp_format_ns(time, s->ns));
+		print_spot(w, f, s);
+		fputc('\n', f);
+	}
+}
+
+static int print_table(const struct xsp_summary_waits *w, FILE *f,
+		       const struct xsp_summary_print *how)
+{
+	const struct xsp_thread_times *times;
+	const size_t count = xsp_timeline_times(w->timeline, &times);
+	const size_t shown = how->limit > 0 && how->limit < count ? how->limit : count;
+	const struct xsp_thread_times **sorted = calloc(count + 1, sizeof(void *));
+	char least[XSP_UNITS_SIZE];
+
+	if (sorted == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = &times[i];
+	qsort(sorted, count, sizeof(*sorted), by_cpu);
+	fprintf(f, "%s%-*s  %8s  %8s  %8s  %8s  %9s  %s%s\n", how->color ? "\033[1m" : "",
+		THREAD_COLUMNS, "thread", "time", "on CPU", "runnable", "blocked", "spans", "in",
+		how->color ? "\033[0m" : "");
+	for (size_t i = 0; i < shown; i++) {
+		print_row(w, f, sorted[i]);
+		if (i < SPOT_THREADS)
+			print_spots(w, f, sorted[i]);
+	}
+	free(sorted);
+	if (shown < count)
+		fprintf(f, "... and %zu more thread%s\n", count - shown,
+			count - shown == 1 ? "" : "s");
+	if (xsp_timeline_wait_least_ns(w->timeline) > 0)
+		fprintf(f, "waits of less than %s are in these sums, and not among those below\n",
+			xsp_format_ns(least, xsp_timeline_wait_least_ns(w->timeline)));
+	fputc('\n', f);
+	return 0;
+}
+
+/* ---- locks, gaps ---- */
+
+static const struct person *most_of(const struct xsp_summary_waits *w, size_t lock, bool holder)
+{
+	const struct person *most = NULL;
+
+	for (size_t i = 0; i < w->people_count; i++) {
+		const struct person *p = &w->people[i];
+		if (p->lock == lock && p->holder == holder && (most == NULL || p->ns > most->ns))
+			most = p;
+	}
+	return most;
+}
+
+static void print_lock(const struct xsp_summary_waits *w, FILE *f, const struct lock *lock)
+{
+	const size_t index = (size_t)(lock - w->locks);
+	const struct person *holder = most_of(w, index, true), *waker = most_of(w, index, false);
+	char time[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE], who[128];
+
+	fprintf(f, "%s 0x%" PRIx64 ": %s in %s wait%s", lock->owned ? "lock" : "futex",
+		lock->address, xsp_format_ns(time, lock->ns), xsp_format_count(count, lock->waits),
+		lock->waits == 1 ? "" : "s");
+	if (holder != NULL) {
+		text_of(w, holder->tid, who, sizeof(who));
+		fprintf(f, ", held by %s in %s of it", who, xsp_format_ns(time, holder->ns));
+	} else {
+		fputs(", whose holder it does not tell (condition variables, semaphores, joins)",
+		      f);
+	}
+	if (waker != NULL) {
+		text_of(w, waker->tid, who, sizeof(who));
+		fprintf(f, "; woken by %s %s time%s", who, xsp_format_count(count, waker->times),
+			waker->times == 1 ? "" : "s");
+	}
+	const struct spot *s;
+	if (xsp_waits_spots(w, (uint32_t)index, true, &s) > 0) {
+		fputs("; waited for", f);
+		print_spot(w, f, s);
+	}
+	fputc('\n', f);
+}
+
+static int print_locks(const struct xsp_summary_waits *w, FILE *f)
+{
+	const struct lock **sorted = xsp_waits_locks(w);
+
+	if (sorted == NULL)
+		return -ENOMEM;
+	size_t shown[2] = {0, 0};
+	for (size_t i = 0; i < w->lock_count; i++)
+		if (shown[sorted[i]->owned]++ < LOCKS_SHOWN)
+			print_lock(w, f, sorted[i]);
+	free(sorted);
+	return 0;
+}
+
+static void print_gap(const struct xsp_summary_waits *w, FILE *f, const struct gap *g,
+		      uint64_t start_ns)
+{
+	char who[128], time[XSP_UNITS_SIZE], cpu[XSP_UNITS_SIZE], runnable[XSP_UNITS_SIZE];
+	char reasons[256];
+	uint64_t off = 0, all = g->end_ns - g->start_ns;
+
+	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++)
+		off += g->blocked_ns[i];
+	text_of(w, g->tid, who, sizeof(who));
+	reasons_text(g->blocked_ns, NULL, 4, reasons, sizeof(reasons));
+	fprintf(f, "without a span: %s for %s from %.3f s on: on CPU %s, runnable %s%s%s", who,
+		xsp_format_ns(time, all),
+		g->start_ns > start_ns ? (double)(g->start_ns - start_ns) * 1e-9 : 0.0,
+		xsp_format_ns(cpu, all > off ? all - off : 0),
+		xsp_format_ns(runnable, g->blocked_ns[XSP_WAIT_RUNNABLE]),
+		reasons[0] != '\0' ? ", " : "", reasons);
+	if (g->spot.place != 0) {
+		fputs("; waited", f);
+		print_spot(w, f, &g->spot);
+	}
+	fputc('\n', f);
+}
+
+int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_reader *r, FILE *f,
+			    const struct xsp_summary_print *how)
+{
+	uint64_t start, end;
+
+	if (w == NULL)
+		return 0;
+	xsp_waits_end(w);
+	int rc = print_table(w, f, how);
+	if (rc < 0)
+		return rc;
+	rc = print_locks(w, f);
+	xsp_capture_window(r, &start, &end);
+	for (size_t i = 0; i < w->gap_count; i++)
+		print_gap(w, f, &w->gaps[i], start);
+	if (w->lock_count + w->gap_count > 0)
+		fputc('\n', f);
+	return rc;
+}

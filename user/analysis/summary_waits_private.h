@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary_waits_private.h - what collecting waits and telling of them share. */
+#ifndef XSP_ANALYSIS_SUMMARY_WAITS_PRIVATE_H
+#define XSP_ANALYSIS_SUMMARY_WAITS_PRIVATE_H
+
+#include "analysis/summary_waits.h"
+#include "base/u64map.h"
+
+#define GAP_SPOTS 4
+#define GAPS_SHOWN 3
+
+/* Where threads waited: struct xsp_wait. */
+struct spot {
+	uint32_t owner; /* index of a member, or of a lock */
+	bool of_lock;
+	uint8_t why;
+	uint32_t place, inside;
+	uint64_t ns, times;
+};
+
+/* A thread, and its time since a span was open on it. */
+struct member {
+	uint32_t pid, tid;
+	uint64_t spans;
+	uint64_t span_end_ns; /* of the last outermost one; 0: there was none */
+	uint64_t blocked_ns[XSP_WAIT_CLASSES]; /* since then; RUNNABLE: all it was runnable */
+	struct spot spots[GAP_SPOTS]; /* since then, the first ones */
+};
+
+struct gap {
+	uint32_t tid;
+	uint64_t start_ns, end_ns;
+	uint64_t blocked_ns[XSP_WAIT_CLASSES];
+	struct spot spot; /* where it waited longest; place 0: not known */
+};
+
+struct lock {
+	uint64_t address;
+	uint32_t pid;
+	bool owned; /* its holder was known at least once */
+	uint64_t waits, ns;
+};
+
+/* Who held a lock while others waited, or let them go on. */
+struct person {
+	uint32_t lock, tid;
+	bool holder;
+	uint64_t ns, times;
+};
+
+struct xsp_summary_waits {
+	struct xsp_timeline *timeline;
+	struct member *members;
+	size_t member_count, member_capacity;
+	struct xsp_u64map member_of;
+	struct gap gaps[GAPS_SHOWN]; /* the longest first */
+	size_t gap_count;
+	struct lock *locks;
+	size_t lock_count, lock_capacity;
+	struct xsp_u64map lock_of;
+	struct person *people;
+	size_t people_count, people_capacity;
+	struct xsp_u64map person_of;
+	struct spot *spots;
+	size_t spot_count, spot_capacity;
+	struct xsp_u64map spot_of;
+};
+
+/* Where that member, or that lock's waiters, waited, the longest first: how many places. */
+size_t xsp_waits_spots(const struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
+		       const struct spot **spots);
+/* Index of the member; false: it showed no span, and no wait of its own. */
+bool xsp_waits_member(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t,
+		      uint32_t *out);
+/* All that the thread was blocked. */
+uint64_t xsp_waits_blocked(const struct xsp_thread_times *t);
+/* After all spans and waits, before any of the others here. */
+void xsp_waits_end(struct xsp_summary_waits *w);
+/* Those with a holder first, then the longest. NULL: no memory; the caller frees it. */
+const struct lock **xsp_waits_locks(const struct xsp_summary_waits *w);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/off_cpu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+int xsp_off_told_add(struct xsp_off_told *told, const struct xsp_wait *wait)
+{
+	const uint64_t key = (uint64_t)wait->pid << 32 | wait->tid;
+	const uint32_t *at = xsp_u64map_get(&told->threads, key);
+	const size_t index = at != NULL ? *at : told->count;
+
+	if (at == NULL) {
+		if (xsp_grow(&told->ns, &told->capacity, index + 1) < 0 ||
+		    xsp_u64map_set(&told->threads, key, (uint32_t)index) < 0)
+			return -ENOMEM;
+		told->ns[told->count++] = 0;
+	}
+	told->ns[index] += wait->back_ns - wait->left_ns + wait->short_ns;
+	return 0;
+}
+
+void xsp_off_told_free(struct xsp_off_told *told)
+{
+	xsp_u64map_free(&told->threads);
+	free(told->ns);
+}
+
+static uint64_t off_of(const struct xsp_thread_times *t)
+{
+	uint64_t sum = t->runnable_ns;
+
+	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++)
+		sum += t->blocked_ns[i];
+	return sum;
+}
+
+int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_fn add)
+{
+	const struct xsp_thread_times *times;
+	const size_t count = xsp_timeline_times(x->timeline, &times);
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		const struct xsp_timeline_thread *t = times[i].thread;
+		const uint32_t *at =
+			xsp_u64map_get(&told->threads, (uint64_t)t->pid << 32 | t->tid);
+		uint64_t ns = off_of(&times[i]), less = at != NULL ? told->ns[*at] : 0;
+		/* a number may have been that of two threads, one after the other */
+		less = less < ns ? less : ns;
+		if (at != NULL)
+			told->ns[*at] -= less;
+		if (ns > less)
+			rc = add(x, t, ns - less);
+	}
+	return rc;
+}
+
+const char *xsp_off_frame(const struct xsp_export *x, unsigned why)
+{
+	static const char *const names[XSP_WAIT_CLASSES] = {
+		"[runnable]",	"[other]",   "[lock]",	  "[poll]",  "[sleep]",	 "[file]",
+		"[pipe]",	"[network]", "[disk]",	  "[child]", "[signal]", "[memory map]",
+		"[page fault]", "[device]",  "[stopped]", "[GPU]",
+	};
+
+	if (why < XSP_WAIT_CLASSES)
+		return names[why];
+	return xsp_capture_stats(x->reader)->lost_other > 0 ? "[short and lost waits]"
+							    : "[short waits]";
+}
+
+size_t xsp_off_parts(const struct xsp_wait *w, struct xsp_off_part parts[XSP_OFF_PARTS])
+{
+	const struct xsp_off_part all[XSP_OFF_PARTS] = {
+		{XSP_OFF_REST, w->spans_length, w->short_ns},
+		{w->why, w->path_length, w->woken_ns - w->left_ns},
+		{XSP_WAIT_RUNNABLE, w->path_length, w->back_ns - w->woken_ns},
+	};
+	size_t n = 0;
+
+	for (size_t i = 0; i < XSP_OFF_PARTS; i++)
+		if (all[i].ns > 0)
+			parts[n++] = all[i];
+	return n;
+}

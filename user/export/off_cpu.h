@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * off_cpu.h - --weight off-cpu: what each thread was off its CPU, to the nanosecond.
+ *
+ * The sums of threads have all of it. What of that no event told of by itself is the rest: waits that were too short
+ * for one, or whose event was lost.
+ */
+#ifndef XSP_EXPORT_OFF_CPU_H
+#define XSP_EXPORT_OFF_CPU_H
+
+#include "base/u64map.h"
+#include "export/export_private.h"
+
+struct xsp_off_told {
+	struct xsp_u64map threads; /* pid << 32 | tid → index */
+	uint64_t *ns;
+	size_t count, capacity;
+};
+
+/* 0 or -ENOMEM. */
+int xsp_off_told_add(struct xsp_off_told *told, const struct xsp_wait *wait);
+void xsp_off_told_free(struct xsp_off_told *told);
+
+/* At the end, once: of each thread with a rest. `add` returns 0 or a negative errno, which ends it. */
+typedef int (*xsp_off_rest_fn)(struct xsp_export *x, const struct xsp_timeline_thread *thread,
+			       uint64_t ns);
+int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_fn add);
+
+/* The innermost frame: "[lock]". */
+#define XSP_OFF_REST XSP_WAIT_CLASSES
+const char *xsp_off_frame(const struct xsp_export *x, unsigned why);
+
+/* A wait as stacks: the short ones before it, itself until it was woken, and from then on. */
+struct xsp_off_part {
+	unsigned why;
+	uint32_t length; /* of the wait's path */
+	uint64_t ns;
+};
+#define XSP_OFF_PARTS 3
+/* How many there are. */
+size_t xsp_off_parts(const struct xsp_wait *wait, struct xsp_off_part parts[XSP_OFF_PARTS]);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* wait_place.c - --wait-stacks: the stack of a wait, and which of its frames answers "where does it wait?". */
+#include "timeline/timeline_private.h"
+
+#include <string.h>
+
+#include "catalog/wait_reasons.h"
+#include "timeline/python.h"
+
+/* Files that came with the interpreter or a package: who waits there was sent by somebody else. */
+static bool is_installed(const struct xsp_python_line *l)
+{
+	static const char *const folders[] = {"/lib/python", "/lib64/python", "site-packages/",
+					      "dist-packages/", "<frozen "};
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (memmem(l->path, l->path_length, folders[i], strlen(folders[i])) != NULL)
+			return true;
+	return false;
+}
+
+static int python_place(struct xsp_timeline *t, const struct xsp_capture_python *stack,
+			struct xsp_wait *w)
+{
+	xsp_name_id id;
+	int rc = xsp_python_name(t, &stack->frames[0], &id);
+
+	if (rc < 0)
+		return rc;
+	w->inside = w->place = id + 1;
+	for (uint32_t i = 0; i < stack->count; i++) {
+		struct xsp_python_line l;
+		if (!xsp_timeline_python_line(t, &stack->frames[i], &l) || is_installed(&l))
+			continue;
+		rc = xsp_python_name(t, &stack->frames[i], &id);
+		w->place = id + 1;
+		break;
+	}
+	return rc;
+}
+
+static int native_place(struct xsp_timeline *t, const struct xsp_section *section,
+			struct xsp_wait *w)
+{
+	const uint64_t *frame = xsp_section_data(section);
+	const size_t count = xsp_section_length(section) / sizeof(*frame);
+
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t address = XSP_FRAME_ADDRESS(frame[i]);
+		const char *name = xsp_timeline_frame(t, w->pid, address);
+		xsp_name_id id;
+		if (name == NULL || name[0] == '\0')
+			break;
+		int rc = xsp_names_of_hash(
+			t, xsp_address_name_hash(XSP_NAME_OF_RETURN, w->pid, address), &id);
+		if (rc < 0)
+			return rc;
+		if (i == 0)
+			w->inside = w->place = id + 1;
+		if (xsp_wait_is_primitive(name))
+			continue;
+		w->place = id + 1;
+		break;
+	}
+	return 0;
+}
+
+int xsp_wait_place(struct xsp_timeline *t, struct xsp_wait *w)
+{
+	const struct xsp_section *native = xsp_details_find(w->details, XSP_SECTION_STACK, NULL);
+	const struct xsp_capture_python *python =
+		xsp_timeline_python(t, xsp_details_find(w->details, XSP_SECTION_PYTHON, NULL));
+
+	if (python != NULL && python->count > 0)
+		return python_place(t, python, w);
+	return native != NULL ? native_place(t, native, w) : 0;
+}
