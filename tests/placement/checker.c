@@ -21,6 +21,8 @@ const char *const verdict_names[CHECK_VERDICTS] = {
 struct state {
 	int64_t sp; /* rsp - entry rsp, or UNKNOWN */
 	int64_t fp; /* rbp - entry rsp, or UNKNOWN */
+	int64_t r11; /* r11 - entry rsp, or UNKNOWN: up to where a loop touches a large frame */
+	int64_t equal; /* rsp - entry rsp where the flags say "equal", or UNKNOWN */
 	bool entered; /* the entry site was hit */
 	uint8_t left; /* exit sites crossed */
 	bool cheap; /* ... and the last was no single-stepped one */
@@ -198,19 +200,40 @@ static int64_t value(const struct state *s, const ZydisDecodedOperand *o)
 	return base == UNKNOWN ? UNKNOWN : base + o->mem.disp.value;
 }
 
+/* What the first operand becomes, which was `own`. */
+static int64_t assigned(const struct state *s, int64_t own, const ZydisDecodedInstruction *d,
+			const ZydisDecodedOperand *ops)
+{
+	bool immediate = own != UNKNOWN && ops[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_SUB:
+		return immediate ? own - ops[1].imm.value.s : UNKNOWN;
+	case ZYDIS_MNEMONIC_ADD:
+		return immediate ? own + ops[1].imm.value.s : UNKNOWN;
+	case ZYDIS_MNEMONIC_LEA:
+		return value(s, &ops[1]);
+	case ZYDIS_MNEMONIC_MOV:
+		return ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER ? value(s, &ops[1]) : UNKNOWN;
+	default:
+		return UNKNOWN;
+	}
+}
+
 static void follow_stack(struct state *s, const ZydisDecodedInstruction *d,
 			 const ZydisDecodedOperand *ops)
 {
-	bool sp = writes(d, ops, ZYDIS_REGISTER_RSP), fp = writes(d, ops, ZYDIS_REGISTER_RBP);
 	struct state old = *s;
 
-	if (d->meta.category == ZYDIS_CATEGORY_CALL)
-		return;
-	if (fp)
-		s->fp = d->mnemonic == ZYDIS_MNEMONIC_MOV || d->mnemonic == ZYDIS_MNEMONIC_LEA
-				? value(&old, &ops[1])
-				: UNKNOWN;
-	if (!sp)
+	s->equal = UNKNOWN;
+	if (d->mnemonic == ZYDIS_MNEMONIC_CMP && is_reg(&ops[0], ZYDIS_REGISTER_RSP) &&
+	    is_reg(&ops[1], ZYDIS_REGISTER_R11))
+		s->equal = old.r11;
+	if (writes(d, ops, ZYDIS_REGISTER_R11))
+		s->r11 = assigned(&old, old.r11, d, ops);
+	if (writes(d, ops, ZYDIS_REGISTER_RBP))
+		s->fp = assigned(&old, old.fp, d, ops);
+	if (!writes(d, ops, ZYDIS_REGISTER_RSP))
 		return;
 	switch (d->mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH:
@@ -221,26 +244,23 @@ static void follow_stack(struct state *s, const ZydisDecodedInstruction *d,
 	case ZYDIS_MNEMONIC_POPFQ:
 		s->sp = old.sp == UNKNOWN ? UNKNOWN : old.sp + 8;
 		break;
-	case ZYDIS_MNEMONIC_SUB:
-	case ZYDIS_MNEMONIC_ADD:
-		s->sp = old.sp == UNKNOWN || ops[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE ? UNKNOWN
-			: d->mnemonic == ZYDIS_MNEMONIC_ADD ? old.sp + ops[1].imm.value.s
-							    : old.sp - ops[1].imm.value.s;
-		break;
-	case ZYDIS_MNEMONIC_LEA:
-	case ZYDIS_MNEMONIC_MOV:
-		s->sp = ops[1].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-					d->mnemonic == ZYDIS_MNEMONIC_MOV
-				? UNKNOWN
-				: value(&old, &ops[1]);
-		break;
 	case ZYDIS_MNEMONIC_LEAVE:
 		s->sp = old.fp == UNKNOWN ? UNKNOWN : old.fp + 8;
 		s->fp = UNKNOWN;
 		break;
 	default:
-		s->sp = UNKNOWN;
+		s->sp = assigned(&old, old.sp, d, ops);
 	}
+}
+
+/*
+ * Before a large frame is used, a loop moves the stack pointer down page by page until it equals r11
+ * (-fstack-clash-protection). More rounds than are walked may be needed; behind the loop it is known.
+ */
+static void when_equal(struct state *s)
+{
+	if (s->equal != UNKNOWN)
+		s->sp = s->equal;
 }
 
 /* ---- sites ----------------------------------------------------------------------- */
@@ -658,6 +678,7 @@ static void after_call(struct walk *w, uint64_t at, unsigned length, uint64_t ta
 	struct fde f;
 
 	s.called = true;
+	s.r11 = s.equal = UNKNOWN;
 	/* what is behind the last instruction is somebody else's */
 	if (inside(w, at + length) && !(target && never_returns(w, target)))
 		push_to(w, &w->late, at + length, s);
@@ -739,6 +760,10 @@ static void step(struct walk *w, struct job j)
 			indirect(w, j.addr, &ops[0], taken);
 		return;
 	case ZYDIS_CATEGORY_COND_BR:
+		if (d.mnemonic == ZYDIS_MNEMONIC_JZ)
+			when_equal(&taken);
+		if (d.mnemonic == ZYDIS_MNEMONIC_JNZ)
+			when_equal(&on);
 		direct(w, target, j.addr, taken);
 		fall(w, j.addr + d.length, j.addr, on);
 		return;
@@ -852,7 +877,7 @@ struct check_result check_placement(const struct image *im, uint64_t addr,
 	w.boundary = NULL;
 	w.r = (struct check_result){.verdict = CHECK_OK};
 	add_range(&w, addr);
-	push(&w, addr, (struct state){.sp = 0, .fp = UNKNOWN});
+	push(&w, addr, (struct state){.sp = 0, .fp = UNKNOWN, .r11 = UNKNOWN, .equal = UNKNOWN});
 	while ((w.jobs.count || w.late.first < w.late.count) && w.r.verdict == CHECK_OK)
 		step(&w, w.jobs.count ? w.jobs.list[--w.jobs.count] : w.late.list[w.late.first++]);
 	for (size_t k = 0; k < p->count; k++) {
