@@ -43,6 +43,7 @@ struct memo {
 struct walk {
 	const struct image *im;
 	const struct xsp_placement *p;
+	const struct intrusions *in;
 	uint64_t entry;
 	ZydisDecoder decoder;
 	uint64_t *seen; /* hash of addr*8 + entered*2 + left + 1; 0 empty */
@@ -441,10 +442,25 @@ static bool table_targets(struct walk *w, uint64_t table, uint64_t end, bool abs
 	return any;
 }
 
+/* A table ends where the code takes the address of what follows it, which may be another function's table. */
+static uint64_t table_end(const struct walk *w, uint64_t table)
+{
+	size_t low = 0;
+
+	for (size_t high = w->in->data_count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (w->in->data[middle] <= table)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < w->in->data_count ? w->in->data[low] : UINT64_MAX;
+}
+
 static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op, struct state s)
 {
-	uint64_t from = at, to = at, nearest = 0, end = UINT64_MAX, tables[64], table = 0;
-	unsigned count = 0;
+	uint64_t from = at, nearest = 0, table = 0;
 	const uint8_t *b;
 	size_t left;
 
@@ -454,7 +470,7 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 	}
 	for (unsigned i = 0; i < w->ranges; i++) {
 		if (at >= w->low[i] && at < w->high[i])
-			from = w->low[i], to = w->high[i];
+			from = w->low[i];
 	}
 	if (op->type == ZYDIS_OPERAND_TYPE_MEMORY && op->mem.base == ZYDIS_REGISTER_NONE)
 		table = (uint64_t)op->mem.disp.value;
@@ -462,9 +478,9 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 		table = table_in_register(w, from, at, op->reg.value);
 	if (table && table_targets(w, table, next_table(w, table), true, s))
 		return;
-	/* rip-relative leas to data, the nearest one before the jump first */
+	/* the nearest rip-relative lea of a table before the jump */
 	b = image_at(w->im, from, &left);
-	for (uint64_t a = from; b && a + 7 <= to; a++, b++) {
+	for (uint64_t a = from; b && a + 7 <= at; a++, b++) {
 		int32_t disp;
 
 		if ((b[0] & 0xfb) != 0x48 || b[1] != 0x8d || (b[2] & 0xc7) != 5)
@@ -479,17 +495,10 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 			continue;
 		memcpy(&first, t, 4);
 		if (inside(w, table + (uint64_t)(int64_t)first))
-			tables[count++ % 64] = table;
-		if (a < at && count)
-			nearest = tables[(count - 1) % 64];
-	}
-	/* a table ends where the next one begins */
-	for (unsigned k = 0; k < count && k < 64; k++) {
-		if (tables[k] > nearest && tables[k] < end)
-			end = tables[k];
+			nearest = table;
 	}
 	if (nearest && op->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	    table_targets(w, nearest, end, false, s))
+	    table_targets(w, nearest, table_end(w, nearest), false, s))
 		return;
 	if (s.sp == 0)
 		way_out(w, &s, at);
@@ -695,10 +704,12 @@ static void after_call(struct walk *w, uint64_t at, unsigned length, uint64_t ta
 /* What is left goes on into the next function: a tail call without a jump. */
 static void fall(struct walk *w, uint64_t next, uint64_t at, struct state s)
 {
-	if (!inside(w, next) && s.left && (s.sp == 0 || s.sp == UNKNOWN))
+	if (!inside(w, next) && s.left && (s.sp == 0 || s.sp == UNKNOWN)) {
 		way_out(w, &s, at);
-	else
-		push(w, next, s);
+		return;
+	}
+	add_range(w, next);
+	push(w, next, s);
 }
 
 static void step(struct walk *w, struct job j)
@@ -789,6 +800,31 @@ static int by_target(const void *a, const void *b)
 	return (x->target > y->target) - (x->target < y->target);
 }
 
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The data whose address `d` takes, which ends at `next`: lea disp(%rip). */
+static void note_data(struct intrusions *in, const struct image *im, uint64_t next,
+		      const ZydisDecodedInstruction *d)
+{
+	uint64_t data = next + (uint64_t)d->raw.disp.value;
+
+	if (d->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT || d->opcode != 0x8d ||
+	    d->raw.modrm.mod != 0 || d->raw.modrm.rm != 5 || image_is_code(im, data))
+		return;
+	if (in->data_count == in->data_capacity) {
+		in->data_capacity = in->data_capacity ? 2 * in->data_capacity : 1024;
+		in->data = realloc(in->data, in->data_capacity * sizeof(*in->data));
+		if (!in->data)
+			abort();
+	}
+	in->data[in->data_count++] = data;
+}
+
 struct intrusions find_intrusions(const struct image *im)
 {
 	struct intrusions in = {0};
@@ -810,6 +846,7 @@ struct intrusions find_intrusions(const struct image *im)
 									    left, &d)))
 				break;
 			at += d.length;
+			note_data(&in, im, at, &d);
 			if (!d.raw.imm[0].is_relative)
 				continue;
 			target = at + (uint64_t)d.raw.imm[0].value.s;
@@ -827,12 +864,15 @@ struct intrusions find_intrusions(const struct image *im)
 	}
 	if (in.count)
 		qsort(in.list, in.count, sizeof(*in.list), by_target);
+	if (in.data_count)
+		qsort(in.data, in.data_count, sizeof(*in.data), by_address);
 	return in;
 }
 
 /* Does any lead behind the entry, up to its site? Not counted: the function's own cold parts. */
-static void check_intrusions(struct walk *w, const struct intrusions *in)
+static void check_intrusions(struct walk *w)
 {
+	const struct intrusions *in = w->in;
 	uint64_t site = w->p->sites[0].addr;
 	size_t low = 0;
 
@@ -867,6 +907,7 @@ struct check_result check_placement(const struct image *im, uint64_t addr,
 		w.seen[w.touched[--w.used]] = 0;
 	w.im = im;
 	w.p = p;
+	w.in = in;
 	w.entry = addr;
 	w.ranges = 0;
 	w.jobs.count = w.late.count = w.late.first = 0;
@@ -884,7 +925,7 @@ struct check_result check_placement(const struct image *im, uint64_t addr,
 		if (w.stack_bad[k] && !w.stack_good[k])
 			fail(&w, CHECK_STACK, p->sites[k].addr);
 	}
-	check_intrusions(&w, in);
+	check_intrusions(&w);
 	free(w.stack_good);
 	free(w.boundary);
 	return w.r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * stripped.c - functions for placement.property as gcc made them in Debian's python3.11 and python3.13,
- * one also as clang does, so that they are judged whatever build of it is installed: linked at a fixed
- * position and without names, never run.
+ * and clang in the LLVM that is linked into libtorch 2.6, so that they are judged whatever is installed:
+ * linked at a fixed position and without names, never run.
  */
 __asm__(".text\n"
 	/* No frame; its cold part is entered at its start and, later on, in its middle. */
@@ -113,6 +113,49 @@ __asm__(".text\n"
 	"	.cfi_def_cfa_offset 8\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
+	/* Taken for a part of its table, what the table of another function holds would lead to the ret. */
+	"bounded:\n"
+	"	.cfi_startproc\n"
+	"	push %rbx\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	mov %edi, %ebx\n"
+	"	call twice\n"
+	"	lea -1(%rax), %ecx\n"
+	"	cmp $11, %ecx\n"
+	"	ja 17f\n"
+	"	lea bounded_table(%rip), %rdx\n"
+	"	movslq (%rdx,%rcx,4), %rcx\n"
+	"	add %rdx, %rcx\n"
+	"	jmp *%rcx\n"
+	"17:	xor %eax, %eax\n"
+	"	jmp 20f\n"
+	"18:	mov $3, %eax\n"
+	"	jmp 20f\n"
+	"19:	mov $2, %eax\n"
+	"20:	dec %ebx\n"
+	"	jns 17b\n"
+	"	pop %rbx\n"
+	"	.cfi_def_cfa_offset 8\n"
+	"21:	ret\n"
+	"	.cfi_endproc\n"
+	/* What clang leaves of a function that nobody may call: it runs into the next one. */
+	"empty:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	.cfi_endproc\n"
+	"	.balign 16\n"
+	"unbounded:\n"
+	"	.cfi_startproc\n"
+	"	lea unbounded_table(%rip), %rax\n"
+	"	movslq (%rax,%rdi,4), %rcx\n"
+	"	add %rax, %rcx\n"
+	"	jmp *%rcx\n"
+	"	.org 21b + 48, 0x90\n" /* the size of bounded_table */
+	"22:	dec %esi\n"
+	"	jns 22b\n"
+	"23:	mov %edx, %eax\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
 	".section .text.unlikely, \"ax\"\n"
 	"twice_cold:\n"
 	"	.cfi_startproc\n"
@@ -139,4 +182,10 @@ __asm__(".text\n"
 	"	.quad 9b, 10b\n"
 	"second_table:\n"
 	"	.quad 5b, 7b, 11b\n"
+	"bounded_table:\n"
+	"	.rept 4\n"
+	"	.long 17b - bounded_table, 18b - bounded_table, 19b - bounded_table\n"
+	"	.endr\n"
+	"unbounded_table:\n"
+	"	.long 22b - unbounded_table, 23b - unbounded_table, 0\n"
 	".text\n");
