@@ -442,6 +442,14 @@ static bool table_targets(struct walk *w, uint64_t table, uint64_t end, bool abs
 	return any;
 }
 
+/* Not image_is_code(): code and the tables behind it may share a segment. */
+static bool among_functions(const struct image *im, uint64_t addr)
+{
+	uint64_t first = im->fde_count ? image_fde_start(im, 0) : UINT64_MAX;
+
+	return addr >= first && addr <= image_fde_start(im, im->fde_count - 1);
+}
+
 /* A table ends where the code takes the address of what follows it, which may be another function's table. */
 static uint64_t table_end(const struct walk *w, uint64_t table)
 {
@@ -491,7 +499,7 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 		const uint8_t *t = image_at(w->im, table, &room);
 		int32_t first;
 
-		if (!t || room < 4 || image_is_code(w->im, table))
+		if (!t || room < 4 || among_functions(w->im, table))
 			continue;
 		memcpy(&first, t, 4);
 		if (inside(w, table + (uint64_t)(int64_t)first))
@@ -708,7 +716,8 @@ static void fall(struct walk *w, uint64_t next, uint64_t at, struct state s)
 		way_out(w, &s, at);
 		return;
 	}
-	add_range(w, next);
+	if (s.sp == 0) /* with a frame standing the compiler knew that nothing comes so far */
+		add_range(w, next);
 	push(w, next, s);
 }
 
@@ -807,14 +816,11 @@ static int by_address(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* The data whose address `d` takes, which ends at `next`: lea disp(%rip). */
-static void note_data(struct intrusions *in, const struct image *im, uint64_t next,
-		      const ZydisDecodedInstruction *d)
+/* What `d`, which ends at `next`, takes the address of: lea disp(%rip). */
+static void note_data(struct intrusions *in, uint64_t next, const ZydisDecodedInstruction *d)
 {
-	uint64_t data = next + (uint64_t)d->raw.disp.value;
-
 	if (d->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT || d->opcode != 0x8d ||
-	    d->raw.modrm.mod != 0 || d->raw.modrm.rm != 5 || image_is_code(im, data))
+	    d->raw.modrm.mod != 0 || d->raw.modrm.rm != 5)
 		return;
 	if (in->data_count == in->data_capacity) {
 		in->data_capacity = in->data_capacity ? 2 * in->data_capacity : 1024;
@@ -822,7 +828,7 @@ static void note_data(struct intrusions *in, const struct image *im, uint64_t ne
 		if (!in->data)
 			abort();
 	}
-	in->data[in->data_count++] = data;
+	in->data[in->data_count++] = next + (uint64_t)d->raw.disp.value;
 }
 
 struct intrusions find_intrusions(const struct image *im)
@@ -846,7 +852,7 @@ struct intrusions find_intrusions(const struct image *im)
 									    left, &d)))
 				break;
 			at += d.length;
-			note_data(&in, im, at, &d);
+			note_data(&in, at, &d);
 			if (!d.raw.imm[0].is_relative)
 				continue;
 			target = at + (uint64_t)d.raw.imm[0].value.s;

@@ -38,7 +38,7 @@ struct check_result {
 
 /*
  * The direct jumps and calls of a file from one FDE into the middle of another, by target; and, in order,
- * the data that its code takes the address of, among which are its jump tables.
+ * what its code takes the address of, its jump tables among it.
  */
 struct intrusions {
 	struct intrusion {
