@@ -21,6 +21,8 @@ const char *const verdict_names[CHECK_VERDICTS] = {
 struct state {
 	int64_t sp; /* rsp - entry rsp, or UNKNOWN */
 	int64_t fp; /* rbp - entry rsp, or UNKNOWN */
+	int64_t r11; /* r11 - entry rsp, or UNKNOWN: up to where a loop touches a large frame */
+	int64_t equal; /* rsp - entry rsp where the flags say "equal", or UNKNOWN */
 	bool entered; /* the entry site was hit */
 	uint8_t left; /* exit sites crossed */
 	bool cheap; /* ... and the last was no single-stepped one */
@@ -41,6 +43,7 @@ struct memo {
 struct walk {
 	const struct image *im;
 	const struct xsp_placement *p;
+	const struct intrusions *in;
 	uint64_t entry;
 	ZydisDecoder decoder;
 	uint64_t *seen; /* hash of addr*8 + entered*2 + left + 1; 0 empty */
@@ -198,19 +201,40 @@ static int64_t value(const struct state *s, const ZydisDecodedOperand *o)
 	return base == UNKNOWN ? UNKNOWN : base + o->mem.disp.value;
 }
 
+/* What the first operand becomes, which was `own`. */
+static int64_t assigned(const struct state *s, int64_t own, const ZydisDecodedInstruction *d,
+			const ZydisDecodedOperand *ops)
+{
+	bool immediate = own != UNKNOWN && ops[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_SUB:
+		return immediate ? own - ops[1].imm.value.s : UNKNOWN;
+	case ZYDIS_MNEMONIC_ADD:
+		return immediate ? own + ops[1].imm.value.s : UNKNOWN;
+	case ZYDIS_MNEMONIC_LEA:
+		return value(s, &ops[1]);
+	case ZYDIS_MNEMONIC_MOV:
+		return ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER ? value(s, &ops[1]) : UNKNOWN;
+	default:
+		return UNKNOWN;
+	}
+}
+
 static void follow_stack(struct state *s, const ZydisDecodedInstruction *d,
 			 const ZydisDecodedOperand *ops)
 {
-	bool sp = writes(d, ops, ZYDIS_REGISTER_RSP), fp = writes(d, ops, ZYDIS_REGISTER_RBP);
 	struct state old = *s;
 
-	if (d->meta.category == ZYDIS_CATEGORY_CALL)
-		return;
-	if (fp)
-		s->fp = d->mnemonic == ZYDIS_MNEMONIC_MOV || d->mnemonic == ZYDIS_MNEMONIC_LEA
-				? value(&old, &ops[1])
-				: UNKNOWN;
-	if (!sp)
+	s->equal = UNKNOWN;
+	if (d->mnemonic == ZYDIS_MNEMONIC_CMP && is_reg(&ops[0], ZYDIS_REGISTER_RSP) &&
+	    is_reg(&ops[1], ZYDIS_REGISTER_R11))
+		s->equal = old.r11;
+	if (writes(d, ops, ZYDIS_REGISTER_R11))
+		s->r11 = assigned(&old, old.r11, d, ops);
+	if (writes(d, ops, ZYDIS_REGISTER_RBP))
+		s->fp = assigned(&old, old.fp, d, ops);
+	if (!writes(d, ops, ZYDIS_REGISTER_RSP))
 		return;
 	switch (d->mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH:
@@ -221,26 +245,23 @@ static void follow_stack(struct state *s, const ZydisDecodedInstruction *d,
 	case ZYDIS_MNEMONIC_POPFQ:
 		s->sp = old.sp == UNKNOWN ? UNKNOWN : old.sp + 8;
 		break;
-	case ZYDIS_MNEMONIC_SUB:
-	case ZYDIS_MNEMONIC_ADD:
-		s->sp = old.sp == UNKNOWN || ops[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE ? UNKNOWN
-			: d->mnemonic == ZYDIS_MNEMONIC_ADD ? old.sp + ops[1].imm.value.s
-							    : old.sp - ops[1].imm.value.s;
-		break;
-	case ZYDIS_MNEMONIC_LEA:
-	case ZYDIS_MNEMONIC_MOV:
-		s->sp = ops[1].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-					d->mnemonic == ZYDIS_MNEMONIC_MOV
-				? UNKNOWN
-				: value(&old, &ops[1]);
-		break;
 	case ZYDIS_MNEMONIC_LEAVE:
 		s->sp = old.fp == UNKNOWN ? UNKNOWN : old.fp + 8;
 		s->fp = UNKNOWN;
 		break;
 	default:
-		s->sp = UNKNOWN;
+		s->sp = assigned(&old, old.sp, d, ops);
 	}
+}
+
+/*
+ * Before a large frame is used, a loop moves the stack pointer down page by page until it equals r11
+ * (-fstack-clash-protection). More rounds than are walked may be needed; behind the loop it is known.
+ */
+static void when_equal(struct state *s)
+{
+	if (s->equal != UNKNOWN)
+		s->sp = s->equal;
 }
 
 /* ---- sites ----------------------------------------------------------------------- */
@@ -421,10 +442,33 @@ static bool table_targets(struct walk *w, uint64_t table, uint64_t end, bool abs
 	return any;
 }
 
+/* Not image_is_code(): code and the tables behind it may share a segment. */
+static bool among_functions(const struct image *im, uint64_t addr)
+{
+	uint64_t first = im->fde_count ? image_fde_start(im, 0) : UINT64_MAX;
+
+	return addr >= first && addr <= image_fde_start(im, im->fde_count - 1);
+}
+
+/* A table ends where the code takes the address of what follows it, which may be another function's table. */
+static uint64_t table_end(const struct walk *w, uint64_t table)
+{
+	size_t low = 0;
+
+	for (size_t high = w->in->data_count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (w->in->data[middle] <= table)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < w->in->data_count ? w->in->data[low] : UINT64_MAX;
+}
+
 static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op, struct state s)
 {
-	uint64_t from = at, to = at, nearest = 0, end = UINT64_MAX, tables[64], table = 0;
-	unsigned count = 0;
+	uint64_t from = at, nearest = 0, table = 0;
 	const uint8_t *b;
 	size_t left;
 
@@ -434,7 +478,7 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 	}
 	for (unsigned i = 0; i < w->ranges; i++) {
 		if (at >= w->low[i] && at < w->high[i])
-			from = w->low[i], to = w->high[i];
+			from = w->low[i];
 	}
 	if (op->type == ZYDIS_OPERAND_TYPE_MEMORY && op->mem.base == ZYDIS_REGISTER_NONE)
 		table = (uint64_t)op->mem.disp.value;
@@ -442,9 +486,9 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 		table = table_in_register(w, from, at, op->reg.value);
 	if (table && table_targets(w, table, next_table(w, table), true, s))
 		return;
-	/* rip-relative leas to data, the nearest one before the jump first */
+	/* the nearest rip-relative lea of a table before the jump */
 	b = image_at(w->im, from, &left);
-	for (uint64_t a = from; b && a + 7 <= to; a++, b++) {
+	for (uint64_t a = from; b && a + 7 <= at; a++, b++) {
 		int32_t disp;
 
 		if ((b[0] & 0xfb) != 0x48 || b[1] != 0x8d || (b[2] & 0xc7) != 5)
@@ -455,21 +499,14 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 		const uint8_t *t = image_at(w->im, table, &room);
 		int32_t first;
 
-		if (!t || room < 4 || image_is_code(w->im, table))
+		if (!t || room < 4 || among_functions(w->im, table))
 			continue;
 		memcpy(&first, t, 4);
 		if (inside(w, table + (uint64_t)(int64_t)first))
-			tables[count++ % 64] = table;
-		if (a < at && count)
-			nearest = tables[(count - 1) % 64];
-	}
-	/* a table ends where the next one begins */
-	for (unsigned k = 0; k < count && k < 64; k++) {
-		if (tables[k] > nearest && tables[k] < end)
-			end = tables[k];
+			nearest = table;
 	}
 	if (nearest && op->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	    table_targets(w, nearest, end, false, s))
+	    table_targets(w, nearest, table_end(w, nearest), false, s))
 		return;
 	if (s.sp == 0)
 		way_out(w, &s, at);
@@ -658,6 +695,7 @@ static void after_call(struct walk *w, uint64_t at, unsigned length, uint64_t ta
 	struct fde f;
 
 	s.called = true;
+	s.r11 = s.equal = UNKNOWN;
 	/* what is behind the last instruction is somebody else's */
 	if (inside(w, at + length) && !(target && never_returns(w, target)))
 		push_to(w, &w->late, at + length, s);
@@ -674,10 +712,13 @@ static void after_call(struct walk *w, uint64_t at, unsigned length, uint64_t ta
 /* What is left goes on into the next function: a tail call without a jump. */
 static void fall(struct walk *w, uint64_t next, uint64_t at, struct state s)
 {
-	if (!inside(w, next) && s.left && (s.sp == 0 || s.sp == UNKNOWN))
+	if (!inside(w, next) && s.left && (s.sp == 0 || s.sp == UNKNOWN)) {
 		way_out(w, &s, at);
-	else
-		push(w, next, s);
+		return;
+	}
+	if (s.sp == 0) /* with a frame standing the compiler knew that nothing comes so far */
+		add_range(w, next);
+	push(w, next, s);
 }
 
 static void step(struct walk *w, struct job j)
@@ -739,6 +780,10 @@ static void step(struct walk *w, struct job j)
 			indirect(w, j.addr, &ops[0], taken);
 		return;
 	case ZYDIS_CATEGORY_COND_BR:
+		if (d.mnemonic == ZYDIS_MNEMONIC_JZ)
+			when_equal(&taken);
+		if (d.mnemonic == ZYDIS_MNEMONIC_JNZ)
+			when_equal(&on);
 		direct(w, target, j.addr, taken);
 		fall(w, j.addr + d.length, j.addr, on);
 		return;
@@ -764,6 +809,28 @@ static int by_target(const void *a, const void *b)
 	return (x->target > y->target) - (x->target < y->target);
 }
 
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* What `d`, which ends at `next`, takes the address of: lea disp(%rip). */
+static void note_data(struct intrusions *in, uint64_t next, const ZydisDecodedInstruction *d)
+{
+	if (d->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT || d->opcode != 0x8d ||
+	    d->raw.modrm.mod != 0 || d->raw.modrm.rm != 5)
+		return;
+	if (in->data_count == in->data_capacity) {
+		in->data_capacity = in->data_capacity ? 2 * in->data_capacity : 1024;
+		in->data = realloc(in->data, in->data_capacity * sizeof(*in->data));
+		if (!in->data)
+			abort();
+	}
+	in->data[in->data_count++] = next + (uint64_t)d->raw.disp.value;
+}
+
 struct intrusions find_intrusions(const struct image *im)
 {
 	struct intrusions in = {0};
@@ -785,6 +852,7 @@ struct intrusions find_intrusions(const struct image *im)
 									    left, &d)))
 				break;
 			at += d.length;
+			note_data(&in, at, &d);
 			if (!d.raw.imm[0].is_relative)
 				continue;
 			target = at + (uint64_t)d.raw.imm[0].value.s;
@@ -802,12 +870,15 @@ struct intrusions find_intrusions(const struct image *im)
 	}
 	if (in.count)
 		qsort(in.list, in.count, sizeof(*in.list), by_target);
+	if (in.data_count)
+		qsort(in.data, in.data_count, sizeof(*in.data), by_address);
 	return in;
 }
 
 /* Does any lead behind the entry, up to its site? Not counted: the function's own cold parts. */
-static void check_intrusions(struct walk *w, const struct intrusions *in)
+static void check_intrusions(struct walk *w)
 {
+	const struct intrusions *in = w->in;
 	uint64_t site = w->p->sites[0].addr;
 	size_t low = 0;
 
@@ -842,6 +913,7 @@ struct check_result check_placement(const struct image *im, uint64_t addr,
 		w.seen[w.touched[--w.used]] = 0;
 	w.im = im;
 	w.p = p;
+	w.in = in;
 	w.entry = addr;
 	w.ranges = 0;
 	w.jobs.count = w.late.count = w.late.first = 0;
@@ -852,14 +924,14 @@ struct check_result check_placement(const struct image *im, uint64_t addr,
 	w.boundary = NULL;
 	w.r = (struct check_result){.verdict = CHECK_OK};
 	add_range(&w, addr);
-	push(&w, addr, (struct state){.sp = 0, .fp = UNKNOWN});
+	push(&w, addr, (struct state){.sp = 0, .fp = UNKNOWN, .r11 = UNKNOWN, .equal = UNKNOWN});
 	while ((w.jobs.count || w.late.first < w.late.count) && w.r.verdict == CHECK_OK)
 		step(&w, w.jobs.count ? w.jobs.list[--w.jobs.count] : w.late.list[w.late.first++]);
 	for (size_t k = 0; k < p->count; k++) {
 		if (w.stack_bad[k] && !w.stack_good[k])
 			fail(&w, CHECK_STACK, p->sites[k].addr);
 	}
-	check_intrusions(&w, in);
+	check_intrusions(&w);
 	free(w.stack_good);
 	free(w.boundary);
 	return w.r;

@@ -36,12 +36,17 @@ struct check_result {
 					    * site than a single-stepped one covers */
 };
 
-/* The direct jumps and calls of a file from one FDE into the middle of another, by target. */
+/*
+ * The direct jumps and calls of a file from one FDE into the middle of another, by target; and, in order,
+ * what its code takes the address of, its jump tables among it.
+ */
 struct intrusions {
 	struct intrusion {
 		uint64_t target, from;
 	} * list;
 	size_t count, capacity;
+	uint64_t *data;
+	size_t data_count, data_capacity;
 };
 struct intrusions find_intrusions(const struct image *im);
 

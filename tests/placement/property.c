@@ -291,6 +291,7 @@ static unsigned one_file(const char *path, const char *part, bool spoiling)
 	print(path, &t, now() - start);
 	free(list);
 	free(in.list);
+	free(in.data);
 	xsp_module_free(m);
 	image_close(&im);
 	return t.broken + (t.placed == 0) + (spoiling && !judge_spoilt(&spoilt));
