@@ -204,7 +204,7 @@ static void print_lock(const struct xsp_summary_waits *w, FILE *f, const struct 
 	fputc('\n', f);
 }
 
-static int print_locks(const struct xsp_summary_waits *w, FILE *f)
+static int print_locks(const struct xsp_summary_waits *w, FILE *f, bool all)
 {
 	const struct lock **sorted = xsp_waits_locks(w);
 
@@ -212,9 +212,16 @@ static int print_locks(const struct xsp_summary_waits *w, FILE *f)
 		return -ENOMEM;
 	size_t shown[2] = {0, 0};
 	for (size_t i = 0; i < w->lock_count; i++)
-		if (shown[sorted[i]->owned]++ < LOCKS_SHOWN)
+		if (shown[sorted[i]->owned]++ < LOCKS_SHOWN || all)
 			print_lock(w, f, sorted[i]);
 	free(sorted);
+	static const char *const kinds[] = {"futex", "lock"};
+	for (size_t k = 0; k < 2; k++)
+		if (shown[k] > LOCKS_SHOWN && !all)
+			fprintf(f, "... and %zu more %s%s\n", shown[k] - LOCKS_SHOWN, kinds[k],
+				shown[k] - LOCKS_SHOWN == 1 ? ""
+				: k == 0		    ? "es"
+							    : "s");
 	return 0;
 }
 
@@ -253,7 +260,7 @@ int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_read
 	int rc = print_table(w, f, how);
 	if (rc < 0)
 		return rc;
-	rc = print_locks(w, f);
+	rc = print_locks(w, f, how->limit == 0);
 	xsp_capture_window(r, &start, &end);
 	for (size_t i = 0; i < w->gap_count; i++)
 		print_gap(w, f, &w->gaps[i], start);
