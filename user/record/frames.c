@@ -202,7 +202,7 @@ int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e)
 		return 0;
 	if (e->kind == XSP_EVENT_SAMPLE && e->size >= at)
 		rc = see(f, XSP_NAME_OF_CODE, e->tgid,
-			 ((const struct xsp_event_sample *)e)->address);
+			 ((const struct xsp_event_sample *)e)->address, false);
 	while (rc == 0 && e->size >= at + sizeof(struct xsp_section)) {
 		const struct xsp_section *s = (const void *)(data + at);
 		if (s->size < sizeof(*s) || s->size % 8 != 0 || s->size > e->size - at)
