@@ -78,13 +78,22 @@ def shares_as_the_program_counts_them(folder):
 @case
 def spans_are_frames_of_samples(folder):
     record_attached(folder, [workload("samples"), "--seconds", 1], "--sample=499", "-e", "samples:samples_round",
-                    "-e", "samples:samples_c", "-o", f"{folder}/s.folded")
+                    "-e", "samples:samples_c", "-o", f"{folder}/s.folded", "-o", f"{folder}/s.xspt")
     stacks = stacks_of(f"{folder}/s.folded")
     # what had begun before is no span: its frames are those of the stack
     whole = sum(stacks.values())
     check(stacks[("spinner", "samples_round", "samples_c")] > 0.3 * whole, "both are spans", stacks)
     check(stacks[("spinner", "samples_round", "samples_b")] > 0.1 * whole, "one is", stacks)
     check(not any(len(s) > len(set(s)) for s in stacks), "a function is its own caller", stacks)
+
+    xsptrace("export", "--weight", "samples", f"{folder}/s.xspt", "-o", f"{folder}/samples.folded")
+    equal(stacks_of(f"{folder}/samples.folded"), stacks, "samples that were asked for")
+    xsptrace("export", "--weight", "wall", f"{folder}/s.xspt", "-o", f"{folder}/wall.folded")
+    equal({frame for stack in stacks_of(f"{folder}/wall.folded") for frame in stack},
+          {"spinner", "samples_round", "samples_c"}, "spans that were asked for")
+    xsptrace("-q", "-e", "libc.so.6:getppid", "-o", f"{folder}/without.xspt", "--", "true")
+    done = xsptrace("export", "--weight", "samples", f"{folder}/without.xspt", "-o", f"{folder}/no.folded", status=2)
+    check("--sample records it" in done.stderr, "does not say what records them", done.stderr)
 
 
 @case

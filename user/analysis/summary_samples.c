@@ -195,7 +195,7 @@ static void print_short(struct xsp_summary_samples *s, FILE *f)
 {
 	char name[128];
 
-	if (s->short_samples * 100 < s->samples)
+	if (s->files.count == 0 || s->short_samples * 100 < s->samples)
 		return;
 	qsort(s->files.list, s->files.count, sizeof(*s->files.list), by_short);
 	fprintf(f, "stacks without a known native caller: %.1f %%, in",

@@ -595,8 +595,9 @@ static int put_gpu_losses(struct xsp_recorder *r)
 
 void xsp_recorder_end(struct xsp_recorder *r)
 {
-	if (r->end_ns != 0)
+	if (r->ended)
 		return;
+	r->ended = true;
 	xsp_broker_activate(r->broker, false);
 	r->end_ns = xsp_now_ns();
 }

@@ -74,7 +74,7 @@ struct xsp_recorder {
 	struct xsp_children *children; /* children.c */
 	struct xsp_overhead *overheads; /* overhead.c; NULL: no budget */
 	struct xsp_recorder_times times;
-	bool started, finished;
+	bool started, ended, finished; /* ended: what happens is not recorded any more */
 	bool profiling; /* nothing is attached to code */
 	bool flushed_events; /* the first of them: the file may have its name */
 	uint64_t start_ns, end_ns;
