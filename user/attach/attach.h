@@ -66,7 +66,6 @@ struct xsp_attach_options {
 	bool waits; /* when threads run, and what they wait for: xsp_attach_waits() */
 	uint64_t wait_least_ns; /* of those with an event */
 	uint32_t sample_hz; /* of what threads do on their CPU, so often a second; 0: none */
-	bool profile_later; /* of these two nothing runs before xsp_attach_profile() */
 	bool wait_stacks; /* where the thread stood as it began to wait: */
 	uint64_t wait_stack_least_ns; /* of waits that lasted so long */
 	struct xsp_journal *journal; /* of a guardian (journal.h), borrowed; NULL: none */
@@ -138,9 +137,6 @@ int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes,
 
 /* Starts (or stops) reporting; the agent's records: starts only, until detach. */
 void xsp_attach_activate(struct xsp_attach *a, bool on);
-/* With xsp_attach_options.profile_later: waits and samples are to be had, after all, and all sites are taken out.
- * Before activate(). */
-int xsp_attach_profile(struct xsp_attach *a);
 /* Samples begin, or end; not for a pause. */
 void xsp_attach_samples(struct xsp_attach *a, bool on);
 /* Do samples count cycles here? Else a clock. */

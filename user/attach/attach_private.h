@@ -28,8 +28,6 @@ struct xsp_attach {
 	bool waits;
 	uint32_t sample_hz; /* 0: no samples */
 	bool sample_cycles;
-	bool profile_later; /* as asked for */
-	bool profiled; /* waits and samples have their links */
 	struct bpf_link **sample_links; /* by CPU */
 	size_t sample_count;
 	bool details; /* events may carry sections */
@@ -98,6 +96,8 @@ struct xsp_program_link {
 	struct bpf_program *program;
 	struct bpf_link **link;
 };
+/* Those of waits and samples. */
+int xsp_attach_profile(struct xsp_attach *a);
 int xsp_attach_programs(const struct xsp_program_link *links, size_t count);
 int xsp_waits_meet(struct xsp_attach *a);
 /* After the end, once: the times of those that are still there. The rings should have been emptied: what they had no

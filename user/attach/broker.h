@@ -25,6 +25,7 @@ struct xsp_broker;
 
 struct xsp_broker_options {
 	const struct xsp_attach_options *attach; /* what load() is to load; copied by the fork */
+	const struct xsp_attach_options *profile; /* the same after profile(); NULL: not allowed */
 	const pid_t *pids; /* which processes may be asked for; with attach->follow also their
 			    * children */
 	size_t pid_count;
@@ -83,6 +84,7 @@ int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes,
 size_t xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out rows[XSP_LEFT_OUT_ROWS]);
 
 int xsp_broker_activate(struct xsp_broker *b, bool on);
+/* Takes out what is in, and has load() load what xsp_broker_options.profile says. Nobody may use the rings any more. */
 int xsp_broker_profile(struct xsp_broker *b);
 int xsp_broker_ready(struct xsp_broker *b, uint32_t probes);
 int xsp_broker_gpu_stop(struct xsp_broker *b);

@@ -614,7 +614,13 @@ int xsp_broker_activate(struct xsp_broker *b, bool on)
 
 int xsp_broker_profile(struct xsp_broker *b)
 {
-	return ask(b, XSP_ASK_PROFILE, NULL, 0, NULL);
+	int rc = ask(b, XSP_ASK_PROFILE, NULL, 0, NULL);
+
+	for (uint32_t i = 0; rc == 0 && i < b->loaded.rings; i++)
+		close(b->rings[i]);
+	if (rc == 0)
+		b->loaded.rings = 0;
+	return rc;
 }
 
 int xsp_broker_ready(struct xsp_broker *b, uint32_t probes)

@@ -33,6 +33,7 @@ struct broker {
 	struct xsp_journal *journal;
 	struct xsp_attach *attach; /* NULL: not loaded yet */
 	bool detached;
+	bool profile; /* that is loaded now */
 	pid_t permitted; /* whom the request is about; 0: none */
 	int trivial; /* a program that does nothing, for repairs; -1: none yet */
 	struct xsp_parcel *in;
@@ -171,7 +172,7 @@ static int give_kept(struct broker *b)
 
 static int load(struct broker *b)
 {
-	struct xsp_attach_options o = *b->options->attach;
+	struct xsp_attach_options o = b->profile ? *b->options->profile : *b->options->attach;
 
 	o.journal = b->journal;
 	int rc = xsp_attach_new(&o, &b->attach, &b->err);
@@ -388,7 +389,12 @@ static int activate(struct broker *b)
 
 static int profile(struct broker *b)
 {
-	return xsp_attach_profile(b->attach);
+	if (b->options->profile == NULL)
+		return -EPERM;
+	xsp_attach_free(b->attach);
+	b->attach = NULL;
+	b->profile = true;
+	return 0;
 }
 
 static int ready(struct broker *b)

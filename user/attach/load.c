@@ -184,7 +184,7 @@ static void configure_waits(struct xsp_attach *a, const struct xsp_attach_option
 	struct xsp_bpf *bpf = a->bpf;
 
 	a->waits = o->waits;
-	bpf->rodata->xsp_waits = o->waits && !o->profile_later; /* then there is no span */
+	bpf->rodata->xsp_waits = o->waits;
 	bpf->rodata->xsp_wait_least_ns = o->wait_least_ns;
 	for (unsigned i = 0; i < XSP_SYSCALLS_MAX; i++)
 		bpf->rodata->xsp_wait_classes[i] = (uint8_t)xsp_wait_class_of(i);
@@ -395,17 +395,6 @@ static enum xsp_attach_method choose_method(struct xsp_attach *a, enum xsp_attac
 	return XSP_ATTACH_PERF_EVENT;
 }
 
-/* A kernel that has not all that waits and samples need has the rest for spans. */
-static int load_without_profile(struct xsp_attach *a, const struct xsp_attach_options *o)
-{
-	struct xsp_attach_options less = *o;
-
-	less.waits = false;
-	less.sample_hz = 0;
-	xsp_bpf__destroy(a->bpf);
-	return open_and_load(a, &less);
-}
-
 int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 		   struct xsp_error *err)
 {
@@ -438,7 +427,6 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 		goto fail;
 	}
 	a->stop = o->stop;
-	a->profile_later = o->profile_later;
 	a->most_links = xsp_links_most();
 	a->held_back = o->min_duration_ns > 0;
 	a->details = o->details;
@@ -450,13 +438,11 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	a->rings = choose_rings(o->rings, a->cpus);
 	a->ring_bytes = choose_ring_bytes(o->buffer_bytes, (unsigned)a->rings);
 	rc = open_and_load(a, o);
-	if (rc < 0 && o->profile_later)
-		rc = load_without_profile(a, o);
 	if (rc == 0 && o->stop)
 		rc = xsp_stopper_start(a);
 	if (rc == 0)
 		rc = attach_task_programs(a);
-	if (rc == 0 && !o->profile_later)
+	if (rc == 0)
 		rc = xsp_attach_profile(a);
 	if (rc == 0 && o->brake)
 		rc = xsp_release_new(a, bpf_map__max_entries(a->bpf->maps.xsp_probe_states));

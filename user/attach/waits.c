@@ -58,12 +58,6 @@ int xsp_attach_profile(struct xsp_attach *a)
 		{b->progs.xsp_sched_new, &b->links.xsp_sched_new},
 	};
 
-	if (a->profile_later && a->sample_hz == 0)
-		return -EOPNOTSUPP; /* it could not be loaded */
-	if (a->profiled)
-		return 0;
-	a->profiled = true;
-	xsp_links_close(a, NULL, NULL);
 	int rc = xsp_attach_programs(sched, sizeof(sched) / sizeof(sched[0]));
 	return rc < 0 ? rc : xsp_samples_open(a);
 }
@@ -76,7 +70,7 @@ int xsp_waits_meet(struct xsp_attach *a)
 
 int xsp_attach_waits(struct xsp_attach *a, bool on)
 {
-	if (!a->waits || !a->profiled || a->bpf->bss->xsp_waits_until_ns != 0)
+	if (!a->waits || a->bpf->bss->xsp_waits_until_ns != 0)
 		return 0;
 	if (on)
 		return a->bpf->bss->xsp_waits_from_ns == 0 ? xsp_waits_meet(a) : 0;

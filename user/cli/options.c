@@ -679,8 +679,7 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 	return 0;
 }
 
-/* What --profile stands for, and what samples take with them. */
-static void take_profiling(struct xsp_options *o)
+void xsp_options_take_profile(struct xsp_options *o)
 {
 	const bool bare =
 		!names_probes(o) && o->providers_off == 0 && o->provider_pattern_count == 0;
@@ -690,7 +689,7 @@ static void take_profiling(struct xsp_options *o)
 	o->waits = o->waits || o->profile;
 	if (o->profile && o->sample_hz == 0)
 		o->sample_hz = XSP_SAMPLE_HZ;
-	if (o->sample_hz == 0 && !o->may_profile)
+	if (o->sample_hz == 0)
 		return;
 	if (o->stack_frames == 0)
 		o->stack_frames = XSP_STACK_MAX;
@@ -738,7 +737,7 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
 		return XSP_OPTIONS_BAD;
 	if (o->wait_stacks && o->wait_stack_least_ns < o->wait_least_ns)
 		o->wait_least_ns = o->wait_stack_least_ns; /* a stack comes with its wait */
-	take_profiling(o);
+	xsp_options_take_profile(o);
 	o->command = optind < argc ? argv + optind : NULL;
 	return XSP_OPTIONS_RUN;
 }
@@ -784,7 +783,7 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o)
 	bool cuda = xsp_selection_asks(&s, XSP_PROVIDER_CUDA_CALLS);
 
 	s.cuda_apis = o->cuda_apis;
-	s.python = (s.details & XSP_DETAIL_PYTHON) != 0 || o->sample_hz > 0 || o->may_profile;
+	s.python = (s.details & XSP_DETAIL_PYTHON) != 0 || o->sample_hz > 0;
 	if (!cuda) /* without it other events need no sections */
 		s.details &= ~(unsigned)XSP_DETAIL_CUDA;
 	if (xsp_selection_asks(&s, XSP_PROVIDER_SCOPES)) /* told at entry: no filter loses it */

@@ -69,6 +69,9 @@ struct xsp_options {
 	bool summary_json; /* --summary json */
 };
 
+/* What --profile stands for, and what samples take with them. */
+void xsp_options_take_profile(struct xsp_options *o);
+
 enum xsp_options_result { XSP_OPTIONS_RUN, XSP_OPTIONS_DONE, XSP_OPTIONS_BAD };
 
 /* Parses the arguments of the verb. DONE: --help or --version has been printed; BAD: *err says

@@ -230,11 +230,9 @@ static void drop_counters(struct recording *r)
 		o->details &= ~(unsigned)XSP_DETAIL_COUNTERS;
 }
 
-static void fill_attach_options(struct recording *r)
+static struct xsp_attach_options attach_options(const struct xsp_options *o)
 {
-	const struct xsp_options *o = &r->o;
-
-	r->attach = (struct xsp_attach_options){
+	return (struct xsp_attach_options){
 		.buffer_bytes = o->buffer_bytes,
 		.rings = o->rings,
 		.method = o->method,
@@ -251,12 +249,9 @@ static void fill_attach_options(struct recording *r)
 		.python_frames = o->python_frames,
 		.counters = o->counters,
 		.counter_count = o->counter_count,
-		.waits = o->waits || o->may_profile,
+		.waits = o->waits,
 		.wait_least_ns = o->wait_least_ns,
-		.sample_hz = o->sample_hz > 0 ? o->sample_hz
-			     : o->may_profile ? XSP_SAMPLE_HZ
-					      : 0,
-		.profile_later = o->may_profile,
+		.sample_hz = o->sample_hz,
 		.wait_stacks = o->wait_stacks,
 		.wait_stack_least_ns = o->wait_stack_least_ns,
 		.brake = o->max_overhead > 0,
@@ -329,7 +324,12 @@ static int start_session(struct recording *r, const char *agent, struct xsp_erro
 	};
 
 	drop_counters(r);
-	fill_attach_options(r);
+	r->attach = attach_options(&r->o);
+	struct xsp_options profile = r->o;
+	profile.profile = true;
+	xsp_options_take_profile(&profile);
+	const struct xsp_attach_options instead = attach_options(&profile);
+	s.profile = r->o.may_profile ? &instead : NULL;
 	int rc = xsp_session_start(&s, &r->broker, err);
 	free(outputs);
 	free(work);
@@ -418,34 +418,50 @@ static bool needs_no_probes(const struct recording *r)
 }
 
 /* A bare -p, and there is nothing that a provider knows. */
+static int add_processes(struct recording *r, struct xsp_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < r->o.pid_count && rc >= 0; i++)
+		rc = xsp_recorder_add_process(r->recorder, r->o.pids[i], err);
+	return rc < 0 ? rc : 0;
+}
+
+/* Other programs of the kernel side, which are loaded only now: their checking takes its time. */
 static int profile_instead(struct recording *r, const struct xsp_error *none, struct xsp_error *err)
 {
-	int rc = xsp_recorder_profile(r->recorder, err);
-
+	xsp_recorder_free(r->recorder);
+	r->recorder = NULL;
+	int rc = xsp_broker_profile(r->broker);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "the broker does not answer: %s",
+				     strerror(-rc));
+	r->o.profile = true;
+	xsp_options_take_profile(&r->o);
+	r->attach = attach_options(&r->o);
+	rc = make_recorder(r, err);
+	if (rc == 0)
+		rc = add_processes(r, err);
 	xsp_status_line_end(&r->starting);
 	if (rc == 0)
 		xsp_say("%s; so this is --profile: samples and waits, with nothing attached to "
 			"code",
 			none->text);
-	r->o.profile = r->o.waits = true;
-	r->o.sample_hz = r->attach.sample_hz;
 	return rc;
 }
 
 static int start_attached(struct recording *r, struct xsp_error *err)
 {
-	for (size_t i = 0; i < r->o.pid_count; i++) {
-		int rc = xsp_recorder_add_process(r->recorder, r->o.pids[i], err);
-		if (rc < 0)
-			return rc;
-	}
+	int rc = add_processes(r, err);
+	if (rc < 0)
+		return rc;
 	/* a provider that was asked for by its name is waited for, as in what is launched */
 	r->doing[0] = '\0';
 	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject && !needs_no_probes(r) &&
 	    named_providers(r) == 0) {
 		struct xsp_error none = {0};
-		int rc = xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, r->o.pids[0], NULL,
-				      &none);
+		rc = xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, r->o.pids[0], NULL,
+				  &none);
 		if (!r->o.may_profile) {
 			*err = none;
 			return rc;
@@ -460,7 +476,7 @@ static int start_attached(struct recording *r, struct xsp_error *err)
 				     "what matches cannot be probed: xsptrace list, with the same "
 				     "options, says why");
 	say_unmatched(r);
-	int rc = xsp_recorder_start(r->recorder, err);
+	rc = xsp_recorder_start(r->recorder, err);
 	if (rc == 0 && r->o.inject)
 		rc = xsp_inject_agent(r->broker, r->o.pids, r->o.pid_count, r->o.quiet, err);
 	return rc;

@@ -62,6 +62,7 @@ int xsp_session_start(const struct xsp_session *s, struct xsp_broker **out, stru
 {
 	struct xsp_user u = xsp_session_user(s->options);
 	struct xsp_broker_options options = {.attach = s->attach,
+					     .profile = s->profile,
 					     .pids = s->pids,
 					     .pid_count = s->pid_count,
 					     .agent = s->agent,

@@ -19,6 +19,7 @@ struct xsp_user xsp_session_user(const struct xsp_options *o);
 struct xsp_session {
 	const struct xsp_options *options;
 	const struct xsp_attach_options *attach;
+	const struct xsp_attach_options *profile; /* struct xsp_broker_options; NULL: none */
 	const pid_t *pids; /* what may be looked at */
 	size_t pid_count;
 	const char *agent; /* the library that --inject loads; NULL: none */

@@ -59,17 +59,17 @@ static void list_counters(const struct xsp_recorder *r, char *text, size_t size)
 }
 
 /* "cpu-clock 99": what is counted between two, and how many a second. */
-static int put_profile_infos(struct xsp_recorder *r, bool on)
+static int put_profile_infos(struct xsp_recorder *r)
 {
 	const struct xsp_attach_options *o = &r->options.attach;
 	char waits[24] = "off", stacks[24] = "off", samples[40] = "off";
 
-	if (on && o->waits) /* ns: the least of one with an event */
+	if (o->waits) /* ns: the least of one with an event */
 		snprintf(waits, sizeof(waits), "%llu", (unsigned long long)o->wait_least_ns);
-	if (on && o->wait_stacks)
+	if (o->wait_stacks)
 		snprintf(stacks, sizeof(stacks), "%llu",
 			 (unsigned long long)o->wait_stack_least_ns);
-	if (on && o->sample_hz > 0)
+	if (o->sample_hz > 0)
 		snprintf(samples, sizeof(samples), "%s %u",
 			 xsp_broker_samples_cycles(r->broker) ? "cycles" : "cpu-clock",
 			 o->sample_hz);
@@ -115,7 +115,7 @@ static int put_infos(struct xsp_recorder *r)
 	int rc = xsp_capture_put_clock(r->writer);
 	for (size_t i = 0; i < sizeof(infos) / sizeof(infos[0]) && rc == 0; i++)
 		rc = xsp_capture_put_info(r->writer, infos[i].key, infos[i].value);
-	return rc < 0 ? rc : put_profile_infos(r, !o->attach.profile_later);
+	return rc < 0 ? rc : put_profile_infos(r);
 }
 
 static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
@@ -197,8 +197,7 @@ static bool names_frames(const struct xsp_recorder *r)
 {
 	const struct xsp_attach_options *o = &r->options.attach;
 
-	return (o->details & XSP_DETAIL_STACKS) || o->wait_stacks ||
-	       (o->sample_hz > 0 && !o->profile_later);
+	return (o->details & XSP_DETAIL_STACKS) || o->wait_stacks || o->sample_hz > 0;
 }
 
 int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_recorder **out,
@@ -295,24 +294,6 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	free(r->prices);
 	xsp_plan_clear(&r->plan);
 	free(r);
-}
-
-int xsp_recorder_profile(struct xsp_recorder *r, struct xsp_error *err)
-{
-	int rc = r->frames != NULL ? 0 : xsp_frames_new(r->writer, r->resolver, &r->frames);
-
-	r->profiling = true;
-	xsp_drain_set_frames(r->drain, r->frames);
-	if (rc == 0)
-		rc = put_profile_infos(r, true);
-	if (rc == 0)
-		rc = xsp_broker_profile(r->broker);
-	if (rc < 0)
-		return xsp_error_set(err, rc, XSP_STATUS_KERNEL,
-				     "waits and samples are not to be had: %s", strerror(-rc));
-	for (size_t i = 0; i < r->process_count && rc == 0; i++) /* what it maps has names */
-		rc = xsp_recorder_scan(r, &r->processes[i], err);
-	return rc;
 }
 
 int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)

@@ -57,9 +57,6 @@ int xsp_recorder_stop_at_exec(struct xsp_recorder *r, pid_t pid);
 bool xsp_recorder_is_stopped(const struct xsp_recorder *r, pid_t pid);
 void xsp_recorder_go_on(struct xsp_recorder *r, pid_t pid);
 
-/* With attach.profile_later: waits and samples, and nothing is attached to code. Before the start. */
-int xsp_recorder_profile(struct xsp_recorder *r, struct xsp_error *err);
-
 /* From now on events are recorded. */
 int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err);
 
