@@ -38,6 +38,11 @@ def is_traced(pid):
         return "TracerPid:\t0" not in f.read()
 
 
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+        return int(f.read().rpartition(")")[2].split()[1])
+
+
 def stuck():
     child = start([workload("stuck")], stdout=subprocess.PIPE)
     truth = json.loads(child.stdout.readline())
@@ -199,13 +204,15 @@ def the_stopper_killed_alone(_):
             for name in os.listdir("/proc"):
                 try:
                     with open(f"/proc/{name}/comm", encoding="ascii", errors="replace") as f:
-                        if name.isdigit() and f.read() == "xsp-stopper\n":
+                        if name.isdigit() and f.read() == "xsp-stopper\n" and \
+                                tracer.pid in (parent := parent_of(name), parent_of(parent)):
                             os.kill(int(name), signal.SIGKILL)
                 except OSError:
                     pass
         shown = tracer.communicate(timeout=20)[0]
         equal(len(json.loads(shown)["processes"]), 2, "processes shown")
     check(not is_traced(pid), "it is let go of")
+    time.sleep(0.3)  # it goes on
     check_counts(counts_of(child, pid), 5, mended=False)
 
 
