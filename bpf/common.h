@@ -131,7 +131,17 @@ static __always_inline void *xsp_reserve(__u32 tid, __u64 size)
 	return ring ? bpf_ringbuf_reserve(ring, size, 0) : 0;
 }
 
-/* The same for what is gathered before its size is known, and looked at at once. 0, or why there is no room. */
+/* For events of which one lost is no more than one lost. */
+static __always_inline void *xsp_reserve_or_count(__u32 tid, __u64 size)
+{
+	void *event = xsp_reserve(tid, size);
+
+	if (!event)
+		xsp_count(XSP_COUNT_LOST_OTHER);
+	return event;
+}
+
+/* As xsp_reserve() for what is gathered before its size is known, and looked at at once. 0, or why there is no room. */
 static __always_inline long xsp_output(__u32 tid, void *event, __u64 size)
 {
 	if (xsp_ring_mask == 0)

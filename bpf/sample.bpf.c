@@ -111,13 +111,11 @@ static __always_inline __u32 put_copy(struct pt_regs *regs, char *e, __u32 at)
 
 static __noinline void take_sample(struct pt_regs *regs, __u64 now, __u64 pid_tgid, __u64 what)
 {
-	struct xsp_event_sample *e = xsp_reserve((__u32)pid_tgid, XSP_SAMPLE_BYTES);
+	struct xsp_event_sample *e = xsp_reserve_or_count((__u32)pid_tgid, XSP_SAMPLE_BYTES);
 	__u32 at = sizeof(*e);
 
-	if (!e) {
-		xsp_count(XSP_COUNT_LOST_OTHER);
+	if (!e)
 		return;
-	}
 	xsp_fill_head(&e->head, now, XSP_REG_SP(regs), pid_tgid, ~0U, XSP_EVENT_SAMPLE,
 		      XSP_EVENT_SECTIONS, 0);
 	e->period_ns = (__u32)what;

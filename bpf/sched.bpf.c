@@ -197,12 +197,10 @@ static __always_inline void fill_wait(struct xsp_event_wait *e, const struct thr
 
 static __noinline bool emit_wait(const struct thread_waits *t, __u64 now, __u8 flags)
 {
-	struct xsp_event_wait *e = xsp_reserve(t->tid, sizeof(*e));
+	struct xsp_event_wait *e = xsp_reserve_or_count(t->tid, sizeof(*e));
 
-	if (!e) {
-		xsp_count(XSP_COUNT_LOST_OTHER);
+	if (!e)
 		return false;
-	}
 	fill_wait(e, t, now, flags);
 	xsp_submit(e);
 	return true;
@@ -237,12 +235,10 @@ static __noinline bool tell_wait(const struct thread_waits *t, __u64 key, __u64 
 
 static __noinline void emit_times(const struct thread_waits *t, __u64 now, __u32 ended)
 {
-	struct xsp_event_times *e = xsp_reserve(t->tid, sizeof(*e));
+	struct xsp_event_times *e = xsp_reserve_or_count(t->tid, sizeof(*e));
 
-	if (!e) {
-		xsp_count(XSP_COUNT_LOST_OTHER);
+	if (!e)
 		return;
-	}
 	xsp_fill_head(&e->head, now, 0, (__u64)t->tgid << 32 | t->tid, ~0U, XSP_EVENT_TIMES, 0,
 		      sizeof(*e));
 	e->since_ns = t->since_ns;

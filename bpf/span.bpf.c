@@ -128,11 +128,9 @@ static __always_inline void unwound_to(__u64 sp, __u64 cookie, __u8 flags)
 		if (s)
 			pop_unwound(s, sp, time, pid_tgid);
 	}
-	struct xsp_event *e = xsp_reserve(tid, sizeof(*e));
-	if (!e) {
-		xsp_count(XSP_COUNT_LOST_OTHER);
+	struct xsp_event *e = xsp_reserve_or_count(tid, sizeof(*e));
+	if (!e)
 		return;
-	}
 	xsp_fill_head(e, time, sp, pid_tgid, XSP_COOKIE_PROBE(cookie), XSP_EVENT_UNWIND, flags,
 		      sizeof(*e));
 	xsp_submit(e);

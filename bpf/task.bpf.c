@@ -43,12 +43,10 @@ static __always_inline void emit_task(struct task_struct *task, __u32 what, __u3
 {
 	__u64 tgid = BPF_CORE_READ(task, tgid);
 	__u32 tid = BPF_CORE_READ(task, pid);
-	struct xsp_event_task *e = xsp_reserve(tid, sizeof(*e));
+	struct xsp_event_task *e = xsp_reserve_or_count(tid, sizeof(*e));
 
-	if (!e) {
-		xsp_count(XSP_COUNT_LOST_OTHER);
+	if (!e)
 		return;
-	}
 	xsp_fill_head(&e->head, bpf_ktime_get_ns(), 0, tgid << 32 | tid, 0, XSP_EVENT_TASK, 0,
 		      sizeof(*e));
 	e->what = what;

@@ -254,15 +254,6 @@ size_t xsp_waits_spots(const struct xsp_summary_waits *w, uint32_t owner, bool o
 	return n;
 }
 
-uint64_t xsp_waits_blocked(const struct xsp_thread_times *t)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++)
-		sum += t->blocked_ns[i];
-	return sum;
-}
-
 /* What came after the last span of each thread is a gap as well. */
 static void take_last_gaps(struct xsp_summary_waits *w)
 {

@@ -107,7 +107,7 @@ static void print_row(const struct xsp_summary_waits *w, FILE *f, const struct x
 		(int)(columns < THREAD_COLUMNS ? THREAD_COLUMNS - columns : 0), "",
 		xsp_format_ns(all, t->until_ns - t->since_ns),
 		xsp_format_ns(running, t->running_ns), xsp_format_ns(runnable, t->runnable_ns),
-		xsp_format_ns(blocked, xsp_waits_blocked(t)),
+		xsp_format_ns(blocked, xsp_thread_blocked_ns(t)),
 		xsp_format_count(spans, spans_of(w, t->thread)), reasons);
 }
 

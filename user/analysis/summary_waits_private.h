@@ -72,8 +72,6 @@ size_t xsp_waits_spots(const struct xsp_summary_waits *w, uint32_t owner, bool o
 /* Index of the member; false: it showed no span, and no wait of its own. */
 bool xsp_waits_member(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t,
 		      uint32_t *out);
-/* All that the thread was blocked. */
-uint64_t xsp_waits_blocked(const struct xsp_thread_times *t);
 /* After all spans and waits, before any of the others here. */
 void xsp_waits_end(struct xsp_summary_waits *w);
 /* Those with a holder first, then the longest. NULL: no memory; the caller frees it. */

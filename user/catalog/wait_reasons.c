@@ -11,69 +11,82 @@ static const struct {
 	enum xsp_wait_class why;
 	const char *name;
 } calls[] = {
-#define CALL(name, why) {SYS_##name, XSP_WAIT_##why, #name},
+#define CALL(name, why)                                                                            \
+	{                                                                                          \
+		SYS_##name, XSP_WAIT_##why, #name                                                  \
+	}
 #ifdef SYS_poll /* x86-64 has these beside their younger forms */
-	CALL(poll, POLL) CALL(select, POLL) CALL(epoll_wait, POLL) CALL(open, DISK) CALL(
-		stat, DISK) CALL(lstat,
-				 DISK) CALL(unlink,
-					    DISK) CALL(rename,
-						       DISK) CALL(mkdir,
-								  DISK) CALL(pause,
-									     SIGNAL) CALL(vfork,
-											  CHILD)
+	CALL(poll, POLL),
+	CALL(select, POLL),
+	CALL(epoll_wait, POLL),
+	CALL(open, DISK),
+	CALL(stat, DISK),
+	CALL(lstat, DISK),
+	CALL(unlink, DISK),
+	CALL(rename, DISK),
+	CALL(mkdir, DISK),
+	CALL(pause, SIGNAL),
+	CALL(vfork, CHILD),
 #endif
 #ifdef SYS_futex_wait
-		CALL(futex_wait, LOCK)
+	CALL(futex_wait, LOCK),
 #endif
-			CALL(futex, LOCK) CALL(ppoll, POLL) CALL(pselect6, POLL) CALL(epoll_pwait, POLL) CALL(
-				epoll_pwait2, POLL) CALL(io_uring_enter,
-							 POLL) CALL(io_getevents,
-								    POLL) CALL(nanosleep,
-									       SLEEP) CALL(clock_nanosleep,
-											   SLEEP)
-				CALL(read, FILE) CALL(write, FILE) CALL(readv, FILE) CALL(
-					writev,
-					FILE) CALL(pread64,
-						   FILE) CALL(pwrite64,
-							      FILE) CALL(preadv,
-									 FILE) CALL(pwritev, FILE)
-					CALL(preadv2, FILE) CALL(pwritev2, FILE) CALL(sendfile, FILE) CALL(splice, FILE) CALL(
-						close,
-						FILE) CALL(flock,
-							   FILE) CALL(fcntl,
-								      FILE) CALL(ftruncate,
-										 FILE) CALL(fallocate,
-											    FILE) CALL(fsync, DISK)
-						CALL(fdatasync, DISK) CALL(sync, DISK) CALL(syncfs, DISK) CALL(
-							msync,
-							DISK) CALL(openat,
-								   DISK) CALL(newfstatat,
-									      DISK) CALL(unlinkat,
-											 DISK) CALL(renameat2,
-												    DISK)
-							CALL(getdents64, DISK) CALL(accept, NETWORK) CALL(
-								accept4,
-								NETWORK) CALL(connect,
-									      NETWORK) CALL(recvfrom, NETWORK)
-								CALL(recvmsg, NETWORK) CALL(recvmmsg, NETWORK) CALL(
-									sendto,
-									NETWORK) CALL(sendmsg,
-										      NETWORK) CALL(sendmmsg, NETWORK)
-									CALL(wait4, CHILD) CALL(
-										waitid,
-										CHILD) CALL(rt_sigtimedwait,
-											    SIGNAL) CALL(rt_sigsuspend,
-													 SIGNAL)
-										CALL(mmap, MEMORY) CALL(
-											munmap,
-											MEMORY) CALL(mprotect, MEMORY)
-											CALL(mremap, MEMORY) CALL(
-												madvise,
-												MEMORY)
-												CALL(brk,
-												     MEMORY)
-													CALL(ioctl,
-													     DEVICE)
+	CALL(futex, LOCK),
+	CALL(ppoll, POLL),
+	CALL(pselect6, POLL),
+	CALL(epoll_pwait, POLL),
+	CALL(epoll_pwait2, POLL),
+	CALL(io_uring_enter, POLL),
+	CALL(io_getevents, POLL),
+	CALL(nanosleep, SLEEP),
+	CALL(clock_nanosleep, SLEEP),
+	CALL(read, FILE),
+	CALL(write, FILE),
+	CALL(readv, FILE),
+	CALL(writev, FILE),
+	CALL(pread64, FILE),
+	CALL(pwrite64, FILE),
+	CALL(preadv, FILE),
+	CALL(pwritev, FILE),
+	CALL(preadv2, FILE),
+	CALL(pwritev2, FILE),
+	CALL(sendfile, FILE),
+	CALL(splice, FILE),
+	CALL(close, FILE),
+	CALL(flock, FILE),
+	CALL(fcntl, FILE),
+	CALL(ftruncate, FILE),
+	CALL(fallocate, FILE),
+	CALL(fsync, DISK),
+	CALL(fdatasync, DISK),
+	CALL(sync, DISK),
+	CALL(syncfs, DISK),
+	CALL(msync, DISK),
+	CALL(openat, DISK),
+	CALL(newfstatat, DISK),
+	CALL(unlinkat, DISK),
+	CALL(renameat2, DISK),
+	CALL(getdents64, DISK),
+	CALL(accept, NETWORK),
+	CALL(accept4, NETWORK),
+	CALL(connect, NETWORK),
+	CALL(recvfrom, NETWORK),
+	CALL(recvmsg, NETWORK),
+	CALL(recvmmsg, NETWORK),
+	CALL(sendto, NETWORK),
+	CALL(sendmsg, NETWORK),
+	CALL(sendmmsg, NETWORK),
+	CALL(wait4, CHILD),
+	CALL(waitid, CHILD),
+	CALL(rt_sigtimedwait, SIGNAL),
+	CALL(rt_sigsuspend, SIGNAL),
+	CALL(mmap, MEMORY),
+	CALL(munmap, MEMORY),
+	CALL(mprotect, MEMORY),
+	CALL(mremap, MEMORY),
+	CALL(madvise, MEMORY),
+	CALL(brk, MEMORY),
+	CALL(ioctl, DEVICE),
 #undef CALL
 };
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
@@ -116,20 +129,27 @@ bool xsp_wait_breaks(unsigned syscall)
 	return false;
 }
 
+static const struct {
+	const char *name, *frame;
+} classes[XSP_WAIT_CLASSES] = {
+#define CLASS(class, name) [XSP_WAIT_##class] = {name, "[" name "]"}
+	CLASS(RUNNABLE, "runnable"), CLASS(OTHER, "other"),	CLASS(LOCK, "lock"),
+	CLASS(POLL, "poll"),	     CLASS(SLEEP, "sleep"),	CLASS(FILE, "file"),
+	CLASS(PIPE, "pipe"),	     CLASS(NETWORK, "network"), CLASS(DISK, "disk"),
+	CLASS(CHILD, "child"),	     CLASS(SIGNAL, "signal"),	CLASS(MEMORY, "memory map"),
+	CLASS(FAULT, "page fault"),  CLASS(DEVICE, "device"),	CLASS(STOPPED, "stopped"),
+	CLASS(GPU, "GPU"),
+#undef CLASS
+};
+
 const char *xsp_wait_class_name(unsigned why)
 {
-	static const char *const names[XSP_WAIT_CLASSES] = {
-		[XSP_WAIT_RUNNABLE] = "runnable", [XSP_WAIT_OTHER] = "other",
-		[XSP_WAIT_LOCK] = "lock",	  [XSP_WAIT_POLL] = "poll",
-		[XSP_WAIT_SLEEP] = "sleep",	  [XSP_WAIT_FILE] = "file",
-		[XSP_WAIT_PIPE] = "pipe",	  [XSP_WAIT_NETWORK] = "network",
-		[XSP_WAIT_DISK] = "disk",	  [XSP_WAIT_CHILD] = "child",
-		[XSP_WAIT_SIGNAL] = "signal",	  [XSP_WAIT_MEMORY] = "memory map",
-		[XSP_WAIT_FAULT] = "page fault",  [XSP_WAIT_DEVICE] = "device",
-		[XSP_WAIT_STOPPED] = "stopped",	  [XSP_WAIT_GPU] = "GPU",
-	};
+	return classes[why & (XSP_WAIT_CLASSES - 1)].name;
+}
 
-	return names[why & (XSP_WAIT_CLASSES - 1)];
+const char *xsp_wait_class_frame(unsigned why)
+{
+	return classes[why & (XSP_WAIT_CLASSES - 1)].frame;
 }
 
 /* Functions of the C library that wait, up to a '.' of the compiler's; and how others of its, of the C++ library's, and

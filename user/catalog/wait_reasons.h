@@ -17,6 +17,8 @@ bool xsp_wait_breaks(unsigned syscall);
 const char *xsp_wait_syscall(unsigned syscall);
 /* "lock", "poll"; never NULL. */
 const char *xsp_wait_class_name(unsigned why);
+/* As a frame of a stack: "[lock]". */
+const char *xsp_wait_class_frame(unsigned why);
 
 /* Is the function one of those in which threads wait whatever the program is: the C library's, the C++ library's? */
 bool xsp_wait_is_primitive(const char *function);

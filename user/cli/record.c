@@ -417,7 +417,6 @@ static bool needs_no_probes(const struct recording *r)
 	return r->o.waits || r->o.sample_hz > 0;
 }
 
-/* A bare -p, and there is nothing that a provider knows. */
 static int add_processes(struct recording *r, struct xsp_error *err)
 {
 	int rc = 0;
@@ -427,7 +426,8 @@ static int add_processes(struct recording *r, struct xsp_error *err)
 	return rc < 0 ? rc : 0;
 }
 
-/* Other programs of the kernel side, which are loaded only now: their checking takes its time. */
+/* A bare -p, and there is nothing that a provider knows. The kernel side has other programs for it, which are loaded
+ * only now: their checking takes its time. */
 static int profile_instead(struct recording *r, const struct xsp_error *none, struct xsp_error *err)
 {
 	xsp_recorder_free(r->recorder);

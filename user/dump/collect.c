@@ -173,7 +173,7 @@ static int take_stopped(struct run *r, struct xsp_dump_thread *t, struct taken *
 static int read_stack(const struct run *r, struct taken *k)
 {
 	uint8_t *stack = malloc(XSP_STOP_STACK);
-	const uint64_t sp = k->look.sp;
+	const uint64_t sp = k->look.call.sp;
 
 	if (stack == NULL)
 		return -ENOMEM;
@@ -184,7 +184,7 @@ static int read_stack(const struct run *r, struct taken *k)
 	free(stack);
 	k->native.registers = (struct xsp_walk){.known = 1U << XSP_WALK_RSP | 1U << XSP_WALK_RA};
 	k->native.registers.values[XSP_WALK_RSP] = sp;
-	k->native.registers.values[XSP_WALK_RA] = k->look.pc;
+	k->native.registers.values[XSP_WALK_RA] = k->look.call.pc;
 	return rc;
 }
 
@@ -203,7 +203,7 @@ static int take_unstopped(struct run *r, struct xsp_dump_thread *t, struct taken
 
 	t->running = false;
 	for (int i = 0; rc == 0 && i < ATTEMPTS && k->look.state != 0; i++) {
-		if (k->look.placed)
+		if (k->look.call.placed)
 			rc = read_stack(r, k);
 		take_python(r, t, k);
 		first = k->python;
@@ -260,16 +260,16 @@ static int64_t asleep_for(const struct run *r, const struct xsp_look *l)
 /* It would be mended (attach/thread_stop.c), but last longer than it should. */
 static bool begins_anew(const struct xsp_look *l)
 {
-	if (!l->placed || l->call < 0 || !xsp_wait_breaks((unsigned)l->call))
+	if (!l->call.placed || l->call.number < 0 || !xsp_wait_breaks((unsigned)l->call.number))
 		return false;
 #ifdef SYS_epoll_wait
-	if (l->call == SYS_epoll_wait)
-		return (int32_t)l->arguments[3] > 0;
+	if (l->call.number == SYS_epoll_wait)
+		return (int32_t)l->call.arguments[3] > 0;
 #endif
-	if (l->call == SYS_epoll_pwait)
-		return (int32_t)l->arguments[3] > 0;
-	return xsp_wait_class_of((unsigned)l->call) == XSP_WAIT_POLL || l->call == SYS_semtimedop ||
-	       l->call == SYS_rt_sigtimedwait;
+	if (l->call.number == SYS_epoll_pwait)
+		return (int32_t)l->call.arguments[3] > 0;
+	return xsp_wait_class_of((unsigned)l->call.number) == XSP_WAIT_POLL ||
+	       l->call.number == SYS_semtimedop || l->call.number == SYS_rt_sigtimedwait;
 }
 
 /* Sleepers are not woken to be looked at: that is for what runs, and for stacks that take all registers. */
@@ -301,7 +301,7 @@ static int take(struct run *r, struct xsp_dump_thread *t, struct taken *k)
 		return 0;
 	t->since_ns = asleep_for(r, &k->look);
 	t->running = true;
-	if (k->look.placed)
+	if (k->look.call.placed)
 		rc = take_unstopped(r, t, k);
 	return rc == 0 && t->running ? stop(r, t, k) : rc;
 }

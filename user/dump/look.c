@@ -9,8 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "target/procfs.h"
-
 #define TEXT_MAX 16384
 
 static int read_text(const struct xsp_opener *o, pid_t pid, pid_t tid, const char *name,
@@ -82,32 +80,14 @@ static int call_before_restart(int mem, uint64_t pc)
 #endif
 }
 
-/* "running", "-1 SP PC", or "NUMBER ARGUMENT... SP PC" */
-static void take_call(const char *text, int mem, struct xsp_look *out)
-{
-	uint64_t *a = out->arguments;
-
-	if (sscanf(text,
-		   "%d %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
-		   " %" SCNx64 " %" SCNx64,
-		   &out->call, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &out->sp, &out->pc) == 9)
-		out->placed = out->call >= 0;
-	else if (sscanf(text, "-1 %" SCNx64 " %" SCNx64, &out->sp, &out->pc) == 2)
-		out->placed = true;
-	if (!out->placed)
-		out->call = -1;
-	else if (out->call == SYS_restart_syscall)
-		out->call = call_before_restart(mem, out->pc);
-}
-
 int xsp_look_at(const struct xsp_opener *o, pid_t pid, pid_t tid, int mem, struct xsp_look *out)
 {
-	char call[256], path[48], *text;
+	char *text;
 
-	*out = (struct xsp_look){.cpu = -1, .left_ns = -1, .call = -1};
-	snprintf(path, sizeof(path), "task/%d/syscall", (int)tid);
-	if (o->link(o, pid, path, call, sizeof(call)) > 0)
-		take_call(call, mem, out);
+	*out = (struct xsp_look){.cpu = -1, .left_ns = -1};
+	xsp_procfs_call(o, pid, tid, &out->call);
+	if (out->call.number == SYS_restart_syscall)
+		out->call.number = call_before_restart(mem, out->call.pc);
 	int rc = read_text(o, pid, tid, "stat", &text);
 	if (rc < 0)
 		return rc == -ENOMEM || rc == -EPIPE ? rc : 0;
@@ -127,7 +107,9 @@ int xsp_look_at(const struct xsp_opener *o, pid_t pid, pid_t tid, int mem, struc
 
 bool xsp_look_same(const struct xsp_look *a, const struct xsp_look *b)
 {
-	return a->placed && b->placed && a->switches == b->switches && a->call == b->call &&
-	       a->sp == b->sp && a->pc == b->pc &&
-	       memcmp(a->arguments, b->arguments, sizeof(a->arguments)) == 0;
+	const struct xsp_procfs_call *x = &a->call, *y = &b->call;
+
+	return x->placed && y->placed && a->switches == b->switches && x->number == y->number &&
+	       x->sp == y->sp && x->pc == y->pc &&
+	       memcmp(x->arguments, y->arguments, sizeof(x->arguments)) == 0;
 }

@@ -7,16 +7,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "target/opener.h"
+#include "target/procfs.h"
 
 struct xsp_look {
 	char state; /* 0: the thread is gone */
 	int cpu; /* that it ran on last, -1: not known */
 	uint64_t switches; /* how often it has left a CPU */
 	int64_t left_ns; /* when it left it, by the scheduler's clock; -1: not known */
-	bool placed; /* what follows is known: it does not run */
-	int call; /* number of the system call; -1: it is in none */
-	uint64_t arguments[6], sp, pc;
+	struct xsp_procfs_call call;
 };
 
 /* 0, or a negative errno: memory, or a broker that is gone. `mem`: its process's memory, or -1. */

@@ -42,17 +42,11 @@ static bool is_code(const struct walk *w, uint64_t address)
 /* Code made at run time has no call frame information, but mostly frame pointers. */
 static int step_by_frame_pointer(const struct walk *w, struct xsp_walk *frame)
 {
-	const uint64_t fp = frame->values[XSP_WALK_RBP], sp = frame->values[XSP_WALK_RSP];
-	uint64_t words[2];
+	struct xsp_walk up = *frame;
 
-	if (!(frame->known & 1U << XSP_WALK_RBP) || fp < sp || fp % 8 != 0 ||
-	    load(w, fp, words, sizeof(words)) < 0 || !is_code(w, words[1]))
+	if (xsp_walk_up_frame_pointer(load, w, &up) < 0 || !is_code(w, up.values[XSP_WALK_RA]))
 		return -ENOENT;
-	*frame = (struct xsp_walk){.known = 1U << XSP_WALK_RBP | 1U << XSP_WALK_RSP |
-					    1U << XSP_WALK_RA};
-	frame->values[XSP_WALK_RBP] = words[0];
-	frame->values[XSP_WALK_RSP] = fp + sizeof(words);
-	frame->values[XSP_WALK_RA] = words[1];
+	*frame = up;
 	return 0;
 }
 

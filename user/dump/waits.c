@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 #include "catalog/wait_reasons.h"
+#include "target/pthread.h"
 
 #define LOCK_PI2 13 /* FUTEX_LOCK_PI2, Linux 5.14 */
-/* As in target/python_stack.c. */
-#define PTHREAD_TID 0x2d0
 
 static bool read_memory(int mem, uint64_t address, void *to, size_t size)
 {
@@ -35,11 +34,10 @@ static bool find_thread(const struct xsp_dump *d, uint32_t ns_tid, size_t *index
 /* Is it the number in a thread's own struct pthread, which pthread_join waits for to become 0? */
 static bool is_number_of_thread(int mem, uint64_t address)
 {
-	const uint64_t pointer = address - PTHREAD_TID;
-	uint64_t words[3];
+	const uint64_t pointer = address - XSP_PTHREAD_TID;
+	uint64_t words[XSP_PTHREAD_WORDS];
 
-	return read_memory(mem, pointer, words, sizeof(words)) && words[0] == pointer &&
-	       words[2] == pointer;
+	return read_memory(mem, pointer, words, sizeof(words)) && xsp_is_pthread(pointer, words);
 }
 
 /* As lock_owner() in bpf/sched.bpf.c: glibc's mutex is { lock, count, owner, users }, and who waits for it expects
@@ -48,9 +46,9 @@ static enum xsp_dump_held held_by(const struct xsp_look *l, const struct xsp_dum
 				  uint32_t *tid)
 {
 	const int mem = from->mem;
-	const uint32_t command = (uint32_t)l->arguments[1] & (uint32_t)FUTEX_CMD_MASK;
-	const uint32_t expected = (uint32_t)l->arguments[2];
-	const uint64_t address = l->arguments[0];
+	const uint32_t command = (uint32_t)l->call.arguments[1] & (uint32_t)FUTEX_CMD_MASK;
+	const uint32_t expected = (uint32_t)l->call.arguments[2];
+	const uint64_t address = l->call.arguments[0];
 	const bool waits = command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
 	uint32_t words[4];
 
@@ -80,7 +78,7 @@ static void take_lock(const struct xsp_dump *d, const struct xsp_look *l,
 	const enum xsp_dump_held held = held_by(l, from, &tid);
 
 	/* Python asks for its lock again and again */
-	w->timed = l->arguments[3] != 0 && held != XSP_HELD_GIL;
+	w->timed = l->call.arguments[3] != 0 && held != XSP_HELD_GIL;
 	/* believed if it is one of the process's own threads */
 	if (held != XSP_HELD_UNKNOWN && find_thread(d, tid, &w->holder))
 		w->held = held;
@@ -124,21 +122,21 @@ int xsp_dump_wait(struct xsp_dump *d, size_t index, const struct xsp_look *look,
 {
 	struct xsp_dump_wait *w = &d->threads[index].wait;
 
-	*w = (struct xsp_dump_wait){.call = look->call, .why = XSP_WAIT_OTHER};
-	if (!look->placed || look->state == 'R')
+	*w = (struct xsp_dump_wait){.call = look->call.number, .why = XSP_WAIT_OTHER};
+	if (!look->call.placed || look->state == 'R')
 		return 0;
 	if (look->state == 'T' || look->state == 't') {
 		w->why = XSP_WAIT_STOPPED;
 		return 0;
 	}
-	if (look->call < 0) {
+	if (look->call.number < 0) {
 		w->why = XSP_WAIT_FAULT;
 		return 0;
 	}
-	w->call_name = xsp_wait_syscall((unsigned)look->call);
-	w->why = xsp_wait_class_of((unsigned)look->call);
-	w->argument = look->arguments[0];
-	if (look->call == SYS_futex)
+	w->call_name = xsp_wait_syscall((unsigned)look->call.number);
+	w->why = xsp_wait_class_of((unsigned)look->call.number);
+	w->argument = look->call.arguments[0];
+	if (look->call.number == SYS_futex)
 		take_lock(d, look, from, w);
 	return w->why == XSP_WAIT_FILE || w->why == XSP_WAIT_NETWORK ? take_file(d, from->opener, w)
 								     : 0;

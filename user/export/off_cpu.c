@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "catalog/wait_reasons.h"
 
 int xsp_off_told_add(struct xsp_off_told *told, const struct xsp_wait *wait)
 {
@@ -28,15 +29,6 @@ void xsp_off_told_free(struct xsp_off_told *told)
 	free(told->ns);
 }
 
-static uint64_t off_of(const struct xsp_thread_times *t)
-{
-	uint64_t sum = t->runnable_ns;
-
-	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++)
-		sum += t->blocked_ns[i];
-	return sum;
-}
-
 int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_fn add)
 {
 	const struct xsp_thread_times *times;
@@ -47,7 +39,8 @@ int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_f
 		const struct xsp_timeline_thread *t = times[i].thread;
 		const uint32_t *at =
 			xsp_u64map_get(&told->threads, (uint64_t)t->pid << 32 | t->tid);
-		uint64_t ns = off_of(&times[i]), less = at != NULL ? told->ns[*at] : 0;
+		uint64_t ns = times[i].runnable_ns + xsp_thread_blocked_ns(&times[i]);
+		uint64_t less = at != NULL ? told->ns[*at] : 0;
 		/* a number may have been that of two threads, one after the other */
 		less = less < ns ? less : ns;
 		if (at != NULL)
@@ -60,14 +53,8 @@ int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_f
 
 const char *xsp_off_frame(const struct xsp_export *x, unsigned why)
 {
-	static const char *const names[XSP_WAIT_CLASSES] = {
-		"[runnable]",	"[other]",   "[lock]",	  "[poll]",  "[sleep]",	 "[file]",
-		"[pipe]",	"[network]", "[disk]",	  "[child]", "[signal]", "[memory map]",
-		"[page fault]", "[device]",  "[stopped]", "[GPU]",
-	};
-
 	if (why < XSP_WAIT_CLASSES)
-		return names[why];
+		return xsp_wait_class_frame(why);
 	return xsp_capture_stats(x->reader)->lost_other > 0 ? "[short and lost waits]"
 							    : "[short waits]";
 }

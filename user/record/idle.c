@@ -2,7 +2,6 @@
 /* idle.c - why no call was seen: what the processes do at the end of the recording. */
 #include "record/recorder_private.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,35 +73,25 @@ static void look_at_stack(struct look *l, pid_t tid, uint64_t from)
 
 static void look_at_thread(struct look *l, pid_t tid)
 {
-	const struct xsp_opener *o = xsp_broker_opener(l->r->broker);
-	char name[64], text[256], function[sizeof(l->where)];
+	char function[sizeof(l->where)];
+	struct xsp_procfs_call call;
 
-	snprintf(name, sizeof(name), "task/%d/syscall", (int)tid);
-	if (o->link(o, l->p->pid, name, text, sizeof(text)) < 0)
+	xsp_procfs_call(xsp_broker_opener(l->r->broker), l->p->pid, tid, &call);
+	if (!call.placed)
 		return;
-	/* "running", or "NUMBER ARGUMENTS... SP PC" */
-	text[strcspn(text, "\n")] = '\0';
-	char *pc = strrchr(text, ' '), *sp = NULL;
-	if (pc != NULL) {
-		*pc++ = '\0';
-		sp = strrchr(text, ' ');
+	if (xsp_resolve_code(l->r->resolver, l->p->process, call.pc, function, sizeof(function)) <
+	    0)
+		function[0] = '\0';
+	without_offset(function);
+	if (l->inside == 0 && is_wanted(l->r, function)) {
+		l->inside = tid;
+		snprintf(l->function, sizeof(l->function), "%s", function);
 	}
-	if (sp != NULL) {
-		uint64_t address = strtoull(pc, NULL, 16);
-		if (xsp_resolve_code(l->r->resolver, l->p->process, address, function,
-				     sizeof(function)) < 0)
-			function[0] = '\0';
-		without_offset(function);
-		if (l->inside == 0 && is_wanted(l->r, function)) {
-			l->inside = tid;
-			snprintf(l->function, sizeof(l->function), "%s", function);
-		}
-		if (l->inside == 0)
-			look_at_stack(l, tid, strtoull(sp, NULL, 16));
-		if (l->waiting == 0) {
-			l->waiting = tid;
-			memcpy(l->where, function, sizeof(function));
-		}
+	if (l->inside == 0)
+		look_at_stack(l, tid, call.sp);
+	if (l->waiting == 0) {
+		l->waiting = tid;
+		memcpy(l->where, function, sizeof(function));
 	}
 }
 

@@ -78,22 +78,6 @@ static int load(const void *ctx, uint64_t address, void *to, size_t size)
 	return 0;
 }
 
-/* {the caller's frame pointer, return address} */
-static int up_by_frame_pointer(const struct copy *c, struct xsp_walk *w)
-{
-	uint64_t pair[2], frame = w->values[XSP_WALK_RBP];
-
-	if (!(w->known & 1U << XSP_WALK_RBP) || frame % 8 != 0 || frame < w->values[XSP_WALK_RSP] ||
-	    load(c, frame, pair, sizeof(pair)) < 0)
-		return -ENOENT;
-	*w = (struct xsp_walk){.known =
-				       1U << XSP_WALK_RBP | 1U << XSP_WALK_RSP | 1U << XSP_WALK_RA};
-	w->values[XSP_WALK_RBP] = pair[0];
-	w->values[XSP_WALK_RA] = pair[1];
-	w->values[XSP_WALK_RSP] = frame + sizeof(pair);
-	return 0;
-}
-
 /* 0; 1: it is the outermost; or -ENOENT. */
 static int up(const struct xsp_unwinder *u, pid_t pid, const struct copy *c, struct xsp_walk *w,
 	      uint64_t pc)
@@ -104,7 +88,7 @@ static int up(const struct xsp_unwinder *u, pid_t pid, const struct copy *c, str
 
 	if (rc == 0 && xsp_module_arch(module) == XSP_ARCH_X86_64)
 		rc = xsp_walk_up(module, addr, load, c, w);
-	return rc < 0 ? up_by_frame_pointer(c, w) : rc;
+	return rc < 0 ? xsp_walk_up_frame_pointer(load, c, w) : rc;
 }
 
 /* ---- the stack ---- */

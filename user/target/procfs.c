@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,6 +127,27 @@ int xsp_procfs_cpu_ns(int schedstat, uint64_t *ns, uint64_t *queued_ns)
 		return -EINVAL;
 	*queued_ns = strtoull(end, NULL, 10);
 	return 0;
+}
+
+void xsp_procfs_call(const struct xsp_opener *o, pid_t pid, pid_t tid, struct xsp_procfs_call *out)
+{
+	uint64_t *a = out->arguments;
+	char path[48], text[256];
+
+	*out = (struct xsp_procfs_call){.number = -1};
+	snprintf(path, sizeof(path), "task/%d/syscall", (int)tid);
+	if (o->link(o, pid, path, text, sizeof(text)) <= 0)
+		return;
+	/* "running", "-1 SP PC", or "NUMBER ARGUMENT... SP PC" */
+	if (sscanf(text,
+		   "%d %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+		   " %" SCNx64 " %" SCNx64,
+		   &out->number, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &out->sp, &out->pc) == 9)
+		out->placed = out->number >= 0;
+	else if (sscanf(text, "-1 %" SCNx64 " %" SCNx64, &out->sp, &out->pc) == 2)
+		out->placed = true;
+	if (!out->placed)
+		out->number = -1;
 }
 
 /* Bytes of the UTF-8 sequence at s that may be shown; 0: not one. */

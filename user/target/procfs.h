@@ -35,6 +35,14 @@ int xsp_procfs_stat(const struct xsp_opener *o, pid_t pid, struct xsp_stat *out)
  * file (Documentation/scheduler/sched-stats.rst). */
 int xsp_procfs_cpu_ns(int schedstat, uint64_t *ns, uint64_t *queued_ns);
 
+/* What a thread is in the kernel for, by its "syscall" file (proc(5)). */
+struct xsp_procfs_call {
+	bool placed; /* the rest is known: it does not run, and may be looked at */
+	int number; /* of the system call, -1: it is in none */
+	uint64_t arguments[6], sp, pc;
+};
+void xsp_procfs_call(const struct xsp_opener *o, pid_t pid, pid_t tid, struct xsp_procfs_call *out);
+
 /* Replaces what a terminal must not get (control bytes, C1 controls, invalid UTF-8) by '?'. */
 void xsp_text_clean(char *text);
 

@@ -4,25 +4,21 @@
 #include <errno.h>
 #include <string.h>
 
+#include "target/pthread.h"
 #include "target/python.h"
 
 #define INTERPRETERS_MAX 256
 #define UNKNOWN_MAX 4096 /* states of threads that are gone, or of no thread yet */
 
-/* glibc's struct pthread (nptl/descr.h, sysdeps/x86_64/nptl/tls.h; the same since 2.11): it begins with a pointer to
- * itself, and has another one; behind a header of fixed size there are a list and the number. */
-#define PTHREAD_SELF 0x10
-#define PTHREAD_TID 0x2d0
-
 static bool take_thread(const struct xsp_python *p, uint64_t state, struct xsp_python_thread *out)
 {
-	uint64_t words[3];
+	uint64_t words[XSP_PTHREAD_WORDS];
 
 	*out = (struct xsp_python_thread){.state = state};
 	return xsp_python_read(p, state + p->layout.frames.thread_id, &out->pointer, 8) == 0 &&
 	       xsp_python_read(p, out->pointer, words, sizeof(words)) == 0 &&
-	       words[0] == out->pointer && words[PTHREAD_SELF / 8] == out->pointer &&
-	       xsp_python_read(p, out->pointer + PTHREAD_TID, &out->tid, sizeof(out->tid)) == 0;
+	       xsp_is_pthread(out->pointer, words) &&
+	       xsp_python_read(p, out->pointer + XSP_PTHREAD_TID, &out->tid, sizeof(out->tid)) == 0;
 }
 
 static size_t threads_of(const struct xsp_python *p, uint64_t interpreter,

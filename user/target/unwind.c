@@ -336,3 +336,19 @@ int xsp_walk_up(struct xsp_module *module, uint64_t addr, xsp_walk_load_fn load,
 	*w = up;
 	return 0;
 }
+
+int xsp_walk_up_frame_pointer(xsp_walk_load_fn load, const void *ctx, struct xsp_walk *w)
+{
+	const uint64_t frame = w->values[XSP_WALK_RBP];
+	uint64_t pair[2];
+
+	if (!(w->known & 1U << XSP_WALK_RBP) || frame % 8 != 0 || frame < w->values[XSP_WALK_RSP] ||
+	    load(ctx, frame, pair, sizeof(pair)) < 0)
+		return -ENOENT;
+	*w = (struct xsp_walk){.known =
+				       1U << XSP_WALK_RBP | 1U << XSP_WALK_RSP | 1U << XSP_WALK_RA};
+	w->values[XSP_WALK_RBP] = pair[0];
+	w->values[XSP_WALK_RA] = pair[1];
+	w->values[XSP_WALK_RSP] = frame + sizeof(pair);
+	return 0;
+}

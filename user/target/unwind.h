@@ -30,4 +30,10 @@ typedef int (*xsp_walk_load_fn)(const void *ctx, uint64_t address, void *to, siz
 int xsp_walk_up(struct xsp_module *module, uint64_t addr, xsp_walk_load_fn load, const void *ctx,
 		struct xsp_walk *w);
 
+/*
+ * One frame up by the frame pointer alone: there stand the caller's frame pointer and the return address. Returns
+ * 0, or -ENOENT when it is not known, lies below the stack pointer or cannot be read; `w` is then unchanged.
+ */
+int xsp_walk_up_frame_pointer(xsp_walk_load_fn load, const void *ctx, struct xsp_walk *w);
+
 #endif

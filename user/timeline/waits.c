@@ -63,6 +63,15 @@ uint64_t xsp_timeline_wait_least_ns(const struct xsp_timeline *t)
 	return t->waits != NULL ? t->waits->least_ns : 0;
 }
 
+uint64_t xsp_thread_blocked_ns(const struct xsp_thread_times *times)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++)
+		sum += times->blocked_ns[i];
+	return sum;
+}
+
 size_t xsp_timeline_times(const struct xsp_timeline *t, const struct xsp_thread_times **times)
 {
 	*times = t->waits != NULL ? t->waits->times : NULL;

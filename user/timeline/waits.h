@@ -50,6 +50,9 @@ struct xsp_thread_times {
 	bool ended; /* before the recording did */
 };
 
+/* Of all reasons. */
+uint64_t xsp_thread_blocked_ns(const struct xsp_thread_times *times);
+
 /* Does the capture hold waits? */
 bool xsp_timeline_has_waits(const struct xsp_timeline *t);
 /* Those shorter than this are in no event. */
