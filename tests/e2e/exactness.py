@@ -113,9 +113,9 @@ def execs(folder):
 
 @case
 def libraries_that_come_and_go(folder):
-    """dlopen after attach is seen within 100 ms; here the first call comes 150 ms after it. `main`
-    is there from the start: a pattern that matches nothing at all is refused."""
-    trace, facts = record_attached(folder, [workload("dlopener"), "--calls", 12, 150000], "-e",
+    """dlopen after attach is seen within 100 ms where the machine has the time; here the first call comes 400 ms after
+    it. `main` is there from the start: a pattern that matches nothing at all is refused."""
+    trace, facts = record_attached(folder, [workload("dlopener"), "--calls", 6, 400000], "-e",
                                    "plugin_*", "-e", "dlopener:main")
     check_calls(trace, facts)
 
