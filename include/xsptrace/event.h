@@ -145,6 +145,9 @@ struct xsp_perf_value {
 #define XSP_FRAME_SHIFT 48
 #define XSP_FRAME_ADDRESS(frame) ((frame) & ((1ULL << XSP_FRAME_SHIFT) - 1))
 #define XSP_FRAME_WORDS(frame) ((frame) >> XSP_FRAME_SHIFT)
+/* Of samples of x86-64, where user addresses have 47 bits: no return address, but that of the instruction which a signal
+ * interrupted. */
+#define XSP_FRAME_INTERRUPTED (1ULL << 47)
 /* What .eh_frame of x86-64 starts from, beside the sample's own address and stack pointer; the stack's bytes from
  * there on follow. */
 struct xsp_stack_copy {

@@ -125,6 +125,16 @@ def only_the_threads_that_were_asked_for(folder):
 
 
 @case
+def callers_of_what_a_signal_interrupted(folder):
+    """It stands at its instruction, not behind a call: rules of the one before are others where a register was pushed."""
+    record_attached(folder, [workload("samples"), "--seconds", 1.5, "--threads", 1, "SIGNALS"], "--sample=499", "-o",
+                    f"{folder}/s.folded")
+    stacks = {stack: ns for stack, ns in stacks_of(f"{folder}/s.folded").items() if "samples_handler" in stack}
+    whole, found = sum(stacks.values()), holding(stacks, "interrupted") + holding(stacks, "main")
+    check(whole > 50e6 and found > 0.98 * whole, f"{found} of {whole} ns with the callers", *stacks.items())
+
+
+@case
 def a_target_that_leaves_in_the_middle(folder):
     child = start_ready([workload("samples"), "--wait", "LEAVE"])
     with Recording(folder, "-p", child.pid, "--profile", "-o", f"{folder}/l.folded") as recording:

@@ -3,14 +3,17 @@
  * samples.c - threads that spend known shares of their CPU time in three functions and in the kernel; each counts its
  * own on its CPU clock.
  *
- * Options: --seconds, --threads; LEAVE: the process goes while its threads spin.
+ * Options: --seconds, --threads; LEAVE: the process goes while its threads spin; SIGNALS: they are in a function
+ * that mostly moves its stack pointer, and in the handler of a signal that interrupts it anywhere.
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,6 +87,35 @@ static void *spin(void *argument)
 	return NULL;
 }
 
+WL_TRACED uint64_t samples_depth(unsigned n)
+{
+	return n < 2 ? n : samples_depth(n - 1) + samples_depth(n - 2);
+}
+
+WL_TRACED void samples_handler(int signal)
+{
+	for (int i = 0; i < 1000000; i++)
+		sink += (uint64_t)signal;
+}
+
+static void *interrupted(void *argument)
+{
+	while (!wl_stop()) {
+		sink += samples_depth(20);
+		((struct spinner *)argument)->rounds++;
+	}
+	return NULL;
+}
+
+static void send_signals(void)
+{
+	const struct sigaction handler = {.sa_handler = samples_handler};
+	const struct itimerval each = {{0, 4000}, {0, 4000}};
+
+	sigaction(SIGPROF, &handler, NULL);
+	setitimer(ITIMER_PROF, &each, NULL);
+}
+
 static char *facts(const struct spinner *spinners, unsigned count)
 {
 	uint64_t spent[PARTS] = {0};
@@ -107,10 +139,14 @@ int main(int argc, char **argv)
 	uint64_t rounds = 0;
 
 	wl_parse(&o, argc, argv);
+	const bool signals = o.argc > 0 && strcmp(o.argv[0], "SIGNALS") == 0;
 	struct spinner *spinners = calloc(o.threads, sizeof(*spinners));
 	wl_start(&o);
+	if (signals)
+		send_signals();
 	for (unsigned i = 0; i < o.threads; i++)
-		if (pthread_create(&spinners[i].thread, NULL, spin, &spinners[i]) != 0)
+		if (pthread_create(&spinners[i].thread, NULL, signals ? interrupted : spin,
+				   &spinners[i]) != 0)
 			return 1;
 	if (o.argc > 0 && strcmp(o.argv[0], "LEAVE") == 0) {
 		usleep(500000);
@@ -120,6 +156,6 @@ int main(int argc, char **argv)
 		pthread_join(spinners[i].thread, NULL);
 		rounds += spinners[i].rounds;
 	}
-	struct wl_count counts[] = {{"samples_round", rounds, 0}};
+	struct wl_count counts[] = {{signals ? "samples_depth" : "samples_round", rounds, 0}};
 	return wl_finish(&o, rounds, counts, 1, facts(spinners, o.threads));
 }

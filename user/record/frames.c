@@ -17,7 +17,7 @@ struct pending {
 	uint64_t address;
 	uint32_t pid;
 	enum xsp_address_name what;
-	bool standing; /* no return address: where the thread itself stood */
+	bool standing; /* no return address: where the thread itself stood, perhaps XSP_FRAME_INTERRUPTED */
 };
 
 /* A wait, as it is written. */
@@ -192,6 +192,15 @@ static size_t fixed_part(const struct xsp_event *e)
 	}
 }
 
+/* Is a stack's frame, its `index`-th, no return address? */
+static bool is_standing(const struct xsp_event *e, uint64_t frame, size_t index)
+{
+	if (e->kind == XSP_EVENT_WAIT)
+		return index == 0;
+	return XSP_RETURN_SLOT != 0 && e->kind == XSP_EVENT_SAMPLE &&
+	       (frame & XSP_FRAME_INTERRUPTED);
+}
+
 int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e)
 {
 	size_t at = fixed_part(e);
@@ -211,7 +220,7 @@ int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e)
 		size_t n = s->type == XSP_SECTION_STACK ? (s->size - sizeof(*s)) / 8 : 0;
 		for (size_t i = 0; i < n && rc == 0; i++)
 			rc = see(f, XSP_NAME_OF_RETURN, e->tgid, XSP_FRAME_ADDRESS(frame[i]),
-				 e->kind == XSP_EVENT_WAIT && i == 0);
+				 is_standing(e, frame[i], i));
 		at += s->size;
 	}
 	return rc;
@@ -222,7 +231,8 @@ static int resolve(struct xsp_frames *f, const struct pending *p, char *text, si
 	if (p->what == XSP_NAME_OF_CODE)
 		return xsp_resolve_instruction(f->resolver, (pid_t)p->pid, p->address, text, size);
 	if (p->standing)
-		return xsp_resolve_standing(f->resolver, (pid_t)p->pid, p->address, text, size);
+		return xsp_resolve_standing(f->resolver, (pid_t)p->pid,
+					    p->address & ~XSP_FRAME_INTERRUPTED, text, size);
 	return xsp_resolve_return(f->resolver, (pid_t)p->pid, p->address, text, size);
 }
 

@@ -111,6 +111,16 @@ static bool push(struct stack *s, uint64_t address, uint64_t above)
 	return true;
 }
 
+/* What a handler of a signal returns to was never called, and is no function of anybody's: the one that was interrupted
+ * stands in its place. */
+static bool push_caller(struct stack *s, const struct xsp_walk *w)
+{
+	if (w->interrupted && s->count > 0)
+		s->above -= XSP_FRAME_WORDS(s->words[--s->count]) * 8;
+	return push(s, w->values[XSP_WALK_RA] | (w->interrupted ? XSP_FRAME_INTERRUPTED : 0),
+		    w->values[XSP_WALK_RSP]);
+}
+
 static void start(const struct xsp_event_sample *e, const struct xsp_stack_copy *r,
 		  struct xsp_walk *w)
 {
@@ -157,9 +167,9 @@ static void walk(const struct xsp_unwinder *u, const struct xsp_event_sample *e,
 	start(e, registers, &w);
 	for (;;) {
 		rc = up(u, (pid_t)e->head.tgid, &c, &w, pc);
-		if (rc != 0 || !push(s, w.values[XSP_WALK_RA], w.values[XSP_WALK_RSP]))
+		if (rc != 0 || !push_caller(s, &w))
 			break;
-		pc = w.values[XSP_WALK_RA] - 1;
+		pc = w.values[XSP_WALK_RA] - (w.interrupted ? 0 : 1); /* the call */
 	}
 	if (rc < 0)
 		push_rest(s, &e->head, p->stack);
