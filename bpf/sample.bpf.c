@@ -86,12 +86,7 @@ static __noinline __u32 put_copy(struct pt_regs *regs, char *e, __u32 at)
 	struct xsp_section *s = (struct xsp_section *)(e + at);
 	struct xsp_stack_copy *copy = (struct xsp_stack_copy *)(s + 1);
 	char *bytes = (char *)(copy + 1);
-	copy->rbx = regs->bx;
-	copy->rbp = regs->bp;
-	copy->r12 = regs->r12;
-	copy->r13 = regs->r13;
-	copy->r14 = regs->r14;
-	copy->r15 = regs->r15;
+	xsp_copy_registers(copy, regs);
 	xsp_put_section_head(e, at, XSP_SECTION_COPY, sizeof(*s) + sizeof(*copy), 0);
 	for (__u32 i = 0; i < XSP_STACK_COPY_PIECES; i++) {
 		if (bpf_probe_read_user(bytes + i * XSP_STACK_COPY_PIECE, XSP_STACK_COPY_PIECE,

@@ -20,6 +20,20 @@
 __weak const volatile __u32 xsp_stack_frames = 0;
 #define XSP_STACK_ROOM XSP_STACK_BYTES(xsp_stack_frames)
 
+/* For call frame information, which is known of x86-64 only. */
+static __always_inline void xsp_copy_registers(struct xsp_stack_copy *copy,
+					       const struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	copy->rbx = regs->bx;
+	copy->rbp = regs->bp;
+	copy->r12 = regs->r12;
+	copy->r13 = regs->r13;
+	copy->r14 = regs->r14;
+	copy->r15 = regs->r15;
+#endif
+}
+
 /* How much was put stands in the reservation, not in a register: the verifier then sees one way on
  * behind the loop, however it is left, and not one for each frame. */
 static __noinline void xsp_walk(__u64 *slot, volatile __u16 *size, __u64 frame, __u64 above)

@@ -3,8 +3,9 @@
  * wait_stack.h - --wait-stacks: where a thread stood when it left its CPU.
  *
  * It is read as it leaves, as afterwards its memory is not at hand, and kept until it is known how long the wait was.
- * Frame pointers tell of frames that keep one. The C library's often keep none, and waits begin in it, so the words
- * at the stack pointer go along: from them the recorder makes the frames in between, by the files' unwind tables.
+ * Frame pointers tell of frames that keep one. The C library's often keep none, and waits begin in it, so registers
+ * and the words at the stack pointer go along: from them the recorder makes the frames in between, by the files' call
+ * frame information.
  */
 #ifndef XSP_BPF_WAIT_STACK_H
 #define XSP_BPF_WAIT_STACK_H
@@ -29,6 +30,7 @@ struct wait_stack {
 	__u16 size; /* bytes of `frame` */
 	__u16 torn;
 	__u64 frame[XSP_WAIT_FRAMES];
+	struct xsp_stack_copy registers; /* behind it what they lead to: as in XSP_SECTION_COPY */
 	__u64 word[XSP_WAIT_WORDS];
 };
 
@@ -111,6 +113,7 @@ static __noinline void take_stack(__u64 key, struct pt_regs *regs, __u64 now)
 		return;
 	s->frame[0] = ip;
 	s->size = 8;
+	xsp_copy_registers(&s->registers, regs);
 	take_words(s, sp);
 	walk_from(s, sp, XSP_REG_FP(regs));
 	if (xsp_python_frames)
@@ -121,7 +124,8 @@ static __noinline void take_stack(__u64 key, struct pt_regs *regs, __u64 now)
 
 /* What an event with a stack takes at most. */
 #define WAIT_STACK_BYTES                                                                           \
-	(3 * sizeof(struct xsp_section) + 8 + 8 * (XSP_WAIT_FRAMES + XSP_WAIT_WORDS))
+	(3 * sizeof(struct xsp_section) + 8 + sizeof(struct xsp_stack_copy) +                      \
+	 8 * (XSP_WAIT_FRAMES + XSP_WAIT_WORDS))
 
 /* Puts the sections behind the event; returns where they end. */
 static __noinline __u32 put_wait_stack(struct xsp_event_wait *e, const struct wait_stack *s)
@@ -139,12 +143,16 @@ static __noinline __u32 put_wait_stack(struct xsp_event_wait *e, const struct wa
 	xsp_put_section_head((char *)e, at, XSP_SECTION_STACK, sizeof(struct xsp_section) + bytes,
 			     0);
 	at += sizeof(struct xsp_section) + bytes;
-	if (words > 8 * XSP_WAIT_WORDS)
+#if defined(__TARGET_ARCH_x86)
+	words += sizeof(s->registers);
+	if (words > sizeof(s->registers) + sizeof(s->word))
 		return at;
-	bpf_probe_read_kernel((char *)e + at + sizeof(struct xsp_section), words, s->word);
-	xsp_put_section_head((char *)e, at, XSP_SECTION_STACK_WORDS,
-			     sizeof(struct xsp_section) + words, 0);
-	return at + sizeof(struct xsp_section) + words;
+	bpf_probe_read_kernel((char *)e + at + sizeof(struct xsp_section), words, &s->registers);
+	xsp_put_section_head((char *)e, at, XSP_SECTION_COPY, sizeof(struct xsp_section) + words,
+			     0);
+	at += sizeof(struct xsp_section) + words;
+#endif
+	return at;
 }
 
 #endif

@@ -118,10 +118,7 @@ enum xsp_section_type {
 	XSP_SECTION_PYTHON = 13, /* 64 bits: the id of the thread's Python stack (python.h); value:
 				  * how many frames it has, and enum xsp_python_flag */
 	XSP_SECTION_COPY =
-		14, /* SAMPLE, to the recorder, which makes a STACK of it: struct xsp_stack_copy */
-	XSP_SECTION_STACK_WORDS =
-		15, /* of a wait, from the kernel side to the recorder, which makes frames
-				       * of them (record/frames.h): the words from the stack pointer on */
+		14, /* SAMPLE, WAIT, to the recorder, which makes a STACK of it: struct xsp_stack_copy */
 	XSP_SECTION_TYPES,
 };
 #define XSP_COUNTERS_MAX 8
@@ -145,11 +142,11 @@ struct xsp_perf_value {
 #define XSP_FRAME_SHIFT 48
 #define XSP_FRAME_ADDRESS(frame) ((frame) & ((1ULL << XSP_FRAME_SHIFT) - 1))
 #define XSP_FRAME_WORDS(frame) ((frame) >> XSP_FRAME_SHIFT)
-/* Of samples of x86-64, where user addresses have 47 bits: no return address, but that of the instruction which a signal
+/* Of samples and waits of x86-64, where user addresses have 47 bits: no return address, but that of the instruction which a signal
  * interrupted. */
 #define XSP_FRAME_INTERRUPTED (1ULL << 47)
-/* What .eh_frame of x86-64 starts from, beside the sample's own address and stack pointer; the stack's bytes from
- * there on follow. */
+/* What .eh_frame of x86-64 starts from, beside the address and the stack pointer of the sample, or of the wait's first
+ * frame; the stack's bytes from there on follow. */
 struct xsp_stack_copy {
 	__u64 rbx, rbp, r12, r13, r14, r15;
 };

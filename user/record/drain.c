@@ -36,7 +36,7 @@ struct xsp_drain {
 	xsp_drain_python_fn python;
 	void *ctx;
 	struct xsp_frames *frames; /* NULL: no stacks */
-	struct xsp_unwinder *unwinder; /* NULL: no samples */
+	struct xsp_unwinder *unwinder; /* NULL: no copies of stacks */
 	const struct xsp_probe_price *prices;
 	size_t price_count;
 	struct xsp_costs *costs; /* NULL: nobody asks */
@@ -137,10 +137,8 @@ static int take_event(void *ctx, void *data, size_t size)
 		return 0; /* not ours: the kernel side writes whole events only */
 	if (e->kind == XSP_EVENT_PYTHON)
 		return take_python(d, e);
-	if (e->kind == XSP_EVENT_SAMPLE && d->unwinder != NULL)
+	if (d->unwinder != NULL)
 		e = xsp_unwind(d->unwinder, e);
-	if (d->frames != NULL)
-		e = xsp_frames_of_wait(d->frames, e);
 	int rc =
 		(e->flags & XSP_EVENT_SECTIONS) && d->sections != NULL ? d->sections(d->ctx, e) : 0;
 	if (rc == 0)

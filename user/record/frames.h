@@ -15,10 +15,6 @@ int xsp_frames_new(struct xsp_capture_writer *writer, struct xsp_resolver *resol
 		   struct xsp_frames **out);
 void xsp_frames_free(struct xsp_frames *f); /* NULL is allowed */
 
-/* An event of a wait as the capture gets it: with frames instead of the words of its stack, and no more of those. Any
- * other event, or one without, is itself. Valid until the next one. */
-const struct xsp_event *xsp_frames_of_wait(struct xsp_frames *f, const struct xsp_event *e);
-
 /* Remembers the addresses of an event's stack that are new. 0 or -ENOMEM. The hot path. */
 int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e);
 

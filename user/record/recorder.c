@@ -238,7 +238,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0 && names_frames(r) && xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-	if (rc == 0 && options->attach.sample_hz > 0 &&
+	if (rc == 0 && (options->attach.sample_hz > 0 || options->attach.wait_stacks) &&
 	    xsp_unwinder_new(r->resolver, &r->unwinder) < 0)
 		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0 && options->selection.python && xsp_pythons_new(r, &r->pythons) < 0)

@@ -61,7 +61,7 @@ struct xsp_recorder {
 	struct xsp_drain *drain;
 	struct xsp_resolver *resolver;
 	struct xsp_frames *frames; /* --stacks, --sample */
-	struct xsp_unwinder *unwinder; /* --sample */
+	struct xsp_unwinder *unwinder; /* --sample, --wait-stacks */
 	struct xsp_host_functions *host_functions; /* kernels' host functions */
 	struct xsp_pythons *pythons; /* --python, --sample */
 	struct xsp_sideband *sideband;

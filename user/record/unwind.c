@@ -11,7 +11,7 @@
 struct xsp_unwinder {
 	struct xsp_resolver *resolver;
 	union {
-		struct xsp_event_sample sample;
+		struct xsp_event head;
 		uint8_t bytes[XSP_SAMPLE_BYTES];
 		uint64_t words[XSP_SAMPLE_BYTES / 8];
 	} out;
@@ -24,8 +24,9 @@ struct copy {
 	size_t size;
 };
 
-/* The sample's sections. */
+/* An event's sections, and where they begin; 0: it is of another kind. */
 struct parts {
+	size_t begin;
 	const struct xsp_section *python, *stack, *copy; /* NULL: there is none */
 };
 
@@ -46,10 +47,13 @@ void xsp_unwinder_free(struct xsp_unwinder *u)
 static struct parts find_parts(const struct xsp_event *e)
 {
 	const uint8_t *data = (const uint8_t *)e;
-	struct parts p = {0};
+	struct parts p = {.begin = e->kind == XSP_EVENT_SAMPLE ? sizeof(struct xsp_event_sample)
+				   : e->kind == XSP_EVENT_WAIT ? sizeof(struct xsp_event_wait)
+							       : 0};
 
-	for (size_t at = sizeof(struct xsp_event_sample);
-	     at + sizeof(struct xsp_section) <= e->size;) {
+	if (p.begin == 0 || !(e->flags & XSP_EVENT_SECTIONS))
+		return p;
+	for (size_t at = p.begin; at + sizeof(struct xsp_section) <= e->size;) {
 		const struct xsp_section *s = (const void *)(data + at);
 		if (s->size < sizeof(*s) || s->size % 8 != 0 || s->size > e->size - at)
 			break;
@@ -115,84 +119,97 @@ static bool push(struct stack *s, uint64_t address, uint64_t above)
  * stands in its place. */
 static bool push_caller(struct stack *s, const struct xsp_walk *w)
 {
-	if (w->interrupted && s->count > 0)
+	if (w->interrupted && s->count > 0 && XSP_FRAME_WORDS(s->words[s->count - 1]) > 0)
 		s->above -= XSP_FRAME_WORDS(s->words[--s->count]) * 8;
 	return push(s, w->values[XSP_WALK_RA] | (w->interrupted ? XSP_FRAME_INTERRUPTED : 0),
 		    w->values[XSP_WALK_RSP]);
 }
 
-static void start(const struct xsp_event_sample *e, const struct xsp_stack_copy *r,
-		  struct xsp_walk *w)
+/* What a section holds, words of 64 bits. */
+static size_t words_of(const struct xsp_section *s)
 {
+	return s != NULL ? (s->size - sizeof(*s)) / 8 : 0;
+}
+
+/* Where the thread stood: of a wait its stack begins with it. */
+static void start(const struct xsp_event *e, const struct parts *p, struct xsp_walk *w)
+{
+	const struct xsp_stack_copy *r = (const void *)(p->copy + 1);
+	const bool waits = e->kind == XSP_EVENT_WAIT;
+
 	*w = (struct xsp_walk){0};
-	const uint64_t saved[][2] = {{XSP_WALK_RBX, r->rbx},
-				     {XSP_WALK_RBP, r->rbp},
-				     {XSP_WALK_RSP, e->head.sp},
-				     {12, r->r12},
-				     {13, r->r13},
-				     {14, r->r14},
-				     {15, r->r15},
-				     {XSP_WALK_RA, e->address}};
+	const uint64_t saved[][2] = {
+		{XSP_WALK_RBX, r->rbx},
+		{XSP_WALK_RBP, r->rbp},
+		{XSP_WALK_RSP, waits ? e->sp + XSP_RETURN_SLOT : e->sp},
+		{12, r->r12},
+		{13, r->r13},
+		{14, r->r14},
+		{15, r->r15},
+		{XSP_WALK_RA, waits ? XSP_FRAME_ADDRESS(*(const uint64_t *)(p->stack + 1))
+				    : ((const struct xsp_event_sample *)e)->address}};
 	for (size_t i = 0; i < sizeof(saved) / sizeof(saved[0]); i++) {
 		w->values[saved[i][0]] = saved[i][1];
 		w->known |= 1U << saved[i][0];
 	}
 }
 
-/* Callers that lie beyond the copy: those that the kernel side found, by frame pointers. */
-static void push_rest(struct stack *s, const struct xsp_event *e, const struct xsp_section *found)
+/* Callers that lie beyond the copy: those that the kernel side found, by frame pointers, from stack pointer `above` on. */
+static void push_rest(struct stack *s, uint64_t above, const struct xsp_section *found)
 {
-	const uint64_t *words = found != NULL ? (const void *)(found + 1) : NULL;
-	const size_t n = found != NULL ? (found->size - sizeof(*found)) / 8 : 0;
-	uint64_t above = e->sp;
+	const uint64_t *words = (const void *)(found + 1);
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < words_of(found); i++) {
 		above += XSP_FRAME_WORDS(words[i]) * 8;
 		if (above > s->above && !push(s, XSP_FRAME_ADDRESS(words[i]), above))
 			return;
 	}
 }
 
-static void walk(const struct xsp_unwinder *u, const struct xsp_event_sample *e,
-		 const struct parts *p, struct stack *s)
+static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const struct parts *p,
+		 struct stack *s)
 {
-	const struct xsp_stack_copy *registers = (const void *)(p->copy + 1);
-	const struct copy c = {.from = e->head.sp,
-			       .bytes = (const uint8_t *)(registers + 1),
-			       .size = p->copy->size - sizeof(*p->copy) - sizeof(*registers)};
-	uint64_t pc = e->address;
 	struct xsp_walk w;
 	int rc = 0;
 
-	start(e, registers, &w);
+	start(e, p, &w);
+	const uint64_t sp = w.values[XSP_WALK_RSP];
+	const struct copy c = {
+		.from = sp,
+		.bytes = (const uint8_t *)(p->copy + 1) + sizeof(struct xsp_stack_copy),
+		.size = p->copy->size - sizeof(*p->copy) - sizeof(struct xsp_stack_copy)};
+	uint64_t pc = w.values[XSP_WALK_RA];
+	if (e->kind == XSP_EVENT_WAIT)
+		s->words[s->count++] = pc;
+	s->above = sp;
 	for (;;) {
-		rc = up(u, (pid_t)e->head.tgid, &c, &w, pc);
+		rc = up(u, (pid_t)e->tgid, &c, &w, pc);
 		if (rc != 0 || !push_caller(s, &w))
 			break;
 		pc = w.values[XSP_WALK_RA] - (w.interrupted ? 0 : 1); /* the call */
 	}
 	if (rc < 0)
-		push_rest(s, &e->head, p->stack);
+		push_rest(s, sp, p->stack);
 }
 
 const struct xsp_event *xsp_unwind(struct xsp_unwinder *u, const struct xsp_event *e)
 {
-	const struct parts p =
-		e->size >= sizeof(struct xsp_event_sample) ? find_parts(e) : (struct parts){0};
-	uint8_t *at = u->out.bytes + sizeof(u->out.sample);
+	const struct parts p = find_parts(e);
+	uint8_t *at = u->out.bytes + p.begin;
 
-	if (p.copy == NULL || e->size > sizeof(u->out))
+	if (p.copy == NULL || e->size > sizeof(u->out) ||
+	    (e->kind == XSP_EVENT_WAIT && words_of(p.stack) == 0))
 		return e;
-	memcpy(&u->out.sample, e, sizeof(u->out.sample));
-	if (p.python != NULL && p.python->size == sizeof(*p.python) + 8) {
+	memcpy(u->out.bytes, e, p.begin);
+	if (p.python != NULL && words_of(p.python) == 1) {
 		memcpy(at, p.python, p.python->size);
 		at += p.python->size;
 	}
 	struct xsp_section *head = (void *)at;
-	struct stack s = {.words = (void *)(head + 1), .above = e->sp};
-	walk(u, &u->out.sample, &p, &s);
+	struct stack s = {.words = (void *)(head + 1)};
+	walk(u, e, &p, &s);
 	*head = (struct xsp_section){.type = XSP_SECTION_STACK,
 				     .size = (uint16_t)(sizeof(*head) + 8 * s.count)};
-	u->out.sample.head.size = (uint16_t)(at + head->size - u->out.bytes);
-	return &u->out.sample.head;
+	u->out.head.size = (uint16_t)(at + head->size - u->out.bytes);
+	return &u->out.head;
 }

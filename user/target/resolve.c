@@ -470,22 +470,6 @@ int xsp_resolve_standing(struct xsp_resolver *r, pid_t pid, uint64_t address, ch
 	return 0;
 }
 
-int xsp_resolve_frame(const struct xsp_resolver *r, pid_t pid, uint64_t address, uint64_t *bytes)
-{
-	struct place at;
-	bool frame_pointer;
-	int64_t delta;
-
-	find_remembered_code(r, pid, address, &at);
-	if (at.module == NULL)
-		return -ENOENT;
-	int rc = xsp_module_entry_sp_rule(at.module, at.addr, &frame_pointer, &delta);
-	if (rc < 0 || frame_pointer || delta < 0)
-		return rc < 0 ? rc : -ENOENT;
-	*bytes = (uint64_t)delta;
-	return 0;
-}
-
 int xsp_resolve_instruction(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
 			    size_t size)
 {

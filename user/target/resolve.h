@@ -40,10 +40,6 @@ int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char
 /* The same for where a thread stands: no call needs to stand before it. */
 int xsp_resolve_standing(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
 			 size_t size);
-/* How far above the stack pointer, at `address`, the function's return address stands, bytes; -ENOENT: the file's
- * unwind table does not say it (a frame pointer does), or the process was not learned to map one there. */
-int xsp_resolve_frame(const struct xsp_resolver *r, pid_t pid, uint64_t address, uint64_t *bytes);
-
 /* The file in which the code lies that was learned, owned by the resolver, and the address in it. -ENOENT */
 int xsp_resolve_learned(const struct xsp_resolver *r, pid_t pid, uint64_t address,
 			struct xsp_module **module, uint64_t *addr);
