@@ -275,6 +275,7 @@ def bad_options(folder):
     for arguments in (["--no-such-option"], [], ["-p"], ["-p", child.pid, "-d", "x"],
                       ["-p", child.pid, "-d", "-1"], ["-p", child.pid, "-o", f"{folder}/x.doc"],
                       ["-p", child.pid, "--buffer", "lots"], ["nosuchverb"],
+                      ["-p", child.pid, "-o", f"{folder}/x.json", "-o", f"{folder}/x.json"],
                       ["-p", child.pid, "-e", ""]):
         done = xsptrace(*arguments, status=None, timeout=20)
         equal(done.returncode, USAGE, f"status of {arguments} ({done.stderr})")

@@ -126,6 +126,10 @@ static int take_output(struct parse *p)
 					     "one of " XSP_FORMATS,
 					     p->value);
 	}
+	for (size_t i = 0; i < p->o->output_count; i++)
+		if (strcmp(p->o->outputs[i], p->value) == 0)
+			return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
+					     "-o %.200s is given twice", p->value);
 	return append(p, &p->o->outputs, &p->o->output_count, sizeof(p->value), &p->value);
 }
 
