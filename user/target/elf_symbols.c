@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/u64map.h"
 #include "target/module_private.h"
 
 /* Bounds on the work that a hostile file can make: names may overlap in the string table, so
@@ -355,18 +355,33 @@ static const Elf64_Sym *symbol_at(const struct xsp_symbol_cache *c, size_t posit
 	return &c->tables[i].symbols[position];
 }
 
+/* Mangled names are long and many: eight bytes at a time. */
+static uint64_t hash_name(const char *name, size_t length)
+{
+	uint64_t hash = length, word;
+
+	for (; length >= sizeof(word); name += sizeof(word), length -= sizeof(word)) {
+		memcpy(&word, name, sizeof(word));
+		hash = xsp_u64_mix(hash ^ word);
+	}
+	word = 0;
+	memcpy(&word, name, length);
+	return xsp_u64_mix(hash ^ word);
+}
+
 /* The slot of `name`: where it stands or an empty one; SIZE_MAX when the chain is too long, which
  * only names made for that achieve. */
-static size_t find_slot(const struct xsp_symbol_cache *c, const char *name)
+static size_t find_slot(const struct xsp_symbol_cache *c, const char *name, uint64_t hash)
 {
-	const uint64_t hash = xsp_text_hash(name, strlen(name));
-	size_t slot = (hash ^ hash >> 32) & (c->hash_size - 1);
+	size_t slot = hash & (c->hash_size - 1);
 	const char *text;
 
 	for (size_t i = 0; i < PROBES_MAX; i++, slot = (slot + 1) & (c->hash_size - 1)) {
-		if (c->hash[slot] == 0)
+		if (c->hash[slot].position == 0)
 			return slot;
-		symbol_at(c, c->hash[slot] - 1, &text);
+		if (c->hash[slot].tag != (uint32_t)(hash >> 32))
+			continue;
+		symbol_at(c, c->hash[slot].position - 1, &text);
 		if (strcmp(text, name) == 0)
 			return slot;
 	}
@@ -375,20 +390,21 @@ static size_t find_slot(const struct xsp_symbol_cache *c, const char *name)
 
 /* Of several symbols of one name the first counts, but a global one before a local one. */
 static void add_to_hash(struct xsp_symbol_cache *c, const Elf64_Sym *s, const char *name,
-			size_t position)
+			size_t length, size_t position)
 {
-	size_t slot = find_slot(c, name);
+	const uint64_t hash = hash_name(name, length);
+	size_t slot = find_slot(c, name, hash);
 	const char *text;
 
 	if (slot == SIZE_MAX)
 		return;
-	if (c->hash[slot] != 0) {
-		const Elf64_Sym *old = symbol_at(c, c->hash[slot] - 1, &text);
+	if (c->hash[slot].position != 0) {
+		const Elf64_Sym *old = symbol_at(c, c->hash[slot].position - 1, &text);
 		if (ELF64_ST_BIND(old->st_info) != STB_LOCAL ||
 		    ELF64_ST_BIND(s->st_info) == STB_LOCAL)
 			return;
 	}
-	c->hash[slot] = (uint32_t)position + 1;
+	c->hash[slot] = (struct xsp_symbol_slot){(uint32_t)position + 1, (uint32_t)(hash >> 32)};
 }
 
 static int build_hash(struct xsp_symbol_cache *c)
@@ -415,7 +431,7 @@ static int build_hash(struct xsp_symbol_cache *c)
 				break;
 			budget -= length;
 			if (length > 0)
-				add_to_hash(c, s, t->strings + s->st_name, position + j);
+				add_to_hash(c, s, t->strings + s->st_name, length, position + j);
 		}
 		position += t->count;
 	}
@@ -432,10 +448,10 @@ int xsp_module_find(struct xsp_module *m, const char *name, struct xsp_symbol *o
 		ret = build_hash(c);
 	if (ret < 0)
 		return ret;
-	size_t slot = find_slot(c, name);
-	if (slot == SIZE_MAX || c->hash[slot] == 0)
+	size_t slot = find_slot(c, name, hash_name(name, strlen(name)));
+	if (slot == SIZE_MAX || c->hash[slot].position == 0)
 		return -ENOENT;
-	const Elf64_Sym *found = symbol_at(c, c->hash[slot] - 1, &text);
+	const Elf64_Sym *found = symbol_at(c, c->hash[slot].position - 1, &text);
 	*out = (struct xsp_symbol){
 		.addr = found->st_value,
 		.size = found->st_size,

@@ -28,15 +28,19 @@ struct xsp_symbol_table {
 
 enum { XSP_TABLE_DYNAMIC, XSP_TABLE_STATIC, XSP_TABLE_DEBUG, XSP_TABLES };
 
+struct xsp_symbol_slot {
+	uint32_t position; /* 0: empty; else 1 + the one counted over the tables in order */
+	uint32_t tag; /* bits of the name's hash: of another name's symbol nothing is read */
+};
+
 struct xsp_symbol_cache {
 	bool tables_loaded;
 	struct xsp_symbol_table tables[XSP_TABLES];
 	bool all_ready, unique_ready;
 	struct xsp_symbol *all, *unique;
 	size_t all_count, unique_count;
-	/* name lookup: open addressing; 0 is empty, else 1 + the position counted over the
-	 * tables in order */
-	uint32_t *hash;
+	/* name lookup: open addressing */
+	struct xsp_symbol_slot *hash;
 	size_t hash_size;
 };
 
