@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """xsptrace dump against programs that know where they stand (tests/workloads/stuck.c), against Python's own
 faulthandler, and against what targets may do to it, and it must not do to them."""
+import errno
 import json
 import os
 import re
@@ -157,6 +158,20 @@ def calls_go_on_as_if_nothing_had_been(_):
         equal(len(found["threads"]), 9, "threads")
     check(not is_traced(pid), "it is let go of")
     check_counts(counts_of(child, pid), 10)
+
+
+@case
+def timeouts_of_sockets_do_not_begin_anew(_):
+    """The kernel ends such a call with EINTR, and one that is made once more has all of its time again."""
+    child, pid = start_stuck("timeouts")
+    for _ in range(3):
+        time.sleep(0.2)
+        found = dump(pid)
+        equal(found["stopped_ns"], 0, "time that threads were stopped")
+        check("begin anew" in str([t["note"] for t in found["threads"]]), "why they were not", found)
+    took = {line.split()[0]: tuple(map(int, line.split()[1:])) for line in child.communicate(timeout=20)[0].splitlines()}
+    equal({name: error for name, (_, error) in took.items()}, {b"recv": errno.EAGAIN, b"connect": errno.EAGAIN}, "errors")
+    check(all(3000 <= ms < 3900 for ms, _ in took.values()), "their timeouts are 3,000 ms", took)
 
 
 @case

@@ -13,6 +13,7 @@ import shutil
 import signal
 import stat
 import struct
+import subprocess
 import threading
 import time
 import xml.etree.ElementTree as xml
@@ -253,6 +254,42 @@ def recorded_for_all(tool, pid, what, victim, prefix=()):
     check(0 <= process.returncode < 10, f"status {process.returncode}", tool.output())
     victim.check_right(what)
     wait_text_clean([victim.pid], 5, what)
+
+
+LEASED = '''
+import ctypes, fcntl, os, signal, sys, time
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.mmap.restype = ctypes.c_void_p
+files = [os.open(path, os.O_RDONLY) for path in sys.argv[1:]]
+for fd in files:
+    libc.mmap(None, 4096, 5, 2, fd, 0)
+    fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print("ready", flush=True)
+while True:
+    libc.getppid()
+    time.sleep(0.001)
+'''
+
+
+@case
+def files_with_leases(folder):
+    """Whoever opens one waits until its holder gives it back, or /proc/sys/fs/lease-break-time is over: 45 s for each."""
+    only_x86()
+    paths = [elves.live().write(f"{folder}/liblease{i}.so") for i in range(3)]
+    for path in paths:
+        os.chown(path, NOBODY, NOBODY)
+    child = start(["/usr/bin/python3", "-c", LEASED, *paths], stdout=subprocess.PIPE, **as_nobody())
+    child.stdout.readline()
+    tool = Tool(folder)
+    done = record(tool, "-p", child.pid, "-d", "0.3", "-e", "libc.so.6:getppid", "-o", f"{folder}/out.json", seconds=20)
+    equal(done.returncode, 0, f"status\n{done.stderr}")
+    check(spans(f"{folder}/out.json")["getppid"] > 2, "what has none is traced", done.stderr)
+    done = record(tool, "dump", "-p", child.pid, seconds=20)
+    check("getppid" in done.stdout or "clock_nanosleep" in done.stdout, "its stack", done.stdout)
+    done = record(tool, "-p", child.pid, "-d", "0.3", "-e", "liblease*:live*", "-o", f"{folder}/out.json", seconds=20)
+    check(done.returncode != 0 and "busy" in done.stderr.lower(), "does not say why", done.returncode, done.stderr)
 
 
 @case

@@ -8,6 +8,8 @@
  *   stuck count        threads that go round in such calls and count the rounds, and how often a call failed with
  *                      EINTR; on SIGTERM their counts go to standard output. SIGCHLD is counted by a parent.
  *   stuck uninterruptible  a thread in state D, by vfork(2)
+ *   stuck timeouts     a thread in recv(2) and one in connect(2), on sockets that have timeouts of 3 s; writes how long
+ *                      each took, ms, and its error
  *   stuck liar         a thread whose frames lead in a circle, and one whose stack pointer is nowhere
  */
 #include <errno.h>
@@ -21,7 +23,10 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -396,6 +401,64 @@ static int lie(void)
 	return 0;
 }
 
+static int pair[2], full; /* `full`: a listening socket whose queue is */
+static struct sockaddr_un queue = {AF_UNIX, ""};
+
+static void limit(int fd)
+{
+	const struct timeval three_seconds = {3, 0};
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &three_seconds, sizeof(three_seconds));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &three_seconds, sizeof(three_seconds));
+}
+
+/* Its caller is found by the frame pointer only: who wants the stack stops it. */
+WL_TRACED long wait_on_a_socket(size_t size, bool receive)
+{
+	volatile char *room = __builtin_alloca(size);
+	int fd = receive ? pair[0] : socket(AF_UNIX, SOCK_STREAM, 0);
+	char byte;
+
+	limit(fd);
+	room[0] = 1;
+	long result = receive ? recv(fd, &byte, 1, 0)
+			      : connect(fd, (struct sockaddr *)&queue, sizeof(queue));
+	room[size - 1] = 1;
+	return result;
+}
+
+static void *run_with_timeout(void *arg)
+{
+	struct timespec begin, end;
+	const bool receive = arg != NULL;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	wait_on_a_socket(64, receive);
+	const int error = errno;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	printf("%s %ld %d\n", receive ? "recv" : "connect",
+	       (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000, error);
+	return arg;
+}
+
+static int time_out(void)
+{
+	pthread_t threads[2];
+
+	snprintf(queue.sun_path + 1, sizeof(queue.sun_path) - 1, "stuck.%d", (int)getpid());
+	full = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0 ||
+	    bind(full, (struct sockaddr *)&queue, sizeof(queue)) != 0 || listen(full, 0) != 0 ||
+	    connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&queue, sizeof(queue)) != 0)
+		return 1;
+	fprintf(stderr, "ready %d\n", (int)getpid());
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, run_with_timeout, i == 0 ? NULL : &full);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -406,5 +469,7 @@ int main(int argc, char **argv)
 		return count_with_parent();
 	if (strcmp(how, "uninterruptible") == 0)
 		return uninterruptible();
+	if (strcmp(how, "timeouts") == 0)
+		return time_out();
 	return strcmp(how, "liar") == 0 ? lie() : stand();
 }

@@ -46,7 +46,7 @@ void xsp_thread_stopper_free(struct xsp_thread_stopper *s); /* NULL is allowed *
 /*
  * What it returns in *out is there until the next call; with 0 release() is to follow soon. -ESRCH: the thread is
  * gone, or not of this process; -EPERM: it is traced already, or must not be; -ETIMEDOUT: it did not stop in time,
- * and will not; -ENOTSUP: 32-bit code, or not on this architecture.
+ * and will not; -ETIME: it is in a call of a socket whose timeout would begin anew; -ENOTSUP: 32-bit code, or not on this architecture.
  */
 int xsp_thread_stop(struct xsp_thread_stopper *s, pid_t tid, const struct xsp_stopped_thread **out);
 int xsp_thread_release(struct xsp_thread_stopper *s, struct xsp_released_thread *out);

@@ -13,7 +13,9 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "attach/protocol.h"
@@ -107,6 +109,26 @@ static int wait_for_stop(struct process *p)
 	return rc;
 }
 
+/* On a socket with a timeout: the kernel ends the call with EINTR, and made once more it would last longer. */
+static bool has_timeout(const struct process *p, pid_t tid)
+{
+	struct xsp_procfs_call call;
+	struct timeval limit = {0};
+	socklen_t size = sizeof(limit);
+
+	xsp_procfs_call(&xsp_open_directly, p->pid, tid, &call);
+	const int option = call.number >= 0 ? xsp_wait_timeout_option((unsigned)call.number) : 0;
+	if (option == 0 || call.arguments[0] > INT32_MAX)
+		return false;
+	int fd = (int)syscall(SYS_pidfd_getfd, p->pidfd, (int)call.arguments[0], 0);
+	if (fd < 0)
+		return errno != EBADF;
+	bool timed = getsockopt(fd, SOL_SOCKET, option, &limit, &size) == 0 &&
+		     (limit.tv_sec != 0 || limit.tv_usec != 0);
+	close(fd);
+	return timed;
+}
+
 static int stop(struct process *p)
 {
 	int32_t tid;
@@ -116,6 +138,8 @@ static int stop(struct process *p)
 	memcpy(&tid, p->in.body, sizeof(tid));
 	if (!is_its_thread(p, tid))
 		return -ESRCH;
+	if (has_timeout(p, tid))
+		return -ETIME;
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
 		return -errno;
 	p->tracee.tid = tid;

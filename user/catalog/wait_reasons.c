@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 /* Calls whose first argument is a descriptor are FILE: what it is of decides (bpf/sched.bpf.c). */
@@ -127,6 +128,27 @@ bool xsp_wait_breaks(unsigned syscall)
 		if (breaking[i] == syscall)
 			return true;
 	return false;
+}
+
+int xsp_wait_timeout_option(unsigned syscall)
+{
+	static const struct {
+		unsigned number;
+		int option;
+	} rows[] = {
+		{SYS_read, SO_RCVTIMEO},     {SYS_readv, SO_RCVTIMEO},
+		{SYS_recvfrom, SO_RCVTIMEO}, {SYS_recvmsg, SO_RCVTIMEO},
+		{SYS_recvmmsg, SO_RCVTIMEO}, {SYS_accept, SO_RCVTIMEO},
+		{SYS_accept4, SO_RCVTIMEO},  {SYS_write, SO_SNDTIMEO},
+		{SYS_writev, SO_SNDTIMEO},   {SYS_sendto, SO_SNDTIMEO},
+		{SYS_sendmsg, SO_SNDTIMEO},  {SYS_sendmmsg, SO_SNDTIMEO},
+		{SYS_connect, SO_SNDTIMEO},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].number == syscall)
+			return rows[i].option;
+	return 0;
 }
 
 static const struct {

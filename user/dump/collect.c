@@ -20,6 +20,7 @@
 #define ATTEMPTS 3 /* to look at a thread that is not stopped without its having run meanwhile */
 /* Where processors are busy: after so long no more threads are stopped. */
 #define STOPPING_NS 20000000000ULL
+#define BEGINS_ANEW "was not stopped: the timeout of its system call would begin anew"
 #define TOGETHER 512 /* threads whose stacks are held at a time */
 
 struct xsp_dump_target {
@@ -232,6 +233,7 @@ static const char *why_not_stopped(int error, char state)
 	} rows[] = {
 		{-ETIMEDOUT,
 		 "did not stop within 20 ms, as it sleeps in the kernel where nothing wakes it"},
+		{-ETIME, BEGINS_ANEW},
 		{-EPERM, "was not stopped: it is traced by another process, or must not be"},
 		{-EACCES, "was not stopped: it is traced by another process, or must not be"},
 		{-ENOTSUP, "was not stopped: its code is not for x86-64"},
@@ -278,7 +280,7 @@ static int stop(struct run *r, struct xsp_dump_thread *t, struct taken *k)
 	int rc = 1;
 
 	if (r->stopper != NULL && begins_anew(&k->look))
-		t->note = "was not stopped: the timeout of its system call would begin anew";
+		t->note = BEGINS_ANEW;
 	else if (r->stopper != NULL && xsp_now_ns() - r->begun_ns > STOPPING_NS)
 		t->note = "was not stopped: it has taken too long with the others";
 	else if (r->stopper != NULL)

@@ -154,8 +154,11 @@ static int open_if_it_is(int look, const struct xsp_mapping *m)
 	if (st.st_ino != m->inode || !is_device_of(look, &st, m->dev))
 		return -ESTALE;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", look);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	/* who holds a lease on it would be waited for, 45 s by default (fcntl(2)) */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return fd;
 }
 
 static int open_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,

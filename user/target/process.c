@@ -82,7 +82,7 @@ static int check_kind(const struct xsp_process *p, const char *status, struct xs
 	if (st.state == 'Z' && st.threads > 1)
 		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
 				     "the main thread of process %d (%s) has ended; the kernel "
-				     "lets nobody probe what is left of it",
+				     "lets nobody probe, or read, what is left of it",
 				     p->pid, comm);
 	if (st.state == 'Z' || st.state == 'X')
 		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
