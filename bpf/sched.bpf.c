@@ -26,7 +26,6 @@
 #define FILE_TYPE 0xf000
 #define FILE_PIPE 0x1000
 #define FILE_DISK 0x6000 /* a block device */
-#define FILE_REGULAR 0x8000
 #define FILE_SOCKET 0xc000
 
 #if defined(__TARGET_ARCH_x86)
@@ -98,7 +97,6 @@ static __noinline __u32 file_class(struct task_struct *task, __u64 descriptor)
 		return XSP_WAIT_PIPE;
 	case FILE_SOCKET:
 		return XSP_WAIT_NETWORK;
-	case FILE_REGULAR:
 	case FILE_DISK:
 		return XSP_WAIT_DISK;
 	default:

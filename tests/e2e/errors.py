@@ -282,6 +282,8 @@ def bad_options(folder):
         check(done.stderr.startswith("xsptrace: ") or "sage:" in done.stderr, "says nothing",
               done.stderr)
     check(not os.path.exists(f"{folder}/x.doc"), "wrote an output of unknown format")
+    done = xsptrace("--sample", "-f=stop", "--", "true", status=USAGE)
+    check("unknown option -f=stop" in done.stderr, "blames another one", done.stderr)
 
 
 @case

@@ -352,6 +352,7 @@ def summary_as_json(folder):
                                    "waits:waits_call", "-o", xspt)
     summary = json.loads(xsptrace("export", "--summary", "json", xspt).stdout)
     equal(json.loads(xsptrace("export", xspt, "--summary=json").stdout), summary, "the same again")
+    equal(json.loads(xsptrace("export", xspt, "--summary", "json").stdout), summary, "and with the word at the end")
     equal([(n["name"], n["calls"], n["total_ns"]) for n in summary["names"]],
           [("waits_call", truth["calls"]["waits_call"], sum(round(e["dur"] * 1000) for e in trace.spans))], "names")
     equal(summary["names"][0]["cpu_ns"], sum(round(e["args"]["cpu_time (us)"] * 1000) for e in trace.spans), "CPU time")

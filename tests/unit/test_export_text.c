@@ -55,6 +55,7 @@ Test(json, escapes)
 		{"\x01\x1f\x7f", "\\u0001\\u001f\\u007f"},
 		{"a/b", "a/b"},
 		{"", ""},
+		{"\xC2\x9B\xE2\x80\xAE\xE2\x81\xA9x", "\\u009b\\u202e\\u2069x"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check(xsp_json_escaped(cases[i].in, NULL), cases[i].want, cases[i].in);

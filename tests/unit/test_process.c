@@ -529,6 +529,8 @@ Test(text, cleaning)
 		{"\xed\xa0\x80", "???"}, /* surrogate */
 		{"\xf4\x90\x80\x80", "????"}, /* above U+10FFFF */
 		{"\xe2\x82", "??"}, /* cut off */
+		{"\xe2\x80\xae", "???"}, /* U+202E: from right to left */
+		{"\xf3\xa0\x81\x81", "????"}, /* U+E0041: a tag, which nobody sees */
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

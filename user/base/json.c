@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/json.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,9 +71,19 @@ static char *put_text(char *out, const char *text)
 	return out + n;
 }
 
-static char *put_json_ascii(char *out, unsigned c)
+static char *put_json_number(char *out, unsigned point)
 {
 	static const char digits[] = "0123456789abcdef";
+
+	*out++ = '\\';
+	*out++ = 'u';
+	for (int shift = 12; shift >= 0; shift -= 4)
+		*out++ = digits[point >> shift & 15];
+	return out;
+}
+
+static char *put_json_ascii(char *out, unsigned c)
+{
 	static const char shorts[] = "\bb\ff\nn\rr\tt\"\"\\\\";
 
 	for (const char *s = shorts; *s; s += 2) {
@@ -86,10 +97,7 @@ static char *put_json_ascii(char *out, unsigned c)
 		*out++ = (char)c;
 		return out;
 	}
-	out = put_text(out, "\\u00");
-	*out++ = digits[c >> 4];
-	*out++ = digits[c & 15];
-	return out;
+	return put_json_number(out, c);
 }
 
 char *xsp_json_escape(char *out, const char *text, size_t length)
@@ -98,7 +106,10 @@ char *xsp_json_escape(char *out, const char *text, size_t length)
 
 	for (size_t i = 0, used; i < length; i += used) {
 		used = xsp_utf8_next(text + i, length - i, &point);
-		out = point < 0x80 ? put_json_ascii(out, point) : xsp_utf8_put(out, point);
+		out = point < 0x80 ? put_json_ascii(out, point)
+		      : point < 0x10000 && xsp_is_invisible_control(point)
+			      ? put_json_number(out, point)
+			      : xsp_utf8_put(out, point);
 	}
 	return out;
 }

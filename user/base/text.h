@@ -17,6 +17,15 @@ static inline uint64_t xsp_text_hash(const char *text, size_t length)
 	return h;
 }
 
+/* A character that terminals obey, or that moves or hides others: C1 controls, ends of lines and paragraphs, directions
+ * of writing, tags. */
+static inline bool xsp_is_invisible_control(uint32_t point)
+{
+	return (point >= 0x80 && point < 0xA0) || point == 0x61C || point == 0x200E ||
+	       point == 0x200F || (point >= 0x2028 && point <= 0x202E) ||
+	       (point >= 0x2066 && point <= 0x2069) || (point >= 0xE0000 && point < 0xE0080);
+}
+
 static inline bool xsp_ends_with(const char *text, size_t length, const char *end)
 {
 	const size_t n = strlen(end);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 struct unit {
 	double size;
 	const char *name;
@@ -54,9 +56,9 @@ char *xsp_format_count(char buf[XSP_UNITS_SIZE], uint64_t n)
 	return buf;
 }
 
-/* Bytes of the valid, printable UTF-8 character at p, or 0. */
-static size_t character(const unsigned char *p)
+size_t xsp_printable_bytes(const char *text)
 {
+	const unsigned char *p = (const unsigned char *)text;
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
 	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : p[0] >= 0xc0 ? 2 : 0;
 	if (n == 1)
@@ -69,9 +71,7 @@ static size_t character(const unsigned char *p)
 			return 0;
 		c = c << 6 | (p[i] & 0x3f);
 	}
-	/* C1 controls; line and paragraph separators; marks that reverse the text's direction */
-	bool harmful = c < 0xa0 || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
-		       (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff;
+	bool harmful = xsp_is_invisible_control(c) || (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff;
 	return c < smallest[n] || harmful ? 0 : n;
 }
 
@@ -79,7 +79,7 @@ static size_t columns_of(const char *text)
 {
 	size_t columns = 0;
 	for (; *text != '\0'; columns++) {
-		size_t n = character((const unsigned char *)text);
+		size_t n = xsp_printable_bytes(text);
 		text += n == 0 ? 1 : n;
 	}
 	return columns;
@@ -96,7 +96,7 @@ size_t xsp_printable(char *out, size_t size, const char *text, size_t columns)
 		tail = total - (columns - head - 1);
 	}
 	for (size_t at = 0; *text != '\0'; at++) {
-		size_t n = character((const unsigned char *)text);
+		size_t n = xsp_printable_bytes(text);
 		size_t length = n == 0 ? 1 : n;
 		const char *from = n == 0 ? "?" : text;
 		text += length;

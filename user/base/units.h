@@ -23,5 +23,7 @@ char *xsp_format_bytes(char buf[XSP_UNITS_SIZE], uint64_t bytes);
  * size 0: only counts.
  */
 size_t xsp_printable(char *out, size_t size, const char *text, size_t columns);
+/* Bytes of the character there, if it is valid UTF-8 and no control; else 0. */
+size_t xsp_printable_bytes(const char *text);
 
 #endif

@@ -78,7 +78,9 @@ int xsp_cmd_export(int argc, char **argv)
 			paths[o.count++] = optarg;
 		} else if (code == OPT_SUMMARY) {
 			o.summary = true;
-			if (optarg == NULL && optind < argc - 1 && is_summary(argv[optind]))
+			/* the last word may be the capture's name */
+			if (optarg == NULL && optind < argc && is_summary(argv[optind]) &&
+			    (optind < argc - 1 || access(argv[optind], F_OK) != 0))
 				optarg = argv[optind++];
 			o.json = optarg != NULL && strcmp(optarg, "json") == 0;
 			if (optarg != NULL && !is_summary(optarg)) {

@@ -617,7 +617,12 @@ static void make_getopt_tables(bool listing, struct option *longs, char *shorts)
 static int unknown_option(struct xsp_error *err, int code, char **argv)
 {
 	const char *what = optind > 0 && argv[optind - 1] != NULL ? argv[optind - 1] : "";
+	const char *now = argv[optind];
 
+	/* among the letters behind one '-' it is not passed over yet */
+	if (code == '?' && optopt > 0 && optopt < 256 && now != NULL && now[0] == '-' &&
+	    now[1] != '-' && strchr(now, optopt) != NULL)
+		what = now;
 	if (code == ':')
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "%.200s wants a value: see xsptrace --help", what);

@@ -11,6 +11,8 @@
 #include "base/u64map.h"
 
 #define CODES_MAX 65536U
+/* Bytes of code objects' tables, read and looked through together: a program's own take a thousandth of it. */
+#define TABLES_MAX (256U << 20)
 
 struct code {
 	struct xsp_python_code code;
@@ -24,6 +26,7 @@ struct xsp_dump_interpreter {
 	struct code *codes;
 	size_t count, room;
 	struct xsp_u64map by_address; /* → index in codes */
+	size_t tables; /* bytes, of at most TABLES_MAX */
 };
 
 /* ---- the interpreter ---- */
@@ -107,12 +110,14 @@ static uint32_t code_at(struct xsp_dump_interpreter *i, uint64_t address)
 
 	if (at != NULL && xsp_python_code_is_there(&i->python, &i->codes[*at].code) == 1)
 		return *at + 1;
-	if (i->count == CODES_MAX || xsp_grow(&i->codes, &i->room, i->count + 1) < 0)
+	if (i->count == CODES_MAX || i->tables > TABLES_MAX ||
+	    xsp_grow(&i->codes, &i->room, i->count + 1) < 0)
 		return 0;
 	struct code *c = &i->codes[i->count];
 	*c = (struct code){0};
 	if (xsp_python_code_read(&i->python, address, &c->code) < 0)
 		return 0;
+	i->tables += c->code.lines_size;
 	if (xsp_u64map_set(&i->by_address, address, (uint32_t)i->count) < 0) {
 		xsp_python_code_clear(&c->code);
 		return 0;
@@ -159,6 +164,15 @@ bool xsp_dump_interpreter_gil(const struct xsp_dump_interpreter *i, uint64_t add
 
 /* ---- names ---- */
 
+/* 0: not known. */
+static int32_t line_of(struct xsp_dump_interpreter *i, const struct code *c, uint64_t instruction)
+{
+	if (i->tables > TABLES_MAX)
+		return 0;
+	i->tables += c->code.lines_size;
+	return xsp_python_code_line(&c->code, instruction);
+}
+
 static int name(struct xsp_arena *arena, struct code *c)
 {
 	if (c->file == NULL)
@@ -192,8 +206,9 @@ int xsp_dump_interpreter_name(struct xsp_dump_interpreter *i, const struct xsp_p
 		if (name(arena, c) < 0)
 			return -ENOMEM;
 		lines[out->python_count++] = (struct xsp_dump_python){
-			c->function, c->file,
-			xsp_python_code_line(&c->code, raw->frames[n].instruction)};
+			c->function, c->file, line_of(i, c, raw->frames[n].instruction)};
 	}
+	if (i->tables > TABLES_MAX)
+		out->python_end = "the tables of its code objects are too large to be all read";
 	return 0;
 }

@@ -95,15 +95,16 @@ void xsp_dump_gil(struct xsp_dump *d, const struct xsp_dump_source *from)
 
 /* ---- what it waits for ---- */
 
-static unsigned class_of_file(const char *file)
+static unsigned class_of_file(const char *file, char state)
 {
-	return strncmp(file, "pipe:", 5) == 0			  ? XSP_WAIT_PIPE
-	       : strncmp(file, "socket:", 7) == 0		  ? XSP_WAIT_NETWORK
-	       : file[0] == '/' && strncmp(file, "/dev/", 5) != 0 ? XSP_WAIT_DISK
-								  : XSP_WAIT_FILE;
+	return strncmp(file, "pipe:", 5) == 0	  ? XSP_WAIT_PIPE
+	       : strncmp(file, "socket:", 7) == 0 ? XSP_WAIT_NETWORK
+	       : file[0] == '/' && state == 'D'	  ? XSP_WAIT_DISK
+						  : XSP_WAIT_FILE;
 }
 
-static int take_file(struct xsp_dump *d, const struct xsp_opener *o, struct xsp_dump_wait *w)
+static int take_file(struct xsp_dump *d, const struct xsp_opener *o, char state,
+		     struct xsp_dump_wait *w)
 {
 	char path[32], text[4097];
 
@@ -112,7 +113,7 @@ static int take_file(struct xsp_dump *d, const struct xsp_opener *o, struct xsp_
 	if (n <= 0)
 		return 0;
 	if (w->why == XSP_WAIT_FILE)
-		w->why = class_of_file(text);
+		w->why = class_of_file(text, state);
 	w->file = xsp_arena_copy(&d->arena, text, (size_t)n);
 	return w->file == NULL ? -ENOMEM : 0;
 }
@@ -138,8 +139,9 @@ int xsp_dump_wait(struct xsp_dump *d, size_t index, const struct xsp_look *look,
 	w->argument = look->call.arguments[0];
 	if (look->call.number == SYS_futex)
 		take_lock(d, look, from, w);
-	return w->why == XSP_WAIT_FILE || w->why == XSP_WAIT_NETWORK ? take_file(d, from->opener, w)
-								     : 0;
+	return w->why == XSP_WAIT_FILE || w->why == XSP_WAIT_NETWORK
+		       ? take_file(d, from->opener, look->state, w)
+		       : 0;
 }
 
 /* ---- circles ---- */

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/units.h"
+
 #define STAT_MAX 4096
 
 int xsp_procfs_read(const struct xsp_opener *o, pid_t pid, const char *name, size_t max, char **out,
@@ -150,40 +152,10 @@ void xsp_procfs_call(const struct xsp_opener *o, pid_t pid, pid_t tid, struct xs
 		out->number = -1;
 }
 
-/* Bytes of the UTF-8 sequence at s that may be shown; 0: not one. */
-static size_t printable(const unsigned char *s)
-{
-	static const struct {
-		unsigned char mask, lead;
-		size_t length;
-		uint32_t least;
-	} forms[] = {
-		{0x80, 0x00, 1, 0x20},
-		{0xe0, 0xc0, 2, 0xa0}, /* below: overlong, or C1 controls */
-		{0xf0, 0xe0, 3, 0x800},
-		{0xf8, 0xf0, 4, 0x10000},
-	};
-
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if ((s[0] & forms[i].mask) != forms[i].lead)
-			continue;
-		uint32_t c = s[0] & (unsigned char)~forms[i].mask;
-		for (size_t j = 1; j < forms[i].length; j++) {
-			if ((s[j] & 0xc0) != 0x80)
-				return 0;
-			c = c << 6 | (s[j] & 0x3f);
-		}
-		bool bad = c < forms[i].least || c == 0x7f || c > 0x10ffff ||
-			   (c >= 0xd800 && c < 0xe000);
-		return bad ? 0 : forms[i].length;
-	}
-	return 0;
-}
-
 void xsp_text_clean(char *text)
 {
 	for (char *p = text; *p != '\0';) {
-		size_t n = printable((const unsigned char *)p);
+		size_t n = xsp_printable_bytes(p);
 		if (n == 0)
 			*p = '?';
 		p += n == 0 ? 1 : n;
