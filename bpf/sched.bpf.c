@@ -310,8 +310,10 @@ static __noinline void leaves(struct thread_waits *t, __u64 now, bool preempted)
 		return_late(t, key, now, ran_ns);
 	else if (s)
 		t->short_ns = s->ns;
-	if (s)
+	if (s) {
 		s->ns = 0;
+		s->tid = XSP_NOBODY;
+	}
 	t->ran_ns = ran_ns;
 	t->running_ns += now - t->at_ns;
 	t->at_ns = now;
@@ -347,6 +349,7 @@ static __noinline void returns(struct thread_waits *t, __u64 key, __u64 now)
 	if (s) {
 		s->ns = t->short_ns;
 		s->back_ns = now;
+		s->tid = t->tid;
 	}
 }
 

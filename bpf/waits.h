@@ -15,7 +15,9 @@ __weak const volatile bool xsp_waits = false; /* else none of this is loaded */
 struct xsp_short_waits {
 	__u64 ns;
 	__u64 back_ns; /* when the last of them ended */
+	__u32 tid; /* who runs here, as far as was told; 0: nothing was, XSP_NOBODY: no recorded thread */
 };
+#define XSP_NOBODY ~0U
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -23,34 +25,52 @@ struct {
 	__type(value, struct xsp_short_waits);
 } xsp_short_waits __weak SEC(".maps");
 
-static __noinline __attribute__((unused)) void xsp_emit_short_waits(struct xsp_short_waits *s)
+static __noinline __attribute__((unused)) bool xsp_emit_short_waits(const struct xsp_short_waits *s,
+								    __u64 time, __u8 flags)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct xsp_event_wait *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
 
 	if (!e)
-		return; /* the next one tells of them */
+		return false; /* the next one tells of them */
 	__builtin_memset(e, 0, sizeof(*e));
-	xsp_fill_head(&e->head, s->back_ns, 0, pid_tgid, ~0U, XSP_EVENT_WAIT, 0, sizeof(*e));
-	e->left_ns = s->back_ns;
+	xsp_fill_head(&e->head, time, 0, pid_tgid, ~0U, XSP_EVENT_WAIT, 0, sizeof(*e));
+	e->left_ns = time;
 	e->short_ns = s->ns;
 	e->syscall = -1;
-	e->flags = XSP_WAIT_SHORT;
-	s->ns = 0;
+	e->flags = XSP_WAIT_SHORT | flags;
 	xsp_submit(e);
+	return true;
+}
+
+/*
+ * The thread runs here, and its return was not told (return_late() in sched.bpf.c): how long it was off its CPU is
+ * known later only.
+ */
+static __noinline __attribute__((unused)) void xsp_tell_unseen_return(struct xsp_short_waits *s,
+								      __u32 tid)
+{
+	if (!s->tid || xsp_emit_short_waits(s, bpf_ktime_get_ns(), XSP_WAIT_UNSEEN_RETURN)) {
+		s->tid = tid;
+		s->ns = 0;
+	}
 }
 
 /* Before any event of a span. Nobody else uses the place while the thread runs on its CPU. */
 static __always_inline void xsp_tell_short_waits(void)
 {
-	__u32 key = 0;
+	__u32 key = 0, tid = (__u32)bpf_get_current_pid_tgid();
 	struct xsp_short_waits *s;
 
 	if (!xsp_waits)
 		return;
 	s = bpf_map_lookup_elem(&xsp_short_waits, &key);
-	if (s && s->ns)
-		xsp_emit_short_waits(s);
+	if (!s)
+		return;
+	if (s->tid != tid)
+		xsp_tell_unseen_return(s, tid);
+	if (s->ns && xsp_emit_short_waits(s, s->back_ns, 0))
+		s->ns = 0;
 }
 
 #endif

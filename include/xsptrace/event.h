@@ -226,6 +226,9 @@ enum xsp_wait_flag {
 	XSP_WAIT_IO = 1 << 3, /* the kernel counts it as waiting for input or output */
 	XSP_WAIT_SHORT = 1 << 4, /* no wait: only short_ns, told before an event of a span */
 	XSP_WAIT_BORN = 1 << 5, /* the thread's first: it has never run before */
+	XSP_WAIT_UNSEEN_RETURN =
+		1 << 6, /* with SHORT: the thread runs, which was not told; the event of
+					  * the wait before that comes later */
 };
 
 /*

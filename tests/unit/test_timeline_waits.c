@@ -125,6 +125,36 @@ Test(waits, cpu_time_is_without_waits_inside)
 	result_free(&told.spans);
 }
 
+/* The kernel told of no return: the event of that wait comes at the next one. */
+Test(waits, cpu_time_is_absent_until_the_wait_is_known)
+{
+	struct builder b;
+	struct told told;
+
+	start(&b);
+	b.now = 1000;
+	entry(&b, 0, SP);
+	b.now = 1100;
+	entry(&b, 1, SP - 64);
+	wait_of(&b, 1500, 0, 1500, 0, 0, XSP_WAIT_SHORT | XSP_WAIT_UNSEEN_RETURN);
+	b.now = 1600;
+	leave(&b, 1, SP - 64); /* f1: 1100 to 1600, and asleep in it */
+	wait_of(&b, 1200, 1450, 1480, 0, XSP_WAIT_SLEEP, 0);
+	b.now = 2000;
+	entry(&b, 2, SP - 64);
+	b.now = 2100;
+	leave(&b, 2, SP - 64);
+	b.now = 3000;
+	leave(&b, 0, SP);
+	told_of(&b, &told);
+	cr_expect_eq(cpu_of(&told, "f1"), XSP_CPU_UNKNOWN);
+	cr_expect_eq(cpu_of(&told, "f2"), 100);
+	cr_expect_eq(cpu_of(&told, "f0"), 2000 - 280);
+	cr_expect_eq(span_named(&told.spans, "f0", 0)->span.self_cpu_ns, XSP_CPU_UNKNOWN);
+	cr_expect_eq(told.count, 1);
+	result_free(&told.spans);
+}
+
 /* The time of an entry is taken, then its thread is preempted, then the entry is written. */
 Test(waits, a_wait_inside_the_probe_is_inside_the_span)
 {

@@ -15,6 +15,7 @@
 struct xsp_off {
 	uint64_t sum_ns; /* of all waits so far */
 	uint64_t count;
+	bool unknown; /* a wait is over of which the event is still to come */
 	struct {
 		uint64_t left_ns, back_ns;
 		uint64_t sum_ns, left_sum_ns; /* before it; and with the short ones before it */
@@ -27,6 +28,8 @@ uint64_t xsp_off_at(const struct thread *th, uint64_t ns)
 
 	if (off == NULL)
 		return 0;
+	if (off->unknown)
+		return XSP_OFF_UNKNOWN;
 	for (uint64_t i = off->count; i > 0 && off->count - i < RECENT; i--) {
 		uint64_t after = i == off->count ? off->sum_ns : off->recent[i % RECENT].sum_ns;
 		const uint64_t left = off->recent[(i - 1) % RECENT].left_ns;
@@ -43,6 +46,7 @@ int xsp_off_add(struct thread *th, const struct xsp_event_wait *e)
 	if (th->off == NULL && (th->off = calloc(1, sizeof(*th->off))) == NULL)
 		return -ENOMEM;
 	struct xsp_off *off = th->off;
+	off->unknown = e->flags & XSP_WAIT_UNSEEN_RETURN;
 	const uint64_t i = off->count++ % RECENT;
 	off->recent[i].sum_ns = off->sum_ns;
 	off->sum_ns += e->short_ns;

@@ -156,7 +156,9 @@ static void add_child(struct length *children, const struct open_span *s, uint64
 		      uint64_t off_ns)
 {
 	children->ns += end_ns - s->start_ns;
-	if (off_ns != XSP_OFF_UNKNOWN && s->off_ns != XSP_OFF_UNKNOWN)
+	if (off_ns == XSP_OFF_UNKNOWN || s->off_ns == XSP_OFF_UNKNOWN)
+		children->off_ns = XSP_OFF_UNKNOWN;
+	else if (children->off_ns != XSP_OFF_UNKNOWN)
 		children->off_ns += off_ns - s->off_ns;
 }
 
@@ -372,7 +374,11 @@ static void come_home(struct thread *th, struct row *row, struct parked *p)
 	struct length *waited = &p->spans[p->count - 1].child;
 	add_child(&charged, &p->spans[0], p->park_ns, p->park_off_ns);
 	waited->ns += children->ns - charged.ns;
-	waited->off_ns += children->off_ns - charged.off_ns;
+	if (waited->off_ns == XSP_OFF_UNKNOWN || children->off_ns == XSP_OFF_UNKNOWN ||
+	    charged.off_ns == XSP_OFF_UNKNOWN)
+		waited->off_ns = XSP_OFF_UNKNOWN;
+	else
+		waited->off_ns += children->off_ns - charged.off_ns;
 	*children = p->parent_child;
 	for (size_t i = 0; i < th->parked_count; i++) {
 		struct parked *other = th->parked[i];

@@ -29,7 +29,7 @@
 
 /* A length of time, and how much of it its thread was off its CPU. */
 struct length {
-	uint64_t ns, off_ns;
+	uint64_t ns, off_ns; /* off_ns: or XSP_OFF_UNKNOWN */
 };
 
 struct open_span {

@@ -89,7 +89,8 @@ static int note_cpu_time(struct xsp_timeline *t, const struct row *row, struct x
 	    span->off_end_ns >= span->off_start_ns) {
 		const uint64_t self_off = off > span->child_off_ns ? off - span->child_off_ns : 0;
 		span->cpu_ns = wall > off ? wall - off : 0;
-		span->self_cpu_ns = span->self_ns > self_off ? span->self_ns - self_off : 0;
+		if (span->child_off_ns != XSP_OFF_UNKNOWN)
+			span->self_cpu_ns = span->self_ns > self_off ? span->self_ns - self_off : 0;
 	}
 	return 0;
 }
