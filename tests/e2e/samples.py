@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """--sample against what each thread of tests/workloads/samples.c counts on its own CPU clock; --profile."""
 import collections
+import json
 import math
 import os
 import re
@@ -110,6 +111,29 @@ def a_table_that_says_how_sure_it_is(folder):
     check(re.search(r"samples: \d+, of .* in the kernel; 199 a second by (cpu-clock|cycles)", out), "sums", out)
     check("nothing was lost" in out, "losses", out)
     child.kill()
+
+
+@case
+def the_same_for_programs(folder):
+    _, truth = record_attached(folder, [workload("samples"), "--seconds", 1], "--sample=499", "-o", f"{folder}/s.xspt",
+                               "-o", f"{folder}/s.folded")
+    samples = json.loads(xsptrace("export", f"{folder}/s.xspt", "--summary", "json").stdout)["samples"]
+    stacks, functions = stacks_of(f"{folder}/s.folded"), samples["functions"]
+    equal(sum(f["cpu_ns"] for f in functions), sum(stacks.values()), "time of all functions")
+    equal((sum(f["samples"] for f in functions), samples["hz"]), (samples["samples"], 499), "samples")
+    got = {name: sum(f["cpu_ns"] for f in functions if f["name"] == name) for name in truth["cpu_ns"]}
+    got["samples_reads"] = samples["cpu_ns"] - sum(got[name] for name in got if name != "samples_reads")
+    shares_are(got, truth["cpu_ns"], samples["samples"])
+
+
+@case
+def stacks_that_are_deeper_than_what_is_read(folder):
+    """A function whose variables take 16 KiB: said as what it is, in the summary and in its stacks."""
+    out = xsptrace("--sample=499", "-o", f"{folder}/b.folded", "--", workload("samples"), "--seconds", 1, "BIG").stdout
+    check(re.search(r"go on beyond the 8 KiB that are read of them: (9\d|100)", out), "summary", out)
+    stacks = stacks_of(f"{folder}/b.folded")
+    big = {stack: ns for stack, ns in stacks.items() if "samples_big" in stack}
+    check(big and all(s[1] == "[stack beyond what is read of it]" for s in big), "stacks", *stacks.items())
 
 
 @case

@@ -4,7 +4,7 @@
  * own on its CPU clock.
  *
  * Options: --seconds, --threads; LEAVE: the process goes while its threads spin; SIGNALS: they are in a function
- * that mostly moves its stack pointer, and in the handler of a signal that interrupts it anywhere.
+ * that mostly moves its stack pointer, and in the handler of a signal that interrupts it anywhere; BIG: in one with large variables.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -98,6 +98,25 @@ WL_TRACED void samples_handler(int signal)
 		sink += (uint64_t)signal;
 }
 
+/* Its caller's address stands further out than --sample reads. */
+WL_TRACED void samples_big(void)
+{
+	volatile char room[16384];
+
+	for (size_t i = 0; i < 1000000; i++)
+		room[i % sizeof(room)] = (char)i;
+	sink += (uint64_t)room[0];
+}
+
+static void *run_big(void *argument)
+{
+	while (!wl_stop()) {
+		samples_big();
+		((struct spinner *)argument)->rounds++;
+	}
+	return NULL;
+}
+
 static void *interrupted(void *argument)
 {
 	while (!wl_stop()) {
@@ -140,12 +159,16 @@ int main(int argc, char **argv)
 
 	wl_parse(&o, argc, argv);
 	const bool signals = o.argc > 0 && strcmp(o.argv[0], "SIGNALS") == 0;
+	const bool big = o.argc > 0 && strcmp(o.argv[0], "BIG") == 0;
 	struct spinner *spinners = calloc(o.threads, sizeof(*spinners));
 	wl_start(&o);
 	if (signals)
 		send_signals();
 	for (unsigned i = 0; i < o.threads; i++)
-		if (pthread_create(&spinners[i].thread, NULL, signals ? interrupted : spin,
+		if (pthread_create(&spinners[i].thread, NULL,
+				   signals ? interrupted
+				   : big   ? run_big
+					   : spin,
 				   &spinners[i]) != 0)
 			return 1;
 	if (o.argc > 0 && strcmp(o.argv[0], "LEAVE") == 0) {
@@ -156,6 +179,9 @@ int main(int argc, char **argv)
 		pthread_join(spinners[i].thread, NULL);
 		rounds += spinners[i].rounds;
 	}
-	struct wl_count counts[] = {{signals ? "samples_depth" : "samples_round", rounds, 0}};
+	struct wl_count counts[] = {{signals ? "samples_depth"
+				     : big   ? "samples_big"
+					     : "samples_round",
+				     rounds, 0}};
 	return wl_finish(&o, rounds, counts, 1, facts(spinners, o.threads));
 }

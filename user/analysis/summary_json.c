@@ -79,6 +79,7 @@ int xsp_summary_write_json(struct xsp_summary *s, struct xsp_capture_reader *r, 
 		put_row(&j, s, &rows[i]);
 	xsp_json_end(&j, '[');
 	xsp_summary_gpu_json(s->gpu, &j);
+	xsp_summary_samples_json(s->samples, &j);
 	int rc = xsp_summary_waits_json(s->waits, r, &j);
 	put_counts(&j, counts, count);
 	xsp_json_end(&j, '{');

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/json_writer.h"
 #include "base/u64map.h"
 #include "base/units.h"
 
@@ -32,7 +33,7 @@ struct places {
 struct xsp_summary_samples {
 	struct xsp_timeline *timeline;
 	struct places functions, lines, files;
-	uint64_t samples, ns, kernel_ns, short_samples, with_line;
+	uint64_t samples, ns, kernel_ns, short_samples, beyond, with_line;
 };
 
 int xsp_summary_samples_new(struct xsp_timeline *t, struct xsp_summary_samples **out)
@@ -76,7 +77,7 @@ static int add(struct places *p, uint64_t key, const struct xsp_sample *sample)
 	}
 	p->list[index].samples++;
 	p->list[index].ns += sample->period_ns;
-	p->list[index].short_samples += sample->ends_early;
+	p->list[index].short_samples += sample->ends_early && !sample->beyond;
 	return 0;
 }
 
@@ -90,7 +91,8 @@ int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_s
 	s->samples++;
 	s->ns += sample->period_ns;
 	s->kernel_ns += sample->kernel ? sample->period_ns : 0;
-	s->short_samples += sample->ends_early;
+	s->short_samples += sample->ends_early && !sample->beyond;
+	s->beyond += sample->beyond;
 	s->with_line += sample->line != 0;
 	if (rc == 0)
 		rc = add(&s->files, sample->file, sample);
@@ -195,6 +197,10 @@ static void print_short(struct xsp_summary_samples *s, FILE *f)
 {
 	char name[128];
 
+	if (s->beyond > 0 && s->beyond * 100 >= s->samples)
+		fprintf(f, "stacks that go on beyond the %d KiB that are read of them: %.1f %%\n",
+			XSP_STACK_COPY_PIECE * XSP_STACK_COPY_PIECES / 1024,
+			percent(s->beyond, s->samples));
 	if (s->files.count == 0 || s->short_samples * 100 < s->samples)
 		return;
 	qsort(s->files.list, s->files.count, sizeof(*s->files.list), by_short);
@@ -225,4 +231,41 @@ int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_ca
 	print_short(s, f);
 	fputc('\n', f);
 	return 0;
+}
+
+static void put_places(const struct xsp_summary_samples *s, struct places *p, const char *key,
+		       struct xsp_json_writer *j)
+{
+	if (p->count > 0)
+		qsort(p->list, p->count, sizeof(*p->list), by_time);
+	xsp_json_begin(j, key, '[');
+	for (size_t i = 0; i < p->count; i++) {
+		const struct place *at = &p->list[i];
+		const xsp_name_id file = (xsp_name_id)(at->key >> 32);
+		xsp_json_begin(j, NULL, '{');
+		xsp_json_text(j, "name", xsp_timeline_name(s->timeline, (xsp_name_id)at->key));
+		if (file != 0)
+			xsp_json_text(j, "file", xsp_timeline_name(s->timeline, file));
+		xsp_json_number(j, "samples", at->samples);
+		xsp_json_number(j, "cpu_ns", at->ns);
+		xsp_json_end(j, '{');
+	}
+	xsp_json_end(j, '[');
+}
+
+void xsp_summary_samples_json(struct xsp_summary_samples *s, struct xsp_json_writer *j)
+{
+	if (s == NULL)
+		return;
+	xsp_json_begin(j, "samples", '{');
+	xsp_json_number(j, "samples", s->samples);
+	xsp_json_number(j, "cpu_ns", s->ns);
+	xsp_json_number(j, "kernel_ns", s->kernel_ns);
+	xsp_json_number(j, "hz", xsp_timeline_sample_hz(s->timeline));
+	xsp_json_text(j, "clock", xsp_timeline_sample_clock(s->timeline));
+	xsp_json_number(j, "without_caller", s->short_samples);
+	xsp_json_number(j, "beyond_copy", s->beyond);
+	put_places(s, &s->functions, "functions", j);
+	put_places(s, &s->lines, "lines", j);
+	xsp_json_end(j, '{');
 }

@@ -8,6 +8,7 @@
 #include "analysis/summary.h"
 
 struct xsp_summary_samples;
+struct xsp_json_writer;
 
 /* *out NULL: the capture has no samples. The others take NULL. */
 int xsp_summary_samples_new(struct xsp_timeline *t, struct xsp_summary_samples **out);
@@ -19,5 +20,7 @@ int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_s
 /* The tables, and what is to be said of them. */
 int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
 			      FILE *f, const struct xsp_summary_print *how);
+/* The same for programs: key "samples" (docs/formats.md). */
+void xsp_summary_samples_json(struct xsp_summary_samples *s, struct xsp_json_writer *j);
 
 #endif

@@ -22,6 +22,7 @@ struct copy {
 	uint64_t from;
 	const uint8_t *bytes;
 	size_t size;
+	bool *beyond; /* set when what is wanted lies further out */
 };
 
 /* An event's sections, and where they begin; 0: it is of another kind. */
@@ -75,9 +76,12 @@ static int load(const void *ctx, uint64_t address, void *to, size_t size)
 {
 	const struct copy *c = ctx;
 
-	if (address < c->from || address - c->from > c->size ||
-	    size > c->size - (address - c->from))
+	if (address < c->from)
 		return -EFAULT;
+	if (address - c->from > c->size || size > c->size - (address - c->from)) {
+		*c->beyond = true;
+		return -EFAULT;
+	}
 	memcpy(to, c->bytes + (address - c->from), size);
 	return 0;
 }
@@ -101,6 +105,7 @@ struct stack {
 	uint64_t *words;
 	size_t count;
 	uint64_t above; /* where the last one's caller goes on: its stack pointer */
+	bool more; /* further out than the copy reaches */
 };
 
 static bool push(struct stack *s, uint64_t address, uint64_t above)
@@ -154,21 +159,25 @@ static void start(const struct xsp_event *e, const struct parts *p, struct xsp_w
 	}
 }
 
-/* Callers that lie beyond the copy: those that the kernel side found, by frame pointers, from stack pointer `above` on. */
-static void push_rest(struct stack *s, uint64_t above, const struct xsp_section *found)
+/* Callers that lie beyond the copy: those that the kernel side found, by frame pointers, from stack pointer `above` on.
+ * Are there any? */
+static bool push_rest(struct stack *s, uint64_t above, const struct xsp_section *found)
 {
 	const uint64_t *words = (const void *)(found + 1);
+	const size_t before = s->count;
 
 	for (size_t i = 0; i < words_of(found); i++) {
 		above += XSP_FRAME_WORDS(words[i]) * 8;
 		if (above > s->above && !push(s, XSP_FRAME_ADDRESS(words[i]), above))
-			return;
+			break;
 	}
+	return s->count > before;
 }
 
 static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const struct parts *p,
 		 struct stack *s)
 {
+	bool beyond = false;
 	struct xsp_walk w;
 	int rc = 0;
 
@@ -177,19 +186,21 @@ static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const 
 	const struct copy c = {
 		.from = sp,
 		.bytes = (const uint8_t *)(p->copy + 1) + sizeof(struct xsp_stack_copy),
-		.size = p->copy->size - sizeof(*p->copy) - sizeof(struct xsp_stack_copy)};
+		.size = p->copy->size - sizeof(*p->copy) - sizeof(struct xsp_stack_copy),
+		.beyond = &beyond};
 	uint64_t pc = w.values[XSP_WALK_RA];
 	if (e->kind == XSP_EVENT_WAIT)
 		s->words[s->count++] = pc;
 	s->above = sp;
 	for (;;) {
+		beyond = false;
 		rc = up(u, (pid_t)e->tgid, &c, &w, pc);
 		if (rc != 0 || !push_caller(s, &w))
 			break;
 		pc = w.values[XSP_WALK_RA] - (w.interrupted ? 0 : 1); /* the call */
 	}
-	if (rc < 0)
-		push_rest(s, sp, p->stack);
+	if (rc < 0 && !push_rest(s, sp, p->stack))
+		s->more = beyond;
 }
 
 const struct xsp_event *xsp_unwind(struct xsp_unwinder *u, const struct xsp_event *e)
@@ -209,7 +220,8 @@ const struct xsp_event *xsp_unwind(struct xsp_unwinder *u, const struct xsp_even
 	struct stack s = {.words = (void *)(head + 1)};
 	walk(u, e, &p, &s);
 	*head = (struct xsp_section){.type = XSP_SECTION_STACK,
-				     .size = (uint16_t)(sizeof(*head) + 8 * s.count)};
+				     .size = (uint16_t)(sizeof(*head) + 8 * s.count),
+				     .value = s.more};
 	u->out.head.size = (uint16_t)(at + head->size - u->out.bytes);
 	return &u->out.head;
 }

@@ -20,6 +20,7 @@ struct stack_frames xsp_stack_frames_of(const struct open_span *s)
 	if (section != NULL) {
 		out.frames = xsp_section_data(section);
 		out.count = xsp_section_length(section) / sizeof(uint64_t);
+		out.more = section->value != 0;
 	}
 	return out;
 }

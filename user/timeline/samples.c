@@ -206,10 +206,15 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 	const size_t between = xsp_frames_between(t, th->pid, at, around);
 	const bool leaf = python && is_evaluator(xsp_timeline_name(t, place->function));
 	const size_t n = leaf ? 0 : callers(t, th->pid, &stack, between, python);
+	xsp_name_id id;
 	int rc = 0;
 
+	if (stack.more && n == stack.count) {
+		rc = name_id(t, "[stack beyond what is read of it]", &id);
+		if (rc == 0)
+			rc = push(t->samples, id | XSP_PATH_FRAME);
+	}
 	for (size_t i = n; i > 0 && rc == 0; i--) {
-		xsp_name_id id;
 		uint64_t address = XSP_FRAME_ADDRESS(stack.frames[i - 1]);
 		rc = xsp_names_of_hash(
 			t, xsp_address_name_hash(XSP_NAME_OF_RETURN, th->pid, address), &id);
@@ -272,7 +277,8 @@ static int take_sample(struct xsp_timeline *t, struct thread *th, const struct x
 			       .pid = th->pid,
 			       .tid = th->tid,
 			       .kernel = e->kernel != 0,
-			       .ends_early = ends_early(t, th->pid, at)};
+			       .ends_early = ends_early(t, th->pid, at),
+			       .beyond = xsp_stack_frames_of(at).more};
 	int rc = place_of(t, th->pid, e->address, &place);
 
 	t->samples->length = 0;

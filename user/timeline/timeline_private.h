@@ -285,6 +285,7 @@ int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t de
 struct stack_frames {
 	const uint64_t *frames; /* XSP_FRAME_*, innermost first */
 	size_t count;
+	bool more; /* further out */
 };
 struct stack_frames xsp_stack_frames_of(const struct open_span *s);
 /* How many of them, from the innermost on, lie between it and the span around it (NULL: none). */
