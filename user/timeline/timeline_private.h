@@ -49,6 +49,8 @@ struct open_span {
 	bool range;
 	uint8_t relay; /* a range: enum xsp_relay, how far it has been passed on */
 	bool passed; /* a range: an exception has landed above where it was begun */
+	bool python_calls; /* see struct xsp_span */
+	uint32_t python_first;
 	struct xsp_details *details; /* owned; moves with the span */
 };
 
@@ -294,12 +296,17 @@ size_t xsp_frames_between(const struct xsp_timeline *t, uint32_t pid, const stru
 /* ---- python.c ---- */
 
 int xsp_python_begin(struct xsp_timeline *t);
+/* The stack that a span's sections tell of, or NULL. */
+const struct xsp_capture_python *xsp_python_of(const struct xsp_timeline *t,
+					       const struct xsp_details *details);
 void xsp_python_free(struct xsp_timeline *t);
 /* The frames of the span's Python stack that lie between it and the spans around it, the `depth` outermost
  * ones of the row: their number; *frames: the innermost of them. */
 uint32_t xsp_python_between(const struct xsp_timeline *t, const struct row *row, size_t depth,
 			    const struct open_span *s,
 			    const struct xsp_capture_python_frame **frames);
+/* The span begins inside those that are on the row: who of Python called it. */
+void xsp_python_note(const struct xsp_timeline *t, const struct row *row, struct open_span *s);
 /* What the frame is shown as. 0 or -ENOMEM. */
 int xsp_python_name(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
 		    xsp_name_id *out);
