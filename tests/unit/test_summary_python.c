@@ -150,18 +150,17 @@ Test(summary_python, tables)
 		"        3     500 ns     500 ns   50.00 %  c.py:3 c\n"
 		"        1     450 ns     450 ns   45.00 %  b.py:2 b\n"
 		"        1      50 ns      50 ns    5.00 %  [no line of Python]\n"
-		"... and 1 more lines\n";
-	static const char modules[] =
-		"    calls      total       self     share  module\n"
-		"        1     950 ns     450 ns   45.00 %  Net_0\n"
-		"        0     400 ns          -         -    layers\n"
-		"        1      50 ns      50 ns    5.00 %  [no module]\n"
-		"... and 2 more modules\n";
+		"... and 1 more line\n";
+	static const char modules[] = "    calls      total       self     share  module\n"
+				      "        1     950 ns     450 ns   45.00 %  Net_0\n"
+				      "        0     400 ns          -         -    layers\n"
+				      "        1      50 ns      50 ns    5.00 %  [no module]\n"
+				      "... and 2 more modules\n";
 	struct builder b;
 
 	record(&b);
-	char *text = summary_of(&b, &(struct xsp_summary_print){
-					    .limit = 2, .by_line = true, .by_module = true});
+	char *text = summary_of(
+		&b, &(struct xsp_summary_print){.limit = 2, .by_line = true, .by_module = true});
 	cr_expect_not_null(strstr(text, lines), "%s", text);
 	cr_expect_not_null(strstr(text, modules), "%s", text);
 	cr_expect_null(strstr(text, "p99"), "the table of names is shown");

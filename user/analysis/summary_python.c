@@ -345,7 +345,8 @@ static void print_lines(const struct xsp_summary_python *s, FILE *f,
 	}
 	print_rest(s, f, how, &s->lineless, "[no line of Python]");
 	if (shown < s->line_count)
-		fprintf(f, "... and %zu more lines\n", s->line_count - shown);
+		fprintf(f, "... and %zu more line%s\n", s->line_count - shown,
+			s->line_count - shown == 1 ? "" : "s");
 	fputc('\n', f);
 }
 
@@ -364,7 +365,7 @@ static void print_modules(struct xsp_summary_python *s, FILE *f,
 	}
 	print_rest(s, f, how, &s->moduleless, "[no module]");
 	if (hidden > 0)
-		fprintf(f, "... and %zu more modules\n", hidden);
+		fprintf(f, "... and %zu more module%s\n", hidden, hidden == 1 ? "" : "s");
 	fputc('\n', f);
 }
 

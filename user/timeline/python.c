@@ -132,10 +132,10 @@ int xsp_python_name(struct xsp_timeline *t, const struct xsp_capture_python_fram
 	return rc < 0 ? rc : xsp_u64map_set(&t->python_names, frame->name, *out);
 }
 
-const struct xsp_capture_python *xsp_python_of(const struct xsp_timeline *t,
-					       const struct xsp_details *details)
+static const struct xsp_capture_python *stack_of(const struct xsp_timeline *t,
+						 const struct open_span *s)
 {
-	return xsp_timeline_python(t, xsp_details_find(details, XSP_SECTION_PYTHON, NULL));
+	return xsp_timeline_python(t, xsp_details_find(s->details, XSP_SECTION_PYTHON, NULL));
 }
 
 /* How many of the outermost frames of `s` are those of `around`, if that has `without` outermost ones more. */
@@ -191,7 +191,7 @@ static uint32_t between(const struct xsp_timeline *t, const struct row *row, siz
 	const struct xsp_capture_python *around = NULL;
 
 	while (depth > 0 && around == NULL)
-		around = xsp_python_of(t, row->spans[--depth].details);
+		around = row->spans[--depth].python;
 	const uint32_t n = own->count - (around != NULL ? shared(own, around) : 0);
 	*any = n > 0;
 	for (*first = 0; s->range && *first < own->count && is_opener(t, &own->frames[*first]);)
@@ -203,7 +203,7 @@ uint32_t xsp_python_between(const struct xsp_timeline *t, const struct row *row,
 			    const struct open_span *s,
 			    const struct xsp_capture_python_frame **frames)
 {
-	const struct xsp_capture_python *own = xsp_python_of(t, s->details);
+	const struct xsp_capture_python *own = stack_of(t, s);
 	uint32_t first;
 	bool any;
 
@@ -217,8 +217,7 @@ uint32_t xsp_python_between(const struct xsp_timeline *t, const struct row *row,
 
 void xsp_python_note(const struct xsp_timeline *t, const struct row *row, struct open_span *s)
 {
-	const struct xsp_capture_python *own = xsp_python_of(t, s->details);
-
-	if (own != NULL)
-		between(t, row, row->count, s, own, &s->python_first, &s->python_calls);
+	s->python = stack_of(t, s);
+	if (s->python != NULL)
+		between(t, row, row->count, s, s->python, &s->python_first, &s->python_calls);
 }

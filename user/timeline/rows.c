@@ -87,7 +87,7 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.child_off_ns = s->child.off_ns,
 		.off_start_ns = s->off_ns,
 		.off_end_ns = xsp_off_at(th, end_ns),
-		.python = xsp_python_of(t, s->details),
+		.python = s->python,
 		.python_first = s->python_first,
 		.python_calls = s->python_calls,
 	};

@@ -49,8 +49,9 @@ struct open_span {
 	bool range;
 	uint8_t relay; /* a range: enum xsp_relay, how far it has been passed on */
 	bool passed; /* a range: an exception has landed above where it was begun */
-	bool python_calls; /* see struct xsp_span */
+	const struct xsp_capture_python *python; /* these: see struct xsp_span */
 	uint32_t python_first;
+	bool python_calls;
 	struct xsp_details *details; /* owned; moves with the span */
 };
 
@@ -296,9 +297,6 @@ size_t xsp_frames_between(const struct xsp_timeline *t, uint32_t pid, const stru
 /* ---- python.c ---- */
 
 int xsp_python_begin(struct xsp_timeline *t);
-/* The stack that a span's sections tell of, or NULL. */
-const struct xsp_capture_python *xsp_python_of(const struct xsp_timeline *t,
-					       const struct xsp_details *details);
 void xsp_python_free(struct xsp_timeline *t);
 /* The frames of the span's Python stack that lie between it and the spans around it, the `depth` outermost
  * ones of the row: their number; *frames: the innermost of them. */
