@@ -5,6 +5,7 @@ have exactly these, on every CPython of which there is one here.
 """
 import collections
 import glob
+import json
 import os
 import re
 import signal
@@ -176,6 +177,38 @@ def callers_in_folded_stacks(folder):
     equal(got, set(counts), "folded stacks")
 
 
+def summary(folder):
+    return json.loads(xsptrace("export", "--summary", "json", f"{folder}/t.xspt").stdout)
+
+
+@case
+def summary_by_line(folder):
+    """Who called how often, and who was among the callers, is what the program wrote down; for how long, what its
+    spans say."""
+    trace = record(folder, TORCH, SHAPES, "-e", "libc.so.6:getppid")
+    marks = [[tuple(line) for line in stack] for thread in truth(f"{folder}/truth").values() for stack in thread]
+    lines = {(row["file"], row["line"], row["function"]): row for row in summary(folder)["lines"]}
+    equal(set(lines), {line for stack in marks for line in stack}, "lines")
+    equal({k: r["calls"] for k, r in lines.items() if r["calls"]}, collections.Counter(s[0] for s in marks), "calls")
+    own, total = collections.Counter(), collections.Counter()
+    for e in trace.spans:
+        stack = e["args"]["Call stack"].split(";")
+        own[stack[0]] += e["dur"] * 1000
+        total.update({line: e["dur"] * 1000 for line in set(stack)})
+    for line, row in lines.items():
+        for key, expected in (("self_ns", own), ("total_ns", total)):
+            check(abs(row.get(key, 0) - expected[shown(line)]) < 2 * len(marks), f"{key} of {line}", row,
+                  expected[shown(line)])
+    table = xsptrace("export", "--by", "line", "--rows", "3", f"{folder}/t.xspt").stdout
+    most, _ = own.most_common(1)[0]
+    place, function = most.rsplit(": ", 1)
+    name = f"{os.path.basename(place).replace('(', ':').rstrip(')')} {function}"
+    check(re.search(rf"^ +[\d,]+ .* {re.escape(name)}$", table, re.M), f"{name} is not in the table", table)
+    check("... and" in table and "p99" not in table, "the table", table)
+    for wrong in (["--by", "row", "--python"], ["--by", "line"], ["--by", "module"]):
+        check("--by" in xsptrace(*wrong, "--", "true", status=USAGE).stderr, "what is wrong is not said", wrong)
+
+
 OPERATORS = HEAD + """
 import torch
 torch.set_num_threads(1)
@@ -233,60 +266,246 @@ def operators(folder):
                     r"script.py:\d+ Model.forward;aten::mul ", text), "the way to an operator in a range", text)
 
 
-# Blocks that are alike, shared, in lists, one in itself; who is called is what `self` is in _call_impl.
+# What PyTorch's class does of what matters here, where there is no PyTorch. TOUCHED: __dict__ is asked for, as
+# PyTorch does; without, attributes stay where the interpreter first puts them.
+STAND_IN = """
+import collections
+TOUCHED = True
+class Module:
+    def __init__(self):
+        for name in ("_parameters", "_buffers", "_modules"):
+            super().__setattr__(name, collections.OrderedDict() if TOUCHED else {})
+    def __setattr__(self, name, value):
+        if isinstance(value, Module):
+            self._modules[name] = value
+        else:
+            super().__setattr__(name, value)
+    def __getattr__(self, name):
+        modules = self.__dict__["_modules"] if TOUCHED else object.__getattribute__(self, "_modules")
+        if name not in modules:
+            raise AttributeError(name)
+        return modules[name]
+    def __delattr__(self, name):
+        del self._modules[name]
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+        yield prefix, self
+        for name, module in self._modules.items():
+            yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
+    def _call_impl(self, *args):
+        return self.forward(*args)
+    __call__ = _call_impl
+class Sequential(Module):
+    def __init__(self, *modules):
+        super().__init__()
+        for i, module in enumerate(modules):
+            setattr(self, str(i), module)
+    def __getitem__(self, i):
+        return list(self._modules.values())[i]
+    def forward(self, x):
+        for module in self._modules.values():
+            x = module(x)
+        return x
+class ModuleList(Sequential):
+    def __init__(self, modules):
+        super().__init__(*modules)
+"""
+
+# Blocks that are alike, shared, in lists and dictionaries, one in itself, called by others than their parents. The
+# truth: who is `self` in each _call_impl, and what named_modules() of the outermost one calls that; of several names
+# that by which those around it have it.
 MODULES = HEAD + """
-import torch
-torch.set_num_threads(1)
-a = torch.ones(4)
-chains = []
+import torch.nn.modules.module as base
+Module = base.Module
+try: from torch.nn import ModuleList, Sequential
+except ImportError: from torch.nn.modules.module import ModuleList, Sequential
+def names_of(root):
+    names = collections.defaultdict(list)
+    for name, module in root.named_modules(remove_duplicate=False): names[id(module)].append(name)
+    return names
+def path_of(chain):
+    names, paths = names_of(chain[0]), [""]
+    for module in chain[1:]:
+        inside = [[n for n in names[id(module)] if not around or n.startswith(around + ".")] for around in paths]
+        nearest = [sorted(found, key=lambda n: n.count(".")) for found in reversed(inside) if found]
+        paths.append(nearest[0][0] if nearest else type(module).__name__)
+    return type(chain[0]).__name__ + "_0" + ("." + paths[-1] if paths[-1] else "")
 def mark():
     f, chain = sys._getframe(1), []
     while f:
-        if f.f_code.co_name == "_call_impl":
-            module = f.f_locals["self"]
-            chain.insert(0, [type(module).__name__, id(module)])
+        if f.f_code.co_name == "_call_impl": chain.insert(0, f.f_locals["self"])
         f = f.f_back
-    chains.append(chain)
-class Scale(torch.nn.Module):
+    marks[threading.get_native_id()].append(path_of(chain) if chain else "")
+class Scale(Module):
     def forward(self, x):
-        mark(); return torch.mul(x, 2)
-class Block(torch.nn.Module):
+        mark(); op()
+        return x
+class Block(Module):
     def __init__(self, inner):
         super().__init__()
         self.inner = inner
     def forward(self, x):
         x = self.inner(x)
-        mark(); return torch.mul(x, 3)
-shared = Scale()
-model = torch.nn.Sequential(Block(shared), Block(Scale()), Block(Block(shared)),
-                            torch.nn.ModuleList([Scale()])[0])
+        mark(); op()
+        return x
+class Many(Module):
+    def __init__(self):
+        super().__init__()
+        for i in range(60): setattr(self, f"number_{i}", i)
+        self.größe_µ = Scale()
+        self.漢字 = Scale()
+        for i in range(200): setattr(self, f"scale_{i}", Scale())
+    def forward(self, x):
+        return self.scale_199(self.漢字(self.größe_µ(x)))
+class Of(Module):
+    def forward(self, other): return other(1)
+class Net(Module):
+    def __init__(self):
+        super().__init__()
+        shared = Scale()
+        self.a, self.b = Block(shared), Block(Scale())
+        self.c = Block(Block(shared))
+        self.encoder = Sequential(Block(Scale()), Sequential(Scale(), Scale()))
+        self.layers = ModuleList([Block(Scale()), Scale(), ModuleList([Scale()])])
+        self.many, self.of = Many(), Of()
+        self.nothing = Scale(); self.nothing = None
+    def forward(self, x):
+        self.a(x); self.b(x); self.c(x); self.encoder(x); self.many(x)
+        for i in range(2): self.layers[i](x)
+        self.layers[2][0](x)
+        self.encoder[1][1](x); self.b.inner(x); self.of(self.c.inner); self.of(self.layers[2][0])
+        mark(); op()
+class Alone(Scale): pass
+net, alone = Net(), Alone()
 time.sleep(0.1)
-for i in range(30):
-    model(a)
-    mark(); torch.mul(a, a)
+for i in range(20):
+    net(1); alone(1)
+    mark(); op()
     time.sleep(0.01)
-marks = chains
+done()
+"""
+
+
+def write_stand_in(folder, touched):
+    """A module torch.nn.modules.module in the folder of the script."""
+    path = folder
+    for name in ("torch", "nn", "modules"):
+        path += f"/{name}"
+        os.makedirs(path, exist_ok=True)
+        with open(f"{path}/__init__.py", "w", encoding="ascii"):
+            pass
+    with open(f"{path}/module.py", "w", encoding="ascii") as f:
+        f.write(STAND_IN.replace("TOUCHED = True", f"TOUCHED = {touched}"))
+
+
+def check_modules(folder, trace):
+    """Each call has the path that the program says; in its first calls there may be none."""
+    spans = sorted((e for e in trace.spans if e["name"] == "getppid"), key=lambda e: e["ts"])
+    (marks,) = truth(f"{folder}/truth").values()
+    equal(len(spans), len(marks), "calls")
+    got = [s["args"].get("Module Hierarchy", "") for s in spans]
+    first = next((i for i, path in enumerate(got) if path), len(got))
+    check(first < len(got) / 3, "it took too long to find out what a module's call is", first)
+    wrong = collections.Counter((mine, theirs) for mine, theirs in list(zip(got, marks))[first:] if mine != theirs)
+    check(not wrong, "other paths than the program's own", dict(wrong))
+    check(len(set(marks)) > 20, "too few of them", set(marks))
+    rows = summary(folder)
+    calls = {m["path"]: m["calls"] for m in rows["modules"] if m["calls"]} | {"": rows["without_module"]["calls"]}
+    equal(calls, collections.Counter(got), "calls by module in the summary")
+
+
+@case
+def module_paths(folder):
+    need_torch()
+    check_modules(folder, record(folder, TORCH, MODULES, "-e", "libc.so.6:getppid"))
+
+
+@case
+def module_paths_of_every_version(folder):
+    """With a class that stands for PyTorch's; with and without an instance's dictionary."""
+    for version, python in {version[:2]: python for version, python in pythons()}.items():
+        for touched in (True,) if version < (3, 11) else (False,) if version < (3, 13) else (True, False):
+            sub = f"{folder}/{'.'.join(map(str, version))}.{touched}"
+            os.mkdir(sub)
+            write_stand_in(sub, touched)
+            try:
+                check_modules(sub, record(sub, python, MODULES, "-e", "libc.so.6:getppid"))
+            except AssertionError as error:
+                raise AssertionError(f"Python {version}, {touched}: {error}") from error
+
+
+RENAMED = MODULES[:MODULES.index("class Alone")] + """
+net = Block(Scale())
+net.forward = lambda x: next(iter(net._modules.values()))(x)
+def calls(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        net(1); time.sleep(0.01)
+calls(0.5)
+inner = net.inner
+del net.inner
+net.last = inner
+calls(3.5)
 done()
 """
 
 
 @case
-def modules(folder):
-    need_torch()
-    trace = record(folder, TORCH, MODULES, "-e", "torch:aten::mul")
-    spans = sorted((e for e in trace.spans if e["name"] == "aten::mul"), key=lambda e: e["ts"])
-    chains = truth(f"{folder}/truth")
-    equal(len(spans), len(chains), "calls")
-    names = collections.defaultdict(set)  # of each object
-    shown_first = next(i for i, s in enumerate(spans) if "Module Hierarchy" in s["args"])
-    check(shown_first < len(spans) / 3, "it took too long to find out what a module's call is", shown_first)
-    for span, chain in list(zip(spans, chains))[shown_first:]:
-        got = span["args"].get("Module Hierarchy", "").split(".")
-        equal([name.rpartition("_")[0] for name in got], [c for c, _ in chain] or [""], "classes of a call")
-        for name, (_, module) in zip(got, chain):
-            names[module].add(name)
-    check(all(len(n) == 1 for n in names.values()), "a module with two names", names)
-    equal(len(set.union(*names.values())), len(names), "names of as many modules")
+def modules_renamed(folder):
+    """A new name is noticed within some seconds, also where nothing else changes."""
+    write_stand_in(folder, True)
+    trace = record(folder, TORCH, RENAMED, "-e", "libc.so.6:getppid")
+    spans = sorted((e for e in trace.spans if e["name"] == "getppid"), key=lambda e: e["ts"])
+    (marks,) = truth(f"{folder}/truth").values()
+    got = [s["args"].get("Module Hierarchy", "") for s in spans]
+    equal(len(got), len(marks), "calls")
+    equal(set(got[-20:]), {"Block_0.last"}, "its last name")
+    wrong = [(spans[i]["ts"], pair) for i, pair in enumerate(zip(got, marks)) if pair[0] != pair[1] and pair[0]]
+    check(not wrong or wrong[-1][0] - wrong[0][0] < 2.5e6, "an old name stayed too long", wrong[-1:], len(wrong))
+
+
+# Module trees in circles, dictionaries that are none, or endless, and names that are none.
+MODULES_THAT_LIE = MODULES[:MODULES.index("class Many")] + """
+class Own(dict): pass
+class Times(Module):
+    def forward(self, other):
+        for i in range(20): other(1)
+inner, circle, times = Scale(), Block(Scale()), Times()
+circle.inner.outer = circle
+circle.itself = circle
+lies = [None, 7, "text", [inner], (inner,), {"a.b": inner}, {"": inner}, {7: inner}, {None: inner}, {b"x": inner},
+        {"\\x1b[2J;\\n": inner}, {"x" * 1000: inner}, {f"n{i}": None for i in range(10000)} | {"end": inner},
+        Own(own=inner), collections.defaultdict(list, d=inner), {i: i for i in range(5000)}, object, Block,
+        {"circle": circle, "times": times}, {"n" + str(i): circle for i in range(3000)}]
+def flip():
+    while not stop:
+        for lie in lies: object.__setattr__(times, "_modules", lie)
+stop = False
+times(inner)
+time.sleep(0.1)
+for lie in lies:
+    object.__setattr__(times, "_modules", lie)
+    # another stack each time, so that it is asked for anew
+    exec(f"def called(n):\\n  if n: return called(n - 1)\\n  times(inner)\\ncalled({lies.index(lie)})\\n")
+    time.sleep(0.02)
+thread = threading.Thread(target=flip); thread.start()
+for i in range(20): times(inner); circle(1); time.sleep(0.01)
+stop = True; thread.join()
+with open(sys.argv[1], "w") as f: json.dump(sum(map(len, marks.values())), f)
+time.sleep(0.1)
+"""
+
+
+@case
+def modules_that_lie(folder):
+    """Nothing is harmed, and no name is made up: each is one that was in a dictionary of names, or a number."""
+    write_stand_in(folder, True)
+    trace = record(folder, TORCH, MODULES_THAT_LIE.replace("mark(); op()", "marks[0].append(0); op()"), "-e",
+                   "libc.so.6:getppid")
+    shown = collections.Counter(e["args"].get("Module Hierarchy", "") for e in trace.spans)
+    equal(sum(shown.values()), truth(f"{folder}/truth"), "calls")
+    expected = {"", "Block_0.inner", "Scale_0"} | {
+        f"Times_0.{name}" for name in ("Scale_0", "?[2J;?", "own", "d", "circle.inner")}
+    check(set(shown) - {"Block_0"} <= expected, "other names", shown)
 
 
 MODULES_THAT_GO = HEAD + """

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The table of user/target/python_layout.c against CPython's own headers: Debian's, and those of whatever pyenv has
+"""The tables of user/target/python_layout.c and python_module.c against CPython's own headers: Debian's, and those of whatever pyenv has
 built here. A C program includes both.
 """
 import glob
@@ -21,12 +21,21 @@ PROGRAM = r"""
 #if PY_VERSION_HEX >= 0x030b0000
 #include "internal/pycore_frame.h"
 #include "internal/pycore_code.h"
+#include "internal/pycore_dict.h"
+#include "internal/pycore_object.h"
 #else
 #include "frameobject.h"
 #endif
 #undef VERSION
 #include "target/python_layout.c"
+#define layouts dict_layouts
+#define layout_of dict_layout_of
+#include "target/python_module.c"
 #include "base/error.c"
+
+int xsp_python_read(const struct xsp_python *p, uint64_t address, void *to, size_t size) { return -1; }
+int xsp_python_text(const struct xsp_python *p, uint64_t object, char *text, size_t size) { return -1; }
+uint64_t xsp_python_type(const struct xsp_python *p, uint64_t object) { return 0; }
 
 static int wrong;
 static void same(const char *what, size_t ours, size_t theirs)
@@ -41,6 +50,7 @@ static void same(const char *what, size_t ours, size_t theirs)
 
 int main(void)
 {
+#if PY_VERSION_HEX < 0x030d0000 /* those after it tell by themselves */
 	const struct xsp_python_layout *l = xsp_python_layout_of(PY_VERSION_HEX >> 16);
 	if (l == NULL)
 		return 2;
@@ -105,6 +115,33 @@ int main(void)
 	SAME(l->bytes_data, PyBytesObject, ob_sval);
 	SAME(l->object_type, PyObject, ob_type);
 	SAME(l->type_name, PyTypeObject, tp_name);
+#endif
+	const struct dict_layout *d = dict_layout_of(PY_VERSION_HEX >> 16);
+	if (d == NULL)
+		return 2;
+	SAME(TYPE_BASIC_SIZE, PyTypeObject, tp_basicsize);
+	SAME(TYPE_FLAGS, PyTypeObject, tp_flags);
+	SAME(TYPE_DICT_OFFSET, PyTypeObject, tp_dictoffset);
+	SAME(d->cached_keys, PyHeapTypeObject, ht_cached_keys);
+	SAME(DICT_KEYS, PyDictObject, ma_keys);
+	SAME(DICT_KEYS + 8, PyDictObject, ma_values);
+	same("a dictionary's flag", DICT_SUBCLASS, Py_TPFLAGS_DICT_SUBCLASS);
+	same("old keys", d->old_keys, PY_VERSION_HEX < 0x030b0000);
+#if PY_VERSION_HEX >= 0x030b0000
+	SAME(9, struct _dictkeysobject, dk_log2_index_bytes);
+	SAME(10, struct _dictkeysobject, dk_kind);
+	SAME(24, struct _dictkeysobject, dk_nentries);
+	SAME(32, struct _dictkeysobject, dk_indices);
+	SAME(d->values_first, struct _dictvalues, values);
+	same("the managed dictionary's flag", HAS_MANAGED_DICT, Py_TPFLAGS_MANAGED_DICT);
+#ifdef MANAGED_DICT_OFFSET
+	same("the managed dictionary", (size_t)MANAGED_DICT, (size_t)MANAGED_DICT_OFFSET);
+#endif
+#endif
+#if PY_VERSION_HEX >= 0x030d0000
+	SAME(3, struct _dictvalues, valid);
+	same("inline values' flag", INLINE_VALUES, Py_TPFLAGS_INLINE_VALUES);
+#endif
 	return wrong != 0;
 }
 """
@@ -114,9 +151,9 @@ def main():
     folders = [f for f in glob.glob("/usr/include/python3.*") + glob.glob(
         os.path.expanduser("~/.pyenv/versions/*/include/python3.*"))
                if os.path.exists(f"{f}/internal/pycore_runtime.h") and
-               9 <= int(os.path.basename(f)[len("python3."):].rstrip("m")) <= 12]
+               9 <= int(os.path.basename(f)[len("python3."):].rstrip("m")) <= 14]
     if not folders or not shutil.which("gcc"):
-        print("SKIP: no headers of CPython 3.9 to 3.12 (Debian: libpython3-dev)")
+        print("SKIP: no headers of CPython from 3.9 on (Debian: libpython3-dev)")
         return 77
     status = 0
     with tempfile.TemporaryDirectory() as folder:

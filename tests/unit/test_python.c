@@ -295,6 +295,40 @@ Test(python, code_objects_that_lie)
 	xsp_python_close(&p);
 }
 
+/* ---- modules ---- */
+
+/* Words that point at each other, and count, and say what they are, in every way. */
+Test(python, modules_that_lie)
+{
+	static uint64_t soup[2048];
+	struct xsp_python p = open_self(0x30b);
+	uint64_t seed = 1;
+	char text[32];
+	size_t reads;
+
+	for (int round = 0; round < 3000; round++) {
+		for (size_t i = 0; i < 2048; i++) {
+			seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+			const uint64_t r = seed >> 33;
+			soup[i] = r % 8 == 0   ? 1
+				  : r % 8 == 1 ? r >> 3 & 0x2fff
+				  : r % 8 == 2 ? 1ULL << (r >> 3 & 63)
+				  : r % 8 == 3 ? ~0ULL
+					       : (uintptr_t)&soup[(r >> 3) % 2048];
+		}
+		p.layout.version = 0x309 + (uint32_t)round % 6;
+		p.modules_key = round % 2 ? (uintptr_t)&soup[round % 2048] : 0;
+		for (size_t i = 0; i < 2048; i += 97) {
+			int rc = xsp_python_module_path(&p, (uintptr_t)&soup[i],
+							(uintptr_t)&soup[seed % 2048], text,
+							sizeof(text), &reads);
+			cr_assert(rc == 0 || rc == -ENOENT);
+			cr_assert(reads <= 256 && (rc < 0 || strlen(text) < sizeof(text)));
+		}
+	}
+	xsp_python_close(&p);
+}
+
 /* ---- what an interpreter tells of itself ---- */
 
 Test(python, offsets_that_lie)

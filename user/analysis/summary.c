@@ -19,6 +19,8 @@ int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
 		rc = xsp_summary_waits_new(t, &(*out)->waits);
 	if (rc == 0)
 		rc = xsp_summary_samples_new(t, &(*out)->samples);
+	if (rc == 0)
+		rc = xsp_summary_python_new(t, &(*out)->python);
 	if (rc < 0) {
 		xsp_summary_free(*out);
 		*out = NULL;
@@ -35,6 +37,7 @@ void xsp_summary_free(struct xsp_summary *s)
 	xsp_summary_gpu_free(s->gpu);
 	xsp_summary_waits_free(s->waits);
 	xsp_summary_samples_free(s->samples);
+	xsp_summary_python_free(s->python);
 	free(s->names);
 	free(s->rows);
 	free(s);
@@ -72,6 +75,8 @@ static int take_span(void *ctx, const struct xsp_span *span)
 		rc = xsp_summary_gpu_span(s->gpu, span);
 	if (rc == 0)
 		rc = xsp_summary_waits_span(s->waits, span);
+	if (rc == 0)
+		rc = xsp_summary_python_span(s->python, span);
 	if (rc < 0)
 		return rc;
 	const uint64_t duration = span->end_ns - span->start_ns;

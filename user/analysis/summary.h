@@ -37,6 +37,7 @@ struct xsp_summary_print {
 	size_t limit; /* rows; 0: all */
 	int width; /* columns of the terminal; 0: no limit (names are never cut in a pipe) */
 	bool color;
+	bool by_line, by_module; /* these tables of --python, and not that of names */
 };
 /* The same for programs: one object of JSON. `counts`: what else is counted, those of a group behind each other. */
 struct xsp_summary_count {

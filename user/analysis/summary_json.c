@@ -81,6 +81,8 @@ int xsp_summary_write_json(struct xsp_summary *s, struct xsp_capture_reader *r, 
 	xsp_summary_gpu_json(s->gpu, &j);
 	xsp_summary_samples_json(s->samples, &j);
 	int rc = xsp_summary_waits_json(s->waits, r, &j);
+	if (rc == 0)
+		rc = xsp_summary_python_json(s->python, &j);
 	put_counts(&j, counts, count);
 	xsp_json_end(&j, '{');
 	fputc('\n', f);

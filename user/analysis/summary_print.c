@@ -435,7 +435,8 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 		      const struct xsp_summary_print *how)
 {
 	const struct note n = {.f = f, .color = how->color};
-	int rc = print_table(s, r, f, how);
+	int rc = how->by_line || how->by_module ? xsp_summary_python_write(s->python, f, how)
+						: print_table(s, r, f, how);
 	if (rc < 0)
 		return rc;
 	xsp_summary_gpu_table(s->gpu, f, how);

@@ -6,6 +6,7 @@
 #include "analysis/histogram.h"
 #include "analysis/summary.h"
 #include "analysis/summary_gpu.h"
+#include "analysis/summary_python.h"
 #include "analysis/summary_samples.h"
 #include "analysis/summary_waits.h"
 
@@ -29,6 +30,7 @@ struct xsp_summary {
 	struct xsp_summary_gpu *gpu;
 	struct xsp_summary_waits *waits; /* NULL: none were recorded */
 	struct xsp_summary_samples *samples; /* the same */
+	struct xsp_summary_python *python;
 };
 
 #endif

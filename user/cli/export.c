@@ -14,7 +14,7 @@
 #include "export/export.h"
 
 static const char usage[] =
-	"Usage: xsptrace export FILE.xspt [-o OUT]... [--weight W] [--by thread]\n"
+	"Usage: xsptrace export FILE.xspt [-o OUT]... [--weight W] [--by WHAT]...\n"
 	"                       [--summary [json]] [--rows N|all] [-q]\n"
 	"\n"
 	"Turns a capture into other formats; the ending of OUT decides: .json .json.gz .perf "
@@ -26,6 +26,8 @@ static const char usage[] =
 	"                 off-cpu; samples (the default where there are such; else wall)\n"
 	"  --summary json all that the table and the lines below it say, on standard output\n"
 	"  --by thread    their outermost frame is each thread, not all threads of a name\n"
+	"  --by line|module   the summary by line of Python that called, by "
+	"torch.nn.Module\n"
 	"\n"
 	"Example: xsptrace export run.xspt -o run.json.gz -o run.svg\n";
 
@@ -93,8 +95,8 @@ int xsp_cmd_export(int argc, char **argv)
 			o.rows = (size_t)rows;
 		} else if (code == OPT_WEIGHT && xsp_weight_of(optarg) < XSP_WEIGHTS) {
 			o.weight = xsp_weight_of(optarg);
-		} else if (code == OPT_BY && strcmp(optarg, "thread") == 0) {
-			o.by_thread = true;
+		} else if (code == OPT_BY && xsp_by_of(optarg) != 0) {
+			o.by |= xsp_by_of(optarg);
 		} else if (code == 'q') {
 			o.quiet = true;
 			o.progress = false;
@@ -106,7 +108,7 @@ int xsp_cmd_export(int argc, char **argv)
 			status = bad(code == OPT_ROWS ? "--rows wants a number or all"
 				     : code == OPT_WEIGHT
 					     ? "--weight wants wall, cpu, off-cpu or samples"
-				     : code == OPT_BY ? "--by wants thread"
+				     : code == OPT_BY ? "--by wants " XSP_BY_WORDS
 						      : "unknown option or missing value");
 			goto out;
 		}

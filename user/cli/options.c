@@ -11,6 +11,7 @@
 #include "attach/attach.h"
 #include "cli/cli.h"
 #include "cli/help.h"
+#include "cli/outputs.h"
 #include "export/export.h"
 #include "catalog/cuda_table.h"
 #include "catalog/providers.h"
@@ -264,8 +265,10 @@ static int take_weight(struct parse *p)
 
 static int take_by(struct parse *p)
 {
-	p->o->by_thread = strcmp(p->value, "thread") == 0;
-	return p->o->by_thread ? 0 : bad_value(p, "--by", "thread");
+	const unsigned by = xsp_by_of(p->value);
+
+	p->o->by |= by;
+	return by != 0 ? 0 : bad_value(p, "--by", XSP_BY_WORDS);
 }
 
 static int take_summary(struct parse *p)
@@ -671,6 +674,10 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 				     "--weight %s is what --waits records: add that, or "
 				     "--wait-stacks, which tells of the callers as well",
 				     xsp_weight_name(o->weight));
+	if ((o->by & (XSP_BY_LINE | XSP_BY_MODULE)) && !(o->details & XSP_DETAIL_PYTHON))
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"--by line and --by module show what --python records: add that");
 	if (o->tid_count > 0 && o->follow)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "-t and --follow exclude each other");

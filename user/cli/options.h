@@ -65,7 +65,7 @@ struct xsp_options {
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
 	size_t limit; /* rows of the summary */
 	enum xsp_weight weight; /* of stacks: --weight */
-	bool by_thread; /* --by thread */
+	unsigned by; /* --by: enum xsp_by */
 	bool summary_json; /* --summary json */
 };
 

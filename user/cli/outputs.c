@@ -45,6 +45,19 @@ static bool is_capture(const char *path)
 	return length >= 5 && strcmp(path + length - 5, ".xspt") == 0;
 }
 
+unsigned xsp_by_of(const char *word)
+{
+	static const struct {
+		const char *word;
+		enum xsp_by by;
+	} words[] = {{"thread", XSP_BY_THREAD}, {"line", XSP_BY_LINE}, {"module", XSP_BY_MODULE}};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(word, words[i].word) == 0)
+			return words[i].by;
+	return 0;
+}
+
 static double seconds(void)
 {
 	return (double)xsp_now_ns() * 1e-9;
@@ -91,7 +104,7 @@ static int open_all(struct work *w)
 		struct xsp_export_options options = {
 			.path = o->paths[i],
 			.weight = o->weight,
-			.by_thread = o->by_thread,
+			.by_thread = (o->by & XSP_BY_THREAD) != 0,
 			.owner_uid = o->owner_uid,
 			.owner_gid = o->owner_gid,
 			.before = o->before != NULL ? &o->before[i] : NULL,
@@ -169,6 +182,8 @@ static void print_summary(struct work *w)
 		.limit = w->o->rows,
 		.width = xsp_terminal_width(STDOUT_FILENO),
 		.color = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL,
+		.by_line = (w->o->by & XSP_BY_LINE) != 0,
+		.by_module = (w->o->by & XSP_BY_MODULE) != 0,
 	};
 
 	if (w->summary == NULL)

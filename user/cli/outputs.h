@@ -12,6 +12,16 @@
 #include "export/export.h"
 #include "timeline/timeline.h"
 
+/* --by: what is shown apart. */
+enum xsp_by {
+	XSP_BY_THREAD = 1 << 0, /* stacks */
+	XSP_BY_LINE = 1 << 1, /* the summary, instead of by name */
+	XSP_BY_MODULE = 1 << 2,
+};
+#define XSP_BY_WORDS "thread, line or module"
+/* 0: there is no such. */
+unsigned xsp_by_of(const char *word);
+
 struct xsp_outputs {
 	const char *const *paths; /* .xspt ones are left out: that is the capture */
 	size_t count;
@@ -20,7 +30,7 @@ struct xsp_outputs {
 	uid_t owner_uid;
 	gid_t owner_gid;
 	enum xsp_weight weight; /* of stacks, and */
-	bool by_thread; /* whether each thread has its own */
+	unsigned by; /* enum xsp_by */
 	bool summary; /* the table on standard output, or */
 	bool json; /* all that it says as JSON */
 	size_t rows;

@@ -707,7 +707,7 @@ static int write_outputs(struct recording *r)
 		.json = r->o.summary_json,
 		.rows = r->o.limit,
 		.weight = r->o.weight,
-		.by_thread = r->o.by_thread,
+		.by = r->o.by,
 		.progress = !r->o.quiet && isatty(STDERR_FILENO),
 		.quiet = r->o.quiet,
 		.counts = &counts,

@@ -17,10 +17,23 @@
 #define CHECKED_NS 10000000ULL /* a code object that was there so lately is there */
 #define CHECKS_A_TURN 64
 #define MODULES_MAX (1U << 16) /* of a process */
+#define CHILD_CHECKED_NS 1000000000ULL /* a module that was there so lately is there */
+#define CHILD_CHECKS_A_TURN 2
+#define UNNAMED_NS 5000000000ULL /* and then those that could not be named are tried again */
+#define READS_A_SECOND 5000 /* of modules' children */
+#define OUTWARD_MAX 16 /* modules around one of which it may be a child */
+#define CHILD_PATH_MAX 128
 #define TELL_NS 100000000ULL /* and no more often: all stacks are sent again */
 
 struct known_code {
 	struct xsp_python_code code;
+	uint64_t checked_ns;
+};
+
+/* A torch.nn.Module and one that is called inside it. */
+struct known_child {
+	uint64_t from, to;
+	char *path; /* "layers.0"; NULL: it does not lead there */
 	uint64_t checked_ns;
 };
 
@@ -35,9 +48,14 @@ struct interpreter {
 	struct known_code *codes;
 	size_t count, room, next; /* next: to be checked */
 	struct xsp_u64map by_address; /* → index in codes */
-	/* torch.nn.Module: each object is numbered among those of its class, as they are first called */
+	/* torch.nn.Module */
 	struct xsp_u64map numbers; /* object and class → number */
 	struct xsp_u64map classes; /* → how many */
+	struct known_child *children;
+	size_t child_count, child_room, child_next;
+	struct xsp_u64map child_of; /* both objects → index in children */
+	uint64_t reads_left, reads_ns; /* of READS_A_SECOND; when they were counted */
+	bool unnamed; /* a module's name was not looked for, as there had been too many */
 };
 
 struct xsp_pythons {
@@ -66,6 +84,10 @@ static void clear(struct interpreter *i)
 	xsp_u64map_free(&i->by_address);
 	xsp_u64map_free(&i->numbers);
 	xsp_u64map_free(&i->classes);
+	for (size_t c = 0; c < i->child_count; c++)
+		free(i->children[c].path);
+	xsp_u64map_free(&i->child_of);
+	free(i->children);
 	free(i->codes);
 	xsp_python_close(&i->python);
 }
@@ -274,25 +296,144 @@ static int put_name(struct xsp_pythons *s, const char *file, int32_t line, const
 	return put_text(s, text, hash);
 }
 
-/* "Linear_0": the class, and which of its objects. */
-static int name_module(struct xsp_pythons *s, struct interpreter *i, uint64_t object,
-		       uint64_t *hash)
+/* A program that has many modules, or lies about them, must not hold up what else is to be read. */
+static bool may_read_children(struct interpreter *i)
 {
-	char class[128], text[XSP_NAME_MAX + 1];
+	const uint64_t now = xsp_now_ns();
 
-	if (xsp_python_class(&i->python, object, "Module", class, sizeof(class)) < 0)
+	if (now - i->reads_ns > 1000000000ULL) {
+		i->reads_ns = now;
+		i->reads_left = READS_A_SECOND;
+	}
+	return i->reads_left > 0;
+}
+
+/* *path: that of one module inside another one, to be freed; NULL: it does not lead there. -EAGAIN: later. */
+static int read_path(struct interpreter *i, uint64_t from, uint64_t to, char **path)
+{
+	char text[CHILD_PATH_MAX];
+	size_t reads = 0;
+
+	*path = NULL;
+	if (!may_read_children(i))
+		return -EAGAIN;
+	int rc = xsp_python_module_path(&i->python, from, to, text, sizeof(text), &reads);
+	i->reads_left -= reads < i->reads_left ? reads : i->reads_left;
+	if (rc == 0)
+		*path = strdup(text);
+	return rc == -ENOENT || *path != NULL ? 0 : -ENOMEM;
+}
+
+static uint64_t child_key(uint64_t from, uint64_t to)
+{
+	return xsp_u64_mix(from) + to;
+}
+
+/* 1: it is not what it was. 0, -EAGAIN, -ENOMEM */
+static int check_child(struct interpreter *i, struct known_child *c)
+{
+	char *path;
+	int rc = read_path(i, c->from, c->to, &path);
+
+	if (rc < 0)
+		return rc;
+	rc = (path == NULL) != (c->path == NULL) || (path != NULL && strcmp(path, c->path) != 0);
+	free(c->path);
+	c->path = path;
+	c->checked_ns = xsp_now_ns();
+	return rc;
+}
+
+/* What leads from one module to another one: *path, valid until the next call. 0, -EAGAIN, -ENOMEM */
+static int path_between(struct interpreter *i, uint64_t from, uint64_t to, const char **path)
+{
+	const uint32_t *at = xsp_u64map_get(&i->child_of, child_key(from, to));
+	struct known_child *c;
+
+	*path = NULL;
+	if (at == NULL && i->child_count >= MODULES_MAX)
 		return 0;
+	if (at == NULL) {
+		if (xsp_grow(&i->children, &i->child_room, i->child_count + 1) < 0)
+			return -ENOMEM;
+		c = &i->children[i->child_count];
+		*c = (struct known_child){.from = from, .to = to};
+		int rc = check_child(i, c);
+		if (rc < 0)
+			return rc;
+		/* it was read while the program ran: what is twice the same was there */
+		if (c->path != NULL && check_child(i, c) > 0)
+			i->unnamed = true;
+		if (xsp_u64map_set(&i->child_of, child_key(from, to), (uint32_t)i->child_count) <
+		    0) {
+			free(c->path);
+			return -ENOMEM;
+		}
+		i->child_count++;
+	} else {
+		c = &i->children[*at];
+	}
+	*path = c->path;
+	return 0;
+}
+
+/*
+ * As which attribute of the modules that are called around it the module is known: "layers.0", with a dot before it
+ * for each module further out. 0: as none. 1, -ENOMEM
+ */
+static int name_child(struct interpreter *i, const uint64_t *around, uint32_t count,
+		      uint64_t object, char *text, size_t size)
+{
+	const char *path;
+
+	for (uint32_t out = 0; out < count && out < OUTWARD_MAX; out++) {
+		int rc = path_between(i, around[count - 1 - out], object, &path);
+		if (rc == -EAGAIN)
+			i->unnamed = true; /* until all stacks come again */
+		if (rc < 0)
+			return rc == -EAGAIN ? 0 : rc;
+		if (path == NULL)
+			continue;
+		snprintf(text, size, "%.*s%s", (int)out, "................", path);
+		return 1;
+	}
+	return 0;
+}
+
+/* Each object is numbered among those of its class, as they are first called. 0; -ENOENT: there are too many */
+static int number_module(struct interpreter *i, const char *class, uint64_t object, uint32_t *n)
+{
 	const uint64_t of_class = hash_of(class), key = xsp_u64_mix(object) ^ of_class;
 	const uint32_t *number = xsp_u64map_get(&i->numbers, key);
 	const uint32_t *so_far = xsp_u64map_get(&i->classes, of_class);
-	uint32_t n = number != NULL ? *number : so_far != NULL ? *so_far : 0;
 
-	if (number == NULL && (i->numbers.count >= MODULES_MAX))
+	*n = number != NULL ? *number : so_far != NULL ? *so_far : 0;
+	if (number != NULL)
 		return 0;
-	if (number == NULL && (xsp_u64map_set(&i->numbers, key, n) < 0 ||
-			       xsp_u64map_set(&i->classes, of_class, n + 1) < 0))
-		return -ENOMEM;
-	snprintf(text, sizeof(text), "%s_%" PRIu32, class, n);
+	if (i->numbers.count >= MODULES_MAX)
+		return -ENOENT;
+	return xsp_u64map_set(&i->numbers, key, *n) < 0 ||
+			       xsp_u64map_set(&i->classes, of_class, *n + 1) < 0
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* Its name in the modules around it, or "Linear_0": the class, and which of its objects. */
+static int name_module(struct xsp_pythons *s, struct interpreter *i, const uint64_t *around,
+		       uint32_t count, uint64_t object, uint64_t *hash)
+{
+	char class[128], text[XSP_NAME_MAX + 1];
+	uint32_t number;
+
+	if (xsp_python_class(&i->python, object, "Module", class, sizeof(class)) < 0)
+		return 0;
+	int rc = number_module(i, class, object, &number);
+	if (rc == 0)
+		rc = name_child(i, around, count, object, text, sizeof(text));
+	if (rc < 0)
+		return rc == -ENOENT ? 0 : rc;
+	if (rc == 0)
+		snprintf(text, sizeof(text), "%s_%" PRIu32, class, number);
 	return put_text(s, text, hash);
 }
 
@@ -338,15 +479,21 @@ static int name_all(struct xsp_pythons *s, struct interpreter *i, const struct x
 {
 	const struct xsp_python_frame *f = (const void *)(e + 1);
 	const uint32_t all = e->count < XSP_PYTHON_MAX ? e->count : XSP_PYTHON_MAX;
-	uint64_t names[XSP_PYTHON_MAX] = {0}, modules[XSP_PYTHON_MAX] = {0};
+	uint64_t names[XSP_PYTHON_MAX] = {0}, modules[XSP_PYTHON_MAX] = {0}, around[XSP_PYTHON_MAX];
+	uint32_t depth = 0;
 	int result = name_frames(s, i, f, all, names);
 
 	if (result < 0 && result != -EIO)
 		return result;
 	/* the outermost module is called first */
-	for (uint32_t n = i != NULL ? all : 0; n > 0; n--)
-		if (f[n - 1].self != 0 && name_module(s, i, f[n - 1].self, &modules[n - 1]) < 0)
+	for (uint32_t n = i != NULL ? all : 0; n > 0; n--) {
+		if (f[n - 1].self == 0)
+			continue;
+		if (name_module(s, i, around, depth, f[n - 1].self, &modules[n - 1]) < 0)
 			return -ENOMEM;
+		if (modules[n - 1] != 0)
+			around[depth++] = f[n - 1].self;
+	}
 	*count = 0;
 	for (uint32_t n = 0; n < all; n++)
 		if (names[n] != 0)
@@ -386,9 +533,45 @@ int xsp_pythons_see(void *ctx, const struct xsp_event_python *e)
 
 /* ---- turns ---- */
 
+static void drop_child(struct interpreter *i, uint32_t index)
+{
+	struct known_child *c = &i->children[index], *last = &i->children[--i->child_count];
+
+	xsp_u64map_remove(&i->child_of, child_key(c->from, c->to));
+	free(c->path);
+	if (c == last)
+		return;
+	*c = *last;
+	*xsp_u64map_get(&i->child_of, child_key(c->from, c->to)) = index;
+}
+
+/* A module with another name is worth that all stacks come again; one that is gone is not. */
+static void check_children(struct interpreter *i)
+{
+	const uint64_t now = xsp_now_ns();
+
+	for (size_t n = 0; n < CHILD_CHECKS_A_TURN && n < i->child_count; n++) {
+		const uint32_t at = (uint32_t)(i->child_next++ % i->child_count);
+		struct known_child *c = &i->children[at];
+		if (now - c->checked_ns < CHILD_CHECKED_NS)
+			continue;
+		const bool changed = c->path != NULL && check_child(i, c) > 0;
+		if (c->path == NULL)
+			drop_child(i, at);
+		else if (changed)
+			i->stale = true;
+	}
+	if (i->unnamed && now - i->told_ns > UNNAMED_NS) {
+		i->unnamed = false;
+		i->stale = true;
+	}
+}
+
 static void check_some(struct xsp_pythons *s, struct interpreter *i)
 {
 	uint64_t now = xsp_now_ns();
+
+	check_children(i);
 
 	for (size_t n = 0; n < CHECKS_A_TURN && n < i->count; n++) {
 		const uint32_t at = (uint32_t)(i->next++ % i->count);

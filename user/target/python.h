@@ -62,6 +62,7 @@ struct xsp_python {
 	int mem; /* /proc/PID/mem: of the program that ran when it was opened, and of no later one */
 	uint64_t runtime; /* the address of _PyRuntime */
 	uint64_t code_type; /* the type of code objects, once it was met */
+	uint64_t modules_key; /* the text "_modules", the same */
 };
 
 /* Takes the descriptor over if it succeeds. -ENOTSUP with a reason; -EIO: it cannot be read. */
@@ -127,6 +128,15 @@ int32_t xsp_python_line(uint32_t version, int32_t first_line, const uint8_t *tab
  * is made from one of the name `base`. */
 int xsp_python_class(const struct xsp_python *p, uint64_t object, const char *base, char *text,
 		     size_t size);
+
+/* The type of an object that lives; 0: it does not. */
+uint64_t xsp_python_type(const struct xsp_python *p, uint64_t object);
+
+/* The names of attributes by which a torch.nn.Module leads to another one, "conv" or "layers.0": the shortest way, if
+ * it is among the nearest. *reads: how many modules' children were looked at for that. 0; -ENOENT: it
+ * leads to none, or cannot be read; -ENOMEM. The target may change it meanwhile. */
+int xsp_python_module_path(struct xsp_python *p, uint64_t from, uint64_t to, char *text,
+			   size_t size, size_t *reads);
 
 /* ---- reading ---- */
 

@@ -202,8 +202,7 @@ int xsp_python_code_is_there(const struct xsp_python *p, const struct xsp_python
 #define TUPLE_ITEMS 24
 #define MRO_MAX 64
 
-/* The type of an object that lives; 0: it does not. */
-static uint64_t type_of(const struct xsp_python *p, uint64_t object)
+uint64_t xsp_python_type(const struct xsp_python *p, uint64_t object)
 {
 	uint8_t head[16];
 
@@ -215,10 +214,10 @@ static uint64_t type_of(const struct xsp_python *p, uint64_t object)
 /* Is it a class? The class of classes is that of code objects' type, or is made from it. */
 static bool is_class(const struct xsp_python *p, uint64_t type)
 {
-	const uint64_t of_all = p->code_type != 0 ? type_of(p, p->code_type) : 0,
-		       meta = of_all != 0 ? type_of(p, type) : 0;
+	const uint64_t of_all = p->code_type != 0 ? xsp_python_type(p, p->code_type) : 0,
+		       meta = of_all != 0 ? xsp_python_type(p, type) : 0;
 
-	return meta != 0 && (meta == of_all || type_of(p, meta) == of_all);
+	return meta != 0 && (meta == of_all || xsp_python_type(p, meta) == of_all);
 }
 
 static ssize_t read_class_name(const struct xsp_python *p, uint64_t type, char *text, size_t size)
@@ -253,7 +252,7 @@ static bool has_ancestor(const struct xsp_python *p, uint64_t type, const char *
 int xsp_python_class(const struct xsp_python *p, uint64_t object, const char *base, char *text,
 		     size_t size)
 {
-	const uint64_t type = type_of(p, object);
+	const uint64_t type = xsp_python_type(p, object);
 
 	/* when it is asked for, the object may have gone, and another one stand there */
 	if (type == 0 || !is_class(p, type) || !has_ancestor(p, type, base))

@@ -56,34 +56,62 @@ bool xsp_timeline_python_line(const struct xsp_timeline *t,
 	return true;
 }
 
-const char *xsp_timeline_python_module(const struct xsp_timeline *t,
-				       const struct xsp_capture_python_frame *frame)
+static const char *module_name(const struct xsp_timeline *t, uint64_t hash)
 {
-	const uint32_t *id =
-		frame->module != 0 ? xsp_u64map_get(&t->range_names, frame->module) : NULL;
+	const uint32_t *id = xsp_u64map_get(&t->range_names, hash);
 
-	return id != NULL ? t->names[*id] : NULL;
+	return id != NULL && t->names[*id] != NULL ? t->names[*id] : "[not known]";
 }
 
-/* "train.py:21 train_step" */
+/* A name is that of a child of the module called around it; each dot that it begins with leads one
+ * further out. */
+void xsp_timeline_python_module(const struct xsp_timeline *t,
+				const struct xsp_capture_python *stack, uint32_t first,
+				struct xsp_python_module *out)
+{
+	const char *names[XSP_PYTHON_MAX];
+	int parents[XSP_PYTHON_MAX], count = 0;
+
+	for (uint32_t i = stack->count; i > first && count < XSP_PYTHON_MAX; i--) {
+		if (stack->frames[i - 1].module == 0)
+			continue;
+		const char *name = module_name(t, stack->frames[i - 1].module);
+		parents[count] = count - 1;
+		for (; *name == '.' && parents[count] >= 0; name++)
+			parents[count]--;
+		names[count++] = name;
+	}
+	out->count = 0;
+	for (int at = count - 1; at >= 0; at = parents[at])
+		out->count++;
+	for (int at = count - 1, i = (int)out->count; i > 0; at = parents[at])
+		out->names[--i] = names[at];
+}
+
+void xsp_python_line_show(const struct xsp_python_line *l, char text[XSP_PYTHON_LINE_MAX])
+{
+	size_t base = l->path_length;
+
+	while (base > 0 && l->path[base - 1] != '/')
+		base--;
+	const int length = (int)(l->path_length - base);
+	if (l->line > 0)
+		snprintf(text, XSP_PYTHON_LINE_MAX, "%.*s:%u %s", length, l->path + base, l->line,
+			 l->function);
+	else
+		snprintf(text, XSP_PYTHON_LINE_MAX, "%.*s%s%s", length, l->path + base,
+			 length > 0 ? " " : "", l->function);
+}
+
 static int show(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
 		xsp_name_id *out)
 {
-	char text[XSP_NAME_MAX + 16];
+	char text[XSP_PYTHON_LINE_MAX];
 	struct xsp_python_line l;
-	size_t base;
 
 	if (!xsp_timeline_python_line(t, frame, &l))
 		return xsp_names_of_hash(t, frame->name, out);
-	for (base = l.path_length; base > 0 && l.path[base - 1] != '/'; base--)
-		;
-	int length = (int)(l.path_length - base);
-	if (l.line > 0)
-		snprintf(text, sizeof(text), "%.*s:%u %s", length, l.path + base, l.line,
-			 l.function);
-	else
-		snprintf(text, sizeof(text), "%.*s%s%s", length, l.path + base,
-			 length > 0 ? " " : "", l.function);
+	xsp_python_line_show(&l, text);
 	/* under a hash of its own: the three lines stay */
 	uint64_t hash = xsp_u64_mix(frame->name + 1);
 	int rc = xsp_names_add(t, hash, text, strlen(text), false);
@@ -155,21 +183,41 @@ static bool is_opener(const struct xsp_timeline *t, const struct xsp_capture_pyt
 	return false;
 }
 
+/* The frames that neither the spans around it have, nor only opened it: *first and how many. */
+static uint32_t between(const struct xsp_timeline *t, const struct row *row, size_t depth,
+			const struct open_span *s, const struct xsp_capture_python *own,
+			uint32_t *first, bool *any)
+{
+	const struct xsp_capture_python *around = NULL;
+
+	while (depth > 0 && around == NULL)
+		around = row->spans[--depth].python;
+	const uint32_t n = own->count - (around != NULL ? shared(own, around) : 0);
+	*any = n > 0;
+	for (*first = 0; s->range && *first < own->count && is_opener(t, &own->frames[*first]);)
+		++*first;
+	return n > *first ? n - *first : 0;
+}
+
 uint32_t xsp_python_between(const struct xsp_timeline *t, const struct row *row, size_t depth,
 			    const struct open_span *s,
 			    const struct xsp_capture_python_frame **frames)
 {
-	const struct xsp_capture_python *own = stack_of(t, s), *around = NULL;
-	uint32_t n, first = 0;
+	const struct xsp_capture_python *own = stack_of(t, s);
+	uint32_t first;
+	bool any;
 
 	*frames = NULL;
 	if (own == NULL)
 		return 0;
-	while (depth > 0 && around == NULL)
-		around = stack_of(t, &row->spans[--depth]);
-	n = own->count - (around != NULL ? shared(own, around) : 0);
-	while (s->range && first < n && is_opener(t, &own->frames[first]))
-		first++;
+	const uint32_t n = between(t, row, depth, s, own, &first, &any);
 	*frames = own->frames + first;
-	return n - first;
+	return n;
+}
+
+void xsp_python_note(const struct xsp_timeline *t, const struct row *row, struct open_span *s)
+{
+	s->python = stack_of(t, s);
+	if (s->python != NULL)
+		between(t, row, row->count, s, s->python, &s->python_first, &s->python_calls);
 }

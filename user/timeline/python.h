@@ -20,9 +20,19 @@ const struct xsp_capture_python *xsp_timeline_python(const struct xsp_timeline *
 bool xsp_timeline_python_line(const struct xsp_timeline *t,
 			      const struct xsp_capture_python_frame *frame,
 			      struct xsp_python_line *out);
+/* "train.py:21 train_step" */
+#define XSP_PYTHON_LINE_MAX (XSP_NAME_MAX + 16)
+void xsp_python_line_show(const struct xsp_python_line *l, char text[XSP_PYTHON_LINE_MAX]);
 
-/* The torch.nn.Module whose call the frame is, "Linear_0"; NULL: it is none. */
-const char *xsp_timeline_python_module(const struct xsp_timeline *t,
-				       const struct xsp_capture_python_frame *frame);
+/* The torch.nn.Module that is called innermost in a stack, from frame `first` on, by its path: names of attributes from
+ * the outermost module on, each perhaps of several ("layers.0"); the outermost one, and what is no
+ * child of those around it, by class and number ("Linear_0"). Raw bytes; count 0: there is none. */
+struct xsp_python_module {
+	const char *names[XSP_PYTHON_MAX];
+	uint32_t count;
+};
+void xsp_timeline_python_module(const struct xsp_timeline *t,
+				const struct xsp_capture_python *stack, uint32_t first,
+				struct xsp_python_module *out);
 
 #endif

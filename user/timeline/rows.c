@@ -87,6 +87,9 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.child_off_ns = s->child.off_ns,
 		.off_start_ns = s->off_ns,
 		.off_end_ns = xsp_off_at(th, end_ns),
+		.python = s->python,
+		.python_first = s->python_first,
+		.python_calls = s->python_calls,
 	};
 	t->counts.spans++;
 	t->records[th->record]->shown.has_spans = true;

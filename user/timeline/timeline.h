@@ -71,6 +71,12 @@ struct xsp_span {
 	uint64_t self_cpu_ns; /* ... of self_ns */
 	uint64_t off_start_ns, off_end_ns; /* the thread's own sums; of the timeline alone */
 	uint64_t child_off_ns; /* the same, of the children */
+	/* With --python (timeline/python.h): its stack, or NULL where that is not known; the frames that
+	 * only opened it (a range) are left out from the innermost on; and whether one of Python's
+	 * functions called it, and not the span around it */
+	const struct xsp_capture_python *python;
+	uint32_t python_first;
+	bool python_calls;
 };
 #define XSP_CPU_UNKNOWN UINT64_MAX
 

@@ -49,6 +49,9 @@ struct open_span {
 	bool range;
 	uint8_t relay; /* a range: enum xsp_relay, how far it has been passed on */
 	bool passed; /* a range: an exception has landed above where it was begun */
+	const struct xsp_capture_python *python; /* these: see struct xsp_span */
+	uint32_t python_first;
+	bool python_calls;
 	struct xsp_details *details; /* owned; moves with the span */
 };
 
@@ -301,6 +304,8 @@ void xsp_python_free(struct xsp_timeline *t);
 uint32_t xsp_python_between(const struct xsp_timeline *t, const struct row *row, size_t depth,
 			    const struct open_span *s,
 			    const struct xsp_capture_python_frame **frames);
+/* The span begins inside those that are on the row: who of Python called it. */
+void xsp_python_note(const struct xsp_timeline *t, const struct row *row, struct open_span *s);
 /* What the frame is shown as. 0 or -ENOMEM. */
 int xsp_python_name(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
 		    xsp_name_id *out);

@@ -37,21 +37,17 @@ static int put_line(struct xsp_export *x, const struct xsp_python_line *l)
 	return put_escaped(x, text);
 }
 
-/* From the outermost to the innermost. */
-static int put_modules(struct xsp_export *x, const struct xsp_capture_python *stack)
+static int put_module(struct xsp_export *x, const struct xsp_capture_python *stack)
 {
-	bool any = false;
+	struct xsp_python_module m;
 	int rc = 0;
 
-	for (uint32_t i = stack->count; i > 0 && rc == 0; i--) {
-		const char *name = xsp_timeline_python_module(x->timeline, &stack->frames[i - 1]);
-		if (name == NULL)
-			continue;
-		xsp_out_text(x->out, any ? "." : ",\"Module Hierarchy\":\"");
-		rc = put_escaped(x, name);
-		any = true;
+	xsp_timeline_python_module(x->timeline, stack, 0, &m);
+	for (uint32_t i = 0; i < m.count && rc == 0; i++) {
+		xsp_out_text(x->out, i > 0 ? "." : ",\"Module Hierarchy\":\"");
+		rc = put_escaped(x, m.names[i]);
 	}
-	if (any)
+	if (m.count > 0)
 		xsp_out_text(x->out, "\"");
 	return rc;
 }
@@ -72,5 +68,5 @@ int xsp_chrome_python(struct xsp_export *x, const struct xsp_span *span,
 	}
 	if (stack != NULL && stack->count > 0)
 		xsp_out_text(x->out, "\"");
-	return rc == 0 && stack != NULL ? put_modules(x, stack) : rc;
+	return rc == 0 && stack != NULL ? put_module(x, stack) : rc;
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary_python.h - --python in the summary: spans by the line of Python that called them, and by torch.nn.Module. */
+#ifndef XSP_ANALYSIS_SUMMARY_PYTHON_H
+#define XSP_ANALYSIS_SUMMARY_PYTHON_H
+
+#include <stdio.h>
+
+#include "analysis/summary.h"
+#include "base/json_writer.h"
+
+struct xsp_summary_python;
+
+int xsp_summary_python_new(struct xsp_timeline *t, struct xsp_summary_python **out);
+void xsp_summary_python_free(struct xsp_summary_python *s);
+
+/* 0 or -ENOMEM. */
+int xsp_summary_python_span(struct xsp_summary_python *s, const struct xsp_span *span);
+
+/* The tables that `how` asks for. 0 or -ENOMEM. */
+int xsp_summary_python_write(struct xsp_summary_python *s, FILE *f,
+			     const struct xsp_summary_print *how);
+/* Both of them; nothing if no span had a line. 0 or -ENOMEM. */
+int xsp_summary_python_json(struct xsp_summary_python *s, struct xsp_json_writer *j);
+
+#endif
