@@ -708,6 +708,7 @@ static int write_outputs(struct recording *r)
 		.rows = r->o.limit,
 		.weight = r->o.weight,
 		.by_thread = r->o.by_thread,
+		.step = r->o.step,
 		.progress = !r->o.quiet && isatty(STDERR_FILENO),
 		.quiet = r->o.quiet,
 		.counts = &counts,
