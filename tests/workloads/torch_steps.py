@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """torch_steps.py optimizer|profiler STEPS: a training loop whose steps are marked by torch.optim, or by torch.profiler's
-step() as well. Prints what the clock said at each optimizer.step()'s end, or around both ends of each
+step() as well. Says "ready" and waits for a line; then prints what the clock said at each optimizer.step()'s end, or around both ends of each
 ProfilerStep#N, and how many linear layers each step called: one, step 5 four."""
 import json
 import sys
@@ -36,6 +36,8 @@ def train(steps, stepped):
 
 def main():
     steps = int(sys.argv[2])
+    print("ready", flush=True)
+    sys.stdin.readline()
     if sys.argv[1] == "optimizer":
         print(json.dumps(train(steps, lambda: None)))
         return

@@ -130,7 +130,7 @@ static void print_figures(const struct figures *f, FILE *out)
 		fprintf(out, ", %s %s", times[i].what,
 			f->steps == 1 && i == 1 ? "-" : xsp_format_ns(text, times[i].ns));
 	if (f->steps > 0)
-		fprintf(out, "; %.4g calls a step", (double)f->calls / (double)f->steps);
+		fprintf(out, "; calls a step: %.4g", (double)f->calls / (double)f->steps);
 	fputc('\n', out);
 }
 
