@@ -424,7 +424,7 @@ def errors_name_the_option(folder):
 def large_outputs_say_so(folder):
     """A gigabyte of JSON, into nothing."""
     capture = f"{folder}/hot.xspt"
-    xsptrace(*EXTRA, "-q", "--buffer", "512M", "-e", "hot_leaf", "-o", capture, "--", workload("hot"), "--seconds",
+    xsptrace(*EXTRA, "-q", "--buffer", "512M", "-e", "hot_frame", "-o", capture, "--", workload("hot"), "--seconds",
              "30", timeout=400)
     done = xsptrace("export", capture, "-o", "/dev/null", timeout=400)
     said = "of JSON, more than viewers manage (1 GB): cut it" in done.stderr

@@ -8,14 +8,9 @@ import re
 import statistics
 import subprocess
 
-from harness import EXTRA, SCRIPTS, Recording, Skip, Trace, case, check, equal, main, run, start, workload, xsptrace
+from harness import EXTRA, SCRIPTS, Recording, Skip, Trace, case, check, equal, main, start, workload, xsptrace
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
-
-
-def need_torch():
-    if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import torch"]).returncode != 0:
-        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
 
 
 def ns(us):
@@ -24,9 +19,11 @@ def ns(us):
 
 def attached(folder, how, count):
     """A loop of torch_steps.py: (trace, what it says, steps as JSON and as text). The probes are there before it begins."""
-    need_torch()
+    if not os.path.exists(PYTHON):
+        raise Skip(f"no {PYTHON}")
     child = start([PYTHON, f"{SCRIPTS}/torch_steps.py", how, count], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    equal(child.stdout.readline(), b"ready\n", "the script")
+    if child.stdout.readline() != b"ready\n":
+        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
     with Recording(folder, "-p", child.pid, "-e", "torch", "-o", f"{folder}/run.xspt", "-o", f"{folder}/run.json") as r:
         facts = json.loads(child.communicate(b"\n", timeout=120)[0])
         r.wait()

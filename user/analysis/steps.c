@@ -392,6 +392,11 @@ static int take_between(struct xsp_steps *s, const struct xsp_span *span, xsp_na
 	return take_marker(s, k, span);
 }
 
+bool xsp_steps_expected(struct xsp_steps *s)
+{
+	return learn_names(s) < 0 || s->names_that[MARK_IS] + s->names_that[MARK_ENDS] > 0;
+}
+
 int xsp_steps_span(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name)
 {
 	int rc = learn_names(s);

@@ -21,6 +21,9 @@ void xsp_steps_free(struct xsp_steps *s);
 /* Before the run: only spans of this name, or of this name and a number, are steps. Kept by reference. */
 void xsp_steps_mark(struct xsp_steps *s, const char *marker);
 
+/* Before the run: does the capture have a name that marks steps? Else spans need not be told. (Without memory it
+ * has; the run then says so.) */
+bool xsp_steps_expected(struct xsp_steps *s);
 /* `name`: what the span's calls are counted under. 0 or -ENOMEM. */
 int xsp_steps_span(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name);
 

@@ -53,7 +53,7 @@ void xsp_summary_mark_steps(struct xsp_summary *s, const char *marker)
 	xsp_steps_mark(s->steps, marker);
 }
 
-static int name_of(struct xsp_summary *s, xsp_name_id id, struct summary_name **out)
+static inline int name_of(struct xsp_summary *s, xsp_name_id id, struct summary_name **out)
 {
 	if (id >= s->name_count) {
 		int rc = xsp_grow(&s->names, &s->name_capacity, (size_t)id + 1);
@@ -91,7 +91,11 @@ static int row_of(struct xsp_summary *s, xsp_name_id id, xsp_name_id *row)
 {
 	int rc = 0;
 
-	if (id >= s->row_of_count && xsp_grow(&s->row_of, &s->row_of_capacity, (size_t)id + 1) < 0)
+	if (id < s->row_of_count) {
+		*row = s->row_of[id];
+		return 0;
+	}
+	if (xsp_grow(&s->row_of, &s->row_of_capacity, (size_t)id + 1) < 0)
 		return -ENOMEM;
 	for (; rc == 0 && s->row_of_count <= id; s->row_of_count++)
 		rc = find_row(s, (xsp_name_id)s->row_of_count, &s->row_of[s->row_of_count]);
@@ -111,7 +115,7 @@ static bool recursive(const struct xsp_span *span)
 static int take_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_summary *s = ctx;
-	struct summary_name *n;
+	struct summary_name *n = NULL;
 	xsp_name_id row;
 	int rc = row_of(s, span->name, &row);
 	if (rc == 0)
@@ -186,7 +190,7 @@ struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 	return (struct xsp_timeline_sink){
 		.ctx = s,
 		.span = take_span,
-		.every = take_every,
+		.every = xsp_steps_expected(s->steps) ? take_every : NULL,
 		.gpu = take_activity,
 		.memory = take_memory,
 		.wait = take_wait,

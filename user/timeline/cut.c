@@ -92,8 +92,6 @@ unsigned xsp_cut_span(struct xsp_timeline *t, const struct open_span *s, uint64_
 {
 	unsigned out = 0;
 
-	if (t->cut.text == NULL)
-		return 0;
 	if (xsp_cut_name(t, s->probe, s->name) & XSP_NAME_LEFT_OUT)
 		out |= XSP_LEFT_OUT_NAME;
 	if (duration < t->cut.min_duration_ns)
@@ -107,8 +105,6 @@ int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span)
 {
 	uint32_t n = 0;
 
-	if (t->probe_left_out == NULL)
-		return 0;
 	if (xsp_grow(&t->ancestors, &t->ancestors_capacity, (size_t)span->depth + 1) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < span->depth; i++)
@@ -130,7 +126,7 @@ unsigned xsp_cut_time(const struct xsp_timeline *t, uint64_t start_ns, uint64_t 
 
 uint64_t xsp_timeline_clip(const struct xsp_timeline *t, uint64_t ns)
 {
-	return ns < t->cut.from_ns ? t->cut.from_ns : ns > t->cut.to_ns ? t->cut.to_ns : ns;
+	return xsp_cut_clip(t, ns);
 }
 
 static bool is_comm(const char *wanted, const char *comm)
@@ -146,6 +142,9 @@ static bool is_comm(const char *wanted, const char *comm)
 unsigned xsp_cut_thread(const struct xsp_timeline *t, uint32_t tid)
 {
 	const struct xsp_cut *cut = &t->cut;
+
+	if (cut->tid_count + cut->comm_count == 0)
+		return 0;
 	const uint32_t *at = xsp_u64map_get(&t->record_of, tid);
 	const struct xsp_timeline_thread *th = at != NULL ? &t->records[*at]->shown : NULL;
 	bool id = cut->tid_count == 0, comm = cut->comm_count == 0;
@@ -167,6 +166,9 @@ bool xsp_cut_chooses(const struct xsp_timeline *t)
 int xsp_timeline_cut(struct xsp_timeline *t, const struct xsp_cut *cut)
 {
 	t->cut = *cut;
+	t->is_cut = true;
+	if (t->cut.to_ns < t->cut.from_ns)
+		t->cut.to_ns = t->cut.from_ns;
 	if (cut->pattern_count == 0)
 		return 0;
 	t->probe_left_out = calloc(t->probe_count + 1, sizeof(*t->probe_left_out));

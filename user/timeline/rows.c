@@ -27,7 +27,7 @@ static int tell(struct xsp_timeline *t, const struct thread *th, struct xsp_span
 	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
 		if (t->listeners[i]->note != NULL)
 			rc = t->listeners[i]->note(t, th->rows[span->row], span);
-	if (rc == 0)
+	if (rc == 0 && t->probe_left_out != NULL)
 		rc = xsp_cut_ancestors(t, span);
 	if (rc == 0)
 		rc = xsp_tell_span(t, span);
@@ -60,7 +60,7 @@ static void count(struct xsp_timeline *t, const struct thread *th, const struct 
 static struct length told_of(const struct xsp_timeline *t, const struct thread *th,
 			     const struct open_span *s, uint64_t end_ns, uint64_t off_ns)
 {
-	struct length l = {.ns = xsp_timeline_clip(t, end_ns) - xsp_timeline_clip(t, s->start_ns)};
+	struct length l = {.ns = xsp_cut_clip(t, end_ns) - xsp_cut_clip(t, s->start_ns)};
 	const uint64_t off_start =
 		s->start_ns < t->cut.from_ns ? xsp_off_at_cut(t, th, 0) : s->off_ns;
 	const uint64_t off_end = end_ns > t->cut.to_ns ? xsp_off_at_cut(t, th, 1) : off_ns;
@@ -82,7 +82,7 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		return 0;
 	}
 	uint64_t exit_ns = s->probe < t->probe_count ? t->probes[s->probe].exit_cost_ns : 0;
-	const uint64_t told_ns = xsp_timeline_clip(t, end_ns) - xsp_timeline_clip(t, s->start_ns);
+	const uint64_t told_ns = xsp_cut_clip(t, end_ns) - xsp_cut_clip(t, s->start_ns);
 	struct xsp_span span = {
 		.start_ns = s->start_ns,
 		.end_ns = end_ns,
@@ -108,9 +108,10 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.off_start_ns = s->start_ns < t->cut.from_ns ? xsp_off_at_cut(t, th, 0) : s->off_ns,
 		.off_end_ns =
 			end_ns > t->cut.to_ns ? xsp_off_at_cut(t, th, 1) : xsp_off_at(th, end_ns),
-		.left_out = xsp_cut_span(t, s, duration, ancestors, depth) |
-			    xsp_cut_time(t, s->start_ns, end_ns) | xsp_cut_thread(t, th->tid),
 	};
+	if (t->is_cut)
+		span.left_out = xsp_cut_span(t, s, duration, ancestors, depth) |
+				xsp_cut_time(t, s->start_ns, end_ns) | xsp_cut_thread(t, th->tid);
 	count(t, th, &span);
 	int rc = tell(t, th, &span);
 	xsp_details_unref(s->details);
@@ -158,7 +159,8 @@ int xsp_row_push(struct xsp_timeline *t, struct row *row, const struct open_span
 	    xsp_grow(&row->names, &row->names_capacity, need) < 0)
 		return -ENOMEM;
 	row->spans[row->count] = *s;
-	row->names[row->count] = xsp_cut_name(t, s->probe, s->name);
+	row->names[row->count] =
+		t->probe_left_out != NULL ? xsp_cut_name(t, s->probe, s->name) : s->name;
 	row->count++;
 	row->last_ns = xsp_max_u64(row->last_ns, s->start_ns);
 	return 0;
@@ -176,9 +178,14 @@ static void add_child(const struct xsp_timeline *t, const struct thread *th,
 		      struct length *children, const struct open_span *s, xsp_name_id name,
 		      uint64_t end_ns, uint64_t off_ns)
 {
-	const struct length l =
-		name & XSP_NAME_LEFT_OUT ? s->child : told_of(t, th, s, end_ns, off_ns);
+	struct length l = {.ns = end_ns - s->start_ns};
 
+	if (name & XSP_NAME_LEFT_OUT)
+		l = s->child;
+	else if (t->is_cut)
+		l = told_of(t, th, s, end_ns, off_ns);
+	else if (off_ns != XSP_OFF_UNKNOWN && s->off_ns != XSP_OFF_UNKNOWN)
+		l.off_ns = off_ns - s->off_ns;
 	children->ns += l.ns;
 	children->off_ns += l.off_ns;
 }
@@ -227,7 +234,7 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 	end_ns = xsp_max_u64(end_ns, row->last_ns);
 	row->last_ns = end_ns;
 	const uint64_t duration = end_ns - s->start_ns;
-	const unsigned out = xsp_cut_span(t, s, duration, row->names, depth);
+	const unsigned out = t->is_cut ? xsp_cut_span(t, s, duration, row->names, depth) : 0;
 	if (!left_out(t, duration, depth) && !(out & (XSP_LEFT_OUT_SHORT | XSP_LEFT_OUT_DEEP)))
 		add_child(t, th, children_under(row, depth), s, row->names[depth], end_ns,
 			  xsp_off_at(th, end_ns));

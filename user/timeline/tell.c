@@ -20,8 +20,6 @@ static struct xsp_span clipped(const struct xsp_timeline *t, const struct xsp_sp
 {
 	struct xsp_span s = *span;
 
-	if (!goes_beyond(t, s.start_ns, s.end_ns))
-		return s;
 	s.flags |= XSP_SPAN_CUT;
 	s.start_ns = xsp_timeline_clip(t, s.start_ns);
 	s.end_ns = xsp_timeline_clip(t, s.end_ns);
@@ -31,16 +29,25 @@ static struct xsp_span clipped(const struct xsp_timeline *t, const struct xsp_sp
 
 int xsp_tell_span(struct xsp_timeline *t, const struct xsp_span *span)
 {
+	const bool told = span->left_out == 0,
+		   part = told && goes_beyond(t, span->start_ns, span->end_ns);
+	const struct xsp_span *shown = span;
+	struct xsp_span cut;
 	int rc = 0;
 
-	if (!(span->left_out & XSP_LEFT_OUT_THREAD))
-		TELL(t, every, span);
-	if (rc < 0 || span->left_out != 0)
-		return rc;
-	const struct xsp_span told = clipped(t, span);
-	t->counts.clipped += (told.flags & XSP_SPAN_CUT) != 0;
-	TELL(t, span, &told);
-	return rc;
+	if (part) {
+		cut = clipped(t, span);
+		shown = &cut;
+		t->counts.clipped++;
+	}
+	for (size_t i = 0; i < t->sink_count && rc >= 0; i++) {
+		const struct xsp_timeline_sink *s = &t->sinks[i];
+		if (s->every != NULL && !(span->left_out & XSP_LEFT_OUT_THREAD))
+			rc = s->every(s->ctx, span);
+		if (s->span != NULL && told && rc >= 0)
+			rc = s->span(s->ctx, shown);
+	}
+	return rc < 0 ? rc : 0;
 }
 
 int xsp_tell_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call)
@@ -54,7 +61,7 @@ int xsp_tell_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call)
 					 xsp_cut_thread(t, call->tid) != 0 ||
 					 xsp_cut_leaves_call_out(t, call->name))
 		return 0;
-	if (call->span != NULL) {
+	if (call->span != NULL && goes_beyond(t, call->start_ns, call->end_ns)) {
 		span = clipped(t, call->span);
 		told.span = &span;
 	}

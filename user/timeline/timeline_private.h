@@ -174,6 +174,7 @@ struct xsp_timeline {
 
 	/* cut.c */
 	struct xsp_cut cut; /* nothing is cut: 0 and UINT64_MAX */
+	bool is_cut;
 	bool *probe_left_out; /* by probe, of its own name; NULL: no patterns */
 	struct xsp_u64map range_left_out; /* probe << 32 | name of a range → the same */
 	xsp_name_id *ancestors; /* of the span at hand, those that are told */
@@ -249,7 +250,7 @@ unsigned xsp_cut_span(struct xsp_timeline *t, const struct open_span *s, uint64_
 		      const xsp_name_id *ancestors, size_t depth);
 unsigned xsp_cut_time(const struct xsp_timeline *t, uint64_t start_ns, uint64_t end_ns);
 unsigned xsp_cut_thread(const struct xsp_timeline *t, uint32_t tid);
-/* Leaves those out that are not told. 0 or -ENOMEM. */
+/* Leaves those out that are not told (with patterns). 0 or -ENOMEM. */
 int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span);
 /* Are calls chosen by thread or name? What belongs to none of them is not told then. */
 bool xsp_cut_chooses(const struct xsp_timeline *t);
@@ -360,6 +361,12 @@ int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *
 int xsp_pair_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags);
 /* The thread has come to `now`: ranges of it that others have ended are closed. 0 or a negative errno. */
 int xsp_pair_far_ends(struct xsp_timeline *t, struct thread *th, uint64_t now);
+
+/* xsp_timeline_clip() */
+static inline uint64_t xsp_cut_clip(const struct xsp_timeline *t, uint64_t ns)
+{
+	return ns < t->cut.from_ns ? t->cut.from_ns : ns > t->cut.to_ns ? t->cut.to_ns : ns;
+}
 
 static inline uint64_t xsp_max_u64(uint64_t a, uint64_t b)
 {
