@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import time
 
-from harness import (EXTRA, NO_MATCH, USAGE, Trace, case, check, equal, main, workload, xsptrace)
+from harness import (EXTRA, NO_MATCH, USAGE, Skip, Trace, case, check, equal, main, workload, xsptrace)
 
 STEPS = 12
 
@@ -377,6 +377,13 @@ def gpu_activities_and_memory(folder):
     check(all(abs(g[i] - e[i]) <= 3 for g, e in zip(got, expected) for i in (0, 1)), "their times")
     equal([m[1] for m in totals(part, begin)], [m[1] for m in totals(whole, begin) if low <= m[0] < high],
           "memory in use: all that was allocated before counts")
+    used = totals(whole, begin)
+    check(len(used) >= 3, "allocations", used)
+    low = (used[0][0] + used[1][0]) // 2
+    done = xsptrace("export", f"{out}.xspt", "--from", f"{low}ns", "-o", f"{out}.memory.json", "--summary", "json", "-q")
+    equal([m[1] for m in totals(Trace(f"{out}.memory.json"), begin)], [m[1] for m in used[1:]], "memory from there on")
+    peaks = [m["peak_bytes"] for m in json.loads(done.stdout)["gpu"]["memory"] if not m["pinned_host"]]
+    check(max(m[1] for m in used) in peaks, "peak of the range", peaks, used)
     arrows = collections.Counter(e["ph"] for e in part.json["traceEvents"] if e.get("cat") == "ac2g")
     calls = {(e["pid"], e["tid"], e["ts"]) for e in part.json["traceEvents"]
              if e.get("cat") in ("cuda_runtime", "cuda_driver")}
@@ -428,8 +435,10 @@ def large_outputs_say_so(folder):
              "30", timeout=400)
     done = xsptrace("export", capture, "-o", "/dev/null", timeout=400)
     said = "of JSON, more than viewers manage (1 GB): cut it" in done.stderr
-    count = int(re.search(r"events\s+(\d+)", xsptrace("info", capture).stdout)[1])
-    check(said == (count // 2 * 220 > 10**9) or 4_000_000 < count // 2 < 5_500_000, "said, or not", count, done.stderr)
+    spans = int(re.search(r"events\s+(\d+)", xsptrace("info", capture).stdout)[1]) // 2
+    if spans < 6_000_000:
+        raise Skip(f"only {spans} spans in 30 s: no gigabyte")
+    check(said, "not said", spans, done.stderr)
     done = xsptrace("export", capture, "--from", "0", "--to", "1%", "-o", "/dev/null")
     check("of JSON" not in done.stderr, "said of a small one", done.stderr)
 
