@@ -270,12 +270,27 @@ static void check_json(const char *path)
 #endif
 }
 
-static void export_all(struct xsp_capture_reader *r)
+/* Of the whole, or of the middle of it, without some names, threads, short and deep spans. */
+static void export_all(struct xsp_capture_reader *r, bool part)
 {
 	struct outputs o = {0};
 	struct xsp_timeline *t;
+	struct xsp_cut_pattern patterns[] = {
+		{.pattern = {.glob = (char *)(uintptr_t) "*1", .exclude = true}}};
+	const char *const comms[] = {"*"};
+	struct xsp_cut cut = {.patterns = patterns,
+			      .pattern_count = 1,
+			      .comms = comms,
+			      .comm_count = 1,
+			      .min_duration_ns = 2,
+			      .max_depth = 3,
+			      .text = "a part"};
+	uint64_t start, end;
 
-	if (xsp_timeline_new(r, &t, NULL) < 0)
+	xsp_capture_window(r, &start, &end);
+	cut.from_ns = start + (end - start) / 4;
+	cut.to_ns = end - (end - start) / 4;
+	if (xsp_timeline_new(r, &t, NULL) < 0 || (part && xsp_timeline_cut(t, &cut) < 0))
 		abort();
 	open_outputs(&o, r, t);
 	int rc = xsp_timeline_run(t, o.sinks, o.count, NULL);
@@ -308,7 +323,8 @@ static void read_file(const uint8_t *data, size_t size, FILE *sink)
 		for (uint64_t i = 0; i < 4; i++)
 			fprintf(sink, "%lu", xsp_capture_realtime(r, i << 62));
 		pair(r, sink);
-		export_all(r);
+		export_all(r, false);
+		export_all(r, true);
 		xsp_capture_close(r);
 	} else if (err.text[0] == '\0') {
 		abort(); /* a refusal without a word */

@@ -437,3 +437,37 @@ Test(formats, empty_traces_are_well_formed)
 				    true);
 	}
 }
+
+/* A gigabyte of JSON is said to be too much for viewers; stacks of as many spans are not. */
+Test(formats, too_large_for_viewers)
+{
+	static const char *const names[] = {"json", "folded"};
+
+	define(0, 1000000);
+	for (size_t i = 0; i < 2; i++) {
+		struct xsp_export_options options = {
+			.path = "/dev/null", .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
+		struct xsp_export *x = i == 0 ? NULL : open_export("t.folded");
+		struct xsp_error err = {0};
+		uint64_t bytes, before = 0;
+		if (i == 0)
+			cr_assert_eq(xsp_export_open(&options, reader, timeline, &x, &err), 0);
+		struct xsp_span span = {.start_ns = 1000,
+					.end_ns = 2000,
+					.pid = 10,
+					.tid = 10,
+					.self_ns = 1000,
+					.cpu_ns = XSP_CPU_UNKNOWN,
+					.self_cpu_ns = XSP_CPU_UNKNOWN};
+		const struct xsp_timeline_sink sink = xsp_export_sink(x);
+		for (uint32_t n = 0; n < 8000000 && !xsp_export_too_large(x, &bytes); n++) {
+			before = bytes;
+			cr_assert_eq(sink.span(sink.ctx, &span), 0);
+		}
+		cr_expect_eq(xsp_export_too_large(x, &bytes), i == 0, "%s: %" PRIu64, names[i],
+			     bytes);
+		if (i == 0)
+			cr_expect(before <= 1000000000 && bytes > 1000000000);
+		xsp_export_cancel(x);
+	}
+}

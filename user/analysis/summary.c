@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/text.h"
 
 int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
 {
@@ -21,6 +22,8 @@ int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
 		rc = xsp_summary_samples_new(t, &(*out)->samples);
 	if (rc == 0)
 		rc = xsp_summary_python_new(t, &(*out)->python);
+	if (rc == 0)
+		rc = xsp_steps_new(t, &(*out)->steps);
 	if (rc < 0) {
 		xsp_summary_free(*out);
 		*out = NULL;
@@ -32,8 +35,13 @@ void xsp_summary_free(struct xsp_summary *s)
 {
 	if (s == NULL)
 		return;
-	for (size_t i = 0; i < s->name_count; i++)
+	for (size_t i = 0; i < s->name_count; i++) {
 		xsp_histogram_clear(&s->names[i].durations);
+		free(s->names[i].text);
+	}
+	xsp_steps_free(s->steps);
+	xsp_u64map_free(&s->numbered);
+	free(s->row_of);
 	xsp_summary_gpu_free(s->gpu);
 	xsp_summary_waits_free(s->waits);
 	xsp_summary_samples_free(s->samples);
@@ -43,7 +51,12 @@ void xsp_summary_free(struct xsp_summary *s)
 	free(s);
 }
 
-static int name_of(struct xsp_summary *s, xsp_name_id id, struct summary_name **out)
+void xsp_summary_mark_steps(struct xsp_summary *s, const char *marker)
+{
+	xsp_steps_mark(s->steps, marker);
+}
+
+static inline int name_of(struct xsp_summary *s, xsp_name_id id, struct summary_name **out)
 {
 	if (id >= s->name_count) {
 		int rc = xsp_grow(&s->names, &s->name_capacity, (size_t)id + 1);
@@ -55,6 +68,42 @@ static int name_of(struct xsp_summary *s, xsp_name_id id, struct summary_name **
 	}
 	*out = &s->names[id];
 	return 0;
+}
+
+/* The row of a name that is new. */
+static int find_row(struct xsp_summary *s, xsp_name_id id, xsp_name_id *row)
+{
+	const char *name = xsp_timeline_name(s->timeline, id);
+	const size_t stem = xsp_steps_stem(s->steps, name);
+	const uint64_t hash = xsp_text_hash(name, stem);
+	const uint32_t *first = stem > 0 ? xsp_u64map_get(&s->numbered, hash) : NULL;
+	struct summary_name *n;
+
+	*row = first != NULL ? *first : id;
+	if (stem == 0)
+		return 0;
+	if (first == NULL)
+		return xsp_u64map_set(&s->numbered, hash, id);
+	int rc = name_of(s, *row, &n);
+	if (rc < 0 || n->text != NULL)
+		return rc;
+	return asprintf(&n->text, "%.*s*", (int)stem, name) < 0 ? -ENOMEM : 0;
+}
+
+static int row_of(struct xsp_summary *s, xsp_name_id id, xsp_name_id *row)
+{
+	int rc = 0;
+
+	if (id < s->row_of_count) {
+		*row = s->row_of[id];
+		return 0;
+	}
+	if (xsp_grow(&s->row_of, &s->row_of_capacity, (size_t)id + 1) < 0)
+		return -ENOMEM;
+	for (; rc == 0 && s->row_of_count <= id; s->row_of_count++)
+		rc = find_row(s, (xsp_name_id)s->row_of_count, &s->row_of[s->row_of_count]);
+	*row = rc == 0 ? s->row_of[id] : 0;
+	return rc;
 }
 
 static bool recursive(const struct xsp_span *span)
@@ -69,8 +118,11 @@ static bool recursive(const struct xsp_span *span)
 static int take_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_summary *s = ctx;
-	struct summary_name *n;
-	int rc = name_of(s, span->name, &n);
+	struct summary_name *n = NULL;
+	xsp_name_id row;
+	int rc = row_of(s, span->name, &row);
+	if (rc == 0)
+		rc = name_of(s, row, &n);
 	if (rc == 0)
 		rc = xsp_summary_gpu_span(s->gpu, span);
 	if (rc == 0)
@@ -87,6 +139,7 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	n->points += (span->flags & XSP_SPAN_POINT) != 0;
 	if (!xsp_span_has_duration(span))
 		return 0;
+	n->timed++;
 	n->self_ns += span->self_ns;
 	if (span->self_ns > span->self_probe_ns)
 		n->own_ns += span->self_ns - span->self_probe_ns;
@@ -96,6 +149,8 @@ static int take_span(void *ctx, const struct xsp_span *span)
 		n->cpu_unknown += span->cpu_ns == XSP_CPU_UNKNOWN;
 		n->cpu_ns += span->cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->cpu_ns;
 	}
+	if (span->flags & XSP_SPAN_CUT) /* its whole duration is another */
+		return 0;
 	if (n->durations.count == 0 || duration < n->min_ns)
 		n->min_ns = duration;
 	if (duration > n->max_ns)
@@ -103,6 +158,16 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	n->sum_ns += duration;
 	n->mostly_probes += xsp_span_is_mostly_probes(span);
 	return xsp_histogram_add(&n->durations, duration);
+}
+
+/* Steps keep their numbers in a cut, whatever is left out of it. */
+static int take_every(void *ctx, const struct xsp_span *span)
+{
+	struct xsp_summary *s = ctx;
+	xsp_name_id row;
+	int rc = row_of(s, span->name, &row);
+
+	return rc < 0 ? rc : xsp_steps_span(s->steps, span, row);
 }
 
 static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
@@ -130,6 +195,7 @@ struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 	return (struct xsp_timeline_sink){
 		.ctx = s,
 		.span = take_span,
+		.every = xsp_steps_expected(s->steps) ? take_every : NULL,
 		.gpu = take_activity,
 		.memory = take_memory,
 		.wait = take_wait,
@@ -155,6 +221,11 @@ static int by_own_time(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
+const char *xsp_summary_text(const struct xsp_summary *s, const struct xsp_summary_row *row)
+{
+	return row->text != NULL ? row->text : xsp_timeline_name(s->timeline, row->name);
+}
+
 size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **rows)
 {
 	*rows = s->rows;
@@ -169,6 +240,7 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 			return 0;
 		s->rows[s->row_count++] = (struct xsp_summary_row){
 			.name = (xsp_name_id)i,
+			.text = n->text,
 			.calls = n->calls,
 			.total_ns = n->total_ns,
 			.self_ns = n->self_ns,
@@ -176,6 +248,7 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 			.cpu_ns = n->cpu_ns,
 			.cpu_known = n->outermost > 0 && n->cpu_unknown == 0,
 			.measured = n->durations.count,
+			.timed = n->timed,
 			.outermost = n->outermost,
 			.min_ns = n->min_ns,
 			.max_ns = n->max_ns,

@@ -11,6 +11,7 @@ struct xsp_summary;
 
 struct xsp_summary_row {
 	xsp_name_id name;
+	const char *text; /* of several names that only number: "ProfilerStep#*"; else NULL */
 	uint64_t calls, total_ns, self_ns, min_ns, max_ns;
 	uint64_t mean_ns, p50_ns, p99_ns; /* percentiles: exact for few calls, else from a
 					   * log-linear histogram, relative error at most 1 % */
@@ -18,7 +19,8 @@ struct xsp_summary_row {
 	bool mostly_probes; /* of most calls most of the time is that of probes inside */
 	uint64_t points; /* calls without a duration (XSP_SPAN_POINT) */
 	uint64_t measured; /* calls that the times are of; 0: they are not known */
-	uint64_t outermost; /* ... those that total_ns is of */
+	uint64_t timed; /* ... and those of which a part lies in the cut: self_ns */
+	uint64_t outermost; /* of these, those that total_ns is of */
 	uint64_t own_ns; /* of self_ns, what is estimated to be left without probes */
 	uint64_t cpu_ns; /* of total_ns, on a CPU: --waits */
 	bool cpu_known; /* ... of each of them */
@@ -29,6 +31,8 @@ struct xsp_summary_row {
  * open among its ancestors adds to calls and self but not to total. */
 int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out);
 void xsp_summary_free(struct xsp_summary *s);
+/* Before the run: what marks steps (xsp_steps_mark); NULL: the known names. */
+void xsp_summary_mark_steps(struct xsp_summary *s, const char *marker);
 struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s);
 /* Rows sorted by own_ns, descending; *rows is owned by the summary. */
 size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **rows);

@@ -17,6 +17,7 @@
 struct kernel {
 	const char *name; /* the timeline's */
 	uint64_t calls, total_ns, max_ns;
+	uint64_t whole, whole_ns; /* those that do not go beyond a cut */
 };
 
 /* A code that an entry point returned. */
@@ -118,8 +119,11 @@ static int count_kernel(struct xsp_summary_gpu *g, const struct xsp_gpu_activity
 	}
 	k->calls++;
 	k->total_ns += duration;
-	if (duration > k->max_ns)
-		k->max_ns = duration;
+	if (!a->cut) {
+		k->max_ns = duration > k->max_ns ? duration : k->max_ns;
+		k->whole++;
+		k->whole_ns += duration;
+	}
 	g->busy_ns += duration;
 	return 0;
 }
@@ -191,9 +195,10 @@ static void print_memory(struct xsp_summary_gpu *g, FILE *f)
 		char unknown[XSP_UNITS_SIZE];
 		if (u->device != XSP_GPU_NO_ID)
 			snprintf(device, sizeof(device), " of device %u", u->device);
-		fprintf(f, "%s%s, allocated since the recording began: %s at most, %s at its end",
+		fprintf(f, "%s%s, allocated since the recording began: %s at most, %s at %s end",
 			u->host ? "pinned host memory" : "GPU memory", device,
-			xsp_format_bytes(peak, u->peak), xsp_format_bytes(now, u->now));
+			xsp_format_bytes(peak, u->peak), xsp_format_bytes(now, u->now),
+			xsp_timeline_cut_text(g->timeline) != NULL ? "the cut's" : "its");
 		if (u->unknown_frees > 0)
 			fprintf(f, "; %s frees of what was there before",
 				xsp_format_count(unknown, u->unknown_frees));
@@ -231,7 +236,8 @@ void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_
 		fprintf(f, "%s%*s  %12s  %9s  %9s  %9s\n", name,
 			(int)(columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 0), "",
 			xsp_format_count(calls, k->calls), xsp_format_ns(total, k->total_ns),
-			xsp_format_ns(mean, k->total_ns / k->calls), xsp_format_ns(max, k->max_ns));
+			k->whole > 0 ? xsp_format_ns(mean, k->whole_ns / k->whole) : "-",
+			k->whole > 0 ? xsp_format_ns(max, k->max_ns) : "-");
 	}
 	if (shown < g->kernel_count)
 		fprintf(f, "... and %zu more kernels\n", g->kernel_count - shown);

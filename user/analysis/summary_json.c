@@ -18,7 +18,7 @@ static void put_row(struct xsp_json_writer *j, const struct xsp_summary *s,
 		{"measured", true, row->measured},
 		{"total_ns", row->outermost > 0, row->total_ns},
 		{"cpu_ns", row->cpu_known, row->cpu_ns},
-		{"self_ns", row->measured > 0, row->self_ns},
+		{"self_ns", row->timed > 0, row->self_ns},
 		{"mean_ns", row->measured > 0, row->mean_ns},
 		{"min_ns", row->measured > 0, row->min_ns},
 		{"p50_ns", row->measured > 0, row->p50_ns},
@@ -30,7 +30,7 @@ static void put_row(struct xsp_json_writer *j, const struct xsp_summary *s,
 	};
 
 	xsp_json_begin(j, NULL, '{');
-	xsp_json_text(j, "name", xsp_timeline_name(s->timeline, row->name));
+	xsp_json_text(j, "name", xsp_summary_text(s, row));
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
 		if (pairs[i].known)
 			xsp_json_number(j, pairs[i].key, pairs[i].value);
@@ -43,11 +43,13 @@ static void put_head(struct xsp_json_writer *j, struct xsp_summary *s, struct xs
 	const struct xsp_timeline_thread *threads;
 	uint64_t start, end;
 
-	xsp_capture_window(r, &start, &end);
+	xsp_timeline_window(s->timeline, &start, &end);
 	xsp_json_text(j, "version", xsp_capture_info(r, "version"));
 	xsp_json_number(j, "start_ns", start);
 	xsp_json_number(j, "duration_ns", end > start ? end - start : 0);
-	xsp_json_number(j, "recorded_ns", xsp_capture_recorded_ns(r));
+	xsp_json_number(j, "recorded_ns", xsp_timeline_recorded_ns(s->timeline));
+	if (xsp_timeline_cut_text(s->timeline) != NULL)
+		xsp_json_text(j, "cut", xsp_timeline_cut_text(s->timeline));
 	xsp_json_bool(j, "complete", xsp_capture_how_ended(r) == XSP_CAPTURE_COMPLETE);
 	xsp_json_number(j, "spans", xsp_timeline_counts(s->timeline)->spans);
 	xsp_json_number(j, "threads_with_spans", xsp_timeline_threads(s->timeline, &threads));
@@ -83,6 +85,8 @@ int xsp_summary_write_json(struct xsp_summary *s, struct xsp_capture_reader *r, 
 	int rc = xsp_summary_waits_json(s->waits, r, &j);
 	if (rc == 0)
 		rc = xsp_summary_python_json(s->python, &j);
+	if (rc == 0)
+		rc = xsp_steps_json(s->steps, r, &j);
 	put_counts(&j, counts, count);
 	xsp_json_end(&j, '{');
 	fputc('\n', f);

@@ -28,7 +28,7 @@ static void name_of_row(const struct xsp_summary *s, struct xsp_capture_reader *
 {
 	const struct xsp_capture_let_go *let_gos;
 	const struct xsp_capture_probe *probes;
-	const char *name = xsp_timeline_name(s->timeline, row->name);
+	const char *name = xsp_summary_text(s, row);
 	size_t count = xsp_capture_let_gos(r, &let_gos);
 	uint64_t start, end;
 
@@ -50,7 +50,10 @@ static void fill_cells(const struct xsp_summary_row *r, struct cells *c)
 				      r->mean_ns, r->p50_ns,   r->p99_ns, r->max_ns};
 	xsp_format_count(c->text[CALLS], r->calls);
 	for (int i = TOTAL; i < COLUMNS; i++) {
-		if ((i == TOTAL ? r->outermost : i == CPU ? r->cpu_known : r->measured) == 0)
+		if ((i == TOTAL	 ? r->outermost
+		     : i == CPU	 ? r->cpu_known
+		     : i == SELF ? r->timed
+				 : r->measured) == 0)
 			strcpy(c->text[i], "-");
 		else
 			xsp_format_ns(c->text[i], ns[i]);
@@ -80,7 +83,7 @@ static int measure(const struct xsp_summary *s, struct xsp_capture_reader *reade
 	l->name = 4;
 	l->longest = 0;
 	for (size_t r = 0; r < count; r++) {
-		size_t length = strlen(xsp_timeline_name(s->timeline, rows[r].name)) + BEHIND_NAME;
+		size_t length = strlen(xsp_summary_text(s, &rows[r])) + BEHIND_NAME;
 		if (length > l->longest)
 			l->longest = length;
 	}
@@ -193,7 +196,8 @@ static void add(struct list *l, uint64_t n, const char *one, const char *many)
 }
 
 /* --max-overhead: the figures are not of the whole time. */
-static void print_windows(struct xsp_capture_reader *r, FILE *f, uint64_t all_ns)
+static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reader *r, FILE *f,
+			  uint64_t all_ns)
 {
 	const struct xsp_capture_window *windows;
 	const struct xsp_capture_let_go *l;
@@ -207,9 +211,9 @@ static void print_windows(struct xsp_capture_reader *r, FILE *f, uint64_t all_ns
 			"the "
 			"totals are of %.3g %% of the time\n",
 			text_or(xsp_capture_info(r, "max overhead"), "--max-overhead"),
-			xsp_format_ns(time, xsp_capture_recorded_ns(r)), count,
+			xsp_format_ns(time, xsp_timeline_recorded_ns(t)), count,
 			count == 1 ? "" : "s",
-			100.0 * (double)xsp_capture_recorded_ns(r) / (double)all_ns);
+			100.0 * (double)xsp_timeline_recorded_ns(t) / (double)all_ns);
 	xsp_capture_probes(r, &probes);
 	for (size_t i = 0; i < gone; i++) {
 		xsp_printable(name, sizeof(name), probes[l[i].probe].name, 60);
@@ -221,6 +225,25 @@ static void print_windows(struct xsp_capture_reader *r, FILE *f, uint64_t all_ns
 	}
 }
 
+/* What it was asked to leave out, and what of the rest is not of the cut. */
+static void print_cut(const struct xsp_timeline *t, FILE *f)
+{
+	const struct xsp_timeline_counts *c = xsp_timeline_counts(t);
+	char cut[XSP_UNITS_SIZE], clipped[XSP_UNITS_SIZE], text[512];
+
+	if (xsp_timeline_cut_text(t) == NULL)
+		return;
+	xsp_printable(text, sizeof(text), xsp_timeline_cut_text(t), 400);
+	fprintf(f, "cut: %s; %s span%s left out", text, xsp_format_count(cut, c->cut),
+		c->cut == 1 ? " is" : "s are");
+	if (c->clipped > 0)
+		fprintf(f,
+			", %s go%s beyond it: in totals with what lies in it, in no mean, p50, p99 "
+			"or max",
+			xsp_format_count(clipped, c->clipped), c->clipped == 1 ? "es" : "");
+	fputc('\n', f);
+}
+
 static void print_head(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f)
 {
 	char spans[XSP_UNITS_SIZE], time[XSP_UNITS_SIZE];
@@ -229,13 +252,14 @@ static void print_head(struct xsp_summary *s, struct xsp_capture_reader *r, FILE
 	uint64_t start, end;
 	size_t thread_count = xsp_timeline_threads(s->timeline, &threads);
 	size_t names = xsp_summary_rows(s, &rows);
-	xsp_capture_window(r, &start, &end);
+	xsp_timeline_window(s->timeline, &start, &end);
 	xsp_format_count(spans, xsp_timeline_counts(s->timeline)->spans);
 	xsp_format_ns(time, end - start);
 	fprintf(f, "%s span%s of %zu name%s in %zu thread%s, recorded over %s\n", spans,
 		strcmp(spans, "1") == 0 ? "" : "s", names, names == 1 ? "" : "s", thread_count,
 		thread_count == 1 ? "" : "s", time);
-	print_windows(r, f, end - start);
+	print_windows(s->timeline, r, f, end - start);
+	print_cut(s->timeline, f);
 }
 
 static void print_lost_probes(struct xsp_capture_reader *r, const struct note *n)
@@ -446,7 +470,12 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	if (rc < 0)
 		return rc;
 	print_head(s, r, f);
+	rc = xsp_steps_write(s->steps, r, f);
+	if (rc < 0)
+		return rc;
 	xsp_summary_gpu_print(s->gpu, r, f, warn_of, (void *)(uintptr_t)&n);
+	if (xsp_timeline_cut_text(s->timeline) != NULL)
+		fputs("what follows is of the whole recording:\n", f);
 	print_losses(s, r, &n);
 	print_gaps(r, &n);
 	print_ends(s, r, &n);

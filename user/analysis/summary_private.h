@@ -4,6 +4,7 @@
 #define XSP_ANALYSIS_SUMMARY_PRIVATE_H
 
 #include "analysis/histogram.h"
+#include "analysis/steps.h"
 #include "analysis/summary.h"
 #include "analysis/summary_gpu.h"
 #include "analysis/summary_python.h"
@@ -11,9 +12,11 @@
 #include "analysis/summary_waits.h"
 
 struct summary_name {
+	char *text; /* of several names that only number: "ProfilerStep#*"; else NULL */
 	uint64_t calls, unfinished, unwound, points;
 	/* all that follows: of calls whose end was seen */
 	uint64_t total_ns, self_ns, own_ns, min_ns, max_ns, sum_ns;
+	uint64_t timed; /* ... or of which a part lies in the cut */
 	uint64_t outermost; /* those that total_ns is of */
 	uint64_t cpu_ns, cpu_unknown; /* of the same */
 	uint64_t mostly_probes; /* those whose time is mostly that of probes */
@@ -22,8 +25,13 @@ struct summary_name {
 
 struct xsp_summary {
 	struct xsp_timeline *timeline;
-	struct summary_name *names; /* by name id */
+	struct summary_name *names; /* by name id; of those that only number the first one */
 	size_t name_count, name_capacity;
+	xsp_name_id
+		*row_of; /* by name id: which of them; those that are not known yet are not in it */
+	size_t row_of_count, row_of_capacity;
+	struct xsp_u64map numbered; /* hash of what such names have in common → the first one */
+	struct xsp_steps *steps;
 	struct xsp_summary_row *rows;
 	size_t row_count, row_capacity;
 	bool rows_current;
@@ -32,5 +40,8 @@ struct xsp_summary {
 	struct xsp_summary_samples *samples; /* the same */
 	struct xsp_summary_python *python;
 };
+
+/* What the row is called: raw bytes of the target's. */
+const char *xsp_summary_text(const struct xsp_summary *s, const struct xsp_summary_row *row);
 
 #endif

@@ -155,8 +155,12 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 		fprintf(f, "... and %zu more thread%s\n", count - shown,
 			count - shown == 1 ? "" : "s");
 	if (xsp_timeline_wait_least_ns(w->timeline) > 0)
-		fprintf(f, "waits of less than %s are in these sums, and not among those below\n",
-			xsp_format_ns(least, xsp_timeline_wait_least_ns(w->timeline)));
+		fprintf(f, "waits of less than %s %s\n",
+			xsp_format_ns(least, xsp_timeline_wait_least_ns(w->timeline)),
+			xsp_timeline_cut_text(w->timeline) != NULL
+				? "count as on CPU in a cut: the kernel's sums are of the whole "
+				  "recording"
+				: "are in these sums, and not among those below");
 	fputc('\n', f);
 	return 0;
 }

@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/cut_options.h"
 #include "cli/help.h"
 #include "cli/outputs.h"
 #include "export/export.h"
 
 static const char usage[] =
 	"Usage: xsptrace export FILE.xspt [-o OUT]... [--weight W] [--by WHAT]...\n"
-	"                       [--summary [json]] [--rows N|all] [-q]\n"
+	"                       [--summary [json]] [--rows N|all] [-q] [A PART OF IT]\n"
 	"\n"
 	"Turns a capture into other formats; the ending of OUT decides: .json .json.gz .perf "
 	".folded\n"
@@ -28,8 +29,10 @@ static const char usage[] =
 	"  --by thread    their outermost frame is each thread, not all threads of a name\n"
 	"  --by line|module   the summary by line of Python that called, by "
 	"torch.nn.Module\n"
-	"\n"
-	"Example: xsptrace export run.xspt -o run.json.gz -o run.svg\n";
+	"\n";
+static const char example[] =
+	"\nExample: xsptrace export run.xspt -o run.json.gz -o run.svg\n"
+	"         xsptrace export run.xspt --from step:10..20 -e 'aten::*' -o steps.json\n";
 
 enum { OPT_SUMMARY = 256, OPT_ROWS, OPT_WEIGHT, OPT_BY };
 
@@ -39,6 +42,7 @@ static const struct option longs[] = {
 	{"rows", required_argument, NULL, OPT_ROWS},
 	{"weight", required_argument, NULL, OPT_WEIGHT},
 	{"by", required_argument, NULL, OPT_BY},
+	XSP_CUT_LONGS,
 	{"quiet", no_argument, NULL, 'q'},
 	{"help", no_argument, NULL, 'h'},
 	{0},
@@ -55,8 +59,18 @@ static int bad(const char *text)
 	return XSP_STATUS_USAGE;
 }
 
+/* Waits and samples may be what was wanted; names that nothing bears are not. */
+static int nothing_left(const struct xsp_cut_options *cut)
+{
+	xsp_say("%s: no span of the capture is left", cut->text);
+	return cut->cut.pattern_count > 0 ? XSP_STATUS_NO_MATCH : XSP_STATUS_OK;
+}
+
 int xsp_cmd_export(int argc, char **argv)
 {
+	struct xsp_cut_options cut = {.given = false};
+	struct xsp_capture_reader *reader = NULL;
+	struct xsp_error err = {0};
 	const char **paths = calloc((size_t)argc, sizeof(*paths));
 	struct xsp_outputs o = {.paths = paths, .rows = 25, .progress = isatty(STDERR_FILENO)};
 	int status = XSP_STATUS_FAILED, code;
@@ -68,8 +82,15 @@ int xsp_cmd_export(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN);
 	optind = 1;
 	opterr = 0;
-	while ((code = getopt_long(argc, argv, ":o:qh", longs, NULL)) != -1) {
+	while ((code = getopt_long(argc, argv, ":o:qh" XSP_CUT_SHORTS, longs, NULL)) != -1) {
 		status = XSP_STATUS_USAGE;
+		const int taken = xsp_cut_option(&cut, code, optarg, &err);
+		if (taken < 0) {
+			status = xsp_say_error(&err);
+			goto out;
+		}
+		if (taken > 0)
+			continue;
 		if (code == 'o') {
 			if (xsp_export_format_for(optarg) == NULL) {
 				xsp_say("-o %s: the ending must be one of .json .json.gz .perf "
@@ -101,7 +122,7 @@ int xsp_cmd_export(int argc, char **argv)
 			o.quiet = true;
 			o.progress = false;
 		} else if (code == 'h') {
-			fputs(usage, stdout);
+			printf("%s%s%s", usage, xsp_cut_help, example);
 			status = XSP_STATUS_OK;
 			goto out;
 		} else {
@@ -122,15 +143,21 @@ int xsp_cmd_export(int argc, char **argv)
 	xsp_sudo_user(&o.owner_uid, &o.owner_gid);
 	if (o.count == 0)
 		o.summary = true;
-	struct xsp_capture_reader *reader;
-	struct xsp_error err = {0};
-	if (xsp_capture_open(argv[optind], &reader, &err) < 0) {
+	if (xsp_capture_open(argv[optind], &reader, &err) < 0 ||
+	    xsp_cut_resolve(&cut, reader, &err) < 0) {
 		status = xsp_say_error(&err);
 		goto out;
 	}
+	struct xsp_timeline_counts counts = {.spans = 1};
+	o.step = cut.step;
+	o.cut = cut.given ? &cut.cut : NULL;
+	o.counts = &counts;
 	status = xsp_write_outputs(reader, &o);
-	xsp_capture_close(reader);
+	if (status == XSP_STATUS_OK && cut.given && counts.spans == 0)
+		status = nothing_left(&cut);
 out:
+	xsp_capture_close(reader);
+	xsp_cut_clear(&cut);
 	free(paths);
 	return status;
 }

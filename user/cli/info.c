@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* info.c - `xsptrace info FILE`: what a capture holds, without reading its events. */
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,11 +10,13 @@
 #include "base/units.h"
 #include "capture/capture.h"
 #include "cli/cli.h"
+#include "cli/cut_options.h"
+#include "timeline/timeline.h"
 
 static const char usage[] =
-	"Usage: xsptrace info FILE.xspt\n\n"
+	"Usage: xsptrace info FILE.xspt [A PART OF IT]\n\n"
 	"Shows what a capture holds: when and of what it was taken, processes, modules, probes,\n"
-	"events, losses, damage. Needs no root.\n";
+	"events, losses, damage; and how much of that is in a part of it. Needs no root.\n\n";
 
 /* What comes from a capture may have come from a target: it must not drive the terminal. */
 static void print_row(const char *key, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -144,27 +147,142 @@ static void print_stats(const struct xsp_capture_reader *r)
 	       (double)s->probes_cost_ns * 1e-9, (double)s->recorder_cpu_ns * 1e-9);
 }
 
-int xsp_cmd_info(int argc, char **argv)
-{
-	struct xsp_capture_reader *r;
-	struct xsp_error err = {0};
+/* ---- a part of it ---- */
 
-	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		fputs(usage, stdout);
-		return XSP_STATUS_OK;
-	}
-	if (argc != 2) {
-		xsp_say("give one capture file: xsptrace info FILE.xspt");
-		return XSP_STATUS_USAGE;
-	}
-	if (xsp_capture_open(argv[1], &r, &err) < 0)
-		return xsp_say_error(&err);
+struct part {
+	uint64_t waits, samples, activities, memory;
+};
+
+static int count_wait(void *ctx, const struct xsp_wait *wait)
+{
+	((struct part *)ctx)->waits += !(wait->flags & XSP_WAIT_SHORT);
+	return 0;
+}
+
+static int count_sample(void *ctx, const struct xsp_sample *sample)
+{
+	(void)sample;
+	((struct part *)ctx)->samples++;
+	return 0;
+}
+
+static int count_activity(void *ctx, const struct xsp_gpu_activity *activity)
+{
+	(void)activity;
+	((struct part *)ctx)->activities++;
+	return 0;
+}
+
+static int count_memory(void *ctx, const struct xsp_memory_event *event)
+{
+	(void)event;
+	((struct part *)ctx)->memory++;
+	return 0;
+}
+
+static void print_part_counts(const struct xsp_timeline *t, const struct part *p)
+{
+	const struct xsp_timeline_counts *c = xsp_timeline_counts(t);
+	const struct xsp_timeline_thread *threads;
+	const size_t n = xsp_timeline_threads(t, &threads);
+	uint64_t start, end;
+
+	xsp_timeline_window(t, &start, &end);
+	print_row("part", "%s", xsp_timeline_cut_text(t));
+	print_row("", "%.3f s", (double)(end - start) * 1e-9);
+	print_row("", "%" PRIu64 " spans in %zu threads; %" PRIu64 " of them go beyond it",
+		  c->spans, n, c->clipped);
+	print_row("",
+		  "%" PRIu64 " waits, %" PRIu64 " samples, %" PRIu64 " GPU activities, %" PRIu64
+		  " allocations and frees",
+		  p->waits, p->samples, p->activities, p->memory);
+}
+
+/* Reads the events for it. */
+static int print_part(struct xsp_capture_reader *r, const struct xsp_cut *cut)
+{
+	struct part p = {0};
+	const struct xsp_timeline_sink sink = {.ctx = &p,
+					       .gpu = count_activity,
+					       .memory = count_memory,
+					       .wait = count_wait,
+					       .sample = count_sample};
+	struct xsp_timeline *t = NULL;
+	struct xsp_error err = {0};
+	int rc = xsp_timeline_new(r, &t, &err);
+
+	if (rc == 0 && xsp_timeline_cut(t, cut) < 0)
+		rc = xsp_error_set(&err, -1, XSP_STATUS_FAILED, "out of memory");
+	if (rc == 0)
+		rc = xsp_timeline_run(t, &sink, 1, &err);
+	if (rc == 0)
+		print_part_counts(t, &p);
+	xsp_timeline_free(t);
+	return rc < 0 ? xsp_say_error(&err) : XSP_STATUS_OK;
+}
+
+static int print_all(struct xsp_capture_reader *r, const struct xsp_cut_options *cut)
+{
 	print_infos(r);
 	print_window(r);
 	print_processes(r);
 	print_modules(r);
 	print_stats(r);
-	int damaged = xsp_capture_how_ended(r) == XSP_CAPTURE_TORN;
+	const bool damaged = xsp_capture_how_ended(r) == XSP_CAPTURE_TORN;
+	const int status = cut->given ? print_part(r, &cut->cut) : XSP_STATUS_OK;
+	return status == XSP_STATUS_OK && damaged ? XSP_STATUS_CAPTURE : status;
+}
+
+/* XSP_STATUS_OK: *help, or the rest of the arguments is the file. */
+static int take_options(int argc, char **argv, struct xsp_cut_options *cut, bool *help)
+{
+	static const struct option longs[] = {
+		XSP_CUT_LONGS,
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct xsp_error err = {0};
+	int code;
+
+	optind = 1;
+	opterr = 0;
+	while ((code = getopt_long(argc, argv, ":h" XSP_CUT_SHORTS, longs, NULL)) != -1) {
+		const int taken = xsp_cut_option(cut, code, optarg, &err);
+		*help = *help || code == 'h';
+		if (taken < 0)
+			return xsp_say_error(&err);
+		if (taken == 0 && code != 'h') {
+			xsp_say("%.200s: unknown option or missing value: see xsptrace info "
+				"--help",
+				argv[optind - 1]);
+			return XSP_STATUS_USAGE;
+		}
+	}
+	if (!*help && optind != argc - 1) {
+		xsp_say("give one capture file: xsptrace info FILE.xspt");
+		return XSP_STATUS_USAGE;
+	}
+	return XSP_STATUS_OK;
+}
+
+int xsp_cmd_info(int argc, char **argv)
+{
+	struct xsp_cut_options cut = {.given = false};
+	struct xsp_capture_reader *r = NULL;
+	struct xsp_error err = {0};
+	bool help = false;
+	int status = take_options(argc, argv, &cut, &help);
+
+	if (status != XSP_STATUS_OK)
+		goto out;
+	if (help)
+		printf("%s%s", usage, xsp_cut_help);
+	else if (xsp_capture_open(argv[optind], &r, &err) < 0 || xsp_cut_resolve(&cut, r, &err) < 0)
+		status = xsp_say_error(&err);
+	else
+		status = print_all(r, &cut);
+out:
 	xsp_capture_close(r);
-	return damaged ? XSP_STATUS_CAPTURE : XSP_STATUS_OK;
+	xsp_cut_clear(&cut);
+	return status;
 }

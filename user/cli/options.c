@@ -280,6 +280,12 @@ static int take_summary(struct parse *p)
 		       : bad_value(p, "--summary", "text, json or none");
 }
 
+static int take_step(struct parse *p)
+{
+	p->o->step = p->value;
+	return p->value[0] != '\0' ? 0 : bad_value(p, "--step", "the name of what a step is");
+}
+
 static int take_attach(struct parse *p)
 {
 	if (strstr(p->value, "perf-event") != NULL)
@@ -528,6 +534,7 @@ enum {
 	OPT_WEIGHT,
 	OPT_BY,
 	OPT_SUMMARY,
+	OPT_STEP,
 	OPT_MAX_OVERHEAD,
 };
 
@@ -559,6 +566,7 @@ static const struct row {
 	{"weight", OPT_WEIGHT, take_weight, 0, true, VALUE},
 	{"summary", OPT_SUMMARY, take_summary, 0, true, VALUE},
 	{"by", OPT_BY, take_by, 0, true, VALUE},
+	{"step", OPT_STEP, take_step, 0, true, VALUE},
 	{"attach", OPT_ATTACH, take_attach, 0, true, VALUE},
 	{"exit", OPT_EXIT, take_exit, 0, true, VALUE},
 	{"cuda-api", OPT_CUDA_API, take_cuda_api, 0, false, VALUE},

@@ -67,6 +67,7 @@ struct xsp_options {
 	enum xsp_weight weight; /* of stacks: --weight */
 	unsigned by; /* --by: enum xsp_by */
 	bool summary_json; /* --summary json */
+	const char *step; /* --step */
 };
 
 /* What --profile stands for, and what samples take with them. */

@@ -95,8 +95,10 @@ static int open_all(struct work *w)
 		failed(w, &err);
 		return -ENOMEM;
 	}
-	if (w->summary != NULL)
+	if (w->summary != NULL) {
+		xsp_summary_mark_steps(w->summary, o->step);
 		w->sinks[w->sink_count++] = xsp_summary_sink(w->summary);
+	}
 	if (o->progress)
 		w->sinks[w->sink_count++] =
 			(struct xsp_timeline_sink){.ctx = w, .span = show_progress};
@@ -136,6 +138,8 @@ static void finish_all(struct work *w, bool complete)
 			continue;
 		}
 		struct stat st = {0};
+		uint64_t bytes;
+		const bool too_large = xsp_export_too_large(w->exports[i], &bytes);
 		int rc = xsp_export_finish(w->exports[i], &why);
 		if (rc < 0)
 			failed(w, &why);
@@ -146,6 +150,11 @@ static void finish_all(struct work *w, bool complete)
 		if (rc == 0 && !w->o->quiet && stat(name, &st) == 0)
 			fprintf(stderr, "wrote %s (%s)\n", name,
 				xsp_format_bytes(size, (uint64_t)st.st_size));
+		if (rc == 0 && too_large && !w->o->quiet)
+			xsp_say("%s holds %s of JSON, more than viewers manage (1 GB): cut it "
+				"(xsptrace export --from, --to, -e, --min-duration, --max-depth), "
+				"or take .svg, .folded or .perf",
+				name, xsp_format_bytes(size, bytes));
 		free(w->elsewhere[i]);
 	}
 	free(w->exports);
@@ -219,6 +228,11 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 	bool complete = false;
 
 	if (xsp_timeline_new(w.reader, &w.timeline, &err) < 0) {
+		failed(&w, &err);
+		goto out;
+	}
+	if (o->cut != NULL && xsp_timeline_cut(w.timeline, o->cut) < 0) {
+		xsp_error_set(&err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 		failed(&w, &err);
 		goto out;
 	}

@@ -34,8 +34,10 @@ struct xsp_outputs {
 	bool summary; /* the table on standard output, or */
 	bool json; /* all that it says as JSON */
 	size_t rows;
+	const char *step; /* what marks a step (analysis/steps.h); NULL: the known names */
 	bool progress; /* a line on a terminal when it takes long */
 	bool quiet;
+	const struct xsp_cut *cut; /* a part of it; NULL: all */
 	struct xsp_timeline_counts *counts; /* of the run, at its end; NULL: not asked for */
 };
 

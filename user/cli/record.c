@@ -708,6 +708,7 @@ static int write_outputs(struct recording *r)
 		.rows = r->o.limit,
 		.weight = r->o.weight,
 		.by = r->o.by,
+		.step = r->o.step,
 		.progress = !r->o.quiet && isatty(STDERR_FILENO),
 		.quiet = r->o.quiet,
 		.counts = &counts,

@@ -142,6 +142,12 @@ int xsp_export_finish(struct xsp_export *x, struct xsp_error *err)
 	return rc;
 }
 
+bool xsp_export_too_large(const struct xsp_export *x, uint64_t *bytes)
+{
+	*bytes = xsp_out_text_bytes(x->out);
+	return x->format->readable > 0 && *bytes > x->format->readable;
+}
+
 void xsp_export_cancel(struct xsp_export *x)
 {
 	if (x == NULL)

@@ -55,6 +55,7 @@ struct xsp_export_format {
 		    const struct xsp_wait *wait); /* --waits; NULL: not shown */
 	int (*sample)(struct xsp_export *x,
 		      const struct xsp_sample *sample); /* --sample; NULL: not shown; see: */
+	uint64_t readable; /* bytes (not compressed) that its usual readers manage; 0: any */
 	bool stacks; /* spans are told, or with XSP_WEIGHT_SAMPLES these, as spans, or with XSP_WEIGHT_OFF_CPU waits */
 	int (*end)(struct xsp_export *x);
 	void (*discard)(struct xsp_export *x); /* frees x->state; after end or on failure */
@@ -74,6 +75,8 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 /* Could `path` be written, as it looks now? The folder of a file that is not there is tried. */
 int xsp_export_check(const char *path, struct xsp_error *err);
 int xsp_export_finish(struct xsp_export *x, struct xsp_error *err);
+/* Before that, behind the run: is it larger than what its usual readers manage? *bytes: how large. */
+bool xsp_export_too_large(const struct xsp_export *x, uint64_t *bytes);
 void xsp_export_cancel(struct xsp_export *x);
 /* First error of this output (negative errno), 0 if none. The sink does not end the run for it
  * (other outputs go on); finish() reports it. Ask here to stop early. */

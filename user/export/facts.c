@@ -30,9 +30,11 @@ static const struct field overhead_fields[] = {
 	STATS(recorder_cpu_ns),
 };
 static const struct field timeline_fields[] = {
-	COUNTS(entries),	  COUNTS(exits),     COUNTS(spans),	   COUNTS(unfinished),
-	COUNTS(unwound),	  COUNTS(exit_lost), COUNTS(orphan_exits), COUNTS(stack_switches),
-	COUNTS(names_unresolved), COUNTS(filtered),  COUNTS(begun_before), COUNTS(relayed),
+	COUNTS(entries),      COUNTS(exits),	      COUNTS(spans),
+	COUNTS(unfinished),   COUNTS(unwound),	      COUNTS(exit_lost),
+	COUNTS(orphan_exits), COUNTS(stack_switches), COUNTS(names_unresolved),
+	COUNTS(filtered),     COUNTS(begun_before),   COUNTS(relayed),
+	COUNTS(cut),	      COUNTS(clipped),
 };
 
 /* Those that are counted. */
@@ -202,18 +204,19 @@ static void append_gaps(struct line *l, const struct xsp_capture_reader *r)
 	}
 }
 
-static void append_brake(struct line *l, const struct xsp_capture_reader *r)
+static void append_brake(struct line *l, const struct xsp_capture_reader *r,
+			 const struct xsp_timeline *t)
 {
 	const struct xsp_capture_window *windows = NULL;
 	const struct xsp_capture_let_go *gone = NULL;
 	size_t let_go = xsp_capture_let_gos(r, &gone), parts = xsp_capture_windows(r, &windows);
 	uint64_t start = 0, end = 0;
 
-	xsp_capture_window(r, &start, &end);
+	xsp_timeline_window(t, &start, &end);
 	if (parts)
 		append(l, "of %.3g %% of the time",
 		       end > start
-			       ? 100.0 * (double)xsp_capture_recorded_ns(r) / (double)(end - start)
+			       ? 100.0 * (double)xsp_timeline_recorded_ns(t) / (double)(end - start)
 			       : 0);
 	if (let_go)
 		append(l, "%zu functions let go of", let_go);
@@ -241,6 +244,6 @@ bool xsp_fact_losses_line(const struct xsp_capture_reader *r, const struct xsp_t
 	if (xsp_capture_how_ended(r) == XSP_CAPTURE_TORN || chunks || events)
 		append(&l, "capture file damaged");
 	append_gaps(&l, r);
-	append_brake(&l, r);
+	append_brake(&l, r, t);
 	return l.used > 0;
 }

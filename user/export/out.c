@@ -44,6 +44,7 @@ struct xsp_out {
 	gid_t gid;
 	atomic_int error;
 	_Atomic uint64_t bytes;
+	uint64_t text; /* before it was compressed */
 	struct gzip *gzip; /* NULL: plain */
 };
 
@@ -124,6 +125,11 @@ void xsp_out_fail(struct xsp_out *o, int code)
 uint64_t xsp_out_bytes(const struct xsp_out *o)
 {
 	return atomic_load_explicit(&o->bytes, memory_order_relaxed);
+}
+
+uint64_t xsp_out_text_bytes(const struct xsp_out *o)
+{
+	return o->text;
 }
 
 static void write_fd(struct xsp_out *o, const void *data, size_t length)
@@ -208,6 +214,7 @@ static void flush_buffer(struct xsp_out *o)
 {
 	size_t length = (size_t)(o->pos - o->buffer);
 
+	o->text += length;
 	if (length > 0 && xsp_out_error(o) == 0) {
 		if (o->gzip == NULL)
 			write_fd(o, o->buffer, length);

@@ -51,6 +51,8 @@ int xsp_out_error(const struct xsp_out *o);
 void xsp_out_fail(struct xsp_out *o, int code);
 /* Bytes in the file so far (compressed ones when gzipped). */
 uint64_t xsp_out_bytes(const struct xsp_out *o);
+/* ... before they were compressed; those that wait in the buffer not yet. */
+uint64_t xsp_out_text_bytes(const struct xsp_out *o);
 
 /* Room for n bytes, at most 4096; xsp_out_commit tells how far they were filled. */
 char *xsp_out_reserve(struct xsp_out *o, size_t n);

@@ -289,7 +289,7 @@ static int put_rest(struct xsp_export *x, const struct xsp_timeline_thread *t, u
 	const struct xsp_off_part rest = {.why = XSP_OFF_REST, .ns = ns};
 	uint64_t start, end;
 
-	xsp_capture_window(x->reader, &start, &end);
+	xsp_timeline_window(x->timeline, &start, &end);
 	return row != NULL ? put_off(x, row, end, NULL, &rest) : -ENOMEM;
 }
 

@@ -261,7 +261,7 @@ static void put_facts(struct picture *p)
 	const struct xsp_timeline_counts *counts = xsp_timeline_counts(p->x->timeline);
 	size_t n = xsp_timeline_threads(p->x->timeline, &threads);
 
-	xsp_capture_window(p->x->reader, &start, &end);
+	xsp_timeline_window(p->x->timeline, &start, &end);
 	if (p->x->options.weight == XSP_WEIGHT_SAMPLES)
 		snprintf(line, sizeof(line),
 			 "Recorded for %s · width: time on a CPU, by samples (%s, %" PRIu64

@@ -50,6 +50,8 @@ static int find_around(struct xsp_timeline *t, const struct row *row, struct xsp
 		return 0;
 	for (size_t i = depth < row->count ? depth : row->count; i > 0; i--) {
 		const struct open_span *s = &row->spans[i - 1];
+		if (row->names[i - 1] & XSP_NAME_LEFT_OUT)
+			continue;
 		if (xsp_timeline_cuda(t, s->probe) != NULL) {
 			span->outer_ns = s->start_ns;
 			continue;

@@ -121,7 +121,11 @@ int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t de
 		rc = append(t, row, length, pid, i, &row->spans[i]);
 		if (rc < 0)
 			return rc;
-		row->path[(*length)++] = row->names[i];
+		if (!(row->names[i] & XSP_NAME_LEFT_OUT))
+			row->path[(*length)++] = row->names[i];
+		else if (!row->spans[i].range) /* still a function that was called */
+			row->path[(*length)++] =
+				(row->names[i] & ~XSP_NAME_LEFT_OUT) | XSP_PATH_FRAME;
 		row->path_ends[i] = *length;
 		row->path_levels++;
 	}

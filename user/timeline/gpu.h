@@ -67,6 +67,8 @@ struct xsp_gpu_activity {
 	uint64_t call_ns;
 	const void *record; /* struct xsp_gpu_kernel, ..., by kind; ANNOTATION: NULL */
 	const struct xsp_gpu_device_info *on; /* NULL: not told */
+	bool cut; /* it goes beyond the cut: its times are of what lies in that */
+	bool left_out; /* with its call; of the timeline alone */
 };
 
 struct xsp_gpu_counts {

@@ -52,17 +52,6 @@ static int root_tid(struct xsp_gpu *g, uint32_t pid, uint32_t ns_tid, uint32_t *
 
 /* ---- handing on ---- */
 
-static int hand_on(struct xsp_gpu *g, const struct xsp_gpu_call *call)
-{
-	const struct xsp_timeline *t = g->t;
-	int rc = 0;
-
-	for (size_t i = 0; i < t->sink_count && rc >= 0; i++)
-		if (t->sinks[i].call != NULL)
-			rc = t->sinks[i].call(t->sinks[i].ctx, call);
-	return rc < 0 ? rc : 0;
-}
-
 /* Of a call that has both. */
 static void measure_clock(struct xsp_gpu *g, const struct xsp_span *s, const struct api_record *r)
 {
@@ -99,7 +88,7 @@ static int finish_held(struct xsp_gpu *g, struct held *h, const struct api_recor
 		call.cbid = r->cbid;
 		call.result = r->result;
 	}
-	int rc = hand_on(g, &call);
+	int rc = xsp_tell_call(g->t, &call);
 	xsp_details_unref(h->span.details);
 	h->span.details = NULL;
 	return rc;
@@ -169,26 +158,32 @@ static int without_span(struct xsp_gpu *g, const struct gpu_thread *th, const st
 			       .correlation = r->correlation,
 			       .tid = th->tid,
 			       .start_ns = r->start_ns,
-			       .end_ns = r->end_ns};
+			       .end_ns = r->end_ns,
+			       .left_out = xsp_cut_time(g->t, r->start_ns, r->end_ns) |
+					   xsp_cut_thread(g->t, th->tid) |
+					   (xsp_cut_leaves_call_out(g->t, name != NULL ? name : "")
+						    ? XSP_LEFT_OUT_NAME
+						    : 0)};
 	if (inside != NULL) {
 		found->row = inside->span.row;
 		found->op = inside->span.op;
 		found->user = inside->span.user;
 		found->user_name = inside->span.user_name;
 	}
-	return hand_on(g, &(struct xsp_gpu_call){
-				  .pid = th->pid,
-				  .tid = th->tid,
-				  .row = found->row,
-				  .start_ns = r->start_ns,
-				  .end_ns = r->end_ns,
-				  .api = (enum xsp_cuda_api)r->api,
-				  .name = name != NULL ? name : "",
-				  .correlation = r->correlation,
-				  .cbid = r->cbid,
-				  .result = r->result,
-				  .external = found->op != 0 ? found->op : found->user,
-			  });
+	const struct xsp_gpu_call call = {
+		.pid = th->pid,
+		.tid = th->tid,
+		.row = found->row,
+		.start_ns = r->start_ns,
+		.end_ns = r->end_ns,
+		.api = (enum xsp_cuda_api)r->api,
+		.name = name != NULL ? name : "",
+		.correlation = r->correlation,
+		.cbid = r->cbid,
+		.result = r->result,
+		.external = found->op != 0 ? found->op : found->user,
+	};
+	return xsp_tell_call(g->t, &call);
 }
 
 static int take_record(struct xsp_gpu *g, struct gpu_thread *th, const struct api_record *r)
@@ -209,6 +204,7 @@ static int take_record(struct xsp_gpu *g, struct gpu_thread *th, const struct ap
 				      /* arrows begin at the outermost call */
 				      .start_ns = s->outer_ns != 0 ? s->outer_ns : s->start_ns,
 				      .end_ns = s->end_ns,
+				      .left_out = s->left_out,
 				      .op = s->op,
 				      .user = s->user,
 				      .user_name = s->user_name};

@@ -133,6 +133,8 @@ static void place(const struct xsp_gpu *g, const struct waiting *w, struct xsp_g
 		const struct gpu_context *c = xsp_gpu_context(g, w->pid, a->context);
 		a->device = c != NULL ? c->device : 0;
 	}
+	if (w->kind == XSP_GPU_IS_EVENT)
+		a->start_ns = a->end_ns = r->event.device_ns;
 	if (a->end_ns < a->start_ns)
 		a->end_ns = a->start_ns;
 }
@@ -141,14 +143,11 @@ static void place(const struct xsp_gpu *g, const struct waiting *w, struct xsp_g
 
 static int hand_on(struct xsp_gpu *g, const struct xsp_gpu_activity *a)
 {
-	const struct xsp_timeline *t = g->t;
-	int rc = 0;
+	bool told;
+	int rc = xsp_tell_activity(g->t, a, &told);
 
-	g->counts.activities[a->kind]++;
-	for (size_t i = 0; i < t->sink_count && rc >= 0; i++)
-		if (t->sinks[i].gpu != NULL)
-			rc = t->sinks[i].gpu(t->sinks[i].ctx, a);
-	return rc < 0 ? rc : 0;
+	g->counts.activities[a->kind] += told;
+	return rc;
 }
 
 /* Ids of arrows are correlation ids, as in Kineto; further processes have theirs above 2^32. */
@@ -271,16 +270,21 @@ static bool is_work(uint8_t kind)
 	       kind == XSP_GPU_IS_MEMSET || kind == XSP_GPU_IS_GRAPH;
 }
 
+/* A call that is not told lends its activity nothing; where threads or names are chosen, they are those of
+ * calls. */
 static void join(const struct xsp_gpu *g, struct call *c, struct xsp_gpu_activity *a)
 {
+	a->left_out = (c->left_out & (XSP_LEFT_OUT_THREAD | XSP_LEFT_OUT_NAME)) != 0;
+	if (c->left_out != 0)
+		return;
 	a->external = c->op != 0 ? c->op : c->user;
-	if (a->kind == XSP_GPU_IS_EVENT)
+	if (a->kind == XSP_GPU_IS_EVENT || xsp_cut_time(g->t, a->start_ns, a->end_ns) != 0)
 		return;
 	a->arrow = arrow_id(g, c->pid, c->correlation);
 	a->arrow_begins = !c->arrow;
 	a->call_tid = c->tid;
 	a->call_row = c->row;
-	a->call_ns = c->start_ns;
+	a->call_ns = xsp_timeline_clip(g->t, c->start_ns);
 	c->arrow = true;
 }
 
@@ -293,6 +297,7 @@ static int emit(struct xsp_gpu *g, const struct waiting *w, struct call *c)
 		.correlation = w->record.head.correlation,
 		.name = "",
 		.record = &w->record,
+		.left_out = xsp_cut_chooses(g->t),
 	};
 	int rc = 0;
 
@@ -310,7 +315,7 @@ static int emit(struct xsp_gpu *g, const struct waiting *w, struct call *c)
 	} else if (a.correlation != 0) {
 		g->counts.unlinked++;
 	}
-	if (c != NULL && c->user != 0 && is_work(w->kind))
+	if (c != NULL && c->user != 0 && is_work(w->kind) && !a.left_out)
 		rc = widen_range(g, c, &a);
 	return rc < 0 ? rc : hand_on(g, &a);
 }
@@ -393,6 +398,7 @@ int xsp_gpu_call_known(struct xsp_gpu *g, const struct call *found)
 		c->row = found->row;
 		c->start_ns = found->start_ns;
 		c->end_ns = found->end_ns;
+		c->left_out = found->left_out;
 	}
 	if (c->op == 0)
 		c->op = found->op;

@@ -123,15 +123,15 @@ static uint64_t live_key(uint32_t pid, uint64_t address)
 	return address ^ (uint64_t)pid << 40;
 }
 
-static int hand_on(struct xsp_memory *m, const struct xsp_memory_event *e)
+/* What was in use when the cut begins is the least that its peak can be. */
+static bool is_before(const struct xsp_memory *m, const struct xsp_memory_event *e,
+		      struct xsp_memory_use *u)
 {
-	const struct xsp_timeline *t = m->t;
-	int rc = 0;
+	const bool before = e->time_ns < m->t->cut.from_ns;
 
-	for (size_t i = 0; i < t->sink_count && rc >= 0; i++)
-		if (t->sinks[i].memory != NULL)
-			rc = t->sinks[i].memory(t->sinks[i].ctx, e);
-	return rc < 0 ? rc : 0;
+	if (before)
+		u->peak = u->now;
+	return before;
 }
 
 static void forget(struct xsp_memory *m, uint32_t at)
@@ -155,19 +155,19 @@ static int release(struct xsp_memory *m, struct xsp_memory_event *e)
 	if (at == NULL) {
 		int rc = use_of(m, e, &use);
 		if (rc == 0)
-			m->uses[use].unknown_frees++;
+			m->uses[use].unknown_frees += !is_before(m, e, &m->uses[use]);
 		return rc;
 	}
 	const struct live l = m->live[*at];
 	struct xsp_memory_use *u = &m->uses[l.use];
 	forget(m, *at);
 	u->now -= l.bytes <= u->now ? l.bytes : u->now;
-	u->frees++;
+	u->frees += !is_before(m, e, u);
 	e->bytes = -(int64_t)l.bytes;
 	e->device = u->device;
 	e->host = u->host;
 	e->total = u->now;
-	return hand_on(m, e);
+	return xsp_tell_memory(m->t, e);
 }
 
 static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
@@ -185,8 +185,8 @@ static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
 		forget(m, *at);
 	}
 	struct xsp_memory_use *u = &m->uses[use];
-	u->allocations++;
 	u->now += (uint64_t)e->bytes;
+	u->allocations += !is_before(m, e, u);
 	if (u->now > u->peak) {
 		u->peak = u->now;
 		u->peak_ns = e->time_ns;
@@ -199,7 +199,7 @@ static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
 		m->live[m->live_count++] =
 			(struct live){e->address, (uint64_t)e->bytes, use, e->pid};
 	}
-	return hand_on(m, e);
+	return xsp_tell_memory(m->t, e);
 }
 
 static int settle(struct xsp_memory *m, bool all)
@@ -209,6 +209,8 @@ static int settle(struct xsp_memory *m, bool all)
 	while (rc == 0 && m->count > 0 &&
 	       (all || m->count > MAX_PENDING || m->now - m->heap[0].e.time_ns > ORDER_NS)) {
 		struct xsp_memory_event e = take(m);
+		if (e.time_ns >= m->t->cut.to_ns)
+			continue;
 		rc = e.bytes < 0 ? release(m, &e) : allocate(m, &e);
 	}
 	return rc;
@@ -306,6 +308,7 @@ static int follow(struct xsp_memory *m, const struct xsp_cuda_entry *e, const st
 			      .host = host,
 			      .op = span->op != 0 ? span->op : span->user,
 			      .op_name = span->op != 0 ? span->op_name : span->user_name,
+			      .left_out = (span->left_out & ~(unsigned)XSP_LEFT_OUT_TIME) != 0,
 		      });
 }
 

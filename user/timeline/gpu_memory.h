@@ -22,6 +22,7 @@ struct xsp_memory_event {
 	uint64_t total; /* of this process and device (or host) after it */
 	uint64_t op; /* id of the operator around it; 0: none */
 	uint32_t op_name; /* xsp_name_id, with op */
+	bool left_out; /* with its call; of the timeline alone */
 };
 
 /* Of one process and device (or of pinned host memory). */

@@ -59,6 +59,7 @@ struct call {
 	uint64_t start_ns, end_ns;
 	uint64_t op, user; /* ids of the operator and the user's range; 0: none */
 	uint64_t came_ns;
+	unsigned left_out; /* enum xsp_left_out */
 	xsp_name_id user_name;
 	bool known; /* it stands for a call; false: only waiting activities */
 	bool arrow; /* an activity was joined to it */

@@ -14,6 +14,8 @@
 
 struct xsp_off {
 	uint64_t sum_ns; /* of all waits so far */
+	uint64_t cut_ns[2]; /* before the cut's beginning and end */
+	bool passed[2]; /* the first wait behind that has come */
 	uint64_t count;
 	bool unknown; /* a wait is over of which the event is still to come */
 	struct {
@@ -41,8 +43,17 @@ uint64_t xsp_off_at(const struct thread *th, uint64_t ns)
 	return off->count <= RECENT ? 0 : XSP_OFF_UNKNOWN;
 }
 
-int xsp_off_add(struct thread *th, const struct xsp_event_wait *e)
+uint64_t xsp_off_at_cut(const struct xsp_timeline *t, const struct thread *th, int end)
 {
+	if (th->off != NULL && th->off->passed[end])
+		return th->off->cut_ns[end];
+	return xsp_off_at(th, end ? t->cut.to_ns : t->cut.from_ns);
+}
+
+int xsp_off_add(const struct xsp_timeline *t, struct thread *th, const struct xsp_event_wait *e)
+{
+	const uint64_t cuts[2] = {t->cut.from_ns, t->cut.to_ns};
+
 	if (th->off == NULL && (th->off = calloc(1, sizeof(*th->off))) == NULL)
 		return -ENOMEM;
 	struct xsp_off *off = th->off;
@@ -54,6 +65,12 @@ int xsp_off_add(struct thread *th, const struct xsp_event_wait *e)
 	off->recent[i].back_ns = e->head.time_ns;
 	off->recent[i].left_sum_ns = off->sum_ns;
 	off->sum_ns += e->head.time_ns - e->left_ns;
+	for (int k = 0; k < 2; k++) {
+		if (off->passed[k] || e->head.time_ns < cuts[k])
+			continue;
+		off->cut_ns[k] = xsp_off_at(th, cuts[k]);
+		off->passed[k] = true;
+	}
 	return 0;
 }
 

@@ -170,7 +170,7 @@ static int open_span(struct xsp_timeline *t, struct thread *th, struct row *row,
 	xsp_python_note(t, row, s);
 	t->counts.entries++;
 	if (row->count < XSP_MAX_DEPTH) {
-		int rc = xsp_row_push(row, s);
+		int rc = xsp_row_push(t, row, s);
 		if (rc < 0)
 			xsp_details_unref(s->details);
 		return rc;
@@ -324,17 +324,17 @@ static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xs
 /* ---- exits ---- */
 
 /* Moves the row's innermost span, a range, beneath those that `other` holds. */
-static int move_under(struct row *row, struct row *other)
+static int move_under(struct xsp_timeline *t, struct row *row, struct row *other)
 {
 	struct open_span s = row->spans[row->count - 1];
 	s.limit = UINT64_MAX;
-	int rc = xsp_row_push(other, &s);
+	int rc = xsp_row_push(t, other, &s);
 	if (rc < 0)
 		return rc;
 	memmove(other->spans + 1, other->spans, (other->count - 1) * sizeof(*other->spans));
 	memmove(other->names + 1, other->names, (other->count - 1) * sizeof(*other->names));
 	other->spans[0] = s;
-	other->names[0] = s.name;
+	other->names[0] = xsp_cut_name(t, s.probe, s.name);
 	row->count--;
 	return 0;
 }
@@ -359,7 +359,7 @@ static int clear_above(struct xsp_timeline *t, struct thread *th, struct row *ro
 			k--;
 		int rc = xsp_park(t, th, row, k, now, false, false);
 		if (rc == 0)
-			rc = move_under(row, other);
+			rc = move_under(t, row, other);
 		if (rc < 0)
 			return rc;
 		row->last_ns = xsp_max_u64(row->last_ns, now);
@@ -682,13 +682,15 @@ static int pair_label(struct xsp_timeline *t, struct thread *th, const struct xs
 	if (rc < 0 || !r.found)
 		return rc;
 	if (r.row != NULL) {
-		r.row->spans[r.index].name = r.row->names[r.index] = name;
+		r.row->spans[r.index].name = name;
+		r.row->names[r.index] = xsp_cut_name(t, e->probe, name);
 		r.row->spans[r.index].relay = t->probes[e->probe].relay;
 		th->relaying = r.row->spans[r.index].serial + 1;
 		xsp_path_cut(r.row, 0);
 	} else {
 		struct parked *p = th->parked[r.parked];
-		p->spans[r.index].name = p->names[p->prefix + r.index] = name;
+		p->spans[r.index].name = name;
+		p->names[p->prefix + r.index] = xsp_cut_name(t, e->probe, name);
 	}
 	return 0;
 }

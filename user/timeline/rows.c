@@ -19,16 +19,6 @@
 
 #include "base/grow.h"
 
-static int hand_on(struct xsp_timeline *t, const struct xsp_span *span)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < t->sink_count && rc >= 0; i++)
-		if (t->sinks[i].span != NULL)
-			rc = t->sinks[i].span(t->sinks[i].ctx, span);
-	return rc < 0 ? rc : 0;
-}
-
 /* The sinks, and around them those that know more, or want to. */
 static int tell(struct xsp_timeline *t, const struct thread *th, struct xsp_span *span)
 {
@@ -37,8 +27,10 @@ static int tell(struct xsp_timeline *t, const struct thread *th, struct xsp_span
 	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
 		if (t->listeners[i]->note != NULL)
 			rc = t->listeners[i]->note(t, th->rows[span->row], span);
+	if (rc == 0 && t->probe_left_out != NULL)
+		rc = xsp_cut_ancestors(t, span);
 	if (rc == 0)
-		rc = hand_on(t, span);
+		rc = xsp_tell_span(t, span);
 	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
 		if (t->listeners[i]->listen != NULL)
 			rc = t->listeners[i]->listen(t, span);
@@ -49,6 +41,45 @@ static int tell(struct xsp_timeline *t, const struct thread *th, struct xsp_span
 static bool left_out(const struct xsp_timeline *t, uint64_t duration, size_t depth)
 {
 	return duration < t->min_duration_ns || (t->max_depth > 0 && depth >= t->max_depth);
+}
+
+static void count(struct xsp_timeline *t, const struct thread *th, const struct xsp_span *span)
+{
+	if (span->left_out != 0) {
+		t->counts.cut++;
+		return;
+	}
+	t->counts.spans++;
+	t->records[th->record]->shown.has_spans = true;
+	t->counts.unfinished += (span->flags & XSP_SPAN_UNFINISHED) != 0;
+	t->counts.unwound += (span->flags & XSP_SPAN_UNWOUND) != 0;
+	t->counts.exit_lost += (span->flags & XSP_SPAN_EXIT_LOST) != 0;
+}
+
+/* Of a thread's sums at two times; XSP_OFF_UNKNOWN if one of them is. */
+static uint64_t off_between(uint64_t start_ns, uint64_t end_ns)
+{
+	if (start_ns == XSP_OFF_UNKNOWN || end_ns == XSP_OFF_UNKNOWN)
+		return XSP_OFF_UNKNOWN;
+	return end_ns > start_ns ? end_ns - start_ns : 0;
+}
+
+static uint64_t sum_of_off(uint64_t a, uint64_t b)
+{
+	return a == XSP_OFF_UNKNOWN || b == XSP_OFF_UNKNOWN ? XSP_OFF_UNKNOWN : a + b;
+}
+
+/* As much of it as is told, up to a time before which its thread was off its CPU for off_ns. */
+static struct length told_of(const struct xsp_timeline *t, const struct thread *th,
+			     const struct open_span *s, uint64_t end_ns, uint64_t off_ns)
+{
+	struct length l = {.ns = xsp_cut_clip(t, end_ns) - xsp_cut_clip(t, s->start_ns)};
+	const uint64_t off_start =
+		s->start_ns < t->cut.from_ns ? xsp_off_at_cut(t, th, 0) : s->off_ns;
+	const uint64_t off_end = end_ns > t->cut.to_ns ? xsp_off_at_cut(t, th, 1) : off_ns;
+
+	l.off_ns = off_between(off_start, off_end);
+	return l;
 }
 
 int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
@@ -63,10 +94,11 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		return 0;
 	}
 	uint64_t exit_ns = s->probe < t->probe_count ? t->probes[s->probe].exit_cost_ns : 0;
+	const uint64_t told_ns = xsp_cut_clip(t, end_ns) - xsp_cut_clip(t, s->start_ns);
 	struct xsp_span span = {
 		.start_ns = s->start_ns,
 		.end_ns = end_ns,
-		.self_ns = duration > s->child.ns ? duration - s->child.ns : 0,
+		.self_ns = told_ns > s->child.ns ? told_ns - s->child.ns : 0,
 		.probe_ns = s->probe_ns + exit_ns,
 		.self_probe_ns = s->self_probe_ns + exit_ns,
 		.pid = th->pid,
@@ -85,17 +117,17 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.cpu_ns = XSP_CPU_UNKNOWN,
 		.self_cpu_ns = XSP_CPU_UNKNOWN,
 		.child_off_ns = s->child.off_ns,
-		.off_start_ns = s->off_ns,
-		.off_end_ns = xsp_off_at(th, end_ns),
+		.off_start_ns = s->start_ns < t->cut.from_ns ? xsp_off_at_cut(t, th, 0) : s->off_ns,
+		.off_end_ns =
+			end_ns > t->cut.to_ns ? xsp_off_at_cut(t, th, 1) : xsp_off_at(th, end_ns),
 		.python = s->python,
 		.python_first = s->python_first,
 		.python_calls = s->python_calls,
 	};
-	t->counts.spans++;
-	t->records[th->record]->shown.has_spans = true;
-	t->counts.unfinished += (flags & XSP_SPAN_UNFINISHED) != 0;
-	t->counts.unwound += (flags & XSP_SPAN_UNWOUND) != 0;
-	t->counts.exit_lost += (flags & XSP_SPAN_EXIT_LOST) != 0;
+	if (t->is_cut)
+		span.left_out = xsp_cut_span(t, s, duration, ancestors, depth) |
+				xsp_cut_time(t, s->start_ns, end_ns) | xsp_cut_thread(t, th->tid);
+	count(t, th, &span);
 	int rc = tell(t, th, &span);
 	xsp_details_unref(s->details);
 	return rc;
@@ -135,14 +167,15 @@ int xsp_row_free_since(struct xsp_timeline *t, struct thread *th, uint64_t start
 	return xsp_row_get(t, th, (uint32_t)th->used_rows, out);
 }
 
-int xsp_row_push(struct row *row, const struct open_span *s)
+int xsp_row_push(struct xsp_timeline *t, struct row *row, const struct open_span *s)
 {
 	size_t need = row->count + 1;
 	if (xsp_grow(&row->spans, &row->spans_capacity, need) < 0 ||
 	    xsp_grow(&row->names, &row->names_capacity, need) < 0)
 		return -ENOMEM;
 	row->spans[row->count] = *s;
-	row->names[row->count] = s->name;
+	row->names[row->count] =
+		t->probe_left_out != NULL ? xsp_cut_name(t, s->probe, s->name) : s->name;
 	row->count++;
 	row->last_ns = xsp_max_u64(row->last_ns, s->start_ns);
 	return 0;
@@ -154,15 +187,35 @@ static struct length *children_under(struct row *row, size_t depth)
 	return depth > 0 ? &row->spans[depth - 1].child : &row->child;
 }
 
-/* `s` is one of them, until then. */
-static void add_child(struct length *children, const struct open_span *s, uint64_t end_ns,
-		      uint64_t off_ns)
+/* `s` is one of them, until then; under its name. One that -e leaves out is time of what is around it, but for what
+ * is told inside. */
+static void add_child(const struct xsp_timeline *t, const struct thread *th,
+		      struct length *children, const struct open_span *s, xsp_name_id name,
+		      uint64_t end_ns, uint64_t off_ns)
 {
-	children->ns += end_ns - s->start_ns;
-	if (off_ns == XSP_OFF_UNKNOWN || s->off_ns == XSP_OFF_UNKNOWN)
-		children->off_ns = XSP_OFF_UNKNOWN;
-	else if (children->off_ns != XSP_OFF_UNKNOWN)
-		children->off_ns += off_ns - s->off_ns;
+	struct length l = {.ns = end_ns - s->start_ns};
+
+	if (name & XSP_NAME_LEFT_OUT)
+		l = s->child;
+	else if (t->is_cut)
+		l = told_of(t, th, s, end_ns, off_ns);
+	else
+		l.off_ns = off_between(s->off_ns, off_ns);
+	children->ns += l.ns;
+	children->off_ns = sum_of_off(children->off_ns, l.off_ns);
+}
+
+/* The same for a parked run. */
+static void add_run(const struct xsp_timeline *t, const struct thread *th, struct length *children,
+		    const struct parked *p)
+{
+	bool told = false;
+
+	for (size_t i = 0; i < p->count && !told; i++) {
+		const xsp_name_id name = p->names[p->prefix + i];
+		add_child(t, th, children, &p->spans[i], name, p->park_ns, p->park_off_ns);
+		told = !(name & XSP_NAME_LEFT_OUT);
+	}
 }
 
 /* Spans from `level` on are not those that the path was made of. */
@@ -195,8 +248,11 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 	struct open_span *s = &row->spans[depth];
 	end_ns = xsp_max_u64(end_ns, row->last_ns);
 	row->last_ns = end_ns;
-	if (!left_out(t, end_ns - s->start_ns, depth))
-		add_child(children_under(row, depth), s, end_ns, xsp_off_at(th, end_ns));
+	const uint64_t duration = end_ns - s->start_ns;
+	const unsigned out = t->is_cut ? xsp_cut_span(t, s, duration, row->names, depth) : 0;
+	if (!left_out(t, duration, depth) && !(out & (XSP_LEFT_OUT_SHORT | XSP_LEFT_OUT_DEEP)))
+		add_child(t, th, children_under(row, depth), s, row->names[depth], end_ns,
+			  xsp_off_at(th, end_ns));
 	if (depth > 0) {
 		row->spans[depth - 1].probe_ns += s->probe_ns + probes_of(t, s);
 		row->spans[depth - 1].self_probe_ns += probes_of(t, s);
@@ -229,7 +285,7 @@ int xsp_row_take_out(struct xsp_timeline *t, struct thread *th, struct row *row,
 	memmove(&row->names[i], &row->names[i + 1], above * sizeof(*row->names));
 	xsp_path_cut(row, i);
 	row->count--;
-	rc = xsp_row_push(other, &s);
+	rc = xsp_row_push(t, other, &s);
 	return rc < 0 ? rc : xsp_row_pop(t, th, other, end_ns, flags);
 }
 
@@ -315,7 +371,7 @@ int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t 
 	p->park_off_ns = xsp_off_at(th, now);
 	p->parent_child = *children_under(row, from);
 	/* as if it were gone; come_home() takes it back */
-	add_child(children_under(row, from), &p->spans[0], now, p->park_off_ns);
+	add_run(t, th, children_under(row, from), p);
 	while (row->count > from)
 		drop_last(row);
 	const size_t most = th->many_stacks ? XSP_MAX_PARKED_MANY : XSP_MAX_PARKED;
@@ -330,7 +386,8 @@ int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, siz
 		size_t at = --p->count;
 		const struct open_span *s = &p->spans[at];
 		if (at > 0)
-			add_child(&p->spans[at - 1].child, s, p->park_ns, p->park_off_ns);
+			add_child(t, th, &p->spans[at - 1].child, s, p->names[p->prefix + at],
+				  p->park_ns, p->park_off_ns);
 		int rc = xsp_emit(t, th, p->row, s, p->park_ns, flags, p->names, p->prefix + at);
 		if (rc < 0)
 			return rc;
@@ -343,7 +400,6 @@ int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, siz
 int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, size_t from)
 {
 	struct parked *p = th->parked[which], *deeper;
-	(void)t;
 	if (from >= p->count || from == 0)
 		return 0;
 	int rc = new_parked(th, &deeper);
@@ -360,7 +416,7 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
 	deeper->homeless = p->homeless;
 	deeper->parent_serial = p->spans[from - 1].serial;
 	deeper->parent_child = p->spans[from - 1].child;
-	add_child(&p->spans[from - 1].child, &p->spans[from], p->park_ns, p->park_off_ns);
+	add_run(t, th, &p->spans[from - 1].child, deeper);
 	p->count = from;
 	return 0;
 }
@@ -371,17 +427,17 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
  * the innermost span's of the run, which waited for it. Runs that began later lie inside this one
  * as far as they are known; if they went on after it has closed they would overlap with it.
  */
-static void come_home(struct thread *th, struct row *row, struct parked *p)
+static void come_home(const struct xsp_timeline *t, struct thread *th, struct row *row,
+		      struct parked *p)
 {
 	struct length *children = children_under(row, p->prefix), charged = p->parent_child;
 	struct length *waited = &p->spans[p->count - 1].child;
-	add_child(&charged, &p->spans[0], p->park_ns, p->park_off_ns);
+	add_run(t, th, &charged, p);
 	waited->ns += children->ns - charged.ns;
-	if (waited->off_ns == XSP_OFF_UNKNOWN || children->off_ns == XSP_OFF_UNKNOWN ||
-	    charged.off_ns == XSP_OFF_UNKNOWN)
+	if (children->off_ns == XSP_OFF_UNKNOWN || charged.off_ns == XSP_OFF_UNKNOWN)
 		waited->off_ns = XSP_OFF_UNKNOWN;
 	else
-		waited->off_ns += children->off_ns - charged.off_ns;
+		waited->off_ns = sum_of_off(waited->off_ns, children->off_ns - charged.off_ns);
 	*children = p->parent_child;
 	for (size_t i = 0; i < th->parked_count; i++) {
 		struct parked *other = th->parked[i];
@@ -398,7 +454,7 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 	bool home = !p->homeless && row->count == p->prefix &&
 		    (p->prefix == 0 || row->spans[p->prefix - 1].serial == p->parent_serial);
 	if (home) {
-		come_home(th, row, p);
+		come_home(t, th, row, p);
 	} else {
 		rc = xsp_row_free_since(t, th, p->spans[0].start_ns, &row);
 		if (rc < 0)
@@ -408,7 +464,7 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 			p->spans[i].limit = UINT64_MAX;
 	}
 	for (size_t i = 0; i < p->count; i++) {
-		rc = xsp_row_push(row, &p->spans[i]);
+		rc = xsp_row_push(t, row, &p->spans[i]);
 		if (rc < 0)
 			return rc;
 	}

@@ -247,16 +247,6 @@ static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e)
 
 /* ---- events ---- */
 
-static int tell(const struct xsp_timeline *t, const struct xsp_sample *s)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < t->sink_count && rc >= 0; i++)
-		if (t->sinks[i].sample != NULL)
-			rc = t->sinks[i].sample(t->sinks[i].ctx, s);
-	return rc < 0 ? rc : 0;
-}
-
 static bool ends_early(const struct xsp_timeline *t, uint32_t pid, const struct open_span *at)
 {
 	const struct stack_frames stack = xsp_stack_frames_of(at);
@@ -294,7 +284,7 @@ static int take_sample(struct xsp_timeline *t, struct thread *th, const struct x
 	s.file = place.file;
 	s.path = t->samples->path;
 	s.path_length = t->samples->length;
-	return tell(t, &s);
+	return xsp_tell_sample(t, &s);
 }
 
 static int take_event(struct xsp_timeline *t, const struct xsp_event *e)

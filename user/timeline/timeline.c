@@ -70,6 +70,7 @@ int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out, st
 	if (t == NULL)
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	t->reader = r;
+	t->cut.to_ns = UINT64_MAX;
 	t->probe_count = xsp_capture_probes(r, &t->probes);
 	xsp_capture_window(r, &t->start_ns, &t->end_ns);
 	t->min_duration_ns = number_of(r, "min duration ns");
@@ -106,6 +107,7 @@ void xsp_timeline_free(struct xsp_timeline *t)
 		listeners[i - 1]->free(t);
 	xsp_threads_free(t);
 	xsp_python_free(t);
+	xsp_cut_free(t);
 	xsp_names_free(t);
 	free(t->gone_ns);
 	free(t->far_ends);

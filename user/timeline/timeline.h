@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "capture/capture.h"
+#include "timeline/cut.h"
 #include "timeline/details.h"
 #include "timeline/gpu.h"
 #include "timeline/gpu_kernels.h"
@@ -30,6 +31,9 @@ enum xsp_span_flag {
 				       * closed when the stack showed that it was gone */
 	XSP_SPAN_TAIL = 1 << 3, /* left by a tail call */
 	XSP_SPAN_POINT = 1 << 4, /* entry and exit are one instruction: no duration was measured */
+	XSP_SPAN_CUT =
+		1 << 5, /* it goes beyond the part that is told (timeline/cut.h): start_ns, end_ns
+				* and self_ns are of what lies in that */
 };
 
 #define XSP_PATH_FRAME (1U << 31) /* in xsp_span.path: a native function, not a span */
@@ -77,10 +81,12 @@ struct xsp_span {
 	const struct xsp_capture_python *python;
 	uint32_t python_first;
 	bool python_calls;
+	unsigned left_out; /* enum xsp_left_out of timeline_private.h: it is not told; 0: it is */
 };
 #define XSP_CPU_UNKNOWN UINT64_MAX
 
-/* Was its end seen, and its duration measured? Else it is in no total, no mean and no ranking. */
+/* Was its end seen, and its duration measured? Else it is in no total, no mean and no ranking. (One with
+ * XSP_SPAN_CUT is in totals, by what lies in the cut, and in no mean.) */
 static inline bool xsp_span_has_duration(const struct xsp_span *s)
 {
 	return !(s->flags & (XSP_SPAN_UNFINISHED | XSP_SPAN_EXIT_LOST | XSP_SPAN_POINT));
@@ -99,6 +105,9 @@ struct xsp_timeline_sink {
 	/* Called when a span closes: children before parents; end times rise per (tid, row),
 	 * except for spans of abandoned stacks, which come when they are known to be gone. */
 	int (*span)(void *ctx, const struct xsp_span *span);
+	/* Of all spans of the threads that are told of, also those that the cut leaves out (`left_out`), and
+	 * with their whole times: for what has to know where something began. */
+	int (*every)(void *ctx, const struct xsp_span *span);
 	/* Calls of CUDA's API and what the GPU did (timeline/gpu.h): seconds late, in no order. */
 	int (*call)(void *ctx, const struct xsp_gpu_call *call);
 	int (*gpu)(void *ctx, const struct xsp_gpu_activity *activity);
@@ -121,6 +130,8 @@ struct xsp_timeline_counts {
 	uint64_t
 		filtered; /* seen, but shorter than --min-duration or deeper than --max-depth: handed
 			    * to nobody, and time of what is around them */
+	uint64_t cut; /* left out by the cut, in no other count */
+	uint64_t clipped; /* of `spans`, those with XSP_SPAN_CUT */
 	uint64_t relayed; /* ranges that were shown already, in no other count: catalog/relay.h */
 	uint64_t names_unresolved; /* ranges whose name never arrived */
 };
@@ -142,6 +153,8 @@ const char *xsp_timeline_name(const struct xsp_timeline *t, xsp_name_id id);
  * stack is; NULL if its name is not in the capture. */
 const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint64_t address);
 size_t xsp_timeline_name_count(const struct xsp_timeline *t);
+/* Was all recorded between the two, without a pause of --max-overhead? */
+bool xsp_timeline_recorded(const struct xsp_timeline *t, uint64_t from_ns, uint64_t to_ns);
 const struct xsp_timeline_counts *xsp_timeline_counts(const struct xsp_timeline *t);
 
 struct xsp_timeline_thread {

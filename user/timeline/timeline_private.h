@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/u64map.h"
+#include "timeline/cut.h"
 #include "timeline/listener.h"
 #include "timeline/timeline.h"
 
@@ -174,6 +175,14 @@ struct xsp_timeline {
 	size_t record_count, record_capacity;
 	struct xsp_timeline_thread *sorted;
 
+	/* cut.c */
+	struct xsp_cut cut; /* nothing is cut: 0 and UINT64_MAX */
+	bool is_cut;
+	bool *probe_left_out; /* by probe, of its own name; NULL: no patterns */
+	struct xsp_u64map range_left_out; /* probe << 32 | name of a range → the same */
+	xsp_name_id *ancestors; /* of the span at hand, those that are told */
+	size_t ancestors_capacity;
+
 	const struct xsp_listener *listeners[XSP_LISTENERS_MAX]; /* that take part */
 	size_t listener_count;
 	/* each its listener's own; NULL: it takes no part */
@@ -221,13 +230,54 @@ bool xsp_threads_by_ns(const struct xsp_timeline *t, uint32_t pid, uint32_t ns_t
 int xsp_threads_shown(struct xsp_timeline *t, const struct xsp_event *e, bool ended,
 		      const struct xsp_timeline_thread **out);
 
+/* ---- cut.c ---- */
+
+/* Why something is not told: bits. */
+enum xsp_left_out {
+	XSP_LEFT_OUT_TIME = 1 << 0,
+	XSP_LEFT_OUT_THREAD = 1 << 1,
+	XSP_LEFT_OUT_NAME = 1 << 2,
+	XSP_LEFT_OUT_SHORT = 1 << 3,
+	XSP_LEFT_OUT_DEEP = 1 << 4,
+};
+/* In names of open spans: XSP_LEFT_OUT_NAME. */
+#define XSP_NAME_LEFT_OUT (1U << 30)
+
+void xsp_cut_free(struct xsp_timeline *t);
+/* The name of an open span, with that bit. */
+xsp_name_id xsp_cut_name(struct xsp_timeline *t, uint32_t probe, xsp_name_id name);
+/* A call that only CUPTI saw. */
+bool xsp_cut_leaves_call_out(const struct xsp_timeline *t, const char *name);
+/* Bits of a span with these ancestors; of a stretch of time; of a thread. */
+unsigned xsp_cut_span(struct xsp_timeline *t, const struct open_span *s, uint64_t duration,
+		      const xsp_name_id *ancestors, size_t depth);
+unsigned xsp_cut_time(const struct xsp_timeline *t, uint64_t start_ns, uint64_t end_ns);
+unsigned xsp_cut_thread(const struct xsp_timeline *t, uint32_t tid);
+/* Leaves those out that are not told (with patterns). 0 or -ENOMEM. */
+int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span);
+/* Are calls chosen by thread or name? What belongs to none of them is not told then. */
+bool xsp_cut_chooses(const struct xsp_timeline *t);
+
+/* ---- tell.c: to the sinks, what is told of it; each 0 or a negative errno ---- */
+
+int xsp_tell_span(struct xsp_timeline *t, const struct xsp_span *span);
+int xsp_tell_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call);
+/* *told: was it? */
+int xsp_tell_activity(const struct xsp_timeline *t, const struct xsp_gpu_activity *a, bool *told);
+int xsp_tell_memory(const struct xsp_timeline *t, const struct xsp_memory_event *e);
+int xsp_tell_sample(const struct xsp_timeline *t, const struct xsp_sample *s);
+/* *w becomes what is told of it, with XSP_WAIT_BEFORE and XSP_WAIT_OPEN where it goes beyond. */
+int xsp_tell_wait(const struct xsp_timeline *t, struct xsp_wait *w, bool *told);
+
 /* ---- off_cpu.c ---- */
 
 /* How long the thread was off its CPU before `ns`, since it is watched. */
 #define XSP_OFF_UNKNOWN UINT64_MAX
 uint64_t xsp_off_at(const struct thread *th, uint64_t ns);
+/* ... before the beginning (0) and the end (1) of the cut, as far as waits have been told. */
+uint64_t xsp_off_at_cut(const struct xsp_timeline *t, const struct thread *th, int end);
 /* 0 or -ENOMEM. */
-int xsp_off_add(struct thread *th, const struct xsp_event_wait *e);
+int xsp_off_add(const struct xsp_timeline *t, struct thread *th, const struct xsp_event_wait *e);
 void xsp_off_forget(struct thread *th);
 
 /* ---- wait_place.c ---- */
@@ -254,7 +304,7 @@ int xsp_row_get(struct xsp_timeline *t, struct thread *th, uint32_t index, struc
 /* An empty row on which nothing happened after start_ns; -E2BIG if there are too many rows. */
 int xsp_row_free_since(struct xsp_timeline *t, struct thread *th, uint64_t start_ns,
 		       struct row **out);
-int xsp_row_push(struct row *row, const struct open_span *s);
+int xsp_row_push(struct xsp_timeline *t, struct row *row, const struct open_span *s);
 /* Closes the innermost span. */
 int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint64_t end_ns,
 		uint32_t flags);
@@ -317,6 +367,12 @@ int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *
 int xsp_pair_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags);
 /* The thread has come to `now`: ranges of it that others have ended are closed. 0 or a negative errno. */
 int xsp_pair_far_ends(struct xsp_timeline *t, struct thread *th, uint64_t now);
+
+/* xsp_timeline_clip() */
+static inline uint64_t xsp_cut_clip(const struct xsp_timeline *t, uint64_t ns)
+{
+	return ns < t->cut.from_ns ? t->cut.from_ns : ns > t->cut.to_ns ? t->cut.to_ns : ns;
+}
 
 static inline uint64_t xsp_max_u64(uint64_t a, uint64_t b)
 {

@@ -8,17 +8,18 @@
 
 #include "base/grow.h"
 
-/* What the kernel side counts under another name: waits inside calls of CUDA's API. */
-struct in_cuda {
+/* Of a thread, what the kernel side counts under another name: waits inside calls of CUDA's API. With a cut, of
+ * which it knows nothing: all waits that are told; XSP_WAIT_RUNNABLE: how long it was that. */
+struct sums {
 	uint64_t blocked_ns[XSP_WAIT_CLASSES], waits[XSP_WAIT_CLASSES];
 };
 
 struct xsp_waits {
 	uint64_t least_ns;
 	bool stacks;
-	struct in_cuda *in_cuda;
-	size_t in_cuda_count, in_cuda_capacity;
-	struct xsp_u64map in_cuda_of; /* pid << 32 | tid → index */
+	struct sums *sums;
+	size_t sums_count, sums_capacity;
+	struct xsp_u64map sums_of; /* pid << 32 | tid → index */
 	struct xsp_thread_times *times;
 	size_t count, capacity;
 };
@@ -42,8 +43,8 @@ static void free_waits(struct xsp_timeline *t)
 {
 	if (t->waits == NULL)
 		return;
-	xsp_u64map_free(&t->waits->in_cuda_of);
-	free(t->waits->in_cuda);
+	xsp_u64map_free(&t->waits->sums_of);
+	free(t->waits->sums);
 	free(t->waits->times);
 	free(t->waits);
 }
@@ -80,9 +81,9 @@ size_t xsp_timeline_times(const struct xsp_timeline *t, const struct xsp_thread_
 
 static int note_cpu_time(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
 {
-	(void)t;
 	(void)row;
-	const uint64_t wall = span->end_ns - span->start_ns;
+	const uint64_t wall =
+		xsp_timeline_clip(t, span->end_ns) - xsp_timeline_clip(t, span->start_ns);
 	const uint64_t off = span->off_end_ns - span->off_start_ns;
 
 	if (span->off_start_ns != XSP_OFF_UNKNOWN && span->off_end_ns != XSP_OFF_UNKNOWN &&
@@ -97,44 +98,37 @@ static int note_cpu_time(struct xsp_timeline *t, const struct row *row, struct x
 
 /* ---- events ---- */
 
-static int tell(const struct xsp_timeline *t, const struct xsp_wait *w)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < t->sink_count && rc >= 0; i++)
-		if (t->sinks[i].wait != NULL)
-			rc = t->sinks[i].wait(t->sinks[i].ctx, w);
-	return rc < 0 ? rc : 0;
-}
-
 static uint64_t key_of(const struct xsp_event *e)
 {
 	return (uint64_t)e->tgid << 32 | e->tid;
 }
 
-static int add_in_cuda(struct xsp_waits *w, const struct xsp_event *e, const struct xsp_wait *wait)
+static int add_sums(struct xsp_waits *w, const struct xsp_event *e, const struct xsp_wait *wait)
 {
-	const uint32_t *at = xsp_u64map_get(&w->in_cuda_of, key_of(e));
-	const size_t index = at != NULL ? *at : w->in_cuda_count;
+	const uint32_t *at = xsp_u64map_get(&w->sums_of, key_of(e));
+	const size_t index = at != NULL ? *at : w->sums_count;
 
 	if (at == NULL) {
-		if (xsp_grow(&w->in_cuda, &w->in_cuda_capacity, index + 1) < 0 ||
-		    xsp_u64map_set(&w->in_cuda_of, key_of(e), (uint32_t)index) < 0)
+		if (xsp_grow(&w->sums, &w->sums_capacity, index + 1) < 0 ||
+		    xsp_u64map_set(&w->sums_of, key_of(e), (uint32_t)index) < 0)
 			return -ENOMEM;
-		w->in_cuda[w->in_cuda_count++] = (struct in_cuda){.waits = {0}};
+		w->sums[w->sums_count++] = (struct sums){.waits = {0}};
 	}
-	w->in_cuda[index].blocked_ns[wait->why] += wait->woken_ns - wait->left_ns;
-	w->in_cuda[index].waits[wait->why]++;
+	w->sums[index].blocked_ns[wait->why] += wait->woken_ns - wait->left_ns;
+	w->sums[index].blocked_ns[XSP_WAIT_RUNNABLE] += wait->back_ns - wait->woken_ns;
+	w->sums[index].waits[wait->why]++;
 	return 0;
 }
 
 static void move_in_cuda(struct xsp_waits *w, const struct xsp_event *e,
 			 struct xsp_thread_times *times)
 {
-	const uint32_t *at = xsp_u64map_get(&w->in_cuda_of, key_of(e));
+	const uint32_t *at = xsp_u64map_get(&w->sums_of, key_of(e));
 
 	for (size_t i = 0; at != NULL && i < XSP_WAIT_CLASSES; i++) {
-		const struct in_cuda *c = &w->in_cuda[*at];
+		const struct sums *c = &w->sums[*at];
+		if (i == XSP_WAIT_RUNNABLE)
+			continue;
 		if (c->blocked_ns[i] > times->blocked_ns[i] || c->waits[i] > times->waits[i])
 			continue; /* made up */
 		times->blocked_ns[i] -= c->blocked_ns[i];
@@ -142,7 +136,29 @@ static void move_in_cuda(struct xsp_waits *w, const struct xsp_event *e,
 		times->blocked_ns[XSP_WAIT_GPU] += c->blocked_ns[i];
 		times->waits[XSP_WAIT_GPU] += c->waits[i];
 	}
-	xsp_u64map_remove(&w->in_cuda_of, key_of(e)); /* the next one of this number is another */
+	xsp_u64map_remove(&w->sums_of, key_of(e)); /* the next one of this number is another */
+}
+
+/* The thread's time in the cut, by the waits that were told; shorter ones count as running. */
+static void cut_times(const struct xsp_timeline *t, const struct xsp_event *e,
+		      struct xsp_thread_times *times)
+{
+	struct xsp_waits *w = t->waits;
+	const uint32_t *at = xsp_u64map_get(&w->sums_of, key_of(e));
+	const struct sums none = {.waits = {0}}, *s = at != NULL ? &w->sums[*at] : &none;
+	uint64_t off = 0;
+
+	times->since_ns = xsp_timeline_clip(t, times->since_ns);
+	times->until_ns = xsp_timeline_clip(t, times->until_ns);
+	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++) {
+		off += s->blocked_ns[i];
+		times->blocked_ns[i] = i == XSP_WAIT_RUNNABLE ? 0 : s->blocked_ns[i];
+		times->waits[i] = s->waits[i];
+	}
+	times->runnable_ns = s->blocked_ns[XSP_WAIT_RUNNABLE];
+	const uint64_t all = times->until_ns - times->since_ns;
+	times->running_ns = all > off ? all - off : 0;
+	xsp_u64map_remove(&w->sums_of, key_of(e));
 }
 
 static const struct open_span *innermost(const struct thread *th)
@@ -152,6 +168,17 @@ static const struct open_span *innermost(const struct thread *th)
 	return row->count > 0 ? &row->spans[row->count - 1] : NULL;
 }
 
+/* ... of those that are told. */
+static const struct open_span *innermost_told(const struct thread *th)
+{
+	const struct row *row = th->rows[th->current];
+	size_t i = row->count;
+
+	while (i > 0 && row->names[i - 1] & XSP_NAME_LEFT_OUT)
+		i--;
+	return i > 0 ? &row->spans[i - 1] : NULL;
+}
+
 /* As if a span of no name began there. */
 static int tell_with_path(struct xsp_timeline *t, struct thread *th, const struct xsp_event_wait *e,
 			  struct xsp_wait *w)
@@ -159,6 +186,7 @@ static int tell_with_path(struct xsp_timeline *t, struct thread *th, const struc
 	struct open_span here = {.sp = e->head.sp};
 	struct row *row = th->rows[th->current];
 	int rc = xsp_details_add(&here.details, &e->head);
+	bool told = false;
 
 	if (rc == 0)
 		rc = xsp_path_to(t, th->pid, row, row->count, &here, &w->path_length);
@@ -168,7 +196,9 @@ static int tell_with_path(struct xsp_timeline *t, struct thread *th, const struc
 	if (rc == 0)
 		rc = xsp_wait_place(t, w);
 	if (rc == 0)
-		rc = tell(t, w);
+		rc = xsp_tell_wait(t, w, &told);
+	if (rc == 0 && told && t->cut.text != NULL && !(w->flags & XSP_WAIT_SHORT))
+		rc = add_sums(t->waits, &e->head, w);
 	xsp_details_unref(here.details);
 	return rc;
 }
@@ -180,10 +210,10 @@ static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 
 	if (rc < 0 || e->left_ns > e->head.time_ns)
 		return rc; /* made up */
-	rc = xsp_off_add(th, e);
+	rc = xsp_off_add(t, th, e);
 	if (rc < 0)
 		return rc;
-	const struct open_span *s = innermost(th);
+	const struct open_span *s = innermost(th), *shown = innermost_told(th);
 	struct xsp_wait w = {
 		.pid = th->pid,
 		.tid = th->tid,
@@ -198,14 +228,14 @@ static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 		.argument = e->argument,
 		.waker = e->waker,
 		.flags = e->flags,
-		.in_span = s != NULL,
-		.span = s != NULL ? s->name : 0,
+		.in_span = shown != NULL,
+		.span = shown != NULL ? shown->name : 0,
 	};
 	if (w.why == XSP_WAIT_RUNNABLE)
 		w.woken_ns = w.left_ns;
 	if (s != NULL && w.why != XSP_WAIT_RUNNABLE && !(w.flags & XSP_WAIT_SHORT) &&
 	    xsp_timeline_cuda(t, s->probe) != NULL) {
-		rc = add_in_cuda(t->waits, &e->head, &w);
+		rc = t->cut.text == NULL ? add_sums(t->waits, &e->head, &w) : 0;
 		w.why = XSP_WAIT_GPU;
 	}
 	if (rc == 0 && e->owner != 0 && !xsp_threads_by_ns(t, th->pid, e->owner, &w.owner))
@@ -220,6 +250,9 @@ static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 	const struct xsp_timeline_thread *thread;
 	int rc = xsp_threads_shown(t, &e->head, e->ended != 0, &thread);
 
+	if (rc == 0 && (xsp_cut_time(t, e->since_ns, e->head.time_ns) != 0 ||
+			xsp_cut_thread(t, thread->tid) != 0))
+		return 0;
 	if (rc < 0 || xsp_grow(&w->times, &w->capacity, w->count + 1) < 0)
 		return rc < 0 ? rc : -ENOMEM;
 	struct xsp_thread_times *times = &w->times[w->count++];
@@ -233,7 +266,10 @@ static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 		times->blocked_ns[i] = e->blocked_ns[i];
 		times->waits[i] = e->waits[i];
 	}
-	move_in_cuda(w, &e->head, times);
+	if (t->cut.text != NULL)
+		cut_times(t, &e->head, times);
+	else
+		move_in_cuda(w, &e->head, times);
 	return 0;
 }
 

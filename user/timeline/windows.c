@@ -72,3 +72,19 @@ int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now)
 		rc = xsp_pair_close(t, th, t->windows[th->windows].end_ns, XSP_SPAN_UNFINISHED);
 	return rc;
 }
+
+bool xsp_timeline_recorded(const struct xsp_timeline *t, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t low = 0, high = t->window_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (t->windows[middle].end_ns < from_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return t->window_count == 0 ||
+	       (low < t->window_count && t->windows[low].start_ns <= from_ns &&
+		to_ns <= t->windows[low].end_ns);
+}

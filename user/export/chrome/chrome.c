@@ -84,6 +84,11 @@ static void put_info(struct xsp_export *x)
 		xsp_chrome_text_pair(x->out, xsp_capture_gap_key(i), value);
 		separator = ",";
 	}
+	if (xsp_timeline_cut_text(x->timeline) != NULL) {
+		xsp_out_text(x->out, separator);
+		xsp_chrome_text_pair(x->out, "cut", xsp_timeline_cut_text(x->timeline));
+		separator = ",";
+	}
 	xsp_out_text(x->out, separator);
 	xsp_chrome_text_pair(x->out, "end", xsp_fact_how_ended(x->reader));
 	xsp_out_text(x->out, "},\n");
@@ -113,7 +118,7 @@ static void put_brake(struct xsp_export *x, const struct chrome *c)
 	const struct xsp_capture_window *w = NULL;
 	const struct xsp_fact facts[] = {
 		{"windows", xsp_capture_windows(x->reader, &w)},
-		{"recorded_ns", xsp_capture_recorded_ns(x->reader)},
+		{"recorded_ns", xsp_timeline_recorded_ns(x->timeline)},
 		{"of_ns", c->open.end_ns - c->open.start_ns},
 	};
 
@@ -185,6 +190,9 @@ static void set_clock(struct xsp_export *x, struct chrome *c)
 	uint64_t start = xsp_capture_realtime(x->reader, c->open.start_ns);
 	c->open.base_ns = start / BASE_PERIOD_NS * BASE_PERIOD_NS;
 	c->open.shift = start - c->open.base_ns - c->open.start_ns;
+	/* what is cut out has the times that it has in the whole */
+	c->open.start_ns = xsp_timeline_clip(x->timeline, c->open.start_ns);
+	c->open.end_ns = xsp_timeline_clip(x->timeline, c->open.end_ns);
 }
 
 static int chrome_begin(struct xsp_export *x)
@@ -362,7 +370,8 @@ static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 		return xsp_chrome_call_span(x, span);
 	struct xsp_shown_row *row = xsp_shown_get(c->open.rows, span);
 	struct held *h = NULL;
-	bool holds = span->flags & NO_EXIT;
+	bool holds = span->flags & NO_EXIT ||
+		     (span->flags & XSP_SPAN_CUT && span->end_ns == c->open.end_ns);
 	int rc = 0;
 
 	if (row == NULL)
@@ -487,13 +496,17 @@ static void put_windows(struct xsp_export *x)
 	size_t n = xsp_capture_windows(x->reader, &w);
 
 	for (size_t i = 0; i < n; i++) {
+		const uint64_t start = xsp_timeline_clip(x->timeline, w[i].start_ns);
+		const uint64_t end = xsp_timeline_clip(x->timeline, w[i].end_ns);
+		if (end <= start)
+			continue;
 		xsp_out_printf(x->out,
 			       "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"recorded\",\"pid\":%u,"
 			       "\"tid\":%u,\"ts\":",
 			       SPANS_PID, SPANS_PID + 1);
-		xsp_chrome_time(x, w[i].start_ns);
+		xsp_chrome_time(x, start);
 		xsp_out_text(x->out, ",\"dur\":");
-		*xsp_chrome_put_ns(text, w[i].end_ns - w[i].start_ns) = '\0';
+		*xsp_chrome_put_ns(text, end - start) = '\0';
 		xsp_out_text(x->out, text);
 		xsp_out_text(x->out, ",\"args\":{}},\n");
 	}
@@ -577,8 +590,8 @@ static int chrome_end(struct xsp_export *x)
 	{                                                                                          \
 		.suffix = (ending), .title = (what), .begin = chrome_begin, .span = chrome_span,   \
 		.call = xsp_chrome_call, .gpu = xsp_chrome_activity, .memory = xsp_chrome_memory,  \
-		.wait = xsp_chrome_wait, .sample = chrome_sample, .end = chrome_end,               \
-		.discard = chrome_discard,                                                         \
+		.wait = xsp_chrome_wait, .sample = chrome_sample, .readable = 1000000000,          \
+		.end = chrome_end, .discard = chrome_discard,                                      \
 	}
 
 const struct xsp_export_format xsp_format_json = CHROME_FORMAT(".json", "Chrome trace");

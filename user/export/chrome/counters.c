@@ -46,7 +46,7 @@ int xsp_chrome_counters(struct xsp_export *x, const struct xsp_span *span,
 	size_t at = 0;
 	uint64_t value;
 
-	if (names == NULL || end == NULL)
+	if (names == NULL || end == NULL || span->flags & XSP_SPAN_CUT) /* of the whole span */
 		return 0;
 	for (size_t i = 0; i < XSP_COUNTERS_MAX && *names != '\0'; i++) {
 		size_t length = strcspn(names, ",");

@@ -217,7 +217,7 @@ static char *put_kernel(char *p, const struct xsp_gpu_activity *a)
 static char *put_bandwidth(char *p, const struct xsp_gpu_activity *a, uint64_t bytes)
 {
 	p = xsp_chrome_put_number(p, "bytes", bytes);
-	if (a->end_ns > a->start_ns)
+	if (a->end_ns > a->start_ns && !a->cut)
 		p = put_decimal(p, "memory bandwidth (GB/s)",
 				(double)bytes / (double)(a->end_ns - a->start_ns));
 	return p;
@@ -464,6 +464,8 @@ int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 	p = xsp_put_us(p, duration);
 	char *args = XSP_PUT(p, ",\"args\":{");
 	char *end = kinds[a->kind].put(put_first(args, a), a);
+	if (a->cut)
+		end = XSP_PUT(end, ",\"cut\":true");
 	if (end == args) { /* none */
 		end = XSP_PUT(p, "},\n");
 	} else {

@@ -1,0 +1,450 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Parts of a capture: what each option leaves is what Python leaves of the whole export, slice by slice."""
+import collections
+import functools
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+
+from harness import (EXTRA, NO_MATCH, USAGE, Skip, Trace, case, check, equal, main, workload, xsptrace)
+
+STEPS = 12
+
+
+@functools.cache
+def recorded():
+    """(folder, whole trace, truth) of a recording that the cases read: spans, waits, samples; two threads."""
+    folder = tempfile.mkdtemp(prefix="xsptrace-cutting-")
+    done = xsptrace(*EXTRA, "-q", "-e", "record_function", "-e", "libc.so:clock_nanosleep", "--waits", "--sample",
+                    "-o", f"{folder}/whole.xspt", "-o", f"{folder}/whole.json", "--", workload("stepped"), STEPS, 2)
+    return folder, Whole(f"{folder}/whole.json"), json.loads(done.stdout)
+
+
+def export(*options, name="part", status=0, capture="whole.xspt", suffix=".json"):
+    """The trace of what is left, and what was said."""
+    folder = recorded()[0]
+    out = f"{folder}/{name}{suffix}"
+    done = xsptrace("export", f"{folder}/{capture}", *options, "-o", out, status=status)
+    return (Trace(out) if suffix == ".json" else open(out, encoding="utf-8").read()), done
+
+
+def nanoseconds(us):
+    return round(us * 1000)
+
+
+class Slice:
+    def __init__(self, e, begin=0):
+        self.id, self.name, self.thread = e["args"].get("External id"), e["name"], (e["pid"], e["tid"])
+        self.start = nanoseconds(e["ts"]) - begin
+        self.end = self.start + nanoseconds(e["dur"])
+        self.marks = {k for k in ("cut", "finished", "unwound", "exit lost") if k in e["args"]}
+        self.cpu = e["args"].get("cpu_time (us)")
+        self.kind = e["cat"]
+        self.depth, self.around = 0, None
+
+
+class Whole(Trace):
+    """Slices with times from the recording's beginning, nested."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        w = self.json["xsptrace_window"]
+        self.begin, self.length = w["start_ns"] - self.json["baseTimeNanoseconds"], w["duration_ns"]
+        self.slices = [Slice(e, self.begin) for e in self.spans]
+        self.states = [Slice(e, self.begin) for e in self.json["traceEvents"] if e.get("cat") == "thread_state"]
+        self.samples = sorted(nanoseconds(e["ts"]) - self.begin for e in self.json["traceEvents"]
+                              if e.get("cat") == "sample")
+        nest(self.slices)
+
+
+def nest(slices):
+    """depth and what is around each, of those that there are."""
+    rows = collections.defaultdict(list)
+    for s in sorted(slices, key=lambda s: (s.start, -s.end, s.id)):
+        stack = rows[s.thread]
+        while stack and stack[-1].end <= s.start:
+            stack.pop()
+        s.depth, s.around = len(stack), stack[-1] if stack else None
+        stack.append(s)
+
+
+def of(trace, slices):
+    """What a part shows of them: {id: (name, start, end, marks)}."""
+    begin = recorded()[1].begin
+    return {s.id: (s.name, s.start, s.end, s.marks) for s in (Slice(e, begin) for e in slices)}
+
+
+def check_slices(trace, expected, what):
+    got = of(trace, trace.spans)
+    equal(sorted(got), sorted(s.id for s in expected), f"{what}: spans")
+    for s in expected:
+        name, start, end, marks = got[s.id]
+        # readers of the file compute with doubles; what is cut off together ends 2 ns before what is around it
+        near = 12 if "cut" in marks else 3
+        check(name == s.name and abs(start - s.start) <= 3 and abs(end - s.end) <= near and marks == s.marks,
+              f"{what}: {name} [{start}, {end}] {marks}, expected {s.name} [{s.start}, {s.end}] {s.marks}")
+
+
+def within(slices, low, high):
+    """Clipped copies of those that overlap."""
+    out = []
+    for s in slices:
+        if s.start >= high or (s.end <= low and s.start < low):
+            continue
+        c = Slice.__new__(Slice)
+        c.__dict__.update(s.__dict__)
+        if s.start < low or s.end > high:
+            c.marks = s.marks | {"cut"}
+        c.start, c.end = max(s.start, low), min(s.end, high)
+        out.append(c)
+    return out
+
+
+def folded_of(slices):
+    """Self time by stack, computed from slices alone: as if there were no others."""
+    nest(slices)
+    sums, inner = collections.Counter(), collections.Counter()
+    for s in slices:
+        if s.around:
+            inner[s.around.id] += s.end - s.start
+    for s in slices:
+        stack, at = [], s
+        while at:
+            stack.append(re.sub(r" (\d+)$", r"_\1", at.name))  # docs/formats.md, folded stacks
+            at = at.around
+        sums[";".join(["stepped", *reversed(stack)])] += s.end - s.start - inner[s.id]
+    return sums
+
+
+def check_folded(slices, *options):
+    text, _ = export(*options, "--weight", "wall", name="part", suffix=".folded")
+    got = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in text.splitlines()}
+    expected = folded_of(slices)
+    equal(sorted(got), sorted(expected), f"{options}: stacks")
+    for stack, ns in expected.items():
+        check(abs(got[stack] - ns) <= 6 * len(slices), f"{options}: {stack}: {got[stack]} ns, expected {ns}")
+
+
+def check_summary(slices, *options):
+    """Calls, totals and means, against the same from slices."""
+    _, done = export(*options, "--summary", "json", name="summed")
+    summary = json.loads(done.stdout)
+    names = collections.defaultdict(list)
+    for s in slices:
+        names[s.name].append(s)
+    rows = {r["name"]: r for r in summary["names"]}
+    equal(sorted(rows), sorted(names), f"{options}: names of the summary")
+    for name, of_name in names.items():
+        whole = [s.end - s.start for s in of_name if "cut" not in s.marks]
+        row, total = rows[name], sum(s.end - s.start for s in of_name)
+        equal((row["calls"], row["measured"]), (len(of_name), len(whole)), f"{options}: {name}")
+        check(abs(row["total_ns"] - total) <= 3 * len(of_name), f"{options}: total of {name}", row, total)
+        equal("mean_ns" in row, bool(whole), f"{options}: has {name} a mean?")
+        if whole:
+            check(abs(row["mean_ns"] - sum(whole) / len(whole)) <= 4, f"{options}: mean of {name}", row)
+            check(abs(row["max_ns"] - max(whole)) <= 3, f"{options}: max of {name}", row)
+    return summary
+
+
+# ---- time ----
+
+
+@case
+def seconds_shares_and_the_clock(folder):
+    _, whole, _ = recorded()
+    length = whole.length
+    low, high = 400_000_000, length * 3 // 4
+    expected = within(whole.slices, low, high)
+    check(any("cut" in s.marks for s in expected) and len(expected) < len(whole.slices), "nothing is cut")
+    trace, _ = export("--from", "0.4", "--to", "75%")
+    check_slices(trace, expected, "seconds")
+    trace.check_nesting()
+    equal(trace.json["xsptrace_capture"]["cut"], "--from 0.4 --to 75%", "what the trace says of it")
+    check(abs(trace.json["xsptrace_window"]["duration_ns"] - (high - low)) <= 1, "window", trace.json["xsptrace_window"])
+    check_folded(within(whole.slices, low, high), "--from", "400ms", "--to", "75%")
+    check_summary(within(whole.slices, low, high), "--from", "0.4", "--to", "75%")
+    # by the clock on the wall: the recording's window says when it began
+    start = whole.json["xsptrace_window"]["start_ns"]
+    at = start + low
+    text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at // 10**9)) + f".{at % 10**9:09d}"
+    for form in (text, text.replace(" ", "T"), text.split(" ")[1]):
+        trace, _ = export("--from", form, "--to", "75%")
+        got = of(trace, trace.spans)
+        # the real-time clock is read in microseconds, and may be slewed meanwhile
+        edge = min(s[1] for s in got.values())
+        check(abs(edge - min(s.start for s in expected)) < 20_000, f"--from '{form}' begins at {edge}")
+
+
+@case
+def waits_and_samples_of_the_range(folder):
+    _, whole, _ = recorded()
+    low, high = whole.length // 3, whole.length * 2 // 3
+    trace, done = export("--from", f"{low}ns", "--to", f"{high}ns", "--summary", "json")
+    begin = whole.begin
+    got = sorted((s.thread, s.name, s.start, s.end) for s in
+                 (Slice(e, begin) for e in trace.json["traceEvents"] if e.get("cat") == "thread_state"))
+    expected = sorted((s.thread, s.name, s.start, s.end) for s in within(whole.states, low, high)
+                      if s.end > s.start)
+    equal([g[:2] for g in got], [e[:2] for e in expected], "states")
+    for g, e in zip(got, expected):
+        check(abs(g[2] - e[2]) <= 3 and abs(g[3] - e[3]) <= 3, "a state's time", g, e)
+    samples = sorted(nanoseconds(e["ts"]) - begin for e in trace.json["traceEvents"] if e.get("cat") == "sample")
+    equal(len(samples), sum(low <= s < high for s in whole.samples), "samples")
+    # the sums of threads are those of their states
+    for t in json.loads(done.stdout)["threads"]:
+        states = [s for s in within(whole.states, low, high) if s.thread[1] % 2**29 == t["tid"] or
+                  t["tid"] == s.thread[1]]
+        blocked = sum(t["blocked_ns"].values())
+        check(t["running_ns"] + t["runnable_ns"] + blocked == t["time_ns"], "a thread's sums", t, len(states))
+    sums = collections.Counter()
+    for s in within(whole.states, low, high):
+        sums[s.name.split(":")[0]] += s.end - s.start
+    told = collections.Counter()
+    for t in json.loads(done.stdout)["threads"]:
+        told["Running"] += t["running_ns"]
+        told["Blocked"] += sum(t["blocked_ns"].values())
+        told["Runnable"] += t["runnable_ns"]
+    sums["Runnable"] += sums.pop("Preempted", 0)
+    for state, ns in sums.items():
+        check(abs(told[state] - ns) <= 6 * len(expected), f"{state}: {told[state]} ns, states say {ns}")
+
+
+@case
+def cpu_time_in_the_range(folder):
+    """Of a span that goes beyond it: its part without what its thread was off the CPU in that part."""
+    _, whole, _ = recorded()
+    jobs = [s for s in whole.slices if s.name == "job"]
+    low, high = jobs[0].start + 30_000_000, jobs[0].end - 20_000_000
+    trace, _ = export("--from", f"{low}ns", "--to", f"{high}ns")
+    job = next(e for e in trace.spans if e["name"] == "job")
+    check(job["args"]["cut"] and "cpu_time (us)" in job["args"], "job is not cut, or its CPU time is missing", job)
+    row = jobs[0].thread
+    states = [s for s in within(whole.states, low, high) if s.name != "Running"]
+    named = {e["tid"]: e["args"]["name"] for e in whole.json["traceEvents"]
+             if e["ph"] == "M" and e["name"] == "thread_name"}
+    mine = [s for s in states if f"thread {row[1]} " in named.get(s.thread[1], "")]
+    expected = high - low - sum(s.end - s.start for s in mine)
+    # waits of less than 10 us have no state
+    check(0 <= expected - nanoseconds(job["args"]["cpu_time (us)"]) < 2_000_000, "CPU time of the part",
+          job["args"], expected)
+
+
+@case
+def steps_as_a_range(folder):
+    _, whole, facts = recorded()
+    turns = {int(s.name.split()[1]): s for s in whole.slices if s.name.startswith("turn ")}  # of the second thread
+    firsts = {int(s.name.split()[1]): s for s in reversed(whole.slices) if s.name.startswith("turn ")}
+    equal(len(turns), STEPS, "turns")
+    for options, low, high in (
+            (["--from", "step:4..6"], firsts[4].start, turns[6].end),
+            (["--from", "step:4", "--to", "step:6"], firsts[4].start, turns[6].end),
+            (["--from", "step:9"], firsts[9].start, whole.length),
+            (["--to", "step:2"], 0, turns[2].end)):
+        trace, _ = export(*options, "--step", "turn")
+        check_slices(trace, within(whole.slices, low, high), str(options))
+    # one thread's steps: none of its figures changes, their numbers neither
+    tid = turns[0].thread[1]
+    one = [s for s in within(whole.slices, turns[4].start, turns[6].end) if s.thread == turns[0].thread]
+    trace, done = export("--from", "step:4..6", "--step", "turn", "-t", tid, "--summary", "json")
+    check_slices(trace, one, "steps of a thread")
+    steps = json.loads(done.stdout)["steps"]
+    equal((steps["steps"], steps["not_whole"]), (3, 0), "steps in the part")
+    equal(sorted(s["number"] for s in steps["slowest"]), [4, 5, 6], "their numbers")
+    equal(steps["calls"], sum(facts[str(tid)][i][4] * 2 + 1 for i in (4, 5, 6)), "calls: parts, and what they call")
+
+
+# ---- what is chosen ----
+
+
+@case
+def threads(folder):
+    _, whole, facts = recorded()
+    tids = [int(t) for t in facts]
+    for t in tids:
+        trace, _ = export("-t", t)
+        check_slices(trace, [s for s in whole.slices if s.thread[1] == t], f"-t {t}")
+        check(all(f"thread {t} " in e["args"]["name"] for e in trace.json["traceEvents"]
+                  if e["name"] == "thread_name" and e["pid"] < 2**28), "rows of others")
+    trace, _ = export("-t", ",".join(str(s) for s in {s.thread[1] for s in whole.slices}))
+    check_slices(trace, whole.slices, "-t all")
+    for comm, all_of_them in (("stepped", True), ("step*", True), ("steppe", False)):
+        trace, _ = export("--comm", comm)
+        check_slices(trace, whole.slices if all_of_them else [], f"--comm {comm}")
+
+
+@case
+def names(folder):
+    _, whole, _ = recorded()
+    for patterns, keep in (
+            (["part"], lambda n: n == "part"),
+            (["turn*"], lambda n: n.startswith("turn")),
+            (["libc.so:*"], lambda n: n.startswith("clock_nano") or "nanosleep" in n),
+            (["record_function"], lambda n: "nanosleep" not in n),
+            (["record_function:turn [4-6]", "job"], lambda n: n in ("turn 4", "turn 5", "turn 6", "job")),
+            (["!turn*"], lambda n: not n.startswith("turn")),
+            (["record_function", "!part"], lambda n: n != "part" and "nanosleep" not in n),
+            (["!record_function:between"], lambda n: n != "between")):
+        options = [word for p in patterns for word in ("-e", p)]
+        left = [s for s in whole.slices if keep(s.name)]
+        check(0 < len(left) < len(whole.slices), f"{patterns} choose nothing, or all")
+        trace, _ = export(*options)
+        check_slices(trace, left, str(patterns))
+        check_folded(left, *options)
+    nest(whole.slices)
+
+
+@case
+def duration_and_depth(folder):
+    """Pitfall: self time of what is left holds the time of what is not."""
+    _, whole, _ = recorded()
+    nest(whole.slices)
+    durations = sorted(s.end - s.start for s in whole.slices)
+    least = (durations[len(durations) // 2] + durations[len(durations) // 2 + 1]) // 2 // 1000 * 1000
+    long = [s for s in whole.slices if s.end - s.start >= least]
+    trace, _ = export("--min-duration", f"{least // 1000}us")
+    check_slices(trace, long, "--min-duration")
+    check_folded(long, "--min-duration", f"{least // 1000}us")
+    check_summary(long, "--min-duration", f"{least // 1000}us")
+    nest(whole.slices)
+    outer = [s for s in whole.slices if s.depth < 2]
+    trace, _ = export("--max-depth", 2)
+    check_slices(trace, outer, "--max-depth")
+    check_folded(outer, "--max-depth", 2)
+    # depth is that of what is left: parts stand at the top where nothing else is
+    parts = [s for s in whole.slices if s.name == "part"]
+    trace, _ = export("--max-depth", 1, "-e", "part", "-e", "libc.so:*")
+    nest(chosen := [s for s in whole.slices if s.name == "part" or "nanosleep" in s.name])
+    check_slices(trace, [s for s in chosen if s.depth == 0], "--max-depth with -e")
+    check(len(parts) > 0, "no parts")
+    nest(whole.slices)
+
+
+@case
+def all_at_once(folder):
+    _, whole, facts = recorded()
+    tid = int(list(facts)[1])
+    chosen = [s for s in whole.slices if s.thread[1] == tid and (s.name == "job" or s.name == "part")]
+    low, high = min(s.start for s in chosen) + 60_000_000, max(s.end for s in chosen) - 10_000_000
+    left = within(chosen, low, high)
+    options = ["--from", f"{low}ns", "--to", f"{high}ns", "-t", tid, "-e", "job", "-e", "part"]
+    trace, _ = export(*options)
+    check_slices(trace, left, "all")
+    check_folded(left, *options)
+    check_summary(within(chosen, low, high), *options)
+    done = xsptrace("info", f"{recorded()[0]}/whole.xspt", *options)
+    equal(int(re.search(r"(\d+) spans in 1 threads", done.stdout)[1]), len(left), "spans that info tells of")
+    svg, _ = export(*options, "--weight", "wall", suffix=".svg")
+    perf, _ = export(*options, "--weight", "wall", suffix=".perf")
+    check(f"{len(left)} spans" in svg and perf.count("self-ns") == len(left), "spans in .svg and .perf")
+
+
+# ---- the GPU ----
+
+
+@case
+def gpu_activities_and_memory(folder):
+    """Kernels, copies and memory of the range, by what the whole export says of each."""
+    out = f"{folder}/gpu"
+    xsptrace(*EXTRA, "-q", "-o", f"{out}.xspt", "-o", f"{out}.json", "--", workload("gpu_sim"), "--threads", "2",
+             "--calls", "40")
+
+    def activities(trace, begin):
+        return sorted((nanoseconds(e["ts"]) - begin, nanoseconds(e["ts"]) + nanoseconds(e["dur"]) - begin,
+                       e["cat"], e["name"], e["tid"], "cut" in e["args"])
+                      for e in trace.json["traceEvents"]
+                      if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync"))
+
+    def totals(trace, begin):
+        return sorted((nanoseconds(e["ts"]) - begin, e["args"]["bytes"]) for e in trace.json["traceEvents"]
+                      if e["ph"] == "C")
+
+    whole = Trace(f"{out}.json")
+    begin = whole.json["xsptrace_window"]["start_ns"] - whole.json["baseTimeNanoseconds"]
+    all_of_them = activities(whole, begin)
+    check(len(all_of_them) > 50, "the simulation did little", len(all_of_them))
+    middle = all_of_them[len(all_of_them) // 3], all_of_them[2 * len(all_of_them) // 3]
+    low, high = (middle[0][0] + middle[0][1]) // 2, (middle[1][0] + middle[1][1]) // 2
+    xsptrace("export", f"{out}.xspt", "--from", f"{low}ns", "--to", f"{high}ns", "-o", f"{out}.part.json")
+    part = Trace(f"{out}.part.json")
+    expected = sorted((max(a[0], low), min(a[1], high), *a[2:5], a[0] < low or a[1] > high) for a in all_of_them
+                      if a[0] < high and (a[1] > low or a[0] >= low))
+    got = activities(part, begin)
+    equal([g[2:] for g in got], [e[2:] for e in expected], "activities")
+    check(all(abs(g[i] - e[i]) <= 3 for g, e in zip(got, expected) for i in (0, 1)), "their times")
+    equal([m[1] for m in totals(part, begin)], [m[1] for m in totals(whole, begin) if low <= m[0] < high],
+          "memory in use: all that was allocated before counts")
+    used = totals(whole, begin)
+    check(len(used) >= 3, "allocations", used)
+    low = (used[0][0] + used[1][0]) // 2
+    done = xsptrace("export", f"{out}.xspt", "--from", f"{low}ns", "-o", f"{out}.memory.json", "--summary", "json", "-q")
+    equal([m[1] for m in totals(Trace(f"{out}.memory.json"), begin)], [m[1] for m in used[1:]], "memory from there on")
+    peaks = [m["peak_bytes"] for m in json.loads(done.stdout)["gpu"]["memory"] if not m["pinned_host"]]
+    check(max(m[1] for m in used) in peaks, "peak of the range", peaks, used)
+    arrows = collections.Counter(e["ph"] for e in part.json["traceEvents"] if e.get("cat") == "ac2g")
+    calls = {(e["pid"], e["tid"], e["ts"]) for e in part.json["traceEvents"]
+             if e.get("cat") in ("cuda_runtime", "cuda_driver")}
+    for e in part.json["traceEvents"]:
+        if e.get("cat") == "ac2g" and e["ph"] == "s":
+            check(any(c[:2] == (e["pid"], e["tid"]) for c in calls), "an arrow from where nothing is", e)
+    check(arrows["s"] <= arrows["f"], "arrows that lead nowhere", arrows)
+    # those of one thread: what its calls launched
+    tids = collections.Counter(c[1] for c in calls)
+    tid = tids.most_common(1)[0][0]
+    xsptrace("export", f"{out}.xspt", "-t", tid, "-o", f"{out}.thread.json")
+    thread = Trace(f"{out}.thread.json")
+    launched = {e["args"]["correlation"] for e in thread.json["traceEvents"]
+                if e.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in e["args"]}
+    kernels = [e for e in thread.json["traceEvents"] if e.get("cat") == "kernel"]
+    check(kernels and all(e["args"]["correlation"] in launched for e in kernels), "kernels of other threads")
+
+
+# ---- what is wrong ----
+
+
+@case
+def errors_name_the_option(folder):
+    capture = f"{recorded()[0]}/whole.xspt"
+    for options, said in (
+            (["--from", "soon"], "--from wants"), (["--to", "101%"], "--to wants"),
+            (["--from", "9999"], "--from 9999 is not in the recording"),
+            (["--to", "2001-01-01 00:00:00"], "--to 2001-01-01 00:00:00 is not in the recording"),
+            (["--from", "0.3", "--to", "0.2"], "--to 0.2 does not come behind --from 0.3"),
+            (["--from", "step:3"], "--from step:3: the capture has no whole step"),
+            (["--from", "step:99", "--step", "turn"], f"--from step:99: the capture has steps 0 to {STEPS - 1}"),
+            (["--from", "step:1..2", "--to", "1"], "leave out --to"),
+            (["--to", "step:1..2"], "--to wants one step"), (["--from", "step:x"], "--from wants"),
+            (["-t", "me"], "-t wants"), (["-e", ""], "-e ''"),
+            (["--min-duration", "long"], "--min-duration wants"), (["--max-depth", "0"], "--max-depth wants"),
+            (["--step", ""], "--step wants")):
+        for verb in ("export", "info"):
+            done = xsptrace(verb, capture, *options, status=USAGE)
+            check(said in done.stderr, f"{verb} {options}", done.stderr)
+    done = xsptrace("export", capture, "-e", "no_such_name", status=NO_MATCH)
+    check("-e no_such_name: no span of the capture is left" in done.stderr, "nothing is left", done.stderr)
+
+
+@case
+def large_outputs_say_so(folder):
+    """A gigabyte of JSON, into nothing."""
+    capture = f"{folder}/hot.xspt"
+    xsptrace(*EXTRA, "-q", "--buffer", "512M", "-e", "hot_frame", "-o", capture, "--", workload("hot"), "--seconds",
+             "30", timeout=400)
+    done = xsptrace("export", capture, "-o", "/dev/null", timeout=400)
+    said = "of JSON, more than viewers manage (1 GB): cut it" in done.stderr
+    spans = int(re.search(r"events\s+(\d+)", xsptrace("info", capture).stdout)[1]) // 2
+    if spans < 6_000_000:
+        raise Skip(f"only {spans} spans in 30 s: no gigabyte")
+    check(said, "not said", spans, done.stderr)
+    done = xsptrace("export", capture, "--from", "0", "--to", "1%", "-o", "/dev/null")
+    check("of JSON" not in done.stderr, "said of a small one", done.stderr)
+
+
+try:
+    main()
+finally:
+    if recorded.cache_info().currsize:
+        shutil.rmtree(recorded()[0], ignore_errors=True)

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * steps.h - iterations of a program: what marks them, how long they take, what is called in them.
+ *
+ * `ProfilerStep#N` (torch.profiler's step()) is a step by itself, and so is what --step names;
+ * `Optimizer.step#...` ends one, which began where the one before it ended. Calls are those of the step's own
+ * thread. A step that was not recorded from its beginning to its end is in no figure.
+ */
+#ifndef XSP_ANALYSIS_STEPS_H
+#define XSP_ANALYSIS_STEPS_H
+
+#include <stdio.h>
+
+#include "base/json_writer.h"
+#include "timeline/timeline.h"
+
+struct xsp_steps;
+
+int xsp_steps_new(struct xsp_timeline *t, struct xsp_steps **out);
+void xsp_steps_free(struct xsp_steps *s);
+/* Before the run: only spans of this name, or of this name and a number, are steps. Kept by reference. */
+void xsp_steps_mark(struct xsp_steps *s, const char *marker);
+
+/* Before the run: does the capture have a name that marks steps? Else spans need not be told. (Without memory it
+ * has; the run then says so.) */
+bool xsp_steps_expected(struct xsp_steps *s);
+/* `name`: what the span's calls are counted under. 0 or -ENOMEM. */
+int xsp_steps_span(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name);
+
+/* The same as a sink, without a table of names. */
+struct xsp_timeline_sink xsp_steps_sink(struct xsp_steps *s);
+
+/* Names that only number ("ProfilerStep#17"): the length of what they have in common, else 0. */
+size_t xsp_steps_stem(const struct xsp_steps *s, const char *name);
+
+/* Behind the run: the steps, the slowest, and what was longer in them. Nothing if there are none. */
+int xsp_steps_write(struct xsp_steps *s, const struct xsp_capture_reader *r, FILE *f);
+/* The same as JSON, inside an object. */
+int xsp_steps_json(struct xsp_steps *s, const struct xsp_capture_reader *r,
+		   struct xsp_json_writer *j);
+
+/*
+ * Where steps `first` to `last` are: to be asked for before the run, and told behind it. Several threads: from
+ * the first one's beginning to the last one's end. False: there is none of them; *least and *most are the
+ * numbers that there are, *least > *most without any.
+ */
+void xsp_steps_want(struct xsp_steps *s, uint64_t first, uint64_t last);
+bool xsp_steps_wanted(const struct xsp_steps *s, uint64_t *start_ns, uint64_t *end_ns,
+		      uint64_t *least, uint64_t *most);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* steps_private.h - what collecting and printing share. */
+#ifndef XSP_ANALYSIS_STEPS_PRIVATE_H
+#define XSP_ANALYSIS_STEPS_PRIVATE_H
+
+#include "analysis/histogram.h"
+#include "analysis/steps.h"
+#include "base/u64map.h"
+
+#define XSP_STEPS_FIRST 10U /* of a thread, among which warm-up is looked for */
+#define XSP_STEPS_SLOWEST 5U
+
+/* How a name marks steps. */
+enum mark { MARK_NONE, MARK_IS, MARK_ENDS, MARKS };
+
+struct share {
+	xsp_name_id name;
+	uint64_t calls, self_ns;
+};
+
+struct step {
+	uint64_t number, start_ns, end_ns;
+	uint32_t track;
+	bool warm_up;
+	uint64_t calls;
+	struct share *shares; /* owned */
+	size_t share_count;
+};
+
+/* Calls of one name on a thread. */
+struct entry {
+	struct share now; /* in the step at hand */
+	uint64_t calls, self_ns; /* in all steps that count */
+};
+
+/* The steps of a thread. */
+struct track {
+	uint32_t pid, tid;
+	enum mark mark;
+	xsp_name_id name; /* MARK_ENDS: of the marker that was first */
+	uint32_t index;
+	bool begun; /* MARK_ENDS: the step at hand has a beginning */
+	uint64_t begin_ns, markers;
+	struct entry *entries;
+	size_t entry_count, entry_capacity;
+	struct xsp_u64map entry_of;
+	uint32_t *touched; /* entries with calls in the step at hand */
+	size_t touched_count, touched_capacity;
+	struct step first[XSP_STEPS_FIRST];
+	size_t first_count;
+	uint64_t steps, calls, sum_ns, max_ns; /* of those that count */
+};
+
+/* Figures of one way of marking. */
+struct figures {
+	struct xsp_histogram all; /* warm-up as well */
+	struct xsp_histogram times;
+	uint64_t steps, calls, sum_ns, min_ns, max_ns;
+	double mean, squares; /* Welford's */
+	uint64_t not_whole; /* begun or ended where it was not recorded */
+	char title[80]; /* the first marker: "ProfilerStep#*" */
+	struct step slowest[XSP_STEPS_SLOWEST];
+	size_t slowest_count;
+};
+
+struct xsp_steps {
+	struct xsp_timeline *timeline;
+	const char *marker; /* --step, or NULL */
+	uint8_t *marks; /* by name id */
+	size_t mark_count, mark_capacity;
+	size_t names_that[MARKS];
+	struct track **tracks;
+	size_t track_count, track_capacity;
+	struct xsp_u64map track_of; /* thread and way of marking → index */
+	struct track *last[MARKS];
+	struct figures figures[MARKS];
+	char end_title[80];
+	bool ended;
+	uint64_t want_first, want_last, want_start_ns, want_end_ns, least, most;
+};
+
+/* Once, behind the run: which of the two ways it is, what was warm-up. 0 or -ENOMEM. */
+int xsp_steps_end(struct xsp_steps *s);
+enum mark xsp_steps_how(const struct xsp_steps *s);
+
+#endif

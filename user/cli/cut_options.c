@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cut_options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "analysis/steps.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "probes/probe.h"
+#include "timeline/timeline.h"
+
+const char xsp_cut_help[] =
+	"A part of it (what is left out is time of what is around it; docs/formats.md):\n"
+	"      --from T, --to T     a time in the recording: seconds (2.5, 800ms), a share of it "
+	"(30%),\n"
+	"                           wall-clock time (14:03:20, 2026-11-22T14:03:20.5), step:10;\n"
+	"                           --from step:10..20 is both\n"
+	"      --step NAME          what a step is: spans of this name, or of it and a number. "
+	"Default:\n"
+	"                           ProfilerStep#N, else what lies between the ends of "
+	"Optimizer.step#...\n"
+	"  -t, --tid TID[,TID...]   only these threads\n"
+	"      --comm NAME          only threads of this name (NAME* for a prefix)\n"
+	"  -e, --event PATTERN      only spans that it names: LIBRARY:GLOB, GLOB, PROVIDER,\n"
+	"                           PROVIDER:GLOB; !PATTERN leaves out. May be given several "
+	"times\n"
+	"      --min-duration TIME  only spans that last so long (50us, 1ms)\n"
+	"      --max-depth N        only the N outermost spans\n";
+
+static int bad(struct xsp_error *err, const char *option, const char *value, const char *wanted)
+{
+	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%s wants %s, not '%.200s'", option,
+			     wanted, value);
+}
+
+static int out_of_memory(struct xsp_error *err)
+{
+	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+}
+
+/* ---- options ---- */
+
+static int note(struct xsp_cut_options *o, const char *option, const char *value,
+		struct xsp_error *err)
+{
+	char *text = NULL;
+
+	if (asprintf(&text, "%s%s%s %s", o->text != NULL ? o->text : "", o->text != NULL ? " " : "",
+		     option, value) < 0)
+		return out_of_memory(err);
+	free(o->text);
+	o->text = text;
+	o->given = true;
+	return 1;
+}
+
+static int take_tids(struct xsp_cut_options *o, const char *value, struct xsp_error *err)
+{
+	char *copy = strdup(value), *rest = copy, *part;
+	int rc = copy == NULL ? out_of_memory(err) : 0;
+
+	while (rc == 0 && (part = strsep(&rest, ",")) != NULL) {
+		uint64_t n;
+		uint32_t *grown = reallocarray(o->tids, o->cut.tid_count + 1, sizeof(*grown));
+		if (grown == NULL) {
+			rc = out_of_memory(err);
+			break;
+		}
+		o->tids = grown;
+		if (xsp_parse_number(part, 1, 4194304, &n) < 0)
+			rc = bad(err, "-t", value, "thread ids (-t 1234 or -t 1234,5678)");
+		else
+			o->tids[o->cut.tid_count++] = (uint32_t)n;
+	}
+	free(copy);
+	return rc;
+}
+
+static int take_comm(struct xsp_cut_options *o, const char *value, struct xsp_error *err)
+{
+	const char **grown = reallocarray(o->comms, o->cut.comm_count + 1, sizeof(*grown));
+
+	if (grown == NULL)
+		return out_of_memory(err);
+	o->comms = grown;
+	o->comms[o->cut.comm_count++] = value;
+	return 0;
+}
+
+/* PROVIDER stands for PROVIDER:*. */
+static int take_pattern(struct xsp_cut_options *o, const char *value, struct xsp_error *err)
+{
+	struct xsp_cut_pattern *grown =
+		reallocarray(o->patterns, o->cut.pattern_count + 1, sizeof(*grown));
+	char all[64];
+
+	if (grown == NULL)
+		return out_of_memory(err);
+	o->patterns = grown;
+	struct xsp_cut_pattern *p = &o->patterns[o->cut.pattern_count];
+	const bool provider = xsp_provider_index(value + (value[0] == '!')) >= 0;
+	snprintf(all, sizeof(all), "%.60s:*", value);
+	*p = (struct xsp_cut_pattern){.provider = provider};
+	int rc = xsp_pattern_parse(provider ? all : value, &p->pattern, err);
+	if (rc < 0) {
+		char why[sizeof(err->text)];
+		snprintf(why, sizeof(why), "%s", err->text);
+		return xsp_error_set(err, rc, XSP_STATUS_USAGE, "-e '%.100s': %.300s", value, why);
+	}
+	p->provider = p->pattern.library != NULL && p->pattern.glob != NULL &&
+		      xsp_provider_index(p->pattern.library) >= 0;
+	o->cut.pattern_count++;
+	return 0;
+}
+
+static int take_value(struct xsp_cut_options *o, int code, const char *value, struct xsp_error *err)
+{
+	if (code == 't')
+		return take_tids(o, value, err);
+	if (code == 'e')
+		return take_pattern(o, value, err);
+	if (code == XSP_CUT_COMM)
+		return take_comm(o, value, err);
+	if (code == XSP_CUT_FROM)
+		o->from = value;
+	if (code == XSP_CUT_TO)
+		o->to = value;
+	if (code == XSP_CUT_MIN && xsp_parse_duration(value, 1e3, &o->cut.min_duration_ns) < 0)
+		return bad(err, "--min-duration", value,
+			   "a time (50us, 1ms; a plain number is microseconds)");
+	if (code == XSP_CUT_DEPTH && xsp_parse_number(value, 1, 1000000, &o->cut.max_depth) < 0)
+		return bad(err, "--max-depth", value, "a number from 1 on");
+	return 0;
+}
+
+int xsp_cut_option(struct xsp_cut_options *o, int code, const char *value, struct xsp_error *err)
+{
+	static const struct {
+		int code;
+		const char *name;
+	} rows[] = {
+		{XSP_CUT_FROM, "--from"},
+		{XSP_CUT_TO, "--to"},
+		{'t', "-t"},
+		{XSP_CUT_COMM, "--comm"},
+		{'e', "-e"},
+		{XSP_CUT_MIN, "--min-duration"},
+		{XSP_CUT_DEPTH, "--max-depth"},
+	};
+
+	if (code == XSP_CUT_STEP) {
+		o->step = value;
+		return value[0] != '\0' ? 1
+					: bad(err, "--step", value, "the name of what a step is");
+	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].code != code)
+			continue;
+		int rc = take_value(o, code, value, err);
+		return rc < 0 ? rc : note(o, rows[i].name, value, err);
+	}
+	return 0;
+}
+
+void xsp_cut_clear(struct xsp_cut_options *o)
+{
+	for (size_t i = 0; i < o->cut.pattern_count; i++)
+		xsp_pattern_clear(&o->patterns[i].pattern);
+	free(o->patterns);
+	free(o->comms);
+	free(o->tids);
+	free(o->text);
+	*o = (struct xsp_cut_options){0};
+}
+
+/* ---- times ---- */
+
+struct limits {
+	uint64_t start_ns, end_ns; /* of the recording */
+};
+
+static int outside(struct xsp_error *err, const char *option, const char *value,
+		   const struct limits *l)
+{
+	char length[XSP_UNITS_SIZE];
+
+	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+			     "%s %.100s is not in the recording, which is %s long", option, value,
+			     xsp_format_ns(length, l->end_ns - l->start_ns));
+}
+
+/* When the real-time clock showed that. */
+static uint64_t monotonic(const struct xsp_capture_reader *r, const struct limits *l,
+			  uint64_t realtime_ns)
+{
+	uint64_t low = l->start_ns, high = l->end_ns;
+
+	while (low < high) {
+		const uint64_t middle = low + (high - low) / 2;
+		if (xsp_capture_realtime(r, middle) < realtime_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* "14:03:20.5", on the day of the recording's beginning or the next; or with the day before it. */
+static int wall_clock(const struct xsp_capture_reader *r, const struct limits *l,
+		      const char *option, const char *value, uint64_t *ns, struct xsp_error *err)
+{
+	static const char *const forms[] = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
+					    "%Y-%m-%d %H:%M", "%H:%M:%S", "%H:%M"};
+	const uint64_t first = xsp_capture_realtime(r, l->start_ns);
+	const uint64_t last = xsp_capture_realtime(r, l->end_ns);
+	const time_t begun = (time_t)(first / 1000000000);
+	const char *end = NULL;
+	struct tm tm;
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]) && end == NULL; i++) {
+		localtime_r(&begun, &tm);
+		tm.tm_sec = 0;
+		tm.tm_isdst = -1;
+		end = strptime(value, forms[i], &tm);
+		if (end != NULL && *end != '\0' && *end != '.')
+			end = NULL;
+	}
+	char *rest = NULL;
+	const double fraction = end != NULL && *end == '.' ? strtod(end, &rest) : 0;
+	if (end == NULL || (*end == '.' && *rest != '\0'))
+		return bad(err, option, value,
+			   "seconds (2.5, 800ms), a share (30%), a time (14:03:20, "
+			   "2026-11-22T14:03:20) or a step (step:10)");
+	uint64_t at = (uint64_t)mktime(&tm) * 1000000000 + (uint64_t)(fraction * 1e9);
+	if (at < first && strchr(value, '-') == NULL) { /* beyond midnight */
+		tm.tm_mday++;
+		const uint64_t next =
+			(uint64_t)mktime(&tm) * 1000000000 + (uint64_t)(fraction * 1e9);
+		at = next <= last ? next : at;
+	}
+	if (at < first || at > last)
+		return outside(err, option, value, l);
+	*ns = monotonic(r, l, at);
+	return 0;
+}
+
+static int take_time(const struct xsp_capture_reader *r, const struct limits *l, const char *option,
+		     const char *value, uint64_t *ns, struct xsp_error *err)
+{
+	const uint64_t all = l->end_ns - l->start_ns;
+	uint64_t after;
+	char *end;
+	const double percent = strtod(value, &end);
+
+	if (end != value && strcmp(end, "%") == 0) {
+		if (!(percent >= 0 && percent <= 100))
+			return bad(err, option, value, "a share from 0% to 100%");
+		*ns = l->start_ns + (uint64_t)llround((double)all * percent / 100);
+		return 0;
+	}
+	if (xsp_parse_duration(value, 1e9, &after) < 0)
+		return wall_clock(r, l, option, value, ns, err);
+	if (after > all)
+		return outside(err, option, value, l);
+	*ns = l->start_ns + after;
+	return 0;
+}
+
+/* ---- steps ---- */
+
+/* "step:10" or "step:10..20" */
+static bool is_steps(const char *value, uint64_t *first, uint64_t *last, bool *both)
+{
+	char *end;
+
+	if (value == NULL || strncmp(value, "step:", 5) != 0 || value[5] < '0' || value[5] > '9')
+		return false;
+	*first = *last = strtoull(value + 5, &end, 10);
+	*both = strncmp(end, "..", 2) == 0 && end[2] >= '0' && end[2] <= '9';
+	if (*both)
+		*last = strtoull(end + 2, &end, 10);
+	return *end == '\0' && *first <= *last;
+}
+
+/* Reads the capture once for it. */
+static int find_steps(struct xsp_cut_options *o, struct xsp_capture_reader *r, const char *option,
+		      const char *value, uint64_t first, uint64_t last, uint64_t *start_ns,
+		      uint64_t *end_ns, struct xsp_error *err)
+{
+	struct xsp_timeline *t = NULL;
+	struct xsp_steps *s = NULL;
+	uint64_t least, most;
+	int rc = xsp_timeline_new(r, &t, err);
+
+	if (rc == 0 && xsp_steps_new(t, &s) < 0)
+		rc = out_of_memory(err);
+	if (rc == 0)
+		rc = xsp_timeline_cut(t, &(struct xsp_cut){.to_ns = UINT64_MAX,
+							   .tids = o->tids,
+							   .tid_count = o->cut.tid_count,
+							   .comms = o->comms,
+							   .comm_count = o->cut.comm_count});
+	if (rc == 0) {
+		xsp_steps_mark(s, o->step);
+		xsp_steps_want(s, first, last);
+		const struct xsp_timeline_sink sink = xsp_steps_sink(s);
+		rc = xsp_timeline_run(t, &sink, 1, err);
+	}
+	if (rc == 0 && !xsp_steps_wanted(s, start_ns, end_ns, &least, &most)) {
+		rc = -EINVAL;
+		if (least > most)
+			xsp_error_set(err, rc, XSP_STATUS_USAGE,
+				      "%s %.100s: the capture has no whole step%s%.100s; --step "
+				      "NAME says what one is",
+				      option, value, o->step != NULL ? " of " : "",
+				      o->step != NULL ? o->step : "");
+		else
+			xsp_error_set(err, rc, XSP_STATUS_USAGE,
+				      "%s %.100s: the capture has steps %" PRIu64 " to %" PRIu64,
+				      option, value, least, most);
+	}
+	xsp_steps_free(s);
+	xsp_timeline_free(t);
+	return rc;
+}
+
+static int resolve_from(struct xsp_cut_options *o, struct xsp_capture_reader *r,
+			const struct limits *l, struct xsp_error *err)
+{
+	uint64_t first, last, start, end;
+	bool both;
+
+	if (!is_steps(o->from, &first, &last, &both))
+		return take_time(r, l, "--from", o->from, &o->cut.from_ns, err);
+	if (both && o->to != NULL)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "--from %.100s says where it ends: leave out --to", o->from);
+	int rc = find_steps(o, r, "--from", o->from, first, last, &start, &end, err);
+	if (rc < 0)
+		return rc;
+	o->cut.from_ns = start;
+	if (both)
+		o->cut.to_ns = end;
+	return 0;
+}
+
+static int resolve_to(struct xsp_cut_options *o, struct xsp_capture_reader *r,
+		      const struct limits *l, struct xsp_error *err)
+{
+	uint64_t first, last, start, end;
+	bool both;
+
+	if (!is_steps(o->to, &first, &last, &both))
+		return take_time(r, l, "--to", o->to, &o->cut.to_ns, err);
+	if (both)
+		return bad(err, "--to", o->to, "one step (step:20)");
+	int rc = find_steps(o, r, "--to", o->to, first, last, &start, &end, err);
+	if (rc == 0)
+		o->cut.to_ns = end;
+	return rc;
+}
+
+int xsp_cut_resolve(struct xsp_cut_options *o, struct xsp_capture_reader *r, struct xsp_error *err)
+{
+	struct limits l;
+	int rc = 0;
+
+	xsp_capture_window(r, &l.start_ns, &l.end_ns);
+	o->cut.from_ns = 0;
+	o->cut.to_ns = UINT64_MAX;
+	o->cut.tids = o->tids;
+	o->cut.comms = o->comms;
+	o->cut.patterns = o->patterns;
+	o->cut.text = o->text;
+	if (o->from != NULL)
+		rc = resolve_from(o, r, &l, err);
+	if (rc == 0 && o->to != NULL)
+		rc = resolve_to(o, r, &l, err);
+	if (rc == 0 && o->cut.from_ns >= o->cut.to_ns)
+		rc = xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				   "--to %.100s does not come behind --from %.100s",
+				   o->to != NULL ? o->to : "", o->from != NULL ? o->from : "0");
+	return rc;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tell.c - what is known goes to the sinks: as much of it as the cut leaves. */
+#include "timeline/timeline_private.h"
+
+/* To each sink that wants it; `rc` is what the last one has returned. */
+#define TELL(t, member, what)                                                                      \
+	do {                                                                                       \
+		for (size_t i = 0; i < (t)->sink_count && rc >= 0; i++)                            \
+			if ((t)->sinks[i].member != NULL)                                          \
+				rc = (t)->sinks[i].member((t)->sinks[i].ctx, (what));              \
+		rc = rc < 0 ? rc : 0;                                                              \
+	} while (0)
+
+static bool goes_beyond(const struct xsp_timeline *t, uint64_t start_ns, uint64_t end_ns)
+{
+	return start_ns < t->cut.from_ns || end_ns > t->cut.to_ns;
+}
+
+static struct xsp_span clipped(const struct xsp_timeline *t, const struct xsp_span *span)
+{
+	struct xsp_span s = *span;
+
+	s.flags |= XSP_SPAN_CUT;
+	s.start_ns = xsp_timeline_clip(t, s.start_ns);
+	s.end_ns = xsp_timeline_clip(t, s.end_ns);
+	s.probe_ns = s.self_probe_ns = 0; /* not known of a part */
+	return s;
+}
+
+int xsp_tell_span(struct xsp_timeline *t, const struct xsp_span *span)
+{
+	const bool told = span->left_out == 0,
+		   part = told && goes_beyond(t, span->start_ns, span->end_ns);
+	const struct xsp_span *shown = span;
+	struct xsp_span cut;
+	int rc = 0;
+
+	if (part) {
+		cut = clipped(t, span);
+		shown = &cut;
+		t->counts.clipped++;
+	}
+	for (size_t i = 0; i < t->sink_count && rc >= 0; i++) {
+		const struct xsp_timeline_sink *s = &t->sinks[i];
+		if (s->every != NULL && !(span->left_out & XSP_LEFT_OUT_THREAD))
+			rc = s->every(s->ctx, span);
+		if (s->span != NULL && told && rc >= 0)
+			rc = s->span(s->ctx, shown);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int xsp_tell_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call)
+{
+	struct xsp_gpu_call told = *call;
+	struct xsp_span span;
+	int rc = 0;
+
+	if (call->span != NULL ? call->span->left_out != 0
+			       : xsp_cut_time(t, call->start_ns, call->end_ns) != 0 ||
+					 xsp_cut_thread(t, call->tid) != 0 ||
+					 xsp_cut_leaves_call_out(t, call->name))
+		return 0;
+	if (call->span != NULL && goes_beyond(t, call->start_ns, call->end_ns)) {
+		span = clipped(t, call->span);
+		told.span = &span;
+	}
+	told.start_ns = xsp_timeline_clip(t, call->start_ns);
+	told.end_ns = xsp_timeline_clip(t, call->end_ns);
+	TELL(t, call, &told);
+	return rc;
+}
+
+int xsp_tell_activity(const struct xsp_timeline *t, const struct xsp_gpu_activity *a, bool *told)
+{
+	struct xsp_gpu_activity part = *a;
+	int rc = 0;
+
+	*told = !a->left_out && xsp_cut_time(t, a->start_ns, a->end_ns) == 0;
+	if (!*told)
+		return 0;
+	part.cut = goes_beyond(t, a->start_ns, a->end_ns);
+	part.start_ns = xsp_timeline_clip(t, a->start_ns);
+	part.end_ns = xsp_timeline_clip(t, a->end_ns);
+	TELL(t, gpu, &part);
+	return rc;
+}
+
+int xsp_tell_memory(const struct xsp_timeline *t, const struct xsp_memory_event *e)
+{
+	int rc = 0;
+
+	if (!e->left_out && xsp_cut_time(t, e->time_ns, e->time_ns) == 0)
+		TELL(t, memory, e);
+	return rc;
+}
+
+int xsp_tell_sample(const struct xsp_timeline *t, const struct xsp_sample *s)
+{
+	int rc = 0;
+
+	if (xsp_cut_time(t, s->time_ns, s->time_ns) == 0 && xsp_cut_thread(t, s->tid) == 0)
+		TELL(t, sample, s);
+	return rc;
+}
+
+int xsp_tell_wait(const struct xsp_timeline *t, struct xsp_wait *w, bool *told)
+{
+	int rc = 0;
+
+	*told = xsp_cut_time(t, w->left_ns, w->back_ns) == 0 && xsp_cut_thread(t, w->tid) == 0;
+	if (!*told)
+		return 0;
+	if (w->left_ns < t->cut.from_ns) {
+		w->flags |= XSP_WAIT_BEFORE;
+		w->short_ns = 0;
+	}
+	if (w->back_ns > t->cut.to_ns)
+		w->flags |= XSP_WAIT_OPEN;
+	w->left_ns = xsp_timeline_clip(t, w->left_ns);
+	w->woken_ns = xsp_timeline_clip(t, w->woken_ns);
+	w->back_ns = xsp_timeline_clip(t, w->back_ns);
+	TELL(t, wait, w);
+	return rc;
+}
