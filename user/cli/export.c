@@ -114,6 +114,11 @@ int xsp_cmd_export(int argc, char **argv)
 			o.weight = xsp_weight_of(optarg);
 		} else if (code == OPT_BY && strcmp(optarg, "thread") == 0) {
 			o.by_thread = true;
+		} else if (code == '?' || code == ':') {
+			xsp_say("%.200s: unknown option or missing value: see xsptrace export "
+				"--help",
+				argv[optind - 1]);
+			goto out;
 		} else if (code == 'q') {
 			o.quiet = true;
 			o.progress = false;
@@ -125,8 +130,7 @@ int xsp_cmd_export(int argc, char **argv)
 			status = bad(code == OPT_ROWS ? "--rows wants a number or all"
 				     : code == OPT_WEIGHT
 					     ? "--weight wants wall, cpu, off-cpu or samples"
-				     : code == OPT_BY ? "--by wants thread"
-						      : "unknown option or missing value");
+					     : "--by wants thread");
 			goto out;
 		}
 	}
