@@ -419,7 +419,8 @@ def errors_name_the_option(folder):
             (["--to", "step:1..2"], "--to wants one step"), (["--from", "step:x"], "--from wants"),
             (["-t", "me"], "-t wants"), (["-e", ""], "-e ''"),
             (["--min-duration", "long"], "--min-duration wants"), (["--max-depth", "0"], "--max-depth wants"),
-            (["--step", ""], "--step wants")):
+            (["--step", ""], "--step wants"), (["--from"], "--from: unknown option or missing value"),
+            (["--form", "1"], "unknown option")):
         for verb in ("export", "info"):
             done = xsptrace(verb, capture, *options, status=USAGE)
             check(said in done.stderr, f"{verb} {options}", done.stderr)

@@ -118,6 +118,11 @@ int xsp_cmd_export(int argc, char **argv)
 			o.weight = xsp_weight_of(optarg);
 		} else if (code == OPT_BY && xsp_by_of(optarg) != 0) {
 			o.by |= xsp_by_of(optarg);
+		} else if (code == '?' || code == ':') {
+			xsp_say("%.200s: unknown option or missing value: see xsptrace export "
+				"--help",
+				argv[optind - 1]);
+			goto out;
 		} else if (code == 'q') {
 			o.quiet = true;
 			o.progress = false;
@@ -129,8 +134,7 @@ int xsp_cmd_export(int argc, char **argv)
 			status = bad(code == OPT_ROWS ? "--rows wants a number or all"
 				     : code == OPT_WEIGHT
 					     ? "--weight wants wall, cpu, off-cpu or samples"
-				     : code == OPT_BY ? "--by wants " XSP_BY_WORDS
-						      : "unknown option or missing value");
+					     : "--by wants " XSP_BY_WORDS);
 			goto out;
 		}
 	}

@@ -159,7 +159,7 @@ static const char tail[] =
 	"  sudo xsptrace -p 4242 -e 'price*' -e '!price_cache*' --min-duration 100us\n"
 	"  sudo xsptrace -o flame.svg -e './engine:*' -- ./engine --paths 1000\n"
 	"  xsptrace export ops.xspt -o ops.svg -o ops.perf\n"
-	"  xsptrace export ops.xspt --from step:10..20 -e 'aten::*' -o part.json   (export --help)\n"
+	"  xsptrace export ops.xspt --from step:10..20 -e 'aten::*' -o part.json\n"
 	"\n"
 	"Exit status: 0 done; 1 failure; 2 usage; 3 no such target; 4 no permission; 5 target "
 	"cannot\n"
