@@ -17,9 +17,9 @@ static const char usage[] =
 	"Usage: xsptrace export FILE.xspt [-o OUT]... [--weight W] [--by thread]\n"
 	"                       [--summary [json]] [--rows N|all] [-q]\n"
 	"\n"
-	"Turns a capture into other formats; the ending of OUT decides: .json .json.gz .perf "
-	".folded\n"
-	".svg. Without -o, or with --summary, prints the summary table. Needs no root.\n"
+	"Turns a capture into other formats; the ending of OUT decides:\n"
+	"  " XSP_EXPORT_SUFFIXES "\n"
+	"Without -o, or with --summary, prints the summary table. Needs no root.\n"
 	"\n"
 	"  --weight W     what .perf, .folded and .svg add up: wall; of captures with --waits cpu "
 	"or\n"
@@ -70,8 +70,7 @@ int xsp_cmd_export(int argc, char **argv)
 		status = XSP_STATUS_USAGE;
 		if (code == 'o') {
 			if (xsp_export_format_for(optarg) == NULL) {
-				xsp_say("-o %s: the ending must be one of .json .json.gz .perf "
-					".folded .svg",
+				xsp_say("-o %s: the ending must be one of " XSP_EXPORT_SUFFIXES,
 					optarg);
 				goto out;
 			}

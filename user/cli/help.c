@@ -116,6 +116,7 @@ static const char head[] =
 	"                             .perf            perf-script text\n"
 	"                             .folded          folded stacks, in ns\n"
 	"                             .svg             flame graph\n"
+	"                             .db              SQLite database: docs/sql.md\n"
 	"                             .xspt            the capture itself\n"
 	"                           default: xsptrace.NAME.PID.TIME.xspt and .json.gz here\n"
 	"      --weight W           what .perf, .folded and .svg add up: wall; with --waits cpu, "

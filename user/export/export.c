@@ -8,9 +8,22 @@
 #include "export/out.h"
 
 const struct xsp_export_format *const xsp_export_formats[] = {
-	&xsp_format_json,   &xsp_format_json_gz, &xsp_format_perf_script,
-	&xsp_format_folded, &xsp_format_svg,	 &(const struct xsp_export_format){.suffix = NULL},
+	&xsp_format_json,
+	&xsp_format_json_gz,
+	&xsp_format_perf_script,
+	&xsp_format_folded,
+	&xsp_format_svg,
+	&xsp_format_sql,
+	&(const struct xsp_export_format){.suffix = NULL},
 };
+
+#ifdef XSP_WITHOUT_SQLITE
+const struct xsp_export_format xsp_format_sql = {
+	.suffix = ".db",
+	.title = "SQLite database",
+	.missing = "this xsptrace was built without SQLite (package libsqlite3-dev)",
+};
+#endif
 
 static const char *const weights[XSP_WEIGHTS] = {"usual", "wall", "cpu", "off-cpu", "samples"};
 
@@ -69,9 +82,11 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 	if (format == NULL)
 		return xsp_error_set(
 			err, -EINVAL, XSP_STATUS_USAGE,
-			"no format goes by the ending of %s; there are .json, .json.gz, "
-			".perf, .folded and .svg",
+			"no format goes by the ending of %s; there are " XSP_EXPORT_SUFFIXES,
 			options->path);
+	if (format->missing != NULL)
+		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s",
+				     options->path, format->missing);
 	const bool samples = options->weight == XSP_WEIGHT_SAMPLES,
 		   waits = options->weight == XSP_WEIGHT_CPU ||
 			   options->weight == XSP_WEIGHT_OFF_CPU;

@@ -10,5 +10,6 @@ extern const struct xsp_export_format xsp_format_json_gz; /* chrome/chrome.c */
 extern const struct xsp_export_format xsp_format_perf_script; /* perf_script.c */
 extern const struct xsp_export_format xsp_format_folded; /* folded.c */
 extern const struct xsp_export_format xsp_format_svg; /* svg.c */
+extern const struct xsp_export_format xsp_format_sql; /* sql/sql.c; without SQLite: export.c */
 
 #endif

@@ -53,7 +53,7 @@ static bool left_out(const struct xsp_timeline *t, uint64_t duration, size_t dep
 
 int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	     const struct open_span *s, uint64_t end_ns, uint32_t flags,
-	     const xsp_name_id *ancestors, size_t depth)
+	     const xsp_name_id *ancestors, size_t depth, uint64_t parent)
 {
 	end_ns = xsp_max_u64(end_ns, s->start_ns);
 	uint64_t duration = end_ns - s->start_ns;
@@ -79,6 +79,7 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.depth = (uint32_t)depth,
 		.ancestors = ancestors,
 		.serial = s->serial,
+		.parent = parent,
 		.details = s->details,
 		.path = t->path,
 		.path_length = t->path_length,
@@ -204,7 +205,8 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 			return rc;
 		t->path = row->path;
 	}
-	int rc = xsp_emit(t, th, row->index, s, end_ns, flags, row->names, depth);
+	const uint64_t parent = depth > 0 ? row->spans[depth - 1].serial + 1 : 0;
+	int rc = xsp_emit(t, th, row->index, s, end_ns, flags, row->names, depth, parent);
 	t->path = NULL;
 	return rc;
 }
@@ -326,7 +328,11 @@ int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, siz
 		const struct open_span *s = &p->spans[at];
 		if (at > 0)
 			add_child(&p->spans[at - 1].child, s, p->park_ns, p->park_off_ns);
-		int rc = xsp_emit(t, th, p->row, s, p->park_ns, flags, p->names, p->prefix + at);
+		const uint64_t parent = at > 0		? p->spans[at - 1].serial + 1
+					: p->prefix > 0 ? p->parent_serial + 1
+							: 0;
+		int rc = xsp_emit(t, th, p->row, s, p->park_ns, flags, p->names, p->prefix + at,
+				  parent);
 		if (rc < 0)
 			return rc;
 	}
