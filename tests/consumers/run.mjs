@@ -41,7 +41,7 @@ function exportTo(name) {
   const [program, ...args] = exportCommand;
   execFileSync(program, [...args, at('made.xspt'), ...(driver ? [at(name)] : ['-o', at(name)])], {stdio: 'inherit'});
 }
-['made.json', 'made.json.gz', 'made.perf', 'made.folded', 'made.svg'].forEach(exportTo);
+['made.json', 'made.json.gz', 'made.perf', 'made.folded', 'made.svg', 'made.csv', 'made.speedscope.json', 'made.pb.gz', 'made.db'].forEach(exportTo);
 const expected = JSON.parse(fs.readFileSync(at('expected.json'), 'utf8'));
 const names = expected.names.map(fromHex);
 // Two containers see themselves as 1, so they keep the ids of the root namespace.
@@ -77,7 +77,7 @@ let totalTime = 0;
 
 await check('a second export gives the same bytes', () => {
   const file = (name) => fs.readFileSync(at(name));
-  for (const name of ['made.json.gz', 'made.perf', 'made.folded', 'made.svg']) {
+  for (const name of ['made.json.gz', 'made.perf', 'made.folded', 'made.svg', 'made.csv', 'made.speedscope.json', 'made.pb.gz', 'made.db']) {
     const before = file(name);
     exportTo(name);
     assert(before.equals(file(name)), name);
@@ -293,6 +293,12 @@ await check('Perfetto reads the folded stacks: every stack, all the time', () =>
   assert.deepEqual(n, {n: folded.filter((l) => !l.endsWith(' 0')).length, s: totalTime});
 });
 
+await check('Perfetto reads the pprof: every stack, calls and time', () => {
+  const [n] = perfetto('made.pb.gz', `select sum(iif(p.sample_type_type = 'wall', s.value, 0)) time, sum(iif(p.sample_type_type = 'calls', s.value, 0)) calls
+    from __intrinsic_aggregate_sample s join __intrinsic_aggregate_profile p on p.id = s.aggregate_profile_id`);
+  assert.deepEqual(n, {time: totalTime, calls: spans.length});
+});
+
 await check('flamegraph.pl\'s expression takes every folded line, as one count', () => {
   let time = 0;
   for (const line of folded) {
@@ -344,6 +350,31 @@ await check('speedscope reads JSON, perf-script text and folded stacks without a
   assert.deepEqual(perfRows, Object.keys(rowsExpected).sort());
   const [f] = fold.profile.profiles;
   assert.equal(f.endValue - f.startValue, totalTime);
+});
+
+await check('speedscope reads its own format: every span on its row, to the nanosecond', async () => {
+  const [r] = await loadAll([at('made.speedscope.json')]);
+  assert.deepEqual(r.messages.filter((m) => /still open|Failed|rror|out of order|Could not|Unable/i.test(m)), []);
+  const frames = r.profile.shared.frames.map((f) => f.name.replace(/ \[end not seen\]$/, '').replace(/^\[mangled\] (.{1000}).*/s, '$1'));
+  const found = {}, wanted = {};
+  for (const p of r.profile.profiles) {
+    const [, pid, tid, fiber] = /\(pid (\d+)\) thread (\d+) .*?( stack \d+)?$/s.exec(p.name), open = [];
+    for (const e of p.events) {
+      if (e.type === 'O') open.push(e);
+      else {
+        const begin = open.pop();
+        assert.equal(begin.frame, e.frame);
+        const key = `${pid}/${fiber ? FIBER_TID : tid} ${e.at - begin.at} ${frames[e.frame]}`;
+        found[key] = (found[key] ?? 0) + 1;
+      }
+    }
+    assert.deepEqual(open, []);
+  }
+  for (const s of spans) {
+    const key = `${s.pid}/${s.tid} ${s.end - s.start} ${/^_Z/.test(s.name) ? s.name.slice(0, 1000) : s.name}`;
+    wanted[key] = (wanted[key] ?? 0) + 1;
+  }
+  assert.deepEqual(differing(found, wanted), []);
 });
 
 await check('the flame graph opens from a file, zooms, searches, resets; nothing is fetched', async () => {

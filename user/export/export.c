@@ -8,13 +8,11 @@
 #include "export/out.h"
 
 const struct xsp_export_format *const xsp_export_formats[] = {
-	&xsp_format_json,
-	&xsp_format_json_gz,
-	&xsp_format_perf_script,
-	&xsp_format_folded,
-	&xsp_format_svg,
-	&xsp_format_sql,
-	&(const struct xsp_export_format){.suffix = NULL},
+	&xsp_format_json,	 &xsp_format_json_gz,
+	&xsp_format_perf_script, &xsp_format_folded,
+	&xsp_format_svg,	 &xsp_format_csv,
+	&xsp_format_speedscope,	 &xsp_format_pprof,
+	&xsp_format_sql,	 &(const struct xsp_export_format){.suffix = NULL},
 };
 
 #ifdef XSP_WITHOUT_SQLITE
@@ -237,6 +235,8 @@ static int take_sample_stack(void *ctx, const struct xsp_sample *s)
 		.pid = s->pid,
 		.tid = s->tid,
 		.probe = UINT32_MAX,
+		.cpu_ns = XSP_CPU_UNKNOWN,
+		.self_cpu_ns = XSP_CPU_UNKNOWN,
 		.name = s->path[s->path_length - 1],
 		.path = s->path,
 		.path_length = s->path_length - 1,

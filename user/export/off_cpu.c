@@ -37,7 +37,7 @@ static uint64_t off_of(const struct xsp_thread_times *t)
 	return sum;
 }
 
-int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_fn add)
+int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_fn add, void *ctx)
 {
 	const struct xsp_thread_times *times;
 	const size_t count = xsp_timeline_times(x->timeline, &times);
@@ -53,7 +53,7 @@ int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_f
 		if (at != NULL)
 			told->ns[*at] -= less;
 		if (ns > less)
-			rc = add(x, t, ns - less);
+			rc = add(ctx, t, ns - less);
 	}
 	return rc;
 }

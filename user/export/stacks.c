@@ -382,6 +382,8 @@ int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
 		return rc;
 	struct xsp_stack_node *n = &s->nodes[nearest];
 	n->self_ns += self_ns;
+	if (xsp_span_has_duration(span) && span->self_cpu_ns != XSP_CPU_UNKNOWN)
+		n->self_cpu_ns += span->self_cpu_ns;
 	if (node == 0)
 		return 0;
 	n->calls++;
@@ -427,9 +429,9 @@ int xsp_stacks_add_wait(struct xsp_stacks *s, const struct xsp_wait *wait)
 	return rc;
 }
 
-static int add_rest(struct xsp_export *x, const struct xsp_timeline_thread *thread, uint64_t ns)
+static int add_rest(void *ctx, const struct xsp_timeline_thread *thread, uint64_t ns)
 {
-	struct xsp_stacks *s = x->state;
+	struct xsp_stacks *s = ctx;
 	char comm[48];
 	uint32_t node, rest;
 
@@ -447,7 +449,7 @@ int xsp_stacks_add_rest(struct xsp_stacks *s)
 {
 	if (s->x->options.weight != XSP_WEIGHT_OFF_CPU)
 		return 0;
-	return xsp_off_rest(s->x, &s->told, add_rest);
+	return xsp_off_rest(s->x, &s->told, add_rest, s);
 }
 
 void xsp_stacks_join_threads(struct xsp_stacks *s)
