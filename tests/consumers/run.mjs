@@ -41,7 +41,7 @@ function exportTo(name) {
   const [program, ...args] = exportCommand;
   execFileSync(program, [...args, at('made.xspt'), ...(driver ? [at(name)] : ['-o', at(name)])], {stdio: 'inherit'});
 }
-['made.json', 'made.json.gz', 'made.perf', 'made.folded', 'made.svg', 'made.csv', 'made.speedscope.json', 'made.pb.gz', 'made.db'].forEach(exportTo);
+['made.json', 'made.json.gz', 'made.perf', 'made.folded', 'made.svg', 'made.csv', 'made.speedscope.json', 'made.pb.gz', 'made.pftrace', 'made.db'].forEach(exportTo);
 const expected = JSON.parse(fs.readFileSync(at('expected.json'), 'utf8'));
 const names = expected.names.map(fromHex);
 // Two containers see themselves as 1, so they keep the ids of the root namespace.
@@ -77,7 +77,7 @@ let totalTime = 0;
 
 await check('a second export gives the same bytes', () => {
   const file = (name) => fs.readFileSync(at(name));
-  for (const name of ['made.json.gz', 'made.perf', 'made.folded', 'made.svg', 'made.csv', 'made.speedscope.json', 'made.pb.gz', 'made.db']) {
+  for (const name of ['made.json.gz', 'made.perf', 'made.folded', 'made.svg', 'made.csv', 'made.speedscope.json', 'made.pb.gz', 'made.pftrace', 'made.db']) {
     const before = file(name);
     exportTo(name);
     assert(before.equals(file(name)), name);
@@ -278,6 +278,21 @@ await check('Perfetto reads the JSON: no error statistics, same slices, rows and
   assert.equal(Math.max(...rows.filter((r) => Number(r.tid) === 5001).map((r) => Number(r.depth))), 199);
   const finished = await perf.query("select count(*) n from slice where extract_arg(arg_set_id, 'args.finished') = 'false' or extract_arg(arg_set_id, 'args.finished') = 0");
   assert.equal(Number(finished[0].n), spans.filter((s) => s.flags & UNFINISHED).length);
+});
+
+await check('Perfetto reads its own format: the slices of the JSON, to the nanosecond', async () => {
+  const trace = await openTrace(at('made.pftrace'));
+  assert.deepEqual(await trace.query(STATS), []);
+  const rows = await trace.query('select s.ts, s.dur, s.name, s.category, s.depth, t.tid, p.pid from slice s left join thread_track k on s.track_id = k.id left join thread t using (utid) left join process p using (upid)');
+  assert.equal(rows.length, slices.length);
+  const key = (tid, ts, dur, name, category) => `${tid ?? FIBER_TID}/${ts}/${dur}/${category}/${name.replace(/^\[mangled\] (.{1000}).*/s, '$1')}`;
+  assert.deepEqual(differing(count(rows, (r) => key(r.tid, r.ts, r.dur, r.name, r.category)),
+    count(spans, (s) => key(s.tid, s.start, s.end - s.start, /^_Z/.test(s.name) ? s.name.slice(0, 1000) : s.name, s.category))), []);
+  assert.equal(Math.max(...rows.filter((r) => Number(r.tid) === 5001).map((r) => Number(r.depth))), 199);
+  const finished = await trace.query("select count(*) n from slice where extract_arg(arg_set_id, 'debug.finished') = 0");
+  assert.equal(Number(finished[0].n), spans.filter((s) => s.flags & UNFINISHED).length);
+  const names = await trace.query('select t.tid, t.name from thread t where t.tid > 0');
+  for (const t of threads.values()) assert(names.some((n) => Number(n.tid) === t.tid && n.name === t.comm), t.comm);
 });
 
 await check('Perfetto reads the perf-script text: every sample, every thread', () => {

@@ -119,6 +119,7 @@ static const char head[] =
 	"                             .csv             the spans, one a line\n"
 	"                             .speedscope.json speedscope's own format\n"
 	"                             .pb.gz           pprof\n"
+	"                             .pftrace         Perfetto's own format\n"
 	"                             .db              SQLite database: docs/sql.md\n"
 	"                             .xspt            the capture itself\n"
 	"                           default: xsptrace.NAME.PID.TIME.xspt and .json.gz here\n"

@@ -8,11 +8,17 @@
 #include "export/out.h"
 
 const struct xsp_export_format *const xsp_export_formats[] = {
-	&xsp_format_json,	 &xsp_format_json_gz,
-	&xsp_format_perf_script, &xsp_format_folded,
-	&xsp_format_svg,	 &xsp_format_csv,
-	&xsp_format_speedscope,	 &xsp_format_pprof,
-	&xsp_format_sql,	 &(const struct xsp_export_format){.suffix = NULL},
+	&xsp_format_json,
+	&xsp_format_json_gz,
+	&xsp_format_perf_script,
+	&xsp_format_folded,
+	&xsp_format_svg,
+	&xsp_format_csv,
+	&xsp_format_speedscope,
+	&xsp_format_pprof,
+	&xsp_format_perfetto,
+	&xsp_format_sql,
+	&(const struct xsp_export_format){.suffix = NULL},
 };
 
 #ifdef XSP_WITHOUT_SQLITE

@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/u64map.h"
 #include "export/facts.h"
 #include "export/formats.h"
+#include "export/span_kinds.h"
 #include "export/ordered.h"
 #include "export/out.h"
 #include "export/shown.h"
@@ -20,9 +19,7 @@
 struct speedscope {
 	struct xsp_shown *rows;
 	struct xsp_ordered *spans;
-	struct xsp_u64map index; /* of frames, by name id and what is said of the end */
-	uint64_t *frames;
-	size_t frame_count, frame_capacity;
+	struct xsp_span_kinds frames;
 	uint64_t start_ns, end_ns;
 	const char *separator;
 };
@@ -39,24 +36,6 @@ static int speedscope_begin(struct xsp_export *x)
 	return rc == 0 ? xsp_ordered_new(x->options.path, &s->spans) : rc;
 }
 
-static int frame_of(struct speedscope *s, const struct xsp_span *span, uint32_t *frame)
-{
-	const bool unseen = span->flags & (XSP_SPAN_UNFINISHED | XSP_SPAN_EXIT_LOST);
-	const uint64_t key = (uint64_t)span->name << 1 | unseen;
-	const uint32_t *known = xsp_u64map_get(&s->index, key);
-
-	if (known != NULL) {
-		*frame = *known;
-		return 0;
-	}
-	*frame = (uint32_t)s->frame_count;
-	if (xsp_grow(&s->frames, &s->frame_capacity, s->frame_count + 1) < 0 ||
-	    xsp_u64map_set(&s->index, key, *frame) < 0)
-		return -ENOMEM;
-	s->frames[s->frame_count++] = key;
-	return 0;
-}
-
 static int speedscope_span(struct xsp_export *x, const struct xsp_span *span)
 {
 	struct speedscope *s = x->state;
@@ -69,7 +48,7 @@ static int speedscope_span(struct xsp_export *x, const struct xsp_span *span)
 
 	if (row == NULL)
 		return -ENOMEM;
-	int rc = frame_of(s, span, &o.name);
+	int rc = xsp_span_kind_of(&s->frames, x, span, &o.name);
 	return rc == 0 ? xsp_ordered_add(s->spans, row->index, &o) : rc;
 }
 
@@ -128,14 +107,14 @@ static int put_profile(struct xsp_export *x, const struct xsp_shown_row *row)
 	return rc;
 }
 
-static void put_frame(struct xsp_export *x, uint64_t key, bool first)
+static void put_frame(struct xsp_export *x, const struct xsp_span_kind *frame, bool first)
 {
-	const char *name = xsp_timeline_name(x->timeline, (xsp_name_id)(key >> 1));
+	const char *name = xsp_timeline_name(x->timeline, frame->name);
 	char buffer[XSP_TEXT_SHORT], *text = NULL;
 
 	xsp_out_text(x->out, first ? "{\"name\":" : ",\n{\"name\":");
 	name = xsp_text_short(name != NULL ? name : "", buffer);
-	if ((key & 1) && asprintf(&text, "%s [end not seen]", name) < 0) {
+	if (frame->ending != XSP_RETURNED && asprintf(&text, "%s [end not seen]", name) < 0) {
 		xsp_out_fail(x->out, -ENOMEM);
 		return;
 	}
@@ -171,8 +150,8 @@ static int speedscope_end(struct xsp_export *x)
 	for (size_t i = 0; rc == 0 && i < xsp_shown_count(s->rows); i++)
 		rc = put_profile(x, xsp_shown_at(s->rows, i));
 	xsp_out_text(x->out, "],\n\"shared\":{\"frames\":[\n");
-	for (size_t i = 0; i < s->frame_count; i++)
-		put_frame(x, s->frames[i], i == 0);
+	for (size_t i = 0; i < s->frames.count; i++)
+		put_frame(x, &s->frames.list[i], i == 0);
 	xsp_out_text(x->out, "]}}\n");
 	return rc;
 }
@@ -185,8 +164,7 @@ static void speedscope_discard(struct xsp_export *x)
 		return;
 	xsp_shown_free(s->rows);
 	xsp_ordered_free(s->spans);
-	xsp_u64map_free(&s->index);
-	free(s->frames);
+	xsp_span_kinds_free(&s->frames);
 	free(s);
 	x->state = NULL;
 }
