@@ -18,6 +18,10 @@
 #define SAMPLES_ROW (UINT32_MAX - 1)
 #define WAITS_ROW (UINT32_MAX - 2)
 
+/* A stack, and whether one of the same name is in it. */
+#define HELD(stack, recursive) ((stack) << 1 | (recursive))
+_Static_assert(XSP_STACKS_MAX < 1U << 31, "the number of a stack fits");
+
 #define INTEGER xsp_sql_integer
 #define IF xsp_sql_if
 #define TEXT xsp_sql_text
@@ -28,8 +32,8 @@ struct database {
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
 	uint64_t start_ns, end_ns; /* of the recording, CLOCK_MONOTONIC */
-	struct xsp_u64map
-		stacks; /* of calls of CUDA's API that are told of later, by their serials */
+	/* of calls of CUDA's API that are told of later, by their serials: HELD() */
+	struct xsp_u64map held;
 };
 
 static struct xsp_sql_value at(const struct database *d, uint64_t ns)
@@ -65,7 +69,7 @@ static int other_thread(struct xsp_export *x, uint32_t tid, struct xsp_sql_value
 
 static bool is_recursive(const struct xsp_span *s)
 {
-	for (uint32_t i = 0; s->ancestors != NULL && i < s->depth; i++)
+	for (uint32_t i = 0; i < s->depth; i++)
 		if (s->ancestors[i] == s->name)
 			return true;
 	return false;
@@ -101,6 +105,7 @@ static int put_counters(struct xsp_export *x, const struct xsp_span *s)
 /* What of a span is not in the span itself. */
 struct around {
 	enum xsp_category category;
+	bool recursive;
 	uint32_t stack; /* 0: not known */
 	uint32_t correlation;
 	uint64_t op; /* id of the operator that a call of CUDA's belongs to; 0: none */
@@ -123,7 +128,7 @@ static int put_span(struct xsp_export *x, const struct xsp_span *s, const struct
 				 INTEGER(a->category), INTEGER(name),
 				 IF(s->probe < d->probe_count, s->probe),
 				 IF(a->stack != 0, a->stack), IF(line != 0, line),
-				 INTEGER(s->depth), INTEGER(is_recursive(s)),
+				 INTEGER(s->depth), INTEGER(a->recursive),
 				 INTEGER(xsp_ending_of(s)), at(d, s->start_ns), at(d, s->end_ns),
 				 IF(measured, s->self_ns),
 				 IF(measured && s->cpu_ns != XSP_CPU_UNKNOWN, s->cpu_ns),
@@ -136,7 +141,7 @@ static int put_span(struct xsp_export *x, const struct xsp_span *s, const struct
 static int sql_span(struct xsp_export *x, const struct xsp_span *s)
 {
 	struct database *d = x->state;
-	struct around a = {.category = xsp_category_of(x, s)};
+	struct around a = {.category = xsp_category_of(x, s), .recursive = is_recursive(s)};
 	uint32_t nearest;
 	int rc = xsp_stacks_find(xsp_sql_stacks(d->rows), s, &a.stack, &nearest);
 
@@ -146,7 +151,7 @@ static int sql_span(struct xsp_export *x, const struct xsp_span *s)
 		return put_span(x, s, &a);
 	/* its ancestors are not known any more when it is told of again */
 	if (s->call_follows)
-		return xsp_u64map_set(&d->stacks, s->serial, a.stack);
+		return xsp_u64map_set(&d->held, s->serial, HELD(a.stack, (uint32_t)a.recursive));
 	a.op = s->op != 0 ? s->op : s->user;
 	return put_span(x, s, &a);
 }
@@ -183,9 +188,12 @@ static int sql_call(struct xsp_export *x, const struct xsp_gpu_call *c)
 
 	if (c->span == NULL)
 		return put_call(x, c, a.category);
-	const uint32_t *stack = xsp_u64map_get(&d->stacks, c->span->serial);
-	a.stack = stack != NULL ? *stack : 0;
-	xsp_u64map_remove(&d->stacks, c->span->serial);
+	const uint32_t *held = xsp_u64map_get(&d->held, c->span->serial);
+	if (held != NULL) {
+		a.stack = *held >> 1;
+		a.recursive = *held & 1;
+	}
+	xsp_u64map_remove(&d->held, c->span->serial);
 	return put_span(x, c->span, &a);
 }
 
@@ -647,7 +655,7 @@ static void sql_discard(struct xsp_export *x)
 		return;
 	xsp_sql_free(d->rows);
 	xsp_shown_free(d->shown);
-	xsp_u64map_free(&d->stacks);
+	xsp_u64map_free(&d->held);
 	free(d);
 	x->state = NULL;
 }
