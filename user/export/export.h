@@ -62,7 +62,8 @@ struct xsp_export_format {
 };
 
 /* The suffixes, for messages and --help. */
-#define XSP_EXPORT_SUFFIXES ".json .json.gz .perf .folded .svg .csv .speedscope.json .pb.gz .pftrace .db"
+#define XSP_EXPORT_SUFFIXES                                                                        \
+	".json .json.gz .perf .folded .svg .csv .speedscope.json .pb.gz .pftrace .db"
 
 /* The table, ended by a row with suffix NULL; and the row for a file name (longest suffix wins),
  * or NULL. */
