@@ -455,6 +455,9 @@ def no_room(folder):
     with open(f"{folder}/full.db", encoding="ascii") as f:
         equal(f.read(), "before", "what stood there")
     equal(sorted(n for n in os.listdir(folder) if n.startswith((".", "full"))), ["full.db"], "files")
+    os.mkfifo(f"{folder}/pipe.db")
+    done = xsptrace("export", "-q", capture, "-o", f"{folder}/pipe.db", status=OUTPUT, timeout=10)
+    check("pipe.db: it is a pipe or a device" in done.stderr, "what is said of a pipe", done.stderr)
 
 
 if __name__ == "__main__":

@@ -91,6 +91,11 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 	if (format->missing != NULL)
 		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s",
 				     options->path, format->missing);
+	if (format->file_only && !xsp_out_is_file(options->path))
+		return xsp_error_set(err, -ESPIPE, XSP_STATUS_OUTPUT,
+				     "cannot write %s: it is a pipe or a device, and a %s is "
+				     "written to a file",
+				     options->path, format->title);
 	const bool samples = options->weight == XSP_WEIGHT_SAMPLES,
 		   waits = options->weight == XSP_WEIGHT_CPU ||
 			   options->weight == XSP_WEIGHT_OFF_CPU;

@@ -46,6 +46,7 @@ struct xsp_export_format {
 	const char *suffix; /* ".json", ".json.gz", ".perf", ".folded", ".svg" */
 	const char *title; /* for --help and messages: "Chrome trace" */
 	const char *missing; /* why it cannot be written by this build; NULL: it can */
+	bool file_only; /* it writes by itself (xsp_out_descriptor): no pipe, no device */
 	int (*begin)(struct xsp_export *x);
 	int (*span)(struct xsp_export *x, const struct xsp_span *span);
 	/* CUDA (timeline/gpu.h); NULL: not shown by this format */

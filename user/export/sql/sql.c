@@ -663,6 +663,7 @@ static void sql_discard(struct xsp_export *x)
 const struct xsp_export_format xsp_format_sql = {
 	.suffix = ".db",
 	.title = "SQLite database",
+	.file_only = true,
 	.begin = sql_begin,
 	.span = sql_span,
 	.call = sql_call,
