@@ -111,8 +111,7 @@ static int add_state(struct xsp_export *x, struct xsp_shown_row *row,
 static int perfetto_wait(struct xsp_export *x, const struct xsp_wait *w)
 {
 	struct perfetto *p = x->state;
-	struct xsp_shown_row *row = xsp_shown_get(
-		p->rows, &(struct xsp_span){.pid = w->pid, .tid = w->tid, .row = XSP_STATES_ROW});
+	struct xsp_shown_row *row = xsp_shown_of(p->rows, w->pid, w->tid, XSP_STATES_ROW);
 
 	if (row == NULL)
 		return -ENOMEM;

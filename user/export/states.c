@@ -74,9 +74,7 @@ int xsp_states_end(struct xsp_export *x, struct xsp_shown *rows, xsp_state_fn fn
 
 	for (size_t i = 0; i < count && rc >= 0; i++) {
 		const struct xsp_timeline_thread *t = times[i].thread;
-		struct xsp_shown_row *row = xsp_shown_get(
-			rows,
-			&(struct xsp_span){.pid = t->pid, .tid = t->tid, .row = XSP_STATES_ROW});
+		struct xsp_shown_row *row = xsp_shown_of(rows, t->pid, t->tid, XSP_STATES_ROW);
 		if (row == NULL)
 			return -ENOMEM;
 		if (row->last_ns == NO_MORE)

@@ -46,8 +46,7 @@ static struct xsp_sql_value at(const struct database *d, uint64_t ns)
 /* A thread's number is that of its row. */
 static int thread_of(struct database *d, uint32_t pid, uint32_t tid, uint64_t *number)
 {
-	const struct xsp_shown_row *row =
-		xsp_shown_get(d->shown, &(struct xsp_span){.pid = pid, .tid = tid});
+	const struct xsp_shown_row *row = xsp_shown_of(d->shown, pid, tid, 0);
 
 	*number = row != NULL ? (uint64_t)row->index + 1 : 0;
 	return row != NULL ? 0 : -ENOMEM;
@@ -233,7 +232,7 @@ static int sql_sample(struct xsp_export *x, const struct xsp_sample *s)
 {
 	struct database *d = x->state;
 	struct xsp_sql_value file, line;
-	uint64_t thread, name;
+	uint64_t thread, name = 0;
 	uint32_t stack = 0;
 	int rc = thread_of(d, s->pid, s->tid, &thread);
 
@@ -304,8 +303,7 @@ static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
 static int sql_wait(struct xsp_export *x, const struct xsp_wait *w)
 {
 	struct database *d = x->state;
-	struct xsp_shown_row *row = xsp_shown_get(
-		d->shown, &(struct xsp_span){.pid = w->pid, .tid = w->tid, .row = XSP_STATES_ROW});
+	struct xsp_shown_row *row = xsp_shown_of(d->shown, w->pid, w->tid, XSP_STATES_ROW);
 
 	if (row == NULL)
 		return -ENOMEM;
