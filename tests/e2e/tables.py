@@ -458,6 +458,9 @@ def no_room(folder):
     os.mkfifo(f"{folder}/pipe.db")
     done = xsptrace("export", "-q", capture, "-o", f"{folder}/pipe.db", status=OUTPUT, timeout=10)
     check("pipe.db: it is a pipe or a device" in done.stderr, "what is said of a pipe", done.stderr)
+    done = xsptrace("-d", 1, "-o", f"{folder}/pipe.db", "--", "/bin/touch", f"{folder}/ran", status=OUTPUT)
+    check("pipe.db: it is a pipe or a device" in done.stderr and not os.path.exists(f"{folder}/ran"),
+          "it is said before anything is started", done.stderr)
 
 
 if __name__ == "__main__":

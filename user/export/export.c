@@ -77,6 +77,18 @@ static void free_export(struct xsp_export *x)
 	free(x);
 }
 
+/* A pipe or a device, where the format writes at places of its own choosing? Said in *err. */
+static bool is_wrong_place(const struct xsp_export_format *format, const char *path,
+			   struct xsp_error *err)
+{
+	if (format == NULL || !format->file_only || xsp_out_is_file(path))
+		return false;
+	xsp_error_set(err, -ESPIPE, XSP_STATUS_OUTPUT,
+		      "cannot write %s: it is a pipe or a device, and a %s is written to a file",
+		      path, format->title);
+	return true;
+}
+
 int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,
 		    struct xsp_timeline *timeline, struct xsp_export **out, struct xsp_error *err)
 {
@@ -91,11 +103,8 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 	if (format->missing != NULL)
 		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s",
 				     options->path, format->missing);
-	if (format->file_only && !xsp_out_is_file(options->path))
-		return xsp_error_set(err, -ESPIPE, XSP_STATUS_OUTPUT,
-				     "cannot write %s: it is a pipe or a device, and a %s is "
-				     "written to a file",
-				     options->path, format->title);
+	if (is_wrong_place(format, options->path, err))
+		return -ESPIPE;
 	const bool samples = options->weight == XSP_WEIGHT_SAMPLES,
 		   waits = options->weight == XSP_WEIGHT_CPU ||
 			   options->weight == XSP_WEIGHT_OFF_CPU;
@@ -148,6 +157,8 @@ int xsp_export_check(const char *path, struct xsp_error *err)
 	struct xsp_out_options how = {.path = path, .owner_uid = (uid_t)-1};
 	struct xsp_out *o;
 
+	if (is_wrong_place(xsp_export_format_for(path), path, err))
+		return -ESPIPE;
 	if (!xsp_out_is_file(path)) /* opening a FIFO waits for its reader */
 		return 0;
 	int rc = xsp_out_open(&how, &o, err);
