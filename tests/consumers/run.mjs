@@ -41,7 +41,7 @@ function exportTo(name) {
   const [program, ...args] = exportCommand;
   execFileSync(program, [...args, at('made.xspt'), ...(driver ? [at(name)] : ['-o', at(name)])], {stdio: 'inherit'});
 }
-['made.json', 'made.json.gz', 'made.perf', 'made.folded', 'made.svg'].forEach(exportTo);
+['made.json', 'made.json.gz', 'made.perf', 'made.folded', 'made.svg', 'made.csv', 'made.speedscope.json', 'made.pb.gz', 'made.pftrace', 'made.db'].forEach(exportTo);
 const expected = JSON.parse(fs.readFileSync(at('expected.json'), 'utf8'));
 const names = expected.names.map(fromHex);
 // Two containers see themselves as 1, so they keep the ids of the root namespace.
@@ -77,7 +77,7 @@ let totalTime = 0;
 
 await check('a second export gives the same bytes', () => {
   const file = (name) => fs.readFileSync(at(name));
-  for (const name of ['made.json.gz', 'made.perf', 'made.folded', 'made.svg']) {
+  for (const name of ['made.json.gz', 'made.perf', 'made.folded', 'made.svg', 'made.csv', 'made.speedscope.json', 'made.pb.gz', 'made.pftrace', 'made.db']) {
     const before = file(name);
     exportTo(name);
     assert(before.equals(file(name)), name);
@@ -280,6 +280,21 @@ await check('Perfetto reads the JSON: no error statistics, same slices, rows and
   assert.equal(Number(finished[0].n), spans.filter((s) => s.flags & UNFINISHED).length);
 });
 
+await check('Perfetto reads its own format: the slices of the JSON, to the nanosecond', async () => {
+  const trace = await openTrace(at('made.pftrace'));
+  assert.deepEqual(await trace.query(STATS), []);
+  const rows = await trace.query('select s.ts, s.dur, s.name, s.category, s.depth, t.tid, p.pid from slice s left join thread_track k on s.track_id = k.id left join thread t using (utid) left join process p using (upid)');
+  assert.equal(rows.length, slices.length);
+  const key = (tid, ts, dur, name, category) => `${tid ?? FIBER_TID}/${ts}/${dur}/${category}/${name.replace(/^\[mangled\] (.{1000}).*/s, '$1')}`;
+  assert.deepEqual(differing(count(rows, (r) => key(r.tid, r.ts, r.dur, r.name, r.category)),
+    count(spans, (s) => key(s.tid, s.start, s.end - s.start, /^_Z/.test(s.name) ? s.name.slice(0, 1000) : s.name, s.category))), []);
+  assert.equal(Math.max(...rows.filter((r) => Number(r.tid) === 5001).map((r) => Number(r.depth))), 199);
+  const finished = await trace.query("select count(*) n from slice where extract_arg(arg_set_id, 'debug.finished') = 0");
+  assert.equal(Number(finished[0].n), spans.filter((s) => s.flags & UNFINISHED).length);
+  const names = await trace.query('select t.tid, t.name from thread t where t.tid > 0');
+  for (const t of threads.values()) assert(names.some((n) => Number(n.tid) === t.tid && n.name === t.comm), t.comm);
+});
+
 await check('Perfetto reads the perf-script text: every sample, every thread', () => {
   const [n] = perfetto('made.perf', 'select count(*) n, count(distinct utid) t from cpu_profile_stack_sample');
   assert.deepEqual(n, {n: spans.length, t: Object.keys(rowsExpected).length});
@@ -291,6 +306,12 @@ await check('Perfetto reads the folded stacks: every stack, all the time', () =>
   const [n] = perfetto('made.folded', 'select count(*) n, sum(value) s from __intrinsic_aggregate_sample');
   // a stack without time is none to it
   assert.deepEqual(n, {n: folded.filter((l) => !l.endsWith(' 0')).length, s: totalTime});
+});
+
+await check('Perfetto reads the pprof: every stack, calls and time', () => {
+  const [n] = perfetto('made.pb.gz', `select sum(iif(p.sample_type_type = 'wall', s.value, 0)) time, sum(iif(p.sample_type_type = 'calls', s.value, 0)) calls
+    from __intrinsic_aggregate_sample s join __intrinsic_aggregate_profile p on p.id = s.aggregate_profile_id`);
+  assert.deepEqual(n, {time: totalTime, calls: spans.length});
 });
 
 await check('flamegraph.pl\'s expression takes every folded line, as one count', () => {
@@ -344,6 +365,31 @@ await check('speedscope reads JSON, perf-script text and folded stacks without a
   assert.deepEqual(perfRows, Object.keys(rowsExpected).sort());
   const [f] = fold.profile.profiles;
   assert.equal(f.endValue - f.startValue, totalTime);
+});
+
+await check('speedscope reads its own format: every span on its row, to the nanosecond', async () => {
+  const [r] = await loadAll([at('made.speedscope.json')]);
+  assert.deepEqual(r.messages.filter((m) => /still open|Failed|rror|out of order|Could not|Unable/i.test(m)), []);
+  const frames = r.profile.shared.frames.map((f) => f.name.replace(/ \[end not seen\]$/, '').replace(/^\[mangled\] (.{1000}).*/s, '$1'));
+  const found = {}, wanted = {};
+  for (const p of r.profile.profiles) {
+    const [, pid, tid, fiber] = /\(pid (\d+)\) thread (\d+) .*?( stack \d+)?$/s.exec(p.name), open = [];
+    for (const e of p.events) {
+      if (e.type === 'O') open.push(e);
+      else {
+        const begin = open.pop();
+        assert.equal(begin.frame, e.frame);
+        const key = `${pid}/${fiber ? FIBER_TID : tid} ${e.at - begin.at} ${frames[e.frame]}`;
+        found[key] = (found[key] ?? 0) + 1;
+      }
+    }
+    assert.deepEqual(open, []);
+  }
+  for (const s of spans) {
+    const key = `${s.pid}/${s.tid} ${s.end - s.start} ${/^_Z/.test(s.name) ? s.name.slice(0, 1000) : s.name}`;
+    wanted[key] = (wanted[key] ?? 0) + 1;
+  }
+  assert.deepEqual(differing(found, wanted), []);
 });
 
 await check('the flame graph opens from a file, zooms, searches, resets; nothing is fetched', async () => {

@@ -1,12 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Ways to start, to end and to look at a recording; containers; every output format."""
+import collections
+import csv
 import json
 import os
 import re
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -64,7 +67,8 @@ def ways_to_end(folder):
 @case
 def every_format_at_once(folder):
     child = looping("nested")
-    names = ["t.json", "t.json.gz", "t.perf", "t.folded", "t.svg", "t.xspt"]
+    names = ["t.json", "t.json.gz", "t.perf", "t.folded", "t.svg", "t.xspt", "t.csv", "t.speedscope.json", "t.pb.gz",
+             "t.pftrace", "t.db"]
     xsptrace("-p", child.pid, "-d", "0.5", "-e", "hot_*",
              *[x for n in names for x in ("-o", f"{folder}/{n}")])
     trace = Trace(f"{folder}/t.json")
@@ -87,6 +91,12 @@ def every_format_at_once(folder):
     svg = xml.parse(f"{folder}/t.svg").getroot()
     check(svg.tag.endswith("svg") and "hot_nested" in open(f"{folder}/t.svg", encoding="utf-8").read(),
           "not the flame graph", svg.tag)
+    with sqlite3.connect(f"file:{folder}/t.db?mode=ro", uri=True) as db:
+        equal(dict(db.execute("SELECT name, calls FROM operators").fetchall()), dict(spans), "spans of .db")
+    with open(f"{folder}/t.csv", encoding="utf-8", newline="") as f:
+        equal(collections.Counter(row["name"] for row in csv.DictReader(f)), spans, "spans of .csv")
+    # what they hold: tables.py and tests/consumers
+    check(all(os.path.getsize(f"{folder}/{n}") > 100 for n in ("t.speedscope.json", "t.pb.gz", "t.pftrace")), "empty files")
     # the same capture, exported later, is the same trace
     xsptrace("export", f"{folder}/t.xspt", "-o", f"{folder}/later.json", "-o", f"{folder}/later.folded")
     later = Trace(f"{folder}/later.json")

@@ -223,7 +223,7 @@ static void pair(struct xsp_capture_reader *r, FILE *sink)
 
 /* ---- exporting ---- */
 
-#define FORMATS 8
+#define FORMATS 16
 
 struct outputs {
 	struct xsp_export *open[FORMATS];

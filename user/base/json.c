@@ -179,3 +179,19 @@ char *xsp_xml_escaped(const char *text, size_t *length)
 {
 	return escaped(xsp_xml_escape, text, length);
 }
+
+static char *clean(char *out, const char *text, size_t length)
+{
+	uint32_t point;
+
+	for (size_t i = 0, used; i < length; i += used) {
+		used = xsp_utf8_next(text + i, length - i, &point);
+		out = xsp_utf8_put(out, point);
+	}
+	return out;
+}
+
+char *xsp_utf8_cleaned(const char *text, size_t *length)
+{
+	return escaped(clean, text, length);
+}

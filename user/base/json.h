@@ -35,8 +35,10 @@ char *xsp_utf8_put(char *out, uint32_t point);
 char *xsp_json_escape(char *out, const char *text, size_t length);
 char *xsp_xml_escape(char *out, const char *text, size_t length);
 
-/* The same into a malloc'd, terminated string; *length may be NULL. NULL: no memory. */
+/* The same into a malloc'd, terminated string; *length may be NULL. NULL: no memory. The third: nothing is
+ * escaped, and ill-formed UTF-8 becomes U+FFFD as in the others. */
 char *xsp_json_escaped(const char *text, size_t *length);
 char *xsp_xml_escaped(const char *text, size_t *length);
+char *xsp_utf8_cleaned(const char *text, size_t *length);
 
 #endif

@@ -240,6 +240,8 @@ int xsp_capture_open_descriptor(int fd, const char *shown, struct xsp_capture_re
 void xsp_capture_close(struct xsp_capture_reader *r);
 
 const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key); /* or NULL */
+/* A random number that tells captures apart. */
+uint64_t xsp_capture_id(const struct xsp_capture_reader *r);
 /* The info of a gap, or NULL; *count: how many, 0 where there is nothing to count. */
 const char *xsp_capture_gap(const struct xsp_capture_reader *r, enum xsp_capture_gap gap,
 			    uint64_t *count);

@@ -227,6 +227,11 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 
 /* ---- what it holds ---- */
 
+uint64_t xsp_capture_id(const struct xsp_capture_reader *r)
+{
+	return r->file_id;
+}
+
 const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key)
 {
 	/* the last one with this key counts */

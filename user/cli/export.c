@@ -18,13 +18,13 @@ static const char usage[] =
 	"Usage: xsptrace export FILE.xspt [-o OUT]... [--weight W] [--by WHAT]...\n"
 	"                       [--summary [json]] [--rows N|all] [-q] [A PART OF IT]\n"
 	"\n"
-	"Turns a capture into other formats; the ending of OUT decides: .json .json.gz .perf "
-	".folded\n"
-	".svg. Without -o, or with --summary, prints the summary table. Needs no root.\n"
+	"Turns a capture into other formats; the ending of OUT decides:\n"
+	"  " XSP_EXPORT_SUFFIXES "\n"
+	"Without -o, or with --summary, prints the summary table. Needs no root.\n"
 	"\n"
-	"  --weight W     what .perf, .folded and .svg add up: wall; of captures with --waits cpu "
-	"or\n"
-	"                 off-cpu; samples (the default where there are such; else wall)\n"
+	"  --weight W     what .perf, .folded, .svg and .pb.gz add up: wall; of captures with "
+	"--waits\n"
+	"                 cpu or off-cpu; samples (the default where there are such; else wall)\n"
 	"  --summary json all that the table and the lines below it say, on standard output\n"
 	"  --by thread    their outermost frame is each thread, not all threads of a name\n"
 	"  --by line|module   the summary by line of Python that called, by "
@@ -93,8 +93,7 @@ int xsp_cmd_export(int argc, char **argv)
 			continue;
 		if (code == 'o') {
 			if (xsp_export_format_for(optarg) == NULL) {
-				xsp_say("-o %s: the ending must be one of .json .json.gz .perf "
-					".folded .svg",
+				xsp_say("-o %s: the ending must be one of " XSP_EXPORT_SUFFIXES,
 					optarg);
 				goto out;
 			}

@@ -5,7 +5,9 @@
 
 #include <stdio.h>
 
-#define XSP_FORMATS ".json .json.gz .perf .folded .svg .xspt"
+#include "export/export.h"
+
+#define XSP_FORMATS XSP_EXPORT_SUFFIXES " .xspt"
 
 void xsp_help(FILE *f);
 void xsp_version(FILE *f);

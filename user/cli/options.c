@@ -119,7 +119,11 @@ static int take_output(struct parse *p)
 {
 	if (p->value[0] == '\0')
 		return bad_value(p, "-o", "a file name");
-	if (xsp_export_format_for(p->value) == NULL) {
+	const struct xsp_export_format *format = xsp_export_format_for(p->value);
+	if (format != NULL && format->missing != NULL)
+		return xsp_error_set(p->err, -ENOTSUP, XSP_STATUS_USAGE, "-o %.200s: %s", p->value,
+				     format->missing);
+	if (format == NULL) {
 		size_t length = strlen(p->value);
 		if (length < 5 || strcmp(p->value + length - 5, ".xspt") != 0)
 			return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,

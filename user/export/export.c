@@ -8,9 +8,26 @@
 #include "export/out.h"
 
 const struct xsp_export_format *const xsp_export_formats[] = {
-	&xsp_format_json,   &xsp_format_json_gz, &xsp_format_perf_script,
-	&xsp_format_folded, &xsp_format_svg,	 &(const struct xsp_export_format){.suffix = NULL},
+	&xsp_format_json,
+	&xsp_format_json_gz,
+	&xsp_format_perf_script,
+	&xsp_format_folded,
+	&xsp_format_svg,
+	&xsp_format_csv,
+	&xsp_format_speedscope,
+	&xsp_format_pprof,
+	&xsp_format_perfetto,
+	&xsp_format_sql,
+	&(const struct xsp_export_format){.suffix = NULL},
 };
+
+#ifdef XSP_WITHOUT_SQLITE
+const struct xsp_export_format xsp_format_sql = {
+	.suffix = ".db",
+	.title = "SQLite database",
+	.missing = "this xsptrace was built without SQLite (package libsqlite3-dev)",
+};
+#endif
 
 static const char *const weights[XSP_WEIGHTS] = {"usual", "wall", "cpu", "off-cpu", "samples"};
 
@@ -60,6 +77,18 @@ static void free_export(struct xsp_export *x)
 	free(x);
 }
 
+/* A pipe or a device, where the format writes at places of its own choosing? Said in *err. */
+static bool is_wrong_place(const struct xsp_export_format *format, const char *path,
+			   struct xsp_error *err)
+{
+	if (format == NULL || !format->file_only || xsp_out_is_file(path))
+		return false;
+	xsp_error_set(err, -ESPIPE, XSP_STATUS_OUTPUT,
+		      "cannot write %s: it is a pipe or a device, and a %s is written to a file",
+		      path, format->title);
+	return true;
+}
+
 int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,
 		    struct xsp_timeline *timeline, struct xsp_export **out, struct xsp_error *err)
 {
@@ -69,9 +98,13 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 	if (format == NULL)
 		return xsp_error_set(
 			err, -EINVAL, XSP_STATUS_USAGE,
-			"no format goes by the ending of %s; there are .json, .json.gz, "
-			".perf, .folded and .svg",
+			"no format goes by the ending of %s; there are " XSP_EXPORT_SUFFIXES,
 			options->path);
+	if (format->missing != NULL)
+		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s",
+				     options->path, format->missing);
+	if (is_wrong_place(format, options->path, err))
+		return -ESPIPE;
 	const bool samples = options->weight == XSP_WEIGHT_SAMPLES,
 		   waits = options->weight == XSP_WEIGHT_CPU ||
 			   options->weight == XSP_WEIGHT_OFF_CPU;
@@ -124,6 +157,8 @@ int xsp_export_check(const char *path, struct xsp_error *err)
 	struct xsp_out_options how = {.path = path, .owner_uid = (uid_t)-1};
 	struct xsp_out *o;
 
+	if (is_wrong_place(xsp_export_format_for(path), path, err))
+		return -ESPIPE;
 	if (!xsp_out_is_file(path)) /* opening a FIFO waits for its reader */
 		return 0;
 	int rc = xsp_out_open(&how, &o, err);
@@ -228,6 +263,8 @@ static int take_sample_stack(void *ctx, const struct xsp_sample *s)
 		.pid = s->pid,
 		.tid = s->tid,
 		.probe = UINT32_MAX,
+		.cpu_ns = XSP_CPU_UNKNOWN,
+		.self_cpu_ns = XSP_CPU_UNKNOWN,
 		.name = s->path[s->path_length - 1],
 		.path = s->path,
 		.path_length = s->path_length - 1,

@@ -45,6 +45,8 @@ struct xsp_export_options {
 struct xsp_export_format {
 	const char *suffix; /* ".json", ".json.gz", ".perf", ".folded", ".svg" */
 	const char *title; /* for --help and messages: "Chrome trace" */
+	const char *missing; /* why it cannot be written by this build; NULL: it can */
+	bool file_only; /* it writes by itself (xsp_out_descriptor): no pipe, no device */
 	int (*begin)(struct xsp_export *x);
 	int (*span)(struct xsp_export *x, const struct xsp_span *span);
 	/* CUDA (timeline/gpu.h); NULL: not shown by this format */
@@ -60,6 +62,10 @@ struct xsp_export_format {
 	int (*end)(struct xsp_export *x);
 	void (*discard)(struct xsp_export *x); /* frees x->state; after end or on failure */
 };
+
+/* The suffixes, for messages and --help. */
+#define XSP_EXPORT_SUFFIXES                                                                        \
+	".json .json.gz .perf .folded .svg .csv .speedscope.json .pb.gz .pftrace .db"
 
 /* The table, ended by a row with suffix NULL; and the row for a file name (longest suffix wins),
  * or NULL. */

@@ -29,7 +29,7 @@ void xsp_off_told_free(struct xsp_off_told *told)
 	free(told->ns);
 }
 
-int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_fn add)
+int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_fn add, void *ctx)
 {
 	const struct xsp_thread_times *times;
 	const size_t count = xsp_timeline_times(x->timeline, &times);
@@ -46,7 +46,7 @@ int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_f
 		if (at != NULL)
 			told->ns[*at] -= less;
 		if (ns > less)
-			rc = add(x, t, ns - less);
+			rc = add(ctx, t, ns - less);
 	}
 	return rc;
 }

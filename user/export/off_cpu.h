@@ -22,9 +22,8 @@ int xsp_off_told_add(struct xsp_off_told *told, const struct xsp_wait *wait);
 void xsp_off_told_free(struct xsp_off_told *told);
 
 /* At the end, once: of each thread with a rest. `add` returns 0 or a negative errno, which ends it. */
-typedef int (*xsp_off_rest_fn)(struct xsp_export *x, const struct xsp_timeline_thread *thread,
-			       uint64_t ns);
-int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_fn add);
+typedef int (*xsp_off_rest_fn)(void *ctx, const struct xsp_timeline_thread *thread, uint64_t ns);
+int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_fn add, void *ctx);
 
 /* The innermost frame: "[lock]". */
 #define XSP_OFF_REST XSP_WAIT_CLASSES

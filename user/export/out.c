@@ -114,6 +114,11 @@ int xsp_out_error(const struct xsp_out *o)
 	return atomic_load_explicit(&o->error, memory_order_relaxed);
 }
 
+int xsp_out_descriptor(const struct xsp_out *o)
+{
+	return o->file != NULL ? o->fd : -ESPIPE;
+}
+
 void xsp_out_fail(struct xsp_out *o, int code)
 {
 	int none = 0;

@@ -45,6 +45,10 @@ int xsp_out_close(struct xsp_out *o, struct xsp_error *err);
 /* Drops the file, frees o. NULL is allowed. */
 void xsp_out_cancel(struct xsp_out *o);
 
+/* The new file, for a format that writes it by itself, at places of its own choosing: then nothing else may
+ * be written. Owned by o. -ESPIPE: it is none (a pipe, a device, an open descriptor). */
+int xsp_out_descriptor(const struct xsp_out *o);
+
 /* First error, a negative errno, or 0. */
 int xsp_out_error(const struct xsp_out *o);
 /* Makes `code` the first error, if there is none yet; code 0 is ignored. */

@@ -281,8 +281,9 @@ static int perf_wait(struct xsp_export *x, const struct xsp_wait *w)
 	return rc;
 }
 
-static int put_rest(struct xsp_export *x, const struct xsp_timeline_thread *t, uint64_t ns)
+static int put_rest(void *ctx, const struct xsp_timeline_thread *t, uint64_t ns)
 {
+	struct xsp_export *x = ctx;
 	struct perf *f = x->state;
 	const struct xsp_span thread = {.pid = t->pid, .tid = t->tid};
 	struct xsp_shown_row *row = xsp_shown_get(f->rows, &thread);
@@ -297,7 +298,7 @@ static int perf_end(struct xsp_export *x)
 {
 	struct perf *f = x->state;
 
-	return x->options.weight == XSP_WEIGHT_OFF_CPU ? xsp_off_rest(x, &f->told, put_rest) : 0;
+	return x->options.weight == XSP_WEIGHT_OFF_CPU ? xsp_off_rest(x, &f->told, put_rest, x) : 0;
 }
 
 const struct xsp_export_format xsp_format_perf_script = {

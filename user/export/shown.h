@@ -36,6 +36,13 @@ void xsp_shown_free(struct xsp_shown *r); /* NULL is allowed */
 /* The row that a span lies on, made at first sight; NULL: no memory. Valid until free. */
 struct xsp_shown_row *xsp_shown_get(struct xsp_shown *r, const struct xsp_span *span);
 
+/* The same by its numbers: a thread's own row is 0. */
+static inline struct xsp_shown_row *xsp_shown_of(struct xsp_shown *r, uint32_t pid, uint32_t tid,
+						 uint32_t number)
+{
+	return xsp_shown_get(r, &(struct xsp_span){.pid = pid, .tid = tid, .row = number});
+}
+
 /* All rows so far, in the order they were met. */
 size_t xsp_shown_count(const struct xsp_shown *r);
 struct xsp_shown_row *xsp_shown_at(const struct xsp_shown *r, size_t index);

@@ -42,6 +42,7 @@ struct xsp_stacks {
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
 	uint64_t merged;
+	bool joint; /* all threads have one root, of the name "" */
 	struct xsp_off_told told;
 };
 
@@ -324,7 +325,9 @@ static void text_of_thread(const struct xsp_stacks *s, uint32_t pid, uint32_t ti
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(s->x->timeline, tid);
 	const char *comm = xsp_shown_comm(s->x, pid, tid);
 
-	if (s->x->options.by_thread)
+	if (s->joint)
+		out[0] = '\0';
+	else if (s->x->options.by_thread)
 		snprintf(out, size, "%s (%u)", comm, t != NULL ? t->ns_tid : tid);
 	else
 		snprintf(out, size, "%s", comm);
@@ -343,16 +346,16 @@ static int enter_comm(struct xsp_stacks *s, struct path *p)
 	return comm_node(s, p->comm, &p->nodes[0]);
 }
 
-int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
+int xsp_stacks_find(struct xsp_stacks *s, const struct xsp_span *span, uint32_t *node,
+		    uint32_t *nearest)
 {
 	const xsp_name_id *around = span->path != NULL ? span->path : span->ancestors;
 	uint32_t all = span->path != NULL ? span->path_length : span->depth;
 	uint32_t depth = all < XSP_STACKS_DEPTH ? all : XSP_STACKS_DEPTH;
 	struct path *p = get_path(s, span);
-	const uint64_t self_ns = xsp_export_self_ns(s->x, span);
-	uint32_t node = 0;
 	xsp_name_id name;
 
+	*node = 0;
 	if (p == NULL || reserve_path(p, depth) < 0)
 		return -ENOMEM;
 	int rc = enter_comm(s, p);
@@ -361,16 +364,28 @@ int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
 	if (rc == 0)
 		rc = first_with_text(s, span->name & ~XSP_PATH_FRAME, &name);
 	if (rc == 0 && p->depth == all)
-		rc = child(s, p->nodes[p->depth], name, &node);
+		rc = child(s, p->nodes[p->depth], name, node);
 	if (rc < 0)
 		return rc;
-	if (node == 0) {
-		s->merged++;
-		s->nodes[p->nodes[p->depth]].self_ns += self_ns;
-		return 0;
-	}
-	struct xsp_stack_node *n = &s->nodes[node];
+	s->merged += *node == 0;
+	*nearest = *node != 0 ? *node : p->nodes[p->depth];
+	return 0;
+}
+
+int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
+{
+	const uint64_t self_ns = xsp_export_self_ns(s->x, span);
+	uint32_t node, nearest;
+	int rc = xsp_stacks_find(s, span, &node, &nearest);
+
+	if (rc < 0)
+		return rc;
+	struct xsp_stack_node *n = &s->nodes[nearest];
 	n->self_ns += self_ns;
+	if (xsp_span_has_duration(span) && span->self_cpu_ns != XSP_CPU_UNKNOWN)
+		n->self_cpu_ns += span->self_cpu_ns;
+	if (node == 0)
+		return 0;
 	n->calls++;
 	n->annotation =
 		span->probe < s->probe_count && s->probes[span->probe].kind == XSP_PROBE_ANNOTATION;
@@ -414,9 +429,9 @@ int xsp_stacks_add_wait(struct xsp_stacks *s, const struct xsp_wait *wait)
 	return rc;
 }
 
-static int add_rest(struct xsp_export *x, const struct xsp_timeline_thread *thread, uint64_t ns)
+static int add_rest(void *ctx, const struct xsp_timeline_thread *thread, uint64_t ns)
 {
-	struct xsp_stacks *s = x->state;
+	struct xsp_stacks *s = ctx;
 	char comm[48];
 	uint32_t node, rest;
 
@@ -434,7 +449,17 @@ int xsp_stacks_add_rest(struct xsp_stacks *s)
 {
 	if (s->x->options.weight != XSP_WEIGHT_OFF_CPU)
 		return 0;
-	return xsp_off_rest(s->x, &s->told, add_rest);
+	return xsp_off_rest(s->x, &s->told, add_rest, s);
+}
+
+void xsp_stacks_join_threads(struct xsp_stacks *s)
+{
+	s->joint = true;
+}
+
+int xsp_stacks_same_name(struct xsp_stacks *s, xsp_name_id id, xsp_name_id *first)
+{
+	return first_with_text(s, id & ~XSP_PATH_FRAME, first);
 }
 
 /* ---- life ---- */

@@ -20,6 +20,7 @@ struct xsp_stack_node {
 	uint32_t depth; /* 0: root; 1: comm; 2..: frames */
 	bool annotation; /* a named range, not a function */
 	uint64_t self_ns, calls;
+	uint64_t self_cpu_ns; /* of spans, with --waits; what is not known is not in it */
 	uint64_t total_ns; /* self and the children's; after seal() */
 };
 
@@ -28,6 +29,14 @@ struct xsp_stacks;
 int xsp_stacks_new(struct xsp_export *x, struct xsp_stacks **out);
 void xsp_stacks_free(struct xsp_stacks *s); /* NULL is allowed */
 int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span);
+/* The span's node, made at first sight, without adding anything to it: 0 where there is no room for it;
+ * *nearest: then the nearest one further out, else the same. */
+int xsp_stacks_find(struct xsp_stacks *s, const struct xsp_span *span, uint32_t *node,
+		    uint32_t *nearest);
+/* Before the first span: stacks are the same whatever thread they are of, and their outermost frame is "". */
+void xsp_stacks_join_threads(struct xsp_stacks *s);
+/* The first id with the text of `id`, which nodes have as their name. */
+int xsp_stacks_same_name(struct xsp_stacks *s, xsp_name_id id, xsp_name_id *first);
 /* With XSP_WEIGHT_OFF_CPU; rest: of all threads, before seal() (with another weight nothing happens). */
 int xsp_stacks_add_wait(struct xsp_stacks *s, const struct xsp_wait *wait);
 int xsp_stacks_add_rest(struct xsp_stacks *s);

@@ -23,7 +23,7 @@ struct xsp_timeline;
 /* A call of CUDA's API: once for each span of the cuda provider for which xsp_span.call_follows is
  * set, and for each call that only CUPTI saw. */
 struct xsp_gpu_call {
-	const struct xsp_span *span; /* NULL: no probe was hit */
+	const struct xsp_span *span; /* NULL: no probe was hit. Without its ancestors */
 	uint32_t pid, tid, row; /* root namespace */
 	uint64_t start_ns, end_ns;
 	enum xsp_cuda_api api;

@@ -299,7 +299,6 @@ int xsp_gpu_span(struct xsp_gpu *g, const struct xsp_span *span, enum xsp_cuda_a
 	struct held *h = &th->held[th->held_count++];
 	*h = (struct held){.span = *span, .api = (uint8_t)api};
 	h->span.ancestors = NULL; /* valid during the call only */
-	h->span.depth = 0;
 	xsp_details_ref(h->span.details);
 	if (span->end_ns > th->closed_ns)
 		th->closed_ns = span->end_ns;

@@ -178,7 +178,7 @@ static int open_span(struct xsp_timeline *t, struct thread *th, struct row *row,
 	/* deeper than any stack: kept out of memory, but not out of the counts */
 	row->last_ns = s->start_ns;
 	return xsp_emit(t, th, row->index, s, s->start_ns, XSP_SPAN_EXIT_LOST, row->names,
-			row->count);
+			row->count, row->spans[row->count - 1].serial + 1);
 }
 
 /* The probe's own name, unless the event brings one. */

@@ -82,9 +82,17 @@ static struct length told_of(const struct xsp_timeline *t, const struct thread *
 	return l;
 }
 
+/* The id of the innermost of `count` spans that is told; 0: none is. */
+static uint64_t parent_of(const struct open_span *spans, const xsp_name_id *names, size_t count)
+{
+	while (count > 0 && names[count - 1] & XSP_NAME_LEFT_OUT)
+		count--;
+	return count > 0 ? spans[count - 1].serial + 1 : 0;
+}
+
 int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	     const struct open_span *s, uint64_t end_ns, uint32_t flags,
-	     const xsp_name_id *ancestors, size_t depth)
+	     const xsp_name_id *ancestors, size_t depth, uint64_t parent)
 {
 	end_ns = xsp_max_u64(end_ns, s->start_ns);
 	uint64_t duration = end_ns - s->start_ns;
@@ -111,6 +119,7 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.depth = (uint32_t)depth,
 		.ancestors = ancestors,
 		.serial = s->serial,
+		.parent = parent,
 		.details = s->details,
 		.path = t->path,
 		.path_length = t->path_length,
@@ -265,7 +274,8 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 			return rc;
 		t->path = row->path;
 	}
-	int rc = xsp_emit(t, th, row->index, s, end_ns, flags, row->names, depth);
+	int rc = xsp_emit(t, th, row->index, s, end_ns, flags, row->names, depth,
+			  parent_of(row->spans, row->names, depth));
 	t->path = NULL;
 	return rc;
 }
@@ -388,7 +398,11 @@ int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, siz
 		if (at > 0)
 			add_child(t, th, &p->spans[at - 1].child, s, p->names[p->prefix + at],
 				  p->park_ns, p->park_off_ns);
-		int rc = xsp_emit(t, th, p->row, s, p->park_ns, flags, p->names, p->prefix + at);
+		uint64_t parent = parent_of(p->spans, p->names + p->prefix, at);
+		if (parent == 0 && p->prefix > 0 && !(p->names[p->prefix - 1] & XSP_NAME_LEFT_OUT))
+			parent = p->parent_serial + 1;
+		int rc = xsp_emit(t, th, p->row, s, p->park_ns, flags, p->names, p->prefix + at,
+				  parent);
 		if (rc < 0)
 			return rc;
 	}

@@ -54,6 +54,7 @@ struct xsp_span {
 	/* name ids of the ancestors, outermost first, `depth` of them; valid during the call */
 	const xsp_name_id *ancestors;
 	uint64_t serial; /* unique, counts entries in the order they were seen */
+	uint64_t parent; /* serial + 1 of the innermost ancestor; 0: none */
 	/* sections of its events, or NULL; valid during the call, longer with xsp_details_ref */
 	struct xsp_details *details;
 	/* of a call of the cuda provider: ids of the operator and the user's range around it (0: none)

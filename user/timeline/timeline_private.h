@@ -299,7 +299,7 @@ bool xsp_windows_leave_out(const struct xsp_timeline *t, const struct xsp_event 
 /* Hands a span to the sinks and counts it; its details are given up. ancestors: `depth` names. */
 int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	     const struct open_span *s, uint64_t end_ns, uint32_t flags,
-	     const xsp_name_id *ancestors, size_t depth);
+	     const xsp_name_id *ancestors, size_t depth, uint64_t parent);
 int xsp_row_get(struct xsp_timeline *t, struct thread *th, uint32_t index, struct row **out);
 /* An empty row on which nothing happened after start_ns; -E2BIG if there are too many rows. */
 int xsp_row_free_since(struct xsp_timeline *t, struct thread *th, uint64_t start_ns,

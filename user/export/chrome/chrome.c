@@ -14,11 +14,12 @@
 #include "export/chrome/details.h"
 #include "export/chrome/gpu.h"
 #include "export/chrome/json.h"
-#include "export/chrome/scope.h"
 #include "export/chrome/sequence.h"
 #include "export/chrome/waits.h"
 #include "export/facts.h"
 #include "export/formats.h"
+#include "export/scope.h"
+#include "export/states.h"
 #include "export/text.h"
 #include "timeline/torch_args.h"
 
@@ -275,6 +276,15 @@ static char *put_cpu_time(char *p, const struct xsp_span *span)
 	return xsp_put_us(p, span->cpu_ns);
 }
 
+static char *put_scope(char *p, const char *scope)
+{
+	if (scope == NULL)
+		return p;
+	p = XSP_PUT(p, ",\"Scope\":\"");
+	p = stpcpy(p, scope);
+	return XSP_PUT(p, "\"");
+}
+
 static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const struct xsp_span *span,
 		     uint64_t end_ns)
 {
@@ -287,7 +297,7 @@ static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const stru
 		prepare_row(row);
 
 	char *p = xsp_out_reserve(x->out, 64);
-	if (xsp_chrome_is_annotation(probe_of(c, span), span))
+	if (xsp_is_user_annotation(probe_of(c, span), span))
 		p = XSP_PUT(p, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"");
 	else
 		p = XSP_PUT(p, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"");
@@ -308,7 +318,7 @@ static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const stru
 		p = xsp_chrome_put_flags(p, span->flags);
 	p = put_probe_time(p, span);
 	p = put_cpu_time(p, span);
-	p = xsp_chrome_put_scope(p, probe_of(c, span), span);
+	p = put_scope(p, xsp_span_scope(probe_of(c, span), span));
 	xsp_out_commit(x->out, p);
 	int rc = span->details != NULL ? xsp_chrome_details(x, span) : 0;
 	xsp_out_text(x->out, "}},\n");

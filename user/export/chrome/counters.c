@@ -1,68 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "export/chrome/counters.h"
 
-#include <string.h>
-
+#include "export/counters.h"
 #include "export/out.h"
 
-/* Where one side of a counter stands in its section. */
-static bool read_side(const struct xsp_section *s, size_t index, size_t at, bool perf,
-		      struct xsp_perf_value *out)
+static int put_counter(void *ctx, const char *name, uint64_t value)
 {
-	size_t size = perf ? sizeof(*out) : sizeof(out->counter);
+	struct xsp_export *x = ctx;
 
-	*out = (struct xsp_perf_value){0};
-	if (!(s->value & 1U << index) || at + size > xsp_section_length(s))
-		return false;
-	memcpy(out, (const char *)xsp_section_data(s) + at, size);
-	return true;
-}
-
-/* What lies between two readings. False: it cannot be told; absent is better than wrong. */
-static bool difference(const struct xsp_perf_value *a, const struct xsp_perf_value *b,
-		       uint64_t *out)
-{
-	uint64_t enabled = b->enabled_ns - a->enabled_ns, running = b->running_ns - a->running_ns;
-
-	if (b->counter < a->counter || b->enabled_ns < a->enabled_ns ||
-	    b->running_ns < a->running_ns)
-		return false;
-	*out = b->counter - a->counter;
-	if (running >= enabled)
-		return true;
-	if (running == 0)
-		return false; /* others had the hardware all the time */
-	*out = (uint64_t)((unsigned __int128)*out * enabled / running);
-	return true;
+	xsp_out_text(x->out, ",");
+	xsp_out_json(x->out, name);
+	xsp_out_text(x->out, ":");
+	xsp_out_u64(x->out, value);
+	return 0;
 }
 
 int xsp_chrome_counters(struct xsp_export *x, const struct xsp_span *span,
 			const struct xsp_section *section)
 {
-	const char *names = xsp_capture_info(x->reader, "counters");
-	const struct xsp_section *end =
-		xsp_details_find(span->details, XSP_SECTION_COUNTERS_END, NULL);
-	struct xsp_perf_value a, b;
-	size_t at = 0;
-	uint64_t value;
-
-	if (names == NULL || end == NULL || span->flags & XSP_SPAN_CUT) /* of the whole span */
-		return 0;
-	for (size_t i = 0; i < XSP_COUNTERS_MAX && *names != '\0'; i++) {
-		size_t length = strcspn(names, ",");
-		bool perf = length > 0 && names[length - 1] == '*';
-		char name[64];
-		if (length - perf < sizeof(name) && read_side(section, i, at, perf, &a) &&
-		    read_side(end, i, at, perf, &b) && difference(&a, &b, &value)) {
-			memcpy(name, names, length - perf);
-			name[length - perf] = '\0';
-			xsp_out_text(x->out, ",");
-			xsp_out_json(x->out, name);
-			xsp_out_text(x->out, ":");
-			xsp_out_u64(x->out, value);
-		}
-		at += perf ? sizeof(a) : sizeof(a.counter);
-		names += length + (names[length] == ',');
-	}
-	return 0;
+	return xsp_counters_of(x, span, section, put_counter, x);
 }

@@ -16,6 +16,7 @@
 #include "base/u64map.h"
 #include "export/chrome/json.h"
 #include "export/facts.h"
+#include "export/gpu_category.h"
 #include "export/occupancy.h"
 
 #define GPU_SORT_INDEX 5000000U
@@ -251,20 +252,12 @@ static char *put_memset(char *p, const struct xsp_gpu_activity *a)
 	return put_channel(p, m->graph, m->graph_node, m->channel, m->channel_type);
 }
 
-static const char *sync_name(uint32_t what)
-{
-	static const char *const names[] = {"Unknown Sync", "Event Sync", "Stream Wait Event",
-					    "Stream Sync", "Context Sync"};
-
-	return what < sizeof(names) / sizeof(names[0]) ? names[what] : names[0];
-}
-
 static char *put_sync(char *p, const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_sync *s = a->record;
 
 	p = XSP_PUT(p, ",\"cuda_sync_kind\":\"");
-	p = stpcpy(p, sync_name(s->what));
+	p = stpcpy(p, xsp_gpu_sync_name(s->what));
 	*p++ = '"';
 	if (s->what == 1 || s->what == 2) {
 		p = XSP_PUT(p, ",\"wait_on_stream\":-1,\"wait_on_cuda_event_record_corr_id\":-1");
@@ -303,96 +296,13 @@ static char *put_nothing(char *p, const struct xsp_gpu_activity *a)
 	return p;
 }
 
-/* ---- names ---- */
-
-static const char *copy_name(uint8_t kind)
-{
-	static const char *const names[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-					    "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
-
-	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : names[0];
-}
-
-static const char *memory_name(uint32_t kind)
-{
-	static const char *const names[] = {"Unknown",	     "Pageable",      "Pinned",
-					    "Device",	     "Array",	      "Managed",
-					    "Device Static", "Managed Static"};
-
-	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : names[0];
-}
-
-static const char *overhead_name(uint32_t what)
-{
-	static const struct {
-		uint32_t what;
-		const char *name;
-	} names[] = {
-		/* CUpti_ActivityOverheadKind; Kineto's words */
-		{1, "Driver Compiler"},
-		{1U << 16, "Buffer Flush"},
-		{2U << 16, "Instrumentation"},
-		{3U << 16, "Resource"},
-		{4U << 16, "Runtime Triggered Module Loading"},
-		{5U << 16, "Lazy Function Loading"},
-		{6U << 16, "Command Buffer Full"},
-		{7U << 16, "Activity Buffer Request"},
-		{8U << 16, "UVM Activity Init"},
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i].what == what)
-			return names[i].name;
-	return "Unrecognized";
-}
-
-static void put_name(struct xsp_export *x, const struct xsp_gpu_activity *a)
-{
-	const struct xsp_gpu_memcpy *c = a->record;
-	const struct xsp_gpu_memset *m = a->record;
-	const struct xsp_gpu_overhead *o = a->record;
-	const struct xsp_gpu_sync *s = a->record;
-
-	switch (a->kind) {
-	case XSP_GPU_IS_KERNEL:
-	case XSP_GPU_IS_ANNOTATION:
-		xsp_out_json(x->out, a->name);
-		break;
-	case XSP_GPU_IS_MEMCPY:
-		xsp_out_printf(x->out, "\"Memcpy %s (%s -> %s)\"", copy_name(c->copy_kind),
-			       memory_name(c->source_kind), memory_name(c->destination_kind));
-		break;
-	case XSP_GPU_IS_MEMSET:
-		xsp_out_printf(x->out, "\"Memset (%s)\"", memory_name(m->memory_kind));
-		break;
-	case XSP_GPU_IS_SYNC:
-		xsp_out_printf(x->out, "\"%s\"", sync_name(s->what));
-		break;
-	case XSP_GPU_IS_OVERHEAD:
-		xsp_out_printf(x->out, "\"%s\"", overhead_name(o->what));
-		break;
-	case XSP_GPU_IS_GRAPH:
-		xsp_out_text(x->out, "\"CUDA graph\"");
-		break;
-	default:
-		xsp_out_text(x->out, "\"cudaEvent\"");
-	}
-}
-
 /* ---- slices ---- */
 
-static const struct {
-	const char *category;
-	char *(*put)(char *p, const struct xsp_gpu_activity *a);
-} kinds[XSP_GPU_KINDS] = {
-	[XSP_GPU_IS_KERNEL] = {"kernel", put_kernel},
-	[XSP_GPU_IS_MEMCPY] = {"gpu_memcpy", put_memcpy},
-	[XSP_GPU_IS_MEMSET] = {"gpu_memset", put_memset},
-	[XSP_GPU_IS_SYNC] = {"cuda_sync", put_sync},
-	[XSP_GPU_IS_GRAPH] = {"gpu_graph", put_graph},
-	[XSP_GPU_IS_EVENT] = {"cuda_event", put_event},
-	[XSP_GPU_IS_OVERHEAD] = {"overhead", put_nothing},
-	[XSP_GPU_IS_ANNOTATION] = {"gpu_user_annotation", put_nothing},
+static char *(*const arguments[XSP_GPU_KINDS])(char *p, const struct xsp_gpu_activity *a) = {
+	[XSP_GPU_IS_KERNEL] = put_kernel,    [XSP_GPU_IS_MEMCPY] = put_memcpy,
+	[XSP_GPU_IS_MEMSET] = put_memset,    [XSP_GPU_IS_SYNC] = put_sync,
+	[XSP_GPU_IS_GRAPH] = put_graph,	     [XSP_GPU_IS_EVENT] = put_event,
+	[XSP_GPU_IS_OVERHEAD] = put_nothing, [XSP_GPU_IS_ANNOTATION] = put_nothing,
 };
 
 /* Where it is shown. */
@@ -439,6 +349,7 @@ int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 {
 	uint64_t start = a->start_ns, duration = a->end_ns - a->start_ns;
 	uint32_t pid, tid;
+	char name[XSP_GPU_NAME_SIZE];
 	int rc = find_row(x, a, &pid, &tid);
 
 	if (rc < 0)
@@ -453,8 +364,8 @@ int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 			return 0;
 		duration = 1;
 	}
-	xsp_out_printf(x->out, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":", kinds[a->kind].category);
-	put_name(x, a);
+	xsp_out_printf(x->out, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":", xsp_gpu_category(a->kind));
+	xsp_out_json(x->out, xsp_gpu_activity_name(a, name));
 	char *p = xsp_out_reserve(x->out, 2048);
 	p = xsp_chrome_put_number(p, "pid", pid);
 	p = xsp_chrome_put_number(p, "tid", tid);
@@ -463,7 +374,7 @@ int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 	p = XSP_PUT(p, ",\"dur\":");
 	p = xsp_put_us(p, duration);
 	char *args = XSP_PUT(p, ",\"args\":{");
-	char *end = kinds[a->kind].put(put_first(args, a), a);
+	char *end = arguments[a->kind](put_first(args, a), a);
 	if (a->cut)
 		end = XSP_PUT(end, ",\"cut\":true");
 	if (end == args) { /* none */

@@ -8,12 +8,7 @@
 #include "export/chrome/json.h"
 #include "export/chrome/python.h"
 #include "export/chrome/stack.h"
-
-/* In struct xsp_shown_row.last_ns, which else is when it began to run. */
-#define NEVER 0 /* not known yet */
-#define NO_MORE UINT64_MAX /* it waited to the end */
-
-#define UNINTERRUPTIBLE 2 /* TASK_UNINTERRUPTIBLE, include/linux/sched.h */
+#include "export/states.h"
 
 /* Colours are those of chrome://tracing; others make their own. The caller writes what else is in `args`, and
  * closes both. */
@@ -33,19 +28,6 @@ static void open_state(struct xsp_export *x, const struct xsp_shown_row *row, co
 static void close_state(struct xsp_export *x)
 {
 	xsp_out_text(x->out, "}},\n");
-}
-
-static void put_running(struct xsp_export *x, struct xsp_shown_row *row, uint64_t end_ns)
-{
-	if (end_ns > row->last_ns) {
-		open_state(x, row, "Running", "running", row->last_ns, end_ns);
-		if (row->short_ns > 0) {
-			char *p = XSP_PUT(xsp_out_reserve(x->out, 64), "\"short waits (us)\":");
-			xsp_out_commit(x->out, xsp_put_us(p, row->short_ns));
-		}
-		close_state(x);
-	}
-	row->short_ns = 0;
 }
 
 static uint32_t shown_tid(const struct xsp_export *x, uint32_t tid)
@@ -93,39 +75,46 @@ static int put_stacks(struct xsp_export *x, const struct xsp_wait *w)
 	return rc == 0 && native != NULL ? xsp_chrome_stack(x, &as, native) : rc;
 }
 
-static int put_blocked(struct xsp_export *x, const struct xsp_shown_row *row,
-		       const struct xsp_wait *w)
+static void put_running(struct xsp_export *x, const struct xsp_state_slice *s)
 {
-	char name[48];
-
-	if (w->woken_ns <= w->left_ns)
-		return 0;
-	snprintf(name, sizeof(name), "Blocked: %s", xsp_wait_class_name(w->why));
-	open_state(x, row, name, w->flags & XSP_WAIT_IO ? "iowait" : "sleeping", w->left_ns,
-		   w->woken_ns);
-	put_reason(x, w);
-	int rc = put_stacks(x, w);
-	close_state(x);
-	return rc;
+	if (s->short_ns == 0)
+		return;
+	char *p = XSP_PUT(xsp_out_reserve(x->out, 64), "\"short waits (us)\":");
+	xsp_out_commit(x->out, xsp_put_us(p, s->short_ns));
 }
 
-static int put_runnable(struct xsp_export *x, const struct xsp_shown_row *row,
-			const struct xsp_wait *w)
+static int put_runnable(struct xsp_export *x, const struct xsp_wait *w)
 {
-	int rc = 0;
-
-	if (w->back_ns <= w->woken_ns)
-		return 0;
-	open_state(x, row,
-		   w->why == XSP_WAIT_RUNNABLE && !(w->flags & XSP_WAIT_BORN) ? "Preempted"
-									      : "Runnable",
-		   "runnable", w->woken_ns, w->back_ns);
 	if (w->flags & XSP_WAIT_OPEN)
 		xsp_out_text(x->out, "\"finished\":false");
-	if (w->why == XSP_WAIT_RUNNABLE && w->details != NULL) {
-		xsp_out_text(x->out, w->flags & XSP_WAIT_OPEN ? "," : "");
-		xsp_out_text(x->out, "\"in\":\"runnable\"");
+	if (w->why != XSP_WAIT_RUNNABLE || w->details == NULL)
+		return 0;
+	xsp_out_text(x->out, w->flags & XSP_WAIT_OPEN ? "," : "");
+	xsp_out_text(x->out, "\"in\":\"runnable\"");
+	return put_stacks(x, w);
+}
+
+static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
+		     const struct xsp_state_slice *s)
+{
+	static const char *const colors[XSP_STATES] = {"running", "runnable", "runnable",
+						       "sleeping"};
+	const struct xsp_wait *w = s->wait;
+	const bool blocked = s->state == XSP_STATE_BLOCKED;
+	char name[48];
+	int rc = 0;
+
+	snprintf(name, sizeof(name), "%s%s%s", xsp_state_name(s->state), blocked ? ": " : "",
+		 blocked ? xsp_wait_class_name(w->why) : "");
+	open_state(x, row, name, blocked && (w->flags & XSP_WAIT_IO) ? "iowait" : colors[s->state],
+		   s->start_ns, s->end_ns);
+	if (s->state == XSP_STATE_RUNNING) {
+		put_running(x, s);
+	} else if (blocked) {
+		put_reason(x, w);
 		rc = put_stacks(x, w);
+	} else {
+		rc = put_runnable(x, w);
 	}
 	close_state(x);
 	return rc;
@@ -155,43 +144,13 @@ int xsp_chrome_wait(struct xsp_export *x, const struct xsp_wait *w)
 
 	if (row == NULL)
 		return -ENOMEM;
-	if (row->last_ns == NEVER)
-		row->last_ns = w->flags & (XSP_WAIT_BORN | XSP_WAIT_BEFORE)
-				       ? w->left_ns
-				       : xsp_chrome_of(x)->start_ns;
-	if (row->last_ns == NO_MORE || w->left_ns < row->last_ns)
-		return 0; /* made up */
-	row->short_ns += w->short_ns;
-	if (w->flags & XSP_WAIT_SHORT)
-		return 0;
-	put_running(x, row, w->left_ns);
-	int rc = put_blocked(x, row, w);
-	if (rc == 0)
-		rc = put_runnable(x, row, w);
-	if (rc < 0)
-		return rc;
-	row->last_ns = w->flags & XSP_WAIT_OPEN ? NO_MORE : w->back_ns;
-	return put_arrow(x, row, w);
+	int rc = xsp_states_wait(x, row, w, xsp_chrome_of(x)->start_ns, put_state);
+	return rc > 0 ? put_arrow(x, row, w) : rc;
 }
 
 int xsp_chrome_last_states(struct xsp_export *x)
 {
-	const struct xsp_thread_times *times;
-	const size_t count = xsp_timeline_times(x->timeline, &times);
-
-	for (size_t i = 0; i < count; i++) {
-		const struct xsp_timeline_thread *t = times[i].thread;
-		struct xsp_shown_row *row = xsp_chrome_row(x, t->pid, t->tid, XSP_STATES_ROW);
-		if (row == NULL)
-			return -ENOMEM;
-		if (row->last_ns == NO_MORE)
-			continue;
-		if (row->last_ns == NEVER)
-			row->last_ns = times[i].since_ns;
-		put_running(x, row, times[i].until_ns);
-		row->last_ns = NO_MORE;
-	}
-	return 0;
+	return xsp_states_end(x, xsp_chrome_of(x)->rows, put_state);
 }
 
 static uint64_t switches_of(const struct xsp_thread_times *t)

@@ -5,9 +5,6 @@
 
 #include "export/export_private.h"
 
-/* The number of the row (struct xsp_shown_row). */
-#define XSP_STATES_ROW UINT32_MAX
-
 int xsp_chrome_wait(struct xsp_export *x, const struct xsp_wait *wait);
 /* After the last wait: that threads run on. */
 int xsp_chrome_last_states(struct xsp_export *x);

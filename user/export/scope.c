@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/chrome/scope.h"
+#include "export/scope.h"
 
 #include "catalog/scope.h"
-#include "export/out.h"
 
 static const struct xsp_section *own(const struct xsp_capture_probe *probe,
 				     const struct xsp_span *span)
@@ -12,22 +11,15 @@ static const struct xsp_section *own(const struct xsp_capture_probe *probe,
 		       : NULL;
 }
 
-char *xsp_chrome_put_scope(char *p, const struct xsp_capture_probe *probe,
-			   const struct xsp_span *span)
+const char *xsp_span_scope(const struct xsp_capture_probe *probe, const struct xsp_span *span)
 {
 	const struct xsp_section *s = own(probe, span);
 	const char *name = s != NULL ? xsp_record_scope_name(s->value) : NULL;
 
-	if (name == NULL)
-		name = xsp_scope_name((enum xsp_scope)probe->scope);
-	if (name == NULL)
-		return p;
-	p = XSP_PUT(p, ",\"Scope\":\"");
-	p = stpcpy(p, name);
-	return XSP_PUT(p, "\"");
+	return name != NULL ? name : xsp_scope_name((enum xsp_scope)probe->scope);
 }
 
-bool xsp_chrome_is_annotation(const struct xsp_capture_probe *probe, const struct xsp_span *span)
+bool xsp_is_user_annotation(const struct xsp_capture_probe *probe, const struct xsp_span *span)
 {
 	const struct xsp_section *s = own(probe, span);
 

@@ -1,0 +1,467 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Outputs for other programs, .db, .csv, .pb.gz and .speedscope.json, as sqlite3, csv, json and Go's pprof read them: the same spans, states, samples,
+activities and losses as in the Chrome trace of the same capture, to the nanosecond."""
+import collections
+import csv
+import decimal
+import gzip
+import io
+import json
+import os
+import re
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+from harness import (EXTRA, OUTPUT, ROOT, WORKLOADS, XSPTRACE, Skip, case, check, equal, main, run, workload, xsptrace)
+
+FIBER_TID = 0x20000001
+CATEGORIES = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver")
+GPU = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync", "gpu_user_annotation", "overhead")
+STEPS = 128  # ns: what the Chrome trace takes off spans that ended together (docs/formats.md)
+
+
+def ns(us):
+    return round(us * 1000)  # a Decimal: exact
+
+
+class Both:
+    """A capture as .json and as .db."""
+
+    def __init__(self, capture, folder, name="both"):
+        self.path = {e: f"{folder}/{name}.{e}" for e in ("json", "db", "csv", "pb.gz", "speedscope.json")}
+        xsptrace("export", "-q", capture, *(a for p in self.path.values() for a in ("-o", p)))
+        with open(self.path["json"], encoding="utf-8") as f:
+            self.json = json.load(f, parse_float=decimal.Decimal)
+        self.events = self.json["traceEvents"]
+        self.db = sqlite3.connect(f"file:{self.path['db']}?mode=ro", uri=True)
+        self.db.row_factory = sqlite3.Row
+        equal(self.db.execute("PRAGMA integrity_check").fetchone()[0], "ok", "integrity")
+        run_ns = self.db.execute("SELECT start_ns FROM runs").fetchone()[0]
+        self.shift = run_ns - self.json["baseTimeNanoseconds"]  # time in the database to that in the trace
+
+    def rows(self, query):
+        return self.db.execute(query).fetchall()
+
+    def slices(self, categories):
+        return [e for e in self.events if e["ph"] == "X" and e["cat"] in categories]
+
+
+def check_spans(b):
+    """Each on its thread, under its name, from when to when; those whose end was not seen have no duration."""
+    found = {r["id"]: r for r in b.rows("SELECT * FROM calls WHERE id IS NOT NULL")}
+    slices = [e for e in b.slices(CATEGORIES) if e["cat"] in CATEGORIES[:2]]
+    ops = {e["args"]["External id"]: e for e in slices}
+    equal(len(ops), len(slices), "ids")
+    equal(sum(r["category"] in CATEGORIES[:2] for r in found.values()), len(slices), "spans")
+    for key, e in ops.items():
+        r, args = found[key], e["args"]
+        equal((r["pid"], r["name"], r["category"]), (e["pid"], e["name"], e["cat"]), f"span {key}")
+        check(r["tid"] == e["tid"] if r["fiber"] == 0 else e["tid"] >= FIBER_TID, f"thread of {key}", tuple(r), e)
+        equal(r["start_ns"] + b.shift, ns(e["ts"]), f"start of {key}")
+        short = r["end_ns"] - r["start_ns"] - ns(e["dur"])
+        check(0 <= short <= (0 if r["ending"] in ("returned", "tail call", "point") else STEPS), f"end of {key}", short)
+        equal((r["ending"] == "unfinished", r["ending"] == "unwound", r["ending"] == "exit lost"),
+              (args.get("finished") is False, bool(args.get("unwound")), bool(args.get("exit lost"))), f"ending of {key}")
+        equal(r["duration_ns"] is None, r["ending"] in ("unfinished", "exit lost", "point"), f"duration of {key}")
+        if "cpu_time (us)" in args:
+            equal(r["cpu_ns"], ns(args["cpu_time (us)"]), f"time on a CPU of {key}")
+    return found
+
+
+def check_family(b, found):
+    """Parents lie around their children, and self time is without them, where there is one stack a thread."""
+    inside = collections.Counter()
+    for r in found.values():
+        parent = found.get(r["parent_id"])
+        equal(parent is None, r["depth"] == 0, f"parent of {r['id']}")
+        if parent is None:
+            continue
+        inside[parent["id"]] += r["end_ns"] - r["start_ns"]
+        equal((parent["tid"], parent["fiber"], parent["depth"]), (r["tid"], r["fiber"], r["depth"] - 1), "parent")
+        check(parent["start_ns"] <= r["start_ns"] and r["end_ns"] <= parent["end_ns"], "a parent lies around", tuple(r))
+    many = {r["tid"] for r in found.values() if r["fiber"]}
+    for r in found.values():
+        if r["duration_ns"] is not None and r["tid"] not in many:
+            equal(r["self_ns"], r["duration_ns"] - inside[r["id"]], f"self time of {r['id']}")
+
+
+def check_operators(b, found):
+    """The view, against sums over the trace's slices."""
+    calls = collections.Counter(e["name"] for e in b.slices(CATEGORIES[:2]))
+    measured, total, own = collections.Counter(), collections.Counter(), collections.Counter()
+    for r in found.values():
+        if r["duration_ns"] is None:
+            continue
+        up, recursive = found.get(r["parent_id"]), False
+        while up is not None and not recursive:
+            recursive = up["name"] == r["name"]
+            up = found.get(up["parent_id"])
+        measured[r["name"]] += 1
+        own[r["name"]] += r["self_ns"]
+        if not recursive:
+            total[r["name"]] += r["duration_ns"]
+    view = {r["name"]: r for r in b.rows("SELECT * FROM operators")}
+    for name, count in calls.items():
+        r = view[name]
+        equal((r["calls"], r["measured"], r["total_ns"] or 0, r["self_ns"] or 0),
+              (count, measured[name], total[name], own[name]), f"operator {name!r}")
+
+
+def check_stacks(b, found):
+    """A span's stack are the names of what is around it; without other functions between them."""
+    stacks = {r["stack_id"]: r for r in b.rows("SELECT s.*, n.name FROM stacks s JOIN names n USING (run, name_id)")}
+    for r in found.values():
+        by_parents, up = [], r
+        while up is not None:
+            by_parents.append(up["name"])
+            up = found.get(up["parent_id"])
+        frame, by_stack = stacks[r["stack_id"]], []
+        while frame is not None:
+            by_stack.append(frame["name"])
+            frame = stacks.get(frame["parent_id"])
+        equal(by_stack, by_parents, f"stack of {r['id']}")
+    return stacks
+
+
+def path_of(b, stack):
+    rows = b.db.execute("WITH RECURSIVE up AS (SELECT * FROM stacks WHERE stack_id = ? UNION ALL SELECT s.* FROM up JOIN "
+                        "stacks s ON s.stack_id = up.parent_id) SELECT name FROM up JOIN names USING (run, name_id) "
+                        "ORDER BY depth", (stack,)).fetchall()
+    return ";".join(r[0] for r in rows)
+
+
+def check_samples(b):
+    wanted = collections.Counter((e["pid"], e["tid"], ns(e["ts"]), e["name"], e["args"]["weight (ns)"], e["args"]["stack"])
+                                 for e in b.events if e["ph"] == "i" and e.get("cat") == "sample")
+    got = collections.Counter((r["pid"], r["tid"], r["time_ns"] + b.shift, r["name"], r["weight_ns"], path_of(b, r["stack_id"]))
+                              for r in b.rows("SELECT s.*, t.pid, t.tid, n.name FROM samples s JOIN threads t USING (run, "
+                                              "thread_id) JOIN names n USING (run, name_id)"))
+    equal(got, wanted, "samples")
+    return len(got)
+
+
+def check_states(b):
+    """Slices, what they waited for, and the sums of threads."""
+    tids = {(e["pid"], e["tid"]): int(re.match(r"thread (\d+)", e["args"]["name"])[1]) for e in b.events
+            if e["ph"] == "M" and e["name"] == "thread_name" and e["args"]["name"].endswith(" states")}
+    wanted = collections.Counter(
+        (tids[e["pid"], e["tid"]], ns(e["ts"]), ns(e["dur"]), e["name"].partition(":")[0],
+         e["name"].partition(": ")[2] or None, str(e["args"]["system call"]) if "system call" in e["args"] else None,
+         ns(e["args"].get("short waits (us)", 0))) for e in b.slices(("thread_state",)))
+    got = collections.Counter(
+        (r["tid"], r["start_ns"] + b.shift, r["end_ns"] - r["start_ns"], r["state"], r["reason"], r["system_call"],
+         r["short_waits_ns"] or 0)
+        for r in b.rows("SELECT s.*, t.tid FROM thread_states s JOIN threads t USING (run, thread_id)"))
+    equal(got, wanted, "states")
+    threads = {(t["tid"], t["time_ns"], t["running_ns"], t["runnable_ns"]) for t in b.json.get("xsptrace_threads", [])}
+    equal({(r["tid"], r["time_ns"], r["running_ns"], r["runnable_ns"])
+           for r in b.rows("SELECT * FROM threads WHERE time_ns IS NOT NULL")}, threads, "sums of threads")
+    reasons = {(t["tid"], why, blocked) for t in b.json.get("xsptrace_threads", []) for why, blocked in t["blocked_ns"].items()}
+    equal({(r["tid"], r["reason"], r["blocked_ns"])
+           for r in b.rows("SELECT w.*, t.tid FROM thread_waits w JOIN threads t USING (run, thread_id)")}, reasons, "reasons")
+    return len(got)
+
+
+def check_gpu(b):
+    """Activities, and the calls that have CUPTI's numbers."""
+    def widened(e):  # an annotation is drawn around what it is made of
+        return 1 if e["cat"] == "gpu_user_annotation" else 0
+    wanted = collections.Counter((e["cat"], e["name"], ns(e["ts"]) + widened(e), ns(e["dur"]) - 2 * widened(e),
+                                  e["args"].get("correlation") or None, e["args"].get("External id"))
+                                 for e in b.slices(GPU))
+    got = collections.Counter((r["category"], r["name"], r["start_ns"] + b.shift, r["end_ns"] - r["start_ns"],
+                               r["correlation"] if r["category"] not in ("overhead", "gpu_user_annotation") else None,
+                               r["operator_id"])
+                              for r in b.rows("SELECT g.*, n.name FROM gpu_activities g JOIN names n USING (run, name_id)"))
+    equal(got, wanted, "GPU activities")
+    wanted = collections.Counter((e["cat"], e["name"], e["pid"], ns(e["ts"]), ns(e["dur"]), e["args"].get("External id"))
+                                 for e in b.slices(CATEGORIES[2:]))
+    calls = collections.Counter((r["category"], r["name"], r["pid"], r["start_ns"] + b.shift, r["end_ns"] - r["start_ns"],
+                                 r["operator_id"]) for r in b.rows("SELECT * FROM calls WHERE category LIKE 'cuda%'"))
+    equal(calls, wanted, "calls of CUDA's API")
+    equal(b.rows("SELECT COALESCE(SUM(bytes), 0) FROM gpu_memory")[0][0],
+          sum(e["args"]["Bytes"] for e in b.events if e["name"] == "[memory]"), "GPU memory")
+    return len(got)
+
+
+def check_counters(b):
+    names = [n.rstrip("*") for n in (b.rows("SELECT value FROM meta WHERE key = 'counters'") or [("",)])[0][0].split(",")]
+    wanted = {(e["args"]["External id"], n, e["args"][n]) for e in b.slices(CATEGORIES[:2]) for n in names if n in e["args"]}
+    got = {tuple(r) for r in b.rows("SELECT c.span_id, n.name, c.value FROM counters c JOIN names n USING (run, name_id)")}
+    equal(got, wanted, "counters")
+    return len(got)
+
+
+def check_lines(b):
+    """The innermost line of Python: the first of the trace's call stack."""
+    wanted = {e["args"]["External id"]: e["args"]["Call stack"].partition(";")[0] for e in b.slices(CATEGORIES[:2])
+              if "Call stack" in e["args"]}
+    got = {r["id"]: f"{r['file']}({r['line']}): {r['line_function']}" for r in b.rows("SELECT * FROM calls WHERE file IS NOT NULL")}
+    equal(got, wanted, "lines")
+    return len(got)
+
+
+def check_losses(b):
+    for part in ("losses", "timeline", "overhead"):
+        equal({r["name"]: r["value"] for r in b.rows(f"SELECT * FROM losses WHERE part = '{part}'")},
+              b.json[f"xsptrace_{part}"], part)
+    equal({r["name"]: (r["lost_entries"], r["lost_exits"]) for r in b.rows(
+              "SELECT * FROM functions JOIN names USING (run, name_id) WHERE lost_entries + lost_exits > 0")},
+          {r["name"]: (r["entries"], r["exits"]) for r in b.json["xsptrace_lost_by_function"]}, "losses by function")
+
+
+def check_csv(b):
+    """As the database has it; every line ends as RFC 4180 says."""
+    with open(b.path["csv"], "rb") as f:
+        text = f.read()
+    check(text.endswith(b"\r\n"), "the last line ends")
+    rows = list(csv.DictReader(io.StringIO(text.decode("utf-8"), newline=""), strict=True))
+    def number(text):
+        return int(text) if text else None
+    columns = ("parent_id", "pid", "tid", "fiber", "depth", "start_ns", "end_ns", "duration_ns", "self_ns", "cpu_ns",
+               "self_cpu_ns", "correlation", "operator_id")
+    got = {int(r["id"]): (r["name"], r["thread"], r["category"], r["ending"], r["module"] or None, r["provider"],
+                          *(number(r[c]) for c in columns)) for r in rows}
+    wanted = {r["id"]: (r["name"], r["thread"], r["category"], r["ending"], r["module"], r["provider"], *(r[c] for c in columns))
+              for r in b.rows("SELECT * FROM calls WHERE id IS NOT NULL")}
+    equal(len(got), len(rows), "ids")
+    equal(got, wanted, "lines of the table")
+
+
+def fields(message):
+    """[(number, value)...] of a message in protobuf's wire format: ints, and bytes."""
+    found, at = [], 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+    while at < len(message):
+        tag = varint()
+        if tag & 7 == 0:
+            found.append((tag >> 3, varint()))
+        else:
+            equal(tag & 7, 2, "wire type")
+            length = varint()
+            found.append((tag >> 3, message[at:at + length]))
+            at += length
+    equal(at, len(message), "end of the message")
+    return found
+
+
+def packed(message):
+    return [value for _, value in fields(b"".join(b"\x08" + n for n in re.findall(rb"[\x80-\xff]*[\x00-\x7f]", message, re.S)))]
+
+
+class Profile:
+    """A profile.proto: {(thread, names from the outermost on): values}."""
+
+    def __init__(self, path):
+        with gzip.open(path) as f:
+            top = fields(f.read())
+        self.strings = [v.decode("utf-8") for n, v in top if n == 6]
+        functions = {dict(f)[1]: self.strings[dict(f)[2]] for f in (fields(v) for n, v in top if n == 5)}
+        locations = {dict(f)[1]: functions[dict(fields(dict(f)[4]))[1]] for f in (fields(v) for n, v in top if n == 4)}
+        self.types = [(self.strings[dict(t)[1]], self.strings[dict(t)[2]]) for t in (fields(v) for n, v in top if n == 1)]
+        self.samples = {}
+        for sample in (fields(v) for n, v in top if n == 2):
+            s = dict(sample)
+            label = dict(fields(s[3]))
+            equal(self.strings[label[1]], "thread", "label")
+            key = (self.strings[label[2]], *[locations[i] for i in reversed(packed(s[1]))])
+            check(key not in self.samples, "a stack is there once", key)
+            self.samples[key] = packed(s[2])
+
+
+def check_pprof(b, found):
+    """Calls, wall and CPU time of each stack of each thread's name."""
+    wanted = collections.defaultdict(lambda: [0, 0, 0])
+    for r in found.values():
+        path, up = [], r
+        while up is not None:
+            path.append(up["name"])
+            up = found.get(up["parent_id"])
+        values = wanted[(r["thread"], *reversed(path))]
+        values[0] += 1
+        values[1] += r["self_ns"] or 0
+        values[2] += r["self_cpu_ns"] or 0
+    p = Profile(b.path["pb.gz"])
+    waits = bool(b.json.get("xsptrace_threads"))
+    equal(p.types, [("calls", "count"), ("wall", "nanoseconds"), ("cpu", "nanoseconds")][:3 if waits else 2], "types")
+    equal(p.samples, {k: v[:len(p.types)] for k, v in wanted.items()}, "stacks")
+    if shutil.which("go"):
+        done = run(["go", "tool", "pprof", "-raw", b.path["pb.gz"]], env=dict(os.environ, HOME=os.path.dirname(b.path["db"])))
+        equal(done.returncode, 0, f"go tool pprof: {done.stderr}")
+        got = sum(int(m[1]) for m in re.finditer(r"^\s+(\d+)\s+\d+[^:]*: [\d ]+$", done.stdout, re.M))
+        equal(got, len(found), "calls, as Go's pprof reads them")
+
+
+def check_speedscope(b, found):
+    """Begins and ends nest, their times never fall, and they are the spans."""
+    with open(b.path["speedscope.json"], encoding="utf-8") as f:
+        profile = json.load(f)
+    names = [f["name"] for f in profile["shared"]["frames"]]
+    got = collections.Counter()
+    for p in profile["profiles"]:
+        tid, fiber = re.search(r"\) thread (\d+) .*?(?: stack (\d+))?$", p["name"], re.S).groups()
+        stack, last = [], 0
+        for e in p["events"]:
+            check(e["at"] >= last, "times never fall", e)
+            last = e["at"]
+            if e["type"] == "O":
+                stack.append(e)
+                continue
+            begin = stack.pop()
+            equal(begin["frame"], e["frame"], "what ends is what began last")
+            got[int(tid), int(fiber or 0), names[e["frame"]], begin["at"], e["at"]] += 1
+        equal(stack, [], "what is open at the end")
+        check(p["endValue"] >= last, "the end", p["name"])
+    unseen = ("unfinished", "exit lost")
+    equal(got, collections.Counter((r["tid"], r["fiber"], r["name"] + (" [end not seen]" if r["ending"] in unseen else ""),
+                                    r["start_ns"], r["end_ns"]) for r in found.values()), "spans")
+
+
+def check_all(capture, folder):
+    b = Both(capture, folder)
+    found = check_spans(b)
+    check_family(b, found)
+    check_operators(b, found)
+    check_losses(b)
+    check_samples(b)
+    check_states(b)
+    check_gpu(b)
+    check_counters(b)
+    check_lines(b)
+    check_csv(b)
+    check_speedscope(b, found)
+    return b, found
+
+
+def queries():
+    with open(os.path.join(ROOT, "docs/sql.md"), encoding="utf-8") as f:
+        return re.findall(r"```sql\n(.*?)```", f.read(), re.S)
+
+
+def check_queries(path):
+    """Those of docs/sql.md, by SQLite's own program."""
+    if not shutil.which("sqlite3"):
+        raise Skip("no sqlite3")
+    answers = []
+    for query in queries():
+        done = run(["sqlite3", "-readonly", "-json", path, query])
+        equal((done.returncode, done.stderr), (0, ""), query)
+        answers.append(json.loads(done.stdout) if done.stdout.strip() else [])
+    return answers
+
+
+def made(folder):
+    """The capture of tests/consumers: names that break readers, fibers, exceptions, containers."""
+    program = os.path.join(os.path.dirname(WORKLOADS), "make_capture")
+    if not os.path.exists(program):
+        raise Skip("make_capture is not built")
+    equal(run([program, f"{folder}/made.xspt", f"{folder}/expected.json"]).returncode, 0, "make_capture")
+    with open(f"{folder}/expected.json", encoding="utf-8") as f:
+        return f"{folder}/made.xspt", json.load(f)
+
+
+@case
+def hostile_names(folder):
+    capture, expected = made(folder)
+    b, found = check_all(capture, folder)
+    check_stacks(b, found)
+    check_pprof(b, found)
+    equal(len(found), len(expected["spans"]), "spans")
+    names = {bytes.fromhex(n).decode("utf-8", "replace") for n in expected["names"]}
+    got = {r["name"] for r in b.rows("SELECT DISTINCT name FROM calls")}
+    plain = {n for n in names if not n.startswith("_Z")}
+    equal(got & plain, plain & {bytes.fromhex(expected["names"][s[3]]).decode("utf-8", "replace") for s in expected["spans"]}, "names")
+    equal({(r["tid"], r["name"]) for r in b.rows("SELECT * FROM threads")},
+          {(tid if pid in (6001, 7001) else ns_tid, bytes.fromhex(comm).decode("utf-8", "replace"))
+           for pid, tid, _, ns_tid, comm in expected["threads"]}, "threads")
+    answers = check_queries(b.path["db"])
+    check(all(any(set(r) for r in a) for a in (answers[0], answers[1], answers[4], answers[-2])), "answers", answers)
+    first = answers[0][0]
+    equal(first["name"], max(b.rows("SELECT * FROM operators"), key=lambda r: r["self_ns"] or 0)["name"], "slowest")
+
+
+@case
+def columns_that_are_documented(folder):
+    capture, _ = made(folder)
+    b = Both(capture, folder)
+    with open(os.path.join(ROOT, "docs/sql.md"), encoding="utf-8") as f:
+        text = f.read()
+    for (table,) in b.rows("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"):
+        check(f"`{table}`" in text, f"docs/sql.md does not name {table}")
+        missing = [c["name"] for c in b.rows(f"PRAGMA table_xinfo({table})") if f"`{c['name']}`" not in text
+                   and not c["name"].startswith(("grid_", "block_"))]
+        kind = b.rows(f"SELECT type FROM sqlite_master WHERE name = '{table}'")[0][0]
+        check(kind == "view" or not missing, f"docs/sql.md does not name columns of {table}", missing)
+
+
+@case
+def waits_and_samples(folder):
+    capture = f"{folder}/w.xspt"
+    xsptrace(*EXTRA, "--waits", "--sample=199", "--counters", "page-faults,task-clock", "-e", "waits:waits_call", "-o", capture,
+             "--", workload("waits"), "--out", f"{folder}/truth")
+    b, _ = check_all(capture, folder)
+    check(check_states(b) > 50 and check_counters(b) > 0, "states and counters")
+    check_queries(b.path["db"])
+
+
+@case
+def gpu(folder):
+    capture = f"{folder}/g.xspt"
+    xsptrace(*EXTRA, "-o", capture, "--", workload("gpu_sim"), "--calls", 300,
+             env=dict(os.environ, XSP_DOUBLE_TRUTH=f"{folder}/truth"))
+    b, _ = check_all(capture, folder)
+    check(check_gpu(b) > 100, "activities")
+    answers = check_queries(b.path["db"])
+    check(any("kernel" in row for answer in answers for row in answer), "kernels by operator")
+
+
+@case
+def lines_of_python(folder):
+    if run(["/usr/bin/python3", "-c", "import torch"]).returncode != 0:
+        raise Skip("no torch in /usr/bin/python3")
+    script, capture = f"{folder}/train.py", f"{folder}/p.xspt"
+    with open(script, "w", encoding="utf-8") as f:
+        f.write("import torch\ntorch.set_num_threads(1)\na = torch.rand(50, 50)\n"
+                "def multiplies():\n    return torch.mm(a, a)\nfor i in range(20):\n    multiplies()\n")
+    xsptrace(*EXTRA, "--python", "-e", "torch:aten::mm", "-o", capture, "--", "/usr/bin/python3", script)
+    b, _ = check_all(capture, folder)
+    answer = [r for a in check_queries(b.path["db"]) for r in a if r.get("line") == 5]
+    equal([(r["function"], r["name"], r["calls"]) for r in answer], [("multiplies", "aten::mm", 20)], "by line")
+
+
+@case
+def no_room(folder):
+    """A file that cannot be written to its end is not there, and what stood there is."""
+    capture, _ = made(folder)
+    with open(f"{folder}/full.db", "w", encoding="ascii") as f:
+        f.write("before")
+    done = subprocess.run([XSPTRACE, "export", "-q", capture, "-o", f"{folder}/full.db"], capture_output=True, text=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)), check=False)
+    equal(done.returncode, OUTPUT, "status")
+    check("full.db: File too large" in done.stderr, "what is said", done.stderr)
+    with open(f"{folder}/full.db", encoding="ascii") as f:
+        equal(f.read(), "before", "what stood there")
+    equal(sorted(n for n in os.listdir(folder) if n.startswith((".", "full"))), ["full.db"], "files")
+    os.mkfifo(f"{folder}/pipe.db")
+    done = xsptrace("export", "-q", capture, "-o", f"{folder}/pipe.db", status=OUTPUT, timeout=10)
+    check("pipe.db: it is a pipe or a device" in done.stderr, "what is said of a pipe", done.stderr)
+    done = xsptrace("-d", 1, "-o", f"{folder}/pipe.db", "--", "/bin/touch", f"{folder}/ran", status=OUTPUT)
+    check("pipe.db: it is a pipe or a device" in done.stderr and not os.path.exists(f"{folder}/ran"),
+          "it is said before anything is started", done.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Begins and ends in order of time, of spans that come when they end, and some later than that. */
+#include <criterion/criterion.h>
+
+#include "export/ordered.h"
+
+#define SPANS 3000U /* several blocks */
+
+struct made {
+	struct xsp_ordered_span spans[SPANS]; /* names are their indexes */
+	uint32_t count;
+	uint64_t now;
+	unsigned seed, least; /* ns from one begin or end to the next */
+};
+
+struct told {
+	const struct made *made;
+	uint32_t open[64], depth, begins;
+	uint64_t last_ns;
+	bool ended[SPANS];
+};
+
+static unsigned chance(struct made *m, unsigned below)
+{
+	m->seed = m->seed * 1103515245U + 12345U;
+	return (m->seed >> 16) % below;
+}
+
+/* Children first, as the timeline tells them; some take no time, so that times are equal. */
+static void grow(struct made *m, uint32_t depth)
+{
+	struct xsp_ordered_span s = {.start_ns = m->now, .depth = depth};
+
+	for (unsigned n = chance(m, 4); n > 0 && depth < 20 && m->count < SPANS - 40; n--) {
+		m->now += m->least + chance(m, 3);
+		grow(m, depth + 1);
+	}
+	m->now += m->least + chance(m, 3);
+	s.end_ns = m->now;
+	s.name = m->count;
+	m->spans[m->count++] = s;
+}
+
+static int take(void *ctx, bool begins, uint32_t name, uint64_t time_ns)
+{
+	struct told *t = ctx;
+	const struct xsp_ordered_span *s = &t->made->spans[name];
+
+	cr_assert_geq(time_ns, t->last_ns, "times never fall");
+	t->last_ns = time_ns;
+	if (begins) {
+		cr_assert_eq(time_ns, s->start_ns);
+		cr_assert_eq(s->depth, t->depth, "it lies in %u others, and should in %u", t->depth,
+			     s->depth);
+		t->open[t->depth++] = name;
+		t->begins++;
+		return 0;
+	}
+	cr_assert_eq(time_ns, s->end_ns);
+	cr_assert_eq(t->open[--t->depth], name, "what ends is what began last");
+	cr_assert(!t->ended[name]);
+	t->ended[name] = true;
+	return 0;
+}
+
+/* Every `later`th span comes when so many others have come; 0: none. */
+static void try(unsigned seed, unsigned later)
+{
+	static struct made made;
+	static struct told told;
+	struct xsp_ordered *o;
+	struct xsp_ordered_span held[SPANS];
+	uint32_t held_count = 0;
+
+	made = (struct made){.seed = seed, .now = 1000, .least = later > 0};
+	while (made.count < SPANS - 40)
+		grow(&made, 0);
+	cr_assert_eq(xsp_ordered_new("/tmp/xsp-ordered", &o), 0);
+	for (uint32_t i = 0; i < made.count; i++) {
+		if (later > 0 && i % later == 0)
+			held[held_count++] = made.spans[i];
+		else
+			cr_assert_eq(xsp_ordered_add(o, 1, &made.spans[i]), 0);
+		if (held_count == 16)
+			while (held_count > 0)
+				cr_assert_eq(xsp_ordered_add(o, 1, &held[--held_count]), 0);
+	}
+	while (held_count > 0)
+		cr_assert_eq(xsp_ordered_add(o, 1, &held[--held_count]), 0);
+	told = (struct told){.made = &made};
+	cr_assert_eq(xsp_ordered_tell(o, 0, take, &told), 0);
+	cr_assert_eq(told.begins, 0, "a row without spans");
+	cr_assert_eq(xsp_ordered_tell(o, 1, take, &told), 0);
+	cr_assert_eq(told.begins, made.count);
+	cr_assert_eq(told.depth, 0);
+	xsp_ordered_free(o);
+}
+
+Test(ordered, in_order_of_their_ends)
+{
+	for (unsigned seed = 1; seed < 20; seed++)
+		try(seed, 0);
+}
+
+/* Stacks that prove to be abandoned. */
+Test(ordered, some_come_late)
+{
+	for (unsigned seed = 1; seed < 20; seed++)
+		try(seed, 1 + seed % 7);
+}

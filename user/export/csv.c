@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* csv.c - the spans, one a line, as RFC 4180 has it; the columns are those of docs/sql.md. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "export/formats.h"
+#include "export/out.h"
+#include "export/rendered.h"
+#include "export/shown.h"
+#include "export/span_category.h"
+#include "export/text.h"
+#include "timeline/cut.h"
+
+struct csv {
+	struct xsp_renderer *names;
+	struct xsp_shown *rows;
+	uint64_t start_ns; /* of the recording */
+	const struct xsp_capture_probe *probes;
+	const struct xsp_capture_module *modules;
+	size_t probe_count, module_count;
+};
+
+/* In quotes, quotes inside doubled; line ends stay as they are. Malloc'd. */
+static char *quoted(const char *text, size_t *length)
+{
+	size_t n, used = 0;
+	char *clean = xsp_utf8_cleaned(text, &n), *out = clean != NULL ? malloc(2 * n + 3) : NULL;
+
+	if (out == NULL) {
+		free(clean);
+		return NULL;
+	}
+	out[used++] = '"';
+	for (size_t i = 0; i < n; i++) {
+		if (clean[i] == '"')
+			out[used++] = '"';
+		out[used++] = clean[i];
+	}
+	out[used++] = '"';
+	out[used] = '\0';
+	free(clean);
+	*length = used;
+	return out;
+}
+
+static char *render_name(void *ctx, const char *name, size_t *length)
+{
+	char buffer[XSP_TEXT_SHORT];
+
+	(void)ctx;
+	return quoted(xsp_text_short(name, buffer), length);
+}
+
+static void put_text(struct xsp_export *x, const char *text)
+{
+	size_t length = 0;
+	char *field = quoted(text, &length);
+
+	if (field == NULL)
+		xsp_out_fail(x->out, -ENOMEM);
+	else
+		xsp_out_write(x->out, field, length);
+	free(field);
+}
+
+static int csv_begin(struct xsp_export *x)
+{
+	struct csv *c = calloc(1, sizeof(*c));
+	uint64_t end_ns;
+
+	if (c == NULL)
+		return -ENOMEM;
+	x->state = c;
+	xsp_timeline_window(x->timeline, &c->start_ns, &end_ns);
+	c->probe_count = xsp_capture_probes(x->reader, &c->probes);
+	c->module_count = xsp_capture_modules(x->reader, &c->modules);
+	int rc = xsp_renderer_new(x->timeline, render_name, NULL, &c->names);
+	if (rc == 0)
+		rc = xsp_shown_new(x, &c->rows);
+	xsp_out_text(x->out,
+		     "id,parent_id,pid,tid,thread,fiber,category,name,provider,module,depth,"
+		     "ending,start_ns,end_ns,duration_ns,self_ns,cpu_ns,self_cpu_ns,"
+		     "correlation,operator_id\r\n");
+	return rc;
+}
+
+/* A time before the recording began is negative. */
+static char *put_time(char *p, uint64_t ns, uint64_t since_ns)
+{
+	if (ns < since_ns)
+		*p++ = '-';
+	return xsp_put_u64(p, ns < since_ns ? since_ns - ns : ns - since_ns);
+}
+
+/* A field behind another one; not known: empty. */
+static char *put_if(char *p, bool known, uint64_t value)
+{
+	*p++ = ',';
+	return known ? xsp_put_u64(p, value) : p;
+}
+
+static void put_ids(struct xsp_export *x, const struct xsp_span *s, const struct xsp_shown_row *row)
+{
+	char *p = xsp_out_reserve(x->out, 160);
+
+	p = xsp_put_u64(p, s->serial + 1);
+	p = put_if(p, s->parent != 0, s->parent);
+	p = put_if(p, true, row->pid);
+	p = put_if(p, true, row->thread_tid);
+	*p++ = ',';
+	xsp_out_commit(x->out, p);
+	put_text(x, xsp_shown_comm(x, s->pid, s->tid));
+	p = xsp_out_reserve(x->out, 32);
+	p = put_if(p, true, s->row);
+	*p++ = ',';
+	xsp_out_commit(x->out, p);
+}
+
+static void put_times(struct xsp_export *x, const struct xsp_span *s, uint32_t correlation,
+		      uint64_t op)
+{
+	const struct csv *c = x->state;
+	const bool measured = xsp_span_has_duration(s);
+	char *p = xsp_out_reserve(x->out, 320);
+
+	p = put_if(p, true, s->depth);
+	*p++ = ',';
+	p = stpcpy(p, xsp_ending_name(xsp_ending_of(s)));
+	*p++ = ',';
+	p = put_time(p, s->start_ns, c->start_ns);
+	*p++ = ',';
+	p = put_time(p, s->end_ns, c->start_ns);
+	p = put_if(p, measured, s->end_ns - s->start_ns);
+	p = put_if(p, measured, s->self_ns);
+	p = put_if(p, measured && s->cpu_ns != XSP_CPU_UNKNOWN, s->cpu_ns);
+	p = put_if(p, measured && s->self_cpu_ns != XSP_CPU_UNKNOWN, s->self_cpu_ns);
+	p = put_if(p, correlation != 0, correlation);
+	p = put_if(p, op != 0, op);
+	xsp_out_commit(x->out, XSP_PUT(p, "\r\n"));
+}
+
+static int put_span(struct xsp_export *x, const struct xsp_span *s, uint32_t correlation,
+		    uint64_t op)
+{
+	const struct csv *c = x->state;
+	const struct xsp_capture_probe *probe =
+		s->probe < c->probe_count ? &c->probes[s->probe] : NULL;
+	const bool in_module = probe != NULL && probe->module < c->module_count;
+	const struct xsp_shown_row *row = xsp_shown_get(c->rows, s);
+	const struct xsp_rendered *name = xsp_renderer_get(c->names, s->name);
+
+	if (row == NULL || name == NULL)
+		return -ENOMEM;
+	put_ids(x, s, row);
+	xsp_out_text(x->out, xsp_category_name(xsp_category_of(x, s)));
+	xsp_out_text(x->out, ",");
+	xsp_out_write(x->out, name->text, name->length);
+	xsp_out_text(x->out, ",");
+	put_text(x, probe != NULL ? probe->provider : "");
+	xsp_out_text(x->out, ",");
+	put_text(x, in_module ? c->modules[probe->module].path : "");
+	put_times(x, s, correlation, op);
+	return 0;
+}
+
+static int csv_span(struct xsp_export *x, const struct xsp_span *s)
+{
+	if (s->call_follows)
+		return 0;
+	return put_span(x, s, 0, s->op != 0 ? s->op : s->user);
+}
+
+/* A call that only CUPTI saw is no span. */
+static int csv_call(struct xsp_export *x, const struct xsp_gpu_call *call)
+{
+	return call->span != NULL ? put_span(x, call->span, call->correlation, call->external) : 0;
+}
+
+static int csv_end(struct xsp_export *x)
+{
+	(void)x;
+	return 0;
+}
+
+static void csv_discard(struct xsp_export *x)
+{
+	struct csv *c = x->state;
+
+	if (c == NULL)
+		return;
+	xsp_renderer_free(c->names);
+	xsp_shown_free(c->rows);
+	free(c);
+	x->state = NULL;
+}
+
+const struct xsp_export_format xsp_format_csv = {
+	.suffix = ".csv",
+	.title = "spans as a table",
+	.begin = csv_begin,
+	.span = csv_span,
+	.call = csv_call,
+	.end = csv_end,
+	.discard = csv_discard,
+};

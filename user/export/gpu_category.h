@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* gpu_category.h - what the GPU did, in the words of Kineto: the same in every format. */
+#ifndef XSP_EXPORT_GPU_CATEGORY_H
+#define XSP_EXPORT_GPU_CATEGORY_H
+
+#include "timeline/gpu.h"
+
+#define XSP_GPU_NAME_SIZE 80
+
+/* The kernel's name, "Memcpy HtoD (Pinned -> Device)", ...; in `buffer`, static, or the activity's own. */
+const char *xsp_gpu_activity_name(const struct xsp_gpu_activity *a, char buffer[XSP_GPU_NAME_SIZE]);
+/* "kernel", "gpu_memcpy", ... */
+const char *xsp_gpu_category(enum xsp_gpu_kind kind);
+/* Of struct xsp_gpu_sync.what. */
+const char *xsp_gpu_sync_name(uint32_t what);
+
+#endif

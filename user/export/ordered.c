@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ordered.c - read backwards, spans in order of their ends are begins and ends in falling order of time: a span's
+ * end, then what is inside it, the last first, then its begin. So each row is read backwards into a second file, and
+ * that one backwards again.
+ */
+#include "export/ordered.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+#include "base/new_file.h"
+
+#define BLOCK_SPANS 170U /* 4 KiB: each row has one in memory */
+#define NO_BLOCK UINT64_MAX
+#define EVENTS 4096U /* of the second file in memory */
+
+struct block {
+	uint64_t before; /* where the row's block before it stands */
+	uint64_t count;
+	struct xsp_ordered_span spans[BLOCK_SPANS];
+};
+
+struct event {
+	uint64_t time_ns;
+	uint32_t name;
+	uint32_t begins;
+};
+
+struct row {
+	struct block *open; /* the last, not written yet */
+	uint64_t last_ns; /* no span that is in order ended later */
+	struct xsp_ordered_span *late;
+	size_t late_count, late_capacity;
+};
+
+struct xsp_ordered {
+	struct xsp_new_file *spans, *events;
+	uint64_t written; /* of spans */
+	struct row *rows;
+	size_t row_count, row_capacity;
+	size_t late;
+	struct xsp_ordered_span *around; /* of the one at hand, while reading backwards */
+	size_t depth, around_capacity;
+	struct event buffer[EVENTS];
+	size_t buffered;
+	uint64_t events_written; /* how many */
+	uint64_t time_ns; /* of the last event */
+};
+
+static int write_at(const struct xsp_new_file *f, const void *data, size_t size, uint64_t at)
+{
+	const char *p = data;
+
+	while (size > 0) {
+		ssize_t n = pwrite(xsp_new_file_descriptor(f), p, size, (off_t)at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		p += n;
+		at += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int read_at(const struct xsp_new_file *f, void *data, size_t size, uint64_t at)
+{
+	char *p = data;
+
+	while (size > 0) {
+		ssize_t n = pread(xsp_new_file_descriptor(f), p, size, (off_t)at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		p += n;
+		at += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+int xsp_ordered_new(const char *path, struct xsp_ordered **out)
+{
+	struct xsp_ordered *o = calloc(1, sizeof(*o));
+	int rc = -ENOMEM;
+
+	*out = NULL;
+	if (o != NULL)
+		rc = xsp_new_file_open(path, NULL, &o->spans);
+	if (rc == 0)
+		rc = xsp_new_file_open(path, NULL, &o->events);
+	if (rc < 0) {
+		xsp_ordered_free(o);
+		return rc;
+	}
+	*out = o;
+	return 0;
+}
+
+void xsp_ordered_free(struct xsp_ordered *o)
+{
+	if (o == NULL)
+		return;
+	for (size_t i = 0; i < o->row_count; i++) {
+		free(o->rows[i].open);
+		free(o->rows[i].late);
+	}
+	xsp_new_file_free(o->spans);
+	xsp_new_file_free(o->events);
+	free(o->rows);
+	free(o->around);
+	free(o);
+}
+
+/* ---- in ---- */
+
+static int row_at(struct xsp_ordered *o, uint32_t index, struct row **out)
+{
+	if (xsp_grow(&o->rows, &o->row_capacity, (size_t)index + 1) < 0)
+		return -ENOMEM;
+	for (; o->row_count <= index; o->row_count++)
+		o->rows[o->row_count] = (struct row){0};
+	struct row *r = &o->rows[index];
+	if (r->open == NULL) {
+		r->open = malloc(sizeof(*r->open));
+		if (r->open == NULL)
+			return -ENOMEM;
+		r->open->before = NO_BLOCK;
+		r->open->count = 0;
+	}
+	*out = r;
+	return 0;
+}
+
+static int add_late(struct xsp_ordered *o, struct row *r, const struct xsp_ordered_span *span)
+{
+	if (o->late == XSP_ORDERED_LATE)
+		return -EOVERFLOW;
+	if (xsp_grow(&r->late, &r->late_capacity, r->late_count + 1) < 0)
+		return -ENOMEM;
+	r->late[r->late_count++] = *span;
+	o->late++;
+	return 0;
+}
+
+int xsp_ordered_add(struct xsp_ordered *o, uint32_t row, const struct xsp_ordered_span *span)
+{
+	struct row *r;
+	int rc = row_at(o, row, &r);
+
+	if (rc < 0)
+		return rc;
+	if (span->end_ns < r->last_ns)
+		return add_late(o, r, span);
+	r->last_ns = span->end_ns;
+	if (r->open->count == BLOCK_SPANS) {
+		rc = write_at(o->spans, r->open, sizeof(*r->open), o->written);
+		if (rc < 0)
+			return rc;
+		r->open->before = o->written;
+		r->open->count = 0;
+		o->written += sizeof(*r->open);
+	}
+	r->open->spans[r->open->count++] = *span;
+	return 0;
+}
+
+/* ---- backwards into the second file ---- */
+
+/* Times fall: what would rise is damage, and held back. */
+static int put_event(struct xsp_ordered *o, bool begins, uint32_t name, uint64_t time_ns)
+{
+	if (time_ns < o->time_ns)
+		o->time_ns = time_ns;
+	o->buffer[o->buffered++] =
+		(struct event){.time_ns = o->time_ns, .name = name, .begins = begins};
+	if (o->buffered < EVENTS)
+		return 0;
+	int rc = write_at(o->events, o->buffer, sizeof(o->buffer),
+			  o->events_written * sizeof(struct event));
+	o->events_written += o->buffered;
+	o->buffered = 0;
+	return rc;
+}
+
+/* Those of this depth, or deeper, are after it. */
+static int close_to(struct xsp_ordered *o, uint32_t depth)
+{
+	int rc = 0;
+
+	while (rc == 0 && o->depth > 0 && o->around[o->depth - 1].depth >= depth) {
+		const struct xsp_ordered_span *s = &o->around[--o->depth];
+		rc = put_event(o, true, s->name, s->start_ns);
+	}
+	return rc;
+}
+
+static int take_backwards(struct xsp_ordered *o, const struct xsp_ordered_span *span)
+{
+	int rc = close_to(o, span->depth);
+
+	if (rc == 0)
+		rc = put_event(o, false, span->name, span->end_ns);
+	if (rc == 0 && xsp_grow(&o->around, &o->around_capacity, o->depth + 1) < 0)
+		rc = -ENOMEM;
+	if (rc == 0)
+		o->around[o->depth++] = *span;
+	return rc;
+}
+
+/* So that the last one is the first to be taken: the later end; of equal ones, what lies around. */
+static int by_end(const void *a, const void *b)
+{
+	const struct xsp_ordered_span *x = a, *y = b;
+
+	if (x->end_ns != y->end_ns)
+		return x->end_ns < y->end_ns ? -1 : 1;
+	return x->depth > y->depth ? -1 : x->depth < y->depth;
+}
+
+static int take_late(struct xsp_ordered *o, struct row *r, const struct xsp_ordered_span *before)
+{
+	int rc = 0;
+
+	while (rc == 0 && r->late_count > 0 &&
+	       (before == NULL || by_end(before, &r->late[r->late_count - 1]) < 0))
+		rc = take_backwards(o, &r->late[--r->late_count]);
+	return rc;
+}
+
+static int turn_row(struct xsp_ordered *o, struct row *r)
+{
+	int rc = 0;
+
+	if (r->late_count > 1)
+		qsort(r->late, r->late_count, sizeof(*r->late), by_end);
+	for (;;) {
+		for (uint64_t i = r->open->count; rc == 0 && i > 0; i--) {
+			rc = take_late(o, r, &r->open->spans[i - 1]);
+			if (rc == 0)
+				rc = take_backwards(o, &r->open->spans[i - 1]);
+		}
+		if (rc < 0 || r->open->before == NO_BLOCK)
+			break;
+		rc = read_at(o->spans, r->open, sizeof(*r->open), r->open->before);
+	}
+	if (rc == 0)
+		rc = take_late(o, r, NULL);
+	return rc == 0 ? close_to(o, 0) : rc;
+}
+
+/* ---- out ---- */
+
+static int tell_buffer(struct xsp_ordered *o, xsp_ordered_fn fn, void *ctx)
+{
+	int rc = 0;
+
+	while (rc == 0 && o->buffered > 0) {
+		const struct event *e = &o->buffer[--o->buffered];
+		rc = fn(ctx, e->begins, e->name, e->time_ns);
+	}
+	return rc;
+}
+
+int xsp_ordered_tell(struct xsp_ordered *o, uint32_t row, xsp_ordered_fn fn, void *ctx)
+{
+	if (row >= o->row_count || o->rows[row].open == NULL)
+		return 0;
+	o->depth = 0;
+	o->buffered = 0;
+	o->events_written = 0;
+	o->time_ns = UINT64_MAX;
+	int rc = turn_row(o, &o->rows[row]);
+	if (rc == 0)
+		rc = tell_buffer(o, fn, ctx);
+	while (rc == 0 && o->events_written > 0) {
+		o->events_written -= EVENTS;
+		o->buffered = EVENTS;
+		rc = read_at(o->events, o->buffer, sizeof(o->buffer),
+			     o->events_written * sizeof(struct event));
+		if (rc == 0)
+			rc = tell_buffer(o, fn, ctx);
+	}
+	free(o->rows[row].open);
+	o->rows[row].open = NULL;
+	return rc;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* scope.h - what a span is to PyTorch's profiler: an operator, a node of the backward pass, a
+ * user's range. */
+#ifndef XSP_EXPORT_SCOPE_H
+#define XSP_EXPORT_SCOPE_H
+
+#include "export/export_private.h"
+
+/* "function", "backward", "user", ...; NULL: not known. At most 16 bytes. */
+const char *xsp_span_scope(const struct xsp_capture_probe *probe, const struct xsp_span *span);
+/* Category user_annotation, not cpu_op? As in Kineto: what has the scope of users, and ranges of
+ * which no scope is known. */
+bool xsp_is_user_annotation(const struct xsp_capture_probe *probe, const struct xsp_span *span);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* span_category.h - what a span is and how it ended, in the same words in every format that is a table. */
+#ifndef XSP_EXPORT_SPAN_CATEGORY_H
+#define XSP_EXPORT_SPAN_CATEGORY_H
+
+#include "export/export_private.h"
+
+/* Numbers are those of databases: none ever becomes another one. */
+enum xsp_category {
+	XSP_CPU_OP,
+	XSP_USER_ANNOTATION,
+	XSP_CUDA_RUNTIME_CALL,
+	XSP_CUDA_DRIVER_CALL,
+	XSP_CATEGORIES
+};
+/* "cpu_op", ... */
+const char *xsp_category_name(enum xsp_category category);
+enum xsp_category xsp_category_of(const struct xsp_export *x, const struct xsp_span *span);
+
+enum xsp_ending {
+	XSP_RETURNED,
+	XSP_UNWOUND,
+	XSP_TAIL_CALL,
+	XSP_UNFINISHED, /* from here on without a duration */
+	XSP_EXIT_LOST,
+	XSP_POINT,
+	XSP_ENDINGS
+};
+/* "returned", ... */
+const char *xsp_ending_name(enum xsp_ending ending);
+enum xsp_ending xsp_ending_of(const struct xsp_span *span);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/span_kinds.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+int xsp_span_kind_of(struct xsp_span_kinds *f, const struct xsp_export *x,
+		     const struct xsp_span *span, uint32_t *number)
+{
+	const enum xsp_ending ending = xsp_ending_of(span);
+	const struct xsp_span_kind frame = {
+		.name = span->name,
+		.category = xsp_category_of(x, span),
+		.ending =
+			ending == XSP_UNFINISHED || ending == XSP_EXIT_LOST ? ending : XSP_RETURNED,
+	};
+	const uint64_t key =
+		(uint64_t)frame.name << 32 | (uint64_t)frame.category << 16 | frame.ending;
+	const uint32_t *known = xsp_u64map_get(&f->index, key);
+
+	if (known != NULL) {
+		*number = *known;
+		return 0;
+	}
+	*number = (uint32_t)f->count;
+	if (xsp_grow(&f->list, &f->capacity, f->count + 1) < 0 ||
+	    xsp_u64map_set(&f->index, key, *number) < 0)
+		return -ENOMEM;
+	f->list[f->count++] = frame;
+	return 0;
+}
+
+void xsp_span_kinds_free(struct xsp_span_kinds *f)
+{
+	xsp_u64map_free(&f->index);
+	free(f->list);
+}

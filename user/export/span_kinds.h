@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* span_kinds.h - what of spans is the same in many of them, under dense numbers: the name, the category, and whether
+ * the end was seen. */
+#ifndef XSP_EXPORT_SPAN_KINDS_H
+#define XSP_EXPORT_SPAN_KINDS_H
+
+#include "base/u64map.h"
+#include "export/span_category.h"
+
+struct xsp_span_kind {
+	xsp_name_id name;
+	enum xsp_category category;
+	enum xsp_ending ending; /* XSP_UNFINISHED, XSP_EXIT_LOST; the others are XSP_RETURNED */
+};
+
+/* Zero-initialise to begin. */
+struct xsp_span_kinds {
+	struct xsp_span_kind *list;
+	size_t count, capacity;
+	struct xsp_u64map index;
+};
+
+/* 0 or -ENOMEM. */
+int xsp_span_kind_of(struct xsp_span_kinds *f, const struct xsp_export *x,
+		     const struct xsp_span *span, uint32_t *number);
+void xsp_span_kinds_free(struct xsp_span_kinds *f);
+
+#endif

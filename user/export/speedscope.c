@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * speedscope.c - speedscope's own format: an evented profile a row, names once. It opens files of a length at which
+ * its import of Chrome traces does not come to an end.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/facts.h"
+#include "export/formats.h"
+#include "export/span_kinds.h"
+#include "export/ordered.h"
+#include "export/out.h"
+#include "export/shown.h"
+#include "export/text.h"
+#include "timeline/cut.h"
+
+struct speedscope {
+	struct xsp_shown *rows;
+	struct xsp_ordered *spans;
+	struct xsp_span_kinds frames;
+	uint64_t start_ns, end_ns;
+	const char *separator;
+};
+
+static int speedscope_begin(struct xsp_export *x)
+{
+	struct speedscope *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return -ENOMEM;
+	x->state = s;
+	xsp_timeline_window(x->timeline, &s->start_ns, &s->end_ns);
+	int rc = xsp_shown_new(x, &s->rows);
+	return rc == 0 ? xsp_ordered_new(x->options.path, &s->spans) : rc;
+}
+
+static int speedscope_span(struct xsp_export *x, const struct xsp_span *span)
+{
+	struct speedscope *s = x->state;
+	const struct xsp_shown_row *row = xsp_shown_get(s->rows, span);
+	struct xsp_ordered_span o = {
+		.start_ns = span->start_ns,
+		.end_ns = span->end_ns,
+		.depth = span->depth,
+	};
+
+	if (row == NULL)
+		return -ENOMEM;
+	int rc = xsp_span_kind_of(&s->frames, x, span, &o.name);
+	return rc == 0 ? xsp_ordered_add(s->spans, row->index, &o) : rc;
+}
+
+static char *put_time(const struct speedscope *s, char *p, uint64_t ns)
+{
+	return xsp_put_u64(p, ns > s->start_ns ? ns - s->start_ns : 0);
+}
+
+static int put_event(void *ctx, bool begins, uint32_t frame, uint64_t time_ns)
+{
+	struct xsp_export *x = ctx;
+	struct speedscope *s = x->state;
+	char *p = stpcpy(xsp_out_reserve(x->out, 96), s->separator);
+
+	p = begins ? XSP_PUT(p, "{\"type\":\"O\",\"frame\":")
+		   : XSP_PUT(p, "{\"type\":\"C\",\"frame\":");
+	p = xsp_put_u64(p, frame);
+	p = XSP_PUT(p, ",\"at\":");
+	p = put_time(s, p, time_ns);
+	*p++ = '}';
+	xsp_out_commit(x->out, p);
+	s->separator = ",\n";
+	if (time_ns > s->end_ns)
+		s->end_ns = time_ns;
+	return 0;
+}
+
+static void put_profile_name(struct xsp_export *x, const struct xsp_shown_row *row)
+{
+	char process[256], name[400];
+	int n;
+
+	xsp_fact_process_name(x, row->root_pid, process, sizeof(process));
+	n = snprintf(name, sizeof(name), "%s (pid %u) thread %u (%s)", process, row->pid,
+		     row->thread_tid, xsp_shown_comm(x, row->root_pid, row->root_tid));
+	if (row->number > 0 && n > 0 && (size_t)n < sizeof(name))
+		snprintf(name + n, sizeof(name) - (size_t)n, " stack %u", row->number);
+	xsp_out_json(x->out, name);
+}
+
+static int put_profile(struct xsp_export *x, const struct xsp_shown_row *row)
+{
+	struct speedscope *s = x->state;
+	char *p;
+
+	xsp_out_text(x->out, row->index == 0 ? "\n{\"type\":\"evented\",\"name\":"
+					     : ",\n{\"type\":\"evented\",\"name\":");
+	put_profile_name(x, row);
+	xsp_out_text(x->out, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"events\":[\n");
+	s->separator = "";
+	int rc = xsp_ordered_tell(s->spans, row->index, put_event, x);
+	xsp_out_text(x->out, "],\"endValue\":");
+	p = put_time(s, xsp_out_reserve(x->out, 32), s->end_ns);
+	*p++ = '}';
+	xsp_out_commit(x->out, p);
+	return rc;
+}
+
+static void put_frame(struct xsp_export *x, const struct xsp_span_kind *frame, bool first)
+{
+	const char *name = xsp_timeline_name(x->timeline, frame->name);
+	char buffer[XSP_TEXT_SHORT], *text = NULL;
+
+	xsp_out_text(x->out, first ? "{\"name\":" : ",\n{\"name\":");
+	name = xsp_text_short(name != NULL ? name : "", buffer);
+	if (frame->ending != XSP_RETURNED && asprintf(&text, "%s [end not seen]", name) < 0) {
+		xsp_out_fail(x->out, -ENOMEM);
+		return;
+	}
+	xsp_out_json(x->out, text != NULL ? text : name);
+	xsp_out_text(x->out, "}");
+	free(text);
+}
+
+/* Of the whole: its title, with what is missing. */
+static void put_name(struct xsp_export *x)
+{
+	char losses[160], *text = NULL;
+
+	if (!xsp_fact_losses_line(x->reader, x->timeline, losses, sizeof(losses)))
+		xsp_out_json(x->out, x->options.trace_name);
+	else if (asprintf(&text, "%s (%s)", x->options.trace_name, losses) < 0)
+		xsp_out_fail(x->out, -ENOMEM);
+	else
+		xsp_out_json(x->out, text);
+	free(text);
+}
+
+static int speedscope_end(struct xsp_export *x)
+{
+	const struct speedscope *s = x->state;
+	int rc = 0;
+
+	xsp_out_text(x->out,
+		     "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+		     "\"exporter\":\"xsptrace " XSP_VERSION "\",\n\"name\":");
+	put_name(x);
+	xsp_out_text(x->out, ",\n\"profiles\":[");
+	for (size_t i = 0; rc == 0 && i < xsp_shown_count(s->rows); i++)
+		rc = put_profile(x, xsp_shown_at(s->rows, i));
+	xsp_out_text(x->out, "],\n\"shared\":{\"frames\":[\n");
+	for (size_t i = 0; i < s->frames.count; i++)
+		put_frame(x, &s->frames.list[i], i == 0);
+	xsp_out_text(x->out, "]}}\n");
+	return rc;
+}
+
+static void speedscope_discard(struct xsp_export *x)
+{
+	struct speedscope *s = x->state;
+
+	if (s == NULL)
+		return;
+	xsp_shown_free(s->rows);
+	xsp_ordered_free(s->spans);
+	xsp_span_kinds_free(&s->frames);
+	free(s);
+	x->state = NULL;
+}
+
+const struct xsp_export_format xsp_format_speedscope = {
+	.suffix = ".speedscope.json",
+	.title = "speedscope",
+	.begin = speedscope_begin,
+	.span = speedscope_span,
+	.end = speedscope_end,
+	.discard = speedscope_discard,
+};

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/states.h"
+
+#include <errno.h>
+
+/* In struct xsp_shown_row.last_ns, which else is when it began to run. */
+#define NEVER 0 /* not known yet */
+#define NO_MORE UINT64_MAX /* it waited to the end */
+
+const char *xsp_state_name(enum xsp_state state)
+{
+	static const char *const names[XSP_STATES] = {"Running", "Runnable", "Preempted",
+						      "Blocked"};
+
+	return names[state];
+}
+
+static int tell(struct xsp_export *x, struct xsp_shown_row *row, xsp_state_fn fn,
+		struct xsp_state_slice s)
+{
+	return s.end_ns > s.start_ns ? fn(x, row, &s) : 0;
+}
+
+static int tell_running(struct xsp_export *x, struct xsp_shown_row *row, xsp_state_fn fn,
+			uint64_t end_ns)
+{
+	const struct xsp_state_slice s = {
+		.state = XSP_STATE_RUNNING,
+		.start_ns = row->last_ns,
+		.end_ns = end_ns,
+		.short_ns = row->short_ns,
+	};
+
+	row->short_ns = 0;
+	return tell(x, row, fn, s);
+}
+
+int xsp_states_wait(struct xsp_export *x, struct xsp_shown_row *row, const struct xsp_wait *w,
+		    uint64_t window_ns, xsp_state_fn fn)
+{
+	const bool preempted = w->why == XSP_WAIT_RUNNABLE && !(w->flags & XSP_WAIT_BORN);
+
+	if (row->last_ns == NEVER)
+		row->last_ns =
+			w->flags & (XSP_WAIT_BORN | XSP_WAIT_BEFORE) ? w->left_ns : window_ns;
+	if (row->last_ns == NO_MORE || w->left_ns < row->last_ns)
+		return 0; /* made up */
+	row->short_ns += w->short_ns;
+	if (w->flags & XSP_WAIT_SHORT)
+		return 0;
+	int rc = tell_running(x, row, fn, w->left_ns);
+	if (rc >= 0)
+		rc = tell(x, row, fn,
+			  (struct xsp_state_slice){.state = XSP_STATE_BLOCKED,
+						   .start_ns = w->left_ns,
+						   .end_ns = w->woken_ns,
+						   .wait = w});
+	if (rc >= 0)
+		rc = tell(x, row, fn,
+			  (struct xsp_state_slice){.state = preempted ? XSP_STATE_PREEMPTED
+								      : XSP_STATE_RUNNABLE,
+						   .start_ns = w->woken_ns,
+						   .end_ns = w->back_ns,
+						   .wait = w});
+	row->last_ns = w->flags & XSP_WAIT_OPEN ? NO_MORE : w->back_ns;
+	return rc < 0 ? rc : 1;
+}
+
+int xsp_states_end(struct xsp_export *x, struct xsp_shown *rows, xsp_state_fn fn)
+{
+	const struct xsp_thread_times *times;
+	const size_t count = xsp_timeline_times(x->timeline, &times);
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc >= 0; i++) {
+		const struct xsp_timeline_thread *t = times[i].thread;
+		struct xsp_shown_row *row = xsp_shown_of(rows, t->pid, t->tid, XSP_STATES_ROW);
+		if (row == NULL)
+			return -ENOMEM;
+		if (row->last_ns == NO_MORE)
+			continue;
+		if (row->last_ns == NEVER)
+			row->last_ns = times[i].since_ns;
+		rc = tell_running(x, row, fn, times[i].until_ns);
+		row->last_ns = NO_MORE;
+	}
+	return rc;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* states.h - --waits as states that follow each other: when a thread ran, could have run, and was blocked. */
+#ifndef XSP_EXPORT_STATES_H
+#define XSP_EXPORT_STATES_H
+
+#include "export/shown.h"
+
+/* The number of the row of a thread's states (struct xsp_shown_row). */
+#define XSP_STATES_ROW UINT32_MAX
+
+enum xsp_state {
+	XSP_STATE_RUNNING,
+	XSP_STATE_RUNNABLE, /* woken, and others ran */
+	XSP_STATE_PREEMPTED, /* the same, without having waited */
+	XSP_STATE_BLOCKED,
+	XSP_STATES
+};
+
+struct xsp_state_slice {
+	enum xsp_state state;
+	uint64_t start_ns, end_ns;
+	uint64_t short_ns; /* RUNNING: in waits too short for an event */
+	const struct xsp_wait *wait; /* NULL: RUNNING */
+};
+
+typedef int (*xsp_state_fn)(struct xsp_export *x, struct xsp_shown_row *row,
+			    const struct xsp_state_slice *s);
+
+/* "Running", "Runnable", "Preempted", "Blocked". */
+const char *xsp_state_name(enum xsp_state state);
+
+/* Tells `fn` what is known now that the wait is: in order of time on `row`, the thread's with the number
+ * XSP_STATES_ROW, whose last_ns and short_ns are used. window_ns: the recording's start. 1, 0: it tells of
+ * nothing (short ones, or made up), or what `fn` returned that was negative. */
+int xsp_states_wait(struct xsp_export *x, struct xsp_shown_row *row, const struct xsp_wait *w,
+		    uint64_t window_ns, xsp_state_fn fn);
+/* After the run: up to the end of each thread of `rows`. */
+int xsp_states_end(struct xsp_export *x, struct xsp_shown *rows, xsp_state_fn fn);
+
+#endif
