@@ -8,6 +8,7 @@
 #define XSP_FORMATS ".json .json.gz .perf .folded .svg .xspt"
 
 void xsp_help(FILE *f);
+void xsp_help_top(FILE *f);
 void xsp_version(FILE *f);
 
 #endif

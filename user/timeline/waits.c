@@ -69,6 +69,12 @@ size_t xsp_timeline_times(const struct xsp_timeline *t, const struct xsp_thread_
 	return t->waits != NULL ? t->waits->count : 0;
 }
 
+void xsp_waits_forget(struct xsp_timeline *t)
+{
+	if (t->waits != NULL)
+		t->waits->count = 0;
+}
+
 static int note_cpu_time(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
 {
 	(void)t;
@@ -132,7 +138,6 @@ static void move_in_cuda(struct xsp_waits *w, const struct xsp_event *e,
 		times->blocked_ns[XSP_WAIT_GPU] += c->blocked_ns[i];
 		times->waits[XSP_WAIT_GPU] += c->waits[i];
 	}
-	xsp_u64map_remove(&w->in_cuda_of, key_of(e)); /* the next one of this number is another */
 }
 
 static const struct open_span *innermost(const struct thread *th)
@@ -224,6 +229,9 @@ static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 		times->waits[i] = e->waits[i];
 	}
 	move_in_cuda(w, &e->head, times);
+	times->now = e->now <= XSP_NOW_WAITS + XSP_WAIT_CLASSES - 1 ? e->now : XSP_NOW_UNKNOWN;
+	if (e->ended) /* the next one of this number is another */
+		xsp_u64map_remove(&w->in_cuda_of, key_of(&e->head));
 	return 0;
 }
 
@@ -236,6 +244,7 @@ static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
 
 const struct xsp_listener xsp_listener_waits = {
 	.name = "waits",
+	.live = true,
 	.begin = begin,
 	.event = take_event,
 	.note = note_cpu_time,
