@@ -120,7 +120,9 @@ _Static_assert(XSP_ARGS_SMALL >= XSP_DETAIL_LEAST && XSP_ARGS_LARGE >= XSP_ARGS_
 
 /* Values of maps, written by one compiler and read by the other. */
 _Static_assert(sizeof(struct xsp_range_spec) == 24, "xsp_specs");
-_Static_assert(sizeof(struct xsp_thread_waits) == 8 * (7 + XSP_WAIT_CLASSES) + 4 * XSP_WAIT_CLASSES + 48, "no padding");
+_Static_assert(sizeof(struct xsp_thread_waits) ==
+		       8 * (7 + XSP_WAIT_CLASSES) + 4 * XSP_WAIT_CLASSES + 48,
+	       "no padding");
 _Static_assert(sizeof(struct xsp_detail_spec) == 8 + 4 * XSP_WORDS_MAX, "xsp_details");
 _Static_assert(sizeof(struct xsp_args_spec) == 16 + 8 * XSP_ARGS_ITEMS, "xsp_args");
 _Static_assert(sizeof(struct xsp_sequence_spec) == 48, "xsp_sequences");

@@ -27,7 +27,7 @@ struct tally {
 struct xsp_live {
 	struct xsp_timeline *timeline;
 	struct xsp_summary *summary;
-	uint64_t taken_ns, interval_ns;
+	uint64_t recorded_ns, interval_ns;
 	struct sums *before; /* by name */
 	uint64_t *open; /* by name */
 	size_t before_capacity, before_count, open_capacity, open_count;
@@ -292,10 +292,10 @@ static int take_names(struct xsp_live *l)
 
 /* ---- an interval ---- */
 
-int xsp_live_take(struct xsp_live *l, uint64_t now_ns)
+int xsp_live_take(struct xsp_live *l, uint64_t recorded_ns)
 {
-	l->interval_ns = l->taken_ns != 0 ? more(now_ns, l->taken_ns) : 0;
-	l->taken_ns = now_ns;
+	l->interval_ns = more(recorded_ns, l->recorded_ns);
+	l->recorded_ns = recorded_ns;
 	int rc = make_room(l);
 	if (rc == 0)
 		rc = take_threads(l);

@@ -293,8 +293,8 @@ int xsp_capture_read_events(struct xsp_capture_reader *r, xsp_capture_event_fn f
  * file's room, where its file system can (in memory it can), so that it takes no more than what is new.
  * 0, what a function returned, or a negative errno.
  */
-int xsp_capture_follow(struct xsp_capture_reader *r, int (*more)(void *ctx), xsp_capture_event_fn fn,
-		       void *ctx, struct xsp_error *err);
+int xsp_capture_follow(struct xsp_capture_reader *r, int (*more)(void *ctx),
+		       xsp_capture_event_fn fn, void *ctx, struct xsp_error *err);
 /* ... and forgets names, mappings, clocks, and the processes and threads that `keep` does not want (tid 0: the process).
  * 0 or -ENOMEM. */
 int xsp_capture_forget(struct xsp_capture_reader *r,

@@ -119,13 +119,13 @@ bool xsp_screen_draw(const char *lines, size_t size)
 	while (lines < end) {
 		const char *newline = memchr(lines, '\n', (size_t)(end - lines));
 		const size_t length = (size_t)((newline != NULL ? newline : end) - lines);
+		fputs("\033[K", stdout); /* after a full line it would take its last character */
 		fwrite(lines, 1, length, stdout);
-		fputs("\033[K", stdout);
 		lines += length + 1;
 		if (lines < end)
 			fputs("\r\n", stdout); /* the last one would scroll */
 	}
-	fputs("\033[J", stdout);
+	fputs("\033[H", stdout);
 	return fflush(stdout) == 0;
 }
 

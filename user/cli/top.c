@@ -19,6 +19,7 @@
 #include "cli/top_page.h"
 
 #define FILTER_MAX 80
+#define SAID_TABLES 5 /* a note stays for so long, or until a key */
 
 struct top {
 	const struct xsp_options *o;
@@ -36,7 +37,8 @@ struct top {
 	struct xsp_screen_size size;
 	char filter[FILTER_MAX], typed[FILTER_MAX];
 	bool typing, paused, help, changed;
-	char said[256]; /* the last note */
+	char said[256]; /* the last note, and */
+	uint64_t said_until; /* so many tables */
 };
 
 /* ---- figures ---- */
@@ -56,30 +58,30 @@ static bool read_cpu(const struct top *t, uint64_t *ns)
 	return !t->o->follow;
 }
 
-static double cpu_of_threads(const struct top *t)
+static double cpu_of_threads(const struct top *t, uint64_t interval_ns)
 {
 	struct xsp_live_thread *threads;
 	const size_t count = xsp_live_threads(t->live, &threads);
-	const uint64_t interval_ns = xsp_live_interval_ns(t->live);
 	uint64_t ns = 0;
 
 	for (size_t i = 0; i < count; i++)
 		ns += threads[i].running_ns;
-	return t->o->waits && interval_ns > 0 ? (double)ns / (double)interval_ns : -1;
+	return t->o->waits ? (double)ns / (double)interval_ns : -1;
 }
 
 static void take_cpu(struct top *t)
 {
-	const uint64_t now = xsp_now_ns();
+	const uint64_t now = xsp_now_ns(), interval_ns = now - t->cpu_read_ns;
+	const bool first = t->cpu_read_ns == 0 || interval_ns == 0;
 	uint64_t ns;
 
-	t->page.cpu = cpu_of_threads(t);
+	t->page.cpu = first ? -1 : cpu_of_threads(t, interval_ns);
+	t->cpu_read_ns = now;
 	if (!read_cpu(t, &ns))
 		return;
-	if (t->cpu_read_ns != 0 && ns >= t->cpu_ns && now > t->cpu_read_ns)
-		t->page.cpu = (double)(ns - t->cpu_ns) / (double)(now - t->cpu_read_ns);
+	if (!first && ns >= t->cpu_ns)
+		t->page.cpu = (double)(ns - t->cpu_ns) / (double)interval_ns;
 	t->cpu_ns = ns;
-	t->cpu_read_ns = now;
 }
 
 static int read_on(struct top *t, struct xsp_error *err)
@@ -90,16 +92,20 @@ static int read_on(struct top *t, struct xsp_error *err)
 }
 
 /* The interval ends. */
-static int take_figures(struct top *t, struct xsp_error *err)
+static int take_figures(struct top *t, uint64_t until_ns, struct xsp_error *err)
 {
 	int rc = read_on(t, err);
 
 	if (rc < 0)
 		return rc;
-	rc = xsp_live_take(t->live, xsp_now_ns());
+	xsp_recorder_status(t->recorder, &t->page.status);
+	const uint64_t since_ns = xsp_now_ns() - until_ns; /* what came in it is not read yet */
+	uint64_t recorded_ns = t->page.status.recorded_ns;
+	if (!t->page.status.paused && recorded_ns > since_ns)
+		recorded_ns -= since_ns;
+	rc = xsp_live_take(t->live, recorded_ns);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
-	xsp_recorder_status(t->recorder, &t->page.status);
 	take_cpu(t);
 	return 0;
 }
@@ -110,11 +116,11 @@ static int take_figures(struct top *t, struct xsp_error *err)
 static void print_state(struct top *t, FILE *f)
 {
 	const struct xsp_recorder_status *s = &t->page.status;
-	char count[XSP_UNITS_SIZE];
+	char rows[XSP_UNITS_SIZE], time[XSP_UNITS_SIZE];
 
-	fprintf(f, "%s s  %s by %s, %s", xsp_format_count(count, (uint64_t)s->seconds),
+	fprintf(f, "%s s  %s by %s, %s", xsp_format_count(time, (uint64_t)s->seconds),
 		t->which == XSP_TOP_NAMES ? "names" : "threads",
-		xsp_top_title(t->which, t->page.sort[t->which]), xsp_format_count(count, t->rows));
+		xsp_top_title(t->which, t->page.sort[t->which]), xsp_format_count(rows, t->rows));
 	if (t->skipped > 0)
 		fprintf(f, " from %zu on", t->skipped + 1);
 	if (t->filter[0] != '\0')
@@ -217,7 +223,7 @@ static int print_text(struct top *t)
 	xsp_top_print_process(&t->page);
 	if (xsp_recorder_wanted(t->recorder) > 0 || !t->o->waits)
 		rc = xsp_top_print_table(&t->page, XSP_TOP_NAMES, rows, 0);
-	if (rc >= 0 && t->o->waits)
+	if (rc >= 0 && t->o->waits && xsp_recorder_processes(t->recorder) > 0)
 		rc = xsp_top_print_table(&t->page, XSP_TOP_THREADS, rows, 0);
 	fputc('\n', stdout);
 	return rc < 0 ? (int)rc : 0;
@@ -364,6 +370,7 @@ static void note(void *ctx, const char *text)
 	if (!xsp_screen_is_on())
 		xsp_say("%s", text);
 	snprintf(t->said, sizeof(t->said), "%s", text);
+	t->said_until = t->shown + SAID_TABLES;
 	t->changed = true;
 }
 
@@ -378,7 +385,7 @@ static int begin(void *ctx, const struct xsp_options *o, struct xsp_broker *brok
 	choose_sort(t);
 	int rc = open_capture(t, err);
 	if (rc == 0)
-		rc = take_figures(t, err);
+		rc = take_figures(t, xsp_now_ns(), err);
 	if (rc < 0)
 		return rc;
 	t->next_ns = xsp_now_ns() + o->interval_ns;
@@ -399,19 +406,20 @@ static int begin(void *ctx, const struct xsp_options *o, struct xsp_broker *brok
 /* A table is due. */
 static int take_turn(struct top *t, struct xsp_error *err)
 {
-	const uint64_t now = xsp_now_ns();
+	uint64_t now = xsp_now_ns();
 
 	if (now < t->next_ns)
 		return 0;
 	t->next_ns += t->o->interval_ns;
-	if (t->next_ns < now) /* we were held up */
+	if (t->next_ns < now + t->o->interval_ns / 2) /* we were held up */
 		t->next_ns = now + t->o->interval_ns;
 	if (t->paused)
 		return xsp_timeline_forget(t->timeline) < 0 ? out_of_memory(err) : 0;
-	int rc = xsp_recorder_flush(t->recorder, err);
+	int rc = xsp_recorder_flush(t->recorder, &now, err);
 	if (rc == 0)
-		rc = take_figures(t, err);
-	t->shown++;
+		rc = take_figures(t, now, err);
+	if (++t->shown > t->said_until)
+		t->said[0] = '\0';
 	t->changed = true;
 	if (rc == 0 && !xsp_screen_is_on() && print_text(t) < 0)
 		return out_of_memory(err);
@@ -453,7 +461,7 @@ static int end(void *ctx, bool gone, struct xsp_error *err)
 	int rc = 0;
 
 	if (gone && t->live != NULL) { /* all of it, and not for somebody who has seen enough */
-		rc = take_figures(t, err);
+		rc = take_figures(t, xsp_now_ns(), err);
 		if (rc == 0 && print_text(t) < 0)
 			rc = out_of_memory(err);
 		fflush(stdout);

@@ -13,7 +13,7 @@
 #define CELL 128 /* bytes; names have more */
 #define NAME_LEAST 24 /* columns are left out before a name has less */
 #define THREAD_NAME 26
-#define TAIL_LEAST 16
+#define TAIL_LEAST 12
 #define NAME_MAX_ALIGNED 64 /* in a pipe longer ones push their numbers aside */
 
 /* ---- lines ---- */
@@ -287,7 +287,7 @@ static void reasons_cell(const struct xsp_top_page *p, const void *row, char out
 	int at = 0;
 
 	(void)p;
-	out[0] = '\0';
+	strcpy(out, "-");
 	for (unsigned n = 0; n < 3 && at < CELL; n++) {
 		unsigned best = XSP_WAIT_RUNNABLE;
 		for (unsigned i = 0; i < XSP_WAIT_CLASSES; i++)
@@ -305,7 +305,7 @@ static void inside_cell(const struct xsp_top_page *p, const void *row, char out[
 {
 	const struct xsp_live_thread *t = row;
 
-	snprintf(out, CELL, "%s", t->has_open ? xsp_timeline_name(p->timeline, t->open) : "");
+	snprintf(out, CELL, "%s", t->has_open ? xsp_timeline_name(p->timeline, t->open) : "-");
 }
 
 static const struct column thread_columns[] = {
@@ -314,8 +314,8 @@ static const struct column thread_columns[] = {
 	{"cpu%", 5, false, true, cpu_cell, cpu_value},
 	{"runnable%", 9, false, false, runnable_cell, runnable_value},
 	{"blocked%", 8, false, false, blocked_cell, blocked_value},
-	{"spans/s", 9, false, false, spans_cell, spans_value},
 	{"blocked in", TAIL_LEAST, true, false, reasons_cell, NULL},
+	{"spans/s", 9, false, false, spans_cell, spans_value},
 	{"inside", TAIL_LEAST, true, false, inside_cell, NULL},
 };
 
@@ -589,24 +589,21 @@ void xsp_top_print_help(struct xsp_top_page *p)
 {
 	static const char *const lines[] = {
 		"Names, of the last interval:",
-		"  calls/s    calls that ended",
-		"  self%      their time without that of calls inside, in shares of a core",
+		"  calls/s  calls that ended",
+		"  self%    their time without that of calls inside, in shares of a core",
 		"and since the beginning, as the summary of a recording has them:",
 		"  calls, total, self, mean, p50, p99, max",
-		"  open       have begun and not ended",
-		"  *          most of its time is that of probes inside it; (let go): cost too "
-		"much",
-		"Threads:",
-		"  now        running, runnable (a processor is what it lacks), or what it waits "
-		"for",
-		"  cpu%, runnable%, blocked%   of the last interval, and blocked in what",
-		"  inside     the innermost name that is open",
+		"  open     have begun and not ended",
+		"  *        most of its time is that of probes inside",
+		"  (let go) its probe cost too much: --max-overhead",
+		"Threads: running, runnable (it lacks a processor), or what they wait for;",
+		"  shares of the last interval, blocked in what; the innermost open name",
 		"First line: CPU time of the process; events; those that were lost; what probes",
-		"  cost it: of a core, and of the thread that is slowed most.",
+		"  cost it: of a core, and of the thread that is slowed most",
 		"",
-		"  q  quit                      t  names or threads",
-		"  s, right, left  sort         f, /  only what matches: a glob, or a part",
-		"  down, up, page down, page up p  stop showing, go on",
+		"  q  quit                        t     names or threads",
+		"  s, right, left  sort by        f, /  only what matches: a glob, or a part",
+		"  down, up, page down, page up   p     stop showing, go on",
 	};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)

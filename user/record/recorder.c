@@ -418,10 +418,14 @@ static int put_times(struct xsp_recorder *r)
 	return rc;
 }
 
-int xsp_recorder_flush(struct xsp_recorder *r, struct xsp_error *err)
+int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_error *err)
 {
-	int rc = r->options.attach.waits ? put_times(r) : 0;
+	*until_ns = xsp_now_ns();
+	const long moved = take_events(r);
+	int rc = moved < 0 ? (int)moved : 0;
 
+	if (rc == 0 && r->options.attach.waits)
+		rc = put_times(r);
 	if (rc == 0)
 		rc = flush(r);
 	return rc < 0 ? cannot_go_on(r, rc, err) : 0;
@@ -718,6 +722,7 @@ void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
 	xsp_broker_counters(r->broker, false, &c);
 	*s = (struct xsp_recorder_status){
 		.seconds = xsp_recorder_seconds(r),
+		.recorded_ns = (uint64_t)(1e9 * xsp_recorder_seconds(r)),
 		.events = xsp_drain_events(r->drain),
 		.lost = c.lost_entries + c.lost_exits + c.lost_other + c.missed,
 		.bytes = r->writer ? xsp_capture_bytes(r->writer) : 0,

@@ -68,8 +68,9 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err);
  */
 int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err);
 
-/* All that has come until now is in the capture's file; with waits, also where each thread's time went so far. */
-int xsp_recorder_flush(struct xsp_recorder *r, struct xsp_error *err);
+/* What has come until now is in the capture's file, with waits also where each thread's time went so far. *until_ns: when
+ * that "now" was, CLOCK_MONOTONIC. */
+int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_error *err);
 
 /* The capture's file, which has no name yet; the recorder's. */
 struct xsp_new_file *xsp_recorder_file(const struct xsp_recorder *r);
@@ -93,6 +94,8 @@ double xsp_recorder_seconds(const struct xsp_recorder *r);
 /* Asks the kernel for its counters: not for every turn. */
 struct xsp_recorder_status {
 	double seconds;
+	uint64_t
+		recorded_ns; /* of them, those in which all was on: without what lies between windows */
 	uint64_t events, lost, bytes;
 	double events_per_second; /* over the last second or so */
 	double overhead; /* share of one core that the target spends in probes, lately */
