@@ -222,8 +222,9 @@ static int add_name(struct xsp_capture_reader *r, const void *data, const struct
 	const struct xsp_disk_name *d = data;
 	if (xsp_u64map_get(&r->name_index, d->hash) != NULL)
 		return 0;
-	struct xsp_capture_name n = {
-		.hash = d->hash, .text = keep_passing(r, s[0]), .cut = d->flags & XSP_EVENT_NAME_CUT};
+	struct xsp_capture_name n = {.hash = d->hash,
+				     .text = keep_passing(r, s[0]),
+				     .cut = d->flags & XSP_EVENT_NAME_CUT};
 	if (n.text == NULL || xsp_grow(&r->names, &r->name_capacity, r->name_count + 1) < 0 ||
 	    xsp_u64map_set(&r->name_index, d->hash, (uint32_t)r->name_count) < 0)
 		return -ENOMEM;

@@ -31,7 +31,8 @@ struct xsp_capture_reader {
 
 	/* definitions; strings in the arenas */
 	struct xsp_arena strings;
-	struct xsp_arena passing; /* of processes, threads and names: those of a reader that follows go again */
+	struct xsp_arena
+		passing; /* of processes, threads and names: those of a reader that follows go again */
 	const char *last_provider;
 	struct info *infos;
 	struct xsp_capture_process *processes;

@@ -40,7 +40,8 @@ int main(int argc, char **argv)
 		return xsp_finish_stdout(XSP_STATUS_OK);
 	}
 	if (argv[1][0] != '-') {
-		xsp_say("'%s' is no verb: record, top, list, dump, export, info, doctor; to start a "
+		xsp_say("'%s' is no verb: record, top, list, dump, export, info, doctor; to start "
+			"a "
 			"program "
 			"write "
 			"xsptrace -- %s",
