@@ -85,7 +85,8 @@ void xsp_top_print_process(struct xsp_top_page *p)
 	if (s->slowdown > 0)
 		put_format(p, PLAIN, " (thread %.0f%%)", 100 * s->slowdown);
 	if (p->width == 0)
-		put_format(p, PLAIN, "  after %.1f s", s->seconds);
+		put_format(p, PLAIN, "  after %.1f s%s", s->seconds,
+			   s->paused ? "  off until the next window" : "");
 	end_line(p);
 }
 
