@@ -51,29 +51,14 @@ const volatile __u64 xsp_wait_least_ns = 0; /* of a wait with an event */
 volatile __u64 xsp_waits_from_ns = 0;
 volatile __u64 xsp_waits_until_ns = 0; /* 0: it goes on */
 
-struct thread_waits {
-	__u64 at_ns; /* of its last switch; 0: the rest is not filled yet */
-	__u64 since_ns, woken_ns, argument, short_ns;
-	__u64 running_ns, runnable_ns, blocked_ns[XSP_WAIT_CLASSES];
-	__u32 waits[XSP_WAIT_CLASSES];
-	__u32 tid, tgid, waker, owner;
-	__s32 syscall;
-	__u16 state;
-	__u8 why, flags;
-	__u32 off; /* it does not run */
-	__u32 named; /* as asked for: --comm */
-	__u64 ran_ns; /* as the kernel had added up when it left last */
-	__u64 scratch;
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* resized before loading */
 	__type(key, __u64);
-	__type(value, struct thread_waits);
+	__type(value, struct xsp_thread_waits);
 } xsp_thread_waits SEC(".maps");
 
-static const struct thread_waits nothing;
+static const struct xsp_thread_waits nothing;
 
 static __always_inline bool is_recorded(__u64 now)
 {
@@ -131,7 +116,7 @@ static __always_inline __s32 system_call(struct task_struct *task, struct pt_reg
 }
 
 /* `current`: the task is, so that its memory can be read. */
-static __always_inline void take_reason(struct thread_waits *t, struct task_struct *task,
+static __always_inline void take_reason(struct xsp_thread_waits *t, struct task_struct *task,
 					__u32 state, bool current)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -176,7 +161,7 @@ static __noinline bool is_named(struct task_struct *task)
 	return xsp_comm_matches(comm);
 }
 
-static __always_inline void fill_wait(struct xsp_event_wait *e, const struct thread_waits *t,
+static __always_inline void fill_wait(struct xsp_event_wait *e, const struct xsp_thread_waits *t,
 				      __u64 now, __u8 flags)
 {
 	xsp_fill_head(&e->head, now, 0, (__u64)t->tgid << 32 | t->tid, ~0U, XSP_EVENT_WAIT, 0,
@@ -193,7 +178,7 @@ static __always_inline void fill_wait(struct xsp_event_wait *e, const struct thr
 	e->flags = t->flags | flags;
 }
 
-static __noinline bool emit_wait(const struct thread_waits *t, __u64 now, __u8 flags)
+static __noinline bool emit_wait(const struct xsp_thread_waits *t, __u64 now, __u8 flags)
 {
 	struct xsp_event_wait *e = xsp_reserve_or_count(t->tid, sizeof(*e));
 
@@ -204,7 +189,7 @@ static __noinline bool emit_wait(const struct thread_waits *t, __u64 now, __u8 f
 	return true;
 }
 
-static __noinline bool emit_wait_with_stack(const struct thread_waits *t, __u64 now, __u8 flags,
+static __noinline bool emit_wait_with_stack(const struct xsp_thread_waits *t, __u64 now, __u8 flags,
 					    const struct wait_stack *s)
 {
 	struct xsp_event_wait *e = xsp_reserve(t->tid, sizeof(*e) + WAIT_STACK_BYTES);
@@ -221,7 +206,7 @@ static __noinline bool emit_wait_with_stack(const struct thread_waits *t, __u64 
 	return true;
 }
 
-static __noinline bool tell_wait(const struct thread_waits *t, __u64 key, __u64 now, __u8 flags)
+static __noinline bool tell_wait(const struct xsp_thread_waits *t, __u64 key, __u64 now, __u8 flags)
 {
 	struct wait_stack *s;
 
@@ -231,7 +216,7 @@ static __noinline bool tell_wait(const struct thread_waits *t, __u64 key, __u64 
 	return s && s->sp ? emit_wait_with_stack(t, now, flags, s) : emit_wait(t, now, flags);
 }
 
-static __noinline void emit_times(const struct thread_waits *t, __u64 now, __u32 ended)
+static __noinline void emit_times(const struct xsp_thread_waits *t, __u64 now, __u32 ended)
 {
 	struct xsp_event_times *e = xsp_reserve_or_count(t->tid, sizeof(*e));
 
@@ -243,7 +228,7 @@ static __noinline void emit_times(const struct thread_waits *t, __u64 now, __u32
 	e->running_ns = t->running_ns;
 	e->runnable_ns = t->runnable_ns;
 	e->ended = ended;
-	e->reserved = 0;
+	e->now = XSP_NOW_UNKNOWN;
 	__builtin_memcpy(e->blocked_ns, t->blocked_ns, sizeof(e->blocked_ns));
 	__builtin_memcpy(e->waits, t->waits, sizeof(e->waits));
 	xsp_submit(e);
@@ -252,7 +237,7 @@ static __noinline void emit_times(const struct thread_waits *t, __u64 now, __u32
 /* ---- switches ---- */
 
 /* From at_ns to `now` it was off its CPU. `flags`: XSP_WAIT_OPEN, or 0: it runs again. */
-static __always_inline void end_wait(struct thread_waits *t, __u64 key, __u64 now, __u8 flags)
+static __always_inline void end_wait(struct xsp_thread_waits *t, __u64 key, __u64 now, __u8 flags)
 {
 	__u32 why = t->why & (XSP_WAIT_CLASSES - 1);
 	__u64 off = now - t->at_ns, woken = t->woken_ns;
@@ -286,7 +271,7 @@ static __always_inline struct xsp_short_waits *short_waits(void)
  * Its return was not told: the kernel of the development machine runs no program at switches away from some tasks of
  * its own. How long it ran since, the kernel knows.
  */
-static __noinline void return_late(struct thread_waits *t, __u64 key, __u64 now, __u64 ran_ns)
+static __noinline void return_late(struct xsp_thread_waits *t, __u64 key, __u64 now, __u64 ran_ns)
 {
 	__u64 ran = ran_ns - t->ran_ns, most = now - t->at_ns;
 
@@ -295,7 +280,7 @@ static __noinline void return_late(struct thread_waits *t, __u64 key, __u64 now,
 	t->at_ns = now;
 }
 
-static __noinline void leaves(struct thread_waits *t, __u64 now, bool preempted)
+static __noinline void leaves(struct xsp_thread_waits *t, __u64 now, bool preempted)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct xsp_short_waits *s = short_waits();
@@ -336,7 +321,7 @@ static __noinline void leaves(struct thread_waits *t, __u64 now, bool preempted)
 		bpf_map_delete_elem(&xsp_wait_stacks, &key);
 }
 
-static __noinline void returns(struct thread_waits *t, __u64 key, __u64 now)
+static __noinline void returns(struct xsp_thread_waits *t, __u64 key, __u64 now)
 {
 	struct xsp_short_waits *s = short_waits();
 
@@ -353,9 +338,9 @@ static __noinline void returns(struct thread_waits *t, __u64 key, __u64 now)
 	}
 }
 
-static __always_inline struct thread_waits *waits_of(__u64 key)
+static __always_inline struct xsp_thread_waits *waits_of(__u64 key)
 {
-	struct thread_waits *t = bpf_map_lookup_elem(&xsp_thread_waits, &key);
+	struct xsp_thread_waits *t = bpf_map_lookup_elem(&xsp_thread_waits, &key);
 
 	return t && t->at_ns ? t : 0;
 }
@@ -364,7 +349,7 @@ static __always_inline struct thread_waits *waits_of(__u64 key)
 SEC("raw_tp/sched_switch")
 int xsp_sched_switch(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct thread_waits *prev, *next;
+	struct xsp_thread_waits *prev, *next;
 	__u64 now;
 
 	if (!xsp_waits_from_ns)
@@ -402,10 +387,10 @@ static __always_inline bool is_waker(struct task_struct *task, volatile __u64 *n
 	       system_call(task, (struct pt_regs *)bpf_task_pt_regs(task)) >= 0;
 }
 
-static __always_inline struct thread_waits *sleeper(__u64 task)
+static __always_inline struct xsp_thread_waits *sleeper(__u64 task)
 {
 	bool recorded = xsp_waits_from_ns && !xsp_waits_until_ns;
-	struct thread_waits *t = recorded ? waits_of(task) : 0;
+	struct xsp_thread_waits *t = recorded ? waits_of(task) : 0;
 
 	return t && t->off && !t->woken_ns && t->why != XSP_WAIT_RUNNABLE ? t : 0;
 }
@@ -414,7 +399,7 @@ static __always_inline struct thread_waits *sleeper(__u64 task)
 SEC("raw_tp/sched_waking")
 int xsp_sched_waking(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct thread_waits *t = sleeper(ctx->args[0]);
+	struct xsp_thread_waits *t = sleeper(ctx->args[0]);
 
 	if (!t)
 		return 0;
@@ -430,7 +415,7 @@ int xsp_sched_waking(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/sched_wakeup")
 int xsp_sched_wakeup(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct thread_waits *t = sleeper(ctx->args[0]);
+	struct xsp_thread_waits *t = sleeper(ctx->args[0]);
 
 	if (t)
 		t->woken_ns = bpf_ktime_get_ns();
@@ -439,11 +424,11 @@ int xsp_sched_wakeup(struct bpf_raw_tracepoint_args *ctx)
 
 /* ---- threads that come, and those that are there ---- */
 
-static __noinline struct thread_waits *make_waits(struct task_struct *task, __u64 flags)
+static __noinline struct xsp_thread_waits *make_waits(struct task_struct *task, __u64 flags)
 {
 	__u32 tgid = BPF_CORE_READ(task, tgid), tid = BPF_CORE_READ(task, pid);
 	__u64 key = (__u64)task;
-	struct thread_waits *t;
+	struct xsp_thread_waits *t;
 
 	if (!bpf_map_lookup_elem(&xsp_tgids, &tgid))
 		return 0;
@@ -464,7 +449,7 @@ static __noinline struct thread_waits *make_waits(struct task_struct *task, __u6
 	return t;
 }
 
-static __always_inline void begin_waits(struct thread_waits *t, __u64 now)
+static __always_inline void begin_waits(struct xsp_thread_waits *t, __u64 now)
 {
 	t->since_ns = now;
 	barrier();
@@ -474,7 +459,7 @@ static __always_inline void begin_waits(struct thread_waits *t, __u64 now)
 SEC("raw_tp/sched_wakeup_new")
 int xsp_sched_new(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct thread_waits *t;
+	struct xsp_thread_waits *t;
 	__u64 now;
 
 	if (!xsp_waits_from_ns)
@@ -492,7 +477,7 @@ int xsp_sched_new(struct bpf_raw_tracepoint_args *ctx)
 static __noinline void meet(struct task_struct *task)
 {
 	__u32 state = task->__state;
-	struct thread_waits *t;
+	struct xsp_thread_waits *t;
 
 	if (task->exit_state || (state & TASK_NEW)) /* gone; or its birth is told in a moment */
 		return;
@@ -522,7 +507,7 @@ int xsp_sched_meet(struct bpf_iter__task *ctx)
 }
 
 /* The task of `key` is still there: it goes after its last switch, and with that its entry. */
-static __noinline void part(struct thread_waits *t, __u64 key, __u64 until)
+static __noinline void part(struct xsp_thread_waits *t, __u64 key, __u64 until)
 {
 	if (t->off)
 		end_wait(t, key, until, XSP_WAIT_OPEN);
@@ -539,7 +524,7 @@ SEC("?iter/bpf_map_elem")
 int xsp_sched_part(struct bpf_iter__bpf_map_elem *ctx)
 {
 	__u64 *key = ctx->key;
-	struct thread_waits *t = key ? waits_of(*key) : 0;
+	struct xsp_thread_waits *t = key ? waits_of(*key) : 0;
 
 	if (t)
 		part(t, *key, xsp_waits_until_ns);

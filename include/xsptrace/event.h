@@ -252,14 +252,19 @@ struct xsp_event_wait {
 	__u8 flags; /* enum xsp_wait_flag */
 };
 
-/* XSP_EVENT_TIMES, at a thread's end or the recording's: from since_ns to head.time_ns, and nothing left out:
- * running, runnable and blocked are all of it. */
+/* XSP_EVENT_TIMES, at a thread's end or the recording's; while it goes on too, if somebody looks on (xsptrace top). From
+ * since_ns to head.time_ns, and nothing left out: running, runnable and blocked are all of it. */
+enum xsp_times_now {
+	XSP_NOW_UNKNOWN = 0,
+	XSP_NOW_RUNS = 1,
+	XSP_NOW_WAITS = 2, /* for XSP_WAIT_RUNNABLE: it has been woken, or was preempted */
+};
 struct xsp_event_times {
 	struct xsp_event head;
 	__u64 since_ns;
 	__u64 running_ns, runnable_ns;
 	__u32 ended; /* 1: the thread has */
-	__u32 reserved;
+	__u32 now; /* while it goes on: enum xsp_times_now, or XSP_NOW_WAITS + enum xsp_wait_class */
 	__u64 blocked_ns[XSP_WAIT_CLASSES]; /* until it was woken */
 	__u32 waits[XSP_WAIT_CLASSES]; /* how many; of RUNNABLE, without those after a wait */
 };

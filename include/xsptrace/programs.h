@@ -78,6 +78,21 @@ _Static_assert(sizeof(struct xsp_thread_state) == 8 + 24 * XSP_FILTER_FRAMES, "n
 /* --waits: a number for each system call, and threads that are followed. */
 #define XSP_SYSCALLS_MAX 512
 #define XSP_WAITS_THREADS 16384
+/* The map xsp_thread_waits, by the address of the task. From since_ns to at_ns, running, runnable and blocked are all of it. */
+struct xsp_thread_waits {
+	__u64 at_ns; /* of its last switch; 0: the rest is not filled yet */
+	__u64 since_ns, woken_ns, argument, short_ns;
+	__u64 running_ns, runnable_ns, blocked_ns[XSP_WAIT_CLASSES];
+	__u32 waits[XSP_WAIT_CLASSES];
+	__u32 tid, tgid, waker, owner;
+	__s32 syscall;
+	__u16 state;
+	__u8 why, flags;
+	__u32 off; /* it does not run */
+	__u32 named; /* as asked for: --comm */
+	__u64 ran_ns; /* as the kernel had added up when it left last */
+	__u64 scratch;
+};
 /* --wait-stacks: of a thread that leaves its CPU. */
 #define XSP_WAIT_FRAMES 64
 #define XSP_WAIT_WORDS 128 /* of its stack; a power of two */
@@ -105,6 +120,9 @@ _Static_assert(XSP_ARGS_SMALL >= XSP_DETAIL_LEAST && XSP_ARGS_LARGE >= XSP_ARGS_
 
 /* Values of maps, written by one compiler and read by the other. */
 _Static_assert(sizeof(struct xsp_range_spec) == 24, "xsp_specs");
+_Static_assert(sizeof(struct xsp_thread_waits) ==
+		       8 * (7 + XSP_WAIT_CLASSES) + 4 * XSP_WAIT_CLASSES + 48,
+	       "no padding");
 _Static_assert(sizeof(struct xsp_detail_spec) == 8 + 4 * XSP_WORDS_MAX, "xsp_details");
 _Static_assert(sizeof(struct xsp_args_spec) == 16 + 8 * XSP_ARGS_ITEMS, "xsp_args");
 _Static_assert(sizeof(struct xsp_sequence_spec) == 48, "xsp_sequences");

@@ -9,15 +9,26 @@
 #include "base/grow.h"
 #include "base/text.h"
 
-int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
+int xsp_summary_new_names(struct xsp_timeline *t, struct xsp_summary **out)
 {
 	*out = calloc(1, sizeof(**out));
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->timeline = t;
 	int rc = xsp_summary_gpu_new(t, &(*out)->gpu);
-	if (rc == 0)
-		rc = xsp_summary_waits_new(t, &(*out)->waits);
+	if (rc < 0) {
+		free(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
+{
+	int rc = xsp_summary_new_names(t, out);
+	if (rc < 0)
+		return rc;
+	rc = xsp_summary_waits_new(t, &(*out)->waits);
 	if (rc == 0)
 		rc = xsp_summary_samples_new(t, &(*out)->samples);
 	if (rc == 0)

@@ -30,6 +30,8 @@ struct xsp_summary_row {
  * duration was measured (xsp_span_has_duration); all 0 if there were none. total counts recursion once: a span whose name is already
  * open among its ancestors adds to calls and self but not to total. */
 int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out);
+/* Of names alone, in bounded memory: no threads, no samples. */
+int xsp_summary_new_names(struct xsp_timeline *t, struct xsp_summary **out);
 void xsp_summary_free(struct xsp_summary *s);
 /* Before the run: what marks steps (xsp_steps_mark); NULL: the known names. */
 void xsp_summary_mark_steps(struct xsp_summary *s, const char *marker);

@@ -144,6 +144,9 @@ bool xsp_attach_samples_cycles(const struct xsp_attach *a);
 /* With xsp_attach_options.waits: begins (again: nothing happens), or ends; detaching then brings an event for each
  * thread. Not for a pause. 0 or a negative errno. */
 int xsp_attach_waits(struct xsp_attach *a, bool on);
+/* While they are on: an event XSP_EVENT_TIMES of each thread, of its time so far. fn: 0 or a negative errno. */
+typedef int (*xsp_attach_times_fn)(void *ctx, const struct xsp_event_times *e);
+int xsp_attach_times(const struct xsp_attach *a, xsp_attach_times_fn fn, void *ctx);
 /* Probes with a lower id than this report; the others' sites are still being put in, and a function of
  * which only the exits are there would lie. At first all do. */
 void xsp_attach_ready(struct xsp_attach *a, uint32_t probes);

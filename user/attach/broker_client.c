@@ -655,23 +655,42 @@ int xsp_broker_lost(struct xsp_broker *b, uint32_t probe, uint64_t *entries, uin
 	return rc;
 }
 
-int xsp_broker_held_back(struct xsp_broker *b, struct xsp_held_back **out, size_t *count)
+/* The rows of the file that is the answer: an array that the caller frees. */
+static int ask_for_file(struct xsp_broker *b, enum xsp_broker_op op, size_t row_size, void **rows,
+			size_t *count)
 {
-	int fd = take_fd(b, ask(b, XSP_ASK_HELD_BACK, NULL, 0, NULL));
+	int fd = take_fd(b, ask(b, op, NULL, 0, NULL));
 	struct stat st = {0};
 	int rc = fd < 0 ? fd : fstat(fd, &st) != 0 ? -errno : 0;
 
-	*count = rc == 0 ? (size_t)st.st_size / sizeof(**out) : 0;
-	*out = calloc(*count + 1, sizeof(**out));
-	if (*out == NULL)
+	*count = rc == 0 ? (size_t)st.st_size / row_size : 0;
+	*rows = calloc(*count + 1, row_size);
+	if (*rows == NULL)
 		rc = -ENOMEM;
-	if (rc == 0 &&
-	    pread(fd, *out, *count * sizeof(**out), 0) != (ssize_t)(*count * sizeof(**out)))
+	if (rc == 0 && pread(fd, *rows, *count * row_size, 0) != (ssize_t)(*count * row_size))
 		rc = -EIO;
 	if (fd >= 0)
 		close(fd);
 	if (rc < 0)
 		*count = 0;
+	return rc;
+}
+
+int xsp_broker_held_back(struct xsp_broker *b, struct xsp_held_back **out, size_t *count)
+{
+	void *rows;
+	int rc = ask_for_file(b, XSP_ASK_HELD_BACK, sizeof(**out), &rows, count);
+
+	*out = rows;
+	return rc;
+}
+
+int xsp_broker_times(struct xsp_broker *b, struct xsp_event_times **out, size_t *count)
+{
+	void *rows;
+	int rc = ask_for_file(b, XSP_ASK_TIMES, sizeof(**out), &rows, count);
+
+	*out = rows;
 	return rc;
 }
 

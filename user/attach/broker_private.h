@@ -38,6 +38,7 @@ enum xsp_broker_op {
 	XSP_ASK_COUNTERS, /* u32 forgotten, too → struct xsp_attach_counters */
 	XSP_ASK_LOST, /* u32 probe → u64 entries, exits */
 	XSP_ASK_HELD_BACK, /* → descriptor of a file of struct xsp_held_back */
+	XSP_ASK_TIMES, /* → descriptor of a file of struct xsp_event_times */
 	XSP_ASK_THREAD, /* struct xsp_ask_pid: a thread */
 	XSP_ASK_FORGET_THREAD,
 	XSP_ASK_PRICES, /* struct xsp_ask_prices and struct xsp_probe_price[] */

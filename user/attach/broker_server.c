@@ -450,12 +450,28 @@ static int put_held_back(void *ctx, const struct xsp_held_back *h)
 	return fwrite(h, sizeof(*h), 1, ctx) == 1 ? 0 : -EIO;
 }
 
-static int held_back(struct broker *b)
+static int put_times(void *ctx, const struct xsp_event_times *e)
+{
+	return fwrite(e, sizeof(*e), 1, ctx) == 1 ? 0 : -EIO;
+}
+
+static int fill_held_back(const struct xsp_attach *a, FILE *f)
+{
+	return xsp_attach_held_back(a, put_held_back, f);
+}
+
+static int fill_times(const struct xsp_attach *a, FILE *f)
+{
+	return xsp_attach_times(a, put_times, f);
+}
+
+/* Rows of which there may be more than a message has room for. */
+static int answer_file(struct broker *b, int (*fill)(const struct xsp_attach *a, FILE *f))
 {
 	int fd = memfd_create("xsptrace", MFD_CLOEXEC);
 	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	FILE *f = copy < 0 ? NULL : fdopen(copy, "we");
-	int rc = f == NULL ? -errno : xsp_attach_held_back(b->attach, put_held_back, f);
+	int rc = f == NULL ? -errno : fill(b->attach, f);
 
 	if (f != NULL && fclose(f) != 0 && rc == 0)
 		rc = -errno;
@@ -464,6 +480,16 @@ static int held_back(struct broker *b)
 	if (fd >= 0)
 		close(fd);
 	return rc;
+}
+
+static int held_back(struct broker *b)
+{
+	return answer_file(b, fill_held_back);
+}
+
+static int times(struct broker *b)
+{
+	return answer_file(b, fill_times);
 }
 
 static int add_thread(struct broker *b)
@@ -753,6 +779,7 @@ static const struct {
 	[XSP_ASK_COUNTERS] = {counters, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_LOST] = {lost, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_HELD_BACK] = {held_back, 0, 0, RUNNING},
+	[XSP_ASK_TIMES] = {times, 0, 0, LOADED},
 	[XSP_ASK_THREAD] = {add_thread, PID, PID, LOADED},
 	[XSP_ASK_FORGET_THREAD] = {forget_thread, PID, PID, RUNNING},
 	[XSP_ASK_PRICES] = {prices, sizeof(struct xsp_ask_prices), XSP_MESSAGE_MAX, LOADED},

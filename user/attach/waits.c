@@ -2,8 +2,12 @@
 /* waits.c - --waits: its beginning and its end. What lies between is the scheduler's programs' (bpf/sched.bpf.c). */
 #include "attach/attach_private.h"
 #include "base/clock.h"
+#include "target/procfs.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,4 +90,98 @@ void xsp_waits_part(struct xsp_attach *a)
 	nanosleep(&(struct timespec){.tv_nsec = LAST_NS}, NULL);
 	walk(a->bpf->progs.xsp_sched_part, a->bpf->maps.xsp_thread_waits);
 	a->waits = false;
+}
+
+/* ---- what threads have done so far ---- */
+
+/* The programs write while we read: not if all of its time is told. */
+static bool adds_up(const struct xsp_thread_waits *t)
+{
+	uint64_t sum = t->running_ns + t->runnable_ns;
+
+	for (unsigned i = 0; i < XSP_WAIT_CLASSES; i++)
+		sum += t->blocked_ns[i];
+	return t->at_ns != 0 && t->since_ns + sum == t->at_ns;
+}
+
+/* How long it has run since it was last seen to leave: the kernel does not tell of every return (bpf/sched.bpf.c). */
+static uint64_t ran_since(const struct xsp_thread_waits *t)
+{
+	char path[48];
+	uint64_t cpu_ns = 0, queued_ns;
+
+	snprintf(path, sizeof(path), "/proc/%u/schedstat", t->tid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (xsp_procfs_cpu_ns(fd, &cpu_ns, &queued_ns) < 0)
+		cpu_ns = 0;
+	close(fd);
+	return cpu_ns > t->ran_ns ? cpu_ns - t->ran_ns : 0;
+}
+
+/* What it does since its last switch: as if that ended now. */
+static void add_open(struct xsp_event_times *e, const struct xsp_thread_waits *t, uint64_t ran_ns)
+{
+	const uint64_t now = e->head.time_ns, all = now > t->at_ns ? now - t->at_ns : 0;
+	const unsigned why = t->why & (XSP_WAIT_CLASSES - 1);
+	const uint64_t ran = !t->off || ran_ns > all ? all : ran_ns, off = all - ran;
+	const bool waits = why != XSP_WAIT_RUNNABLE;
+	uint64_t blocked = !waits ? 0 : off;
+
+	if (waits && t->woken_ns >= t->at_ns && t->woken_ns - t->at_ns < off)
+		blocked = t->woken_ns - t->at_ns;
+	e->running_ns += ran;
+	e->blocked_ns[why] += blocked;
+	e->runnable_ns += off - blocked;
+	e->now = ran > 0 || !t->off ? XSP_NOW_RUNS
+				    : XSP_NOW_WAITS + (blocked < off ? XSP_WAIT_RUNNABLE : why);
+}
+
+static int tell_times(const struct xsp_thread_waits *t, xsp_attach_times_fn fn, void *ctx)
+{
+	struct xsp_event_times e = {
+		.head = {.time_ns = xsp_now_ns(),
+			 .tid = t->tid,
+			 .tgid = t->tgid,
+			 .probe = UINT32_MAX,
+			 .kind = XSP_EVENT_TIMES,
+			 .size = sizeof(e)},
+		.since_ns = t->since_ns,
+		.running_ns = t->running_ns,
+		.runnable_ns = t->runnable_ns,
+	};
+
+	for (unsigned i = 0; i < XSP_WAIT_CLASSES; i++) {
+		e.blocked_ns[i] = t->blocked_ns[i];
+		e.waits[i] = t->waits[i];
+	}
+	add_open(&e, t, t->off ? ran_since(t) : 0);
+	return fn(ctx, &e);
+}
+
+int xsp_attach_times(const struct xsp_attach *a, xsp_attach_times_fn fn, void *ctx)
+{
+	const int fd = bpf_map__fd(a->bpf->maps.xsp_thread_waits);
+	uint64_t *keys = calloc(XSP_WAITS_THREADS, sizeof(*keys)), batch;
+	struct xsp_thread_waits *rows = calloc(XSP_WAITS_THREADS, sizeof(*rows));
+	uint32_t count = XSP_WAITS_THREADS;
+	int rc = keys == NULL || rows == NULL ? -ENOMEM : 0;
+
+	if (!a->waits)
+		count = 0;
+	else if (rc == 0 && bpf_map_lookup_batch(fd, NULL, &batch, keys, rows, &count, NULL) != 0 &&
+		 errno != ENOENT) /* there are no more */
+		rc = -errno;
+	for (uint32_t i = 0; i < count && rc == 0; i++) {
+		bool whole = adds_up(&rows[i]);
+		for (unsigned tries = 0; !whole && tries < 3; tries++)
+			whole = bpf_map_lookup_elem(fd, &keys[i], &rows[i]) == 0 &&
+				adds_up(&rows[i]);
+		if (whole && rows[i].named)
+			rc = tell_times(&rows[i], fn, ctx);
+	}
+	free(keys);
+	free(rows);
+	return rc;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -116,6 +117,22 @@ int xsp_new_file_open(const char *path, const struct xsp_standing *before,
 	return 0;
 }
 
+int xsp_new_file_in_memory(struct xsp_new_file **out)
+{
+	struct xsp_new_file *f = calloc(1, sizeof(*f));
+
+	*out = f;
+	if (f == NULL)
+		return -ENOMEM;
+	f->fd = memfd_create("xsptrace", MFD_CLOEXEC);
+	if (f->fd >= 0)
+		return 0;
+	int rc = -errno;
+	*out = NULL;
+	xsp_new_file_free(f);
+	return rc;
+}
+
 int xsp_new_file_descriptor(const struct xsp_new_file *f)
 {
 	return f->fd;
@@ -204,6 +221,8 @@ int xsp_new_file_place(struct xsp_new_file *f, bool replace)
 
 	if (f->name != NULL)
 		return 0;
+	if (f->path == NULL)
+		return -EOPNOTSUPP;
 	/* network file systems tell of a failed write when a descriptor is closed */
 	int again = dup(f->fd);
 	if (again >= 0 && close(again) < 0 && errno != EINTR)

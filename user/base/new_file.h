@@ -26,11 +26,14 @@ struct xsp_standing xsp_standing_at(const char *path);
 int xsp_new_file_open(const char *path, const struct xsp_standing *before,
 		      struct xsp_new_file **out);
 
+/* One in memory, that can have no name. */
+int xsp_new_file_in_memory(struct xsp_new_file **out);
+
 /* Owned by the file. */
 int xsp_new_file_descriptor(const struct xsp_new_file *f);
 
 /*
- * Gives it the name, once; later calls do nothing. With `replace` it takes the place of what stood there
+ * Gives it the name, once; later calls do nothing. -EOPNOTSUPP: it is in memory. With `replace` it takes the place of what stood there
  * before. What another program has written there since, or is writing (another recording),
  * stays: then, and if the name cannot be had, it is NAME-2.ENDING, or as many as it takes. 0 or a
  * negative errno. May be called by a signal handler.

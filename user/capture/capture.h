@@ -288,6 +288,19 @@ uint64_t xsp_capture_realtime(const struct xsp_capture_reader *r, uint64_t monot
 typedef int (*xsp_capture_event_fn)(void *ctx, const struct xsp_event *event);
 int xsp_capture_read_events(struct xsp_capture_reader *r, xsp_capture_event_fn fn, void *ctx,
 			    struct xsp_error *err);
+
+/*
+ * A capture that is still being written: hands on what has been added since it was opened or this was called last.
+ * `more` is called behind new definitions, before the events that use them. What has been read is given back: the
+ * file's room, where its file system can (in memory it can), so that it takes no more than what is new.
+ * 0, what a function returned, or a negative errno.
+ */
+int xsp_capture_follow(struct xsp_capture_reader *r, int (*more)(void *ctx),
+		       xsp_capture_event_fn fn, void *ctx, struct xsp_error *err);
+/* ... and forgets names, mappings, clocks, and the processes and threads that `keep` does not want (tid 0: the process).
+ * 0 or -ENOMEM. */
+int xsp_capture_forget(struct xsp_capture_reader *r,
+		       bool (*keep)(void *ctx, uint32_t pid, uint32_t tid), void *ctx);
 /* Share of the file read so far by read_events, 0..1, for a progress line. */
 double xsp_capture_progress(const struct xsp_capture_reader *r);
 

@@ -20,6 +20,11 @@ static const char *keep(struct xsp_capture_reader *r, struct string s)
 	return s.length == 0 ? "" : xsp_arena_copy(&r->strings, s.text, s.length);
 }
 
+static const char *keep_passing(struct xsp_capture_reader *r, struct string s)
+{
+	return s.length == 0 ? "" : xsp_arena_copy(&r->passing, s.text, s.length);
+}
+
 static bool hole_explained(const struct xsp_capture_reader *r, size_t count, uint32_t id)
 {
 	uint64_t lost = r->bad_structure + r->bad_definitions;
@@ -42,7 +47,7 @@ static int replace(struct xsp_capture_reader *r, const char **text, struct strin
 {
 	if (*text != NULL && (s.length == 0 || strcmp(*text, s.text) == 0))
 		return 0;
-	*text = keep(r, s);
+	*text = keep_passing(r, s);
 	return *text == NULL ? -ENOMEM : 0;
 }
 
@@ -217,8 +222,9 @@ static int add_name(struct xsp_capture_reader *r, const void *data, const struct
 	const struct xsp_disk_name *d = data;
 	if (xsp_u64map_get(&r->name_index, d->hash) != NULL)
 		return 0;
-	struct xsp_capture_name n = {
-		.hash = d->hash, .text = keep(r, s[0]), .cut = d->flags & XSP_EVENT_NAME_CUT};
+	struct xsp_capture_name n = {.hash = d->hash,
+				     .text = keep_passing(r, s[0]),
+				     .cut = d->flags & XSP_EVENT_NAME_CUT};
 	if (n.text == NULL || xsp_grow(&r->names, &r->name_capacity, r->name_count + 1) < 0 ||
 	    xsp_u64map_set(&r->name_index, d->hash, (uint32_t)r->name_count) < 0)
 		return -ENOMEM;

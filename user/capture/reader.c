@@ -93,8 +93,7 @@ static void note_times(struct xsp_capture_reader *r, const struct xsp_chunk_head
 	r->window_known = true;
 }
 
-static int take_chunk(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
-		      uint64_t payload)
+int xsp_chunk_take(struct xsp_capture_reader *r, const struct xsp_chunk_header *h, uint64_t payload)
 {
 	if (h->type == XSP_CHUNK_EVENTS) {
 		note_times(r, h);
@@ -131,11 +130,13 @@ static int scan(struct xsp_capture_reader *r)
 	int rc;
 	while ((rc = xsp_chunk_next(r, &w, &h, &payload)) > 0) {
 		r->bad_structure = before + w.bad; /* definitions look at it */
-		rc = take_chunk(r, &h, payload);
+		rc = xsp_chunk_take(r, &h, payload);
 		if (rc < 0)
 			break;
 	}
 	r->torn_bytes = w.torn;
+	r->known = w.at;
+	r->followed.at = r->first_chunk;
 	if (!r->window_known && r->clock_count > 0) {
 		r->start_ns = r->clocks[0].monotonic_ns;
 		r->end_ns = r->clocks[r->clock_count - 1].monotonic_ns;
@@ -221,6 +222,7 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 	xsp_u64map_free(&r->name_index);
 	xsp_u64map_free(&r->python_index);
 	xsp_arena_free(&r->strings);
+	xsp_arena_free(&r->passing);
 	free(r->path);
 	free(r);
 }
@@ -405,8 +407,8 @@ static bool event_good(const struct xsp_capture_reader *r, const struct xsp_even
 	return true;
 }
 
-static int walk_events(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
-		       xsp_capture_event_fn fn, void *ctx)
+int xsp_chunk_walk(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
+		   xsp_capture_event_fn fn, void *ctx)
 {
 	size_t at = 0, seen = 0;
 	while (at < h->length) {
@@ -431,6 +433,18 @@ static int walk_events(struct xsp_capture_reader *r, const struct xsp_chunk_head
 	return 0;
 }
 
+int xsp_chunk_load_events(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
+			  uint64_t payload)
+{
+	int rc = xsp_chunk_load(r, h, payload);
+
+	if (rc == 0) {
+		r->bad_event_chunks++;
+		r->bad_events += h->count;
+	}
+	return rc;
+}
+
 int xsp_capture_read_events(struct xsp_capture_reader *r, xsp_capture_event_fn fn, void *ctx,
 			    struct xsp_error *err)
 {
@@ -445,15 +459,10 @@ int xsp_capture_read_events(struct xsp_capture_reader *r, xsp_capture_event_fn f
 		r->at = w.at;
 		if (h.type != XSP_CHUNK_EVENTS)
 			continue;
-		rc = xsp_chunk_load(r, &h, payload);
+		rc = xsp_chunk_load_events(r, &h, payload);
 		if (rc < 0)
 			break;
-		if (rc == 0) {
-			r->bad_event_chunks++;
-			r->bad_events += h.count;
-			continue;
-		}
-		rc = walk_events(r, &h, fn, ctx);
+		rc = rc > 0 ? xsp_chunk_walk(r, &h, fn, ctx) : 0;
 		if (rc != 0)
 			return rc;
 	}

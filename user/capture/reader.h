@@ -7,6 +7,13 @@
 #include "base/u64map.h"
 #include "capture/format.h"
 
+struct walk {
+	uint64_t at; /* where the next chunk is looked for */
+	uint64_t sequence; /* expected next */
+	uint64_t bad; /* chunks that are missing or broken, so far */
+	uint64_t torn; /* bytes at the end of the file that are no whole chunk */
+};
+
 struct info {
 	const char *key, *value;
 };
@@ -22,8 +29,10 @@ struct xsp_capture_reader {
 	unsigned char *buffer; /* of the chunk at hand */
 	size_t buffer_capacity;
 
-	/* definitions; strings in the arena */
+	/* definitions; strings in the arenas */
 	struct xsp_arena strings;
+	struct xsp_arena
+		passing; /* of processes, threads and names: those of a reader that follows go again */
 	const char *last_provider;
 	struct info *infos;
 	struct xsp_capture_process *processes;
@@ -65,16 +74,13 @@ struct xsp_capture_reader {
 	/* what the last pass over the events found */
 	uint64_t bad_event_chunks, bad_events;
 	uint64_t at;
+	/* follow.c */
+	struct walk followed; /* so far */
+	uint64_t known; /* definitions before this are taken */
+	uint64_t given_back; /* bytes of the file */
 };
 
 /* ---- chunks.c: finding chunks in a damaged file ---- */
-
-struct walk {
-	uint64_t at; /* where the next chunk is looked for */
-	uint64_t sequence; /* expected next */
-	uint64_t bad; /* chunks that are missing or broken, so far */
-	uint64_t torn; /* bytes at the end of the file that are no whole chunk */
-};
 
 /* The next chunk with a valid header that lies in the file whole. 1, 0 at the end, -errno.
  * *payload is the offset of its payload. */
@@ -85,6 +91,18 @@ int xsp_chunk_load(struct xsp_capture_reader *r, const struct xsp_chunk_header *
 		   uint64_t payload);
 /* Bytes read (short only at the end of the file), or -errno. */
 long xsp_capture_pread(int fd, void *buffer, size_t size, uint64_t at);
+
+/* ---- reader.c ---- */
+
+/* Takes over what the chunk defines, if it is one of definitions. 0 or a negative errno. */
+int xsp_chunk_take(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
+		   uint64_t payload);
+/* xsp_chunk_load() of one of events; those of a bad one are counted. */
+int xsp_chunk_load_events(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
+			  uint64_t payload);
+/* The events that were loaded to `fn`, whose value other than 0 ends it and is returned. */
+int xsp_chunk_walk(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
+		   xsp_capture_event_fn fn, void *ctx);
 
 /* ---- definitions.c ---- */
 

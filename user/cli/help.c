@@ -12,6 +12,8 @@ static const char head[] =
 	"  xsptrace [record] [OPTIONS] -- COMMAND [ARGS]   start a program and trace it\n"
 	"  xsptrace list -p PID [-e PROBE]...              what would be traced, where, at what "
 	"cost\n"
+	"  xsptrace top -p PID [-e PROBE]...               the same figures live, as top shows "
+	"processes\n"
 	"  xsptrace dump -p PID [--no-stop] [--json]       what every thread does now, who waits "
 	"for "
 	"whom\n"
@@ -180,6 +182,43 @@ void xsp_help(FILE *f)
 		if (!xsp_providers[i]->internal)
 			fprintf(f, "  %-24s %s\n", xsp_providers[i]->name, xsp_providers[i]->help);
 	fputs(tail, f);
+}
+
+static const char top[] =
+	"Usage: xsptrace top -p PID[,PID...] [OPTIONS]\n"
+	"\n"
+	"What a recording's summary says, live: names by rate and self time, and what threads do\n"
+	"and wait for. No file is written. Where standard output is no terminal: a table each\n"
+	"second, as plain text.\n"
+	"\n"
+	"  -p, --pid PID[,PID...]   the processes\n"
+	"  -e, --event PROBE        what to trace, as for a recording (xsptrace --help)\n"
+	"  -d, --delay TIME         between two tables (default 1 s)\n"
+	"  -n, --iterations N       ends after N tables\n"
+	"      --sort COLUMN        a title of either table, as it stands there (self%, calls/s, "
+	"...)\n"
+	"      --rows N|all         of each table, where it is plain text (default 25)\n"
+	"      --waits[=LEAST|off]  what threads do and wait for: on by default\n"
+	"  -f, --follow[=HOW]       children too\n"
+	"  -t, --tid, --comm, --scopes, --cuda-api, --min-duration, --max-depth, --max-overhead,\n"
+	"      --buffer, --exit, --user, -q, -v\n"
+	"                           as for a recording\n"
+	"  -h, --help\n"
+	"\n"
+	"Keys:\n"
+	"  q               quit                  t     names or threads\n"
+	"  s, right, left  sort by another       f, /  only what matches: a glob, or a part\n"
+	"  down, up        further down, and up  p     stop and go on showing\n"
+	"  h               what the columns are\n"
+	"\n"
+	"Examples:\n"
+	"  sudo xsptrace top -p 4242\n"
+	"  sudo xsptrace top -p 4242 -e 'torch:aten::*mm*' --max-overhead 5\n"
+	"  sudo xsptrace top -p 4242 -e './engine:*' -n 10 -d 2 > rates.txt\n";
+
+void xsp_help_top(FILE *f)
+{
+	fputs(top, f);
 }
 
 void xsp_version(FILE *f)

@@ -10,6 +10,7 @@
 #define XSP_FORMATS XSP_EXPORT_SUFFIXES " .xspt"
 
 void xsp_help(FILE *f);
+void xsp_help_top(FILE *f);
 void xsp_version(FILE *f);
 
 #endif

@@ -263,7 +263,7 @@ int xsp_cmd_list(int argc, char **argv)
 	struct xsp_error err = {0};
 	int status;
 
-	switch (xsp_options_parse(argc, argv, true, &o, &err)) {
+	switch (xsp_options_parse(argc, argv, XSP_VERB_LIST, &o, &err)) {
 	case XSP_OPTIONS_RUN:
 		status = xsp_list_run(&o, false);
 		break;

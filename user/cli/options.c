@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/help.h"
 #include "cli/outputs.h"
+#include "cli/top_page.h"
 #include "export/export.h"
 #include "catalog/cuda_table.h"
 #include "catalog/providers.h"
@@ -193,6 +194,37 @@ static int take_duration(struct parse *p)
 	return 0;
 }
 
+static int take_interval(struct parse *p)
+{
+	if (xsp_parse_duration(p->value, 1e9, &p->o->interval_ns) < 0 ||
+	    p->o->interval_ns < 100000000 || p->o->interval_ns > 3600000000000ULL)
+		return bad_value(p, "-d",
+				 "a time between two tables, 0.1 s to an hour (-d 2, -d 500ms)");
+	return 0;
+}
+
+static int take_iterations(struct parse *p)
+{
+	if (xsp_parse_number(p->value, 1, 1000000000, &p->o->iterations) < 0)
+		return bad_value(p, "-n", "how many tables, at least 1");
+	return 0;
+}
+
+static int take_sort(struct parse *p)
+{
+	enum xsp_top_table which;
+	unsigned column;
+
+	p->o->sort = p->value;
+	return xsp_top_column(p->value, &which, &column)
+		       ? 0
+		       : bad_value(p, "--sort",
+				   "the title of a column: name, calls/s, self%, calls, total, "
+				   "self, mean, "
+				   "open, p50, p99, max; thread, now, cpu%, runnable%, blocked%, "
+				   "spans/s");
+}
+
 static int take_min_duration(struct parse *p)
 {
 	if (xsp_parse_duration(p->value, 1e3, &p->o->min_duration_ns) < 0)
@@ -370,10 +402,13 @@ static int take_counters(struct parse *p)
 
 static int take_waits(struct parse *p)
 {
-	p->o->waits = true;
-	if (p->value != NULL && xsp_parse_duration(p->value, 1e3, &p->o->wait_least_ns) < 0)
-		return bad_value(p, "--waits",
-				 "the least time of a wait that is shown by itself (10us, 0, 1ms)");
+	p->o->waits = p->value == NULL || strcmp(p->value, "off") != 0;
+	if (p->o->waits && p->value != NULL &&
+	    xsp_parse_duration(p->value, 1e3, &p->o->wait_least_ns) < 0)
+		return bad_value(
+			p, "--waits",
+			"the least time of a wait that is shown by itself (10us, 0, 1ms), or "
+			"off");
 	return 0;
 }
 
@@ -540,6 +575,7 @@ enum {
 	OPT_SUMMARY,
 	OPT_STEP,
 	OPT_MAX_OVERHEAD,
+	OPT_SORT,
 };
 
 /* What stands behind an option that has a function: a value, perhaps a value (--name=VALUE), none. */
@@ -593,27 +629,53 @@ static const struct row {
 	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true, VALUE},
 	{"verbose", 'v', NULL, offsetof(struct xsp_options, verbose), false, VALUE},
 	{"quiet", 'q', NULL, offsetof(struct xsp_options, quiet), true, VALUE},
+	{"delay", 'd', take_interval, 0, true, VALUE},
+	{"iterations", 'n', take_iterations, 0, true, VALUE},
+	{"sort", OPT_SORT, take_sort, 0, true, VALUE},
 	{"help", 'h', NULL, 0, false, VALUE},
 	{"version", 'V', NULL, 0, false, VALUE},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static const struct row *row_of(int code)
+/* What `xsptrace top` takes of them, and what nobody else does. */
+static const char *const of_top[] = {
+	"pid",	 "event",  "follow",  "tid",  "comm",	 "user",  "min-duration", "max-depth",
+	"rings", "buffer", "attach",  "exit", "rows",	 "waits", "max-overhead", "cuda-api",
+	"quiet", "scopes", "verbose", "help", "version", NULL};
+static const char *const of_top_alone[] = {"delay", "iterations", "sort", NULL};
+
+static bool is_among(const char *const *names, const char *name)
+{
+	while (*names != NULL && strcmp(*names, name) != 0)
+		names++;
+	return *names != NULL;
+}
+
+static bool is_of(const struct row *row, enum xsp_verb verb)
+{
+	const bool alone = is_among(of_top_alone, row->name);
+
+	if (verb == XSP_VERB_TOP)
+		return alone || is_among(of_top, row->name);
+	return !alone && (verb == XSP_VERB_RECORD || !row->record_only);
+}
+
+static const struct row *row_of(int code, enum xsp_verb verb)
 {
 	for (size_t i = 0; i < ROWS; i++)
-		if (rows[i].code == code)
+		if (rows[i].code == code && is_of(&rows[i], verb))
 			return &rows[i];
 	return NULL;
 }
 
-static void make_getopt_tables(bool listing, struct option *longs, char *shorts)
+static void make_getopt_tables(enum xsp_verb verb, struct option *longs, char *shorts)
 {
 	size_t n = 0;
 
 	*shorts++ = '+'; /* the command's own options are not ours */
 	*shorts++ = ':';
 	for (size_t i = 0; i < ROWS; i++) {
-		if (listing && rows[i].record_only)
+		if (!is_of(&rows[i], verb))
 			continue;
 		int behind = !rows[i].take || rows[i].behind == NOTHING ? no_argument
 			     : rows[i].behind == MAYBE			? optional_argument
@@ -629,8 +691,9 @@ static void make_getopt_tables(bool listing, struct option *longs, char *shorts)
 	*shorts = '\0';
 }
 
-static int unknown_option(struct xsp_error *err, int code, char **argv)
+static int unknown_option(struct xsp_error *err, int code, char **argv, enum xsp_verb verb)
 {
+	const char *help = verb == XSP_VERB_TOP ? "xsptrace top --help" : "xsptrace --help";
 	const char *what = optind > 0 && argv[optind - 1] != NULL ? argv[optind - 1] : "";
 	const char *now = argv[optind];
 
@@ -639,10 +702,10 @@ static int unknown_option(struct xsp_error *err, int code, char **argv)
 	    now[1] != '-' && strchr(now, optopt) != NULL)
 		what = now;
 	if (code == ':')
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "%.200s wants a value: see xsptrace --help", what);
-	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-			     "unknown option %.200s: see xsptrace --help", what);
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%.200s wants a value: see %s",
+				     what, help);
+	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "unknown option %.200s: see %s", what,
+			     help);
 }
 
 static bool names_probes(const struct xsp_options *o)
@@ -654,10 +717,14 @@ static bool names_probes(const struct xsp_options *o)
 	return asked;
 }
 
-static int check(const struct xsp_options *o, int argc, char **argv, bool listing,
+static int check(const struct xsp_options *o, int argc, char **argv, enum xsp_verb verb,
 		 struct xsp_error *err)
 {
 	const char *extra = optind < argc ? argv[optind] : NULL;
+
+	if (verb == XSP_VERB_TOP && o->pid_count == 0)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "top looks at running processes: xsptrace top -p PID");
 
 	if (o->pid_count > 0 && extra != NULL)
 		return xsp_error_set(
@@ -666,7 +733,8 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 			extra);
 	if (o->pid_count == 0 && extra == NULL)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     listing ? "nothing to look at: xsptrace list -p PID"
+				     verb == XSP_VERB_LIST
+					     ? "nothing to look at: xsptrace list -p PID"
 					     : "nothing to trace: give -p PID, or -- COMMAND "
 					       "[ARGS]; see xsptrace --help");
 	if (o->gpu_only &&
@@ -725,7 +793,7 @@ void xsp_options_take_profile(struct xsp_options *o)
 		o->python_frames = XSP_PYTHON_MAX;
 }
 
-enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
+enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb verb,
 					  struct xsp_options *o, struct xsp_error *err)
 {
 	struct option longs[ROWS + 1];
@@ -739,19 +807,21 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
 				  .wait_least_ns = DEFAULT_WAIT_LEAST_NS,
 				  .wait_stack_least_ns = DEFAULT_WAIT_STACK_LEAST_NS,
 				  .limit = DEFAULT_ROWS};
-	make_getopt_tables(listing, longs, shorts);
+	o->waits = o->gpu_off = verb == XSP_VERB_TOP;
+	o->interval_ns = 1000000000;
+	make_getopt_tables(verb, longs, shorts);
 	optind = 1;
 	opterr = 0;
 	while ((code = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		const struct row *row = row_of(code);
+		const struct row *row = row_of(code, verb);
 		p.value = optarg;
 		if (row == NULL || code == '?' || code == ':') {
-			unknown_option(err, code, argv);
+			unknown_option(err, code, argv, verb);
 			return XSP_OPTIONS_BAD;
 		}
 		if (code == 'h' || code == 'V') {
 			if (code == 'h')
-				xsp_help(stdout);
+				(verb == XSP_VERB_TOP ? xsp_help_top : xsp_help)(stdout);
 			else
 				xsp_version(stdout);
 			return XSP_OPTIONS_DONE;
@@ -761,11 +831,12 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
 		else if (row->take(&p) < 0)
 			return XSP_OPTIONS_BAD;
 	}
-	if (check(o, argc, argv, listing, err) < 0)
+	if (check(o, argc, argv, verb, err) < 0)
 		return XSP_OPTIONS_BAD;
 	if (o->wait_stacks && o->wait_stack_least_ns < o->wait_least_ns)
 		o->wait_least_ns = o->wait_stack_least_ns; /* a stack comes with its wait */
 	xsp_options_take_profile(o);
+	o->probes_wanted = verb == XSP_VERB_TOP && names_probes(o);
 	o->command = optind < argc ? argv + optind : NULL;
 	return XSP_OPTIONS_RUN;
 }

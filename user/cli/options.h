@@ -64,6 +64,10 @@ struct xsp_options {
 	uint64_t wait_stack_least_ns;
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
 	size_t limit; /* rows of the summary */
+	uint64_t interval_ns; /* top: -d */
+	uint64_t iterations; /* top: -n; 0: until it is told to end */
+	const char *sort; /* top: --sort; NULL: as it likes */
+	bool probes_wanted; /* top: waits, which are on by themselves, are not enough */
 	enum xsp_weight weight; /* of stacks: --weight */
 	unsigned by; /* --by: enum xsp_by */
 	bool summary_json; /* --summary json */
@@ -75,9 +79,11 @@ void xsp_options_take_profile(struct xsp_options *o);
 
 enum xsp_options_result { XSP_OPTIONS_RUN, XSP_OPTIONS_DONE, XSP_OPTIONS_BAD };
 
+enum xsp_verb { XSP_VERB_RECORD, XSP_VERB_LIST, XSP_VERB_TOP };
+
 /* Parses the arguments of the verb. DONE: --help or --version has been printed; BAD: *err says
- * why. `listing`: the options of `xsptrace list`. */
-enum xsp_options_result xsp_options_parse(int argc, char **argv, bool listing,
+ * why. */
+enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb verb,
 					  struct xsp_options *o, struct xsp_error *err);
 void xsp_options_clear(struct xsp_options *o);
 

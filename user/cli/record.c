@@ -16,10 +16,12 @@
 #include "cli/cli.h"
 #include "cli/inject_agent.h"
 #include "cli/launch.h"
+#include "cli/live_view.h"
 #include "cli/list.h"
 #include "cli/no_match.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
+#include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/status_line.h"
 #include "export/export.h"
@@ -44,6 +46,7 @@ static void write_words(const char *words)
 /* A second signal: the user does not want to wait. */
 static void leave_now(int number)
 {
+	xsp_screen_restore();
 	if (at_stake != NULL && xsp_new_file_place(at_stake, at_stake_named) == 0) {
 		write_words(
 			"\nxsptrace: stopped at once; what was recorded is kept: xsptrace export ");
@@ -81,6 +84,7 @@ static void catch_signals(void)
 
 struct recording {
 	struct xsp_options o;
+	const struct xsp_live_view *view; /* instead of outputs; NULL: none */
 	struct xsp_attach_options attach;
 	struct xsp_broker *broker;
 	struct xsp_recorder *recorder;
@@ -208,7 +212,11 @@ static void note(void *ctx, const char *text)
 {
 	const struct recording *r = ctx;
 
-	if (!r->o.quiet)
+	if (r->o.quiet)
+		return;
+	if (r->view != NULL)
+		r->view->note(r->view->ctx, text);
+	else
 		xsp_say("%s", text);
 }
 
@@ -289,7 +297,7 @@ static int make_recorder(struct recording *r, struct xsp_error *err)
 		.stopped = is_stopped,
 		.progress = show_progress,
 		.budget = r->o.max_overhead,
-		.capture_path = r->capture,
+		.capture_path = r->view == NULL ? r->capture : NULL,
 		.capture_named = r->keep_capture,
 		.arguments = r->arguments,
 		.note = note,
@@ -311,7 +319,7 @@ static int start_session(struct recording *r, const char *agent, struct xsp_erro
 	}
 	for (size_t i = 0; i < r->o.output_count; i++)
 		outputs[i] = r->o.outputs[i];
-	const bool in_work = first_file(&r->o) == NULL;
+	const bool in_work = first_file(&r->o) == NULL && r->view == NULL;
 	outputs[r->o.output_count] = work;
 	struct xsp_session s = {
 		.options = &r->o,
@@ -414,7 +422,7 @@ static void say_unmatched(struct recording *r)
 /* Samples and waits tell something whatever the program is. */
 static bool needs_no_probes(const struct recording *r)
 {
-	return r->o.waits || r->o.sample_hz > 0;
+	return (r->o.waits || r->o.sample_hz > 0) && !r->o.probes_wanted;
 }
 
 static int add_processes(struct recording *r, struct xsp_error *err)
@@ -638,7 +646,7 @@ static int keep_events(const struct recording *r, bool flush, struct xsp_error *
 
 static int run(struct recording *r, struct xsp_error *err)
 {
-	struct xsp_status_line line = xsp_status_line_begin(!r->o.quiet);
+	struct xsp_status_line line = xsp_status_line_begin(!r->o.quiet && r->view == NULL);
 	struct xsp_recorder_status s;
 	int rc = 1;
 
@@ -649,6 +657,12 @@ static int run(struct recording *r, struct xsp_error *err)
 		if (r->launch != NULL &&
 		    xsp_recorder_is_stopped(r->recorder, xsp_launch_pid(r->launch)))
 			start_again(r);
+		if (rc >= 0 && r->view != NULL) {
+			const int shown = r->view->turn(r->view->ctx, err);
+			rc = shown < 0 ? shown : rc;
+			if (shown > 0)
+				break;
+		}
 		double seconds = xsp_recorder_seconds(r->recorder);
 		if (xsp_status_line_due(&line, seconds)) {
 			xsp_recorder_status(r->recorder, &s);
@@ -749,6 +763,24 @@ static int write_outputs(struct recording *r)
 	return status;
 }
 
+/* As long as somebody wants to see it. */
+static int show(struct recording *r)
+{
+	const struct xsp_live_view *v = r->view;
+	struct xsp_error err = {0};
+	int rc = v->begin(v->ctx, &r->o, r->broker, r->recorder, &err);
+
+	if (rc == 0)
+		rc = run(r, &err);
+	const bool gone = rc == 0 && xsp_recorder_processes(r->recorder) == 0;
+	xsp_screen_restore();
+	int status = rc < 0 ? xsp_say_error(&err) : 0, worse = finish(r);
+	rc = v->end(v->ctx, gone, &err);
+	if (status == 0)
+		status = worse;
+	return status == 0 && rc < 0 ? xsp_say_error(&err) : status;
+}
+
 static int say_interrupted(void)
 {
 	xsp_say("stopped before anything was recorded");
@@ -769,7 +801,7 @@ static int record_now(struct recording *r)
 	struct xsp_error err = {0};
 	pid_t pid = r->launch ? xsp_launch_pid(r->launch) : r->o.pids[0];
 	int status, worse;
-	int rc = choose_names(r, pid, &err);
+	int rc = r->view == NULL ? choose_names(r, pid, &err) : 0;
 
 	r->starting = xsp_status_line_begin(!r->o.quiet);
 	if (rc == 0)
@@ -790,6 +822,8 @@ static int record_now(struct recording *r)
 		return status;
 	}
 	say_start(r);
+	if (r->view != NULL)
+		return show(r);
 	rc = run(r, &err);
 	const bool traced = is_traced(r);
 	if (traced && says_why_nothing(r) && !xsp_recorder_has_calls(r->recorder))
@@ -836,13 +870,14 @@ static int command_status(struct recording *r, int status)
 /* How long the end waits for the privileged process, which is quick unless something is wrong. */
 #define LEAVE_MS 3000
 
-int xsp_cmd_record(int argc, char **argv)
+int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 {
-	struct recording r = {0};
+	const enum xsp_verb verb = view != NULL ? XSP_VERB_TOP : XSP_VERB_RECORD;
+	struct recording r = {.view = view};
 	struct xsp_error err = {0};
 	char agent[PATH_MAX];
 	int status = XSP_STATUS_OK;
-	enum xsp_options_result parsed = xsp_options_parse(argc, argv, false, &r.o, &err);
+	enum xsp_options_result parsed = xsp_options_parse(argc, argv, verb, &r.o, &err);
 
 	if (parsed == XSP_OPTIONS_DONE)
 		goto out;
@@ -891,4 +926,9 @@ out:
 	free(r.default_json);
 	xsp_options_clear(&r.o);
 	return status;
+}
+
+int xsp_cmd_record(int argc, char **argv)
+{
+	return xsp_record_live(argc, argv, NULL);
 }

@@ -79,11 +79,17 @@ struct xsp_overhead {
 	bool windows; /* it was off at least once */
 	bool for_good; /* ... and stays so */
 	bool prepaid;
+	uint64_t recorded_ns; /* in windows that are over */
 	uint64_t window_ns, pause_ns, resume_ns, off_until_ns; /* began; asked; asked */
 	uint64_t pause_took_ns, resume_took_ns;
 	double window_share; /* of the CPU time of the worst thread */
 	double slowdown; /* the last look's worst */
 };
+
+static uint64_t passed(uint64_t now, uint64_t since)
+{
+	return now > since ? now - since : 0;
+}
 
 int xsp_overhead_new(struct xsp_recorder *r)
 {
@@ -141,8 +147,13 @@ bool xsp_overhead_is_on(const struct xsp_recorder *r)
 
 void xsp_overhead_status(const struct xsp_recorder *r, struct xsp_recorder_status *s)
 {
-	if (r->overheads == NULL)
+	const struct xsp_overhead *o = r->overheads;
+
+	if (o == NULL)
 		return;
+	if (o->windows)
+		s->recorded_ns =
+			o->recorded_ns + (o->phase == ON ? passed(xsp_now_ns(), o->window_ns) : 0);
 	s->slowdown = r->overheads->slowdown;
 	s->let_go = r->overheads->let_go_count;
 	s->paused = r->overheads->phase != ON;
@@ -162,11 +173,6 @@ static struct watched *watch(struct xsp_overhead *o, uint32_t tid)
 	o->threads[o->count] = (struct watched){
 		.tid = tid, .schedstat = -1, .met_ns = o->look_ns, .since_ns = o->look_ns};
 	return &o->threads[o->count++];
-}
-
-static uint64_t passed(uint64_t now, uint64_t since)
-{
-	return now > since ? now - since : 0;
 }
 
 /* What the probes' time is held against. */
@@ -429,6 +435,7 @@ static int put_window(struct xsp_recorder *r, uint64_t end_ns)
 {
 	struct xsp_capture_window w = {.start_ns = r->overheads->window_ns, .end_ns = end_ns};
 
+	r->overheads->recorded_ns += passed(end_ns, w.start_ns);
 	return xsp_capture_put_window(r->writer, &w);
 }
 

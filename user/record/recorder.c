@@ -118,6 +118,12 @@ static int put_infos(struct xsp_recorder *r)
 	return rc < 0 ? rc : put_profile_infos(r);
 }
 
+/* In messages. */
+static const char *shown_path(const struct xsp_recorder *r)
+{
+	return r->options.capture_path != NULL ? r->options.capture_path : "the capture in memory";
+}
+
 static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 {
 	const struct xsp_recorder_options *o = &r->options;
@@ -129,14 +135,15 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 			"cannot write %s: it is there and is not a regular file; links "
 			"and devices are never written through, give another name",
 			o->capture_path);
-	int rc = xsp_new_file_open(o->capture_path, NULL, &r->file);
+	int rc = o->capture_path != NULL ? xsp_new_file_open(o->capture_path, NULL, &r->file)
+					 : xsp_new_file_in_memory(&r->file);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot create %s: %s",
-				     o->capture_path, strerror(-rc));
+				     shown_path(r), strerror(-rc));
 	int fd = fcntl(xsp_new_file_descriptor(r->file), F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "out of file descriptors");
-	rc = xsp_capture_create(fd, o->capture_path, &r->writer, err);
+	rc = xsp_capture_create(fd, shown_path(r), &r->writer, err);
 	if (rc < 0) {
 		close(fd);
 		return rc;
@@ -144,7 +151,7 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 	rc = put_infos(r);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
-				     o->capture_path, strerror(-rc));
+				     shown_path(r), strerror(-rc));
 	return 0;
 }
 
@@ -304,7 +311,7 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 	int rc = xsp_capture_flush(r->writer);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
-				     r->options.capture_path, strerror(-rc));
+				     shown_path(r), strerror(-rc));
 	/* from here on the end of a recording is waited for, whoever wants it to end */
 	xsp_broker_on_wait(r->broker, NULL, NULL);
 	xsp_planner_on_wait(r->planner, NULL, NULL);
@@ -369,6 +376,61 @@ static long take_events(struct xsp_recorder *r)
 	return rc < 0 ? rc : moved;
 }
 
+static int flush(struct xsp_recorder *r)
+{
+	r->last_flush_ns = xsp_now_ns();
+	int rc = xsp_recorder_put_stats(r);
+	if (rc == 0)
+		rc = xsp_recorder_put_gaps(r);
+	if (rc == 0)
+		rc = xsp_capture_put_clock(r->writer);
+	return rc < 0 ? rc : xsp_capture_flush(r->writer);
+}
+
+static int cannot_go_on(const struct xsp_recorder *r, int rc, struct xsp_error *err)
+{
+	if (xsp_broker_is_gone(r->broker))
+		return broker_gone(err);
+	return xsp_error_set(
+		err, rc, XSP_STATUS_OUTPUT,
+		"%s cannot be written on (%s): the recording ends here, and what follows "
+		"is of what came before",
+		r->options.capture_named ? r->options.capture_path : "the capture", strerror(-rc));
+}
+
+/* In the ring that the thread's other events come through. */
+static int put_in_ring(struct xsp_recorder *r, const struct xsp_event *e)
+{
+	const size_t rings = xsp_broker_rings(r->broker, NULL, 0);
+
+	return xsp_capture_put_event(r->writer, e->tid & (unsigned)(rings - 1), e, e->size);
+}
+
+static int put_times(struct xsp_recorder *r)
+{
+	struct xsp_event_times *times = NULL;
+	size_t count = 0;
+	int rc = xsp_broker_times(r->broker, &times, &count);
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = put_in_ring(r, &times[i].head);
+	free(times);
+	return rc;
+}
+
+int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_error *err)
+{
+	*until_ns = xsp_now_ns();
+	const long moved = take_events(r);
+	int rc = moved < 0 ? (int)moved : 0;
+
+	if (rc == 0 && r->options.attach.waits)
+		rc = put_times(r);
+	if (rc == 0)
+		rc = flush(r);
+	return rc < 0 ? cannot_go_on(r, rc, err) : 0;
+}
+
 int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err)
 {
 	long moved = take_events(r);
@@ -390,25 +452,10 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 	/* the first events at once: from then on there is something to keep */
 	bool first = !r->flushed_events && xsp_drain_events(r->drain) > 0;
 	r->flushed_events |= first;
-	if (rc == 0 && (first || xsp_now_ns() - r->last_flush_ns >= FLUSH_NS)) {
-		r->last_flush_ns = xsp_now_ns();
-		rc = xsp_recorder_put_stats(r);
-		if (rc == 0)
-			rc = xsp_recorder_put_gaps(r);
-		if (rc == 0)
-			rc = xsp_capture_put_clock(r->writer);
-		if (rc == 0)
-			rc = xsp_capture_flush(r->writer);
-	}
-	if (rc < 0 && xsp_broker_is_gone(r->broker))
-		return broker_gone(err);
+	if (rc == 0 && (first || xsp_now_ns() - r->last_flush_ns >= FLUSH_NS))
+		rc = flush(r);
 	if (rc < 0)
-		return xsp_error_set(
-			err, rc, XSP_STATUS_OUTPUT,
-			"%s cannot be written on (%s): the recording ends here, and what follows "
-			"is of what came before",
-			r->options.capture_named ? r->options.capture_path : "the capture",
-			strerror(-rc));
+		return cannot_go_on(r, rc, err);
 	if (moved < (long)events_a_turn(r) && r->process_count > 0)
 		xsp_children_wait(r, nap_ms(r, wait_ms));
 	return (int)r->process_count;
@@ -507,8 +554,7 @@ static int put_held_back(struct xsp_recorder *r, const struct xsp_held_back *h)
 		.flags = XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED,
 		.size = sizeof(e),
 	};
-	size_t rings = xsp_broker_rings(r->broker, NULL, 0);
-	return xsp_capture_put_event(r->writer, h->tid & (unsigned)(rings - 1), &e, sizeof(e));
+	return put_in_ring(r, &e);
 }
 
 int xsp_recorder_put_held_back(struct xsp_recorder *r)
@@ -634,7 +680,7 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
 				     "%s is not complete (%s): what is in it can be read",
-				     r->options.capture_path, strerror(-rc));
+				     shown_path(r), strerror(-rc));
 	return end;
 }
 
@@ -657,6 +703,11 @@ bool xsp_recorder_has_calls(const struct xsp_recorder *r)
 	return xsp_drain_calls(r->drain) > 0;
 }
 
+size_t xsp_recorder_processes(const struct xsp_recorder *r)
+{
+	return r->process_count;
+}
+
 double xsp_recorder_seconds(const struct xsp_recorder *r)
 {
 	uint64_t until = r->finished ? r->end_ns : xsp_now_ns();
@@ -671,6 +722,7 @@ void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
 	xsp_broker_counters(r->broker, false, &c);
 	*s = (struct xsp_recorder_status){
 		.seconds = xsp_recorder_seconds(r),
+		.recorded_ns = (uint64_t)(1e9 * xsp_recorder_seconds(r)),
 		.events = xsp_drain_events(r->drain),
 		.lost = c.lost_entries + c.lost_exits + c.lost_other + c.missed,
 		.bytes = r->writer ? xsp_capture_bytes(r->writer) : 0,

@@ -34,7 +34,8 @@ struct xsp_recorder_options {
 	bool (*stopped)(void *ctx);
 	/* What is being done, while it starts: one line. May be NULL */
 	void (*progress)(void *ctx, const char *text);
-	const char *capture_path; /* the capture's name, or would be if it were to be kept */
+	/* The capture's name, or would be if it were to be kept. NULL: it is in memory, and read as it grows */
+	const char *capture_path;
 	bool capture_named; /* it is asked for */
 	const char *arguments; /* the command line, for the capture's info; may be NULL */
 	xsp_recorder_note_fn note;
@@ -67,6 +68,10 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err);
  */
 int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err);
 
+/* What has come until now is in the capture's file, with waits also where each thread's time went so far. *until_ns: when
+ * that "now" was, CLOCK_MONOTONIC. */
+int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_error *err);
+
 /* The capture's file, which has no name yet; the recorder's. */
 struct xsp_new_file *xsp_recorder_file(const struct xsp_recorder *r);
 /* Are events in the file? With `flush`, also those of the last second. Not after the end. */
@@ -81,12 +86,16 @@ void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size);
 /* Stops, takes the probes out, empties the rings, completes the capture. */
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err);
 
+size_t xsp_recorder_processes(const struct xsp_recorder *r); /* that are alive */
+
 /* Since start(), until now or the end. */
 double xsp_recorder_seconds(const struct xsp_recorder *r);
 
 /* Asks the kernel for its counters: not for every turn. */
 struct xsp_recorder_status {
 	double seconds;
+	uint64_t
+		recorded_ns; /* of them, those in which all was on: without what lies between windows */
 	uint64_t events, lost, bytes;
 	double events_per_second; /* over the last second or so */
 	double overhead; /* share of one core that the target spends in probes, lately */

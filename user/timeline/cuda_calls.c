@@ -4,13 +4,24 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "catalog/providers.h"
 #include "catalog/scope.h"
 
 static int find_probes(struct xsp_timeline *t)
 {
-	for (size_t i = 0; i < t->probe_count; i++) {
+	if (t->cuda_probes != NULL && t->cuda_room < t->probe_count) {
+		const struct xsp_cuda_entry **grown =
+			reallocarray(t->cuda_probes, t->probe_count, sizeof(const void *));
+		if (grown == NULL)
+			return -ENOMEM;
+		memset(grown + t->cuda_room, 0, (t->probe_count - t->cuda_room) * sizeof(*grown));
+		t->cuda_probes = grown;
+	}
+	const size_t known = t->cuda_room;
+	t->cuda_room = t->probe_count;
+	for (size_t i = known; i < t->probe_count; i++) {
 		const struct xsp_cuda_entry *e = NULL;
 		if (xsp_provider_traits(t->probes[i].provider) & XSP_PROVIDER_CUDA_CALLS)
 			e = xsp_cuda_find(t->probes[i].symbol);

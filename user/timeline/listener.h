@@ -16,6 +16,7 @@ struct row;
  * the run. */
 struct xsp_listener {
 	const char *name;
+	bool live; /* takes part in a timeline that follows its capture, too */
 	/* 1: it takes part; 0: the capture has nothing for it; or -ENOMEM. */
 	int (*begin)(struct xsp_timeline *t);
 	int (*time)(struct xsp_timeline *t, uint64_t ns); /* it is at least so late */

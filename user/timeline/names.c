@@ -45,19 +45,40 @@ static int probe_name(struct xsp_timeline *t, struct xsp_u64map *seen, const cha
 	return rc < 0 ? rc : xsp_u64map_set(seen, h, *out);
 }
 
+/* Ids of ranges' names have their hashes; where probes come behind them, those have none. */
+static int cover_hashes(struct xsp_timeline *t, size_t before)
+{
+	if (before < t->first_range_name)
+		return 0;
+	if (xsp_grow(&t->range_hashes, &t->hash_capacity, t->name_count - t->first_range_name) < 0)
+		return -ENOMEM;
+	memset(t->range_hashes + (before - t->first_range_name), 0,
+	       (t->name_count - before) * sizeof(*t->range_hashes));
+	return 0;
+}
+
+static int name_probes(struct xsp_timeline *t)
+{
+	const size_t before = t->name_count;
+	xsp_name_id *grown = reallocarray(t->probe_names, t->probe_count + 1, sizeof(*grown));
+	int rc = grown == NULL ? -ENOMEM : 0;
+
+	if (grown != NULL)
+		t->probe_names = grown;
+	for (; t->named_probes < t->probe_count && rc == 0; t->named_probes++)
+		rc = probe_name(t, &t->probe_texts, t->probes[t->named_probes].name,
+				&t->probe_names[t->named_probes]);
+	return rc == 0 && before > 0 ? cover_hashes(t, before) : rc;
+}
+
 int xsp_names_begin(struct xsp_timeline *t, struct xsp_error *err)
 {
-	struct xsp_u64map seen = {0};
-	int rc = -ENOMEM;
-	t->probe_names = calloc(t->probe_count + 1, sizeof(*t->probe_names));
-	if (t->probe_names == NULL)
+	const bool first = t->probe_names == NULL;
+	int rc = name_probes(t);
+	if (rc < 0)
 		goto out;
-	for (size_t i = 0; i < t->probe_count; i++) {
-		rc = probe_name(t, &seen, t->probes[i].name, &t->probe_names[i]);
-		if (rc < 0)
-			goto out;
-	}
-	t->first_range_name = (xsp_name_id)t->name_count;
+	if (first)
+		t->first_range_name = (xsp_name_id)t->name_count;
 	const struct xsp_capture_name *names;
 	size_t count = xsp_capture_names(t->reader, &names);
 	rc = 0;
@@ -65,7 +86,6 @@ int xsp_names_begin(struct xsp_timeline *t, struct xsp_error *err)
 		rc = xsp_names_add(t, names[i].hash, names[i].text, strlen(names[i].text),
 				   names[i].cut);
 out:
-	xsp_u64map_free(&seen);
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory") : 0;
 }
 
@@ -74,6 +94,7 @@ void xsp_names_free(struct xsp_timeline *t)
 	free(t->names);
 	free(t->probe_names);
 	free(t->range_hashes);
+	xsp_u64map_free(&t->probe_texts);
 	xsp_u64map_free(&t->range_names);
 	xsp_u64map_free(&t->range_texts);
 	xsp_arena_free(&t->texts);
@@ -87,7 +108,7 @@ int xsp_names_of_hash(struct xsp_timeline *t, uint64_t hash, xsp_name_id *out)
 		return 0;
 	}
 	size_t ranges = t->name_count - t->first_range_name;
-	if (ranges >= XSP_MAX_RANGE_NAMES)
+	if (ranges >= (t->live ? XSP_MAX_LIVE_NAMES : XSP_MAX_RANGE_NAMES))
 		hash = 0; /* shared by all that come too late: bounded memory, no wrong name */
 	if (hash == 0 && (at = xsp_u64map_get(&t->range_names, 0)) != NULL) {
 		*out = *at;

@@ -233,6 +233,53 @@ int xsp_threads_end(struct xsp_timeline *t, uint64_t end_ns)
 	return 0;
 }
 
+int xsp_threads_forget(struct xsp_timeline *t)
+{
+	struct thread_record **kept = calloc(t->alive_count + 1, sizeof(void *));
+
+	if (kept == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->alive_count; i++) {
+		kept[i] = t->records[t->alive[i]->record];
+		t->records[t->alive[i]->record] = NULL;
+		t->alive[i]->record = (uint32_t)i;
+	}
+	for (size_t i = 0; i < t->record_count; i++)
+		free(t->records[i]);
+	free(t->records);
+	t->records = kept;
+	t->record_capacity = t->alive_count + 1;
+	t->record_count = t->alive_count;
+	xsp_u64map_free(&t->record_of);
+	for (size_t i = 0; i < t->record_count; i++)
+		if (xsp_u64map_set(&t->record_of, kept[i]->shown.tid, (uint32_t)i) < 0)
+			return -ENOMEM;
+	/* what the capture has forgotten */
+	xsp_u64map_free(&t->definitions);
+	xsp_u64map_free(&t->processes);
+	return xsp_threads_begin(t);
+}
+
+void xsp_timeline_open(const struct xsp_timeline *t,
+		       void (*fn)(void *ctx, const struct xsp_open_spans *open), void *ctx)
+{
+	for (size_t i = 0; i < t->alive_count; i++) {
+		const struct thread *th = t->alive[i];
+		for (uint32_t k = 0; k < th->used_rows; k++) {
+			const struct row *row = th->rows[k];
+			const struct open_span *last =
+				row->count > 0 ? &row->spans[row->count - 1] : NULL;
+			fn(ctx, &(struct xsp_open_spans){
+					.thread = &t->records[th->record]->shown,
+					.current = k == th->current,
+					.names = row->names,
+					.count = row->count,
+					.in_cuda = last != NULL &&
+						   xsp_timeline_cuda(t, last->probe) != NULL});
+		}
+	}
+}
+
 int xsp_threads_shown(struct xsp_timeline *t, const struct xsp_event *e, bool ended,
 		      const struct xsp_timeline_thread **out)
 {
@@ -241,6 +288,13 @@ int xsp_threads_shown(struct xsp_timeline *t, const struct xsp_event *e, bool en
 	uint32_t fresh = record != NULL ? *record : 0;
 	int rc = 0;
 
+	if (t->live && !ended) { /* it is there: what is known of it must not be forgotten */
+		struct thread *th;
+		rc = xsp_threads_get(t, e, &th);
+		if (rc == 0)
+			*out = &t->records[th->record]->shown;
+		return rc;
+	}
 	if (at != NULL && ended)
 		rc = end_thread(t, t->alive[*at], e->time_ns, XSP_SPAN_UNFINISHED);
 	if (rc == 0 && (record == NULL || t->records[fresh]->shown.pid != e->tgid))

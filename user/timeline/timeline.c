@@ -17,6 +17,8 @@ _Static_assert(LISTENERS <= XSP_LISTENERS_MAX, "room for all");
 static int begin_listeners(struct xsp_timeline *t)
 {
 	for (size_t i = 0; i < LISTENERS; i++) {
+		if (t->live && !listeners[i]->live)
+			continue;
 		int rc = listeners[i]->begin(t);
 		if (rc < 0)
 			return rc;
@@ -63,7 +65,30 @@ static uint64_t number_of(const struct xsp_capture_reader *r, const char *key)
 	return text != NULL ? strtoull(text, NULL, 10) : 0;
 }
 
-int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out, struct xsp_error *err)
+/* What the capture defines; of one that is being written, so far. */
+static int take_definitions(struct xsp_timeline *t, struct xsp_error *err)
+{
+	const struct xsp_capture_stats *s = xsp_capture_stats(t->reader);
+	uint64_t torn, chunks, events;
+
+	t->probe_count = xsp_capture_probes(t->reader, &t->probes);
+	xsp_capture_damage(t->reader, &torn, &chunks, &events);
+	t->lossy = s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits + chunks > 0;
+	int rc = xsp_names_begin(t, err);
+	if (rc < 0)
+		return rc;
+	rc = xsp_threads_begin(t);
+	if (rc == 0)
+		rc = xsp_windows_begin(t);
+	if (rc == 0)
+		rc = xsp_python_begin(t);
+	if (rc == 0 && t->live) /* no listener, but waits in CUDA's calls are the GPU's */
+		rc = xsp_listener_cuda.begin(t);
+	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory") : 0;
+}
+
+static int new_timeline(struct xsp_capture_reader *r, bool live, struct xsp_timeline **out,
+			struct xsp_error *err)
 {
 	*out = NULL;
 	struct xsp_timeline *t = calloc(1, sizeof(*t));
@@ -71,23 +96,13 @@ int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out, st
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	t->reader = r;
 	t->cut.to_ns = UINT64_MAX;
-	t->probe_count = xsp_capture_probes(r, &t->probes);
+	t->live = live;
 	xsp_capture_window(r, &t->start_ns, &t->end_ns);
 	t->min_duration_ns = number_of(r, "min duration ns");
 	t->max_depth = number_of(r, "max depth");
-	const struct xsp_capture_stats *s = xsp_capture_stats(r);
-	uint64_t torn, chunks, events;
-	xsp_capture_damage(r, &torn, &chunks, &events);
-	t->lossy = s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits + chunks > 0;
-	int rc = xsp_names_begin(t, err);
+	int rc = take_definitions(t, err);
 	if (rc == 0) {
-		rc = xsp_threads_begin(t);
-		if (rc == 0)
-			rc = xsp_windows_begin(t);
-		if (rc == 0)
-			rc = xsp_python_begin(t);
-		if (rc == 0)
-			rc = begin_listeners(t);
+		rc = begin_listeners(t);
 		if (rc < 0)
 			xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
 	}
@@ -97,6 +112,17 @@ int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out, st
 	}
 	*out = t;
 	return 0;
+}
+
+int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out, struct xsp_error *err)
+{
+	return new_timeline(r, false, out, err);
+}
+
+int xsp_timeline_new_live(struct xsp_capture_reader *r, struct xsp_timeline **out,
+			  struct xsp_error *err)
+{
+	return new_timeline(r, true, out, err);
 }
 
 void xsp_timeline_free(struct xsp_timeline *t)
@@ -169,6 +195,39 @@ int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sin
 	t->sinks = NULL;
 	t->sink_count = 0;
 	return rc;
+}
+
+static int take_more(void *ctx)
+{
+	return take_definitions(ctx, NULL);
+}
+
+int xsp_timeline_follow(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,
+			struct xsp_error *err)
+{
+	t->sinks = sinks;
+	t->sink_count = count;
+	int rc = xsp_capture_follow(t->reader, take_more, take_event, t, err);
+	t->sinks = NULL;
+	t->sink_count = 0;
+	return rc;
+}
+
+/* A thread that is not described yet may need what the capture says of it; a process's threads, as long as it has any. */
+static bool is_wanted(void *ctx, uint32_t pid, uint32_t tid)
+{
+	const struct xsp_timeline *t = ctx;
+	const uint32_t *at = xsp_u64map_get(&t->record_of, tid != 0 ? tid : pid);
+
+	return at == NULL || t->records[*at]->shown.pid != pid ||
+	       (tid == 0 && xsp_u64map_get(&t->by_tid, pid) != NULL);
+}
+
+int xsp_timeline_forget(struct xsp_timeline *t)
+{
+	xsp_waits_forget(t);
+	int rc = xsp_capture_forget(t->reader, is_wanted, t);
+	return rc < 0 ? rc : xsp_threads_forget(t);
 }
 
 const struct xsp_timeline_counts *xsp_timeline_counts(const struct xsp_timeline *t)

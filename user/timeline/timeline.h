@@ -147,6 +147,28 @@ void xsp_timeline_free(struct xsp_timeline *t);
 int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,
 		     struct xsp_error *err);
 
+/*
+ * A capture that is still being written: follow() takes what has been added, and leaves open what is. Of the listeners
+ * only waits take part: no GPU, no samples, no stacks. forget() drops what was only needed until it was looked at (times
+ * of threads), and whatever is left of threads that have ended; without it they gather.
+ */
+int xsp_timeline_new_live(struct xsp_capture_reader *r, struct xsp_timeline **out,
+			  struct xsp_error *err);
+int xsp_timeline_follow(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,
+			struct xsp_error *err);
+int xsp_timeline_forget(struct xsp_timeline *t); /* 0 or -ENOMEM */
+
+/* What is open on one stack of a living thread. Valid during the call. */
+struct xsp_open_spans {
+	const struct xsp_timeline_thread *thread;
+	bool current; /* the stack that the thread was on last */
+	const xsp_name_id *names; /* outermost first */
+	size_t count; /* may be 0 */
+	bool in_cuda; /* the innermost is a call of CUDA's API */
+};
+void xsp_timeline_open(const struct xsp_timeline *t,
+		       void (*fn)(void *ctx, const struct xsp_open_spans *open), void *ctx);
+
 /* Valid from new() on for probe names; range names are added as the run meets them. The text is
  * raw bytes from the target, zero-terminated: escape on output. */
 const char *xsp_timeline_name(const struct xsp_timeline *t, xsp_name_id id);

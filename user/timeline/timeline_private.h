@@ -27,6 +27,7 @@
 #define XSP_MAX_PARKED_MANY 512U /* ... several stacks */
 #define XSP_MAX_FAR_ENDS 4096U
 #define XSP_MAX_RANGE_NAMES (1U << 22)
+#define XSP_MAX_LIVE_NAMES (1U << 17) /* where memory is to be bounded for ever */
 
 /* A length of time, and how much of it its thread was off its CPU. */
 struct length {
@@ -138,6 +139,7 @@ struct xsp_timeline {
 	bool stacks; /* some span had one */
 	const xsp_name_id *path; /* of the span about to be handed on, or NULL */
 	uint32_t path_length;
+	bool live; /* the capture is being written */
 	bool lossy; /* the capture says that events were lost */
 	uint64_t start_ns, end_ns;
 	uint64_t min_duration_ns, max_depth; /* what spans are asked for; 0: all */
@@ -155,6 +157,8 @@ struct xsp_timeline {
 	const char **names; /* NULL: a range's name that has not come */
 	size_t name_count, name_capacity;
 	xsp_name_id *probe_names;
+	size_t named_probes;
+	struct xsp_u64map probe_texts; /* hash of a probe's name → name id */
 	struct xsp_u64map range_names; /* hash → name id */
 	struct xsp_u64map range_texts; /* of those with a text: its hash → name id */
 	xsp_name_id first_range_name;
@@ -187,6 +191,7 @@ struct xsp_timeline {
 	size_t listener_count;
 	/* each its listener's own; NULL: it takes no part */
 	const struct xsp_cuda_entry **cuda_probes; /* by probe */
+	size_t cuda_room; /* of them, those that were looked at */
 	struct xsp_gpu *gpu;
 	struct xsp_memory *memory;
 	struct xsp_kernels *kernels;
@@ -205,6 +210,8 @@ struct xsp_timeline {
 	uint64_t *gone_ns; /* by probe: when it was let go of; NULL: none was */
 };
 
+/* Those that begin may be called again when more has come. */
+
 /* ---- names.c ---- */
 
 int xsp_names_begin(struct xsp_timeline *t, struct xsp_error *err);
@@ -220,6 +227,8 @@ int xsp_threads_begin(struct xsp_timeline *t);
 void xsp_threads_free(struct xsp_timeline *t);
 int xsp_threads_get(struct xsp_timeline *t, const struct xsp_event *e, struct thread **out);
 int xsp_threads_task(struct xsp_timeline *t, const struct xsp_event *e);
+/* Forgets those that have ended, but for those that `times` tells of. 0 or -ENOMEM. */
+int xsp_threads_forget(struct xsp_timeline *t);
 /* Closes what is open in every thread, at the end of the run. */
 int xsp_threads_end(struct xsp_timeline *t, uint64_t end_ns);
 
@@ -268,6 +277,9 @@ int xsp_tell_memory(const struct xsp_timeline *t, const struct xsp_memory_event 
 int xsp_tell_sample(const struct xsp_timeline *t, const struct xsp_sample *s);
 /* *w becomes what is told of it, with XSP_WAIT_BEFORE and XSP_WAIT_OPEN where it goes beyond. */
 int xsp_tell_wait(const struct xsp_timeline *t, struct xsp_wait *w, bool *told);
+/* ---- waits.c ---- */
+
+void xsp_waits_forget(struct xsp_timeline *t); /* the times that came */
 
 /* ---- off_cpu.c ---- */
 

@@ -79,6 +79,12 @@ size_t xsp_timeline_times(const struct xsp_timeline *t, const struct xsp_thread_
 	return t->waits != NULL ? t->waits->count : 0;
 }
 
+void xsp_waits_forget(struct xsp_timeline *t)
+{
+	if (t->waits != NULL)
+		t->waits->count = 0;
+}
+
 static int note_cpu_time(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
 {
 	(void)row;
@@ -136,7 +142,6 @@ static void move_in_cuda(struct xsp_waits *w, const struct xsp_event *e,
 		times->blocked_ns[XSP_WAIT_GPU] += c->blocked_ns[i];
 		times->waits[XSP_WAIT_GPU] += c->waits[i];
 	}
-	xsp_u64map_remove(&w->sums_of, key_of(e)); /* the next one of this number is another */
 }
 
 /* The thread's time in the cut, by the waits that were told; shorter ones count as running. */
@@ -158,7 +163,7 @@ static void cut_times(const struct xsp_timeline *t, const struct xsp_event *e,
 	times->runnable_ns = s->blocked_ns[XSP_WAIT_RUNNABLE];
 	const uint64_t all = times->until_ns - times->since_ns;
 	times->running_ns = all > off ? all - off : 0;
-	xsp_u64map_remove(&w->sums_of, key_of(e));
+}
 }
 
 static const struct open_span *innermost(const struct thread *th)
@@ -270,6 +275,9 @@ static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 		cut_times(t, &e->head, times);
 	else
 		move_in_cuda(w, &e->head, times);
+	times->now = e->now <= XSP_NOW_WAITS + XSP_WAIT_CLASSES - 1 ? e->now : XSP_NOW_UNKNOWN;
+	if (e->ended) /* the next one of this number is another */
+		xsp_u64map_remove(&w->sums_of, key_of(&e->head));
 	return 0;
 }
 
@@ -282,6 +290,7 @@ static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
 
 const struct xsp_listener xsp_listener_waits = {
 	.name = "waits",
+	.live = true,
 	.begin = begin,
 	.event = take_event,
 	.note = note_cpu_time,

@@ -48,6 +48,7 @@ struct xsp_thread_times {
 	uint64_t blocked_ns[XSP_WAIT_CLASSES];
 	uint64_t waits[XSP_WAIT_CLASSES]; /* how many */
 	bool ended; /* before the recording did */
+	unsigned now; /* of one that goes on, as event.h has it: enum xsp_times_now */
 };
 
 /* Of all reasons. */
@@ -59,7 +60,8 @@ bool xsp_timeline_has_waits(const struct xsp_timeline *t);
 uint64_t xsp_timeline_wait_least_ns(const struct xsp_timeline *t);
 /* Were stacks of waits recorded? */
 bool xsp_timeline_has_wait_stacks(const struct xsp_timeline *t);
-/* Complete after the run; in the order in which threads ended. */
+/* Complete after the run; in the order in which threads ended. While a capture is followed: what has come since
+ * xsp_timeline_forget(). */
 size_t xsp_timeline_times(const struct xsp_timeline *t, const struct xsp_thread_times **times);
 
 #endif

@@ -15,9 +15,10 @@ int xsp_windows_begin(struct xsp_timeline *t)
 	t->let_go_count = xsp_capture_let_gos(t->reader, &t->let_gos);
 	if (t->let_go_count == 0)
 		return 0;
-	t->gone_ns = malloc((t->probe_count + 1) * sizeof(*t->gone_ns));
-	if (t->gone_ns == NULL)
+	uint64_t *gone_ns = reallocarray(t->gone_ns, t->probe_count + 1, sizeof(*t->gone_ns));
+	if (gone_ns == NULL)
 		return -ENOMEM;
+	t->gone_ns = gone_ns;
 	memset(t->gone_ns, 0xff, (t->probe_count + 1) * sizeof(*t->gone_ns)); /* never */
 	for (size_t i = 0; i < t->let_go_count; i++)
 		if (t->let_gos[i].probe < t->probe_count)
