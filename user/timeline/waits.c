@@ -164,7 +164,6 @@ static void cut_times(const struct xsp_timeline *t, const struct xsp_event *e,
 	const uint64_t all = times->until_ns - times->since_ns;
 	times->running_ns = all > off ? all - off : 0;
 }
-}
 
 static const struct open_span *innermost(const struct thread *th)
 {
