@@ -16,6 +16,10 @@ int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
 	(*out)->timeline = t;
 	int rc = xsp_summary_gpu_new(t, &(*out)->gpu);
 	if (rc == 0)
+		rc = xsp_summary_memory_new(t, &(*out)->memory);
+	if (rc == 0)
+		rc = xsp_summary_allocations_new(t, &(*out)->allocations);
+	if (rc == 0)
 		rc = xsp_summary_waits_new(t, &(*out)->waits);
 	if (rc == 0)
 		rc = xsp_summary_samples_new(t, &(*out)->samples);
@@ -33,6 +37,8 @@ void xsp_summary_free(struct xsp_summary *s)
 	for (size_t i = 0; i < s->name_count; i++)
 		xsp_histogram_clear(&s->names[i].durations);
 	xsp_summary_gpu_free(s->gpu);
+	xsp_summary_memory_free(s->memory);
+	xsp_summary_allocations_free(s->allocations);
 	xsp_summary_waits_free(s->waits);
 	xsp_summary_samples_free(s->samples);
 	free(s->names);
@@ -107,7 +113,15 @@ static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
 
 static int take_memory(void *ctx, const struct xsp_memory_event *e)
 {
-	return xsp_summary_gpu_memory(((struct xsp_summary *)ctx)->gpu, e);
+	struct xsp_summary *s = ctx;
+	int rc = xsp_summary_gpu_memory(s->gpu, e);
+
+	return rc == 0 ? xsp_summary_allocations_event(s->allocations, e) : rc;
+}
+
+static int take_process_memory(void *ctx, const struct xsp_process_memory_at *at)
+{
+	return xsp_summary_memory_process(((struct xsp_summary *)ctx)->memory, at);
 }
 
 static int take_wait(void *ctx, const struct xsp_wait *wait)
@@ -127,6 +141,7 @@ struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 		.span = take_span,
 		.gpu = take_activity,
 		.memory = take_memory,
+		.process_memory = take_process_memory,
 		.wait = take_wait,
 		.sample = take_sample,
 	};

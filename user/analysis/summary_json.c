@@ -79,7 +79,10 @@ int xsp_summary_write_json(struct xsp_summary *s, struct xsp_capture_reader *r, 
 		put_row(&j, s, &rows[i]);
 	xsp_json_end(&j, '[');
 	xsp_summary_gpu_json(s->gpu, &j);
-	int rc = xsp_summary_waits_json(s->waits, r, &j);
+	xsp_summary_memory_json(s->memory, r, &j);
+	int rc = xsp_summary_allocations_json(s->allocations, &j);
+	if (rc == 0)
+		rc = xsp_summary_waits_json(s->waits, r, &j);
 	put_counts(&j, counts, count);
 	xsp_json_end(&j, '{');
 	fputc('\n', f);

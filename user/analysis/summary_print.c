@@ -441,11 +441,15 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	xsp_summary_gpu_table(s->gpu, f, how);
 	rc = xsp_summary_samples_write(s->samples, r, f, how);
 	if (rc == 0)
+		rc = xsp_summary_allocations_table(s->allocations, f, how);
+	if (rc == 0)
 		rc = xsp_summary_waits_write(s->waits, r, f, how);
 	if (rc < 0)
 		return rc;
 	print_head(s, r, f);
 	xsp_summary_gpu_print(s->gpu, r, f, warn_of, (void *)(uintptr_t)&n);
+	xsp_summary_memory_print(s->memory, r, f, how);
+	xsp_summary_allocations_print(s->allocations, r, f, warn_of, (void *)(uintptr_t)&n);
 	print_losses(s, r, &n);
 	print_gaps(r, &n);
 	print_ends(s, r, &n);

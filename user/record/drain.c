@@ -80,7 +80,7 @@ static bool is_timed(const struct xsp_event *e)
 
 	if (!(e->flags & XSP_EVENT_SECTIONS))
 		return false;
-	if (e->kind == XSP_EVENT_EXIT)
+	if (e->kind == XSP_EVENT_EXIT || e->kind == XSP_EVENT_MEMORY)
 		return true;
 	return (e->kind == XSP_EVENT_ENTRY || e->kind == XSP_EVENT_POINT) &&
 	       entry->name_hash == 0 && !(e->flags & XSP_EVENT_NAME_LOST);
@@ -90,14 +90,15 @@ static void add_price(struct xsp_drain *d, const struct xsp_event *e)
 {
 	const struct xsp_probe_price *p = &d->prices[e->probe];
 	uint32_t cold = cold_price(d, e);
-	uint32_t ns = (is_entry(e->kind) ? p->entry_ns : p->exit_ns) + cold;
+	const bool begins = is_entry(e->kind) || e->kind == XSP_EVENT_MEMORY;
+	uint32_t ns = (begins ? p->entry_ns : p->exit_ns) + cold;
 
 	if (is_timed(e))
 		ns += d->detail_ns;
 	d->cold_sum_ns += cold;
 	d->cost_ns += ns;
 	if (d->costs != NULL)
-		xsp_costs_add(d->costs, e->tid, e->probe, ns, is_entry(e->kind));
+		xsp_costs_add(d->costs, e->tid, e->probe, ns, begins);
 }
 
 #define NAME_IS_ADDRESS (XSP_EVENT_NAME_CODE | XSP_EVENT_NAME_VTABLE | XSP_EVENT_NAME_LOST)

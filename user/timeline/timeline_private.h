@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/u64map.h"
+#include "catalog/allocators.h"
 #include "timeline/listener.h"
 #include "timeline/timeline.h"
 
@@ -177,6 +178,7 @@ struct xsp_timeline {
 	const struct xsp_cuda_entry **cuda_probes; /* by probe */
 	struct xsp_gpu *gpu;
 	struct xsp_memory *memory;
+	struct xsp_memory_events *memory_events;
 	struct xsp_kernels *kernels;
 	struct xsp_waits *waits;
 	struct xsp_samples *samples;
@@ -231,6 +233,21 @@ void xsp_off_forget(struct thread *th);
 
 /* Fills in `inside` and `place`. 0 or -ENOMEM. */
 int xsp_wait_place(struct xsp_timeline *t, struct xsp_wait *w);
+/* The same by a Python stack alone, which is not empty. */
+int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *stack,
+		     uint32_t *inside, uint32_t *place);
+
+/* ---- memory.c ---- */
+
+/* An allocation, or with bytes -1 a free; in any order within seconds. Where xsp_listener_memory takes part. 0 or
+ * -ENOMEM. */
+int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e);
+
+/* ---- memory_events.c ---- */
+
+/* What the probe tells of an allocator, or NULL. */
+const struct xsp_allocator_function *xsp_timeline_allocator(const struct xsp_timeline *t,
+							    uint32_t probe);
 
 /* ---- windows.c ---- */
 
