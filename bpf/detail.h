@@ -32,22 +32,17 @@ static __always_inline __u64 xsp_detail_what(__u32 probe, __u8 kind, __u8 flags)
 	return probe | (__u64)kind << 32 | (__u64)flags << 40;
 }
 
-/* Kinds whose sections stand behind struct xsp_event_range. */
+/* Kinds whose sections are those of an entry, behind struct xsp_event_range. */
 static __always_inline bool xsp_kind_enters(__u8 kind)
 {
 	return kind == XSP_EVENT_ENTRY || kind == XSP_EVENT_BEGIN || kind == XSP_EVENT_POINT;
 }
 
-static __always_inline bool xsp_kind_leaves(__u8 kind)
-{
-	return kind == XSP_EVENT_EXIT || kind == XSP_EVENT_END;
-}
-
 static __noinline void xsp_count_lost_kind(__u32 probe, __u8 kind)
 {
-	if (!xsp_kind_leaves(kind))
+	if (kind != XSP_EVENT_EXIT && kind != XSP_EVENT_END)
 		xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
-	if (xsp_kind_leaves(kind) || kind == XSP_EVENT_POINT)
+	if (kind == XSP_EVENT_EXIT || kind == XSP_EVENT_END || kind == XSP_EVENT_POINT)
 		xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
 }
 
@@ -132,7 +127,7 @@ static __noinline void xsp_emit_detailed(struct pt_regs *ctx, __u64 time, __u64 
 	e->name_hash = hash; /* of an exit: overwritten by its first section */
 	const struct xsp_detail_spec *spec = bpf_map_lookup_elem(&xsp_details, &probe);
 	__u32 begin = xsp_kind_enters(kind) ? sizeof(*e) : sizeof(e->head);
-	wanted = !spec ? 0 : xsp_kind_leaves(kind) ? spec->exit : spec->entry;
+	wanted = !spec ? 0 : xsp_kind_enters(kind) ? spec->entry : spec->exit;
 	if (e->head.flags & XSP_EVENT_TAIL)
 		wanted &= ~(1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_OUTPUTS);
 	at = begin;

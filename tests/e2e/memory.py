@@ -214,6 +214,8 @@ def wrong_use(folder):
     check("--profile attaches nothing" in done.stderr, "message", done.stderr)
     done = xsptrace("-p", os.getpid(), "--memory", "--min-duration", "1ms", status=USAGE)
     check("--memory" in done.stderr, "message", done.stderr)
+    done = xsptrace("-p", os.getpid(), "--memory", "--comm", "python3", status=USAGE)
+    check("--memory needs all threads" in done.stderr, "message", done.stderr)
 
 
 if __name__ == "__main__":

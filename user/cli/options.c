@@ -680,6 +680,11 @@ static int check(const struct xsp_options *o, int argc, char **argv, bool listin
 				     "its arguments are gone: leave them out, or --shapes, "
 				     "--inputs, --sequence, --stacks, --python, --memory and "
 				     "--counters");
+	if ((o->details & XSP_DETAIL_MEMORY) && o->tid_count + o->comm_count > 0)
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"--memory needs all threads, as what one allocates another may "
+			"free: leave out -t and --comm");
 	if (o->profile && (names_probes(o) || o->inject || (o->details & XSP_DETAIL_MEMORY)))
 		return xsp_error_set(
 			err, -EINVAL, XSP_STATUS_USAGE,

@@ -14,7 +14,7 @@ static struct xsp_probe probe_of(const struct xsp_provider *self,
 		.addr = s->addr,
 		.size = s->size,
 		.offset = s->offset,
-		.detail = {.entry = 1U << XSP_SECTION_WORDS, .words = (uint8_t)f->count},
+		.detail = {.exit = 1U << XSP_SECTION_WORDS, .words = (uint8_t)f->count},
 		.symbol = (char *)(uintptr_t)f->symbol,
 		.name = (char *)(uintptr_t)f->name,
 	};
@@ -25,7 +25,7 @@ static struct xsp_probe probe_of(const struct xsp_provider *self,
 	}
 	/* who frees is of no interest */
 	if ((details & XSP_DETAIL_PYTHON) && f->call != XSP_ALLOCATOR_TAKES)
-		p.detail.entry |= 1U << XSP_SECTION_PYTHON;
+		p.detail.exit |= 1U << XSP_SECTION_PYTHON;
 	return p;
 }
 

@@ -40,7 +40,8 @@ enum xsp_probe_action {
 	XSP_ACTION_LONGJMP, /* first instruction: about to jump, jmp_buf in argument 1 */
 	XSP_ACTION_GPU_BATCH, /* the agent hands over records (gpu.h) */
 	XSP_ACTION_GPU_WANT, /* never called: its semaphore tells the agent what to do */
-	XSP_ACTION_MEMORY, /* first instruction: an allocator gives or takes (XSP_EVENT_MEMORY) */
+	XSP_ACTION_MEMORY, /* first instruction: an allocator gives or takes (XSP_EVENT_MEMORY); its sections
+			       * are those of detail.exit */
 	XSP_ACTIONS,
 };
 

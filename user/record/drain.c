@@ -53,7 +53,8 @@ struct xsp_drain {
 
 static bool is_entry(uint8_t kind)
 {
-	return kind == XSP_EVENT_ENTRY || kind == XSP_EVENT_BEGIN || kind == XSP_EVENT_POINT;
+	return kind == XSP_EVENT_ENTRY || kind == XSP_EVENT_BEGIN || kind == XSP_EVENT_POINT ||
+	       kind == XSP_EVENT_MEMORY;
 }
 
 /* What the thread did since its last hit has taken the caches over, the more the longer it was. */
@@ -90,15 +91,14 @@ static void add_price(struct xsp_drain *d, const struct xsp_event *e)
 {
 	const struct xsp_probe_price *p = &d->prices[e->probe];
 	uint32_t cold = cold_price(d, e);
-	const bool begins = is_entry(e->kind) || e->kind == XSP_EVENT_MEMORY;
-	uint32_t ns = (begins ? p->entry_ns : p->exit_ns) + cold;
+	uint32_t ns = (is_entry(e->kind) ? p->entry_ns : p->exit_ns) + cold;
 
 	if (is_timed(e))
 		ns += d->detail_ns;
 	d->cold_sum_ns += cold;
 	d->cost_ns += ns;
 	if (d->costs != NULL)
-		xsp_costs_add(d->costs, e->tid, e->probe, ns, begins);
+		xsp_costs_add(d->costs, e->tid, e->probe, ns, is_entry(e->kind));
 }
 
 #define NAME_IS_ADDRESS (XSP_EVENT_NAME_CODE | XSP_EVENT_NAME_VTABLE | XSP_EVENT_NAME_LOST)

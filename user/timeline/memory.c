@@ -388,7 +388,7 @@ static int end(struct xsp_timeline *t)
 
 static int begin(struct xsp_timeline *t)
 {
-	if (t->cuda_probes == NULL && !xsp_timeline_has_allocations(t))
+	if (t->cuda_probes == NULL && t->allocators == NULL)
 		return 0;
 	t->memory = calloc(1, sizeof(*t->memory));
 	if (t->memory == NULL)
@@ -427,19 +427,7 @@ size_t xsp_timeline_memory(const struct xsp_timeline *t, const struct xsp_memory
 	return t->memory != NULL ? t->memory->use_count : 0;
 }
 
-bool xsp_timeline_allocations_in_windows(const struct xsp_timeline *t)
+uint64_t xsp_memory_untracked(const struct xsp_timeline *t)
 {
-	return t->window_count > 0;
-}
-
-uint64_t xsp_timeline_allocations_lost(const struct xsp_timeline *t)
-{
-	const struct xsp_capture_lost *losts;
-	const size_t n = xsp_capture_losts(t->reader, &losts);
-	uint64_t sum = t->memory != NULL ? t->memory->untracked : 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (xsp_timeline_allocator(t, losts[i].probe) != NULL)
-			sum += losts[i].entries;
-	return sum;
+	return t->memory != NULL ? t->memory->untracked : 0;
 }

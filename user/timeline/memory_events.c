@@ -13,7 +13,6 @@
 #include "timeline/python.h"
 
 struct xsp_memory_events {
-	const struct xsp_allocator_function **functions; /* by probe; NULL: there are none */
 	struct xsp_memory_site *sites;
 	size_t site_count, site_capacity;
 	struct xsp_u64map site_of; /* span's name << 32 | place → index */
@@ -31,11 +30,11 @@ static int find_functions(struct xsp_timeline *t)
 				: NULL;
 		if (f == NULL)
 			continue;
-		if (t->memory_events->functions == NULL)
-			t->memory_events->functions = calloc(t->probe_count, sizeof(const void *));
-		if (t->memory_events->functions == NULL)
+		if (t->allocators == NULL)
+			t->allocators = calloc(t->probe_count, sizeof(const void *));
+		if (t->allocators == NULL)
 			return -ENOMEM;
-		t->memory_events->functions[i] = f;
+		t->allocators[i] = f;
 	}
 	return 1;
 }
@@ -50,26 +49,42 @@ static void free_events(struct xsp_timeline *t)
 {
 	struct xsp_memory_events *m = t->memory_events;
 
+	free(t->allocators);
 	if (m == NULL)
 		return;
 	xsp_u64map_free(&m->site_of);
 	xsp_u64map_free(&m->place_of);
-	free(m->functions);
 	free(m->sites);
 	free(m);
 }
 
-const struct xsp_allocator_function *xsp_timeline_allocator(const struct xsp_timeline *t,
-							    uint32_t probe)
+/* What the probe tells of an allocator, or NULL. */
+static const struct xsp_allocator_function *function_of(const struct xsp_timeline *t,
+							uint32_t probe)
 {
-	return xsp_timeline_has_allocations(t) && probe < t->probe_count
-		       ? t->memory_events->functions[probe]
-		       : NULL;
+	return t->allocators != NULL && probe < t->probe_count ? t->allocators[probe] : NULL;
 }
 
 bool xsp_timeline_has_allocations(const struct xsp_timeline *t)
 {
-	return t->memory_events != NULL && t->memory_events->functions != NULL;
+	return t->allocators != NULL;
+}
+
+bool xsp_timeline_allocations_in_windows(const struct xsp_timeline *t)
+{
+	return t->window_count > 0;
+}
+
+uint64_t xsp_timeline_allocations_lost(const struct xsp_timeline *t)
+{
+	const struct xsp_capture_lost *losts;
+	const size_t n = xsp_capture_losts(t->reader, &losts);
+	uint64_t sum = xsp_memory_untracked(t);
+
+	for (size_t i = 0; i < n; i++)
+		if (function_of(t, losts[i].probe) != NULL)
+			sum += losts[i].entries;
+	return sum;
 }
 
 size_t xsp_timeline_memory_sites(const struct xsp_timeline *t, const struct xsp_memory_site **sites)
@@ -164,7 +179,7 @@ static bool decode(const struct xsp_allocator_function *f, const struct xsp_even
 
 static int take_allocation(struct xsp_timeline *t, const struct xsp_event *e)
 {
-	const struct xsp_allocator_function *f = xsp_timeline_allocator(t, e->probe);
+	const struct xsp_allocator_function *f = function_of(t, e->probe);
 	struct xsp_memory_event m = {
 		.time_ns = e->time_ns,
 		.pid = e->tgid,

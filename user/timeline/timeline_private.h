@@ -178,6 +178,7 @@ struct xsp_timeline {
 	const struct xsp_cuda_entry **cuda_probes; /* by probe */
 	struct xsp_gpu *gpu;
 	struct xsp_memory *memory;
+	const struct xsp_allocator_function **allocators; /* by probe */
 	struct xsp_memory_events *memory_events;
 	struct xsp_kernels *kernels;
 	struct xsp_waits *waits;
@@ -242,12 +243,8 @@ int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *st
 /* An allocation, or with bytes -1 a free; in any order within seconds. Where xsp_listener_memory takes part. 0 or
  * -ENOMEM. */
 int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e);
-
-/* ---- memory_events.c ---- */
-
-/* What the probe tells of an allocator, or NULL. */
-const struct xsp_allocator_function *xsp_timeline_allocator(const struct xsp_timeline *t,
-							    uint32_t probe);
+/* Allocations of PyTorch that it had no room for. */
+uint64_t xsp_memory_untracked(const struct xsp_timeline *t);
 
 /* ---- windows.c ---- */
 
