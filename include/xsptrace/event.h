@@ -36,6 +36,7 @@ enum xsp_event_kind {
 	XSP_EVENT_GPU = 12, /* a batch of records of the agent in the target: gpu.h */
 	XSP_EVENT_TIMES = 13, /* where all the time of a thread went: struct xsp_event_times */
 	XSP_EVENT_SAMPLE = 14, /* what a thread was doing on its CPU: struct xsp_event_sample */
+	XSP_EVENT_MEMORY = 15, /* memory of a process: its sections say what of it */
 };
 
 /* xsp_event.flags */
@@ -119,6 +120,8 @@ enum xsp_section_type {
 				  * how many frames it has, and enum xsp_python_flag */
 	XSP_SECTION_COPY =
 		14, /* SAMPLE, WAIT, to the recorder, which makes a STACK of it: struct xsp_stack_copy */
+	XSP_SECTION_PROCESS_MEMORY =
+		15, /* MEMORY, by the recorder: what the process has, struct xsp_process_memory */
 	XSP_SECTION_TYPES,
 };
 #define XSP_COUNTERS_MAX 8
@@ -280,6 +283,14 @@ struct xsp_event_sample {
 	__s16 syscall; /* in the kernel: number of the system call, or -1: none (page fault, interrupt) */
 	__u8 kernel; /* 1: it was in the kernel */
 	__u8 reserved;
+};
+
+/* XSP_SECTION_PROCESS_MEMORY: as the kernel counts it (proc_pid_status(5)), bytes. */
+struct xsp_process_memory {
+	__u64 resident; /* the next three together */
+	__u64 anonymous, file, shared;
+	__u64 swapped; /* anonymous */
+	__u64 peak; /* the most that was resident at a time, since the process runs its program */
 };
 
 /*

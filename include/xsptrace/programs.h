@@ -143,6 +143,7 @@ _Static_assert(sizeof(struct xsp_event_gpu) + XSP_GPU_BATCH_MAX == XSP_GPU_BATCH
 	       "a batch fills its reservation");
 _Static_assert(sizeof(struct xsp_section) == 8, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_perf_value) == 24, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_process_memory) == 48, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_args_record) == 8, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_args_tensor) == 32, "XSP_EVENT_VERSION");
 

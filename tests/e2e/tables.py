@@ -182,7 +182,7 @@ def check_gpu(b):
     calls = collections.Counter((r["category"], r["name"], r["pid"], r["start_ns"] + b.shift, r["end_ns"] - r["start_ns"],
                                  r["operator_id"]) for r in b.rows("SELECT * FROM calls WHERE category LIKE 'cuda%'"))
     equal(calls, wanted, "calls of CUDA's API")
-    equal(b.rows("SELECT COALESCE(SUM(bytes), 0) FROM gpu_memory")[0][0],
+    equal(b.rows("SELECT COALESCE(SUM(bytes), 0) FROM allocations")[0][0],
           sum(e["args"]["Bytes"] for e in b.events if e["name"] == "[memory]"), "GPU memory")
     return len(got)
 

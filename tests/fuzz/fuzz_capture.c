@@ -27,6 +27,8 @@
 
 #define PROBES 6U
 #define MAX_PATCHES 64U
+#define NEW "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"
+#define DELETE "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
 
 /* ---- a script ---- */
 
@@ -59,8 +61,10 @@ static void define(struct xsp_capture_writer *w)
 	for (uint32_t i = 0; i < PROBES; i++) {
 		struct xsp_capture_probe probe = {.id = i,
 						  .addr = i * 64,
-						  .provider = "function",
-						  .symbol = "_Z1fv",
+						  .provider = i < 2 ? "memory" : "function",
+						  .symbol = i == 0   ? NEW
+							    : i == 1 ? DELETE
+								     : "_Z1fv",
 						  .name = i % 2 ? "f" : "g\xff\"\n"};
 		xsp_capture_put_probe(w, &probe);
 	}
@@ -73,8 +77,9 @@ static void define(struct xsp_capture_writer *w)
 static void take_step(struct script *s, const uint8_t b[8])
 {
 	static const uint16_t sizes[16] = {
-		[XSP_EVENT_NAME] = 56, [XSP_EVENT_BEGIN] = 40,	[XSP_EVENT_TASK] = 64,
-		[XSP_EVENT_WAIT] = 80, [XSP_EVENT_TIMES] = 256, [XSP_EVENT_SAMPLE] = 96,
+		[XSP_EVENT_NAME] = 56,	 [XSP_EVENT_BEGIN] = 40,  [XSP_EVENT_TASK] = 64,
+		[XSP_EVENT_WAIT] = 80,	 [XSP_EVENT_TIMES] = 256, [XSP_EVENT_SAMPLE] = 96,
+		[XSP_EVENT_MEMORY] = 88,
 	};
 	/* two neighbouring stacks, one far below, one above */
 	static const uint64_t stacks[4] = {0x7fff0000, 0x7ffe0000, 0x10000, 0x7fffff000000};
@@ -100,7 +105,7 @@ static void take_step(struct script *s, const uint8_t b[8])
 		.tid = 10 + b[5] % 3,
 		.tgid = 10 + (b[5] >= 0xf8),
 		.probe = b[1] % (PROBES + (b[1] > 250)),
-		.kind = b[0] % 15,
+		.kind = b[0] % 15 != 0 ? b[0] % 15 : XSP_EVENT_MEMORY,
 		.flags = b[6],
 	};
 	u.e.size = sizes[u.e.kind] != 0 ? sizes[u.e.kind] : sizeof(struct xsp_event);
@@ -111,6 +116,16 @@ static void take_step(struct script *s, const uint8_t b[8])
 	if (u.e.kind == XSP_EVENT_WAIT && b[7] % 4 != 0) {
 		u.wait.left_ns = s->time - b[3];
 		u.wait.woken_ns = s->time - b[2];
+	}
+	if (u.e.kind == XSP_EVENT_MEMORY) {
+		struct xsp_section *s = (void *)(u.bytes + sizeof(struct xsp_event));
+		const uint64_t words[] = {b[2] % 4, b[3]};
+		if (b[1] > 250)
+			u.e.probe = UINT32_MAX;
+		*s = (struct xsp_section){.type = b[1] > 250 ? XSP_SECTION_PROCESS_MEMORY
+							     : XSP_SECTION_WORDS,
+					  .size = b[5] < 0xf0 ? sizeof(*s) + 48 : b[5]};
+		memcpy(s + 1, words, sizeof(words));
 	}
 	if (u.e.kind == XSP_EVENT_NAME) {
 		u.name.name_hash = b[7];

@@ -28,7 +28,14 @@ int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
 	int rc = xsp_summary_new_names(t, out);
 	if (rc < 0)
 		return rc;
-	rc = xsp_summary_waits_new(t, &(*out)->waits);
+	/* they are of the whole recording */
+	const bool whole = xsp_timeline_cut_text(t) == NULL;
+	if (whole)
+		rc = xsp_summary_memory_new(t, &(*out)->memory);
+	if (rc == 0 && whole)
+		rc = xsp_summary_allocations_new(t, &(*out)->allocations);
+	if (rc == 0)
+		rc = xsp_summary_waits_new(t, &(*out)->waits);
 	if (rc == 0)
 		rc = xsp_summary_samples_new(t, &(*out)->samples);
 	if (rc == 0)
@@ -54,6 +61,8 @@ void xsp_summary_free(struct xsp_summary *s)
 	xsp_u64map_free(&s->numbered);
 	free(s->row_of);
 	xsp_summary_gpu_free(s->gpu);
+	xsp_summary_memory_free(s->memory);
+	xsp_summary_allocations_free(s->allocations);
 	xsp_summary_waits_free(s->waits);
 	xsp_summary_samples_free(s->samples);
 	xsp_summary_python_free(s->python);
@@ -188,7 +197,15 @@ static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
 
 static int take_memory(void *ctx, const struct xsp_memory_event *e)
 {
-	return xsp_summary_gpu_memory(((struct xsp_summary *)ctx)->gpu, e);
+	struct xsp_summary *s = ctx;
+	int rc = xsp_summary_gpu_memory(s->gpu, e);
+
+	return rc == 0 ? xsp_summary_allocations_event(s->allocations, e) : rc;
+}
+
+static int take_process_memory(void *ctx, const struct xsp_process_memory_at *at)
+{
+	return xsp_summary_memory_process(((struct xsp_summary *)ctx)->memory, at);
 }
 
 static int take_wait(void *ctx, const struct xsp_wait *wait)
@@ -209,6 +226,7 @@ struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 		.every = xsp_steps_expected(s->steps) ? take_every : NULL,
 		.gpu = take_activity,
 		.memory = take_memory,
+		.process_memory = take_process_memory,
 		.wait = take_wait,
 		.sample = take_sample,
 	};

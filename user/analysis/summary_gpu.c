@@ -140,7 +140,7 @@ int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_ev
 	uint64_t key = e->op != 0 ? e->op_name : UINT64_MAX;
 	const uint32_t *at = xsp_u64map_get(&g->allocator_of, key);
 
-	if (e->bytes <= 0 || e->host)
+	if (e->bytes <= 0 || e->pool != XSP_MEMORY_GPU)
 		return 0;
 	if (at == NULL) {
 		if (xsp_grow(&g->allocators, &g->allocator_capacity, g->allocator_count + 1) < 0 ||
@@ -193,10 +193,12 @@ static void print_memory(struct xsp_summary_gpu *g, FILE *f)
 		const struct xsp_memory_use *u = &uses[i];
 		char device[32] = "", now[XSP_UNITS_SIZE], peak[XSP_UNITS_SIZE];
 		char unknown[XSP_UNITS_SIZE];
+		if (u->pool == XSP_MEMORY_TORCH)
+			continue;
 		if (u->device != XSP_GPU_NO_ID)
 			snprintf(device, sizeof(device), " of device %u", u->device);
 		fprintf(f, "%s%s, allocated since the recording began: %s at most, %s at %s end",
-			u->host ? "pinned host memory" : "GPU memory", device,
+			u->pool == XSP_MEMORY_PINNED ? "pinned host memory" : "GPU memory", device,
 			xsp_format_bytes(peak, u->peak), xsp_format_bytes(now, u->now),
 			xsp_timeline_cut_text(g->timeline) != NULL ? "the cut's" : "its");
 		if (u->unknown_frees > 0)
@@ -360,10 +362,12 @@ static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *
 
 	xsp_json_begin(j, "memory", '[');
 	for (size_t i = 0; i < n; i++) {
+		if (uses[i].pool == XSP_MEMORY_TORCH)
+			continue;
 		xsp_json_begin(j, NULL, '{');
 		if (uses[i].device != XSP_GPU_NO_ID)
 			xsp_json_number(j, "device", uses[i].device);
-		xsp_json_bool(j, "pinned_host", uses[i].host);
+		xsp_json_bool(j, "pinned_host", uses[i].pool == XSP_MEMORY_PINNED);
 		xsp_json_number(j, "peak_bytes", (uint64_t)uses[i].peak);
 		xsp_json_number(j, "bytes_at_end", (uint64_t)uses[i].now);
 		xsp_json_number(j, "unknown_frees", uses[i].unknown_frees);

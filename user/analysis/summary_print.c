@@ -466,6 +466,8 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	xsp_summary_gpu_table(s->gpu, f, how);
 	rc = xsp_summary_samples_write(s->samples, r, f, how);
 	if (rc == 0)
+		rc = xsp_summary_allocations_table(s->allocations, f, how);
+	if (rc == 0)
 		rc = xsp_summary_waits_write(s->waits, r, f, how);
 	if (rc < 0)
 		return rc;
@@ -474,6 +476,8 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	if (rc < 0)
 		return rc;
 	xsp_summary_gpu_print(s->gpu, r, f, warn_of, (void *)(uintptr_t)&n);
+	xsp_summary_memory_print(s->memory, r, f, how);
+	xsp_summary_allocations_print(s->allocations, r, f, warn_of, (void *)(uintptr_t)&n);
 	if (xsp_timeline_cut_text(s->timeline) != NULL)
 		fputs("what follows is of the whole recording:\n", f);
 	print_losses(s, r, &n);

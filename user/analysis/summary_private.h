@@ -6,7 +6,9 @@
 #include "analysis/histogram.h"
 #include "analysis/steps.h"
 #include "analysis/summary.h"
+#include "analysis/summary_allocations.h"
 #include "analysis/summary_gpu.h"
+#include "analysis/summary_memory.h"
 #include "analysis/summary_python.h"
 #include "analysis/summary_samples.h"
 #include "analysis/summary_waits.h"
@@ -36,6 +38,8 @@ struct xsp_summary {
 	size_t row_count, row_capacity;
 	bool rows_current;
 	struct xsp_summary_gpu *gpu;
+	struct xsp_summary_memory *memory;
+	struct xsp_summary_allocations *allocations; /* NULL: none were recorded */
 	struct xsp_summary_waits *waits; /* NULL: none were recorded */
 	struct xsp_summary_samples *samples; /* the same */
 	struct xsp_summary_python *python;

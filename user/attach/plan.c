@@ -193,7 +193,7 @@ static double added_cost(const struct xsp_site_costs *costs, const struct xsp_pr
 			  p->action == XSP_ACTION_NAMED_SPAN || p->action == XSP_ACTION_RANGE_LABEL;
 
 	return (reads_name && p->range.name != XSP_RANGE_NAME_NONE ? costs->named_ns : 0) +
-	       (p->detail.entry != 0 ? costs->detail_ns : 0);
+	       (p->detail.entry != 0 || p->action == XSP_ACTION_MEMORY ? costs->detail_ns : 0);
 }
 
 double xsp_planned_entry_cost(const struct xsp_plan *plan, const struct xsp_planned_probe *p)

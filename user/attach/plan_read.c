@@ -85,11 +85,13 @@ static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 /* Details that any span can have. */
 static void take_for_all(struct xsp_probe *p, unsigned details)
 {
-	if (xsp_probe_is_wanted(p) && (details & XSP_DETAIL_STACKS))
+	const bool may_have = xsp_probe_is_wanted(p) && p->action != XSP_ACTION_MEMORY;
+
+	if (may_have && (details & XSP_DETAIL_STACKS))
 		p->detail.entry |= 1U << XSP_SECTION_STACK;
-	if (xsp_probe_is_wanted(p) && (details & XSP_DETAIL_PYTHON))
+	if (may_have && (details & XSP_DETAIL_PYTHON))
 		p->detail.entry |= 1U << XSP_SECTION_PYTHON;
-	if (xsp_probe_is_wanted(p) && (details & XSP_DETAIL_COUNTERS)) {
+	if (may_have && (details & XSP_DETAIL_COUNTERS)) {
 		p->detail.entry |= 1U << XSP_SECTION_COUNTERS;
 		p->detail.exit |= 1U << XSP_SECTION_COUNTERS_END;
 	}

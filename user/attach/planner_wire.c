@@ -208,7 +208,7 @@ static void get_sites(struct cursor *c, struct xsp_placement *p, uint32_t count)
 static bool is_probe(const struct wire_probe *w, size_t probes)
 {
 	return w->provider >= 0 && xsp_provider_at(w->provider) != NULL && w->rename < RENAMES &&
-	       w->call_site < CALL_SITES && w->probe.action <= XSP_ACTION_GPU_WANT &&
+	       w->call_site < CALL_SITES && w->probe.action < XSP_ACTIONS &&
 	       w->probe.scope < XSP_SCOPES && w->probe.relay < XSP_RELAYS &&
 	       w->probe.pair < probes && w->error <= 0 && w->error > -4096 &&
 	       (w->error < 0 || w->sites > 0) && w->probe.detail.words <= XSP_WORDS_MAX &&

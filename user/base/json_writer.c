@@ -51,6 +51,12 @@ void xsp_json_number(struct xsp_json_writer *j, const char *key, uint64_t value)
 	fprintf(j->f, "%" PRIu64, value);
 }
 
+void xsp_json_signed(struct xsp_json_writer *j, const char *key, int64_t value)
+{
+	put_key(j, key);
+	fprintf(j->f, "%" PRId64, value);
+}
+
 void xsp_json_bool(struct xsp_json_writer *j, const char *key, bool value)
 {
 	put_key(j, key);

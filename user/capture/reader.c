@@ -384,6 +384,7 @@ static const uint16_t smallest[16] = {
 	[XSP_EVENT_GPU] = sizeof(struct xsp_event_gpu),
 	[XSP_EVENT_TIMES] = sizeof(struct xsp_event_times),
 	[XSP_EVENT_SAMPLE] = sizeof(struct xsp_event_sample),
+	[XSP_EVENT_MEMORY] = sizeof(struct xsp_event),
 };
 /* Kinds whose probe id is used. */
 #define KINDS_WITH_PROBE                                                                           \

@@ -262,5 +262,10 @@ size_t xsp_say_unmatched(const struct xsp_plan *plan, struct xsp_broker *b, uint
 		say(ctx, text);
 		n++;
 	}
+	if ((s->details & XSP_DETAIL_MEMORY) && !is_known(plan, xsp_provider_memory.name, NULL)) {
+		say(ctx, "--memory: no allocator that it knows (PyTorch's, libc10.so) is loaded so "
+			 "far");
+		n++;
+	}
 	return n;
 }

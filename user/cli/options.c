@@ -438,6 +438,12 @@ static int take_wait_stacks(struct parse *p)
 	return 0;
 }
 
+static int take_memory(struct parse *p)
+{
+	p->o->details |= XSP_DETAIL_MEMORY;
+	return 0;
+}
+
 static int take_sequence(struct parse *p)
 {
 	p->o->details |= XSP_DETAIL_SEQUENCE;
@@ -570,6 +576,7 @@ enum {
 	OPT_SAMPLE,
 	OPT_PROFILE,
 	OPT_WAIT_STACKS,
+	OPT_MEMORY,
 	OPT_WEIGHT,
 	OPT_BY,
 	OPT_SUMMARY,
@@ -624,6 +631,7 @@ static const struct row {
 	{"sample", OPT_SAMPLE, take_sample, 0, true, MAYBE},
 	{"profile", OPT_PROFILE, take_profile, 0, true, NOTHING},
 	{"wait-stacks", OPT_WAIT_STACKS, take_wait_stacks, 0, true, MAYBE},
+	{"memory", OPT_MEMORY, take_memory, 0, true, NOTHING},
 	{"sequence", OPT_SEQUENCE, take_sequence, 0, true, NOTHING},
 	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true, VALUE},
 	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true, VALUE},
@@ -766,12 +774,18 @@ static int check(const struct xsp_options *o, int argc, char **argv, enum xsp_ve
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "--min-duration and --max-depth decide at a span's exit, when "
 				     "its arguments are gone: leave them out, or --shapes, "
-				     "--inputs, --sequence, --stacks, --python and --counters");
-	if (o->profile && (names_probes(o) || o->inject))
+				     "--inputs, --sequence, --stacks, --python, --memory and "
+				     "--counters");
+	if ((o->details & XSP_DETAIL_MEMORY) && o->tid_count + o->comm_count > 0)
 		return xsp_error_set(
 			err, -EINVAL, XSP_STATUS_USAGE,
-			"--profile attaches nothing: leave out -e, --gpu-only and --inject, or "
-			"give --sample and --waits beside them");
+			"--memory needs all threads, as what one allocates another may "
+			"free: leave out -t and --comm");
+	if (o->profile && (names_probes(o) || o->inject || (o->details & XSP_DETAIL_MEMORY)))
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"--profile attaches nothing: leave out -e, --gpu-only, --inject and "
+			"--memory, or give --sample and --waits beside them");
 	return 0;
 }
 
@@ -781,7 +795,7 @@ void xsp_options_take_profile(struct xsp_options *o)
 		!names_probes(o) && o->providers_off == 0 && o->provider_pattern_count == 0;
 
 	o->may_profile = o->pid_count > 0 && bare && !o->profile && !o->inject && !o->waits &&
-			 o->sample_hz == 0;
+			 (o->details & XSP_DETAIL_MEMORY) == 0 && o->sample_hz == 0;
 	o->waits = o->waits || o->profile;
 	if (o->profile && o->sample_hz == 0)
 		o->sample_hz = XSP_SAMPLE_HZ;

@@ -235,6 +235,15 @@ static int take_memory(void *ctx, const struct xsp_memory_event *event)
 	return 0;
 }
 
+static int take_process_memory(void *ctx, const struct xsp_process_memory_at *at)
+{
+	struct xsp_export *x = ctx;
+
+	if (xsp_out_error(x->out) == 0)
+		xsp_out_fail(x->out, x->format->process_memory(x, at));
+	return 0;
+}
+
 static int take_wait(void *ctx, const struct xsp_wait *wait)
 {
 	struct xsp_export *x = ctx;
@@ -288,6 +297,7 @@ struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 		.call = x->format->call != NULL ? take_call : NULL,
 		.gpu = x->format->gpu != NULL ? take_activity : NULL,
 		.memory = x->format->memory != NULL ? take_memory : NULL,
+		.process_memory = x->format->process_memory != NULL ? take_process_memory : NULL,
 		.wait = waits ? take_wait : NULL,
 	};
 }

@@ -53,6 +53,7 @@ struct xsp_export_format {
 	int (*call)(struct xsp_export *x, const struct xsp_gpu_call *call);
 	int (*gpu)(struct xsp_export *x, const struct xsp_gpu_activity *activity);
 	int (*memory)(struct xsp_export *x, const struct xsp_memory_event *event);
+	int (*process_memory)(struct xsp_export *x, const struct xsp_process_memory_at *at);
 	int (*wait)(struct xsp_export *x,
 		    const struct xsp_wait *wait); /* --waits; NULL: not shown */
 	int (*sample)(struct xsp_export *x,

@@ -40,6 +40,9 @@ enum xsp_probe_action {
 	XSP_ACTION_LONGJMP, /* first instruction: about to jump, jmp_buf in argument 1 */
 	XSP_ACTION_GPU_BATCH, /* the agent hands over records (gpu.h) */
 	XSP_ACTION_GPU_WANT, /* never called: its semaphore tells the agent what to do */
+	XSP_ACTION_MEMORY, /* first instruction: an allocator gives or takes (XSP_EVENT_MEMORY); its sections
+			       * are those of detail.exit */
+	XSP_ACTIONS,
 };
 
 /* One function to be probed. */
@@ -104,6 +107,7 @@ enum xsp_detail {
 	XSP_DETAIL_FLOPS = 1 << 8, /* --flops: what operations are estimated from */
 	XSP_DETAIL_SCOPE = 1 << 9, /* of ranges that say their scope at each call */
 	XSP_DETAIL_PYTHON = 1 << 10, /* --python */
+	XSP_DETAIL_MEMORY = 1 << 11, /* --memory: allocations, which are no spans */
 };
 
 /* What the user asked for with -e, and of what. */
@@ -169,5 +173,6 @@ extern const struct xsp_provider xsp_provider_nvtx;
 extern const struct xsp_provider xsp_provider_itt;
 extern const struct xsp_provider xsp_provider_cuda;
 extern const struct xsp_provider xsp_provider_gpu;
+extern const struct xsp_provider xsp_provider_memory;
 
 #endif

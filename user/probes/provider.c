@@ -18,6 +18,7 @@ const struct xsp_provider *const xsp_providers[] = {
 	&xsp_provider_itt,
 	&xsp_provider_cuda,
 	&xsp_provider_gpu,
+	&xsp_provider_memory,
 	&xsp_provider_unwind,
 	NULL,
 };

@@ -53,7 +53,8 @@ struct xsp_drain {
 
 static bool is_entry(uint8_t kind)
 {
-	return kind == XSP_EVENT_ENTRY || kind == XSP_EVENT_BEGIN || kind == XSP_EVENT_POINT;
+	return kind == XSP_EVENT_ENTRY || kind == XSP_EVENT_BEGIN || kind == XSP_EVENT_POINT ||
+	       kind == XSP_EVENT_MEMORY;
 }
 
 /* What the thread did since its last hit has taken the caches over, the more the longer it was. */
@@ -80,7 +81,7 @@ static bool is_timed(const struct xsp_event *e)
 
 	if (!(e->flags & XSP_EVENT_SECTIONS))
 		return false;
-	if (e->kind == XSP_EVENT_EXIT)
+	if (e->kind == XSP_EVENT_EXIT || e->kind == XSP_EVENT_MEMORY)
 		return true;
 	return (e->kind == XSP_EVENT_ENTRY || e->kind == XSP_EVENT_POINT) &&
 	       entry->name_hash == 0 && !(e->flags & XSP_EVENT_NAME_LOST);

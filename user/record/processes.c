@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid)
 {
@@ -519,6 +520,8 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 	r->processes = grown;
 	struct recorded_process *p = &r->processes[r->process_count++];
 	*p = (struct recorded_process){.process = process, .pid = pid, .child = parent != 0};
+	const struct xsp_opener *o = xsp_broker_opener(r->broker);
+	p->status = o->file(o, pid, "status");
 	rc = xsp_plan_process(&r->plan, r->broker, pid, err);
 	if (rc < 0)
 		return rc;
@@ -583,6 +586,8 @@ static int process_has_gone(struct xsp_recorder *r, struct recorded_process *p)
 		xsp_pythons_forget(r->pythons, p->pid);
 	xsp_process_free(p->process);
 	free(p->attached);
+	if (p->status >= 0)
+		close(p->status);
 	*p = r->processes[--r->process_count];
 	return moved < 0 ? (int)moved : 0;
 }

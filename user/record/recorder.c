@@ -296,6 +296,8 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	for (size_t i = 0; i < r->process_count; i++) {
 		xsp_process_free(r->processes[i].process);
 		free(r->processes[i].attached);
+		if (r->processes[i].status >= 0)
+			close(r->processes[i].status);
 	}
 	free(r->processes);
 	free(r->prices);
@@ -320,6 +322,8 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 	if (rc == 0)
 		rc = xsp_broker_activate(r->broker, true);
 	xsp_overhead_start(r);
+	if (rc == 0)
+		rc = xsp_recorder_measure(r, true);
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED,
 				      "xsptrace's privileged process has ended unexpectedly")
 		      : 0;
@@ -444,6 +448,8 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 		rc = moved < 0 ? (int)moved : 0;
 	}
 
+	if (rc == 0)
+		rc = xsp_recorder_measure(r, false);
 	if (rc == 0 && r->frames != NULL)
 		rc = xsp_frames_resolve(r->frames, FRAMES_NS);
 	if (rc == 0 && r->pythons != NULL)
@@ -626,6 +632,7 @@ void xsp_recorder_end(struct xsp_recorder *r)
 		return;
 	r->ended = true;
 	xsp_broker_activate(r->broker, false);
+	xsp_recorder_measure(r, true); /* what cannot be written is told of at the finish */
 	r->end_ns = xsp_now_ns();
 }
 

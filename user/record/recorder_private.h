@@ -29,6 +29,10 @@ struct recorded_process {
 	bool agent; /* it has the agent, and our probes are in it */
 	uint32_t agent_state; /* enum xsp_gpu_what_state, last told; 0: nothing yet */
 	uint32_t agent_failure; /* enum xsp_gpu_failure, last told of */
+	/* memory.c */
+	int status; /* its file of /proc, in which nobody else is once it has ended; negative: none */
+	uint64_t measured_ns;
+	struct xsp_process_memory memory; /* last told */
 };
 
 struct xsp_recorder_arguments;
@@ -67,6 +71,7 @@ struct xsp_recorder {
 	struct xsp_sideband *sideband;
 	struct recorded_process *processes;
 	size_t process_count;
+	size_t measured; /* memory.c: whose turn it is */
 	struct xsp_probe_price *prices;
 	size_t price_count, price_room;
 	uint32_t announced_modules;
@@ -108,6 +113,11 @@ void xsp_recorder_gap(struct xsp_recorder *r, enum xsp_capture_gap gap, uint64_t
 		      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Those that are new since the last call, into the capture. */
 int xsp_recorder_put_gaps(struct xsp_recorder *r);
+
+/* memory.c */
+/* Tells of the memory of processes, of each ten times a second, if it has changed; `now`: at once. 0 or a negative
+ * errno. */
+int xsp_recorder_measure(struct xsp_recorder *r, bool now);
 
 /* call_sites.c */
 /* What the code at a return address tells about the name, if the probe can read it. */

@@ -67,6 +67,20 @@ static size_t well_formed(const uint8_t *data, size_t size)
 	return at;
 }
 
+const struct xsp_section *xsp_event_section(const struct xsp_event *e, unsigned type)
+{
+	const size_t fixed = fixed_part(e);
+	const uint8_t *at = (const uint8_t *)e + fixed;
+
+	if (!(e->flags & XSP_EVENT_SECTIONS) || e->size <= fixed)
+		return NULL;
+	const uint8_t *end = at + well_formed(at, e->size - fixed);
+	for (; at < end; at += ((const struct xsp_section *)(const void *)at)->size)
+		if (((const struct xsp_section *)(const void *)at)->type == type)
+			return (const void *)at;
+	return NULL;
+}
+
 int xsp_details_add(struct xsp_details **details, const struct xsp_event *e)
 {
 	size_t fixed = fixed_part(e), old = *details != NULL ? (*details)->bytes : 0;

@@ -20,6 +20,9 @@ struct xsp_details;
  * has taken a reference of. */
 int xsp_details_add(struct xsp_details **details, const struct xsp_event *e);
 
+/* The first section of the type in the event, or NULL. Its size is checked as above. */
+const struct xsp_section *xsp_event_section(const struct xsp_event *e, unsigned type);
+
 /* Does an END say which range it ends (XSP_SECTION_RANGE)? By the time of its BEGIN and the thread of that. */
 bool xsp_event_ends(const struct xsp_event *e, uint64_t *begin_ns, uint32_t *tid);
 

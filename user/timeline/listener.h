@@ -21,7 +21,7 @@ struct xsp_listener {
 	int (*begin)(struct xsp_timeline *t);
 	int (*time)(struct xsp_timeline *t, uint64_t ns); /* it is at least so late */
 	int (*event)(struct xsp_timeline *t,
-		     const struct xsp_event *e); /* XSP_EVENT_GPU, WAIT, TIMES, SAMPLE */
+		     const struct xsp_event *e); /* XSP_EVENT_GPU, WAIT, TIMES, SAMPLE, MEMORY */
 	/* A span closes. note: before the sinks see it, to add what is known; its ancestors are still on
 	 * the row. listen: when they have seen it. */
 	int (*note)(struct xsp_timeline *t, const struct row *row, struct xsp_span *span);
@@ -31,7 +31,7 @@ struct xsp_listener {
 };
 
 extern const struct xsp_listener xsp_listener_cuda, xsp_listener_kernels, xsp_listener_memory,
-	xsp_listener_gpu, xsp_listener_waits, xsp_listener_samples;
+	xsp_listener_gpu, xsp_listener_waits, xsp_listener_samples, xsp_listener_memory_events;
 #define XSP_LISTENERS_MAX 8
 
 #endif

@@ -95,6 +95,15 @@ int xsp_tell_memory(const struct xsp_timeline *t, const struct xsp_memory_event 
 	return rc;
 }
 
+int xsp_tell_process_memory(const struct xsp_timeline *t, const struct xsp_process_memory_at *at)
+{
+	int rc = 0;
+
+	if (xsp_cut_time(t, at->time_ns, at->time_ns) == 0)
+		TELL(t, process_memory, at);
+	return rc;
+}
+
 int xsp_tell_sample(const struct xsp_timeline *t, const struct xsp_sample *s)
 {
 	int rc = 0;

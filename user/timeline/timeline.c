@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order in which they are told. The first one says which spans are calls of CUDA's API. */
+/* In the order in which they are told. The first one says which spans are calls of CUDA's API; that of events of
+ * memory comes before memory itself, which takes part if there are any. */
 static const struct xsp_listener *const listeners[] = {
-	&xsp_listener_cuda, &xsp_listener_kernels, &xsp_listener_memory,
-	&xsp_listener_gpu,  &xsp_listener_waits,   &xsp_listener_samples,
+	&xsp_listener_cuda,    &xsp_listener_kernels, &xsp_listener_memory_events,
+	&xsp_listener_memory,  &xsp_listener_gpu,     &xsp_listener_waits,
+	&xsp_listener_samples,
 };
 #define LISTENERS (sizeof(listeners) / sizeof(listeners[0]))
 _Static_assert(LISTENERS <= XSP_LISTENERS_MAX, "room for all");
@@ -158,7 +160,8 @@ static int take_event(void *ctx, const struct xsp_event *e)
 		return add_name(t, e);
 	if (e->kind == XSP_EVENT_TASK)
 		return xsp_threads_task(t, e);
-	if (e->kind == XSP_EVENT_GPU || e->kind == XSP_EVENT_TIMES)
+	if (e->kind == XSP_EVENT_GPU || e->kind == XSP_EVENT_TIMES ||
+	    (e->kind == XSP_EVENT_MEMORY && e->probe == UINT32_MAX)) /* of no thread */
 		return tell_event(t, e);
 	rc = xsp_threads_get(t, e, &th);
 	if (rc == 0 && t->far_end_count > 0)
@@ -167,7 +170,7 @@ static int take_event(void *ctx, const struct xsp_event *e)
 		rc = xsp_windows_pass(t, th, e->time_ns);
 	if (rc < 0)
 		return rc;
-	if (e->kind == XSP_EVENT_WAIT || e->kind == XSP_EVENT_SAMPLE)
+	if (e->kind == XSP_EVENT_WAIT || e->kind == XSP_EVENT_SAMPLE || e->kind == XSP_EVENT_MEMORY)
 		return tell_event(t, e);
 	if (xsp_windows_leave_out(t, e))
 		return 0;

@@ -17,7 +17,7 @@
 #include "timeline/details.h"
 #include "timeline/gpu.h"
 #include "timeline/gpu_kernels.h"
-#include "timeline/gpu_memory.h"
+#include "timeline/memory.h"
 #include "timeline/samples.h"
 #include "timeline/waits.h"
 
@@ -112,8 +112,10 @@ struct xsp_timeline_sink {
 	/* Calls of CUDA's API and what the GPU did (timeline/gpu.h): seconds late, in no order. */
 	int (*call)(void *ctx, const struct xsp_gpu_call *call);
 	int (*gpu)(void *ctx, const struct xsp_gpu_activity *activity);
-	/* GPU memory, in order of time (timeline/gpu_memory.h). */
+	/* Allocations, in order of time (timeline/memory.h). */
 	int (*memory)(void *ctx, const struct xsp_memory_event *event);
+	/* Memory of processes, in order for each. */
+	int (*process_memory)(void *ctx, const struct xsp_process_memory_at *at);
 	/* --waits (timeline/waits.h), as it ends: in order for each thread, before the spans that
 	 * it lies in. */
 	int (*wait)(void *ctx, const struct xsp_wait *wait);

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/u64map.h"
+#include "catalog/allocators.h"
 #include "timeline/cut.h"
 #include "timeline/listener.h"
 #include "timeline/timeline.h"
@@ -194,6 +195,8 @@ struct xsp_timeline {
 	size_t cuda_room; /* of them, those that were looked at */
 	struct xsp_gpu *gpu;
 	struct xsp_memory *memory;
+	const struct xsp_allocator_function **allocators; /* by probe */
+	struct xsp_memory_events *memory_events;
 	struct xsp_kernels *kernels;
 	struct xsp_waits *waits;
 	struct xsp_samples *samples;
@@ -274,6 +277,7 @@ int xsp_tell_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call)
 /* *told: was it? */
 int xsp_tell_activity(const struct xsp_timeline *t, const struct xsp_gpu_activity *a, bool *told);
 int xsp_tell_memory(const struct xsp_timeline *t, const struct xsp_memory_event *e);
+int xsp_tell_process_memory(const struct xsp_timeline *t, const struct xsp_process_memory_at *at);
 int xsp_tell_sample(const struct xsp_timeline *t, const struct xsp_sample *s);
 /* *w becomes what is told of it, with XSP_WAIT_BEFORE and XSP_WAIT_OPEN where it goes beyond. */
 int xsp_tell_wait(const struct xsp_timeline *t, struct xsp_wait *w, bool *told);
@@ -296,6 +300,17 @@ void xsp_off_forget(struct thread *th);
 
 /* Fills in `inside` and `place`. 0 or -ENOMEM. */
 int xsp_wait_place(struct xsp_timeline *t, struct xsp_wait *w);
+/* The same by a Python stack alone, which is not empty. */
+int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *stack,
+		     uint32_t *inside, uint32_t *place);
+
+/* ---- memory.c ---- */
+
+/* An allocation, or with bytes -1 a free; in any order within seconds. Where xsp_listener_memory takes part. 0 or
+ * -ENOMEM. */
+int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e);
+/* Allocations of PyTorch that it had no room for. */
+uint64_t xsp_memory_untracked(const struct xsp_timeline *t);
 
 /* ---- windows.c ---- */
 

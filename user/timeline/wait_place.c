@@ -19,21 +19,21 @@ static bool is_installed(const struct xsp_python_line *l)
 	return false;
 }
 
-static int python_place(struct xsp_timeline *t, const struct xsp_capture_python *stack,
-			struct xsp_wait *w)
+int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *stack,
+		     uint32_t *inside, uint32_t *place)
 {
 	xsp_name_id id;
 	int rc = xsp_python_name(t, &stack->frames[0], &id);
 
 	if (rc < 0)
 		return rc;
-	w->inside = w->place = id + 1;
+	*inside = *place = id + 1;
 	for (uint32_t i = 0; i < stack->count; i++) {
 		struct xsp_python_line l;
 		if (!xsp_timeline_python_line(t, &stack->frames[i], &l) || is_installed(&l))
 			continue;
 		rc = xsp_python_name(t, &stack->frames[i], &id);
-		w->place = id + 1;
+		*place = id + 1;
 		break;
 	}
 	return rc;
@@ -72,6 +72,6 @@ int xsp_wait_place(struct xsp_timeline *t, struct xsp_wait *w)
 		xsp_timeline_python(t, xsp_details_find(w->details, XSP_SECTION_PYTHON, NULL));
 
 	if (python != NULL && python->count > 0)
-		return python_place(t, python, w);
+		return xsp_python_place(t, python, &w->inside, &w->place);
 	return native != NULL ? native_place(t, native, w) : 0;
 }

@@ -14,6 +14,7 @@
 #include "export/chrome/details.h"
 #include "export/chrome/gpu.h"
 #include "export/chrome/json.h"
+#include "export/chrome/memory.h"
 #include "export/chrome/sequence.h"
 #include "export/chrome/waits.h"
 #include "export/facts.h"
@@ -600,8 +601,9 @@ static int chrome_end(struct xsp_export *x)
 	{                                                                                          \
 		.suffix = (ending), .title = (what), .begin = chrome_begin, .span = chrome_span,   \
 		.call = xsp_chrome_call, .gpu = xsp_chrome_activity, .memory = xsp_chrome_memory,  \
-		.wait = xsp_chrome_wait, .sample = chrome_sample, .readable = 1000000000,          \
-		.end = chrome_end, .discard = chrome_discard,                                      \
+		.process_memory = xsp_chrome_process_memory, .wait = xsp_chrome_wait,              \
+		.sample = chrome_sample, .readable = 1000000000, .end = chrome_end,                \
+		.discard = chrome_discard,                                                         \
 	}
 
 const struct xsp_export_format xsp_format_json = CHROME_FORMAT(".json", "Chrome trace");

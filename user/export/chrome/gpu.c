@@ -387,41 +387,6 @@ int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 	return put_arrow(x, a, pid, tid);
 }
 
-/* ---- memory ---- */
-
-/* A counter's track, and PyTorch's "[memory]" event, on the thread that made the call. */
-int xsp_chrome_memory(struct xsp_export *x, const struct xsp_memory_event *e)
-{
-	const struct xsp_shown_row *row = xsp_chrome_row(x, e->pid, e->tid, e->row);
-	char number[16] = "";
-
-	if (row == NULL)
-		return -ENOMEM;
-	if (e->device != XSP_GPU_NO_ID)
-		snprintf(number, sizeof(number), " %u", e->device);
-	xsp_out_printf(x->out, "{\"ph\":\"C\",\"name\":\"%s%s\",\"pid\":%u,\"ts\":",
-		       e->host ? "pinned host memory" : "GPU memory", number, row->pid);
-	xsp_chrome_time(x, e->time_ns);
-	xsp_out_printf(x->out, ",\"args\":{\"bytes\":%" PRIu64 "}},\n", e->total);
-	xsp_out_printf(
-		x->out,
-		"{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\","
-		"\"pid\":%u,\"tid\":%u,\"ts\":",
-		row->pid, row->tid);
-	xsp_chrome_time(x, e->time_ns);
-	xsp_out_printf(x->out,
-		       ",\"args\":{\"Total Allocated\":%" PRIu64 ",\"Total Reserved\":%" PRIu64
-		       ",\"Bytes\":%" PRId64 ",\"Addr\":%" PRIu64
-		       ",\"Device Id\":%d,\"Device Type\":%d,\"Ev Idx\":%" PRIu64,
-		       e->total, e->total, e->bytes, e->address,
-		       e->device == XSP_GPU_NO_ID ? -1 : (int)e->device, e->host ? 0 : 1,
-		       xsp_chrome_next_slice(x));
-	if (e->op != 0)
-		xsp_out_printf(x->out, ",\"External id\":%" PRIu64, e->op);
-	xsp_out_text(x->out, "}},\n");
-	return 0;
-}
-
 /* ---- top-level keys ---- */
 
 static void put_device(struct xsp_out *o, const struct xsp_gpu_device_info *info)

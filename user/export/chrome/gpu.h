@@ -14,7 +14,6 @@ int xsp_chrome_gpu_new(struct xsp_chrome_gpu **out);
 void xsp_chrome_gpu_free(struct xsp_chrome_gpu *g); /* NULL is allowed */
 
 int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a);
-int xsp_chrome_memory(struct xsp_export *x, const struct xsp_memory_event *e);
 
 /* After the last activity: names and order of the rows. */
 void xsp_chrome_gpu_rows(struct xsp_export *x);

@@ -76,9 +76,9 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 		 "registers INTEGER, shared_bytes INTEGER, graph INTEGER",
 		 22},
 	[XSP_SQL_MEMORY] =
-		{"gpu_memory",
+		{"allocations",
 		 "time_ns INTEGER NOT NULL, process_id INTEGER NOT NULL, thread_id "
-		 "INTEGER NOT NULL, device INTEGER, host INTEGER NOT NULL, address "
+		 "INTEGER NOT NULL, device INTEGER, pool TEXT NOT NULL, address "
 		 "INTEGER NOT NULL, bytes INTEGER NOT NULL, total_bytes INTEGER NOT NULL, "
 		 "operator_id INTEGER",
 		 10},

@@ -374,6 +374,11 @@ static int sql_gpu(struct xsp_export *x, const struct xsp_gpu_activity *a)
 
 static int sql_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 {
+	static const char *const pools[] = {
+		[XSP_MEMORY_GPU] = "gpu",
+		[XSP_MEMORY_PINNED] = "pinned",
+		[XSP_MEMORY_TORCH] = "torch",
+	};
 	struct database *d = x->state;
 	uint64_t thread;
 	int rc = thread_of(d, e->pid, e->tid, &thread);
@@ -382,7 +387,7 @@ static int sql_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 		return rc;
 	return XSP_SQL_PUT(d->rows, XSP_SQL_MEMORY, at(d, e->time_ns), INTEGER(e->pid),
 			   INTEGER(thread), IF(e->device != XSP_GPU_NO_ID, e->device),
-			   INTEGER(e->host), INTEGER(e->address), INTEGER((uint64_t)e->bytes),
+			   TEXT(pools[e->pool]), INTEGER(e->address), INTEGER((uint64_t)e->bytes),
 			   INTEGER(e->total), IF(e->op != 0, e->op));
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu_memory.c - allocation calls in the order of time, whatever thread made them: each waits until
- * nothing earlier can come. A runtime call that encloses the driver call for the same address is the
- * same allocation.
+ * memory.c - allocations in the order of time, whatever thread made them: each waits until nothing earlier can come.
+ * A call of CUDA's runtime that encloses the driver call for the same address is the same allocation.
  */
-#include "timeline/gpu_memory.h"
+#include "timeline/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,6 +27,8 @@ struct live {
 	uint64_t address, bytes;
 	uint32_t use; /* index */
 	uint32_t pid;
+	uint32_t site;
+	bool torch;
 };
 
 /* What a thread did last. */
@@ -50,6 +51,8 @@ struct xsp_memory {
 	struct last *threads;
 	size_t thread_count, thread_capacity;
 	struct xsp_u64map thread_of;
+	size_t window; /* the first that has not ended */
+	uint64_t untracked; /* allocations of PyTorch for which there was no room */
 };
 
 /* ---- order: a heap ---- */
@@ -105,7 +108,8 @@ static int use_of(struct xsp_memory *m, const struct xsp_memory_event *e, uint32
 	for (size_t i = 0; i < m->use_count; i++) {
 		const struct xsp_memory_use *u = &m->uses[i];
 		*out = (uint32_t)i;
-		if (u->pid == e->pid && u->device == e->device && u->host == e->host)
+		if (u->pid == e->pid && u->device == e->device && u->pool == e->pool &&
+		    u->device_type == e->device_type)
 			return 0;
 	}
 	if (m->use_count >= MAX_USES)
@@ -113,14 +117,20 @@ static int use_of(struct xsp_memory *m, const struct xsp_memory_event *e, uint32
 	if (xsp_grow(&m->uses, &m->use_capacity, m->use_count + 1) < 0)
 		return -ENOMEM;
 	*out = (uint32_t)m->use_count;
-	m->uses[m->use_count++] =
-		(struct xsp_memory_use){.pid = e->pid, .device = e->device, .host = e->host};
+	m->uses[m->use_count++] = (struct xsp_memory_use){
+		.pid = e->pid, .device = e->device, .pool = e->pool, .device_type = e->device_type};
 	return 0;
 }
 
-static uint64_t live_key(uint32_t pid, uint64_t address)
+/* PyTorch hands out pieces of what CUDA gave, the first of which has the same address. */
+static uint64_t live_key(uint32_t pid, uint64_t address, bool torch)
 {
-	return address ^ (uint64_t)pid << 40;
+	return address ^ (uint64_t)pid << 40 ^ (uint64_t)torch;
+}
+
+static bool is_torch(const struct xsp_memory_event *e)
+{
+	return e->pool == XSP_MEMORY_TORCH;
 }
 
 /* What was in use when the cut begins is the least that its peak can be. */
@@ -138,18 +148,20 @@ static void forget(struct xsp_memory *m, uint32_t at)
 {
 	struct live *moved = &m->live[--m->live_count];
 
-	xsp_u64map_remove(&m->live_of, live_key(m->live[at].pid, m->live[at].address));
+	xsp_u64map_remove(&m->live_of,
+			  live_key(m->live[at].pid, m->live[at].address, m->live[at].torch));
 	if (moved == &m->live[at])
 		return;
 	m->live[at] = *moved;
-	uint32_t *position = xsp_u64map_get(&m->live_of, live_key(moved->pid, moved->address));
+	uint32_t *position =
+		xsp_u64map_get(&m->live_of, live_key(moved->pid, moved->address, moved->torch));
 	if (position != NULL)
 		*position = at;
 }
 
 static int release(struct xsp_memory *m, struct xsp_memory_event *e)
 {
-	const uint32_t *at = xsp_u64map_get(&m->live_of, live_key(e->pid, e->address));
+	const uint32_t *at = xsp_u64map_get(&m->live_of, live_key(e->pid, e->address, is_torch(e)));
 	uint32_t use;
 
 	if (at == NULL) {
@@ -162,44 +174,82 @@ static int release(struct xsp_memory *m, struct xsp_memory_event *e)
 	struct xsp_memory_use *u = &m->uses[l.use];
 	forget(m, *at);
 	u->now -= l.bytes <= u->now ? l.bytes : u->now;
-	u->frees += !is_before(m, e, u);
+	u->frees += !e->unseen && !is_before(m, e, u);
 	e->bytes = -(int64_t)l.bytes;
 	e->device = u->device;
-	e->host = u->host;
-	e->total = u->now;
+	e->device_type = u->device_type;
+	e->pool = u->pool;
+	e->site = l.site;
+	if (e->total == 0)
+		e->total = u->now;
 	return xsp_tell_memory(m->t, e);
+}
+
+static int keep(struct xsp_memory *m, const struct xsp_memory_event *e, uint32_t use)
+{
+	if (m->live_count >= MAX_LIVE) {
+		m->untracked += is_torch(e);
+		return 0;
+	}
+	if (xsp_grow(&m->live, &m->live_capacity, m->live_count + 1) < 0 ||
+	    xsp_u64map_set(&m->live_of, live_key(e->pid, e->address, is_torch(e)),
+			   (uint32_t)m->live_count) < 0)
+		return -ENOMEM;
+	m->live[m->live_count++] = (struct live){.address = e->address,
+						 .bytes = (uint64_t)e->bytes,
+						 .use = use,
+						 .pid = e->pid,
+						 .site = e->site,
+						 .torch = is_torch(e)};
+	return 0;
 }
 
 static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
 {
-	uint64_t key = live_key(e->pid, e->address);
-	const uint32_t *at = xsp_u64map_get(&m->live_of, key);
 	uint32_t use;
 	int rc = use_of(m, e, &use);
 
+	if (rc == 0 &&
+	    xsp_u64map_get(&m->live_of, live_key(e->pid, e->address, is_torch(e))) != NULL) {
+		struct xsp_memory_event freed = *e; /* but by whom, and when, is not known */
+		freed.unseen = true;
+		freed.op = freed.total = 0;
+		rc = release(m, &freed);
+	}
+	if (rc == 0)
+		rc = keep(m, e, use);
 	if (rc < 0)
 		return rc;
-	if (at != NULL) { /* its free was not seen */
-		struct xsp_memory_use *old = &m->uses[m->live[*at].use];
-		old->now -= m->live[*at].bytes <= old->now ? m->live[*at].bytes : old->now;
-		forget(m, *at);
-	}
 	struct xsp_memory_use *u = &m->uses[use];
+	u->allocated += is_before(m, e, u) ? 0 : (uint64_t)e->bytes;
 	u->now += (uint64_t)e->bytes;
 	u->allocations += !is_before(m, e, u);
 	if (u->now > u->peak) {
 		u->peak = u->now;
 		u->peak_ns = e->time_ns;
 	}
-	e->total = u->now;
-	if (m->live_count < MAX_LIVE) {
-		if (xsp_grow(&m->live, &m->live_capacity, m->live_count + 1) < 0 ||
-		    xsp_u64map_set(&m->live_of, key, (uint32_t)m->live_count) < 0)
-			return -ENOMEM;
-		m->live[m->live_count++] =
-			(struct live){e->address, (uint64_t)e->bytes, use, e->pid};
-	}
+	if (e->total == 0)
+		e->total = u->now;
 	return xsp_tell_memory(m->t, e);
+}
+
+/* What was freed between two windows was not seen: what is alive is not known in the next one. */
+static void pass_windows(struct xsp_memory *m, uint64_t now)
+{
+	const struct xsp_timeline *t = m->t;
+	const size_t before = m->window;
+
+	while (m->window < t->window_count && t->windows[m->window].end_ns < now)
+		m->window++;
+	if (m->window == before)
+		return;
+	for (size_t i = m->live_count; i > 0; i--) {
+		struct xsp_memory_use *u = &m->uses[m->live[i - 1].use];
+		if (!m->live[i - 1].torch)
+			continue;
+		u->now -= m->live[i - 1].bytes <= u->now ? m->live[i - 1].bytes : u->now;
+		forget(m, (uint32_t)i - 1);
+	}
 }
 
 static int settle(struct xsp_memory *m, bool all)
@@ -211,9 +261,15 @@ static int settle(struct xsp_memory *m, bool all)
 		struct xsp_memory_event e = take(m);
 		if (e.time_ns >= m->t->cut.to_ns)
 			continue;
+		pass_windows(m, e.time_ns);
 		rc = e.bytes < 0 ? release(m, &e) : allocate(m, &e);
 	}
 	return rc;
+}
+
+int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e)
+{
+	return put(t->memory, e);
 }
 
 /* ---- calls ---- */
@@ -305,7 +361,7 @@ static int follow(struct xsp_memory *m, const struct xsp_cuda_entry *e, const st
 			      .address = address,
 			      .bytes = free ? -1 : (int64_t)c.bytes,
 			      .device = host ? XSP_GPU_NO_ID : last->device,
-			      .host = host,
+			      .pool = host ? XSP_MEMORY_PINNED : XSP_MEMORY_GPU,
 			      .op = span->op != 0 ? span->op : span->user,
 			      .op_name = span->op != 0 ? span->op_name : span->user_name,
 			      .left_out = (span->left_out & ~(unsigned)XSP_LEFT_OUT_TIME) != 0,
@@ -335,7 +391,7 @@ static int end(struct xsp_timeline *t)
 
 static int begin(struct xsp_timeline *t)
 {
-	if (t->cuda_probes == NULL)
+	if (t->cuda_probes == NULL && t->allocators == NULL)
 		return 0;
 	t->memory = calloc(1, sizeof(*t->memory));
 	if (t->memory == NULL)
@@ -360,7 +416,7 @@ static void free_memory(struct xsp_timeline *t)
 }
 
 const struct xsp_listener xsp_listener_memory = {
-	.name = "GPU memory",
+	.name = "memory",
 	.begin = begin,
 	.time = take_time,
 	.listen = take_call,
@@ -372,4 +428,9 @@ size_t xsp_timeline_memory(const struct xsp_timeline *t, const struct xsp_memory
 {
 	*uses = t->memory != NULL ? t->memory->uses : NULL;
 	return t->memory != NULL ? t->memory->use_count : 0;
+}
+
+uint64_t xsp_memory_untracked(const struct xsp_timeline *t)
+{
+	return t->memory != NULL ? t->memory->untracked : 0;
 }

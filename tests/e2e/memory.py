@@ -1,0 +1,222 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Memory: of processes, against the kernel's own high-water mark and what the program touches; --memory, against
+programs that count what PyTorch allocates for them (tests/workloads/torch_memory.py), and PyTorch's profiler."""
+import collections
+import json
+import os
+import re
+import signal
+
+from harness import (SCRIPTS, USAGE, Recording, Skip, Trace, case, check, equal, finish, main, run, start, start_ready,
+                     truth, xsptrace)
+
+PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+PROGRAM = f"{SCRIPTS}/torch_memory.py"
+MIB = 1 << 20
+
+# Touches memory in three moments: some that it keeps, much that it gives back at once, some less.
+TOUCHES = """
+import mmap, os, signal, sys, time
+os.getppid()
+print("ready", file=sys.stderr, flush=True)
+signal.sigwait({signal.SIGUSR1})
+def touch(mib):
+    m = mmap.mmap(-1, mib << 20)
+    for at in range(0, len(m), 4096): m[at] = 1
+    return m
+kept = touch(64)
+time.sleep(0.25)
+touch(200).close()
+time.sleep(0.25)
+print("done", file=sys.stderr, flush=True)
+signal.pause()
+"""
+
+
+def need_torch():
+    if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import importlib.util as i; i.find_spec('torch').name"]).returncode != 0:
+        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
+
+
+def status_of(pid, key):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return int(re.search(rf"^{key}:\s+(\d+) kB", f.read(), re.M)[1]) * 1024
+
+
+def counters(trace, name):
+    """[(ts, bytes)] of a track."""
+    return [(e["ts"], e["args"]["bytes"]) for e in trace.json["traceEvents"] if e["ph"] == "C" and e["name"] == name]
+
+
+def summary_of(capture):
+    return json.loads(xsptrace("export", "--summary", "json", capture).stdout)
+
+
+@case
+def processes_by_the_kernels_own_figures(folder):
+    child = start(["python3", "-c", "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})\n"
+                   + TOUCHES], stderr=-1)
+    check(b"ready" in child.stderr.readline(), "not ready")
+    before = {key: status_of(child.pid, key) for key in ("VmRSS", "RssAnon")}
+    with Recording(folder, "-p", child.pid, "-e", "libc.so.6:getppid", "-o", f"{folder}/m.json", "-o",
+                   f"{folder}/m.xspt") as recording:
+        child.send_signal(signal.SIGUSR1)
+        check(b"done" in child.stderr.readline(), "not done")
+        after = {key: status_of(child.pid, key) for key in ("VmRSS", "RssAnon", "VmHWM")}
+        recording.stop()
+        recording.wait()
+    resident, = summary_of(f"{folder}/m.xspt")["processes"]
+    equal(resident["pid"], child.pid, "process")
+    equal((resident["resident"]["peak_bytes"], resident["resident"]["end_bytes"]), (after["VmHWM"], after["VmRSS"]),
+          "resident, at most and at the end")
+    equal(resident["anonymous"]["end_bytes"], after["RssAnon"], "anonymous at the end")
+    for what, key in (("resident", "VmRSS"), ("anonymous", "RssAnon")):  # a page with a breakpoint is a copy
+        check(0 <= resident[what]["start_bytes"] - before[key] <= 16384, f"{what} at the start", resident, before)
+
+    track = counters(Trace(f"{folder}/m.json"), "resident memory")
+    equal((track[0][1], track[-1][1]), (resident["resident"]["start_bytes"], after["VmRSS"]), "first and last")
+    check(any(abs(b - before["VmRSS"] - 64 * MIB) < 8 * MIB for _, b in track), "what was kept", track)
+    equal([t for t, _ in track], sorted(t for t, _ in track), "times")
+    check(len(counters(Trace(f"{folder}/m.json"), "anonymous memory")) == len(track), "anonymous memory")
+
+    table = xsptrace("export", f"{folder}/m.xspt").stdout
+    check(re.search(rf"memory of process {child.pid} \(python3[^)]*\): .* resident at the start, .* at most, .* at the "
+                    r"end; of it anonymous", table), "no line in the summary", table)
+
+
+def recorded(folder, mode, *options, seconds=2):
+    """The trace, the summary and the program's own counts."""
+    out, facts = f"{folder}/{mode}.json", f"{folder}/{mode}.truth"
+    child = start_ready([PYTHON, PROGRAM, mode, "--wait", "--out", facts, "--seconds", seconds])
+    with Recording(folder, "-p", child.pid, "--memory", *options, "-o", out, "-o", f"{folder}/{mode}.xspt") as r:
+        child.send_signal(signal.SIGUSR1)
+        equal(finish(child, 60), 0, "status of the program")
+        r.wait(seconds=60)
+    trace = Trace(out)
+    trace.check_nothing_lost()
+    return trace, summary_of(f"{folder}/{mode}.xspt"), truth(facts)
+
+
+def instants(trace):
+    return [e for e in trace.json["traceEvents"] if e["ph"] == "i" and e["name"] == "[memory]"]
+
+
+@case
+def allocations_as_the_program_counts_them(folder):
+    need_torch()
+    trace, summary, facts = recorded(folder, "known", "--python")
+    allocations = summary["allocations"]
+    equal(allocations["lost"], 0, "lost")
+    pool, = allocations["pools"]
+    equal((pool["device_type"], pool["allocations"], pool["frees"], pool["unknown_frees"]),
+          (0, facts["allocations"], facts["frees"], 0), "allocations and frees")
+    equal((pool["allocated_bytes"], pool["end_bytes"], pool["peak_bytes"]),
+          (facts["bytes"], facts["alive"], facts["peak"]), "bytes: allocated, alive, peak")
+    for site in allocations["sites"]:
+        equal(site["name"], "aten::empty", "operator")
+        check("make_here" in site["at"], "line", site)
+        equal(site["only_grows"], False, site)
+    # the tracks and Kineto's events tell the same
+    events = instants(trace)
+    equal(len(events), facts["allocations"] + facts["frees"], "events")
+    equal(sum(e["args"]["Bytes"] for e in events), facts["alive"], "bytes in all events")
+    equal(max(e["args"]["Total Allocated"] for e in events), facts["peak"], "most that was allocated")
+    track = counters(trace, "PyTorch host memory")
+    check([b for _, b in track] == [e["args"]["Total Allocated"] for e in events], "track", track[:9], events[:9])
+    equal({(e["args"]["Device Type"], e["args"]["Device Id"], e["args"]["Total Reserved"]) for e in events},
+          {(0, -1, 0)}, "device")
+    by_address = collections.Counter()
+    for e in events:
+        by_address[e["args"]["Addr"]] += e["args"]["Bytes"]
+        check(by_address[e["args"]["Addr"]] >= 0, "freed before it was allocated", e)
+    ids = {e["args"]["External id"]: e["name"] for e in trace.spans}
+    equal({ids[e["args"]["External id"]] for e in events if e["args"]["Bytes"] > 0}, {"aten::empty"}, "operators")
+    equal(len({e["tid"] for e in events}), 2, "threads")
+    equal({e["tid"] for e in events if e["args"]["Bytes"] > 0}, {e["pid"] for e in events}, "who allocated")
+
+
+@case
+def the_same_as_pytorchs_profiler(folder):
+    """Its sizes, in its order, on a program that does the same each time. It sees its own thread only."""
+    need_torch()
+    trace, _, _ = recorded(folder, "known", "-e", "!torch")
+    done = run([PYTHON, PROGRAM, "known", "--out", f"{folder}/facts", "--profile", f"{folder}/profile"])
+    equal(done.returncode, 0, done.stderr)
+    got, wanted = [e["args"]["Bytes"] for e in instants(trace) if e["tid"] == e["pid"]], truth(f"{folder}/profile")
+    check(len(wanted) > 1000 and got == wanted, "bytes of each allocation and free", len(got), len(wanted))
+    check(all("External id" not in e["args"] for e in instants(trace)), "no operators were asked for")
+
+
+def grown(summary):
+    return [s for s in summary["allocations"]["sites"] if s["only_grows"]]
+
+
+@case
+def a_leak_is_named_with_its_line(folder):
+    need_torch()
+    _, summary, facts = recorded(folder, "leak", "--python", seconds=3)
+    leak, = grown(summary)
+    equal(leak["at"], facts["lines"]["leak"], "line")
+    equal(leak["alive_bytes"], facts["alive"], "bytes that it has leaked")
+    check(abs(leak["bytes_a_second"] - facts["a_second"]) < 0.3 * facts["a_second"], "slope", leak, facts)
+    check(leak["bytes_a_second_low"] < leak["bytes_a_second"] < leak["bytes_a_second_high"], "interval", leak)
+    table = xsptrace("export", f"{folder}/leak.xspt").stdout
+    check(re.search(rf"^leak\? only grows: aten::\S+ at {re.escape(leak['at'])}, by .* a second \(.* to .*\): .* in .*"
+                    r"blocks are alive$", table, re.M), "does not name it", table)
+
+
+@case
+def a_clean_program_leaks_nothing(folder):
+    need_torch()
+    _, summary, _ = recorded(folder, "clean", "--python", seconds=3)
+    equal(grown(summary), [], "what only grows")
+    check(summary["allocations"]["pools"][0]["allocations"] > 1000, "the program does too little", summary)
+    table = xsptrace("export", f"{folder}/clean.xspt").stdout
+    check("only grows" not in table and "PyTorch's host memory, allocated since the recording began" in table,
+          "summary", table)
+
+
+@case
+def memory_of_devices_by_what_their_allocator_reports(folder):
+    need_torch()
+    trace, summary, _ = recorded(folder, "device")
+    pool, = summary["allocations"]["pools"]
+    equal(pool, {"device_type": 1, "device": 2, "peak_bytes": 4608, "end_bytes": 512, "allocated_bytes": 4608,
+                 "allocations": 2, "frees": 1, "unknown_frees": 1}, "pool")
+    equal([(e["args"]["Bytes"], e["args"]["Addr"], e["args"]["Total Allocated"], e["args"]["Total Reserved"],
+            e["args"]["Device Type"], e["args"]["Device Id"]) for e in instants(trace)],
+          [(4096, 0x7000, 10096, 20000, 1, 2), (512, 0x9000, 10608, 20000, 1, 2),
+           (-4096, 0x7000, 6512, 20000, 1, 2)], "events")
+    equal([b for _, b in counters(trace, "PyTorch device memory 2")], [10096, 10608, 6512], "track")
+
+
+@case
+def what_is_not_known_is_not_told(folder):
+    """Events that were lost, and windows of the brake, make what is alive unknown: it is said."""
+    need_torch()
+    child = start_ready([PYTHON, PROGRAM, "leak", "--wait", "--out", f"{folder}/facts", "--seconds", 3])
+    with Recording(folder, "-p", child.pid, "--memory", "--max-overhead", "1", "-o", f"{folder}/w.xspt") as r:
+        child.send_signal(signal.SIGUSR1)
+        finish(child, 60)
+        r.wait(seconds=60)
+    allocations = summary_of(f"{folder}/w.xspt")["allocations"]
+    check(all("end_bytes" not in p and "peak_bytes" not in p for p in allocations["pools"]), "pools", allocations)
+    check(not any(s["only_grows"] or "alive" in s for s in allocations["sites"]), "sites", allocations)
+    table = xsptrace("export", "--summary", f"{folder}/w.xspt", "-o", f"{folder}/w.json").stdout
+    check("what is alive is not known: between the windows of --max-overhead" in table, "not said", table)
+    equal(counters(Trace(f"{folder}/w.json"), "PyTorch host memory"), [], "a track of what is not known")
+
+
+@case
+def wrong_use(folder):
+    done = xsptrace("-p", os.getpid(), "--memory", "--profile", status=USAGE)
+    check("--profile attaches nothing" in done.stderr, "message", done.stderr)
+    done = xsptrace("-p", os.getpid(), "--memory", "--min-duration", "1ms", status=USAGE)
+    check("--memory" in done.stderr, "message", done.stderr)
+    done = xsptrace("-p", os.getpid(), "--memory", "--comm", "python3", status=USAGE)
+    check("--memory needs all threads" in done.stderr, "message", done.stderr)
+
+
+if __name__ == "__main__":
+    main()

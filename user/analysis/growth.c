@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/growth.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FIRST_PIECE_NS 1000000U
+/* Of the time, what a program's beginning and its end take. */
+#define BEGINNING 8 /* one of so many pieces */
+#define END 16
+/* It grows if it rose so often and never fell, over at least so many pieces, and rose in each third of them: what is
+ * filled once and then stays does not. By chance, one of a hundred thousand amounts that go up and down would. */
+#define RISES 8
+#define RISES_A_THIRD 2
+#define LEAST_PIECES 10
+#define LEAST_NS 500000000U
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Two pieces become one. */
+static void halve(struct xsp_growth *g)
+{
+	for (unsigned i = 0; i < g->count; i += 2)
+		g->least[i / 2] =
+			i + 1 < g->count ? least_of(g->least[i], g->least[i + 1]) : g->least[i];
+	g->count = (g->count + 1) / 2;
+	g->doubled++;
+}
+
+void xsp_growth_time(struct xsp_growth_clock *c, uint64_t ns)
+{
+	if (c->piece_ns == 0)
+		*c = (struct xsp_growth_clock){
+			.start_ns = ns, .last_ns = ns, .piece_ns = FIRST_PIECE_NS};
+	if (ns > c->last_ns)
+		c->last_ns = ns;
+	while ((c->last_ns - c->start_ns) / c->piece_ns >= XSP_GROWTH_PIECES) {
+		c->piece_ns *= 2;
+		c->doubled++;
+	}
+}
+
+/* Up to the clock's time it is what it was. */
+static void pass(const struct xsp_growth_clock *c, struct xsp_growth *g)
+{
+	const unsigned at = (unsigned)((c->last_ns - c->start_ns) / c->piece_ns);
+
+	while (g->doubled < c->doubled)
+		halve(g);
+	while (g->count <= at)
+		g->least[g->count++] = g->now;
+}
+
+void xsp_growth_put(const struct xsp_growth_clock *c, struct xsp_growth *g, uint64_t amount)
+{
+	pass(c, g);
+	g->now = amount;
+	g->least[g->count - 1] = least_of(g->least[g->count - 1], amount);
+}
+
+/* Student's t, 95 %, two-sided, for `degrees` of freedom from 8 on: within one in a hundred. */
+static double student(double degrees)
+{
+	return 1.96 + 2.4 / degrees + 2.9 / (degrees * degrees);
+}
+
+static void fit(const uint64_t *y, unsigned n, double piece_s, struct xsp_slope *out)
+{
+	double mean_y = 0, sxx = 0, sxy = 0, residual = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		mean_y += (double)y[i] / n;
+	for (unsigned i = 0; i < n; i++) {
+		const double x = (i - (n - 1) / 2.0) * piece_s;
+		sxx += x * x;
+		sxy += x * ((double)y[i] - mean_y);
+	}
+	out->slope = sxy / sxx;
+	for (unsigned i = 0; i < n; i++) {
+		const double x = (i - (n - 1) / 2.0) * piece_s;
+		const double off = (double)y[i] - mean_y - out->slope * x;
+		residual += off * off;
+	}
+	const double error = student(n - 2) * sqrt(residual / (n - 2) / sxx);
+	out->low = out->slope - error;
+	out->high = out->slope + error;
+}
+
+static bool rises(const uint64_t *y, unsigned n)
+{
+	unsigned times[3] = {0};
+
+	for (unsigned i = 1; i < n; i++) {
+		if (y[i] < y[i - 1])
+			return false;
+		times[3 * i / n] += y[i] > y[i - 1];
+	}
+	for (unsigned i = 0; i < 3; i++)
+		if (times[i] < RISES_A_THIRD)
+			return false;
+	return times[0] + times[1] + times[2] >= RISES;
+}
+
+/*
+ * Pieces are joined until each holds a whole step of the program, if there are enough of them. What is given back in
+ * part at the end has not grown for good; all of it may be because the program ends.
+ */
+struct xsp_slope xsp_growth_slope(const struct xsp_growth_clock *c, const struct xsp_growth *g)
+{
+	struct xsp_slope out = {0};
+	struct xsp_growth all = *g;
+	double piece_s = (double)c->piece_ns * 1e-9;
+
+	if (c->last_ns - c->start_ns < LEAST_NS)
+		return out;
+	pass(c, &all);
+	const unsigned first = all.count / BEGINNING;
+	const unsigned n = all.count - first - all.count / END;
+	memmove(all.least, all.least + first, n * sizeof(*all.least));
+	const bool kept = g->now == 0 || g->now >= all.least[n - 1];
+	for (all.count = n; all.count >= LEAST_PIECES && !out.grows; piece_s *= 2) {
+		fit(all.least, all.count, piece_s, &out);
+		out.known = true;
+		out.grows = kept && out.low > 0 && rises(all.least, all.count);
+		halve(&all);
+	}
+	return out;
+}

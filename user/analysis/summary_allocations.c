@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/summary_allocations.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/growth.h"
+#include "base/grow.h"
+#include "base/units.h"
+#include "catalog/allocators.h"
+
+#define SITES_SHOWN 10
+#define LEAKS_SHOWN 5
+#define MAX_GROWTHS 16384U /* sites whose growth is followed: 600 bytes each */
+
+/* By the timeline's index. */
+struct site {
+	uint64_t alive, alive_bytes;
+	uint64_t allocations, bytes;
+	struct xsp_growth *growth; /* of alive_bytes; NULL: too many sites */
+};
+
+struct xsp_summary_allocations {
+	struct xsp_timeline *timeline;
+	struct site *sites;
+	size_t count, capacity, growths;
+	struct xsp_growth_clock clock;
+	bool known; /* what is alive */
+};
+
+/* A site to be shown. */
+struct ranked {
+	const struct xsp_memory_site *where;
+	const struct site *site;
+	struct xsp_slope slope;
+};
+
+int xsp_summary_allocations_new(struct xsp_timeline *t, struct xsp_summary_allocations **out)
+{
+	*out = NULL;
+	if (!xsp_timeline_has_allocations(t))
+		return 0;
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->timeline = t;
+	(*out)->known = !xsp_timeline_allocations_in_windows(t);
+	return 0;
+}
+
+void xsp_summary_allocations_free(struct xsp_summary_allocations *a)
+{
+	if (a == NULL)
+		return;
+	for (size_t i = 0; i < a->count; i++)
+		free(a->sites[i].growth);
+	free(a->sites);
+	free(a);
+}
+
+/* ---- collecting ---- */
+
+static int site_at(struct xsp_summary_allocations *a, uint32_t index, struct site **out)
+{
+	if (xsp_grow(&a->sites, &a->capacity, (size_t)index + 1) < 0)
+		return -ENOMEM;
+	while (a->count <= index)
+		a->sites[a->count++] = (struct site){0};
+	struct site *s = &a->sites[index];
+	if (s->growth == NULL && a->known && a->growths < MAX_GROWTHS) {
+		s->growth = calloc(1, sizeof(*s->growth));
+		if (s->growth == NULL)
+			return -ENOMEM;
+		a->growths++;
+	}
+	*out = s;
+	return 0;
+}
+
+int xsp_summary_allocations_event(struct xsp_summary_allocations *a,
+				  const struct xsp_memory_event *e)
+{
+	struct site *s;
+
+	if (a == NULL || e->site == 0)
+		return 0;
+	int rc = site_at(a, e->site - 1, &s);
+	if (rc < 0)
+		return rc;
+	if (e->bytes > 0) {
+		s->allocations++;
+		s->bytes += (uint64_t)e->bytes;
+		s->alive++;
+		s->alive_bytes += (uint64_t)e->bytes;
+	} else {
+		s->alive--;
+		s->alive_bytes -= (uint64_t)-e->bytes;
+	}
+	xsp_growth_time(&a->clock, e->time_ns);
+	if (s->growth != NULL)
+		xsp_growth_put(&a->clock, s->growth, s->alive_bytes);
+	return 0;
+}
+
+/* ---- ranking ---- */
+
+/* Can what is alive be told, and what grows? */
+static bool is_sure(const struct xsp_summary_allocations *a)
+{
+	return a->known && xsp_timeline_allocations_lost(a->timeline) == 0;
+}
+
+static int by_alive(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->site->alive_bytes != y->site->alive_bytes)
+		return x->site->alive_bytes > y->site->alive_bytes ? -1 : 1;
+	if (x->site->bytes != y->site->bytes)
+		return x->site->bytes > y->site->bytes ? -1 : 1;
+	return x->where < y->where ? -1 : x->where > y->where;
+}
+
+static int by_slope(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->slope.grows != y->slope.grows)
+		return x->slope.grows ? -1 : 1;
+	if (x->slope.slope > y->slope.slope || x->slope.slope < y->slope.slope)
+		return x->slope.slope > y->slope.slope ? -1 : 1;
+	return by_alive(a, b);
+}
+
+/* All sites, the caller's to free; NULL: out of memory. */
+static struct ranked *rank(const struct xsp_summary_allocations *a,
+			   int (*order)(const void *, const void *))
+{
+	const struct xsp_memory_site *where;
+	struct ranked *all = calloc(a->count + 1, sizeof(*all));
+
+	xsp_timeline_memory_sites(a->timeline, &where);
+	for (size_t i = 0; all != NULL && i < a->count; i++) {
+		all[i] = (struct ranked){.where = &where[i], .site = &a->sites[i]};
+		if (is_sure(a) && a->sites[i].growth != NULL)
+			all[i].slope = xsp_growth_slope(&a->clock, a->sites[i].growth);
+	}
+	if (all != NULL && a->count > 0)
+		qsort(all, a->count, sizeof(*all), order);
+	return all;
+}
+
+/* ---- printing ---- */
+
+static const char *span_of(const struct xsp_summary_allocations *a, const struct xsp_memory_site *s)
+{
+	return s->in_span ? xsp_timeline_name(a->timeline, s->span) : "no span";
+}
+
+/* "aten::empty at train.py:21 train_step" */
+static void name_site(const struct xsp_summary_allocations *a, const struct xsp_memory_site *s,
+		      size_t columns, char *out, size_t size)
+{
+	char span[400], place[400] = "";
+
+	xsp_printable(span, sizeof(span), span_of(a, s), columns);
+	if (s->place != 0)
+		xsp_printable(place, sizeof(place), xsp_timeline_name(a->timeline, s->place - 1),
+			      columns);
+	snprintf(out, size, "%s%s%s", span, place[0] != '\0' ? " at " : "", place);
+}
+
+int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
+				  const struct xsp_summary_print *how)
+{
+	const size_t columns = how->width > 90	? ((size_t)how->width - 50) / 2
+			       : how->width > 0 ? 20
+						: 0;
+	struct ranked *all = a != NULL ? rank(a, by_alive) : NULL;
+	size_t shown = 0;
+
+	if (a == NULL || all == NULL)
+		return a == NULL ? 0 : -ENOMEM;
+	while (shown < a->count && (how->limit == 0 || shown < SITES_SHOWN))
+		shown++;
+	if (shown > 0)
+		fprintf(f, "%s%10s  %8s  %10s  %11s  %s%s\n", how->color ? "\033[1m" : "", "alive",
+			"blocks", "allocated", "allocations", "PyTorch's memory, by where",
+			how->color ? "\033[0m" : "");
+	for (size_t i = 0; i < shown; i++) {
+		const struct site *s = all[i].site;
+		char alive[XSP_UNITS_SIZE] = "-", blocks[XSP_UNITS_SIZE] = "-";
+		char bytes[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE], where[900];
+		if (a->known) {
+			xsp_format_bytes(alive, s->alive_bytes);
+			xsp_format_count(blocks, s->alive);
+		}
+		name_site(a, all[i].where, columns, where, sizeof(where));
+		fprintf(f, "%10s  %8s  %10s  %11s  %s\n", alive, blocks,
+			xsp_format_bytes(bytes, s->bytes), xsp_format_count(calls, s->allocations),
+			where);
+	}
+	if (shown > 0 && shown < a->count)
+		fprintf(f, "... and %zu more places\n", a->count - shown);
+	if (shown > 0)
+		fputc('\n', f);
+	free(all);
+	return 0;
+}
+
+static void name_pool(const struct xsp_memory_use *u, char *out, size_t size)
+{
+	if (u->device_type == XSP_C10_CPU)
+		snprintf(out, size, "host memory");
+	else if (u->device_type == XSP_C10_CUDA)
+		snprintf(out, size, "GPU memory of device %d", (int)u->device);
+	else
+		snprintf(out, size, "memory of device %d (type %u)", (int)u->device,
+			 u->device_type);
+}
+
+static void print_use(const struct xsp_summary_allocations *a, const struct xsp_capture_reader *r,
+		      const struct xsp_memory_use *u, FILE *f)
+{
+	char pool[80], peak[XSP_UNITS_SIZE], now[XSP_UNITS_SIZE], bytes[XSP_UNITS_SIZE];
+	char calls[XSP_UNITS_SIZE], frees[XSP_UNITS_SIZE], when[XSP_UNITS_SIZE];
+	uint64_t start, end;
+
+	name_pool(u, pool, sizeof(pool));
+	xsp_capture_window(r, &start, &end);
+	fprintf(f, "PyTorch's %s, allocated since the recording began: ", pool);
+	if (a->known)
+		fprintf(f, "%s at most (after %s), %s at the end; ",
+			xsp_format_bytes(peak, u->peak),
+			xsp_format_ns(when, u->peak_ns > start ? u->peak_ns - start : 0),
+			xsp_format_bytes(now, u->now));
+	fprintf(f, "%s in %s allocations, %s frees", xsp_format_bytes(bytes, u->allocated),
+		xsp_format_count(calls, u->allocations), xsp_format_count(frees, u->frees));
+	if (u->unknown_frees > 0)
+		fprintf(f, ", and %s of what was there before",
+			xsp_format_count(calls, u->unknown_frees));
+	fputc('\n', f);
+}
+
+static void format_rate(char *out, size_t size, double bytes)
+{
+	char text[XSP_UNITS_SIZE];
+
+	snprintf(out, size, "%s%s", bytes < 0 ? "-" : "",
+		 xsp_format_bytes(text, (uint64_t)(bytes < 0 ? -bytes : bytes)));
+}
+
+static void print_leaks(const struct xsp_summary_allocations *a,
+			void (*warn)(void *ctx, const char *text), void *ctx)
+{
+	struct ranked *all = rank(a, by_slope);
+	size_t leaks = 0;
+
+	while (all != NULL && leaks < a->count && all[leaks].slope.grows)
+		leaks++;
+	for (size_t i = 0; i < leaks && i < LEAKS_SHOWN; i++) {
+		const struct ranked *r = &all[i];
+		char slope[40], low[40], high[40], alive[XSP_UNITS_SIZE], blocks[XSP_UNITS_SIZE];
+		char where[900], text[1200];
+		format_rate(slope, sizeof(slope), r->slope.slope);
+		format_rate(low, sizeof(low), r->slope.low);
+		format_rate(high, sizeof(high), r->slope.high);
+		name_site(a, r->where, 0, where, sizeof(where));
+		snprintf(text, sizeof(text),
+			 "leak? only grows: %s, by %s a second (%s to %s): %s in %s blocks are "
+			 "alive",
+			 where, slope, low, high, xsp_format_bytes(alive, r->site->alive_bytes),
+			 xsp_format_count(blocks, r->site->alive));
+		warn(ctx, text);
+	}
+	if (leaks > LEAKS_SHOWN) {
+		char text[80];
+		snprintf(text, sizeof(text), "      and %zu more places that only grow",
+			 leaks - LEAKS_SHOWN);
+		warn(ctx, text);
+	}
+	free(all);
+}
+
+void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
+				   const struct xsp_capture_reader *r, FILE *f,
+				   void (*warn)(void *ctx, const char *text), void *ctx)
+{
+	const struct xsp_memory_use *uses;
+	const size_t n = a != NULL ? xsp_timeline_memory(a->timeline, &uses) : 0;
+	const uint64_t lost = a != NULL ? xsp_timeline_allocations_lost(a->timeline) : 0;
+	char text[200], count[XSP_UNITS_SIZE];
+
+	for (size_t i = 0; i < n; i++)
+		if (uses[i].pool == XSP_MEMORY_TORCH)
+			print_use(a, r, &uses[i], f);
+	if (a == NULL)
+		return;
+	if (!a->known)
+		warn(ctx, "what is alive is not known: between the windows of --max-overhead "
+			  "allocations and frees were not seen; --max-overhead off sees all");
+	if (lost > 0) {
+		snprintf(
+			text, sizeof(text),
+			"events of allocations or frees that were lost: %s: what is alive is wrong "
+			"by as many blocks, and what grows is not told; a larger --buffer loses "
+			"less",
+			xsp_format_count(count, lost));
+		warn(ctx, text);
+	}
+	print_leaks(a, warn, ctx);
+}
+
+/* ---- JSON ---- */
+
+static void put_signed(struct xsp_json_writer *j, const char *key, double value)
+{
+	xsp_json_signed(j, key, (int64_t)value);
+}
+
+static void put_site(const struct xsp_summary_allocations *a, struct xsp_json_writer *j,
+		     const struct ranked *r)
+{
+	xsp_json_begin(j, NULL, '{');
+	xsp_json_text(j, "name", r->where->in_span ? span_of(a, r->where) : NULL);
+	if (r->where->place != 0)
+		xsp_json_text(j, "at", xsp_timeline_name(a->timeline, r->where->place - 1));
+	if (a->known) {
+		xsp_json_number(j, "alive_bytes", r->site->alive_bytes);
+		xsp_json_number(j, "alive", r->site->alive);
+	}
+	xsp_json_number(j, "allocated_bytes", r->site->bytes);
+	xsp_json_number(j, "allocations", r->site->allocations);
+	if (r->slope.known) {
+		put_signed(j, "bytes_a_second", r->slope.slope);
+		put_signed(j, "bytes_a_second_low", r->slope.low);
+		put_signed(j, "bytes_a_second_high", r->slope.high);
+	}
+	xsp_json_bool(j, "only_grows", r->slope.grows);
+	xsp_json_end(j, '{');
+}
+
+static void put_use(const struct xsp_summary_allocations *a, struct xsp_json_writer *j,
+		    const struct xsp_memory_use *u)
+{
+	xsp_json_begin(j, NULL, '{');
+	xsp_json_number(j, "device_type", u->device_type);
+	if (u->device_type != XSP_C10_CPU)
+		xsp_json_number(j, "device", u->device);
+	if (a->known) {
+		xsp_json_number(j, "peak_bytes", u->peak);
+		xsp_json_number(j, "end_bytes", u->now);
+	}
+	xsp_json_number(j, "allocated_bytes", u->allocated);
+	xsp_json_number(j, "allocations", u->allocations);
+	xsp_json_number(j, "frees", u->frees);
+	xsp_json_number(j, "unknown_frees", u->unknown_frees);
+	xsp_json_end(j, '{');
+}
+
+int xsp_summary_allocations_json(struct xsp_summary_allocations *a, struct xsp_json_writer *j)
+{
+	const struct xsp_memory_use *uses;
+	struct ranked *all = a != NULL ? rank(a, by_alive) : NULL;
+
+	if (a == NULL || all == NULL)
+		return a == NULL ? 0 : -ENOMEM;
+	const size_t n = xsp_timeline_memory(a->timeline, &uses);
+	xsp_json_begin(j, "allocations", '{');
+	xsp_json_number(j, "lost", xsp_timeline_allocations_lost(a->timeline));
+	xsp_json_begin(j, "pools", '[');
+	for (size_t i = 0; i < n; i++)
+		if (uses[i].pool == XSP_MEMORY_TORCH)
+			put_use(a, j, &uses[i]);
+	xsp_json_end(j, '[');
+	xsp_json_begin(j, "sites", '[');
+	for (size_t i = 0; i < a->count; i++)
+		put_site(a, j, &all[i]);
+	xsp_json_end(j, '[');
+	xsp_json_end(j, '{');
+	free(all);
+	return 0;
+}

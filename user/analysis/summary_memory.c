@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/summary_memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/u64map.h"
+#include "base/units.h"
+
+#define PROCESSES_SHOWN 5
+
+struct process {
+	uint32_t pid;
+	struct xsp_process_memory first, last;
+	uint64_t peak, peak_anonymous;
+};
+
+struct xsp_summary_memory {
+	struct xsp_timeline *timeline;
+	struct process *processes;
+	size_t count, capacity;
+	struct xsp_u64map process_of; /* pid → index */
+};
+
+int xsp_summary_memory_new(struct xsp_timeline *t, struct xsp_summary_memory **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->timeline = t;
+	return 0;
+}
+
+void xsp_summary_memory_free(struct xsp_summary_memory *m)
+{
+	if (m == NULL)
+		return;
+	xsp_u64map_free(&m->process_of);
+	free(m->processes);
+	free(m);
+}
+
+/* ---- collecting ---- */
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+int xsp_summary_memory_process(struct xsp_summary_memory *m, const struct xsp_process_memory_at *at)
+{
+	const uint32_t *known = m != NULL ? xsp_u64map_get(&m->process_of, at->pid) : NULL;
+
+	if (m == NULL)
+		return 0;
+	if (known == NULL) {
+		if (xsp_grow(&m->processes, &m->capacity, m->count + 1) < 0 ||
+		    xsp_u64map_set(&m->process_of, at->pid, (uint32_t)m->count) < 0)
+			return -ENOMEM;
+		m->processes[m->count++] =
+			(struct process){.pid = at->pid, .first = at->memory, .last = at->memory};
+		known = xsp_u64map_get(&m->process_of, at->pid);
+	}
+	struct process *p = &m->processes[*known];
+	p->peak = max(p->peak, at->memory.resident);
+	p->peak_anonymous = max(p->peak_anonymous, at->memory.anonymous);
+	if (at->memory.peak > p->last.peak) /* reached since the last look: the kernel saw it */
+		p->peak = max(p->peak, at->memory.peak);
+	p->last = at->memory;
+	return 0;
+}
+
+/* ---- printing ---- */
+
+static int by_peak(const void *a, const void *b)
+{
+	const struct process *x = a, *y = b;
+
+	if (x->peak != y->peak)
+		return x->peak > y->peak ? -1 : 1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+/* Its definition, the last one: after exec. */
+static const struct xsp_capture_process *definition(const struct xsp_capture_reader *r,
+						    uint32_t pid)
+{
+	const struct xsp_capture_process *all, *found = NULL;
+	const size_t n = xsp_capture_processes(r, &all);
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].pid == pid)
+			found = &all[i];
+	return found;
+}
+
+static void print_process(const struct process *p, const struct xsp_capture_reader *r, FILE *f)
+{
+	const struct xsp_capture_process *d = definition(r, p->pid);
+	const uint64_t bytes[] = {p->first.resident,  p->peak,		 p->last.resident,
+				  p->first.anonymous, p->peak_anonymous, p->last.anonymous};
+	char text[6][XSP_UNITS_SIZE], name[128];
+
+	for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++)
+		xsp_format_bytes(text[i], bytes[i]);
+	xsp_printable(name, sizeof(name), d != NULL && d->comm != NULL ? d->comm : "?", 0);
+	fprintf(f,
+		"memory of process %" PRIu32
+		" (%s): %s resident at the start, %s at most, %s at the end; of it anonymous %s, "
+		"%s, %s",
+		d != NULL ? d->ns_pid : p->pid, name, text[0], text[1], text[2], text[3], text[4],
+		text[5]);
+	if (p->last.swapped > 0)
+		fprintf(f, "; %s swapped out", xsp_format_bytes(text[0], p->last.swapped));
+	fputc('\n', f);
+}
+
+void xsp_summary_memory_print(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
+			      FILE *f, const struct xsp_summary_print *how)
+{
+	if (m == NULL)
+		return;
+	const size_t shown =
+		how->limit > 0 && m->count > PROCESSES_SHOWN ? PROCESSES_SHOWN : m->count;
+
+	if (m->count > 0)
+		qsort(m->processes, m->count, sizeof(*m->processes), by_peak);
+	for (size_t i = 0; i < shown; i++)
+		print_process(&m->processes[i], r, f);
+	if (shown < m->count)
+		fprintf(f, "... and %zu more processes\n", m->count - shown);
+}
+
+/* ---- JSON ---- */
+
+static void put_figures(struct xsp_json_writer *j, const char *key, uint64_t start, uint64_t peak,
+			uint64_t end)
+{
+	xsp_json_begin(j, key, '{');
+	xsp_json_number(j, "start_bytes", start);
+	xsp_json_number(j, "peak_bytes", peak);
+	xsp_json_number(j, "end_bytes", end);
+	xsp_json_end(j, '{');
+}
+
+void xsp_summary_memory_json(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
+			     struct xsp_json_writer *j)
+{
+	if (m == NULL)
+		return;
+	if (m->count > 0)
+		qsort(m->processes, m->count, sizeof(*m->processes), by_peak);
+	xsp_json_begin(j, "processes", '[');
+	for (size_t i = 0; i < m->count; i++) {
+		const struct process *p = &m->processes[i];
+		const struct xsp_capture_process *d = definition(r, p->pid);
+		xsp_json_begin(j, NULL, '{');
+		xsp_json_text(j, "name", d != NULL ? d->comm : NULL);
+		xsp_json_number(j, "pid", d != NULL ? d->ns_pid : p->pid);
+		put_figures(j, "resident", p->first.resident, p->peak, p->last.resident);
+		put_figures(j, "anonymous", p->first.anonymous, p->peak_anonymous,
+			    p->last.anonymous);
+		xsp_json_number(j, "swapped_bytes", p->last.swapped);
+		xsp_json_end(j, '{');
+	}
+	xsp_json_end(j, '[');
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary_memory.h - memory in the summary: what each process had. */
+#ifndef XSP_ANALYSIS_SUMMARY_MEMORY_H
+#define XSP_ANALYSIS_SUMMARY_MEMORY_H
+
+#include <stdio.h>
+
+#include "analysis/summary.h"
+#include "base/json_writer.h"
+
+struct xsp_summary_memory;
+
+/* *out NULL is allowed in all others: nothing is told. */
+int xsp_summary_memory_new(struct xsp_timeline *t, struct xsp_summary_memory **out);
+void xsp_summary_memory_free(struct xsp_summary_memory *m);
+
+/* 0 or -ENOMEM. */
+int xsp_summary_memory_process(struct xsp_summary_memory *m,
+			       const struct xsp_process_memory_at *at);
+
+/* A line a process. */
+void xsp_summary_memory_print(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
+			      FILE *f, const struct xsp_summary_print *how);
+/* The same for programs, inside an object. */
+void xsp_summary_memory_json(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
+			     struct xsp_json_writer *j);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* memory.c - tracks of counters: what a process has, what was allocated; and each allocation. */
+#include "export/chrome/memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "catalog/allocators.h"
+#include "export/chrome/json.h"
+
+static void put_counter(struct xsp_export *x, const char *name, uint32_t pid, uint64_t ns,
+			uint64_t bytes)
+{
+	xsp_out_printf(x->out, "{\"ph\":\"C\",\"name\":\"%s\",\"pid\":%u,\"ts\":", name, pid);
+	xsp_chrome_time(x, ns);
+	xsp_out_printf(x->out, ",\"args\":{\"bytes\":%" PRIu64 "}},\n", bytes);
+}
+
+int xsp_chrome_process_memory(struct xsp_export *x, const struct xsp_process_memory_at *at)
+{
+	struct xsp_shown_row *row = xsp_chrome_row(x, at->pid, at->pid, 0);
+
+	if (row == NULL)
+		return -ENOMEM;
+	put_counter(x, "resident memory", row->pid, at->time_ns, at->memory.resident);
+	put_counter(x, "anonymous memory", row->pid, at->time_ns, at->memory.anonymous);
+	return 0;
+}
+
+static const char *track_of(const struct xsp_memory_event *e)
+{
+	switch (e->pool) {
+	case XSP_MEMORY_PINNED:
+		return "pinned host memory";
+	case XSP_MEMORY_TORCH:
+		return e->device_type == XSP_C10_CPU ? "PyTorch host memory"
+						     : "PyTorch device memory";
+	default:
+		return "GPU memory";
+	}
+}
+
+/* PyTorch's "[memory]" event, on the thread that made the call. */
+static void put_instant(struct xsp_export *x, const struct xsp_memory_event *e,
+			const struct xsp_shown_row *row, bool known)
+{
+	const bool torch = e->pool == XSP_MEMORY_TORCH;
+	const int type = torch ? e->device_type : e->pool == XSP_MEMORY_PINNED ? 0 : XSP_C10_CUDA;
+
+	xsp_out_printf(
+		x->out,
+		"{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\","
+		"\"pid\":%u,\"tid\":%u,\"ts\":",
+		row->pid, row->tid);
+	xsp_chrome_time(x, e->time_ns);
+	xsp_out_text(x->out, ",\"args\":{");
+	if (known)
+		xsp_out_printf(x->out, "\"Total Allocated\":%" PRIu64 ",", e->total);
+	if (known || e->reserved != 0)
+		xsp_out_printf(x->out, "\"Total Reserved\":%" PRIu64 ",",
+			       torch ? e->reserved : e->total);
+	xsp_out_printf(x->out,
+		       "\"Bytes\":%" PRId64 ",\"Addr\":%" PRIu64
+		       ",\"Device Id\":%d,\"Device Type\":%d,\"Ev Idx\":%" PRIu64,
+		       e->bytes, e->address, e->device == XSP_GPU_NO_ID ? -1 : (int)e->device, type,
+		       xsp_chrome_next_slice(x));
+	if (e->op != 0)
+		xsp_out_printf(x->out, ",\"External id\":%" PRIu64, e->op);
+	xsp_out_text(x->out, "}},\n");
+}
+
+int xsp_chrome_memory(struct xsp_export *x, const struct xsp_memory_event *e)
+{
+	const struct xsp_shown_row *row = xsp_chrome_row(x, e->pid, e->tid, e->row);
+	/* between two windows of the brake much may have been freed */
+	const bool known = e->pool != XSP_MEMORY_TORCH || e->device_type != XSP_C10_CPU ||
+			   !xsp_timeline_allocations_in_windows(x->timeline);
+	char name[64], number[16] = "";
+
+	if (row == NULL)
+		return -ENOMEM;
+	if (e->device != XSP_GPU_NO_ID)
+		snprintf(number, sizeof(number), " %u", e->device);
+	snprintf(name, sizeof(name), "%s%s", track_of(e), number);
+	if (known)
+		put_counter(x, name, row->pid, e->time_ns, e->total);
+	if (!e->unseen)
+		put_instant(x, e, row, known);
+	return 0;
+}

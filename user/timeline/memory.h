@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * memory.h - memory from the outside: what the kernel counts of each process; and what CUDA's allocation calls and
+ * PyTorch's allocators (--memory) gave and took, matched by address. What was allocated before the recording is not
+ * known.
+ */
+#ifndef XSP_TIMELINE_MEMORY_H
+#define XSP_TIMELINE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "catalog/cuda_table.h"
+#include "xsptrace/event.h"
+
+struct xsp_timeline;
+
+/* What a process had at a moment; told when it has changed. */
+struct xsp_process_memory_at {
+	uint64_t time_ns;
+	uint32_t pid; /* root namespace */
+	struct xsp_process_memory memory;
+};
+
+/* Whose memory it is. */
+enum xsp_memory_pool {
+	XSP_MEMORY_GPU, /* by CUDA's calls */
+	XSP_MEMORY_PINNED, /* of the host, by the same */
+	XSP_MEMORY_TORCH, /* PyTorch's allocators, of whatever device: inside one of the others, or of the host */
+};
+
+struct xsp_memory_event {
+	uint64_t time_ns; /* end of CUDA's call */
+	uint32_t pid, tid, row; /* root namespace */
+	uint64_t address; /* or the handle of physical memory */
+	int64_t bytes; /* negative: freed */
+	enum xsp_memory_pool pool;
+	uint8_t device_type; /* of TORCH: XSP_C10_* of catalog/allocators.h */
+	uint32_t device; /* XSP_GPU_NO_ID: which one is not known, or there is but one */
+	uint64_t
+		total; /* of this process, pool and device after it: what they say, else what is known */
+	uint64_t reserved; /* what the allocator of a device has for it, in use or not; else 0 */
+	uint64_t op; /* id of the span around it; 0: none */
+	uint32_t op_name; /* xsp_name_id, with op */
+	uint32_t site; /* TORCH: 1 + index of where it was allocated; 0: not known */
+	bool unseen; /* a free that is known by the address's being given again */
+	bool left_out; /* with its call; of the timeline alone */
+};
+
+/* Of one process, pool and device. */
+struct xsp_memory_use {
+	uint32_t pid, device;
+	enum xsp_memory_pool pool;
+	uint8_t device_type;
+	uint64_t now, peak, peak_ns, allocations, frees, allocated;
+	uint64_t unknown_frees; /* of what was allocated before, or in calls that were lost */
+};
+/* Complete after the run; in the order they were met. */
+size_t xsp_timeline_memory(const struct xsp_timeline *t, const struct xsp_memory_use **uses);
+
+/* ---- --memory ---- */
+
+/* Where PyTorch allocated: the innermost open span, and with --python the line of the program. */
+struct xsp_memory_site {
+	bool in_span;
+	uint32_t span; /* xsp_name_id */
+	uint32_t place; /* 1 + xsp_name_id: "train.py:21 train_step"; 0: not known */
+};
+/* Grows during the run. */
+size_t xsp_timeline_memory_sites(const struct xsp_timeline *t,
+				 const struct xsp_memory_site **sites);
+/* Were allocations of PyTorch recorded? */
+bool xsp_timeline_has_allocations(const struct xsp_timeline *t);
+/* Why what is alive is not known: so many events of them were lost (or more), or not all of the time was recorded. */
+uint64_t xsp_timeline_allocations_lost(const struct xsp_timeline *t);
+bool xsp_timeline_allocations_in_windows(const struct xsp_timeline *t);
+
+#endif
