@@ -85,17 +85,26 @@ def processes_by_the_kernels_own_figures(folder):
                     r"end; of it anonymous", table), "no line in the summary", table)
 
 
-def recorded(folder, mode, *options, seconds=2):
-    """The trace, the summary and the program's own counts."""
-    out, facts = f"{folder}/{mode}.json", f"{folder}/{mode}.truth"
+def summarised(folder, mode, *options, seconds=1.5):
+    """The summary and the program's own counts; the capture is MODE.xspt."""
+    facts = f"{folder}/{mode}.truth"
     child = start_ready([PYTHON, PROGRAM, mode, "--wait", "--out", facts, "--seconds", seconds])
-    with Recording(folder, "-p", child.pid, "--memory", *options, "-o", out, "-o", f"{folder}/{mode}.xspt") as r:
+    with Recording(folder, "-p", child.pid, "--memory", *options, "-o", f"{folder}/{mode}.xspt") as r:
         child.send_signal(signal.SIGUSR1)
         equal(finish(child, 60), 0, "status of the program")
         r.wait(seconds=60)
-    trace = Trace(out)
+    summary = summary_of(f"{folder}/{mode}.xspt")
+    equal({k: v for k, v in summary["losses"].items() if "lost" in k and v}, {}, "losses")
+    return summary, truth(facts)
+
+
+def recorded(folder, mode, *options):
+    """The trace, too."""
+    summary, facts = summarised(folder, mode, *options)
+    xsptrace("export", "-q", f"{folder}/{mode}.xspt", "-o", f"{folder}/{mode}.json")
+    trace = Trace(f"{folder}/{mode}.json")
     trace.check_nothing_lost()
-    return trace, summary_of(f"{folder}/{mode}.xspt"), truth(facts)
+    return trace, summary, facts
 
 
 def instants(trace):
@@ -155,7 +164,7 @@ def grown(summary):
 @case
 def a_leak_is_named_with_its_line(folder):
     need_torch()
-    _, summary, facts = recorded(folder, "leak", "--python", seconds=3)
+    summary, facts = summarised(folder, "leak", "--python")
     leak, = grown(summary)
     equal(leak["at"], facts["lines"]["leak"], "line")
     equal(leak["alive_bytes"], facts["alive"], "bytes that it has leaked")
@@ -169,7 +178,7 @@ def a_leak_is_named_with_its_line(folder):
 @case
 def a_clean_program_leaks_nothing(folder):
     need_torch()
-    _, summary, _ = recorded(folder, "clean", "--python", seconds=3)
+    summary, _ = summarised(folder, "clean", "--python")
     equal(grown(summary), [], "what only grows")
     check(summary["allocations"]["pools"][0]["allocations"] > 1000, "the program does too little", summary)
     table = xsptrace("export", f"{folder}/clean.xspt").stdout
