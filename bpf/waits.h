@@ -44,33 +44,34 @@ static __noinline __attribute__((unused)) bool xsp_emit_short_waits(const struct
 }
 
 /*
- * The thread runs here, and its return was not told (return_late() in sched.bpf.c): how long it was off its CPU is
- * known later only.
+ * Where the thread runs here without its return having been told (return_late() in sched.bpf.c), how long it was off
+ * its CPU is known later only.
  */
-static __noinline __attribute__((unused)) void xsp_tell_unseen_return(struct xsp_short_waits *s,
-								      __u32 tid)
+static __noinline __attribute__((unused)) void xsp_tell_waits(struct xsp_short_waits *s)
 {
-	if (!s->tid || xsp_emit_short_waits(s, bpf_ktime_get_ns(), XSP_WAIT_UNSEEN_RETURN)) {
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	if (s->tid != tid) {
+		if (s->tid && !xsp_emit_short_waits(s, bpf_ktime_get_ns(), XSP_WAIT_UNSEEN_RETURN))
+			return;
 		s->tid = tid;
 		s->ns = 0;
 	}
+	if (s->ns && xsp_emit_short_waits(s, s->back_ns, 0))
+		s->ns = 0;
 }
 
 /* Before any event of a span. Nobody else uses the place while the thread runs on its CPU. */
 static __always_inline void xsp_tell_short_waits(void)
 {
-	__u32 key = 0, tid = (__u32)bpf_get_current_pid_tgid();
+	__u32 key = 0;
 	struct xsp_short_waits *s;
 
 	if (!xsp_waits)
 		return;
 	s = bpf_map_lookup_elem(&xsp_short_waits, &key);
-	if (!s)
-		return;
-	if (s->tid != tid)
-		xsp_tell_unseen_return(s, tid);
-	if (s->ns && xsp_emit_short_waits(s, s->back_ns, 0))
-		s->ns = 0;
+	if (s)
+		xsp_tell_waits(s);
 }
 
 #endif

@@ -118,14 +118,14 @@ static void take_step(struct script *s, const uint8_t b[8])
 		u.wait.woken_ns = s->time - b[2];
 	}
 	if (u.e.kind == XSP_EVENT_MEMORY) {
-		struct xsp_section *s = (void *)(u.bytes + sizeof(struct xsp_event));
+		struct xsp_section *section = (void *)(u.bytes + sizeof(struct xsp_event));
 		const uint64_t words[] = {b[2] % 4, b[3]};
 		if (b[1] > 250)
 			u.e.probe = UINT32_MAX;
-		*s = (struct xsp_section){.type = b[1] > 250 ? XSP_SECTION_PROCESS_MEMORY
-							     : XSP_SECTION_WORDS,
-					  .size = b[5] < 0xf0 ? sizeof(*s) + 48 : b[5]};
-		memcpy(s + 1, words, sizeof(words));
+		*section = (struct xsp_section){.type = b[1] > 250 ? XSP_SECTION_PROCESS_MEMORY
+								   : XSP_SECTION_WORDS,
+						.size = b[5] < 0xf0 ? sizeof(*section) + 48 : b[5]};
+		memcpy(section + 1, words, sizeof(words));
 	}
 	if (u.e.kind == XSP_EVENT_NAME) {
 		u.name.name_hash = b[7];

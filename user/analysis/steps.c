@@ -90,7 +90,10 @@ size_t xsp_steps_stem(const struct xsp_steps *s, const char *name)
 		return 0;
 	if (name[at - 1] == '#')
 		return at;
-	return s->marker != NULL && at >= strlen(s->marker) && is_marker(name, s->marker) ? at : 0;
+	return s != NULL && s->marker != NULL && at >= strlen(s->marker) &&
+			       is_marker(name, s->marker)
+		       ? at
+		       : 0;
 }
 
 static enum mark mark_of(const struct xsp_steps *s, const char *name)

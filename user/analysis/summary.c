@@ -187,7 +187,7 @@ static int take_every(void *ctx, const struct xsp_span *span)
 	xsp_name_id row;
 	int rc = row_of(s, span->name, &row);
 
-	return rc < 0 ? rc : xsp_steps_span(s->steps, span, row);
+	return rc < 0 || s->steps == NULL ? rc : xsp_steps_span(s->steps, span, row);
 }
 
 static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
@@ -223,7 +223,7 @@ struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 	return (struct xsp_timeline_sink){
 		.ctx = s,
 		.span = take_span,
-		.every = xsp_steps_expected(s->steps) ? take_every : NULL,
+		.every = s->steps != NULL && xsp_steps_expected(s->steps) ? take_every : NULL,
 		.gpu = take_activity,
 		.memory = take_memory,
 		.process_memory = take_process_memory,

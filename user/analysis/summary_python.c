@@ -96,6 +96,8 @@ int xsp_summary_python_span(struct xsp_summary_python *s, const struct xsp_span 
 	const bool measured = xsp_span_has_duration(span);
 	struct sum one = {.ns = measured ? span->self_ns : 0, .measured = measured};
 
+	if (s == NULL)
+		return 0;
 	one.calls = span->python == NULL || span->python_calls;
 	add(&s->all, &one);
 	if (span->python == NULL || span->python_first >= span->python->count) {

@@ -13,7 +13,7 @@ struct xsp_summary_python;
 int xsp_summary_python_new(struct xsp_timeline *t, struct xsp_summary_python **out);
 void xsp_summary_python_free(struct xsp_summary_python *s);
 
-/* 0 or -ENOMEM. */
+/* 0 or -ENOMEM. NULL is allowed: nothing is kept. */
 int xsp_summary_python_span(struct xsp_summary_python *s, const struct xsp_span *span);
 
 /* The tables that `how` asks for. 0 or -ENOMEM. */
