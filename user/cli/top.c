@@ -163,7 +163,8 @@ static int print_page(struct top *t)
 		fclose(f);
 	}
 	xsp_top_print_line(p, state != NULL ? state : "");
-	fputs(table, page);
+	if (table != NULL) /* else there was no memory for it */
+		fputs(table, page);
 	free(table);
 	free(state);
 	return rows < 0 ? (int)rows : 0;

@@ -48,7 +48,7 @@ static int probe_name(struct xsp_timeline *t, struct xsp_u64map *seen, const cha
 /* Ids of ranges' names have their hashes; where probes come behind them, those have none. */
 static int cover_hashes(struct xsp_timeline *t, size_t before)
 {
-	if (before < t->first_range_name)
+	if (before < t->first_range_name || before == t->name_count)
 		return 0;
 	if (xsp_grow(&t->range_hashes, &t->hash_capacity, t->name_count - t->first_range_name) < 0)
 		return -ENOMEM;
