@@ -360,7 +360,7 @@ def gpu_activities_and_memory(folder):
 
     def totals(trace, begin):
         return sorted((nanoseconds(e["ts"]) - begin, e["args"]["bytes"]) for e in trace.json["traceEvents"]
-                      if e["ph"] == "C")
+                      if e["ph"] == "C" and e["name"].startswith("GPU memory"))
 
     whole = Trace(f"{out}.json")
     begin = whole.json["xsptrace_window"]["start_ns"] - whole.json["baseTimeNanoseconds"]

@@ -99,7 +99,7 @@ int xsp_tell_process_memory(const struct xsp_timeline *t, const struct xsp_proce
 {
 	int rc = 0;
 
-	if (xsp_cut_time(t, at->time_ns, at->time_ns) == 0)
+	if (!xsp_cut_chooses(t) && xsp_cut_time(t, at->time_ns, at->time_ns) == 0)
 		TELL(t, process_memory, at);
 	return rc;
 }
