@@ -235,4 +235,22 @@ static inline void check_invariants(struct result *r)
 	cr_assert_null(wrong, "%s", wrong);
 }
 
+/* A span's event with the Python stack `id`. */
+static inline void called_from(struct builder *b, enum xsp_event_kind kind, uint32_t probe,
+			       uint64_t sp, uint64_t id)
+{
+	struct {
+		struct xsp_event_range range;
+		struct xsp_section section;
+		uint64_t id;
+	} e = {.range.head = {.kind = (uint8_t)kind,
+			      .probe = probe,
+			      .sp = sp,
+			      .flags = XSP_EVENT_SP_EXACT | XSP_EVENT_SECTIONS},
+	       .section = {.type = XSP_SECTION_PYTHON, .size = sizeof(e.section) + 8},
+	       .id = id};
+
+	builder_put(b, &e, sizeof(e));
+}
+
 #endif

@@ -136,23 +136,6 @@ static void stack_of(struct builder *b, uint64_t id, const char *frames, uint32_
 	cr_assert_eq(xsp_capture_put_python(b->w, &p), 0);
 }
 
-static void called_from(struct builder *b, enum xsp_event_kind kind, uint32_t probe, uint64_t sp,
-			uint64_t id)
-{
-	struct {
-		struct xsp_event_range range;
-		struct xsp_section section;
-		uint64_t id;
-	} e = {.range.head = {.kind = (uint8_t)kind,
-			      .probe = probe,
-			      .sp = sp,
-			      .flags = XSP_EVENT_SP_EXACT | XSP_EVENT_SECTIONS},
-	       .section = {.type = XSP_SECTION_PYTHON, .size = sizeof(e.section) + 8},
-	       .id = id};
-
-	builder_put(b, &e, sizeof(e));
-}
-
 /* f1 with the stack `inner` in f0 with `outer`: the path of f1. */
 static void check_between(const char *outer, const char *inner, uint32_t flags,
 			  const char *expected)

@@ -87,17 +87,14 @@ void xsp_live_free(struct xsp_live *l)
 
 static int tally_of(struct xsp_live *l, uint64_t key, size_t *out)
 {
-	const uint32_t *at = xsp_u64map_get(&l->tally_of, key);
+	const long at = xsp_u64map_index(&l->tally_of, key, &l->tallies, &l->tally_capacity,
+					 l->tally_count);
 
-	if (at == NULL) {
-		if (xsp_grow(&l->tallies, &l->tally_capacity, l->tally_count + 1) < 0 ||
-		    xsp_u64map_set(&l->tally_of, key, (uint32_t)l->tally_count) < 0)
-			return -ENOMEM;
-		l->tallies[l->tally_count] = (struct tally){.key = key};
-		*out = l->tally_count++;
-		return 0;
-	}
-	*out = *at;
+	if (at < 0)
+		return -ENOMEM;
+	*out = (size_t)at;
+	if (*out == l->tally_count)
+		l->tallies[l->tally_count++] = (struct tally){.key = key};
 	return 0;
 }
 
@@ -126,16 +123,17 @@ struct xsp_timeline_sink xsp_live_sink(struct xsp_live *l)
 static struct xsp_live_thread *thread_of(struct xsp_live *l, const struct xsp_timeline_thread *t)
 {
 	const uint64_t key = key_of(t->pid, t->tid);
-	const uint32_t *at = xsp_u64map_get(&l->thread_of, key);
+	const long at = xsp_u64map_index(&l->thread_of, key, &l->threads, &l->thread_capacity,
+					 l->thread_count);
 
-	if (at != NULL)
-		return &l->threads[*at];
-	if (xsp_grow(&l->threads, &l->thread_capacity, l->thread_count + 1) < 0 ||
-	    xsp_u64map_set(&l->thread_of, key, (uint32_t)l->thread_count) < 0) {
+	if (at < 0) {
 		l->error = -ENOMEM;
 		return NULL;
 	}
-	struct xsp_live_thread *thread = &l->threads[l->thread_count++];
+	struct xsp_live_thread *thread = &l->threads[at];
+	if ((size_t)at < l->thread_count)
+		return thread;
+	l->thread_count++;
 	*thread = (struct xsp_live_thread){
 		.pid = t->pid, .tid = t->tid, .ns_pid = t->ns_pid, .ns_tid = t->ns_tid};
 	snprintf(thread->comm, sizeof(thread->comm), "%s", t->comm);

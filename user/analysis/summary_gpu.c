@@ -105,17 +105,15 @@ int xsp_summary_gpu_span(struct xsp_summary_gpu *g, const struct xsp_span *span)
 static int count_kernel(struct xsp_summary_gpu *g, const struct xsp_gpu_activity *a)
 {
 	uint64_t key = (uintptr_t)a->name, duration = a->end_ns - a->start_ns;
-	const uint32_t *at = xsp_u64map_get(&g->kernel_of, key);
-	struct kernel *k;
+	const long at = xsp_u64map_index(&g->kernel_of, key, &g->kernels, &g->kernel_capacity,
+					 g->kernel_count);
 
-	if (at == NULL) {
-		if (xsp_grow(&g->kernels, &g->kernel_capacity, g->kernel_count + 1) < 0 ||
-		    xsp_u64map_set(&g->kernel_of, key, (uint32_t)g->kernel_count) < 0)
-			return -ENOMEM;
-		g->kernels[g->kernel_count++] = (struct kernel){.name = a->name};
-		k = &g->kernels[g->kernel_count - 1];
-	} else {
-		k = &g->kernels[*at];
+	if (at < 0)
+		return -ENOMEM;
+	struct kernel *k = &g->kernels[at];
+	if ((size_t)at == g->kernel_count) {
+		g->kernel_count++;
+		*k = (struct kernel){.name = a->name};
 	}
 	k->calls++;
 	k->total_ns += duration;
@@ -138,20 +136,18 @@ int xsp_summary_gpu_activity(struct xsp_summary_gpu *g, const struct xsp_gpu_act
 int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_event *e)
 {
 	uint64_t key = e->op != 0 ? e->op_name : UINT64_MAX;
-	const uint32_t *at = xsp_u64map_get(&g->allocator_of, key);
 
 	if (e->bytes <= 0 || e->pool != XSP_MEMORY_GPU)
 		return 0;
-	if (at == NULL) {
-		if (xsp_grow(&g->allocators, &g->allocator_capacity, g->allocator_count + 1) < 0 ||
-		    xsp_u64map_set(&g->allocator_of, key, (uint32_t)g->allocator_count) < 0)
-			return -ENOMEM;
+	const long at = xsp_u64map_index(&g->allocator_of, key, &g->allocators,
+					 &g->allocator_capacity, g->allocator_count);
+	if (at < 0)
+		return -ENOMEM;
+	if ((size_t)at == g->allocator_count)
 		g->allocators[g->allocator_count++] =
 			(struct allocator){.name = e->op_name, .any = e->op != 0};
-		at = xsp_u64map_get(&g->allocator_of, key);
-	}
-	g->allocators[*at].bytes += (uint64_t)e->bytes;
-	g->allocators[*at].calls++;
+	g->allocators[at].bytes += (uint64_t)e->bytes;
+	g->allocators[at].calls++;
 	return 0;
 }
 

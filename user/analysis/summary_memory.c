@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "base/u64map.h"
 #include "base/units.h"
 
@@ -52,19 +51,17 @@ static uint64_t max(uint64_t a, uint64_t b)
 
 int xsp_summary_memory_process(struct xsp_summary_memory *m, const struct xsp_process_memory_at *at)
 {
-	const uint32_t *known = m != NULL ? xsp_u64map_get(&m->process_of, at->pid) : NULL;
-
 	if (m == NULL)
 		return 0;
-	if (known == NULL) {
-		if (xsp_grow(&m->processes, &m->capacity, m->count + 1) < 0 ||
-		    xsp_u64map_set(&m->process_of, at->pid, (uint32_t)m->count) < 0)
-			return -ENOMEM;
-		m->processes[m->count++] =
-			(struct process){.pid = at->pid, .first = at->memory, .last = at->memory};
-		known = xsp_u64map_get(&m->process_of, at->pid);
+	const long index =
+		xsp_u64map_index(&m->process_of, at->pid, &m->processes, &m->capacity, m->count);
+	if (index < 0)
+		return -ENOMEM;
+	struct process *p = &m->processes[index];
+	if ((size_t)index == m->count) {
+		m->count++;
+		*p = (struct process){.pid = at->pid, .first = at->memory, .last = at->memory};
 	}
-	struct process *p = &m->processes[*known];
 	p->peak = max(p->peak, at->memory.resident);
 	p->peak_anonymous = max(p->peak_anonymous, at->memory.anonymous);
 	if (at->memory.peak > p->last.peak) /* reached since the last look: the kernel saw it */

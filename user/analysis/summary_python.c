@@ -105,15 +105,12 @@ int xsp_summary_python_span(struct xsp_summary_python *s, const struct xsp_span 
 		return 0;
 	}
 	const uint64_t key = xsp_u64_mix(span->python->id) + span->python_first;
-	const uint32_t *at = xsp_u64map_get(&s->stack_of, key);
-	const size_t index = at != NULL ? *at : s->count;
-	if (at == NULL) {
-		if (xsp_grow(&s->stacks, &s->capacity, index + 1) < 0 ||
-		    xsp_u64map_set(&s->stack_of, key, (uint32_t)index) < 0)
-			return -ENOMEM;
+	const long index = xsp_u64map_index(&s->stack_of, key, &s->stacks, &s->capacity, s->count);
+	if (index < 0)
+		return -ENOMEM;
+	if ((size_t)index == s->count)
 		s->stacks[s->count++] =
 			(struct stack){.python = span->python, .first = span->python_first};
-	}
 	add(&s->stacks[index].sum, &one);
 	return 0;
 }
@@ -123,15 +120,14 @@ int xsp_summary_python_span(struct xsp_summary_python *s, const struct xsp_span 
 static struct line *line_of(struct xsp_summary_python *s, struct xsp_u64map *index,
 			    const struct xsp_capture_python_frame *frame)
 {
-	const uint32_t *at = xsp_u64map_get(index, frame->name);
+	const long at =
+		xsp_u64map_index(index, frame->name, &s->lines, &s->line_capacity, s->line_count);
 
-	if (at != NULL)
-		return &s->lines[*at];
-	if (xsp_grow(&s->lines, &s->line_capacity, s->line_count + 1) < 0 ||
-	    xsp_u64map_set(index, frame->name, (uint32_t)s->line_count) < 0)
+	if (at < 0)
 		return NULL;
-	s->lines[s->line_count] = (struct line){.frame = frame};
-	return &s->lines[s->line_count++];
+	if ((size_t)at == s->line_count)
+		s->lines[s->line_count++] = (struct line){.frame = frame};
+	return &s->lines[at];
 }
 
 static int add_lines(struct xsp_summary_python *s, struct xsp_u64map *index, size_t number)

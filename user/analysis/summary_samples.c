@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "base/json_writer.h"
 #include "base/u64map.h"
 #include "base/units.h"
@@ -66,15 +65,12 @@ void xsp_summary_samples_free(struct xsp_summary_samples *s)
 
 static int add(struct places *p, uint64_t key, const struct xsp_sample *sample)
 {
-	const uint32_t *at = xsp_u64map_get(&p->index, key);
-	const size_t index = at != NULL ? *at : p->count;
+	const long index = xsp_u64map_index(&p->index, key, &p->list, &p->capacity, p->count);
 
-	if (at == NULL) {
-		if (xsp_grow(&p->list, &p->capacity, index + 1) < 0 ||
-		    xsp_u64map_set(&p->index, key, (uint32_t)index) < 0)
-			return -ENOMEM;
+	if (index < 0)
+		return -ENOMEM;
+	if ((size_t)index == p->count)
 		p->list[p->count++] = (struct place){.key = key};
-	}
 	p->list[index].samples++;
 	p->list[index].ns += sample->period_ns;
 	p->list[index].short_samples += sample->ends_early && !sample->beyond;

@@ -48,17 +48,16 @@ void xsp_summary_waits_free(struct xsp_summary_waits *w)
 static int member_of(struct xsp_summary_waits *w, uint32_t pid, uint32_t tid, struct member **out)
 {
 	const uint64_t key = (uint64_t)pid << 32 | tid;
-	const uint32_t *at = xsp_u64map_get(&w->member_of, key);
+	const long at = xsp_u64map_index(&w->member_of, key, &w->members, &w->member_capacity,
+					 w->member_count);
 
-	if (at == NULL) {
-		if (xsp_grow(&w->members, &w->member_capacity, w->member_count + 1) < 0 ||
-		    xsp_u64map_set(&w->member_of, key, (uint32_t)w->member_count) < 0)
-			return -ENOMEM;
-		w->members[w->member_count++] = (struct member){.pid = pid, .tid = tid};
-		*out = &w->members[w->member_count - 1];
-		return 0;
+	if (at < 0)
+		return -ENOMEM;
+	*out = &w->members[at];
+	if ((size_t)at == w->member_count) {
+		w->member_count++;
+		**out = (struct member){.pid = pid, .tid = tid};
 	}
-	*out = &w->members[*at];
 	return 0;
 }
 

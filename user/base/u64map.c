@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 static void insert(struct xsp_u64map *m, uint64_t key, uint32_t value)
 {
 	size_t i = (size_t)xsp_u64_mix(key) & m->mask;
@@ -43,6 +45,18 @@ int xsp_u64map_set(struct xsp_u64map *m, uint64_t key, uint32_t value)
 	insert(m, key, value);
 	m->count++;
 	return 0;
+}
+
+long xsp_u64map_index_raw(struct xsp_u64map *m, uint64_t key, void **array, size_t *capacity,
+			  size_t count, size_t size)
+{
+	const uint32_t *at = xsp_u64map_get(m, key);
+
+	if (at != NULL)
+		return *at;
+	if (count >= *capacity && xsp_grow_raw(array, capacity, count + 1, size) < 0)
+		return -ENOMEM;
+	return xsp_u64map_set(m, key, (uint32_t)count) < 0 ? -ENOMEM : (long)count;
 }
 
 bool xsp_u64map_remove(struct xsp_u64map *m, uint64_t key)

@@ -44,6 +44,14 @@ static inline uint32_t *xsp_u64map_get(const struct xsp_u64map *m, uint64_t key)
 
 /* Sets or replaces. 0 or -ENOMEM. */
 int xsp_u64map_set(struct xsp_u64map *m, uint64_t key, uint32_t value);
+/*
+ * The key's index in an array of `count` elements whose capacity is *capacity: the known one; or `count` itself, where
+ * there is now room for an element that the caller fills and counts. -ENOMEM: nothing has changed but the room.
+ */
+#define xsp_u64map_index(m, key, array, capacity, count)                                           \
+	xsp_u64map_index_raw(m, key, (void **)(array), capacity, count, sizeof(**(array)))
+long xsp_u64map_index_raw(struct xsp_u64map *m, uint64_t key, void **array, size_t *capacity,
+			  size_t count, size_t size);
 /* False if it was not there. */
 bool xsp_u64map_remove(struct xsp_u64map *m, uint64_t key);
 void xsp_u64map_free(struct xsp_u64map *m);

@@ -5,27 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file_io.h"
 #include "base/grow.h"
 
 #define SEARCH_SIZE ((size_t)1 << 18)
-
-long xsp_capture_pread(int fd, void *buffer, size_t size, uint64_t at)
-{
-	size_t done = 0;
-	while (done < size) {
-		ssize_t n = pread(fd, (char *)buffer + done, size - done, (off_t)(at + done));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (long)done;
-}
 
 /* Reads up to `size` bytes that lie before the limit. */
 static long read_before_limit(struct xsp_capture_reader *r, void *buffer, size_t size, uint64_t at)
@@ -34,7 +18,7 @@ static long read_before_limit(struct xsp_capture_reader *r, void *buffer, size_t
 		return 0;
 	if (size > r->limit - at)
 		size = (size_t)(r->limit - at);
-	return xsp_capture_pread(r->fd, buffer, size, at);
+	return xsp_read_at(r->fd, buffer, size, at);
 }
 
 static bool header_good(const struct xsp_capture_reader *r, const struct xsp_chunk_header *h)
@@ -144,7 +128,7 @@ int xsp_chunk_load(struct xsp_capture_reader *r, const struct xsp_chunk_header *
 	int err = xsp_grow(&r->buffer, &r->buffer_capacity, (size_t)h->length);
 	if (err < 0)
 		return err;
-	long n = xsp_capture_pread(r->fd, r->buffer, h->length, payload);
+	long n = xsp_read_at(r->fd, r->buffer, h->length, payload);
 	if (n < 0)
 		return (int)n;
 	/* shorter: somebody cut the file since it was opened */

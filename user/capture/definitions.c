@@ -54,16 +54,13 @@ static int replace(struct xsp_capture_reader *r, const char **text, struct strin
 static int add_process(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	const struct xsp_disk_process *d = data;
-	const uint32_t *at = xsp_u64map_get(&r->process_index, d->pid);
-	size_t i = at == NULL ? r->process_count : *at;
-	if (at == NULL) {
-		if (xsp_grow(&r->processes, &r->process_capacity, i + 1) < 0 ||
-		    xsp_u64map_set(&r->process_index, d->pid, (uint32_t)i) < 0)
-			return -ENOMEM;
-		r->processes[i] =
+	const long i = xsp_u64map_index(&r->process_index, d->pid, &r->processes,
+					&r->process_capacity, r->process_count);
+	if (i < 0)
+		return -ENOMEM;
+	if ((size_t)i == r->process_count)
+		r->processes[r->process_count++] =
 			(struct xsp_capture_process){.comm = "", .cmdline = "", .exe = ""};
-		r->process_count++;
-	}
 	struct xsp_capture_process *p = &r->processes[i];
 	p->pid = d->pid;
 	p->ns_pid = d->ns_pid;
@@ -78,15 +75,12 @@ static int add_thread(struct xsp_capture_reader *r, const void *data, const stru
 {
 	const struct xsp_disk_thread *d = data;
 	uint64_t key = (uint64_t)d->pid << 32 | d->tid;
-	const uint32_t *at = xsp_u64map_get(&r->thread_index, key);
-	size_t i = at == NULL ? r->thread_count : *at;
-	if (at == NULL) {
-		if (xsp_grow(&r->threads, &r->thread_capacity, i + 1) < 0 ||
-		    xsp_u64map_set(&r->thread_index, key, (uint32_t)i) < 0)
-			return -ENOMEM;
-		r->threads[i] = (struct xsp_capture_thread){.comm = ""};
-		r->thread_count++;
-	}
+	const long i = xsp_u64map_index(&r->thread_index, key, &r->threads, &r->thread_capacity,
+					r->thread_count);
+	if (i < 0)
+		return -ENOMEM;
+	if ((size_t)i == r->thread_count)
+		r->threads[r->thread_count++] = (struct xsp_capture_thread){.comm = ""};
 	struct xsp_capture_thread *t = &r->threads[i];
 	t->pid = d->pid;
 	t->tid = d->tid;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* reader.c - opening a capture, its definitions, and the stream of its events. */
 #include "capture/reader.h"
+#include "base/file_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,7 @@ static int check_version(struct xsp_capture_reader *r, const struct xsp_file_hea
 static int read_file_header(struct xsp_capture_reader *r, struct xsp_error *err)
 {
 	struct xsp_file_header h;
-	long n = xsp_capture_pread(r->fd, &h, sizeof(h), 0);
+	long n = xsp_read_at(r->fd, &h, sizeof(h), 0);
 	if (n < 0)
 		return xsp_error_set(err, (int)n, XSP_STATUS_CAPTURE, "cannot read %s: %s", r->path,
 				     strerror((int)-n));

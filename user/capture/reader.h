@@ -89,8 +89,6 @@ int xsp_chunk_next(struct xsp_capture_reader *r, struct walk *w, struct xsp_chun
 /* Reads the payload into r->buffer. 1: good, 0: cut off or wrong checksum, -errno. */
 int xsp_chunk_load(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
 		   uint64_t payload);
-/* Bytes read (short only at the end of the file), or -errno. */
-long xsp_capture_pread(int fd, void *buffer, size_t size, uint64_t at);
 
 /* ---- reader.c ---- */
 

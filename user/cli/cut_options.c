@@ -62,24 +62,11 @@ static int note(struct xsp_cut_options *o, const char *option, const char *value
 
 static int take_tids(struct xsp_cut_options *o, const char *value, struct xsp_error *err)
 {
-	char *copy = strdup(value), *rest = copy, *part;
-	int rc = copy == NULL ? out_of_memory(err) : 0;
+	const int rc = xsp_parse_ids(value, &o->tids, &o->cut.tid_count);
 
-	while (rc == 0 && (part = strsep(&rest, ",")) != NULL) {
-		uint64_t n;
-		uint32_t *grown = reallocarray(o->tids, o->cut.tid_count + 1, sizeof(*grown));
-		if (grown == NULL) {
-			rc = out_of_memory(err);
-			break;
-		}
-		o->tids = grown;
-		if (xsp_parse_number(part, 1, 4194304, &n) < 0)
-			rc = bad(err, "-t", value, "thread ids (-t 1234 or -t 1234,5678)");
-		else
-			o->tids[o->cut.tid_count++] = (uint32_t)n;
-	}
-	free(copy);
-	return rc;
+	return rc == -ENOMEM ? out_of_memory(err)
+	       : rc < 0	     ? bad(err, "-t", value, "thread ids (-t 1234 or -t 1234,5678)")
+			     : 0;
 }
 
 static int take_comm(struct xsp_cut_options *o, const char *value, struct xsp_error *err)

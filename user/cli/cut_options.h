@@ -11,7 +11,7 @@ struct xsp_cut_options {
 	struct xsp_cut cut; /* what does not depend on the capture */
 	const char *from, *to; /* as given, or NULL */
 	const char *step; /* --step */
-	uint32_t *tids;
+	pid_t *tids;
 	const char **comms;
 	struct xsp_cut_pattern *patterns;
 	char *text; /* all of them, for outputs */

@@ -53,24 +53,12 @@ static int append(struct parse *p, void *array, size_t *count, size_t size, cons
 	return 0;
 }
 
-/* "1,2,3" into a list of ids. */
 static int take_ids(struct parse *p, const char *option, const char *wanted, pid_t **ids,
 		    size_t *count)
 {
-	char *copy = strdup(p->value), *rest = copy, *part;
-	int rc = copy == NULL ? out_of_memory(p) : 0;
+	const int rc = xsp_parse_ids(p->value, ids, count);
 
-	while (rc == 0 && (part = strsep(&rest, ",")) != NULL) {
-		uint64_t n;
-		if (xsp_parse_number(part, 1, 4194304, &n) < 0) {
-			rc = bad_value(p, option, wanted);
-			break;
-		}
-		pid_t id = (pid_t)n;
-		rc = append(p, ids, count, sizeof(id), &id);
-	}
-	free(copy);
-	return rc;
+	return rc == -ENOMEM ? out_of_memory(p) : rc < 0 ? bad_value(p, option, wanted) : 0;
 }
 
 static int take_pid(struct parse *p)

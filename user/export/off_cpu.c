@@ -4,21 +4,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
 #include "catalog/wait_reasons.h"
 
 int xsp_off_told_add(struct xsp_off_told *told, const struct xsp_wait *wait)
 {
 	const uint64_t key = (uint64_t)wait->pid << 32 | wait->tid;
-	const uint32_t *at = xsp_u64map_get(&told->threads, key);
-	const size_t index = at != NULL ? *at : told->count;
+	const long index =
+		xsp_u64map_index(&told->threads, key, &told->ns, &told->capacity, told->count);
 
-	if (at == NULL) {
-		if (xsp_grow(&told->ns, &told->capacity, index + 1) < 0 ||
-		    xsp_u64map_set(&told->threads, key, (uint32_t)index) < 0)
-			return -ENOMEM;
+	if (index < 0)
+		return -ENOMEM;
+	if ((size_t)index == told->count)
 		told->ns[told->count++] = 0;
-	}
 	told->ns[index] += wait->back_ns - wait->left_ns + wait->short_ns;
 	return 0;
 }

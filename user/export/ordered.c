@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_io.h"
 #include "base/grow.h"
 #include "base/new_file.h"
 
@@ -53,36 +54,14 @@ struct xsp_ordered {
 
 static int write_at(const struct xsp_new_file *f, const void *data, size_t size, uint64_t at)
 {
-	const char *p = data;
-
-	while (size > 0) {
-		ssize_t n = pwrite(xsp_new_file_descriptor(f), p, size, (off_t)at);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		p += n;
-		at += (uint64_t)n;
-		size -= (size_t)n;
-	}
-	return 0;
+	return xsp_write_at(xsp_new_file_descriptor(f), data, size, at);
 }
 
 static int read_at(const struct xsp_new_file *f, void *data, size_t size, uint64_t at)
 {
-	char *p = data;
+	const long n = xsp_read_at(xsp_new_file_descriptor(f), data, size, at);
 
-	while (size > 0) {
-		ssize_t n = pread(xsp_new_file_descriptor(f), p, size, (off_t)at);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		p += n;
-		at += (uint64_t)n;
-		size -= (size_t)n;
-	}
-	return 0;
+	return n < 0 ? (int)n : n < (long)size ? -EIO : 0;
 }
 
 int xsp_ordered_new(const char *path, struct xsp_ordered **out)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "target/elf_file.h"
+#include "base/file_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,21 +24,10 @@
 
 int xsp_elf_read(const struct xsp_elf *elf, uint64_t offset, void *buf, size_t size)
 {
-	uint8_t *to = buf;
-
 	if (offset > INT64_MAX - size)
 		return -EIO;
-	while (size > 0) {
-		ssize_t n = pread(elf->fd, to, size, (off_t)offset);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		to += n;
-		offset += (uint64_t)n;
-		size -= (size_t)n;
-	}
-	return 0;
+	const long n = xsp_read_at(elf->fd, buf, size, offset);
+	return n < 0 ? (int)n : n < (long)size ? -EIO : 0;
 }
 
 int xsp_elf_load(const struct xsp_elf *elf, uint64_t offset, uint64_t size, void **out)

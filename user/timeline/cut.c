@@ -150,7 +150,8 @@ unsigned xsp_cut_thread(const struct xsp_timeline *t, uint32_t tid)
 	bool id = cut->tid_count == 0, comm = cut->comm_count == 0;
 
 	for (size_t i = 0; i < cut->tid_count; i++)
-		id = id || cut->tids[i] == tid || (th != NULL && cut->tids[i] == th->ns_tid);
+		id = id || (uint32_t)cut->tids[i] == tid ||
+		     (th != NULL && (uint32_t)cut->tids[i] == th->ns_tid);
 	for (size_t i = 0; i < cut->comm_count; i++)
 		comm = comm || (th != NULL && is_comm(cut->comms[i], th->comm));
 	return id && comm ? 0 : XSP_LEFT_OUT_THREAD;

@@ -25,7 +25,7 @@ struct xsp_cut_pattern {
 
 struct xsp_cut {
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC, up to before to_ns; 0 and UINT64_MAX: all */
-	const uint32_t *tids; /* as outputs show them, or of the root namespace */
+	const pid_t *tids; /* as outputs show them, or of the root namespace */
 	size_t tid_count;
 	const char *const *comms; /* "NAME", or "NAME*" for a prefix */
 	size_t comm_count;

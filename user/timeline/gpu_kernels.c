@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "timeline/timeline_private.h"
 
 #define MAX_HANDLES (1U << 20)
@@ -58,17 +57,15 @@ static int learn(struct xsp_timeline *t, uint32_t pid, uint64_t handle, xsp_name
 static int last_of(struct xsp_kernels *k, const struct xsp_span *span, struct last **out)
 {
 	uint64_t key = (uint64_t)span->pid << 32 | span->tid;
-	const uint32_t *at = xsp_u64map_get(&k->last_of, key);
+	const long at = xsp_u64map_index(&k->last_of, key, &k->last, &k->capacity, k->count);
 
-	if (at == NULL) {
-		if (xsp_grow(&k->last, &k->capacity, k->count + 1) < 0 ||
-		    xsp_u64map_set(&k->last_of, key, (uint32_t)k->count) < 0)
-			return -ENOMEM;
-		k->last[k->count] = (struct last){0};
-		*out = &k->last[k->count++];
-		return 0;
+	if (at < 0)
+		return -ENOMEM;
+	*out = &k->last[at];
+	if ((size_t)at == k->count) {
+		k->count++;
+		**out = (struct last){0};
 	}
-	*out = &k->last[*at];
 	return 0;
 }
 

@@ -277,17 +277,16 @@ int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e)
 static int thread_of(struct xsp_memory *m, const struct xsp_span *span, struct last **out)
 {
 	uint64_t key = (uint64_t)span->pid << 32 | span->tid;
-	const uint32_t *at = xsp_u64map_get(&m->thread_of, key);
+	const long at = xsp_u64map_index(&m->thread_of, key, &m->threads, &m->thread_capacity,
+					 m->thread_count);
 
-	if (at != NULL) {
-		*out = &m->threads[*at];
-		return 0;
-	}
-	if (xsp_grow(&m->threads, &m->thread_capacity, m->thread_count + 1) < 0 ||
-	    xsp_u64map_set(&m->thread_of, key, (uint32_t)m->thread_count) < 0)
+	if (at < 0)
 		return -ENOMEM;
-	*out = &m->threads[m->thread_count++];
-	**out = (struct last){.device = XSP_GPU_NO_ID};
+	*out = &m->threads[at];
+	if ((size_t)at == m->thread_count) {
+		m->thread_count++;
+		**out = (struct last){.device = XSP_GPU_NO_ID};
+	}
 	return 0;
 }
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "timeline/python.h"
 
 struct xsp_memory_events {
@@ -134,17 +133,16 @@ static int site_of(struct xsp_timeline *t, const struct xsp_event *e, struct xsp
 	struct xsp_memory_site site = {.in_span = out->op != 0, .span = out->op_name};
 	int rc = place_of(t, e, &site.place);
 	const uint64_t key = (uint64_t)(site.in_span ? site.span : UINT32_MAX) << 32 | site.place;
-	const uint32_t *known = xsp_u64map_get(&m->site_of, key);
 
 	if (rc < 0)
 		return rc;
-	out->site = known != NULL ? *known + 1 : (uint32_t)m->site_count + 1;
-	if (known != NULL)
-		return 0;
-	if (xsp_grow(&m->sites, &m->site_capacity, m->site_count + 1) < 0 ||
-	    xsp_u64map_set(&m->site_of, key, (uint32_t)m->site_count) < 0)
+	const long at =
+		xsp_u64map_index(&m->site_of, key, &m->sites, &m->site_capacity, m->site_count);
+	if (at < 0)
 		return -ENOMEM;
-	m->sites[m->site_count++] = site;
+	if ((size_t)at == m->site_count)
+		m->sites[m->site_count++] = site;
+	out->site = (uint32_t)at + 1;
 	return 0;
 }
 

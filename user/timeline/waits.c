@@ -111,15 +111,13 @@ static uint64_t key_of(const struct xsp_event *e)
 
 static int add_sums(struct xsp_waits *w, const struct xsp_event *e, const struct xsp_wait *wait)
 {
-	const uint32_t *at = xsp_u64map_get(&w->sums_of, key_of(e));
-	const size_t index = at != NULL ? *at : w->sums_count;
+	const long index = xsp_u64map_index(&w->sums_of, key_of(e), &w->sums, &w->sums_capacity,
+					    w->sums_count);
 
-	if (at == NULL) {
-		if (xsp_grow(&w->sums, &w->sums_capacity, index + 1) < 0 ||
-		    xsp_u64map_set(&w->sums_of, key_of(e), (uint32_t)index) < 0)
-			return -ENOMEM;
+	if (index < 0)
+		return -ENOMEM;
+	if ((size_t)index == w->sums_count)
 		w->sums[w->sums_count++] = (struct sums){.waits = {0}};
-	}
 	w->sums[index].blocked_ns[wait->why] += wait->woken_ns - wait->left_ns;
 	w->sums[index].blocked_ns[XSP_WAIT_RUNNABLE] += wait->back_ns - wait->woken_ns;
 	w->sums[index].waits[wait->why]++;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_io.h"
 #include "base/new_file.h"
 
 struct xsp_sql_file {
@@ -34,10 +35,11 @@ static struct open_file *open_of(sqlite3_file *f)
 	return (struct open_file *)f;
 }
 
-static int failed(struct open_file *f, int code)
+/* `error`: a negative errno. */
+static int failed(struct open_file *f, long error, int code)
 {
-	f->of->error = errno;
-	return errno == ENOSPC || errno == EDQUOT ? SQLITE_FULL : code;
+	f->of->error = (int)-error;
+	return error == -ENOSPC || error == -EDQUOT ? SQLITE_FULL : code;
 }
 
 static int file_close(sqlite3_file *base)
@@ -50,50 +52,29 @@ static int file_close(sqlite3_file *base)
 static int file_read(sqlite3_file *base, void *buffer, int amount, sqlite3_int64 at)
 {
 	struct open_file *f = open_of(base);
-	char *p = buffer;
-	size_t left = (size_t)amount;
+	const long n = xsp_read_at(f->fd, buffer, (size_t)amount, (uint64_t)at);
 
-	while (left > 0) {
-		ssize_t n = pread(f->fd, p, left, at);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return failed(f, SQLITE_IOERR_READ);
-		if (n == 0) {
-			memset(p, 0, left); /* as SQLite wants it */
-			return SQLITE_IOERR_SHORT_READ;
-		}
-		p += n;
-		at += n;
-		left -= (size_t)n;
-	}
-	return SQLITE_OK;
+	if (n < 0)
+		return failed(f, n, SQLITE_IOERR_READ);
+	if (n == amount)
+		return SQLITE_OK;
+	memset((char *)buffer + n, 0, (size_t)(amount - n)); /* as SQLite wants it */
+	return SQLITE_IOERR_SHORT_READ;
 }
 
 static int file_write(sqlite3_file *base, const void *data, int amount, sqlite3_int64 at)
 {
 	struct open_file *f = open_of(base);
-	const char *p = data;
-	size_t left = (size_t)amount;
+	const int rc = xsp_write_at(f->fd, data, (size_t)amount, (uint64_t)at);
 
-	while (left > 0) {
-		ssize_t n = pwrite(f->fd, p, left, at);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return failed(f, SQLITE_IOERR_WRITE);
-		p += n;
-		at += n;
-		left -= (size_t)n;
-	}
-	return SQLITE_OK;
+	return rc == 0 ? SQLITE_OK : failed(f, rc, SQLITE_IOERR_WRITE);
 }
 
 static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
 {
 	struct open_file *f = open_of(base);
 
-	return ftruncate(f->fd, size) == 0 ? SQLITE_OK : failed(f, SQLITE_IOERR_TRUNCATE);
+	return ftruncate(f->fd, size) == 0 ? SQLITE_OK : failed(f, -errno, SQLITE_IOERR_TRUNCATE);
 }
 
 static int file_size(sqlite3_file *base, sqlite3_int64 *size)
@@ -102,7 +83,7 @@ static int file_size(sqlite3_file *base, sqlite3_int64 *size)
 	struct stat st;
 
 	if (fstat(f->fd, &st) < 0)
-		return failed(f, SQLITE_IOERR_FSTAT);
+		return failed(f, -errno, SQLITE_IOERR_FSTAT);
 	*size = st.st_size;
 	return SQLITE_OK;
 }
