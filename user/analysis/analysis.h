@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * analysis.h - an analysis of `xsptrace analyze`: a row in the table of analysis/analyses.c.
+ *
+ * All of them listen to one run of the timeline; then each adds its sections to the report, in the order of the
+ * table. Rules (analysis/rules.c) come last, and read what the analyses counted.
+ */
+#ifndef XSP_ANALYSIS_ANALYSIS_H
+#define XSP_ANALYSIS_ANALYSIS_H
+
+#include "analysis/report.h"
+#include "timeline/timeline.h"
+
+struct xsp_analysis {
+	const char *name;
+	/* *state is NULL where the capture has nothing that the analysis is about. 0 or a negative errno. */
+	int (*begin)(struct xsp_timeline *t, struct xsp_capture_reader *r, void **state);
+	struct xsp_timeline_sink (*sink)(void *state);
+	int (*report)(void *state, struct xsp_report *report);
+	void (*end)(void *state);
+};
+
+#endif

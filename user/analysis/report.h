@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * report.h - what analyses found, as data: sections of values and tables, and findings.
+ *
+ * `analyze` writes it as text, JSON and CSV, `compare` sets two of them side by side, `view` draws them: each figure is
+ * computed once. Keys are stable and part of the format (docs/analyze.md); titles and texts are for people. Whatever
+ * cannot be told is absent (XSP_CELL_ABSENT), never 0.
+ *
+ * Functions that add copy what they are given. After one that ran out of memory the others do nothing, and
+ * xsp_report_failed() says so: no check at each value.
+ */
+#ifndef XSP_ANALYSIS_REPORT_H
+#define XSP_ANALYSIS_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum xsp_unit {
+	XSP_UNIT_TEXT, /* raw bytes of the target's: escaped on output */
+	XSP_UNIT_COUNT,
+	XSP_UNIT_NS, /* a duration */
+	XSP_UNIT_TIME, /* a moment, ns from the beginning of the capture */
+	XSP_UNIT_BYTES,
+	XSP_UNIT_SHARE, /* 0 to 1, shown as % */
+	XSP_UNIT_PER_SECOND,
+	XSP_UNIT_BYTES_PER_SECOND,
+	XSP_UNIT_NUMBER, /* without a unit */
+};
+
+struct xsp_cell {
+	enum { XSP_CELL_ABSENT, XSP_CELL_TEXT, XSP_CELL_INTEGER, XSP_CELL_REAL } kind;
+	union {
+		const char *text;
+		int64_t integer;
+		double real;
+	};
+};
+static inline struct xsp_cell xsp_cell_text(const char *text)
+{
+	return (struct xsp_cell){text == NULL ? XSP_CELL_ABSENT : XSP_CELL_TEXT, {.text = text}};
+}
+static inline struct xsp_cell xsp_cell_integer(uint64_t value)
+{
+	return (struct xsp_cell){XSP_CELL_INTEGER, {.integer = (int64_t)value}};
+}
+static inline struct xsp_cell xsp_cell_real(double value)
+{
+	return (struct xsp_cell){XSP_CELL_REAL, {.real = value}};
+}
+
+struct xsp_report_column {
+	const char *key, *title; /* not copied: constants */
+	enum xsp_unit unit;
+	bool identity; /* names the row: `compare` joins rows by these */
+};
+
+enum xsp_severity { XSP_SEVERITY_LOW, XSP_SEVERITY_MEDIUM, XSP_SEVERITY_HIGH };
+
+/* What a rule found. Figures that prove it are values with keys, like those of a section. */
+struct xsp_report_finding {
+	const char *rule; /* key of the rule: "sync", "leak" ... */
+	enum xsp_severity severity;
+	const char *
+		subject; /* operator, line or kernel that it is about; NULL: the whole run. With the
+			      * rule it says which finding of another report is the same */
+	const char *title; /* one line: what is slow, by how much */
+	const char *advice; /* what to do, which names the line or operator */
+	const char *uncertain; /* why it may be wrong (lost events, windows ...); NULL: it is not */
+	double share; /* of the recorded time (or of what the rule is about), 0 to 1: what the severity is of */
+	uint64_t from_ns,
+		to_ns; /* a place to look at, from the beginning of the capture; 0, 0: none */
+};
+
+struct xsp_report;
+struct xsp_report_section;
+struct xsp_report_table;
+
+int xsp_report_new(struct xsp_report **out); /* 0 or -ENOMEM */
+void xsp_report_free(struct xsp_report *r);
+bool xsp_report_failed(const struct xsp_report *r);
+
+/* Sections in the order in which they are first named; what the functions return may be NULL after a failure, and may be
+ * given on all the same. */
+struct xsp_report_section *xsp_report_section(struct xsp_report *r, const char *key,
+					      const char *title);
+void xsp_report_value(struct xsp_report_section *s, const char *key, const char *title,
+		      enum xsp_unit unit, struct xsp_cell value);
+/* A line of text for people: what the figures leave out, and why. */
+void xsp_report_note(struct xsp_report_section *s, const char *text);
+struct xsp_report_table *xsp_report_table(struct xsp_report_section *s, const char *key,
+					  const char *title,
+					  const struct xsp_report_column *columns, size_t count);
+void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells);
+/* The finding's own figures follow by xsp_report_value() on what is returned. */
+struct xsp_report_section *xsp_report_finding(struct xsp_report *r,
+					      const struct xsp_report_finding *f);
+
+#endif
