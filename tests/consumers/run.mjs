@@ -399,7 +399,12 @@ await check('the flame graph opens from a file, zooms, searches, resets; nothing
   assert.deepEqual([...r.overflow, ...r.overflowZoomed], [], 'text sticks out of its box');
   const all = r.full.find((f) => f.name === 'all');
   assert.equal(all.total, totalTime);
-  assert.match(r.detail, /step#3 .*total .*self .*calls/);
+  assert.match(r.detail, /total .*self .*calls.* step#3/);
+  assert.equal(r.tabbable, 1);
+  assert.deepEqual(r.keys.map((k) => k.depth), [0, 1, 2, 1]);
+  assert.ok(r.keys.every((k) => k.detail.endsWith(k.name.split(', ')[0]) && k.name.includes('total ')), JSON.stringify(r.keys));
+  assert.ok(r.zoomedByKey > 0 && r.zoomedByKey <= r.full.length);
+  assert.equal(r.dark, 'rgb(13, 17, 23)');
   const zoomed = r.zoomed.find((f) => f.name === 'step#3');
   assert(zoomed.width > 1300, `zoomed to ${zoomed.width} px`);
   assert(r.zoomed.length < r.full.length);
