@@ -9,7 +9,7 @@
 #include "export/counters.h"
 #include "export/facts.h"
 #include "export/formats.h"
-#include "export/gpu_category.h"
+#include "timeline/gpu_category.h"
 #include "export/span_category.h"
 #include "export/sql/rows.h"
 #include "export/states.h"
