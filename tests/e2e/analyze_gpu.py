@@ -119,7 +119,7 @@ def a_part_of_it(folder):
 @case
 def nothing_of_a_gpu(folder):
     capture = f"{folder}/run.xspt"
-    xsptrace(*EXTRA, "--no-summary", "-e", "work", "-o", capture, "--", workload("simple"))
+    xsptrace(*EXTRA, "--no-summary", "-o", capture, "--", workload("demo"))
     xsptrace("analyze", capture, "--format", "json", "-o", f"{folder}/report.json")
     with open(f"{folder}/report.json", encoding="utf-8") as f:
         check("gpu" not in json.load(f)["sections"], "no section of GPUs")

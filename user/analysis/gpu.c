@@ -13,6 +13,7 @@ static void end_gpu(void *state)
 	xsp_gpu_sweep_free(g->sweep);
 	xsp_gpu_host_free(g->host);
 	xsp_gpu_by_name_free(g->names);
+	xsp_gpu_flops_free(g->flops);
 	free(g);
 }
 
@@ -30,7 +31,7 @@ static int begin_gpu(struct xsp_timeline *t, struct xsp_capture_reader *r, void 
 	g->timeline = t;
 	xsp_capture_window(r, &g->origin_ns, &end);
 	if (xsp_gpu_host_new(t, &g->host) < 0 || xsp_gpu_sweep_new(t, g->host, &g->sweep) < 0 ||
-	    xsp_gpu_by_name_new(&g->names) < 0) {
+	    xsp_gpu_by_name_new(&g->names) < 0 || xsp_gpu_flops_new(r, &g->flops) < 0) {
 		end_gpu(g);
 		return -ENOMEM;
 	}
@@ -59,6 +60,8 @@ static int take_work(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *
 		return 0;
 	}
 	g->unlaunched += a->arrow == 0;
+	if (a->kind == XSP_GPU_IS_KERNEL && !a->cut)
+		xsp_gpu_flops_work(g->flops, a->external, a->end_ns - a->start_ns);
 	int rc = xsp_gpu_by_name_add(g->names, a, &w.name);
 	if (rc < 0)
 		return rc;
@@ -95,8 +98,9 @@ static int take_call(void *ctx, const struct xsp_gpu_call *call)
 static int take_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_gpu_analysis *g = ctx;
+	const int rc = xsp_gpu_flops_span(g->flops, span);
 
-	return xsp_gpu_host_span(g->host, span);
+	return rc < 0 ? rc : xsp_gpu_host_span(g->host, span);
 }
 
 static int take_wait(void *ctx, const struct xsp_wait *wait)
@@ -120,7 +124,9 @@ static int report_gpu(void *state, struct xsp_report *report)
 	struct xsp_gpu_analysis *g = state;
 
 	if (!g->ended) {
-		const int rc = xsp_gpu_sweep_end(g->sweep);
+		int rc = xsp_gpu_sweep_end(g->sweep);
+		if (rc == 0)
+			rc = xsp_gpu_flops_end(g->flops);
 		if (rc < 0)
 			return rc;
 		g->ended = true;

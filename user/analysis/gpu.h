@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/gpu_by_name.h"
+#include "analysis/gpu_flops.h"
 #include "analysis/gpu_host.h"
 #include "analysis/gpu_sweep.h"
 
@@ -14,12 +15,11 @@ struct xsp_gpu_analysis {
 	struct xsp_gpu_sweep *sweep;
 	struct xsp_gpu_host *host;
 	struct xsp_gpu_by_name *names;
+	struct xsp_gpu_flops *flops;
 	uint64_t untimed; /* CUPTI could not say when they ran */
 	uint64_t unlaunched; /* their call is not known, or the cut leaves it out */
 	bool ended; /* the sweep */
 };
-
-extern const struct xsp_analysis xsp_analysis_gpu;
 
 /* gpu_report.c. 0 or -ENOMEM. */
 int xsp_gpu_report(const struct xsp_gpu_analysis *g, struct xsp_report *r);

@@ -585,6 +585,43 @@ static int put_names(const struct writer *w)
 	return 0;
 }
 
+static void put_operators(const struct writer *w)
+{
+	static const struct xsp_report_column columns[] = {
+		IDENTITY("operator", "Operator", TEXT),
+		COLUMN("calls", "Calls with shapes", COUNT),
+		COLUMN("gpu_ns", "Kernels", NS),
+		COLUMN("flops", "FLOPs", COUNT),
+		COLUMN("bytes", "Bytes of tensors", BYTES),
+		COLUMN("flops_per_byte", "FLOPs per byte", NUMBER),
+		COLUMN("flops_per_second", "FLOP/s", PER_SECOND),
+		COLUMN("bytes_per_second", "Bytes", BYTES_PER_SECOND),
+	};
+	const struct xsp_gpu_flops_use *uses;
+	const size_t n = xsp_gpu_flops_uses(w->g->flops, &uses);
+	struct xsp_report_table *t =
+		n > 0 ? xsp_report_table(w->section, "operators",
+					 "Operators whose FLOPs are known, and their kernels",
+					 columns, COUNT_OF(columns))
+		      : NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct xsp_gpu_flops_use *u = &uses[i];
+		const double seconds = (double)u->gpu_ns / 1e9;
+		const struct xsp_cell cells[] = {
+			xsp_cell_text(xsp_timeline_name(w->g->timeline, u->name)),
+			xsp_cell_integer(u->calls),
+			xsp_cell_integer(u->gpu_ns),
+			xsp_cell_integer(u->flops),
+			xsp_cell_integer(u->bytes),
+			ratio((double)u->flops, (double)u->bytes),
+			ratio((double)u->flops, seconds),
+			ratio((double)u->bytes, seconds),
+		};
+		xsp_report_row(t, cells);
+	}
+}
+
 /* ---- what is missing ---- */
 
 static void put_losses(const struct writer *w)
@@ -635,6 +672,7 @@ int xsp_gpu_report(const struct xsp_gpu_analysis *g, struct xsp_report *r)
 	int rc = put_host(&w);
 	if (rc == 0)
 		rc = put_names(&w);
+	put_operators(&w);
 	put_windows(&w);
 	put_losses(&w);
 	return rc;
