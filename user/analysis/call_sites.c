@@ -94,6 +94,13 @@ static bool is_followed(uint8_t kind)
 	       kind == XSP_CUDA_FREE;
 }
 
+/* The user's range around a call; not the step, nor one that numbers as well: that is no place. */
+static bool is_place(const struct xsp_call_sites *s, xsp_name_id range)
+{
+	return !xsp_steps_marked_by(s->steps, range) &&
+	       xsp_steps_stem(s->steps, xsp_timeline_name(s->timeline, range)) == 0;
+}
+
 /* Of a call inside another one of CUDA's API that one counts. False: it is none that is followed. */
 static bool describe(const struct xsp_call_sites *s, const struct xsp_span *span,
 		     struct xsp_call_site *out)
@@ -108,10 +115,12 @@ static bool describe(const struct xsp_call_sites *s, const struct xsp_span *span
 	}
 	if (cuda == NULL)
 		return line && span->python_calls;
+	if (!is_followed(cuda->kind) || span->outer_ns != 0)
+		return false;
 	out->kind = cuda->kind;
-	out->in_op = span->op != 0 || span->user != 0;
+	out->in_op = span->op != 0 || (span->user != 0 && is_place(s, span->user_name));
 	out->op = span->op != 0 ? span->op_name : span->user_name;
-	return is_followed(cuda->kind) && span->outer_ns == 0;
+	return true;
 }
 
 static uint64_t key_of(const struct xsp_call_site *site)

@@ -97,6 +97,8 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 	if ((about & XSP_DOUBT_FILTERED) && filtered > 0)
 		add(&d, "%s calls were held back by filters: their time is in what called them",
 		    xsp_format_count(count, filtered));
+	if ((about & XSP_DOUBT_FILTERED) && xsp_timeline_cut_hides(c->timeline))
+		add(&d, "the cut leaves out calls: their time is in what called them");
 	return d.used > 0 ? out : NULL;
 }
 
