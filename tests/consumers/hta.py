@@ -5,7 +5,7 @@
 
 By hand: HTA comes from its repository alone. Debian: python3-pandas python3-networkx python3-plotly python3-ijson
 python3-pydantic python3-psutil. REPORT.json is `xsptrace analyze CAPTURE --format json` without a cut, of one
-process and device. Exit status 1: a figure differs. docs/analyze.md says what is left out here, and why.
+process and device, and of the runtime's calls. Exit status 1: a figure differs. docs/analyze.md says what is left out here, and why.
 """
 import json
 import os
@@ -17,11 +17,19 @@ sys.path.insert(0, sys.argv[1])
 from hta.trace_analysis import TraceAnalysis  # noqa: E402
 
 
-def without_syncs(path, folder):
-    """HTA takes the time of a wait (cuda_sync) for work of the GPU's stream."""
+def for_hta(path, folder):
+    """HTA takes the time of a wait (cuda_sync) for work of the GPU's stream; and of launches, it knows four names."""
     with open(path, encoding="utf-8") as f:
         trace = json.load(f)
     trace["traceEvents"] = [e for e in trace["traceEvents"] if e.get("cat") != "cuda_sync"]
+    kernels = {e["args"]["correlation"] for e in trace["traceEvents"]
+               if e.get("cat") == "kernel" and not e["args"]["graph id"]}
+    for e in trace["traceEvents"]:
+        if e.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in e["args"]:
+            if e["args"]["correlation"] in kernels:
+                e["name"] = "cudaLaunchKernel"
+            elif e["name"].startswith(("cudaMemcpy", "cudaMemset")) and "Async" in e["name"]:
+                e["name"] = e["name"][:10] + "Async"
     out = os.path.join(folder, "trace.json")
     with open(out, "w", encoding="utf-8") as f:
         json.dump(trace, f)
@@ -32,7 +40,7 @@ def main():
     with open(sys.argv[3], encoding="utf-8") as f:
         tables = json.load(f)["sections"]["gpu"]["tables"]
     with tempfile.TemporaryDirectory() as folder:
-        analysis = TraceAnalysis(trace_files={0: without_syncs(sys.argv[2], folder)}, include_last_profiler_step=True)
+        analysis = TraceAnalysis(trace_files={0: for_hta(sys.argv[2], folder)}, include_last_profiler_step=True)
         rows = list(compared(analysis, {k: v["rows"] for k, v in tables.items()}))
     wrong = 0
     for what, theirs, ours, tolerance in rows:
@@ -94,6 +102,13 @@ def queues(analysis, streams):
             q = found.loc[(0, s["stream"])]["queue_length"]
             yield f"stream {s['stream']}: queued at most", q["max"], s["queued_most"], 0
             yield f"stream {s['stream']}: queued, mean of changes", q["mean"], s["queued_mean"], 1e-6
+
+
+    full = analysis.get_time_spent_blocked_on_full_queue(analysis.get_queue_length_time_series(ranks=[0]))
+    blocked = {} if full is None else dict(zip(full.stream, full.duration_at_max_queue_length))
+    for s in streams:
+        yield (f"stream {s['stream']}: 1,024 or more queued", blocked.get(s["stream"], 0.0), s["queue_full_ns"] / 1e3,
+               0.02)
 
 
 def bandwidths(analysis, copies):

@@ -112,14 +112,14 @@ def unordered_records(folder):
 
 @case
 def a_part_of_it(folder):
-    capture = recorded(folder, "--calls", "40")
+    capture = recorded(folder, "--calls", "200")
     check_all(*analyzed(folder, capture, "--from", "30%", "--to", "70%"))
 
 
 @case
 def nothing_of_a_gpu(folder):
     capture = f"{folder}/run.xspt"
-    xsptrace(*EXTRA, "--no-summary", "-o", capture, "--", workload("demo"))
+    xsptrace(*EXTRA, "--no-summary", "-e", "demo_leaf", "-o", capture, "--", workload("demo"))
     xsptrace("analyze", capture, "--format", "json", "-o", f"{folder}/report.json")
     with open(f"{folder}/report.json", encoding="utf-8") as f:
         check("gpu" not in json.load(f)["sections"], "no section of GPUs")

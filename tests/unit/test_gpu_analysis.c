@@ -6,7 +6,9 @@
 #include <criterion/criterion.h>
 
 #include "analysis/gpu.h"
+#include "analysis/rules.h"
 #include "capture_builder.h"
+#include "catalog/gpu_peaks.h"
 
 enum { OP, STEP, LAUNCH, BATCH, PROBES };
 
@@ -550,4 +552,240 @@ Test(gpu_analysis, windows_of_use)
 	cr_expect_geq(d->window_ns[5], 966);
 	cr_expect_eq(d->window_ns[20], 0);
 	end_bench(&x);
+}
+
+/* ---- rules: each on a capture with a fault of a known size, and on one without ---- */
+
+struct judged {
+	struct xsp_report *report;
+	const struct xsp_report_found *found;
+	size_t count;
+	int rc;
+};
+
+static void judge(struct bench *x, const char *rule, struct judged *j)
+{
+	const struct xsp_analysis *const analyses[] = {&xsp_analysis_gpu, NULL};
+	void *const states[] = {x->g};
+	const long index = xsp_rule_index(rule, strlen(rule));
+
+	cr_assert_geq(index, 0);
+	cr_assert_eq(xsp_report_new(&j->report), 0);
+	cr_assert_eq(xsp_analysis_gpu.report(x->g, j->report), 0);
+	const struct xsp_rule_context c = {
+		.rule = &xsp_rules[index],
+		.threshold = xsp_rules[index].threshold,
+		.timeline = x->t,
+		.reader = x->reader,
+		.report = j->report,
+		.recorded_ns = xsp_timeline_recorded_ns(x->t),
+		.analyses = analyses,
+		.states = states,
+	};
+	j->rc = c.rule->find(&c);
+	cr_expect(!xsp_report_failed(j->report));
+	j->count = xsp_report_findings(j->report, &j->found);
+}
+
+/* `n` kernels, one each `every` ns, that run so long and end with the launch's call of so long */
+static void tell_kernels(struct bench *x, uint64_t n, uint32_t on, uint64_t from, uint64_t every,
+			 uint64_t ns, uint64_t call_ns)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		const uint64_t at = from + i * every;
+		const struct activity a = {
+			.stream = on,
+			.name = compute,
+			.start = at,
+			.end = at + ns,
+			.call = at - call_ns,
+			.call_end = at,
+		};
+		tell(x, &a);
+	}
+}
+
+static void expect_found(struct bench *x, const char *rule, double share,
+			 enum xsp_severity severity)
+{
+	struct judged j;
+
+	judge(x, rule, &j);
+	cr_expect_eq(j.rc, 0);
+	cr_assert_eq(j.count, 1, "%s: %zu findings", rule, j.count);
+	cr_expect_str_eq(j.found[0].finding.rule, rule);
+	cr_expect(j.found[0].finding.share > share - 0.001 &&
+			  j.found[0].finding.share < share + 0.001,
+		  "%s: %f", rule, j.found[0].finding.share);
+	cr_expect_eq(j.found[0].finding.severity, severity);
+	cr_expect_null(j.found[0].finding.uncertain);
+	xsp_report_free(j.report);
+}
+
+static void expect_nothing(struct bench *x, const char *rule, int rc)
+{
+	struct judged j;
+
+	judge(x, rule, &j);
+	cr_expect_eq(j.rc, rc, "%s", rule);
+	cr_expect_eq(j.count, 0, "%s: %s", rule, j.count > 0 ? j.found[0].finding.title : "");
+	xsp_report_free(j.report);
+}
+
+/* Short kernels, launched one by one: idle 700 of 1,000 ns, 400 of them before the next call. */
+Test(gpu_rules, idle_and_launches)
+{
+	struct bench x;
+
+	begin_bench(&x);
+	tell_kernels(&x, 1000, 1, 10000, 1000, 300, 400);
+	expect_found(&x, "gpu-idle", 0.7, XSP_SEVERITY_HIGH);
+	expect_found(&x, "launch-bound", 0.3, XSP_SEVERITY_MEDIUM);
+	expect_found(&x, "short-kernels", 1, XSP_SEVERITY_HIGH);
+	expect_nothing(&x, "serial-streams", 0);
+	expect_nothing(&x, "memory-bound", XSP_RULE_NO_DATA);
+	end_bench(&x);
+}
+
+/* Kernels that are longer than their calls: 95 % busy; and idle for 60 %, but not for the sake of launches. */
+Test(gpu_rules, long_kernels)
+{
+	struct bench x;
+
+	begin_bench(&x);
+	tell_kernels(&x, 1000, 1, 10000, 1000, 950, 40);
+	expect_nothing(&x, "gpu-idle", 0);
+	expect_nothing(&x, "launch-bound", 0);
+	expect_nothing(&x, "short-kernels", 0);
+	end_bench(&x);
+	begin_bench(&x);
+	tell_kernels(&x, 1000, 1, 10000, 1000, 400, 100);
+	expect_found(&x, "gpu-idle", 0.6, XSP_SEVERITY_HIGH);
+	expect_nothing(&x, "launch-bound", 0);
+	end_bench(&x);
+}
+
+Test(gpu_rules, too_few_to_say)
+{
+	struct bench x;
+
+	begin_bench(&x);
+	tell_kernels(&x, 50, 1, 10000, 1000, 300, 400);
+	expect_nothing(&x, "gpu-idle", 0);
+	expect_nothing(&x, "launch-bound", 0);
+	expect_nothing(&x, "short-kernels", 0);
+	end_bench(&x);
+}
+
+Test(gpu_rules, streams)
+{
+	struct bench x;
+
+	begin_bench(&x); /* by turns */
+	tell_kernels(&x, 500, 1, 10000, 1000, 500, 100);
+	tell_kernels(&x, 500, 2, 10500, 1000, 500, 100);
+	expect_found(&x, "serial-streams", 0.5, XSP_SEVERITY_HIGH);
+	end_bench(&x);
+	begin_bench(&x); /* at the same time for 100 of 500 ns */
+	tell_kernels(&x, 500, 1, 10000, 1000, 500, 100);
+	tell_kernels(&x, 500, 2, 10400, 1000, 500, 100);
+	expect_nothing(&x, "serial-streams", 0);
+	end_bench(&x);
+}
+
+/* A device of 12.8 TFLOP/s and 256 GB/s: 50 FLOPs a byte. */
+static void put_device(struct builder *b)
+{
+	struct {
+		struct xsp_event_gpu event;
+		struct xsp_gpu_batch_head head;
+		struct xsp_gpu_device device;
+	} e = {
+		.event = {.head = {.kind = XSP_EVENT_GPU, .probe = BATCH},
+			  .bytes = sizeof(e.head) + sizeof(e.device)},
+		.head = {.head = {XSP_GPU_BATCH_HEAD, sizeof(e.head), XSP_GPU_VERSION},
+			 .records = 1,
+			 .window_ns = 5},
+		.device = {.head = {XSP_GPU_DEVICE, sizeof(e.device), 0},
+			   .compute_major = 8,
+			   .multiprocessors = 100,
+			   .clock_khz = 1000000,
+			   .memory_clock_khz = 1000000,
+			   .memory_bus_bits = 1024},
+	};
+
+	builder_put(b, &e, sizeof(e));
+}
+
+static void tell_operators(struct bench *x, uint64_t flops, uint64_t bytes)
+{
+	for (uint64_t i = 1; i <= 200; i++) {
+		cr_assert_eq(xsp_gpu_flops_op(x->g->flops, i, OP, flops, bytes), 0);
+		xsp_gpu_flops_work(x->g->flops, i, 1000);
+	}
+}
+
+Test(gpu_rules, memory_bound)
+{
+	static const struct {
+		uint64_t flops, bytes;
+		size_t found;
+	} cases[] = {
+		{128000, 128000, 1}, /* 1 FLOP a byte, half of what memory can */
+		{128000 * 60, 128000, 0}, /* 60 FLOPs a byte */
+		{12800, 12800, 0}, /* 1, but a twentieth of what memory can */
+	};
+
+	for (size_t i = 0; i < 3; i++) {
+		struct xsp_error err = {0};
+		struct bench x;
+		start_capture(&x.b);
+		put_device(&x.b);
+		open_bench(&x);
+		cr_assert_eq(xsp_timeline_run(x.t, &x.sink, 1, &err), 0, "%s", err.text);
+		tell_kernels(&x, 200, 1, 10000, 2000, 1000, 100);
+		tell_operators(&x, cases[i].flops, cases[i].bytes);
+		if (cases[i].found > 0)
+			expect_found(&x, "memory-bound", 1, XSP_SEVERITY_HIGH);
+		else
+			expect_nothing(&x, "memory-bound", 0);
+		end_bench(&x);
+	}
+}
+
+/* As many operators as wait for their kernels, and one more: the oldest has what it had by then. */
+Test(gpu_analysis, operators_that_wait)
+{
+	const struct xsp_gpu_flops_use *uses;
+	struct bench x;
+
+	begin_bench(&x);
+	for (uint64_t i = 1; i <= XSP_GPU_FLOPS_WAITING + 1; i++)
+		cr_assert_eq(xsp_gpu_flops_op(x.g->flops, i, OP, 10, 5), 0);
+	xsp_gpu_flops_work(x.g->flops, 1, 100); /* gone */
+	xsp_gpu_flops_work(x.g->flops, 2, 100);
+	xsp_gpu_flops_work(x.g->flops, 2, 11);
+	cr_assert_eq(xsp_gpu_flops_end(x.g->flops), 0);
+	cr_assert_eq(xsp_gpu_flops_uses(x.g->flops, &uses), 1);
+	cr_expect_eq(uses[0].calls, 1);
+	cr_expect_eq(uses[0].gpu_ns, 111);
+	cr_expect_eq(uses[0].flops, 10);
+	end_bench(&x);
+}
+
+/* NVIDIA's data sheet of the H100 SXM: 67 TFLOP/s, 3.35 TB/s. */
+Test(gpu_analysis, peaks)
+{
+	const struct xsp_gpu_device h100 = {.compute_major = 9,
+					    .multiprocessors = 132,
+					    .clock_khz = 1980000,
+					    .memory_clock_khz = 2619000,
+					    .memory_bus_bits = 5120};
+	const struct xsp_gpu_device unknown = {.compute_major = 99, .multiprocessors = 1};
+	double flops, bytes;
+
+	cr_assert(xsp_gpu_peaks(&h100, &flops, &bytes));
+	cr_expect(flops > 66.5e12 && flops < 67.5e12, "%g", flops);
+	cr_expect(bytes > 3.3e12 && bytes < 3.4e12, "%g", bytes);
+	cr_expect_not(xsp_gpu_peaks(&unknown, &flops, &bytes));
 }

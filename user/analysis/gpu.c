@@ -71,6 +71,14 @@ static int take_work(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *
 	return rc < 0 ? rc : xsp_gpu_by_name_launch(g->names, a, device);
 }
 
+/* A stream's wait for an event is none of the host's. */
+static int take_sync(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *a)
+{
+	const struct xsp_gpu_sync *s = a->record;
+
+	return s != NULL && s->what != 2 ? xsp_gpu_sweep_wait(g->sweep, a) : 0;
+}
+
 static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	struct xsp_gpu_analysis *g = ctx;
@@ -82,7 +90,7 @@ static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
 	case XSP_GPU_IS_GRAPH:
 		return take_work(g, a);
 	case XSP_GPU_IS_SYNC:
-		return a->record != NULL ? xsp_gpu_sweep_wait(g->sweep, a) : 0;
+		return take_sync(g, a);
 	default:
 		return 0;
 	}

@@ -2,10 +2,13 @@
 #include "analysis/gpu_host.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/steps.h"
 #include "base/grow.h"
+#include "base/text.h"
 #include "base/u64map.h"
 
 /* A span or a wait that has ended. */
@@ -50,6 +53,9 @@ struct xsp_gpu_host {
 	struct xsp_gpu_host_use *uses;
 	size_t use_count, use_capacity;
 	struct xsp_u64map use_of;
+	xsp_name_id *row_of; /* by name id: of names that only number the first one */
+	size_t row_of_count, row_of_capacity;
+	struct xsp_u64map numbered; /* hash of what such names have in common → the first one */
 	size_t held;
 	uint64_t early, idle_ns, span_ns;
 };
@@ -81,6 +87,8 @@ void xsp_gpu_host_free(struct xsp_gpu_host *h)
 		free_thread(h->threads[i]);
 	free(h->threads);
 	free(h->uses);
+	free(h->row_of);
+	xsp_u64map_free(&h->numbered);
 	xsp_u64map_free(&h->thread_of);
 	xsp_u64map_free(&h->use_of);
 	free(h);
@@ -151,7 +159,7 @@ int xsp_gpu_host_gap(struct xsp_gpu_host *h, uint32_t tid, uint32_t device, uint
 		     uint64_t to_ns)
 {
 	struct host_thread *th;
-	struct gaps *g;
+	struct gaps *g = NULL;
 	int rc = thread_of(h, tid, &th);
 
 	if (rc == 0)
@@ -263,6 +271,43 @@ static int hold(struct xsp_gpu_host *h, struct host_thread *th, const struct hel
 	return 0;
 }
 
+/* ---- names ---- */
+
+static int find_row(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row)
+{
+	const char *name = xsp_timeline_name(h->timeline, id);
+	const size_t stem = xsp_steps_stem(NULL, name);
+	const uint64_t hash = xsp_text_hash(name, stem);
+	const uint32_t *first = stem > 0 ? xsp_u64map_get(&h->numbered, hash) : NULL;
+
+	*row = first != NULL ? *first : id;
+	return stem > 0 && first == NULL ? xsp_u64map_set(&h->numbered, hash, id) : 0;
+}
+
+static int row_of(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row)
+{
+	int rc = 0;
+
+	if (id >= h->row_of_count && xsp_grow(&h->row_of, &h->row_of_capacity, (size_t)id + 1) < 0)
+		return -ENOMEM;
+	for (; rc == 0 && h->row_of_count <= id; h->row_of_count++)
+		rc = find_row(h, (xsp_name_id)h->row_of_count, &h->row_of[h->row_of_count]);
+	*row = rc == 0 ? h->row_of[id] : 0;
+	return rc;
+}
+
+const char *xsp_gpu_host_name(const struct xsp_timeline *t, xsp_name_id id,
+			      char out[XSP_GPU_HOST_NAME_MAX])
+{
+	const char *name = xsp_timeline_name(t, id);
+	const size_t stem = xsp_steps_stem(NULL, name);
+
+	if (stem == 0 || stem > XSP_NAME_MAX)
+		return name;
+	snprintf(out, XSP_GPU_HOST_NAME_MAX, "%.*s*", (int)stem, name);
+	return out;
+}
+
 /* ---- spans and waits ---- */
 
 static int use_of(struct xsp_gpu_host *h, uint64_t key, const struct xsp_gpu_host_use *what,
@@ -291,7 +336,7 @@ int xsp_gpu_host_launches(struct xsp_gpu_host *h, uint32_t tid)
 /* Only the thread's own stack: depths of others are no depths of that. */
 int xsp_gpu_host_span(struct xsp_gpu_host *h, const struct xsp_span *span)
 {
-	struct xsp_gpu_host_use use = {.name = span->name};
+	struct xsp_gpu_host_use use = {.name = 0};
 	struct held s = {span->start_ns, span->end_ns, 0, span->depth};
 	struct host_thread *th;
 	int rc = thread_of(h, span->tid, &th);
@@ -302,8 +347,13 @@ int xsp_gpu_host_span(struct xsp_gpu_host *h, const struct xsp_span *span)
 		th->launches = xsp_timeline_cuda(h->timeline, span->probe) != NULL;
 	if (!th->launches || span->row != 0 || span->depth >= DEPTH_UNKNOWN - 2)
 		return 0;
-	if (span->depth > 0)
-		use.parent = 1 + span->ancestors[span->depth - 1];
+	rc = row_of(h, span->name, &use.name);
+	if (rc == 0 && span->depth > 0) {
+		rc = row_of(h, span->ancestors[span->depth - 1], &use.parent);
+		use.parent++;
+	}
+	if (rc < 0)
+		return rc;
 	if (span->python != NULL && span->python_first < span->python->count)
 		use.line = &span->python->frames[span->python_first];
 	if (span->flags & (XSP_SPAN_EXIT_LOST | XSP_SPAN_POINT))

@@ -17,8 +17,8 @@
 /* Where the threads were. */
 struct xsp_gpu_host_use {
 	bool wait; /* off its CPU: why and where; else in a span */
-	xsp_name_id name; /* the innermost span */
-	uint32_t parent; /* 1 + its parent's name; 0: none */
+	xsp_name_id name; /* the innermost span; of names that only number the first one */
+	uint32_t parent; /* 1 + its parent's name, the same; 0: none */
 	uint32_t why; /* of a wait: enum xsp_wait_class */
 	uint32_t place; /* of a wait: 1 + xsp_name_id; 0: not known */
 	const struct xsp_capture_python_frame *line; /* NULL: not known */
@@ -48,5 +48,10 @@ uint64_t xsp_gpu_host_idle_ns(const struct xsp_gpu_host *h);
 uint64_t xsp_gpu_host_span_ns(const struct xsp_gpu_host *h);
 /* Spans and waits that were taken too early, for want of room. */
 uint64_t xsp_gpu_host_early(const struct xsp_gpu_host *h);
+
+/* As it is shown: "ProfilerStep#*" for names that only number. */
+#define XSP_GPU_HOST_NAME_MAX (XSP_NAME_MAX + 2)
+const char *xsp_gpu_host_name(const struct xsp_timeline *t, xsp_name_id id,
+			      char out[XSP_GPU_HOST_NAME_MAX]);
 
 #endif

@@ -45,6 +45,14 @@ static struct xsp_cell ratio(double part, double whole)
 	return whole > 0 ? xsp_cell_real(part / whole) : absent();
 }
 
+/* Never beyond the greatest, which is exact. */
+static struct xsp_cell quantile(const struct xsp_histogram *h, double share, uint64_t most)
+{
+	const uint64_t ns = xsp_histogram_quantile(h, share);
+
+	return xsp_cell_integer(ns < most ? ns : most);
+}
+
 /* As outputs show it. */
 static struct xsp_cell pid_cell(const struct xsp_gpu_analysis *g, uint32_t pid)
 {
@@ -296,15 +304,15 @@ static void put_span_row(const struct writer *w, struct xsp_report_table *t,
 			 const struct xsp_gpu_host_use *u, double idle)
 {
 	const struct xsp_timeline *tl = w->g->timeline;
-	char text[XSP_PYTHON_LINE_MAX];
+	char text[XSP_PYTHON_LINE_MAX], name[XSP_GPU_HOST_NAME_MAX], parent[XSP_GPU_HOST_NAME_MAX];
 	struct xsp_python_line line;
 	const bool known = u->line != NULL && xsp_timeline_python_line(tl, u->line, &line);
 
 	if (known)
 		xsp_python_line_show(&line, text);
 	const struct xsp_cell cells[] = {
-		xsp_cell_text(xsp_timeline_name(tl, u->name)),
-		xsp_cell_text(u->parent != 0 ? xsp_timeline_name(tl, u->parent - 1) : NULL),
+		xsp_cell_text(xsp_gpu_host_name(tl, u->name, name)),
+		xsp_cell_text(u->parent != 0 ? xsp_gpu_host_name(tl, u->parent - 1, parent) : NULL),
 		xsp_cell_text(known ? text : NULL),
 		xsp_cell_integer(u->idle_ns),
 		ratio((double)u->idle_ns, idle),
@@ -451,8 +459,8 @@ static void put_launches(const struct writer *w)
 				xsp_cell_integer(l->most_call_ns),
 				xsp_cell_integer(l->long_calls),
 				xsp_cell_integer(l->delay_ns / l->count),
-				xsp_cell_integer(xsp_histogram_quantile(&l->delays, 0.5)),
-				xsp_cell_integer(xsp_histogram_quantile(&l->delays, 0.99)),
+				quantile(&l->delays, 0.5, l->most_delay_ns),
+				quantile(&l->delays, 0.99, l->most_delay_ns),
 				xsp_cell_integer(l->most_delay_ns),
 				xsp_cell_integer(l->long_delays),
 				xsp_cell_integer(l->shorter),
@@ -480,8 +488,8 @@ static void put_kernel_row(struct xsp_report_table *t, const struct xsp_gpu_name
 		any ? xsp_cell_integer(u->whole_ns / u->whole) : absent(),
 		n > 1 ? xsp_cell_integer((uint64_t)sqrt(variance > 0 ? variance : 0)) : absent(),
 		any ? xsp_cell_integer(u->least_ns) : absent(),
-		any ? xsp_cell_integer(xsp_histogram_quantile(&u->durations, 0.5)) : absent(),
-		any ? xsp_cell_integer(xsp_histogram_quantile(&u->durations, 0.99)) : absent(),
+		any ? quantile(&u->durations, 0.5, u->most_ns) : absent(),
+		any ? quantile(&u->durations, 0.99, u->most_ns) : absent(),
 		any ? xsp_cell_integer(u->most_ns) : absent(),
 		u->launched > 0 ? xsp_cell_integer(u->shorter) : absent(),
 		ratio(u->occupancy, (double)u->occupied),

@@ -51,7 +51,7 @@ static void advise_idle(const struct xsp_gpu_analysis *g, const struct xsp_gpu_d
 			char *out, size_t size)
 {
 	const struct xsp_gpu_host_use *u = most_idle(g, false);
-	char line[XSP_PYTHON_LINE_MAX], idle[XSP_UNITS_SIZE];
+	char line[XSP_PYTHON_LINE_MAX], name[XSP_GPU_HOST_NAME_MAX], idle[XSP_UNITS_SIZE];
 	struct xsp_python_line at;
 
 	if (u == NULL || d->host_ns * 2 < d->in_ns[0]) {
@@ -67,8 +67,8 @@ static void advise_idle(const struct xsp_gpu_analysis *g, const struct xsp_gpu_d
 		out, size,
 		"launches come too late. Meanwhile the launching thread is in %s%s%s (%s): do that "
 		"elsewhere or earlier, launch ahead, or in fewer and larger pieces",
-		xsp_timeline_name(g->timeline, u->name), known ? " at " : "", known ? line : "",
-		xsp_format_ns(idle, u->idle_ns));
+		xsp_gpu_host_name(g->timeline, u->name, name), known ? " at " : "",
+		known ? line : "", xsp_format_ns(idle, u->idle_ns));
 }
 
 int xsp_rule_gpu_idle(const struct xsp_rule_context *c)
@@ -161,7 +161,7 @@ static void find_short_kernel(const struct xsp_rule_context *c, const struct xsp
 			      uint64_t launches)
 {
 	const double share = share_of(u->launched, launches);
-	char title[200], name[120], mean[XSP_UNITS_SIZE], why[XSP_DOUBT_SIZE];
+	char title[320], name[120], mean[XSP_UNITS_SIZE], why[XSP_DOUBT_SIZE];
 
 	xsp_printable(name, sizeof(name), u->name, 60);
 	snprintf(title, sizeof(title),
@@ -314,7 +314,7 @@ int xsp_rule_memory_bound(const struct xsp_rule_context *c)
 			     intensity = share_of(u->flops, u->bytes),
 			     used = share_of(u->bytes, u->gpu_ns) * 1e9 / bandwidth;
 		const char *name = xsp_timeline_name(c->timeline, u->name);
-		char title[200], shown[120], why[XSP_DOUBT_SIZE];
+		char title[320], shown[120], why[XSP_DOUBT_SIZE];
 		if (share < c->threshold || intensity >= balance || used < BANDWIDTH_LEAST)
 			continue;
 		xsp_printable(shown, sizeof(shown), name, 60);
