@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/units.h"
 
@@ -20,6 +21,18 @@ static void put_counts(struct xsp_report_section *s, const struct count *counts,
 					 xsp_cell_integer(counts[i].value));
 }
 
+static void put_start(struct xsp_report_section *s, uint64_t realtime_ns)
+{
+	const time_t at = (time_t)(realtime_ns / 1000000000);
+	char text[64] = "";
+	struct tm tm;
+
+	if (localtime_r(&at, &tm) != NULL)
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S%z", &tm);
+	xsp_report_value(s, "start", "began", XSP_UNIT_TEXT,
+			 xsp_cell_text(text[0] != '\0' ? text : NULL));
+}
+
 static void put_times(struct xsp_report_section *s, struct xsp_timeline *t,
 		      const struct xsp_capture_reader *r)
 {
@@ -31,8 +44,7 @@ static void put_times(struct xsp_report_section *s, struct xsp_timeline *t,
 	xsp_capture_window(r, &first, &last);
 	xsp_report_value(s, "arguments", "recorded with", XSP_UNIT_TEXT,
 			 xsp_cell_text(xsp_capture_info(r, "arguments")));
-	xsp_report_value(s, "start_realtime_ns", "began at, ns since 1970", XSP_UNIT_NUMBER,
-			 xsp_cell_integer(xsp_capture_realtime(r, start)));
+	put_start(s, xsp_capture_realtime(r, start));
 	xsp_report_value(s, "from_ns", "from", XSP_UNIT_TIME,
 			 start > first ? xsp_cell_integer(start - first) : xsp_cell_text(NULL));
 	xsp_report_value(s, "duration_ns", "time", XSP_UNIT_NS,

@@ -2,6 +2,7 @@
 /* rules_cpu.c - operations, loops, the data loader, first steps, and the recording itself. */
 #include "analysis/rules_private.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,12 +283,11 @@ int xsp_rule_warm_up(const struct xsp_rule_context *c)
 	const double share = xsp_rule_share(lost, c->recorded_ns);
 	if (lost == 0 || share < c->threshold)
 		return 0;
-	snprintf(
-		title, sizeof(title),
-		"the first %llu step%s took %s longer than as many later ones (median %s): %.1f %% "
-		"of the recorded time",
-		(unsigned long long)s.warm_up, s.warm_up == 1 ? "" : "s", xsp_format_ns(time, lost),
-		xsp_format_ns(median, s.median_ns), 100 * share);
+	snprintf(title, sizeof(title),
+		 "first steps (%" PRIu64 ") took %s longer than as many later ones (median %s): "
+		 "%.1f %% of the recorded time",
+		 s.warm_up, xsp_format_ns(time, lost), xsp_format_ns(median, s.median_ns),
+		 100 * share);
 	struct xsp_report_section *f = xsp_rule_found(
 		c,
 		(struct xsp_report_finding){

@@ -237,11 +237,10 @@ int xsp_rule_serial_streams(const struct xsp_rule_context *c)
 		return XSP_RULE_NO_DATA;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct xsp_gpu_device_use *d = &devices[i];
-		const uint64_t second = second_busiest(g, i);
+		const uint64_t second = d->activities >= LAUNCHES_LEAST ? second_busiest(g, i) : 0;
 		const double share = share_of(second, span_ns(d));
 		char subject[64], title[200], why[XSP_DOUBT_SIZE], busy[XSP_UNITS_SIZE];
-		if (share < XSP_SHARE_MEDIUM || d->activities < LAUNCHES_LEAST ||
-		    share_of(d->several_ns, second) >= c->threshold)
+		if (share < XSP_SHARE_MEDIUM || share_of(d->several_ns, second) >= c->threshold)
 			continue;
 		snprintf(subject, sizeof(subject), "GPU %u", d->device);
 		snprintf(title, sizeof(title),
