@@ -108,6 +108,8 @@ static void put_devices(const struct writer *w)
 		const struct xsp_gpu_device_use *d = &w->devices[i];
 		const uint64_t busy = xsp_gpu_device_busy_ns(d);
 		uint64_t total = 0;
+		if (d->activities == 0)
+			continue; /* it was only waited for */
 		for (size_t c = 0; c < XSP_GPU_CLASSES; c++)
 			total += d->total_ns[c];
 		const struct xsp_cell cells[] = {
@@ -225,7 +227,7 @@ static void put_windows(const struct writer *w)
 		return;
 	const double length = (double)(to - from) / XSP_GPU_USE_WINDOWS;
 	for (size_t i = 0; i < w->device_count; i++)
-		for (unsigned k = 0; k < XSP_GPU_USE_WINDOWS; k++) {
+		for (unsigned k = 0; w->devices[i].activities > 0 && k < XSP_GPU_USE_WINDOWS; k++) {
 			const struct xsp_gpu_device_use *d = &w->devices[i];
 			const struct xsp_cell cells[] = {
 				pid_cell(w->g, d->pid),

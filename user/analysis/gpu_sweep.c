@@ -21,7 +21,7 @@ struct moment {
 	uint64_t other_ns; /* START: the end; others: the start */
 	uint64_t call_ns; /* START */
 	uint32_t device, stream; /* indices; WAIT_END: stream may be XSP_GPU_NOWHERE */
-	uint32_t tid; /* START: of the call; WAIT_END: what kind */
+	uint32_t tid; /* START: of the call; WAIT_END: struct xsp_gpu_sync.what */
 	uint32_t name;
 	uint8_t what, class;
 	bool queued; /* START */

@@ -6,6 +6,7 @@
 #include "analysis/rules_private.h"
 #include "base/units.h"
 #include "catalog/gpu_peaks.h"
+#include "catalog/wait_reasons.h"
 #include "timeline/python.h"
 
 #define LAUNCHES_LEAST 100U /* fewer launches prove nothing */
@@ -47,11 +48,25 @@ static const struct xsp_gpu_host_use *most_idle(const struct xsp_gpu_analysis *g
 	return most;
 }
 
+/* "; for 328 ms of it off its CPU (lock)", if that was most of it; else "" */
+static const char *while_waiting(const struct xsp_gpu_analysis *g, char *out, size_t size)
+{
+	const struct xsp_gpu_host_use *u = most_idle(g, true);
+	char idle[XSP_UNITS_SIZE];
+
+	if (u == NULL || u->idle_ns * 2 < xsp_gpu_host_idle_ns(g->host))
+		return "";
+	snprintf(out, size, "; for %s of the time it is off its CPU (%s)",
+		 xsp_format_ns(idle, u->idle_ns), xsp_wait_class_name(u->why));
+	return out;
+}
+
 static void advise_idle(const struct xsp_gpu_analysis *g, const struct xsp_gpu_device_use *d,
 			char *out, size_t size)
 {
 	const struct xsp_gpu_host_use *u = most_idle(g, false);
 	char line[XSP_PYTHON_LINE_MAX], name[XSP_GPU_HOST_NAME_MAX], idle[XSP_UNITS_SIZE];
+	char waiting[128];
 	struct xsp_python_line at;
 
 	if (u == NULL || d->host_ns * 2 < d->in_ns[0]) {
@@ -63,12 +78,12 @@ static void advise_idle(const struct xsp_gpu_analysis *g, const struct xsp_gpu_d
 	const bool known = u->line != NULL && xsp_timeline_python_line(g->timeline, u->line, &at);
 	if (known)
 		xsp_python_line_show(&at, line);
-	snprintf(
-		out, size,
-		"launches come too late. Meanwhile the launching thread is in %s%s%s (%s): do that "
-		"elsewhere or earlier, launch ahead, or in fewer and larger pieces",
-		xsp_gpu_host_name(g->timeline, u->name, name), known ? " at " : "",
-		known ? line : "", xsp_format_ns(idle, u->idle_ns));
+	snprintf(out, size,
+		 "launches come too late. Meanwhile the launching thread is in %s%s%s (%s)%s: do "
+		 "that elsewhere or earlier, launch ahead, or in fewer and larger pieces",
+		 xsp_gpu_host_name(g->timeline, u->name, name), known ? " at " : "",
+		 known ? line : "", xsp_format_ns(idle, u->idle_ns),
+		 while_waiting(g, waiting, sizeof(waiting)));
 }
 
 int xsp_rule_gpu_idle(const struct xsp_rule_context *c)
