@@ -14,10 +14,10 @@
 
 #include "base/grow.h"
 #include "base/u64map.h"
+#include "catalog/occupancy.h"
 #include "export/chrome/json.h"
 #include "export/facts.h"
 #include "timeline/gpu_category.h"
-#include "catalog/occupancy.h"
 
 #define GPU_SORT_INDEX 5000000U
 #define SYNC_TID 1000000U /* a stream's waits: its number + this */
