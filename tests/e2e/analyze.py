@@ -68,7 +68,6 @@ def hot_operation(folder):
     near(hot["values"]["self_ns"], truth["cpu_ns"], "its own time")
     rows = {row["name"]: row for row in report["sections"]["operations"]["tables"]["operations"]["rows"]}
     equal((rows["burn"]["calls"], rows["rest"]["calls"]), (60, 60), "calls")
-    near(rows["rest"]["total_ns"], truth["ns"] - truth["cpu_ns"], "resting", 0.6)
     _, found, _ = recorded(folder, "cool", "-e", "faults:burn", "-e", "faults:rest", "--waits")
     # on a busy machine it has to wait for its CPU, and that is so
     equal(sorted(set(found) - {"runnable"}), [], "rules that found something in a program that sleeps")

@@ -125,20 +125,19 @@ static bool is_place(const struct xsp_call_sites *s, xsp_name_id range)
 static bool describe(const struct xsp_call_sites *s, const struct xsp_span *span, bool loader,
 		     struct xsp_call_site *out)
 {
-	const struct xsp_cuda_entry *cuda = xsp_timeline_cuda(s->timeline, span->probe);
+	const struct xsp_cuda_entry *cuda =
+		loader ? NULL : xsp_timeline_cuda(s->timeline, span->probe);
 	const bool line = span->python != NULL && span->python_first < span->python->count;
 
-	*out = (struct xsp_call_site){.name = span->name};
-	if (line) {
-		out->python = span->python;
-		out->first = span->python_first;
-	}
-	if (loader)
-		out->kind = XSP_SITE_LOADER;
-	if (loader || cuda == NULL)
-		return loader || (line && span->python_calls);
-	if (!is_followed(cuda->kind) || span->outer_ns != 0)
+	if (cuda != NULL ? !is_followed(cuda->kind) || span->outer_ns != 0
+			 : !loader && !(line && span->python_calls))
 		return false;
+	*out = (struct xsp_call_site){.name = span->name,
+				      .kind = loader ? XSP_SITE_LOADER : 0,
+				      .python = line ? span->python : NULL,
+				      .first = line ? span->python_first : 0};
+	if (cuda == NULL)
+		return true;
 	out->kind = cuda->kind;
 	out->in_op = span->op != 0 || (span->user != 0 && is_place(s, span->user_name));
 	out->op = span->op != 0 ? span->op_name : span->user_name;

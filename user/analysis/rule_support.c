@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/call_sites.h"
 #include "analysis/summary_report.h"
 #include "base/units.h"
 
@@ -109,6 +110,9 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 		    xsp_format_count(count, filtered));
 	if ((about & XSP_DOUBT_FILTERED) && xsp_timeline_cut_hides(c->timeline))
 		add(&d, "the cut leaves out calls: their time is in what called them");
+	if ((about & XSP_DOUBT_SITES) && xsp_call_sites_overflowed(xsp_rule_state(c, "call_sites")))
+		add(&d, "there are more places that call than were followed: those that came last "
+			"are missing");
 	return d.used > 0 ? out : NULL;
 }
 

@@ -89,6 +89,7 @@ enum xsp_rule_doubt {
 	XSP_DOUBT_WINDOWS = 1 << 2, /* not all of the time was recorded */
 	XSP_DOUBT_FILTERED =
 		1 << 3, /* --min-duration, --max-depth: time of children is in parents */
+	XSP_DOUBT_SITES = 1 << 4, /* more call sites than are followed */
 };
 #define XSP_DOUBT_SIZE 512
 const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,

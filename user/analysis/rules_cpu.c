@@ -151,8 +151,10 @@ static void find_loop(const struct xsp_rule_context *c, const struct xsp_call_si
 			.subject = subject,
 			.title = title,
 			.advice = advice,
-			.uncertain = xsp_rule_doubt(
-				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_FILTERED, doubt),
+			.uncertain = xsp_rule_doubt(c,
+						    XSP_DOUBT_SITES | XSP_DOUBT_LOST |
+							    XSP_DOUBT_WINDOWS | XSP_DOUBT_FILTERED,
+						    doubt),
 			.share = part.share,
 			.from_ns = site->longest_start_ns,
 			.to_ns = site->longest_start_ns + site->longest_ns},
@@ -247,7 +249,8 @@ static void find_loader(const struct xsp_rule_context *c, const struct loader *l
 			.subject = l->name,
 			.title = title,
 			.advice = loader_advice(l),
-			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
+			.uncertain = xsp_rule_doubt(
+				c, XSP_DOUBT_SITES | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
 			.share = part.share,
 			.from_ns = sum->longest_start_ns,
 			.to_ns = sum->longest_start_ns + sum->longest_ns},

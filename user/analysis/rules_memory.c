@@ -114,7 +114,8 @@ static void find_allocation(const struct xsp_rule_context *c, const struct xsp_c
 				"caching "
 				"allocator (PyTorch's, cudaMallocAsync): CUDA's own calls wait for "
 				"the GPU",
-			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
+			.uncertain = xsp_rule_doubt(
+				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES, doubt),
 			.share = part.share,
 			.from_ns = p->site.longest_start_ns,
 			.to_ns = p->site.longest_start_ns + p->site.longest_ns},
@@ -221,7 +222,8 @@ int xsp_rule_pageable_copy(const struct xsp_rule_context *c)
 			.subject = callers.place[0] != '\0' ? callers.place : NULL,
 			.title = title,
 			.advice = advice,
-			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
+			.uncertain = xsp_rule_doubt(
+				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES, doubt),
 			.share = share,
 			.from_ns = copies->pageable_longest_start_ns,
 			.to_ns = copies->pageable_longest_start_ns + copies->pageable_longest_ns},
@@ -271,7 +273,8 @@ int xsp_rule_small_copies(const struct xsp_rule_context *c)
 			.subject = callers.place,
 			.title = title,
 			.advice = advice,
-			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
+			.uncertain = xsp_rule_doubt(
+				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES, doubt),
 			.share = part.share},
 		true);
 	put_copies(f, copies->count, copies->bytes, copies->ns);

@@ -38,6 +38,8 @@ static int find_place(const struct xsp_rule_context *c, const struct xsp_call_pl
 	const struct xsp_call_site *site = &p->site;
 	char text[XSP_CALL_SITE_TEXT], title[XSP_CALL_SITE_TEXT + 200], gpu[640];
 	char advice[XSP_CALL_SITE_TEXT + 1200], doubt[XSP_DOUBT_SIZE];
+	const struct xsp_gpu_counts *counts = xsp_timeline_gpu(c->timeline);
+	const bool recorded = counts != NULL && counts->records > 0;
 	int rc = waited_for(sites, site, gpu, sizeof(gpu));
 
 	if (rc < 0)
@@ -46,20 +48,21 @@ static int find_place(const struct xsp_rule_context *c, const struct xsp_call_pl
 	snprintf(title, sizeof(title), "waiting for the GPU takes %.1f %% of %s: %s",
 		 100 * part.share, part.of, text);
 	snprintf(advice, sizeof(advice),
-		 "%s%s%s what %s wants of the GPU is wanted too early or too often: ask for it "
-		 "later "
-		 "or every so many steps (.item(), .cpu(), print, a copy without non_blocking), or "
-		 "give the GPU less to do before it",
+		 "%s%s. What %s wants of the GPU may be wanted too early or too often: ask for it "
+		 "later or every so many steps (.item(), .cpu(), print, a copy without "
+		 "non_blocking), or give the GPU less to do before it",
 		 gpu[0] != '\0' ? "the wait is not the cause, what the GPU did meanwhile is: "
-				: "what the GPU did meanwhile was not recorded (--gpu);",
-		 gpu, gpu[0] != '\0' ? ". Else" : "", text);
+		 : recorded	? "the GPU is not known to have run anything meanwhile"
+				: "what the GPU did meanwhile was not recorded",
+		 gpu, text);
 	struct xsp_report_section *f = xsp_rule_found(
 		c,
 		(struct xsp_report_finding){
 			.subject = text,
 			.title = title,
 			.advice = advice,
-			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
+			.uncertain = xsp_rule_doubt(
+				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES, doubt),
 			.share = part.share,
 			.from_ns = site->longest_start_ns,
 			.to_ns = site->longest_start_ns + site->longest_ns},
