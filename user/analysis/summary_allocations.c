@@ -134,6 +134,19 @@ static int by_slope(const void *a, const void *b)
 	return by_alive(a, b);
 }
 
+/* What is still alive was there to the recording's end, also if nobody has allocated since; what was given back was so
+ * when the program ended, which takes its time. */
+static struct xsp_slope slope_of(const struct xsp_summary_allocations *a, const struct site *s)
+{
+	struct xsp_growth_clock clock = a->clock;
+	uint64_t start, end;
+
+	xsp_timeline_window(a->timeline, &start, &end);
+	if (s->alive_bytes > 0)
+		xsp_growth_time(&clock, end);
+	return xsp_growth_slope(&clock, s->growth);
+}
+
 /* All sites, the caller's to free; NULL: out of memory. */
 static struct ranked *rank(const struct xsp_summary_allocations *a,
 			   int (*order)(const void *, const void *))
@@ -145,7 +158,7 @@ static struct ranked *rank(const struct xsp_summary_allocations *a,
 	for (size_t i = 0; all != NULL && i < a->count; i++) {
 		all[i] = (struct ranked){.where = &where[i], .site = &a->sites[i]};
 		if (is_sure(a) && a->sites[i].growth != NULL)
-			all[i].slope = xsp_growth_slope(&a->clock, a->sites[i].growth);
+			all[i].slope = slope_of(a, &a->sites[i]);
 	}
 	if (all != NULL && a->count > 0)
 		qsort(all, a->count, sizeof(*all), order);
