@@ -377,6 +377,22 @@ def allocations_of_chosen_threads_and_names(folder):
 
 
 @case
+def memory_of_each_process(folder):
+    made, sizes = Made(), {500 + i: 1000 * (i + 1) for i in range(20)}
+    made.clock(START)
+    gave = made.probe(GAVE, GAVE, "memory")
+    for i, (pid, size) in enumerate(sizes.items()):
+        made.process(pid)
+        made.allocation(START + i, (pid, pid), gave, 0x10000, size)
+    made.finish(f"{folder}/processes.xspt", START, START + 1000)
+    pools = json.loads(xsptrace("export", f"{folder}/processes.xspt", "--summary", "json").stdout)["allocations"]["pools"]
+    equal({p["pid"]: p["end_bytes"] for p in pools}, sizes, "bytes of each process")
+    text = xsptrace("export", f"{folder}/processes.xspt").stdout
+    check("PyTorch's host memory of process 501, allocated since the recording began: 1.95 KiB at most" in text, "501", text)
+    check(text.count("host memory of process") == 16 and "... and that of 4 more devices or processes" in text, "20 lines", text)
+
+
+@case
 def texts_of_a_capture_do_not_drive_the_terminal(folder):
     made, thread = Made(), (500, 500)
     for key in ("arguments", "host", "kernel", "version", "filters", "max overhead", "worst slowdown", "calls unseen", "children",
