@@ -246,7 +246,8 @@ static uint32_t shown_pid(const struct xsp_summary_allocations *a, const struct 
 static void print_use(const struct xsp_summary_allocations *a, const struct xsp_capture_reader *r,
 		      const struct xsp_memory_use *u, bool process, FILE *f)
 {
-	char of[40] = "", pool[80], peak[XSP_UNITS_SIZE], now[XSP_UNITS_SIZE], bytes[XSP_UNITS_SIZE];
+	char of[40] = "", pool[80], peak[XSP_UNITS_SIZE], now[XSP_UNITS_SIZE],
+	     bytes[XSP_UNITS_SIZE];
 	char calls[XSP_UNITS_SIZE], frees[XSP_UNITS_SIZE], when[XSP_UNITS_SIZE];
 	uint64_t start, end;
 
