@@ -108,8 +108,8 @@ static __always_inline void know(__u64 hash)
 {
 	__u32 one = 1;
 
-	if (bpf_map_update_elem(&xsp_names, &hash, &one, BPF_NOEXIST) && !is_known(hash))
-		xsp_count(XSP_COUNT_LOST_NAME); /* the table is full: sent every time */
+	/* where the table is full it is sent every time: nothing is lost */
+	bpf_map_update_elem(&xsp_names, &hash, &one, BPF_NOEXIST);
 }
 
 static __always_inline void fill_name(struct xsp_event_name *e, __u64 hash, __u32 length,

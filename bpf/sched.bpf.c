@@ -284,12 +284,9 @@ static __noinline void leaves(struct xsp_thread_waits *t, __u64 now, bool preemp
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct xsp_short_waits *s = short_waits();
-	__u64 id = bpf_get_current_pid_tgid();
 	__u32 state = task->__state;
 	__u64 ran_ns = task->se.sum_exec_runtime, key = (__u64)task;
 
-	t->tid = (__u32)id; /* an exec changes it */
-	t->tgid = id >> 32;
 	t->named = is_named(task);
 	if (t->off)
 		return_late(t, key, now, ran_ns);
@@ -365,6 +362,44 @@ int xsp_sched_switch(struct bpf_raw_tracepoint_args *ctx)
 		leaves(prev, now, ctx->args[0] & 1);
 	if (next)
 		returns(next, ctx->args[2], now);
+	return 0;
+}
+
+/* ---- exec ---- */
+
+/*
+ * (task, the id that it had before, ...). A thread that is not its process's first one takes that one's id: what it did
+ * until now is told under its own. The first one has ended by then, and was told of under its id, whatever it has now.
+ */
+SEC("raw_tp/sched_process_exec")
+int xsp_sched_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (void *)ctx->args[0];
+	__u32 before = ctx->args[1], tid = BPF_CORE_READ(task, pid);
+	struct xsp_thread_waits *t = before != tid ? waits_of((__u64)task) : 0;
+	struct xsp_short_waits *s = short_waits();
+	__u64 now = bpf_ktime_get_ns(), ran_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
+
+	if (!t || !is_recorded(now))
+		return 0;
+	if (t->off)
+		return_late(t, (__u64)task, now, ran_ns);
+	t->running_ns += now - t->at_ns;
+	if (t->named)
+		emit_times(t, now, 1);
+	bool named = t->named;
+	__u32 tgid = t->tgid;
+	__builtin_memset(t, 0, sizeof(*t));
+	t->tid = tid;
+	t->tgid = tgid;
+	t->named = named;
+	t->syscall = -1;
+	t->ran_ns = ran_ns;
+	t->since_ns = t->at_ns = now;
+	if (s) {
+		s->ns = 0;
+		s->tid = tid;
+	}
 	return 0;
 }
 

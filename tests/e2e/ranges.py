@@ -130,4 +130,13 @@ def deeper_than_max_depth(folder):
           {k: v for k, v in whole.items() if k[1] < 2}, "spans with --max-depth 2")
 
 
+@case
+def more_names_than_the_kernel_side_remembers(folder):
+    """They are sent again each time, which is no loss."""
+    xsptrace(*EXTRA, "-q", "-e", "record_function", "-o", f"{folder}/n.json", "--", workload("many_names"), 70_000)
+    trace = Trace(f"{folder}/n.json")
+    equal((len(trace.spans), len(trace.calls)), (70_000, 70_000), "ranges, and names")
+    trace.check_nothing_lost()
+
+
 main()

@@ -170,6 +170,34 @@ def threads_that_were_there_before(folder):
         near(sum(t["blocked_ns"].values()), t["time_ns"], "asleep", share=0.2)
 
 
+EXECS = """
+import os, threading, time
+def work():
+    print(threading.get_native_id(), flush=True)
+    until = time.thread_time() + 0.3
+    while time.thread_time() < until:
+        pass
+    os.execv("/bin/sleep", ["sleep", "0.3"])
+threading.Thread(target=work).start()
+time.sleep(100)
+"""
+
+
+@case
+def exec_by_another_thread_than_the_first(folder):
+    """It takes the first one's id; what it did before stays its own."""
+    done = xsptrace(*EXTRA, "-q", "--waits", "-o", f"{folder}/e.xspt", "--", sys.executable, "-c", EXECS)
+    tid = int(done.stdout.split()[0])
+    threads = json.loads(xsptrace("export", f"{folder}/e.xspt", "--summary", "json").stdout)["threads"]
+    worker, = [t for t in threads if t["tid"] == tid]
+    first, last = [t for t in threads if t["tid"] == t["pid"]]
+    check(300 * MS <= worker["running_ns"] < 450 * MS and worker["ended"], "the thread that worked", threads)
+    check(first["ended"] and first["blocked_ns"]["sleep"] >= 290 * MS, "the first one slept meanwhile", threads)
+    check(last["running_ns"] < 100 * MS and last["blocked_ns"]["sleep"] >= 290 * MS, "the next program slept", threads)
+    for t in threads:
+        equal(t["running_ns"] + t["runnable_ns"] + sum(t["blocked_ns"].values()), t["time_ns"], "a thread's sums")
+
+
 @case
 def stopped_in_the_middle_of_a_sleep(folder):
     """The kernel then goes on with a call without a name, which is none of another kind."""

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A capture that is read while it is written: nothing is missed or told twice, and nothing gathers. */
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/stat.h>
 
 #include "analysis/live.h"
@@ -125,6 +126,35 @@ Test(live, probes_and_names_that_come_later)
 	cr_expect_eq(name_of(&w, "range").calls, 1);
 	cr_expect_eq(name_of(&w, "second").calls, 1);
 	cr_expect_eq(name_of(&w, "late").calls, 1);
+	stop(&w);
+}
+
+/* A range, or more, of a name of its own each. */
+static void make_up(struct watched *w, uint32_t from, uint32_t count)
+{
+	for (uint32_t i = from; i < from + count; i++) {
+		char text[120];
+		snprintf(text, sizeof(text), "%0100u", i);
+		name(&w->b, 1000 + i, text, 0);
+		begin(&w->b, 0, MAIN, 1000 + i);
+		end(&w->b, 0, MAIN);
+		if (i % 16384 == 0)
+			look(w, w->b.now);
+	}
+	look(w, w->b.now);
+}
+
+/* A program may make up names for days. */
+Test(live, names_beyond_those_that_are_kept)
+{
+	struct watched w;
+
+	watch(&w, 1, false);
+	make_up(&w, 0, 140000); /* 131,072 are */
+	const size_t before = mallinfo2().uordblks;
+	make_up(&w, 140000, 100000);
+	cr_expect_lt(mallinfo2().uordblks, before + (1 << 20));
+	cr_expect_eq(name_of(&w, "[name not readable]").all.calls, 240000 - 131072);
 	stop(&w);
 }
 

@@ -12,6 +12,7 @@
 
 #define SITES_SHOWN 10
 #define LEAKS_SHOWN 5
+#define POOLS_SHOWN 16
 #define MAX_GROWTHS 16384U /* sites whose growth is followed: 600 bytes each */
 
 /* By the timeline's index. */
@@ -125,6 +126,19 @@ static int by_slope(const void *a, const void *b)
 	return by_alive(a, b);
 }
 
+/* What is still alive was there to the recording's end, also if nobody has allocated since; what was given back was so
+ * when the program ended, which takes its time. */
+static struct xsp_slope slope_of(const struct xsp_summary_allocations *a, const struct site *s)
+{
+	struct xsp_growth_clock clock = a->clock;
+	uint64_t start, end;
+
+	xsp_timeline_window(a->timeline, &start, &end);
+	if (s->alive_bytes > 0)
+		xsp_growth_time(&clock, end);
+	return xsp_growth_slope(&clock, s->growth);
+}
+
 /* All sites, the caller's to free; NULL: out of memory. */
 static struct xsp_allocation_site *rank(const struct xsp_summary_allocations *a,
 					int (*order)(const void *, const void *))
@@ -141,7 +155,7 @@ static struct xsp_allocation_site *rank(const struct xsp_summary_allocations *a,
 						      .allocations = s->allocations,
 						      .bytes = s->bytes};
 		if (xsp_summary_allocations_sure(a) && s->growth != NULL)
-			all[i].slope = xsp_growth_slope(&a->clock, s->growth);
+			all[i].slope = slope_of(a, s);
 	}
 	if (all != NULL && a->count > 0)
 		qsort(all, a->count, sizeof(*all), order);
@@ -217,16 +231,27 @@ static void name_pool(const struct xsp_memory_use *u, char *out, size_t size)
 			 u->device_type);
 }
 
-static void print_use(const struct xsp_summary_allocations *a, const struct xsp_capture_reader *r,
-		      const struct xsp_memory_use *u, FILE *f)
+static uint32_t shown_pid(const struct xsp_summary_allocations *a, const struct xsp_memory_use *u)
 {
-	char pool[80], peak[XSP_UNITS_SIZE], now[XSP_UNITS_SIZE], bytes[XSP_UNITS_SIZE];
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(a->timeline, u->pid);
+
+	return t != NULL ? t->ns_pid : u->pid;
+}
+
+/* `process`: there are several. */
+static void print_use(const struct xsp_summary_allocations *a, const struct xsp_capture_reader *r,
+		      const struct xsp_memory_use *u, bool process, FILE *f)
+{
+	char of[40] = "", pool[80], peak[XSP_UNITS_SIZE], now[XSP_UNITS_SIZE],
+	     bytes[XSP_UNITS_SIZE];
 	char calls[XSP_UNITS_SIZE], frees[XSP_UNITS_SIZE], when[XSP_UNITS_SIZE];
 	uint64_t start, end;
 
 	name_pool(u, pool, sizeof(pool));
+	if (process)
+		snprintf(of, sizeof(of), " of process %" PRIu32, shown_pid(a, u));
 	xsp_capture_window(r, &start, &end);
-	fprintf(f, "PyTorch's %s, allocated since the recording began: ", pool);
+	fprintf(f, "PyTorch's %s%s, allocated since the recording began: ", pool, of);
 	if (a->known)
 		fprintf(f, "%s at most (after %s), %s at the end; ",
 			xsp_format_bytes(peak, u->peak),
@@ -238,6 +263,21 @@ static void print_use(const struct xsp_summary_allocations *a, const struct xsp_
 		fprintf(f, ", and %s of what was there before",
 			xsp_format_count(calls, u->unknown_frees));
 	fputc('\n', f);
+}
+
+static void print_uses(const struct xsp_summary_allocations *a, const struct xsp_capture_reader *r,
+		       const struct xsp_memory_use *uses, size_t count, FILE *f)
+{
+	size_t pools = 0;
+	bool processes = false;
+
+	for (size_t i = 1; i < count; i++)
+		processes = processes || uses[i].pid != uses[0].pid;
+	for (size_t i = 0; i < count; i++)
+		if (uses[i].pool == XSP_MEMORY_TORCH && pools++ < POOLS_SHOWN)
+			print_use(a, r, &uses[i], processes, f);
+	if (pools > POOLS_SHOWN)
+		fprintf(f, "... and that of %zu more devices or processes\n", pools - POOLS_SHOWN);
 }
 
 static void format_rate(char *out, size_t size, double bytes)
@@ -289,11 +329,9 @@ void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
 	const uint64_t lost = a != NULL ? xsp_timeline_allocations_lost(a->timeline) : 0;
 	char text[200], count[XSP_UNITS_SIZE];
 
-	for (size_t i = 0; i < n; i++)
-		if (uses[i].pool == XSP_MEMORY_TORCH)
-			print_use(a, r, &uses[i], f);
 	if (a == NULL)
 		return;
+	print_uses(a, r, uses, n, f);
 	if (!a->known)
 		warn(ctx, "what is alive is not known: between the windows of --max-overhead "
 			  "allocations and frees were not seen; --max-overhead off sees all");
@@ -342,6 +380,7 @@ static void put_use(const struct xsp_summary_allocations *a, struct xsp_json_wri
 		    const struct xsp_memory_use *u)
 {
 	xsp_json_begin(j, NULL, '{');
+	xsp_json_number(j, "pid", shown_pid(a, u));
 	xsp_json_number(j, "device_type", u->device_type);
 	if (u->device_type != XSP_C10_CPU)
 		xsp_json_number(j, "device", u->device);

@@ -295,7 +295,7 @@ static int by_count(const void *a, const void *b)
 static void print_errors(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f)
 {
 	const struct xsp_capture_probe *probes;
-	char count[XSP_UNITS_SIZE];
+	char count[XSP_UNITS_SIZE], call[96];
 
 	if (g->error_count == 0)
 		return;
@@ -306,7 +306,8 @@ static void print_errors(struct xsp_summary_gpu *g, struct xsp_capture_reader *r
 		const struct api_error *e = &g->errors[i];
 		const struct xsp_cuda_entry *entry = xsp_timeline_cuda(g->timeline, e->probe);
 		const char *name = xsp_cuda_error((enum xsp_cuda_api)entry->api, e->code);
-		fprintf(f, "      %s: %s %" PRIu32 ", %s times\n", probes[e->probe].name,
+		xsp_printable(call, sizeof(call), probes[e->probe].name, 0);
+		fprintf(f, "      %s: %s %" PRIu32 ", %s times\n", call,
 			name != NULL ? name : "error", e->code, xsp_format_count(count, e->count));
 	}
 	if (g->error_count > ERRORS_SHOWN)

@@ -163,9 +163,16 @@ static int print_table(struct xsp_summary *s, struct xsp_capture_reader *r, FILE
 
 /* ---- the lines after it ---- */
 
-static const char *text_or(const char *text, const char *other)
+#define INFO_SHOWN 256
+
+/* What the capture says, which may have been made to drive the terminal. */
+static const char *info_or(const struct xsp_capture_reader *r, const char *key, const char *other,
+			   char shown[INFO_SHOWN])
 {
-	return text != NULL ? text : other;
+	const char *text = xsp_capture_info(r, key);
+
+	xsp_printable(shown, INFO_SHOWN, text != NULL ? text : other, 0);
+	return shown;
 }
 
 struct note {
@@ -203,14 +210,14 @@ static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reade
 	const struct xsp_capture_let_go *l;
 	const struct xsp_capture_probe *probes;
 	const size_t count = xsp_capture_windows(r, &windows), gone = xsp_capture_let_gos(r, &l);
-	char time[XSP_UNITS_SIZE], name[128], rate[XSP_UNITS_SIZE];
+	char time[XSP_UNITS_SIZE], name[128], rate[XSP_UNITS_SIZE], most[INFO_SHOWN];
 
 	if (count > 0 && all_ns > 0)
 		fprintf(f,
 			"to keep the target within %s all was on for %s of it, in %zu window%s: "
 			"the "
 			"totals are of %.3g %% of the time\n",
-			text_or(xsp_capture_info(r, "max overhead"), "--max-overhead"),
+			info_or(r, "max overhead", "--max-overhead", most),
 			xsp_format_ns(time, xsp_timeline_recorded_ns(t)), count,
 			count == 1 ? "" : "s",
 			100.0 * (double)xsp_timeline_recorded_ns(t) / (double)all_ns);
@@ -314,7 +321,7 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r, co
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
 	const bool complete = xsp_capture_how_ended(r) == XSP_CAPTURE_COMPLETE;
 	struct list l = {0};
-	char text[640];
+	char text[640], unseen[INFO_SHOWN];
 	add(&l, st->lost_entries, "entry", "entries");
 	add(&l, st->lost_exits, "exit", "exits");
 	add(&l, st->lost_other, "other event", "other events");
@@ -332,7 +339,7 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r, co
 	} else if (complete && xsp_capture_info(r, "calls unseen") != NULL) {
 		fprintf(n->f,
 			"no event was lost; calls %s before their probes were there are missing\n",
-			xsp_capture_info(r, "calls unseen"));
+			info_or(r, "calls unseen", "", unseen));
 	} else if (complete && st->events > 0) {
 		fputs(any_gap(r) ? "no event was lost\n" : "nothing was lost\n", n->f);
 	} else if (st->events > 0) {
@@ -433,7 +440,7 @@ static void print_damage(struct xsp_capture_reader *r, const struct note *n)
 static void print_cost(struct xsp_capture_reader *r, const struct note *n)
 {
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
-	char probes[XSP_UNITS_SIZE], cpu[XSP_UNITS_SIZE];
+	char probes[XSP_UNITS_SIZE], cpu[XSP_UNITS_SIZE], worst[INFO_SHOWN], most[INFO_SHOWN];
 	uint64_t start, end;
 	xsp_capture_window(r, &start, &end);
 	if (end > start && st->probes_cost_ns > 0)
@@ -443,8 +450,8 @@ static void print_cost(struct xsp_capture_reader *r, const struct note *n)
 			100.0 * (double)st->probes_cost_ns / (double)(end - start));
 	if (xsp_capture_info(r, "worst slowdown") != NULL)
 		fprintf(n->f, "slowed most, estimated: %s, of at most %s\n",
-			xsp_capture_info(r, "worst slowdown"),
-			text_or(xsp_capture_info(r, "max overhead"), "any"));
+			info_or(r, "worst slowdown", "", worst),
+			info_or(r, "max overhead", "any", most));
 	if (st->recorder_cpu_ns > 0)
 		fprintf(n->f, "xsptrace itself: %s of CPU time\n",
 			xsp_format_ns(cpu, st->recorder_cpu_ns));

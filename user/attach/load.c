@@ -278,6 +278,7 @@ static void choose_programs(struct xsp_attach *a)
 	bpf_program__set_autoload(b->progs.xsp_sched_waking, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sched_wakeup, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sched_new, a->waits);
+	bpf_program__set_autoload(b->progs.xsp_sched_exec, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sched_meet, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sched_part, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sample, a->sample_hz > 0);

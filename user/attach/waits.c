@@ -60,6 +60,7 @@ int xsp_attach_profile(struct xsp_attach *a)
 		{b->progs.xsp_sched_waking, &b->links.xsp_sched_waking},
 		{b->progs.xsp_sched_wakeup, &b->links.xsp_sched_wakeup},
 		{b->progs.xsp_sched_new, &b->links.xsp_sched_new},
+		{b->progs.xsp_sched_exec, &b->links.xsp_sched_exec},
 	};
 
 	int rc = xsp_attach_programs(sched, sizeof(sched) / sizeof(sched[0]));

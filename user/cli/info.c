@@ -112,8 +112,8 @@ static void print_modules(const struct xsp_capture_reader *r)
 	const struct xsp_capture_let_go *l;
 	size_t gone = xsp_capture_let_gos(r, &l);
 	for (size_t i = 0; i < gone; i++)
-		printf("%-16s %s, %" PRIu64 " calls/s\n", i ? "" : "let go", p[l[i].probe].name,
-		       l[i].calls_per_second);
+		print_row(i ? "" : "let go", "%s, %" PRIu64 " calls/s", p[l[i].probe].name,
+			  l[i].calls_per_second);
 	for (size_t i = 0; i < probes; i++)
 		functions += p[i].kind != XSP_PROBE_MARK;
 	printf("%-16s %zu functions, %zu internal\n", "probes", functions, probes - functions);

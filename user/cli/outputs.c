@@ -81,10 +81,27 @@ static int show_progress(void *ctx, const struct xsp_span *span)
 	return 0;
 }
 
+/* It is of some formats only, and nobody else would tell that another one is what it always is. */
+static void say_weight(const struct xsp_outputs *o)
+{
+	bool used = o->weight == XSP_WEIGHT_USUAL;
+
+	for (size_t i = 0; i < o->count && !used; i++) {
+		const struct xsp_export_format *format = xsp_export_format_for(o->paths[i]);
+		used = format != NULL && format->stacks;
+	}
+	if (!used)
+		xsp_say("--weight %s changes nothing: it is what .folded, .svg, .perf and .pb.gz "
+			"add up",
+			xsp_weight_name(o->weight));
+}
+
 static int open_all(struct work *w)
 {
 	const struct xsp_outputs *o = w->o;
 	struct xsp_error err = {0};
+
+	say_weight(o);
 
 	w->exports = calloc(o->count + 1, sizeof(struct xsp_export *));
 	w->elsewhere = calloc(o->count + 1, sizeof(char *));

@@ -11,7 +11,6 @@
 #include "export/shown.h"
 #include "export/span_category.h"
 #include "export/text.h"
-#include "timeline/cut.h"
 
 struct csv {
 	struct xsp_renderer *names;
@@ -50,7 +49,7 @@ static int csv_begin(struct xsp_export *x)
 	if (c == NULL)
 		return -ENOMEM;
 	x->state = c;
-	xsp_timeline_window(x->timeline, &c->start_ns, &end_ns);
+	xsp_capture_window(x->reader, &c->start_ns, &end_ns);
 	c->probe_count = xsp_capture_probes(x->reader, &c->probes);
 	c->module_count = xsp_capture_modules(x->reader, &c->modules);
 	int rc = xsp_renderer_new(x->timeline, render_name, NULL, &c->names);
@@ -59,7 +58,7 @@ static int csv_begin(struct xsp_export *x)
 	xsp_out_text(x->out,
 		     "id,parent_id,pid,tid,thread,fiber,category,name,provider,module,depth,"
 		     "ending,start_ns,end_ns,duration_ns,self_ns,cpu_ns,self_cpu_ns,"
-		     "correlation,operator_id\r\n");
+		     "correlation,operator_id,cut\r\n");
 	return rc;
 }
 
@@ -115,6 +114,7 @@ static void put_times(struct xsp_export *x, const struct xsp_span *s, uint32_t c
 	p = put_if(p, measured && s->self_cpu_ns != XSP_CPU_UNKNOWN, s->self_cpu_ns);
 	p = put_if(p, correlation != 0, correlation);
 	p = put_if(p, op != 0, op);
+	p = put_if(p, true, (s->flags & XSP_SPAN_CUT) != 0);
 	xsp_out_commit(x->out, XSP_PUT(p, "\r\n"));
 }
 

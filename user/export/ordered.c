@@ -31,19 +31,28 @@ struct event {
 	uint32_t begins;
 };
 
+/* Spans that came late, sorted; read backwards. */
+struct run {
+	uint64_t at, left; /* in the first file: where, and how many are still only there */
+	struct xsp_ordered_span *read; /* those before them, */
+	uint64_t count; /* so many */
+};
+
 struct row {
 	struct block *open; /* the last, not written yet */
 	uint64_t last_ns; /* no span that is in order ended later */
 	struct xsp_ordered_span *late;
 	size_t late_count, late_capacity;
+	struct run *runs; /* of late ones for which there was no room */
+	size_t run_count, run_capacity;
 };
 
 struct xsp_ordered {
 	struct xsp_new_file *spans, *events;
-	uint64_t written; /* of spans */
+	uint64_t written; /* of spans, bytes */
 	struct row *rows;
 	size_t row_count, row_capacity;
-	size_t late;
+	size_t late; /* in memory */
 	struct xsp_ordered_span *around; /* of the one at hand, while reading backwards */
 	size_t depth, around_capacity;
 	struct event buffer[EVENTS];
@@ -87,8 +96,12 @@ void xsp_ordered_free(struct xsp_ordered *o)
 	if (o == NULL)
 		return;
 	for (size_t i = 0; i < o->row_count; i++) {
-		free(o->rows[i].open);
-		free(o->rows[i].late);
+		struct row *r = &o->rows[i];
+		for (size_t k = 0; k < r->run_count; k++)
+			free(r->runs[k].read);
+		free(r->runs);
+		free(r->open);
+		free(r->late);
 	}
 	xsp_new_file_free(o->spans);
 	xsp_new_file_free(o->events);
@@ -117,10 +130,60 @@ static int row_at(struct xsp_ordered *o, uint32_t index, struct row **out)
 	return 0;
 }
 
+/* So that the last one is the first to be taken: the later end; of equal ones, what lies around, else what began
+ * later. */
+static int by_end(const void *a, const void *b)
+{
+	const struct xsp_ordered_span *x = a, *y = b;
+
+	if (x->end_ns != y->end_ns)
+		return x->end_ns < y->end_ns ? -1 : 1;
+	if (x->depth != y->depth)
+		return x->depth > y->depth ? -1 : 1;
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+/* Those in memory become a run, which has them. */
+static int end_run(struct row *r)
+{
+	if (r->late_count == 0)
+		return 0;
+	if (xsp_grow(&r->runs, &r->run_capacity, r->run_count + 1) < 0)
+		return -ENOMEM;
+	qsort(r->late, r->late_count, sizeof(*r->late), by_end);
+	r->runs[r->run_count++] = (struct run){.read = r->late, .count = r->late_count};
+	r->late = NULL;
+	r->late_count = r->late_capacity = 0;
+	return 0;
+}
+
+/* Makes room: all that are in memory go to the file, as a run of each row. */
+static int write_late(struct xsp_ordered *o)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < o->row_count; i++) {
+		struct row *r = &o->rows[i];
+		const size_t size = r->late_count * sizeof(*r->late);
+		rc = end_run(r);
+		if (rc < 0 || size == 0)
+			continue;
+		struct run *run = &r->runs[r->run_count - 1];
+		rc = write_at(o->spans, run->read, size, o->written);
+		free(run->read);
+		*run = (struct run){.at = o->written, .left = run->count};
+		o->written += size;
+	}
+	o->late = 0;
+	return rc;
+}
+
 static int add_late(struct xsp_ordered *o, struct row *r, const struct xsp_ordered_span *span)
 {
-	if (o->late == XSP_ORDERED_LATE)
-		return -EOVERFLOW;
+	int rc = o->late == XSP_ORDERED_LATE ? write_late(o) : 0;
+
+	if (rc < 0)
+		return rc;
 	if (xsp_grow(&r->late, &r->late_capacity, r->late_count + 1) < 0)
 		return -ENOMEM;
 	r->late[r->late_count++] = *span;
@@ -128,14 +191,15 @@ static int add_late(struct xsp_ordered *o, struct row *r, const struct xsp_order
 	return 0;
 }
 
-int xsp_ordered_add(struct xsp_ordered *o, uint32_t row, const struct xsp_ordered_span *span)
+int xsp_ordered_add(struct xsp_ordered *o, uint32_t row, const struct xsp_ordered_span *span,
+		    bool passed)
 {
 	struct row *r;
 	int rc = row_at(o, row, &r);
 
 	if (rc < 0)
 		return rc;
-	if (span->end_ns < r->last_ns)
+	if (span->end_ns < r->last_ns || (passed && span->end_ns == r->last_ns))
 		return add_late(o, r, span);
 	r->last_ns = span->end_ns;
 	if (r->open->count == BLOCK_SPANS) {
@@ -168,13 +232,18 @@ static int put_event(struct xsp_ordered *o, bool begins, uint32_t name, uint64_t
 	return rc;
 }
 
-/* Those of this depth, or deeper, are after it. */
-static int close_to(struct xsp_ordered *o, uint32_t depth)
+/* Those of its depth, or deeper, are after it. Where what was around it is shown on another row depth says nothing: by
+ * their times, then. NULL: all are. */
+static int close_to(struct xsp_ordered *o, const struct xsp_ordered_span *span)
 {
 	int rc = 0;
 
-	while (rc == 0 && o->depth > 0 && o->around[o->depth - 1].depth >= depth) {
-		const struct xsp_ordered_span *s = &o->around[--o->depth];
+	while (rc == 0 && o->depth > 0) {
+		const struct xsp_ordered_span *s = &o->around[o->depth - 1];
+		if (span != NULL && s->start_ns <= span->start_ns &&
+		    (s->depth < span->depth || s->start_ns < span->end_ns))
+			break;
+		o->depth--;
 		rc = put_event(o, true, s->name, s->start_ns);
 	}
 	return rc;
@@ -182,7 +251,7 @@ static int close_to(struct xsp_ordered *o, uint32_t depth)
 
 static int take_backwards(struct xsp_ordered *o, const struct xsp_ordered_span *span)
 {
-	int rc = close_to(o, span->depth);
+	int rc = close_to(o, span);
 
 	if (rc == 0)
 		rc = put_event(o, false, span->name, span->end_ns);
@@ -193,32 +262,55 @@ static int take_backwards(struct xsp_ordered *o, const struct xsp_ordered_span *
 	return rc;
 }
 
-/* So that the last one is the first to be taken: the later end; of equal ones, what lies around. */
-static int by_end(const void *a, const void *b)
+/* The last one of the run that has not been taken; *out NULL: there is none. */
+static int last_of(const struct xsp_ordered *o, struct run *run,
+		   const struct xsp_ordered_span **out)
 {
-	const struct xsp_ordered_span *x = a, *y = b;
+	int rc = 0;
 
-	if (x->end_ns != y->end_ns)
-		return x->end_ns < y->end_ns ? -1 : 1;
-	return x->depth > y->depth ? -1 : x->depth < y->depth;
+	if (run->count == 0 && run->left > 0) {
+		run->count = run->left < BLOCK_SPANS ? run->left : BLOCK_SPANS;
+		run->left -= run->count;
+		if (run->read == NULL)
+			run->read = calloc(BLOCK_SPANS, sizeof(*run->read));
+		rc = run->read == NULL
+			     ? -ENOMEM
+			     : read_at(o->spans, run->read, run->count * sizeof(*run->read),
+				       run->at + run->left * sizeof(*run->read));
+	}
+	*out = rc == 0 && run->count > 0 ? &run->read[run->count - 1] : NULL;
+	return rc;
 }
 
+/* Those that lie behind `before` (NULL: all of them). */
 static int take_late(struct xsp_ordered *o, struct row *r, const struct xsp_ordered_span *before)
 {
 	int rc = 0;
 
-	while (rc == 0 && r->late_count > 0 &&
-	       (before == NULL || by_end(before, &r->late[r->late_count - 1]) < 0))
-		rc = take_backwards(o, &r->late[--r->late_count]);
+	while (rc == 0 && r->run_count > 0) {
+		const struct xsp_ordered_span *best = NULL, *last;
+		struct run *from = NULL;
+		for (size_t i = 0; rc == 0 && i < r->run_count; i++) {
+			rc = last_of(o, &r->runs[i], &last);
+			if (last == NULL || (best != NULL && by_end(last, best) <= 0))
+				continue;
+			best = last;
+			from = &r->runs[i];
+		}
+		if (rc < 0 || best == NULL || (before != NULL && by_end(before, best) >= 0))
+			return rc;
+		from->count--; /* it stays where it is until the next one is asked for */
+		rc = take_backwards(o, best);
+	}
 	return rc;
 }
 
 static int turn_row(struct xsp_ordered *o, struct row *r)
 {
-	int rc = 0;
+	int rc = end_run(r);
 
-	if (r->late_count > 1)
-		qsort(r->late, r->late_count, sizeof(*r->late), by_end);
+	if (rc < 0)
+		return rc;
 	for (;;) {
 		for (uint64_t i = r->open->count; rc == 0 && i > 0; i--) {
 			rc = take_late(o, r, &r->open->spans[i - 1]);
@@ -231,7 +323,7 @@ static int turn_row(struct xsp_ordered *o, struct row *r)
 	}
 	if (rc == 0)
 		rc = take_late(o, r, NULL);
-	return rc == 0 ? close_to(o, 0) : rc;
+	return rc == 0 ? close_to(o, NULL) : rc;
 }
 
 /* ---- out ---- */

@@ -4,7 +4,7 @@
  * time, row by row.
  *
  * They are kept in nameless files beside the output until all have come: memory does not grow with them. What
- * came out of order (stacks that proved to be abandoned) is sorted in memory, up to XSP_ORDERED_LATE of them.
+ * came out of order (stacks that proved to be abandoned) is sorted, XSP_ORDERED_LATE of them at a time.
  */
 #ifndef XSP_EXPORT_ORDERED_H
 #define XSP_EXPORT_ORDERED_H
@@ -26,8 +26,10 @@ struct xsp_ordered;
 int xsp_ordered_new(const char *path, struct xsp_ordered **out);
 void xsp_ordered_free(struct xsp_ordered *o); /* NULL is allowed */
 
-/* `row` counts from 0; its spans nest. -EOVERFLOW: too many came out of order. */
-int xsp_ordered_add(struct xsp_ordered *o, uint32_t row, const struct xsp_ordered_span *span);
+/* `row` counts from 0; its spans nest. `passed`: it was not seen to end, and may come behind those that were around it and
+ * those that began at its end. */
+int xsp_ordered_add(struct xsp_ordered *o, uint32_t row, const struct xsp_ordered_span *span,
+		    bool passed);
 
 /* Tells begins and ends of a row, so that they nest and times never fall: at most once a row. 0, or what `fn`
  * returned that was not 0. */

@@ -74,6 +74,7 @@ static int perfetto_begin(struct xsp_export *x)
 	if (p == NULL)
 		return -ENOMEM;
 	x->state = p;
+	p->frames.cuts = true;
 	xsp_timeline_window(x->timeline, &p->start_ns, &end_ns);
 	int rc = xsp_shown_new(x, &p->rows);
 	return rc == 0 ? xsp_ordered_new(x->options.path, &p->spans) : rc;
@@ -92,7 +93,7 @@ static int perfetto_span(struct xsp_export *x, const struct xsp_span *span)
 	if (row == NULL)
 		return -ENOMEM;
 	int rc = xsp_span_kind_of(&p->frames, x, span, &o.name);
-	return rc == 0 ? xsp_ordered_add(p->spans, row->index, &o) : rc;
+	return rc == 0 ? xsp_ordered_add(p->spans, row->index, &o, xsp_span_passed(span)) : rc;
 }
 
 static int add_state(struct xsp_export *x, struct xsp_shown_row *row,
@@ -106,7 +107,7 @@ static int add_state(struct xsp_export *x, struct xsp_shown_row *row,
 						      : STATE_NAMES + (uint32_t)s->state,
 	};
 
-	return xsp_ordered_add(p->spans, row->index, &o);
+	return xsp_ordered_add(p->spans, row->index, &o, false);
 }
 
 static int perfetto_wait(struct xsp_export *x, const struct xsp_wait *w)
@@ -281,6 +282,8 @@ static void put_begin(struct perfetto *p, uint32_t name)
 		put_annotation(p, "finished", false);
 	if (frame != NULL && frame->ending == XSP_EXIT_LOST)
 		put_annotation(p, "exit lost", true);
+	if (frame != NULL && frame->cut)
+		put_annotation(p, "cut", true);
 }
 
 static int put_event(void *ctx, bool begins, uint32_t name, uint64_t time_ns)

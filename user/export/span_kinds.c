@@ -15,9 +15,10 @@ int xsp_span_kind_of(struct xsp_span_kinds *f, const struct xsp_export *x,
 		.category = xsp_category_of(x, span),
 		.ending =
 			ending == XSP_UNFINISHED || ending == XSP_EXIT_LOST ? ending : XSP_RETURNED,
+		.cut = f->cuts && (span->flags & XSP_SPAN_CUT) != 0,
 	};
-	const uint64_t key =
-		(uint64_t)frame.name << 32 | (uint64_t)frame.category << 16 | frame.ending;
+	const uint64_t key = (uint64_t)frame.name << 32 | (uint64_t)frame.category << 16 |
+			     (uint64_t)frame.cut << 8 | frame.ending;
 	const uint32_t *known = xsp_u64map_get(&f->index, key);
 
 	if (known != NULL) {

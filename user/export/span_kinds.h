@@ -11,6 +11,7 @@ struct xsp_span_kind {
 	xsp_name_id name;
 	enum xsp_category category;
 	enum xsp_ending ending; /* XSP_UNFINISHED, XSP_EXIT_LOST; the others are XSP_RETURNED */
+	bool cut; /* XSP_SPAN_CUT, if that is wanted */
 };
 
 /* Zero-initialise to begin. */
@@ -18,6 +19,7 @@ struct xsp_span_kinds {
 	struct xsp_span_kind *list;
 	size_t count, capacity;
 	struct xsp_u64map index;
+	bool cuts; /* what a part cuts is of a kind of its own */
 };
 
 /* 0 or -ENOMEM. */

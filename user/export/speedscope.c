@@ -21,7 +21,8 @@ struct speedscope {
 	struct xsp_shown *rows;
 	struct xsp_ordered *spans;
 	struct xsp_span_kinds frames;
-	uint64_t start_ns, end_ns;
+	uint64_t start_ns; /* of the recording */
+	uint64_t from_ns, end_ns; /* of the part that is told of */
 	const char *separator;
 };
 
@@ -32,7 +33,8 @@ static int speedscope_begin(struct xsp_export *x)
 	if (s == NULL)
 		return -ENOMEM;
 	x->state = s;
-	xsp_timeline_window(x->timeline, &s->start_ns, &s->end_ns);
+	xsp_capture_window(x->reader, &s->start_ns, &s->end_ns);
+	xsp_timeline_window(x->timeline, &s->from_ns, &s->end_ns);
 	int rc = xsp_shown_new(x, &s->rows);
 	return rc == 0 ? xsp_ordered_new(x->options.path, &s->spans) : rc;
 }
@@ -50,7 +52,7 @@ static int speedscope_span(struct xsp_export *x, const struct xsp_span *span)
 	if (row == NULL)
 		return -ENOMEM;
 	int rc = xsp_span_kind_of(&s->frames, x, span, &o.name);
-	return rc == 0 ? xsp_ordered_add(s->spans, row->index, &o) : rc;
+	return rc == 0 ? xsp_ordered_add(s->spans, row->index, &o, xsp_span_passed(span)) : rc;
 }
 
 static char *put_time(const struct speedscope *s, char *p, uint64_t ns)
@@ -98,7 +100,9 @@ static int put_profile(struct xsp_export *x, const struct xsp_shown_row *row)
 	xsp_out_text(x->out, row->index == 0 ? "\n{\"type\":\"evented\",\"name\":"
 					     : ",\n{\"type\":\"evented\",\"name\":");
 	put_profile_name(x, row);
-	xsp_out_text(x->out, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"events\":[\n");
+	xsp_out_text(x->out, ",\"unit\":\"nanoseconds\",\"startValue\":");
+	xsp_out_commit(x->out, put_time(s, xsp_out_reserve(x->out, 32), s->from_ns));
+	xsp_out_text(x->out, ",\"events\":[\n");
 	s->separator = "";
 	int rc = xsp_ordered_tell(s->spans, row->index, put_event, x);
 	xsp_out_text(x->out, "],\"endValue\":");

@@ -101,15 +101,15 @@ unsigned xsp_cut_span(struct xsp_timeline *t, const struct open_span *s, uint64_
 	return out;
 }
 
-int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span)
+int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span, bool told)
 {
 	uint32_t n = 0;
 
 	if (xsp_grow(&t->ancestors, &t->ancestors_capacity, (size_t)span->depth + 1) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < span->depth; i++)
-		if (!(span->ancestors[i] & XSP_NAME_LEFT_OUT))
-			t->ancestors[n++] = span->ancestors[i];
+		if (!told || !(span->ancestors[i] & XSP_NAME_LEFT_OUT))
+			t->ancestors[n++] = span->ancestors[i] & ~XSP_NAME_LEFT_OUT;
 	span->ancestors = t->ancestors;
 	span->depth = n;
 	return 0;

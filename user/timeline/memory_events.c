@@ -188,11 +188,12 @@ static int take_allocation(struct xsp_timeline *t, const struct xsp_event *e)
 	int rc = xsp_threads_get(t, e, &th);
 	if (rc < 0)
 		return rc;
-	const struct row *row = th->rows[th->current];
-	m.row = row->index;
-	if (row->count > 0) {
-		m.op = row->spans[row->count - 1].serial + 1;
-		m.op_name = row->spans[row->count - 1].name;
+	const struct open_span *around = xsp_row_told(th->rows[th->current]);
+	m.row = th->rows[th->current]->index;
+	m.left_out = xsp_cut_thread(t, th->tid) != 0;
+	if (around != NULL) {
+		m.op = around->serial + 1;
+		m.op_name = around->name;
 	}
 	if (m.bytes > 0)
 		rc = site_of(t, e, &m);

@@ -100,6 +100,13 @@ void xsp_names_free(struct xsp_timeline *t)
 	xsp_arena_free(&t->texts);
 }
 
+/* No room for more names of ranges: memory is bounded. */
+static bool is_full(const struct xsp_timeline *t)
+{
+	return t->name_count - t->first_range_name >=
+	       (t->live ? XSP_MAX_LIVE_NAMES : XSP_MAX_RANGE_NAMES);
+}
+
 int xsp_names_of_hash(struct xsp_timeline *t, uint64_t hash, xsp_name_id *out)
 {
 	const uint32_t *at = xsp_u64map_get(&t->range_names, hash);
@@ -108,8 +115,8 @@ int xsp_names_of_hash(struct xsp_timeline *t, uint64_t hash, xsp_name_id *out)
 		return 0;
 	}
 	size_t ranges = t->name_count - t->first_range_name;
-	if (ranges >= (t->live ? XSP_MAX_LIVE_NAMES : XSP_MAX_RANGE_NAMES))
-		hash = 0; /* shared by all that come too late: bounded memory, no wrong name */
+	if (is_full(t))
+		hash = 0; /* shared by all that come too late: no wrong name */
 	if (hash == 0 && (at = xsp_u64map_get(&t->range_names, 0)) != NULL) {
 		*out = *at;
 		return 0;
@@ -141,7 +148,7 @@ int xsp_names_add(struct xsp_timeline *t, uint64_t hash, const char *text, size_
 	static const char ellipsis[] = "\xe2\x80\xa6";
 	xsp_name_id id;
 	const uint32_t *at = xsp_u64map_get(&t->range_names, hash);
-	if (hash == 0 || (at != NULL && t->names[*at] != NULL))
+	if (hash == 0 || (at != NULL ? t->names[*at] != NULL : is_full(t)))
 		return 0; /* 0 stands for "not readable" */
 	length = strnlen(text, length);
 	if (cut)
@@ -157,7 +164,7 @@ int xsp_names_add(struct xsp_timeline *t, uint64_t hash, const char *text, size_
 	if (same != NULL)
 		return xsp_u64map_set(&t->range_names, hash, *same);
 	int rc = xsp_names_of_hash(t, hash, &id);
-	if (rc < 0 || t->range_hashes[id - t->first_range_name] != hash)
+	if (rc < 0)
 		return rc;
 	t->names[id] = copy;
 	return at == NULL ? xsp_u64map_set(&t->range_texts, h, id) : 0;

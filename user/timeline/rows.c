@@ -27,8 +27,10 @@ static int tell(struct xsp_timeline *t, const struct thread *th, struct xsp_span
 	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
 		if (t->listeners[i]->note != NULL)
 			rc = t->listeners[i]->note(t, th->rows[span->row], span);
+	if (rc == 0)
+		rc = xsp_tell_every(t, span);
 	if (rc == 0 && t->probe_left_out != NULL)
-		rc = xsp_cut_ancestors(t, span);
+		rc = xsp_cut_ancestors(t, span, true);
 	if (rc == 0)
 		rc = xsp_tell_span(t, span);
 	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
@@ -82,12 +84,26 @@ static struct length told_of(const struct xsp_timeline *t, const struct thread *
 	return l;
 }
 
-/* The id of the innermost of `count` spans that is told; 0: none is. */
-static uint64_t parent_of(const struct open_span *spans, const xsp_name_id *names, size_t count)
+/* The innermost of `count` spans that -e does not leave out, or NULL. */
+static const struct open_span *told_among(const struct open_span *spans, const xsp_name_id *names,
+					  size_t count)
 {
 	while (count > 0 && names[count - 1] & XSP_NAME_LEFT_OUT)
 		count--;
-	return count > 0 ? spans[count - 1].serial + 1 : 0;
+	return count > 0 ? &spans[count - 1] : NULL;
+}
+
+/* Its id; 0: there is none. */
+static uint64_t parent_of(const struct open_span *spans, const xsp_name_id *names, size_t count)
+{
+	const struct open_span *s = told_among(spans, names, count);
+
+	return s != NULL ? s->serial + 1 : 0;
+}
+
+const struct open_span *xsp_row_told(const struct row *row)
+{
+	return told_among(row->spans, row->names, row->count);
 }
 
 int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
@@ -196,15 +212,18 @@ static struct length *children_under(struct row *row, size_t depth)
 	return depth > 0 ? &row->spans[depth - 1].child : &row->child;
 }
 
-/* `s` is one of them, until then; under its name. One that -e leaves out is time of what is around it, but for what
- * is told inside. */
-static void add_child(const struct xsp_timeline *t, const struct thread *th,
-		      struct length *children, const struct open_span *s, xsp_name_id name,
+/* `s` is one of them, until then; `names` are those of what is around it, and behind them its own. What is left out is
+ * time of what is around it, but for what is told inside of one that -e leaves out. */
+static void add_child(struct xsp_timeline *t, const struct thread *th, struct length *children,
+		      const struct open_span *s, const xsp_name_id *names, size_t depth,
 		      uint64_t end_ns, uint64_t off_ns)
 {
 	struct length l = {.ns = end_ns - s->start_ns};
+	const unsigned out = t->is_cut ? xsp_cut_span(t, s, l.ns, names, depth) : 0;
 
-	if (name & XSP_NAME_LEFT_OUT)
+	if (left_out(t, l.ns, depth) || (out & (XSP_LEFT_OUT_SHORT | XSP_LEFT_OUT_DEEP)))
+		return;
+	if (names[depth] & XSP_NAME_LEFT_OUT)
 		l = s->child;
 	else if (t->is_cut)
 		l = told_of(t, th, s, end_ns, off_ns);
@@ -215,15 +234,15 @@ static void add_child(const struct xsp_timeline *t, const struct thread *th,
 }
 
 /* The same for a parked run. */
-static void add_run(const struct xsp_timeline *t, const struct thread *th, struct length *children,
+static void add_run(struct xsp_timeline *t, const struct thread *th, struct length *children,
 		    const struct parked *p)
 {
 	bool told = false;
 
 	for (size_t i = 0; i < p->count && !told; i++) {
-		const xsp_name_id name = p->names[p->prefix + i];
-		add_child(t, th, children, &p->spans[i], name, p->park_ns, p->park_off_ns);
-		told = !(name & XSP_NAME_LEFT_OUT);
+		add_child(t, th, children, &p->spans[i], p->names, p->prefix + i, p->park_ns,
+			  p->park_off_ns);
+		told = !(p->names[p->prefix + i] & XSP_NAME_LEFT_OUT);
 	}
 }
 
@@ -257,11 +276,8 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 	struct open_span *s = &row->spans[depth];
 	end_ns = xsp_max_u64(end_ns, row->last_ns);
 	row->last_ns = end_ns;
-	const uint64_t duration = end_ns - s->start_ns;
-	const unsigned out = t->is_cut ? xsp_cut_span(t, s, duration, row->names, depth) : 0;
-	if (!left_out(t, duration, depth) && !(out & (XSP_LEFT_OUT_SHORT | XSP_LEFT_OUT_DEEP)))
-		add_child(t, th, children_under(row, depth), s, row->names[depth], end_ns,
-			  xsp_off_at(th, end_ns));
+	add_child(t, th, children_under(row, depth), s, row->names, depth, end_ns,
+		  xsp_off_at(th, end_ns));
 	if (depth > 0) {
 		row->spans[depth - 1].probe_ns += s->probe_ns + probes_of(t, s);
 		row->spans[depth - 1].self_probe_ns += probes_of(t, s);
@@ -378,6 +394,7 @@ int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t 
 	p->marked = marked;
 	p->homeless = false;
 	p->parent_serial = from > 0 ? row->spans[from - 1].serial : 0;
+	p->told_parent = parent_of(row->spans, row->names, from);
 	p->park_off_ns = xsp_off_at(th, now);
 	p->parent_child = *children_under(row, from);
 	/* as if it were gone; come_home() takes it back */
@@ -388,6 +405,14 @@ int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t 
 	return th->parked_count > most ? xsp_parked_gone(t, th, 0, 0) : 0;
 }
 
+/* Of its span at `i`: the id of the innermost one around it that is told; 0: none is. */
+static uint64_t parked_parent(const struct parked *p, size_t i)
+{
+	const uint64_t parent = parent_of(p->spans, p->names + p->prefix, i);
+
+	return parent != 0 ? parent : p->told_parent;
+}
+
 int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, size_t i)
 {
 	struct parked *p = th->parked[which];
@@ -396,13 +421,10 @@ int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, siz
 		size_t at = --p->count;
 		const struct open_span *s = &p->spans[at];
 		if (at > 0)
-			add_child(t, th, &p->spans[at - 1].child, s, p->names[p->prefix + at],
+			add_child(t, th, &p->spans[at - 1].child, s, p->names, p->prefix + at,
 				  p->park_ns, p->park_off_ns);
-		uint64_t parent = parent_of(p->spans, p->names + p->prefix, at);
-		if (parent == 0 && p->prefix > 0 && !(p->names[p->prefix - 1] & XSP_NAME_LEFT_OUT))
-			parent = p->parent_serial + 1;
 		int rc = xsp_emit(t, th, p->row, s, p->park_ns, flags, p->names, p->prefix + at,
-				  parent);
+				  parked_parent(p, at));
 		if (rc < 0)
 			return rc;
 	}
@@ -429,6 +451,7 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
 	deeper->marked = p->marked;
 	deeper->homeless = p->homeless;
 	deeper->parent_serial = p->spans[from - 1].serial;
+	deeper->told_parent = parked_parent(p, from);
 	deeper->parent_child = p->spans[from - 1].child;
 	add_run(t, th, &p->spans[from - 1].child, deeper);
 	p->count = from;
@@ -441,8 +464,7 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
  * the innermost span's of the run, which waited for it. Runs that began later lie inside this one
  * as far as they are known; if they went on after it has closed they would overlap with it.
  */
-static void come_home(const struct xsp_timeline *t, struct thread *th, struct row *row,
-		      struct parked *p)
+static void come_home(struct xsp_timeline *t, struct thread *th, struct row *row, struct parked *p)
 {
 	struct length *children = children_under(row, p->prefix), charged = p->parent_child;
 	struct length *waited = &p->spans[p->count - 1].child;

@@ -27,6 +27,22 @@ static struct xsp_span clipped(const struct xsp_timeline *t, const struct xsp_sp
 	return s;
 }
 
+int xsp_tell_every(struct xsp_timeline *t, const struct xsp_span *span)
+{
+	struct xsp_span whole = *span;
+	bool any = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < t->sink_count; i++)
+		any = any || t->sinks[i].every != NULL;
+	if (!any || (span->left_out & XSP_LEFT_OUT_THREAD))
+		return 0;
+	if (t->probe_left_out != NULL)
+		rc = xsp_cut_ancestors(t, &whole, false);
+	TELL(t, every, &whole);
+	return rc;
+}
+
 int xsp_tell_span(struct xsp_timeline *t, const struct xsp_span *span)
 {
 	const bool told = span->left_out == 0,
@@ -42,9 +58,7 @@ int xsp_tell_span(struct xsp_timeline *t, const struct xsp_span *span)
 	}
 	for (size_t i = 0; i < t->sink_count && rc >= 0; i++) {
 		const struct xsp_timeline_sink *s = &t->sinks[i];
-		if (s->every != NULL && !(span->left_out & XSP_LEFT_OUT_THREAD))
-			rc = s->every(s->ctx, span);
-		if (s->span != NULL && told && rc >= 0)
+		if (s->span != NULL && told)
 			rc = s->span(s->ctx, shown);
 	}
 	return rc < 0 ? rc : 0;

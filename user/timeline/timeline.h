@@ -93,6 +93,12 @@ static inline bool xsp_span_has_duration(const struct xsp_span *s)
 	return !(s->flags & (XSP_SPAN_UNFINISHED | XSP_SPAN_EXIT_LOST | XSP_SPAN_POINT));
 }
 
+/* Was it closed by what came behind it? It may then be told behind those that were around it, which ended at that time. */
+static inline bool xsp_span_passed(const struct xsp_span *s)
+{
+	return (s->flags & (XSP_SPAN_UNWOUND | XSP_SPAN_EXIT_LOST)) != 0;
+}
+
 /* Is most of its time that of probes inside it, and not the program's? */
 static inline bool xsp_span_is_mostly_probes(const struct xsp_span *s)
 {

@@ -80,6 +80,7 @@ struct parked {
 	uint64_t park_ns;
 	uint64_t park_off_ns; /* xsp_off_at() then */
 	uint64_t parent_serial; /* of the innermost ancestor, if prefix > 0 */
+	uint64_t told_parent; /* id of the innermost that -e does not leave out; 0: none */
 	struct length parent_child; /* of the parent (or the row), before this run was parked */
 	uint32_t row; /* where it lay */
 	bool far; /* passed over by more than XSP_FAR */
@@ -265,13 +266,15 @@ unsigned xsp_cut_span(struct xsp_timeline *t, const struct open_span *s, uint64_
 		      const xsp_name_id *ancestors, size_t depth);
 unsigned xsp_cut_time(const struct xsp_timeline *t, uint64_t start_ns, uint64_t end_ns);
 unsigned xsp_cut_thread(const struct xsp_timeline *t, uint32_t tid);
-/* Leaves those out that are not told (with patterns). 0 or -ENOMEM. */
-int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span);
+/* With patterns: their plain names, with `told` of those only that are told. 0 or -ENOMEM. */
+int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span, bool told);
 /* Are calls chosen by thread or name? What belongs to none of them is not told then. */
 bool xsp_cut_chooses(const struct xsp_timeline *t);
 
 /* ---- tell.c: to the sinks, what is told of it; each 0 or a negative errno ---- */
 
+int xsp_tell_every(struct xsp_timeline *t,
+		   const struct xsp_span *span); /* told or not, before that */
 int xsp_tell_span(struct xsp_timeline *t, const struct xsp_span *span);
 int xsp_tell_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call);
 /* *told: was it? */
@@ -328,6 +331,8 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	     const struct open_span *s, uint64_t end_ns, uint32_t flags,
 	     const xsp_name_id *ancestors, size_t depth, uint64_t parent);
 int xsp_row_get(struct xsp_timeline *t, struct thread *th, uint32_t index, struct row **out);
+/* The innermost open span that -e does not leave out, or NULL. */
+const struct open_span *xsp_row_told(const struct row *row);
 /* An empty row on which nothing happened after start_ns; -E2BIG if there are too many rows. */
 int xsp_row_free_since(struct xsp_timeline *t, struct thread *th, uint64_t start_ns,
 		       struct row **out);

@@ -170,17 +170,6 @@ static const struct open_span *innermost(const struct thread *th)
 	return row->count > 0 ? &row->spans[row->count - 1] : NULL;
 }
 
-/* ... of those that are told. */
-static const struct open_span *innermost_told(const struct thread *th)
-{
-	const struct row *row = th->rows[th->current];
-	size_t i = row->count;
-
-	while (i > 0 && row->names[i - 1] & XSP_NAME_LEFT_OUT)
-		i--;
-	return i > 0 ? &row->spans[i - 1] : NULL;
-}
-
 /* As if a span of no name began there. */
 static int tell_with_path(struct xsp_timeline *t, struct thread *th, const struct xsp_event_wait *e,
 			  struct xsp_wait *w)
@@ -215,7 +204,7 @@ static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 	rc = xsp_off_add(t, th, e);
 	if (rc < 0)
 		return rc;
-	const struct open_span *s = innermost(th), *shown = innermost_told(th);
+	const struct open_span *s = innermost(th), *shown = xsp_row_told(th->rows[th->current]);
 	struct xsp_wait w = {
 		.pid = th->pid,
 		.tid = th->tid,

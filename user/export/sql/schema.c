@@ -42,9 +42,10 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 			   "recursive INTEGER NOT NULL, ending INTEGER NOT NULL, start_ns INTEGER "
 			   "NOT NULL, end_ns INTEGER NOT NULL, self_ns INTEGER, cpu_ns INTEGER, "
 			   "self_cpu_ns INTEGER, probe_ns INTEGER, correlation INTEGER, "
-			   "operator_id INTEGER, duration_ns INTEGER GENERATED ALWAYS AS (CASE "
-			   "WHEN ending < 3 THEN end_ns - start_ns END) VIRTUAL",
-			   21},
+			   "operator_id INTEGER, cut INTEGER NOT NULL, duration_ns INTEGER "
+			   "GENERATED ALWAYS AS (CASE WHEN ending < 3 THEN end_ns - start_ns END) "
+			   "VIRTUAL",
+			   22},
 	[XSP_SQL_COUNTERS] = {"counters",
 			      "span_id INTEGER NOT NULL, name_id INTEGER NOT NULL, value INTEGER "
 			      "NOT NULL",
@@ -87,11 +88,13 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 			    "part TEXT NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL", 4},
 };
 
-/* Of spans: what is summed up is the same whatever it is grouped by. */
+/* Of spans: what is summed up is the same whatever it is grouped by. Of those that a part cuts only what lies in it is
+ * known: it is in sums. */
+#define WHOLE_NS "CASE WHEN cut = 0 THEN duration_ns END"
 #define CALLS_OF                                                                                   \
-	"COUNT(*) AS calls, COUNT(duration_ns) AS measured, SUM(CASE WHEN recursive = 0 THEN "     \
-	"duration_ns END) AS total_ns, SUM(self_ns) AS self_ns, MIN(duration_ns) AS min_ns, "      \
-	"AVG(duration_ns) AS mean_ns, MAX(duration_ns) AS max_ns, CASE WHEN SUM(CASE WHEN "        \
+	"COUNT(*) AS calls, COUNT(" WHOLE_NS ") AS measured, SUM(CASE WHEN recursive = 0 THEN "    \
+	"duration_ns END) AS total_ns, SUM(self_ns) AS self_ns, MIN(" WHOLE_NS ") AS min_ns, "     \
+	"AVG(" WHOLE_NS ") AS mean_ns, MAX(" WHOLE_NS ") AS max_ns, CASE WHEN SUM(CASE WHEN "      \
 	"recursive = 0 AND duration_ns IS NOT NULL AND cpu_ns IS NULL THEN 1 ELSE 0 END) = 0 "     \
 	"THEN SUM(CASE WHEN recursive = 0 AND duration_ns IS NOT NULL THEN cpu_ns END) END AS "    \
 	"cpu_ns"
@@ -104,7 +107,7 @@ const char *const xsp_sql_views[] = {
 	"CREATE VIEW calls AS SELECT s.run, s.id, s.parent_id, t.pid, t.tid, t.name AS thread, "
 	"s.fiber, c.name AS category, n.name, f.module, f.provider, l.file, l.line, l.function AS "
 	"line_function, s.depth, e.name AS ending, s.start_ns, s.end_ns, s.duration_ns, s.self_ns, "
-	"s.cpu_ns, s.self_cpu_ns, s.stack_id, s.correlation, s.operator_id FROM spans s "
+	"s.cpu_ns, s.self_cpu_ns, s.stack_id, s.correlation, s.operator_id, s.cut FROM spans s "
 	"JOIN names n ON n.run = s.run AND n.name_id = s.name_id "
 	"JOIN categories c ON c.run = s.run AND c.category = s.category "
 	"JOIN endings e ON e.run = s.run AND e.ending = s.ending "

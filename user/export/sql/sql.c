@@ -32,7 +32,9 @@ struct database {
 	struct xsp_shown *shown;
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
-	uint64_t start_ns, end_ns; /* of the recording, CLOCK_MONOTONIC */
+	uint64_t
+		start_ns; /* of the recording, CLOCK_MONOTONIC: a part has the times of the whole */
+	uint64_t from_ns, length_ns; /* of the part that is told of */
 	/* of calls of CUDA's API that are told of later, by their serials: HELD() */
 	struct xsp_u64map held;
 };
@@ -67,12 +69,19 @@ static int other_thread(struct xsp_export *x, uint32_t tid, struct xsp_sql_value
 
 /* ---- spans ---- */
 
-static bool is_recursive(const struct xsp_span *s)
+/* By text, as names are counted by it here. */
+static int note_recursion(struct database *d, const struct xsp_span *s, bool *recursive)
 {
-	for (uint32_t i = 0; i < s->depth; i++)
-		if (s->ancestors[i] == s->name)
-			return true;
-	return false;
+	struct xsp_stacks *names = xsp_sql_stacks(d->rows);
+	xsp_name_id own, around;
+	int rc = xsp_stacks_same_name(names, s->name, &own);
+
+	*recursive = false;
+	for (uint32_t i = 0; rc == 0 && i < s->depth && !*recursive; i++) {
+		rc = xsp_stacks_same_name(names, s->ancestors[i], &around);
+		*recursive = rc == 0 && around == own;
+	}
+	return rc;
 }
 
 struct counting {
@@ -134,17 +143,19 @@ static int put_span(struct xsp_export *x, const struct xsp_span *s, const struct
 				 IF(measured && s->cpu_ns != XSP_CPU_UNKNOWN, s->cpu_ns),
 				 IF(measured && s->self_cpu_ns != XSP_CPU_UNKNOWN, s->self_cpu_ns),
 				 INTEGER(s->probe_ns), IF(a->correlation != 0, a->correlation),
-				 IF(a->op != 0, a->op));
+				 IF(a->op != 0, a->op), INTEGER((s->flags & XSP_SPAN_CUT) != 0));
 	return rc == 0 ? put_counters(x, s) : rc;
 }
 
 static int sql_span(struct xsp_export *x, const struct xsp_span *s)
 {
 	struct database *d = x->state;
-	struct around a = {.category = xsp_category_of(x, s), .recursive = is_recursive(s)};
+	struct around a = {.category = xsp_category_of(x, s)};
 	uint32_t nearest;
-	int rc = xsp_stacks_find(xsp_sql_stacks(d->rows), s, &a.stack, &nearest);
+	int rc = note_recursion(d, s, &a.recursive);
 
+	if (rc == 0)
+		rc = xsp_stacks_find(xsp_sql_stacks(d->rows), s, &a.stack, &nearest);
 	if (rc < 0)
 		return rc;
 	if (a.category < XSP_CUDA_RUNTIME_CALL)
@@ -168,12 +179,13 @@ static int put_call(struct xsp_export *x, const struct xsp_gpu_call *c, enum xsp
 					&name);
 	if (rc < 0)
 		return rc;
-	return XSP_SQL_PUT(
-		d->rows, XSP_SQL_SPANS, IF(false, 0), IF(false, 0), INTEGER(thread),
-		INTEGER(c->row), INTEGER(category), INTEGER(name), IF(false, 0), IF(false, 0),
-		IF(false, 0), IF(false, 0), INTEGER(0), INTEGER(XSP_RETURNED), at(d, c->start_ns),
-		at(d, c->end_ns), IF(false, 0), IF(false, 0), IF(false, 0), IF(false, 0),
-		IF(c->correlation != 0, c->correlation), IF(c->external != 0, c->external));
+	return XSP_SQL_PUT(d->rows, XSP_SQL_SPANS, IF(false, 0), IF(false, 0), INTEGER(thread),
+			   INTEGER(c->row), INTEGER(category), INTEGER(name), IF(false, 0),
+			   IF(false, 0), IF(false, 0), IF(false, 0), INTEGER(0),
+			   INTEGER(XSP_RETURNED), at(d, c->start_ns), at(d, c->end_ns),
+			   IF(false, 0), IF(false, 0), IF(false, 0), IF(false, 0),
+			   IF(c->correlation != 0, c->correlation),
+			   IF(c->external != 0, c->external), INTEGER(0));
 }
 
 static int sql_call(struct xsp_export *x, const struct xsp_gpu_call *c)
@@ -308,7 +320,7 @@ static int sql_wait(struct xsp_export *x, const struct xsp_wait *w)
 
 	if (row == NULL)
 		return -ENOMEM;
-	int rc = xsp_states_wait(x, row, w, d->start_ns, put_state);
+	int rc = xsp_states_wait(x, row, w, d->from_ns, put_state);
 	return rc < 0 ? rc : 0;
 }
 
@@ -595,6 +607,9 @@ static int put_meta(struct xsp_export *x)
 		if (value != NULL)
 			rc = XSP_SQL_PUT(d->rows, XSP_SQL_META, TEXT(infos[i]), TEXT(value));
 	}
+	if (rc == 0 && xsp_timeline_cut_text(x->timeline) != NULL)
+		rc = XSP_SQL_PUT(d->rows, XSP_SQL_META, TEXT("cut"),
+				 TEXT(xsp_timeline_cut_text(x->timeline)));
 	for (unsigned i = 0; rc == 0 && i < XSP_GAPS; i++) {
 		uint64_t count;
 		const char *value = xsp_capture_gap(x->reader, i, &count);
@@ -612,24 +627,25 @@ static int put_run(struct xsp_export *x)
 {
 	struct database *d = x->state;
 
-	return XSP_SQL_PUT(
-		d->rows, XSP_SQL_RUNS, INTEGER(xsp_capture_realtime(x->reader, d->start_ns)),
-		INTEGER(d->end_ns - d->start_ns), INTEGER(xsp_capture_recorded_ns(x->reader)),
-		TEXT(xsp_capture_info(x->reader, "host")),
-		INTEGER(xsp_capture_how_ended(x->reader) == XSP_CAPTURE_COMPLETE));
+	return XSP_SQL_PUT(d->rows, XSP_SQL_RUNS,
+			   INTEGER(xsp_capture_realtime(x->reader, d->start_ns)),
+			   INTEGER(d->length_ns), INTEGER(xsp_timeline_recorded_ns(x->timeline)),
+			   TEXT(xsp_capture_info(x->reader, "host")),
+			   INTEGER(xsp_capture_how_ended(x->reader) == XSP_CAPTURE_COMPLETE));
 }
 
 static int sql_begin(struct xsp_export *x)
 {
 	struct database *d = calloc(1, sizeof(*d));
+	uint64_t end_ns;
 
 	if (d == NULL)
 		return -ENOMEM;
 	x->state = d;
 	d->probe_count = xsp_capture_probes(x->reader, &d->probes);
-	xsp_timeline_window(x->timeline, &d->start_ns, &d->end_ns);
-	if (d->end_ns < d->start_ns)
-		d->end_ns = d->start_ns;
+	xsp_capture_window(x->reader, &d->start_ns, &end_ns);
+	xsp_timeline_window(x->timeline, &d->from_ns, &end_ns);
+	d->length_ns = end_ns > d->from_ns ? end_ns - d->from_ns : 0;
 	int rc = xsp_shown_new(x, &d->shown);
 	if (rc == 0)
 		rc = xsp_sql_new(x, &d->rows);

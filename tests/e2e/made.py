@@ -1,0 +1,430 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Captures made by chance (captures.py), and parts of them: every format tells of the same spans, and a part is what Python
+makes of the whole."""
+import collections
+import csv
+import fnmatch
+import io
+import json
+import os
+import random
+import re
+import sqlite3
+import struct
+
+from captures import ANNOTATION, GAVE, PYTHON, TAIL, TAKES, Made
+from harness import case, check, equal, main, xsptrace
+
+START = 10_000_000_000
+FORMATS = ("json", "csv", "db", "speedscope.json", "folded")
+SEEDS = range(int(os.environ.get("XSP_MADE_FROM", 1)), int(os.environ.get("XSP_MADE_TO", 9)))
+
+# ---- captures ----
+
+
+class Thread:
+    """Calls and ranges at random, on one stack or on several of which one runs at a time; waits in between."""
+
+    def __init__(self, dice, made, thread, functions, ranges, stacks):
+        self.dice, self.made, self.id, self.functions, self.ranges = dice, made, thread, functions, ranges
+        self.bases = [(thread[1] << 32) + (i << 24) for i in range(1, stacks + 1)]
+        self.stacks, self.current, self.now = [[] for _ in self.bases], 0, START + dice.randrange(50) * 1000
+        self.told, self.waited, self.blocked, self.short = 0, 0, collections.Counter(), 0
+
+    def sp(self):
+        open_here = self.stacks[self.current]
+        return open_here[-1][1] if open_here else self.bases[self.current]
+
+    def step(self, waits):
+        dice, here = self.dice, self.stacks[self.current]
+        self.now += dice.choice((0, 1, 1, 7, 100, 1000, 5000, 20000))
+        chance, sp = dice.random(), self.sp() - dice.choice((16, 32, 256))
+        lines = [(PYTHON, 2, struct.pack("<Q", dice.choice((7000, 7001))))] if dice.random() < 0.4 else []
+        if chance < 0.36 and len(here) < 12:
+            here.append((dice.choice(self.functions), sp))
+            self.made.entry(self.now, self.id, *here[-1], lines)
+        elif chance < 0.46 and len(here) < 12:
+            here.append((self.ranges, sp))
+            self.made.begin(self.now, self.id, *here[-1], dice.randrange(1000, 1008), lines)
+        elif chance < 0.82:
+            self.leave()
+        elif chance < 0.86:
+            self.made.point(self.now, self.id, dice.choice(self.functions), sp)
+        elif chance < 0.90:
+            self.current = dice.randrange(len(self.bases))
+        elif chance < 0.93:
+            self.throw()
+        elif waits:
+            self.wait()
+
+    def leave(self):
+        if not self.stacks[self.current]:
+            return
+        probe, sp = self.stacks[self.current].pop()
+        if probe == self.ranges:
+            self.made.end(self.now, self.id, probe, sp)
+        else:
+            self.made.exit(self.now, self.id, probe, sp, TAIL if self.dice.random() < 0.1 else 0)
+
+    def throw(self):
+        """An exception, or calls that nobody sees return: the next event shows that they are gone."""
+        here = self.stacks[self.current]
+        landing = [i for i, (probe, _) in enumerate(here[:-1]) if probe != self.ranges]
+        if not landing:
+            return
+        at = self.dice.choice(landing)
+        for probe, sp in reversed(here[at + 1:]):
+            if probe == self.ranges:
+                self.made.end(self.now, self.id, probe, sp)
+        if self.dice.random() < 0.5 and len(self.bases) == 1:
+            self.made.unwind(self.now, self.id, here[at][1])
+        del here[at + 1:]
+
+    def wait(self):
+        left, why = self.now, self.dice.choice((0, 2, 3, 4))
+        woken = left if why == 0 else left + self.dice.choice((10_000, 200_000))
+        self.now = woken + self.dice.choice((10_000, 13_000))
+        short = min(self.dice.choice((0, 500)), max(0, left - self.waited))
+        self.made.wait(left, woken if why else 0, self.now, self.id, why, short)
+        self.blocked[why] += woken - left
+        self.blocked[0] += self.now - woken
+        self.short += short
+        self.waited = self.now
+
+
+def make(path, seed):
+    """Its length, ns."""
+    dice, made = random.Random(seed), Made(seed << 17 | 1 << 62)
+    waits, stacks = seed % 3 > 0, 3 if seed % 4 == 0 else 1
+    made.info("host", "here")
+    if waits:
+        made.info("waits", "10000")
+    made.clock(START)
+    library = made.module("/usr/lib/libmade.so")
+    functions = [made.probe(n, f"symbol{i}", module=library) for i, n in enumerate(
+        ("work", "inner", "aten::mm", "a;b", 'x"y', "=cmd()", "né", "line\nbreak", "frame 12", "same", "same"))]
+    ranges = made.probe("record_function", provider="record_function", kind=ANNOTATION)
+    for i, text in enumerate(("step", "turn 1", "turn 2", "ProfilerStep#7", "ProfilerStep#8", "same", "work", "")):
+        made.name(1000 + i, text)
+    for i in range(3):
+        made.name(5000 + i, f"/src/train.py\n{10 + i}\nfunction{i}")
+    made.python(7000, (5000, 5001))
+    made.python(7001, (5002, 5000))
+    threads = []
+    for i, pid in enumerate((500, 600, 500)):
+        made.process(pid)
+        made.thread(pid, pid + i // 2, "worker")
+        threads.append(Thread(dice, made, (pid, pid + i // 2), functions, ranges, stacks))
+    for _ in range(dice.choice((3, 120, 600))):
+        dice.choice(threads).step(waits)
+    end = max(t.now for t in threads) + dice.choice((0, 5000))
+    for t in threads:
+        while dice.random() < 0.7 and t.stacks[t.current]:
+            t.leave()
+        runnable = t.blocked.pop(0, 0)
+        t.blocked[2] += t.short
+        if waits:
+            made.sums(end, t.id, START, end - START - runnable - sum(t.blocked.values()), runnable, t.blocked)
+    made.clock(end + 1)
+    made.finish(path, START, end)
+    return end - START
+
+
+# ---- what is read of them ----
+
+
+class Read:
+    """All formats of one export; `spans` are those of the table."""
+
+    def __init__(self, folder, capture, *options):
+        self.path = {e: f"{folder}/part.{e}" for e in FORMATS}
+        outputs = [word for p in self.path.values() for word in ("-o", p)]
+        done = xsptrace("export", "-q", capture, *options, *outputs, "--summary", "json", status=None)
+        check(done.returncode in (0, 6), f"export {options}: {done.returncode}", done.stderr)
+        self.summary = json.loads(done.stdout)
+        with open(self.path["csv"], newline="", encoding="utf-8") as f:
+            rows = csv.DictReader(io.StringIO(f.read(), newline=""), strict=True)
+            words = ("thread", "category", "name", "provider", "module", "ending")
+            self.spans = {int(r["id"]): {k: v if k in words else int(v) if v else None for k, v in r.items()} for r in rows}
+        with open(self.path["json"], encoding="utf-8") as f:
+            self.trace = json.load(f)
+        with open(self.path["speedscope.json"], encoding="utf-8") as f:
+            self.speedscope = json.load(f)
+        self.database = sqlite3.connect(f"file:{self.path['db']}?mode=ro", uri=True)
+        self.database.row_factory = sqlite3.Row
+
+    def rows(self, query):
+        return [dict(r) for r in self.database.execute(query)]
+
+    def around(self, span):
+        while span["parent_id"] in self.spans:
+            span = self.spans[span["parent_id"]]
+            yield span
+
+    def check_all(self, what):
+        self.check_database(what)
+        self.check_trace(what)
+        self.check_speedscope(what)
+        if not self.many_stacks():  # what was around a span may be on another stack then
+            self.check_sums(what)
+
+    def many_stacks(self):
+        return any(s["fiber"] for s in self.spans.values())
+
+    def check_database(self, what):
+        equal(self.rows("PRAGMA integrity_check")[0]["integrity_check"], "ok", what)
+        calls = {r["id"]: r for r in self.rows("SELECT * FROM calls")}
+        equal(sorted(calls), sorted(self.spans), f"{what}: ids in .db")
+        for key, s in self.spans.items():
+            differs = {k: (v, s[k]) for k, v in calls[key].items() if k in s and v != s[k] and (v is not None or s[k] != "")}
+            equal(differs, {}, f"{what}: span {key} in .db and .csv")
+
+    def check_trace(self, what):
+        window = self.trace["xsptrace_window"]
+        begin = window["start_ns"] - self.trace["baseTimeNanoseconds"]
+        run = self.rows("SELECT * FROM runs")[0]
+        begin -= window["start_ns"] - run["start_ns"]
+        equal(run["duration_ns"], window["duration_ns"], f"{what}: length")
+        slices = [e for e in self.trace["traceEvents"] if e["ph"] == "X" and e["cat"] in ("cpu_op", "user_annotation")]
+        equal(sorted(e["args"]["External id"] for e in slices), sorted(self.spans), f"{what}: ids in .json")
+        for e in slices:
+            s = self.spans[e["args"]["External id"]]
+            start = round(e["ts"] * 1000) - begin
+            check((e["name"], bool(s["cut"])) == (s["name"], "cut" in e["args"]) and abs(start - s["start_ns"]) <= 1 and
+                  -2 <= s["end_ns"] - start - round(e["dur"] * 1000) <= 128, f"{what}: in .json and .csv", e, s)
+
+    def check_speedscope(self, what):
+        names = [f["name"] for f in self.speedscope["shared"]["frames"]]
+        got = collections.Counter()
+        for p in self.speedscope["profiles"]:
+            tid, stack = re.search(r"\) thread (\d+) .*?(?: stack (\d+))?$", p["name"], re.S).groups()
+            last, inside = p["startValue"], []
+            for e in p["events"]:
+                check(last <= e["at"] <= p["endValue"], f"{what}: times rise", e)
+                last = e["at"]
+                if e["type"] == "O":
+                    inside.append(e)
+                else:
+                    begin = inside.pop()
+                    equal(begin["frame"], e["frame"], f"{what}: what ends began last")
+                    got[int(tid), int(stack or 0), names[e["frame"]], begin["at"], e["at"]] += 1
+        expected = collections.Counter(
+            (s["tid"], s["fiber"], s["name"] + (" [end not seen]" if s["ending"] in ("unfinished", "exit lost") else ""),
+             s["start_ns"], s["end_ns"]) for s in self.spans.values())
+        equal((got - expected, expected - got), (collections.Counter(), collections.Counter()), f"{what}: speedscope")
+
+    def check_sums(self, what):
+        """The summary, the view `operators` and folded stacks, against sums over spans."""
+        names = collections.defaultdict(list)
+        for s in self.spans.values():
+            names[s["name"]].append(s)
+        view = {r["name"]: r for r in self.rows("SELECT * FROM operators")}
+        equal(sorted(view), sorted(names), f"{what}: names")
+        for name, spans in names.items():
+            whole = [s["duration_ns"] for s in spans if s["duration_ns"] is not None and not s["cut"]]
+            outer = sum(s["duration_ns"] or 0 for s in spans if all(a["name"] != name for a in self.around(s)))
+            mean = sum(whole) / len(whole) if whole else None
+            r = view[name]
+            equal((r["calls"], r["measured"], r["total_ns"] or 0, r["self_ns"] or 0, r["mean_ns"], r["max_ns"]),
+                  (len(spans), len(whole), outer, sum(s["self_ns"] or 0 for s in spans), mean, max(whole, default=None)),
+                  f"{what}: operator {name!r}")
+        totals = collections.Counter()
+        for r in self.summary["names"]:
+            totals["calls"] += r["calls"]
+            totals["self"] += r.get("self_ns", 0)
+        own = sum(s["self_ns"] or 0 for s in self.spans.values())
+        equal((totals["calls"], totals["self"]), (len(self.spans), own), f"{what}: summary")
+        with open(self.path["folded"], encoding="utf-8") as f:
+            equal(sum(int(line.rpartition(" ")[2]) for line in f), own, f"{what}: folded stacks")
+
+
+def part_of(whole, low, high, tid=None, keep=None, least=0, depth=0):
+    """{id: span} of what is to be left. Self time only where all time of children is on one stack."""
+    left, inside = {}, collections.Counter()
+    for s in whole.spans.values():
+        outside = s["start_ns"] >= high or (s["start_ns"] < low and s["end_ns"] <= low)
+        if outside or (tid and s["tid"] != tid) or s["end_ns"] - s["start_ns"] < least or (keep and not keep(s)):
+            continue
+        outer = sum(keep is None or keep(a) for a in whole.around(s))
+        if depth == 0 or outer < depth:
+            left[s["id"]] = dict(s, depth=outer, cut=int(s["start_ns"] < low or s["end_ns"] > high))
+    for s in left.values():
+        s["start_ns"], s["end_ns"] = max(s["start_ns"], low), min(s["end_ns"], high)
+        s["parent_id"] = next((a["id"] for a in whole.around(s) if a["id"] in left), None)
+        inside[s["parent_id"]] += s["end_ns"] - s["start_ns"]
+    for s in left.values():
+        if s["duration_ns"] is not None:
+            s["duration_ns"] = s["end_ns"] - s["start_ns"]
+            s["self_ns"] = s["duration_ns"] - inside[s["id"]]
+    return left
+
+
+def choose(dice, whole, length):
+    """Options, and what they leave by Python."""
+    options, what = [], {"low": 0, "high": 1 << 62}
+    if dice.random() < 0.7:
+        moments = [s[k] for s in whole.spans.values() for k in ("start_ns", "end_ns") if 0 <= s[k] <= length]
+        low, high = sorted(dice.choice((dice.randrange(length + 1), dice.choice(moments or [0]))) for _ in range(2))
+        if low < high:
+            options += ["--from", f"{low}ns", "--to", f"{high}ns"]
+            what.update(low=low, high=high)
+    if dice.random() < 0.3 and whole.spans:
+        what["tid"] = dice.choice(list(whole.spans.values()))["tid"]
+        options += ["-t", what["tid"]]
+    patterns, keep = dice.choice(((["same"], lambda s: s["name"] == "same"),
+                                  (["record_function"], lambda s: s["category"] == "user_annotation"),
+                                  (["!a*"], lambda s: not fnmatch.fnmatchcase(s["name"], "a*")),
+                                  (["turn*", "work"], lambda s: s["name"] in ("turn 1", "turn 2", "work")), ([], None), ([], None)))
+    options += [word for p in patterns for word in ("-e", p)]
+    what["keep"] = keep
+    if dice.random() < 0.3:
+        what["least"] = dice.choice((1, 100, 30_000))
+        options += ["--min-duration", f"{what['least']}ns"]
+    if dice.random() < 0.3:
+        what["depth"] = dice.choice((1, 2, 3))
+        options += ["--max-depth", what["depth"]]
+    return options, what
+
+
+@case
+def formats_agree_on_parts(folder):
+    for seed in SEEDS:
+        capture, dice = f"{folder}/made.xspt", random.Random(~seed)
+        length = make(capture, seed)
+        whole = Read(folder, capture)
+        whole.check_all(f"seed {seed}")
+        for _ in range(0 if whole.many_stacks() else 2):
+            options, what = choose(dice, whole, length)
+            part = Read(folder, capture, *options)
+            title = f"seed {seed}, {' '.join(str(o) for o in options)}"
+            part.check_all(title)
+            expected = part_of(whole, **what)
+            equal(sorted(part.spans), sorted(expected), f"{title}: spans")
+            for key, s in expected.items():
+                differs = {k: (part.spans[key][k], v) for k, v in s.items() if part.spans[key][k] != v and "cpu" not in k}
+                equal(differs, {}, f"{title}: span {key}, got and expected")
+
+
+@case
+def steps_of_chosen_names(folder):
+    """Names that are left out are steps all the same, and what is left is in them."""
+    made, thread = Made(), (500, 500)
+    made.clock(START)
+    made.process(500)
+    work, ranges = made.probe("work"), made.probe("record_function", provider="record_function", kind=ANNOTATION)
+    for i in range(20):
+        made.name(1000 + i, f"ProfilerStep#{i}")
+        at = START + i * 1_000_000
+        made.begin(at, thread, ranges, 9000, 1000 + i)
+        for k in range(3):
+            made.entry(at + 1000 + k * 10_000, thread, work, 8000)
+            made.exit(at + 6000 + k * 10_000, thread, work, 8000)
+        made.end(at + 500_000, thread, ranges, 9000)
+    made.finish(f"{folder}/steps.xspt", START, START + 20_000_000)
+    for options in ([], ["-e", "work"], ["-e", "!record_function"]):
+        steps = json.loads(xsptrace("export", f"{folder}/steps.xspt", *options, "--summary", "json").stdout)["steps"]
+        equal((steps["steps"], steps["not_whole"], steps["mean_ns"]), (20, 0, 500_000), f"steps with {options}")
+        equal((steps["calls"], steps["threads"][0]["names"][0]["self_ns"]), (60, 60 * 5000), f"what is in them with {options}")
+
+
+def allocating(folder, until, end):
+    """A thread that keeps 1000 bytes each millisecond up to `until`; and one that takes and gives back in a span."""
+    made, one, two = Made(), (500, 500), (500, 501)
+    made.clock(START)
+    made.process(500)
+    made.thread(500, 501, "other")
+    gave, takes = (made.probe(s, s, "memory") for s in (GAVE, TAKES))
+    outer, inner = made.probe("outer"), made.probe("inner")
+    made.entry(START, one, outer, 9000)
+    made.entry(START + 1, one, inner, 8000)
+    for i in range(until // 1_000_000):
+        made.allocation(START + 10 + i * 1_000_000, one, gave, 0x10000 + i * 0x1000, 1000)
+        made.allocation(START + 20 + i * 1_000_000, two, gave, 0x9000, 50)
+        made.allocation(START + 30 + i * 1_000_000, two, takes, 0x9000)
+    made.exit(START + end - 20, one, inner, 8000)
+    made.exit(START + end - 10, one, outer, 9000)
+    made.finish(f"{folder}/memory.xspt", START, START + end)
+    return f"{folder}/memory.xspt", until // 1_000_000
+
+
+@case
+def what_is_loaded_and_stays_does_not_leak(folder):
+    """It grew for as long as there were allocations, and then for long it did not."""
+    for end, grows in ((2_000_000_000, True), (20_000_000_000, False)):
+        capture, blocks = allocating(folder, 2_000_000_000, end)
+        site = json.loads(xsptrace("export", capture, "--summary", "json").stdout)["allocations"]["sites"][0]
+        equal((site["name"], site["alive"], site["only_grows"]), ("inner", blocks, grows), f"of {end} ns")
+        equal("leak?" in xsptrace("export", capture).stdout, grows, "what the summary says")
+
+
+@case
+def allocations_of_chosen_threads_and_names(folder):
+    capture, blocks = allocating(folder, 50_000_000, 100_000_000)
+    for options, tids, spans in ((["-t", 500], {500: blocks}, {"inner"}), (["-t", 501], {501: 2 * blocks}, set()),
+                                 (["--comm", "other"], {501: 2 * blocks}, set()),
+                                 (["-e", "outer"], {500: blocks, 501: 2 * blocks}, {"outer"})):
+        xsptrace("export", "-q", capture, *options, "-o", f"{folder}/m.json", "-o", f"{folder}/m.db")
+        with open(f"{folder}/m.json", encoding="utf-8") as f:
+            trace = json.load(f)["traceEvents"]
+        ids = {e["args"]["External id"]: e["name"] for e in trace
+               if e["ph"] == "X" and "External id" in e["args"]}
+        events = [e for e in trace if e["name"] == "[memory]"]
+        equal(dict(collections.Counter(e["tid"] for e in events)), tids, f"allocations and frees with {options}")
+        equal({ids.get(e["args"]["External id"]) for e in events if "External id" in e["args"]}, spans, f"in which span, {options}")
+        rows = sqlite3.connect(f"{folder}/m.db").execute("SELECT COUNT(*), COUNT(operator_id) FROM allocations").fetchone()
+        equal(rows, (len(events), sum("External id" in e["args"] for e in events)), f".db with {options}")
+
+
+@case
+def memory_of_each_process(folder):
+    made, sizes = Made(), {500 + i: 1000 * (i + 1) for i in range(20)}
+    made.clock(START)
+    gave = made.probe(GAVE, GAVE, "memory")
+    for i, (pid, size) in enumerate(sizes.items()):
+        made.process(pid)
+        made.allocation(START + i, (pid, pid), gave, 0x10000, size)
+    made.finish(f"{folder}/processes.xspt", START, START + 1000)
+    pools = json.loads(xsptrace("export", f"{folder}/processes.xspt", "--summary", "json").stdout)["allocations"]["pools"]
+    equal({p["pid"]: p["end_bytes"] for p in pools}, sizes, "bytes of each process")
+    text = xsptrace("export", f"{folder}/processes.xspt").stdout
+    check("PyTorch's host memory of process 501, allocated since the recording began: 1.95 KiB at most" in text, "501", text)
+    check(text.count("host memory of process") == 16 and "... and that of 4 more devices or processes" in text, "20 lines", text)
+
+
+@case
+def texts_of_a_capture_do_not_drive_the_terminal(folder):
+    made, thread = Made(), (500, 500)
+    for key in ("arguments", "host", "kernel", "version", "filters", "max overhead", "worst slowdown", "calls unseen", "children",
+                "libraries", "sites refused", "ended early", "samples", "wait stacks"):
+        made.info(key, f"\x1b]0;{key}\x07\x1b[31m1 {key}\r")
+    made.info("waits", "10000")
+    made.clock(START)
+    made.process(500, "a\x1b[2Jb")
+    made.thread(500, 500, "c\x1b[2Jd")
+    bad = made.probe("\x1b[31mbad\x07", module=made.module("/lib/\x1b[1mx.so"))
+    made.entry(START + 10, thread, bad, 9000)
+    made.wait(START + 2000, START + 900_000, START + 1_000_000, thread, 2)
+    made.exit(START + 2_000_000, thread, bad, 9000)
+    made.let_go(bad, START + 3_000_000, 5)
+    made.window(START, START + 4_000_000)
+    made.sums(START + 5_000_000, thread, START, 4_002_000, 100_000, {2: 898_000})
+    made.finish(f"{folder}/bad.xspt", START, START + 5_000_000)
+    for options in (["export"], ["export", "--by", "line"], ["export", "-e", "*bad*"], ["info"], ["info", "-e", "*bad*"]):
+        done = xsptrace(*options[:1], f"{folder}/bad.xspt", *options[1:], errors="surrogateescape")
+        text = done.stdout + done.stderr
+        check(not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f]", text), f"{options}: control characters", ascii(text))
+        check("bad" in text or options[0] == "info", f"{options}: names", text)
+
+
+@case
+def weights_that_change_nothing_say_so(folder):
+    make(f"{folder}/made.xspt", 2)
+    said = "--weight wall changes nothing: it is what .folded, .svg, .perf and .pb.gz add up"
+    for outputs, says in ((["a.json"], True), (["a.csv", "a.db"], True), ([], True), (["a.json", "a.svg"], False)):
+        done = xsptrace("export", f"{folder}/made.xspt", "--weight", "wall", *(w for o in outputs for w in ("-o", f"{folder}/{o}")))
+        equal(said in done.stderr, says, f"said of {outputs}")
+
+
+if __name__ == "__main__":
+    main()
