@@ -47,8 +47,12 @@ static void define(struct xsp_capture_writer *w)
 {
 	struct xsp_capture_module m = {
 		.path = "/lib/x.so", .build_id = (const uint8_t *)"12345678", .build_id_length = 8};
-	struct xsp_capture_process p = {
-		.pid = 10, .ns_pid = 1, .comm = "target", .cmdline = "target -x", .exe = "/target"};
+	struct xsp_capture_process p = {.pid = 10,
+					.ns_pid = 1,
+					.comm = "target",
+					.cmdline = "target -x",
+					.exe = "/target",
+					.environment = "RANK=1\nWORLD_SIZE=2\n"};
 	struct xsp_capture_thread t = {.pid = 10, .tid = 11, .ns_tid = 2, .comm = "worker"};
 	struct xsp_capture_mapping map = {.pid = 10, .start = 4096, .end = 8192};
 	struct xsp_capture_stats stats = {.events = 7, .lost_exits = 1};

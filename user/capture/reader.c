@@ -337,6 +337,38 @@ void xsp_capture_damage(const struct xsp_capture_reader *r, uint64_t *torn_bytes
 	*bad_events = r->bad_events;
 }
 
+bool xsp_capture_variable(const struct xsp_capture_process *p, const char *name, char *value,
+			  size_t size)
+{
+	const size_t length = strlen(name);
+
+	for (const char *line = p->environment; *line != '\0';) {
+		const size_t end = strcspn(line, "\n");
+		if (end > length && strncmp(line, name, length) == 0 && line[length] == '=') {
+			const size_t bytes = end - length - 1;
+			if (bytes >= size)
+				return false;
+			memcpy(value, line + length + 1, bytes);
+			value[bytes] = '\0';
+			return true;
+		}
+		line += end + (line[end] == '\n');
+	}
+	return false;
+}
+
+bool xsp_capture_variable_number(const struct xsp_capture_process *p, const char *name,
+				 uint32_t *value)
+{
+	char text[10];
+
+	if (!xsp_capture_variable(p, name, text, sizeof(text)) || text[0] == '\0' ||
+	    text[strspn(text, "0123456789")] != '\0')
+		return false;
+	*value = (uint32_t)strtoul(text, NULL, 10);
+	return true;
+}
+
 uint64_t xsp_capture_realtime(const struct xsp_capture_reader *r, uint64_t monotonic_ns)
 {
 	if (r->clock_count == 0)
