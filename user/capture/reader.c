@@ -403,7 +403,7 @@ double xsp_capture_progress(const struct xsp_capture_reader *r)
 /* ---- events ---- */
 
 /* Bytes an event of each kind must have; 0: not a kind. */
-static const uint16_t smallest[16] = {
+static const uint16_t smallest[XSP_EVENT_KINDS] = {
 	[XSP_EVENT_ENTRY] = sizeof(struct xsp_event),
 	[XSP_EVENT_EXIT] = sizeof(struct xsp_event),
 	[XSP_EVENT_POINT] = sizeof(struct xsp_event),
@@ -418,16 +418,18 @@ static const uint16_t smallest[16] = {
 	[XSP_EVENT_TIMES] = sizeof(struct xsp_event_times),
 	[XSP_EVENT_SAMPLE] = sizeof(struct xsp_event_sample),
 	[XSP_EVENT_MEMORY] = sizeof(struct xsp_event),
+	[XSP_EVENT_VALUE] = sizeof(struct xsp_event_value),
 };
 /* Kinds whose probe id is used. */
 #define KINDS_WITH_PROBE                                                                           \
 	(1U << XSP_EVENT_ENTRY | 1U << XSP_EVENT_EXIT | 1U << XSP_EVENT_POINT |                    \
-	 1U << XSP_EVENT_BEGIN | 1U << XSP_EVENT_END | 1U << XSP_EVENT_LABEL)
+	 1U << XSP_EVENT_BEGIN | 1U << XSP_EVENT_END | 1U << XSP_EVENT_LABEL |                     \
+	 1U << XSP_EVENT_VALUE)
 
 static bool event_good(const struct xsp_capture_reader *r, const struct xsp_event *e)
 {
 	unsigned kind = e->kind;
-	if (kind >= 16 || smallest[kind] == 0 || e->size < smallest[kind])
+	if (kind >= XSP_EVENT_KINDS || smallest[kind] == 0 || e->size < smallest[kind])
 		return false;
 	if ((KINDS_WITH_PROBE >> kind & 1) && e->probe >= r->probe_count)
 		return false;
