@@ -111,6 +111,26 @@ def rows_of_the_table(folder):
 
 
 @case
+def samples_a_second(folder):
+    """analyze: steps a second times the value, whatever its name."""
+    _, facts = record_launched(folder, [workload("valued"), "--threads", 1, "--calls", 300, "--rate", 2000], "-o", f"{folder}/run.xspt")
+    wanted = figures(facts)
+
+    def analyze(*options):
+        done = xsptrace("analyze", "-q", f"{folder}/run.xspt", "--step", "step", "--format", "json", *options)
+        return json.loads(done.stdout)["sections"]
+    for name, *options in (("batch_size",), ("queue 1", "--batch-size", "queue 1")):
+        sections = analyze(*options)
+        steps, mean = sections["steps"]["values"], wanted[name][3]
+        check(math.isclose(steps["samples_per_step"], mean, rel_tol=1e-9), f"{name} a step", steps, mean)
+        check(math.isclose(steps["samples_per_second"], mean * 1e9 / steps["mean_ns"], rel_tol=1e-9), f"{name} a second", steps)
+    check("samples_per_second" not in analyze("--batch-size", "none")["steps"]["values"], "of no value")
+    rows = {r["name"]: r for r in sections["values"]["tables"]["values"]["rows"]}
+    equal({n: (r["count"], r["count"] - r["not_finite"], r["min"], r["max"]) for n, r in rows.items()},
+          {n: (count, finite, least, most) for n, (count, finite, least, _, most) in wanted.items()}, "rows")
+
+
+@case
 def payloads_counters_and_metadata(folder):
     trace, facts = record_launched(folder, [workload("tool_values")], "-e", "nvtx", "-e", "itt")
     n = facts["calls"]["rounds"]

@@ -2,6 +2,7 @@
 #include "analysis/summary_values.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/units.h"
 
@@ -75,4 +76,62 @@ void xsp_summary_values_json(const struct xsp_value_rows *r, const struct xsp_ti
 		xsp_json_end(j, '{');
 	}
 	xsp_json_end(j, '[');
+}
+
+/* ---- a report ---- */
+
+static struct xsp_cell real_if(bool known, double value)
+{
+	return known && isfinite(value) ? xsp_cell_real(value) : xsp_cell_text(NULL);
+}
+
+static void report_rows(const struct xsp_value_rows *r, const struct xsp_timeline *t,
+			struct xsp_report *report)
+{
+	static const struct xsp_report_column columns[] = {
+		{"name", "value", XSP_UNIT_TEXT, true},
+		{"count", "told", XSP_UNIT_COUNT, false},
+		{"last", "last", XSP_UNIT_NUMBER, false},
+		{"min", "min", XSP_UNIT_NUMBER, false},
+		{"mean", "mean", XSP_UNIT_NUMBER, false},
+		{"max", "max", XSP_UNIT_NUMBER, false},
+		{"not_finite", "not finite", XSP_UNIT_COUNT, false},
+	};
+	struct xsp_report_table *table = xsp_report_table(
+		xsp_report_section(report, "values", "Values that the program tells"), "values",
+		"values", columns, sizeof(columns) / sizeof(columns[0]));
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct xsp_value_row *row = &r->rows[i];
+		const bool known = row->finite > 0;
+		const struct xsp_cell cells[] = {
+			xsp_cell_text(xsp_timeline_name(t, row->name)),
+			xsp_cell_integer(row->count),
+			real_if(true, row->last),
+			real_if(known, row->min),
+			real_if(known, row->mean),
+			real_if(known, row->max),
+			xsp_cell_integer(row->count - row->finite),
+		};
+		xsp_report_row(table, cells);
+	}
+}
+
+void xsp_summary_values_report(const struct xsp_value_rows *r, const struct xsp_timeline *t,
+			       const char *batch, double step_ns, struct xsp_report *report)
+{
+	if (r->count == 0)
+		return;
+	report_rows(r, t, report);
+	for (size_t i = 0; i < r->count; i++) {
+		const struct xsp_value_row *row = &r->rows[i];
+		if (step_ns <= 0 || row->finite == 0 || !(row->mean > 0) ||
+		    strcmp(xsp_timeline_name(t, row->name), batch) != 0)
+			continue;
+		struct xsp_report_section *steps = xsp_report_section(report, "steps", "Steps");
+		xsp_report_value(steps, "samples_per_step", "samples a step", XSP_UNIT_COUNT,
+				 xsp_cell_real(row->mean));
+		xsp_report_value(steps, "samples_per_second", "samples a second, a thread",
+				 XSP_UNIT_PER_SECOND, xsp_cell_real(row->mean * 1e9 / step_ns));
+	}
 }
