@@ -61,7 +61,8 @@ struct xsp_probe {
 	uint32_t pair; /* RANGE_END, RANGE_LABEL and XSP_RANGE_SHARED: index in the list of their
 			* RANGE_BEGIN; else own */
 	uint32_t order; /* plan's own */
-	struct xsp_range_spec range; /* RANGE_BEGIN, RANGE_LABEL, NAMED_SPAN, VALUE: what it takes from
+	struct xsp_range_spec
+		range; /* RANGE_BEGIN, RANGE_LABEL, NAMED_SPAN, VALUE: what it takes from
 				      * the target */
 	struct xsp_detail_spec
 		detail; /* SPAN, NAMED_SPAN, RANGE_BEGIN: sections of its events. With
