@@ -14,7 +14,10 @@ static const char *const titles[] = {"values", "last", "min", "mean", "max"};
 /* What is not known is "-". */
 static void put_real(char out[XSP_UNITS_SIZE], bool known, double value)
 {
-	snprintf(out, XSP_UNITS_SIZE, known ? "%.6g" : "-", value);
+	if (known)
+		snprintf(out, XSP_UNITS_SIZE, "%.6g", value);
+	else
+		strcpy(out, "-");
 }
 
 static void print_row(const struct xsp_value_row *row, const char *name, FILE *f)
