@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "analysis/analyses.h"
-#include "analysis/steps.h"
+#include "analysis/steps_private.h"
 #include "base/grow.h"
 #include "base/u64map.h"
 #include "timeline/python.h"
 
+#define LOADER "enumerate(DataLoader)#" /* torch.utils.data.DataLoader's range around __next__ */
 #define MAX_SITES 65536U
 #define SYNCS 8192U /* of the last ones it is known what the GPU did meanwhile */
 #define SYNCS_LOOKED_AT 16 /* beside an activity: calls of several threads overlap */
@@ -47,6 +48,8 @@ struct xsp_call_sites {
 	size_t waited_count, waited_capacity;
 	struct xsp_u64map waited_of;
 	struct xsp_copies copies;
+	uint8_t *loaders; /* by name id: is it the DataLoader's? */
+	size_t loader_count, loader_capacity;
 };
 
 static int begin(struct xsp_timeline *t, struct xsp_capture_reader *r, void **state)
@@ -83,6 +86,7 @@ static void end(void *state)
 	free(s->sites);
 	free(s->syncs);
 	free(s->waited);
+	free(s->loaders);
 	free(s);
 }
 
@@ -94,6 +98,22 @@ static bool is_followed(uint8_t kind)
 	       kind == XSP_CUDA_FREE;
 }
 
+/* Names come as the run goes. */
+static int learn_loaders(struct xsp_call_sites *s, xsp_name_id name)
+{
+	if (name >= s->loader_count) {
+		const size_t count = xsp_timeline_name_count(s->timeline);
+		if (xsp_grow(&s->loaders, &s->loader_capacity, count) < 0)
+			return -ENOMEM;
+		for (; s->loader_count < count; s->loader_count++)
+			s->loaders[s->loader_count] =
+				strncmp(xsp_timeline_name(s->timeline,
+							  (xsp_name_id)s->loader_count),
+					LOADER, strlen(LOADER)) == 0;
+	}
+	return 0;
+}
+
 /* The user's range around a call; not the step, nor one that numbers as well: that is no place. */
 static bool is_place(const struct xsp_call_sites *s, xsp_name_id range)
 {
@@ -102,21 +122,22 @@ static bool is_place(const struct xsp_call_sites *s, xsp_name_id range)
 }
 
 /* Of a call inside another one of CUDA's API that one counts. False: it is none that is followed. */
-static bool describe(const struct xsp_call_sites *s, const struct xsp_span *span,
+static bool describe(const struct xsp_call_sites *s, const struct xsp_span *span, bool loader,
 		     struct xsp_call_site *out)
 {
-	const struct xsp_cuda_entry *cuda = xsp_timeline_cuda(s->timeline, span->probe);
+	const struct xsp_cuda_entry *cuda =
+		loader ? NULL : xsp_timeline_cuda(s->timeline, span->probe);
 	const bool line = span->python != NULL && span->python_first < span->python->count;
 
-	*out = (struct xsp_call_site){.name = span->name};
-	if (line) {
-		out->python = span->python;
-		out->first = span->python_first;
-	}
-	if (cuda == NULL)
-		return line && span->python_calls;
-	if (!is_followed(cuda->kind) || span->outer_ns != 0)
+	if (cuda != NULL ? !is_followed(cuda->kind) || span->outer_ns != 0
+			 : !loader && !(line && span->python_calls))
 		return false;
+	*out = (struct xsp_call_site){.name = span->name,
+				      .kind = loader ? XSP_SITE_LOADER : 0,
+				      .python = line ? span->python : NULL,
+				      .first = line ? span->python_first : 0};
+	if (cuda == NULL)
+		return true;
 	out->kind = cuda->kind;
 	out->in_op = span->op != 0 || (span->user != 0 && is_place(s, span->user_name));
 	out->op = span->op != 0 ? span->op_name : span->user_name;
@@ -141,9 +162,9 @@ static int find_site(struct xsp_call_sites *s, const struct xsp_span *span)
 		return 0;
 	s->serial = span->serial + 1;
 	s->site = 0;
-	if ((span->python == NULL && xsp_timeline_cuda(s->timeline, span->probe) == NULL) ||
-	    !describe(s, span, &site))
-		return 0;
+	int rc = learn_loaders(s, span->name);
+	if (rc < 0 || !describe(s, span, xsp_call_sites_is_loader(s, span->name), &site))
+		return rc;
 	const uint64_t key = key_of(&site);
 	const uint32_t *known = xsp_u64map_get(&s->site_of, key);
 	if (known == NULL && s->count >= MAX_SITES) {
@@ -167,7 +188,10 @@ static int take_every(void *ctx, const struct xsp_span *span)
 
 	if (rc < 0 || (s->site == 0 && !xsp_steps_marked_by(s->steps, span->name)))
 		return rc;
-	return xsp_steps_span(s->steps, span, s->site);
+	/* their whole times are added up, not only their own */
+	struct xsp_span whole = *span;
+	whole.self_ns = span->end_ns - span->start_ns;
+	return xsp_steps_span(s->steps, &whole, s->site);
 }
 
 /* ---- what calls waited for ---- */
@@ -316,13 +340,18 @@ size_t xsp_call_sites_list(const struct xsp_call_sites *s, const struct xsp_call
 	return s->count;
 }
 
-uint64_t xsp_call_site_in_steps(const struct xsp_call_sites *s, const struct xsp_call_site *site)
+uint64_t xsp_call_site_in_steps(const struct xsp_call_sites *s, const struct xsp_call_site *site,
+				uint64_t *ns)
 {
-	struct xsp_steps_figures ended;
-
-	if (xsp_steps_figures(s->steps, &ended) < 0)
+	*ns = 0;
+	if (xsp_steps_end(s->steps) < 0)
 		return 0;
-	return xsp_steps_calls(s->steps, (xsp_name_id)(site - s->sites) + 1);
+	return xsp_steps_calls(s->steps, (xsp_name_id)(site - s->sites) + 1, ns);
+}
+
+bool xsp_call_sites_is_loader(const struct xsp_call_sites *s, xsp_name_id name)
+{
+	return name < s->loader_count && s->loaders[name];
 }
 
 bool xsp_call_sites_overflowed(const struct xsp_call_sites *s)
@@ -397,11 +426,12 @@ static int by_total(const void *a, const void *b)
 	return x->total_ns != y->total_ns ? compare(y->total_ns, x->total_ns) : by_place(a, b);
 }
 
-static void join(struct xsp_call_place *to, const struct xsp_call_place *more)
+void xsp_call_place_add(struct xsp_call_place *to, const struct xsp_call_place *more)
 {
 	to->site.calls += more->site.calls;
 	to->site.total_ns += more->site.total_ns;
 	to->in_steps += more->in_steps;
+	to->in_steps_ns += more->in_steps_ns;
 	if (more->site.longest_ns > to->site.longest_ns) {
 		to->site.longest_ns = more->site.longest_ns;
 		to->site.longest_start_ns = more->site.longest_start_ns;
@@ -415,16 +445,19 @@ struct xsp_call_place *xsp_call_sites_places(const struct xsp_call_sites *s, uin
 	size_t n = 0;
 
 	*count = 0;
-	for (size_t i = 0; all != NULL && i < s->count; i++)
-		if (kinds >> s->sites[i].kind & 1)
-			all[n++] = (struct xsp_call_place){s->sites[i],
-							   xsp_call_site_in_steps(s, &s->sites[i])};
+	for (size_t i = 0; all != NULL && i < s->count; i++) {
+		if (!(kinds >> s->sites[i].kind & 1))
+			continue;
+		all[n].site = s->sites[i];
+		all[n].in_steps = xsp_call_site_in_steps(s, &s->sites[i], &all[n].in_steps_ns);
+		n++;
+	}
 	if (n == 0)
 		return all;
 	qsort(all, n, sizeof(*all), by_place);
 	for (size_t i = 0; i < n; i++) {
 		if (*count > 0 && by_place(&all[*count - 1], &all[i]) == 0)
-			join(&all[*count - 1], &all[i]);
+			xsp_call_place_add(&all[*count - 1], &all[i]);
 		else
 			all[(*count)++] = all[i];
 	}

@@ -13,7 +13,8 @@ struct xsp_call_sites;
 
 struct xsp_call_site {
 	xsp_name_id name;
-	uint8_t kind; /* enum xsp_cuda_kind; 0: a call of Python's, by its stack */
+	uint8_t kind; /* enum xsp_cuda_kind; 0: a call of Python's, by its stack; or */
+#define XSP_SITE_LOADER 31 /* a range in which PyTorch's DataLoader gets a batch */
 	bool in_op; /* of CUDA's calls: op is the operator or the user's range around it */
 	xsp_name_id op;
 	const struct xsp_capture_python *python; /* NULL: the line is not known */
@@ -23,16 +24,20 @@ struct xsp_call_site {
 };
 
 size_t xsp_call_sites_list(const struct xsp_call_sites *s, const struct xsp_call_site **out);
-/* Behind the run: calls of it in steps that count (analysis/steps.h). */
-uint64_t xsp_call_site_in_steps(const struct xsp_call_sites *s, const struct xsp_call_site *site);
+/* Behind the run: calls of it in steps that count (analysis/steps.h), and their time. */
+uint64_t xsp_call_site_in_steps(const struct xsp_call_sites *s, const struct xsp_call_site *site,
+				uint64_t *ns);
 /* Those of some kinds (bit n: kind n), of which one line of one operator is one place whoever called that; what took
  * most first, with calls in steps. The caller's to free; NULL: out of memory. */
 struct xsp_call_place {
 	struct xsp_call_site site; /* sums of all */
-	uint64_t in_steps;
+	uint64_t in_steps, in_steps_ns;
 };
+void xsp_call_place_add(struct xsp_call_place *to, const struct xsp_call_place *more);
 struct xsp_call_place *xsp_call_sites_places(const struct xsp_call_sites *s, uint32_t kinds,
 					     size_t *count);
+/* Is that the name of a range of PyTorch's DataLoader? */
+bool xsp_call_sites_is_loader(const struct xsp_call_sites *s, xsp_name_id name);
 /* There were more call sites than are followed. */
 bool xsp_call_sites_overflowed(const struct xsp_call_sites *s);
 /* "cudaStreamSynchronize in aten::item at train.py:21 train_step"; raw bytes. */

@@ -11,7 +11,7 @@
 #include "base/units.h"
 
 #define WIDTH 80 /* where there is no terminal */
-#define FIRST_COLUMN_MAX 40 /* of a table whose columns have no room beside a longer one */
+#define FIRST_COLUMN_MAX 48 /* of a table whose columns have no room beside a longer one */
 #define FINDING_INDENT 8
 
 struct text {

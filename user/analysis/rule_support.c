@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/call_sites.h"
 #include "analysis/summary_report.h"
 #include "base/units.h"
 
@@ -24,7 +25,7 @@ enum xsp_severity xsp_rule_severity(double share)
 					   : XSP_SEVERITY_LOW;
 }
 
-uint64_t xsp_rule_time(const struct xsp_rule_context *c, const char **words)
+int xsp_rules_prepare(struct xsp_rule_context *c)
 {
 	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
 	const struct xsp_summary_row *rows;
@@ -34,9 +35,19 @@ uint64_t xsp_rule_time(const struct xsp_rule_context *c, const char **words)
 	for (size_t i = 0; i < count; i++)
 		in_calls += rows[i].self_ns;
 	const bool more = in_calls > c->recorded_ns;
-	if (words != NULL)
-		*words = more ? "the time that threads spent in calls" : "the recorded time";
-	return more ? in_calls : c->recorded_ns;
+	c->time_ns = more ? in_calls : c->recorded_ns;
+	c->time_of = more ? "the time that threads spent in calls" : "the recorded time";
+	return xsp_steps_figures(a->summary->steps, &c->steps);
+}
+
+struct xsp_rule_part xsp_rule_part(const struct xsp_rule_context *c, uint64_t ns,
+				   uint64_t in_steps_ns)
+{
+	const struct xsp_rule_part whole = {xsp_rule_share(ns, c->time_ns), c->time_of};
+	const struct xsp_rule_part inside = {xsp_rule_share(in_steps_ns, c->steps.sum_ns),
+					     "the time of steps"};
+
+	return inside.share > whole.share ? inside : whole;
 }
 
 /* ---- doubts ---- */
@@ -99,6 +110,9 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 		    xsp_format_count(count, filtered));
 	if ((about & XSP_DOUBT_FILTERED) && xsp_timeline_cut_hides(c->timeline))
 		add(&d, "the cut leaves out calls: their time is in what called them");
+	if ((about & XSP_DOUBT_SITES) && xsp_call_sites_overflowed(xsp_rule_state(c, "call_sites")))
+		add(&d, "there are more places that call than were followed: those that came last "
+			"are missing");
 	return d.used > 0 ? out : NULL;
 }
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
+
 const struct xsp_rule xsp_rules[] = {
 	{"hot-operation", 0.10, XSP_UNIT_SHARE,
 	 "an operation whose own time is at least that share of the time", "a capture with spans",
@@ -13,7 +15,7 @@ const struct xsp_rule xsp_rules[] = {
 	 "--python, and steps (--step)", xsp_rule_python_loop},
 	{"loader", 0.10, XSP_UNIT_SHARE,
 	 "steps wait for PyTorch's DataLoader for at least that share of the time",
-	 "a program that uses torch.utils.data.DataLoader", xsp_rule_loader},
+	 "PyTorch's DataLoader", xsp_rule_loader},
 	{"warm-up", 0.10, XSP_UNIT_SHARE,
 	 "first steps take longer: at least that share of the time is lost in them",
 	 "steps (--step)", xsp_rule_warm_up},
@@ -44,6 +46,21 @@ const struct xsp_rule xsp_rules[] = {
 	{"small-copies", 64 * 1024, XSP_UNIT_BYTES,
 	 "most copies are smaller than that, and calls that copy take 5 % of the time",
 	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_small_copies},
+	{"gpu-idle", 0.10, XSP_UNIT_SHARE,
+	 "a GPU is idle for at least that share of the time from its first to its last work",
+	 "GPU activity", xsp_rule_gpu_idle},
+	{"launch-bound", 0.10, XSP_UNIT_SHARE,
+	 "a GPU waits for late launches of short kernels for at least that share of its time",
+	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_launch_bound},
+	{"short-kernels", 0.10, XSP_UNIT_SHARE,
+	 "a kernel that is shorter than its launch makes at least that share of all launches",
+	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_short_kernels},
+	{"serial-streams", 0.05, XSP_UNIT_SHARE,
+	 "of a second stream's work less than that share runs beside other work", "GPU activity",
+	 xsp_rule_serial_streams},
+	{"memory-bound", 0.10, XSP_UNIT_SHARE,
+	 "an operator with fewer FLOPs per byte than the GPU can do takes that share of its time",
+	 "GPU activity, and shapes of PyTorch's operators (--shapes)", xsp_rule_memory_bound},
 };
 const size_t xsp_rule_count = sizeof(xsp_rules) / sizeof(xsp_rules[0]);
 
@@ -56,13 +73,27 @@ long xsp_rule_index(const char *key, size_t length)
 	return -1;
 }
 
+void xsp_rule_value(const struct xsp_rule *rule, double value, char out[XSP_RULE_VALUE])
+{
+	char text[XSP_UNITS_SIZE];
+
+	if (rule->unit == XSP_UNIT_SHARE)
+		snprintf(out, XSP_RULE_VALUE, "%g %%", 100 * value);
+	else if (rule->unit == XSP_UNIT_BYTES && value < 1e18)
+		snprintf(out, XSP_RULE_VALUE, "%s", xsp_format_bytes(text, (uint64_t)value));
+	else
+		snprintf(out, XSP_RULE_VALUE, "%g", value);
+}
+
 static void put_row(struct xsp_report_table *t, const struct xsp_rule_context *c, size_t findings,
 		    bool known)
 {
+	char from[XSP_RULE_VALUE];
+
+	xsp_rule_value(c->rule, c->threshold, from);
 	const struct xsp_cell cells[] = {
 		xsp_cell_text(c->rule->key),
-		xsp_cell_real(c->threshold),
-		xsp_cell_text(xsp_unit_name(c->rule->unit)),
+		xsp_cell_text(from),
 		known ? xsp_cell_integer(findings) : xsp_cell_text(NULL),
 		xsp_cell_text(known ? NULL : c->rule->needs),
 	};
@@ -74,16 +105,15 @@ int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds)
 {
 	static const struct xsp_report_column columns[] = {
 		{"rule", "rule", XSP_UNIT_TEXT, true},
-		{"threshold", "threshold", XSP_UNIT_NUMBER, false},
-		{"unit", "unit", XSP_UNIT_TEXT, false},
+		{"threshold", "threshold", XSP_UNIT_TEXT, false},
 		{"findings", "findings", XSP_UNIT_COUNT, false},
 		{"needs", "no data: it needs", XSP_UNIT_TEXT, false},
 	};
 	struct xsp_report_table *t =
 		xsp_report_table(xsp_report_section(c->report, "rules", "Rules"), "rules",
-				 "what was looked for", columns, 5);
+				 "what was looked for", columns, 4);
 	const struct xsp_report_found *all;
-	int rc = 0;
+	int rc = xsp_rules_prepare(c);
 
 	for (size_t i = 0; i < xsp_rule_count && rc >= 0; i++) {
 		const size_t before = xsp_report_findings(c->report, &all);

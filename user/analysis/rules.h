@@ -10,6 +10,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/report.h"
+#include "analysis/steps.h"
 #include "timeline/timeline.h"
 
 /* Severities by share, unless a rule has reasons of its own. */
@@ -24,6 +25,9 @@ struct xsp_rule_context {
 	struct xsp_report *report;
 	uint64_t start_ns; /* of the capture */
 	uint64_t recorded_ns; /* time in which all was on, of the part that is told */
+	uint64_t time_ns; /* what shares are of: see xsp_rule_part() */
+	const char *time_of;
+	struct xsp_steps_figures steps;
 	const struct xsp_analysis *const *analyses; /* those that there are, ended by NULL, and */
 	void *const *states; /* ... their states */
 };
@@ -44,10 +48,17 @@ extern const size_t xsp_rule_count;
 /* By key; -1: there is no such. */
 long xsp_rule_index(const char *key, size_t length);
 
+/* A threshold as people read it: "10 %", "64.0 KiB". */
+#define XSP_RULE_VALUE 40
+void xsp_rule_value(const struct xsp_rule *rule, double value, char out[XSP_RULE_VALUE]);
+
 /* Runs them all; adds the section that says which had no data. 0 or a negative errno. */
 int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds);
 
 /* ---- for rules ---- */
+
+/* Before the first of them: what all need. 0 or a negative errno. */
+int xsp_rules_prepare(struct xsp_rule_context *c);
 
 /* The state of the analysis of that name; NULL: there is none. */
 void *xsp_rule_state(const struct xsp_rule_context *c, const char *analysis);
@@ -59,9 +70,17 @@ static inline double xsp_rule_share(uint64_t part, uint64_t all)
 	return all > 0 ? (double)part / (double)all : 0;
 }
 
-/* What shares are of: the recorded time, or the time that threads spent in calls if that is more, as it is where several
- * of them work. *words says which. */
-uint64_t xsp_rule_time(const struct xsp_rule_context *c, const char **words);
+/*
+ * Which part of the time something takes. Of the recorded time, or of the time that threads spent in calls if that is
+ * more, as it is where several of them work; or, where steps are known and it is more, of the time of those that count:
+ * what a program does before and behind them is no part of it.
+ */
+struct xsp_rule_part {
+	double share;
+	const char *of; /* in words */
+};
+struct xsp_rule_part xsp_rule_part(const struct xsp_rule_context *c, uint64_t ns,
+				   uint64_t in_steps_ns);
 
 /* Why figures may be wrong, as one text in `out`, which is returned; NULL: they are not. */
 enum xsp_rule_doubt {
@@ -70,6 +89,7 @@ enum xsp_rule_doubt {
 	XSP_DOUBT_WINDOWS = 1 << 2, /* not all of the time was recorded */
 	XSP_DOUBT_FILTERED =
 		1 << 3, /* --min-duration, --max-depth: time of children is in parents */
+	XSP_DOUBT_SITES = 1 << 4, /* more call sites than are followed */
 };
 #define XSP_DOUBT_SIZE 512
 const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,

@@ -2,6 +2,7 @@
 /* rules_cpu.c - operations, loops, the data loader, first steps, and the recording itself. */
 #include "analysis/rules_private.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +23,6 @@ static const struct xsp_summary_analysis *summary_of(const struct xsp_rule_conte
 	return xsp_rule_state(c, "summary");
 }
 
-static bool is_loader(const char *name)
-{
-	return strncmp(name, LOADER, strlen(LOADER)) == 0;
-}
-
 /* ---- hot operation ---- */
 
 /* What a row's code itself took: where it is known on a CPU, as a call that waits is no hot one. */
@@ -37,12 +33,13 @@ static uint64_t own_of(const struct xsp_summary_row *row)
 }
 
 /* Other rules tell of waiting for the GPU and for data; a step is no operation. */
-static bool is_operation(const struct xsp_summary_analysis *a, const struct xsp_summary_row *row)
+static bool is_operation(const struct xsp_rule_context *c, const struct xsp_summary_row *row)
 {
-	const char *name = xsp_summary_text(a->summary, row);
-	const struct xsp_cuda_entry *cuda = xsp_cuda_find(name);
+	const struct xsp_summary_analysis *a = summary_of(c);
+	const struct xsp_cuda_entry *cuda = xsp_cuda_find(xsp_summary_text(a->summary, row));
 
-	return !xsp_steps_marked_by(a->summary->steps, row->name) && !is_loader(name) &&
+	return !xsp_steps_marked_by(a->summary->steps, row->name) &&
+	       !xsp_call_sites_is_loader(xsp_rule_state(c, "call_sites"), row->name) &&
 	       (cuda == NULL || cuda->kind != XSP_CUDA_SYNC);
 }
 
@@ -54,21 +51,31 @@ static void put_calls(struct xsp_report_section *f, uint64_t calls, double per_s
 				 xsp_cell_real(per_step));
 }
 
+/* In steps it is known with the probes and with waiting: as much less as in the whole. */
+static struct xsp_rule_part part_of(const struct xsp_rule_context *c,
+				    const struct xsp_summary_row *row)
+{
+	uint64_t in_steps_ns;
+
+	xsp_steps_calls(summary_of(c)->summary->steps, row->name, &in_steps_ns);
+	return xsp_rule_part(
+		c, own_of(row),
+		(uint64_t)((double)in_steps_ns * xsp_rule_share(own_of(row), row->self_ns)));
+}
+
 static void find_hot(const struct xsp_rule_context *c, const struct xsp_summary_row *row,
-		     double share, const char *of)
+		     struct xsp_rule_part part)
 {
 	const struct xsp_summary_analysis *a = summary_of(c);
 	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
 	const struct xsp_call_site *site = xsp_call_sites_of(sites, row->name);
 	const char *name = xsp_summary_text(a->summary, row);
 	char title[640], advice[XSP_CALL_SITE_TEXT + 400], line[XSP_CALL_SITE_TEXT];
-	char time[XSP_UNITS_SIZE], doubt[XSP_DOUBT_SIZE];
+	char doubt[XSP_DOUBT_SIZE];
 	const bool at = site != NULL && xsp_call_site_line(sites, site, line);
-	struct xsp_steps_figures steps;
 
-	xsp_steps_figures(a->summary->steps, &steps);
-	snprintf(title, sizeof(title), "%.400s takes %.1f %% of %s itself: %s", name, 100 * share,
-		 of, xsp_format_ns(time, own_of(row)));
+	snprintf(title, sizeof(title), "%.400s itself takes %.1f %% of %s", name, 100 * part.share,
+		 part.of);
 	snprintf(
 		advice, sizeof(advice),
 		"make fewer, larger or cheaper calls of %.200s%s%s; --sample shows where inside it "
@@ -86,15 +93,14 @@ static void find_hot(const struct xsp_rule_context *c, const struct xsp_summary_
 			.title = title,
 			.advice = advice,
 			.uncertain = uncertain,
-			.share = share,
+			.share = part.share,
 			.from_ns = row->measured > 0 ? row->max_start_ns : 0,
 			.to_ns = row->measured > 0 ? row->max_start_ns + row->max_ns : 0},
 		true);
 	xsp_report_value(f, "self_ns", "own time", XSP_UNIT_NS, xsp_cell_integer(own_of(row)));
 	put_calls(f, row->calls,
-		  steps.steps > 0 ? (double)xsp_steps_calls(a->summary->steps, row->name) /
-					    (double)steps.steps
-				  : 0);
+		  xsp_rule_share(xsp_steps_calls(a->summary->steps, row->name, NULL),
+				 c->steps.steps));
 	if (row->measured > 0) {
 		xsp_report_value(f, "p50_ns", "p50", XSP_UNIT_NS, xsp_cell_integer(row->p50_ns));
 		xsp_report_value(f, "max_ns", "longest", XSP_UNIT_NS,
@@ -107,15 +113,13 @@ int xsp_rule_hot_operation(const struct xsp_rule_context *c)
 	const struct xsp_summary_analysis *a = summary_of(c);
 	const struct xsp_summary_row *rows;
 	const size_t count = xsp_summary_rows(a->summary, &rows);
-	const char *of;
-	const uint64_t time = xsp_rule_time(c, &of);
 	size_t found = 0;
 
 	for (size_t i = 0; i < count && found < FINDINGS_MAX; i++) {
-		const double share = xsp_rule_share(own_of(&rows[i]), time);
-		if (share <= 0 || share < c->threshold || !is_operation(a, &rows[i]))
+		const struct xsp_rule_part part = part_of(c, &rows[i]);
+		if (part.share <= 0 || part.share < c->threshold || !is_operation(c, &rows[i]))
 			continue;
-		find_hot(c, &rows[i], share, of);
+		find_hot(c, &rows[i], part);
 		found++;
 	}
 	return count > 0 ? 0 : XSP_RULE_NO_DATA;
@@ -124,7 +128,7 @@ int xsp_rule_hot_operation(const struct xsp_rule_context *c)
 /* ---- operation in a loop of Python's ---- */
 
 static void find_loop(const struct xsp_rule_context *c, const struct xsp_call_site *site,
-		      double per_step, double share, const char *of)
+		      double per_step, struct xsp_rule_part part)
 {
 	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
 	const char *name = xsp_timeline_name(c->timeline, site->name);
@@ -136,7 +140,7 @@ static void find_loop(const struct xsp_rule_context *c, const struct xsp_call_si
 	xsp_call_site_text(sites, site, subject);
 	snprintf(title, sizeof(title),
 		 "%.400s is called %.4g times a step from one place, %s: %.1f %% of %s", name,
-		 per_step, line, 100 * share, of);
+		 per_step, line, 100 * part.share, part.of);
 	snprintf(advice, sizeof(advice),
 		 "take the loop around %s out of Python: one call on stacked tensors, a batched, "
 		 "fused or foreach form, or torch.compile",
@@ -147,9 +151,11 @@ static void find_loop(const struct xsp_rule_context *c, const struct xsp_call_si
 			.subject = subject,
 			.title = title,
 			.advice = advice,
-			.uncertain = xsp_rule_doubt(
-				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_FILTERED, doubt),
-			.share = share,
+			.uncertain = xsp_rule_doubt(c,
+						    XSP_DOUBT_SITES | XSP_DOUBT_LOST |
+							    XSP_DOUBT_WINDOWS | XSP_DOUBT_FILTERED,
+						    doubt),
+			.share = part.share,
 			.from_ns = site->longest_start_ns,
 			.to_ns = site->longest_start_ns + site->longest_ns},
 		true);
@@ -162,25 +168,20 @@ int xsp_rule_python_loop(const struct xsp_rule_context *c)
 	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
 	const struct xsp_call_site *list;
 	const size_t count = xsp_call_sites_list(sites, &list);
-	struct xsp_steps_figures steps;
-	const char *of;
-	const uint64_t time = xsp_rule_time(c, &of);
 	size_t found = 0;
 	bool any = false;
-	int rc = xsp_steps_figures(summary_of(c)->summary->steps, &steps);
 
-	if (rc < 0 || steps.steps == 0)
-		return rc < 0 ? rc : XSP_RULE_NO_DATA;
-	for (size_t i = 0; i < count && found < FINDINGS_MAX; i++) {
-		const double share = xsp_rule_share(list[i].total_ns, time);
+	for (size_t i = 0; i < count && found < FINDINGS_MAX && c->steps.steps > 0; i++) {
+		uint64_t ns;
 		any = any || list[i].python != NULL;
-		if (list[i].kind != 0 || share < LOOP_LEAST_SHARE)
+		if (list[i].kind != 0)
 			continue;
-		const double per_step =
-			(double)xsp_call_site_in_steps(sites, &list[i]) / (double)steps.steps;
-		if (per_step <= 0 || per_step < c->threshold)
+		const double per_step = xsp_rule_share(xsp_call_site_in_steps(sites, &list[i], &ns),
+						       c->steps.steps);
+		const struct xsp_rule_part part = xsp_rule_part(c, list[i].total_ns, ns);
+		if (per_step <= 0 || per_step < c->threshold || part.share < LOOP_LEAST_SHARE)
 			continue;
-		find_loop(c, &list[i], per_step, share, of);
+		find_loop(c, &list[i], per_step, part);
 		found++;
 	}
 	return any ? 0 : XSP_RULE_NO_DATA;
@@ -188,23 +189,35 @@ int xsp_rule_python_loop(const struct xsp_rule_context *c)
 
 /* ---- starved loader ---- */
 
+/* All ranges of the DataLoader: of one process there is one, by its class. */
 struct loader {
-	uint64_t calls, total_ns, cpu_ns, max_ns, max_start_ns;
+	struct xsp_call_place sum;
+	const char *name; /* of what took most */
+	uint64_t cpu_ns;
 	bool cpu_known;
-	const char *name;
 };
 
-static void add_loader(struct loader *l, const struct xsp_summary_row *row, const char *name)
+static int loader_of(const struct xsp_rule_context *c, struct loader *l)
 {
-	l->cpu_known = row->cpu_known && (l->calls == 0 || l->cpu_known);
-	l->calls += row->calls;
-	l->total_ns += row->total_ns;
-	l->cpu_ns += row->cpu_ns;
-	if (row->max_ns >= l->max_ns) {
-		l->max_ns = row->max_ns;
-		l->max_start_ns = row->max_start_ns;
-		l->name = name;
+	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
+	const struct xsp_summary_row *rows;
+	const size_t row_count = xsp_summary_rows(summary_of(c)->summary, &rows);
+	size_t count;
+	struct xsp_call_place *places = xsp_call_sites_places(sites, 1U << XSP_SITE_LOADER, &count);
+
+	*l = (struct loader){.cpu_known = true};
+	for (size_t i = 0; places != NULL && i < count; i++) {
+		xsp_call_place_add(&l->sum, &places[i]);
+		if (i == 0)
+			l->name = xsp_timeline_name(c->timeline, places[i].site.name);
 	}
+	for (size_t i = 0; i < row_count; i++)
+		if (xsp_call_sites_is_loader(sites, rows[i].name)) {
+			l->cpu_ns += rows[i].cpu_ns;
+			l->cpu_known = l->cpu_known && rows[i].cpu_known;
+		}
+	free(places);
+	return places == NULL ? -ENOMEM : 0;
 }
 
 /* Where it waits its workers are too slow; where it computes there are none. */
@@ -214,7 +227,7 @@ static const char *loader_advice(const struct loader *l)
 		return "give the DataLoader (more) workers (num_workers), persistent_workers and "
 		       "prefetch_factor, or make its __getitem__ and collate_fn cheaper; --waits "
 		       "shows whether it waits or computes";
-	return 2 * l->cpu_ns > l->total_ns
+	return 2 * l->cpu_ns > l->sum.site.total_ns
 		       ? "the DataLoader computes in the training thread itself: give it workers "
 			 "(num_workers), or make its __getitem__ and collate_fn cheaper"
 		       : "the DataLoader waits for its workers or for files: give it more workers "
@@ -222,49 +235,45 @@ static const char *loader_advice(const struct loader *l)
 			 "__getitem__ cheaper";
 }
 
-static void find_loader(const struct xsp_rule_context *c, const struct loader *l, double share,
-			const char *of)
+static void find_loader(const struct xsp_rule_context *c, const struct loader *l,
+			struct xsp_rule_part part)
 {
-	char title[200], time[XSP_UNITS_SIZE], doubt[XSP_DOUBT_SIZE];
+	const struct xsp_call_site *sum = &l->sum.site;
+	char title[200], doubt[XSP_DOUBT_SIZE];
 
-	snprintf(title, sizeof(title), "steps wait for data: %.1f %% of %s, %s, in the DataLoader",
-		 100 * share, of, xsp_format_ns(time, l->total_ns));
+	snprintf(title, sizeof(title), "getting data from the DataLoader takes %.1f %% of %s",
+		 100 * part.share, part.of);
 	struct xsp_report_section *f = xsp_rule_found(
 		c,
 		(struct xsp_report_finding){
 			.subject = l->name,
 			.title = title,
 			.advice = loader_advice(l),
-			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
-			.share = share,
-			.from_ns = l->max_start_ns,
-			.to_ns = l->max_start_ns + l->max_ns},
+			.uncertain = xsp_rule_doubt(
+				c, XSP_DOUBT_SITES | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
+			.share = part.share,
+			.from_ns = sum->longest_start_ns,
+			.to_ns = sum->longest_start_ns + sum->longest_ns},
 		true);
-	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(l->total_ns));
-	xsp_report_value(f, "calls", "batches", XSP_UNIT_COUNT, xsp_cell_integer(l->calls));
+	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(sum->total_ns));
+	xsp_report_value(f, "calls", "batches", XSP_UNIT_COUNT, xsp_cell_integer(sum->calls));
 	xsp_report_value(f, "cpu_ns", "of it on CPU", XSP_UNIT_NS,
 			 l->cpu_known ? xsp_cell_integer(l->cpu_ns) : xsp_cell_text(NULL));
-	xsp_report_value(f, "max_ns", "longest", XSP_UNIT_NS, xsp_cell_integer(l->max_ns));
+	xsp_report_value(f, "max_ns", "longest", XSP_UNIT_NS, xsp_cell_integer(sum->longest_ns));
 }
 
 int xsp_rule_loader(const struct xsp_rule_context *c)
 {
-	const struct xsp_summary_analysis *a = summary_of(c);
-	const struct xsp_summary_row *rows;
-	const size_t count = xsp_summary_rows(a->summary, &rows);
-	struct loader loader = {0};
-	const char *of;
-	const uint64_t time = xsp_rule_time(c, &of);
+	struct loader loader;
+	int rc = loader_of(c, &loader);
 
-	for (size_t i = 0; i < count; i++) {
-		const char *name = xsp_summary_text(a->summary, &rows[i]);
-		if (is_loader(name))
-			add_loader(&loader, &rows[i], name);
-	}
-	const double share = xsp_rule_share(loader.total_ns, time);
-	if (loader.calls > 0 && share > 0 && share >= c->threshold)
-		find_loader(c, &loader, share, of);
-	return loader.calls > 0 ? 0 : XSP_RULE_NO_DATA;
+	if (rc < 0 || loader.sum.site.calls == 0)
+		return rc < 0 ? rc : XSP_RULE_NO_DATA;
+	const struct xsp_rule_part part =
+		xsp_rule_part(c, loader.sum.site.total_ns, loader.sum.in_steps_ns);
+	if (part.share > 0 && part.share >= c->threshold)
+		find_loader(c, &loader, part);
+	return 0;
 }
 
 /* ---- slow first steps ---- */
@@ -272,12 +281,11 @@ int xsp_rule_loader(const struct xsp_rule_context *c)
 /* Every program warms up: it is said, and never more than that. */
 int xsp_rule_warm_up(const struct xsp_rule_context *c)
 {
-	struct xsp_steps_figures s;
+	const struct xsp_steps_figures s = c->steps;
 	char title[240], time[XSP_UNITS_SIZE], median[XSP_UNITS_SIZE], doubt[XSP_DOUBT_SIZE];
-	int rc = xsp_steps_figures(summary_of(c)->summary->steps, &s);
 
-	if (rc < 0 || s.steps == 0)
-		return rc < 0 ? rc : XSP_RULE_NO_DATA;
+	if (s.steps == 0)
+		return XSP_RULE_NO_DATA;
 	const uint64_t usual = s.warm_up * s.median_ns;
 	const uint64_t lost = s.warm_up_ns > usual ? s.warm_up_ns - usual : 0;
 	const double share = xsp_rule_share(lost, c->recorded_ns);
@@ -317,8 +325,7 @@ int xsp_rule_overhead(const struct xsp_rule_context *c)
 	const uint64_t cost = xsp_capture_stats(c->reader)->probes_cost_ns;
 	const struct xsp_summary_row *rows, *most = NULL;
 	const size_t count = xsp_summary_rows(a->summary, &rows);
-	const char *of;
-	const double share = xsp_rule_share(cost, xsp_rule_time(c, &of));
+	const double share = xsp_rule_share(cost, c->time_ns);
 	char title[240], advice[640], time[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE];
 
 	if (cost == 0 || xsp_timeline_cut_text(c->timeline) != NULL)
@@ -330,7 +337,7 @@ int xsp_rule_overhead(const struct xsp_rule_context *c)
 			most = &rows[i];
 	snprintf(title, sizeof(title),
 		 "the recording itself takes %.1f %% of %s: %s in probes, estimated", 100 * share,
-		 of, xsp_format_ns(time, cost));
+		 c->time_of, xsp_format_ns(time, cost));
 	snprintf(advice, sizeof(advice),
 		 "record less: most calls are those of %.300s (%s), which -e '!...' leaves out; or "
 		 "keep it small with --max-overhead. Own times here are without the probes",

@@ -26,12 +26,10 @@ static const struct xsp_summary_analysis *summary_of(const struct xsp_rule_conte
 /* Over a step, where there are some; else over a second. */
 static double period_s(const struct xsp_rule_context *c, const char **what)
 {
-	struct xsp_steps_figures steps;
-	const bool known =
-		xsp_steps_figures(summary_of(c)->summary->steps, &steps) == 0 && steps.steps > 0;
+	const bool known = c->steps.steps > 0;
 
 	*what = known ? "step" : "second";
-	return known ? (double)steps.mean_ns * 1e-9 : 1;
+	return known ? (double)c->steps.mean_ns * 1e-9 : 1;
 }
 
 static uint64_t bytes_of(double bytes)
@@ -98,14 +96,14 @@ int xsp_rule_leak(const struct xsp_rule_context *c)
 /* ---- allocation in the loop ---- */
 
 static void find_allocation(const struct xsp_rule_context *c, const struct xsp_call_place *p,
-			    double per_step, double share, const char *of)
+			    double per_step, struct xsp_rule_part part)
 {
 	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
 	char text[XSP_CALL_SITE_TEXT], title[XSP_CALL_SITE_TEXT + 200], doubt[XSP_DOUBT_SIZE];
 
 	xsp_call_site_text(sites, &p->site, text);
 	snprintf(title, sizeof(title), "%s: %.4g times a step, %.1f %% of %s", text, per_step,
-		 100 * share, of);
+		 100 * part.share, part.of);
 	struct xsp_report_section *f = xsp_rule_found(
 		c,
 		(struct xsp_report_finding){
@@ -116,8 +114,9 @@ static void find_allocation(const struct xsp_rule_context *c, const struct xsp_c
 				"caching "
 				"allocator (PyTorch's, cudaMallocAsync): CUDA's own calls wait for "
 				"the GPU",
-			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
-			.share = share,
+			.uncertain = xsp_rule_doubt(
+				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES, doubt),
+			.share = part.share,
 			.from_ns = p->site.longest_start_ns,
 			.to_ns = p->site.longest_start_ns + p->site.longest_ns},
 		true);
@@ -129,26 +128,22 @@ static void find_allocation(const struct xsp_rule_context *c, const struct xsp_c
 
 int xsp_rule_allocation(const struct xsp_rule_context *c)
 {
-	const struct xsp_summary_analysis *a = summary_of(c);
-	struct xsp_steps_figures steps;
-	const char *of;
-	const uint64_t time = xsp_rule_time(c, &of);
 	size_t count, found = 0;
-	int rc = xsp_steps_figures(a->summary->steps, &steps);
 
-	if (rc < 0 || steps.steps == 0 || !xsp_summary_gpu_called(a->summary->gpu))
-		return rc < 0 ? rc : XSP_RULE_NO_DATA;
+	if (c->steps.steps == 0 || !xsp_summary_gpu_called(summary_of(c)->summary->gpu))
+		return XSP_RULE_NO_DATA;
 	struct xsp_call_place *places =
 		xsp_call_sites_places(xsp_rule_state(c, "call_sites"),
 				      1U << XSP_CUDA_ALLOC | 1U << XSP_CUDA_FREE, &count);
 	if (places == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < count && found < FINDINGS_MAX; i++) {
-		const double per_step = (double)places[i].in_steps / (double)steps.steps;
-		const double share = xsp_rule_share(places[i].site.total_ns, time);
-		if (per_step <= 0 || per_step < c->threshold || share < ALLOCATION_LEAST_SHARE)
+		const double per_step = xsp_rule_share(places[i].in_steps, c->steps.steps);
+		const struct xsp_rule_part part =
+			xsp_rule_part(c, places[i].site.total_ns, places[i].in_steps_ns);
+		if (per_step <= 0 || per_step < c->threshold || part.share < ALLOCATION_LEAST_SHARE)
 			continue;
-		find_allocation(c, &places[i], per_step, share, of);
+		find_allocation(c, &places[i], per_step, part);
 		found++;
 	}
 	free(places);
@@ -167,7 +162,7 @@ static bool has_gpu(const struct xsp_rule_context *c)
 /* Calls that copy: the place that took longest ("": none was seen), and how many and how long all of them. */
 struct callers {
 	char place[XSP_CALL_SITE_TEXT];
-	uint64_t calls, total_ns;
+	struct xsp_call_place sum;
 };
 
 static int callers_of_copies(const struct xsp_rule_context *c, struct callers *out)
@@ -176,13 +171,11 @@ static int callers_of_copies(const struct xsp_rule_context *c, struct callers *o
 	size_t count;
 	struct xsp_call_place *places = xsp_call_sites_places(sites, 1U << XSP_CUDA_MEMCPY, &count);
 
-	*out = (struct callers){.calls = 0};
+	*out = (struct callers){.sum.in_steps = 0};
 	if (places == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		out->calls += places[i].site.calls;
-		out->total_ns += places[i].site.total_ns;
-	}
+	for (size_t i = 0; i < count; i++)
+		xsp_call_place_add(&out->sum, &places[i]);
 	if (count > 0)
 		xsp_call_site_text(sites, &places[0].site, out->place);
 	free(places);
@@ -229,7 +222,8 @@ int xsp_rule_pageable_copy(const struct xsp_rule_context *c)
 			.subject = callers.place[0] != '\0' ? callers.place : NULL,
 			.title = title,
 			.advice = advice,
-			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
+			.uncertain = xsp_rule_doubt(
+				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES, doubt),
 			.share = share,
 			.from_ns = copies->pageable_longest_start_ns,
 			.to_ns = copies->pageable_longest_start_ns + copies->pageable_longest_ns},
@@ -252,24 +246,23 @@ int xsp_rule_small_copies(const struct xsp_rule_context *c)
 {
 	const struct xsp_copies *copies = xsp_call_sites_copies(xsp_rule_state(c, "call_sites"));
 	const uint64_t small = smaller(copies, c->threshold);
-	const char *of;
-	const uint64_t time = xsp_rule_time(c, &of);
 	struct callers callers;
 	char title[240], advice[XSP_CALL_SITE_TEXT + 200], doubt[XSP_DOUBT_SIZE];
 	char count[XSP_UNITS_SIZE], bytes[XSP_UNITS_SIZE];
 	int rc = callers_of_copies(c, &callers);
 
-	if (rc < 0 || !has_gpu(c) || callers.calls == 0)
+	if (rc < 0 || !has_gpu(c) || callers.sum.site.calls == 0)
 		return rc < 0 ? rc : XSP_RULE_NO_DATA;
-	const double share = xsp_rule_share(callers.total_ns, time);
+	const struct xsp_rule_part part =
+		xsp_rule_part(c, callers.sum.site.total_ns, callers.sum.in_steps_ns);
 	/* the calls must be those of the copies: there are copies within the device, too */
 	if (small < COPIES_LEAST || xsp_rule_share(small, copies->count) < MOST_COPIES ||
-	    share < COPIES_LEAST_SHARE || callers.calls > 2 * copies->count)
+	    part.share < COPIES_LEAST_SHARE || callers.sum.site.calls > 2 * copies->count)
 		return 0;
 	snprintf(title, sizeof(title),
 		 "%s copies of less than %s: the calls for them take %.1f %% of %s",
 		 xsp_format_count(count, small), xsp_format_bytes(bytes, bytes_of(c->threshold)),
-		 100 * share, of);
+		 100 * part.share, part.of);
 	snprintf(advice, sizeof(advice),
 		 "copy once what is copied in pieces, or keep it on the device; most of that time: "
 		 "%s",
@@ -280,8 +273,9 @@ int xsp_rule_small_copies(const struct xsp_rule_context *c)
 			.subject = callers.place,
 			.title = title,
 			.advice = advice,
-			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
-			.share = share},
+			.uncertain = xsp_rule_doubt(
+				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES, doubt),
+			.share = part.share},
 		true);
 	put_copies(f, copies->count, copies->bytes, copies->ns);
 	return 0;

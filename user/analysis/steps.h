@@ -55,8 +55,8 @@ struct xsp_steps_figures {
 	bool by_ends; /* what lies between two ends is a step: a lost one makes one of two */
 };
 int xsp_steps_figures(struct xsp_steps *s, struct xsp_steps_figures *out);
-/* ... calls in them of what was counted under that name. */
-uint64_t xsp_steps_calls(const struct xsp_steps *s, xsp_name_id name);
+/* ... in them, of what was counted under that name: calls, and their own time (may be NULL). */
+uint64_t xsp_steps_calls(const struct xsp_steps *s, xsp_name_id name, uint64_t *self_ns);
 
 /*
  * Where steps `first` to `last` are: to be asked for before the run, and told behind it. Several threads: from

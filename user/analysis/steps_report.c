@@ -43,16 +43,19 @@ int xsp_steps_figures(struct xsp_steps *s, struct xsp_steps_figures *out)
 	return rc;
 }
 
-uint64_t xsp_steps_calls(const struct xsp_steps *s, xsp_name_id name)
+uint64_t xsp_steps_calls(const struct xsp_steps *s, xsp_name_id name, uint64_t *self_ns)
 {
-	uint64_t calls = 0;
+	uint64_t calls = 0, ns = 0;
 
 	for (size_t i = 0; i < s->track_count; i++) {
 		const struct track *k = s->tracks[i];
 		const uint32_t *at =
 			k->mark == xsp_steps_how(s) ? xsp_u64map_get(&k->entry_of, name) : NULL;
 		calls += at != NULL ? k->entries[*at].calls : 0;
+		ns += at != NULL ? k->entries[*at].self_ns : 0;
 	}
+	if (self_ns != NULL)
+		*self_ns = ns;
 	return calls;
 }
 

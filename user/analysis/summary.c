@@ -167,8 +167,8 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	n->self_cpu_ns += span->self_cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->self_cpu_ns;
 	if (span->self_ns > span->self_probe_ns)
 		n->own_ns += span->self_ns - span->self_probe_ns;
-	n->outermost += !recursive(span);
 	if (!recursive(span)) {
+		n->outermost++;
 		n->total_ns += duration;
 		n->cpu_unknown += span->cpu_ns == XSP_CPU_UNKNOWN;
 		n->cpu_ns += span->cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->cpu_ns;

@@ -459,6 +459,8 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 		section, "sites", "PyTorch's memory, by where it was allocated", columns, 8);
 	for (size_t i = 0; i < a->count; i++) {
 		const struct xsp_slope *slope = &all[i].slope;
+		/* of most places all is given back again and again */
+		const bool changes = slope->known && (slope->low > 0 || slope->high < 0);
 		char name[900];
 		xsp_summary_allocations_name(a, all[i].where, name, sizeof(name));
 		const struct xsp_cell cells[] = {
@@ -467,9 +469,9 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 			a->known ? xsp_cell_integer(all[i].alive) : none,
 			xsp_cell_integer(all[i].bytes),
 			xsp_cell_integer(all[i].allocations),
-			slope->known ? xsp_cell_real(slope->slope) : none,
-			slope->known ? xsp_cell_real(slope->low) : none,
-			slope->known ? xsp_cell_real(slope->high) : none,
+			changes ? xsp_cell_real(slope->slope) : none,
+			changes ? xsp_cell_real(slope->low) : none,
+			changes ? xsp_cell_real(slope->high) : none,
 		};
 		xsp_report_row(t, cells);
 	}

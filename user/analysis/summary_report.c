@@ -81,7 +81,8 @@ static void put_names(struct xsp_summary *s, const struct xsp_steps_figures *ste
 
 	for (size_t i = 0; i < count; i++) {
 		const struct xsp_summary_row *r = &rows[i];
-		const uint64_t in_steps = steps->steps > 0 ? xsp_steps_calls(s->steps, r->name) : 0;
+		const uint64_t in_steps =
+			steps->steps > 0 ? xsp_steps_calls(s->steps, r->name, NULL) : 0;
 		const struct xsp_cell cells[] = {
 			xsp_cell_text(xsp_summary_text(s, r)),
 			xsp_cell_integer(r->calls),
