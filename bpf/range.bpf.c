@@ -290,6 +290,38 @@ static __noinline void label_object(__u64 object, __u32 opener, __u64 hash)
 	xsp_submit(e);
 }
 
+/* Does the program tell a value here? *type: as it numbers them. */
+static __always_inline bool has_value(struct pt_regs *ctx, const struct xsp_range_spec *spec,
+				      __u32 *type)
+{
+	*type = 0;
+	if (!spec->value_types)
+		return false;
+	if (spec->value_type.base != XSP_OPERAND_NONE)
+		*type = (__u32)xsp_operand(ctx, &spec->value_type);
+	return *type < 32 && (spec->value_types >> *type & 1);
+}
+
+static __noinline void emit_value(struct pt_regs *ctx, __u64 time, __u64 hash,
+				  const struct xsp_range_spec *spec, __u64 what)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u32 probe = XSP_COOKIE_PROBE(xsp_cookie(ctx));
+	struct xsp_event_value *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
+
+	if (!e) {
+		xsp_count_lost(XSP_COUNT_LOST_OTHER, probe);
+		return;
+	}
+	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, xsp_cookie(ctx)), pid_tgid, probe,
+		      XSP_EVENT_VALUE, what >> 32, sizeof(*e));
+	e->name_hash = hash;
+	e->type = (__u32)what;
+	e->flags = spec->flags & XSP_RANGE_VALUE ? 0 : XSP_VALUE_OF_RANGE;
+	xsp_put_word(ctx, &spec->value, &e->bits, &e->flags, 0);
+	xsp_submit(e);
+}
+
 static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, __u64 hash,
 				  __u8 flags)
 {
@@ -370,6 +402,13 @@ int xsp_range_begin(struct pt_regs *ctx)
 			xsp_count(XSP_COUNT_FILTERED);
 		return 0;
 	}
+	__u32 type;
+	bool value = has_value(ctx, spec, &type);
+	if (!value && (spec->flags & XSP_RANGE_VALUE)) {
+		xsp_count(XSP_COUNT_SILENT);
+		xsp_count_unseen(probe, false);
+		return 0;
+	}
 	__u64 hash = named ? range_name(ctx, spec, probe) : 0;
 	if (spec->flags & XSP_RANGE_REMEMBER) {
 		remember_name(hash);
@@ -385,6 +424,10 @@ int xsp_range_begin(struct pt_regs *ctx)
 		flags |= XSP_EVENT_NAME_LOST;
 		xsp_count(XSP_COUNT_LOST_NAME);
 	}
+	if (value)
+		emit_value(ctx, time, hash, spec, type | (__u64)flags << 32);
+	if (spec->flags & XSP_RANGE_VALUE)
+		return 0;
 	if (spec->flags & XSP_RANGE_SHARED)
 		probe = spec->opener;
 	xsp_tell_short_waits();

@@ -37,6 +37,9 @@ enum xsp_event_kind {
 	XSP_EVENT_TIMES = 13, /* where all the time of a thread went: struct xsp_event_times */
 	XSP_EVENT_SAMPLE = 14, /* what a thread was doing on its CPU: struct xsp_event_sample */
 	XSP_EVENT_MEMORY = 15, /* memory of a process: its sections say what of it */
+	/* from here on in events only: the cookie has four bits */
+	XSP_EVENT_VALUE = 16, /* a number that the program tells: struct xsp_event_value */
+	XSP_EVENT_KINDS,
 };
 
 /* xsp_event.flags */
@@ -78,6 +81,19 @@ struct xsp_event_range {
 	__u64 name_hash; /* of the name's bytes; the matching XSP_EVENT_NAME comes from the same
 			  * or another thread, before or shortly after; 0: the probe's own name, or with
 			  * XSP_EVENT_NAME_LOST one that could not be read */
+};
+
+/* XSP_EVENT_VALUE. What it means is known by its probe's function: user/catalog/values.h */
+enum xsp_value_flag {
+	XSP_VALUE_UNREAD = 1 << 0, /* it was not in memory; bits is 0 */
+	XSP_VALUE_OF_RANGE = 1 << 1, /* the same hit begins a range, whose BEGIN follows */
+};
+struct xsp_event_value {
+	struct xsp_event head;
+	__u64 name_hash; /* as in struct xsp_event_range */
+	__u64 bits; /* as it was passed, or stood in memory: behind a short type something else */
+	__u32 type; /* as the function's own interface numbers them; 0: it has but one */
+	__u32 flags; /* enum xsp_value_flag */
 };
 
 /* XSP_EVENT_LABEL: for the open range of this thread and probe whose BEGIN has the time begin_ns */
@@ -328,14 +344,18 @@ enum xsp_range_flag {
 	XSP_RANGE_SHARED = 1 << 6, /* one more way to open the ranges of probe `opener` */
 	XSP_RANGE_MASK = 1 << 7, /* with XSP_RANGE_CONDITION: it is a number below 32, and
 				  * bit n of condition_value says whether n is wanted */
+	XSP_RANGE_VALUE = 1 << 8, /* no range opens: a value is told, if there is one */
 };
 struct xsp_range_spec {
 	__u8 name; /* enum xsp_range_name */
-	__u8 flags; /* enum xsp_range_flag */
-	__u16 reserved;
+	__u8 reserved;
+	__u16 flags; /* enum xsp_range_flag */
 	struct xsp_operand text, length, condition;
 	__u32 condition_value;
 	__u32 opener; /* probe id, see XSP_RANGE_LABEL and XSP_RANGE_SHARED */
+	/* XSP_EVENT_VALUE, under the range's name; its type is the low 32 bits there, NONE: 0 */
+	struct xsp_operand value, value_type;
+	__u32 value_types; /* bit n: there is a value if its type is n; 0: there never is */
 };
 
 /* Which sections the events of a probe carry. */

@@ -119,7 +119,7 @@ _Static_assert(XSP_ARGS_SMALL >= XSP_DETAIL_LEAST && XSP_ARGS_LARGE >= XSP_ARGS_
 	       "more room, not less");
 
 /* Values of maps, written by one compiler and read by the other. */
-_Static_assert(sizeof(struct xsp_range_spec) == 24, "xsp_specs");
+_Static_assert(sizeof(struct xsp_range_spec) == 36, "xsp_specs");
 _Static_assert(sizeof(struct xsp_thread_waits) ==
 		       8 * (7 + XSP_WAIT_CLASSES) + 4 * XSP_WAIT_CLASSES + 48,
 	       "no padding");
@@ -134,6 +134,7 @@ _Static_assert((XSP_PYTHON_MAX & (XSP_PYTHON_MAX - 1)) == 0, "a mask");
 _Static_assert(sizeof(struct xsp_event) == 32, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_range) == 40, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_label) == 48, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_event_value) == 56, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_name) == 48, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_task) == 64, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_event_wait) == 80, "XSP_EVENT_VERSION");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * record_function.h - name the regions of your own program for xsptrace. Optional, header-only.
+ * record_function.h - name the regions of your own program for xsptrace, and tell it numbers. Optional, header-only.
  *
  * C++:	void step(const batch &b)
  *	{
@@ -18,10 +18,14 @@
  * destroyed takes the end of the scope around it as its own):
  *	xsp_record_function_enter("load");  ...  xsp_record_function_exit();
  *
+ * Numbers that change with time, as loss, batch size or the length of a queue; C and C++, any thread:
+ *	XSP_RECORD_VALUE("loss", loss);
+ * The value is a double, and arrives to the bit: not a number and infinities too.
+ *
  * Nothing is linked, started, allocated or written by this header. While nobody traces, a scope
- * costs one load of a 16-bit variable and one branch that is never taken. xsptrace raises that
+ * (or a value) costs one load of a 16-bit variable and one branch that is never taken. xsptrace raises that
  * variable (a semaphore, which the kernel counts up and down with the probe) and puts a probe on
- * the two functions below; they consist of a 5-byte nop, a 1-byte nop and a return. Linux from 6.18 on
+ * the functions below; they consist of a 5-byte nop, a 1-byte nop and a return. Linux from 6.18 on
  * turns a probe on the first into a plain call; where forked children would not survive that, the
  * probe goes to the second, which the kernel emulates.
  *
@@ -47,6 +51,8 @@
  *	void xsp_record_function_enter(const char *name, size_t length)
  *		length SIZE_MAX: name is a C string; else its bytes, which need no terminator
  *	void xsp_record_function_exit(void)
+ *	void xsp_record_function_value(const char *name, size_t length, uint64_t bits)
+ *		those of a double: floating-point registers are not seen from outside
  *	unsigned short xsp_record_function_semaphore
  *		in a section with file contents: the kernel knows it by its file offset
  */
@@ -119,6 +125,7 @@ __attribute__((weak, used, visibility("default"),
 
 XSP_RF_TYPE_ void xsp_record_function_enter(const char *name, size_t length);
 XSP_RF_TYPE_ void xsp_record_function_exit(void);
+XSP_RF_TYPE_ void xsp_record_function_value(const char *name, size_t length, uint64_t bits);
 
 XSP_RF_SITE_ void xsp_record_function_enter(const char *name XSP_RF_UNUSED_,
 					    size_t length XSP_RF_UNUSED_)
@@ -127,6 +134,13 @@ XSP_RF_SITE_ void xsp_record_function_enter(const char *name XSP_RF_UNUSED_,
 }
 
 XSP_RF_SITE_ void xsp_record_function_exit(void)
+{
+	XSP_RF_BODY_;
+}
+
+XSP_RF_SITE_ void xsp_record_function_value(const char *name XSP_RF_UNUSED_,
+					    size_t length XSP_RF_UNUSED_,
+					    uint64_t bits XSP_RF_UNUSED_)
 {
 	XSP_RF_BODY_;
 }
@@ -158,6 +172,17 @@ static inline XSP_RF_UNUSED_ void xsp_rf_end_(const int *entered)
 		xsp_record_function_exit();
 }
 
+static inline XSP_RF_UNUSED_ void xsp_rf_value_(const char *name, double value)
+{
+	uint64_t bits;
+
+	if (__builtin_expect(xsp_record_function_semaphore == 0, 1))
+		return;
+	__builtin_memcpy(&bits, &value, sizeof(bits));
+	xsp_record_function_value(name, SIZE_MAX, bits);
+}
+#define XSP_RECORD_VALUE(name, value) xsp_rf_value_((name), (value))
+
 /* The calls to write in a program: the functions of the same names, behind the semaphore. */
 #define xsp_record_function_enter(name) ((void)xsp_rf_enter_((name), SIZE_MAX))
 #define xsp_record_function_enter_n(name, length) ((void)xsp_rf_enter_((name), (length)))
@@ -168,6 +193,7 @@ static inline XSP_RF_UNUSED_ void xsp_rf_end_(const int *entered)
 #define xsp_record_function_enter(name) ((void)(name))
 #define xsp_record_function_enter_n(name, length) ((void)(name), (void)(length))
 #define xsp_record_function_exit() ((void)0)
+#define XSP_RECORD_VALUE(name, value) ((void)(name), (void)(value))
 
 #endif
 

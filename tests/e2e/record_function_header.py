@@ -13,7 +13,7 @@ from harness import ROOT, Skip, case, check, equal, main
 INCLUDE = os.path.join(ROOT, "include")
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror", f"-I{INCLUDE}"]
 STRICT_C = ["-Wstrict-prototypes", "-Wmissing-prototypes"]
-FUNCTIONS = ("xsp_record_function_enter", "xsp_record_function_exit")
+FUNCTIONS = ("xsp_record_function_enter", "xsp_record_function_exit", "xsp_record_function_value")
 NOP5 = "0f 1f 44 00 00"
 
 C_SOURCE = """
@@ -23,6 +23,7 @@ void c_part(const char *name)
 {
 	XSP_RECORD_FUNCTION("c scope");
 	xsp_record_function_enter(name);
+	XSP_RECORD_VALUE("c value", -0.5);
 	xsp_record_function_enter_n(name, 2);
 	xsp_record_function_exit();
 	xsp_record_function_exit();
@@ -45,6 +46,7 @@ int main(int argc, char **)
 	{
 		XSP_RECORD_FUNCTION("inner");
 		c_part("manual");
+		XSP_RECORD_VALUE("c++ value", 0.1);
 	}
 	xsp::record_function part("abcdef", 3);
 	try {
@@ -56,6 +58,7 @@ int main(int argc, char **)
 """
 # Strong definitions win over the header's weak ones: what the probes would see, printed.
 OBSERVER = """
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 unsigned short xsp_record_function_semaphore = SEMAPHORE;
@@ -68,6 +71,13 @@ void xsp_record_function_enter(const char *name, size_t length)
 void xsp_record_function_exit(void)
 {
 	printf("-\\n");
+}
+void xsp_record_function_value(const char *name, size_t length, uint64_t bits);
+void xsp_record_function_value(const char *name, size_t length, uint64_t bits)
+{
+	double value;
+	memcpy(&value, &bits, sizeof(value));
+	printf("=%.*s %g\\n", (int)(length == (size_t)-1 ? strlen(name) : length), name, value);
 }
 """
 
@@ -193,10 +203,12 @@ EXPECTED = """+string " \\
 +inner
 +c scope
 +manual
+=c value -0.5
 +ma
 -
 -
 -
+=c++ value 0.1
 -
 +abc
 +throws
@@ -241,15 +253,17 @@ def scopes_cannot_be_copied(folder):
 
 @case
 def untraced_scope_is_one_branch(folder):
-    """The fast path of a scope: a compare with memory and one conditional jump each way, no call."""
+    """The fast path of a scope, and of a value: a compare with memory and one conditional jump each way, no call."""
     source = write(folder, "cost.c", '#include "xsptrace/record_function.h"\n'
                    'int work(int x);\nint f(int x);\n'
-                   'int f(int x) { XSP_RECORD_FUNCTION("f"); return x + 1; }\n')
+                   'int f(int x) { XSP_RECORD_FUNCTION("f"); return x + 1; }\n'
+                   'void g(double x);\nvoid g(double x) { XSP_RECORD_VALUE("g", x); }\n')
     for cc, _ in compilers():
         tool(cc, "-O2", f"-I{INCLUDE}", "-c", source, "-o", f"{folder}/cost.o")
-        code = tool("objdump", "-d", "--no-show-raw-insn", "--disassemble=f", f"{folder}/cost.o")
-        before = re.split(r"\tret", code)[0]
-        check(len(re.findall(r"\tj[a-z]+", before)) <= 2, "more than two jumps", before)
+        for function in ("f", "g"):
+            code = tool("objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", f"{folder}/cost.o")
+            before = re.split(r"\tret", code)[0]
+            check(len(re.findall(r"\tj[a-z]+", before)) <= 2, "more than two jumps", before)
 
 
 @case

@@ -24,6 +24,8 @@ COMMANDS = {
     "execer": ["execer", "--calls", "200", "3"],
     "dlopener": ["dlopener", "--calls", "40"],
     "annotated": ["annotated", "--calls", "200"],
+    "valued": ["valued", "--calls", "200"],
+    "tool_values": ["tool_values"],
     "cuda_wrapper": ["cuda_wrapper", "--calls", "300"],
 }
 
@@ -96,6 +98,13 @@ def libraries_unloaded(folder):
 @case
 def annotated_scopes(folder):
     same_output(folder, "annotated", "annotated:*", "libannotated.so:*")
+
+
+@case
+def values(folder):
+    """Pointers that lead nowhere are given, too."""
+    same_output(folder, "valued", "record_function", "valued:*")
+    same_output(folder, "tool_values", "nvtx", "itt", "tool_values:*")
 
 
 @case

@@ -49,12 +49,19 @@ static void define(struct xsp_capture_writer *w)
 {
 	struct xsp_capture_module m = {
 		.path = "/lib/x.so", .build_id = (const uint8_t *)"12345678", .build_id_length = 8};
-	struct xsp_capture_process p = {
-		.pid = 10, .ns_pid = 1, .comm = "target", .cmdline = "target -x", .exe = "/target"};
+	struct xsp_capture_process p = {.pid = 10,
+					.ns_pid = 1,
+					.comm = "target",
+					.cmdline = "target -x",
+					.exe = "/target",
+					.environment = "RANK=1\nWORLD_SIZE=2\n"};
 	struct xsp_capture_thread t = {.pid = 10, .tid = 11, .ns_tid = 2, .comm = "worker"};
 	struct xsp_capture_mapping map = {.pid = 10, .start = 4096, .end = 8192};
 	struct xsp_capture_stats stats = {.events = 7, .lost_exits = 1};
 	struct xsp_capture_lost lost = {.probe = 1, .exits = 1};
+	static const char *const symbols[PROBES] = {
+		NEW,	 DELETE, "__itt_counter_set_value", "__itt_counter_inc_delta",
+		"_Z1fv", "_Z1fv"};
 	xsp_capture_put_clock(w);
 	xsp_capture_put_process(w, &p);
 	xsp_capture_put_thread(w, &t);
@@ -64,9 +71,7 @@ static void define(struct xsp_capture_writer *w)
 		struct xsp_capture_probe probe = {.id = i,
 						  .addr = i * 64,
 						  .provider = i < 2 ? "memory" : "function",
-						  .symbol = i == 0   ? NEW
-							    : i == 1 ? DELETE
-								     : "_Z1fv",
+						  .symbol = symbols[i],
 						  .name = i % 2 ? "f" : "g\xff\"\n"};
 		xsp_capture_put_probe(w, &probe);
 	}
@@ -78,10 +83,10 @@ static void define(struct xsp_capture_writer *w)
 
 static void take_step(struct script *s, const uint8_t b[8])
 {
-	static const uint16_t sizes[16] = {
+	static const uint16_t sizes[XSP_EVENT_KINDS] = {
 		[XSP_EVENT_NAME] = 56,	 [XSP_EVENT_BEGIN] = 40,  [XSP_EVENT_TASK] = 64,
 		[XSP_EVENT_WAIT] = 80,	 [XSP_EVENT_TIMES] = 256, [XSP_EVENT_SAMPLE] = 96,
-		[XSP_EVENT_MEMORY] = 88,
+		[XSP_EVENT_MEMORY] = 88, [XSP_EVENT_VALUE] = 56,
 	};
 	/* two neighbouring stacks, one far below, one above */
 	static const uint64_t stacks[4] = {0x7fff0000, 0x7ffe0000, 0x10000, 0x7fffff000000};
@@ -91,6 +96,7 @@ static void take_step(struct script *s, const uint8_t b[8])
 		struct xsp_event_name name;
 		struct xsp_event_task task;
 		struct xsp_event_wait wait;
+		struct xsp_event_value value;
 		uint8_t bytes[256];
 	} u;
 	if (b[0] >= 0xf0 && s->patch_count < MAX_PATCHES) {
@@ -107,7 +113,9 @@ static void take_step(struct script *s, const uint8_t b[8])
 		.tid = 10 + b[5] % 3,
 		.tgid = 10 + (b[5] >= 0xf8),
 		.probe = b[1] % (PROBES + (b[1] > 250)),
-		.kind = b[0] % 15 != 0 ? b[0] % 15 : XSP_EVENT_MEMORY,
+		.kind = b[0] % 15 != 0 ? b[0] % 15
+			: b[0] < 0x80  ? XSP_EVENT_MEMORY
+				       : XSP_EVENT_VALUE,
 		.flags = b[6],
 	};
 	u.e.size = sizes[u.e.kind] != 0 ? sizes[u.e.kind] : sizeof(struct xsp_event);
@@ -128,6 +136,11 @@ static void take_step(struct script *s, const uint8_t b[8])
 								   : XSP_SECTION_WORDS,
 						.size = b[5] < 0xf0 ? sizeof(*section) + 48 : b[5]};
 		memcpy(section + 1, words, sizeof(words));
+	}
+	if (u.e.kind == XSP_EVENT_VALUE) {
+		u.value.name_hash = b[2] % 8;
+		u.value.type = b[3] % 12;
+		u.value.flags = b[5] % 16 == 0;
 	}
 	if (u.e.kind == XSP_EVENT_NAME) {
 		u.name.name_hash = b[7];

@@ -35,6 +35,7 @@ FEATURES = {
 # Cases of tests/e2e: file, names, with the fallback forced too?
 EXISTING = (
     ("exactness", ("demo_attached", "annotated_by_default"), True),
+    ("values", ("payloads_counters_and_metadata",), True),
     ("exactness", ("demo_launched", "fibers", "forks_followed", "libraries_that_come_and_go"), False),
     ("hostile_pages", ("literals_*",), False),
     ("survival", ("exceptions_longjmp_tail_calls",), False),

@@ -149,6 +149,7 @@ Test(capture, everything_comes_back)
 	entry(&b, 2, 4096);
 	p.comm = "renamed";
 	p.cmdline = NULL;
+	p.environment = "RANK=3\nWORLD_SIZE=16\nODD=\n";
 	cr_assert_eq(xsp_capture_put_process(b.w, &p), 0);
 	builder_end(&b);
 
@@ -167,6 +168,19 @@ Test(capture, everything_comes_back)
 	cr_expect(rp->pid == 7 && rp->ns_pid == 1 && rp->parent == 3);
 	cr_expect_str_eq(rp->comm, "renamed");
 	cr_expect_str_eq(rp->cmdline, "python3 x.py");
+	char value[3];
+	cr_expect(xsp_capture_variable(rp, "RANK", value, sizeof(value)));
+	cr_expect_str_eq(value, "3");
+	cr_expect(xsp_capture_variable(rp, "WORLD_SIZE", value, sizeof(value)));
+	cr_expect_str_eq(value, "16");
+	cr_expect(xsp_capture_variable(rp, "ODD", value, sizeof(value)));
+	cr_expect_str_eq(value, "");
+	cr_expect_not(xsp_capture_variable(rp, "WORLD_SIZE", value, 2), "it does not fit");
+	cr_expect_not(xsp_capture_variable(rp, "WORLD", value, sizeof(value)));
+	cr_expect_not(xsp_capture_variable(rp, "LOCAL_RANK", value, sizeof(value)));
+	uint32_t number;
+	cr_expect(xsp_capture_variable_number(rp, "WORLD_SIZE", &number) && number == 16);
+	cr_expect_not(xsp_capture_variable_number(rp, "ODD", &number));
 	cr_expect_str_eq(rp->exe, "/usr/bin/python3");
 	cr_assert_eq(xsp_capture_threads(r, &rt), 1);
 	cr_expect(rt->pid == 7 && rt->tid == 8 && rt->ns_tid == 2);

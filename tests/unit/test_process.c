@@ -125,6 +125,34 @@ Test(process, identity)
 	free(real);
 }
 
+/* Of its whole environment nothing but what was asked for, as it was at the exec. */
+Test(process, environment)
+{
+	static const char *const names[] = {"RANK",    "RUN",	     "LONG", "BARE",
+					    "MISSING", "WORLD_SIZE", NULL};
+	char enough[300] = "LONG=", rank[] = "RANK=7", again[] = "RANK=8", near[] = "RANKS=9",
+	     run[] = "RUN=a\nWORLD_SIZE=2\x1b", bare[] = "BARE", secret[] = "TOKEN=secret";
+	char *const environment[] = {secret, near, rank, again, enough, bare, run, NULL};
+
+	memset(enough + 5, 'x', sizeof(enough) - 6);
+	pid_t pid = fork_child();
+	if (pid == 0) {
+		execle("/bin/sleep", "sleep", "100", (char *)NULL, environment);
+		_exit(127);
+	}
+	WAIT_FOR(runs(pid, "/usr/bin/sleep") || runs(pid, "/bin/sleep"));
+	struct xsp_process *p = open_process(pid);
+	char *text = xsp_process_environment(p, names);
+	cr_expect_str_eq(text, "RANK=7\nRUN=a?WORLD_SIZE=2?\n");
+	free(text);
+	stop(pid);
+	WAIT_FOR(!xsp_process_alive(p));
+	text = xsp_process_environment(p, names);
+	cr_expect_str_eq(text, "", "of one that has ended nothing is known");
+	free(text);
+	xsp_process_free(p);
+}
+
 Test(process, refresh_sees_an_exec)
 {
 	int ends[2];

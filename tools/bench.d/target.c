@@ -34,6 +34,14 @@ static uint64_t range(uint64_t x)
 	return x + 1;
 }
 
+static uint64_t value(uint64_t x)
+{
+	(xsp_record_function_enter)("training step", SIZE_MAX);
+	(xsp_record_function_value)("loss", SIZE_MAX, x);
+	(xsp_record_function_exit)();
+	return x + 1;
+}
+
 static int there[2], back[2]; /* pipes */
 
 /* At the end of a stack of so many frames. */
@@ -89,7 +97,7 @@ static const struct {
 } shapes[] = {
 	{"shape_emulated", shape_emulated}, {"shape_nop5", shape_nop5},
 	{"shape_ret", shape_ret},	    {"range", range},
-	{"switch", switch_threads},
+	{"switch", switch_threads},	    {"value", value},
 };
 
 static double now_ns(clockid_t clock)

@@ -67,6 +67,7 @@ void xsp_summary_free(struct xsp_summary *s)
 	xsp_summary_waits_free(s->waits);
 	xsp_summary_samples_free(s->samples);
 	xsp_summary_python_free(s->python);
+	xsp_value_rows_clear(&s->values);
 	free(s->names);
 	free(s->rows);
 	free(s);
@@ -229,6 +230,11 @@ static int take_sample(void *ctx, const struct xsp_sample *sample)
 	return xsp_summary_samples_sample(((struct xsp_summary *)ctx)->samples, sample);
 }
 
+static int take_value(void *ctx, const struct xsp_value *value)
+{
+	return xsp_value_rows_add(&((struct xsp_summary *)ctx)->values, value);
+}
+
 struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 {
 	return (struct xsp_timeline_sink){
@@ -240,6 +246,7 @@ struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 		.process_memory = take_process_memory,
 		.wait = take_wait,
 		.sample = take_sample,
+		.value = take_value,
 	};
 }
 

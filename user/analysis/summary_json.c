@@ -83,6 +83,7 @@ int xsp_summary_write_json(struct xsp_summary *s, struct xsp_capture_reader *r, 
 	xsp_summary_gpu_json(s->gpu, &j);
 	xsp_summary_memory_json(s->memory, r, &j);
 	xsp_summary_samples_json(s->samples, &j);
+	xsp_summary_values_json(&s->values, s->timeline, &j);
 	int rc = xsp_summary_allocations_json(s->allocations, &j);
 	if (rc == 0)
 		rc = xsp_summary_waits_json(s->waits, r, &j);

@@ -391,6 +391,12 @@ static void print_ends(struct xsp_summary *s, struct xsp_capture_reader *r, cons
 	if (c->stack_switches > 0)
 		fprintf(n->f, "switches between stacks of a thread: %s\n",
 			xsp_format_count(count, c->stack_switches));
+	if (c->values_unread > 0) {
+		snprintf(text, sizeof(text),
+			 "values that were not in memory, or of no known type: %s",
+			 xsp_format_count(count, c->values_unread));
+		warn(n, text);
+	}
 	if (c->names_unresolved > 0) {
 		snprintf(text, sizeof(text), "names that never arrived: %s",
 			 xsp_format_count(count, c->names_unresolved));
@@ -471,6 +477,7 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	if (rc < 0)
 		return rc;
 	xsp_summary_gpu_table(s->gpu, f, how);
+	xsp_summary_values_write(&s->values, s->timeline, f, how);
 	rc = xsp_summary_samples_write(s->samples, r, f, how);
 	if (rc == 0)
 		rc = xsp_summary_allocations_table(s->allocations, f, how);

@@ -11,6 +11,7 @@
 #include "analysis/summary_memory.h"
 #include "analysis/summary_python.h"
 #include "analysis/summary_samples.h"
+#include "analysis/summary_values.h"
 #include "analysis/summary_waits.h"
 
 struct summary_name {
@@ -46,6 +47,7 @@ struct xsp_summary {
 	struct xsp_summary_waits *waits; /* NULL: none were recorded */
 	struct xsp_summary_samples *samples; /* the same */
 	struct xsp_summary_python *python;
+	struct xsp_value_rows values;
 };
 
 /* What the row is called: raw bytes of the target's. */

@@ -24,9 +24,10 @@ static int begin(struct xsp_timeline *t, struct xsp_capture_reader *r, void **st
 
 static void configure(void *state, const struct xsp_analyze_options *options)
 {
-	const struct xsp_summary_analysis *a = state;
+	struct xsp_summary_analysis *a = state;
 
 	xsp_summary_mark_steps(a->summary, options->step);
+	a->batch = options->batch;
 }
 
 static struct xsp_timeline_sink sink(void *state)
@@ -114,6 +115,9 @@ static int report(void *state, struct xsp_report *out)
 
 	if (rc == 0)
 		rc = xsp_steps_report(s->steps, a->reader, out);
+	xsp_summary_values_report(
+		&s->values, a->timeline, a->batch != NULL ? a->batch : "batch_size",
+		steps.steps > 0 ? (double)steps.sum_ns / (double)steps.steps : 0, out);
 	put_names(s, &steps, out);
 	if (rc == 0)
 		rc = xsp_summary_waits_report(s->waits, out);

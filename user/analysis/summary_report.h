@@ -10,6 +10,7 @@ struct xsp_summary_analysis {
 	struct xsp_timeline *timeline;
 	struct xsp_capture_reader *reader;
 	struct xsp_summary *summary;
+	const char *batch; /* xsp_analyze_options.batch */
 };
 
 #endif

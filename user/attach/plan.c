@@ -190,7 +190,8 @@ void xsp_plan_clear(struct xsp_plan *plan)
 static double added_cost(const struct xsp_site_costs *costs, const struct xsp_probe *p)
 {
 	bool reads_name = p->action == XSP_ACTION_RANGE_BEGIN ||
-			  p->action == XSP_ACTION_NAMED_SPAN || p->action == XSP_ACTION_RANGE_LABEL;
+			  p->action == XSP_ACTION_NAMED_SPAN ||
+			  p->action == XSP_ACTION_RANGE_LABEL || p->action == XSP_ACTION_VALUE;
 
 	return (reads_name && p->range.name != XSP_RANGE_NAME_NONE ? costs->named_ns : 0) +
 	       (p->detail.entry != 0 || p->action == XSP_ACTION_MEMORY ? costs->detail_ns : 0);

@@ -25,6 +25,8 @@ static const struct {
 	[XSP_ACTION_GPU_BATCH] = {XSP_PROGRAM_GPU_BATCH, XSP_EVENT_GPU},
 	[XSP_ACTION_GPU_WANT] = {XSP_PROGRAM_GPU_WANT, XSP_EVENT_GPU},
 	[XSP_ACTION_MEMORY] = {XSP_PROGRAM_DETAIL, XSP_EVENT_MEMORY},
+	/* that it is a value, its range's spec says */
+	[XSP_ACTION_VALUE] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_BEGIN},
 };
 
 static uint64_t with_kind(uint64_t cookie, enum xsp_event_kind kind)
@@ -145,8 +147,10 @@ static int set_ranges(struct xsp_broker *b, const struct xsp_planned_module *m)
 		const struct xsp_probe *p = &m->probes[i].probe;
 		struct xsp_range_spec spec = p->range;
 		if (p->action != XSP_ACTION_RANGE_BEGIN && p->action != XSP_ACTION_NAMED_SPAN &&
-		    p->action != XSP_ACTION_RANGE_LABEL)
+		    p->action != XSP_ACTION_RANGE_LABEL && p->action != XSP_ACTION_VALUE)
 			continue;
+		if (p->action == XSP_ACTION_VALUE)
+			spec.flags |= XSP_RANGE_VALUE;
 		if (p->pair < m->count) /* its own, or the one whose ranges it names or opens */
 			spec.opener = m->probes[p->pair].id;
 		rc = xsp_broker_range(b, m->probes[i].id, &spec);

@@ -85,7 +85,8 @@ static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 /* Details that any span can have. */
 static void take_for_all(struct xsp_probe *p, unsigned details)
 {
-	const bool may_have = xsp_probe_is_wanted(p) && p->action != XSP_ACTION_MEMORY;
+	const bool may_have = xsp_probe_is_wanted(p) && p->action != XSP_ACTION_MEMORY &&
+			      p->action != XSP_ACTION_VALUE;
 
 	if (may_have && (details & XSP_DETAIL_STACKS))
 		p->detail.entry |= 1U << XSP_SECTION_STACK;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/units.h"
 
 static void put_key(struct xsp_json_writer *j, const char *key)
 {
@@ -60,11 +61,10 @@ void xsp_json_signed(struct xsp_json_writer *j, const char *key, int64_t value)
 
 void xsp_json_real(struct xsp_json_writer *j, const char *key, double value)
 {
+	char text[XSP_UNITS_SIZE];
+
 	put_key(j, key);
-	if (isfinite(value))
-		fprintf(j->f, "%.15g", value);
-	else
-		fputs("null", j->f);
+	fputs(isfinite(value) ? xsp_format_real(text, value) : "null", j->f);
 }
 
 void xsp_json_bool(struct xsp_json_writer *j, const char *key, bool value)

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -40,6 +41,16 @@ char *xsp_format_bytes(char buf[XSP_UNITS_SIZE], uint64_t bytes)
 	static const struct unit units[] = {
 		{1, "B"}, {1024.0, "KiB"}, {1048576.0, "MiB"}, {1073741824.0, "GiB"}};
 	return scale(buf, bytes, units, 4);
+}
+
+char *xsp_format_real(char buf[XSP_UNITS_SIZE], double value)
+{
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(buf, XSP_UNITS_SIZE, "%.*g", digits, value);
+		if (strtod(buf, NULL) == value)
+			break;
+	}
+	return buf;
 }
 
 char *xsp_format_count(char buf[XSP_UNITS_SIZE], uint64_t n)

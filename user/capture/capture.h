@@ -27,6 +27,9 @@ struct xsp_capture_process {
 	uint32_t ns_pid; /* as the process sees itself; what outputs show */
 	uint32_t parent; /* 0: not known */
 	const char *comm, *cmdline, *exe;
+	/* What of its environment is recorded (catalog/job_variables.h), as it was when its program began:
+	 * "NAME=value" lines, "" if none is known. Written: NULL leaves what was said of it. */
+	const char *environment;
 };
 
 struct xsp_capture_thread {
@@ -248,6 +251,13 @@ const char *xsp_capture_gap(const struct xsp_capture_reader *r, enum xsp_capture
 			    uint64_t *count);
 size_t xsp_capture_processes(const struct xsp_capture_reader *r,
 			     const struct xsp_capture_process **);
+/* The value of a variable of its environment into `value`. False: it was not set, is not known, or is longer than
+ * `size`. Any bytes but control characters: hostile. */
+bool xsp_capture_variable(const struct xsp_capture_process *p, const char *name, char *value,
+			  size_t size);
+/* The same as a number: nine decimal digits at most, and nothing else. */
+bool xsp_capture_variable_number(const struct xsp_capture_process *p, const char *name,
+				 uint32_t *value);
 size_t xsp_capture_threads(const struct xsp_capture_reader *r, const struct xsp_capture_thread **);
 size_t xsp_capture_modules(const struct xsp_capture_reader *r, const struct xsp_capture_module **);
 size_t xsp_capture_mappings(const struct xsp_capture_reader *r,

@@ -59,8 +59,8 @@ static int add_process(struct xsp_capture_reader *r, const void *data, const str
 	if (i < 0)
 		return -ENOMEM;
 	if ((size_t)i == r->process_count)
-		r->processes[r->process_count++] =
-			(struct xsp_capture_process){.comm = "", .cmdline = "", .exe = ""};
+		r->processes[r->process_count++] = (struct xsp_capture_process){
+			.comm = "", .cmdline = "", .exe = "", .environment = ""};
 	struct xsp_capture_process *p = &r->processes[i];
 	p->pid = d->pid;
 	p->ns_pid = d->ns_pid;
@@ -69,6 +69,17 @@ static int add_process(struct xsp_capture_reader *r, const void *data, const str
 	    replace(r, &p->exe, s[2]) < 0)
 		return -ENOMEM;
 	return 0;
+}
+
+/* After an exec there may be less of it. */
+static int add_environment(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	const struct xsp_disk_environment *d = data;
+	const uint32_t *at = xsp_u64map_get(&r->process_index, d->pid);
+	if (at == NULL)
+		return 0; /* its process was in a damaged chunk */
+	r->processes[*at].environment = keep_passing(r, s[0]);
+	return r->processes[*at].environment == NULL ? -ENOMEM : 0;
 }
 
 static int add_thread(struct xsp_capture_reader *r, const void *data, const struct string *s)
@@ -311,6 +322,7 @@ static const struct {
 	[XSP_RECORD_WINDOW] = {add_window, sizeof(struct xsp_disk_window), 0},
 	[XSP_RECORD_LET_GO] = {add_let_go, sizeof(struct xsp_disk_let_go), 0},
 	[XSP_RECORD_PYTHON] = {add_python, sizeof(struct xsp_disk_python), 1},
+	[XSP_RECORD_ENVIRONMENT] = {add_environment, sizeof(struct xsp_disk_environment), 1},
 };
 
 /* Finds the strings of a record; false if they do not fit in it or are not terminated. */

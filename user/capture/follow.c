@@ -71,6 +71,7 @@ static int keep_processes(struct xsp_capture_reader *r, struct xsp_arena *to,
 			continue;
 		*p = r->processes[i];
 		if (move(to, &p->comm) < 0 || move(to, &p->cmdline) < 0 || move(to, &p->exe) < 0 ||
+		    move(to, &p->environment) < 0 ||
 		    xsp_u64map_set(&r->process_index, p->pid, (uint32_t)kept++) < 0)
 			return -ENOMEM;
 	}

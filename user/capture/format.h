@@ -87,6 +87,7 @@ enum xsp_record_type {
 	XSP_RECORD_WINDOW,
 	XSP_RECORD_LET_GO,
 	XSP_RECORD_PYTHON,
+	XSP_RECORD_ENVIRONMENT,
 	XSP_RECORD_TYPES,
 };
 
@@ -161,6 +162,11 @@ struct xsp_disk_python { /* frames (bytes): struct xsp_capture_python_frame[] */
 	struct xsp_record head;
 	uint64_t id;
 	uint32_t flags, reserved;
+};
+
+struct xsp_disk_environment { /* lines "NAME=value"; after its process */
+	struct xsp_record head;
+	uint32_t pid, reserved;
 };
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little endian, as we are");

@@ -338,6 +338,38 @@ void xsp_capture_damage(const struct xsp_capture_reader *r, uint64_t *torn_bytes
 	*bad_events = r->bad_events;
 }
 
+bool xsp_capture_variable(const struct xsp_capture_process *p, const char *name, char *value,
+			  size_t size)
+{
+	const size_t length = strlen(name);
+
+	for (const char *line = p->environment; *line != '\0';) {
+		const size_t end = strcspn(line, "\n");
+		if (end > length && strncmp(line, name, length) == 0 && line[length] == '=') {
+			const size_t bytes = end - length - 1;
+			if (bytes >= size)
+				return false;
+			memcpy(value, line + length + 1, bytes);
+			value[bytes] = '\0';
+			return true;
+		}
+		line += end + (line[end] == '\n');
+	}
+	return false;
+}
+
+bool xsp_capture_variable_number(const struct xsp_capture_process *p, const char *name,
+				 uint32_t *value)
+{
+	char text[10];
+
+	if (!xsp_capture_variable(p, name, text, sizeof(text)) || text[0] == '\0' ||
+	    text[strspn(text, "0123456789")] != '\0')
+		return false;
+	*value = (uint32_t)strtoul(text, NULL, 10);
+	return true;
+}
+
 uint64_t xsp_capture_realtime(const struct xsp_capture_reader *r, uint64_t monotonic_ns)
 {
 	if (r->clock_count == 0)
@@ -372,7 +404,7 @@ double xsp_capture_progress(const struct xsp_capture_reader *r)
 /* ---- events ---- */
 
 /* Bytes an event of each kind must have; 0: not a kind. */
-static const uint16_t smallest[16] = {
+static const uint16_t smallest[XSP_EVENT_KINDS] = {
 	[XSP_EVENT_ENTRY] = sizeof(struct xsp_event),
 	[XSP_EVENT_EXIT] = sizeof(struct xsp_event),
 	[XSP_EVENT_POINT] = sizeof(struct xsp_event),
@@ -387,16 +419,18 @@ static const uint16_t smallest[16] = {
 	[XSP_EVENT_TIMES] = sizeof(struct xsp_event_times),
 	[XSP_EVENT_SAMPLE] = sizeof(struct xsp_event_sample),
 	[XSP_EVENT_MEMORY] = sizeof(struct xsp_event),
+	[XSP_EVENT_VALUE] = sizeof(struct xsp_event_value),
 };
 /* Kinds whose probe id is used. */
 #define KINDS_WITH_PROBE                                                                           \
 	(1U << XSP_EVENT_ENTRY | 1U << XSP_EVENT_EXIT | 1U << XSP_EVENT_POINT |                    \
-	 1U << XSP_EVENT_BEGIN | 1U << XSP_EVENT_END | 1U << XSP_EVENT_LABEL)
+	 1U << XSP_EVENT_BEGIN | 1U << XSP_EVENT_END | 1U << XSP_EVENT_LABEL |                     \
+	 1U << XSP_EVENT_VALUE)
 
 static bool event_good(const struct xsp_capture_reader *r, const struct xsp_event *e)
 {
 	unsigned kind = e->kind;
-	if (kind >= 16 || smallest[kind] == 0 || e->size < smallest[kind])
+	if (kind >= XSP_EVENT_KINDS || smallest[kind] == 0 || e->size < smallest[kind])
 		return false;
 	if ((KINDS_WITH_PROBE >> kind & 1) && e->probe >= r->probe_count)
 		return false;

@@ -321,7 +321,12 @@ int xsp_capture_put_process(struct xsp_capture_writer *w, const struct xsp_captu
 {
 	struct xsp_disk_process d = {.pid = p->pid, .ns_pid = p->ns_pid, .parent = p->parent};
 	struct piece s[] = {text(p->comm), text(p->cmdline), text(p->exe)};
-	return put_record(w, XSP_RECORD_PROCESS, &d.head, sizeof(d), s, 3);
+	int rc = put_record(w, XSP_RECORD_PROCESS, &d.head, sizeof(d), s, 3);
+	if (rc < 0 || p->environment == NULL)
+		return rc;
+	struct xsp_disk_environment e = {.pid = p->pid};
+	struct piece lines[] = {text(p->environment)};
+	return put_record(w, XSP_RECORD_ENVIRONMENT, &e.head, sizeof(e), lines, 1);
 }
 
 int xsp_capture_put_thread(struct xsp_capture_writer *w, const struct xsp_capture_thread *t)

@@ -23,7 +23,7 @@
 static const char usage[] =
 	"Usage: xsptrace analyze FILE.xspt [-o OUT] [--format text|json|csv]\n"
 	"                        [--fail-on low|medium|high] [--threshold RULE=VALUE]...\n"
-	"                        [--top N|all] [-q] [A PART OF IT]\n"
+	"                        [--batch-size NAME] [--top N|all] [-q] [A PART OF IT]\n"
 	"\n"
 	"Says what is slow, why, and what to do about it; then the figures: operations, steps,\n"
 	"threads, memory. docs/analyze.md says what each rule and each key means. Needs no root.\n"
@@ -33,6 +33,9 @@ static const char usage[] =
 	"                       is its format, where --format does not say another\n"
 	"      --fail-on LEAST  exit status 10 if there is a finding of at least that severity\n"
 	"      --threshold RULE=VALUE   from where on a rule finds something, see below\n"
+	"      --batch-size NAME   the value (XSP_RECORD_VALUE, ...) that is the samples of a "
+	"step\n"
+	"                       (default: batch_size)\n"
 	"      --top N|all      rows of each table (default: 20 in text, else all)\n"
 	"  -q, --quiet          no progress\n"
 	"\n";
@@ -40,7 +43,7 @@ static const char example[] =
 	"\nExample: xsptrace analyze run.xspt\n"
 	"         xsptrace analyze run.xspt --from step:10..20 -o report.json --fail-on high\n";
 
-enum { OPT_FORMAT = 256, OPT_FAIL_ON, OPT_THRESHOLD, OPT_TOP };
+enum { OPT_FORMAT = 256, OPT_FAIL_ON, OPT_THRESHOLD, OPT_TOP, OPT_BATCH };
 
 static const struct option longs[] = {
 	{"output", required_argument, NULL, 'o'},
@@ -48,6 +51,7 @@ static const struct option longs[] = {
 	{"fail-on", required_argument, NULL, OPT_FAIL_ON},
 	{"threshold", required_argument, NULL, OPT_THRESHOLD},
 	{"top", required_argument, NULL, OPT_TOP},
+	{"batch-size", required_argument, NULL, OPT_BATCH},
 	XSP_CUT_LONGS,
 	{"quiet", no_argument, NULL, 'q'},
 	{"help", no_argument, NULL, 'h'},
@@ -71,6 +75,7 @@ struct options {
 	const char *path; /* NULL: standard output */
 	int fail_on; /* enum xsp_severity; -1: nothing */
 	double *thresholds;
+	const char *batch; /* --batch-size, or NULL */
 	bool top_given, quiet, help;
 	size_t top;
 };
@@ -149,6 +154,9 @@ static int take_option(struct options *o, int code, char **argv, struct xsp_erro
 		return take_threshold(o, optarg, err);
 	case OPT_TOP:
 		return take_top(o, optarg, err);
+	case OPT_BATCH:
+		o->batch = optarg;
+		return 0;
 	case 'q':
 		o->quiet = true;
 		return 0;
@@ -304,6 +312,7 @@ static int analyze(struct options *o, const char *path, struct xsp_report *repor
 		const struct xsp_analyze_options how = {
 			.cut = o->cut.given ? &o->cut.cut : NULL,
 			.step = o->cut.step,
+			.batch = o->batch,
 			.thresholds = o->thresholds,
 			.watch = !o->quiet && isatty(STDERR_FILENO) ? &watch : NULL,
 			.counts = &counts,
@@ -312,7 +321,8 @@ static int analyze(struct options *o, const char *path, struct xsp_report *repor
 		if (progress.shown)
 			fputs("\r\033[K", stderr);
 	}
-	if (rc == 0 && o->cut.given && counts.spans == 0 && o->cut.cut.pattern_count > 0)
+	if (rc == 0 && o->cut.given && counts.spans + counts.values == 0 &&
+	    o->cut.cut.pattern_count > 0)
 		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
 				   "%.400s: no span of the capture is left", o->cut.text);
 	xsp_capture_close(reader);

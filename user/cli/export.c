@@ -156,7 +156,7 @@ int xsp_cmd_export(int argc, char **argv)
 	o.cut = cut.given ? &cut.cut : NULL;
 	o.counts = &counts;
 	status = xsp_write_outputs(reader, &o);
-	if (status == XSP_STATUS_OK && cut.given && counts.spans == 0)
+	if (status == XSP_STATUS_OK && cut.given && counts.spans + counts.values == 0)
 		status = nothing_left(&cut);
 out:
 	xsp_capture_close(reader);

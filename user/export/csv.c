@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/units.h"
 #include "export/formats.h"
 #include "export/out.h"
 #include "export/rendered.h"
@@ -58,7 +59,7 @@ static int csv_begin(struct xsp_export *x)
 	xsp_out_text(x->out,
 		     "id,parent_id,pid,tid,thread,fiber,category,name,provider,module,depth,"
 		     "ending,start_ns,end_ns,duration_ns,self_ns,cpu_ns,self_cpu_ns,"
-		     "correlation,operator_id,cut\r\n");
+		     "correlation,operator_id,cut,value\r\n");
 	return rc;
 }
 
@@ -77,17 +78,24 @@ static char *put_if(char *p, bool known, uint64_t value)
 	return known ? xsp_put_u64(p, value) : p;
 }
 
-static void put_ids(struct xsp_export *x, const struct xsp_span *s, const struct xsp_shown_row *row)
+static void put_thread(struct xsp_export *x, const struct xsp_shown_row *row)
 {
-	char *p = xsp_out_reserve(x->out, 160);
+	char *p = xsp_out_reserve(x->out, 64);
 
-	p = xsp_put_u64(p, s->serial + 1);
-	p = put_if(p, s->parent != 0, s->parent);
 	p = put_if(p, true, row->pid);
 	p = put_if(p, true, row->thread_tid);
 	*p++ = ',';
 	xsp_out_commit(x->out, p);
-	put_text(x, xsp_shown_comm(x, s->pid, s->tid));
+	put_text(x, xsp_shown_comm(x, row->root_pid, row->root_tid));
+}
+
+static void put_ids(struct xsp_export *x, const struct xsp_span *s, const struct xsp_shown_row *row)
+{
+	char *p = xsp_out_reserve(x->out, 64);
+
+	p = xsp_put_u64(p, s->serial + 1);
+	xsp_out_commit(x->out, put_if(p, s->parent != 0, s->parent));
+	put_thread(x, row);
 	p = xsp_out_reserve(x->out, 32);
 	p = put_if(p, true, s->row);
 	*p++ = ',';
@@ -115,7 +123,7 @@ static void put_times(struct xsp_export *x, const struct xsp_span *s, uint32_t c
 	p = put_if(p, correlation != 0, correlation);
 	p = put_if(p, op != 0, op);
 	p = put_if(p, true, (s->flags & XSP_SPAN_CUT) != 0);
-	xsp_out_commit(x->out, XSP_PUT(p, "\r\n"));
+	xsp_out_commit(x->out, XSP_PUT(p, ",\r\n"));
 }
 
 static int put_span(struct xsp_export *x, const struct xsp_span *s, uint32_t correlation,
@@ -155,6 +163,28 @@ static int csv_call(struct xsp_export *x, const struct xsp_gpu_call *call)
 	return call->span != NULL ? put_span(x, call->span, call->correlation, call->external) : 0;
 }
 
+/* A moment, with no more than the span's columns that it has. */
+static int csv_value(struct xsp_export *x, const struct xsp_value *v)
+{
+	const struct csv *c = x->state;
+	const struct xsp_shown_row *row = xsp_shown_of(c->rows, v->pid, v->tid, 0);
+	const struct xsp_rendered *name = xsp_renderer_get(c->names, v->name);
+	char number[XSP_UNITS_SIZE];
+
+	if (row == NULL || name == NULL)
+		return -ENOMEM;
+	xsp_out_text(x->out, ",");
+	put_thread(x, row);
+	xsp_out_text(x->out, ",,value,");
+	xsp_out_write(x->out, name->text, name->length);
+	char *p = XSP_PUT(xsp_out_reserve(x->out, 64), ",,,,,");
+	p = put_time(p, v->time_ns, c->start_ns);
+	*p++ = ',';
+	xsp_out_commit(x->out, put_time(p, v->time_ns, c->start_ns));
+	xsp_out_printf(x->out, ",,,,,,,,%s\r\n", xsp_format_real(number, v->value));
+	return 0;
+}
+
 static int csv_end(struct xsp_export *x)
 {
 	(void)x;
@@ -179,6 +209,7 @@ const struct xsp_export_format xsp_format_csv = {
 	.begin = csv_begin,
 	.span = csv_span,
 	.call = csv_call,
+	.value = csv_value,
 	.end = csv_end,
 	.discard = csv_discard,
 };

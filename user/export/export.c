@@ -262,6 +262,15 @@ static int take_sample(void *ctx, const struct xsp_sample *sample)
 	return 0;
 }
 
+static int take_value(void *ctx, const struct xsp_value *value)
+{
+	struct xsp_export *x = ctx;
+
+	if (xsp_out_error(x->out) == 0)
+		xsp_out_fail(x->out, x->format->value(x, value));
+	return 0;
+}
+
 /* As a span that has no other time than its own: the last function, in all the others. */
 static int take_sample_stack(void *ctx, const struct xsp_sample *s)
 {
@@ -299,5 +308,6 @@ struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 		.memory = x->format->memory != NULL ? take_memory : NULL,
 		.process_memory = x->format->process_memory != NULL ? take_process_memory : NULL,
 		.wait = waits ? take_wait : NULL,
+		.value = x->format->value != NULL ? take_value : NULL,
 	};
 }

@@ -58,6 +58,7 @@ struct xsp_export_format {
 		    const struct xsp_wait *wait); /* --waits; NULL: not shown */
 	int (*sample)(struct xsp_export *x,
 		      const struct xsp_sample *sample); /* --sample; NULL: not shown; see: */
+	int (*value)(struct xsp_export *x, const struct xsp_value *value); /* NULL: not shown */
 	uint64_t readable; /* bytes (not compressed) that its usual readers manage; 0: any */
 	bool stacks; /* spans are told, or with XSP_WEIGHT_SAMPLES these, as spans, or with XSP_WEIGHT_OFF_CPU waits */
 	int (*end)(struct xsp_export *x);

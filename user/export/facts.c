@@ -30,11 +30,12 @@ static const struct field overhead_fields[] = {
 	STATS(recorder_cpu_ns),
 };
 static const struct field timeline_fields[] = {
-	COUNTS(entries),      COUNTS(exits),	      COUNTS(spans),
-	COUNTS(unfinished),   COUNTS(unwound),	      COUNTS(exit_lost),
-	COUNTS(orphan_exits), COUNTS(stack_switches), COUNTS(names_unresolved),
-	COUNTS(filtered),     COUNTS(begun_before),   COUNTS(relayed),
-	COUNTS(cut),	      COUNTS(clipped),
+	COUNTS(entries),       COUNTS(exits),	       COUNTS(spans),
+	COUNTS(unfinished),    COUNTS(unwound),	       COUNTS(exit_lost),
+	COUNTS(orphan_exits),  COUNTS(stack_switches), COUNTS(names_unresolved),
+	COUNTS(filtered),      COUNTS(begun_before),   COUNTS(relayed),
+	COUNTS(cut),	       COUNTS(clipped),	       COUNTS(values),
+	COUNTS(values_unread),
 };
 
 /* Those that are counted. */

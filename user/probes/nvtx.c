@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nvtx.c - ranges of NVIDIA's Tools Extension, where a library exports its functions
+ * nvtx.c - ranges, marks and payloads of NVIDIA's Tools Extension, where a library exports its functions
  * (libnvToolsExt.so.1). NVTX 3 is a header: its functions are inlined and have no symbols.
  */
 #include "probes/ranges.h"
+
+#include "catalog/values.h"
 
 /*
  * nvtxEventAttributes_t, version 2 (nvtx3/nvToolsExt.h, struct nvtxEventAttributes_v2):
  *   0 u16 version, u16 size;  4 u32 category;  8 i32 colorType;  12 u32 color;
  *   16 i32 payloadType;  20 i32 reserved0;  24 union of 8 bytes payload;
  *   32 i32 messageType;  40 union of pointers message.
- * Other messages than ASCII (wide characters, registered strings) stay unnamed.
+ * Other messages than ASCII (wide characters, registered strings) stay unnamed. A payload is a value of the
+ * message's name; a mark without one is not shown.
  */
+#define PAYLOAD_TYPE 16
+#define PAYLOAD 24
 #define MESSAGE_TYPE 32
 #define MESSAGE 40
 #define MESSAGE_TYPE_ASCII 1
@@ -25,6 +30,9 @@
 		.length = {.base = XSP_OPERAND_NONE},                                              \
 		.condition = {.base = (n), .deref = 1, .offset = MESSAGE_TYPE},                    \
 		.condition_value = MESSAGE_TYPE_ASCII,                                             \
+		.value = {.base = (n), .deref = 1, .offset = PAYLOAD},                             \
+		.value_type = {.base = (n), .deref = 1, .offset = PAYLOAD_TYPE},                   \
+		.value_types = XSP_VALUE_NVTX_TYPES,                                               \
 	}
 
 static const struct xsp_range_row rows[] = {
@@ -67,6 +75,22 @@ static const struct xsp_range_row rows[] = {
 				  .symbols = {"nvtxDomainRangePop"},
 			  }},
 	},
+	{
+		.name = "nvtxMark",
+		.parts = {{
+			.action = XSP_ACTION_VALUE,
+			.symbols = {"nvtxMarkEx"},
+			.spec = ATTRIBUTES_MESSAGE(0, 0),
+		}},
+	},
+	{
+		.name = "nvtxDomainMark",
+		.parts = {{
+			.action = XSP_ACTION_VALUE,
+			.symbols = {"nvtxDomainMarkEx"},
+			.spec = ATTRIBUTES_MESSAGE(1, 0),
+		}},
+	},
 };
 
 static int find_ranges(const struct xsp_provider *self, struct xsp_module *m,
@@ -79,7 +103,7 @@ static int find_ranges(const struct xsp_provider *self, struct xsp_module *m,
 
 const struct xsp_provider xsp_provider_nvtx = {
 	.name = "nvtx",
-	.help = "NVTX ranges, where libnvToolsExt is loaded",
+	.help = "NVTX ranges and payloads, where libnvToolsExt is loaded",
 	.by_default = true,
 	.find = find_ranges,
 };

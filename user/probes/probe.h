@@ -42,6 +42,7 @@ enum xsp_probe_action {
 	XSP_ACTION_GPU_WANT, /* never called: its semaphore tells the agent what to do */
 	XSP_ACTION_MEMORY, /* first instruction: an allocator gives or takes (XSP_EVENT_MEMORY); its sections
 			       * are those of detail.exit */
+	XSP_ACTION_VALUE, /* first instruction: the program tells a number (XSP_EVENT_VALUE) */
 	XSP_ACTIONS,
 };
 
@@ -60,8 +61,9 @@ struct xsp_probe {
 	uint32_t pair; /* RANGE_END, RANGE_LABEL and XSP_RANGE_SHARED: index in the list of their
 			* RANGE_BEGIN; else own */
 	uint32_t order; /* plan's own */
-	struct xsp_range_spec range; /* RANGE_BEGIN, RANGE_LABEL, NAMED_SPAN: what it takes from the
-				      * target */
+	struct xsp_range_spec
+		range; /* RANGE_BEGIN, RANGE_LABEL, NAMED_SPAN, VALUE: what it takes from
+				      * the target */
 	struct xsp_detail_spec
 		detail; /* SPAN, NAMED_SPAN, RANGE_BEGIN: sections of its events. With
 					* RESULT or OUTPUTS the exits are `ret`s */

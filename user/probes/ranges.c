@@ -53,6 +53,8 @@ static unsigned args_read(const struct xsp_range_spec *s)
 		args |= argument(s->text);
 	if (s->flags & XSP_RANGE_CONDITION)
 		args |= argument(s->condition);
+	if (s->value_types != 0)
+		args |= argument(s->value) | argument(s->value_type);
 	return args;
 }
 

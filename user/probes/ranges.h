@@ -12,7 +12,7 @@
 
 /* One thing that a range is made of. */
 struct xsp_range_part {
-	enum xsp_probe_action action; /* RANGE_BEGIN, RANGE_LABEL or RANGE_END */
+	enum xsp_probe_action action; /* RANGE_BEGIN, RANGE_LABEL, RANGE_END; or VALUE, alone */
 	/* Mangled; none: no more parts. The first one that the module has; of RANGE_END every one that has an address of
 	 * its own (C++ destructors: D1, D2 and D0 may be one, two or three functions). */
 	const char *symbols[XSP_RANGE_SYMBOLS];

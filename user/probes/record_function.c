@@ -1,25 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * record_function.c - regions that a program names itself through include/xsptrace/
- * record_function.h: two functions that begin with the 5-byte nop, behind a semaphore.
+ * record_function.c - regions and values that a program names itself through include/xsptrace/
+ * record_function.h: functions that begin with the 5-byte nop, behind a semaphore.
  */
 #include "probes/ranges.h"
 
-static const struct xsp_range_row row = {
-	.name = "record_function",
-	/* without it raised the program never calls them */
-	.semaphore = "xsp_record_function_semaphore",
-	.parts = {{
-			  .action = XSP_ACTION_RANGE_BEGIN,
-			  .symbols = {"xsp_record_function_enter"},
-			  .spec = {.name = XSP_RANGE_NAME_TEXT,
-				   .text = {.base = 0},
-				   .length = {.base = 1}},
-		  },
-		  {
-			  .action = XSP_ACTION_RANGE_END,
-			  .symbols = {"xsp_record_function_exit"},
-		  }},
+#include "catalog/values.h"
+
+static const struct xsp_range_row rows[] = {
+	{
+		.name = "record_function",
+		/* without it raised the program never calls them */
+		.semaphore = "xsp_record_function_semaphore",
+		.parts = {{
+				  .action = XSP_ACTION_RANGE_BEGIN,
+				  .symbols = {"xsp_record_function_enter"},
+				  .spec = {.name = XSP_RANGE_NAME_TEXT,
+					   .text = {.base = 0},
+					   .length = {.base = 1}},
+			  },
+			  {
+				  .action = XSP_ACTION_RANGE_END,
+				  .symbols = {"xsp_record_function_exit"},
+			  }},
+	},
+	{
+		.name = "record_function value",
+		.semaphore = "xsp_record_function_semaphore",
+		.parts = {{
+			.action = XSP_ACTION_VALUE,
+			.symbols = {"xsp_record_function_value"},
+			.spec = {.name = XSP_RANGE_NAME_TEXT,
+				 .text = {.base = 0},
+				 .length = {.base = 1},
+				 .value = {.base = 2},
+				 .value_type = {.base = XSP_OPERAND_NONE},
+				 .value_types = XSP_VALUE_DOUBLE_TYPES},
+		}},
+	},
 };
 
 static int find_record_function(const struct xsp_provider *self, struct xsp_module *m,
@@ -27,12 +45,12 @@ static int find_record_function(const struct xsp_provider *self, struct xsp_modu
 				struct xsp_error *err)
 {
 	(void)selection;
-	return xsp_ranges_add(self, m, &row, 1, list, err);
+	return xsp_ranges_add(self, m, rows, sizeof(rows) / sizeof(rows[0]), list, err);
 }
 
 const struct xsp_provider xsp_provider_record_function = {
 	.name = "record_function",
-	.help = "regions named with <xsptrace/record_function.h>",
+	.help = "regions and values named with <xsptrace/record_function.h>",
 	.by_default = true,
 	.find = find_record_function,
 };

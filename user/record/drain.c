@@ -54,7 +54,14 @@ struct xsp_drain {
 static bool is_entry(uint8_t kind)
 {
 	return kind == XSP_EVENT_ENTRY || kind == XSP_EVENT_BEGIN || kind == XSP_EVENT_POINT ||
-	       kind == XSP_EVENT_MEMORY;
+	       kind == XSP_EVENT_MEMORY || kind == XSP_EVENT_VALUE;
+}
+
+/* Of one hit the other event tells. */
+static bool is_half(const struct xsp_event *e)
+{
+	return e->kind == XSP_EVENT_VALUE && e->size >= sizeof(struct xsp_event_value) &&
+	       (((const struct xsp_event_value *)(const void *)e)->flags & XSP_VALUE_OF_RANGE);
 }
 
 /* What the thread did since its last hit has taken the caches over, the more the longer it was. */
@@ -153,8 +160,8 @@ static int take_event(void *ctx, void *data, size_t size)
 		return rc;
 	}
 	d->events++;
-	d->calls += is_entry(e->kind);
-	if (e->probe < d->price_count)
+	d->calls += is_entry(e->kind) && !is_half(e);
+	if (e->probe < d->price_count && !is_half(e))
 		add_price(d, e);
 	if (e->kind == XSP_EVENT_TASK && d->task != NULL &&
 	    e->size >= sizeof(struct xsp_event_task))

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/units.h"
+#include "catalog/job_variables.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -117,6 +118,7 @@ static void count_thread(struct xsp_recorder *r, pid_t tid)
 
 static int announce_process(struct xsp_recorder *r, const struct recorded_process *p, pid_t parent)
 {
+	char *environment = xsp_process_environment(p->process, xsp_job_variables);
 	struct xsp_capture_process definition = {
 		.pid = (uint32_t)p->pid,
 		.ns_pid = (uint32_t)xsp_process_ns_pid(p->process),
@@ -124,11 +126,13 @@ static int announce_process(struct xsp_recorder *r, const struct recorded_proces
 		.comm = xsp_process_comm(p->process),
 		.cmdline = xsp_process_cmdline(p->process),
 		.exe = xsp_process_exe(p->process),
+		.environment = environment,
 	};
 	struct xsp_thread_info *threads = NULL;
 	size_t count = 0;
-	int rc = xsp_capture_put_process(r->writer, &definition);
+	int rc = environment == NULL ? -ENOMEM : xsp_capture_put_process(r->writer, &definition);
 
+	free(environment);
 	if (rc == 0 && xsp_process_threads(p->process, &threads, &count) < 0)
 		count = 0; /* it has just exited */
 	for (size_t i = 0; i < count && rc == 0; i++) {

@@ -31,8 +31,9 @@ static bool is_among(const char *name, const char *const *names)
 
 bool xsp_opener_allows(const char *name)
 {
-	static const char *const of_process[] = {"status", "stat", "comm", "cmdline", "maps",
-						 "exe",	   "mem",  "task", "auxv",    NULL};
+	static const char *const of_process[] = {"status",  "stat", "comm", "cmdline",
+						 "environ", "maps", "exe",  "mem",
+						 "task",    "auxv", NULL};
 	static const char *const of_thread[] = {"status",    "stat",	"comm",	 "children",
 						"schedstat", "syscall", "sched", NULL};
 

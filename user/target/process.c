@@ -17,6 +17,8 @@
 
 #define CMDLINE_MAX 65536U
 #define STATUS_MAX 65536U
+#define ENVIRONMENT_MAX (1U << 20)
+#define VARIABLE_MAX 256U
 
 struct xsp_process {
 	const struct xsp_opener *opener;
@@ -309,6 +311,50 @@ const char *xsp_process_cmdline(const struct xsp_process *p)
 const char *xsp_process_exe(const struct xsp_process *p)
 {
 	return p->exe;
+}
+
+/* ---- its environment ---- */
+
+/* The value in a block of "NAME=value", each ended by a zero. NULL: not there, or not whole. */
+static const char *find_variable(const char *block, size_t size, const char *name)
+{
+	const size_t length = strlen(name);
+	const char *end;
+
+	for (; (end = memchr(block, '\0', size)) != NULL; block = end + 1) {
+		if (strncmp(block, name, length) == 0 && block[length] == '=')
+			return block + length + 1;
+		size -= (size_t)(end + 1 - block);
+	}
+	return NULL;
+}
+
+char *xsp_process_environment(const struct xsp_process *p, const char *const *names)
+{
+	char *block = NULL, *lines = NULL;
+	size_t size = 0, room = 0;
+	FILE *out = open_memstream(&lines, &room);
+
+	if (out == NULL)
+		return NULL;
+	int rc = xsp_procfs_read(p->opener, p->pid, "environ", ENVIRONMENT_MAX, &block, &size);
+	if (rc == 0 && !xsp_process_alive(p)) /* it may have been another's */
+		rc = -ESRCH;
+	for (size_t i = 0; rc == 0 && names[i] != NULL; i++) {
+		char value[VARIABLE_MAX];
+		const char *found = find_variable(block, size, names[i]);
+		if (found == NULL || strlen(found) >= sizeof(value))
+			continue;
+		stpcpy(value, found);
+		xsp_text_clean(value);
+		fprintf(out, "%s=%s\n", names[i], value);
+	}
+	free(block);
+	if (fclose(out) != 0) {
+		free(lines);
+		return NULL;
+	}
+	return lines;
 }
 
 /* ---- threads ---- */

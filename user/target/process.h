@@ -34,6 +34,10 @@ const char *xsp_process_cmdline(const struct xsp_process *p); /* arguments joine
 const char *xsp_process_exe(const struct xsp_process *p); /* as the target sees it */
 /* Re-reads comm, cmdline and exe (after exec). 0 or -errno. */
 int xsp_process_refresh(struct xsp_process *p);
+/* Of `names`, ended by NULL, those variables that its program was started with: "NAME=value" lines in that order,
+ * unprintable bytes as '?', malloc'd. What is not there, cannot be read or is longer than any such value is left out.
+ * NULL: out of memory. */
+char *xsp_process_environment(const struct xsp_process *p, const char *const *names);
 
 struct xsp_thread_info {
 	pid_t tid; /* root namespace */

@@ -20,8 +20,9 @@ struct xsp_listener {
 	/* 1: it takes part; 0: the capture has nothing for it; or -ENOMEM. */
 	int (*begin)(struct xsp_timeline *t);
 	int (*time)(struct xsp_timeline *t, uint64_t ns); /* it is at least so late */
-	int (*event)(struct xsp_timeline *t,
-		     const struct xsp_event *e); /* XSP_EVENT_GPU, WAIT, TIMES, SAMPLE, MEMORY */
+	int (*event)(
+		struct xsp_timeline *t,
+		const struct xsp_event *e); /* XSP_EVENT_GPU, WAIT, TIMES, SAMPLE, MEMORY, VALUE */
 	/* A span closes. note: before the sinks see it, to add what is known; its ancestors are still on
 	 * the row. listen: when they have seen it. */
 	int (*note)(struct xsp_timeline *t, const struct row *row, struct xsp_span *span);
@@ -31,7 +32,8 @@ struct xsp_listener {
 };
 
 extern const struct xsp_listener xsp_listener_cuda, xsp_listener_kernels, xsp_listener_memory,
-	xsp_listener_gpu, xsp_listener_waits, xsp_listener_samples, xsp_listener_memory_events;
+	xsp_listener_gpu, xsp_listener_waits, xsp_listener_samples, xsp_listener_memory_events,
+	xsp_listener_values;
 #define XSP_LISTENERS_MAX 8
 
 #endif

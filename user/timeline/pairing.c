@@ -181,8 +181,7 @@ static int open_span(struct xsp_timeline *t, struct thread *th, struct row *row,
 			row->count, row->spans[row->count - 1].serial + 1);
 }
 
-/* The probe's own name, unless the event brings one. */
-static int event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_name_id *name)
+int xsp_event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_name_id *name)
 {
 	const struct xsp_event_range *named = (const void *)e;
 	*name = t->probe_names[e->probe];
@@ -207,7 +206,7 @@ static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xs
 {
 	struct row *row = NULL;
 	xsp_name_id name, text = 0;
-	int rc = event_name(t, e, &name);
+	int rc = xsp_event_name(t, e, &name);
 	if (rc == 0 && xsp_timeline_cuda(t, e->probe) != NULL && name != t->probe_names[e->probe]) {
 		text = name + 1; /* an argument of the call, not its name */
 		name = t->probe_names[e->probe];
@@ -295,7 +294,7 @@ static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xs
 {
 	struct row *row = NULL;
 	xsp_name_id name;
-	int rc = event_name(t, e, &name);
+	int rc = xsp_event_name(t, e, &name);
 	if (rc == 0)
 		rc = row_for(t, th, e->sp, &row);
 	if (rc == 0)

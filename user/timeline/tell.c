@@ -118,6 +118,18 @@ int xsp_tell_process_memory(const struct xsp_timeline *t, const struct xsp_proce
 	return rc;
 }
 
+int xsp_tell_value(struct xsp_timeline *t, uint32_t probe, const struct xsp_value *v)
+{
+	int rc = 0;
+
+	if (xsp_cut_time(t, v->time_ns, v->time_ns) != 0 || xsp_cut_thread(t, v->tid) != 0 ||
+	    (xsp_cut_name(t, probe, v->name) & XSP_NAME_LEFT_OUT))
+		return 0;
+	t->counts.values++;
+	TELL(t, value, v);
+	return rc;
+}
+
 int xsp_tell_sample(const struct xsp_timeline *t, const struct xsp_sample *s)
 {
 	int rc = 0;

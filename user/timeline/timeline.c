@@ -11,7 +11,7 @@
 static const struct xsp_listener *const listeners[] = {
 	&xsp_listener_cuda,    &xsp_listener_kernels, &xsp_listener_memory_events,
 	&xsp_listener_memory,  &xsp_listener_gpu,     &xsp_listener_waits,
-	&xsp_listener_samples,
+	&xsp_listener_samples, &xsp_listener_values,
 };
 #define LISTENERS (sizeof(listeners) / sizeof(listeners[0]))
 _Static_assert(LISTENERS <= XSP_LISTENERS_MAX, "room for all");
@@ -170,7 +170,8 @@ static int take_event(void *ctx, const struct xsp_event *e)
 		rc = xsp_windows_pass(t, th, e->time_ns);
 	if (rc < 0)
 		return rc;
-	if (e->kind == XSP_EVENT_WAIT || e->kind == XSP_EVENT_SAMPLE || e->kind == XSP_EVENT_MEMORY)
+	if (e->kind == XSP_EVENT_WAIT || e->kind == XSP_EVENT_SAMPLE ||
+	    e->kind == XSP_EVENT_MEMORY || e->kind == XSP_EVENT_VALUE)
 		return tell_event(t, e);
 	if (xsp_windows_leave_out(t, e))
 		return 0;

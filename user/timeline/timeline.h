@@ -19,6 +19,7 @@
 #include "timeline/gpu_kernels.h"
 #include "timeline/memory.h"
 #include "timeline/samples.h"
+#include "timeline/values.h"
 #include "timeline/waits.h"
 
 /* Names of spans: a probe's name, or the text of a range. Ids are dense from 0. */
@@ -127,6 +128,8 @@ struct xsp_timeline_sink {
 	int (*wait)(void *ctx, const struct xsp_wait *wait);
 	/* --sample (timeline/samples.h), in order for each thread. */
 	int (*sample)(void *ctx, const struct xsp_sample *sample);
+	/* Values that the program tells (timeline/values.h), in order for each thread. */
+	int (*value)(void *ctx, const struct xsp_value *value);
 };
 
 struct xsp_timeline_counts {
@@ -143,6 +146,8 @@ struct xsp_timeline_counts {
 	uint64_t clipped; /* of `spans`, those with XSP_SPAN_CUT */
 	uint64_t relayed; /* ranges that were shown already, in no other count: catalog/relay.h */
 	uint64_t names_unresolved; /* ranges whose name never arrived */
+	uint64_t values; /* told */
+	uint64_t values_unread; /* values that were not in memory, or of no known type */
 };
 
 struct xsp_timeline;

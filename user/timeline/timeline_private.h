@@ -198,6 +198,7 @@ struct xsp_timeline {
 	struct xsp_memory *memory;
 	const struct xsp_allocator_function **allocators; /* by probe */
 	struct xsp_memory_events *memory_events;
+	struct xsp_values *values;
 	struct xsp_kernels *kernels;
 	struct xsp_waits *waits;
 	struct xsp_samples *samples;
@@ -281,6 +282,8 @@ int xsp_tell_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call)
 int xsp_tell_activity(const struct xsp_timeline *t, const struct xsp_gpu_activity *a, bool *told);
 int xsp_tell_memory(const struct xsp_timeline *t, const struct xsp_memory_event *e);
 int xsp_tell_process_memory(const struct xsp_timeline *t, const struct xsp_process_memory_at *at);
+/* `probe`: whose it is, for patterns. */
+int xsp_tell_value(struct xsp_timeline *t, uint32_t probe, const struct xsp_value *v);
 int xsp_tell_sample(const struct xsp_timeline *t, const struct xsp_sample *s);
 /* *w becomes what is told of it, with XSP_WAIT_BEFORE and XSP_WAIT_OPEN where it goes beyond. */
 int xsp_tell_wait(const struct xsp_timeline *t, struct xsp_wait *w, bool *told);
@@ -395,6 +398,8 @@ int xsp_python_name(struct xsp_timeline *t, const struct xsp_capture_python_fram
 /* ---- pairing.c: the rules ---- */
 
 int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e);
+/* What it is called: its probe's own name, unless the event, one with a name_hash, brings another. 0 or -ENOMEM. */
+int xsp_event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_name_id *name);
 /* xsp_thread_close(), and what the last event left to be decided by the next one. */
 int xsp_pair_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags);
 /* The thread has come to `now`: ranges of it that others have ended are closed. 0 or a negative errno. */

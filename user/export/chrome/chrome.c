@@ -15,7 +15,9 @@
 #include "export/chrome/gpu.h"
 #include "export/chrome/json.h"
 #include "export/chrome/memory.h"
+#include "export/chrome/metadata.h"
 #include "export/chrome/sequence.h"
+#include "export/chrome/values.h"
 #include "export/chrome/waits.h"
 #include "export/facts.h"
 #include "export/formats.h"
@@ -153,6 +155,7 @@ static void put_head(struct xsp_export *x, const struct chrome *c)
 		xsp_chrome_text_pair(x->out, "host_name", host);
 		xsp_out_text(x->out, ",\n");
 	}
+	xsp_chrome_metadata(x);
 	xsp_chrome_text_pair(x->out, "xsptrace_version", XSP_VERSION);
 	xsp_out_text(x->out, ",\n");
 	put_info(x);
@@ -602,8 +605,8 @@ static int chrome_end(struct xsp_export *x)
 		.suffix = (ending), .title = (what), .begin = chrome_begin, .span = chrome_span,   \
 		.call = xsp_chrome_call, .gpu = xsp_chrome_activity, .memory = xsp_chrome_memory,  \
 		.process_memory = xsp_chrome_process_memory, .wait = xsp_chrome_wait,              \
-		.sample = chrome_sample, .readable = 1000000000, .end = chrome_end,                \
-		.discard = chrome_discard,                                                         \
+		.sample = chrome_sample, .value = xsp_chrome_value, .readable = 1000000000,        \
+		.end = chrome_end, .discard = chrome_discard,                                      \
 	}
 
 const struct xsp_export_format xsp_format_json = CHROME_FORMAT(".json", "Chrome trace");

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* value_rows.h - figures of the values that a program tells, by name; memory is bounded by names. */
+#ifndef XSP_ANALYSIS_VALUE_ROWS_H
+#define XSP_ANALYSIS_VALUE_ROWS_H
+
+#include "base/u64map.h"
+#include "timeline/timeline.h"
+
+struct xsp_value_row {
+	xsp_name_id name;
+	uint64_t count;
+	uint64_t finite; /* those that the next three are of: numbers, and not infinite */
+	double min, mean, max;
+	double last; /* any */
+	uint64_t last_ns;
+};
+
+struct xsp_value_rows {
+	struct xsp_value_row *rows; /* in the order in which their names were met */
+	size_t count, capacity;
+	struct xsp_u64map row_of;
+};
+
+int xsp_value_rows_add(struct xsp_value_rows *r, const struct xsp_value *v); /* 0 or -ENOMEM */
+void xsp_value_rows_clear(struct xsp_value_rows *r);
+
+#endif

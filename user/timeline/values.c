@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* values.c - what events of values mean: numbers, and changes that add up to one (of a process and name, from 0 on). */
+#include "timeline/timeline_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "catalog/values.h"
+
+struct xsp_values {
+	const struct xsp_value_function **functions; /* by probe; NULL: it tells none */
+	bool changes; /* some functions tell changes */
+	double *now; /* what a name of a process is by then */
+	size_t now_count, now_capacity;
+	struct xsp_u64map now_of; /* process << 32 | name → index */
+};
+
+static int begin(struct xsp_timeline *t)
+{
+	struct xsp_values *v = t->values = calloc(1, sizeof(*v));
+	bool any = false;
+
+	if (v == NULL || (v->functions = calloc(t->probe_count + 1, sizeof(void *))) == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->probe_count; i++) {
+		v->functions[i] = xsp_value_function(t->probes[i].symbol);
+		any = any || v->functions[i] != NULL;
+		v->changes |= v->functions[i] != NULL && v->functions[i]->change != 0;
+	}
+	return any;
+}
+
+static void free_values(struct xsp_timeline *t)
+{
+	if (t->values == NULL)
+		return;
+	xsp_u64map_free(&t->values->now_of);
+	free(t->values->now);
+	free(t->values->functions);
+	free(t->values);
+}
+
+/* *value: what it is by now. */
+static int add_up(struct xsp_values *v, const struct xsp_value_function *f,
+		  const struct xsp_value *told, double *value)
+{
+	const uint64_t key = (uint64_t)told->pid << 32 | told->name;
+	const long at = xsp_u64map_index(&v->now_of, key, &v->now, &v->now_capacity, v->now_count);
+
+	if (at < 0)
+		return -ENOMEM;
+	if ((size_t)at == v->now_count)
+		v->now[v->now_count++] = 0;
+	v->now[at] = f->change == 0 ? *value : v->now[at] + f->change * *value;
+	*value = v->now[at];
+	return 0;
+}
+
+static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
+{
+	const struct xsp_event_value *x = (const void *)e;
+	struct xsp_value told = {.time_ns = e->time_ns, .pid = e->tgid, .tid = e->tid};
+
+	if (e->kind != XSP_EVENT_VALUE)
+		return 0;
+	const struct xsp_value_function *f = t->values->functions[e->probe];
+	if (f == NULL || (x->flags & XSP_VALUE_UNREAD) ||
+	    !xsp_value_decode(f, x->type, x->bits, &told.value)) {
+		t->counts.values_unread++;
+		return 0;
+	}
+	int rc = xsp_event_name(t, e, &told.name);
+	if (rc == 0 && t->values->changes)
+		rc = add_up(t->values, f, &told, &told.value);
+	return rc == 0 ? xsp_tell_value(t, e->probe, &told) : rc;
+}
+
+const struct xsp_listener xsp_listener_values = {
+	.name = "values",
+	.begin = begin,
+	.event = take_event,
+	.free = free_values,
+};
