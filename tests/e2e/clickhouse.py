@@ -470,41 +470,47 @@ def certificates(folder):
 # ---- how large, how fast ----
 
 
-def peak_mb(command, env):
-    """Of a child, and its wall and CPU seconds."""
+def load(capture, output, env):
+    """Says how long it took, by what, and how much memory."""
     begun = time.monotonic()
-    pid = os.posix_spawn(command[0], command, env)
+    pid = os.posix_spawn(XSPTRACE, [XSPTRACE, "export", "-q", capture, "-o", output], env)
     _, status, usage = os.wait4(pid, 0)
-    equal(status, 0, " ".join(command))
-    return usage.ru_maxrss / 1024, time.monotonic() - begun, usage.ru_utime + usage.ru_stime
+    wall = time.monotonic() - begun
+    equal(status, 0, output)
+    print(f"  {output}: {SPANS / wall:.0f} spans/s, {wall:.0f} s ({usage.ru_utime + usage.ru_stime:.0f} s of CPU in xsptrace), "
+          f"peak {usage.ru_maxrss / 1024:.0f} MB", flush=True)
+
+
+def ask_all(ask):
+    """How many rows each query of docs/sql.md gives; says how long it took."""
+    with open(os.path.join(ROOT, "docs/sql.md"), encoding="utf-8") as f:
+        titles = re.findall(r"\n([^\n]+):\n\n```sql\n", f.read())
+    equal(len(titles), len(queries()), "titles")
+    counts = []
+    for title, query in zip(titles, queries()):
+        begun = time.monotonic()
+        counts.append(len(ask(query)))
+        print(f"    {title[:50]:50} {time.monotonic() - begun:8.2f} s, {counts[-1]} rows", flush=True)
+    return counts
 
 
 @case
 def scale(folder):
     """XSP_SQL_SPANS spans in both: figures, and that all are there."""
     server = ClickHouse(folder)
-    capture = long_capture(folder, SPANS)
+    capture, database = long_capture(folder, SPANS), f"{folder}/long.db"
     print(f"  {SPANS} spans, capture {os.path.getsize(capture) / 1e9:.2f} GB")
-    database = f"{folder}/long.db"
-    for output in (server.url(), database):
-        peak, wall, cpu = peak_mb([XSPTRACE, "export", "-q", capture, "-o", output], dict(os.environ, **USER))
-        print(f"  {output}: {SPANS / wall:.0f} spans/s, {wall:.0f} s ({cpu:.0f} s of CPU), peak {peak:.0f} MB", flush=True)
+    load(capture, server.url(), {**os.environ, **USER})
     equal([int(n) for n in server.query("SELECT count(), uniqExact(id), min(id), max(id) FROM spans").split()],
           [SPANS, SPANS, 1, SPANS], "spans in ClickHouse")
     size = server.number("SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'd'")
-    print(f"  on disk: ClickHouse {size / 1e9:.2f} GB ({size / SPANS:.1f} bytes a span), SQLite "
-          f"{os.path.getsize(database) / 1e9:.2f} GB ({os.path.getsize(database) / SPANS:.1f})", flush=True)
+    print(f"    {size / 1e9:.2f} GB on disk, {size / SPANS:.1f} bytes a span", flush=True)
+    theirs = ask_all(lambda query: server.rows(query)[1])
+    load(capture, database, dict(os.environ))
+    size = os.path.getsize(database)
+    print(f"    {size / 1e9:.2f} GB on disk, {size / SPANS:.1f} bytes a span", flush=True)
     db = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-    with open(os.path.join(ROOT, "docs/sql.md"), encoding="utf-8") as f:
-        titles = re.findall(r"\n([^\n]+):\n\n```sql\n", f.read())
-    for title, query in zip(titles, queries()):
-        begun = time.monotonic()
-        theirs = server.rows(query)[1]
-        middle = time.monotonic()
-        ours = db.execute(query).fetchall()
-        end = time.monotonic()
-        print(f"  {title[:60]:60} ClickHouse {middle - begun:8.2f} s, SQLite {end - middle:8.2f} s, {len(ours)} rows", flush=True)
-        equal(len(theirs), len(ours), query)
+    equal(ask_all(lambda query: db.execute(query).fetchall()), theirs, "rows of answers")
     db.close()
 
 

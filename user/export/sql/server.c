@@ -331,11 +331,11 @@ static const struct meaning {
 static void shorten(char *text)
 {
 	static const char *const ends[] = {"\n", ", e.what()", " (version "};
-	const char *begin = strstr(text, "DB::Exception: ");
+	static const char before[] = "Exception: ";
+	const char *begin = strstr(text, before);
 
 	if (begin != NULL)
-		memmove(text, begin + strlen("DB::Exception: "),
-			strlen(begin + strlen("DB::Exception: ")) + 1);
+		memmove(text, begin + strlen(before), strlen(begin + strlen(before)) + 1);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		char *end = strstr(text, ends[i]);
 		if (end != NULL)
