@@ -40,7 +40,7 @@ struct clickhouse {
 	uint64_t rows[XSP_SQL_TABLES]; /* that the server has */
 	struct arrived *arrived;
 	size_t count, capacity;
-	unsigned repeated; /* statements, as it was not known whether they had been done */
+	unsigned repeated; /* statements that did not go well at first */
 	bool reached; /* it has answered */
 	char answer[XSP_SQL_ANSWER];
 };
@@ -348,16 +348,19 @@ static int check_rows(struct clickhouse *c, enum xsp_sql_table table)
 	return rc;
 }
 
-static int note(struct clickhouse *c)
+static void note(struct clickhouse *c)
 {
 	uint64_t rows = 0;
+	char again[48] = "";
 	char **text = c->x->options.note;
 
 	for (unsigned i = 0; i < XSP_SQL_TABLES; i++)
 		rows += c->rows[i];
-	if (text != NULL && asprintf(text, "run %" PRId64 ", %" PRIu64 " rows", c->run, rows) < 0)
+	if (c->repeated > 0)
+		snprintf(again, sizeof(again), "; %u times something was sent again", c->repeated);
+	if (text != NULL &&
+	    asprintf(text, "run %" PRId64 ", %" PRIu64 " rows%s", c->run, rows, again) < 0)
 		*text = NULL;
-	return 0;
 }
 
 static int clickhouse_complete(void *store)
@@ -377,7 +380,9 @@ static int clickhouse_complete(void *store)
 			"INSERT INTO loads (run, load, loaded_at, xsptrace_version) SELECT %" PRId64
 			", %" PRIu64 ", now(), '" XSP_VERSION "'",
 			c->run, c->load);
-	return rc == 0 ? note(c) : rc;
+	if (rc == 0)
+		note(c);
+	return rc;
 }
 
 const struct xsp_sql_engine xsp_sql_clickhouse = {clickhouse_open, clickhouse_put,
