@@ -84,6 +84,11 @@ class ClickHouse:
         self.process.kill()
         self.process.wait()
 
+    def cpu(self):
+        """Seconds until now."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as f:
+            return sum(int(n) for n in f.read().rpartition(")")[2].split()[11:13]) / os.sysconf("SC_CLK_TCK")
+
     def url(self, database="d"):
         return f"clickhouse://127.0.0.1:{self.port}/{database}"
 
@@ -475,27 +480,27 @@ def certificates(folder):
 # ---- how large, how fast ----
 
 
-def load(capture, output, env):
-    """Says how long it took, by what, and how much memory."""
-    begun = time.monotonic()
+def load(capture, output, env, cpu=lambda: 0):
+    """Says how long it took, how much of processors, also of a server (`cpu`), and how much memory."""
+    begun, before = time.monotonic(), cpu()
     pid = os.posix_spawn(XSPTRACE, [XSPTRACE, "export", "-q", capture, "-o", output], env)
     _, status, usage = os.wait4(pid, 0)
     wall = time.monotonic() - begun
     equal(status, 0, output)
-    print(f"  {output}: {SPANS / wall:.0f} spans/s, {wall:.0f} s ({usage.ru_utime + usage.ru_stime:.0f} s of CPU in xsptrace), "
-          f"peak {usage.ru_maxrss / 1024:.0f} MB", flush=True)
+    print(f"  {output}: {SPANS / wall:.0f} spans/s, {wall:.0f} s (CPU: {usage.ru_utime + usage.ru_stime:.1f} s xsptrace, "
+          f"{cpu() - before:.1f} s server), peak {usage.ru_maxrss / 1024:.0f} MB", flush=True)
 
 
-def ask_all(ask):
-    """How many rows each query of docs/sql.md gives; says how long it took."""
+def ask_all(ask, cpu):
+    """How many rows each query of docs/sql.md gives; says how long it took, of processors too."""
     with open(os.path.join(ROOT, "docs/sql.md"), encoding="utf-8") as f:
         titles = re.findall(r"\n([^\n]+):\n\n```sql\n", f.read())
     equal(len(titles), len(queries()), "titles")
     counts = []
     for title, query in zip(titles, queries()):
-        begun = time.monotonic()
+        begun, before = time.monotonic(), cpu()
         counts.append(len(ask(query)))
-        print(f"    {title[:50]:50} {time.monotonic() - begun:8.2f} s, {counts[-1]} rows", flush=True)
+        print(f"    {title[:50]:50} {time.monotonic() - begun:8.2f} s, {cpu() - before:8.2f} s of CPU, {counts[-1]} rows", flush=True)
     return counts
 
 
@@ -505,17 +510,17 @@ def scale(folder):
     server = ClickHouse(folder)
     capture, database = long_capture(folder, SPANS), f"{folder}/long.db"
     print(f"  {SPANS} spans, capture {os.path.getsize(capture) / 1e9:.2f} GB")
-    load(capture, server.url(), {**os.environ, **USER})
+    load(capture, server.url(), {**os.environ, **USER}, server.cpu)
     equal([int(n) for n in server.query("SELECT count(), uniqExact(id), min(id), max(id) FROM spans").split()],
           [SPANS, SPANS, 1, SPANS], "spans in ClickHouse")
     size = server.number("SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'd'")
     print(f"    {size / 1e9:.2f} GB on disk, {size / SPANS:.1f} bytes a span", flush=True)
-    theirs = ask_all(lambda query: server.rows(query)[1])
+    theirs = ask_all(lambda query: server.rows(query)[1], server.cpu)
     load(capture, database, dict(os.environ))
     size = os.path.getsize(database)
     print(f"    {size / 1e9:.2f} GB on disk, {size / SPANS:.1f} bytes a span", flush=True)
     db = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-    equal(ask_all(lambda query: db.execute(query).fetchall()), theirs, "rows of answers")
+    equal(ask_all(lambda query: db.execute(query).fetchall(), time.process_time), theirs, "rows of answers")
     db.close()
 
 
