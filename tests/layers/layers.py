@@ -33,6 +33,7 @@ MAY = {
     "analysis": FACTS + ["capture", "timeline"],
     "export": FACTS + ["target", "capture", "timeline"],
     "report": FACTS + ["capture", "timeline", "analysis", "export"],
+    "library": FACTS + ["capture", "timeline"],
     "inject": FACTS + ["target"],
     "dump": FACTS + ["target", "attach"],
     "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "analysis", "export", "report", "inject"],
@@ -147,7 +148,7 @@ def symbols(path):
 def read_objects(build):
     """A dictionary for wrong_uses() a program."""
     programs = []
-    for names in (("xsp_core", "xsptrace"), ("xsptrace_cupti",)):
+    for names in (("xsp_core", "xsptrace", "xsptrace_library"), ("xsptrace_cupti",)):
         objects = {}
         for name in names:
             top = os.path.join(build, "CMakeFiles", name + ".dir")
