@@ -126,10 +126,16 @@ def long_capture(folder, spans):
 
 
 def in_order(rows):
-    """Rounded, as sums of floats depend on their order."""
-    def rounded(v):
-        return float(f"{v:.9g}") if isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) < 1 << 53 else v
-    return sorted((tuple(rounded(v) for v in r) for r in rows), key=lambda r: [(v is not None, str(type(v)), v) for v in r])
+    return sorted(map(tuple, rows), key=lambda r: [(v is not None, str(type(v)), v) for v in r])
+
+
+def same_rows(theirs, ours, what):
+    """Whole numbers to the last digit; sums of fractions depend on the order they were summed in."""
+    columns = {i for row in ours for i, v in enumerate(row) if isinstance(v, float)}
+    def rounded(rows):
+        return in_order([float(f"{v:.9g}") if i in columns and v is not None else v for i, v in enumerate(r)] for r in rows)
+    equal(rounded(theirs), rounded(ours), what)
+    return len(ours)
 
 
 def same_as_sqlite(server, database):
@@ -142,16 +148,12 @@ def same_as_sqlite(server, database):
         columns = [c[0] for c in ours.description]
         names, theirs = server.rows(f"SELECT {', '.join(columns)} FROM {name}")
         equal(names, columns, f"columns of {name}")
-        ours = in_order(ours.fetchall())
-        equal(in_order(theirs), ours, f"rows of {name}")
-        counted += len(ours)
+        counted += same_rows(theirs, ours.fetchall(), f"rows of {name}")
     check(counted > 1000, "there is something to compare", counted)
     answers = 0
     for query in queries():
         query = re.sub(r"LIMIT 20\b", "LIMIT 1000000", query)
-        ours = in_order(db.execute(query).fetchall())
-        equal(in_order(server.rows(query)[1]), ours, query)
-        answers += len(ours) > 0
+        answers += same_rows(server.rows(query)[1], db.execute(query).fetchall(), query) > 0
     db.close()
     return answers
 
@@ -181,6 +183,52 @@ def same_rows_and_answers_as_sqlite(folder):
     equal(server.number("SELECT count() FROM spans"), count, "what counts")
 
 
+def slower_runs(db, server):
+    """Beside the run that is there two more, twice and four times as slow, of other builds: the same rows, put in by either engine's SQL."""
+    tables = [t for (t,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    changed = {("runs", "start_ns"): "start_ns + {k}", ("spans", "end_ns"): "start_ns + {f} * (end_ns - start_ns)",
+               ("spans", "self_ns"): "{f} * self_ns", ("functions", "build_id"): "'build {k}'"}
+    for k, factor in (1, 2), (2, 4):
+        for table in tables:
+            columns = [c[1] for c in db.execute(f"PRAGMA table_info({table})") if c[1] != "run"]
+            values = ", ".join(changed.get((table, c), c).format(k=k, f=factor) for c in columns)
+            first = db.execute("SELECT MIN(run) FROM runs").fetchone()[0]
+            db.execute(f"INSERT INTO {table} (run, {', '.join(columns)}) SELECT run + {k}, {values} FROM {table} WHERE run = {first}")
+            server.query(f"INSERT INTO all_{table} (run, batch, {', '.join(columns)}) SELECT run + {k}, batch, {values} FROM all_{table} "
+                         f"WHERE run = {first}")
+        server.query(f"INSERT INTO batches SELECT run + {k}, load, table_name, batch, rows FROM batches WHERE run = {first}")
+        server.query(f"INSERT INTO loads SELECT run + {k}, load, loaded_at, xsptrace_version FROM loads WHERE run = {first}")
+
+
+@case
+def answers_over_runs(folder):
+    """Regressions since a date, versions of what was run, and stragglers: by how much is known here."""
+    server = ClickHouse(folder)
+    capture, _ = made(folder)
+    export(capture, f"{folder}/made.db", server.url())
+    db = sqlite3.connect(f"{folder}/made.db")
+    slower_runs(db, server)
+    first, start = db.execute("SELECT run, start_ns FROM runs ORDER BY start_ns").fetchone()
+    means = dict(db.execute(f"SELECT name, mean_ns / 1e3 FROM operators WHERE mean_ns > 0 AND run = {first}"))
+    check(len(means) > 10, "operators", means)
+    answers = {}
+    for query in queries():
+        query = re.sub(r"LIMIT 20\b", "LIMIT 1000000", query.replace("1793491200000000000", str(start + 1)))
+        answers[query] = db.execute(query).fetchall()
+        same_rows(server.rows(query)[1], answers[query], query)
+    def answer(word):
+        return next(rows for query, rows in answers.items() if word in query)
+    equal({name: (round(before, 3), round(since / before, 6)) for name, before, since in answer("since_us")},
+          {name: (round(mean, 3), 3.0) for name, mean in means.items()}, "regressions: 2 and 4 times as slow")
+    builds = {(r[0], r[1], r[2]): r[5] for r in answer("build_id")}
+    equal({name for name, _, _ in builds} <= set(means) and len(builds) > 20, True, "versions")
+    for (name, module, build), mean in builds.items():
+        if build == "build 1":
+            equal(round(builds[name, module, "build 2"] / mean, 6), 2.0, f"{name} in the later build")
+    check({r[0] for r in answer("process_ms")} >= {first + 2}, "stragglers", answer("process_ms"))
+    db.close()
+
+
 @case
 def gpu_and_other_runs(folder):
     """Two runs side by side: one is as it would be alone, and a view has both."""
@@ -199,7 +247,7 @@ def gpu_and_other_runs(folder):
 def same_as_sqlite_but_small(server, database):
     db = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     for query in queries():
-        equal(in_order(server.rows(query)[1]), in_order(db.execute(query).fetchall()), query)
+        same_rows(server.rows(query)[1], db.execute(query).fetchall(), query)
     check(db.execute("SELECT COUNT(*) FROM gpu_activities").fetchone()[0] > 0, "activities")
     db.close()
 
