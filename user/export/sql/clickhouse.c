@@ -124,7 +124,7 @@ static int answered(struct clickhouse *c, uint64_t *number)
 
 /* ---- tables ---- */
 
-/* `count` columns of a table as ClickHouse declares them, or, without types, as INSERT and SELECT name them. */
+/* The columns of a table as ClickHouse declares them, or, without types, as INSERT and SELECT name them. */
 static void put_columns(FILE *f, const struct xsp_sql_table_text *t, bool types)
 {
 	static const char *const names[XSP_SQL_TYPES] = {
