@@ -20,7 +20,7 @@ import urllib.request
 from harness import OUTPUT, ROOT, USAGE, WORKLOADS, XSPTRACE, Skip, case, check, equal, main, run, start, wait_for, xsptrace
 from tables import made, queries
 
-SERVER, ACCESS = 10, 11  # user/base/error.h
+SERVER, ACCESS = 11, 12  # user/base/error.h
 USER = {"XSPTRACE_CLICKHOUSE_USER": "tracer", "XSPTRACE_CLICKHOUSE_PASSWORD": "pass word"}
 SPANS = int(os.environ.get("XSP_SQL_SPANS", 2_000_000))  # of `scale`
 

@@ -19,6 +19,8 @@ static const char head[] =
 	"whom\n"
 	"  xsptrace export FILE.xspt -o OUT...             turn a capture into any format (no "
 	"root)\n"
+	"  xsptrace analyze FILE.xspt                      what is slow, why, and what to do about "
+	"it\n"
 	"  xsptrace info FILE.xspt                         what a capture holds\n"
 	"  xsptrace doctor                                 what this kernel and machine support\n"
 	"\n"
@@ -179,8 +181,10 @@ static const char tail[] =
 	"Exit status: 0 done; 1 failure; 2 usage; 3 no such target; 4 no permission; 5 target "
 	"cannot\n"
 	"be traced; 6 nothing matches; 7 the kernel lacks something; 8 output cannot be written;\n"
-	"9 bad capture file; 10 a server cannot be reached; 11 it refuses user or password; with\n"
-	"-- COMMAND that of the command (126, 127: could not be started).\n";
+	"9 bad capture file; 10 analyze --fail-on found something; 11 a server cannot be reached;\n"
+	"12 it refuses user or password; with -- COMMAND that of the command (126, 127: could not "
+	"be\n"
+	"started).\n";
 
 void xsp_help(FILE *f)
 {
