@@ -279,9 +279,16 @@ Test(out, format_follows_the_name)
 	static const struct {
 		const char *path, *suffix;
 	} cases[] = {
-		{"a.json", ".json"},	     {"a.json.gz", ".json.gz"}, {"a.b.perf", ".perf"},
-		{"dir/a.folded", ".folded"}, {"a.svg", ".svg"},		{"-", ".json"},
+		{"a.json", ".json"},
+		{"a.json.gz", ".json.gz"},
+		{"a.b.perf", ".perf"},
+		{"dir/a.folded", ".folded"},
+		{"a.svg", ".svg"},
+		{"-", ".json"},
 		{"/dev/full", ".json"},
+		{"clickhouse://h/a.db", "clickhouse://HOST/DATABASE"},
+		{"clickhouses://h/d", "clickhouse://HOST/DATABASE"},
+		{"clickhouse:/h/a.db", ".db"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		cr_expect_str_eq(xsp_export_format_for(cases[i].path)->suffix, cases[i].suffix);

@@ -20,6 +20,7 @@ static const char usage[] =
 	"\n"
 	"Turns a capture into other formats; the ending of OUT decides:\n"
 	"  " XSP_EXPORT_SUFFIXES "\n"
+	"or clickhouse://HOST[:PORT]/DATABASE (docs/sql.md), clickhouses:// by TLS.\n"
 	"Without -o, or with --summary, prints the summary table. Needs no root.\n"
 	"\n"
 	"  --weight W     what .perf, .folded, .svg and .pb.gz add up: wall; of captures with "
@@ -93,7 +94,8 @@ int xsp_cmd_export(int argc, char **argv)
 			continue;
 		if (code == 'o') {
 			if (xsp_export_format_for(optarg) == NULL) {
-				xsp_say("-o %s: the ending must be one of " XSP_EXPORT_SUFFIXES,
+				xsp_say("-o %s: the ending must be one of " XSP_EXPORT_SUFFIXES
+					", or it is clickhouse://HOST/DATABASE",
 					optarg);
 				goto out;
 			}

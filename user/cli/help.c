@@ -175,13 +175,15 @@ static const char tail[] =
 	"  sudo xsptrace -p 4242 -e 'price*' -e '!price_cache*' --min-duration 100us\n"
 	"  sudo xsptrace -o flame.svg -e './engine:*' -- ./engine --paths 1000\n"
 	"  xsptrace export ops.xspt -o ops.svg -o ops.perf\n"
+	"  xsptrace export ops.xspt -o clickhouse://db:8123/traces\n"
 	"  xsptrace export ops.xspt --from step:10..20 -e 'aten::*' -o part.json\n"
 	"\n"
 	"Exit status: 0 done; 1 failure; 2 usage; 3 no such target; 4 no permission; 5 target "
 	"cannot\n"
 	"be traced; 6 nothing matches; 7 the kernel lacks something; 8 output cannot be written;\n"
-	"9 bad capture file; 10 analyze --fail-on found something; with -- COMMAND that of the "
-	"command (126, 127: could not be "
+	"9 bad capture file; 10 analyze --fail-on found something; 11 a server cannot be reached;\n"
+	"12 it refuses user or password; with -- COMMAND that of the command (126, 127: could not "
+	"be\n"
 	"started).\n";
 
 void xsp_help(FILE *f)

@@ -112,6 +112,13 @@ static int take_output(struct parse *p)
 	if (format != NULL && format->missing != NULL)
 		return xsp_error_set(p->err, -ENOTSUP, XSP_STATUS_USAGE, "-o %.200s: %s", p->value,
 				     format->missing);
+	/* it could not be kept if the server were gone at the end, and the sandbox has no certificates */
+	if (format != NULL && format->scheme != NULL)
+		return xsp_error_set(
+			p->err, -EINVAL, XSP_STATUS_USAGE,
+			"-o %.200s: a recording is written to a file first: -o run.xspt, "
+			"then xsptrace export run.xspt -o %.200s",
+			p->value, p->value);
 	if (format == NULL) {
 		size_t length = strlen(p->value);
 		if (length < 5 || strcmp(p->value + length - 5, ".xspt") != 0)

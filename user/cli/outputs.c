@@ -23,6 +23,7 @@ struct work {
 	struct xsp_summary *summary;
 	struct xsp_export **exports; /* NULL where it could not be opened */
 	char **elsewhere; /* the names of those that could not have theirs */
+	char **notes; /* what is to be said of them */
 	struct xsp_timeline_sink *sinks;
 	size_t sink_count;
 	int status;
@@ -105,8 +106,9 @@ static int open_all(struct work *w)
 
 	w->exports = calloc(o->count + 1, sizeof(struct xsp_export *));
 	w->elsewhere = calloc(o->count + 1, sizeof(char *));
+	w->notes = calloc(o->count + 1, sizeof(char *));
 	w->sinks = calloc(o->count + 2, sizeof(*w->sinks));
-	if (w->exports == NULL || w->elsewhere == NULL || w->sinks == NULL ||
+	if (w->exports == NULL || w->elsewhere == NULL || w->notes == NULL || w->sinks == NULL ||
 	    (o->summary && xsp_summary_new(w->timeline, &w->summary) < 0)) {
 		xsp_error_set(&err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 		failed(w, &err);
@@ -128,6 +130,7 @@ static int open_all(struct work *w)
 			.owner_gid = o->owner_gid,
 			.before = o->before != NULL ? &o->before[i] : NULL,
 			.elsewhere = &w->elsewhere[i],
+			.note = &w->notes[i],
 		};
 		struct xsp_error why = {0};
 		if (is_capture(o->paths[i]))
@@ -167,15 +170,19 @@ static void finish_all(struct work *w, bool complete)
 		if (rc == 0 && !w->o->quiet && stat(name, &st) == 0)
 			fprintf(stderr, "wrote %s (%s)\n", name,
 				xsp_format_bytes(size, (uint64_t)st.st_size));
+		if (rc == 0 && !w->o->quiet && w->notes[i] != NULL)
+			fprintf(stderr, "wrote %s (%s)\n", name, w->notes[i]);
 		if (rc == 0 && too_large && !w->o->quiet)
 			xsp_say("%s holds %s of JSON, more than viewers manage (1 GB): cut it "
 				"(xsptrace export --from, --to, -e, --min-duration, --max-depth), "
 				"or take .svg, .folded or .perf",
 				name, xsp_format_bytes(size, bytes));
 		free(w->elsewhere[i]);
+		free(w->notes[i]);
 	}
 	free(w->exports);
 	free(w->elsewhere);
+	free(w->notes);
 	free(w->sinks);
 }
 

@@ -8,26 +8,13 @@
 #include "export/out.h"
 
 const struct xsp_export_format *const xsp_export_formats[] = {
-	&xsp_format_json,
-	&xsp_format_json_gz,
-	&xsp_format_perf_script,
-	&xsp_format_folded,
-	&xsp_format_svg,
-	&xsp_format_csv,
-	&xsp_format_speedscope,
-	&xsp_format_pprof,
-	&xsp_format_perfetto,
-	&xsp_format_sql,
-	&(const struct xsp_export_format){.suffix = NULL},
+	&xsp_format_json,	 &xsp_format_json_gz,
+	&xsp_format_perf_script, &xsp_format_folded,
+	&xsp_format_svg,	 &xsp_format_csv,
+	&xsp_format_speedscope,	 &xsp_format_pprof,
+	&xsp_format_perfetto,	 &xsp_format_sql,
+	&xsp_format_clickhouse,	 &(const struct xsp_export_format){.suffix = NULL},
 };
-
-#ifdef XSP_WITHOUT_SQLITE
-const struct xsp_export_format xsp_format_sql = {
-	.suffix = ".db",
-	.title = "SQLite database",
-	.missing = "this xsptrace was built without SQLite (package libsqlite3-dev)",
-};
-#endif
 
 static const char *const weights[XSP_WEIGHTS] = {"usual", "wall", "cpu", "off-cpu", "samples"};
 
@@ -45,14 +32,31 @@ enum xsp_weight xsp_weight_of(const char *name)
 	return w;
 }
 
+/* SCHEME://... or SCHEMEs://... */
+static bool has_scheme(const char *path, const char *scheme)
+{
+	const size_t n = strlen(scheme);
+
+	return strncmp(path, scheme, n) == 0 && strncmp(path + n + (path[n] == 's'), "://", 3) == 0;
+}
+
+static bool is_name_of(const struct xsp_export_format *f, const char *path)
+{
+	return f->scheme != NULL ? has_scheme(path, f->scheme)
+				 : xsp_ends_with(path, strlen(path), f->suffix);
+}
+
 const struct xsp_export_format *xsp_export_format_for(const char *path)
 {
 	const struct xsp_export_format *best = NULL;
 
-	for (size_t i = 0; xsp_export_formats[i]->suffix; i++)
-		if (xsp_ends_with(path, strlen(path), xsp_export_formats[i]->suffix) &&
-		    (best == NULL || strlen(xsp_export_formats[i]->suffix) > strlen(best->suffix)))
-			best = xsp_export_formats[i];
+	for (size_t i = 0; xsp_export_formats[i]->suffix; i++) {
+		const struct xsp_export_format *f = xsp_export_formats[i];
+		if (is_name_of(f, path) &&
+		    (best == NULL || f->scheme != NULL ||
+		     (best->scheme == NULL && strlen(f->suffix) > strlen(best->suffix))))
+			best = f;
+	}
 	/* names that cannot have an ending: standard output, devices */
 	if (best == NULL && (strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0))
 		best = &xsp_format_json;
@@ -87,6 +91,15 @@ static bool is_wrong_place(const struct xsp_export_format *format, const char *p
 		      "cannot write %s: it is a pipe or a device, and a %s is written to a file",
 		      path, format->title);
 	return true;
+}
+
+/* What the format knows better than an errno tells. */
+static int say_error(const struct xsp_export *x, int code, struct xsp_error *err)
+{
+	if (x->why.status != XSP_STATUS_OK)
+		return xsp_error_set(err, code, x->why.status, "%s", x->why.text);
+	return xsp_error_set(err, code, XSP_STATUS_OUTPUT, "cannot write %s: %s", x->options.path,
+			     strerror(-code));
 }
 
 int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,
@@ -129,7 +142,8 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 		x->options.weight =
 			xsp_timeline_has_samples(timeline) ? XSP_WEIGHT_SAMPLES : XSP_WEIGHT_WALL;
 	struct xsp_out_options how = {
-		.path = options->path,
+		/* what goes to a server goes by no file, but keeps its error there */
+		.path = format->scheme != NULL ? "/dev/null" : options->path,
 		.gzip = xsp_ends_with(format->suffix, strlen(format->suffix), ".gz"),
 		.owner_uid = options->owner_uid,
 		.owner_gid = options->owner_gid,
@@ -143,8 +157,7 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 	}
 	rc = format->begin(x);
 	if (rc < 0) {
-		xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", options->path,
-			      strerror(-rc));
+		say_error(x, rc, err);
 		xsp_export_cancel(x);
 		return rc;
 	}
@@ -172,6 +185,8 @@ int xsp_export_finish(struct xsp_export *x, struct xsp_error *err)
 	if (xsp_out_error(x->out) == 0)
 		xsp_out_fail(x->out, x->format->end(x));
 	x->format->discard(x);
+	if (x->format->scheme != NULL && xsp_out_error(x->out) < 0)
+		say_error(x, xsp_out_error(x->out), err);
 	int rc = xsp_out_close(x->out, err);
 	free_export(x);
 	return rc;

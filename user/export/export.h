@@ -39,6 +39,7 @@ struct xsp_export_options {
 	const char *trace_name; /* traceName key; NULL: path */
 	const struct xsp_standing *before; /* at `path`: see base/new_file.h; may be NULL */
 	char **elsewhere; /* at the end: the file's name, if it could not be `path`; may be NULL */
+	char **note; /* at the end: what is to be said of it (malloced), if anything; may be NULL */
 };
 
 /* A row of the table of formats. */
@@ -46,6 +47,7 @@ struct xsp_export_format {
 	const char *suffix; /* ".json", ".json.gz", ".perf", ".folded", ".svg" */
 	const char *title; /* for --help and messages: "Chrome trace" */
 	const char *missing; /* why it cannot be written by this build; NULL: it can */
+	const char *scheme; /* names begin with SCHEME:// (a server) instead of ending; or NULL */
 	bool file_only; /* it writes by itself (xsp_out_descriptor): no pipe, no device */
 	int (*begin)(struct xsp_export *x);
 	int (*span)(struct xsp_export *x, const struct xsp_span *span);

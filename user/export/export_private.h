@@ -13,6 +13,7 @@ struct xsp_export {
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
 	struct xsp_out *out;
+	struct xsp_error why; /* of the first error, where the format can say more than an errno */
 	void *state; /* the format's own */
 };
 

@@ -15,5 +15,6 @@ extern const struct xsp_export_format xsp_format_speedscope; /* speedscope.c */
 extern const struct xsp_export_format xsp_format_pprof; /* pprof.c */
 extern const struct xsp_export_format xsp_format_perfetto; /* perfetto.c */
 extern const struct xsp_export_format xsp_format_sql; /* sql/sql.c; without SQLite: export.c */
+extern const struct xsp_export_format xsp_format_clickhouse; /* sql/sql.c */
 
 #endif

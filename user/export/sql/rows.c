@@ -8,11 +8,8 @@
 
 #include "base/arena.h"
 #include "base/grow.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "base/u64map.h"
-#include "export/out.h"
-#include "export/sql/file.h"
 #include "export/text.h"
 #include "timeline/python.h"
 
@@ -21,9 +18,8 @@
 
 struct xsp_sql {
 	struct xsp_export *x;
-	struct xsp_sql_file *file;
-	sqlite3_stmt *insert[XSP_SQL_TABLES];
-	int64_t run;
+	const struct xsp_sql_engine *engine;
+	void *store; /* the engine's own */
 	struct xsp_stacks *stacks;
 	bool *used; /* names of the timeline's, by their ids */
 	size_t used_count;
@@ -34,82 +30,28 @@ struct xsp_sql {
 	struct xsp_u64map lines; /* by the hash of the frame's name */
 };
 
-/* ---- statements ---- */
-
-static int execute(struct xsp_sql *q, const char *statement)
-{
-	return xsp_sql_file_error(
-		q->file, sqlite3_exec(xsp_sql_file_database(q->file), statement, NULL, NULL, NULL));
-}
-
-static int make_table(struct xsp_sql *q, enum xsp_sql_table table)
-{
-	const struct xsp_sql_table_text *t = &xsp_sql_tables[table];
-	char text[2048];
-	int n = snprintf(text, sizeof(text), "CREATE TABLE %s (run INTEGER NOT NULL, %s)", t->name,
-			 t->columns);
-
-	if (n < 0 || (size_t)n >= sizeof(text))
-		return -EOVERFLOW;
-	int rc = execute(q, text);
-	if (rc < 0)
-		return rc;
-	n = snprintf(text, sizeof(text), "INSERT INTO %s VALUES (?", t->name);
-	for (unsigned i = 1; i < t->count; i++)
-		n += snprintf(text + n, sizeof(text) - (size_t)n, ",?");
-	snprintf(text + n, sizeof(text) - (size_t)n, ")");
-	return xsp_sql_file_error(q->file, sqlite3_prepare_v3(xsp_sql_file_database(q->file), text,
-							      -1, SQLITE_PREPARE_PERSISTENT,
-							      &q->insert[table], NULL));
-}
-
-/* The journal is off as nothing is ever taken back; sorting goes to files, as memory is bounded. */
-static const char *const settings[] = {
-	"PRAGMA journal_mode = OFF",	   "PRAGMA synchronous = OFF",
-	"PRAGMA locking_mode = EXCLUSIVE", "PRAGMA cache_size = -16384",
-	"PRAGMA temp_store = FILE",	   "PRAGMA encoding = 'UTF-8'",
-	"PRAGMA user_version = 1",	   "BEGIN",
-};
-_Static_assert(XSP_SQL_VERSION == 1, "user_version is said in settings, too");
-
-static int prepare(struct xsp_sql *q)
-{
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < sizeof(settings) / sizeof(settings[0]); i++)
-		rc = execute(q, settings[i]);
-	for (unsigned i = 0; rc == 0 && i < XSP_SQL_TABLES; i++)
-		rc = make_table(q, i);
-	return rc;
-}
-
-int xsp_sql_new(struct xsp_export *x, struct xsp_sql **out)
+int xsp_sql_new(struct xsp_export *x, const struct xsp_sql_engine *engine, struct xsp_sql **out)
 {
 	struct xsp_sql *q = calloc(1, sizeof(*q));
-	const int fd = xsp_out_descriptor(x->out);
 
 	*out = q;
 	if (q == NULL)
 		return -ENOMEM;
 	q->x = x;
-	q->run = (int64_t)(xsp_capture_id(x->reader) >> (64 - RUN_BITS));
-	int rc = fd < 0 ? fd : xsp_sql_file_open(fd, x->options.path, &q->file);
-	if (rc == 0)
-		rc = xsp_stacks_new(x, &q->stacks);
-	if (rc == 0) {
-		xsp_stacks_join_threads(q->stacks);
-		rc = prepare(q);
-	}
-	return rc;
+	q->engine = engine;
+	int rc = xsp_stacks_new(x, &q->stacks);
+	if (rc < 0)
+		return rc;
+	xsp_stacks_join_threads(q->stacks);
+	return engine->open(x, (int64_t)(xsp_capture_id(x->reader) >> (64 - RUN_BITS)), &q->store);
 }
 
 void xsp_sql_free(struct xsp_sql *q)
 {
 	if (q == NULL)
 		return;
-	for (unsigned i = 0; i < XSP_SQL_TABLES; i++)
-		sqlite3_finalize(q->insert[i]);
-	xsp_sql_file_free(q->file);
+	if (q->store != NULL)
+		q->engine->free(q->store);
 	xsp_stacks_free(q->stacks);
 	xsp_u64map_free(&q->other_index);
 	xsp_u64map_free(&q->lines);
@@ -119,35 +61,9 @@ void xsp_sql_free(struct xsp_sql *q)
 	free(q);
 }
 
-static int bind_text(sqlite3_stmt *s, int column, const char *text)
-{
-	size_t length;
-	char *clean = xsp_utf8_cleaned(text, &length);
-
-	if (clean == NULL)
-		return SQLITE_NOMEM;
-	return sqlite3_bind_text64(s, column, clean, length, free, SQLITE_UTF8);
-}
-
 int xsp_sql_put(struct xsp_sql *q, enum xsp_sql_table table, const struct xsp_sql_value *values)
 {
-	sqlite3_stmt *s = q->insert[table];
-	int rc = sqlite3_bind_int64(s, 1, q->run);
-
-	for (int i = 2; rc == SQLITE_OK && i <= (int)xsp_sql_tables[table].count; i++) {
-		const struct xsp_sql_value *v = &values[i - 2];
-		if (v->type == XSP_SQL_INTEGER)
-			rc = sqlite3_bind_int64(s, i, v->integer);
-		else if (v->type == XSP_SQL_TEXT)
-			rc = bind_text(s, i, v->text);
-		else
-			rc = sqlite3_bind_null(s, i);
-	}
-	if (rc == SQLITE_OK) {
-		sqlite3_step(s);
-		rc = sqlite3_reset(s); /* tells of step's error */
-	}
-	return xsp_sql_file_error(q->file, rc);
+	return q->engine->put(q->store, table, values);
 }
 
 /* ---- names, lines, stacks ---- */
@@ -283,7 +199,5 @@ int xsp_sql_complete(struct xsp_sql *q)
 
 	if (rc == 0)
 		rc = put_names(q);
-	for (size_t i = 0; rc == 0 && xsp_sql_views[i] != NULL; i++)
-		rc = execute(q, xsp_sql_views[i]);
-	return rc == 0 ? execute(q, "COMMIT") : rc;
+	return rc == 0 ? q->engine->complete(q->store) : rc;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rows.h - rows put into the tables of a new database, and the names and lines that they mention by number.
- *
- * Everything is one transaction without a journal: a file that is not complete never gets a name.
+ * rows.h - rows put into the tables of a database, and the names and lines that they mention by number.
  */
 #ifndef XSP_EXPORT_SQL_ROWS_H
 #define XSP_EXPORT_SQL_ROWS_H
@@ -10,16 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "export/export_private.h"
-#include "export/sql/schema.h"
+#include "export/sql/engine.h"
 #include "export/stacks.h"
-
-/* One value of a row. */
-struct xsp_sql_value {
-	enum { XSP_SQL_NULL, XSP_SQL_INTEGER, XSP_SQL_TEXT } type;
-	int64_t integer;
-	const char *text; /* any bytes: ill-formed UTF-8 becomes U+FFFD */
-};
 
 static inline struct xsp_sql_value xsp_sql_integer(uint64_t value)
 {
@@ -40,9 +30,9 @@ static inline struct xsp_sql_value xsp_sql_text(const char *text)
 
 struct xsp_sql;
 
-/* Makes the tables in the output's file. */
-int xsp_sql_new(struct xsp_export *x, struct xsp_sql **out);
-/* Writes names and views, and ends the transaction: nothing after it but free. */
+/* *out is to be freed also after an error. */
+int xsp_sql_new(struct xsp_export *x, const struct xsp_sql_engine *engine, struct xsp_sql **out);
+/* Writes stacks and names, and completes the engine's work: nothing after it but free. */
 int xsp_sql_complete(struct xsp_sql *q);
 void xsp_sql_free(struct xsp_sql *q); /* NULL is allowed */
 

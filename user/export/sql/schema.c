@@ -3,89 +3,112 @@
 
 #include <stddef.h>
 
+#define INTEGER XSP_SQL_I64, false
+#define NUMBER XSP_SQL_U32, false
+#define SMALL XSP_SQL_U8, false
+#define TEXT XSP_SQL_STRING, false
+#define INTEGER_OR_NULL XSP_SQL_I64, true
+#define NUMBER_OR_NULL XSP_SQL_U32, true
+#define SMALL_OR_NULL XSP_SQL_U8, true
+#define TEXT_OR_NULL XSP_SQL_STRING, true
+/* Ended by one without a name. */
+#define COLUMNS(...) ((const struct xsp_sql_column[]){__VA_ARGS__, {NULL, INTEGER}})
+
 const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
-	[XSP_SQL_META] = {"meta", "key TEXT NOT NULL, value TEXT NOT NULL", 3},
+	[XSP_SQL_META] = {"meta", COLUMNS({"key", TEXT}, {"value", TEXT}), "key"},
 	[XSP_SQL_RUNS] = {"runs",
-			  "start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, recorded_ns "
-			  "INTEGER NOT NULL, host TEXT, complete INTEGER NOT NULL",
-			  6},
+			  COLUMNS({"start_ns", INTEGER}, {"duration_ns", INTEGER},
+				  {"recorded_ns", INTEGER}, {"host", TEXT_OR_NULL},
+				  {"complete", SMALL}),
+			  "start_ns"},
 	[XSP_SQL_PROCESSES] = {"processes",
-			       "process_id INTEGER NOT NULL, pid INTEGER NOT NULL, parent_id "
-			       "INTEGER, name TEXT NOT NULL, command_line TEXT, program TEXT",
-			       7},
+			       COLUMNS({"process_id", NUMBER}, {"pid", NUMBER},
+				       {"parent_id", NUMBER_OR_NULL}, {"name", TEXT},
+				       {"command_line", TEXT_OR_NULL}, {"program", TEXT_OR_NULL}),
+			       "process_id"},
 	[XSP_SQL_THREADS] = {"threads",
-			     "thread_id INTEGER NOT NULL, process_id INTEGER NOT NULL, pid INTEGER "
-			     "NOT NULL, tid INTEGER NOT NULL, name TEXT NOT NULL, ended INTEGER, "
-			     "time_ns INTEGER, running_ns INTEGER, runnable_ns INTEGER",
-			     10},
+			     COLUMNS({"thread_id", NUMBER}, {"process_id", NUMBER}, {"pid", NUMBER},
+				     {"tid", NUMBER}, {"name", TEXT}, {"ended", SMALL_OR_NULL},
+				     {"time_ns", INTEGER_OR_NULL}, {"running_ns", INTEGER_OR_NULL},
+				     {"runnable_ns", INTEGER_OR_NULL}),
+			     "thread_id"},
 	[XSP_SQL_THREAD_WAITS] = {"thread_waits",
-				  "thread_id INTEGER NOT NULL, reason TEXT NOT NULL, waits INTEGER "
-				  "NOT NULL, blocked_ns INTEGER NOT NULL",
-				  5},
-	[XSP_SQL_NAMES] = {"names", "name_id INTEGER NOT NULL, name TEXT NOT NULL", 3},
+				  COLUMNS({"thread_id", NUMBER}, {"reason", TEXT},
+					  {"waits", INTEGER}, {"blocked_ns", INTEGER}),
+				  "thread_id, reason"},
+	[XSP_SQL_NAMES] = {"names", COLUMNS({"name_id", INTEGER}, {"name", TEXT}), "name_id"},
 	[XSP_SQL_FUNCTIONS] = {"functions",
-			       "function_id INTEGER NOT NULL, name_id INTEGER NOT NULL, provider "
-			       "TEXT NOT NULL, module TEXT, symbol TEXT, address INTEGER, "
-			       "lost_entries INTEGER NOT NULL, lost_exits INTEGER NOT NULL, "
-			       "let_go_ns INTEGER",
-			       10},
+			       COLUMNS({"function_id", NUMBER}, {"name_id", INTEGER},
+				       {"provider", TEXT}, {"module", TEXT_OR_NULL},
+				       {"symbol", TEXT_OR_NULL}, {"address", INTEGER_OR_NULL},
+				       {"lost_entries", INTEGER}, {"lost_exits", INTEGER},
+				       {"let_go_ns", INTEGER_OR_NULL}, {"build_id", TEXT_OR_NULL}),
+			       "function_id"},
 	[XSP_SQL_LINES] = {"lines",
-			   "line_id INTEGER NOT NULL, file TEXT NOT NULL, line INTEGER, function "
-			   "TEXT NOT NULL",
-			   5},
-	[XSP_SQL_CATEGORIES] = {"categories", "category INTEGER NOT NULL, name TEXT NOT NULL", 3},
-	[XSP_SQL_ENDINGS] = {"endings", "ending INTEGER NOT NULL, name TEXT NOT NULL", 3},
+			   COLUMNS({"line_id", NUMBER}, {"file", TEXT}, {"line", NUMBER_OR_NULL},
+				   {"function", TEXT}),
+			   "line_id"},
+	[XSP_SQL_CATEGORIES] = {"categories", COLUMNS({"category", SMALL}, {"name", TEXT}),
+				"category"},
+	[XSP_SQL_ENDINGS] = {"endings", COLUMNS({"ending", SMALL}, {"name", TEXT}), "ending"},
 	[XSP_SQL_SPANS] = {"spans",
-			   "id INTEGER, parent_id INTEGER, thread_id INTEGER NOT NULL, fiber "
-			   "INTEGER NOT NULL, category INTEGER NOT NULL, name_id INTEGER NOT NULL, "
-			   "function_id INTEGER, stack_id INTEGER, line_id INTEGER, depth INTEGER, "
-			   "recursive INTEGER NOT NULL, ending INTEGER NOT NULL, start_ns INTEGER "
-			   "NOT NULL, end_ns INTEGER NOT NULL, self_ns INTEGER, cpu_ns INTEGER, "
-			   "self_cpu_ns INTEGER, probe_ns INTEGER, correlation INTEGER, "
-			   "operator_id INTEGER, cut INTEGER NOT NULL, duration_ns INTEGER "
-			   "GENERATED ALWAYS AS (CASE WHEN ending < 3 THEN end_ns - start_ns END) "
-			   "VIRTUAL",
-			   22},
+			   COLUMNS({"id", INTEGER_OR_NULL}, {"parent_id", INTEGER_OR_NULL},
+				   {"thread_id", NUMBER}, {"fiber", NUMBER}, {"category", SMALL},
+				   {"name_id", INTEGER}, {"function_id", NUMBER_OR_NULL},
+				   {"stack_id", NUMBER_OR_NULL}, {"line_id", NUMBER_OR_NULL},
+				   {"depth", NUMBER_OR_NULL}, {"recursive", SMALL},
+				   {"ending", SMALL}, {"start_ns", INTEGER}, {"end_ns", INTEGER},
+				   {"self_ns", INTEGER_OR_NULL}, {"cpu_ns", INTEGER_OR_NULL},
+				   {"self_cpu_ns", INTEGER_OR_NULL}, {"probe_ns", INTEGER_OR_NULL},
+				   {"correlation", NUMBER_OR_NULL},
+				   {"operator_id", INTEGER_OR_NULL}, {"cut", SMALL}),
+			   "thread_id, start_ns", "duration_ns",
+			   "CASE WHEN ending < 3 THEN end_ns - start_ns END"},
 	[XSP_SQL_COUNTERS] = {"counters",
-			      "span_id INTEGER NOT NULL, name_id INTEGER NOT NULL, value INTEGER "
-			      "NOT NULL",
-			      4},
+			      COLUMNS({"span_id", INTEGER}, {"name_id", INTEGER},
+				      {"value", INTEGER}),
+			      "span_id"},
 	[XSP_SQL_STACKS] = {"stacks",
-			    "stack_id INTEGER NOT NULL, parent_id INTEGER, name_id INTEGER NOT "
-			    "NULL, depth INTEGER NOT NULL",
-			    5},
+			    COLUMNS({"stack_id", NUMBER}, {"parent_id", NUMBER_OR_NULL},
+				    {"name_id", INTEGER}, {"depth", NUMBER}),
+			    "stack_id"},
 	[XSP_SQL_SAMPLES] = {"samples",
-			     "thread_id INTEGER NOT NULL, time_ns INTEGER NOT NULL, weight_ns "
-			     "INTEGER NOT NULL, stack_id INTEGER, name_id INTEGER NOT NULL, "
-			     "file_id INTEGER, line_name_id INTEGER, kernel INTEGER NOT NULL",
-			     9},
-	[XSP_SQL_STATES] =
-		{"thread_states",
-		 "thread_id INTEGER NOT NULL, state TEXT NOT NULL, start_ns INTEGER NOT "
-		 "NULL, end_ns INTEGER NOT NULL, finished INTEGER NOT NULL, short_waits_ns "
-		 "INTEGER, reason TEXT, system_call TEXT, argument INTEGER, holder_id "
-		 "INTEGER, waker_id INTEGER, interrupt INTEGER, stack_id INTEGER, "
-		 "inside_id INTEGER, place_id INTEGER",
-		 16},
-	[XSP_SQL_GPU] =
-		{"gpu_activities",
-		 "category TEXT NOT NULL, name_id INTEGER NOT NULL, process_id INTEGER NOT "
-		 "NULL, device INTEGER, context INTEGER, stream INTEGER, start_ns INTEGER "
-		 "NOT NULL, end_ns INTEGER NOT NULL, correlation INTEGER, operator_id "
-		 "INTEGER, bytes INTEGER, queued_ns INTEGER, grid_x INTEGER, grid_y INTEGER, "
-		 "grid_z INTEGER, block_x INTEGER, block_y INTEGER, block_z INTEGER, "
-		 "registers INTEGER, shared_bytes INTEGER, graph INTEGER",
-		 22},
-	[XSP_SQL_MEMORY] =
-		{"allocations",
-		 "time_ns INTEGER NOT NULL, process_id INTEGER NOT NULL, thread_id "
-		 "INTEGER NOT NULL, device INTEGER, pool TEXT NOT NULL, address "
-		 "INTEGER NOT NULL, bytes INTEGER NOT NULL, total_bytes INTEGER NOT NULL, "
-		 "operator_id INTEGER",
-		 10},
-	[XSP_SQL_WINDOWS] = {"windows", "start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL", 3},
-	[XSP_SQL_LOSSES] = {"losses",
-			    "part TEXT NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL", 4},
+			     COLUMNS({"thread_id", NUMBER}, {"time_ns", INTEGER},
+				     {"weight_ns", INTEGER}, {"stack_id", NUMBER_OR_NULL},
+				     {"name_id", INTEGER}, {"file_id", INTEGER_OR_NULL},
+				     {"line_name_id", INTEGER_OR_NULL}, {"kernel", SMALL}),
+			     "thread_id, time_ns"},
+	[XSP_SQL_STATES] = {"thread_states",
+			    COLUMNS({"thread_id", NUMBER}, {"state", TEXT}, {"start_ns", INTEGER},
+				    {"end_ns", INTEGER}, {"finished", SMALL},
+				    {"short_waits_ns", INTEGER_OR_NULL}, {"reason", TEXT_OR_NULL},
+				    {"system_call", TEXT_OR_NULL}, {"argument", INTEGER_OR_NULL},
+				    {"holder_id", NUMBER_OR_NULL}, {"waker_id", NUMBER_OR_NULL},
+				    {"interrupt", SMALL_OR_NULL}, {"stack_id", NUMBER_OR_NULL},
+				    {"inside_id", INTEGER_OR_NULL}, {"place_id", INTEGER_OR_NULL}),
+			    "thread_id, start_ns"},
+	[XSP_SQL_GPU] = {"gpu_activities",
+			 COLUMNS({"category", TEXT}, {"name_id", INTEGER}, {"process_id", NUMBER},
+				 {"device", NUMBER_OR_NULL}, {"context", NUMBER_OR_NULL},
+				 {"stream", NUMBER_OR_NULL}, {"start_ns", INTEGER},
+				 {"end_ns", INTEGER}, {"correlation", NUMBER_OR_NULL},
+				 {"operator_id", INTEGER_OR_NULL}, {"bytes", INTEGER_OR_NULL},
+				 {"queued_ns", INTEGER_OR_NULL}, {"grid_x", INTEGER_OR_NULL},
+				 {"grid_y", INTEGER_OR_NULL}, {"grid_z", INTEGER_OR_NULL},
+				 {"block_x", INTEGER_OR_NULL}, {"block_y", INTEGER_OR_NULL},
+				 {"block_z", INTEGER_OR_NULL}, {"registers", INTEGER_OR_NULL},
+				 {"shared_bytes", INTEGER_OR_NULL}, {"graph", INTEGER_OR_NULL}),
+			 "start_ns"},
+	[XSP_SQL_MEMORY] = {"allocations",
+			    COLUMNS({"time_ns", INTEGER}, {"process_id", NUMBER},
+				    {"thread_id", NUMBER}, {"device", NUMBER_OR_NULL},
+				    {"pool", TEXT}, {"address", INTEGER}, {"bytes", INTEGER},
+				    {"total_bytes", INTEGER}, {"operator_id", INTEGER_OR_NULL}),
+			    "time_ns"},
+	[XSP_SQL_WINDOWS] = {"windows", COLUMNS({"start_ns", INTEGER}, {"end_ns", INTEGER}),
+			     "start_ns"},
+	[XSP_SQL_LOSSES] = {"losses", COLUMNS({"part", TEXT}, {"name", TEXT}, {"value", INTEGER}),
+			    "part, name"},
 };
 
 /* Of spans: what is summed up is the same whatever it is grouped by. Of those that a part cuts only what lies in it is
@@ -98,44 +121,78 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 	"recursive = 0 AND duration_ns IS NOT NULL AND cpu_ns IS NULL THEN 1 ELSE 0 END) = 0 "     \
 	"THEN SUM(CASE WHEN recursive = 0 AND duration_ns IS NOT NULL THEN cpu_ns END) END AS "    \
 	"cpu_ns"
+#define CALLS "calls, measured, total_ns, self_ns, cpu_ns, min_ns, mean_ns, max_ns"
 
-const char *const xsp_sql_views[] = {
-	"CREATE INDEX spans_by_id ON spans (id)",
-	"CREATE INDEX spans_by_parent ON spans (parent_id)",
-	"CREATE INDEX names_by_id ON names (name_id)",
-	"CREATE INDEX stacks_by_id ON stacks (stack_id)",
-	"CREATE VIEW calls AS SELECT s.run, s.id, s.parent_id, t.pid, t.tid, t.name AS thread, "
-	"s.fiber, c.name AS category, n.name, f.module, f.provider, l.file, l.line, l.function AS "
-	"line_function, s.depth, e.name AS ending, s.start_ns, s.end_ns, s.duration_ns, s.self_ns, "
-	"s.cpu_ns, s.self_cpu_ns, s.stack_id, s.correlation, s.operator_id, s.cut FROM spans s "
-	"JOIN names n ON n.run = s.run AND n.name_id = s.name_id "
-	"JOIN categories c ON c.run = s.run AND c.category = s.category "
-	"JOIN endings e ON e.run = s.run AND e.ending = s.ending "
-	"LEFT JOIN threads t ON t.run = s.run AND t.thread_id = s.thread_id "
-	"LEFT JOIN functions f ON f.run = s.run AND f.function_id = s.function_id "
-	"LEFT JOIN lines l ON l.run = s.run AND l.line_id = s.line_id",
-	"CREATE VIEW operators AS SELECT g.run, n.name, g.calls, g.measured, g.total_ns, "
-	"g.self_ns, "
-	"g.cpu_ns, g.min_ns, g.mean_ns, g.max_ns FROM (SELECT run, name_id, " CALLS_OF
-	" FROM spans GROUP BY run, name_id) g JOIN names n ON n.run = g.run AND n.name_id = "
-	"g.name_id",
-	"CREATE VIEW operators_by_thread AS SELECT g.run, t.pid, t.tid, t.name AS thread, n.name, "
-	"g.calls, g.measured, g.total_ns, g.self_ns, g.cpu_ns, g.min_ns, g.mean_ns, g.max_ns FROM "
-	"(SELECT run, thread_id, name_id, " CALLS_OF
-	" FROM spans GROUP BY run, thread_id, name_id) g JOIN names n ON n.run = g.run AND "
-	"n.name_id = g.name_id LEFT JOIN threads t ON t.run = g.run AND t.thread_id = g.thread_id",
-	"CREATE VIEW operators_by_line AS SELECT g.run, l.file, l.line, l.function, n.name, "
-	"g.calls, "
-	"g.measured, g.total_ns, g.self_ns, g.cpu_ns, g.min_ns, g.mean_ns, g.max_ns FROM (SELECT "
-	"run, line_id, name_id, " CALLS_OF
-	" FROM spans WHERE line_id IS NOT NULL GROUP BY run, line_id, name_id) g JOIN names n ON "
-	"n.run = g.run AND n.name_id = g.name_id JOIN lines l ON l.run = g.run AND l.line_id = "
-	"g.line_id",
-	"CREATE VIEW kernels AS SELECT g.run, n.name, g.calls, g.total_ns, g.min_ns, g.mean_ns, "
-	"g.max_ns FROM (SELECT run, name_id, COUNT(*) AS calls, SUM(end_ns - start_ns) AS "
-	"total_ns, "
-	"MIN(end_ns - start_ns) AS min_ns, AVG(end_ns - start_ns) AS mean_ns, MAX(end_ns - "
-	"start_ns) AS max_ns FROM gpu_activities WHERE category = 'kernel' GROUP BY run, name_id) "
-	"g "
-	"JOIN names n ON n.run = g.run AND n.name_id = g.name_id",
-	NULL};
+/* What runs are told apart by. */
+#define RUNS "(SELECT run, host, start_ns AS run_start_ns FROM runs) r USING (run)"
+
+/* A span's own columns, as `calls` shows them. */
+#define SPAN                                                                                       \
+	"parent_id, fiber, depth, start_ns, end_ns, duration_ns, self_ns, cpu_ns, self_cpu_ns, "   \
+	"stack_id, correlation, operator_id"
+
+const struct xsp_sql_view xsp_sql_views[] = {
+	{"calls",
+	 "SELECT run, id, " SPAN ", pid, tid, thread, category_name AS category, name, module, "
+	 "provider, file, line, line_function, ending_name AS ending FROM "
+	 "(SELECT run, id, " SPAN ", ending_number, pid, tid, thread, category_name, name, module, "
+	 "provider, file, line, line_function FROM "
+	 "(SELECT run, id, " SPAN
+	 ", ending_number, line_id, pid, tid, thread, category_name, name, "
+	 "module, provider FROM "
+	 "(SELECT run, id, " SPAN ", ending_number, line_id, function_id, pid, tid, thread, "
+	 "category_name, name FROM "
+	 "(SELECT run, id, " SPAN ", ending_number, line_id, function_id, name_id, pid, tid, "
+	 "thread, category_name FROM "
+	 "(SELECT run, id, " SPAN ", ending_number, line_id, function_id, name_id, "
+	 "category_number, pid, tid, thread FROM "
+	 "(SELECT run, id, " SPAN ", ending AS ending_number, line_id, function_id, name_id, "
+	 "category AS category_number, thread_id FROM spans) s "
+	 "JOIN (SELECT run, thread_id, pid, tid, name AS thread FROM threads) t USING (run, "
+	 "thread_id)) a "
+	 "JOIN (SELECT run, category AS category_number, name AS category_name FROM categories) c "
+	 "USING "
+	 "(run, category_number)) b "
+	 "JOIN (SELECT run, name_id, name FROM names) n USING (run, name_id)) d "
+	 "LEFT JOIN (SELECT run, function_id, module, NULLIF(provider, '') AS provider FROM "
+	 "functions) f USING (run, function_id)) e "
+	 "LEFT JOIN (SELECT run, line_id, NULLIF(file, '') AS file, line, NULLIF(function, '') AS "
+	 "line_function FROM lines) l USING (run, line_id)) g "
+	 "JOIN (SELECT run, ending AS ending_number, name AS ending_name FROM endings) h USING "
+	 "(run, "
+	 "ending_number)"},
+	{"operators",
+	 "SELECT run, host, run_start_ns, name, " CALLS " FROM (SELECT run, name, " CALLS
+	 " FROM (SELECT run, name_id, " CALLS_OF " FROM spans GROUP BY run, name_id) g JOIN "
+	 "(SELECT run, name_id, name FROM names) n USING (run, name_id)) o JOIN " RUNS},
+	{"operators_by_thread",
+	 "SELECT run, host, run_start_ns, pid, tid, thread, name, " CALLS
+	 " FROM (SELECT run, pid, tid, thread, name, " CALLS
+	 " FROM (SELECT run, thread_id, name, " CALLS
+	 " FROM (SELECT run, thread_id, name_id, " CALLS_OF
+	 " FROM spans GROUP BY run, thread_id, name_id) g JOIN (SELECT run, name_id, name FROM "
+	 "names) n USING (run, name_id)) o JOIN (SELECT run, thread_id, pid, tid, name AS thread "
+	 "FROM threads) t USING (run, thread_id)) p JOIN " RUNS},
+	{"operators_by_line",
+	 "SELECT run, file, line, function, name, " CALLS " FROM (SELECT run, line_id, name, " CALLS
+	 " FROM (SELECT run, line_id, name_id, " CALLS_OF
+	 " FROM spans WHERE line_id IS NOT NULL GROUP BY run, line_id, name_id) g JOIN (SELECT "
+	 "run, "
+	 "name_id, name FROM names) n USING (run, name_id)) o JOIN (SELECT run, line_id, file, "
+	 "line, function FROM lines) l USING (run, line_id)"},
+	{"operators_by_module",
+	 "SELECT run, host, run_start_ns, module, build_id, name, " CALLS
+	 " FROM (SELECT run, module, build_id, name, " CALLS
+	 " FROM (SELECT run, function_id, name, " CALLS
+	 " FROM (SELECT run, function_id, name_id, " CALLS_OF
+	 " FROM spans GROUP BY run, function_id, name_id) g JOIN (SELECT run, name_id, name FROM "
+	 "names) n USING (run, name_id)) o LEFT JOIN (SELECT run, function_id, module, build_id "
+	 "FROM functions) f USING (run, function_id)) m JOIN " RUNS},
+	{"kernels",
+	 "SELECT run, name, calls, total_ns, min_ns, mean_ns, max_ns FROM (SELECT run, name_id, "
+	 "COUNT(*) AS calls, SUM(end_ns - start_ns) AS total_ns, MIN(end_ns - start_ns) AS min_ns, "
+	 "AVG(end_ns - start_ns) AS mean_ns, MAX(end_ns - start_ns) AS max_ns FROM gpu_activities "
+	 "WHERE category = 'kernel' GROUP BY run, name_id) g JOIN (SELECT run, name_id, name FROM "
+	 "names) n USING (run, name_id)"},
+	{NULL, NULL},
+};

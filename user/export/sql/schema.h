@@ -3,11 +3,13 @@
  * schema.h - the tables and views of a database. docs/sql.md says what each column is; the test holds the
  * two against each other.
  *
- * Nothing in it is SQLite's own: integers and texts, a run in every row, so that other engines can take
- * the same rows. What is changed here changes XSP_SQL_VERSION.
+ * One text for all engines: integers and texts, a run in every row, and views that join two tables at a time,
+ * as ClickHouse 18.16 does not join more. What is changed here changes XSP_SQL_VERSION.
  */
 #ifndef XSP_EXPORT_SQL_SCHEMA_H
 #define XSP_EXPORT_SQL_SCHEMA_H
+
+#include <stdbool.h>
 
 #define XSP_SQL_VERSION 1
 
@@ -34,14 +36,35 @@ enum xsp_sql_table {
 	XSP_SQL_TABLES
 };
 
+enum xsp_sql_type {
+	XSP_SQL_I64,
+	XSP_SQL_U32, /* narrower where there are many rows: an engine by columns is faster by it */
+	XSP_SQL_U8,
+	XSP_SQL_STRING,
+	XSP_SQL_TYPES
+};
+
+struct xsp_sql_column {
+	const char *name;
+	enum xsp_sql_type type;
+	bool null; /* it may be */
+};
+
 struct xsp_sql_table_text {
 	const char *name;
-	const char *columns; /* behind "run INTEGER NOT NULL, " */
-	unsigned count; /* of columns that a row brings, the run with them */
+	const struct xsp_sql_column
+		*columns; /* those that a row brings behind its `run`; NULL ends */
+	const char *
+		order; /* the columns that rows are sorted by, behind the run: none of them is NULL */
+	const char *derived,
+		*derived_from; /* a column more, and the expression that it is; or NULL */
 };
 extern const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES];
 
-/* What is done to the filled tables: statements, ended by NULL. */
-extern const char *const xsp_sql_views[];
+struct xsp_sql_view {
+	const char *name, *select;
+};
+/* Each may use those before it; a name of NULL ends. */
+extern const struct xsp_sql_view xsp_sql_views[];
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sql.c - a SQLite database of everything that a capture holds; its tables: docs/sql.md. */
+/* sql.c - everything that a capture holds as rows of a database; its tables: docs/sql.md. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +18,8 @@
 /* Rows of a thread where stacks of something else than spans are found (struct xsp_span.row). */
 #define SAMPLES_ROW (UINT32_MAX - 1)
 #define WAITS_ROW (UINT32_MAX - 2)
+
+#define BUILD_ID_MAX 32U /* bytes of one that are shown; 20 as linkers make them */
 
 /* A stack, and whether one of the same name is in it. */
 #define HELD(stack, recursive) ((stack) << 1 | (recursive))
@@ -486,17 +488,22 @@ static int put_function(struct xsp_export *x, const struct xsp_capture_probe *p,
 	const struct xsp_capture_module *modules = NULL;
 	const size_t count = xsp_capture_modules(x->reader, &modules);
 	const bool in_module = p->module < count;
+	char build_id[2 * BUILD_ID_MAX + 1] = "";
 	uint64_t name;
 	int rc = xsp_sql_other_name(d->rows, p->name, &name);
 
 	if (rc < 0)
 		return rc;
+	for (uint32_t i = 0;
+	     in_module && i < modules[p->module].build_id_length && i < BUILD_ID_MAX; i++)
+		sprintf(build_id + (size_t)2 * i, "%02x", modules[p->module].build_id[i]);
 	return XSP_SQL_PUT(d->rows, XSP_SQL_FUNCTIONS, INTEGER(p->id), INTEGER(name),
 			   TEXT(p->provider), TEXT(in_module ? modules[p->module].path : NULL),
 			   TEXT(p->symbol[0] != '\0' ? p->symbol : NULL), IF(in_module, p->addr),
 			   INTEGER(lost != NULL ? lost->entries : 0),
 			   INTEGER(lost != NULL ? lost->exits : 0),
-			   IF(let_go_ns != NULL, let_go_ns != NULL ? *let_go_ns - d->start_ns : 0));
+			   IF(let_go_ns != NULL, let_go_ns != NULL ? *let_go_ns - d->start_ns : 0),
+			   TEXT(build_id[0] != '\0' ? build_id : NULL));
 }
 
 static int put_functions(struct xsp_export *x)
@@ -634,6 +641,23 @@ static int put_run(struct xsp_export *x)
 			   INTEGER(xsp_capture_how_ended(x->reader) == XSP_CAPTURE_COMPLETE));
 }
 
+#ifdef XSP_WITHOUT_SQLITE
+#define SQLITE NULL
+#define SQLITE_MISSING "this xsptrace was built without SQLite (package libsqlite3-dev)"
+#else
+#define SQLITE (&xsp_sql_sqlite)
+#define SQLITE_MISSING NULL
+#endif
+#ifdef XSP_WITHOUT_CURL
+#define CLICKHOUSE NULL
+#define CLICKHOUSE_MISSING                                                                         \
+	"this xsptrace was built without libcurl (package libcurl4-openssl-dev; a static one "     \
+	"never has it)"
+#else
+#define CLICKHOUSE (&xsp_sql_clickhouse)
+#define CLICKHOUSE_MISSING NULL
+#endif
+
 static int sql_begin(struct xsp_export *x)
 {
 	struct database *d = calloc(1, sizeof(*d));
@@ -648,7 +672,7 @@ static int sql_begin(struct xsp_export *x)
 	d->length_ns = end_ns > d->from_ns ? end_ns - d->from_ns : 0;
 	int rc = xsp_shown_new(x, &d->shown);
 	if (rc == 0)
-		rc = xsp_sql_new(x, &d->rows);
+		rc = xsp_sql_new(x, x->format->scheme != NULL ? CLICKHOUSE : SQLITE, &d->rows);
 	if (rc == 0)
 		rc = put_words(d);
 	return rc == 0 ? put_meta(x) : rc;
@@ -680,17 +704,24 @@ static void sql_discard(struct xsp_export *x)
 	x->state = NULL;
 }
 
+/* Both take the same rows. */
+#define ROWS                                                                                       \
+	.begin = sql_begin, .span = sql_span, .call = sql_call, .gpu = sql_gpu,                    \
+	.memory = sql_memory, .wait = sql_wait, .sample = sql_sample, .end = sql_end,              \
+	.discard = sql_discard
+
 const struct xsp_export_format xsp_format_sql = {
 	.suffix = ".db",
 	.title = "SQLite database",
+	.missing = SQLITE_MISSING,
 	.file_only = true,
-	.begin = sql_begin,
-	.span = sql_span,
-	.call = sql_call,
-	.gpu = sql_gpu,
-	.memory = sql_memory,
-	.wait = sql_wait,
-	.sample = sql_sample,
-	.end = sql_end,
-	.discard = sql_discard,
+	ROWS,
+};
+
+const struct xsp_export_format xsp_format_clickhouse = {
+	.suffix = "clickhouse://HOST/DATABASE",
+	.title = "ClickHouse database",
+	.scheme = "clickhouse",
+	.missing = CLICKHOUSE_MISSING,
+	ROWS,
 };
