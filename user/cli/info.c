@@ -17,7 +17,8 @@
 
 static const char usage[] =
 	"Usage: xsptrace info FILE [A PART OF IT]\n\n"
-	"Shows what a capture, or a Chrome trace, holds: when and of what it was taken, processes, modules, probes,\n"
+	"Shows what a capture, or a Chrome trace, holds: when and of what it was taken, processes, "
+	"modules, probes,\n"
 	"events, losses, damage; and how much of that is in a part of it. Needs no root.\n\n";
 
 /* What comes from a capture may have come from a target: it must not drive the terminal. */
@@ -36,11 +37,24 @@ static void print_row(const char *key, const char *fmt, ...)
 
 static void print_infos(const struct xsp_capture_reader *r)
 {
-	static const char *const keys[] = {
-		"arguments",	      "version", "host",     "kernel", "machine",   "attach",
-		"hit costs",	      "filters", "children", "execs",  "libraries", "changed code",
-		"unnamed call sites", "python",	 "waits",    "samples",
-		"read from",	      "not as there"};
+	static const char *const keys[] = {"arguments",
+					   "version",
+					   "host",
+					   "kernel",
+					   "machine",
+					   "attach",
+					   "hit costs",
+					   "filters",
+					   "children",
+					   "execs",
+					   "libraries",
+					   "changed code",
+					   "unnamed call sites",
+					   "python",
+					   "waits",
+					   "samples",
+					   "read from",
+					   "not as there"};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *value = xsp_capture_info(r, keys[i]);

@@ -641,7 +641,7 @@ static const struct {
 	{XSP_IMPORT_NO_TIME, left_out, "events without a time that is a number"},
 	{XSP_IMPORT_NEGATIVE, left_out, "spans of negative length"},
 	{XSP_IMPORT_UNPAIRED, left_out, "ends (E) of nothing that began"},
-	{XSP_IMPORT_DEEP, left_out, "spans inside more than can be nested"},
+	{XSP_IMPORT_DEEP, left_out, "spans inside or beside too many others"},
 	{XSP_IMPORT_FLOWS, not_carried, "arrows"},
 	{XSP_IMPORT_COUNTERS, not_carried, "counter values"},
 	{XSP_IMPORT_INSTANTS, not_carried, "marks"},

@@ -229,13 +229,6 @@ enum xsp_json_state xsp_json_skip(struct xsp_json_stream *s)
 
 /* ---- in the window ---- */
 
-const char *xsp_json_blanks(const char *p)
-{
-	while ((unsigned char)*p <= ' ' && *p != '\0')
-		p++;
-	return p;
-}
-
 #define ONES 0x0101010101010101ULL
 #define HIGHS 0x8080808080808080ULL
 
@@ -247,7 +240,7 @@ static inline uint64_t bytes_that_are(uint64_t word, unsigned char byte)
 	return (x - ONES) & ~x & HIGHS;
 }
 
-const char *xsp_json_string(const char *p, const char **stopped)
+static inline const char *pass_string(const char *p, const char **stopped)
 {
 	for (;;) {
 		uint64_t word;
@@ -269,10 +262,17 @@ const char *xsp_json_string(const char *p, const char **stopped)
 	}
 }
 
-static const char *pass_scalar(const char *p, const char **stopped)
+const char *xsp_json_string(const char *p, const char **stopped)
+{
+	return pass_string(p, stopped);
+}
+
+static inline const char *pass_scalar(const char *p, const char **stopped)
 {
 	const char *from = p;
 
+	while (*p >= '-' && *p <= '9') /* of a number nearly always */
+		p++;
 	while (!ends_scalar(*p))
 		p++;
 	*stopped = p;
@@ -309,7 +309,7 @@ const char *xsp_json_value(const char *p, const char **stopped, bool *deep)
 			p++;
 			break;
 		case '"':
-			p = xsp_json_string(p + 1, stopped);
+			p = pass_string(p + 1, stopped);
 			break;
 		default:
 			p = pass_scalar(p, stopped);
@@ -332,7 +332,7 @@ const char *xsp_json_members(const char *p, xsp_json_member_fn member, void *ctx
 		if (*p != '"')
 			return NULL;
 		const char *key = p + 1;
-		p = xsp_json_string(key, stopped);
+		p = pass_string(key, stopped);
 		if (p == NULL)
 			return NULL;
 		const size_t length = (size_t)(p - 1 - key);
@@ -419,8 +419,31 @@ static bool scale_up_or_down(const struct decimal *d, uint64_t *out)
 	return true;
 }
 
+/* Numbers as most are: no exponent, no sign, no more digits than it takes. */
+static bool is_plain(const char *p, int scale, int64_t *out)
+{
+	const char *from = p;
+	int64_t number = 0;
+
+	for (; is_digit(*p); p++)
+		number = (int64_t)((uint64_t)number * 10 + (uint64_t)(*p - '0'));
+	if (p == from || p - from > 15 || scale > 3)
+		return false;
+	if (*p == '.')
+		for (p++; scale > 0 && is_digit(*p); p++, scale--)
+			number = number * 10 + (*p - '0');
+	for (; scale > 0; scale--)
+		number *= 10;
+	if (is_digit(*p))
+		number += *p++ >= '5';
+	*out = number;
+	return *p == ',' || *p == '}';
+}
+
 bool xsp_json_to_number(const char *value, int scale, int64_t *out)
 {
+	if (is_plain(value, scale, out))
+		return true;
 	struct decimal d = {.exponent = scale};
 	const bool quoted = *value == '"';
 	const char *p = quoted ? value + 1 : value;

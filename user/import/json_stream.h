@@ -18,7 +18,7 @@
 
 #define XSP_JSON_WINDOW_MAX ((size_t)64 << 20)
 #define XSP_JSON_DEPTH_MAX 512U /* levels of a value */
-#define XSP_JSON_PAD 16U /* zeros behind a text: strings are looked at eight bytes at a time */
+#define XSP_JSON_PAD 64U /* zeros behind a text: it may be looked at some bytes at a time */
 
 struct xsp_json_stream;
 
@@ -59,7 +59,12 @@ int xsp_json_stream_error(const struct xsp_json_stream *s);
 
 /* ---- in the window: each returns the end, or NULL with *stopped where the text ended or went wrong ---- */
 
-const char *xsp_json_blanks(const char *p);
+static inline const char *xsp_json_blanks(const char *p)
+{
+	while ((unsigned char)*p <= ' ' && *p != '\0')
+		p++;
+	return p;
+}
 /* `p` behind the opening quote; the end is behind the closing one. */
 const char *xsp_json_string(const char *p, const char **stopped);
 const char *xsp_json_value(const char *p, const char **stopped, bool *deep);

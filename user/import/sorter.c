@@ -100,9 +100,27 @@ static int compare_entries(const void *x, const void *y, void *ctx)
 	return order != 0 ? order : a->at < b->at ? -1 : a->at > b->at;
 }
 
+/* Traces are nearly in order, of begins or of ends: then few entries move, and not far. False: too many have. */
+static bool insert_all(struct xsp_sorter *s)
+{
+	struct entry *e = s->entries;
+	size_t moves = 4 * s->count;
+
+	for (size_t i = 1; i < s->count && moves > 0; i++) {
+		const struct entry moved = e[i];
+		size_t k = i;
+		for (; k > 0 && moves > 0 && compare_entries(&moved, &e[k - 1], s) < 0; k--) {
+			e[k] = e[k - 1];
+			moves--;
+		}
+		e[k] = moved;
+	}
+	return moves > 0;
+}
+
 static void sort_memory(struct xsp_sorter *s)
 {
-	if (!s->rising)
+	if (!s->rising && !insert_all(s))
 		qsort_r(s->entries, s->count, sizeof(*s->entries), compare_entries, s);
 }
 

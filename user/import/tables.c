@@ -9,6 +9,15 @@
 
 #include "base/grow.h"
 
+/* As the parser takes them: it looks at some bytes at a time. */
+static const char no_name[16 + XSP_JSON_PAD] = "\"[no name]\"", nothing[2 + XSP_JSON_PAD] = "\"\"";
+
+static const char *value_of(const struct xsp_trace_event *e, enum xsp_trace_key key,
+			    const char *otherwise)
+{
+	return xsp_trace_has(e, key) ? e->value[key] : otherwise;
+}
+
 /* ---- names ---- */
 
 static uint64_t hash_of(uint32_t class, const char *text, size_t length)
@@ -85,7 +94,6 @@ int xsp_import_other_probe(struct xsp_import *m, const struct xsp_capture_probe 
 static int define_probe(struct xsp_import *m, const struct xsp_trace_event *e,
 			enum xsp_import_class class, uint32_t *id)
 {
-	static const char no_name[] = "\"[no name]\"";
 	char category[64] = "cpu_op";
 	struct xsp_capture_probe p = {
 		.kind = class == XSP_IMPORT_ANNOTATION ? XSP_PROBE_ANNOTATION : XSP_PROBE_FUNCTION,
@@ -96,8 +104,7 @@ static int define_probe(struct xsp_import *m, const struct xsp_trace_event *e,
 
 	if (xsp_trace_has(e, XSP_TRACE_CAT))
 		xsp_json_to_text(e->value[XSP_TRACE_CAT], category, sizeof(category));
-	xsp_json_to_text(xsp_trace_has(e, XSP_TRACE_NAME) ? e->value[XSP_TRACE_NAME] : no_name,
-			 m->text, XSP_IMPORT_NAME_MAX);
+	xsp_json_to_text(value_of(e, XSP_TRACE_NAME, no_name), m->text, XSP_IMPORT_NAME_MAX);
 	if (class == XSP_IMPORT_CALL)
 		p.symbol = m->text;
 	return xsp_import_other_probe(m, &p, id);
@@ -106,19 +113,15 @@ static int define_probe(struct xsp_import *m, const struct xsp_trace_event *e,
 int xsp_import_probe(struct xsp_import *m, const struct xsp_trace_event *e,
 		     enum xsp_import_class class, uint32_t *probe)
 {
-	const char *empty = "\"\"";
 	long category = 0;
 
 	/* categories are names too, of a class beyond all others */
 	if (class == XSP_IMPORT_FUNCTION)
-		category =
-			name_of(m, &m->names, UINT32_MAX,
-				xsp_trace_has(e, XSP_TRACE_CAT) ? e->value[XSP_TRACE_CAT] : empty);
+		category = name_of(m, &m->names, UINT32_MAX, value_of(e, XSP_TRACE_CAT, nothing));
 	if (category < 0)
 		return -ENOMEM;
-	const long at =
-		name_of(m, &m->names, (uint32_t) class + (uint32_t)category,
-			xsp_trace_has(e, XSP_TRACE_NAME) ? e->value[XSP_TRACE_NAME] : empty);
+	const long at = name_of(m, &m->names, (uint32_t) class + (uint32_t)category,
+				value_of(e, XSP_TRACE_NAME, no_name));
 	if (at < 0)
 		return -ENOMEM;
 	int rc = 0;
@@ -132,9 +135,7 @@ int xsp_import_probe(struct xsp_import *m, const struct xsp_trace_event *e,
 
 int xsp_import_kernel(struct xsp_import *m, const struct xsp_trace_event *e, uint32_t *index)
 {
-	const long at = name_of(m, &m->kernels, 0,
-				xsp_trace_has(e, XSP_TRACE_NAME) ? e->value[XSP_TRACE_NAME]
-								 : "\"[no name]\"");
+	const long at = name_of(m, &m->kernels, 0, value_of(e, XSP_TRACE_NAME, no_name));
 
 	*index = (uint32_t)at;
 	return at < 0 ? -ENOMEM : 0;

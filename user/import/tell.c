@@ -19,7 +19,7 @@
 #define STACK_TOP 0x7fff00000000ULL
 #define FRAME 16U
 #define DEPTH_MAX (1U << 18)
-#define LANES_MAX 4096U
+#define LANES_MAX 256U /* of a thread */
 /* Times of whole microseconds make what is inside stick out by so much: it ends with what is around it. */
 #define CLIP_NS 1000
 /* Ends of spans are told late by so much, and records kept back. */

@@ -54,8 +54,10 @@ _Static_assert(XSP_TRACE_KEYS <= 64, "a bit each");
 void xsp_trace_event_init(struct xsp_trace_event *e)
 {
 	memset(e, 0, sizeof(*e));
-	for (unsigned k = 0; k < XSP_TRACE_KEYS; k++)
+	for (unsigned k = 0; k < XSP_TRACE_KEYS; k++) {
 		e->beginning_with[(unsigned char)keys[k][0]] |= 1ULL << k;
+		e->lengths[k] = (uint8_t)strlen(keys[k]);
+	}
 }
 
 static void note(struct xsp_trace_event *e, uint64_t among, const char *key, size_t length,
@@ -65,7 +67,7 @@ static void note(struct xsp_trace_event *e, uint64_t among, const char *key, siz
 
 	for (; left != 0; left &= left - 1) {
 		const unsigned k = (unsigned)__builtin_ctzll(left);
-		if (strncmp(key, keys[k], length) != 0 || keys[k][length] != '\0')
+		if (length != e->lengths[k] || memcmp(key, keys[k], length) != 0)
 			continue;
 		e->value[k] = value;
 		e->has |= 1ULL << k;
@@ -110,14 +112,6 @@ uint32_t xsp_trace_id(const struct xsp_trace_event *e, enum xsp_trace_key key, u
 	const int64_t value = xsp_trace_number(e, key, -1);
 
 	return value >= 0 && value <= UINT32_MAX ? (uint32_t)value : otherwise;
-}
-
-bool xsp_trace_is(const struct xsp_trace_event *e, enum xsp_trace_key key, const char *word)
-{
-	const size_t length = strlen(word);
-
-	return xsp_trace_has(e, key) && e->value[key][0] == '"' &&
-	       strncmp(e->value[key] + 1, word, length) == 0 && e->value[key][1 + length] == '"';
 }
 
 bool xsp_trace_is_literal(const struct xsp_trace_event *e, enum xsp_trace_key key,

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "import/json_stream.h"
 
@@ -60,6 +61,7 @@ struct xsp_trace_event {
 	uint64_t has; /* bit n: key n is there */
 	const char *value[XSP_TRACE_KEYS];
 	uint64_t beginning_with[128]; /* which keys */
+	uint8_t lengths[XSP_TRACE_KEYS];
 };
 void xsp_trace_event_init(struct xsp_trace_event *e);
 
@@ -75,8 +77,15 @@ int64_t xsp_trace_number(const struct xsp_trace_event *e, enum xsp_trace_key key
 			 int64_t otherwise);
 /* The same, for ids of 32 bits: what does not fit is `otherwise`. */
 uint32_t xsp_trace_id(const struct xsp_trace_event *e, enum xsp_trace_key key, uint32_t otherwise);
-/* Is it that word, without escapes? */
-bool xsp_trace_is(const struct xsp_trace_event *e, enum xsp_trace_key key, const char *word);
+/* Is it that word, without escapes? Of at most 32 letters (XSP_JSON_PAD). */
+static inline bool xsp_trace_is(const struct xsp_trace_event *e, enum xsp_trace_key key,
+				const char *word)
+{
+	if (!xsp_trace_has(e, key) || e->value[key][0] != '"' || e->value[key][1] != word[0])
+		return false;
+	const size_t length = strlen(word);
+	return memcmp(e->value[key] + 1, word, length) == 0 && e->value[key][1 + length] == '"';
+}
 /* Is it the JSON literal? */
 bool xsp_trace_is_literal(const struct xsp_trace_event *e, enum xsp_trace_key key,
 			  const char *literal);

@@ -68,7 +68,7 @@ static void put_info(struct xsp_export *x)
 		"libraries", "changed code",  "unnamed call sites", "kernel",
 		"version",   "tensor layout", "max overhead",	    "waits",
 		"samples",   "wait stacks",   "worst slowdown",	    "operators without arguments",
-		"read from",	 "not as there"};
+		"read from", "not as there"};
 	const char *separator = "{";
 
 	xsp_chrome_key(x->out, "xsptrace_capture");
