@@ -50,6 +50,24 @@ export async function tryFlame(file, folder, {clickOn, searchFor}) {
     await shot('flame-search.png');
     await page.keyboard.press('Escape');
     result.matchesAfterEscape = await page.locator('#frames g.match').count();
+
+    // Tab comes to one frame behind the controls; arrow keys go on, Enter zooms, Escape goes back.
+    await page.locator('#reset').focus();
+    await page.evaluate(() => document.querySelector('#frames g[tabindex="0"]').focus());
+    const focused = () => page.evaluate(() => ({name: document.activeElement.getAttribute('aria-label'),
+      depth: +document.activeElement.dataset.d, detail: document.querySelector('#detail').textContent}));
+    result.keys = [await focused()];
+    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp']) {
+      await page.keyboard.press(key);
+      result.keys.push(await focused());
+    }
+    result.tabbable = await page.locator('#frames g[tabindex="0"]').count();
+    await page.keyboard.press('Enter');
+    result.zoomedByKey = (await page.evaluate(visible)).filter((f) => f.depth >= 1).length;
+    await page.keyboard.press('Escape');
+    await page.emulateMedia({colorScheme: 'dark'});
+    result.dark = await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    await shot('flame-dark.png');
     result.foreign = requests.filter((u) => !u.startsWith('file:'));
     return result;
   } finally {

@@ -399,9 +399,19 @@ await check('the flame graph opens from a file, zooms, searches, resets; nothing
   assert.deepEqual([...r.overflow, ...r.overflowZoomed], [], 'text sticks out of its box');
   const all = r.full.find((f) => f.name === 'all');
   assert.equal(all.total, totalTime);
-  assert.match(r.detail, /step#3 .*total .*self .*calls/);
-  const zoomed = r.zoomed.find((f) => f.name === 'step#3');
-  assert(zoomed.width > 1300, `zoomed to ${zoomed.width} px`);
+  assert.match(r.detail, /total .*self .*calls.* step#3/);
+  const zoomedFrom = r.zoomed.find((f) => f.name === 'step#3');
+  assert.equal(r.tabbable, 1);
+  // from the frame that was clicked last
+  assert.deepEqual(r.keys.map((k) => k.depth - zoomedFrom.depth), [0, 1, 2, 1]);
+  for (const k of r.keys) { // both ends of a name are there, behind the numbers
+    const name = k.name.split(', total ')[0];
+    assert.match(k.detail, /^total .* calls? {3}/);
+    assert.ok(k.detail.includes(name.slice(0, 20)) && k.detail.endsWith(name.slice(-20)), k.detail);
+  }
+  assert.ok(r.zoomedByKey > 0 && r.zoomedByKey <= r.full.length);
+  assert.equal(r.dark, 'rgb(13, 17, 23)');
+  assert(zoomedFrom.width > 1300, `zoomed to ${zoomedFrom.width} px`);
   assert(r.zoomed.length < r.full.length);
   assert.deepEqual(r.reset, r.full);
   assert(r.matches.length > 0 && r.matches.every((n) => n.includes('at::_ops')));

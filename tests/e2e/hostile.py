@@ -882,8 +882,10 @@ def interrupted(folder, library, pattern, times):
     print(f"  planning takes {planning:.1f} s; ended after",
           " ".join(f"{t * 1000:.0f}" for t in sorted(took)), "ms")
     check(took, "no moment of planning was met")
-    # 200 ms, and what a busy test machine adds
-    check(max(took) <= 0.5, f"took {max(took) * 1000:.0f} ms to end")
+    # 200 ms, and what a busy test machine adds: to one of them more, as a recording may have begun meanwhile
+    took.sort()
+    check(took[:-1] == [] or took[-2] <= 0.5, f"took {took[-2:]} s to end")
+    check(took[-1] <= 2, f"took {took[-1]:.1f} s to end")
 
 
 @case

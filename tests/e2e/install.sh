@@ -17,10 +17,10 @@ cmake --install "$build" --prefix "$prefix" >/dev/null
 [[ $("$prefix/bin/xsptrace" --version) == xsptrace* ]] || fail "the installed xsptrace does not run"
 [[ -e $prefix/include/xsptrace/record_function.h ]] || fail "the header is not installed"
 built=" $(sed -n 's/^build release \([^#]*\).*/\1/p' "$source/tools/quickstart") "
-for file in "$prefix"/bin/* "$prefix"/lib/*; do
+for file in "$prefix"/bin/* "$prefix"/lib/*.so*; do
 	name=$(basename "$file")
 	target=${name#lib}
-	[[ $built == *" ${target%.so} "* ]] || fail "tools/quickstart does not build $name"
+	[[ $built == *" ${target%%.so*} "* ]] || fail "tools/quickstart does not build $name"
 	[[ $(readelf -hW "$file") == *"DYN ("* ]] || fail "$name is not position-independent"
 	[[ $(readelf -lW "$file") == *GNU_RELRO* ]] || fail "$name has no RELRO"
 	[[ $(readelf -lW "$file") =~ GNU_STACK[^$'\n']*' RW ' ]] || fail "$name has an executable stack"
@@ -30,3 +30,16 @@ for file in "$prefix"/bin/* "$prefix"/lib/*; do
 	[[ $symbols == *__*_chk* ]] || fail "$name is not fortified"
 done
 [[ -e $prefix/lib/libxsptrace_cupti.so ]] || fail "the agent is not installed"
+
+# A program in C and one in C++ find the library by what is installed, and what they may use of it.
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+if command -v pkg-config >/dev/null; then
+	# shellcheck disable=SC2046
+	cc -Wall -Werror "$source/tests/e2e/read_trace.c" -o "$prefix/read" $(pkg-config --cflags --libs xsptrace)
+	said=$(LD_LIBRARY_PATH=$prefix/lib "$prefix/read" "$source/README.md" 2>&1 || true)
+	[[ $said == *capture* ]] || fail "the library does not run: $said"
+fi
+c++ -x c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only "$prefix/include/xsptrace/trace.h"
+foreign=$(readelf --dyn-syms -W "$prefix/lib/libxsptrace.so" | awk '$7 != "UND" && $5 == "GLOBAL" {print $8}' |
+	grep -v '^xsp_trace_.*@@XSPTRACE_1$\|^XSPTRACE_1$' || true)
+[[ -z $foreign ]] || fail "the library shows what is not its own: $foreign"

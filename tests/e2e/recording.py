@@ -195,6 +195,28 @@ def library_called_at_once(folder):
 
 
 @case
+def breakpoints_that_the_program_drops(folder):
+    """A page of code that the program gives back comes again without its breakpoints: calls are missing, and that is said."""
+    facts, out = f"{folder}/truth", f"{folder}/t.json"
+    child = start_ready([workload("drops_code"), "--wait", "--hold", "--out", facts])
+    with Recording(folder, "-p", child.pid, "-e", "drops_code:*_work", "-o", out) as r:
+        child.send_signal(signal.SIGUSR1)
+        wait_for(lambda: os.path.exists(facts) and os.path.getsize(facts) > 0, 10, "the program's end")
+        r.stop()
+        r.wait()
+    child.terminate()
+    finish(child)
+    trace, calls = Trace(out), truth(facts)["calls"]
+    equal(trace.calls["kept_work"], calls["kept_work"], "calls whose page stayed")
+    equal(trace.calls["dropped_work"], calls["dropped_work"] // 2, "calls before the page was dropped")
+    said = trace.json["xsptrace_capture"]["breakpoints gone"]
+    check(re.match(r"1 of functions.*missing; first: dropped_work$", said), "not said", said)
+    equal(trace.json["xsptrace_losses"]["breakpoints_gone"], 1, "in the losses")
+    check(f"breakpoints gone: {said}" in r.output(), "not in the summary", r.output())
+    check("has dropped pages of its code" in r.output(), "not said at once", r.output())
+
+
+@case
 def what_is_missing_is_in_the_capture(folder):
     """A file that could not be read, and threads without counters: the trace tells of them."""
     bad = f"{folder}/bad.so"

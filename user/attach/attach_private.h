@@ -84,7 +84,7 @@ size_t xsp_release_sites(const struct xsp_attach *a, struct xsp_attach_site *sit
 /* left_out.c: sets of a process and a probe. With the lock. look: adds those of the link whose code has
  * changed, and notes them for xsp_attach_left_out(). of: adds these. sites: leaves them out, and returns how
  * many are left. */
-int xsp_left_out_look(struct xsp_attach *a, const struct xsp_link *link, bool linked,
+int xsp_left_out_look(struct xsp_attach *a, const struct xsp_link *link, enum xsp_verify question,
 		      struct xsp_u64map *set);
 int xsp_left_out_of(pid_t pid, const uint32_t *probes, size_t count, struct xsp_u64map *set);
 bool xsp_left_out_any(const struct xsp_u64map *set, const struct xsp_link *link);

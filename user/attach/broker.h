@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "attach/attach.h"
+#include "attach/verify.h"
 #include "base/error.h"
 #include "target/family.h"
 #include "target/opener.h"
@@ -72,7 +73,7 @@ int xsp_broker_python(struct xsp_broker *b, pid_t pid, const struct xsp_python_s
 long xsp_broker_repair(struct xsp_broker *b, pid_t pid, uint32_t handle);
 /* verify.h, for the file that xsp_opener.mapped gave the number. */
 int xsp_broker_verify(struct xsp_broker *b, pid_t pid, uint32_t handle,
-		      const struct xsp_attach_site *sites, size_t count, bool linked,
+		      const struct xsp_attach_site *sites, size_t count, enum xsp_verify question,
 		      uint8_t *differs);
 /* At most 2,048 of them, in one request. */
 int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_program program,

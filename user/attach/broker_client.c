@@ -565,10 +565,10 @@ long xsp_broker_repair(struct xsp_broker *b, pid_t pid, uint32_t handle)
 }
 
 int xsp_broker_verify(struct xsp_broker *b, pid_t pid, uint32_t handle,
-		      const struct xsp_attach_site *sites, size_t count, bool linked,
+		      const struct xsp_attach_site *sites, size_t count, enum xsp_verify question,
 		      uint8_t *differs)
 {
-	const struct xsp_ask_sites head = {.pid = pid, .handle = handle, .linked = linked};
+	const struct xsp_ask_sites head = {.pid = pid, .handle = handle, .question = question};
 	int rc = 0;
 
 	for (size_t at = 0; at < count && rc == 0; at += XSP_ASK_SITES_MAX) {

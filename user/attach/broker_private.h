@@ -99,7 +99,7 @@ struct xsp_ask_sites {
 	int32_t pid;
 	uint32_t handle;
 	uint32_t program; /* enum xsp_program */
-	uint32_t linked; /* VERIFY: they are ours already */
+	uint32_t question; /* VERIFY: enum xsp_verify */
 	/* struct xsp_attach_site[] */
 };
 #define XSP_ASK_SITES_MAX 2048U /* in one message */

@@ -354,9 +354,11 @@ static int verify(struct broker *b)
 	struct asked_sites a;
 	int rc = asked_sites(b, &a);
 
+	if (rc == 0 && a.head->question >= XSP_VERIFY_QUESTIONS)
+		rc = -EPROTO;
 	if (rc == 0)
-		rc = xsp_verify_sites(a.head->pid, a.file, a.sites, a.count, a.head->linked != 0,
-				      b->body);
+		rc = xsp_verify_sites(a.head->pid, a.file, a.sites, a.count,
+				      (enum xsp_verify)a.head->question, b->body);
 	if (rc == 0)
 		b->size = (uint32_t)a.count;
 	return rc;

@@ -26,15 +26,15 @@ static int add(struct xsp_attach *a, struct xsp_u64map *set, pid_t pid, uint32_t
 	return xsp_u64map_set(set, pair(pid, probe), 1);
 }
 
-int xsp_left_out_look(struct xsp_attach *a, const struct xsp_link *link, bool linked,
+int xsp_left_out_look(struct xsp_attach *a, const struct xsp_link *link, enum xsp_verify question,
 		      struct xsp_u64map *set)
 {
 	uint8_t differs[XSP_LINK_SITES];
 
 	if (link->sites == NULL || link->count == 0)
 		return 0;
-	int rc =
-		xsp_verify_sites(link->pid, &link->file, link->sites, link->count, linked, differs);
+	int rc = xsp_verify_sites(link->pid, &link->file, link->sites, link->count, question,
+				  differs);
 	if (rc == -EOPNOTSUPP || rc == -ESRCH) /* it is not known here; it has ended */
 		return 0;
 	if (rc == -ESTALE) /* all of its sites are another file's */

@@ -110,6 +110,13 @@ struct xsp_plan_attached {
 	size_t repaired; /* breakpoints that a killed tracer had left */
 };
 
+/*
+ * Functions of the module whose breakpoints are gone from the process, all of which were there: it has dropped or replaced
+ * the page. *first: index of the first. Or a negative errno: nothing is known (xsp_verify_sites).
+ */
+long xsp_plan_dropped(const struct xsp_planned_module *m, struct xsp_broker *b, pid_t pid,
+		      size_t *first);
+
 /* Attaches every placed probe of a module to a process. -ESTALE: the file is not what was planned any more,
  * and nothing of it is attached anywhere; `repair`: takes out first what a killed tracer has
  * left there. */

@@ -239,11 +239,11 @@ static void name_changed(struct xsp_plan_attached *done, const char *name)
 
 /* A function any of whose instructions is another one in memory is left out as a whole. Returns how many
  * are left out anew, or a negative errno. */
-static int leave_out_changed(struct attaching *a, bool linked)
+static int leave_out_changed(struct attaching *a, enum xsp_verify question)
 {
 	size_t n = collect_code(a->m, a->sites, a->owner);
-	int count = 0, rc = xsp_broker_verify(a->broker, a->pid, a->m->handle, a->sites, n, linked,
-					      a->differs);
+	int count = 0, rc = xsp_broker_verify(a->broker, a->pid, a->m->handle, a->sites, n,
+					      question, a->differs);
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		if (!a->differs[i] || a->left_out[a->owner[i]])
@@ -287,7 +287,7 @@ static int withdraw_changed(struct attaching *a)
 
 	if (rc == 0) {
 		memcpy(before, a->left_out, a->m->count);
-		rc = leave_out_changed(a, true);
+		rc = leave_out_changed(a, XSP_VERIFY_LINKED);
 		for (size_t i = 0; i < a->m->count; i++)
 			if (a->left_out[i] && !before[i])
 				changed[n++] = event_probe(a->m, &a->m->probes[i]);
@@ -318,7 +318,7 @@ static int explain(struct attaching *a, int rc, struct xsp_error *err)
 static int attach_all(struct attaching *a, struct xsp_error *err)
 {
 	long repaired = a->repair ? xsp_broker_repair(a->broker, a->pid, a->m->handle) : 0;
-	int rc = explain(a, leave_out_changed(a, false), err);
+	int rc = explain(a, leave_out_changed(a, XSP_VERIFY_CODE), err);
 
 	if (repaired > 0)
 		a->done->repaired = (size_t)repaired;
@@ -361,4 +361,47 @@ int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_plan
 	free(a.differs);
 	free(a.left_out);
 	return rc;
+}
+
+/* The first site of each function: a page that is dropped takes all on it along. */
+static size_t collect_entries(const struct xsp_planned_module *m, struct xsp_attach_site *sites,
+			      uint32_t *owner)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct xsp_planned_probe *p = &m->probes[i];
+		if (p->error < 0 || p->by_return || p->place.count == 0)
+			continue;
+		sites[n] = (struct xsp_attach_site){.offset = p->place.sites[0].offset,
+						    .length = p->place.sites[0].length};
+		owner[n++] = (uint32_t)i;
+	}
+	return n;
+}
+
+long xsp_plan_dropped(const struct xsp_planned_module *m, struct xsp_broker *b, pid_t pid,
+		      size_t *first)
+{
+	struct xsp_attach_site *sites = calloc(m->count + 1, sizeof(*sites));
+	uint32_t *owner = calloc(m->count + 1, sizeof(*owner));
+	uint8_t *dropped = calloc(m->count + 1, sizeof(*dropped));
+	long count = sites == NULL || owner == NULL || dropped == NULL ? -ENOMEM : 0;
+	const size_t n = count == 0 ? collect_entries(m, sites, owner) : 0;
+	const int rc =
+		n > 0 ? xsp_broker_verify(b, pid, m->handle, sites, n, XSP_VERIFY_DROPPED, dropped)
+		      : 0;
+
+	if (rc < 0)
+		count = rc;
+	for (size_t i = n; i > 0 && rc == 0; i--) {
+		if (!dropped[i - 1])
+			continue;
+		*first = owner[i - 1];
+		count++;
+	}
+	free(sites);
+	free(owner);
+	free(dropped);
+	return count;
 }

@@ -251,7 +251,9 @@ static int add_twins(struct xsp_attach *a, const bool *links, size_t count)
 
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (links[i])
-			rc = xsp_left_out_look(a, &a->links[i], !a->paused, &left_out);
+			rc = xsp_left_out_look(a, &a->links[i],
+					       a->paused ? XSP_VERIFY_CODE : XSP_VERIFY_LINKED,
+					       &left_out);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (links[i])
 			rc = add_twin(a, i, &left_out);
@@ -447,7 +449,7 @@ static int work_resume(struct xsp_attach *a)
 	pthread_mutex_lock(&a->lock);
 	for (size_t i = 0; i < a->link_count && rc == 0; i++)
 		if (a->links[i].fd < 0 && a->links[i].perf == NULL)
-			rc = xsp_left_out_look(a, &a->links[i], false, &left_out);
+			rc = xsp_left_out_look(a, &a->links[i], XSP_VERIFY_CODE, &left_out);
 	a->paused = rc < 0; /* nothing is put in that was not compared */
 	rc = rc < 0 ? rc : put_in(a, &left_out);
 	pthread_mutex_unlock(&a->lock);

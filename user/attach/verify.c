@@ -300,17 +300,19 @@ static bool is_changed(struct memory *m, const struct xsp_attach_site *s, uint64
 	return false;
 }
 
-static bool is_changed_in(struct memory *m, const struct range *r, const struct xsp_attach_site *s,
-			  bool linked)
+static bool differs_in(struct memory *m, const struct range *r, const struct xsp_attach_site *s,
+		       enum xsp_verify question)
 {
 	if (s->offset < r->offset || s->offset - r->offset >= r->end - r->start)
 		return false;
 	const uint64_t address = r->start + (s->offset - r->offset);
-	return is_changed(m, s, address, r->end - address, linked);
+	if (question == XSP_VERIFY_DROPPED)
+		return !is_private_at(m, address);
+	return is_changed(m, s, address, r->end - address, question == XSP_VERIFY_LINKED);
 }
 
 int xsp_verify_sites(pid_t pid, const struct xsp_verified_file *file,
-		     const struct xsp_attach_site *sites, size_t count, bool linked,
+		     const struct xsp_attach_site *sites, size_t count, enum xsp_verify question,
 		     uint8_t *differs)
 {
 	struct memory m;
@@ -321,7 +323,7 @@ int xsp_verify_sites(pid_t pid, const struct xsp_verified_file *file,
 	for (size_t i = 0; i < count; i++) {
 		differs[i] = 0;
 		for (size_t j = 0; j < m.count && !differs[i]; j++)
-			differs[i] = is_changed_in(&m, &m.ranges[j], &sites[i], linked);
+			differs[i] = differs_in(&m, &m.ranges[j], &sites[i], question);
 	}
 	close_memory(&m);
 	return 0;

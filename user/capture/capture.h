@@ -163,6 +163,7 @@ static inline uint64_t xsp_address_name_hash(enum xsp_address_name what, uint32_
  * where there is something to count. */
 enum xsp_capture_gap {
 	XSP_GAP_SITES, /* refused by the kernel */
+	XSP_GAP_DROPPED, /* functions whose breakpoints were gone at the end */
 	XSP_GAP_FUNCTIONS, /* left out: their code is not that of the file */
 	XSP_GAP_FILES, /* left out: they could not be read, or attached to */
 	XSP_GAP_THREADS, /* without counters */

@@ -249,6 +249,7 @@ const char *xsp_capture_gap_key(enum xsp_capture_gap gap)
 {
 	static const char *const keys[XSP_GAPS] = {
 		[XSP_GAP_SITES] = "sites refused",
+		[XSP_GAP_DROPPED] = "breakpoints gone",
 		[XSP_GAP_FUNCTIONS] = "functions left out",
 		[XSP_GAP_FILES] = "files left out",
 		[XSP_GAP_THREADS] = "threads not counted",

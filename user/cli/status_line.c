@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,31 +21,45 @@ bool xsp_status_line_due(const struct xsp_status_line *line, double seconds)
 	return line->on && (line->shown < 0 || seconds - line->shown >= 0.2);
 }
 
+/* As much of it as the terminal has room for: "1.2k lost" in red, where something is. */
+static void show(const char *text, const char *lost, bool alarm)
+{
+	const int width = xsp_terminal_width(STDERR_FILENO);
+	const int room = width > 1 ? width - 1 : 79;
+	const char *at = alarm ? strstr(text, lost) : NULL;
+	const int before = at != NULL ? (int)(at - text) : 0, marked = (int)strlen(lost);
+
+	if (at == NULL || before + marked > room)
+		fprintf(stderr, "\r%.*s\033[K", room, text);
+	else
+		fprintf(stderr, "\r%.*s\033[31m%s\033[0m%.*s\033[K", before, text, lost,
+			room - before - marked, at + marked);
+}
+
+/* What is asked for first stands first: 80 columns may not have room for all of it. */
 void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorder_status *s,
 			  uint64_t duration_ns)
 {
-	char rate[XSP_UNITS_SIZE], events[XSP_UNITS_SIZE], lost[XSP_UNITS_SIZE],
+	char rate[XSP_UNITS_SIZE], events[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE],
 		bytes[XSP_UNITS_SIZE];
-	char until[32] = "", brake[96] = "", text[352];
+	char until[32] = "", thread[32] = "", lost[XSP_UNITS_SIZE + 8], brake[64] = "", text[352];
 
 	line->shown = s->seconds;
 	if (duration_ns != 0)
 		snprintf(until, sizeof(until), "/%.0f", (double)duration_ns * 1e-9);
 	if (s->slowdown > 0)
-		snprintf(brake, sizeof(brake), ", a thread by %.0f%%", 100 * s->slowdown);
+		snprintf(thread, sizeof(thread), " (a thread %.0f%%)", 100 * s->slowdown);
 	if (s->paused)
-		snprintf(brake, sizeof(brake), "; off until the next window");
+		snprintf(brake, sizeof(brake), "  off until the next window");
 	if (s->let_go > 0)
-		snprintf(brake + strlen(brake), sizeof(brake) - strlen(brake), "; %zu let go",
+		snprintf(brake + strlen(brake), sizeof(brake) - strlen(brake), "  %zu let go",
 			 s->let_go);
-	int width = xsp_terminal_width(STDERR_FILENO);
-	snprintf(text, sizeof(text),
-		 "%.1f%s s  %s events/s  %s events  %s lost  %s  target slowed by about %.1f%% of "
-		 "a core%s",
-		 s->seconds, until, xsp_format_count(rate, (uint64_t)s->events_per_second),
-		 xsp_format_count(events, s->events), xsp_format_count(lost, s->lost),
-		 xsp_format_bytes(bytes, s->bytes), 100 * s->overhead, brake);
-	fprintf(stderr, "\r%.*s\033[K", width > 1 ? width - 1 : 79, text);
+	snprintf(lost, sizeof(lost), "%s lost", xsp_format_count(count, s->lost));
+	snprintf(text, sizeof(text), "%.1f%s s  slowed %.1f%%%s  %s  %s events/s  %s  %s%s",
+		 s->seconds, until, 100 * s->overhead, thread, lost,
+		 xsp_format_count(rate, (uint64_t)s->events_per_second),
+		 xsp_format_count(events, s->events), xsp_format_bytes(bytes, s->bytes), brake);
+	show(text, lost, s->lost > 0 && getenv("NO_COLOR") == NULL);
 }
 
 #define SAY_AFTER 0.5 /* seconds */

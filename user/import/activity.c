@@ -32,28 +32,28 @@ static uint32_t memory_kind(const char *from, const char *to)
 		       : 0;
 }
 
-static void name_text(const struct xsp_trace_event *e, char *text, size_t size)
+static void name_text(const struct xsp_import_event *e, char *text, size_t size)
 {
 	text[0] = '\0';
-	if (xsp_trace_has(e, XSP_TRACE_NAME))
+	if (xsp_import_has(e, XSP_TRACE_NAME))
 		xsp_json_to_text(e->value[XSP_TRACE_NAME], text, size);
 }
 
-static uint32_t device_of(const struct xsp_trace_event *e)
+static uint32_t device_of(const struct xsp_import_event *e)
 {
-	return xsp_trace_id(e, XSP_ARG_DEVICE, xsp_trace_id(e, XSP_TRACE_PID, 0));
+	return xsp_import_id(e, XSP_ARG_DEVICE, xsp_import_id(e, XSP_TRACE_PID, 0));
 }
 
-static uint32_t stream_of(const struct xsp_trace_event *e)
+static uint32_t stream_of(const struct xsp_import_event *e)
 {
-	return xsp_trace_has(e, XSP_ARG_STREAM) ? xsp_trace_id(e, XSP_ARG_STREAM, XSP_GPU_NO_ID)
-						: xsp_trace_id(e, XSP_TRACE_TID, XSP_GPU_NO_ID);
+	return xsp_import_has(e, XSP_ARG_STREAM) ? xsp_import_id(e, XSP_ARG_STREAM, XSP_GPU_NO_ID)
+						 : xsp_import_id(e, XSP_TRACE_TID, XSP_GPU_NO_ID);
 }
 
 /* [x,y,z] */
-static void triple(const struct xsp_trace_event *e, enum xsp_trace_key key, uint32_t out[3])
+static void triple(const struct xsp_import_event *e, enum xsp_import_key key, uint32_t out[3])
 {
-	const char *p = xsp_trace_has(e, key) ? e->value[key] : "";
+	const char *p = xsp_import_has(e, key) ? e->value[key] : "";
 
 	for (int i = 0; i < 3 && (*p == '[' || *p == ','); i++) {
 		int64_t value;
@@ -64,10 +64,10 @@ static void triple(const struct xsp_trace_event *e, enum xsp_trace_key key, uint
 	}
 }
 
-static uint8_t channel_type(const struct xsp_trace_event *e)
+static uint8_t channel_type(const struct xsp_import_event *e)
 {
 	const char *raw;
-	const size_t length = xsp_trace_has(e, XSP_ARG_CHANNEL_TYPE)
+	const size_t length = xsp_import_has(e, XSP_ARG_CHANNEL_TYPE)
 				      ? xsp_json_raw(e->value[XSP_ARG_CHANNEL_TYPE], &raw)
 				      : 0;
 
@@ -76,24 +76,24 @@ static uint8_t channel_type(const struct xsp_trace_event *e)
 
 /* ---- one a category ---- */
 
-static void fill_kernel(const struct xsp_trace_event *e, void *record)
+static void fill_kernel(const struct xsp_import_event *e, void *record)
 {
 	struct xsp_gpu_kernel *k = record;
 
 	k->device = device_of(e);
-	k->context = xsp_trace_id(e, XSP_ARG_CONTEXT, 0);
+	k->context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);
 	k->stream = stream_of(e);
-	k->registers = (uint16_t)xsp_trace_id(e, XSP_ARG_REGISTERS, 0);
+	k->registers = (uint16_t)xsp_import_id(e, XSP_ARG_REGISTERS, 0);
 	k->channel_type = channel_type(e);
 	triple(e, XSP_ARG_GRID, k->grid);
 	triple(e, XSP_ARG_BLOCK, k->block);
-	k->dynamic_shared = xsp_trace_id(e, XSP_ARG_SHARED, 0);
-	k->channel = xsp_trace_id(e, XSP_ARG_CHANNEL, 0);
-	k->graph = xsp_trace_id(e, XSP_ARG_GRAPH, 0);
-	k->graph_node = (uint64_t)xsp_trace_number(e, XSP_ARG_GRAPH_NODE, 0);
+	k->dynamic_shared = xsp_import_id(e, XSP_ARG_SHARED, 0);
+	k->channel = xsp_import_id(e, XSP_ARG_CHANNEL, 0);
+	k->graph = xsp_import_id(e, XSP_ARG_GRAPH, 0);
+	k->graph_node = (uint64_t)xsp_import_number(e, XSP_ARG_GRAPH_NODE, 0);
 }
 
-static void fill_memcpy(const struct xsp_trace_event *e, void *record)
+static void fill_memcpy(const struct xsp_import_event *e, void *record)
 {
 	struct xsp_gpu_memcpy *c = record;
 	char name[96];
@@ -107,26 +107,26 @@ static void fill_memcpy(const struct xsp_trace_event *e, void *record)
 		c->source_kind = (uint8_t)memory_kind(open + 2, arrow);
 		c->destination_kind = (uint8_t)memory_kind(arrow + 4, end);
 	}
-	c->bytes = (uint64_t)xsp_trace_number(e, XSP_ARG_BYTES, 0);
+	c->bytes = (uint64_t)xsp_import_number(e, XSP_ARG_BYTES, 0);
 	c->device = device_of(e);
-	c->context = xsp_trace_id(e, XSP_ARG_CONTEXT, 0);
+	c->context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);
 	c->stream = stream_of(e);
-	c->channel = xsp_trace_id(e, XSP_ARG_CHANNEL, 0);
+	c->channel = xsp_import_id(e, XSP_ARG_CHANNEL, 0);
 	c->channel_type = channel_type(e);
-	c->graph = xsp_trace_id(e, XSP_ARG_GRAPH, 0);
-	c->graph_node = (uint64_t)xsp_trace_number(e, XSP_ARG_GRAPH_NODE, 0);
-	if (!xsp_trace_has(e, XSP_ARG_FROM_DEVICE))
+	c->graph = xsp_import_id(e, XSP_ARG_GRAPH, 0);
+	c->graph_node = (uint64_t)xsp_import_number(e, XSP_ARG_GRAPH_NODE, 0);
+	if (!xsp_import_has(e, XSP_ARG_FROM_DEVICE))
 		return;
 	c->head.type = XSP_GPU_MEMCPY_P2P;
-	c->device = xsp_trace_id(e, XSP_ARG_IN_DEVICE, c->device);
-	c->context = xsp_trace_id(e, XSP_ARG_IN_CONTEXT, 0);
-	c->source_device = xsp_trace_id(e, XSP_ARG_FROM_DEVICE, 0);
-	c->source_context = xsp_trace_id(e, XSP_ARG_FROM_CONTEXT, 0);
-	c->destination_device = xsp_trace_id(e, XSP_ARG_TO_DEVICE, 0);
-	c->destination_context = xsp_trace_id(e, XSP_ARG_TO_CONTEXT, 0);
+	c->device = xsp_import_id(e, XSP_ARG_IN_DEVICE, c->device);
+	c->context = xsp_import_id(e, XSP_ARG_IN_CONTEXT, 0);
+	c->source_device = xsp_import_id(e, XSP_ARG_FROM_DEVICE, 0);
+	c->source_context = xsp_import_id(e, XSP_ARG_FROM_CONTEXT, 0);
+	c->destination_device = xsp_import_id(e, XSP_ARG_TO_DEVICE, 0);
+	c->destination_context = xsp_import_id(e, XSP_ARG_TO_CONTEXT, 0);
 }
 
-static void fill_memset(const struct xsp_trace_event *e, void *record)
+static void fill_memset(const struct xsp_import_event *e, void *record)
 {
 	struct xsp_gpu_memset *s = record;
 	char name[96];
@@ -135,49 +135,49 @@ static void fill_memset(const struct xsp_trace_event *e, void *record)
 	const char *open = strstr(name, " (");
 	if (open != NULL)
 		s->memory_kind = (uint16_t)memory_kind(open + 2, strrchr(name, ')'));
-	s->bytes = (uint64_t)xsp_trace_number(e, XSP_ARG_BYTES, 0);
+	s->bytes = (uint64_t)xsp_import_number(e, XSP_ARG_BYTES, 0);
 	s->device = device_of(e);
-	s->context = xsp_trace_id(e, XSP_ARG_CONTEXT, 0);
+	s->context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);
 	s->stream = stream_of(e);
-	s->channel = xsp_trace_id(e, XSP_ARG_CHANNEL, 0);
+	s->channel = xsp_import_id(e, XSP_ARG_CHANNEL, 0);
 	s->channel_type = channel_type(e);
-	s->graph = xsp_trace_id(e, XSP_ARG_GRAPH, 0);
-	s->graph_node = (uint64_t)xsp_trace_number(e, XSP_ARG_GRAPH_NODE, 0);
+	s->graph = xsp_import_id(e, XSP_ARG_GRAPH, 0);
+	s->graph_node = (uint64_t)xsp_import_number(e, XSP_ARG_GRAPH_NODE, 0);
 }
 
-static void fill_sync(const struct xsp_trace_event *e, void *record)
+static void fill_sync(const struct xsp_import_event *e, void *record)
 {
 	struct xsp_gpu_sync *s = record;
 	char name[32];
 
 	name_text(e, name, sizeof(name));
 	s->what = WORD_IN(name, strlen(name), sync_kinds);
-	s->context = xsp_trace_id(e, XSP_ARG_CONTEXT, 0);
-	s->stream = xsp_trace_id(e, XSP_ARG_STREAM, XSP_GPU_NO_ID);
-	s->event = xsp_trace_id(e, XSP_ARG_WAITED_EVENT, XSP_GPU_NO_ID);
+	s->context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);
+	s->stream = xsp_import_id(e, XSP_ARG_STREAM, XSP_GPU_NO_ID);
+	s->event = xsp_import_id(e, XSP_ARG_WAITED_EVENT, XSP_GPU_NO_ID);
 }
 
-static void fill_event(const struct xsp_trace_event *e, void *record)
+static void fill_event(const struct xsp_import_event *e, void *record)
 {
 	struct xsp_gpu_cuda_event *v = record;
 
-	v->context = xsp_trace_id(e, XSP_ARG_CONTEXT, 0);
+	v->context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);
 	v->stream = stream_of(e);
-	v->event = xsp_trace_id(e, XSP_ARG_EVENT_ID, 0);
+	v->event = xsp_import_id(e, XSP_ARG_EVENT_ID, 0);
 	v->device = device_of(e);
 }
 
-static void fill_graph(const struct xsp_trace_event *e, void *record)
+static void fill_graph(const struct xsp_import_event *e, void *record)
 {
 	struct xsp_gpu_graph *g = record;
 
 	g->device = g->end_device = device_of(e);
-	g->context = g->end_context = xsp_trace_id(e, XSP_ARG_CONTEXT, 0);
+	g->context = g->end_context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);
 	g->stream = stream_of(e);
-	g->graph = xsp_trace_id(e, XSP_ARG_GRAPH, 0);
+	g->graph = xsp_import_id(e, XSP_ARG_GRAPH, 0);
 }
 
-static void fill_overhead(const struct xsp_trace_event *e, void *record)
+static void fill_overhead(const struct xsp_import_event *e, void *record)
 {
 	static const struct {
 		const char *name;
@@ -196,7 +196,7 @@ static void fill_overhead(const struct xsp_trace_event *e, void *record)
 	struct xsp_gpu_overhead *o = record;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (xsp_trace_is(e, XSP_TRACE_NAME, kinds[i].name))
+		if (xsp_import_is(e, XSP_TRACE_NAME, kinds[i].name))
 			o->what = kinds[i].what;
 }
 
@@ -206,7 +206,7 @@ static void fill_overhead(const struct xsp_trace_event *e, void *record)
 	}
 static const struct activity {
 	const char *category;
-	void (*fill)(const struct xsp_trace_event *e, void *record); /* NULL: not carried */
+	void (*fill)(const struct xsp_import_event *e, void *record); /* NULL: not carried */
 	struct {
 		uint16_t type, size;
 	} record;
@@ -229,23 +229,23 @@ _Static_assert(sizeof(struct xsp_gpu_kernel) <= sizeof(((struct xsp_import_activ
 	       "the largest record has room");
 
 /* Waits tell their context only, and that of the others tells its device. */
-static int note_context(struct xsp_import *m, const struct xsp_trace_event *e)
+static int note_context(struct xsp_import *m, const struct xsp_import_event *e)
 {
-	if (!xsp_trace_has(e, XSP_ARG_CONTEXT) || !xsp_trace_has(e, XSP_ARG_DEVICE))
+	if (!xsp_import_has(e, XSP_ARG_CONTEXT) || !xsp_import_has(e, XSP_ARG_DEVICE))
 		return 0;
-	const uint32_t context = xsp_trace_id(e, XSP_ARG_CONTEXT, 0);
+	const uint32_t context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);
 	if (xsp_u64map_get(&m->contexts, context) != NULL)
 		return 0;
 	return xsp_u64map_set(&m->contexts, context, device_of(e));
 }
 
-int xsp_import_activity_of(struct xsp_import *m, const struct xsp_trace_event *e,
+int xsp_import_activity_of(struct xsp_import *m, const struct xsp_import_event *e,
 			   struct xsp_import_activity *a, bool *known)
 {
 	const struct activity *is = NULL;
 
 	for (size_t i = 0; i < sizeof(activities) / sizeof(activities[0]) && is == NULL; i++)
-		if (xsp_trace_is(e, XSP_TRACE_CAT, activities[i].category))
+		if (xsp_import_is(e, XSP_TRACE_CAT, activities[i].category))
 			is = &activities[i];
 	*known = is != NULL;
 	a->head.size = 0;
@@ -255,7 +255,7 @@ int xsp_import_activity_of(struct xsp_import *m, const struct xsp_trace_event *e
 	memset(a, 0, sizeof(*a));
 	record->type = is->record.type;
 	record->size = is->record.size;
-	record->correlation = xsp_trace_id(e, XSP_ARG_CORRELATION, 0);
+	record->correlation = xsp_import_id(e, XSP_ARG_CORRELATION, 0);
 	is->fill(e, record);
 	a->head.kind = XSP_IMPORT_ACTIVITY;
 	a->head.size = (uint32_t)(offsetof(struct xsp_import_activity, record) + is->record.size);

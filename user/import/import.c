@@ -202,7 +202,7 @@ static enum xsp_json_state take_array(struct xsp_import *m, struct xsp_json_stre
 static enum xsp_json_state take_event(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	const struct xsp_import_options *o = m->options;
-	enum xsp_json_state state = xsp_json_parse(s, xsp_trace_event_parse, &m->event);
+	enum xsp_json_state state = xsp_json_parse(s, xsp_import_event_parse, &m->event);
 
 	if (state != XSP_JSON_OK)
 		return state;
@@ -542,7 +542,7 @@ static int begin(struct xsp_import *m, int out)
 	int own;
 
 	m->window_start = m->window_duration = m->monotonic_start = -1;
-	xsp_trace_event_init(&m->event);
+	xsp_import_event_init(&m->event);
 	m->text = malloc(2 * XSP_IMPORT_NAME_MAX + 4 + XSP_JSON_PAD);
 	int rc = m->text == NULL
 			 ? -ENOMEM

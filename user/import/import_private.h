@@ -86,7 +86,7 @@ struct xsp_import {
 	const struct xsp_import_options *options;
 	struct xsp_import_report *report;
 	struct xsp_capture_writer *w;
-	struct xsp_trace_event event; /* at hand */
+	struct xsp_import_event event; /* at hand */
 	int error; /* of what was made of it: negative errno */
 	uint64_t file_bytes;
 	struct xsp_sorter *sorter, *pairs; /* pairs: B and E events */
@@ -142,16 +142,16 @@ enum xsp_import_class {
 	XSP_IMPORT_CALL, /* of CUDA's API */
 	XSP_IMPORT_FUNCTION, /* and what is above it: other categories */
 };
-int xsp_import_probe(struct xsp_import *m, const struct xsp_trace_event *e,
+int xsp_import_probe(struct xsp_import *m, const struct xsp_import_event *e,
 		     enum xsp_import_class class, uint32_t *probe);
 int xsp_import_other_probe(struct xsp_import *m, const struct xsp_capture_probe *probe,
 			   uint32_t *id);
 /* Index of the kernel's name. */
-int xsp_import_kernel(struct xsp_import *m, const struct xsp_trace_event *e, uint32_t *index);
-int xsp_import_thread(struct xsp_import *m, const struct xsp_trace_event *e, uint32_t *index);
+int xsp_import_kernel(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index);
+int xsp_import_thread(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index);
 /* An id that no thread and no process has. */
 uint32_t xsp_import_invent_id(struct xsp_import *m);
-int xsp_import_take_metadata(struct xsp_import *m, const struct xsp_trace_event *e);
+int xsp_import_take_metadata(struct xsp_import *m, const struct xsp_import_event *e);
 /* Processes and threads, as definitions. */
 int xsp_import_define(struct xsp_import *m);
 const char *xsp_import_keep(struct xsp_import *m, const char *value); /* NULL: no memory */
@@ -159,7 +159,7 @@ void xsp_import_tables_free(struct xsp_import *m);
 
 /* ---- take.c: from an event to what is sorted ---- */
 
-int xsp_import_take(struct xsp_import *m, const struct xsp_trace_event *e);
+int xsp_import_take(struct xsp_import *m, const struct xsp_import_event *e);
 /* B and E events, when all are known. */
 int xsp_import_take_pairs(struct xsp_import *m);
 int xsp_import_compare(const struct xsp_sorted *a, const struct xsp_sorted *b);
@@ -169,7 +169,7 @@ int xsp_import_need_gpu(struct xsp_import *m);
 /* ---- activity.c ---- */
 
 /* *known: false: the category is none of a GPU's. */
-int xsp_import_activity_of(struct xsp_import *m, const struct xsp_trace_event *e,
+int xsp_import_activity_of(struct xsp_import *m, const struct xsp_import_event *e,
 			   struct xsp_import_activity *a, bool *known);
 
 /* ---- tell.c: from what is sorted to events of the capture ---- */

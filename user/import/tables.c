@@ -12,10 +12,10 @@
 /* As the parser takes them: it looks at some bytes at a time. */
 static const char no_name[16 + XSP_JSON_PAD] = "\"[no name]\"", nothing[2 + XSP_JSON_PAD] = "\"\"";
 
-static const char *value_of(const struct xsp_trace_event *e, enum xsp_trace_key key,
+static const char *value_of(const struct xsp_import_event *e, enum xsp_import_key key,
 			    const char *otherwise)
 {
-	return xsp_trace_has(e, key) ? e->value[key] : otherwise;
+	return xsp_import_has(e, key) ? e->value[key] : otherwise;
 }
 
 /* ---- names ---- */
@@ -91,7 +91,7 @@ int xsp_import_other_probe(struct xsp_import *m, const struct xsp_capture_probe 
 	return xsp_capture_put_probe(m->w, &p);
 }
 
-static int define_probe(struct xsp_import *m, const struct xsp_trace_event *e,
+static int define_probe(struct xsp_import *m, const struct xsp_import_event *e,
 			enum xsp_import_class class, uint32_t *id)
 {
 	char category[64] = "cpu_op";
@@ -102,7 +102,7 @@ static int define_probe(struct xsp_import *m, const struct xsp_trace_event *e,
 		.name = m->text,
 	};
 
-	if (xsp_trace_has(e, XSP_TRACE_CAT))
+	if (xsp_import_has(e, XSP_TRACE_CAT))
 		xsp_json_to_text(e->value[XSP_TRACE_CAT], category, sizeof(category));
 	xsp_json_to_text(value_of(e, XSP_TRACE_NAME, no_name), m->text, XSP_IMPORT_NAME_MAX);
 	if (class == XSP_IMPORT_CALL)
@@ -110,7 +110,7 @@ static int define_probe(struct xsp_import *m, const struct xsp_trace_event *e,
 	return xsp_import_other_probe(m, &p, id);
 }
 
-int xsp_import_probe(struct xsp_import *m, const struct xsp_trace_event *e,
+int xsp_import_probe(struct xsp_import *m, const struct xsp_import_event *e,
 		     enum xsp_import_class class, uint32_t *probe)
 {
 	long category = 0;
@@ -133,7 +133,7 @@ int xsp_import_probe(struct xsp_import *m, const struct xsp_trace_event *e,
 	return rc;
 }
 
-int xsp_import_kernel(struct xsp_import *m, const struct xsp_trace_event *e, uint32_t *index)
+int xsp_import_kernel(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index)
 {
 	const long at = name_of(m, &m->kernels, 0, value_of(e, XSP_TRACE_NAME, no_name));
 
@@ -152,12 +152,12 @@ uint32_t xsp_import_invent_id(struct xsp_import *m)
 }
 
 /* A pid or tid: its number, or a hash of its text that no number is. */
-static uint64_t key_of(const struct xsp_trace_event *e, enum xsp_trace_key key, uint32_t *number)
+static uint64_t key_of(const struct xsp_import_event *e, enum xsp_import_key key, uint32_t *number)
 {
 	int64_t value = 0;
 
 	*number = UINT32_MAX;
-	if (!xsp_trace_has(e, key))
+	if (!xsp_import_has(e, key))
 		return 1ULL << 62;
 	if (e->value[key][0] != '"' && xsp_json_to_number(e->value[key], 0, &value)) {
 		if (value >= 0 && value < INVENTED)
@@ -170,14 +170,14 @@ static uint64_t key_of(const struct xsp_trace_event *e, enum xsp_trace_key key, 
 }
 
 /* What has no number of its own is called as the trace calls it. */
-static const char *name_instead(struct xsp_import *m, const struct xsp_trace_event *e,
-				enum xsp_trace_key key, uint32_t number)
+static const char *name_instead(struct xsp_import *m, const struct xsp_import_event *e,
+				enum xsp_import_key key, uint32_t number)
 {
-	return number == UINT32_MAX && xsp_trace_has(e, key) ? xsp_import_keep(m, e->value[key])
-							     : "";
+	return number == UINT32_MAX && xsp_import_has(e, key) ? xsp_import_keep(m, e->value[key])
+							      : "";
 }
 
-static int process_of(struct xsp_import *m, const struct xsp_trace_event *e, uint64_t key,
+static int process_of(struct xsp_import *m, const struct xsp_import_event *e, uint64_t key,
 		      uint32_t number, uint32_t *index)
 {
 	const long at = xsp_u64map_index(&m->process_of, key, &m->processes, &m->process_capacity,
@@ -203,7 +203,7 @@ static int tid_of(struct xsp_import *m, uint32_t number, uint32_t *tid)
 	return xsp_u64map_set(&m->tids, *tid, 1);
 }
 
-int xsp_import_thread(struct xsp_import *m, const struct xsp_trace_event *e, uint32_t *index)
+int xsp_import_thread(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index)
 {
 	uint32_t pid, tid, process, own = 0;
 	const uint64_t process_key = key_of(e, XSP_TRACE_PID, &pid);
@@ -252,13 +252,13 @@ static size_t without_number(char *text)
 	return kept;
 }
 
-int xsp_import_take_metadata(struct xsp_import *m, const struct xsp_trace_event *e)
+int xsp_import_take_metadata(struct xsp_import *m, const struct xsp_import_event *e)
 {
-	const bool thread = xsp_trace_is(e, XSP_TRACE_NAME, "thread_name");
+	const bool thread = xsp_import_is(e, XSP_TRACE_NAME, "thread_name");
 	uint32_t number, index = 0;
 
-	if ((!thread && !xsp_trace_is(e, XSP_TRACE_NAME, "process_name")) ||
-	    !xsp_trace_has(e, XSP_ARG_NAME))
+	if ((!thread && !xsp_import_is(e, XSP_TRACE_NAME, "process_name")) ||
+	    !xsp_import_has(e, XSP_ARG_NAME))
 		return 0;
 	const uint64_t process = key_of(e, XSP_TRACE_PID, &number);
 	int rc = thread ? xsp_import_thread(m, e, &index)

@@ -21,7 +21,7 @@ static const struct category {
 	const char *name;
 	enum xsp_import_class class;
 	uint8_t rank; /* of what begins and ends together the lower one is around the others */
-	uint8_t id; /* enum xsp_trace_key of a number that rises in the order of begins; 0: none */
+	uint8_t id; /* enum xsp_import_key of a number that rises in the order of begins; 0: none */
 } categories[] = {
 	{"cpu_op", XSP_IMPORT_FUNCTION, 2, XSP_ARG_EXTERNAL_ID},
 	{"cuda_runtime", XSP_IMPORT_CALL, 4, 0},
@@ -36,10 +36,10 @@ static const struct category {
 #define CATEGORIES (sizeof(categories) / sizeof(categories[0]))
 static const struct category any_category = {"", XSP_IMPORT_FUNCTION, 3, 0};
 
-static const struct category *category_of(const struct xsp_trace_event *e)
+static const struct category *category_of(const struct xsp_import_event *e)
 {
 	for (size_t i = 0; i < CATEGORIES; i++)
-		if (xsp_trace_is(e, XSP_TRACE_CAT, categories[i].name))
+		if (xsp_import_is(e, XSP_TRACE_CAT, categories[i].name))
 			return &categories[i];
 	return &any_category;
 }
@@ -67,13 +67,13 @@ int xsp_import_need_gpu(struct xsp_import *m)
 }
 
 /* Microseconds with decimals, exact to the nanosecond. */
-static bool time_of(const struct xsp_trace_event *e, enum xsp_trace_key key, int64_t *ns)
+static bool time_of(const struct xsp_import_event *e, enum xsp_import_key key, int64_t *ns)
 {
-	return xsp_trace_has(e, key) && xsp_json_to_number(e->value[key], 3, ns) &&
+	return xsp_import_has(e, key) && xsp_json_to_number(e->value[key], 3, ns) &&
 	       *ns <= XSP_IMPORT_TIME_MAX && *ns >= -XSP_IMPORT_TIME_MAX;
 }
 
-static bool begin_of(struct xsp_import *m, const struct xsp_trace_event *e, int64_t *ns)
+static bool begin_of(struct xsp_import *m, const struct xsp_import_event *e, int64_t *ns)
 {
 	if (time_of(e, XSP_TRACE_TS, ns))
 		return true;
@@ -82,7 +82,7 @@ static bool begin_of(struct xsp_import *m, const struct xsp_trace_event *e, int6
 }
 
 /* From when to when. False, and counted: that is not known, or cannot be. */
-static bool interval_of(struct xsp_import *m, const struct xsp_trace_event *e, int64_t *begin,
+static bool interval_of(struct xsp_import *m, const struct xsp_import_event *e, int64_t *begin,
 			int64_t *end)
 {
 	int64_t duration;
@@ -102,10 +102,10 @@ static bool interval_of(struct xsp_import *m, const struct xsp_trace_event *e, i
 /* ---- spans ---- */
 
 /* A call's number of its API, which is its name's; one that is another name's, or is missing, is made up. */
-static int cbid_of(struct xsp_import *m, const struct xsp_trace_event *e, unsigned api,
+static int cbid_of(struct xsp_import *m, const struct xsp_import_event *e, unsigned api,
 		   uint32_t probe, uint32_t *cbid)
 {
-	*cbid = xsp_trace_id(e, XSP_ARG_CBID, 0x1000000U + probe);
+	*cbid = xsp_import_id(e, XSP_ARG_CBID, 0x1000000U + probe);
 	const uint64_t key = (uint64_t)api << 32 | *cbid;
 	const uint32_t *known = xsp_u64map_get(&m->cbids, key);
 
@@ -116,22 +116,22 @@ static int cbid_of(struct xsp_import *m, const struct xsp_trace_event *e, unsign
 	return 0;
 }
 
-static int take_call(struct xsp_import *m, const struct xsp_trace_event *e,
+static int take_call(struct xsp_import *m, const struct xsp_import_event *e,
 		     struct xsp_import_span *s)
 {
 	char text[256] = "";
 
-	if (xsp_trace_has(e, XSP_TRACE_NAME))
+	if (xsp_import_has(e, XSP_TRACE_NAME))
 		xsp_json_to_text(e->value[XSP_TRACE_NAME], text, sizeof(text));
 	s->head.api = (uint8_t)(1 + xsp_cuda_api_of(text));
-	s->correlation = xsp_trace_id(e, XSP_ARG_CORRELATION, 0);
+	s->correlation = xsp_import_id(e, XSP_ARG_CORRELATION, 0);
 	m->processes[m->threads[s->thread].process].calls = true;
 	int rc = cbid_of(m, e, s->head.api, s->probe, &s->cbid);
 	return rc == 0 && s->correlation != 0 ? xsp_import_need_gpu(m) : rc;
 }
 
 /* All but its end. */
-static int fill_span(struct xsp_import *m, const struct xsp_trace_event *e, int64_t begin,
+static int fill_span(struct xsp_import *m, const struct xsp_import_event *e, int64_t begin,
 		     struct xsp_import_span *s)
 {
 	const struct category *c = category_of(e);
@@ -141,11 +141,11 @@ static int fill_span(struct xsp_import *m, const struct xsp_trace_event *e, int6
 					       .kind = XSP_IMPORT_SPAN,
 					       .rank = c->rank}};
 	if (c->id != 0)
-		s->id = (uint64_t)xsp_trace_number(e, c->id, 0);
-	if (xsp_trace_is_literal(e, XSP_ARG_FINISHED, "false") ||
-	    xsp_trace_is_literal(e, XSP_ARG_EXIT_LOST, "true"))
+		s->id = (uint64_t)xsp_import_number(e, c->id, 0);
+	if (xsp_import_is_literal(e, XSP_ARG_FINISHED, "false") ||
+	    xsp_import_is_literal(e, XSP_ARG_EXIT_LOST, "true"))
 		s->head.ending = XSP_IMPORT_NOT_SEEN;
-	else if (xsp_trace_is_literal(e, XSP_ARG_UNWOUND, "true"))
+	else if (xsp_import_is_literal(e, XSP_ARG_UNWOUND, "true"))
 		s->head.ending = XSP_IMPORT_UNWOUND;
 	int rc = xsp_import_thread(m, e, &s->thread);
 	if (rc == 0)
@@ -163,7 +163,7 @@ static int add_span(struct xsp_import *m, const struct xsp_import_span *s)
 	return xsp_sorter_add(m->sorter, (const void *)s);
 }
 
-static int take_complete(struct xsp_import *m, const struct xsp_trace_event *e)
+static int take_complete(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	struct xsp_import_activity a;
 	struct xsp_import_span s;
@@ -172,11 +172,11 @@ static int take_complete(struct xsp_import *m, const struct xsp_trace_event *e)
 
 	if (!interval_of(m, e, &begin, &end))
 		return 0;
-	if (xsp_trace_is(e, XSP_TRACE_CAT, "Trace")) { /* the profiler's own time */
+	if (xsp_import_is(e, XSP_TRACE_CAT, "Trace")) { /* the profiler's own time */
 		xsp_import_cover(m, begin, end);
 		return 0;
 	}
-	if (xsp_trace_is(e, XSP_TRACE_CAT, "thread_state")) {
+	if (xsp_import_is(e, XSP_TRACE_CAT, "thread_state")) {
 		xsp_import_counted(m, XSP_IMPORT_STATES);
 		return 0;
 	}
@@ -200,7 +200,7 @@ static int take_complete(struct xsp_import *m, const struct xsp_trace_event *e)
 
 /* ---- B and E ---- */
 
-static int take_edge(struct xsp_import *m, const struct xsp_trace_event *e, bool ends)
+static int take_edge(struct xsp_import *m, const struct xsp_import_event *e, bool ends)
 {
 	struct pair p = {.ends = ends};
 	int64_t ns;
@@ -332,11 +332,11 @@ static int allocator_probe(struct xsp_import *m, enum xsp_allocator_call call, u
 }
 
 /* As the functions of PyTorch's allocators tell it (catalog/allocators.h). */
-static int take_allocation(struct xsp_import *m, const struct xsp_trace_event *e)
+static int take_allocation(struct xsp_import *m, const struct xsp_import_event *e)
 {
-	const int64_t bytes = xsp_trace_number(e, XSP_ARG_MEMORY_BYTES, 0);
-	const uint64_t type = (uint64_t)xsp_trace_number(e, XSP_ARG_DEVICE_TYPE, 0) & 0xff;
-	const uint64_t device = (uint64_t)xsp_trace_number(e, XSP_ARG_DEVICE_ID, -1) & 0xff;
+	const int64_t bytes = xsp_import_number(e, XSP_ARG_MEMORY_BYTES, 0);
+	const uint64_t type = (uint64_t)xsp_import_number(e, XSP_ARG_DEVICE_TYPE, 0) & 0xff;
+	const uint64_t device = (uint64_t)xsp_import_number(e, XSP_ARG_DEVICE_ID, -1) & 0xff;
 	const enum xsp_allocator_call call = type != XSP_C10_CPU ? XSP_ALLOCATOR_REPORTS
 					     : bytes > 0	 ? XSP_ALLOCATOR_GAVE
 								 : XSP_ALLOCATOR_TAKES;
@@ -345,9 +345,9 @@ static int take_allocation(struct xsp_import *m, const struct xsp_trace_event *e
 	struct xsp_import_allocation a = {
 		.head = {.size = sizeof(a), .kind = XSP_IMPORT_ALLOCATION},
 		.words = words[call],
-		.word = {(uint64_t)xsp_trace_number(e, XSP_ARG_ADDRESS, 0), (uint64_t)bytes,
-			 (uint64_t)xsp_trace_number(e, XSP_ARG_ALLOCATED, 0),
-			 (uint64_t)xsp_trace_number(e, XSP_ARG_RESERVED, 0), device << 8 | type},
+		.word = {(uint64_t)xsp_import_number(e, XSP_ARG_ADDRESS, 0), (uint64_t)bytes,
+			 (uint64_t)xsp_import_number(e, XSP_ARG_ALLOCATED, 0),
+			 (uint64_t)xsp_import_number(e, XSP_ARG_RESERVED, 0), device << 8 | type},
 	};
 
 	if (!begin_of(m, e, &a.head.time_ns))
@@ -366,35 +366,35 @@ static int take_allocation(struct xsp_import *m, const struct xsp_trace_event *e
 
 /* ---- all of them ---- */
 
-static int take_instant(struct xsp_import *m, const struct xsp_trace_event *e)
+static int take_instant(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	int64_t ns;
 
-	if (xsp_trace_is(e, XSP_TRACE_NAME, "[memory]") && xsp_trace_has(e, XSP_ARG_MEMORY_BYTES))
+	if (xsp_import_is(e, XSP_TRACE_NAME, "[memory]") && xsp_import_has(e, XSP_ARG_MEMORY_BYTES))
 		return take_allocation(m, e);
-	if (xsp_trace_is(e, XSP_TRACE_NAME, "Record Window End")) {
+	if (xsp_import_is(e, XSP_TRACE_NAME, "Record Window End")) {
 		if (time_of(e, XSP_TRACE_TS, &ns))
 			xsp_import_cover(m, ns, ns);
 		return 0;
 	}
-	if (!xsp_trace_is(e, XSP_TRACE_PID, "Traces")) /* "Iteration Start" */
+	if (!xsp_import_is(e, XSP_TRACE_PID, "Traces")) /* "Iteration Start" */
 		xsp_import_counted(m, XSP_IMPORT_INSTANTS);
 	return 0;
 }
 
 /* Arrows from calls to what they caused are made anew, from correlation ids. */
-static int take_flow(struct xsp_import *m, const struct xsp_trace_event *e)
+static int take_flow(struct xsp_import *m, const struct xsp_import_event *e)
 {
-	if (!xsp_trace_is(e, XSP_TRACE_CAT, "ac2g") &&
-	    !xsp_trace_is(e, XSP_TRACE_CAT, "async_cpu_to_gpu") &&
-	    !xsp_trace_is(e, XSP_TRACE_CAT, "async_gpu") && xsp_trace_is(e, XSP_TRACE_PH, "s"))
+	if (!xsp_import_is(e, XSP_TRACE_CAT, "ac2g") &&
+	    !xsp_import_is(e, XSP_TRACE_CAT, "async_cpu_to_gpu") &&
+	    !xsp_import_is(e, XSP_TRACE_CAT, "async_gpu") && xsp_import_is(e, XSP_TRACE_PH, "s"))
 		xsp_import_counted(m, XSP_IMPORT_FLOWS);
 	return 0;
 }
 
-int xsp_import_take(struct xsp_import *m, const struct xsp_trace_event *e)
+int xsp_import_take(struct xsp_import *m, const struct xsp_import_event *e)
 {
-	const char *phase = xsp_trace_has(e, XSP_TRACE_PH) ? e->value[XSP_TRACE_PH] : "";
+	const char *phase = xsp_import_has(e, XSP_TRACE_PH) ? e->value[XSP_TRACE_PH] : "";
 
 	xsp_import_counted(m, XSP_IMPORT_EVENTS);
 	switch (phase[0] == '"' && phase[1] != '"' && phase[2] == '"' ? phase[1] : '\0') {

@@ -51,7 +51,7 @@ _Static_assert(XSP_TRACE_KEYS <= 64, "a bit each");
 
 #define MEMBERS ((1ULL << XSP_TRACE_ARGS) - 1) /* the others are of "args" */
 
-void xsp_trace_event_init(struct xsp_trace_event *e)
+void xsp_import_event_init(struct xsp_import_event *e)
 {
 	memset(e, 0, sizeof(*e));
 	for (unsigned k = 0; k < XSP_TRACE_KEYS; k++) {
@@ -60,7 +60,7 @@ void xsp_trace_event_init(struct xsp_trace_event *e)
 	}
 }
 
-static void note(struct xsp_trace_event *e, uint64_t among, const char *key, size_t length,
+static void note(struct xsp_import_event *e, uint64_t among, const char *key, size_t length,
 		 const char *value)
 {
 	uint64_t left = e->beginning_with[key[0] & 127] & among;
@@ -91,31 +91,33 @@ static const char *take_member(void *ctx, const char *key, size_t length, const 
 	return xsp_json_value(value, stopped, deep);
 }
 
-const char *xsp_trace_event_parse(void *ctx, const char *text, const char **stopped, bool *deep)
+const char *xsp_import_event_parse(void *ctx, const char *text, const char **stopped, bool *deep)
 {
-	struct xsp_trace_event *e = ctx;
+	struct xsp_import_event *e = ctx;
 
 	e->has = 0;
 	return xsp_json_members(text, take_member, e, stopped, deep);
 }
 
-int64_t xsp_trace_number(const struct xsp_trace_event *e, enum xsp_trace_key key, int64_t otherwise)
+int64_t xsp_import_number(const struct xsp_import_event *e, enum xsp_import_key key,
+			  int64_t otherwise)
 {
 	int64_t value;
 
-	return xsp_trace_has(e, key) && xsp_json_to_number(e->value[key], 0, &value) ? value
-										     : otherwise;
+	return xsp_import_has(e, key) && xsp_json_to_number(e->value[key], 0, &value) ? value
+										      : otherwise;
 }
 
-uint32_t xsp_trace_id(const struct xsp_trace_event *e, enum xsp_trace_key key, uint32_t otherwise)
+uint32_t xsp_import_id(const struct xsp_import_event *e, enum xsp_import_key key,
+		       uint32_t otherwise)
 {
-	const int64_t value = xsp_trace_number(e, key, -1);
+	const int64_t value = xsp_import_number(e, key, -1);
 
 	return value >= 0 && value <= UINT32_MAX ? (uint32_t)value : otherwise;
 }
 
-bool xsp_trace_is_literal(const struct xsp_trace_event *e, enum xsp_trace_key key,
-			  const char *literal)
+bool xsp_import_is_literal(const struct xsp_import_event *e, enum xsp_import_key key,
+			   const char *literal)
 {
-	return xsp_trace_has(e, key) && strncmp(e->value[key], literal, strlen(literal)) == 0;
+	return xsp_import_has(e, key) && strncmp(e->value[key], literal, strlen(literal)) == 0;
 }

@@ -10,7 +10,7 @@
 #include "import/json_stream.h"
 
 /* Members of an event, and of its "args". */
-enum xsp_trace_key {
+enum xsp_import_key {
 	XSP_TRACE_PH,
 	XSP_TRACE_CAT,
 	XSP_TRACE_NAME,
@@ -57,37 +57,38 @@ enum xsp_trace_key {
 	XSP_TRACE_KEYS, /* at most 64 */
 };
 
-struct xsp_trace_event {
+struct xsp_import_event {
 	uint64_t has; /* bit n: key n is there */
 	const char *value[XSP_TRACE_KEYS];
 	uint64_t beginning_with[128]; /* which keys */
 	uint8_t lengths[XSP_TRACE_KEYS];
 };
-void xsp_trace_event_init(struct xsp_trace_event *e);
+void xsp_import_event_init(struct xsp_import_event *e);
 
-/* An xsp_json_parse_fn; ctx: struct xsp_trace_event. Of a key that comes twice the last one counts. */
-const char *xsp_trace_event_parse(void *ctx, const char *text, const char **stopped, bool *deep);
+/* An xsp_json_parse_fn; ctx: struct xsp_import_event. Of a key that comes twice the last one counts. */
+const char *xsp_import_event_parse(void *ctx, const char *text, const char **stopped, bool *deep);
 
-static inline bool xsp_trace_has(const struct xsp_trace_event *e, enum xsp_trace_key key)
+static inline bool xsp_import_has(const struct xsp_import_event *e, enum xsp_import_key key)
 {
 	return e->has >> key & 1;
 }
 /* The value, or `otherwise` where there is no such number. */
-int64_t xsp_trace_number(const struct xsp_trace_event *e, enum xsp_trace_key key,
-			 int64_t otherwise);
+int64_t xsp_import_number(const struct xsp_import_event *e, enum xsp_import_key key,
+			  int64_t otherwise);
 /* The same, for ids of 32 bits: what does not fit is `otherwise`. */
-uint32_t xsp_trace_id(const struct xsp_trace_event *e, enum xsp_trace_key key, uint32_t otherwise);
+uint32_t xsp_import_id(const struct xsp_import_event *e, enum xsp_import_key key,
+		       uint32_t otherwise);
 /* Is it that word, without escapes? Of at most 32 letters (XSP_JSON_PAD). */
-static inline bool xsp_trace_is(const struct xsp_trace_event *e, enum xsp_trace_key key,
-				const char *word)
+static inline bool xsp_import_is(const struct xsp_import_event *e, enum xsp_import_key key,
+				 const char *word)
 {
-	if (!xsp_trace_has(e, key) || e->value[key][0] != '"' || e->value[key][1] != word[0])
+	if (!xsp_import_has(e, key) || e->value[key][0] != '"' || e->value[key][1] != word[0])
 		return false;
 	const size_t length = strlen(word);
 	return memcmp(e->value[key] + 1, word, length) == 0 && e->value[key][1 + length] == '"';
 }
 /* Is it the JSON literal? */
-bool xsp_trace_is_literal(const struct xsp_trace_event *e, enum xsp_trace_key key,
-			  const char *literal);
+bool xsp_import_is_literal(const struct xsp_import_event *e, enum xsp_import_key key,
+			   const char *literal);
 
 #endif

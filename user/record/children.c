@@ -2,169 +2,16 @@
 /*
  * children.c - --follow: children get links of their own as they are born.
  *
- * A link is for one process, so that nobody else who maps the library pays for it; what a child calls
- * before its links are there is not seen. The kernel side tells of a birth (and of an exec) by an event
- * that wakes us, and how long each child went without is measured and said.
+ * A link is for one process, so that nobody else who maps the library pays for it.
  */
 #include "record/recorder_private.h"
 #include "base/clock.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <unistd.h>
-
-#include "base/grow.h"
-#include "base/u64map.h"
 
 /* A turn attaches to new children for so long; the rings must not wait for it. */
 #define ATTACH_NS 20000000ULL
-/* After a birth or an exec libraries come: for so long turns are short. */
-#define HURRY_NS 50000000ULL
-#define GAPS_MAX 65536U
-#define RINGS_MAX 64
-
-struct birth {
-	pid_t pid, parent;
-	uint64_t time_ns;
-};
-
-/* Times without links, us. */
-struct gaps {
-	uint32_t *us;
-	size_t count, room;
-};
-
-struct xsp_children {
-	struct birth *born; /* since the last look */
-	size_t count, room;
-	struct xsp_u64map seen; /* pid to the time of its birth, in units of about 1 ms */
-	struct gaps birth, exec;
-	uint64_t births, ended, failed;
-	uint64_t hurry_until_ns;
-	int wakeups; /* epoll of the rings: the kernel side wakes it for births and execs only */
-};
-
-/* ---- setting up ---- */
-
-static int watch_rings(const struct xsp_recorder *r, int epoll)
-{
-	int fds[RINGS_MAX];
-	size_t count = xsp_broker_rings(r->broker, fds, RINGS_MAX);
-
-	for (size_t i = 0; i < count; i++) {
-		/* by edge: that there are events is no reason to wake up */
-		struct epoll_event e = {.events = EPOLLIN | EPOLLET};
-		if (epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &e) != 0)
-			return -errno;
-	}
-	return 0;
-}
-
-int xsp_children_new(struct xsp_recorder *r)
-{
-	struct xsp_children *c = calloc(1, sizeof(*c));
-
-	if (c == NULL)
-		return -ENOMEM;
-	r->children = c;
-	c->wakeups = epoll_create1(EPOLL_CLOEXEC);
-	return c->wakeups < 0 ? -errno : watch_rings(r, c->wakeups);
-}
-
-void xsp_children_free(struct xsp_recorder *r)
-{
-	struct xsp_children *c = r->children;
-
-	if (c == NULL)
-		return;
-	if (c->wakeups >= 0)
-		close(c->wakeups);
-	xsp_u64map_free(&c->seen);
-	free(c->born);
-	free(c->birth.us);
-	free(c->exec.us);
-	free(c);
-	r->children = NULL;
-}
-
-/* ---- births ---- */
-
-/* Two tell of each birth; pids come again only much later. */
-static bool is_known(struct xsp_children *c, const struct birth *b)
-{
-	const uint32_t when = (uint32_t)(b->time_ns >> 20), second = 1000;
-	uint32_t *before = xsp_u64map_get(&c->seen, (uint64_t)b->pid);
-
-	if (before != NULL && when - *before + second < 2 * second)
-		return true;
-	xsp_u64map_set(&c->seen, (uint64_t)b->pid, when); /* unknown: told twice, found once */
-	return false;
-}
-
-void xsp_children_born(struct xsp_recorder *r, pid_t pid, pid_t parent, uint64_t time_ns)
-{
-	struct xsp_children *c = r->children;
-	const struct birth b = {pid, parent, time_ns};
-
-	if (!r->options.attach.follow || is_known(c, &b))
-		return;
-	c->births++;
-	if (xsp_grow(&c->born, &c->room, c->count + 1) < 0)
-		c->failed++;
-	else
-		c->born[c->count++] = b;
-}
-
-void xsp_children_task(void *ctx, const struct xsp_event_task *task)
-{
-	struct xsp_recorder *r = ctx;
-	struct recorded_process *p;
-
-	if (task->what == XSP_TASK_FORK && task->head.tgid != task->other_tgid)
-		xsp_children_born(r, (pid_t)task->head.tgid, (pid_t)task->other_tgid,
-				  task->head.time_ns);
-	if (task->what != XSP_TASK_EXEC)
-		return;
-	/* the sideband tells the same a little later, with what else belongs to it */
-	p = xsp_recorder_find(r, (pid_t)task->head.tgid);
-	if (p != NULL) {
-		p->dirty = true;
-		p->exec_ns = task->head.time_ns;
-	}
-	r->children->hurry_until_ns = xsp_now_ns() + HURRY_NS;
-}
-
-static void take_gap(struct gaps *g, uint64_t since_ns)
-{
-	if (g->count < GAPS_MAX && xsp_grow(&g->us, &g->room, g->count + 1) == 0)
-		g->us[g->count++] = (uint32_t)((xsp_now_ns() - since_ns) / 1000);
-}
-
-void xsp_children_exec_attached(struct xsp_recorder *r, const struct recorded_process *p)
-{
-	if (p->exec_ns != 0)
-		take_gap(&r->children->exec, p->exec_ns);
-}
-
-static void attach_to(struct xsp_recorder *r, const struct birth *b)
-{
-	struct xsp_children *c = r->children;
-	struct xsp_error why = {0};
-	int rc = xsp_recorder_find(r, b->pid) != NULL
-			 ? 0
-			 : xsp_recorder_add_child(r, b->pid, b->parent, &why);
-
-	if (rc == 0)
-		take_gap(&c->birth, b->time_ns);
-	else if (rc == -ESRCH)
-		c->ended++; /* it has no row of its own, but the events of its life are there */
-	else if (c->failed++ == 0)
-		xsp_recorder_note(r, "child %d and perhaps others are not followed: %s",
-				  (int)b->pid, why.text);
-}
 
 /* Those that the kernel side has stopped for us: at their birth, or at exec. The launched one is the
  * business of its launcher. */
@@ -187,44 +34,32 @@ static void resume_stopped(struct xsp_recorder *r)
 	}
 }
 
-int xsp_children_attach(struct xsp_recorder *r)
+static void attach_to(struct xsp_recorder *r, const struct xsp_birth *b)
 {
-	struct xsp_children *c = r->children;
-	const uint64_t start = xsp_now_ns();
-	size_t done = 0;
+	struct xsp_error why = {0};
+	int rc = xsp_recorder_find(r, b->pid) != NULL
+			 ? 0
+			 : xsp_recorder_add_child(r, b->pid, b->parent, &why);
 
-	if (c->count > 0)
-		c->hurry_until_ns = start + HURRY_NS;
-	while (done < c->count && xsp_now_ns() - start < ATTACH_NS)
-		attach_to(r, &c->born[done++]);
-	for (size_t i = done; i < c->count; i++)
-		c->born[i - done] = c->born[i];
-	c->count -= done;
-	if (c->count == 0)
-		resume_stopped(r);
-	return 0;
+	xsp_children_attached(r, b, rc, why.text);
 }
 
-void xsp_children_wait(struct xsp_recorder *r, int wait_ms)
+void xsp_children_attach(struct xsp_recorder *r)
 {
-	struct pollfd fds[RINGS_MAX] = {{.fd = r->children->wakeups, .events = POLLIN}};
-	struct epoll_event woken[RINGS_MAX];
-	nfds_t n = 1;
+	const uint64_t start = xsp_now_ns();
+	struct xsp_birth b;
 
-	for (size_t i = 0; i < r->process_count && n < RINGS_MAX; i++)
-		fds[n++] = (struct pollfd){.fd = xsp_process_pidfd(r->processes[i].process),
-					   .events = POLLIN};
-	if (r->children->count > 0)
-		wait_ms = 0;
-	else if (wait_ms > 1 && xsp_now_ns() < r->children->hurry_until_ns)
-		wait_ms = 1;
-	if (poll(fds, n, wait_ms) > 0 && fds[0].revents != 0)
-		epoll_wait(r->children->wakeups, woken, RINGS_MAX, 0);
+	while (xsp_children_next(r, &b)) {
+		attach_to(r, &b);
+		if (xsp_now_ns() - start >= ATTACH_NS)
+			return;
+	}
+	resume_stopped(r);
 }
 
 /* ---- those that are there already ---- */
 
-int xsp_children_adopt(struct xsp_recorder *r, pid_t pid)
+static int adopt(struct xsp_recorder *r, pid_t pid)
 {
 	size_t fresh;
 
@@ -251,76 +86,14 @@ int xsp_children_adopt(struct xsp_recorder *r, pid_t pid)
 	return 0;
 }
 
-/* ---- what is told of it ---- */
-
-static int by_size(const void *a, const void *b)
+int xsp_recorder_add_process(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
 {
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	struct recorded_process *p = xsp_recorder_find(r, pid);
 
-	return (x > y) - (x < y);
-}
-
-/* "N attached to ..." or "". */
-static void tell_gaps(struct gaps *g, const char *since, char *text, size_t size)
-{
-	text[0] = '\0';
-	if (g->count == 0)
-		return;
-	qsort(g->us, g->count, sizeof(*g->us), by_size);
-	snprintf(text, size, "%zu attached to %.1f ms (median) after their %s, %.1f ms at most",
-		 g->count, g->us[g->count / 2] * 1e-3, since, g->us[g->count - 1] * 1e-3);
-}
-
-static const char *in_between(const struct xsp_recorder *r)
-{
-	const struct xsp_attach_options *o = &r->options.attach;
-
-	return o->stop ? ", stopped until then" : "; calls in between are not seen";
-}
-
-static int put_births(struct xsp_recorder *r)
-{
-	struct xsp_children *c = r->children;
-	char gaps[160], ended[64] = "", failed[64] = "", waiting[64] = "", text[460];
-
-	if (c->births == 0)
-		return 0;
-	tell_gaps(&c->birth, "birth", gaps, sizeof(gaps));
-	if (c->ended > 0)
-		snprintf(ended, sizeof(ended), "; %llu had ended before",
-			 (unsigned long long)c->ended);
-	if (c->failed > 0)
-		snprintf(failed, sizeof(failed), "; %llu could not be followed",
-			 (unsigned long long)c->failed);
-	if (c->count > 0)
-		snprintf(waiting, sizeof(waiting), "; %zu were not reached before the end",
-			 c->count);
-	snprintf(text, sizeof(text), "%llu born%s%s%s%s%s%s", (unsigned long long)c->births,
-		 gaps[0] != '\0' ? ", " : "", gaps, gaps[0] != '\0' ? in_between(r) : "", ended,
-		 failed, waiting);
-	return xsp_capture_put_info(r->writer, "children", text);
-}
-
-/* Did any child run for a while, or to its end, without probes? */
-static bool calls_unseen(const struct xsp_recorder *r)
-{
-	const struct xsp_attach_options *o = &r->options.attach;
-	const struct xsp_children *c = r->children;
-	const bool gaps = c->birth.count + c->exec.count + c->ended > 0;
-
-	return c->failed + c->count > 0 || (gaps && !o->stop);
-}
-
-int xsp_children_put_infos(struct xsp_recorder *r)
-{
-	char gaps[160], text[240];
-	int rc = put_births(r);
-
-	if (rc == 0 && calls_unseen(r))
-		rc = xsp_capture_put_info(r->writer, "calls unseen", "of children");
-	tell_gaps(&r->children->exec, "exec", gaps, sizeof(gaps));
-	if (rc < 0 || gaps[0] == '\0')
-		return rc;
-	snprintf(text, sizeof(text), "%s%s", gaps, in_between(r));
-	return xsp_capture_put_info(r->writer, "execs", text);
+	if (p != NULL) {
+		p->exec_ns = 0;
+		return xsp_recorder_scan(r, p, err);
+	}
+	int rc = xsp_recorder_add_child(r, pid, 0, err);
+	return rc == 0 && r->options.attach.follow ? adopt(r, pid) : rc;
 }

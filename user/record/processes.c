@@ -6,19 +6,10 @@
 #include "base/units.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid)
-{
-	for (size_t i = 0; i < r->process_count; i++)
-		if (r->processes[i].pid == pid)
-			return &r->processes[i];
-	return NULL;
-}
 
 /* ---- definitions ---- */
 
@@ -537,18 +528,6 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 	return scan_first(r, pid, err);
 }
 
-int xsp_recorder_add_process(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
-{
-	struct recorded_process *p = xsp_recorder_find(r, pid);
-
-	if (p != NULL) {
-		p->exec_ns = 0;
-		return xsp_recorder_scan(r, p, err);
-	}
-	int rc = xsp_recorder_add_child(r, pid, 0, err);
-	return rc == 0 && r->options.attach.follow ? xsp_children_adopt(r, pid) : rc;
-}
-
 int xsp_recorder_stop_at_exec(struct xsp_recorder *r, pid_t pid)
 {
 	r->launched = pid;
@@ -666,58 +645,4 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 		p->exec_ns = 0;
 	}
 	return rc < 0 ? (int)rc : 0;
-}
-
-/* ---- names that are addresses ---- */
-
-const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id)
-{
-	const struct xsp_plan *plan = &r->plan;
-
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct xsp_planned_module *m = plan->modules[i];
-		if (m->count > 0 && id >= m->probes[0].id && id - m->probes[0].id < m->count)
-			return &m->probes[id - m->probes[0].id].probe;
-	}
-	return NULL;
-}
-
-/* A text that was not in memory when the range began. The process may be gone by now. */
-static void resolve_text(struct xsp_recorder *r, const struct xsp_event_name *name, char *text,
-			 size_t size)
-{
-	const struct recorded_process *p = NULL;
-	uint64_t place[2]; /* address, length */
-
-	memcpy(place, name + 1, sizeof(place));
-	for (size_t i = r->process_count; i > 0 && p == NULL; i--)
-		if (r->processes[i - 1].pid == (pid_t)name->head.tgid)
-			p = &r->processes[i - 1];
-	if (p != NULL && name->head.time_ns >= p->program_ns &&
-	    xsp_resolve_text(r->resolver, p->process, name->head.time_ns, place[0], place[1], text,
-			     size) == 0)
-		return;
-	r->unread_names++;
-	snprintf(text, size, "[name not readable]");
-}
-
-void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *text, size_t size)
-{
-	struct xsp_recorder *r = ctx;
-	struct recorded_process *p = xsp_recorder_find(r, (pid_t)name->head.tgid);
-	const struct xsp_probe *probe = xsp_recorder_probe(r, name->head.probe);
-	uint64_t address;
-
-	if (name->head.flags & XSP_EVENT_NAME_LOST) {
-		resolve_text(r, name, text, size);
-		return;
-	}
-	memcpy(&address, name + 1, sizeof(address));
-	snprintf(text, size, "0x%" PRIx64, address);
-	if (p != NULL && (name->head.flags & XSP_EVENT_NAME_VTABLE))
-		xsp_resolve_vtable(r->resolver, p->process, address, text, size);
-	else if (p != NULL && !xsp_call_site_name(r, p, probe, address, text, size))
-		xsp_resolve_code(r->resolver, p->process, address, text, size);
-	if (probe != NULL && probe->rename != NULL)
-		probe->rename(text, size);
 }

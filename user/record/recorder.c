@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,6 @@
 #include <unistd.h>
 
 #define FLUSH_NS 1000000000ULL
-#define PRICE_NS 50000000ULL /* between looks at what sections cost */
 /* A turn names addresses for so long; the rings must not wait for it. */
 #define FRAMES_NS 2000000ULL
 #define FRAMES_LAST_NS 3000000000ULL /* ... and at the end */
@@ -28,19 +26,6 @@
 static double since_ms(uint64_t start)
 {
 	return (double)(xsp_now_ns() - start) * 1e-6;
-}
-
-void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-
-	if (r->options.note == NULL)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	r->options.note(r->options.note_ctx, text);
 }
 
 /* ---- setting up ---- */
@@ -375,9 +360,10 @@ static int broker_gone(struct xsp_error *err)
 static long take_events(struct xsp_recorder *r)
 {
 	long moved = xsp_drain_run(r->drain, events_a_turn(r));
-	int rc = moved < 0 ? 0 : xsp_children_attach(r);
 
-	return rc < 0 ? rc : moved;
+	if (moved >= 0)
+		xsp_children_attach(r);
+	return moved;
 }
 
 static int flush(struct xsp_recorder *r)
@@ -402,26 +388,6 @@ static int cannot_go_on(const struct xsp_recorder *r, int rc, struct xsp_error *
 		r->options.capture_named ? r->options.capture_path : "the capture", strerror(-rc));
 }
 
-/* In the ring that the thread's other events come through. */
-static int put_in_ring(struct xsp_recorder *r, const struct xsp_event *e)
-{
-	const size_t rings = xsp_broker_rings(r->broker, NULL, 0);
-
-	return xsp_capture_put_event(r->writer, e->tid & (unsigned)(rings - 1), e, e->size);
-}
-
-static int put_times(struct xsp_recorder *r)
-{
-	struct xsp_event_times *times = NULL;
-	size_t count = 0;
-	int rc = xsp_broker_times(r->broker, &times, &count);
-
-	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = put_in_ring(r, &times[i].head);
-	free(times);
-	return rc;
-}
-
 int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_error *err)
 {
 	*until_ns = xsp_now_ns();
@@ -429,7 +395,7 @@ int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_er
 	int rc = moved < 0 ? (int)moved : 0;
 
 	if (rc == 0 && r->options.attach.waits)
-		rc = put_times(r);
+		rc = xsp_recorder_put_times(r);
 	if (rc == 0)
 		rc = flush(r);
 	return rc < 0 ? cannot_go_on(r, rc, err) : 0;
@@ -469,28 +435,6 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 
 /* ---- finishing ---- */
 
-static void price_details(struct xsp_recorder *r, const struct xsp_attach_counters *c)
-{
-	r->priced_ns = xsp_now_ns();
-	if (c->detail_hits == 0)
-		return;
-	double more =
-		(double)c->detail_ns / (double)c->detail_hits - r->plan.costs.detail_program_ns;
-	xsp_drain_set_detail(r->drain, more > 0 ? more : 0);
-}
-
-int xsp_recorder_price_details(struct xsp_recorder *r)
-{
-	struct xsp_attach_counters c;
-
-	if (!r->options.attach.details || xsp_now_ns() - r->priced_ns < PRICE_NS)
-		return 0;
-	int rc = xsp_broker_counters(r->broker, false, &c);
-	if (rc == 0)
-		price_details(r, &c);
-	return rc;
-}
-
 int xsp_recorder_put_stats(struct xsp_recorder *r)
 {
 	struct xsp_attach_counters c;
@@ -499,7 +443,7 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 
 	if (rc < 0)
 		return rc;
-	price_details(r, &c);
+	xsp_recorder_take_price(r, &c);
 	if (r->pythons != NULL)
 		xsp_pythons_count_torn(r->pythons, c.python_torn);
 	if (c.stacks_torn > r->gaps[XSP_GAP_STACKS].count)
@@ -542,38 +486,6 @@ int xsp_recorder_put_losses(struct xsp_recorder *r)
 		    l.entries + l.exits > 0)
 			rc = xsp_capture_put_lost(r->writer, &l);
 	}
-	return rc;
-}
-
-/* A span that is still open and long enough already: its entry goes into the capture now. */
-static int put_held_back(struct xsp_recorder *r, const struct xsp_held_back *h)
-{
-	if (r->end_ns < h->time_ns || r->end_ns - h->time_ns < r->options.attach.min_duration_ns)
-		return 0;
-	struct xsp_event e = {
-		.time_ns = h->time_ns,
-		.sp = h->sp,
-		.tid = h->tid,
-		.tgid = h->tgid,
-		.probe = h->probe,
-		.kind = XSP_EVENT_ENTRY,
-		.flags = XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED,
-		.size = sizeof(e),
-	};
-	return put_in_ring(r, &e);
-}
-
-int xsp_recorder_put_held_back(struct xsp_recorder *r)
-{
-	struct xsp_held_back *held = NULL;
-	size_t count = 0;
-	int rc = r->options.attach.min_duration_ns > 0
-			 ? xsp_broker_held_back(r->broker, &held, &count)
-			 : 0;
-
-	for (size_t i = 0; rc == 0 && i < count; i++)
-		rc = put_held_back(r, &held[i]);
-	free(held);
 	return rc;
 }
 
@@ -642,6 +554,7 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		return 0;
 	r->finished = true;
 	xsp_recorder_end(r);
+	xsp_recorder_look_for_dropped(r);
 	int rc = xsp_overhead_stop(r);
 	if (rc == 0)
 		rc = drain_all(r);

@@ -104,8 +104,16 @@ struct xsp_recorder {
 	pid_t launched; /* whose stops at exec are its launcher's business; 0: none */
 };
 
+/* state.c */
 void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* NULL: not recorded, or over. */
+struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
+/* The probe of an id, or NULL. */
+const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id);
+/* What the sections that are read cost here: from now on events have that price; as counted, or asked for now. */
+void xsp_recorder_take_price(struct xsp_recorder *r, const struct xsp_attach_counters *c);
+int xsp_recorder_price_details(struct xsp_recorder *r);
 
 /* gaps.c */
 /* So many more are missing; the words say what the first of them is. */
@@ -113,6 +121,16 @@ void xsp_recorder_gap(struct xsp_recorder *r, enum xsp_capture_gap gap, uint64_t
 		      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Those that are new since the last call, into the capture. */
 int xsp_recorder_put_gaps(struct xsp_recorder *r);
+
+/* breakpoints.c */
+/* Before they are taken out. What is gone is a gap. */
+void xsp_recorder_look_for_dropped(struct xsp_recorder *r);
+
+/* put.c */
+/* --waits: where each thread's time went so far. */
+int xsp_recorder_put_times(struct xsp_recorder *r);
+/* --min-duration: entries of spans that are open, and long enough already. */
+int xsp_recorder_put_held_back(struct xsp_recorder *r);
 
 /* memory.c */
 /* Tells of the memory of processes, of each ten times a second, if it has changed; `now`: at once. 0 or a negative
@@ -127,17 +145,11 @@ bool xsp_call_site_name(struct xsp_recorder *r, const struct recorded_process *p
 int xsp_call_sites_put_info(struct xsp_recorder *r);
 
 /* processes.c */
-struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
 /* Attaches to what it maps now. */
 int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err);
 int xsp_recorder_follow_sideband(struct xsp_recorder *r);
 /* A process that is not recorded yet. */
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err);
-/* The probe of an id, or NULL. */
-const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id);
-void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *text, size_t size);
-/* What the sections that are read cost here: from now on events have that price. */
-int xsp_recorder_price_details(struct xsp_recorder *r);
 /* The counters into the capture, and the same from them. */
 int xsp_recorder_put_stats(struct xsp_recorder *r);
 int xsp_recorder_put_late(struct xsp_recorder *r);
@@ -145,24 +157,35 @@ int xsp_recorder_put_late(struct xsp_recorder *r);
 void xsp_recorder_take_left_out(struct xsp_recorder *r);
 int xsp_recorder_put_changed(struct xsp_recorder *r);
 int xsp_recorder_put_losses(struct xsp_recorder *r);
-int xsp_recorder_put_held_back(struct xsp_recorder *r);
 
-/* children.c */
+/* names.c: ctx is the recorder */
+void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *text, size_t size);
+
+/* births.c */
+struct xsp_birth {
+	pid_t pid, parent;
+	uint64_t time_ns;
+};
 int xsp_children_new(struct xsp_recorder *r);
 void xsp_children_free(struct xsp_recorder *r);
-/* Whoever descends from the process already. */
-int xsp_children_adopt(struct xsp_recorder *r, pid_t pid);
 /* Births and execs as the kernel side tells them, soonest. */
 void xsp_children_task(void *ctx, const struct xsp_event_task *task);
 /* The same birth as the sideband tells it: for those whose event was lost. */
 void xsp_children_born(struct xsp_recorder *r, pid_t pid, pid_t parent, uint64_t time_ns);
-/* Attaches to those that were born since the last call, for some milliseconds at most. */
-int xsp_children_attach(struct xsp_recorder *r);
+/* Of those that nobody has attached to yet the oldest, which is none of them any more; false: there is none. */
+bool xsp_children_next(struct xsp_recorder *r, struct xsp_birth *b);
+/* How attaching to it went: 0 or a negative errno, and why. */
+void xsp_children_attached(struct xsp_recorder *r, const struct xsp_birth *b, int rc,
+			   const char *why);
 /* Sleeps until the time is over, a signal comes, a process ends, or one is born. */
 void xsp_children_wait(struct xsp_recorder *r, int wait_ms);
 /* What it execed has its probes. */
 void xsp_children_exec_attached(struct xsp_recorder *r, const struct recorded_process *p);
 int xsp_children_put_infos(struct xsp_recorder *r);
+
+/* children.c */
+/* Attaches to those that were born since the last call, for some milliseconds at most. */
+void xsp_children_attach(struct xsp_recorder *r);
 
 /* agent.c */
 void xsp_recorder_agent_found(struct xsp_recorder *r, struct recorded_process *p);

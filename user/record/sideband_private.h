@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sideband_private.h - shared by sideband.c (watched set), sideband_perf.c, sideband_poll.c. */
+/* sideband_private.h - shared by the files of the sideband. */
 #ifndef XSP_RECORD_SIDEBAND_PRIVATE_H
 #define XSP_RECORD_SIDEBAND_PRIVATE_H
 
@@ -45,6 +45,28 @@ struct xsp_sideband {
 	uint64_t next_poll_ns;
 };
 
+/* sideband_look.c */
+/* What one look at a process needs to tell its news. */
+struct xsp_look {
+	const struct xsp_opener *opener;
+	const struct xsp_watch *before; /* NULL: a baseline, nothing is told */
+	struct xsp_watch now;
+	bool is_exec;
+	uint64_t time_ns;
+	xsp_sideband_callback record;
+	void *ctx;
+	long delivered;
+	int stopped; /* what the callback returned, if not 0 */
+};
+/* All of it: 0, what the callback returned, or a negative errno (-ESRCH: it has ended). */
+int xsp_sideband_look(struct xsp_look *l);
+/* Hands a record over; what the callback returned. */
+int xsp_sideband_tell(struct xsp_look *l, struct xsp_sideband_record *r);
+/* Remembers what the process looks like now. */
+int xsp_sideband_baseline(const struct xsp_sideband *s, struct xsp_watch *w);
+void xsp_sideband_forget_look(struct xsp_watch *w);
+
+/* sideband_watches.c */
 struct xsp_watch *xsp_sideband_find(const struct xsp_sideband *s, pid_t pid);
 
 /* sideband_perf.c. open: -errno and `reason` when the kernel refuses. */
@@ -53,9 +75,7 @@ void xsp_sideband_perf_close(struct xsp_sideband *s);
 long xsp_sideband_perf_drain(struct xsp_sideband *s, uint64_t until_ns,
 			     xsp_sideband_callback record, void *ctx);
 
-/* sideband_poll.c. baseline: remembers what the process looks like now. */
-int xsp_sideband_poll_baseline(const struct xsp_sideband *s, struct xsp_watch *w);
-void xsp_sideband_poll_clear(struct xsp_watch *w);
+/* sideband_poll.c */
 long xsp_sideband_poll_drain(struct xsp_sideband *s, uint64_t until_ns,
 			     xsp_sideband_callback record, void *ctx);
 

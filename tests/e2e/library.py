@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""libxsptrace: a program that knows include/xsptrace/trace.h alone reads what the other outputs say."""
+import collections
+import os
+import subprocess
+import sys
+
+from harness import Trace, case, check, equal, main, truth, workload, xsptrace
+
+READ_TRACE = os.environ["READ_TRACE"]
+
+
+def read(*arguments, status=0):
+    """Lines of read_trace by what they are; the first word is left out."""
+    done = subprocess.run([READ_TRACE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=30, check=False, text=True)
+    equal(done.returncode, status, f"status of read_trace: {done.stderr}")
+    lines = collections.defaultdict(list)
+    for line in done.stdout.splitlines():
+        kind, *fields = line.split("\t")
+        lines[kind].append(fields)
+    lines["error"] = done.stderr
+    return lines
+
+
+@case
+def spans_and_all_else(folder):
+    """Spans, nesting and times are the program's and the JSON's; waits, samples and counters are there."""
+    facts = f"{folder}/truth"
+    xsptrace("--waits", "--sample", "-e", "demo:*", "-o", f"{folder}/t.xspt", "-o", f"{folder}/t.json", "--",
+             workload("demo"), "--out", facts, "--calls", 300)
+    trace, told = Trace(f"{folder}/t.json"), read(f"{folder}/t.xspt")
+    calls = collections.Counter(s[9] for s in told["span"])
+    for name, count in truth(facts)["calls"].items():
+        if "*" not in name:
+            equal(calls[name], count, name)
+    equal(calls, trace.calls, "names and calls")
+    # where several end in one moment, as those that an exception leaves, the JSON has them end ns apart
+    returned = collections.Counter((s[9], int(s[3]) - int(s[2])) for s in told["span"] if s[7] == "0")
+    shown = collections.Counter((e["name"], round(1000 * e["dur"])) for e in trace.spans)
+    check(len(returned) > 100 and returned <= shown, "durations", list((returned - shown).items())[:5])
+    by_id = {s[0]: s for s in told["span"]}
+    equal(len(by_id), len(told["span"]), "ids")
+    for s in told["span"]:
+        if s[1] == "0":
+            equal(s[6], "0", "depth of what has no parent")
+            continue
+        parent = by_id[s[1]]
+        check(int(parent[2]) <= int(s[2]) and int(s[3]) <= int(parent[3]), "sticks out of its parent", s, parent)
+        equal((parent[9], int(parent[6]) + 1), (s[10], int(s[6])), "name and depth of the parent")
+    equal({s[8] for s in told["span"]}, {"function"}, "providers")
+    equal(len(told["wait"]) > 0, True, "waits")
+    check(all(int(w[0]) <= int(w[1]) <= int(w[2]) for w in told["wait"]), "waits go back in time")
+    check(len(told["sample"]) > 0 and len(told["counter"]) > 0, "no samples, or no memory")
+    equal(told["complete"], [["1"]], "complete")
+    equal([p[1] for p in told["process"]], ["demo"], "processes")
+
+
+@case
+def a_part_of_it(folder):
+    """from_ns and to_ns are the --from and --to of export."""
+    xsptrace("-e", "demo:*", "-o", f"{folder}/t.xspt", "--", workload("demo"), "--calls", 300)
+    start, end, recorded = map(int, read(f"{folder}/t.xspt")["window"][0])
+    check(0 < recorded <= end - start, "recorded time", recorded)
+    middle = (end - start) // 2
+    xsptrace("export", f"{folder}/t.xspt", "--to", f"{middle}ns", "-o", f"{folder}/part.json")
+    equal(collections.Counter(s[9] for s in read(f"{folder}/t.xspt", 0, middle)["span"]),
+          Trace(f"{folder}/part.json").calls, "calls of the first half")
+
+
+@case
+def what_the_gpu_did(folder):
+    """Activities of the simulated GPU: as many, and as many bytes, as its driver counted."""
+    facts = f"{folder}/truth"
+    xsptrace("-o", f"{folder}/t.xspt", "--", workload("gpu_sim"), env=dict(os.environ, XSP_DOUBLE_TRUTH=facts))
+    made, told = truth(facts), collections.defaultdict(list)
+    for kind, *rest in read(f"{folder}/t.xspt")["activity"]:
+        told[int(kind)].append(rest)
+    equal([len(told[kind]) for kind in range(3)], [made["kernels"], made["memcpys"], made["memsets"]],
+          "kernels, copies and sets")
+    equal(sum(int(a[4]) for a in told[1]), made["memcpys_bytes"], "bytes")
+    check(all(int(a[0]) <= int(a[1]) and a[5] for a in told[0]), "a kernel without a name, or that ends before it begins")
+
+
+@case
+def what_is_no_capture(folder):
+    with open(f"{folder}/no.xspt", "wb") as f:
+        f.write(b"nothing of the kind")
+    check("capture" in read(f"{folder}/no.xspt", status=1)["error"], "not said")
+    check("No such file" in read(f"{folder}/none.xspt", status=1)["error"], "not said")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* read_trace CAPTURE [FROM-NS TO-NS]: what libxsptrace tells of it, a line each, for library.py to count. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xsptrace/trace.h>
+
+static int on_span(void *ctx, const struct xsp_trace_span *s)
+{
+	(void)ctx;
+	if (s->size != sizeof(*s))
+		return 1;
+	printf("span\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+	       "\t%u\t%u\t%u\t%s\t%s\t%s\n",
+	       s->id, s->parent, s->start_ns, s->end_ns, s->self_ns, s->tid, s->depth, s->flags,
+	       s->provider, s->name, s->depth > 0 ? s->ancestors[s->depth - 1] : "");
+	return 0;
+}
+
+static int on_activity(void *ctx, const struct xsp_trace_activity *a)
+{
+	(void)ctx;
+	printf("activity\t%d\t%" PRIu64 "\t%" PRIu64 "\t%u\t%u\t%" PRIu64 "\t%s\n", (int)a->kind,
+	       a->start_ns, a->end_ns, a->stream, a->correlation, a->bytes, a->name);
+	return 0;
+}
+
+static int on_sample(void *ctx, const struct xsp_trace_sample *s)
+{
+	(void)ctx;
+	printf("sample\t%" PRIu64 "\t%u\t%s\n", s->time_ns, s->tid, s->stack[s->depth - 1]);
+	return 0;
+}
+
+static int on_wait(void *ctx, const struct xsp_trace_wait *w)
+{
+	(void)ctx;
+	printf("wait\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%u\t%s\n", w->left_ns, w->woken_ns,
+	       w->back_ns, w->tid, w->reason);
+	return 0;
+}
+
+static int on_counter(void *ctx, const struct xsp_trace_counter *c)
+{
+	(void)ctx;
+	printf("counter\t%u\t%s\t%.0f\n", c->pid, c->name, c->value);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct xsp_trace_callbacks callbacks = {
+		.size = sizeof(callbacks),
+		.span = on_span,
+		.activity = on_activity,
+		.sample = on_sample,
+		.wait = on_wait,
+		.counter = on_counter,
+	};
+	struct xsp_trace_part part = {.size = sizeof(part)};
+	struct xsp_trace_process p;
+	struct xsp_trace *trace;
+	uint64_t start, end, recorded;
+	char why[200];
+
+	if (argc < 2 || xsp_trace_open(argv[1], &trace, why, sizeof(why)) < 0) {
+		fprintf(stderr, "%s\n", argc < 2 ? "usage" : why);
+		return 1;
+	}
+	xsp_trace_window(trace, &start, &end, &recorded);
+	printf("window\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", start, end, recorded);
+	printf("complete\t%d\n", xsp_trace_is_complete(trace));
+	for (size_t i = 0; xsp_trace_process(trace, i, &p); i++)
+		printf("process\t%u\t%s\n", p.pid, p.comm);
+	if (argc == 4) {
+		part.from_ns = start + strtoull(argv[2], NULL, 10);
+		part.to_ns = start + strtoull(argv[3], NULL, 10);
+	}
+	const int rc = xsp_trace_run(trace, &callbacks, &part, why, sizeof(why));
+	if (rc != 0)
+		fprintf(stderr, "%s\n", rc < 0 ? why : "ended by a callback");
+	xsp_trace_close(trace);
+	return rc != 0;
+}

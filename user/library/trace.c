@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* trace.c - libxsptrace: what include/xsptrace/trace.h promises, from the capture's reader and its timeline. */
+#include "xsptrace/trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "capture/capture.h"
+#include "catalog/wait_reasons.h"
+#include "import/open.h"
+#include "timeline/timeline.h"
+
+struct xsp_trace {
+	struct xsp_capture_reader *reader;
+};
+
+/* One run. */
+struct run {
+	struct xsp_timeline *timeline;
+	struct xsp_trace_callbacks tell;
+	const struct xsp_capture_probe *probes;
+	size_t probe_count;
+	const char **names; /* of a path, outermost first */
+	size_t room;
+};
+
+static int fail(int code, const struct xsp_error *err, char *why, size_t size)
+{
+	if (why != NULL && size > 0)
+		snprintf(why, size, "%s", err->text[0] != '\0' ? err->text : strerror(-code));
+	return code;
+}
+
+int xsp_trace_open(const char *path, struct xsp_trace **trace, char *why, size_t size)
+{
+	struct xsp_trace *t = calloc(1, sizeof(*t));
+	struct xsp_error err = {0};
+
+	*trace = NULL;
+	if (t == NULL)
+		return fail(-ENOMEM, &err, why, size);
+	const struct xsp_open_options how = {.into = NULL};
+	struct xsp_import_report report;
+	bool made;
+	const int rc = xsp_open_capture_or_trace(path, &how, &t->reader, &made, &report, &err);
+	if (rc < 0) {
+		free(t);
+		return fail(rc, &err, why, size);
+	}
+	*trace = t;
+	return 0;
+}
+
+void xsp_trace_close(struct xsp_trace *trace)
+{
+	if (trace == NULL)
+		return;
+	xsp_capture_close(trace->reader);
+	free(trace);
+}
+
+/* ---- what is known without a run ---- */
+
+void xsp_trace_window(const struct xsp_trace *trace, uint64_t *start_ns, uint64_t *end_ns,
+		      uint64_t *recorded_ns)
+{
+	xsp_capture_window(trace->reader, start_ns, end_ns);
+	*recorded_ns = xsp_capture_recorded_ns(trace->reader);
+}
+
+uint64_t xsp_trace_realtime(const struct xsp_trace *trace, uint64_t ns)
+{
+	return xsp_capture_realtime(trace->reader, ns);
+}
+
+uint64_t xsp_trace_events_lost(const struct xsp_trace *trace)
+{
+	const struct xsp_capture_stats *s = xsp_capture_stats(trace->reader);
+
+	return s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits;
+}
+
+bool xsp_trace_is_complete(const struct xsp_trace *trace)
+{
+	uint64_t torn, chunks, events;
+
+	xsp_capture_damage(trace->reader, &torn, &chunks, &events);
+	return xsp_capture_how_ended(trace->reader) == XSP_CAPTURE_COMPLETE && torn == 0 &&
+	       chunks == 0 && events == 0 && xsp_trace_events_lost(trace) == 0;
+}
+
+const char *xsp_trace_info(const struct xsp_trace *trace, const char *key)
+{
+	return xsp_capture_info(trace->reader, key);
+}
+
+bool xsp_trace_process(const struct xsp_trace *trace, size_t index,
+		       struct xsp_trace_process *process)
+{
+	const struct xsp_capture_process *list;
+
+	if (index >= xsp_capture_processes(trace->reader, &list))
+		return false;
+	*process = (struct xsp_trace_process){
+		.pid = list[index].pid,
+		.ns_pid = list[index].ns_pid,
+		.parent = list[index].parent,
+		.comm = list[index].comm,
+		.command = list[index].cmdline,
+		.executable = list[index].exe,
+	};
+	return true;
+}
+
+bool xsp_trace_thread(const struct xsp_trace *trace, size_t index, struct xsp_trace_thread *thread)
+{
+	const struct xsp_capture_thread *list;
+
+	if (index >= xsp_capture_threads(trace->reader, &list))
+		return false;
+	*thread = (struct xsp_trace_thread){
+		.pid = list[index].pid,
+		.tid = list[index].tid,
+		.ns_tid = list[index].ns_tid,
+		.comm = list[index].comm,
+	};
+	return true;
+}
+
+/* ---- a run ---- */
+
+/* Valid until it is asked for the next one. NULL: out of memory. */
+static const char *const *names_of(struct run *r, const xsp_name_id *path, size_t count)
+{
+	if (xsp_grow(&r->names, &r->room, count + 1) < 0)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		r->names[i] = xsp_timeline_name(r->timeline, path[i] & ~XSP_PATH_FRAME);
+	r->names[count] = NULL;
+	return r->names;
+}
+
+static unsigned flags_of(const struct xsp_span *span)
+{
+	static const struct {
+		unsigned ours, theirs;
+	} flags[] = {
+		{XSP_SPAN_UNFINISHED, XSP_TRACE_UNFINISHED},
+		{XSP_SPAN_UNWOUND, XSP_TRACE_UNWOUND},
+		{XSP_SPAN_EXIT_LOST, XSP_TRACE_END_NOT_SEEN},
+		{XSP_SPAN_POINT, XSP_TRACE_NO_DURATION},
+		{XSP_SPAN_CUT, XSP_TRACE_CUT},
+	};
+	unsigned out = 0;
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (span->flags & flags[i].ours)
+			out |= flags[i].theirs;
+	return out;
+}
+
+static int on_span(void *ctx, const struct xsp_span *span)
+{
+	struct run *r = ctx;
+	const struct xsp_trace_span s = {
+		.size = sizeof(s),
+		.id = span->serial + 1,
+		.parent = span->parent,
+		.start_ns = span->start_ns,
+		.end_ns = span->end_ns,
+		.self_ns = span->self_ns,
+		.cpu_ns = span->cpu_ns == XSP_CPU_UNKNOWN ? XSP_TRACE_UNKNOWN : span->cpu_ns,
+		.probe_ns = span->probe_ns,
+		.pid = span->pid,
+		.tid = span->tid,
+		.row = span->row,
+		.depth = span->depth,
+		.flags = flags_of(span),
+		.name = xsp_timeline_name(r->timeline, span->name),
+		.provider = span->probe < r->probe_count ? r->probes[span->probe].provider : "",
+		.ancestors = names_of(r, span->ancestors, span->depth),
+	};
+
+	return s.ancestors != NULL ? r->tell.span(r->tell.ctx, &s) : -ENOMEM;
+}
+
+static enum xsp_trace_activity_kind kind_of(enum xsp_gpu_kind kind)
+{
+	switch (kind) {
+	case XSP_GPU_IS_KERNEL:
+		return XSP_TRACE_KERNEL;
+	case XSP_GPU_IS_MEMCPY:
+		return XSP_TRACE_COPY;
+	case XSP_GPU_IS_MEMSET:
+		return XSP_TRACE_SET;
+	case XSP_GPU_IS_SYNC:
+		return XSP_TRACE_SYNC;
+	default:
+		return XSP_TRACE_OTHER;
+	}
+}
+
+static uint64_t bytes_of(const struct xsp_gpu_activity *a)
+{
+	return a->kind == XSP_GPU_IS_MEMCPY   ? ((const struct xsp_gpu_memcpy *)a->record)->bytes
+	       : a->kind == XSP_GPU_IS_MEMSET ? ((const struct xsp_gpu_memset *)a->record)->bytes
+					      : 0;
+}
+
+static int on_activity(void *ctx, const struct xsp_gpu_activity *activity)
+{
+	struct run *r = ctx;
+	const struct xsp_trace_activity a = {
+		.size = sizeof(a),
+		.kind = kind_of(activity->kind),
+		.start_ns = activity->start_ns,
+		.end_ns = activity->end_ns,
+		.pid = activity->pid,
+		.device = activity->device,
+		.context = activity->context,
+		.stream = activity->stream,
+		.correlation = activity->correlation,
+		.operator_id = activity->external,
+		.bytes = bytes_of(activity),
+		.name = activity->name,
+	};
+
+	return r->tell.activity(r->tell.ctx, &a);
+}
+
+static int on_sample(void *ctx, const struct xsp_sample *sample)
+{
+	struct run *r = ctx;
+	const struct xsp_trace_sample s = {
+		.size = sizeof(s),
+		.time_ns = sample->time_ns,
+		.period_ns = sample->period_ns,
+		.pid = sample->pid,
+		.tid = sample->tid,
+		.stack = names_of(r, sample->path, sample->path_length),
+		.depth = sample->path_length,
+	};
+
+	return s.stack != NULL ? r->tell.sample(r->tell.ctx, &s) : -ENOMEM;
+}
+
+static int on_wait(void *ctx, const struct xsp_wait *wait)
+{
+	struct run *r = ctx;
+	const struct xsp_trace_wait w = {
+		.size = sizeof(w),
+		.left_ns = wait->left_ns,
+		.woken_ns = wait->woken_ns,
+		.back_ns = wait->back_ns,
+		.pid = wait->pid,
+		.tid = wait->tid,
+		.owner = wait->owner,
+		.waker = wait->waker,
+		.reason = xsp_wait_class_name(wait->why),
+		.place = wait->place > 0 ? xsp_timeline_name(r->timeline, wait->place - 1) : NULL,
+	};
+
+	/* those too short for an event of their own come as a sum */
+	return wait->flags & XSP_WAIT_SHORT ? 0 : r->tell.wait(r->tell.ctx, &w);
+}
+
+static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
+{
+	struct run *r = ctx;
+	const struct {
+		const char *name;
+		uint64_t bytes;
+	} amounts[] = {{"resident memory", at->memory.resident},
+		       {"anonymous memory", at->memory.anonymous}};
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]) && rc == 0; i++) {
+		const struct xsp_trace_counter c = {
+			.size = sizeof(c),
+			.time_ns = at->time_ns,
+			.pid = at->pid,
+			.name = amounts[i].name,
+			.value = (double)amounts[i].bytes,
+		};
+		rc = r->tell.counter(r->tell.ctx, &c);
+	}
+	return rc;
+}
+
+/* What the caller knows of a struct of its own; the rest is 0. -EINVAL: not even its size. */
+static int take(void *to, size_t known, const void *from)
+{
+	size_t size;
+
+	memcpy(&size, from, sizeof(size));
+	if (size < sizeof(size))
+		return -EINVAL;
+	memset(to, 0, known);
+	memcpy(to, from, size < known ? size : known);
+	return 0;
+}
+
+static int cut(struct xsp_timeline *timeline, const struct xsp_trace_part *asked, struct xsp_cut *c)
+{
+	struct xsp_trace_part part;
+
+	if (asked == NULL)
+		return 0;
+	if (take(&part, sizeof(part), asked) < 0)
+		return -EINVAL;
+	*c = (struct xsp_cut){
+		.from_ns = part.from_ns,
+		.to_ns = part.to_ns != 0 ? part.to_ns : UINT64_MAX,
+		.min_duration_ns = part.min_duration_ns,
+		.max_depth = part.max_depth,
+	};
+	return xsp_timeline_cut(timeline, c);
+}
+
+int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *callbacks,
+		  const struct xsp_trace_part *part, char *why, size_t size)
+{
+	struct run r = {.timeline = NULL};
+	struct xsp_error err = {0};
+	struct xsp_cut c; /* the timeline keeps it during the run */
+	int rc = take(&r.tell, sizeof(r.tell), callbacks);
+
+	if (rc == 0)
+		rc = xsp_timeline_new(trace->reader, &r.timeline, &err);
+	if (rc == 0)
+		rc = cut(r.timeline, part, &c);
+	r.probe_count = xsp_capture_probes(trace->reader, &r.probes);
+	const struct xsp_timeline_sink sink = {
+		.ctx = &r,
+		.span = r.tell.span != NULL ? on_span : NULL,
+		.gpu = r.tell.activity != NULL ? on_activity : NULL,
+		.sample = r.tell.sample != NULL ? on_sample : NULL,
+		.wait = r.tell.wait != NULL ? on_wait : NULL,
+		.process_memory = r.tell.counter != NULL ? on_process_memory : NULL,
+	};
+	if (rc == 0)
+		rc = xsp_timeline_run(r.timeline, &sink, 1, &err);
+	xsp_timeline_free(r.timeline);
+	free(r.names);
+	return rc < 0 ? fail(rc, &err, why, size) : rc;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* put.c - events that stand in no ring buffer: the kernel side is asked for them. */
+#include "record/recorder_private.h"
+
+#include <stdlib.h>
+
+/* In the ring that the thread's other events come through. */
+static int put_in_ring(struct xsp_recorder *r, const struct xsp_event *e)
+{
+	const size_t rings = xsp_broker_rings(r->broker, NULL, 0);
+
+	return xsp_capture_put_event(r->writer, e->tid & (unsigned)(rings - 1), e, e->size);
+}
+
+int xsp_recorder_put_times(struct xsp_recorder *r)
+{
+	struct xsp_event_times *times = NULL;
+	size_t count = 0;
+	int rc = xsp_broker_times(r->broker, &times, &count);
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = put_in_ring(r, &times[i].head);
+	free(times);
+	return rc;
+}
+
+/* A span that is still open and long enough already: its entry goes into the capture now. */
+static int put_held_back(struct xsp_recorder *r, const struct xsp_held_back *h)
+{
+	if (r->end_ns < h->time_ns || r->end_ns - h->time_ns < r->options.attach.min_duration_ns)
+		return 0;
+	struct xsp_event e = {
+		.time_ns = h->time_ns,
+		.sp = h->sp,
+		.tid = h->tid,
+		.tgid = h->tgid,
+		.probe = h->probe,
+		.kind = XSP_EVENT_ENTRY,
+		.flags = XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED,
+		.size = sizeof(e),
+	};
+	return put_in_ring(r, &e);
+}
+
+int xsp_recorder_put_held_back(struct xsp_recorder *r)
+{
+	struct xsp_held_back *held = NULL;
+	size_t count = 0;
+	int rc = r->options.attach.min_duration_ns > 0
+			 ? xsp_broker_held_back(r->broker, &held, &count)
+			 : 0;
+
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = put_held_back(r, &held[i]);
+	free(held);
+	return rc;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* state.c - what every file of the recorder asks for: a process, a probe, the price of a section; and how it speaks. */
+#include "record/recorder_private.h"
+#include "base/clock.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define PRICE_NS 50000000ULL /* between looks at what sections cost */
+
+void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	if (r->options.note == NULL)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	r->options.note(r->options.note_ctx, text);
+}
+
+struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->process_count; i++)
+		if (r->processes[i].pid == pid)
+			return &r->processes[i];
+	return NULL;
+}
+
+const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id)
+{
+	const struct xsp_plan *plan = &r->plan;
+
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct xsp_planned_module *m = plan->modules[i];
+		if (m->count > 0 && id >= m->probes[0].id && id - m->probes[0].id < m->count)
+			return &m->probes[id - m->probes[0].id].probe;
+	}
+	return NULL;
+}
+
+void xsp_recorder_take_price(struct xsp_recorder *r, const struct xsp_attach_counters *c)
+{
+	r->priced_ns = xsp_now_ns();
+	if (c->detail_hits == 0)
+		return;
+	double more =
+		(double)c->detail_ns / (double)c->detail_hits - r->plan.costs.detail_program_ns;
+	xsp_drain_set_detail(r->drain, more > 0 ? more : 0);
+}
+
+int xsp_recorder_price_details(struct xsp_recorder *r)
+{
+	struct xsp_attach_counters c;
+
+	if (!r->options.attach.details || xsp_now_ns() - r->priced_ns < PRICE_NS)
+		return 0;
+	int rc = xsp_broker_counters(r->broker, false, &c);
+	if (rc == 0)
+		xsp_recorder_take_price(r, &c);
+	return rc;
+}
