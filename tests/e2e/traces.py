@@ -31,7 +31,7 @@ def load(path):
 
 def events(trace, categories):
     found = trace["traceEvents"] if isinstance(trace, dict) else trace
-    return [e for e in found if e.get("ph") == "X" and e.get("cat", "cpu_op") in categories]
+    return [e for e in found if e.get("ph") == "X" and category(e) in categories]
 
 
 def allocations(trace):
@@ -44,11 +44,19 @@ def has_end(e):
     return e.get("args", {}).get("finished") is not False and not e.get("args", {}).get("exit lost")
 
 
+def category(e):
+    """Before PyTorch 1.12 some had other names; without one it is a function."""
+    return OLDER.get(e.get("cat"), e.get("cat", "cpu_op"))
+
+
+OLDER = {"Runtime": "cuda_runtime", "Kernel": "kernel", "Memcpy": "gpu_memcpy", "Memset": "gpu_memset"}
+
+
 def figures(trace, categories=SPANS):
     """{(category, name): (count, total)} by Python."""
     sums = collections.defaultdict(lambda: [0, 0])
     for e in events(trace, categories):
-        row = sums[e.get("cat", "cpu_op"), e["name"]]
+        row = sums[category(e), e["name"]]
         row[0] += 1
         row[1] += ns(e["dur"]) if has_end(e) else 0
     return {k: tuple(v) for k, v in sums.items()}

@@ -568,6 +568,7 @@ static void clear(struct xsp_import *m)
 	xsp_sorter_free(m->pairs);
 	xsp_u64map_free(&m->contexts);
 	xsp_u64map_free(&m->cbids);
+	xsp_u64map_free(&m->apis);
 	xsp_import_tables_free(m);
 	free(m->devices);
 	free(m->device_names);

@@ -11,8 +11,8 @@
 #include "import/trace_event.h"
 #include "xsptrace/gpu.h"
 
-/* Points in time of the trace, ns relative to its base, and lengths: so that sums never overflow. */
-#define XSP_IMPORT_TIME_MAX ((int64_t)4000000000000000000)
+/* Points in time, ns, relative to the trace's base or not (then until 2042), and lengths: sums of three do not overflow. */
+#define XSP_IMPORT_TIME_MAX ((int64_t)2300000000000000000)
 
 /* What is sorted. In this order where times are equal. */
 enum xsp_import_kind { XSP_IMPORT_SPAN, XSP_IMPORT_ACTIVITY, XSP_IMPORT_ALLOCATION };
@@ -125,6 +125,7 @@ struct xsp_import {
 	uint32_t allocator_probes[3]; /* 1 + id, by enum xsp_allocator_call */
 	struct xsp_u64map contexts; /* context → device */
 	struct xsp_u64map cbids; /* API and number → probe */
+	struct xsp_u64map apis; /* probe → enum xsp_cuda_api */
 };
 
 static inline void xsp_import_counted(struct xsp_import *m, enum xsp_import_count what)

@@ -62,7 +62,8 @@ int xsp_import_need_gpu(struct xsp_import *m)
 	if (m->gpu_probe != 0)
 		return 0;
 	int rc = xsp_import_other_probe(m, &probe, &id);
-	m->gpu_probe = id + 1;
+	if (rc == 0)
+		m->gpu_probe = id + 1;
 	return rc;
 }
 
@@ -93,10 +94,12 @@ static bool interval_of(struct xsp_import *m, const struct xsp_import_event *e, 
 		xsp_import_counted(m, XSP_IMPORT_NO_TIME);
 		return false;
 	}
+	*end = *begin + duration;
 	if (duration < 0)
 		xsp_import_counted(m, XSP_IMPORT_NEGATIVE);
-	*end = *begin + duration;
-	return duration >= 0;
+	else if (*end > XSP_IMPORT_TIME_MAX)
+		xsp_import_counted(m, XSP_IMPORT_NO_TIME);
+	return duration >= 0 && *end <= XSP_IMPORT_TIME_MAX;
 }
 
 /* ---- spans ---- */
@@ -119,11 +122,17 @@ static int cbid_of(struct xsp_import *m, const struct xsp_import_event *e, unsig
 static int take_call(struct xsp_import *m, const struct xsp_import_event *e,
 		     struct xsp_import_span *s)
 {
+	const uint32_t *api = xsp_u64map_get(&m->apis, s->probe);
 	char text[256] = "";
 
-	if (xsp_import_has(e, XSP_TRACE_NAME))
-		xsp_json_to_text(e->value[XSP_TRACE_NAME], text, sizeof(text));
-	s->head.api = (uint8_t)(1 + xsp_cuda_api_of(text));
+	if (api == NULL) {
+		if (xsp_import_has(e, XSP_TRACE_NAME))
+			xsp_json_to_text(e->value[XSP_TRACE_NAME], text, sizeof(text));
+		if (xsp_u64map_set(&m->apis, s->probe, xsp_cuda_api_of(text)) < 0)
+			return -ENOMEM;
+		api = xsp_u64map_get(&m->apis, s->probe);
+	}
+	s->head.api = (uint8_t)(1 + *api);
 	s->correlation = xsp_import_id(e, XSP_ARG_CORRELATION, 0);
 	m->processes[m->threads[s->thread].process].calls = true;
 	int rc = cbid_of(m, e, s->head.api, s->probe, &s->cbid);

@@ -22,7 +22,7 @@
 #define LANES_MAX 256U /* of a thread */
 /* Times of whole microseconds make what is inside stick out by so much: it ends with what is around it. */
 #define CLIP_NS 1000
-/* Ends of spans are told late by so much, and records kept back. */
+/* Records are kept back for so long, for others to go with them. */
 #define LATE_NS 100000000
 #define WINDOW_NS 1 /* identifies the window of collection: there is one */
 
@@ -39,6 +39,7 @@ struct lane {
 	uint32_t next; /* 1 + index of the thread's next one; 0: none */
 	struct open_span *open;
 	size_t depth, capacity;
+	size_t place; /* in the heap, from 1; 0: nothing is open */
 };
 
 struct teller {
@@ -46,8 +47,9 @@ struct teller {
 	int64_t offset; /* from times of the trace to those of the capture */
 	struct lane *lanes;
 	size_t lane_count, lane_capacity;
-	int64_t swept_ns;
-	uint64_t since_swept; /* records */
+	uint32_t *
+		heap; /* lanes with something open, the one whose innermost span ends first before the others */
+	size_t heap_count, heap_capacity;
 	/* the batch at hand */
 	struct {
 		struct xsp_event_gpu head;
@@ -106,8 +108,6 @@ static int begin_record(struct teller *t, int64_t now, size_t size, void **out)
 		t->used = sizeof(struct xsp_gpu_batch_head);
 		t->batch_ns = now;
 	}
-	if (now > t->batch_ns)
-		t->batch_ns = now;
 	*out = (char *)t->batch.records + t->used;
 	memset(*out, 0, size);
 	t->used += size;
@@ -288,28 +288,81 @@ static int pop(struct teller *t, struct lane *l)
 	return rc == 0 && s->correlation != 0 ? tell_call(t, l, s) : rc;
 }
 
-static int pop_until(struct teller *t, struct lane *l, int64_t now)
+/* ---- what ends next ---- */
+
+static int64_t ends_at(const struct teller *t, size_t place)
+{
+	const struct lane *l = &t->lanes[t->heap[place]];
+
+	return l->open[l->depth - 1].end_ns;
+}
+
+static void swap(struct teller *t, size_t i, size_t k)
+{
+	const uint32_t lane = t->heap[i];
+
+	t->heap[i] = t->heap[k];
+	t->heap[k] = lane;
+	t->lanes[t->heap[i]].place = i + 1;
+	t->lanes[t->heap[k]].place = k + 1;
+}
+
+static void sift_down(struct teller *t)
+{
+	for (size_t i = 0;;) {
+		size_t least = i;
+		for (size_t k = 2 * i + 1; k < 2 * i + 3 && k < t->heap_count; k++)
+			if (ends_at(t, k) < ends_at(t, least))
+				least = k;
+		if (least == i)
+			return;
+		swap(t, i, least);
+		i = least;
+	}
+}
+
+/* Something has begun on the lane: it ends before whatever is around it. */
+static int note_begin(struct teller *t, struct lane *l)
+{
+	if (l->place == 0) {
+		if (xsp_grow(&t->heap, &t->heap_capacity, t->heap_count + 1) < 0)
+			return -ENOMEM;
+		t->heap[t->heap_count++] = (uint32_t)(l - t->lanes);
+		l->place = t->heap_count;
+	}
+	for (size_t i = l->place - 1; i > 0 && ends_at(t, i) < ends_at(t, (i - 1) / 2);
+	     i = (i - 1) / 2)
+		swap(t, i, (i - 1) / 2);
+	return 0;
+}
+
+/* The timeline, too, waits for records only so long. */
+static int flush_late(struct teller *t, int64_t now)
+{
+	return t->count > 0 && now - t->batch_ns > LATE_NS ? flush_batch(t) : 0;
+}
+
+/* Tells all ends up to then. */
+static int pop_until(struct teller *t, int64_t now)
 {
 	int rc = 0;
 
-	while (rc == 0 && l->depth > 0 && l->open[l->depth - 1].end_ns <= now)
-		rc = pop(t, l);
+	while (rc == 0 && t->heap_count > 0 && ends_at(t, 0) <= now) {
+		struct lane *l = &t->lanes[t->heap[0]];
+		rc = flush_late(t, ends_at(t, 0));
+		if (rc == 0)
+			rc = pop(t, l);
+		if (l->depth == 0) {
+			swap(t, 0, t->heap_count - 1);
+			t->heap_count--;
+			l->place = 0;
+		}
+		sift_down(t);
+	}
 	return rc;
 }
 
-/* What has ended meanwhile on threads where nothing has begun since. */
-static int sweep(struct teller *t, int64_t now)
-{
-	int rc = 0;
-
-	if (now - t->swept_ns < LATE_NS || ++t->since_swept < t->lane_count)
-		return 0;
-	t->swept_ns = now;
-	t->since_swept = 0;
-	for (size_t i = 0; i < t->lane_count && rc == 0; i++)
-		rc = pop_until(t, &t->lanes[i], now);
-	return rc == 0 ? flush_batch(t) : rc;
-}
+/* ---- what begins ---- */
 
 static int new_lane(struct teller *t, uint32_t thread, uint32_t number, uint32_t *index)
 {
@@ -334,16 +387,12 @@ static int new_lane(struct teller *t, uint32_t thread, uint32_t number, uint32_t
 
 /* The first of the thread's lanes in whose innermost span it lies, made if need be. *end_ns: perhaps a little earlier. -E2BIG:
  * there are too many. */
-static int lane_for(struct teller *t, uint32_t thread, int64_t begin_ns, int64_t *end_ns,
-		    struct lane **out)
+static int lane_for(struct teller *t, uint32_t thread, int64_t *end_ns, struct lane **out)
 {
 	uint32_t at = t->m->threads[thread].lane, last = 0, number = 0;
 
 	for (; at != 0; number++) {
 		struct lane *l = &t->lanes[at - 1];
-		int rc = pop_until(t, l, begin_ns);
-		if (rc < 0)
-			return rc;
 		*out = l;
 		const int64_t limit = l->depth > 0 ? l->open[l->depth - 1].end_ns : INT64_MAX;
 		if (*end_ns - CLIP_NS <= limit) {
@@ -373,7 +422,7 @@ static int tell_span(struct teller *t, const struct xsp_import_span *s)
 {
 	struct lane *l = NULL;
 	int64_t end_ns = s->end_ns;
-	int rc = lane_for(t, s->thread, s->head.time_ns, &end_ns, &l);
+	int rc = lane_for(t, s->thread, &end_ns, &l);
 
 	if (rc == -E2BIG || (rc == 0 && l->depth >= DEPTH_MAX)) {
 		xsp_import_counted(t->m, XSP_IMPORT_DEEP);
@@ -393,7 +442,8 @@ static int tell_span(struct teller *t, const struct xsp_import_span *s)
 						 .cbid = s->cbid,
 						 .ending = s->head.ending,
 						 .api = s->head.api};
-	return tell_event(t, l, s->probe, l->depth, s->head.time_ns, XSP_EVENT_ENTRY);
+	rc = note_begin(t, l);
+	return rc < 0 ? rc : tell_event(t, l, s->probe, l->depth, s->head.time_ns, XSP_EVENT_ENTRY);
 }
 
 static int tell_allocation(struct teller *t, const struct xsp_import_allocation *a)
@@ -412,19 +462,20 @@ static int tell_allocation(struct teller *t, const struct xsp_import_allocation 
 			 .flags = XSP_EVENT_SECTIONS},
 		.section = {.type = XSP_SECTION_WORDS},
 	};
-	int rc = th->lane != 0 ? pop_until(t, &t->lanes[th->lane - 1], a->head.time_ns) : 0;
 
 	memcpy(e.word, a->word, a->words * sizeof(*a->word));
 	e.section.size = (uint16_t)(sizeof(e.section) + a->words * sizeof(*a->word));
 	e.head.size = (uint16_t)(sizeof(e.head) + e.section.size);
-	return rc < 0 ? rc : xsp_capture_put_event(t->m->w, 0, &e, e.head.size);
+	return xsp_capture_put_event(t->m->w, 0, &e, e.head.size);
 }
 
 static int tell_record(struct teller *t, const struct xsp_sorted *record)
 {
 	const struct xsp_import_head *head = (const void *)record;
-	int rc = sweep(t, head->time_ns);
+	int rc = pop_until(t, head->time_ns);
 
+	if (rc == 0)
+		rc = flush_late(t, head->time_ns);
 	if (rc < 0)
 		return rc;
 	return head->kind == XSP_IMPORT_SPAN	   ? tell_span(t, (const void *)record)
@@ -437,6 +488,7 @@ static void free_teller(struct teller *t)
 	for (size_t i = 0; i < t->lane_count; i++)
 		free(t->lanes[i].open);
 	free(t->lanes);
+	free(t->heap);
 	free(t);
 }
 
@@ -449,7 +501,6 @@ int xsp_import_tell(struct xsp_import *m, int64_t offset)
 	if (t == NULL)
 		return -ENOMEM;
 	*t = (struct teller){.m = m, .offset = offset, .pid = process_of_gpu(m)};
-	t->swept_ns = m->first_ns;
 	if (m->gpu_probe != 0) {
 		rc = tell_state(t, m->first_ns, XSP_GPU_ACTIVE);
 		if (rc == 0)
@@ -457,9 +508,8 @@ int xsp_import_tell(struct xsp_import *m, int64_t offset)
 	}
 	while (rc == 0 && (rc = xsp_sorter_next(m->sorter, &record)) > 0)
 		rc = tell_record(t, record);
-	for (size_t i = 0; i < t->lane_count && rc == 0; i++)
-		while (rc == 0 && t->lanes[i].depth > 0)
-			rc = pop(t, &t->lanes[i]);
+	if (rc == 0)
+		rc = pop_until(t, INT64_MAX);
 	if (rc == 0 && m->gpu_probe != 0)
 		rc = tell_state(t, m->last_ns, XSP_GPU_STOPPED);
 	if (rc == 0)
