@@ -359,6 +359,12 @@ static int take_allocation(struct xsp_import *m, const struct xsp_import_event *
 			 (uint64_t)xsp_import_number(e, XSP_ARG_RESERVED, 0), device << 8 | type},
 	};
 
+	/* ours write what CUDA's API gave, with one total for both, as PyTorch's writes its own */
+	if (m->window_start >= 0 && a.word[2] == a.word[3] &&
+	    (type != XSP_C10_CPU || a.word[2] != 0)) {
+		xsp_import_counted(m, XSP_IMPORT_INSTANTS);
+		return 0;
+	}
 	if (!begin_of(m, e, &a.head.time_ns))
 		return 0;
 	int rc = xsp_import_thread(m, e, &a.thread);
