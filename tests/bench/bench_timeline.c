@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bench_timeline - how fast a capture is written, read, paired and summed up.
+ * bench_timeline - how fast a capture is written, read, paired, summed up and analysed.
  *
  * bench_timeline [SPANS [FILE]]: makes a synthetic capture of SPANS spans (default 10 million) from
  * four threads with calls 1 to 12 deep, then times the stages and prints memory. With FILE the
@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analysis/analyses.h"
 #include "analysis/summary.h"
 
 #define PROBES 3000U
@@ -149,6 +150,19 @@ static double time_run(struct xsp_capture_reader *r, bool sum_up)
 	return seconds;
 }
 
+static double time_analyze(struct xsp_capture_reader *r)
+{
+	const struct xsp_analyze_options all = {0};
+	struct xsp_error err = {0};
+	struct xsp_report *report;
+	double start = now();
+	if (xsp_report_new(&report) < 0 || xsp_analyze(r, &all, report, &err) < 0)
+		fail("analyze", &err);
+	double seconds = now() - start;
+	xsp_report_free(report);
+	return seconds;
+}
+
 int main(int argc, char **argv)
 {
 	struct xsp_error err = {0};
@@ -174,6 +188,7 @@ int main(int argc, char **argv)
 	say("read and pair", pairing, spans, bytes);
 	double summing = time_run(r, true);
 	say("read, pair and sum up", summing, spans, bytes);
+	say("all analyses and rules", time_analyze(r), spans, bytes);
 	printf("pairing costs %.2f x reading, the summary %.2f x pairing\n", pairing / reading,
 	       summing / pairing);
 	xsp_capture_close(r);

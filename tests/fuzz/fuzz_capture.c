@@ -19,6 +19,8 @@
 #endif
 
 #include "../unit/span_check.h"
+#include "analysis/analyses.h"
+#include "analysis/rules.h"
 #include "analysis/summary.h"
 #include "base/grow.h"
 #include "capture/format.h"
@@ -236,6 +238,40 @@ static void pair(struct xsp_capture_reader *r, FILE *sink)
 	free(spans.list);
 }
 
+/* All analyses and rules, of which each finds something wherever it can. */
+static void analyze(struct xsp_capture_reader *r, FILE *sink)
+{
+	double *thresholds = calloc(xsp_rule_count + 1, sizeof(*thresholds));
+	const struct xsp_analyze_options how = {.thresholds = thresholds, .step = "f"};
+	struct xsp_report *report;
+	char *json = NULL;
+	size_t size;
+
+	if (thresholds == NULL || xsp_report_new(&report) < 0)
+		abort();
+	if (xsp_analyze(r, &how, report, NULL) == 0) {
+		FILE *f = open_memstream(&json, &size);
+		if (f == NULL ||
+		    xsp_report_write_json(report, f, &(struct xsp_report_how){0}) < 0 ||
+		    fclose(f) != 0 ||
+		    xsp_report_write_csv(report, sink, &(struct xsp_report_how){0}) < 0 ||
+		    xsp_report_write_text(report, sink, &(struct xsp_report_how){.width = 100}) < 0)
+			abort();
+#if defined(XSP_HAVE_CJSON)
+		cJSON *parsed = cJSON_Parse(json);
+		if (parsed == NULL) {
+			fprintf(stderr, "fuzz_capture: no JSON from: %.200s\n",
+				cJSON_GetErrorPtr());
+			abort();
+		}
+		cJSON_Delete(parsed);
+#endif
+		free(json);
+	}
+	xsp_report_free(report);
+	free(thresholds);
+}
+
 /* ---- exporting ---- */
 
 #define FORMATS 16
@@ -338,6 +374,7 @@ static void read_file(const uint8_t *data, size_t size, FILE *sink)
 		for (uint64_t i = 0; i < 4; i++)
 			fprintf(sink, "%lu", xsp_capture_realtime(r, i << 62));
 		pair(r, sink);
+		analyze(r, sink);
 		export_all(r, false);
 		export_all(r, true);
 		xsp_capture_close(r);

@@ -11,6 +11,8 @@
 #include "analysis/report.h"
 #include "timeline/timeline.h"
 
+struct xsp_analyze_options;
+
 struct xsp_analysis {
 	const char *name;
 	/* *state is NULL where the capture has nothing that the analysis is about. 0 or a negative errno. */
@@ -18,6 +20,11 @@ struct xsp_analysis {
 	struct xsp_timeline_sink (*sink)(void *state);
 	int (*report)(void *state, struct xsp_report *report);
 	void (*end)(void *state);
+	/* Before the run; may be NULL. The options stay until the end. */
+	void (*configure)(void *state, const struct xsp_analyze_options *options);
 };
+
+/* The rows of analysis/analyses.c. */
+extern const struct xsp_analysis xsp_analysis_summary, xsp_analysis_call_sites, xsp_analysis_gpu;
 
 #endif

@@ -97,4 +97,58 @@ void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells);
 struct xsp_report_section *xsp_report_finding(struct xsp_report *r,
 					      const struct xsp_report_finding *f);
 
+/* ---- reading: all that is handed out lives as long as the report, or until something is added ---- */
+
+struct xsp_report_figure {
+	const char *key, *title;
+	enum xsp_unit unit;
+	struct xsp_cell value;
+};
+/* In the order in which they were first named: the first one is the head, which says what was recorded and what of it was
+ * lost. */
+size_t xsp_report_section_count(const struct xsp_report *r);
+const struct xsp_report_section *xsp_report_section_at(const struct xsp_report *r, size_t index);
+/* NULL: there is no such. */
+const struct xsp_report_section *xsp_report_find_section(const struct xsp_report *r,
+							 const char *key);
+const struct xsp_report_table *xsp_report_find_table(const struct xsp_report_section *s,
+						     const char *key);
+
+const char *xsp_report_section_key(const struct xsp_report_section *s);
+const char *xsp_report_section_title(const struct xsp_report_section *s);
+size_t xsp_report_values(const struct xsp_report_section *s, const struct xsp_report_figure **out);
+size_t xsp_report_notes(const struct xsp_report_section *s, const char *const **out);
+size_t xsp_report_table_count(const struct xsp_report_section *s);
+const struct xsp_report_table *xsp_report_table_at(const struct xsp_report_section *s,
+						   size_t index);
+
+const char *xsp_report_table_key(const struct xsp_report_table *t);
+const char *xsp_report_table_title(const struct xsp_report_table *t);
+size_t xsp_report_columns(const struct xsp_report_table *t, const struct xsp_report_column **out);
+size_t xsp_report_row_count(const struct xsp_report_table *t);
+/* A cell for each column. */
+const struct xsp_cell *xsp_report_row_at(const struct xsp_report_table *t, size_t index);
+
+/* Highest severity first, of equals the greatest share. */
+struct xsp_report_found {
+	struct xsp_report_finding finding;
+	struct xsp_report_section *figures; /* its values */
+};
+size_t xsp_report_findings(const struct xsp_report *r, const struct xsp_report_found **out);
+
+const char *xsp_severity_name(enum xsp_severity severity); /* "high" */
+const char *xsp_unit_name(enum xsp_unit unit); /* "ns", "bytes", ... */
+
+/* ---- writing ---- */
+
+struct xsp_report_how {
+	size_t top; /* rows of a table; 0: all */
+	int width; /* of a terminal; 0: it is none, names are never cut */
+	bool color;
+};
+/* 0, -ENOMEM, or -EIO. What is the target's is escaped. */
+int xsp_report_write_text(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
+int xsp_report_write_json(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
+int xsp_report_write_csv(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
+
 #endif

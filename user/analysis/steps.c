@@ -215,11 +215,6 @@ static void begin_anew(struct track *k)
 
 /* ---- steps ---- */
 
-static uint64_t length(const struct step *step)
-{
-	return step->end_ns - step->start_ns;
-}
-
 static int take_shares(const struct track *k, struct step *step)
 {
 	step->shares = calloc(k->touched_count + 1, sizeof(*step->shares));
@@ -235,7 +230,7 @@ static int rank(struct figures *f, const struct track *k, struct step *step)
 {
 	size_t at = f->slowest_count;
 
-	while (at > 0 && length(&f->slowest[at - 1]) < length(step))
+	while (at > 0 && step_length(&f->slowest[at - 1]) < step_length(step))
 		at--;
 	if (at == XSP_STEPS_SLOWEST) {
 		free(step->shares);
@@ -256,7 +251,7 @@ static int rank(struct figures *f, const struct track *k, struct step *step)
 /* A step that counts. */
 static int count_step(struct figures *f, struct track *k, const struct step *step)
 {
-	const uint64_t ns = length(step);
+	const uint64_t ns = step_length(step);
 	const double away = (double)ns - f->mean;
 
 	if (f->steps == 0 || ns < f->min_ns)
@@ -294,7 +289,7 @@ static void note_wanted(struct xsp_steps *s, const struct step *step)
 static int end_step(struct xsp_steps *s, struct track *k, struct step *step)
 {
 	struct figures *f = &s->figures[k->mark];
-	int rc = xsp_histogram_add(&f->all, length(step));
+	int rc = xsp_histogram_add(&f->all, step_length(step));
 
 	for (size_t i = 0; i < k->touched_count; i++)
 		step->calls += k->entries[k->touched[i]].now.calls;
@@ -395,6 +390,11 @@ static int take_between(struct xsp_steps *s, const struct xsp_span *span, xsp_na
 	return take_marker(s, k, span);
 }
 
+bool xsp_steps_marked_by(struct xsp_steps *s, xsp_name_id name)
+{
+	return learn_names(s) == 0 && name < s->mark_count && s->marks[name] != MARK_NONE;
+}
+
 bool xsp_steps_expected(struct xsp_steps *s)
 {
 	return learn_names(s) < 0 || s->names_that[MARK_IS] + s->names_that[MARK_ENDS] > 0;
@@ -454,7 +454,7 @@ static int end_track(struct figures *f, struct track *k)
 
 	for (size_t i = 0; i < k->first_count && rc == 0; i++) {
 		struct step *step = &k->first[i];
-		warm_up = warm_up && length(step) / 2 > median;
+		warm_up = warm_up && step_length(step) / 2 > median;
 		step->warm_up = warm_up;
 		if (warm_up)
 			continue;

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "analysis/report.h"
 #include "base/json_writer.h"
 #include "timeline/timeline.h"
 
@@ -24,6 +25,8 @@ void xsp_steps_mark(struct xsp_steps *s, const char *marker);
 /* Before the run: does the capture have a name that marks steps? Else spans need not be told. (Without memory it
  * has; the run then says so.) */
 bool xsp_steps_expected(struct xsp_steps *s);
+/* Is a span of that name a step, or the end of one? */
+bool xsp_steps_marked_by(struct xsp_steps *s, xsp_name_id name);
 /* `name`: what the span's calls are counted under. 0 or -ENOMEM. */
 int xsp_steps_span(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name);
 
@@ -38,6 +41,22 @@ int xsp_steps_write(struct xsp_steps *s, const struct xsp_capture_reader *r, FIL
 /* The same as JSON, inside an object. */
 int xsp_steps_json(struct xsp_steps *s, const struct xsp_capture_reader *r,
 		   struct xsp_json_writer *j);
+
+/* The same as a section of a report, which says so where there are none. 0 or -ENOMEM. */
+int xsp_steps_report(struct xsp_steps *s, const struct xsp_capture_reader *r,
+		     struct xsp_report *report);
+
+/* Behind the run. Of all threads together; a step that is left out is in none but its own. 0 or -ENOMEM. */
+struct xsp_steps_figures {
+	uint64_t steps; /* those that count; 0: there are none */
+	uint64_t sum_ns, mean_ns, median_ns;
+	uint64_t warm_up, warm_up_ns, warm_up_from_ns, warm_up_to_ns; /* left out as such */
+	uint64_t not_whole;
+	bool by_ends; /* what lies between two ends is a step: a lost one makes one of two */
+};
+int xsp_steps_figures(struct xsp_steps *s, struct xsp_steps_figures *out);
+/* ... in them, of what was counted under that name: calls, and their own time (may be NULL). */
+uint64_t xsp_steps_calls(const struct xsp_steps *s, xsp_name_id name, uint64_t *self_ns);
 
 /*
  * Where steps `first` to `last` are: to be asked for before the run, and told behind it. Several threads: from

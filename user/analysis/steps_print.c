@@ -10,24 +10,11 @@
 #include "base/units.h"
 
 #define SLOWEST_SHOWN 3
-#define LONGER_SHOWN 3
 #define LONGER_SHARE 20 /* less than this part of what a step took more is not told */
-
-/* What took more than it does in the mean; name UINT32_MAX: all that is in no span. */
-struct longer {
-	struct share share;
-	double mean_ns, mean_calls;
-};
-#define NO_SPAN UINT32_MAX
 
 static double more(const struct longer *l)
 {
 	return (double)l->share.self_ns - l->mean_ns;
-}
-
-static uint64_t length(const struct step *step)
-{
-	return step->end_ns - step->start_ns;
 }
 
 static size_t put_in_order(struct longer *list, size_t count, const struct longer *new)
@@ -53,14 +40,13 @@ static uint64_t sum_of_entries(const struct track *k)
 	return sum;
 }
 
-/* The most first; how many there are. */
-static size_t longer_in(const struct xsp_steps *s, const struct step *step,
+size_t xsp_steps_longer(const struct xsp_steps *s, const struct step *step,
 			struct longer list[LONGER_SHOWN])
 {
 	const struct track *k = s->tracks[step->track];
 	const double steps = (double)k->steps, mean = (double)k->sum_ns / steps;
-	const double least = ((double)length(step) - mean) / LONGER_SHARE;
-	struct longer rest = {.share = {.name = NO_SPAN, .self_ns = length(step)},
+	const double least = ((double)step_length(step) - mean) / LONGER_SHARE;
+	struct longer rest = {.share = {.name = NO_SPAN, .self_ns = step_length(step)},
 			      .mean_ns = mean - (double)sum_of_entries(k) / steps};
 	size_t count = 0;
 
@@ -79,19 +65,19 @@ static size_t longer_in(const struct xsp_steps *s, const struct step *step,
 	return more(&rest) > 0 && more(&rest) >= least ? put_in_order(list, count, &rest) : count;
 }
 
-static bool is_uncertain(const struct xsp_capture_reader *r)
+bool xsp_steps_uncertain(const struct xsp_capture_reader *r)
 {
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
 
 	return st->lost_entries + st->lost_exits + st->lost_other + st->missed_hits > 0;
 }
 
-static double deviation(const struct figures *f)
+double xsp_steps_deviation(const struct figures *f)
 {
 	return f->steps > 1 ? sqrt(f->squares / (double)(f->steps - 1)) : 0;
 }
 
-static uint64_t quantile(const struct figures *f, double share)
+uint64_t xsp_steps_quantile(const struct figures *f, double share)
 {
 	const uint64_t ns = xsp_histogram_quantile(&f->times, share);
 
@@ -100,7 +86,7 @@ static uint64_t quantile(const struct figures *f, double share)
 
 /* ---- text ---- */
 
-static void thread_text(const struct xsp_steps *s, const struct track *k, char *out, size_t size)
+void xsp_steps_thread(const struct xsp_steps *s, const struct track *k, char *out, size_t size)
 {
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(s->timeline, k->tid);
 	char name[64];
@@ -116,10 +102,10 @@ static void print_figures(const struct figures *f, FILE *out)
 		uint64_t ns;
 	} times[] = {
 		{"mean", (uint64_t)llround(f->mean)},
-		{"std", (uint64_t)llround(deviation(f))},
+		{"std", (uint64_t)llround(xsp_steps_deviation(f))},
 		{"min", f->min_ns},
-		{"p50", quantile(f, 0.5)},
-		{"p99", quantile(f, 0.99)},
+		{"p50", xsp_steps_quantile(f, 0.5)},
+		{"p99", xsp_steps_quantile(f, 0.99)},
 		{"max", f->max_ns},
 	};
 	char title[sizeof(f->title) + 4], text[XSP_UNITS_SIZE];
@@ -158,15 +144,15 @@ static void print_slowest(const struct xsp_steps *s, const struct figures *f, FI
 		const struct step *step = &f->slowest[i];
 		const struct track *k = s->tracks[step->track];
 		const double mean = (double)k->sum_ns / (double)k->steps;
-		if ((double)length(step) <= mean)
+		if ((double)step_length(step) <= mean)
 			return;
-		const size_t count = longer_in(s, step, list);
+		const size_t count = xsp_steps_longer(s, step, list);
 		if (s->track_count > 1)
-			thread_text(s, k, thread, sizeof(thread));
+			xsp_steps_thread(s, k, thread, sizeof(thread));
 		fprintf(out, "      %s: step %" PRIu64 "%s%s, %s, %s over the mean: ",
 			i == 0 ? "slowest" : "   then", step->number, thread[0] ? " of " : "",
-			thread, xsp_format_ns(time, length(step)),
-			xsp_format_ns(over, (uint64_t)((double)length(step) - mean)));
+			thread, xsp_format_ns(time, step_length(step)),
+			xsp_format_ns(over, (uint64_t)((double)step_length(step) - mean)));
 		for (size_t l = 0; l < count; l++) {
 			fputs(l > 0 ? ", " : "", out);
 			print_longer(s, &list[l], out);
@@ -194,10 +180,10 @@ static void print_threads(const struct xsp_steps *s, FILE *f)
 	}
 	if (count < 2)
 		return;
-	thread_text(s, slow, name, sizeof(name));
+	xsp_steps_thread(s, slow, name, sizeof(name));
 	fprintf(f, "      of %zu threads; the slowest, %s, takes %s in the mean", count, name,
 		xsp_format_ns(time, slow->sum_ns / slow->steps));
-	thread_text(s, fast, name, sizeof(name));
+	xsp_steps_thread(s, fast, name, sizeof(name));
 	fprintf(f, ", the fastest, %s, %s\n", name,
 		xsp_format_ns(time, fast->sum_ns / fast->steps));
 }
@@ -217,7 +203,7 @@ static void print_left_out(const struct xsp_steps *s, const struct figures *f, F
 				continue;
 			fprintf(out, "%sstep %" PRIu64 " (%s)",
 				warm_up == 1 ? "      left out as warm-up: " : ", ", step->number,
-				xsp_format_ns(text, length(step)));
+				xsp_format_ns(text, step_length(step)));
 		}
 	if (warm_up > SLOWEST_SHOWN)
 		fprintf(out, " and %zu more", warm_up - SLOWEST_SHOWN);
@@ -240,7 +226,7 @@ int xsp_steps_write(struct xsp_steps *s, const struct xsp_capture_reader *r, FIL
 	print_slowest(s, f, out);
 	print_threads(s, out);
 	print_left_out(s, f, out);
-	if (is_uncertain(r))
+	if (xsp_steps_uncertain(r))
 		fprintf(out, "      uncertain: events were lost, calls a step are lower bounds%s\n",
 			how == MARK_ENDS ? ", and two steps may have been taken for one" : "");
 	return 0;
@@ -252,7 +238,7 @@ static void put_longer(const struct xsp_steps *s, const struct step *step,
 		       struct xsp_json_writer *j)
 {
 	struct longer list[LONGER_SHOWN + 1];
-	const size_t count = longer_in(s, step, list);
+	const size_t count = xsp_steps_longer(s, step, list);
 
 	xsp_json_begin(j, "longer", '[');
 	for (size_t i = 0; i < count; i++) {
@@ -280,7 +266,7 @@ static void put_step(const struct xsp_steps *s, const struct step *step, uint64_
 	xsp_json_number(j, "number", step->number);
 	xsp_json_number(j, "tid", t != NULL ? t->ns_tid : k->tid);
 	xsp_json_number(j, "start_ns", step->start_ns - from_ns);
-	xsp_json_number(j, "time_ns", length(step));
+	xsp_json_number(j, "time_ns", step_length(step));
 	xsp_json_number(j, "calls", step->calls);
 	if (!step->warm_up)
 		put_longer(s, step, j);
@@ -345,10 +331,10 @@ int xsp_steps_json(struct xsp_steps *s, const struct xsp_capture_reader *r,
 		{"calls", true, f->calls},
 		{"not_whole", true, f->not_whole},
 		{"mean_ns", f->steps > 0, (uint64_t)llround(f->mean)},
-		{"std_ns", f->steps > 1, (uint64_t)llround(deviation(f))},
+		{"std_ns", f->steps > 1, (uint64_t)llround(xsp_steps_deviation(f))},
 		{"min_ns", f->steps > 0, f->min_ns},
-		{"p50_ns", f->steps > 0, quantile(f, 0.5)},
-		{"p99_ns", f->steps > 0, quantile(f, 0.99)},
+		{"p50_ns", f->steps > 0, xsp_steps_quantile(f, 0.5)},
+		{"p99_ns", f->steps > 0, xsp_steps_quantile(f, 0.99)},
 		{"max_ns", f->steps > 0, f->max_ns},
 	};
 	uint64_t start, end;
@@ -361,7 +347,7 @@ int xsp_steps_json(struct xsp_steps *s, const struct xsp_capture_reader *r,
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
 		if (pairs[i].known)
 			xsp_json_number(j, pairs[i].key, pairs[i].value);
-	xsp_json_bool(j, "uncertain", is_uncertain(r));
+	xsp_json_bool(j, "uncertain", xsp_steps_uncertain(r));
 	xsp_json_begin(j, "slowest", '[');
 	for (size_t i = 0; i < f->slowest_count; i++)
 		put_step(s, &f->slowest[i], start, j);

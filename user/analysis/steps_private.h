@@ -26,6 +26,10 @@ struct step {
 	struct share *shares; /* owned */
 	size_t share_count;
 };
+static inline uint64_t step_length(const struct step *step)
+{
+	return step->end_ns - step->start_ns;
+}
 
 /* Calls of one name on a thread. */
 struct entry {
@@ -82,5 +86,22 @@ struct xsp_steps {
 /* Once, behind the run: which of the two ways it is, what was warm-up. 0 or -ENOMEM. */
 int xsp_steps_end(struct xsp_steps *s);
 enum mark xsp_steps_how(const struct xsp_steps *s);
+
+/* What took more in a step than it does in the mean. */
+struct longer {
+	struct share share; /* name NO_SPAN: all that is in no span */
+	double mean_ns, mean_calls;
+};
+#define NO_SPAN UINT32_MAX
+#define LONGER_SHOWN 3
+/* The most first; how many there are. */
+size_t xsp_steps_longer(const struct xsp_steps *s, const struct step *step,
+			struct longer list[LONGER_SHOWN]);
+double xsp_steps_deviation(const struct figures *f);
+uint64_t xsp_steps_quantile(const struct figures *f, double share);
+/* "python (4242)" */
+void xsp_steps_thread(const struct xsp_steps *s, const struct track *k, char *out, size_t size);
+/* Were events lost? */
+bool xsp_steps_uncertain(const struct xsp_capture_reader *r);
 
 #endif

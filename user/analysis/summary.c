@@ -3,6 +3,7 @@
 #include "analysis/summary_private.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,20 +162,30 @@ static int take_span(void *ctx, const struct xsp_span *span)
 		return 0;
 	n->timed++;
 	n->self_ns += span->self_ns;
+	n->self_cpu_unknown += span->self_cpu_ns == XSP_CPU_UNKNOWN;
+	n->self_cpu_ns += span->self_cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->self_cpu_ns;
 	if (span->self_ns > span->self_probe_ns)
 		n->own_ns += span->self_ns - span->self_probe_ns;
-	n->outermost += !recursive(span);
 	if (!recursive(span)) {
+		n->outermost++;
 		n->total_ns += duration;
 		n->cpu_unknown += span->cpu_ns == XSP_CPU_UNKNOWN;
 		n->cpu_ns += span->cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->cpu_ns;
 	}
 	if (span->flags & XSP_SPAN_CUT) /* its whole duration is another */
 		return 0;
-	if (n->durations.count == 0 || duration < n->min_ns)
+	if (n->durations.count == 0) {
+		n->min_ns = n->first_ns = duration;
+		n->max_start_ns = span->start_ns;
+	}
+	if (duration < n->min_ns)
 		n->min_ns = duration;
-	if (duration > n->max_ns)
+	if (duration > n->max_ns) {
 		n->max_ns = duration;
+		n->max_start_ns = span->start_ns;
+	}
+	const double off = (double)(int64_t)(duration - n->first_ns);
+	n->squares += off * off;
 	n->sum_ns += duration;
 	n->mostly_probes += xsp_span_is_mostly_probes(span);
 	return xsp_histogram_add(&n->durations, duration);
@@ -232,6 +243,16 @@ struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 	};
 }
 
+/* Sums of differences to one of the values lose no digits where all are large and alike. */
+static double deviation(const struct summary_name *n)
+{
+	const double count = (double)n->durations.count;
+	const double off = (double)n->sum_ns - count * (double)n->first_ns;
+	const double squares = count > 1 ? n->squares - off * off / count : 0;
+
+	return squares > 0 ? sqrt(squares / (count - 1)) : 0;
+}
+
 static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high)
 {
 	return v < low ? low : v > high ? high : v;
@@ -276,6 +297,10 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 			.own_ns = n->own_ns,
 			.cpu_ns = n->cpu_ns,
 			.cpu_known = n->outermost > 0 && n->cpu_unknown == 0,
+			.self_cpu_ns = n->self_cpu_ns,
+			.self_cpu_known = n->timed > 0 && n->self_cpu_unknown == 0,
+			.std_ns = deviation(n),
+			.max_start_ns = n->max_start_ns,
 			.measured = n->durations.count,
 			.timed = n->timed,
 			.outermost = n->outermost,

@@ -24,6 +24,10 @@ struct xsp_summary_row {
 	uint64_t own_ns; /* of self_ns, what is estimated to be left without probes */
 	uint64_t cpu_ns; /* of total_ns, on a CPU: --waits */
 	bool cpu_known; /* ... of each of them */
+	uint64_t self_cpu_ns; /* of self_ns */
+	bool self_cpu_known;
+	double std_ns; /* of the durations that mean_ns is of; 0 with less than two */
+	uint64_t max_start_ns; /* when the longest of them began */
 };
 
 /* All times are of the calls whose end was seen (by return, tail call or unwinding) and whose

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/growth.h"
 #include "base/grow.h"
 #include "base/units.h"
 #include "catalog/allocators.h"
@@ -28,13 +27,6 @@ struct xsp_summary_allocations {
 	size_t count, capacity, growths;
 	struct xsp_growth_clock clock;
 	bool known; /* what is alive */
-};
-
-/* A site to be shown. */
-struct ranked {
-	const struct xsp_memory_site *where;
-	const struct site *site;
-	struct xsp_slope slope;
 };
 
 int xsp_summary_allocations_new(struct xsp_timeline *t, struct xsp_summary_allocations **out)
@@ -106,26 +98,25 @@ int xsp_summary_allocations_event(struct xsp_summary_allocations *a,
 
 /* ---- ranking ---- */
 
-/* Can what is alive be told, and what grows? */
-static bool is_sure(const struct xsp_summary_allocations *a)
+bool xsp_summary_allocations_sure(const struct xsp_summary_allocations *a)
 {
 	return a->known && xsp_timeline_allocations_lost(a->timeline) == 0;
 }
 
 static int by_alive(const void *a, const void *b)
 {
-	const struct ranked *x = a, *y = b;
+	const struct xsp_allocation_site *x = a, *y = b;
 
-	if (x->site->alive_bytes != y->site->alive_bytes)
-		return x->site->alive_bytes > y->site->alive_bytes ? -1 : 1;
-	if (x->site->bytes != y->site->bytes)
-		return x->site->bytes > y->site->bytes ? -1 : 1;
+	if (x->alive_bytes != y->alive_bytes)
+		return x->alive_bytes > y->alive_bytes ? -1 : 1;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
 	return x->where < y->where ? -1 : x->where > y->where;
 }
 
 static int by_slope(const void *a, const void *b)
 {
-	const struct ranked *x = a, *y = b;
+	const struct xsp_allocation_site *x = a, *y = b;
 
 	if (x->slope.grows != y->slope.grows)
 		return x->slope.grows ? -1 : 1;
@@ -135,17 +126,22 @@ static int by_slope(const void *a, const void *b)
 }
 
 /* All sites, the caller's to free; NULL: out of memory. */
-static struct ranked *rank(const struct xsp_summary_allocations *a,
-			   int (*order)(const void *, const void *))
+static struct xsp_allocation_site *rank(const struct xsp_summary_allocations *a,
+					int (*order)(const void *, const void *))
 {
 	const struct xsp_memory_site *where;
-	struct ranked *all = calloc(a->count + 1, sizeof(*all));
+	struct xsp_allocation_site *all = calloc(a->count + 1, sizeof(*all));
 
 	xsp_timeline_memory_sites(a->timeline, &where);
 	for (size_t i = 0; all != NULL && i < a->count; i++) {
-		all[i] = (struct ranked){.where = &where[i], .site = &a->sites[i]};
-		if (is_sure(a) && a->sites[i].growth != NULL)
-			all[i].slope = xsp_growth_slope(&a->clock, a->sites[i].growth);
+		const struct site *s = &a->sites[i];
+		all[i] = (struct xsp_allocation_site){.where = &where[i],
+						      .alive = s->alive,
+						      .alive_bytes = s->alive_bytes,
+						      .allocations = s->allocations,
+						      .bytes = s->bytes};
+		if (xsp_summary_allocations_sure(a) && s->growth != NULL)
+			all[i].slope = xsp_growth_slope(&a->clock, s->growth);
 	}
 	if (all != NULL && a->count > 0)
 		qsort(all, a->count, sizeof(*all), order);
@@ -178,7 +174,7 @@ int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
 	const size_t columns = how->width > 90	? ((size_t)how->width - 50) / 2
 			       : how->width > 0 ? 20
 						: 0;
-	struct ranked *all = a != NULL ? rank(a, by_alive) : NULL;
+	struct xsp_allocation_site *all = a != NULL ? rank(a, by_alive) : NULL;
 	size_t shown = 0;
 
 	if (a == NULL || all == NULL)
@@ -190,7 +186,7 @@ int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
 			"blocks", "allocated", "allocations", "PyTorch's memory, by where",
 			how->color ? "\033[0m" : "");
 	for (size_t i = 0; i < shown; i++) {
-		const struct site *s = all[i].site;
+		const struct xsp_allocation_site *s = &all[i];
 		char alive[XSP_UNITS_SIZE] = "-", blocks[XSP_UNITS_SIZE] = "-";
 		char bytes[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE], where[900];
 		if (a->known) {
@@ -255,13 +251,13 @@ static void format_rate(char *out, size_t size, double bytes)
 static void print_leaks(const struct xsp_summary_allocations *a,
 			void (*warn)(void *ctx, const char *text), void *ctx)
 {
-	struct ranked *all = rank(a, by_slope);
+	struct xsp_allocation_site *all = rank(a, by_slope);
 	size_t leaks = 0;
 
 	while (all != NULL && leaks < a->count && all[leaks].slope.grows)
 		leaks++;
 	for (size_t i = 0; i < leaks && i < LEAKS_SHOWN; i++) {
-		const struct ranked *r = &all[i];
+		const struct xsp_allocation_site *r = &all[i];
 		char slope[40], low[40], high[40], alive[XSP_UNITS_SIZE], blocks[XSP_UNITS_SIZE];
 		char where[900], text[1200];
 		format_rate(slope, sizeof(slope), r->slope.slope);
@@ -271,8 +267,8 @@ static void print_leaks(const struct xsp_summary_allocations *a,
 		snprintf(text, sizeof(text),
 			 "leak? only grows: %s, by %s a second (%s to %s): %s in %s blocks are "
 			 "alive",
-			 where, slope, low, high, xsp_format_bytes(alive, r->site->alive_bytes),
-			 xsp_format_count(blocks, r->site->alive));
+			 where, slope, low, high, xsp_format_bytes(alive, r->alive_bytes),
+			 xsp_format_count(blocks, r->alive));
 		warn(ctx, text);
 	}
 	if (leaks > LEAKS_SHOWN) {
@@ -321,18 +317,18 @@ static void put_signed(struct xsp_json_writer *j, const char *key, double value)
 }
 
 static void put_site(const struct xsp_summary_allocations *a, struct xsp_json_writer *j,
-		     const struct ranked *r)
+		     const struct xsp_allocation_site *r)
 {
 	xsp_json_begin(j, NULL, '{');
 	xsp_json_text(j, "name", r->where->in_span ? span_of(a, r->where) : NULL);
 	if (r->where->place != 0)
 		xsp_json_text(j, "at", xsp_timeline_name(a->timeline, r->where->place - 1));
 	if (a->known) {
-		xsp_json_number(j, "alive_bytes", r->site->alive_bytes);
-		xsp_json_number(j, "alive", r->site->alive);
+		xsp_json_number(j, "alive_bytes", r->alive_bytes);
+		xsp_json_number(j, "alive", r->alive);
 	}
-	xsp_json_number(j, "allocated_bytes", r->site->bytes);
-	xsp_json_number(j, "allocations", r->site->allocations);
+	xsp_json_number(j, "allocated_bytes", r->bytes);
+	xsp_json_number(j, "allocations", r->allocations);
 	if (r->slope.known) {
 		put_signed(j, "bytes_a_second", r->slope.slope);
 		put_signed(j, "bytes_a_second_low", r->slope.low);
@@ -363,7 +359,7 @@ static void put_use(const struct xsp_summary_allocations *a, struct xsp_json_wri
 int xsp_summary_allocations_json(struct xsp_summary_allocations *a, struct xsp_json_writer *j)
 {
 	const struct xsp_memory_use *uses;
-	struct ranked *all = a != NULL ? rank(a, by_alive) : NULL;
+	struct xsp_allocation_site *all = a != NULL ? rank(a, by_alive) : NULL;
 
 	if (a == NULL || all == NULL)
 		return a == NULL ? 0 : -ENOMEM;
@@ -380,6 +376,109 @@ int xsp_summary_allocations_json(struct xsp_summary_allocations *a, struct xsp_j
 		put_site(a, j, &all[i]);
 	xsp_json_end(j, '[');
 	xsp_json_end(j, '{');
+	free(all);
+	return 0;
+}
+
+/* ---- report ---- */
+
+struct xsp_allocation_site *xsp_summary_allocations_growing(const struct xsp_summary_allocations *a,
+							    size_t *count)
+{
+	struct xsp_allocation_site *all = rank(a, by_slope);
+
+	*count = 0;
+	while (all != NULL && *count < a->count && all[*count].slope.grows)
+		(*count)++;
+	return all;
+}
+
+void xsp_summary_allocations_name(const struct xsp_summary_allocations *a,
+				  const struct xsp_memory_site *where, char *out, size_t size)
+{
+	const char *place =
+		where->place != 0 ? xsp_timeline_name(a->timeline, where->place - 1) : "";
+
+	snprintf(out, size, "%s%s%s", span_of(a, where), place[0] != '\0' ? " at " : "", place);
+}
+
+static void report_pools(const struct xsp_summary_allocations *a,
+			 struct xsp_report_section *section)
+{
+	static const struct xsp_report_column columns[] = {
+		{"name", "PyTorch's", XSP_UNIT_TEXT, true},
+		{"peak_bytes", "at most", XSP_UNIT_BYTES, false},
+		{"end_bytes", "at the end", XSP_UNIT_BYTES, false},
+		{"allocated_bytes", "allocated", XSP_UNIT_BYTES, false},
+		{"allocations", "allocations", XSP_UNIT_COUNT, false},
+		{"frees", "frees", XSP_UNIT_COUNT, false},
+	};
+	const struct xsp_cell none = xsp_cell_text(NULL);
+	const struct xsp_memory_use *uses;
+	const size_t n = xsp_timeline_memory(a->timeline, &uses);
+	struct xsp_report_table *t = xsp_report_table(
+		section, "pools", "allocated since the recording began", columns, 6);
+
+	for (size_t i = 0; i < n; i++) {
+		char pool[80];
+		if (uses[i].pool != XSP_MEMORY_TORCH)
+			continue;
+		name_pool(&uses[i], pool, sizeof(pool));
+		const struct xsp_cell cells[] = {
+			xsp_cell_text(pool),
+			a->known ? xsp_cell_integer(uses[i].peak) : none,
+			a->known ? xsp_cell_integer(uses[i].now) : none,
+			xsp_cell_integer(uses[i].allocated),
+			xsp_cell_integer(uses[i].allocations),
+			xsp_cell_integer(uses[i].frees),
+		};
+		xsp_report_row(t, cells);
+	}
+}
+
+int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp_report *report)
+{
+	static const struct xsp_report_column columns[] = {
+		{"name", "where", XSP_UNIT_TEXT, true},
+		{"alive_bytes", "alive", XSP_UNIT_BYTES, false},
+		{"alive", "blocks", XSP_UNIT_COUNT, false},
+		{"allocated_bytes", "allocated", XSP_UNIT_BYTES, false},
+		{"allocations", "allocations", XSP_UNIT_COUNT, false},
+		{"growth", "grows by", XSP_UNIT_BYTES_PER_SECOND, false},
+		{"growth_low", "at least (95%)", XSP_UNIT_BYTES_PER_SECOND, false},
+		{"growth_high", "at most", XSP_UNIT_BYTES_PER_SECOND, false},
+	};
+	const struct xsp_cell none = xsp_cell_text(NULL);
+	struct xsp_allocation_site *all = a != NULL ? rank(a, by_alive) : NULL;
+
+	if (a == NULL || all == NULL)
+		return a == NULL ? 0 : -ENOMEM;
+	struct xsp_report_section *section = xsp_report_section(report, "memory", "Memory");
+	report_pools(a, section);
+	struct xsp_report_table *t = xsp_report_table(
+		section, "sites", "PyTorch's memory, by where it was allocated", columns, 8);
+	for (size_t i = 0; i < a->count; i++) {
+		const struct xsp_slope *slope = &all[i].slope;
+		/* of most places all is given back again and again */
+		const bool changes = slope->known && (slope->low > 0 || slope->high < 0);
+		char name[900];
+		xsp_summary_allocations_name(a, all[i].where, name, sizeof(name));
+		const struct xsp_cell cells[] = {
+			xsp_cell_text(name),
+			a->known ? xsp_cell_integer(all[i].alive_bytes) : none,
+			a->known ? xsp_cell_integer(all[i].alive) : none,
+			xsp_cell_integer(all[i].bytes),
+			xsp_cell_integer(all[i].allocations),
+			changes ? xsp_cell_real(slope->slope) : none,
+			changes ? xsp_cell_real(slope->low) : none,
+			changes ? xsp_cell_real(slope->high) : none,
+		};
+		xsp_report_row(t, cells);
+	}
+	if (!xsp_summary_allocations_sure(a))
+		xsp_report_note(section, "what is alive is not known for sure, and what grows is "
+					 "not told: events were lost, or not all of the time was "
+					 "recorded");
 	free(all);
 	return 0;
 }

@@ -8,6 +8,8 @@
 
 #include <stdio.h>
 
+#include "analysis/growth.h"
+#include "analysis/report.h"
 #include "analysis/summary.h"
 #include "base/json_writer.h"
 
@@ -21,6 +23,22 @@ void xsp_summary_allocations_free(struct xsp_summary_allocations *a);
 int xsp_summary_allocations_event(struct xsp_summary_allocations *a,
 				  const struct xsp_memory_event *e);
 
+/* Where memory was allocated. */
+struct xsp_allocation_site {
+	const struct xsp_memory_site *where;
+	uint64_t alive, alive_bytes;
+	uint64_t allocations, bytes;
+	struct xsp_slope slope; /* of alive_bytes; not known with losses, or of too many sites */
+};
+/* Behind the run: those that grow first, the fastest first. The caller's to free; NULL: out of memory. */
+struct xsp_allocation_site *xsp_summary_allocations_growing(const struct xsp_summary_allocations *a,
+							    size_t *count);
+/* "aten::empty at train.py:21 train_step"; raw bytes. */
+void xsp_summary_allocations_name(const struct xsp_summary_allocations *a,
+				  const struct xsp_memory_site *where, char *out, size_t size);
+/* Can what is alive be told, and what grows? */
+bool xsp_summary_allocations_sure(const struct xsp_summary_allocations *a);
+
 /* What is alive, by where it was allocated. 0 or -ENOMEM. */
 int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
 				  const struct xsp_summary_print *how);
@@ -30,5 +48,8 @@ void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
 				   void (*warn)(void *ctx, const char *text), void *ctx);
 /* The same for programs, inside an object. 0 or -ENOMEM. */
 int xsp_summary_allocations_json(struct xsp_summary_allocations *a, struct xsp_json_writer *j);
+
+/* What is alive, by where, in a report; nothing where there are none. 0 or -ENOMEM. */
+int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp_report *report);
 
 #endif

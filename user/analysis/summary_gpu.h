@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "analysis/report.h"
 #include "analysis/summary.h"
 #include "base/json_writer.h"
 
@@ -18,6 +19,9 @@ int xsp_summary_gpu_span(struct xsp_summary_gpu *g, const struct xsp_span *span)
 int xsp_summary_gpu_activity(struct xsp_summary_gpu *g, const struct xsp_gpu_activity *a);
 int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_event *e);
 
+/* Were calls of CUDA's API seen? */
+bool xsp_summary_gpu_called(const struct xsp_summary_gpu *g);
+
 /* The kernels that took most time. */
 void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_summary_print *how);
 /* Kernels, memory and errors as JSON, inside an object. */
@@ -25,5 +29,8 @@ void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j);
 /* Nothing if the target has not used CUDA. `warn` writes a line that the reader must not miss. */
 void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f,
 			   void (*warn)(void *ctx, const char *text), void *ctx);
+
+/* Kernels, copies and errors, in a report; nothing where there are none. */
+void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_report *report);
 
 #endif

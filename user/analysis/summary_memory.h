@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "analysis/report.h"
 #include "analysis/summary.h"
 #include "base/json_writer.h"
 
@@ -24,5 +25,9 @@ void xsp_summary_memory_print(struct xsp_summary_memory *m, const struct xsp_cap
 /* The same for programs, inside an object. */
 void xsp_summary_memory_json(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
 			     struct xsp_json_writer *j);
+
+/* A row a process, in a report; nothing where there are none. */
+void xsp_summary_memory_report(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
+			       struct xsp_report *report);
 
 #endif

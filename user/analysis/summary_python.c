@@ -439,3 +439,65 @@ int xsp_summary_python_json(struct xsp_summary_python *s, struct xsp_json_writer
 	put_rest(j, "without_module", &s->moduleless);
 	return rc;
 }
+
+static struct xsp_cell time_cell(const struct sum *s)
+{
+	return s->measured > 0 ? xsp_cell_integer(s->ns) : xsp_cell_text(NULL);
+}
+
+static void report_row(const struct xsp_summary_python *s, struct xsp_report_table *t,
+		       const struct sum *self, const struct sum *total, const char *name)
+{
+	const struct xsp_cell cells[] = {
+		xsp_cell_text(name),
+		xsp_cell_integer(self->calls),
+		time_cell(total),
+		time_cell(self),
+		self->measured > 0 && s->all.ns > 0
+			? xsp_cell_real((double)self->ns / (double)s->all.ns)
+			: xsp_cell_text(NULL),
+	};
+
+	xsp_report_row(t, cells);
+}
+
+static void report_rest(const struct xsp_summary_python *s, struct xsp_report_table *t,
+			const struct sum *rest, const char *name)
+{
+	if (rest->calls + rest->measured > 0)
+		report_row(s, t, rest, rest, name);
+}
+
+int xsp_summary_python_report(struct xsp_summary_python *s, struct xsp_report *report)
+{
+	static const struct xsp_report_column columns[] = {
+		{"name", "where", XSP_UNIT_TEXT, true},
+		{"calls", "calls", XSP_UNIT_COUNT, false},
+		{"total_ns", "total", XSP_UNIT_NS, false},
+		{"self_ns", "self", XSP_UNIT_NS, false},
+		{"share", "share of self", XSP_UNIT_SHARE, false},
+	};
+	int rc = s != NULL ? end(s) : 0;
+
+	if (rc < 0 || s == NULL || s->count == 0)
+		return rc;
+	struct xsp_report_section *section =
+		xsp_report_section(report, "python", "Spans by line of Python and by module");
+	struct xsp_report_table *t =
+		xsp_report_table(section, "lines", "by line that called", columns, 5);
+	for (size_t i = 0; i < s->line_count; i++) {
+		char text[XSP_PYTHON_LINE_MAX] = "[not known]";
+		struct xsp_python_line l;
+		if (xsp_timeline_python_line(s->timeline, s->lines[i].frame, &l))
+			xsp_python_line_show(&l, text);
+		report_row(s, t, &s->lines[i].self, &s->lines[i].total, text);
+	}
+	report_rest(s, t, &s->lineless, "[no line of Python]");
+	sort(s, 0);
+	t = xsp_report_table(section, "modules", "by torch.nn.Module", columns, 5);
+	for (size_t i = 0; i < s->module_count; i++)
+		report_row(s, t, &s->modules[i]->self, &s->modules[i]->total, s->modules[i]->path);
+	if (s->module_count > 0)
+		report_rest(s, t, &s->moduleless, "[no module]");
+	return 0;
+}

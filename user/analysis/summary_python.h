@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "analysis/report.h"
 #include "analysis/summary.h"
 #include "base/json_writer.h"
 
@@ -21,5 +22,8 @@ int xsp_summary_python_write(struct xsp_summary_python *s, FILE *f,
 			     const struct xsp_summary_print *how);
 /* Both of them; nothing if no span had a line. 0 or -ENOMEM. */
 int xsp_summary_python_json(struct xsp_summary_python *s, struct xsp_json_writer *j);
+
+/* Lines and modules, in a report; nothing where there are none. 0 or -ENOMEM. */
+int xsp_summary_python_report(struct xsp_summary_python *s, struct xsp_report *report);
 
 #endif

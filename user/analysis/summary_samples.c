@@ -265,3 +265,50 @@ void xsp_summary_samples_json(struct xsp_summary_samples *s, struct xsp_json_wri
 	put_places(s, &s->lines, "lines", j);
 	xsp_json_end(j, '{');
 }
+
+static void report_places(const struct xsp_summary_samples *s, struct places *p,
+			  struct xsp_report_section *section, const char *key, const char *title)
+{
+	static const struct xsp_report_column columns[] = {
+		{"name", "where", XSP_UNIT_TEXT, true},
+		{"samples", "samples", XSP_UNIT_COUNT, false},
+		{"cpu_ns", "on CPU", XSP_UNIT_NS, false},
+		{"share", "share", XSP_UNIT_SHARE, false},
+		{"share_off", "+- (95%)", XSP_UNIT_SHARE, false},
+		{"file", "in", XSP_UNIT_TEXT, true},
+	};
+	struct xsp_report_table *t = xsp_report_table(section, key, title, columns, 6);
+
+	if (p->count > 0)
+		qsort(p->list, p->count, sizeof(*p->list), by_time);
+	for (size_t i = 0; i < p->count; i++) {
+		const struct place *at = &p->list[i];
+		const xsp_name_id file = (xsp_name_id)(at->key >> 32);
+		const struct xsp_cell cells[] = {
+			xsp_cell_text(xsp_timeline_name(s->timeline, (xsp_name_id)at->key)),
+			xsp_cell_integer(at->samples),
+			xsp_cell_integer(at->ns),
+			xsp_cell_real(percent(at->ns, s->ns) / 100),
+			xsp_cell_real(uncertainty(at->samples, s->samples) / 100),
+			xsp_cell_text(file != 0 ? xsp_timeline_name(s->timeline, file) : NULL),
+		};
+		xsp_report_row(t, cells);
+	}
+}
+
+void xsp_summary_samples_report(struct xsp_summary_samples *s, struct xsp_report *report)
+{
+	if (s == NULL)
+		return;
+	struct xsp_report_section *section =
+		xsp_report_section(report, "samples", "Samples: where the time on CPUs went");
+
+	xsp_report_value(section, "samples", "samples", XSP_UNIT_COUNT,
+			 xsp_cell_integer(s->samples));
+	xsp_report_value(section, "cpu_ns", "of time on CPUs", XSP_UNIT_NS,
+			 xsp_cell_integer(s->ns));
+	xsp_report_value(section, "kernel_ns", "... in the kernel", XSP_UNIT_NS,
+			 xsp_cell_integer(s->kernel_ns));
+	report_places(s, &s->functions, section, "functions", "functions");
+	report_places(s, &s->lines, section, "lines", "lines of Python");
+}

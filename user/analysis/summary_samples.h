@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "analysis/report.h"
 #include "analysis/summary.h"
 
 struct xsp_summary_samples;
@@ -22,5 +23,8 @@ int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_ca
 			      FILE *f, const struct xsp_summary_print *how);
 /* The same for programs: key "samples" (docs/formats.md). */
 void xsp_summary_samples_json(struct xsp_summary_samples *s, struct xsp_json_writer *j);
+
+/* The same, in a report; nothing where there are none. */
+void xsp_summary_samples_report(struct xsp_summary_samples *s, struct xsp_report *report);
 
 #endif

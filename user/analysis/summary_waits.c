@@ -140,10 +140,10 @@ static void take_gap_spot(struct member *m, const struct xsp_wait *wait, uint64_
 	m->spots[i].ns += ns;
 }
 
-static int take_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid, bool holder,
+static int take_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid, enum role role,
 		       uint64_t ns)
 {
-	const uint64_t key = ((uint64_t)lock << 1 | holder) << 32 | tid;
+	const uint64_t key = ((uint64_t)lock << 2 | role) << 32 | tid;
 	const uint32_t *at = xsp_u64map_get(&w->person_of, key);
 
 	if (tid == 0 || (at == NULL && w->people_count >= MAX_PEOPLE))
@@ -153,7 +153,7 @@ static int take_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid,
 		if (xsp_grow(&w->people, &w->people_capacity, index + 1) < 0 ||
 		    xsp_u64map_set(&w->person_of, key, (uint32_t)index) < 0)
 			return -ENOMEM;
-		w->people[index] = (struct person){.lock = lock, .tid = tid, .holder = holder};
+		w->people[index] = (struct person){.lock = lock, .tid = tid, .role = role};
 		w->people_count++;
 	}
 	w->people[index].ns += ns;
@@ -181,9 +181,15 @@ static int take_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 	lock->waits++;
 	lock->ns += ns;
 	lock->owned = lock->owned || wait->owner != 0;
-	int rc = take_person(w, index, wait->owner, true, ns);
+	if (ns > lock->longest_ns) {
+		lock->longest_ns = ns;
+		lock->longest_left_ns = wait->left_ns;
+	}
+	int rc = take_person(w, index, wait->owner, HOLDER, ns);
 	if (rc == 0)
-		rc = take_person(w, index, wait->waker, false, ns);
+		rc = take_person(w, index, wait->waker, WAKER, ns);
+	if (rc == 0)
+		rc = take_person(w, index, wait->tid, WAITER, ns);
 	return rc < 0 ? rc : take_spot(w, index, true, wait, ns);
 }
 
@@ -219,6 +225,20 @@ bool xsp_waits_member(const struct xsp_summary_waits *w, const struct xsp_timeli
 	if (at != NULL)
 		*out = *at;
 	return at != NULL;
+}
+
+const struct person *xsp_waits_person(const struct xsp_summary_waits *w, const struct lock *lock,
+				      enum role role)
+{
+	const struct person *most = NULL;
+
+	for (size_t i = 0; i < w->people_count; i++) {
+		const struct person *p = &w->people[i];
+		if (&w->locks[p->lock] == lock && p->role == role &&
+		    (most == NULL || p->ns > most->ns))
+			most = p;
+	}
+	return most;
 }
 
 /* By owner; of each the longest first. */

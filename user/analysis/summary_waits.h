@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "analysis/report.h"
 #include "analysis/summary.h"
 #include "base/json_writer.h"
 
@@ -25,5 +26,8 @@ int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_read
 /* The same as JSON, inside an object. */
 int xsp_summary_waits_json(struct xsp_summary_waits *w, struct xsp_capture_reader *r,
 			   struct xsp_json_writer *j);
+
+/* Threads and locks as a section of a report; nothing without waits. 0 or -ENOMEM. */
+int xsp_summary_waits_report(struct xsp_summary_waits *w, struct xsp_report *report);
 
 #endif

@@ -80,13 +80,13 @@ static void put_threads(struct xsp_json_writer *j, const struct xsp_summary_wait
 }
 
 static void put_people(struct xsp_json_writer *j, const struct xsp_summary_waits *w,
-		       const struct person *const *people, size_t count, bool holders)
+		       const struct person *const *people, size_t count, enum role role)
 {
 	size_t shown = 0;
 
-	xsp_json_begin(j, holders ? "holders" : "wakers", '[');
+	xsp_json_begin(j, role == HOLDER ? "holders" : "wakers", '[');
 	for (size_t i = 0; i < count && shown < PEOPLE_SHOWN; i++) {
-		if (people[i]->holder != holders)
+		if (people[i]->role != role)
 			continue;
 		xsp_json_begin(j, NULL, '{');
 		put_thread(j, w, people[i]->tid);
@@ -144,8 +144,8 @@ static void put_lock(struct xsp_json_writer *j, const struct xsp_summary_waits *
 	xsp_json_number(j, "pid", t != NULL ? t->ns_pid : l->pid);
 	xsp_json_number(j, "waits", l->waits);
 	xsp_json_number(j, "ns", l->ns);
-	put_people(j, w, people + first, last - first, true);
-	put_people(j, w, people + first, last - first, false);
+	put_people(j, w, people + first, last - first, HOLDER);
+	put_people(j, w, people + first, last - first, WAKER);
 	put_places(j, w, spots, n);
 	xsp_json_end(j, '{');
 }

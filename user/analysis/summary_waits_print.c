@@ -19,7 +19,6 @@
 
 #define THREAD_COLUMNS 26
 
-/* "comm (tid)" as the process sees it. */
 static size_t thread_text(const struct xsp_timeline_thread *t, uint32_t tid, char *out, size_t size)
 {
 	char name[64];
@@ -30,14 +29,13 @@ static size_t thread_text(const struct xsp_timeline_thread *t, uint32_t tid, cha
 	return xsp_printable(NULL, 0, out, 0);
 }
 
-static void text_of(const struct xsp_summary_waits *w, uint32_t tid, char *out, size_t size)
+size_t xsp_waits_thread(const struct xsp_summary_waits *w, uint32_t tid, char *out, size_t size)
 {
-	thread_text(xsp_timeline_thread(w->timeline, tid), tid, out, size);
+	return thread_text(xsp_timeline_thread(w->timeline, tid), tid, out, size);
 }
 
-/* "poll 2.91 s (30), lock 12 ms (4)": what took most first, at most `most` of them. `counts` may be NULL. */
-static void reasons_text(const uint64_t *ns, const uint64_t *counts, size_t most, char *out,
-			 size_t size)
+void xsp_waits_reasons(const uint64_t *ns, const uint64_t *counts, size_t most, char *out,
+		       size_t size)
 {
 	bool told[XSP_WAIT_CLASSES] = {[XSP_WAIT_RUNNABLE] = true};
 	size_t at = 0;
@@ -102,7 +100,7 @@ static void print_row(const struct xsp_summary_waits *w, FILE *f, const struct x
 
 	thread_text(t->thread, 0, whole, sizeof(whole));
 	size_t columns = xsp_printable(name, sizeof(name), whole, THREAD_COLUMNS);
-	reasons_text(t->blocked_ns, t->waits, 4, reasons, sizeof(reasons));
+	xsp_waits_reasons(t->blocked_ns, t->waits, 4, reasons, sizeof(reasons));
 	fprintf(f, "%s%*s  %8s  %8s  %8s  %8s  %9s  %s\n", name,
 		(int)(columns < THREAD_COLUMNS ? THREAD_COLUMNS - columns : 0), "",
 		xsp_format_ns(all, t->until_ns - t->since_ns),
@@ -167,36 +165,25 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 
 /* ---- locks, gaps ---- */
 
-static const struct person *most_of(const struct xsp_summary_waits *w, size_t lock, bool holder)
-{
-	const struct person *most = NULL;
-
-	for (size_t i = 0; i < w->people_count; i++) {
-		const struct person *p = &w->people[i];
-		if (p->lock == lock && p->holder == holder && (most == NULL || p->ns > most->ns))
-			most = p;
-	}
-	return most;
-}
-
 static void print_lock(const struct xsp_summary_waits *w, FILE *f, const struct lock *lock)
 {
 	const size_t index = (size_t)(lock - w->locks);
-	const struct person *holder = most_of(w, index, true), *waker = most_of(w, index, false);
+	const struct person *holder = xsp_waits_person(w, lock, HOLDER),
+			    *waker = xsp_waits_person(w, lock, WAKER);
 	char time[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE], who[128];
 
 	fprintf(f, "%s 0x%" PRIx64 ": %s in %s wait%s", lock->owned ? "lock" : "futex",
 		lock->address, xsp_format_ns(time, lock->ns), xsp_format_count(count, lock->waits),
 		lock->waits == 1 ? "" : "s");
 	if (holder != NULL) {
-		text_of(w, holder->tid, who, sizeof(who));
+		xsp_waits_thread(w, holder->tid, who, sizeof(who));
 		fprintf(f, ", held by %s in %s of it", who, xsp_format_ns(time, holder->ns));
 	} else {
 		fputs(", whose holder it does not tell (condition variables, semaphores, joins)",
 		      f);
 	}
 	if (waker != NULL) {
-		text_of(w, waker->tid, who, sizeof(who));
+		xsp_waits_thread(w, waker->tid, who, sizeof(who));
 		fprintf(f, "; woken by %s %s time%s", who, xsp_format_count(count, waker->times),
 			waker->times == 1 ? "" : "s");
 	}
@@ -238,8 +225,8 @@ static void print_gap(const struct xsp_summary_waits *w, FILE *f, const struct g
 
 	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++)
 		off += g->blocked_ns[i];
-	text_of(w, g->tid, who, sizeof(who));
-	reasons_text(g->blocked_ns, NULL, 4, reasons, sizeof(reasons));
+	xsp_waits_thread(w, g->tid, who, sizeof(who));
+	xsp_waits_reasons(g->blocked_ns, NULL, 4, reasons, sizeof(reasons));
 	fprintf(f, "without a span: %s for %s from %.3f s on: on CPU %s, runnable %s%s%s", who,
 		xsp_format_ns(time, all),
 		g->start_ns > start_ns ? (double)(g->start_ns - start_ns) * 1e-9 : 0.0,

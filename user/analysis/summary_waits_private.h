@@ -39,12 +39,14 @@ struct lock {
 	uint32_t pid;
 	bool owned; /* its holder was known at least once */
 	uint64_t waits, ns;
+	uint64_t longest_ns, longest_left_ns; /* and when it began */
 };
 
-/* Who held a lock while others waited, or let them go on. */
+/* Who held a lock while others waited, let them go on, or waited. */
+enum role { HOLDER, WAKER, WAITER };
 struct person {
 	uint32_t lock, tid;
-	bool holder;
+	enum role role;
 	uint64_t ns, times;
 };
 
@@ -74,6 +76,14 @@ bool xsp_waits_member(const struct xsp_summary_waits *w, const struct xsp_timeli
 		      uint32_t *out);
 /* After all spans and waits, before any of the others here. */
 void xsp_waits_end(struct xsp_summary_waits *w);
+/* Who had to do longest with it in that role; NULL: nobody is known. */
+const struct person *xsp_waits_person(const struct xsp_summary_waits *w, const struct lock *lock,
+				      enum role role);
+/* "comm (tid)" as the process sees it: columns that are shown. */
+size_t xsp_waits_thread(const struct xsp_summary_waits *w, uint32_t tid, char *out, size_t size);
+/* "poll 2.91 s (30), lock 12 ms (4)": what took most first, at most `most` of them. `counts` may be NULL. */
+void xsp_waits_reasons(const uint64_t *ns, const uint64_t *counts, size_t most, char *out,
+		       size_t size);
 /* Those with a holder first, then the longest. NULL: no memory; the caller frees it. */
 const struct lock **xsp_waits_locks(const struct xsp_summary_waits *w);
 

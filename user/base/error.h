@@ -24,6 +24,7 @@ enum xsp_status {
 	XSP_STATUS_KERNEL = 7, /* no BTF, BPF disabled, kernel too old */
 	XSP_STATUS_OUTPUT = 8, /* an output could not be written */
 	XSP_STATUS_CAPTURE = 9, /* a capture file is corrupt, cut off, or newer than this build */
+	XSP_STATUS_FOUND = 10, /* --fail-on: what was to be found was found */
 	XSP_STATUS_CANNOT_RUN = 126, /* -- COMMAND found but could not be started (as the shell) */
 	XSP_STATUS_NOT_FOUND = 127, /* -- COMMAND not found (as the shell) */
 };

@@ -195,3 +195,26 @@ char *xsp_utf8_cleaned(const char *text, size_t *length)
 {
 	return escaped(clean, text, length);
 }
+
+char *xsp_csv_quoted(const char *text, size_t *length)
+{
+	size_t n, used = 0;
+	char *clean = xsp_utf8_cleaned(text, &n), *out = clean != NULL ? malloc(2 * n + 3) : NULL;
+
+	if (out == NULL) {
+		free(clean);
+		return NULL;
+	}
+	out[used++] = '"';
+	for (size_t i = 0; i < n; i++) {
+		if (clean[i] == '"')
+			out[used++] = '"';
+		out[used++] = clean[i];
+	}
+	out[used++] = '"';
+	out[used] = '\0';
+	free(clean);
+	if (length != NULL)
+		*length = used;
+	return out;
+}

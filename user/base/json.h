@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * json.h - text from a target made safe for JSON, XML and lines of text.
+ * json.h - text from a target made safe for JSON, XML, CSV and lines of text.
  *
  * The input is raw bytes: any byte may occur. Ill-formed UTF-8 becomes U+FFFD, one for each
  * maximal subpart of a character (Unicode 15, table 3-7 and section 3.9; browsers and Python
@@ -40,5 +40,7 @@ char *xsp_xml_escape(char *out, const char *text, size_t length);
 char *xsp_json_escaped(const char *text, size_t *length);
 char *xsp_xml_escaped(const char *text, size_t *length);
 char *xsp_utf8_cleaned(const char *text, size_t *length);
+/* A field of CSV: in quotes, quotes inside doubled; line ends stay as they are. */
+char *xsp_csv_quoted(const char *text, size_t *length);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/json_writer.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -55,6 +56,15 @@ void xsp_json_signed(struct xsp_json_writer *j, const char *key, int64_t value)
 {
 	put_key(j, key);
 	fprintf(j->f, "%" PRId64, value);
+}
+
+void xsp_json_real(struct xsp_json_writer *j, const char *key, double value)
+{
+	put_key(j, key);
+	if (isfinite(value))
+		fprintf(j->f, "%.15g", value);
+	else
+		fputs("null", j->f);
 }
 
 void xsp_json_bool(struct xsp_json_writer *j, const char *key, bool value)

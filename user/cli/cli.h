@@ -18,6 +18,7 @@ int xsp_cmd_info(int argc, char **argv);
 int xsp_cmd_doctor(int argc, char **argv);
 int xsp_cmd_dump(int argc, char **argv);
 int xsp_cmd_top(int argc, char **argv);
+int xsp_cmd_analyze(int argc, char **argv);
 
 /* One line on standard error: "xsptrace: " and the text; control bytes as '?'. */
 void xsp_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -22,41 +22,18 @@ struct csv {
 	size_t probe_count, module_count;
 };
 
-/* In quotes, quotes inside doubled; line ends stay as they are. Malloc'd. */
-static char *quoted(const char *text, size_t *length)
-{
-	size_t n, used = 0;
-	char *clean = xsp_utf8_cleaned(text, &n), *out = clean != NULL ? malloc(2 * n + 3) : NULL;
-
-	if (out == NULL) {
-		free(clean);
-		return NULL;
-	}
-	out[used++] = '"';
-	for (size_t i = 0; i < n; i++) {
-		if (clean[i] == '"')
-			out[used++] = '"';
-		out[used++] = clean[i];
-	}
-	out[used++] = '"';
-	out[used] = '\0';
-	free(clean);
-	*length = used;
-	return out;
-}
-
 static char *render_name(void *ctx, const char *name, size_t *length)
 {
 	char buffer[XSP_TEXT_SHORT];
 
 	(void)ctx;
-	return quoted(xsp_text_short(name, buffer), length);
+	return xsp_csv_quoted(xsp_text_short(name, buffer), length);
 }
 
 static void put_text(struct xsp_export *x, const char *text)
 {
 	size_t length = 0;
-	char *field = quoted(text, &length);
+	char *field = xsp_csv_quoted(text, &length);
 
 	if (field == NULL)
 		xsp_out_fail(x->out, -ENOMEM);

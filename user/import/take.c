@@ -361,7 +361,7 @@ static int take_allocation(struct xsp_import *m, const struct xsp_import_event *
 
 	/* ours write what CUDA's API gave, with one total for both, as PyTorch's writes its own */
 	if (m->window_start >= 0 && a.word[2] == a.word[3] &&
-	    (type != XSP_C10_CPU || a.word[2] != 0)) {
+	    (type != XSP_C10_CPU || a.word[2] != 0 || m->report->counts[XSP_IMPORT_MEMORY] == 0)) {
 		xsp_import_counted(m, XSP_IMPORT_INSTANTS);
 		return 0;
 	}

@@ -162,6 +162,11 @@ bool xsp_cut_chooses(const struct xsp_timeline *t)
 	return t->cut.pattern_count + t->cut.tid_count + t->cut.comm_count > 0;
 }
 
+bool xsp_timeline_cut_hides(const struct xsp_timeline *t)
+{
+	return t->cut.pattern_count > 0 || t->cut.min_duration_ns > 0 || t->cut.max_depth > 0;
+}
+
 /* ---- the whole ---- */
 
 int xsp_timeline_cut(struct xsp_timeline *t, const struct xsp_cut *cut)

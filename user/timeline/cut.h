@@ -40,6 +40,8 @@ struct xsp_cut {
 int xsp_timeline_cut(struct xsp_timeline *t, const struct xsp_cut *cut);
 /* The options of the cut, or NULL. */
 const char *xsp_timeline_cut_text(const struct xsp_timeline *t);
+/* Does it leave out calls, time of which is in calls that are told: by name, least duration or depth? */
+bool xsp_timeline_cut_hides(const struct xsp_timeline *t);
 /* The recording's window, or the part of it that is told of; and for how long of it everything was on. */
 void xsp_timeline_window(const struct xsp_timeline *t, uint64_t *start_ns, uint64_t *end_ns);
 uint64_t xsp_timeline_recorded_ns(const struct xsp_timeline *t);

@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""xsptrace analyze on real programs with planted faults, and on the same without them: what is found is what the programs
+counted themselves, and in the others nothing of it. tests/unit/test_analyze.c has each rule."""
+import csv
+import io
+import json
+import os
+import subprocess
+
+from harness import EXTRA, SCRIPTS, Recording, Skip, case, check, equal, main, start, workload, xsptrace
+
+PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+FOUND = 10
+MS = 1_000_000
+
+
+def analyzed(capture, *options):
+    report = json.loads(xsptrace("analyze", capture, "--format", "json", *options).stdout)
+    return report, {f["rule"]: f for f in reversed(report["findings"])}
+
+
+def recorded(folder, how, *options):
+    """Of the workload: (report, findings, what it printed)."""
+    done = xsptrace(*EXTRA, "-q", *options, "-o", f"{folder}/{how}.xspt", "--", workload("faults"), how, timeout=120)
+    return *analyzed(f"{folder}/{how}.xspt"), json.loads(done.stdout)
+
+
+def trained(folder, how):
+    if not os.path.exists(PYTHON):
+        raise Skip(f"no {PYTHON}")
+    child = start([PYTHON, f"{SCRIPTS}/torch_faults.py", how], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    if child.stdout.readline() != b"ready\n":
+        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
+    with Recording(folder, "-p", child.pid, "-e", "torch", "--python", "-o", f"{folder}/{how}.xspt") as r:
+        facts = json.loads(child.communicate(b"\n", timeout=120)[0])
+        r.wait()
+    return *analyzed(f"{folder}/{how}.xspt"), facts
+
+
+def near(got, wanted, what, share=0.1):
+    check(abs(got - wanted) <= share * wanted + 3 * MS, f"{what}: {got / MS:.3f} ms, {wanted / MS:.3f} by the program")
+
+
+@case
+def lock_of_another_thread(folder):
+    """A real mutex: as long as the thread saw itself; on mutexes of their own, nothing."""
+    _, found, truth = recorded(folder, "lock", "-e", "faults:*_it", "--wait-stacks")
+    lock = found.get("lock")
+    check(lock, "no lock was found", list(found))
+    near(lock["values"]["thread_ns"], truth["waited_ns"], "waited for the lock")
+    check(lock["values"]["holder"].startswith("f_holds ("), "who holds it", lock["values"])
+    check("want_it" in lock["subject"], "where", lock["subject"])
+    equal(lock["severity"], "high" if truth["waited_ns"] > 0.35 * truth["ns"] else lock["severity"], "severity")
+    done = xsptrace("analyze", f"{folder}/lock.xspt", "--fail-on", "low", status=FOUND)
+    check("f_wants" in done.stdout and "Findings: " in done.stdout, "the text", done.stdout)
+    _, found, _ = recorded(folder, "own_locks", "-e", "faults:*_it", "--wait-stacks")
+    check("lock" not in found, "a lock of its own", found)
+
+
+@case
+def hot_operation(folder):
+    """Time on a CPU by the thread's own clock; sleeping as long is no hot operation where --waits tells it."""
+    report, found, truth = recorded(folder, "hot", "-e", "faults:burn", "-e", "faults:rest", "--waits")
+    hot = found.get("hot-operation")
+    share = truth["cpu_ns"] / truth["ns"]  # little, where other programs have the CPUs
+    if share > 0.12:
+        check(hot, "no hot operation", list(found))
+    if hot:
+        equal(hot["subject"], "burn", "what is hot")
+        near(hot["values"]["self_ns"], truth["cpu_ns"], "its own time")
+        check(abs(hot["share"] - share) < 0.2 * share, "its share", hot["share"], share)
+    rows = {row["name"]: row for row in report["sections"]["operations"]["tables"]["operations"]["rows"]}
+    equal((rows["burn"]["calls"], rows["rest"]["calls"]), (60, 60), "calls")
+    _, found, _ = recorded(folder, "cool", "-e", "faults:burn", "-e", "faults:rest", "--waits")
+    # on a busy machine it has to wait for its CPU, and that is so
+    equal(sorted(set(found) - {"runnable"}), [], "rules that found something in a program that sleeps")
+
+
+@case
+def loop_of_python(folder):
+    """300 calls a step from one line; one call instead of them, and nothing is found."""
+    report, found, truth = trained(folder, "loop")
+    loop = found.get("python-loop")
+    check(loop, "no loop was found", list(found))
+    check(loop["subject"].startswith("aten::mul at torch_faults.py:") and "loop" in loop["subject"], "where", loop)
+    equal(loop["values"]["calls_per_step"], truth["calls"], "calls a step")
+    equal(report["sections"]["recording"]["values"]["lost_entries"], 0, "lost")
+    _, found, _ = trained(folder, "batched")
+    check("python-loop" not in found, "no loop", found)
+
+
+@case
+def starved_loader(folder):
+    """As long as the program fetched; a loader that has its data at hand is not starved."""
+    _, found, truth = trained(folder, "starved")
+    loader = found.get("loader")
+    check(loader, "no starved loader", list(found))
+    near(loader["values"]["total_ns"], truth["fetching_ns"], "fetching")
+    equal(loader["values"]["calls"], 12, "batches")
+    _, found, truth = trained(folder, "fed")
+    check("loader" not in found or truth["fetching_ns"] > 0.08 * truth["ns"], "a loader that is fed", found, truth)
+
+
+@case
+def formats_and_statuses(folder):
+    """The ending says which; all three say the same; wrong use is told in one line."""
+    path = f"{folder}/cool.xspt"
+    recorded(folder, "cool", "-e", "faults:rest")
+    report, _ = analyzed(path)
+    xsptrace("analyze", path, "-o", f"{folder}/r.json", "-o", f"{folder}/r.json", "-q")
+    with open(f"{folder}/r.json", encoding="utf-8") as f:
+        equal(json.load(f), report, "what -o wrote")
+    lines = list(csv.DictReader(io.StringIO(xsptrace("analyze", path, "--format=csv").stdout)))
+    calls = [row["value"] for row in lines if row["section"] == "operations" and row["key"] == "calls"]
+    equal(calls, ["60"], "calls in CSV")
+    text = xsptrace("analyze", path, "-o", "/dev/stdout").stdout
+    check("Findings: " in text and "rest" in text, "text", text)
+    xsptrace("analyze", path, "--fail-on", "high", "--threshold", "hot-operation=100", "--threshold", "overhead=1000")
+    for options, part in ((("--threshold", "nothing=1"), "--threshold wants RULE=VALUE"),
+                          (("--threshold", "lock=much"), "--threshold wants a number"),
+                          (("--fail-on", "all"), "--fail-on wants low, medium or high"),
+                          (("--format", "xml"), "--format wants text, json or csv"),
+                          (("-o", f"{folder}/r.xls"), "the ending must be .txt, .json or .csv"),
+                          (("--top", "0"), "--top wants a number or all"),
+                          (("--from", "9000"), "is not in the recording"), ((path,), "give one capture file")):
+        done = xsptrace("analyze", path, *options, status=2)
+        check(part in done.stderr and done.stderr.count("\n") == 1, "what is said", options, done.stderr)
+    done = xsptrace("analyze", "/bin/true", status=9)
+    equal(done.stderr.count("\n"), 1, "lines on what is no capture")
+    xsptrace("analyze", path, "-e", "nothing_is_called_so", status=6)
+
+
+main()

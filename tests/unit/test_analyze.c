@@ -1,0 +1,1118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * analyze: each rule on a capture with a fault of a known size, and beside it on one that is clean. Sizes are counted
+ * by hand; a step takes 1 ms of the capture's clock.
+ */
+#include "capture_builder.h"
+
+#include "analysis/analyses.h"
+#include "analysis/rules.h"
+#include "base/text.h"
+
+#define MS 1000000ULL
+#define US 1000ULL
+#define SP 0x7ff000000000ULL
+#define START 1000ULL /* of the recording: builder_end() */
+#define STEPS 10
+
+enum {
+	RANGE,
+	WORK,
+	HOT,
+	ITEM,
+	SYNC,
+	MALLOC,
+	COPY,
+	BATCH,
+	NEW,
+	DELETE,
+	PROBES,
+};
+static const struct {
+	const char *provider, *symbol, *name;
+	enum xsp_probe_kind kind;
+} probes[PROBES] = {
+	[RANGE] = {"record_function", "", "range", XSP_PROBE_ANNOTATION},
+	[WORK] = {"function", "", "work", XSP_PROBE_FUNCTION},
+	[HOT] = {"function", "", "hot", XSP_PROBE_FUNCTION},
+	[ITEM] = {"torch", "", "aten::item", XSP_PROBE_FUNCTION},
+	[SYNC] = {"cuda", "cudaStreamSynchronize", "cudaStreamSynchronize", XSP_PROBE_FUNCTION},
+	[MALLOC] = {"cuda", "cudaMalloc", "cudaMalloc", XSP_PROBE_FUNCTION},
+	[COPY] = {"cuda", "cudaMemcpyAsync", "cudaMemcpyAsync", XSP_PROBE_FUNCTION},
+	[BATCH] = {"gpu", "xsp_gpu_batch", "xsp_gpu_batch", XSP_PROBE_MARK},
+	[NEW] = {"memory", "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm", "New", XSP_PROBE_MARK},
+	[DELETE] = {"memory", "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv", "Delete",
+		    XSP_PROBE_MARK},
+};
+
+/* ---- captures ---- */
+
+/* Up to which probe: allocators make a capture one with --memory. */
+static void open_capture(struct builder *b, uint32_t count)
+{
+	builder_begin(b, 0);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct xsp_capture_probe p = {.id = i,
+						    .module = UINT32_MAX,
+						    .kind = probes[i].kind,
+						    .provider = probes[i].provider,
+						    .symbol = probes[i].symbol,
+						    .name = probes[i].name,
+						    .exit_complete = true};
+		cr_assert_eq(xsp_capture_put_probe(b->w, &p), 0);
+	}
+}
+
+static void call(struct builder *b, uint32_t probe, uint64_t from, uint64_t ns)
+{
+	b->now = from;
+	entry(b, probe, SP - 0x1000);
+	b->now = from + ns;
+	leave(b, probe, SP - 0x1000);
+}
+
+static void enter_range(struct builder *b, const char *text, uint64_t from, uint64_t sp)
+{
+	const uint64_t hash = xsp_text_hash(text, strlen(text));
+
+	b->now = from;
+	name(b, hash, text, 0);
+	b->now = from;
+	begin(b, RANGE, sp, hash);
+}
+
+static void leave_range(struct builder *b, uint64_t at, uint64_t sp)
+{
+	b->now = at;
+	end(b, RANGE, sp);
+}
+
+/* Steps one behind the other, of `ns` each; `inside` makes what is in one of them. */
+typedef void inside_fn(struct builder *b, uint64_t at, unsigned step);
+static void put_steps(struct builder *b, unsigned count, uint64_t ns, inside_fn *inside)
+{
+	char text[32];
+
+	for (unsigned i = 0; i < count; i++) {
+		const uint64_t at = START + i * ns;
+		snprintf(text, sizeof(text), "ProfilerStep#%u", i);
+		enter_range(b, text, at, SP);
+		if (inside != NULL)
+			inside(b, at + 10 * US, i);
+		leave_range(b, at + ns - 1, SP);
+	}
+	b->now = START + count * ns;
+}
+
+static void put_stats(struct builder *b, const struct xsp_capture_stats *stats)
+{
+	cr_assert_eq(xsp_capture_put_stats(b->w, stats), 0);
+}
+
+/* ---- reports ---- */
+
+static struct xsp_report *report_of(struct builder *b, const struct xsp_analyze_options *o)
+{
+	const struct xsp_analyze_options all = {0};
+	struct xsp_capture_reader *r;
+	struct xsp_report *report;
+	struct xsp_error err = {0};
+
+	if (b->w != NULL)
+		builder_end(b);
+	cr_assert_eq(xsp_capture_open(b->path, &r, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_report_new(&report), 0);
+	cr_assert_eq(xsp_analyze(r, o != NULL ? o : &all, report, &err), 0, "%s", err.text);
+	xsp_capture_close(r);
+	unlink(b->path);
+	return report;
+}
+
+/* The first finding of the rule, or NULL; *count (may be NULL): how many. */
+static const struct xsp_report_found *found(const struct xsp_report *r, const char *rule,
+					    size_t *count)
+{
+	const struct xsp_report_found *all, *first = NULL;
+	const size_t n = xsp_report_findings(r, &all);
+	size_t of_rule = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(all[i].finding.rule, rule) == 0 && of_rule++ == 0)
+			first = &all[i];
+	if (count != NULL)
+		*count = of_rule;
+	return first;
+}
+
+static const struct xsp_cell *value_of(const struct xsp_report_section *s, const char *key)
+{
+	const struct xsp_report_figure *values;
+	const size_t n = xsp_report_values(s, &values);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(values[i].key, key) == 0)
+			return &values[i].value;
+	cr_assert_fail("no value %s", key);
+	return NULL;
+}
+
+static double number_of(const struct xsp_cell *c)
+{
+	cr_assert(c->kind == XSP_CELL_INTEGER || c->kind == XSP_CELL_REAL);
+	return c->kind == XSP_CELL_INTEGER ? (double)c->integer : c->real;
+}
+
+static void expect_near(double got, double wanted, double off, const char *what)
+{
+	cr_expect(got >= wanted - off && got <= wanted + off, "%s: %.9g, not %.9g", what, got,
+		  wanted);
+}
+
+static const struct xsp_report_found *expect(const struct xsp_report *r, const char *rule,
+					     enum xsp_severity severity, double share)
+{
+	size_t count;
+	const struct xsp_report_found *f = found(r, rule, &count);
+
+	cr_assert_not_null(f, "%s found nothing", rule);
+	cr_expect_eq(count, 1, "%s: %zu findings", rule, count);
+	cr_expect_eq(f->finding.severity, severity, "%s: %s", rule,
+		     xsp_severity_name(f->finding.severity));
+	expect_near(f->finding.share, share, 0.001, rule);
+	return f;
+}
+
+static void expect_none(const struct xsp_report *r, const char *rule)
+{
+	const struct xsp_report_found *f = found(r, rule, NULL);
+
+	cr_expect_null(f, "%s: %s", rule, f != NULL ? f->finding.title : "");
+}
+
+static void expect_clean(const struct xsp_report *r)
+{
+	const struct xsp_report_found *all;
+	const size_t n = xsp_report_findings(r, &all);
+
+	cr_expect_eq(n, 0, "%s: %s", n > 0 ? all[0].finding.rule : "",
+		     n > 0 ? all[0].finding.title : "");
+}
+
+/* Does the table of rules say that it had no data? */
+static bool had_no_data(const struct xsp_report *r, const char *rule)
+{
+	const struct xsp_report_table *t =
+		xsp_report_find_table(xsp_report_find_section(r, "rules"), "rules");
+
+	for (size_t i = 0; i < xsp_report_row_count(t); i++)
+		if (strcmp(xsp_report_row_at(t, i)[0].text, rule) == 0)
+			return xsp_report_row_at(t, i)[3].kind == XSP_CELL_TEXT;
+	cr_assert_fail("no rule %s", rule);
+	return false;
+}
+
+/* ---- operations ---- */
+
+static void hot_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	call(b, HOT, at, 400 * US);
+	call(b, WORK, at + 500 * US, 90 * US);
+}
+
+Test(analyze, hot_operation)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, hot_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.4);
+	cr_expect_str_eq(f->finding.subject, "hot");
+	cr_expect_eq(number_of(value_of(f->figures, "self_ns")), 10 * 400 * US);
+	cr_expect_eq(number_of(value_of(f->figures, "calls")), STEPS);
+	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 1);
+	cr_expect_null(f->finding.uncertain);
+	/* where to look is a call of it */
+	cr_expect_eq(f->finding.to_ns - f->finding.from_ns, 400 * US);
+	cr_expect_eq(f->finding.from_ns % MS, 10 * US);
+	cr_expect(had_no_data(r, "lock") && had_no_data(r, "leak") && had_no_data(r, "sync"));
+	cr_expect(!had_no_data(r, "hot-operation"));
+	xsp_report_free(r);
+}
+
+Test(analyze, threshold_of_a_rule)
+{
+	struct builder b;
+	double thresholds[64] = {0};
+
+	cr_assert_leq(xsp_rule_count, 64);
+	for (size_t i = 0; i < xsp_rule_count; i++)
+		thresholds[i] = xsp_rules[i].threshold;
+	cr_assert_eq(xsp_rule_index("nothing", 7), -1);
+	thresholds[xsp_rule_index("hot-operation", 13)] = 0.41;
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, hot_inside);
+	struct xsp_report *r =
+		report_of(&b, &(struct xsp_analyze_options){.thresholds = thresholds});
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+static void cool_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	call(b, HOT, at, 95 * US);
+	call(b, WORK, at + 500 * US, 90 * US);
+}
+
+/* Steps themselves are no operation: what they take outside of calls is not theirs. */
+Test(analyze, clean_capture_has_no_finding)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, cool_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	expect_clean(r);
+	const struct xsp_report_section *steps = xsp_report_find_section(r, "steps");
+	cr_expect_eq(number_of(value_of(steps, "steps")), STEPS);
+	expect_near(number_of(value_of(steps, "steps_per_second")), 1000, 0.1, "steps a second");
+	const struct xsp_report_table *t =
+		xsp_report_find_table(xsp_report_find_section(r, "operations"), "operations");
+	const struct xsp_cell *row = NULL;
+	for (size_t i = 0; i < xsp_report_row_count(t); i++)
+		if (strcmp(xsp_report_row_at(t, i)[0].text, "hot") == 0)
+			row = xsp_report_row_at(t, i);
+	cr_assert_not_null(row);
+	cr_expect_eq(row[1].integer, STEPS);
+	cr_expect_eq(row[3].integer, STEPS * 95 * US);
+	cr_expect_eq(number_of(&row[7]), 0, "std of what is always the same");
+	xsp_report_free(r);
+}
+
+static void uneven_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	call(b, WORK, at, step % 2 == 0 ? 10 * US : 30 * US);
+}
+
+Test(analyze, standard_deviation)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, uneven_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_table *t =
+		xsp_report_find_table(xsp_report_find_section(r, "operations"), "operations");
+	for (size_t i = 0; i < xsp_report_row_count(t); i++)
+		if (strcmp(xsp_report_row_at(t, i)[0].text, "work") == 0)
+			/* five of 10 and five of 30 us: squares 10 * 10^2, over 9 */
+			expect_near(number_of(&xsp_report_row_at(t, i)[7]), 10540.925, 0.01, "std");
+	xsp_report_free(r);
+}
+
+/* ---- loops of Python's ---- */
+
+static void python_call(struct builder *b, uint64_t at, uint64_t ns, uint64_t stack)
+{
+	b->now = at;
+	called_from(b, XSP_EVENT_ENTRY, WORK, SP - 0x1000, stack);
+	b->now = at + ns;
+	leave(b, WORK, SP - 0x1000);
+}
+
+/* Stack 1 is line 1 of a.py, 2 is line 2. */
+static void put_lines(struct builder *b)
+{
+	struct xsp_capture_python_frame frames[2] = {{.name = 'a'}, {.name = 'b'}};
+
+	name(b, 'a', "/me/a.py\n1\nloop", 0);
+	name(b, 'b', "/me/a.py\n2\nother", 0);
+	for (uint64_t i = 0; i < 2; i++)
+		cr_assert_eq(xsp_capture_put_python(
+				     b->w, &(struct xsp_capture_python){.id = i + 1,
+									.count = 1,
+									.frames = &frames[i]}),
+			     0);
+}
+
+static void loop_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 150; i++)
+		python_call(b, at + i * 2 * US, US, 1);
+}
+
+static void two_lines_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 150; i++)
+		python_call(b, at + i * 2 * US, US, 1 + i % 2);
+}
+
+/* As often, but not by Python: by a call around. */
+static void native_loop_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	b->now = at - 1;
+	called_from(b, XSP_EVENT_ENTRY, ITEM, SP - 0x800, 1);
+	loop_inside(b, at, step);
+	b->now = at + 500 * US;
+	leave(b, ITEM, SP - 0x800);
+}
+
+Test(analyze, operation_in_a_loop_of_python)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_lines(&b);
+	put_steps(&b, STEPS, MS, loop_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "python-loop", XSP_SEVERITY_MEDIUM, 0.15);
+	cr_expect_str_eq(f->finding.subject, "work at a.py:1 loop");
+	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 150);
+	cr_expect_eq(number_of(value_of(f->figures, "calls")), 150 * STEPS);
+	cr_expect_not_null(strstr(f->finding.advice, "a.py:1 loop"));
+	xsp_report_free(r);
+}
+
+Test(analyze, no_loop_where_no_place_calls_so_often)
+{
+	struct builder b;
+	inside_fn *const clean[] = {two_lines_inside, native_loop_inside};
+
+	for (size_t i = 0; i < 2; i++) {
+		open_capture(&b, BATCH);
+		put_lines(&b);
+		put_steps(&b, STEPS, MS, clean[i]);
+		struct xsp_report *r = report_of(&b, NULL);
+		expect_none(r, "python-loop");
+		cr_expect(!had_no_data(r, "python-loop"));
+		xsp_report_free(r);
+	}
+}
+
+/* ---- loader, first steps, overhead ---- */
+
+static void loader_inside(struct builder *b, uint64_t at, uint64_t ns)
+{
+	enter_range(b, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
+		    SP - 0x800);
+	leave_range(b, at + ns, SP - 0x800);
+}
+
+static void starved_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	loader_inside(b, at, 350 * US);
+}
+
+static void fed_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	loader_inside(b, at, 50 * US);
+}
+
+Test(analyze, starved_loader)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, starved_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_eq(number_of(value_of(f->figures, "calls")), STEPS);
+	expect_none(r, "hot-operation"); /* it is said once */
+	xsp_report_free(r);
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, fed_inside);
+	r = report_of(&b, NULL);
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+/* Pitfall 6: the first step takes 5 ms, nine later ones 1 ms. */
+Test(analyze, first_steps_are_in_no_mean_and_said)
+{
+	struct builder b;
+	char text[32];
+
+	open_capture(&b, BATCH);
+	enter_range(&b, "ProfilerStep#0", START, SP);
+	leave_range(&b, START + 5 * MS, SP);
+	for (unsigned i = 0; i < 9; i++) {
+		snprintf(text, sizeof(text), "ProfilerStep#%u", i + 1);
+		enter_range(&b, text, START + (5 + i) * MS + 1, SP);
+		leave_range(&b, START + (6 + i) * MS, SP);
+	}
+	b.now = START + 14 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	/* LOW, as every program has them: 4 of 14 ms */
+	const struct xsp_report_found *f = expect(r, "warm-up", XSP_SEVERITY_LOW, 4.0 / 14);
+	cr_expect_eq(number_of(value_of(f->figures, "steps")), 1);
+	const struct xsp_report_section *steps = xsp_report_find_section(r, "steps");
+	expect_near(number_of(value_of(steps, "mean_ns")), (double)MS, 2, "mean");
+	cr_expect_eq(number_of(value_of(steps, "warm_up")), 1);
+	xsp_report_free(r);
+}
+
+Test(analyze, overhead_of_the_recording)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, cool_inside);
+	put_stats(&b, &(struct xsp_capture_stats){.events = 1, .probes_cost_ns = 2 * MS});
+	struct xsp_report *r = report_of(&b, NULL);
+	expect(r, "overhead", XSP_SEVERITY_MEDIUM, 0.2);
+	xsp_report_free(r);
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, cool_inside);
+	put_stats(&b, &(struct xsp_capture_stats){.events = 1, .probes_cost_ns = MS / 2});
+	r = report_of(&b, NULL);
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+/* ---- threads ---- */
+
+static void put_times(struct builder *b, uint32_t tid, uint64_t since, uint64_t until,
+		      uint64_t runnable, enum xsp_wait_class why, uint64_t blocked)
+{
+	struct xsp_event_times e = {.head = {.kind = XSP_EVENT_TIMES, .probe = UINT32_MAX},
+				    .since_ns = since,
+				    .running_ns = until - since - runnable - blocked,
+				    .runnable_ns = runnable};
+	e.blocked_ns[why] = blocked;
+	e.waits[why] = blocked > 0;
+	b->tid = tid;
+	b->now = until;
+	builder_put(b, &e, sizeof(e));
+	b->tid = 100;
+}
+
+static void put_lock_wait(struct builder *b, uint32_t tid, uint64_t at, uint64_t ns, uint32_t owner)
+{
+	struct xsp_event_wait e = {.head = {.kind = XSP_EVENT_WAIT, .probe = UINT32_MAX},
+				   .left_ns = at,
+				   .woken_ns = at + ns,
+				   .syscall = 202,
+				   .argument = 0x1000,
+				   .owner = owner,
+				   .why = XSP_WAIT_LOCK};
+	b->tid = tid;
+	b->now = at + ns;
+	builder_put(b, &e, sizeof(e));
+	b->tid = 100;
+}
+
+static void open_waits(struct builder *b)
+{
+	open_capture(b, BATCH);
+	cr_assert_eq(xsp_capture_put_info(b->w, "waits", "10"), 0);
+	for (uint32_t tid = 100; tid < 103; tid++)
+		cr_assert_eq(
+			xsp_capture_put_thread(b->w,
+					       &(struct xsp_capture_thread){
+						       .pid = 100,
+						       .tid = tid,
+						       .ns_tid = tid,
+						       .comm = tid == 100 ? "main" : "worker"}),
+			0);
+}
+
+/* Of 10 ms thread 101 waits 8 times for `ns`. */
+static struct xsp_report *waiting(uint64_t ns, uint32_t owner)
+{
+	struct builder b;
+
+	open_waits(&b);
+	for (unsigned i = 0; i < 8; i++)
+		put_lock_wait(&b, 101, START + i * MS, ns, owner);
+	put_times(&b, 100, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 0);
+	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 8 * ns);
+	b.now = START + 10 * MS;
+	return report_of(&b, NULL);
+}
+
+Test(analyze, lock_that_another_thread_holds)
+{
+	struct xsp_report *r = waiting(500 * US, 100);
+	const struct xsp_report_found *f = expect(r, "lock", XSP_SEVERITY_HIGH, 0.4);
+
+	cr_expect_eq(number_of(value_of(f->figures, "waits")), 8);
+	cr_expect_eq(number_of(value_of(f->figures, "thread_ns")), 4 * MS);
+	cr_expect_str_eq(value_of(f->figures, "holder")->text, "main (100)");
+	cr_expect_eq(f->finding.to_ns - f->finding.from_ns, 500 * US);
+	xsp_report_free(r);
+}
+
+/* A worker on a condition variable waits as long, and for nobody. */
+Test(analyze, idle_threads_wait_for_no_lock)
+{
+	struct xsp_report *r = waiting(900 * US, 0);
+
+	expect_clean(r);
+	cr_expect(!had_no_data(r, "lock"));
+	xsp_report_free(r);
+	r = waiting(100 * US, 100); /* 8 % */
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+Test(analyze, runnable_but_not_running)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_times(&b, 101, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
+	put_times(&b, 102, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
+	struct xsp_report *r = report_of(&b, NULL);
+	/* threads of one name are one finding */
+	const struct xsp_report_found *f = expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_str_eq(f->finding.subject, "worker");
+	cr_expect_eq(number_of(value_of(f->figures, "threads")), 2);
+	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 7 * MS);
+	xsp_report_free(r);
+}
+
+/* It could run for most of its life, which was short. */
+Test(analyze, threads_of_a_moment_prove_nothing)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_times(&b, 101, START, START + 100 * US, 80 * US, XSP_WAIT_FAULT, 20 * US);
+	b.now = START + 10 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+Test(analyze, page_faults)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_FAULT, 800 * US);
+	struct xsp_report *r = report_of(&b, NULL);
+	expect(r, "page-faults", XSP_SEVERITY_LOW, 0.08);
+	xsp_report_free(r);
+	open_waits(&b);
+	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_FAULT, 400 * US);
+	r = report_of(&b, NULL);
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+/* ---- memory ---- */
+
+static void put_memory(struct builder *b, uint32_t probe, uint64_t address, uint64_t bytes)
+{
+	struct {
+		struct xsp_event head;
+		struct xsp_section section;
+		uint64_t words[2];
+	} e = {.head = {.kind = XSP_EVENT_MEMORY,
+			.probe = probe,
+			.sp = SP - 0x2000,
+			.flags = XSP_EVENT_SECTIONS},
+	       .section = {.type = XSP_SECTION_WORDS, .size = sizeof(e.section) + 16},
+	       .words = {address, bytes}};
+
+	builder_put(b, &e, sizeof(e));
+}
+
+/* 200 steps of 5 ms; each allocates 20 MiB in `work`, and gives back what `kept` does not keep. */
+static struct xsp_report *allocating(bool kept)
+{
+	struct builder b;
+	char text[32];
+
+	open_capture(&b, PROBES);
+	for (uint64_t i = 0; i < 200; i++) {
+		const uint64_t at = START + i * 5 * MS;
+		snprintf(text, sizeof(text), "ProfilerStep#%u", (unsigned)i);
+		enter_range(&b, text, at, SP);
+		b.now = at + 100 * US;
+		entry(&b, WORK, SP - 0x1000);
+		put_memory(&b, NEW, 0x10000 + i * 0x100, 20 << 20);
+		b.now = at + 150 * US;
+		if (!kept)
+			put_memory(&b, DELETE, 0x10000 + i * 0x100, 0);
+		leave(&b, WORK, SP - 0x1000);
+		leave_range(&b, at + 5 * MS - 1, SP);
+	}
+	b.now = START + 1000 * MS;
+	return report_of(&b, NULL);
+}
+
+Test(analyze, leak)
+{
+	struct xsp_report *r = allocating(true);
+	size_t count;
+	const struct xsp_report_found *f = found(r, "leak", &count);
+
+	cr_assert_eq(count, 1);
+	cr_expect_eq(f->finding.severity, XSP_SEVERITY_HIGH);
+	cr_expect_str_eq(f->finding.subject, "work");
+	/* 20 MiB in 5 ms */
+	expect_near(number_of(value_of(f->figures, "growth")), 4000.0 * (1 << 20), 40.0 * (1 << 20),
+		    "growth");
+	cr_expect_eq(number_of(value_of(f->figures, "alive")), 200);
+	xsp_report_free(r);
+	r = allocating(false);
+	expect_clean(r);
+	cr_expect(!had_no_data(r, "leak"));
+	xsp_report_free(r);
+}
+
+/* ---- CUDA ---- */
+
+struct batch {
+	union {
+		struct xsp_event_gpu event;
+		uint64_t words[1024];
+	} u;
+	size_t used;
+	uint32_t records;
+	uint64_t first;
+};
+
+static void put_record(struct batch *b, const void *record, size_t size)
+{
+	memcpy((char *)(&b->u.event + 1) + b->used, record, size);
+	b->used += size;
+	b->records++;
+}
+
+static void open_batch(struct batch *b, uint64_t first)
+{
+	const struct xsp_gpu_batch_head h = {
+		.head = {XSP_GPU_BATCH_HEAD, sizeof(h), XSP_GPU_VERSION}, .window_ns = 5};
+
+	*b = (struct batch){.first = first};
+	put_record(b, &h, sizeof(h));
+	b->records = 0;
+}
+
+static void send_batch(struct builder *c, struct batch *b)
+{
+	struct xsp_gpu_batch_head *h = (void *)(&b->u.event + 1);
+
+	h->first = b->first;
+	h->records = b->records;
+	b->first += b->records;
+	b->u.event.bytes = (uint32_t)b->used;
+	b->u.event.head.kind = XSP_EVENT_GPU;
+	b->u.event.head.probe = BATCH;
+	builder_put(c, &b->u, sizeof(b->u.event) + b->used);
+}
+
+static void put_kernel(struct batch *g, uint64_t from, uint64_t to)
+{
+	const struct xsp_gpu_kernel k = {.head = {XSP_GPU_KERNEL, sizeof(k), 0},
+					 .start_ns = from,
+					 .end_ns = to,
+					 .name = 9,
+					 .stream = 7};
+	put_record(g, &k, sizeof(k));
+}
+
+static void put_kernel_name(struct batch *g)
+{
+	struct {
+		struct xsp_gpu_name n;
+		char text[8];
+	} n = {.n = {.head = {XSP_GPU_NAME, sizeof(n), 0},
+		     .id = 9,
+		     .text_at = sizeof(n.n),
+		     .length = 5},
+	       .text = "sgemm"};
+	put_record(g, &n, sizeof(n));
+}
+
+static void put_copy(struct batch *g, uint64_t from, uint64_t ns, uint64_t bytes, uint8_t memory)
+{
+	const struct xsp_gpu_memcpy m = {.head = {XSP_GPU_MEMCPY, sizeof(m), 0},
+					 .start_ns = from,
+					 .end_ns = from + ns,
+					 .bytes = bytes,
+					 .stream = 7,
+					 .copy_kind = 1,
+					 .source_kind = memory,
+					 .destination_kind = 3};
+	put_record(g, &m, sizeof(m));
+}
+
+static void sync_of(struct builder *b, uint64_t at, uint64_t ns)
+{
+	b->now = at;
+	entry(b, ITEM, SP - 0x800);
+	call(b, SYNC, at + US, ns);
+	b->now = at + ns + 2 * US;
+	leave(b, ITEM, SP - 0x800);
+}
+
+static void waiting_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	sync_of(b, at, 250 * US);
+}
+
+static void brief_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	sync_of(b, at, 50 * US);
+}
+
+/* A kernel begins 100 us after each wait, and lasts longer than that. */
+static struct xsp_report *syncing(inside_fn *inside)
+{
+	struct builder b;
+	struct batch g;
+
+	open_capture(&b, NEW);
+	put_steps(&b, STEPS, MS, inside);
+	open_batch(&g, 0);
+	put_kernel_name(&g);
+	for (unsigned i = 0; i < STEPS; i++)
+		put_kernel(&g, START + i * MS + 111 * US, START + i * MS + 311 * US);
+	send_batch(&b, &g);
+	b.now = START + STEPS * MS;
+	return report_of(&b, NULL);
+}
+
+/* Pitfall 4: who waits, and what for. */
+Test(analyze, waiting_for_the_gpu)
+{
+	struct xsp_report *r = syncing(waiting_inside);
+	const struct xsp_report_found *f = expect(r, "sync", XSP_SEVERITY_MEDIUM, 0.25);
+
+	cr_expect_str_eq(f->finding.subject, "cudaStreamSynchronize in aten::item");
+	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 1);
+	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), STEPS * 250 * US);
+	cr_expect_str_eq(value_of(f->figures, "waited_for")->text, "sgemm 1.50 ms");
+	expect_none(r, "hot-operation");
+	xsp_report_free(r);
+	r = syncing(brief_inside);
+	expect_clean(r);
+	cr_expect(!had_no_data(r, "sync"));
+	xsp_report_free(r);
+}
+
+static void allocating_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	call(b, MALLOC, at, 40 * US);
+}
+
+static void allocating_once(struct builder *b, uint64_t at, unsigned step)
+{
+	if (step == 0)
+		call(b, MALLOC, at, 400 * US);
+}
+
+Test(analyze, allocation_in_the_loop)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, allocating_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "allocation", XSP_SEVERITY_LOW, 0.04);
+	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 1);
+	xsp_report_free(r);
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, allocating_once);
+	r = report_of(&b, NULL);
+	expect_clean(r);
+	cr_expect(!had_no_data(r, "allocation"));
+	xsp_report_free(r);
+}
+
+static void copying_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 12; i++)
+		call(b, COPY, at + i * 20 * US, 5 * US);
+}
+
+/* 120 copies, of so many bytes each, a microsecond long; from memory of that kind (1: pageable, 2: pinned). */
+static struct xsp_report *copying(uint64_t bytes, uint64_t ns, uint8_t memory)
+{
+	struct builder b;
+	struct batch g;
+
+	open_capture(&b, NEW);
+	put_steps(&b, STEPS, MS, copying_inside);
+	open_batch(&g, 0);
+	for (unsigned i = 0; i < 120; i++) {
+		put_copy(&g, START + i * 50 * US, ns, bytes, memory);
+		if (i % 40 == 39) { /* what fits into one */
+			send_batch(&b, &g);
+			open_batch(&g, g.first);
+		}
+	}
+	b.now = START + STEPS * MS;
+	return report_of(&b, NULL);
+}
+
+Test(analyze, copies)
+{
+	/* 120 calls of 5 us in 10 ms */
+	struct xsp_report *r = copying(4096, US, 2);
+	const struct xsp_report_found *f = expect(r, "small-copies", XSP_SEVERITY_LOW, 0.06);
+	cr_expect_eq(number_of(value_of(f->figures, "copies")), 120);
+	cr_expect_eq(number_of(value_of(f->figures, "bytes")), 120 * 4096);
+	expect_none(r, "pageable-copy");
+	xsp_report_free(r);
+	r = copying(1 << 20, 20 * US, 1); /* 2.4 ms of 10 */
+	f = expect(r, "pageable-copy", XSP_SEVERITY_MEDIUM, 0.24);
+	cr_expect_eq(number_of(value_of(f->figures, "bytes")), 120.0 * (1 << 20));
+	expect_near(number_of(value_of(f->figures, "bandwidth")), (1 << 20) / 20e-6, 1e3,
+		    "bandwidth");
+	expect_none(r, "small-copies");
+	xsp_report_free(r);
+	r = copying(1 << 20, 48 * US, 2); /* 48 of 50 us: the GPU is busy */
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+/* ---- pitfalls ---- */
+
+/* Pitfall 7: rates are of the time that was recorded, 4 of 10 ms; and what was open at its ends is in no total. */
+Test(analyze, windows_and_open_spans)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	const struct xsp_capture_window w = {START, START + 4 * MS};
+	cr_assert_eq(xsp_capture_put_window(b.w, &w), 0);
+	put_steps(&b, 4, MS, hot_inside);
+	b.now = START + 4 * MS - 100 * US;
+	b.tid = 101;
+	entry(&b, WORK, SP); /* it does not end */
+	b.now = START + 10 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.4);
+	cr_assert_not_null(f->finding.uncertain);
+	cr_expect_not_null(strstr(f->finding.uncertain, "40 %"), "%s", f->finding.uncertain);
+	const struct xsp_report_section *head = xsp_report_section_at(r, 0);
+	cr_expect_str_eq(xsp_report_section_key(head), "recording");
+	cr_expect_eq(number_of(value_of(head, "windows")), 1);
+	cr_expect_eq(number_of(value_of(head, "recorded_ns")), 4 * MS);
+	cr_expect_eq(number_of(value_of(head, "unfinished")), 1);
+	xsp_report_free(r);
+}
+
+/* Pitfall 8: with losses a finding says that it is uncertain, and the head says how many. */
+Test(analyze, losses_are_said)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, hot_inside);
+	put_stats(&b, &(struct xsp_capture_stats){.events = 40, .lost_entries = 1234});
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = found(r, "hot-operation", NULL);
+	cr_assert_not_null(f);
+	cr_assert_not_null(f->finding.uncertain);
+	cr_expect_not_null(strstr(f->finding.uncertain, "1,234 events"));
+	const struct xsp_report_section *head = xsp_report_section_at(r, 0);
+	cr_expect_eq(number_of(value_of(head, "lost_entries")), 1234);
+	xsp_report_free(r);
+}
+
+/* Pitfall 9: own time under --min-duration holds what was filtered. */
+Test(analyze, filtered_children_are_in_own_time)
+{
+	struct builder b;
+	const struct xsp_cut cut = {
+		.to_ns = UINT64_MAX, .min_duration_ns = 100 * US, .text = "--min-duration 100us"};
+
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, hot_inside);
+	struct xsp_report *r = report_of(&b, &(struct xsp_analyze_options){.cut = &cut});
+	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.4);
+	cr_assert_not_null(f->finding.uncertain);
+	cr_expect_not_null(strstr(f->finding.uncertain, "leaves out calls"), "%s",
+			   f->finding.uncertain);
+	cr_expect(had_no_data(r, "overhead"), "its figures are of the whole recording");
+	xsp_report_free(r);
+}
+
+/* The program did something else for nine tenths of the time: of its steps' time it is as much as without that. */
+Test(analyze, shares_are_of_steps_where_they_are_known)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_lines(&b);
+	put_steps(&b, STEPS, MS, loop_inside);
+	b.now = START + 100 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	expect(r, "python-loop", XSP_SEVERITY_MEDIUM, 0.15);
+	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_MEDIUM, 0.15);
+	cr_expect_not_null(strstr(f->finding.title, "of the time of steps"), "%s",
+			   f->finding.title);
+	xsp_report_free(r);
+}
+
+/* Time of many threads is no time of the program: a tenth of each of 8 is no eight tenths. */
+Test(analyze, shares_of_several_threads)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	for (uint32_t t = 0; t < 8; t++) {
+		b.tid = 200 + t;
+		call(&b, WORK, START, 9 * MS);
+		call(&b, HOT, START + 9 * MS, MS - 1);
+	}
+	b.now = START + 10 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *all;
+	const size_t n = xsp_report_findings(r, &all);
+	for (size_t i = 0; i < n; i++)
+		cr_expect(strcmp(all[i].finding.subject, "work") != 0 ||
+				  (all[i].finding.share > 0.89 && all[i].finding.share < 0.91),
+			  "%s: %f", all[i].finding.title, all[i].finding.share);
+	cr_expect_gt(n, 0);
+	xsp_report_free(r);
+}
+
+/* ---- writers ---- */
+
+static char *written(const struct xsp_report *r,
+		     int (*write)(const struct xsp_report *, FILE *, const struct xsp_report_how *),
+		     const struct xsp_report_how *how)
+{
+	char *text;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	cr_assert_eq(write(r, f, how), 0);
+	fclose(f);
+	return text;
+}
+
+static struct xsp_report *hand_made(const char *hostile)
+{
+	static const struct xsp_report_column columns[] = {
+		{"name", "name", XSP_UNIT_TEXT, true},
+		{"calls", "calls", XSP_UNIT_COUNT, false},
+		{"share", "share", XSP_UNIT_SHARE, false},
+	};
+	struct xsp_report *r;
+
+	cr_assert_eq(xsp_report_new(&r), 0);
+	struct xsp_report_section *s = xsp_report_section(r, "head", "Head");
+	xsp_report_value(s, "text", "a text", XSP_UNIT_TEXT, xsp_cell_text(hostile));
+	xsp_report_value(s, "none", "not known", XSP_UNIT_NS, xsp_cell_text(NULL));
+	xsp_report_value(s, "nan", "not a number", XSP_UNIT_NUMBER, xsp_cell_real(0.0 / 0.0));
+	xsp_report_value(s, "negative_bytes", "negative", XSP_UNIT_BYTES, xsp_cell_real(-2048));
+	xsp_report_note(s, hostile);
+	struct xsp_report_table *t = xsp_report_table(s, "rows", "rows", columns, 3);
+	for (unsigned i = 0; i < 5; i++)
+		xsp_report_row(t, (const struct xsp_cell[]){xsp_cell_text(hostile),
+							    xsp_cell_integer(1234 + i),
+							    xsp_cell_real(0.125)});
+	cr_assert_eq(xsp_report_section(r, "head", "Other"), s, "one of a key");
+	for (int i = 0; i < 4; i++)
+		xsp_report_finding(
+			r, &(struct xsp_report_finding){
+				   .rule = "rule",
+				   .severity = i == 3 ? XSP_SEVERITY_HIGH : XSP_SEVERITY_LOW,
+				   .subject = hostile,
+				   .title = hostile,
+				   .advice = hostile,
+				   .uncertain = hostile,
+				   .share = 0.01 * i,
+			   });
+	cr_assert(!xsp_report_failed(r));
+	return r;
+}
+
+Test(analyze, findings_are_in_order)
+{
+	struct xsp_report *r = hand_made("x");
+	const struct xsp_report_found *f;
+
+	cr_assert_eq(xsp_report_findings(r, &f), 4);
+	cr_expect_eq(f[0].finding.severity, XSP_SEVERITY_HIGH);
+	for (int i = 1; i < 4; i++)
+		expect_near(f[i].finding.share, 0.01 * (3 - i), 1e-9, "share");
+	xsp_report_free(r);
+}
+
+Test(analyze, text_cannot_harm_a_terminal)
+{
+	struct xsp_report *r = hand_made("\033[2J\nbad\xff \"quoted\" <&>");
+	char *text = written(r, xsp_report_write_text, &(struct xsp_report_how){.top = 2});
+
+	cr_expect_null(strchr(text, '\033'));
+	cr_expect_null(strstr(text, "\nbad"), "a line of its own");
+	cr_expect_not_null(strstr(text, "... and 3 more"));
+	cr_expect_not_null(strstr(text, "-2.00 KiB"));
+	cr_expect_null(strstr(text, "not known"), "what is not known is left out");
+	free(text);
+	xsp_report_free(r);
+}
+
+Test(analyze, json_and_csv_escape)
+{
+	struct xsp_report *r = hand_made("a\"b\\\n\xff,");
+	char *json = written(r, xsp_report_write_json, &(struct xsp_report_how){0});
+	char *csv = written(r, xsp_report_write_csv, &(struct xsp_report_how){0});
+	size_t lines = 0;
+
+	cr_expect_not_null(strstr(json, "\"text\": \"a\\\"b\\\\\\n\\ufffd,\"") != NULL
+				   ? json
+				   : strstr(json, "\"text\": \"a\\\"b\\\\\\n\xef\xbf\xbd,\""),
+			   "%s", json);
+	cr_expect_not_null(strstr(json, "\"nan\": null"));
+	cr_expect_not_null(strstr(json, "\"calls\": 1238"));
+	cr_expect_not_null(strstr(csv, "head,,,text,text,\"a\"\"b\\\n\xef\xbf\xbd,\"\r\n"), "%s",
+			   csv);
+	cr_expect_not_null(strstr(csv, "head,rows,4,calls,count,1238\r\n"));
+	for (const char *at = csv; (at = strstr(at, "\r\n")) != NULL; at += 2)
+		lines++;
+	/* a head; 4 findings of 9 facts; 4 values, a note; 5 rows of 3 */
+	cr_expect_eq(lines, 1 + 4 * 9 + 4 + 1 + 5 * 3);
+	free(json);
+	free(csv);
+	xsp_report_free(r);
+}
+
+/* Where names allow, 80 columns: what does not fit stands below. */
+Test(analyze, text_is_80_columns_wide)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_steps(&b, STEPS, MS, hot_inside);
+	put_times(&b, 100, START, START + 10 * MS, 2 * MS, XSP_WAIT_FAULT, MS);
+	struct xsp_report *r = report_of(&b, NULL);
+	char *text = written(r, xsp_report_write_text, &(struct xsp_report_how){.top = 20});
+	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+		cr_expect_leq(strlen(line), 80, "%s", line);
+	free(text);
+	xsp_report_free(r);
+}
+
+Test(analyze, nothing_in_it)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	struct xsp_report *r = report_of(&b, NULL);
+	expect_clean(r);
+	cr_expect(had_no_data(r, "hot-operation"));
+	char *text = written(r, xsp_report_write_text, &(struct xsp_report_how){.top = 20});
+	cr_expect_not_null(strstr(text, "Findings: none"));
+	free(text);
+	xsp_report_free(r);
+}

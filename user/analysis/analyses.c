@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/analyses.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/report_head.h"
+#include "analysis/rules.h"
+
+/* In the order of their sections. */
+static const struct xsp_analysis *const analyses[] = {
+	&xsp_analysis_summary,
+	&xsp_analysis_call_sites,
+	&xsp_analysis_gpu,
+	NULL,
+};
+#define ANALYSES (sizeof(analyses) / sizeof(analyses[0]) - 1)
+
+struct work {
+	const struct xsp_analyze_options *o;
+	struct xsp_capture_reader *reader;
+	struct xsp_timeline *timeline;
+	void *states[ANALYSES];
+	struct xsp_timeline_sink sinks[ANALYSES + 1];
+	size_t sink_count;
+};
+
+static int begin_all(struct work *w)
+{
+	int rc = w->o->cut != NULL ? xsp_timeline_cut(w->timeline, w->o->cut) : 0;
+
+	for (size_t i = 0; i < ANALYSES && rc == 0; i++) {
+		const struct xsp_analysis *a = analyses[i];
+		rc = a->begin(w->timeline, w->reader, &w->states[i]);
+		if (rc < 0 || w->states[i] == NULL)
+			continue;
+		if (a->configure != NULL)
+			a->configure(w->states[i], w->o);
+		w->sinks[w->sink_count++] = a->sink(w->states[i]);
+	}
+	if (w->o->watch != NULL)
+		w->sinks[w->sink_count++] = *w->o->watch;
+	return rc;
+}
+
+static int report_all(struct work *w, struct xsp_report *report)
+{
+	struct xsp_rule_context rules = {
+		.timeline = w->timeline,
+		.reader = w->reader,
+		.report = report,
+		.recorded_ns = xsp_timeline_recorded_ns(w->timeline),
+		.analyses = analyses,
+		.states = w->states,
+	};
+	uint64_t end_ns;
+	int rc = 0;
+
+	xsp_capture_window(w->reader, &rules.start_ns, &end_ns);
+	xsp_report_head(w->timeline, w->reader, report);
+	for (size_t i = 0; i < ANALYSES && rc == 0; i++)
+		if (w->states[i] != NULL)
+			rc = analyses[i]->report(w->states[i], report);
+	if (rc == 0)
+		rc = xsp_rules_run(&rules, w->o->thresholds);
+	return rc == 0 && xsp_report_failed(report) ? -ENOMEM : rc;
+}
+
+int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *o,
+		struct xsp_report *report, struct xsp_error *err)
+{
+	struct work w = {.o = o, .reader = r};
+	int rc = xsp_timeline_new(r, &w.timeline, err);
+
+	if (rc == 0)
+		rc = begin_all(&w);
+	if (rc == 0)
+		rc = xsp_timeline_run(w.timeline, w.sinks, w.sink_count, err);
+	if (rc == 0)
+		rc = report_all(&w, report);
+	if (rc == 0 && o->counts != NULL)
+		*o->counts = *xsp_timeline_counts(w.timeline);
+	for (size_t i = 0; i < ANALYSES; i++)
+		if (w.states[i] != NULL)
+			analyses[i]->end(w.states[i]);
+	xsp_timeline_free(w.timeline);
+	/* keeps the reason, if one was given */
+	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "cannot analyse: %s",
+				      strerror(-rc))
+		      : 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* analyses.h - from a capture to a report: all analyses in one run of the timeline, then all rules. */
+#ifndef XSP_ANALYSIS_ANALYSES_H
+#define XSP_ANALYSIS_ANALYSES_H
+
+#include "analysis/analysis.h"
+
+struct xsp_analyze_options {
+	const struct xsp_cut *cut; /* a part of it; NULL: all */
+	const char *step; /* what marks a step (analysis/steps.h); NULL: the known names */
+	const double
+		*thresholds; /* by index of xsp_rules (analysis/rules.h); NULL: their defaults */
+	const struct xsp_timeline_sink *watch; /* one more, for progress; may be NULL */
+	struct xsp_timeline_counts *counts; /* of the run, at its end; NULL: not asked for */
+};
+
+/* Reads the capture once and fills the report. 0, or a negative errno and *err. */
+int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *o,
+		struct xsp_report *report, struct xsp_error *err);
+
+#endif

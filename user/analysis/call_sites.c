@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/call_sites.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analyses.h"
+#include "analysis/steps_private.h"
+#include "base/grow.h"
+#include "base/u64map.h"
+#include "timeline/python.h"
+
+#define LOADER "enumerate(DataLoader)#" /* torch.utils.data.DataLoader's range around __next__ */
+#define MAX_SITES 65536U
+#define SYNCS 8192U /* of the last ones it is known what the GPU did meanwhile */
+#define SYNCS_LOOKED_AT 16 /* beside an activity: calls of several threads overlap */
+#define MAX_WAITED 65536U
+#define CUPTI_PAGEABLE 1 /* CUpti_ActivityMemoryKind */
+#define CUPTI_TO_DEVICE 1 /* CUpti_ActivityMemcpyKind */
+#define CUPTI_FROM_DEVICE 2
+
+/* A call that waited for the GPU. */
+struct sync {
+	uint64_t start_ns, end_ns;
+	uint32_t pid, site;
+};
+
+struct waited {
+	uint32_t site;
+	const char *name; /* a kernel's (the timeline's), or what else it was */
+	uint64_t ns;
+};
+
+struct xsp_call_sites {
+	struct xsp_timeline *timeline;
+	struct xsp_call_site *sites;
+	size_t count, capacity;
+	struct xsp_u64map site_of;
+	bool overflowed;
+	struct xsp_steps *steps; /* calls by site, 1 + its index */
+	uint64_t serial; /* 1 + that of the span that was looked at last */
+	uint32_t site; /* ... and 1 + its site; 0: none */
+	struct sync *syncs; /* by end */
+	size_t sync_count, sync_capacity;
+	struct waited *waited;
+	size_t waited_count, waited_capacity;
+	struct xsp_u64map waited_of;
+	struct xsp_copies copies;
+	uint8_t *loaders; /* by name id: is it the DataLoader's? */
+	size_t loader_count, loader_capacity;
+};
+
+static int begin(struct xsp_timeline *t, struct xsp_capture_reader *r, void **state)
+{
+	struct xsp_call_sites *s = calloc(1, sizeof(*s));
+	int rc = s != NULL ? xsp_steps_new(t, &s->steps) : -ENOMEM;
+
+	(void)r;
+	if (rc < 0) {
+		free(s);
+		return rc;
+	}
+	s->timeline = t;
+	*state = s;
+	return 0;
+}
+
+static void configure(void *state, const struct xsp_analyze_options *options)
+{
+	struct xsp_call_sites *s = state;
+
+	xsp_steps_mark(s->steps, options->step);
+}
+
+static void end(void *state)
+{
+	struct xsp_call_sites *s = state;
+
+	if (s == NULL)
+		return;
+	xsp_steps_free(s->steps);
+	xsp_u64map_free(&s->site_of);
+	xsp_u64map_free(&s->waited_of);
+	free(s->sites);
+	free(s->syncs);
+	free(s->waited);
+	free(s->loaders);
+	free(s);
+}
+
+/* ---- sites ---- */
+
+static bool is_followed(uint8_t kind)
+{
+	return kind == XSP_CUDA_SYNC || kind == XSP_CUDA_MEMCPY || kind == XSP_CUDA_ALLOC ||
+	       kind == XSP_CUDA_FREE;
+}
+
+/* Names come as the run goes. */
+static int learn_loaders(struct xsp_call_sites *s, xsp_name_id name)
+{
+	if (name >= s->loader_count) {
+		const size_t count = xsp_timeline_name_count(s->timeline);
+		if (xsp_grow(&s->loaders, &s->loader_capacity, count) < 0)
+			return -ENOMEM;
+		for (; s->loader_count < count; s->loader_count++)
+			s->loaders[s->loader_count] =
+				strncmp(xsp_timeline_name(s->timeline,
+							  (xsp_name_id)s->loader_count),
+					LOADER, strlen(LOADER)) == 0;
+	}
+	return 0;
+}
+
+/* The user's range around a call; not the step, nor one that numbers as well: that is no place. */
+static bool is_place(const struct xsp_call_sites *s, xsp_name_id range)
+{
+	return !xsp_steps_marked_by(s->steps, range) &&
+	       xsp_steps_stem(s->steps, xsp_timeline_name(s->timeline, range)) == 0;
+}
+
+/* Of a call inside another one of CUDA's API that one counts. False: it is none that is followed. */
+static bool describe(const struct xsp_call_sites *s, const struct xsp_span *span, bool loader,
+		     struct xsp_call_site *out)
+{
+	const struct xsp_cuda_entry *cuda =
+		loader ? NULL : xsp_timeline_cuda(s->timeline, span->probe);
+	const bool line = span->python != NULL && span->python_first < span->python->count;
+
+	if (cuda != NULL ? !is_followed(cuda->kind) || span->outer_ns != 0
+			 : !loader && !(line && span->python_calls))
+		return false;
+	*out = (struct xsp_call_site){.name = span->name,
+				      .kind = loader ? XSP_SITE_LOADER : 0,
+				      .python = line ? span->python : NULL,
+				      .first = line ? span->python_first : 0};
+	if (cuda == NULL)
+		return true;
+	out->kind = cuda->kind;
+	out->in_op = span->op != 0 || (span->user != 0 && is_place(s, span->user_name));
+	out->op = span->op != 0 ? span->op_name : span->user_name;
+	return true;
+}
+
+static uint64_t key_of(const struct xsp_call_site *site)
+{
+	const uint64_t stack =
+		site->python != NULL ? xsp_u64_mix(site->python->id) + site->first + 1 : 0;
+	const uint64_t op = site->in_op ? (uint64_t)site->op + 1 : 0;
+
+	return xsp_u64_mix(stack ^ xsp_u64_mix(op << 32 | site->name));
+}
+
+/* The span's, made if need be: s->site. */
+static int find_site(struct xsp_call_sites *s, const struct xsp_span *span)
+{
+	struct xsp_call_site site;
+
+	if (s->serial == span->serial + 1)
+		return 0;
+	s->serial = span->serial + 1;
+	s->site = 0;
+	int rc = learn_loaders(s, span->name);
+	if (rc < 0 || !describe(s, span, xsp_call_sites_is_loader(s, span->name), &site))
+		return rc;
+	const uint64_t key = key_of(&site);
+	const uint32_t *known = xsp_u64map_get(&s->site_of, key);
+	if (known == NULL && s->count >= MAX_SITES) {
+		s->overflowed = true;
+		return 0;
+	}
+	const long at = xsp_u64map_index(&s->site_of, key, &s->sites, &s->capacity, s->count);
+	if (at < 0)
+		return -ENOMEM;
+	if ((size_t)at == s->count)
+		s->sites[s->count++] = site;
+	s->site = (uint32_t)at + 1;
+	return 0;
+}
+
+/* Steps keep their numbers in a cut, whatever is left out of it. */
+static int take_every(void *ctx, const struct xsp_span *span)
+{
+	struct xsp_call_sites *s = ctx;
+	int rc = find_site(s, span);
+
+	if (rc < 0 || (s->site == 0 && !xsp_steps_marked_by(s->steps, span->name)))
+		return rc;
+	/* their whole times are added up, not only their own */
+	struct xsp_span whole = *span;
+	whole.self_ns = span->end_ns - span->start_ns;
+	return xsp_steps_span(s->steps, &whole, s->site);
+}
+
+/* ---- what calls waited for ---- */
+
+static int take_sync(struct xsp_call_sites *s, const struct xsp_span *span)
+{
+	const struct sync sync = {span->start_ns, span->end_ns, span->pid, s->site - 1};
+
+	if (s->sync_count == 2 * SYNCS) {
+		memmove(s->syncs, s->syncs + SYNCS, SYNCS * sizeof(*s->syncs));
+		s->sync_count = SYNCS;
+	}
+	if (xsp_grow(&s->syncs, &s->sync_capacity, s->sync_count + 1) < 0)
+		return -ENOMEM;
+	size_t at = s->sync_count++;
+	for (; at > 0 && s->syncs[at - 1].end_ns > sync.end_ns; at--)
+		s->syncs[at] = s->syncs[at - 1];
+	s->syncs[at] = sync;
+	return 0;
+}
+
+static int add_waited(struct xsp_call_sites *s, uint32_t site, const char *name, uint64_t ns)
+{
+	const uint64_t key = xsp_u64_mix((uintptr_t)name) ^ site;
+
+	if (xsp_u64map_get(&s->waited_of, key) == NULL && s->waited_count >= MAX_WAITED)
+		return 0;
+	const long at = xsp_u64map_index(&s->waited_of, key, &s->waited, &s->waited_capacity,
+					 s->waited_count);
+	if (at < 0)
+		return -ENOMEM;
+	if ((size_t)at == s->waited_count)
+		s->waited[s->waited_count++] = (struct waited){.site = site, .name = name};
+	s->waited[at].ns += ns;
+	return 0;
+}
+
+static size_t first_that_ends_after(const struct xsp_call_sites *s, uint64_t ns)
+{
+	size_t low = 0, high = s->sync_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (s->syncs[middle].end_ns <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int take_overlap(struct xsp_call_sites *s, const struct xsp_gpu_activity *a,
+			const char *name)
+{
+	const size_t first = first_that_ends_after(s, a->start_ns);
+	int rc = 0;
+
+	for (size_t i = first; i < s->sync_count && i < first + SYNCS_LOOKED_AT && rc == 0; i++) {
+		const struct sync *y = &s->syncs[i];
+		const uint64_t from = y->start_ns > a->start_ns ? y->start_ns : a->start_ns;
+		const uint64_t to = y->end_ns < a->end_ns ? y->end_ns : a->end_ns;
+		if (y->pid == a->pid && from < to)
+			rc = add_waited(s, y->site, name, to - from);
+	}
+	return rc;
+}
+
+/* ---- copies ---- */
+
+static void take_copy(struct xsp_copies *c, const struct xsp_gpu_activity *a)
+{
+	const struct xsp_gpu_memcpy *copy = a->record;
+	const uint64_t ns = a->end_ns - a->start_ns;
+	const unsigned size = copy->bytes == 0 ? 0 : 64 - (unsigned)__builtin_clzll(copy->bytes);
+
+	if (copy->copy_kind != CUPTI_TO_DEVICE && copy->copy_kind != CUPTI_FROM_DEVICE)
+		return;
+	c->count++;
+	c->bytes += copy->bytes;
+	c->ns += ns;
+	c->count_below[size < 64 ? size : 63]++;
+	c->ns_below[size < 64 ? size : 63] += ns;
+	if (copy->source_kind != CUPTI_PAGEABLE && copy->destination_kind != CUPTI_PAGEABLE)
+		return;
+	c->pageable++;
+	c->pageable_bytes += copy->bytes;
+	c->pageable_ns += ns;
+	if (ns > c->pageable_longest_ns) {
+		c->pageable_longest_ns = ns;
+		c->pageable_longest_start_ns = a->start_ns;
+	}
+}
+
+static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
+{
+	struct xsp_call_sites *s = ctx;
+
+	if (a->kind == XSP_GPU_IS_MEMCPY)
+		take_copy(&s->copies, a);
+	if (a->kind == XSP_GPU_IS_KERNEL)
+		return take_overlap(s, a, a->name);
+	if (a->kind == XSP_GPU_IS_MEMCPY)
+		return take_overlap(s, a, "copies");
+	return a->kind == XSP_GPU_IS_MEMSET ? take_overlap(s, a, "sets of memory") : 0;
+}
+
+/* ---- spans ---- */
+
+static int take_span(void *ctx, const struct xsp_span *span)
+{
+	struct xsp_call_sites *s = ctx;
+	int rc = find_site(s, span);
+
+	if (rc < 0 || s->site == 0)
+		return rc;
+	struct xsp_call_site *site = &s->sites[s->site - 1];
+	const uint64_t ns = span->end_ns - span->start_ns;
+	site->calls++;
+	if (!xsp_span_has_duration(span))
+		return 0;
+	site->total_ns += ns;
+	if (ns > site->longest_ns) {
+		site->longest_ns = ns;
+		site->longest_start_ns = span->start_ns;
+	}
+	return site->kind == XSP_CUDA_SYNC ? take_sync(s, span) : 0;
+}
+
+static struct xsp_timeline_sink sink(void *state)
+{
+	struct xsp_call_sites *s = state;
+
+	return (struct xsp_timeline_sink){
+		.ctx = s,
+		.span = take_span,
+		.every = xsp_steps_expected(s->steps) ? take_every : NULL,
+		.gpu = take_activity,
+	};
+}
+
+/* ---- for rules ---- */
+
+size_t xsp_call_sites_list(const struct xsp_call_sites *s, const struct xsp_call_site **out)
+{
+	*out = s->sites;
+	return s->count;
+}
+
+uint64_t xsp_call_site_in_steps(const struct xsp_call_sites *s, const struct xsp_call_site *site,
+				uint64_t *ns)
+{
+	*ns = 0;
+	if (xsp_steps_end(s->steps) < 0)
+		return 0;
+	return xsp_steps_calls(s->steps, (xsp_name_id)(site - s->sites) + 1, ns);
+}
+
+bool xsp_call_sites_is_loader(const struct xsp_call_sites *s, xsp_name_id name)
+{
+	return name < s->loader_count && s->loaders[name];
+}
+
+bool xsp_call_sites_overflowed(const struct xsp_call_sites *s)
+{
+	return s->overflowed;
+}
+
+bool xsp_call_site_line(const struct xsp_call_sites *s, const struct xsp_call_site *site,
+			char out[XSP_CALL_SITE_TEXT])
+{
+	char text[XSP_PYTHON_LINE_MAX];
+	struct xsp_python_line line;
+
+	if (site->python == NULL ||
+	    !xsp_timeline_python_line(s->timeline, &site->python->frames[site->first], &line))
+		return false;
+	xsp_python_line_show(&line, text);
+	snprintf(out, XSP_CALL_SITE_TEXT, "%.*s", XSP_CALL_SITE_TEXT - 1, text);
+	return true;
+}
+
+void xsp_call_site_text(const struct xsp_call_sites *s, const struct xsp_call_site *site,
+			char out[XSP_CALL_SITE_TEXT])
+{
+	char line[XSP_CALL_SITE_TEXT];
+	const bool at = xsp_call_site_line(s, site, line);
+
+	snprintf(out, XSP_CALL_SITE_TEXT, "%.300s%s%.300s%s%.400s",
+		 xsp_timeline_name(s->timeline, site->name), site->in_op ? " in " : "",
+		 site->in_op ? xsp_timeline_name(s->timeline, site->op) : "", at ? " at " : "",
+		 at ? line : "");
+}
+
+const struct xsp_call_site *xsp_call_sites_of(const struct xsp_call_sites *s, xsp_name_id name)
+{
+	const struct xsp_call_site *most = NULL;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->sites[i].name == name && s->sites[i].python != NULL &&
+		    (most == NULL || s->sites[i].total_ns > most->total_ns))
+			most = &s->sites[i];
+	return most;
+}
+
+/* ---- places ---- */
+
+static uint64_t frame_of(const struct xsp_call_site *site)
+{
+	return site->python != NULL ? site->python->frames[site->first].name : 0;
+}
+
+static int compare(uint64_t x, uint64_t y)
+{
+	return x < y ? -1 : x > y;
+}
+
+/* By what makes them one place. */
+static int by_place(const void *a, const void *b)
+{
+	const struct xsp_call_site *x = a, *y = b;
+	const int name = compare(x->name, y->name), line = compare(frame_of(x), frame_of(y));
+	const uint64_t op_x = x->in_op ? (uint64_t)x->op + 1 : 0,
+		       op_y = y->in_op ? (uint64_t)y->op + 1 : 0;
+
+	return name != 0 ? name : line != 0 ? line : compare(op_x, op_y);
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct xsp_call_site *x = a, *y = b;
+
+	return x->total_ns != y->total_ns ? compare(y->total_ns, x->total_ns) : by_place(a, b);
+}
+
+void xsp_call_place_add(struct xsp_call_place *to, const struct xsp_call_place *more)
+{
+	to->site.calls += more->site.calls;
+	to->site.total_ns += more->site.total_ns;
+	to->in_steps += more->in_steps;
+	to->in_steps_ns += more->in_steps_ns;
+	if (more->site.longest_ns > to->site.longest_ns) {
+		to->site.longest_ns = more->site.longest_ns;
+		to->site.longest_start_ns = more->site.longest_start_ns;
+	}
+}
+
+struct xsp_call_place *xsp_call_sites_places(const struct xsp_call_sites *s, uint32_t kinds,
+					     size_t *count)
+{
+	struct xsp_call_place *all = calloc(s->count + 1, sizeof(*all));
+	size_t n = 0;
+
+	*count = 0;
+	for (size_t i = 0; all != NULL && i < s->count; i++) {
+		if (!(kinds >> s->sites[i].kind & 1))
+			continue;
+		all[n].site = s->sites[i];
+		all[n].in_steps = xsp_call_site_in_steps(s, &s->sites[i], &all[n].in_steps_ns);
+		n++;
+	}
+	if (n == 0)
+		return all;
+	qsort(all, n, sizeof(*all), by_place);
+	for (size_t i = 0; i < n; i++) {
+		if (*count > 0 && by_place(&all[*count - 1], &all[i]) == 0)
+			xsp_call_place_add(&all[*count - 1], &all[i]);
+		else
+			all[(*count)++] = all[i];
+	}
+	qsort(all, *count, sizeof(*all), by_total);
+	return all;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct xsp_waited_for *x = a, *y = b;
+
+	return compare((uintptr_t)x->name, (uintptr_t)y->name);
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct xsp_waited_for *x = a, *y = b;
+
+	return x->ns != y->ns ? compare(y->ns, x->ns) : by_name(a, b);
+}
+
+struct xsp_waited_for *xsp_call_sites_waited_for(const struct xsp_call_sites *s,
+						 const struct xsp_call_site *place, size_t *count)
+{
+	struct xsp_waited_for *all = calloc(s->waited_count + 1, sizeof(*all));
+	size_t n = 0;
+
+	*count = 0;
+	for (size_t i = 0; all != NULL && i < s->waited_count; i++)
+		if (by_place(&s->sites[s->waited[i].site], place) == 0)
+			all[n++] = (struct xsp_waited_for){s->waited[i].name, s->waited[i].ns};
+	if (n == 0)
+		return all;
+	qsort(all, n, sizeof(*all), by_name);
+	for (size_t i = 0; i < n; i++) {
+		if (*count > 0 && all[*count - 1].name == all[i].name)
+			all[*count - 1].ns += all[i].ns;
+		else
+			all[(*count)++] = all[i];
+	}
+	qsort(all, *count, sizeof(*all), by_ns);
+	return all;
+}
+
+const struct xsp_copies *xsp_call_sites_copies(const struct xsp_call_sites *s)
+{
+	return &s->copies;
+}
+
+/* Nothing of its own: rules name what is in it. */
+static int report(void *state, struct xsp_report *out)
+{
+	(void)state;
+	(void)out;
+	return 0;
+}
+
+const struct xsp_analysis xsp_analysis_call_sites = {
+	.name = "call_sites",
+	.begin = begin,
+	.sink = sink,
+	.report = report,
+	.end = end,
+	.configure = configure,
+};

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/grow.h"
+
+struct xsp_report_table {
+	struct xsp_report *report;
+	const char *key, *title;
+	const struct xsp_report_column *columns;
+	size_t column_count;
+	struct xsp_cell *cells; /* row behind row */
+	size_t row_count, capacity;
+};
+
+struct xsp_report_section {
+	struct xsp_report *report;
+	const char *key, *title;
+	struct xsp_report_figure *values;
+	size_t value_count, value_capacity;
+	const char **notes;
+	size_t note_count, note_capacity;
+	struct xsp_report_table **tables;
+	size_t table_count, table_capacity;
+};
+
+struct xsp_report {
+	struct xsp_arena arena; /* of texts, sections and tables */
+	struct xsp_report_section **sections;
+	size_t section_count, section_capacity;
+	struct xsp_report_found *findings;
+	size_t finding_count, finding_capacity;
+	bool failed;
+};
+
+int xsp_report_new(struct xsp_report **out)
+{
+	*out = calloc(1, sizeof(**out));
+	return *out == NULL ? -ENOMEM : 0;
+}
+
+static void clear_section(struct xsp_report_section *s)
+{
+	for (size_t i = 0; i < s->table_count; i++)
+		free(s->tables[i]->cells);
+	free(s->tables);
+	free(s->values);
+	free(s->notes);
+}
+
+void xsp_report_free(struct xsp_report *r)
+{
+	if (r == NULL)
+		return;
+	for (size_t i = 0; i < r->section_count; i++)
+		clear_section(r->sections[i]);
+	for (size_t i = 0; i < r->finding_count; i++)
+		clear_section(r->findings[i].figures);
+	free(r->sections);
+	free(r->findings);
+	xsp_arena_free(&r->arena);
+	free(r);
+}
+
+bool xsp_report_failed(const struct xsp_report *r)
+{
+	return r->failed;
+}
+
+/* ---- adding ---- */
+
+static const char *copy(struct xsp_report *r, const char *text)
+{
+	const char *out = text != NULL ? xsp_arena_copy(&r->arena, text, strlen(text)) : NULL;
+
+	r->failed = r->failed || (text != NULL && out == NULL);
+	return out;
+}
+
+static struct xsp_cell copy_cell(struct xsp_report *r, struct xsp_cell cell)
+{
+	return cell.kind == XSP_CELL_TEXT ? xsp_cell_text(copy(r, cell.text)) : cell;
+}
+
+/* Has the array room for one more? */
+#define ROOM(report, array, capacity, count)                                                       \
+	(!(report)->failed && !((report)->failed = xsp_grow((array), (capacity), (count) + 1) < 0))
+
+static struct xsp_report_section *new_section(struct xsp_report *r, const char *key,
+					      const char *title)
+{
+	struct xsp_report_section *s = xsp_arena_alloc(&r->arena, sizeof(*s));
+
+	if (s != NULL)
+		*s = (struct xsp_report_section){
+			.report = r, .key = copy(r, key), .title = copy(r, title)};
+	r->failed = r->failed || s == NULL;
+	return r->failed ? NULL : s;
+}
+
+struct xsp_report_section *xsp_report_section(struct xsp_report *r, const char *key,
+					      const char *title)
+{
+	for (size_t i = 0; i < r->section_count; i++)
+		if (strcmp(r->sections[i]->key, key) == 0)
+			return r->sections[i];
+	if (!ROOM(r, &r->sections, &r->section_capacity, r->section_count))
+		return NULL;
+	struct xsp_report_section *s = new_section(r, key, title);
+	if (s != NULL)
+		r->sections[r->section_count++] = s;
+	return s;
+}
+
+void xsp_report_value(struct xsp_report_section *s, const char *key, const char *title,
+		      enum xsp_unit unit, struct xsp_cell value)
+{
+	if (s == NULL || !ROOM(s->report, &s->values, &s->value_capacity, s->value_count))
+		return;
+	s->values[s->value_count++] =
+		(struct xsp_report_figure){.key = copy(s->report, key),
+					   .title = copy(s->report, title),
+					   .unit = unit,
+					   .value = copy_cell(s->report, value)};
+}
+
+void xsp_report_note(struct xsp_report_section *s, const char *text)
+{
+	if (s != NULL && ROOM(s->report, &s->notes, &s->note_capacity, s->note_count))
+		s->notes[s->note_count++] = copy(s->report, text);
+}
+
+struct xsp_report_table *xsp_report_table(struct xsp_report_section *s, const char *key,
+					  const char *title,
+					  const struct xsp_report_column *columns, size_t count)
+{
+	if (s == NULL || !ROOM(s->report, &s->tables, &s->table_capacity, s->table_count))
+		return NULL;
+	struct xsp_report_table *t = xsp_arena_alloc(&s->report->arena, sizeof(*t));
+	s->report->failed = t == NULL;
+	if (t == NULL)
+		return NULL;
+	*t = (struct xsp_report_table){.report = s->report,
+				       .key = copy(s->report, key),
+				       .title = copy(s->report, title),
+				       .columns = columns,
+				       .column_count = count};
+	s->tables[s->table_count++] = t;
+	return t;
+}
+
+void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells)
+{
+	if (t == NULL || t->report->failed)
+		return;
+	const size_t used = t->row_count * t->column_count;
+	t->report->failed = xsp_grow(&t->cells, &t->capacity, used + t->column_count) < 0;
+	for (size_t i = 0; i < t->column_count && !t->report->failed; i++)
+		t->cells[used + i] = copy_cell(t->report, cells[i]);
+	t->row_count += !t->report->failed;
+}
+
+static bool comes_before(const struct xsp_report_finding *a, const struct xsp_report_finding *b)
+{
+	return a->severity != b->severity ? a->severity > b->severity : a->share > b->share;
+}
+
+struct xsp_report_section *xsp_report_finding(struct xsp_report *r,
+					      const struct xsp_report_finding *f)
+{
+	size_t at = r->finding_count;
+
+	if (!ROOM(r, &r->findings, &r->finding_capacity, r->finding_count))
+		return NULL;
+	struct xsp_report_section *figures = new_section(r, f->rule, f->title);
+	struct xsp_report_found found = {.finding = *f, .figures = figures};
+	found.finding.rule = copy(r, f->rule);
+	found.finding.subject = copy(r, f->subject);
+	found.finding.title = copy(r, f->title);
+	found.finding.advice = copy(r, f->advice);
+	found.finding.uncertain = copy(r, f->uncertain);
+	if (r->failed)
+		return NULL;
+	while (at > 0 && comes_before(f, &r->findings[at - 1].finding))
+		at--;
+	memmove(&r->findings[at + 1], &r->findings[at],
+		(r->finding_count - at) * sizeof(*r->findings));
+	r->findings[at] = found;
+	r->finding_count++;
+	return figures;
+}
+
+/* ---- reading ---- */
+
+size_t xsp_report_section_count(const struct xsp_report *r)
+{
+	return r->section_count;
+}
+
+const struct xsp_report_section *xsp_report_section_at(const struct xsp_report *r, size_t index)
+{
+	return r->sections[index];
+}
+
+const struct xsp_report_section *xsp_report_find_section(const struct xsp_report *r,
+							 const char *key)
+{
+	for (size_t i = 0; i < r->section_count; i++)
+		if (strcmp(r->sections[i]->key, key) == 0)
+			return r->sections[i];
+	return NULL;
+}
+
+const struct xsp_report_table *xsp_report_find_table(const struct xsp_report_section *s,
+						     const char *key)
+{
+	for (size_t i = 0; s != NULL && i < s->table_count; i++)
+		if (strcmp(s->tables[i]->key, key) == 0)
+			return s->tables[i];
+	return NULL;
+}
+
+const char *xsp_report_section_key(const struct xsp_report_section *s)
+{
+	return s->key;
+}
+
+const char *xsp_report_section_title(const struct xsp_report_section *s)
+{
+	return s->title;
+}
+
+size_t xsp_report_values(const struct xsp_report_section *s, const struct xsp_report_figure **out)
+{
+	*out = s->values;
+	return s->value_count;
+}
+
+size_t xsp_report_notes(const struct xsp_report_section *s, const char *const **out)
+{
+	*out = s->notes;
+	return s->note_count;
+}
+
+size_t xsp_report_table_count(const struct xsp_report_section *s)
+{
+	return s->table_count;
+}
+
+const struct xsp_report_table *xsp_report_table_at(const struct xsp_report_section *s, size_t index)
+{
+	return s->tables[index];
+}
+
+const char *xsp_report_table_key(const struct xsp_report_table *t)
+{
+	return t->key;
+}
+
+const char *xsp_report_table_title(const struct xsp_report_table *t)
+{
+	return t->title;
+}
+
+size_t xsp_report_columns(const struct xsp_report_table *t, const struct xsp_report_column **out)
+{
+	*out = t->columns;
+	return t->column_count;
+}
+
+size_t xsp_report_row_count(const struct xsp_report_table *t)
+{
+	return t->row_count;
+}
+
+const struct xsp_cell *xsp_report_row_at(const struct xsp_report_table *t, size_t index)
+{
+	return t->cells + index * t->column_count;
+}
+
+size_t xsp_report_findings(const struct xsp_report *r, const struct xsp_report_found **out)
+{
+	*out = r->findings;
+	return r->finding_count;
+}
+
+const char *xsp_severity_name(enum xsp_severity severity)
+{
+	static const char *const names[] = {
+		[XSP_SEVERITY_LOW] = "low",
+		[XSP_SEVERITY_MEDIUM] = "medium",
+		[XSP_SEVERITY_HIGH] = "high",
+	};
+
+	return names[severity];
+}
+
+const char *xsp_unit_name(enum xsp_unit unit)
+{
+	static const char *const names[] = {
+		[XSP_UNIT_TEXT] = "text",
+		[XSP_UNIT_COUNT] = "count",
+		[XSP_UNIT_NS] = "ns",
+		[XSP_UNIT_TIME] = "time_ns",
+		[XSP_UNIT_BYTES] = "bytes",
+		[XSP_UNIT_SHARE] = "share",
+		[XSP_UNIT_PER_SECOND] = "per_second",
+		[XSP_UNIT_BYTES_PER_SECOND] = "bytes_per_second",
+		[XSP_UNIT_NUMBER] = "number",
+	};
+
+	return names[unit];
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/report_head.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/units.h"
+
+struct count {
+	const char *key, *title;
+	uint64_t value;
+	bool always; /* also where it is 0 */
+};
+
+static void put_counts(struct xsp_report_section *s, const struct count *counts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (counts[i].always || counts[i].value > 0)
+			xsp_report_value(s, counts[i].key, counts[i].title, XSP_UNIT_COUNT,
+					 xsp_cell_integer(counts[i].value));
+}
+
+static void put_start(struct xsp_report_section *s, uint64_t realtime_ns)
+{
+	const time_t at = (time_t)(realtime_ns / 1000000000);
+	char text[64] = "";
+	struct tm tm;
+
+	if (localtime_r(&at, &tm) != NULL)
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S%z", &tm);
+	xsp_report_value(s, "start", "began", XSP_UNIT_TEXT,
+			 xsp_cell_text(text[0] != '\0' ? text : NULL));
+}
+
+static void put_times(struct xsp_report_section *s, struct xsp_timeline *t,
+		      const struct xsp_capture_reader *r)
+{
+	const struct xsp_capture_window *windows;
+	const uint64_t recorded = xsp_timeline_recorded_ns(t);
+	uint64_t start, end, first, last;
+
+	xsp_timeline_window(t, &start, &end);
+	xsp_capture_window(r, &first, &last);
+	xsp_report_value(s, "arguments", "recorded with", XSP_UNIT_TEXT,
+			 xsp_cell_text(xsp_capture_info(r, "arguments")));
+	put_start(s, xsp_capture_realtime(r, start));
+	xsp_report_value(s, "from_ns", "from", XSP_UNIT_TIME,
+			 start > first ? xsp_cell_integer(start - first) : xsp_cell_text(NULL));
+	xsp_report_value(s, "duration_ns", "time", XSP_UNIT_NS,
+			 xsp_cell_integer(end > start ? end - start : 0));
+	xsp_report_value(s, "recorded_ns", "... of it recorded", XSP_UNIT_NS,
+			 xsp_cell_integer(recorded));
+	xsp_report_value(s, "windows", "... in windows of --max-overhead", XSP_UNIT_COUNT,
+			 xsp_capture_windows(r, &windows) > 0
+				 ? xsp_cell_integer(xsp_capture_windows(r, &windows))
+				 : xsp_cell_text(NULL));
+}
+
+/* What the figures leave out, each with its number. */
+static void put_losses(struct xsp_report_section *s, const struct xsp_timeline *t,
+		       const struct xsp_capture_reader *r)
+{
+	const struct xsp_capture_stats *st = xsp_capture_stats(r);
+	const struct xsp_timeline_counts *c = xsp_timeline_counts(t);
+	uint64_t torn, chunks, events;
+
+	xsp_capture_damage(r, &torn, &chunks, &events);
+	const struct count counts[] = {
+		{"lost_entries", "lost entries", st->lost_entries, true},
+		{"lost_exits", "lost exits", st->lost_exits, true},
+		{"lost_other", "lost other events", st->lost_other, true},
+		{"lost_names", "lost names", st->lost_names, false},
+		{"missed_hits", "hits missed by the kernel", st->missed_hits, false},
+		{"untracked", "calls not followed (table full)", st->untracked, false},
+		{"unfinished", "calls open at the end, in no total", c->unfinished, true},
+		{"exit_lost", "calls whose end was not seen, in no total", c->exit_lost, false},
+		{"orphan_exits", "ends without a beginning",
+		 c->orphan_exits > c->begun_before ? c->orphan_exits - c->begun_before : 0, false},
+		{"unwound", "calls left by an exception or longjmp", c->unwound, false},
+		{"filtered", "calls held back by filters", c->filtered + st->filtered, false},
+		{"cut", "calls left out by the cut", c->cut, false},
+		{"clipped", "calls that go beyond the cut, in no mean", c->clipped, false},
+		{"names_unresolved", "ranges whose name never came", c->names_unresolved, false},
+		{"bad_chunks", "damaged pieces of the file", chunks, false},
+		{"bad_events", "damaged events", events, false},
+		{"torn_bytes", "bytes cut off at the file's end", torn, false},
+	};
+	put_counts(s, counts, sizeof(counts) / sizeof(counts[0]));
+}
+
+static void put_gaps(struct xsp_report_section *s, const struct xsp_capture_reader *r)
+{
+	const struct xsp_capture_probe *probes;
+	const struct xsp_capture_let_go *gone;
+	const size_t let_go = xsp_capture_let_gos(r, &gone);
+	char text[1400];
+	uint64_t count;
+
+	for (unsigned i = 0; i < XSP_GAPS; i++) {
+		const char *value = xsp_capture_gap(r, i, &count);
+		if (value == NULL)
+			continue;
+		snprintf(text, sizeof(text), "%s: %s", xsp_capture_gap_key(i), value);
+		xsp_report_note(s, text);
+	}
+	xsp_capture_probes(r, &probes);
+	for (size_t i = 0; i < let_go; i++) {
+		snprintf(text, sizeof(text),
+			 "let go, to keep the target fast: %s (%" PRIu64 " calls a second)",
+			 probes[gone[i].probe].name, gone[i].calls_per_second);
+		xsp_report_note(s, text);
+	}
+	if (xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE)
+		xsp_report_note(s,
+				"the capture has no end: xsptrace was stopped while it recorded, "
+				"or could not write on; all that it had written is here");
+	if (!xsp_capture_stats_known(r))
+		xsp_report_note(s, "whether events were lost is not known: the capture holds no "
+				   "counters");
+}
+
+void xsp_report_head(struct xsp_timeline *t, const struct xsp_capture_reader *r,
+		     struct xsp_report *report)
+{
+	struct xsp_report_section *s = xsp_report_section(report, "recording", "Recording");
+	const struct xsp_timeline_thread *threads;
+	const struct xsp_capture_process *processes;
+	const struct count counts[] = {
+		{"spans", "spans", xsp_timeline_counts(t)->spans, true},
+		{"threads", "threads", xsp_timeline_threads(t, &threads), true},
+		{"processes", "processes", xsp_capture_processes(r, &processes), true},
+	};
+
+	put_times(s, t, r);
+	if (xsp_timeline_cut_text(t) != NULL)
+		xsp_report_value(s, "part", "a part", XSP_UNIT_TEXT,
+				 xsp_cell_text(xsp_timeline_cut_text(t)));
+	put_counts(s, counts, sizeof(counts) / sizeof(counts[0]));
+	put_losses(s, t, r);
+	put_gaps(s, r);
+}

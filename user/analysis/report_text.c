@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* report_text.c - a report for people: the head, what was found, and the sections. */
+#include "analysis/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+
+#define WIDTH 80 /* where there is no terminal */
+#define FIRST_COLUMN_MAX 48 /* of a table whose columns have no room beside a longer one */
+#define FINDING_INDENT 8
+
+struct text {
+	FILE *f;
+	const struct xsp_report_how *how;
+	size_t width;
+	bool failed; /* out of memory */
+};
+
+/* ---- texts ---- */
+
+/* As a terminal may show it; malloc'd. columns 0: not cut. */
+static char *printable(const char *text, size_t columns)
+{
+	const size_t size = strlen(text) + 4;
+	char *out = malloc(size);
+
+	if (out != NULL)
+		xsp_printable(out, size, text, columns);
+	return out;
+}
+
+static size_t columns_of(const char *text)
+{
+	return xsp_printable(NULL, 0, text, 0);
+}
+
+static void put_colored(struct text *t, const char *color, const char *text)
+{
+	fprintf(t->f, "%s%s%s", t->how->color ? color : "", text, t->how->color ? "\033[0m" : "");
+}
+
+/* From column `at` on; lines that follow begin at `indent`. Words are not broken. */
+static void put_paragraph(struct text *t, const char *text, size_t indent, size_t at)
+{
+	char *clean = printable(text, 0);
+	bool first = true;
+
+	t->failed = t->failed || clean == NULL;
+	for (char *word = clean; word != NULL && *word != '\0';) {
+		char *end = word + strcspn(word, " ");
+		const bool more = *end != '\0';
+		*end = '\0';
+		const size_t columns = columns_of(word);
+		if (!first && at + 1 + columns > t->width) {
+			fprintf(t->f, "\n%*s", (int)indent, "");
+			at = indent;
+			first = true;
+		}
+		at += columns + !first;
+		fprintf(t->f, "%s%s", first ? "" : " ", word);
+		first = false;
+		word = end + more;
+	}
+	fputc('\n', t->f);
+	free(clean);
+}
+
+/* ---- figures ---- */
+
+static char *real_text(double value, enum xsp_unit unit)
+{
+	char text[XSP_UNITS_SIZE], out[2 * XSP_UNITS_SIZE];
+	const double size = fabs(value);
+	const char *sign = value < 0 ? "-" : "";
+	const bool large = !(size < 1.8e19); /* no integer of ours */
+
+	if (!isfinite(value))
+		return strdup("-");
+	if (unit == XSP_UNIT_NS && !large)
+		snprintf(out, sizeof(out), "%s%s", sign,
+			 xsp_format_ns(text, (uint64_t)llround(size)));
+	else if (unit == XSP_UNIT_TIME)
+		snprintf(out, sizeof(out), "%.3f s", value * 1e-9);
+	else if ((unit == XSP_UNIT_BYTES || unit == XSP_UNIT_BYTES_PER_SECOND) && !large)
+		snprintf(out, sizeof(out), "%s%s%s", sign,
+			 xsp_format_bytes(text, (uint64_t)llround(size)),
+			 unit == XSP_UNIT_BYTES ? "" : "/s");
+	else if (unit == XSP_UNIT_SHARE)
+		snprintf(out, sizeof(out), "%.1f %%", 100 * value);
+	else if (unit == XSP_UNIT_PER_SECOND)
+		snprintf(out, sizeof(out), "%.4g/s", value);
+	else
+		snprintf(out, sizeof(out), "%.4g", value);
+	return strdup(out);
+}
+
+/* Malloc'd. */
+static char *cell_text(const struct xsp_cell *cell, enum xsp_unit unit)
+{
+	char text[XSP_UNITS_SIZE];
+
+	if (cell->kind == XSP_CELL_ABSENT)
+		return strdup("-");
+	if (cell->kind == XSP_CELL_TEXT)
+		return printable(cell->text, 0);
+	if (cell->kind == XSP_CELL_INTEGER && unit == XSP_UNIT_NUMBER) {
+		snprintf(text, sizeof(text), "%" PRId64, cell->integer);
+		return strdup(text);
+	}
+	if (cell->kind == XSP_CELL_INTEGER && unit == XSP_UNIT_COUNT && cell->integer >= 0)
+		return strdup(xsp_format_count(text, (uint64_t)cell->integer));
+	return real_text(cell->kind == XSP_CELL_REAL ? cell->real : (double)cell->integer, unit);
+}
+
+/* "title value", one behind the other. */
+static void put_evidence(struct text *t, const struct xsp_report_section *figures)
+{
+	const struct xsp_report_figure *values;
+	const size_t count = xsp_report_values(figures, &values);
+	char *line = NULL;
+	size_t length;
+	FILE *f = open_memstream(&line, &length);
+
+	for (size_t i = 0; i < count && f != NULL; i++) {
+		char *text = cell_text(&values[i].value, values[i].unit);
+		t->failed = t->failed || text == NULL;
+		fprintf(f, "%s%s %s", i > 0 ? "; " : "", values[i].title, text != NULL ? text : "");
+		free(text);
+	}
+	t->failed = t->failed || f == NULL || fclose(f) != 0;
+	if (count > 0 && line != NULL) {
+		fprintf(t->f, "%*s", FINDING_INDENT, "");
+		put_paragraph(t, line, FINDING_INDENT, FINDING_INDENT);
+	}
+	free(line);
+}
+
+/* ---- findings ---- */
+
+static void put_labelled(struct text *t, const char *label, const char *text)
+{
+	if (text == NULL)
+		return;
+	fprintf(t->f, "%*s%s: ", FINDING_INDENT, "", label);
+	put_paragraph(t, text, FINDING_INDENT, FINDING_INDENT + strlen(label) + 2);
+}
+
+static void put_finding(struct text *t, const struct xsp_report_found *found)
+{
+	static const char *const words[] = {"LOW", "MEDIUM", "HIGH"};
+	static const char *const colors[] = {"\033[36m", "\033[33m", "\033[1;31m"};
+	const struct xsp_report_finding *f = &found->finding;
+
+	put_colored(t, colors[f->severity], words[f->severity]);
+	fprintf(t->f, "%*s", FINDING_INDENT - (int)strlen(words[f->severity]), "");
+	put_paragraph(t, f->title, FINDING_INDENT, FINDING_INDENT);
+	put_evidence(t, found->figures);
+	put_labelled(t, "do", f->advice);
+	if (f->to_ns > 0)
+		fprintf(t->f, "%*slook at: --from %.6gs --to %.6gs   (rule %s)\n", FINDING_INDENT,
+			"", (double)f->from_ns * 1e-9, (double)f->to_ns * 1e-9, f->rule);
+	else
+		fprintf(t->f, "%*s(rule %s)\n", FINDING_INDENT, "", f->rule);
+	put_labelled(t, "uncertain", f->uncertain);
+}
+
+static void put_findings(struct text *t, const struct xsp_report *r)
+{
+	const struct xsp_report_found *findings;
+	const size_t count = xsp_report_findings(r, &findings);
+
+	put_colored(t, "\033[1m", "Findings");
+	if (count == 0)
+		fputs(": none\n", t->f);
+	else
+		fprintf(t->f, ": %zu\n\n", count);
+	for (size_t i = 0; i < count; i++)
+		put_finding(t, &findings[i]);
+	fputc('\n', t->f);
+}
+
+/* ---- tables ---- */
+
+/* A table's cells as texts, those of the titles first. */
+struct grid {
+	const struct xsp_report_column *columns;
+	size_t column_count, row_count;
+	char **texts;
+	size_t *widths; /* by column; 0: nothing is known in it, it is not shown */
+};
+
+static bool fill_grid(const struct xsp_report_table *table, size_t top, struct grid *g)
+{
+	const size_t rows = xsp_report_row_count(table);
+
+	g->column_count = xsp_report_columns(table, &g->columns);
+	g->row_count = 1 + (top > 0 && top < rows ? top : rows);
+	g->texts = calloc(g->row_count * g->column_count + 1, sizeof(*g->texts));
+	g->widths = calloc(g->column_count + 1, sizeof(*g->widths));
+	if (g->texts == NULL || g->widths == NULL)
+		return false;
+	for (size_t i = 0; i < g->row_count * g->column_count; i++) {
+		const size_t row = i / g->column_count, k = i % g->column_count;
+		const struct xsp_cell *cell =
+			row > 0 ? &xsp_report_row_at(table, row - 1)[k] : NULL;
+		g->texts[i] = row == 0 ? strdup(g->columns[k].title)
+				       : cell_text(cell, g->columns[k].unit);
+		if (g->texts[i] == NULL)
+			return false;
+		const size_t columns = columns_of(g->texts[i]);
+		if (row > 0 && cell->kind != XSP_CELL_ABSENT && columns > g->widths[k])
+			g->widths[k] = columns;
+	}
+	for (size_t k = 0; k < g->column_count; k++) {
+		const size_t title = columns_of(g->texts[k]);
+		if (g->widths[k] > 0 && title > g->widths[k])
+			g->widths[k] = title;
+	}
+	return true;
+}
+
+static void clear_grid(struct grid *g)
+{
+	for (size_t i = 0; g->texts != NULL && i < g->row_count * g->column_count; i++)
+		free(g->texts[i]);
+	free(g->texts);
+	free(g->widths);
+}
+
+static void put_cell(struct text *t, const struct grid *g, size_t row, size_t k, size_t width,
+		     bool last)
+{
+	const char *text = g->texts[row * g->column_count + k];
+	const bool left = k == 0 || g->columns[k].unit == XSP_UNIT_TEXT;
+	char *cut = t->how->width > 0 && left ? printable(text, width) : NULL;
+	const size_t columns = columns_of(cut != NULL ? cut : text);
+	const int blanks = columns < width ? (int)(width - columns) : 0;
+
+	fprintf(t->f, "%s%*s%s", k > 0 ? "  " : "", left ? 0 : blanks, "",
+		cut != NULL ? cut : text);
+	if (left && !last)
+		fprintf(t->f, "%*s", blanks, "");
+	free(cut);
+}
+
+/* The first column, and those from `from` to before `to`. */
+static void put_block(struct text *t, const struct grid *g, size_t from, size_t to, size_t first)
+{
+	for (size_t row = 0; row < g->row_count; row++) {
+		size_t last = 0;
+		for (size_t k = from; k < to; k++)
+			last = g->widths[k] > 0 ? k : last;
+		fputs(t->how->color && row == 0 ? "\033[1m" : "", t->f);
+		put_cell(t, g, row, 0, first, last == 0);
+		for (size_t k = from; k < to; k++)
+			if (g->widths[k] > 0)
+				put_cell(t, g, row, k, g->widths[k], k == last);
+		fputs(t->how->color && row == 0 ? "\033[0m\n" : "\n", t->f);
+	}
+}
+
+/* What does not fit beside the rest comes below it, with the first column once more. */
+static void put_blocks(struct text *t, const struct grid *g)
+{
+	size_t others = 0, first = g->widths[0], from = 1;
+
+	for (size_t k = 1; k < g->column_count; k++)
+		others += g->widths[k] > 0 ? g->widths[k] + 2 : 0;
+	if (first + others > t->width && first > FIRST_COLUMN_MAX)
+		first = others + FIRST_COLUMN_MAX < t->width ? t->width - others : FIRST_COLUMN_MAX;
+	do {
+		size_t used = first, to = from;
+		while (to < g->column_count &&
+		       (g->widths[to] == 0 || to == from || used + 2 + g->widths[to] <= t->width)) {
+			used += g->widths[to] > 0 ? g->widths[to] + 2 : 0;
+			to++;
+		}
+		put_block(t, g, from, to, first);
+		from = to;
+		while (from < g->column_count && g->widths[from] == 0)
+			from++;
+		if (from < g->column_count)
+			fputc('\n', t->f);
+	} while (from < g->column_count);
+}
+
+static void put_table(struct text *t, const struct xsp_report_table *table)
+{
+	const size_t rows = xsp_report_row_count(table);
+	struct grid g = {0};
+
+	if (rows == 0)
+		return;
+	put_colored(t, "\033[1m", xsp_report_table_title(table));
+	fputs(":\n", t->f);
+	if (fill_grid(table, t->how->top, &g))
+		put_blocks(t, &g);
+	else
+		t->failed = true;
+	if (g.row_count > 0 && rows > g.row_count - 1)
+		fprintf(t->f, "... and %zu more (--top)\n", rows - (g.row_count - 1));
+	fputc('\n', t->f);
+	clear_grid(&g);
+}
+
+/* ---- sections ---- */
+
+static void put_values(struct text *t, const struct xsp_report_section *s)
+{
+	const struct xsp_report_figure *values;
+	const size_t count = xsp_report_values(s, &values);
+	size_t widest = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (values[i].value.kind != XSP_CELL_ABSENT && columns_of(values[i].title) > widest)
+			widest = columns_of(values[i].title);
+	for (size_t i = 0; i < count; i++) {
+		if (values[i].value.kind == XSP_CELL_ABSENT)
+			continue;
+		char *text = cell_text(&values[i].value, values[i].unit);
+		t->failed = t->failed || text == NULL;
+		fprintf(t->f, "  %s%*s  ", values[i].title,
+			(int)(widest - columns_of(values[i].title)), "");
+		put_paragraph(t, text != NULL ? text : "", widest + 4, widest + 4);
+		free(text);
+	}
+}
+
+static void put_section(struct text *t, const struct xsp_report_section *s)
+{
+	const char *const *notes;
+	const size_t count = xsp_report_notes(s, &notes);
+	const struct xsp_report_figure *values;
+
+	put_colored(t, "\033[1m", xsp_report_section_title(s));
+	fputc('\n', t->f);
+	put_values(t, s);
+	for (size_t i = 0; i < count; i++) {
+		fputs("  ", t->f);
+		put_paragraph(t, notes[i], 2, 2);
+	}
+	if (count + xsp_report_values(s, &values) > 0)
+		fputc('\n', t->f);
+	for (size_t i = 0; i < xsp_report_table_count(s); i++)
+		put_table(t, xsp_report_table_at(s, i));
+}
+
+int xsp_report_write_text(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how)
+{
+	struct text t = {.f = f, .how = how, .width = how->width > 0 ? (size_t)how->width : WIDTH};
+
+	if (xsp_report_section_count(r) > 0)
+		put_section(&t, xsp_report_section_at(r, 0));
+	put_findings(&t, r);
+	for (size_t i = 1; i < xsp_report_section_count(r); i++)
+		put_section(&t, xsp_report_section_at(r, i));
+	return t.failed || xsp_report_failed(r) ? -ENOMEM : ferror(f) ? -EIO : 0;
+}

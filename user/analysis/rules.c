@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/rules_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+
+const struct xsp_rule xsp_rules[] = {
+	{"hot-operation", 0.10, XSP_UNIT_SHARE,
+	 "an operation whose own time is at least that share of the time", "a capture with spans",
+	 xsp_rule_hot_operation},
+	{"python-loop", 100, XSP_UNIT_COUNT,
+	 "an operation called so many times a step from one place in Python",
+	 "--python, and steps (--step)", xsp_rule_python_loop},
+	{"loader", 0.10, XSP_UNIT_SHARE,
+	 "steps wait for PyTorch's DataLoader for at least that share of the time",
+	 "PyTorch's DataLoader", xsp_rule_loader},
+	{"warm-up", 0.10, XSP_UNIT_SHARE,
+	 "first steps take longer: at least that share of the time is lost in them",
+	 "steps (--step)", xsp_rule_warm_up},
+	{"overhead", 0.10, XSP_UNIT_SHARE,
+	 "the probes of this recording took at least that share of the time", "the whole recording",
+	 xsp_rule_overhead},
+	{"lock", 0.10, XSP_UNIT_SHARE,
+	 "a thread waits for a lock that another one holds for at least that share of the time",
+	 "--waits", xsp_rule_lock},
+	{"runnable", 0.10, XSP_UNIT_SHARE,
+	 "a thread could run and had no CPU for at least that share of the time", "--waits",
+	 xsp_rule_runnable},
+	{"page-faults", 0.05, XSP_UNIT_SHARE,
+	 "a thread waits for pages of memory for at least that share of the time", "--waits",
+	 xsp_rule_page_faults},
+	{"leak", 10 * 1024 * 1024, XSP_UNIT_BYTES,
+	 "memory of one place that only grows, by so many bytes a step (without steps: a second)",
+	 "--memory, without losses", xsp_rule_leak},
+	{"sync", 0.10, XSP_UNIT_SHARE,
+	 "calls of CUDA that wait for the GPU take at least that share of the time",
+	 "calls of CUDA (-e cuda)", xsp_rule_sync},
+	{"allocation", 1, XSP_UNIT_COUNT,
+	 "so many calls a step that allocate or free memory of CUDA's",
+	 "calls of CUDA (-e cuda), and steps (--step)", xsp_rule_allocation},
+	{"pageable-copy", 0.05, XSP_UNIT_SHARE,
+	 "copies from or to memory that is not pinned take at least that share of the time",
+	 "GPU activity", xsp_rule_pageable_copy},
+	{"small-copies", 64 * 1024, XSP_UNIT_BYTES,
+	 "most copies are smaller than that, and calls that copy take 5 % of the time",
+	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_small_copies},
+	{"gpu-idle", 0.10, XSP_UNIT_SHARE,
+	 "a GPU is idle for at least that share of the time from its first to its last work",
+	 "GPU activity", xsp_rule_gpu_idle},
+	{"launch-bound", 0.10, XSP_UNIT_SHARE,
+	 "a GPU waits for late launches of short kernels for at least that share of its time",
+	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_launch_bound},
+	{"short-kernels", 0.10, XSP_UNIT_SHARE,
+	 "a kernel that is shorter than its launch makes at least that share of all launches",
+	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_short_kernels},
+	{"serial-streams", 0.05, XSP_UNIT_SHARE,
+	 "of a second stream's work less than that share runs beside other work", "GPU activity",
+	 xsp_rule_serial_streams},
+	{"memory-bound", 0.10, XSP_UNIT_SHARE,
+	 "an operator with fewer FLOPs per byte than the GPU can do takes that share of its time",
+	 "GPU activity, and shapes of PyTorch's operators (--shapes)", xsp_rule_memory_bound},
+};
+const size_t xsp_rule_count = sizeof(xsp_rules) / sizeof(xsp_rules[0]);
+
+long xsp_rule_index(const char *key, size_t length)
+{
+	for (size_t i = 0; i < xsp_rule_count; i++)
+		if (strlen(xsp_rules[i].key) == length &&
+		    memcmp(xsp_rules[i].key, key, length) == 0)
+			return (long)i;
+	return -1;
+}
+
+void xsp_rule_value(const struct xsp_rule *rule, double value, char out[XSP_RULE_VALUE])
+{
+	char text[XSP_UNITS_SIZE];
+
+	if (rule->unit == XSP_UNIT_SHARE)
+		snprintf(out, XSP_RULE_VALUE, "%g %%", 100 * value);
+	else if (rule->unit == XSP_UNIT_BYTES && value < 1e18)
+		snprintf(out, XSP_RULE_VALUE, "%s", xsp_format_bytes(text, (uint64_t)value));
+	else
+		snprintf(out, XSP_RULE_VALUE, "%g", value);
+}
+
+static void put_row(struct xsp_report_table *t, const struct xsp_rule_context *c, size_t findings,
+		    bool known)
+{
+	char from[XSP_RULE_VALUE];
+
+	xsp_rule_value(c->rule, c->threshold, from);
+	const struct xsp_cell cells[] = {
+		xsp_cell_text(c->rule->key),
+		xsp_cell_text(from),
+		known ? xsp_cell_integer(findings) : xsp_cell_text(NULL),
+		xsp_cell_text(known ? NULL : c->rule->needs),
+	};
+
+	xsp_report_row(t, cells);
+}
+
+int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds)
+{
+	static const struct xsp_report_column columns[] = {
+		{"rule", "rule", XSP_UNIT_TEXT, true},
+		{"threshold", "threshold", XSP_UNIT_TEXT, false},
+		{"findings", "findings", XSP_UNIT_COUNT, false},
+		{"needs", "no data: it needs", XSP_UNIT_TEXT, false},
+	};
+	struct xsp_report_table *t =
+		xsp_report_table(xsp_report_section(c->report, "rules", "Rules"), "rules",
+				 "what was looked for", columns, 4);
+	const struct xsp_report_found *all;
+	int rc = xsp_rules_prepare(c);
+
+	for (size_t i = 0; i < xsp_rule_count && rc >= 0; i++) {
+		const size_t before = xsp_report_findings(c->report, &all);
+		c->rule = &xsp_rules[i];
+		c->threshold = thresholds != NULL ? thresholds[i] : xsp_rules[i].threshold;
+		rc = c->rule->find(c);
+		put_row(t, c, xsp_report_findings(c->report, &all) - before,
+			rc != XSP_RULE_NO_DATA);
+	}
+	return rc < 0 ? rc : 0;
+}

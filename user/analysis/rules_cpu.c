@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rules_cpu.c - operations, loops, the data loader, first steps, and the recording itself. */
+#include "analysis/rules_private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/call_sites.h"
+#include "analysis/summary_report.h"
+#include "base/units.h"
+#include "catalog/cuda_table.h"
+
+#define FINDINGS_MAX 20 /* of one rule, with whatever threshold */
+#define LOOP_LEAST_SHARE 0.05 /* of the time: shorter loops are nobody's question */
+#define LOADER                                                                                     \
+	"enumerate(DataLoader)#" /* torch.utils.data.DataLoader's own range around __next__ */
+
+static const struct xsp_summary_analysis *summary_of(const struct xsp_rule_context *c)
+{
+	return xsp_rule_state(c, "summary");
+}
+
+/* ---- hot operation ---- */
+
+/* What a row's code itself took: where it is known on a CPU, as a call that waits is no hot one. */
+static uint64_t own_of(const struct xsp_summary_row *row)
+{
+	return row->self_cpu_known && row->self_cpu_ns < row->own_ns ? row->self_cpu_ns
+								     : row->own_ns;
+}
+
+/* Other rules tell of waiting for the GPU and for data; a step is no operation. */
+static bool is_operation(const struct xsp_rule_context *c, const struct xsp_summary_row *row)
+{
+	const struct xsp_summary_analysis *a = summary_of(c);
+	const struct xsp_cuda_entry *cuda = xsp_cuda_find(xsp_summary_text(a->summary, row));
+
+	return !xsp_steps_marked_by(a->summary->steps, row->name) &&
+	       !xsp_call_sites_is_loader(xsp_rule_state(c, "call_sites"), row->name) &&
+	       (cuda == NULL || cuda->kind != XSP_CUDA_SYNC);
+}
+
+static void put_calls(struct xsp_report_section *f, uint64_t calls, double per_step)
+{
+	xsp_report_value(f, "calls", "calls", XSP_UNIT_COUNT, xsp_cell_integer(calls));
+	if (per_step > 0)
+		xsp_report_value(f, "calls_per_step", "calls a step", XSP_UNIT_COUNT,
+				 xsp_cell_real(per_step));
+}
+
+/* In steps it is known with the probes and with waiting: as much less as in the whole. */
+static struct xsp_rule_part part_of(const struct xsp_rule_context *c,
+				    const struct xsp_summary_row *row)
+{
+	uint64_t in_steps_ns;
+
+	xsp_steps_calls(summary_of(c)->summary->steps, row->name, &in_steps_ns);
+	return xsp_rule_part(
+		c, own_of(row),
+		(uint64_t)((double)in_steps_ns * xsp_rule_share(own_of(row), row->self_ns)));
+}
+
+static void find_hot(const struct xsp_rule_context *c, const struct xsp_summary_row *row,
+		     struct xsp_rule_part part)
+{
+	const struct xsp_summary_analysis *a = summary_of(c);
+	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
+	const struct xsp_call_site *site = xsp_call_sites_of(sites, row->name);
+	const char *name = xsp_summary_text(a->summary, row);
+	char title[640], advice[XSP_CALL_SITE_TEXT + 400], line[XSP_CALL_SITE_TEXT];
+	char doubt[XSP_DOUBT_SIZE];
+	const bool at = site != NULL && xsp_call_site_line(sites, site, line);
+
+	snprintf(title, sizeof(title), "%.400s itself takes %.1f %% of %s", name, 100 * part.share,
+		 part.of);
+	snprintf(
+		advice, sizeof(advice),
+		"make fewer, larger or cheaper calls of %.200s%s%s; --sample shows where inside it "
+		"the time goes%s",
+		name, at ? ", most of its time is called from " : "", at ? line : "",
+		row->self_cpu_known ? "" : ", and --waits whether it computes or waits");
+	const char *uncertain = xsp_rule_doubt(
+		c, XSP_DOUBT_LOST | XSP_DOUBT_ENDS | XSP_DOUBT_FILTERED | XSP_DOUBT_WINDOWS, doubt);
+	if (uncertain == NULL && row->mostly_probes)
+		uncertain = "most of the time of most of its calls is that of probes inside them";
+	struct xsp_report_section *f = xsp_rule_found(
+		c,
+		(struct xsp_report_finding){
+			.subject = name,
+			.title = title,
+			.advice = advice,
+			.uncertain = uncertain,
+			.share = part.share,
+			.from_ns = row->measured > 0 ? row->max_start_ns : 0,
+			.to_ns = row->measured > 0 ? row->max_start_ns + row->max_ns : 0},
+		true);
+	xsp_report_value(f, "self_ns", "own time", XSP_UNIT_NS, xsp_cell_integer(own_of(row)));
+	put_calls(f, row->calls,
+		  xsp_rule_share(xsp_steps_calls(a->summary->steps, row->name, NULL),
+				 c->steps.steps));
+	if (row->measured > 0) {
+		xsp_report_value(f, "p50_ns", "p50", XSP_UNIT_NS, xsp_cell_integer(row->p50_ns));
+		xsp_report_value(f, "max_ns", "longest", XSP_UNIT_NS,
+				 xsp_cell_integer(row->max_ns));
+	}
+}
+
+int xsp_rule_hot_operation(const struct xsp_rule_context *c)
+{
+	const struct xsp_summary_analysis *a = summary_of(c);
+	const struct xsp_summary_row *rows;
+	const size_t count = xsp_summary_rows(a->summary, &rows);
+	size_t found = 0;
+
+	for (size_t i = 0; i < count && found < FINDINGS_MAX; i++) {
+		const struct xsp_rule_part part = part_of(c, &rows[i]);
+		if (part.share <= 0 || part.share < c->threshold || !is_operation(c, &rows[i]))
+			continue;
+		find_hot(c, &rows[i], part);
+		found++;
+	}
+	return count > 0 ? 0 : XSP_RULE_NO_DATA;
+}
+
+/* ---- operation in a loop of Python's ---- */
+
+static void find_loop(const struct xsp_rule_context *c, const struct xsp_call_site *site,
+		      double per_step, struct xsp_rule_part part)
+{
+	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
+	const char *name = xsp_timeline_name(c->timeline, site->name);
+	char subject[XSP_CALL_SITE_TEXT], line[XSP_CALL_SITE_TEXT] = "a line that is not known";
+	char title[XSP_CALL_SITE_TEXT + 700], advice[XSP_CALL_SITE_TEXT + 400];
+	char doubt[XSP_DOUBT_SIZE];
+
+	xsp_call_site_line(sites, site, line);
+	xsp_call_site_text(sites, site, subject);
+	snprintf(title, sizeof(title),
+		 "%.400s is called %.4g times a step from one place, %s: %.1f %% of %s", name,
+		 per_step, line, 100 * part.share, part.of);
+	snprintf(advice, sizeof(advice),
+		 "take the loop around %s out of Python: one call on stacked tensors, a batched, "
+		 "fused or foreach form, or torch.compile",
+		 line);
+	struct xsp_report_section *f = xsp_rule_found(
+		c,
+		(struct xsp_report_finding){
+			.subject = subject,
+			.title = title,
+			.advice = advice,
+			.uncertain = xsp_rule_doubt(c,
+						    XSP_DOUBT_SITES | XSP_DOUBT_LOST |
+							    XSP_DOUBT_WINDOWS | XSP_DOUBT_FILTERED,
+						    doubt),
+			.share = part.share,
+			.from_ns = site->longest_start_ns,
+			.to_ns = site->longest_start_ns + site->longest_ns},
+		true);
+	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(site->total_ns));
+	put_calls(f, site->calls, per_step);
+}
+
+int xsp_rule_python_loop(const struct xsp_rule_context *c)
+{
+	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
+	const struct xsp_call_site *list;
+	const size_t count = xsp_call_sites_list(sites, &list);
+	size_t found = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < count && found < FINDINGS_MAX && c->steps.steps > 0; i++) {
+		uint64_t ns;
+		any = any || list[i].python != NULL;
+		if (list[i].kind != 0)
+			continue;
+		const double per_step = xsp_rule_share(xsp_call_site_in_steps(sites, &list[i], &ns),
+						       c->steps.steps);
+		const struct xsp_rule_part part = xsp_rule_part(c, list[i].total_ns, ns);
+		if (per_step <= 0 || per_step < c->threshold || part.share < LOOP_LEAST_SHARE)
+			continue;
+		find_loop(c, &list[i], per_step, part);
+		found++;
+	}
+	return any ? 0 : XSP_RULE_NO_DATA;
+}
+
+/* ---- starved loader ---- */
+
+/* All ranges of the DataLoader: of one process there is one, by its class. */
+struct loader {
+	struct xsp_call_place sum;
+	const char *name; /* of what took most */
+	uint64_t cpu_ns;
+	bool cpu_known;
+};
+
+static int loader_of(const struct xsp_rule_context *c, struct loader *l)
+{
+	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
+	const struct xsp_summary_row *rows;
+	const size_t row_count = xsp_summary_rows(summary_of(c)->summary, &rows);
+	size_t count;
+	struct xsp_call_place *places = xsp_call_sites_places(sites, 1U << XSP_SITE_LOADER, &count);
+
+	*l = (struct loader){.cpu_known = true};
+	for (size_t i = 0; places != NULL && i < count; i++) {
+		xsp_call_place_add(&l->sum, &places[i]);
+		if (i == 0)
+			l->name = xsp_timeline_name(c->timeline, places[i].site.name);
+	}
+	for (size_t i = 0; i < row_count; i++)
+		if (xsp_call_sites_is_loader(sites, rows[i].name)) {
+			l->cpu_ns += rows[i].cpu_ns;
+			l->cpu_known = l->cpu_known && rows[i].cpu_known;
+		}
+	free(places);
+	return places == NULL ? -ENOMEM : 0;
+}
+
+/* Where it waits its workers are too slow; where it computes there are none. */
+static const char *loader_advice(const struct loader *l)
+{
+	if (!l->cpu_known)
+		return "give the DataLoader (more) workers (num_workers), persistent_workers and "
+		       "prefetch_factor, or make its __getitem__ and collate_fn cheaper; --waits "
+		       "shows whether it waits or computes";
+	return 2 * l->cpu_ns > l->sum.site.total_ns
+		       ? "the DataLoader computes in the training thread itself: give it workers "
+			 "(num_workers), or make its __getitem__ and collate_fn cheaper"
+		       : "the DataLoader waits for its workers or for files: give it more workers "
+			 "(num_workers), a larger prefetch_factor, faster storage, or make its "
+			 "__getitem__ cheaper";
+}
+
+static void find_loader(const struct xsp_rule_context *c, const struct loader *l,
+			struct xsp_rule_part part)
+{
+	const struct xsp_call_site *sum = &l->sum.site;
+	char title[200], doubt[XSP_DOUBT_SIZE];
+
+	snprintf(title, sizeof(title), "getting data from the DataLoader takes %.1f %% of %s",
+		 100 * part.share, part.of);
+	struct xsp_report_section *f = xsp_rule_found(
+		c,
+		(struct xsp_report_finding){
+			.subject = l->name,
+			.title = title,
+			.advice = loader_advice(l),
+			.uncertain = xsp_rule_doubt(
+				c, XSP_DOUBT_SITES | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
+			.share = part.share,
+			.from_ns = sum->longest_start_ns,
+			.to_ns = sum->longest_start_ns + sum->longest_ns},
+		true);
+	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(sum->total_ns));
+	xsp_report_value(f, "calls", "batches", XSP_UNIT_COUNT, xsp_cell_integer(sum->calls));
+	xsp_report_value(f, "cpu_ns", "of it on CPU", XSP_UNIT_NS,
+			 l->cpu_known ? xsp_cell_integer(l->cpu_ns) : xsp_cell_text(NULL));
+	xsp_report_value(f, "max_ns", "longest", XSP_UNIT_NS, xsp_cell_integer(sum->longest_ns));
+}
+
+int xsp_rule_loader(const struct xsp_rule_context *c)
+{
+	struct loader loader;
+	int rc = loader_of(c, &loader);
+
+	if (rc < 0 || loader.sum.site.calls == 0)
+		return rc < 0 ? rc : XSP_RULE_NO_DATA;
+	const struct xsp_rule_part part =
+		xsp_rule_part(c, loader.sum.site.total_ns, loader.sum.in_steps_ns);
+	if (part.share > 0 && part.share >= c->threshold)
+		find_loader(c, &loader, part);
+	return 0;
+}
+
+/* ---- slow first steps ---- */
+
+/* Every program warms up: it is said, and never more than that. */
+int xsp_rule_warm_up(const struct xsp_rule_context *c)
+{
+	const struct xsp_steps_figures s = c->steps;
+	char title[240], time[XSP_UNITS_SIZE], median[XSP_UNITS_SIZE], doubt[XSP_DOUBT_SIZE];
+
+	if (s.steps == 0)
+		return XSP_RULE_NO_DATA;
+	const uint64_t usual = s.warm_up * s.median_ns;
+	const uint64_t lost = s.warm_up_ns > usual ? s.warm_up_ns - usual : 0;
+	const double share = xsp_rule_share(lost, c->recorded_ns);
+	if (lost == 0 || share < c->threshold)
+		return 0;
+	snprintf(title, sizeof(title),
+		 "first steps (%" PRIu64 ") took %s longer than as many later ones (median %s): "
+		 "%.1f %% of the recorded time",
+		 s.warm_up, xsp_format_ns(time, lost), xsp_format_ns(median, s.median_ns),
+		 100 * share);
+	struct xsp_report_section *f = xsp_rule_found(
+		c,
+		(struct xsp_report_finding){
+			.severity = XSP_SEVERITY_LOW,
+			.title = title,
+			.advice =
+				"they are in no figure of steps, and in those of operations: "
+				"--from step:N leaves them out there too. If they matter: compile, "
+				"allocate and load ahead",
+			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
+			.share = share,
+			.from_ns = s.warm_up_from_ns,
+			.to_ns = s.warm_up_to_ns},
+		false);
+	xsp_report_value(f, "steps", "first steps", XSP_UNIT_COUNT, xsp_cell_integer(s.warm_up));
+	xsp_report_value(f, "total_ns", "which took", XSP_UNIT_NS, xsp_cell_integer(s.warm_up_ns));
+	xsp_report_value(f, "p50_ns", "the later ones' median", XSP_UNIT_NS,
+			 xsp_cell_integer(s.median_ns));
+	return 0;
+}
+
+/* ---- the recording itself ---- */
+
+int xsp_rule_overhead(const struct xsp_rule_context *c)
+{
+	const struct xsp_summary_analysis *a = summary_of(c);
+	const uint64_t cost = xsp_capture_stats(c->reader)->probes_cost_ns;
+	const struct xsp_summary_row *rows, *most = NULL;
+	const size_t count = xsp_summary_rows(a->summary, &rows);
+	const double share = xsp_rule_share(cost, c->time_ns);
+	char title[240], advice[640], time[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE];
+
+	if (cost == 0 || xsp_timeline_cut_text(c->timeline) != NULL)
+		return XSP_RULE_NO_DATA;
+	if (share < c->threshold)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (most == NULL || rows[i].calls > most->calls)
+			most = &rows[i];
+	snprintf(title, sizeof(title),
+		 "the recording itself takes %.1f %% of %s: %s in probes, estimated", 100 * share,
+		 c->time_of, xsp_format_ns(time, cost));
+	snprintf(advice, sizeof(advice),
+		 "record less: most calls are those of %.300s (%s), which -e '!...' leaves out; or "
+		 "keep it small with --max-overhead. Own times here are without the probes",
+		 most != NULL ? xsp_summary_text(a->summary, most) : "no name",
+		 xsp_format_count(calls, most != NULL ? most->calls : 0));
+	struct xsp_report_section *f = xsp_rule_found(
+		c, (struct xsp_report_finding){.title = title, .advice = advice, .share = share},
+		true);
+	xsp_report_value(f, "probes_ns", "in probes", XSP_UNIT_NS, xsp_cell_integer(cost));
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rules_private.h - the rules' functions: struct xsp_rule.find. */
+#ifndef XSP_ANALYSIS_RULES_PRIVATE_H
+#define XSP_ANALYSIS_RULES_PRIVATE_H
+
+#include "analysis/rules.h"
+
+/* rules_cpu.c */
+int xsp_rule_hot_operation(const struct xsp_rule_context *c);
+int xsp_rule_python_loop(const struct xsp_rule_context *c);
+int xsp_rule_loader(const struct xsp_rule_context *c);
+int xsp_rule_warm_up(const struct xsp_rule_context *c);
+int xsp_rule_overhead(const struct xsp_rule_context *c);
+/* rules_waits.c */
+int xsp_rule_lock(const struct xsp_rule_context *c);
+int xsp_rule_runnable(const struct xsp_rule_context *c);
+int xsp_rule_page_faults(const struct xsp_rule_context *c);
+/* rules_memory.c */
+int xsp_rule_leak(const struct xsp_rule_context *c);
+int xsp_rule_allocation(const struct xsp_rule_context *c);
+int xsp_rule_pageable_copy(const struct xsp_rule_context *c);
+int xsp_rule_small_copies(const struct xsp_rule_context *c);
+/* rules_sync.c */
+int xsp_rule_sync(const struct xsp_rule_context *c);
+/* rules_gpu.c */
+int xsp_rule_gpu_idle(const struct xsp_rule_context *c);
+int xsp_rule_launch_bound(const struct xsp_rule_context *c);
+int xsp_rule_short_kernels(const struct xsp_rule_context *c);
+int xsp_rule_serial_streams(const struct xsp_rule_context *c);
+int xsp_rule_memory_bound(const struct xsp_rule_context *c);
+
+#endif

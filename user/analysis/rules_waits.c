@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rules_waits.c - locks, processors that were busy, and pages that were not there: --waits. */
+#include "analysis/rules_private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/summary_report.h"
+#include "analysis/summary_waits_private.h"
+#include "base/text.h"
+#include "base/u64map.h"
+#include "base/units.h"
+
+#define LOCKS_LOOKED_AT 100 /* those that were waited for longest */
+
+static const struct xsp_summary_waits *waits_of(const struct xsp_rule_context *c)
+{
+	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
+
+	return a->summary->waits;
+}
+
+/* ---- locks ---- */
+
+/* How long threads waited while it was known who held it. */
+static uint64_t held_ns(const struct xsp_summary_waits *w, const struct lock *lock)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < w->people_count; i++)
+		if (&w->locks[w->people[i].lock] == lock && w->people[i].role == HOLDER)
+			ns += w->people[i].ns;
+	return ns;
+}
+
+static uint64_t time_of(const struct xsp_rule_context *c, uint32_t tid)
+{
+	const struct xsp_thread_times *times;
+	const size_t count = xsp_timeline_times(c->timeline, &times);
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (times[i].thread->tid == tid)
+			ns += times[i].until_ns - times[i].since_ns;
+	return ns;
+}
+
+static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
+		      const struct person *waiter, double share)
+{
+	const struct xsp_summary_waits *w = waits_of(c);
+	const struct person *holder = xsp_waits_person(w, lock, HOLDER);
+	const struct spot *spots;
+	const bool placed = xsp_waits_spots(w, (uint32_t)(lock - w->locks), true, &spots) > 0;
+	char who[128], by[128], place[420], title[900], advice[900], address[40];
+	char doubt[XSP_DOUBT_SIZE];
+
+	xsp_waits_thread(w, waiter->tid, who, sizeof(who));
+	xsp_waits_thread(w, holder->tid, by, sizeof(by));
+	snprintf(address, sizeof(address), "lock 0x%" PRIx64, lock->address);
+	snprintf(place, sizeof(place), "%.400s",
+		 placed ? xsp_timeline_name(c->timeline, spots[0].place - 1) : address);
+	snprintf(title, sizeof(title),
+		 "%s waits %.1f %% of its time for a lock that others hold, at %s", who,
+		 100 * share, place);
+	snprintf(advice, sizeof(advice),
+		 "hold the lock of %s for less time, split it, or share less: %s holds it most%s",
+		 place, by, placed ? "" : " (--wait-stacks shows where)");
+	struct xsp_report_section *f = xsp_rule_found(
+		c,
+		(struct xsp_report_finding){
+			.subject = placed ? place : NULL,
+			.title = title,
+			.advice = advice,
+			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
+			.share = share,
+			.from_ns = lock->longest_left_ns,
+			.to_ns = lock->longest_left_ns + lock->longest_ns},
+		true);
+	xsp_report_value(f, "thread_ns", "it waited", XSP_UNIT_NS, xsp_cell_integer(waiter->ns));
+	xsp_report_value(f, "total_ns", "all threads", XSP_UNIT_NS, xsp_cell_integer(lock->ns));
+	xsp_report_value(f, "waits", "waits", XSP_UNIT_COUNT, xsp_cell_integer(lock->waits));
+	xsp_report_value(f, "max_ns", "longest", XSP_UNIT_NS, xsp_cell_integer(lock->longest_ns));
+	xsp_report_value(f, "holder", "held most by", XSP_UNIT_TEXT, xsp_cell_text(by));
+	xsp_report_value(f, "address", "address", XSP_UNIT_TEXT, xsp_cell_text(address + 5));
+}
+
+/* A thread that waits where nobody holds anything has nothing to do: a condition variable, a queue. */
+int xsp_rule_lock(const struct xsp_rule_context *c)
+{
+	const struct xsp_summary_waits *w = waits_of(c);
+	const struct lock **locks = w != NULL ? xsp_waits_locks(w) : NULL;
+
+	if (w == NULL || locks == NULL)
+		return w == NULL ? XSP_RULE_NO_DATA : -ENOMEM;
+	for (size_t i = 0; i < w->lock_count && i < LOCKS_LOOKED_AT && locks[i]->owned; i++) {
+		const struct person *waiter = xsp_waits_person(w, locks[i], WAITER);
+		const uint64_t all = waiter != NULL ? time_of(c, waiter->tid) : 0;
+		/* a thread that was there for a moment only is compared with all of the time */
+		const uint64_t time = all > c->recorded_ns ? all : c->recorded_ns;
+		const double share = waiter != NULL ? xsp_rule_share(waiter->ns, time) : 0;
+		if (share > 0 && share >= c->threshold && 2 * held_ns(w, locks[i]) > locks[i]->ns)
+			find_lock(c, locks[i], waiter, share);
+	}
+	free(locks);
+	return 0;
+}
+
+/* ---- what threads of one name did not get ---- */
+
+struct group {
+	const char *name;
+	uint64_t threads, time_ns, ns, running_ns;
+};
+
+/* By name: threads that come and go are one. The caller's to free; NULL: out of memory. */
+static struct group *group(const struct xsp_rule_context *c,
+			   uint64_t (*of)(const struct xsp_thread_times *), size_t *count)
+{
+	const struct xsp_thread_times *times;
+	const size_t n = xsp_timeline_times(c->timeline, &times);
+	struct group *groups = calloc(n + 1, sizeof(*groups));
+	struct xsp_u64map index = {0};
+
+	*count = 0;
+	for (size_t i = 0; groups != NULL && i < n; i++) {
+		const char *name = times[i].thread->comm;
+		const uint64_t hash = xsp_u64_mix(xsp_text_hash(name, strlen(name)));
+		const uint32_t *known = xsp_u64map_get(&index, hash);
+		const size_t at = known != NULL ? *known : *count;
+		if (known == NULL && xsp_u64map_set(&index, hash, (uint32_t)at) < 0) {
+			free(groups);
+			groups = NULL;
+			break;
+		}
+		*count += known == NULL;
+		groups[at].name = name;
+		groups[at].threads++;
+		groups[at].time_ns += times[i].until_ns - times[i].since_ns;
+		groups[at].running_ns += times[i].running_ns;
+		groups[at].ns += of(&times[i]);
+	}
+	xsp_u64map_free(&index);
+	return groups;
+}
+
+/* A rule of threads: `found` is told of each group that the share is reached in. */
+static int find_groups(const struct xsp_rule_context *c,
+		       uint64_t (*of)(const struct xsp_thread_times *),
+		       void (*found)(const struct xsp_rule_context *, const struct group *, double))
+{
+	size_t count = 0;
+	struct group *groups = waits_of(c) != NULL ? group(c, of, &count) : NULL;
+
+	if (groups == NULL)
+		return waits_of(c) == NULL ? XSP_RULE_NO_DATA : -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct group *g = &groups[i];
+		/* threads that were there for a moment only are compared with all of the time */
+		const uint64_t time = g->time_ns > c->recorded_ns ? g->time_ns : c->recorded_ns;
+		const double share = xsp_rule_share(g->ns, time);
+		if (share > 0 && share >= c->threshold)
+			found(c, g, share);
+	}
+	free(groups);
+	return 0;
+}
+
+static uint64_t runnable_ns(const struct xsp_thread_times *t)
+{
+	return t->runnable_ns;
+}
+
+static uint64_t fault_ns(const struct xsp_thread_times *t)
+{
+	return t->blocked_ns[XSP_WAIT_FAULT];
+}
+
+static void threads_text(const struct group *g, char out[160])
+{
+	if (g->threads == 1)
+		snprintf(out, 160, "thread %.64s", g->name);
+	else
+		snprintf(out, 160, "%" PRIu64 " threads %.64s", g->threads, g->name);
+}
+
+static void find_group(const struct xsp_rule_context *c, const struct group *g, double share,
+		       const char *title, const char *advice)
+{
+	char doubt[XSP_DOUBT_SIZE];
+	struct xsp_report_section *f =
+		xsp_rule_found(c,
+			       (struct xsp_report_finding){
+				       .subject = g->name,
+				       .title = title,
+				       .advice = advice,
+				       .uncertain = xsp_rule_doubt(c, XSP_DOUBT_WINDOWS, doubt),
+				       .share = share},
+			       true);
+
+	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(g->ns));
+	xsp_report_value(f, "running_ns", "on CPU", XSP_UNIT_NS, xsp_cell_integer(g->running_ns));
+	xsp_report_value(f, "threads", "threads", XSP_UNIT_COUNT, xsp_cell_integer(g->threads));
+}
+
+static void found_runnable(const struct xsp_rule_context *c, const struct group *g, double share)
+{
+	char who[160], title[320];
+
+	threads_text(g, who);
+	snprintf(title, sizeof(title), "%s could run and had no CPU for %.1f %% of the time", who,
+		 100 * share);
+	find_group(c, g, share, title,
+		   "there is more to run than CPUs: start fewer threads (OMP_NUM_THREADS, "
+		   "num_workers, intra-op threads), lift the container's CPU limit, or keep other "
+		   "programs off these CPUs");
+}
+
+static void found_faults(const struct xsp_rule_context *c, const struct group *g, double share)
+{
+	char who[160], title[320];
+
+	threads_text(g, who);
+	snprintf(title, sizeof(title), "%s waits for pages of memory for %.1f %% of the time", who,
+		 100 * share);
+	find_group(c, g, share, title,
+		   "pages come from disk or swap, or memory is cleared again and again: keep and "
+		   "reuse buffers, read files ahead, use huge pages, or give the machine more "
+		   "memory");
+}
+
+int xsp_rule_runnable(const struct xsp_rule_context *c)
+{
+	return find_groups(c, runnable_ns, found_runnable);
+}
+
+int xsp_rule_page_faults(const struct xsp_rule_context *c)
+{
+	return find_groups(c, fault_ns, found_faults);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary_report.h - the state of the analysis "summary", for rules. */
+#ifndef XSP_ANALYSIS_SUMMARY_REPORT_H
+#define XSP_ANALYSIS_SUMMARY_REPORT_H
+
+#include "analysis/analysis.h"
+#include "analysis/summary_private.h"
+
+struct xsp_summary_analysis {
+	struct xsp_timeline *timeline;
+	struct xsp_capture_reader *reader;
+	struct xsp_summary *summary;
+};
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* analyze.c - `xsptrace analyze FILE`: what is slow, why, and what to do about it. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/analyses.h"
+#include "analysis/rules.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/cut_options.h"
+#include "cli/input.h"
+#include "export/out.h"
+
+#define TOP 20 /* rows of a table of text */
+
+static const char usage[] =
+	"Usage: xsptrace analyze FILE [-o OUT] [--format text|json|csv]\n"
+	"                        [--fail-on low|medium|high] [--threshold RULE=VALUE]...\n"
+	"                        [--top N|all] [-q] [A PART OF IT]\n"
+	"\n"
+	"Says what is slow, why, and what to do about it; then the figures: operations, steps,\n"
+	"threads, memory. docs/analyze.md says what each rule and each key means. Needs no root.\n"
+	"\n"
+	"  -o OUT               a file instead of standard output; its ending (.txt, .json, "
+	".csv)\n"
+	"                       is its format, where --format does not say another\n"
+	"      --fail-on LEAST  exit status 10 if there is a finding of at least that severity\n"
+	"      --threshold RULE=VALUE   from where on a rule finds something, see below\n"
+	"      --top N|all      rows of each table (default: 20 in text, else all)\n"
+	"  -q, --quiet          no progress\n"
+	"\n";
+static const char example[] =
+	"\nExample: xsptrace analyze run.xspt\n"
+	"         xsptrace analyze run.xspt --from step:10..20 -o report.json --fail-on high\n";
+
+enum { OPT_FORMAT = 256, OPT_FAIL_ON, OPT_THRESHOLD, OPT_TOP };
+
+static const struct option longs[] = {
+	{"output", required_argument, NULL, 'o'},
+	{"format", required_argument, NULL, OPT_FORMAT},
+	{"fail-on", required_argument, NULL, OPT_FAIL_ON},
+	{"threshold", required_argument, NULL, OPT_THRESHOLD},
+	{"top", required_argument, NULL, OPT_TOP},
+	XSP_CUT_LONGS,
+	{"quiet", no_argument, NULL, 'q'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static const struct format {
+	const char *name, *ending;
+	size_t top; /* rows, unless --top says it */
+	int (*write)(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
+} formats[] = {
+	{"text", ".txt", TOP, xsp_report_write_text},
+	{"json", ".json", 0, xsp_report_write_json},
+	{"csv", ".csv", 0, xsp_report_write_csv},
+};
+#define FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+struct options {
+	struct xsp_cut_options cut;
+	const struct format *format;
+	const char *path; /* NULL: standard output */
+	int fail_on; /* enum xsp_severity; -1: nothing */
+	double *thresholds;
+	bool top_given, quiet, help;
+	size_t top;
+};
+
+/* ---- options ---- */
+
+static int wrong(struct xsp_error *err, const char *option, const char *value, const char *wanted)
+{
+	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%s wants %s, not '%.200s'", option,
+			     wanted, value);
+}
+
+static int take_format(struct options *o, const char *name, struct xsp_error *err)
+{
+	for (size_t i = 0; i < FORMATS; i++)
+		if (strcmp(formats[i].name, name) == 0) {
+			o->format = &formats[i];
+			return 0;
+		}
+	return wrong(err, "--format", name, "text, json or csv");
+}
+
+static int take_severity(struct options *o, const char *name, struct xsp_error *err)
+{
+	for (int s = XSP_SEVERITY_LOW; s <= XSP_SEVERITY_HIGH; s++)
+		if (strcmp(xsp_severity_name((enum xsp_severity)s), name) == 0) {
+			o->fail_on = s;
+			return 0;
+		}
+	return wrong(err, "--fail-on", name, "low, medium or high");
+}
+
+static int take_threshold(struct options *o, const char *value, struct xsp_error *err)
+{
+	const size_t length = strcspn(value, "=");
+	const long rule = xsp_rule_index(value, length);
+	char *end = NULL;
+	const double number = value[length] == '=' ? strtod(value + length + 1, &end) : -1;
+
+	if (rule < 0)
+		return wrong(err, "--threshold", value,
+			     "RULE=VALUE, with a rule of xsptrace analyze --help");
+	if (end == NULL || end == value + length + 1 || (*end != '\0' && strcmp(end, "%") != 0) ||
+	    !isfinite(number) || number < 0)
+		return wrong(err, "--threshold", value, "a number from 0 on behind the '='");
+	o->thresholds[rule] = xsp_rules[rule].unit == XSP_UNIT_SHARE ? number / 100 : number;
+	return 0;
+}
+
+static int take_top(struct options *o, const char *value, struct xsp_error *err)
+{
+	uint64_t rows = 0;
+
+	if (strcmp(value, "all") != 0 && xsp_parse_number(value, 1, 1000000, &rows) < 0)
+		return wrong(err, "--top", value, "a number or all");
+	o->top = (size_t)rows;
+	o->top_given = true;
+	return 0;
+}
+
+static int take_option(struct options *o, int code, char **argv, struct xsp_error *err)
+{
+	const int taken = xsp_cut_option(&o->cut, code, optarg, err);
+
+	if (taken != 0)
+		return taken < 0 ? taken : 0;
+	switch (code) {
+	case 'o':
+		o->path = optarg;
+		return 0;
+	case OPT_FORMAT:
+		return take_format(o, optarg, err);
+	case OPT_FAIL_ON:
+		return take_severity(o, optarg, err);
+	case OPT_THRESHOLD:
+		return take_threshold(o, optarg, err);
+	case OPT_TOP:
+		return take_top(o, optarg, err);
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case 'h':
+		o->help = true;
+		return 0;
+	default:
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "%.200s: unknown option or missing value: see xsptrace "
+				     "analyze --help",
+				     argv[optind - 1]);
+	}
+}
+
+/* The ending says it, where --format does not. */
+static int choose_format(struct options *o, struct xsp_error *err)
+{
+	const size_t length = o->path != NULL ? strlen(o->path) : 0;
+
+	for (size_t i = 0; i < FORMATS && o->format == NULL; i++)
+		if (o->path != NULL && xsp_ends_with(o->path, length, formats[i].ending))
+			o->format = &formats[i];
+	if (o->format == NULL && o->path != NULL && xsp_out_is_file(o->path))
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "-o %.200s: the ending must be .txt, .json or .csv, or "
+				     "--format says which",
+				     o->path);
+	if (o->format == NULL)
+		o->format = &formats[0];
+	return 0;
+}
+
+static int take_options(struct options *o, int argc, char **argv, struct xsp_error *err)
+{
+	int code, rc = 0;
+
+	optind = 1;
+	opterr = 0;
+	while (rc == 0 &&
+	       (code = getopt_long(argc, argv, ":o:qh" XSP_CUT_SHORTS, longs, NULL)) != -1)
+		rc = take_option(o, code, argv, err);
+	if (rc < 0 || o->help)
+		return rc;
+	if (optind != argc - 1)
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE, "%s: see xsptrace analyze --help",
+			optind >= argc ? "no capture file given" : "give one capture file");
+	return choose_format(o, err);
+}
+
+static void print_help(void)
+{
+	printf("%s%s\nRules, and from where on they find something:\n", usage, xsp_cut_help);
+	for (size_t i = 0; i < xsp_rule_count; i++) {
+		const struct xsp_rule *rule = &xsp_rules[i];
+		const bool share = rule->unit == XSP_UNIT_SHARE;
+		printf("  %s=%.10g%s\n      %s\n", rule->key,
+		       share ? 100 * rule->threshold : rule->threshold, share ? "%" : "",
+		       rule->what);
+	}
+	fputs(example, stdout);
+}
+
+/* ---- output ---- */
+
+static int write_file(const struct options *o, const char *text, size_t length,
+		      struct xsp_error *err)
+{
+	struct xsp_out_options how = {
+		.path = o->path, .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
+	char *elsewhere = NULL;
+	struct xsp_out *out;
+
+	how.elsewhere = &elsewhere;
+	xsp_sudo_user(&how.owner_uid, &how.owner_gid);
+	int rc = xsp_out_open(&how, &out, err);
+	if (rc < 0)
+		return rc;
+	xsp_out_write(out, text, length);
+	rc = xsp_out_close(out, err);
+	if (elsewhere != NULL)
+		xsp_say_elsewhere(o->path, elsewhere);
+	free(elsewhere);
+	return rc;
+}
+
+/* In memory first: a report is small, and what cannot be written is said once. */
+static int write_report(const struct options *o, const struct xsp_report *report,
+			struct xsp_error *err)
+{
+	const bool terminal = o->path == NULL && isatty(STDOUT_FILENO);
+	const struct xsp_report_how how = {
+		.top = o->top_given ? o->top : o->format->top,
+		.width = terminal ? xsp_terminal_width(STDOUT_FILENO) : 0,
+		.color = terminal && getenv("NO_COLOR") == NULL,
+	};
+	char *text = NULL;
+	size_t length = 0;
+	FILE *f = open_memstream(&text, &length);
+	int rc = f != NULL ? o->format->write(report, f, &how) : -ENOMEM;
+
+	if (f != NULL && fclose(f) != 0 && rc == 0)
+		rc = -ENOMEM;
+	if (rc < 0)
+		xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
+	else if (o->path != NULL)
+		rc = write_file(o, text, length, err);
+	else
+		fwrite(text, 1, length, stdout); /* xsp_finish_stdout() tells of errors */
+	free(text);
+	return rc;
+}
+
+/* A sink of its own: shows how far it is, at most five times a second. */
+struct progress {
+	struct xsp_capture_reader *reader;
+	uint64_t spans;
+	bool shown;
+};
+
+static int show_progress(void *ctx, const struct xsp_span *span)
+{
+	struct progress *p = ctx;
+
+	(void)span;
+	if (++p->spans % (1 << 20) != 0)
+		return 0;
+	p->shown = true;
+	fprintf(stderr, "\ranalysing: %3.0f%%\033[K", 100 * xsp_capture_progress(p->reader));
+	return 0;
+}
+
+static bool fails(const struct xsp_report *report, int least)
+{
+	const struct xsp_report_found *found;
+	const size_t count = xsp_report_findings(report, &found);
+
+	return least >= 0 && count > 0 && (int)found[0].finding.severity >= least;
+}
+
+static int analyze(struct options *o, const char *path, struct xsp_report *report,
+		   struct xsp_error *err)
+{
+	struct xsp_capture_reader *reader = NULL;
+	struct xsp_timeline_counts counts = {.spans = 1};
+	const struct xsp_input_options input = {.progress = !o->quiet && isatty(STDERR_FILENO)};
+	int rc = xsp_input_open(path, &input, &reader, err);
+
+	if (rc == 0)
+		rc = xsp_cut_resolve(&o->cut, reader, err);
+	if (rc == 0) {
+		struct progress progress = {.reader = reader};
+		const struct xsp_timeline_sink watch = {.ctx = &progress, .span = show_progress};
+		const struct xsp_analyze_options how = {
+			.cut = o->cut.given ? &o->cut.cut : NULL,
+			.step = o->cut.step,
+			.thresholds = o->thresholds,
+			.watch = !o->quiet && isatty(STDERR_FILENO) ? &watch : NULL,
+			.counts = &counts,
+		};
+		rc = xsp_analyze(reader, &how, report, err);
+		if (progress.shown)
+			fputs("\r\033[K", stderr);
+	}
+	if (rc == 0 && o->cut.given && counts.spans == 0 && o->cut.cut.pattern_count > 0)
+		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
+				   "%.400s: no span of the capture is left", o->cut.text);
+	xsp_capture_close(reader);
+	return rc;
+}
+
+int xsp_cmd_analyze(int argc, char **argv)
+{
+	struct options o = {.fail_on = -1,
+			    .thresholds = calloc(xsp_rule_count + 1, sizeof(*o.thresholds))};
+	struct xsp_report *report = NULL;
+	struct xsp_error err = {0};
+	int status = XSP_STATUS_OK;
+	int rc = o.thresholds != NULL ? 0 : -ENOMEM;
+
+	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of the output */
+	signal(SIGXFSZ, SIG_IGN);
+	for (size_t i = 0; rc == 0 && i < xsp_rule_count; i++)
+		o.thresholds[i] = xsp_rules[i].threshold;
+	if (rc == 0)
+		rc = take_options(&o, argc, argv, &err);
+	if (rc == 0 && o.help) {
+		print_help();
+		goto out;
+	}
+	if (rc == 0)
+		rc = xsp_report_new(&report);
+	if (rc == 0)
+		rc = analyze(&o, argv[optind], report, &err);
+	if (rc == 0)
+		rc = write_report(&o, report, &err);
+	if (rc < 0) {
+		xsp_error_set(&err, rc, XSP_STATUS_FAILED, "%s", strerror(-rc));
+		status = xsp_say_error(&err);
+	} else if (fails(report, o.fail_on)) {
+		status = XSP_STATUS_FOUND;
+	}
+out:
+	xsp_report_free(report);
+	xsp_cut_clear(&o.cut);
+	free(o.thresholds);
+	return status;
+}
