@@ -27,6 +27,7 @@ extern "C" {
 struct xsp_trace;
 
 /*
+ * A capture, or a Chrome trace (.json, .json.gz: torch.profiler's, xsptrace's), which is read into a file without a name first.
  * -ENOENT, -EACCES ...: the file cannot be opened; -EINVAL: it is no capture, or one of a newer version; -ENOMEM.
  * `why` (may be NULL) gets one line of at most `size` bytes that says so. A capture that was cut off is opened, and read
  * as far as it goes (xsp_trace_is_complete).

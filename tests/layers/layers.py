@@ -32,11 +32,12 @@ MAY = {
     "timeline": FACTS + ["target", "capture"],
     "analysis": FACTS + ["capture", "timeline"],
     "export": FACTS + ["target", "capture", "timeline"],
+    "import": FACTS + ["capture"],  # writes captures
     "report": FACTS + ["capture", "timeline", "analysis", "export"],
-    "library": FACTS + ["capture", "timeline"],
+    "library": FACTS + ["capture", "timeline", "import"],
     "inject": FACTS + ["target"],
     "dump": FACTS + ["target", "attach"],
-    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "analysis", "export", "report", "inject"],
+    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "analysis", "export", "import", "report", "inject"],
     "agent": [],  # lives in other people's processes: nothing of the tool
 }
 

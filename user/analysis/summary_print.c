@@ -344,7 +344,7 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r, co
 		fputs(any_gap(r) ? "no event was lost\n" : "nothing was lost\n", n->f);
 	} else if (st->events > 0) {
 		fputs("nothing was lost up to the last count in the capture\n", n->f);
-	} else if (complete) {
+	} else if (complete && xsp_capture_stats_known(r)) {
 		fputs("nothing was lost (no event was counted)\n", n->f);
 	} else {
 		warn(n, "whether events were lost is not known: the capture holds no counters");

@@ -202,8 +202,9 @@ int xsp_capture_put_let_go(struct xsp_capture_writer *w, const struct xsp_captur
 int xsp_capture_put_python(struct xsp_capture_writer *w, const struct xsp_capture_python *p);
 /* The text that a hash stands for; what is longer than XSP_NAME_MAX is cut, and says so. */
 int xsp_capture_put_name(struct xsp_capture_writer *w, uint64_t hash, const char *text);
-/* Samples both clocks now and writes the pair. */
+/* Samples both clocks now and writes the pair; or one that is known. */
 int xsp_capture_put_clock(struct xsp_capture_writer *w);
+int xsp_capture_put_clock_pair(struct xsp_capture_writer *w, const struct xsp_capture_clock *c);
 
 /*
  * One event (struct xsp_event and its payload), as it stands in the ring buffer.

@@ -432,6 +432,14 @@ int xsp_capture_put_clock(struct xsp_capture_writer *w)
 	return put_record(w, XSP_RECORD_CLOCK, &d.head, sizeof(d), NULL, 0);
 }
 
+int xsp_capture_put_clock_pair(struct xsp_capture_writer *w, const struct xsp_capture_clock *c)
+{
+	struct xsp_disk_clock d = {.monotonic_ns = c->monotonic_ns,
+				   .realtime_ns = c->realtime_ns,
+				   .uncertainty_ns = c->uncertainty_ns};
+	return put_record(w, XSP_RECORD_CLOCK, &d.head, sizeof(d), NULL, 0);
+}
+
 static int put_text(struct xsp_capture_writer *w, uint64_t hash, uint16_t flags, const char *text,
 		    size_t length)
 {

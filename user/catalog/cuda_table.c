@@ -344,6 +344,26 @@ const struct xsp_cuda_entry *xsp_cuda_find(const char *symbol)
 	return NULL;
 }
 
+enum xsp_cuda_api xsp_cuda_api_of(const char *symbol)
+{
+	const struct xsp_cuda_entry *e = xsp_cuda_find(symbol);
+
+	if (e != NULL)
+		return (enum xsp_cuda_api)e->api;
+	return strncmp(symbol, "cu", 2) == 0 && symbol[2] >= 'A' && symbol[2] <= 'Z'
+		       ? XSP_CUDA_DRIVER
+		       : XSP_CUDA_RUNTIME;
+}
+
+const struct xsp_cuda_entry *xsp_cuda_any(enum xsp_cuda_api api)
+{
+	static const struct xsp_cuda_entry entries[] = {
+		[XSP_CUDA_DRIVER] = {.name = "", .api = XSP_CUDA_DRIVER},
+		[XSP_CUDA_RUNTIME] = {.name = "", .api = XSP_CUDA_RUNTIME}};
+
+	return &entries[api];
+}
+
 /* ---- decoding ---- */
 
 /* Where a field's word goes: `at` of the struct, from the word's bits [shift, shift + 32), or all. */

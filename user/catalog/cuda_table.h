@@ -102,6 +102,9 @@ extern const size_t xsp_cuda_entry_count;
 
 /* By symbol, with or without _ptsz or _ptds; NULL: not in the table. */
 const struct xsp_cuda_entry *xsp_cuda_find(const char *symbol);
+/* The API of any call, by the row or else by the name; and a row that says no more than that. */
+enum xsp_cuda_api xsp_cuda_api_of(const char *symbol);
+const struct xsp_cuda_entry *xsp_cuda_any(enum xsp_cuda_api api);
 unsigned xsp_cuda_args(const struct xsp_cuda_entry *e); /* how many it has */
 
 /* What a call's words say. */

@@ -11,6 +11,8 @@ static const struct {
 	{"cuda", XSP_PROVIDER_CUDA_CALLS},
 	{"gpu", XSP_PROVIDER_GPU_RECORDS},
 	{"torch", XSP_PROVIDER_OPERATORS},
+	{"trace", XSP_PROVIDER_READ},
+	{"trace-cuda", XSP_PROVIDER_READ | XSP_PROVIDER_CUDA_CALLS},
 	{"xsigma", XSP_PROVIDER_SCOPES},
 };
 

@@ -16,12 +16,13 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cut_options.h"
+#include "cli/input.h"
 #include "export/out.h"
 
 #define TOP 20 /* rows of a table of text */
 
 static const char usage[] =
-	"Usage: xsptrace analyze FILE.xspt [-o OUT] [--format text|json|csv]\n"
+	"Usage: xsptrace analyze FILE [-o OUT] [--format text|json|csv]\n"
 	"                        [--fail-on low|medium|high] [--threshold RULE=VALUE]...\n"
 	"                        [--batch-size NAME] [--top N|all] [-q] [A PART OF IT]\n"
 	"\n"
@@ -302,7 +303,8 @@ static int analyze(struct options *o, const char *path, struct xsp_report *repor
 {
 	struct xsp_capture_reader *reader = NULL;
 	struct xsp_timeline_counts counts = {.spans = 1};
-	int rc = xsp_capture_open(path, &reader, err);
+	const struct xsp_input_options input = {.progress = !o->quiet && isatty(STDERR_FILENO)};
+	int rc = xsp_input_open(path, &input, &reader, err);
 
 	if (rc == 0)
 		rc = xsp_cut_resolve(&o->cut, reader, err);

@@ -11,16 +11,21 @@
 #include "cli/cli.h"
 #include "cli/cut_options.h"
 #include "cli/help.h"
+#include "cli/input.h"
 #include "cli/outputs.h"
+#include "base/text.h"
 #include "export/export.h"
 
 static const char usage[] =
-	"Usage: xsptrace export FILE.xspt [-o OUT]... [--weight W] [--by WHAT]...\n"
+	"Usage: xsptrace export FILE [-o OUT]... [--weight W] [--by WHAT]...\n"
 	"                       [--summary [json]] [--rows N|all] [-q] [A PART OF IT]\n"
 	"\n"
-	"Turns a capture into other formats; the ending of OUT decides:\n"
+	"Turns a capture (.xspt), or a Chrome trace (.json, .json.gz: torch.profiler's, "
+	"xsptrace's),\n"
+	"into other formats; the ending of OUT decides:\n"
 	"  " XSP_EXPORT_SUFFIXES "\n"
 	"or clickhouse://HOST[:PORT]/DATABASE (docs/sql.md), clickhouses:// by TLS.\n"
+	"Of a trace -o NAME.xspt keeps the capture that is made of it.\n"
 	"Without -o, or with --summary, prints the summary table. Needs no root.\n"
 	"\n"
 	"  --weight W     what .perf, .folded, .svg and .pb.gz add up: wall; of captures with "
@@ -74,6 +79,7 @@ int xsp_cmd_export(int argc, char **argv)
 	struct xsp_error err = {0};
 	const char **paths = calloc((size_t)argc, sizeof(*paths));
 	struct xsp_outputs o = {.paths = paths, .rows = 25, .progress = isatty(STDERR_FILENO)};
+	struct xsp_input_options input = {.keep = NULL};
 	int status = XSP_STATUS_FAILED, code;
 	uint64_t rows;
 
@@ -93,6 +99,14 @@ int xsp_cmd_export(int argc, char **argv)
 		if (taken > 0)
 			continue;
 		if (code == 'o') {
+			if (xsp_ends_with(optarg, strlen(optarg), ".xspt")) {
+				if (input.keep != NULL) {
+					status = bad("give one -o NAME.xspt");
+					goto out;
+				}
+				input.keep = optarg;
+				continue;
+			}
 			if (xsp_export_format_for(optarg) == NULL) {
 				xsp_say("-o %s: the ending must be one of " XSP_EXPORT_SUFFIXES
 					", or it is clickhouse://HOST/DATABASE",
@@ -146,11 +160,20 @@ int xsp_cmd_export(int argc, char **argv)
 	o.owner_uid = (uid_t)-1;
 	o.owner_gid = (gid_t)-1;
 	xsp_sudo_user(&o.owner_uid, &o.owner_gid);
-	if (o.count == 0)
+	if (o.count == 0 && input.keep == NULL)
 		o.summary = true;
-	if (xsp_capture_open(argv[optind], &reader, &err) < 0 ||
+	if (input.keep != NULL && cut.given) {
+		status = bad("-o NAME.xspt keeps all of the trace, not a part of it");
+		goto out;
+	}
+	input.progress = o.progress;
+	if (xsp_input_open(argv[optind], &input, &reader, &err) < 0 ||
 	    xsp_cut_resolve(&cut, reader, &err) < 0) {
 		status = xsp_say_error(&err);
+		goto out;
+	}
+	if (o.count == 0 && !o.summary) {
+		status = XSP_STATUS_OK;
 		goto out;
 	}
 	struct xsp_timeline_counts counts = {.spans = 1};

@@ -6,17 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/units.h"
 #include "capture/capture.h"
 #include "cli/cli.h"
 #include "cli/cut_options.h"
+#include "cli/input.h"
 #include "timeline/timeline.h"
 
-static const char usage[] =
-	"Usage: xsptrace info FILE.xspt [A PART OF IT]\n\n"
-	"Shows what a capture holds: when and of what it was taken, processes, modules, probes,\n"
-	"events, losses, damage; and how much of that is in a part of it. Needs no root.\n\n";
+static const char usage[] = "Usage: xsptrace info FILE [A PART OF IT]\n\n"
+			    "Shows what a capture (or a Chrome trace) holds: when and of what it "
+			    "was taken, processes,\n"
+			    "modules, probes, events, losses, damage; and how much of that is in a "
+			    "part of it. Needs no\n"
+			    "root.\n\n";
 
 /* What comes from a capture may have come from a target: it must not drive the terminal. */
 static void print_row(const char *key, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -34,10 +38,24 @@ static void print_row(const char *key, const char *fmt, ...)
 
 static void print_infos(const struct xsp_capture_reader *r)
 {
-	static const char *const keys[] = {
-		"arguments",	      "version", "host",     "kernel", "machine",   "attach",
-		"hit costs",	      "filters", "children", "execs",  "libraries", "changed code",
-		"unnamed call sites", "python",	 "waits",    "samples"};
+	static const char *const keys[] = {"arguments",
+					   "version",
+					   "host",
+					   "kernel",
+					   "machine",
+					   "attach",
+					   "hit costs",
+					   "filters",
+					   "children",
+					   "execs",
+					   "libraries",
+					   "changed code",
+					   "unnamed call sites",
+					   "python",
+					   "waits",
+					   "samples",
+					   "read from",
+					   "not as there"};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *value = xsp_capture_info(r, keys[i]);
@@ -269,6 +287,7 @@ int xsp_cmd_info(int argc, char **argv)
 {
 	struct xsp_cut_options cut = {.given = false};
 	struct xsp_capture_reader *r = NULL;
+	const struct xsp_input_options input = {.progress = isatty(STDERR_FILENO)};
 	struct xsp_error err = {0};
 	bool help = false;
 	int status = take_options(argc, argv, &cut, &help);
@@ -277,7 +296,8 @@ int xsp_cmd_info(int argc, char **argv)
 		goto out;
 	if (help)
 		printf("%s%s", usage, xsp_cut_help);
-	else if (xsp_capture_open(argv[optind], &r, &err) < 0 || xsp_cut_resolve(&cut, r, &err) < 0)
+	else if (xsp_input_open(argv[optind], &input, &r, &err) < 0 ||
+		 xsp_cut_resolve(&cut, r, &err) < 0)
 		status = xsp_say_error(&err);
 	else
 		status = print_all(r, &cut);

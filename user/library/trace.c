@@ -11,6 +11,7 @@
 #include "base/grow.h"
 #include "capture/capture.h"
 #include "catalog/wait_reasons.h"
+#include "import/open.h"
 #include "timeline/timeline.h"
 
 struct xsp_trace {
@@ -42,7 +43,10 @@ int xsp_trace_open(const char *path, struct xsp_trace **trace, char *why, size_t
 	*trace = NULL;
 	if (t == NULL)
 		return fail(-ENOMEM, &err, why, size);
-	const int rc = xsp_capture_open(path, &t->reader, &err);
+	const struct xsp_open_options how = {.into = NULL};
+	struct xsp_import_report report;
+	bool made;
+	const int rc = xsp_open_capture_or_trace(path, &how, &t->reader, &made, &report, &err);
 	if (rc < 0) {
 		free(t);
 		return fail(rc, &err, why, size);

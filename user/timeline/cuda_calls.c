@@ -23,8 +23,11 @@ static int find_probes(struct xsp_timeline *t)
 	t->cuda_room = t->probe_count;
 	for (size_t i = known; i < t->probe_count; i++) {
 		const struct xsp_cuda_entry *e = NULL;
-		if (xsp_provider_traits(t->probes[i].provider) & XSP_PROVIDER_CUDA_CALLS)
+		const unsigned traits = xsp_provider_traits(t->probes[i].provider);
+		if (traits & XSP_PROVIDER_CUDA_CALLS)
 			e = xsp_cuda_find(t->probes[i].symbol);
+		if (e == NULL && (traits & XSP_PROVIDER_CUDA_CALLS) && (traits & XSP_PROVIDER_READ))
+			e = xsp_cuda_any(xsp_cuda_api_of(t->probes[i].symbol));
 		if (e == NULL)
 			continue;
 		if (t->cuda_probes == NULL)
@@ -52,6 +55,15 @@ static bool is_users(const struct xsp_timeline *t, const struct open_span *s)
 	       (own == NULL || own->value == XSP_RECORD_SCOPE_USER);
 }
 
+/* An operator, or a function that was traced; of a trace that was read there are also Python's. */
+static bool is_operator(const struct xsp_timeline *t, const struct open_span *s)
+{
+	const struct xsp_capture_probe *p = &t->probes[s->probe];
+
+	return !(xsp_provider_traits(p->provider) & XSP_PROVIDER_READ) ||
+	       strcmp(p->symbol, "python_function") != 0;
+}
+
 /* The operator and the user's range around a call. */
 static int find_around(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
 {
@@ -67,7 +79,7 @@ static int find_around(struct xsp_timeline *t, const struct row *row, struct xsp
 			span->outer_ns = s->start_ns;
 			continue;
 		}
-		if (!is_users(t, s) && span->op == 0) {
+		if (span->op == 0 && !is_users(t, s) && is_operator(t, s)) {
 			span->op = s->serial + 1;
 			span->op_name = s->name;
 		}

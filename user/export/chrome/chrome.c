@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "catalog/providers.h"
 #include "export/chrome/calls.h"
 #include "export/chrome/details.h"
 #include "export/chrome/gpu.h"
@@ -44,6 +45,7 @@ struct chrome {
 	struct xsp_chrome open; /* first: xsp_chrome_of() */
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
+	bool has_read; /* the capture was made of a trace */
 	struct held *held; /* by row */
 	size_t held_rows;
 };
@@ -67,7 +69,8 @@ static void put_info(struct xsp_export *x)
 		"arguments", "filters",	      "children",	    "execs",
 		"libraries", "changed code",  "unnamed call sites", "kernel",
 		"version",   "tensor layout", "max overhead",	    "waits",
-		"samples",   "wait stacks",   "worst slowdown",	    "operators without arguments"};
+		"samples",   "wait stacks",   "worst slowdown",	    "operators without arguments",
+		"read from", "not as there"};
 	const char *separator = "{";
 
 	xsp_chrome_key(x->out, "xsptrace_capture");
@@ -187,6 +190,11 @@ static char *render_name(void *ctx, const char *name, size_t *length)
 	return xsp_json_escaped(xsp_text_short(name, buffer), length);
 }
 
+static bool is_read(const struct xsp_capture_probe *probe)
+{
+	return (xsp_provider_traits(probe->provider) & XSP_PROVIDER_READ) != 0;
+}
+
 static void set_clock(struct xsp_export *x, struct chrome *c)
 {
 	xsp_capture_window(x->reader, &c->open.start_ns, &c->open.end_ns);
@@ -216,6 +224,8 @@ static int chrome_begin(struct xsp_export *x)
 	if (rc < 0)
 		return rc;
 	c->probe_count = xsp_capture_probes(x->reader, &c->probes);
+	for (size_t i = 0; i < c->probe_count && !c->has_read; i++)
+		c->has_read = is_read(&c->probes[i]);
 	set_clock(x, c);
 	put_head(x, c);
 	return 0;
@@ -289,6 +299,14 @@ static char *put_scope(char *p, const char *scope)
 	return XSP_PUT(p, "\"");
 }
 
+/* The category that a span had in the trace which it was read from. */
+static char *put_read_category(struct xsp_export *x, const struct xsp_capture_probe *probe)
+{
+	xsp_out_text(x->out, "{\"ph\":\"X\",\"cat\":");
+	xsp_out_json(x->out, probe->symbol);
+	return XSP_PUT(xsp_out_reserve(x->out, 64), ",\"name\":\"");
+}
+
 static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const struct xsp_span *span,
 		     uint64_t end_ns)
 {
@@ -303,6 +321,8 @@ static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const stru
 	char *p = xsp_out_reserve(x->out, 64);
 	if (xsp_is_user_annotation(probe_of(c, span), span))
 		p = XSP_PUT(p, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"");
+	else if (c->has_read && is_read(probe_of(c, span)))
+		p = put_read_category(x, probe_of(c, span));
 	else
 		p = XSP_PUT(p, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"");
 	xsp_out_commit(x->out, p);

@@ -1,0 +1,413 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Chrome traces as captures: what is read of a trace is what Python's json module reads of it."""
+import collections
+import decimal
+import glob
+import gzip
+import json
+import os
+import random
+import re
+import subprocess
+
+from harness import CAPTURE, OK, ROOT, USAGE, XSPTRACE, Skip, case, check, equal, main, run, xsptrace
+
+PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+SPANS = ("cpu_op", "user_annotation", "python_function", "cuda_runtime", "cuda_driver")
+GPU = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync")
+BASE = 1751410836000000000
+
+
+def ns(us):
+    return int((decimal.Decimal(us) * 1000).to_integral_value(decimal.ROUND_HALF_UP))
+
+
+def load(path):
+    opener = gzip.open if path.endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8", errors="surrogateescape") as f:
+        return json.load(f, parse_float=decimal.Decimal, strict=False)
+
+
+def events(trace, categories):
+    found = trace["traceEvents"] if isinstance(trace, dict) else trace
+    return [e for e in found if e.get("ph") == "X" and category(e) in categories]
+
+
+def allocations(trace):
+    found = trace["traceEvents"] if isinstance(trace, dict) else trace
+    return collections.Counter((e["args"]["Addr"], e["args"]["Bytes"]) for e in found
+                               if e.get("name") == "[memory]" and e["args"]["Bytes"] > 0)
+
+
+def has_end(e):
+    return e.get("args", {}).get("finished") is not False and not e.get("args", {}).get("exit lost")
+
+
+def category(e):
+    """Before PyTorch 1.12 some had other names; without one it is a function."""
+    return OLDER.get(e.get("cat"), e.get("cat", "cpu_op"))
+
+
+OLDER = {"Runtime": "cuda_runtime", "Kernel": "kernel", "Memcpy": "gpu_memcpy", "Memset": "gpu_memset"}
+
+
+def figures(trace, categories=SPANS):
+    """{(category, name): (count, total)} by Python."""
+    sums = collections.defaultdict(lambda: [0, 0])
+    for e in events(trace, categories):
+        row = sums[category(e), e["name"]]
+        row[0] += 1
+        row[1] += ns(e["dur"]) if has_end(e) else 0
+    return {k: tuple(v) for k, v in sums.items()}
+
+
+def reread(folder, source, name="again", *options):
+    """The trace that is written of the one that was read, and what was said of it."""
+    done = xsptrace("export", "-q", source, *options, "-o", f"{folder}/{name}.json")
+    return load(f"{folder}/{name}.json"), done.stderr
+
+
+def write(folder, trace, name="trace.json"):
+    path = f"{folder}/{name}"
+    opener = gzip.open if name.endswith(".gz") else open
+    with opener(path, "wt", encoding="utf-8") as f:
+        f.write(trace if isinstance(trace, str) else json.dumps(trace))
+    return path
+
+
+def span(name, ts, dur, **more):
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 7, "tid": 8, "ts": ts, "dur": dur, **more}
+
+
+def number(said, words):
+    found = re.search(rf"([\d,]+) {words}", said)
+    return int(found[1]) if found else 0
+
+
+def same_figures(got, expected, clipped=0):
+    """Exact; spans that were cut to what is around them lack up to a microsecond each."""
+    equal({k: v[0] for k, v in got.items()}, {k: v[0] for k, v in expected.items()}, "counts")
+    short = {k: expected[k][1] - v[1] for k, v in got.items()}
+    check(all(0 <= s <= 1000 * expected[k][0] for k, s in short.items()), "totals", short)
+    check(sum(s > 0 for s in short.values()) <= clipped, "totals that differ", short, clipped)
+
+
+# ---- what is written by others ----------------------------------------------------------------------------
+
+
+TORCH = """
+import torch, sys
+from torch.profiler import profile, record_function, ProfilerActivity
+m = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+with profile(activities=[ProfilerActivity.CPU], with_stack=True, profile_memory=True, record_shapes=True) as p:
+    for i in range(5):
+        with record_function('step %d' % i):
+            m(torch.ones(2, 8)).sum().backward()
+p.export_chrome_trace(sys.argv[1])
+"""
+
+
+@case
+def torch_profiler(folder):
+    """PyTorch writes it: operators, ranges, Python's functions, allocations. (Debian's has no Kineto: operators and ranges.)"""
+    path = f"{folder}/torch.json"
+    done = run([PYTHON, "-c", TORCH, path], timeout=120)
+    if done.returncode != 0:
+        raise Skip(f"{PYTHON} has no torch.profiler: {done.stderr[-200:]}")
+    truth = load(path)
+    again, said = reread(folder, path)
+    same_figures(figures(again), figures(truth), number(said, "spans went up to"))
+    equal(allocations(again), allocations(truth), "allocations")
+    summary = xsptrace("export", path, "--rows", "all").stdout
+    check("aten::linear" in summary and "steps" not in said, "the summary", summary)
+
+
+@case
+def kineto_samples(folder):
+    """Those that Holistic Trace Analysis publishes, where they are at hand (XSP_HTA: its tests/data)."""
+    samples = sorted(glob.glob(os.path.join(os.environ.get("XSP_HTA", "/nowhere"), "**/*.json*"), recursive=True))
+    if not samples:
+        raise Skip("XSP_HTA names no folder with traces")
+    for path in samples:
+        try:
+            truth = load(path)
+        except (OSError, ValueError):
+            continue
+        if "traceEvents" not in truth:
+            xsptrace("info", path, status=CAPTURE)
+            continue
+        again, said = reread(folder, path)
+        same_figures(figures(again), figures(truth), number(said, "spans went up to"))
+        equal(allocations(again), allocations(truth), "allocations")
+        # AMD's "Host" is either of two kinds of memory; Kineto leaves the longest names mangled
+        expected = {(c, n.replace("(Host ->", "(Unknown ->").replace("> Host)", "> Unknown)")): v
+                    for (c, n), v in figures(truth, GPU).items()}
+        got = figures(again, GPU)
+        mangled = [expected.pop(k) for k in list(expected) if k[1].startswith("_Z")]
+        equal(sorted(got.pop(k) for k in list(got) if k not in expected), sorted(mangled), "kernels that are mangled there")
+        same_figures(got, expected)
+        print(f"  {os.path.basename(path)}: {len(truth['traceEvents'])} events; {said.strip()[-200:]}")
+
+
+# ---- what we write --------------------------------------------------------------------------------------------
+
+
+def there_and_back(folder, capture, options=()):
+    """The figures of the capture, and of the trace that was written of it."""
+    first = f"{folder}/first.json"
+    xsptrace("export", "-q", capture, *options, "-o", first)
+    xsptrace("export", "-q", first, "-o", f"{folder}/kept.xspt")
+    truth, again = load(first), reread(folder, f"{folder}/kept.xspt")[0]
+    for categories in (SPANS, GPU):
+        got = collections.Counter((e["cat"], e["name"], e["ts"], e["dur"]) for e in events(again, categories))
+        expected = collections.Counter((e["cat"], e["name"], e["ts"], e["dur"]) for e in events(truth, categories))
+        check(got == expected, "slices", sorted((got - expected).items())[:8], sorted((expected - got).items())[:8])
+    equal(again["baseTimeNanoseconds"], truth["baseTimeNanoseconds"], "base")
+    for key in ("start_ns", "end_ns", "monotonic_start_ns"):
+        equal(again["xsptrace_window"][key], truth["xsptrace_window"][key], key)
+    equal({k: v for k, v in again["xsptrace_losses"].items() if k != "functions_with_unseen_exits"},
+          {k: v for k, v in truth["xsptrace_losses"].items() if k in again["xsptrace_losses"]
+           and k != "functions_with_unseen_exits"}, "losses")
+    return truth, again
+
+
+def summary(path):
+    """What it says of spans, kernels, losses. How much of a call is that of probes, and what CUDA's API allocated, no trace tells."""
+    s = json.loads(xsptrace("export", path, "--summary=json", "--rows", "all").stdout)
+    keys = ("calls", "measured", "total_ns", "self_ns", "mean_ns", "min_ns", "max_ns", "p50_ns", "p99_ns")
+    names = {row["name"]: [row.get(k) for k in keys] for row in s["names"]}
+    return {"names": names, "kernels": s.get("gpu", {}).get("kernels"), "allocations": s.get("allocations"),
+            **{k: s[k] for k in ("start_ns", "duration_ns", "recorded_ns", "spans", "threads_with_spans", "losses")}}
+
+
+@case
+def gpu_round_trip(folder):
+    """A recording of the simulated GPU: calls, kernels, copies, waits, and which belongs to which."""
+    capture = f"{ROOT}/tests/fuzz/seeds/gpu.xspt"
+    truth, again = there_and_back(folder, capture)
+    check(len(events(truth, ("kernel",))) > 10, "the capture has no kernels")
+    for key in ("deviceProperties", "cupti_version", "cuda_driver_version"):
+        equal(again.get(key), truth.get(key), key)
+    keep = ("device", "context", "stream", "correlation", "registers per thread", "shared memory", "grid", "block", "bytes")
+
+    def rows(trace):
+        """Each activity with the name of the operator that it belongs to."""
+        ops = {e["args"]["External id"]: e["name"] for e in events(trace, ("cpu_op", "user_annotation"))}
+        return collections.Counter((e["name"], e["ts"], e["dur"], ops.get(e["args"].get("External id")),
+                                    *(str(e["args"].get(k)) for k in keep)) for e in events(trace, GPU))
+
+    equal(rows(again), rows(truth), "activities")
+    equal(summary(f"{folder}/first.json"), summary(capture), "summary of the trace and of the capture")
+    links = [collections.Counter((e["ts"], e["id"]) for e in t["traceEvents"] if e.get("cat") == "ac2g")
+             for t in (again, truth)]
+    equal(links[0], links[1], "arrows")
+
+
+@case
+def torch_round_trip(folder):
+    """The same of a recording of PyTorch with what its summary says."""
+    capture = f"{ROOT}/tests/fuzz/seeds/torch.xspt"
+    there_and_back(folder, capture)
+    equal(summary(f"{folder}/first.json"), summary(capture), "summary of the trace and of the capture")
+    equal(summary(f"{folder}/kept.xspt"), summary(capture), "summary of the capture that was kept")
+
+
+# ---- what traces may be ------------------------------------------------------------------------------------------
+
+
+def random_trace(seed, threads=3, size=400):
+    """Spans that nest, some by B and E, in no order; times to the nanosecond."""
+    rnd = random.Random(seed)
+    out = []
+
+    def tree(tid, begin, end, depth):
+        at = begin
+        while at < end and len(out) < size:
+            start = at + rnd.randrange(0, max(1, (end - at) // 3))
+            stop = start + rnd.randrange(1, max(2, (end - start)))
+            if stop > end:
+                break
+            name, where = f"f{rnd.randrange(9)}", {"pid": 7, "tid": tid}
+            if rnd.random() < 0.3:
+                out.append([{"ph": "B", "cat": "cpu_op", "name": name, "ts": start, **where},
+                            {"ph": "E", "ts": stop, **where}])
+            else:
+                out.append([{"ph": "X", "cat": "cpu_op", "name": name, "ts": start, "dur": stop - start, **where}])
+            if depth < 6:
+                tree(tid, start, stop, depth + 1)
+            at = stop
+
+    for tid in range(threads):
+        tree(100 + tid, 10 ** 9, 10 ** 9 + 10 ** 7, 0)
+    return out
+
+
+@case
+def out_of_order(folder):
+    """Whatever order they stand in, and whether by X or by B and E: the same spans."""
+    for seed in range(6):
+        groups = random_trace(seed)
+        # an E and the next B of a moment stand as they happened: only X may go anywhere
+        flat = [e for g in groups for e in g]
+        complete, edges = [e for e in flat if e["ph"] == "X"], [e for e in flat if e["ph"] != "X"]
+        random.Random(seed).shuffle(complete)
+        edges.sort(key=lambda e: (e["ts"], e["ph"] == "B"))
+        both = [dict(e) for e in complete + edges]
+        for e in both:
+            for key in ("ts", "dur"):
+                if key in e:
+                    e[key] = float(decimal.Decimal(e[key]) / 1000)
+        again, said = reread(folder, write(folder, {"traceEvents": both, "baseTimeNanoseconds": BASE}))
+        equal(said, "", "said")
+        expected = collections.Counter()
+        for g in groups:
+            expected[g[0]["name"], g[0]["tid"], g[0]["ts"], g[1]["ts"] if len(g) > 1 else g[0]["ts"] + g[0]["dur"]] += 1
+        got = collections.Counter((e["name"], e["tid"], ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]))
+                                  for e in events(again, SPANS))
+        equal(got, expected, f"spans of trace {seed}")
+
+
+@case
+def forms(folder):
+    """An array alone, gzip, members in any order, numbers as strings, ids that are texts, names that are escaped."""
+    spans = [span("a", 1.5, "2.25"), span("é\"\\\n😀", "10", 1), span("b", 20, 1, pid="rank 0", tid="main"),
+             span("c", 30, 1, tid=2 ** 40), span("d", 40, 1, pid=9), span("e", 41, 1, cat="mine, own")]
+    expected = {(e["name"], ns(e["dur"])) for e in spans}
+    for name, trace in (("array.json", spans), ("object.json", {"traceEvents": spans}),
+                        ("open.json", json.dumps(spans)[:-1]), ("packed.json.gz", {"traceEvents": spans}),
+                        ("late.json", {"traceEvents": spans, "baseTimeNanoseconds": 0}),
+                        ("blank.json", json.dumps({"traceEvents": spans}, indent=4, ensure_ascii=False)),
+                        ("mark.json", "\ufeff" + json.dumps(spans))):
+        again, _ = reread(folder, write(folder, trace, name))
+        all_of_them = events(again, SPANS + ("mine, own",))
+        equal({(e["name"], ns(e["dur"])) for e in all_of_them}, expected, name)
+        equal(len({(e["pid"], e["tid"]) for e in all_of_them}), 4, f"threads of {name}")
+    # the same number in two processes is two threads
+    both = [span("x", 1, 5), span("y", 2, 9, pid=9)]
+    again, said = reread(folder, write(folder, both))
+    equal((len(events(again, SPANS)), said), (2, ""), "one tid in two processes")
+
+
+@case
+def overlapping(folder):
+    """Spans of a thread that do not nest are all there, each row nests, and it is said."""
+    spans = [span(f"o{i}", 10 * i, 25) for i in range(50)]
+    again, said = reread(folder, write(folder, spans))
+    same_figures(figures(again), figures(spans))
+    check(number(said, "spans overlap others") > 0, "nothing is said", said)
+    rows = collections.defaultdict(list)
+    for e in events(again, SPANS):
+        rows[e["tid"]].append((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])))
+    for row in rows.values():
+        row.sort()
+        check(all(a[1] <= b[0] for a, b in zip(row, row[1:])), "a row overlaps", row)
+    # by rounding to microseconds: on one row
+    again, said = reread(folder, write(folder, [span("outer", 10, 20), span("inner", 25, 6)]))
+    equal([(e["name"], ns(e["dur"])) for e in events(again, SPANS)], [("inner", 5000), ("outer", 20000)], "rounded")
+    check(number(said, "spans went up to 1 us") == 1, "nothing is said", said)
+
+
+@case
+def what_does_not_end(folder):
+    again, said = reread(folder, write(folder, [
+        {"ph": "B", "name": "open", "cat": "cpu_op", "pid": 7, "tid": 8, "ts": 5}, {"ph": "E", "pid": 7, "tid": 9, "ts": 6},
+        span("a", 10, 5), span("stopped", 12, 3, args={"finished": False}), span("left", 16, 2, args={"unwound": True})]))
+    marks = {e["name"]: {k for k in ("finished", "unwound") if k in e["args"]} for e in events(again, SPANS)}
+    equal(marks["open"], {"finished"}, "a B without its E")
+    equal((marks["left"], marks["a"]), ({"unwound"}, set()), "how they ended")
+    check(number(said, "ends .E. of nothing") == 1 and number(said, "spans .B. do not end") == 1, "not said", said)
+
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+
+
+@case
+def events_that_lie(folder):
+    good = [span(f"good{i}", 10 * i, 5) for i in range(10)]
+    for bad, words in (('{"ph":"X","name":"n","pid":1,"tid":1,"ts":NaN,"dur":1}', "without a time"),
+                       ('{"ph":"X","name":"n","pid":1,"tid":1,"ts":1,"dur":Infinity}', "without a time"),
+                       ('{"ph":"X","name":"n","pid":1,"tid":1,"ts":1e300,"dur":1}', "without a time"),
+                       ('{"ph":"X","name":"n","pid":1,"tid":1,"dur":1}', "without a time"),
+                       ('{"ph":"X","name":"n","pid":1,"tid":1,"ts":5,"dur":-3}', "negative"),
+                       ('[1,2]', "no events"), ('17', "no events"), ('"x"', "no events"),
+                       ('{"ph":"Q","ts":1}', "other kinds"), ('{}', "other kinds"),
+                       ('{"ph":"b","id":1,"ts":1}', "asynchronous"), ('{"ph":"C","ts":1,"args":{"v":2}}', "counter")):
+        text = '{"traceEvents":[' + ",".join([json.dumps(e) for e in good[:5]] + [bad]
+                                             + [json.dumps(e) for e in good[5:]]) + "]}"
+        again, said = reread(folder, write(folder, text))
+        equal(sorted(e["name"] for e in events(again, SPANS)), sorted(e["name"] for e in good), bad)
+        check(words in said and len(said.strip().splitlines()) == 1, f"{bad} is not said", said)
+    # what is given twice
+    twice = '{"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","name":"b","pid":1,"tid":1,"ts":1,"dur":2,"dur":3}]}'
+    equal([(e["name"], ns(e["dur"])) for e in events(reread(folder, write(folder, twice))[0], SPANS)], [("b", 3000)],
+          "keys given twice: the last one counts, as for Python")
+    # huge strings
+    for size in (100, 70000, 3 << 20):
+        long = "x" * size
+        again, _ = reread(folder, write(folder, [span(long, 1, 2), span("s", 5, 1, args={"Call stack": long})]))
+        equal([e["name"][:50] for e in events(again, SPANS)], [long[:50], "s"], f"a name of {size} bytes")
+
+
+@case
+def cut_off(folder):
+    """At any byte: what is before it is read, and how far is said."""
+    each = [json.dumps(span(f"s{i}", 10 * i, 5, args={"a": [1, {"b": "\\}"}]})) for i in range(30)]
+    whole = '{"schemaVersion": 1, "traceEvents": [' + ", ".join(each) + '], "traceName": "x"}'
+    first, last = whole.index(each[0]) + len(each[0]) - 1, whole.rindex('], "traceName')
+    for at in list(range(0, first, 7)) + [first + 20, len(whole) // 2, last, last + 1, len(whole) - 1]:
+        path = write(folder, whole[:at])
+        done = xsptrace("export", "-q", path, "-o", f"{folder}/cut.json", status=None)
+        spans = [f"s{i}" for i, text in enumerate(each) if whole.index(text) + len(text) <= at]
+        lines = [l for l in done.stderr.splitlines() if l]
+        equal(len(lines), 1, f"lines for {at} bytes: {done.stderr!r}")
+        if done.returncode == OK:
+            got = [e["name"] for e in events(load(f"{folder}/cut.json"), SPANS)]
+            equal(got, spans, f"spans in the first {at} bytes")
+            check("read up to byte" in lines[0], "it does not say how far", lines[0])
+        else:
+            equal((done.returncode, spans), (CAPTURE, []), f"status for {at} bytes")
+    packed = gzip.compress(whole.encode())
+    for damage in (packed[:len(packed) // 2], packed[:-4]):
+        with open(f"{folder}/packed.json.gz", "wb") as f:
+            f.write(damage)
+        done = xsptrace("info", f"{folder}/packed.json.gz", status=None)
+        check(done.returncode == CAPTURE or "compressed data" in done.stderr, "damage is not said", done.stderr)
+
+
+@case
+def no_trace(folder):
+    for text, words in (("", "empty"), ("hello", "not a capture"), ("{", "no chrome trace"), ("[", "no chrome trace"),
+                        ('{"a":1}', "no traceevents"), ('{"traceEvents":', "no chrome trace"), ("{]", "no json"),
+                        ("[" * 100000, "deep"), ('{"a":' * 100000, "deep"), ('{"x":"' + "y" * 100000, "ends there")):
+        for verb in (("export",), ("info",)):
+            done = xsptrace(*verb, write(folder, text), status=CAPTURE)
+            lines = [l for l in done.stderr.splitlines() if l]
+            check(len(lines) == 1 and words in lines[0].lower(), f"{text[:20]!r}: not {words!r}", done.stderr)
+    for text in ("[]", '{"traceEvents":[]}'):
+        xsptrace("export", write(folder, text))
+    keep = xsptrace("export", f"{ROOT}/tests/fuzz/seeds/torch.xspt", "-o", f"{folder}/x.xspt", status=USAGE)
+    check("no trace" in keep.stderr, "what -o .xspt is for", keep.stderr)
+
+
+@case
+def memory_is_bounded(folder):
+    """A deep one of many megabytes, and a million spans: by what `time` counts."""
+    with open(f"{folder}/deep.json", "w", encoding="ascii") as f:
+        f.write('{"x":[')
+        for _ in range(200):
+            f.write('{"k":"' + "v" * 100000 + '"},' * 1)
+        f.write('1],"traceEvents":[')
+        for i in range(600000):
+            f.write(f'{{"ph":"X","cat":"cpu_op","name":"f{i % 50}","pid":1,"tid":{i % 3},"ts":{600000 - i}.25,"dur":0.125}},\n')
+        f.write('{"ph":"M"}]}')
+    script = "import resource,subprocess,sys; subprocess.run(sys.argv[1:],check=True); " \
+             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    done = run([PYTHON, "-c", script, XSPTRACE, "export", "-q", f"{folder}/deep.json", "-o", f"{folder}/o.xspt"])
+    peak = int(done.stdout.split()[-1]) * 1024
+    check(peak < 200 << 20, f"{peak >> 20} MiB at the peak", done.stderr)
+    text = xsptrace("info", f"{folder}/o.xspt").stdout
+    check("600001 events" in text, "what it was read from", text)
+
+
+main(traces=False)

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parts of the reading of traces: numbers, texts, windows that are too small, sorting through a file. The whole of it,
+ * against Python's json: tests/e2e/traces.py. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "import/json_stream.h"
+#include "import/sorter.h"
+
+static void is_number(const char *value, int scale, int64_t expected)
+{
+	int64_t got = -1;
+
+	cr_assert(xsp_json_to_number(value, scale, &got), "%s is no number", value);
+	cr_assert_eq(got, expected, "%s: %lld, not %lld", value, (long long)got,
+		     (long long)expected);
+}
+
+Test(json, numbers_are_exact)
+{
+	is_number("0,", 3, 0);
+	is_number("4489573836532.5536,", 3,
+		  4489573836532554); /* rounded, where a double would be 512 off */
+	is_number("4489573836532.554}", 3, 4489573836532554);
+	is_number("1690000000000000.123 ", 3, 1690000000000000123);
+	is_number("-12.5]", 3, -12500);
+	is_number("\"17.25\"", 3, 17250);
+	is_number("1e3,", 3, 1000000);
+	is_number("1.5E-3,", 3, 2); /* 1.5 ns: halves go up */
+	is_number("0.0000000000000000000000000000001,", 3, 0);
+	is_number("9223372036854775807,", 0, INT64_MAX);
+	is_number("100000000000000000000000e-20,", 0, 1000);
+	is_number("1234567890123456789012345678901234567890e-30,", 0, 1234567890);
+}
+
+Test(json, what_is_no_number)
+{
+	static const char *const none[] = {"NaN,",	   "Infinity,",
+					   "-Infinity,",   "null,",
+					   "\"\",",	   "\"x\"",
+					   "1x,",	   "1e,",
+					   "-,",	   "true,",
+					   "{},",	   "1e400,",
+					   "\"1\\u0030\"", "9223372036854775808,",
+					   "\"12"};
+	int64_t got;
+
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		cr_assert_not(xsp_json_to_number(none[i], 0, &got), "%s is a number", none[i]);
+}
+
+Test(json, texts_lose_their_escapes)
+{
+	static const char *const pairs[][2] = {
+		{"\"a\\\"b\\\\c\\/d\\n\\t\"", "a\"b\\c/d\n\t"},
+		{"\"\\u00e9\\u20ac\\ud83d\\ude00\"", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+		{"\"\\ud83d\"", "\xef\xbf\xbd"}, /* half of a pair */
+		{"\"\\u0000\"", "\xef\xbf\xbd"},
+		{"\"\\uzz\"", "\xef\xbf\xbdzz"},
+		{"12.5,", "12.5"},
+	};
+	char text[64], padded[128];
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		memset(padded, 0, sizeof(padded));
+		strcpy(padded, pairs[i][0]);
+		const size_t length = xsp_json_to_text(padded, text, sizeof(text));
+		cr_assert_str_eq(text, pairs[i][1]);
+		cr_assert_eq(length, strlen(pairs[i][1]));
+	}
+}
+
+static struct xsp_json_stream *stream_of(const char *text, size_t size)
+{
+	struct xsp_json_stream *s = NULL;
+	int fd = memfd_create("json", 0);
+
+	cr_assert_eq(write(fd, text, size), (ssize_t)size);
+	cr_assert_eq(lseek(fd, 0, SEEK_SET), 0);
+	cr_assert_eq(xsp_json_stream_new(fd, &s), 0);
+	return s;
+}
+
+static enum xsp_json_state skipped(const char *text)
+{
+	struct xsp_json_stream *s = stream_of(text, strlen(text));
+	const enum xsp_json_state state = xsp_json_skip(s);
+
+	xsp_json_stream_free(s);
+	return state;
+}
+
+Test(json, values_are_passed_over)
+{
+	cr_assert_eq(skipped("{\"a\":[1,2,{\"b\":\"}]\\\"\"}],\"c\":NaN} "), XSP_JSON_OK);
+	cr_assert_eq(skipped("\"\\\\\" "), XSP_JSON_OK);
+	cr_assert_eq(skipped("[1,"), XSP_JSON_END);
+	cr_assert_eq(skipped("\"abc"), XSP_JSON_END);
+	cr_assert_eq(skipped("]"), XSP_JSON_WRONG);
+	cr_assert_eq(skipped(","), XSP_JSON_WRONG);
+}
+
+static char *nested(unsigned depth)
+{
+	char *text = calloc(1, 2UL * depth + 2);
+
+	memset(text, '[', depth);
+	memset(text + depth, ']', depth);
+	text[2UL * depth] = ' ';
+	return text;
+}
+
+Test(json, depth_is_bounded)
+{
+	char *deep = nested(XSP_JSON_DEPTH_MAX + 1), *fits = nested(XSP_JSON_DEPTH_MAX);
+
+	cr_assert_eq(skipped(deep), XSP_JSON_DEEP);
+	cr_assert_eq(skipped(fits), XSP_JSON_OK);
+	free(deep);
+	free(fits);
+}
+
+static const char *parse_value(void *ctx, const char *text, const char **stopped, bool *deep)
+{
+	const char *end = xsp_json_value(text, stopped, deep);
+
+	if (end != NULL)
+		*(size_t *)ctx = (size_t)(end - text);
+	return end;
+}
+
+/* Values of all sizes around the first window's, each as a whole; strings of more than any window are passed over. */
+Test(json, windows_grow)
+{
+	const size_t large = (size_t)3 << 20, text_size = 2 * large + 64;
+	char *text = malloc(text_size);
+	enum xsp_json_state state;
+	size_t size = 0;
+
+	memset(text, 'x', text_size);
+	text[0] = '"';
+	text[large - 1] = '"';
+	text[large] = ' ';
+	text[large + 1] = '"';
+	text[2 * large] = '"';
+	memcpy(text + 2 * large + 1, " {\"a\":1} ", 9);
+	struct xsp_json_stream *s = stream_of(text, 2 * large + 10);
+	cr_assert_eq(xsp_json_parse(s, parse_value, &size), XSP_JSON_OK);
+	cr_assert_eq(size, large);
+	cr_assert_eq(xsp_json_skip(s), XSP_JSON_OK);
+	cr_assert_eq(xsp_json_offset(s), 2 * large + 1);
+	cr_assert_eq(xsp_json_peek(s, &state), '{');
+	cr_assert_eq(xsp_json_parse(s, parse_value, &size), XSP_JSON_OK);
+	cr_assert_eq(size, 7);
+	cr_assert_eq(xsp_json_peek(s, &state), '\0');
+	cr_assert_eq(state, XSP_JSON_END);
+	xsp_json_stream_free(s);
+	free(text);
+}
+
+/* ---- sorting ---- */
+
+struct item {
+	struct xsp_sorted head;
+	uint64_t came, tie;
+	char payload[64];
+};
+
+static int by_tie(const struct xsp_sorted *a, const struct xsp_sorted *b)
+{
+	const struct item *x = (const void *)a, *y = (const void *)b;
+
+	return x->tie < y->tie ? -1 : x->tie > y->tie;
+}
+
+static void sort_with(size_t memory, unsigned count)
+{
+	struct xsp_sorter *s = NULL;
+	const struct xsp_sorted *record;
+	struct item last = {.head = {.time_ns = INT64_MIN}};
+	unsigned told = 0;
+	int rc;
+
+	srand(7);
+	cr_assert_eq(xsp_sorter_new(memory, "/tmp", by_tie, &s), 0);
+	for (unsigned i = 0; i < count; i++) {
+		struct item item = {.head = {.time_ns = rand() % 1000 - 500,
+					     .size = 32 + 8 * (unsigned)(rand() % 8)},
+				    .came = i,
+				    .tie = (uint64_t)rand() % 4};
+		memset(item.payload, (int)(i & 0x7f), sizeof(item.payload));
+		cr_assert_eq(xsp_sorter_add(s, &item.head), 0);
+	}
+	while ((rc = xsp_sorter_next(s, &record)) > 0) {
+		struct item item = {.head = *record};
+		memcpy(&item, record, record->size);
+		const bool later = item.head.time_ns != last.head.time_ns
+					   ? item.head.time_ns > last.head.time_ns
+				   : item.tie != last.tie ? item.tie > last.tie
+							  : item.came > last.came;
+		cr_assert(told == 0 || later, "out of order at %u", told);
+		for (size_t i = 0; i < record->size - 32; i++)
+			cr_assert_eq(item.payload[i], (char)(item.came & 0x7f));
+		last = item;
+		told++;
+	}
+	cr_assert_eq(rc, 0);
+	cr_assert_eq(told, count);
+	xsp_sorter_free(s);
+}
+
+Test(sorter, in_memory)
+{
+	sort_with(1 << 20, 0);
+	sort_with(1 << 20, 1);
+	sort_with(1 << 20, 5000);
+}
+
+Test(sorter, through_a_file)
+{
+	sort_with(1 << 16, 20000);
+	sort_with(1 << 16, 1025);
+}

@@ -1,0 +1,678 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* import.c - the trace as a whole: its top-level keys, its events, and the capture that is made of them. */
+#include "import/import.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/file_io.h"
+#include "base/grow.h"
+#include "import/import_private.h"
+
+#define PROGRESS_EVENTS 65536U
+#define PAIRS_MEMORY ((size_t)16 << 20)
+#define DEVICES_MAX 256U
+#define KEY_MAX 64U
+
+bool xsp_import_is_trace(int fd)
+{
+	unsigned char head[512];
+	const long n = xsp_read_at(fd, head, sizeof(head), 0);
+	long i = 0;
+
+	if (n >= 3 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8)
+		return true;
+	if (n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0)
+		i = 3;
+	while (i < n && (head[i] == ' ' || (head[i] >= '\t' && head[i] <= '\r')))
+		i++;
+	return i < n && (head[i] == '{' || head[i] == '[');
+}
+
+/* ---- small values of the top level, read as a whole ---- */
+
+struct object {
+	struct xsp_import *m;
+	const struct key *keys;
+	void *into; /* what the fields are in */
+};
+struct key {
+	const char *name;
+	uint32_t offset;
+	bool half; /* uint32_t, else int64_t */
+};
+
+static const char *take_field(void *ctx, const char *key, size_t length, const char *value,
+			      const char **stopped, bool *deep)
+{
+	const struct object *o = ctx;
+	const char *end = xsp_json_value(value, stopped, deep);
+	int64_t number;
+
+	for (const struct key *k = o->keys; end != NULL && k->name != NULL; k++) {
+		if (strlen(k->name) != length || memcmp(k->name, key, length) != 0 ||
+		    !xsp_json_to_number(value, 0, &number) || number < 0)
+			continue;
+		const uint32_t half = number <= UINT32_MAX ? (uint32_t)number : 0;
+		if (k->half)
+			memcpy((char *)o->into + k->offset, &half, sizeof(half));
+		else
+			memcpy((char *)o->into + k->offset, &number, sizeof(number));
+	}
+	return end;
+}
+
+static const char *parse_object(void *ctx, const char *text, const char **stopped, bool *deep)
+{
+	return xsp_json_members(text, take_field, ctx, stopped, deep);
+}
+
+static enum xsp_json_state take_object(struct xsp_import *m, struct xsp_json_stream *s,
+				       const struct key *keys, void *into)
+{
+	struct object o = {m, keys, into};
+	enum xsp_json_state state;
+
+	if (xsp_json_peek(s, &state) != '{')
+		return state == XSP_JSON_OK ? xsp_json_skip(s) : state;
+	return xsp_json_parse(s, parse_object, &o);
+}
+
+static const char *parse_scalar(void *ctx, const char *text, const char **stopped, bool *deep)
+{
+	*(const char **)ctx = text;
+	return xsp_json_value(text, stopped, deep);
+}
+
+/* *value: NULL: it is none, and has been passed over. */
+static enum xsp_json_state take_scalar(struct xsp_json_stream *s, const char **value)
+{
+	enum xsp_json_state state;
+	const char c = xsp_json_peek(s, &state);
+
+	*value = NULL;
+	if (state != XSP_JSON_OK)
+		return state;
+	return c == '{' || c == '[' ? xsp_json_skip(s) : xsp_json_parse(s, parse_scalar, value);
+}
+
+/* ---- deviceProperties ---- */
+
+#define FIELD(key, member)                                                                         \
+	{                                                                                          \
+		key, offsetof(struct xsp_gpu_device, member), true                                 \
+	}
+static const struct key device_keys[] = {
+	FIELD("id", id),
+	FIELD("computeMajor", compute_major),
+	FIELD("computeMinor", compute_minor),
+	FIELD("numSms", multiprocessors),
+	{"totalGlobalMem", offsetof(struct xsp_gpu_device, total_memory), false},
+	FIELD("maxThreadsPerBlock", max_threads_per_block),
+	FIELD("maxThreadsPerMultiprocessor", max_threads_per_multiprocessor),
+	FIELD("regsPerBlock", registers_per_block),
+	FIELD("regsPerMultiprocessor", registers_per_multiprocessor),
+	FIELD("warpSize", warp_size),
+	FIELD("sharedMemPerBlock", shared_per_block),
+	FIELD("sharedMemPerBlockOptin", shared_per_block_optin),
+	FIELD("sharedMemPerMultiprocessor", shared_per_multiprocessor),
+	{NULL, 0, false},
+};
+
+struct device {
+	struct object object; /* first: take_field() */
+	const char *name;
+};
+
+static const char *take_device_field(void *ctx, const char *key, size_t length, const char *value,
+				     const char **stopped, bool *deep)
+{
+	struct device *d = ctx;
+
+	if (length == 4 && memcmp(key, "name", 4) == 0)
+		d->name = value;
+	return take_field(&d->object, key, length, value, stopped, deep);
+}
+
+static const char *parse_device(void *ctx, const char *text, const char **stopped, bool *deep)
+{
+	return xsp_json_members(text, take_device_field, ctx, stopped, deep);
+}
+
+static enum xsp_json_state take_device(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	struct xsp_gpu_device properties = {.id = 0};
+	struct device d = {.object = {m, device_keys, &properties}};
+	const enum xsp_json_state state = xsp_json_parse(s, parse_device, &d);
+
+	if (state != XSP_JSON_OK || m->device_count >= DEVICES_MAX)
+		return state;
+	const char *name = d.name != NULL ? xsp_import_keep(m, d.name) : "";
+	if (name == NULL || xsp_grow(&m->devices, &m->device_capacity, m->device_count + 1) < 0 ||
+	    xsp_grow(&m->device_names, &m->device_name_capacity, m->device_count + 1) < 0)
+		return XSP_JSON_FAILED;
+	m->device_names[m->device_count] = name;
+	m->devices[m->device_count++] = properties;
+	return XSP_JSON_OK;
+}
+
+/* ---- arrays ---- */
+
+/* Each element that is an object to `take`. */
+static enum xsp_json_state take_array(struct xsp_import *m, struct xsp_json_stream *s,
+				      enum xsp_json_state (*take)(struct xsp_import *m,
+								  struct xsp_json_stream *s))
+{
+	enum xsp_json_state state;
+	char c = xsp_json_peek(s, &state);
+
+	if (state != XSP_JSON_OK || c != '[')
+		return state == XSP_JSON_OK ? xsp_json_skip(s) : state;
+	xsp_json_take(s);
+	for (;;) {
+		c = xsp_json_peek(s, &state);
+		if (state != XSP_JSON_OK)
+			return state;
+		if (c == ']') {
+			xsp_json_take(s);
+			return XSP_JSON_OK;
+		}
+		if (c == ',') { /* one too many does no harm */
+			xsp_json_take(s);
+			continue;
+		}
+		if (c == '{') {
+			state = take(m, s);
+		} else {
+			xsp_import_counted(m, XSP_IMPORT_NO_EVENT);
+			state = xsp_json_skip(s);
+		}
+		if (state != XSP_JSON_OK)
+			return state;
+	}
+}
+
+static enum xsp_json_state take_event(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	const struct xsp_import_options *o = m->options;
+	enum xsp_json_state state = xsp_json_parse(s, xsp_import_event_parse, &m->event);
+
+	if (state != XSP_JSON_OK)
+		return state;
+	m->error = xsp_import_take(m, &m->event);
+	if (o->progress != NULL && m->report->counts[XSP_IMPORT_EVENTS] % PROGRESS_EVENTS == 0)
+		o->progress(o->ctx, xsp_json_progress(s, m->file_bytes));
+	return m->error < 0 ? XSP_JSON_FAILED : XSP_JSON_OK;
+}
+
+static enum xsp_json_state take_events(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	m->has_events = true;
+	return take_array(m, s, take_event);
+}
+
+static enum xsp_json_state take_devices(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	return take_array(m, s, take_device);
+}
+
+/* ---- other top-level keys ---- */
+
+static enum xsp_json_state take_base(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	const char *value;
+	int64_t base;
+	const enum xsp_json_state state = take_scalar(s, &value);
+
+	if (value != NULL && state == XSP_JSON_OK && xsp_json_to_number(value, 0, &base) &&
+	    base >= 0 && base <= XSP_IMPORT_TIME_MAX)
+		m->base_ns = base;
+	return state;
+}
+
+static enum xsp_json_state take_host(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	const char *value;
+	enum xsp_json_state state = take_scalar(s, &value);
+
+	if (value == NULL || state != XSP_JSON_OK)
+		return state;
+	m->host = xsp_import_keep(m, value);
+	return m->host != NULL ? XSP_JSON_OK : XSP_JSON_FAILED;
+}
+
+static enum xsp_json_state take_version(struct xsp_import *m, struct xsp_json_stream *s,
+					unsigned which)
+{
+	const char *value;
+	int64_t version;
+	const enum xsp_json_state state = take_scalar(s, &value);
+
+	if (value != NULL && state == XSP_JSON_OK && xsp_json_to_number(value, 0, &version) &&
+	    version >= 0 && version <= UINT32_MAX)
+		m->versions[which] = (uint32_t)version;
+	return state;
+}
+
+static enum xsp_json_state take_cupti(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	return take_version(m, s, 0);
+}
+
+static enum xsp_json_state take_driver(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	return take_version(m, s, 1);
+}
+
+static enum xsp_json_state take_runtime(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	return take_version(m, s, 2);
+}
+
+/* Ours: the recording's window, and what it lost. */
+static enum xsp_json_state take_window(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	static const struct key keys[] = {
+		{"start_ns", offsetof(struct xsp_import, window_start), false},
+		{"duration_ns", offsetof(struct xsp_import, window_duration), false},
+		{"monotonic_start_ns", offsetof(struct xsp_import, monotonic_start), false},
+		{"clock_uncertainty_ns", offsetof(struct xsp_import, uncertainty), false},
+		{NULL, 0, false},
+	};
+
+	return take_object(m, s, keys, m);
+}
+
+#define STATS(name)                                                                                \
+	{                                                                                          \
+#name, offsetof(struct xsp_capture_stats, name), false                             \
+	}
+
+static enum xsp_json_state take_losses(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	static const struct key keys[] = {
+		STATS(events),	    STATS(lost_entries), STATS(lost_exits), STATS(lost_other),
+		STATS(lost_names),  STATS(missed_hits),	 STATS(untracked),  STATS(filtered),
+		STATS(silent_hits), {NULL, 0, false}};
+
+	m->has_stats = true;
+	return take_object(m, s, keys, &m->stats);
+}
+
+static enum xsp_json_state take_overhead(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	static const struct key keys[] = {
+		STATS(probes_cost_ns), STATS(recorder_cpu_ns), {NULL, 0, false}};
+
+	return take_object(m, s, keys, &m->stats);
+}
+
+static const struct {
+	const char *key;
+	enum xsp_json_state (*take)(struct xsp_import *m, struct xsp_json_stream *s);
+} top_level[] = {
+	{"traceEvents", take_events},		{"baseTimeNanoseconds", take_base},
+	{"deviceProperties", take_devices},	{"host_name", take_host},
+	{"cupti_version", take_cupti},		{"cuda_driver_version", take_driver},
+	{"cuda_runtime_version", take_runtime}, {"xsptrace_window", take_window},
+	{"xsptrace_losses", take_losses},	{"xsptrace_overhead", take_overhead},
+};
+
+static const char *parse_key(void *ctx, const char *text, const char **stopped, bool *deep)
+{
+	char *key = ctx;
+	const char *end = xsp_json_string(text + 1, stopped);
+
+	(void)deep;
+	if (end != NULL)
+		xsp_json_to_text(text, key, KEY_MAX);
+	return end;
+}
+
+static enum xsp_json_state take_member(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	char key[KEY_MAX];
+	enum xsp_json_state state = xsp_json_parse(s, parse_key, key);
+
+	if (state != XSP_JSON_OK)
+		return state;
+	if (xsp_json_peek(s, &state) != ':')
+		return state == XSP_JSON_OK ? XSP_JSON_WRONG : state;
+	xsp_json_take(s);
+	for (size_t i = 0; i < sizeof(top_level) / sizeof(top_level[0]); i++)
+		if (strcmp(key, top_level[i].key) == 0)
+			return top_level[i].take(m, s);
+	return xsp_json_skip(s);
+}
+
+static enum xsp_json_state take_trace(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	enum xsp_json_state state;
+	char c = xsp_json_peek(s, &state);
+
+	if (state != XSP_JSON_OK)
+		return state;
+	if (c == '\xef') { /* a byte order mark */
+		for (int i = 0; i < 3; i++)
+			xsp_json_take(s);
+		c = xsp_json_peek(s, &state);
+	}
+	if (c == '[')
+		return take_events(m, s);
+	if (c != '{')
+		return XSP_JSON_WRONG;
+	xsp_json_take(s);
+	for (;;) {
+		c = xsp_json_peek(s, &state);
+		if (state != XSP_JSON_OK)
+			return state;
+		if (c == '}' || c == ',')
+			xsp_json_take(s);
+		if (c == '}')
+			return XSP_JSON_OK;
+		if (c == ',')
+			continue;
+		state = c == '"' ? take_member(m, s) : XSP_JSON_WRONG;
+		if (state != XSP_JSON_OK)
+			return state;
+	}
+}
+
+/* ---- reading it ---- */
+
+static int failed(struct xsp_error *err, int rc, const char *shown)
+{
+	return rc == -ENOMEM
+		       ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory")
+		       : xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
+				       "cannot write the capture of %s: %s", shown, strerror(-rc));
+}
+
+/* Why it was not read to its end; NULL: it was. */
+static const char *why_not(enum xsp_json_state state, int error)
+{
+	if (error == -EILSEQ)
+		return "its compressed data are damaged there";
+	switch (state) {
+	case XSP_JSON_END:
+		return error == -ENODATA ? "its compressed data end there" : "it ends there";
+	case XSP_JSON_WRONG:
+		return "what follows is no JSON";
+	case XSP_JSON_DEEP:
+		return "what follows is nested too deep";
+	case XSP_JSON_LARGE:
+		return "what follows is an event of more than 64 MiB";
+	default:
+		return NULL;
+	}
+}
+
+/* Behind the trace there should be nothing; that tells whether the packed data were right. */
+static const char *why_not_to_the_end(struct xsp_json_stream *s)
+{
+	enum xsp_json_state state;
+
+	if (xsp_json_peek(s, &state) != '\0')
+		return "what follows does not belong to it";
+	const int error = xsp_json_stream_error(s);
+	return error != 0 ? why_not(state, error) : NULL;
+}
+
+static int read_trace(struct xsp_import *m, struct xsp_json_stream *s, struct xsp_error *err)
+{
+	const char *shown = m->options->shown;
+	const enum xsp_json_state state = take_trace(m, s);
+	const int error = xsp_json_stream_error(s);
+
+	if (m->error < 0)
+		return failed(err, m->error, shown);
+	if (state == XSP_JSON_FAILED && (error == 0 || error == -ENOMEM))
+		return failed(err, -ENOMEM, shown);
+	if (state == XSP_JSON_FAILED)
+		return xsp_error_set(err, error, XSP_STATUS_CAPTURE, "cannot read %s: %s", shown,
+				     strerror(-error));
+	if (!m->has_events || (state != XSP_JSON_OK && m->report->counts[XSP_IMPORT_EVENTS] == 0))
+		return xsp_error_set(err, -EILSEQ, XSP_STATUS_CAPTURE,
+				     "%s is no Chrome trace (as torch.profiler and xsptrace write "
+				     "it): %s%s",
+				     shown,
+				     state != XSP_JSON_OK ? why_not(state, error)
+							  : "it has no traceEvents",
+				     state != XSP_JSON_OK ? ", in front of its first event" : "");
+	m->report->why = why_not(state, error);
+	if (state == XSP_JSON_OK)
+		m->report->why = why_not_to_the_end(s);
+	if (m->report->why != NULL)
+		m->report->read_to = xsp_json_offset(s);
+	return 0;
+}
+
+/* ---- writing it ---- */
+
+struct clocks {
+	int64_t offset; /* from times of the trace to those of the capture */
+	int64_t start_ns, end_ns; /* of the capture */
+	struct xsp_capture_clock clock;
+};
+
+/* Ours say what the clock was; others have real time only, which does for both unless it began at zero. */
+static struct clocks clocks_of(const struct xsp_import *m)
+{
+	const int64_t first = m->any ? m->first_ns : 0, last = m->any ? m->last_ns : 0;
+	const int64_t real = m->base_ns + first;
+	const bool own = m->window_start >= 0 && m->window_duration >= 0 &&
+			 m->monotonic_start > 0 && m->window_start <= XSP_IMPORT_TIME_MAX &&
+			 m->window_duration <= XSP_IMPORT_TIME_MAX &&
+			 m->monotonic_start <= XSP_IMPORT_TIME_MAX;
+	struct clocks c = {.offset = m->base_ns};
+
+	if (own && real - m->window_start + m->monotonic_start > 0) {
+		c.offset = m->base_ns - m->window_start + m->monotonic_start;
+		c.start_ns = m->monotonic_start;
+		c.end_ns = c.start_ns + m->window_duration;
+		c.clock = (struct xsp_capture_clock){
+			(uint64_t)m->monotonic_start, (uint64_t)m->window_start,
+			m->uncertainty > 0 ? (uint64_t)m->uncertainty : 0};
+		return c;
+	}
+	if (real < 1)
+		c.offset += 1 - real;
+	c.start_ns = first + c.offset;
+	c.end_ns = last + c.offset;
+	c.clock = (struct xsp_capture_clock){(uint64_t)c.start_ns,
+					     real > 0 ? (uint64_t)real : (uint64_t)c.start_ns, 0};
+	return c;
+}
+
+static int put_infos(struct xsp_import *m)
+{
+	char text[512], rest[1024];
+	const struct xsp_import_report *r = m->report;
+	int rc;
+
+	snprintf(text, sizeof(text), "%.300s, %" PRIu64 " events", m->options->shown,
+		 r->counts[XSP_IMPORT_EVENTS]);
+	rc = xsp_capture_put_info(m->w, "read from", text);
+	if (rc == 0 && m->host != NULL)
+		rc = xsp_capture_put_info(m->w, "host", m->host);
+	if (rc == 0 && xsp_import_line(r, rest, sizeof(rest)))
+		rc = xsp_capture_put_info(m->w, "not as there", rest);
+	return rc == 0 && m->has_stats ? xsp_capture_put_stats(m->w, &m->stats) : rc;
+}
+
+static int write_capture(struct xsp_import *m)
+{
+	const struct clocks c = clocks_of(m);
+	int rc = xsp_capture_put_clock_pair(m->w, &c.clock);
+
+	if (rc == 0)
+		rc = xsp_import_define(m);
+	if (rc == 0)
+		rc = xsp_import_tell(m, c.offset);
+	if (rc == 0)
+		rc = put_infos(m);
+	if (rc < 0)
+		return rc;
+	struct xsp_capture_writer *w = m->w;
+	m->w = NULL;
+	return xsp_capture_finish(w, (uint64_t)c.start_ns, (uint64_t)c.end_ns, NULL);
+}
+
+/* ---- all of it ---- */
+
+/* B and E events of one moment stay in the order of the trace. */
+static int as_they_came(const struct xsp_sorted *a, const struct xsp_sorted *b)
+{
+	(void)a;
+	(void)b;
+	return 0;
+}
+
+static int begin(struct xsp_import *m, int out)
+{
+	const struct xsp_import_options *o = m->options;
+	const size_t memory = o->memory != 0 ? o->memory : XSP_SORTER_MEMORY;
+	int own;
+
+	m->window_start = m->window_duration = m->monotonic_start = -1;
+	xsp_import_event_init(&m->event);
+	m->text = malloc(2 * XSP_IMPORT_NAME_MAX + 4 + XSP_JSON_PAD);
+	int rc = m->text == NULL
+			 ? -ENOMEM
+			 : xsp_sorter_new(memory, o->folder, xsp_import_compare, &m->sorter);
+	if (rc == 0)
+		rc = xsp_sorter_new(memory < PAIRS_MEMORY ? memory : PAIRS_MEMORY, o->folder,
+				    as_they_came, &m->pairs);
+	if (rc < 0)
+		return rc;
+	own = fcntl(out, F_DUPFD_CLOEXEC, 3);
+	if (own < 0)
+		return -errno;
+	rc = xsp_capture_create(own, o->shown, &m->w, NULL);
+	if (rc < 0)
+		close(own);
+	return rc;
+}
+
+static void clear(struct xsp_import *m)
+{
+	xsp_capture_abandon(m->w);
+	xsp_sorter_free(m->sorter);
+	xsp_sorter_free(m->pairs);
+	xsp_u64map_free(&m->contexts);
+	xsp_u64map_free(&m->cbids);
+	xsp_u64map_free(&m->apis);
+	xsp_import_tables_free(m);
+	free(m->devices);
+	free(m->device_names);
+	free(m->text);
+}
+
+int xsp_import(int in, int out, const struct xsp_import_options *options,
+	       struct xsp_import_report *report, struct xsp_error *err)
+{
+	struct xsp_import m = {.options = options, .report = report};
+	struct xsp_json_stream *s = NULL;
+	struct stat st;
+	int own = -1;
+
+	memset(report, 0, sizeof(*report));
+	int rc = begin(&m, out);
+	if (rc == 0 && (own = fcntl(in, F_DUPFD_CLOEXEC, 3)) < 0)
+		rc = -errno;
+	if (rc == 0 && (rc = xsp_json_stream_new(own, &s)) < 0)
+		close(own);
+	if (rc < 0) {
+		failed(err, rc, options->shown);
+		goto out;
+	}
+	if (fstat(in, &st) == 0)
+		m.file_bytes = (uint64_t)st.st_size;
+	rc = read_trace(&m, s, err);
+	if (rc < 0)
+		goto out;
+	rc = xsp_import_take_pairs(&m);
+	if (rc == 0)
+		rc = write_capture(&m);
+	if (rc < 0)
+		failed(err, rc, options->shown);
+out:
+	xsp_json_stream_free(s);
+	clear(&m);
+	return rc;
+}
+
+/* ---- what there is to say ---- */
+
+struct line {
+	char *out;
+	size_t size, used;
+};
+
+static void append(struct line *l, const char *between, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void append(struct line *l, const char *between, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (l->used > 0 && l->used + strlen(between) < l->size)
+		l->used += (size_t)snprintf(l->out + l->used, l->size - l->used, "%s", between);
+	va_start(ap, fmt);
+	l->used += (size_t)vsnprintf(l->out + l->used, l->size - l->used, fmt, ap);
+	va_end(ap);
+	if (l->used >= l->size)
+		l->used = l->size - 1;
+}
+
+static const char left_out[] = "left out", not_carried[] = "not carried over";
+
+static const struct {
+	enum xsp_import_count what;
+	const char *group; /* said once, before the first of it */
+	const char *text;
+} sayings[] = {
+	{XSP_IMPORT_NO_EVENT, left_out, "array elements that are no events"},
+	{XSP_IMPORT_NO_TIME, left_out, "events without a time that is a number"},
+	{XSP_IMPORT_NEGATIVE, left_out, "spans of negative length"},
+	{XSP_IMPORT_UNPAIRED, left_out, "ends (E) of nothing that began"},
+	{XSP_IMPORT_DEEP, left_out, "spans inside or beside too many others"},
+	{XSP_IMPORT_FLOWS, not_carried, "arrows"},
+	{XSP_IMPORT_COUNTERS, not_carried, "counter values"},
+	{XSP_IMPORT_INSTANTS, not_carried, "marks"},
+	{XSP_IMPORT_STATES, not_carried, "states of threads"},
+	{XSP_IMPORT_ASYNC, not_carried, "asynchronous events"},
+	{XSP_IMPORT_OTHER, not_carried, "events of other kinds"},
+	{XSP_IMPORT_OPEN, NULL, "spans (B) do not end"},
+	{XSP_IMPORT_OVERLAPPING, NULL,
+	 "spans overlap others of their thread: they are on rows of their own"},
+	{XSP_IMPORT_CLIPPED, NULL,
+	 "spans went up to 1 us beyond what is around them: they end with that"},
+};
+
+bool xsp_import_line(const struct xsp_import_report *report, char *out, size_t size)
+{
+	struct line l = {.out = out, .size = size};
+	const char *group = NULL;
+
+	out[0] = '\0';
+	if (report->why != NULL)
+		append(&l, "; ", "read up to byte %" PRIu64 ": %s", report->read_to, report->why);
+	for (size_t i = 0; i < sizeof(sayings) / sizeof(sayings[0]); i++) {
+		const uint64_t n = report->counts[sayings[i].what];
+		const bool goes_on = sayings[i].group != NULL && sayings[i].group == group;
+		if (n == 0)
+			continue;
+		group = sayings[i].group;
+		append(&l, goes_on ? ", " : "; ", "%s%s%" PRIu64 " %s",
+		       group != NULL && !goes_on ? group : "",
+		       group != NULL && !goes_on ? ": " : "", n, sayings[i].text);
+	}
+	return l.used > 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * json_stream.h - JSON of any size, plain or gzip, through one window of memory.
+ *
+ * What is at hand is contiguous: a value is parsed where it stands, by pointers, up to the NUL behind the window's last
+ * byte. Who meets that NUL asks for more and begins the value again; the window grows for one that does not fit, up to
+ * XSP_JSON_WINDOW_MAX. What is only passed over may be of any size.
+ *
+ * Lenient where it does no harm: control characters in strings, NaN and Infinity as numbers, brackets of either kind in
+ * what is passed over.
+ */
+#ifndef XSP_IMPORT_JSON_STREAM_H
+#define XSP_IMPORT_JSON_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define XSP_JSON_WINDOW_MAX ((size_t)64 << 20)
+#define XSP_JSON_DEPTH_MAX 512U /* levels of a value */
+#define XSP_JSON_PAD 64U /* zeros behind a text: it may be looked at some bytes at a time */
+
+struct xsp_json_stream;
+
+/* What went wrong, by the functions below. */
+enum xsp_json_state {
+	XSP_JSON_OK = 0,
+	XSP_JSON_END, /* the text ends here */
+	XSP_JSON_WRONG, /* what stands here is no JSON */
+	XSP_JSON_DEEP, /* nested deeper than XSP_JSON_DEPTH_MAX */
+	XSP_JSON_LARGE, /* a value that has to be in memory as a whole is not: XSP_JSON_WINDOW_MAX */
+	XSP_JSON_FAILED, /* out of memory, or the file could not be read: xsp_json_stream_error() */
+};
+
+/* Takes over `fd`. 0 or a negative errno (`fd` is then still the caller's). */
+int xsp_json_stream_new(int fd, struct xsp_json_stream **out);
+void xsp_json_stream_free(struct xsp_json_stream *s); /* NULL is allowed */
+
+/* The next byte that is no blank, which stays; '\0': none, and *state says why. */
+char xsp_json_peek(struct xsp_json_stream *s, enum xsp_json_state *state);
+/* Takes the byte that was peeked. */
+void xsp_json_take(struct xsp_json_stream *s);
+/* Passes over a value of any size. */
+enum xsp_json_state xsp_json_skip(struct xsp_json_stream *s);
+
+/*
+ * Hands `parse` the text from here on, until it has parsed a value: it returns the end of that, or NULL with *stopped
+ * where it could not go on. The text is valid until the next call for this stream.
+ */
+typedef const char *(*xsp_json_parse_fn)(void *ctx, const char *text, const char **stopped,
+					 bool *deep);
+enum xsp_json_state xsp_json_parse(struct xsp_json_stream *s, xsp_json_parse_fn parse, void *ctx);
+
+uint64_t xsp_json_offset(const struct xsp_json_stream *s); /* of the next byte, in the plain text */
+double xsp_json_progress(const struct xsp_json_stream *s, uint64_t file_bytes); /* 0..1 */
+/* Negative errno of XSP_JSON_FAILED; -EILSEQ: the compressed data are damaged; 0: none. Where they end too early:
+ * -ENODATA. */
+int xsp_json_stream_error(const struct xsp_json_stream *s);
+
+/* ---- in the window: each returns the end, or NULL with *stopped where the text ended or went wrong ---- */
+
+static inline const char *xsp_json_blanks(const char *p)
+{
+	while ((unsigned char)*p <= ' ' && *p != '\0')
+		p++;
+	return p;
+}
+/* `p` behind the opening quote; the end is behind the closing one. */
+const char *xsp_json_string(const char *p, const char **stopped);
+const char *xsp_json_value(const char *p, const char **stopped, bool *deep);
+
+/* The members of an object: p at its '{'. `member` is given each key (still escaped) and where its value begins and
+ * ends. */
+typedef const char *(*xsp_json_member_fn)(void *ctx, const char *key, size_t length,
+					  const char *value, const char **stopped, bool *deep);
+const char *xsp_json_members(const char *p, xsp_json_member_fn member, void *ctx,
+			     const char **stopped, bool *deep);
+
+/* ---- values, where they have been found to be complete ---- */
+
+/*
+ * The number at `value`, or in the string there, times 10^scale, rounded. False: it is none, NaN, infinite, or beyond
+ * 64 bits.
+ */
+bool xsp_json_to_number(const char *value, int scale, int64_t *out);
+/* The text of the string at `value` without its escapes, terminated, cut to fit `size`: its length. Other values: as
+ * they are written. A NUL in it becomes U+FFFD. */
+size_t xsp_json_to_text(const char *value, char *out, size_t size);
+/* Bytes of the value as it is written, quotes left out; *raw: where they begin. */
+size_t xsp_json_raw(const char *value, const char **raw);
+
+#endif

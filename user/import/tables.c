@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tables.c - what events refer to: names, processes, threads. Memory is bounded by how many of these there are. */
+#include "import/import_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* As the parser takes them: it looks at some bytes at a time. */
+static const char no_name[16 + XSP_JSON_PAD] = "\"[no name]\"", nothing[2 + XSP_JSON_PAD] = "\"\"";
+
+static const char *value_of(const struct xsp_import_event *e, enum xsp_import_key key,
+			    const char *otherwise)
+{
+	return xsp_import_has(e, key) ? e->value[key] : otherwise;
+}
+
+/* ---- names ---- */
+
+static uint64_t hash_of(uint32_t class, const char *text, size_t length)
+{
+	uint64_t h = class + 1, word;
+
+	for (; length >= sizeof(word); text += sizeof(word), length -= sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		h = (h ^ word) * 0x9E3779B97F4A7C15ULL;
+		h ^= h >> 29;
+	}
+	word = length;
+	memcpy(&word, text, length);
+	return xsp_u64_mix((h ^ word) + (length << 56));
+}
+
+/* Its index; a new one is `count`, and its number 0. */
+static long name_of(struct xsp_import *m, struct xsp_import_names *n, uint32_t class,
+		    const char *value)
+{
+	const char *raw;
+	const size_t whole = xsp_json_raw(value, &raw);
+	uint32_t length = (uint32_t)(whole < XSP_IMPORT_NAME_MAX ? whole : XSP_IMPORT_NAME_MAX - 1);
+	const uint32_t *at;
+
+	while (length < whole && length > 0 && raw[length - 1] == '\\') /* no half of an escape */
+		length--;
+	uint64_t hash = hash_of(class, raw, length);
+
+	for (; (at = xsp_u64map_get(&n->index, hash)) != NULL; hash++) {
+		const struct xsp_import_name *known = &n->list[*at];
+		if (known->class == class && known->length == length &&
+		    memcmp(known->raw, raw, length) == 0)
+			return (long)*at;
+	}
+	const char *copy = xsp_arena_copy(&m->texts, raw, length);
+	if (copy == NULL || n->count >= UINT32_MAX ||
+	    xsp_grow(&n->list, &n->capacity, n->count + 1) < 0 ||
+	    xsp_u64map_set(&n->index, hash, (uint32_t)n->count) < 0)
+		return -ENOMEM;
+	n->list[n->count] = (struct xsp_import_name){.raw = copy, .length = length, .class = class};
+	return (long)n->count++;
+}
+
+static void free_names(struct xsp_import_names *n)
+{
+	xsp_u64map_free(&n->index);
+	free(n->list);
+}
+
+const char *xsp_import_keep(struct xsp_import *m, const char *value)
+{
+	const size_t length = xsp_json_to_text(value, m->text, XSP_IMPORT_NAME_MAX);
+
+	return xsp_arena_copy(&m->texts, m->text, length);
+}
+
+/* ---- probes ---- */
+
+int xsp_import_other_probe(struct xsp_import *m, const struct xsp_capture_probe *probe,
+			   uint32_t *id)
+{
+	struct xsp_capture_probe p = *probe;
+
+	if (m->probes >= XSP_MAX_PROBES)
+		return -EOVERFLOW;
+	p.id = m->probes;
+	p.module = UINT32_MAX;
+	p.exit_complete = true;
+	*id = m->probes++;
+	return xsp_capture_put_probe(m->w, &p);
+}
+
+static int define_probe(struct xsp_import *m, const struct xsp_import_event *e,
+			enum xsp_import_class class, uint32_t *id)
+{
+	char category[64] = "cpu_op";
+	struct xsp_capture_probe p = {
+		.kind = class == XSP_IMPORT_ANNOTATION ? XSP_PROBE_ANNOTATION : XSP_PROBE_FUNCTION,
+		.provider = class == XSP_IMPORT_CALL ? "trace-cuda" : "trace",
+		.symbol = category,
+		.name = m->text,
+	};
+
+	if (xsp_import_has(e, XSP_TRACE_CAT))
+		xsp_json_to_text(e->value[XSP_TRACE_CAT], category, sizeof(category));
+	xsp_json_to_text(value_of(e, XSP_TRACE_NAME, no_name), m->text, XSP_IMPORT_NAME_MAX);
+	if (class == XSP_IMPORT_CALL)
+		p.symbol = m->text;
+	return xsp_import_other_probe(m, &p, id);
+}
+
+int xsp_import_probe(struct xsp_import *m, const struct xsp_import_event *e,
+		     enum xsp_import_class class, uint32_t *probe)
+{
+	long category = 0;
+
+	/* categories are names too, of a class beyond all others */
+	if (class == XSP_IMPORT_FUNCTION)
+		category = name_of(m, &m->names, UINT32_MAX, value_of(e, XSP_TRACE_CAT, nothing));
+	if (category < 0)
+		return -ENOMEM;
+	const long at = name_of(m, &m->names, (uint32_t) class + (uint32_t)category,
+				value_of(e, XSP_TRACE_NAME, no_name));
+	if (at < 0)
+		return -ENOMEM;
+	int rc = 0;
+	if (m->names.list[at].number == 0) {
+		rc = define_probe(m, e, class, probe);
+		m->names.list[at].number = *probe + 1;
+	}
+	*probe = m->names.list[at].number - 1;
+	return rc;
+}
+
+int xsp_import_kernel(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index)
+{
+	const long at = name_of(m, &m->kernels, 0, value_of(e, XSP_TRACE_NAME, no_name));
+
+	*index = (uint32_t)at;
+	return at < 0 ? -ENOMEM : 0;
+}
+
+/* ---- processes and threads ---- */
+
+#define INVENTED                                                                                   \
+	0x20000000U /* beyond the numbers that Linux gives, and those of what is invented elsewhere */
+
+uint32_t xsp_import_invent_id(struct xsp_import *m)
+{
+	return INVENTED + 0x10000000U + m->invented++;
+}
+
+/* A pid or tid: its number, or a hash of its text that no number is. */
+static uint64_t key_of(const struct xsp_import_event *e, enum xsp_import_key key, uint32_t *number)
+{
+	int64_t value = 0;
+
+	*number = UINT32_MAX;
+	if (!xsp_import_has(e, key))
+		return 1ULL << 62;
+	if (e->value[key][0] != '"' && xsp_json_to_number(e->value[key], 0, &value)) {
+		if (value >= 0 && value < INVENTED)
+			*number = (uint32_t)value;
+		return (uint64_t)value;
+	}
+	const char *raw;
+	const size_t length = xsp_json_raw(e->value[key], &raw);
+	return hash_of(7, raw, length) | 1ULL << 63;
+}
+
+/* What has no number of its own is called as the trace calls it. */
+static const char *name_instead(struct xsp_import *m, const struct xsp_import_event *e,
+				enum xsp_import_key key, uint32_t number)
+{
+	return number == UINT32_MAX && xsp_import_has(e, key) ? xsp_import_keep(m, e->value[key])
+							      : "";
+}
+
+static int process_of(struct xsp_import *m, const struct xsp_import_event *e, uint64_t key,
+		      uint32_t number, uint32_t *index)
+{
+	const long at = xsp_u64map_index(&m->process_of, key, &m->processes, &m->process_capacity,
+					 m->process_count);
+
+	if (at < 0)
+		return -ENOMEM;
+	*index = (uint32_t)at;
+	if ((size_t)at < m->process_count)
+		return 0;
+	m->processes[m->process_count++] = (struct xsp_import_process){
+		.pid = number != UINT32_MAX ? number : xsp_import_invent_id(m),
+		.name = name_instead(m, e, XSP_TRACE_PID, number)};
+	return m->processes[at].name == NULL ? -ENOMEM : 0;
+}
+
+/* Of two threads with one number, in two processes, one gets another. */
+static int tid_of(struct xsp_import *m, uint32_t number, uint32_t *tid)
+{
+	*tid = number;
+	if (number == UINT32_MAX || xsp_u64map_get(&m->tids, number) != NULL)
+		*tid = xsp_import_invent_id(m);
+	return xsp_u64map_set(&m->tids, *tid, 1);
+}
+
+int xsp_import_thread(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index)
+{
+	uint32_t pid, tid, process, own = 0;
+	const uint64_t process_key = key_of(e, XSP_TRACE_PID, &pid);
+	const uint64_t key = xsp_u64_mix(process_key) + key_of(e, XSP_TRACE_TID, &tid);
+
+	if (m->thread_count > 0 && key == m->last_key) {
+		*index = m->last_thread;
+		return 0;
+	}
+	const long at = xsp_u64map_index(&m->thread_of, key, &m->threads, &m->thread_capacity,
+					 m->thread_count);
+	int rc = at < 0 ? -ENOMEM : 0;
+	if (rc == 0 && (size_t)at == m->thread_count) {
+		rc = process_of(m, e, process_key, pid, &process);
+		if (rc == 0)
+			rc = tid_of(m, tid, &own);
+		if (rc < 0)
+			return rc;
+		m->threads[m->thread_count++] =
+			(struct xsp_import_thread){.process = process,
+						   .tid = own,
+						   .shown = tid != UINT32_MAX ? tid : own,
+						   .name = name_instead(m, e, XSP_TRACE_TID, tid)};
+		rc = m->threads[at].name == NULL ? -ENOMEM : 0;
+	}
+	if (rc < 0)
+		return rc;
+	m->last_key = key;
+	*index = m->last_thread = (uint32_t)at;
+	return 0;
+}
+
+/* ---- what they are called ---- */
+
+/* "thread 4242 (python3)" is python3, as Kineto and we write it. */
+static size_t without_number(char *text)
+{
+	const char *name = strstr(text, " (");
+	const size_t length = strlen(text);
+
+	if (strncmp(text, "thread ", 7) != 0 || name == NULL || text[length - 1] != ')')
+		return length;
+	const size_t kept = length - 1 - (size_t)(name + 2 - text);
+	memmove(text, name + 2, kept);
+	text[kept] = '\0';
+	return kept;
+}
+
+int xsp_import_take_metadata(struct xsp_import *m, const struct xsp_import_event *e)
+{
+	const bool thread = xsp_import_is(e, XSP_TRACE_NAME, "thread_name");
+	uint32_t number, index = 0;
+
+	if ((!thread && !xsp_import_is(e, XSP_TRACE_NAME, "process_name")) ||
+	    !xsp_import_has(e, XSP_ARG_NAME))
+		return 0;
+	const uint64_t process = key_of(e, XSP_TRACE_PID, &number);
+	int rc = thread ? xsp_import_thread(m, e, &index)
+			: process_of(m, e, process, number, &index);
+	if (rc < 0)
+		return rc;
+	xsp_json_to_text(e->value[XSP_ARG_NAME], m->text, XSP_IMPORT_NAME_MAX);
+	const char *name = xsp_arena_copy(&m->texts, m->text, without_number(m->text));
+	if (name == NULL)
+		return -ENOMEM;
+	if (thread)
+		m->threads[index].name = name;
+	else
+		m->processes[index].name = name;
+	return 0;
+}
+
+int xsp_import_define(struct xsp_import *m)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < m->process_count && rc == 0; i++) {
+		const struct xsp_import_process *p = &m->processes[i];
+		if (p->used)
+			rc = xsp_capture_put_process(m->w, &(struct xsp_capture_process){
+								   .pid = p->pid,
+								   .ns_pid = p->pid,
+								   .comm = p->name,
+								   .cmdline = "",
+								   .exe = "",
+							   });
+	}
+	for (size_t i = 0; i < m->thread_count && rc == 0; i++) {
+		const struct xsp_import_thread *t = &m->threads[i];
+		if (t->used)
+			rc = xsp_capture_put_thread(m->w,
+						    &(struct xsp_capture_thread){
+							    .pid = m->processes[t->process].pid,
+							    .tid = t->tid,
+							    .ns_tid = t->shown,
+							    .comm = t->name,
+						    });
+	}
+	return rc;
+}
+
+void xsp_import_tables_free(struct xsp_import *m)
+{
+	free_names(&m->names);
+	free_names(&m->kernels);
+	xsp_u64map_free(&m->process_of);
+	xsp_u64map_free(&m->thread_of);
+	xsp_u64map_free(&m->tids);
+	free(m->processes);
+	free(m->threads);
+	xsp_arena_free(&m->texts);
+}

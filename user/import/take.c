@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* take.c - what an event of the trace is, and from it what is sorted. */
+#include "import/import_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "catalog/allocators.h"
+#include "catalog/cuda_table.h"
+
+/* A span, or where one begins (B) or ends (E). */
+struct pair {
+	struct xsp_import_span span;
+	uint64_t ends;
+};
+
+/* Categories of spans on threads; others are functions of that category. */
+static const struct category {
+	const char *name;
+	enum xsp_import_class class;
+	uint8_t rank; /* of what begins and ends together the lower one is around the others */
+	uint8_t id; /* enum xsp_import_key of a number that rises in the order of begins; 0: none */
+} categories[] = {
+	{"cpu_op", XSP_IMPORT_FUNCTION, 2, XSP_ARG_EXTERNAL_ID},
+	{"cuda_runtime", XSP_IMPORT_CALL, 4, 0},
+	{"python_function", XSP_IMPORT_FUNCTION, 1, XSP_ARG_PYTHON_ID},
+	{"user_annotation", XSP_IMPORT_ANNOTATION, 2, XSP_ARG_EXTERNAL_ID},
+	{"cuda_driver", XSP_IMPORT_CALL, 5, 0},
+	{"hip_runtime", XSP_IMPORT_CALL, 4, 0},
+	/* before PyTorch 1.12 */
+	{"Operator", XSP_IMPORT_FUNCTION, 2, XSP_ARG_OLD_EXTERNAL_ID},
+	{"Runtime", XSP_IMPORT_CALL, 4, 0},
+};
+#define CATEGORIES (sizeof(categories) / sizeof(categories[0]))
+static const struct category any_category = {"", XSP_IMPORT_FUNCTION, 3, 0};
+
+static const struct category *category_of(const struct xsp_import_event *e)
+{
+	for (size_t i = 0; i < CATEGORIES; i++)
+		if (xsp_import_is(e, XSP_TRACE_CAT, categories[i].name))
+			return &categories[i];
+	return &any_category;
+}
+
+void xsp_import_cover(struct xsp_import *m, int64_t start_ns, int64_t end_ns)
+{
+	if (!m->any || start_ns < m->first_ns)
+		m->first_ns = start_ns;
+	if (!m->any || end_ns > m->last_ns)
+		m->last_ns = end_ns;
+	m->any = true;
+}
+
+int xsp_import_need_gpu(struct xsp_import *m)
+{
+	static const struct xsp_capture_probe probe = {
+		.kind = XSP_PROBE_MARK, .provider = "gpu", .symbol = "", .name = "GPU records"};
+	uint32_t id;
+
+	if (m->gpu_probe != 0)
+		return 0;
+	int rc = xsp_import_other_probe(m, &probe, &id);
+	if (rc == 0)
+		m->gpu_probe = id + 1;
+	return rc;
+}
+
+/* Microseconds with decimals, exact to the nanosecond. */
+static bool time_of(const struct xsp_import_event *e, enum xsp_import_key key, int64_t *ns)
+{
+	return xsp_import_has(e, key) && xsp_json_to_number(e->value[key], 3, ns) &&
+	       *ns <= XSP_IMPORT_TIME_MAX && *ns >= -XSP_IMPORT_TIME_MAX;
+}
+
+static bool begin_of(struct xsp_import *m, const struct xsp_import_event *e, int64_t *ns)
+{
+	if (time_of(e, XSP_TRACE_TS, ns))
+		return true;
+	xsp_import_counted(m, XSP_IMPORT_NO_TIME);
+	return false;
+}
+
+/* From when to when. False, and counted: that is not known, or cannot be. */
+static bool interval_of(struct xsp_import *m, const struct xsp_import_event *e, int64_t *begin,
+			int64_t *end)
+{
+	int64_t duration;
+
+	if (!begin_of(m, e, begin))
+		return false;
+	if (!time_of(e, XSP_TRACE_DUR, &duration)) {
+		xsp_import_counted(m, XSP_IMPORT_NO_TIME);
+		return false;
+	}
+	*end = *begin + duration;
+	if (duration < 0)
+		xsp_import_counted(m, XSP_IMPORT_NEGATIVE);
+	else if (*end > XSP_IMPORT_TIME_MAX)
+		xsp_import_counted(m, XSP_IMPORT_NO_TIME);
+	return duration >= 0 && *end <= XSP_IMPORT_TIME_MAX;
+}
+
+/* ---- spans ---- */
+
+/* A call's number of its API, which is its name's; one that is another name's, or is missing, is made up. */
+static int cbid_of(struct xsp_import *m, const struct xsp_import_event *e, unsigned api,
+		   uint32_t probe, uint32_t *cbid)
+{
+	*cbid = xsp_import_id(e, XSP_ARG_CBID, 0x1000000U + probe);
+	const uint64_t key = (uint64_t)api << 32 | *cbid;
+	const uint32_t *known = xsp_u64map_get(&m->cbids, key);
+
+	if (known == NULL)
+		return xsp_u64map_set(&m->cbids, key, probe);
+	if (*known != probe)
+		*cbid = 0x1000000U + probe;
+	return 0;
+}
+
+static int take_call(struct xsp_import *m, const struct xsp_import_event *e,
+		     struct xsp_import_span *s)
+{
+	const uint32_t *api = xsp_u64map_get(&m->apis, s->probe);
+	char text[256] = "";
+
+	if (api == NULL) {
+		if (xsp_import_has(e, XSP_TRACE_NAME))
+			xsp_json_to_text(e->value[XSP_TRACE_NAME], text, sizeof(text));
+		if (xsp_u64map_set(&m->apis, s->probe, xsp_cuda_api_of(text)) < 0)
+			return -ENOMEM;
+		api = xsp_u64map_get(&m->apis, s->probe);
+	}
+	s->head.api = (uint8_t)(1 + *api);
+	s->correlation = xsp_import_id(e, XSP_ARG_CORRELATION, 0);
+	m->processes[m->threads[s->thread].process].calls = true;
+	int rc = cbid_of(m, e, s->head.api, s->probe, &s->cbid);
+	return rc == 0 && s->correlation != 0 ? xsp_import_need_gpu(m) : rc;
+}
+
+/* All but its end. */
+static int fill_span(struct xsp_import *m, const struct xsp_import_event *e, int64_t begin,
+		     struct xsp_import_span *s)
+{
+	const struct category *c = category_of(e);
+
+	*s = (struct xsp_import_span){.head = {.time_ns = begin,
+					       .size = sizeof(*s),
+					       .kind = XSP_IMPORT_SPAN,
+					       .rank = c->rank}};
+	if (c->id != 0)
+		s->id = (uint64_t)xsp_import_number(e, c->id, 0);
+	if (xsp_import_is_literal(e, XSP_ARG_FINISHED, "false") ||
+	    xsp_import_is_literal(e, XSP_ARG_EXIT_LOST, "true"))
+		s->head.ending = XSP_IMPORT_NOT_SEEN;
+	else if (xsp_import_is_literal(e, XSP_ARG_UNWOUND, "true"))
+		s->head.ending = XSP_IMPORT_UNWOUND;
+	int rc = xsp_import_thread(m, e, &s->thread);
+	if (rc == 0)
+		rc = xsp_import_probe(m, e, c->class, &s->probe);
+	return rc == 0 && c->class == XSP_IMPORT_CALL ? take_call(m, e, s) : rc;
+}
+
+static int add_span(struct xsp_import *m, const struct xsp_import_span *s)
+{
+	struct xsp_import_thread *th = &m->threads[s->thread];
+
+	th->used = m->processes[th->process].used = true;
+	xsp_import_counted(m, XSP_IMPORT_SPANS);
+	xsp_import_cover(m, s->head.time_ns, s->end_ns);
+	return xsp_sorter_add(m->sorter, (const void *)s);
+}
+
+static int take_complete(struct xsp_import *m, const struct xsp_import_event *e)
+{
+	struct xsp_import_activity a;
+	struct xsp_import_span s;
+	int64_t begin, end;
+	bool known;
+
+	if (!interval_of(m, e, &begin, &end))
+		return 0;
+	if (xsp_import_is(e, XSP_TRACE_CAT, "Trace")) { /* the profiler's own time */
+		xsp_import_cover(m, begin, end);
+		return 0;
+	}
+	if (xsp_import_is(e, XSP_TRACE_CAT, "thread_state")) {
+		xsp_import_counted(m, XSP_IMPORT_STATES);
+		return 0;
+	}
+	int rc = xsp_import_activity_of(m, e, &a, &known);
+	if (rc < 0)
+		return rc;
+	if (!known) {
+		rc = fill_span(m, e, begin, &s);
+		s.end_ns = end;
+		return rc < 0 ? rc : add_span(m, &s);
+	}
+	if (a.head.size == 0) /* made anew from what else is carried */
+		return 0;
+	a.head.time_ns = begin;
+	a.end_ns = end;
+	xsp_import_counted(m, XSP_IMPORT_GPU);
+	xsp_import_cover(m, begin, end);
+	rc = xsp_import_need_gpu(m);
+	return rc < 0 ? rc : xsp_sorter_add(m->sorter, (const void *)&a);
+}
+
+/* ---- B and E ---- */
+
+static int take_edge(struct xsp_import *m, const struct xsp_import_event *e, bool ends)
+{
+	struct pair p = {.ends = ends};
+	int64_t ns;
+	int rc;
+
+	if (!begin_of(m, e, &ns))
+		return 0;
+	if (ends) { /* its name need not be told */
+		p.span = (struct xsp_import_span){.head = {.time_ns = ns}};
+		rc = xsp_import_thread(m, e, &p.span.thread);
+	} else {
+		rc = fill_span(m, e, ns, &p.span);
+	}
+	p.span.head.size = sizeof(p);
+	return rc < 0 ? rc : xsp_sorter_add(m->pairs, (const void *)&p);
+}
+
+/* What is open on a thread: the innermost first. */
+struct opened {
+	struct xsp_import_span span;
+	uint32_t around; /* 1 + index; 0: none */
+};
+struct opens {
+	struct opened *list;
+	size_t count, capacity;
+	uint32_t free; /* 1 + index of one that is not used */
+	struct xsp_u64map innermost; /* thread → 1 + index */
+};
+
+static int open_pair(struct opens *o, const struct xsp_import_span *s)
+{
+	const uint32_t *innermost = xsp_u64map_get(&o->innermost, s->thread);
+	const uint32_t around = innermost != NULL ? *innermost : 0;
+	uint32_t at = o->free;
+
+	if (at != 0) {
+		o->free = o->list[at - 1].around;
+	} else {
+		if (o->count >= UINT32_MAX - 1 ||
+		    xsp_grow(&o->list, &o->capacity, o->count + 1) < 0)
+			return -ENOMEM;
+		at = (uint32_t)++o->count;
+	}
+	o->list[at - 1] = (struct opened){.span = *s, .around = around};
+	o->list[at - 1].span.head.size = sizeof(*s);
+	return xsp_u64map_set(&o->innermost, s->thread, at);
+}
+
+static int close_pair(struct xsp_import *m, struct opens *o, uint32_t thread, int64_t end_ns,
+		      enum xsp_import_ending ending)
+{
+	const uint32_t *innermost = xsp_u64map_get(&o->innermost, thread);
+	const uint32_t at = innermost != NULL ? *innermost : 0;
+
+	if (at == 0) {
+		xsp_import_counted(m, XSP_IMPORT_UNPAIRED);
+		return 0;
+	}
+	struct xsp_import_span s = o->list[at - 1].span;
+	int rc = xsp_u64map_set(&o->innermost, thread, o->list[at - 1].around);
+	o->list[at - 1].around = o->free;
+	o->free = at;
+	s.end_ns = end_ns;
+	if (ending != XSP_IMPORT_RETURNED)
+		s.head.ending = (uint8_t)ending;
+	return rc < 0 ? rc : add_span(m, &s);
+}
+
+/* What has not ended does so with the trace. */
+static int close_rest(struct xsp_import *m, struct opens *o)
+{
+	int rc = 0;
+
+	for (uint32_t thread = 0; thread < m->thread_count && rc == 0; thread++) {
+		const uint32_t *at;
+		while (rc == 0 && (at = xsp_u64map_get(&o->innermost, thread)) != NULL &&
+		       *at != 0) {
+			const int64_t begin = o->list[*at - 1].span.head.time_ns;
+			xsp_import_counted(m, XSP_IMPORT_OPEN);
+			rc = close_pair(m, o, thread, begin > m->last_ns ? begin : m->last_ns,
+					XSP_IMPORT_NOT_SEEN);
+		}
+	}
+	return rc;
+}
+
+int xsp_import_take_pairs(struct xsp_import *m)
+{
+	struct opens o = {.list = NULL};
+	const struct xsp_sorted *record;
+	int rc = 0;
+
+	while (rc == 0 && (rc = xsp_sorter_next(m->pairs, &record)) > 0) {
+		const struct pair *p = (const void *)record;
+		xsp_import_cover(m, record->time_ns, record->time_ns);
+		rc = p->ends ? close_pair(m, &o, p->span.thread, record->time_ns,
+					  XSP_IMPORT_RETURNED)
+			     : open_pair(&o, &p->span);
+	}
+	if (rc == 0)
+		rc = close_rest(m, &o);
+	xsp_u64map_free(&o.innermost);
+	free(o.list);
+	return rc;
+}
+
+/* ---- [memory] ---- */
+
+static int allocator_probe(struct xsp_import *m, enum xsp_allocator_call call, uint32_t *probe)
+{
+	size_t i = 0;
+
+	while (xsp_allocator_functions[i].call != call)
+		i++;
+	const struct xsp_allocator_function *f = &xsp_allocator_functions[i];
+	if (m->allocator_probes[call] == 0) {
+		int rc = xsp_import_other_probe(m,
+						&(struct xsp_capture_probe){.kind = XSP_PROBE_MARK,
+									    .provider = "memory",
+									    .symbol = f->symbol,
+									    .name = f->name},
+						probe);
+		if (rc < 0)
+			return rc;
+		m->allocator_probes[call] = *probe + 1;
+	}
+	*probe = m->allocator_probes[call] - 1;
+	return 0;
+}
+
+/* As the functions of PyTorch's allocators tell it (catalog/allocators.h). */
+static int take_allocation(struct xsp_import *m, const struct xsp_import_event *e)
+{
+	const int64_t bytes = xsp_import_number(e, XSP_ARG_MEMORY_BYTES, 0);
+	const uint64_t type = (uint64_t)xsp_import_number(e, XSP_ARG_DEVICE_TYPE, 0) & 0xff;
+	const uint64_t device = (uint64_t)xsp_import_number(e, XSP_ARG_DEVICE_ID, -1) & 0xff;
+	const enum xsp_allocator_call call = type != XSP_C10_CPU ? XSP_ALLOCATOR_REPORTS
+					     : bytes > 0	 ? XSP_ALLOCATOR_GAVE
+								 : XSP_ALLOCATOR_TAKES;
+	static const uint32_t words[] = {
+		[XSP_ALLOCATOR_GAVE] = 2, [XSP_ALLOCATOR_TAKES] = 1, [XSP_ALLOCATOR_REPORTS] = 5};
+	struct xsp_import_allocation a = {
+		.head = {.size = sizeof(a), .kind = XSP_IMPORT_ALLOCATION},
+		.words = words[call],
+		.word = {(uint64_t)xsp_import_number(e, XSP_ARG_ADDRESS, 0), (uint64_t)bytes,
+			 (uint64_t)xsp_import_number(e, XSP_ARG_ALLOCATED, 0),
+			 (uint64_t)xsp_import_number(e, XSP_ARG_RESERVED, 0), device << 8 | type},
+	};
+
+	/* ours write what CUDA's API gave, with one total for both, as PyTorch's writes its own */
+	if (m->window_start >= 0 && a.word[2] == a.word[3] &&
+	    (type != XSP_C10_CPU || a.word[2] != 0 || m->report->counts[XSP_IMPORT_MEMORY] == 0)) {
+		xsp_import_counted(m, XSP_IMPORT_INSTANTS);
+		return 0;
+	}
+	if (!begin_of(m, e, &a.head.time_ns))
+		return 0;
+	int rc = xsp_import_thread(m, e, &a.thread);
+	if (rc == 0)
+		rc = allocator_probe(m, call, &a.probe);
+	if (rc < 0)
+		return rc;
+	struct xsp_import_thread *th = &m->threads[a.thread];
+	th->used = m->processes[th->process].used = true;
+	xsp_import_counted(m, XSP_IMPORT_MEMORY);
+	xsp_import_cover(m, a.head.time_ns, a.head.time_ns);
+	return xsp_sorter_add(m->sorter, (const void *)&a);
+}
+
+/* ---- all of them ---- */
+
+static int take_instant(struct xsp_import *m, const struct xsp_import_event *e)
+{
+	int64_t ns;
+
+	if (xsp_import_is(e, XSP_TRACE_NAME, "[memory]") && xsp_import_has(e, XSP_ARG_MEMORY_BYTES))
+		return take_allocation(m, e);
+	if (xsp_import_is(e, XSP_TRACE_NAME, "Record Window End")) {
+		if (time_of(e, XSP_TRACE_TS, &ns))
+			xsp_import_cover(m, ns, ns);
+		return 0;
+	}
+	if (!xsp_import_is(e, XSP_TRACE_PID, "Traces")) /* "Iteration Start" */
+		xsp_import_counted(m, XSP_IMPORT_INSTANTS);
+	return 0;
+}
+
+/* Arrows from calls to what they caused are made anew, from correlation ids. */
+static int take_flow(struct xsp_import *m, const struct xsp_import_event *e)
+{
+	if (!xsp_import_is(e, XSP_TRACE_CAT, "ac2g") &&
+	    !xsp_import_is(e, XSP_TRACE_CAT, "async_cpu_to_gpu") &&
+	    !xsp_import_is(e, XSP_TRACE_CAT, "async_gpu") && xsp_import_is(e, XSP_TRACE_PH, "s"))
+		xsp_import_counted(m, XSP_IMPORT_FLOWS);
+	return 0;
+}
+
+int xsp_import_take(struct xsp_import *m, const struct xsp_import_event *e)
+{
+	const char *phase = xsp_import_has(e, XSP_TRACE_PH) ? e->value[XSP_TRACE_PH] : "";
+
+	xsp_import_counted(m, XSP_IMPORT_EVENTS);
+	switch (phase[0] == '"' && phase[1] != '"' && phase[2] == '"' ? phase[1] : '\0') {
+	case 'X':
+		return take_complete(m, e);
+	case 'B':
+	case 'E':
+		return take_edge(m, e, phase[1] == 'E');
+	case 'M':
+		return xsp_import_take_metadata(m, e);
+	case 'i':
+	case 'I':
+	case 'R':
+		return take_instant(m, e);
+	case 's':
+	case 't':
+	case 'f':
+		return take_flow(m, e);
+	case 'C':
+		xsp_import_counted(m, XSP_IMPORT_COUNTERS);
+		return 0;
+	case 'b':
+	case 'n':
+	case 'e':
+	case 'S':
+	case 'T':
+	case 'p':
+	case 'F':
+		xsp_import_counted(m, XSP_IMPORT_ASYNC);
+		return 0;
+	default:
+		xsp_import_counted(m, XSP_IMPORT_OTHER);
+		return 0;
+	}
+}
+
+/* The longer one of two that begin together is around the other. */
+int xsp_import_compare(const struct xsp_sorted *a, const struct xsp_sorted *b)
+{
+	const struct xsp_import_span *x = (const void *)a, *y = (const void *)b;
+
+	if (x->head.kind != y->head.kind)
+		return x->head.kind < y->head.kind ? -1 : 1;
+	if (x->head.kind != XSP_IMPORT_SPAN)
+		return 0;
+	if (x->end_ns != y->end_ns)
+		return x->end_ns > y->end_ns ? -1 : 1;
+	if (x->head.rank != y->head.rank)
+		return x->head.rank < y->head.rank ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * tell.c - what has been sorted, as events of a capture: entries and exits at the stack pointers of a made-up stack,
+ * and batches of the agent's records.
+ *
+ * Spans of a thread that overlap without nesting cannot be on one stack: each further one is shown as a thread of its
+ * own, a lane of it.
+ */
+#include "import/import_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "catalog/cuda_table.h"
+
+#define STACK_TOP 0x7fff00000000ULL
+#define FRAME 16U
+#define DEPTH_MAX (1U << 18)
+#define LANES_MAX 256U /* of a thread */
+/* Times of whole microseconds make what is inside stick out by so much: it ends with what is around it. */
+#define CLIP_NS 1000
+/* Records are kept back for so long, for others to go with them. */
+#define LATE_NS 100000000
+#define WINDOW_NS 1 /* identifies the window of collection: there is one */
+
+struct open_span {
+	int64_t end_ns;
+	uint32_t probe;
+	uint32_t correlation, cbid;
+	uint8_t ending, api;
+	int64_t begin_ns; /* of a call */
+};
+
+struct lane {
+	uint32_t thread, tid;
+	uint32_t next; /* 1 + index of the thread's next one; 0: none */
+	struct open_span *open;
+	size_t depth, capacity;
+	size_t place; /* in the heap, from 1; 0: nothing is open */
+};
+
+struct teller {
+	struct xsp_import *m;
+	int64_t offset; /* from times of the trace to those of the capture */
+	struct lane *lanes;
+	size_t lane_count, lane_capacity;
+	uint32_t *
+		heap; /* lanes with something open, the one whose innermost span ends first before the others */
+	size_t heap_count, heap_capacity;
+	/* the batch at hand */
+	struct {
+		struct xsp_event_gpu head;
+		uint64_t records[XSP_GPU_BATCH_MAX / 8];
+	} batch;
+	size_t used; /* bytes of records */
+	uint32_t count;
+	uint64_t told; /* records of batches before it */
+	int64_t batch_ns;
+	uint32_t pid; /* whose it is */
+};
+
+static uint64_t time_at(const struct teller *t, int64_t ns)
+{
+	return (uint64_t)(ns + t->offset);
+}
+
+/* ---- records ---- */
+
+static int flush_batch(struct teller *t)
+{
+	const struct xsp_gpu_batch_head head = {
+		.head = {XSP_GPU_BATCH_HEAD, sizeof(head), XSP_GPU_VERSION},
+		.pid = t->pid,
+		.records = t->count,
+		.first = t->told,
+		.window_ns = WINDOW_NS,
+	};
+
+	if (t->count == 0)
+		return 0;
+	memcpy(t->batch.records, &head, sizeof(head));
+	t->batch.head = (struct xsp_event_gpu){
+		.head = {.time_ns = time_at(t, t->batch_ns),
+			 .tid = t->pid,
+			 .tgid = t->pid,
+			 .probe = t->m->gpu_probe - 1,
+			 .kind = XSP_EVENT_GPU,
+			 .size = (uint16_t)(sizeof(t->batch.head) + t->used)},
+		.bytes = (uint32_t)t->used,
+	};
+	t->told += t->count;
+	t->count = 0;
+	t->used = 0;
+	return xsp_capture_put_event(t->m->w, 0, &t->batch, t->batch.head.head.size);
+}
+
+/* Room for a record of `size` bytes, at most XSP_GPU_BATCH_MAX with the head, in *out. */
+static int begin_record(struct teller *t, int64_t now, size_t size, void **out)
+{
+	int rc = 0;
+
+	if (t->used + size > sizeof(t->batch.records))
+		rc = flush_batch(t);
+	if (t->used == 0) {
+		t->used = sizeof(struct xsp_gpu_batch_head);
+		t->batch_ns = now;
+	}
+	*out = (char *)t->batch.records + t->used;
+	memset(*out, 0, size);
+	t->used += size;
+	t->count++;
+	return rc;
+}
+
+static int tell_name(struct teller *t, int64_t now, uint64_t id, const char *text)
+{
+	struct xsp_gpu_name *n;
+	const size_t whole = strlen(text),
+		     length = whole < XSP_GPU_NAME_MAX ? whole : XSP_GPU_NAME_MAX;
+	const size_t size = (sizeof(*n) + length + 7) & ~(size_t)7;
+	void *room;
+	int rc = begin_record(t, now, size, &room);
+
+	n = room;
+	*n = (struct xsp_gpu_name){.head = {XSP_GPU_NAME, (uint16_t)size, 0},
+				   .id = id,
+				   .space = XSP_GPU_NAME_STRING,
+				   .whole = (uint32_t)whole,
+				   .text_at = sizeof(*n),
+				   .length = (uint16_t)length};
+	memcpy(n + 1, text, length);
+	return rc;
+}
+
+/* A name as the JSON has it, without its escapes, in m->text. */
+static const char *unescaped(struct xsp_import *m, const struct xsp_import_name *name)
+{
+	char *quoted = m->text + XSP_IMPORT_NAME_MAX; /* as it stood there */
+
+	quoted[0] = '"';
+	memcpy(quoted + 1, name->raw, name->length);
+	quoted[1 + name->length] = '"';
+	memset(quoted + 2 + name->length, 0, XSP_JSON_PAD);
+	xsp_json_to_text(quoted, m->text, XSP_GPU_NAME_MAX);
+	return m->text;
+}
+
+static int tell_activity(struct teller *t, const struct xsp_import_activity *a)
+{
+	const struct xsp_gpu_record *record = (const void *)a->record;
+	struct xsp_import_names *kernels = &t->m->kernels;
+	uint64_t times[2] = {time_at(t, a->head.time_ns), time_at(t, a->end_ns)};
+	const bool kernel = record->type == XSP_GPU_KERNEL;
+	void *room;
+	int rc = 0;
+
+	if (kernel && kernels->list[a->name].number == 0) {
+		kernels->list[a->name].number = 1;
+		rc = tell_name(t, a->head.time_ns, a->name + 1ULL,
+			       unescaped(t->m, &kernels->list[a->name]));
+	}
+	if (rc == 0)
+		rc = begin_record(t, a->head.time_ns, record->size, &room);
+	if (rc < 0)
+		return rc;
+	memcpy(room, record, record->size);
+	if (record->type == XSP_GPU_CUDA_EVENT)
+		((struct xsp_gpu_cuda_event *)room)->device_ns = times[0];
+	else /* they stand behind the head */
+		memcpy((char *)room + sizeof(*record), times, sizeof(times));
+	if (kernel)
+		((struct xsp_gpu_kernel *)room)->name = a->name + 1ULL;
+	return 0;
+}
+
+/* CUPTI's record of a call whose span has ended. */
+static int tell_call(struct teller *t, const struct lane *l, const struct open_span *s)
+{
+	const enum xsp_cuda_api api = (enum xsp_cuda_api)(s->api - 1);
+	const struct xsp_import_thread *th = &t->m->threads[l->thread];
+	void *room;
+	int rc = begin_record(t, s->end_ns, sizeof(struct xsp_gpu_api), &room);
+
+	if (rc == 0)
+		*(struct xsp_gpu_api *)room = (struct xsp_gpu_api){
+			.head = {api == XSP_CUDA_DRIVER ? XSP_GPU_DRIVER : XSP_GPU_RUNTIME,
+				 sizeof(struct xsp_gpu_api), s->correlation},
+			.start_ns = time_at(t, s->begin_ns),
+			.end_ns = time_at(t, s->end_ns),
+			.cbid = s->cbid,
+			.tid = l->tid == th->tid ? th->shown : l->tid,
+		};
+	return rc;
+}
+
+/* Who did it is not told: the first process that calls CUDA's API, or else that is there. */
+static uint32_t process_of_gpu(const struct xsp_import *m)
+{
+	const struct xsp_import_process *found = NULL;
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		const struct xsp_import_process *p = &m->processes[i];
+		if (p->used && (found == NULL || (p->calls && !found->calls)))
+			found = p;
+	}
+	return found != NULL ? found->pid : 0;
+}
+
+static int tell_devices(struct teller *t, int64_t now)
+{
+	struct xsp_import *m = t->m;
+	int rc = 0;
+
+	for (size_t i = 0; i < m->device_count && rc == 0; i++) {
+		struct xsp_gpu_device d = m->devices[i];
+		const size_t length = strnlen(m->device_names[i], 256);
+		const size_t size = (sizeof(d) + length + 7) & ~(size_t)7;
+		void *room;
+		rc = begin_record(t, now, size, &room);
+		d.head = (struct xsp_gpu_record){XSP_GPU_DEVICE, (uint16_t)size, 0};
+		d.text_at = sizeof(d);
+		d.length = (uint16_t)length;
+		memcpy(room, &d, sizeof(d));
+		memcpy((char *)room + sizeof(d), m->device_names[i], length);
+	}
+	for (size_t i = 0; i <= m->contexts.mask && m->contexts.slots != NULL && rc == 0; i++) {
+		const struct xsp_u64map_slot *slot = &m->contexts.slots[i];
+		void *room;
+		if (!slot->used)
+			continue;
+		rc = begin_record(t, now, sizeof(struct xsp_gpu_context), &room);
+		*(struct xsp_gpu_context *)room = (struct xsp_gpu_context){
+			.head = {XSP_GPU_CONTEXT, sizeof(struct xsp_gpu_context), 0},
+			.context = (uint32_t)slot->key,
+			.device = slot->value};
+	}
+	return rc;
+}
+
+static int tell_state(struct teller *t, int64_t now, uint32_t state)
+{
+	void *room;
+	int rc = begin_record(t, now, sizeof(struct xsp_gpu_state), &room);
+
+	*(struct xsp_gpu_state *)room = (struct xsp_gpu_state){
+		.head = {XSP_GPU_STATE, sizeof(struct xsp_gpu_state), 0},
+		.time_ns = time_at(t, now),
+		.state = state,
+		.api_version = t->m->versions[0],
+		.driver_version = t->m->versions[1],
+		.runtime_version = t->m->versions[2],
+	};
+	return rc;
+}
+
+/* ---- spans ---- */
+
+static int tell_event(struct teller *t, const struct lane *l, uint32_t probe, size_t depth,
+		      int64_t ns, enum xsp_event_kind kind)
+{
+	const struct xsp_event e = {
+		.time_ns = time_at(t, ns),
+		.sp = STACK_TOP - depth * FRAME,
+		.tid = l->tid,
+		.tgid = t->m->processes[t->m->threads[l->thread].process].pid,
+		.probe = probe,
+		.kind = (uint8_t)kind,
+		.flags = XSP_EVENT_SP_EXACT,
+		.size = sizeof(e),
+	};
+
+	return xsp_capture_put_event(t->m->w, 0, &e, sizeof(e));
+}
+
+static int pop(struct teller *t, struct lane *l)
+{
+	const struct open_span *s = &l->open[--l->depth];
+	const size_t depth = l->depth + 1;
+	int rc = 0;
+
+	if (s->ending == XSP_IMPORT_RETURNED)
+		rc = tell_event(t, l, s->probe, depth, s->end_ns, XSP_EVENT_EXIT);
+	else if (s->ending == XSP_IMPORT_UNWOUND) /* landing in what is around it */
+		rc = tell_event(t, l, s->probe, depth - 1, s->end_ns, XSP_EVENT_UNWIND);
+	return rc == 0 && s->correlation != 0 ? tell_call(t, l, s) : rc;
+}
+
+/* ---- what ends next ---- */
+
+static int64_t ends_at(const struct teller *t, size_t place)
+{
+	const struct lane *l = &t->lanes[t->heap[place]];
+
+	return l->open[l->depth - 1].end_ns;
+}
+
+static void swap(struct teller *t, size_t i, size_t k)
+{
+	const uint32_t lane = t->heap[i];
+
+	t->heap[i] = t->heap[k];
+	t->heap[k] = lane;
+	t->lanes[t->heap[i]].place = i + 1;
+	t->lanes[t->heap[k]].place = k + 1;
+}
+
+static void sift_down(struct teller *t)
+{
+	for (size_t i = 0;;) {
+		size_t least = i;
+		for (size_t k = 2 * i + 1; k < 2 * i + 3 && k < t->heap_count; k++)
+			if (ends_at(t, k) < ends_at(t, least))
+				least = k;
+		if (least == i)
+			return;
+		swap(t, i, least);
+		i = least;
+	}
+}
+
+/* Something has begun on the lane: it ends before whatever is around it. */
+static int note_begin(struct teller *t, struct lane *l)
+{
+	if (l->place == 0) {
+		if (xsp_grow(&t->heap, &t->heap_capacity, t->heap_count + 1) < 0)
+			return -ENOMEM;
+		t->heap[t->heap_count++] = (uint32_t)(l - t->lanes);
+		l->place = t->heap_count;
+	}
+	for (size_t i = l->place - 1; i > 0 && ends_at(t, i) < ends_at(t, (i - 1) / 2);
+	     i = (i - 1) / 2)
+		swap(t, i, (i - 1) / 2);
+	return 0;
+}
+
+/* The timeline, too, waits for records only so long. */
+static int flush_late(struct teller *t, int64_t now)
+{
+	return t->count > 0 && now - t->batch_ns > LATE_NS ? flush_batch(t) : 0;
+}
+
+/* Tells all ends up to then. */
+static int pop_until(struct teller *t, int64_t now)
+{
+	int rc = 0;
+
+	while (rc == 0 && t->heap_count > 0 && ends_at(t, 0) <= now) {
+		struct lane *l = &t->lanes[t->heap[0]];
+		rc = flush_late(t, ends_at(t, 0));
+		if (rc == 0)
+			rc = pop(t, l);
+		if (l->depth == 0) {
+			swap(t, 0, t->heap_count - 1);
+			t->heap_count--;
+			l->place = 0;
+		}
+		sift_down(t);
+	}
+	return rc;
+}
+
+/* ---- what begins ---- */
+
+static int new_lane(struct teller *t, uint32_t thread, uint32_t number, uint32_t *index)
+{
+	struct xsp_import *m = t->m;
+	struct xsp_import_thread *th = &m->threads[thread];
+	char comm[32];
+
+	if (xsp_grow(&t->lanes, &t->lane_capacity, t->lane_count + 1) < 0)
+		return -ENOMEM;
+	*index = (uint32_t)t->lane_count++;
+	t->lanes[*index] = (struct lane){.thread = thread, .tid = th->tid};
+	if (number == 0)
+		return 0;
+	t->lanes[*index].tid = xsp_import_invent_id(m);
+	snprintf(comm, sizeof(comm), "%.14s overlap %u", th->name, number);
+	return xsp_capture_put_thread(
+		m->w, &(struct xsp_capture_thread){.pid = m->processes[th->process].pid,
+						   .tid = t->lanes[*index].tid,
+						   .ns_tid = t->lanes[*index].tid,
+						   .comm = comm});
+}
+
+/* The first of the thread's lanes in whose innermost span it lies, made if need be. *end_ns: perhaps a little earlier. -E2BIG:
+ * there are too many. */
+static int lane_for(struct teller *t, uint32_t thread, int64_t *end_ns, struct lane **out)
+{
+	uint32_t at = t->m->threads[thread].lane, last = 0, number = 0;
+
+	for (; at != 0; number++) {
+		struct lane *l = &t->lanes[at - 1];
+		*out = l;
+		const int64_t limit = l->depth > 0 ? l->open[l->depth - 1].end_ns : INT64_MAX;
+		if (*end_ns - CLIP_NS <= limit) {
+			if (*end_ns > limit) {
+				xsp_import_counted(t->m, XSP_IMPORT_CLIPPED);
+				*end_ns = limit;
+			}
+			return 0;
+		}
+		last = at;
+		at = l->next;
+	}
+	if (number >= LANES_MAX)
+		return -E2BIG;
+	int rc = new_lane(t, thread, number, &at);
+	if (rc < 0)
+		return rc;
+	*out = &t->lanes[at];
+	if (last != 0)
+		t->lanes[last - 1].next = at + 1;
+	else
+		t->m->threads[thread].lane = at + 1;
+	return 0;
+}
+
+static int tell_span(struct teller *t, const struct xsp_import_span *s)
+{
+	struct lane *l = NULL;
+	int64_t end_ns = s->end_ns;
+	int rc = lane_for(t, s->thread, &end_ns, &l);
+
+	if (rc == -E2BIG || (rc == 0 && l->depth >= DEPTH_MAX)) {
+		xsp_import_counted(t->m, XSP_IMPORT_DEEP);
+		t->m->report->counts[XSP_IMPORT_SPANS]--;
+		return 0;
+	}
+	if (rc == 0 && xsp_grow(&l->open, &l->capacity, l->depth + 1) < 0)
+		rc = -ENOMEM;
+	if (rc < 0)
+		return rc;
+	if (l->tid != t->m->threads[s->thread].tid)
+		xsp_import_counted(t->m, XSP_IMPORT_OVERLAPPING);
+	l->open[l->depth++] = (struct open_span){.end_ns = end_ns,
+						 .begin_ns = s->head.time_ns,
+						 .probe = s->probe,
+						 .correlation = s->correlation,
+						 .cbid = s->cbid,
+						 .ending = s->head.ending,
+						 .api = s->head.api};
+	rc = note_begin(t, l);
+	return rc < 0 ? rc : tell_event(t, l, s->probe, l->depth, s->head.time_ns, XSP_EVENT_ENTRY);
+}
+
+static int tell_allocation(struct teller *t, const struct xsp_import_allocation *a)
+{
+	const struct xsp_import_thread *th = &t->m->threads[a->thread];
+	struct {
+		struct xsp_event head;
+		struct xsp_section section;
+		uint64_t word[5];
+	} e = {
+		.head = {.time_ns = time_at(t, a->head.time_ns),
+			 .tid = th->tid,
+			 .tgid = t->m->processes[th->process].pid,
+			 .probe = a->probe,
+			 .kind = XSP_EVENT_MEMORY,
+			 .flags = XSP_EVENT_SECTIONS},
+		.section = {.type = XSP_SECTION_WORDS},
+	};
+
+	memcpy(e.word, a->word, a->words * sizeof(*a->word));
+	e.section.size = (uint16_t)(sizeof(e.section) + a->words * sizeof(*a->word));
+	e.head.size = (uint16_t)(sizeof(e.head) + e.section.size);
+	return xsp_capture_put_event(t->m->w, 0, &e, e.head.size);
+}
+
+static int tell_record(struct teller *t, const struct xsp_sorted *record)
+{
+	const struct xsp_import_head *head = (const void *)record;
+	int rc = pop_until(t, head->time_ns);
+
+	if (rc == 0)
+		rc = flush_late(t, head->time_ns);
+	if (rc < 0)
+		return rc;
+	return head->kind == XSP_IMPORT_SPAN	   ? tell_span(t, (const void *)record)
+	       : head->kind == XSP_IMPORT_ACTIVITY ? tell_activity(t, (const void *)record)
+						   : tell_allocation(t, (const void *)record);
+}
+
+static void free_teller(struct teller *t)
+{
+	for (size_t i = 0; i < t->lane_count; i++)
+		free(t->lanes[i].open);
+	free(t->lanes);
+	free(t->heap);
+	free(t);
+}
+
+int xsp_import_tell(struct xsp_import *m, int64_t offset)
+{
+	struct teller *t = calloc(1, sizeof(*t));
+	const struct xsp_sorted *record;
+	int rc = 0;
+
+	if (t == NULL)
+		return -ENOMEM;
+	*t = (struct teller){.m = m, .offset = offset, .pid = process_of_gpu(m)};
+	if (m->gpu_probe != 0) {
+		rc = tell_state(t, m->first_ns, XSP_GPU_ACTIVE);
+		if (rc == 0)
+			rc = tell_devices(t, m->first_ns);
+	}
+	while (rc == 0 && (rc = xsp_sorter_next(m->sorter, &record)) > 0)
+		rc = tell_record(t, record);
+	if (rc == 0)
+		rc = pop_until(t, INT64_MAX);
+	if (rc == 0 && m->gpu_probe != 0)
+		rc = tell_state(t, m->last_ns, XSP_GPU_STOPPED);
+	if (rc == 0)
+		rc = flush_batch(t);
+	free_teller(t);
+	return rc;
+}
