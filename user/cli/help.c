@@ -21,6 +21,8 @@ static const char head[] =
 	"root)\n"
 	"  xsptrace analyze FILE.xspt                      what is slow, why, and what to do about "
 	"it\n"
+	"  xsptrace compare A.xspt B.xspt                  what became slower, and how sure that "
+	"is\n"
 	"  xsptrace info FILE.xspt                         what a capture holds\n"
 	"  xsptrace doctor                                 what this kernel and machine support\n"
 	"\n"
@@ -180,7 +182,8 @@ static const char tail[] =
 	"Exit status: 0 done; 1 failure; 2 usage; 3 no such target; 4 no permission; 5 target "
 	"cannot\n"
 	"be traced; 6 nothing matches; 7 the kernel lacks something; 8 output cannot be written;\n"
-	"9 bad capture file; 10 analyze --fail-on found something; with -- COMMAND that of the "
+	"9 bad capture file; 10 --fail-on of analyze, compare found something; with -- COMMAND "
+	"that of the "
 	"command (126, 127: could not be "
 	"started).\n";
 
