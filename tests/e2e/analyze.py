@@ -63,9 +63,13 @@ def hot_operation(folder):
     """Time on a CPU by the thread's own clock; sleeping as long is no hot operation where --waits tells it."""
     report, found, truth = recorded(folder, "hot", "-e", "faults:burn", "-e", "faults:rest", "--waits")
     hot = found.get("hot-operation")
-    check(hot, "no hot operation", list(found))
-    equal(hot["subject"], "burn", "what is hot")
-    near(hot["values"]["self_ns"], truth["cpu_ns"], "its own time")
+    share = truth["cpu_ns"] / truth["ns"]  # little, where other programs have the CPUs
+    if share > 0.12:
+        check(hot, "no hot operation", list(found))
+    if hot:
+        equal(hot["subject"], "burn", "what is hot")
+        near(hot["values"]["self_ns"], truth["cpu_ns"], "its own time")
+        check(abs(hot["share"] - share) < 0.2 * share, "its share", hot["share"], share)
     rows = {row["name"]: row for row in report["sections"]["operations"]["tables"]["operations"]["rows"]}
     equal((rows["burn"]["calls"], rows["rest"]["calls"]), (60, 60), "calls")
     _, found, _ = recorded(folder, "cool", "-e", "faults:burn", "-e", "faults:rest", "--waits")

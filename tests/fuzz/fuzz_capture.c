@@ -20,6 +20,7 @@
 
 #include "../unit/span_check.h"
 #include "analysis/analyses.h"
+#include "analysis/rules.h"
 #include "analysis/summary.h"
 #include "base/grow.h"
 #include "capture/format.h"
@@ -240,13 +241,13 @@ static void pair(struct xsp_capture_reader *r, FILE *sink)
 /* All analyses and rules, of which each finds something wherever it can. */
 static void analyze(struct xsp_capture_reader *r, FILE *sink)
 {
-	static const double thresholds[64];
+	double *thresholds = calloc(xsp_rule_count + 1, sizeof(*thresholds));
 	const struct xsp_analyze_options how = {.thresholds = thresholds, .step = "f"};
 	struct xsp_report *report;
 	char *json = NULL;
 	size_t size;
 
-	if (xsp_report_new(&report) < 0)
+	if (thresholds == NULL || xsp_report_new(&report) < 0)
 		abort();
 	if (xsp_analyze(r, &how, report, NULL) == 0) {
 		FILE *f = open_memstream(&json, &size);
@@ -268,6 +269,7 @@ static void analyze(struct xsp_capture_reader *r, FILE *sink)
 		free(json);
 	}
 	xsp_report_free(report);
+	free(thresholds);
 }
 
 /* ---- exporting ---- */

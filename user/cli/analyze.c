@@ -145,7 +145,7 @@ static void print_help(void)
 	for (size_t i = 0; i < xsp_rule_count; i++) {
 		const struct xsp_rule *rule = &xsp_rules[i];
 		const bool share = rule->unit == XSP_UNIT_SHARE;
-		printf("  %s=%g%s\n      %s\n", rule->key,
+		printf("  %s=%.10g%s\n      %s\n", rule->key,
 		       share ? 100 * rule->threshold : rule->threshold, share ? "%" : "",
 		       rule->what);
 	}
