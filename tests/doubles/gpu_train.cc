@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // gpu_train - a training loop on the simulated GPU: --calls steps. Forward in the main thread,
 // backward in another as autograd does it, a second stream that waits for an event, a CUDA graph
-// replay each fifth step, the loss read back. Ops are PyTorch's (torch_double.h), steps and the
+// replay each fifth step, gradients reduced over no other device, the loss read back. Ops are PyTorch's (torch_double.h), steps and the
 // optimizer are user annotations.
 //
 // Prints in "links" which op launched which kernel, copy or set how often; "graph|…" are those of
@@ -143,6 +143,13 @@ WL_APART static void backward(model &m)
 		XSP_RECORD_FUNCTION("AddmmBackward0");
 		ops::mm::call(m.loss, m.weight);
 		ops::add__Tensor::call(m.gradient, m.loss, Scalar{1});
+	}
+	{
+		// beside the rest of the backward pass
+		XSP_RECORD_FUNCTION("nccl:all_reduce");
+		torch_double::set_stream(m.stream);
+		torch_double::all_reduce("nccl:all_reduce");
+		torch_double::set_stream(m.side);
 	}
 	must(cudaStreamSynchronize(m.side));
 }

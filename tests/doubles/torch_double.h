@@ -83,6 +83,7 @@ using links = std::map<std::string, uint64_t>;
 links &counts(); // this thread's
 void set_stream(cudaStream_t stream); // this thread's
 void launched(const char *op, const char *what); // counts one
+void all_reduce(const char *range); // NCCL's kernel, inside that range and no op
 } // namespace torch_double
 
 #endif

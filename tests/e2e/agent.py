@@ -372,7 +372,7 @@ def cupti_says_no(folder):
 
 @case
 def no_cupti(folder):
-    """The process has no libcupti (and the machine's own, where it has one, is no help)."""
+    """The process has no libcupti (and the machine's own, where it has one, is no help: it is loaded, and its end told)."""
     for name in ("gpu_sim", "cuda13/libcuda.so.1", "cuda13/libcudart.so.13"):
         target = os.path.join(folder, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -380,7 +380,7 @@ def no_cupti(folder):
         equal(done.returncode, 0, "cp")
     r = Run(folder, [os.path.join(folder, "gpu_sim"), *PLAIN]).ended_well()
     got = r.got()
-    equal((got["kernels"], got["states"]), (0, ["failed", "exiting"]), "collected")
+    check(got["kernels"] == 0 and got["states"] in (["failed"], ["failed", "exiting"]), "collected", got)
     check(got["errors"][0].split(":")[0] in "136", "error", got["errors"])
 
 

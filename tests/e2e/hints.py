@@ -3,6 +3,8 @@
 """What is said where a pattern finds nothing: why, and what was meant. XSP_HINTS_ALL: every compiler."""
 import os
 import shutil
+import subprocess
+import sys
 import time
 
 from harness import (NO_MATCH, Skip, case, check, equal, main, run, start, workload, xsptrace)
@@ -153,6 +155,20 @@ def no_spans_of_what_was_inlined(folder):
         check("was inlined" not in said, "guessed", said)
         done = xsptrace("-p", pid, "-d", "0.2", "-e", "price_book", "-e", "middle", "-o", "/dev/null")
         check("nothing matches -e 'middle' so far: middle was inlined" in done.stderr, "beside others", done.stderr)
+
+
+@case
+def functions_chosen_at_the_start(folder):
+    """An IFUNC's name is that of its resolver; without debug symbols the functions have none."""
+    library = compiled(folder, """
+        static int twice_here(int x) { return 2 * x; }
+        static void *pick(void) { return twice_here; }
+        int twice(int x) __attribute__((ifunc("pick")));
+        int thrice(int x) { return 3 * x; }""", "gcc", "-shared", "-fPIC", "-s")
+    child = start([sys.executable, "-c", f"import ctypes, time; ctypes.CDLL({library!r}); print('on', flush=True); "
+                   "time.sleep(100)"], stdout=subprocess.PIPE)
+    child.stdout.readline()
+    refused(("IFUNC", "debug symbols"), "-p", child.pid, "-e", f"{os.path.basename(library)}:*twice*")
 
 
 @case

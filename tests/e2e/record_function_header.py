@@ -267,7 +267,7 @@ def aarch64(folder):
         check(done.returncode == 0, done.stderr)
         code = tool("llvm-objdump", "-d", f"{folder}/a.o")
         for function in FUNCTIONS:
-            check(re.search(rf"<{function}>:\n +[0-9a-f]+: 1f 20 03 d5", code), function, code)
+            check(re.search(rf"<{function}>:\n +[0-9a-f]+: (1f 20 03 d5|d503201f)", code), function, code)
 
 
 main(traces=False)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/occupancy.h"
+#include "catalog/occupancy.h"
 
 #if __has_include("/usr/local/cuda/include/cuda_occupancy.h")
 #pragma GCC diagnostic push

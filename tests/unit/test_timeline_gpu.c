@@ -211,6 +211,7 @@ Test(timeline_gpu, call_and_kernel)
 	cr_assert_eq(r.activities[0].arrow, 50);
 	cr_assert(r.activities[0].arrow_begins);
 	cr_assert_eq(r.activities[0].call_ns, outer - 1, "the arrow begins at the runtime call");
+	cr_assert_eq(r.activities[0].call_end_ns, inner + 21, "and that is the call");
 	cr_assert_eq(r.call_count, 2);
 	for (size_t i = 0; i < 2; i++) {
 		cr_assert_eq(r.calls[i].call.correlation, 50);

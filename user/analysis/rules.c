@@ -46,6 +46,21 @@ const struct xsp_rule xsp_rules[] = {
 	{"small-copies", 64 * 1024, XSP_UNIT_BYTES,
 	 "most copies are smaller than that, and calls that copy take 5 % of the time",
 	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_small_copies},
+	{"gpu-idle", 0.10, XSP_UNIT_SHARE,
+	 "a GPU is idle for at least that share of the time from its first to its last work",
+	 "GPU activity", xsp_rule_gpu_idle},
+	{"launch-bound", 0.10, XSP_UNIT_SHARE,
+	 "a GPU waits for late launches of short kernels for at least that share of its time",
+	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_launch_bound},
+	{"short-kernels", 0.10, XSP_UNIT_SHARE,
+	 "a kernel that is shorter than its launch makes at least that share of all launches",
+	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_short_kernels},
+	{"serial-streams", 0.05, XSP_UNIT_SHARE,
+	 "of a second stream's work less than that share runs beside other work", "GPU activity",
+	 xsp_rule_serial_streams},
+	{"memory-bound", 0.10, XSP_UNIT_SHARE,
+	 "an operator with fewer FLOPs per byte than the GPU can do takes that share of its time",
+	 "GPU activity, and shapes of PyTorch's operators (--shapes)", xsp_rule_memory_bound},
 };
 const size_t xsp_rule_count = sizeof(xsp_rules) / sizeof(xsp_rules[0]);
 

@@ -22,5 +22,11 @@ int xsp_rule_pageable_copy(const struct xsp_rule_context *c);
 int xsp_rule_small_copies(const struct xsp_rule_context *c);
 /* rules_sync.c */
 int xsp_rule_sync(const struct xsp_rule_context *c);
+/* rules_gpu.c */
+int xsp_rule_gpu_idle(const struct xsp_rule_context *c);
+int xsp_rule_launch_bound(const struct xsp_rule_context *c);
+int xsp_rule_short_kernels(const struct xsp_rule_context *c);
+int xsp_rule_serial_streams(const struct xsp_rule_context *c);
+int xsp_rule_memory_bound(const struct xsp_rule_context *c);
 
 #endif

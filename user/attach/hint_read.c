@@ -96,10 +96,26 @@ static void tell_names(char **names, int count, char *text)
 	}
 }
 
+static int ignore(void *ctx, const struct xsp_pattern_hit *hit)
+{
+	(void)ctx;
+	(void)hit;
+	return 0;
+}
+
 static void tell_nearest(const struct xsp_pattern *p, struct xsp_module *m, char *text)
 {
+	struct xsp_pattern_counts counts = {.found = 0};
 	char *names[NAMES];
 
+	xsp_pattern_match_symbols(p, 1, m, ignore, NULL, &counts, NULL);
+	if (counts.ifuncs > 0) {
+		add(text,
+		    "what it names is one of several functions, chosen when the program starts "
+		    "(IFUNC), which have no names here: install debug symbols of the file "
+		    "(libc6-dbg)");
+		return;
+	}
 	tell_names(names, xsp_pattern_suggest_functions(p, m, names, NAMES), text);
 }
 

@@ -564,7 +564,7 @@ static int put_row(struct xsp_top_page *p, enum xsp_top_table which, const struc
 long xsp_top_print_table(struct xsp_top_page *p, enum xsp_top_table which, size_t rows,
 			 size_t skipped)
 {
-	struct layout layout;
+	struct layout layout = {.width = {0}};
 	size_t count;
 	const void **found = find_rows(p, which, &count);
 	int rc = found == NULL ? -ENOMEM : 0;

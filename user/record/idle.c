@@ -10,6 +10,7 @@
 
 #include "attach/hint.h"
 #include "base/clock.h"
+#include "catalog/wait_reasons.h"
 #include "target/procfs.h"
 
 #define STACK_BYTES 65536 /* looked through for functions that were entered before */
@@ -83,6 +84,7 @@ static void look_at_thread(struct look *l, pid_t tid)
 	    0)
 		function[0] = '\0';
 	without_offset(function);
+	const char *waits = call.number >= 0 ? xsp_wait_syscall((unsigned)call.number) : NULL;
 	if (l->inside == 0 && is_wanted(l->r, function)) {
 		l->inside = tid;
 		snprintf(l->function, sizeof(l->function), "%s", function);
@@ -92,6 +94,9 @@ static void look_at_thread(struct look *l, pid_t tid)
 	if (l->waiting == 0) {
 		l->waiting = tid;
 		memcpy(l->where, function, sizeof(function));
+		/* the function may have no name, or not tell, as glibc's __syscall_cancel_arch */
+		if (waits != NULL && strstr(function, waits) == NULL)
+			snprintf(l->where, sizeof(l->where), "%.80s (%s)", function, waits);
 	}
 }
 

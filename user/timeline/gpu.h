@@ -60,11 +60,11 @@ struct xsp_gpu_activity {
 	uint64_t external; /* id of the operator, of an ANNOTATION the range's own; 0: none */
 	const char *name; /* KERNEL: demangled; ANNOTATION; else "" */
 	/* the arrow from the call: 0: none. `arrow_begins`: the first activity of its call, which sits
-	 * at call_ns on call_row of call_tid */
+	 * at call_ns on call_row of call_tid; times of the outermost call, as far as that is known by then */
 	uint64_t arrow;
 	bool arrow_begins;
 	uint32_t call_tid, call_row;
-	uint64_t call_ns;
+	uint64_t call_ns, call_end_ns;
 	const void *record; /* struct xsp_gpu_kernel, ..., by kind; ANNOTATION: NULL */
 	const struct xsp_gpu_device_info *on; /* NULL: not told */
 	bool cut; /* it goes beyond the cut: its times are of what lies in that */

@@ -148,6 +148,17 @@ static struct held *find_span(struct gpu_thread *th, const struct api_record *r,
 	return best;
 }
 
+/* When the outermost call around it ended, if that has closed. */
+static uint64_t outermost_end(const struct gpu_thread *th, const struct held *h)
+{
+	const struct held *end = th->held + th->held_count;
+
+	for (const struct held *o = h + 1; o < end && o - h <= CANDIDATES; o++)
+		if (h->span.outer_ns != 0 && o->span.start_ns == h->span.outer_ns)
+			return o->span.end_ns;
+	return h->span.end_ns;
+}
+
 static int without_span(struct xsp_gpu *g, const struct gpu_thread *th, const struct api_record *r,
 			const struct held *inside, struct call *found)
 {
@@ -203,7 +214,7 @@ static int take_record(struct xsp_gpu *g, struct gpu_thread *th, const struct ap
 				      .row = s->row,
 				      /* arrows begin at the outermost call */
 				      .start_ns = s->outer_ns != 0 ? s->outer_ns : s->start_ns,
-				      .end_ns = s->end_ns,
+				      .end_ns = outermost_end(th, h),
 				      .left_out = s->left_out,
 				      .op = s->op,
 				      .user = s->user,

@@ -14,10 +14,10 @@
 
 #include "base/grow.h"
 #include "base/u64map.h"
+#include "catalog/occupancy.h"
 #include "export/chrome/json.h"
 #include "export/facts.h"
-#include "export/gpu_category.h"
-#include "export/occupancy.h"
+#include "timeline/gpu_category.h"
 
 #define GPU_SORT_INDEX 5000000U
 #define SYNC_TID 1000000U /* a stream's waits: its number + this */
@@ -179,15 +179,14 @@ static char *put_occupancy(char *p, const struct xsp_gpu_activity *a,
 
 	if (d->multiprocessors == 0 || d->warp_size == 0)
 		return p;
-	double blocks = (double)product(k->grid) / d->multiprocessors;
+	double blocks = xsp_blocks_per_multiprocessor(d, k);
 	double threads = (double)product(k->block);
 	p = put_decimal(p, "blocks per SM", blocks);
 	p = put_decimal(p, "warps per SM", blocks * threads / d->warp_size);
 	if (!xsp_occupancy(d, k, &o))
 		return p;
-	double active = o.active_blocks < blocks ? o.active_blocks : blocks;
 	p += sprintf(p, ",\"est. achieved occupancy %%\":%d",
-		     (int)(active * threads / d->max_threads_per_multiprocessor * 100 + 0.5));
+		     (int)(xsp_occupancy_share(d, k, &o) * 100 + 0.5));
 	p += sprintf(
 		p,
 		",\"occupancy\":{\"activeBlocksPerMultiprocessor\":%d,\"limitingFactors\":\"%s\","

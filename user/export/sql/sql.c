@@ -9,11 +9,11 @@
 #include "export/counters.h"
 #include "export/facts.h"
 #include "export/formats.h"
-#include "export/gpu_category.h"
 #include "export/span_category.h"
 #include "export/sql/rows.h"
 #include "export/states.h"
 #include "timeline/cut.h"
+#include "timeline/gpu_category.h"
 
 /* Rows of a thread where stacks of something else than spans are found (struct xsp_span.row). */
 #define SAMPLES_ROW (UINT32_MAX - 1)

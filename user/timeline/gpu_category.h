@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* gpu_category.h - what the GPU did, in the words of Kineto: the same in every format. */
-#ifndef XSP_EXPORT_GPU_CATEGORY_H
-#define XSP_EXPORT_GPU_CATEGORY_H
+#ifndef XSP_TIMELINE_GPU_CATEGORY_H
+#define XSP_TIMELINE_GPU_CATEGORY_H
 
 #include "timeline/gpu.h"
 

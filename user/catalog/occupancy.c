@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/occupancy.h"
+#include "catalog/occupancy.h"
 
 #include <limits.h>
 #include <stddef.h>
@@ -120,4 +120,23 @@ bool xsp_occupancy(const struct xsp_gpu_device *d, const struct xsp_gpu_kernel *
 				   least(out->limit_warps, out->limit_blocks));
 	out->factors = factors(out);
 	return true;
+}
+
+static double product(const uint32_t v[3])
+{
+	return (double)v[0] * v[1] * v[2];
+}
+
+double xsp_blocks_per_multiprocessor(const struct xsp_gpu_device *d, const struct xsp_gpu_kernel *k)
+{
+	return product(k->grid) / d->multiprocessors;
+}
+
+double xsp_occupancy_share(const struct xsp_gpu_device *d, const struct xsp_gpu_kernel *k,
+			   const struct xsp_occupancy *o)
+{
+	const double blocks = xsp_blocks_per_multiprocessor(d, k);
+	const double active = o->active_blocks < blocks ? o->active_blocks : blocks;
+
+	return active * product(k->block) / d->max_threads_per_multiprocessor;
 }

@@ -4,8 +4,8 @@
  * cuda_occupancy.h with its defaults (no carveout preference, dynamic shared memory opted in), as
  * Kineto applies them. tests/unit/test_occupancy.c holds them against that header where it is installed.
  */
-#ifndef XSP_EXPORT_OCCUPANCY_H
-#define XSP_EXPORT_OCCUPANCY_H
+#ifndef XSP_CATALOG_OCCUPANCY_H
+#define XSP_CATALOG_OCCUPANCY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +22,11 @@ struct xsp_occupancy {
 /* False: the device is not known well enough, or of a generation without rules here. */
 bool xsp_occupancy(const struct xsp_gpu_device *device, const struct xsp_gpu_kernel *kernel,
 		   struct xsp_occupancy *out);
+/* The kernel's blocks for each multiprocessor of a device that has some; not whole. */
+double xsp_blocks_per_multiprocessor(const struct xsp_gpu_device *device,
+				     const struct xsp_gpu_kernel *kernel);
+/* The share of a multiprocessor's threads that the kernel can have at a time, 0 to 1: Kineto's "est. achieved occupancy". */
+double xsp_occupancy_share(const struct xsp_gpu_device *device, const struct xsp_gpu_kernel *kernel,
+			   const struct xsp_occupancy *occupancy);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/gpu_category.h"
+#include "timeline/gpu_category.h"
 
 #include <stdio.h>
 

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`xsptrace analyze`, the section of GPUs, on the simulated GPU: its figures are those that the definitions give on
+the Chrome trace of the same capture (gpu_times.py)."""
+import json
+import os
+
+from gpu_times import Times
+from harness import EXTRA, case, check, equal, main, workload, xsptrace
+
+
+def recorded(folder, *arguments, options=(), program="gpu_train", env=None):
+    capture = f"{folder}/run.xspt"
+    xsptrace(*EXTRA, *options, "--no-summary", "-o", capture, "--", workload(program), *arguments, timeout=120,
+             env=dict(os.environ, XSP_DOUBLE_TRUTH=f"{folder}/truth", **(env or {})))
+    return capture
+
+
+def analyzed(folder, capture, *cut):
+    out, trace = f"{folder}/report.json", f"{folder}/trace.json"
+    xsptrace("analyze", capture, *cut, "--format", "json", "-o", out)
+    xsptrace("export", capture, *cut, "-o", trace)
+    with open(out, encoding="utf-8") as f:
+        report = json.load(f)
+    with open(trace, encoding="utf-8") as f:
+        events = json.load(f)["traceEvents"]
+    return report, Times(events)
+
+
+def rows(report, table):
+    return report["sections"]["gpu"]["tables"].get(table, {"rows": []})["rows"]
+
+
+def same(row, expected, what):
+    for key, value in expected.items():
+        if key in row:
+            equal(row[key], value, f"{what}: {key}")
+
+
+def check_devices(report, times):
+    expected = times.devices()
+    equal({r["device"] for r in rows(report, "devices")}, set(expected), "devices")
+    communication = {r["device"]: r for r in rows(report, "communication")}
+    for r in rows(report, "devices"):
+        want = expected[r["device"]]
+        same(r, want, "a device")
+        check(r["idle_host_ns"] <= r["idle_ns"], "idle for the host's sake", r)
+        if want["union_ns"] > 0:
+            c = communication[r["device"]]
+            equal((c["communication_ns"], c["hidden_ns"]), (want["union_ns"], want["hidden_ns"]), "communication")
+
+
+def check_streams(report, times):
+    expected = times.streams()
+    equal({(r["device"], r["stream"]) for r in rows(report, "streams")}, set(expected), "streams")
+    for r in rows(report, "streams"):
+        same(r, expected[r["device"], r["stream"]], f"stream {r['stream']}")
+
+
+def check_launches(report, times):
+    expected = times.launches()
+    equal({(r["device"], r["kind"]) for r in rows(report, "launches")}, set(expected), "launches of")
+    for r in rows(report, "launches"):
+        want = expected[r["device"], r["kind"]]
+        same(r, {k: want[k] for k in ("count", "long_calls", "long_delays", "shorter", "delay_max_ns")}, r["kind"])
+        equal((r["call_mean_ns"], r["delay_mean_ns"]),
+              (want["call_ns"] // want["count"], want["delay_ns"] // want["count"]), f"means of {r['kind']}")
+
+
+def check_names(report, times):
+    expected = times.names()
+    got = {r["name"]: r for r in rows(report, "kernels") + rows(report, "copies")}
+    equal(set(got), set(expected), "names")
+    for name, want in expected.items():
+        same(got[name], {"total_ns": want["total_ns"]}, name)
+        if "bytes" in got[name]:
+            same(got[name], {"bytes": want["bytes"], "count": want["count"]}, name)
+            check(abs(got[name]["bandwidth"] - want["bytes"] * 1e9 / want["total_ns"]) <= 1e-6 * got[name]["bandwidth"],
+                  "bandwidth", got[name], want)
+        else:
+            same(got[name], {"launches": want["count"]}, name)
+
+
+def check_all(report, times):
+    check(len(times.work) > 50, "work of the GPU", len(times.work))
+    check_devices(report, times)
+    check_streams(report, times)
+    check_launches(report, times)
+    check_names(report, times)
+
+
+@case
+def training_loop(folder):
+    # kernels that are long enough for two streams to meet
+    capture = recorded(folder, "--calls", "40", env={"XSP_DOUBLE_KERNEL_NS": "20000"})
+    report, times = analyzed(folder, capture)
+    check_all(report, times)
+    check(rows(report, "communication")[0]["hidden_ns"] > 0, "communication beside compute", rows(report, "overlaps"))
+    host = rows(report, "host")
+    idle = report["sections"]["gpu"]["values"]["host_idle_ns"]
+    inside = sum(r["idle_ns"] for r in host)
+    check(inside <= idle and inside > idle / 2, "idle time in spans of the launching threads", inside, idle, host)
+    waited = {r["work"] for r in rows(report, "waits")}
+    check(any("Memcpy DtoH" in w for w in waited if w), "the loss is read back: what its wait is for", waited)
+
+
+@case
+def unordered_records(folder):
+    capture = recorded(folder, "--threads", "4", "--calls", "150", "runtime", program="gpu_sim",
+                       env={"XSP_DOUBLE_SHUFFLE": "64"})
+    check_all(*analyzed(folder, capture))
+
+
+@case
+def a_part_of_it(folder):
+    capture = recorded(folder, "--calls", "200")
+    check_all(*analyzed(folder, capture, "--from", "30%", "--to", "70%"))
+
+
+@case
+def nothing_of_a_gpu(folder):
+    capture = f"{folder}/run.xspt"
+    xsptrace(*EXTRA, "--no-summary", "-e", "demo_leaf", "-o", capture, "--", workload("demo"))
+    xsptrace("analyze", capture, "--format", "json", "-o", f"{folder}/report.json")
+    with open(f"{folder}/report.json", encoding="utf-8") as f:
+        check("gpu" not in json.load(f)["sections"], "no section of GPUs")
+
+
+main()
