@@ -46,7 +46,8 @@ def a_slower_operator(folder):
     report = compare(a, b, "--fail-on", "slower", status=None)
     row = rows(report, "operators", "in_step")["beta"]
     equal(row["verdict"], "slower?", f"beta: {row}")
-    check(0.05 < row["low"] < 0.2 < row["high"] < 0.4, "its interval holds what was planted", row)
+    # one interval of twenty does not hold the truth
+    check(0.05 < row["low"] < row["high"] < 0.4 and 0.12 < row["change"] < 0.28, "about what was planted", row)
     others = [v for v in verdicts(report) if v[1] != "beta" and v[0] in ("in_step", "call")]
     equal(others, [], "other operators")
     check("command lines differ" in json.dumps(report["sections"]["compared"]["notes"]), "doubts", report["sections"]["compared"])
