@@ -28,6 +28,13 @@ void xsp_steps_mark(struct xsp_steps *s, const char *marker)
 	s->marker = marker;
 }
 
+void xsp_steps_each(struct xsp_steps *s, int (*each)(void *ctx, const struct xsp_step *step),
+		    void *ctx)
+{
+	s->each = each;
+	s->each_ctx = ctx;
+}
+
 static void free_track(struct track *k)
 {
 	for (size_t i = 0; i < k->first_count; i++)
@@ -195,7 +202,7 @@ static int tally(struct track *k, const struct xsp_span *span, xsp_name_id name)
 
 	if (rc < 0 || span->left_out != 0)
 		return rc;
-	struct share *now = &k->entries[at].now;
+	struct xsp_step_share *now = &k->entries[at].now;
 	if (now->calls == 0) {
 		if (xsp_grow(&k->touched, &k->touched_capacity, k->touched_count + 1) < 0)
 			return -ENOMEM;
@@ -246,6 +253,19 @@ static int rank(struct figures *f, const struct track *k, struct step *step)
 	f->slowest[at] = *step;
 	f->slowest_count++;
 	return 0;
+}
+
+/* Its shares are taken for that, if need be. */
+static int tell_each(const struct xsp_steps *s, const struct track *k, struct step *step)
+{
+	int rc = s->each != NULL && step->shares == NULL ? take_shares(k, step) : 0;
+
+	if (s->each == NULL || rc < 0)
+		return rc;
+	return s->each(s->each_ctx, &(struct xsp_step){.start_ns = step->start_ns,
+						       .end_ns = step->end_ns,
+						       .shares = step->shares,
+						       .share_count = step->share_count});
 }
 
 /* A step that counts. */
@@ -306,7 +326,13 @@ static int end_step(struct xsp_steps *s, struct track *k, struct step *step)
 	}
 	if (rc == 0)
 		rc = count_step(f, k, step);
-	return rc < 0 ? rc : rank(f, k, step);
+	if (rc == 0)
+		rc = tell_each(s, k, step);
+	if (rc < 0) {
+		free(step->shares);
+		return rc;
+	}
+	return rank(f, k, step);
 }
 
 static uint64_t number_of(const struct xsp_steps *s, const struct track *k, const char *name)
@@ -433,7 +459,7 @@ enum mark xsp_steps_how(const struct xsp_steps *s)
 static int fold_first(struct track *k, const struct step *step)
 {
 	for (size_t i = 0; i < step->share_count; i++) {
-		const struct share *share = &step->shares[i];
+		const struct xsp_step_share *share = &step->shares[i];
 		uint32_t at;
 		int rc = entry_of(k, share->name, &at);
 		if (rc < 0)
@@ -446,7 +472,7 @@ static int fold_first(struct track *k, const struct step *step)
 
 /* Of a thread's first steps those that took more than twice the median, one behind the other from the first one
  * on, are warm-up. */
-static int end_track(struct figures *f, struct track *k)
+static int end_track(struct xsp_steps *s, struct figures *f, struct track *k)
 {
 	const uint64_t median = xsp_histogram_quantile(&f->all, 0.5);
 	bool warm_up = f->all.count >= 3;
@@ -461,6 +487,8 @@ static int end_track(struct figures *f, struct track *k)
 		rc = fold_first(k, step);
 		if (rc == 0)
 			rc = count_step(f, k, step);
+		if (rc == 0)
+			rc = tell_each(s, k, step);
 		if (rc < 0)
 			return rc;
 		rc = rank(f, k, step);
@@ -483,7 +511,7 @@ int xsp_steps_end(struct xsp_steps *s)
 		xsp_timeline_window(s->timeline, &from, &to);
 		/* what came behind the last one was not seen to end */
 		f->not_whole += k->mark == MARK_ENDS && k->begun && k->begin_ns < to;
-		rc = end_track(f, k);
+		rc = end_track(s, f, k);
 	}
 	return rc;
 }

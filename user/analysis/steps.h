@@ -36,6 +36,24 @@ struct xsp_timeline_sink xsp_steps_sink(struct xsp_steps *s);
 /* Names that only number ("ProfilerStep#17"): the length of what they have in common, else 0. */
 size_t xsp_steps_stem(const struct xsp_steps *s, const char *name);
 
+/*
+ * Before the run: `each` is told of every step that counts, as it ends, and of the first ones behind the run, when it is
+ * known which of them are warm-up. Shares are by the names that xsp_steps_span() was given. 0 or a negative errno.
+ */
+struct xsp_step_share {
+	xsp_name_id name;
+	uint64_t calls, self_ns; /* self_ns: of calls with a duration */
+};
+struct xsp_step {
+	uint64_t start_ns, end_ns;
+	const struct xsp_step_share *shares;
+	size_t share_count;
+};
+void xsp_steps_each(struct xsp_steps *s, int (*each)(void *ctx, const struct xsp_step *step),
+		    void *ctx);
+/* Once, behind the run: which of the two ways it is, what was warm-up. 0, -ENOMEM, or what `each` returned. */
+int xsp_steps_end(struct xsp_steps *s);
+
 /* Behind the run: the steps, the slowest, and what was longer in them. Nothing if there are none. */
 int xsp_steps_write(struct xsp_steps *s, const struct xsp_capture_reader *r, FILE *f);
 /* The same as JSON, inside an object. */

@@ -51,7 +51,7 @@ size_t xsp_steps_longer(const struct xsp_steps *s, const struct step *step,
 	size_t count = 0;
 
 	for (size_t i = 0; i < step->share_count; i++) {
-		const struct share *share = &step->shares[i];
+		const struct xsp_step_share *share = &step->shares[i];
 		const uint32_t *at = xsp_u64map_get(&k->entry_of, share->name);
 		const struct entry *e = &k->entries[at != NULL ? *at : 0];
 		const struct longer l = {.share = *share,

@@ -13,17 +13,12 @@
 /* How a name marks steps. */
 enum mark { MARK_NONE, MARK_IS, MARK_ENDS, MARKS };
 
-struct share {
-	xsp_name_id name;
-	uint64_t calls, self_ns;
-};
-
 struct step {
 	uint64_t number, start_ns, end_ns;
 	uint32_t track;
 	bool warm_up;
 	uint64_t calls;
-	struct share *shares; /* owned */
+	struct xsp_step_share *shares; /* owned */
 	size_t share_count;
 };
 static inline uint64_t step_length(const struct step *step)
@@ -33,7 +28,7 @@ static inline uint64_t step_length(const struct step *step)
 
 /* Calls of one name on a thread. */
 struct entry {
-	struct share now; /* in the step at hand */
+	struct xsp_step_share now; /* in the step at hand */
 	uint64_t calls, self_ns; /* in all steps that count */
 };
 
@@ -80,16 +75,16 @@ struct xsp_steps {
 	struct figures figures[MARKS];
 	char end_title[80];
 	bool ended;
+	int (*each)(void *ctx, const struct xsp_step *step); /* or NULL */
+	void *each_ctx;
 	uint64_t want_first, want_last, want_start_ns, want_end_ns, least, most;
 };
 
-/* Once, behind the run: which of the two ways it is, what was warm-up. 0 or -ENOMEM. */
-int xsp_steps_end(struct xsp_steps *s);
 enum mark xsp_steps_how(const struct xsp_steps *s);
 
 /* What took more in a step than it does in the mean. */
 struct longer {
-	struct share share; /* name NO_SPAN: all that is in no span */
+	struct xsp_step_share share; /* name NO_SPAN: all that is in no span */
 	double mean_ns, mean_calls;
 };
 #define NO_SPAN UINT32_MAX

@@ -12,14 +12,11 @@
 
 #include "analysis/analyses.h"
 #include "analysis/rules.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cut_options.h"
 #include "cli/input.h"
-#include "export/out.h"
-
-#define TOP 20 /* rows of a table of text */
+#include "cli/report_output.h"
 
 static const char usage[] =
 	"Usage: xsptrace analyze FILE [-o OUT] [--format text|json|csv]\n"
@@ -59,45 +56,16 @@ static const struct option longs[] = {
 	{0},
 };
 
-static const struct format {
-	const char *name, *ending;
-	size_t top; /* rows, unless --top says it */
-	int (*write)(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
-} formats[] = {
-	{"text", ".txt", TOP, xsp_report_write_text},
-	{"json", ".json", 0, xsp_report_write_json},
-	{"csv", ".csv", 0, xsp_report_write_csv},
-};
-#define FORMATS (sizeof(formats) / sizeof(formats[0]))
-
 struct options {
 	struct xsp_cut_options cut;
-	const struct format *format;
-	const char *path; /* NULL: standard output */
+	struct xsp_report_output output;
 	int fail_on; /* enum xsp_severity; -1: nothing */
 	double *thresholds;
 	const char *batch; /* --batch-size, or NULL */
-	bool top_given, quiet, help;
-	size_t top;
+	bool quiet, help;
 };
 
 /* ---- options ---- */
-
-static int wrong(struct xsp_error *err, const char *option, const char *value, const char *wanted)
-{
-	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%s wants %s, not '%.200s'", option,
-			     wanted, value);
-}
-
-static int take_format(struct options *o, const char *name, struct xsp_error *err)
-{
-	for (size_t i = 0; i < FORMATS; i++)
-		if (strcmp(formats[i].name, name) == 0) {
-			o->format = &formats[i];
-			return 0;
-		}
-	return wrong(err, "--format", name, "text, json or csv");
-}
 
 static int take_severity(struct options *o, const char *name, struct xsp_error *err)
 {
@@ -106,7 +74,7 @@ static int take_severity(struct options *o, const char *name, struct xsp_error *
 			o->fail_on = s;
 			return 0;
 		}
-	return wrong(err, "--fail-on", name, "low, medium or high");
+	return xsp_wrong_value(err, "--fail-on", name, "low, medium or high");
 }
 
 static int take_threshold(struct options *o, const char *value, struct xsp_error *err)
@@ -117,23 +85,13 @@ static int take_threshold(struct options *o, const char *value, struct xsp_error
 	const double number = value[length] == '=' ? strtod(value + length + 1, &end) : -1;
 
 	if (rule < 0)
-		return wrong(err, "--threshold", value,
-			     "RULE=VALUE, with a rule of xsptrace analyze --help");
+		return xsp_wrong_value(err, "--threshold", value,
+				       "RULE=VALUE, with a rule of xsptrace analyze --help");
 	if (end == NULL || end == value + length + 1 || (*end != '\0' && strcmp(end, "%") != 0) ||
 	    !isfinite(number) || number < 0)
-		return wrong(err, "--threshold", value, "a number from 0 on behind the '='");
+		return xsp_wrong_value(err, "--threshold", value,
+				       "a number from 0 on behind the '='");
 	o->thresholds[rule] = xsp_rules[rule].unit == XSP_UNIT_SHARE ? number / 100 : number;
-	return 0;
-}
-
-static int take_top(struct options *o, const char *value, struct xsp_error *err)
-{
-	uint64_t rows = 0;
-
-	if (strcmp(value, "all") != 0 && xsp_parse_number(value, 1, 1000000, &rows) < 0)
-		return wrong(err, "--top", value, "a number or all");
-	o->top = (size_t)rows;
-	o->top_given = true;
 	return 0;
 }
 
@@ -145,16 +103,16 @@ static int take_option(struct options *o, int code, char **argv, struct xsp_erro
 		return taken < 0 ? taken : 0;
 	switch (code) {
 	case 'o':
-		o->path = optarg;
+		o->output.path = optarg;
 		return 0;
 	case OPT_FORMAT:
-		return take_format(o, optarg, err);
+		return xsp_report_output_format(&o->output, optarg, err);
 	case OPT_FAIL_ON:
 		return take_severity(o, optarg, err);
 	case OPT_THRESHOLD:
 		return take_threshold(o, optarg, err);
 	case OPT_TOP:
-		return take_top(o, optarg, err);
+		return xsp_report_output_top(&o->output, optarg, err);
 	case OPT_BATCH:
 		o->batch = optarg;
 		return 0;
@@ -172,24 +130,6 @@ static int take_option(struct options *o, int code, char **argv, struct xsp_erro
 	}
 }
 
-/* The ending says it, where --format does not. */
-static int choose_format(struct options *o, struct xsp_error *err)
-{
-	const size_t length = o->path != NULL ? strlen(o->path) : 0;
-
-	for (size_t i = 0; i < FORMATS && o->format == NULL; i++)
-		if (o->path != NULL && xsp_ends_with(o->path, length, formats[i].ending))
-			o->format = &formats[i];
-	if (o->format == NULL && o->path != NULL && xsp_out_is_file(o->path))
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "-o %.200s: the ending must be .txt, .json or .csv, or "
-				     "--format says which",
-				     o->path);
-	if (o->format == NULL)
-		o->format = &formats[0];
-	return 0;
-}
-
 static int take_options(struct options *o, int argc, char **argv, struct xsp_error *err)
 {
 	int code, rc = 0;
@@ -205,7 +145,7 @@ static int take_options(struct options *o, int argc, char **argv, struct xsp_err
 		return xsp_error_set(
 			err, -EINVAL, XSP_STATUS_USAGE, "%s: see xsptrace analyze --help",
 			optind >= argc ? "no capture file given" : "give one capture file");
-	return choose_format(o, err);
+	return xsp_report_output_choose(&o->output, err);
 }
 
 static void print_help(void)
@@ -219,56 +159,6 @@ static void print_help(void)
 		       rule->what);
 	}
 	fputs(example, stdout);
-}
-
-/* ---- output ---- */
-
-static int write_file(const struct options *o, const char *text, size_t length,
-		      struct xsp_error *err)
-{
-	struct xsp_out_options how = {
-		.path = o->path, .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
-	char *elsewhere = NULL;
-	struct xsp_out *out;
-
-	how.elsewhere = &elsewhere;
-	xsp_sudo_user(&how.owner_uid, &how.owner_gid);
-	int rc = xsp_out_open(&how, &out, err);
-	if (rc < 0)
-		return rc;
-	xsp_out_write(out, text, length);
-	rc = xsp_out_close(out, err);
-	if (elsewhere != NULL)
-		xsp_say_elsewhere(o->path, elsewhere);
-	free(elsewhere);
-	return rc;
-}
-
-/* In memory first: a report is small, and what cannot be written is said once. */
-static int write_report(const struct options *o, const struct xsp_report *report,
-			struct xsp_error *err)
-{
-	const bool terminal = o->path == NULL && isatty(STDOUT_FILENO);
-	const struct xsp_report_how how = {
-		.top = o->top_given ? o->top : o->format->top,
-		.width = terminal ? xsp_terminal_width(STDOUT_FILENO) : 0,
-		.color = terminal && getenv("NO_COLOR") == NULL,
-	};
-	char *text = NULL;
-	size_t length = 0;
-	FILE *f = open_memstream(&text, &length);
-	int rc = f != NULL ? o->format->write(report, f, &how) : -ENOMEM;
-
-	if (f != NULL && fclose(f) != 0 && rc == 0)
-		rc = -ENOMEM;
-	if (rc < 0)
-		xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
-	else if (o->path != NULL)
-		rc = write_file(o, text, length, err);
-	else
-		fwrite(text, 1, length, stdout); /* xsp_finish_stdout() tells of errors */
-	free(text);
-	return rc;
 }
 
 /* A sink of its own: shows how far it is, at most five times a second. */
@@ -355,7 +245,7 @@ int xsp_cmd_analyze(int argc, char **argv)
 	if (rc == 0)
 		rc = analyze(&o, argv[optind], report, &err);
 	if (rc == 0)
-		rc = write_report(&o, report, &err);
+		rc = xsp_report_output_write(&o.output, report, &err);
 	if (rc < 0) {
 		xsp_error_set(&err, rc, XSP_STATUS_FAILED, "%s", strerror(-rc));
 		status = xsp_say_error(&err);

@@ -19,6 +19,7 @@ int xsp_cmd_doctor(int argc, char **argv);
 int xsp_cmd_dump(int argc, char **argv);
 int xsp_cmd_top(int argc, char **argv);
 int xsp_cmd_analyze(int argc, char **argv);
+int xsp_cmd_compare(int argc, char **argv);
 
 /* One line on standard error: "xsptrace: " and the text; control bytes as '?'. */
 void xsp_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -29,6 +30,10 @@ void xsp_say_elsewhere(const char *asked, const char *name);
 /* To be called last by what prints to standard output: `status`, or XSP_STATUS_OUTPUT, having said
  * so, when it could not be written. */
 int xsp_finish_stdout(int status);
+
+/* "OPTION wants WANTED, not 'VALUE'" as an error of usage: -EINVAL. */
+int xsp_wrong_value(struct xsp_error *err, const char *option, const char *value,
+		    const char *wanted);
 
 /* "10us", "1.5ms", "2s", plain seconds when `plain` is 1e9; 0 or -EINVAL. */
 int xsp_parse_duration(const char *text, double plain_ns, uint64_t *ns);

@@ -32,6 +32,13 @@ int xsp_say_error(const struct xsp_error *err)
 	return err->status != XSP_STATUS_OK ? (int)err->status : XSP_STATUS_FAILED;
 }
 
+int xsp_wrong_value(struct xsp_error *err, const char *option, const char *value,
+		    const char *wanted)
+{
+	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%s wants %s, not '%.200s'", option,
+			     wanted, value);
+}
+
 void xsp_say_elsewhere(const char *asked, const char *name)
 {
 	xsp_say("%s has been written by another program meanwhile, or cannot be replaced: this is "

@@ -7,17 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/folded.h"
 #include "export/formats.h"
 #include "export/out.h"
 #include "export/stacks.h"
 #include "export/text.h"
-
-/* The path to the node at hand: text, and where each of its frames ends. */
-struct line {
-	char *text;
-	size_t capacity;
-	size_t ends[XSP_STACKS_DEPTH + 3];
-};
 
 static int folded_begin(struct xsp_export *x)
 {
@@ -44,8 +38,7 @@ static void folded_discard(struct xsp_export *x)
 	x->state = NULL;
 }
 
-/* Puts the frame of `depth` (1..) behind that of its parent. */
-static int put_frame(struct line *l, uint32_t depth, const char *name)
+int xsp_folded_frame(struct xsp_folded_line *l, uint32_t depth, const char *name)
 {
 	size_t n, start = l->ends[depth - 1];
 	char *frame = xsp_text_folded(name, &n);
@@ -73,7 +66,7 @@ static int put_frame(struct line *l, uint32_t depth, const char *name)
 static int folded_end(struct xsp_export *x)
 {
 	struct xsp_stacks *s = x->state;
-	struct line *line = calloc(1, sizeof(*line));
+	struct xsp_folded_line *line = calloc(1, sizeof(*line));
 	int rc = line ? xsp_stacks_add_rest(s) : -ENOMEM;
 
 	if (rc == 0)
@@ -81,7 +74,7 @@ static int folded_end(struct xsp_export *x)
 
 	for (uint32_t i = 0; rc == 0 && (i = xsp_stacks_next(s, i)) != 0;) {
 		const struct xsp_stack_node *n = xsp_stacks_node(s, i);
-		rc = put_frame(line, n->depth, xsp_stacks_name(s, i));
+		rc = xsp_folded_frame(line, n->depth, xsp_stacks_name(s, i));
 		/* a frame without calls of its own is only a path */
 		if (rc < 0 || (n->calls == 0 && n->self_ns == 0))
 			continue;

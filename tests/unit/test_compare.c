@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Comparing: a planted change is found and named; chance, a busy machine and drift are not taken for one. */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "analysis/compare.h"
+#include "base/text.h"
+#include "capture_builder.h"
+
+#define STEP_NS 1000000.0
+#define OPERATORS 5U /* f1 to f5; probe 0 opens the steps */
+
+/* What a run is like. */
+struct plan {
+	uint64_t seed;
+	unsigned steps;
+	double factor[OPERATORS + 1]; /* by probe, 0: 1; [0]: of all of them */
+	double noise; /* standard deviation of a call's logarithm */
+	double busy; /* share of steps that another program takes as much of */
+	double drift; /* of all, over the run */
+	uint64_t leak; /* bytes a step */
+	uint64_t base; /* resident bytes */
+	uint64_t lost; /* events */
+	unsigned only_from; /* f5 is called from this step on; 0: from the first */
+	bool without_5;
+	unsigned calls; /* of f4, a step; 0: one */
+};
+
+static double uniform(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return ((double)(*state >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(uint64_t *state)
+{
+	const double r = sqrt(-2 * log(uniform(state)));
+
+	return r * cos(2 * 3.14159265358979 * uniform(state));
+}
+
+static void put_memory(struct builder *b, uint64_t resident)
+{
+	struct {
+		struct xsp_event head;
+		struct xsp_section section;
+		struct xsp_process_memory memory;
+	} e = {.head = {.kind = XSP_EVENT_MEMORY, .probe = UINT32_MAX, .flags = XSP_EVENT_SECTIONS},
+	       .section = {.type = XSP_SECTION_PROCESS_MEMORY,
+			   .size = sizeof(struct xsp_section) + sizeof(struct xsp_process_memory)},
+	       .memory = {.resident = resident, .anonymous = resident, .peak = resident}};
+
+	builder_put(b, &e, sizeof(e));
+}
+
+static void put_operator(struct builder *b, const struct plan *p, uint32_t probe, double all,
+			 uint64_t *state)
+{
+	static const double shares[OPERATORS + 1] = {0, 0.35, 0.25, 0.2, 0.1, 0.05};
+	const double factor = p->factor[probe] > 0 ? p->factor[probe] : 1;
+	const double ns = STEP_NS * shares[probe] * factor * all * exp(p->noise * normal(state));
+
+	entry(b, probe, 5000);
+	b->now += (uint64_t)ns;
+	leave(b, probe, 5000);
+}
+
+static void put_step(struct builder *b, const struct plan *p, unsigned i, uint64_t *state)
+{
+	const double all = (p->factor[0] > 0 ? p->factor[0] : 1) * (1 + p->drift * i / p->steps) *
+			   (uniform(state) < p->busy ? 1 + uniform(state) : 1);
+	char text[32];
+
+	snprintf(text, sizeof(text), "ProfilerStep#%u", i);
+	const uint64_t hash = xsp_text_hash(text, strlen(text));
+	name(b, hash, text, 0);
+	begin(b, 0, 9000, hash);
+	for (uint32_t probe = 1; probe <= OPERATORS; probe++)
+		for (unsigned k = 0; k < (probe == 4 && p->calls > 0 ? p->calls : 1); k++)
+			if (probe < 5 || (!p->without_5 && i >= p->only_from))
+				put_operator(b, p, probe, all, state);
+	b->now += (uint64_t)(STEP_NS * 0.05 * all);
+	end(b, 0, 9000);
+	b->now += 1000;
+	put_memory(b, p->base + p->leak * i + (uint64_t)(1e6 * uniform(state)));
+}
+
+static struct xsp_series *series_of(const struct plan *p)
+{
+	struct xsp_capture_reader *r;
+	struct xsp_timeline *t;
+	struct xsp_series *s;
+	struct xsp_error err = {0};
+	struct builder b;
+	uint64_t state = p->seed * 7919 + 1;
+
+	builder_begin(&b, OPERATORS + 1);
+	for (unsigned i = 0; i < p->steps; i++)
+		put_step(&b, p, i, &state);
+	builder_end(&b);
+	cr_assert_eq(xsp_capture_open(b.path, &r, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_timeline_new(r, &t, &err), 0);
+	cr_assert_eq(xsp_series_new(t, &s), 0);
+	const struct xsp_timeline_sink sink = xsp_series_sink(s);
+	cr_assert_eq(xsp_timeline_run(t, &sink, 1, &err), 0);
+	cr_assert_eq(xsp_series_end(s), 0);
+	xsp_timeline_free(t);
+	xsp_capture_close(r);
+	unlink(b.path);
+	return s;
+}
+
+#define MOST 8
+
+/* Two sides. */
+struct setting {
+	struct xsp_compare_capture captures[2][MOST];
+	struct xsp_compare_side sides[2];
+	struct xsp_report *report;
+	unsigned found;
+};
+
+static void add(struct setting *s, unsigned side, const struct plan *p)
+{
+	s->captures[side][s->sides[side].count++] =
+		(struct xsp_compare_capture){.path = "run.xspt",
+					     .command = "train",
+					     .host = "here",
+					     .version = "1",
+					     .series = series_of(p),
+					     .lost = p->lost};
+	s->sides[side].captures = s->captures[side];
+}
+
+static void compare(struct setting *s)
+{
+	cr_assert_eq(xsp_report_new(&s->report), 0);
+	cr_assert_eq(xsp_compare(s->sides, 2, 0.05, s->report, &s->found), 0);
+}
+
+static void compare_plans(struct setting *s, const struct plan *a, const struct plan *b)
+{
+	*s = (struct setting){0};
+	add(s, 0, a);
+	add(s, 1, b);
+	compare(s);
+}
+
+static void clear(struct setting *s)
+{
+	for (unsigned side = 0; side < 2; side++)
+		for (size_t i = 0; i < s->sides[side].count; i++)
+			xsp_series_free((struct xsp_series *)s->captures[side][i].series);
+	xsp_report_free(s->report);
+}
+
+/* The cell of a column in the row of that name; absent: there is no such. */
+static struct xsp_cell cell(const struct setting *s, const char *section, const char *table,
+			    const char *row, const char *key)
+{
+	const struct xsp_report_section *in = xsp_report_find_section(s->report, section);
+	const struct xsp_report_table *t = in != NULL ? xsp_report_find_table(in, table) : NULL;
+	const struct xsp_report_column *columns;
+	const size_t n = t != NULL ? xsp_report_columns(t, &columns) : 0;
+
+	for (size_t i = 0; t != NULL && i < xsp_report_row_count(t); i++) {
+		const struct xsp_cell *cells = xsp_report_row_at(t, i);
+		for (size_t k = 0; k < n && strcmp(cells[0].text, row) == 0; k++)
+			if (strcmp(columns[k].key, key) == 0)
+				return cells[k];
+	}
+	return (struct xsp_cell){0};
+}
+
+static const char *verdict(const struct setting *s, const char *section, const char *table,
+			   const char *row)
+{
+	const struct xsp_cell c = cell(s, section, table, row, "verdict");
+
+	return c.kind == XSP_CELL_TEXT ? c.text : "no row";
+}
+
+/* How many rows say slower, faster, more, less, new or gone. */
+static unsigned verdicts(const struct setting *s)
+{
+	static const char *const words[] = {"slower",	  "faster",	"more", "less",
+					    "grows more", "grows less", "new",	"gone"};
+	unsigned n = 0;
+
+	for (size_t i = 0; i < xsp_report_section_count(s->report); i++) {
+		const struct xsp_report_section *in = xsp_report_section_at(s->report, i);
+		for (size_t k = 0; k < xsp_report_table_count(in); k++) {
+			const struct xsp_report_table *t = xsp_report_table_at(in, k);
+			for (size_t row = 0; row < xsp_report_row_count(t); row++)
+				for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
+					n += xsp_report_row_at(t, row)[2].kind == XSP_CELL_TEXT &&
+					     strcmp(xsp_report_row_at(t, row)[2].text, words[w]) ==
+						     0;
+		}
+	}
+	return n;
+}
+
+static size_t findings(const struct setting *s, const struct xsp_report_found **out)
+{
+	return xsp_report_findings(s->report, out);
+}
+
+static const struct plan usual = {
+	.seed = 1, .steps = 60, .noise = 0.02, .busy = 0.1, .base = 100 << 20};
+
+Test(compare, a_slower_operator_is_named)
+{
+	const struct xsp_report_found *found;
+	struct plan b = usual;
+	struct setting s;
+
+	b.seed = 2;
+	b.factor[2] = 1.1;
+	compare_plans(&s, &usual, &b);
+	cr_expect_str_eq(verdict(&s, "operators", "in_step", "f2"), "slower");
+	cr_expect_str_eq(verdict(&s, "operators", "call", "f2"), "slower");
+	cr_expect_eq(verdicts(&s), 2, "%u", verdicts(&s));
+	const struct xsp_cell change = cell(&s, "operators", "in_step", "f2", "change");
+	cr_expect(change.kind == XSP_CELL_REAL && fabs(change.real - 0.1) < 0.02, "%f",
+		  change.real);
+	cr_expect(cell(&s, "operators", "in_step", "f2", "low").real > 0.05);
+	cr_expect(cell(&s, "operators", "in_step", "f2", "high").real < 0.15);
+	/* 10 % of a fourth of the step */
+	cr_expect_str_eq(verdict(&s, "steps", "step", "step"), "same");
+	cr_expect_eq(s.found, XSP_COMPARE_SLOWER);
+	cr_assert_eq(findings(&s, &found), 1);
+	cr_expect_str_eq(found[0].finding.rule, "slower");
+	cr_expect_str_eq(found[0].finding.subject, "f2");
+	cr_expect_null(found[0].finding.uncertain);
+	clear(&s);
+
+	compare_plans(&s, &b, &usual); /* the other way round */
+	cr_expect_str_eq(verdict(&s, "operators", "in_step", "f2"), "faster");
+	cr_expect_eq(s.found, 0);
+	clear(&s);
+}
+
+Test(compare, a_slower_step)
+{
+	struct plan b = usual;
+	struct setting s;
+
+	b.seed = 2;
+	b.factor[1] = 1.4;
+	compare_plans(&s, &usual, &b);
+	cr_expect_str_eq(verdict(&s, "steps", "step", "step"), "slower");
+	cr_expect_str_eq(verdict(&s, "operators", "in_step", "f1"), "slower");
+	cr_expect_str_eq(verdict(&s, "operators", "in_step", "f3"), "same");
+	clear(&s);
+}
+
+/* Called twice: a step is longer by it, a call is not. */
+Test(compare, more_calls)
+{
+	struct plan b = usual;
+	struct setting s;
+
+	b.seed = 2;
+	b.calls = 2;
+	compare_plans(&s, &usual, &b);
+	cr_expect_str_eq(verdict(&s, "operators", "in_step", "f4"), "slower");
+	cr_expect_str_eq(verdict(&s, "operators", "call", "f4"), "same");
+	cr_expect(fabs(cell(&s, "operators", "in_step", "f4", "calls_b").real - 2) < 1e-9);
+	clear(&s);
+}
+
+/* 100 comparisons of one program with itself, on machines of all kinds: not more than 5 may have any verdict. */
+Test(compare, no_verdict_between_repeats)
+{
+	static const struct plan kinds[] = {
+		{.steps = 60, .noise = 0.02, .busy = 0.1, .base = 100 << 20},
+		{.steps = 200, .noise = 0.1, .busy = 0.4, .base = 100 << 20},
+		{.steps = 20, .noise = 0.05, .busy = 0.2, .base = 100 << 20},
+		{.steps = 100, .noise = 0.03, .busy = 0.2, .drift = 0.3, .base = 100 << 20},
+	};
+	unsigned wrong = 0, all = 0;
+
+	for (unsigned kind = 0; kind < 4; kind++)
+		for (unsigned i = 0; i < 25; i++, all++) {
+			struct plan a = kinds[kind], b = kinds[kind];
+			struct setting s;
+			a.seed = 1000 * kind + 2 * i + 1;
+			b.seed = a.seed + 1;
+			compare_plans(&s, &a, &b);
+			wrong += verdicts(&s) > 0;
+			clear(&s);
+		}
+	cr_log_info("%u of %u with a verdict", wrong, all);
+	cr_expect_leq(wrong, 5);
+}
+
+/* One recording a side cannot tell a busier machine from a slower program; three can. */
+Test(compare, a_slower_machine)
+{
+	struct plan b = usual;
+	struct setting s;
+
+	b.seed = 2;
+	b.factor[0] = 1.3;
+	compare_plans(&s, &usual, &b);
+	cr_expect_eq(verdicts(&s), 0, "%u", verdicts(&s));
+	cr_expect_str_eq(verdict(&s, "operators", "in_step", "f1"), "none: all alike");
+	cr_expect_str_eq(verdict(&s, "steps", "step", "step"), "none: all alike");
+	clear(&s);
+
+	s = (struct setting){0};
+	for (unsigned i = 0; i < 3; i++) {
+		struct plan a = usual;
+		a.seed = 10 + i;
+		b.seed = 20 + i;
+		add(&s, 0, &a);
+		add(&s, 1, &b);
+	}
+	compare(&s);
+	cr_expect_str_eq(verdict(&s, "steps", "step", "step"), "slower");
+	clear(&s);
+}
+
+/* Repeats differ from each other by more than their steps do: the interval is over repeats. */
+Test(compare, repeats_that_differ)
+{
+	struct setting s = {0};
+
+	for (unsigned i = 0; i < 8; i++) {
+		struct plan p = usual;
+		p.seed = i + 1;
+		p.factor[0] = 1 + 0.3 * (i % 4); /* both sides have all of them */
+		add(&s, i / 4, &p);
+	}
+	compare(&s);
+	cr_expect_eq(verdicts(&s), 0, "%u", verdicts(&s));
+	cr_expect_str_eq(verdict(&s, "steps", "step", "step"), "none: noise");
+	clear(&s);
+}
+
+Test(compare, new_and_gone)
+{
+	struct plan b = usual, seldom = usual;
+	struct setting s;
+
+	b.without_5 = true;
+	b.seed = 2;
+	compare_plans(&s, &usual, &b);
+	cr_expect_str_eq(verdict(&s, "operators", "call", "f5"), "gone");
+	cr_expect_eq(verdicts(&s), 1);
+	clear(&s);
+	compare_plans(&s, &b, &usual);
+	cr_expect_str_eq(verdict(&s, "operators", "call", "f5"), "new");
+	clear(&s);
+
+	seldom.seed = 3;
+	seldom.only_from = 58; /* in two steps of sixty */
+	compare_plans(&s, &b, &seldom);
+	cr_expect_str_eq(verdict(&s, "operators", "call", "f5"), "none: seldom");
+	clear(&s);
+}
+
+Test(compare, too_little_to_tell)
+{
+	struct plan a = usual, b = usual;
+	struct setting s;
+
+	a.steps = b.steps = 8;
+	b.factor[1] = 3;
+	compare_plans(&s, &a, &b);
+	cr_expect_str_eq(verdict(&s, "steps", "step", "step"), "none: few");
+	clear(&s);
+
+	a = b = (struct plan){.steps = 60, .base = 1 << 20}; /* every step as long as the other */
+	b.factor[1] = 1.2;
+	compare_plans(&s, &a, &b);
+	cr_expect_str_eq(verdict(&s, "steps", "step", "step"), "none: no spread");
+	clear(&s);
+}
+
+/* Without steps calls are compared. */
+Test(compare, a_leak)
+{
+	const struct xsp_report_found *found;
+	struct plan b = usual;
+	struct setting s;
+
+	b.seed = 2;
+	b.leak = 1 << 20;
+	compare_plans(&s, &usual, &b);
+	cr_expect_str_eq(verdict(&s, "memory", "growth", "resident memory"), "grows more");
+	const struct xsp_cell change = cell(&s, "memory", "growth", "resident memory", "change");
+	cr_expect(fabs(change.real / (1 << 20) - 1) < 0.1, "%f", change.real);
+	cr_expect_eq(s.found, XSP_COMPARE_MEMORY);
+	cr_assert_eq(findings(&s, &found), 1);
+	cr_expect_str_eq(found[0].finding.rule, "leak");
+	cr_expect_eq(found[0].finding.severity, XSP_SEVERITY_HIGH);
+	clear(&s);
+	compare_plans(&s, &b, &b); /* the same leak on both sides */
+	cr_expect_eq(verdicts(&s), 0);
+	clear(&s);
+}
+
+/* Pitfall 8: what was lost makes verdicts uncertain. */
+Test(compare, losses_are_said)
+{
+	const struct xsp_report_found *found;
+	struct plan b = usual;
+	const char *const *notes;
+	struct setting s;
+
+	b.seed = 2;
+	b.factor[2] = 1.2;
+	b.lost = 7;
+	compare_plans(&s, &usual, &b);
+	cr_expect_str_eq(verdict(&s, "operators", "in_step", "f2"), "slower?");
+	cr_assert_eq(findings(&s, &found), 1);
+	cr_expect_not_null(found[0].finding.uncertain);
+	cr_assert(xsp_report_notes(xsp_report_section_at(s.report, 0), &notes) > 0);
+	cr_expect_not_null(strstr(notes[0], "uncertain: events were lost"));
+	clear(&s);
+}
+
+static struct xsp_report *report_with(const char *subject)
+{
+	struct xsp_report *r;
+
+	cr_assert_eq(xsp_report_new(&r), 0);
+	xsp_report_finding(r, &(struct xsp_report_finding){.rule = "sync",
+							   .severity = XSP_SEVERITY_MEDIUM,
+							   .subject = subject,
+							   .title = "waits for the GPU",
+							   .share = 0.2});
+	return r;
+}
+
+Test(compare, findings_that_come_and_go)
+{
+	struct xsp_report *a = report_with("aten::item"), *b = report_with("cudaMemcpy");
+	const struct xsp_report_found *found;
+	struct setting s = {0};
+	struct plan other = usual;
+
+	other.seed = 2;
+	add(&s, 0, &usual);
+	add(&s, 1, &other);
+	s.captures[0][0].report = a;
+	s.captures[1][0].report = b;
+	compare(&s);
+	cr_expect_eq(s.found, XSP_COMPARE_NEW_BOTTLENECK);
+	cr_assert_eq(findings(&s, &found), 1);
+	cr_expect_str_eq(found[0].finding.subject, "cudaMemcpy");
+	const struct xsp_report_section *in = xsp_report_find_section(s.report, "bottlenecks");
+	cr_assert_not_null(in);
+	cr_expect_str_eq(xsp_report_row_at(xsp_report_find_table(in, "went"), 0)[1].text,
+			 "aten::item");
+	clear(&s);
+	xsp_report_free(a);
+	xsp_report_free(b);
+}

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* compare.c - `xsptrace compare A B`: what became slower or faster, and how sure that is. */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/analyses.h"
+#include "analysis/compare.h"
+#include "base/grow.h"
+#include "cli/cli.h"
+#include "cli/cut_options.h"
+#include "cli/input.h"
+#include "cli/report_output.h"
+#include "export/difference.h"
+
+#define SIDES 26U /* A to Z */
+#define PICTURES 8U /* -o .svg and .folded */
+
+static const char usage[] =
+	"Usage: xsptrace compare A.xspt B.xspt [C.xspt...] [-o OUT]... [OPTIONS] [A PART OF IT]\n"
+	"       xsptrace compare A1.xspt,A2.xspt vs B1.xspt,B2.xspt\n"
+	"       xsptrace compare before-*.xspt vs after-*.xspt\n"
+	"\n"
+	"Sets recordings side by side: steps, operators, lines of Python, kernels, memory,\n"
+	"findings of analyze. Each side but the first is compared with that one; a verdict is "
+	"given\n"
+	"only where the 95 % interval lies beyond the threshold. Three recordings a side and more\n"
+	"tell a slower program from a busier machine. docs/compare.md says how. Needs no root.\n"
+	"\n"
+	"  -o OUT               .svg: a differential flame graph; .folded: stacks with both "
+	"counts\n"
+	"                       (two sides); .txt, .json, .csv: the report, instead of on "
+	"standard\n"
+	"                       output\n"
+	"      --format F       text, json or csv\n"
+	"      --threshold P    what differs by less is the same (default 5%)\n"
+	"      --fail-on LIST   exit status 10 if there is any of: slower, memory, new-bottleneck\n"
+	"      --weight W       what .svg and .folded add up: wall, cpu, off-cpu, samples\n"
+	"      --top N|all      rows of each table (default: 20 in text, else all)\n"
+	"  -q, --quiet          no progress\n"
+	"\n";
+static const char example[] =
+	"\nExample: xsptrace compare yesterday.xspt today.xspt -o diff.svg --fail-on slower\n"
+	"         xsptrace compare a1.xspt,a2.xspt,a3.xspt vs b1.xspt,b2.xspt,b3.xspt\n";
+
+enum { OPT_FORMAT = 256, OPT_FAIL_ON, OPT_THRESHOLD, OPT_TOP, OPT_WEIGHT };
+
+static const struct option longs[] = {
+	{"output", required_argument, NULL, 'o'},
+	{"format", required_argument, NULL, OPT_FORMAT},
+	{"fail-on", required_argument, NULL, OPT_FAIL_ON},
+	{"threshold", required_argument, NULL, OPT_THRESHOLD},
+	{"top", required_argument, NULL, OPT_TOP},
+	{"weight", required_argument, NULL, OPT_WEIGHT},
+	XSP_CUT_LONGS,
+	{"quiet", no_argument, NULL, 'q'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+/* What is read of one file. */
+struct capture {
+	char *path, *command, *host, *version;
+	struct xsp_series *series;
+	struct xsp_report *report;
+};
+
+struct side {
+	struct capture *captures;
+	struct xsp_compare_capture *facts; /* of the same */
+	size_t count, capacity;
+};
+
+struct comparing {
+	struct xsp_cut_options cut;
+	struct xsp_report_output output;
+	const char *pictures[PICTURES];
+	struct xsp_stack_difference *open[PICTURES];
+	size_t picture_count;
+	enum xsp_weight weight;
+	double threshold;
+	unsigned fail_on; /* enum xsp_compare_found */
+	bool quiet, help;
+	struct side sides[SIDES];
+	size_t side_count;
+};
+
+/* ---- options ---- */
+
+static int out_of_memory(struct xsp_error *err)
+{
+	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+}
+
+static int take_threshold(struct comparing *c, const char *value, struct xsp_error *err)
+{
+	char *end;
+
+	c->threshold = strtod(value, &end) / 100;
+	if (end == value || (*end != '\0' && strcmp(end, "%") != 0) ||
+	    !(c->threshold >= 0 && c->threshold < 1))
+		return xsp_wrong_value(err, "--threshold", value, "a share from 0% to 99% (5%)");
+	return 0;
+}
+
+/* "slower,memory" */
+static int take_fail_on(struct comparing *c, const char *value, struct xsp_error *err)
+{
+	static const struct {
+		const char *word;
+		enum xsp_compare_found found;
+	} words[] = {{"slower", XSP_COMPARE_SLOWER},
+		     {"memory", XSP_COMPARE_MEMORY},
+		     {"new-bottleneck", XSP_COMPARE_NEW_BOTTLENECK}};
+
+	for (const char *at = value;; at++) {
+		const size_t length = strcspn(at, ",");
+		size_t i = 0;
+		while (i < sizeof(words) / sizeof(words[0]) &&
+		       (strlen(words[i].word) != length || strncmp(words[i].word, at, length) != 0))
+			i++;
+		if (i == sizeof(words) / sizeof(words[0]))
+			return xsp_wrong_value(
+				err, "--fail-on", value,
+				"some of slower, memory and new-bottleneck, with commas");
+		c->fail_on |= words[i].found;
+		at += length;
+		if (*at == '\0')
+			return 0;
+	}
+}
+
+static int take_output(struct comparing *c, const char *path, struct xsp_error *err)
+{
+	if (!xsp_stack_difference_takes(path)) {
+		if (c->output.path != NULL)
+			return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+					     "-o %.200s: the report is written to one file, and "
+					     "that is %.200s",
+					     path, c->output.path);
+		c->output.path = path;
+		return 0;
+	}
+	if (c->picture_count == PICTURES)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "-o %.200s: at most %u files of .svg and .folded", path,
+				     PICTURES);
+	c->pictures[c->picture_count++] = path;
+	return 0;
+}
+
+static int take_option(struct comparing *c, int code, char **argv, struct xsp_error *err)
+{
+	const int taken = xsp_cut_option(&c->cut, code, optarg, err);
+
+	if (taken != 0)
+		return taken < 0 ? taken : 0;
+	switch (code) {
+	case 'o':
+		return take_output(c, optarg, err);
+	case OPT_FORMAT:
+		return xsp_report_output_format(&c->output, optarg, err);
+	case OPT_FAIL_ON:
+		return take_fail_on(c, optarg, err);
+	case OPT_THRESHOLD:
+		return take_threshold(c, optarg, err);
+	case OPT_TOP:
+		return xsp_report_output_top(&c->output, optarg, err);
+	case OPT_WEIGHT:
+		c->weight = xsp_weight_of(optarg);
+		return c->weight < XSP_WEIGHTS ? 0
+					       : xsp_wrong_value(err, "--weight", optarg,
+								 "wall, cpu, off-cpu or samples");
+	case 'q':
+		c->quiet = true;
+		return 0;
+	case 'h':
+		c->help = true;
+		return 0;
+	default:
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "%.200s: unknown option or missing value: see xsptrace "
+				     "compare --help",
+				     argv[optind - 1]);
+	}
+}
+
+/* ---- sides ---- */
+
+static int add_capture(struct side *s, const char *path, size_t length)
+{
+	if (xsp_grow(&s->captures, &s->capacity, s->count + 1) < 0)
+		return -ENOMEM;
+	s->captures[s->count] = (struct capture){.path = strndup(path, length)};
+	return s->captures[s->count++].path != NULL ? 0 : -ENOMEM;
+}
+
+/* "A1,A2"; or a file whose name has a comma. */
+static int add_word(struct side *s, const char *word)
+{
+	int rc = 0;
+
+	if (access(word, F_OK) == 0)
+		return add_capture(s, word, strlen(word));
+	for (const char *at = word; rc == 0; at++) {
+		const size_t length = strcspn(at, ",");
+		rc = add_capture(s, at, length);
+		at += length;
+		if (*at == '\0')
+			break;
+	}
+	return rc;
+}
+
+/* With "vs" all words up to it are one side, else each is one. */
+static int take_sides(struct comparing *c, char **words, int count, struct xsp_error *err)
+{
+	bool versus = false;
+	int rc = 0;
+
+	for (int i = 0; i < count; i++)
+		versus = versus || strcmp(words[i], "vs") == 0;
+	for (int i = 0; i < count && rc == 0; i++) {
+		const bool next = strcmp(words[i], "vs") == 0;
+		if (c->side_count == 0 || next || !versus)
+			c->side_count++;
+		if (c->side_count > SIDES)
+			return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+					     "more than %u sides: write A1,A2 vs B1,B2 for several "
+					     "captures a side",
+					     SIDES);
+		if (!next)
+			rc = add_word(&c->sides[c->side_count - 1], words[i]);
+	}
+	if (rc < 0)
+		return out_of_memory(err);
+	for (size_t i = 0; i < c->side_count; i++)
+		if (c->sides[i].count == 0)
+			return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+					     "no capture on one side of vs: see xsptrace compare "
+					     "--help");
+	if (c->side_count < 2)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "give two captures at least: see xsptrace compare --help");
+	if (c->side_count > 2 && c->picture_count > 0)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "-o %.200s shows two sides, not %zu", c->pictures[0],
+				     c->side_count);
+	return 0;
+}
+
+static int take_arguments(struct comparing *c, int argc, char **argv, struct xsp_error *err)
+{
+	int code, rc = 0;
+
+	optind = 1;
+	opterr = 0;
+	while (rc == 0 &&
+	       (code = getopt_long(argc, argv, ":o:qh" XSP_CUT_SHORTS, longs, NULL)) != -1)
+		rc = take_option(c, code, argv, err);
+	if (rc < 0 || c->help)
+		return rc;
+	rc = take_sides(c, argv + optind, argc - optind, err);
+	return rc < 0 ? rc : xsp_report_output_choose(&c->output, err);
+}
+
+/* ---- reading ---- */
+
+static int take_facts(struct capture *capture, const struct xsp_capture_reader *r)
+{
+	const struct xsp_capture_process *processes;
+	const size_t n = xsp_capture_processes(r, &processes);
+	const char *host = xsp_capture_info(r, "host"), *version = xsp_capture_info(r, "version");
+	const char *command = n == 0				? ""
+			      : processes[0].cmdline[0] != '\0' ? processes[0].cmdline
+								: processes[0].comm;
+
+	capture->command = strdup(command);
+	capture->host = strdup(host != NULL ? host : "");
+	capture->version = strdup(version != NULL ? version : "");
+	return capture->command != NULL && capture->host != NULL && capture->version != NULL
+		       ? 0
+		       : -ENOMEM;
+}
+
+/* Behind the run: damage is met while reading. */
+static void tell_facts(const struct capture *capture, const struct xsp_capture_reader *r,
+		       struct xsp_compare_capture *out)
+{
+	const struct xsp_capture_stats *st = xsp_capture_stats(r);
+	const struct xsp_capture_window *windows;
+	uint64_t torn, chunks, events;
+
+	xsp_capture_damage(r, &torn, &chunks, &events);
+	*out = (struct xsp_compare_capture){
+		.path = capture->path,
+		.command = capture->command,
+		.host = capture->host,
+		.version = capture->version,
+		.series = capture->series,
+		.report = capture->report,
+		.lost = st->lost_entries + st->lost_exits + st->lost_other + st->missed_hits +
+			st->untracked,
+		.windows = xsp_capture_windows(r, &windows),
+		.damaged = torn + chunks + events > 0 ||
+			   xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE,
+	};
+}
+
+/* Its series, and what the pictures need of it. */
+static int run(struct comparing *c, unsigned side, struct capture *capture,
+	       struct xsp_capture_reader *reader, struct xsp_error *err)
+{
+	struct xsp_timeline_sink sinks[1 + PICTURES];
+	struct xsp_timeline *t = NULL;
+	size_t count = 0;
+	int rc = xsp_timeline_new(reader, &t, err);
+
+	if (rc == 0 && c->cut.given && xsp_timeline_cut(t, &c->cut.cut) < 0)
+		rc = out_of_memory(err);
+	if (rc == 0 && xsp_series_new(t, &capture->series) < 0)
+		rc = out_of_memory(err);
+	if (rc == 0) {
+		xsp_series_mark_steps(capture->series, c->cut.step);
+		sinks[count++] = xsp_series_sink(capture->series);
+	}
+	for (size_t i = 0; i < c->picture_count && rc == 0; i++)
+		rc = xsp_stack_difference_begin(c->open[i], reader, t, &sinks[count++], err);
+	if (rc == 0)
+		rc = xsp_timeline_run(t, sinks, count, err);
+	if (rc == 0 && xsp_series_end(capture->series) < 0)
+		rc = out_of_memory(err);
+	for (size_t i = 0; i < c->picture_count && rc == 0; i++)
+		rc = xsp_stack_difference_end(c->open[i], side,
+					      xsp_series_step_count(capture->series),
+					      xsp_series_recorded_ns(capture->series), err);
+	if (rc == 0 && c->cut.cut.pattern_count > 0 && xsp_timeline_counts(t)->spans == 0)
+		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
+				   "%.300s: no span of %.200s is left", c->cut.text, capture->path);
+	xsp_timeline_free(t);
+	return rc;
+}
+
+static int read_capture(struct comparing *c, unsigned side, size_t index, struct xsp_error *err)
+{
+	struct capture *capture = &c->sides[side].captures[index];
+	struct xsp_capture_reader *reader = NULL;
+	const struct xsp_input_options input = {.progress = isatty(STDERR_FILENO)};
+	int rc = xsp_input_open(capture->path, &input, &reader, err);
+
+	if (rc == 0)
+		rc = xsp_cut_resolve(&c->cut, reader, err);
+	if (rc == 0 && take_facts(capture, reader) < 0)
+		rc = out_of_memory(err);
+	if (rc == 0)
+		rc = run(c, side, capture, reader, err);
+	if (rc == 0 && xsp_report_new(&capture->report) < 0)
+		rc = out_of_memory(err);
+	if (rc == 0)
+		rc = xsp_analyze(
+			reader,
+			&(struct xsp_analyze_options){.cut = c->cut.given ? &c->cut.cut : NULL,
+						      .step = c->cut.step},
+			capture->report, err);
+	if (rc == 0)
+		tell_facts(capture, reader, &c->sides[side].facts[index]);
+	xsp_capture_close(reader);
+	return rc;
+}
+
+static int read_all(struct comparing *c, struct xsp_error *err)
+{
+	const bool shown = !c->quiet && isatty(STDERR_FILENO);
+	int rc = 0;
+
+	for (unsigned i = 0; i < c->side_count && rc == 0; i++) {
+		struct side *s = &c->sides[i];
+		s->facts = calloc(s->count, sizeof(*s->facts));
+		if (s->facts == NULL)
+			rc = out_of_memory(err);
+		for (size_t k = 0; k < s->count && rc == 0; k++) {
+			if (shown)
+				fprintf(stderr, "\rreading %s\033[K", s->captures[k].path);
+			rc = read_capture(c, i, k, err);
+		}
+	}
+	if (shown)
+		fputs("\r\033[K", stderr);
+	return rc;
+}
+
+/* ---- writing ---- */
+
+static int open_pictures(struct comparing *c, struct xsp_error *err)
+{
+	struct xsp_export_options options = {
+		.weight = c->weight, .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
+	int rc = 0;
+
+	xsp_sudo_user(&options.owner_uid, &options.owner_gid);
+	for (size_t i = 0; i < c->picture_count && rc == 0; i++) {
+		options.path = c->pictures[i];
+		rc = xsp_stack_difference_open(&options, &c->open[i], err);
+	}
+	return rc;
+}
+
+static int finish_pictures(struct comparing *c, struct xsp_error *err)
+{
+	const char *const names[] = {c->sides[0].captures[0].path, c->sides[1].captures[0].path};
+	int rc = 0;
+
+	for (size_t i = 0; i < c->picture_count && rc == 0; i++) {
+		rc = xsp_stack_difference_finish(c->open[i], names, err);
+		c->open[i] = NULL;
+	}
+	return rc;
+}
+
+static int compare(struct comparing *c, unsigned *found, struct xsp_error *err)
+{
+	struct xsp_compare_side sides[SIDES];
+	struct xsp_report *report = NULL;
+	int rc = open_pictures(c, err);
+
+	if (rc == 0)
+		rc = read_all(c, err);
+	if (rc == 0 && xsp_report_new(&report) < 0)
+		rc = out_of_memory(err);
+	if (rc == 0) {
+		for (size_t i = 0; i < c->side_count; i++)
+			sides[i] = (struct xsp_compare_side){c->sides[i].facts, c->sides[i].count};
+		if (xsp_compare(sides, c->side_count, c->threshold, report, found) < 0)
+			rc = out_of_memory(err);
+	}
+	if (rc == 0)
+		rc = xsp_report_output_write(&c->output, report, err);
+	if (rc == 0)
+		rc = finish_pictures(c, err);
+	xsp_report_free(report);
+	return rc;
+}
+
+static void clear(struct comparing *c)
+{
+	for (size_t i = 0; i < c->picture_count; i++)
+		xsp_stack_difference_cancel(c->open[i]);
+	for (size_t i = 0; i < SIDES; i++) {
+		struct side *s = &c->sides[i];
+		for (size_t k = 0; k < s->count; k++) {
+			xsp_series_free(s->captures[k].series);
+			xsp_report_free(s->captures[k].report);
+			free(s->captures[k].path);
+			free(s->captures[k].command);
+			free(s->captures[k].host);
+			free(s->captures[k].version);
+		}
+		free(s->captures);
+		free(s->facts);
+	}
+	xsp_cut_clear(&c->cut);
+}
+
+int xsp_cmd_compare(int argc, char **argv)
+{
+	struct comparing c = {.threshold = 0.05};
+	struct xsp_error err = {0};
+	int status = XSP_STATUS_OK;
+	unsigned found = 0;
+
+	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of the output */
+	signal(SIGXFSZ, SIG_IGN);
+	int rc = take_arguments(&c, argc, argv, &err);
+	if (rc == 0 && c.help)
+		printf("%s%s%s", usage, xsp_cut_help, example);
+	else if (rc == 0)
+		rc = compare(&c, &found, &err);
+	if (rc < 0)
+		status = xsp_say_error(&err);
+	else if (found & c.fail_on)
+		status = XSP_STATUS_FOUND;
+	clear(&c);
+	return status;
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/difference.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/grow.h"
+#include "base/text.h"
+#include "base/u64map.h"
+#include "export/export_private.h"
+#include "export/folded.h"
+#include "export/out.h"
+#include "export/stacks.h"
+#include "export/svg_draw.h"
+
+struct node {
+	uint32_t parent, first, next; /* as of struct xsp_stack_node */
+	uint32_t depth;
+	const char *name;
+	uint64_t self[2], total[2];
+};
+
+struct xsp_stack_difference {
+	struct xsp_export x; /* of the capture at hand; its file is that of the difference */
+	bool svg;
+	struct node *nodes;
+	size_t count, capacity;
+	struct xsp_u64map index; /* parent and name → node */
+	struct xsp_arena texts;
+	uint64_t steps[2], recorded_ns[2];
+	bool without_steps; /* a capture is */
+	uint64_t merged;
+	uint64_t largest; /* difference of own time */
+};
+
+bool xsp_stack_difference_takes(const char *path)
+{
+	return xsp_ends_with(path, strlen(path), ".svg") ||
+	       xsp_ends_with(path, strlen(path), ".folded");
+}
+
+static int out_of_memory(struct xsp_error *err)
+{
+	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+}
+
+/* ---- one capture's stacks ---- */
+
+static int take_span(struct xsp_export *x, const struct xsp_span *span)
+{
+	return xsp_stacks_add(x->state, span);
+}
+
+static int take_wait(struct xsp_export *x, const struct xsp_wait *wait)
+{
+	return xsp_stacks_add_wait(x->state, wait);
+}
+
+static const struct xsp_export_format collecting = {
+	.span = take_span, .wait = take_wait, .stacks = true};
+
+int xsp_stack_difference_open(const struct xsp_export_options *options,
+			      struct xsp_stack_difference **out, struct xsp_error *err)
+{
+	struct xsp_stack_difference *d = calloc(1, sizeof(*d));
+	const struct xsp_out_options how = {.path = options->path,
+					    .owner_uid = options->owner_uid,
+					    .owner_gid = options->owner_gid};
+
+	*out = NULL;
+	if (d == NULL || xsp_grow(&d->nodes, &d->capacity, 1) < 0) {
+		free(d);
+		return out_of_memory(err);
+	}
+	d->nodes[d->count++] = (struct node){.name = "all"};
+	d->x.format = &collecting;
+	d->x.options = *options;
+	d->svg = xsp_ends_with(options->path, strlen(options->path), ".svg");
+	int rc = xsp_out_open(&how, &d->x.out, err);
+	if (rc < 0) {
+		free(d->nodes);
+		free(d);
+		return rc;
+	}
+	*out = d;
+	return 0;
+}
+
+/* Both sides must be weighed alike: by what the first capture has. */
+static int weigh(struct xsp_stack_difference *d, const struct xsp_timeline *t,
+		 struct xsp_error *err)
+{
+	enum xsp_weight *weight = &d->x.options.weight;
+
+	if (*weight == XSP_WEIGHT_USUAL)
+		*weight = xsp_timeline_has_samples(t) ? XSP_WEIGHT_SAMPLES : XSP_WEIGHT_WALL;
+	if (*weight == XSP_WEIGHT_WALL ||
+	    (*weight == XSP_WEIGHT_SAMPLES ? xsp_timeline_has_samples(t)
+					   : xsp_timeline_has_waits(t)))
+		return 0;
+	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+			     "cannot write %s with --weight %s: not all captures have it; "
+			     "--weight wall does not need it",
+			     d->x.options.path, xsp_weight_name(*weight));
+}
+
+int xsp_stack_difference_begin(struct xsp_stack_difference *d, struct xsp_capture_reader *reader,
+			       struct xsp_timeline *timeline, struct xsp_timeline_sink *sink,
+			       struct xsp_error *err)
+{
+	struct xsp_stacks *stacks;
+
+	d->x.reader = reader;
+	d->x.timeline = timeline;
+	int rc = weigh(d, timeline, err);
+	if (rc < 0)
+		return rc;
+	if (xsp_stacks_new(&d->x, &stacks) < 0)
+		return out_of_memory(err);
+	d->x.state = stacks;
+	*sink = xsp_export_sink(&d->x);
+	return 0;
+}
+
+/* ---- both in one tree ---- */
+
+/* Of a name that only numbers, "ProfilerStep#17", the length of what stands before the number: numbers of two runs have
+ * nothing in common. Else 0. */
+static size_t stem_of(const char *name)
+{
+	size_t at = strlen(name);
+
+	while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9')
+		at--;
+	return name[at] != '\0' && at > 0 && name[at - 1] == '#' ? at : 0;
+}
+
+static int child(struct xsp_stack_difference *d, uint32_t parent, const char *name, uint32_t *out)
+{
+	const size_t stem = stem_of(name), length = stem > 0 ? stem : strlen(name);
+	const uint64_t key = xsp_u64_mix(xsp_text_hash(name, length) + (stem > 0)) + parent;
+	const long at = xsp_u64map_index(&d->index, key, &d->nodes, &d->capacity, d->count);
+
+	/* the first node is the root, which no name leads to */
+	if (at < 0)
+		return -ENOMEM;
+	*out = (uint32_t)at;
+	if ((size_t)at < d->count)
+		return 0;
+	char *copy = xsp_arena_alloc(&d->texts, length + 2);
+	if (copy == NULL)
+		return -ENOMEM;
+	memcpy(copy, name, length);
+	strcpy(copy + length, stem > 0 ? "*" : "");
+	d->nodes[d->count++] = (struct node){.parent = parent,
+					     .depth = d->nodes[parent].depth + 1,
+					     .name = copy,
+					     .next = d->nodes[parent].first};
+	d->nodes[parent].first = *out;
+	return 0;
+}
+
+static int merge(struct xsp_stack_difference *d, const struct xsp_stacks *s, unsigned side)
+{
+	uint32_t path[XSP_STACKS_DEPTH + 4] = {0}; /* by depth, the node that a frame became */
+
+	for (uint32_t i = 0; (i = xsp_stacks_next(s, i)) != 0;) {
+		const struct xsp_stack_node *n = xsp_stacks_node(s, i);
+		int rc = child(d, path[n->depth - 1], xsp_stacks_name(s, i), &path[n->depth]);
+		if (rc < 0)
+			return rc;
+		d->nodes[path[n->depth]].self[side] += n->self_ns;
+	}
+	d->merged += xsp_stacks_merged(s);
+	return 0;
+}
+
+int xsp_stack_difference_end(struct xsp_stack_difference *d, unsigned side, uint64_t steps,
+			     uint64_t recorded_ns, struct xsp_error *err)
+{
+	struct xsp_stacks *s = d->x.state;
+	int rc = xsp_stacks_add_rest(s);
+
+	if (rc == 0)
+		rc = xsp_stacks_seal(s, XSP_STACKS_BY_NAME);
+	if (rc == 0)
+		rc = merge(d, s, side);
+	d->steps[side] += steps;
+	d->recorded_ns[side] += recorded_ns;
+	d->without_steps = d->without_steps || steps == 0;
+	xsp_stacks_free(s);
+	d->x.state = NULL;
+	return rc < 0 ? out_of_memory(err) : 0;
+}
+
+static uint32_t next_of(const void *tree, uint32_t index)
+{
+	const struct node *nodes = ((const struct xsp_stack_difference *)tree)->nodes;
+
+	if (nodes[index].first != 0)
+		return nodes[index].first;
+	while (index != 0 && nodes[index].next == 0)
+		index = nodes[index].parent;
+	return index != 0 ? nodes[index].next : 0;
+}
+
+static int by_name(const void *a, const void *b, void *ctx)
+{
+	const struct node *nodes = ctx;
+
+	return strcmp(nodes[*(const uint32_t *)a].name, nodes[*(const uint32_t *)b].name);
+}
+
+static void sort_children(struct node *nodes, uint32_t parent, uint32_t *scratch)
+{
+	size_t n = 0;
+
+	for (uint32_t i = nodes[parent].first; i != 0; i = nodes[i].next)
+		scratch[n++] = i;
+	if (n < 2)
+		return;
+	qsort_r(scratch, n, sizeof(*scratch), by_name, nodes);
+	nodes[parent].first = scratch[0];
+	for (size_t i = 0; i < n; i++)
+		nodes[scratch[i]].next = i + 1 < n ? scratch[i + 1] : 0;
+}
+
+/* Of as many units, summed up, by name. Children have higher indexes than their parents. */
+static int seal(struct xsp_stack_difference *d)
+{
+	const uint64_t *units = d->without_steps ? d->recorded_ns : d->steps;
+	const double scale = units[0] > 0 && units[1] > 0 ? (double)units[0] / (double)units[1] : 1;
+	uint32_t *scratch = calloc(d->count, sizeof(*scratch));
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	for (size_t i = d->count; i-- > 0;) {
+		struct node *n = &d->nodes[i];
+		n->self[1] = (uint64_t)llround((double)n->self[1] * scale);
+		const uint64_t by =
+			n->self[0] > n->self[1] ? n->self[0] - n->self[1] : n->self[1] - n->self[0];
+		d->largest = by > d->largest ? by : d->largest;
+		for (unsigned side = 0; side < 2; side++) {
+			n->total[side] += n->self[side];
+			if (i > 0)
+				d->nodes[n->parent].total[side] += n->total[side];
+		}
+		sort_children(d->nodes, (uint32_t)i, scratch);
+	}
+	free(scratch);
+	return 0;
+}
+
+/* ---- writing ---- */
+
+/* Red: longer in the second; blue: shorter; the paler, the less. Wide enough for both. */
+static void frame_of(const void *tree, uint32_t index, struct xsp_svg_frame *out)
+{
+	const struct xsp_stack_difference *d = tree;
+	const struct node *n = &d->nodes[index];
+	const double by = (double)n->self[1] - (double)n->self[0];
+	const double part = d->largest > 0 ? sqrt(fabs(by) / (double)d->largest) : 0;
+
+	*out = (struct xsp_svg_frame){
+		.name = n->name,
+		.depth = n->depth,
+		.total = n->total[0] + n->total[1],
+		.colour = part < 0.02 ? 0xE9ECEF
+				      : xsp_svg_colour(by > 0 ? 4 : 214, 0.85, 0.95 - 0.35 * part)};
+}
+
+static void put_times(struct xsp_out *out, const char *what, const uint64_t ns[2])
+{
+	const bool more = ns[1] >= ns[0];
+	char a[32], b[32], by[32];
+
+	xsp_out_printf(out, "\n%s %s, then %s (%s%s", what, xsp_svg_duration(a, ns[0]),
+		       xsp_svg_duration(b, ns[1]), more ? "+" : "-",
+		       xsp_svg_duration(by, more ? ns[1] - ns[0] : ns[0] - ns[1]));
+	if (ns[0] > 0)
+		xsp_out_printf(out, ", %+.1f%%",
+			       100 * ((double)ns[1] - (double)ns[0]) / (double)ns[0]);
+	xsp_out_text(out, ")");
+}
+
+static void facts_of(const void *tree, uint32_t index, struct xsp_out *out)
+{
+	const struct node *n = &((const struct xsp_stack_difference *)tree)->nodes[index];
+
+	put_times(out, "total", n->total);
+	put_times(out, "self", n->self);
+}
+
+static int write_svg(struct xsp_stack_difference *d, const char *const sides[2])
+{
+	char facts[256], total[2][32], units[64], *of = NULL;
+	struct xsp_svg_page page = {.title = "Differential flame graph",
+				    .facts = facts,
+				    .merged = d->merged,
+				    .tree = d,
+				    .next = next_of,
+				    .frame = frame_of,
+				    .facts_of = facts_of};
+
+	if (asprintf(&of, "%s, then %s", sides[0], sides[1]) < 0)
+		return -ENOMEM;
+	page.of = of;
+	if (d->without_steps)
+		xsp_svg_duration(units, d->recorded_ns[0]);
+	else
+		snprintf(units, sizeof(units), "%" PRIu64 " steps", d->steps[0]);
+	snprintf(facts, sizeof(facts),
+		 "Red: more self time in the second, blue: less · width: both together, of %s each "
+		 "· %s, then %s",
+		 units, xsp_svg_duration(total[0], d->nodes[0].total[0]),
+		 xsp_svg_duration(total[1], d->nodes[0].total[1]));
+	int rc = xsp_svg_draw(d->x.out, &page);
+	free(of);
+	return rc;
+}
+
+static int write_folded(struct xsp_stack_difference *d)
+{
+	struct xsp_folded_line *line = calloc(1, sizeof(*line));
+	int rc = line != NULL ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; rc == 0 && (i = next_of(d, i)) != 0;) {
+		const struct node *n = &d->nodes[i];
+		rc = xsp_folded_frame(line, n->depth, n->name);
+		if (rc < 0 || n->self[0] + n->self[1] == 0)
+			continue;
+		xsp_out_write(d->x.out, line->text, line->ends[n->depth]);
+		xsp_out_printf(d->x.out, "%s%" PRIu64 " %" PRIu64 "\n",
+			       n->depth < 2 ? ";[merged] " : " ", n->self[0], n->self[1]);
+	}
+	if (line != NULL)
+		free(line->text);
+	free(line);
+	return rc;
+}
+
+static void free_difference(struct xsp_stack_difference *d)
+{
+	xsp_stacks_free(d->x.state);
+	xsp_u64map_free(&d->index);
+	xsp_arena_free(&d->texts);
+	free(d->nodes);
+	free(d);
+}
+
+int xsp_stack_difference_finish(struct xsp_stack_difference *d, const char *const sides[2],
+				struct xsp_error *err)
+{
+	int rc = seal(d);
+
+	if (rc == 0)
+		rc = d->svg ? write_svg(d, sides) : write_folded(d);
+	xsp_out_fail(d->x.out, rc);
+	rc = xsp_out_close(d->x.out, err);
+	free_difference(d);
+	return rc;
+}
+
+void xsp_stack_difference_cancel(struct xsp_stack_difference *d)
+{
+	if (d == NULL)
+		return;
+	xsp_out_cancel(d->x.out);
+	free_difference(d);
+}
