@@ -8,10 +8,9 @@ static const struct {
 	const char *name; /* struct xsp_provider.name */
 	unsigned traits;
 } providers[] = {
-	{"cuda", XSP_PROVIDER_CUDA_CALLS},
-	{"gpu", XSP_PROVIDER_GPU_RECORDS},
-	{"torch", XSP_PROVIDER_OPERATORS},
-	{"xsigma", XSP_PROVIDER_SCOPES},
+	{"cuda", XSP_PROVIDER_CUDA_CALLS}, {"gpu", XSP_PROVIDER_GPU_RECORDS},
+	{"torch", XSP_PROVIDER_OPERATORS}, {"xsigma", XSP_PROVIDER_SCOPES},
+	{"c10d", XSP_PROVIDER_C10D},	   {"nccl", XSP_PROVIDER_NCCL},
 };
 
 unsigned xsp_provider_traits(const char *name)
