@@ -28,6 +28,12 @@ void xsp_steps_mark(struct xsp_steps *s, const char *marker)
 	s->marker = marker;
 }
 
+void xsp_steps_tell(struct xsp_steps *s, xsp_step_fn fn, void *ctx)
+{
+	s->told = fn;
+	s->told_ctx = ctx;
+}
+
 static void free_track(struct track *k)
 {
 	for (size_t i = 0; i < k->first_count; i++)
@@ -341,6 +347,8 @@ static int take_marker(struct xsp_steps *s, struct track *k, const struct xsp_sp
 		note_wanted(s, &step);
 	if (whole && inside)
 		rc = end_step(s, k, &step);
+	if (rc == 0 && whole && inside && s->told != NULL)
+		rc = s->told(s->told_ctx, k->pid, step.number, step.start_ns, step.end_ns);
 	begin_anew(k);
 	k->begun = ended;
 	k->begin_ns = span->end_ns;

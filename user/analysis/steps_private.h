@@ -79,6 +79,8 @@ struct xsp_steps {
 	struct track *last[MARKS];
 	struct figures figures[MARKS];
 	char end_title[80];
+	xsp_step_fn told;
+	void *told_ctx;
 	bool ended;
 	uint64_t want_first, want_last, want_start_ns, want_end_ns, least, most;
 };
