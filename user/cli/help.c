@@ -19,7 +19,7 @@ static const char head[] =
 	"whom\n"
 	"  xsptrace export FILE.xspt -o OUT...             turn a capture into any format (no "
 	"root)\n"
-	"  xsptrace analyze FILE.xspt                      what is slow, why, and what to do about "
+	"  xsptrace analyze FILE.xspt...                   what is slow, why, and what to do about "
 	"it\n"
 	"  xsptrace info FILE.xspt                         what a capture holds\n"
 	"  xsptrace doctor                                 what this kernel and machine support\n"
