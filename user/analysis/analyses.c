@@ -11,6 +11,7 @@
 static const struct xsp_analysis *const analyses[] = {
 	&xsp_analysis_summary,
 	&xsp_analysis_call_sites,
+	&xsp_analysis_ranks,
 	&xsp_analysis_gpu,
 	NULL,
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/ranks.h"
 #include "analysis/rules_private.h"
 
 #include <stdio.h>
@@ -46,6 +47,12 @@ const struct xsp_rule xsp_rules[] = {
 	{"small-copies", 64 * 1024, XSP_UNIT_BYTES,
 	 "most copies are smaller than that, and calls that copy take 5 % of the time",
 	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_small_copies},
+	{XSP_RULE_STRAGGLER, 0.02, XSP_UNIT_SHARE,
+	 "a rank of a job is slower in an operator than others, and comes late to collectives",
+	 "captures of several ranks", xsp_rule_ranks},
+	{XSP_RULE_LATE_RANK, 0.02, XSP_UNIT_SHARE,
+	 "a rank of a job comes late to collectives, and no operator says why",
+	 "captures of several ranks", xsp_rule_ranks},
 	{"gpu-idle", 0.10, XSP_UNIT_SHARE,
 	 "a GPU is idle for at least that share of the time from its first to its last work",
 	 "GPU activity", xsp_rule_gpu_idle},

@@ -11,6 +11,7 @@
 #include "analysis/call_sites.h"
 #include "analysis/summary_report.h"
 #include "base/units.h"
+#include "catalog/collectives.h"
 #include "catalog/cuda_table.h"
 
 #define FINDINGS_MAX 20 /* of one rule, with whatever threshold */
@@ -32,7 +33,7 @@ static uint64_t own_of(const struct xsp_summary_row *row)
 								     : row->own_ns;
 }
 
-/* Other rules tell of waiting for the GPU and for data; a step is no operation. */
+/* Other rules tell of waiting for the GPU, for other ranks and for data; a step is no operation. */
 static bool is_operation(const struct xsp_rule_context *c, const struct xsp_summary_row *row)
 {
 	const struct xsp_summary_analysis *a = summary_of(c);
@@ -40,7 +41,8 @@ static bool is_operation(const struct xsp_rule_context *c, const struct xsp_summ
 
 	return !xsp_steps_marked_by(a->summary->steps, row->name) &&
 	       !xsp_call_sites_is_loader(xsp_rule_state(c, "call_sites"), row->name) &&
-	       (cuda == NULL || cuda->kind != XSP_CUDA_SYNC);
+	       (cuda == NULL || cuda->kind != XSP_CUDA_SYNC) &&
+	       !xsp_collective_is_waiting(xsp_summary_text(a->summary, row));
 }
 
 static void put_calls(struct xsp_report_section *f, uint64_t calls, double per_step)

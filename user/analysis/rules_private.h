@@ -20,6 +20,8 @@ int xsp_rule_leak(const struct xsp_rule_context *c);
 int xsp_rule_allocation(const struct xsp_rule_context *c);
 int xsp_rule_pageable_copy(const struct xsp_rule_context *c);
 int xsp_rule_small_copies(const struct xsp_rule_context *c);
+/* rules_ranks.c */
+int xsp_rule_ranks(const struct xsp_rule_context *c);
 /* rules_sync.c */
 int xsp_rule_sync(const struct xsp_rule_context *c);
 /* rules_gpu.c */

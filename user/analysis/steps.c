@@ -35,6 +35,12 @@ void xsp_steps_each(struct xsp_steps *s, int (*each)(void *ctx, const struct xsp
 	s->each_ctx = ctx;
 }
 
+void xsp_steps_tell(struct xsp_steps *s, xsp_step_fn fn, void *ctx)
+{
+	s->told = fn;
+	s->told_ctx = ctx;
+}
+
 static void free_track(struct track *k)
 {
 	for (size_t i = 0; i < k->first_count; i++)
@@ -367,6 +373,8 @@ static int take_marker(struct xsp_steps *s, struct track *k, const struct xsp_sp
 		note_wanted(s, &step);
 	if (whole && inside)
 		rc = end_step(s, k, &step);
+	if (rc == 0 && whole && inside && s->told != NULL)
+		rc = s->told(s->told_ctx, k->pid, step.number, step.start_ns, step.end_ns);
 	begin_anew(k);
 	k->begun = ended;
 	k->begin_ns = span->end_ns;

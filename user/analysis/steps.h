@@ -22,6 +22,11 @@ void xsp_steps_free(struct xsp_steps *s);
 /* Before the run: only spans of this name, or of this name and a number, are steps. Kept by reference. */
 void xsp_steps_mark(struct xsp_steps *s, const char *marker);
 
+/* Before the run: who is told of each step that was recorded whole, as it ends. 0 or a negative errno. */
+typedef int (*xsp_step_fn)(void *ctx, uint32_t pid, uint64_t number, uint64_t start_ns,
+			   uint64_t end_ns);
+void xsp_steps_tell(struct xsp_steps *s, xsp_step_fn fn, void *ctx);
+
 /* Before the run: does the capture have a name that marks steps? Else spans need not be told. (Without memory it
  * has; the run then says so.) */
 bool xsp_steps_expected(struct xsp_steps *s);

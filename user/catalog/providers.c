@@ -14,6 +14,8 @@ static const struct {
 	{"trace", XSP_PROVIDER_READ},
 	{"trace-cuda", XSP_PROVIDER_READ | XSP_PROVIDER_CUDA_CALLS},
 	{"xsigma", XSP_PROVIDER_SCOPES},
+	{"c10d", XSP_PROVIDER_C10D},
+	{"nccl", XSP_PROVIDER_NCCL},
 };
 
 unsigned xsp_provider_traits(const char *name)

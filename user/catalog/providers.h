@@ -12,11 +12,12 @@ enum xsp_provider_trait {
 	XSP_PROVIDER_GPU_RECORDS = 1 << 1, /* hands over the agent's records: xsptrace/gpu.h */
 	XSP_PROVIDER_OPERATORS = 1 << 2, /* functions are operators with a schema: torch_schema.h */
 	XSP_PROVIDER_SCOPES = 1 << 3, /* ranges say their scope at each call: XSP_SCOPE_OWN */
-	XSP_PROVIDER_READ =
-		1
-		<< 4, /* no probes, but read from a Chrome trace: symbols of functions and ranges are
-				     * their categories there */
+	/* no probes, but read from a Chrome trace: symbols of functions and ranges are their categories there */
+	XSP_PROVIDER_READ = 1 << 4,
+	XSP_PROVIDER_C10D = 1 << 5, /* collectives of torch.distributed: collectives.h */
+	XSP_PROVIDER_NCCL = 1 << 6, /* the same, of NCCL */
 };
+#define XSP_PROVIDER_COLLECTIVES (XSP_PROVIDER_C10D | XSP_PROVIDER_NCCL)
 
 /* Bits of enum xsp_provider_trait of the provider of that name; 0: none, or not known. */
 unsigned xsp_provider_traits(const char *name);

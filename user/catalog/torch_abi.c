@@ -29,6 +29,7 @@ struct type {
 #define ARRAY_OR_NULL(form) IN_REGISTERS, 2, form, false, 16, 0, 8, NONE, true
 #define ARRAY_AND_FLAG(form) ON_STACK, 3, form, false, 24, 0, 8, 16, false
 #define BEHIND(form, size, value, flag) IN_REGISTERS, 1, form, true, size, value, 0, flag, false
+#define VECTOR_BYTES 16 /* of std::vector: its beginning and its end */
 #define SMALL(form, size) IN_REGISTERS, 1, form, false, size, 0, 0, NONE, false
 #define SMALL_OPTIONAL(form, value, flag) IN_REGISTERS, 1, form, false, 3, value, 0, flag, false
 #define PAIR(form, value, flag) IN_REGISTERS, 2, form, false, 16, value, 0, flag, false
@@ -39,6 +40,8 @@ static const struct type common[] = {
 	{"at::Tensor&", BEHIND(XSP_TORCH_FORM_TENSOR, 8, 0, NONE)},
 	{"c10::ArrayRef<at::Tensor>", ARRAY(XSP_TORCH_FORM_TENSORS)},
 	{"c10::IListRef<at::Tensor> const&", BEHIND(XSP_TORCH_FORM_TENSORS, 24, 0, NONE)},
+	{"std::vector<at::Tensor, std::allocator<at::Tensor>>&",
+	 BEHIND(XSP_TORCH_FORM_TENSORS, VECTOR_BYTES, 0, NONE)},
 	{"long", SMALL(XSP_TORCH_FORM_INT, 8)},
 	{"bool", SMALL(XSP_TORCH_FORM_BOOL, 1)},
 	{"double", IN_VECTOR, 1, XSP_TORCH_FORM_DOUBLE, false, 8, 0, 0, NONE, false},
@@ -116,6 +119,14 @@ static const struct type by_flavor[2][2] = {
 		{"c10::OptionalArrayRef<c10::SymInt>", ARRAY_AND_FLAG(XSP_TORCH_FORM_SYMINTS)},
 	},
 };
+
+/* Schemas of ours (collectives.h) have parameters that are not looked at: a reference, a pointer, an int. */
+static const struct type other = {"Other", SMALL(XSP_TORCH_FORM_NONE, 8)};
+
+static bool is_of(const struct xsp_torch_schema *s, size_t argument, const char *type)
+{
+	return argument < s->count && strcmp(s->arguments[argument].type, type) == 0;
+}
 
 static const struct type *look(const struct type *types, size_t count, const char *name)
 {
@@ -198,7 +209,7 @@ static int has_result_slot(const char *returns, bool *slot)
 {
 	static const char *const in_registers[] = {"()",    "bool",	  "int",
 						   "float", "ScalarType", "QScheme"};
-	static const char *const by_slot[] = {"Tensor", "Scalar", "SymInt", "Tensor[]"};
+	static const char *const by_slot[] = {"Tensor", "Scalar", "SymInt", "Tensor[]", "Work"};
 	size_t n = strcspn(returns, " (");
 
 	*slot = false;
@@ -241,8 +252,11 @@ int xsp_torch_place(const struct xsp_torch_schema *s, const char *demangled,
 	if (p == NULL || has_result_slot(s->returns, &out->result_slot) < 0)
 		return -ENOTSUP;
 	struct cursor c = {.registers = out->result_slot};
+	if (is_of(s, 0, "This")) /* stands in no list of parameters */
+		place(&c, &other, &out->places[out->count++]);
 	for (p++; next_parameter(&p, &text, &length);) {
-		const struct type *t = find_type(text, length, flavor);
+		const struct type *t =
+			is_of(s, out->count, other.name) ? &other : find_type(text, length, flavor);
 		if (t == NULL || out->count == s->count)
 			return -ENOTSUP;
 		place(&c, t, &out->places[out->count++]);
@@ -279,7 +293,9 @@ static struct xsp_args_item item_of(const struct xsp_torch_place *p, unsigned ta
 		i.flag = p->flag;
 		break;
 	case XSP_TORCH_FORM_TENSORS:
-		i.kind = p->behind ? XSP_ARGS_TENSORS_BEHIND : XSP_ARGS_TENSORS;
+		i.kind = !p->behind		   ? XSP_ARGS_TENSORS
+			 : p->size == VECTOR_BYTES ? XSP_ARGS_VECTOR
+						   : XSP_ARGS_TENSORS_BEHIND;
 		break;
 	case XSP_TORCH_FORM_STRING:
 	case XSP_TORCH_FORM_INTS:

@@ -16,15 +16,19 @@
 #include "cli/cli.h"
 #include "cli/cut_options.h"
 #include "cli/input.h"
+#include "cli/job.h"
 #include "cli/report_output.h"
 
 static const char usage[] =
-	"Usage: xsptrace analyze FILE [-o OUT] [--format text|json|csv]\n"
+	"Usage: xsptrace analyze FILE... [-o OUT] [--format text|json|csv]\n"
 	"                        [--fail-on low|medium|high] [--threshold RULE=VALUE]...\n"
 	"                        [--batch-size NAME] [--top N|all] [-q] [A PART OF IT]\n"
 	"\n"
 	"Says what is slow, why, and what to do about it; then the figures: operations, steps,\n"
 	"threads, memory. docs/analyze.md says what each rule and each key means. Needs no root.\n"
+	"\n"
+	"Several captures, or a folder of them, are the ranks of a job: who comes late to\n"
+	"collectives, what the others wait for (docs/ranks.md).\n"
 	"\n"
 	"  -o OUT               a file instead of standard output; its ending (.txt, .json, "
 	".csv)\n"
@@ -39,7 +43,8 @@ static const char usage[] =
 	"\n";
 static const char example[] =
 	"\nExample: xsptrace analyze run.xspt\n"
-	"         xsptrace analyze run.xspt --from step:10..20 -o report.json --fail-on high\n";
+	"         xsptrace analyze run.xspt --from step:10..20 -o report.json --fail-on high\n"
+	"         xsptrace analyze rank0.xspt rank1.xspt\n";
 
 enum { OPT_FORMAT = 256, OPT_FAIL_ON, OPT_THRESHOLD, OPT_TOP, OPT_BATCH };
 
@@ -141,10 +146,9 @@ static int take_options(struct options *o, int argc, char **argv, struct xsp_err
 		rc = take_option(o, code, argv, err);
 	if (rc < 0 || o->help)
 		return rc;
-	if (optind != argc - 1)
-		return xsp_error_set(
-			err, -EINVAL, XSP_STATUS_USAGE, "%s: see xsptrace analyze --help",
-			optind >= argc ? "no capture file given" : "give one capture file");
+	if (optind >= argc)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "no capture file given: see xsptrace analyze --help");
 	return xsp_report_output_choose(&o->output, err);
 }
 
@@ -221,6 +225,29 @@ static int analyze(struct options *o, const char *path, struct xsp_report *repor
 	return rc;
 }
 
+/* Several captures: what their ranks did to each other. */
+static int analyze_job(const struct options *o, char **paths, size_t count,
+		       struct xsp_report *report, struct xsp_error *err)
+{
+	static const char *const rules[] = {XSP_RULE_STRAGGLER, XSP_RULE_LATE_RANK};
+	struct xsp_job job = {.count = 0};
+
+	if (o->cut.text != NULL)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "%.400s: cuts one capture, not several: see xsptrace analyze "
+				     "--help",
+				     o->cut.text);
+	int rc = xsp_job_read(&job, paths, count, o->cut.step, err);
+	if (rc == 0)
+		rc = xsp_ranks_report(job.ranks, report);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && rc == 0; i++)
+		rc = xsp_ranks_find(job.ranks, rules[i],
+				    o->thresholds[xsp_rule_index(rules[i], strlen(rules[i]))],
+				    report);
+	xsp_job_clear(&job);
+	return rc;
+}
+
 int xsp_cmd_analyze(int argc, char **argv)
 {
 	struct options o = {.fail_on = -1,
@@ -243,7 +270,9 @@ int xsp_cmd_analyze(int argc, char **argv)
 	if (rc == 0)
 		rc = xsp_report_new(&report);
 	if (rc == 0)
-		rc = analyze(&o, argv[optind], report, &err);
+		rc = xsp_job_is_meant(argv + optind, (size_t)(argc - optind))
+			     ? analyze_job(&o, argv + optind, (size_t)(argc - optind), report, &err)
+			     : analyze(&o, argv[optind], report, &err);
 	if (rc == 0)
 		rc = xsp_report_output_write(&o.output, report, &err);
 	if (rc < 0) {

@@ -12,12 +12,13 @@
 #include "cli/cut_options.h"
 #include "cli/help.h"
 #include "cli/input.h"
+#include "cli/job.h"
 #include "cli/outputs.h"
 #include "base/text.h"
 #include "export/export.h"
 
 static const char usage[] =
-	"Usage: xsptrace export FILE [-o OUT]... [--weight W] [--by WHAT]...\n"
+	"Usage: xsptrace export FILE... [-o OUT]... [--weight W] [--by WHAT]...\n"
 	"                       [--summary [json]] [--rows N|all] [-q] [A PART OF IT]\n"
 	"\n"
 	"Turns a capture (.xspt), or a Chrome trace (.json, .json.gz: torch.profiler's, "
@@ -27,6 +28,9 @@ static const char usage[] =
 	"or clickhouse://HOST[:PORT]/DATABASE (docs/sql.md), clickhouses:// by TLS.\n"
 	"Of a trace -o NAME.xspt keeps the capture that is made of it.\n"
 	"Without -o, or with --summary, prints the summary table. Needs no root.\n"
+	"Several captures, or a folder of them, are the ranks of a job: one Chrome trace, .json "
+	"or\n"
+	".json.gz, in real time, corrected by their collectives (docs/ranks.md).\n"
 	"\n"
 	"  --weight W     what .perf, .folded, .svg and .pb.gz add up: wall; of captures with "
 	"--waits\n"
@@ -38,7 +42,8 @@ static const char usage[] =
 	"\n";
 static const char example[] =
 	"\nExample: xsptrace export run.xspt -o run.json.gz -o run.svg\n"
-	"         xsptrace export run.xspt --from step:10..20 -e 'aten::*' -o steps.json\n";
+	"         xsptrace export run.xspt --from step:10..20 -e 'aten::*' -o steps.json\n"
+	"         xsptrace export rank0.xspt rank1.xspt -o job.json.gz\n";
 
 enum { OPT_SUMMARY = 256, OPT_ROWS, OPT_WEIGHT, OPT_BY };
 
@@ -70,6 +75,33 @@ static int nothing_left(const struct xsp_cut_options *cut)
 {
 	xsp_say("%s: no span of the capture is left", cut->text);
 	return cut->cut.pattern_count > 0 ? XSP_STATUS_NO_MATCH : XSP_STATUS_OK;
+}
+
+/* Several captures: what cannot be said of them together is refused. */
+static int export_job(struct xsp_outputs *o, const struct xsp_cut_options *cut, char **paths,
+		      size_t count)
+{
+	struct xsp_capture_reader *reader = NULL;
+	struct xsp_error err = {0};
+	struct xsp_job job = {.count = 0};
+	int status;
+
+	if (o->count == 0 || o->summary)
+		return bad("several captures have no summary: xsptrace analyze tells of their "
+			   "ranks, -o FILE.json writes one trace");
+	if (cut->text != NULL) {
+		xsp_say("%s: cuts one capture, not several: see xsptrace export --help", cut->text);
+		return XSP_STATUS_USAGE;
+	}
+	o->job = &job;
+	if (xsp_job_read(&job, paths, count, cut->step, &err) < 0 ||
+	    xsp_capture_open(job.paths[0], &reader, &err) < 0)
+		status = xsp_say_error(&err);
+	else
+		status = xsp_write_outputs(reader, o);
+	xsp_capture_close(reader);
+	xsp_job_clear(&job);
+	return status;
 }
 
 int xsp_cmd_export(int argc, char **argv)
@@ -153,13 +185,17 @@ int xsp_cmd_export(int argc, char **argv)
 			goto out;
 		}
 	}
-	if (optind != argc - 1) {
-		status = bad(optind >= argc ? "no capture file given" : "give one capture file");
+	if (optind >= argc) {
+		status = bad("no capture file given");
 		goto out;
 	}
 	o.owner_uid = (uid_t)-1;
 	o.owner_gid = (gid_t)-1;
 	xsp_sudo_user(&o.owner_uid, &o.owner_gid);
+	if (xsp_job_is_meant(argv + optind, (size_t)(argc - optind))) {
+		status = export_job(&o, &cut, argv + optind, (size_t)(argc - optind));
+		goto out;
+	}
 	if (o.count == 0 && input.keep == NULL)
 		o.summary = true;
 	if (input.keep != NULL && cut.given) {

@@ -21,7 +21,7 @@ static const char head[] =
 	"root);\n"
 	"                                                  or torch.profiler's .json, here and "
 	"below\n"
-	"  xsptrace analyze FILE.xspt                      what is slow, why, and what to do about "
+	"  xsptrace analyze FILE.xspt...                   what is slow, why, and what to do about "
 	"it\n"
 	"  xsptrace compare A.xspt B.xspt                  what became slower, and how sure that "
 	"is\n"

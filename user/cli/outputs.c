@@ -12,6 +12,7 @@
 #include "analysis/summary.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/job.h"
 #include "export/export.h"
 #include "export/facts.h"
 #include "timeline/timeline.h"
@@ -131,6 +132,7 @@ static int open_all(struct work *w)
 			.before = o->before != NULL ? &o->before[i] : NULL,
 			.elsewhere = &w->elsewhere[i],
 			.note = &w->notes[i],
+			.job = o->job != NULL ? &o->job->export : NULL,
 		};
 		struct xsp_error why = {0};
 		if (is_capture(o->paths[i]))
@@ -245,9 +247,35 @@ static void say_damage(struct work *w)
 			"shown");
 }
 
+/* The captures of the job behind the first one, each in its turn. What is at hand stays until outputs are finished. */
+static bool run_others(struct work *w, struct xsp_capture_reader **last, struct xsp_error *err)
+{
+	for (size_t i = 1; i < w->o->job->count; i++) {
+		struct xsp_capture_reader *reader = NULL;
+		struct xsp_timeline *timeline = NULL;
+		if (xsp_capture_open(w->o->job->paths[i], &reader, err) < 0 ||
+		    xsp_timeline_new(reader, &timeline, err) < 0) {
+			xsp_capture_close(reader);
+			return false;
+		}
+		for (size_t k = 0; k < w->o->count; k++)
+			if (w->exports[k] != NULL)
+				xsp_export_next(w->exports[k], reader, timeline);
+		say_damage(w);
+		xsp_timeline_free(w->timeline);
+		xsp_capture_close(*last);
+		w->reader = *last = reader;
+		w->timeline = timeline;
+		if (xsp_timeline_run(timeline, w->sinks, w->sink_count, err) < 0)
+			return false;
+	}
+	return true;
+}
+
 int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outputs *o)
 {
 	struct work w = {.o = o, .reader = capture, .shown = seconds()};
+	struct xsp_capture_reader *last = NULL; /* of a job */
 	struct xsp_error err = {0};
 	bool complete = false;
 
@@ -262,6 +290,8 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 	}
 	if (open_all(&w) == 0) {
 		complete = xsp_timeline_run(w.timeline, w.sinks, w.sink_count, &err) == 0;
+		if (complete && o->job != NULL)
+			complete = run_others(&w, &last, &err);
 		if (w.spans >= 65536 && o->progress)
 			fputs("\r\033[K", stderr);
 		if (!complete)
@@ -276,5 +306,6 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 out:
 	xsp_summary_free(w.summary);
 	xsp_timeline_free(w.timeline);
+	xsp_capture_close(last);
 	return w.status;
 }

@@ -22,6 +22,8 @@ enum xsp_by {
 /* 0: there is no such. */
 unsigned xsp_by_of(const char *word);
 
+struct xsp_job;
+
 struct xsp_outputs {
 	const char *const *paths; /* .xspt ones are left out: that is the capture */
 	size_t count;
@@ -38,6 +40,8 @@ struct xsp_outputs {
 	bool progress; /* a line on a terminal when it takes long */
 	bool quiet;
 	const struct xsp_cut *cut; /* a part of it; NULL: all */
+	const struct xsp_job
+		*job; /* cli/job.h: of several captures, the first of which is given; NULL: one */
 	struct xsp_timeline_counts *counts; /* of the run, at its end; NULL: not asked for */
 };
 

@@ -74,8 +74,22 @@ static int own_options(struct xsp_export *x, const struct xsp_export_options *op
 	return x->options.path && x->options.trace_name ? 0 : -ENOMEM;
 }
 
+void xsp_export_next(struct xsp_export *x, struct xsp_capture_reader *reader,
+		     struct xsp_timeline *timeline)
+{
+	if (xsp_out_error(x->out) == 0)
+		xsp_out_fail(x->out, x->format->end(x));
+	x->format->discard(x);
+	x->reader = reader;
+	x->timeline = timeline;
+	x->part++;
+	xsp_out_fail(x->out, x->format->begin(x));
+}
+
 static void free_export(struct xsp_export *x)
 {
+	xsp_u64map_free(&x->pids);
+	xsp_u64map_free(&x->pids_used);
 	free((char *)x->options.path);
 	free((char *)x->options.trace_name);
 	free(x);
@@ -116,6 +130,11 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 	if (format->missing != NULL)
 		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s",
 				     options->path, format->missing);
+	if (options->job != NULL && !format->jobs)
+		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE,
+				     "cannot write %s of several captures: a Chrome trace (.json, "
+				     ".json.gz) can hold a job, a %s holds one capture",
+				     options->path, format->title);
 	if (is_wrong_place(format, options->path, err))
 		return -ESPIPE;
 	const bool samples = options->weight == XSP_WEIGHT_SAMPLES,

@@ -30,6 +30,20 @@ const char *xsp_weight_name(enum xsp_weight weight);
 /* XSP_WEIGHTS: no such weight. */
 enum xsp_weight xsp_weight_of(const char *name);
 
+/* Several captures that become one output, one behind the other: xsp_export_next(). All times are real time. */
+struct xsp_export_named {
+	size_t capture;
+	uint32_t pid; /* root namespace */
+	uint32_t order; /* where its rows stand */
+	const char *name; /* "rank 3 (host)" */
+};
+struct xsp_export_job {
+	size_t captures;
+	const int64_t *shift_ns; /* by capture: added to its times */
+	const struct xsp_export_named *names;
+	size_t name_count;
+};
+
 struct xsp_export_options {
 	const char *path; /* final name; "-" is standard output (not for .json.gz on a terminal) */
 	uid_t owner_uid; /* owner of the finished file under sudo; (uid_t)-1: leave */
@@ -40,6 +54,7 @@ struct xsp_export_options {
 	const struct xsp_standing *before; /* at `path`: see base/new_file.h; may be NULL */
 	char **elsewhere; /* at the end: the file's name, if it could not be `path`; may be NULL */
 	char **note; /* at the end: what is to be said of it (malloced), if anything; may be NULL */
+	const struct xsp_export_job *job; /* kept by reference; NULL: one capture */
 };
 
 /* A row of the table of formats. */
@@ -62,6 +77,7 @@ struct xsp_export_format {
 		      const struct xsp_sample *sample); /* --sample; NULL: not shown; see: */
 	int (*value)(struct xsp_export *x, const struct xsp_value *value); /* NULL: not shown */
 	uint64_t readable; /* bytes (not compressed) that its usual readers manage; 0: any */
+	bool jobs; /* several captures: end() and begin() come once for each (struct xsp_export.part) */
 	bool stacks; /* spans are told, or with XSP_WEIGHT_SAMPLES these, as spans, or with XSP_WEIGHT_OFF_CPU waits */
 	int (*end)(struct xsp_export *x);
 	void (*discard)(struct xsp_export *x); /* frees x->state; after end or on failure */
@@ -82,6 +98,9 @@ const struct xsp_export_format *xsp_export_format_for(const char *path);
  */
 int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,
 		    struct xsp_timeline *timeline, struct xsp_export **out, struct xsp_error *err);
+/* Behind the run of a capture of a job: the next one. */
+void xsp_export_next(struct xsp_export *x, struct xsp_capture_reader *reader,
+		     struct xsp_timeline *timeline);
 /* Could `path` be written, as it looks now? The folder of a file that is not there is tried. */
 int xsp_export_check(const char *path, struct xsp_error *err);
 int xsp_export_finish(struct xsp_export *x, struct xsp_error *err);

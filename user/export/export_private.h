@@ -3,6 +3,7 @@
 #ifndef XSP_EXPORT_PRIVATE_H
 #define XSP_EXPORT_PRIVATE_H
 
+#include "base/u64map.h"
 #include "export/export.h"
 
 struct xsp_out; /* buffered, optionally gzipping writer: out.h */
@@ -15,7 +16,23 @@ struct xsp_export {
 	struct xsp_out *out;
 	struct xsp_error why; /* of the first error, where the format can say more than an errno */
 	void *state; /* the format's own */
+	/* of a job */
+	size_t part; /* the capture at hand */
+	uint64_t base_ns; /* the format's: what all of them share */
+	struct xsp_u64map pids, pids_used; /* xsp_export_pid() */
+	uint32_t next_pid;
 };
+
+/* Is there no other capture behind the one at hand? */
+static inline bool xsp_export_is_last(const struct xsp_export *x)
+{
+	return x->options.job == NULL || x->part + 1 >= x->options.job->captures;
+}
+/* job.c: the number that a process of this number, or a device, is shown under: its own, unless one of another capture has
+ * it. */
+uint32_t xsp_export_pid(struct xsp_export *x, bool device, uint32_t number);
+/* What the job calls it; NULL: nothing. `pid`: root namespace. */
+const struct xsp_export_named *xsp_export_name(const struct xsp_export *x, uint32_t pid);
 
 /* What the span itself took, by the weight that was asked for: 0 where that is not known. */
 static inline uint64_t xsp_export_self_ns(const struct xsp_export *x, const struct xsp_span *span)

@@ -244,7 +244,7 @@ static struct xsp_shown_row *add_row(struct xsp_shown *r, uint32_t pid, uint32_t
 	row->root_pid = pid;
 	row->root_tid = tid;
 	row->number = number;
-	row->pid = shown_pid(process);
+	row->pid = xsp_export_pid(r->x, false, shown_pid(process));
 	row->thread_tid = process->root_ids || ns_tid == 0 ? tid : ns_tid;
 	if (tid == pid) /* main thread: same number as its process */
 		row->thread_tid = row->pid;

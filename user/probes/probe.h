@@ -176,5 +176,7 @@ extern const struct xsp_provider xsp_provider_itt;
 extern const struct xsp_provider xsp_provider_cuda;
 extern const struct xsp_provider xsp_provider_gpu;
 extern const struct xsp_provider xsp_provider_memory;
+extern const struct xsp_provider xsp_provider_c10d;
+extern const struct xsp_provider xsp_provider_nccl;
 
 #endif

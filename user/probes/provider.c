@@ -19,6 +19,8 @@ const struct xsp_provider *const xsp_providers[] = {
 	&xsp_provider_cuda,
 	&xsp_provider_gpu,
 	&xsp_provider_memory,
+	&xsp_provider_c10d,
+	&xsp_provider_nccl,
 	&xsp_provider_unwind,
 	NULL,
 };

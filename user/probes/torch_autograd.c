@@ -84,27 +84,42 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
 
 static const struct xsp_range_row user_ranges = {
 	.name = "record_function",
-	.parts = {{
-			  .action = XSP_ACTION_RANGE_BEGIN,
-			  .symbols = {"_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_"
-				      "stringIcSt11char_traitsIcESaIcEEE"},
-			  .spec = {.name = XSP_RANGE_NAME_TEXT,
-				   .flags = XSP_RANGE_REMEMBER,
-				   .text = {.base = 1, .deref = 1},
-				   .length = {.base = 1, .deref = 1, .offset = 8}},
-		  },
-		  {
-			  .action = XSP_ACTION_RANGE_BEGIN,
-			  .symbols = {"_ZN2at14RecordFunctionC1ENS_11RecordScopeE"},
-			  .spec = {.name = XSP_RANGE_NAME_PENDING,
-				   .flags = XSP_RANGE_KEYED | XSP_RANGE_CONDITION | XSP_RANGE_BYTE,
-				   .condition = {.base = 1},
-				   .condition_value = USER_SCOPE},
-		  },
-		  {
-			  .action = XSP_ACTION_RANGE_END,
-			  .symbols = {"_ZN2at14RecordFunction3endEv"},
-		  }},
+	.parts =
+		{{
+			 /* c10d::Work::Work(int, OpType, const char *title, ...) makes such a range of the title,
+			   * over at once with no profiler on. optional<vector<Tensor>> is c10's, or std's */
+			 .action = XSP_ACTION_RANGE_BEGIN,
+			 .symbols = {"_ZN4c10d4WorkC1EiNS_6OpTypeEPKcRKN3c108optionalISt6vectorIN"
+				     "2at6TensorESaIS8_EEEE",
+				     "_ZN4c10d4WorkC1EiNS_6OpTypeEPKcRKSt8optionalISt6vectorIN2at6"
+				     "TensorESaIS7_EEE"},
+			 .spec = {.name = XSP_RANGE_NAME_TEXT,
+				  .flags = XSP_RANGE_REMEMBER,
+				  .text = {.base = 3},
+				  .length = {.base = XSP_OPERAND_NONE}},
+			 .optional = true,
+		 },
+		 {
+			 .action = XSP_ACTION_RANGE_BEGIN,
+			 .symbols = {"_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_"
+				     "stringIcSt11char_traitsIcESaIcEEE"},
+			 .spec = {.name = XSP_RANGE_NAME_TEXT,
+				  .flags = XSP_RANGE_REMEMBER,
+				  .text = {.base = 1, .deref = 1},
+				  .length = {.base = 1, .deref = 1, .offset = 8}},
+		 },
+		 {
+			 .action = XSP_ACTION_RANGE_BEGIN,
+			 .symbols = {"_ZN2at14RecordFunctionC1ENS_11RecordScopeE"},
+			 .spec = {.name = XSP_RANGE_NAME_PENDING,
+				  .flags = XSP_RANGE_KEYED | XSP_RANGE_CONDITION | XSP_RANGE_BYTE,
+				  .condition = {.base = 1},
+				  .condition_value = USER_SCOPE},
+		 },
+		 {
+			 .action = XSP_ACTION_RANGE_END,
+			 .symbols = {"_ZN2at14RecordFunction3endEv"},
+		 }},
 };
 
 int xsp_torch_find_user_ranges(const struct xsp_provider *self, struct xsp_module *m,

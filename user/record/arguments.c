@@ -60,9 +60,11 @@ int xsp_recorder_tell_unread(struct xsp_recorder *r, const struct xsp_planned_mo
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct xsp_probe *p = &m->probes[i].probe;
-		read += p->arguments != NULL;
-		all += (xsp_provider_traits(p->provider) & XSP_PROVIDER_OPERATORS) &&
-		       p->action == XSP_ACTION_SPAN;
+		const bool is_operator =
+			(xsp_provider_traits(p->provider) & XSP_PROVIDER_OPERATORS) &&
+			p->action == XSP_ACTION_SPAN;
+		read += is_operator && p->arguments != NULL;
+		all += is_operator;
 	}
 	if (read == all || read == 0)
 		return 0;

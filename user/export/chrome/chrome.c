@@ -146,14 +146,12 @@ static void put_brake(struct xsp_export *x, const struct chrome *c)
 	xsp_out_text(x->out, "],\n");
 }
 
-static void put_head(struct xsp_export *x, const struct chrome *c)
+/* What is known of the capture before its events are read. */
+static void put_recorded(struct xsp_export *x, const struct chrome *c)
 {
 	struct xsp_facts facts;
 	const char *host = xsp_capture_info(x->reader, "host");
 
-	xsp_out_text(x->out, "{\"schemaVersion\":1,\n");
-	if (!xsp_timeline_has_gpu(x->timeline)) /* else known at the end */
-		xsp_out_text(x->out, "\"deviceProperties\":[],\n");
 	if (host) {
 		xsp_chrome_text_pair(x->out, "host_name", host);
 		xsp_out_text(x->out, ",\n");
@@ -168,6 +166,16 @@ static void put_head(struct xsp_export *x, const struct chrome *c)
 	xsp_facts_overhead(x->reader, &facts);
 	put_facts(x->out, "xsptrace_overhead", facts.list, facts.count);
 	put_brake(x, c);
+}
+
+static void put_head(struct xsp_export *x, const struct chrome *c)
+{
+	xsp_out_text(x->out, "{\"schemaVersion\":1,\n");
+	if (x->options.job != NULL ||
+	    !xsp_timeline_has_gpu(x->timeline)) /* else known at the end */
+		xsp_out_text(x->out, "\"deviceProperties\":[],\n");
+	if (x->options.job == NULL) /* of a job each capture says it: put_capture() */
+		put_recorded(x, c);
 	xsp_out_text(x->out, "\"displayTimeUnit\":\"ms\",\n");
 	xsp_chrome_number_pair(x->out, "baseTimeNanoseconds", c->open.base_ns);
 	xsp_out_text(x->out, ",\n\"traceEvents\":[\n");
@@ -201,7 +209,11 @@ static void set_clock(struct xsp_export *x, struct chrome *c)
 	if (c->open.end_ns < c->open.start_ns)
 		c->open.end_ns = c->open.start_ns;
 	uint64_t start = xsp_capture_realtime(x->reader, c->open.start_ns);
-	c->open.base_ns = start / BASE_PERIOD_NS * BASE_PERIOD_NS;
+	if (x->options.job != NULL)
+		start += (uint64_t)x->options.job->shift_ns[x->part];
+	if (x->part == 0)
+		x->base_ns = start / BASE_PERIOD_NS * BASE_PERIOD_NS;
+	c->open.base_ns = x->base_ns;
 	c->open.shift = start - c->open.base_ns - c->open.start_ns;
 	/* what is cut out has the times that it has in the whole */
 	c->open.start_ns = xsp_timeline_clip(x->timeline, c->open.start_ns);
@@ -227,7 +239,8 @@ static int chrome_begin(struct xsp_export *x)
 	for (size_t i = 0; i < c->probe_count && !c->has_read; i++)
 		c->has_read = is_read(&c->probes[i]);
 	set_clock(x, c);
-	put_head(x, c);
+	if (x->part == 0)
+		put_head(x, c);
 	return 0;
 }
 
@@ -458,13 +471,17 @@ static void put_process(struct xsp_export *x, const struct xsp_shown_row *row)
 {
 	char name[256];
 
+	const struct xsp_export_named *named = xsp_export_name(x, row->root_pid);
+
 	xsp_fact_process_name(x, row->root_pid, name, sizeof(name));
-	xsp_chrome_put_text_meta(x, "process_name", row->pid, 0, "name", name);
+	xsp_chrome_put_text_meta(x, "process_name", row->pid, 0, "name",
+				 named != NULL ? named->name : name);
 	xsp_chrome_put_text_meta(x, "process_labels", row->pid, 0, "labels",
 				 xsp_shown_uses_root_ids(xsp_chrome_of(x)->rows, row->root_pid)
 					 ? "CPU (ids of the root pid namespace)"
 					 : "CPU");
-	xsp_chrome_put_sort_index(x, "process_sort_index", row->pid, 0, row->pid);
+	xsp_chrome_put_sort_index(x, "process_sort_index", row->pid, 0,
+				  named != NULL ? named->order : row->pid);
 }
 
 static void put_thread(struct xsp_export *x, const struct xsp_shown_row *row)
@@ -503,13 +520,19 @@ static void put_rows(struct xsp_export *x, const struct chrome *c)
 		put_thread(x, xsp_shown_at(c->open.rows, i));
 }
 
+/* The rows of the captures themselves: two each. */
+static uint32_t spans_tid(const struct xsp_export *x)
+{
+	return SPANS_PID + 2 * (uint32_t)x->part;
+}
+
 /* The recording itself as a slice, as Kineto has it, but under numbers. */
 static void put_trace_span(struct xsp_export *x, const struct chrome *c)
 {
 	xsp_out_printf(x->out,
 		       "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"xsptrace (0)\",\"pid\":%u,"
 		       "\"tid\":%u,\"ts\":",
-		       SPANS_PID, SPANS_PID);
+		       SPANS_PID, spans_tid(x));
 	xsp_chrome_time(x, c->open.start_ns);
 	xsp_out_text(x->out, ",\"dur\":");
 	xsp_out_commit(x->out, xsp_chrome_put_ns(xsp_out_reserve(x->out, 32),
@@ -519,7 +542,7 @@ static void put_trace_span(struct xsp_export *x, const struct chrome *c)
 	xsp_out_text(x->out, "}},\n");
 	xsp_chrome_put_text_meta(x, "process_name", SPANS_PID, 0, "name", "Spans");
 	xsp_chrome_put_sort_index(x, "process_sort_index", SPANS_PID, 0, SPANS_SORT_INDEX);
-	xsp_chrome_put_text_meta(x, "thread_name", SPANS_PID, SPANS_PID, "name", "xsptrace");
+	xsp_chrome_put_text_meta(x, "thread_name", SPANS_PID, spans_tid(x), "name", "xsptrace");
 }
 
 /* With --max-overhead: a row of the times in which everything was on. */
@@ -537,7 +560,7 @@ static void put_windows(struct xsp_export *x)
 		xsp_out_printf(x->out,
 			       "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"recorded\",\"pid\":%u,"
 			       "\"tid\":%u,\"ts\":",
-			       SPANS_PID, SPANS_PID + 1);
+			       SPANS_PID, spans_tid(x) + 1);
 		xsp_chrome_time(x, start);
 		xsp_out_text(x->out, ",\"dur\":");
 		*xsp_chrome_put_ns(text, end - start) = '\0';
@@ -545,7 +568,7 @@ static void put_windows(struct xsp_export *x)
 		xsp_out_text(x->out, ",\"args\":{}},\n");
 	}
 	if (n > 0)
-		xsp_chrome_put_text_meta(x, "thread_name", SPANS_PID, SPANS_PID + 1, "name",
+		xsp_chrome_put_text_meta(x, "thread_name", SPANS_PID, spans_tid(x) + 1, "name",
 					 "windows of --max-overhead");
 }
 
@@ -561,7 +584,8 @@ static void put_mark(struct xsp_export *x, const char *name, const char *pid, co
 	xsp_out_text(x->out, "}");
 }
 
-static void put_tail(struct xsp_export *x, const struct chrome *c)
+/* What is known of the capture when its events have been read. */
+static void put_read(struct xsp_export *x, const struct chrome *c)
 {
 	struct xsp_facts facts;
 
@@ -586,6 +610,26 @@ static void put_tail(struct xsp_export *x, const struct chrome *c)
 	xsp_out_text(x->out, "],\n");
 	xsp_chrome_gpu_tail(x);
 	xsp_chrome_threads(x);
+}
+
+/* The same keys as those of a trace of one capture, as the arguments of an event that viewers pass over. */
+static void put_capture(struct xsp_export *x, const struct chrome *c)
+{
+	xsp_out_printf(x->out,
+		       "{\"ph\":\"M\",\"name\":\"xsptrace_capture\",\"pid\":%u,\"tid\":%u,\"ts\":",
+		       SPANS_PID, spans_tid(x));
+	xsp_chrome_time(x, c->open.start_ns);
+	xsp_out_text(x->out, ",\"args\":{\n");
+	put_recorded(x, c);
+	put_read(x, c);
+	xsp_out_printf(x->out, "\"capture\":%zu,\"clock_shift_ns\":%lld}},\n", x->part,
+		       (long long)x->options.job->shift_ns[x->part]);
+}
+
+static void put_tail(struct xsp_export *x, const struct chrome *c)
+{
+	if (x->options.job == NULL)
+		put_read(x, c);
 	xsp_chrome_text_pair(x->out, "traceName", x->options.trace_name);
 	xsp_out_text(x->out, "}\n");
 }
@@ -607,13 +651,20 @@ static int chrome_end(struct xsp_export *x)
 	xsp_chrome_gpu_rows(x);
 	put_trace_span(x, c);
 	put_windows(x);
-	put_mark(x, "Iteration Start: xsptrace", "Traces", "Trace xsptrace", c->open.start_ns);
-	xsp_out_text(x->out, ",\n");
+	if (x->part == 0) {
+		put_mark(x, "Iteration Start: xsptrace", "Traces", "Trace xsptrace",
+			 c->open.start_ns);
+		xsp_out_text(x->out, ",\n");
+	}
 	/* losses where the eye falls, not only in keys that viewers hide */
 	if (xsp_fact_losses_line(x->reader, x->timeline, text, sizeof(text))) {
 		put_mark(x, text, "", "", c->open.start_ns);
 		xsp_out_text(x->out, ",\n");
 	}
+	if (x->options.job != NULL)
+		put_capture(x, c);
+	if (!xsp_export_is_last(x))
+		return 0;
 	put_mark(x, "Record Window End", "", "", c->open.end_ns);
 	xsp_out_text(x->out, "],\n");
 	put_tail(x, c);
@@ -626,7 +677,7 @@ static int chrome_end(struct xsp_export *x)
 		.call = xsp_chrome_call, .gpu = xsp_chrome_activity, .memory = xsp_chrome_memory,  \
 		.process_memory = xsp_chrome_process_memory, .wait = xsp_chrome_wait,              \
 		.sample = chrome_sample, .value = xsp_chrome_value, .readable = 1000000000,        \
-		.end = chrome_end, .discard = chrome_discard,                                      \
+		.jobs = true, .end = chrome_end, .discard = chrome_discard,                        \
 	}
 
 const struct xsp_export_format xsp_format_json = CHROME_FORMAT(".json", "Chrome trace");

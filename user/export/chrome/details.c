@@ -2,16 +2,25 @@
 #include "export/chrome/details.h"
 
 #include "export/chrome/args.h"
+#include "export/chrome/collectives.h"
 #include "export/chrome/counters.h"
 #include "export/chrome/cuda.h"
 #include "export/chrome/python.h"
 #include "export/chrome/sequence.h"
 #include "export/chrome/stack.h"
 
+static int put_words(struct xsp_export *x, const struct xsp_span *span,
+		     const struct xsp_section *section)
+{
+	if (xsp_timeline_cuda(x->timeline, span->probe) != NULL)
+		return xsp_chrome_cuda_words(x, span, section);
+	return xsp_chrome_collective_words(x, span, section);
+}
+
 /* By section type; NULL: not shown, or shown with another section. */
 static int (*const writers[XSP_SECTION_TYPES])(struct xsp_export *x, const struct xsp_span *span,
 					       const struct xsp_section *section) = {
-	[XSP_SECTION_WORDS] = xsp_chrome_cuda_words,
+	[XSP_SECTION_WORDS] = put_words,
 	[XSP_SECTION_RESULT] = xsp_chrome_cuda_result,
 	[XSP_SECTION_WRITTEN] = xsp_chrome_cuda_written,
 	[XSP_SECTION_ARGS] = xsp_chrome_args,

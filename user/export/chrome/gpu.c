@@ -77,9 +77,9 @@ static int meet_row(struct xsp_chrome_gpu *g, const struct row *r)
 	return 0;
 }
 
-static uint32_t device_pid(uint32_t device)
+static uint32_t device_pid(struct xsp_export *x, uint32_t device)
 {
-	return device & 0xffff;
+	return xsp_export_pid(x, true, device & 0xffff);
 }
 
 static void put_device_row(struct xsp_export *x, uint32_t device, const char *process)
@@ -87,16 +87,16 @@ static void put_device_row(struct xsp_export *x, uint32_t device, const char *pr
 	char label[32];
 
 	snprintf(label, sizeof(label), "GPU %u", device);
-	xsp_chrome_put_text_meta(x, "process_name", device_pid(device), 0, "name", process);
-	xsp_chrome_put_text_meta(x, "process_labels", device_pid(device), 0, "labels", label);
-	xsp_chrome_put_sort_index(x, "process_sort_index", device_pid(device), 0,
-				  GPU_SORT_INDEX + device_pid(device));
+	xsp_chrome_put_text_meta(x, "process_name", device_pid(x, device), 0, "name", process);
+	xsp_chrome_put_text_meta(x, "process_labels", device_pid(x, device), 0, "labels", label);
+	xsp_chrome_put_sort_index(x, "process_sort_index", device_pid(x, device), 0,
+				  GPU_SORT_INDEX + device_pid(x, device));
 }
 
 static void put_stream_row(struct xsp_export *x, const struct row *r)
 {
 	char name[48];
-	uint32_t pid = device_pid(r->device), tid = row_tid(r);
+	uint32_t pid = device_pid(x, r->device), tid = row_tid(r);
 
 	if (r->stream == XSP_GPU_NO_ID)
 		snprintf(name, sizeof(name), "context (sync)");
@@ -115,7 +115,11 @@ void xsp_chrome_gpu_rows(struct xsp_export *x)
 
 	if (g->count == 0 && !g->overhead)
 		return;
+	const struct xsp_export_named *named = xsp_export_name(x, g->pid);
+
 	xsp_fact_process_name(x, g->pid, process, sizeof(process));
+	if (named != NULL)
+		snprintf(process, sizeof(process), "%s", named->name);
 	for (; declared < DEVICES; declared++)
 		put_device_row(x, declared, process);
 	for (size_t i = 0; i < g->count; i++) {
@@ -322,7 +326,7 @@ static int find_row(struct xsp_export *x, const struct xsp_gpu_activity *a, uint
 		g->overhead = true;
 		return 0;
 	}
-	*pid = device_pid(a->device);
+	*pid = device_pid(x, a->device);
 	*tid = row_tid(&r);
 	return meet_row(g, &r);
 }

@@ -100,6 +100,9 @@ uint64_t xsp_chrome_next_slice(struct xsp_export *x)
 	return xsp_chrome_of(x)->slices++;
 }
 
+/* Of an id; above it stands the capture's number. Readers keep 53 bits. */
+#define ID_BITS 44
+
 void xsp_chrome_put_flow(struct xsp_export *x, const char *kind, bool ends, uint64_t id,
 			 uint32_t pid, uint32_t tid, uint64_t ns)
 {
@@ -108,7 +111,7 @@ void xsp_chrome_put_flow(struct xsp_export *x, const char *kind, bool ends, uint
 	p = XSP_PUT(p, "{\"ph\":\"");
 	*p++ = ends ? 'f' : 's';
 	p = XSP_PUT(p, "\",\"id\":");
-	p = xsp_put_u64(p, id);
+	p = xsp_put_u64(p, id + ((uint64_t)x->part << ID_BITS)); /* readers join them by id alone */
 	p = XSP_PUT(p, ",\"pid\":");
 	p = xsp_put_u64(p, pid);
 	p = XSP_PUT(p, ",\"tid\":");

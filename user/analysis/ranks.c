@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ranks.c - what each capture says of its ranks: collectives, waits for them, steps, operators. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/ranks_private.h"
+#include "base/grow.h"
+#include "base/text.h"
+#include "catalog/job_variables.h"
+#include "catalog/providers.h"
+#include "timeline/torch_args.h"
+
+/* The capture at hand. */
+struct collecting {
+	struct xsp_ranks *job;
+	struct xsp_capture_reader *reader;
+	struct xsp_timeline *timeline;
+	struct xsp_steps *steps;
+	struct xsp_torch_args *arguments;
+	struct xsp_torch_values *values;
+	const struct xsp_capture_probe *probes;
+	struct xsp_collective_symbol *roles; /* by probe */
+	size_t probe_count;
+	struct xsp_u64map call_of; /* hash of a shown name → probe of a call */
+	uint32_t *names; /* by name id: the job's, or NO_INDEX */
+	size_t name_count, name_capacity;
+	struct xsp_u64map rank_of; /* pid → index of the job's ranks */
+	size_t first_rank;
+};
+
+int xsp_ranks_new(struct xsp_ranks **out)
+{
+	*out = calloc(1, sizeof(**out));
+	return *out != NULL ? 0 : -ENOMEM;
+}
+
+void xsp_ranks_mark_steps(struct xsp_ranks *j, const char *marker)
+{
+	j->marker = marker;
+	if (j->now != NULL)
+		xsp_steps_mark(j->now->steps, marker);
+}
+
+static void free_collecting(struct collecting *c)
+{
+	if (c == NULL)
+		return;
+	xsp_steps_free(c->steps);
+	xsp_torch_args_free(c->arguments);
+	xsp_u64map_free(&c->call_of);
+	xsp_u64map_free(&c->rank_of);
+	free(c->values);
+	free(c->roles);
+	free(c->names);
+	free(c);
+}
+
+void xsp_ranks_free_rank(struct rank *k)
+{
+	for (size_t i = 0; i < k->group_count; i++)
+		free(k->groups[i].seq);
+	xsp_u64map_free(&k->sum_of);
+	free(k->queued);
+	free(k->runs);
+	free(k->blocked);
+	free(k->groups);
+	free(k->sums);
+	free(k->steps);
+	free(k->late);
+}
+
+void xsp_ranks_free(struct xsp_ranks *j)
+{
+	if (j == NULL)
+		return;
+	free_collecting(j->now);
+	for (size_t i = 0; i < j->count; i++)
+		xsp_ranks_free_rank(&j->ranks[i]);
+	for (size_t i = 0; i < j->group_count; i++)
+		free(j->groups[i].members);
+	xsp_u64map_free(&j->name_of);
+	xsp_arena_free(&j->text);
+	free(j->ranks);
+	free(j->names);
+	free(j->ids);
+	free(j->groups);
+	free(j->collectives);
+	free(j);
+}
+
+/* ---- names ---- */
+
+long xsp_ranks_name(struct xsp_ranks *j, const char *text)
+{
+	const size_t length = strlen(text);
+	uint64_t key = xsp_text_hash(text, length);
+	const uint32_t *at;
+
+	/* another text of the same hash has the next free key */
+	while ((at = xsp_u64map_get(&j->name_of, key)) != NULL && strcmp(j->names[*at], text) != 0)
+		key++;
+	if (at != NULL)
+		return *at;
+	char *copy = xsp_arena_copy(&j->text, text, length);
+	if (copy == NULL || xsp_grow(&j->names, &j->name_capacity, j->name_count + 1) < 0 ||
+	    xsp_u64map_set(&j->name_of, key, (uint32_t)j->name_count) < 0)
+		return -ENOMEM;
+	j->names[j->name_count] = copy;
+	return (long)j->name_count++;
+}
+
+/* The job's index of a name of the capture at hand, or -ENOMEM. */
+static long name_of(struct collecting *c, xsp_name_id id)
+{
+	if (xsp_grow(&c->names, &c->name_capacity, (size_t)id + 1) < 0)
+		return -ENOMEM;
+	for (; c->name_count <= id; c->name_count++)
+		c->names[c->name_count] = NO_INDEX;
+	if (c->names[id] == NO_INDEX) {
+		const long name = xsp_ranks_name(c->job, xsp_timeline_name(c->timeline, id));
+		if (name < 0)
+			return name;
+		c->names[id] = (uint32_t)name;
+	}
+	return c->names[id];
+}
+
+struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make)
+{
+	if (!make) {
+		const uint32_t *at = xsp_u64map_get(&k->sum_of, name);
+		return at != NULL ? &k->sums[*at] : NULL;
+	}
+	const long i = xsp_u64map_index(&k->sum_of, name, &k->sums, &k->sum_capacity, k->sum_count);
+	if (i < 0)
+		return NULL;
+	if ((size_t)i == k->sum_count)
+		k->sums[k->sum_count++] = (struct operator_sum){.name = name};
+	return &k->sums[i];
+}
+
+/* ---- ranks ---- */
+
+static long variable(const struct xsp_capture_process *p, const char *name)
+{
+	uint32_t value;
+
+	return p != NULL && xsp_capture_variable_number(p, name, &value) ? (long)value : -1;
+}
+
+/* The last definition counts: after an exec. */
+static const struct xsp_capture_process *process_of(const struct collecting *c, uint32_t pid)
+{
+	const struct xsp_capture_process *all = NULL, *found = NULL;
+	const size_t n = xsp_capture_processes(c->reader, &all);
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].pid == pid)
+			found = &all[i];
+	return found;
+}
+
+static int64_t real(const struct collecting *c, uint64_t ns)
+{
+	return (int64_t)xsp_capture_realtime(c->reader, ns);
+}
+
+static void describe(const struct collecting *c, struct rank *k)
+{
+	const struct xsp_capture_process *p = process_of(c, k->pid);
+	const struct xsp_capture_stats *s = xsp_capture_stats(c->reader);
+	const char *host = xsp_capture_info(c->reader, "host");
+	uint64_t from = 0, to = 0;
+
+	k->capture = c->job->captures - 1;
+	k->number = variable(p, XSP_JOB_RANK);
+	k->local = variable(p, XSP_JOB_LOCAL_RANK);
+	k->world = variable(p, XSP_JOB_WORLD_SIZE);
+	k->named = k->number >= 0;
+	k->shown_pid = p != NULL && p->ns_pid != 0 ? p->ns_pid : k->pid;
+	snprintf(k->host, sizeof(k->host), "%s", host != NULL ? host : "");
+	xsp_timeline_window(c->timeline, &from, &to);
+	k->window_start_ns = real(c, from);
+	k->window_end_ns = real(c, to > from ? to : from);
+	k->recorded_ns = (int64_t)xsp_timeline_recorded_ns(c->timeline);
+	k->lossy = s->lost_entries + s->lost_exits + s->missed_hits > 0;
+}
+
+static struct rank *rank_of(struct collecting *c, uint32_t pid)
+{
+	struct xsp_ranks *j = c->job;
+	const long i = xsp_u64map_index(&c->rank_of, pid, &j->ranks, &j->capacity, j->count);
+
+	if (i < 0)
+		return NULL;
+	if ((size_t)i == j->count) {
+		j->ranks[j->count] = (struct rank){.pid = pid, .host_index = NO_INDEX};
+		describe(c, &j->ranks[j->count++]);
+	}
+	return &j->ranks[i];
+}
+
+/* ---- collectives ---- */
+
+/* The words of a span; how many, at most `most`. */
+static size_t words_of(const struct xsp_span *span, uint64_t *words, size_t most,
+		       uint32_t *unreadable)
+{
+	const struct xsp_section *s = xsp_details_find(span->details, XSP_SECTION_WORDS, NULL);
+	size_t n = s != NULL ? xsp_section_length(s) / 8 : 0;
+
+	n = n < most ? n : most;
+	if (n > 0)
+		memcpy(words, xsp_section_data(s), n * 8);
+	*unreadable = s != NULL ? s->value : 0;
+	return n;
+}
+
+/* -ENOMEM; -ENOSPC: there are too many. */
+static long group_of(struct rank *k, const uint64_t *words, size_t count, uint32_t unreadable)
+{
+	struct group g = {.address = words[XSP_C10D_GROUP], .joint = NO_INDEX};
+
+	if (!xsp_c10d_group(words, count, unreadable, &g.rank, &g.size))
+		g.rank = g.size = 0;
+	for (size_t i = 0; i < k->group_count; i++) /* an address may be used anew */
+		if (k->groups[i].address == g.address && k->groups[i].rank == g.rank &&
+		    k->groups[i].size == g.size)
+			return (long)i;
+	if (k->group_count == GROUPS_MAX)
+		return -ENOSPC;
+	if (xsp_grow(&k->groups, &k->group_capacity, k->group_count + 1) < 0)
+		return -ENOMEM;
+	k->groups[k->group_count] = g;
+	return (long)k->group_count++;
+}
+
+/* The innermost call around it says what it is. */
+static long name_of_queued(struct collecting *c, const struct xsp_span *span, bool *meets)
+{
+	*meets = false;
+	for (uint32_t i = span->depth; i > 0; i--) {
+		const char *text = xsp_timeline_name(c->timeline, span->ancestors[i - 1]);
+		const uint32_t *probe =
+			xsp_u64map_get(&c->call_of, xsp_text_hash(text, strlen(text)));
+		if (probe == NULL)
+			continue;
+		*meets = c->roles[*probe].what->meets;
+		return name_of(c, span->ancestors[i - 1]);
+	}
+	return xsp_ranks_name(c->job, "collective of c10d");
+}
+
+static int take_queued(struct collecting *c, struct rank *k, const struct xsp_span *span)
+{
+	uint64_t words[XSP_C10D_WORK + 1];
+	uint32_t unreadable;
+	const size_t n = words_of(span, words, XSP_C10D_WORK + 1, &unreadable);
+	struct queued q = {.start_ns = real(c, span->start_ns)};
+
+	if (n <= XSP_C10D_WORK || (unreadable & 1U << XSP_C10D_WORK))
+		return 0;
+	const long group = group_of(k, words, n, unreadable);
+	if (group == -ENOSPC) {
+		k->left_out++;
+		return 0;
+	}
+	const long name = name_of_queued(c, span, &q.meets);
+	if (group < 0 || name < 0 ||
+	    xsp_grow(&k->queued, &k->queued_capacity, k->queued_count + 1) < 0)
+		return -ENOMEM;
+	q.work = words[XSP_C10D_WORK];
+	q.group = (uint32_t)group;
+	q.name = (uint32_t)name;
+	k->queued[k->queued_count++] = q;
+	return 0;
+}
+
+static int take_run(struct collecting *c, struct rank *k, const struct xsp_span *span)
+{
+	uint64_t work;
+	uint32_t unreadable;
+
+	if (words_of(span, &work, 1, &unreadable) < 1 || (unreadable & 1) ||
+	    !xsp_span_has_duration(span))
+		return 0;
+	if (xsp_grow(&k->runs, &k->run_capacity, k->run_count + 1) < 0)
+		return -ENOMEM;
+	k->runs[k->run_count++] =
+		(struct run){work, real(c, span->start_ns), real(c, span->end_ns)};
+	return 0;
+}
+
+static int take_blocked(struct collecting *c, struct rank *k, const struct xsp_span *span)
+{
+	if (!xsp_span_has_duration(span))
+		return 0;
+	if (xsp_grow(&k->blocked, &k->blocked_capacity, k->blocked_count + 1) < 0)
+		return -ENOMEM;
+	k->blocked[k->blocked_count++] =
+		(struct interval){real(c, span->start_ns), real(c, span->end_ns)};
+	return 0;
+}
+
+/* Bytes of the tensors that the call is given: --shapes. */
+static uint64_t bytes_of(struct collecting *c, const struct xsp_span *span)
+{
+	const struct xsp_section *s = xsp_details_find(span->details, XSP_SECTION_ARGS, NULL);
+	uint64_t bytes = 0;
+
+	if (s == NULL || c->arguments == NULL ||
+	    !xsp_torch_args_read(c->arguments, span, s, c->values))
+		return 0;
+	for (size_t i = 0; i < c->values->count; i++) {
+		const struct xsp_torch_value *v = &c->values->items[i];
+		for (size_t t = 0; t < v->tensor_count; t++)
+			if (v->tensors[t].presence == XSP_TORCH_PRESENT && v->tensors[t].numel > 0)
+				bytes += (uint64_t)v->tensors[t].numel *
+					 xsp_torch_type_size(v->tensors[t].dtype);
+	}
+	return bytes;
+}
+
+static int take_operator(struct collecting *c, struct rank *k, const struct xsp_span *span,
+			 bool collective)
+{
+	const long name = name_of(c, span->name);
+	struct operator_sum *sum = name < 0 ? NULL : xsp_ranks_sum(k, (uint32_t)name, true);
+
+	if (sum == NULL)
+		return -ENOMEM;
+	if (!xsp_span_has_duration(span))
+		return 0;
+	sum->calls++;
+	if (!collective) {
+		sum->self_ns += span->self_ns;
+		return 0;
+	}
+	const uint64_t bytes = bytes_of(c, span);
+	sum->bytes += bytes;
+	sum->sized += bytes > 0;
+	return 0;
+}
+
+static int take_span(void *ctx, const struct xsp_span *span)
+{
+	struct collecting *c = ((struct xsp_ranks *)ctx)->now;
+	struct rank *k = rank_of(c, span->pid);
+
+	if (k == NULL)
+		return -ENOMEM;
+	if (span->probe >= c->probe_count)
+		return 0;
+	switch (c->roles[span->probe].role) {
+	case XSP_COLLECTIVE_QUEUE:
+		return take_queued(c, k, span);
+	case XSP_COLLECTIVE_RUN:
+		return take_run(c, k, span);
+	case XSP_COLLECTIVE_WAIT:
+		return take_blocked(c, k, span);
+	case XSP_COLLECTIVE_CALL:
+		return take_operator(c, k, span, true);
+	case XSP_COLLECTIVE_NONE:
+		/* ranges hold whatever the program does between its operators */
+		return c->probes[span->probe].kind == XSP_PROBE_FUNCTION
+			       ? take_operator(c, k, span, false)
+			       : 0;
+	default:
+		return 0;
+	}
+}
+
+/* ---- steps ---- */
+
+static int take_step(void *ctx, uint32_t pid, uint64_t number, uint64_t start_ns, uint64_t end_ns)
+{
+	struct collecting *c = ctx;
+	struct rank *k = rank_of(c, pid);
+
+	if (k == NULL || xsp_grow(&k->steps, &k->step_capacity, k->step_count + 1) < 0)
+		return -ENOMEM;
+	k->steps[k->step_count++] = (struct rank_step){
+		.start_ns = real(c, start_ns), .end_ns = real(c, end_ns), .number = number};
+	return 0;
+}
+
+static int take_every(void *ctx, const struct xsp_span *span)
+{
+	struct collecting *c = ((struct xsp_ranks *)ctx)->now;
+
+	return xsp_steps_span(c->steps, span, span->name);
+}
+
+/* ---- a capture ---- */
+
+static int find_roles(struct collecting *c)
+{
+	c->probe_count = xsp_capture_probes(c->reader, &c->probes);
+	c->roles = calloc(c->probe_count + 1, sizeof(*c->roles));
+	if (c->roles == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->probe_count; i++) {
+		const char *name = c->probes[i].name;
+		if (!(xsp_provider_traits(c->probes[i].provider) & XSP_PROVIDER_COLLECTIVES))
+			continue;
+		c->roles[i] = xsp_collective_of(c->probes[i].symbol);
+		if (c->roles[i].role == XSP_COLLECTIVE_CALL &&
+		    xsp_u64map_set(&c->call_of, xsp_text_hash(name, strlen(name)), (uint32_t)i) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int note_capture(struct xsp_ranks *j, const struct xsp_capture_reader *r, const char *path,
+			struct xsp_error *err)
+{
+	const uint64_t id = xsp_capture_id(r);
+
+	for (size_t i = 0; i < j->captures; i++)
+		if (j->ids[i] == id)
+			return xsp_error_set(err, -EEXIST, XSP_STATUS_USAGE,
+					     "%s is the same capture as the one given as number "
+					     "%zu: name each once",
+					     path, i + 1);
+	if (xsp_grow(&j->ids, &j->id_capacity, j->captures + 1) < 0)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	j->ids[j->captures++] = id;
+	return 0;
+}
+
+int xsp_ranks_begin(struct xsp_ranks *j, struct xsp_capture_reader *r, struct xsp_timeline *t,
+		    const char *path, struct xsp_error *err)
+{
+	int rc = note_capture(j, r, path, err);
+
+	if (rc < 0)
+		return rc;
+	struct collecting *c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	j->now = c;
+	c->job = j;
+	c->reader = r;
+	c->timeline = t;
+	c->first_rank = j->count;
+	c->values = calloc(1, sizeof(*c->values));
+	rc = c->values != NULL ? find_roles(c) : -ENOMEM;
+	if (rc == 0)
+		rc = xsp_torch_args_new(r, &c->arguments);
+	if (rc == 0)
+		rc = xsp_steps_new(t, &c->steps);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
+	xsp_steps_mark(c->steps, j->marker);
+	xsp_steps_tell(c->steps, take_step, c);
+	return 0;
+}
+
+struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j)
+{
+	return (struct xsp_timeline_sink){.ctx = j, .span = take_span, .every = take_every};
+}
+
+/* ---- behind its run ---- */
+
+static int by_work(uint64_t a_work, int64_t a_ns, uint64_t b_work, int64_t b_ns)
+{
+	if (a_work != b_work)
+		return a_work < b_work ? -1 : 1;
+	return a_ns < b_ns ? -1 : a_ns > b_ns;
+}
+
+static int order_queued(const void *a, const void *b)
+{
+	const struct queued *x = a, *y = b;
+
+	return by_work(x->work, x->start_ns, y->work, y->start_ns);
+}
+
+static int order_runs(const void *a, const void *b)
+{
+	const struct run *x = a, *y = b;
+
+	return by_work(x->work, x->start_ns, y->work, y->start_ns);
+}
+
+static int order_instances(const void *a, const void *b)
+{
+	const struct instance *x = a, *y = b;
+
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static int order_intervals(const void *a, const void *b)
+{
+	const struct interval *x = a, *y = b;
+
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static int order_steps(const void *a, const void *b)
+{
+	const struct rank_step *x = a, *y = b;
+
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static int add_instance(struct rank *k, const struct queued *q, const struct run *r)
+{
+	struct group *g = &k->groups[q->group];
+
+	if (xsp_grow(&g->seq, &g->capacity, g->count + 1) < 0)
+		return -ENOMEM;
+	g->seq[g->count++] = (struct instance){
+		.start_ns = q->start_ns, .end_ns = r->end_ns, .name = q->name, .meets = q->meets};
+	return 0;
+}
+
+/* An address serves one work after the other: a run is of the last that was queued under it before. */
+static int join(struct rank *k)
+{
+	size_t q = 0;
+	int rc = 0;
+
+	if (k->queued_count > 0)
+		qsort(k->queued, k->queued_count, sizeof(*k->queued), order_queued);
+	if (k->run_count > 0)
+		qsort(k->runs, k->run_count, sizeof(*k->runs), order_runs);
+	for (size_t r = 0; r < k->run_count && rc == 0; r++) {
+		const struct run *run = &k->runs[r];
+		const struct queued *found = NULL;
+		while (q < k->queued_count && by_work(k->queued[q].work, k->queued[q].start_ns,
+						      run->work, run->start_ns) <= 0)
+			found = &k->queued[q++];
+		if (found != NULL && found->work == run->work)
+			rc = add_instance(k, found, run);
+	}
+	free(k->queued);
+	free(k->runs);
+	k->queued = NULL;
+	k->runs = NULL;
+	k->queued_count = k->run_count = 0;
+	return rc;
+}
+
+/* Threads that wait at the same time are one wait of the rank. */
+static void merge_intervals(struct rank *k)
+{
+	size_t kept = 0;
+
+	if (k->blocked_count == 0)
+		return;
+	qsort(k->blocked, k->blocked_count, sizeof(*k->blocked), order_intervals);
+	for (size_t i = 1; i < k->blocked_count; i++) {
+		struct interval *last = &k->blocked[kept];
+		if (k->blocked[i].start_ns > last->end_ns)
+			k->blocked[++kept] = k->blocked[i];
+		else if (k->blocked[i].end_ns > last->end_ns)
+			last->end_ns = k->blocked[i].end_ns;
+	}
+	k->blocked_count = kept + 1;
+}
+
+/* Where its environment does not say which rank it is, its largest group does. */
+static void number_by_group(struct rank *k)
+{
+	for (size_t i = 0; i < k->group_count; i++)
+		if (!k->named && k->groups[i].size > 0 && (long)k->groups[i].size >= k->world) {
+			k->world = k->groups[i].size;
+			k->number = k->groups[i].rank;
+		}
+}
+
+int xsp_ranks_end(struct xsp_ranks *j)
+{
+	struct collecting *c = j->now;
+	int rc = 0;
+
+	for (size_t i = c->first_rank; i < j->count && rc == 0; i++) {
+		struct rank *k = &j->ranks[i];
+		rc = join(k);
+		merge_intervals(k);
+		number_by_group(k);
+		if (k->step_count > 0)
+			qsort(k->steps, k->step_count, sizeof(*k->steps), order_steps);
+		for (size_t g = 0; g < k->group_count; g++)
+			if (k->groups[g].count > 0)
+				qsort(k->groups[g].seq, k->groups[g].count,
+				      sizeof(*k->groups[g].seq), order_instances);
+	}
+	free_collecting(c);
+	j->now = NULL;
+	return rc;
+}
+
+/* ---- what is asked ---- */
+
+struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns)
+{
+	size_t low = 0, high = k->step_count;
+
+	while (low < high) { /* the first that begins later */
+		const size_t middle = low + (high - low) / 2;
+		if (k->steps[middle].start_ns <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && ns < k->steps[low - 1].end_ns ? &k->steps[low - 1] : NULL;
+}
+
+void xsp_ranks_title(const struct rank *k, char *out, size_t size)
+{
+	int n = k->number >= 0 ? snprintf(out, size, "rank %ld", k->number)
+			       : snprintf(out, size, "process %u", k->shown_pid);
+
+	if (k->host[0] != '\0' && n > 0 && (size_t)n < size)
+		snprintf(out + n, size - (size_t)n, " (%s)", k->host);
+}
+
+size_t xsp_ranks_count(const struct xsp_ranks *j)
+{
+	return j->count;
+}
+
+struct xsp_rank_info xsp_ranks_at(const struct xsp_ranks *j, size_t index)
+{
+	const struct rank *k = &j->ranks[index];
+
+	return (struct xsp_rank_info){.capture = k->capture,
+				      .pid = k->pid,
+				      .rank = k->number,
+				      .local_rank = k->local,
+				      .world_size = k->world,
+				      .host = k->host,
+				      .shift_ns = k->shift_ns};
+}

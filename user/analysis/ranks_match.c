@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ranks_match.c - which collectives of the ranks are the same one, how far clocks are apart, who came last. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/ranks_private.h"
+#include "base/grow.h"
+
+/* Collectives that are held against each other to find how two sequences lie: spread over all. */
+#define SAMPLES 1024U
+/* Recordings need not begin together: so many collectives more or less are tried around what real time says. */
+#define SHIFTS 16L
+/* Less than that is not late, and neither is less than so many times what ends lie apart. */
+#define LATE_LEAST_NS 100000
+#define LATE_SPREADS 2
+
+static int order_numbers(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int64_t xsp_ranks_median(int64_t *values, size_t count)
+{
+	if (count == 0)
+		return 0;
+	qsort(values, count, sizeof(*values), order_numbers);
+	const int64_t low = values[(count - 1) / 2], high = values[count / 2];
+	return low + (high - low) / 2;
+}
+
+/* ---- which processes are ranks ---- */
+
+static bool is_rank(const struct rank *k)
+{
+	for (size_t i = 0; i < k->group_count; i++)
+		if (k->groups[i].count > 0)
+			return true;
+	return k->named;
+}
+
+static int order_ranks(const void *a, const void *b)
+{
+	const struct rank *x = a, *y = b;
+	const unsigned long m = (unsigned long)x->number,
+			    n = (unsigned long)y->number; /* -1: last */
+
+	if (m != n)
+		return m < n ? -1 : 1;
+	if (x->capture != y->capture)
+		return x->capture < y->capture ? -1 : 1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+/* A launcher that was recorded with its ranks is none of them; where nobody is a rank all processes are compared. */
+static void keep_ranks(struct xsp_ranks *j)
+{
+	size_t kept = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < j->count; i++)
+		any = any || is_rank(&j->ranks[i]);
+	for (size_t i = 0; i < j->count; i++) {
+		if (any && !is_rank(&j->ranks[i]))
+			xsp_ranks_free_rank(&j->ranks[i]);
+		else
+			j->ranks[kept++] = j->ranks[i];
+	}
+	j->count = kept;
+	if (kept > 0)
+		qsort(j->ranks, kept, sizeof(*j->ranks), order_ranks);
+}
+
+/* ---- hosts ---- */
+
+static void number_hosts(struct xsp_ranks *j)
+{
+	for (size_t i = 0; i < j->count; i++) {
+		struct rank *k = &j->ranks[i];
+		for (size_t before = 0; before < i && k->host_index == NO_INDEX; before++)
+			if (strcmp(j->ranks[before].host, k->host) == 0)
+				k->host_index = j->ranks[before].host_index;
+		if (k->host_index == NO_INDEX)
+			k->host_index = (uint32_t)j->hosts++;
+	}
+}
+
+/* ---- how two sequences lie ---- */
+
+struct fit {
+	long shift; /* b[n + shift] is a[n] */
+	int64_t cost;
+	bool good;
+};
+
+/* The first of the sequence that ends later. */
+static size_t ended_before(const struct group *g, int64_t ns)
+{
+	size_t low = 0, high = g->count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (g->seq[middle].end_ns <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Ends of the same collective lie apart by what clocks do, always by the same; of others by whatever the program did
+ * between. Where that is as regular, the least distance wins. */
+static bool try_shift(const struct group *a, const struct group *b, long shift, int64_t *apart,
+		      int64_t *cost)
+{
+	const long from = shift < 0 ? -shift : 0, end_b = (long)b->count - shift;
+	const long to = end_b < (long)a->count ? end_b : (long)a->count;
+	const size_t least = a->count < b->count ? a->count : b->count;
+	size_t n = 0, others = 0;
+
+	if (to <= from || (size_t)(to - from) < (least + 1) / 2)
+		return false;
+	const long step = (to - from + (long)SAMPLES - 1) / (long)SAMPLES;
+	for (long i = from; i < to; i += step) {
+		const struct instance *x = &a->seq[i], *y = &b->seq[i + shift];
+		others += x->name != y->name;
+		apart[n++] = y->end_ns - x->end_ns;
+	}
+	if (others > n / 10)
+		return false;
+	const int64_t median = xsp_ranks_median(apart, n);
+	for (size_t i = 0; i < n; i++)
+		apart[i] = apart[i] > median ? apart[i] - median : median - apart[i];
+	*cost = xsp_ranks_median(apart, n) + (median < 0 ? -median : median) / 256;
+	return true;
+}
+
+static void fit_shift(const struct group *a, const struct group *b, long shift, int64_t *apart,
+		      struct fit *best)
+{
+	int64_t cost;
+
+	if (!try_shift(a, b, shift, apart, &cost) || (best->good && best->cost <= cost))
+		return;
+	*best = (struct fit){.shift = shift, .cost = cost, .good = true};
+}
+
+static struct fit fit_groups(const struct group *a, const struct group *b)
+{
+	int64_t apart[SAMPLES];
+	struct fit best = {.good = false};
+	const size_t middle = a->count / 2;
+	const long guess = (long)ended_before(b, a->seq[middle].end_ns) - (long)middle;
+
+	fit_shift(a, b, 0, apart, &best);
+	for (long s = guess - SHIFTS; s <= guess + SHIFTS; s++)
+		fit_shift(a, b, s, apart, &best);
+	return best;
+}
+
+/* ---- groups over the ranks ---- */
+
+static int add_member(struct joint_group *g, size_t rank, size_t group, long shift)
+{
+	if (xsp_grow(&g->members, &g->capacity, g->count + 1) < 0)
+		return -ENOMEM;
+	g->members[g->count++] = (struct member){(uint32_t)rank, (uint32_t)group, shift};
+	return 0;
+}
+
+/* The rank `wanted` of the group that `first` is the first member of: of all that it may be, the one that fits best. */
+static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t index,
+		       const struct group *first, size_t first_rank, uint32_t wanted)
+{
+	struct fit best = {.good = false};
+	size_t rank = 0, group = 0;
+
+	for (size_t i = 0; i < j->count; i++) {
+		for (size_t g = 0; i != first_rank && g < j->ranks[i].group_count; g++) {
+			const struct group *other = &j->ranks[i].groups[g];
+			if (other->joint != NO_INDEX || other->count == 0 ||
+			    other->size != first->size || other->rank != wanted)
+				continue;
+			const struct fit fit = fit_groups(first, other);
+			if (!fit.good || (best.good && best.cost <= fit.cost))
+				continue;
+			best = fit;
+			rank = i;
+			group = g;
+		}
+	}
+	if (!best.good)
+		return 0;
+	j->ranks[rank].groups[group].joint = index;
+	return add_member(joint, rank, group, best.shift);
+}
+
+/* Is that rank of the group found already? */
+static bool has_rank(const struct xsp_ranks *j, const struct joint_group *joint, uint32_t wanted)
+{
+	for (size_t m = 0; m < joint->count; m++)
+		if (j->ranks[joint->members[m].rank].groups[joint->members[m].group].rank == wanted)
+			return true;
+	return false;
+}
+
+static int join_group(struct xsp_ranks *j, size_t rank, size_t group)
+{
+	struct group *first = &j->ranks[rank].groups[group];
+	const uint32_t index = (uint32_t)j->group_count;
+	struct joint_group joint = {0};
+	int rc = add_member(&joint, rank, group, 0);
+
+	first->joint = index;
+	for (size_t i = 0; i < j->count; i++)
+		for (size_t g = 0; rc == 0 && i != rank && g < j->ranks[i].group_count; g++) {
+			const struct group *other = &j->ranks[i].groups[g];
+			if (other->joint == NO_INDEX && other->size == first->size &&
+			    !has_rank(j, &joint, other->rank))
+				rc = find_member(j, &joint, index, first, rank, other->rank);
+		}
+	if (rc == 0 && xsp_grow(&j->groups, &j->group_capacity, j->group_count + 1) < 0)
+		rc = -ENOMEM;
+	if (rc < 0) {
+		free(joint.members);
+		return rc;
+	}
+	j->groups[j->group_count++] = joint;
+	return 0;
+}
+
+static int join_groups(struct xsp_ranks *j)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < j->count && rc == 0; i++)
+		for (size_t g = 0; g < j->ranks[i].group_count && rc == 0; g++)
+			if (j->ranks[i].groups[g].joint == NO_INDEX &&
+			    j->ranks[i].groups[g].count > 0 && j->ranks[i].groups[g].size > 0)
+				rc = join_group(j, i, g);
+	return rc;
+}
+
+/* ---- one collective on all of its ranks ---- */
+
+struct met {
+	struct rank *rank;
+	const struct instance *at;
+	int64_t start_ns, end_ns; /* by the first rank's clock */
+};
+
+/* Those of collective n of the group that were recorded; how many. */
+static size_t meet(struct xsp_ranks *j, const struct joint_group *g, long n, struct met *out)
+{
+	size_t count = 0;
+
+	for (size_t m = 0; m < g->count; m++) {
+		struct rank *k = &j->ranks[g->members[m].rank];
+		const struct group *its = &k->groups[g->members[m].group];
+		const long at = n + g->members[m].shift;
+		if (at < 0 || at >= (long)its->count)
+			continue;
+		const struct instance *i = &its->seq[at];
+		if (count > 0 && i->name != out[0].at->name)
+			continue;
+		out[count++] =
+			(struct met){k, i, i->start_ns + k->shift_ns, i->end_ns + k->shift_ns};
+	}
+	return count;
+}
+
+static long calls_of(const struct xsp_ranks *j, const struct joint_group *g)
+{
+	return (long)j->ranks[g->members[0].rank].groups[g->members[0].group].count;
+}
+
+/* Each collective that at least two ranks were recorded in. */
+static int each_met(struct xsp_ranks *j,
+		    int (*fn)(struct xsp_ranks *j, void *ctx, struct met *met, size_t count),
+		    void *ctx)
+{
+	struct met *met = calloc(j->count + 1, sizeof(*met));
+	int rc = met != NULL ? 0 : -ENOMEM;
+
+	for (size_t g = 0; g < j->group_count && rc == 0; g++)
+		for (long n = 0; n < calls_of(j, &j->groups[g]) && rc == 0; n++) {
+			const size_t count = meet(j, &j->groups[g], n, met);
+			if (count >= 2)
+				rc = fn(j, ctx, met, count);
+		}
+	free(met);
+	return rc;
+}
+
+/* ---- clocks ---- */
+
+struct numbers {
+	int64_t *values;
+	size_t count, capacity;
+};
+
+static int put(struct numbers *n, int64_t value)
+{
+	if (xsp_grow(&n->values, &n->capacity, n->count + 1) < 0)
+		return -ENOMEM;
+	n->values[n->count++] = value;
+	return 0;
+}
+
+/* Of each host how far its ends lie behind those of the first one. */
+static int compare_hosts(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
+{
+	struct numbers *apart = ctx;
+	int64_t first = 0;
+	size_t n = 0;
+	int rc = 0;
+
+	if (!met[0].at->meets)
+		return 0;
+	(void)j;
+	for (size_t i = 0; i < count; i++)
+		if (met[i].rank->host_index == 0) {
+			first += (met[i].end_ns - met[0].end_ns);
+			n++;
+		}
+	if (n == 0)
+		return 0;
+	first = met[0].end_ns + first / (int64_t)n;
+	for (size_t i = 0; i < count && rc == 0; i++)
+		if (met[i].rank->host_index != 0)
+			rc = put(&apart[met[i].rank->host_index], met[i].end_ns - first);
+	return rc;
+}
+
+static int align_clocks(struct xsp_ranks *j)
+{
+	struct numbers *apart = calloc(j->hosts + 1, sizeof(*apart));
+	int rc = apart != NULL ? 0 : -ENOMEM;
+
+	if (rc == 0 && j->hosts > 1)
+		rc = each_met(j, compare_hosts, apart);
+	for (size_t h = 1; rc == 0 && h < j->hosts; h++) {
+		const int64_t behind = xsp_ranks_median(apart[h].values, apart[h].count);
+		j->hosts_not_aligned += apart[h].count == 0;
+		for (size_t i = 0; i < j->count; i++)
+			if (j->ranks[i].host_index == h)
+				j->ranks[i].shift_ns = -behind;
+	}
+	for (size_t h = 0; apart != NULL && h < j->hosts; h++)
+		free(apart[h].values);
+	free(apart);
+	return rc;
+}
+
+/* How far apart the ends are that should be one moment. */
+static int measure_spread(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
+{
+	int64_t least = met[0].end_ns, most = met[0].end_ns;
+
+	(void)j;
+	if (!met[0].at->meets)
+		return 0;
+	for (size_t i = 1; i < count; i++) {
+		least = met[i].end_ns < least ? met[i].end_ns : least;
+		most = met[i].end_ns > most ? met[i].end_ns : most;
+	}
+	return put(ctx, most - least);
+}
+
+static int measure_spreads(struct xsp_ranks *j)
+{
+	struct numbers spreads = {0};
+	int rc = each_met(j, measure_spread, &spreads);
+
+	j->spreads = spreads.count;
+	j->spread_median_ns = xsp_ranks_median(spreads.values, spreads.count);
+	j->spread_most_ns = spreads.count > 0 ? spreads.values[spreads.count - 1] : 0;
+	j->late_least_ns = LATE_SPREADS * j->spread_median_ns;
+	if (j->late_least_ns < LATE_LEAST_NS)
+		j->late_least_ns = LATE_LEAST_NS;
+	free(spreads.values);
+	return rc;
+}
+
+/* ---- who comes last, and who waits ---- */
+
+/* Of [from, to), by the rank's own clock, how long it was blocked. */
+static int64_t blocked_in(const struct rank *k, int64_t from, int64_t to)
+{
+	size_t low = 0, high = k->blocked_count;
+	int64_t sum = 0;
+
+	while (low < high) { /* the first that ends later */
+		const size_t middle = low + (high - low) / 2;
+		if (k->blocked[middle].end_ns <= from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < k->blocked_count && k->blocked[low].start_ns < to; low++) {
+		const int64_t start = k->blocked[low].start_ns, end = k->blocked[low].end_ns;
+		sum += (end < to ? end : to) - (start > from ? start : from);
+	}
+	return sum;
+}
+
+static struct lateness *lateness_of(struct rank *k, uint32_t name)
+{
+	for (size_t i = 0; i < k->late_count; i++)
+		if (k->late[i].name == name)
+			return &k->late[i];
+	if (xsp_grow(&k->late, &k->late_capacity, k->late_count + 1) < 0)
+		return NULL;
+	k->late[k->late_count] = (struct lateness){.name = name};
+	return &k->late[k->late_count++];
+}
+
+static struct collective_sum *sum_of(struct xsp_ranks *j, uint32_t name)
+{
+	for (size_t i = 0; i < j->collective_count; i++)
+		if (j->collectives[i].name == name)
+			return &j->collectives[i];
+	if (xsp_grow(&j->collectives, &j->collective_capacity, j->collective_count + 1) < 0)
+		return NULL;
+	j->collectives[j->collective_count] = (struct collective_sum){.name = name};
+	return &j->collectives[j->collective_count++];
+}
+
+/* When the others came, in the median. */
+static int64_t others_came(const struct met *met, size_t count, size_t but, int64_t *scratch)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (i != but)
+			scratch[n++] = met[i].start_ns;
+	return xsp_ranks_median(scratch, n);
+}
+
+static int note_lateness(struct xsp_ranks *j, const struct met *met, int64_t by_ns)
+{
+	struct rank *k = met->rank;
+	struct lateness *l = lateness_of(k, met->at->name);
+
+	if (l == NULL)
+		return -ENOMEM;
+	l->calls++;
+	if (by_ns < j->late_least_ns)
+		return 0;
+	l->times++;
+	l->sum_ns += by_ns;
+	k->late_ns += by_ns;
+	if (by_ns > l->most_ns) {
+		l->most_ns = by_ns;
+		l->most_at_ns = met->start_ns;
+	}
+	return 0;
+}
+
+/* What a rank spends in it from the moment on in which the last one has come is the transfer; before, it waits. */
+static void share_out(struct collective_sum *sum, const struct met *met, int64_t last_ns)
+{
+	struct rank *k = met->rank;
+	const int64_t in = met->end_ns - met->start_ns;
+	int64_t waited = last_ns - met->start_ns;
+
+	waited = waited < in ? waited : in;
+	const int64_t blocked = blocked_in(k, met->at->start_ns, met->at->start_ns + waited);
+	struct rank_step *step = xsp_ranks_step_at(k, met->at->start_ns);
+	k->matched++;
+	k->in_ns += in;
+	k->waited_ns += waited;
+	k->blocked_ns += blocked;
+	if (step != NULL)
+		step->waited_ns += blocked;
+	sum->in_ns += in;
+	sum->waited_ns += waited;
+	if (waited > sum->most_waited_ns)
+		sum->most_waited_ns = waited;
+}
+
+static int judge(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
+{
+	struct collective_sum *sum = sum_of(j, met[0].at->name);
+	size_t last = 0;
+
+	if (sum == NULL)
+		return -ENOMEM;
+	for (size_t i = 1; i < count; i++)
+		if (met[i].start_ns > met[last].start_ns)
+			last = i;
+	sum->calls++;
+	sum->transfer_ns += met[last].end_ns - met[last].start_ns;
+	sum->ranks = count > sum->ranks ? (uint32_t)count : sum->ranks;
+	met[last].rank->times_last++;
+	for (size_t i = 0; i < count; i++) {
+		share_out(sum, &met[i], met[last].start_ns);
+		if (note_lateness(j, &met[i], met[i].start_ns - others_came(met, count, i, ctx)) <
+		    0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int judge_all(struct xsp_ranks *j)
+{
+	int64_t *scratch = calloc(j->count + 1, sizeof(*scratch));
+	int rc = scratch != NULL ? each_met(j, judge, scratch) : -ENOMEM;
+
+	for (size_t i = 0; i < j->count; i++) {
+		uint64_t all = j->ranks[i].left_out;
+		for (size_t g = 0; g < j->ranks[i].group_count; g++)
+			all += j->ranks[i].groups[g].count;
+		j->ranks[i].unmatched = all - j->ranks[i].matched;
+	}
+	free(scratch);
+	return rc;
+}
+
+static void find_window(struct xsp_ranks *j)
+{
+	for (size_t i = 0; i < j->count; i++) {
+		const struct rank *k = &j->ranks[i];
+		const int64_t start = k->window_start_ns + k->shift_ns;
+		const int64_t end = k->window_end_ns + k->shift_ns;
+		j->start_ns = i == 0 || start < j->start_ns ? start : j->start_ns;
+		j->end_ns = i == 0 || end > j->end_ns ? end : j->end_ns;
+	}
+}
+
+int xsp_ranks_match(struct xsp_ranks *j)
+{
+	int rc;
+
+	keep_ranks(j);
+	number_hosts(j);
+	rc = join_groups(j);
+	if (rc == 0)
+		rc = align_clocks(j);
+	if (rc == 0)
+		rc = measure_spreads(j);
+	if (rc == 0)
+		rc = judge_all(j);
+	find_window(j);
+	return rc;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ranks_private.h - what collecting, matching and reporting share. Times are real time, ns, signed: clocks are subtracted. */
+#ifndef XSP_ANALYSIS_RANKS_PRIVATE_H
+#define XSP_ANALYSIS_RANKS_PRIVATE_H
+
+#include "analysis/ranks.h"
+#include "analysis/steps.h"
+#include "base/arena.h"
+#include "base/u64map.h"
+#include "catalog/collectives.h"
+
+#define NO_INDEX UINT32_MAX
+#define GROUPS_MAX 256 /* of a rank; collectives of more are not matched */
+
+/* A collective on one rank. */
+struct instance {
+	int64_t start_ns, end_ns; /* it was asked for; it was over */
+	uint32_t name; /* of the job's names */
+	bool meets;
+};
+
+/* What was queued, and what ran: joined by the address of the work. */
+struct queued {
+	uint64_t work;
+	int64_t start_ns;
+	uint32_t group, name;
+	bool meets;
+};
+struct run {
+	uint64_t work;
+	int64_t start_ns, end_ns;
+};
+
+struct interval {
+	int64_t start_ns, end_ns;
+};
+
+/* A process group as one of its ranks sees it. */
+struct group {
+	uint64_t address;
+	uint32_t rank, size; /* in the group; size 0: not known */
+	struct instance *seq; /* in the order in which they were asked for */
+	size_t count, capacity;
+	uint32_t joint; /* index of the job's group, or NO_INDEX */
+};
+
+/* Calls of one name on a rank. */
+struct operator_sum {
+	uint32_t name;
+	uint64_t calls, self_ns;
+	uint64_t bytes, sized; /* of collectives: bytes of the tensors of so many calls */
+};
+
+struct rank_step {
+	int64_t start_ns, end_ns;
+	uint64_t number;
+	int64_t waited_ns; /* of that: blocked in collectives, for others that were late */
+};
+
+/* How late it was at the collectives of one name, by the median of the others' arrivals. */
+struct lateness {
+	uint32_t name;
+	uint64_t calls, times;
+	int64_t sum_ns, most_ns, most_at_ns;
+};
+
+struct rank {
+	size_t capture;
+	uint32_t pid, shown_pid;
+	long number, local, world;
+	char host[64];
+	uint32_t host_index;
+	bool named; /* its environment says that it is a rank */
+	int64_t window_start_ns, window_end_ns, recorded_ns;
+	bool lossy; /* events were lost */
+	int64_t shift_ns;
+	struct queued *queued;
+	size_t queued_count, queued_capacity;
+	struct run *runs;
+	size_t run_count, run_capacity;
+	struct interval *blocked; /* in a wait for a collective; sorted, apart */
+	size_t blocked_count, blocked_capacity;
+	struct group *groups;
+	size_t group_count, group_capacity;
+	struct xsp_u64map sum_of; /* name → index of sums */
+	struct operator_sum *sums;
+	size_t sum_count, sum_capacity;
+	struct rank_step *steps;
+	size_t step_count, step_capacity;
+	struct lateness *late; /* few names: searched */
+	size_t late_count, late_capacity;
+	/* over all matched collectives */
+	uint64_t left_out; /* collectives of groups beyond GROUPS_MAX */
+	uint64_t matched, unmatched, times_last;
+	int64_t in_ns, waited_ns, blocked_ns, late_ns;
+};
+
+/* A group over the ranks: member m's instance n is its seq[n + shift]. */
+struct member {
+	uint32_t rank, group;
+	long shift;
+};
+struct joint_group {
+	struct member *members;
+	size_t count, capacity;
+};
+
+/* Collectives of one name over the job. */
+struct collective_sum {
+	uint32_t name;
+	uint64_t calls; /* matched ones, over all their ranks once */
+	int64_t in_ns, waited_ns, most_waited_ns; /* over all ranks */
+	int64_t transfer_ns; /* what the last one to come took, over the calls */
+	uint32_t ranks; /* at most, in one of them */
+};
+
+struct xsp_ranks {
+	const char *marker;
+	struct rank *ranks;
+	size_t count, capacity;
+	/* names of all captures */
+	struct xsp_arena text;
+	const char **names;
+	size_t name_count, name_capacity;
+	struct xsp_u64map name_of;
+	uint64_t *ids; /* of the captures so far */
+	size_t captures, id_capacity;
+	/* the capture at hand */
+	struct collecting *now;
+	/* matched */
+	struct joint_group *groups;
+	size_t group_count, group_capacity;
+	struct collective_sum *collectives;
+	size_t collective_count, collective_capacity;
+	size_t hosts, hosts_not_aligned;
+	uint64_t spreads; /* collectives whose ends were compared */
+	int64_t spread_median_ns, spread_most_ns; /* how far apart they are, after correction */
+	int64_t late_least_ns;
+	int64_t start_ns, end_ns; /* of the job, by the first rank's clock */
+};
+
+void xsp_ranks_free_rank(struct rank *k); /* what it owns */
+/* Median; sorts `values`. 0 of none. */
+int64_t xsp_ranks_median(int64_t *values, size_t count);
+/* The job's index of a name. -ENOMEM. */
+long xsp_ranks_name(struct xsp_ranks *j, const char *text);
+struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make);
+/* The step of a rank around a moment by its own clock; NULL: none. */
+struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns);
+/* "rank 3 (host)", or "process 4242 (host)". */
+void xsp_ranks_title(const struct rank *k, char *out, size_t size);
+
+#endif

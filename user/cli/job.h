@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* job.h - several captures, or a folder of them, as one job: its ranks. */
+#ifndef XSP_CLI_JOB_H
+#define XSP_CLI_JOB_H
+
+#include "analysis/ranks.h"
+#include "base/error.h"
+#include "export/export.h"
+
+struct xsp_job {
+	char **paths; /* of captures */
+	size_t count;
+	struct xsp_ranks *ranks; /* matched */
+	/* for outputs */
+	struct xsp_export_job export;
+	int64_t *shifts;
+	struct xsp_export_named *names;
+};
+
+/* Do these arguments of a verb name more than one capture? */
+bool xsp_job_is_meant(char **arguments, size_t count);
+
+/*
+ * Reads all captures once: `arguments` are captures and folders with captures (*.xspt) in them. `step`: what marks steps,
+ * or NULL. 0 or a negative errno; xsp_job_clear() in either case.
+ */
+int xsp_job_read(struct xsp_job *job, char **arguments, size_t count, const char *step,
+		 struct xsp_error *err);
+void xsp_job_clear(struct xsp_job *job);
+
+#endif
