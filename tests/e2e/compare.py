@@ -51,7 +51,8 @@ def a_slower_operator(folder):
     others = [v for v in verdicts(report) if v[1] != "beta" and v[0] in ("in_step", "call")]
     equal(others, [], "other operators")
     check("command lines differ" in json.dumps(report["sections"]["compared"]["notes"]), "doubts", report["sections"]["compared"])
-    equal([f["subject"] for f in report["findings"] if f["rule"] == "slower"], ["beta"], "findings")
+    # three tenths of a step are: it is slower by 6 %, which may be seen as well
+    equal({f["subject"] for f in report["findings"] if f["rule"] == "slower"} - {"step"}, {"beta"}, "findings")
     xsptrace("compare", a, b, "--fail-on", "slower", status=FOUND)
     xsptrace("compare", b, a, "--fail-on", "slower", status=OK)
     xsptrace("compare", a, b, "--threshold", "60", "--fail-on", "slower", status=OK)
