@@ -290,16 +290,19 @@ static __noinline void label_object(__u64 object, __u32 opener, __u64 hash)
 	xsp_submit(e);
 }
 
-/* Does the program tell a value here? *type: as it numbers them. */
-static __always_inline bool has_value(struct pt_regs *ctx, const struct xsp_range_spec *spec,
-				      __u32 *type)
+#define NO_VALUE 32U
+
+/* How the program numbers the type of the value that it tells here; NO_VALUE: it tells none. By itself, as the stack of
+ * its caller is full. */
+static __noinline __u32 value_type(struct pt_regs *ctx, const struct xsp_range_spec *spec)
 {
-	*type = 0;
+	__u32 type = 0;
+
 	if (!spec->value_types)
-		return false;
+		return NO_VALUE;
 	if (spec->value_type.base != XSP_OPERAND_NONE)
-		*type = (__u32)xsp_operand(ctx, &spec->value_type);
-	return *type < 32 && (spec->value_types >> *type & 1);
+		type = (__u32)xsp_operand(ctx, &spec->value_type);
+	return type < NO_VALUE && (spec->value_types >> type & 1) ? type : NO_VALUE;
 }
 
 static __noinline void emit_value(struct pt_regs *ctx, __u64 time, __u64 hash,
@@ -402,9 +405,8 @@ int xsp_range_begin(struct pt_regs *ctx)
 			xsp_count(XSP_COUNT_FILTERED);
 		return 0;
 	}
-	__u32 type;
-	bool value = has_value(ctx, spec, &type);
-	if (!value && (spec->flags & XSP_RANGE_VALUE)) {
+	const __u32 type = value_type(ctx, spec);
+	if (type == NO_VALUE && (spec->flags & XSP_RANGE_VALUE)) {
 		xsp_count(XSP_COUNT_SILENT);
 		xsp_count_unseen(probe, false);
 		return 0;
@@ -424,7 +426,7 @@ int xsp_range_begin(struct pt_regs *ctx)
 		flags |= XSP_EVENT_NAME_LOST;
 		xsp_count(XSP_COUNT_LOST_NAME);
 	}
-	if (value)
+	if (type != NO_VALUE)
 		emit_value(ctx, time, hash, spec, type | (__u64)flags << 32);
 	if (spec->flags & XSP_RANGE_VALUE)
 		return 0;

@@ -185,8 +185,10 @@ static const char tail[] =
 	"Exit status: 0 done; 1 failure; 2 usage; 3 no such target; 4 no permission; 5 target "
 	"cannot\n"
 	"be traced; 6 nothing matches; 7 the kernel lacks something; 8 output cannot be written;\n"
-	"9 bad capture file; 10 --fail-on of analyze or compare found something; 11 a server cannot\n"
-	"be reached; 12 it refuses user or password; with -- COMMAND that of the command (126, 127: "
+	"9 bad capture file; 10 --fail-on of analyze or compare found something; 11 a server "
+	"cannot\n"
+	"be reached; 12 it refuses user or password; with -- COMMAND that of the command (126, "
+	"127: "
 	"could not be\n"
 	"started).\n";
 
