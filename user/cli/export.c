@@ -95,7 +95,8 @@ static int export_job(struct xsp_outputs *o, const struct xsp_cut_options *cut, 
 	}
 	o->job = &job;
 	if (xsp_job_read(&job, paths, count, cut->step, &err) < 0 ||
-	    xsp_capture_open(job.paths[0], &reader, &err) < 0)
+	    xsp_input_open(job.paths[0], &(struct xsp_input_options){.keep = NULL}, &reader, &err) <
+		    0)
 		status = xsp_say_error(&err);
 	else
 		status = xsp_write_outputs(reader, o);
@@ -104,124 +105,152 @@ static int export_job(struct xsp_outputs *o, const struct xsp_cut_options *cut, 
 	return status;
 }
 
-int xsp_cmd_export(int argc, char **argv)
+struct options {
+	struct xsp_cut_options cut;
+	struct xsp_outputs outputs;
+	struct xsp_input_options input;
+	const char **paths; /* of outputs */
+	bool help;
+};
+
+static int take_output(struct options *o, const char *path)
 {
-	struct xsp_cut_options cut = {.given = false};
+	if (xsp_ends_with(path, strlen(path), ".xspt")) {
+		if (o->input.keep != NULL)
+			return bad("give one -o NAME.xspt");
+		o->input.keep = path;
+		return 0;
+	}
+	if (xsp_export_format_for(path) == NULL) {
+		xsp_say("-o %s: the ending must be one of " XSP_EXPORT_SUFFIXES
+			", or it is clickhouse://HOST/DATABASE",
+			path);
+		return XSP_STATUS_USAGE;
+	}
+	o->paths[o->outputs.count++] = path;
+	return 0;
+}
+
+static int take_summary(struct options *o, const char *how, int argc, char **argv)
+{
+	/* the last word may be the capture's name */
+	if (how == NULL && optind < argc && is_summary(argv[optind]) &&
+	    (optind < argc - 1 || access(argv[optind], F_OK) != 0))
+		how = argv[optind++];
+	o->outputs.summary = true;
+	o->outputs.json = how != NULL && strcmp(how, "json") == 0;
+	return how != NULL && !is_summary(how) ? bad("--summary takes text or json") : 0;
+}
+
+/* An exit status; 0: go on. */
+static int take_option(struct options *o, int code, int argc, char **argv)
+{
+	uint64_t rows = 0;
+
+	switch (code) {
+	case 'o':
+		return take_output(o, optarg);
+	case OPT_SUMMARY:
+		return take_summary(o, optarg, argc, argv);
+	case OPT_ROWS:
+		if (strcmp(optarg, "all") != 0 && xsp_parse_number(optarg, 1, 1000000, &rows) < 0)
+			return bad("--rows wants a number or all");
+		o->outputs.rows = (size_t)rows;
+		return 0;
+	case OPT_WEIGHT:
+		o->outputs.weight = xsp_weight_of(optarg);
+		return o->outputs.weight < XSP_WEIGHTS
+			       ? 0
+			       : bad("--weight wants wall, cpu, off-cpu or samples");
+	case OPT_BY:
+		o->outputs.by |= xsp_by_of(optarg);
+		return xsp_by_of(optarg) != 0 ? 0 : bad("--by wants " XSP_BY_WORDS);
+	case 'q':
+		o->outputs.quiet = true;
+		o->outputs.progress = false;
+		return 0;
+	case 'h':
+		o->help = true;
+		return 0;
+	default:
+		xsp_say("%.200s: unknown option or missing value: see xsptrace export --help",
+			argv[optind - 1]);
+		return XSP_STATUS_USAGE;
+	}
+}
+
+static int take_options(struct options *o, int argc, char **argv)
+{
+	struct xsp_error err = {0};
+	int code, status = 0;
+
+	optind = 1;
+	opterr = 0;
+	while (status == 0 && !o->help &&
+	       (code = getopt_long(argc, argv, ":o:qh" XSP_CUT_SHORTS, longs, NULL)) != -1) {
+		const int taken = xsp_cut_option(&o->cut, code, optarg, &err);
+		if (taken < 0)
+			status = xsp_say_error(&err);
+		else if (taken == 0)
+			status = take_option(o, code, argc, argv);
+	}
+	if (status == 0 && !o->help && optind >= argc)
+		status = bad("no capture file given");
+	if (status == 0 && o->input.keep != NULL && o->cut.given)
+		status = bad("-o NAME.xspt keeps all of the trace, not a part of it");
+	return status;
+}
+
+static int export_one(struct options *o, const char *path)
+{
+	struct xsp_timeline_counts counts = {.spans = 1};
 	struct xsp_capture_reader *reader = NULL;
 	struct xsp_error err = {0};
+	int status = XSP_STATUS_OK;
+
+	if (o->outputs.count == 0 && o->input.keep == NULL)
+		o->outputs.summary = true;
+	o->input.progress = o->outputs.progress;
+	if (xsp_input_open(path, &o->input, &reader, &err) < 0 ||
+	    xsp_cut_resolve(&o->cut, reader, &err) < 0) {
+		status = xsp_say_error(&err);
+	} else if (o->outputs.count > 0 || o->outputs.summary) {
+		o->outputs.step = o->cut.step;
+		o->outputs.cut = o->cut.given ? &o->cut.cut : NULL;
+		o->outputs.counts = &counts;
+		status = xsp_write_outputs(reader, &o->outputs);
+		if (status == XSP_STATUS_OK && o->cut.given && counts.spans + counts.values == 0)
+			status = nothing_left(&o->cut);
+	}
+	xsp_capture_close(reader);
+	return status;
+}
+
+int xsp_cmd_export(int argc, char **argv)
+{
 	const char **paths = calloc((size_t)argc, sizeof(*paths));
-	struct xsp_outputs o = {.paths = paths, .rows = 25, .progress = isatty(STDERR_FILENO)};
-	struct xsp_input_options input = {.keep = NULL};
-	int status = XSP_STATUS_FAILED, code;
-	uint64_t rows;
+	struct options o = {.paths = paths,
+			    .outputs = {.paths = paths,
+					.rows = 25,
+					.progress = isatty(STDERR_FILENO),
+					.owner_uid = (uid_t)-1,
+					.owner_gid = (gid_t)-1}};
 
 	if (paths == NULL)
 		return XSP_STATUS_FAILED;
 	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of that output */
 	signal(SIGXFSZ, SIG_IGN);
-	optind = 1;
-	opterr = 0;
-	while ((code = getopt_long(argc, argv, ":o:qh" XSP_CUT_SHORTS, longs, NULL)) != -1) {
-		status = XSP_STATUS_USAGE;
-		const int taken = xsp_cut_option(&cut, code, optarg, &err);
-		if (taken < 0) {
-			status = xsp_say_error(&err);
-			goto out;
-		}
-		if (taken > 0)
-			continue;
-		if (code == 'o') {
-			if (xsp_ends_with(optarg, strlen(optarg), ".xspt")) {
-				if (input.keep != NULL) {
-					status = bad("give one -o NAME.xspt");
-					goto out;
-				}
-				input.keep = optarg;
-				continue;
-			}
-			if (xsp_export_format_for(optarg) == NULL) {
-				xsp_say("-o %s: the ending must be one of " XSP_EXPORT_SUFFIXES
-					", or it is clickhouse://HOST/DATABASE",
-					optarg);
-				goto out;
-			}
-			paths[o.count++] = optarg;
-		} else if (code == OPT_SUMMARY) {
-			o.summary = true;
-			/* the last word may be the capture's name */
-			if (optarg == NULL && optind < argc && is_summary(argv[optind]) &&
-			    (optind < argc - 1 || access(argv[optind], F_OK) != 0))
-				optarg = argv[optind++];
-			o.json = optarg != NULL && strcmp(optarg, "json") == 0;
-			if (optarg != NULL && !is_summary(optarg)) {
-				status = bad("--summary takes text or json");
-				goto out;
-			}
-		} else if (code == OPT_ROWS && strcmp(optarg, "all") == 0) {
-			o.rows = 0;
-		} else if (code == OPT_ROWS && xsp_parse_number(optarg, 1, 1000000, &rows) == 0) {
-			o.rows = (size_t)rows;
-		} else if (code == OPT_WEIGHT && xsp_weight_of(optarg) < XSP_WEIGHTS) {
-			o.weight = xsp_weight_of(optarg);
-		} else if (code == OPT_BY && xsp_by_of(optarg) != 0) {
-			o.by |= xsp_by_of(optarg);
-		} else if (code == '?' || code == ':') {
-			xsp_say("%.200s: unknown option or missing value: see xsptrace export "
-				"--help",
-				argv[optind - 1]);
-			goto out;
-		} else if (code == 'q') {
-			o.quiet = true;
-			o.progress = false;
-		} else if (code == 'h') {
-			printf("%s%s%s", usage, xsp_cut_help, example);
-			status = XSP_STATUS_OK;
-			goto out;
-		} else {
-			status = bad(code == OPT_ROWS ? "--rows wants a number or all"
-				     : code == OPT_WEIGHT
-					     ? "--weight wants wall, cpu, off-cpu or samples"
-					     : "--by wants " XSP_BY_WORDS);
-			goto out;
-		}
+	int status = take_options(&o, argc, argv);
+	if (status == 0 && o.help) {
+		printf("%s%s%s", usage, xsp_cut_help, example);
+	} else if (status == 0) {
+		const size_t count = (size_t)(argc - optind);
+		xsp_sudo_user(&o.outputs.owner_uid, &o.outputs.owner_gid);
+		status = xsp_job_is_meant(argv + optind, count)
+				 ? export_job(&o.outputs, &o.cut, argv + optind, count)
+				 : export_one(&o, argv[optind]);
 	}
-	if (optind >= argc) {
-		status = bad("no capture file given");
-		goto out;
-	}
-	o.owner_uid = (uid_t)-1;
-	o.owner_gid = (gid_t)-1;
-	xsp_sudo_user(&o.owner_uid, &o.owner_gid);
-	if (xsp_job_is_meant(argv + optind, (size_t)(argc - optind))) {
-		status = export_job(&o, &cut, argv + optind, (size_t)(argc - optind));
-		goto out;
-	}
-	if (o.count == 0 && input.keep == NULL)
-		o.summary = true;
-	if (input.keep != NULL && cut.given) {
-		status = bad("-o NAME.xspt keeps all of the trace, not a part of it");
-		goto out;
-	}
-	input.progress = o.progress;
-	if (xsp_input_open(argv[optind], &input, &reader, &err) < 0 ||
-	    xsp_cut_resolve(&cut, reader, &err) < 0) {
-		status = xsp_say_error(&err);
-		goto out;
-	}
-	if (o.count == 0 && !o.summary) {
-		status = XSP_STATUS_OK;
-		goto out;
-	}
-	struct xsp_timeline_counts counts = {.spans = 1};
-	o.step = cut.step;
-	o.cut = cut.given ? &cut.cut : NULL;
-	o.counts = &counts;
-	status = xsp_write_outputs(reader, &o);
-	if (status == XSP_STATUS_OK && cut.given && counts.spans + counts.values == 0)
-		status = nothing_left(&cut);
-out:
-	xsp_capture_close(reader);
-	xsp_cut_clear(&cut);
+	xsp_cut_clear(&o.cut);
 	free(paths);
 	return status;
 }

@@ -12,6 +12,7 @@
 #include "analysis/summary.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "cli/job.h"
 #include "export/export.h"
 #include "export/facts.h"
@@ -253,7 +254,8 @@ static bool run_others(struct work *w, struct xsp_capture_reader **last, struct 
 	for (size_t i = 1; i < w->o->job->count; i++) {
 		struct xsp_capture_reader *reader = NULL;
 		struct xsp_timeline *timeline = NULL;
-		if (xsp_capture_open(w->o->job->paths[i], &reader, err) < 0 ||
+		if (xsp_input_open(w->o->job->paths[i], &(struct xsp_input_options){.keep = NULL},
+				   &reader, err) < 0 ||
 		    xsp_timeline_new(reader, &timeline, err) < 0) {
 			xsp_capture_close(reader);
 			return false;
