@@ -3,11 +3,13 @@
 """Numbers that programs tell: record_function.h's XSP_RECORD_VALUE, NVTX's payloads, ITT's counters and metadata.
 The truth is what the programs say they told, bit by bit."""
 import collections
+import contextlib
 import csv
 import json
 import math
 import re
 import signal
+import sqlite3
 import struct
 import subprocess
 
@@ -106,6 +108,12 @@ def rows_of_the_table(folder):
         equal((r["start_ns"], r["id"], r["duration_ns"]), (r["end_ns"], "", ""), "a moment")
         found[r["name"]].append(bits_of(float(r["value"])))
     equal({k: v for k, v in found.items()}, dict(expected_of(facts)[0]), "values")
+    xsptrace("export", "-q", f"{folder}/run.xspt", "-o", f"{folder}/run.db")
+    with contextlib.closing(sqlite3.connect(f"{folder}/run.db")) as db:
+        told_to = collections.defaultdict(list)
+        for name, value in db.execute("SELECT name, value FROM program_values JOIN names USING (run, name_id) ORDER BY time_ns"):
+            told_to[name].append(value)
+    equal(told_to, {k: [double(b) if b != "nan" and math.isfinite(double(b)) else None for b in v] for k, v in expected_of(facts)[0]}, "values in SQLite")
     xsptrace("export", "-q", f"{folder}/run.xspt", "-e", "record_function:queue*", "-o", f"{folder}/cut.json")
     equal({n for _, _, n in told(f"{folder}/cut.json")}, {f"queue {i}" for i in range(4)}, "those that -e chooses")
 

@@ -424,10 +424,12 @@ static int pass_first(struct xsp_gpu_sweep *s, size_t count)
 {
 	int rc = 0;
 
+	if (count == 0)
+		return 0;
 	qsort(s->moments, s->count, sizeof(*s->moments), by_time);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = pass(s, &s->moments[i]);
-	if (rc < 0 || count == 0)
+	if (rc < 0)
 		return rc;
 	s->reached_ns = s->moments[count - 1].ns;
 	s->count -= count;

@@ -44,7 +44,7 @@ static int put_value(struct xsp_sql_batch *b, const struct xsp_sql_column *c,
 		     const struct xsp_sql_value *v)
 {
 	static const size_t widths[XSP_SQL_TYPES] = {
-		[XSP_SQL_I64] = 8, [XSP_SQL_U32] = 4, [XSP_SQL_U8] = 1};
+		[XSP_SQL_I64] = 8, [XSP_SQL_U32] = 4, [XSP_SQL_U8] = 1, [XSP_SQL_F64] = 8};
 	const size_t width = widths[c->type]; /* 0: a text */
 
 	if (xsp_grow(&b->bytes, &b->capacity, b->size + LONGEST) < 0)
@@ -53,10 +53,17 @@ static int put_value(struct xsp_sql_batch *b, const struct xsp_sql_column *c,
 		b->bytes[b->size++] = v->type == XSP_SQL_NULL;
 	if (v->type == XSP_SQL_NULL)
 		return c->null ? 0 : -EINVAL;
-	if ((v->type == XSP_SQL_TEXT) != (width == 0))
+	if ((v->type == XSP_SQL_TEXT) != (width == 0) ||
+	    (v->type == XSP_SQL_REAL) != (c->type == XSP_SQL_F64))
 		return -EINVAL;
 	if (width == 0)
 		return put_text(b, v->text);
+	if (v->type == XSP_SQL_REAL) {
+		uint64_t bits;
+		memcpy(&bits, &v->real, sizeof(bits));
+		put_integer(b, bits, width);
+		return 0;
+	}
 	if (width < 8 && (uint64_t)v->integer >> 8 * width != 0)
 		return -EOVERFLOW;
 	put_integer(b, (uint64_t)v->integer, width);

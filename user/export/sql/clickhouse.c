@@ -128,10 +128,8 @@ static int answered(struct clickhouse *c, uint64_t *number)
 static void put_columns(FILE *f, const struct xsp_sql_table_text *t, bool types)
 {
 	static const char *const names[XSP_SQL_TYPES] = {
-		[XSP_SQL_I64] = "Int64",
-		[XSP_SQL_U32] = "UInt32",
-		[XSP_SQL_U8] = "UInt8",
-		[XSP_SQL_STRING] = "String",
+		[XSP_SQL_I64] = "Int64",   [XSP_SQL_U32] = "UInt32",	[XSP_SQL_U8] = "UInt8",
+		[XSP_SQL_F64] = "Float64", [XSP_SQL_STRING] = "String",
 	};
 
 	for (const struct xsp_sql_column *c = t->columns; c->name != NULL; c++) {

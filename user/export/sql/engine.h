@@ -10,8 +10,9 @@
 
 /* One value of a row. */
 struct xsp_sql_value {
-	enum { XSP_SQL_NULL, XSP_SQL_INTEGER, XSP_SQL_TEXT } type;
+	enum { XSP_SQL_NULL, XSP_SQL_INTEGER, XSP_SQL_REAL, XSP_SQL_TEXT } type;
 	int64_t integer;
+	double real; /* finite */
 	const char *text; /* any bytes: ill-formed UTF-8 becomes U+FFFD */
 };
 

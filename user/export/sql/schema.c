@@ -9,6 +9,7 @@
 #define TEXT XSP_SQL_STRING, false
 #define INTEGER_OR_NULL XSP_SQL_I64, true
 #define NUMBER_OR_NULL XSP_SQL_U32, true
+#define REAL_OR_NULL XSP_SQL_F64, true
 #define SMALL_OR_NULL XSP_SQL_U8, true
 #define TEXT_OR_NULL XSP_SQL_STRING, true
 /* Ended by one without a name. */
@@ -68,6 +69,10 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 			      COLUMNS({"span_id", INTEGER}, {"name_id", INTEGER},
 				      {"value", INTEGER}),
 			      "span_id"},
+	[XSP_SQL_VALUES] = {"program_values",
+			    COLUMNS({"time_ns", INTEGER}, {"thread_id", NUMBER},
+				    {"name_id", INTEGER}, {"value", REAL_OR_NULL}),
+			    "name_id, time_ns"},
 	[XSP_SQL_STACKS] = {"stacks",
 			    COLUMNS({"stack_id", NUMBER}, {"parent_id", NUMBER_OR_NULL},
 				    {"name_id", INTEGER}, {"depth", NUMBER}),

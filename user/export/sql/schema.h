@@ -3,7 +3,7 @@
  * schema.h - the tables and views of a database. docs/sql.md says what each column is; the test holds the
  * two against each other.
  *
- * One text for all engines: integers and texts, a run in every row, and views that join two tables at a time,
+ * One text for all engines: numbers and texts, a run in every row, and views that join two tables at a time,
  * as ClickHouse 18.16 does not join more. What is changed here changes XSP_SQL_VERSION.
  */
 #ifndef XSP_EXPORT_SQL_SCHEMA_H
@@ -26,6 +26,7 @@ enum xsp_sql_table {
 	XSP_SQL_ENDINGS,
 	XSP_SQL_SPANS,
 	XSP_SQL_COUNTERS,
+	XSP_SQL_VALUES,
 	XSP_SQL_STACKS,
 	XSP_SQL_SAMPLES,
 	XSP_SQL_STATES,
@@ -40,6 +41,7 @@ enum xsp_sql_type {
 	XSP_SQL_I64,
 	XSP_SQL_U32, /* narrower where there are many rows: an engine by columns is faster by it */
 	XSP_SQL_U8,
+	XSP_SQL_F64,
 	XSP_SQL_STRING,
 	XSP_SQL_TYPES
 };

@@ -2,6 +2,7 @@
 /* sql.c - everything that a capture holds as rows of a database; its tables: docs/sql.md. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -386,6 +387,21 @@ static int sql_gpu(struct xsp_export *x, const struct xsp_gpu_activity *a)
 			   s.shared, s.graph);
 }
 
+static int sql_value(struct xsp_export *x, const struct xsp_value *v)
+{
+	struct database *d = x->state;
+	struct xsp_sql_value value = {.type = isfinite(v->value) ? XSP_SQL_REAL : XSP_SQL_NULL,
+				      .real = v->value};
+	uint64_t thread, name;
+	int rc = thread_of(d, v->pid, v->tid, &thread);
+
+	if (rc == 0)
+		rc = xsp_sql_name(d->rows, v->name, &name);
+	return rc < 0 ? rc
+		      : XSP_SQL_PUT(d->rows, XSP_SQL_VALUES, at(d, v->time_ns), INTEGER(thread),
+				    INTEGER(name), value);
+}
+
 static int sql_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 {
 	static const char *const pools[] = {
@@ -707,8 +723,8 @@ static void sql_discard(struct xsp_export *x)
 /* Both take the same rows. */
 #define ROWS                                                                                       \
 	.begin = sql_begin, .span = sql_span, .call = sql_call, .gpu = sql_gpu,                    \
-	.memory = sql_memory, .wait = sql_wait, .sample = sql_sample, .end = sql_end,              \
-	.discard = sql_discard
+	.memory = sql_memory, .value = sql_value, .wait = sql_wait, .sample = sql_sample,          \
+	.end = sql_end, .discard = sql_discard
 
 const struct xsp_export_format xsp_format_sql = {
 	.suffix = ".db",

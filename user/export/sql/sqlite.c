@@ -40,10 +40,8 @@ static int execute_text(struct sqlite *s, char *text)
 static char *table_text(const struct xsp_sql_table_text *t)
 {
 	static const char *const types[XSP_SQL_TYPES] = {
-		[XSP_SQL_I64] = "INTEGER",
-		[XSP_SQL_U32] = "INTEGER",
-		[XSP_SQL_U8] = "INTEGER",
-		[XSP_SQL_STRING] = "TEXT",
+		[XSP_SQL_I64] = "INTEGER", [XSP_SQL_U32] = "INTEGER", [XSP_SQL_U8] = "INTEGER",
+		[XSP_SQL_F64] = "REAL",	   [XSP_SQL_STRING] = "TEXT",
 	};
 	char *text = NULL;
 	size_t size;
@@ -153,6 +151,8 @@ static int sqlite_put(void *store, enum xsp_sql_table table, const struct xsp_sq
 		const struct xsp_sql_value *v = &values[i];
 		if (v->type == XSP_SQL_INTEGER)
 			rc = sqlite3_bind_int64(s, i + 2, v->integer);
+		else if (v->type == XSP_SQL_REAL)
+			rc = sqlite3_bind_double(s, i + 2, v->real);
 		else if (v->type == XSP_SQL_TEXT)
 			rc = bind_text(s, i + 2, v->text);
 		else
