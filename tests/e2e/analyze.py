@@ -123,7 +123,7 @@ def formats_and_statuses(folder):
                           (("--format", "xml"), "--format wants text, json or csv"),
                           (("-o", f"{folder}/r.xls"), "the ending must be .txt, .json or .csv"),
                           (("--top", "0"), "--top wants a number or all"),
-                          (("--from", "9000"), "is not in the recording"), ((path,), "give one capture file")):
+                          (("--from", "9000"), "is not in the recording"), ((path,), "the same capture")):
         done = xsptrace("analyze", path, *options, status=2)
         check(part in done.stderr and done.stderr.count("\n") == 1, "what is said", options, done.stderr)
     done = xsptrace("analyze", "/bin/true", status=9)

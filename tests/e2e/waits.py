@@ -140,10 +140,14 @@ def cpu_time_of_spans(folder):
         own = truth["threads"]["w_calls"]
         spans = trace.spans
         equal(len(spans), own["calls"], "spans")
-        for e in spans:
+        # absent where the kernel had not told the thread's return yet
+        known = [e for e in spans if "cpu_time (us)" in e["args"]]
+        for e in known:
             check(e["args"]["cpu_time (us)"] <= e["dur"] + 0.001, "more CPU time than time", e)
-        near(sum(e["args"]["cpu_time (us)"] for e in spans) * 1000, own["cpu_ns"], f"CPU time, least {least}",
-             ns=noise(threads_of(trace)["w_calls"]["switches"], before))
+        check(len(known) >= 0.9 * len(spans), "CPU time is known of few spans", len(known), len(spans))
+        if len(known) == len(spans):
+            near(sum(e["args"]["cpu_time (us)"] for e in spans) * 1000, own["cpu_ns"], f"CPU time, least {least}",
+                 ns=noise(threads_of(trace)["w_calls"]["switches"], before))
         states = states_of(trace)[own["tid"]]
         if least == "1s":  # each of them is too short, and told before an event of a span
             t = threads_of(trace)["w_calls"]
