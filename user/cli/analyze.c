@@ -46,18 +46,14 @@ static const char example[] =
 	"         xsptrace analyze run.xspt --from step:10..20 -o report.json --fail-on high\n"
 	"         xsptrace analyze rank0.xspt rank1.xspt\n";
 
-enum { OPT_FORMAT = 256, OPT_FAIL_ON, OPT_THRESHOLD, OPT_TOP, OPT_BATCH };
+enum { OPT_FAIL_ON = 256, OPT_THRESHOLD, OPT_BATCH };
 
 static const struct option longs[] = {
-	{"output", required_argument, NULL, 'o'},
-	{"format", required_argument, NULL, OPT_FORMAT},
 	{"fail-on", required_argument, NULL, OPT_FAIL_ON},
 	{"threshold", required_argument, NULL, OPT_THRESHOLD},
-	{"top", required_argument, NULL, OPT_TOP},
 	{"batch-size", required_argument, NULL, OPT_BATCH},
 	XSP_CUT_LONGS,
-	{"quiet", no_argument, NULL, 'q'},
-	{"help", no_argument, NULL, 'h'},
+	XSP_REPORT_LONGS,
 	{0},
 };
 
@@ -67,7 +63,6 @@ struct options {
 	int fail_on; /* enum xsp_severity; -1: nothing */
 	double *thresholds;
 	const char *batch; /* --batch-size, or NULL */
-	bool quiet, help;
 };
 
 /* ---- options ---- */
@@ -110,28 +105,15 @@ static int take_option(struct options *o, int code, char **argv, struct xsp_erro
 	case 'o':
 		o->output.path = optarg;
 		return 0;
-	case OPT_FORMAT:
-		return xsp_report_output_format(&o->output, optarg, err);
 	case OPT_FAIL_ON:
 		return take_severity(o, optarg, err);
 	case OPT_THRESHOLD:
 		return take_threshold(o, optarg, err);
-	case OPT_TOP:
-		return xsp_report_output_top(&o->output, optarg, err);
 	case OPT_BATCH:
 		o->batch = optarg;
 		return 0;
-	case 'q':
-		o->quiet = true;
-		return 0;
-	case 'h':
-		o->help = true;
-		return 0;
 	default:
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "%.200s: unknown option or missing value: see xsptrace "
-				     "analyze --help",
-				     argv[optind - 1]);
+		return xsp_report_output_option(&o->output, code, argv, "analyze", err);
 	}
 }
 
@@ -141,10 +123,10 @@ static int take_options(struct options *o, int argc, char **argv, struct xsp_err
 
 	optind = 1;
 	opterr = 0;
-	while (rc == 0 &&
-	       (code = getopt_long(argc, argv, ":o:qh" XSP_CUT_SHORTS, longs, NULL)) != -1)
+	while (rc == 0 && (code = getopt_long(argc, argv, ":" XSP_REPORT_SHORTS XSP_CUT_SHORTS,
+					      longs, NULL)) != -1)
 		rc = take_option(o, code, argv, err);
-	if (rc < 0 || o->help)
+	if (rc < 0 || o->output.help)
 		return rc;
 	if (optind >= argc)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
@@ -197,7 +179,8 @@ static int analyze(struct options *o, const char *path, struct xsp_report *repor
 {
 	struct xsp_capture_reader *reader = NULL;
 	struct xsp_timeline_counts counts = {.spans = 1};
-	const struct xsp_input_options input = {.progress = !o->quiet && isatty(STDERR_FILENO)};
+	const struct xsp_input_options input = {.progress =
+							!o->output.quiet && isatty(STDERR_FILENO)};
 	int rc = xsp_input_open(path, &input, &reader, err);
 
 	if (rc == 0)
@@ -210,7 +193,7 @@ static int analyze(struct options *o, const char *path, struct xsp_report *repor
 			.step = o->cut.step,
 			.batch = o->batch,
 			.thresholds = o->thresholds,
-			.watch = !o->quiet && isatty(STDERR_FILENO) ? &watch : NULL,
+			.watch = !o->output.quiet && isatty(STDERR_FILENO) ? &watch : NULL,
 			.counts = &counts,
 		};
 		rc = xsp_analyze(reader, &how, report, err);
@@ -263,7 +246,7 @@ int xsp_cmd_analyze(int argc, char **argv)
 		o.thresholds[i] = xsp_rules[i].threshold;
 	if (rc == 0)
 		rc = take_options(&o, argc, argv, &err);
-	if (rc == 0 && o.help) {
+	if (rc == 0 && o.output.help) {
 		print_help();
 		goto out;
 	}

@@ -48,18 +48,14 @@ static const char example[] =
 	"\nExample: xsptrace compare yesterday.xspt today.xspt -o diff.svg --fail-on slower\n"
 	"         xsptrace compare a1.xspt,a2.xspt,a3.xspt vs b1.xspt,b2.xspt,b3.xspt\n";
 
-enum { OPT_FORMAT = 256, OPT_FAIL_ON, OPT_THRESHOLD, OPT_TOP, OPT_WEIGHT };
+enum { OPT_FAIL_ON = 256, OPT_THRESHOLD, OPT_WEIGHT };
 
 static const struct option longs[] = {
-	{"output", required_argument, NULL, 'o'},
-	{"format", required_argument, NULL, OPT_FORMAT},
 	{"fail-on", required_argument, NULL, OPT_FAIL_ON},
 	{"threshold", required_argument, NULL, OPT_THRESHOLD},
-	{"top", required_argument, NULL, OPT_TOP},
 	{"weight", required_argument, NULL, OPT_WEIGHT},
 	XSP_CUT_LONGS,
-	{"quiet", no_argument, NULL, 'q'},
-	{"help", no_argument, NULL, 'h'},
+	XSP_REPORT_LONGS,
 	{0},
 };
 
@@ -85,7 +81,6 @@ struct comparing {
 	enum xsp_weight weight;
 	double threshold;
 	unsigned fail_on; /* enum xsp_compare_found */
-	bool quiet, help;
 	struct side sides[SIDES];
 	size_t side_count;
 };
@@ -163,30 +158,17 @@ static int take_option(struct comparing *c, int code, char **argv, struct xsp_er
 	switch (code) {
 	case 'o':
 		return take_output(c, optarg, err);
-	case OPT_FORMAT:
-		return xsp_report_output_format(&c->output, optarg, err);
 	case OPT_FAIL_ON:
 		return take_fail_on(c, optarg, err);
 	case OPT_THRESHOLD:
 		return take_threshold(c, optarg, err);
-	case OPT_TOP:
-		return xsp_report_output_top(&c->output, optarg, err);
 	case OPT_WEIGHT:
 		c->weight = xsp_weight_of(optarg);
 		return c->weight < XSP_WEIGHTS ? 0
 					       : xsp_wrong_value(err, "--weight", optarg,
 								 "wall, cpu, off-cpu or samples");
-	case 'q':
-		c->quiet = true;
-		return 0;
-	case 'h':
-		c->help = true;
-		return 0;
 	default:
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "%.200s: unknown option or missing value: see xsptrace "
-				     "compare --help",
-				     argv[optind - 1]);
+		return xsp_report_output_option(&c->output, code, argv, "compare", err);
 	}
 }
 
@@ -260,10 +242,10 @@ static int take_arguments(struct comparing *c, int argc, char **argv, struct xsp
 
 	optind = 1;
 	opterr = 0;
-	while (rc == 0 &&
-	       (code = getopt_long(argc, argv, ":o:qh" XSP_CUT_SHORTS, longs, NULL)) != -1)
+	while (rc == 0 && (code = getopt_long(argc, argv, ":" XSP_REPORT_SHORTS XSP_CUT_SHORTS,
+					      longs, NULL)) != -1)
 		rc = take_option(c, code, argv, err);
-	if (rc < 0 || c->help)
+	if (rc < 0 || c->output.help)
 		return rc;
 	rc = take_sides(c, argv + optind, argc - optind, err);
 	return rc < 0 ? rc : xsp_report_output_choose(&c->output, err);
@@ -350,7 +332,8 @@ static int read_capture(struct comparing *c, unsigned side, size_t index, struct
 {
 	struct capture *capture = &c->sides[side].captures[index];
 	struct xsp_capture_reader *reader = NULL;
-	const struct xsp_input_options input = {.progress = isatty(STDERR_FILENO)};
+	const struct xsp_input_options input = {.progress =
+							!c->output.quiet && isatty(STDERR_FILENO)};
 	int rc = xsp_input_open(capture->path, &input, &reader, err);
 
 	if (rc == 0)
@@ -375,7 +358,7 @@ static int read_capture(struct comparing *c, unsigned side, size_t index, struct
 
 static int read_all(struct comparing *c, struct xsp_error *err)
 {
-	const bool shown = !c->quiet && isatty(STDERR_FILENO);
+	const bool shown = !c->output.quiet && isatty(STDERR_FILENO);
 	int rc = 0;
 
 	for (unsigned i = 0; i < c->side_count && rc == 0; i++) {
@@ -476,7 +459,7 @@ int xsp_cmd_compare(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of the output */
 	signal(SIGXFSZ, SIG_IGN);
 	int rc = take_arguments(&c, argc, argv, &err);
-	if (rc == 0 && c.help)
+	if (rc == 0 && c.output.help)
 		printf("%s%s%s", usage, xsp_cut_help, example);
 	else if (rc == 0)
 		rc = compare(&c, &found, &err);

@@ -2,6 +2,7 @@
 #include "cli/report_output.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static const struct xsp_report_format {
 
 /* ---- options ---- */
 
-int xsp_report_output_format(struct xsp_report_output *o, const char *name, struct xsp_error *err)
+static int take_format(struct xsp_report_output *o, const char *name, struct xsp_error *err)
 {
 	for (size_t i = 0; i < FORMATS; i++)
 		if (strcmp(formats[i].name, name) == 0) {
@@ -36,7 +37,7 @@ int xsp_report_output_format(struct xsp_report_output *o, const char *name, stru
 	return xsp_wrong_value(err, "--format", name, "text, json or csv");
 }
 
-int xsp_report_output_top(struct xsp_report_output *o, const char *value, struct xsp_error *err)
+static int take_top(struct xsp_report_output *o, const char *value, struct xsp_error *err)
 {
 	uint64_t rows = 0;
 
@@ -45,6 +46,28 @@ int xsp_report_output_top(struct xsp_report_output *o, const char *value, struct
 	o->top = (size_t)rows;
 	o->top_given = true;
 	return 0;
+}
+
+int xsp_report_output_option(struct xsp_report_output *o, int code, char **argv, const char *verb,
+			     struct xsp_error *err)
+{
+	switch (code) {
+	case XSP_REPORT_FORMAT:
+		return take_format(o, optarg, err);
+	case XSP_REPORT_TOP:
+		return take_top(o, optarg, err);
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case 'h':
+		o->help = true;
+		return 0;
+	default:
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "%.200s: unknown option or missing value: see xsptrace %s "
+				     "--help",
+				     argv[optind - 1], verb);
+	}
 }
 
 int xsp_report_output_choose(struct xsp_report_output *o, struct xsp_error *err)

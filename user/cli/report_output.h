@@ -12,13 +12,24 @@ struct xsp_report_format;
 struct xsp_report_output {
 	const struct xsp_report_format *format;
 	const char *path; /* NULL: standard output */
-	bool top_given;
+	bool top_given, quiet, help;
 	size_t top; /* rows; 0: all */
 };
 
-/* --format and --top. 0 or a negative errno. */
-int xsp_report_output_format(struct xsp_report_output *o, const char *name, struct xsp_error *err);
-int xsp_report_output_top(struct xsp_report_output *o, const char *value, struct xsp_error *err);
+/* The options of every verb that writes a report, but for -o. */
+enum { XSP_REPORT_FORMAT = 768, XSP_REPORT_TOP };
+#define XSP_REPORT_LONGS                                                                           \
+	{"output", required_argument, NULL, 'o'},                                                  \
+		{"format", required_argument, NULL, XSP_REPORT_FORMAT},                            \
+		{"top", required_argument, NULL, XSP_REPORT_TOP},                                  \
+		{"quiet", no_argument, NULL, 'q'},                                                 \
+	{                                                                                          \
+		"help", no_argument, NULL, 'h'                                                     \
+	}
+#define XSP_REPORT_SHORTS "o:qh"
+/* 0 or a negative errno; one that is none of them is wrong: `argv` and `verb` are for what is said then. */
+int xsp_report_output_option(struct xsp_report_output *o, int code, char **argv, const char *verb,
+			     struct xsp_error *err);
 /* Behind all options: the ending says the format, where --format does not. 0 or a negative errno. */
 int xsp_report_output_choose(struct xsp_report_output *o, struct xsp_error *err);
 /* 0 or a negative errno. */
