@@ -5,16 +5,13 @@
 
 #include "analysis/ranks.h"
 #include "base/error.h"
-#include "export/export.h"
+#include "report/rank_names.h"
 
 struct xsp_job {
 	char **paths; /* of captures */
 	size_t count;
 	struct xsp_ranks *ranks; /* matched */
-	/* for outputs */
-	struct xsp_export_job export;
-	int64_t *shifts;
-	struct xsp_export_named *names;
+	struct xsp_rank_names names; /* for outputs */
 };
 
 /* Do these arguments of a verb name more than one capture? */
