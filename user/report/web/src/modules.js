@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-2-Clause
+import {h} from './dom.js';
+
+export default {
+  key: 'modules',
+  title: 'Modules',
+  applies: () => true,
+  render(element) {
+    element.append(h('p', {}, 'to come'));
+  },
+};
