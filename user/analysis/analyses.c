@@ -99,10 +99,9 @@ int xsp_analyze_ranks(struct xsp_ranks *ranks, const double *thresholds, struct 
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && rc == 0; i++) {
 		const long rule = xsp_rule_index(rules[i], strlen(rules[i]));
-		rc = xsp_ranks_find(ranks, rules[i],
-				    thresholds != NULL ? thresholds[rule]
-						       : xsp_rules[rule].threshold,
-				    report);
+		rc = xsp_ranks_find(
+			ranks, rules[i],
+			thresholds != NULL ? thresholds[rule] : xsp_rules[rule].threshold, report);
 	}
 	return rc;
 }

@@ -308,8 +308,7 @@ static void write_page(struct work *w, size_t index)
 					      .cut = o->cut,
 					      .step = o->step};
 	const struct xsp_page_output file = {.path = o->paths[index],
-					     .before = o->before != NULL ? &o->before[index]
-									 : NULL,
+					     .before = o->before != NULL ? &o->before[index] : NULL,
 					     .owner_uid = o->owner_uid,
 					     .owner_gid = o->owner_gid,
 					     .quiet = o->quiet};

@@ -124,8 +124,8 @@ int xsp_merged_seal(struct xsp_merged_stacks *m, const double factors[2])
 		for (unsigned side = 0; side < 2; side++) {
 			/* whole ones stay what they are, to the last digit */
 			if (factors[side] < 1 || factors[side] > 1)
-				n->self[side] = (uint64_t)llround((double)n->self[side] *
-								  factors[side]);
+				n->self[side] =
+					(uint64_t)llround((double)n->self[side] * factors[side]);
 			n->total[side] += n->self[side];
 			if (i > 0)
 				m->nodes[n->parent].total[side] += n->total[side];

@@ -219,9 +219,9 @@ int xsp_levels_value(struct xsp_levels *l, size_t lane, int64_t ns, double value
 	struct lane *to = &l->lanes[lane];
 	const uint64_t number = to->count > 0 ? to->cells[to->count - 1].votes + 1 : 0;
 
-	return append(
-		l, to,
-		&(struct xsp_level_cell){.start_ns = ns, .value = value, .count = 1, .votes = number});
+	return append(l, to,
+		      &(struct xsp_level_cell){
+			      .start_ns = ns, .value = value, .count = 1, .votes = number});
 }
 
 /* ---- the end ---- */

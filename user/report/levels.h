@@ -18,7 +18,8 @@ struct xsp_level_cell {
 		int64_t end_ns;
 		double value; /* of a counter */
 	};
-	uint32_t name; /* the caller's number: the name with more than half of the time, if there is such a one */
+	uint32_t
+		name; /* the caller's number: the name with more than half of the time, if there is such a one */
 	uint32_t count; /* spans in it; 1: the span as it was */
 	uint64_t votes; /* levels.c */
 };

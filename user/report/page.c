@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "analysis/analyses.h"
+#include "analysis/compare_read.h"
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "report/block.h"
@@ -19,12 +20,17 @@
 #define CELLS 1000000U
 #define TOP 1000U /* rows of a report's table */
 #define NOTE 256
+#define THRESHOLD 0.05 /* of a comparison */
 
 struct page {
 	const struct xsp_page_options *o;
 	struct xsp_ranks *ranks; /* of a job */
 	struct xsp_rank_names names;
-	struct xsp_report *report;
+	struct xsp_compare_capture *compared; /* of a comparison: all captures, and what it says */
+	struct xsp_report *comparison;
+	uint64_t steps[2], recorded_ns[2];
+	bool without_steps;
+	struct xsp_report *own; /* of analyze, where there is no comparison */
 	struct xsp_tracks *tracks;
 	struct xsp_trees *trees;
 	struct xsp_error *err;
@@ -92,11 +98,52 @@ static int match(struct page *p)
 
 /* ---- reading ---- */
 
-/* A capture's run for trees (NULL: not for them) and tracks. */
-static int run(struct page *p, size_t source, const struct xsp_cut *cut, struct xsp_trees *trees)
+/* A capture's run. */
+struct listening {
+	struct page *page;
+	size_t source;
+};
+
+/* Of compared captures the timeline shows the first one of the second side. */
+static bool is_shown(const struct xsp_page_options *o, size_t source)
 {
-	struct xsp_capture_reader *reader = p->o->sources[source].reader;
+	return o->sides == 0 || source == o->sides;
+}
+
+static int listen(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *t,
+		  struct xsp_timeline_sink *sinks, size_t *count, struct xsp_error *err)
+{
+	const struct listening *l = ctx;
+	struct page *p = l->page;
+	int rc = 0;
+
+	(void)err;
+	if (is_shown(p->o, l->source))
+		rc = xsp_tracks_begin(p->tracks, r, t, origin_of(p, l->source), &sinks[(*count)++]);
+	return rc == 0 && p->trees != NULL ? xsp_trees_begin(p->trees, r, t, sinks, count) : rc;
+}
+
+static int finish(void *ctx, const struct xsp_series *series, struct xsp_error *err)
+{
+	const struct listening *l = ctx;
+	struct page *p = l->page;
+	const unsigned side = l->source >= p->o->sides;
+	int rc = is_shown(p->o, l->source) ? xsp_tracks_end(p->tracks) : 0;
+
+	(void)err;
+	if (series != NULL) {
+		p->steps[side] += xsp_series_step_count(series);
+		p->recorded_ns[side] += xsp_series_recorded_ns(series);
+		p->without_steps = p->without_steps || xsp_series_step_count(series) == 0;
+	}
+	return rc == 0 && p->trees != NULL ? xsp_trees_end(p->trees, side) : rc;
+}
+
+static int run(struct page *p, size_t source, const struct xsp_cut *cut)
+{
 	struct xsp_timeline_sink sinks[XSP_TREE_SINKS + 1];
+	struct listening listening = {p, source};
+	struct xsp_capture_reader *reader = p->o->sources[source].reader;
 	struct xsp_timeline *timeline = NULL;
 	size_t count = 0;
 	int rc = xsp_timeline_new(reader, &timeline, p->err);
@@ -104,16 +151,11 @@ static int run(struct page *p, size_t source, const struct xsp_cut *cut, struct 
 	if (rc == 0 && cut != NULL)
 		rc = xsp_timeline_cut(timeline, cut);
 	if (rc == 0)
-		rc = xsp_tracks_begin(p->tracks, reader, timeline, origin_of(p, source),
-				      &sinks[count++]);
-	if (rc == 0 && trees != NULL)
-		rc = xsp_trees_begin(trees, reader, timeline, sinks, &count);
+		rc = listen(&listening, reader, timeline, sinks, &count, p->err);
 	if (rc == 0)
 		rc = xsp_timeline_run(timeline, sinks, count, p->err);
 	if (rc == 0)
-		rc = xsp_tracks_end(p->tracks);
-	if (rc == 0 && trees != NULL)
-		rc = xsp_trees_end(trees, 1);
+		rc = finish(&listening, NULL, p->err);
 	xsp_timeline_free(timeline);
 	return rc;
 }
@@ -121,12 +163,39 @@ static int run(struct page *p, size_t source, const struct xsp_cut *cut, struct 
 static int analyze(struct page *p)
 {
 	const struct xsp_analyze_options how = {.cut = p->o->cut, .step = p->o->step};
-	int rc = xsp_report_new(&p->report);
+	int rc = xsp_report_new(&p->own);
 
 	if (rc < 0)
 		return rc;
-	return is_job(p->o) ? xsp_analyze_ranks(p->ranks, NULL, p->report)
-			    : xsp_analyze(p->o->sources[0].reader, &how, p->report, p->err);
+	return is_job(p->o) ? xsp_analyze_ranks(p->ranks, NULL, p->own)
+			    : xsp_analyze(p->o->sources[0].reader, &how, p->own, p->err);
+}
+
+static int compare(struct page *p)
+{
+	const struct xsp_page_options *o = p->o;
+	unsigned found;
+	int rc = xsp_report_new(&p->comparison);
+
+	p->compared = calloc(o->source_count, sizeof(*p->compared));
+	if (rc < 0 || p->compared == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < o->source_count && rc == 0; i++) {
+		struct listening listening = {p, i};
+		const struct xsp_compare_how how = {.cut = o->cut,
+						    .step = o->step,
+						    .ctx = &listening,
+						    .begin = listen,
+						    .end = finish};
+		rc = xsp_compare_read(o->sources[i].reader, o->sources[i].name, &how,
+				      &p->compared[i], p->err);
+	}
+	if (rc < 0)
+		return rc;
+	const struct xsp_compare_side sides[2] = {
+		{p->compared, o->sides}, {p->compared + o->sides, o->source_count - o->sides}};
+	return xsp_compare(sides, 2, o->threshold > 0 ? o->threshold : THRESHOLD, p->comparison,
+			   &found);
 }
 
 static int begin(struct page *p)
@@ -143,9 +212,11 @@ static int read_all(struct page *p)
 	int rc = begin(p);
 
 	if (rc == 0)
-		rc = xsp_trees_new(false, &p->trees);
+		rc = xsp_trees_new(p->o->sides > 0, &p->trees);
+	if (rc == 0 && p->o->sides > 0)
+		return compare(p);
 	for (size_t i = 0; i < p->o->source_count && rc == 0; i++)
-		rc = run(p, i, p->o->cut, p->trees);
+		rc = run(p, i, p->o->cut);
 	return rc == 0 ? analyze(p) : rc;
 }
 
@@ -153,7 +224,11 @@ static void end(struct page *p)
 {
 	xsp_tracks_free(p->tracks);
 	xsp_trees_free(p->trees);
-	xsp_report_free(p->report);
+	for (size_t i = 0; p->compared != NULL && i < p->o->source_count; i++)
+		xsp_compare_clear(&p->compared[i]);
+	free(p->compared);
+	xsp_report_free(p->comparison);
+	xsp_report_free(p->own);
 	xsp_rank_names_clear(&p->names);
 	xsp_ranks_free(p->ranks);
 }
@@ -183,9 +258,12 @@ static void put_capture(struct xsp_json_writer *j, const struct xsp_page_source 
 	xsp_json_end(j, '{');
 }
 
+/* Of a comparison the second side. */
 static const char *title_of(const struct xsp_page_options *o)
 {
-	return o->sources[o->sides > 0 ? o->sides : 0].name;
+	const char *name = o->sources[o->sides].name, *slash = strrchr(name, '/');
+
+	return slash != NULL && slash[1] != '\0' ? slash + 1 : name;
 }
 
 static int put_page(struct page *p, FILE *f)
@@ -220,12 +298,20 @@ static int put_page(struct page *p, FILE *f)
 
 static int put_report(struct page *p, FILE *f)
 {
-	return xsp_report_write_json(p->report, f, &(struct xsp_report_how){.top = TOP});
+	const struct xsp_report *report =
+		p->compared != NULL ? p->compared[p->o->sides].report : p->own;
+
+	return xsp_report_write_json(report, f, &(struct xsp_report_how){.top = TOP});
+}
+
+static int put_comparison(struct page *p, FILE *f)
+{
+	return xsp_report_write_json(p->comparison, f, &(struct xsp_report_how){.top = TOP});
 }
 
 static int put_trees(struct page *p, FILE *f)
 {
-	return xsp_trees_write(p->trees, (const uint64_t[2]){0, 0}, f);
+	return xsp_trees_write(p->trees, p->without_steps ? p->recorded_ns : p->steps, f);
 }
 
 static int put_timeline(struct page *p, FILE *f)
@@ -238,10 +324,8 @@ static const struct {
 	const char *key;
 	int (*put)(struct page *p, FILE *f);
 } blocks[] = {
-	{"report", put_report},
-	{"trees", put_trees},
-	{"timeline", put_timeline},
-	{"page", put_page},
+	{"report", put_report},	    {"compare", put_comparison}, {"trees", put_trees},
+	{"timeline", put_timeline}, {"page", put_page},
 };
 
 static int write_block(struct page *p, FILE *to, const char *key,
@@ -263,8 +347,7 @@ static int write_template(const struct xsp_page_options *o, const char *stop, FI
 {
 	const char *from = strstr(xsp_template(), "<title>");
 	const char *to = from != NULL ? strstr(from, "</title>") : NULL;
-	const char *name = strrchr(title_of(o), '/');
-	char *title = xsp_xml_escaped(name != NULL ? name + 1 : title_of(o), NULL);
+	char *title = xsp_xml_escaped(title_of(o), NULL);
 
 	if (title == NULL)
 		return -ENOMEM;
@@ -286,7 +369,8 @@ static int write_page(struct page *p, FILE *f)
 	int rc = at != NULL ? write_template(p->o, at, f) : -EINVAL;
 
 	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]) && rc == 0; i++)
-		rc = write_block(p, f, blocks[i].key, blocks[i].put);
+		if (blocks[i].put != put_comparison || p->comparison != NULL)
+			rc = write_block(p, f, blocks[i].key, blocks[i].put);
 	if (rc == 0)
 		fputs(at + strlen(XSP_TEMPLATE_BLOCKS), f);
 	return rc == 0 && ferror(f) ? -EIO : rc;
@@ -348,7 +432,8 @@ int xsp_page_timeline(const struct xsp_page_options *o, uint64_t from_ns, uint64
 	*length = 0;
 	for (size_t i = 0; i < o->source_count && rc == 0; i++) {
 		const struct xsp_cut cut = part_of(&p, i, from_ns, to_ns);
-		rc = run(&p, i, &cut, NULL);
+		if (is_shown(o, i))
+			rc = run(&p, i, &cut);
 	}
 	FILE *f = rc == 0 ? open_memstream(&text, length) : NULL;
 	if (rc == 0)

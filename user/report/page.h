@@ -13,8 +13,9 @@
  * "page"      JSON {"version":1, "tool":"xsptrace 0.x", "title":TEXT, "written":"2026-11-23T07:00:00Z",
  *             "captures":[{"name":TEXT, "host":TEXT, "start":"ISO time", "duration_ns":N}], "cut":TEXT or absent,
  *             "server":true where `view` serves it, "notes":[TEXT...]}: notes say what the page leaves out.
- * "report"    JSON exactly as `analyze --format json --top N` writes it (docs/analyze.md).
- * "compare"   JSON exactly as `compare --format json` writes it, where two sides were given.
+ * "report"    JSON exactly as `analyze --format json --top 1000` writes it (docs/analyze.md), of a comparison that of the
+ *             second side's first capture, which is also what the timeline shows.
+ * "compare"   JSON exactly as `compare --format json --top 1000` writes it, where two sides were given.
  * "trees"     JSON {"names":[TEXT...], "trees":[{"key":"wall", "title":TEXT, "unit":"ns" or "samples",
  *             "parent":[...], "name":[...], "kind":[...], "self":[...], "before":[...], "count":[...]}]}: arrays of one
  *             length; node 0 is the root (parent -1), parents stand before children; `self` is the node's own value, that
@@ -63,6 +64,7 @@ struct xsp_page_options {
 	const struct xsp_page_source *sources;
 	size_t source_count; /* several: ranks of a job, or with `sides` a comparison */
 	size_t sides; /* 0: no comparison; else the first so many sources are the side "before" */
+	double threshold; /* of a comparison: what differs by less is the same; 0: 5 % */
 	const struct xsp_cut *cut; /* NULL: all */
 	const char *step; /* what marks a step (analysis/steps.h); NULL: the known names */
 	size_t cells; /* of the timeline, at most; 0: 1,000,000 */

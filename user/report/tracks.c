@@ -21,7 +21,9 @@
 #include "timeline/gpu_category.h"
 
 #define MAGIC 0x54505358U /* "XSPT" */
-#define TEXT (1U << 31) /* in a cell's name: a number of the block's texts, and not one of the timeline's */
+#define TEXT                                                                                       \
+	(1U                                                                                        \
+	 << 31) /* in a cell's name: a number of the block's texts, and not one of the timeline's */
 
 enum kind { SPANS, STATES, STREAM, COUNTER, KINDS };
 static const char *const kinds[KINDS] = {"spans", "states", "gpu", "counter"};
@@ -232,9 +234,9 @@ static int take_span(struct xsp_export *x, const struct xsp_span *span)
 	const struct xsp_shown_row *row = xsp_shown_get(t->rows, span);
 	struct track *track = row != NULL ? track_of(t, row) : NULL;
 
-	return track == NULL ? -ENOMEM
-			     : put_span(t, track, span->depth, span->start_ns, span->end_ns,
-					span->name);
+	return track == NULL
+		       ? -ENOMEM
+		       : put_span(t, track, span->depth, span->start_ns, span->end_ns, span->name);
 }
 
 static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
@@ -438,10 +440,10 @@ int xsp_tracks_end(struct xsp_tracks *t)
 static int by_place(const void *a, const void *b)
 {
 	const struct track *x = a, *y = b;
-	const uint32_t left[] = {x->kind == STREAM,  x->order, x->pid, x->kind == COUNTER,
-				 x->tid,	     x->row,   x->kind};
-	const uint32_t right[] = {y->kind == STREAM, y->order, y->pid, y->kind == COUNTER,
-				  y->tid,	     y->row,   y->kind};
+	const uint32_t left[] = {
+		x->kind == STREAM, x->order, x->pid, x->kind == COUNTER, x->tid, x->row, x->kind};
+	const uint32_t right[] = {
+		y->kind == STREAM, y->order, y->pid, y->kind == COUNTER, y->tid, y->row, y->kind};
 
 	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
 		if (left[i] != right[i])

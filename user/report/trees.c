@@ -33,9 +33,8 @@ enum kind { SPAN, PYTHON, NATIVE, KERNEL, THREAD, MODULE }; /* as in page.h */
 static const struct {
 	enum xsp_weight weight;
 	unsigned tree;
-} weights[] = {{XSP_WEIGHT_WALL, WALL},
-	       {XSP_WEIGHT_OFF_CPU, OFF_CPU},
-	       {XSP_WEIGHT_SAMPLES, SAMPLES}};
+} weights[] = {
+	{XSP_WEIGHT_WALL, WALL}, {XSP_WEIGHT_OFF_CPU, OFF_CPU}, {XSP_WEIGHT_SAMPLES, SAMPLES}};
 #define WEIGHTS (sizeof(weights) / sizeof(weights[0]))
 
 struct xsp_trees {
@@ -155,7 +154,8 @@ int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
 			(struct xsp_timeline_sink){.ctx = t->python, .span = take_python};
 	}
 	/* where not all was recorded, what was alive is not known */
-	if (xsp_timeline_has_allocations(timeline) && !xsp_timeline_allocations_in_windows(timeline))
+	if (xsp_timeline_has_allocations(timeline) &&
+	    !xsp_timeline_allocations_in_windows(timeline))
 		sinks[(*count)++] =
 			(struct xsp_timeline_sink){.ctx = &t->peak, .memory = take_memory};
 	return 0;
@@ -221,9 +221,9 @@ static int merge_memory(struct xsp_trees *t, unsigned side)
 		if (s->peak == 0)
 			continue;
 		if (sites[i].place != 0)
-			rc = xsp_merged_child(
-				tree, node, xsp_timeline_name(t->timeline, sites[i].place - 1),
-				&node);
+			rc = xsp_merged_child(tree, node,
+					      xsp_timeline_name(t->timeline, sites[i].place - 1),
+					      &node);
 		if (rc == 0)
 			rc = xsp_merged_child(
 				tree, node,
@@ -348,8 +348,7 @@ static int choose(struct writing *w)
 		if (w->place[n->parent] == 0 || is_small(tree, n))
 			continue;
 		w->place[i] = (uint32_t)w->count + 1;
-		rc = show(w, w->place[n->parent] - 1, n->name, kind_of(w, n), n->self,
-			  n->calls[1]);
+		rc = show(w, w->place[n->parent] - 1, n->name, kind_of(w, n), n->self, n->calls[1]);
 		if (rc == 0)
 			rc = show_small(w, i);
 	}
@@ -451,7 +450,8 @@ void xsp_trees_note(const struct xsp_trees *t, char *out, size_t size)
 	*out = '\0';
 	if (t->small > 0)
 		snprintf(out, size,
-			 "In flame graph and sunburst %" PRIu64 " branches of less than 1/%u of the "
+			 "In flame graph and sunburst %" PRIu64
+			 " branches of less than 1/%u of the "
 			 "whole are shown together, as (small).",
 			 t->small, SMALL);
 }
