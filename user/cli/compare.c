@@ -240,10 +240,7 @@ static int take_sides(struct comparing *c, char **words, int count, struct xsp_e
 				     "-o %.200s: --from and --to are times of one capture, and "
 				     "a page is of all of each",
 				     c->page);
-	if (c->page != NULL && xsp_page_missing() != NULL)
-		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "-o %.200s: %s", c->page,
-				     xsp_page_missing());
-	return 0;
+	return c->page != NULL ? xsp_page_output_check(c->page, err) : 0;
 }
 
 static int take_arguments(struct comparing *c, int argc, char **argv, struct xsp_error *err)

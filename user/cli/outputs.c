@@ -27,6 +27,7 @@ struct work {
 	struct xsp_export **exports; /* NULL where it could not be opened */
 	char **elsewhere; /* the names of those that could not have theirs */
 	char **notes; /* what is to be said of them */
+	bool *pages; /* those that are pages, and can be written */
 	struct xsp_timeline_sink *sinks;
 	size_t sink_count;
 	int status;
@@ -117,9 +118,10 @@ static int open_all(struct work *w)
 	w->exports = calloc(o->count + 1, sizeof(struct xsp_export *));
 	w->elsewhere = calloc(o->count + 1, sizeof(char *));
 	w->notes = calloc(o->count + 1, sizeof(char *));
+	w->pages = calloc(o->count + 1, sizeof(*w->pages));
 	w->sinks = calloc(o->count + 2, sizeof(*w->sinks));
-	if (w->exports == NULL || w->elsewhere == NULL || w->notes == NULL || w->sinks == NULL ||
-	    (o->summary && xsp_summary_new(w->timeline, &w->summary) < 0)) {
+	if (w->exports == NULL || w->elsewhere == NULL || w->notes == NULL || w->pages == NULL ||
+	    w->sinks == NULL || (o->summary && xsp_summary_new(w->timeline, &w->summary) < 0)) {
 		xsp_error_set(&err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 		failed(w, &err);
 		return -ENOMEM;
@@ -144,8 +146,14 @@ static int open_all(struct work *w)
 			.job = o->job != NULL ? &o->job->names.job : NULL,
 		};
 		struct xsp_error why = {0};
-		if (is_capture(o->paths[i]) || is_page(o->paths[i]))
+		if (is_capture(o->paths[i]))
 			continue;
+		if (is_page(o->paths[i])) {
+			w->pages[i] = xsp_page_output_check(o->paths[i], &why) == 0;
+			if (!w->pages[i])
+				failed(w, &why);
+			continue;
+		}
 		if (xsp_export_open(&options, w->reader, w->timeline, &w->exports[i], &why) < 0) {
 			w->exports[i] = NULL;
 			failed(w, &why);
@@ -353,7 +361,7 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 	}
 	finish_all(&w, complete);
 	for (size_t i = 0; complete && i < o->count; i++)
-		if (is_page(o->paths[i]))
+		if (w.pages[i])
 			write_page(&w, i);
 	say_damage(&w);
 	if (complete)
@@ -361,6 +369,7 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 	if (complete && o->counts != NULL)
 		*o->counts = *xsp_timeline_counts(w.timeline);
 out:
+	free(w.pages);
 	xsp_summary_free(w.summary);
 	xsp_timeline_free(w.timeline);
 	xsp_capture_close(last);

@@ -17,6 +17,14 @@ const char *xsp_format_missing(const struct xsp_export_format *format)
 	return format->whole ? xsp_page_missing() : format->missing;
 }
 
+int xsp_page_output_check(const char *path, struct xsp_error *err)
+{
+	if (xsp_page_missing() != NULL)
+		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s", path,
+				     xsp_page_missing());
+	return xsp_export_check(path, err);
+}
+
 /* Into the new file, whose descriptor stays its own. */
 static int write_to(const struct xsp_out *out, const char *path,
 		    const struct xsp_page_options *page, struct xsp_error *err)
@@ -52,9 +60,6 @@ int xsp_page_output_write(const struct xsp_page_output *o, const struct xsp_page
 	struct stat st;
 	struct xsp_out *out;
 
-	if (xsp_page_missing() != NULL)
-		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s",
-				     o->path, xsp_page_missing());
 	int rc = xsp_out_open(&how, &out, err);
 	if (rc < 0)
 		return rc;

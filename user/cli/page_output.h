@@ -16,7 +16,9 @@ struct xsp_page_output {
 	gid_t owner_gid;
 	bool quiet; /* else it is said what was written */
 };
-/* 0 or a negative errno. */
+/* Can there be a page at `path`, as it looks now? 0 or a negative errno. */
+int xsp_page_output_check(const char *path, struct xsp_error *err);
+/* Behind the check. 0 or a negative errno. */
 int xsp_page_output_write(const struct xsp_page_output *o, const struct xsp_page_options *page,
 			  struct xsp_error *err);
 

@@ -308,10 +308,13 @@ static int show(struct writing *w, uint32_t parent, const char *name, enum kind 
 	return 0;
 }
 
+/* On both sides, of which one may have nothing at all. */
 static bool is_small(const struct xsp_merged_stacks *tree, const struct xsp_merged_node *n)
 {
-	return n->total[0] < tree->nodes[0].total[0] / SMALL + (tree->nodes[0].total[0] == 0) &&
-	       n->total[1] < tree->nodes[0].total[1] / SMALL + (tree->nodes[0].total[1] == 0);
+	const uint64_t *all = tree->nodes[0].total;
+
+	return all[0] + all[1] > 0 && n->total[0] <= all[0] / SMALL &&
+	       n->total[1] <= all[1] / SMALL;
 }
 
 /* Those children of one node that are small, as one. */
