@@ -130,9 +130,6 @@ static int open_all(struct work *w)
 		xsp_summary_mark_steps(w->summary, o->step);
 		w->sinks[w->sink_count++] = xsp_summary_sink(w->summary);
 	}
-	if (o->progress)
-		w->sinks[w->sink_count++] =
-			(struct xsp_timeline_sink){.ctx = w, .span = show_progress};
 	for (size_t i = 0; i < o->count; i++) {
 		struct xsp_export_options options = {
 			.path = o->paths[i],
@@ -161,6 +158,9 @@ static int open_all(struct work *w)
 		}
 		w->sinks[w->sink_count++] = xsp_export_sink(w->exports[i]);
 	}
+	if (o->progress && w->sink_count > 0)
+		w->sinks[w->sink_count++] =
+			(struct xsp_timeline_sink){.ctx = w, .span = show_progress};
 	return 0;
 }
 
@@ -351,8 +351,11 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 		goto out;
 	}
 	if (open_all(&w) == 0) {
-		complete = xsp_timeline_run(w.timeline, w.sinks, w.sink_count, &err) == 0;
-		if (complete && o->job != NULL)
+		/* a page reads by itself */
+		const bool listens = w.sink_count > 0 || o->counts != NULL;
+		complete =
+			!listens || xsp_timeline_run(w.timeline, w.sinks, w.sink_count, &err) == 0;
+		if (complete && listens && o->job != NULL)
 			complete = run_others(&w, &last, &err);
 		if (w.spans >= 65536 && o->progress)
 			fputs("\r\033[K", stderr);
