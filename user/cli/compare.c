@@ -35,7 +35,7 @@ static const char usage[] =
 	"\n"
 	"  -o OUT               .svg: a differential flame graph; .folded: stacks with both "
 	"counts\n"
-	"                       (two sides); .txt, .json, .csv: the report, instead of on "
+	"                       .html: a page with everything (two sides); .txt, .json, .csv: the report, instead of on "
 	"standard\n"
 	"                       output\n"
 	"      --format F       text, json or csv\n"

@@ -448,13 +448,25 @@ int xsp_trees_write(struct xsp_trees *t, const uint64_t units[2], FILE *f)
 	return rc == 0 && j.failed ? -ENOMEM : rc;
 }
 
-void xsp_trees_note(const struct xsp_trees *t, char *out, size_t size)
+void xsp_trees_notes(const struct xsp_trees *t, struct xsp_json_writer *j)
 {
-	*out = '\0';
-	if (t->small > 0)
-		snprintf(out, size,
-			 "In flame graph and sunburst %" PRIu64
-			 " branches of less than 1/%u of the "
-			 "whole are shown together, as (small).",
+	char text[256];
+	uint64_t merged = 0;
+
+	for (size_t i = 0; i < TREES; i++)
+		merged += t->trees[i].merged;
+	if (t->small > 0) {
+		snprintf(text, sizeof(text),
+			 "In flame graph and sunburst %" PRIu64 " branches of less than 1/%u of "
+			 "the whole are shown together, as (small).",
 			 t->small, SMALL);
+		xsp_json_text(j, NULL, text);
+	}
+	if (merged > 0) {
+		snprintf(text, sizeof(text),
+			 "The tree of stacks was full: %" PRIu64 " calls are in a frame further "
+			 "out than their own.",
+			 merged);
+		xsp_json_text(j, NULL, text);
+	}
 }
