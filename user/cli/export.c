@@ -218,6 +218,7 @@ static int export_one(struct options *o, const char *path)
 		o->outputs.step = o->cut.step;
 		o->outputs.cut = o->cut.given ? &o->cut.cut : NULL;
 		o->outputs.counts = &counts;
+		o->outputs.name = path;
 		status = xsp_write_outputs(reader, &o->outputs);
 		if (status == XSP_STATUS_OK && o->cut.given && counts.spans + counts.values == 0)
 			status = nothing_left(&o->cut);
