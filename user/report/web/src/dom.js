@@ -34,3 +34,25 @@ const HARMFUL = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u20
 
 /** A name as it may be shown: in one line, with nothing hidden in it. */
 export const printable = (text) => text.replace(HARMFUL, '\ufffd');
+
+/**
+ * A link to another place of the page; what it does not name stays as it is when it is followed.
+ * @param {import('./place.js').Place} place
+ * @param {Partial<import('./place.js').State>} changes
+ * @param {Record<string, any>} attributes
+ * @param {...any} children
+ */
+export const placeLink = (place, changes, attributes, ...children) =>
+  h(
+    'a',
+    {
+      ...attributes,
+      href: place.link(changes),
+      onclick: (event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return; // a window of its own
+        event.preventDefault();
+        place.go(changes);
+      },
+    },
+    ...children,
+  );

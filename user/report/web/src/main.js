@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The frame of the page: head, tabs, search, keys.
 import {Data} from './blocks.js';
-import {h, printable} from './dom.js';
+import {h, placeLink, printable} from './dom.js';
 import {format} from './format.js';
 import {openHelp} from './help.js';
 import {Place} from './place.js';
@@ -47,7 +47,7 @@ function head(data, place, search) {
       facts.length > 1 ? `${facts.length} captures` : printable(facts[0] ?? ''),
     ),
     page.cut && h('span', {class: 'chip', title: 'the page shows a part of the recording'}, printable(page.cut)),
-    lost && h('a', {class: 'chip bad', href: place.link({tab: 'summary'}), title: lost}, 'events were lost'),
+    lost && placeLink(place, {tab: 'summary'}, {class: 'chip bad', title: lost}, 'events were lost'),
     h('span', {class: 'grow'}),
     search,
     theme,
@@ -93,18 +93,14 @@ function tabbed(tabs, data, place) {
   const links = new Map(
     tabs.map((tab, i) => [
       tab.key,
-      h(
-        'a',
+      placeLink(
+        place,
+        {tab: tab.key},
         {
           role: 'tab',
           id: `tab-${tab.key}`,
           'aria-controls': `panel-${tab.key}`,
           title: `${tab.title} (${(i + 1) % 10})`,
-          onclick: (event) => {
-            if (event.ctrlKey || event.metaKey || event.shiftKey) return; // a window of its own
-            event.preventDefault();
-            place.go({tab: tab.key});
-          },
         },
         tab.title,
       ),
@@ -149,7 +145,7 @@ function tabbed(tabs, data, place) {
       if (shown.has(tab.key)) {
         (await shown.get(tab.key))?.update?.(place.state);
       } else {
-        shown.set(tab.key, tab.render(panel, data, place));
+        shown.set(tab.key, tab.render(panel, data, place, tabs));
         await shown.get(tab.key);
       }
     } catch (error) {

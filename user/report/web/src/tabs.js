@@ -20,8 +20,8 @@ import summary from './summary.js';
  * @property {[string, string][]} [keys] its own keys, and what they do, for the help
  * @property {boolean} [wide] takes the whole window, and scrolls by itself
  * @property {(data: import('./blocks.js').Data) => boolean} applies whether there is anything to show
- * @property {(element: HTMLElement, data: import('./blocks.js').Data, place: import('./place.js').Place) =>
- *   Shown | void | Promise<Shown | void>} render fills the element, once, when the tab is first shown
+ * @property {(element: HTMLElement, data: import('./blocks.js').Data, place: import('./place.js').Place, tabs: Tab[]) =>
+ *   Shown | void | Promise<Shown | void>} render fills the element, once, when the tab is first shown; tabs: all that apply
  */
 
 /** @type {Tab[]} */
