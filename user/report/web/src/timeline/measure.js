@@ -69,7 +69,7 @@ function find(lanes, match, place, direction) {
     if (direction > 0 && start[i] === place.start && order <= place.order) i++;
     if (direction < 0 && !(start[i] === place.start && order < place.order)) i--;
     for (; i >= 0 && i < n; i += direction) {
-      if (best && direction * (start[i] - best.start) >= 0) break;
+      if (best && (direction > 0 ? start[i] >= best.start : start[i] < best.start)) break;
       if (!match[name[i]]) continue;
       best = {order, index: i, start: start[i]};
       break;
