@@ -164,9 +164,11 @@ export function makeTree(tree, names, title) {
       }
     }
     lay(false);
+    about.textContent = `${format(total[0], tree.unit)}${wanted ? `, ${rows.length > 0 ? 'what matches the search, and what is above it' : 'nothing matches the search'}` : ''}`;
   }
 
-  const element = h('div', {class: 'table'}, h('div', {class: 'caption'}, h('h3', {}, title), h('span', {class: 'quiet'}, format(total[0], tree.unit))), box);
+  const about = h('span', {class: 'quiet'});
+  const element = h('div', {class: 'table'}, h('div', {class: 'caption'}, h('h3', {}, title), about), box);
   return {element, update};
 }
 
