@@ -33,7 +33,9 @@ function timelineOf(json, columns) {
   const head = Buffer.alloc(8);
   head.write('XSPT', 'latin1');
   head.writeUInt32LE(text.length, 4);
-  return new Uint8Array(Buffer.concat([head, Buffer.from(text), ...columns.map((c) => Buffer.from(c.buffer))]));
+  return new Uint8Array(
+    Buffer.concat([head, Buffer.from(text), ...columns.map((c) => Buffer.from(c.buffer))]),
+  );
 }
 
 test('columns of a timeline are views of its bytes', () => {
@@ -51,7 +53,14 @@ test('a timeline that is damaged is said to be', () => {
   assert.throws(() => readTimeline(Uint8Array.from(good, (b, i) => (i === 0 ? 0 : b))), /no timeline/);
   assert.throws(() => readTimeline(good.slice(0, 12)), /cut off/);
   const {f64} = readTimeline(good);
-  for (const [at, count] of [[0, 2], [8, 1], [-8, 1], [0, -1], [NaN, 1]]) assert.throws(() => f64(at, count), /cut off/);
+  for (const [at, count] of [
+    [0, 2],
+    [8, 1],
+    [-8, 1],
+    [0, -1],
+    [NaN, 1],
+  ])
+    assert.throws(() => f64(at, count), /cut off/);
 });
 
 test('the made-up page is one by page.h: every column lies in the block', () => {
@@ -59,8 +68,12 @@ test('the made-up page is one by page.h: every column lies in the block', () => 
   for (const track of head.tracks) {
     for (const level of track.lanes.flatMap((lane) => lane.levels)) {
       const start = f64(level.start, level.cells);
-      assert.ok(start.every((at, i) => i === 0 || at >= start[i - 1]), 'in order');
-      if (track.kind !== 'counter') assert.ok(u32(level.name, level.cells).every((name) => name < head.names.length));
+      assert.ok(
+        start.every((at, i) => i === 0 || at >= start[i - 1]),
+        'in order',
+      );
+      if (track.kind !== 'counter')
+        assert.ok(u32(level.name, level.cells).every((name) => name < head.names.length));
     }
   }
 });

@@ -5,11 +5,32 @@ import test from 'node:test';
 import {format, formatBytes, formatCount, formatNs} from '../src/format.js';
 
 test('times, bytes and counts are written as by the tool', () => {
-  const times = [[0, '0 ns'], [999, '999 ns'], [1000, '1.00 us'], [1234567, '1.23 ms'], [45678901, '45.7 ms'], [999960000, '1.00 s'], [3600000000000, '3600 s'], [-1500, '-1.50 us']];
+  const times = [
+    [0, '0 ns'],
+    [999, '999 ns'],
+    [1000, '1.00 us'],
+    [1234567, '1.23 ms'],
+    [45678901, '45.7 ms'],
+    [999960000, '1.00 s'],
+    [3600000000000, '3600 s'],
+    [-1500, '-1.50 us'],
+  ];
   for (const [ns, text] of times) assert.equal(formatNs(ns), text);
   assert.equal(formatBytes(1536), '1.50 KiB');
-  for (const [bytes, text] of [[1023, '1023 B'], [1048000, '1023 KiB'], [1048100, '1.00 MiB']]) assert.equal(formatBytes(bytes), text);
-  for (const [n, text] of [[0, '0'], [999, '999'], [1234567, '1,234,567'], [95.4, '95.4'], [12345.6, '1.235e+04']]) assert.equal(formatCount(n), text);
+  for (const [bytes, text] of [
+    [1023, '1023 B'],
+    [1048000, '1023 KiB'],
+    [1048100, '1.00 MiB'],
+  ])
+    assert.equal(formatBytes(bytes), text);
+  for (const [n, text] of [
+    [0, '0'],
+    [999, '999'],
+    [1234567, '1,234,567'],
+    [95.4, '95.4'],
+    [12345.6, '1.235e+04'],
+  ])
+    assert.equal(formatCount(n), text);
 });
 
 test('each unit has its form, and what is not known is "-"', () => {

@@ -28,13 +28,33 @@ function fakeWindow(hash = '') {
 }
 
 test('a place survives its address, whatever names are in it', () => {
-  const state = {tab: 'timeline', from: 1234567890, to: 9e15, q: 'a&b=c #1 <ü> %41', sel: '"\u202e\n', sort: 'operations.operations:-self_ns'};
+  const state = {
+    tab: 'timeline',
+    from: 1234567890,
+    to: 9e15,
+    q: 'a&b=c #1 <ü> %41',
+    sel: '"\u202e\n',
+    sort: 'operations.operations:-self_ns',
+  };
   assert.deepEqual(parsePlace(formatPlace(state)), state);
 });
 
 test('what an address says wrongly is left out', () => {
-  for (const hash of ['', '#', '#from=1', '#from=5&to=5', '#from=x&to=9', '#from=-1&to=9', '#from=1&to=Infinity', '#unknown=1'])
-    assert.deepEqual(parsePlace(hash), {tab: '', from: undefined, to: undefined, q: '', sel: '', sort: ''}, hash);
+  for (const hash of [
+    '',
+    '#',
+    '#from=1',
+    '#from=5&to=5',
+    '#from=x&to=9',
+    '#from=-1&to=9',
+    '#from=1&to=Infinity',
+    '#unknown=1',
+  ])
+    assert.deepEqual(
+      parsePlace(hash),
+      {tab: '', from: undefined, to: undefined, q: '', sel: '', sort: ''},
+      hash,
+    );
 });
 
 test('going somewhere makes a place to come back to; typing does not', (t) => {
@@ -53,7 +73,14 @@ test('going somewhere makes a place to come back to; typing does not', (t) => {
   window.back();
   assert.deepEqual(place.state.q, 'mm');
   window.back();
-  assert.deepEqual(seen, [['operations', ''], ['operations', 'm'], ['operations', 'mm'], ['memory', 'mm'], ['operations', 'mm'], ['summary', '']]);
+  assert.deepEqual(seen, [
+    ['operations', ''],
+    ['operations', 'm'],
+    ['operations', 'mm'],
+    ['memory', 'mm'],
+    ['operations', 'mm'],
+    ['summary', ''],
+  ]);
 });
 
 test('what was typed is kept when the reader goes on before it was written', (t) => {

@@ -21,15 +21,26 @@ const names = (list) => list.map((row) => row.name);
 test('rows are sorted by figures and by names with numbers; what is not known comes last both ways', () => {
   assert.deepEqual(names(sortRows(rows, {key: 'self_ns', down: false})), ['<Mm>', 'step 9', 'step 10']);
   assert.deepEqual(names(sortRows(rows, {key: 'name', down: true})), ['step 10', 'step 9', '<Mm>']);
-  assert.deepEqual(names(sortRows(rows, {key: 'calls', down: true})), ['step 9', 'step 10', '<Mm>'], 'equals keep their order');
-  const some = [{name: 'a', x: null}, {name: 'b', x: 1}, {name: 'c', x: 2}];
+  assert.deepEqual(
+    names(sortRows(rows, {key: 'calls', down: true})),
+    ['step 9', 'step 10', '<Mm>'],
+    'equals keep their order',
+  );
+  const some = [
+    {name: 'a', x: null},
+    {name: 'b', x: 1},
+    {name: 'c', x: 2},
+  ];
   assert.deepEqual(names(sortRows(some, {key: 'x', down: true})), ['c', 'b', 'a']);
   assert.deepEqual(names(sortRows(some, {key: 'x', down: false})), ['b', 'c', 'a']);
   assert.deepEqual(names(rows), ['step 10', 'step 9', '<Mm>'], 'those given are as they were');
 });
 
 test('10,000 rows are sorted and filtered within a blink', () => {
-  const many = Array.from({length: 10000}, (_, i) => ({name: `library::call_${i}`, self_ns: (i * 7919) % 10007}));
+  const many = Array.from({length: 10000}, (_, i) => ({
+    name: `library::call_${i}`,
+    self_ns: (i * 7919) % 10007,
+  }));
   const start = performance.now();
   sortRows(many, {key: 'name', down: true});
   sortRows(many, {key: 'self_ns', down: true});
@@ -39,13 +50,19 @@ test('10,000 rows are sorted and filtered within a blink', () => {
 
 test('columns without anything known are not shown; the order that was given is recognised', () => {
   const table = {columns, rows};
-  assert.deepEqual(knownColumns(table).map((c) => c.key), ['name', 'calls', 'self_ns']);
+  assert.deepEqual(
+    knownColumns(table).map((c) => c.key),
+    ['name', 'calls', 'self_ns'],
+  );
   assert.deepEqual(givenOrder(table), {key: 'self_ns', down: true});
   assert.equal(givenOrder({columns, rows: []}), undefined);
 });
 
 test('the sort of an address speaks of one table', () => {
-  assert.deepEqual(parseSort('operations.operations:-self_ns', 'operations.operations'), {key: 'self_ns', down: true});
+  assert.deepEqual(parseSort('operations.operations:-self_ns', 'operations.operations'), {
+    key: 'self_ns',
+    down: true,
+  });
   assert.deepEqual(parseSort('a.b:name', 'a.b'), {key: 'name', down: false});
   assert.equal(parseSort('a.b:name', 'a.bc'), undefined);
   assert.equal(parseSort('', 'a.b'), undefined);
