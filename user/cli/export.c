@@ -95,8 +95,8 @@ static int export_job(struct xsp_outputs *o, const struct xsp_cut_options *cut, 
 	}
 	o->job = &job;
 	if (xsp_job_read(&job, paths, count, cut->step, &err) < 0 ||
-	    xsp_input_open(job.files.paths[0], &(struct xsp_input_options){.keep = NULL}, &reader, &err) <
-		    0)
+	    xsp_input_open(job.files.paths[0], &(struct xsp_input_options){.keep = NULL}, &reader,
+			   &err) < 0)
 		status = xsp_say_error(&err);
 	else
 		status = xsp_write_outputs(reader, o);

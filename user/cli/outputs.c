@@ -262,8 +262,8 @@ static bool run_others(struct work *w, struct xsp_capture_reader **last, struct 
 	for (size_t i = 1; i < w->o->job->files.count; i++) {
 		struct xsp_capture_reader *reader = NULL;
 		struct xsp_timeline *timeline = NULL;
-		if (xsp_input_open(w->o->job->files.paths[i], &(struct xsp_input_options){.keep = NULL},
-				   &reader, err) < 0 ||
+		if (xsp_input_open(w->o->job->files.paths[i],
+				   &(struct xsp_input_options){.keep = NULL}, &reader, err) < 0 ||
 		    xsp_timeline_new(reader, &timeline, err) < 0) {
 			xsp_capture_close(reader);
 			return false;
