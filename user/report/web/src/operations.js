@@ -97,6 +97,7 @@ export default {
         isSelected: (row) => row.name === place.state.sel,
         cells: {name: (row) => placeLink(place, {sel: row.name}, {}, printable(row.name))},
         onRows: drawTop,
+        first: {key: 'self_ns', down: true},
         tall: true,
       });
       element.append(h('div', {class: 'beside'}, top, side), all.element);

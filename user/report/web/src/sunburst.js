@@ -10,6 +10,7 @@ const RINGS = 6;
 const HOLE = 1.25; // rings' widths of the middle
 const LEAST = 1.2; // pixels along the arc; narrower ones next to each other are drawn as one
 const TURN = 2 * Math.PI;
+const LONGEST = 2; // of a turn's 2 pi, for a name: further round it stands on its head
 
 function geometry(view) {
   const {width, height} = view.surface;
@@ -17,24 +18,43 @@ function geometry(view) {
   return {x: width / 2, y: height / 2, ring, inner: (level) => (level === 0 ? 0 : (level - 1 + HOLE) * ring)};
 }
 
-/** Along the arc where it is long, else from the middle outwards; nothing where neither is readable. */
+/** Character by character round the middle, upright below it too. */
+function drawAlong(context, ruler, text, middle, radius) {
+  const below = middle > Math.PI / 2 && middle < 1.5 * Math.PI;
+  const turn = (below ? -1 : 1) / radius;
+  context.rotate(middle - (turn * ruler.width(text)) / 2);
+  for (const character of text) {
+    const half = (turn * ruler.width(character)) / 2;
+    context.rotate(half);
+    context.save();
+    context.translate(0, -radius);
+    if (below) context.rotate(Math.PI);
+    context.fillText(character, 0, 0);
+    context.restore();
+    context.rotate(half);
+  }
+}
+
+/** Along the arc where it is long, else from the middle outwards; nothing where neither can be read. */
 function drawLabel(context, view, node, {from, to, inner, outer}) {
   const middle = (from + to) / 2;
   const radius = (inner + outer) / 2;
-  const along = (to - from) * radius;
-  const radial = outer - inner - 8;
-  if (Math.max(Math.min(along, radial), 0) < 13) return;
-  const straight = Math.min(along, 1.1 * radius) - 10 > radial; // a straight text does not follow a long arc
-  const text = view.ruler.fit(view.nameOf(node), straight ? Math.min(along, 1.1 * radius) - 10 : radial);
+  const along = Math.min(to - from, LONGEST) * radius - 10;
+  const outwards = outer - inner - 8;
+  if (along < 4) return;
+  const text = view.ruler.fit(view.nameOf(node), Math.max(along, outwards));
   if (text === '') return;
   context.save();
-  context.rotate(middle - Math.PI / 2);
-  context.translate(radius, 0);
-  if (straight) context.rotate(middle > Math.PI / 2 && middle < 1.5 * Math.PI ? -Math.PI / 2 : Math.PI / 2);
-  else if (middle > Math.PI) context.rotate(Math.PI);
   context.fillStyle = view.ink(node);
   context.textAlign = 'center';
-  context.fillText(text, 0, 0);
+  if (along > outwards) {
+    drawAlong(context, view.ruler, text, middle, radius);
+  } else {
+    context.rotate(middle - Math.PI / 2);
+    context.translate(radius, 0);
+    if (middle > Math.PI) context.rotate(Math.PI);
+    context.fillText(text, 0, 0);
+  }
   context.restore();
 }
 

@@ -16,9 +16,9 @@ const NAME_MOST_CH = 90;
 const SAMPLE = 200; // rows that are measured for the columns' width
 const collator = new Intl.Collator('en', {numeric: true});
 
-/** Columns in which something is known. @param {Table} table */
+/** The first column, and those in which something is known. @param {Table} table */
 export const knownColumns = (table) =>
-  table.columns.filter(({key, identity}) => identity || table.rows.some((row) => row[key] !== null));
+  table.columns.filter(({key}, i) => i === 0 || table.rows.some((row) => row[key] !== null));
 
 /** @param {Record<string, any>[]} rows @param {Order} order @returns a new array; what is not known comes last */
 export function sortRows(rows, {key, down}) {
@@ -80,11 +80,11 @@ function widths(columns, rows, grow) {
   const flexible = texts.reduce((a, b) => (a && lengthOf(a) >= lengthOf(b) ? a : b), undefined);
   const each = columns.map((column, i) => {
     const words = column.title.split(' ').map((word) => word.length);
-    const title = Math.max(...words, Math.ceil(column.title.length / 2)) + 1; // in two lines, and the arrow
-    return (
-      Math.min(column === flexible ? NAME_MOST_CH : TEXT_CH, Math.max(longest[i], title) + 2) +
-      (grow[column.key] ?? 0)
-    );
+    const length = column.title.length;
+    const title = Math.max(...words, length > 8 ? Math.ceil(length / 2) : length) + 1; // two lines, and the arrow
+    const room = column.unit === 'text' ? 3 : 2; // letters may be wider than digits
+    const most = column === flexible ? NAME_MOST_CH : TEXT_CH;
+    return Math.min(most, Math.max(longest[i], title) + room) + (grow[column.key] ?? 0);
   });
   const least = flexible ? Math.min(NAME_CH, each[columns.indexOf(flexible)]) : 0;
   return {flexible, least, each};
@@ -101,16 +101,18 @@ function widths(columns, rows, grow) {
  * @param {(rows: any[], order: Order | undefined) => void} [given.onRows] told of the rows in their order, at each update
  * @param {(row: any) => boolean} [given.isSelected]
  * @param {Record<string, number>} [given.grow] characters that columns need beside their values
+ * @param {Order} [given.first] the order at first, where the rows come in none
  * @param {boolean} [given.tall] the only one on its tab
  */
-export function makeTable({id, table, place, cells = {}, bar, onRows, isSelected, tall, grow = {}}) {
+export function makeTable({id, table, place, cells = {}, bar, onRows, isSelected, tall, first, grow = {}}) {
   const columns = knownColumns(table);
   const given = givenOrder(table);
+  const usual = given ?? first;
   const largest = new Map(
     columns.map(({key}) => [key, table.rows.reduce((m, row) => Math.max(m, row[key] ?? 0), 0)]),
   );
   let rows = table.rows;
-  let order = given;
+  let order = usual;
   let drawn; // for what the rows were made
 
   const link = (column) => {
@@ -189,7 +191,7 @@ export function makeTable({id, table, place, cells = {}, bar, onRows, isSelected
   /** @param {import('./place.js').State} state */
   function update(state) {
     const asked = parseSort(state.sort, id);
-    order = columns.some((column) => column.key === asked?.key) ? asked : given;
+    order = columns.some((column) => column.key === asked?.key) ? asked : usual;
     const key = [state.q, order?.key, order?.down].join('\n');
     if (key === drawn) {
       list.each(mark);

@@ -41,7 +41,7 @@ export function ofDifference(share) {
 
 // Running and runnable as users of Perfetto know them; what blocks by what one can do about it.
 const STATES = [
-  [/^Running/, 0x2f7d31, 0x3c8c40],
+  [/^Running/, 0x2f7d31, 0x2f7d31],
   [/^Runnable/, 0xa7d37a, 0x8fbf5f],
   [/^Preempted/, 0xe3d25c, 0xcdbb45],
   [/lock|futex/, 0xc2417c, 0xb84a7e],

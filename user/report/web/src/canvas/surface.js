@@ -76,6 +76,6 @@ export function drawLabels(context, ruler, wide, {scale, x, y, height, text, ink
     if (shown === '') continue;
     const style = ink(index);
     if (context.fillStyle !== style) context.fillStyle = style;
-    context.fillText(shown, x + left / scale + 3, y + height / 2);
+    context.fillText(shown, x + left / scale + 3, y + height / 2 + 0.5);
   }
 }

@@ -38,15 +38,17 @@ export class Ruler {
   }
 }
 
+const LEAST = 4; // characters, with fewer a name says nothing
+
 /** `measure` tells how wide a text is. Never cuts a character of two code units in two. */
 export function cutMiddle(text, room, measure) {
   const all = text.length > 400 ? [...text.slice(0, 200), ...text.slice(-200)] : [...text];
-  let low = 0, high = all.length - 1; // how many characters are kept
+  let [low, high] = [0, all.length - 1]; // how many characters are kept
   const cut = (kept) => all.slice(0, Math.ceil(kept / 2)).join('') + '…' + all.slice(all.length - Math.floor(kept / 2)).join('');
   while (low < high) {
     const middle = (low + high + 1) >> 1;
     if (measure(cut(middle)) <= room) low = middle;
     else high = middle - 1;
   }
-  return low < 2 ? '' : cut(low);
+  return low < LEAST ? '' : cut(low);
 }

@@ -1,52 +1,45 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A tree of the block "trees": totals, where each node stands, search. Knows of no pixels.
-import {hierarchy, partition} from 'd3-hierarchy';
-
-/** What each node and those below it have together; parents stand before children. */
-export function totals(parent, own) {
-  const total = Float64Array.from(own);
-  for (let i = total.length - 1; i > 0; i--) total[parent[i]] += total[i];
-  return total;
-}
+import {inTotal} from '../tree.js';
 
 export class Tree {
   /** @param {any} source a tree of the block @param {boolean} [before] widths are those of the other side */
   constructor(source, before = false) {
-    const {parent, self} = source;
     Object.assign(this, source);
-    this.size = parent.length;
+    this.size = source.parent.length;
     this.compared = source.before?.some((x) => x !== 0) === true;
-    this.now = totals(parent, self);
-    this.then = this.compared ? totals(parent, source.before) : null;
-    this.total = before ? this.then : this.now;
-    this.own = before ? source.before : self;
+    const now = inTotal(source);
+    const then = this.compared && inTotal({...source, self: source.before});
+    [this.now, this.then] = [now.total, then.total];
+    this.own = before ? source.before : source.self;
+    ({total: this.total, children: this.children} = before ? then : now);
     this.#layOut();
   }
 
   /** `start` and `depth` of each node; `rows`: the nodes of a depth as a lane, whose `name` is the node. */
   #layOut() {
-    const {parent, size} = this;
-    const children = Array.from({length: size}, () => null);
-    for (let i = 1; i < size; i++) (children[parent[i]] ??= []).push(i);
-    const root = hierarchy(0, (i) => children[i])
-      .sum((i) => this.own[i])
-      .sort((a, b) => b.value - a.value);
-    partition().size([this.total[0], 1])(root);
-    this.start = new Float64Array(size);
-    this.depth = new Uint32Array(size);
-    this.place = new Uint32Array(size); // in its row
-    const rows = [];
-    // breadth first: each depth from left to right
-    root.each(({data: i, x0, depth}) => {
-      this.start[i] = x0;
-      this.depth[i] = depth;
-      this.place[i] = (rows[depth] ??= []).push(i) - 1;
-    });
-    this.rows = rows.map((nodes) => ({
-      start: Float64Array.from(nodes, (i) => this.start[i]),
-      duration: Float64Array.from(nodes, (i) => this.total[i]),
-      name: Uint32Array.from(nodes),
-    }));
+    this.start = new Float64Array(this.size);
+    this.depth = new Uint32Array(this.size);
+    this.place = new Uint32Array(this.size); // in its row
+    this.rows = [];
+    for (let row = [0], below; row.length > 0; row = below) {
+      this.rows.push({
+        start: Float64Array.from(row, (i) => this.start[i]),
+        duration: Float64Array.from(row, (i) => this.total[i]),
+        name: Uint32Array.from(row),
+      });
+      below = [];
+      for (const i of row) {
+        let at = this.start[i];
+        for (const child of this.children[i]) {
+          if (this.total[child] === 0) break; // nor have those behind it anything
+          this.start[child] = at;
+          this.depth[child] = this.rows.length;
+          this.place[child] = below.push(child) - 1;
+          at += this.total[child];
+        }
+      }
+    }
   }
 
   end(i) {
@@ -58,12 +51,6 @@ export class Tree {
     const path = [];
     for (let at = i; at >= 0; at = this.parent[at]) path.unshift(at);
     return path;
-  }
-
-  /** Widest first. */
-  children(i) {
-    const row = this.rows[this.depth[i] + 1]?.name ?? [];
-    return Array.from(row.filter((child) => this.parent[child] === i));
   }
 
   /** -1 (it is gone) to 1 (it is new): how much of the larger side the change is. */
@@ -94,7 +81,7 @@ export class Tree {
       case 'parent':
         return Math.max(0, this.parent[i]);
       case 'child':
-        return this.children(i)[0] ?? i;
+        return this.total[this.children[i][0]] > 0 ? this.children[i][0] : i;
       case 'next':
         return row[this.place[i] + 1] ?? i;
       default:

@@ -13,6 +13,7 @@ import {Tree} from './model.js';
 
 const DIMMED = 0.25;
 const ZOOM_MS = 160;
+const PATH = 9; // nodes of it that are shown
 const COUNTED = {ns: 'calls', samples: 'times', bytes: 'blocks'};
 
 export class TreeView {
@@ -175,10 +176,7 @@ export class TreeView {
   zoom(node) {
     const {tree} = this;
     this.focus = node;
-    this.path.replaceChildren(
-      ...tree.path(node).map((i) =>
-        h('button', {title: `${this.figures(i)}  ${this.nameOf(i)}`, onclick: () => this.go(tree.key, i), ...(i === node && {'aria-current': 'true'})}, this.nameOf(i))),
-    );
+    this.fillPath(tree.path(node));
     this.reset.disabled = node === 0;
     this.tell(node);
     this.fillSide();
@@ -200,6 +198,13 @@ export class TreeView {
       if (share < 1) requestAnimationFrame(step);
     };
     requestAnimationFrame(step);
+  }
+
+  /** Of a long path the root and the innermost nodes. */
+  fillPath(path) {
+    const shown = path.length > PATH ? [path[0], -1, ...path.slice(1 - PATH)] : path;
+    const step = (i) => h('button', {title: `${this.figures(i)}  ${this.nameOf(i)}`, onclick: () => this.go(this.tree.key, i), 'aria-current': i === this.focus && 'true'}, this.nameOf(i));
+    this.path.replaceChildren(...shown.map((i) => (i < 0 ? '…' : step(i))));
   }
 
   clicked(node) {
@@ -264,7 +269,7 @@ export class TreeView {
     if (!this.drawing.side || !this.tree) return;
     const {tree, focus} = this;
     const cell = (text) => h('td', {class: 'number'}, text);
-    const children = tree.children(focus).filter((i) => tree.total[i] > 0);
+    const children = tree.children[focus].filter((i) => tree.total[i] > 0);
     const unit = tree.unit === 'samples' ? 'count' : tree.unit;
     const all = tree.total[focus] || 1;
     const row = (value, name) => h('tr', {}, cell(format(value, unit)), cell(formatShare(value / all)), h('td', {}, name));
