@@ -8,13 +8,15 @@ import {Tip} from './canvas/tip.js';
 import {h, printable} from './dom.js';
 import {format, formatCount, formatNs} from './format.js';
 import {Finer} from './timeline/finer.js';
+import {KEYS, listen} from './timeline/input.js';
 import {countMatches, matching, nextMatch, ownTimes} from './timeline/measure.js';
 import {HEIGHT, Names, group, layOut, readTracks, trackKey} from './timeline/model.js';
 import {showPoint, showSpan, showTimes, spanText} from './timeline/panel.js';
-import {OVERVIEW, busyShares, drawHead, drawRows, palettes, valueAt} from './timeline/paint.js';
+import {busyShares, drawHead, drawRows, palettes, valueAt} from './timeline/paint.js';
 import {View} from './timeline/view.js';
 
 const REST_MS = 250; // after which the table of what is in view is counted anew
+const GLIDE_MS = 45; // in which two thirds of the way are gone
 const REACH = 3; // pixels, within which a span is hit that is too small for the pointer
 const MANY_PROCESSES = 12; // more are folded at first
 
@@ -24,20 +26,7 @@ const KINDS = [
   ['gpu', 'GPU'],
 ];
 
-const KEYS = [
-  ['W S, + -, Ctrl+wheel', 'closer, further away'],
-  ['A D, ← →, drag, Shift+wheel', 'earlier, later'],
-  ['↑ ↓, wheel', 'rows'],
-  ['Shift+drag, drag on the axis', 'select an area'],
-  ['Enter', 'select the first span in view; then: zoom to it'],
-  ['← → ↑ ↓', 'with a span selected: the next one in its row, or in the row above or below'],
-  ['F', 'zoom to the selected span or area'],
-  ['0, Home', 'all of the time'],
-  ['N, Shift+N', 'the next, the previous match of the search'],
-  ['double click', 'zoom to the span'],
-];
-
-class Timeline {
+export class Timeline {
   constructor(element, data, place, block) {
     this.place = place;
     this.page = data.page;
@@ -65,7 +54,7 @@ class Timeline {
 
   build() {
     const button = (text, title, action) => h('button', {title, 'aria-label': title, onclick: action}, text);
-    const zoom = (factor) => () => this.glide(1 / factor, 0);
+    const zoom = (factor) => () => this.glide(factor, 0);
     this.status = h('span', {class: 'quiet tl-status'});
     this.matches = h('span', {class: 'tl-matches', hidden: true});
     this.matchText = h('span', {'aria-live': 'polite'});
@@ -113,7 +102,7 @@ class Timeline {
     );
     this.headSurface = new Surface(this.head, (s) => this.drawHead(s));
     this.surface = new Surface(this.canvas, (s) => this.drawRows(s));
-    this.listen();
+    listen(this);
     this.showNothing();
     this.fillKinds();
   }
@@ -193,13 +182,15 @@ class Timeline {
 
   drawHead(surface) {
     if (this.shares?.length !== surface.width)
-      this.shares = busyShares(this.busyTracks(), this.view.low, this.view.high, surface.width);
+      this.shares = this.countBusy(surface.width);
     drawHead(surface, this);
   }
 
-  busyTracks() {
-    const spans = this.tracks.filter((t) => (t.kind === 'spans' || t.kind === 'gpu') && t.lanes.length > 0);
-    return spans.length > 0 ? spans : [];
+  /** Of spans; of a recording without them, of running threads. */
+  countBusy(columns) {
+    const spans = this.tracks.filter((t) => t.kind === 'spans' || t.kind === 'gpu');
+    if (spans.length > 0) return busyShares(spans, this.view, columns);
+    return busyShares(this.tracks.filter((t) => t.kind === 'states'), this.view, columns, this.names.list.indexOf('Running'));
   }
 
   drawRows(surface) {
@@ -286,43 +277,47 @@ class Timeline {
     this.countTimes();
   }
 
-  /** By so many times closer, and so many widths later; softly. */
+  /** By so many times closer, and so many widths later; softly, on top of what is still on its way. */
   glide(factor, widths) {
-    const goal = new View(this.view.low, this.view.high);
-    goal.set(this.goal?.from ?? this.view.from, this.goal?.to ?? this.view.to);
-    goal.zoom(1 / factor, this.pointerTime ?? (goal.from + goal.to) / 2);
+    const goal = this.copyOf(this.goal ?? this.view);
+    goal.zoom(factor, this.pointerTime);
     goal.pan(widths * goal.span);
     this.glideTo(goal.from, goal.to);
+  }
+
+  copyOf({from, to}) {
+    const view = new View(this.view.low, this.view.high);
+    view.set(from, to);
+    return view;
+  }
+
+  /** What was on its way stops. */
+  stop() {
+    cancelAnimationFrame(this.gliding);
+    this.goal = undefined;
   }
 
   glideTo(from, to) {
     const soft = !matchMedia('(prefers-reduced-motion: reduce)').matches;
     const moving = this.goal !== undefined;
-    this.goal = {from, to};
+    this.goal = this.copyOf({from, to});
     if (moving) return;
     let last = performance.now();
     const step = (now) => {
-      if (this.goal === undefined) return;
-      const share = soft ? Math.min(1, 1 - Math.exp(-(now - last) / 45)) : 1;
-      last = now;
       const {view, goal} = this;
-      const near = Math.abs(goal.from - view.from) + Math.abs(goal.to - view.to) < view.span * 0.002;
-      if (near || share === 1) {
-        view.set(goal.from, goal.to);
+      const share = soft ? Math.min(1, 1 - Math.exp((last - now) / GLIDE_MS)) : 1;
+      last = now;
+      const rest = Math.abs(goal.from - view.from) + Math.abs(goal.to - view.to);
+      if (share === 1 || rest < view.span * 0.002) {
         this.goal = undefined;
+        view.set(goal.from, goal.to);
       } else {
         view.set(view.from + (goal.from - view.from) * share, view.to + (goal.to - view.to) * share);
-        requestAnimationFrame(step);
+        this.gliding = requestAnimationFrame(step);
       }
       this.moved();
     };
-    requestAnimationFrame(step);
-  }
-
-  jump(from, to) {
-    this.goal = undefined;
-    this.view.set(from, to);
-    this.moved();
+    this.gliding = requestAnimationFrame(step);
   }
 
   /** So that all of it can be seen, with a margin. */
@@ -486,7 +481,7 @@ class Timeline {
     this.tellMatches();
   }
 
-  /* ---- pointer and keys ---- */
+  /* ---- what is at a place of the screen ---- */
 
   timeAt(x) {
     return this.view.from + (x / this.surface.width) * this.view.span;
@@ -518,184 +513,15 @@ class Timeline {
     return this.tip.show(event, [formatNs(duration), this.shownNames[name]], count > 1 ? `${formatCount(count)} spans merged, zoom in · ${where}` : where);
   }
 
-  listen() {
-    const {canvas, head} = this;
-    canvas.addEventListener('pointerdown', (e) => this.dragRows(e));
-    canvas.addEventListener('pointermove', (e) => {
-      this.pointerTime = this.timeAt(e.offsetX);
-      if (!this.dragging) this.showTip(e);
-    });
-    canvas.addEventListener('pointerleave', () => {
-      this.pointerTime = undefined;
-      this.tip.hide();
-    });
-    canvas.addEventListener('dblclick', () => this.zoomToSelected());
-    head.addEventListener('pointerdown', (e) => (e.offsetY < OVERVIEW ? this.dragOverview(e) : this.dragAxis(e)));
-    head.addEventListener('wheel', (e) => this.wheelHead(e), {passive: false});
-    this.scroll.addEventListener('wheel', (e) => this.wheelRows(e), {passive: false});
-    document.addEventListener('keydown', (e) => {
-      const here = this.element.contains(e.target) || e.target === document.body;
-      const writing = /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName);
-      if (this.element.hidden || !here || writing || e.ctrlKey || e.metaKey || e.altKey || document.querySelector('dialog[open]')) return;
-      if (!this.key(e)) return;
-      e.preventDefault();
-      e.stopImmediatePropagation();
-    }, {capture: true});
-  }
-
-  /** Follows the pointer until it is let go; `done` says whether it was moved at all. */
-  drag(event, move, done = () => {}) {
-    if (event.button !== 0) return;
-    const {target, clientX, clientY} = event;
-    target.setPointerCapture(event.pointerId);
-    let moved = false;
-    this.goal = undefined;
-    const onMove = (e) => {
-      const [dx, dy] = [e.clientX - clientX, e.clientY - clientY];
-      moved ||= Math.abs(dx) + Math.abs(dy) > 3;
-      if (!moved) return;
-      this.dragging = true;
-      this.tip.hide();
-      move(dx, dy, e);
-    };
-    const onUp = (e) => {
-      this.dragging = false;
-      target.removeEventListener('pointermove', onMove);
-      for (const end of ['pointerup', 'pointercancel']) target.removeEventListener(end, onUp);
-      done(moved, e);
-    };
-    target.addEventListener('pointermove', onMove);
-    for (const end of ['pointerup', 'pointercancel']) target.addEventListener(end, onUp);
-  }
-
-  dragRows(event) {
-    const {scroll, view} = this;
-    const {from, to} = view;
-    const top = scroll.scrollTop;
-    const at = this.timeAt(event.offsetX);
-    const y = event.offsetY + top;
-    if (event.shiftKey) {
-      this.drag(event, (dx, dy) => {
-        const [other, bottom] = [this.timeAt(event.offsetX + dx), y + dy];
-        this.area = {from: Math.max(view.low, Math.min(at, other)), to: Math.min(view.high, Math.max(at, other)), top: Math.min(y, bottom), bottom: Math.max(y, bottom)};
-        this.request();
-      }, (moved) => this.selectArea(moved ? this.area : null));
-      return;
-    }
-    this.drag(event, (dx, dy) => {
-      const ns = (dx / this.surface.width) * (to - from);
-      view.set(from - ns, to - ns);
-      scroll.scrollTop = top - dy;
-      this.moved();
-    }, (moved) => {
-      if (moved) return;
-      const hit = this.hit(event);
-      if (hit && !hit.span) this.selectPoint(hit);
-      else this.select(hit?.span ?? null);
-    });
-  }
-
-  selectPoint({part, at, value}) {
-    this.select(null);
-    const name = printable(part.track.name);
-    showPoint(this.details, part.track, at, value, name);
-    this.live.textContent = `${name}: ${format(value, part.track.unit ?? 'number')}`;
-  }
-
-  dragAxis(event) {
-    const at = this.timeAt(event.offsetX);
-    this.drag(event, (dx) => {
-      const other = this.timeAt(event.offsetX + dx);
-      this.area = {from: Math.min(at, other), to: Math.max(at, other), top: 0, bottom: this.layout.height};
-      this.request();
-    }, (moved) => this.selectArea(moved ? this.area : null));
-  }
-
-  /** The part that is shown is moved, or one of its ends; elsewhere another part is chosen. */
-  dragOverview(event) {
-    const {view} = this;
-    const {from, to, low, high} = view;
-    const ns = (pixels) => (pixels / this.headSurface.width) * (high - low);
-    const at = low + ns(event.offsetX);
-    const [left, right] = [Math.abs(at - from) < ns(6), Math.abs(at - to) < ns(6)];
-    const inside = at > from && at < to && to - from < high - low;
-    this.drag(event, (dx) => {
-      const by = ns(dx);
-      if (left && !right) view.set(Math.min(from + by, to), to);
-      else if (right) view.set(from, Math.max(to + by, from));
-      else if (inside) view.set(from + by, to + by);
-      else view.set(Math.min(at, at + by), Math.max(at, at + by));
-      this.moved();
-    }, (moved) => {
-      if (!moved && !inside) this.glideTo(at - (to - from) / 2, at + (to - from) / 2);
-    });
-  }
-
-  wheelHead(event) {
-    event.preventDefault();
-    const at = event.offsetY < OVERVIEW ? undefined : this.timeAt(event.offsetX);
-    if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.panBy(event.deltaX);
-    else this.zoomBy(event, at);
-  }
-
-  /** With Ctrl (and by pinching) closer; to the side, or with Shift, later; else rows, if there are more than fit. */
-  wheelRows(event) {
-    const {scroll} = this;
-    const inRows = event.target === this.canvas;
-    const side = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
-    event.preventDefault();
-    if (event.ctrlKey || event.metaKey) this.zoomBy(event, inRows ? this.timeAt(event.offsetX) : undefined);
-    else if (event.shiftKey || Math.abs(side) > Math.abs(event.deltaY)) this.panBy(side);
-    else if (scroll.scrollHeight > scroll.clientHeight) scroll.scrollTop += event.deltaY * (event.deltaMode === 1 ? 18 : 1);
-    else if (inRows) this.zoomBy(event, this.timeAt(event.offsetX));
-  }
-
-  zoomBy({deltaY, deltaMode}, at) {
-    this.goal = undefined;
-    this.view.zoom(Math.exp(-Math.max(-200, Math.min(200, deltaY * (deltaMode === 1 ? 18 : 1))) / 300), at);
-    this.moved();
-  }
-
-  panBy(pixels) {
-    this.goal = undefined;
-    this.view.pan((pixels / this.surface.width) * this.view.span);
-    this.moved();
-  }
-
-  /** Whether the key has a meaning here. */
-  key(event) {
-    const {selected} = this;
-    const onRows = event.target === this.canvas || event.target === document.body;
-    const letters = {
-      w: () => this.glide(1 / 1.5, 0),
-      s: () => this.glide(1.5, 0),
-      a: () => this.glide(1, -0.15),
-      d: () => this.glide(1, 0.15),
-      '+': () => this.glide(0.5, 0),
-      '=': () => this.glide(0.5, 0),
-      '-': () => this.glide(2, 0),
-      f: () => this.zoomToSelected(),
-      n: () => this.nextMatch(event.shiftKey ? -1 : 1),
-    };
-    const rows = {
-      Home: () => this.glideTo(this.view.low, this.view.high),
-      ArrowLeft: () => (selected ? this.selectBeside(-1) : this.glide(1, -0.15)),
-      ArrowRight: () => (selected ? this.selectBeside(1) : this.glide(1, 0.15)),
-      ArrowUp: () => (selected ? this.selectAcross(-1) : (this.scroll.scrollTop -= 54)),
-      ArrowDown: () => (selected ? this.selectAcross(1) : (this.scroll.scrollTop += 54)),
-      PageUp: () => (this.scroll.scrollTop -= this.scroll.clientHeight * 0.9),
-      PageDown: () => (this.scroll.scrollTop += this.scroll.clientHeight * 0.9),
-      Enter: () => (selected ? this.zoomToSelected() : this.selectFirst()),
-    };
-    const action = letters[event.key.toLowerCase()] ?? (onRows ? rows[event.key] : undefined);
-    if (event.key === 'Escape' && (selected || this.area)) {
-      if (selected) this.select(null);
-      else this.selectArea(null);
-      return true;
-    }
-    if (!action) return false;
-    action();
-    return true;
+  /** What is drawn there; nothing where nothing is. */
+  selectAt(event) {
+    const hit = this.hit(event);
+    this.select(hit?.span ?? null);
+    if (!hit || hit.span || hit.value === undefined) return;
+    const {track} = hit.part;
+    const name = printable(track.name);
+    showPoint(this.details, track, hit.at, hit.value, name);
+    this.live.textContent = `${name}: ${format(hit.value, track.unit ?? 'number')}`;
   }
 
   /* ---- the place ---- */
@@ -704,7 +530,7 @@ class Timeline {
   follow({from, to, q, sel}) {
     if (from !== this.told?.from || to !== this.told?.to) {
       this.told = {from, to};
-      this.goal = undefined;
+      this.stop();
       this.view.set(from ?? this.view.low, to ?? this.view.high);
       this.moved({keepPlace: true});
     }

@@ -164,13 +164,15 @@ function drawSelection(context, {view, top, selected, area}, parts, width, heigh
   }
 }
 
-/** How full each of `columns` parts of [low, high) is with outermost cells, 0 to 1 of the fullest. */
-export function busyShares(tracks, low, high, columns) {
+/** How full each of `columns` parts of [low, high) is with outermost cells (of one name), 0 to 1 of the fullest. */
+export function busyShares(tracks, {low, high}, columns, only) {
   const busy = new Float32Array(columns);
   const per = (high - low) / columns;
-  for (const track of tracks) {
-    const {start, duration} = levelFor(track.lanes[0], per);
+  for (const {lanes: [outermost]} of tracks) {
+    if (!outermost) continue;
+    const {start, duration, name} = levelFor(outermost, per);
     for (let i = firstBehind({start, duration}, low); i < start.length && start[i] < high; i++) {
+      if (only !== undefined && name[i] !== only) continue;
       const end = Math.min((start[i] + duration[i] - low) / per, columns);
       for (let at = Math.max((start[i] - low) / per, 0); at < end; at = Math.floor(at) + 1)
         busy[Math.floor(at)] += Math.min(end, Math.floor(at) + 1) - at;

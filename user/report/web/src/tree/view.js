@@ -303,7 +303,10 @@ export const treeTab = (key, drawing, keys) => ({
   keys,
   applies: (data) => data.has('trees'),
   async render(element, data, place) {
-    const view = new TreeView(element, place, await data.json('trees'), drawing);
+    const {names, trees} = await data.json('trees');
+    const shown = trees.filter(({self, before = []}) => self.some((x) => x > 0) || before.some((x) => x > 0));
+    if (shown.length === 0) return element.append(h('p', {class: 'message'}, 'Nothing was recorded that could be drawn here.'));
+    const view = new TreeView(element, place, {names, trees: shown}, drawing);
     return {update: (state) => view.follow(state)};
   },
 });
