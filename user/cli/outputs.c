@@ -267,11 +267,11 @@ static void say_damage(struct work *w)
 /* The captures of the job behind the first one, each in its turn. What is at hand stays until outputs are finished. */
 static bool run_others(struct work *w, struct xsp_capture_reader **last, struct xsp_error *err)
 {
-	for (size_t i = 1; i < w->o->job->count; i++) {
+	for (size_t i = 1; i < w->o->job->files.count; i++) {
 		struct xsp_capture_reader *reader = NULL;
 		struct xsp_timeline *timeline = NULL;
-		if (xsp_input_open(w->o->job->paths[i], &(struct xsp_input_options){.keep = NULL},
-				   &reader, err) < 0 ||
+		if (xsp_input_open(w->o->job->files.paths[i],
+				   &(struct xsp_input_options){.keep = NULL}, &reader, err) < 0 ||
 		    xsp_timeline_new(reader, &timeline, err) < 0) {
 			xsp_capture_close(reader);
 			return false;
@@ -297,9 +297,9 @@ static int open_sources(const struct work *w, struct xsp_page_source *sources,
 	const struct xsp_job *job = w->o->job;
 	int rc = 0;
 
-	for (size_t i = 0; job != NULL && i < job->count && rc == 0; i++) {
-		sources[i].name = job->paths[i];
-		rc = xsp_input_open(job->paths[i], &(struct xsp_input_options){.keep = NULL},
+	for (size_t i = 0; job != NULL && i < job->files.count && rc == 0; i++) {
+		sources[i].name = job->files.paths[i];
+		rc = xsp_input_open(job->files.paths[i], &(struct xsp_input_options){.keep = NULL},
 				    &sources[i].reader, err);
 	}
 	return rc;
@@ -308,7 +308,7 @@ static int open_sources(const struct work *w, struct xsp_page_source *sources,
 static void write_page(struct work *w, size_t index)
 {
 	const struct xsp_outputs *o = w->o;
-	const size_t count = o->job != NULL ? o->job->count : 1;
+	const size_t count = o->job != NULL ? o->job->files.count : 1;
 	struct xsp_page_source one = {w->reader, o->name != NULL ? o->name : o->paths[index]};
 	struct xsp_page_source *several = calloc(count, sizeof(*several));
 	const struct xsp_page_options page = {.sources = o->job != NULL ? several : &one,

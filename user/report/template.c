@@ -5,5 +5,5 @@
 const unsigned char xsp_template_bytes[] = "";
 const char xsp_template_policy[] = "";
 #else
-#include "page_template.inc" /* made by cmake/page_template.cmake */
+#include "page_template.inc" /* made by user/report/web/page_template.cmake */
 #endif

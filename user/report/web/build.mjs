@@ -41,7 +41,9 @@ async function bundle(entry) {
 function thirdParty(packages) {
   return [...new Set(packages)].sort().map((name) => {
     const folder = path.join(here, 'node_modules', name);
-    const {version, license, homepage} = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8'));
+    const {version, license, homepage} = JSON.parse(
+      fs.readFileSync(path.join(folder, 'package.json'), 'utf8'),
+    );
     const text = fs.readFileSync(path.join(folder, 'LICENSE'), 'utf8').trim();
     return `${name} ${version} (${license}) ${homepage}\n\n${text}\n`;
   });

@@ -23,7 +23,11 @@ export const bars = (rows, label) =>
           'span',
           {class: 'track'},
           ...parts.map((part) =>
-            h('span', {class: `part ${part.tone}`, title: part.title, vars: {'--share': part.share.toFixed(5)}}),
+            h('span', {
+              class: `part ${part.tone}`,
+              title: part.title,
+              vars: {'--share': part.share.toFixed(5)},
+            }),
           ),
         ),
         h('span', {class: 'value'}, text),
@@ -33,4 +37,8 @@ export const bars = (rows, label) =>
 
 /** What the tones mean. @param {[string, string][]} tones tone and text */
 export const legend = (tones) =>
-  h('ul', {class: 'legend'}, ...tones.map(([tone, text]) => h('li', {}, h('i', {class: `part ${tone}`}), text)));
+  h(
+    'ul',
+    {class: 'legend'},
+    ...tones.map(([tone, text]) => h('li', {}, h('i', {class: `part ${tone}`}), text)),
+  );

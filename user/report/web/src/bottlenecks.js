@@ -5,7 +5,9 @@ import {findingCard, findingId} from './findings.js';
 import {makeSection} from './section.js';
 
 const matches = (finding, query) =>
-  [finding.title, finding.rule, finding.subject, finding.advice].some((text) => text?.toLowerCase().includes(query));
+  [finding.title, finding.rule, finding.subject, finding.advice].some((text) =>
+    text?.toLowerCase().includes(query),
+  );
 
 /** @type {import('./tabs.js').Tab} */
 export default {
@@ -33,7 +35,13 @@ export default {
           }),
         ),
         shown.length === 0
-          ? h('p', {class: 'message'}, findings.length > 0 ? 'No finding matches the search.' : 'No bottleneck was found; the rules below had these data.')
+          ? h(
+              'p',
+              {class: 'message'},
+              findings.length > 0
+                ? 'No finding matches the search.'
+                : 'No bottleneck was found; the rules below had these data.',
+            )
           : '',
       );
       rules?.update(state);

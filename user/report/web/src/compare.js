@@ -37,13 +37,16 @@ function changeCell(most) {
   };
 }
 
-const verdictCell = (row) => row.verdict && h('span', {class: `verdict ${toneOf(row.verdict)}`}, printable(row.verdict));
+const verdictCell = (row) =>
+  row.verdict && h('span', {class: `verdict ${toneOf(row.verdict)}`}, printable(row.verdict));
 
 /** Options of a table: those of measurements have verdicts and changes. */
 function tableOptions(table) {
   const keys = new Set(table.columns.map((column) => column.key));
   if (!keys.has('verdict')) return {};
-  const sizes = table.rows.flatMap((row) => [row.low, row.high, row.change].filter((v) => v !== null).map(Math.abs)).sort((a, b) => a - b);
+  const sizes = table.rows
+    .flatMap((row) => [row.low, row.high, row.change].filter((v) => v !== null).map(Math.abs))
+    .sort((a, b) => a - b);
   const most = sizes[Math.floor(sizes.length * 0.9)] ?? 0; // what is beyond ends at the edge
   return {
     cells: {verdict: verdictCell, change: changeCell(most)},
@@ -60,7 +63,8 @@ export default {
   render(element, data, place) {
     const {findings, sections} = data.compare;
     const [head, ...others] = Object.entries(sections).filter(([, section]) => !isEmpty(section));
-    const make = ([key, section]) => makeSection(`compare.${key}`, section, place, {table: (name) => tableOptions(section.tables[name])});
+    const make = ([key, section]) =>
+      makeSection(`compare.${key}`, section, place, {table: (name) => tableOptions(section.tables[name])});
     const parts = [head, ...others].filter(Boolean).map(make);
     const list = h('div', {class: 'findings'}, ...findings.map((finding) => findingCard(finding, place)));
     element.append(

@@ -7,10 +7,13 @@ function fill(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
     if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
-    else if (key === 'vars') for (const [name, v] of Object.entries(value)) element.style.setProperty(name, v);
+    else if (key === 'vars')
+      for (const [name, v] of Object.entries(value)) element.style.setProperty(name, v);
     else element.setAttribute(key, value === true ? '' : String(value));
   }
-  element.append(...children.flat().filter((child) => child !== undefined && child !== null && child !== false));
+  element.append(
+    ...children.flat().filter((child) => child !== undefined && child !== null && child !== false),
+  );
   return element;
 }
 
@@ -22,7 +25,8 @@ function fill(element, attributes, children) {
  * @param {...any} children
  * @returns {HTMLElement}
  */
-export const h = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+export const h = (tag, attributes = {}, ...children) =>
+  fill(document.createElement(tag), attributes, children);
 
 /** The same for SVG. */
 export const svg = (tag, attributes = {}, ...children) =>
@@ -30,7 +34,8 @@ export const svg = (tag, attributes = {}, ...children) =>
 
 /** Characters that cannot be seen, or that turn the direction of a text: shown as one that can. */
 // eslint-disable-next-line no-control-regex
-const HARMFUL = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]/g;
+const HARMFUL =
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]/g;
 
 /** A name as it may be shown: in one line, with nothing hidden in it. */
 export const printable = (text) => text.replace(HARMFUL, '\ufffd');

@@ -8,7 +8,8 @@ const AROUND = 0.25; // of a finding's time, shown at either side of it
 /** How the address names it. */
 export const findingId = (finding) => [finding.rule, finding.subject].filter(Boolean).join('/');
 
-export const severity = (finding) => h('span', {class: `severity ${finding.severity}`}, finding.severity.toUpperCase());
+export const severity = (finding) =>
+  h('span', {class: `severity ${finding.severity}`}, finding.severity.toUpperCase());
 
 const labelled = (label, text) => text && h('p', {}, h('b', {}, `${label}: `), printable(text));
 
@@ -29,13 +30,21 @@ export function findingCard(finding, place, {timeline, selected, find = []} = {}
   const at = timeline && findingPlace(finding);
   return h(
     'article',
-    {class: `finding ${finding.severity}`, id: `finding-${findingId(finding)}`, 'aria-current': selected ? 'true' : undefined},
+    {
+      class: `finding ${finding.severity}`,
+      id: `finding-${findingId(finding)}`,
+      'aria-current': selected ? 'true' : undefined,
+    },
     h(
       'header',
       {},
       severity(finding),
       h('h3', {}, printable(finding.title)),
-      h('span', {class: 'share', vars: {'--share': Math.min(1, finding.share).toFixed(4)}}, formatShare(finding.share)),
+      h(
+        'span',
+        {class: 'share', vars: {'--share': Math.min(1, finding.share).toFixed(4)}},
+        formatShare(finding.share),
+      ),
     ),
     known.length > 0 &&
       h(
@@ -50,7 +59,7 @@ export function findingCard(finding, place, {timeline, selected, find = []} = {}
           ),
         ),
       ),
-    h('p', {class: 'advice'}, printable(finding.advice)),
+    finding.advice && h('p', {}, printable(finding.advice)),
     labelled('Uncertain', finding.uncertain),
     h(
       'footer',

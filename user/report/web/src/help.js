@@ -10,7 +10,12 @@ const KEYS = [
   ['Tab, Enter', 'go through what can be clicked'],
 ];
 
-const list = (keys) => h('dl', {class: 'keys'}, ...keys.flatMap(([key, what]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, what)]));
+const list = (keys) =>
+  h(
+    'dl',
+    {class: 'keys'},
+    ...keys.flatMap(([key, what]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, what)]),
+  );
 
 /** @param {import('./tabs.js').Tab[]} tabs */
 export function openHelp(tabs) {
@@ -20,7 +25,11 @@ export function openHelp(tabs) {
     h('h2', {}, 'Keys'),
     list(KEYS),
     ...tabs.filter((tab) => tab.keys).flatMap((tab) => [h('h3', {}, tab.title), list(tab.keys)]),
-    h('p', {class: 'quiet'}, 'The address of the page keeps the place: tab, part of the time, search and sorting.'),
+    h(
+      'p',
+      {class: 'quiet'},
+      'The address of the page keeps the place: tab, part of the time, search and sorting.',
+    ),
     h('button', {onclick: () => dialog.close()}, 'Close'),
   );
   document.body.append(dialog);

@@ -23,7 +23,9 @@ function head(data, place, search) {
   const {page} = data;
   const lost = losses(data.report);
   const facts = page.captures.map((c) =>
-    [c.name !== page.title && c.name, c.host, c.start, format(c.duration_ns, 'ns')].filter(Boolean).join(' · '),
+    [c.name !== page.title && c.name, c.host, c.start, format(c.duration_ns, 'ns')]
+      .filter(Boolean)
+      .join(' · '),
   );
   const theme = h('button', {
     class: 'icon',
@@ -46,7 +48,8 @@ function head(data, place, search) {
       {class: 'facts', title: facts.map(printable).join('\n')},
       facts.length > 1 ? `${facts.length} captures` : printable(facts[0] ?? ''),
     ),
-    page.cut && h('span', {class: 'chip', title: 'the page shows a part of the recording'}, printable(page.cut)),
+    page.cut &&
+      h('span', {class: 'chip', title: 'the page shows a part of the recording'}, printable(page.cut)),
     lost && placeLink(place, {tab: 'summary'}, {class: 'chip bad', title: lost}, 'events were lost'),
     h('span', {class: 'grow'}),
     search,
@@ -150,7 +153,9 @@ function tabbed(tabs, data, place) {
       }
     } catch (error) {
       shown.set(tab.key, undefined);
-      panel.replaceChildren(h('p', {class: 'message bad'}, `This part of the page cannot be read: ${error.message}`));
+      panel.replaceChildren(
+        h('p', {class: 'message bad'}, `This part of the page cannot be read: ${error.message}`),
+      );
       console.error(error);
     }
   }
@@ -162,7 +167,8 @@ function tabbed(tabs, data, place) {
 function listenForKeys(tabs, place, search) {
   document.addEventListener('keydown', (event) => {
     const writing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
-    if (event.ctrlKey || event.metaKey || event.altKey || writing || document.querySelector('dialog[open]')) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || writing || document.querySelector('dialog[open]'))
+      return;
     if (event.key === '/') {
       search.focus();
       search.select();
@@ -183,9 +189,12 @@ async function start() {
   const app = document.getElementById('app');
   startTheme();
   try {
-    const data = await Data.open((key) => document.querySelector(`script[type="application/x-xsptrace"]#${key}`));
+    const data = await Data.open((key) =>
+      document.querySelector(`script[type="application/x-xsptrace"]#${key}`),
+    );
     if (!data.page) throw new Error('it has no data');
-    if (data.page.version !== 1) throw new Error(`its data have version ${data.page.version}, which is not known here`);
+    if (data.page.version !== 1)
+      throw new Error(`its data have version ${data.page.version}, which is not known here`);
     const place = new Place(window);
     const tabs = TABS.filter((tab) => tab.applies(data));
     const search = searchBox(place);
@@ -195,7 +204,9 @@ async function start() {
     listenForKeys(tabs, place, search);
     await views.show();
   } catch (error) {
-    app.replaceChildren(h('p', {class: 'message bad', role: 'alert'}, `This page cannot be shown: ${error.message}`));
+    app.replaceChildren(
+      h('p', {class: 'message bad', role: 'alert'}, `This page cannot be shown: ${error.message}`),
+    );
     console.error(error);
   }
 }

@@ -20,11 +20,21 @@ function counters({head, f64}) {
       const [{cells, start, value}] = track.lanes[0].levels;
       const y = f64(value, cells);
       const most = y.reduce((m, v) => Math.max(m, v), 0);
-      return {name: track.name, process: `${track.process} (${track.pid})`, pid: track.pid, x: extended(f64(start, cells), head.to_ns), y: extended(y, y.at(-1)), most};
+      return {
+        name: track.name,
+        process: `${track.process} (${track.pid})`,
+        pid: track.pid,
+        x: extended(f64(start, cells), head.to_ns),
+        y: extended(y, y.at(-1)),
+        most,
+      };
     })
     .sort((a, b) => b.most - a.most);
   const several = new Set(found.map(({pid}) => pid)).size > 1;
-  return found.map((counter) => ({...counter, name: several ? `${counter.name}, ${counter.process}` : counter.name}));
+  return found.map((counter) => ({
+    ...counter,
+    name: several ? `${counter.name}, ${counter.process}` : counter.name,
+  }));
 }
 
 /** A chart of them, in the colours as they are now. */
@@ -44,8 +54,17 @@ function makeChart(element, series, place) {
       cursor: {drag: {x: true, y: false, setScale: false}},
       scales: {x: {time: false}, y: {range: (u, low, high) => [0, (high || 1) * 1.05]}},
       axes: [
-        {...axis, values: (u, ticks) => ticks.map((t) => `${(t * 1e-9).toFixed(seconds(u.scales.x.max - u.scales.x.min))} s`)},
-        {...axis, size: 76, values: (u, ticks) => ticks.map(formatBytes), incrs: [...Array(45).keys()].map((k) => 2 ** k)},
+        {
+          ...axis,
+          values: (u, ticks) =>
+            ticks.map((t) => `${(t * 1e-9).toFixed(seconds(u.scales.x.max - u.scales.x.min))} s`),
+        },
+        {
+          ...axis,
+          size: 76,
+          values: (u, ticks) => ticks.map(formatBytes),
+          incrs: [...Array(45).keys()].map((k) => 2 ** k),
+        },
       ],
       series: [
         {label: 'time', value: (u, t) => (t === null ? '-' : `${(t * 1e-9).toFixed(3)} s`)},
@@ -86,7 +105,12 @@ function chartCard(series, head, place) {
     {class: 'card'},
     h('h2', {}, 'Memory over the time'),
     canvas,
-    h('p', {class: 'quiet'}, 'Drag to zoom, double-click to see all; a click on a name hides its line.', left > 0 && ` ${left} smaller counters are only in the timeline.`),
+    h(
+      'p',
+      {class: 'quiet'},
+      'Drag to zoom, double-click to see all; a click on a name hides its line.',
+      left > 0 && ` ${left} smaller counters are only in the timeline.`,
+    ),
   );
   let chart;
   const zoom = ({from, to}) => chart?.setScale('x', {min: from ?? head.from_ns, max: to ?? head.to_ns});

@@ -10,7 +10,10 @@ export default {
   sections: ['python'],
   applies: (data) => !!data.report?.sections.python && !isEmpty(data.report.sections.python),
   async render(element, data, place) {
-    const shown = [await findTree(data, 'modules'), makeSection('python', data.report.sections.python, place, {title: false})];
+    const shown = [
+      await findTree(data, 'modules'),
+      makeSection('python', data.report.sections.python, place, {title: false}),
+    ];
     const parts = shown.filter(Boolean);
     const update = (state) => parts.forEach((part) => part.update(state));
     element.append(...parts.map((part) => part.element));

@@ -17,9 +17,15 @@ function spread(row) {
   const at = (key) => ((Math.log(row[key]) - low) / width).toFixed(4);
   return h(
     'div',
-    {class: 'spread', role: 'img', 'aria-label': marks.map((key) => `${key.replace('_ns', '')} ${formatNs(row[key])}`).join(', ')},
+    {
+      class: 'spread',
+      role: 'img',
+      'aria-label': marks.map((key) => `${key.replace('_ns', '')} ${formatNs(row[key])}`).join(', '),
+    },
     h('span', {class: 'range', vars: {'--from': at('min_ns'), '--to': at('p99_ns')}}),
-    ...marks.map((key) => h('i', {class: key, title: `${key.replace('_ns', '')} ${formatNs(row[key])}`, vars: {'--at': at(key)}})),
+    ...marks.map((key) =>
+      h('i', {class: key, title: `${key.replace('_ns', '')} ${formatNs(row[key])}`, vars: {'--at': at(key)}}),
+    ),
   );
 }
 
@@ -35,7 +41,13 @@ function detail(row, table, place, timeline, flame) {
         .filter(({key, identity}) => !identity && row[key] !== null)
         .map(({key, title, unit}) => h('div', {}, h('dt', {}, title), h('dd', {}, format(row[key], unit)))),
     ),
-    h('p', {}, flame && find('flame', 'find in flame graph'), ' ', timeline && find('timeline', 'find in timeline')),
+    h(
+      'p',
+      {},
+      flame && find('flame', 'find in flame graph'),
+      ' ',
+      timeline && find('timeline', 'find in timeline'),
+    ),
   ];
 }
 
@@ -44,7 +56,10 @@ export default {
   key: 'operations',
   title: 'Operations',
   sections: ['operations', 'samples'],
-  applies: (data) => ['operations', 'samples'].some((key) => data.report?.sections[key] && !isEmpty(data.report.sections[key])),
+  applies: (data) =>
+    ['operations', 'samples'].some(
+      (key) => data.report?.sections[key] && !isEmpty(data.report.sections[key]),
+    ),
   render(element, data, place) {
     const {sections} = data.report;
     const table = sections.operations?.tables.operations;
@@ -71,7 +86,9 @@ export default {
             `operations by ${units[key].title}`,
           ),
         );
-        side.replaceChildren(...(selected ? detail(selected, table, place, data.has('timeline'), data.has('trees')) : []));
+        side.replaceChildren(
+          ...(selected ? detail(selected, table, place, data.has('timeline'), data.has('trees')) : []),
+        );
       };
       const all = makeTable({
         id: 'operations.operations',
@@ -80,6 +97,7 @@ export default {
         isSelected: (row) => row.name === place.state.sel,
         cells: {name: (row) => placeLink(place, {sel: row.name}, {}, printable(row.name))},
         onRows: drawTop,
+        first: {key: 'self_ns', down: true},
         tall: true,
       });
       element.append(h('div', {class: 'beside'}, top, side), all.element);

@@ -19,7 +19,11 @@ export function figures({values, about}, {leaveOut = []} = {}) {
       const bad = key.startsWith('lost') && values[key] > 0;
       return h(
         'div',
-        {class: `${text.length > LONG ? 'long' : text.length > WIDE ? 'two' : ''} ${bad ? 'bad' : ''}`.trim() || undefined},
+        {
+          class:
+            `${text.length > LONG ? 'long' : text.length > WIDE ? 'two' : ''} ${bad ? 'bad' : ''}`.trim() ||
+            undefined,
+        },
         h('dt', {}, about[key]?.title ?? key),
         h('dd', {'data-key': key}, text),
       );
@@ -27,7 +31,8 @@ export function figures({values, about}, {leaveOut = []} = {}) {
   );
 }
 
-export const notes = (texts) => texts.length > 0 && h('ul', {class: 'notes'}, ...texts.map((text) => h('li', {}, printable(text))));
+export const notes = (texts) =>
+  texts.length > 0 && h('ul', {class: 'notes'}, ...texts.map((text) => h('li', {}, printable(text))));
 
 const AROUND_NS = 1e6; // what is shown around a moment that has no length
 
@@ -39,7 +44,12 @@ function momentCell(place) {
     const length = row.time_ns ?? row.longest_gap_ns ?? AROUND_NS;
     const from = Math.max(0, Math.floor(at - length / 2));
     const to = Math.ceil(at + length * 1.5);
-    return placeLink(place, {tab: 'timeline', from, to}, {title: 'show in timeline'}, format(at, column.unit));
+    return placeLink(
+      place,
+      {tab: 'timeline', from, to},
+      {title: 'show in timeline'},
+      format(at, column.unit),
+    );
   };
 }
 

@@ -35,7 +35,11 @@ function stacked(rows, parts, nameOf, label) {
       rows.map((row) => ({
         name: nameOf(row),
         text: `${formatNs(row.busy_ns)} busy${row.busy_share === null ? '' : `, ${formatShare(row.busy_share)}`}`,
-        parts: used.map(([key, tone, text]) => ({share: (row[key] ?? 0) / most, tone, title: `${text}: ${format(row[key], 'ns')}`})),
+        parts: used.map(([key, tone, text]) => ({
+          share: (row[key] ?? 0) / most,
+          tone,
+          title: `${text}: ${format(row[key], 'ns')}`,
+        })),
       })),
       label,
     ),
@@ -56,9 +60,19 @@ function useOverTime(rows, several, timeline, place) {
         {class: 'strip'},
         ...pieces.map((piece) => {
           const text = `${formatShare(piece.busy_share)} busy from ${format(piece.from_ns, 'time_ns')}`;
-          const attributes = {title: text, 'aria-label': text, vars: {'--share': piece.busy_share.toFixed(3)}};
-          const part = {tab: 'timeline', from: Math.floor(piece.from_ns), to: Math.ceil(piece.from_ns + length)};
-          return timeline && length > 0 ? placeLink(place, part, attributes) : h('span', {...attributes, role: 'img'});
+          const attributes = {
+            title: text,
+            'aria-label': text,
+            vars: {'--share': piece.busy_share.toFixed(3)},
+          };
+          const part = {
+            tab: 'timeline',
+            from: Math.floor(piece.from_ns),
+            to: Math.ceil(piece.from_ns + length),
+          };
+          return timeline && length > 0
+            ? placeLink(place, part, attributes)
+            : h('span', {...attributes, role: 'img'});
         }),
       ),
     );
@@ -70,24 +84,39 @@ export default {
   key: 'streams',
   title: 'Streams',
   sections: ['gpu', 'cuda'],
-  applies: (data) => ['gpu', 'cuda'].some((key) => data.report?.sections[key] && !isEmpty(data.report.sections[key])),
+  applies: (data) =>
+    ['gpu', 'cuda'].some((key) => data.report?.sections[key] && !isEmpty(data.report.sections[key])),
   render(element, data, place) {
     const {sections} = data.report;
     const timeline = data.has('timeline');
     const rowsOf = (table) => sections.gpu?.tables[table]?.rows ?? [];
-    const devices = rowsOf('devices').map((row) => ({...row, idle_rest: Math.max(0, row.idle_ns - row.idle_host_ns)}));
+    const devices = rowsOf('devices').map((row) => ({
+      ...row,
+      idle_rest: Math.max(0, row.idle_ns - row.idle_host_ns),
+    }));
     const several = new Set(devices.map((row) => row.pid)).size > 1;
-    const card = (title, ...content) => element.append(h('div', {class: 'card'}, h('h2', {}, title), ...content));
+    const card = (title, ...content) =>
+      element.append(h('div', {class: 'card'}, h('h2', {}, title), ...content));
 
-    if (devices.length > 0) card('Time of devices', ...stacked(devices, DEVICE_PARTS, (row) => deviceName(row, several), 'time of devices'));
-    if (rowsOf('use').length > 0) card('Busy, over the time', ...useOverTime(rowsOf('use'), several, timeline, place));
+    if (devices.length > 0)
+      card(
+        'Time of devices',
+        ...stacked(devices, DEVICE_PARTS, (row) => deviceName(row, several), 'time of devices'),
+      );
+    if (rowsOf('use').length > 0)
+      card('Busy, over the time', ...useOverTime(rowsOf('use'), several, timeline, place));
     if (rowsOf('streams').length > 0) {
       const name = (row) => `${deviceName(row, several)}, stream ${row.stream}`;
-      card('Streams: busy, and why they were idle', ...stacked(rowsOf('streams'), STREAM_PARTS, name, 'streams'));
+      card(
+        'Streams: busy, and why they were idle',
+        ...stacked(rowsOf('streams'), STREAM_PARTS, name, 'streams'),
+      );
     }
     const parts = ['gpu', 'cuda']
       .filter((key) => sections[key] && !isEmpty(sections[key]))
-      .map((key) => makeSection(key, sections[key], place, {timeline, title: key !== 'gpu', leaveOut: ['use']}));
+      .map((key) =>
+        makeSection(key, sections[key], place, {timeline, title: key !== 'gpu', leaveOut: ['use']}),
+      );
     element.append(...parts.map((part) => part.element));
     return {update: (state) => parts.forEach((part) => part.update(state))};
   },

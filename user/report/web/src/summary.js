@@ -27,7 +27,12 @@ function tiles(sections) {
     {class: 'tiles'},
     ...known.map(([section, key, title]) => {
       const {values, about} = sections[section];
-      return h('div', {}, h('dt', {}, title), h('dd', {'data-key': key}, format(values[key], about[key].unit)));
+      return h(
+        'div',
+        {},
+        h('dt', {}, title),
+        h('dd', {'data-key': key}, format(values[key], about[key].unit)),
+      );
     }),
   );
 }
@@ -42,14 +47,21 @@ function findingsCard(findings, place) {
     h(
       'ul',
       {class: 'short-findings'},
-      ...findings.slice(0, FINDINGS).map((finding) =>
-        h(
-          'li',
-          {},
-          severity(finding),
-          placeLink(place, {tab: 'bottlenecks', sel: findingId(finding), q: ''}, {title: printable(finding.advice)}, printable(finding.title)),
+      ...findings
+        .slice(0, FINDINGS)
+        .map((finding) =>
+          h(
+            'li',
+            {},
+            severity(finding),
+            placeLink(
+              place,
+              {tab: 'bottlenecks', sel: findingId(finding), q: ''},
+              {title: finding.advice && printable(finding.advice)},
+              printable(finding.title),
+            ),
+          ),
         ),
-      ),
     ),
     more > 0 && placeLink(place, {tab: 'bottlenecks'}, {}, `and ${formatCount(more)} more`),
   );
@@ -99,7 +111,13 @@ function capturesCard(captures) {
       'ul',
       {class: 'captures'},
       ...captures.map((c) =>
-        h('li', {}, h('b', {}, printable(c.name)), ' ', printable([c.host, c.start, format(c.duration_ns, 'ns')].filter(Boolean).join(' · '))),
+        h(
+          'li',
+          {},
+          h('b', {}, printable(c.name)),
+          ' ',
+          printable([c.host, c.start, format(c.duration_ns, 'ns')].filter(Boolean).join(' · ')),
+        ),
       ),
     ),
   );
@@ -141,7 +159,11 @@ export default {
         ),
       ),
       ...parts.map((part) => part.element),
-      h('p', {class: 'quiet foot'}, `Written by ${printable(page.tool)}${page.written ? `, ${printable(page.written)}` : ''}.`),
+      h(
+        'p',
+        {class: 'quiet foot'},
+        `Written by ${printable(page.tool)}${page.written ? `, ${printable(page.written)}` : ''}.`,
+      ),
     );
     return {update: (state) => parts.forEach((part) => part.update(state))};
   },

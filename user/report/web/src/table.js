@@ -16,9 +16,9 @@ const NAME_MOST_CH = 90;
 const SAMPLE = 200; // rows that are measured for the columns' width
 const collator = new Intl.Collator('en', {numeric: true});
 
-/** Columns in which something is known. @param {Table} table */
+/** The first column, and those in which something is known. @param {Table} table */
 export const knownColumns = (table) =>
-  table.columns.filter(({key, identity}) => identity || table.rows.some((row) => row[key] !== null));
+  table.columns.filter(({key}, i) => i === 0 || table.rows.some((row) => row[key] !== null));
 
 /** @param {Record<string, any>[]} rows @param {Order} order @returns a new array; what is not known comes last */
 export function sortRows(rows, {key, down}) {
@@ -26,7 +26,9 @@ export function sortRows(rows, {key, down}) {
   return [...rows].sort((a, b) => {
     const [x, y] = [a[key] ?? null, b[key] ?? null];
     if (x === null || y === null) return (x === null) - (y === null);
-    return sign * (typeof x === 'number' && typeof y === 'number' ? x - y : collator.compare(String(x), String(y)));
+    return (
+      sign * (typeof x === 'number' && typeof y === 'number' ? x - y : collator.compare(String(x), String(y)))
+    );
   });
 }
 
@@ -45,7 +47,8 @@ export function givenOrder({columns, rows}) {
     unit !== 'text' &&
     rows.every((row, i) => row[key] !== null && (i === 0 || row[key] <= rows[i - 1][key])) &&
     rows[0][key] > rows.at(-1)[key];
-  const column = rows.length > 2 && (columns.find((c) => c.unit !== 'count' && falls(c)) ?? columns.find(falls));
+  const column =
+    rows.length > 2 && (columns.find((c) => c.unit !== 'count' && falls(c)) ?? columns.find(falls));
   return column ? {key: column.key, down: true} : undefined;
 }
 
@@ -63,7 +66,13 @@ export function parseSort(sort, id) {
 function widths(columns, rows, grow) {
   const sample = rows.slice(0, SAMPLE);
   const longest = columns.map(({key, unit}) => {
-    const largest = unit === 'text' ? '' : format(rows.reduce((m, row) => Math.max(m, row[key] ?? 0), 0), unit);
+    const largest =
+      unit === 'text'
+        ? ''
+        : format(
+            rows.reduce((m, row) => Math.max(m, row[key] ?? 0), 0),
+            unit,
+          );
     return Math.max(largest.length, ...sample.map((row) => format(row[key], unit).length));
   });
   const texts = columns.filter(({unit}) => unit === 'text');
@@ -71,8 +80,11 @@ function widths(columns, rows, grow) {
   const flexible = texts.reduce((a, b) => (a && lengthOf(a) >= lengthOf(b) ? a : b), undefined);
   const each = columns.map((column, i) => {
     const words = column.title.split(' ').map((word) => word.length);
-    const title = Math.max(...words, Math.ceil(column.title.length / 2)) + 1; // in two lines, and the arrow
-    return Math.min(column === flexible ? NAME_MOST_CH : TEXT_CH, Math.max(longest[i], title) + 2) + (grow[column.key] ?? 0);
+    const length = column.title.length;
+    const title = Math.max(...words, length > 8 ? Math.ceil(length / 2) : length) + 1; // two lines, and the arrow
+    const room = column.unit === 'text' ? 3 : 2; // letters may be wider than digits
+    const most = column === flexible ? NAME_MOST_CH : TEXT_CH;
+    return Math.min(most, Math.max(longest[i], title) + room) + (grow[column.key] ?? 0);
   });
   const least = flexible ? Math.min(NAME_CH, each[columns.indexOf(flexible)]) : 0;
   return {flexible, least, each};
@@ -89,14 +101,18 @@ function widths(columns, rows, grow) {
  * @param {(rows: any[], order: Order | undefined) => void} [given.onRows] told of the rows in their order, at each update
  * @param {(row: any) => boolean} [given.isSelected]
  * @param {Record<string, number>} [given.grow] characters that columns need beside their values
+ * @param {Order} [given.first] the order at first, where the rows come in none
  * @param {boolean} [given.tall] the only one on its tab
  */
-export function makeTable({id, table, place, cells = {}, bar, onRows, isSelected, tall, grow = {}}) {
+export function makeTable({id, table, place, cells = {}, bar, onRows, isSelected, tall, first, grow = {}}) {
   const columns = knownColumns(table);
   const given = givenOrder(table);
-  const largest = new Map(columns.map(({key}) => [key, table.rows.reduce((m, row) => Math.max(m, row[key] ?? 0), 0)]));
+  const usual = given ?? first;
+  const largest = new Map(
+    columns.map(({key}) => [key, table.rows.reduce((m, row) => Math.max(m, row[key] ?? 0), 0)]),
+  );
   let rows = table.rows;
-  let order = given;
+  let order = usual;
   let drawn; // for what the rows were made
 
   const link = (column) => {
@@ -115,7 +131,8 @@ export function makeTable({id, table, place, cells = {}, bar, onRows, isSelected
   function cell(column, row) {
     const value = row[column.key];
     const text = column.unit === 'text' && value !== null ? printable(value) : format(value, column.unit);
-    const isBar = value > 0 && (column.unit === 'share' ? true : order?.key === column.key && column.unit !== 'text');
+    const isBar =
+      value > 0 && (column.unit === 'share' ? true : order?.key === column.key && column.unit !== 'text');
     const share = column.unit === 'share' ? Math.min(1, value) : value / largest.get(column.key);
     return h(
       'td',
@@ -138,12 +155,19 @@ export function makeTable({id, table, place, cells = {}, bar, onRows, isSelected
       tabindex: '0',
       role: 'region',
       'aria-label': table.title,
-      vars: {'--most': `${most}ch`, '--least': `${flexible ? most - each[columns.indexOf(flexible)] + least : most}ch`},
+      vars: {
+        '--most': `${most}ch`,
+        '--least': `${flexible ? most - each[columns.indexOf(flexible)] + least : most}ch`,
+      },
     },
     h(
       'table',
       {'aria-rowcount': table.rows.length + 1},
-      h('colgroup', {}, ...each.map((w, i) => h('col', {vars: columns[i] === flexible ? {} : {width: `${w}ch`}}))),
+      h(
+        'colgroup',
+        {},
+        ...each.map((w, i) => h('col', {vars: columns[i] === flexible ? {} : {width: `${w}ch`}})),
+      ),
       h('thead', {}, h('tr', {'aria-rowindex': 1}, ...heads)),
       body,
     ),
@@ -157,12 +181,17 @@ export function makeTable({id, table, place, cells = {}, bar, onRows, isSelected
     mark(h('tr', {'aria-rowindex': i + 2}, ...columns.map((column) => cell(column, rows[i]))), i),
   );
   const count = h('span', {class: 'quiet'});
-  const element = h('div', {class: 'table', id: `table-${id}`}, h('div', {class: 'caption'}, h('h3', {}, table.title), count), box);
+  const element = h(
+    'div',
+    {class: 'table', id: `table-${id}`},
+    h('div', {class: 'caption'}, h('h3', {}, table.title), count),
+    box,
+  );
 
   /** @param {import('./place.js').State} state */
   function update(state) {
     const asked = parseSort(state.sort, id);
-    order = columns.some((column) => column.key === asked?.key) ? asked : given;
+    order = columns.some((column) => column.key === asked?.key) ? asked : usual;
     const key = [state.q, order?.key, order?.down].join('\n');
     if (key === drawn) {
       list.each(mark);
@@ -178,7 +207,9 @@ export function makeTable({id, table, place, cells = {}, bar, onRows, isSelected
     });
     const held = table.rows.length;
     count.textContent = [
-      rows.length < held ? `${formatCount(rows.length)} of ${formatCount(held)} rows` : `${formatCount(held)} ${held === 1 ? 'row' : 'rows'}`,
+      rows.length < held
+        ? `${formatCount(rows.length)} of ${formatCount(held)} rows`
+        : `${formatCount(held)} ${held === 1 ? 'row' : 'rows'}`,
       table.row_count > held && `of ${formatCount(table.row_count)}: the page holds the first`,
     ]
       .filter(Boolean)

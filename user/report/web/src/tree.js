@@ -27,7 +27,7 @@ function firstOpen({total, children}, rows) {
   const open = new Set([0]);
   let shown = children[0].length;
   for (const i of [...total.keys()].slice(1).sort((a, b) => total[b] - total[a] || a - b)) {
-    if (children[i].length === 0 || !open.has(i) && shown + children[i].length > rows) continue;
+    if (children[i].length === 0 || (!open.has(i) && shown + children[i].length > rows)) continue;
     open.add(i);
     shown += children[i].length;
   }
@@ -62,7 +62,9 @@ export function makeTree(tree, names, title) {
         h(
           'tr',
           {},
-          ...['name', 'total', 'share', 'self', 'count'].map((text, i) => h('th', {scope: 'col', class: i > 0 ? 'figure' : undefined}, text)),
+          ...['name', 'total', 'share', 'self', 'count'].map((text, i) =>
+            h('th', {scope: 'col', class: i > 0 ? 'figure' : undefined}, text),
+          ),
         ),
       ),
       body,
@@ -110,7 +112,8 @@ export function makeTree(tree, names, title) {
       if (wanted && !wanted.has(row.node)) continue;
       rows.push(row);
       if (!isOpen(row.node)) continue;
-      for (let k = children[row.node].length - 1; k >= 0; k--) stack.push({node: children[row.node][k], level: row.level + 1});
+      for (let k = children[row.node].length - 1; k >= 0; k--)
+        stack.push({node: children[row.node][k], level: row.level + 1});
     }
     focused = Math.min(focused, Math.max(0, rows.length - 1));
     list.reset(rows.length, {stay});
@@ -164,9 +167,11 @@ export function makeTree(tree, names, title) {
       }
     }
     lay(false);
+    about.textContent = `${format(total[0], tree.unit)}${wanted ? `, ${rows.length > 0 ? 'what matches the search, and what is above it' : 'nothing matches the search'}` : ''}`;
   }
 
-  const element = h('div', {class: 'table'}, h('div', {class: 'caption'}, h('h3', {}, title), h('span', {class: 'quiet'}, format(total[0], tree.unit))), box);
+  const about = h('span', {class: 'quiet'});
+  const element = h('div', {class: 'table'}, h('div', {class: 'caption'}, h('h3', {}, title), about), box);
   return {element, update};
 }
 

@@ -46,8 +46,8 @@ else()
     COMMAND ${CMAKE_COMMAND} -E copy_directory ${WEB}/src src
     COMMAND ${CMAKE_COMMAND} -E copy ${WEB}/build.mjs ${WEB}/package.json .
     COMMAND ${NODE} build.mjs page.html
-    COMMAND ${CMAKE_COMMAND} -DIN=page.html -DOUT=page_template.inc -P ${CMAKE_SOURCE_DIR}/cmake/page_template.cmake
-    DEPENDS ${WEB}/build.mjs ${WEB}/package.json ${WEB}/package-lock.json ${WEB_SOURCES} ${CMAKE_SOURCE_DIR}/cmake/page_template.cmake
+    COMMAND ${CMAKE_COMMAND} -DIN=page.html -DOUT=page_template.inc -P ${WEB}/page_template.cmake
+    DEPENDS ${WEB}/build.mjs ${WEB}/package.json ${WEB}/package-lock.json ${WEB_SOURCES} ${WEB}/page_template.cmake
     WORKING_DIRECTORY ${WEB_BUILD} COMMENT "Page" VERBATIM)
   target_sources(xsp_core PRIVATE ${WEB_BUILD}/page_template.inc)
   set_property(SOURCE user/report/template.c APPEND PROPERTY OBJECT_DEPENDS ${WEB_BUILD}/page_template.inc)
