@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Captures made by chance: calls and ranges of several threads, exceptions, waits, from a seed."""
+"""Captures for more than one file of cases: calls and ranges of several threads, exceptions, waits, by chance from a seed; and
+allocations."""
 import collections
 import random
 import struct
 
-from captures import ANNOTATION, PYTHON, TAIL, Made
+from captures import ANNOTATION, GAVE, PYTHON, TAIL, TAKES, Made
 
 START = 10_000_000_000
 
@@ -115,3 +116,23 @@ def make(path, seed):
     made.clock(end + 1)
     made.finish(path, START, end)
     return end - START
+
+
+def allocating(folder, until, end):
+    """A thread that keeps 1000 bytes each millisecond up to `until`; and one that takes and gives back in a span."""
+    made, one, two = Made(), (500, 500), (500, 501)
+    made.clock(START)
+    made.process(500)
+    made.thread(500, 501, "other")
+    gave, takes = (made.probe(s, s, "memory") for s in (GAVE, TAKES))
+    outer, inner = made.probe("outer"), made.probe("inner")
+    made.entry(START, one, outer, 9000)
+    made.entry(START + 1, one, inner, 8000)
+    for i in range(until // 1_000_000):
+        made.allocation(START + 10 + i * 1_000_000, one, gave, 0x10000 + i * 0x1000, 1000)
+        made.allocation(START + 20 + i * 1_000_000, two, gave, 0x9000, 50)
+        made.allocation(START + 30 + i * 1_000_000, two, takes, 0x9000)
+    made.exit(START + end - 20, one, inner, 8000)
+    made.exit(START + end - 10, one, outer, 9000)
+    made.finish(f"{folder}/memory.xspt", START, START + end)
+    return f"{folder}/memory.xspt", until // 1_000_000

@@ -12,8 +12,8 @@ import random
 import re
 import sqlite3
 
-from captures import ANNOTATION, GAVE, TAKES, Made
-from chance import START, make
+from captures import ANNOTATION, GAVE, Made
+from chance import START, allocating, make
 from harness import case, check, equal, main, xsptrace
 
 FORMATS = ("json", "csv", "db", "speedscope.json", "folded")
@@ -214,26 +214,6 @@ def steps_of_chosen_names(folder):
         steps = json.loads(xsptrace("export", f"{folder}/steps.xspt", *options, "--summary", "json").stdout)["steps"]
         equal((steps["steps"], steps["not_whole"], steps["mean_ns"]), (20, 0, 500_000), f"steps with {options}")
         equal((steps["calls"], steps["threads"][0]["names"][0]["self_ns"]), (60, 60 * 5000), f"what is in them with {options}")
-
-
-def allocating(folder, until, end):
-    """A thread that keeps 1000 bytes each millisecond up to `until`; and one that takes and gives back in a span."""
-    made, one, two = Made(), (500, 500), (500, 501)
-    made.clock(START)
-    made.process(500)
-    made.thread(500, 501, "other")
-    gave, takes = (made.probe(s, s, "memory") for s in (GAVE, TAKES))
-    outer, inner = made.probe("outer"), made.probe("inner")
-    made.entry(START, one, outer, 9000)
-    made.entry(START + 1, one, inner, 8000)
-    for i in range(until // 1_000_000):
-        made.allocation(START + 10 + i * 1_000_000, one, gave, 0x10000 + i * 0x1000, 1000)
-        made.allocation(START + 20 + i * 1_000_000, two, gave, 0x9000, 50)
-        made.allocation(START + 30 + i * 1_000_000, two, takes, 0x9000)
-    made.exit(START + end - 20, one, inner, 8000)
-    made.exit(START + end - 10, one, outer, 9000)
-    made.finish(f"{folder}/memory.xspt", START, START + end)
-    return f"{folder}/memory.xspt", until // 1_000_000
 
 
 @case

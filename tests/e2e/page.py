@@ -12,7 +12,7 @@ import re
 import struct
 
 from captures import Made
-from chance import make
+from chance import allocating, make
 from harness import Skip, case, check, equal, main, xsptrace
 
 SEEDS = range(1, 7)
@@ -133,6 +133,19 @@ def check_spans(folder, capture, length, block):
     equal(told, wanted, "every span, as it was")
     states = collections.Counter(e["name"] for e in trace["traceEvents"] if e.get("cat") == "thread_state")
     equal(collections.Counter(c[2] for t, lanes in tracks if t["kind"] == "states" for levels in lanes for c in levels[0]), states, "states")
+
+
+@case
+def memory_at_its_peak(folder):
+    """By where it was allocated; and its counter, which keeps its greatest value."""
+    capture, blocks = allocating(folder, 50_000_000, 100_000_000)
+    made, _ = page_of(folder, capture)
+    trees = json.loads(made["trees"])
+    tree = next(t for t in trees["trees"] if t["key"] == "memory")
+    peak = {trees["names"][name]: own for name, own in zip(tree["name"], tree["self"]) if own}
+    equal((peak, tree["unit"]), ({"inner": 1000 * blocks, "no span": 50}, "bytes"), "alive at the peak")
+    counter = next(lanes for t, lanes in timeline_of(made["timeline"])[1] if t["kind"] == "counter" and t["unit"] == "bytes")
+    equal(max(value for _, value in counter[0][0]), 1000 * blocks + 50, "its counter")
 
 
 @case

@@ -290,48 +290,32 @@ static bool run_others(struct work *w, struct xsp_capture_reader **last, struct 
 	return true;
 }
 
-/* A page reads all captures by itself. */
-static int open_sources(const struct work *w, struct xsp_page_source *sources,
-			struct xsp_error *err)
-{
-	const struct xsp_job *job = w->o->job;
-	int rc = 0;
-
-	for (size_t i = 0; job != NULL && i < job->files.count && rc == 0; i++) {
-		sources[i].name = job->files.paths[i];
-		rc = xsp_input_open(job->files.paths[i], &(struct xsp_input_options){.keep = NULL},
-				    &sources[i].reader, err);
-	}
-	return rc;
-}
-
 static void write_page(struct work *w, size_t index)
 {
 	const struct xsp_outputs *o = w->o;
-	const size_t count = o->job != NULL ? o->job->files.count : 1;
-	struct xsp_page_source one = {w->reader, o->name != NULL ? o->name : o->paths[index]};
-	struct xsp_page_source *several = calloc(count, sizeof(*several));
-	const struct xsp_page_options page = {.sources = o->job != NULL ? several : &one,
-					      .source_count = count,
-					      .cut = o->cut,
-					      .step = o->step};
-	const struct xsp_page_output file = {.path = o->paths[index],
-					     .before = o->before != NULL ? &o->before[index] : NULL,
-					     .owner_uid = o->owner_uid,
-					     .owner_gid = o->owner_gid,
-					     .quiet = o->quiet};
+	const struct xsp_page_source one = {w->reader, o->name != NULL ? o->name : o->paths[index]};
+	const size_t several = o->job != NULL ? o->job->files.count : 0;
+	struct xsp_page_source *sources = NULL;
 	struct xsp_error err = {0};
-	int rc = several != NULL ? open_sources(w, several, &err) : -ENOMEM;
+	int rc = several > 0 ? xsp_page_sources_open(o->job->files.paths, several, &sources, &err)
+			     : 0;
 
-	if (rc == 0)
+	if (rc == 0) {
+		const struct xsp_page_options page = {.sources = several > 0 ? sources : &one,
+						      .source_count = several > 0 ? several : 1,
+						      .cut = o->cut,
+						      .step = o->step};
+		const struct xsp_page_output file = {.path = o->paths[index],
+						     .before = o->before != NULL ? &o->before[index]
+										 : NULL,
+						     .owner_uid = o->owner_uid,
+						     .owner_gid = o->owner_gid,
+						     .quiet = o->quiet};
 		rc = xsp_page_output_write(&file, &page, &err);
-	if (rc < 0) {
-		xsp_error_set(&err, rc, XSP_STATUS_FAILED, "out of memory");
-		failed(w, &err);
 	}
-	for (size_t i = 0; several != NULL && i < count; i++)
-		xsp_capture_close(several[i].reader);
-	free(several);
+	if (rc < 0)
+		failed(w, &err);
+	xsp_page_sources_close(sources, several);
 }
 
 int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outputs *o)
