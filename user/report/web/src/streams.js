@@ -112,14 +112,14 @@ export default {
         ...stacked(rowsOf('streams'), STREAM_PARTS, name, 'streams'),
       );
     }
-    const told = rowsOf('kernels').length > 0 ? ['kernels'] : []; // the GPU's own table of them has more
+    const shownAbove = rowsOf('kernels').length > 0 ? ['kernels'] : []; // the GPU's own table of them has more
     const parts = ['gpu', 'cuda']
       .filter((key) => sections[key] && !isEmpty(sections[key]))
       .map((key) =>
         makeSection(key, sections[key], place, {
           timeline,
           title: key !== 'gpu',
-          leaveOut: key === 'gpu' ? ['use'] : told,
+          leaveOut: key === 'gpu' ? ['use'] : shownAbove,
         }),
       );
     element.append(...parts.map((part) => part.element));
