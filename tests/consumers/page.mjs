@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// page.mjs PART MAKE_CAPTURE FOLDER [XSPTRACE]: the HTML page in chromium. With made-up data (user/report/web/test/fake.mjs):
-// every tab, search, sorting, keys, links, both themes, hostile names, no request and no error; or, where PART is
-// "accessibility", axe-core on every tab in both themes. With the page that XSPTRACE writes of a capture: its figures
-// are those of `analyze --format json` and of its text.
+// page.mjs PART MAKE_CAPTURE FOLDER [XSPTRACE]: the HTML page in chromium: no error, no request, and, by PART:
+//   behaviour      with made-up data (user/report/web/test/fake.mjs) every tab, search, sorting, keys, links, both themes,
+//                  hostile names
+//   accessibility  axe-core on every tab in both themes
+//   capture        the page that XSPTRACE writes of a capture: its figures are those of `analyze`, as JSON and as text
 import fs from 'node:fs';
 import path from 'node:path';
 import assert from 'node:assert/strict';
@@ -50,6 +51,7 @@ function emptyPage(real) {
 }
 
 const real = realPage();
+if (part === 'capture' && !real) skip('this build is without the page');
 const empty = emptyPage(real);
 const write = (name, blocks) => {
   fs.writeFileSync(at(name), fillPage(empty, blocks));
@@ -256,28 +258,28 @@ async function behaviour() {
       }
     }
   });
+}
 
-  if (real) {
-    await check('a page of a capture has the figures of analyze, as JSON and as text', async () => {
-      const analyze = (...args) => execFileSync(xsptrace, ['analyze', at('page.xspt'), ...args], {encoding: 'utf8'});
-      const {rows, columns} = JSON.parse(analyze('--format', 'json', '--top', '0')).sections.operations.tables.operations;
-      rows.sort((a, b) => b.self_ns - a.self_ns);
-      const text = analyze('--top', '0');
-      const url = pathToFileURL(path.resolve(at('real.html'))).href;
-      await page.goto(`${url}#tab=operations`);
-      await settled(page, 'operations');
-      const shown = (await rowsOf(page, OPERATIONS)).slice(0, 20);
-      assert.ok(shown.length > 0);
-      const known = columns.filter((c) => rows.some((row) => row[c.key] !== null));
-      assert.deepEqual(shown.map((row) => row.slice(1)), rows.slice(0, shown.length).map((row) => known.slice(1).map((c) => format(row[c.key], c.unit))));
-      for (const cell of shown.flatMap((row) => row.slice(1))) assert.ok(text.includes(cell), cell);
-      for (const tab of await tabsOf(page)) {
-        await page.goto(`${url}#tab=${tab}`);
-        await settled(page, tab);
-        assert.equal(await page.locator('.message.bad').count(), 0, tab);
-      }
-    });
-  }
+async function capture() {
+  await check('a page of a capture has the figures of analyze, as JSON and as text', async () => {
+    const analyze = (...args) => execFileSync(xsptrace, ['analyze', at('page.xspt'), ...args], {encoding: 'utf8'});
+    const {rows, columns} = JSON.parse(analyze('--format', 'json', '--top', 'all')).sections.operations.tables.operations;
+    rows.sort((a, b) => b.self_ns - a.self_ns);
+    const text = analyze('--top', 'all');
+    const url = pathToFileURL(path.resolve(at('real.html'))).href;
+    const page = await open(`${url}#tab=operations`);
+    await settled(page, 'operations');
+    const shown = (await rowsOf(page, OPERATIONS)).slice(0, 20);
+    assert.ok(shown.length > 0);
+    const known = columns.filter((c) => rows.some((row) => row[c.key] !== null));
+    assert.deepEqual(shown.map((row) => row.slice(1)), rows.slice(0, shown.length).map((row) => known.slice(1).map((c) => format(row[c.key], c.unit))));
+    for (const cell of shown.flatMap((row) => row.slice(1))) assert.ok(text.includes(cell), cell);
+    for (const tab of await tabsOf(page)) {
+      await page.goto(`${url}#tab=${tab}`);
+      await settled(page, tab);
+      assert.equal(await page.locator('.message.bad').count(), 0, tab);
+    }
+  });
 }
 
 async function accessibility() {
@@ -302,7 +304,7 @@ async function accessibility() {
 }
 
 try {
-  await (part === 'accessibility' ? accessibility : behaviour)();
+  await {behaviour, capture, accessibility}[part]();
   assert.deepEqual(problems, []);
   assert.deepEqual(requests.filter((url) => !url.startsWith('file:') && !url.startsWith('data:')), []);
   console.log(`${checks} checks passed; no error, no request; screenshots: ${at('page-*.png')}`);
