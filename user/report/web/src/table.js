@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A table of a report: sorted by its columns, filtered by the search.
 import {h, printable} from './dom.js';
-import {format, formatCount} from './format.js';
+import {format, formatCount, heading} from './format.js';
 import {virtualRows} from './rows.js';
 
 /**
@@ -184,7 +184,7 @@ export function makeTable({id, table, place, cells = {}, bar, onRows, isSelected
   const element = h(
     'div',
     {class: 'table', id: `table-${id}`},
-    h('div', {class: 'caption'}, h('h3', {}, table.title), count),
+    h('div', {class: 'caption'}, h('h3', {}, heading(table.title)), count),
     box,
   );
 

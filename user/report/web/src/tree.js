@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A tree of the block "trees" as a table whose rows open.
 import {h, printable} from './dom.js';
-import {format, formatShare} from './format.js';
+import {format, formatShare, heading} from './format.js';
 import {virtualRows} from './rows.js';
 
 /** Rows that are open at first, about. */
@@ -171,7 +171,12 @@ export function makeTree(tree, names, title) {
   }
 
   const about = h('span', {class: 'quiet'});
-  const element = h('div', {class: 'table'}, h('div', {class: 'caption'}, h('h3', {}, title), about), box);
+  const element = h(
+    'div',
+    {class: 'table'},
+    h('div', {class: 'caption'}, h('h3', {}, heading(title)), about),
+    box,
+  );
   return {element, update};
 }
 
