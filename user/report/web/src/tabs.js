@@ -2,11 +2,14 @@
 // The tabs in their order. A further one is a module with this interface and a line here.
 import bottlenecks from './bottlenecks.js';
 import compare from './compare.js';
+import flame from './flame.js';
 import memory from './memory.js';
 import modules from './modules.js';
 import operations from './operations.js';
 import streams from './streams.js';
 import summary from './summary.js';
+import sunburst from './sunburst.js';
+import timeline from './timeline.js';
 
 /**
  * @typedef {object} Shown what render() may give back
@@ -25,4 +28,4 @@ import summary from './summary.js';
  */
 
 /** @type {Tab[]} */
-export const TABS = [summary, operations, modules, memory, streams, bottlenecks, compare];
+export const TABS = [summary, operations, timeline, flame, sunburst, modules, memory, streams, bottlenecks, compare];

@@ -230,7 +230,7 @@ function levels(columns, spans, length) {
   return out;
 }
 
-function fakeTimeline(spanCount) {
+function fakeTimeline(spanCount, threadCount) {
   const next = chance(5);
   const length = 10 * S;
   const names = ['step', ...OPERATORS, ...HOSTILE, 'Running', 'Runnable', 'futex', 'ampere_sgemm_128x64_nn', 'Memcpy HtoD (Pinned -> Device)'];
@@ -247,6 +247,7 @@ function fakeTimeline(spanCount) {
   });
   const pick = () => 1 + Math.floor(next() * (OPERATORS.length + HOSTILE.length));
   const threads = [['python3', 4711], ['pt_data_worker', 4720], [HOSTILE[0], 4721], ['autograd', 4722]];
+  for (let i = threads.length; i < threadCount; i++) threads.push(['worker', 5000 + i]);
   for (const [thread, tid] of threads) {
     const lanes = [fill(100, () => 0)];
     for (const part of [0.2, 0.8]) lanes.push(fill((spanCount / threads.length) * part, pick, lanes.at(-1)));
@@ -274,7 +275,7 @@ function fakeTimeline(spanCount) {
 }
 
 /** All blocks, as text or bytes by key. */
-export function fakeBlocks({rows = 60, spans = 20000, lost = 0, compare = true} = {}) {
+export function fakeBlocks({rows = 60, spans = 20000, lost = 0, compare = true, threads = 4} = {}) {
   const json = (value) => Buffer.from(JSON.stringify(value));
   return {
     page: json({version: 1, tool: 'xsptrace 0.9', title: 'train.xspt', written: '2026-11-23T07:00:00Z', notes: ['level 0 of 3 tracks is left out (1,000,000 cells at most)'],
@@ -282,7 +283,7 @@ export function fakeBlocks({rows = 60, spans = 20000, lost = 0, compare = true} 
     report: json(fakeReport({rows, lost})),
     ...(compare && {compare: json(fakeCompare())}),
     trees: json(fakeTrees()),
-    timeline: fakeTimeline(spans),
+    timeline: fakeTimeline(spans, threads),
   };
 }
 
