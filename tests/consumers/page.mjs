@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // page.mjs PART MAKE_CAPTURE FOLDER [XSPTRACE]: the HTML page in chromium. With made-up data (user/report/web/test/fake.mjs):
 // every tab, search, sorting, keys, links, both themes, hostile names, no request and no error; or, where PART is
-// "accessibility", axe-core on every tab in both themes. With the page that XSPTRACE writes of a capture: its figures
-// are those of `analyze --format json` and of its text.
+// "accessibility", axe-core on every tab in both themes; or one of page_canvas.mjs. With the page that XSPTRACE writes of
+// a capture: its figures are those of `analyze --format json` and of its text.
 import fs from 'node:fs';
 import path from 'node:path';
 import assert from 'node:assert/strict';
@@ -10,6 +10,7 @@ import {execFileSync, spawnSync} from 'node:child_process';
 import {fileURLToPath, pathToFileURL} from 'node:url';
 import {chromiumPath, launch} from './browser.mjs';
 import {cache} from './cache.mjs';
+import {frames, place, timeline, trees} from './page_canvas.mjs';
 import {HOSTILE, fakeBlocks, fakeReport, fillPage} from '../../user/report/web/test/fake.mjs';
 import {format} from '../../user/report/web/src/format.js';
 
@@ -74,7 +75,6 @@ async function open(url, {scheme = 'light', axe = false} = {}) {
 }
 const tabsOf = (page) => page.$$eval('[role=tab]', (tabs) => tabs.map((tab) => tab.id.replace('tab-', '')));
 const current = (page) => page.$eval('[role=tab][aria-selected=true]', (tab) => tab.id.replace('tab-', ''));
-const place = (page) => new URLSearchParams(new URL(page.url()).hash.slice(1));
 const settled = (page, tab) => page.waitForSelector(`#panel-${tab}:not([hidden]) > *`);
 /** Rows of a table as they are shown: texts by cell. */
 const rowsOf = (page, id) => page.$$eval(`[id="table-${id}"] tbody tr:not(.space)`, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
@@ -301,10 +301,12 @@ async function accessibility() {
   }
 }
 
+const parts = {behaviour, accessibility, timeline, trees, frames};
+
 try {
-  await (part === 'accessibility' ? accessibility : behaviour)();
+  await parts[part]({check, open, write, at, empty});
   assert.deepEqual(problems, []);
-  assert.deepEqual(requests.filter((url) => !url.startsWith('file:') && !url.startsWith('data:')), []);
+  assert.deepEqual(requests.filter((url) => !/^(file:|data:|http:\/\/127\.0\.0\.1:)/.test(url)), []);
   console.log(`${checks} checks passed; no error, no request; screenshots: ${at('page-*.png')}`);
 } finally {
   await browser.close();

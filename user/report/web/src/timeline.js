@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The tab "Timeline": processes, threads, states, streams and counters over the time. What the parts do stands in timeline/;
 // here is what the reader does with them.
-import {cellAt, firstBehind, levelFor} from './canvas/lanes.js';
+import {cellAt, firstBehind, firstFrom, levelFor} from './canvas/lanes.js';
 import {Sheet, Surface} from './canvas/surface.js';
 import {Ruler} from './canvas/text.js';
 import {Tip} from './canvas/tip.js';
@@ -181,8 +181,7 @@ export class Timeline {
   }
 
   drawHead(surface) {
-    if (this.shares?.length !== surface.width)
-      this.shares = this.countBusy(surface.width);
+    if (this.shares?.length !== surface.width) this.shares = this.countBusy(surface.width);
     drawHead(surface, this);
   }
 
@@ -194,7 +193,9 @@ export class Timeline {
   }
 
   drawRows(surface) {
-    drawRows(surface, {...this, names: this.shownNames, top: this.scroll.scrollTop, segments: (part, perPixel) => this.segments(part, perPixel)});
+    const {view, layout, palettes: colours, ruler, sheet, selected, area, shownNames: names} = this;
+    const segments = (part, perPixel) => this.segments(part, perPixel);
+    drawRows(surface, {view, layout, palettes: colours, ruler, sheet, selected, area, names, segments, top: this.scroll.scrollTop});
   }
 
   get perPixel() {
@@ -264,8 +265,9 @@ export class Timeline {
       else if (merged && this.page.server) text = merged;
       else if (merged) text = `${merged}; for every span: xsptrace view ${printable(capture)}`;
     }
-    this.status.textContent = `${formatNs(view.span)} in view${text && '; '}${text}`;
-    this.status.title = this.status.textContent;
+    const status = `${formatNs(view.span)} in view${text && '; '}${text}`;
+    if (status === this.status.textContent) return; // while it is panned
+    this.status.textContent = this.status.title = status;
   }
 
   finerCame() {
@@ -393,10 +395,11 @@ export class Timeline {
   }
 
   selectBeside(step) {
-    const part = this.partOf(this.selected.track, this.selected.depth);
-    const {start, duration} = this.selected;
+    const {track, depth, start, duration} = this.selected;
+    const part = {track, depth, lane: track.lanes[depth]};
     const cells = this.cellsAround(part, start);
-    const i = step > 0 ? firstBehind(cells, start + duration) : firstBehind(cells, start) - 1;
+    let i = firstFrom(cells.start, step > 0 ? start + duration : start);
+    if (step < 0 || cells.start[i] === start) i += step; // one without duration is behind itself
     if (i >= 0 && i < cells.start.length) this.select(this.spanOf(part, cells, i), {reveal: true});
   }
 
@@ -419,23 +422,28 @@ export class Timeline {
     this.request();
   }
 
+  /** "TRACK.DEPTH" of what the area touches. */
+  touched({top, bottom}) {
+    const parts = this.layout.rows.flatMap((row) => row.parts).filter((p) => p.y < bottom && p.y + p.height > top);
+    return new Set(parts.map((p) => `${this.tracks.indexOf(p.track)}.${p.depth}`));
+  }
+
   /** The table of what takes the time: in the area, else in view. */
   countTimes() {
-    const {area, view} = this;
+    const {area, view, finer: {block}, kind} = this;
     const {from, to} = area ?? view;
-    const chosen = area && new Set(this.layout.rows.flatMap((r) => r.parts).filter((p) => p.y < area.bottom && p.y + p.height > area.top).map((p) => `${this.tracks.indexOf(p.track)}.${p.depth}`));
-    const finer = this.finer.block && this.finer.block.from <= from && this.finer.block.to >= to ? this.finer.block.tracks : null;
-    const lanes = this.tracks.flatMap((track, t) => {
-      if (track.kind !== this.kind) return [];
-      const all = finer?.get(trackKey(track))?.lanes ?? track.lanes;
-      return all
-        .map((lane, depth) => ({cells: lane[0], inner: track.kind === 'spans' ? all[depth + 1]?.[0] ?? null : null, depth}))
-        .filter(({depth}) => !chosen || chosen.has(`${t}.${depth}`));
-    });
-    const what = KINDS.find(([kind]) => kind === this.kind)?.[1] ?? 'Nothing';
+    const chosen = area && this.touched(area);
+    const finer = block && block.from <= from && block.to >= to ? block.tracks : null;
+    const lanesOf = (track, t) => {
+      const lanes = finer?.get(trackKey(track))?.lanes ?? track.lanes;
+      return lanes
+        .map(([cells], depth) => ({cells, inner: (kind === 'spans' && lanes[depth + 1]?.[0]) || null}))
+        .filter((_, depth) => !chosen || chosen.has(`${t}.${depth}`));
+    };
+    const what = KINDS.find(([key]) => key === kind)?.[1] ?? 'Nothing';
     showTimes(this.times, {
       caption: `${what} in ${area ? 'the selected area' : 'view'}: ${formatNs(to - from)}${area ? `, ${formatCount(chosen.size)} rows` : ''}`,
-      rows: ownTimes(lanes, from, to, this.names.list.length),
+      rows: ownTimes(this.tracks.flatMap((track, t) => (track.kind === kind ? lanesOf(track, t) : [])), from, to, this.names.list.length),
       names: this.shownNames,
       find: (name) => this.place.go({q: this.names.list[name]}),
     });
