@@ -11,20 +11,22 @@ import {ticks} from './view.js';
 
 const LABELLED = 26; // pixels that a cell needs for a name
 const TICK_PIXELS = 110;
-const DIMMED = 0.22; // what no search found keeps so much of its colour
+const DIMMED = 0.22; // what the search did not find keeps so much of its colour
+const QUIET = 0.6; // and its name so much of its own
 
 /** Pixels of names, {spans, states} by number, and what is written on them. `match`: 1 for names that were searched for, or null. */
 export function palettes(names, match) {
   const ground = ofStyle('--bg');
-  const seen = new Map();
+  const inks = new Map();
+  const inkOf = (pixel, found) => {
+    const key = found ? pixel : -pixel;
+    if (!inks.has(key)) inks.set(key, css(found ? inkOn(pixel) : mix(inkOn(pixel), pixel, QUIET)));
+    return inks.get(key);
+  };
   const of = (colour) => {
-    const pixels = Uint32Array.from(names, (name, i) =>
-      match && !match[i] ? mix(colour(name), ground, DIMMED) : colour(name));
-    const ink = Array.from(pixels, (pixel) => {
-      if (!seen.has(pixel)) seen.set(pixel, css(inkOn(pixel)));
-      return seen.get(pixel);
-    });
-    return {pixels, ink};
+    const found = (i) => !match || match[i] === 1;
+    const pixels = Uint32Array.from(names, (name, i) => (found(i) ? colour(name) : mix(colour(name), ground, DIMMED)));
+    return {pixels, ink: Array.from(pixels, (pixel, i) => inkOf(pixel, found(i)))};
   };
   return {spans: of(ofName), states: of(ofState), ground};
 }

@@ -73,7 +73,7 @@ export function showTimes(element, {caption, rows, names, find}) {
             cell(all > 0 ? formatShare(row.own / all) : '-'),
             cell(about + formatCount(row.spans)),
             cell(row.merged ? '-' : formatNs(row.own / row.spans)),
-            h('td', {}, h('button', {class: 'link', title: 'find it', onclick: () => find(row.name)}, names[row.name])),
+            h('td', {}, h('button', {class: 'link', title: names[row.name], onclick: () => find(row.name)}, names[row.name])),
           );
         }),
       ),

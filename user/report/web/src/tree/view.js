@@ -279,7 +279,7 @@ export class TreeView {
         {},
         h('caption', {}, `${this.figures(focus)}  ${this.nameOf(focus)}`),
         h('tbody', {}, tree.own[focus] > 0 && row(tree.own[focus], h('i', {class: 'quiet'}, 'its own')),
-          ...children.slice(0, 200).map((i) => row(tree.total[i], h('button', {class: 'link', onclick: () => this.go(tree.key, i)}, this.nameOf(i))))),
+          ...children.slice(0, 200).map((i) => row(tree.total[i], h('button', {class: 'link', title: this.nameOf(i), onclick: () => this.go(tree.key, i)}, this.nameOf(i))))),
       ),
       children.length > 200 ? h('p', {class: 'quiet'}, `and ${formatCount(children.length - 200)} more`) : '',
     );
