@@ -23,7 +23,7 @@ function head(data, place, search) {
   const {page} = data;
   const lost = losses(data.report);
   const facts = page.captures.map((c) =>
-    [c.name !== page.title && c.name, c.host, c.start, format(c.duration_ns, 'ns')]
+    [page.captures.length > 1 && c.name, c.host, c.start, format(c.duration_ns, 'ns')]
       .filter(Boolean)
       .join(' · '),
   );
