@@ -29,7 +29,9 @@ const rows = (page) => page.locator('.tl-rows');
 const box = (page, selector) => page.locator(selector).first().boundingBox();
 /** How many colours there are: a canvas on which nothing was drawn has one. */
 const colours = (page, selector) => page.$eval(selector, (canvas) => {
-  const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', {willReadFrequently: true});
+  copy.drawImage(canvas, 0, 0);
+  const {data} = copy.getImageData(0, 0, canvas.width, canvas.height);
   return new Set(new Uint32Array(data.buffer)).size;
 });
 /** What the address says. */
