@@ -101,7 +101,7 @@ export class Timeline {
       this.live,
     );
     this.headSurface = new Surface(this.head, (s) => this.drawHead(s));
-    this.surface = new Surface(this.canvas, (s) => this.drawRows(s));
+    this.surface = new Surface(this.canvas, (s) => this.drawRows(s), () => this.lookFiner());
     listen(this);
     this.showNothing();
     this.fillKinds();
@@ -230,13 +230,18 @@ export class Timeline {
   moved({keepPlace = false} = {}) {
     this.request();
     this.tip.hide();
-    this.finer.look(this.view, this.page.server === true && this.coarseness() > this.perPixel);
+    this.lookFiner();
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
       if (!keepPlace) this.tellPlace();
       this.countTimes();
     }, REST_MS);
     this.tellStatus();
+  }
+
+  /** Asks the server where the page is too coarse for what is shown. */
+  lookFiner() {
+    this.finer.look(this.view, this.page.server === true && this.surface.width > 0 && this.coarseness() > this.perPixel);
   }
 
   tellPlace() {
