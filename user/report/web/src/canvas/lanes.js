@@ -45,7 +45,7 @@ export function cellAt(cells, at, reach) {
   return best;
 }
 
-const LEAST = 0.35; // so much of its colour has a column in which there is anything at all
+const LEAST = 0.55; // so much of its colour has a column in which there is anything at all
 const STRIPES = 4;
 
 /**

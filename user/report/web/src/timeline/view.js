@@ -54,7 +54,7 @@ function roundStep(least) {
  */
 export function ticks(from, to, most) {
   const step = Math.max(1, roundStep((to - from) / most));
-  const [size, unit] = UNITS.find(([s]) => step >= s);
+  const [size, unit] = UNITS.find(([s]) => step >= s / 10) ?? UNITS.at(-1);
   const far = to / step > 1e5;
   const base = far ? Math.floor(from / (1000 * size)) * 1000 * size : 0;
   const digits = Math.max(0, Math.round(-Math.log10(step / size)));
