@@ -77,7 +77,12 @@ export class Timeline {
     this.live = h('p', {class: 'hidden-text', 'aria-live': 'polite'});
     this.details = h('section', {class: 'tl-details', 'aria-label': 'selected', tabindex: '0'});
     this.kinds = h('div', {class: 'tl-kinds', role: 'group', 'aria-label': 'of what'});
-    this.times = h('div', {class: 'tl-table', tabindex: '0', role: 'region', 'aria-label': 'what takes the time in view'});
+    this.times = h('div', {
+      class: 'tl-table',
+      tabindex: '0',
+      role: 'region',
+      'aria-label': 'what takes the time in view',
+    });
     this.element.append(
       h(
         'div',
@@ -97,11 +102,20 @@ export class Timeline {
       ),
       h('div', {class: 'tl-top'}, h('div', {class: 'tl-corner quiet'}), this.head),
       this.scroll,
-      h('div', {class: 'tl-foot'}, this.details, h('section', {class: 'tl-in-view', 'aria-label': 'in view'}, this.kinds, this.times)),
+      h(
+        'div',
+        {class: 'tl-foot'},
+        this.details,
+        h('section', {class: 'tl-in-view', 'aria-label': 'in view'}, this.kinds, this.times),
+      ),
       this.live,
     );
     this.headSurface = new Surface(this.head, (s) => this.drawHead(s));
-    this.surface = new Surface(this.canvas, (s) => this.drawRows(s), () => this.lookFiner());
+    this.surface = new Surface(
+      this.canvas,
+      (s) => this.drawRows(s),
+      () => this.lookFiner(),
+    );
     listen(this);
     this.showNothing();
     this.fillKinds();
@@ -142,7 +156,10 @@ export class Timeline {
     const key = (block ?? group).key;
     const title = printable((block ?? group).title);
     const number = block ? block.tid : group.pid;
-    const text = [h('span', {class: 'tl-title'}, title), number !== undefined && h('span', {class: 'quiet'}, String(number))];
+    const text = [
+      h('span', {class: 'tl-title'}, title),
+      number !== undefined && h('span', {class: 'quiet'}, String(number)),
+    ];
     const foldable = !block || block.tracks.some((t) => t.lanes.length > 1);
     const toggle = () => {
       if (!this.folded.delete(key)) this.folded.add(key);
@@ -150,13 +167,24 @@ export class Timeline {
       [...this.labels.children].find((e) => e.dataset.key === key)?.focus();
     };
     const label = foldable
-      ? h('button', {'aria-expanded': String(!this.folded.has(key)), onclick: toggle, title: `${title} ${number ?? ''}`}, ...text)
+      ? h(
+          'button',
+          {
+            'aria-expanded': String(!this.folded.has(key)),
+            onclick: toggle,
+            title: `${title} ${number ?? ''}`,
+          },
+          ...text,
+        )
       : h('div', {title: `${title} ${number ?? ''}`}, ...text);
     label.dataset.key = key;
     label.classList.add('tl-label', block ? 'tl-block' : 'tl-group');
     Object.assign(label.style, {top: `${y}px`, height: `${height}px`});
     // rows of a thread besides its first have names of their own
-    const subtitles = block?.kind === 'thread' ? parts.filter((p) => p.depth === 0 && p.track.name && p.y > y + HEIGHT.group) : [];
+    const subtitles =
+      block?.kind === 'thread'
+        ? parts.filter((p) => p.depth === 0 && p.track.name && p.y > y + HEIGHT.group)
+        : [];
     for (const part of subtitles) {
       const sub = h('span', {class: 'tl-sub quiet'}, printable(part.track.name));
       sub.style.top = `${part.y - y}px`;
@@ -189,13 +217,29 @@ export class Timeline {
   countBusy(columns) {
     const spans = this.tracks.filter((t) => t.kind === 'spans' || t.kind === 'gpu');
     if (spans.length > 0) return busyShares(spans, this.view, columns);
-    return busyShares(this.tracks.filter((t) => t.kind === 'states'), this.view, columns, this.names.list.indexOf('Running'));
+    return busyShares(
+      this.tracks.filter((t) => t.kind === 'states'),
+      this.view,
+      columns,
+      this.names.list.indexOf('Running'),
+    );
   }
 
   drawRows(surface) {
     const {view, layout, palettes: colours, ruler, sheet, selected, area, shownNames: names} = this;
     const segments = (part, perPixel) => this.segments(part, perPixel);
-    drawRows(surface, {view, layout, palettes: colours, ruler, sheet, selected, area, names, segments, top: this.scroll.scrollTop});
+    drawRows(surface, {
+      view,
+      layout,
+      palettes: colours,
+      ruler,
+      sheet,
+      selected,
+      area,
+      names,
+      segments,
+      top: this.scroll.scrollTop,
+    });
   }
 
   get perPixel() {
@@ -204,7 +248,10 @@ export class Timeline {
 
   /** The cells to draw of a lane, and where: the server's where the page's are too coarse. */
   segments({track, lane, depth}, perPixel) {
-    const {view, finer: {block}} = this;
+    const {
+      view,
+      finer: {block},
+    } = this;
     const cells = levelFor(lane, perPixel);
     if (!block || cells.resolution <= perPixel || block.from >= view.to || block.to <= view.from)
       return [{cells, from: view.from, to: view.to}];
@@ -220,7 +267,8 @@ export class Timeline {
   /** The finest cells of a lane around a time. */
   cellsAround({track, lane, depth}, at) {
     const {block} = this.finer;
-    const finer = block && at >= block.from && at <= block.to && block.tracks.get(trackKey(track))?.lanes[depth];
+    const finer =
+      block && at >= block.from && at <= block.to && block.tracks.get(trackKey(track))?.lanes[depth];
     return finer && finer[0].resolution < lane[0].resolution ? finer[0] : lane[0];
   }
 
@@ -241,7 +289,10 @@ export class Timeline {
 
   /** Asks the server where the page is too coarse for what is shown. */
   lookFiner() {
-    this.finer.look(this.view, this.page.server === true && this.surface.width > 0 && this.coarseness() > this.perPixel);
+    this.finer.look(
+      this.view,
+      this.page.server === true && this.surface.width > 0 && this.coarseness() > this.perPixel,
+    );
   }
 
   tellPlace() {
@@ -254,7 +305,12 @@ export class Timeline {
 
   /** The page's finest resolution where it merged anything. */
   coarseness() {
-    this.coarsest ??= Math.max(0, ...this.tracks.filter((t) => t.kind !== 'counter').flatMap((t) => t.lanes.map((lane) => lane[0].resolution)));
+    this.coarsest ??= Math.max(
+      0,
+      ...this.tracks
+        .filter((t) => t.kind !== 'counter')
+        .flatMap((t) => t.lanes.map((lane) => lane[0].resolution)),
+    );
     return this.coarsest;
   }
 
@@ -262,7 +318,10 @@ export class Timeline {
     const {finer, view} = this;
     let text = '';
     if (this.coarseness() > this.perPixel) {
-      const resolution = finer.block && finer.block.from <= view.from && finer.block.to >= view.to ? finer.resolution() : this.coarseness();
+      const resolution =
+        finer.block && finer.block.from <= view.from && finer.block.to >= view.to
+          ? finer.resolution()
+          : this.coarseness();
       const merged = resolution > 0 ? `spans below ${formatNs(resolution)} are merged` : '';
       const capture = this.page.captures[0]?.name ?? 'CAPTURE';
       if (finer.problem) text = `${merged}; ${finer.problem}`;
@@ -352,13 +411,20 @@ export class Timeline {
     } else {
       this.showNothing();
     }
-    this.place.go({sel: span ? `span:${this.tracks.indexOf(span.track)}.${span.depth}@${span.start}` : ''}, {replace: true});
+    this.place.go(
+      {sel: span ? `span:${this.tracks.indexOf(span.track)}.${span.depth}@${span.start}` : ''},
+      {replace: true},
+    );
     this.request();
   }
 
   showNothing() {
     this.details.replaceChildren(
-      h('p', {class: 'quiet'}, 'Click a span, or press Enter, for what is known of it. Shift and drag selects an area; the keys are behind “?”.'),
+      h(
+        'p',
+        {class: 'quiet'},
+        'Click a span, or press Enter, for what is known of it. Shift and drag selects an area; the keys are behind “?”.',
+      ),
     );
     this.live.textContent = '';
   }
@@ -373,12 +439,23 @@ export class Timeline {
     const {scroll, view} = this;
     if (part.y < scroll.scrollTop || part.y + part.height > scroll.scrollTop + scroll.clientHeight)
       scroll.scrollTop = part.y - scroll.clientHeight / 3;
-    if (start + duration < view.from || start > view.to || (duration < view.span && (start < view.from || start + duration > view.to)))
+    if (
+      start + duration < view.from ||
+      start > view.to ||
+      (duration < view.span && (start < view.from || start + duration > view.to))
+    )
       this.glideTo(start + duration / 2 - view.span / 2, start + duration / 2 + view.span / 2);
   }
 
   spanOf(part, cells, i) {
-    return {track: part.track, depth: part.depth, start: cells.start[i], duration: cells.duration[i], name: cells.name[i], count: cells.count[i]};
+    return {
+      track: part.track,
+      depth: part.depth,
+      start: cells.start[i],
+      duration: cells.duration[i],
+      name: cells.name[i],
+      count: cells.count[i],
+    };
   }
 
   zoomToSelected() {
@@ -394,7 +471,8 @@ export class Timeline {
       if (part.y < scrollTop || part.y > scrollTop + clientHeight || part.track.kind === 'counter') continue;
       const cells = this.cellsAround(part, this.view.from);
       const i = firstBehind(cells, this.view.from);
-      if (i < cells.start.length && cells.start[i] < this.view.to) return this.select(this.spanOf(part, cells, i), {reveal: true});
+      if (i < cells.start.length && cells.start[i] < this.view.to)
+        return this.select(this.spanOf(part, cells, i), {reveal: true});
     }
     return undefined;
   }
@@ -410,7 +488,9 @@ export class Timeline {
 
   /** The row above or below that has something at this time, or else near it. */
   selectAcross(step) {
-    const parts = this.layout.rows.flatMap((row) => row.parts).filter((p) => p.track.kind !== 'counter' && p.lane[0].start.length > 0);
+    const parts = this.layout.rows
+      .flatMap((row) => row.parts)
+      .filter((p) => p.track.kind !== 'counter' && p.lane[0].start.length > 0);
     const {track, depth, start, duration} = this.selected;
     const next = parts[parts.findIndex((p) => p.track === track && p.depth === depth) + step];
     if (!next) return;
@@ -429,13 +509,20 @@ export class Timeline {
 
   /** "TRACK.DEPTH" of what the area touches. */
   touched({top, bottom}) {
-    const parts = this.layout.rows.flatMap((row) => row.parts).filter((p) => p.y < bottom && p.y + p.height > top);
+    const parts = this.layout.rows
+      .flatMap((row) => row.parts)
+      .filter((p) => p.y < bottom && p.y + p.height > top);
     return new Set(parts.map((p) => `${this.tracks.indexOf(p.track)}.${p.depth}`));
   }
 
   /** The table of what takes the time: in the area, else in view. */
   countTimes() {
-    const {area, view, finer: {block}, kind} = this;
+    const {
+      area,
+      view,
+      finer: {block},
+      kind,
+    } = this;
     const {from, to} = area ?? view;
     const chosen = area && this.touched(area);
     const finer = block && block.from <= from && block.to >= to ? block.tracks : null;
@@ -448,7 +535,12 @@ export class Timeline {
     const what = KINDS.find(([key]) => key === kind)?.[1] ?? 'Nothing';
     showTimes(this.times, {
       caption: `${what} in ${area ? 'the selected area' : 'view'}: ${formatNs(to - from)}${area ? `, ${formatCount(chosen.size)} rows` : ''}`,
-      rows: ownTimes(this.tracks.flatMap((track, t) => (track.kind === kind ? lanesOf(track, t) : [])), from, to, this.names.list.length),
+      rows: ownTimes(
+        this.tracks.flatMap((track, t) => (track.kind === kind ? lanesOf(track, t) : [])),
+        from,
+        to,
+        this.names.list.length,
+      ),
       names: this.shownNames,
       find: (name) => this.place.go({q: this.names.list[name]}),
     });
@@ -477,16 +569,29 @@ export class Timeline {
 
   tellMatches() {
     const lanes = this.searchedLanes();
-    const {all, upTo} = countMatches(lanes.map(({lane}) => lane[0]), this.match, this.found);
-    this.matchText.textContent = all === 0 ? 'no match' : `${this.found ? `${formatCount(upTo)}/` : ''}${formatCount(all)}`;
-    this.matchText.title = this.coarseness() > 0 ? 'spans that are merged in this page are found by the name with the most time among them' : '';
+    const {all, upTo} = countMatches(
+      lanes.map(({lane}) => lane[0]),
+      this.match,
+      this.found,
+    );
+    this.matchText.textContent =
+      all === 0 ? 'no match' : `${this.found ? `${formatCount(upTo)}/` : ''}${formatCount(all)}`;
+    this.matchText.title =
+      this.coarseness() > 0
+        ? 'spans that are merged in this page are found by the name with the most time among them'
+        : '';
   }
 
   nextMatch(direction) {
     if (!this.match) return;
     const lanes = this.searchedLanes();
     const from = this.found ?? {start: direction > 0 ? this.view.from : this.view.to, order: -direction};
-    const next = nextMatch(lanes.map(({lane}) => lane[0]), this.match, from, direction);
+    const next = nextMatch(
+      lanes.map(({lane}) => lane[0]),
+      this.match,
+      from,
+      direction,
+    );
     if (!next) return;
     this.found = next;
     const part = lanes[next.order];
@@ -502,7 +607,9 @@ export class Timeline {
 
   partAt(y) {
     const at = y + this.scroll.scrollTop;
-    return this.layout.rows.find((r) => at >= r.y && at < r.y + r.height)?.parts.find((p) => at >= p.y && at < p.y + p.height);
+    return this.layout.rows
+      .find((r) => at >= r.y && at < r.y + r.height)
+      ?.parts.find((p) => at >= p.y && at < p.y + p.height);
   }
 
   /** What is drawn there: {part, span} or {part, value}. */
@@ -521,9 +628,14 @@ export class Timeline {
     if (!hit || (!hit.span && hit.value === undefined)) return this.tip.hide();
     const {track} = hit.part;
     const where = [track.process, track.thread || track.name].filter(Boolean).map(printable).join(' · ');
-    if (!hit.span) return this.tip.show(event, [format(hit.value, track.unit ?? 'number'), printable(track.name)], where);
+    if (!hit.span)
+      return this.tip.show(event, [format(hit.value, track.unit ?? 'number'), printable(track.name)], where);
     const {duration, name, count} = hit.span;
-    return this.tip.show(event, [formatNs(duration), this.shownNames[name]], count > 1 ? `${formatCount(count)} spans merged, zoom in · ${where}` : where);
+    return this.tip.show(
+      event,
+      [formatNs(duration), this.shownNames[name]],
+      count > 1 ? `${formatCount(count)} spans merged, zoom in · ${where}` : where,
+    );
   }
 
   /** What is drawn there; nothing where nothing is. */

@@ -51,7 +51,12 @@ function dragArea(t, event, heights) {
   const move = (dx, dy) => {
     const other = t.timeAt(event.offsetX + dx);
     const [top, bottom] = heights(dy);
-    t.area = {from: Math.max(view.low, Math.min(at, other)), to: Math.min(view.high, Math.max(at, other)), top, bottom};
+    t.area = {
+      from: Math.max(view.low, Math.min(at, other)),
+      to: Math.min(view.high, Math.max(at, other)),
+      top,
+      bottom,
+    };
     t.request();
   };
   drag(t, event, move, (moved) => t.selectArea(moved ? t.area : null));
@@ -113,7 +118,10 @@ function panBy(t, pixels) {
 /** With Ctrl (and by pinching) closer; to the side, or with Shift, later; else rows, if there are more than fit. */
 function turnWheel(t, event) {
   const {scroll} = t;
-  const at = event.target === t.canvas || (event.target === t.head && event.offsetY >= OVERVIEW) ? t.timeAt(event.offsetX) : undefined;
+  const at =
+    event.target === t.canvas || (event.target === t.head && event.offsetY >= OVERVIEW)
+      ? t.timeAt(event.offsetX)
+      : undefined;
   const side = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
   const rows = event.target !== t.head && scroll.scrollHeight > scroll.clientHeight;
   event.preventDefault();
@@ -148,7 +156,10 @@ function actionOf(t, event) {
     PageDown: () => scroll.scrollBy(0, 0.9 * scroll.clientHeight),
     Enter: () => (selected ? t.zoomToSelected() : t.selectFirst()),
   };
-  return anywhere[event.key.toLowerCase()] ?? ([t.canvas, document.body].includes(event.target) ? onRows[event.key] : undefined);
+  return (
+    anywhere[event.key.toLowerCase()] ??
+    ([t.canvas, document.body].includes(event.target) ? onRows[event.key] : undefined)
+  );
 }
 
 function pressKey(t, event) {
@@ -175,8 +186,11 @@ export function listen(t) {
     t.tip.hide();
   });
   canvas.addEventListener('dblclick', () => t.zoomToSelected());
-  head.addEventListener('pointerdown', (e) => (e.offsetY < OVERVIEW ? dragOverview(t, e) : dragArea(t, e, () => [0, t.layout.height])));
-  for (const element of [head, scroll]) element.addEventListener('wheel', (e) => turnWheel(t, e), {passive: false});
+  head.addEventListener('pointerdown', (e) =>
+    e.offsetY < OVERVIEW ? dragOverview(t, e) : dragArea(t, e, () => [0, t.layout.height]),
+  );
+  for (const element of [head, scroll])
+    element.addEventListener('wheel', (e) => turnWheel(t, e), {passive: false});
   // before the page's own keys
   document.addEventListener('keydown', (e) => pressKey(t, e), {capture: true});
 }

@@ -25,7 +25,9 @@ export function palettes(names, match) {
   };
   const of = (colour) => {
     const found = (i) => !match || match[i] === 1;
-    const pixels = Uint32Array.from(names, (name, i) => (found(i) ? colour(name) : mix(colour(name), ground, DIMMED)));
+    const pixels = Uint32Array.from(names, (name, i) =>
+      found(i) ? colour(name) : mix(colour(name), ground, DIMMED),
+    );
     return {pixels, ink: Array.from(pixels, (pixel, i) => inkOf(pixel, found(i)))};
   };
   return {spans: of(ofName), states: of(ofState), ground};
@@ -137,7 +139,12 @@ export function drawRows({context, width, height, scale}, scene) {
     sheet.draw(context, i, 0, y, width, part.height - 1);
     const {ink} = paletteOf(scene.palettes, part.track);
     drawLabels(context, scene.ruler, wide[i], {
-      scale, x: 0, y, height: part.height - 1, text: (name) => names[name], ink: (name) => ink[name],
+      scale,
+      x: 0,
+      y,
+      height: part.height - 1,
+      text: (name) => names[name],
+      ink: (name) => ink[name],
     });
   }
   for (const part of parts) if (part.track.kind === 'counter') drawCounter(context, part, view, {top, width});
@@ -152,7 +159,12 @@ function drawSelection(context, {view, top, selected, area}, parts, width, heigh
   if (part) {
     const x = Math.max(-4, xOf(selected.start));
     const right = Math.min(width + 4, xOf(selected.start + selected.duration));
-    outline(context, {x: x - 1, y: part.y - top - 1, width: Math.max(right - x, 2) + 2, height: part.height + 1}, color('--text'), 2);
+    outline(
+      context,
+      {x: x - 1, y: part.y - top - 1, width: Math.max(right - x, 2) + 2, height: part.height + 1},
+      color('--text'),
+      2,
+    );
   }
   if (area) {
     const [x, right] = [xOf(area.from), xOf(area.to)];
@@ -170,7 +182,9 @@ function drawSelection(context, {view, top, selected, area}, parts, width, heigh
 export function busyShares(tracks, {low, high}, columns, only) {
   const busy = new Float32Array(columns);
   const per = (high - low) / columns;
-  for (const {lanes: [outermost]} of tracks) {
+  for (const {
+    lanes: [outermost],
+  } of tracks) {
     if (!outermost) continue;
     const {start, duration, name} = levelFor(outermost, per);
     for (let i = firstBehind({start, duration}, low); i < start.length && start[i] < high; i++) {

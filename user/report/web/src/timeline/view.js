@@ -66,8 +66,11 @@ export function ticks(from, to, most) {
 
 /** All digits of a moment: "1.234 567 890 s". */
 export function formatMoment(ns) {
-  const whole = Math.round(ns), seconds = Math.floor(whole / 1e9);
-  const rest = String(whole - seconds * 1e9).padStart(9, '0').replace(/\B(?=(\d{3})+$)/g, ' ');
+  const whole = Math.round(ns),
+    seconds = Math.floor(whole / 1e9);
+  const rest = String(whole - seconds * 1e9)
+    .padStart(9, '0')
+    .replace(/\B(?=(\d{3})+$)/g, ' ');
   return `${seconds}.${rest} s`;
 }
 
