@@ -8,15 +8,15 @@ import {Tip} from './canvas/tip.js';
 import {h, printable} from './dom.js';
 import {format, formatCount, formatNs} from './format.js';
 import {Finer} from './timeline/finer.js';
+import {GlidingView} from './timeline/glide.js';
 import {KEYS, listen} from './timeline/input.js';
+import {makeLabel} from './timeline/labels.js';
 import {countMatches, matching, nextMatch, ownTimes} from './timeline/measure.js';
-import {HEIGHT, Names, group, layOut, readTracks, trackKey} from './timeline/model.js';
+import {Names, group, layOut, readTracks, trackKey} from './timeline/model.js';
 import {showPoint, showSpan, showTimes, spanText} from './timeline/panel.js';
 import {busyShares, drawHead, drawRows, palettes, valueAt} from './timeline/paint.js';
-import {View} from './timeline/view.js';
 
 const REST_MS = 250; // after which the table of what is in view is counted anew
-const GLIDE_MS = 45; // in which two thirds of the way are gone
 const REACH = 3; // pixels, within which a span is hit that is too small for the pointer
 const MANY_PROCESSES = 12; // more are folded at first
 
@@ -36,7 +36,7 @@ export class Timeline {
     this.tracks = readTracks(block, this.names);
     this.groups = group(this.tracks);
     this.folded = new Set(this.groups.length > MANY_PROCESSES ? this.groups.slice(1).map((g) => g.key) : []);
-    this.view = new View(block.head.from_ns, block.head.to_ns);
+    this.view = new GlidingView(block.head.from_ns, block.head.to_ns, () => this.moved());
     this.finer = new Finer(this.names, () => this.finerCame());
     this.match = null;
     this.selected = this.area = this.found = null;
@@ -91,7 +91,7 @@ export class Timeline {
         button('−', 'further away (S)', zoom(0.5)),
         button('←', 'earlier (A)', () => this.glide(1, -0.4)),
         button('→', 'later (D)', () => this.glide(1, 0.4)),
-        button('All', 'all of the time (Home)', () => this.glideTo(this.view.low, this.view.high)),
+        button('All', 'all of the time (Home)', () => this.view.glideTo(this.view.low, this.view.high)),
         h('span', {class: 'toolbar-gap'}),
         button('Fold', 'fold all processes', () => this.fold(this.groups.map((g) => g.key))),
         button('Unfold', 'unfold everything', () => this.fold([])),
@@ -147,50 +147,16 @@ export class Timeline {
     if (keys) this.folded = new Set(keys);
     this.layout = layOut(this.groups, this.folded);
     this.content.style.height = `${this.layout.height}px`;
-    this.labels.replaceChildren(...this.layout.rows.map((row) => this.label(row)));
+    this.labels.replaceChildren(
+      ...this.layout.rows.map((row) => makeLabel(row, this.folded, (key) => this.toggle(key))),
+    );
     this.request();
   }
 
-  /** A row's name, left of it; one that can be folded is a button. */
-  label({group, block, y, height, parts}) {
-    const key = (block ?? group).key;
-    const title = printable((block ?? group).title);
-    const number = block ? block.tid : group.pid;
-    const text = [
-      h('span', {class: 'tl-title'}, title),
-      number !== undefined && h('span', {class: 'quiet'}, String(number)),
-    ];
-    const foldable = !block || block.tracks.some((t) => t.lanes.length > 1);
-    const toggle = () => {
-      if (!this.folded.delete(key)) this.folded.add(key);
-      this.fold();
-      [...this.labels.children].find((e) => e.dataset.key === key)?.focus();
-    };
-    const label = foldable
-      ? h(
-          'button',
-          {
-            'aria-expanded': String(!this.folded.has(key)),
-            onclick: toggle,
-            title: `${title} ${number ?? ''}`,
-          },
-          ...text,
-        )
-      : h('div', {title: `${title} ${number ?? ''}`}, ...text);
-    label.dataset.key = key;
-    label.classList.add('tl-label', block ? 'tl-block' : 'tl-group');
-    Object.assign(label.style, {top: `${y}px`, height: `${height}px`});
-    // rows of a thread besides its first have names of their own
-    const subtitles =
-      block?.kind === 'thread'
-        ? parts.filter((p) => p.depth === 0 && p.track.name && p.y > y + HEIGHT.group)
-        : [];
-    for (const part of subtitles) {
-      const sub = h('span', {class: 'tl-sub quiet'}, printable(part.track.name));
-      sub.style.top = `${part.y - y}px`;
-      label.append(sub);
-    }
-    return label;
+  toggle(key) {
+    if (!this.folded.delete(key)) this.folded.add(key);
+    this.fold();
+    [...this.labels.children].find((label) => label.dataset.key === key)?.focus();
   }
 
   /* ---- drawing ---- */
@@ -343,53 +309,15 @@ export class Timeline {
     this.countTimes();
   }
 
-  /** By so many times closer, and so many widths later; softly, on top of what is still on its way. */
+  /** By so many times closer, at the pointer, and so many widths later. */
   glide(factor, widths) {
-    const goal = this.copyOf(this.goal ?? this.view);
-    goal.zoom(factor, this.pointerTime);
-    goal.pan(widths * goal.span);
-    this.glideTo(goal.from, goal.to);
-  }
-
-  copyOf({from, to}) {
-    const view = new View(this.view.low, this.view.high);
-    view.set(from, to);
-    return view;
-  }
-
-  /** What was on its way stops. */
-  stop() {
-    cancelAnimationFrame(this.gliding);
-    this.goal = undefined;
-  }
-
-  glideTo(from, to) {
-    const soft = !matchMedia('(prefers-reduced-motion: reduce)').matches;
-    const moving = this.goal !== undefined;
-    this.goal = this.copyOf({from, to});
-    if (moving) return;
-    let last = performance.now();
-    const step = (now) => {
-      const {view, goal} = this;
-      const share = soft ? Math.min(1, 1 - Math.exp((last - now) / GLIDE_MS)) : 1;
-      last = now;
-      const rest = Math.abs(goal.from - view.from) + Math.abs(goal.to - view.to);
-      if (share === 1 || rest < view.span * 0.002) {
-        this.goal = undefined;
-        view.set(goal.from, goal.to);
-      } else {
-        view.set(view.from + (goal.from - view.from) * share, view.to + (goal.to - view.to) * share);
-        this.gliding = requestAnimationFrame(step);
-      }
-      this.moved();
-    };
-    this.gliding = requestAnimationFrame(step);
+    this.view.glide(factor, widths, this.pointerTime);
   }
 
   /** So that all of it can be seen, with a margin. */
   zoomTo({from, to}) {
     const margin = (to - from) * 0.1;
-    this.glideTo(from - margin, to + margin);
+    this.view.glideTo(from - margin, to + margin);
   }
 
   /* ---- what is selected ---- */
@@ -444,7 +372,7 @@ export class Timeline {
       start > view.to ||
       (duration < view.span && (start < view.from || start + duration > view.to))
     )
-      this.glideTo(start + duration / 2 - view.span / 2, start + duration / 2 + view.span / 2);
+      this.view.glideTo(start + duration / 2 - view.span / 2, start + duration / 2 + view.span / 2);
   }
 
   spanOf(part, cells, i) {
@@ -655,7 +583,7 @@ export class Timeline {
   follow({from, to, q, sel}) {
     if (from !== this.told?.from || to !== this.told?.to) {
       this.told = {from, to};
-      this.stop();
+      this.view.stop();
       this.view.set(from ?? this.view.low, to ?? this.view.high);
       this.moved({keepPlace: true});
     }

@@ -25,7 +25,7 @@ function drag(t, event, move, done) {
   const ended = new AbortController();
   let moved = false;
   target.setPointerCapture(event.pointerId);
-  t.stop();
+  t.view.stop();
   const listen = (type, listener) => target.addEventListener(type, listener, {signal: ended.signal});
   const end = () => {
     ended.abort();
@@ -97,20 +97,20 @@ function dragOverview(t, event) {
     t.moved();
   };
   drag(t, event, move, (moved) => {
-    if (!moved && !inside) t.glideTo(at - (to - from) / 2, at + (to - from) / 2);
+    if (!moved && !inside) t.view.glideTo(at - (to - from) / 2, at + (to - from) / 2);
   });
 }
 
 const pixelsOf = ({deltaY, deltaMode}) => deltaY * (deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE : 1);
 
 function zoomBy(t, event, at) {
-  t.stop();
+  t.view.stop();
   t.view.zoom(Math.exp(-Math.max(-200, Math.min(200, pixelsOf(event))) / 300), at);
   t.moved();
 }
 
 function panBy(t, pixels) {
-  t.stop();
+  t.view.stop();
   t.view.pan((pixels / t.surface.width) * t.view.span);
   t.moved();
 }
@@ -147,7 +147,7 @@ function actionOf(t, event) {
     escape: selected ? () => t.select(null) : t.area && (() => t.selectArea(null)),
   };
   const onRows = {
-    Home: () => t.glideTo(view.low, view.high),
+    Home: () => t.view.glideTo(view.low, view.high),
     ArrowLeft: () => (selected ? t.selectBeside(-1) : t.glide(1, -0.15)),
     ArrowRight: () => (selected ? t.selectBeside(1) : t.glide(1, 0.15)),
     ArrowUp: () => (selected ? t.selectAcross(-1) : scroll.scrollBy(0, -3 * LINE)),
