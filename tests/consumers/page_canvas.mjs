@@ -332,7 +332,7 @@ export async function frames({check, open, write}) {
 function withoutFinest(bytes) {
   const length = bytes.readUInt32LE(4);
   const head = JSON.parse(bytes.subarray(8, 8 + length));
-  for (const track of head.tracks) if (track.kind !== 'counter') for (const lane of track.lanes) if (lane.levels.length > 1) lane.levels.shift();
+  for (const track of head.tracks) if (track.kind !== 'counter') for (const lane of track.lanes) if (lane.levels[1]?.resolution_ns < 100000) lane.levels.shift();
   const json = Buffer.alloc(length, ' ');
   json.write(JSON.stringify(head)); // shorter than it was
   return Buffer.concat([bytes.subarray(0, 8), json, bytes.subarray(8 + length)]);
