@@ -8,7 +8,6 @@ import {treeTab} from './tree/view.js';
 const ROW = 19;
 const LABELLED = 24;
 const REACH = 2; // pixels
-const sheet = new Map(); // of each view
 
 /** Where the rows of a depth begin, from the top of the content; the root is below unless it is an icicle. */
 function rowTop(view, depth) {
@@ -46,8 +45,7 @@ const drawing = {
       view.revealed = true; // the root is seen first
       drawing.reveal(view, view.focus);
     }
-    if (!sheet.has(view)) sheet.set(view, new Sheet());
-    const rows = sheet.get(view);
+    const rows = (view.sheet ??= new Sheet());
     const pixels = Math.round(width * scale);
     const perPixel = (range.to - range.from) / pixels || 1;
     const seen = tree.rows

@@ -4,6 +4,7 @@ import {gunzip, readTimeline} from '../blocks.js';
 import {readTracks, trackKey} from './model.js';
 
 const REST_MS = 150;
+const PIXELS = 1000; // about, of the view's width
 const MARGIN = 0.5; // of the span that is shown, fetched on both sides
 
 /** The server's answer is a block; gzip, unless the browser has taken that off. */
@@ -24,17 +25,15 @@ export class Finer {
     this.busy = false;
   }
 
-  /** Whether what is there is all of the view, at its finest. */
+  /** Whether what is there is all of the view, in cells that a pixel hides. */
   covers(view) {
+    const {block} = this;
     return (
-      this.block !== null && this.block.from <= view.from && this.block.to >= view.to && this.finest(view)
+      block !== null &&
+      block.from <= view.from &&
+      block.to >= view.to &&
+      this.resolution() <= view.span / PIXELS
     );
-  }
-
-  /** A block of a part four times as large has cells that can be taken apart further. */
-  finest(view) {
-    const resolution = this.resolution();
-    return resolution === 0 || resolution <= view.span / 1000;
   }
 
   /** Of its cells, the coarsest lane's. */

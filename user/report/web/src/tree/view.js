@@ -14,7 +14,10 @@ import {Tree} from './model.js';
 const DIMMED = 0.25;
 const ZOOM_MS = 160;
 const PATH = 9; // nodes of it that are shown
-const COUNTED = {ns: 'calls', samples: 'times', bytes: 'blocks'};
+/** What a node's `count` counts, by the tree's key; else calls. */
+const COUNTED = {'off-cpu': 'wait', samples: 'sample', memory: 'block', gpu: 'run'};
+
+const many = (n, what) => `${formatCount(n)} ${what}${n === 1 ? '' : 's'}`;
 
 export class TreeView {
   constructor(element, place, {names, trees}, drawing) {
@@ -112,9 +115,10 @@ export class TreeView {
       h('button', {class: 'choice', 'aria-pressed': String(pressed), onclick: action}, text);
     const again = (changes) => () => {
       Object.assign(this, changes);
+      const {focus} = this;
       this.tree = undefined;
       this.choose(tree.key);
-      this.zoom(0);
+      this.zoom(focus);
     };
     this.controls.replaceChildren(
       ...(this.drawing.controls?.(this, choice) ?? []),
@@ -164,25 +168,27 @@ export class TreeView {
     return this.shownNames[this.tree.name[i]];
   }
 
-  /** "12.3 ms  4.5 %", and what it was before. */
+  /** In the tree's unit. */
+  say(value) {
+    return format(value, this.tree.unit === 'samples' ? 'count' : this.tree.unit);
+  }
+
+  /** "12.3 ms  4.5 %", and how much more or less than before. */
   figures(i) {
     const {tree} = this;
-    const value = format(tree.total[i], tree.unit === 'samples' ? 'count' : tree.unit);
-    const change = tree.compared
-      ? `  (${tree.now[i] >= tree.then[i] ? '+' : '-'}${format(Math.abs(tree.now[i] - tree.then[i]), tree.unit === 'samples' ? 'count' : tree.unit)})`
-      : '';
-    return `${value}${change}  ${formatShare(tree.total[0] > 0 ? tree.total[i] / tree.total[0] : 0)}`;
+    const more = tree.compared ? tree.now[i] - tree.then[i] : 0;
+    const change = tree.compared ? `  (${more < 0 ? '-' : '+'}${this.say(Math.abs(more))})` : '';
+    return `${this.say(tree.total[i])}${change}  ${formatShare(tree.total[0] > 0 ? tree.total[i] / tree.total[0] : 0)}`;
   }
 
   facts(i) {
     const {tree} = this;
-    const unit = tree.unit === 'samples' ? 'count' : tree.unit;
     const of =
       tree.parent[i] >= 0 && tree.total[tree.parent[i]] > 0
         ? `${formatShare(tree.total[i] / tree.total[tree.parent[i]])} of its caller`
         : '';
-    const count = tree.count?.[i] ? `${formatCount(tree.count[i])} ${COUNTED[tree.unit] ?? 'times'}` : '';
-    return [`own ${format(tree.own[i], unit)}`, of, count, KINDS[tree.kind[i]]?.title]
+    const count = tree.count?.[i] ? many(tree.count[i], COUNTED[tree.key] ?? 'call') : '';
+    return [`own ${this.say(tree.own[i])}`, of, count, KINDS[tree.kind[i]]?.title]
       .filter(Boolean)
       .join(' · ');
   }
@@ -214,13 +220,13 @@ export class TreeView {
     this.fillSide();
     const goal = {from: tree.start[node], to: tree.end(node), depth: tree.depth[node]};
     const start = this.range;
+    this.moving = goal;
     if (!start || matchMedia('(prefers-reduced-motion: reduce)').matches) {
       this.range = goal;
       this.surface.request();
       return;
     }
     const began = performance.now();
-    this.moving = goal;
     const step = (now) => {
       if (this.moving !== goal) return;
       const share = 1 - (1 - Math.min(1, Math.max(0, now - began) / ZOOM_MS)) ** 3;
@@ -308,7 +314,7 @@ export class TreeView {
       ? ''
       : this.found.count === 0
         ? 'no match'
-        : `${formatShare(this.found.share)} in ${formatCount(this.found.count)} ${this.found.count === 1 ? 'node' : 'nodes'}`;
+        : `${formatShare(this.found.share)} in ${many(this.found.count, 'node')}`;
     this.paintAnew();
   }
 
@@ -318,10 +324,9 @@ export class TreeView {
     const {tree, focus} = this;
     const cell = (text) => h('td', {class: 'number'}, text);
     const children = tree.children[focus].filter((i) => tree.total[i] > 0);
-    const unit = tree.unit === 'samples' ? 'count' : tree.unit;
     const all = tree.total[focus] || 1;
     const row = (value, name) =>
-      h('tr', {}, cell(format(value, unit)), cell(formatShare(value / all)), h('td', {}, name));
+      h('tr', {}, cell(this.say(value)), cell(formatShare(value / all)), h('td', {}, name));
     this.side.replaceChildren(
       h(
         'table',
