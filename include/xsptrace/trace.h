@@ -28,7 +28,8 @@ struct xsp_trace;
 
 /*
  * A capture, or a Chrome trace (.json, .json.gz: torch.profiler's, xsptrace's), which is read into a file without a name first.
- * -ENOENT, -EACCES ...: the file cannot be opened; -EINVAL: it is no capture, or one of a newer version; -ENOMEM.
+ * -ENOENT, -EACCES ...: the file cannot be opened; -EILSEQ: it is neither; -ENODATA: it is empty, or cut off in its first bytes;
+ * -EPROTONOSUPPORT: a capture of another version; -EINVAL: no regular file; -ENOSPC ...: no room in $TMPDIR for what is read; -ENOMEM.
  * `why` (may be NULL) gets one line of at most `size` bytes that says so. A capture that was cut off is opened, and read
  * as far as it goes (xsp_trace_is_complete).
  */
@@ -167,7 +168,11 @@ struct xsp_trace_part {
 	uint64_t max_depth; /* 0: any */
 };
 
-/* `part` may be NULL. 0, -EINVAL (a size that is none, a damaged capture), -ENOMEM, or what a callback returned. */
+/*
+ * `part` may be NULL. 0; what a callback returned; -EINVAL: a size that is none; -EBUSY: from a callback of this trace, which is
+ * being run (nor is it to be closed there); -ENOMEM, -EIO ...: it cannot be read. What of a capture is damaged is left out:
+ * xsp_trace_is_complete().
+ */
 int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *callbacks,
 		  const struct xsp_trace_part *part, char *why, size_t size);
 

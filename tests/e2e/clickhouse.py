@@ -484,11 +484,15 @@ def words_that_are_wrong(folder):
     capture, _ = made(folder)
     closed = free_port()
     refused(capture, f"clickhouse://127.0.0.1:{closed}/d", SERVER, "connect", str(closed))
-    for url in ("clickhouse://", "clickhouse://host", "clickhouse://host/", "clickhouse:///d", "clickhouse://h/a/b", "clickhouse://h/d?x=1"):
+    for url in ("clickhouse://", "clickhouse://host", "clickhouse://host/", "clickhouse:///d", "clickhouse://h/a/b", "clickhouse://h/d?x=1",
+                "clickhouse://h:/d", "clickhouse://h:http/d", "clickhouse://h/a b"):
         refused(capture, url, USAGE, "clickhouse://HOST[:PORT]/DATABASE")
     refused(capture, "clickhouse://me:secret@h/d", USAGE, "XSPTRACE_CLICKHOUSE_PASSWORD")
     refused(capture, f"clickhouse://127.0.0.1:{closed}/d", USAGE, "control character", XSPTRACE_CLICKHOUSE_PASSWORD="a\nb")
     refused(capture, f"clickhouse://127.0.0.1:{closed}/d", USAGE, "PATIENCE", XSPTRACE_CLICKHOUSE_PATIENCE="long")
+    # names of databases: any letters, and those that would be a file's
+    for name in ("übung", "run.xspt"):
+        refused(capture, f"clickhouse://127.0.0.1:{closed}/{name}", SERVER, "connect", name)
     done = xsptrace("-o", "clickhouse://h/d", "--", "/bin/true", status=USAGE)
     check("-o run.xspt" in done.stderr, "what to do instead", done.stderr)
     class Other(http.server.BaseHTTPRequestHandler):
@@ -502,6 +506,43 @@ def words_that_are_wrong(folder):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     refused(capture, f"clickhouse://127.0.0.1:{server.server_address[1]}/d", SERVER, "no ClickHouse")
     server.shutdown()
+
+
+def raw_server(answer):
+    """What accepts connections and, behind each request, has `answer` do what it likes with the connection."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    def serve():
+        while True:
+            try:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(1 << 16)
+                    answer(connection)
+            except OSError:  # whoever asked has hung up; or we have, and the next accept() says so
+                if listener.fileno() < 0:
+                    return
+    threading.Thread(target=serve, daemon=True).start()
+    return listener, f"clickhouse://127.0.0.1:{listener.getsockname()[1]}/d"
+
+
+@case
+def server_that_lies(folder):
+    """Answers without end, redirections, and what is no HTTP: a line and a status, soon."""
+    capture, _ = made(folder)
+    def endless(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            connection.sendall(b"1" * (1 << 16))
+    def elsewhere(to):
+        return lambda c: c.sendall(b"HTTP/1.1 302 Found\r\nLocation: " + to + b"\r\nContent-Length: 0\r\n\r\n")
+    for answer, words in ((endless, ("no ClickHouse",)), (elsewhere(b"file:///etc/passwd"), ("302",)),
+                          (elsewhere(b"http://127.0.0.2:1/"), ("302",)),
+                          (lambda c: c.sendall(b"SSH-2.0-OpenSSH_9.2\r\n"), ())):
+        listener, url = raw_server(answer)
+        begun = time.monotonic()
+        refused(capture, url, SERVER, *words)
+        check(time.monotonic() - begun < 20, "it gives up", time.monotonic() - begun)
+        listener.close()
 
 
 @case

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """libxsptrace: a program that knows include/xsptrace/trace.h alone reads what the other outputs say."""
 import collections
+import json
 import os
 import subprocess
 import sys
@@ -81,6 +82,19 @@ def what_the_gpu_did(folder):
           "kernels, copies and sets")
     equal(sum(int(a[4]) for a in told[1]), made["memcpys_bytes"], "bytes")
     check(all(int(a[0]) <= int(a[1]) and a[5] for a in told[0]), "a kernel without a name, or that ends before it begins")
+
+
+@case
+def ended_by_a_callback(folder):
+    """What it returns, be it above 0 or below, is what the run returns, at once; and it cannot begin another run of the same trace."""
+    with open(f"{folder}/t.json", "w", encoding="ascii") as f:
+        json.dump([{"ph": "X", "name": "f", "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5} for i in range(50)], f)
+    equal(len(read(f"{folder}/t.json")["span"]), 50, "spans")
+    for code in (7, -7):
+        told = read(f"{folder}/t.json", "stop", code)
+        equal((len(told["span"]), told["stopped"]), (2, [[str(code)], [str(code)]]), f"a span, and what is returned, of each of two runs, for {code}")
+    told = read(f"{folder}/t.json", "within", 0)
+    equal((len(told["span"]), {w[0] for w in told["within"]}, told["stopped"]), (100, {"-16"}, [["0"], ["0"]]), "-EBUSY, and the run goes on")
 
 
 @case

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* read_trace CAPTURE [FROM-NS TO-NS]: what libxsptrace tells of it, a line each, for library.py to count. */
+/*
+ * read_trace CAPTURE [FROM-NS TO-NS]: what libxsptrace tells of it, a line each, for library.py to count.
+ * read_trace CAPTURE stop CODE: runs it twice, with a callback that returns that at its first span.
+ * read_trace CAPTURE within 0: the same, with one that runs it again at each.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +53,35 @@ static int on_counter(void *ctx, const struct xsp_trace_counter *c)
 	return 0;
 }
 
+/* ---- callbacks that misbehave ---- */
+
+struct misbehaviour {
+	struct xsp_trace *trace;
+	bool within;
+	int code;
+};
+
+static int on_span_of(void *ctx, const struct xsp_trace_span *s)
+{
+	const struct misbehaviour *m = ctx;
+	const struct xsp_trace_callbacks callbacks = {.size = sizeof(callbacks), .span = on_span};
+
+	on_span(NULL, s);
+	if (m->within)
+		printf("within\t%d\n", xsp_trace_run(m->trace, &callbacks, NULL, NULL, 0));
+	return m->code;
+}
+
+static void misbehave(struct xsp_trace *trace, bool within, int code)
+{
+	struct misbehaviour m = {.trace = trace, .within = within, .code = code};
+	const struct xsp_trace_callbacks callbacks = {
+		.size = sizeof(callbacks), .ctx = &m, .span = on_span_of};
+
+	for (int i = 0; i < 2; i++)
+		printf("stopped\t%d\n", xsp_trace_run(trace, &callbacks, NULL, NULL, 0));
+}
+
 int main(int argc, char **argv)
 {
 	const struct xsp_trace_callbacks callbacks = {
@@ -68,6 +101,11 @@ int main(int argc, char **argv)
 	if (argc < 2 || xsp_trace_open(argv[1], &trace, why, sizeof(why)) < 0) {
 		fprintf(stderr, "%s\n", argc < 2 ? "usage" : why);
 		return 1;
+	}
+	if (argc == 4 && (strcmp(argv[2], "stop") == 0 || strcmp(argv[2], "within") == 0)) {
+		misbehave(trace, argv[2][0] == 'w', atoi(argv[3]));
+		xsp_trace_close(trace);
+		return 0;
 	}
 	xsp_trace_window(trace, &start, &end, &recorded);
 	printf("window\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", start, end, recorded);

@@ -48,17 +48,22 @@ class Both:
     def slices(self, categories):
         return [e for e in self.events if e["ph"] == "X" and e["cat"] in categories]
 
+    def spans(self):
+        """Of any category, as a trace that was read has its own; not calls of CUDA's API."""
+        return [e for e in self.events if e["ph"] == "X" and e["cat"] not in (*GPU, *CATEGORIES[2:], "Trace", "thread_state")]
+
 
 def check_spans(b):
     """Each on its thread, under its name, from when to when; those whose end was not seen have no duration."""
     found = {r["id"]: r for r in b.rows("SELECT * FROM calls WHERE id IS NOT NULL")}
-    slices = [e for e in b.slices(CATEGORIES) if e["cat"] in CATEGORIES[:2]]
+    slices = b.spans()
     ops = {e["args"]["External id"]: e for e in slices}
     equal(len(ops), len(slices), "ids")
-    equal(sum(r["category"] in CATEGORIES[:2] for r in found.values()), len(slices), "spans")
+    equal(sum(r["category"] not in CATEGORIES[2:] for r in found.values()), len(slices), "spans")
     for key, e in ops.items():
         r, args = found[key], e["args"]
-        equal((r["pid"], r["name"], r["category"]), (e["pid"], e["name"], e["cat"]), f"span {key}")
+        equal((r["pid"], r["name"]), (e["pid"], e["name"]), f"span {key}")
+        check(r["category"] in (e["cat"], "other"), f"category of {key}", r["category"], e["cat"])
         check(r["tid"] == e["tid"] if r["fiber"] == 0 else e["tid"] >= FIBER_TID, f"thread of {key}", tuple(r), e)
         equal(r["start_ns"] + b.shift, ns(e["ts"]), f"start of {key}")
         short = r["end_ns"] - r["start_ns"] - ns(e["dur"])
@@ -90,7 +95,7 @@ def check_family(b, found):
 
 def check_operators(b, found):
     """The view, against sums over the trace's slices."""
-    calls = collections.Counter(e["name"] for e in b.slices(CATEGORIES[:2]))
+    calls = collections.Counter(e["name"] for e in b.spans())
     measured, total, own = collections.Counter(), collections.Counter(), collections.Counter()
     for r in found.values():
         if r["duration_ns"] is None:
@@ -189,7 +194,7 @@ def check_gpu(b):
 
 def check_counters(b):
     names = [n.rstrip("*") for n in (b.rows("SELECT value FROM meta WHERE key = 'counters'") or [("",)])[0][0].split(",")]
-    wanted = {(e["args"]["External id"], n, e["args"][n]) for e in b.slices(CATEGORIES[:2]) for n in names if n in e["args"]}
+    wanted = {(e["args"]["External id"], n, e["args"][n]) for e in b.spans() for n in names if n in e["args"]}
     got = {tuple(r) for r in b.rows("SELECT c.span_id, n.name, c.value FROM counters c JOIN names n USING (run, name_id)")}
     equal(got, wanted, "counters")
     return len(got)
@@ -197,7 +202,7 @@ def check_counters(b):
 
 def check_lines(b):
     """The innermost line of Python: the first of the trace's call stack."""
-    wanted = {e["args"]["External id"]: e["args"]["Call stack"].partition(";")[0] for e in b.slices(CATEGORIES[:2])
+    wanted = {e["args"]["External id"]: e["args"]["Call stack"].partition(";")[0] for e in b.spans()
               if "Call stack" in e["args"]}
     got = {r["id"]: f"{r['file']}({r['line']}): {r['line_function']}" for r in b.rows("SELECT * FROM calls WHERE file IS NOT NULL")}
     equal(got, wanted, "lines")
@@ -218,7 +223,8 @@ def check_csv(b):
     with open(b.path["csv"], "rb") as f:
         text = f.read()
     check(text.endswith(b"\r\n"), "the last line ends")
-    rows = list(csv.DictReader(io.StringIO(text.decode("utf-8"), newline=""), strict=True))
+    lines = list(csv.DictReader(io.StringIO(text.decode("utf-8"), newline=""), strict=True))
+    rows = [r for r in lines if r["id"]]
     def number(text):
         return int(text) if text else None
     columns = ("parent_id", "pid", "tid", "fiber", "depth", "start_ns", "end_ns", "duration_ns", "self_ns", "cpu_ns",
@@ -229,6 +235,10 @@ def check_csv(b):
               for r in b.rows("SELECT * FROM calls WHERE id IS NOT NULL")}
     equal(len(got), len(rows), "ids")
     equal(got, wanted, "lines of the table")
+    equal(collections.Counter((r["name"], int(r["tid"]), int(r["start_ns"]), float(r["value"])) for r in lines if not r["id"]),
+          collections.Counter((r["name"], r["tid"], r["time_ns"], r["value"]) for r in b.rows(
+              "SELECT v.*, n.name, t.tid FROM program_values v JOIN names n USING (run, name_id) JOIN threads t USING (run, thread_id)")),
+          "values")
 
 
 def fields(message):
@@ -392,6 +402,62 @@ def hostile_names(folder):
     check(all(any(set(r) for r in a) for a in (answers[0], answers[1], answers[4], answers[-2])), "answers", answers)
     first = answers[0][0]
     equal(first["name"], max(b.rows("SELECT * FROM operators"), key=lambda r: r["self_ns"] or 0)["name"], "slowest")
+
+
+class Perfetto:
+    """A .pftrace: slices that begin, as (category, name), and whether each track ends what it began."""
+
+    def __init__(self, path):
+        with open(path, "rb") as f:
+            packets = [fields(v) for _, v in fields(f.read())]
+        words, self.slices, depth = {3: {}, 10: {}}, collections.Counter(), collections.Counter()
+        for packet in packets:
+            for number, value in packet:
+                if number == 12:
+                    for kind, entry in fields(value):
+                        entry = dict(fields(entry))
+                        words[{1: 3, 2: 10}[kind]][entry[1]] = entry[2].decode("utf-8")
+                elif number == 11:
+                    e = dict(fields(value))
+                    depth[e[11]] += 1 if e[9] == 1 else -1
+                    if e[9] == 1:
+                        self.slices[words[3][e[3]], words[10][e[10]]] += 1
+        self.balanced = set(depth.values()) == {0}
+
+
+@case
+def of_a_chrome_trace(folder):
+    """What was read from a trace has its categories, threads and values in every output."""
+    where, other = {"pid": 7, "tid": 8}, {"pid": 0, "tid": 0}
+    spans = [("python_function", "a.py(1): f", 0, 100, where), ("cpu_op", "aten::mm", 10, 50, where),
+             ("user_annotation", "range", 20, 10, where), ('mine, "own"\n', "'; DROP TABLE spans; --", 22, 3, where),
+             ("python_function", "a.py(1): f", 70, 5, where), ("cpu_op", "a\tb\r\nc\u2028d\0e", 200, 1.25, where),
+             ("cpu_op", "same tid", 0, 9, {"pid": 9, "tid": 8}), ("cpu_op", "none", 1, 5, other), ("", "no category", 2, 1, other),
+             ("cpu_op", "far", 5, 1, {"pid": 2 ** 40, "tid": 2 ** 41}), ("cpu_op", "text", 5, 1, {"pid": "rank 0", "tid": "main\n"}),
+             ("cpu_op", "overlaps", 150, 100, where), ("cpu_op", "too", 190, 100, where)]
+    spans += [(f"category {i}", "many", 1000 + i, 0.5, where) for i in range(300)]
+    events = [{"ph": "X", "cat": c, "name": n, "ts": ts, "dur": dur, **ids} for c, n, ts, dur, ids in spans]
+    values = [(t, {"value": 2.5 - t}, {"pid": 7, "tid": 8}) for t in range(20)] + [(50, {"a": 1e-300, "b": "3", "c": "x"}, {"pid": 9})]
+    events += [{"ph": "C", "name": "loss", "ts": ts, "args": args, **ids} for ts, args, ids in values]
+    with open(f"{folder}/trace.json", "w", encoding="utf-8") as f:
+        json.dump(events, f)
+    b, found = check_all(f"{folder}/trace.json", folder)
+    check_stacks(b, found)
+    check_pprof(b, found)
+    expected = collections.Counter((c, n.replace("\0", "\ufffd")) for c, n, *_ in spans)
+    equal(collections.Counter((e["cat"], e["name"]) for e in b.spans()), expected, "the Chrome trace")
+    # a byte in the database: 4 of ours, 251 of the trace, and one word for the rest
+    seen = collections.Counter((r["category"], r["name"]) for r in found.values())
+    rest = collections.Counter({k: n for k, n in expected.items() if k not in seen})
+    equal(seen, expected - rest + collections.Counter({("other", "many"): sum(rest.values())}), "the database")
+    check(all(c.startswith("category ") for c, _ in rest), "what is without a number", rest)
+    xsptrace("export", "-q", f"{folder}/trace.json", "-o", f"{folder}/t.pftrace")
+    perfetto = Perfetto(f"{folder}/t.pftrace")
+    equal((perfetto.slices, perfetto.balanced), (seen, True), "Perfetto's own format")
+    told = collections.Counter((r["name"], r["pid"], r["time_ns"], r["value"]) for r in b.rows(
+        "SELECT v.*, n.name, t.pid FROM program_values v JOIN names n USING (run, name_id) JOIN threads t USING (run, thread_id)"))
+    equal(told, collections.Counter([("loss", 7, 1000 * t, 2.5 - t) for t in range(20)] + [("loss a", 9, 50000, 1e-300), ("loss b", 9, 50000, 3.0)]),
+          "values")
 
 
 @case

@@ -290,6 +290,19 @@ def forms(folder):
 
 
 @case
+def ranks(folder):
+    """Which rank it is of: a job of traces is told by these numbers."""
+    for rank in (0, 11):
+        trace = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 12, "pg_count": 1}, "traceEvents": [span("a", 1, 5)]}
+        again, said = reread(folder, write(folder, trace, f"rank{rank}.json"))
+        equal((again["distributedInfo"], said), ({"rank": rank, "world_size": 12}, ""), "rank")
+    told = xsptrace("analyze", f"{folder}/rank0.json", f"{folder}/rank11.json").stdout
+    check(re.search(r"^11 +7 ", told, re.M), "the ranks by their numbers", told)
+    again, _ = reread(folder, write(folder, {"distributedInfo": {"rank": 5, "world_size": 2}, "traceEvents": [span("a", 1, 5)]}))
+    check("distributedInfo" not in again, "a rank that there is not", again.get("distributedInfo"))
+
+
+@case
 def overlapping(folder):
     """Spans of a thread that do not nest are all there, each row nests, and it is said."""
     spans = [span(f"o{i}", 10 * i, 25) for i in range(50)]
@@ -332,7 +345,7 @@ def events_that_lie(folder):
                        ('{"ph":"X","name":"n","pid":1,"tid":1,"ts":5,"dur":-3}', "negative"),
                        ('[1,2]', "no events"), ('17', "no events"), ('"x"', "no events"),
                        ('{"ph":"Q","ts":1}', "other kinds"), ('{}', "other kinds"),
-                       ('{"ph":"b","id":1,"ts":1}', "asynchronous"), ('{"ph":"C","ts":1,"args":{"v":2}}', "counter")):
+                       ('{"ph":"b","id":1,"ts":1}', "asynchronous"), ('{"ph":"C","ts":1,"args":{"v":"x"}}', "counter")):
         text = '{"traceEvents":[' + ",".join([json.dumps(e) for e in good[:5]] + [bad]
                                              + [json.dumps(e) for e in good[5:]]) + "]}"
         again, said = reread(folder, write(folder, text))
@@ -408,6 +421,7 @@ def memory_is_bounded(folder):
     check(peak < 200 << 20, f"{peak >> 20} MiB at the peak", done.stderr)
     text = xsptrace("info", f"{folder}/o.xspt").stdout
     check("600001 events" in text, "what it was read from", text)
+    check(re.search(r"^events +1200000 in the file$", text, re.M), "an entry and an exit a span", text)
 
 
 main(traces=False)

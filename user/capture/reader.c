@@ -52,7 +52,9 @@ static int read_file_header(struct xsp_capture_reader *r, struct xsp_error *err)
 		return xsp_error_set(err, -ENODATA, XSP_STATUS_CAPTURE, "%s is empty", r->path);
 	if (n < (long)sizeof(h.magic) || memcmp(h.magic, XSP_FILE_MAGIC, sizeof(h.magic)) != 0)
 		return xsp_error_set(err, -EILSEQ, XSP_STATUS_CAPTURE,
-				     "%s is not a capture of xsptrace (.xspt)", r->path);
+				     "%s is not a capture of xsptrace (.xspt), nor a Chrome "
+				     "trace (JSON in UTF-8)",
+				     r->path);
 	if (n < (long)sizeof(h))
 		return xsp_error_set(err, -ENODATA, XSP_STATUS_CAPTURE,
 				     "%s is cut off in its first %zu bytes; nothing is left of it",

@@ -14,7 +14,6 @@
 #include "cli/input.h"
 #include "cli/job.h"
 #include "cli/outputs.h"
-#include "base/text.h"
 #include "export/export.h"
 
 static const char usage[] =
@@ -114,7 +113,7 @@ struct options {
 
 static int take_output(struct options *o, const char *path)
 {
-	if (xsp_ends_with(path, strlen(path), ".xspt")) {
+	if (xsp_is_capture_name(path)) {
 		if (o->input.keep != NULL)
 			return bad("give one -o NAME.xspt");
 		o->input.keep = path;

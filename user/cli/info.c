@@ -140,7 +140,8 @@ static void print_modules(const struct xsp_capture_reader *r)
 static void print_stats(const struct xsp_capture_reader *r)
 {
 	const struct xsp_capture_stats *s = xsp_capture_stats(r);
-	const bool complete = xsp_capture_how_ended(r) == XSP_CAPTURE_COMPLETE;
+	const bool complete = xsp_capture_how_ended(r) == XSP_CAPTURE_COMPLETE,
+		   counted = complete && xsp_capture_stats_known(r);
 	const struct {
 		const char *name;
 		uint64_t value;
@@ -151,8 +152,8 @@ static void print_stats(const struct xsp_capture_reader *r)
 		{"missed hits", s->missed_hits},   {"untracked", s->untracked},
 	};
 
-	printf("%-16s %" PRIu64 "%s\n", "events", complete ? s->events : xsp_capture_events(r),
-	       complete ? "" : " in the file");
+	printf("%-16s %" PRIu64 "%s\n", "events", counted ? s->events : xsp_capture_events(r),
+	       counted ? "" : " in the file");
 	if (!xsp_capture_stats_known(r)) {
 		print_row("losses", "not known: the capture holds no counters");
 		return;

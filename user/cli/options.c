@@ -120,14 +120,11 @@ static int take_output(struct parse *p)
 			"-o %.200s: a recording is written to a file first: -o run.xspt, "
 			"then xsptrace export run.xspt -o %.200s",
 			p->value, p->value);
-	if (format == NULL) {
-		size_t length = strlen(p->value);
-		if (length < 5 || strcmp(p->value + length - 5, ".xspt") != 0)
-			return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
-					     "-o %.200s: the ending decides the format and must be "
-					     "one of " XSP_FORMATS,
-					     p->value);
-	}
+	if (format == NULL && !xsp_is_capture_name(p->value))
+		return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
+				     "-o %.200s: the ending decides the format and must be "
+				     "one of " XSP_FORMATS,
+				     p->value);
 	for (size_t i = 0; i < p->o->output_count; i++)
 		if (strcmp(p->o->outputs[i], p->value) == 0)
 			return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/summary.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -43,11 +44,9 @@ static void failed(struct work *w, const struct xsp_error *err)
 		w->status = status;
 }
 
-static bool is_capture(const char *path)
+bool xsp_is_capture_name(const char *path)
 {
-	size_t length = strlen(path);
-
-	return length >= 5 && strcmp(path + length - 5, ".xspt") == 0;
+	return xsp_ends_with(path, strlen(path), ".xspt") && xsp_export_format_for(path) == NULL;
 }
 
 static bool is_page(const char *path)
@@ -143,7 +142,7 @@ static int open_all(struct work *w)
 			.job = o->job != NULL ? &o->job->names.job : NULL,
 		};
 		struct xsp_error why = {0};
-		if (is_capture(o->paths[i]))
+		if (xsp_is_capture_name(o->paths[i]))
 			continue;
 		if (is_page(o->paths[i])) {
 			w->pages[i] = xsp_page_output_check(o->paths[i], &why) == 0;

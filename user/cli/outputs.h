@@ -22,6 +22,9 @@ enum xsp_by {
 /* 0: there is no such. */
 unsigned xsp_by_of(const char *word);
 
+/* Does that name, of -o, ask for the capture itself? NAME.xspt; of a database on a server it is the name. */
+bool xsp_is_capture_name(const char *path);
+
 struct xsp_job;
 
 struct xsp_outputs {

@@ -121,11 +121,9 @@ static void clean_name(const char *comm, char *name, size_t size)
 
 static const char *capture_among(const struct xsp_options *o)
 {
-	for (size_t i = 0; i < o->output_count; i++) {
-		size_t length = strlen(o->outputs[i]);
-		if (length >= 5 && strcmp(o->outputs[i] + length - 5, ".xspt") == 0)
+	for (size_t i = 0; i < o->output_count; i++)
+		if (xsp_is_capture_name(o->outputs[i]))
 			return o->outputs[i];
-	}
 	return NULL;
 }
 

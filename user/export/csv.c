@@ -14,6 +14,7 @@
 #include "export/text.h"
 
 struct csv {
+	struct xsp_categories categories;
 	struct xsp_renderer *names;
 	struct xsp_shown *rows;
 	uint64_t start_ns; /* of the recording */
@@ -42,6 +43,17 @@ static void put_text(struct xsp_export *x, const char *text)
 	free(field);
 }
 
+/* Of ours none needs quotes; those of a trace may be anything. */
+static void put_category(struct xsp_export *x, unsigned category)
+{
+	const struct csv *c = x->state;
+
+	if (category < XSP_CATEGORIES)
+		xsp_out_text(x->out, c->categories.names[category]);
+	else
+		put_text(x, c->categories.names[category]);
+}
+
 static int csv_begin(struct xsp_export *x)
 {
 	struct csv *c = calloc(1, sizeof(*c));
@@ -54,6 +66,8 @@ static int csv_begin(struct xsp_export *x)
 	c->probe_count = xsp_capture_probes(x->reader, &c->probes);
 	c->module_count = xsp_capture_modules(x->reader, &c->modules);
 	int rc = xsp_renderer_new(x->timeline, render_name, NULL, &c->names);
+	if (rc == 0)
+		rc = xsp_categories_init(&c->categories, x);
 	if (rc == 0)
 		rc = xsp_shown_new(x, &c->rows);
 	xsp_out_text(x->out,
@@ -139,7 +153,7 @@ static int put_span(struct xsp_export *x, const struct xsp_span *s, uint32_t cor
 	if (row == NULL || name == NULL)
 		return -ENOMEM;
 	put_ids(x, s, row);
-	xsp_out_text(x->out, xsp_category_name(xsp_category_of(x, s)));
+	put_category(x, xsp_category_of(&c->categories, s));
 	xsp_out_text(x->out, ",");
 	xsp_out_write(x->out, name->text, name->length);
 	xsp_out_text(x->out, ",");
@@ -197,6 +211,7 @@ static void csv_discard(struct xsp_export *x)
 
 	if (c == NULL)
 		return;
+	xsp_categories_clear(&c->categories);
 	xsp_renderer_free(c->names);
 	xsp_shown_free(c->rows);
 	free(c);

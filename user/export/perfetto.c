@@ -52,7 +52,7 @@ enum { ANNOTATION_TRUTH = 2, ANNOTATION_NAME = 10 };
 
 #define SEQUENCE 1 /* all packets are of one */
 #define ROW_TRACKS (1ULL << 32) /* ids of tracks: a row's index + this; a process: its pid */
-#define STATE_CATEGORY (XSP_CATEGORIES + 1U)
+#define STATE_CATEGORY (XSP_CATEGORIES_MAX + 1U)
 /* Numbers of names of states, above those of spans. */
 #define STATE_NAMES (1U << 31)
 #define BLOCKED_NAMES (STATE_NAMES + XSP_STATES) /* + enum xsp_wait_class */
@@ -77,6 +77,8 @@ static int perfetto_begin(struct xsp_export *x)
 	p->frames.cuts = true;
 	xsp_timeline_window(x->timeline, &p->start_ns, &end_ns);
 	int rc = xsp_shown_new(x, &p->rows);
+	if (rc == 0)
+		rc = xsp_span_kinds_init(&p->frames, x);
 	return rc == 0 ? xsp_ordered_new(x->options.path, &p->spans) : rc;
 }
 
@@ -92,7 +94,7 @@ static int perfetto_span(struct xsp_export *x, const struct xsp_span *span)
 
 	if (row == NULL)
 		return -ENOMEM;
-	int rc = xsp_span_kind_of(&p->frames, x, span, &o.name);
+	int rc = xsp_span_kind_of(&p->frames, span, &o.name);
 	return rc == 0 ? xsp_ordered_add(p->spans, row->index, &o, xsp_span_passed(span)) : rc;
 }
 
@@ -202,8 +204,8 @@ static void put_interned(struct xsp_export *x)
 	const struct perfetto *p = x->state;
 	char buffer[XSP_TEXT_SHORT], blocked[48];
 
-	for (unsigned i = 0; i < XSP_CATEGORIES; i++)
-		intern(x, INTERNED_CATEGORIES, i, xsp_category_name(i));
+	for (unsigned i = 0; i < p->frames.categories.count; i++)
+		intern(x, INTERNED_CATEGORIES, i, p->frames.categories.names[i]);
 	intern(x, INTERNED_CATEGORIES, STATE_CATEGORY, "thread_state");
 	for (unsigned i = 0; i < XSP_STATES; i++)
 		intern(x, INTERNED_NAMES, STATE_NAMES + i, xsp_state_name(i));

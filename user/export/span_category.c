@@ -1,27 +1,63 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "export/span_category.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalog/providers.h"
 #include "export/scope.h"
 
-const char *xsp_category_name(enum xsp_category category)
+/* The number of a category of a trace; a new one if need be. */
+static unsigned number_of(struct xsp_categories *c, const char *name)
 {
-	static const char *const names[XSP_CATEGORIES] = {"cpu_op", "user_annotation",
-							  "cuda_runtime", "cuda_driver"};
+	unsigned i = 0;
 
-	return names[category];
+	while (i < c->count && strcmp(c->names[i], name) != 0)
+		i++;
+	if (i == XSP_CATEGORIES_MAX)
+		return i - 1;
+	if (i == c->count)
+		c->names[c->count++] = i + 1 < XSP_CATEGORIES_MAX ? name : "other";
+	return i;
 }
 
-enum xsp_category xsp_category_of(const struct xsp_export *x, const struct xsp_span *span)
+int xsp_categories_init(struct xsp_categories *c, const struct xsp_export *x)
 {
-	const struct xsp_cuda_entry *cuda = xsp_timeline_cuda(x->timeline, span->probe);
-	const struct xsp_capture_probe *probes = NULL;
-	const size_t count = xsp_capture_probes(x->reader, &probes);
+	*c = (struct xsp_categories){
+		.names = {"cpu_op", "user_annotation", "cuda_runtime", "cuda_driver"},
+		.count = XSP_CATEGORIES};
+	c->probe_count = xsp_capture_probes(x->reader, &c->probes);
+	c->of = calloc(c->probe_count + 1, 1);
+	if (c->of == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->probe_count; i++) {
+		const struct xsp_capture_probe *p = &c->probes[i];
+		const struct xsp_cuda_entry *cuda = xsp_timeline_cuda(x->timeline, i);
+		if (cuda != NULL)
+			c->of[i] = cuda->api == XSP_CUDA_DRIVER ? XSP_CUDA_DRIVER_CALL
+								: XSP_CUDA_RUNTIME_CALL;
+		else if (p->kind == XSP_PROBE_FUNCTION &&
+			 (xsp_provider_traits(p->provider) & XSP_PROVIDER_READ))
+			c->of[i] = (uint8_t)number_of(c, p->symbol);
+	}
+	return 0;
+}
 
-	if (cuda != NULL)
-		return cuda->api == XSP_CUDA_DRIVER ? XSP_CUDA_DRIVER_CALL : XSP_CUDA_RUNTIME_CALL;
-	return span->probe < count && xsp_is_user_annotation(&probes[span->probe], span)
+void xsp_categories_clear(struct xsp_categories *c)
+{
+	free(c->of);
+	c->of = NULL;
+}
+
+unsigned xsp_category_of(const struct xsp_categories *c, const struct xsp_span *span)
+{
+	if (span->probe >= c->probe_count)
+		return XSP_CPU_OP;
+	return c->of[span->probe] == XSP_CPU_OP &&
+			       xsp_is_user_annotation(&c->probes[span->probe], span)
 		       ? XSP_USER_ANNOTATION
-		       : XSP_CPU_OP;
+		       : c->of[span->probe];
 }
 
 const char *xsp_ending_name(enum xsp_ending ending)

@@ -13,9 +13,21 @@ enum xsp_category {
 	XSP_CUDA_DRIVER_CALL,
 	XSP_CATEGORIES
 };
-/* "cpu_op", ... */
-const char *xsp_category_name(enum xsp_category category);
-enum xsp_category xsp_category_of(const struct xsp_export *x, const struct xsp_span *span);
+#define XSP_CATEGORIES_MAX 256U /* a byte */
+
+/* Those of a capture: ours, and from XSP_CATEGORIES on those of the trace that it was read from. */
+struct xsp_categories {
+	const struct xsp_capture_probe *probes;
+	size_t probe_count;
+	uint8_t *of; /* by probe; of ranges each call says it */
+	const char *names
+		[XSP_CATEGORIES_MAX]; /* "cpu_op", ...; the last one is that of all that have no room */
+	unsigned count;
+};
+/* 0 or -ENOMEM. */
+int xsp_categories_init(struct xsp_categories *c, const struct xsp_export *x);
+void xsp_categories_clear(struct xsp_categories *c); /* zeros are allowed */
+unsigned xsp_category_of(const struct xsp_categories *c, const struct xsp_span *span);
 
 enum xsp_ending {
 	XSP_RETURNED,

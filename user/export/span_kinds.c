@@ -6,13 +6,17 @@
 
 #include "base/grow.h"
 
-int xsp_span_kind_of(struct xsp_span_kinds *f, const struct xsp_export *x,
-		     const struct xsp_span *span, uint32_t *number)
+int xsp_span_kinds_init(struct xsp_span_kinds *f, const struct xsp_export *x)
+{
+	return xsp_categories_init(&f->categories, x);
+}
+
+int xsp_span_kind_of(struct xsp_span_kinds *f, const struct xsp_span *span, uint32_t *number)
 {
 	const enum xsp_ending ending = xsp_ending_of(span);
 	const struct xsp_span_kind frame = {
 		.name = span->name,
-		.category = xsp_category_of(x, span),
+		.category = xsp_category_of(&f->categories, span),
 		.ending =
 			ending == XSP_UNFINISHED || ending == XSP_EXIT_LOST ? ending : XSP_RETURNED,
 		.cut = f->cuts && (span->flags & XSP_SPAN_CUT) != 0,
@@ -35,6 +39,7 @@ int xsp_span_kind_of(struct xsp_span_kinds *f, const struct xsp_export *x,
 
 void xsp_span_kinds_free(struct xsp_span_kinds *f)
 {
+	xsp_categories_clear(&f->categories);
 	xsp_u64map_free(&f->index);
 	free(f->list);
 }

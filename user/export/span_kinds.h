@@ -9,22 +9,22 @@
 
 struct xsp_span_kind {
 	xsp_name_id name;
-	enum xsp_category category;
+	unsigned category; /* of struct xsp_categories */
 	enum xsp_ending ending; /* XSP_UNFINISHED, XSP_EXIT_LOST; the others are XSP_RETURNED */
 	bool cut; /* XSP_SPAN_CUT, if that is wanted */
 };
 
-/* Zero-initialise to begin. */
 struct xsp_span_kinds {
+	struct xsp_categories categories;
 	struct xsp_span_kind *list;
 	size_t count, capacity;
 	struct xsp_u64map index;
 	bool cuts; /* what a part cuts is of a kind of its own */
 };
 
-/* 0 or -ENOMEM. */
-int xsp_span_kind_of(struct xsp_span_kinds *f, const struct xsp_export *x,
-		     const struct xsp_span *span, uint32_t *number);
-void xsp_span_kinds_free(struct xsp_span_kinds *f);
+/* Of zeros. Each returns 0 or -ENOMEM. */
+int xsp_span_kinds_init(struct xsp_span_kinds *f, const struct xsp_export *x);
+int xsp_span_kind_of(struct xsp_span_kinds *f, const struct xsp_span *span, uint32_t *number);
+void xsp_span_kinds_free(struct xsp_span_kinds *f); /* zeros are allowed */
 
 #endif

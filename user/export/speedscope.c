@@ -36,6 +36,8 @@ static int speedscope_begin(struct xsp_export *x)
 	xsp_capture_window(x->reader, &s->start_ns, &s->end_ns);
 	xsp_timeline_window(x->timeline, &s->from_ns, &s->end_ns);
 	int rc = xsp_shown_new(x, &s->rows);
+	if (rc == 0)
+		rc = xsp_span_kinds_init(&s->frames, x);
 	return rc == 0 ? xsp_ordered_new(x->options.path, &s->spans) : rc;
 }
 
@@ -51,7 +53,7 @@ static int speedscope_span(struct xsp_export *x, const struct xsp_span *span)
 
 	if (row == NULL)
 		return -ENOMEM;
-	int rc = xsp_span_kind_of(&s->frames, x, span, &o.name);
+	int rc = xsp_span_kind_of(&s->frames, span, &o.name);
 	return rc == 0 ? xsp_ordered_add(s->spans, row->index, &o, xsp_span_passed(span)) : rc;
 }
 

@@ -314,6 +314,17 @@ static enum xsp_json_state take_overhead(struct xsp_import *m, struct xsp_json_s
 	return take_object(m, s, keys, &m->stats);
 }
 
+static enum xsp_json_state take_distributed(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	static const struct key keys[] = {
+		{"rank", offsetof(struct xsp_import, rank), false},
+		{"world_size", offsetof(struct xsp_import, world_size), false},
+		{NULL, 0, false},
+	};
+
+	return take_object(m, s, keys, m);
+}
+
 static const struct {
 	const char *key;
 	enum xsp_json_state (*take)(struct xsp_import *m, struct xsp_json_stream *s);
@@ -323,6 +334,7 @@ static const struct {
 	{"cupti_version", take_cupti},		{"cuda_driver_version", take_driver},
 	{"cuda_runtime_version", take_runtime}, {"xsptrace_window", take_window},
 	{"xsptrace_losses", take_losses},	{"xsptrace_overhead", take_overhead},
+	{"distributedInfo", take_distributed},
 };
 
 static const char *parse_key(void *ctx, const char *text, const char **stopped, bool *deep)
@@ -542,9 +554,11 @@ static int begin(struct xsp_import *m, int out)
 	int own;
 
 	m->window_start = m->window_duration = m->monotonic_start = -1;
+	m->rank = m->world_size = -1;
 	xsp_import_event_init(&m->event);
+	m->locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
 	m->text = malloc(2 * XSP_IMPORT_NAME_MAX + 4 + XSP_JSON_PAD);
-	int rc = m->text == NULL
+	int rc = m->text == NULL || m->locale == (locale_t)0
 			 ? -ENOMEM
 			 : xsp_sorter_new(memory, o->folder, xsp_import_compare, &m->sorter);
 	if (rc == 0)
@@ -573,6 +587,8 @@ static void clear(struct xsp_import *m)
 	free(m->devices);
 	free(m->device_names);
 	free(m->text);
+	if (m->locale != (locale_t)0)
+		freelocale(m->locale);
 }
 
 int xsp_import(int in, int out, const struct xsp_import_options *options,

@@ -20,9 +20,10 @@ enum xsp_import_count {
 	XSP_IMPORT_SPANS, /* calls of CUDA's API are among them */
 	XSP_IMPORT_GPU, /* activities */
 	XSP_IMPORT_MEMORY, /* allocations and frees */
+	XSP_IMPORT_VALUES, /* numbers of counters */
 	/* which a capture cannot hold */
 	XSP_IMPORT_FLOWS,
-	XSP_IMPORT_COUNTERS,
+	XSP_IMPORT_COUNTERS, /* and values of them that are no numbers */
 	XSP_IMPORT_INSTANTS,
 	XSP_IMPORT_STATES,
 	XSP_IMPORT_ASYNC,

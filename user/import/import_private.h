@@ -3,6 +3,8 @@
 #ifndef XSP_IMPORT_PRIVATE_H
 #define XSP_IMPORT_PRIVATE_H
 
+#include <locale.h>
+
 #include "base/arena.h"
 #include "base/u64map.h"
 #include "capture/capture.h"
@@ -15,7 +17,12 @@
 #define XSP_IMPORT_TIME_MAX ((int64_t)2300000000000000000)
 
 /* What is sorted. In this order where times are equal. */
-enum xsp_import_kind { XSP_IMPORT_SPAN, XSP_IMPORT_ACTIVITY, XSP_IMPORT_ALLOCATION };
+enum xsp_import_kind {
+	XSP_IMPORT_SPAN,
+	XSP_IMPORT_ACTIVITY,
+	XSP_IMPORT_ALLOCATION,
+	XSP_IMPORT_VALUE,
+};
 
 enum xsp_import_ending {
 	XSP_IMPORT_RETURNED,
@@ -56,6 +63,12 @@ struct xsp_import_allocation {
 	uint64_t word[5];
 };
 
+struct xsp_import_value {
+	struct xsp_import_head head;
+	uint32_t thread, probe;
+	double value;
+};
+
 struct xsp_import_process {
 	uint32_t pid; /* of the capture */
 	const char *name; /* "": not known */
@@ -92,6 +105,7 @@ struct xsp_import {
 	struct xsp_sorter *sorter, *pairs; /* pairs: B and E events */
 	struct xsp_arena texts;
 	char *text; /* room for the longest name, and for it as the JSON has it */
+	locale_t locale; /* in which numbers are as in JSON */
 
 	/* tables.c */
 	struct xsp_import_names names; /* class: enum of tables.c; number: probe */
@@ -114,6 +128,7 @@ struct xsp_import {
 	bool has_stats, has_events;
 	uint32_t versions[3]; /* CUPTI, driver, runtime */
 	const char *host;
+	int64_t rank, world_size; /* -1: not told */
 	struct xsp_gpu_device *devices;
 	const char **device_names;
 	size_t device_count, device_capacity, device_name_capacity;
@@ -141,10 +156,14 @@ static inline void xsp_import_counted(struct xsp_import *m, enum xsp_import_coun
 enum xsp_import_class {
 	XSP_IMPORT_ANNOTATION, /* of the user */
 	XSP_IMPORT_CALL, /* of CUDA's API */
+	XSP_IMPORT_SERIES, /* of numbers */
 	XSP_IMPORT_FUNCTION, /* and what is above it: other categories */
 };
 int xsp_import_probe(struct xsp_import *m, const struct xsp_import_event *e,
 		     enum xsp_import_class class, uint32_t *probe);
+/* The same for one of the numbers of a counter. `key`: what it is called in there, as the JSON has it. */
+int xsp_import_series(struct xsp_import *m, const struct xsp_import_event *e, const char *key,
+		      size_t length, uint32_t *probe);
 int xsp_import_other_probe(struct xsp_import *m, const struct xsp_capture_probe *probe,
 			   uint32_t *id);
 /* Index of the kernel's name. */

@@ -2,6 +2,7 @@
 #include "import/json_stream.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -460,6 +461,18 @@ bool xsp_json_to_number(const char *value, int scale, int64_t *out)
 		return false;
 	*out = negative ? -(int64_t)size : (int64_t)size;
 	return true;
+}
+
+bool xsp_json_to_real(const char *value, locale_t c, double *out)
+{
+	const bool quoted = *value == '"';
+	const char *p = quoted ? value + 1 : value;
+	char *end;
+
+	if (!is_digit(p[*p == '-'])) /* strtod() takes more than JSON */
+		return false;
+	*out = strtod_l(p, &end, c);
+	return (quoted ? *end == '"' : ends_scalar(*end)) && isfinite(*out);
 }
 
 size_t xsp_json_raw(const char *value, const char **raw)

@@ -12,6 +12,7 @@
 #ifndef XSP_IMPORT_JSON_STREAM_H
 #define XSP_IMPORT_JSON_STREAM_H
 
+#include <locale.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -83,6 +84,9 @@ const char *xsp_json_members(const char *p, xsp_json_member_fn member, void *ctx
  * 64 bits.
  */
 bool xsp_json_to_number(const char *value, int scale, int64_t *out);
+/* The number at `value`, or in the string there, the nearest double to it. `c`: a locale in which numbers are as in JSON. False: it
+ * is none, or not finite. */
+bool xsp_json_to_real(const char *value, locale_t c, double *out);
 /* The text of the string at `value` without its escapes, terminated, cut to fit `size`: its length. Other values: as
  * they are written. A NUL in it becomes U+FFFD. */
 size_t xsp_json_to_text(const char *value, char *out, size_t size);

@@ -3,11 +3,13 @@
 #include "import/import_private.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
+#include "catalog/job_variables.h"
 
 /* As the parser takes them: it looks at some bytes at a time. */
 static const char no_name[16 + XSP_JSON_PAD] = "\"[no name]\"", nothing[2 + XSP_JSON_PAD] = "\"\"";
@@ -82,12 +84,13 @@ int xsp_import_other_probe(struct xsp_import *m, const struct xsp_capture_probe 
 {
 	struct xsp_capture_probe p = *probe;
 
+	*id = m->probes;
 	if (m->probes >= XSP_MAX_PROBES)
 		return -EOVERFLOW;
 	p.id = m->probes;
 	p.module = UINT32_MAX;
 	p.exit_complete = true;
-	*id = m->probes++;
+	m->probes++;
 	return xsp_capture_put_probe(m->w, &p);
 }
 
@@ -130,6 +133,46 @@ int xsp_import_probe(struct xsp_import *m, const struct xsp_import_event *e,
 		m->names.list[at].number = *probe + 1;
 	}
 	*probe = m->names.list[at].number - 1;
+	return rc;
+}
+
+/* "NAME KEY", as the JSON has both; NAME of the key "value", and of one that is called as the counter is. */
+static const char *series_name(struct xsp_import *m, const struct xsp_import_event *e,
+			       const char *key, size_t length)
+{
+	char *text = m->text + XSP_IMPORT_NAME_MAX;
+	const char *name;
+	size_t n = xsp_json_raw(value_of(e, XSP_TRACE_NAME, no_name), &name);
+	const bool named = (length == 5 && memcmp(key, "value", 5) == 0) ||
+			   (length == n && memcmp(key, name, n) == 0);
+
+	if (named || n + length + 1 >= XSP_IMPORT_NAME_MAX)
+		return value_of(e, XSP_TRACE_NAME, no_name);
+	const int end = sprintf(text, "\"%.*s %.*s\"", (int)n, name, (int)length, key);
+	memset(text + end, 0, XSP_JSON_PAD);
+	return text;
+}
+
+int xsp_import_series(struct xsp_import *m, const struct xsp_import_event *e, const char *key,
+		      size_t length, uint32_t *probe)
+{
+	const char *name = series_name(m, e, key, length);
+	const long at = name_of(m, &m->names, XSP_IMPORT_SERIES, name);
+	int rc = at < 0 ? -ENOMEM : 0;
+
+	if (rc == 0 && m->names.list[at].number == 0) {
+		xsp_json_to_text(name, m->text, XSP_IMPORT_NAME_MAX);
+		rc = xsp_import_other_probe(
+			m,
+			&(struct xsp_capture_probe){.kind = XSP_PROBE_MARK,
+						    .provider = "trace",
+						    .symbol = "xsp_record_function_value",
+						    .name = m->text},
+			probe);
+		m->names.list[at].number = *probe + 1;
+	}
+	if (rc == 0)
+		*probe = m->names.list[at].number - 1;
 	return rc;
 }
 
@@ -205,9 +248,12 @@ static int tid_of(struct xsp_import *m, uint32_t number, uint32_t *tid)
 
 int xsp_import_thread(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index)
 {
+	/* what names no thread, as counters often do, is of the main one */
+	const enum xsp_import_key which =
+		xsp_import_has(e, XSP_TRACE_TID) ? XSP_TRACE_TID : XSP_TRACE_PID;
 	uint32_t pid, tid, process, own = 0;
 	const uint64_t process_key = key_of(e, XSP_TRACE_PID, &pid);
-	const uint64_t key = xsp_u64_mix(process_key) + key_of(e, XSP_TRACE_TID, &tid);
+	const uint64_t key = xsp_u64_mix(process_key) + key_of(e, which, &tid);
 
 	if (m->thread_count > 0 && key == m->last_key) {
 		*index = m->last_thread;
@@ -226,7 +272,7 @@ int xsp_import_thread(struct xsp_import *m, const struct xsp_import_event *e, ui
 			(struct xsp_import_thread){.process = process,
 						   .tid = own,
 						   .shown = tid != UINT32_MAX ? tid : own,
-						   .name = name_instead(m, e, XSP_TRACE_TID, tid)};
+						   .name = name_instead(m, e, which, tid)};
 		rc = m->threads[at].name == NULL ? -ENOMEM : 0;
 	}
 	if (rc < 0)
@@ -278,18 +324,28 @@ int xsp_import_take_metadata(struct xsp_import *m, const struct xsp_import_event
 
 int xsp_import_define(struct xsp_import *m)
 {
+	char variables[64];
 	int rc = 0;
+
+	/* a trace with it is of one process; the others there are made up */
+	snprintf(variables, sizeof(variables),
+		 XSP_JOB_RANK "=%" PRId64 "\n" XSP_JOB_WORLD_SIZE "=%" PRId64 "\n", m->rank,
+		 m->world_size);
 
 	for (size_t i = 0; i < m->process_count && rc == 0; i++) {
 		const struct xsp_import_process *p = &m->processes[i];
 		if (p->used)
-			rc = xsp_capture_put_process(m->w, &(struct xsp_capture_process){
-								   .pid = p->pid,
-								   .ns_pid = p->pid,
-								   .comm = p->name,
-								   .cmdline = "",
-								   .exe = "",
-							   });
+			rc = xsp_capture_put_process(
+				m->w, &(struct xsp_capture_process){
+					      .pid = p->pid,
+					      .ns_pid = p->pid,
+					      .comm = p->name,
+					      .cmdline = "",
+					      .exe = "",
+					      .environment = m->rank >= 0 && m->world_size > m->rank
+								     ? variables
+								     : NULL,
+				      });
 	}
 	for (size_t i = 0; i < m->thread_count && rc == 0; i++) {
 		const struct xsp_import_thread *t = &m->threads[i];

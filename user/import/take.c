@@ -379,6 +379,63 @@ static int take_allocation(struct xsp_import *m, const struct xsp_import_event *
 	return xsp_sorter_add(m->sorter, (const void *)&a);
 }
 
+/* ---- counters ---- */
+
+struct counter {
+	struct xsp_import *m;
+	const struct xsp_import_event *e;
+	struct xsp_import_value value; /* at hand */
+	int rc;
+};
+
+static int add_value(struct counter *c, const char *key, size_t length)
+{
+	struct xsp_import *m = c->m;
+	struct xsp_import_thread *th = &m->threads[c->value.thread];
+	const int rc = xsp_import_series(m, c->e, key, length, &c->value.probe);
+
+	if (rc < 0)
+		return rc;
+	th->used = m->processes[th->process].used = true;
+	xsp_import_counted(m, XSP_IMPORT_VALUES);
+	xsp_import_cover(m, c->value.head.time_ns, c->value.head.time_ns);
+	return xsp_sorter_add(m->sorter, (const void *)&c->value);
+}
+
+static const char *take_series(void *ctx, const char *key, size_t length, const char *value,
+			       const char **stopped, bool *deep)
+{
+	struct counter *c = ctx;
+
+	if (c->rc == 0 && xsp_json_to_real(value, c->m->locale, &c->value.value))
+		c->rc = add_value(c, key, length);
+	else
+		xsp_import_counted(c->m, XSP_IMPORT_COUNTERS);
+	return xsp_json_value(value, stopped, deep);
+}
+
+/* Each number of it is a series. Ours are only what programs tell: the others are made of what is carried otherwise, or not at all. */
+static int take_counter(struct xsp_import *m, const struct xsp_import_event *e)
+{
+	struct counter c = {.m = m,
+			    .e = e,
+			    .value = {.head = {.size = sizeof(c.value), .kind = XSP_IMPORT_VALUE}}};
+	const char *stopped;
+	bool deep = false;
+
+	if (!xsp_import_has(e, XSP_TRACE_ARGUMENTS) || e->value[XSP_TRACE_ARGUMENTS][0] != '{' ||
+	    (m->window_start >= 0 && !xsp_import_is(e, XSP_TRACE_CAT, "value"))) {
+		xsp_import_counted(m, XSP_IMPORT_COUNTERS);
+		return 0;
+	}
+	if (!begin_of(m, e, &c.value.head.time_ns))
+		return 0;
+	c.rc = xsp_import_thread(m, e, &c.value.thread);
+	if (c.rc == 0)
+		xsp_json_members(e->value[XSP_TRACE_ARGUMENTS], take_series, &c, &stopped, &deep);
+	return c.rc;
+}
+
 /* ---- all of them ---- */
 
 static int take_instant(struct xsp_import *m, const struct xsp_import_event *e)
@@ -429,8 +486,7 @@ int xsp_import_take(struct xsp_import *m, const struct xsp_import_event *e)
 	case 'f':
 		return take_flow(m, e);
 	case 'C':
-		xsp_import_counted(m, XSP_IMPORT_COUNTERS);
-		return 0;
+		return take_counter(m, e);
 	case 'b':
 	case 'n':
 	case 'e':

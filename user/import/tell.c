@@ -469,6 +469,22 @@ static int tell_allocation(struct teller *t, const struct xsp_import_allocation 
 	return xsp_capture_put_event(t->m->w, 0, &e, e.head.size);
 }
 
+static int tell_value(struct teller *t, const struct xsp_import_value *v)
+{
+	const struct xsp_import_thread *th = &t->m->threads[v->thread];
+	struct xsp_event_value e = {
+		.head = {.time_ns = time_at(t, v->head.time_ns),
+			 .tid = th->tid,
+			 .tgid = t->m->processes[th->process].pid,
+			 .probe = v->probe,
+			 .kind = XSP_EVENT_VALUE,
+			 .size = sizeof(e)},
+	};
+
+	memcpy(&e.bits, &v->value, sizeof(e.bits));
+	return xsp_capture_put_event(t->m->w, 0, &e, sizeof(e));
+}
+
 static int tell_record(struct teller *t, const struct xsp_sorted *record)
 {
 	const struct xsp_import_head *head = (const void *)record;
@@ -480,6 +496,7 @@ static int tell_record(struct teller *t, const struct xsp_sorted *record)
 		return rc;
 	return head->kind == XSP_IMPORT_SPAN	   ? tell_span(t, (const void *)record)
 	       : head->kind == XSP_IMPORT_ACTIVITY ? tell_activity(t, (const void *)record)
+	       : head->kind == XSP_IMPORT_VALUE	   ? tell_value(t, (const void *)record)
 						   : tell_allocation(t, (const void *)record);
 }
 

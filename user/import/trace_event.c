@@ -11,6 +11,7 @@ static const char *const keys[XSP_TRACE_KEYS] = {
 	[XSP_TRACE_TID] = "tid",
 	[XSP_TRACE_TS] = "ts",
 	[XSP_TRACE_DUR] = "dur",
+	[XSP_TRACE_ARGUMENTS] = "args",
 	[XSP_ARG_NAME] = "name",
 	[XSP_ARG_EXTERNAL_ID] = "External id",
 	[XSP_ARG_OLD_EXTERNAL_ID] = "external id",
@@ -85,9 +86,9 @@ static const char *take_argument(void *ctx, const char *key, size_t length, cons
 static const char *take_member(void *ctx, const char *key, size_t length, const char *value,
 			       const char **stopped, bool *deep)
 {
+	note(ctx, MEMBERS, key, length, value);
 	if (length == 4 && memcmp(key, "args", 4) == 0 && *value == '{')
 		return xsp_json_members(value, take_argument, ctx, stopped, deep);
-	note(ctx, MEMBERS, key, length, value);
 	return xsp_json_value(value, stopped, deep);
 }
 

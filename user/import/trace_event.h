@@ -18,6 +18,7 @@ enum xsp_import_key {
 	XSP_TRACE_TID,
 	XSP_TRACE_TS,
 	XSP_TRACE_DUR,
+	XSP_TRACE_ARGUMENTS, /* "args" as a whole */
 	XSP_TRACE_ARGS, /* the first key of these */
 	XSP_ARG_NAME = XSP_TRACE_ARGS,
 	XSP_ARG_EXTERNAL_ID,

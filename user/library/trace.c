@@ -16,6 +16,7 @@
 
 struct xsp_trace {
 	struct xsp_capture_reader *reader;
+	bool running; /* it reads events into room of its own: one run at a time */
 };
 
 /* One run. */
@@ -26,7 +27,15 @@ struct run {
 	size_t probe_count;
 	const char **names; /* of a path, outermost first */
 	size_t room;
+	int stopped; /* what the callback returned that ended it; 0: none has */
 };
+
+/* What a callback returned. The timeline goes on unless it gets an error of its own. */
+static int answered(struct run *r, int code)
+{
+	r->stopped = code;
+	return code != 0 ? -ECANCELED : 0;
+}
 
 static int fail(int code, const struct xsp_error *err, char *why, size_t size)
 {
@@ -185,7 +194,7 @@ static int on_span(void *ctx, const struct xsp_span *span)
 		.ancestors = names_of(r, span->ancestors, span->depth),
 	};
 
-	return s.ancestors != NULL ? r->tell.span(r->tell.ctx, &s) : -ENOMEM;
+	return s.ancestors != NULL ? answered(r, r->tell.span(r->tell.ctx, &s)) : -ENOMEM;
 }
 
 static enum xsp_trace_activity_kind kind_of(enum xsp_gpu_kind kind)
@@ -229,7 +238,7 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *activity)
 		.name = activity->name,
 	};
 
-	return r->tell.activity(r->tell.ctx, &a);
+	return answered(r, r->tell.activity(r->tell.ctx, &a));
 }
 
 static int on_sample(void *ctx, const struct xsp_sample *sample)
@@ -245,7 +254,7 @@ static int on_sample(void *ctx, const struct xsp_sample *sample)
 		.depth = sample->path_length,
 	};
 
-	return s.stack != NULL ? r->tell.sample(r->tell.ctx, &s) : -ENOMEM;
+	return s.stack != NULL ? answered(r, r->tell.sample(r->tell.ctx, &s)) : -ENOMEM;
 }
 
 static int on_wait(void *ctx, const struct xsp_wait *wait)
@@ -265,7 +274,7 @@ static int on_wait(void *ctx, const struct xsp_wait *wait)
 	};
 
 	/* those too short for an event of their own come as a sum */
-	return wait->flags & XSP_WAIT_SHORT ? 0 : r->tell.wait(r->tell.ctx, &w);
+	return wait->flags & XSP_WAIT_SHORT ? 0 : answered(r, r->tell.wait(r->tell.ctx, &w));
 }
 
 static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
@@ -286,7 +295,7 @@ static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 			.name = amounts[i].name,
 			.value = (double)amounts[i].bytes,
 		};
-		rc = r->tell.counter(r->tell.ctx, &c);
+		rc = answered(r, r->tell.counter(r->tell.ctx, &c));
 	}
 	return rc;
 }
@@ -327,10 +336,12 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 	struct run r = {.timeline = NULL};
 	struct xsp_error err = {0};
 	struct xsp_cut c; /* the timeline keeps it during the run */
-	int rc = take(&r.tell, sizeof(r.tell), callbacks);
+	int rc = trace->running ? -EBUSY : take(&r.tell, sizeof(r.tell), callbacks);
 
-	if (rc == 0)
-		rc = xsp_timeline_new(trace->reader, &r.timeline, &err);
+	if (rc < 0)
+		return fail(rc, &err, why, size);
+	trace->running = true;
+	rc = xsp_timeline_new(trace->reader, &r.timeline, &err);
 	if (rc == 0)
 		rc = cut(r.timeline, part, &c);
 	r.probe_count = xsp_capture_probes(trace->reader, &r.probes);
@@ -346,5 +357,8 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 		rc = xsp_timeline_run(r.timeline, &sink, 1, &err);
 	xsp_timeline_free(r.timeline);
 	free(r.names);
-	return rc < 0 ? fail(rc, &err, why, size) : rc;
+	trace->running = false;
+	if (r.stopped != 0)
+		return r.stopped;
+	return rc < 0 ? fail(rc, &err, why, size) : 0;
 }

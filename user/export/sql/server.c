@@ -15,6 +15,9 @@
 #define CONNECT_SECONDS 10L
 #define SILENCE_SECONDS 300L /* a server that has much to merge lets us wait */
 #define PATIENCE_SECONDS 120
+#define PATIENCE_MOST 86400
+#define ANSWER_MOST                                                                                \
+	(1U << 20) /* bytes; what says more than the longest exception is no ClickHouse */
 #define SECOND 1000000000ULL
 #define FILE_VARIABLE "XSPTRACE_CLICKHOUSE_FILE"
 #define FORM "clickhouse://HOST[:PORT]/DATABASE, or clickhouses:// for TLS"
@@ -40,7 +43,7 @@ struct xsp_sql_server {
 	char *setting[SETTINGS];
 	uint64_t patience_ns, pause_ns;
 	char *answer;
-	size_t answered;
+	size_t answered, said; /* bytes of it that are kept; all that came */
 	char curl_text[CURL_ERROR_SIZE];
 };
 
@@ -120,10 +123,10 @@ static int read_settings(struct xsp_sql_server *s, struct xsp_error *err)
 		patience != NULL ? strtoul(patience, &end, 10) : PATIENCE_SECONDS;
 	s->patience_ns = seconds * SECOND;
 	if (rc == 0 && patience != NULL &&
-	    (!isdigit((unsigned char)*patience) || *end != '\0' || seconds > 86400))
+	    (!isdigit((unsigned char)*patience) || *end != '\0' || seconds > PATIENCE_MOST))
 		rc = xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				   "%s: seconds are wanted, 86400 at most",
-				   settings[PATIENCE].variable);
+				   "%s: seconds are wanted, %d at most",
+				   settings[PATIENCE].variable, PATIENCE_MOST);
 	return rc;
 }
 
@@ -138,12 +141,14 @@ static bool take_apart(const char *url, bool *tls, char **host, const char **dat
 
 	*tls = url[strlen("clickhouse")] == 's';
 	for (const char *c = url; *c != '\0'; c++)
-		if (*c <= ' ' || strchr("@?#%\\\"'`", *c) != NULL)
+		if ((unsigned char)*c <= ' ' || strchr("@?#%\\\"'`", *c) != NULL)
 			return false;
 	if (port != NULL && memchr(port, ']', length - (size_t)(port - begin)) != NULL)
 		port = NULL; /* of an IPv6 address */
+	const size_t digits = port != NULL ? strspn(port + 1, "0123456789") : 1;
 	if (length == 0 || port == begin || begin[length] == '\0' || begin[length + 1] == '\0' ||
-	    strchr(begin + length + 1, '/') != NULL)
+	    strchr(begin + length + 1, '/') != NULL || digits == 0 ||
+	    (port != NULL && port + 1 + digits != begin + length))
 		return false;
 	*database = begin + length + 1;
 	return asprintf(host, "%.*s%s", (int)length, begin,
@@ -193,7 +198,8 @@ static size_t take_answer(char *data, size_t size, size_t count, void *ctx)
 	memcpy(s->answer + s->answered, data, n);
 	s->answered += n;
 	s->answer[s->answered] = '\0';
-	return length; /* what is more is of no interest */
+	s->said += length;
+	return s->said <= ANSWER_MOST ? length : 0; /* what is more is of no interest */
 }
 
 static int add_header(struct xsp_sql_server *s, const char *name, const char *value)
@@ -374,8 +380,8 @@ static int say_status(const struct xsp_sql_server *s, long status, char *text,
 		: access ? -EACCES
 			 : -EPROTO,
 		access ? XSP_STATUS_ACCESS : XSP_STATUS_SERVER,
-		"cannot write %.200s: the server answers with HTTP status %ld: %.200s%s", s->name,
-		status, text,
+		"cannot write %.200s: the server answers with HTTP status %ld%s%.200s%s", s->name,
+		status, text[0] != '\0' ? ": " : "", text,
 		access	? PASSWORD_ADVICE
 		: again ? ""
 			: " (is that the port of ClickHouse's HTTP interface, 8123?)");
@@ -395,6 +401,10 @@ static int say_curl(const struct xsp_sql_server *s, CURLcode code, struct xsp_er
 				     "cannot write %.200s: %.200s: %s and _CERT, _KEY name "
 				     "certificates",
 				     s->name, text, settings[CA].variable);
+	case CURLE_WRITE_ERROR: /* take_answer() did not want it */
+		return xsp_error_set(err, -EPROTO, XSP_STATUS_SERVER,
+				     "cannot write %.200s: what answers there is no ClickHouse",
+				     s->name);
 	default:
 		return xsp_error_set(err, -EAGAIN, XSP_STATUS_SERVER, "cannot write %.200s: %.200s",
 				     s->name, text);
@@ -432,7 +442,7 @@ int xsp_sql_server_do(struct xsp_sql_server *s, const char *statement, const voi
 	int number;
 
 	s->answer = answer;
-	s->answered = 0;
+	s->answered = s->said = 0;
 	answer[0] = '\0';
 	s->curl_text[0] = '\0';
 	s->pause_ns = 0;
@@ -443,6 +453,7 @@ int xsp_sql_server_do(struct xsp_sql_server *s, const char *statement, const voi
 		return say_curl(s, code, err);
 	curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(s->curl, CURLINFO_RETRY_AFTER, &pause);
+	pause = pause < PATIENCE_MOST ? pause : PATIENCE_MOST;
 	s->pause_ns = pause > 0 ? (uint64_t)pause * SECOND : 0;
 	if (sscanf(answer, "Code: %d", &number) == 1)
 		return say_exception(s, number, answer, err);

@@ -33,6 +33,7 @@ _Static_assert(XSP_STACKS_MAX < 1U << 31, "the number of a stack fits");
 struct database {
 	struct xsp_sql *rows;
 	struct xsp_shown *shown;
+	struct xsp_categories categories;
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
 	uint64_t
@@ -116,7 +117,7 @@ static int put_counters(struct xsp_export *x, const struct xsp_span *s)
 
 /* What of a span is not in the span itself. */
 struct around {
-	enum xsp_category category;
+	unsigned category; /* of struct xsp_categories */
 	bool recursive;
 	uint32_t stack; /* 0: not known */
 	uint32_t correlation;
@@ -153,7 +154,7 @@ static int put_span(struct xsp_export *x, const struct xsp_span *s, const struct
 static int sql_span(struct xsp_export *x, const struct xsp_span *s)
 {
 	struct database *d = x->state;
-	struct around a = {.category = xsp_category_of(x, s)};
+	struct around a = {.category = xsp_category_of(&d->categories, s)};
 	uint32_t nearest;
 	int rc = note_recursion(d, s, &a.recursive);
 
@@ -161,7 +162,7 @@ static int sql_span(struct xsp_export *x, const struct xsp_span *s)
 		rc = xsp_stacks_find(xsp_sql_stacks(d->rows), s, &a.stack, &nearest);
 	if (rc < 0)
 		return rc;
-	if (a.category < XSP_CUDA_RUNTIME_CALL)
+	if (a.category != XSP_CUDA_RUNTIME_CALL && a.category != XSP_CUDA_DRIVER_CALL)
 		return put_span(x, s, &a);
 	/* its ancestors are not known any more when it is told of again */
 	if (s->call_follows)
@@ -604,9 +605,9 @@ static int put_words(struct database *d)
 {
 	int rc = 0;
 
-	for (unsigned i = 0; rc == 0 && i < XSP_CATEGORIES; i++)
+	for (unsigned i = 0; rc == 0 && i < d->categories.count; i++)
 		rc = XSP_SQL_PUT(d->rows, XSP_SQL_CATEGORIES, INTEGER(i),
-				 TEXT(xsp_category_name(i)));
+				 TEXT(d->categories.names[i]));
 	for (unsigned i = 0; rc == 0 && i < XSP_ENDINGS; i++)
 		rc = XSP_SQL_PUT(d->rows, XSP_SQL_ENDINGS, INTEGER(i), TEXT(xsp_ending_name(i)));
 	return rc;
@@ -688,6 +689,8 @@ static int sql_begin(struct xsp_export *x)
 	d->length_ns = end_ns > d->from_ns ? end_ns - d->from_ns : 0;
 	int rc = xsp_shown_new(x, &d->shown);
 	if (rc == 0)
+		rc = xsp_categories_init(&d->categories, x);
+	if (rc == 0)
 		rc = xsp_sql_new(x, x->format->scheme != NULL ? CLICKHOUSE : SQLITE, &d->rows);
 	if (rc == 0)
 		rc = put_words(d);
@@ -715,6 +718,7 @@ static void sql_discard(struct xsp_export *x)
 		return;
 	xsp_sql_free(d->rows);
 	xsp_shown_free(d->shown);
+	xsp_categories_clear(&d->categories);
 	xsp_u64map_free(&d->held);
 	free(d);
 	x->state = NULL;
