@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// page.mjs PART MAKE_CAPTURE FOLDER [XSPTRACE]: the HTML page in chromium. With made-up data (user/report/web/test/fake.mjs):
-// every tab, search, sorting, keys, links, both themes, hostile names, no request and no error; or, where PART is
-// "accessibility", axe-core on every tab in both themes; or one of page_canvas.mjs. With the page that XSPTRACE writes of
-// a capture: its figures are those of `analyze --format json` and of its text.
+// page.mjs PART MAKE_CAPTURE FOLDER [XSPTRACE]: the HTML page in chromium: no error, no request, and, by PART:
+//   behaviour      with made-up data (user/report/web/test/fake.mjs) every tab, search, sorting, keys, links, both themes,
+//                  hostile names
+//   light, dark    axe-core on every tab
+//   capture        the page that XSPTRACE writes of a capture: its figures are those of `analyze`, as JSON and as text
+//   timeline, trees, frames: page_canvas.mjs
 import fs from 'node:fs';
 import path from 'node:path';
 import assert from 'node:assert/strict';
@@ -51,6 +53,7 @@ function emptyPage(real) {
 }
 
 const real = realPage();
+if (part === 'capture' && !real) skip('this build is without the page');
 const empty = emptyPage(real);
 const write = (name, blocks) => {
   fs.writeFileSync(at(name), fillPage(empty, blocks));
@@ -256,52 +259,55 @@ async function behaviour() {
       }
     }
   });
-
-  if (real) {
-    await check('a page of a capture has the figures of analyze, as JSON and as text', async () => {
-      const analyze = (...args) => execFileSync(xsptrace, ['analyze', at('page.xspt'), ...args], {encoding: 'utf8'});
-      const {rows, columns} = JSON.parse(analyze('--format', 'json', '--top', '0')).sections.operations.tables.operations;
-      rows.sort((a, b) => b.self_ns - a.self_ns);
-      const text = analyze('--top', '0');
-      const url = pathToFileURL(path.resolve(at('real.html'))).href;
-      await page.goto(`${url}#tab=operations`);
-      await settled(page, 'operations');
-      const shown = (await rowsOf(page, OPERATIONS)).slice(0, 20);
-      assert.ok(shown.length > 0);
-      const known = columns.filter((c) => rows.some((row) => row[c.key] !== null));
-      assert.deepEqual(shown.map((row) => row.slice(1)), rows.slice(0, shown.length).map((row) => known.slice(1).map((c) => format(row[c.key], c.unit))));
-      for (const cell of shown.flatMap((row) => row.slice(1))) assert.ok(text.includes(cell), cell);
-      for (const tab of await tabsOf(page)) {
-        await page.goto(`${url}#tab=${tab}`);
-        await settled(page, tab);
-        assert.equal(await page.locator('.message.bad').count(), 0, tab);
-      }
-    });
-  }
 }
 
-async function accessibility() {
+async function capture() {
+  await check('a page of a capture has the figures of analyze, as JSON and as text', async () => {
+    const analyze = (...args) => execFileSync(xsptrace, ['analyze', at('page.xspt'), ...args], {encoding: 'utf8'});
+    const {rows, columns} = JSON.parse(analyze('--format', 'json', '--top', 'all')).sections.operations.tables.operations;
+    rows.sort((a, b) => b.self_ns - a.self_ns);
+    const text = analyze('--top', 'all');
+    const url = pathToFileURL(path.resolve(at('real.html'))).href;
+    const page = await open(`${url}#tab=operations`);
+    await settled(page, 'operations');
+    const shown = (await rowsOf(page, OPERATIONS)).slice(0, 20);
+    assert.ok(shown.length > 0);
+    const known = columns.filter((c) => rows.some((row) => row[c.key] !== null));
+    assert.deepEqual(shown.map((row) => row.slice(1)), rows.slice(0, shown.length).map((row) => known.slice(1).map((c) => format(row[c.key], c.unit))));
+    for (const cell of shown.flatMap((row) => row.slice(1))) assert.ok(text.includes(cell), cell);
+    for (const tab of await tabsOf(page)) {
+      await page.goto(`${url}#tab=${tab}`);
+      await settled(page, tab);
+      assert.equal(await page.locator('.message.bad').count(), 0, tab);
+    }
+  });
+}
+
+/** Colours differ between the themes, and nothing else does: dark is looked at for these alone. */
+async function accessible(scheme) {
   const some = write('some.html', fakeBlocks({rows: 12, spans: 2000, lost: 7}));
-  for (const scheme of ['light', 'dark']) {
-    await check(`axe-core finds no serious fault, ${scheme}`, async () => {
-      const seen = await open(some, {scheme, axe: true});
-      for (const tab of await tabsOf(seen)) {
-        await seen.goto(`${some}#tab=${tab}`);
-        await settled(seen, tab);
-        await seen.screenshot({path: at(`page-${tab}-${scheme}.png`)});
-        const faults = await seen.evaluate(async (dark) => {
-          const {violations} = await window.axe.run(document, {resultTypes: ['violations'], ...(dark && {runOnly: ['color-contrast']})});
-          return violations.filter((v) => ['serious', 'critical'].includes(v.impact))
-            .map((v) => `${v.id}: ${v.nodes.length} × ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].failureSummary}`);
-        }, scheme === 'dark');
-        assert.deepEqual(faults, [], tab);
-      }
-      await seen.context().close();
+  const page = await open(some, {scheme, axe: true});
+  const how = {resultTypes: ['violations'], ...(scheme === 'dark' && {runOnly: ['color-contrast']})};
+  for (const tab of await tabsOf(page)) {
+    await check(`axe-core finds no serious fault: ${tab}, ${scheme}`, async () => {
+      await page.goto(`${some}#tab=${tab}`);
+      await settled(page, tab);
+      await page.screenshot({path: at(`page-${tab}-${scheme}.png`)});
+      const faults = await page.evaluate(async (options) => {
+        const {violations} = await window.axe.run(document, options);
+        return violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+          .map((v) => `${v.id}: ${v.nodes.length} × ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].failureSummary}`);
+      }, how);
+      assert.deepEqual(faults, []);
     });
   }
 }
 
-const parts = {behaviour, accessibility, timeline, trees, frames};
+const parts = {
+  behaviour, capture, timeline, trees, frames,
+  light: () => accessible('light'),
+  dark: () => accessible('dark'),
+};
 
 try {
   await parts[part]({check, open, write, at, empty});

@@ -19,7 +19,7 @@ function losses(report) {
     .join(', ');
 }
 
-function head(data, place, search) {
+function head(data, place, search, tabs) {
   const {page} = data;
   const lost = losses(data.report);
   const facts = page.captures.map((c) =>
@@ -56,7 +56,7 @@ function head(data, place, search) {
     theme,
     h(
       'button',
-      {class: 'icon', title: 'keys and help (?)', 'aria-label': 'help', onclick: () => openHelp(TABS)},
+      {class: 'icon', title: 'keys and help (?)', 'aria-label': 'help', onclick: () => openHelp(tabs)},
       '?',
     ),
   );
@@ -200,7 +200,7 @@ async function start() {
     const search = searchBox(place);
     const views = tabbed(tabs, data, place);
     document.title = `${printable(data.page.title)} - xsptrace`;
-    app.replaceChildren(head(data, place, search), views.row, h('main', {}, ...views.panels));
+    app.replaceChildren(head(data, place, search, tabs), views.row, h('main', {}, ...views.panels));
     listenForKeys(tabs, place, search);
     await views.show();
   } catch (error) {
