@@ -4,7 +4,7 @@
 //                  hostile names
 //   light, dark    axe-core on every tab
 //   capture        the page that XSPTRACE writes of a capture: its figures are those of `analyze`, as JSON and as text
-//   timeline, trees, frames: page_canvas.mjs
+//   timeline, trees, frames   see page_canvas.mjs
 import fs from 'node:fs';
 import path from 'node:path';
 import assert from 'node:assert/strict';
@@ -303,11 +303,7 @@ async function accessible(scheme) {
   }
 }
 
-const parts = {
-  behaviour, capture, timeline, trees, frames,
-  light: () => accessible('light'),
-  dark: () => accessible('dark'),
-};
+const parts = {behaviour, capture, light: () => accessible('light'), dark: () => accessible('dark'), timeline, trees, frames};
 
 try {
   await parts[part]({check, open, write, at, empty});

@@ -328,11 +328,11 @@ export async function frames({check, open, write}) {
   }
 }
 
-/** The block as it is where there were too many spans: the finest level is left out, unless a pixel of all shows the next. */
+/** The block as it is where there were too many spans: the finest level is left out. */
 function withoutFinest(bytes) {
   const length = bytes.readUInt32LE(4);
   const head = JSON.parse(bytes.subarray(8, 8 + length));
-  for (const track of head.tracks) if (track.kind !== 'counter') for (const lane of track.lanes) if (lane.levels[1]?.resolution_ns < 5e6) lane.levels.shift();
+  for (const track of head.tracks) if (track.kind !== 'counter') for (const lane of track.lanes) if (lane.levels[1]?.resolution_ns < 100000) lane.levels.shift();
   const json = Buffer.alloc(length, ' ');
   json.write(JSON.stringify(head)); // shorter than it was
   return Buffer.concat([bytes.subarray(0, 8), json, bytes.subarray(8 + length)]);
