@@ -85,7 +85,7 @@ function drawRing(context, view, level, {ring, inner}) {
   };
   for (let i = firstBehind(cells, range.from); i < cells.start.length && cells.start[i] < range.to; i++) {
     const from = Math.max(0, (cells.start[i] - range.from) * turn);
-    const to = Math.min(TURN, from + cells.duration[i] * turn);
+    const to = Math.min(TURN, (cells.start[i] + cells.duration[i] - range.from) * turn);
     if ((to - from) * outerRadius < LEAST) {
       if (crowd && (from - crowd.to) * outerRadius > 1) endCrowd();
       crowd = {from: crowd?.from ?? from, to};
