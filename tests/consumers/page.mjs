@@ -4,6 +4,7 @@
 //                  hostile names
 //   light, dark    axe-core on every tab
 //   capture        the page that XSPTRACE writes of a capture: its figures are those of `analyze`, as JSON and as text
+//   timeline, trees, frames   see page_canvas.mjs
 import fs from 'node:fs';
 import path from 'node:path';
 import assert from 'node:assert/strict';
@@ -11,6 +12,7 @@ import {execFileSync, spawnSync} from 'node:child_process';
 import {fileURLToPath, pathToFileURL} from 'node:url';
 import {chromiumPath, launch} from './browser.mjs';
 import {cache} from './cache.mjs';
+import {frames, place, timeline, trees} from './page_canvas.mjs';
 import {HOSTILE, fakeBlocks, fakeReport, fillPage} from '../../user/report/web/test/fake.mjs';
 import {format} from '../../user/report/web/src/format.js';
 
@@ -76,7 +78,6 @@ async function open(url, {scheme = 'light', axe = false} = {}) {
 }
 const tabsOf = (page) => page.$$eval('[role=tab]', (tabs) => tabs.map((tab) => tab.id.replace('tab-', '')));
 const current = (page) => page.$eval('[role=tab][aria-selected=true]', (tab) => tab.id.replace('tab-', ''));
-const place = (page) => new URLSearchParams(new URL(page.url()).hash.slice(1));
 const settled = (page, tab) => page.waitForSelector(`#panel-${tab}:not([hidden]) > *`);
 /** Rows of a table as they are shown: texts by cell. */
 const rowsOf = (page, id) => page.$$eval(`[id="table-${id}"] tbody tr:not(.space)`, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
@@ -303,10 +304,12 @@ async function accessible(scheme) {
   }
 }
 
+const parts = {behaviour, capture, light: () => accessible('light'), dark: () => accessible('dark'), timeline, trees, frames};
+
 try {
-  await {behaviour, capture, light: () => accessible('light'), dark: () => accessible('dark')}[part]();
+  await parts[part]({check, open, write, at, empty});
   assert.deepEqual(problems, []);
-  assert.deepEqual(requests.filter((url) => !url.startsWith('file:') && !url.startsWith('data:')), []);
+  assert.deepEqual(requests.filter((url) => !/^(file:|data:|http:\/\/127\.0\.0\.1:)/.test(url)), []);
   console.log(`${checks} checks passed; no error, no request; screenshots: ${at('page-*.png')}`);
 } finally {
   await browser.close();
