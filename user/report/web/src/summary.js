@@ -9,12 +9,16 @@ import {isEmpty, makeSection, notes} from './section.js';
 const FINDINGS = 6;
 const OPERATIONS = 8;
 
-/** What stands large at the top: section, value, title, unit. */
+/** What stands large at the top: section, key of the value, title. */
 const TILES = [
   ['recording', 'recorded_ns', 'recorded'],
   ['recording', 'spans', 'spans'],
   ['recording', 'processes', 'processes'],
   ['recording', 'threads', 'threads'],
+  ['job', 'time_ns', 'time'],
+  ['job', 'ranks', 'ranks'],
+  ['job', 'hosts', 'hosts'],
+  ['job', 'collectives', 'collectives'],
   ['steps', 'steps', 'steps'],
   ['steps', 'steps_per_second', 'steps a second'],
   ['steps', 'p50_ns', 'median step'],
@@ -22,6 +26,7 @@ const TILES = [
 
 function tiles(sections) {
   const known = TILES.filter(([section, key]) => (sections[section]?.values[key] ?? null) !== null);
+  if (known.length === 0) return '';
   return h(
     'dl',
     {class: 'tiles'},

@@ -41,11 +41,12 @@ test('10,000 rows are sorted and filtered within a blink', () => {
     name: `library::call_${i}`,
     self_ns: (i * 7919) % 10007,
   }));
-  const start = performance.now();
+  const start = process.cpuUsage();
   sortRows(many, {key: 'name', down: true});
   sortRows(many, {key: 'self_ns', down: true});
   assert.equal(filterRows(many, columns, 'CALL_123').length, 11);
-  assert.ok(performance.now() - start < 500);
+  const {user, system} = process.cpuUsage(start);
+  assert.ok(user + system < 500e3, `${user + system} us`);
 });
 
 test('columns without anything known are not shown; the order that was given is recognised', () => {
