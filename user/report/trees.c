@@ -65,8 +65,6 @@ static const struct xsp_export_format collecting = {
 int xsp_trees_new(bool compared, struct xsp_trees **out)
 {
 	struct xsp_trees *t = calloc(1, sizeof(*t));
-	const struct xsp_out_options nowhere = {
-		.path = "/dev/null", .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
 
 	*out = NULL;
 	if (t == NULL)
@@ -74,7 +72,7 @@ int xsp_trees_new(bool compared, struct xsp_trees **out)
 	t->compared = compared;
 	for (size_t i = 0; i < TREES; i++)
 		t->trees[i].join_numbered = compared;
-	int rc = xsp_out_open(&nowhere, &t->out, NULL);
+	int rc = xsp_out_nowhere(&t->out);
 	if (rc < 0) {
 		free(t);
 		return rc;
