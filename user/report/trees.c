@@ -288,8 +288,9 @@ static enum kind kind_of(const struct writing *w, const struct xsp_merged_node *
 		return THREAD;
 	if (n->span)
 		return SPAN;
-	if (n->name[0] == '[' && strcmp(n->name, "[unknown]") != 0)
-		return KERNEL; /* what it waited for, or was called for */
+	/* what it waited for, or was called for */
+	if (n->name[0] == '[' && (w->tree == OFF_CPU || strncmp(n->name, "[kernel]", 8) == 0))
+		return KERNEL;
 	return is_python_line(n->name) ? PYTHON : NATIVE;
 }
 
