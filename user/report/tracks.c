@@ -508,7 +508,7 @@ static void start_of(const struct xsp_level_cell *c, void *out)
 
 static void duration_of(const struct xsp_level_cell *c, void *out)
 {
-	put_real((double)(c->end_ns - c->start_ns), out);
+	put_real((double)((uint64_t)c->end_ns - (uint64_t)c->start_ns), out);
 }
 
 static void value_of(const struct xsp_level_cell *c, void *out)

@@ -461,6 +461,13 @@ void xsp_trees_notes(const struct xsp_trees *t, struct xsp_json_writer *j)
 			 t->small, SMALL);
 		xsp_json_text(j, NULL, text);
 	}
+	if (t->texts.left_out > 0) {
+		snprintf(text, sizeof(text),
+			 "There are too many names for one page: %" PRIu64 " frames are called "
+			 "[other names].",
+			 t->texts.left_out);
+		xsp_json_text(j, NULL, text);
+	}
 	if (merged > 0) {
 		snprintf(text, sizeof(text),
 			 "The tree of stacks was full: %" PRIu64 " calls are in a frame further "
