@@ -492,6 +492,15 @@ fail:
 	return rc;
 }
 
+int xsp_out_nowhere(struct xsp_out **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->fd = -1;
+	return 0;
+}
+
 /* Owner and name of the finished file. */
 static int put_in_place(struct xsp_out *o)
 {

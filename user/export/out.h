@@ -39,6 +39,9 @@ bool xsp_out_is_file(const char *path);
  */
 int xsp_out_open(const struct xsp_out_options *options, struct xsp_out **out,
 		 struct xsp_error *err);
+/* No file at all, for what wants an output and writes nothing into it: it keeps errors. xsp_out_cancel() frees it. 0 or
+ * -ENOMEM. */
+int xsp_out_nowhere(struct xsp_out **out);
 /* Writes what is left, sets the owner, gives the file its name; frees o, also on error (then nothing
  * is left at or beside the path, and what stood there before still does). */
 int xsp_out_close(struct xsp_out *o, struct xsp_error *err);

@@ -64,7 +64,7 @@ static bool joins(const struct xsp_level_cell *a, const struct xsp_level_cell *b
 {
 	const int64_t end = a->end_ns > b->end_ns ? a->end_ns : b->end_ns;
 
-	return resolution > 0 && (uint64_t)(end - a->start_ns) < resolution;
+	return resolution > 0 && (uint64_t)end - (uint64_t)a->start_ns < resolution;
 }
 
 /* The name is that which a majority votes for, by time (Boyer and Moore). */
@@ -136,7 +136,7 @@ static int by_time(const void *a, const void *b)
 	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-/* ... of values, whose order at one moment is that in which they came (`count`, here). */
+/* ... of values, whose order at one moment is that in which they came (`votes`, here). */
 static int by_moment(const void *a, const void *b)
 {
 	const struct xsp_level_cell *x = a, *y = b;
@@ -201,7 +201,7 @@ int xsp_levels_span(struct xsp_levels *l, size_t lane, int64_t start_ns, int64_t
 				      .count = 1};
 
 	/* even what takes no time has a voice */
-	cell.votes = (uint64_t)(cell.end_ns - cell.start_ns) + 1;
+	cell.votes = (uint64_t)cell.end_ns - (uint64_t)cell.start_ns + 1;
 	/* late ones wait until all are in order: between two of them others may lie */
 	if (last != NULL && !to->unordered && start_ns >= last->start_ns &&
 	    joins(last, &cell, l->resolution)) {

@@ -73,8 +73,6 @@ static const struct xsp_export_format listening;
 int xsp_tracks_new(size_t cells, const struct xsp_export_job *job, struct xsp_tracks **out)
 {
 	struct xsp_tracks *t = calloc(1, sizeof(*t));
-	const struct xsp_out_options nowhere = {
-		.path = "/dev/null", .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
 
 	*out = NULL;
 	if (t == NULL)
@@ -84,7 +82,7 @@ int xsp_tracks_new(size_t cells, const struct xsp_export_job *job, struct xsp_tr
 	t->x.state = t;
 	t->from_ns = INT64_MAX;
 	t->to_ns = INT64_MIN;
-	int rc = xsp_out_open(&nowhere, &t->x.out, NULL);
+	int rc = xsp_out_nowhere(&t->x.out);
 	if (rc == 0)
 		rc = xsp_levels_new(cells, &t->levels);
 	if (rc < 0) {
@@ -510,7 +508,7 @@ static void start_of(const struct xsp_level_cell *c, void *out)
 
 static void duration_of(const struct xsp_level_cell *c, void *out)
 {
-	put_real((double)(c->end_ns - c->start_ns), out);
+	put_real((double)((uint64_t)c->end_ns - (uint64_t)c->start_ns), out);
 }
 
 static void value_of(const struct xsp_level_cell *c, void *out)

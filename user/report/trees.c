@@ -65,8 +65,6 @@ static const struct xsp_export_format collecting = {
 int xsp_trees_new(bool compared, struct xsp_trees **out)
 {
 	struct xsp_trees *t = calloc(1, sizeof(*t));
-	const struct xsp_out_options nowhere = {
-		.path = "/dev/null", .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
 
 	*out = NULL;
 	if (t == NULL)
@@ -74,7 +72,7 @@ int xsp_trees_new(bool compared, struct xsp_trees **out)
 	t->compared = compared;
 	for (size_t i = 0; i < TREES; i++)
 		t->trees[i].join_numbered = compared;
-	int rc = xsp_out_open(&nowhere, &t->out, NULL);
+	int rc = xsp_out_nowhere(&t->out);
 	if (rc < 0) {
 		free(t);
 		return rc;
@@ -290,8 +288,9 @@ static enum kind kind_of(const struct writing *w, const struct xsp_merged_node *
 		return THREAD;
 	if (n->span)
 		return SPAN;
-	if (n->name[0] == '[' && strcmp(n->name, "[unknown]") != 0)
-		return KERNEL; /* what it waited for, or was called for */
+	/* what it waited for, or was called for */
+	if (n->name[0] == '[' && (w->tree == OFF_CPU || strncmp(n->name, "[kernel]", 8) == 0))
+		return KERNEL;
 	return is_python_line(n->name) ? PYTHON : NATIVE;
 }
 
@@ -460,6 +459,13 @@ void xsp_trees_notes(const struct xsp_trees *t, struct xsp_json_writer *j)
 			 "In flame graph and sunburst %" PRIu64 " branches of less than 1/%u of "
 			 "the whole are shown together, as (small).",
 			 t->small, SMALL);
+		xsp_json_text(j, NULL, text);
+	}
+	if (t->texts.left_out > 0) {
+		snprintf(text, sizeof(text),
+			 "There are too many names for one page: %" PRIu64 " frames are called "
+			 "[other names].",
+			 t->texts.left_out);
 		xsp_json_text(j, NULL, text);
 	}
 	if (merged > 0) {
