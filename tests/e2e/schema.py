@@ -80,7 +80,7 @@ def reports_of_every_kind(folder):
 @case
 def reports_of_pytorch(folder):
     """Memory by where it was allocated, lines and modules."""
-    if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import torch"]).returncode != 0:
+    if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import importlib.util as i; i.find_spec('torch').name"]).returncode != 0:
         raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
     path = recorded(f"{folder}/m.xspt", "--memory", "--python", "--", PYTHON, f"{SCRIPTS}/torch_memory.py", "known", "--out", f"{folder}/facts")
     found = seen(json_report("analyze", path))

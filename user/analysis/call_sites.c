@@ -164,8 +164,8 @@ static int find_site(struct xsp_call_sites *s, const struct xsp_span *span)
 		return 0;
 	s->serial = span->serial + 1;
 	s->site = 0;
-	int rc = learn_loaders(s, span->name);
-	if (rc < 0 || !describe(s, span, xsp_call_sites_is_loader(s, span->name), &site))
+	int rc = span->name < s->loader_count ? 0 : learn_loaders(s, span->name);
+	if (rc < 0 || !describe(s, span, s->loaders[span->name], &site))
 		return rc;
 	const uint64_t key = key_of(&site);
 	const uint32_t *known = xsp_u64map_get(&s->site_of, key);

@@ -193,7 +193,8 @@ static int open_span(struct xsp_timeline *t, struct thread *th, struct row *row,
 	s->start_ns = xsp_max_u64(s->start_ns, row->last_ns);
 	s->off_ns = xsp_off_at(th, s->start_ns);
 	s->serial = t->serial++;
-	xsp_python_note(t, row, s);
+	if (s->details != NULL)
+		xsp_python_note(t, row, s);
 	t->counts.entries++;
 	if (row->count < XSP_MAX_DEPTH) {
 		int rc = xsp_row_push(t, row, s);

@@ -28,7 +28,7 @@ static int tell(struct xsp_timeline *t, const struct thread *th, struct xsp_span
 	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
 		if (t->listeners[i]->note != NULL)
 			rc = t->listeners[i]->note(t, th->rows[span->row], span);
-	if (rc == 0)
+	if (rc == 0 && t->every_wanted)
 		rc = xsp_tell_every(t, span);
 	if (rc == 0 && t->probe_left_out != NULL)
 		rc = xsp_cut_ancestors(t, span, true);
@@ -163,7 +163,8 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 				xsp_cut_time(t, s->start_ns, end_ns) | xsp_cut_thread(t, th->tid);
 	count(t, th, &span);
 	int rc = tell(t, th, &span);
-	xsp_details_unref(s->details);
+	if (s->details != NULL)
+		xsp_details_unref(s->details);
 	return rc;
 }
 

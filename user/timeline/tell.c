@@ -32,7 +32,7 @@ int xsp_tell_every(struct xsp_timeline *t, const struct xsp_span *span)
 	struct xsp_span whole;
 	int rc = 0;
 
-	if (!t->every_wanted || (span->left_out & XSP_LEFT_OUT_THREAD))
+	if (span->left_out & XSP_LEFT_OUT_THREAD)
 		return 0;
 	if (t->probe_left_out != NULL) {
 		whole = *span;
