@@ -63,11 +63,11 @@ def reports_of_every_kind(folder):
     """Spans, waits and samples; values in steps; ranks; a GPU; a part; a job; two sides."""
     values = [recorded(f"{folder}/{i}.xspt", "--", workload("valued"), "--threads", 1, "--calls", 300, "--rate", 2000)
               for i in range(2)]
-    lock = recorded(f"{folder}/lock.xspt", "-e", "faults:*_it", "--waits", "--sample", "--", workload("faults"), "lock")
+    hot = recorded(f"{folder}/hot.xspt", "-e", "faults:burn", "--waits", "--sample", "--", workload("faults"), "hot")
     gpu = recorded(f"{folder}/gpu.xspt", "--", workload("gpu_train"), "--calls", "40")
     nccl = recorded(f"{folder}/nccl.xspt", "--", workload("nccl_job"), "50")
     found = set()
-    for arguments in ((values[0], "--step", "step"), (lock,), (gpu,), (gpu, "--from", "30%", "--to", "70%", "--top", "1"), (nccl,),
+    for arguments in ((values[0], "--step", "step"), (hot,), (gpu,), (gpu, "--from", "30%", "--to", "70%", "--top", "1"), (nccl,),
                       (gpu, nccl)):
         found |= seen(json_report("analyze", *arguments))
     sections = {s for s, _ in found}
