@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 
-from harness import EXTRA, SCRIPTS, Recording, Skip, case, check, equal, main, start, workload, xsptrace
+from harness import EXTRA, SCRIPTS, Recording, Skip, case, check, equal, json_report, main, start, workload, xsptrace
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 FOUND = 10
@@ -16,8 +16,8 @@ MS = 1_000_000
 
 
 def analyzed(capture, *options):
-    report = json.loads(xsptrace("analyze", capture, "--format", "json", *options).stdout)
-    return report, {f["rule"]: f for f in reversed(report["findings"])}
+    made = json_report("analyze", capture, *options)
+    return made, {f["rule"]: f for f in reversed(made["findings"])}
 
 
 def recorded(folder, how, *options):
@@ -107,10 +107,10 @@ def formats_and_statuses(folder):
     """The ending says which; all three say the same; wrong use is told in one line."""
     path = f"{folder}/cool.xspt"
     recorded(folder, "cool", "-e", "faults:rest")
-    report, _ = analyzed(path)
+    made, _ = analyzed(path)
     xsptrace("analyze", path, "-o", f"{folder}/r.json", "-o", f"{folder}/r.json", "-q")
     with open(f"{folder}/r.json", encoding="utf-8") as f:
-        equal(json.load(f), report, "what -o wrote")
+        equal(json.load(f), made, "what -o wrote")
     lines = list(csv.DictReader(io.StringIO(xsptrace("analyze", path, "--format=csv").stdout)))
     calls = [row["value"] for row in lines if row["section"] == "operations" and row["key"] == "calls"]
     equal(calls, ["60"], "calls in CSV")

@@ -5,7 +5,7 @@ import json
 import os
 
 from gpu_times import Times
-from harness import EXTRA, case, check, equal, main, workload, xsptrace
+from harness import EXTRA, case, check, equal, json_report, main, workload, xsptrace
 
 
 def recorded(folder, *arguments, options=(), program="gpu_train", env=None):
@@ -16,14 +16,11 @@ def recorded(folder, *arguments, options=(), program="gpu_train", env=None):
 
 
 def analyzed(folder, capture, *cut):
-    out, trace = f"{folder}/report.json", f"{folder}/trace.json"
-    xsptrace("analyze", capture, *cut, "--format", "json", "-o", out)
+    trace = f"{folder}/trace.json"
     xsptrace("export", capture, *cut, "-o", trace)
-    with open(out, encoding="utf-8") as f:
-        report = json.load(f)
     with open(trace, encoding="utf-8") as f:
         events = json.load(f)["traceEvents"]
-    return report, Times(events)
+    return json_report("analyze", capture, *cut), Times(events)
 
 
 def rows(report, table):

@@ -9,7 +9,7 @@ import json
 import os
 import re
 
-from harness import CAPTURE, EXTRA, NO_MATCH, OK, USAGE, case, check, equal, main, workload, xsptrace
+from harness import CAPTURE, EXTRA, NO_MATCH, OK, USAGE, case, check, equal, json_report, main, workload, xsptrace
 
 FOUND = 10
 SURE = {"slower", "faster", "more", "less", "grows more", "grows less", "new", "gone"}
@@ -24,7 +24,7 @@ def record(folder, name, *options, steps=100):
 
 
 def compare(*arguments, status=OK):
-    return json.loads(xsptrace("compare", *arguments, "--format", "json", status=status, timeout=120).stdout)
+    return json_report("compare", *arguments, status=status, timeout=120)
 
 
 def rows(report, section, table):

@@ -41,6 +41,7 @@ CANNOT_RUN, NOT_FOUND = 126, 127
 
 _cases = []
 _children = []
+_schemas = {}
 
 
 def case(function):
@@ -119,6 +120,26 @@ def xsptrace(*arguments, status=OK, timeout=60, **options):
               f"xsptrace {' '.join(str(a) for a in arguments)}: status {done.returncode}, "
               f"expected {status}", "--- stdout", done.stdout, "--- stderr", done.stderr)
     return done
+
+
+def schema_of(verb):
+    """What --json-schema says, as a validator; None where python3-jsonschema is not installed."""
+    if verb not in _schemas:
+        try:
+            import jsonschema  # pylint: disable=import-outside-toplevel
+        except ImportError:
+            return None
+        _schemas[verb] = jsonschema.Draft202012Validator(json.loads(xsptrace(verb, "--json-schema").stdout))
+    return _schemas[verb]
+
+
+def json_report(verb, *arguments, **options):
+    """What analyze or compare say, as JSON, which is as the schema has it."""
+    made = json.loads(xsptrace(verb, *arguments, "--format", "json", **options).stdout)
+    if schema_of(verb):
+        for error in schema_of(verb).iter_errors(made):
+            raise AssertionError(f"{verb}: not as --json-schema has it: {error.json_path}: {error.message[:400]}")
+    return made
 
 
 def kill_all():

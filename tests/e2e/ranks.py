@@ -8,8 +8,8 @@ import json
 import os
 import statistics
 
-from harness import (CAPTURE, EXTRA, SCRIPTS, USAGE, Recording, Skip, Trace, case, check, equal, main, run, start, wait_for,
-                     workload, xsptrace)
+from harness import (CAPTURE, EXTRA, SCRIPTS, USAGE, Recording, Skip, Trace, case, check, equal, json_report, main, run, start,
+                     wait_for, workload, xsptrace)
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 BARRIER, ALLREDUCE = (f"c10d::ProcessGroupGloo::{n}" for n in ("barrier", "allreduce"))
@@ -86,7 +86,7 @@ def near(got, expected, what, tolerance):
 
 
 def analyzed(*arguments):
-    return json.loads(xsptrace("analyze", *arguments, "--format", "json").stdout)
+    return json_report("analyze", *arguments)
 
 
 def check_job(job, report, slow, late, steps):

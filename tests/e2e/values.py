@@ -13,8 +13,8 @@ import sqlite3
 import struct
 import subprocess
 
-from harness import (EXTRA, Recording, Trace, case, check, equal, finish, main, record_attached, record_launched,
-                     start_ready, truth, workload, xsptrace)
+from harness import (EXTRA, Recording, Trace, case, check, equal, finish, json_report, main, record_attached,
+                     record_launched, start_ready, truth, workload, xsptrace)
 
 
 def double(bits):
@@ -125,8 +125,7 @@ def samples_a_second(folder):
     wanted = figures(facts)
 
     def analyze(*options):
-        done = xsptrace("analyze", "-q", f"{folder}/run.xspt", "--step", "step", "--format", "json", *options)
-        return json.loads(done.stdout)["sections"]
+        return json_report("analyze", "-q", f"{folder}/run.xspt", "--step", "step", *options)["sections"]
     for name, *options in (("batch_size",), ("queue 1", "--batch-size", "queue 1")):
         sections = analyze(*options)
         steps, mean = sections["steps"]["values"], wanted[name][3]

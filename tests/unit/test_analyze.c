@@ -493,7 +493,8 @@ static void put_times(struct builder *b, uint32_t tid, uint64_t since, uint64_t 
 	b->tid = 100;
 }
 
-static void put_lock_wait(struct builder *b, uint32_t tid, uint64_t at, uint64_t ns, uint32_t owner)
+static void put_wait(struct builder *b, uint32_t tid, uint64_t at, uint64_t ns, uint32_t owner,
+		     enum xsp_wait_class why)
 {
 	struct xsp_event_wait e = {.head = {.kind = XSP_EVENT_WAIT, .probe = UINT32_MAX},
 				   .left_ns = at,
@@ -501,7 +502,7 @@ static void put_lock_wait(struct builder *b, uint32_t tid, uint64_t at, uint64_t
 				   .syscall = 202,
 				   .argument = 0x1000,
 				   .owner = owner,
-				   .why = XSP_WAIT_LOCK};
+				   .why = (uint8_t)why};
 	b->tid = tid;
 	b->now = at + ns;
 	builder_put(b, &e, sizeof(e));
@@ -523,6 +524,30 @@ static void open_waits(struct builder *b)
 			0);
 }
 
+static void polling_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	enter_range(b, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at,
+		    SP - 0x800);
+	put_wait(b, 100, at + 10 * US, 330 * US, 0, XSP_WAIT_POLL);
+	leave_range(b, at + 350 * US, SP - 0x800);
+}
+
+/* No line of Python is known: that its thread polls in the range says that it waits for workers. */
+Test(analyze, loader_that_waits_for_its_workers)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_steps(&b, STEPS, MS, polling_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_eq(number_of(value_of(f->figures, "workers_ns")), STEPS * 330 * US);
+	cr_expect_eq(number_of(value_of(f->figures, "files_ns")), 0);
+	cr_expect_not_null(strstr(f->finding.advice, "waits for the DataLoader's workers"));
+	xsp_report_free(r);
+}
+
 /* Of 10 ms thread 101 waits 8 times for `ns`. */
 static struct xsp_report *waiting(uint64_t ns, uint32_t owner)
 {
@@ -530,7 +555,7 @@ static struct xsp_report *waiting(uint64_t ns, uint32_t owner)
 
 	open_waits(&b);
 	for (unsigned i = 0; i < 8; i++)
-		put_lock_wait(&b, 101, START + i * MS, ns, owner);
+		put_wait(&b, 101, START + i * MS, ns, owner, XSP_WAIT_LOCK);
 	put_times(&b, 100, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 0);
 	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 8 * ns);
 	b.now = START + 10 * MS;
@@ -1006,6 +1031,7 @@ static struct xsp_report *hand_made(const char *hostile)
 		{"calls", "calls", XSP_UNIT_COUNT, false},
 		{"share", "share", XSP_UNIT_SHARE, false},
 	};
+	static const struct xsp_report_shape rows = {"head", "rows", "rows", columns, 3};
 	struct xsp_report *r;
 
 	cr_assert_eq(xsp_report_new(&r), 0);
@@ -1015,7 +1041,7 @@ static struct xsp_report *hand_made(const char *hostile)
 	xsp_report_value(s, "nan", "not a number", XSP_UNIT_NUMBER, xsp_cell_real(0.0 / 0.0));
 	xsp_report_value(s, "negative_bytes", "negative", XSP_UNIT_BYTES, xsp_cell_real(-2048));
 	xsp_report_note(s, hostile);
-	struct xsp_report_table *t = xsp_report_table(s, "rows", "rows", columns, 3);
+	struct xsp_report_table *t = xsp_report_table(s, &rows);
 	for (unsigned i = 0; i < 5; i++)
 		xsp_report_row(t, (const struct xsp_cell[]){xsp_cell_text(hostile),
 							    xsp_cell_integer(1234 + i),

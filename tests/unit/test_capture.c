@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <zlib.h>
 
 #include "capture/format.h"
 
@@ -102,6 +103,20 @@ static void make(struct builder *b, int rounds)
 }
 
 /* ---- what is written is read ---- */
+
+/* Of all lengths and alignments. */
+Test(capture, checksum_is_that_of_zlib)
+{
+	unsigned char data[1024];
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (unsigned char)(i * i * 31 + i / 7);
+	for (size_t at = 0; at < 17; at++)
+		for (size_t size = 0; size <= 1000; size++)
+			cr_assert_eq(xsp_capture_crc(data + at, size),
+				     (uint32_t)crc32_z(0, data + at, size), "%zu bytes at %zu",
+				     size, at);
+}
 
 Test(capture, everything_comes_back)
 {

@@ -23,12 +23,14 @@ struct work {
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
 	void *states[ANALYSES];
-	struct xsp_timeline_sink sinks[ANALYSES + 1];
+	struct xsp_timeline_sink sinks[ANALYSES + XSP_ANALYZE_BESIDE];
 	size_t sink_count;
 };
 
-static int begin_all(struct work *w)
+static int begin_all(struct work *w, struct xsp_error *err)
 {
+	const struct xsp_analyze_beside *beside = &w->o->beside;
+	size_t count = 0;
 	int rc = w->o->cut != NULL ? xsp_timeline_cut(w->timeline, w->o->cut) : 0;
 
 	for (size_t i = 0; i < ANALYSES && rc == 0; i++) {
@@ -40,8 +42,9 @@ static int begin_all(struct work *w)
 			a->configure(w->states[i], w->o);
 		w->sinks[w->sink_count++] = a->sink(w->states[i]);
 	}
-	if (w->o->watch != NULL)
-		w->sinks[w->sink_count++] = *w->o->watch;
+	if (rc == 0 && beside->begin != NULL)
+		rc = beside->begin(beside->ctx, w->timeline, &w->sinks[w->sink_count], &count, err);
+	w->sink_count += count;
 	return rc;
 }
 
@@ -75,13 +78,13 @@ int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *
 	int rc = xsp_timeline_new(r, &w.timeline, err);
 
 	if (rc == 0)
-		rc = begin_all(&w);
+		rc = begin_all(&w, err);
 	if (rc == 0)
 		rc = xsp_timeline_run(w.timeline, w.sinks, w.sink_count, err);
+	if (rc == 0 && o->beside.end != NULL)
+		rc = o->beside.end(o->beside.ctx, w.timeline, err);
 	if (rc == 0)
 		rc = report_all(&w, report);
-	if (rc == 0 && o->counts != NULL)
-		*o->counts = *xsp_timeline_counts(w.timeline);
 	for (size_t i = 0; i < ANALYSES; i++)
 		if (w.states[i] != NULL)
 			analyses[i]->end(w.states[i]);

@@ -5,14 +5,25 @@
 
 #include "analysis/analysis.h"
 
+#define XSP_ANALYZE_BESIDE 16 /* sinks */
+/* What else listens to the same run; all zero: nothing does. */
+struct xsp_analyze_beside {
+	void *ctx;
+	/* Before the run, of what is left by the cut: fills at most XSP_ANALYZE_BESIDE sinks. Both return 0, or a negative
+	 * errno and *err. */
+	int (*begin)(void *ctx, struct xsp_timeline *t, struct xsp_timeline_sink *sinks,
+		     size_t *count, struct xsp_error *err);
+	/* Behind the run, while the timeline is there. */
+	int (*end)(void *ctx, struct xsp_timeline *t, struct xsp_error *err);
+};
+
 struct xsp_analyze_options {
 	const struct xsp_cut *cut; /* a part of it; NULL: all */
 	const char *step; /* what marks a step (analysis/steps.h); NULL: the known names */
 	const char *batch; /* the value that is the samples of a step; NULL: "batch_size" */
 	const double
 		*thresholds; /* by index of xsp_rules (analysis/rules.h); NULL: their defaults */
-	const struct xsp_timeline_sink *watch; /* one more, for progress; may be NULL */
-	struct xsp_timeline_counts *counts; /* of the run, at its end; NULL: not asked for */
+	struct xsp_analyze_beside beside;
 };
 
 struct xsp_ranks;

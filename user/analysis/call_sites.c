@@ -9,6 +9,7 @@
 #include "analysis/analyses.h"
 #include "analysis/steps_private.h"
 #include "base/grow.h"
+#include "base/search.h"
 #include "base/u64map.h"
 #include "timeline/python.h"
 
@@ -50,6 +51,7 @@ struct xsp_call_sites {
 	struct xsp_copies copies;
 	uint8_t *loaders; /* by name id: is it the DataLoader's? */
 	size_t loader_count, loader_capacity;
+	uint64_t loader_waits[XSP_WAIT_CLASSES];
 };
 
 static int begin(struct xsp_timeline *t, struct xsp_capture_reader *r, void **state)
@@ -162,8 +164,8 @@ static int find_site(struct xsp_call_sites *s, const struct xsp_span *span)
 		return 0;
 	s->serial = span->serial + 1;
 	s->site = 0;
-	int rc = learn_loaders(s, span->name);
-	if (rc < 0 || !describe(s, span, xsp_call_sites_is_loader(s, span->name), &site))
+	int rc = span->name < s->loader_count ? 0 : learn_loaders(s, span->name);
+	if (rc < 0 || !describe(s, span, s->loaders[span->name], &site))
 		return rc;
 	const uint64_t key = key_of(&site);
 	const uint32_t *known = xsp_u64map_get(&s->site_of, key);
@@ -231,15 +233,9 @@ static int add_waited(struct xsp_call_sites *s, uint32_t site, const char *name,
 
 static size_t first_that_ends_after(const struct xsp_call_sites *s, uint64_t ns)
 {
-	size_t low = 0, high = s->sync_count;
+	size_t low = 0;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (s->syncs[middle].end_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, s->sync_count, i, s->syncs[i].end_ns <= ns);
 	return low;
 }
 
@@ -320,6 +316,16 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	return site->kind == XSP_CUDA_SYNC ? take_sync(s, span) : 0;
 }
 
+static int take_wait(void *ctx, const struct xsp_wait *wait)
+{
+	struct xsp_call_sites *s = ctx;
+	int rc = wait->in_span ? learn_loaders(s, wait->span) : 0;
+
+	if (rc == 0 && wait->in_span && xsp_call_sites_is_loader(s, wait->span))
+		s->loader_waits[wait->why] += wait->woken_ns - wait->left_ns;
+	return rc;
+}
+
 static struct xsp_timeline_sink sink(void *state)
 {
 	struct xsp_call_sites *s = state;
@@ -329,6 +335,7 @@ static struct xsp_timeline_sink sink(void *state)
 		.span = take_span,
 		.every = xsp_steps_expected(s->steps) ? take_every : NULL,
 		.gpu = take_activity,
+		.wait = take_wait,
 	};
 }
 
@@ -352,6 +359,11 @@ uint64_t xsp_call_site_in_steps(const struct xsp_call_sites *s, const struct xsp
 bool xsp_call_sites_is_loader(const struct xsp_call_sites *s, xsp_name_id name)
 {
 	return name < s->loader_count && s->loaders[name];
+}
+
+const uint64_t *xsp_call_sites_loader_waits(const struct xsp_call_sites *s)
+{
+	return s->loader_waits;
 }
 
 bool xsp_call_sites_overflowed(const struct xsp_call_sites *s)

@@ -99,8 +99,8 @@ static void put_captures(struct xsp_report_section *head, const struct xsp_compa
 		{"lost", "lost", XSP_UNIT_COUNT, false},
 		{"command", "command", XSP_UNIT_TEXT, false},
 	};
-	struct xsp_report_table *t = xsp_report_table(head, "captures", "Captures", columns,
-						      sizeof(columns) / sizeof(columns[0]));
+	XSP_REPORT_SHAPE(compare, shape, "compared", "captures", "Captures", columns);
+	struct xsp_report_table *t = xsp_report_table(head, &shape);
 
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < sides[i].count; k++) {
@@ -141,26 +141,34 @@ static const struct xsp_report_column of_growth[COLUMN_COUNT] =
 
 /* Of a kind of comparison: where its rows stand, and what its verdicts are called. */
 static const struct {
-	const char *section, *section_title, *table, *title;
-	const struct xsp_report_column *columns;
+	const char *section_title;
+	struct xsp_report_shape shape;
 	const char *less, *more, *rule;
 } kinds[COMPARED_KINDS] = {
-	[COMPARED_STEP] = {"steps", "Steps", "step", "Time of a step", of_times, "faster", "slower",
-			   "slower"},
-	[COMPARED_IN_STEP] = {"operators", "Operators", "in_step", "Own time in a step", of_times,
-			      "faster", "slower", "slower"},
-	[COMPARED_OPERATOR] = {"operators", "Operators", "call", "Own time of a call", of_times,
-			       "faster", "slower", "slower-call"},
-	[COMPARED_LINE] = {"python", "Python", "line", "Own time of a call from a line", of_times,
-			   "faster", "slower", "slower-line"},
-	[COMPARED_MODULE] = {"python", "Python", "module", "Own time of a call from a module",
-			     of_times, "faster", "slower", "slower-module"},
-	[COMPARED_KERNEL] = {"kernels", "Kernels", "kernel", "Time of a kernel", of_times, "faster",
-			     "slower", "slower-kernel"},
-	[COMPARED_PEAK] = {"memory", "Memory", "peak", "At most", of_bytes, "less", "more",
-			   "memory"},
-	[COMPARED_GROWTH] = {"memory", "Memory", "growth", "Growth", of_growth, "grows less",
-			     "grows more", "leak"},
+#define KIND(kind, in, section, table, title, columns, less, more, rule)                           \
+	[COMPARED_##kind] = {in, {section, table, title, columns, COLUMN_COUNT}, less, more, rule}
+	KIND(STEP, "Steps", "steps", "step", "Time of a step", of_times, "faster", "slower",
+	     "slower"),
+	KIND(IN_STEP, "Operators", "operators", "in_step", "Own time in a step", of_times, "faster",
+	     "slower", "slower"),
+	KIND(OPERATOR, "Operators", "operators", "call", "Own time of a call", of_times, "faster",
+	     "slower", "slower-call"),
+	KIND(LINE, "Python", "python", "line", "Own time of a call from a line", of_times, "faster",
+	     "slower", "slower-line"),
+	KIND(MODULE, "Python", "python", "module", "Own time of a call from a module", of_times,
+	     "faster", "slower", "slower-module"),
+	KIND(KERNEL, "Kernels", "kernels", "kernel", "Time of a kernel", of_times, "faster",
+	     "slower", "slower-kernel"),
+	KIND(PEAK, "Memory", "memory", "peak", "At most", of_bytes, "less", "more", "memory"),
+	KIND(GROWTH, "Memory", "memory", "growth", "Growth", of_growth, "grows less", "grows more",
+	     "leak"),
+#undef KIND
+};
+XSP_REPORT_LISTED(compare) *const listed[] = {
+	&kinds[COMPARED_STEP].shape,	 &kinds[COMPARED_IN_STEP].shape,
+	&kinds[COMPARED_OPERATOR].shape, &kinds[COMPARED_LINE].shape,
+	&kinds[COMPARED_MODULE].shape,	 &kinds[COMPARED_KERNEL].shape,
+	&kinds[COMPARED_PEAK].shape,	 &kinds[COMPARED_GROWTH].shape,
 };
 
 static const char *verdict_word(const struct comparison *c)
@@ -185,7 +193,6 @@ static const char *verdict_word(const struct comparison *c)
 /* One report being written. */
 struct writing {
 	struct xsp_report *report;
-	struct xsp_report_table *tables[COMPARED_KINDS];
 	bool reasons[sizeof(reasons) / sizeof(reasons[0])]; /* those that stand in a table */
 	const char *doubt;
 	unsigned found;
@@ -234,27 +241,24 @@ static void put_row(struct writing *w, const struct comparison *c, const char *s
 	const bool sure = c->verdict > VERDICT_SAME;
 	char word[40];
 
-	if (w->tables[c->what] == NULL)
-		w->tables[c->what] =
-			xsp_report_table(xsp_report_section(w->report, kinds[c->what].section,
-							    kinds[c->what].section_title),
-					 kinds[c->what].table, kinds[c->what].title,
-					 kinds[c->what].columns, COLUMN_COUNT);
 	if (c->verdict == VERDICT_NONE)
 		w->reasons[c->why] = true;
 	snprintf(word, sizeof(word), "%s%s", verdict_word(c), sure && w->doubt != NULL ? "?" : "");
-	xsp_report_row(w->tables[c->what], (const struct xsp_cell[COLUMN_COUNT]){
-						   xsp_cell_text(c->name),
-						   xsp_cell_text(side),
-						   xsp_cell_text(word),
-						   real(shown(c, c->d.by)),
-						   real(shown(c, c->d.low)),
-						   real(shown(c, c->d.high)),
-						   real(c->a),
-						   real(c->b),
-						   real(c->calls_a),
-						   real(c->calls_b),
-					   });
+	struct xsp_report_section *section = xsp_report_section(
+		w->report, kinds[c->what].shape.section, kinds[c->what].section_title);
+	xsp_report_row(xsp_report_table(section, &kinds[c->what].shape),
+		       (const struct xsp_cell[COLUMN_COUNT]){
+			       xsp_cell_text(c->name),
+			       xsp_cell_text(side),
+			       xsp_cell_text(word),
+			       real(shown(c, c->d.by)),
+			       real(shown(c, c->d.low)),
+			       real(shown(c, c->d.high)),
+			       real(c->a),
+			       real(c->b),
+			       real(c->calls_a),
+			       real(c->calls_b),
+		       });
 }
 
 /* ---- what has changed, as findings ---- */
@@ -285,8 +289,8 @@ static const char *quantity(char text[XSP_UNITS_SIZE], const struct comparison *
 {
 	const uint64_t whole = value > 0 && value < 1e19 ? (uint64_t)llround(value) : 0;
 
-	return kinds[c->what].columns == of_times ? xsp_format_ns(text, whole)
-						  : xsp_format_bytes(text, whole);
+	return kinds[c->what].shape.columns == of_times ? xsp_format_ns(text, whole)
+							: xsp_format_bytes(text, whole);
 }
 
 static void put_slower(struct writing *w, const struct pair *p, const struct comparison *c,
@@ -364,22 +368,22 @@ static void put_findings(struct writing *w, const struct pair *p, bool came, con
 		{"side", "side", XSP_UNIT_TEXT, true},
 		{"title", "finding", XSP_UNIT_TEXT, false},
 	};
+	XSP_REPORT_SHAPE(compare, came_shape, "bottlenecks", "came", "Came", columns);
+	XSP_REPORT_SHAPE(compare, went_shape, "bottlenecks", "went", "Went", columns);
 	const struct xsp_compare_side *has = came ? p->b : p->a, *lacks = came ? p->a : p->b;
 	const struct xsp_report_found *all;
 	const size_t n = has->captures[0].report != NULL
 				 ? xsp_report_findings(has->captures[0].report, &all)
 				 : 0;
-	struct xsp_report_table *t = NULL;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct xsp_report_finding *f = &all[i].finding;
 		if (captures_with(has, f) < has->count || captures_with(lacks, f) > 0)
 			continue;
-		if (t == NULL)
-			t = xsp_report_table(
-				xsp_report_section(w->report, "bottlenecks", "Bottlenecks"),
-				came ? "came" : "went", came ? "Came" : "Went", columns,
-				sizeof(columns) / sizeof(columns[0]));
+		struct xsp_report_section *section =
+			xsp_report_section(w->report, "bottlenecks", "Bottlenecks");
+		struct xsp_report_table *t =
+			xsp_report_table(section, came ? &came_shape : &went_shape);
 		xsp_report_row(t, (const struct xsp_cell[]){
 					  xsp_cell_text(f->rule), xsp_cell_text(f->subject),
 					  xsp_cell_text(side), xsp_cell_text(f->title)});

@@ -7,6 +7,8 @@
 
 #include "analysis/analyses.h"
 
+_Static_assert(1 + XSP_COMPARE_SINKS <= XSP_ANALYZE_BESIDE, "all of them listen");
+
 static int out_of_memory(struct xsp_error *err)
 {
 	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
@@ -37,37 +39,39 @@ static int tell_facts(const struct xsp_capture_reader *r, struct xsp_compare_cap
 	return out->command != NULL && out->host != NULL && out->version != NULL ? 0 : -ENOMEM;
 }
 
-static int run(struct xsp_capture_reader *r, const struct xsp_compare_how *how,
-	       struct xsp_compare_capture *out, struct xsp_error *err)
-{
-	struct xsp_timeline_sink sinks[1 + XSP_COMPARE_SINKS];
-	struct xsp_timeline *t = NULL;
-	struct xsp_series *series = NULL;
-	size_t count = 0;
-	int rc = xsp_timeline_new(r, &t, err);
+/* A capture being read. */
+struct reading {
+	struct xsp_capture_reader *reader;
+	const struct xsp_compare_how *how;
+	struct xsp_compare_capture *out;
+	struct xsp_series *series;
+};
 
-	if (rc == 0 && how->cut != NULL && xsp_timeline_cut(t, how->cut) < 0)
-		rc = out_of_memory(err);
-	if (rc == 0 && xsp_series_new(t, &series) < 0)
-		rc = out_of_memory(err);
-	out->series = series;
-	if (rc == 0) {
-		xsp_series_mark_steps(series, how->step);
-		sinks[count++] = xsp_series_sink(series);
-	}
-	if (rc == 0 && how->begin != NULL)
-		rc = how->begin(how->ctx, r, t, sinks, &count, err);
-	if (rc == 0)
-		rc = xsp_timeline_run(t, sinks, count, err);
-	if (rc == 0 && xsp_series_end(series) < 0)
-		rc = out_of_memory(err);
-	if (rc == 0 && how->end != NULL)
-		rc = how->end(how->ctx, series, err);
-	if (rc == 0 && how->cut != NULL && how->cut->pattern_count > 0 &&
-	    xsp_timeline_counts(t)->spans == 0)
+static int begin_reading(void *ctx, struct xsp_timeline *t, struct xsp_timeline_sink *sinks,
+			 size_t *count, struct xsp_error *err)
+{
+	struct reading *r = ctx;
+
+	if (xsp_series_new(t, &r->series) < 0)
+		return out_of_memory(err);
+	r->out->series = r->series;
+	xsp_series_mark_steps(r->series, r->how->step);
+	sinks[(*count)++] = xsp_series_sink(r->series);
+	return r->how->begin != NULL ? r->how->begin(r->how->ctx, r->reader, t, sinks, count, err)
+				     : 0;
+}
+
+static int end_reading(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
+{
+	const struct reading *r = ctx;
+	const struct xsp_cut *cut = r->how->cut;
+	int rc = xsp_series_end(r->series) < 0 ? out_of_memory(err) : 0;
+
+	if (rc == 0 && r->how->end != NULL)
+		rc = r->how->end(r->how->ctx, r->series, err);
+	if (rc == 0 && cut != NULL && cut->pattern_count > 0 && xsp_timeline_counts(t)->spans == 0)
 		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
-				   "%.300s: no span of %.200s is left", how->cut->text, out->path);
-	xsp_timeline_free(t);
+				   "%.300s: no span of %.200s is left", cut->text, r->out->path);
 	return rc;
 }
 
@@ -75,15 +79,19 @@ int xsp_compare_read(struct xsp_capture_reader *r, const char *path,
 		     const struct xsp_compare_how *how, struct xsp_compare_capture *out,
 		     struct xsp_error *err)
 {
-	const struct xsp_analyze_options analysis = {.cut = how->cut, .step = how->step};
+	struct reading reading = {.reader = r, .how = how, .out = out};
+	const struct xsp_analyze_options analysis = {
+		.cut = how->cut,
+		.step = how->step,
+		.beside = {&reading, begin_reading, end_reading}};
 	struct xsp_report *report = NULL;
 
 	*out = (struct xsp_compare_capture){.path = strdup(path)};
-	int rc = out->path != NULL ? run(r, how, out, err) : out_of_memory(err);
-	if (rc == 0 && (xsp_report_new(&report) < 0 || tell_facts(r, out) < 0))
-		rc = out_of_memory(err);
+	if (out->path == NULL || xsp_report_new(&report) < 0)
+		return out_of_memory(err);
 	out->report = report;
-	return rc == 0 ? xsp_analyze(r, &analysis, report, err) : rc;
+	int rc = xsp_analyze(r, &analysis, report, err);
+	return rc == 0 && tell_facts(r, out) < 0 ? out_of_memory(err) : rc;
 }
 
 void xsp_compare_clear(struct xsp_compare_capture *c)

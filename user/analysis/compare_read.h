@@ -19,7 +19,7 @@ struct xsp_compare_how {
 };
 #define XSP_COMPARE_SINKS 8U
 
-/* Runs through the capture, and once more to analyse it. `path`, for messages, is copied. 0 or a negative errno and *err;
+/* Runs through the capture. `path`, for messages, is copied. 0 or a negative errno and *err;
  * xsp_compare_clear() in either case. */
 int xsp_compare_read(struct xsp_capture_reader *r, const char *path,
 		     const struct xsp_compare_how *how, struct xsp_compare_capture *out,

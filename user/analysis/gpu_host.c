@@ -8,6 +8,7 @@
 
 #include "analysis/steps.h"
 #include "base/grow.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "base/u64map.h"
 
@@ -176,15 +177,9 @@ int xsp_gpu_host_gap(struct xsp_gpu_host *h, uint32_t tid, uint32_t device, uint
 
 static uint64_t idle_until(const struct gaps *g, uint64_t ns)
 {
-	size_t low = 0, high = g->count;
+	size_t low = 0;
 
-	while (low < high) { /* the first point behind it */
-		const size_t middle = low + (high - low) / 2;
-		if (g->points[middle].ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, g->count, i, g->points[i].ns <= ns); /* the first point behind it */
 	if (low == 0 || low == g->count)
 		return low == 0 ? 0 : g->points[low - 1].sum_ns;
 	const struct point *a = &g->points[low - 1], *b = &g->points[low];

@@ -101,8 +101,8 @@ static void put_devices(const struct writer *w)
 		COLUMN("longest_gap_at_ns", "At", TIME),
 		COLUMN("long_gaps", "Gaps of 500 ms", COUNT),
 	};
-	struct xsp_report_table *t = xsp_report_table(w->section, "devices", "Time of devices",
-						      columns, COUNT_OF(columns));
+	XSP_REPORT_SHAPE(analyze, shape, "gpu", "devices", "Time of devices", columns);
+	struct xsp_report_table *t = xsp_report_table(w->section, &shape);
 
 	for (size_t i = 0; i < w->device_count; i++) {
 		const struct xsp_gpu_device_use *d = &w->devices[i];
@@ -154,8 +154,8 @@ static void put_overlaps(const struct writer *w)
 		IDENTITY("pid", "Process", COUNT), IDENTITY("device", "GPU", COUNT),
 		IDENTITY("running", "Running", TEXT), COLUMN("time_ns", "Time", NS),
 		COLUMN("share", "Of busy time", SHARE)};
-	struct xsp_report_table *t = xsp_report_table(
-		w->section, "overlaps", "What ran at the same time", columns, COUNT_OF(columns));
+	XSP_REPORT_SHAPE(analyze, shape, "gpu", "overlaps", "What ran at the same time", columns);
+	struct xsp_report_table *t = xsp_report_table(w->section, &shape);
 	char text[64];
 
 	for (size_t i = 0; i < w->device_count; i++) {
@@ -187,6 +187,7 @@ static void put_communication(const struct writer *w)
 		COLUMN("transfer_ns", "From then on", NS),
 		COLUMN("alone_ns", "On no other device", NS),
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "gpu", "communication", "Communication", columns);
 	const unsigned both = BIT(COMMUNICATION) | BIT(COMPUTE);
 	struct xsp_report_table *t = NULL;
 
@@ -197,8 +198,7 @@ static void put_communication(const struct writer *w)
 		if (all == 0)
 			continue;
 		if (t == NULL)
-			t = xsp_report_table(w->section, "communication", "Communication", columns,
-					     COUNT_OF(columns));
+			t = xsp_report_table(w->section, &shape);
 		const struct xsp_cell cells[] = {
 			pid_cell(w->g, d->pid),
 			xsp_cell_integer(d->device),
@@ -218,8 +218,8 @@ static void put_windows(const struct writer *w)
 	static const struct xsp_report_column columns[] = {
 		IDENTITY("pid", "Process", COUNT), IDENTITY("device", "GPU", COUNT),
 		IDENTITY("from_ns", "From", TIME), COLUMN("busy_share", "Busy", SHARE)};
-	struct xsp_report_table *t =
-		xsp_report_table(w->section, "use", "Use over time", columns, COUNT_OF(columns));
+	XSP_REPORT_SHAPE(analyze, shape, "gpu", "use", "Use over time", columns);
+	struct xsp_report_table *t = xsp_report_table(w->section, &shape);
 	uint64_t from, to;
 
 	xsp_timeline_window(w->g->timeline, &from, &to);
@@ -261,8 +261,8 @@ static void put_streams(const struct writer *w)
 		COLUMN("queued_mean", "Queued, mean of changes", NUMBER),
 		COLUMN("queue_full_ns", "1,024 or more queued", NS),
 	};
-	struct xsp_report_table *t =
-		xsp_report_table(w->section, "streams", "Streams", columns, COUNT_OF(columns));
+	XSP_REPORT_SHAPE(analyze, shape, "gpu", "streams", "Streams", columns);
+	struct xsp_report_table *t = xsp_report_table(w->section, &shape);
 	const struct xsp_gpu_stream_use *streams;
 	const size_t n = xsp_gpu_sweep_streams(w->g->sweep, &streams);
 
@@ -345,12 +345,16 @@ static int put_host(const struct writer *w)
 		COLUMN("idle_ns", "GPU idle", NS),
 		COLUMN("share", "Of idle time of late launches", SHARE),
 	};
+	XSP_REPORT_SHAPE(analyze, span_shape, "gpu", "host",
+			 "What launching threads did while their GPU was idle", in_spans);
 	static const struct xsp_report_column in_waits[] = {
 		IDENTITY("reason", "Off its CPU", TEXT),
 		IDENTITY("place", "At", TEXT),
 		COLUMN("idle_ns", "GPU idle", NS),
 		COLUMN("share", "Of idle time of late launches", SHARE),
 	};
+	XSP_REPORT_SHAPE(analyze, wait_shape, "gpu", "host_waits", "... and was off its CPU",
+			 in_waits);
 	const struct xsp_gpu_host_use *uses, **sorted;
 	const uint64_t idle = xsp_gpu_host_idle_ns(w->g->host),
 		       spans = xsp_gpu_host_span_ns(w->g->host);
@@ -374,15 +378,8 @@ static int put_host(const struct writer *w)
 		for (size_t i = 0; i < n && sorted[i]->idle_ns > 0; i++) {
 			if (sorted[i]->wait != wait)
 				continue;
-			if (t == NULL && wait)
-				t = xsp_report_table(w->section, "host_waits",
-						     "... and was off its CPU", in_waits,
-						     COUNT_OF(in_waits));
-			else if (t == NULL)
-				t = xsp_report_table(
-					w->section, "host",
-					"What launching threads did while their GPU was idle",
-					in_spans, COUNT_OF(in_spans));
+			if (t == NULL)
+				t = xsp_report_table(w->section, wait ? &wait_shape : &span_shape);
 			(wait ? put_wait_row : put_span_row)(w, t, sorted[i], (double)idle);
 		}
 	}
@@ -399,14 +396,12 @@ static void put_waits(const struct writer *w)
 		COLUMN("total_ns", "Total", NS),
 		COLUMN("max_ns", "Longest", NS),
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "gpu", "waits",
+			 "Waits for the GPU, and the work waited for", columns);
 	const struct xsp_gpu_name_use *names;
 	const struct xsp_gpu_wait_use *waits;
 	const size_t n = xsp_gpu_sweep_waits(w->g->sweep, &waits);
-	struct xsp_report_table *t =
-		n > 0 ? xsp_report_table(w->section, "waits",
-					 "Waits for the GPU, and the work waited for", columns,
-					 COUNT_OF(columns))
-		      : NULL;
+	struct xsp_report_table *t = n > 0 ? xsp_report_table(w->section, &shape) : NULL;
 
 	xsp_gpu_by_name_uses(w->g->names, &names);
 	for (size_t i = 0; i < n; i++) {
@@ -442,9 +437,9 @@ static void put_launches(const struct writer *w)
 		COLUMN("shorter", "Shorter than their call", COUNT),
 		COLUMN("shorter_share", "Shorter than their call", SHARE),
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "gpu", "launches", "Launches", columns);
 	static const char *const kinds[XSP_GPU_LAUNCH_KINDS] = {"kernels", "copies", "sets"};
-	struct xsp_report_table *t =
-		xsp_report_table(w->section, "launches", "Launches", columns, COUNT_OF(columns));
+	struct xsp_report_table *t = xsp_report_table(w->section, &shape);
 
 	for (size_t i = 0; i < w->device_count; i++)
 		for (unsigned k = 0; k < XSP_GPU_LAUNCH_KINDS; k++) {
@@ -520,8 +515,8 @@ static void put_kernels(const struct writer *w, const struct xsp_gpu_name_use *c
 		COLUMN("occupancy", "Occupancy", SHARE),
 		COLUMN("limit", "Limited by", TEXT),
 	};
-	struct xsp_report_table *t =
-		xsp_report_table(w->section, "kernels", "Kernels", columns, COUNT_OF(columns));
+	XSP_REPORT_SHAPE(analyze, shape, "gpu", "kernels", "Kernels", columns);
+	struct xsp_report_table *t = xsp_report_table(w->section, &shape);
 	double total = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -545,6 +540,7 @@ static void put_copies(const struct writer *w, const struct xsp_gpu_name_use *co
 		COLUMN("min_bandwidth", "Least", BYTES_PER_SECOND),
 		COLUMN("max_bandwidth", "Most", BYTES_PER_SECOND),
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "gpu", "copies", "Copies and sets", columns);
 	struct xsp_report_table *t = NULL;
 
 	for (size_t i = 0; i < n; i++) {
@@ -552,8 +548,7 @@ static void put_copies(const struct writer *w, const struct xsp_gpu_name_use *co
 		if (u->class != XSP_GPU_FOR_MEMORY)
 			continue;
 		if (t == NULL)
-			t = xsp_report_table(w->section, "copies", "Copies and sets", columns,
-					     COUNT_OF(columns));
+			t = xsp_report_table(w->section, &shape);
 		const bool timed = u->timed > 0;
 		const struct xsp_cell cells[] = {
 			xsp_cell_text(u->name),
@@ -607,13 +602,11 @@ static void put_operators(const struct writer *w)
 		COLUMN("flops_per_second", "FLOP/s", PER_SECOND),
 		COLUMN("bytes_per_second", "Bytes", BYTES_PER_SECOND),
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "gpu", "operators",
+			 "Operators whose FLOPs are known, and their kernels", columns);
 	const struct xsp_gpu_flops_use *uses;
 	const size_t n = xsp_gpu_flops_uses(w->g->flops, &uses);
-	struct xsp_report_table *t =
-		n > 0 ? xsp_report_table(w->section, "operators",
-					 "Operators whose FLOPs are known, and their kernels",
-					 columns, COUNT_OF(columns))
-		      : NULL;
+	struct xsp_report_table *t = n > 0 ? xsp_report_table(w->section, &shape) : NULL;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct xsp_gpu_flops_use *u = &uses[i];

@@ -6,6 +6,7 @@
 
 #include "analysis/ranks_private.h"
 #include "base/grow.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "catalog/job_variables.h"
 #include "catalog/providers.h"
@@ -373,15 +374,16 @@ static int take_span(void *ctx, const struct xsp_span *span)
 
 /* ---- steps ---- */
 
-static int take_step(void *ctx, uint32_t pid, uint64_t number, uint64_t start_ns, uint64_t end_ns)
+static int take_step(void *ctx, const struct xsp_step *step)
 {
 	struct collecting *c = ctx;
-	struct rank *k = rank_of(c, pid);
+	struct rank *k = rank_of(c, step->pid);
 
 	if (k == NULL || xsp_grow(&k->steps, &k->step_capacity, k->step_count + 1) < 0)
 		return -ENOMEM;
-	k->steps[k->step_count++] = (struct rank_step){
-		.start_ns = real(c, start_ns), .end_ns = real(c, end_ns), .number = number};
+	k->steps[k->step_count++] = (struct rank_step){.start_ns = real(c, step->start_ns),
+						       .end_ns = real(c, step->end_ns),
+						       .number = step->number};
 	return 0;
 }
 
@@ -453,7 +455,7 @@ int xsp_ranks_begin(struct xsp_ranks *j, struct xsp_capture_reader *r, struct xs
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
 	xsp_steps_mark(c->steps, j->marker);
-	xsp_steps_tell(c->steps, take_step, c);
+	xsp_steps_each(c->steps, take_step, c);
 	return 0;
 }
 
@@ -575,7 +577,7 @@ static void number_by_group(struct rank *k)
 int xsp_ranks_end(struct xsp_ranks *j)
 {
 	struct collecting *c = j->now;
-	int rc = 0;
+	int rc = xsp_steps_end(c->steps);
 
 	for (size_t i = c->first_rank; i < j->count && rc == 0; i++) {
 		struct rank *k = &j->ranks[i];
@@ -616,15 +618,10 @@ int xsp_ranks_read(struct xsp_ranks *j, struct xsp_capture_reader *r, const char
 
 struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns)
 {
-	size_t low = 0, high = k->step_count;
+	size_t low = 0;
 
-	while (low < high) { /* the first that begins later */
-		const size_t middle = low + (high - low) / 2;
-		if (k->steps[middle].start_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, k->step_count, i,
+			k->steps[i].start_ns <= ns); /* the first that begins later */
 	return low > 0 && ns < k->steps[low - 1].end_ns ? &k->steps[low - 1] : NULL;
 }
 

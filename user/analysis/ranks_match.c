@@ -6,6 +6,7 @@
 
 #include "analysis/ranks_private.h"
 #include "base/grow.h"
+#include "base/search.h"
 
 /* Collectives that are held against each other to find how two sequences lie: spread over all. */
 #define SAMPLES 1024U
@@ -98,15 +99,9 @@ struct fit {
 /* The first of the sequence that ends later. */
 static size_t ended_before(const struct group *g, int64_t ns)
 {
-	size_t low = 0, high = g->count;
+	size_t low = 0;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (g->seq[middle].end_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, g->count, i, g->seq[i].end_ns <= ns);
 	return low;
 }
 
@@ -389,16 +384,11 @@ static int measure_spreads(struct xsp_ranks *j)
 /* Of [from, to), by the rank's own clock, how long it was blocked. */
 static int64_t blocked_in(const struct rank *k, int64_t from, int64_t to)
 {
-	size_t low = 0, high = k->blocked_count;
+	size_t low = 0;
 	int64_t sum = 0;
 
-	while (low < high) { /* the first that ends later */
-		const size_t middle = low + (high - low) / 2;
-		if (k->blocked[middle].end_ns <= from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, k->blocked_count, i,
+			k->blocked[i].end_ns <= from); /* the first that ends later */
 	for (; low < k->blocked_count && k->blocked[low].start_ns < to; low++) {
 		const int64_t start = k->blocked[low].start_ns, end = k->blocked[low].end_ns;
 		sum += (end < to ? end : to) - (start > from ? start : from);

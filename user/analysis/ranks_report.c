@@ -166,9 +166,9 @@ static void report_ranks(struct found *f)
 		{"own_step_ns", "without waiting", XSP_UNIT_NS, false},
 		{"clock_shift_ns", "clock moved by, ns", XSP_UNIT_NUMBER, false},
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "ranks", "ranks", "Ranks", columns);
 	struct xsp_report_section *s = xsp_report_section(f->report, "ranks", "Ranks");
-	struct xsp_report_table *t = xsp_report_table(s, "ranks", "Ranks", columns,
-						      sizeof(columns) / sizeof(columns[0]));
+	struct xsp_report_table *t = xsp_report_table(s, &shape);
 
 	for (size_t i = 0; i < f->job->count; i++) {
 		const struct rank *k = &f->job->ranks[i];
@@ -239,8 +239,8 @@ static void put_steps(struct found *f, struct xsp_report_section *s, const struc
 		{"median_own_ns", "median of the ranks", XSP_UNIT_NS, false},
 		{"ranks", "ranks", XSP_UNIT_COUNT, false},
 	};
-	struct xsp_report_table *t = xsp_report_table(s, "rank_steps", "Steps by rank", columns,
-						      sizeof(columns) / sizeof(columns[0]));
+	XSP_REPORT_SHAPE(analyze, shape, "rank_steps", "rank_steps", "Steps by rank", columns);
+	struct xsp_report_table *t = xsp_report_table(s, &shape);
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < first->step_count; i++) {
@@ -337,10 +337,10 @@ static void report_collectives(struct found *f)
 		{"rank", "latest rank", XSP_UNIT_COUNT, false},
 		{"late_ns", "late by", XSP_UNIT_NS, false},
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "collectives", "collectives", "Collectives", columns);
 	struct xsp_ranks *j = f->job;
 	struct xsp_report_section *s = xsp_report_section(f->report, "collectives", "Collectives");
-	struct xsp_report_table *t = xsp_report_table(s, "collectives", "Collectives", columns,
-						      sizeof(columns) / sizeof(columns[0]));
+	struct xsp_report_table *t = xsp_report_table(s, &shape);
 
 	if (j->collective_count > 0)
 		qsort(j->collectives, j->collective_count, sizeof(*j->collectives), by_waited);

@@ -10,9 +10,7 @@
 
 struct xsp_report_table {
 	struct xsp_report *report;
-	const char *key, *title;
-	const struct xsp_report_column *columns;
-	size_t column_count;
+	const struct xsp_report_shape *shape;
 	struct xsp_cell *cells; /* row behind row */
 	size_t row_count, capacity;
 };
@@ -134,21 +132,19 @@ void xsp_report_note(struct xsp_report_section *s, const char *text)
 		s->notes[s->note_count++] = copy(s->report, text);
 }
 
-struct xsp_report_table *xsp_report_table(struct xsp_report_section *s, const char *key,
-					  const char *title,
-					  const struct xsp_report_column *columns, size_t count)
+struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
+					  const struct xsp_report_shape *shape)
 {
+	for (size_t i = 0; s != NULL && i < s->table_count; i++)
+		if (s->tables[i]->shape == shape)
+			return s->tables[i];
 	if (s == NULL || !ROOM(s->report, &s->tables, &s->table_capacity, s->table_count))
 		return NULL;
 	struct xsp_report_table *t = xsp_arena_alloc(&s->report->arena, sizeof(*t));
 	s->report->failed = t == NULL;
 	if (t == NULL)
 		return NULL;
-	*t = (struct xsp_report_table){.report = s->report,
-				       .key = copy(s->report, key),
-				       .title = copy(s->report, title),
-				       .columns = columns,
-				       .column_count = count};
+	*t = (struct xsp_report_table){.report = s->report, .shape = shape};
 	s->tables[s->table_count++] = t;
 	return t;
 }
@@ -157,9 +153,9 @@ void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells)
 {
 	if (t == NULL || t->report->failed)
 		return;
-	const size_t used = t->row_count * t->column_count;
-	t->report->failed = xsp_grow(&t->cells, &t->capacity, used + t->column_count) < 0;
-	for (size_t i = 0; i < t->column_count && !t->report->failed; i++)
+	const size_t used = t->row_count * t->shape->count;
+	t->report->failed = xsp_grow(&t->cells, &t->capacity, used + t->shape->count) < 0;
+	for (size_t i = 0; i < t->shape->count && !t->report->failed; i++)
 		t->cells[used + i] = copy_cell(t->report, cells[i]);
 	t->row_count += !t->report->failed;
 }
@@ -219,7 +215,7 @@ const struct xsp_report_table *xsp_report_find_table(const struct xsp_report_sec
 						     const char *key)
 {
 	for (size_t i = 0; s != NULL && i < s->table_count; i++)
-		if (strcmp(s->tables[i]->key, key) == 0)
+		if (strcmp(s->tables[i]->shape->key, key) == 0)
 			return s->tables[i];
 	return NULL;
 }
@@ -258,18 +254,18 @@ const struct xsp_report_table *xsp_report_table_at(const struct xsp_report_secti
 
 const char *xsp_report_table_key(const struct xsp_report_table *t)
 {
-	return t->key;
+	return t->shape->key;
 }
 
 const char *xsp_report_table_title(const struct xsp_report_table *t)
 {
-	return t->title;
+	return t->shape->title;
 }
 
 size_t xsp_report_columns(const struct xsp_report_table *t, const struct xsp_report_column **out)
 {
-	*out = t->columns;
-	return t->column_count;
+	*out = t->shape->columns;
+	return t->shape->count;
 }
 
 size_t xsp_report_row_count(const struct xsp_report_table *t)
@@ -279,7 +275,7 @@ size_t xsp_report_row_count(const struct xsp_report_table *t)
 
 const struct xsp_cell *xsp_report_row_at(const struct xsp_report_table *t, size_t index)
 {
-	return t->cells + index * t->column_count;
+	return t->cells + index * t->shape->count;
 }
 
 size_t xsp_report_findings(const struct xsp_report *r, const struct xsp_report_found **out)

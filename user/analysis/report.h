@@ -56,6 +56,25 @@ struct xsp_report_column {
 	bool identity; /* names the row: `compare` joins rows by these */
 };
 
+/*
+ * A table that a report may have. Its keys and its columns are part of the format: `--json-schema` tells of all of them
+ * (report_schema.c), by what XSP_REPORT_SHAPE() puts on a list that the linker gathers.
+ */
+struct xsp_report_shape {
+	const char *section, *key, *title; /* constants, as columns are */
+	const struct xsp_report_column *columns;
+	size_t count;
+};
+/* Before `*const name[] = {&shape, ...}`; `verb`: analyze or compare. */
+#define XSP_REPORT_LISTED(verb)                                                                    \
+	__attribute__((section("xsp_report_" #verb), used,                                         \
+		       aligned(sizeof(void *)))) static const struct xsp_report_shape
+/* Defines a shape by the array of its columns. */
+#define XSP_REPORT_SHAPE(verb, name, section, key, title, columns)                                 \
+	static const struct xsp_report_shape name = {section, key, title, columns,                 \
+						     sizeof(columns) / sizeof((columns)[0])};      \
+	XSP_REPORT_LISTED(verb) *const name##_listed[] = {&name}
+
 enum xsp_severity { XSP_SEVERITY_LOW, XSP_SEVERITY_MEDIUM, XSP_SEVERITY_HIGH };
 
 /* What a rule found. Figures that prove it are values with keys, like those of a section. */
@@ -89,9 +108,9 @@ void xsp_report_value(struct xsp_report_section *s, const char *key, const char 
 		      enum xsp_unit unit, struct xsp_cell value);
 /* A line of text for people: what the figures leave out, and why. */
 void xsp_report_note(struct xsp_report_section *s, const char *text);
-struct xsp_report_table *xsp_report_table(struct xsp_report_section *s, const char *key,
-					  const char *title,
-					  const struct xsp_report_column *columns, size_t count);
+/* That of the shape, which is made if need be. */
+struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
+					  const struct xsp_report_shape *shape);
 void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells);
 /* The finding's own figures follow by xsp_report_value() on what is returned. */
 struct xsp_report_section *xsp_report_finding(struct xsp_report *r,
@@ -141,6 +160,10 @@ const char *xsp_unit_name(enum xsp_unit unit); /* "ns", "bytes", ... */
 
 /* ---- writing ---- */
 
+/* What the JSON calls itself; its version is changed with what older readers would take wrongly. */
+#define XSP_REPORT_JSON "xsptrace report"
+#define XSP_REPORT_VERSION 1
+
 struct xsp_report_how {
 	size_t top; /* rows of a table; 0: all */
 	int width; /* of a terminal; 0: it is none, names are never cut */
@@ -150,5 +173,8 @@ struct xsp_report_how {
 int xsp_report_write_text(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 int xsp_report_write_json(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 int xsp_report_write_csv(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
+/* A JSON Schema (draft 2020-12) of what xsp_report_write_json() makes of the reports of a verb: analyze or compare. The
+ * same. */
+int xsp_report_write_schema(const char *verb, FILE *f);
 
 #endif

@@ -6,8 +6,6 @@
 
 #include "base/json_writer.h"
 
-#define VERSION 1 /* changed with what older readers would take wrongly */
-
 static void put_cell(struct xsp_json_writer *j, const char *key, const struct xsp_cell *cell)
 {
 	if (cell->kind == XSP_CELL_INTEGER)
@@ -112,8 +110,8 @@ int xsp_report_write_json(const struct xsp_report *r, FILE *f, const struct xsp_
 	const size_t count = xsp_report_findings(r, &findings);
 
 	xsp_json_begin(&j, NULL, '{');
-	xsp_json_text(&j, "format", "xsptrace report");
-	xsp_json_number(&j, "version", VERSION);
+	xsp_json_text(&j, "format", XSP_REPORT_JSON);
+	xsp_json_number(&j, "version", XSP_REPORT_VERSION);
 	xsp_json_begin(&j, "findings", '[');
 	for (size_t i = 0; i < count; i++)
 		put_finding(&j, &findings[i]);

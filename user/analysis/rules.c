@@ -116,9 +116,9 @@ int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds)
 		{"findings", "findings", XSP_UNIT_COUNT, false},
 		{"needs", "no data: it needs", XSP_UNIT_TEXT, false},
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "rules", "rules", "what was looked for", columns);
 	struct xsp_report_table *t =
-		xsp_report_table(xsp_report_section(c->report, "rules", "Rules"), "rules",
-				 "what was looked for", columns, 4);
+		xsp_report_table(xsp_report_section(c->report, "rules", "Rules"), &shape);
 	const struct xsp_report_found *all;
 	int rc = xsp_rules_prepare(c);
 

@@ -197,7 +197,23 @@ struct loader {
 	const char *name; /* of what took most */
 	uint64_t cpu_ns;
 	bool cpu_known;
+	uint64_t workers_ns, files_ns; /* of it, waited; 0 without --waits */
 };
+
+/* What its workers hand on comes through pipes and queues, at which it polls with a timeout; with pin_memory a thread of its own
+ * stands between. */
+static void add_waits(const struct xsp_call_sites *sites, struct loader *l)
+{
+	static const uint8_t of_workers[] = {XSP_WAIT_LOCK, XSP_WAIT_POLL, XSP_WAIT_PIPE,
+					     XSP_WAIT_NETWORK};
+	static const uint8_t of_files[] = {XSP_WAIT_FILE, XSP_WAIT_DISK, XSP_WAIT_FAULT};
+	const uint64_t *waits = xsp_call_sites_loader_waits(sites);
+
+	for (size_t i = 0; i < sizeof(of_workers); i++)
+		l->workers_ns += waits[of_workers[i]];
+	for (size_t i = 0; i < sizeof(of_files); i++)
+		l->files_ns += waits[of_files[i]];
+}
 
 static int loader_of(const struct xsp_rule_context *c, struct loader *l)
 {
@@ -208,6 +224,7 @@ static int loader_of(const struct xsp_rule_context *c, struct loader *l)
 	struct xsp_call_place *places = xsp_call_sites_places(sites, 1U << XSP_SITE_LOADER, &count);
 
 	*l = (struct loader){.cpu_known = true};
+	add_waits(sites, l);
 	for (size_t i = 0; places != NULL && i < count; i++) {
 		xsp_call_place_add(&l->sum, &places[i]);
 		if (i == 0)
@@ -229,9 +246,16 @@ static const char *loader_advice(const struct loader *l)
 		return "give the DataLoader (more) workers (num_workers), persistent_workers and "
 		       "prefetch_factor, or make its __getitem__ and collate_fn cheaper; --waits "
 		       "shows whether it waits or computes";
-	return 2 * l->cpu_ns > l->sum.site.total_ns
-		       ? "the DataLoader computes in the training thread itself: give it workers "
-			 "(num_workers), or make its __getitem__ and collate_fn cheaper"
+	if (2 * l->cpu_ns > l->sum.site.total_ns)
+		return "the DataLoader computes in the training thread itself: give it workers "
+		       "(num_workers), or make its __getitem__ and collate_fn cheaper";
+	if (2 * l->workers_ns > l->sum.site.total_ns)
+		return "the training thread waits for the DataLoader's workers: give it more of "
+		       "them (num_workers), a larger prefetch_factor, or make its __getitem__ "
+		       "and collate_fn cheaper";
+	return 2 * l->files_ns > l->sum.site.total_ns
+		       ? "the DataLoader reads files in the training thread itself: give it "
+			 "workers (num_workers), or faster storage"
 		       : "the DataLoader waits for its workers or for files: give it more workers "
 			 "(num_workers), a larger prefetch_factor, faster storage, or make its "
 			 "__getitem__ cheaper";
@@ -262,6 +286,12 @@ static void find_loader(const struct xsp_rule_context *c, const struct loader *l
 	xsp_report_value(f, "cpu_ns", "of it on CPU", XSP_UNIT_NS,
 			 l->cpu_known ? xsp_cell_integer(l->cpu_ns) : xsp_cell_text(NULL));
 	xsp_report_value(f, "max_ns", "longest", XSP_UNIT_NS, xsp_cell_integer(sum->longest_ns));
+	if (!xsp_timeline_has_waits(c->timeline))
+		return;
+	xsp_report_value(f, "workers_ns", "of it waiting for its workers", XSP_UNIT_NS,
+			 xsp_cell_integer(l->workers_ns));
+	xsp_report_value(f, "files_ns", "of it waiting for files", XSP_UNIT_NS,
+			 xsp_cell_integer(l->files_ns));
 }
 
 int xsp_rule_loader(const struct xsp_rule_context *c)

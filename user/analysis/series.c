@@ -371,6 +371,8 @@ static int take_step(void *ctx, const struct xsp_step *step)
 	struct xsp_series *s = ctx;
 	uint64_t inside = 0;
 
+	if (step->warm_up)
+		return 0;
 	s->steps_in[piece_at(s, step->end_ns)]++;
 	if (s->step_count++ % s->stride != 0)
 		return 0;

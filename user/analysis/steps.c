@@ -35,12 +35,6 @@ void xsp_steps_each(struct xsp_steps *s, int (*each)(void *ctx, const struct xsp
 	s->each_ctx = ctx;
 }
 
-void xsp_steps_tell(struct xsp_steps *s, xsp_step_fn fn, void *ctx)
-{
-	s->told = fn;
-	s->told_ctx = ctx;
-}
-
 static void free_track(struct track *k)
 {
 	for (size_t i = 0; i < k->first_count; i++)
@@ -268,7 +262,10 @@ static int tell_each(const struct xsp_steps *s, const struct track *k, struct st
 
 	if (s->each == NULL || rc < 0)
 		return rc;
-	return s->each(s->each_ctx, &(struct xsp_step){.start_ns = step->start_ns,
+	return s->each(s->each_ctx, &(struct xsp_step){.pid = k->pid,
+						       .warm_up = step->warm_up,
+						       .number = step->number,
+						       .start_ns = step->start_ns,
 						       .end_ns = step->end_ns,
 						       .shares = step->shares,
 						       .share_count = step->share_count});
@@ -373,8 +370,6 @@ static int take_marker(struct xsp_steps *s, struct track *k, const struct xsp_sp
 		note_wanted(s, &step);
 	if (whole && inside)
 		rc = end_step(s, k, &step);
-	if (rc == 0 && whole && inside && s->told != NULL)
-		rc = s->told(s->told_ctx, k->pid, step.number, step.start_ns, step.end_ns);
 	begin_anew(k);
 	k->begun = ended;
 	k->begin_ns = span->end_ns;
@@ -490,13 +485,13 @@ static int end_track(struct xsp_steps *s, struct figures *f, struct track *k)
 		struct step *step = &k->first[i];
 		warm_up = warm_up && step_length(step) / 2 > median;
 		step->warm_up = warm_up;
+		rc = tell_each(s, k, step);
 		if (warm_up)
 			continue;
-		rc = fold_first(k, step);
+		if (rc == 0)
+			rc = fold_first(k, step);
 		if (rc == 0)
 			rc = count_step(f, k, step);
-		if (rc == 0)
-			rc = tell_each(s, k, step);
 		if (rc < 0)
 			return rc;
 		rc = rank(f, k, step);

@@ -22,11 +22,6 @@ void xsp_steps_free(struct xsp_steps *s);
 /* Before the run: only spans of this name, or of this name and a number, are steps. Kept by reference. */
 void xsp_steps_mark(struct xsp_steps *s, const char *marker);
 
-/* Before the run: who is told of each step that was recorded whole, as it ends. 0 or a negative errno. */
-typedef int (*xsp_step_fn)(void *ctx, uint32_t pid, uint64_t number, uint64_t start_ns,
-			   uint64_t end_ns);
-void xsp_steps_tell(struct xsp_steps *s, xsp_step_fn fn, void *ctx);
-
 /* Before the run: does the capture have a name that marks steps? Else spans need not be told. (Without memory it
  * has; the run then says so.) */
 bool xsp_steps_expected(struct xsp_steps *s);
@@ -42,15 +37,17 @@ struct xsp_timeline_sink xsp_steps_sink(struct xsp_steps *s);
 size_t xsp_steps_stem(const struct xsp_steps *s, const char *name);
 
 /*
- * Before the run: `each` is told of every step that counts, as it ends, and of the first ones behind the run, when it is
- * known which of them are warm-up. Shares are by the names that xsp_steps_span() was given. 0 or a negative errno.
+ * Before the run: `each` is told of every step that was recorded whole, as it ends, and of the first ones behind the run,
+ * when it is known which of them are warm-up. Shares are by the names that xsp_steps_span() was given. 0 or a negative errno.
  */
 struct xsp_step_share {
 	xsp_name_id name;
 	uint64_t calls, self_ns; /* self_ns: of calls with a duration */
 };
 struct xsp_step {
-	uint64_t start_ns, end_ns;
+	uint32_t pid;
+	bool warm_up; /* it is in no figure */
+	uint64_t number, start_ns, end_ns;
 	const struct xsp_step_share *shares;
 	size_t share_count;
 };

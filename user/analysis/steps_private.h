@@ -74,8 +74,6 @@ struct xsp_steps {
 	struct track *last[MARKS];
 	struct figures figures[MARKS];
 	char end_title[80];
-	xsp_step_fn told;
-	void *told_ctx;
 	bool ended;
 	int (*each)(void *ctx, const struct xsp_step *step); /* or NULL */
 	void *each_ctx;

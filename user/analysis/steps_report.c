@@ -143,9 +143,9 @@ static int put_slowest(const struct xsp_steps *s, uint64_t from_ns, struct xsp_r
 		{"thread", "thread", XSP_UNIT_TEXT, false},
 		{"longer", "what took longer than in the mean", XSP_UNIT_TEXT, false},
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "steps", "slowest", "the slowest steps", columns);
 	const struct figures *f = &s->figures[xsp_steps_how(s)];
-	struct xsp_report_table *t =
-		xsp_report_table(out, "slowest", "the slowest steps", columns, 6);
+	struct xsp_report_table *t = xsp_report_table(out, &shape);
 
 	for (size_t i = 0; i < f->slowest_count; i++) {
 		const struct step *step = &f->slowest[i];
@@ -176,8 +176,8 @@ static void put_threads(const struct xsp_steps *s, struct xsp_report_section *ou
 		{"max_ns", "max", XSP_UNIT_NS, false},
 		{"calls_per_step", "calls a step", XSP_UNIT_COUNT, false},
 	};
-	struct xsp_report_table *t =
-		xsp_report_table(out, "threads", "steps by thread", columns, 5);
+	XSP_REPORT_SHAPE(analyze, shape, "steps", "threads", "steps by thread", columns);
+	struct xsp_report_table *t = xsp_report_table(out, &shape);
 
 	for (size_t i = 0; i < s->track_count; i++) {
 		const struct track *k = s->tracks[i];

@@ -112,18 +112,21 @@ static int find_row(struct xsp_summary *s, xsp_name_id id, xsp_name_id *row)
 	return asprintf(&n->text, "%.*s*", (int)stem, name) < 0 ? -ENOMEM : 0;
 }
 
-static int row_of(struct xsp_summary *s, xsp_name_id id, xsp_name_id *row)
+static int learn_rows(struct xsp_summary *s, xsp_name_id id)
 {
 	int rc = 0;
 
-	if (id < s->row_of_count) {
-		*row = s->row_of[id];
-		return 0;
-	}
 	if (xsp_grow(&s->row_of, &s->row_of_capacity, (size_t)id + 1) < 0)
 		return -ENOMEM;
 	for (; rc == 0 && s->row_of_count <= id; s->row_of_count++)
 		rc = find_row(s, (xsp_name_id)s->row_of_count, &s->row_of[s->row_of_count]);
+	return rc;
+}
+
+static inline int row_of(struct xsp_summary *s, xsp_name_id id, xsp_name_id *row)
+{
+	const int rc = id < s->row_of_count ? 0 : learn_rows(s, id);
+
 	*row = rc == 0 ? s->row_of[id] : 0;
 	return rc;
 }

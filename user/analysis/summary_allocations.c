@@ -452,11 +452,12 @@ static void report_pools(const struct xsp_summary_allocations *a,
 		{"allocations", "allocations", XSP_UNIT_COUNT, false},
 		{"frees", "frees", XSP_UNIT_COUNT, false},
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "memory", "pools", "allocated since the recording began",
+			 columns);
 	const struct xsp_cell none = xsp_cell_text(NULL);
 	const struct xsp_memory_use *uses;
 	const size_t n = xsp_timeline_memory(a->timeline, &uses);
-	struct xsp_report_table *t = xsp_report_table(
-		section, "pools", "allocated since the recording began", columns, 6);
+	struct xsp_report_table *t = xsp_report_table(section, &shape);
 
 	for (size_t i = 0; i < n; i++) {
 		char pool[80];
@@ -487,6 +488,8 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 		{"growth_low", "at least (95%)", XSP_UNIT_BYTES_PER_SECOND, false},
 		{"growth_high", "at most", XSP_UNIT_BYTES_PER_SECOND, false},
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "memory", "sites",
+			 "PyTorch's memory, by where it was allocated", columns);
 	const struct xsp_cell none = xsp_cell_text(NULL);
 	struct xsp_allocation_site *all = a != NULL ? rank(a, by_alive) : NULL;
 
@@ -494,8 +497,7 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 		return a == NULL ? 0 : -ENOMEM;
 	struct xsp_report_section *section = xsp_report_section(report, "memory", "Memory");
 	report_pools(a, section);
-	struct xsp_report_table *t = xsp_report_table(
-		section, "sites", "PyTorch's memory, by where it was allocated", columns, 8);
+	struct xsp_report_table *t = xsp_report_table(section, &shape);
 	for (size_t i = 0; i < a->count; i++) {
 		const struct xsp_slope *slope = &all[i].slope;
 		/* of most places all is given back again and again */

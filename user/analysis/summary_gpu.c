@@ -410,34 +410,6 @@ bool xsp_summary_gpu_called(const struct xsp_summary_gpu *g)
 	return g->calls > 0;
 }
 
-static void report_kernels(struct xsp_summary_gpu *g, struct xsp_report_section *section)
-{
-	static const struct xsp_report_column columns[] = {
-		{"name", "kernel", XSP_UNIT_TEXT, true},
-		{"calls", "launches", XSP_UNIT_COUNT, false},
-		{"total_ns", "total", XSP_UNIT_NS, false},
-		{"mean_ns", "mean", XSP_UNIT_NS, false},
-		{"max_ns", "max", XSP_UNIT_NS, false},
-	};
-	struct xsp_report_table *t = xsp_report_table(section, "kernels", "kernels", columns, 5);
-
-	if (g->kernel_count > 0)
-		qsort(g->kernels, g->kernel_count, sizeof(*g->kernels), by_total);
-	for (size_t i = 0; i < g->kernel_count; i++) {
-		const struct kernel *k = &g->kernels[i];
-		const bool whole = k->whole > 0;
-		const struct xsp_cell none = xsp_cell_text(NULL);
-		const struct xsp_cell cells[] = {
-			xsp_cell_text(k->name),
-			xsp_cell_integer(k->calls),
-			xsp_cell_integer(k->total_ns),
-			whole ? xsp_cell_integer(k->whole_ns / k->whole) : none,
-			whole ? xsp_cell_integer(k->max_ns) : none,
-		};
-		xsp_report_row(t, cells);
-	}
-}
-
 void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_report *report)
 {
 	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
@@ -463,5 +435,4 @@ void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_report *report
 			 xsp_cell_integer(c->activities[XSP_GPU_IS_MEMCPY]));
 	xsp_report_value(section, "copied_bytes", "... in all", XSP_UNIT_BYTES,
 			 xsp_cell_integer(g->bytes));
-	report_kernels(g, section);
 }

@@ -180,13 +180,14 @@ void xsp_summary_memory_report(struct xsp_summary_memory *m, const struct xsp_ca
 		{"anonymous_bytes", "of it anonymous", XSP_UNIT_BYTES, false},
 		{"swapped_bytes", "swapped out", XSP_UNIT_BYTES, false},
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "memory", "processes", "resident memory of processes",
+			 columns);
 
 	if (m == NULL || m->count == 0)
 		return;
 	qsort(m->processes, m->count, sizeof(*m->processes), by_peak);
 	struct xsp_report_table *t =
-		xsp_report_table(xsp_report_section(report, "memory", "Memory"), "processes",
-				 "resident memory of processes", columns, 7);
+		xsp_report_table(xsp_report_section(report, "memory", "Memory"), &shape);
 	for (size_t i = 0; i < m->count; i++) {
 		const struct process *p = &m->processes[i];
 		const struct xsp_capture_process *d = definition(r, p->pid);

@@ -489,14 +489,15 @@ int xsp_summary_python_report(struct xsp_summary_python *s, struct xsp_report *r
 		{"self_ns", "self", XSP_UNIT_NS, false},
 		{"share", "share of self", XSP_UNIT_SHARE, false},
 	};
+	XSP_REPORT_SHAPE(analyze, modules, "python", "modules", "by torch.nn.Module", columns);
+	XSP_REPORT_SHAPE(analyze, lines, "python", "lines", "by line that called", columns);
 	int rc = s != NULL ? end(s) : 0;
 
 	if (rc < 0 || s == NULL || s->count == 0)
 		return rc;
 	struct xsp_report_section *section =
 		xsp_report_section(report, "python", "Spans by line of Python and by module");
-	struct xsp_report_table *t =
-		xsp_report_table(section, "lines", "by line that called", columns, 5);
+	struct xsp_report_table *t = xsp_report_table(section, &lines);
 	for (size_t i = 0; i < s->line_count; i++) {
 		char text[XSP_PYTHON_LINE_MAX] = "[not known]";
 		struct xsp_python_line l;
@@ -506,7 +507,7 @@ int xsp_summary_python_report(struct xsp_summary_python *s, struct xsp_report *r
 	}
 	report_rest(s, t, &s->lineless, "[no line of Python]");
 	sort(s, 0);
-	t = xsp_report_table(section, "modules", "by torch.nn.Module", columns, 5);
+	t = xsp_report_table(section, &modules);
 	for (size_t i = 0; i < s->module_count; i++)
 		report_row(s, t, &s->modules[i]->self, &s->modules[i]->total, s->modules[i]->path);
 	if (s->module_count > 0)

@@ -72,12 +72,14 @@ static void put_names(struct xsp_summary *s, const struct xsp_steps_figures *ste
 		{"unfinished", "unfinished", XSP_UNIT_COUNT, false},
 		{"unwound", "unwound", XSP_UNIT_COUNT, false},
 	};
+	XSP_REPORT_SHAPE(
+		analyze, shape, "operations", "operations",
+		"by self time; totals count recursion once, calls without an end are in no time",
+		columns);
 	const struct xsp_summary_row *rows;
 	const size_t count = xsp_summary_rows(s, &rows);
-	struct xsp_report_table *t = xsp_report_table(
-		xsp_report_section(report, "operations", "Operations"), "operations",
-		"by self time; totals count recursion once, calls without an end are in no time",
-		columns, sizeof(columns) / sizeof(columns[0]));
+	struct xsp_report_table *t =
+		xsp_report_table(xsp_report_section(report, "operations", "Operations"), &shape);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct xsp_summary_row *r = &rows[i];

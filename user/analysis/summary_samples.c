@@ -267,7 +267,7 @@ void xsp_summary_samples_json(struct xsp_summary_samples *s, struct xsp_json_wri
 }
 
 static void report_places(const struct xsp_summary_samples *s, struct places *p,
-			  struct xsp_report_section *section, const char *key, const char *title)
+			  struct xsp_report_section *section, bool functions)
 {
 	static const struct xsp_report_column columns[] = {
 		{"name", "where", XSP_UNIT_TEXT, true},
@@ -277,7 +277,10 @@ static void report_places(const struct xsp_summary_samples *s, struct places *p,
 		{"share_off", "+- (95%)", XSP_UNIT_SHARE, false},
 		{"file", "in", XSP_UNIT_TEXT, true},
 	};
-	struct xsp_report_table *t = xsp_report_table(section, key, title, columns, 6);
+	XSP_REPORT_SHAPE(analyze, of_functions, "samples", "functions", "functions", columns);
+	XSP_REPORT_SHAPE(analyze, of_lines, "samples", "lines", "lines of Python", columns);
+	struct xsp_report_table *t =
+		xsp_report_table(section, functions ? &of_functions : &of_lines);
 
 	if (p->count > 0)
 		qsort(p->list, p->count, sizeof(*p->list), by_time);
@@ -309,6 +312,6 @@ void xsp_summary_samples_report(struct xsp_summary_samples *s, struct xsp_report
 			 xsp_cell_integer(s->ns));
 	xsp_report_value(section, "kernel_ns", "... in the kernel", XSP_UNIT_NS,
 			 xsp_cell_integer(s->kernel_ns));
-	report_places(s, &s->functions, section, "functions", "functions");
-	report_places(s, &s->lines, section, "lines", "lines of Python");
+	report_places(s, &s->functions, section, true);
+	report_places(s, &s->lines, section, false);
 }

@@ -100,9 +100,9 @@ static void report_rows(const struct xsp_value_rows *r, const struct xsp_timelin
 		{"max", "max", XSP_UNIT_NUMBER, false},
 		{"not_finite", "not finite", XSP_UNIT_COUNT, false},
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "values", "values", "values", columns);
 	struct xsp_report_table *table = xsp_report_table(
-		xsp_report_section(report, "values", "Values that the program tells"), "values",
-		"values", columns, sizeof(columns) / sizeof(columns[0]));
+		xsp_report_section(report, "values", "Values that the program tells"), &shape);
 
 	for (size_t i = 0; i < r->count; i++) {
 		const struct xsp_value_row *row = &r->rows[i];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 #include "base/u64map.h"
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
@@ -257,15 +258,9 @@ size_t xsp_waits_spots(const struct xsp_summary_waits *w, uint32_t owner, bool o
 		       const struct spot **spots)
 {
 	const struct spot wanted = {.owner = owner, .of_lock = of_lock, .ns = UINT64_MAX};
-	size_t low = 0, high = w->spot_count, n = 0;
+	size_t low = 0, n = 0;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (by_owner(&w->spots[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, w->spot_count, i, by_owner(&w->spots[i], &wanted) < 0);
 	*spots = w->spots + low;
 	while (low + n < w->spot_count && w->spots[low + n].owner == owner &&
 	       w->spots[low + n].of_lock == of_lock)

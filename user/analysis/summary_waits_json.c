@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "catalog/wait_reasons.h"
 
 #define PLACES_SHOWN 10 /* of a thread, of a lock */
@@ -125,17 +126,11 @@ static void put_lock(struct xsp_json_writer *j, const struct xsp_summary_waits *
 	const uint32_t index = (uint32_t)(l - w->locks);
 	const struct spot *spots;
 	const size_t n = xsp_waits_spots(w, index, true, &spots);
-	size_t first = 0, last = w->people_count;
+	size_t first = 0, last;
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(w->timeline, l->pid);
 	char address[24];
 
-	while (first < last) {
-		const size_t middle = first + (last - first) / 2;
-		if (people[middle]->lock < index)
-			first = middle + 1;
-		else
-			last = middle;
-	}
+	XSP_LOWER_BOUND(first, w->people_count, i, people[i]->lock < index);
 	for (last = first; last < w->people_count && people[last]->lock == index; last++)
 		;
 	snprintf(address, sizeof(address), "0x%" PRIx64, l->address);

@@ -21,9 +21,10 @@ static void put_threads(const struct xsp_summary_waits *w, struct xsp_report_sec
 		{"blocked_ns", "blocked", XSP_UNIT_NS, false},
 		{"reasons", "in", XSP_UNIT_TEXT, false},
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "threads", "threads", "threads", columns);
 	const struct xsp_thread_times *times;
 	const size_t count = xsp_timeline_times(w->timeline, &times);
-	struct xsp_report_table *t = xsp_report_table(section, "threads", "threads", columns, 7);
+	struct xsp_report_table *t = xsp_report_table(section, &shape);
 
 	for (size_t i = 0; i < count; i++) {
 		char reasons[256];
@@ -74,10 +75,10 @@ static int put_locks(const struct xsp_summary_waits *w, struct xsp_report_sectio
 		{"max_ns", "longest", XSP_UNIT_NS, false},
 		{"holder", "held most by", XSP_UNIT_TEXT, false},
 	};
+	XSP_REPORT_SHAPE(analyze, shape, "threads", "locks",
+			 "locks; without a holder: condition variables and their like", columns);
 	const struct lock **locks = xsp_waits_locks(w);
-	struct xsp_report_table *t = xsp_report_table(
-		section, "locks", "locks; without a holder: condition variables and their like",
-		columns, 6);
+	struct xsp_report_table *t = xsp_report_table(section, &shape);
 
 	if (locks == NULL)
 		return -ENOMEM;

@@ -63,6 +63,17 @@ char *xsp_utf8_put(char *out, uint32_t p)
 	return out;
 }
 
+/* `put` for each character. */
+static inline char *put_each(char *out, const char *text, size_t length,
+			     char *(*put)(char *out, uint32_t point))
+{
+	uint32_t point;
+
+	for (size_t i = 0; i < length; out = put(out, point))
+		i += xsp_utf8_next(text + i, length - i, &point);
+	return out;
+}
+
 static char *put_text(char *out, const char *text)
 {
 	size_t n = strlen(text);
@@ -100,18 +111,16 @@ static char *put_json_ascii(char *out, unsigned c)
 	return put_json_number(out, c);
 }
 
+static char *put_json(char *out, uint32_t point)
+{
+	return point < 0x80					    ? put_json_ascii(out, point)
+	       : point < 0x10000 && xsp_is_invisible_control(point) ? put_json_number(out, point)
+								    : xsp_utf8_put(out, point);
+}
+
 char *xsp_json_escape(char *out, const char *text, size_t length)
 {
-	uint32_t point;
-
-	for (size_t i = 0, used; i < length; i += used) {
-		used = xsp_utf8_next(text + i, length - i, &point);
-		out = point < 0x80 ? put_json_ascii(out, point)
-		      : point < 0x10000 && xsp_is_invisible_control(point)
-			      ? put_json_number(out, point)
-			      : xsp_utf8_put(out, point);
-	}
-	return out;
+	return put_each(out, text, length, put_json);
 }
 
 static char *put_xml(char *out, uint32_t point)
@@ -141,13 +150,7 @@ static char *put_xml(char *out, uint32_t point)
 
 char *xsp_xml_escape(char *out, const char *text, size_t length)
 {
-	uint32_t point;
-
-	for (size_t i = 0, used; i < length; i += used) {
-		used = xsp_utf8_next(text + i, length - i, &point);
-		out = put_xml(out, point);
-	}
-	return out;
+	return put_each(out, text, length, put_xml);
 }
 
 static char *escaped(char *(*escape)(char *, const char *, size_t), const char *text,
@@ -182,13 +185,7 @@ char *xsp_xml_escaped(const char *text, size_t *length)
 
 static char *clean(char *out, const char *text, size_t length)
 {
-	uint32_t point;
-
-	for (size_t i = 0, used; i < length; i += used) {
-		used = xsp_utf8_next(text + i, length - i, &point);
-		out = xsp_utf8_put(out, point);
-	}
-	return out;
+	return put_each(out, text, length, xsp_utf8_put);
 }
 
 char *xsp_utf8_cleaned(const char *text, size_t *length)

@@ -15,7 +15,6 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/grow.h"
 
@@ -41,11 +40,6 @@ struct xsp_capture_writer {
 	uint32_t records;
 	struct open_chunk rings[RINGS];
 };
-
-uint32_t xsp_capture_crc(const void *data, size_t size)
-{
-	return (uint32_t)crc32_z(0, data, size);
-}
 
 static uint64_t clock_now(clockid_t clock)
 {

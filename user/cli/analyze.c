@@ -39,6 +39,7 @@ static const char usage[] =
 	"step\n"
 	"                       (default: batch_size)\n"
 	"      --top N|all      rows of each table (default: 20 in text, else all)\n"
+	"      --json-schema    instead of a report: the JSON Schema of --format json\n"
 	"  -q, --quiet          no progress\n"
 	"\n";
 static const char example[] =
@@ -128,7 +129,7 @@ static int take_options(struct options *o, int argc, char **argv, struct xsp_err
 		rc = take_option(o, code, argv, err);
 	if (rc < 0 || o->output.help)
 		return rc;
-	if (optind >= argc)
+	if (optind >= argc && o->output.schema == NULL)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "no capture file given: see xsptrace analyze --help");
 	return xsp_report_output_choose(&o->output, err);
@@ -147,8 +148,9 @@ static void print_help(void)
 	fputs(example, stdout);
 }
 
-/* A sink of its own: shows how far it is, at most five times a second. */
-struct progress {
+/* A capture being read: how far it is, is shown now and then. */
+struct reading {
+	const struct options *options;
 	struct xsp_capture_reader *reader;
 	uint64_t spans;
 	bool shown;
@@ -156,14 +158,37 @@ struct progress {
 
 static int show_progress(void *ctx, const struct xsp_span *span)
 {
-	struct progress *p = ctx;
+	struct reading *r = ctx;
 
 	(void)span;
-	if (++p->spans % (1 << 20) != 0)
+	if (++r->spans % (1 << 20) != 0)
 		return 0;
-	p->shown = true;
-	fprintf(stderr, "\ranalysing: %3.0f%%\033[K", 100 * xsp_capture_progress(p->reader));
+	r->shown = true;
+	fprintf(stderr, "\ranalysing: %3.0f%%\033[K", 100 * xsp_capture_progress(r->reader));
 	return 0;
+}
+
+static int begin_reading(void *ctx, struct xsp_timeline *t, struct xsp_timeline_sink *sinks,
+			 size_t *count, struct xsp_error *err)
+{
+	const struct reading *r = ctx;
+
+	(void)t;
+	(void)err;
+	if (!r->options->output.quiet && isatty(STDERR_FILENO))
+		sinks[(*count)++] = (struct xsp_timeline_sink){.ctx = ctx, .span = show_progress};
+	return 0;
+}
+
+static int end_reading(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
+{
+	const struct xsp_cut_options *cut = &((const struct reading *)ctx)->options->cut;
+	const struct xsp_timeline_counts *counts = xsp_timeline_counts(t);
+
+	return cut->cut.pattern_count == 0 || counts->spans + counts->values > 0
+		       ? 0
+		       : xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
+				       "%.400s: no span of the capture is left", cut->text);
 }
 
 static bool fails(const struct xsp_report *report, int least)
@@ -178,7 +203,6 @@ static int analyze(struct options *o, const char *path, struct xsp_report *repor
 		   struct xsp_error *err)
 {
 	struct xsp_capture_reader *reader = NULL;
-	struct xsp_timeline_counts counts = {.spans = 1};
 	const struct xsp_input_options input = {.progress =
 							!o->output.quiet && isatty(STDERR_FILENO)};
 	int rc = xsp_input_open(path, &input, &reader, err);
@@ -186,24 +210,18 @@ static int analyze(struct options *o, const char *path, struct xsp_report *repor
 	if (rc == 0)
 		rc = xsp_cut_resolve(&o->cut, reader, err);
 	if (rc == 0) {
-		struct progress progress = {.reader = reader};
-		const struct xsp_timeline_sink watch = {.ctx = &progress, .span = show_progress};
+		struct reading reading = {.options = o, .reader = reader};
 		const struct xsp_analyze_options how = {
 			.cut = o->cut.given ? &o->cut.cut : NULL,
 			.step = o->cut.step,
 			.batch = o->batch,
 			.thresholds = o->thresholds,
-			.watch = !o->output.quiet && isatty(STDERR_FILENO) ? &watch : NULL,
-			.counts = &counts,
+			.beside = {&reading, begin_reading, end_reading},
 		};
 		rc = xsp_analyze(reader, &how, report, err);
-		if (progress.shown)
+		if (reading.shown)
 			fputs("\r\033[K", stderr);
 	}
-	if (rc == 0 && o->cut.given && counts.spans + counts.values == 0 &&
-	    o->cut.cut.pattern_count > 0)
-		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
-				   "%.400s: no span of the capture is left", o->cut.text);
 	xsp_capture_close(reader);
 	return rc;
 }
@@ -226,6 +244,17 @@ static int analyze_job(const struct options *o, char **paths, size_t count,
 	return rc;
 }
 
+static int analyze_all(struct options *o, char **paths, size_t count, struct xsp_report **report,
+		       struct xsp_error *err)
+{
+	int rc = xsp_report_new(report);
+
+	if (rc < 0)
+		return rc;
+	return xsp_capture_files_several(paths, count) ? analyze_job(o, paths, count, *report, err)
+						       : analyze(o, paths[0], *report, err);
+}
+
 int xsp_cmd_analyze(int argc, char **argv)
 {
 	struct options o = {.fail_on = -1,
@@ -245,18 +274,14 @@ int xsp_cmd_analyze(int argc, char **argv)
 		print_help();
 		goto out;
 	}
-	if (rc == 0)
-		rc = xsp_report_new(&report);
-	if (rc == 0)
-		rc = xsp_capture_files_several(argv + optind, (size_t)(argc - optind))
-			     ? analyze_job(&o, argv + optind, (size_t)(argc - optind), report, &err)
-			     : analyze(&o, argv[optind], report, &err);
+	if (rc == 0 && o.output.schema == NULL)
+		rc = analyze_all(&o, argv + optind, (size_t)(argc - optind), &report, &err);
 	if (rc == 0)
 		rc = xsp_report_output_write(&o.output, report, &err);
 	if (rc < 0) {
 		xsp_error_set(&err, rc, XSP_STATUS_FAILED, "%s", strerror(-rc));
 		status = xsp_say_error(&err);
-	} else if (fails(report, o.fail_on)) {
+	} else if (report != NULL && fails(report, o.fail_on)) {
 		status = XSP_STATUS_FOUND;
 	}
 out:

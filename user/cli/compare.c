@@ -44,6 +44,7 @@ static const char usage[] =
 	"      --fail-on LIST   exit status 10 if there is any of: slower, memory, new-bottleneck\n"
 	"      --weight W       what .svg and .folded add up: wall, cpu, off-cpu, samples\n"
 	"      --top N|all      rows of each table (default: 20 in text, else all)\n"
+	"      --json-schema    instead of a report: the JSON Schema of --format json\n"
 	"  -q, --quiet          no progress\n"
 	"\n";
 static const char example[] =
@@ -255,7 +256,8 @@ static int take_arguments(struct comparing *c, int argc, char **argv, struct xsp
 		rc = take_option(c, code, argv, err);
 	if (rc < 0 || c->output.help)
 		return rc;
-	rc = take_sides(c, argv + optind, argc - optind, err);
+	if (c->output.schema == NULL)
+		rc = take_sides(c, argv + optind, argc - optind, err);
 	return rc < 0 ? rc : xsp_report_output_choose(&c->output, err);
 }
 
@@ -448,6 +450,8 @@ int xsp_cmd_compare(int argc, char **argv)
 	int rc = take_arguments(&c, argc, argv, &err);
 	if (rc == 0 && c.output.help)
 		printf("%s%s%s", usage, xsp_cut_help, example);
+	else if (rc == 0 && c.output.schema != NULL)
+		rc = xsp_report_output_write(&c.output, NULL, &err);
 	else if (rc == 0)
 		rc = compare(&c, &found, &err);
 	if (rc < 0)

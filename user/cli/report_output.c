@@ -56,6 +56,9 @@ int xsp_report_output_option(struct xsp_report_output *o, int code, char **argv,
 		return take_format(o, optarg, err);
 	case XSP_REPORT_TOP:
 		return take_top(o, optarg, err);
+	case XSP_REPORT_SCHEMA:
+		o->schema = verb;
+		return 0;
 	case 'q':
 		o->quiet = true;
 		return 0;
@@ -123,7 +126,9 @@ int xsp_report_output_write(const struct xsp_report_output *o, const struct xsp_
 	char *text = NULL;
 	size_t length = 0;
 	FILE *f = open_memstream(&text, &length);
-	int rc = f != NULL ? o->format->write(report, f, &how) : -ENOMEM;
+	int rc = f == NULL	     ? -ENOMEM
+		 : o->schema != NULL ? xsp_report_write_schema(o->schema, f)
+				     : o->format->write(report, f, &how);
 
 	if (f != NULL && fclose(f) != 0 && rc == 0)
 		rc = -ENOMEM;

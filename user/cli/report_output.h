@@ -14,14 +14,17 @@ struct xsp_report_output {
 	const char *path; /* NULL: standard output */
 	bool top_given, quiet, help;
 	size_t top; /* rows; 0: all */
+	const char
+		*schema; /* the verb, of whose reports the schema is asked for; NULL: it is not */
 };
 
 /* The options of every verb that writes a report, but for -o. */
-enum { XSP_REPORT_FORMAT = 768, XSP_REPORT_TOP };
+enum { XSP_REPORT_FORMAT = 768, XSP_REPORT_TOP, XSP_REPORT_SCHEMA };
 #define XSP_REPORT_LONGS                                                                           \
 	{"output", required_argument, NULL, 'o'},                                                  \
 		{"format", required_argument, NULL, XSP_REPORT_FORMAT},                            \
 		{"top", required_argument, NULL, XSP_REPORT_TOP},                                  \
+		{"json-schema", no_argument, NULL, XSP_REPORT_SCHEMA},                             \
 		{"quiet", no_argument, NULL, 'q'},                                                 \
 	{                                                                                          \
 		"help", no_argument, NULL, 'h'                                                     \
@@ -32,7 +35,7 @@ int xsp_report_output_option(struct xsp_report_output *o, int code, char **argv,
 			     struct xsp_error *err);
 /* Behind all options: the ending says the format, where --format does not. 0 or a negative errno. */
 int xsp_report_output_choose(struct xsp_report_output *o, struct xsp_error *err);
-/* 0 or a negative errno. */
+/* `report` is not looked at where the schema is asked for. 0 or a negative errno. */
 int xsp_report_output_write(const struct xsp_report_output *o, const struct xsp_report *report,
 			    struct xsp_error *err);
 

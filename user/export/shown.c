@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/search.h"
+
 struct process {
 	uint32_t pid, ns_pid;
 	bool root_ids;
@@ -72,14 +74,8 @@ static void settle(struct process *p, size_t count)
 		for (size_t i = 0; i < count; i++) {
 			if (!p[i].root_ids)
 				continue;
-			size_t low = 0, high = count;
-			while (low < high) {
-				size_t middle = low + (high - low) / 2;
-				if (p[middle].ns_pid < p[i].pid)
-					low = middle + 1;
-				else
-					high = middle;
-			}
+			size_t low = 0;
+			XSP_LOWER_BOUND(low, count, k, p[k].ns_pid < p[i].pid);
 			if (low < count && p[low].ns_pid == p[i].pid && !p[low].root_ids) {
 				p[low].root_ids = true;
 				changed = true;

@@ -76,21 +76,27 @@ static uint8_t channel_type(const struct xsp_import_event *e)
 
 /* ---- one a category ---- */
 
+/* Where a kernel, a copy or a set ran, which their records have at different places. */
+#define FILL_PLACE(record, e)                                                                      \
+	do {                                                                                       \
+		(record)->device = device_of(e);                                                   \
+		(record)->context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);                          \
+		(record)->stream = stream_of(e);                                                   \
+		(record)->channel = xsp_import_id(e, XSP_ARG_CHANNEL, 0);                          \
+		(record)->channel_type = channel_type(e);                                          \
+		(record)->graph = xsp_import_id(e, XSP_ARG_GRAPH, 0);                              \
+		(record)->graph_node = (uint64_t)xsp_import_number(e, XSP_ARG_GRAPH_NODE, 0);      \
+	} while (0)
+
 static void fill_kernel(const struct xsp_import_event *e, void *record)
 {
 	struct xsp_gpu_kernel *k = record;
 
-	k->device = device_of(e);
-	k->context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);
-	k->stream = stream_of(e);
+	FILL_PLACE(k, e);
 	k->registers = (uint16_t)xsp_import_id(e, XSP_ARG_REGISTERS, 0);
-	k->channel_type = channel_type(e);
 	triple(e, XSP_ARG_GRID, k->grid);
 	triple(e, XSP_ARG_BLOCK, k->block);
 	k->dynamic_shared = xsp_import_id(e, XSP_ARG_SHARED, 0);
-	k->channel = xsp_import_id(e, XSP_ARG_CHANNEL, 0);
-	k->graph = xsp_import_id(e, XSP_ARG_GRAPH, 0);
-	k->graph_node = (uint64_t)xsp_import_number(e, XSP_ARG_GRAPH_NODE, 0);
 }
 
 static void fill_memcpy(const struct xsp_import_event *e, void *record)
@@ -108,13 +114,7 @@ static void fill_memcpy(const struct xsp_import_event *e, void *record)
 		c->destination_kind = (uint8_t)memory_kind(arrow + 4, end);
 	}
 	c->bytes = (uint64_t)xsp_import_number(e, XSP_ARG_BYTES, 0);
-	c->device = device_of(e);
-	c->context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);
-	c->stream = stream_of(e);
-	c->channel = xsp_import_id(e, XSP_ARG_CHANNEL, 0);
-	c->channel_type = channel_type(e);
-	c->graph = xsp_import_id(e, XSP_ARG_GRAPH, 0);
-	c->graph_node = (uint64_t)xsp_import_number(e, XSP_ARG_GRAPH_NODE, 0);
+	FILL_PLACE(c, e);
 	if (!xsp_import_has(e, XSP_ARG_FROM_DEVICE))
 		return;
 	c->head.type = XSP_GPU_MEMCPY_P2P;
@@ -136,13 +136,7 @@ static void fill_memset(const struct xsp_import_event *e, void *record)
 	if (open != NULL)
 		s->memory_kind = (uint16_t)memory_kind(open + 2, strrchr(name, ')'));
 	s->bytes = (uint64_t)xsp_import_number(e, XSP_ARG_BYTES, 0);
-	s->device = device_of(e);
-	s->context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);
-	s->stream = stream_of(e);
-	s->channel = xsp_import_id(e, XSP_ARG_CHANNEL, 0);
-	s->channel_type = channel_type(e);
-	s->graph = xsp_import_id(e, XSP_ARG_GRAPH, 0);
-	s->graph_node = (uint64_t)xsp_import_number(e, XSP_ARG_GRAPH_NODE, 0);
+	FILL_PLACE(s, e);
 }
 
 static void fill_sync(const struct xsp_import_event *e, void *record)

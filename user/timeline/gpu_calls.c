@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 
 /* ---- threads ---- */
 
@@ -98,15 +99,9 @@ static int finish_held(struct xsp_gpu *g, struct held *h, const struct api_recor
 
 static size_t first_ending_after(const struct gpu_thread *th, uint64_t ns)
 {
-	size_t low = th->held_from, high = th->held_count;
+	size_t low = th->held_from;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (th->held[middle].span.end_ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, th->held_count, i, th->held[i].span.end_ns < ns);
 	return low;
 }
 

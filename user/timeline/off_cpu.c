@@ -24,12 +24,8 @@ struct xsp_off {
 	} recent[RECENT];
 };
 
-uint64_t xsp_off_at(const struct thread *th, uint64_t ns)
+uint64_t xsp_off_waited_at(const struct xsp_off *off, uint64_t ns)
 {
-	const struct xsp_off *off = th->off;
-
-	if (off == NULL)
-		return 0;
 	if (off->unknown)
 		return XSP_OFF_UNKNOWN;
 	for (uint64_t i = off->count; i > 0 && off->count - i < RECENT; i--) {

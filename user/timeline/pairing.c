@@ -161,13 +161,40 @@ static inline int settle(struct xsp_timeline *t, struct thread *th, struct row *
 
 /* ---- entries ---- */
 
+/* All members: else all of it is set to 0 first, which takes longer. */
+static inline struct open_span begun_by(const struct xsp_event *e, uint64_t limit, xsp_name_id name)
+{
+	return (struct open_span){
+		.sp = e->sp,
+		.limit = limit,
+		.start_ns = e->time_ns,
+		.event_ns = 0,
+		.child = {0, 0},
+		.probe_ns = 0,
+		.self_probe_ns = 0,
+		.off_ns = 0,
+		.serial = 0,
+		.probe = e->probe,
+		.name = name,
+		.text = 0,
+		.range = false,
+		.relay = XSP_RELAY_NONE,
+		.passed = false,
+		.python = NULL,
+		.python_first = 0,
+		.python_calls = false,
+		.details = NULL,
+	};
+}
+
 static int open_span(struct xsp_timeline *t, struct thread *th, struct row *row,
 		     struct open_span *s)
 {
 	s->start_ns = xsp_max_u64(s->start_ns, row->last_ns);
 	s->off_ns = xsp_off_at(th, s->start_ns);
 	s->serial = t->serial++;
-	xsp_python_note(t, row, s);
+	if (s->details != NULL)
+		xsp_python_note(t, row, s);
 	t->counts.entries++;
 	if (row->count < XSP_MAX_DEPTH) {
 		int rc = xsp_row_push(t, row, s);
@@ -207,7 +234,7 @@ static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xs
 	struct row *row = NULL;
 	xsp_name_id name, text = 0;
 	int rc = xsp_event_name(t, e, &name);
-	if (rc == 0 && xsp_timeline_cuda(t, e->probe) != NULL && name != t->probe_names[e->probe]) {
+	if (rc == 0 && name != t->probe_names[e->probe] && xsp_timeline_cuda(t, e->probe) != NULL) {
 		text = name + 1; /* an argument of the call, not its name */
 		name = t->probe_names[e->probe];
 	}
@@ -219,14 +246,8 @@ static int pair_entry(struct xsp_timeline *t, struct thread *th, const struct xs
 		rc = settle(t, th, row, e->sp, e->time_ns);
 	if (rc != 0)
 		return rc;
-	struct open_span s = {
-		.sp = e->sp,
-		.limit = e->sp,
-		.start_ns = e->time_ns,
-		.probe = e->probe,
-		.name = name,
-		.text = text,
-	};
+	struct open_span s = begun_by(e, e->sp, name);
+	s.text = text;
 	rc = add_details(t, &s, e);
 	return rc < 0 ? rc : open_span(t, th, row, &s);
 }
@@ -306,16 +327,11 @@ static int pair_begin(struct xsp_timeline *t, struct thread *th, const struct xs
 		return 0;
 	th->relaying = t->serial + 1;
 	const uint8_t relay = t->probes[e->probe].relay;
-	struct open_span s = {
-		.sp = e->sp,
-		.limit = row->count > 0 ? row->spans[row->count - 1].limit : UINT64_MAX,
-		.start_ns = e->time_ns,
-		.event_ns = e->time_ns,
-		.probe = e->probe,
-		.name = name,
-		.range = true,
-		.relay = relay != XSP_RELAY_LABEL ? relay : XSP_RELAY_NONE,
-	};
+	struct open_span s =
+		begun_by(e, row->count > 0 ? row->spans[row->count - 1].limit : UINT64_MAX, name);
+	s.event_ns = e->time_ns;
+	s.range = true;
+	s.relay = relay != XSP_RELAY_LABEL ? relay : XSP_RELAY_NONE;
 	rc = add_details(t, &s, e);
 	return rc < 0 ? rc : open_span(t, th, row, &s);
 }

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 
 /* The sinks, and around them those that know more, or want to. */
 static int tell(struct xsp_timeline *t, const struct thread *th, struct xsp_span *span)
@@ -27,7 +28,7 @@ static int tell(struct xsp_timeline *t, const struct thread *th, struct xsp_span
 	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
 		if (t->listeners[i]->note != NULL)
 			rc = t->listeners[i]->note(t, th->rows[span->row], span);
-	if (rc == 0)
+	if (rc == 0 && t->every_wanted)
 		rc = xsp_tell_every(t, span);
 	if (rc == 0 && t->probe_left_out != NULL)
 		rc = xsp_cut_ancestors(t, span, true);
@@ -120,6 +121,7 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	uint64_t exit_ns = s->probe < t->probe_count ? t->probes[s->probe].exit_cost_ns : 0;
 	const uint64_t told_ns = xsp_cut_clip(t, end_ns) - xsp_cut_clip(t, s->start_ns);
 	struct xsp_span span = {
+		/* all members: else all of it is set to 0 first, which takes longer */
 		.start_ns = s->start_ns,
 		.end_ns = end_ns,
 		.self_ns = told_ns > s->child.ns ? told_ns - s->child.ns : 0,
@@ -137,6 +139,12 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.serial = s->serial,
 		.parent = parent,
 		.details = s->details,
+		.op = 0,
+		.user = 0,
+		.op_name = 0,
+		.user_name = 0,
+		.outer_ns = 0,
+		.call_follows = false,
 		.path = t->path,
 		.path_length = t->path_length,
 		.cpu_ns = XSP_CPU_UNKNOWN,
@@ -148,13 +156,15 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.python = s->python,
 		.python_first = s->python_first,
 		.python_calls = s->python_calls,
+		.left_out = 0,
 	};
 	if (t->is_cut)
 		span.left_out = xsp_cut_span(t, s, duration, ancestors, depth) |
 				xsp_cut_time(t, s->start_ns, end_ns) | xsp_cut_thread(t, th->tid);
 	count(t, th, &span);
 	int rc = tell(t, th, &span);
-	xsp_details_unref(s->details);
+	if (s->details != NULL)
+		xsp_details_unref(s->details);
 	return rc;
 }
 
@@ -324,14 +334,8 @@ size_t xsp_row_below(const struct row *row, uint64_t x)
 			return i;
 		i--;
 	}
-	size_t low = 0, high = i; /* limits never rise along the row */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (row->spans[middle].limit > x)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = 0; /* limits never rise along the row */
+	XSP_LOWER_BOUND(low, i, k, row->spans[k].limit > x);
 	return low;
 }
 

@@ -29,17 +29,17 @@ static struct xsp_span clipped(const struct xsp_timeline *t, const struct xsp_sp
 
 int xsp_tell_every(struct xsp_timeline *t, const struct xsp_span *span)
 {
-	struct xsp_span whole = *span;
-	bool any = false;
+	struct xsp_span whole;
 	int rc = 0;
 
-	for (size_t i = 0; i < t->sink_count; i++)
-		any = any || t->sinks[i].every != NULL;
-	if (!any || (span->left_out & XSP_LEFT_OUT_THREAD))
+	if (span->left_out & XSP_LEFT_OUT_THREAD)
 		return 0;
-	if (t->probe_left_out != NULL)
+	if (t->probe_left_out != NULL) {
+		whole = *span;
 		rc = xsp_cut_ancestors(t, &whole, false);
-	TELL(t, every, &whole);
+		span = &whole;
+	}
+	TELL(t, every, span);
 	return rc;
 }
 

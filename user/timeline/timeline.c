@@ -178,11 +178,19 @@ static int take_event(void *ctx, const struct xsp_event *e)
 	return xsp_pair(t, th, e);
 }
 
-int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,
-		     struct xsp_error *err)
+static void set_sinks(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count)
 {
 	t->sinks = sinks;
 	t->sink_count = count;
+	t->every_wanted = false;
+	for (size_t i = 0; i < count; i++)
+		t->every_wanted = t->every_wanted || sinks[i].every != NULL;
+}
+
+int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,
+		     struct xsp_error *err)
+{
+	set_sinks(t, sinks, count);
 	t->counts = (struct xsp_timeline_counts){0};
 	t->serial = 0;
 	t->far_end_count = 0;
@@ -196,8 +204,7 @@ int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sin
 	if (rc < 0)
 		xsp_error_set(err, rc, XSP_STATUS_FAILED, "the capture could not be read: %s",
 			      strerror(-rc));
-	t->sinks = NULL;
-	t->sink_count = 0;
+	set_sinks(t, NULL, 0);
 	return rc;
 }
 
@@ -209,11 +216,9 @@ static int take_more(void *ctx)
 int xsp_timeline_follow(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,
 			struct xsp_error *err)
 {
-	t->sinks = sinks;
-	t->sink_count = count;
+	set_sinks(t, sinks, count);
 	int rc = xsp_capture_follow(t->reader, take_more, take_event, t, err);
-	t->sinks = NULL;
-	t->sink_count = 0;
+	set_sinks(t, NULL, 0);
 	return rc;
 }
 

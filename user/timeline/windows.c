@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 int xsp_windows_begin(struct xsp_timeline *t)
 {
 	t->window_count = xsp_capture_windows(t->reader, &t->windows);
@@ -76,15 +78,9 @@ int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now)
 
 bool xsp_timeline_recorded(const struct xsp_timeline *t, uint64_t from_ns, uint64_t to_ns)
 {
-	size_t low = 0, high = t->window_count;
+	size_t low = 0;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (t->windows[middle].end_ns < from_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, t->window_count, i, t->windows[i].end_ns < from_ns);
 	return t->window_count == 0 ||
 	       (low < t->window_count && t->windows[low].start_ns <= from_ns &&
 		to_ns <= t->windows[low].end_ns);
