@@ -11,6 +11,8 @@ struct xsp_analyze_options {
 	const char *batch; /* the value that is the samples of a step; NULL: "batch_size" */
 	const double
 		*thresholds; /* by index of xsp_rules (analysis/rules.h); NULL: their defaults */
+	struct xsp_report
+		*nearly; /* gets what rules find from half of these on; NULL: not asked for */
 	const struct xsp_timeline_sink *watch; /* one more, for progress; may be NULL */
 	struct xsp_timeline_counts *counts; /* of the run, at its end; NULL: not asked for */
 };

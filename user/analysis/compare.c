@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/compare_private.h"
+#include "analysis/rules.h"
 #include "base/units.h"
 
 #define HIGH 0.3
@@ -113,7 +114,8 @@ static void put_captures(struct xsp_report_section *head, const struct xsp_compa
 					xsp_cell_text(c->path),
 					xsp_cell_integer(xsp_series_recorded_ns(c->series)),
 					steps > 0 ? xsp_cell_integer(steps) : (struct xsp_cell){0},
-					xsp_cell_integer(c->lost),
+					c->lost_known ? xsp_cell_integer(c->lost)
+						      : (struct xsp_cell){0},
 					xsp_cell_text(c->command),
 				});
 		}
@@ -345,14 +347,25 @@ static bool has_finding(const struct xsp_report *r, const struct xsp_report_find
 	return false;
 }
 
-/* In how many captures of a side a finding of another one is. */
-static size_t captures_with(const struct xsp_compare_side *side, const struct xsp_report_finding *f)
+/* In how many captures of a side a finding of another one is, or nearly is: what lies about a threshold is there in one
+ * run and not in the next. */
+static size_t captures_with(const struct xsp_compare_side *side, const struct xsp_report_finding *f,
+			    bool nearly)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < side->count; i++)
-		n += has_finding(side->captures[i].report, f);
+		n += has_finding(side->captures[i].report, f) ||
+		     (nearly && has_finding(side->captures[i].nearly, f));
 	return n;
+}
+
+/* Of one recording a side: a finding that a busier machine brings about. */
+static bool is_of_machine(const struct pair *p, const struct xsp_report_finding *f)
+{
+	const long rule = xsp_rule_index(f->rule, strlen(f->rule));
+
+	return !p->repeats && rule >= 0 && xsp_rules[rule].machine;
 }
 
 /* Findings of all captures of one side, and none of the other. */
@@ -373,7 +386,8 @@ static void put_findings(struct writing *w, const struct pair *p, bool came, con
 
 	for (size_t i = 0; i < n; i++) {
 		const struct xsp_report_finding *f = &all[i].finding;
-		if (captures_with(has, f) < has->count || captures_with(lacks, f) > 0)
+		if (captures_with(has, f, false) < has->count ||
+		    captures_with(lacks, f, true) > 0 || is_of_machine(p, f))
 			continue;
 		if (t == NULL)
 			t = xsp_report_table(

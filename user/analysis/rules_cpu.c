@@ -33,7 +33,8 @@ static uint64_t own_of(const struct xsp_summary_row *row)
 								     : row->own_ns;
 }
 
-/* Other rules tell of waiting for the GPU, for other ranks and for data; a step is no operation. */
+/* Other rules tell of waiting for the GPU, for other ranks and for data; a step is no operation, and to begin and end
+ * CUDA is nothing that a program does often. */
 static bool is_operation(const struct xsp_rule_context *c, const struct xsp_summary_row *row)
 {
 	const struct xsp_summary_analysis *a = summary_of(c);
@@ -41,7 +42,7 @@ static bool is_operation(const struct xsp_rule_context *c, const struct xsp_summ
 
 	return !xsp_steps_marked_by(a->summary->steps, row->name) &&
 	       !xsp_call_sites_is_loader(xsp_rule_state(c, "call_sites"), row->name) &&
-	       (cuda == NULL || cuda->kind != XSP_CUDA_SYNC) &&
+	       (cuda == NULL || (cuda->kind != XSP_CUDA_SYNC && cuda->kind != XSP_CUDA_CONTEXT)) &&
 	       !xsp_collective_is_waiting(xsp_summary_text(a->summary, row));
 }
 

@@ -31,18 +31,17 @@ int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
 		return rc;
 	/* they are of the whole recording */
 	const bool whole = xsp_timeline_cut_text(t) == NULL;
-	if (whole)
+	rc = xsp_steps_new(t, &(*out)->steps);
+	if (rc == 0 && whole)
 		rc = xsp_summary_memory_new(t, &(*out)->memory);
 	if (rc == 0 && whole)
-		rc = xsp_summary_allocations_new(t, &(*out)->allocations);
+		rc = xsp_summary_allocations_new(t, (*out)->steps, &(*out)->allocations);
 	if (rc == 0)
 		rc = xsp_summary_waits_new(t, &(*out)->waits);
 	if (rc == 0)
 		rc = xsp_summary_samples_new(t, &(*out)->samples);
 	if (rc == 0)
 		rc = xsp_summary_python_new(t, &(*out)->python);
-	if (rc == 0)
-		rc = xsp_steps_new(t, &(*out)->steps);
 	if (rc < 0) {
 		xsp_summary_free(*out);
 		*out = NULL;

@@ -396,6 +396,14 @@ uint64_t xsp_capture_realtime(const struct xsp_capture_reader *r, uint64_t monot
 	return a->realtime_ns + (uint64_t)((__int128)since * step / (__int128)length);
 }
 
+/* 2000-01-01: earlier, nobody recorded. */
+#define REALTIME_LEAST 946684800000000000ULL
+
+bool xsp_capture_realtime_known(const struct xsp_capture_reader *r)
+{
+	return r->clock_count > 0 && r->clocks[0].realtime_ns >= REALTIME_LEAST;
+}
+
 double xsp_capture_progress(const struct xsp_capture_reader *r)
 {
 	return r->limit == 0 ? 1.0 : (double)r->at / (double)r->limit;

@@ -63,7 +63,7 @@ static const struct option longs[] = {
 struct capture {
 	char *path, *command, *host, *version;
 	struct xsp_series *series;
-	struct xsp_report *report;
+	struct xsp_report *report, *nearly;
 };
 
 struct side {
@@ -286,8 +286,10 @@ static void tell_facts(const struct capture *capture, const struct xsp_capture_r
 		.version = capture->version,
 		.series = capture->series,
 		.report = capture->report,
+		.nearly = capture->nearly,
 		.lost = st->lost_entries + st->lost_exits + st->lost_other + st->missed_hits +
 			st->untracked,
+		.lost_known = xsp_capture_stats_known(r),
 		.windows = xsp_capture_windows(r, &windows),
 		.damaged = torn + chunks + events > 0 ||
 			   xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE,
@@ -342,13 +344,15 @@ static int read_capture(struct comparing *c, unsigned side, size_t index, struct
 		rc = out_of_memory(err);
 	if (rc == 0)
 		rc = run(c, side, capture, reader, err);
-	if (rc == 0 && xsp_report_new(&capture->report) < 0)
+	if (rc == 0 &&
+	    (xsp_report_new(&capture->report) < 0 || xsp_report_new(&capture->nearly) < 0))
 		rc = out_of_memory(err);
 	if (rc == 0)
 		rc = xsp_analyze(
 			reader,
 			&(struct xsp_analyze_options){.cut = c->cut.given ? &c->cut.cut : NULL,
-						      .step = c->cut.step},
+						      .step = c->cut.step,
+						      .nearly = capture->nearly},
 			capture->report, err);
 	if (rc == 0)
 		tell_facts(capture, reader, &c->sides[side].facts[index]);
@@ -438,6 +442,7 @@ static void clear(struct comparing *c)
 		for (size_t k = 0; k < s->count; k++) {
 			xsp_series_free(s->captures[k].series);
 			xsp_report_free(s->captures[k].report);
+			xsp_report_free(s->captures[k].nearly);
 			free(s->captures[k].path);
 			free(s->captures[k].command);
 			free(s->captures[k].host);
