@@ -257,6 +257,21 @@ Test(analyze, beginning_cuda_is_no_hot_operation)
 	xsp_report_free(r);
 }
 
+/* One of forty calls was kept from its CPU: that says nothing of the operation. */
+Test(analyze, one_call_makes_no_operation_hot)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	for (uint64_t i = 0; i < 40; i++)
+		call(&b, HOT, START + i * 500 * US, (i == 20 ? 400 : 40) * US);
+	call(&b, HOT, START + 20 * MS, 8 * MS);
+	b.now = START + 40 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
 Test(analyze, threshold_of_a_rule)
 {
 	struct builder b;

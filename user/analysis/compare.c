@@ -53,6 +53,8 @@ static const char *note_doubts(struct xsp_report_section *head,
 		"counts too low",
 		"uncertain: not all of the time was recorded (windows of --max-overhead)",
 		"uncertain: a capture is damaged, or was not ended",
+		"uncertain: probes came late (libraries, children, changed code): calls before are "
+		"missing",
 		"uncertain: the command lines differ",
 		"uncertain: the captures are of different machines",
 		"uncertain: the captures were recorded by different versions of xsptrace",
@@ -67,9 +69,10 @@ static const char *note_doubts(struct xsp_report_section *head,
 			doubts[0] = doubts[0] || c->lost > 0;
 			doubts[1] = doubts[1] || c->windows > 0;
 			doubts[2] = doubts[2] || c->damaged;
-			doubts[3] = doubts[3] || strcmp(c->command, first->command) != 0;
-			doubts[4] = doubts[4] || strcmp(c->host, first->host) != 0;
-			doubts[5] = doubts[5] || strcmp(c->version, first->version) != 0;
+			doubts[3] = doubts[3] || c->late;
+			doubts[4] = doubts[4] || strcmp(c->command, first->command) != 0;
+			doubts[5] = doubts[5] || strcmp(c->host, first->host) != 0;
+			doubts[6] = doubts[6] || strcmp(c->version, first->version) != 0;
 		}
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (!doubts[i])

@@ -22,6 +22,7 @@ struct xsp_compare_capture {
 	bool lost_known;
 	uint64_t windows; /* of --max-overhead: 0: recorded all the time */
 	bool damaged;
+	bool late; /* some probes came late */
 };
 
 struct xsp_compare_side {

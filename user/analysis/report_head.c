@@ -111,6 +111,13 @@ static void put_gaps(struct xsp_report_section *s, const struct xsp_capture_read
 		snprintf(text, sizeof(text), "%s: %s", xsp_capture_gap_key(i), value);
 		xsp_report_note(s, text);
 	}
+	for (size_t i = 0; i < XSP_CAPTURE_LATES; i++) {
+		const char *value = xsp_capture_info(r, xsp_capture_late_key(i));
+		if (value == NULL)
+			continue;
+		snprintf(text, sizeof(text), "%s: %s", xsp_capture_late_key(i), value);
+		xsp_report_note(s, text);
+	}
 	xsp_capture_probes(r, &probes);
 	for (size_t i = 0; i < let_go; i++) {
 		snprintf(text, sizeof(text),

@@ -164,8 +164,14 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	n->self_ns += span->self_ns;
 	n->self_cpu_unknown += span->self_cpu_ns == XSP_CPU_UNKNOWN;
 	n->self_cpu_ns += span->self_cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->self_cpu_ns;
-	if (span->self_ns > span->self_probe_ns)
-		n->own_ns += span->self_ns - span->self_probe_ns;
+	const uint64_t own_ns =
+		span->self_ns > span->self_probe_ns ? span->self_ns - span->self_probe_ns : 0;
+	n->own_ns += own_ns;
+	if (span->self_cpu_ns == XSP_CPU_UNKNOWN) {
+		n->own_cpu_unknown_ns += own_ns;
+		if (own_ns > n->own_cpu_unknown_max_ns)
+			n->own_cpu_unknown_max_ns = own_ns;
+	}
 	if (!recursive(span)) {
 		n->outermost++;
 		n->total_ns += duration;
@@ -305,6 +311,8 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 			.cpu_known = n->outermost > 0 && n->cpu_unknown == 0,
 			.self_cpu_ns = n->self_cpu_ns,
 			.self_cpu_known = n->timed > 0 && n->self_cpu_unknown == 0,
+			.own_cpu_unknown_ns = n->own_cpu_unknown_ns,
+			.own_cpu_unknown_max_ns = n->own_cpu_unknown_max_ns,
 			.std_ns = deviation(n),
 			.max_start_ns = n->max_start_ns,
 			.measured = n->durations.count,

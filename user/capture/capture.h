@@ -177,6 +177,9 @@ enum xsp_capture_gap {
 	XSP_GAPS,
 };
 const char *xsp_capture_gap_key(enum xsp_capture_gap gap);
+/* Facts (xsp_capture_info) that tell of calls before their probes were there: children, libraries ... */
+#define XSP_CAPTURE_LATES 4
+const char *xsp_capture_late_key(size_t index);
 
 /* ---- writer: one thread at a time ---- */
 

@@ -262,6 +262,14 @@ const char *xsp_capture_gap_key(enum xsp_capture_gap gap)
 	return keys[gap];
 }
 
+const char *xsp_capture_late_key(size_t index)
+{
+	static const char *const keys[XSP_CAPTURE_LATES] = {"children", "execs", "libraries",
+							    "changed code"};
+
+	return keys[index];
+}
+
 const char *xsp_capture_gap(const struct xsp_capture_reader *r, enum xsp_capture_gap gap,
 			    uint64_t *count)
 {

@@ -293,6 +293,9 @@ static void tell_facts(const struct capture *capture, const struct xsp_capture_r
 		.windows = xsp_capture_windows(r, &windows),
 		.damaged = torn + chunks + events > 0 ||
 			   xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE,
+		.late = xsp_capture_info(r, "libraries") != NULL ||
+			xsp_capture_info(r, "changed code") != NULL ||
+			xsp_capture_info(r, "calls unseen") != NULL,
 	};
 }
 
