@@ -990,6 +990,22 @@ Test(analyze, losses_that_are_not_known_are_not_said_to_be_none)
 	xsp_report_free(r);
 }
 
+/* What was called before probes were there is missing as well. */
+Test(analyze, probes_that_came_late_are_said)
+{
+	struct builder b;
+	const char *const *notes;
+
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, hot_inside);
+	cr_assert_eq(xsp_capture_put_info(b.w, "libraries", "libm.so was attached to late"), 0);
+	put_stats(&b, &(struct xsp_capture_stats){.events = 40});
+	struct xsp_report *r = report_of(&b, NULL);
+	cr_assert_eq(xsp_report_notes(xsp_report_section_at(r, 0), &notes), 1);
+	cr_expect_str_eq(notes[0], "libraries: libm.so was attached to late");
+	xsp_report_free(r);
+}
+
 /* Pitfall 9: own time under --min-duration holds what was filtered. */
 Test(analyze, filtered_children_are_in_own_time)
 {
