@@ -83,7 +83,7 @@ static int export_job(struct xsp_outputs *o, const struct xsp_cut_options *cut, 
 {
 	struct xsp_capture_reader *reader = NULL;
 	struct xsp_error err = {0};
-	struct xsp_job job = {.count = 0};
+	struct xsp_job job = {.ranks = NULL};
 	int status;
 
 	if (o->count == 0 || o->summary)
@@ -95,8 +95,8 @@ static int export_job(struct xsp_outputs *o, const struct xsp_cut_options *cut, 
 	}
 	o->job = &job;
 	if (xsp_job_read(&job, paths, count, cut->step, &err) < 0 ||
-	    xsp_input_open(job.paths[0], &(struct xsp_input_options){.keep = NULL}, &reader, &err) <
-		    0)
+	    xsp_input_open(job.files.paths[0], &(struct xsp_input_options){.keep = NULL}, &reader,
+			   &err) < 0)
 		status = xsp_say_error(&err);
 	else
 		status = xsp_write_outputs(reader, o);
@@ -218,6 +218,7 @@ static int export_one(struct options *o, const char *path)
 		o->outputs.step = o->cut.step;
 		o->outputs.cut = o->cut.given ? &o->cut.cut : NULL;
 		o->outputs.counts = &counts;
+		o->outputs.name = path;
 		status = xsp_write_outputs(reader, &o->outputs);
 		if (status == XSP_STATUS_OK && o->cut.given && counts.spans + counts.values == 0)
 			status = nothing_left(&o->cut);
@@ -246,7 +247,7 @@ int xsp_cmd_export(int argc, char **argv)
 	} else if (status == 0) {
 		const size_t count = (size_t)(argc - optind);
 		xsp_sudo_user(&o.outputs.owner_uid, &o.outputs.owner_gid);
-		status = xsp_job_is_meant(argv + optind, count)
+		status = xsp_capture_files_several(argv + optind, count)
 				 ? export_job(&o.outputs, &o.cut, argv + optind, count)
 				 : export_one(&o, argv[optind]);
 	}
