@@ -83,8 +83,8 @@ int xsp_compare_read(struct xsp_capture_reader *r, const char *path,
 
 	*out = (struct xsp_compare_capture){.path = strdup(path)};
 	int rc = out->path != NULL ? run(r, how, out, err) : out_of_memory(err);
-	if (rc == 0 && (xsp_report_new(&report) < 0 || xsp_report_new(&nearly) < 0 ||
-			tell_facts(r, out) < 0))
+	if (rc == 0 &&
+	    (xsp_report_new(&report) < 0 || xsp_report_new(&nearly) < 0 || tell_facts(r, out) < 0))
 		rc = out_of_memory(err);
 	out->report = report;
 	out->nearly = nearly;
