@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// page.mjs PART MAKE_CAPTURE FOLDER [XSPTRACE]: the HTML page in chromium. With made-up data (user/report/web/test/fake.mjs):
-// every tab, search, sorting, keys, links, both themes, hostile names, no request and no error; or, where PART is
-// "accessibility", axe-core on every tab in both themes. With the page that XSPTRACE writes of a capture: its figures
-// are those of `analyze --format json` and of its text.
+// page.mjs PART MAKE_CAPTURE FOLDER [XSPTRACE]: the HTML page in chromium: no error, no request, and, by PART:
+//   behaviour      with made-up data (user/report/web/test/fake.mjs) every tab, search, sorting, keys, links, both themes,
+//                  hostile names
+//   light, dark    axe-core on every tab
+//   capture        the page that XSPTRACE writes of a capture: its figures are those of `analyze`, as JSON and as text
+//   timeline, trees, frames   see page_canvas.mjs
 import fs from 'node:fs';
 import path from 'node:path';
 import assert from 'node:assert/strict';
@@ -10,6 +12,7 @@ import {execFileSync, spawnSync} from 'node:child_process';
 import {fileURLToPath, pathToFileURL} from 'node:url';
 import {chromiumPath, launch} from './browser.mjs';
 import {cache} from './cache.mjs';
+import {frames, place, timeline, trees} from './page_canvas.mjs';
 import {HOSTILE, fakeBlocks, fakeReport, fillPage} from '../../user/report/web/test/fake.mjs';
 import {format} from '../../user/report/web/src/format.js';
 
@@ -50,6 +53,7 @@ function emptyPage(real) {
 }
 
 const real = realPage();
+if (part === 'capture' && !real) skip('this build is without the page');
 const empty = emptyPage(real);
 const write = (name, blocks) => {
   fs.writeFileSync(at(name), fillPage(empty, blocks));
@@ -74,7 +78,6 @@ async function open(url, {scheme = 'light', axe = false} = {}) {
 }
 const tabsOf = (page) => page.$$eval('[role=tab]', (tabs) => tabs.map((tab) => tab.id.replace('tab-', '')));
 const current = (page) => page.$eval('[role=tab][aria-selected=true]', (tab) => tab.id.replace('tab-', ''));
-const place = (page) => new URLSearchParams(new URL(page.url()).hash.slice(1));
 const settled = (page, tab) => page.waitForSelector(`#panel-${tab}:not([hidden]) > *`);
 /** Rows of a table as they are shown: texts by cell. */
 const rowsOf = (page, id) => page.$$eval(`[id="table-${id}"] tbody tr:not(.space)`, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
@@ -256,55 +259,56 @@ async function behaviour() {
       }
     }
   });
-
-  if (real) {
-    await check('a page of a capture has the figures of analyze, as JSON and as text', async () => {
-      const analyze = (...args) => execFileSync(xsptrace, ['analyze', at('page.xspt'), ...args], {encoding: 'utf8'});
-      const {rows, columns} = JSON.parse(analyze('--format', 'json', '--top', '0')).sections.operations.tables.operations;
-      rows.sort((a, b) => b.self_ns - a.self_ns);
-      const text = analyze('--top', '0');
-      const url = pathToFileURL(path.resolve(at('real.html'))).href;
-      await page.goto(`${url}#tab=operations`);
-      await settled(page, 'operations');
-      const shown = (await rowsOf(page, OPERATIONS)).slice(0, 20);
-      assert.ok(shown.length > 0);
-      const known = columns.filter((c) => rows.some((row) => row[c.key] !== null));
-      assert.deepEqual(shown.map((row) => row.slice(1)), rows.slice(0, shown.length).map((row) => known.slice(1).map((c) => format(row[c.key], c.unit))));
-      for (const cell of shown.flatMap((row) => row.slice(1))) assert.ok(text.includes(cell), cell);
-      for (const tab of await tabsOf(page)) {
-        await page.goto(`${url}#tab=${tab}`);
-        await settled(page, tab);
-        assert.equal(await page.locator('.message.bad').count(), 0, tab);
-      }
-    });
-  }
 }
 
-async function accessibility() {
+async function capture() {
+  await check('a page of a capture has the figures of analyze, as JSON and as text', async () => {
+    const analyze = (...args) => execFileSync(xsptrace, ['analyze', at('page.xspt'), ...args], {encoding: 'utf8'});
+    const {rows, columns} = JSON.parse(analyze('--format', 'json', '--top', 'all')).sections.operations.tables.operations;
+    rows.sort((a, b) => b.self_ns - a.self_ns);
+    const text = analyze('--top', 'all');
+    const url = pathToFileURL(path.resolve(at('real.html'))).href;
+    const page = await open(`${url}#tab=operations`);
+    await settled(page, 'operations');
+    const shown = (await rowsOf(page, OPERATIONS)).slice(0, 20);
+    assert.ok(shown.length > 0);
+    const known = columns.filter((c) => rows.some((row) => row[c.key] !== null));
+    assert.deepEqual(shown.map((row) => row.slice(1)), rows.slice(0, shown.length).map((row) => known.slice(1).map((c) => format(row[c.key], c.unit))));
+    for (const cell of shown.flatMap((row) => row.slice(1))) assert.ok(text.includes(cell), cell);
+    for (const tab of await tabsOf(page)) {
+      await page.goto(`${url}#tab=${tab}`);
+      await settled(page, tab);
+      assert.equal(await page.locator('.message.bad').count(), 0, tab);
+    }
+  });
+}
+
+/** Colours differ between the themes, and nothing else does: dark is looked at for these alone. */
+async function accessible(scheme) {
   const some = write('some.html', fakeBlocks({rows: 12, spans: 2000, lost: 7}));
-  for (const scheme of ['light', 'dark']) {
-    await check(`axe-core finds no serious fault, ${scheme}`, async () => {
-      const seen = await open(some, {scheme, axe: true});
-      for (const tab of await tabsOf(seen)) {
-        await seen.goto(`${some}#tab=${tab}`);
-        await settled(seen, tab);
-        await seen.screenshot({path: at(`page-${tab}-${scheme}.png`)});
-        const faults = await seen.evaluate(async (dark) => {
-          const {violations} = await window.axe.run(document, {resultTypes: ['violations'], ...(dark && {runOnly: ['color-contrast']})});
-          return violations.filter((v) => ['serious', 'critical'].includes(v.impact))
-            .map((v) => `${v.id}: ${v.nodes.length} × ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].failureSummary}`);
-        }, scheme === 'dark');
-        assert.deepEqual(faults, [], tab);
-      }
-      await seen.context().close();
+  const page = await open(some, {scheme, axe: true});
+  const how = {resultTypes: ['violations'], ...(scheme === 'dark' && {runOnly: ['color-contrast']})};
+  for (const tab of await tabsOf(page)) {
+    await check(`axe-core finds no serious fault: ${tab}, ${scheme}`, async () => {
+      await page.goto(`${some}#tab=${tab}`);
+      await settled(page, tab);
+      await page.screenshot({path: at(`page-${tab}-${scheme}.png`)});
+      const faults = await page.evaluate(async (options) => {
+        const {violations} = await window.axe.run(document, options);
+        return violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+          .map((v) => `${v.id}: ${v.nodes.length} × ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].failureSummary}`);
+      }, how);
+      assert.deepEqual(faults, []);
     });
   }
 }
+
+const parts = {behaviour, capture, light: () => accessible('light'), dark: () => accessible('dark'), timeline, trees, frames};
 
 try {
-  await (part === 'accessibility' ? accessibility : behaviour)();
+  await parts[part]({check, open, write, at, empty});
   assert.deepEqual(problems, []);
-  assert.deepEqual(requests.filter((url) => !url.startsWith('file:') && !url.startsWith('data:')), []);
+  assert.deepEqual(requests.filter((url) => !/^(file:|data:|http:\/\/127\.0\.0\.1:)/.test(url)), []);
   console.log(`${checks} checks passed; no error, no request; screenshots: ${at('page-*.png')}`);
 } finally {
   await browser.close();

@@ -28,9 +28,8 @@ static const char usage[] =
 	"or clickhouse://HOST[:PORT]/DATABASE (docs/sql.md), clickhouses:// by TLS.\n"
 	"Of a trace -o NAME.xspt keeps the capture that is made of it.\n"
 	"Without -o, or with --summary, prints the summary table. Needs no root.\n"
-	"Several captures, or a folder of them, are the ranks of a job: one Chrome trace, .json "
-	"or\n"
-	".json.gz, in real time, corrected by their collectives (docs/ranks.md).\n"
+	"Several captures, or a folder of them, are the ranks of a job: one page (.html) or Chrome\n"
+	"trace (.json, .json.gz), in real time, corrected by their collectives (docs/ranks.md).\n"
 	"\n"
 	"  --weight W     what .perf, .folded, .svg and .pb.gz add up: wall; of captures with "
 	"--waits\n"
@@ -217,7 +216,7 @@ static int export_one(struct options *o, const char *path)
 	} else if (o->outputs.count > 0 || o->outputs.summary) {
 		o->outputs.step = o->cut.step;
 		o->outputs.cut = o->cut.given ? &o->cut.cut : NULL;
-		o->outputs.counts = &counts;
+		o->outputs.counts = o->cut.given ? &counts : NULL;
 		o->outputs.name = path;
 		status = xsp_write_outputs(reader, &o->outputs);
 		if (status == XSP_STATUS_OK && o->cut.given && counts.spans + counts.values == 0)

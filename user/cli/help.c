@@ -128,6 +128,7 @@ static const char head[] =
 	"                           target's end. Each of them ends in complete outputs\n"
 	"  -o, --output FILE        may be given several times. The ending decides:\n"
 	"                             .json .json.gz   Chrome trace (Perfetto, chrome://tracing)\n"
+	"                             .html            a page with everything: any browser, offline\n"
 	"                             .perf            perf-script text\n"
 	"                             .folded          folded stacks, in ns\n"
 	"                             .svg             flame graph\n"

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The tab "Timeline": processes, threads, states, streams and counters over the time. What the parts do stands in timeline/;
 // here is what the reader does with them.
-import {cellAt, firstBehind, levelFor} from './canvas/lanes.js';
+import {cellAt, firstBehind, firstFrom, levelFor} from './canvas/lanes.js';
 import {Sheet, Surface} from './canvas/surface.js';
 import {Ruler} from './canvas/text.js';
 import {Tip} from './canvas/tip.js';
 import {h, printable} from './dom.js';
 import {format, formatCount, formatNs} from './format.js';
 import {Finer} from './timeline/finer.js';
+import {GlidingView} from './timeline/glide.js';
 import {KEYS, listen} from './timeline/input.js';
+import {makeLabel} from './timeline/labels.js';
 import {countMatches, matching, nextMatch, ownTimes} from './timeline/measure.js';
-import {HEIGHT, Names, group, layOut, readTracks, trackKey} from './timeline/model.js';
+import {Names, group, layOut, readTracks, trackKey} from './timeline/model.js';
 import {showPoint, showSpan, showTimes, spanText} from './timeline/panel.js';
 import {busyShares, drawHead, drawRows, palettes, valueAt} from './timeline/paint.js';
-import {View} from './timeline/view.js';
 
 const REST_MS = 250; // after which the table of what is in view is counted anew
-const GLIDE_MS = 45; // in which two thirds of the way are gone
 const REACH = 3; // pixels, within which a span is hit that is too small for the pointer
 const MANY_PROCESSES = 12; // more are folded at first
 
@@ -36,7 +36,7 @@ export class Timeline {
     this.tracks = readTracks(block, this.names);
     this.groups = group(this.tracks);
     this.folded = new Set(this.groups.length > MANY_PROCESSES ? this.groups.slice(1).map((g) => g.key) : []);
-    this.view = new View(block.head.from_ns, block.head.to_ns);
+    this.view = new GlidingView(block.head.from_ns, block.head.to_ns, () => this.moved());
     this.finer = new Finer(this.names, () => this.finerCame());
     this.match = null;
     this.selected = this.area = this.found = null;
@@ -77,7 +77,12 @@ export class Timeline {
     this.live = h('p', {class: 'hidden-text', 'aria-live': 'polite'});
     this.details = h('section', {class: 'tl-details', 'aria-label': 'selected', tabindex: '0'});
     this.kinds = h('div', {class: 'tl-kinds', role: 'group', 'aria-label': 'of what'});
-    this.times = h('div', {class: 'tl-table', tabindex: '0', role: 'region', 'aria-label': 'what takes the time in view'});
+    this.times = h('div', {
+      class: 'tl-table',
+      tabindex: '0',
+      role: 'region',
+      'aria-label': 'what takes the time in view',
+    });
     this.element.append(
       h(
         'div',
@@ -86,7 +91,7 @@ export class Timeline {
         button('−', 'further away (S)', zoom(0.5)),
         button('←', 'earlier (A)', () => this.glide(1, -0.4)),
         button('→', 'later (D)', () => this.glide(1, 0.4)),
-        button('All', 'all of the time (Home)', () => this.glideTo(this.view.low, this.view.high)),
+        button('All', 'all of the time (Home)', () => this.view.glideTo(this.view.low, this.view.high)),
         h('span', {class: 'toolbar-gap'}),
         button('Fold', 'fold all processes', () => this.fold(this.groups.map((g) => g.key))),
         button('Unfold', 'unfold everything', () => this.fold([])),
@@ -97,11 +102,20 @@ export class Timeline {
       ),
       h('div', {class: 'tl-top'}, h('div', {class: 'tl-corner quiet'}), this.head),
       this.scroll,
-      h('div', {class: 'tl-foot'}, this.details, h('section', {class: 'tl-in-view', 'aria-label': 'in view'}, this.kinds, this.times)),
+      h(
+        'div',
+        {class: 'tl-foot'},
+        this.details,
+        h('section', {class: 'tl-in-view', 'aria-label': 'in view'}, this.kinds, this.times),
+      ),
       this.live,
     );
     this.headSurface = new Surface(this.head, (s) => this.drawHead(s));
-    this.surface = new Surface(this.canvas, (s) => this.drawRows(s), () => this.lookFiner());
+    this.surface = new Surface(
+      this.canvas,
+      (s) => this.drawRows(s),
+      () => this.lookFiner(),
+    );
     listen(this);
     this.showNothing();
     this.fillKinds();
@@ -133,36 +147,16 @@ export class Timeline {
     if (keys) this.folded = new Set(keys);
     this.layout = layOut(this.groups, this.folded);
     this.content.style.height = `${this.layout.height}px`;
-    this.labels.replaceChildren(...this.layout.rows.map((row) => this.label(row)));
+    this.labels.replaceChildren(
+      ...this.layout.rows.map((row) => makeLabel(row, this.folded, (key) => this.toggle(key))),
+    );
     this.request();
   }
 
-  /** A row's name, left of it; one that can be folded is a button. */
-  label({group, block, y, height, parts}) {
-    const key = (block ?? group).key;
-    const title = printable((block ?? group).title);
-    const number = block ? block.tid : group.pid;
-    const text = [h('span', {class: 'tl-title'}, title), number !== undefined && h('span', {class: 'quiet'}, String(number))];
-    const foldable = !block || block.tracks.some((t) => t.lanes.length > 1);
-    const toggle = () => {
-      if (!this.folded.delete(key)) this.folded.add(key);
-      this.fold();
-      [...this.labels.children].find((e) => e.dataset.key === key)?.focus();
-    };
-    const label = foldable
-      ? h('button', {'aria-expanded': String(!this.folded.has(key)), onclick: toggle, title: `${title} ${number ?? ''}`}, ...text)
-      : h('div', {title: `${title} ${number ?? ''}`}, ...text);
-    label.dataset.key = key;
-    label.classList.add('tl-label', block ? 'tl-block' : 'tl-group');
-    Object.assign(label.style, {top: `${y}px`, height: `${height}px`});
-    // rows of a thread besides its first have names of their own
-    const subtitles = block?.kind === 'thread' ? parts.filter((p) => p.depth === 0 && p.track.name && p.y > y + HEIGHT.group) : [];
-    for (const part of subtitles) {
-      const sub = h('span', {class: 'tl-sub quiet'}, printable(part.track.name));
-      sub.style.top = `${part.y - y}px`;
-      label.append(sub);
-    }
-    return label;
+  toggle(key) {
+    if (!this.folded.delete(key)) this.folded.add(key);
+    this.fold();
+    [...this.labels.children].find((label) => label.dataset.key === key)?.focus();
   }
 
   /* ---- drawing ---- */
@@ -181,8 +175,7 @@ export class Timeline {
   }
 
   drawHead(surface) {
-    if (this.shares?.length !== surface.width)
-      this.shares = this.countBusy(surface.width);
+    if (this.shares?.length !== surface.width) this.shares = this.countBusy(surface.width);
     drawHead(surface, this);
   }
 
@@ -190,11 +183,29 @@ export class Timeline {
   countBusy(columns) {
     const spans = this.tracks.filter((t) => t.kind === 'spans' || t.kind === 'gpu');
     if (spans.length > 0) return busyShares(spans, this.view, columns);
-    return busyShares(this.tracks.filter((t) => t.kind === 'states'), this.view, columns, this.names.list.indexOf('Running'));
+    return busyShares(
+      this.tracks.filter((t) => t.kind === 'states'),
+      this.view,
+      columns,
+      this.names.list.indexOf('Running'),
+    );
   }
 
   drawRows(surface) {
-    drawRows(surface, {...this, names: this.shownNames, top: this.scroll.scrollTop, segments: (part, perPixel) => this.segments(part, perPixel)});
+    const {view, layout, palettes: colours, ruler, sheet, selected, area, shownNames: names} = this;
+    const segments = (part, perPixel) => this.segments(part, perPixel);
+    drawRows(surface, {
+      view,
+      layout,
+      palettes: colours,
+      ruler,
+      sheet,
+      selected,
+      area,
+      names,
+      segments,
+      top: this.scroll.scrollTop,
+    });
   }
 
   get perPixel() {
@@ -203,7 +214,10 @@ export class Timeline {
 
   /** The cells to draw of a lane, and where: the server's where the page's are too coarse. */
   segments({track, lane, depth}, perPixel) {
-    const {view, finer: {block}} = this;
+    const {
+      view,
+      finer: {block},
+    } = this;
     const cells = levelFor(lane, perPixel);
     if (!block || cells.resolution <= perPixel || block.from >= view.to || block.to <= view.from)
       return [{cells, from: view.from, to: view.to}];
@@ -219,7 +233,8 @@ export class Timeline {
   /** The finest cells of a lane around a time. */
   cellsAround({track, lane, depth}, at) {
     const {block} = this.finer;
-    const finer = block && at >= block.from && at <= block.to && block.tracks.get(trackKey(track))?.lanes[depth];
+    const finer =
+      block && at >= block.from && at <= block.to && block.tracks.get(trackKey(track))?.lanes[depth];
     return finer && finer[0].resolution < lane[0].resolution ? finer[0] : lane[0];
   }
 
@@ -240,7 +255,10 @@ export class Timeline {
 
   /** Asks the server where the page is too coarse for what is shown. */
   lookFiner() {
-    this.finer.look(this.view, this.page.server === true && this.surface.width > 0 && this.coarseness() > this.perPixel);
+    this.finer.look(
+      this.view,
+      this.page.server === true && this.surface.width > 0 && this.coarseness() > this.perPixel,
+    );
   }
 
   tellPlace() {
@@ -253,7 +271,12 @@ export class Timeline {
 
   /** The page's finest resolution where it merged anything. */
   coarseness() {
-    this.coarsest ??= Math.max(0, ...this.tracks.filter((t) => t.kind !== 'counter').flatMap((t) => t.lanes.map((lane) => lane[0].resolution)));
+    this.coarsest ??= Math.max(
+      0,
+      ...this.tracks
+        .filter((t) => t.kind !== 'counter')
+        .flatMap((t) => t.lanes.map((lane) => lane[0].resolution)),
+    );
     return this.coarsest;
   }
 
@@ -261,7 +284,10 @@ export class Timeline {
     const {finer, view} = this;
     let text = '';
     if (this.coarseness() > this.perPixel) {
-      const resolution = finer.block && finer.block.from <= view.from && finer.block.to >= view.to ? finer.resolution() : this.coarseness();
+      const resolution =
+        finer.block && finer.block.from <= view.from && finer.block.to >= view.to
+          ? finer.resolution()
+          : this.coarseness();
       const merged = resolution > 0 ? `spans below ${formatNs(resolution)} are merged` : '';
       const capture = this.page.captures[0]?.name ?? 'CAPTURE';
       if (finer.problem) text = `${merged}; ${finer.problem}`;
@@ -269,8 +295,9 @@ export class Timeline {
       else if (merged && this.page.server) text = merged;
       else if (merged) text = `${merged}; for every span: xsptrace view ${printable(capture)}`;
     }
-    this.status.textContent = `${formatNs(view.span)} in view${text && '; '}${text}`;
-    this.status.title = this.status.textContent;
+    const status = `${formatNs(view.span)} in view${text && '; '}${text}`;
+    if (status === this.status.textContent) return; // while it is panned
+    this.status.textContent = this.status.title = status;
   }
 
   finerCame() {
@@ -282,53 +309,15 @@ export class Timeline {
     this.countTimes();
   }
 
-  /** By so many times closer, and so many widths later; softly, on top of what is still on its way. */
+  /** By so many times closer, at the pointer, and so many widths later. */
   glide(factor, widths) {
-    const goal = this.copyOf(this.goal ?? this.view);
-    goal.zoom(factor, this.pointerTime);
-    goal.pan(widths * goal.span);
-    this.glideTo(goal.from, goal.to);
-  }
-
-  copyOf({from, to}) {
-    const view = new View(this.view.low, this.view.high);
-    view.set(from, to);
-    return view;
-  }
-
-  /** What was on its way stops. */
-  stop() {
-    cancelAnimationFrame(this.gliding);
-    this.goal = undefined;
-  }
-
-  glideTo(from, to) {
-    const soft = !matchMedia('(prefers-reduced-motion: reduce)').matches;
-    const moving = this.goal !== undefined;
-    this.goal = this.copyOf({from, to});
-    if (moving) return;
-    let last = performance.now();
-    const step = (now) => {
-      const {view, goal} = this;
-      const share = soft ? Math.min(1, 1 - Math.exp((last - now) / GLIDE_MS)) : 1;
-      last = now;
-      const rest = Math.abs(goal.from - view.from) + Math.abs(goal.to - view.to);
-      if (share === 1 || rest < view.span * 0.002) {
-        this.goal = undefined;
-        view.set(goal.from, goal.to);
-      } else {
-        view.set(view.from + (goal.from - view.from) * share, view.to + (goal.to - view.to) * share);
-        this.gliding = requestAnimationFrame(step);
-      }
-      this.moved();
-    };
-    this.gliding = requestAnimationFrame(step);
+    this.view.glide(factor, widths, this.pointerTime);
   }
 
   /** So that all of it can be seen, with a margin. */
   zoomTo({from, to}) {
     const margin = (to - from) * 0.1;
-    this.glideTo(from - margin, to + margin);
+    this.view.glideTo(from - margin, to + margin);
   }
 
   /* ---- what is selected ---- */
@@ -350,13 +339,20 @@ export class Timeline {
     } else {
       this.showNothing();
     }
-    this.place.go({sel: span ? `span:${this.tracks.indexOf(span.track)}.${span.depth}@${span.start}` : ''}, {replace: true});
+    this.place.go(
+      {sel: span ? `span:${this.tracks.indexOf(span.track)}.${span.depth}@${span.start}` : ''},
+      {replace: true},
+    );
     this.request();
   }
 
   showNothing() {
     this.details.replaceChildren(
-      h('p', {class: 'quiet'}, 'Click a span, or press Enter, for what is known of it. Shift and drag selects an area; the keys are behind “?”.'),
+      h(
+        'p',
+        {class: 'quiet'},
+        'Click a span, or press Enter, for what is known of it. Shift and drag selects an area; the keys are behind “?”.',
+      ),
     );
     this.live.textContent = '';
   }
@@ -371,12 +367,23 @@ export class Timeline {
     const {scroll, view} = this;
     if (part.y < scroll.scrollTop || part.y + part.height > scroll.scrollTop + scroll.clientHeight)
       scroll.scrollTop = part.y - scroll.clientHeight / 3;
-    if (start + duration < view.from || start > view.to || (duration < view.span && (start < view.from || start + duration > view.to)))
-      this.glideTo(start + duration / 2 - view.span / 2, start + duration / 2 + view.span / 2);
+    if (
+      start + duration < view.from ||
+      start > view.to ||
+      (duration < view.span && (start < view.from || start + duration > view.to))
+    )
+      this.view.glideTo(start + duration / 2 - view.span / 2, start + duration / 2 + view.span / 2);
   }
 
   spanOf(part, cells, i) {
-    return {track: part.track, depth: part.depth, start: cells.start[i], duration: cells.duration[i], name: cells.name[i], count: cells.count[i]};
+    return {
+      track: part.track,
+      depth: part.depth,
+      start: cells.start[i],
+      duration: cells.duration[i],
+      name: cells.name[i],
+      count: cells.count[i],
+    };
   }
 
   zoomToSelected() {
@@ -392,22 +399,26 @@ export class Timeline {
       if (part.y < scrollTop || part.y > scrollTop + clientHeight || part.track.kind === 'counter') continue;
       const cells = this.cellsAround(part, this.view.from);
       const i = firstBehind(cells, this.view.from);
-      if (i < cells.start.length && cells.start[i] < this.view.to) return this.select(this.spanOf(part, cells, i), {reveal: true});
+      if (i < cells.start.length && cells.start[i] < this.view.to)
+        return this.select(this.spanOf(part, cells, i), {reveal: true});
     }
     return undefined;
   }
 
   selectBeside(step) {
-    const part = this.partOf(this.selected.track, this.selected.depth);
-    const {start, duration} = this.selected;
+    const {track, depth, start, duration} = this.selected;
+    const part = {track, depth, lane: track.lanes[depth]};
     const cells = this.cellsAround(part, start);
-    const i = step > 0 ? firstBehind(cells, start + duration) : firstBehind(cells, start) - 1;
+    let i = firstFrom(cells.start, step > 0 ? start + duration : start);
+    if (step < 0 || cells.start[i] === start) i += step; // one without duration is behind itself
     if (i >= 0 && i < cells.start.length) this.select(this.spanOf(part, cells, i), {reveal: true});
   }
 
   /** The row above or below that has something at this time, or else near it. */
   selectAcross(step) {
-    const parts = this.layout.rows.flatMap((row) => row.parts).filter((p) => p.track.kind !== 'counter' && p.lane[0].start.length > 0);
+    const parts = this.layout.rows
+      .flatMap((row) => row.parts)
+      .filter((p) => p.track.kind !== 'counter' && p.lane[0].start.length > 0);
     const {track, depth, start, duration} = this.selected;
     const next = parts[parts.findIndex((p) => p.track === track && p.depth === depth) + step];
     if (!next) return;
@@ -424,23 +435,40 @@ export class Timeline {
     this.request();
   }
 
+  /** "TRACK.DEPTH" of what the area touches. */
+  touched({top, bottom}) {
+    const parts = this.layout.rows
+      .flatMap((row) => row.parts)
+      .filter((p) => p.y < bottom && p.y + p.height > top);
+    return new Set(parts.map((p) => `${this.tracks.indexOf(p.track)}.${p.depth}`));
+  }
+
   /** The table of what takes the time: in the area, else in view. */
   countTimes() {
-    const {area, view} = this;
+    const {
+      area,
+      view,
+      finer: {block},
+      kind,
+    } = this;
     const {from, to} = area ?? view;
-    const chosen = area && new Set(this.layout.rows.flatMap((r) => r.parts).filter((p) => p.y < area.bottom && p.y + p.height > area.top).map((p) => `${this.tracks.indexOf(p.track)}.${p.depth}`));
-    const finer = this.finer.block && this.finer.block.from <= from && this.finer.block.to >= to ? this.finer.block.tracks : null;
-    const lanes = this.tracks.flatMap((track, t) => {
-      if (track.kind !== this.kind) return [];
-      const all = finer?.get(trackKey(track))?.lanes ?? track.lanes;
-      return all
-        .map((lane, depth) => ({cells: lane[0], inner: track.kind === 'spans' ? all[depth + 1]?.[0] ?? null : null, depth}))
-        .filter(({depth}) => !chosen || chosen.has(`${t}.${depth}`));
-    });
-    const what = KINDS.find(([kind]) => kind === this.kind)?.[1] ?? 'Nothing';
+    const chosen = area && this.touched(area);
+    const finer = block && block.from <= from && block.to >= to ? block.tracks : null;
+    const lanesOf = (track, t) => {
+      const lanes = finer?.get(trackKey(track))?.lanes ?? track.lanes;
+      return lanes
+        .map(([cells], depth) => ({cells, inner: (kind === 'spans' && lanes[depth + 1]?.[0]) || null}))
+        .filter((_, depth) => !chosen || chosen.has(`${t}.${depth}`));
+    };
+    const what = KINDS.find(([key]) => key === kind)?.[1] ?? 'Nothing';
     showTimes(this.times, {
       caption: `${what} in ${area ? 'the selected area' : 'view'}: ${formatNs(to - from)}${area ? `, ${formatCount(chosen.size)} rows` : ''}`,
-      rows: ownTimes(lanes, from, to, this.names.list.length),
+      rows: ownTimes(
+        this.tracks.flatMap((track, t) => (track.kind === kind ? lanesOf(track, t) : [])),
+        from,
+        to,
+        this.names.list.length,
+      ),
       names: this.shownNames,
       find: (name) => this.place.go({q: this.names.list[name]}),
     });
@@ -469,16 +497,29 @@ export class Timeline {
 
   tellMatches() {
     const lanes = this.searchedLanes();
-    const {all, upTo} = countMatches(lanes.map(({lane}) => lane[0]), this.match, this.found);
-    this.matchText.textContent = all === 0 ? 'no match' : `${this.found ? `${formatCount(upTo)}/` : ''}${formatCount(all)}`;
-    this.matchText.title = this.coarseness() > 0 ? 'spans that are merged in this page are found by the name with the most time among them' : '';
+    const {all, upTo} = countMatches(
+      lanes.map(({lane}) => lane[0]),
+      this.match,
+      this.found,
+    );
+    this.matchText.textContent =
+      all === 0 ? 'no match' : `${this.found ? `${formatCount(upTo)}/` : ''}${formatCount(all)}`;
+    this.matchText.title =
+      this.coarseness() > 0
+        ? 'spans that are merged in this page are found by the name with the most time among them'
+        : '';
   }
 
   nextMatch(direction) {
     if (!this.match) return;
     const lanes = this.searchedLanes();
     const from = this.found ?? {start: direction > 0 ? this.view.from : this.view.to, order: -direction};
-    const next = nextMatch(lanes.map(({lane}) => lane[0]), this.match, from, direction);
+    const next = nextMatch(
+      lanes.map(({lane}) => lane[0]),
+      this.match,
+      from,
+      direction,
+    );
     if (!next) return;
     this.found = next;
     const part = lanes[next.order];
@@ -494,7 +535,9 @@ export class Timeline {
 
   partAt(y) {
     const at = y + this.scroll.scrollTop;
-    return this.layout.rows.find((r) => at >= r.y && at < r.y + r.height)?.parts.find((p) => at >= p.y && at < p.y + p.height);
+    return this.layout.rows
+      .find((r) => at >= r.y && at < r.y + r.height)
+      ?.parts.find((p) => at >= p.y && at < p.y + p.height);
   }
 
   /** What is drawn there: {part, span} or {part, value}. */
@@ -513,9 +556,14 @@ export class Timeline {
     if (!hit || (!hit.span && hit.value === undefined)) return this.tip.hide();
     const {track} = hit.part;
     const where = [track.process, track.thread || track.name].filter(Boolean).map(printable).join(' · ');
-    if (!hit.span) return this.tip.show(event, [format(hit.value, track.unit ?? 'number'), printable(track.name)], where);
+    if (!hit.span)
+      return this.tip.show(event, [format(hit.value, track.unit ?? 'number'), printable(track.name)], where);
     const {duration, name, count} = hit.span;
-    return this.tip.show(event, [formatNs(duration), this.shownNames[name]], count > 1 ? `${formatCount(count)} spans merged, zoom in · ${where}` : where);
+    return this.tip.show(
+      event,
+      [formatNs(duration), this.shownNames[name]],
+      count > 1 ? `${formatCount(count)} spans merged, zoom in · ${where}` : where,
+    );
   }
 
   /** What is drawn there; nothing where nothing is. */
@@ -535,7 +583,7 @@ export class Timeline {
   follow({from, to, q, sel}) {
     if (from !== this.told?.from || to !== this.told?.to) {
       this.told = {from, to};
-      this.stop();
+      this.view.stop();
       this.view.set(from ?? this.view.low, to ?? this.view.high);
       this.moved({keepPlace: true});
     }

@@ -4,7 +4,13 @@ import {color, hueOf, isDark} from '../theme.js';
 import {oklch, pack} from './pixels.js';
 
 /** A colour of the style sheet, "--bg". */
-export const ofStyle = (name) => pack(color(name).match(/[\d.]+/g).slice(0, 3).map(Number));
+export const ofStyle = (name) =>
+  pack(
+    color(name)
+      .match(/[\d.]+/g)
+      .slice(0, 3)
+      .map(Number),
+  );
 
 /** The same as everywhere else on the page. */
 export const ofName = (name) => ofStyle(`--hue-${hueOf(name)}`);

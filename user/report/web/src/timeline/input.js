@@ -25,7 +25,7 @@ function drag(t, event, move, done) {
   const ended = new AbortController();
   let moved = false;
   target.setPointerCapture(event.pointerId);
-  t.stop();
+  t.view.stop();
   const listen = (type, listener) => target.addEventListener(type, listener, {signal: ended.signal});
   const end = () => {
     ended.abort();
@@ -51,7 +51,12 @@ function dragArea(t, event, heights) {
   const move = (dx, dy) => {
     const other = t.timeAt(event.offsetX + dx);
     const [top, bottom] = heights(dy);
-    t.area = {from: Math.max(view.low, Math.min(at, other)), to: Math.min(view.high, Math.max(at, other)), top, bottom};
+    t.area = {
+      from: Math.max(view.low, Math.min(at, other)),
+      to: Math.min(view.high, Math.max(at, other)),
+      top,
+      bottom,
+    };
     t.request();
   };
   drag(t, event, move, (moved) => t.selectArea(moved ? t.area : null));
@@ -92,20 +97,20 @@ function dragOverview(t, event) {
     t.moved();
   };
   drag(t, event, move, (moved) => {
-    if (!moved && !inside) t.glideTo(at - (to - from) / 2, at + (to - from) / 2);
+    if (!moved && !inside) t.view.glideTo(at - (to - from) / 2, at + (to - from) / 2);
   });
 }
 
 const pixelsOf = ({deltaY, deltaMode}) => deltaY * (deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE : 1);
 
 function zoomBy(t, event, at) {
-  t.stop();
+  t.view.stop();
   t.view.zoom(Math.exp(-Math.max(-200, Math.min(200, pixelsOf(event))) / 300), at);
   t.moved();
 }
 
 function panBy(t, pixels) {
-  t.stop();
+  t.view.stop();
   t.view.pan((pixels / t.surface.width) * t.view.span);
   t.moved();
 }
@@ -113,7 +118,10 @@ function panBy(t, pixels) {
 /** With Ctrl (and by pinching) closer; to the side, or with Shift, later; else rows, if there are more than fit. */
 function turnWheel(t, event) {
   const {scroll} = t;
-  const at = event.target === t.canvas || (event.target === t.head && event.offsetY >= OVERVIEW) ? t.timeAt(event.offsetX) : undefined;
+  const at =
+    event.target === t.canvas || (event.target === t.head && event.offsetY >= OVERVIEW)
+      ? t.timeAt(event.offsetX)
+      : undefined;
   const side = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
   const rows = event.target !== t.head && scroll.scrollHeight > scroll.clientHeight;
   event.preventDefault();
@@ -139,7 +147,7 @@ function actionOf(t, event) {
     escape: selected ? () => t.select(null) : t.area && (() => t.selectArea(null)),
   };
   const onRows = {
-    Home: () => t.glideTo(view.low, view.high),
+    Home: () => t.view.glideTo(view.low, view.high),
     ArrowLeft: () => (selected ? t.selectBeside(-1) : t.glide(1, -0.15)),
     ArrowRight: () => (selected ? t.selectBeside(1) : t.glide(1, 0.15)),
     ArrowUp: () => (selected ? t.selectAcross(-1) : scroll.scrollBy(0, -3 * LINE)),
@@ -148,7 +156,10 @@ function actionOf(t, event) {
     PageDown: () => scroll.scrollBy(0, 0.9 * scroll.clientHeight),
     Enter: () => (selected ? t.zoomToSelected() : t.selectFirst()),
   };
-  return anywhere[event.key.toLowerCase()] ?? ([t.canvas, document.body].includes(event.target) ? onRows[event.key] : undefined);
+  return (
+    anywhere[event.key.toLowerCase()] ??
+    ([t.canvas, document.body].includes(event.target) ? onRows[event.key] : undefined)
+  );
 }
 
 function pressKey(t, event) {
@@ -175,8 +186,11 @@ export function listen(t) {
     t.tip.hide();
   });
   canvas.addEventListener('dblclick', () => t.zoomToSelected());
-  head.addEventListener('pointerdown', (e) => (e.offsetY < OVERVIEW ? dragOverview(t, e) : dragArea(t, e, () => [0, t.layout.height])));
-  for (const element of [head, scroll]) element.addEventListener('wheel', (e) => turnWheel(t, e), {passive: false});
+  head.addEventListener('pointerdown', (e) =>
+    e.offsetY < OVERVIEW ? dragOverview(t, e) : dragArea(t, e, () => [0, t.layout.height]),
+  );
+  for (const element of [head, scroll])
+    element.addEventListener('wheel', (e) => turnWheel(t, e), {passive: false});
   // before the page's own keys
   document.addEventListener('keydown', (e) => pressKey(t, e), {capture: true});
 }
