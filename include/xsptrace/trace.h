@@ -41,7 +41,8 @@ void xsp_trace_window(const struct xsp_trace *trace, uint64_t *start_ns, uint64_
 		      uint64_t *recorded_ns);
 /* The same moment, ns since 1970 UTC. */
 uint64_t xsp_trace_realtime(const struct xsp_trace *trace, uint64_t ns);
-/* Was it ended properly, is nothing of the file damaged, and were no events lost? */
+/* Was it ended properly, is nothing of the file damaged, and were no events lost? Traces of other profilers do not say what
+ * they lost: that counts as 0. */
 bool xsp_trace_is_complete(const struct xsp_trace *trace);
 uint64_t xsp_trace_events_lost(const struct xsp_trace *trace);
 /* "version", "host", "kernel", "arguments" ...: docs/capture-format.md. NULL: it is not there. */

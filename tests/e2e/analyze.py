@@ -119,6 +119,7 @@ def formats_and_statuses(folder):
     xsptrace("analyze", path, "--fail-on", "high", "--threshold", "hot-operation=100", "--threshold", "overhead=1000")
     for options, part in ((("--threshold", "nothing=1"), "--threshold wants RULE=VALUE"),
                           (("--threshold", "lock=much"), "--threshold wants a number"),
+                          (("--threshold", "leak=10%"), "--threshold wants a number"),
                           (("--fail-on", "all"), "--fail-on wants low, medium or high"),
                           (("--format", "xml"), "--format wants text, json or csv"),
                           (("-o", f"{folder}/r.xls"), "the ending must be .txt, .json or .csv"),

@@ -15,7 +15,7 @@ import sys
 import time
 import xml.etree.ElementTree as xml
 
-from harness import (Recording, Skip, Trace, broker_of, case, check, check_calls, equal, finish, main, run,
+from harness import (EXTRA, XSPTRACE, Recording, Skip, Trace, broker_of, case, check, check_calls, equal, finish, main, run,
                      start, start_ready, truth, wait_for, workload, xsptrace)
 
 
@@ -192,6 +192,19 @@ def library_called_at_once(folder):
     said = trace.json["xsptrace_capture"]["libraries"]
     check(re.match(r"libplugin_[ab]\.so was attached to [0-9.]+ ms after it was loaded", said), "not said", said)
     check(f"libraries: {said}" in r.output(), "not in the summary", r.output())
+
+
+@case
+def library_of_a_short_life(folder):
+    """A program that loads a library, calls it and ends: what was not seen of it is said, wherever the end met xsptrace."""
+    program = "import ctypes\nplugin = ctypes.CDLL({!r})\nfor _ in range({}): plugin.plugin_work(1)"
+    for calls in (10, 1000):
+        out = f"{folder}/{calls}.json"
+        run([XSPTRACE, *EXTRA, "-q", "--no-summary", "-e", "plugin_work", "-o", out, "--", sys.executable, "-S", "-c",
+             program.format(workload("libplugin_a.so"), calls)])
+        trace = Trace(out) if os.path.exists(out) else None  # without a module that matches nothing is written
+        check(trace is None or trace.calls["plugin_work"] == calls or "libraries" in trace.json["xsptrace_capture"],
+              "calls that were not seen, and nothing says so", calls, trace and trace.calls)
 
 
 @case

@@ -269,6 +269,21 @@ def out_of_order(folder):
 
 
 @case
+def what_is_not_known(folder):
+    """Others' traces say nothing of losses, and those that begin at 0 not when that was: nothing is made up, there and back."""
+    path = write(folder, {"traceEvents": [span("a", 0, 50), span("b", 10, 20)]})
+    again, _ = reread(folder, path)
+    check("lost_entries" not in again["xsptrace_losses"] and not again["xsptrace_overhead"], "losses that nobody knows", again)
+    for source in (path, f"{folder}/again.json"):
+        report = json.loads(xsptrace("analyze", source, "--format", "json").stdout)
+        values = report["sections"]["recording"]["values"]
+        equal([values[k] for k in ("lost_entries", "lost_exits", "lost_other", "start")], [None] * 4, "what is not known")
+        check("1970" not in xsptrace("info", source).stdout, "a time that is not known")
+    report = json.loads(xsptrace("compare", path, f"{folder}/again.json", "--format", "json").stdout)
+    equal([r["lost"] for r in report["sections"]["compared"]["tables"]["captures"]["rows"]], [None] * 2, "of a comparison")
+
+
+@case
 def forms(folder):
     """An array alone, gzip, members in any order, numbers as strings, ids that are texts, names that are escaped."""
     spans = [span("a", 1.5, "2.25"), span("é\"\\\n😀", "10", 1), span("b", 20, 1, pid="rank 0", tid="main"),

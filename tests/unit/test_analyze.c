@@ -8,6 +8,7 @@
 #include "analysis/analyses.h"
 #include "analysis/rules.h"
 #include "base/text.h"
+#include "base/units.h"
 
 #define MS 1000000ULL
 #define US 1000ULL
@@ -23,6 +24,7 @@ enum {
 	SYNC,
 	MALLOC,
 	COPY,
+	INIT,
 	BATCH,
 	NEW,
 	DELETE,
@@ -39,6 +41,7 @@ static const struct {
 	[SYNC] = {"cuda", "cudaStreamSynchronize", "cudaStreamSynchronize", XSP_PROBE_FUNCTION},
 	[MALLOC] = {"cuda", "cudaMalloc", "cudaMalloc", XSP_PROBE_FUNCTION},
 	[COPY] = {"cuda", "cudaMemcpyAsync", "cudaMemcpyAsync", XSP_PROBE_FUNCTION},
+	[INIT] = {"cuda", "cuInit", "cuInit", XSP_PROBE_FUNCTION},
 	[BATCH] = {"gpu", "xsp_gpu_batch", "xsp_gpu_batch", XSP_PROBE_MARK},
 	[NEW] = {"memory", "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm", "New", XSP_PROBE_MARK},
 	[DELETE] = {"memory", "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv", "Delete",
@@ -238,6 +241,34 @@ Test(analyze, hot_operation)
 	cr_expect_eq(f->finding.from_ns % MS, 10 * US);
 	cr_expect(had_no_data(r, "lock") && had_no_data(r, "leak") && had_no_data(r, "sync"));
 	cr_expect(!had_no_data(r, "hot-operation"));
+	xsp_report_free(r);
+}
+
+/* CUDA is begun once: in a short recording that is most of the time, and nobody's fault. */
+Test(analyze, beginning_cuda_is_no_hot_operation)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	call(&b, INIT, START, 8 * MS);
+	b.now = START + 10 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+/* One of forty calls was kept from its CPU: that says nothing of the operation. */
+Test(analyze, one_call_makes_no_operation_hot)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	for (uint64_t i = 0; i < 40; i++)
+		call(&b, HOT, START + i * 500 * US, (i == 20 ? 400 : 40) * US);
+	call(&b, HOT, START + 20 * MS, 8 * MS);
+	b.now = START + 40 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	expect_clean(r);
 	xsp_report_free(r);
 }
 
@@ -650,8 +681,8 @@ static void put_memory(struct builder *b, uint32_t probe, uint64_t address, uint
 	builder_put(b, &e, sizeof(e));
 }
 
-/* 200 steps of 5 ms; each allocates 20 MiB in `work`, and gives back what `kept` does not keep. */
-static struct xsp_report *allocating(bool kept)
+/* 200 steps of 5 ms; each allocates 20 MiB in `work` (or in no call), and gives back what `kept` does not keep. */
+static struct xsp_report *allocating(bool kept, bool in_call)
 {
 	struct builder b;
 	char text[32];
@@ -662,12 +693,14 @@ static struct xsp_report *allocating(bool kept)
 		snprintf(text, sizeof(text), "ProfilerStep#%u", (unsigned)i);
 		enter_range(&b, text, at, SP);
 		b.now = at + 100 * US;
-		entry(&b, WORK, SP - 0x1000);
+		if (in_call)
+			entry(&b, WORK, SP - 0x1000);
 		put_memory(&b, NEW, 0x10000 + i * 0x100, 20 << 20);
 		b.now = at + 150 * US;
 		if (!kept)
 			put_memory(&b, DELETE, 0x10000 + i * 0x100, 0);
-		leave(&b, WORK, SP - 0x1000);
+		if (in_call)
+			leave(&b, WORK, SP - 0x1000);
 		leave_range(&b, at + 5 * MS - 1, SP);
 	}
 	b.now = START + 1000 * MS;
@@ -676,7 +709,7 @@ static struct xsp_report *allocating(bool kept)
 
 Test(analyze, leak)
 {
-	struct xsp_report *r = allocating(true);
+	struct xsp_report *r = allocating(true, true);
 	size_t count;
 	const struct xsp_report_found *f = found(r, "leak", &count);
 
@@ -688,9 +721,24 @@ Test(analyze, leak)
 		    "growth");
 	cr_expect_eq(number_of(value_of(f->figures, "alive")), 200);
 	xsp_report_free(r);
-	r = allocating(false);
+	r = allocating(false, true);
 	expect_clean(r);
 	cr_expect(!had_no_data(r, "leak"));
+	xsp_report_free(r);
+}
+
+/* Steps that only number are one place: each allocates once, and together they leak. */
+Test(analyze, leak_in_the_step_itself)
+{
+	struct xsp_report *r = allocating(true, false);
+	const struct xsp_report_found *f = expect(r, "leak", XSP_SEVERITY_HIGH, 1);
+	const struct xsp_report_table *t =
+		xsp_report_find_table(xsp_report_find_section(r, "memory"), "sites");
+
+	cr_expect_str_eq(f->finding.subject, "ProfilerStep#*");
+	cr_expect_eq(number_of(value_of(f->figures, "alive")), 200);
+	cr_assert_eq(xsp_report_row_count(t), 1);
+	cr_expect_eq(xsp_report_row_at(t, 0)[4].integer, 200, "allocations");
 	xsp_report_free(r);
 }
 
@@ -951,6 +999,38 @@ Test(analyze, losses_are_said)
 	xsp_report_free(r);
 }
 
+/* Of another profiler's trace nobody knows. */
+Test(analyze, losses_that_are_not_known_are_not_said_to_be_none)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, hot_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_section *head = xsp_report_section_at(r, 0);
+	cr_expect_eq(value_of(head, "lost_entries")->kind, XSP_CELL_ABSENT);
+	cr_expect_eq(value_of(head, "lost_exits")->kind, XSP_CELL_ABSENT);
+	cr_expect_eq(value_of(head, "lost_other")->kind, XSP_CELL_ABSENT);
+	cr_expect_eq(value_of(head, "start")->kind, XSP_CELL_ABSENT, "its clock began at 0");
+	xsp_report_free(r);
+}
+
+/* What was called before probes were there is missing as well. */
+Test(analyze, probes_that_came_late_are_said)
+{
+	struct builder b;
+	const char *const *notes;
+
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, hot_inside);
+	cr_assert_eq(xsp_capture_put_info(b.w, "libraries", "libm.so was attached to late"), 0);
+	put_stats(&b, &(struct xsp_capture_stats){.events = 40});
+	struct xsp_report *r = report_of(&b, NULL);
+	cr_assert_eq(xsp_report_notes(xsp_report_section_at(r, 0), &notes), 1);
+	cr_expect_str_eq(notes[0], "libraries: libm.so was attached to late");
+	xsp_report_free(r);
+}
+
 /* Pitfall 9: own time under --min-duration holds what was filtered. */
 Test(analyze, filtered_children_are_in_own_time)
 {
@@ -1074,6 +1154,51 @@ Test(analyze, findings_are_in_order)
 	xsp_report_free(r);
 }
 
+/* A call of 10 us, hours after the beginning. */
+Test(analyze, where_to_look_is_exact)
+{
+	struct xsp_report *r;
+
+	cr_assert_eq(xsp_report_new(&r), 0);
+	xsp_report_finding(r, &(struct xsp_report_finding){.rule = "rule",
+							   .title = "title",
+							   .advice = "advice",
+							   .from_ns = 7200000012345,
+							   .to_ns = 7200000022345});
+	char *text = written(r, xsp_report_write_text, &(struct xsp_report_how){0});
+	cr_expect_not_null(strstr(text, "--from 7200.000012s --to 7200.000022345s "), "%s", text);
+	free(text);
+	xsp_report_free(r);
+}
+
+/* A text behind another one is cut, too: names are whole where there is no terminal. */
+Test(analyze, lines_do_not_wrap_on_a_terminal)
+{
+	static const struct xsp_report_column columns[] = {
+		{"rule", "rule", XSP_UNIT_TEXT, true},
+		{"title", "finding", XSP_UNIT_TEXT, false},
+	};
+	static const struct xsp_report_shape rows = {"section", "rows", "rows", columns, 2};
+	char title[120];
+	struct xsp_report *r;
+
+	memset(title, 'x', sizeof(title) - 1);
+	title[sizeof(title) - 1] = '\0';
+	cr_assert_eq(xsp_report_new(&r), 0);
+	struct xsp_report_table *t =
+		xsp_report_table(xsp_report_section(r, "section", "Section"), &rows);
+	xsp_report_row(
+		t, (const struct xsp_cell[]){xsp_cell_text("hot-operation"), xsp_cell_text(title)});
+	char *text = written(r, xsp_report_write_text, &(struct xsp_report_how){.width = 80});
+	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+		cr_expect_leq(xsp_printable(NULL, 0, line, 0), 80, "%s", line);
+	free(text);
+	text = written(r, xsp_report_write_text, &(struct xsp_report_how){0});
+	cr_expect_not_null(strstr(text, title));
+	free(text);
+	xsp_report_free(r);
+}
+
 Test(analyze, text_cannot_harm_a_terminal)
 {
 	struct xsp_report *r = hand_made("\033[2J\nbad\xff \"quoted\" <&>");
@@ -1139,6 +1264,7 @@ Test(analyze, nothing_in_it)
 	cr_expect(had_no_data(r, "hot-operation"));
 	char *text = written(r, xsp_report_write_text, &(struct xsp_report_how){.top = 20});
 	cr_expect_not_null(strstr(text, "Findings: none"));
+	cr_expect_null(strstr(text, "Operations"), "a heading of nothing");
 	free(text);
 	xsp_report_free(r);
 }

@@ -422,17 +422,22 @@ Test(compare, losses_are_said)
 	clear(&s);
 }
 
-static struct xsp_report *report_with(const char *subject)
+static struct xsp_report *report_of_rule(const char *rule, const char *subject)
 {
 	struct xsp_report *r;
 
 	cr_assert_eq(xsp_report_new(&r), 0);
-	xsp_report_finding(r, &(struct xsp_report_finding){.rule = "sync",
+	xsp_report_finding(r, &(struct xsp_report_finding){.rule = rule,
 							   .severity = XSP_SEVERITY_MEDIUM,
 							   .subject = subject,
 							   .title = "waits for the GPU",
 							   .share = 0.2});
 	return r;
+}
+
+static struct xsp_report *report_with(const char *subject)
+{
+	return report_of_rule("sync", subject);
 }
 
 Test(compare, findings_that_come_and_go)
@@ -456,6 +461,48 @@ Test(compare, findings_that_come_and_go)
 	cr_expect_str_eq(xsp_report_row_at(xsp_report_find_table(in, "went"), 0)[1].text,
 			 "aten::item");
 	clear(&s);
+	/* what was nearly found before has not come, nor has what was found gone that nearly is */
+	s = (struct setting){0};
+	add(&s, 0, &usual);
+	add(&s, 1, &other);
+	s.captures[0][0].report = a;
+	s.captures[0][0].nearly = b;
+	s.captures[1][0].report = b;
+	s.captures[1][0].nearly = a;
+	compare(&s);
+	cr_expect_eq(s.found, 0);
+	cr_expect_eq(findings(&s, &found), 0);
+	cr_expect_null(xsp_report_find_section(s.report, "bottlenecks"));
+	clear(&s);
 	xsp_report_free(a);
+	xsp_report_free(b);
+}
+
+/* What one recording says of a busy machine, the next one does not. */
+Test(compare, findings_of_the_machine_need_repeats)
+{
+	struct xsp_report *b = report_of_rule("runnable", "python3");
+	struct plan plans[6];
+	struct setting s = {0};
+
+	for (size_t i = 0; i < 6; i++) {
+		plans[i] = usual;
+		plans[i].seed = (unsigned)i + 1;
+	}
+	add(&s, 0, &plans[0]);
+	add(&s, 1, &plans[1]);
+	s.captures[1][0].report = b;
+	compare(&s);
+	cr_expect_eq(s.found, 0);
+	cr_expect_null(xsp_report_find_section(s.report, "bottlenecks"));
+	clear(&s);
+	s = (struct setting){0};
+	for (size_t i = 0; i < 6; i++)
+		add(&s, i < 3 ? 0 : 1, &plans[i]);
+	for (size_t i = 0; i < 3; i++)
+		s.captures[1][i].report = b;
+	compare(&s);
+	cr_expect_not_null(xsp_report_find_section(s.report, "bottlenecks"));
+	clear(&s);
 	xsp_report_free(b);
 }

@@ -21,7 +21,10 @@ struct plan {
 	int64_t clock_ns[RANKS]; /* its clock is that much ahead */
 	unsigned from[RANKS]; /* recorded from that iteration on */
 	const char *host[RANKS]; /* NULL: "one" */
+	unsigned missed_from[RANKS],
+		missed_to[RANKS]; /* of these iterations nothing was recorded */
 	bool steps, lossy;
+	bool windows; /* ... as not all of the time was */
 };
 
 static void put_probe(struct builder *b, uint32_t id, const char *provider, const char *symbol,
@@ -129,7 +132,8 @@ static void make_job(const struct plan *p, struct builder b[RANKS])
 			}
 			for (unsigned r = 0; r < RANKS; r++) {
 				const uint64_t shift = (uint64_t)p->clock_ns[r];
-				if (i < p->from[r])
+				if (i < p->from[r] ||
+				    (i >= p->missed_from[r] && i < p->missed_to[r]))
 					continue;
 				b[r].tid = 100;
 				if (c == 0 && p->steps) {
@@ -156,7 +160,10 @@ static void make_job(const struct plan *p, struct builder b[RANKS])
 	}
 	for (unsigned r = 0; r < RANKS; r++) {
 		const struct xsp_capture_stats lost = {.events = 1, .lost_entries = p->lossy};
+		const struct xsp_capture_window window = {START_NS, now};
 		cr_assert_eq(xsp_capture_put_stats(b[r].w, &lost), 0);
+		if (p->windows)
+			cr_assert_eq(xsp_capture_put_window(b[r].w, &window), 0);
 		builder_end(&b[r]);
 	}
 }
@@ -346,6 +353,29 @@ Test(ranks, losses_make_it_uncertain)
 
 	cr_assert_not_null(slow);
 	cr_expect_str_eq(slow->uncertain, "events were lost");
+	free_job(&job);
+}
+
+/* Collectives that were not recorded in the middle do not make those behind them others. */
+Test(ranks, what_is_missing_in_the_middle_is_not_made_up)
+{
+	const struct plan p = {.iterations = 40,
+			       .missed_from = {0, 10, 20, 0},
+			       .missed_to = {0, 15, 22, 0},
+			       .windows = true};
+	struct job job = read_job(&p);
+	const struct xsp_report_found *found;
+	const char *const *notes;
+
+	cr_expect_eq(xsp_report_findings(job.report, &found), 0, "%s", found[0].finding.title);
+	for (long r = 0; r < RANKS; r++) {
+		cr_expect_eq(cell(&job, "ranks", r, "collectives").integer,
+			     80 - 2 * (p.missed_to[r] - p.missed_from[r]));
+		cr_expect_eq(cell(&job, "ranks", r, "waited_ns").integer, 0);
+	}
+	const size_t n = xsp_report_notes(xsp_report_find_section(job.report, "job"), &notes);
+	cr_assert_eq(n, RANKS, "what was not recorded is said of each");
+	cr_expect_not_null(strstr(notes[0], "not all of the time was recorded"), "%s", notes[0]);
 	free_job(&job);
 }
 

@@ -2,6 +2,7 @@
 #include "analysis/analyses.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/ranks.h"
@@ -48,6 +49,22 @@ static int begin_all(struct work *w, struct xsp_error *err)
 	return rc;
 }
 
+static int find_nearly(const struct work *w, struct xsp_rule_context *rules)
+{
+	double *halves = calloc(xsp_rule_count + 1, sizeof(*halves));
+
+	if (halves == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < xsp_rule_count; i++)
+		halves[i] =
+			(w->o->thresholds != NULL ? w->o->thresholds[i] : xsp_rules[i].threshold) /
+			2;
+	rules->report = w->o->nearly;
+	int rc = xsp_rules_run(rules, halves);
+	free(halves);
+	return rc == 0 && xsp_report_failed(w->o->nearly) ? -ENOMEM : rc;
+}
+
 static int report_all(struct work *w, struct xsp_report *report)
 {
 	struct xsp_rule_context rules = {
@@ -68,6 +85,8 @@ static int report_all(struct work *w, struct xsp_report *report)
 			rc = analyses[i]->report(w->states[i], report);
 	if (rc == 0)
 		rc = xsp_rules_run(&rules, w->o->thresholds);
+	if (rc == 0 && w->o->nearly != NULL)
+		rc = find_nearly(w, &rules);
 	return rc == 0 && xsp_report_failed(report) ? -ENOMEM : rc;
 }
 

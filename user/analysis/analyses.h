@@ -23,6 +23,8 @@ struct xsp_analyze_options {
 	const char *batch; /* the value that is the samples of a step; NULL: "batch_size" */
 	const double
 		*thresholds; /* by index of xsp_rules (analysis/rules.h); NULL: their defaults */
+	struct xsp_report
+		*nearly; /* gets what rules find from half of these on; NULL: not asked for */
 	struct xsp_analyze_beside beside;
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/compare_private.h"
+#include "analysis/rules.h"
 #include "base/units.h"
 
 #define HIGH 0.3
@@ -52,6 +53,8 @@ static const char *note_doubts(struct xsp_report_section *head,
 		"counts too low",
 		"uncertain: not all of the time was recorded (windows of --max-overhead)",
 		"uncertain: a capture is damaged, or was not ended",
+		"uncertain: probes came late (libraries, children, changed code): calls before are "
+		"missing",
 		"uncertain: the command lines differ",
 		"uncertain: the captures are of different machines",
 		"uncertain: the captures were recorded by different versions of xsptrace",
@@ -66,9 +69,10 @@ static const char *note_doubts(struct xsp_report_section *head,
 			doubts[0] = doubts[0] || c->lost > 0;
 			doubts[1] = doubts[1] || c->windows > 0;
 			doubts[2] = doubts[2] || c->damaged;
-			doubts[3] = doubts[3] || strcmp(c->command, first->command) != 0;
-			doubts[4] = doubts[4] || strcmp(c->host, first->host) != 0;
-			doubts[5] = doubts[5] || strcmp(c->version, first->version) != 0;
+			doubts[3] = doubts[3] || c->late;
+			doubts[4] = doubts[4] || strcmp(c->command, first->command) != 0;
+			doubts[5] = doubts[5] || strcmp(c->host, first->host) != 0;
+			doubts[6] = doubts[6] || strcmp(c->version, first->version) != 0;
 		}
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (!doubts[i])
@@ -113,7 +117,8 @@ static void put_captures(struct xsp_report_section *head, const struct xsp_compa
 					xsp_cell_text(c->path),
 					xsp_cell_integer(xsp_series_recorded_ns(c->series)),
 					steps > 0 ? xsp_cell_integer(steps) : (struct xsp_cell){0},
-					xsp_cell_integer(c->lost),
+					c->lost_known ? xsp_cell_integer(c->lost)
+						      : (struct xsp_cell){0},
 					xsp_cell_text(c->command),
 				});
 		}
@@ -349,14 +354,25 @@ static bool has_finding(const struct xsp_report *r, const struct xsp_report_find
 	return false;
 }
 
-/* In how many captures of a side a finding of another one is. */
-static size_t captures_with(const struct xsp_compare_side *side, const struct xsp_report_finding *f)
+/* In how many captures of a side a finding of another one is, or nearly is: what lies about a threshold is there in one
+ * run and not in the next. */
+static size_t captures_with(const struct xsp_compare_side *side, const struct xsp_report_finding *f,
+			    bool nearly)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < side->count; i++)
-		n += has_finding(side->captures[i].report, f);
+		n += has_finding(side->captures[i].report, f) ||
+		     (nearly && has_finding(side->captures[i].nearly, f));
 	return n;
+}
+
+/* Of one recording a side: a finding that a busier machine brings about. */
+static bool is_of_machine(const struct pair *p, const struct xsp_report_finding *f)
+{
+	const long rule = xsp_rule_index(f->rule, strlen(f->rule));
+
+	return !p->repeats && rule >= 0 && xsp_rules[rule].machine;
 }
 
 /* Findings of all captures of one side, and none of the other. */
@@ -378,7 +394,8 @@ static void put_findings(struct writing *w, const struct pair *p, bool came, con
 
 	for (size_t i = 0; i < n; i++) {
 		const struct xsp_report_finding *f = &all[i].finding;
-		if (captures_with(has, f) < has->count || captures_with(lacks, f) > 0)
+		if (captures_with(has, f, false) < has->count ||
+		    captures_with(lacks, f, true) > 0 || is_of_machine(p, f))
 			continue;
 		struct xsp_report_section *section =
 			xsp_report_section(w->report, "bottlenecks", "Bottlenecks");

@@ -17,9 +17,12 @@ struct xsp_compare_capture {
 	const char *path, *command, *host, *version; /* "" where that is not known */
 	const struct xsp_series *series;
 	const struct xsp_report *report; /* of analyze, for its findings; or NULL */
+	const struct xsp_report *nearly; /* ... from half of the thresholds on; or NULL */
 	uint64_t lost; /* events */
+	bool lost_known;
 	uint64_t windows; /* of --max-overhead: 0: recorded all the time */
 	bool damaged;
+	bool late; /* some probes came late */
 };
 
 struct xsp_compare_side {

@@ -33,6 +33,10 @@ static int tell_facts(const struct xsp_capture_reader *r, struct xsp_compare_cap
 	out->version = strdup(version != NULL ? version : "");
 	out->lost = st->lost_entries + st->lost_exits + st->lost_other + st->missed_hits +
 		    st->untracked;
+	out->lost_known = xsp_capture_stats_known(r);
+	out->late = xsp_capture_info(r, "libraries") != NULL ||
+		    xsp_capture_info(r, "changed code") != NULL ||
+		    xsp_capture_info(r, "calls unseen") != NULL;
 	out->windows = xsp_capture_windows(r, &windows);
 	out->damaged =
 		torn + chunks + events > 0 || xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE;
@@ -80,17 +84,21 @@ int xsp_compare_read(struct xsp_capture_reader *r, const char *path,
 		     struct xsp_error *err)
 {
 	struct reading reading = {.reader = r, .how = how, .out = out};
+	struct xsp_report *report = NULL, *nearly = NULL;
+
+	*out = (struct xsp_compare_capture){.path = strdup(path)};
+	int rc = out->path == NULL || xsp_report_new(&report) < 0 || xsp_report_new(&nearly) < 0
+			 ? out_of_memory(err)
+			 : 0;
+	out->report = report;
+	out->nearly = nearly;
 	const struct xsp_analyze_options analysis = {
 		.cut = how->cut,
 		.step = how->step,
+		.nearly = nearly,
 		.beside = {&reading, begin_reading, end_reading}};
-	struct xsp_report *report = NULL;
-
-	*out = (struct xsp_compare_capture){.path = strdup(path)};
-	if (out->path == NULL || xsp_report_new(&report) < 0)
-		return out_of_memory(err);
-	out->report = report;
-	int rc = xsp_analyze(r, &analysis, report, err);
+	if (rc == 0)
+		rc = xsp_analyze(r, &analysis, report, err);
 	return rc == 0 && tell_facts(r, out) < 0 ? out_of_memory(err) : rc;
 }
 
@@ -98,6 +106,7 @@ void xsp_compare_clear(struct xsp_compare_capture *c)
 {
 	xsp_series_free((struct xsp_series *)(uintptr_t)c->series);
 	xsp_report_free((struct xsp_report *)(uintptr_t)c->report);
+	xsp_report_free((struct xsp_report *)(uintptr_t)c->nearly);
 	free((char *)(uintptr_t)c->path);
 	free((char *)(uintptr_t)c->command);
 	free((char *)(uintptr_t)c->host);

@@ -172,6 +172,7 @@ static void describe(const struct collecting *c, struct rank *k)
 	const struct xsp_capture_process *p = process_of(c, k->pid);
 	const struct xsp_capture_stats *s = xsp_capture_stats(c->reader);
 	const char *host = xsp_capture_info(c->reader, "host");
+	const struct xsp_capture_window *windows;
 	uint64_t from = 0, to = 0;
 
 	k->capture = c->job->captures - 1;
@@ -185,7 +186,8 @@ static void describe(const struct collecting *c, struct rank *k)
 	k->window_start_ns = real(c, from);
 	k->window_end_ns = real(c, to > from ? to : from);
 	k->recorded_ns = (int64_t)xsp_timeline_recorded_ns(c->timeline);
-	k->lossy = s->lost_entries + s->lost_exits + s->missed_hits > 0;
+	k->lossy = s->lost_entries + s->lost_exits + s->missed_hits + s->untracked > 0;
+	k->windows = xsp_capture_windows(c->reader, &windows) > 0;
 }
 
 static struct rank *rank_of(struct collecting *c, uint32_t pid)
@@ -577,10 +579,14 @@ static void number_by_group(struct rank *k)
 int xsp_ranks_end(struct xsp_ranks *j)
 {
 	struct collecting *c = j->now;
+	uint64_t torn, chunks, events;
 	int rc = xsp_steps_end(c->steps);
 
+	xsp_capture_damage(c->reader, &torn, &chunks, &events);
 	for (size_t i = c->first_rank; i < j->count && rc == 0; i++) {
 		struct rank *k = &j->ranks[i];
+		k->damaged = torn + chunks + events > 0 ||
+			     xsp_capture_how_ended(c->reader) != XSP_CAPTURE_COMPLETE;
 		rc = join(k);
 		merge_intervals(k);
 		number_by_group(k);

@@ -161,7 +161,7 @@ static int add_member(struct joint_group *g, size_t rank, size_t group, long shi
 {
 	if (xsp_grow(&g->members, &g->capacity, g->count + 1) < 0)
 		return -ENOMEM;
-	g->members[g->count++] = (struct member){(uint32_t)rank, (uint32_t)group, shift};
+	g->members[g->count++] = (struct member){(uint32_t)rank, (uint32_t)group, shift, shift};
 	return 0;
 }
 
@@ -246,22 +246,61 @@ struct met {
 	int64_t start_ns, end_ns; /* by the first rank's clock */
 };
 
-/* Those of collective n of the group that were recorded; how many. */
-static size_t meet(struct xsp_ranks *j, const struct joint_group *g, long n, struct met *out)
+static struct met met_at(struct rank *k, const struct instance *i)
 {
-	size_t count = 0;
+	return (struct met){k, i, i->start_ns + k->shift_ns, i->end_ns + k->shift_ns};
+}
 
-	for (size_t m = 0; m < g->count; m++) {
-		struct rank *k = &j->ranks[g->members[m].rank];
-		const struct group *its = &k->groups[g->members[m].group];
-		const long at = n + g->members[m].shift;
-		if (at < 0 || at >= (long)its->count)
-			continue;
-		const struct instance *i = &its->seq[at];
-		if (count > 0 && i->name != out[0].at->name)
-			continue;
-		out[count++] =
-			(struct met){k, i, i->start_ns + k->shift_ns, i->end_ns + k->shift_ns};
+/* Do the clocks tell whether it is the same collective? Those of two hosts drift, and some may leave before all have come. */
+static bool moments_tell(const struct met *a, const struct rank *b)
+{
+	return a->at->meets && a->rank->host_index == b->host_index;
+}
+
+static bool can_meet(const struct met *a, const struct met *b)
+{
+	if (a->at->name != b->at->name || !moments_tell(a, b->rank))
+		return a->at->name == b->at->name;
+	return a->start_ns <= b->end_ns + LATE_LEAST_NS && b->start_ns <= a->end_ns + LATE_LEAST_NS;
+}
+
+/* The member's own of what `first` is, collective n of the group. Where some are missing (losses, windows of
+ * --max-overhead) the moment tells which one it is. False: it was not recorded. */
+static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct met *first,
+		     struct met *out)
+{
+	struct rank *k = &j->ranks[m->rank];
+	const struct group *its = &k->groups[m->group];
+	long at = n + m->now;
+
+	if (at >= 0 && at < (long)its->count) {
+		*out = met_at(k, &its->seq[at]);
+		if (can_meet(first, out))
+			return true;
+	}
+	if (!moments_tell(first, k))
+		return false;
+	at = (long)ended_before(its, first->start_ns - k->shift_ns);
+	if (at >= (long)its->count)
+		return false;
+	*out = met_at(k, &its->seq[at]);
+	if (!can_meet(first, out))
+		return false;
+	m->now = at - n;
+	return true;
+}
+
+/* Those of collective n of the group that were recorded; how many. */
+static size_t meet(struct xsp_ranks *j, struct joint_group *g, long n, struct met *out)
+{
+	struct rank *k = &j->ranks[g->members[0].rank];
+	size_t count = 1;
+
+	out[0] = met_at(k, &k->groups[g->members[0].group].seq[n]);
+	for (size_t m = 1; m < g->count; m++) {
+		if (n == 0)
+			g->members[m].now = g->members[m].shift;
+		count += find_met(j, &g->members[m], n, &out[0], &out[count]);
 	}
 	return count;
 }

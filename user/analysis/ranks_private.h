@@ -73,6 +73,8 @@ struct rank {
 	bool named; /* its environment says that it is a rank */
 	int64_t window_start_ns, window_end_ns, recorded_ns;
 	bool lossy; /* events were lost */
+	bool windows; /* not all of the time was recorded */
+	bool damaged; /* its capture, or it has no end */
 	int64_t shift_ns;
 	struct queued *queued;
 	size_t queued_count, queued_capacity;
@@ -95,10 +97,11 @@ struct rank {
 	int64_t in_ns, waited_ns, blocked_ns, late_ns;
 };
 
-/* A group over the ranks: member m's instance n is its seq[n + shift]. */
+/* A group over the ranks: member m's instance n is its seq[n + shift]; where some of its instances were not recorded it is
+ * seq[n + now] from there on. */
 struct member {
 	uint32_t rank, group;
-	long shift;
+	long shift, now;
 };
 struct joint_group {
 	struct member *members;

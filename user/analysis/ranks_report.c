@@ -65,6 +65,42 @@ static struct xsp_cell share(int64_t part, int64_t all)
 
 /* ---- the job ---- */
 
+static bool is_lossy(const struct rank *k)
+{
+	return k->lossy;
+}
+
+static bool has_windows(const struct rank *k)
+{
+	return k->windows;
+}
+
+static bool is_damaged(const struct rank *k)
+{
+	return k->damaged;
+}
+
+/* What makes figures doubtful. */
+static const struct {
+	bool (*of)(const struct rank *k);
+	const char *text;
+} doubts[] = {
+	{is_lossy, "events were lost"},
+	{has_windows, "not all of the time was recorded (windows of --max-overhead)"},
+	{is_damaged, "its capture is damaged, or was not ended"},
+};
+#define DOUBTS (sizeof(doubts) / sizeof(doubts[0]))
+
+/* The first that is there on any rank; NULL: none. */
+static const char *doubt(const struct xsp_ranks *j)
+{
+	for (size_t d = 0; d < DOUBTS; d++)
+		for (size_t i = 0; i < j->count; i++)
+			if (doubts[d].of(&j->ranks[i]))
+				return doubts[d].text;
+	return NULL;
+}
+
 static void note_job(struct xsp_ranks *j, struct xsp_report_section *s)
 {
 	char text[256], a[XSP_UNITS_SIZE];
@@ -74,10 +110,11 @@ static void note_job(struct xsp_ranks *j, struct xsp_report_section *s)
 		char title[96];
 		xsp_ranks_title(&j->ranks[i], title, sizeof(title));
 		unmatched += j->ranks[i].unmatched;
-		if (j->ranks[i].lossy) {
-			snprintf(text, sizeof(text), "%s lost events: its figures are lower bounds",
-				 title);
-			xsp_report_note(s, text);
+		for (size_t d = 0; d < DOUBTS; d++) {
+			snprintf(text, sizeof(text), "%s: %s: its figures are lower bounds", title,
+				 doubts[d].text);
+			if (doubts[d].of(&j->ranks[i]))
+				xsp_report_note(s, text);
 		}
 		for (size_t before = 0; before < i; before++)
 			if (j->ranks[i].number >= 0 &&
@@ -425,14 +462,6 @@ static void subject_of(const struct rank *k, const char *operator_name, char *ou
 		snprintf(out, size, "process %u: %s", k->shown_pid, operator_name);
 }
 
-static bool is_lossy(const struct xsp_ranks *j)
-{
-	for (size_t i = 0; i < j->count; i++)
-		if (j->ranks[i].lossy)
-			return true;
-	return false;
-}
-
 /* What both findings have: how much, and a place to look at. */
 static void begin_finding(struct found *f, const struct lateness *l, double part,
 			  struct xsp_report_finding *out)
@@ -442,7 +471,7 @@ static void begin_finding(struct found *f, const struct lateness *l, double part
 	*out = (struct xsp_report_finding){
 		.severity = severity_of(part),
 		.share = part < 1 ? part : 1,
-		.uncertain = is_lossy(f->job) ? "events were lost" : NULL,
+		.uncertain = doubt(f->job),
 		.from_ns = at > l->most_ns ? (uint64_t)(at - l->most_ns) : 0,
 		.to_ns = at > 0 ? (uint64_t)at : 0,
 	};

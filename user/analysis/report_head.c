@@ -13,21 +13,25 @@ struct count {
 	bool always; /* also where it is 0 */
 };
 
-static void put_counts(struct xsp_report_section *s, const struct count *counts, size_t count)
+/* Those that are not known are absent. */
+static void put_counts(struct xsp_report_section *s, const struct count *counts, size_t count,
+		       bool known)
 {
 	for (size_t i = 0; i < count; i++)
 		if (counts[i].always || counts[i].value > 0)
 			xsp_report_value(s, counts[i].key, counts[i].title, XSP_UNIT_COUNT,
-					 xsp_cell_integer(counts[i].value));
+					 known ? xsp_cell_integer(counts[i].value)
+					       : xsp_cell_text(NULL));
 }
 
-static void put_start(struct xsp_report_section *s, uint64_t realtime_ns)
+static void put_start(struct xsp_report_section *s, const struct xsp_capture_reader *r,
+		      uint64_t start_ns)
 {
-	const time_t at = (time_t)(realtime_ns / 1000000000);
+	const time_t at = (time_t)(xsp_capture_realtime(r, start_ns) / 1000000000);
 	char text[64] = "";
 	struct tm tm;
 
-	if (localtime_r(&at, &tm) != NULL)
+	if (xsp_capture_realtime_known(r) && localtime_r(&at, &tm) != NULL)
 		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S%z", &tm);
 	xsp_report_value(s, "start", "began", XSP_UNIT_TEXT,
 			 xsp_cell_text(text[0] != '\0' ? text : NULL));
@@ -44,7 +48,7 @@ static void put_times(struct xsp_report_section *s, struct xsp_timeline *t,
 	xsp_capture_window(r, &first, &last);
 	xsp_report_value(s, "arguments", "recorded with", XSP_UNIT_TEXT,
 			 xsp_cell_text(xsp_capture_info(r, "arguments")));
-	put_start(s, xsp_capture_realtime(r, start));
+	put_start(s, r, start);
 	xsp_report_value(s, "from_ns", "from", XSP_UNIT_TIME,
 			 start > first ? xsp_cell_integer(start - first) : xsp_cell_text(NULL));
 	xsp_report_value(s, "duration_ns", "time", XSP_UNIT_NS,
@@ -66,10 +70,12 @@ static void put_losses(struct xsp_report_section *s, const struct xsp_timeline *
 	uint64_t torn, chunks, events;
 
 	xsp_capture_damage(r, &torn, &chunks, &events);
-	const struct count counts[] = {
+	const struct count lost[] = {
 		{"lost_entries", "lost entries", st->lost_entries, true},
 		{"lost_exits", "lost exits", st->lost_exits, true},
 		{"lost_other", "lost other events", st->lost_other, true},
+	};
+	const struct count counts[] = {
 		{"lost_names", "lost names", st->lost_names, false},
 		{"missed_hits", "hits missed by the kernel", st->missed_hits, false},
 		{"untracked", "calls not followed (table full)", st->untracked, false},
@@ -86,7 +92,8 @@ static void put_losses(struct xsp_report_section *s, const struct xsp_timeline *
 		{"bad_events", "damaged events", events, false},
 		{"torn_bytes", "bytes cut off at the file's end", torn, false},
 	};
-	put_counts(s, counts, sizeof(counts) / sizeof(counts[0]));
+	put_counts(s, lost, sizeof(lost) / sizeof(lost[0]), xsp_capture_stats_known(r));
+	put_counts(s, counts, sizeof(counts) / sizeof(counts[0]), true);
 }
 
 static void put_gaps(struct xsp_report_section *s, const struct xsp_capture_reader *r)
@@ -102,6 +109,13 @@ static void put_gaps(struct xsp_report_section *s, const struct xsp_capture_read
 		if (value == NULL)
 			continue;
 		snprintf(text, sizeof(text), "%s: %s", xsp_capture_gap_key(i), value);
+		xsp_report_note(s, text);
+	}
+	for (size_t i = 0; i < XSP_CAPTURE_LATES; i++) {
+		const char *value = xsp_capture_info(r, xsp_capture_late_key(i));
+		if (value == NULL)
+			continue;
+		snprintf(text, sizeof(text), "%s: %s", xsp_capture_late_key(i), value);
 		xsp_report_note(s, text);
 	}
 	xsp_capture_probes(r, &probes);
@@ -136,7 +150,7 @@ void xsp_report_head(struct xsp_timeline *t, const struct xsp_capture_reader *r,
 	if (xsp_timeline_cut_text(t) != NULL)
 		xsp_report_value(s, "part", "a part", XSP_UNIT_TEXT,
 				 xsp_cell_text(xsp_timeline_cut_text(t)));
-	put_counts(s, counts, sizeof(counts) / sizeof(counts[0]));
+	put_counts(s, counts, sizeof(counts) / sizeof(counts[0]), true);
 	put_losses(s, t, r);
 	put_gaps(s, r);
 }

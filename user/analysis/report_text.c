@@ -12,6 +12,7 @@
 
 #define WIDTH 80 /* where there is no terminal */
 #define FIRST_COLUMN_MAX 48 /* of a table whose columns have no room beside a longer one */
+#define TEXT_COLUMN_LEAST 20 /* ... and beside it, of texts */
 #define FINDING_INDENT 8
 
 struct text {
@@ -150,11 +151,26 @@ static void put_labelled(struct text *t, const char *label, const char *text)
 	put_paragraph(t, text, FINDING_INDENT, FINDING_INDENT + strlen(label) + 2);
 }
 
+/* Exactly, as --from and --to take it: "0.4", "7200.000012". */
+#define SECONDS_SIZE 32
+static const char *seconds(char out[SECONDS_SIZE], uint64_t ns)
+{
+	size_t length = (size_t)snprintf(out, SECONDS_SIZE, "%" PRIu64 ".%09" PRIu64,
+					 ns / 1000000000, ns % 1000000000);
+
+	while (out[length - 1] == '0')
+		out[--length] = '\0';
+	if (out[length - 1] == '.')
+		out[length - 1] = '\0';
+	return out;
+}
+
 static void put_finding(struct text *t, const struct xsp_report_found *found)
 {
 	static const char *const words[] = {"LOW", "MEDIUM", "HIGH"};
 	static const char *const colors[] = {"\033[36m", "\033[33m", "\033[1;31m"};
 	const struct xsp_report_finding *f = &found->finding;
+	char from[SECONDS_SIZE], to[SECONDS_SIZE];
 
 	put_colored(t, colors[f->severity], words[f->severity]);
 	fprintf(t->f, "%*s", FINDING_INDENT - (int)strlen(words[f->severity]), "");
@@ -162,8 +178,8 @@ static void put_finding(struct text *t, const struct xsp_report_found *found)
 	put_evidence(t, found->figures);
 	put_labelled(t, "do", f->advice);
 	if (f->to_ns > 0)
-		fprintf(t->f, "%*slook at: --from %.6gs --to %.6gs   (rule %s)\n", FINDING_INDENT,
-			"", (double)f->from_ns * 1e-9, (double)f->to_ns * 1e-9, f->rule);
+		fprintf(t->f, "%*slook at: --from %ss --to %ss   (rule %s)\n", FINDING_INDENT, "",
+			seconds(from, f->from_ns / 1000 * 1000), seconds(to, f->to_ns), f->rule);
 	else
 		fprintf(t->f, "%*s(rule %s)\n", FINDING_INDENT, "", f->rule);
 	put_labelled(t, "uncertain", f->uncertain);
@@ -268,7 +284,15 @@ static void put_block(struct text *t, const struct grid *g, size_t from, size_t 
 static void put_blocks(struct text *t, const struct grid *g)
 {
 	size_t others = 0, first = g->widths[0], from = 1;
+	const size_t room =
+		t->width > FIRST_COLUMN_MAX + TEXT_COLUMN_LEAST
+			? t->width - 2 - (first < FIRST_COLUMN_MAX ? first : FIRST_COLUMN_MAX)
+			: TEXT_COLUMN_LEAST;
 
+	/* a terminal's lines do not suffice for each text */
+	for (size_t k = 1; k < g->column_count && t->how->width > 0; k++)
+		if (g->columns[k].unit == XSP_UNIT_TEXT && g->widths[k] > room)
+			g->widths[k] = room;
 	for (size_t k = 1; k < g->column_count; k++)
 		others += g->widths[k] > 0 ? g->widths[k] + 2 : 0;
 	if (first + others > t->width && first > FIRST_COLUMN_MAX)
@@ -331,12 +355,25 @@ static void put_values(struct text *t, const struct xsp_report_section *s)
 	}
 }
 
+static bool is_empty(const struct xsp_report_section *s)
+{
+	const char *const *notes;
+	const struct xsp_report_figure *values;
+	size_t what = xsp_report_notes(s, &notes) + xsp_report_values(s, &values);
+
+	for (size_t i = 0; i < xsp_report_table_count(s); i++)
+		what += xsp_report_row_count(xsp_report_table_at(s, i));
+	return what == 0;
+}
+
 static void put_section(struct text *t, const struct xsp_report_section *s)
 {
 	const char *const *notes;
 	const size_t count = xsp_report_notes(s, &notes);
 	const struct xsp_report_figure *values;
 
+	if (is_empty(s))
+		return;
 	put_colored(t, "\033[1m", xsp_report_section_title(s));
 	fputc('\n', t->f);
 	put_values(t, s);

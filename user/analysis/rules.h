@@ -42,6 +42,7 @@ struct xsp_rule {
 	const char *needs; /* how to record what it is about: "--waits" */
 	/* 0, XSP_RULE_NO_DATA, or a negative errno */
 	int (*find)(const struct xsp_rule_context *c);
+	bool machine; /* what else runs on the machine brings it about as well */
 };
 extern const struct xsp_rule xsp_rules[];
 extern const size_t xsp_rule_count;

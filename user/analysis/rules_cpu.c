@@ -15,6 +15,7 @@
 #include "catalog/cuda_table.h"
 
 #define FINDINGS_MAX 20 /* of one rule, with whatever threshold */
+#define MANY_CALLS 20
 #define LOOP_LEAST_SHARE 0.05 /* of the time: shorter loops are nobody's question */
 #define LOADER                                                                                     \
 	"enumerate(DataLoader)#" /* torch.utils.data.DataLoader's own range around __next__ */
@@ -29,11 +30,20 @@ static const struct xsp_summary_analysis *summary_of(const struct xsp_rule_conte
 /* What a row's code itself took: where it is known on a CPU, as a call that waits is no hot one. */
 static uint64_t own_of(const struct xsp_summary_row *row)
 {
-	return row->self_cpu_known && row->self_cpu_ns < row->own_ns ? row->self_cpu_ns
-								     : row->own_ns;
+	const uint64_t own = row->self_cpu_ns + row->own_cpu_unknown_ns;
+
+	return own < row->own_ns ? own : row->own_ns;
 }
 
-/* Other rules tell of waiting for the GPU, for other ranks and for data; a step is no operation. */
+/* Which part of that one of many calls took: it may have waited, or been kept from its CPU, and says nothing of the others. */
+static double share_of_one(const struct xsp_summary_row *row)
+{
+	return row->timed >= MANY_CALLS ? xsp_rule_share(row->own_cpu_unknown_max_ns, own_of(row))
+					: 0;
+}
+
+/* Other rules tell of waiting for the GPU, for other ranks and for data; a step is no operation, and to begin and end
+ * CUDA is nothing that a program does often. */
 static bool is_operation(const struct xsp_rule_context *c, const struct xsp_summary_row *row)
 {
 	const struct xsp_summary_analysis *a = summary_of(c);
@@ -41,7 +51,7 @@ static bool is_operation(const struct xsp_rule_context *c, const struct xsp_summ
 
 	return !xsp_steps_marked_by(a->summary->steps, row->name) &&
 	       !xsp_call_sites_is_loader(xsp_rule_state(c, "call_sites"), row->name) &&
-	       (cuda == NULL || cuda->kind != XSP_CUDA_SYNC) &&
+	       (cuda == NULL || (cuda->kind != XSP_CUDA_SYNC && cuda->kind != XSP_CUDA_CONTEXT)) &&
 	       !xsp_collective_is_waiting(xsp_summary_text(a->summary, row));
 }
 
@@ -83,9 +93,13 @@ static void find_hot(const struct xsp_rule_context *c, const struct xsp_summary_
 		"make fewer, larger or cheaper calls of %.200s%s%s; --sample shows where inside it "
 		"the time goes%s",
 		name, at ? ", most of its time is called from " : "", at ? line : "",
-		row->self_cpu_known ? "" : ", and --waits whether it computes or waits");
+		a->summary->waits != NULL ? "" : ", and --waits whether it computes or waits");
 	const char *uncertain = xsp_rule_doubt(
 		c, XSP_DOUBT_LOST | XSP_DOUBT_ENDS | XSP_DOUBT_FILTERED | XSP_DOUBT_WINDOWS, doubt);
+	if (uncertain == NULL && a->summary->waits != NULL &&
+	    2 * row->own_cpu_unknown_ns > own_of(row))
+		uncertain = "the time on a CPU of some of its calls is not known: what they waited "
+			    "may be in it";
 	if (uncertain == NULL && row->mostly_probes)
 		uncertain = "most of the time of most of its calls is that of probes inside them";
 	struct xsp_report_section *f = xsp_rule_found(
@@ -119,7 +133,8 @@ int xsp_rule_hot_operation(const struct xsp_rule_context *c)
 
 	for (size_t i = 0; i < count && found < FINDINGS_MAX; i++) {
 		const struct xsp_rule_part part = part_of(c, &rows[i]);
-		if (part.share <= 0 || part.share < c->threshold || !is_operation(c, &rows[i]))
+		if (part.share <= 0 || part.share * (1 - share_of_one(&rows[i])) < c->threshold ||
+		    !is_operation(c, &rows[i]))
 			continue;
 		find_hot(c, &rows[i], part);
 		found++;

@@ -46,13 +46,23 @@ static struct xsp_timeline_sink sink(void *state)
 	return xsp_ranks_sink(state);
 }
 
+/* A program may have other processes as well (a DataLoader's workers): of a job one says at least that it is a rank. */
+static bool is_job(const struct xsp_ranks *j)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < xsp_ranks_count(j); i++)
+		any = any || xsp_ranks_at(j, i).rank >= 0;
+	return any && xsp_ranks_count(j) > 1;
+}
+
 static int report(void *state, struct xsp_report *out)
 {
 	int rc = xsp_ranks_end(state);
 
 	if (rc == 0)
 		rc = xsp_ranks_match(state);
-	return rc == 0 && xsp_ranks_count(state) > 1 ? xsp_ranks_report(state, out) : rc;
+	return rc == 0 && is_job(state) ? xsp_ranks_report(state, out) : rc;
 }
 
 static void end(void *state)
@@ -73,7 +83,6 @@ int xsp_rule_ranks(const struct xsp_rule_context *c)
 {
 	struct xsp_ranks *j = xsp_rule_state(c, xsp_analysis_ranks.name);
 
-	return j == NULL || xsp_ranks_count(j) < 2
-		       ? XSP_RULE_NO_DATA
-		       : xsp_ranks_find(j, c->rule->key, c->threshold, c->report);
+	return j != NULL && is_job(j) ? xsp_ranks_find(j, c->rule->key, c->threshold, c->report)
+				      : XSP_RULE_NO_DATA;
 }

@@ -532,9 +532,10 @@ static int name_place(struct xsp_series *s, uint32_t index, uint32_t *out)
 	if (index >= xsp_timeline_memory_sites(s->timeline, &sites))
 		return 0;
 	const struct xsp_memory_site *site = &sites[index];
-	if (asprintf(&text, "%s%s%s",
-		     site->in_span ? xsp_timeline_name(s->timeline, site->span) : "no span",
-		     site->place != 0 ? " at " : "",
+	const char *span = site->in_span ? xsp_timeline_name(s->timeline, site->span) : "no span";
+	const size_t stem = xsp_steps_stem(s->steps, span);
+	if (asprintf(&text, "%.*s%s%s%s", (int)(stem > 0 ? stem : strlen(span)), span,
+		     stem > 0 ? "*" : "", site->place != 0 ? " at " : "",
 		     site->place != 0 ? xsp_timeline_name(s->timeline, site->place - 1) : "") < 0)
 		return -ENOMEM;
 	int rc = memory_named(s, text, true, out);

@@ -342,8 +342,10 @@ static uint64_t number_of(const struct xsp_steps *s, const struct track *k, cons
 {
 	const size_t stem = xsp_steps_stem(s, name);
 	const bool own = stem > 0 && (s->marker == NULL || stem >= strlen(s->marker));
+	const uint64_t number =
+		k->mark == MARK_IS && own ? strtoull(name + stem, NULL, 10) : k->markers;
 
-	return k->mark == MARK_IS && own ? strtoull(name + stem, NULL, 10) : k->markers;
+	return number <= INT64_MAX ? number : k->markers; /* no program counts so far */
 }
 
 static int take_marker(struct xsp_steps *s, struct track *k, const struct xsp_span *span)

@@ -31,18 +31,17 @@ int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
 		return rc;
 	/* they are of the whole recording */
 	const bool whole = xsp_timeline_cut_text(t) == NULL;
-	if (whole)
+	rc = xsp_steps_new(t, &(*out)->steps);
+	if (rc == 0 && whole)
 		rc = xsp_summary_memory_new(t, &(*out)->memory);
 	if (rc == 0 && whole)
-		rc = xsp_summary_allocations_new(t, &(*out)->allocations);
+		rc = xsp_summary_allocations_new(t, (*out)->steps, &(*out)->allocations);
 	if (rc == 0)
 		rc = xsp_summary_waits_new(t, &(*out)->waits);
 	if (rc == 0)
 		rc = xsp_summary_samples_new(t, &(*out)->samples);
 	if (rc == 0)
 		rc = xsp_summary_python_new(t, &(*out)->python);
-	if (rc == 0)
-		rc = xsp_steps_new(t, &(*out)->steps);
 	if (rc < 0) {
 		xsp_summary_free(*out);
 		*out = NULL;
@@ -168,8 +167,14 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	n->self_ns += span->self_ns;
 	n->self_cpu_unknown += span->self_cpu_ns == XSP_CPU_UNKNOWN;
 	n->self_cpu_ns += span->self_cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->self_cpu_ns;
-	if (span->self_ns > span->self_probe_ns)
-		n->own_ns += span->self_ns - span->self_probe_ns;
+	const uint64_t own_ns =
+		span->self_ns > span->self_probe_ns ? span->self_ns - span->self_probe_ns : 0;
+	n->own_ns += own_ns;
+	if (span->self_cpu_ns == XSP_CPU_UNKNOWN) {
+		n->own_cpu_unknown_ns += own_ns;
+		if (own_ns > n->own_cpu_unknown_max_ns)
+			n->own_cpu_unknown_max_ns = own_ns;
+	}
 	if (!recursive(span)) {
 		n->outermost++;
 		n->total_ns += duration;
@@ -309,6 +314,8 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 			.cpu_known = n->outermost > 0 && n->cpu_unknown == 0,
 			.self_cpu_ns = n->self_cpu_ns,
 			.self_cpu_known = n->timed > 0 && n->self_cpu_unknown == 0,
+			.own_cpu_unknown_ns = n->own_cpu_unknown_ns,
+			.own_cpu_unknown_max_ns = n->own_cpu_unknown_max_ns,
 			.std_ns = deviation(n),
 			.max_start_ns = n->max_start_ns,
 			.measured = n->durations.count,

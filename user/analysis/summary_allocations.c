@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/text.h"
+#include "base/u64map.h"
 #include "base/units.h"
 #include "catalog/allocators.h"
 
@@ -14,9 +16,11 @@
 #define LEAKS_SHOWN 5
 #define POOLS_SHOWN 16
 #define MAX_GROWTHS 16384U /* sites whose growth is followed: 600 bytes each */
+#define SPAN_MAX 400
 
-/* By the timeline's index. */
+/* Those of the timeline whose spans only number ("ProfilerStep#17") are one. */
 struct site {
+	uint32_t where; /* index of the first one */
 	uint64_t alive, alive_bytes;
 	uint64_t allocations, bytes;
 	struct xsp_growth *growth; /* of alive_bytes; NULL: too many sites */
@@ -24,13 +28,18 @@ struct site {
 
 struct xsp_summary_allocations {
 	struct xsp_timeline *timeline;
+	const struct xsp_steps *steps;
 	struct site *sites;
 	size_t count, capacity, growths;
+	struct xsp_u64map site_of; /* what names it → index */
+	uint32_t *index_of; /* by the timeline's index: 1 + index; 0: not met yet */
+	size_t index_of_count, index_of_capacity;
 	struct xsp_growth_clock clock;
 	bool known; /* what is alive */
 };
 
-int xsp_summary_allocations_new(struct xsp_timeline *t, struct xsp_summary_allocations **out)
+int xsp_summary_allocations_new(struct xsp_timeline *t, const struct xsp_steps *steps,
+				struct xsp_summary_allocations **out)
 {
 	*out = NULL;
 	if (!xsp_timeline_has_allocations(t))
@@ -39,6 +48,7 @@ int xsp_summary_allocations_new(struct xsp_timeline *t, struct xsp_summary_alloc
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->timeline = t;
+	(*out)->steps = steps;
 	(*out)->known = !xsp_timeline_allocations_in_windows(t);
 	return 0;
 }
@@ -49,19 +59,56 @@ void xsp_summary_allocations_free(struct xsp_summary_allocations *a)
 		return;
 	for (size_t i = 0; i < a->count; i++)
 		free(a->sites[i].growth);
+	xsp_u64map_free(&a->site_of);
+	free(a->index_of);
 	free(a->sites);
 	free(a);
 }
 
 /* ---- collecting ---- */
 
+/* The span's name; of those that only number what they have in common, in `common`. */
+static const char *span_of(const struct xsp_summary_allocations *a, const struct xsp_memory_site *s,
+			   char common[SPAN_MAX])
+{
+	const char *name = s->in_span ? xsp_timeline_name(a->timeline, s->span) : "no span";
+	const size_t stem = xsp_steps_stem(a->steps, name);
+
+	if (stem == 0)
+		return name;
+	snprintf(common, SPAN_MAX, "%.*s*", (int)(stem < SPAN_MAX - 2 ? stem : SPAN_MAX - 2), name);
+	return common;
+}
+
+/* Finds or makes the one that the timeline's `index` is counted in. */
+static int find_site(struct xsp_summary_allocations *a, uint32_t index)
+{
+	const struct xsp_memory_site *where;
+	char common[SPAN_MAX];
+
+	xsp_timeline_memory_sites(a->timeline, &where);
+	const char *span = span_of(a, &where[index], common);
+	const uint64_t key =
+		span == common ? xsp_u64_mix(xsp_text_hash(span, strlen(span))) + where[index].place
+			       : index;
+	const long at = xsp_u64map_index(&a->site_of, key, &a->sites, &a->capacity, a->count);
+	if (at < 0)
+		return -ENOMEM;
+	if ((size_t)at == a->count)
+		a->sites[a->count++] = (struct site){.where = index};
+	a->index_of[index] = (uint32_t)at + 1;
+	return 0;
+}
+
 static int site_at(struct xsp_summary_allocations *a, uint32_t index, struct site **out)
 {
-	if (xsp_grow(&a->sites, &a->capacity, (size_t)index + 1) < 0)
+	if (xsp_grow(&a->index_of, &a->index_of_capacity, (size_t)index + 1) < 0)
 		return -ENOMEM;
-	while (a->count <= index)
-		a->sites[a->count++] = (struct site){0};
-	struct site *s = &a->sites[index];
+	while (a->index_of_count <= index)
+		a->index_of[a->index_of_count++] = 0;
+	if (a->index_of[index] == 0 && find_site(a, index) < 0)
+		return -ENOMEM;
+	struct site *s = &a->sites[a->index_of[index] - 1];
 	if (s->growth == NULL && a->known && a->growths < MAX_GROWTHS) {
 		s->growth = calloc(1, sizeof(*s->growth));
 		if (s->growth == NULL)
@@ -149,7 +196,7 @@ static struct xsp_allocation_site *rank(const struct xsp_summary_allocations *a,
 	xsp_timeline_memory_sites(a->timeline, &where);
 	for (size_t i = 0; all != NULL && i < a->count; i++) {
 		const struct site *s = &a->sites[i];
-		all[i] = (struct xsp_allocation_site){.where = &where[i],
+		all[i] = (struct xsp_allocation_site){.where = &where[s->where],
 						      .alive = s->alive,
 						      .alive_bytes = s->alive_bytes,
 						      .allocations = s->allocations,
@@ -164,18 +211,13 @@ static struct xsp_allocation_site *rank(const struct xsp_summary_allocations *a,
 
 /* ---- printing ---- */
 
-static const char *span_of(const struct xsp_summary_allocations *a, const struct xsp_memory_site *s)
-{
-	return s->in_span ? xsp_timeline_name(a->timeline, s->span) : "no span";
-}
-
 /* "aten::empty at train.py:21 train_step" */
 static void name_site(const struct xsp_summary_allocations *a, const struct xsp_memory_site *s,
 		      size_t columns, char *out, size_t size)
 {
-	char span[400], place[400] = "";
+	char common[SPAN_MAX], span[400], place[400] = "";
 
-	xsp_printable(span, sizeof(span), span_of(a, s), columns);
+	xsp_printable(span, sizeof(span), span_of(a, s, common), columns);
 	if (s->place != 0)
 		xsp_printable(place, sizeof(place), xsp_timeline_name(a->timeline, s->place - 1),
 			      columns);
@@ -220,17 +262,6 @@ int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
 	return 0;
 }
 
-static void name_pool(const struct xsp_memory_use *u, char *out, size_t size)
-{
-	if (u->device_type == XSP_C10_CPU)
-		snprintf(out, size, "host memory");
-	else if (u->device_type == XSP_C10_CUDA)
-		snprintf(out, size, "GPU memory of device %d", (int)u->device);
-	else
-		snprintf(out, size, "memory of device %d (type %u)", (int)u->device,
-			 u->device_type);
-}
-
 static uint32_t shown_pid(const struct xsp_summary_allocations *a, const struct xsp_memory_use *u)
 {
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(a->timeline, u->pid);
@@ -238,20 +269,38 @@ static uint32_t shown_pid(const struct xsp_summary_allocations *a, const struct 
 	return t != NULL ? t->ns_pid : u->pid;
 }
 
-/* `process`: there are several. */
-static void print_use(const struct xsp_summary_allocations *a, const struct xsp_capture_reader *r,
-		      const struct xsp_memory_use *u, bool process, FILE *f)
+/* "host memory", and where there are several processes " of process 4242" */
+static void name_pool(const struct xsp_summary_allocations *a, const struct xsp_memory_use *u,
+		      char *out, size_t size)
 {
-	char of[40] = "", pool[80], peak[XSP_UNITS_SIZE], now[XSP_UNITS_SIZE],
-	     bytes[XSP_UNITS_SIZE];
+	const struct xsp_memory_use *uses;
+	const size_t count = xsp_timeline_memory(a->timeline, &uses);
+	bool several = false;
+	char of[40] = "";
+
+	for (size_t i = 1; i < count; i++)
+		several = several || uses[i].pid != uses[0].pid;
+	if (several)
+		snprintf(of, sizeof(of), " of process %" PRIu32, shown_pid(a, u));
+	if (u->device_type == XSP_C10_CPU)
+		snprintf(out, size, "host memory%s", of);
+	else if (u->device_type == XSP_C10_CUDA)
+		snprintf(out, size, "GPU memory of device %d%s", (int)u->device, of);
+	else
+		snprintf(out, size, "memory of device %d (type %u)%s", (int)u->device,
+			 u->device_type, of);
+}
+
+static void print_use(const struct xsp_summary_allocations *a, const struct xsp_capture_reader *r,
+		      const struct xsp_memory_use *u, FILE *f)
+{
+	char pool[120], peak[XSP_UNITS_SIZE], now[XSP_UNITS_SIZE], bytes[XSP_UNITS_SIZE];
 	char calls[XSP_UNITS_SIZE], frees[XSP_UNITS_SIZE], when[XSP_UNITS_SIZE];
 	uint64_t start, end;
 
-	name_pool(u, pool, sizeof(pool));
-	if (process)
-		snprintf(of, sizeof(of), " of process %" PRIu32, shown_pid(a, u));
+	name_pool(a, u, pool, sizeof(pool));
 	xsp_capture_window(r, &start, &end);
-	fprintf(f, "PyTorch's %s%s, allocated since the recording began: ", pool, of);
+	fprintf(f, "PyTorch's %s, allocated since the recording began: ", pool);
 	if (a->known)
 		fprintf(f, "%s at most (after %s), %s at the end; ",
 			xsp_format_bytes(peak, u->peak),
@@ -269,13 +318,10 @@ static void print_uses(const struct xsp_summary_allocations *a, const struct xsp
 		       const struct xsp_memory_use *uses, size_t count, FILE *f)
 {
 	size_t pools = 0;
-	bool processes = false;
 
-	for (size_t i = 1; i < count; i++)
-		processes = processes || uses[i].pid != uses[0].pid;
 	for (size_t i = 0; i < count; i++)
 		if (uses[i].pool == XSP_MEMORY_TORCH && pools++ < POOLS_SHOWN)
-			print_use(a, r, &uses[i], processes, f);
+			print_use(a, r, &uses[i], f);
 	if (pools > POOLS_SHOWN)
 		fprintf(f, "... and that of %zu more devices or processes\n", pools - POOLS_SHOWN);
 }
@@ -357,8 +403,10 @@ static void put_signed(struct xsp_json_writer *j, const char *key, double value)
 static void put_site(const struct xsp_summary_allocations *a, struct xsp_json_writer *j,
 		     const struct xsp_allocation_site *r)
 {
+	char common[SPAN_MAX];
+
 	xsp_json_begin(j, NULL, '{');
-	xsp_json_text(j, "name", r->where->in_span ? span_of(a, r->where) : NULL);
+	xsp_json_text(j, "name", r->where->in_span ? span_of(a, r->where, common) : NULL);
 	if (r->where->place != 0)
 		xsp_json_text(j, "at", xsp_timeline_name(a->timeline, r->where->place - 1));
 	if (a->known) {
@@ -437,8 +485,10 @@ void xsp_summary_allocations_name(const struct xsp_summary_allocations *a,
 {
 	const char *place =
 		where->place != 0 ? xsp_timeline_name(a->timeline, where->place - 1) : "";
+	char common[SPAN_MAX];
 
-	snprintf(out, size, "%s%s%s", span_of(a, where), place[0] != '\0' ? " at " : "", place);
+	snprintf(out, size, "%s%s%s", span_of(a, where, common), place[0] != '\0' ? " at " : "",
+		 place);
 }
 
 static void report_pools(const struct xsp_summary_allocations *a,
@@ -460,10 +510,10 @@ static void report_pools(const struct xsp_summary_allocations *a,
 	struct xsp_report_table *t = xsp_report_table(section, &shape);
 
 	for (size_t i = 0; i < n; i++) {
-		char pool[80];
+		char pool[120];
 		if (uses[i].pool != XSP_MEMORY_TORCH)
 			continue;
-		name_pool(&uses[i], pool, sizeof(pool));
+		name_pool(a, &uses[i], pool, sizeof(pool));
 		const struct xsp_cell cells[] = {
 			xsp_cell_text(pool),
 			a->known ? xsp_cell_integer(uses[i].peak) : none,

@@ -407,14 +407,13 @@ static void print_ends(struct xsp_summary *s, struct xsp_capture_reader *r, cons
 /* What came late: --follow, and libraries. */
 static void print_late(const struct xsp_capture_reader *r, const struct note *n)
 {
-	static const char *const keys[] = {"children", "execs", "libraries", "changed code"};
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		const char *text = xsp_capture_info(r, keys[i]);
+	for (size_t i = 0; i < XSP_CAPTURE_LATES; i++) {
+		const char *text = xsp_capture_info(r, xsp_capture_late_key(i));
 		char shown[512];
 		if (text == NULL)
 			continue;
 		xsp_printable(shown, sizeof(shown), text, 0);
-		fprintf(n->f, "%s: %s\n", keys[i], shown);
+		fprintf(n->f, "%s: %s\n", xsp_capture_late_key(i), shown);
 	}
 }
 

@@ -177,6 +177,9 @@ enum xsp_capture_gap {
 	XSP_GAPS,
 };
 const char *xsp_capture_gap_key(enum xsp_capture_gap gap);
+/* Facts (xsp_capture_info) that tell of calls before their probes were there: children, libraries ... */
+#define XSP_CAPTURE_LATES 4
+const char *xsp_capture_late_key(size_t index);
 
 /* ---- writer: one thread at a time ---- */
 
@@ -290,6 +293,8 @@ void xsp_capture_damage(const struct xsp_capture_reader *r, uint64_t *torn_bytes
 			uint64_t *bad_chunks, uint64_t *bad_events);
 /* Converts by the clock samples (piecewise linear). */
 uint64_t xsp_capture_realtime(const struct xsp_capture_reader *r, uint64_t monotonic_ns);
+/* Does the file say what time it was? Other profilers' traces may begin at 0. */
+bool xsp_capture_realtime_known(const struct xsp_capture_reader *r);
 
 /*
  * Streams all events, chunk after chunk; per-thread order holds, order between threads only

@@ -264,6 +264,14 @@ const char *xsp_capture_gap_key(enum xsp_capture_gap gap)
 	return keys[gap];
 }
 
+const char *xsp_capture_late_key(size_t index)
+{
+	static const char *const keys[XSP_CAPTURE_LATES] = {"children", "execs", "libraries",
+							    "changed code"};
+
+	return keys[index];
+}
+
 const char *xsp_capture_gap(const struct xsp_capture_reader *r, enum xsp_capture_gap gap,
 			    uint64_t *count)
 {
@@ -396,6 +404,14 @@ uint64_t xsp_capture_realtime(const struct xsp_capture_reader *r, uint64_t monot
 	if (length > INT64_MAX)
 		return a->realtime_ns + since; /* no clock says that: a made-up file */
 	return a->realtime_ns + (uint64_t)((__int128)since * step / (__int128)length);
+}
+
+/* 2000-01-01: earlier, nobody recorded. */
+#define REALTIME_LEAST 946684800000000000ULL
+
+bool xsp_capture_realtime_known(const struct xsp_capture_reader *r)
+{
+	return r->clock_count > 0 && r->clocks[0].realtime_ns >= REALTIME_LEAST;
 }
 
 double xsp_capture_progress(const struct xsp_capture_reader *r)

@@ -88,11 +88,13 @@ static int take_threshold(struct options *o, const char *value, struct xsp_error
 	if (rule < 0)
 		return xsp_wrong_value(err, "--threshold", value,
 				       "RULE=VALUE, with a rule of xsptrace analyze --help");
-	if (end == NULL || end == value + length + 1 || (*end != '\0' && strcmp(end, "%") != 0) ||
-	    !isfinite(number) || number < 0)
+	const bool share = xsp_rules[rule].unit == XSP_UNIT_SHARE;
+	if (end == NULL || end == value + length + 1 ||
+	    strcmp(end, share && *end != '\0' ? "%" : "") != 0 || !isfinite(number) || number < 0)
 		return xsp_wrong_value(err, "--threshold", value,
-				       "a number from 0 on behind the '='");
-	o->thresholds[rule] = xsp_rules[rule].unit == XSP_UNIT_SHARE ? number / 100 : number;
+				       share ? "a number from 0 on, in %, behind the '='"
+					     : "a number from 0 on behind the '='");
+	o->thresholds[rule] = share ? number / 100 : number;
 	return 0;
 }
 

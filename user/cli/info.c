@@ -79,12 +79,12 @@ static void print_window(const struct xsp_capture_reader *r)
 		[XSP_CAPTURE_TORN] = "cut off inside its last chunk; readable up to there",
 	};
 	uint64_t start, end, torn, chunks, events;
-	char when[64] = "?";
+	char when[64] = "at a time that is not known";
 
 	xsp_capture_window(r, &start, &end);
 	time_t at = (time_t)(xsp_capture_realtime(r, start) / 1000000000ULL);
 	struct tm tm;
-	if (localtime_r(&at, &tm) != NULL)
+	if (xsp_capture_realtime_known(r) && localtime_r(&at, &tm) != NULL)
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %z", &tm);
 	printf("%-16s %s, %.3f s\n", "recorded", when,
 	       end > start ? (double)(end - start) * 1e-9 : 0);

@@ -77,20 +77,22 @@ static uint64_t incomplete_probes(const struct xsp_capture_reader *r)
 
 void xsp_facts_losses(const struct xsp_capture_reader *r, struct xsp_facts *out)
 {
+	const bool known = xsp_capture_stats_known(r);
+
 	out->count = 0;
-	ADD_FIELDS(out, loss_fields, xsp_capture_stats(r));
+	ADD_FIELDS(out, loss_fields, known ? xsp_capture_stats(r) : NULL);
 	add(out, "functions_with_unseen_exits", incomplete_probes(r));
 	for (unsigned i = 0; i < sizeof(gap_fields) / sizeof(gap_fields[0]); i++) {
 		uint64_t count;
-		xsp_capture_gap(r, i, &count);
-		add(out, gap_fields[i], count);
+		if (xsp_capture_gap(r, i, &count) != NULL || known)
+			add(out, gap_fields[i], count);
 	}
 }
 
 void xsp_facts_overhead(const struct xsp_capture_reader *r, struct xsp_facts *out)
 {
 	out->count = 0;
-	ADD_FIELDS(out, overhead_fields, xsp_capture_stats(r));
+	ADD_FIELDS(out, overhead_fields, xsp_capture_stats_known(r) ? xsp_capture_stats(r) : NULL);
 }
 
 void xsp_facts_timeline(const struct xsp_capture_reader *r, const struct xsp_timeline *t,

@@ -302,8 +302,11 @@ static enum xsp_json_state take_losses(struct xsp_import *m, struct xsp_json_str
 		STATS(lost_names),  STATS(missed_hits),	 STATS(untracked),  STATS(filtered),
 		STATS(silent_hits), {NULL, 0, false}};
 
-	m->has_stats = true;
-	return take_object(m, s, keys, &m->stats);
+	/* what was not known has no keys */
+	m->stats.lost_entries = UINT64_MAX;
+	const enum xsp_json_state state = take_object(m, s, keys, &m->stats);
+	m->has_stats = m->stats.lost_entries != UINT64_MAX;
+	return state;
 }
 
 static enum xsp_json_state take_overhead(struct xsp_import *m, struct xsp_json_stream *s)

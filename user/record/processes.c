@@ -312,6 +312,7 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 	r->times.attach_ms += ((double)xsp_now_ns() - start) * 1e-6;
 	if (rc == 0)
 		count_late(r, m);
+	r->late.missed = r->late.missed || ((rc == -ESRCH || rc == -ENOENT) && m->wanted > 0);
 	if (rc == -ESTALE)
 		return rc;
 	if (rc == -ENOENT) { /* unmapped or exec meanwhile: what is there now is told of */
@@ -638,10 +639,15 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 		if (!p->dirty)
 			continue;
 		/* what follows an exec is told of with it */
-		r->late.since_ns = p->exec_ns == 0 ? p->mapped_ns : 0;
+		const uint64_t mapped_ns = p->mapped_ns;
+		r->late.since_ns = p->exec_ns == 0 ? mapped_ns : 0;
+		r->late.missed = false;
 		p->mapped_ns = 0;
 		int failed = xsp_recorder_scan(r, p, &why);
 		r->late.since_ns = 0;
+		/* a process that was gone before all was attached to: what it had loaded was not looked at */
+		if ((failed < 0 || r->late.missed) && !xsp_process_alive(p->process))
+			p->mapped_ns = mapped_ns;
 		if (failed == 0)
 			xsp_children_exec_attached(r, p);
 		else if (failed != -ESRCH && xsp_process_alive(p->process))

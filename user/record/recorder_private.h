@@ -95,6 +95,7 @@ struct xsp_recorder {
 		uint64_t since_ns; /* of those that are attached to now; 0: nothing was running */
 		uint64_t longest_ns, count;
 		char name[128]; /* of the one that took longest */
+		bool missed; /* something had gone before it was attached to */
 		uint64_t unlooked_ns; /* before a process's end that it mapped code, at most */
 	} late; /* libraries that were loaded while their process was recorded */
 	struct {
