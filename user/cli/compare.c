@@ -378,7 +378,7 @@ static int write_page(struct comparing *c, struct xsp_error *err)
 		return out_of_memory(err);
 	for (size_t i = 0; i < count; i++)
 		paths[i] = i < before ? c->sides[0].paths[i] : c->sides[1].paths[i - before];
-	int rc = xsp_page_sources_open(paths, count, &sources, err);
+	int rc = xsp_page_sources_open(paths, count, false, &sources, err);
 	if (rc == 0) {
 		const struct xsp_page_options page = {.sources = sources,
 						      .source_count = count,

@@ -296,8 +296,9 @@ static void write_page(struct work *w, size_t index)
 	const size_t several = o->job != NULL ? o->job->files.count : 0;
 	struct xsp_page_source *sources = NULL;
 	struct xsp_error err = {0};
-	int rc = several > 0 ? xsp_page_sources_open(o->job->files.paths, several, &sources, &err)
-			     : 0;
+	int rc = several == 0 ? 0
+			      : xsp_page_sources_open(o->job->files.paths, several, o->progress,
+						      &sources, &err);
 
 	if (rc == 0) {
 		const struct xsp_page_options page = {.sources = several > 0 ? sources : &one,

@@ -18,16 +18,16 @@ const char *xsp_format_missing(const struct xsp_export_format *format)
 	return format->whole ? xsp_page_missing() : format->missing;
 }
 
-int xsp_page_sources_open(char *const *paths, size_t count, struct xsp_page_source **out,
-			  struct xsp_error *err)
+int xsp_page_sources_open(char *const *paths, size_t count, bool progress,
+			  struct xsp_page_source **out, struct xsp_error *err)
 {
+	const struct xsp_input_options input = {.progress = progress};
 	struct xsp_page_source *sources = calloc(count + 1, sizeof(*sources));
 	int rc = sources != NULL ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		sources[i].name = paths[i];
-		rc = xsp_input_open(paths[i], &(struct xsp_input_options){.keep = NULL},
-				    &sources[i].reader, err);
+		rc = xsp_input_open(paths[i], &input, &sources[i].reader, err);
 	}
 	*out = sources;
 	if (rc == 0)

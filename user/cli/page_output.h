@@ -9,10 +9,10 @@
 /* Why this build cannot write the format, or NULL. */
 const char *xsp_format_missing(const struct xsp_export_format *format);
 
-/* A page reads all of its captures by itself: opens them. *out is the caller's to close; NULL after an error. 0 or a negative
- * errno. */
-int xsp_page_sources_open(char *const *paths, size_t count, struct xsp_page_source **out,
-			  struct xsp_error *err);
+/* A page reads all of its captures by itself: opens them. `progress` as of cli/input.h. *out is the caller's to close; NULL
+ * after an error. 0 or a negative errno. */
+int xsp_page_sources_open(char *const *paths, size_t count, bool progress,
+			  struct xsp_page_source **out, struct xsp_error *err);
 void xsp_page_sources_close(struct xsp_page_source *sources, size_t count);
 
 struct xsp_page_output {

@@ -19,10 +19,9 @@
 #include "attach/sandbox.h"
 #include "cli/cli.h"
 #include "cli/cut_options.h"
-#include "cli/input.h"
 #include "cli/job.h"
 #include "cli/outputs.h"
-#include "report/page.h"
+#include "cli/page_output.h"
 #include "report/server.h"
 
 #define PAGE_PORT 8051
@@ -73,7 +72,6 @@ struct viewing {
 	bool port_given, no_browser, perfetto, quiet, help;
 	struct xsp_capture_files files;
 	struct xsp_page_source *sources;
-	size_t opened;
 	struct xsp_page_options page;
 	int file; /* what is served whole: the page, or the trace */
 	const char *trace; /* its name there */
@@ -145,24 +143,17 @@ static int take_arguments(struct viewing *v, int argc, char **argv, struct xsp_e
 
 static int open_captures(struct viewing *v, struct xsp_error *err)
 {
-	const struct xsp_input_options input = {.progress = !v->quiet && isatty(STDERR_FILENO)};
-	int rc = 0;
+	int rc = xsp_page_sources_open(v->files.paths, v->files.count,
+				       !v->quiet && isatty(STDERR_FILENO), &v->sources, err);
 
-	v->sources = calloc(v->files.count, sizeof(*v->sources));
-	if (v->sources == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-	for (; v->opened < v->files.count && rc == 0; v->opened++) {
-		struct xsp_page_source *s = &v->sources[v->opened];
-		s->name = v->files.paths[v->opened];
-		rc = xsp_input_open(s->name, &input, &s->reader, err);
-	}
 	if (rc == 0 && v->cut.given)
 		rc = xsp_cut_resolve(&v->cut, v->sources[0].reader, err);
 	v->page = (struct xsp_page_options){
 		.sources = v->sources,
-		.source_count = v->opened,
+		.source_count = v->files.count,
 		.sides = v->files.before,
 		.cut = v->cut.given ? &v->cut.cut : NULL,
+		.step = v->cut.step,
 		.served = true,
 	};
 	return rc;
@@ -405,11 +396,9 @@ int xsp_cmd_view(int argc, char **argv)
 	} else if (rc == 0) {
 		printf("%s%s%s", usage, xsp_cut_help, example);
 	}
-	for (size_t i = 0; i < v.opened; i++)
-		xsp_capture_close(v.sources[i].reader);
+	xsp_page_sources_close(v.sources, v.files.count);
 	if (v.file >= 0)
 		close(v.file);
-	free(v.sources);
 	xsp_capture_files_clear(&v.files);
 	xsp_cut_clear(&v.cut);
 	return rc < 0 ? xsp_say_error(&err) : XSP_STATUS_OK;
