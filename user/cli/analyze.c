@@ -247,6 +247,7 @@ int xsp_cmd_analyze(int argc, char **argv)
 	if (rc == 0)
 		rc = take_options(&o, argc, argv, &err);
 	if (rc == 0 && o.output.help) {
+		xsp_wrap_stdout();
 		print_help();
 		goto out;
 	}

@@ -459,10 +459,12 @@ int xsp_cmd_compare(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of the output */
 	signal(SIGXFSZ, SIG_IGN);
 	int rc = take_arguments(&c, argc, argv, &err);
-	if (rc == 0 && c.output.help)
+	if (rc == 0 && c.output.help) {
+		xsp_wrap_stdout();
 		printf("%s%s%s", usage, xsp_cut_help, example);
-	else if (rc == 0)
+	} else if (rc == 0) {
 		rc = compare(&c, &found, &err);
+	}
 	if (rc < 0)
 		status = xsp_say_error(&err);
 	else if (found & c.fail_on)

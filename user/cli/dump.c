@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "attach/sandbox.h"
+#include "base/wrap.h"
 #include "cli/cli.h"
 #include "cli/session.h"
 #include "dump/dump.h"
@@ -56,10 +57,13 @@ static int dump_one(const struct dump *d, struct xsp_dump_target *t, bool first)
 		return xsp_say_error(&err);
 	if (!first)
 		fputs(d->json ? "," : "\n", stdout);
+	FILE *wrapped = d->width > 0 ? xsp_wrap_open(stdout, d->width) : NULL;
 	if (d->json)
 		xsp_dump_json(stdout, &out);
 	else
-		xsp_dump_text(stdout, &out, d->width);
+		xsp_dump_text(wrapped != NULL ? wrapped : stdout, &out, d->width);
+	if (wrapped != NULL)
+		fclose(wrapped);
 	xsp_dump_clear(&out);
 	return XSP_STATUS_OK;
 }
@@ -204,6 +208,7 @@ static int parse(int argc, char **argv, struct dump *d)
 		if (code == 'p' && add_pids(d, optarg) < 0)
 			return bad("-p wants the numbers of processes, 256 at most");
 		if (code == 'h') {
+			xsp_wrap_stdout();
 			fputs(usage, stdout);
 			return XSP_STATUS_OK;
 		}

@@ -242,6 +242,7 @@ int xsp_cmd_export(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN);
 	int status = take_options(&o, argc, argv);
 	if (status == 0 && o.help) {
+		xsp_wrap_stdout();
 		printf("%s%s%s", usage, xsp_cut_help, example);
 	} else if (status == 0) {
 		const size_t count = (size_t)(argc - optind);

@@ -125,7 +125,7 @@ static void print_modules(const struct xsp_capture_reader *r)
 		char id[2 * 64 + 1] = "";
 		for (uint32_t j = 0; j < m[i].build_id_length && j < 64; j++)
 			snprintf(id + 2 * j, 3, "%02x", m[i].build_id[j]);
-		print_row(i ? "" : "modules", "%.4096s  %s", m[i].path, id);
+		print_row(i ? "" : "modules", "%.4096s %s", m[i].path, id);
 	}
 	const struct xsp_capture_let_go *l;
 	size_t gone = xsp_capture_let_gos(r, &l);
@@ -294,6 +294,7 @@ int xsp_cmd_info(int argc, char **argv)
 
 	if (status != XSP_STATUS_OK)
 		goto out;
+	xsp_wrap_stdout();
 	if (help)
 		printf("%s%s", usage, xsp_cut_help);
 	else if (xsp_input_open(argv[optind], &input, &r, &err) < 0 ||
