@@ -204,7 +204,7 @@ def fork_storm(folder):
     said = Trace(out).json["xsptrace_capture"]["children"]
     print(f"  {said}")
     born = int(said.split()[0])
-    told = sum(int(x) for x in re.findall(r"(\d+) (?:attached|had ended|could not)", said))
+    told = sum(int(x) for x in re.findall(r"(\d+) (?:attached|had ended|could not|were not reached)", said))
     equal(told, born, f"followed and missed: {said}")
     check(born >= 500, said)
     equal(changed_text(shell.pid, libc), 0, "bytes changed in the shell")

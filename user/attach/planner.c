@@ -21,7 +21,7 @@
 
 #define READERS 4 /* owners whose files are read in turn, without a fork each time */
 #define HELPERS 3 /* that choose sites beside the first, in files that hold many functions */
-#define LARGE (16U << 20) /* bytes of such a file */
+#define LARGE (1U << 20) /* bytes of such a file */
 #define SOCKET 0 /* of the process: the first of its descriptors and the only one */
 /* For each module: what is read of it is forgotten before the next. */
 #define MEMORY (256ULL << 20)

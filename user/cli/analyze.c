@@ -213,7 +213,7 @@ static int analyze_job(const struct options *o, char **paths, size_t count,
 		       struct xsp_report *report, struct xsp_error *err)
 {
 	static const char *const rules[] = {XSP_RULE_STRAGGLER, XSP_RULE_LATE_RANK};
-	struct xsp_job job = {.count = 0};
+	struct xsp_job job = {.ranks = NULL};
 
 	if (o->cut.text != NULL)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
@@ -254,7 +254,7 @@ int xsp_cmd_analyze(int argc, char **argv)
 	if (rc == 0)
 		rc = xsp_report_new(&report);
 	if (rc == 0)
-		rc = xsp_job_is_meant(argv + optind, (size_t)(argc - optind))
+		rc = xsp_capture_files_several(argv + optind, (size_t)(argc - optind))
 			     ? analyze_job(&o, argv + optind, (size_t)(argc - optind), report, &err)
 			     : analyze(&o, argv[optind], report, &err);
 	if (rc == 0)

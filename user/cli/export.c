@@ -83,7 +83,7 @@ static int export_job(struct xsp_outputs *o, const struct xsp_cut_options *cut, 
 {
 	struct xsp_capture_reader *reader = NULL;
 	struct xsp_error err = {0};
-	struct xsp_job job = {.count = 0};
+	struct xsp_job job = {.ranks = NULL};
 	int status;
 
 	if (o->count == 0 || o->summary)
@@ -95,7 +95,7 @@ static int export_job(struct xsp_outputs *o, const struct xsp_cut_options *cut, 
 	}
 	o->job = &job;
 	if (xsp_job_read(&job, paths, count, cut->step, &err) < 0 ||
-	    xsp_input_open(job.paths[0], &(struct xsp_input_options){.keep = NULL}, &reader, &err) <
+	    xsp_input_open(job.files.paths[0], &(struct xsp_input_options){.keep = NULL}, &reader, &err) <
 		    0)
 		status = xsp_say_error(&err);
 	else
@@ -247,7 +247,7 @@ int xsp_cmd_export(int argc, char **argv)
 	} else if (status == 0) {
 		const size_t count = (size_t)(argc - optind);
 		xsp_sudo_user(&o.outputs.owner_uid, &o.outputs.owner_gid);
-		status = xsp_job_is_meant(argv + optind, count)
+		status = xsp_capture_files_several(argv + optind, count)
 				 ? export_job(&o.outputs, &o.cut, argv + optind, count)
 				 : export_one(&o, argv[optind]);
 	}

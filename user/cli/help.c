@@ -25,6 +25,7 @@ static const char head[] =
 	"it\n"
 	"  xsptrace compare A.xspt B.xspt                  what became slower, and how sure that "
 	"is\n"
+	"  xsptrace view FILE.xspt...                      all of it as a page in the browser\n"
 	"  xsptrace info FILE.xspt                         what a capture holds\n"
 	"  xsptrace doctor                                 what this kernel and machine support\n"
 	"\n"

@@ -5,20 +5,17 @@
 
 #include "analysis/ranks.h"
 #include "base/error.h"
+#include "cli/capture_files.h"
 #include "export/export.h"
 
 struct xsp_job {
-	char **paths; /* of captures */
-	size_t count;
+	struct xsp_capture_files files;
 	struct xsp_ranks *ranks; /* matched */
 	/* for outputs */
 	struct xsp_export_job export;
 	int64_t *shifts;
 	struct xsp_export_named *names;
 };
-
-/* Do these arguments of a verb name more than one capture? */
-bool xsp_job_is_meant(char **arguments, size_t count);
 
 /*
  * Reads all captures once: `arguments` are captures and folders with captures (*.xspt) in them. `step`: what marks steps,

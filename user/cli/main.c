@@ -15,6 +15,7 @@ static const struct {
 	{"record", xsp_cmd_record}, {"list", xsp_cmd_list},	  {"export", xsp_cmd_export},
 	{"info", xsp_cmd_info},	    {"doctor", xsp_cmd_doctor},	  {"dump", xsp_cmd_dump},
 	{"top", xsp_cmd_top},	    {"analyze", xsp_cmd_analyze}, {"compare", xsp_cmd_compare},
+	{"view", xsp_cmd_view},
 };
 
 /* What is opened later must not be taken for standard output or its like. An empty root has no /dev/null. */
@@ -42,8 +43,8 @@ int main(int argc, char **argv)
 		return xsp_finish_stdout(XSP_STATUS_OK);
 	}
 	if (argv[1][0] != '-') {
-		xsp_say("'%s' is no verb: record, top, list, dump, export, analyze, compare, info, "
-			"doctor; to start a program write xsptrace -- %s",
+		xsp_say("'%s' is no verb: record, top, list, dump, export, analyze, compare, view, "
+			"info, doctor; to start a program write xsptrace -- %s",
 			argv[1], argv[1]);
 		return XSP_STATUS_USAGE;
 	}

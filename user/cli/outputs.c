@@ -253,10 +253,10 @@ static void say_damage(struct work *w)
 /* The captures of the job behind the first one, each in its turn. What is at hand stays until outputs are finished. */
 static bool run_others(struct work *w, struct xsp_capture_reader **last, struct xsp_error *err)
 {
-	for (size_t i = 1; i < w->o->job->count; i++) {
+	for (size_t i = 1; i < w->o->job->files.count; i++) {
 		struct xsp_capture_reader *reader = NULL;
 		struct xsp_timeline *timeline = NULL;
-		if (xsp_input_open(w->o->job->paths[i], &(struct xsp_input_options){.keep = NULL},
+		if (xsp_input_open(w->o->job->files.paths[i], &(struct xsp_input_options){.keep = NULL},
 				   &reader, err) < 0 ||
 		    xsp_timeline_new(reader, &timeline, err) < 0) {
 			xsp_capture_close(reader);

@@ -1,0 +1,155 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""`xsptrace view`: the page of a capture is answered to whoever has the address, and to nobody else. What is on the page is
+tested in tests/consumers."""
+import base64
+import gzip
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import urllib.request
+
+from harness import OK, USAGE, XSPTRACE, Skip, case, check, equal, finish, main, start, workload, xsptrace
+from made import make
+
+BLOCK = re.compile(rb'<script type="application/x-xsptrace" id="([a-z]+)">([^<]*)</script>')
+ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/(\S*)")
+
+
+class Viewer:
+    """One that runs until stop()."""
+
+    def __init__(self, *arguments, **options):
+        self.child = start([XSPTRACE, "view", "--no-browser", "-q", *arguments], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True, **options)
+        self.line = self.child.stdout.readline()
+        found = ADDRESS.search(self.line)
+        if found is None:
+            why = self.child.stderr.read()
+            if "this build has no" in why:
+                raise Skip(why)
+            check(False, "an address", self.line, why)
+        self.port, self.token, self.name = int(found[1]), found[2], found[3]
+
+    def ask(self, path, method="GET", host=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request(method, path, headers={"Host": host or f"127.0.0.1:{self.port}", **headers})
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return answer.status, dict((k.lower(), v) for k, v in answer.getheaders()), body
+
+    def get(self, path=""):
+        return self.ask(f"/{self.token}/{path}")
+
+    def stop(self, number=signal.SIGINT):
+        self.child.send_signal(number)
+        return finish(self.child, 10)
+
+
+def capture(folder, seed=1):
+    path = f"{folder}/made.xspt"
+    make(path, seed)
+    return path
+
+
+def timeline_of(block):
+    """(JSON, columns) of a block "timeline"."""
+    magic, length = struct.unpack_from("<II", block)
+    equal(magic, 0x54505358, "magic")
+    return json.loads(block[8:8 + length]), block[8 + length:]
+
+
+@case
+def only_with_the_address(folder):
+    """Neither other users without the token, nor sites by a name that leads here, nor other methods get anything."""
+    viewer = Viewer(capture(folder))
+    status, headers, page = viewer.get()
+    equal(status, 200, "the page")
+    check(headers["content-type"].startswith("text/html"), "a page", headers)
+    check("default-src 'none'" in headers["content-security-policy"], "policy", headers)
+    equal({k: headers.get(k) for k in ("x-frame-options", "cache-control", "referrer-policy", "x-content-type-options",
+                                       "access-control-allow-origin")},
+          {"x-frame-options": "DENY", "cache-control": "no-store", "referrer-policy": "no-referrer",
+           "x-content-type-options": "nosniff", "access-control-allow-origin": None}, "headers")
+    blocks = {m[1].decode(): m[2] for m in BLOCK.finditer(page)}
+    check({"page", "report", "timeline"} <= set(blocks), "blocks", list(blocks))
+    wrong = viewer.token[:-1] + ("0" if viewer.token[-1] != "0" else "1")
+    for path in ("/", "/timeline", f"/{wrong}/", f"/{viewer.token}", f"/{viewer.token[:16]}/", "//", "/" + "a" * 4000):
+        equal(viewer.ask(path)[0], 404, path)
+    equal(viewer.get("../etc/passwd")[0], 404, "another file")
+    equal(viewer.ask(f"/{viewer.token}/", host="evil.example:8051")[0], 403, "a host that is not ours")
+    equal(viewer.ask(f"/{viewer.token}/", host=f"localhost:{viewer.port}")[0], 200, "the same by name")
+    equal(viewer.ask(f"/{viewer.token}/", method="POST")[0], 405, "POST")
+    equal(viewer.ask(f"/{viewer.token}/", method="HEAD")[0::2], (200, b""), "HEAD")
+    out = subprocess.run(["ss", "-Hltn", f"sport = :{viewer.port}"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    check("0.0.0.0" not in out and "*:" not in out and "[::]" not in out, "127.0.0.1 alone", out)
+    equal(viewer.stop(), OK, "status")
+
+
+@case
+def parts_of_the_time(folder):
+    """A part of the timeline has what lies in it; times that are none are refused, and the server goes on."""
+    viewer = Viewer(capture(folder))
+    _, _, page = viewer.get()
+    whole, _ = timeline_of(gzip.decompress(base64.b64decode(dict(BLOCK.findall(page))[b"timeline"])))
+    status, headers, body = viewer.get(f"timeline?from={whole['to_ns'] // 4}&to={whole['to_ns'] // 2}")
+    equal((status, headers.get("content-encoding")), (200, "gzip"), "a part")
+    part, _ = timeline_of(gzip.decompress(body))
+    spans = [sum(t.get("spans", 0) for t in x["tracks"] if t["kind"] == "spans") for x in (whole, part)]
+    check(0 < spans[1] < spans[0], "fewer spans", spans)
+    for query in ("", "?from=1", "?from=5&to=5", "?from=9&to=3", "?from=-1&to=3", "?from=a&to=b", "?from=1&to=" + "9" * 40):
+        equal(viewer.get("timeline" + query)[0], 400, query)
+    for noise in (b"\0" * 4096, b"GET /\r\n\r\n", b"GET / HTTP/1.1\r\nHost: " + b"x" * 100000, b"POST / HTTP/1.1\r\n"
+                  b"Content-Length: 99999999999\r\n\r\n" + b"y" * 65536):
+        with socket.create_connection(("127.0.0.1", viewer.port), timeout=10) as s:
+            try:
+                s.sendall(noise)
+                s.shutdown(socket.SHUT_WR)
+                s.recv(100)
+            except OSError:
+                pass
+    equal(viewer.get()[0], 200, "after noise")
+    equal(viewer.stop(signal.SIGTERM), OK, "status")
+
+
+@case
+def two_at_once_and_wrong_use(folder):
+    """A port that is taken: the next one, but not instead of one that was asked for."""
+    path = capture(folder)
+    first, second = Viewer(path), Viewer(path)
+    check(first.port != second.port and first.token != second.token, "another port and token", first.port, second.port)
+    refused = subprocess.run([XSPTRACE, "view", "--port", str(first.port), "--no-browser", path], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    check(refused.returncode == 1 and "--port takes another" in refused.stderr, "taken", refused.stderr)
+    first.stop()
+    second.stop()
+    for arguments in ((), ("--port", "0", path), ("--port", "70000", path), ("--nonsense", path), (path, "vs"),
+                      ("--perfetto", path, "vs", path)):
+        xsptrace("view", *arguments, status=USAGE)
+    xsptrace("view", f"{folder}/none.xspt", status=9)
+    check("--perfetto" in xsptrace("view", "--help").stdout, "help")
+
+
+@case
+def for_perfetto(folder):
+    """Its site may read the trace, which ends the verb."""
+    viewer = Viewer("--perfetto", capture(folder))
+    check(viewer.line.startswith("https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/"), "address", viewer.line)
+    equal(viewer.ask(f"/{viewer.token}/x")[0], 404, "another name")
+    status, headers, body = viewer.ask(f"/{viewer.token}/{viewer.name}", Origin="https://ui.perfetto.dev")
+    equal((status, headers["access-control-allow-origin"]), (200, "https://ui.perfetto.dev"), "trace")
+    xsptrace("export", "-q", f"{folder}/made.xspt", "-o", f"{folder}/made.pftrace")
+    equal(len(body), os.path.getsize(f"{folder}/made.pftrace"), "bytes")
+    equal(finish(viewer.child, 10), OK, "status")
+    equal([n for n in os.listdir(os.environ.get("TMPDIR", "/tmp")) if n.startswith("xsptrace-view-")], [], "left behind")
+
+
+if __name__ == "__main__":
+    main(traces=False)

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/capture_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+#define CAPTURES_MAX 512 /* ids of arrows have room for so many (export/chrome/json.c) */
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool xsp_capture_files_several(char **arguments, size_t count)
+{
+	return count > 1 || (count == 1 && is_folder(arguments[0]));
+}
+
+/* Of `path`, malloced, which it takes. */
+static int add_path(struct xsp_capture_files *files, char *path, struct xsp_error *err)
+{
+	char **grown = reallocarray(files->paths, files->count + 1, sizeof(*grown));
+
+	if (path == NULL || grown == NULL) {
+		if (grown != NULL)
+			files->paths = grown;
+		free(path);
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	}
+	files->paths = grown;
+	files->paths[files->count++] = path;
+	if (files->count > CAPTURES_MAX)
+		return xsp_error_set(err, -E2BIG, XSP_STATUS_USAGE,
+				     "more than %d captures: a job can have so many", CAPTURES_MAX);
+	return 0;
+}
+
+static int is_capture(const struct dirent *d)
+{
+	return xsp_ends_with(d->d_name, strlen(d->d_name), ".xspt");
+}
+
+static int add_folder(struct xsp_capture_files *files, const char *folder, struct xsp_error *err)
+{
+	struct dirent **list = NULL;
+	const int n = scandir(folder, &list, is_capture, versionsort);
+	int rc = 0;
+
+	if (n < 0)
+		return xsp_error_set(err, -errno, XSP_STATUS_CAPTURE,
+				     "cannot read the folder %s: %s", folder, strerror(errno));
+	if (n == 0)
+		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_CAPTURE,
+				   "no capture (*.xspt) is in the folder %s: record with -o "
+				   "%s/NAME.xspt",
+				   folder, folder);
+	for (int i = 0; i < n; i++) {
+		char *path = NULL;
+		if (rc == 0 && asprintf(&path, "%s/%s", folder, list[i]->d_name) < 0)
+			path = NULL;
+		if (rc == 0)
+			rc = add_path(files, path, err);
+		free(list[i]);
+	}
+	free(list);
+	return rc;
+}
+
+/* "A1,A2"; or a file whose name has a comma. */
+static int add_list(struct xsp_capture_files *files, const char *word, struct xsp_error *err)
+{
+	int rc = 0;
+
+	if (access(word, F_OK) == 0)
+		return add_path(files, strdup(word), err);
+	for (const char *at = word; rc == 0; at++) {
+		const size_t length = strcspn(at, ",");
+		rc = add_path(files, strndup(at, length), err);
+		at += length;
+		if (*at == '\0')
+			break;
+	}
+	return rc;
+}
+
+static int add_word(struct xsp_capture_files *files, const char *word, bool versus,
+		    struct xsp_error *err)
+{
+	if (is_folder(word))
+		return add_folder(files, word, err);
+	return versus ? add_list(files, word, err) : add_path(files, strdup(word), err);
+}
+
+int xsp_capture_files(struct xsp_capture_files *files, char **arguments, size_t count,
+		      struct xsp_error *err)
+{
+	size_t versus = count;
+	int rc = 0;
+
+	*files = (struct xsp_capture_files){.count = 0};
+	for (size_t i = 0; i < count && versus == count; i++)
+		versus = strcmp(arguments[i], "vs") == 0 ? i : count;
+	for (size_t i = 0; i < count && rc == 0; i++)
+		if (i == versus)
+			files->before = files->count;
+		else
+			rc = add_word(files, arguments[i], versus < count, err);
+	if (rc == 0 && versus < count && (files->before == 0 || files->before == files->count))
+		rc = xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "no capture on one side of vs");
+	return rc;
+}
+
+void xsp_capture_files_clear(struct xsp_capture_files *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		free(files->paths[i]);
+	free(files->paths);
+	*files = (struct xsp_capture_files){.count = 0};
+}

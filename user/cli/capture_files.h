@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* capture_files.h - the words of a verb that name captures: files, folders of them, sides of a comparison. */
+#ifndef XSP_CLI_CAPTURE_FILES_H
+#define XSP_CLI_CAPTURE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct xsp_capture_files {
+	char **paths;
+	size_t count;
+	size_t before; /* with "vs": how many stand before it; else 0 */
+};
+
+/* Do these arguments name more than one capture? */
+bool xsp_capture_files_several(char **arguments, size_t count);
+
+/* A folder stands for its *.xspt, in the order of their names; on a side of "vs" also "A1,A2". 0 or a negative errno;
+ * xsp_capture_files_clear() in either case. */
+int xsp_capture_files(struct xsp_capture_files *files, char **arguments, size_t count,
+		      struct xsp_error *err);
+void xsp_capture_files_clear(struct xsp_capture_files *files);
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* view.c - `xsptrace view CAPTURE`: the page of a capture in the browser, or the capture in Perfetto's. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/sandbox.h"
+#include "cli/cli.h"
+#include "cli/cut_options.h"
+#include "cli/input.h"
+#include "cli/job.h"
+#include "cli/outputs.h"
+#include "report/page.h"
+#include "report/server.h"
+
+#define PAGE_PORT 8051
+#define PERFETTO_PORT 9001 /* the one that the policy of Perfetto's page allows */
+#define PERFETTO_SITE "https://ui.perfetto.dev"
+
+static const char usage[] =
+	"Usage: xsptrace view FILE... [--port N] [--no-browser] [-q] [A PART OF IT]\n"
+	"       xsptrace view A1.xspt,A2.xspt vs B.xspt\n"
+	"       xsptrace view --perfetto FILE...\n"
+	"\n"
+	"Shows a capture (.xspt) or a Chrome trace as a page: findings, operations, timeline, flame\n"
+	"graph, memory. The page is served on 127.0.0.1 only, under an address with a token in it that\n"
+	"is made anew each time, until Ctrl-C. `-o FILE.html` of a recording, of export and of compare\n"
+	"writes the same page into one file. Several captures, or a folder of them, are the ranks of a\n"
+	"job (docs/ranks.md); with vs between them, the sides of a comparison. Needs no root.\n"
+	"\n"
+	"      --port N         default 8051, or one of the next ten where it is taken\n"
+	"      --no-browser     only prints the address\n"
+	"      --perfetto       hands the trace to " PERFETTO_SITE " instead: it is read by the\n"
+	"                       browser from 127.0.0.1:9001 and sent nowhere\n"
+	"  -q, --quiet          no progress\n"
+	"\n";
+static const char example[] =
+	"\nExample: xsptrace view run.xspt\n"
+	"         xsptrace view run.xspt --from step:10..20\n"
+	"         ssh -L 8051:127.0.0.1:8051 HOST xsptrace view run.xspt    # then open the address here\n";
+
+enum { OPT_PORT = 256, OPT_NO_BROWSER, OPT_PERFETTO };
+
+static const struct option longs[] = {
+	{"port", required_argument, NULL, OPT_PORT},
+	{"no-browser", no_argument, NULL, OPT_NO_BROWSER},
+	{"perfetto", no_argument, NULL, OPT_PERFETTO},
+	XSP_CUT_LONGS,
+	{"quiet", no_argument, NULL, 'q'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+struct viewing {
+	struct xsp_cut_options cut;
+	uint16_t port;
+	bool port_given, no_browser, perfetto, quiet, help;
+	struct xsp_capture_files files;
+	struct xsp_page_source *sources;
+	size_t opened;
+	struct xsp_page_options page;
+	int file; /* what is served whole: the page, or the trace */
+	const char *trace; /* its name there */
+	int sent; /* eventfd: the trace was fetched */
+};
+
+/* ---- options ---- */
+
+static int take_option(struct viewing *v, int code, char **argv, struct xsp_error *err)
+{
+	const int taken = xsp_cut_option(&v->cut, code, optarg, err);
+	uint64_t port;
+
+	if (taken != 0)
+		return taken < 0 ? taken : 0;
+	switch (code) {
+	case OPT_PORT:
+		if (xsp_parse_number(optarg, 1, UINT16_MAX, &port) < 0)
+			return xsp_wrong_value(err, "--port", optarg, "a port, 1 to 65535");
+		v->port = (uint16_t)port;
+		v->port_given = true;
+		return 0;
+	case OPT_NO_BROWSER:
+		v->no_browser = true;
+		return 0;
+	case OPT_PERFETTO:
+		v->perfetto = true;
+		return 0;
+	case 'q':
+		v->quiet = true;
+		return 0;
+	case 'h':
+		v->help = true;
+		return 0;
+	default:
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "%.200s: unknown option or missing value: see xsptrace view "
+				     "--help",
+				     argv[optind - 1]);
+	}
+}
+
+static int take_arguments(struct viewing *v, int argc, char **argv, struct xsp_error *err)
+{
+	int code, rc = 0;
+
+	optind = 1;
+	opterr = 0;
+	while (rc == 0 &&
+	       (code = getopt_long(argc, argv, ":qh" XSP_CUT_SHORTS, longs, NULL)) != -1)
+		rc = take_option(v, code, argv, err);
+	if (rc < 0 || v->help)
+		return rc;
+	if (optind >= argc)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "no capture file given: see xsptrace view --help");
+	rc = xsp_capture_files(&v->files, argv + optind, (size_t)(argc - optind), err);
+	if (rc == 0 && v->perfetto && v->files.before > 0)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "--perfetto shows no comparison: leave out vs");
+	if (rc == 0 && v->cut.given && v->files.count > 1)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "%.200s: cuts one capture, not several: see xsptrace view "
+				     "--help",
+				     v->cut.text);
+	return rc;
+}
+
+/* ---- what is shown ---- */
+
+static int open_captures(struct viewing *v, struct xsp_error *err)
+{
+	const struct xsp_input_options input = {.progress = !v->quiet && isatty(STDERR_FILENO)};
+	int rc = 0;
+
+	v->sources = calloc(v->files.count, sizeof(*v->sources));
+	if (v->sources == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	for (; v->opened < v->files.count && rc == 0; v->opened++) {
+		struct xsp_page_source *s = &v->sources[v->opened];
+		s->name = v->files.paths[v->opened];
+		rc = xsp_input_open(s->name, &input, &s->reader, err);
+	}
+	if (rc == 0 && v->cut.given)
+		rc = xsp_cut_resolve(&v->cut, v->sources[0].reader, err);
+	v->page = (struct xsp_page_options){
+		.sources = v->sources,
+		.source_count = v->opened,
+		.sides = v->files.before,
+		.cut = v->cut.given ? &v->cut.cut : NULL,
+		.served = true,
+	};
+	return rc;
+}
+
+/* Into a file in memory. */
+static int make_page(struct viewing *v, struct xsp_error *err)
+{
+	v->file = memfd_create("page", MFD_CLOEXEC);
+	const int copy = v->file < 0 ? -1 : fcntl(v->file, F_DUPFD_CLOEXEC, 3);
+	FILE *f = copy < 0 ? NULL : fdopen(copy, "w");
+
+	if (f == NULL) {
+		if (copy >= 0)
+			close(copy);
+		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "no room for the page: %s",
+				     strerror(errno));
+	}
+	if (!v->quiet && isatty(STDERR_FILENO))
+		fputs("making the page ...\r", stderr);
+	int rc = xsp_page_write(&v->page, f, err);
+	if (fclose(f) != 0 && rc == 0)
+		rc = xsp_error_set(err, -errno, XSP_STATUS_FAILED, "no room for the page: %s",
+				   strerror(errno));
+	return rc;
+}
+
+/* By the exporters, which write files: one in a folder of its own, that is gone when it is open. */
+static int make_trace(struct viewing *v, struct xsp_error *err)
+{
+	const char *parent = getenv("TMPDIR");
+	char *folder = NULL, *path = NULL;
+	struct xsp_job job = {.ranks = NULL};
+	struct xsp_outputs o = {.count = 1, .quiet = true, .owner_uid = (uid_t)-1};
+	int rc = 0, status = XSP_STATUS_OK;
+
+	o.owner_gid = (gid_t)-1;
+	o.cut = v->page.cut;
+	v->trace = v->files.count > 1 ? "trace.json.gz" : "trace.pftrace";
+	if (v->files.count > 1)
+		rc = xsp_job_read(&job, v->files.paths, v->files.count, v->cut.step, err);
+	o.job = v->files.count > 1 ? &job : NULL;
+	if (rc == 0 && (asprintf(&folder, "%s/xsptrace-view-XXXXXX",
+				 parent != NULL && parent[0] == '/' ? parent : "/tmp") < 0 ||
+			mkdtemp(folder) == NULL ||
+			asprintf(&path, "%s/%s", folder, v->trace) < 0))
+		rc = xsp_error_set(err, -errno, XSP_STATUS_OUTPUT,
+				   "no folder for the trace can be made: %s", strerror(errno));
+	if (rc == 0) {
+		o.paths = (const char *const *)&path;
+		status = xsp_write_outputs(v->sources[0].reader, &o);
+		v->file = open(path, O_RDONLY | O_CLOEXEC);
+		if (status != XSP_STATUS_OK || v->file < 0) /* it has said why */
+			rc = xsp_error_set(err, -EIO, XSP_STATUS_OUTPUT,
+					   "the trace for Perfetto was not made");
+		unlink(path);
+		rmdir(folder);
+	}
+	xsp_job_clear(&job);
+	free(path);
+	free(folder);
+	return rc;
+}
+
+/* ---- serving ---- */
+
+static bool time_of(const struct xsp_server_request *request, const char *key, uint64_t *ns)
+{
+	const char *text = xsp_server_argument(request, key);
+
+	return text != NULL && xsp_parse_number(text, 0, UINT64_MAX / 2, ns) == 0;
+}
+
+static void answer_timeline(struct viewing *v, const struct xsp_server_request *request,
+			    struct xsp_server_answer *out)
+{
+	uint64_t from, to;
+	uint8_t *bytes = NULL;
+	struct xsp_error err = {0};
+
+	out->status = 400;
+	if (!time_of(request, "from", &from) || !time_of(request, "to", &to) || from >= to)
+		return;
+	out->status = 500;
+	if (xsp_page_timeline(&v->page, from, to, &bytes, &out->length, &err) < 0) {
+		xsp_say_error(&err);
+		return;
+	}
+	*out = (struct xsp_server_answer){.status = 200,
+					  .type = "application/octet-stream",
+					  .gzip = true,
+					  .fd = -1,
+					  .bytes = bytes,
+					  .length = out->length};
+}
+
+static void answer(void *ctx, const char *path, const struct xsp_server_request *request,
+		   struct xsp_server_answer *out)
+{
+	struct viewing *v = ctx;
+
+	if (strcmp(path, v->trace != NULL ? v->trace : "") == 0)
+		*out = (struct xsp_server_answer){.status = 200,
+						  .type = v->trace != NULL ?
+							  "application/octet-stream" :
+							  "text/html; charset=utf-8",
+						  .fd = v->file};
+	else if (v->trace == NULL && strcmp(path, "timeline") == 0)
+		answer_timeline(v, request, out);
+	else
+		out->status = 404;
+}
+
+static void sent(void *ctx)
+{
+	struct viewing *v = ctx;
+
+	if (v->trace != NULL)
+		(void)!write(v->sent, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+/* A browser is started where there is a desktop, as its user: never as root. */
+static void open_browser(const struct viewing *v, const char *address)
+{
+	char *const arguments[] = {"xdg-open", (char *)(uintptr_t)address, NULL};
+	extern char **environ;
+	posix_spawn_file_actions_t actions;
+	pid_t child;
+
+	if (v->no_browser || geteuid() == 0 ||
+	    (getenv("DISPLAY") == NULL && getenv("WAYLAND_DISPLAY") == NULL) ||
+	    posix_spawn_file_actions_init(&actions) != 0)
+		return;
+	if (posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
+	    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0)
+		(void)posix_spawnp(&child, arguments[0], &actions, NULL, arguments, environ);
+	posix_spawn_file_actions_destroy(&actions);
+}
+
+/* Until a signal, or until the trace was fetched. */
+static void wait_for_end(const struct viewing *v, int signals)
+{
+	struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = v->sent, .events = POLLIN}};
+
+	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+		;
+	if (fds[1].revents != 0)
+		puts("Perfetto has read the trace.");
+}
+
+static void print_address(const struct viewing *v, const struct xsp_server *server)
+{
+	char *address = NULL;
+
+	if (asprintf(&address, v->perfetto ? PERFETTO_SITE "/#!/?url=%s%s" : "%s%s",
+		     xsp_server_address(server), v->perfetto ? v->trace : "") < 0)
+		return;
+	printf("%s\n", address);
+	puts(v->perfetto ? "Open it in a browser on this machine; ends when it has read the trace, or with "
+			   "Ctrl-C." :
+			   "Only with this address, and only on this machine; ends with Ctrl-C.");
+	fflush(stdout);
+	open_browser(v, address);
+	free(address);
+}
+
+static int serve(struct viewing *v, struct xsp_error *err)
+{
+	const struct xsp_server_options options = {
+		.port = v->perfetto ? PERFETTO_PORT : v->port,
+		.next_port = !v->perfetto && !v->port_given,
+		.policy = v->perfetto ? NULL : xsp_page_content_security_policy(),
+		.origin = v->perfetto ? PERFETTO_SITE : NULL,
+		.answer = answer,
+		.sent = sent,
+		.ctx = v,
+	};
+	struct xsp_server *server = NULL;
+	sigset_t set;
+	int rc, signals;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL); /* the server's thread has it from here */
+	signals = signalfd(-1, &set, SFD_CLOEXEC);
+	v->sent = eventfd(0, EFD_CLOEXEC);
+	if (signals < 0 || v->sent < 0)
+		rc = xsp_error_set(err, -errno, XSP_STATUS_FAILED, "cannot wait for signals: %s",
+				   strerror(errno));
+	else
+		rc = xsp_server_start(&options, &server, err);
+	if (rc == 0) {
+		print_address(v, server);
+		rc = xsp_sandbox_powerless();
+	}
+	if (rc == 0)
+		wait_for_end(v, signals);
+	xsp_server_stop(server);
+	if (signals >= 0)
+		close(signals);
+	if (v->sent >= 0)
+		close(v->sent);
+	return rc;
+}
+
+static int view(struct viewing *v, struct xsp_error *err)
+{
+	uid_t uid;
+	gid_t gid;
+	int rc = open_captures(v, err);
+
+	xsp_sudo_user(&uid, &gid);
+	if (rc == 0 && uid != (uid_t)-1 && geteuid() == 0 && (rc = xsp_sandbox_user(uid, gid)) < 0)
+		xsp_error_set(err, rc, XSP_STATUS_PERMISSION, "cannot become the user behind sudo: %s",
+			      strerror(-rc));
+	if (rc == 0)
+		rc = v->perfetto ? make_trace(v, err) : make_page(v, err);
+	return rc == 0 ? serve(v, err) : rc;
+}
+
+int xsp_cmd_view(int argc, char **argv)
+{
+	struct viewing v = {.port = PAGE_PORT, .file = -1, .sent = -1};
+	struct xsp_error err = {0};
+	const char *missing;
+	int rc = take_arguments(&v, argc, argv, &err);
+
+	if (rc == 0 && !v.help) {
+		missing = xsp_server_missing();
+		if (missing == NULL && !v.perfetto)
+			missing = xsp_page_missing();
+		rc = missing == NULL ? view(&v, &err)
+				     : xsp_error_set(&err, -ENOSYS, XSP_STATUS_FAILED, "%s", missing);
+	} else if (rc == 0) {
+		printf("%s%s%s", usage, xsp_cut_help, example);
+	}
+	for (size_t i = 0; i < v.opened; i++)
+		xsp_capture_close(v.sources[i].reader);
+	if (v.file >= 0)
+		close(v.file);
+	free(v.sources);
+	xsp_capture_files_clear(&v.files);
+	xsp_cut_clear(&v.cut);
+	return rc < 0 ? xsp_say_error(&err) : XSP_STATUS_OK;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * page.h - the HTML page of a capture, or of several: one file with everything in it, or served by `view`.
+ *
+ * The page is user/report/web (bundled at build time, embedded) with the data in blocks behind it, each
+ *
+ *     <script type="application/x-xsptrace" id="KEY">BASE64 OF GZIP</script>
+ *
+ * which no browser runs. `view` serves the same page, and the blocks that depend on a part of the time anew. Blocks
+ * (version 1; a block that does not apply is not there; times are ns from the beginning of the first capture, durations
+ * ns, and what is not known is absent or null, never 0):
+ *
+ * "page"      JSON {"version":1, "tool":"xsptrace 0.x", "title":TEXT, "written":"2026-11-23T07:00:00Z",
+ *             "captures":[{"name":TEXT, "host":TEXT, "start":"ISO time", "duration_ns":N}], "cut":TEXT or absent,
+ *             "server":true where `view` serves it, "notes":[TEXT...]}: notes say what the page leaves out.
+ * "report"    JSON exactly as `analyze --format json --top N` writes it (docs/analyze.md).
+ * "compare"   JSON exactly as `compare --format json` writes it, where two sides were given.
+ * "trees"     JSON {"names":[TEXT...], "trees":[{"key":"wall", "title":TEXT, "unit":"ns" or "samples",
+ *             "parent":[...], "name":[...], "kind":[...], "self":[...], "before":[...], "count":[...]}]}: arrays of one
+ *             length; node 0 is the root (parent -1), parents stand before children; `self` is the node's own value, that
+ *             of the nodes below is added by the reader; `kind`: 0 span, 1 Python, 2 native, 3 kernel (of Linux), 4 thread,
+ *             5 module, 6 GPU; `before`: own value on the other side of a comparison. Keys: "wall", "cpu", "off-cpu",
+ *             "samples" (weights of export/export.h), "modules", "memory" (bytes alive at the peak), "gpu".
+ * "timeline"  little-endian: u32 magic 0x54505358 "XSPT", u32 length of the JSON behind it (padded with blanks to a multiple
+ *             of 8, the 8 bytes of the head not counted), JSON, then columns. JSON {"from_ns":N, "to_ns":N,
+ *             "names":[TEXT...], "tracks":[TRACK...], "arrows":{...}}. Positions ("at") are bytes from the end of the JSON,
+ *             multiples of 8.
+ *             TRACK {"kind":"spans" | "states" | "gpu" | "counter", "pid":N, "tid":N (as outputs show them), "row":N,
+ *             "process":TEXT, "thread":TEXT, "name":TEXT (of a row, a stream, a counter), "unit":UNIT of a counter,
+ *             "spans":N (how many in truth), "lanes":[LANE...]}. A lane is one depth of a row (0: outermost); states and
+ *             streams may have several where they overlap.
+ *             LANE {"levels":[LEVEL...]}, finest first. LEVEL {"resolution_ns":N, "cells":N, "start":at (f64 each),
+ *             "duration":at (f64), "name":at (u32, index of "names"), "count":at (u32)}. Cells are in order and do not overlap.
+ *             `count` 1: the span as it was. More: so many spans, each shorter than the level's resolution and with gaps
+ *             shorter than it, told as one cell from the first's beginning to the last's end; its name is that with the most
+ *             time. Level 0 with resolution 0 has every span as it was. Further levels are each 4 times as coarse.
+ *             A counter's lane has one level: {"cells":N, "start":at (f64), "value":at (f64)} (each value holds until the
+ *             next), least and greatest kept where points were left out.
+ *             States' names are those of the Chrome trace ("Running", "Runnable", "futex", ...).
+ */
+#ifndef XSP_REPORT_PAGE_H
+#define XSP_REPORT_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "capture/capture.h"
+#include "timeline/cut.h"
+
+struct xsp_page_source {
+	struct xsp_capture_reader *reader;
+	const char *name; /* the file's, for people */
+};
+
+struct xsp_page_options {
+	const struct xsp_page_source *sources;
+	size_t source_count; /* several: ranks of a job, or with `sides` a comparison */
+	size_t sides; /* 0: no comparison; else the first so many sources are the side "before" */
+	const struct xsp_cut *cut; /* NULL: all */
+	size_t cells; /* of the timeline, at most; 0: 1,000,000 */
+	bool served; /* by `view` */
+};
+
+/* NULL where the page is in this build; else why not, and what to do ("built without it: ..."). */
+const char *xsp_page_missing(void);
+
+/* 0 or a negative errno. */
+int xsp_page_write(const struct xsp_page_options *options, FILE *f, struct xsp_error *err);
+
+/*
+ * The block "timeline" of what lies between two times (ns from the beginning of the first capture), finer than the page's
+ * where there is more to see; gzip. The caller frees *bytes. 0 or a negative errno.
+ */
+int xsp_page_timeline(const struct xsp_page_options *options, uint64_t from_ns, uint64_t to_ns,
+		      uint8_t **bytes, size_t *length, struct xsp_error *err);
+
+/* The policy of the page, as in its <meta>; "" where there is no page. */
+const char *xsp_page_content_security_policy(void);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/server.h"
+
+#ifdef XSP_WITHOUT_MICROHTTPD
+#include <errno.h>
+
+const char *xsp_server_missing(void)
+{
+	return "this build has no server: it takes libmicrohttpd (libmicrohttpd-dev), and no static "
+	       "build; -o FILE.html writes the page";
+}
+
+int xsp_server_start(const struct xsp_server_options *options, struct xsp_server **out,
+		     struct xsp_error *err)
+{
+	(void)options;
+	*out = NULL;
+	return xsp_error_set(err, -ENOSYS, XSP_STATUS_FAILED, "%s", xsp_server_missing());
+}
+
+const char *xsp_server_address(const struct xsp_server *s)
+{
+	(void)s;
+	return "";
+}
+
+const char *xsp_server_argument(const struct xsp_server_request *request, const char *key)
+{
+	(void)request;
+	(void)key;
+	return NULL;
+}
+
+void xsp_server_stop(struct xsp_server *s)
+{
+	(void)s;
+}
+#else
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TOKEN_BYTES 16U
+#define TOKEN_LENGTH (2 * TOKEN_BYTES)
+#define PORTS_TRIED 10U
+#define CONNECTIONS_MAX 32U
+#define IDLE_SECONDS 30U
+#define REQUEST_BYTES ((size_t)32 << 10)
+
+struct xsp_server {
+	struct xsp_server_options options;
+	struct MHD_Daemon *daemon;
+	uint16_t port;
+	char token[TOKEN_LENGTH + 1];
+	char address[64 + TOKEN_LENGTH];
+};
+
+struct xsp_server_request {
+	struct MHD_Connection *connection;
+};
+
+const char *xsp_server_missing(void)
+{
+	return NULL;
+}
+
+const char *xsp_server_address(const struct xsp_server *s)
+{
+	return s->address;
+}
+
+const char *xsp_server_argument(const struct xsp_server_request *request, const char *key)
+{
+	return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, key);
+}
+
+/* ---- who asks ---- */
+
+static bool is_our_host(const struct xsp_server *s, struct MHD_Connection *connection)
+{
+	const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+	char ours[32];
+
+	for (unsigned i = 0; i < 2 && host != NULL; i++) {
+		snprintf(ours, sizeof(ours), "%s:%u", i == 0 ? "127.0.0.1" : "localhost", s->port);
+		if (strcmp(host, ours) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What stands behind "/TOKEN/", or NULL. How long it takes says nothing of how much of the token was right. */
+static const char *behind_token(const struct xsp_server *s, const char *url)
+{
+	unsigned char differs = 0;
+
+	if (strnlen(url, TOKEN_LENGTH + 2) < TOKEN_LENGTH + 2)
+		return NULL;
+	for (size_t i = 0; i < TOKEN_LENGTH; i++)
+		differs |= (unsigned char)(url[1 + i] ^ s->token[i]);
+	return differs == 0 && url[1 + TOKEN_LENGTH] == '/' ? url + TOKEN_LENGTH + 2 : NULL;
+}
+
+/* ---- answering ---- */
+
+static struct MHD_Response *response_of(const struct xsp_server_answer *a)
+{
+	struct MHD_Response *response = NULL;
+	struct stat st;
+
+	if (a->fd < 0)
+		return MHD_create_response_from_buffer(a->length, a->bytes, MHD_RESPMEM_MUST_FREE);
+	const int fd = fcntl(a->fd, F_DUPFD_CLOEXEC, 3);
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		response = MHD_create_response_from_fd((size_t)st.st_size, fd);
+	if (response == NULL && fd >= 0)
+		close(fd);
+	return response;
+}
+
+static enum MHD_Result send_answer(const struct xsp_server *s, struct MHD_Connection *connection,
+				   const struct xsp_server_answer *a)
+{
+	const struct {
+		const char *name, *value;
+	} headers[] = {
+		{"Content-Type", a->type},
+		{"Content-Encoding", a->gzip ? "gzip" : NULL},
+		{"Cache-Control", "no-store"},
+		{"X-Content-Type-Options", "nosniff"},
+		{"X-Frame-Options", "DENY"},
+		{"Referrer-Policy", "no-referrer"},
+		{"Cross-Origin-Resource-Policy", s->options.origin == NULL ? "same-origin" : NULL},
+		{"Content-Security-Policy", s->options.policy},
+		{"Access-Control-Allow-Origin", s->options.origin},
+	};
+	struct MHD_Response *response = response_of(a);
+	enum MHD_Result rc = MHD_YES;
+
+	if (response == NULL) {
+		free(a->bytes);
+		return MHD_NO; /* closes the connection */
+	}
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]) && rc == MHD_YES; i++)
+		if (headers[i].value != NULL)
+			rc = MHD_add_response_header(response, headers[i].name, headers[i].value);
+	if (rc == MHD_YES)
+		rc = MHD_queue_response(connection, a->status, response);
+	MHD_destroy_response(response);
+	return rc;
+}
+
+static void refuse(struct xsp_server_answer *a, unsigned status, const char *text)
+{
+	*a = (struct xsp_server_answer){
+		.status = status, .type = "text/plain; charset=utf-8", .fd = -1};
+	a->bytes = strdup(text);
+	a->length = a->bytes == NULL ? 0 : strlen(text);
+}
+
+/* Is called twice a request: first for its head, then behind its body, of which there is none. */
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *upload,
+				  size_t *upload_size, void **state)
+{
+	const struct xsp_server *s = ctx;
+	const struct xsp_server_request request = {.connection = connection};
+	const char *path = behind_token(s, url);
+	struct xsp_server_answer a = {.status = 500, .type = "text/plain", .fd = -1};
+
+	(void)version;
+	(void)upload;
+	if (*upload_size > 0)
+		return MHD_NO;
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+		refuse(&a, 405, "only GET is answered\n");
+	} else if (!is_our_host(s, connection)) {
+		refuse(&a, 403, "this is not the host's name\n");
+	} else if (path == NULL) {
+		refuse(&a, 404, "nothing is here: use the whole address that xsptrace view printed\n");
+	} else {
+		s->options.answer(s->options.ctx, path, &request, &a);
+		*state = a.status == 200 && strcmp(method, "GET") == 0 ? ctx : NULL;
+	}
+	return send_answer(s, connection, &a);
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *connection, void **state,
+			 enum MHD_RequestTerminationCode code)
+{
+	const struct xsp_server *s = ctx;
+
+	(void)connection;
+	if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && *state != NULL && s->options.sent != NULL)
+		s->options.sent(s->options.ctx);
+}
+
+/* ---- starting ---- */
+
+static void say_nothing(void *ctx, const char *format, va_list arguments)
+{
+	(void)ctx;
+	(void)format;
+	(void)arguments;
+}
+
+static int make_token(char *token)
+{
+	unsigned char bytes[TOKEN_BYTES];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+/* A listening socket, or a negative errno. */
+static int listen_on(uint16_t port)
+{
+	const struct sockaddr_in address = {.sin_family = AF_INET,
+					    .sin_port = htons(port),
+					    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const int yes = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	/* else a port that was used a minute ago is still taken */
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
+	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    listen(fd, (int)CONNECTIONS_MAX) < 0)
+		rc = -errno;
+	if (rc < 0)
+		close(fd);
+	return rc < 0 ? rc : fd;
+}
+
+static int listen_near(struct xsp_server *s, struct xsp_error *err)
+{
+	const unsigned tries = s->options.next_port ? PORTS_TRIED : 1;
+	int fd = -EADDRINUSE;
+
+	for (unsigned i = 0; i < tries && fd == -EADDRINUSE; i++) {
+		s->port = (uint16_t)(s->options.port + i);
+		fd = listen_on(s->port);
+	}
+	if (fd < 0)
+		xsp_error_set(err, fd, XSP_STATUS_FAILED,
+			      "cannot listen on 127.0.0.1:%u: %s; --port takes another",
+			      s->options.port, strerror(-fd));
+	return fd;
+}
+
+int xsp_server_start(const struct xsp_server_options *options, struct xsp_server **out,
+		     struct xsp_error *err)
+{
+	struct xsp_server *s = calloc(1, sizeof(*s));
+	int fd;
+
+	*out = NULL;
+	if (s == NULL)
+		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	s->options = *options;
+	fd = make_token(s->token);
+	if (fd < 0)
+		xsp_error_set(err, fd, XSP_STATUS_FAILED, "the kernel gives no random numbers");
+	else
+		fd = listen_near(s, err);
+	if (fd < 0) {
+		free(s);
+		return fd;
+	}
+	snprintf(s->address, sizeof(s->address), "http://127.0.0.1:%u/%s/", s->port, s->token);
+	s->daemon = MHD_start_daemon(
+		MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_ERROR_LOG, s->port, NULL,
+		NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
+		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		REQUEST_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
+	if (s->daemon == NULL) {
+		close(fd);
+		free(s);
+		return xsp_error_set(err, -EIO, XSP_STATUS_FAILED, "the server did not start");
+	}
+	*out = s;
+	return 0;
+}
+
+void xsp_server_stop(struct xsp_server *s)
+{
+	if (s == NULL)
+		return;
+	MHD_stop_daemon(s->daemon); /* closes the socket too */
+	free(s);
+}
+#endif
