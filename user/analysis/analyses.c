@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/ranks.h"
 #include "analysis/report_head.h"
 #include "analysis/rules.h"
 
@@ -89,4 +90,18 @@ int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "cannot analyse: %s",
 				      strerror(-rc))
 		      : 0;
+}
+
+int xsp_analyze_ranks(struct xsp_ranks *ranks, const double *thresholds, struct xsp_report *report)
+{
+	static const char *const rules[] = {XSP_RULE_STRAGGLER, XSP_RULE_LATE_RANK};
+	int rc = xsp_ranks_report(ranks, report);
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && rc == 0; i++) {
+		const long rule = xsp_rule_index(rules[i], strlen(rules[i]));
+		rc = xsp_ranks_find(
+			ranks, rules[i],
+			thresholds != NULL ? thresholds[rule] : xsp_rules[rule].threshold, report);
+	}
+	return rc;
 }

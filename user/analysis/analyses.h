@@ -15,8 +15,12 @@ struct xsp_analyze_options {
 	struct xsp_timeline_counts *counts; /* of the run, at its end; NULL: not asked for */
 };
 
+struct xsp_ranks;
+
 /* Reads the capture once and fills the report. 0, or a negative errno and *err. */
 int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *o,
 		struct xsp_report *report, struct xsp_error *err);
+/* Of several captures, matched: what their ranks did to each other. `thresholds` as above. 0 or -ENOMEM. */
+int xsp_analyze_ranks(struct xsp_ranks *ranks, const double *thresholds, struct xsp_report *report);
 
 #endif

@@ -594,6 +594,24 @@ int xsp_ranks_end(struct xsp_ranks *j)
 	return rc;
 }
 
+int xsp_ranks_read(struct xsp_ranks *j, struct xsp_capture_reader *r, const char *path,
+		   struct xsp_error *err)
+{
+	struct xsp_timeline *timeline = NULL;
+	int rc = xsp_timeline_new(r, &timeline, err);
+
+	if (rc == 0)
+		rc = xsp_ranks_begin(j, r, timeline, path, err);
+	if (rc == 0) {
+		const struct xsp_timeline_sink sink = xsp_ranks_sink(j);
+		rc = xsp_timeline_run(timeline, &sink, 1, err);
+	}
+	if (rc == 0 && (rc = xsp_ranks_end(j)) < 0)
+		xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
+	xsp_timeline_free(timeline);
+	return rc;
+}
+
 /* ---- what is asked ---- */
 
 struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns)

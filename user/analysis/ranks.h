@@ -34,6 +34,10 @@ int xsp_ranks_begin(struct xsp_ranks *j, struct xsp_capture_reader *r, struct xs
 struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j);
 int xsp_ranks_end(struct xsp_ranks *j);
 
+/* All of that, with a run of its own. 0 or a negative errno. */
+int xsp_ranks_read(struct xsp_ranks *j, struct xsp_capture_reader *r, const char *path,
+		   struct xsp_error *err);
+
 /* Behind the last capture, once. 0 or -ENOMEM. */
 int xsp_ranks_match(struct xsp_ranks *j);
 

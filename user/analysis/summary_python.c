@@ -282,6 +282,18 @@ static int end(struct xsp_summary_python *s)
 	return rc;
 }
 
+int xsp_summary_python_modules(struct xsp_summary_python *s,
+			       int (*fn)(void *ctx, const char *path, uint64_t ns, uint64_t calls),
+			       void *ctx)
+{
+	int rc = end(s);
+
+	for (size_t i = 0; i < s->module_count && rc == 0; i++)
+		rc = fn(ctx, s->modules[i]->path, s->modules[i]->self.ns,
+			s->modules[i]->self.calls);
+	return rc;
+}
+
 /* ---- printing ---- */
 
 static void print_head(FILE *f, const struct xsp_summary_print *how, const char *what)

@@ -23,6 +23,11 @@ int xsp_summary_python_write(struct xsp_summary_python *s, FILE *f,
 /* Both of them; nothing if no span had a line. 0 or -ENOMEM. */
 int xsp_summary_python_json(struct xsp_summary_python *s, struct xsp_json_writer *j);
 
+/* Behind the run, each module behind those around it: own time and calls. What `fn` returned that was not 0, 0 or -ENOMEM. */
+int xsp_summary_python_modules(struct xsp_summary_python *s,
+			       int (*fn)(void *ctx, const char *path, uint64_t ns, uint64_t calls),
+			       void *ctx);
+
 /* Lines and modules, in a report; nothing where there are none. 0 or -ENOMEM. */
 int xsp_summary_python_report(struct xsp_summary_python *s, struct xsp_report *report);
 

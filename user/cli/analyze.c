@@ -212,7 +212,6 @@ static int analyze(struct options *o, const char *path, struct xsp_report *repor
 static int analyze_job(const struct options *o, char **paths, size_t count,
 		       struct xsp_report *report, struct xsp_error *err)
 {
-	static const char *const rules[] = {XSP_RULE_STRAGGLER, XSP_RULE_LATE_RANK};
 	struct xsp_job job = {.ranks = NULL};
 
 	if (o->cut.text != NULL)
@@ -222,11 +221,7 @@ static int analyze_job(const struct options *o, char **paths, size_t count,
 				     o->cut.text);
 	int rc = xsp_job_read(&job, paths, count, o->cut.step, err);
 	if (rc == 0)
-		rc = xsp_ranks_report(job.ranks, report);
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && rc == 0; i++)
-		rc = xsp_ranks_find(job.ranks, rules[i],
-				    o->thresholds[xsp_rule_index(rules[i], strlen(rules[i]))],
-				    report);
+		rc = xsp_analyze_ranks(job.ranks, o->thresholds, report);
 	xsp_job_clear(&job);
 	return rc;
 }

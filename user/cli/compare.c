@@ -9,17 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/analyses.h"
-#include "analysis/compare.h"
+#include "analysis/compare_read.h"
 #include "base/grow.h"
 #include "cli/cli.h"
 #include "cli/cut_options.h"
+#include "base/text.h"
 #include "cli/input.h"
+#include "cli/page_output.h"
 #include "cli/report_output.h"
 #include "export/difference.h"
 
 #define SIDES 26U /* A to Z */
-#define PICTURES 8U /* -o .svg and .folded */
+#define PICTURES XSP_COMPARE_SINKS /* -o .svg and .folded */
 
 static const char usage[] =
 	"Usage: xsptrace compare A.xspt B.xspt [C.xspt...] [-o OUT]... [OPTIONS] [A PART OF IT]\n"
@@ -59,16 +60,9 @@ static const struct option longs[] = {
 	{0},
 };
 
-/* What is read of one file. */
-struct capture {
-	char *path, *command, *host, *version;
-	struct xsp_series *series;
-	struct xsp_report *report;
-};
-
 struct side {
-	struct capture *captures;
-	struct xsp_compare_capture *facts; /* of the same */
+	char **paths;
+	struct xsp_compare_capture *captures; /* of the same */
 	size_t count, capacity;
 };
 
@@ -78,6 +72,7 @@ struct comparing {
 	const char *pictures[PICTURES];
 	struct xsp_stack_difference *open[PICTURES];
 	size_t picture_count;
+	const char *page; /* -o .html, or NULL */
 	enum xsp_weight weight;
 	double threshold;
 	unsigned fail_on; /* enum xsp_compare_found */
@@ -130,17 +125,24 @@ static int take_fail_on(struct comparing *c, const char *value, struct xsp_error
 	}
 }
 
+/* At most one of its kind. */
+static int take_file(const char **at, const char *path, const char *what, struct xsp_error *err)
+{
+	if (*at != NULL)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "-o %.200s: the %s is written to one file, and that is "
+				     "%.200s",
+				     path, what, *at);
+	*at = path;
+	return 0;
+}
+
 static int take_output(struct comparing *c, const char *path, struct xsp_error *err)
 {
-	if (!xsp_stack_difference_takes(path)) {
-		if (c->output.path != NULL)
-			return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-					     "-o %.200s: the report is written to one file, and "
-					     "that is %.200s",
-					     path, c->output.path);
-		c->output.path = path;
-		return 0;
-	}
+	if (xsp_ends_with(path, strlen(path), ".html"))
+		return take_file(&c->page, path, "page", err);
+	if (!xsp_stack_difference_takes(path))
+		return take_file(&c->output.path, path, "report", err);
 	if (c->picture_count == PICTURES)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "-o %.200s: at most %u files of .svg and .folded", path,
@@ -176,10 +178,10 @@ static int take_option(struct comparing *c, int code, char **argv, struct xsp_er
 
 static int add_capture(struct side *s, const char *path, size_t length)
 {
-	if (xsp_grow(&s->captures, &s->capacity, s->count + 1) < 0)
+	if (xsp_grow(&s->paths, &s->capacity, s->count + 1) < 0)
 		return -ENOMEM;
-	s->captures[s->count] = (struct capture){.path = strndup(path, length)};
-	return s->captures[s->count++].path != NULL ? 0 : -ENOMEM;
+	s->paths[s->count] = strndup(path, length);
+	return s->paths[s->count++] != NULL ? 0 : -ENOMEM;
 }
 
 /* "A1,A2"; or a file whose name has a comma. */
@@ -229,10 +231,18 @@ static int take_sides(struct comparing *c, char **words, int count, struct xsp_e
 	if (c->side_count < 2)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "give two captures at least: see xsptrace compare --help");
-	if (c->side_count > 2 && c->picture_count > 0)
+	if (c->side_count > 2 && (c->picture_count > 0 || c->page != NULL))
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "-o %.200s shows two sides, not %zu", c->pictures[0],
-				     c->side_count);
+				     "-o %.200s shows two sides, not %zu",
+				     c->page != NULL ? c->page : c->pictures[0], c->side_count);
+	if (c->page != NULL && (c->cut.from != NULL || c->cut.to != NULL))
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "-o %.200s: --from and --to are times of one capture, and "
+				     "a page is of all of each",
+				     c->page);
+	if (c->page != NULL && xsp_page_missing() != NULL)
+		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "-o %.200s: %s", c->page,
+				     xsp_page_missing());
 	return 0;
 }
 
@@ -253,105 +263,54 @@ static int take_arguments(struct comparing *c, int argc, char **argv, struct xsp
 
 /* ---- reading ---- */
 
-static int take_facts(struct capture *capture, const struct xsp_capture_reader *r)
-{
-	const struct xsp_capture_process *processes;
-	const size_t n = xsp_capture_processes(r, &processes);
-	const char *host = xsp_capture_info(r, "host"), *version = xsp_capture_info(r, "version");
-	const char *command = n == 0				? ""
-			      : processes[0].cmdline[0] != '\0' ? processes[0].cmdline
-								: processes[0].comm;
+/* The pictures listen to the same run. */
+struct listening {
+	struct comparing *comparing;
+	unsigned side;
+};
 
-	capture->command = strdup(command);
-	capture->host = strdup(host != NULL ? host : "");
-	capture->version = strdup(version != NULL ? version : "");
-	return capture->command != NULL && capture->host != NULL && capture->version != NULL
-		       ? 0
-		       : -ENOMEM;
+static int begin_pictures(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *t,
+			  struct xsp_timeline_sink *sinks, size_t *count, struct xsp_error *err)
+{
+	struct comparing *c = ((struct listening *)ctx)->comparing;
+	int rc = 0;
+
+	for (size_t i = 0; i < c->picture_count && rc == 0; i++)
+		rc = xsp_stack_difference_begin(c->open[i], r, t, &sinks[(*count)++], err);
+	return rc;
 }
 
-/* Behind the run: damage is met while reading. */
-static void tell_facts(const struct capture *capture, const struct xsp_capture_reader *r,
-		       struct xsp_compare_capture *out)
+static int end_pictures(void *ctx, const struct xsp_series *series, struct xsp_error *err)
 {
-	const struct xsp_capture_stats *st = xsp_capture_stats(r);
-	const struct xsp_capture_window *windows;
-	uint64_t torn, chunks, events;
+	const struct listening *l = ctx;
+	int rc = 0;
 
-	xsp_capture_damage(r, &torn, &chunks, &events);
-	*out = (struct xsp_compare_capture){
-		.path = capture->path,
-		.command = capture->command,
-		.host = capture->host,
-		.version = capture->version,
-		.series = capture->series,
-		.report = capture->report,
-		.lost = st->lost_entries + st->lost_exits + st->lost_other + st->missed_hits +
-			st->untracked,
-		.windows = xsp_capture_windows(r, &windows),
-		.damaged = torn + chunks + events > 0 ||
-			   xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE,
-	};
-}
-
-/* Its series, and what the pictures need of it. */
-static int run(struct comparing *c, unsigned side, struct capture *capture,
-	       struct xsp_capture_reader *reader, struct xsp_error *err)
-{
-	struct xsp_timeline_sink sinks[1 + PICTURES];
-	struct xsp_timeline *t = NULL;
-	size_t count = 0;
-	int rc = xsp_timeline_new(reader, &t, err);
-
-	if (rc == 0 && c->cut.given && xsp_timeline_cut(t, &c->cut.cut) < 0)
-		rc = out_of_memory(err);
-	if (rc == 0 && xsp_series_new(t, &capture->series) < 0)
-		rc = out_of_memory(err);
-	if (rc == 0) {
-		xsp_series_mark_steps(capture->series, c->cut.step);
-		sinks[count++] = xsp_series_sink(capture->series);
-	}
-	for (size_t i = 0; i < c->picture_count && rc == 0; i++)
-		rc = xsp_stack_difference_begin(c->open[i], reader, t, &sinks[count++], err);
-	if (rc == 0)
-		rc = xsp_timeline_run(t, sinks, count, err);
-	if (rc == 0 && xsp_series_end(capture->series) < 0)
-		rc = out_of_memory(err);
-	for (size_t i = 0; i < c->picture_count && rc == 0; i++)
-		rc = xsp_stack_difference_end(c->open[i], side,
-					      xsp_series_step_count(capture->series),
-					      xsp_series_recorded_ns(capture->series), err);
-	if (rc == 0 && c->cut.cut.pattern_count > 0 && xsp_timeline_counts(t)->spans == 0)
-		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
-				   "%.300s: no span of %.200s is left", c->cut.text, capture->path);
-	xsp_timeline_free(t);
+	for (size_t i = 0; i < l->comparing->picture_count && rc == 0; i++)
+		rc = xsp_stack_difference_end(l->comparing->open[i], l->side,
+					      xsp_series_step_count(series),
+					      xsp_series_recorded_ns(series), err);
 	return rc;
 }
 
 static int read_capture(struct comparing *c, unsigned side, size_t index, struct xsp_error *err)
 {
-	struct capture *capture = &c->sides[side].captures[index];
+	const char *path = c->sides[side].paths[index];
 	struct xsp_capture_reader *reader = NULL;
+	struct listening listening = {c, side};
 	const struct xsp_input_options input = {.progress =
 							!c->output.quiet && isatty(STDERR_FILENO)};
-	int rc = xsp_input_open(capture->path, &input, &reader, err);
+	int rc = xsp_input_open(path, &input, &reader, err);
 
 	if (rc == 0)
 		rc = xsp_cut_resolve(&c->cut, reader, err);
-	if (rc == 0 && take_facts(capture, reader) < 0)
-		rc = out_of_memory(err);
-	if (rc == 0)
-		rc = run(c, side, capture, reader, err);
-	if (rc == 0 && xsp_report_new(&capture->report) < 0)
-		rc = out_of_memory(err);
-	if (rc == 0)
-		rc = xsp_analyze(
-			reader,
-			&(struct xsp_analyze_options){.cut = c->cut.given ? &c->cut.cut : NULL,
-						      .step = c->cut.step},
-			capture->report, err);
-	if (rc == 0)
-		tell_facts(capture, reader, &c->sides[side].facts[index]);
+	if (rc == 0) {
+		const struct xsp_compare_how how = {.cut = c->cut.given ? &c->cut.cut : NULL,
+						    .step = c->cut.step,
+						    .ctx = &listening,
+						    .begin = begin_pictures,
+						    .end = end_pictures};
+		rc = xsp_compare_read(reader, path, &how, &c->sides[side].captures[index], err);
+	}
 	xsp_capture_close(reader);
 	return rc;
 }
@@ -363,12 +322,12 @@ static int read_all(struct comparing *c, struct xsp_error *err)
 
 	for (unsigned i = 0; i < c->side_count && rc == 0; i++) {
 		struct side *s = &c->sides[i];
-		s->facts = calloc(s->count, sizeof(*s->facts));
-		if (s->facts == NULL)
+		s->captures = calloc(s->count, sizeof(*s->captures));
+		if (s->captures == NULL)
 			rc = out_of_memory(err);
 		for (size_t k = 0; k < s->count && rc == 0; k++) {
 			if (shown)
-				fprintf(stderr, "\rreading %s\033[K", s->captures[k].path);
+				fprintf(stderr, "\rreading %s\033[K", s->paths[k]);
 			rc = read_capture(c, i, k, err);
 		}
 	}
@@ -395,13 +354,44 @@ static int open_pictures(struct comparing *c, struct xsp_error *err)
 
 static int finish_pictures(struct comparing *c, struct xsp_error *err)
 {
-	const char *const names[] = {c->sides[0].captures[0].path, c->sides[1].captures[0].path};
+	const char *const names[] = {c->sides[0].paths[0], c->sides[1].paths[0]};
 	int rc = 0;
 
 	for (size_t i = 0; i < c->picture_count && rc == 0; i++) {
 		rc = xsp_stack_difference_finish(c->open[i], names, err);
 		c->open[i] = NULL;
 	}
+	return rc;
+}
+
+/* It reads all of them by itself. */
+static int write_page(struct comparing *c, struct xsp_error *err)
+{
+	const size_t before = c->sides[0].count, count = before + c->sides[1].count;
+	struct xsp_page_source *sources = calloc(count, sizeof(*sources));
+	const struct xsp_page_options page = {.sources = sources,
+					      .source_count = count,
+					      .sides = before,
+					      .threshold = c->threshold,
+					      .cut = c->cut.given ? &c->cut.cut : NULL,
+					      .step = c->cut.step};
+	struct xsp_page_output file = {.path = c->page,
+				       .owner_uid = (uid_t)-1,
+				       .owner_gid = (gid_t)-1,
+				       .quiet = c->output.quiet};
+	int rc = sources != NULL ? 0 : out_of_memory(err);
+
+	xsp_sudo_user(&file.owner_uid, &file.owner_gid);
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		sources[i].name = i < before ? c->sides[0].paths[i] : c->sides[1].paths[i - before];
+		rc = xsp_input_open(sources[i].name, &(struct xsp_input_options){.keep = NULL},
+				    &sources[i].reader, err);
+	}
+	if (rc == 0)
+		rc = xsp_page_output_write(&file, &page, err);
+	for (size_t i = 0; sources != NULL && i < count; i++)
+		xsp_capture_close(sources[i].reader);
+	free(sources);
 	return rc;
 }
 
@@ -417,7 +407,8 @@ static int compare(struct comparing *c, unsigned *found, struct xsp_error *err)
 		rc = out_of_memory(err);
 	if (rc == 0) {
 		for (size_t i = 0; i < c->side_count; i++)
-			sides[i] = (struct xsp_compare_side){c->sides[i].facts, c->sides[i].count};
+			sides[i] =
+				(struct xsp_compare_side){c->sides[i].captures, c->sides[i].count};
 		if (xsp_compare(sides, c->side_count, c->threshold, report, found) < 0)
 			rc = out_of_memory(err);
 	}
@@ -425,6 +416,8 @@ static int compare(struct comparing *c, unsigned *found, struct xsp_error *err)
 		rc = xsp_report_output_write(&c->output, report, err);
 	if (rc == 0)
 		rc = finish_pictures(c, err);
+	if (rc == 0 && c->page != NULL)
+		rc = write_page(c, err);
 	xsp_report_free(report);
 	return rc;
 }
@@ -436,15 +429,12 @@ static void clear(struct comparing *c)
 	for (size_t i = 0; i < SIDES; i++) {
 		struct side *s = &c->sides[i];
 		for (size_t k = 0; k < s->count; k++) {
-			xsp_series_free(s->captures[k].series);
-			xsp_report_free(s->captures[k].report);
-			free(s->captures[k].path);
-			free(s->captures[k].command);
-			free(s->captures[k].host);
-			free(s->captures[k].version);
+			if (s->captures != NULL)
+				xsp_compare_clear(&s->captures[k]);
+			free(s->paths[k]);
 		}
 		free(s->captures);
-		free(s->facts);
+		free(s->paths);
 	}
 	xsp_cut_clear(&c->cut);
 }

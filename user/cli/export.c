@@ -95,8 +95,8 @@ static int export_job(struct xsp_outputs *o, const struct xsp_cut_options *cut, 
 	}
 	o->job = &job;
 	if (xsp_job_read(&job, paths, count, cut->step, &err) < 0 ||
-	    xsp_input_open(job.files.paths[0], &(struct xsp_input_options){.keep = NULL}, &reader, &err) <
-		    0)
+	    xsp_input_open(job.files.paths[0], &(struct xsp_input_options){.keep = NULL}, &reader,
+			   &err) < 0)
 		status = xsp_say_error(&err);
 	else
 		status = xsp_write_outputs(reader, o);
@@ -218,6 +218,7 @@ static int export_one(struct options *o, const char *path)
 		o->outputs.step = o->cut.step;
 		o->outputs.cut = o->cut.given ? &o->cut.cut : NULL;
 		o->outputs.counts = &counts;
+		o->outputs.name = path;
 		status = xsp_write_outputs(reader, &o->outputs);
 		if (status == XSP_STATUS_OK && o->cut.given && counts.spans + counts.values == 0)
 			status = nothing_left(&o->cut);

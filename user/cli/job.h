@@ -6,15 +6,12 @@
 #include "analysis/ranks.h"
 #include "base/error.h"
 #include "cli/capture_files.h"
-#include "export/export.h"
+#include "report/rank_names.h"
 
 struct xsp_job {
 	struct xsp_capture_files files;
 	struct xsp_ranks *ranks; /* matched */
-	/* for outputs */
-	struct xsp_export_job export;
-	int64_t *shifts;
-	struct xsp_export_named *names;
+	struct xsp_rank_names names; /* for outputs */
 };
 
 /*

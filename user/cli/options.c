@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/page_output.h"
 #include "cli/options.h"
 
 #include <errno.h>
@@ -109,9 +110,9 @@ static int take_output(struct parse *p)
 	if (p->value[0] == '\0')
 		return bad_value(p, "-o", "a file name");
 	const struct xsp_export_format *format = xsp_export_format_for(p->value);
-	if (format != NULL && format->missing != NULL)
+	if (format != NULL && xsp_format_missing(format) != NULL)
 		return xsp_error_set(p->err, -ENOTSUP, XSP_STATUS_USAGE, "-o %.200s: %s", p->value,
-				     format->missing);
+				     xsp_format_missing(format));
 	/* it could not be kept if the server were gone at the end, and the sandbox has no certificates */
 	if (format != NULL && format->scheme != NULL)
 		return xsp_error_set(

@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/job.h"
+#include "cli/page_output.h"
 #include "export/export.h"
 #include "export/facts.h"
 #include "timeline/timeline.h"
@@ -46,6 +47,13 @@ static bool is_capture(const char *path)
 	size_t length = strlen(path);
 
 	return length >= 5 && strcmp(path + length - 5, ".xspt") == 0;
+}
+
+static bool is_page(const char *path)
+{
+	const struct xsp_export_format *format = xsp_export_format_for(path);
+
+	return format != NULL && format->whole;
 }
 
 unsigned xsp_by_of(const char *word)
@@ -133,10 +141,10 @@ static int open_all(struct work *w)
 			.before = o->before != NULL ? &o->before[i] : NULL,
 			.elsewhere = &w->elsewhere[i],
 			.note = &w->notes[i],
-			.job = o->job != NULL ? &o->job->export : NULL,
+			.job = o->job != NULL ? &o->job->names.job : NULL,
 		};
 		struct xsp_error why = {0};
-		if (is_capture(o->paths[i]))
+		if (is_capture(o->paths[i]) || is_page(o->paths[i]))
 			continue;
 		if (xsp_export_open(&options, w->reader, w->timeline, &w->exports[i], &why) < 0) {
 			w->exports[i] = NULL;
@@ -256,8 +264,8 @@ static bool run_others(struct work *w, struct xsp_capture_reader **last, struct 
 	for (size_t i = 1; i < w->o->job->files.count; i++) {
 		struct xsp_capture_reader *reader = NULL;
 		struct xsp_timeline *timeline = NULL;
-		if (xsp_input_open(w->o->job->files.paths[i], &(struct xsp_input_options){.keep = NULL},
-				   &reader, err) < 0 ||
+		if (xsp_input_open(w->o->job->files.paths[i],
+				   &(struct xsp_input_options){.keep = NULL}, &reader, err) < 0 ||
 		    xsp_timeline_new(reader, &timeline, err) < 0) {
 			xsp_capture_close(reader);
 			return false;
@@ -274,6 +282,50 @@ static bool run_others(struct work *w, struct xsp_capture_reader **last, struct 
 			return false;
 	}
 	return true;
+}
+
+/* A page reads all captures by itself. */
+static int open_sources(const struct work *w, struct xsp_page_source *sources,
+			struct xsp_error *err)
+{
+	const struct xsp_job *job = w->o->job;
+	int rc = 0;
+
+	for (size_t i = 0; job != NULL && i < job->files.count && rc == 0; i++) {
+		sources[i].name = job->files.paths[i];
+		rc = xsp_input_open(job->files.paths[i], &(struct xsp_input_options){.keep = NULL},
+				    &sources[i].reader, err);
+	}
+	return rc;
+}
+
+static void write_page(struct work *w, size_t index)
+{
+	const struct xsp_outputs *o = w->o;
+	const size_t count = o->job != NULL ? o->job->files.count : 1;
+	struct xsp_page_source one = {w->reader, o->name != NULL ? o->name : o->paths[index]};
+	struct xsp_page_source *several = calloc(count, sizeof(*several));
+	const struct xsp_page_options page = {.sources = o->job != NULL ? several : &one,
+					      .source_count = count,
+					      .cut = o->cut,
+					      .step = o->step};
+	const struct xsp_page_output file = {.path = o->paths[index],
+					     .before = o->before != NULL ? &o->before[index] : NULL,
+					     .owner_uid = o->owner_uid,
+					     .owner_gid = o->owner_gid,
+					     .quiet = o->quiet};
+	struct xsp_error err = {0};
+	int rc = several != NULL ? open_sources(w, several, &err) : -ENOMEM;
+
+	if (rc == 0)
+		rc = xsp_page_output_write(&file, &page, &err);
+	if (rc < 0) {
+		xsp_error_set(&err, rc, XSP_STATUS_FAILED, "out of memory");
+		failed(w, &err);
+	}
+	for (size_t i = 0; several != NULL && i < count; i++)
+		xsp_capture_close(several[i].reader);
+	free(several);
 }
 
 int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outputs *o)
@@ -302,6 +354,9 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 			failed(&w, &err);
 	}
 	finish_all(&w, complete);
+	for (size_t i = 0; complete && i < o->count; i++)
+		if (is_page(o->paths[i]))
+			write_page(&w, i);
 	say_damage(&w);
 	if (complete)
 		print_summary(&w);

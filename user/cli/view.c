@@ -34,10 +34,14 @@ static const char usage[] =
 	"       xsptrace view A1.xspt,A2.xspt vs B.xspt\n"
 	"       xsptrace view --perfetto FILE...\n"
 	"\n"
-	"Shows a capture (.xspt) or a Chrome trace as a page: findings, operations, timeline, flame\n"
-	"graph, memory. The page is served on 127.0.0.1 only, under an address with a token in it that\n"
-	"is made anew each time, until Ctrl-C. `-o FILE.html` of a recording, of export and of compare\n"
-	"writes the same page into one file. Several captures, or a folder of them, are the ranks of a\n"
+	"Shows a capture (.xspt) or a Chrome trace as a page: findings, operations, timeline, "
+	"flame\n"
+	"graph, memory. The page is served on 127.0.0.1 only, under an address with a token in it "
+	"that\n"
+	"is made anew each time, until Ctrl-C. `-o FILE.html` of a recording, of export and of "
+	"compare\n"
+	"writes the same page into one file. Several captures, or a folder of them, are the ranks "
+	"of a\n"
 	"job (docs/ranks.md); with vs between them, the sides of a comparison. Needs no root.\n"
 	"\n"
 	"      --port N         default 8051, or one of the next ten where it is taken\n"
@@ -46,10 +50,10 @@ static const char usage[] =
 	"                       browser from 127.0.0.1:9001 and sent nowhere\n"
 	"  -q, --quiet          no progress\n"
 	"\n";
-static const char example[] =
-	"\nExample: xsptrace view run.xspt\n"
-	"         xsptrace view run.xspt --from step:10..20\n"
-	"         ssh -L 8051:127.0.0.1:8051 HOST xsptrace view run.xspt    # then open the address here\n";
+static const char example[] = "\nExample: xsptrace view run.xspt\n"
+			      "         xsptrace view run.xspt --from step:10..20\n"
+			      "         ssh -L 8051:127.0.0.1:8051 HOST xsptrace view run.xspt    "
+			      "# then open the address here\n";
 
 enum { OPT_PORT = 256, OPT_NO_BROWSER, OPT_PERFETTO };
 
@@ -118,8 +122,7 @@ static int take_arguments(struct viewing *v, int argc, char **argv, struct xsp_e
 
 	optind = 1;
 	opterr = 0;
-	while (rc == 0 &&
-	       (code = getopt_long(argc, argv, ":qh" XSP_CUT_SHORTS, longs, NULL)) != -1)
+	while (rc == 0 && (code = getopt_long(argc, argv, ":qh" XSP_CUT_SHORTS, longs, NULL)) != -1)
 		rc = take_option(v, code, argv, err);
 	if (rc < 0 || v->help)
 		return rc;
@@ -204,8 +207,7 @@ static int make_trace(struct viewing *v, struct xsp_error *err)
 	o.job = v->files.count > 1 ? &job : NULL;
 	if (rc == 0 && (asprintf(&folder, "%s/xsptrace-view-XXXXXX",
 				 parent != NULL && parent[0] == '/' ? parent : "/tmp") < 0 ||
-			mkdtemp(folder) == NULL ||
-			asprintf(&path, "%s/%s", folder, v->trace) < 0))
+			mkdtemp(folder) == NULL || asprintf(&path, "%s/%s", folder, v->trace) < 0))
 		rc = xsp_error_set(err, -errno, XSP_STATUS_OUTPUT,
 				   "no folder for the trace can be made: %s", strerror(errno));
 	if (rc == 0) {
@@ -263,9 +265,9 @@ static void answer(void *ctx, const char *path, const struct xsp_server_request 
 
 	if (strcmp(path, v->trace != NULL ? v->trace : "") == 0)
 		*out = (struct xsp_server_answer){.status = 200,
-						  .type = v->trace != NULL ?
-							  "application/octet-stream" :
-							  "text/html; charset=utf-8",
+						  .type = v->trace != NULL
+								  ? "application/octet-stream"
+								  : "text/html; charset=utf-8",
 						  .fd = v->file};
 	else if (v->trace == NULL && strcmp(path, "timeline") == 0)
 		answer_timeline(v, request, out);
@@ -293,8 +295,10 @@ static void open_browser(const struct viewing *v, const char *address)
 	    (getenv("DISPLAY") == NULL && getenv("WAYLAND_DISPLAY") == NULL) ||
 	    posix_spawn_file_actions_init(&actions) != 0)
 		return;
-	if (posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
-	    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0)
+	if (posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) ==
+		    0 &&
+	    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) ==
+		    0)
 		(void)posix_spawnp(&child, arguments[0], &actions, NULL, arguments, environ);
 	posix_spawn_file_actions_destroy(&actions);
 }
@@ -302,7 +306,8 @@ static void open_browser(const struct viewing *v, const char *address)
 /* Until a signal, or until the trace was fetched. */
 static void wait_for_end(const struct viewing *v, int signals)
 {
-	struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = v->sent, .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
+			       {.fd = v->sent, .events = POLLIN}};
 
 	while (poll(fds, 2, -1) < 0 && errno == EINTR)
 		;
@@ -318,9 +323,10 @@ static void print_address(const struct viewing *v, const struct xsp_server *serv
 		     xsp_server_address(server), v->perfetto ? v->trace : "") < 0)
 		return;
 	printf("%s\n", address);
-	puts(v->perfetto ? "Open it in a browser on this machine; ends when it has read the trace, or with "
-			   "Ctrl-C." :
-			   "Only with this address, and only on this machine; ends with Ctrl-C.");
+	puts(v->perfetto ? "Open it in a browser on this machine; ends when it has read the trace, "
+			   "or with "
+			   "Ctrl-C."
+			 : "Only with this address, and only on this machine; ends with Ctrl-C.");
 	fflush(stdout);
 	open_browser(v, address);
 	free(address);
@@ -375,8 +381,8 @@ static int view(struct viewing *v, struct xsp_error *err)
 
 	xsp_sudo_user(&uid, &gid);
 	if (rc == 0 && uid != (uid_t)-1 && geteuid() == 0 && (rc = xsp_sandbox_user(uid, gid)) < 0)
-		xsp_error_set(err, rc, XSP_STATUS_PERMISSION, "cannot become the user behind sudo: %s",
-			      strerror(-rc));
+		xsp_error_set(err, rc, XSP_STATUS_PERMISSION,
+			      "cannot become the user behind sudo: %s", strerror(-rc));
 	if (rc == 0)
 		rc = v->perfetto ? make_trace(v, err) : make_page(v, err);
 	return rc == 0 ? serve(v, err) : rc;
@@ -393,8 +399,9 @@ int xsp_cmd_view(int argc, char **argv)
 		missing = xsp_server_missing();
 		if (missing == NULL && !v.perfetto)
 			missing = xsp_page_missing();
-		rc = missing == NULL ? view(&v, &err)
-				     : xsp_error_set(&err, -ENOSYS, XSP_STATUS_FAILED, "%s", missing);
+		rc = missing == NULL
+			     ? view(&v, &err)
+			     : xsp_error_set(&err, -ENOSYS, XSP_STATUS_FAILED, "%s", missing);
 	} else if (rc == 0) {
 		printf("%s%s%s", usage, xsp_cut_help, example);
 	}

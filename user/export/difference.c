@@ -8,33 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/grow.h"
 #include "base/text.h"
-#include "base/u64map.h"
-#include "export/export_private.h"
 #include "export/folded.h"
+#include "export/merged_stacks.h"
 #include "export/out.h"
-#include "export/stacks.h"
 #include "export/svg_draw.h"
-
-struct node {
-	uint32_t parent, first, next; /* as of struct xsp_stack_node */
-	uint32_t depth;
-	const char *name;
-	uint64_t self[2], total[2];
-};
 
 struct xsp_stack_difference {
 	struct xsp_export x; /* of the capture at hand; its file is that of the difference */
 	bool svg;
-	struct node *nodes;
-	size_t count, capacity;
-	struct xsp_u64map index; /* parent and name → node */
-	struct xsp_arena texts;
+	struct xsp_merged_stacks stacks;
 	uint64_t steps[2], recorded_ns[2];
 	bool without_steps; /* a capture is */
-	uint64_t merged;
 	uint64_t largest; /* difference of own time */
 };
 
@@ -73,17 +58,14 @@ int xsp_stack_difference_open(const struct xsp_export_options *options,
 					    .owner_gid = options->owner_gid};
 
 	*out = NULL;
-	if (d == NULL || xsp_grow(&d->nodes, &d->capacity, 1) < 0) {
-		free(d);
+	if (d == NULL)
 		return out_of_memory(err);
-	}
-	d->nodes[d->count++] = (struct node){.name = "all"};
+	d->stacks.join_numbered = true;
 	d->x.format = &collecting;
 	d->x.options = *options;
 	d->svg = xsp_ends_with(options->path, strlen(options->path), ".svg");
 	int rc = xsp_out_open(&how, &d->x.out, err);
 	if (rc < 0) {
-		free(d->nodes);
 		free(d);
 		return rc;
 	}
@@ -129,57 +111,6 @@ int xsp_stack_difference_begin(struct xsp_stack_difference *d, struct xsp_captur
 
 /* ---- both in one tree ---- */
 
-/* Of a name that only numbers, "ProfilerStep#17", the length of what stands before the number: numbers of two runs have
- * nothing in common. Else 0. */
-static size_t stem_of(const char *name)
-{
-	size_t at = strlen(name);
-
-	while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9')
-		at--;
-	return name[at] != '\0' && at > 0 && name[at - 1] == '#' ? at : 0;
-}
-
-static int child(struct xsp_stack_difference *d, uint32_t parent, const char *name, uint32_t *out)
-{
-	const size_t stem = stem_of(name), length = stem > 0 ? stem : strlen(name);
-	const uint64_t key = xsp_u64_mix(xsp_text_hash(name, length) + (stem > 0)) + parent;
-	const long at = xsp_u64map_index(&d->index, key, &d->nodes, &d->capacity, d->count);
-
-	/* the first node is the root, which no name leads to */
-	if (at < 0)
-		return -ENOMEM;
-	*out = (uint32_t)at;
-	if ((size_t)at < d->count)
-		return 0;
-	char *copy = xsp_arena_alloc(&d->texts, length + 2);
-	if (copy == NULL)
-		return -ENOMEM;
-	memcpy(copy, name, length);
-	strcpy(copy + length, stem > 0 ? "*" : "");
-	d->nodes[d->count++] = (struct node){.parent = parent,
-					     .depth = d->nodes[parent].depth + 1,
-					     .name = copy,
-					     .next = d->nodes[parent].first};
-	d->nodes[parent].first = *out;
-	return 0;
-}
-
-static int merge(struct xsp_stack_difference *d, const struct xsp_stacks *s, unsigned side)
-{
-	uint32_t path[XSP_STACKS_DEPTH + 4] = {0}; /* by depth, the node that a frame became */
-
-	for (uint32_t i = 0; (i = xsp_stacks_next(s, i)) != 0;) {
-		const struct xsp_stack_node *n = xsp_stacks_node(s, i);
-		int rc = child(d, path[n->depth - 1], xsp_stacks_name(s, i), &path[n->depth]);
-		if (rc < 0)
-			return rc;
-		d->nodes[path[n->depth]].self[side] += n->self_ns;
-	}
-	d->merged += xsp_stacks_merged(s);
-	return 0;
-}
-
 int xsp_stack_difference_end(struct xsp_stack_difference *d, unsigned side, uint64_t steps,
 			     uint64_t recorded_ns, struct xsp_error *err)
 {
@@ -189,7 +120,7 @@ int xsp_stack_difference_end(struct xsp_stack_difference *d, unsigned side, uint
 	if (rc == 0)
 		rc = xsp_stacks_seal(s, XSP_STACKS_BY_NAME);
 	if (rc == 0)
-		rc = merge(d, s, side);
+		rc = xsp_merged_add(&d->stacks, s, side, false);
 	d->steps[side] += steps;
 	d->recorded_ns[side] += recorded_ns;
 	d->without_steps = d->without_steps || steps == 0;
@@ -200,60 +131,23 @@ int xsp_stack_difference_end(struct xsp_stack_difference *d, unsigned side, uint
 
 static uint32_t next_of(const void *tree, uint32_t index)
 {
-	const struct node *nodes = ((const struct xsp_stack_difference *)tree)->nodes;
-
-	if (nodes[index].first != 0)
-		return nodes[index].first;
-	while (index != 0 && nodes[index].next == 0)
-		index = nodes[index].parent;
-	return index != 0 ? nodes[index].next : 0;
+	return xsp_merged_next(&((const struct xsp_stack_difference *)tree)->stacks, index);
 }
 
-static int by_name(const void *a, const void *b, void *ctx)
-{
-	const struct node *nodes = ctx;
-
-	return strcmp(nodes[*(const uint32_t *)a].name, nodes[*(const uint32_t *)b].name);
-}
-
-static void sort_children(struct node *nodes, uint32_t parent, uint32_t *scratch)
-{
-	size_t n = 0;
-
-	for (uint32_t i = nodes[parent].first; i != 0; i = nodes[i].next)
-		scratch[n++] = i;
-	if (n < 2)
-		return;
-	qsort_r(scratch, n, sizeof(*scratch), by_name, nodes);
-	nodes[parent].first = scratch[0];
-	for (size_t i = 0; i < n; i++)
-		nodes[scratch[i]].next = i + 1 < n ? scratch[i + 1] : 0;
-}
-
-/* Of as many units, summed up, by name. Children have higher indexes than their parents. */
+/* Of as many units. */
 static int seal(struct xsp_stack_difference *d)
 {
 	const uint64_t *units = d->without_steps ? d->recorded_ns : d->steps;
-	const double scale = units[0] > 0 && units[1] > 0 ? (double)units[0] / (double)units[1] : 1;
-	uint32_t *scratch = calloc(d->count, sizeof(*scratch));
+	const double factors[2] = {
+		1, units[0] > 0 && units[1] > 0 ? (double)units[0] / (double)units[1] : 1};
+	int rc = xsp_merged_seal(&d->stacks, factors);
 
-	if (scratch == NULL)
-		return -ENOMEM;
-	for (size_t i = d->count; i-- > 0;) {
-		struct node *n = &d->nodes[i];
-		n->self[1] = (uint64_t)llround((double)n->self[1] * scale);
-		const uint64_t by =
-			n->self[0] > n->self[1] ? n->self[0] - n->self[1] : n->self[1] - n->self[0];
+	for (size_t i = 0; i < d->stacks.count && rc == 0; i++) {
+		const uint64_t *self = d->stacks.nodes[i].self;
+		const uint64_t by = self[0] > self[1] ? self[0] - self[1] : self[1] - self[0];
 		d->largest = by > d->largest ? by : d->largest;
-		for (unsigned side = 0; side < 2; side++) {
-			n->total[side] += n->self[side];
-			if (i > 0)
-				d->nodes[n->parent].total[side] += n->total[side];
-		}
-		sort_children(d->nodes, (uint32_t)i, scratch);
 	}
-	free(scratch);
-	return 0;
+	return rc;
 }
 
 /* ---- writing ---- */
@@ -262,7 +156,7 @@ static int seal(struct xsp_stack_difference *d)
 static void frame_of(const void *tree, uint32_t index, struct xsp_svg_frame *out)
 {
 	const struct xsp_stack_difference *d = tree;
-	const struct node *n = &d->nodes[index];
+	const struct xsp_merged_node *n = &d->stacks.nodes[index];
 	const double by = (double)n->self[1] - (double)n->self[0];
 	const double part = d->largest > 0 ? sqrt(fabs(by) / (double)d->largest) : 0;
 
@@ -290,7 +184,8 @@ static void put_times(struct xsp_out *out, const char *what, const uint64_t ns[2
 
 static void facts_of(const void *tree, uint32_t index, struct xsp_out *out)
 {
-	const struct node *n = &((const struct xsp_stack_difference *)tree)->nodes[index];
+	const struct xsp_stack_difference *d = tree;
+	const struct xsp_merged_node *n = &d->stacks.nodes[index];
 
 	put_times(out, "total", n->total);
 	put_times(out, "self", n->self);
@@ -301,7 +196,7 @@ static int write_svg(struct xsp_stack_difference *d, const char *const sides[2])
 	char facts[256], total[2][32], units[64], *of = NULL;
 	struct xsp_svg_page page = {.title = "Differential flame graph",
 				    .facts = facts,
-				    .merged = d->merged,
+				    .merged = d->stacks.merged,
 				    .tree = d,
 				    .next = next_of,
 				    .frame = frame_of,
@@ -317,8 +212,8 @@ static int write_svg(struct xsp_stack_difference *d, const char *const sides[2])
 	snprintf(facts, sizeof(facts),
 		 "Red: more self time in the second, blue: less · width: both together, of %s each "
 		 "· %s, then %s",
-		 units, xsp_svg_duration(total[0], d->nodes[0].total[0]),
-		 xsp_svg_duration(total[1], d->nodes[0].total[1]));
+		 units, xsp_svg_duration(total[0], d->stacks.nodes[0].total[0]),
+		 xsp_svg_duration(total[1], d->stacks.nodes[0].total[1]));
 	int rc = xsp_svg_draw(d->x.out, &page);
 	free(of);
 	return rc;
@@ -330,7 +225,7 @@ static int write_folded(struct xsp_stack_difference *d)
 	int rc = line != NULL ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; rc == 0 && (i = next_of(d, i)) != 0;) {
-		const struct node *n = &d->nodes[i];
+		const struct xsp_merged_node *n = &d->stacks.nodes[i];
 		rc = xsp_folded_frame(line, n->depth, n->name);
 		if (rc < 0 || n->self[0] + n->self[1] == 0)
 			continue;
@@ -347,9 +242,7 @@ static int write_folded(struct xsp_stack_difference *d)
 static void free_difference(struct xsp_stack_difference *d)
 {
 	xsp_stacks_free(d->x.state);
-	xsp_u64map_free(&d->index);
-	xsp_arena_free(&d->texts);
-	free(d->nodes);
+	xsp_merged_free(&d->stacks);
 	free(d);
 }
 

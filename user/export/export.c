@@ -7,13 +7,24 @@
 #include "export/formats.h"
 #include "export/out.h"
 
+/* report/page.h writes it: it knows more than formats may. */
+static const struct xsp_export_format page = {
+	.suffix = ".html", .title = "page", .whole = true, .file_only = true, .jobs = true};
+
 const struct xsp_export_format *const xsp_export_formats[] = {
-	&xsp_format_json,	 &xsp_format_json_gz,
-	&xsp_format_perf_script, &xsp_format_folded,
-	&xsp_format_svg,	 &xsp_format_csv,
-	&xsp_format_speedscope,	 &xsp_format_pprof,
-	&xsp_format_perfetto,	 &xsp_format_sql,
-	&xsp_format_clickhouse,	 &(const struct xsp_export_format){.suffix = NULL},
+	&xsp_format_json,
+	&xsp_format_json_gz,
+	&xsp_format_perf_script,
+	&xsp_format_folded,
+	&xsp_format_svg,
+	&xsp_format_csv,
+	&xsp_format_speedscope,
+	&xsp_format_pprof,
+	&xsp_format_perfetto,
+	&xsp_format_sql,
+	&xsp_format_clickhouse,
+	&page,
+	&(const struct xsp_export_format){.suffix = NULL},
 };
 
 static const char *const weights[XSP_WEIGHTS] = {"usual", "wall", "cpu", "off-cpu", "samples"};
@@ -127,9 +138,10 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 			err, -EINVAL, XSP_STATUS_USAGE,
 			"no format goes by the ending of %s; there are " XSP_EXPORT_SUFFIXES,
 			options->path);
-	if (format->missing != NULL)
-		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s",
-				     options->path, format->missing);
+	if (format->missing != NULL || format->whole)
+		return xsp_error_set(
+			err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s", options->path,
+			format->whole ? "it is no format of its own" : format->missing);
 	if (options->job != NULL && !format->jobs)
 		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE,
 				     "cannot write %s of several captures: a Chrome trace (.json, "

@@ -63,6 +63,7 @@ struct xsp_export_format {
 	const char *title; /* for --help and messages: "Chrome trace" */
 	const char *missing; /* why it cannot be written by this build; NULL: it can */
 	const char *scheme; /* names begin with SCHEME:// (a server) instead of ending; or NULL */
+	bool whole; /* it reads captures by itself, and xsp_export_open() refuses it: report/page.h */
 	bool file_only; /* it writes by itself (xsp_out_descriptor): no pipe, no device */
 	int (*begin)(struct xsp_export *x);
 	int (*span)(struct xsp_export *x, const struct xsp_span *span);
@@ -85,7 +86,7 @@ struct xsp_export_format {
 
 /* The suffixes, for messages and --help. */
 #define XSP_EXPORT_SUFFIXES                                                                        \
-	".json .json.gz .perf .folded .svg .csv .speedscope.json .pb.gz .pftrace .db"
+	".json .json.gz .html .perf .folded .svg .csv .speedscope.json .pb.gz .pftrace .db"
 
 /* The table, ended by a row with suffix NULL; and the row for a file name (longest suffix wins),
  * or NULL. */

@@ -312,6 +312,8 @@ static int follow(struct xsp_stacks *s, struct path *p, const xsp_name_id *aroun
 			return rc;
 		if (node == 0)
 			return 0;
+		if (!(around[p->depth] & XSP_PATH_FRAME))
+			s->nodes[node].span = true;
 		p->names[p->depth] = around[p->depth];
 		p->nodes[p->depth + 1] = node;
 	}
@@ -367,6 +369,8 @@ int xsp_stacks_find(struct xsp_stacks *s, const struct xsp_span *span, uint32_t 
 		rc = child(s, p->nodes[p->depth], name, node);
 	if (rc < 0)
 		return rc;
+	if (*node != 0 && !(span->name & XSP_PATH_FRAME))
+		s->nodes[*node].span = true;
 	s->merged += *node == 0;
 	*nearest = *node != 0 ? *node : p->nodes[p->depth];
 	return 0;

@@ -19,6 +19,7 @@ struct xsp_stack_node {
 	uint32_t name; /* name id, or a reason; of the root's children: comm index */
 	uint32_t depth; /* 0: root; 1: comm; 2..: frames */
 	bool annotation; /* a named range, not a function */
+	bool span; /* met as a span, and not only as a function of a stack */
 	uint64_t self_ns, calls;
 	uint64_t self_cpu_ns; /* of spans, with --waits; what is not known is not in it */
 	uint64_t total_ns; /* self and the children's; after seal() */

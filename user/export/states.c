@@ -2,6 +2,9 @@
 #include "export/states.h"
 
 #include <errno.h>
+#include <stdio.h>
+
+#include "catalog/wait_reasons.h"
 
 /* In struct xsp_shown_row.last_ns, which else is when it began to run. */
 #define NEVER 0 /* not known yet */
@@ -13,6 +16,14 @@ const char *xsp_state_name(enum xsp_state state)
 						      "Blocked"};
 
 	return names[state];
+}
+
+void xsp_state_text(const struct xsp_state_slice *s, char text[XSP_STATE_TEXT])
+{
+	const bool blocked = s->state == XSP_STATE_BLOCKED;
+
+	snprintf(text, XSP_STATE_TEXT, "%s%s%s", xsp_state_name(s->state), blocked ? ": " : "",
+		 blocked ? xsp_wait_class_name(s->wait->why) : "");
 }
 
 static int tell(struct xsp_export *x, struct xsp_shown_row *row, xsp_state_fn fn,

@@ -28,6 +28,9 @@ typedef int (*xsp_state_fn)(struct xsp_export *x, struct xsp_shown_row *row,
 
 /* "Running", "Runnable", "Preempted", "Blocked". */
 const char *xsp_state_name(enum xsp_state state);
+/* The same with what was waited for: "Blocked: lock". */
+#define XSP_STATE_TEXT 48
+void xsp_state_text(const struct xsp_state_slice *s, char text[XSP_STATE_TEXT]);
 
 /* Tells `fn` what is known now that the wait is: in order of time on `row`, the thread's with the number
  * XSP_STATES_ROW, whose last_ns and short_ns are used. window_ns: the recording's start. 1, 0: it tells of

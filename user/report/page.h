@@ -13,8 +13,9 @@
  * "page"      JSON {"version":1, "tool":"xsptrace 0.x", "title":TEXT, "written":"2026-11-23T07:00:00Z",
  *             "captures":[{"name":TEXT, "host":TEXT, "start":"ISO time", "duration_ns":N}], "cut":TEXT or absent,
  *             "server":true where `view` serves it, "notes":[TEXT...]}: notes say what the page leaves out.
- * "report"    JSON exactly as `analyze --format json --top N` writes it (docs/analyze.md).
- * "compare"   JSON exactly as `compare --format json` writes it, where two sides were given.
+ * "report"    JSON exactly as `analyze --format json --top 1000` writes it (docs/analyze.md), of a comparison that of the
+ *             second side's first capture, which is also what the timeline shows.
+ * "compare"   JSON exactly as `compare --format json --top 1000` writes it, where two sides were given.
  * "trees"     JSON {"names":[TEXT...], "trees":[{"key":"wall", "title":TEXT, "unit":"ns" or "samples",
  *             "parent":[...], "name":[...], "kind":[...], "self":[...], "before":[...], "count":[...]}]}: arrays of one
  *             length; node 0 is the root (parent -1), parents stand before children; `self` is the node's own value, that
@@ -23,7 +24,7 @@
  *             "samples" (weights of export/export.h), "modules", "memory" (bytes alive at the peak), "gpu".
  * "timeline"  little-endian: u32 magic 0x54505358 "XSPT", u32 length of the JSON behind it (padded with blanks to a multiple
  *             of 8, the 8 bytes of the head not counted), JSON, then columns. JSON {"from_ns":N, "to_ns":N,
- *             "names":[TEXT...], "tracks":[TRACK...], "arrows":{...}}. Positions ("at") are bytes from the end of the JSON,
+ *             "names":[TEXT...], "tracks":[TRACK...]}. Positions ("at") are bytes from the end of the JSON,
  *             multiples of 8.
  *             TRACK {"kind":"spans" | "states" | "gpu" | "counter", "pid":N, "tid":N (as outputs show them), "row":N,
  *             "process":TEXT, "thread":TEXT, "name":TEXT (of a row, a stream, a counter), "unit":UNIT of a counter,
@@ -33,10 +34,14 @@
  *             "duration":at (f64), "name":at (u32, index of "names"), "count":at (u32)}. Cells are in order and do not overlap.
  *             `count` 1: the span as it was. More: so many spans, each shorter than the level's resolution and with gaps
  *             shorter than it, told as one cell from the first's beginning to the last's end; its name is that with the most
- *             time. Level 0 with resolution 0 has every span as it was. Further levels are each 4 times as coarse.
+ *             time, where one has more than half of it. Level 0 with resolution 0 has every span as it was. Further levels
+ *             are each 4 times as coarse, or 16 times ...: one that would have more than half of the cells is left out,
+ *             and so are all where there are few.
  *             A counter's lane has one level: {"cells":N, "start":at (f64), "value":at (f64)} (each value holds until the
  *             next), least and greatest kept where points were left out.
- *             States' names are those of the Chrome trace ("Running", "Runnable", "futex", ...).
+ *             States' names are those of the Chrome trace ("Running", "Runnable", "Blocked: lock", ...). "row": 0 is the
+ *             thread's own stack; of streams 1 is who waits for one, 2 CUPTI's overhead, and the ranges around what was
+ *             launched in them are lanes before it.
  */
 #ifndef XSP_REPORT_PAGE_H
 #define XSP_REPORT_PAGE_H
@@ -59,7 +64,9 @@ struct xsp_page_options {
 	const struct xsp_page_source *sources;
 	size_t source_count; /* several: ranks of a job, or with `sides` a comparison */
 	size_t sides; /* 0: no comparison; else the first so many sources are the side "before" */
+	double threshold; /* of a comparison: what differs by less is the same; 0: 5 % */
 	const struct xsp_cut *cut; /* NULL: all */
+	const char *step; /* what marks a step (analysis/steps.h); NULL: the known names */
 	size_t cells; /* of the timeline, at most; 0: 1,000,000 */
 	bool served; /* by `view` */
 };

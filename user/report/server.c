@@ -6,7 +6,8 @@
 
 const char *xsp_server_missing(void)
 {
-	return "this build has no server: it takes libmicrohttpd (libmicrohttpd-dev), and no static "
+	return "this build has no server: it takes libmicrohttpd (libmicrohttpd-dev), and no "
+	       "static "
 	       "build; -o FILE.html writes the page";
 }
 
@@ -187,7 +188,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	} else if (!is_our_host(s, connection)) {
 		refuse(&a, 403, "this is not the host's name\n");
 	} else if (path == NULL) {
-		refuse(&a, 404, "nothing is here: use the whole address that xsptrace view printed\n");
+		refuse(&a, 404,
+		       "nothing is here: use the whole address that xsptrace view printed\n");
 	} else {
 		s->options.answer(s->options.ctx, path, &request, &a);
 		*state = a.status == 200 && strcmp(method, "GET") == 0 ? ctx : NULL;
@@ -201,7 +203,8 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **st
 	const struct xsp_server *s = ctx;
 
 	(void)connection;
-	if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && *state != NULL && s->options.sent != NULL)
+	if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && *state != NULL &&
+	    s->options.sent != NULL)
 		s->options.sent(s->options.ctx);
 }
 

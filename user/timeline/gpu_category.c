@@ -92,3 +92,8 @@ const char *xsp_gpu_category(enum xsp_gpu_kind kind)
 
 	return categories[kind];
 }
+
+bool xsp_gpu_is_wait(const struct xsp_gpu_activity *a)
+{
+	return a->kind == XSP_GPU_IS_SYNC && ((const struct xsp_gpu_sync *)a->record)->what != 2;
+}

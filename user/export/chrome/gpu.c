@@ -313,10 +313,8 @@ static int find_row(struct xsp_export *x, const struct xsp_gpu_activity *a, uint
 		    uint32_t *tid)
 {
 	struct xsp_chrome_gpu *g = xsp_chrome_of(x)->gpu;
-	const struct row r = {.device = a->device,
-			      .stream = a->stream,
-			      .sync = a->kind == XSP_GPU_IS_SYNC &&
-				      ((const struct xsp_gpu_sync *)a->record)->what != 2};
+	const struct row r = {
+		.device = a->device, .stream = a->stream, .sync = xsp_gpu_is_wait(a)};
 
 	*pid = OVERHEAD_PID;
 	*tid = 0;

@@ -8,6 +8,7 @@
 
 #include "catalog/allocators.h"
 #include "export/chrome/json.h"
+#include "export/memory_track.h"
 
 static void put_counter(struct xsp_export *x, const char *name, uint32_t pid, uint64_t ns,
 			uint64_t bytes)
@@ -26,19 +27,6 @@ int xsp_chrome_process_memory(struct xsp_export *x, const struct xsp_process_mem
 	put_counter(x, "resident memory", row->pid, at->time_ns, at->memory.resident);
 	put_counter(x, "anonymous memory", row->pid, at->time_ns, at->memory.anonymous);
 	return 0;
-}
-
-static const char *track_of(const struct xsp_memory_event *e)
-{
-	switch (e->pool) {
-	case XSP_MEMORY_PINNED:
-		return "pinned host memory";
-	case XSP_MEMORY_TORCH:
-		return e->device_type == XSP_C10_CPU ? "PyTorch host memory"
-						     : "PyTorch device memory";
-	default:
-		return "GPU memory";
-	}
 }
 
 /* PyTorch's "[memory]" event, on the thread that made the call. */
@@ -73,16 +61,11 @@ static void put_instant(struct xsp_export *x, const struct xsp_memory_event *e,
 int xsp_chrome_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 {
 	const struct xsp_shown_row *row = xsp_chrome_row(x, e->pid, e->tid, e->row);
-	/* between two windows of the brake much may have been freed */
-	const bool known = e->pool != XSP_MEMORY_TORCH || e->device_type != XSP_C10_CPU ||
-			   !xsp_timeline_allocations_in_windows(x->timeline);
-	char name[64], number[16] = "";
+	char name[XSP_MEMORY_TRACK];
+	const bool known = xsp_memory_track(x, e, name);
 
 	if (row == NULL)
 		return -ENOMEM;
-	if (e->device != XSP_GPU_NO_ID)
-		snprintf(number, sizeof(number), " %u", e->device);
-	snprintf(name, sizeof(name), "%s%s", track_of(e), number);
 	if (known)
 		put_counter(x, name, row->pid, e->time_ns, e->total);
 	if (!e->unseen)

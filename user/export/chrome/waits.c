@@ -101,11 +101,10 @@ static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
 						       "sleeping"};
 	const struct xsp_wait *w = s->wait;
 	const bool blocked = s->state == XSP_STATE_BLOCKED;
-	char name[48];
+	char name[XSP_STATE_TEXT];
 	int rc = 0;
 
-	snprintf(name, sizeof(name), "%s%s%s", xsp_state_name(s->state), blocked ? ": " : "",
-		 blocked ? xsp_wait_class_name(w->why) : "");
+	xsp_state_text(s, name);
 	open_state(x, row, name, blocked && (w->flags & XSP_WAIT_IO) ? "iowait" : colors[s->state],
 		   s->start_ns, s->end_ns);
 	if (s->state == XSP_STATE_RUNNING) {

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// page.mjs PART MAKE_CAPTURE FOLDER [XSPTRACE]: the HTML page in chromium. With made-up data (user/report/web/test/fake.mjs):
+// every tab, search, sorting, keys, links, both themes, hostile names, no request and no error; or, where PART is
+// "accessibility", axe-core on every tab in both themes. With the page that XSPTRACE writes of a capture: its figures
+// are those of `analyze --format json` and of its text.
+import fs from 'node:fs';
+import path from 'node:path';
+import assert from 'node:assert/strict';
+import {execFileSync, spawnSync} from 'node:child_process';
+import {fileURLToPath, pathToFileURL} from 'node:url';
+import {chromiumPath, launch} from './browser.mjs';
+import {cache} from './cache.mjs';
+import {HOSTILE, fakeBlocks, fakeReport, fillPage} from '../../user/report/web/test/fake.mjs';
+import {format} from '../../user/report/web/src/format.js';
+
+const web = fileURLToPath(new URL('../../user/report/web', import.meta.url));
+const [part, makeCapture, folder, xsptrace] = process.argv.slice(2);
+const at = (name) => path.join(folder, name);
+const skip = (why) => {
+  console.log(`skipped: ${why}`);
+  process.exit(77);
+};
+if (!chromiumPath()) skip('chromium is not installed');
+fs.mkdirSync(folder, {recursive: true});
+
+let checks = 0;
+async function check(what, fn) {
+  const start = Date.now();
+  await fn();
+  checks++;
+  console.log(`ok   ${what} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
+}
+
+/** The page that the tool writes of a capture; undefined where it was built without. */
+function realPage() {
+  if (!xsptrace) return undefined;
+  execFileSync(makeCapture, [at('page.xspt'), at('page.expected.json')], {stdio: 'inherit'});
+  fs.rmSync(at('real.html'), {force: true});
+  const made = spawnSync(xsptrace, ['export', at('page.xspt'), '-o', at('real.html')], {encoding: 'utf8'});
+  return made.status === 0 ? fs.readFileSync(at('real.html'), 'utf8') : undefined;
+}
+
+/** The page without data: that of the tool, or a fresh one. */
+function emptyPage(real) {
+  const blocks = /(?:<script type="application\/x-xsptrace"[^>]*>[^<]*<\/script>\s*)+/;
+  if (real) return real.replace(blocks, '<!--xsptrace-blocks-->\n');
+  if (!fs.existsSync(path.join(web, 'node_modules'))) skip('this build is without the page, and "npm ci" was not done in user/report/web');
+  execFileSync(process.execPath, [path.join(web, 'build.mjs'), at('empty.html')], {stdio: 'ignore'});
+  return fs.readFileSync(at('empty.html'), 'utf8');
+}
+
+const real = realPage();
+const empty = emptyPage(real);
+const write = (name, blocks) => {
+  fs.writeFileSync(at(name), fillPage(empty, blocks));
+  return pathToFileURL(path.resolve(at(name))).href;
+};
+const json = (value) => Buffer.from(JSON.stringify(value));
+const ROWS = 10000;
+const fake = write('fake.html', fakeBlocks({spans: 5000, lost: 7}));
+const large = write('large.html', {page: fakeBlocks().page, report: json(fakeReport({rows: ROWS}))});
+const browser = await launch();
+const problems = [];
+const requests = [];
+
+/** A window whose faults and requests are kept. */
+async function open(url, {scheme = 'light', axe = false} = {}) {
+  const context = await browser.newContext({viewport: {width: 1280, height: 800}, colorScheme: scheme});
+  if (axe) await context.addInitScript({path: path.join(cache(), 'axe-core-4.14.1/package/axe.min.js')});
+  const page = await context.newPage();
+  page.on('pageerror', (e) => problems.push(e.message));
+  page.on('console', (m) => ['error', 'warning'].includes(m.type()) && problems.push(m.text()));
+  page.on('request', (r) => requests.push(r.url()));
+  await page.goto(url);
+  await page.waitForSelector('[role=tabpanel]:not([hidden]) > *');
+  return page;
+}
+const tabsOf = (page) => page.$$eval('[role=tab]', (tabs) => tabs.map((tab) => tab.id.replace('tab-', '')));
+const current = (page) => page.$eval('[role=tab][aria-selected=true]', (tab) => tab.id.replace('tab-', ''));
+const place = (page) => new URLSearchParams(new URL(page.url()).hash.slice(1));
+const settled = (page, tab) => page.waitForSelector(`#panel-${tab}:not([hidden]) > *`);
+/** Rows of a table as they are shown: texts by cell. */
+const rowsOf = (page, id) => page.$$eval(`[id="table-${id}"] tbody tr:not(.space)`, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+const OPERATIONS = 'operations.operations';
+
+async function behaviour() {
+  const page = await open(fake);
+  const tabs = await tabsOf(page);
+  await check(`each tab opens by its key: ${tabs.join(', ')}`, async () => {
+    for (const key of ['summary', 'operations', 'modules', 'memory', 'streams', 'bottlenecks', 'compare']) assert.ok(tabs.includes(key), key);
+    for (const [i, tab] of tabs.entries()) {
+      await page.keyboard.press(String((i + 1) % 10));
+      await settled(page, tab);
+      assert.equal(await current(page), tab);
+      assert.equal(await page.locator('.message.bad').count(), 0, tab);
+    }
+    await page.locator('[role=tab][aria-selected=true]').focus();
+    await page.keyboard.press('ArrowRight');
+    assert.equal(await current(page), tabs[0], 'arrows go round');
+  });
+
+  await check('figures and tables are those of the report, a section that no tab knows too', async () => {
+    const {sections, findings} = fakeReport({lost: 7});
+    for (const tab of tabs) {
+      await page.goto(`${fake}#tab=${tab}`);
+      await settled(page, tab);
+    }
+    const shown = (text) => text.replace(/[\u0000-\u001f\u202e]/g, '\ufffd');
+    for (const [key, section] of Object.entries(sections)) {
+      for (const [name, value] of Object.entries(section.values)) {
+        const cell = page.locator(`[id="section-${key}"] dd[data-key="${name}"]`);
+        if (value === null) assert.equal(await cell.count(), 0, name);
+        else assert.equal(await cell.textContent(), format(value, section.about[name].unit), name);
+      }
+      for (const [name, table] of Object.entries(section.tables)) {
+        if (name === 'use') continue; // drawn, no table
+        const known = table.columns.filter((c) => table.rows.some((row) => row[c.key] !== null));
+        const want = table.rows.slice(0, 20).map((row) => known.map((c) => shown(format(row[c.key], c.unit))));
+        assert.deepEqual((await rowsOf(page, `${key}.${name}`)).slice(0, 20), want, `${key}.${name}`);
+      }
+    }
+    const cards = await page.$$eval('#panel-bottlenecks article', (list) => list.map((card) => [card.querySelector('h3').textContent, card.querySelector('.share').textContent]));
+    assert.deepEqual(cards, findings.map((f) => [shown(f.title), format(f.share, 'share')]));
+    assert.match(await page.locator('header .chip.bad').getAttribute('title'), /lost entries: 7/);
+  });
+
+  await check('sorting: by click, in the address, after a reload; the back button', async () => {
+    await page.goto(`${fake}#tab=operations`);
+    const head = (title) => page.locator(`[id="table-${OPERATIONS}"] th`, {hasText: title}).first();
+    assert.equal(await head('self').getAttribute('aria-sort'), 'descending', 'as the report has it');
+    await head('calls').locator('button').click();
+    assert.equal(await head('calls').getAttribute('aria-sort'), 'descending');
+    await page.waitForFunction(() => location.hash.includes('sort='));
+    const want = fakeReport().sections.operations.tables.operations.rows.map((row) => row.calls).sort((a, b) => b - a).slice(0, 20);
+    const calls = async () => (await rowsOf(page, OPERATIONS)).slice(0, 20).map((row) => Number(row[1].replace(',', '')));
+    assert.deepEqual(await calls(), want);
+    await page.reload();
+    await settled(page, 'operations');
+    assert.deepEqual(await calls(), want);
+    await page.locator('#panel-operations .bars a').nth(2).click();
+    assert.ok(place(page).get('sel'));
+    await page.goBack();
+    assert.equal(place(page).get('sel'), null);
+  });
+
+  await check('search: "/" goes there, tables and trees show what matches, Esc ends it', async () => {
+    await page.goto(`${fake}#tab=operations`);
+    await page.keyboard.press('/');
+    await page.keyboard.type('CUDA');
+    await page.waitForFunction(() => location.hash.includes('q=CUDA'));
+    assert.deepEqual((await rowsOf(page, OPERATIONS)).map((row) => row[0]).sort(), ['cudaLaunchKernel', 'cudaStreamSynchronize']);
+    await page.keyboard.press('Escape');
+    await page.waitForFunction(() => !location.hash.includes('q='));
+    assert.ok((await rowsOf(page, OPERATIONS)).length > 20);
+    await page.goto(`${fake}#tab=memory&q=embedding`);
+    await settled(page, 'memory');
+    await page.waitForSelector('#panel-memory [role=treegrid] tbody tr[aria-level]');
+    const leaves = await page.$$eval('#panel-memory [role=treegrid] tr[aria-level]', (rows) => rows.filter((row, i) => !(rows[i + 1]?.ariaLevel > row.ariaLevel)).map((row) => row.cells[0].title));
+    assert.ok(leaves.length > 0 && leaves.every((name) => name.includes('embedding')), leaves.join());
+  });
+
+  await check('a tree opens and closes by keys', async () => {
+    await page.goto(`${fake}#tab=memory`);
+    const rows = page.locator('#panel-memory [role=treegrid] tr[aria-level]');
+    await page.waitForFunction(() => document.querySelectorAll('#panel-memory [role=treegrid] tr[aria-level]').length > 5);
+    await rows.first().focus();
+    await page.keyboard.press('ArrowLeft');
+    assert.equal(await rows.first().getAttribute('aria-expanded'), 'false');
+    const closed = await rows.count();
+    await page.keyboard.press('Enter');
+    assert.ok((await rows.count()) > closed);
+    await page.keyboard.press('ArrowDown');
+    assert.equal(await page.evaluate(() => document.activeElement.ariaLevel), '2');
+  });
+
+  await check('a finding leads to its place in the timeline and among the operations, and has a link of its own', async () => {
+    await page.goto(`${fake}#tab=summary`);
+    await page.locator('.short-findings a').first().click();
+    assert.equal(await current(page), 'bottlenecks');
+    assert.match(await page.locator('article[aria-current] h3').textContent(), /DataLoader/);
+    const link = new URLSearchParams((await page.locator('article a', {hasText: 'show in timeline'}).first().getAttribute('href')).slice(1));
+    const [finding] = fakeReport().findings;
+    assert.equal(link.get('tab'), 'timeline');
+    assert.ok(Number(link.get('from')) < finding.from_ns && Number(link.get('to')) > finding.to_ns);
+    await page.locator('article a', {hasText: 'show in operations'}).first().click();
+    await settled(page, 'operations');
+    assert.deepEqual((await rowsOf(page, OPERATIONS)).map((row) => row[0]), [finding.subject]);
+  });
+
+  await check('light and dark: as the system has it, or as chosen, which stays', async () => {
+    const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    assert.equal(await background(), 'rgb(255, 255, 255)');
+    await page.emulateMedia({colorScheme: 'dark'});
+    assert.equal(await background(), 'rgb(13, 17, 23)');
+    await page.getByRole('button', {name: 'dark colours'}).click();
+    assert.equal(await background(), 'rgb(255, 255, 255)');
+    await page.reload();
+    assert.equal(await background(), 'rgb(255, 255, 255)');
+    await page.evaluate(() => localStorage.clear());
+    await page.emulateMedia({colorScheme: 'light'});
+  });
+
+  await check('"?" says the keys; Esc closes it', async () => {
+    await page.keyboard.press('?');
+    assert.ok((await page.locator('dialog kbd').count()) > 3);
+    await page.keyboard.press('1');
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('dialog', {state: 'detached'});
+    assert.equal(await current(page), 'operations', 'keys of the page sleep meanwhile');
+  });
+
+  await check('hostile names are texts, and run nothing', async () => {
+    for (const tab of tabs) {
+      await page.goto(`${fake}#tab=${tab}`);
+      await settled(page, tab);
+    }
+    await page.goto(`${fake}#tab=operations`);
+    const scripts = await page.$$eval('script', (list) => list.filter((s) => s.type !== 'application/x-xsptrace').length);
+    assert.equal(scripts, 1);
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.equal(await page.locator('main img, main svg[onload], main script').count(), 0);
+    const text = await page.evaluate(() => document.body.innerText);
+    assert.ok(text.includes(HOSTILE[0]) && !text.includes('\u202e'));
+  });
+
+  await check(`${ROWS} rows: sorted at once, and only those in sight are made`, async () => {
+    const big = await open(`${large}#tab=operations`);
+    const made = () => big.locator(`[id="table-${OPERATIONS}"] tbody tr`).count();
+    assert.ok((await made()) < 200);
+    const ms = await big.evaluate(() => {
+      const start = performance.now();
+      [...document.querySelectorAll('th button')].find((b) => b.textContent === 'name').click();
+      document.body.offsetHeight;
+      return performance.now() - start;
+    });
+    assert.ok(ms < 1000, `${ms} ms`);
+    await big.evaluate((id) => document.getElementById(`table-${id}`).querySelector('.table-box').scrollTo(0, 1e9), OPERATIONS);
+    await big.waitForFunction((n) => document.querySelector(`tr[aria-rowindex="${n + 1}"]`), ROWS);
+    assert.ok((await made()) < 200);
+    assert.equal((await rowsOf(big, OPERATIONS)).at(-1)[0], [...fakeReport({rows: ROWS}).sections.operations.tables.operations.rows]
+      .map((row) => row.name).sort(new Intl.Collator('en', {numeric: true}).compare).at(-1));
+    await big.context().close();
+  });
+
+  await check('a capture with nothing in it, and one without its report, have a page', async () => {
+    const nothing = {format: 'xsptrace report', version: 1, findings: [], sections: {}};
+    for (const blocks of [{report: json(nothing)}, {}]) {
+      const bare = await open(write('bare.html', {page: fakeBlocks().page, ...blocks}));
+      for (const tab of await tabsOf(bare)) {
+        await bare.goto(`${bare.url().split('#')[0]}#tab=${tab}`);
+        assert.equal(await bare.locator('.message.bad').count(), 0);
+      }
+      await bare.context().close();
+    }
+  });
+
+  if (real) {
+    await check('a page of a capture has the figures of analyze, as JSON and as text', async () => {
+      const analyze = (...args) => execFileSync(xsptrace, ['analyze', at('page.xspt'), ...args], {encoding: 'utf8'});
+      const {rows, columns} = JSON.parse(analyze('--format', 'json', '--top', '0')).sections.operations.tables.operations;
+      rows.sort((a, b) => b.self_ns - a.self_ns);
+      const text = analyze('--top', '0');
+      const seen = await open(`${pathToFileURL(path.resolve(at('real.html'))).href}#tab=operations`);
+      const shown = (await rowsOf(seen, OPERATIONS)).slice(0, 20);
+      assert.ok(shown.length > 0);
+      const known = columns.filter((c) => rows.some((row) => row[c.key] !== null));
+      assert.deepEqual(shown.map((row) => row.slice(1)), rows.slice(0, shown.length).map((row) => known.slice(1).map((c) => format(row[c.key], c.unit))));
+      for (const cell of shown.flatMap((row) => row.slice(1))) assert.ok(text.includes(cell), cell);
+      for (const tab of await tabsOf(seen)) {
+        await seen.goto(`${seen.url().split('#')[0]}#tab=${tab}`);
+        await settled(seen, tab);
+        assert.equal(await seen.locator('.message.bad').count(), 0, tab);
+      }
+      await seen.context().close();
+    });
+  }
+}
+
+async function accessibility() {
+  const some = write('some.html', fakeBlocks({rows: 12, spans: 2000, lost: 7}));
+  for (const scheme of ['light', 'dark']) {
+    await check(`axe-core finds no serious fault, ${scheme}`, async () => {
+      const seen = await open(some, {scheme, axe: true});
+      for (const tab of await tabsOf(seen)) {
+        await seen.goto(`${some}#tab=${tab}`);
+        await settled(seen, tab);
+        await seen.screenshot({path: at(`page-${tab}-${scheme}.png`)});
+        const faults = await seen.evaluate(async (dark) => {
+          const {violations} = await window.axe.run(document, {resultTypes: ['violations'], ...(dark && {runOnly: ['color-contrast']})});
+          return violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+            .map((v) => `${v.id}: ${v.nodes.length} × ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].failureSummary}`);
+        }, scheme === 'dark');
+        assert.deepEqual(faults, [], tab);
+      }
+      await seen.context().close();
+    });
+  }
+}
+
+try {
+  await (part === 'accessibility' ? accessibility : behaviour)();
+  assert.deepEqual(problems, []);
+  assert.deepEqual(requests.filter((url) => !url.startsWith('file:') && !url.startsWith('data:')), []);
+  console.log(`${checks} checks passed; no error, no request; screenshots: ${at('page-*.png')}`);
+} finally {
+  await browser.close();
+}
+process.exit(0);

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// page_canvas.mjs FOLDER: what the HTML page draws itself (timeline, flame graph, sunburst) in chromium, with made-up data:
+// zoom, pan, jump, search, selection, keys, both themes, finer spans of a server; and frame times with 1,000,000 spans.
+import fs from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import zlib from 'node:zlib';
+import assert from 'node:assert/strict';
+import {execFileSync} from 'node:child_process';
+import {fileURLToPath, pathToFileURL} from 'node:url';
+import {chromiumPath, launch} from './browser.mjs';
+import {fakeBlocks, fillPage} from '../../user/report/web/test/fake.mjs';
+
+const web = fileURLToPath(new URL('../../user/report/web', import.meta.url));
+const [folder] = process.argv.slice(2);
+const at = (name) => path.join(folder, name);
+const skip = (why) => {
+  console.log(`skipped: ${why}`);
+  process.exit(77);
+};
+if (!chromiumPath()) skip('chromium is not installed');
+if (!fs.existsSync(path.join(web, 'node_modules'))) skip('"npm ci" was not done in user/report/web');
+fs.mkdirSync(folder, {recursive: true});
+execFileSync(process.execPath, [path.join(web, 'build.mjs'), at('empty.html')], {stdio: 'ignore'});
+const empty = fs.readFileSync(at('empty.html'), 'utf8');
+const write = (name, blocks) => {
+  fs.writeFileSync(at(name), fillPage(empty, blocks));
+  return pathToFileURL(path.resolve(at(name))).href;
+};
+
+const problems = [];
+const requests = [];
+const browser = await launch();
+async function open(url, scheme = 'light') {
+  const page = await browser.newPage({viewport: {width: 1280, height: 800}, colorScheme: scheme, reducedMotion: 'reduce'});
+  page.on('pageerror', (e) => problems.push(e.message));
+  page.on('console', (m) => ['error', 'warning'].includes(m.type()) && problems.push(m.text()));
+  page.on('request', (r) => requests.push(r.url()));
+  await page.goto(url);
+  await page.waitForSelector('[role=tabpanel]:not([hidden]) canvas');
+  return page;
+}
+let checks = 0;
+async function check(what, fn) {
+  const start = Date.now();
+  await fn();
+  checks++;
+  console.log(`ok   ${what} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
+}
+const place = (page) => new URLSearchParams(new URL(page.url()).hash.slice(1));
+/** What holds after a while: on a busy machine, a long one. Gives back what `fn` does. */
+async function eventually(fn) {
+  for (const end = Date.now() + 30000; ; ) {
+    try {
+      return await fn();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await new Promise((done) => { setTimeout(done, 100); });
+    }
+  }
+}
+const near = (value, wanted, by) => assert.ok(Math.abs(value - wanted) <= by, `${value}, wanted ${wanted}`);
+/** The part of the time that the address comes to say: from, to (all of it where it says none). */
+const range = (page, from, to, by = 3) => eventually(() => {
+  near(Number(place(page).get('from') ?? 0), from, by);
+  near(Number(place(page).get('to') ?? 10e9), to, by);
+});
+const text = (page, selector) => page.locator(selector).first().textContent();
+const inView = (length) => eventually(async () => assert.ok((await text(page, '.tl-status')).startsWith(`${length} in view`)));
+const rows = (page) => page.locator('.tl-rows');
+const box = (page, selector) => page.locator(selector).first().boundingBox();
+/** How many colours there are: a canvas on which nothing was drawn has one. */
+const colours = (page, selector) => page.$eval(selector, (canvas) => {
+  const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  return new Set(new Uint32Array(data.buffer)).size;
+});
+
+const fake = write('canvas.html', fakeBlocks({spans: 20000}));
+
+const page = await open(`${fake}#tab=timeline`);
+try {
+  await check('the timeline zooms by keys, wheel, buttons and double click, and goes back to all of it', async () => {
+    await rows(page).focus();
+    await page.keyboard.press('w');
+    const third = 10e9 / 3;
+    await range(page, third / 2, 10e9 - third / 2);
+    const {x, y, width} = await box(page, '.tl-rows');
+    await page.mouse.move(x + width / 4, y + 60);
+    await page.keyboard.down('Control');
+    await page.mouse.wheel(0, -150);
+    await page.keyboard.up('Control');
+    const [under, span] = [third, 2 * third * Math.exp(-0.5)]; // what is under the pointer stays there
+    await range(page, under - span / 4, under + span * 0.75, span / 200);
+    await page.getByRole('button', {name: 'closer'}).hover();
+    const middle = under + span / 4;
+    await page.getByRole('button', {name: 'closer'}).click();
+    await range(page, middle - span / 4, middle + span / 4, span / 200);
+    await rows(page).press('Home');
+    await range(page, 0, 10e9);
+    assert.equal(place(page).get('from'), null);
+  });
+
+  await check('it pans by keys, drag and wheel, and stops at the ends', async () => {
+    await page.goto(`${fake}#tab=timeline&from=4000000000&to=5000000000`);
+    await rows(page).press('d');
+    await range(page, 4.15e9, 5.15e9);
+    await rows(page).press('ArrowLeft');
+    await range(page, 4e9, 5e9);
+    const {x, y, width} = await box(page, '.tl-rows');
+    await page.mouse.move(x + width / 2, y + 50);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 4, y + 50, {steps: 4});
+    await page.mouse.up();
+    await range(page, 4.25e9, 5.25e9, 3e6);
+    await page.keyboard.down('Shift');
+    await page.mouse.wheel(0, width / 2);
+    await page.keyboard.up('Shift');
+    await range(page, 4.75e9, 5.75e9, 3e6);
+    await page.goto(`${fake}#tab=timeline&from=100000000&to=1100000000`);
+    await rows(page).press('a');
+    await range(page, 0, 1e9);
+  });
+
+  await check('a place that another tab leads to is shown, and the back button comes back', async () => {
+    await page.goto(`${fake}#tab=timeline`);
+    await page.evaluate(() => { location.hash = '#tab=timeline&from=1000000000&to=1400000000'; });
+    await eventually(async () => assert.match(await text(page, '.tl-status'), /^400 ms in view/));
+    await page.goBack();
+    await eventually(async () => assert.match(await text(page, '.tl-status'), /^10.0 s in view/));
+  });
+
+  await check('Enter selects a span, arrows go on, the panel and the live region tell of it, a link keeps it', async () => {
+    await page.goto(`${fake}#tab=timeline&from=1000000000&to=1200000000`);
+    await inView('200 ms');
+    await rows(page).focus();
+    await page.keyboard.press('Enter');
+    const details = () => text(page, '.tl-details');
+    const first = await details();
+    assert.match(first, /Duration.*Start.*Thread/s);
+    await page.keyboard.press('ArrowRight');
+    assert.notEqual(await details(), first);
+    await page.keyboard.press('ArrowLeft');
+    assert.equal(await details(), first);
+    for (const key of ['ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
+    const below = await details();
+    assert.match(below, /Depth2/);
+    assert.ok((await text(page, '.tl-name')).length > 0);
+    assert.ok((await page.locator('.hidden-text').first().textContent()).includes(await text(page, '.tl-name')));
+    await eventually(() => assert.match(place(page).get('sel'), /^span:\d+\.1@\d+$/));
+    const other = await open(page.url());
+    await eventually(async () => assert.equal(await text(other, '.tl-details'), below));
+    await other.close();
+    await page.keyboard.press('f');
+    await eventually(() => assert.ok(Number(place(page).get('to')) - Number(place(page).get('from')) < 1e8));
+    await page.keyboard.press('Escape');
+    assert.match(await details(), /Click a span/);
+  });
+
+  await check('a click selects what is there, and a tooltip tells of it before', async () => {
+    await page.goto(`${fake}#tab=timeline&from=1000000000&to=1050000000`);
+    await inView('50.0 ms');
+    const {x, y} = await box(page, '.tl-rows');
+    const label = await box(page, '.tl-block');
+    const lane = label.y - y + 4 + 14 + 4 + 9; // behind the margin and the states
+    await page.mouse.move(x + 300, y + lane);
+    const tip = await text(page, '.tip');
+    assert.match(tip, /(ns|us|ms|s)step/);
+    await page.mouse.click(x + 300, y + lane);
+    assert.equal(await text(page, '.tl-name'), 'step');
+    await page.keyboard.press('Escape');
+  });
+
+  await check('an area tells what lies in it; its parts add up to no more than there is', async () => {
+    await page.goto(`${fake}#tab=timeline&from=0&to=1000000000`);
+    await inView('1.00 s');
+    const {x, y, width} = await box(page, '.tl-rows');
+    await page.keyboard.down('Shift');
+    await page.mouse.move(x + width / 4, y + 30);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 2, y + 90, {steps: 3});
+    await page.mouse.up();
+    await page.keyboard.up('Shift');
+    assert.match(await text(page, '.tl-times caption'), /selected area: 250 ms, 4 rows/);
+    const shares = await page.$$eval('.tl-times tbody tr', (list) => list.map((tr) => parseFloat(tr.cells[1].textContent)));
+    assert.ok(shares.length > 2 && Math.abs(shares.reduce((a, b) => a + b, 0) - 100) < 1, `${shares}`);
+    await page.keyboard.press('Escape');
+    assert.match(await text(page, '.tl-times caption'), /in view/);
+  });
+
+  await check('search finds all of a name, next and previous go round them', async () => {
+    await page.goto(`${fake}#tab=timeline&q=cudaStreamSynchronize`);
+    const all = () => text(page, '.tl-matches span');
+    await page.waitForFunction(() => /^[\d,]+$/.test(document.querySelector('.tl-matches span').textContent));
+    const count = await all();
+    await rows(page).focus();
+    await page.keyboard.press('n');
+    assert.equal(await all(), `1/${count}`);
+    assert.equal(await text(page, '.tl-name'), 'cudaStreamSynchronize');
+    await page.keyboard.press('n');
+    assert.equal(await all(), `2/${count}`);
+    await page.keyboard.press('N');
+    await page.keyboard.press('N');
+    assert.equal(await all(), `${count}/${count}`);
+    await page.keyboard.press('/');
+    await page.keyboard.press('Control+a');
+    await page.keyboard.type('no such name');
+    await page.waitForFunction(() => document.querySelector('.tl-matches').textContent.includes('no match'));
+    await page.keyboard.press('Escape');
+  });
+
+  await check('processes and threads fold, by keys too', async () => {
+    await page.goto(`${fake}#tab=timeline`);
+    const height = () => page.$eval('.tl-content', (e) => e.clientHeight);
+    const open_ = await height();
+    await page.locator('button.tl-block').first().focus();
+    await page.keyboard.press('Enter');
+    const folded = await height();
+    assert.ok(folded < open_);
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-expanded')), 'false', 'the focus stays');
+    await page.getByRole('button', {name: 'fold all processes', exact: true}).click();
+    assert.ok((await page.locator('.tl-label').count()) === 1);
+    await page.getByRole('button', {name: 'unfold everything'}).click();
+    assert.equal(await height(), open_);
+  });
+
+  await check('the flame graph zooms by click and by keys, with a path back, and its root is at the other side as an icicle', async () => {
+    await page.goto(`${fake}#tab=flame`);
+    await page.waitForSelector('#panel-flame .tree-path button');
+    const canvas = page.locator('#panel-flame canvas');
+    await canvas.focus();
+    const path_ = () => page.locator('#panel-flame .tree-path button').count();
+    const line = () => text(page, '#panel-flame .tree-line');
+    assert.match(await line(), /^[\d.]+ (ms|s).*100.0 %all/);
+    for (const key of ['ArrowUp', 'ArrowUp', 'ArrowUp']) await page.keyboard.press(key);
+    const reached = await line();
+    await page.keyboard.press('Enter');
+    assert.equal(await path_(), 4);
+    assert.match(place(page).get('sel'), /^wall:\d+$/);
+    assert.equal(await line(), reached);
+    await page.keyboard.press('Escape');
+    assert.equal(await path_(), 3);
+    await page.goBack();
+    await eventually(async () => assert.equal(await path_(), 4));
+    await page.locator('#panel-flame .tree-path button').first().click();
+    assert.equal(await path_(), 1);
+    const {x, y, width, height} = await canvas.boundingBox();
+    await page.mouse.click(x + width / 3, y + height - 30);
+    assert.equal(await path_(), 2);
+    await page.getByRole('button', {name: 'Icicle'}).click();
+    await page.keyboard.press('Home');
+    await page.locator('#panel-flame .tree-path button').first().click();
+    await page.mouse.click(x + width / 3, y + 28);
+    assert.equal(await path_(), 2);
+    await page.goto(`${fake}#tab=flame&sel=samples:0`);
+    await page.waitForFunction(() => document.querySelector('#panel-flame select').value === 'samples');
+  });
+
+  await check('search in a tree tells its share', async () => {
+    await page.goto(`${fake}#tab=flame&q=aten`);
+    await page.waitForFunction(() => /^[\d.]+ % in [\d,]+ nodes$/.test(document.querySelector('#panel-flame .tree-matched').textContent));
+    await page.goto(`${fake}#tab=flame`);
+  });
+
+  await check('the sunburst zooms by click, keys and its table', async () => {
+    await page.goto(`${fake}#tab=sunburst`);
+    await page.waitForSelector('#panel-sunburst .tree-path button');
+    const path_ = () => page.locator('#panel-sunburst .tree-path button').count();
+    const canvas = page.locator('#panel-sunburst canvas');
+    const {x, y, width, height} = await canvas.boundingBox();
+    const ring = (Math.min(width, height) / 2 - 8) / 7.25;
+    await page.mouse.click(x + width / 2 + ring * 1.7, y + height / 2);
+    assert.equal(await path_(), 2);
+    await page.mouse.click(x + width / 2, y + height / 2);
+    assert.equal(await path_(), 1, 'the middle leads back');
+    await canvas.focus();
+    await page.keyboard.press('Home');
+    await page.locator('#panel-sunburst .tree-side button').first().click();
+    assert.equal(await path_(), 2);
+    await canvas.press('Escape');
+    assert.equal(await path_(), 1);
+  });
+
+  for (const scheme of ['light', 'dark']) {
+    await check(`everything is drawn, ${scheme}, and again when the colours change`, async () => {
+      for (const [tab, hash] of [['timeline', '&from=1000000000&to=1300000000'], ['flame', ''], ['sunburst', '']]) {
+        const seen = await open(`${fake}#tab=${tab}${hash}`, scheme);
+        const canvas = tab === 'timeline' ? '.tl-rows' : `#panel-${tab} canvas`;
+        const drawn = () => eventually(async () => assert.ok((await colours(seen, canvas)) > 20, tab));
+        await drawn();
+        await seen.screenshot({path: at(`${tab}-${scheme}.png`)});
+        await seen.getByRole('button', {name: 'dark colours'}).click();
+        await drawn();
+        await seen.close();
+      }
+    });
+  }
+
+  await check('a page that is served gets finer spans of what is shown', async () => {
+    const blocks = fakeBlocks({spans: 20000});
+    const coarse = JSON.parse(JSON.stringify({...JSON.parse(blocks.page), server: true}));
+    const asked = [];
+    const html = fillPage(empty, {...blocks, page: Buffer.from(JSON.stringify(coarse)), timeline: withoutFinest(blocks.timeline)});
+    const server = http.createServer((request, response) => {
+      if (!request.url.includes('/timeline?')) return response.writeHead(200, {'content-type': 'text/html'}).end(html);
+      asked.push(new URL(request.url, 'http://x').searchParams);
+      return response.writeHead(200, {'content-encoding': 'gzip'}).end(zlib.gzipSync(blocks.timeline));
+    });
+    await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+    const served = await open(`http://127.0.0.1:${server.address().port}/token/#tab=timeline`);
+    await served.waitForSelector('.tl-times tbody tr'); // it rests
+    assert.equal(asked.length, 0, 'what a pixel hides is not asked for');
+    await served.goto(`${served.url().split('#')[0]}#tab=timeline&from=1000000000&to=1000100000`);
+    await served.waitForFunction(() => !document.querySelector('.tl-status').textContent.includes('merged'));
+    assert.ok(asked.length >= 1 && asked.every((p) => Number(p.get('from')) <= 1000000000 && Number(p.get('to')) >= 1000100000));
+    await served.close();
+    server.close();
+  });
+
+  await check('1,000,000 spans in 200 lanes: frames while panning', async () => {
+    const large = await open(`${write('large.html', fakeBlocks({spans: 1e6, threads: 66}))}#tab=timeline`);
+    for (const [what, hash] of [['all of the time', ''], ['a hundredth', '&from=1000000000&to=1100000000']]) {
+      await large.goto(`${large.url().split('#')[0]}#tab=timeline${hash}`);
+      await large.waitForSelector('.tl-times tbody tr');
+      const frames = await large.$eval('.tl-rows', (canvas) => new Promise((done) => {
+        const out = [];
+        let last;
+        const step = (now) => {
+          if (last !== undefined) out.push(now - last);
+          last = now;
+          if (out.length === 80) return done(out.sort((a, b) => a - b));
+          const by = {clientX: 700, clientY: 400, deltaX: 7, bubbles: true, cancelable: true};
+          // all of the time cannot be moved: it is zoomed to and fro
+          canvas.dispatchEvent(new WheelEvent('wheel', location.hash.includes('from') ? by : {...by, deltaX: 0, ctrlKey: true, deltaY: out.length % 2 ? 2 : -2}));
+          requestAnimationFrame(step);
+        };
+        requestAnimationFrame(step);
+      }));
+      const of = (share) => frames[Math.floor(frames.length * share)].toFixed(1);
+      console.log(`     ${what}: frames of ${of(0.5)} ms (median), ${of(0.95)} ms (95 %), ${of(0.999)} ms (longest)`);
+      assert.ok(frames[40] < 250, 'far beyond what this should take');
+    }
+    await large.close();
+  });
+
+  assert.deepEqual(problems, []);
+  assert.deepEqual(requests.filter((url) => !/^(file:|data:|http:\/\/127\.0\.0\.1)/.test(url)), []);
+  console.log(`${checks} checks passed; no error; screenshots: ${at('*.png')}`);
+} finally {
+  await browser.close();
+}
+process.exit(0);
+
+/** The block as it is where there were too many spans: the finest level is left out. */
+function withoutFinest(bytes) {
+  const length = bytes.readUInt32LE(4);
+  const head = JSON.parse(bytes.subarray(8, 8 + length));
+  for (const track of head.tracks) if (track.kind !== 'counter') for (const lane of track.lanes) if (lane.levels.length > 1) lane.levels.shift();
+  const json = Buffer.alloc(length, ' ');
+  json.write(JSON.stringify(head)); // shorter than it was
+  return Buffer.concat([bytes.subarray(0, 8), json, bytes.subarray(8 + length)]);
+}

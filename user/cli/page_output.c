@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/page_output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/cli.h"
+#include "export/out.h"
+
+const char *xsp_format_missing(const struct xsp_export_format *format)
+{
+	return format->whole ? xsp_page_missing() : format->missing;
+}
+
+/* Into the new file, whose descriptor stays its own. */
+static int write_to(const struct xsp_out *out, const char *path,
+		    const struct xsp_page_options *page, struct xsp_error *err)
+{
+	const int file = xsp_out_descriptor(out);
+	const int fd = file < 0 ? file : fcntl(file, F_DUPFD_CLOEXEC, 3);
+	FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+	int rc = 0;
+
+	if (f == NULL) {
+		rc = file < 0 ? file : -errno;
+		if (fd >= 0)
+			close(fd);
+	} else {
+		rc = xsp_page_write(page, f, err);
+		if (fclose(f) != 0 && rc == 0)
+			rc = -errno;
+	}
+	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", path,
+				      strerror(-rc))
+		      : 0;
+}
+
+int xsp_page_output_write(const struct xsp_page_output *o, const struct xsp_page_options *page,
+			  struct xsp_error *err)
+{
+	char *elsewhere = NULL, size[XSP_UNITS_SIZE];
+	const struct xsp_out_options how = {.path = o->path,
+					    .owner_uid = o->owner_uid,
+					    .owner_gid = o->owner_gid,
+					    .before = o->before,
+					    .elsewhere = &elsewhere};
+	struct stat st;
+	struct xsp_out *out;
+
+	if (xsp_page_missing() != NULL)
+		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s",
+				     o->path, xsp_page_missing());
+	int rc = xsp_out_open(&how, &out, err);
+	if (rc < 0)
+		return rc;
+	rc = write_to(out, o->path, page, err);
+	if (rc < 0) {
+		xsp_out_cancel(out);
+		return rc;
+	}
+	rc = xsp_out_close(out, err);
+	if (elsewhere != NULL)
+		xsp_say_elsewhere(o->path, elsewhere);
+	const char *name = elsewhere != NULL ? elsewhere : o->path;
+	if (rc == 0 && !o->quiet && stat(name, &st) == 0)
+		fprintf(stderr, "wrote %s (%s)\n", name,
+			xsp_format_bytes(size, (uint64_t)st.st_size));
+	free(elsewhere);
+	return rc;
+}

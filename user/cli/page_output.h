@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* page_output.h - the page (report/page.h) as a file. */
+#ifndef XSP_CLI_PAGE_OUTPUT_H
+#define XSP_CLI_PAGE_OUTPUT_H
+
+#include "export/export.h"
+#include "report/page.h"
+
+/* Why this build cannot write the format, or NULL. */
+const char *xsp_format_missing(const struct xsp_export_format *format);
+
+struct xsp_page_output {
+	const char *path;
+	const struct xsp_standing *before; /* as of xsp_export_options */
+	uid_t owner_uid;
+	gid_t owner_gid;
+	bool quiet; /* else it is said what was written */
+};
+/* 0 or a negative errno. */
+int xsp_page_output_write(const struct xsp_page_output *o, const struct xsp_page_options *page,
+			  struct xsp_error *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/memory_track.h"
+
+#include <stdio.h>
+
+#include "catalog/allocators.h"
+
+static const char *track_of(const struct xsp_memory_event *e)
+{
+	switch (e->pool) {
+	case XSP_MEMORY_PINNED:
+		return "pinned host memory";
+	case XSP_MEMORY_TORCH:
+		return e->device_type == XSP_C10_CPU ? "PyTorch host memory"
+						     : "PyTorch device memory";
+	default:
+		return "GPU memory";
+	}
+}
+
+bool xsp_memory_track(const struct xsp_export *x, const struct xsp_memory_event *e,
+		      char name[XSP_MEMORY_TRACK])
+{
+	char number[16] = "";
+
+	if (e->device != XSP_GPU_NO_ID)
+		snprintf(number, sizeof(number), " %u", e->device);
+	snprintf(name, XSP_MEMORY_TRACK, "%s%s", track_of(e), number);
+	/* between two windows of the brake much may have been freed */
+	return e->pool != XSP_MEMORY_TORCH || e->device_type != XSP_C10_CPU ||
+	       !xsp_timeline_allocations_in_windows(x->timeline);
+}

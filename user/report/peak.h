@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* peak.h - what of PyTorch's memory was alive when it was most, by where it was allocated. */
+#ifndef XSP_REPORT_PEAK_H
+#define XSP_REPORT_PEAK_H
+
+#include "timeline/timeline.h"
+
+struct xsp_peak_site {
+	uint64_t alive, blocks; /* bytes, allocations: now */
+	uint64_t peak, peak_blocks; /* at the peak */
+	bool changed; /* since then */
+};
+
+/* Zero-initialise. */
+struct xsp_peak {
+	struct xsp_peak_site *sites; /* by the timeline's index */
+	size_t count, capacity;
+	size_t *changed; /* their indexes */
+	size_t changed_count, changed_capacity;
+	uint64_t alive, most;
+};
+
+/* 0 or -ENOMEM. */
+int xsp_peak_event(struct xsp_peak *p, const struct xsp_memory_event *e);
+/* Behind the last event: now the sites have what was alive at the peak. */
+void xsp_peak_end(struct xsp_peak *p);
+void xsp_peak_free(struct xsp_peak *p);
+
+#endif

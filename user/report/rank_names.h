@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rank_names.h - what outputs call the processes of a job, and where its captures' clocks are. */
+#ifndef XSP_REPORT_RANK_NAMES_H
+#define XSP_REPORT_RANK_NAMES_H
+
+#include "analysis/ranks.h"
+#include "export/export.h"
+
+/* Zero-initialise. */
+struct xsp_rank_names {
+	struct xsp_export_job job; /* of what follows */
+	int64_t *shifts;
+	struct xsp_export_named *names;
+};
+
+/* Of so many captures, which have been matched. 0 or -ENOMEM; xsp_rank_names_clear() in either case. */
+int xsp_rank_names_of(const struct xsp_ranks *ranks, size_t captures, struct xsp_rank_names *out);
+void xsp_rank_names_clear(struct xsp_rank_names *n);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* texts.h - the texts of a block, each once: its list "names". */
+#ifndef XSP_REPORT_TEXTS_H
+#define XSP_REPORT_TEXTS_H
+
+#include "base/arena.h"
+#include "base/json_writer.h"
+#include "base/u64map.h"
+
+#define XSP_TEXTS_MAX 262144U /* a program can make names as it likes: the others share one */
+
+/* Zero-initialise. */
+struct xsp_texts {
+	const char **list;
+	size_t count, capacity;
+	struct xsp_u64map index;
+	struct xsp_arena arena;
+	uint64_t left_out; /* how often one had no place */
+};
+
+/* The text's number; raw bytes of the target's, of which a copy is made. 0 or -ENOMEM. */
+int xsp_texts_number(struct xsp_texts *t, const char *text, uint32_t *number);
+void xsp_texts_write(const struct xsp_texts *t, struct xsp_json_writer *j);
+void xsp_texts_free(struct xsp_texts *t);
+
+#endif

@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/tracks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report.h"
+#include "base/arena.h"
+#include "base/grow.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "catalog/wait_reasons.h"
+#include "export/facts.h"
+#include "export/memory_track.h"
+#include "export/out.h"
+#include "export/states.h"
+#include "report/levels.h"
+#include "report/texts.h"
+#include "timeline/gpu_category.h"
+
+#define MAGIC 0x54505358U /* "XSPT" */
+#define TEXT                                                                                       \
+	(1U                                                                                        \
+	 << 31) /* in a cell's name: a number of the block's texts, and not one of the timeline's */
+
+enum kind { SPANS, STATES, STREAM, COUNTER, KINDS };
+static const char *const kinds[KINDS] = {"spans", "states", "gpu", "counter"};
+static const enum xsp_lane_kind lane_kinds[KINDS] = {
+	[SPANS] = XSP_LANE_NESTED,
+	[STATES] = XSP_LANE_NESTED,
+	[STREAM] = XSP_LANE_PARALLEL,
+	[COUNTER] = XSP_LANE_COUNTER,
+};
+
+struct track {
+	enum kind kind;
+	uint32_t pid, tid, row; /* as shown */
+	uint32_t root_pid, root_tid; /* root namespace */
+	uint32_t order; /* of its process */
+	const char *process, *thread, *name;
+	enum xsp_unit unit;
+	uint64_t spans;
+	size_t *lanes; /* by depth: 1 + index; 0: none */
+	size_t depth, depth_capacity;
+};
+
+struct xsp_tracks {
+	struct xsp_export x; /* no output: what numbers and names of rows need of one */
+	struct xsp_shown *rows;
+	struct xsp_levels *levels;
+	struct xsp_texts texts;
+	struct xsp_arena arena;
+	struct track *list;
+	size_t count, capacity;
+	/* of the capture at hand */
+	size_t first; /* its tracks */
+	size_t *by_row; /* 1 + index; 0: none */
+	size_t row_count, row_capacity;
+	struct xsp_u64map others; /* streams and counters */
+	uint64_t origin_ns, start_ns;
+	/* of all */
+	int64_t from_ns, to_ns;
+	uint64_t no_numbers; /* values that are none */
+};
+
+static const struct xsp_export_format listening;
+
+/* ---- life ---- */
+
+int xsp_tracks_new(size_t cells, const struct xsp_export_job *job, struct xsp_tracks **out)
+{
+	struct xsp_tracks *t = calloc(1, sizeof(*t));
+	const struct xsp_out_options nowhere = {
+		.path = "/dev/null", .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
+
+	*out = NULL;
+	if (t == NULL)
+		return -ENOMEM;
+	t->x.format = &listening;
+	t->x.options.job = job;
+	t->x.state = t;
+	t->from_ns = INT64_MAX;
+	t->to_ns = INT64_MIN;
+	int rc = xsp_out_open(&nowhere, &t->x.out, NULL);
+	if (rc == 0)
+		rc = xsp_levels_new(cells, &t->levels);
+	if (rc < 0) {
+		xsp_tracks_free(t);
+		return rc;
+	}
+	*out = t;
+	return 0;
+}
+
+void xsp_tracks_free(struct xsp_tracks *t)
+{
+	if (t == NULL)
+		return;
+	for (size_t i = 0; i < t->count; i++)
+		free(t->list[i].lanes);
+	xsp_out_cancel(t->x.out);
+	xsp_u64map_free(&t->x.pids);
+	xsp_u64map_free(&t->x.pids_used);
+	xsp_shown_free(t->rows);
+	xsp_levels_free(t->levels);
+	xsp_texts_free(&t->texts);
+	xsp_arena_free(&t->arena);
+	xsp_u64map_free(&t->others);
+	free(t->list);
+	free(t->by_row);
+	free(t);
+}
+
+static int64_t page_time(const struct xsp_tracks *t, uint64_t ns)
+{
+	return (int64_t)(ns - t->origin_ns);
+}
+
+int xsp_tracks_begin(struct xsp_tracks *t, struct xsp_capture_reader *reader,
+		     struct xsp_timeline *timeline, uint64_t origin_ns,
+		     struct xsp_timeline_sink *sink)
+{
+	uint64_t end_ns;
+
+	t->x.reader = reader;
+	t->x.timeline = timeline;
+	t->origin_ns = origin_ns;
+	t->first = t->count;
+	t->row_count = 0;
+	xsp_u64map_free(&t->others);
+	t->others = (struct xsp_u64map){0};
+	xsp_timeline_window(timeline, &t->start_ns, &end_ns);
+	if (page_time(t, t->start_ns) < t->from_ns)
+		t->from_ns = page_time(t, t->start_ns);
+	if (page_time(t, end_ns) > t->to_ns)
+		t->to_ns = page_time(t, end_ns);
+	*sink = xsp_export_sink(&t->x);
+	return xsp_shown_new(&t->x, &t->rows);
+}
+
+/* ---- tracks and lanes ---- */
+
+static int add_track(struct xsp_tracks *t, const struct track *what)
+{
+	if (xsp_grow(&t->list, &t->capacity, t->count + 1) < 0)
+		return -ENOMEM;
+	t->list[t->count++] = *what;
+	return 0;
+}
+
+/* What lies at that depth. */
+static int lane_at(struct xsp_tracks *t, struct track *track, size_t depth, size_t *lane)
+{
+	if (xsp_grow(&track->lanes, &track->depth_capacity, depth + 1) < 0)
+		return -ENOMEM;
+	while (track->depth <= depth)
+		track->lanes[track->depth++] = 0;
+	if (track->lanes[depth] == 0) {
+		const long added = xsp_levels_lane(t->levels, lane_kinds[track->kind]);
+		if (added < 0)
+			return -ENOMEM;
+		track->lanes[depth] = (size_t)added + 1;
+	}
+	*lane = track->lanes[depth] - 1;
+	return 0;
+}
+
+static int put_span(struct xsp_tracks *t, struct track *track, size_t depth, uint64_t start_ns,
+		    uint64_t end_ns, uint32_t name)
+{
+	size_t lane;
+	int rc = lane_at(t, track, depth, &lane);
+
+	track->spans++;
+	return rc < 0 ? rc
+		      : xsp_levels_span(t->levels, lane, page_time(t, start_ns),
+					page_time(t, end_ns), name);
+}
+
+static int put_value(struct xsp_tracks *t, struct track *track, uint64_t ns, double value)
+{
+	size_t lane;
+	int rc = lane_at(t, track, 0, &lane);
+
+	track->spans++;
+	return rc < 0 ? rc : xsp_levels_value(t->levels, lane, page_time(t, ns), value);
+}
+
+/* That of a row, made at first sight; NULL: out of memory. */
+static struct track *track_of(struct xsp_tracks *t, const struct xsp_shown_row *row)
+{
+	const bool states = row->number == XSP_STATES_ROW;
+	const struct track new = {.kind = states ? STATES : SPANS,
+				  .pid = row->pid,
+				  .tid = row->thread_tid,
+				  .row = states ? 0 : row->number,
+				  .root_pid = row->root_pid,
+				  .root_tid = row->root_tid};
+
+	if (xsp_grow(&t->by_row, &t->row_capacity, (size_t)row->index + 1) < 0)
+		return NULL;
+	while (t->row_count <= row->index)
+		t->by_row[t->row_count++] = 0;
+	if (t->by_row[row->index] == 0) {
+		if (add_track(t, &new) < 0)
+			return NULL;
+		t->by_row[row->index] = t->count;
+	}
+	return &t->list[t->by_row[row->index] - 1];
+}
+
+/* A stream's or a counter's. */
+static struct track *other_track(struct xsp_tracks *t, uint64_t key, const struct track *new,
+				 const char *name)
+{
+	const uint32_t *at = xsp_u64map_get(&t->others, key);
+
+	if (at != NULL)
+		return &t->list[*at];
+	if (xsp_u64map_set(&t->others, key, (uint32_t)t->count) < 0 || add_track(t, new) < 0)
+		return NULL;
+	struct track *track = &t->list[t->count - 1];
+	track->name = xsp_arena_copy(&t->arena, name, strlen(name));
+	return track->name != NULL ? track : NULL;
+}
+
+/* ---- spans and states ---- */
+
+static int take_span(struct xsp_export *x, const struct xsp_span *span)
+{
+	struct xsp_tracks *t = x->state;
+	const struct xsp_shown_row *row = xsp_shown_get(t->rows, span);
+	struct track *track = row != NULL ? track_of(t, row) : NULL;
+
+	return track == NULL
+		       ? -ENOMEM
+		       : put_span(t, track, span->depth, span->start_ns, span->end_ns, span->name);
+}
+
+static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
+		     const struct xsp_state_slice *s)
+{
+	struct xsp_tracks *t = x->state;
+	struct track *track = track_of(t, row);
+	char text[XSP_STATE_TEXT];
+	uint32_t name;
+
+	if (track == NULL)
+		return -ENOMEM;
+	xsp_state_text(s, text);
+	int rc = xsp_texts_number(&t->texts, text, &name);
+	return rc < 0 ? rc : put_span(t, track, 0, s->start_ns, s->end_ns, name | TEXT);
+}
+
+static int take_wait(struct xsp_export *x, const struct xsp_wait *w)
+{
+	struct xsp_tracks *t = x->state;
+	struct xsp_shown_row *row = xsp_shown_of(t->rows, w->pid, w->tid, XSP_STATES_ROW);
+	int rc = row != NULL ? xsp_states_wait(x, row, w, t->start_ns, put_state) : -ENOMEM;
+
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- GPU ---- */
+
+static int take_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
+{
+	struct xsp_tracks *t = x->state;
+	const bool waits = xsp_gpu_is_wait(a), overhead = a->kind == XSP_GPU_IS_OVERHEAD;
+	const bool stream = a->stream != XSP_GPU_NO_ID;
+	const struct track new = {.kind = STREAM,
+				  .pid = a->device,
+				  .tid = stream ? a->stream : 0,
+				  .row = overhead ? 2 : waits,
+				  .root_pid = a->pid};
+	const uint64_t key = (uint64_t)a->device << 40 ^ (uint64_t)a->stream << 2 ^ new.row;
+	char buffer[XSP_GPU_NAME_SIZE], name[48];
+	uint64_t start_ns = a->start_ns, end_ns = a->end_ns;
+	uint32_t number;
+
+	if (a->kind == XSP_GPU_IS_EVENT) { /* a moment */
+		start_ns = end_ns = ((const struct xsp_gpu_cuda_event *)a->record)->device_ns;
+		if (start_ns == 0)
+			return 0;
+	}
+	if (overhead)
+		snprintf(name, sizeof(name), "CUPTI overhead");
+	else if (!stream)
+		snprintf(name, sizeof(name), "context (sync)");
+	else
+		snprintf(name, sizeof(name), "stream %u%s", a->stream, waits ? " (sync)" : "");
+	struct track *track = other_track(t, xsp_u64_mix(key), &new, name);
+	if (track == NULL)
+		return -ENOMEM;
+	int rc = xsp_texts_number(&t->texts, xsp_gpu_activity_name(a, buffer), &number);
+	/* ranges lie around what was launched in them */
+	return rc < 0 ? rc
+		      : put_span(t, track, a->kind != XSP_GPU_IS_ANNOTATION, start_ns, end_ns,
+				 number | TEXT);
+}
+
+/* ---- counters ---- */
+
+static int put_counter(struct xsp_tracks *t, uint32_t pid, const char *name, enum xsp_unit unit,
+		       uint64_t ns, double value)
+{
+	const struct xsp_shown_row *row = xsp_shown_of(t->rows, pid, pid, 0);
+	const uint64_t key = xsp_u64_mix(xsp_text_hash(name, strlen(name))) + pid;
+
+	if (row == NULL)
+		return -ENOMEM;
+	const struct track new = {.kind = COUNTER,
+				  .pid = row->pid,
+				  .tid = row->thread_tid,
+				  .root_pid = pid,
+				  .unit = unit};
+	struct track *track = other_track(t, xsp_u64_mix(key) | 1ULL << 63, &new, name);
+	return track == NULL ? -ENOMEM : put_value(t, track, ns, value);
+}
+
+static int take_process_memory(struct xsp_export *x, const struct xsp_process_memory_at *at)
+{
+	int rc = put_counter(x->state, at->pid, "resident memory", XSP_UNIT_BYTES, at->time_ns,
+			     (double)at->memory.resident);
+
+	return rc < 0 ? rc
+		      : put_counter(x->state, at->pid, "anonymous memory", XSP_UNIT_BYTES,
+				    at->time_ns, (double)at->memory.anonymous);
+}
+
+static int take_memory(struct xsp_export *x, const struct xsp_memory_event *e)
+{
+	char name[XSP_MEMORY_TRACK];
+
+	if (!xsp_memory_track(x, e, name))
+		return 0;
+	return put_counter(x->state, e->pid, name, XSP_UNIT_BYTES, e->time_ns, (double)e->total);
+}
+
+static int take_value(struct xsp_export *x, const struct xsp_value *v)
+{
+	struct xsp_tracks *t = x->state;
+
+	if (!isfinite(v->value)) {
+		t->no_numbers++;
+		return 0;
+	}
+	return put_counter(t, v->pid, xsp_timeline_name(x->timeline, v->name), XSP_UNIT_NUMBER,
+			   v->time_ns, v->value);
+}
+
+static const struct xsp_export_format listening = {
+	.span = take_span,
+	.gpu = take_activity,
+	.memory = take_memory,
+	.process_memory = take_process_memory,
+	.wait = take_wait,
+	.value = take_value,
+};
+
+/* ---- behind the run of a capture ---- */
+
+static int copy(struct xsp_tracks *t, const char *text, const char **out)
+{
+	*out = xsp_arena_copy(&t->arena, text, strlen(text));
+	return *out != NULL ? 0 : -ENOMEM;
+}
+
+static int name_track(struct xsp_tracks *t, struct track *track)
+{
+	const struct xsp_export_named *named = xsp_export_name(&t->x, track->root_pid);
+	const bool gpu = track->kind == STREAM;
+	char process[256], text[320];
+	int rc = 0;
+
+	xsp_fact_process_name(&t->x, track->root_pid, process, sizeof(process));
+	if (named != NULL)
+		snprintf(process, sizeof(process), "%s", named->name);
+	if (gpu)
+		snprintf(text, sizeof(text), "GPU %u (%s)", track->pid, process);
+	else
+		snprintf(text, sizeof(text), "%s", process);
+	track->order = named != NULL ? named->order : track->pid;
+	if (gpu)
+		track->pid = xsp_export_pid(&t->x, true, track->pid & 0xffff);
+	rc = copy(t, text, &track->process);
+	snprintf(text, sizeof(text), "stack %u", track->row);
+	if (rc == 0 && track->name == NULL)
+		rc = copy(t, track->row > 0 ? text : "", &track->name);
+	if (rc == 0)
+		rc = copy(t,
+			  gpu || track->kind == COUNTER
+				  ? ""
+				  : xsp_shown_comm(&t->x, track->root_pid, track->root_tid),
+			  &track->thread);
+	return rc;
+}
+
+/* From the timeline's names, which go with it, to those of the block. */
+static int name_cells(struct xsp_tracks *t, size_t lane)
+{
+	struct xsp_level_cell *cells;
+	const size_t count = xsp_levels_cells(t->levels, lane, &cells);
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		const char *text = cells[i].name & TEXT
+					   ? NULL
+					   : xsp_timeline_name(t->x.timeline, cells[i].name);
+		uint32_t number = cells[i].name & ~TEXT;
+		if (!(cells[i].name & TEXT))
+			rc = xsp_texts_number(&t->texts, text != NULL ? text : "", &number);
+		cells[i].name = number | TEXT;
+	}
+	return rc;
+}
+
+int xsp_tracks_end(struct xsp_tracks *t)
+{
+	int rc = xsp_states_end(&t->x, t->rows, put_state);
+
+	for (size_t i = t->first; i < t->count && rc >= 0; i++) {
+		struct track *track = &t->list[i];
+		rc = name_track(t, track);
+		for (size_t d = 0; d < track->depth && track->kind != COUNTER && rc == 0; d++)
+			if (track->lanes[d] != 0)
+				rc = name_cells(t, track->lanes[d] - 1);
+	}
+	xsp_shown_free(t->rows);
+	t->rows = NULL;
+	t->x.part++;
+	return rc < 0 ? rc : xsp_out_error(t->x.out);
+}
+
+/* ---- writing ---- */
+
+/* As the Chrome trace has them: processes, in each its threads with their states, then GPUs. */
+static int by_place(const void *a, const void *b)
+{
+	const struct track *x = a, *y = b;
+	const uint32_t left[] = {
+		x->kind == STREAM, x->order, x->pid, x->kind == COUNTER, x->tid, x->row, x->kind};
+	const uint32_t right[] = {
+		y->kind == STREAM, y->order, y->pid, y->kind == COUNTER, y->tid, y->row, y->kind};
+
+	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+		if (left[i] != right[i])
+			return left[i] < right[i] ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+struct writing {
+	struct xsp_tracks *t;
+	struct xsp_json_writer json;
+	FILE *f;
+	bool columns; /* not what is said of them */
+	uint64_t at; /* bytes of columns so far */
+	struct xsp_level_cell *scratch; /* of coarser levels */
+	size_t capacity;
+};
+
+/* A column of cells: each of `size` bytes, up to a multiple of 8. */
+static void put_column(struct writing *w, const char *key, const struct xsp_level_cell *cells,
+		       size_t count, size_t size,
+		       void (*value)(const struct xsp_level_cell *c, void *out))
+{
+	const uint64_t bytes = ((uint64_t)count * size + 7) / 8 * 8;
+	uint8_t out[8] = {0};
+
+	if (!w->columns)
+		xsp_json_number(&w->json, key, w->at);
+	w->at += bytes;
+	for (size_t i = 0; w->columns && i < count; i++) {
+		value(&cells[i], out);
+		fwrite(out, 1, size, w->f);
+	}
+	if (w->columns)
+		fwrite("\0\0\0\0\0\0\0", 1, (size_t)(bytes - (uint64_t)count * size), w->f);
+}
+
+static void put_bytes(uint64_t value, void *out, unsigned size)
+{
+	for (unsigned i = 0; i < size; i++)
+		((uint8_t *)out)[i] = (uint8_t)(value >> 8 * i);
+}
+
+static void put_real(double value, void *out)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	put_bytes(bits, out, 8);
+}
+
+static void start_of(const struct xsp_level_cell *c, void *out)
+{
+	put_real((double)c->start_ns, out);
+}
+
+static void duration_of(const struct xsp_level_cell *c, void *out)
+{
+	put_real((double)(c->end_ns - c->start_ns), out);
+}
+
+static void value_of(const struct xsp_level_cell *c, void *out)
+{
+	put_real(c->value, out);
+}
+
+static void name_of(const struct xsp_level_cell *c, void *out)
+{
+	put_bytes(c->name & ~TEXT, out, 4);
+}
+
+static void count_of(const struct xsp_level_cell *c, void *out)
+{
+	put_bytes(c->count, out, 4);
+}
+
+static void put_level(struct writing *w, const struct xsp_level_cell *cells, size_t count,
+		      const uint64_t *resolution)
+{
+	if (!w->columns) {
+		xsp_json_begin(&w->json, NULL, '{');
+		if (resolution != NULL)
+			xsp_json_number(&w->json, "resolution_ns", *resolution);
+		xsp_json_number(&w->json, "cells", count);
+	}
+	put_column(w, "start", cells, count, 8, start_of);
+	if (resolution == NULL) {
+		put_column(w, "value", cells, count, 8, value_of);
+	} else {
+		put_column(w, "duration", cells, count, 8, duration_of);
+		put_column(w, "name", cells, count, 4, name_of);
+		put_column(w, "count", cells, count, 4, count_of);
+	}
+	if (!w->columns)
+		xsp_json_end(&w->json, '{');
+}
+
+static int put_lane(struct writing *w, const struct track *track, size_t lane)
+{
+	uint64_t resolution = xsp_levels_resolution(w->t->levels);
+	struct xsp_level_cell *cells;
+	size_t count = xsp_levels_cells(w->t->levels, lane, &cells);
+
+	if (count == 0)
+		return 0;
+	if (!w->columns) {
+		xsp_json_begin(&w->json, NULL, '{');
+		xsp_json_begin(&w->json, "levels", '[');
+	}
+	put_level(w, cells, count, track->kind == COUNTER ? NULL : &resolution);
+	if (track->kind != COUNTER && xsp_grow(&w->scratch, &w->capacity, count) < 0)
+		return -ENOMEM;
+	while (track->kind != COUNTER && count > 0) {
+		count = xsp_levels_coarser(cells, count, &resolution, w->scratch);
+		cells = w->scratch;
+		if (count > 0)
+			put_level(w, cells, count, &resolution);
+	}
+	if (!w->columns) {
+		xsp_json_end(&w->json, '[');
+		xsp_json_end(&w->json, '{');
+	}
+	return 0;
+}
+
+static int put_lanes(struct writing *w, const struct track *track)
+{
+	int rc = 0;
+
+	for (size_t d = 0; d < track->depth; d++) {
+		if (track->lanes[d] == 0)
+			continue;
+		size_t lane = track->lanes[d] - 1;
+		do {
+			rc = rc < 0 ? rc : put_lane(w, track, lane);
+			lane = xsp_levels_next_part(w->t->levels, lane);
+		} while (lane != 0);
+	}
+	return rc;
+}
+
+static int put_track(struct writing *w, const struct track *track)
+{
+	struct xsp_json_writer *j = &w->json;
+
+	xsp_json_begin(j, NULL, '{');
+	xsp_json_text(j, "kind", kinds[track->kind]);
+	xsp_json_number(j, "pid", track->pid);
+	xsp_json_number(j, "tid", track->tid);
+	xsp_json_number(j, "row", track->row);
+	xsp_json_text(j, "process", track->process);
+	xsp_json_text(j, "thread", track->thread);
+	xsp_json_text(j, "name", track->name);
+	if (track->kind == COUNTER)
+		xsp_json_text(j, "unit", xsp_unit_name(track->unit));
+	xsp_json_number(j, "spans", track->spans);
+	xsp_json_begin(j, "lanes", '[');
+	int rc = put_lanes(w, track);
+	xsp_json_end(j, '[');
+	xsp_json_end(j, '{');
+	return rc;
+}
+
+/* What the columns are, which stand behind it. */
+static int put_head(struct writing *w)
+{
+	const struct xsp_tracks *t = w->t;
+	struct xsp_json_writer *j = &w->json;
+	int rc = 0;
+
+	xsp_json_begin(j, NULL, '{');
+	xsp_json_signed(j, "from_ns", t->from_ns <= t->to_ns ? t->from_ns : 0);
+	xsp_json_signed(j, "to_ns", t->from_ns <= t->to_ns ? t->to_ns : 0);
+	xsp_texts_write(&t->texts, j);
+	xsp_json_begin(j, "tracks", '[');
+	for (size_t i = 0; i < t->count && rc == 0; i++)
+		rc = put_track(w, &t->list[i]);
+	xsp_json_end(j, '[');
+	xsp_json_end(j, '{');
+	return rc == 0 && j->failed ? -ENOMEM : rc;
+}
+
+static void write_head(FILE *f, const char *json, size_t length)
+{
+	const size_t padded = (length + 7) / 8 * 8;
+	uint8_t head[8];
+
+	put_bytes(MAGIC, head, 4);
+	put_bytes(padded, head + 4, 4);
+	fwrite(head, 1, sizeof(head), f);
+	fwrite(json, 1, length, f);
+	fprintf(f, "%*s", (int)(padded - length), "");
+}
+
+int xsp_tracks_write(struct xsp_tracks *t, FILE *f)
+{
+	struct writing w = {.t = t, .f = f};
+	char *json = NULL;
+	size_t length = 0;
+	int rc = xsp_levels_end(t->levels);
+
+	if (t->count > 0)
+		qsort(t->list, t->count, sizeof(*t->list), by_place);
+	w.json.f = open_memstream(&json, &length);
+	if (rc == 0)
+		rc = w.json.f != NULL ? put_head(&w) : -ENOMEM;
+	if (w.json.f != NULL && fclose(w.json.f) != 0 && rc == 0)
+		rc = -ENOMEM;
+	if (rc == 0 && length > UINT32_MAX - 8)
+		rc = -E2BIG;
+	if (rc == 0)
+		write_head(f, json, length);
+	w.columns = true;
+	for (size_t i = 0; i < t->count && rc == 0; i++)
+		rc = put_lanes(&w, &t->list[i]);
+	free(w.scratch);
+	free(json);
+	return rc;
+}
+
+void xsp_tracks_note(const struct xsp_tracks *t, char *out, size_t size)
+{
+	const uint64_t resolution = xsp_levels_resolution(t->levels);
+	char text[XSP_UNITS_SIZE];
+
+	*out = '\0';
+	if (resolution > 0)
+		snprintf(out, size,
+			 "The timeline has too many spans for one page: those shorter than %s are "
+			 "shown together with their neighbours.",
+			 xsp_format_ns(text, resolution));
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/trees.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/summary_python.h"
+#include "base/grow.h"
+#include "export/merged_stacks.h"
+#include "export/out.h"
+#include "report/peak.h"
+#include "report/texts.h"
+
+#define SMALL 100000U /* what is less than so much of the whole is told together */
+
+enum { WALL, CPU, OFF_CPU, SAMPLES, MODULES, MEMORY, TREES };
+static const struct {
+	const char *key, *title, *unit;
+} about[TREES] = {
+	[WALL] = {"wall", "Wall time", "ns"},
+	[CPU] = {"cpu", "CPU time", "ns"},
+	[OFF_CPU] = {"off-cpu", "Time off the CPU", "ns"},
+	[SAMPLES] = {"samples", "Time on a CPU, by samples", "ns"},
+	[MODULES] = {"modules", "Wall time by torch.nn.Module", "ns"},
+	[MEMORY] = {"memory", "PyTorch's memory at its peak", "bytes"},
+};
+
+enum kind { SPAN, PYTHON, NATIVE, KERNEL, THREAD, MODULE }; /* as in page.h */
+
+/* Stacks of the capture at hand, with a weight. */
+static const struct {
+	enum xsp_weight weight;
+	unsigned tree;
+} weights[] = {
+	{XSP_WEIGHT_WALL, WALL}, {XSP_WEIGHT_OFF_CPU, OFF_CPU}, {XSP_WEIGHT_SAMPLES, SAMPLES}};
+#define WEIGHTS (sizeof(weights) / sizeof(weights[0]))
+
+struct xsp_trees {
+	struct xsp_merged_stacks trees[TREES];
+	bool used[TREES], compared;
+	struct xsp_out *out; /* no output: the exports' errors */
+	struct xsp_export exports[WEIGHTS]; /* what stacks need of one */
+	struct xsp_summary_python *python;
+	struct xsp_peak peak;
+	struct xsp_timeline *timeline; /* at hand */
+	struct xsp_texts texts;
+	uint64_t small; /* branches that are told together */
+};
+
+static int take_span(struct xsp_export *x, const struct xsp_span *span)
+{
+	return xsp_stacks_add(x->state, span);
+}
+
+static int take_wait(struct xsp_export *x, const struct xsp_wait *wait)
+{
+	return xsp_stacks_add_wait(x->state, wait);
+}
+
+static const struct xsp_export_format collecting = {
+	.span = take_span, .wait = take_wait, .stacks = true};
+
+int xsp_trees_new(bool compared, struct xsp_trees **out)
+{
+	struct xsp_trees *t = calloc(1, sizeof(*t));
+	const struct xsp_out_options nowhere = {
+		.path = "/dev/null", .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
+
+	*out = NULL;
+	if (t == NULL)
+		return -ENOMEM;
+	t->compared = compared;
+	for (size_t i = 0; i < TREES; i++)
+		t->trees[i].join_numbered = compared;
+	int rc = xsp_out_open(&nowhere, &t->out, NULL);
+	if (rc < 0) {
+		free(t);
+		return rc;
+	}
+	*out = t;
+	return 0;
+}
+
+static void free_listeners(struct xsp_trees *t)
+{
+	for (size_t i = 0; i < WEIGHTS; i++) {
+		xsp_stacks_free(t->exports[i].state);
+		t->exports[i].state = NULL;
+	}
+	xsp_summary_python_free(t->python);
+	t->python = NULL;
+	xsp_peak_free(&t->peak);
+	t->peak = (struct xsp_peak){0};
+}
+
+void xsp_trees_free(struct xsp_trees *t)
+{
+	if (t == NULL)
+		return;
+	free_listeners(t);
+	for (size_t i = 0; i < TREES; i++)
+		xsp_merged_free(&t->trees[i]);
+	xsp_texts_free(&t->texts);
+	xsp_out_cancel(t->out);
+	free(t);
+}
+
+/* ---- a capture ---- */
+
+static bool has_weight(const struct xsp_timeline *t, enum xsp_weight weight)
+{
+	return weight == XSP_WEIGHT_WALL ||
+	       (weight == XSP_WEIGHT_SAMPLES ? xsp_timeline_has_samples(t)
+					     : xsp_timeline_has_waits(t));
+}
+
+static int take_python(void *ctx, const struct xsp_span *span)
+{
+	return xsp_summary_python_span(ctx, span);
+}
+
+static int take_memory(void *ctx, const struct xsp_memory_event *e)
+{
+	return xsp_peak_event(ctx, e);
+}
+
+int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
+		    struct xsp_timeline *timeline, struct xsp_timeline_sink *sinks, size_t *count)
+{
+	const struct xsp_capture_python *stacks;
+
+	t->timeline = timeline;
+	for (size_t i = 0; i < WEIGHTS; i++) {
+		struct xsp_export *x = &t->exports[i];
+		struct xsp_stacks *s;
+		if (!has_weight(timeline, weights[i].weight))
+			continue;
+		*x = (struct xsp_export){.format = &collecting,
+					 .options = {.weight = weights[i].weight},
+					 .reader = reader,
+					 .timeline = timeline,
+					 .out = t->out};
+		if (xsp_stacks_new(x, &s) < 0)
+			return -ENOMEM;
+		x->state = s;
+		sinks[(*count)++] = xsp_export_sink(x);
+	}
+	if (xsp_capture_pythons(reader, &stacks) > 0) {
+		if (xsp_summary_python_new(timeline, &t->python) < 0)
+			return -ENOMEM;
+		sinks[(*count)++] =
+			(struct xsp_timeline_sink){.ctx = t->python, .span = take_python};
+	}
+	/* where not all was recorded, what was alive is not known */
+	if (xsp_timeline_has_allocations(timeline) &&
+	    !xsp_timeline_allocations_in_windows(timeline))
+		sinks[(*count)++] =
+			(struct xsp_timeline_sink){.ctx = &t->peak, .memory = take_memory};
+	return 0;
+}
+
+static int merge_stacks(struct xsp_trees *t, size_t index, unsigned side)
+{
+	struct xsp_stacks *s = t->exports[index].state;
+	const unsigned tree = weights[index].tree;
+
+	if (s == NULL)
+		return 0;
+	int rc = xsp_stacks_add_rest(s);
+	if (rc == 0)
+		rc = xsp_stacks_seal(s, XSP_STACKS_BY_NAME);
+	if (rc == 0)
+		rc = xsp_merged_add(&t->trees[tree], s, side, false);
+	t->used[tree] = true;
+	/* the time on a CPU of the same spans */
+	if (rc == 0 && tree == WALL && xsp_timeline_has_waits(t->timeline)) {
+		rc = xsp_merged_add(&t->trees[CPU], s, side, true);
+		t->used[CPU] = true;
+	}
+	return rc;
+}
+
+struct modules {
+	struct xsp_trees *trees;
+	unsigned side;
+};
+
+/* "layers.0.attention": a node for each part of the path. */
+static int add_module(void *ctx, const char *path, uint64_t ns, uint64_t calls)
+{
+	const struct modules *m = ctx;
+	struct xsp_merged_stacks *tree = &m->trees->trees[MODULES];
+	char *copy = strdup(path), *rest = copy, *part;
+	uint32_t node = 0;
+	int rc = copy != NULL ? 0 : -ENOMEM;
+
+	while (rc == 0 && (part = strsep(&rest, ".")) != NULL)
+		rc = xsp_merged_child(tree, node, part, &node);
+	if (rc == 0) {
+		tree->nodes[node].self[m->side] += ns;
+		tree->nodes[node].calls[m->side] += calls;
+	}
+	free(copy);
+	m->trees->used[MODULES] = m->trees->used[MODULES] || rc == 0;
+	return rc;
+}
+
+static int merge_memory(struct xsp_trees *t, unsigned side)
+{
+	struct xsp_merged_stacks *tree = &t->trees[MEMORY];
+	const struct xsp_memory_site *sites;
+	const size_t count = xsp_timeline_memory_sites(t->timeline, &sites);
+	int rc = 0;
+
+	xsp_peak_end(&t->peak);
+	for (size_t i = 0; i < t->peak.count && i < count && rc == 0; i++) {
+		const struct xsp_peak_site *s = &t->peak.sites[i];
+		uint32_t node = 0;
+		if (s->peak == 0)
+			continue;
+		if (sites[i].place != 0)
+			rc = xsp_merged_child(tree, node,
+					      xsp_timeline_name(t->timeline, sites[i].place - 1),
+					      &node);
+		if (rc == 0)
+			rc = xsp_merged_child(
+				tree, node,
+				sites[i].in_span ? xsp_timeline_name(t->timeline, sites[i].span)
+						 : "no span",
+				&node);
+		if (rc < 0)
+			break;
+		tree->nodes[node].span = sites[i].in_span;
+		tree->nodes[node].self[side] += s->peak;
+		tree->nodes[node].calls[side] += s->peak_blocks;
+		t->used[MEMORY] = true;
+	}
+	return rc;
+}
+
+int xsp_trees_end(struct xsp_trees *t, unsigned side)
+{
+	struct modules modules = {t, side};
+	int rc = xsp_out_error(t->out);
+
+	for (size_t i = 0; i < WEIGHTS && rc == 0; i++)
+		rc = merge_stacks(t, i, side);
+	if (rc == 0 && t->python != NULL)
+		rc = xsp_summary_python_modules(t->python, add_module, &modules);
+	if (rc == 0)
+		rc = merge_memory(t, side);
+	free_listeners(t);
+	return rc;
+}
+
+/* ---- writing ---- */
+
+struct shown {
+	uint32_t parent, name;
+	enum kind kind;
+	uint64_t self[2], count;
+};
+
+struct writing {
+	struct xsp_trees *t;
+	unsigned tree;
+	struct shown *list;
+	size_t count, capacity;
+	uint32_t *place; /* 1 + where a node of the tree is shown; 0: it is not */
+};
+
+/* "train.py:21 train_step" */
+static bool is_python_line(const char *name)
+{
+	for (const char *c = strchr(name, ':'); c != NULL; c = strchr(c + 1, ':')) {
+		const size_t digits = strspn(c + 1, "0123456789");
+		if (digits > 0 && c[1 + digits] == ' ' && c > name)
+			return true;
+	}
+	return false;
+}
+
+static enum kind kind_of(const struct writing *w, const struct xsp_merged_node *n)
+{
+	if (w->tree == MODULES)
+		return MODULE;
+	if (w->tree != MEMORY && n->depth < 2)
+		return THREAD;
+	if (n->span)
+		return SPAN;
+	if (n->name[0] == '[' && strcmp(n->name, "[unknown]") != 0)
+		return KERNEL; /* what it waited for, or was called for */
+	return is_python_line(n->name) ? PYTHON : NATIVE;
+}
+
+static int show(struct writing *w, uint32_t parent, const char *name, enum kind kind,
+		const uint64_t self[2], uint64_t count)
+{
+	struct shown new = {
+		.parent = parent, .kind = kind, .self = {self[0], self[1]}, .count = count};
+
+	if (xsp_grow(&w->list, &w->capacity, w->count + 1) < 0 ||
+	    xsp_texts_number(&w->t->texts, name, &new.name) < 0)
+		return -ENOMEM;
+	w->list[w->count++] = new;
+	return 0;
+}
+
+static bool is_small(const struct xsp_merged_stacks *tree, const struct xsp_merged_node *n)
+{
+	return n->total[0] < tree->nodes[0].total[0] / SMALL + (tree->nodes[0].total[0] == 0) &&
+	       n->total[1] < tree->nodes[0].total[1] / SMALL + (tree->nodes[0].total[1] == 0);
+}
+
+/* Those children of one node that are small, as one. */
+static int show_small(struct writing *w, uint32_t parent)
+{
+	const struct xsp_merged_stacks *tree = &w->t->trees[w->tree];
+	uint64_t self[2] = {0}, calls = 0;
+	bool any = false;
+
+	for (uint32_t i = tree->nodes[parent].first; i != 0; i = tree->nodes[i].next) {
+		const struct xsp_merged_node *n = &tree->nodes[i];
+		if (!is_small(tree, n))
+			continue;
+		any = true;
+		w->t->small++;
+		self[0] += n->total[0];
+		self[1] += n->total[1];
+		calls += n->calls[1];
+	}
+	return any ? show(w, w->place[parent] - 1, "(small)", NATIVE, self, calls) : 0;
+}
+
+static int choose(struct writing *w)
+{
+	const struct xsp_merged_stacks *tree = &w->t->trees[w->tree];
+	const struct xsp_merged_node *root = &tree->nodes[0];
+	int rc = show(w, UINT32_MAX, root->name, THREAD, root->self, root->calls[1]);
+
+	w->place[0] = 1;
+	if (rc == 0)
+		rc = show_small(w, 0);
+	for (uint32_t i = 0; rc == 0 && (i = xsp_merged_next(tree, i)) != 0;) {
+		const struct xsp_merged_node *n = &tree->nodes[i];
+		if (w->place[n->parent] == 0 || is_small(tree, n))
+			continue;
+		w->place[i] = (uint32_t)w->count + 1;
+		rc = show(w, w->place[n->parent] - 1, n->name, kind_of(w, n), n->self, n->calls[1]);
+		if (rc == 0)
+			rc = show_small(w, i);
+	}
+	return rc;
+}
+
+static uint64_t name_of(const struct shown *s)
+{
+	return s->name;
+}
+
+static uint64_t kind_number(const struct shown *s)
+{
+	return (uint64_t)s->kind;
+}
+
+static uint64_t self_of(const struct shown *s)
+{
+	return s->self[1];
+}
+
+static uint64_t before_of(const struct shown *s)
+{
+	return s->self[0];
+}
+
+static uint64_t count_of(const struct shown *s)
+{
+	return s->count;
+}
+
+static void put_numbers(const struct writing *w, FILE *f, const char *key,
+			uint64_t (*value)(const struct shown *s))
+{
+	fprintf(f, ",\n\"%s\":[", key);
+	for (size_t i = 0; i < w->count; i++)
+		fprintf(f, "%s%" PRIu64, i > 0 ? "," : "", value(&w->list[i]));
+	fputc(']', f);
+}
+
+static void put_tree(const struct writing *w, bool first, FILE *f)
+{
+	fprintf(f, "%s\n{\"key\":\"%s\",\"title\":\"%s\",\"unit\":\"%s\",\n\"parent\":[-1",
+		first ? "" : ",", about[w->tree].key, about[w->tree].title, about[w->tree].unit);
+	for (size_t i = 1; i < w->count; i++)
+		fprintf(f, ",%" PRIu32, w->list[i].parent);
+	fputc(']', f);
+	put_numbers(w, f, "name", name_of);
+	put_numbers(w, f, "kind", kind_number);
+	put_numbers(w, f, "self", self_of);
+	if (w->t->compared)
+		put_numbers(w, f, "before", before_of);
+	put_numbers(w, f, "count", count_of);
+	fputc('}', f);
+}
+
+static int write_tree(struct xsp_trees *t, unsigned tree, const double factors[2], bool first,
+		      FILE *f)
+{
+	static const double whole[2] = {1, 1};
+	struct writing w = {.t = t, .tree = tree};
+	/* memory does not grow with time */
+	int rc = xsp_merged_seal(&t->trees[tree], tree == MEMORY ? whole : factors);
+
+	if (rc == 0)
+		w.place = calloc(t->trees[tree].count, sizeof(*w.place));
+	if (rc == 0)
+		rc = w.place != NULL ? choose(&w) : -ENOMEM;
+	if (rc == 0)
+		put_tree(&w, first, f);
+	free(w.place);
+	free(w.list);
+	return rc;
+}
+
+int xsp_trees_write(struct xsp_trees *t, const uint64_t units[2], FILE *f)
+{
+	const double factors[2] = {
+		units[0] > 0 && units[1] > 0 ? (double)units[1] / (double)units[0] : 1, 1};
+	struct xsp_json_writer j = {.f = f, .depth = 1, .more = true};
+	bool first = true;
+	int rc = 0;
+
+	fputs("{\"trees\":[", f);
+	for (unsigned i = 0; i < TREES && rc == 0; i++) {
+		if (!t->used[i])
+			continue;
+		rc = write_tree(t, i, factors, first, f);
+		first = false;
+	}
+	fputc(']', f);
+	xsp_texts_write(&t->texts, &j);
+	fputs("}\n", f);
+	return rc == 0 && j.failed ? -ENOMEM : rc;
+}
+
+void xsp_trees_note(const struct xsp_trees *t, char *out, size_t size)
+{
+	*out = '\0';
+	if (t->small > 0)
+		snprintf(out, size,
+			 "In flame graph and sunburst %" PRIu64
+			 " branches of less than 1/%u of the "
+			 "whole are shown together, as (small).",
+			 t->small, SMALL);
+}

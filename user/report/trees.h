@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* trees.h - the block "trees" (page.h): stacks by what they are weighed by, modules, memory at its peak. */
+#ifndef XSP_REPORT_TREES_H
+#define XSP_REPORT_TREES_H
+
+#include <stdio.h>
+
+#include "export/export.h"
+
+struct xsp_trees;
+
+#define XSP_TREE_SINKS 5U
+
+/* `compared`: two sides are set against each other, of which 0 is the one before. 0 or a negative errno. */
+int xsp_trees_new(bool compared, struct xsp_trees **out);
+void xsp_trees_free(struct xsp_trees *t); /* NULL is allowed */
+
+/* Before a capture's run, what listens to it: *count sinks are added to `sinks`; and behind it, while the timeline is
+ * there. `side`: 1, or of compared ones 0 or 1. 0 or a negative errno. */
+int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
+		    struct xsp_timeline *timeline, struct xsp_timeline_sink *sinks, size_t *count);
+int xsp_trees_end(struct xsp_trees *t, unsigned side);
+
+/* Behind the last one, once. `units`: steps (or time) of the two sides: the one before is made as long as the other;
+ * 0: not known. 0 or -ENOMEM; errors of `f` are its own. */
+int xsp_trees_write(struct xsp_trees *t, const uint64_t units[2], FILE *f);
+/* What the block does not show as it was, for people; "": nothing. */
+void xsp_trees_note(const struct xsp_trees *t, char *out, size_t size);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where `xsptrace view` serves the page: finer cells of the part that is shown, as soon as it rests for a moment.
+import {gunzip, readTimeline} from '../blocks.js';
+import {readTracks, trackKey} from './model.js';
+
+const REST_MS = 150;
+const MARGIN = 0.5; // of the span that is shown, fetched on both sides
+
+/** The server's answer is a block; gzip, unless the browser has taken that off. */
+export async function readAnswer(bytes, names) {
+  const plain = bytes[0] === 0x1f && bytes[1] === 0x8b ? await gunzip(bytes) : bytes;
+  const block = readTimeline(plain);
+  const tracks = new Map(readTracks(block, names).map((track) => [trackKey(track), track]));
+  return {from: block.head.from_ns, to: block.head.to_ns, tracks};
+}
+
+export class Finer {
+  /** @param {import('./model.js').Names} names @param {() => void} changed there is something new to show */
+  constructor(names, changed) {
+    this.names = names;
+    this.changed = changed;
+    this.block = null;
+    this.problem = '';
+    this.busy = false;
+  }
+
+  /** Whether what is there is all of the view, at its finest. */
+  covers(view) {
+    return this.block !== null && this.block.from <= view.from && this.block.to >= view.to && this.finest(view);
+  }
+
+  /** A block of a part four times as large has cells that can be taken apart further. */
+  finest(view) {
+    const resolution = this.resolution();
+    return resolution === 0 || resolution <= view.span / 1000;
+  }
+
+  /** Of its cells, the coarsest lane's. */
+  resolution() {
+    let most = 0;
+    for (const {lanes, kind} of this.block.tracks.values())
+      if (kind !== 'counter') for (const [level] of lanes) most = Math.max(most, level.resolution);
+    return most;
+  }
+
+  /** The view moved. `needed`: the page's own cells are too coarse for it. */
+  look(view, needed) {
+    clearTimeout(this.timer);
+    if (!needed || this.covers(view)) return;
+    this.timer = setTimeout(() => this.#fetch(view), REST_MS);
+  }
+
+  async #fetch(view) {
+    const from = Math.max(view.low, Math.floor(view.from - MARGIN * view.span));
+    const to = Math.min(view.high, Math.ceil(view.to + MARGIN * view.span));
+    this.aborted?.abort();
+    const aborted = (this.aborted = new AbortController());
+    this.busy = true;
+    this.changed();
+    try {
+      const answer = await fetch(`timeline?from=${from}&to=${to}`, {signal: aborted.signal});
+      if (!answer.ok) throw new Error(`the server says ${answer.status} ${answer.statusText}`);
+      const block = await readAnswer(new Uint8Array(await answer.arrayBuffer()), this.names);
+      if (aborted.signal.aborted) return;
+      [this.block, this.problem] = [block, ''];
+    } catch (error) {
+      if (aborted.signal.aborted) return;
+      this.problem = `finer spans cannot be had: ${error.message}`;
+    }
+    this.busy = false;
+    this.changed();
+  }
+}

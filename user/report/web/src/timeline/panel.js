@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Below the rows: what is selected, and as a table what takes the time in view.
+import {h} from '../dom.js';
+import {format, formatCount, formatNs, formatShare} from '../format.js';
+import {formatExactly, formatMoment} from './view.js';
+
+const ROWS = 100;
+
+const fill = (element, ...children) => element.replaceChildren(...children.filter(Boolean));
+
+const fact = (title, text) => (text ? [h('dt', {}, title), h('dd', {}, text)] : []);
+
+/** What is known of a span, and where to go from it. `name`: as it may be shown. */
+export function showSpan(element, {track, depth, start, duration, count}, name, {zoom, same}) {
+  const merged = count > 1;
+  fill(
+    element,
+    h('h3', {class: 'tl-name'}, name),
+    merged && h('p', {class: 'tl-merged'}, `${formatCount(count)} spans merged, zoom in: the name is that with the most time`),
+    h(
+      'dl',
+      {class: 'tl-facts'},
+      ...fact(merged ? 'First to last' : 'Duration', formatExactly(duration)),
+      ...fact('Start', formatMoment(start)),
+      ...fact('End', formatMoment(start + duration)),
+      ...fact('Process', track.process && `${track.process} (${track.pid})`),
+      ...fact('Thread', track.thread && `${track.thread} (${track.tid})`),
+      ...fact(track.kind === 'gpu' ? 'Stream' : 'Row', track.name),
+      ...fact('Depth', track.kind === 'spans' && String(depth + 1)),
+    ),
+    h(
+      'p',
+      {},
+      h('button', {onclick: zoom}, 'Zoom to it (f)'),
+      ' ',
+      h('button', {onclick: same}, 'Find all of this name'),
+    ),
+  );
+}
+
+export const spanText = ({start, duration, count}, name) =>
+  `${formatNs(duration)}  ${name}${count > 1 ? `, ${formatCount(count)} spans merged` : ''}, at ${formatMoment(start)}`;
+
+export function showPoint(element, track, at, value, name) {
+  fill(
+    element,
+    h('h3', {class: 'tl-name'}, name),
+    h('dl', {class: 'tl-facts'}, ...fact('Value', format(value, track.unit ?? 'number')), ...fact('At', formatMoment(at))),
+  );
+}
+
+/** rows: of ownTimes(); `find` is called with the number of the name whose row is chosen. */
+export function showTimes(element, {caption, rows, names, find}) {
+  const all = rows.reduce((sum, row) => sum + row.own, 0);
+  const cell = (text) => h('td', {class: 'number'}, text);
+  const merged = rows.some((row) => row.merged);
+  fill(
+    element,
+    h(
+      'table',
+      {class: 'tl-times'},
+      h('caption', {}, caption),
+      h('thead', {}, h('tr', {}, ...['Own time', 'Share', 'Spans', 'Mean'].map((t) => h('th', {scope: 'col', class: 'number'}, t)), h('th', {scope: 'col'}, 'Name'))),
+      h(
+        'tbody',
+        {},
+        ...rows.slice(0, ROWS).map((row) => {
+          const about = row.merged ? '~' : '';
+          return h(
+            'tr',
+            {},
+            cell(about + formatNs(row.own)),
+            cell(all > 0 ? formatShare(row.own / all) : '-'),
+            cell(about + formatCount(row.spans)),
+            cell(row.merged ? '-' : formatNs(row.own / row.spans)),
+            h('td', {}, h('button', {class: 'link', title: 'find it', onclick: () => find(row.name)}, names[row.name])),
+          );
+        }),
+      ),
+    ),
+    rows.length > ROWS && h('p', {class: 'quiet'}, `${formatCount(rows.length - ROWS)} more names are not shown`),
+    merged && h('p', {class: 'quiet'}, '~: spans that are merged in this page count for the name with the most time among them; zoom in for more'),
+    rows.length === 0 && h('p', {class: 'quiet'}, 'nothing'),
+  );
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A tree of the block "trees": totals, where each node stands, search. Knows of no pixels.
+import {inTotal} from '../tree.js';
+
+export class Tree {
+  /** @param {any} source a tree of the block @param {boolean} [before] widths are those of the other side */
+  constructor(source, before = false) {
+    Object.assign(this, source);
+    this.size = source.parent.length;
+    this.compared = source.before?.some((x) => x !== 0) === true;
+    const now = inTotal(source);
+    const then = this.compared && inTotal({...source, self: source.before});
+    [this.now, this.then] = [now.total, then.total];
+    this.own = before ? source.before : source.self;
+    ({total: this.total, children: this.children} = before ? then : now);
+    this.#layOut();
+  }
+
+  /** `start` and `depth` of each node; `rows`: the nodes of a depth as a lane, whose `name` is the node. */
+  #layOut() {
+    this.start = new Float64Array(this.size);
+    this.depth = new Uint32Array(this.size);
+    this.place = new Uint32Array(this.size); // in its row
+    this.rows = [];
+    for (let row = [0], below; row.length > 0; row = below) {
+      this.rows.push({
+        start: Float64Array.from(row, (i) => this.start[i]),
+        duration: Float64Array.from(row, (i) => this.total[i]),
+        name: Uint32Array.from(row),
+      });
+      below = [];
+      for (const i of row) {
+        let at = this.start[i];
+        for (const child of this.children[i]) {
+          if (this.total[child] === 0) break; // nor have those behind it anything
+          this.start[child] = at;
+          this.depth[child] = this.rows.length;
+          this.place[child] = below.push(child) - 1;
+          at += this.total[child];
+        }
+      }
+    }
+  }
+
+  end(i) {
+    return this.start[i] + this.total[i];
+  }
+
+  /** From the root to the node. */
+  path(i) {
+    const path = [];
+    for (let at = i; at >= 0; at = this.parent[at]) path.unshift(at);
+    return path;
+  }
+
+  /** -1 (it is gone) to 1 (it is new): how much of the larger side the change is. */
+  change(i) {
+    const [now, then] = [this.now[i], this.then[i]];
+    return now === then ? 0 : (now - then) / Math.max(now, then);
+  }
+
+  /** Nodes whose name matches (1 by number of the name), and how much they have together, each part counted once. */
+  search(match) {
+    const nodes = new Uint8Array(this.size);
+    const inside = new Uint8Array(this.size);
+    let [count, sum] = [0, 0];
+    for (let i = 1; i < this.size; i++) {
+      const within = inside[this.parent[i]];
+      nodes[i] = match[this.name[i]];
+      inside[i] = within | nodes[i];
+      count += nodes[i];
+      if (nodes[i] && !within) sum += this.total[i];
+    }
+    return {nodes, count, share: this.total[0] > 0 ? sum / this.total[0] : 0};
+  }
+
+  /** Where an arrow leads: 'parent', 'child' (the widest), 'next' or 'previous' of the same depth; the node itself at an end. */
+  neighbour(i, where) {
+    const row = this.rows[this.depth[i]].name;
+    switch (where) {
+      case 'parent':
+        return Math.max(0, this.parent[i]);
+      case 'child':
+        return this.total[this.children[i][0]] > 0 ? this.children[i][0] : i;
+      case 'next':
+        return row[this.place[i] + 1] ?? i;
+      default:
+        return row[this.place[i] - 1] ?? i;
+    }
+  }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import zlib from 'node:zlib';
+import {readTimeline} from '../src/blocks.js';
+import {readAnswer} from '../src/timeline/finer.js';
+import {countMatches, matching, nextMatch, ownTimes} from '../src/timeline/measure.js';
+import {Names, group, layOut, readTracks, visibleParts} from '../src/timeline/model.js';
+import {View, formatExactly, formatMoment, ticks} from '../src/timeline/view.js';
+import {fakeBlocks} from './fake.mjs';
+
+const cells = (rows) => ({
+  start: Float64Array.from(rows, (r) => r[0]),
+  duration: Float64Array.from(rows, (r) => r[1]),
+  name: Uint32Array.from(rows, (r) => r[2]),
+  count: Uint32Array.from(rows, (r) => r[3] ?? 1),
+});
+const track = (fields, depths = 1) => ({
+  kind: 'spans', pid: 1, tid: 1, row: 0, process: 'p', thread: 't', name: '', ...fields,
+  lanes: Array.from({length: depths}, () => [{...cells([]), resolution: 0}]),
+});
+
+test('own time is that of a cell without the cells inside of it', () => {
+  const outer = cells([[0, 100, 0], [200, 100, 0]]);
+  const inner = cells([[10, 20, 1], [40, 30, 2], [210, 80, 1]]);
+  const rows = ownTimes([{cells: outer, inner}, {cells: inner, inner: null}], 0, 300, 3);
+  assert.deepEqual(rows.map(({name, own, spans}) => [name, own, spans]), [[1, 100, 2], [0, 70, 2], [2, 30, 1]]);
+});
+
+test('own times of a part of the time are cut at its ends, and add up to the time covered', () => {
+  const outer = cells([[0, 100, 0]]);
+  const inner = cells([[0, 50, 1], [50, 50, 2]]);
+  const rows = ownTimes([{cells: outer, inner}, {cells: inner, inner: null}], 25, 60, 3);
+  assert.deepEqual(rows.map(({name, own}) => [name, own]), [[1, 25], [2, 10], [0, 0]]);
+  assert.equal(rows.reduce((sum, r) => sum + r.own, 0), 35);
+});
+
+test('merged cells count all their spans, and say so', () => {
+  const [row] = ownTimes([{cells: cells([[0, 10, 0, 40]]), inner: null}], 0, 10, 1);
+  assert.deepEqual(row, {name: 0, own: 10, spans: 40, merged: true});
+});
+
+test('the next match goes by time, then by lane, round the end, and back the same way', () => {
+  const lanes = [cells([[0, 1, 1], [10, 1, 0], [20, 1, 1]]), cells([[0, 1, 1], [5, 1, 1], [30, 1, 0]])];
+  const match = matching(['other', 'WANTED one'], 'wanted');
+  assert.deepEqual([...match], [0, 1]);
+  const way = [[0, 0], [1, 0], [1, 1], [0, 2]]; // [lane, cell]
+  let place = {start: -1, order: -1};
+  for (let i = 0; i < 9; i++) {
+    place = nextMatch(lanes, match, place, 1);
+    assert.deepEqual([place.order, place.index], way[i % 4]);
+    assert.deepEqual(countMatches(lanes, match, place), {all: 4, upTo: (i % 4) + 1});
+  }
+  for (let i = 1; i < 9; i++) {
+    place = nextMatch(lanes, match, place, -1);
+    assert.deepEqual([place.order, place.index], way[(16 - i) % 4]);
+  }
+  assert.equal(nextMatch(lanes, matching(['other', 'x'], 'nothing'), place, 1), null);
+});
+
+test('a view keeps what is under the pointer, and stays in the recording', () => {
+  const view = new View(0, 1000);
+  view.zoom(4, 250);
+  assert.deepEqual([view.from, view.to], [187.5, 437.5]);
+  assert.equal((250 - view.from) / view.span, 0.25);
+  view.pan(-1e6);
+  assert.deepEqual([view.from, view.to], [0, 250]);
+  view.zoom(1e-9);
+  assert.deepEqual([view.from, view.to], [0, 1000]);
+  view.zoom(1e9, 500);
+  assert.equal(view.span, 20);
+});
+
+test('ticks stand at round times, with the unit of their step', () => {
+  const labels = (from, to, most) => ticks(from, to, most).places.map(({label}) => label);
+  assert.deepEqual(labels(0, 10e9, 5), ['0 s', '2 s', '4 s', '6 s', '8 s', '10 s']);
+  assert.deepEqual(labels(1.1e6, 1.32e6, 3), ['1100 us', '1200 us', '1300 us']);
+  assert.equal(ticks(0, 999, 10).step, 100);
+  const far = ticks(5e9 + 1000, 5e9 + 2000, 5);
+  assert.equal(far.base, '5.000 001 000 s');
+  assert.deepEqual(far.places.map(({label}) => label), ['+0 ns', '+200 ns', '+400 ns', '+600 ns', '+800 ns', '+1000 ns']);
+});
+
+test('moments and durations can be told to the nanosecond', () => {
+  assert.equal(formatMoment(1234567890), '1.234 567 890 s');
+  assert.equal(formatMoment(5), '0.000 000 005 s');
+  assert.equal(formatExactly(812), '812 ns');
+  assert.equal(formatExactly(1234567), '1.23 ms (1,234,567 ns)');
+});
+
+test('tracks are grouped by process and thread, states above spans, and fold', () => {
+  const groups = group([track({}, 3), track({kind: 'states'}), track({tid: 2}), track({kind: 'counter', tid: 0, name: 'memory'}), track({pid: 2, process: 'q'})]);
+  assert.deepEqual(groups.map((g) => [g.title, g.blocks.map((b) => b.tracks.map((t) => t.kind))]),
+    [['p', [['states', 'spans'], ['spans'], ['counter']]], ['q', [['spans']]]]);
+  const open = layOut(groups, new Set());
+  assert.equal(open.rows.length, 2 + 4);
+  for (const [i, row] of open.rows.entries()) assert.equal(row.y, i === 0 ? 0 : open.rows[i - 1].y + open.rows[i - 1].height);
+  const folded = layOut(groups, new Set([groups[0].blocks[0].key]));
+  assert.equal(open.rows[1].parts.length - folded.rows[1].parts.length, 2);
+  assert.equal(layOut(groups, new Set([groups[0].key])).rows.length, 1 + 2);
+  assert.deepEqual(visibleParts(open, open.rows[1].parts[1].y + 1, open.rows[1].parts[1].y + 2).map((p) => [p.track.kind, p.depth]), [['spans', 0]]);
+});
+
+test("the server's answer is read with or without its gzip, and its names become the page's", async () => {
+  const bytes = fakeBlocks({spans: 100}).timeline;
+  const names = new Names(['Running', 'another']);
+  const plain = await readAnswer(bytes, names);
+  const packed = await readAnswer(new Uint8Array(zlib.gzipSync(bytes)), names);
+  const own = readTimeline(bytes);
+  const direct = readTracks(own, new Names(own.head.names));
+  for (const answer of [plain, packed]) {
+    assert.equal(answer.tracks.size, own.head.tracks.length);
+    const [first] = answer.tracks.values();
+    const texts = (list, lane) => Array.from(lane[0].name, (i) => list[i]);
+    assert.deepEqual(texts(names.list, first.lanes[1]), texts(own.head.names, direct[0].lanes[1]));
+  }
+  assert.equal(new Set(names.list).size, names.list.length);
+});
+
+test('a block that is cut off is refused', async () => {
+  const bytes = fakeBlocks({spans: 100}).timeline;
+  await assert.rejects(readAnswer(bytes.subarray(0, bytes.length - 64), new Names([])), /cut off/);
+  await assert.rejects(readAnswer(bytes.subarray(8), new Names([])), /no timeline/);
+});
