@@ -50,11 +50,12 @@ def recorded(folder):
 @case
 def no_line_is_too_long(folder):
     path, child = recorded(folder), start([workload("stuck")], stdout=subprocess.DEVNULL)
+    everywhere = [[*NO_BRAKE, "-p", child.pid, "--waits", "-d", "0.3", "-e", "stuck:*", "-o", f"{folder}/o.svg"],
+                  ["list", "-p", child.pid, "-e", "stuck:*"], ["dump", "-p", child.pid], ["info", path],
+                  ["export", path, "--rows", "all"], ["analyze", path]]
+    narrow = [["compare", path, path], ["doctor"], *([verb, "--help"] for verb in ("record", "top", "analyze", "view"))]
     for rows, columns in SIZES:
-        for arguments in ([*NO_BRAKE, "-p", child.pid, "--waits", "-d", "0.3", "-e", "stuck:*", "-o", f"{folder}/o.svg"],
-                          ["list", "-p", child.pid, "-e", "stuck:*"], ["dump", "-p", child.pid], ["info", path],
-                          ["export", path, "--rows", "all"], ["analyze", path], ["compare", path, path], ["--help"],
-                          ["analyze", "--help"], ["doctor"]):
+        for arguments in everywhere + (narrow if columns == 80 else []):
             lines = shown(on_a_terminal(rows, columns, *(str(a) for a in arguments)))
             check(len(lines) > 3, f"{arguments[0]}: too little", lines)
             too_long = [line for line in lines if len(line) > columns]

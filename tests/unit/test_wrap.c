@@ -79,6 +79,24 @@ Test(wrap, nothing_is_lost)
 	}
 }
 
+/* A message does not stand behind the status line, but in its place. */
+Test(wrap, after_a_status_line)
+{
+	char *out = NULL;
+	size_t size;
+	FILE *to = open_memstream(&out, &size), *f = xsp_wrap_open(to, 80);
+
+	setvbuf(f, NULL, _IONBF, 0);
+	fprintf(f, "\r%s\033[K", "5.0 s");
+	fprintf(f, "%s\n", "xsptrace: a message");
+	fprintf(f, "\r%s\033[K", "5.2 s");
+	fputs("\r\033[K", f);
+	cr_assert(fclose(f) == 0 && fclose(to) == 0);
+	cr_expect_str_eq(out, "\r5.0 s\033[K\r\033[Kxsptrace: a message\n\r5.2 s\033[K\r\033[K",
+			 "'%s'", out);
+	free(out);
+}
+
 Test(wrap, errors_are_told)
 {
 	FILE *to = fopen("/dev/full", "w"), *f = to != NULL ? xsp_wrap_open(to, 80) : NULL;

@@ -17,11 +17,13 @@
 
 /* ---- what is said of threads ---- */
 
-/* Of names of threads; on 80 columns the title of the last column has to fit as well. */
-static int thread_columns(const struct xsp_summary_print *how)
+/* Then reasons stand in a line of their own. */
+static bool is_narrow(const struct xsp_summary_print *how)
 {
-	return how->width > 0 && how->width < 100 ? 20 : 26;
+	return how->width > 0 && how->width < 100;
 }
+
+#define THREAD_COLUMNS 26
 
 static size_t thread_text(const struct xsp_timeline_thread *t, uint32_t tid, char *out, size_t size)
 {
@@ -97,20 +99,24 @@ static uint64_t spans_of(const struct xsp_summary_waits *w, const struct xsp_tim
 }
 
 static void print_row(const struct xsp_summary_waits *w, FILE *f, const struct xsp_thread_times *t,
-		      int name_columns)
+		      bool narrow)
 {
 	char whole[128], name[136], all[XSP_UNITS_SIZE], running[XSP_UNITS_SIZE];
 	char runnable[XSP_UNITS_SIZE], blocked[XSP_UNITS_SIZE], spans[XSP_UNITS_SIZE];
 	char reasons[256];
 
 	thread_text(t->thread, 0, whole, sizeof(whole));
-	const int columns = (int)xsp_printable(name, sizeof(name), whole, (size_t)name_columns);
+	const int columns = (int)xsp_printable(name, sizeof(name), whole, THREAD_COLUMNS);
 	xsp_waits_reasons(t->blocked_ns, t->waits, 4, reasons, sizeof(reasons));
-	fprintf(f, "%s%*s  %8s  %8s  %8s  %8s  %9s  %s\n", name, name_columns - columns, "",
+	fprintf(f, "%s%*s  %8s  %8s  %8s  %8s  %9s%s%s\n", name, THREAD_COLUMNS - columns, "",
 		xsp_format_ns(all, t->until_ns - t->since_ns),
 		xsp_format_ns(running, t->running_ns), xsp_format_ns(runnable, t->runnable_ns),
 		xsp_format_ns(blocked, xsp_thread_blocked_ns(t)),
-		xsp_format_count(spans, spans_of(w, t->thread)), reasons);
+		xsp_format_count(spans, spans_of(w, t->thread)),
+		!narrow		     ? "  "
+		: reasons[0] != '\0' ? "\n    in "
+				     : "",
+		reasons);
 }
 
 static void print_spots(const struct xsp_summary_waits *w, FILE *f,
@@ -144,11 +150,11 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = &times[i];
 	qsort(sorted, count, sizeof(*sorted), by_cpu);
-	fprintf(f, "%s%-*s  %8s  %8s  %8s  %8s  %9s  %s%s\n", how->color ? "\033[1m" : "",
-		thread_columns(how), "thread", "time", "on CPU", "runnable", "blocked", "spans",
-		"in", how->color ? "\033[0m" : "");
+	fprintf(f, "%s%-*s  %8s  %8s  %8s  %8s  %9s%s%s\n", how->color ? "\033[1m" : "",
+		THREAD_COLUMNS, "thread", "time", "on CPU", "runnable", "blocked", "spans",
+		is_narrow(how) ? "" : "  in", how->color ? "\033[0m" : "");
 	for (size_t i = 0; i < shown; i++) {
-		print_row(w, f, sorted[i], thread_columns(how));
+		print_row(w, f, sorted[i], is_narrow(how));
 		if (i < SPOT_THREADS)
 			print_spots(w, f, sorted[i]);
 	}

@@ -11,6 +11,7 @@
 struct wrap {
 	FILE *to;
 	size_t width, column;
+	bool status; /* the cursor stands behind a status line */
 };
 
 static bool continues_character(char c)
@@ -113,13 +114,19 @@ static ssize_t wrap_write(void *cookie, const char *bytes, size_t size)
 	struct wrap *w = cookie;
 	size_t at = 0;
 
+	if (w->status && size > 0 && bytes[0] != '\r' && memchr(bytes, '\n', size) != NULL) {
+		fputs("\r\033[K", w->to);
+		w->column = 0;
+	}
+	w->status = false;
 	for (const char *end; (end = memchr(bytes + at, '\n', size - at)) != NULL;) {
 		put_line(w, bytes + at, (size_t)(end - bytes) - at);
 		at = (size_t)(end - bytes) + 1;
 	}
 	if (at < size) {
 		fwrite(bytes + at, 1, size - at, w->to);
-		w->column = (bytes[at] == '\r' ? 0 : w->column) + columns_of(bytes + at, size - at);
+		w->status = bytes[at] == '\r';
+		w->column = (w->status ? 0 : w->column) + columns_of(bytes + at, size - at);
 	}
 	return fflush(w->to) == 0 && !ferror(w->to) ? (ssize_t)size : 0;
 }

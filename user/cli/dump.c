@@ -24,15 +24,16 @@
 static const char usage[] =
 	"Usage: xsptrace dump -p PID[,PID...] [OPTIONS]\n"
 	"\n"
-	"Shows what every thread of a process does at this moment: its state, what it waits\n"
-	"for and who holds that, its Python and its native stack. Nothing stays attached.\n"
+	"Shows what every thread of a process does at this moment: its state, what it\n"
+	"waits for and who holds that, its Python and its native stack. Nothing stays\n"
+	"attached.\n"
 	"\n"
 	"  -p, --pid PID[,PID...]   the processes; may be given several times\n"
-	"      --no-stop            stops nothing. Otherwise threads that run, and those whose "
-	"stack\n"
-	"                           takes their registers to be followed, are stopped in turn for\n"
-	"                           some 0.2 ms; without that, threads that run have no native\n"
-	"                           stack, and some of those that wait a part of it\n"
+	"      --no-stop            stops nothing. Otherwise threads that run, and those\n"
+	"                           whose stack takes their registers to be followed,\n"
+	"                           are stopped in turn for some 0.2 ms; without that,\n"
+	"                           threads that run have no native stack, and some of\n"
+	"                           those that wait a part of it\n"
 	"      --json               for programs (docs/formats.md)\n"
 	"  -h, --help\n";
 

@@ -15,12 +15,13 @@
 #include "cli/input.h"
 #include "timeline/timeline.h"
 
-static const char usage[] = "Usage: xsptrace info FILE [A PART OF IT]\n\n"
-			    "Shows what a capture (or a Chrome trace) holds: when and of what it "
-			    "was taken, processes,\n"
-			    "modules, probes, events, losses, damage; and how much of that is in a "
-			    "part of it. Needs no\n"
-			    "root.\n\n";
+static const char usage[] =
+	"Usage: xsptrace info FILE [A PART OF IT]\n"
+	"\n"
+	"Shows what a capture (or a Chrome trace) holds: when and of what it was taken,\n"
+	"processes, modules, probes, events, losses, damage; and how much of that is in\n"
+	"a part of it. Needs no root.\n"
+	"\n";
 
 /* What comes from a capture may have come from a target: it must not drive the terminal. */
 static void print_row(const char *key, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
