@@ -44,8 +44,8 @@ static const char usage[] =
 	"\n"
 	"      --port N         default 8051, or one of the next ten where it is taken\n"
 	"      --no-browser     only prints the address\n"
-	"      --perfetto       hands the trace to " PERFETTO_SITE " instead: it is read\n"
-	"                       by the browser from 127.0.0.1:9001 and sent nowhere\n"
+	"      --perfetto       hands the trace to " PERFETTO_SITE " instead: it is\n"
+	"                       read by the browser from 127.0.0.1:9001 and sent nowhere\n"
 	"  -q, --quiet          no progress\n"
 	"\n";
 static const char example[] = "\nExample: xsptrace view run.xspt\n"
