@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// page.mjs PART MAKE_CAPTURE FOLDER [XSPTRACE]: the HTML page in chromium. With made-up data (user/report/web/test/fake.mjs):
-// every tab, search, sorting, keys, links, both themes, hostile names, no request and no error; or, where PART is
-// "accessibility", axe-core on every tab in both themes. With the page that XSPTRACE writes of a capture: its figures
-// are those of `analyze --format json` and of its text.
+// page.mjs PART MAKE_CAPTURE FOLDER [XSPTRACE]: the HTML page in chromium: no error, no request, and, by PART:
+//   behaviour      with made-up data (user/report/web/test/fake.mjs) every tab, search, sorting, keys, links, both themes,
+//                  hostile names
+//   light, dark    axe-core on every tab
+//   capture        the page that XSPTRACE writes of a capture: its figures are those of `analyze`, as JSON and as text
+//   timeline, trees, frames   see page_canvas.mjs
 import fs from 'node:fs';
 import path from 'node:path';
 import assert from 'node:assert/strict';
@@ -10,6 +12,7 @@ import {execFileSync, spawnSync} from 'node:child_process';
 import {fileURLToPath, pathToFileURL} from 'node:url';
 import {chromiumPath, launch} from './browser.mjs';
 import {cache} from './cache.mjs';
+import {frames, place, timeline, trees} from './page_canvas.mjs';
 import {HOSTILE, fakeBlocks, fakeReport, fillPage} from '../../user/report/web/test/fake.mjs';
 import {format} from '../../user/report/web/src/format.js';
 
@@ -50,15 +53,13 @@ function emptyPage(real) {
 }
 
 const real = realPage();
+if (part === 'capture' && !real) skip('this build is without the page');
 const empty = emptyPage(real);
 const write = (name, blocks) => {
   fs.writeFileSync(at(name), fillPage(empty, blocks));
   return pathToFileURL(path.resolve(at(name))).href;
 };
 const json = (value) => Buffer.from(JSON.stringify(value));
-const ROWS = 10000;
-const fake = write('fake.html', fakeBlocks({spans: 5000, lost: 7}));
-const large = write('large.html', {page: fakeBlocks().page, report: json(fakeReport({rows: ROWS}))});
 const browser = await launch();
 const problems = [];
 const requests = [];
@@ -77,13 +78,16 @@ async function open(url, {scheme = 'light', axe = false} = {}) {
 }
 const tabsOf = (page) => page.$$eval('[role=tab]', (tabs) => tabs.map((tab) => tab.id.replace('tab-', '')));
 const current = (page) => page.$eval('[role=tab][aria-selected=true]', (tab) => tab.id.replace('tab-', ''));
-const place = (page) => new URLSearchParams(new URL(page.url()).hash.slice(1));
 const settled = (page, tab) => page.waitForSelector(`#panel-${tab}:not([hidden]) > *`);
 /** Rows of a table as they are shown: texts by cell. */
 const rowsOf = (page, id) => page.$$eval(`[id="table-${id}"] tbody tr:not(.space)`, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
 const OPERATIONS = 'operations.operations';
+const ROWS = 10000;
 
 async function behaviour() {
+  const fake = write('fake.html', fakeBlocks({spans: 2000, lost: 7}));
+  const many = fakeReport({rows: ROWS});
+  const large = write('large.html', {page: fakeBlocks({spans: 0}).page, report: json(many)});
   const page = await open(fake);
   const tabs = await tabsOf(page);
   await check(`each tab opens by its key: ${tabs.join(', ')}`, async () => {
@@ -100,18 +104,13 @@ async function behaviour() {
   });
 
   await check('figures and tables are those of the report, a section that no tab knows too', async () => {
-    const {sections, findings} = fakeReport({lost: 7});
-    for (const tab of tabs) {
-      await page.goto(`${fake}#tab=${tab}`);
-      await settled(page, tab);
-    }
+    const {sections, findings} = fakeReport({lost: 7}); // the tabs are all drawn by now
     const shown = (text) => text.replace(/[\u0000-\u001f\u202e]/g, '\ufffd');
+    const figures = await page.$$eval('section.report dd[data-key]', (list) => list.map((dd) => [dd.closest('section').id, dd.dataset.key, dd.textContent].join(' ')));
     for (const [key, section] of Object.entries(sections)) {
-      for (const [name, value] of Object.entries(section.values)) {
-        const cell = page.locator(`[id="section-${key}"] dd[data-key="${name}"]`);
-        if (value === null) assert.equal(await cell.count(), 0, name);
-        else assert.equal(await cell.textContent(), format(value, section.about[name].unit), name);
-      }
+      const known = Object.entries(section.values).filter(([, value]) => value !== null);
+      const want = known.map(([name, value]) => `section-${key} ${name} ${format(value, section.about[name].unit)}`);
+      assert.deepEqual(figures.filter((figure) => figure.startsWith(`section-${key} `)), want);
       for (const [name, table] of Object.entries(section.tables)) {
         if (name === 'use') continue; // drawn, no table
         const known = table.columns.filter((c) => table.rows.some((row) => row[c.key] !== null));
@@ -122,6 +121,16 @@ async function behaviour() {
     const cards = await page.$$eval('#panel-bottlenecks article', (list) => list.map((card) => [card.querySelector('h3').textContent, card.querySelector('.share').textContent]));
     assert.deepEqual(cards, findings.map((f) => [shown(f.title), format(f.share, 'share')]));
     assert.match(await page.locator('header .chip.bad').getAttribute('title'), /lost entries: 7/);
+  });
+
+  await check('hostile names are texts, and run nothing', async () => {
+    await page.goto(`${fake}#tab=operations`);
+    const scripts = await page.$$eval('script', (list) => list.filter((s) => s.type !== 'application/x-xsptrace').length);
+    assert.equal(scripts, 1);
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.equal(await page.locator('main img, main svg[onload], main script').count(), 0);
+    const text = await page.evaluate(() => document.body.innerText);
+    assert.ok(text.includes(HOSTILE[0]) && !text.includes('\u202e'));
   });
 
   await check('sorting: by click, in the address, after a reload; the back button', async () => {
@@ -209,98 +218,97 @@ async function behaviour() {
     assert.equal(await current(page), 'operations', 'keys of the page sleep meanwhile');
   });
 
-  await check('hostile names are texts, and run nothing', async () => {
-    for (const tab of tabs) {
-      await page.goto(`${fake}#tab=${tab}`);
-      await settled(page, tab);
-    }
-    await page.goto(`${fake}#tab=operations`);
-    const scripts = await page.$$eval('script', (list) => list.filter((s) => s.type !== 'application/x-xsptrace').length);
-    assert.equal(scripts, 1);
-    assert.equal(await page.evaluate(() => window.hacked), undefined);
-    assert.equal(await page.locator('main img, main svg[onload], main script').count(), 0);
-    const text = await page.evaluate(() => document.body.innerText);
-    assert.ok(text.includes(HOSTILE[0]) && !text.includes('\u202e'));
-  });
-
   await check(`${ROWS} rows: sorted at once, and only those in sight are made`, async () => {
-    const big = await open(`${large}#tab=operations`);
-    const made = () => big.locator(`[id="table-${OPERATIONS}"] tbody tr`).count();
+    await page.goto(`${large}#tab=operations`);
+    await settled(page, 'operations');
+    const made = () => page.locator(`[id="table-${OPERATIONS}"] tbody tr`).count();
     assert.ok((await made()) < 200);
-    const ms = await big.evaluate(() => {
+    const ms = await page.evaluate(() => {
       const start = performance.now();
       [...document.querySelectorAll('th button')].find((b) => b.textContent === 'name').click();
       document.body.offsetHeight;
       return performance.now() - start;
     });
     assert.ok(ms < 1000, `${ms} ms`);
-    await big.evaluate((id) => document.getElementById(`table-${id}`).querySelector('.table-box').scrollTo(0, 1e9), OPERATIONS);
-    await big.waitForFunction((n) => document.querySelector(`tr[aria-rowindex="${n + 1}"]`), ROWS);
+    await page.evaluate((id) => document.getElementById(`table-${id}`).querySelector('.table-box').scrollTo(0, 1e9), OPERATIONS);
+    await page.waitForFunction((n) => document.querySelector(`tr[aria-rowindex="${n + 1}"]`), ROWS);
     assert.ok((await made()) < 200);
-    assert.equal((await rowsOf(big, OPERATIONS)).at(-1)[0], [...fakeReport({rows: ROWS}).sections.operations.tables.operations.rows]
-      .map((row) => row.name).sort(new Intl.Collator('en', {numeric: true}).compare).at(-1));
-    await big.context().close();
+    assert.equal((await rowsOf(page, OPERATIONS)).at(-1)[0], many.sections.operations.tables.operations.rows.map((row) => row.name).sort(new Intl.Collator('en', {numeric: true}).compare).at(-1));
+  });
+
+  await check('a block that is damaged is said to be, and the rest is shown', async () => {
+    const {trees, ...others} = fakeBlocks({spans: 100});
+    await page.goto(write('damaged.html', {...others, trees: trees.subarray(0, 100)}));
+    await page.goto(`${page.url()}#tab=memory`);
+    await page.waitForSelector('#panel-memory .message.bad');
+    await page.keyboard.press('2');
+    await page.waitForSelector(`[id="table-${OPERATIONS}"]`);
+    assert.equal(problems.splice(0).length, 1, 'told on the console, too');
   });
 
   await check('a capture with nothing in it, and one without its report, have a page', async () => {
     const nothing = {format: 'xsptrace report', version: 1, findings: [], sections: {}};
     for (const blocks of [{report: json(nothing)}, {}]) {
-      const bare = await open(write('bare.html', {page: fakeBlocks().page, ...blocks}));
-      for (const tab of await tabsOf(bare)) {
-        await bare.goto(`${bare.url().split('#')[0]}#tab=${tab}`);
-        assert.equal(await bare.locator('.message.bad').count(), 0);
+      const bare = write('bare.html', {page: fakeBlocks({spans: 0}).page, ...blocks});
+      await page.goto('about:blank');
+      await page.goto(bare);
+      for (const tab of await tabsOf(page)) {
+        await page.goto(`${bare}#tab=${tab}`);
+        await settled(page, tab);
+        assert.equal(await page.locator('.message.bad').count(), 0);
       }
-      await bare.context().close();
     }
   });
-
-  if (real) {
-    await check('a page of a capture has the figures of analyze, as JSON and as text', async () => {
-      const analyze = (...args) => execFileSync(xsptrace, ['analyze', at('page.xspt'), ...args], {encoding: 'utf8'});
-      const {rows, columns} = JSON.parse(analyze('--format', 'json', '--top', '0')).sections.operations.tables.operations;
-      rows.sort((a, b) => b.self_ns - a.self_ns);
-      const text = analyze('--top', '0');
-      const seen = await open(`${pathToFileURL(path.resolve(at('real.html'))).href}#tab=operations`);
-      const shown = (await rowsOf(seen, OPERATIONS)).slice(0, 20);
-      assert.ok(shown.length > 0);
-      const known = columns.filter((c) => rows.some((row) => row[c.key] !== null));
-      assert.deepEqual(shown.map((row) => row.slice(1)), rows.slice(0, shown.length).map((row) => known.slice(1).map((c) => format(row[c.key], c.unit))));
-      for (const cell of shown.flatMap((row) => row.slice(1))) assert.ok(text.includes(cell), cell);
-      for (const tab of await tabsOf(seen)) {
-        await seen.goto(`${seen.url().split('#')[0]}#tab=${tab}`);
-        await settled(seen, tab);
-        assert.equal(await seen.locator('.message.bad').count(), 0, tab);
-      }
-      await seen.context().close();
-    });
-  }
 }
 
-async function accessibility() {
+async function capture() {
+  await check('a page of a capture has the figures of analyze, as JSON and as text', async () => {
+    const analyze = (...args) => execFileSync(xsptrace, ['analyze', at('page.xspt'), ...args], {encoding: 'utf8'});
+    const {rows, columns} = JSON.parse(analyze('--format', 'json', '--top', 'all')).sections.operations.tables.operations;
+    rows.sort((a, b) => b.self_ns - a.self_ns);
+    const text = analyze('--top', 'all');
+    const url = pathToFileURL(path.resolve(at('real.html'))).href;
+    const page = await open(`${url}#tab=operations`);
+    await settled(page, 'operations');
+    const shown = (await rowsOf(page, OPERATIONS)).slice(0, 20);
+    assert.ok(shown.length > 0);
+    const known = columns.filter((c) => rows.some((row) => row[c.key] !== null));
+    assert.deepEqual(shown.map((row) => row.slice(1)), rows.slice(0, shown.length).map((row) => known.slice(1).map((c) => format(row[c.key], c.unit))));
+    for (const cell of shown.flatMap((row) => row.slice(1))) assert.ok(text.includes(cell), cell);
+    for (const tab of await tabsOf(page)) {
+      await page.goto(`${url}#tab=${tab}`);
+      await settled(page, tab);
+      assert.equal(await page.locator('.message.bad').count(), 0, tab);
+    }
+  });
+}
+
+/** Colours differ between the themes, and nothing else does: dark is looked at for these alone. */
+async function accessible(scheme) {
   const some = write('some.html', fakeBlocks({rows: 12, spans: 2000, lost: 7}));
-  for (const scheme of ['light', 'dark']) {
-    await check(`axe-core finds no serious fault, ${scheme}`, async () => {
-      const seen = await open(some, {scheme, axe: true});
-      for (const tab of await tabsOf(seen)) {
-        await seen.goto(`${some}#tab=${tab}`);
-        await settled(seen, tab);
-        await seen.screenshot({path: at(`page-${tab}-${scheme}.png`)});
-        const faults = await seen.evaluate(async (dark) => {
-          const {violations} = await window.axe.run(document, {resultTypes: ['violations'], ...(dark && {runOnly: ['color-contrast']})});
-          return violations.filter((v) => ['serious', 'critical'].includes(v.impact))
-            .map((v) => `${v.id}: ${v.nodes.length} × ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].failureSummary}`);
-        }, scheme === 'dark');
-        assert.deepEqual(faults, [], tab);
-      }
-      await seen.context().close();
+  const page = await open(some, {scheme, axe: true});
+  const how = {resultTypes: ['violations'], ...(scheme === 'dark' && {runOnly: ['color-contrast']})};
+  for (const tab of await tabsOf(page)) {
+    await check(`axe-core finds no serious fault: ${tab}, ${scheme}`, async () => {
+      await page.goto(`${some}#tab=${tab}`);
+      await settled(page, tab);
+      await page.screenshot({path: at(`page-${tab}-${scheme}.png`)});
+      const faults = await page.evaluate(async (options) => {
+        const {violations} = await window.axe.run(document, options);
+        return violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+          .map((v) => `${v.id}: ${v.nodes.length} × ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].failureSummary}`);
+      }, how);
+      assert.deepEqual(faults, []);
     });
   }
 }
+
+const parts = {behaviour, capture, light: () => accessible('light'), dark: () => accessible('dark'), timeline, trees, frames};
 
 try {
-  await (part === 'accessibility' ? accessibility : behaviour)();
+  await parts[part]({check, open, write, at, empty});
   assert.deepEqual(problems, []);
-  assert.deepEqual(requests.filter((url) => !url.startsWith('file:') && !url.startsWith('data:')), []);
+  assert.deepEqual(requests.filter((url) => !/^(file:|data:|http:\/\/127\.0\.0\.1:)/.test(url)), []);
   console.log(`${checks} checks passed; no error, no request; screenshots: ${at('page-*.png')}`);
 } finally {
   await browser.close();

@@ -29,6 +29,7 @@
 #include "export/sql/schema.h"
 #include "export/sql/server.h"
 #include "fuzz.h"
+#include "report/page.h"
 
 #define PROBES 6U
 #define MAX_PATCHES 64U
@@ -449,6 +450,22 @@ static void export_all(struct xsp_capture_reader *r, bool part)
 	xsp_timeline_free(t);
 }
 
+/* The page's blocks, with so few cells that most are of several spans; and a part of the time. */
+static void draw(struct xsp_capture_reader *r, FILE *sink)
+{
+	const struct xsp_page_source source = {.reader = r, .name = "<name>"};
+	const struct xsp_page_options page = {.sources = &source, .source_count = 1, .cells = 64};
+	struct xsp_error err = {0};
+	uint8_t *bytes;
+	size_t length;
+
+	if (xsp_page_missing() == NULL && xsp_page_write(&page, sink, &err) < 0 &&
+	    err.text[0] == '\0')
+		abort();
+	if (xsp_page_timeline(&page, 1000, 100000, &bytes, &length, NULL) == 0)
+		free(bytes);
+}
+
 static void read_file(const uint8_t *data, size_t size, FILE *sink)
 {
 	char path[64];
@@ -465,6 +482,7 @@ static void read_file(const uint8_t *data, size_t size, FILE *sink)
 			fprintf(sink, "%lu", xsp_capture_realtime(r, i << 62));
 		pair(r, sink);
 		analyze(r, sink);
+		draw(r, sink);
 		export_all(r, false);
 		export_all(r, true);
 		xsp_capture_close(r);

@@ -284,6 +284,7 @@ Test(out, format_follows_the_name)
 		{"a.b.perf", ".perf"},
 		{"dir/a.folded", ".folded"},
 		{"a.svg", ".svg"},
+		{"a.html", ".html"},
 		{"-", ".json"},
 		{"/dev/full", ".json"},
 		{"clickhouse://h/a.db", "clickhouse://HOST/DATABASE"},

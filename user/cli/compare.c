@@ -34,9 +34,10 @@ static const char usage[] =
 	"Three recordings a side and more tell a slower program from a busier machine.\n"
 	"docs/compare.md says how. Needs no root.\n"
 	"\n"
-	"  -o OUT               .svg: a differential flame graph; .folded: stacks with\n"
-	"                       both counts (two sides); .txt, .json, .csv: the report,\n"
-	"                       instead of on standard output\n"
+	"  -o OUT               .html: a page with everything; .svg: a differential\n"
+	"                       flame graph; .folded: stacks with both counts (all three\n"
+	"                       of two sides); .txt, .json, .csv: the report, instead of\n"
+	"                       on standard output\n"
 	"      --format F       text, json or csv\n"
 	"      --threshold P    what differs by less is the same (default 5%)\n"
 	"      --fail-on LIST   exit status 10 if there is any of: slower, memory,\n"
@@ -240,10 +241,7 @@ static int take_sides(struct comparing *c, char **words, int count, struct xsp_e
 				     "-o %.200s: --from and --to are times of one capture, and "
 				     "a page is of all of each",
 				     c->page);
-	if (c->page != NULL && xsp_page_missing() != NULL)
-		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "-o %.200s: %s", c->page,
-				     xsp_page_missing());
-	return 0;
+	return c->page != NULL ? xsp_page_output_check(c->page, err) : 0;
 }
 
 static int take_arguments(struct comparing *c, int argc, char **argv, struct xsp_error *err)
@@ -364,34 +362,33 @@ static int finish_pictures(struct comparing *c, struct xsp_error *err)
 	return rc;
 }
 
-/* It reads all of them by itself. */
 static int write_page(struct comparing *c, struct xsp_error *err)
 {
 	const size_t before = c->sides[0].count, count = before + c->sides[1].count;
-	struct xsp_page_source *sources = calloc(count, sizeof(*sources));
-	const struct xsp_page_options page = {.sources = sources,
-					      .source_count = count,
-					      .sides = before,
-					      .threshold = c->threshold,
-					      .cut = c->cut.given ? &c->cut.cut : NULL,
-					      .step = c->cut.step};
+	char **paths = calloc(count, sizeof(*paths));
+	struct xsp_page_source *sources = NULL;
 	struct xsp_page_output file = {.path = c->page,
 				       .owner_uid = (uid_t)-1,
 				       .owner_gid = (gid_t)-1,
 				       .quiet = c->output.quiet};
-	int rc = sources != NULL ? 0 : out_of_memory(err);
 
-	xsp_sudo_user(&file.owner_uid, &file.owner_gid);
-	for (size_t i = 0; i < count && rc == 0; i++) {
-		sources[i].name = i < before ? c->sides[0].paths[i] : c->sides[1].paths[i - before];
-		rc = xsp_input_open(sources[i].name, &(struct xsp_input_options){.keep = NULL},
-				    &sources[i].reader, err);
-	}
-	if (rc == 0)
+	if (paths == NULL)
+		return out_of_memory(err);
+	for (size_t i = 0; i < count; i++)
+		paths[i] = i < before ? c->sides[0].paths[i] : c->sides[1].paths[i - before];
+	int rc = xsp_page_sources_open(paths, count, &sources, err);
+	if (rc == 0) {
+		const struct xsp_page_options page = {.sources = sources,
+						      .source_count = count,
+						      .sides = before,
+						      .threshold = c->threshold,
+						      .cut = c->cut.given ? &c->cut.cut : NULL,
+						      .step = c->cut.step};
+		xsp_sudo_user(&file.owner_uid, &file.owner_gid);
 		rc = xsp_page_output_write(&file, &page, err);
-	for (size_t i = 0; sources != NULL && i < count; i++)
-		xsp_capture_close(sources[i].reader);
-	free(sources);
+	}
+	xsp_page_sources_close(sources, count);
+	free(paths);
 	return rc;
 }
 

@@ -27,8 +27,9 @@ static const char usage[] =
 	"or clickhouse://HOST[:PORT]/DATABASE (docs/sql.md), clickhouses:// by TLS. Of a\n"
 	"trace -o NAME.xspt keeps the capture that is made of it. Without -o, or with\n"
 	"--summary, prints the summary table. Needs no root. Several captures, or a\n"
-	"folder of them, are the ranks of a job: one Chrome trace, .json or .json.gz, in\n"
-	"real time, corrected by their collectives (docs/ranks.md).\n"
+	"folder of them, are the ranks of a job: one page (.html) or Chrome trace\n"
+	"(.json, .json.gz), in real time, corrected by their collectives\n"
+	"(docs/ranks.md).\n"
 	"\n"
 	"  --weight W     what .perf, .folded, .svg and .pb.gz add up: wall; of captures\n"
 	"                 with --waits cpu or off-cpu; samples (the default where there\n"
@@ -216,7 +217,7 @@ static int export_one(struct options *o, const char *path)
 	} else if (o->outputs.count > 0 || o->outputs.summary) {
 		o->outputs.step = o->cut.step;
 		o->outputs.cut = o->cut.given ? &o->cut.cut : NULL;
-		o->outputs.counts = &counts;
+		o->outputs.counts = o->cut.given ? &counts : NULL;
 		o->outputs.name = path;
 		status = xsp_write_outputs(reader, &o->outputs);
 		if (status == XSP_STATUS_OK && o->cut.given && counts.spans + counts.values == 0)

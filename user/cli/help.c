@@ -125,6 +125,8 @@ static const char head[] =
 	"  -o, --output FILE        may be given several times. The ending decides:\n"
 	"                             .json .json.gz   Chrome trace (Perfetto,\n"
 	"                                              chrome://tracing)\n"
+	"                             .html            a page with everything: any\n"
+	"                                              browser, offline\n"
 	"                             .perf            perf-script text\n"
 	"                             .folded          folded stacks, in ns\n"
 	"                             .svg             flame graph\n"

@@ -27,6 +27,7 @@ struct work {
 	struct xsp_export **exports; /* NULL where it could not be opened */
 	char **elsewhere; /* the names of those that could not have theirs */
 	char **notes; /* what is to be said of them */
+	bool *pages; /* those that are pages, and can be written */
 	struct xsp_timeline_sink *sinks;
 	size_t sink_count;
 	int status;
@@ -117,9 +118,10 @@ static int open_all(struct work *w)
 	w->exports = calloc(o->count + 1, sizeof(struct xsp_export *));
 	w->elsewhere = calloc(o->count + 1, sizeof(char *));
 	w->notes = calloc(o->count + 1, sizeof(char *));
+	w->pages = calloc(o->count + 1, sizeof(*w->pages));
 	w->sinks = calloc(o->count + 2, sizeof(*w->sinks));
-	if (w->exports == NULL || w->elsewhere == NULL || w->notes == NULL || w->sinks == NULL ||
-	    (o->summary && xsp_summary_new(w->timeline, &w->summary) < 0)) {
+	if (w->exports == NULL || w->elsewhere == NULL || w->notes == NULL || w->pages == NULL ||
+	    w->sinks == NULL || (o->summary && xsp_summary_new(w->timeline, &w->summary) < 0)) {
 		xsp_error_set(&err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 		failed(w, &err);
 		return -ENOMEM;
@@ -128,9 +130,6 @@ static int open_all(struct work *w)
 		xsp_summary_mark_steps(w->summary, o->step);
 		w->sinks[w->sink_count++] = xsp_summary_sink(w->summary);
 	}
-	if (o->progress)
-		w->sinks[w->sink_count++] =
-			(struct xsp_timeline_sink){.ctx = w, .span = show_progress};
 	for (size_t i = 0; i < o->count; i++) {
 		struct xsp_export_options options = {
 			.path = o->paths[i],
@@ -144,8 +143,14 @@ static int open_all(struct work *w)
 			.job = o->job != NULL ? &o->job->names.job : NULL,
 		};
 		struct xsp_error why = {0};
-		if (is_capture(o->paths[i]) || is_page(o->paths[i]))
+		if (is_capture(o->paths[i]))
 			continue;
+		if (is_page(o->paths[i])) {
+			w->pages[i] = xsp_page_output_check(o->paths[i], &why) == 0;
+			if (!w->pages[i])
+				failed(w, &why);
+			continue;
+		}
 		if (xsp_export_open(&options, w->reader, w->timeline, &w->exports[i], &why) < 0) {
 			w->exports[i] = NULL;
 			failed(w, &why);
@@ -153,6 +158,9 @@ static int open_all(struct work *w)
 		}
 		w->sinks[w->sink_count++] = xsp_export_sink(w->exports[i]);
 	}
+	if (o->progress && w->sink_count > 0)
+		w->sinks[w->sink_count++] =
+			(struct xsp_timeline_sink){.ctx = w, .span = show_progress};
 	return 0;
 }
 
@@ -284,48 +292,32 @@ static bool run_others(struct work *w, struct xsp_capture_reader **last, struct 
 	return true;
 }
 
-/* A page reads all captures by itself. */
-static int open_sources(const struct work *w, struct xsp_page_source *sources,
-			struct xsp_error *err)
-{
-	const struct xsp_job *job = w->o->job;
-	int rc = 0;
-
-	for (size_t i = 0; job != NULL && i < job->files.count && rc == 0; i++) {
-		sources[i].name = job->files.paths[i];
-		rc = xsp_input_open(job->files.paths[i], &(struct xsp_input_options){.keep = NULL},
-				    &sources[i].reader, err);
-	}
-	return rc;
-}
-
 static void write_page(struct work *w, size_t index)
 {
 	const struct xsp_outputs *o = w->o;
-	const size_t count = o->job != NULL ? o->job->files.count : 1;
-	struct xsp_page_source one = {w->reader, o->name != NULL ? o->name : o->paths[index]};
-	struct xsp_page_source *several = calloc(count, sizeof(*several));
-	const struct xsp_page_options page = {.sources = o->job != NULL ? several : &one,
-					      .source_count = count,
-					      .cut = o->cut,
-					      .step = o->step};
-	const struct xsp_page_output file = {.path = o->paths[index],
-					     .before = o->before != NULL ? &o->before[index] : NULL,
-					     .owner_uid = o->owner_uid,
-					     .owner_gid = o->owner_gid,
-					     .quiet = o->quiet};
+	const struct xsp_page_source one = {w->reader, o->name != NULL ? o->name : o->paths[index]};
+	const size_t several = o->job != NULL ? o->job->files.count : 0;
+	struct xsp_page_source *sources = NULL;
 	struct xsp_error err = {0};
-	int rc = several != NULL ? open_sources(w, several, &err) : -ENOMEM;
+	int rc = several > 0 ? xsp_page_sources_open(o->job->files.paths, several, &sources, &err)
+			     : 0;
 
-	if (rc == 0)
+	if (rc == 0) {
+		const struct xsp_page_options page = {.sources = several > 0 ? sources : &one,
+						      .source_count = several > 0 ? several : 1,
+						      .cut = o->cut,
+						      .step = o->step};
+		const struct xsp_page_output file = {.path = o->paths[index],
+						     .before = o->before != NULL ? &o->before[index]
+										 : NULL,
+						     .owner_uid = o->owner_uid,
+						     .owner_gid = o->owner_gid,
+						     .quiet = o->quiet};
 		rc = xsp_page_output_write(&file, &page, &err);
-	if (rc < 0) {
-		xsp_error_set(&err, rc, XSP_STATUS_FAILED, "out of memory");
-		failed(w, &err);
 	}
-	for (size_t i = 0; several != NULL && i < count; i++)
-		xsp_capture_close(several[i].reader);
-	free(several);
+	if (rc < 0)
+		failed(w, &err);
+	xsp_page_sources_close(sources, several);
 }
 
 int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outputs *o)
@@ -345,8 +337,11 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 		goto out;
 	}
 	if (open_all(&w) == 0) {
-		complete = xsp_timeline_run(w.timeline, w.sinks, w.sink_count, &err) == 0;
-		if (complete && o->job != NULL)
+		/* a page reads by itself */
+		const bool listens = w.sink_count > 0 || o->counts != NULL;
+		complete =
+			!listens || xsp_timeline_run(w.timeline, w.sinks, w.sink_count, &err) == 0;
+		if (complete && listens && o->job != NULL)
 			complete = run_others(&w, &last, &err);
 		if (w.spans >= 65536 && o->progress)
 			fputs("\r\033[K", stderr);
@@ -355,7 +350,7 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 	}
 	finish_all(&w, complete);
 	for (size_t i = 0; complete && i < o->count; i++)
-		if (is_page(o->paths[i]))
+		if (w.pages[i])
 			write_page(&w, i);
 	say_damage(&w);
 	if (complete)
@@ -363,6 +358,7 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 	if (complete && o->counts != NULL)
 		*o->counts = *xsp_timeline_counts(w.timeline);
 out:
+	free(w.pages);
 	xsp_summary_free(w.summary);
 	xsp_timeline_free(w.timeline);
 	xsp_capture_close(last);

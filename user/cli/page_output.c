@@ -10,11 +10,46 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "export/out.h"
 
 const char *xsp_format_missing(const struct xsp_export_format *format)
 {
 	return format->whole ? xsp_page_missing() : format->missing;
+}
+
+int xsp_page_sources_open(char *const *paths, size_t count, struct xsp_page_source **out,
+			  struct xsp_error *err)
+{
+	struct xsp_page_source *sources = calloc(count + 1, sizeof(*sources));
+	int rc = sources != NULL ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		sources[i].name = paths[i];
+		rc = xsp_input_open(paths[i], &(struct xsp_input_options){.keep = NULL},
+				    &sources[i].reader, err);
+	}
+	*out = sources;
+	if (rc == 0)
+		return 0;
+	xsp_page_sources_close(sources, count);
+	*out = NULL;
+	return xsp_error_set(err, rc, XSP_STATUS_FAILED, "%s", strerror(-rc));
+}
+
+void xsp_page_sources_close(struct xsp_page_source *sources, size_t count)
+{
+	for (size_t i = 0; sources != NULL && i < count; i++)
+		xsp_capture_close(sources[i].reader);
+	free(sources);
+}
+
+int xsp_page_output_check(const char *path, struct xsp_error *err)
+{
+	if (xsp_page_missing() != NULL)
+		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s", path,
+				     xsp_page_missing());
+	return xsp_export_check(path, err);
 }
 
 /* Into the new file, whose descriptor stays its own. */
@@ -52,9 +87,6 @@ int xsp_page_output_write(const struct xsp_page_output *o, const struct xsp_page
 	struct stat st;
 	struct xsp_out *out;
 
-	if (xsp_page_missing() != NULL)
-		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s",
-				     o->path, xsp_page_missing());
 	int rc = xsp_out_open(&how, &out, err);
 	if (rc < 0)
 		return rc;

@@ -9,6 +9,12 @@
 /* Why this build cannot write the format, or NULL. */
 const char *xsp_format_missing(const struct xsp_export_format *format);
 
+/* A page reads all of its captures by itself: opens them. *out is the caller's to close; NULL after an error. 0 or a negative
+ * errno. */
+int xsp_page_sources_open(char *const *paths, size_t count, struct xsp_page_source **out,
+			  struct xsp_error *err);
+void xsp_page_sources_close(struct xsp_page_source *sources, size_t count);
+
 struct xsp_page_output {
 	const char *path;
 	const struct xsp_standing *before; /* as of xsp_export_options */
@@ -16,7 +22,9 @@ struct xsp_page_output {
 	gid_t owner_gid;
 	bool quiet; /* else it is said what was written */
 };
-/* 0 or a negative errno. */
+/* Can there be a page at `path`, as it looks now? 0 or a negative errno. */
+int xsp_page_output_check(const char *path, struct xsp_error *err);
+/* Behind the check. 0 or a negative errno. */
 int xsp_page_output_write(const struct xsp_page_output *o, const struct xsp_page_options *page,
 			  struct xsp_error *err);
 

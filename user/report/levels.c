@@ -58,18 +58,13 @@ long xsp_levels_lane(struct xsp_levels *l, enum xsp_lane_kind kind)
 
 /* ---- joining ---- */
 
-static bool is_short(const struct xsp_level_cell *c, uint64_t resolution)
-{
-	/* what is several already was made of short ones */
-	return c->count > 1 || (uint64_t)(c->end_ns - c->start_ns) < resolution;
-}
-
 /* Do the two become one? `b` begins no earlier. */
 static bool joins(const struct xsp_level_cell *a, const struct xsp_level_cell *b,
 		  uint64_t resolution)
 {
-	return resolution > 0 && is_short(a, resolution) && is_short(b, resolution) &&
-	       (b->start_ns < a->end_ns || (uint64_t)(b->start_ns - a->end_ns) < resolution);
+	const int64_t end = a->end_ns > b->end_ns ? a->end_ns : b->end_ns;
+
+	return resolution > 0 && (uint64_t)(end - a->start_ns) < resolution;
 }
 
 /* The name is that which a majority votes for, by time (Boyer and Moore). */
@@ -207,7 +202,9 @@ int xsp_levels_span(struct xsp_levels *l, size_t lane, int64_t start_ns, int64_t
 
 	/* even what takes no time has a voice */
 	cell.votes = (uint64_t)(cell.end_ns - cell.start_ns) + 1;
-	if (last != NULL && start_ns >= last->start_ns && joins(last, &cell, l->resolution)) {
+	/* late ones wait until all are in order: between two of them others may lie */
+	if (last != NULL && !to->unordered && start_ns >= last->start_ns &&
+	    joins(last, &cell, l->resolution)) {
 		add(last, &cell);
 		return 0;
 	}

@@ -2,9 +2,8 @@
 /*
  * levels.h - what happened in lanes, however much that was, in a bounded number of cells.
  *
- * A span is a cell until there are too many. Then short neighbours become one cell: those that are shorter than the
- * resolution, with gaps shorter than that, and the resolution doubles until there is room again. Spans may come in any
- * order. Of a counter the least, the greatest and the last value of each piece of the resolution's length are kept.
+ * A span is a cell until there are too many. Then neighbours become one cell where they all lie within less than the
+ * resolution, which doubles until there is room again. Spans may come in any order. Of a counter the least, the greatest and the last value of each piece of the resolution's length are kept.
  */
 #ifndef XSP_REPORT_LEVELS_H
 #define XSP_REPORT_LEVELS_H

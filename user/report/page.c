@@ -19,7 +19,6 @@
 #define VERSION 1
 #define CELLS 1000000U
 #define TOP 1000U /* rows of a report's table */
-#define NOTE 256
 #define THRESHOLD 0.05 /* of a comparison */
 
 struct page {
@@ -269,11 +268,7 @@ static const char *title_of(const struct xsp_page_options *o)
 static int put_page(struct page *p, FILE *f)
 {
 	struct xsp_json_writer j = {.f = f};
-	char tracks[NOTE], trees[NOTE];
-	const char *const notes[] = {tracks, trees};
 
-	xsp_tracks_note(p->tracks, tracks, sizeof(tracks));
-	xsp_trees_note(p->trees, trees, sizeof(trees));
 	xsp_json_begin(&j, NULL, '{');
 	xsp_json_number(&j, "version", VERSION);
 	xsp_json_text(&j, "tool", "xsptrace " XSP_VERSION);
@@ -288,9 +283,8 @@ static int put_page(struct page *p, FILE *f)
 	if (p->o->served)
 		xsp_json_bool(&j, "server", true);
 	xsp_json_begin(&j, "notes", '[');
-	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
-		if (notes[i][0] != '\0')
-			xsp_json_text(&j, NULL, notes[i]);
+	xsp_tracks_notes(p->tracks, &j);
+	xsp_trees_notes(p->trees, &j);
 	xsp_json_end(&j, '[');
 	xsp_json_end(&j, '{');
 	return j.failed ? -ENOMEM : 0;

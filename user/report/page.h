@@ -32,8 +32,8 @@
  *             streams may have several where they overlap.
  *             LANE {"levels":[LEVEL...]}, finest first. LEVEL {"resolution_ns":N, "cells":N, "start":at (f64 each),
  *             "duration":at (f64), "name":at (u32, index of "names"), "count":at (u32)}. Cells are in order and do not overlap.
- *             `count` 1: the span as it was. More: so many spans, each shorter than the level's resolution and with gaps
- *             shorter than it, told as one cell from the first's beginning to the last's end; its name is that with the most
+ *             `count` 1: the span as it was, however long. More: so many spans, which all lie within less than the level's
+ *             resolution, told as one cell from the first's beginning to the last's end; its name is that with the most
  *             time, where one has more than half of it. Level 0 with resolution 0 has every span as it was. Further levels
  *             are each 4 times as coarse, or 16 times ...: one that would have more than half of the cells is left out,
  *             and so are all where there are few.

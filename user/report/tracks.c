@@ -2,6 +2,7 @@
 #include "report/tracks.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 #include "base/grow.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "catalog/wait_reasons.h"
 #include "export/facts.h"
 #include "export/memory_track.h"
 #include "export/out.h"
@@ -63,6 +63,7 @@ struct xsp_tracks {
 	/* of all */
 	int64_t from_ns, to_ns;
 	uint64_t no_numbers; /* values that are none */
+	uint64_t unseen_calls;
 };
 
 static const struct xsp_export_format listening;
@@ -351,8 +352,16 @@ static int take_value(struct xsp_export *x, const struct xsp_value *v)
 			   v->time_ns, v->value);
 }
 
+/* The others are spans. */
+static int take_call(struct xsp_export *x, const struct xsp_gpu_call *call)
+{
+	((struct xsp_tracks *)x->state)->unseen_calls += call->span == NULL;
+	return 0;
+}
+
 static const struct xsp_export_format listening = {
 	.span = take_span,
+	.call = take_call,
 	.gpu = take_activity,
 	.memory = take_memory,
 	.process_memory = take_process_memory,
@@ -663,15 +672,31 @@ int xsp_tracks_write(struct xsp_tracks *t, FILE *f)
 	return rc;
 }
 
-void xsp_tracks_note(const struct xsp_tracks *t, char *out, size_t size)
+void xsp_tracks_notes(const struct xsp_tracks *t, struct xsp_json_writer *j)
 {
 	const uint64_t resolution = xsp_levels_resolution(t->levels);
-	char text[XSP_UNITS_SIZE];
+	char time[XSP_UNITS_SIZE], text[256];
+	const struct {
+		uint64_t count;
+		const char *what;
+	} left_out[] = {
+		{t->unseen_calls, "calls of CUDA that no probe saw, and only CUPTI"},
+		{t->no_numbers, "values that are no numbers"},
+		{t->texts.left_out, "names: too many for one page"},
+	};
 
-	*out = '\0';
-	if (resolution > 0)
-		snprintf(out, size,
-			 "The timeline has too many spans for one page: those shorter than %s are "
-			 "shown together with their neighbours.",
-			 xsp_format_ns(text, resolution));
+	if (resolution > 0) {
+		snprintf(text, sizeof(text),
+			 "The timeline has more than fits on a page: spans of the same %s are "
+			 "shown as one where they are short.",
+			 xsp_format_ns(time, resolution));
+		xsp_json_text(j, NULL, text);
+	}
+	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
+		if (left_out[i].count == 0)
+			continue;
+		snprintf(text, sizeof(text), "The timeline does not have %" PRIu64 " %s.",
+			 left_out[i].count, left_out[i].what);
+		xsp_json_text(j, NULL, text);
+	}
 }

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/json_writer.h"
 #include "export/export.h"
 
 struct xsp_tracks;
@@ -22,7 +23,7 @@ int xsp_tracks_end(struct xsp_tracks *t);
 
 /* Behind the last one, once. 0 or a negative errno; errors of `f` are its own. */
 int xsp_tracks_write(struct xsp_tracks *t, FILE *f);
-/* What the block does not show as it was, for people; "": nothing. */
-void xsp_tracks_note(const struct xsp_tracks *t, char *out, size_t size);
+/* Behind it: what the block does not show, or not as it was; a text each, in an array. */
+void xsp_tracks_notes(const struct xsp_tracks *t, struct xsp_json_writer *j);
 
 #endif

@@ -308,10 +308,13 @@ static int show(struct writing *w, uint32_t parent, const char *name, enum kind 
 	return 0;
 }
 
+/* On both sides, of which one may have nothing at all. */
 static bool is_small(const struct xsp_merged_stacks *tree, const struct xsp_merged_node *n)
 {
-	return n->total[0] < tree->nodes[0].total[0] / SMALL + (tree->nodes[0].total[0] == 0) &&
-	       n->total[1] < tree->nodes[0].total[1] / SMALL + (tree->nodes[0].total[1] == 0);
+	const uint64_t *all = tree->nodes[0].total;
+
+	return all[0] + all[1] > 0 && n->total[0] <= all[0] / SMALL &&
+	       n->total[1] <= all[1] / SMALL;
 }
 
 /* Those children of one node that are small, as one. */
@@ -445,13 +448,25 @@ int xsp_trees_write(struct xsp_trees *t, const uint64_t units[2], FILE *f)
 	return rc == 0 && j.failed ? -ENOMEM : rc;
 }
 
-void xsp_trees_note(const struct xsp_trees *t, char *out, size_t size)
+void xsp_trees_notes(const struct xsp_trees *t, struct xsp_json_writer *j)
 {
-	*out = '\0';
-	if (t->small > 0)
-		snprintf(out, size,
-			 "In flame graph and sunburst %" PRIu64
-			 " branches of less than 1/%u of the "
-			 "whole are shown together, as (small).",
+	char text[256];
+	uint64_t merged = 0;
+
+	for (size_t i = 0; i < TREES; i++)
+		merged += t->trees[i].merged;
+	if (t->small > 0) {
+		snprintf(text, sizeof(text),
+			 "In flame graph and sunburst %" PRIu64 " branches of less than 1/%u of "
+			 "the whole are shown together, as (small).",
 			 t->small, SMALL);
+		xsp_json_text(j, NULL, text);
+	}
+	if (merged > 0) {
+		snprintf(text, sizeof(text),
+			 "The tree of stacks was full: %" PRIu64 " calls are in a frame further "
+			 "out than their own.",
+			 merged);
+		xsp_json_text(j, NULL, text);
+	}
 }

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/json_writer.h"
 #include "export/export.h"
 
 struct xsp_trees;
@@ -24,7 +25,7 @@ int xsp_trees_end(struct xsp_trees *t, unsigned side);
 /* Behind the last one, once. `units`: steps (or time) of the two sides: the one before is made as long as the other;
  * 0: not known. 0 or -ENOMEM; errors of `f` are its own. */
 int xsp_trees_write(struct xsp_trees *t, const uint64_t units[2], FILE *f);
-/* What the block does not show as it was, for people; "": nothing. */
-void xsp_trees_note(const struct xsp_trees *t, char *out, size_t size);
+/* Behind it: what the block does not show as it was; a text each, in an array. */
+void xsp_trees_notes(const struct xsp_trees *t, struct xsp_json_writer *j);
 
 #endif

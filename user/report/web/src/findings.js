@@ -59,7 +59,7 @@ export function findingCard(finding, place, {timeline, selected, find = []} = {}
           ),
         ),
       ),
-    h('p', {class: 'advice'}, printable(finding.advice)),
+    finding.advice && h('p', {}, printable(finding.advice)),
     labelled('Uncertain', finding.uncertain),
     h(
       'footer',

@@ -21,13 +21,17 @@ const drawing = {
   height: (view) => view.tree.rows.length * ROW,
 
   controls: (view, choice) =>
-    [['Flame', false], ['Icicle', true]].map(([title, icicle]) =>
+    [
+      ['Flame', false],
+      ['Icicle', true],
+    ].map(([title, icicle]) =>
       choice(title, !!view.icicle === icicle, () => {
         view.icicle = icicle;
         view.fillControls();
         drawing.reveal(view, view.focus);
         view.surface.request();
-      })),
+      }),
+    ),
 
   keys: (view) => ({
     [view.icicle ? 'ArrowDown' : 'ArrowUp']: 'child',
@@ -52,13 +56,26 @@ const drawing = {
     rows.begin(pixels, seen.length, view.ground);
     const wide = seen.map(({cells}, i) =>
       paintLane(rows.row(i), cells, {
-        ...range, origin: range.from, perPixel, palette: view.pixels, ground: view.ground, labelled: LABELLED * scale,
-      }).map((place) => ({...place, index: cells.name[place.index]})));
+        ...range,
+        origin: range.from,
+        perPixel,
+        palette: view.pixels,
+        ground: view.ground,
+        labelled: LABELLED * scale,
+      }).map((place) => ({...place, index: cells.name[place.index]})),
+    );
     rows.end(seen.length);
     for (const [i, {y, depth}] of seen.entries()) {
       context.globalAlpha = depth < range.depth ? 0.6 : 1; // what is outside of the zoom
       rows.draw(context, i, 0, y, width, ROW - 1);
-      drawLabels(context, view.ruler, wide[i], {scale, x: 0, y, height: ROW - 1, text: (node) => view.nameOf(node), ink: (node) => view.ink(node)});
+      drawLabels(context, view.ruler, wide[i], {
+        scale,
+        x: 0,
+        y,
+        height: ROW - 1,
+        text: (node) => view.nameOf(node),
+        ink: (node) => view.ink(node),
+      });
     }
     context.globalAlpha = 1;
     if (document.activeElement === view.canvas && view.reached >= 0) drawing.outline(context, view, width);
@@ -67,16 +84,26 @@ const drawing = {
   outline(context, view, width) {
     const {tree, range, reached, scroll} = view;
     const xOf = (value) => ((value - range.from) / (range.to - range.from)) * width;
-    const [left, right] = [Math.max(1, xOf(tree.start[reached])), Math.min(width - 1, xOf(tree.end(reached)))];
+    const [left, right] = [
+      Math.max(1, xOf(tree.start[reached])),
+      Math.min(width - 1, xOf(tree.end(reached))),
+    ];
     context.strokeStyle = color('--text');
     context.lineWidth = 2;
-    context.strokeRect(left, rowTop(view, tree.depth[reached]) - scroll.scrollTop, Math.max(right - left, 2), ROW - 1);
+    context.strokeRect(
+      left,
+      rowTop(view, tree.depth[reached]) - scroll.scrollTop,
+      Math.max(right - left, 2),
+      ROW - 1,
+    );
   },
 
   hit(view, x, y) {
     const {tree, range, scroll, surface} = view;
     const fromTop = y + scroll.scrollTop;
-    const depth = view.icicle ? Math.floor(fromTop / ROW) : Math.floor((rowTop(view, 0) + ROW - fromTop) / ROW);
+    const depth = view.icicle
+      ? Math.floor(fromTop / ROW)
+      : Math.floor((rowTop(view, 0) + ROW - fromTop) / ROW);
     const cells = tree.rows[depth];
     if (!cells) return -1;
     const perPixel = (range.to - range.from) / surface.width;

@@ -67,3 +67,7 @@ export function format(value, unit) {
   if (typeof value === 'string') return value;
   return (BY_UNIT[unit] ?? BY_UNIT.number)(value);
 }
+
+/** A title of the report as a heading: with a capital, where it begins with a word and not with a name. */
+export const heading = (title) =>
+  /^[a-z]+(?=[\s;,]|$)/.test(title) ? title[0].toUpperCase() + title.slice(1) : title;

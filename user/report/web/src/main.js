@@ -19,11 +19,11 @@ function losses(report) {
     .join(', ');
 }
 
-function head(data, place, search) {
+function head(data, place, search, tabs) {
   const {page} = data;
   const lost = losses(data.report);
   const facts = page.captures.map((c) =>
-    [c.name !== page.title && c.name, c.host, c.start, format(c.duration_ns, 'ns')]
+    [page.captures.length > 1 && c.name, c.host, c.start, format(c.duration_ns, 'ns')]
       .filter(Boolean)
       .join(' · '),
   );
@@ -56,7 +56,7 @@ function head(data, place, search) {
     theme,
     h(
       'button',
-      {class: 'icon', title: 'keys and help (?)', 'aria-label': 'help', onclick: () => openHelp(TABS)},
+      {class: 'icon', title: 'keys and help (?)', 'aria-label': 'help', onclick: () => openHelp(tabs)},
       '?',
     ),
   );
@@ -200,7 +200,7 @@ async function start() {
     const search = searchBox(place);
     const views = tabbed(tabs, data, place);
     document.title = `${printable(data.page.title)} - xsptrace`;
-    app.replaceChildren(head(data, place, search), views.row, h('main', {}, ...views.panels));
+    app.replaceChildren(head(data, place, search, tabs), views.row, h('main', {}, ...views.panels));
     listenForKeys(tabs, place, search);
     await views.show();
   } catch (error) {

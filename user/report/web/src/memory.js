@@ -113,14 +113,16 @@ function chartCard(series, head, place) {
     ),
   );
   let chart;
+  let width = 0;
   const zoom = ({from, to}) => chart?.setScale('x', {min: from ?? head.from_ns, max: to ?? head.to_ns});
   const draw = () => {
-    if (canvas.clientWidth === 0) return; // hidden
+    width = canvas.clientWidth;
+    if (width === 0) return; // hidden
     chart?.destroy();
     chart = makeChart(canvas, series.slice(0, SERIES), place);
     zoom(place.state);
   };
-  new ResizeObserver(draw).observe(canvas);
+  new ResizeObserver(() => canvas.clientWidth !== width && draw()).observe(canvas);
   document.addEventListener('themechange', draw);
   return {element: card, update: zoom};
 }

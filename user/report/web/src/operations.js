@@ -103,11 +103,10 @@ export default {
       element.append(h('div', {class: 'beside'}, top, side), all.element);
       updates.push(all.update);
     }
-    for (const key of ['samples']) {
-      if (!sections[key] || isEmpty(sections[key])) continue;
-      const part = makeSection(key, sections[key], place, {timeline: data.has('timeline')});
-      element.append(part.element);
-      updates.push(part.update);
+    if (sections.samples && !isEmpty(sections.samples)) {
+      const samples = makeSection('samples', sections.samples, place);
+      element.append(samples.element);
+      updates.push(samples.update);
     }
     return {update: (state) => updates.forEach((update) => update(state))};
   },

@@ -112,10 +112,15 @@ export default {
         ...stacked(rowsOf('streams'), STREAM_PARTS, name, 'streams'),
       );
     }
+    const shownAbove = rowsOf('kernels').length > 0 ? ['kernels'] : []; // the GPU's own table of them has more
     const parts = ['gpu', 'cuda']
       .filter((key) => sections[key] && !isEmpty(sections[key]))
       .map((key) =>
-        makeSection(key, sections[key], place, {timeline, title: key !== 'gpu', leaveOut: ['use']}),
+        makeSection(key, sections[key], place, {
+          timeline,
+          title: key !== 'gpu',
+          leaveOut: key === 'gpu' ? ['use'] : shownAbove,
+        }),
       );
     element.append(...parts.map((part) => part.element));
     return {update: (state) => parts.forEach((part) => part.update(state))};

@@ -57,7 +57,7 @@ function findingsCard(findings, place) {
             placeLink(
               place,
               {tab: 'bottlenecks', sel: findingId(finding), q: ''},
-              {title: printable(finding.advice)},
+              {title: finding.advice && printable(finding.advice)},
               printable(finding.title),
             ),
           ),

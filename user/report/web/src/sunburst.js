@@ -65,7 +65,13 @@ function drawRing(context, view, level, {ring, inner}) {
   if (!cells) return;
   const turn = TURN / (range.to - range.from || 1);
   const [innerRadius, outerRadius] = [inner(level), inner(level) + ring - 1];
-  const shape = arc().innerRadius(innerRadius).outerRadius(outerRadius).padAngle(1 / outerRadius).padRadius(outerRadius).cornerRadius(2).context(context);
+  const shape = arc()
+    .innerRadius(innerRadius)
+    .outerRadius(outerRadius)
+    .padAngle(1 / outerRadius)
+    .padRadius(outerRadius)
+    .cornerRadius(2)
+    .context(context);
   const fill = (style, startAngle, endAngle) => {
     context.fillStyle = style;
     context.beginPath();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A table of a report: sorted by its columns, filtered by the search.
 import {h, printable} from './dom.js';
-import {format, formatCount} from './format.js';
+import {format, formatCount, heading} from './format.js';
 import {virtualRows} from './rows.js';
 
 /**
@@ -32,11 +32,12 @@ export function sortRows(rows, {key, down}) {
   });
 }
 
-/** Rows with the query in one of their texts. */
+/** Rows with the query in one of their texts; all, where there are no texts. */
 export function filterRows(rows, columns, query) {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return rows;
   const keys = columns.filter((column) => column.unit === 'text').map((column) => column.key);
+  if (keys.length === 0) return rows;
   return rows.filter((row) => keys.some((key) => row[key]?.toLowerCase().includes(wanted)));
 }
 
@@ -63,18 +64,11 @@ export function parseSort(sort, id) {
  * Widths in characters. The text column with the longest texts may be narrower: `least`, instead of its width.
  * @returns {{flexible: Column | undefined, least: number, each: number[]}}
  */
-function widths(columns, rows, grow) {
+function widths(columns, rows, largest, grow) {
   const sample = rows.slice(0, SAMPLE);
-  const longest = columns.map(({key, unit}) => {
-    const largest =
-      unit === 'text'
-        ? ''
-        : format(
-            rows.reduce((m, row) => Math.max(m, row[key] ?? 0), 0),
-            unit,
-          );
-    return Math.max(largest.length, ...sample.map((row) => format(row[key], unit).length));
-  });
+  const longest = columns.map(({key, unit}) =>
+    Math.max(format(largest.get(key), unit).length, ...sample.map((row) => format(row[key], unit).length)),
+  );
   const texts = columns.filter(({unit}) => unit === 'text');
   const lengthOf = (column) => longest[columns.indexOf(column)];
   const flexible = texts.reduce((a, b) => (a && lengthOf(a) >= lengthOf(b) ? a : b), undefined);
@@ -109,7 +103,9 @@ export function makeTable({id, table, place, cells = {}, bar, onRows, isSelected
   const given = givenOrder(table);
   const usual = given ?? first;
   const largest = new Map(
-    columns.map(({key}) => [key, table.rows.reduce((m, row) => Math.max(m, row[key] ?? 0), 0)]),
+    columns
+      .filter(({unit}) => unit !== 'text')
+      .map(({key}) => [key, table.rows.reduce((m, row) => Math.max(m, row[key] ?? 0), 0)]),
   );
   let rows = table.rows;
   let order = usual;
@@ -146,7 +142,7 @@ export function makeTable({id, table, place, cells = {}, bar, onRows, isSelected
   }
 
   const body = h('tbody');
-  const {flexible, least, each} = widths(columns, table.rows, grow);
+  const {flexible, least, each} = widths(columns, table.rows, largest, grow);
   const most = each.reduce((sum, w) => sum + w, 0);
   const box = h(
     'div',
@@ -184,7 +180,7 @@ export function makeTable({id, table, place, cells = {}, bar, onRows, isSelected
   const element = h(
     'div',
     {class: 'table', id: `table-${id}`},
-    h('div', {class: 'caption'}, h('h3', {}, table.title), count),
+    h('div', {class: 'caption'}, h('h3', {}, heading(table.title)), count),
     box,
   );
 

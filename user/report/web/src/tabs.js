@@ -28,4 +28,15 @@ import timeline from './timeline.js';
  */
 
 /** @type {Tab[]} */
-export const TABS = [summary, operations, timeline, flame, sunburst, modules, memory, streams, bottlenecks, compare];
+export const TABS = [
+  summary,
+  operations,
+  timeline,
+  flame,
+  sunburst,
+  modules,
+  memory,
+  streams,
+  bottlenecks,
+  compare,
+];

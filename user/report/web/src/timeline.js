@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The tab "Timeline": processes, threads, states, streams and counters over the time. What the parts do stands in timeline/;
 // here is what the reader does with them.
-import {cellAt, firstBehind, levelFor} from './canvas/lanes.js';
+import {cellAt, firstBehind, firstFrom, levelFor} from './canvas/lanes.js';
 import {Sheet, Surface} from './canvas/surface.js';
 import {Ruler} from './canvas/text.js';
 import {Tip} from './canvas/tip.js';
 import {h, printable} from './dom.js';
 import {format, formatCount, formatNs} from './format.js';
 import {Finer} from './timeline/finer.js';
+import {GlidingView} from './timeline/glide.js';
+import {KEYS, listen} from './timeline/input.js';
+import {makeLabel} from './timeline/labels.js';
 import {countMatches, matching, nextMatch, ownTimes} from './timeline/measure.js';
-import {HEIGHT, Names, group, layOut, readTracks, trackKey} from './timeline/model.js';
+import {Names, group, layOut, readTracks, trackKey} from './timeline/model.js';
 import {showPoint, showSpan, showTimes, spanText} from './timeline/panel.js';
-import {OVERVIEW, busyShares, drawHead, drawRows, palettes, valueAt} from './timeline/paint.js';
-import {View} from './timeline/view.js';
+import {busyShares, drawHead, drawRows, palettes, valueAt} from './timeline/paint.js';
 
 const REST_MS = 250; // after which the table of what is in view is counted anew
 const REACH = 3; // pixels, within which a span is hit that is too small for the pointer
@@ -24,20 +26,7 @@ const KINDS = [
   ['gpu', 'GPU'],
 ];
 
-const KEYS = [
-  ['W S, + -, Ctrl+wheel', 'closer, further away'],
-  ['A D, ← →, drag, Shift+wheel', 'earlier, later'],
-  ['↑ ↓, wheel', 'rows'],
-  ['Shift+drag, drag on the axis', 'select an area'],
-  ['Enter', 'select the first span in view; then: zoom to it'],
-  ['← → ↑ ↓', 'with a span selected: the next one in its row, or in the row above or below'],
-  ['F', 'zoom to the selected span or area'],
-  ['0, Home', 'all of the time'],
-  ['N, Shift+N', 'the next, the previous match of the search'],
-  ['double click', 'zoom to the span'],
-];
-
-class Timeline {
+export class Timeline {
   constructor(element, data, place, block) {
     this.place = place;
     this.page = data.page;
@@ -47,7 +36,7 @@ class Timeline {
     this.tracks = readTracks(block, this.names);
     this.groups = group(this.tracks);
     this.folded = new Set(this.groups.length > MANY_PROCESSES ? this.groups.slice(1).map((g) => g.key) : []);
-    this.view = new View(block.head.from_ns, block.head.to_ns);
+    this.view = new GlidingView(block.head.from_ns, block.head.to_ns, () => this.moved());
     this.finer = new Finer(this.names, () => this.finerCame());
     this.match = null;
     this.selected = this.area = this.found = null;
@@ -65,7 +54,7 @@ class Timeline {
 
   build() {
     const button = (text, title, action) => h('button', {title, 'aria-label': title, onclick: action}, text);
-    const zoom = (factor) => () => this.glide(1 / factor, 0);
+    const zoom = (factor) => () => this.glide(factor, 0);
     this.status = h('span', {class: 'quiet tl-status'});
     this.matches = h('span', {class: 'tl-matches', hidden: true});
     this.matchText = h('span', {'aria-live': 'polite'});
@@ -88,7 +77,12 @@ class Timeline {
     this.live = h('p', {class: 'hidden-text', 'aria-live': 'polite'});
     this.details = h('section', {class: 'tl-details', 'aria-label': 'selected', tabindex: '0'});
     this.kinds = h('div', {class: 'tl-kinds', role: 'group', 'aria-label': 'of what'});
-    this.times = h('div', {class: 'tl-table', tabindex: '0', role: 'region', 'aria-label': 'what takes the time in view'});
+    this.times = h('div', {
+      class: 'tl-table',
+      tabindex: '0',
+      role: 'region',
+      'aria-label': 'what takes the time in view',
+    });
     this.element.append(
       h(
         'div',
@@ -97,7 +91,7 @@ class Timeline {
         button('−', 'further away (S)', zoom(0.5)),
         button('←', 'earlier (A)', () => this.glide(1, -0.4)),
         button('→', 'later (D)', () => this.glide(1, 0.4)),
-        button('All', 'all of the time (Home)', () => this.glideTo(this.view.low, this.view.high)),
+        button('All', 'all of the time (Home)', () => this.view.glideTo(this.view.low, this.view.high)),
         h('span', {class: 'toolbar-gap'}),
         button('Fold', 'fold all processes', () => this.fold(this.groups.map((g) => g.key))),
         button('Unfold', 'unfold everything', () => this.fold([])),
@@ -108,12 +102,21 @@ class Timeline {
       ),
       h('div', {class: 'tl-top'}, h('div', {class: 'tl-corner quiet'}), this.head),
       this.scroll,
-      h('div', {class: 'tl-foot'}, this.details, h('section', {class: 'tl-in-view', 'aria-label': 'in view'}, this.kinds, this.times)),
+      h(
+        'div',
+        {class: 'tl-foot'},
+        this.details,
+        h('section', {class: 'tl-in-view', 'aria-label': 'in view'}, this.kinds, this.times),
+      ),
       this.live,
     );
     this.headSurface = new Surface(this.head, (s) => this.drawHead(s));
-    this.surface = new Surface(this.canvas, (s) => this.drawRows(s));
-    this.listen();
+    this.surface = new Surface(
+      this.canvas,
+      (s) => this.drawRows(s),
+      () => this.lookFiner(),
+    );
+    listen(this);
     this.showNothing();
     this.fillKinds();
   }
@@ -144,36 +147,16 @@ class Timeline {
     if (keys) this.folded = new Set(keys);
     this.layout = layOut(this.groups, this.folded);
     this.content.style.height = `${this.layout.height}px`;
-    this.labels.replaceChildren(...this.layout.rows.map((row) => this.label(row)));
+    this.labels.replaceChildren(
+      ...this.layout.rows.map((row) => makeLabel(row, this.folded, (key) => this.toggle(key))),
+    );
     this.request();
   }
 
-  /** A row's name, left of it; one that can be folded is a button. */
-  label({group, block, y, height, parts}) {
-    const key = (block ?? group).key;
-    const title = printable((block ?? group).title);
-    const number = block ? block.tid : group.pid;
-    const text = [h('span', {class: 'tl-title'}, title), number !== undefined && h('span', {class: 'quiet'}, String(number))];
-    const foldable = !block || block.tracks.some((t) => t.lanes.length > 1);
-    const toggle = () => {
-      if (!this.folded.delete(key)) this.folded.add(key);
-      this.fold();
-      [...this.labels.children].find((e) => e.dataset.key === key)?.focus();
-    };
-    const label = foldable
-      ? h('button', {'aria-expanded': String(!this.folded.has(key)), onclick: toggle, title: `${title} ${number ?? ''}`}, ...text)
-      : h('div', {title: `${title} ${number ?? ''}`}, ...text);
-    label.dataset.key = key;
-    label.classList.add('tl-label', block ? 'tl-block' : 'tl-group');
-    Object.assign(label.style, {top: `${y}px`, height: `${height}px`});
-    // rows of a thread besides its first have names of their own
-    const subtitles = block?.kind === 'thread' ? parts.filter((p) => p.depth === 0 && p.track.name && p.y > y + HEIGHT.group) : [];
-    for (const part of subtitles) {
-      const sub = h('span', {class: 'tl-sub quiet'}, printable(part.track.name));
-      sub.style.top = `${part.y - y}px`;
-      label.append(sub);
-    }
-    return label;
+  toggle(key) {
+    if (!this.folded.delete(key)) this.folded.add(key);
+    this.fold();
+    [...this.labels.children].find((label) => label.dataset.key === key)?.focus();
   }
 
   /* ---- drawing ---- */
@@ -192,18 +175,37 @@ class Timeline {
   }
 
   drawHead(surface) {
-    if (this.shares?.length !== surface.width)
-      this.shares = busyShares(this.busyTracks(), this.view.low, this.view.high, surface.width);
+    if (this.shares?.length !== surface.width) this.shares = this.countBusy(surface.width);
     drawHead(surface, this);
   }
 
-  busyTracks() {
-    const spans = this.tracks.filter((t) => (t.kind === 'spans' || t.kind === 'gpu') && t.lanes.length > 0);
-    return spans.length > 0 ? spans : [];
+  /** Of spans; of a recording without them, of running threads. */
+  countBusy(columns) {
+    const spans = this.tracks.filter((t) => t.kind === 'spans' || t.kind === 'gpu');
+    if (spans.length > 0) return busyShares(spans, this.view, columns);
+    return busyShares(
+      this.tracks.filter((t) => t.kind === 'states'),
+      this.view,
+      columns,
+      this.names.list.indexOf('Running'),
+    );
   }
 
   drawRows(surface) {
-    drawRows(surface, {...this, names: this.shownNames, top: this.scroll.scrollTop, segments: (part, perPixel) => this.segments(part, perPixel)});
+    const {view, layout, palettes: colours, ruler, sheet, selected, area, shownNames: names} = this;
+    const segments = (part, perPixel) => this.segments(part, perPixel);
+    drawRows(surface, {
+      view,
+      layout,
+      palettes: colours,
+      ruler,
+      sheet,
+      selected,
+      area,
+      names,
+      segments,
+      top: this.scroll.scrollTop,
+    });
   }
 
   get perPixel() {
@@ -212,7 +214,10 @@ class Timeline {
 
   /** The cells to draw of a lane, and where: the server's where the page's are too coarse. */
   segments({track, lane, depth}, perPixel) {
-    const {view, finer: {block}} = this;
+    const {
+      view,
+      finer: {block},
+    } = this;
     const cells = levelFor(lane, perPixel);
     if (!block || cells.resolution <= perPixel || block.from >= view.to || block.to <= view.from)
       return [{cells, from: view.from, to: view.to}];
@@ -228,7 +233,8 @@ class Timeline {
   /** The finest cells of a lane around a time. */
   cellsAround({track, lane, depth}, at) {
     const {block} = this.finer;
-    const finer = block && at >= block.from && at <= block.to && block.tracks.get(trackKey(track))?.lanes[depth];
+    const finer =
+      block && at >= block.from && at <= block.to && block.tracks.get(trackKey(track))?.lanes[depth];
     return finer && finer[0].resolution < lane[0].resolution ? finer[0] : lane[0];
   }
 
@@ -238,13 +244,21 @@ class Timeline {
   moved({keepPlace = false} = {}) {
     this.request();
     this.tip.hide();
-    this.finer.look(this.view, this.page.server === true && this.coarseness() > this.perPixel);
+    this.lookFiner();
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
       if (!keepPlace) this.tellPlace();
       this.countTimes();
     }, REST_MS);
     this.tellStatus();
+  }
+
+  /** Asks the server where the page is too coarse for what is shown. */
+  lookFiner() {
+    this.finer.look(
+      this.view,
+      this.page.server === true && this.surface.width > 0 && this.coarseness() > this.perPixel,
+    );
   }
 
   tellPlace() {
@@ -257,7 +271,12 @@ class Timeline {
 
   /** The page's finest resolution where it merged anything. */
   coarseness() {
-    this.coarsest ??= Math.max(0, ...this.tracks.filter((t) => t.kind !== 'counter').flatMap((t) => t.lanes.map((lane) => lane[0].resolution)));
+    this.coarsest ??= Math.max(
+      0,
+      ...this.tracks
+        .filter((t) => t.kind !== 'counter')
+        .flatMap((t) => t.lanes.map((lane) => lane[0].resolution)),
+    );
     return this.coarsest;
   }
 
@@ -265,7 +284,10 @@ class Timeline {
     const {finer, view} = this;
     let text = '';
     if (this.coarseness() > this.perPixel) {
-      const resolution = finer.block && finer.block.from <= view.from && finer.block.to >= view.to ? finer.resolution() : this.coarseness();
+      const resolution =
+        finer.block && finer.block.from <= view.from && finer.block.to >= view.to
+          ? finer.resolution()
+          : this.coarseness();
       const merged = resolution > 0 ? `spans below ${formatNs(resolution)} are merged` : '';
       const capture = this.page.captures[0]?.name ?? 'CAPTURE';
       if (finer.problem) text = `${merged}; ${finer.problem}`;
@@ -273,8 +295,9 @@ class Timeline {
       else if (merged && this.page.server) text = merged;
       else if (merged) text = `${merged}; for every span: xsptrace view ${printable(capture)}`;
     }
-    this.status.textContent = `${formatNs(view.span)} in view${text && '; '}${text}`;
-    this.status.title = this.status.textContent;
+    const status = `${formatNs(view.span)} in view${text && '; '}${text}`;
+    if (status === this.status.textContent) return; // while it is panned
+    this.status.textContent = this.status.title = status;
   }
 
   finerCame() {
@@ -286,49 +309,15 @@ class Timeline {
     this.countTimes();
   }
 
-  /** By so many times closer, and so many widths later; softly. */
+  /** By so many times closer, at the pointer, and so many widths later. */
   glide(factor, widths) {
-    const goal = new View(this.view.low, this.view.high);
-    goal.set(this.goal?.from ?? this.view.from, this.goal?.to ?? this.view.to);
-    goal.zoom(1 / factor, this.pointerTime ?? (goal.from + goal.to) / 2);
-    goal.pan(widths * goal.span);
-    this.glideTo(goal.from, goal.to);
-  }
-
-  glideTo(from, to) {
-    const soft = !matchMedia('(prefers-reduced-motion: reduce)').matches;
-    const moving = this.goal !== undefined;
-    this.goal = {from, to};
-    if (moving) return;
-    let last = performance.now();
-    const step = (now) => {
-      if (this.goal === undefined) return;
-      const share = soft ? Math.min(1, 1 - Math.exp(-(now - last) / 45)) : 1;
-      last = now;
-      const {view, goal} = this;
-      const near = Math.abs(goal.from - view.from) + Math.abs(goal.to - view.to) < view.span * 0.002;
-      if (near || share === 1) {
-        view.set(goal.from, goal.to);
-        this.goal = undefined;
-      } else {
-        view.set(view.from + (goal.from - view.from) * share, view.to + (goal.to - view.to) * share);
-        requestAnimationFrame(step);
-      }
-      this.moved();
-    };
-    requestAnimationFrame(step);
-  }
-
-  jump(from, to) {
-    this.goal = undefined;
-    this.view.set(from, to);
-    this.moved();
+    this.view.glide(factor, widths, this.pointerTime);
   }
 
   /** So that all of it can be seen, with a margin. */
   zoomTo({from, to}) {
     const margin = (to - from) * 0.1;
-    this.glideTo(from - margin, to + margin);
+    this.view.glideTo(from - margin, to + margin);
   }
 
   /* ---- what is selected ---- */
@@ -350,13 +339,20 @@ class Timeline {
     } else {
       this.showNothing();
     }
-    this.place.go({sel: span ? `span:${this.tracks.indexOf(span.track)}.${span.depth}@${span.start}` : ''}, {replace: true});
+    this.place.go(
+      {sel: span ? `span:${this.tracks.indexOf(span.track)}.${span.depth}@${span.start}` : ''},
+      {replace: true},
+    );
     this.request();
   }
 
   showNothing() {
     this.details.replaceChildren(
-      h('p', {class: 'quiet'}, 'Click a span, or press Enter, for what is known of it. Shift and drag selects an area; the keys are behind “?”.'),
+      h(
+        'p',
+        {class: 'quiet'},
+        'Click a span, or press Enter, for what is known of it. Shift and drag selects an area; the keys are behind “?”.',
+      ),
     );
     this.live.textContent = '';
   }
@@ -371,12 +367,23 @@ class Timeline {
     const {scroll, view} = this;
     if (part.y < scroll.scrollTop || part.y + part.height > scroll.scrollTop + scroll.clientHeight)
       scroll.scrollTop = part.y - scroll.clientHeight / 3;
-    if (start + duration < view.from || start > view.to || (duration < view.span && (start < view.from || start + duration > view.to)))
-      this.glideTo(start + duration / 2 - view.span / 2, start + duration / 2 + view.span / 2);
+    if (
+      start + duration < view.from ||
+      start > view.to ||
+      (duration < view.span && (start < view.from || start + duration > view.to))
+    )
+      this.view.glideTo(start + duration / 2 - view.span / 2, start + duration / 2 + view.span / 2);
   }
 
   spanOf(part, cells, i) {
-    return {track: part.track, depth: part.depth, start: cells.start[i], duration: cells.duration[i], name: cells.name[i], count: cells.count[i]};
+    return {
+      track: part.track,
+      depth: part.depth,
+      start: cells.start[i],
+      duration: cells.duration[i],
+      name: cells.name[i],
+      count: cells.count[i],
+    };
   }
 
   zoomToSelected() {
@@ -392,22 +399,26 @@ class Timeline {
       if (part.y < scrollTop || part.y > scrollTop + clientHeight || part.track.kind === 'counter') continue;
       const cells = this.cellsAround(part, this.view.from);
       const i = firstBehind(cells, this.view.from);
-      if (i < cells.start.length && cells.start[i] < this.view.to) return this.select(this.spanOf(part, cells, i), {reveal: true});
+      if (i < cells.start.length && cells.start[i] < this.view.to)
+        return this.select(this.spanOf(part, cells, i), {reveal: true});
     }
     return undefined;
   }
 
   selectBeside(step) {
-    const part = this.partOf(this.selected.track, this.selected.depth);
-    const {start, duration} = this.selected;
+    const {track, depth, start, duration} = this.selected;
+    const part = {track, depth, lane: track.lanes[depth]};
     const cells = this.cellsAround(part, start);
-    const i = step > 0 ? firstBehind(cells, start + duration) : firstBehind(cells, start) - 1;
+    let i = firstFrom(cells.start, step > 0 ? start + duration : start);
+    if (step < 0 || cells.start[i] === start) i += step; // one without duration is behind itself
     if (i >= 0 && i < cells.start.length) this.select(this.spanOf(part, cells, i), {reveal: true});
   }
 
   /** The row above or below that has something at this time, or else near it. */
   selectAcross(step) {
-    const parts = this.layout.rows.flatMap((row) => row.parts).filter((p) => p.track.kind !== 'counter' && p.lane[0].start.length > 0);
+    const parts = this.layout.rows
+      .flatMap((row) => row.parts)
+      .filter((p) => p.track.kind !== 'counter' && p.lane[0].start.length > 0);
     const {track, depth, start, duration} = this.selected;
     const next = parts[parts.findIndex((p) => p.track === track && p.depth === depth) + step];
     if (!next) return;
@@ -424,23 +435,40 @@ class Timeline {
     this.request();
   }
 
+  /** "TRACK.DEPTH" of what the area touches. */
+  touched({top, bottom}) {
+    const parts = this.layout.rows
+      .flatMap((row) => row.parts)
+      .filter((p) => p.y < bottom && p.y + p.height > top);
+    return new Set(parts.map((p) => `${this.tracks.indexOf(p.track)}.${p.depth}`));
+  }
+
   /** The table of what takes the time: in the area, else in view. */
   countTimes() {
-    const {area, view} = this;
+    const {
+      area,
+      view,
+      finer: {block},
+      kind,
+    } = this;
     const {from, to} = area ?? view;
-    const chosen = area && new Set(this.layout.rows.flatMap((r) => r.parts).filter((p) => p.y < area.bottom && p.y + p.height > area.top).map((p) => `${this.tracks.indexOf(p.track)}.${p.depth}`));
-    const finer = this.finer.block && this.finer.block.from <= from && this.finer.block.to >= to ? this.finer.block.tracks : null;
-    const lanes = this.tracks.flatMap((track, t) => {
-      if (track.kind !== this.kind) return [];
-      const all = finer?.get(trackKey(track))?.lanes ?? track.lanes;
-      return all
-        .map((lane, depth) => ({cells: lane[0], inner: track.kind === 'spans' ? all[depth + 1]?.[0] ?? null : null, depth}))
-        .filter(({depth}) => !chosen || chosen.has(`${t}.${depth}`));
-    });
-    const what = KINDS.find(([kind]) => kind === this.kind)?.[1] ?? 'Nothing';
+    const chosen = area && this.touched(area);
+    const finer = block && block.from <= from && block.to >= to ? block.tracks : null;
+    const lanesOf = (track, t) => {
+      const lanes = finer?.get(trackKey(track))?.lanes ?? track.lanes;
+      return lanes
+        .map(([cells], depth) => ({cells, inner: (kind === 'spans' && lanes[depth + 1]?.[0]) || null}))
+        .filter((_, depth) => !chosen || chosen.has(`${t}.${depth}`));
+    };
+    const what = KINDS.find(([key]) => key === kind)?.[1] ?? 'Nothing';
     showTimes(this.times, {
       caption: `${what} in ${area ? 'the selected area' : 'view'}: ${formatNs(to - from)}${area ? `, ${formatCount(chosen.size)} rows` : ''}`,
-      rows: ownTimes(lanes, from, to, this.names.list.length),
+      rows: ownTimes(
+        this.tracks.flatMap((track, t) => (track.kind === kind ? lanesOf(track, t) : [])),
+        from,
+        to,
+        this.names.list.length,
+      ),
       names: this.shownNames,
       find: (name) => this.place.go({q: this.names.list[name]}),
     });
@@ -469,16 +497,29 @@ class Timeline {
 
   tellMatches() {
     const lanes = this.searchedLanes();
-    const {all, upTo} = countMatches(lanes.map(({lane}) => lane[0]), this.match, this.found);
-    this.matchText.textContent = all === 0 ? 'no match' : `${this.found ? `${formatCount(upTo)}/` : ''}${formatCount(all)}`;
-    this.matchText.title = this.coarseness() > 0 ? 'spans that are merged in this page are found by the name with the most time among them' : '';
+    const {all, upTo} = countMatches(
+      lanes.map(({lane}) => lane[0]),
+      this.match,
+      this.found,
+    );
+    this.matchText.textContent =
+      all === 0 ? 'no match' : `${this.found ? `${formatCount(upTo)}/` : ''}${formatCount(all)}`;
+    this.matchText.title =
+      this.coarseness() > 0
+        ? 'spans that are merged in this page are found by the name with the most time among them'
+        : '';
   }
 
   nextMatch(direction) {
     if (!this.match) return;
     const lanes = this.searchedLanes();
     const from = this.found ?? {start: direction > 0 ? this.view.from : this.view.to, order: -direction};
-    const next = nextMatch(lanes.map(({lane}) => lane[0]), this.match, from, direction);
+    const next = nextMatch(
+      lanes.map(({lane}) => lane[0]),
+      this.match,
+      from,
+      direction,
+    );
     if (!next) return;
     this.found = next;
     const part = lanes[next.order];
@@ -486,7 +527,7 @@ class Timeline {
     this.tellMatches();
   }
 
-  /* ---- pointer and keys ---- */
+  /* ---- what is at a place of the screen ---- */
 
   timeAt(x) {
     return this.view.from + (x / this.surface.width) * this.view.span;
@@ -494,7 +535,9 @@ class Timeline {
 
   partAt(y) {
     const at = y + this.scroll.scrollTop;
-    return this.layout.rows.find((r) => at >= r.y && at < r.y + r.height)?.parts.find((p) => at >= p.y && at < p.y + p.height);
+    return this.layout.rows
+      .find((r) => at >= r.y && at < r.y + r.height)
+      ?.parts.find((p) => at >= p.y && at < p.y + p.height);
   }
 
   /** What is drawn there: {part, span} or {part, value}. */
@@ -513,189 +556,25 @@ class Timeline {
     if (!hit || (!hit.span && hit.value === undefined)) return this.tip.hide();
     const {track} = hit.part;
     const where = [track.process, track.thread || track.name].filter(Boolean).map(printable).join(' · ');
-    if (!hit.span) return this.tip.show(event, [format(hit.value, track.unit ?? 'number'), printable(track.name)], where);
+    if (!hit.span)
+      return this.tip.show(event, [format(hit.value, track.unit ?? 'number'), printable(track.name)], where);
     const {duration, name, count} = hit.span;
-    return this.tip.show(event, [formatNs(duration), this.shownNames[name]], count > 1 ? `${formatCount(count)} spans merged, zoom in · ${where}` : where);
+    return this.tip.show(
+      event,
+      [formatNs(duration), this.shownNames[name]],
+      count > 1 ? `${formatCount(count)} spans merged, zoom in · ${where}` : where,
+    );
   }
 
-  listen() {
-    const {canvas, head} = this;
-    canvas.addEventListener('pointerdown', (e) => this.dragRows(e));
-    canvas.addEventListener('pointermove', (e) => {
-      this.pointerTime = this.timeAt(e.offsetX);
-      if (!this.dragging) this.showTip(e);
-    });
-    canvas.addEventListener('pointerleave', () => {
-      this.pointerTime = undefined;
-      this.tip.hide();
-    });
-    canvas.addEventListener('dblclick', () => this.zoomToSelected());
-    head.addEventListener('pointerdown', (e) => (e.offsetY < OVERVIEW ? this.dragOverview(e) : this.dragAxis(e)));
-    head.addEventListener('wheel', (e) => this.wheelHead(e), {passive: false});
-    this.scroll.addEventListener('wheel', (e) => this.wheelRows(e), {passive: false});
-    document.addEventListener('keydown', (e) => {
-      const here = this.element.contains(e.target) || e.target === document.body;
-      const writing = /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName);
-      if (this.element.hidden || !here || writing || e.ctrlKey || e.metaKey || e.altKey || document.querySelector('dialog[open]')) return;
-      if (!this.key(e)) return;
-      e.preventDefault();
-      e.stopImmediatePropagation();
-    }, {capture: true});
-  }
-
-  /** Follows the pointer until it is let go; `done` says whether it was moved at all. */
-  drag(event, move, done = () => {}) {
-    if (event.button !== 0) return;
-    const {target, clientX, clientY} = event;
-    target.setPointerCapture(event.pointerId);
-    let moved = false;
-    this.goal = undefined;
-    const onMove = (e) => {
-      const [dx, dy] = [e.clientX - clientX, e.clientY - clientY];
-      moved ||= Math.abs(dx) + Math.abs(dy) > 3;
-      if (!moved) return;
-      this.dragging = true;
-      this.tip.hide();
-      move(dx, dy, e);
-    };
-    const onUp = (e) => {
-      this.dragging = false;
-      target.removeEventListener('pointermove', onMove);
-      for (const end of ['pointerup', 'pointercancel']) target.removeEventListener(end, onUp);
-      done(moved, e);
-    };
-    target.addEventListener('pointermove', onMove);
-    for (const end of ['pointerup', 'pointercancel']) target.addEventListener(end, onUp);
-  }
-
-  dragRows(event) {
-    const {scroll, view} = this;
-    const {from, to} = view;
-    const top = scroll.scrollTop;
-    const at = this.timeAt(event.offsetX);
-    const y = event.offsetY + top;
-    if (event.shiftKey) {
-      this.drag(event, (dx, dy) => {
-        const [other, bottom] = [this.timeAt(event.offsetX + dx), y + dy];
-        this.area = {from: Math.max(view.low, Math.min(at, other)), to: Math.min(view.high, Math.max(at, other)), top: Math.min(y, bottom), bottom: Math.max(y, bottom)};
-        this.request();
-      }, (moved) => this.selectArea(moved ? this.area : null));
-      return;
-    }
-    this.drag(event, (dx, dy) => {
-      const ns = (dx / this.surface.width) * (to - from);
-      view.set(from - ns, to - ns);
-      scroll.scrollTop = top - dy;
-      this.moved();
-    }, (moved) => {
-      if (moved) return;
-      const hit = this.hit(event);
-      if (hit && !hit.span) this.selectPoint(hit);
-      else this.select(hit?.span ?? null);
-    });
-  }
-
-  selectPoint({part, at, value}) {
-    this.select(null);
-    const name = printable(part.track.name);
-    showPoint(this.details, part.track, at, value, name);
-    this.live.textContent = `${name}: ${format(value, part.track.unit ?? 'number')}`;
-  }
-
-  dragAxis(event) {
-    const at = this.timeAt(event.offsetX);
-    this.drag(event, (dx) => {
-      const other = this.timeAt(event.offsetX + dx);
-      this.area = {from: Math.min(at, other), to: Math.max(at, other), top: 0, bottom: this.layout.height};
-      this.request();
-    }, (moved) => this.selectArea(moved ? this.area : null));
-  }
-
-  /** The part that is shown is moved, or one of its ends; elsewhere another part is chosen. */
-  dragOverview(event) {
-    const {view} = this;
-    const {from, to, low, high} = view;
-    const ns = (pixels) => (pixels / this.headSurface.width) * (high - low);
-    const at = low + ns(event.offsetX);
-    const [left, right] = [Math.abs(at - from) < ns(6), Math.abs(at - to) < ns(6)];
-    const inside = at > from && at < to && to - from < high - low;
-    this.drag(event, (dx) => {
-      const by = ns(dx);
-      if (left && !right) view.set(Math.min(from + by, to), to);
-      else if (right) view.set(from, Math.max(to + by, from));
-      else if (inside) view.set(from + by, to + by);
-      else view.set(Math.min(at, at + by), Math.max(at, at + by));
-      this.moved();
-    }, (moved) => {
-      if (!moved && !inside) this.glideTo(at - (to - from) / 2, at + (to - from) / 2);
-    });
-  }
-
-  wheelHead(event) {
-    event.preventDefault();
-    const at = event.offsetY < OVERVIEW ? undefined : this.timeAt(event.offsetX);
-    if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.panBy(event.deltaX);
-    else this.zoomBy(event, at);
-  }
-
-  /** With Ctrl (and by pinching) closer; to the side, or with Shift, later; else rows, if there are more than fit. */
-  wheelRows(event) {
-    const {scroll} = this;
-    const inRows = event.target === this.canvas;
-    const side = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
-    event.preventDefault();
-    if (event.ctrlKey || event.metaKey) this.zoomBy(event, inRows ? this.timeAt(event.offsetX) : undefined);
-    else if (event.shiftKey || Math.abs(side) > Math.abs(event.deltaY)) this.panBy(side);
-    else if (scroll.scrollHeight > scroll.clientHeight) scroll.scrollTop += event.deltaY * (event.deltaMode === 1 ? 18 : 1);
-    else if (inRows) this.zoomBy(event, this.timeAt(event.offsetX));
-  }
-
-  zoomBy({deltaY, deltaMode}, at) {
-    this.goal = undefined;
-    this.view.zoom(Math.exp(-Math.max(-200, Math.min(200, deltaY * (deltaMode === 1 ? 18 : 1))) / 300), at);
-    this.moved();
-  }
-
-  panBy(pixels) {
-    this.goal = undefined;
-    this.view.pan((pixels / this.surface.width) * this.view.span);
-    this.moved();
-  }
-
-  /** Whether the key has a meaning here. */
-  key(event) {
-    const {selected} = this;
-    const onRows = event.target === this.canvas || event.target === document.body;
-    const letters = {
-      w: () => this.glide(1 / 1.5, 0),
-      s: () => this.glide(1.5, 0),
-      a: () => this.glide(1, -0.15),
-      d: () => this.glide(1, 0.15),
-      '+': () => this.glide(0.5, 0),
-      '=': () => this.glide(0.5, 0),
-      '-': () => this.glide(2, 0),
-      f: () => this.zoomToSelected(),
-      n: () => this.nextMatch(event.shiftKey ? -1 : 1),
-    };
-    const rows = {
-      Home: () => this.glideTo(this.view.low, this.view.high),
-      ArrowLeft: () => (selected ? this.selectBeside(-1) : this.glide(1, -0.15)),
-      ArrowRight: () => (selected ? this.selectBeside(1) : this.glide(1, 0.15)),
-      ArrowUp: () => (selected ? this.selectAcross(-1) : (this.scroll.scrollTop -= 54)),
-      ArrowDown: () => (selected ? this.selectAcross(1) : (this.scroll.scrollTop += 54)),
-      PageUp: () => (this.scroll.scrollTop -= this.scroll.clientHeight * 0.9),
-      PageDown: () => (this.scroll.scrollTop += this.scroll.clientHeight * 0.9),
-      Enter: () => (selected ? this.zoomToSelected() : this.selectFirst()),
-    };
-    const action = letters[event.key.toLowerCase()] ?? (onRows ? rows[event.key] : undefined);
-    if (event.key === 'Escape' && (selected || this.area)) {
-      if (selected) this.select(null);
-      else this.selectArea(null);
-      return true;
-    }
-    if (!action) return false;
-    action();
-    return true;
+  /** What is drawn there; nothing where nothing is. */
+  selectAt(event) {
+    const hit = this.hit(event);
+    this.select(hit?.span ?? null);
+    if (!hit || hit.span || hit.value === undefined) return;
+    const {track} = hit.part;
+    const name = printable(track.name);
+    showPoint(this.details, track, hit.at, hit.value, name);
+    this.live.textContent = `${name}: ${format(hit.value, track.unit ?? 'number')}`;
   }
 
   /* ---- the place ---- */
@@ -704,7 +583,7 @@ class Timeline {
   follow({from, to, q, sel}) {
     if (from !== this.told?.from || to !== this.told?.to) {
       this.told = {from, to};
-      this.goal = undefined;
+      this.view.stop();
       this.view.set(from ?? this.view.low, to ?? this.view.high);
       this.moved({keepPlace: true});
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A tree of the block "trees" as a table whose rows open.
 import {h, printable} from './dom.js';
-import {format, formatShare} from './format.js';
+import {format, formatShare, heading} from './format.js';
 import {virtualRows} from './rows.js';
 
 /** Rows that are open at first, about. */
@@ -27,7 +27,7 @@ function firstOpen({total, children}, rows) {
   const open = new Set([0]);
   let shown = children[0].length;
   for (const i of [...total.keys()].slice(1).sort((a, b) => total[b] - total[a] || a - b)) {
-    if (children[i].length === 0 || (!open.has(i) && shown + children[i].length > rows)) continue;
+    if (children[i].length === 0 || shown + children[i].length > rows) continue;
     open.add(i);
     shown += children[i].length;
   }
@@ -77,7 +77,7 @@ export function makeTree(tree, names, title) {
     const {node, level} = rows[i];
     const share = total[0] > 0 ? total[node] / total[0] : 0;
     const leaf = children[node].length === 0;
-    const row = h(
+    return h(
       'tr',
       {
         'aria-level': level,
@@ -100,7 +100,6 @@ export function makeTree(tree, names, title) {
       h('td', {class: 'figure'}, format(tree.self[node], tree.unit)),
       h('td', {class: 'figure'}, format(tree.count?.[node], 'count')),
     );
-    return row;
   }
   const list = virtualRows(box, body, makeRow);
 
@@ -167,11 +166,18 @@ export function makeTree(tree, names, title) {
       }
     }
     lay(false);
-    about.textContent = `${format(total[0], tree.unit)}${wanted ? `, ${rows.length > 0 ? 'what matches the search, and what is above it' : 'nothing matches the search'}` : ''}`;
+    const found =
+      rows.length > 0 ? 'what matches the search, and what is above it' : 'nothing matches the search';
+    about.textContent = format(total[0], tree.unit) + (wanted ? `, ${found}` : '');
   }
 
   const about = h('span', {class: 'quiet'});
-  const element = h('div', {class: 'table'}, h('div', {class: 'caption'}, h('h3', {}, title), about), box);
+  const element = h(
+    'div',
+    {class: 'table'},
+    h('div', {class: 'caption'}, h('h3', {}, heading(title)), about),
+    box,
+  );
   return {element, update};
 }
 

@@ -83,7 +83,7 @@ export function fakeReport({rows = 60, lost = 0} = {}) {
         0.28, [2 * S, 2.5 * S], [['idle_ns', 'ns', 'idle', 2800000000]]),
       finding('lock', 'medium', HOSTILE[0], `a lock of ${HOSTILE[1]} takes 12 % of a thread's time`, `look at ${HOSTILE[2]}`, 0.12, [3 * S, 3.1 * S],
         [['total_ns', 'ns', 'in all', 1200000000], ['holder', 'text', 'held by', HOSTILE[4]]], 'events were lost'),
-      finding('warm-up', 'low', null, 'the first 3 steps took 2.1 s longer', 'leave them out when you measure', 0.021, null, [['steps', 'count', 'steps', 3]]),
+      finding('warm-up', 'low', null, 'the first 3 steps took 2.1 s longer', null, 0.021, null, [['steps', 'count', 'steps', 3]]),
     ],
     sections: {
       recording: section('Recording', [

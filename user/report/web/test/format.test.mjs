@@ -2,7 +2,7 @@
 // Figures as the tool's text has them: the cases of tests/unit/test_summary.c, and what C's printf writes.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import {format, formatBytes, formatCount, formatNs} from '../src/format.js';
+import {format, formatBytes, formatCount, formatNs, heading} from '../src/format.js';
 
 test('times, bytes and counts are written as by the tool', () => {
   const times = [
@@ -50,4 +50,15 @@ test('each unit has its form, and what is not known is "-"', () => {
     [7, 'a unit of tomorrow', '7'],
   ];
   for (const [value, unit, text] of cases) assert.equal(format(value, unit), text);
+});
+
+test('a heading begins with a capital, unless it begins with a name', () => {
+  const cases = [
+    ['by self time; totals', 'By self time; totals'],
+    ['locks; without a holder', 'Locks; without a holder'],
+    ['torch.nn.Module', 'torch.nn.Module'],
+    ['at::mm', 'at::mm'],
+    ['CUDA calls', 'CUDA calls'],
+  ];
+  for (const [title, text] of cases) assert.equal(heading(title), text);
 });

@@ -58,6 +58,10 @@ test('columns without anything known are not shown; the order that was given is 
   assert.equal(givenOrder({columns, rows: []}), undefined);
 });
 
+test('a table without texts has nothing to search in', () => {
+  assert.equal(filterRows(rows, columns.slice(1), 'x').length, 3);
+});
+
 test('the sort of an address speaks of one table', () => {
   assert.deepEqual(parseSort('operations.operations:-self_ns', 'operations.operations'), {
     key: 'self_ns',

@@ -4,7 +4,13 @@ import {color, hueOf, isDark} from '../theme.js';
 import {oklch, pack} from './pixels.js';
 
 /** A colour of the style sheet, "--bg". */
-export const ofStyle = (name) => pack(color(name).match(/[\d.]+/g).slice(0, 3).map(Number));
+export const ofStyle = (name) =>
+  pack(
+    color(name)
+      .match(/[\d.]+/g)
+      .slice(0, 3)
+      .map(Number),
+  );
 
 /** The same as everywhere else on the page. */
 export const ofName = (name) => ofStyle(`--hue-${hueOf(name)}`);
@@ -44,11 +50,11 @@ const STATES = [
   [/^Running/, 0x2f7d31, 0x2f7d31],
   [/^Runnable/, 0xa7d37a, 0x8fbf5f],
   [/^Preempted/, 0xe3d25c, 0xcdbb45],
-  [/lock|futex/, 0xc2417c, 0xb84a7e],
-  [/disk|file|page fault/, 0xe8873a, 0xd07a35],
-  [/network|pipe/, 0x4f8fd0, 0x4a80b8],
-  [/GPU|device/, 0x8a63c9, 0x8463ba],
-  [/memory map/, 0xb5675a, 0xa3604f],
+  [/lock|futex/, 0xeab5d0, 0x70395a],
+  [/disk|file|page fault/, 0xf0a35f, 0x9c5a24],
+  [/network|pipe/, 0x9cc3ee, 0x33608f],
+  [/GPU|device/, 0xc3aaf0, 0x63499a],
+  [/memory map/, 0xe2b0a3, 0x7d473a],
   [/child|signal|stopped/, 0xa89f93, 0x6d675e],
   [/poll|sleep/, 0xd5dae1, 0x343c47],
   [/(?:)/, 0xbcc4ce, 0x4a5360],

@@ -5,7 +5,8 @@ import {pack, unpack} from './pixels.js';
 
 /** The first cell that ends behind `at`. */
 export function firstBehind(cells, at) {
-  let low = 0, high = cells.start.length;
+  let low = 0,
+    high = cells.start.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (cells.start[middle] + cells.duration[middle] > at) high = middle;
@@ -16,7 +17,8 @@ export function firstBehind(cells, at) {
 
 /** The first cell that begins at `at` or later. */
 export function firstFrom(start, at) {
-  let low = 0, high = start.length;
+  let low = 0,
+    high = start.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (start[middle] >= at) high = middle;
@@ -39,13 +41,14 @@ export function levelFor(levels, perPixel) {
 export function cellAt(cells, at, reach) {
   let best = -1;
   for (let i = firstBehind(cells, at - reach); i < cells.start.length && cells.start[i] <= at + reach; i++) {
-    if (cells.start[i] <= at && cells.start[i] + cells.duration[i] > at && cells.duration[i] >= reach) return i;
+    if (cells.start[i] <= at && cells.start[i] + cells.duration[i] > at && cells.duration[i] >= reach)
+      return i;
     if (best < 0 || cells.duration[i] > cells.duration[best]) best = i;
   }
   return best;
 }
 
-const LEAST = 0.35; // so much of its colour has a column in which there is anything at all
+const LEAST = 0.55; // so much of its colour has a column in which there is anything at all
 const STRIPES = 4;
 
 /**

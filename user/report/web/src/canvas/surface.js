@@ -2,9 +2,13 @@
 // A canvas that has as many pixels as the screen, drawn at most once a frame.
 
 export class Surface {
-  /** @param {HTMLCanvasElement} canvas @param {(surface: Surface) => void} draw in CSS pixels, `width` by `height` */
-  constructor(canvas, draw) {
+  /**
+   * @param {HTMLCanvasElement} canvas @param {(surface: Surface) => void} draw in CSS pixels, `width` by `height`
+   * @param {() => void} [resized] has its size, for the first time or anew
+   */
+  constructor(canvas, draw, resized = () => {}) {
     this.canvas = canvas;
+    this.resized = resized;
     this.context = canvas.getContext('2d', {alpha: false});
     this.draw = draw;
     this.width = this.height = 0;
@@ -20,6 +24,7 @@ export class Surface {
     [this.width, this.height] = [clientWidth, clientHeight];
     this.canvas.width = Math.round(clientWidth * this.scale);
     this.canvas.height = Math.round(clientHeight * this.scale);
+    this.resized();
     this.now();
   }
 

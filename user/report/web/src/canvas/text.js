@@ -7,7 +7,9 @@ export class Ruler {
     this.font = font;
     this.context = document.createElement('canvas').getContext('2d');
     this.context.font = font;
-    this.ascii = Float32Array.from({length: 128}, (_, c) => (c < 32 ? 0 : this.context.measureText(String.fromCharCode(c)).width));
+    this.ascii = Float32Array.from({length: 128}, (_, c) =>
+      c < 32 ? 0 : this.context.measureText(String.fromCharCode(c)).width,
+    );
     this.others = new Map();
   }
 
@@ -25,7 +27,7 @@ export class Ruler {
     let width = this.others.get(text);
     if (width === undefined) {
       if (this.others.size > 20000) this.others.clear();
-      this.others.set(text, width = this.context.measureText(text).width);
+      this.others.set(text, (width = this.context.measureText(text).width));
     }
     return width;
   }
@@ -44,7 +46,8 @@ const LEAST = 4; // characters, with fewer a name says nothing
 export function cutMiddle(text, room, measure) {
   const all = text.length > 400 ? [...text.slice(0, 200), ...text.slice(-200)] : [...text];
   let [low, high] = [0, all.length - 1]; // how many characters are kept
-  const cut = (kept) => all.slice(0, Math.ceil(kept / 2)).join('') + '…' + all.slice(all.length - Math.floor(kept / 2)).join('');
+  const cut = (kept) =>
+    all.slice(0, Math.ceil(kept / 2)).join('') + '…' + all.slice(all.length - Math.floor(kept / 2)).join('');
   while (low < high) {
     const middle = (low + high + 1) >> 1;
     if (measure(cut(middle)) <= room) low = middle;

@@ -9,7 +9,12 @@ export class Tip {
     this.figure = h('b', {});
     this.name = h('span', {});
     this.more = h('div', {class: 'quiet'});
-    this.box = h('div', {class: 'tip', hidden: true, 'aria-hidden': 'true'}, h('div', {}, this.figure, this.name), this.more);
+    this.box = h(
+      'div',
+      {class: 'tip', hidden: true, 'aria-hidden': 'true'},
+      h('div', {}, this.figure, this.name),
+      this.more,
+    );
     parent.append(this.box);
   }
 

@@ -26,7 +26,9 @@ export class Finer {
 
   /** Whether what is there is all of the view, at its finest. */
   covers(view) {
-    return this.block !== null && this.block.from <= view.from && this.block.to >= view.to && this.finest(view);
+    return (
+      this.block !== null && this.block.from <= view.from && this.block.to >= view.to && this.finest(view)
+    );
   }
 
   /** A block of a part four times as large has cells that can be taken apart further. */

@@ -7,12 +7,16 @@ import {firstBehind, firstFrom} from '../canvas/lanes.js';
  * `lanes`: [{cells, inner}], inner being the cells of the next depth or null.
  */
 export function ownTimes(lanes, from, to, nameCount) {
-  const own = new Float64Array(nameCount), spans = new Float64Array(nameCount), merged = new Uint8Array(nameCount);
+  const own = new Float64Array(nameCount),
+    spans = new Float64Array(nameCount),
+    merged = new Uint8Array(nameCount);
   for (const {cells, inner} of lanes) {
-    const {start, duration, name, count} = cells, n = start.length;
+    const {start, duration, name, count} = cells,
+      n = start.length;
     let j = inner ? firstBehind(inner, from) : 0;
     for (let i = firstBehind(cells, from); i < n && start[i] < to; i++) {
-      const begin = Math.max(start[i], from), end = Math.min(start[i] + duration[i], to);
+      const begin = Math.max(start[i], from),
+        end = Math.min(start[i] + duration[i], to);
       let time = end - begin;
       // what lies inside of it: both lanes are in order
       while (inner && j < inner.start.length && inner.start[j] < end) {
@@ -40,12 +44,14 @@ export function matching(names, text) {
 
 /** Cells whose name matches, of lanes' finest levels; and, of them, up to and with the one at `place`. */
 export function countMatches(lanes, match, place) {
-  let all = 0, upTo = 0;
+  let all = 0,
+    upTo = 0;
   for (const [order, cells] of lanes.entries()) {
     for (let i = 0; i < cells.start.length; i++) {
       if (!match[cells.name[i]]) continue;
       all++;
-      if (place && (cells.start[i] < place.start || (cells.start[i] === place.start && order <= place.order))) upTo++;
+      if (place && (cells.start[i] < place.start || (cells.start[i] === place.start && order <= place.order)))
+        upTo++;
     }
   }
   return {all, upTo};
@@ -56,14 +62,17 @@ export function countMatches(lanes, match, place) {
  * {order, index}, or null if none matches.
  */
 export function nextMatch(lanes, match, place, direction) {
-  return find(lanes, match, place, direction) ??
-    find(lanes, match, {start: -direction * Infinity, order: -direction * Infinity}, direction);
+  return (
+    find(lanes, match, place, direction) ??
+    find(lanes, match, {start: -direction * Infinity, order: -direction * Infinity}, direction)
+  );
 }
 
 function find(lanes, match, place, direction) {
   let best = null;
   for (const [order, cells] of lanes.entries()) {
-    const {start, name} = cells, n = start.length;
+    const {start, name} = cells,
+      n = start.length;
     // those at the same time come after (or before) it by their lane
     let i = firstFrom(start, place.start);
     if (direction > 0 && start[i] === place.start && order <= place.order) i++;

@@ -11,14 +11,15 @@ export class Names {
 
   number(text) {
     let i = this.index.get(text);
-    if (i === undefined) this.index.set(text, i = this.list.push(text) - 1);
+    if (i === undefined) this.index.set(text, (i = this.list.push(text) - 1));
     return i;
   }
 }
 
 /** As blocks.js has it → tracks whose levels are views of the block's bytes: {resolution, start, duration, name, count}. */
 export function readTracks({head, f64, u32}, names) {
-  const numbers = names.list === head.names ? null : Uint32Array.from(head.names, (text) => names.number(text));
+  const numbers =
+    names.list === head.names ? null : Uint32Array.from(head.names, (text) => names.number(text));
   const nameColumn = (at, cells) => (numbers ? u32(at, cells).map((i) => numbers[i]) : u32(at, cells));
   const level = (l) => ({
     resolution: l.resolution_ns,
@@ -44,7 +45,12 @@ function blockOf(track) {
     case 'counter':
       return {key: `counter ${track.tid} ${track.name}`, title: track.name, kind: 'counter'};
     default:
-      return {key: `thread ${track.tid}`, title: track.thread || `thread ${track.tid}`, kind: 'thread', tid: track.tid};
+      return {
+        key: `thread ${track.tid}`,
+        title: track.thread || `thread ${track.tid}`,
+        kind: 'thread',
+        tid: track.tid,
+      };
   }
 }
 
@@ -53,8 +59,10 @@ export function group(tracks) {
   const groups = new Map();
   for (const track of tracks) {
     const key = `${track.pid} ${track.process ?? ''}`;
-    if (!groups.has(key)) groups.set(key, {key, title: track.process || 'process', pid: track.pid, blocks: new Map()});
-    const {blocks} = groups.get(key), block = blockOf(track);
+    if (!groups.has(key))
+      groups.set(key, {key, title: track.process || 'process', pid: track.pid, blocks: new Map()});
+    const {blocks} = groups.get(key),
+      block = blockOf(track);
     if (!blocks.has(block.key)) blocks.set(block.key, {...block, key: `${key} ${block.key}`, tracks: []});
     blocks.get(block.key).tracks.push(track);
   }
@@ -101,5 +109,8 @@ export function layOut(groups, folded) {
 
 /** What of the layout meets [top, bottom). */
 export const visibleParts = (layout, top, bottom) =>
-  layout.rows.flatMap((row) => (row.y < bottom && row.y + row.height > top
-    ? row.parts.filter((p) => p.y < bottom && p.y + p.height > top) : []));
+  layout.rows.flatMap((row) =>
+    row.y < bottom && row.y + row.height > top
+      ? row.parts.filter((p) => p.y < bottom && p.y + p.height > top)
+      : [],
+  );

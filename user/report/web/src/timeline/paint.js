@@ -11,20 +11,24 @@ import {ticks} from './view.js';
 
 const LABELLED = 26; // pixels that a cell needs for a name
 const TICK_PIXELS = 110;
-const DIMMED = 0.22; // what no search found keeps so much of its colour
+const DIMMED = 0.22; // what the search did not find keeps so much of its colour
+const QUIET = 0.6; // and its name so much of its own
 
 /** Pixels of names, {spans, states} by number, and what is written on them. `match`: 1 for names that were searched for, or null. */
 export function palettes(names, match) {
   const ground = ofStyle('--bg');
-  const seen = new Map();
+  const inks = new Map();
+  const inkOf = (pixel, found) => {
+    const key = found ? pixel : -pixel;
+    if (!inks.has(key)) inks.set(key, css(found ? inkOn(pixel) : mix(inkOn(pixel), pixel, QUIET)));
+    return inks.get(key);
+  };
   const of = (colour) => {
+    const found = (i) => !match || match[i] === 1;
     const pixels = Uint32Array.from(names, (name, i) =>
-      match && !match[i] ? mix(colour(name), ground, DIMMED) : colour(name));
-    const ink = Array.from(pixels, (pixel) => {
-      if (!seen.has(pixel)) seen.set(pixel, css(inkOn(pixel)));
-      return seen.get(pixel);
-    });
-    return {pixels, ink};
+      found(i) ? colour(name) : mix(colour(name), ground, DIMMED),
+    );
+    return {pixels, ink: Array.from(pixels, (pixel, i) => inkOf(pixel, found(i)))};
   };
   return {spans: of(ofName), states: of(ofState), ground};
 }
@@ -135,7 +139,12 @@ export function drawRows({context, width, height, scale}, scene) {
     sheet.draw(context, i, 0, y, width, part.height - 1);
     const {ink} = paletteOf(scene.palettes, part.track);
     drawLabels(context, scene.ruler, wide[i], {
-      scale, x: 0, y, height: part.height - 1, text: (name) => names[name], ink: (name) => ink[name],
+      scale,
+      x: 0,
+      y,
+      height: part.height - 1,
+      text: (name) => names[name],
+      ink: (name) => ink[name],
     });
   }
   for (const part of parts) if (part.track.kind === 'counter') drawCounter(context, part, view, {top, width});
@@ -150,7 +159,12 @@ function drawSelection(context, {view, top, selected, area}, parts, width, heigh
   if (part) {
     const x = Math.max(-4, xOf(selected.start));
     const right = Math.min(width + 4, xOf(selected.start + selected.duration));
-    outline(context, {x: x - 1, y: part.y - top - 1, width: Math.max(right - x, 2) + 2, height: part.height + 1}, color('--text'), 2);
+    outline(
+      context,
+      {x: x - 1, y: part.y - top - 1, width: Math.max(right - x, 2) + 2, height: part.height + 1},
+      color('--text'),
+      2,
+    );
   }
   if (area) {
     const [x, right] = [xOf(area.from), xOf(area.to)];
@@ -164,13 +178,17 @@ function drawSelection(context, {view, top, selected, area}, parts, width, heigh
   }
 }
 
-/** How full each of `columns` parts of [low, high) is with outermost cells, 0 to 1 of the fullest. */
-export function busyShares(tracks, low, high, columns) {
+/** How full each of `columns` parts of [low, high) is with outermost cells (of one name), 0 to 1 of the fullest. */
+export function busyShares(tracks, {low, high}, columns, only) {
   const busy = new Float32Array(columns);
   const per = (high - low) / columns;
-  for (const track of tracks) {
-    const {start, duration} = levelFor(track.lanes[0], per);
+  for (const {
+    lanes: [outermost],
+  } of tracks) {
+    if (!outermost) continue;
+    const {start, duration, name} = levelFor(outermost, per);
     for (let i = firstBehind({start, duration}, low); i < start.length && start[i] < high; i++) {
+      if (only !== undefined && name[i] !== only) continue;
       const end = Math.min((start[i] + duration[i] - low) / per, columns);
       for (let at = Math.max((start[i] - low) / per, 0); at < end; at = Math.floor(at) + 1)
         busy[Math.floor(at)] += Math.min(end, Math.floor(at) + 1) - at;

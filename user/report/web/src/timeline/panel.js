@@ -16,7 +16,12 @@ export function showSpan(element, {track, depth, start, duration, count}, name, 
   fill(
     element,
     h('h3', {class: 'tl-name'}, name),
-    merged && h('p', {class: 'tl-merged'}, `${formatCount(count)} spans merged, zoom in: the name is that with the most time`),
+    merged &&
+      h(
+        'p',
+        {class: 'tl-merged'},
+        `${formatCount(count)} spans merged, zoom in: the name is that with the most time`,
+      ),
     h(
       'dl',
       {class: 'tl-facts'},
@@ -45,7 +50,12 @@ export function showPoint(element, track, at, value, name) {
   fill(
     element,
     h('h3', {class: 'tl-name'}, name),
-    h('dl', {class: 'tl-facts'}, ...fact('Value', format(value, track.unit ?? 'number')), ...fact('At', formatMoment(at))),
+    h(
+      'dl',
+      {class: 'tl-facts'},
+      ...fact('Value', format(value, track.unit ?? 'number')),
+      ...fact('At', formatMoment(at)),
+    ),
   );
 }
 
@@ -60,7 +70,16 @@ export function showTimes(element, {caption, rows, names, find}) {
       'table',
       {class: 'tl-times'},
       h('caption', {}, caption),
-      h('thead', {}, h('tr', {}, ...['Own time', 'Share', 'Spans', 'Mean'].map((t) => h('th', {scope: 'col', class: 'number'}, t)), h('th', {scope: 'col'}, 'Name'))),
+      h(
+        'thead',
+        {},
+        h(
+          'tr',
+          {},
+          ...['Own time', 'Share', 'Spans', 'Mean'].map((t) => h('th', {scope: 'col', class: 'number'}, t)),
+          h('th', {scope: 'col'}, 'Name'),
+        ),
+      ),
       h(
         'tbody',
         {},
@@ -73,13 +92,27 @@ export function showTimes(element, {caption, rows, names, find}) {
             cell(all > 0 ? formatShare(row.own / all) : '-'),
             cell(about + formatCount(row.spans)),
             cell(row.merged ? '-' : formatNs(row.own / row.spans)),
-            h('td', {}, h('button', {class: 'link', title: 'find it', onclick: () => find(row.name)}, names[row.name])),
+            h(
+              'td',
+              {},
+              h(
+                'button',
+                {class: 'link', title: names[row.name], onclick: () => find(row.name)},
+                names[row.name],
+              ),
+            ),
           );
         }),
       ),
     ),
-    rows.length > ROWS && h('p', {class: 'quiet'}, `${formatCount(rows.length - ROWS)} more names are not shown`),
-    merged && h('p', {class: 'quiet'}, '~: spans that are merged in this page count for the name with the most time among them; zoom in for more'),
+    rows.length > ROWS &&
+      h('p', {class: 'quiet'}, `${formatCount(rows.length - ROWS)} more names are not shown`),
+    merged &&
+      h(
+        'p',
+        {class: 'quiet'},
+        '~: spans that are merged in this page count for the name with the most time among them; zoom in for more',
+      ),
     rows.length === 0 && h('p', {class: 'quiet'}, 'nothing'),
   );
 }

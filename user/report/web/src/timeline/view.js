@@ -54,7 +54,7 @@ function roundStep(least) {
  */
 export function ticks(from, to, most) {
   const step = Math.max(1, roundStep((to - from) / most));
-  const [size, unit] = UNITS.find(([s]) => step >= s);
+  const [size, unit] = UNITS.find(([s]) => step >= s / 10) ?? UNITS.at(-1);
   const far = to / step > 1e5;
   const base = far ? Math.floor(from / (1000 * size)) * 1000 * size : 0;
   const digits = Math.max(0, Math.round(-Math.log10(step / size)));
@@ -66,8 +66,11 @@ export function ticks(from, to, most) {
 
 /** All digits of a moment: "1.234 567 890 s". */
 export function formatMoment(ns) {
-  const whole = Math.round(ns), seconds = Math.floor(whole / 1e9);
-  const rest = String(whole - seconds * 1e9).padStart(9, '0').replace(/\B(?=(\d{3})+$)/g, ' ');
+  const whole = Math.round(ns),
+    seconds = Math.floor(whole / 1e9);
+  const rest = String(whole - seconds * 1e9)
+    .padStart(9, '0')
+    .replace(/\B(?=(\d{3})+$)/g, ' ');
   return `${seconds}.${rest} s`;
 }
 

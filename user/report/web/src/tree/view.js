@@ -34,10 +34,21 @@ export class TreeView {
   }
 
   build() {
-    this.canvas = h('canvas', {class: 'tree-canvas', tabindex: '0', role: 'application', 'aria-roledescription': this.drawing.title});
+    this.canvas = h('canvas', {
+      class: 'tree-canvas',
+      tabindex: '0',
+      role: 'application',
+      'aria-roledescription': this.drawing.title,
+    });
     this.content = h('div', {class: 'tree-content'}, this.canvas);
     this.scroll = h('div', {class: 'tree-scroll', onscroll: () => this.surface.request()}, this.content);
-    this.side = h('div', {class: 'tree-side', tabindex: '0', role: 'region', 'aria-label': 'what is inside', hidden: !this.drawing.side});
+    this.side = h('div', {
+      class: 'tree-side',
+      tabindex: '0',
+      role: 'region',
+      'aria-label': 'what is inside',
+      hidden: !this.drawing.side,
+    });
     this.choice = h(
       'select',
       {'aria-label': 'what the widths are', onchange: () => this.go(this.choice.value, 0)},
@@ -50,7 +61,16 @@ export class TreeView {
     this.path = h('nav', {class: 'tree-path', 'aria-label': 'path'});
     this.line = h('div', {class: 'tree-line', 'aria-live': 'polite'});
     this.element.append(
-      h('div', {class: 'toolbar'}, this.choice, this.reset, this.controls, this.matched, h('span', {class: 'grow'}), this.legend),
+      h(
+        'div',
+        {class: 'toolbar'},
+        this.choice,
+        this.reset,
+        this.controls,
+        this.matched,
+        h('span', {class: 'grow'}),
+        this.legend,
+      ),
       this.path,
       h('div', {class: 'tree-body'}, this.scroll, this.side),
       this.line,
@@ -78,14 +98,18 @@ export class TreeView {
     this.reached = -1;
     this.range = undefined;
     this.choice.value = source.key;
-    this.canvas.setAttribute('aria-label', `${this.drawing.title}: ${source.title}; arrow keys move, Enter zooms, Escape goes back`);
+    this.canvas.setAttribute(
+      'aria-label',
+      `${this.drawing.title}: ${source.title}; arrow keys move, Enter zooms, Escape goes back`,
+    );
     this.fillControls();
     this.search(this.searched ?? '', true);
   }
 
   fillControls() {
     const {tree} = this;
-    const choice = (text, pressed, action) => h('button', {class: 'choice', 'aria-pressed': String(pressed), onclick: action}, text);
+    const choice = (text, pressed, action) =>
+      h('button', {class: 'choice', 'aria-pressed': String(pressed), onclick: action}, text);
     const again = (changes) => () => {
       Object.assign(this, changes);
       this.tree = undefined;
@@ -122,7 +146,8 @@ export class TreeView {
     };
     this.ground = ground;
     this.pixels = Uint32Array.from({length: tree.size}, (_, i) =>
-      found && !found.nodes[i] ? mix(colour(i), ground, DIMMED) : colour(i));
+      found && !found.nodes[i] ? mix(colour(i), ground, DIMMED) : colour(i),
+    );
     this.inks = new Map();
     this.fillControls();
     this.fillSide();
@@ -143,16 +168,23 @@ export class TreeView {
   figures(i) {
     const {tree} = this;
     const value = format(tree.total[i], tree.unit === 'samples' ? 'count' : tree.unit);
-    const change = tree.compared ? `  (${tree.now[i] >= tree.then[i] ? '+' : '-'}${format(Math.abs(tree.now[i] - tree.then[i]), tree.unit === 'samples' ? 'count' : tree.unit)})` : '';
+    const change = tree.compared
+      ? `  (${tree.now[i] >= tree.then[i] ? '+' : '-'}${format(Math.abs(tree.now[i] - tree.then[i]), tree.unit === 'samples' ? 'count' : tree.unit)})`
+      : '';
     return `${value}${change}  ${formatShare(tree.total[0] > 0 ? tree.total[i] / tree.total[0] : 0)}`;
   }
 
   facts(i) {
     const {tree} = this;
     const unit = tree.unit === 'samples' ? 'count' : tree.unit;
-    const of = tree.parent[i] >= 0 && tree.total[tree.parent[i]] > 0 ? `${formatShare(tree.total[i] / tree.total[tree.parent[i]])} of its caller` : '';
+    const of =
+      tree.parent[i] >= 0 && tree.total[tree.parent[i]] > 0
+        ? `${formatShare(tree.total[i] / tree.total[tree.parent[i]])} of its caller`
+        : '';
     const count = tree.count?.[i] ? `${formatCount(tree.count[i])} ${COUNTED[tree.unit] ?? 'times'}` : '';
-    return [`own ${format(tree.own[i], unit)}`, of, count, KINDS[tree.kind[i]]?.title].filter(Boolean).join(' · ');
+    return [`own ${format(tree.own[i], unit)}`, of, count, KINDS[tree.kind[i]]?.title]
+      .filter(Boolean)
+      .join(' · ');
   }
 
   draw(surface) {
@@ -203,7 +235,16 @@ export class TreeView {
   /** Of a long path the root and the innermost nodes. */
   fillPath(path) {
     const shown = path.length > PATH ? [path[0], -1, ...path.slice(1 - PATH)] : path;
-    const step = (i) => h('button', {title: `${this.figures(i)}  ${this.nameOf(i)}`, onclick: () => this.go(this.tree.key, i), 'aria-current': i === this.focus && 'true'}, this.nameOf(i));
+    const step = (i) =>
+      h(
+        'button',
+        {
+          title: `${this.figures(i)}  ${this.nameOf(i)}`,
+          onclick: () => this.go(this.tree.key, i),
+          'aria-current': i === this.focus && 'true',
+        },
+        this.nameOf(i),
+      );
     this.path.replaceChildren(...shown.map((i) => (i < 0 ? '…' : step(i))));
   }
 
@@ -222,7 +263,11 @@ export class TreeView {
   }
 
   tell(node) {
-    this.line.replaceChildren(h('b', {}, this.figures(node)), this.nameOf(node), h('span', {class: 'quiet'}, ` · ${this.facts(node)}`));
+    this.line.replaceChildren(
+      h('b', {}, this.figures(node)),
+      this.nameOf(node),
+      h('span', {class: 'quiet'}, ` · ${this.facts(node)}`),
+    );
   }
 
   showTip(event) {
@@ -259,8 +304,11 @@ export class TreeView {
     if (!again && text === this.searched) return;
     this.searched = text;
     this.found = text === '' ? null : this.tree.search(matching(this.names, text));
-    this.matched.textContent = !this.found ? '' : this.found.count === 0 ? 'no match'
-      : `${formatShare(this.found.share)} in ${formatCount(this.found.count)} ${this.found.count === 1 ? 'node' : 'nodes'}`;
+    this.matched.textContent = !this.found
+      ? ''
+      : this.found.count === 0
+        ? 'no match'
+        : `${formatShare(this.found.share)} in ${formatCount(this.found.count)} ${this.found.count === 1 ? 'node' : 'nodes'}`;
     this.paintAnew();
   }
 
@@ -272,14 +320,30 @@ export class TreeView {
     const children = tree.children[focus].filter((i) => tree.total[i] > 0);
     const unit = tree.unit === 'samples' ? 'count' : tree.unit;
     const all = tree.total[focus] || 1;
-    const row = (value, name) => h('tr', {}, cell(format(value, unit)), cell(formatShare(value / all)), h('td', {}, name));
+    const row = (value, name) =>
+      h('tr', {}, cell(format(value, unit)), cell(formatShare(value / all)), h('td', {}, name));
     this.side.replaceChildren(
       h(
         'table',
         {},
         h('caption', {}, `${this.figures(focus)}  ${this.nameOf(focus)}`),
-        h('tbody', {}, tree.own[focus] > 0 && row(tree.own[focus], h('i', {class: 'quiet'}, 'its own')),
-          ...children.slice(0, 200).map((i) => row(tree.total[i], h('button', {class: 'link', onclick: () => this.go(tree.key, i)}, this.nameOf(i))))),
+        h(
+          'tbody',
+          {},
+          tree.own[focus] > 0 && row(tree.own[focus], h('i', {class: 'quiet'}, 'its own')),
+          ...children
+            .slice(0, 200)
+            .map((i) =>
+              row(
+                tree.total[i],
+                h(
+                  'button',
+                  {class: 'link', title: this.nameOf(i), onclick: () => this.go(tree.key, i)},
+                  this.nameOf(i),
+                ),
+              ),
+            ),
+        ),
       ),
       children.length > 200 ? h('p', {class: 'quiet'}, `and ${formatCount(children.length - 200)} more`) : '',
     );
@@ -303,7 +367,11 @@ export const treeTab = (key, drawing, keys) => ({
   keys,
   applies: (data) => data.has('trees'),
   async render(element, data, place) {
-    const view = new TreeView(element, place, await data.json('trees'), drawing);
+    const {names, trees} = await data.json('trees');
+    const shown = trees.filter(({self, before = []}) => self.some((x) => x > 0) || before.some((x) => x > 0));
+    if (shown.length === 0)
+      return element.append(h('p', {class: 'message'}, 'Nothing was recorded that could be drawn here.'));
+    const view = new TreeView(element, place, {names, trees: shown}, drawing);
     return {update: (state) => view.follow(state)};
   },
 });

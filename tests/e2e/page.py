@@ -1,0 +1,231 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The page's blocks (user/report/page.h), read as any program could: they tell what the other outputs of the same capture tell."""
+import base64
+import collections
+import csv
+import gzip
+import html
+import json
+import os
+import re
+import struct
+
+from captures import Made
+from chance import allocating, make
+from harness import Skip, case, check, equal, main, xsptrace
+
+SEEDS = range(1, 7)
+
+
+def blocks_of(path):
+    """{key: bytes}; and the rest of the page."""
+    text = open(path, encoding="utf-8").read()
+    found = re.findall(r'<script type="application/x-xsptrace" id="([a-z]+)">([A-Za-z0-9+/=]*)</script>', text)
+    rest = re.sub(r'<script type="application/x-xsptrace".*?</script>\n', "", text)
+    return {key: gzip.decompress(base64.b64decode(body)) for key, body in found}, rest
+
+
+def page_of(folder, capture, *options, name="page.html"):
+    done = xsptrace("export", capture, "-q", *options, "-o", f"{folder}/{name}", status=None)
+    if "built without it" in done.stderr:
+        raise Skip("this build has no page (Node)")
+    equal(done.returncode, 0, done.stderr)
+    return blocks_of(f"{folder}/{name}")
+
+
+def column(data, at, count, kind):
+    return struct.unpack_from(f"<{count}{kind}", data, at)
+
+
+def timeline_of(block):
+    """[(track, [lanes: [levels: [(start, duration, name, count)]]])]; of a counter (start, value)."""
+    magic, length = struct.unpack_from("<II", block)
+    equal(magic, 0x54505358, "the magic number")
+    equal(length % 8, 0, "the length of the JSON")
+    head, data, tracks = json.loads(block[8:8 + length]), block[8 + length:], []
+    for track in head["tracks"]:
+        lanes = []
+        for lane in track["lanes"]:
+            levels = []
+            for level in lane["levels"]:
+                n = level["cells"]
+                starts = column(data, level["start"], n, "d")
+                if track["kind"] == "counter":
+                    levels.append(list(zip(starts, column(data, level["value"], n, "d"))))
+                    continue
+                names = [head["names"][i] for i in column(data, level["name"], n, "I")]
+                levels.append(list(zip(starts, column(data, level["duration"], n, "d"), names, column(data, level["count"], n, "I"))))
+            lanes.append(levels)
+        tracks.append((track, lanes))
+    return head, tracks
+
+
+def check_lanes(tracks):
+    """Cells are in order and apart, and no span is lost on any level."""
+    for track, lanes in tracks:
+        if track["kind"] == "counter":
+            continue
+        for level in range(max((len(lane) for lane in lanes), default=0)):
+            equal(sum(c[3] for lane in lanes for c in lane[min(level, len(lane) - 1)]), track["spans"], f"spans of {track['name']}")
+        for lane in lanes:
+            for level in lane:
+                check(all(a[0] + a[1] <= b[0] for a, b in zip(level, level[1:])), "cells lie apart", track)
+
+
+def folded_of(folder, capture, *options):
+    xsptrace("export", capture, "-q", *options, "-o", f"{folder}/out.folded")
+    return [line.rsplit(" ", 1) for line in open(f"{folder}/out.folded", encoding="utf-8").read().splitlines()]
+
+
+def check_tree(tree, names, folded):
+    """The sums of the folded stacks, by thread and of all."""
+    of_thread, sums = collections.Counter(), collections.Counter()
+    for stack, value in folded:
+        sums[stack.split(";")[0]] += int(value)
+    equal(tree["parent"][0], -1, "the root")
+    outermost = list(range(len(tree["parent"])))
+    for i, parent in enumerate(tree["parent"]):
+        check(parent < i, "parents stand before children", i)
+        if parent > 0:
+            outermost[i] = outermost[parent]
+        of_thread[names[tree["name"][outermost[i]]]] += tree["self"][i]
+    equal(sum(tree["self"]), sum(sums.values()), f"{tree['key']}: all of the time")
+    for name, value in of_thread.items():
+        if name not in ("all", "(small)") and name in sums:
+            equal(value, sums[name], f"{tree['key']}: time of {name}")
+
+
+@case
+def page_tells_what_other_outputs_tell(folder):
+    """Of captures made by chance: the report, stacks of every weight, every span and every state."""
+    for seed in SEEDS:
+        capture = f"{folder}/{seed}.xspt"
+        length = make(capture, seed)
+        blocks, rest = page_of(folder, capture)
+        check("xsptrace-blocks" not in rest, "the blocks stand where they belong")
+        check(f"<title>{seed}.xspt - xsptrace</title>" in rest, "the title", rest[:2000])
+        page = json.loads(blocks["page"])
+        equal((page["version"], page["captures"][0]["duration_ns"], page["captures"][0]["host"]), (1, length, "here"), "the page")
+        report = json.loads(xsptrace("analyze", capture, "--format", "json", "--top", "1000").stdout)
+        equal(json.loads(blocks["report"]), report, "the report")
+        trees = json.loads(blocks["trees"])
+        weights = ["wall"] + ["cpu", "off-cpu"] * (seed % 3 > 0)
+        equal([t["key"] for t in trees["trees"] if t["key"] != "modules"], weights, "trees")
+        for tree in trees["trees"]:
+            if tree["key"] != "modules":
+                check_tree(tree, trees["names"], folded_of(folder, capture, "--weight", tree["key"]))
+        check_spans(folder, capture, length, blocks["timeline"])
+
+
+def check_spans(folder, capture, length, block):
+    head, tracks = timeline_of(block)
+    equal((head["from_ns"], head["to_ns"]), (0, length), "the window")
+    check_lanes(tracks)
+    xsptrace("export", capture, "-q", "-o", f"{folder}/out.csv", "-o", f"{folder}/out.json")
+    trace = json.load(open(f"{folder}/out.json", encoding="utf-8"))
+    rows = list(csv.DictReader(open(f"{folder}/out.csv", encoding="utf-8", newline="")))
+    told = collections.Counter((t["tid"], depth, c[2], c[0], c[1]) for t, lanes in tracks if t["kind"] == "spans"
+                               for depth, levels in enumerate(lanes) for c in levels[0])
+    equal(sum(told.values()), len(rows), "spans")
+    wanted = collections.Counter((int(r["tid"]), int(r["depth"]), r["name"], float(r["start_ns"]), float(r["end_ns"]) - float(r["start_ns"]))
+                                 for r in rows)
+    equal(told, wanted, "every span, as it was")
+    states = collections.Counter(e["name"] for e in trace["traceEvents"] if e.get("cat") == "thread_state")
+    equal(collections.Counter(c[2] for t, lanes in tracks if t["kind"] == "states" for levels in lanes for c in levels[0]), states, "states")
+
+
+@case
+def memory_at_its_peak(folder):
+    """By where it was allocated; and its counter, which keeps its greatest value."""
+    capture, blocks = allocating(folder, 50_000_000, 100_000_000)
+    made, _ = page_of(folder, capture)
+    trees = json.loads(made["trees"])
+    tree = next(t for t in trees["trees"] if t["key"] == "memory")
+    peak = {trees["names"][name]: own for name, own in zip(tree["name"], tree["self"]) if own}
+    equal((peak, tree["unit"]), ({"inner": 1000 * blocks, "no span": 50}, "bytes"), "alive at the peak")
+    counter = next(lanes for t, lanes in timeline_of(made["timeline"])[1] if t["kind"] == "counter" and t["unit"] == "bytes")
+    equal(max(value for _, value in counter[0][0]), 1000 * blocks + 50, "its counter")
+
+
+@case
+def part_of_a_capture(folder):
+    """The page of a part has what lies in it, at the times of the whole."""
+    capture = f"{folder}/a.xspt"
+    length = make(capture, 2)
+    blocks, _ = page_of(folder, capture, "--from", f"{length // 3}ns", "--to", f"{length // 2}ns")
+    head, tracks = timeline_of(blocks["timeline"])
+    equal((head["from_ns"], head["to_ns"]), (length // 3, length // 2), "the window")
+    check("--from" in json.loads(blocks["page"])["cut"], "the part is told")
+    cells = [c for t, lanes in tracks if t["kind"] != "counter" for levels in lanes for c in levels[0]]
+    check(cells and all(c[0] >= length // 3 and c[0] + c[1] <= length // 2 for c in cells), "what lies in the part")
+
+
+@case
+def hostile_names_stay_data(folder):
+    """Names that would end a script, a comment, a title: they are nowhere but in blocks."""
+    evil = "</script><script>alert(1)</script><!--'\"&"
+    made, thread = Made(), (100, 100)
+    made.process(100, evil[:15])
+    made.thread(100, 100, evil[:15])
+    probe = made.probe(evil)
+    made.clock(0)
+    made.entry(1000, thread, probe, 900)
+    made.exit(2000, thread, probe, 900)
+    name = "a<script>.xspt"
+    made.finish(f"{folder}/{name}", 0, 5000)
+    blocks, rest = page_of(folder, f"{folder}/{name}")
+    check("alert(1)" not in rest and "<script>.xspt" not in rest, "the page itself", rest[:1000])
+    check(html.escape(name, quote=False) in rest, "the title", rest[:1000])
+    head, _ = timeline_of(blocks["timeline"])
+    check(evil in head["names"], "its name", head["names"])
+
+
+@case
+def two_sides(folder):
+    """compare -o page.html: what compare writes, and trees with the time before."""
+    for i, seed in enumerate((2, 4)):
+        make(f"{folder}/{i}.xspt", seed)
+    sides = (f"{folder}/0.xspt", f"{folder}/1.xspt")
+    done = xsptrace("compare", *sides, "-q", "--format", "json", "--top", "1000", "-o", f"{folder}/page.html", status=None)
+    if "built without it" in done.stderr:
+        raise Skip("this build has no page (Node)")
+    blocks, _ = blocks_of(f"{folder}/page.html")
+    equal(json.loads(blocks["compare"]), json.loads(done.stdout), "the comparison")
+    report = json.loads(xsptrace("analyze", sides[1], "--format", "json", "--top", "1000").stdout)
+    equal(json.loads(blocks["report"]), report, "the report")
+    wall = json.loads(blocks["trees"])["trees"][0]
+    equal(sum(wall["self"]), sum(int(v) for _, v in folded_of(folder, sides[1])), "time of the second side")
+    check(sum(wall["before"]) > 0, "time of the first side")
+    equal(len(json.loads(blocks["page"])["captures"]), 2, "captures")
+
+
+@case
+def several_captures(folder):
+    """A folder of captures: the timeline has the threads of all, the report is that of analyze."""
+    os.mkdir(f"{folder}/job")
+    for seed in (3, 6):
+        make(f"{folder}/job/{seed}.xspt", seed)
+    blocks, _ = page_of(folder, f"{folder}/job")
+    report = json.loads(xsptrace("analyze", f"{folder}/job", "--format", "json", "--top", "1000").stdout)
+    equal(json.loads(blocks["report"]), report, "the report")
+    _, tracks = timeline_of(blocks["timeline"])
+    check_lanes(tracks)
+    spans = sum(len(list(csv.DictReader(open(f"{folder}/{seed}.csv", encoding="utf-8", newline=""))))
+                for seed in (3, 6) if xsptrace("export", f"{folder}/job/{seed}.xspt", "-q", "-o", f"{folder}/{seed}.csv"))
+    equal(sum(t["spans"] for t, _ in tracks if t["kind"] == "spans"), spans, "spans of both")
+
+
+@case
+def wrong_use(folder):
+    """A pipe, and a part of two captures: one line, and a status of its own."""
+    make(f"{folder}/a.xspt", 1)
+    os.mkfifo(f"{folder}/pipe.html")
+    done = xsptrace("export", f"{folder}/a.xspt", "-o", f"{folder}/pipe.html", status=None)
+    check(done.returncode != 0 and len(done.stderr.splitlines()) == 1, "a pipe", done.stderr)
+    done = xsptrace("compare", f"{folder}/a.xspt", f"{folder}/a.xspt", "--from", "1us", "-o", f"{folder}/p.html", status=None)
+    check(done.returncode != 0 and "--from" in done.stderr, "a part of two", done.stderr)
+
+
+if __name__ == "__main__":
+    main()
