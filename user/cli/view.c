@@ -51,7 +51,7 @@ static const char usage[] =
 static const char example[] = "\nExample: xsptrace view run.xspt\n"
 			      "         xsptrace view run.xspt --from step:10..20\n"
 			      "         ssh -L 8051:127.0.0.1:8051 HOST xsptrace view run.xspt\n"
-			      "             then open the address here\n";
+			      "             (then open the address here)\n";
 
 enum { OPT_PORT = 256, OPT_NO_BROWSER, OPT_PERFETTO };
 
