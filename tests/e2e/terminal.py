@@ -42,8 +42,8 @@ def shown(said):
 def recorded(folder):
     """Long names, spans, waits with places, samples; of threads that wait for each other."""
     path = f"{folder}/run.xspt"
-    xsptrace("-q", "-d", "0.5", "--wait-stacks=1us", "--sample", "--stacks", "-e", "demo", "-o", path, "--", workload("demo"),
-             "--seconds", "30", "--rate", "200", "--out", "/dev/null")
+    xsptrace("-q", "--wait-stacks=1us", "--sample", "--stacks", "-e", "demo", "-o", path, "--", workload("demo"),
+             "--seconds", "1", "--rate", "200", "--out", "/dev/null")
     return path
 
 
