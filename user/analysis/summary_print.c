@@ -60,8 +60,12 @@ static void fill_cells(const struct xsp_summary_row *r, struct cells *c)
 	}
 }
 
+/* What a narrow terminal does without, first what other columns tell of best. */
+static const int spare[] = {P50, MEAN, P99};
+
 struct layout {
 	int number[COLUMNS]; /* -1: not shown */
+	bool narrow; /* some of the spare ones are not shown */
 	size_t name; /* columns */
 	size_t longest;
 };
@@ -81,6 +85,7 @@ static int measure(const struct xsp_summary *s, struct xsp_capture_reader *reade
 				       ? -1
 				       : (int)strlen(titles[i]);
 	l->name = 4;
+	l->narrow = false;
 	l->longest = 0;
 	for (size_t r = 0; r < count; r++) {
 		size_t length = strlen(xsp_summary_text(s, &rows[r])) + BEHIND_NAME;
@@ -103,6 +108,14 @@ static int measure(const struct xsp_summary *s, struct xsp_capture_reader *reade
 	free(name);
 	for (int i = 0; i < COLUMNS; i++)
 		numbers += l->number[i] >= 0 ? l->number[i] + 2 : 0;
+	const int name_least = l->name < NAME_MIN ? (int)l->name : NAME_MIN;
+	for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]); i++) {
+		if (width <= 0 || name_least + numbers <= width)
+			break;
+		numbers -= l->number[spare[i]] + 2;
+		l->number[spare[i]] = -1;
+		l->narrow = true;
+	}
 	if (width > 0 && (int)l->name + numbers > width)
 		l->name = (size_t)max_int(NAME_MIN, width - numbers);
 	if (width <= 0 && l->name > NAME_MAX_ALIGNED)
@@ -152,6 +165,13 @@ static int print_table(struct xsp_summary *s, struct xsp_capture_reader *r, FILE
 	free(name);
 	if (count < all)
 		fprintf(f, "... and %zu more name%s\n", all - count, all - count == 1 ? "" : "s");
+	if (l.narrow) {
+		fputs("not shown, as the terminal is narrow:", f);
+		for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]); i++)
+			if (l.number[spare[i]] < 0)
+				fprintf(f, " %s", titles[spare[i]]);
+		fputc('\n', f);
+	}
 	if (marked)
 		fputs("* in most calls most of the time is that of probes inside: without them it "
 		      "is "

@@ -17,6 +17,12 @@
 
 /* ---- what is said of threads ---- */
 
+/* Then reasons stand in a line of their own. */
+static bool is_narrow(const struct xsp_summary_print *how)
+{
+	return how->width > 0 && how->width < 100;
+}
+
 #define THREAD_COLUMNS 26
 
 static size_t thread_text(const struct xsp_timeline_thread *t, uint32_t tid, char *out, size_t size)
@@ -92,21 +98,25 @@ static uint64_t spans_of(const struct xsp_summary_waits *w, const struct xsp_tim
 	return xsp_waits_member(w, t, &at) ? w->members[at].spans : 0;
 }
 
-static void print_row(const struct xsp_summary_waits *w, FILE *f, const struct xsp_thread_times *t)
+static void print_row(const struct xsp_summary_waits *w, FILE *f, const struct xsp_thread_times *t,
+		      bool narrow)
 {
 	char whole[128], name[136], all[XSP_UNITS_SIZE], running[XSP_UNITS_SIZE];
 	char runnable[XSP_UNITS_SIZE], blocked[XSP_UNITS_SIZE], spans[XSP_UNITS_SIZE];
 	char reasons[256];
 
 	thread_text(t->thread, 0, whole, sizeof(whole));
-	size_t columns = xsp_printable(name, sizeof(name), whole, THREAD_COLUMNS);
+	const int columns = (int)xsp_printable(name, sizeof(name), whole, THREAD_COLUMNS);
 	xsp_waits_reasons(t->blocked_ns, t->waits, 4, reasons, sizeof(reasons));
-	fprintf(f, "%s%*s  %8s  %8s  %8s  %8s  %9s  %s\n", name,
-		(int)(columns < THREAD_COLUMNS ? THREAD_COLUMNS - columns : 0), "",
+	fprintf(f, "%s%*s  %8s  %8s  %8s  %8s  %9s%s%s\n", name, THREAD_COLUMNS - columns, "",
 		xsp_format_ns(all, t->until_ns - t->since_ns),
 		xsp_format_ns(running, t->running_ns), xsp_format_ns(runnable, t->runnable_ns),
 		xsp_format_ns(blocked, xsp_thread_blocked_ns(t)),
-		xsp_format_count(spans, spans_of(w, t->thread)), reasons);
+		xsp_format_count(spans, spans_of(w, t->thread)),
+		!narrow		     ? "  "
+		: reasons[0] != '\0' ? "\n    in "
+				     : "",
+		reasons);
 }
 
 static void print_spots(const struct xsp_summary_waits *w, FILE *f,
@@ -140,11 +150,11 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = &times[i];
 	qsort(sorted, count, sizeof(*sorted), by_cpu);
-	fprintf(f, "%s%-*s  %8s  %8s  %8s  %8s  %9s  %s%s\n", how->color ? "\033[1m" : "",
-		THREAD_COLUMNS, "thread", "time", "on CPU", "runnable", "blocked", "spans", "in",
-		how->color ? "\033[0m" : "");
+	fprintf(f, "%s%-*s  %8s  %8s  %8s  %8s  %9s%s%s\n", how->color ? "\033[1m" : "",
+		THREAD_COLUMNS, "thread", "time", "on CPU", "runnable", "blocked", "spans",
+		is_narrow(how) ? "" : "  in", how->color ? "\033[0m" : "");
 	for (size_t i = 0; i < shown; i++) {
-		print_row(w, f, sorted[i]);
+		print_row(w, f, sorted[i], is_narrow(how));
 		if (i < SPOT_THREADS)
 			print_spots(w, f, sorted[i]);
 	}

@@ -12,7 +12,7 @@
 
 #include <stdarg.h>
 
-/* Exit statuses of xsptrace; listed in --help and in the README. */
+/* Exit statuses of xsptrace; listed in --help and in docs/usage.md. */
 enum xsp_status {
 	XSP_STATUS_OK = 0,
 	XSP_STATUS_FAILED = 1, /* anything without a status of its own */

@@ -24,19 +24,21 @@ static const char usage[] =
 	"                        [--fail-on low|medium|high] [--threshold RULE=VALUE]...\n"
 	"                        [--batch-size NAME] [--top N|all] [-q] [A PART OF IT]\n"
 	"\n"
-	"Says what is slow, why, and what to do about it; then the figures: operations, steps,\n"
-	"threads, memory. docs/analyze.md says what each rule and each key means. Needs no root.\n"
+	"Says what is slow, why, and what to do about it; then the figures: operations,\n"
+	"steps, threads, memory. docs/analyze.md says what each rule and each key means.\n"
+	"Needs no root.\n"
 	"\n"
 	"Several captures, or a folder of them, are the ranks of a job: who comes late to\n"
 	"collectives, what the others wait for (docs/ranks.md).\n"
 	"\n"
-	"  -o OUT               a file instead of standard output; its ending (.txt, .json, "
-	".csv)\n"
-	"                       is its format, where --format does not say another\n"
-	"      --fail-on LEAST  exit status 10 if there is a finding of at least that severity\n"
+	"  -o OUT               a file instead of standard output; its ending (.txt,\n"
+	"                       .json, .csv) is its format, where --format does not say\n"
+	"                       another\n"
+	"      --fail-on LEAST  exit status 10 if there is a finding of at least that\n"
+	"                       severity\n"
 	"      --threshold RULE=VALUE   from where on a rule finds something, see below\n"
-	"      --batch-size NAME   the value (XSP_RECORD_VALUE, ...) that is the samples of a "
-	"step\n"
+	"      --batch-size NAME   the value (XSP_RECORD_VALUE, ...) that is the samples\n"
+	"                          of a step\n"
 	"                       (default: batch_size)\n"
 	"      --top N|all      rows of each table (default: 20 in text, else all)\n"
 	"      --json-schema    instead of a report: the JSON Schema of --format json\n"
@@ -273,6 +275,7 @@ int xsp_cmd_analyze(int argc, char **argv)
 	if (rc == 0)
 		rc = take_options(&o, argc, argv, &err);
 	if (rc == 0 && o.output.help) {
+		xsp_wrap_stdout();
 		print_help();
 		goto out;
 	}

@@ -49,5 +49,9 @@ int xsp_parse_ids(const char *text, pid_t **ids, size_t *count);
 void xsp_sudo_user(uid_t *uid, gid_t *gid);
 /* Columns of the terminal on fd, 0 if it is none. */
 int xsp_terminal_width(int fd);
+/* What is printed there from now on is text for people: where it is a terminal, no line is longer than that is wide
+ * (base/wrap.h). Not for what programs read. Without memory it stays as it is. */
+void xsp_wrap_stdout(void);
+void xsp_wrap_stderr(void);
 
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "base/wrap.h"
 
 /* Names from the target must not drive the user's terminal. */
 void xsp_say(const char *fmt, ...)
@@ -156,6 +157,25 @@ int xsp_terminal_width(int fd)
 	if (!isatty(fd))
 		return 0;
 	return ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+}
+
+static FILE *wrapped(FILE *stream, int fd)
+{
+	const int width = xsp_terminal_width(fd);
+	FILE *f = width > 0 ? xsp_wrap_open(stream, (size_t)width) : NULL;
+
+	return f != NULL ? f : stream;
+}
+
+void xsp_wrap_stdout(void)
+{
+	stdout = wrapped(stdout, STDOUT_FILENO);
+}
+
+void xsp_wrap_stderr(void)
+{
+	stderr = wrapped(stderr, STDERR_FILENO);
+	setvbuf(stderr, NULL, _IONBF, 0);
 }
 
 int xsp_parse_ids(const char *text, pid_t **ids, size_t *count)

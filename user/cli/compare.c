@@ -23,25 +23,25 @@
 #define PICTURES XSP_COMPARE_SINKS /* -o .svg and .folded */
 
 static const char usage[] =
-	"Usage: xsptrace compare A.xspt B.xspt [C.xspt...] [-o OUT]... [OPTIONS] [A PART OF IT]\n"
+	"Usage: xsptrace compare A.xspt B.xspt [C.xspt...] [-o OUT]... [OPTIONS]\n"
+	"                        [A PART OF IT]\n"
 	"       xsptrace compare A1.xspt,A2.xspt vs B1.xspt,B2.xspt\n"
 	"       xsptrace compare before-*.xspt vs after-*.xspt\n"
 	"\n"
-	"Sets recordings side by side: steps, operators, lines of Python, kernels, memory,\n"
-	"findings of analyze. Each side but the first is compared with that one; a verdict is "
-	"given\n"
-	"only where the 95 % interval lies beyond the threshold. Three recordings a side and more\n"
-	"tell a slower program from a busier machine. docs/compare.md says how. Needs no root.\n"
+	"Sets recordings side by side: steps, operators, lines of Python, kernels,\n"
+	"memory, findings of analyze. Each side but the first is compared with that one;\n"
+	"a verdict is given only where the 95 % interval lies beyond the threshold.\n"
+	"Three recordings a side and more tell a slower program from a busier machine.\n"
+	"docs/compare.md says how. Needs no root.\n"
 	"\n"
-	"  -o OUT               .svg: a differential flame graph; .folded: stacks with both "
-	"counts\n"
-	"                       .html: a page with everything (two sides); .txt, .json, .csv: the "
-	"report, instead of on "
-	"standard\n"
-	"                       output\n"
+	"  -o OUT               .html: a page with everything; .svg: a differential\n"
+	"                       flame graph; .folded: stacks with both counts (all three\n"
+	"                       of two sides); .txt, .json, .csv: the report, instead of\n"
+	"                       on standard output\n"
 	"      --format F       text, json or csv\n"
 	"      --threshold P    what differs by less is the same (default 5%)\n"
-	"      --fail-on LIST   exit status 10 if there is any of: slower, memory, new-bottleneck\n"
+	"      --fail-on LIST   exit status 10 if there is any of: slower, memory,\n"
+	"                       new-bottleneck\n"
 	"      --weight W       what .svg and .folded add up: wall, cpu, off-cpu, samples\n"
 	"      --top N|all      rows of each table (default: 20 in text, else all)\n"
 	"      --json-schema    instead of a report: the JSON Schema of --format json\n"
@@ -448,12 +448,14 @@ int xsp_cmd_compare(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of the output */
 	signal(SIGXFSZ, SIG_IGN);
 	int rc = take_arguments(&c, argc, argv, &err);
-	if (rc == 0 && c.output.help)
+	if (rc == 0 && c.output.help) {
+		xsp_wrap_stdout();
 		printf("%s%s%s", usage, xsp_cut_help, example);
-	else if (rc == 0 && c.output.schema != NULL)
+	} else if (rc == 0 && c.output.schema != NULL) {
 		rc = xsp_report_output_write(&c.output, NULL, &err);
-	else if (rc == 0)
+	} else if (rc == 0) {
 		rc = compare(&c, &found, &err);
+	}
 	if (rc < 0)
 		status = xsp_say_error(&err);
 	else if (found & c.fail_on)

@@ -103,6 +103,7 @@ int xsp_cmd_doctor(int argc, char **argv)
 		      help ? stdout : stderr);
 		return help ? XSP_STATUS_OK : XSP_STATUS_USAGE;
 	}
+	xsp_wrap_stdout();
 	xsp_kernel_probe(&k);
 	printf("xsptrace %s, Linux %s, %s\n", XSP_VERSION, k.release,
 	       geteuid() == 0 ? "root" : "not root: most of this needs it");

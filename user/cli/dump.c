@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "attach/sandbox.h"
+#include "base/wrap.h"
 #include "cli/cli.h"
 #include "cli/session.h"
 #include "dump/dump.h"
@@ -23,15 +24,16 @@
 static const char usage[] =
 	"Usage: xsptrace dump -p PID[,PID...] [OPTIONS]\n"
 	"\n"
-	"Shows what every thread of a process does at this moment: its state, what it waits\n"
-	"for and who holds that, its Python and its native stack. Nothing stays attached.\n"
+	"Shows what every thread of a process does at this moment: its state, what it\n"
+	"waits for and who holds that, its Python and its native stack. Nothing stays\n"
+	"attached.\n"
 	"\n"
 	"  -p, --pid PID[,PID...]   the processes; may be given several times\n"
-	"      --no-stop            stops nothing. Otherwise threads that run, and those whose "
-	"stack\n"
-	"                           takes their registers to be followed, are stopped in turn for\n"
-	"                           some 0.2 ms; without that, threads that run have no native\n"
-	"                           stack, and some of those that wait a part of it\n"
+	"      --no-stop            stops nothing. Otherwise threads that run, and those\n"
+	"                           whose stack takes their registers to be followed,\n"
+	"                           are stopped in turn for some 0.2 ms; without that,\n"
+	"                           threads that run have no native stack, and some of\n"
+	"                           those that wait a part of it\n"
 	"      --json               for programs (docs/formats.md)\n"
 	"  -h, --help\n";
 
@@ -56,10 +58,13 @@ static int dump_one(const struct dump *d, struct xsp_dump_target *t, bool first)
 		return xsp_say_error(&err);
 	if (!first)
 		fputs(d->json ? "," : "\n", stdout);
+	FILE *wrapped = d->width > 0 ? xsp_wrap_open(stdout, d->width) : NULL;
 	if (d->json)
 		xsp_dump_json(stdout, &out);
 	else
-		xsp_dump_text(stdout, &out, d->width);
+		xsp_dump_text(wrapped != NULL ? wrapped : stdout, &out, d->width);
+	if (wrapped != NULL)
+		fclose(wrapped);
 	xsp_dump_clear(&out);
 	return XSP_STATUS_OK;
 }
@@ -204,6 +209,7 @@ static int parse(int argc, char **argv, struct dump *d)
 		if (code == 'p' && add_pids(d, optarg) < 0)
 			return bad("-p wants the numbers of processes, 256 at most");
 		if (code == 'h') {
+			xsp_wrap_stdout();
 			fputs(usage, stdout);
 			return XSP_STATUS_OK;
 		}

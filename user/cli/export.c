@@ -20,24 +20,24 @@ static const char usage[] =
 	"Usage: xsptrace export FILE... [-o OUT]... [--weight W] [--by WHAT]...\n"
 	"                       [--summary [json]] [--rows N|all] [-q] [A PART OF IT]\n"
 	"\n"
-	"Turns a capture (.xspt), or a Chrome trace (.json, .json.gz: torch.profiler's, "
-	"xsptrace's),\n"
-	"into other formats; the ending of OUT decides:\n"
+	"Turns a capture (.xspt), or a Chrome trace (.json, .json.gz: torch.profiler's,\n"
+	"xsptrace's), into other formats; the ending of OUT decides:\n"
 	"  " XSP_EXPORT_SUFFIXES "\n"
-	"or clickhouse://HOST[:PORT]/DATABASE (docs/sql.md), clickhouses:// by TLS.\n"
-	"Of a trace -o NAME.xspt keeps the capture that is made of it.\n"
-	"Without -o, or with --summary, prints the summary table. Needs no root.\n"
-	"Several captures, or a folder of them, are the ranks of a job: one page (.html) or "
-	"Chrome\n"
-	"trace (.json, .json.gz), in real time, corrected by their collectives (docs/ranks.md).\n"
+	"or clickhouse://HOST[:PORT]/DATABASE (docs/sql.md), clickhouses:// by TLS. Of a\n"
+	"trace -o NAME.xspt keeps the capture that is made of it. Without -o, or with\n"
+	"--summary, prints the summary table. Needs no root. Several captures, or a\n"
+	"folder of them, are the ranks of a job: one page (.html) or Chrome trace\n"
+	"(.json, .json.gz), in real time, corrected by their collectives\n"
+	"(docs/ranks.md).\n"
 	"\n"
-	"  --weight W     what .perf, .folded, .svg and .pb.gz add up: wall; of captures with "
-	"--waits\n"
-	"                 cpu or off-cpu; samples (the default where there are such; else wall)\n"
-	"  --summary json all that the table and the lines below it say, on standard output\n"
+	"  --weight W     what .perf, .folded, .svg and .pb.gz add up: wall; of captures\n"
+	"                 with --waits cpu or off-cpu; samples (the default where there\n"
+	"                 are such; else wall)\n"
+	"  --summary json all that the table and the lines below it say, on standard\n"
+	"                 output\n"
 	"  --by thread    their outermost frame is each thread, not all threads of a name\n"
-	"  --by line|module   the summary by line of Python that called, by "
-	"torch.nn.Module\n"
+	"  --by line|module   the summary by line of Python that called, by\n"
+	"                     torch.nn.Module\n"
 	"\n";
 static const char example[] =
 	"\nExample: xsptrace export run.xspt -o run.json.gz -o run.svg\n"
@@ -242,6 +242,7 @@ int xsp_cmd_export(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN);
 	int status = take_options(&o, argc, argv);
 	if (status == 0 && o.help) {
+		xsp_wrap_stdout();
 		printf("%s%s%s", usage, xsp_cut_help, example);
 	} else if (status == 0) {
 		const size_t count = (size_t)(argc - optind);

@@ -15,12 +15,13 @@
 #include "cli/input.h"
 #include "timeline/timeline.h"
 
-static const char usage[] = "Usage: xsptrace info FILE [A PART OF IT]\n\n"
-			    "Shows what a capture (or a Chrome trace) holds: when and of what it "
-			    "was taken, processes,\n"
-			    "modules, probes, events, losses, damage; and how much of that is in a "
-			    "part of it. Needs no\n"
-			    "root.\n\n";
+static const char usage[] =
+	"Usage: xsptrace info FILE [A PART OF IT]\n"
+	"\n"
+	"Shows what a capture (or a Chrome trace) holds: when and of what it was taken,\n"
+	"processes, modules, probes, events, losses, damage; and how much of that is in\n"
+	"a part of it. Needs no root.\n"
+	"\n";
 
 /* What comes from a capture may have come from a target: it must not drive the terminal. */
 static void print_row(const char *key, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -125,7 +126,7 @@ static void print_modules(const struct xsp_capture_reader *r)
 		char id[2 * 64 + 1] = "";
 		for (uint32_t j = 0; j < m[i].build_id_length && j < 64; j++)
 			snprintf(id + 2 * j, 3, "%02x", m[i].build_id[j]);
-		print_row(i ? "" : "modules", "%.4096s  %s", m[i].path, id);
+		print_row(i ? "" : "modules", "%.4096s %s", m[i].path, id);
 	}
 	const struct xsp_capture_let_go *l;
 	size_t gone = xsp_capture_let_gos(r, &l);
@@ -295,6 +296,7 @@ int xsp_cmd_info(int argc, char **argv)
 
 	if (status != XSP_STATUS_OK)
 		goto out;
+	xsp_wrap_stdout();
 	if (help)
 		printf("%s%s", usage, xsp_cut_help);
 	else if (xsp_input_open(argv[optind], &input, &r, &err) < 0 ||

@@ -78,8 +78,11 @@ static const char *why_not_probed(int error)
 	return strerror(-error);
 }
 
+#define WIDE 160 /* columns that the table takes, with short names */
+
+/* table: a line each, in columns; else of as many lines as a narrow terminal needs. */
 static void print_text(const struct xsp_plan *plan, const struct xsp_planned_module *m,
-		       const struct xsp_planned_probe *p)
+		       const struct xsp_planned_probe *p, bool table)
 {
 	char exits[400], cost[XSP_UNITS_SIZE], name[1024], library[256];
 
@@ -87,15 +90,17 @@ static void print_text(const struct xsp_plan *plan, const struct xsp_planned_mod
 	xsp_printable(name, sizeof(name), p->probe.name, 0);
 	xsp_printable(library, sizeof(library), xsp_base_name(m->shown), 0);
 	if (p->error < 0) {
-		printf("%-48s %-28s not probed: %s\n", name, library, why_not_probed(p->error));
+		printf(table ? "%-48s %-28s not probed: %s\n" : "%s  %s\n    not probed: %s\n",
+		       name, library, why_not_probed(p->error));
 		return;
 	}
 	describe_exits(&p->place, exits, sizeof(exits));
 	if (p->by_return)
 		snprintf(exits, sizeof(exits), "return probe");
-	printf("%-48s %-28s 0x%" PRIx64 " %-14s %-40s %s%s%s\n", name, library,
-	       p->place.sites[0].addr, xsp_site_class_name(p->place.sites[0].cls), exits,
-	       xsp_format_ns(cost, (uint64_t)xsp_planned_cost(plan, p)),
+	printf(table ? "%-48s %-28s 0x%" PRIx64 " %-14s %-40s %s%s%s\n"
+		     : "%s  %s\n    entry 0x%" PRIx64 " %s, exits %s, %s a call%s%s\n",
+	       name, library, p->place.sites[0].addr, xsp_site_class_name(p->place.sites[0].cls),
+	       exits, xsp_format_ns(cost, (uint64_t)xsp_planned_cost(plan, p)),
 	       p->place.complete ? "" : "  incomplete: ",
 	       p->place.complete || p->place.note == NULL ? "" : p->place.note);
 }
@@ -105,15 +110,19 @@ static void print_plan(const struct xsp_plan *plan, double budget)
 	double cost = 0;
 	size_t functions = 0;
 	char text[XSP_UNITS_SIZE], expect[400];
+	const int width = xsp_terminal_width(STDOUT_FILENO);
+	const bool table = width == 0 || width >= WIDE;
 
-	printf("%-48s %-28s %-25s %-40s %s\n", "FUNCTION", "LIBRARY", "ENTRY", "EXITS",
-	       "COST A CALL");
+	xsp_wrap_stdout();
+	if (table)
+		printf("%-48s %-28s %-25s %-40s %s\n", "FUNCTION", "LIBRARY", "ENTRY", "EXITS",
+		       "COST A CALL");
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct xsp_planned_module *m = plan->modules[i];
 		for (size_t j = 0; j < m->count; j++) {
 			if (!xsp_probe_is_wanted(&m->probes[j].probe))
 				continue;
-			print_text(plan, m, &m->probes[j]);
+			print_text(plan, m, &m->probes[j], table);
 			cost += xsp_planned_cost(plan, &m->probes[j]);
 			functions++;
 		}

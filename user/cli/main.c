@@ -29,6 +29,7 @@ static void open_standard_descriptors(void)
 int main(int argc, char **argv)
 {
 	open_standard_descriptors();
+	xsp_wrap_stderr();
 	if (argc < 2) {
 		xsp_help(stderr);
 		return XSP_STATUS_USAGE;
@@ -37,6 +38,7 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], verbs[i].verb) == 0)
 			return xsp_finish_stdout(verbs[i].run(argc - 1, argv + 1));
 	if (strcmp(argv[1], "help") == 0) {
+		xsp_wrap_stdout();
 		xsp_help(stdout);
 		return xsp_finish_stdout(XSP_STATUS_OK);
 	}

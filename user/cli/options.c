@@ -827,6 +827,7 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb v
 			return XSP_OPTIONS_BAD;
 		}
 		if (code == 'h' || code == 'V') {
+			xsp_wrap_stdout();
 			if (code == 'h')
 				(verb == XSP_VERB_TOP ? xsp_help_top : xsp_help)(stdout);
 			else

@@ -239,10 +239,12 @@ static void print_summary(struct work *w)
 
 	if (w->summary == NULL)
 		return;
-	if (w->o->json)
+	if (w->o->json) {
 		print_json(w);
-	else
-		xsp_summary_write(w->summary, w->reader, stdout, &how);
+		return;
+	}
+	xsp_wrap_stdout();
+	xsp_summary_write(w->summary, w->reader, stdout, &how);
 }
 
 static void say_damage(struct work *w)

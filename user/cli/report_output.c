@@ -136,8 +136,11 @@ int xsp_report_output_write(const struct xsp_report_output *o, const struct xsp_
 		xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
 	else if (o->path != NULL)
 		rc = write_file(o, text, length, err);
-	else
+	if (rc == 0 && o->path == NULL) {
+		if (o->format == &formats[0])
+			xsp_wrap_stdout();
 		fwrite(text, 1, length, stdout); /* xsp_finish_stdout() tells of errors */
+	}
 	free(text);
 	return rc;
 }

@@ -33,26 +33,24 @@ static const char usage[] =
 	"       xsptrace view A1.xspt,A2.xspt vs B.xspt\n"
 	"       xsptrace view --perfetto FILE...\n"
 	"\n"
-	"Shows a capture (.xspt) or a Chrome trace as a page: findings, operations, timeline, "
-	"flame\n"
-	"graph, memory. The page is served on 127.0.0.1 only, under an address with a token in it "
-	"that\n"
-	"is made anew each time, until Ctrl-C. `-o FILE.html` of a recording, of export and of "
-	"compare\n"
-	"writes the same page into one file. Several captures, or a folder of them, are the ranks "
-	"of a\n"
-	"job (docs/ranks.md); with vs between them, the sides of a comparison. Needs no root.\n"
+	"Shows a capture (.xspt) or a Chrome trace as a page: findings, operations,\n"
+	"timeline, flame graph, memory. The page is served on 127.0.0.1 only, under an\n"
+	"address with a token in it that is made anew each time, until Ctrl-C. `-o\n"
+	"FILE.html` of a recording, of export and of compare writes the same page into\n"
+	"one file. Several captures, or a folder of them, are the ranks of a job\n"
+	"(docs/ranks.md); with vs between them, the sides of a comparison. Needs no\n"
+	"root.\n"
 	"\n"
 	"      --port N         default 8051, or one of the next ten where it is taken\n"
 	"      --no-browser     only prints the address\n"
-	"      --perfetto       hands the trace to " PERFETTO_SITE " instead: it is read by the\n"
-	"                       browser from 127.0.0.1:9001 and sent nowhere\n"
+	"      --perfetto       hands the trace to " PERFETTO_SITE " instead: it is\n"
+	"                       read by the browser from 127.0.0.1:9001 and sent nowhere\n"
 	"  -q, --quiet          no progress\n"
 	"\n";
 static const char example[] = "\nExample: xsptrace view run.xspt\n"
 			      "         xsptrace view run.xspt --from step:10..20\n"
-			      "         ssh -L 8051:127.0.0.1:8051 HOST xsptrace view run.xspt    "
-			      "# then open the address here\n";
+			      "         ssh -L 8051:127.0.0.1:8051 HOST xsptrace view run.xspt\n"
+			      "             (then open the address here)\n";
 
 enum { OPT_PORT = 256, OPT_NO_BROWSER, OPT_PERFETTO };
 
@@ -394,6 +392,7 @@ int xsp_cmd_view(int argc, char **argv)
 			     ? view(&v, &err)
 			     : xsp_error_set(&err, -ENOSYS, XSP_STATUS_FAILED, "%s", missing);
 	} else if (rc == 0) {
+		xsp_wrap_stdout();
 		printf("%s%s%s", usage, xsp_cut_help, example);
 	}
 	xsp_page_sources_close(v.sources, v.files.count);
