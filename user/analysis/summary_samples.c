@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "base/json_writer.h"
+#include "base/path.h"
 #include "base/u64map.h"
 #include "base/units.h"
+#include "catalog/compilers.h"
 
 #define SHORT_FILES_SHOWN 4
 #define LINES_SHOWN 10
@@ -32,6 +34,8 @@ struct places {
 struct xsp_summary_samples {
 	struct xsp_timeline *timeline;
 	struct places functions, lines, files;
+	struct places
+		nameless; /* processes: samples in code that a compiler made, and nothing names */
 	uint64_t samples, ns, kernel_ns, short_samples, beyond, with_line;
 };
 
@@ -60,6 +64,7 @@ void xsp_summary_samples_free(struct xsp_summary_samples *s)
 	clear(&s->functions);
 	clear(&s->lines);
 	clear(&s->files);
+	clear(&s->nameless);
 	free(s);
 }
 
@@ -92,6 +97,8 @@ int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_s
 	s->with_line += sample->line != 0;
 	if (rc == 0)
 		rc = add(&s->files, sample->file, sample);
+	if (rc == 0 && xsp_is_generated(xsp_timeline_name(s->timeline, sample->function)))
+		rc = add(&s->nameless, sample->pid, sample);
 	return rc == 0 && sample->line != 0 ? add(&s->lines, sample->line - 1, sample) : rc;
 }
 
@@ -216,6 +223,38 @@ static void print_short(struct xsp_summary_samples *s, FILE *f)
 	fputs(": code with neither call frame information (.eh_frame) nor frame pointers\n", f);
 }
 
+/* The program's file name. */
+static const char *program_of(const struct xsp_capture_reader *r, uint32_t pid)
+{
+	const struct xsp_capture_process *all;
+	const size_t count = xsp_capture_processes(r, &all);
+	const char *name = "";
+
+	for (size_t i = 0; i < count; i++)
+		if (all[i].pid == pid)
+			name = xsp_base_name(all[i].exe);
+	return name;
+}
+
+/* Once, of the process that has most. */
+static void print_nameless(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
+			   FILE *f)
+{
+	uint64_t samples = 0;
+	char name[64];
+
+	for (size_t i = 0; i < s->nameless.count; i++)
+		samples += s->nameless.list[i].samples;
+	if (samples * 100 < s->samples || samples == 0)
+		return;
+	qsort(s->nameless.list, s->nameless.count, sizeof(*s->nameless.list), by_time);
+	const char *program = program_of(r, (uint32_t)s->nameless.list[0].key);
+	xsp_printable(name, sizeof(name), program, 40);
+	fprintf(f, "code that a compiler in %s has made, and no perf map names: %.1f %%; %s\n",
+		name[0] != '\0' ? name : "the program", percent(samples, s->samples),
+		xsp_compiler_advice(program));
+}
+
 int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
 			      FILE *f, const struct xsp_summary_print *how)
 {
@@ -225,6 +264,7 @@ int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_ca
 	print_places(s, f, &s->lines, LINES_SHOWN, how, "line of Python");
 	print_sums(s, r, f);
 	print_short(s, f);
+	print_nameless(s, r, f);
 	fputc('\n', f);
 	return 0;
 }

@@ -15,6 +15,7 @@ enum xsp_broker_op {
 	XSP_ASK_FILE = 1, /* struct xsp_ask_name → descriptor */
 	XSP_ASK_READ_LINK, /* struct xsp_ask_name → text */
 	XSP_ASK_PIDFD, /* struct xsp_ask_pid → descriptor */
+	XSP_ASK_PERF_MAP, /* struct xsp_ask_pid → descriptor */
 	XSP_ASK_DEBUG_FILE, /* struct xsp_ask_name → descriptor */
 	XSP_ASK_MAPPED, /* struct xsp_ask_mapped → u32 handle, descriptor */
 	XSP_ASK_KEPT, /* u32 handle → descriptor, that of ASK_MAPPED again */

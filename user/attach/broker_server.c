@@ -21,6 +21,7 @@
 #include "attach/thread_stop.h"
 #include "attach/verify.h"
 #include "inject/inject.h"
+#include "target/perf_map.h"
 #include "xsptrace/brake.h"
 #include "xsptrace/gpu.h"
 
@@ -125,6 +126,14 @@ static int open_pidfd(struct broker *b)
 	int rc = allow(b, a->pid);
 
 	return rc < 0 ? rc : answer_fd(b, xsp_open_directly.pidfd(&xsp_open_directly, a->pid));
+}
+
+static int open_perf_map(struct broker *b)
+{
+	const struct xsp_ask_pid *a = (const void *)b->in->body;
+	int rc = allow(b, a->pid);
+
+	return rc < 0 ? rc : answer_fd(b, xsp_perf_map_open(a->pid));
 }
 
 static int open_debug_file(struct broker *b)
@@ -755,6 +764,7 @@ static const struct {
 	[XSP_ASK_FILE] = {open_file, NAME, NAME, ANY},
 	[XSP_ASK_READ_LINK] = {read_link, NAME, NAME, ANY},
 	[XSP_ASK_PIDFD] = {open_pidfd, PID, PID, ANY},
+	[XSP_ASK_PERF_MAP] = {open_perf_map, PID, PID, ANY},
 	[XSP_ASK_DEBUG_FILE] = {open_debug_file, NAME, NAME, ANY},
 	[XSP_ASK_MAPPED] = {open_mapped, offsetof(struct xsp_ask_mapped, path),
 			    sizeof(struct xsp_ask_mapped), ANY},
