@@ -61,7 +61,10 @@ def shares_as_the_program_counts_them(folder):
     got = {name: holding(stacks, name) for name in ("samples_a", "samples_b", "samples_c")}
     got["samples_reads"] = sum(stacks.values()) - sum(got.values())
     shares_are(got, truth["cpu_ns"], len(taken))
-    kernel = sum(ns for stack, ns in stacks.items()
+    users = collections.Counter()
+    for stack, ns in stacks.items():
+        users[tuple(frame for frame in stack if not frame.endswith("_[k]"))] += ns
+    kernel = sum(ns for stack, ns in users.items()
                  if stack[-1] == "[kernel] read" and stack[-4:-2] == ("samples_round", "samples_reads"))
     check(kernel > 0.8 * got["samples_reads"], "time in the kernel", kernel, stacks)
 
@@ -96,6 +99,22 @@ def spans_are_frames_of_samples(folder):
     xsptrace("-q", "-e", "libc.so.6:getppid", "-o", f"{folder}/without.xspt", "--", "true")
     done = xsptrace("export", "--weight", "samples", f"{folder}/without.xspt", "-o", f"{folder}/no.folded", status=2)
     check("--sample records it" in done.stderr, "does not say what records them", done.stderr)
+
+
+@case
+def functions_of_the_kernel(folder):
+    """In their order, under the system call that they are of; their addresses stay with the privileged side."""
+    with open("/proc/kallsyms", encoding="ascii") as f:
+        if not int(f.readline().split()[0], 16):
+            raise Skip("/proc/kallsyms hides them")
+    record_attached(folder, [workload("samples"), "--seconds", 1], "--sample=499", "-o", f"{folder}/k.folded", "-o",
+                    f"{folder}/k.xspt")
+    reads = {stack: ns for stack, ns in stacks_of(f"{folder}/k.folded").items() if "[kernel] read" in stack}
+    named = {stack: ns for stack, ns in reads.items() if any(re.match(r"(ksys|vfs)_read_\[k\]$", f) for f in stack)}
+    check(sum(named.values()) > 0.5 * sum(reads.values()), "functions that each read goes through", *reads.items())
+    for stack in named:
+        below = stack[stack.index("[kernel] read") + 1:]
+        check(all(f.endswith("_[k]") for f in below) and below[0].startswith("entry_"), "their order", stack)
 
 
 @case

@@ -86,7 +86,9 @@ int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_s
 {
 	if (s == NULL)
 		return 0;
-	const xsp_name_id last = sample->path[sample->path_length - 1] & ~XSP_PATH_FRAME;
+	/* of the kernel's functions the system call is enough here */
+	const xsp_name_id last =
+		sample->path[sample->path_length - 1 - sample->kernel_length] & ~XSP_PATH_FRAME;
 	int rc = add(&s->functions, (uint64_t)sample->file << 32 | last, sample);
 
 	s->samples++;

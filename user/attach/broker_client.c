@@ -693,6 +693,16 @@ int xsp_broker_held_back(struct xsp_broker *b, struct xsp_held_back **out, size_
 	return rc;
 }
 
+int xsp_broker_kernel_functions(struct xsp_broker *b, struct xsp_kernel_function **out,
+				size_t *count)
+{
+	void *rows;
+	int rc = ask_for_file(b, XSP_ASK_KERNEL_FUNCTIONS, sizeof(**out), &rows, count);
+
+	*out = rows;
+	return rc;
+}
+
 int xsp_broker_times(struct xsp_broker *b, struct xsp_event_times **out, size_t *count)
 {
 	void *rows;

@@ -39,6 +39,7 @@ enum xsp_broker_op {
 	XSP_ASK_COUNTERS, /* u32 forgotten, too → struct xsp_attach_counters */
 	XSP_ASK_LOST, /* u32 probe → u64 entries, exits */
 	XSP_ASK_HELD_BACK, /* → descriptor of a file of struct xsp_held_back */
+	XSP_ASK_KERNEL_FUNCTIONS, /* → descriptor of a file of struct xsp_kernel_function */
 	XSP_ASK_TIMES, /* → descriptor of a file of struct xsp_event_times */
 	XSP_ASK_THREAD, /* struct xsp_ask_pid: a thread */
 	XSP_ASK_FORGET_THREAD,

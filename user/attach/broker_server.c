@@ -476,6 +476,18 @@ static int fill_times(const struct xsp_attach *a, FILE *f)
 	return xsp_attach_times(a, put_times, f);
 }
 
+static int fill_kernel_functions(const struct xsp_attach *a, FILE *f)
+{
+	struct xsp_kernel_function *rows;
+	size_t count;
+	int rc = xsp_attach_kernel_functions(a, &rows, &count);
+
+	if (rc == 0 && fwrite(rows, sizeof(*rows), count, f) != count)
+		rc = -EIO;
+	free(rows);
+	return rc;
+}
+
 /* Rows of which there may be more than a message has room for. */
 static int answer_file(struct broker *b, int (*fill)(const struct xsp_attach *a, FILE *f))
 {
@@ -501,6 +513,11 @@ static int held_back(struct broker *b)
 static int times(struct broker *b)
 {
 	return answer_file(b, fill_times);
+}
+
+static int kernel_functions(struct broker *b)
+{
+	return answer_file(b, fill_kernel_functions);
 }
 
 static int add_thread(struct broker *b)
@@ -791,6 +808,7 @@ static const struct {
 	[XSP_ASK_COUNTERS] = {counters, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_LOST] = {lost, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_HELD_BACK] = {held_back, 0, 0, RUNNING},
+	[XSP_ASK_KERNEL_FUNCTIONS] = {kernel_functions, 0, 0, LOADED},
 	[XSP_ASK_TIMES] = {times, 0, 0, LOADED},
 	[XSP_ASK_THREAD] = {add_thread, PID, PID, LOADED},
 	[XSP_ASK_FORGET_THREAD] = {forget_thread, PID, PID, RUNNING},

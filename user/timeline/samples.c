@@ -229,7 +229,27 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 	return rc < 0 ? rc : push(t->samples, place->function | XSP_PATH_FRAME);
 }
 
-static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e)
+/* The kernel's own functions, where it tells them. How many, or a negative errno. */
+static int push_kernel_functions(struct xsp_timeline *t, const struct open_span *at)
+{
+	const struct xsp_section *stack = xsp_details_find(at->details, XSP_SECTION_KERNEL, NULL);
+	const uint32_t *ids[XSP_KERNEL_FRAMES];
+	int n = 0, rc = 0;
+
+	if (stack == NULL)
+		return 0;
+	while (n < XSP_KERNEL_FRAMES &&
+	       (ids[n] = xsp_u64map_get(&t->range_names,
+					xsp_address_name_hash(XSP_NAME_OF_KERNEL, stack->value,
+							      (uint64_t)n))) != NULL)
+		n++;
+	for (int i = n; i > 0 && rc == 0; i--)
+		rc = push(t->samples, *ids[i - 1] | XSP_PATH_FRAME);
+	return rc < 0 ? rc : n;
+}
+
+static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e,
+		       const struct open_span *at)
 {
 	const char *call = e->syscall >= 0 ? xsp_wait_syscall((unsigned)e->syscall) : NULL;
 	char text[64];
@@ -242,7 +262,9 @@ static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e)
 	else
 		snprintf(text, sizeof(text), "[kernel]");
 	int rc = name_id(t, text, &id);
-	return rc < 0 ? rc : push(t->samples, id | XSP_PATH_FRAME);
+	if (rc == 0)
+		rc = push(t->samples, id | XSP_PATH_FRAME);
+	return rc < 0 ? rc : push_kernel_functions(t, at);
 }
 
 /* ---- events ---- */
@@ -277,9 +299,10 @@ static int take_sample(struct xsp_timeline *t, struct thread *th, const struct x
 	if (rc == 0)
 		rc = push_native(t, th, row, at, &place, s.line != 0);
 	if (rc == 0 && s.kernel)
-		rc = push_kernel(t, e);
+		rc = push_kernel(t, e, at);
 	if (rc < 0)
 		return rc;
+	s.kernel_length = (uint32_t)rc;
 	s.function = place.function;
 	s.file = place.file;
 	s.path = t->samples->path;
