@@ -264,6 +264,37 @@ def lines_of_python_call_native_functions(folder):
     child.kill()
 
 
+STORM = """
+import resource, sys, time
+def fills():
+    return len(b"x" * (16 << 20))
+def times():
+    used = resource.getrusage(resource.RUSAGE_THREAD)
+    return used.ru_stime, used.ru_utime + used.ru_stime
+before, end = times(), time.monotonic() + 1.5
+while time.monotonic() < end:
+    fills()
+after = times()
+print(after[0] - before[0], after[1] - before[1])
+"""
+
+
+@case
+def storm_of_page_faults(folder):
+    """Memory that is had anew each time: named by function, line and thread; its time is what the kernel spends for the
+    program."""
+    script = f"{folder}/storm.py"
+    with open(script, "w", encoding="ascii") as f:
+        f.write(STORM)
+    said = xsptrace("--profile", "--sample=499", "--", "/usr/bin/python3", script).stdout
+    kernel, whole = map(float, re.search(r"^([\d.]+) ([\d.]+)$", said, re.M).groups())
+    line = re.search(r"^page faults: .* on CPUs, ([\d.]+) % of it all; in (.*); from (.*); thread (.*)$", said, re.M)
+    check(line, "they are named", said)
+    share = kernel / whole
+    check(abs(float(line[1]) / 100 - share) < 0.15, f"share {line[1]}, {100 * share:.1f} expected", said)
+    check("storm.py:4 fills" in line[3] and "python3" in line[4], "line and thread", line[0])
+
+
 # ---- names of code that a compiler in the process makes: its perf map ----
 
 # Three functions of machine code, each a loop of so many turns; told by their addresses.

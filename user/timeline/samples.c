@@ -229,8 +229,21 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 	return rc < 0 ? rc : push(t->samples, place->function | XSP_PATH_FRAME);
 }
 
-/* The kernel's own functions, where it tells them. How many, or a negative errno. */
-static int push_kernel_functions(struct xsp_timeline *t, const struct open_span *at)
+/* What x86-64, arm64 and both go through for a page. */
+static bool is_page_fault(const char *function)
+{
+	static const char *const names[] = {"asm_exc_page_fault_[k]", "do_page_fault_[k]",
+					    "handle_mm_fault_[k]"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(function, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The kernel's own functions, where it tells them. 0 or a negative errno. */
+static int push_kernel_functions(struct xsp_timeline *t, const struct open_span *at,
+				 struct xsp_sample *s)
 {
 	const struct xsp_section *stack = xsp_details_find(at->details, XSP_SECTION_KERNEL, NULL);
 	const uint32_t *ids[XSP_KERNEL_FRAMES];
@@ -243,13 +256,16 @@ static int push_kernel_functions(struct xsp_timeline *t, const struct open_span 
 					xsp_address_name_hash(XSP_NAME_OF_KERNEL, stack->value,
 							      (uint64_t)n))) != NULL)
 		n++;
-	for (int i = n; i > 0 && rc == 0; i--)
+	for (int i = n; i > 0 && rc == 0; i--) {
+		s->page_fault |= is_page_fault(xsp_timeline_name(t, *ids[i - 1]));
 		rc = push(t->samples, *ids[i - 1] | XSP_PATH_FRAME);
-	return rc < 0 ? rc : n;
+	}
+	s->kernel_length = (uint32_t)n;
+	return rc;
 }
 
 static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e,
-		       const struct open_span *at)
+		       const struct open_span *at, struct xsp_sample *s)
 {
 	const char *call = e->syscall >= 0 ? xsp_wait_syscall((unsigned)e->syscall) : NULL;
 	char text[64];
@@ -264,7 +280,7 @@ static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e,
 	int rc = name_id(t, text, &id);
 	if (rc == 0)
 		rc = push(t->samples, id | XSP_PATH_FRAME);
-	return rc < 0 ? rc : push_kernel_functions(t, at);
+	return rc < 0 ? rc : push_kernel_functions(t, at, s);
 }
 
 /* ---- events ---- */
@@ -299,10 +315,9 @@ static int take_sample(struct xsp_timeline *t, struct thread *th, const struct x
 	if (rc == 0)
 		rc = push_native(t, th, row, at, &place, s.line != 0);
 	if (rc == 0 && s.kernel)
-		rc = push_kernel(t, e, at);
+		rc = push_kernel(t, e, at, &s);
 	if (rc < 0)
 		return rc;
-	s.kernel_length = (uint32_t)rc;
 	s.function = place.function;
 	s.file = place.file;
 	s.path = t->samples->path;
