@@ -254,6 +254,8 @@ static void print_faulting(struct xsp_summary_samples *s, FILE *f, struct places
 	if (p->count > 0)
 		qsort(p->list, p->count, sizeof(*p->list), by_time);
 	for (size_t i = 0; i < p->count && i < FAULTS_SHOWN; i++) {
+		if (percent(p->list[i].ns, s->faults.ns) < 1)
+			break;
 		const uint32_t key = (uint32_t)p->list[i].key;
 		const struct xsp_timeline_thread *t =
 			threads ? xsp_timeline_thread(s->timeline, key) : NULL;

@@ -21,7 +21,7 @@
 #define PIECE ((size_t)65536)
 #define PAGE_BITS 12
 #define PAGES_MOST 1024 /* of one entry */
-#define STEPS_MOST 4096 /* of a search */
+#define STEPS_MOST 256 /* of a search: so many of the latest entries in a page are looked at */
 #define TAIL 64 /* what was read last: it stands there yet unless the file was written anew */
 #define START_SLACK_S 2 /* how far the clock of files is behind */
 
