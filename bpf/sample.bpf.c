@@ -39,6 +39,14 @@ struct {
 	__type(value, __u64);
 } xsp_sampled_at SEC(".maps");
 
+/* Which stay in the kernel, as they say where its code lies: the broker names their functions. Resized before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, XSP_KERNEL_FRAMES * sizeof(__u64));
+} xsp_kernel_stacks SEC(".maps");
+
 /*
  * A clock's period is its time. Of cycles the kernel chooses how many make one, by the time between the last two,
  * and comes from far too few: until then it is that time. While a CPU idles it counts none.
@@ -104,7 +112,9 @@ static __always_inline __u32 put_copy(struct pt_regs *regs, char *e, __u32 at)
 }
 #endif
 
-static __noinline void take_sample(struct pt_regs *regs, __u64 now, __u64 pid_tgid, __u64 what)
+/* `stack`: number of the kernel's, or negative. */
+static __noinline void take_sample(struct pt_regs *regs, __u64 now, __u64 pid_tgid, __u64 what,
+				   long stack)
 {
 	struct xsp_event_sample *e = xsp_reserve_or_count((__u32)pid_tgid, XSP_SAMPLE_BYTES);
 	__u32 at = sizeof(*e);
@@ -118,6 +128,10 @@ static __noinline void take_sample(struct pt_regs *regs, __u64 now, __u64 pid_tg
 	e->reserved = 0;
 	e->address = XSP_REG_IP(regs);
 	e->syscall = e->kernel ? (__s16)SYSCALL(regs) : -1;
+	xsp_put_section_head((char *)e, at, XSP_SECTION_KERNEL, sizeof(struct xsp_section),
+			     (__u32)stack);
+	if (stack >= 0)
+		at += sizeof(struct xsp_section);
 	if (xsp_python_frames)
 		at = xsp_put_python((char *)e, at);
 	at = put_callers(regs, (char *)e, at);
@@ -136,8 +150,10 @@ int xsp_sample(struct bpf_perf_event_data *ctx)
 	    !xsp_wanted_thread(pid_tgid))
 		return 0;
 	struct task_struct *task = bpf_get_current_task_btf();
+	const bool kernel = IS_KERNEL(ctx->regs);
 	take_sample((struct pt_regs *)bpf_task_pt_regs(task), now, pid_tgid,
-		    period | (__u64)IS_KERNEL(ctx->regs) << 32);
+		    period | (__u64)kernel << 32,
+		    kernel ? bpf_get_stackid(ctx, &xsp_kernel_stacks, 0) : -1);
 	xsp_count(XSP_COUNT_SAMPLES);
 	xsp_count_some(XSP_COUNT_SAMPLES_NS, bpf_ktime_get_ns() - now);
 	return 0;

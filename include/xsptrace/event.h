@@ -138,8 +138,11 @@ enum xsp_section_type {
 		14, /* SAMPLE, WAIT, to the recorder, which makes a STACK of it: struct xsp_stack_copy */
 	XSP_SECTION_PROCESS_MEMORY =
 		15, /* MEMORY, by the recorder: what the process has, struct xsp_process_memory */
+	XSP_SECTION_KERNEL =
+		16, /* SAMPLE; value: number of the kernel's own stack, of which the capture has the functions */
 	XSP_SECTION_TYPES,
 };
+#define XSP_KERNEL_FRAMES 32 /* of a stack of the kernel's, at most */
 #define XSP_COUNTERS_MAX 8
 /* How a counter is read. */
 enum xsp_counter_kind {

@@ -105,8 +105,10 @@ _Static_assert((XSP_WAIT_CLASSES & (XSP_WAIT_CLASSES - 1)) == 0, "a power of two
 #define XSP_STACK_MAX 127 /* as many as the kernel itself walks: kernel.perf_event_max_stack */
 /* A frame is read as two words: one more than is kept. */
 #define XSP_STACK_BYTES(frames) (sizeof(struct xsp_section) + 8 * ((frames) + 1))
+/* Different stacks of the kernel in samples. */
+#define XSP_KERNEL_STACKS 8192
 /* An event of a sample: where its STACK and its COPY may begin at most, and what is reserved. */
-#define XSP_SAMPLE_STACK_AT (sizeof(struct xsp_event_sample) + 16)
+#define XSP_SAMPLE_STACK_AT (sizeof(struct xsp_event_sample) + sizeof(struct xsp_section) + 16)
 #define XSP_SAMPLE_COPY_AT (XSP_SAMPLE_STACK_AT + XSP_STACK_BYTES(XSP_STACK_MAX))
 #define XSP_SAMPLE_BYTES                                                                           \
 	(XSP_SAMPLE_COPY_AT + sizeof(struct xsp_section) + sizeof(struct xsp_stack_copy) +         \

@@ -6,13 +6,14 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
-from harness import (EXTRA, NO_MATCH, USAGE, Recording, Skip, Trace, alive, broker_of, case, check, equal, main,
-                     record_attached, run, start, start_ready, wait_for, workload, xsptrace)
+from harness import (EXTRA, NO_MATCH, USAGE, XSPTRACE, Recording, Skip, Trace, alive, broker_of, case, check, equal,
+                     finish, main, record_attached, run, start, start_ready, wait_for, workload, xsptrace)
 
 DEVIATIONS = 4.5  # by chance one recording in a hundred thousand is farther off
 
@@ -60,7 +61,10 @@ def shares_as_the_program_counts_them(folder):
     got = {name: holding(stacks, name) for name in ("samples_a", "samples_b", "samples_c")}
     got["samples_reads"] = sum(stacks.values()) - sum(got.values())
     shares_are(got, truth["cpu_ns"], len(taken))
-    kernel = sum(ns for stack, ns in stacks.items()
+    users = collections.Counter()
+    for stack, ns in stacks.items():
+        users[tuple(frame for frame in stack if not frame.endswith("_[k]"))] += ns
+    kernel = sum(ns for stack, ns in users.items()
                  if stack[-1] == "[kernel] read" and stack[-4:-2] == ("samples_round", "samples_reads"))
     check(kernel > 0.8 * got["samples_reads"], "time in the kernel", kernel, stacks)
 
@@ -95,6 +99,22 @@ def spans_are_frames_of_samples(folder):
     xsptrace("-q", "-e", "libc.so.6:getppid", "-o", f"{folder}/without.xspt", "--", "true")
     done = xsptrace("export", "--weight", "samples", f"{folder}/without.xspt", "-o", f"{folder}/no.folded", status=2)
     check("--sample records it" in done.stderr, "does not say what records them", done.stderr)
+
+
+@case
+def functions_of_the_kernel(folder):
+    """In their order, under the system call that they are of; their addresses stay with the privileged side."""
+    with open("/proc/kallsyms", encoding="ascii") as f:
+        if not int(f.readline().split()[0], 16):
+            raise Skip("/proc/kallsyms hides them")
+    record_attached(folder, [workload("samples"), "--seconds", 1], "--sample=499", "-o", f"{folder}/k.folded", "-o",
+                    f"{folder}/k.xspt")
+    reads = {stack: ns for stack, ns in stacks_of(f"{folder}/k.folded").items() if "[kernel] read" in stack}
+    named = {stack: ns for stack, ns in reads.items() if any(re.match(r"(ksys|vfs)_read_\[k\]$", f) for f in stack)}
+    check(sum(named.values()) > 0.5 * sum(reads.values()), "functions that each read goes through", *reads.items())
+    for stack in named:
+        below = stack[stack.index("[kernel] read") + 1:]
+        check(all(f.endswith("_[k]") for f in below) and below[0].startswith("entry_"), "their order", stack)
 
 
 @case
@@ -242,6 +262,240 @@ def lines_of_python_call_native_functions(folder):
     check(sum(ns for stack, ns in stacks.items() if "train.py" in stack[1]) > 0.97 * whole, "all have lines", stacks)
     check(re.search(r"train\.py:[89] adds$", out, re.M) and "train.py:5 multiplies" in out, "lines", out)
     child.kill()
+
+
+STORM = """
+import mmap, time
+block = b"x" * (4 << 20)
+def fills():
+    memory = mmap.mmap(-1, len(block), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    begin = time.thread_time()
+    memory.write(block)
+    first = time.thread_time()
+    memory.seek(0)
+    memory.write(block)
+    return first - begin - (time.thread_time() - first)
+spent, start = 0, time.thread_time()
+while time.thread_time() < start + 1:
+    spent += fills()
+print(spent, time.thread_time())
+"""
+
+
+@case
+def storm_of_page_faults(folder):
+    """Memory that is had anew each time: named by function, line and thread; their time is what the first writing there
+    takes longer than the second."""
+    script = f"{folder}/storm.py"
+    with open(script, "w", encoding="ascii") as f:
+        f.write(STORM)
+    said = xsptrace("--profile", "--sample=499", "-o", f"{folder}/s.folded", "--", "/usr/bin/python3", script).stdout
+    spent, whole = map(float, re.search(r"^([\d.]+) ([\d.]+)$", said, re.M).groups())
+    line = re.search(r"^page faults: .* on CPUs, ([\d.]+) % of it all; in (.*); from (.*); thread (.*)$", said, re.M)
+    check(line, "they are named", said)
+    check(abs(float(line[1]) - 100 * spent / whole) < 15, f"{100 * spent / whole:.1f} % expected", said)
+    check("storm.py:8 fills" in line[3] and "python3" in line[4], "line and thread", line[0])
+
+
+# ---- names of code that a compiler in the process makes: its perf map ----
+
+# Three functions of machine code, each a loop of so many turns; told by their addresses.
+SCRIPT = """
+import ctypes, json, mmap, os, sys, time
+code = mmap.mmap(-1, 8192, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+base = ctypes.addressof(ctypes.c_char.from_buffer(code))
+spin = bytes.fromhex("554889e589f9ffc975fc5dc3")  # push %rbp; mov %rsp,%rbp; mov %edi,%ecx; 1: dec %ecx; jnz 1b; pop; ret
+work = {"long": (0, 3000000), "short": (1024, 1000000), "nameless": (4096, 500000)}
+functions = {}
+for name, (at, _) in work.items():
+    code[at:at + len(spin)] = spin
+    functions[name] = ctypes.CFUNCTYPE(None, ctypes.c_int)(base + at)
+print(f"{base:x}", flush=True)
+for line in sys.stdin:
+    spent, end = dict.fromkeys(work, 0), time.thread_time() + float(line)
+    while time.thread_time() < end:
+        for name, (_, turns) in work.items():
+            before = time.thread_time_ns()
+            functions[name](turns)
+            spent[name] += time.thread_time_ns() - before
+    print(json.dumps(spent), flush=True)
+"""
+BEFORE = "{0:x} 100 what was there before\n"
+MAP = "{0:x} 400 long one\n{1:x} 400 short one\n"
+
+
+class Compiled:
+    """That program, and its map."""
+
+    def __init__(self):
+        self.child = start([sys.executable, "-c", SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.base = int(self.child.stdout.readline(), 16)
+        self.path = f"/tmp/perf-{self.child.pid}.map"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.child.kill()
+        self.remove()
+
+    def remove(self):
+        if os.path.isdir(self.path):
+            os.rmdir(self.path)
+        elif os.path.lexists(self.path):
+            os.remove(self.path)
+
+    def write(self, text, mode="w"):
+        with open(self.path, mode, encoding="latin-1") as f:
+            f.write(text.format(self.base, self.base + 1024))
+
+    def ask(self, seconds):
+        self.child.stdin.write(f"{seconds}\n")
+        self.child.stdin.flush()
+
+    def spent(self):
+        return json.loads(self.child.stdout.readline())
+
+
+def leaves(path):
+    found = {}
+    for stack, ns in stacks_of(path).items():
+        found[stack[-1]] = found.get(stack[-1], 0) + ns
+    return found
+
+
+@case
+def compiled_code_by_its_names(folder):
+    """And what it is to be told where nothing names the code."""
+    with Compiled() as c:
+        c.write(BEFORE + MAP)
+        with Recording(folder, "-p", c.child.pid, "--sample=499", "-o", f"{folder}/s.folded") as recording:
+            c.ask(1.5)
+            spent = c.spent()
+            recording.stop()
+            recording.wait()
+        got = leaves(f"{folder}/s.folded")
+        names = {"long": "long one", "short": "short one", "nameless": "[generated code]"}
+        taken = sum(spent.values()) * 499e-9
+        shares_are({name: got.get(shown, 0) for name, shown in names.items()}, spent, taken)
+        check("what was there before" not in got, "the map's last word holds", got)
+        said = recording.output()
+        check(re.search(r"and no perf map names: \d+\.\d %; start python \(3.12 and later\) with -X perf", said), said)
+
+
+@case
+def compiled_code_that_is_replaced(folder):
+    """One address cannot be told from the other by when it was sampled: both names are said."""
+    with Compiled() as c:
+        with Recording(folder, "-p", c.child.pid, "--sample=499", "-o", f"{folder}/s.folded") as recording:
+            c.ask(0.5)
+            c.spent()
+            c.write(MAP)  # comes late
+            c.ask(0.5)
+            c.spent()
+            c.write("{1:x} 400 another one\n", "a")
+            c.ask(0.3)
+            c.spent()
+            recording.stop()
+            recording.wait()
+        got = leaves(f"{folder}/s.folded")
+        check("long one" in got and "another one [earlier: short one]" in got and "short one" not in got, got)
+
+
+@case
+def compiled_names_that_lie(folder):
+    """Links, FIFOs, folders, holes, others' files and stale ones: refused; names with escapes are harmless."""
+    def record():
+        with Recording(folder, "-p", c.child.pid, "--sample=499", "-o", f"{folder}/s.folded") as recording:
+            c.ask(0.2)
+            c.spent()
+            recording.stop()
+            said = recording.wait()
+        check("\033[31m" not in said, "an escape", said)
+        return leaves(f"{folder}/s.folded"), said
+
+    def link():
+        with open(f"{folder}/map", "w", encoding="ascii") as f:
+            f.write(MAP.format(c.base, c.base + 1024))
+        os.symlink(f"{folder}/map", c.path)
+
+    def of_somebody_else():
+        c.write(MAP)
+        os.chown(c.path, 65534, 65534)
+
+    def stale():
+        c.write(MAP)
+        os.utime(c.path, (time.time() - 86400, time.time() - 86400))
+
+    refused = [link, lambda: os.mkfifo(c.path), lambda: os.mkdir(c.path), stale]
+    if os.geteuid() == 0:
+        refused.append(of_somebody_else)
+    with Compiled() as c:
+        for trap in refused:
+            trap()
+            got, _ = record()
+            check(got.get("[generated code]", 0) > 0 and "long one" not in got, "it was read", got)
+            c.remove()
+        c.write(MAP + "0 ffffffffffffffff everything\n{0:x} 400 \033[31mred;one\n")
+        os.truncate(c.path, 1 << 30)
+        got, said = record()
+        check(any("[31mred" in name for name in got) and "everything" not in got, got)
+        check("perf maps" in said, "that it was not read to its end", said)
+
+
+@case
+def compiled_code_in_dump(_):
+    with Compiled() as c:
+        c.write(MAP)
+        c.ask(20)
+        for _ in range(20):
+            said = xsptrace("dump", "-p", c.child.pid).stdout
+            if re.search(r"^ +long one\+0x[0-9a-f]+ +\[generated code\]$", said, re.M):
+                return
+        check(False, "it is nearly always there", said)
+
+
+NODE = """
+function heavy(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; }
+function light(n) { let s = 1; for (let i = 0; i < n; i++) s = (s * 37 + i) | 0; return s; }
+let spent = {heavy: 0, light: 0};
+function timed(f, n, name) {
+    const before = process.cpuUsage().user; f(n); spent[name] += (process.cpuUsage().user - before) * 1000; }
+process.stdin.once("data", seconds => {
+    const end = Date.now() + 1000 * seconds;
+    while (Date.now() < end) { timed(heavy, 6e6, "heavy"); timed(light, 2e6, "light"); }
+    console.log(JSON.stringify(spent));
+    process.exit();
+});
+"""
+
+
+@case
+def compiled_by_node(folder):
+    if not shutil.which("node"):
+        raise Skip("no node")
+    script = f"{folder}/spin.js"
+    with open(script, "w", encoding="ascii") as f:
+        f.write(NODE)
+    flags = ["--perf-basic-prof-only-functions", "--interpreted-frames-native-stack"]
+    child = start(["node", *flags, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        with Recording(folder, "-p", child.pid, "--sample=499", "-o", f"{folder}/n.folded") as recording:
+            child.stdin.write("1.5")
+            child.stdin.flush()
+            spent = json.loads(child.stdout.readline())
+            equal(finish(child), 0, "status")
+            recording.wait()
+    finally:
+        os.remove(f"/tmp/perf-{child.pid}.map")
+    stacks = stacks_of(f"{folder}/n.folded")
+    got = {name: sum(ns for s, ns in stacks.items() if re.search(rf"^JS:.{name} ", s[-1])) for name in spent}
+    shares_are(got, spent, sum(got.values()) * 499e-9)
+    check(sum(got.values()) > 0.8 * sum(stacks.values()), "of all", stacks)
+    # without the flags it is said what they are
+    said = run(["sh", "-c", f"echo 0.5 | {XSPTRACE} --sample=199 -o {folder}/w.folded -- node {script}"]).stdout
+    check("--perf-basic-prof-only-functions --interpreted-frames-native-stack" in said, said)
 
 
 if __name__ == "__main__":

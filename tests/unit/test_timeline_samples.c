@@ -118,6 +118,38 @@ static void done(struct told *told)
 	xsp_capture_close(told->reader);
 }
 
+Test(samples, functions_of_the_kernel)
+{
+	struct builder b;
+	struct told told;
+	struct {
+		struct xsp_event_sample e;
+		struct xsp_section kernel;
+	} u = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
+			      .probe = NO_PROBE,
+			      .sp = SP,
+			      .flags = XSP_EVENT_SECTIONS},
+		     .address = AT_LEAF,
+		     .kernel = 1},
+	       .kernel = {.type = XSP_SECTION_KERNEL, .size = sizeof(struct xsp_section)}};
+
+	start(&b);
+	for (uint32_t depth = 0; depth < 2; depth++)
+		cr_assert_eq(xsp_capture_put_name(
+				     b.w, xsp_address_name_hash(XSP_NAME_OF_KERNEL, 7, depth),
+				     depth == 0 ? "copy_[k]" : "vfs_read_[k]"),
+			     0);
+	for (u.kernel.value = 7; u.kernel.value < 9; u.kernel.value++)
+		builder_put(&b, &u, sizeof(u));
+	told_of(&b, &told);
+	cr_assert_eq(told.count, 2);
+	cr_expect_str_eq(told.path[0], "leaf;[kernel] read;vfs_read_[k];copy_[k]");
+	cr_expect_eq(told.samples[0].kernel_length, 2);
+	cr_expect_str_eq(told.path[1], "leaf;[kernel] read", "of a stack without names");
+	cr_expect_eq(told.samples[1].kernel_length, 0);
+	done(&told);
+}
+
 Test(samples, spans_stand_around_native_functions)
 {
 	struct builder b;

@@ -8,11 +8,15 @@
 #include <string.h>
 
 #include "base/json_writer.h"
+#include "base/path.h"
 #include "base/u64map.h"
 #include "base/units.h"
+#include "catalog/compilers.h"
 
 #define SHORT_FILES_SHOWN 4
 #define LINES_SHOWN 10
+#define FAULTS_SHOWN 3
+#define FAULTS_SAID 5 /* per cent of the time on CPUs */
 /* A standard deviation each way is right two times of three, two of them nineteen of twenty. */
 #define DEVIATIONS 1.96
 
@@ -32,6 +36,11 @@ struct places {
 struct xsp_summary_samples {
 	struct xsp_timeline *timeline;
 	struct places functions, lines, files;
+	struct places nameless; /* by process: code that a compiler made, and nothing names */
+	struct {
+		uint64_t ns;
+		struct places functions, lines, threads;
+	} faults; /* samples in page faults */
 	uint64_t samples, ns, kernel_ns, short_samples, beyond, with_line;
 };
 
@@ -60,6 +69,10 @@ void xsp_summary_samples_free(struct xsp_summary_samples *s)
 	clear(&s->functions);
 	clear(&s->lines);
 	clear(&s->files);
+	clear(&s->faults.functions);
+	clear(&s->faults.lines);
+	clear(&s->faults.threads);
+	clear(&s->nameless);
 	free(s);
 }
 
@@ -77,11 +90,23 @@ static int add(struct places *p, uint64_t key, const struct xsp_sample *sample)
 	return 0;
 }
 
+static int add_fault(struct xsp_summary_samples *s, const struct xsp_sample *sample)
+{
+	int rc = add(&s->faults.functions, sample->function, sample);
+
+	s->faults.ns += sample->period_ns;
+	if (rc == 0 && sample->line != 0)
+		rc = add(&s->faults.lines, sample->line - 1, sample);
+	return rc == 0 ? add(&s->faults.threads, sample->tid, sample) : rc;
+}
+
 int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_sample *sample)
 {
 	if (s == NULL)
 		return 0;
-	const xsp_name_id last = sample->path[sample->path_length - 1] & ~XSP_PATH_FRAME;
+	/* of the kernel's functions the system call is enough here */
+	const xsp_name_id last =
+		sample->path[sample->path_length - 1 - sample->kernel_length] & ~XSP_PATH_FRAME;
 	int rc = add(&s->functions, (uint64_t)sample->file << 32 | last, sample);
 
 	s->samples++;
@@ -92,6 +117,10 @@ int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_s
 	s->with_line += sample->line != 0;
 	if (rc == 0)
 		rc = add(&s->files, sample->file, sample);
+	if (rc == 0 && xsp_is_generated(xsp_timeline_name(s->timeline, sample->function)))
+		rc = add(&s->nameless, sample->pid, sample);
+	if (rc == 0 && sample->page_fault)
+		rc = add_fault(s, sample);
 	return rc == 0 && sample->line != 0 ? add(&s->lines, sample->line - 1, sample) : rc;
 }
 
@@ -216,6 +245,78 @@ static void print_short(struct xsp_summary_samples *s, FILE *f)
 	fputs(": code with neither call frame information (.eh_frame) nor frame pointers\n", f);
 }
 
+/* Of those places the first ones, with their parts of all page faults. */
+static void print_faulting(struct xsp_summary_samples *s, FILE *f, struct places *p,
+			   const char *what, bool threads)
+{
+	char name[128];
+
+	if (p->count > 0)
+		qsort(p->list, p->count, sizeof(*p->list), by_time);
+	for (size_t i = 0; i < p->count && i < FAULTS_SHOWN; i++) {
+		if (percent(p->list[i].ns, s->faults.ns) < 1)
+			break;
+		const uint32_t key = (uint32_t)p->list[i].key;
+		const struct xsp_timeline_thread *t =
+			threads ? xsp_timeline_thread(s->timeline, key) : NULL;
+		xsp_printable(name, sizeof(name),
+			      !threads	  ? xsp_timeline_name(s->timeline, key)
+			      : t != NULL ? t->comm
+					  : "",
+			      60);
+		fprintf(f, "%s %s", i > 0 ? "," : what, name);
+		if (threads)
+			fprintf(f, " (%" PRIu32 ")", t != NULL ? t->ns_tid : key);
+		fprintf(f, " %.0f %%", percent(p->list[i].ns, s->faults.ns));
+	}
+}
+
+static void print_faults(struct xsp_summary_samples *s, FILE *f)
+{
+	char time[XSP_UNITS_SIZE];
+
+	if (s->faults.ns == 0 || percent(s->faults.ns, s->ns) < FAULTS_SAID)
+		return;
+	fprintf(f, "page faults: %s on CPUs, %.1f %% of it all", xsp_format_ns(time, s->faults.ns),
+		percent(s->faults.ns, s->ns));
+	print_faulting(s, f, &s->faults.functions, "; in", false);
+	print_faulting(s, f, &s->faults.lines, "; from", false);
+	print_faulting(s, f, &s->faults.threads, "; thread", true);
+	fputc('\n', f);
+}
+
+/* The program's file name. */
+static const char *program_of(const struct xsp_capture_reader *r, uint32_t pid)
+{
+	const struct xsp_capture_process *all;
+	const size_t count = xsp_capture_processes(r, &all);
+	const char *name = "";
+
+	for (size_t i = 0; i < count; i++)
+		if (all[i].pid == pid)
+			name = xsp_base_name(all[i].exe);
+	return name;
+}
+
+/* Once, of the process that has most. */
+static void print_nameless(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
+			   FILE *f)
+{
+	uint64_t samples = 0;
+	char name[64];
+
+	for (size_t i = 0; i < s->nameless.count; i++)
+		samples += s->nameless.list[i].samples;
+	if (samples * 100 < s->samples || samples == 0)
+		return;
+	qsort(s->nameless.list, s->nameless.count, sizeof(*s->nameless.list), by_time);
+	const char *program = program_of(r, (uint32_t)s->nameless.list[0].key);
+	xsp_printable(name, sizeof(name), program, 40);
+	fprintf(f, "code that a compiler in %s has made, and no perf map names: %.1f %%; %s\n",
+		name[0] != '\0' ? name : "the program", percent(samples, s->samples),
+		xsp_compiler_advice(program));
+}
+
 int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
 			      FILE *f, const struct xsp_summary_print *how)
 {
@@ -225,6 +326,8 @@ int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_ca
 	print_places(s, f, &s->lines, LINES_SHOWN, how, "line of Python");
 	print_sums(s, r, f);
 	print_short(s, f);
+	print_faults(s, f);
+	print_nameless(s, r, f);
 	fputc('\n', f);
 	return 0;
 }

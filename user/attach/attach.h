@@ -141,6 +141,16 @@ void xsp_attach_activate(struct xsp_attach *a, bool on);
 void xsp_attach_samples(struct xsp_attach *a, bool on);
 /* Do samples count cycles here? Else a clock. */
 bool xsp_attach_samples_cycles(const struct xsp_attach *a);
+/* A function of a stack of the kernel that samples have. Of its address nothing is told. */
+struct xsp_kernel_function {
+	uint32_t stack; /* XSP_SECTION_KERNEL */
+	uint32_t depth; /* 0: the innermost */
+	char name[120]; /* as /proc/kallsyms has it, cut */
+};
+/* "[unknown]" where that has none. An array that the caller frees. -EACCES: the kernel hides them (kernel.kptr_restrict), or
+ * another negative errno. */
+int xsp_attach_kernel_functions(const struct xsp_attach *a, struct xsp_kernel_function **out,
+				size_t *count);
 /* With xsp_attach_options.waits: begins (again: nothing happens), or ends; detaching then brings an event for each
  * thread. Not for a pause. 0 or a negative errno. */
 int xsp_attach_waits(struct xsp_attach *a, bool on);

@@ -95,6 +95,8 @@ int xsp_broker_counters(struct xsp_broker *b, bool forgotten, struct xsp_attach_
 int xsp_broker_lost(struct xsp_broker *b, uint32_t probe, uint64_t *entries, uint64_t *exits);
 /* An array that the caller frees. */
 int xsp_broker_held_back(struct xsp_broker *b, struct xsp_held_back **out, size_t *count);
+int xsp_broker_kernel_functions(struct xsp_broker *b, struct xsp_kernel_function **out,
+				size_t *count);
 int xsp_broker_times(struct xsp_broker *b, struct xsp_event_times **out, size_t *count);
 int xsp_broker_thread(struct xsp_broker *b, pid_t tid);
 int xsp_broker_forget_thread(struct xsp_broker *b, pid_t tid);

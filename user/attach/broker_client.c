@@ -214,6 +214,13 @@ static int ask_pidfd(const struct xsp_opener *o, pid_t pid)
 	return take_fd(b, ask_pid(b, XSP_ASK_PIDFD, pid));
 }
 
+static int ask_perf_map(const struct xsp_opener *o, pid_t pid)
+{
+	struct xsp_broker *b = broker_of(o);
+
+	return take_fd(b, ask_pid(b, XSP_ASK_PERF_MAP, pid));
+}
+
 static int ask_debug_file(const struct xsp_opener *o, const char *build_id)
 {
 	struct xsp_broker *b = broker_of(o);
@@ -357,6 +364,7 @@ int xsp_broker_start(const struct xsp_broker_options *options, struct xsp_broker
 					.pidfd = ask_pidfd,
 					.debug_file = ask_debug_file,
 					.mapped = ask_mapped,
+					.perf_map = ask_perf_map,
 					.ahead = open_ahead};
 	*out = b;
 	return 0;
@@ -680,6 +688,16 @@ int xsp_broker_held_back(struct xsp_broker *b, struct xsp_held_back **out, size_
 {
 	void *rows;
 	int rc = ask_for_file(b, XSP_ASK_HELD_BACK, sizeof(**out), &rows, count);
+
+	*out = rows;
+	return rc;
+}
+
+int xsp_broker_kernel_functions(struct xsp_broker *b, struct xsp_kernel_function **out,
+				size_t *count)
+{
+	void *rows;
+	int rc = ask_for_file(b, XSP_ASK_KERNEL_FUNCTIONS, sizeof(**out), &rows, count);
 
 	*out = rows;
 	return rc;

@@ -15,6 +15,7 @@ enum xsp_broker_op {
 	XSP_ASK_FILE = 1, /* struct xsp_ask_name → descriptor */
 	XSP_ASK_READ_LINK, /* struct xsp_ask_name → text */
 	XSP_ASK_PIDFD, /* struct xsp_ask_pid → descriptor */
+	XSP_ASK_PERF_MAP, /* struct xsp_ask_pid → descriptor */
 	XSP_ASK_DEBUG_FILE, /* struct xsp_ask_name → descriptor */
 	XSP_ASK_MAPPED, /* struct xsp_ask_mapped → u32 handle, descriptor */
 	XSP_ASK_KEPT, /* u32 handle → descriptor, that of ASK_MAPPED again */
@@ -38,6 +39,7 @@ enum xsp_broker_op {
 	XSP_ASK_COUNTERS, /* u32 forgotten, too → struct xsp_attach_counters */
 	XSP_ASK_LOST, /* u32 probe → u64 entries, exits */
 	XSP_ASK_HELD_BACK, /* → descriptor of a file of struct xsp_held_back */
+	XSP_ASK_KERNEL_FUNCTIONS, /* → descriptor of a file of struct xsp_kernel_function */
 	XSP_ASK_TIMES, /* → descriptor of a file of struct xsp_event_times */
 	XSP_ASK_THREAD, /* struct xsp_ask_pid: a thread */
 	XSP_ASK_FORGET_THREAD,

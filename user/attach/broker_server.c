@@ -21,6 +21,7 @@
 #include "attach/thread_stop.h"
 #include "attach/verify.h"
 #include "inject/inject.h"
+#include "target/perf_map.h"
 #include "xsptrace/brake.h"
 #include "xsptrace/gpu.h"
 
@@ -125,6 +126,14 @@ static int open_pidfd(struct broker *b)
 	int rc = allow(b, a->pid);
 
 	return rc < 0 ? rc : answer_fd(b, xsp_open_directly.pidfd(&xsp_open_directly, a->pid));
+}
+
+static int open_perf_map(struct broker *b)
+{
+	const struct xsp_ask_pid *a = (const void *)b->in->body;
+	int rc = allow(b, a->pid);
+
+	return rc < 0 ? rc : answer_fd(b, xsp_perf_map_open(a->pid));
 }
 
 static int open_debug_file(struct broker *b)
@@ -467,6 +476,18 @@ static int fill_times(const struct xsp_attach *a, FILE *f)
 	return xsp_attach_times(a, put_times, f);
 }
 
+static int fill_kernel_functions(const struct xsp_attach *a, FILE *f)
+{
+	struct xsp_kernel_function *rows;
+	size_t count;
+	int rc = xsp_attach_kernel_functions(a, &rows, &count);
+
+	if (rc == 0 && fwrite(rows, sizeof(*rows), count, f) != count)
+		rc = -EIO;
+	free(rows);
+	return rc;
+}
+
 /* Rows of which there may be more than a message has room for. */
 static int answer_file(struct broker *b, int (*fill)(const struct xsp_attach *a, FILE *f))
 {
@@ -492,6 +513,11 @@ static int held_back(struct broker *b)
 static int times(struct broker *b)
 {
 	return answer_file(b, fill_times);
+}
+
+static int kernel_functions(struct broker *b)
+{
+	return answer_file(b, fill_kernel_functions);
 }
 
 static int add_thread(struct broker *b)
@@ -755,6 +781,7 @@ static const struct {
 	[XSP_ASK_FILE] = {open_file, NAME, NAME, ANY},
 	[XSP_ASK_READ_LINK] = {read_link, NAME, NAME, ANY},
 	[XSP_ASK_PIDFD] = {open_pidfd, PID, PID, ANY},
+	[XSP_ASK_PERF_MAP] = {open_perf_map, PID, PID, ANY},
 	[XSP_ASK_DEBUG_FILE] = {open_debug_file, NAME, NAME, ANY},
 	[XSP_ASK_MAPPED] = {open_mapped, offsetof(struct xsp_ask_mapped, path),
 			    sizeof(struct xsp_ask_mapped), ANY},
@@ -781,6 +808,7 @@ static const struct {
 	[XSP_ASK_COUNTERS] = {counters, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_LOST] = {lost, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_HELD_BACK] = {held_back, 0, 0, RUNNING},
+	[XSP_ASK_KERNEL_FUNCTIONS] = {kernel_functions, 0, 0, LOADED},
 	[XSP_ASK_TIMES] = {times, 0, 0, LOADED},
 	[XSP_ASK_THREAD] = {add_thread, PID, PID, LOADED},
 	[XSP_ASK_FORGET_THREAD] = {forget_thread, PID, PID, RUNNING},

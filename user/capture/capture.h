@@ -152,6 +152,9 @@ enum xsp_address_name {
 	XSP_NAME_OF_CODE =
 		0x57ad, /* where a sample found the thread, two lines: the file's name, the
 				    * function; "" where that is not known */
+	XSP_NAME_OF_KERNEL =
+		0x57ae, /* a function of the kernel's: the number of its stack stands for the
+				      * process, its depth there for the address */
 };
 /* Under which hash the capture has the name of an address in a process. */
 static inline uint64_t xsp_address_name_hash(enum xsp_address_name what, uint32_t pid,

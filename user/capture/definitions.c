@@ -225,11 +225,17 @@ static int add_lost(struct xsp_capture_reader *r, const void *data, const struct
 static int add_name(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	const struct xsp_disk_name *d = data;
-	if (xsp_u64map_get(&r->name_index, d->hash) != NULL)
+	const uint32_t *at = xsp_u64map_get(&r->name_index, d->hash);
+	if (at != NULL && strlen(r->names[*at].text) == s[0].length &&
+	    memcmp(r->names[*at].text, s[0].text, s[0].length) == 0)
 		return 0;
 	struct xsp_capture_name n = {.hash = d->hash,
 				     .text = keep_passing(r, s[0]),
 				     .cut = d->flags & XSP_EVENT_NAME_CUT};
+	if (n.text != NULL && at != NULL) {
+		r->names[*at] = n; /* code that a compiler made, which has got another name */
+		return 0;
+	}
 	if (n.text == NULL || xsp_grow(&r->names, &r->name_capacity, r->name_count + 1) < 0 ||
 	    xsp_u64map_set(&r->name_index, d->hash, (uint32_t)r->name_count) < 0)
 		return -ENOMEM;

@@ -90,6 +90,19 @@ static const char *name_of(struct xsp_arena *arena, const struct xsp_symbol *s)
 	return copy;
 }
 
+/* Of code that a compiler in the process has made. */
+static int name_generated(struct xsp_space *space, uint64_t pc, struct xsp_arena *arena,
+			  struct xsp_dump_native *f)
+{
+	struct xsp_perf_name found;
+
+	if (!xsp_space_name(space, pc, &found))
+		return 0;
+	f->function = xsp_arena_copy(arena, found.name, strlen(found.name));
+	f->offset = f->address - found.start;
+	return f->function == NULL ? -ENOMEM : 0;
+}
+
 /* `pc`: an instruction of the frame, which is the call for callers. */
 static int name_frame(struct xsp_space *space, uint64_t pc, struct xsp_arena *arena,
 		      struct xsp_dump_native *f)
@@ -109,7 +122,9 @@ static int name_frame(struct xsp_space *space, uint64_t pc, struct xsp_arena *ar
 			return -ENOMEM;
 	}
 	if (s == NULL)
-		return 0;
+		return module == NULL && m != NULL && m->executable && !m->vdso
+			       ? name_generated(space, pc, arena, f)
+			       : 0;
 	f->function = name_of(arena, s);
 	f->offset = addr + (f->address - pc) - s->addr;
 	return f->function == NULL ? -ENOMEM : 0;

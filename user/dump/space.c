@@ -6,10 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "target/procfs.h"
 
 #define VDSO_NAME "[vdso]"
 #define VDSO_MAX 65536
+#define PERF_MAP_NS 2000000000ULL /* reading it takes at most */
 
 static bool is_vdso(const struct xsp_map_line *line)
 {
@@ -49,7 +51,8 @@ static int read_maps(struct xsp_space *s)
 
 int xsp_space_read(struct xsp_space *s, const struct xsp_process *p, int mem, int vdso)
 {
-	*s = (struct xsp_space){.process = p, .mem = mem, .vdso = vdso};
+	*s = (struct xsp_space){
+		.process = p, .mem = mem, .vdso = vdso, .perf_map_left = XSP_PERF_MAP_BYTES};
 	int rc = xsp_process_mapped_files(p, &s->mapped, NULL);
 
 	if (rc == 0 && (s->files = calloc(s->mapped->count + 1, sizeof(*s->files))) == NULL)
@@ -69,6 +72,7 @@ void xsp_space_clear(struct xsp_space *s)
 		xsp_module_free(s->files[i].module);
 	if (s->vdso >= 0)
 		close(s->vdso);
+	xsp_perf_map_free(s->perf_map);
 	free(s->files);
 	free(s->maps);
 	xsp_mapped_files_free(s->mapped);
@@ -158,4 +162,15 @@ const char *xsp_space_path(const struct xsp_space *s, const struct xsp_space_map
 	long file = file_of(s, m);
 
 	return m->vdso ? VDSO_NAME : file >= 0 ? s->mapped->files[file].shown : NULL;
+}
+
+bool xsp_space_name(struct xsp_space *s, uint64_t address, struct xsp_perf_name *out)
+{
+	if (s->perf_map == NULL) {
+		s->perf_map = xsp_perf_map_new(xsp_process_opener(s->process),
+					       xsp_process_pid(s->process), &s->perf_map_left);
+		if (s->perf_map != NULL)
+			xsp_perf_map_read(s->perf_map, xsp_now_ns() + PERF_MAP_NS);
+	}
+	return s->perf_map != NULL && xsp_perf_map_find(s->perf_map, address, out);
 }

@@ -5,6 +5,7 @@
 
 #include "target/maps.h"
 #include "target/module.h"
+#include "target/perf_map.h"
 #include "target/process.h"
 
 struct xsp_space_file {
@@ -25,6 +26,8 @@ struct xsp_space {
 	size_t count;
 	struct xsp_mapped_files *mapped;
 	struct xsp_space_file *files; /* of mapped->files, and one more: [vdso] */
+	struct xsp_perf_map *perf_map; /* NULL: nobody has asked */
+	size_t perf_map_left;
 };
 
 /* `mem` is borrowed, `vdso` taken over. 0 or a negative errno. */
@@ -36,6 +39,8 @@ const struct xsp_space_map *xsp_space_map(const struct xsp_space *s, uint64_t ad
 struct xsp_module *xsp_space_module(struct xsp_space *s, uint64_t address, uint64_t *addr);
 /* The file's path as the target sees it; NULL: none. */
 const char *xsp_space_path(const struct xsp_space *s, const struct xsp_space_map *m);
+/* How the process calls the code at an address that no file holds; false: not at all. */
+bool xsp_space_name(struct xsp_space *s, uint64_t address, struct xsp_perf_name *out);
 /* The module of one of mapped->files; NULL: cannot be read. */
 struct xsp_module *xsp_space_open(const struct xsp_space *s, size_t file);
 

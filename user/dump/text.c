@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "catalog/compilers.h"
 #include "catalog/wait_reasons.h"
 #include "dump/dump.h"
 
@@ -166,7 +167,7 @@ static void put_native(FILE *f, const struct xsp_dump_thread *t, unsigned width)
 			snprintf(function, sizeof(function), "+0x%" PRIx64, n->offset);
 		else
 			snprintf(function, sizeof(function), "0x%" PRIx64, n->address);
-		put_frame(f, function, n->module != NULL ? n->module : "[generated code]", width);
+		put_frame(f, function, n->module != NULL ? n->module : XSP_GENERATED, width);
 	}
 	if (t->native_end != NULL)
 		fprintf(f, "    (%s)\n", t->native_end);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/text.h"
 #include "xsptrace/programs.h"
 
 /* Different addresses: a program's code has some hundred thousand call sites at most; garbage
@@ -20,12 +21,24 @@ struct pending {
 	bool standing; /* no return address: where the thread itself stood, perhaps XSP_FRAME_INTERRUPTED */
 };
 
+/* In code of no file, and how it was called last. */
+struct generated {
+	struct pending frame;
+	uint64_t text; /* hash */
+};
+/* How often it is looked whether the maps of such code have grown. */
+#define GENERATED_NS 1000000000ULL
+
 struct xsp_frames {
 	struct xsp_capture_writer *writer;
 	struct xsp_resolver *resolver;
 	struct xsp_u64map seen; /* by hash */
 	struct pending *pending;
 	size_t count, room, next;
+	struct generated *generated;
+	size_t generated_count, generated_room;
+	size_t names; /* of maps when they were named */
+	uint64_t looked_ns;
 };
 
 int xsp_frames_new(struct xsp_capture_writer *writer, struct xsp_resolver *resolver,
@@ -47,6 +60,7 @@ void xsp_frames_free(struct xsp_frames *f)
 		return;
 	xsp_u64map_free(&f->seen);
 	free(f->pending);
+	free(f->generated);
 	free(f);
 }
 
@@ -127,23 +141,62 @@ static int resolve(struct xsp_frames *f, const struct pending *p, char *text, si
 	return xsp_resolve_return(f->resolver, (pid_t)p->pid, p->address, text, size);
 }
 
-int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns)
+static int put(struct xsp_frames *f, const struct pending *p, const char *text)
 {
-	uint64_t end = xsp_now_ns() + budget_ns;
+	return xsp_capture_put_name(f->writer, xsp_address_name_hash(p->what, p->pid, p->address),
+				    text);
+}
+
+static int name(struct xsp_frames *f, const struct pending *p)
+{
+	char text[1024];
+	int rc = resolve(f, p, text, sizeof(text));
+
+	if (rc == XSP_RESOLVED_GENERATED) {
+		if (xsp_grow(&f->generated, &f->generated_room, f->generated_count + 1) < 0)
+			return -ENOMEM;
+		f->generated[f->generated_count++] =
+			(struct generated){*p, xsp_text_hash(text, strlen(text))};
+	}
+	return rc < 0 ? rc : put(f, p, text);
+}
+
+static int name_anew(struct xsp_frames *f)
+{
 	char text[1024];
 	int rc = 0;
 
+	for (size_t i = 0; i < f->generated_count && rc >= 0; i++) {
+		struct generated *g = &f->generated[i];
+		rc = resolve(f, &g->frame, text, sizeof(text));
+		const uint64_t hash = xsp_text_hash(text, strlen(text));
+		/* that of code which was unmapped since stays */
+		if (rc != XSP_RESOLVED_GENERATED || hash == g->text)
+			continue;
+		g->text = hash;
+		rc = put(f, &g->frame, text);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last)
+{
+	const uint64_t now = xsp_now_ns(), end = now + budget_ns;
+	int rc = 0;
+
 	while (rc == 0 && f->next < f->count) {
-		const struct pending *p = &f->pending[f->next++];
-		rc = resolve(f, p, text, sizeof(text));
-		if (rc == 0)
-			rc = xsp_capture_put_name(
-				f->writer, xsp_address_name_hash(p->what, p->pid, p->address),
-				text);
-		if (budget_ns != 0 && xsp_now_ns() > end)
+		rc = name(f, &f->pending[f->next++]);
+		if (xsp_now_ns() > end)
 			break;
 	}
 	if (f->next == f->count)
 		f->next = f->count = 0;
-	return rc;
+	if (rc < 0 || f->generated_count == 0 || (!last && now - f->looked_ns < GENERATED_NS))
+		return rc;
+	f->looked_ns = now;
+	const size_t names = xsp_resolver_read_maps(f->resolver, end);
+	if (names == f->names)
+		return 0;
+	f->names = names;
+	return name_anew(f);
 }

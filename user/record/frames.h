@@ -18,7 +18,10 @@ void xsp_frames_free(struct xsp_frames *f); /* NULL is allowed */
 /* Remembers the addresses of an event's stack that are new. 0 or -ENOMEM. The hot path. */
 int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e);
 
-/* Names what was remembered, for at most `budget_ns` (0: all of it). 0 or a negative errno. */
-int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns);
+/*
+ * Names what was remembered, for at most `budget_ns`; and, now and then and at the `last` time, what lies in code that a
+ * compiler has made, once more: the name that is written last holds. 0 or a negative errno.
+ */
+int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last);
 
 #endif

@@ -2,6 +2,8 @@
 /* put.c - events that stand in no ring buffer: the kernel side is asked for them. */
 #include "record/recorder_private.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* In the ring that the thread's other events come through. */
@@ -22,6 +24,28 @@ int xsp_recorder_put_times(struct xsp_recorder *r)
 		rc = put_in_ring(r, &times[i].head);
 	free(times);
 	return rc;
+}
+
+/* As flame graphs know them: with "_[k]" behind them. */
+int xsp_recorder_put_kernel_functions(struct xsp_recorder *r)
+{
+	struct xsp_kernel_function *all = NULL;
+	size_t count = 0;
+	char text[sizeof(all->name) + 8];
+	int rc = xsp_broker_kernel_functions(r->broker, &all, &count);
+
+	if (rc == -EACCES)
+		xsp_recorder_note(r, "/proc/kallsyms does not tell the kernel's functions here "
+				     "(sysctl kernel.kptr_restrict): samples go without");
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		snprintf(text, sizeof(text), "%.*s_[k]", (int)sizeof(all->name), all[i].name);
+		rc = xsp_capture_put_name(
+			r->writer,
+			xsp_address_name_hash(XSP_NAME_OF_KERNEL, all[i].stack, all[i].depth),
+			text);
+	}
+	free(all);
+	return rc == -EACCES ? 0 : rc;
 }
 
 /* A span that is still open and long enough already: its entry goes into the capture now. */

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include "attach/planner.h"
+#include "target/perf_map.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -417,7 +418,7 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 	if (rc == 0)
 		rc = xsp_recorder_measure(r, false);
 	if (rc == 0 && r->frames != NULL)
-		rc = xsp_frames_resolve(r->frames, FRAMES_NS);
+		rc = xsp_frames_resolve(r->frames, FRAMES_NS, false);
 	if (rc == 0 && r->pythons != NULL)
 		rc = xsp_pythons_turn(r->pythons);
 	take_rate(r);
@@ -560,13 +561,21 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		rc = drain_all(r);
 	if (rc == 0)
 		rc = stop_agents(r);
+	if (rc == 0 && r->options.attach.sample_hz > 0)
+		rc = xsp_recorder_put_kernel_functions(r);
 	uint64_t start = xsp_now_ns();
 	xsp_broker_detach(r->broker); /* waits until no program runs any more */
 	r->times.detach_ms = since_ms(start);
 	if (rc == 0)
 		rc = drain_all(r);
 	if (rc == 0 && r->frames != NULL)
-		rc = xsp_frames_resolve(r->frames, FRAMES_LAST_NS);
+		rc = xsp_frames_resolve(r->frames, FRAMES_LAST_NS, true);
+	if (r->frames != NULL && xsp_resolver_left_maps(r->resolver))
+		xsp_recorder_note(r,
+				  "perf maps of the target were not read to their end: at "
+				  "most %zu MiB are; code that is named further on is "
+				  "[generated code]",
+				  XSP_PERF_MAP_BYTES >> 20);
 	if (rc == 0 && xsp_overhead_is_on(r))
 		rc = xsp_recorder_put_held_back(r);
 	if (rc == 0)

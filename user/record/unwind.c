@@ -28,7 +28,7 @@ struct copy {
 /* An event's sections, and where they begin; 0: it is of another kind. */
 struct parts {
 	size_t begin;
-	const struct xsp_section *python, *stack, *copy; /* NULL: there is none */
+	const struct xsp_section *kernel, *python, *stack, *copy; /* NULL: there is none */
 };
 
 int xsp_unwinder_new(struct xsp_resolver *resolver, struct xsp_unwinder **out)
@@ -58,7 +58,9 @@ static struct parts find_parts(const struct xsp_event *e)
 		const struct xsp_section *s = (const void *)(data + at);
 		if (s->size < sizeof(*s) || s->size % 8 != 0 || s->size > e->size - at)
 			break;
-		if (s->type == XSP_SECTION_PYTHON)
+		if (s->type == XSP_SECTION_KERNEL)
+			p.kernel = s;
+		else if (s->type == XSP_SECTION_PYTHON)
 			p.python = s;
 		else if (s->type == XSP_SECTION_STACK)
 			p.stack = s;
@@ -212,6 +214,10 @@ const struct xsp_event *xsp_unwind(struct xsp_unwinder *u, const struct xsp_even
 	    (e->kind == XSP_EVENT_WAIT && words_of(p.stack) == 0))
 		return e;
 	memcpy(u->out.bytes, e, p.begin);
+	if (p.kernel != NULL && words_of(p.kernel) == 0) {
+		memcpy(at, p.kernel, p.kernel->size);
+		at += p.kernel->size;
+	}
 	if (p.python != NULL && words_of(p.python) == 1) {
 		memcpy(at, p.python, p.python->size);
 		at += p.python->size;

@@ -114,11 +114,10 @@ static int open_pidfd(const struct xsp_opener *o, pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Looked up as the target would, never out of its root and through no magic link. */
-static int open_in_root(pid_t pid, const char *path)
+int xsp_open_in_root(pid_t pid, const char *path, int flags)
 {
 	char root[32];
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+	struct open_how how = {.flags = (unsigned)(O_PATH | O_CLOEXEC | flags),
 			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 
 	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
@@ -142,11 +141,22 @@ static bool is_device_of(int fd, const struct stat *st, uint64_t dev)
 	       (fs.f_type == OVERLAYFS_SUPER_MAGIC || (uint32_t)fs.f_type == BTRFS_SUPER_MAGIC);
 }
 
+int xsp_open_looked_at(int look)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", look);
+	/* who holds a lease on it would be waited for, 45 s by default (fcntl(2)) */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return fd;
+}
+
 /* Without opening it first: opening the device or FIFO that a target names may do things. */
 static int open_if_it_is(int look, const struct xsp_mapping *m)
 {
 	struct stat st;
-	char path[32];
 
 	if (fstat(look, &st) != 0)
 		return -errno;
@@ -154,12 +164,7 @@ static int open_if_it_is(int look, const struct xsp_mapping *m)
 		return -ENOEXEC;
 	if (st.st_ino != m->inode || !is_device_of(look, &st, m->dev))
 		return -ESTALE;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", look);
-	/* who holds a lease on it would be waited for, 45 s by default (fcntl(2)) */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	return fd;
+	return xsp_open_looked_at(look);
 }
 
 static int open_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
@@ -174,7 +179,7 @@ static int open_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_m
 	/* needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE */
 	int look = open(path, O_PATH | O_CLOEXEC);
 	if (look < 0)
-		look = open_in_root(pid, m->path);
+		look = xsp_open_in_root(pid, m->path, 0);
 	if (look < 0)
 		return look;
 	int fd = open_if_it_is(look, m);

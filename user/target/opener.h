@@ -38,6 +38,8 @@ struct xsp_opener {
 	 * closed by the next call. What cannot be opened is told by mapped(). NULL: nothing is gained. */
 	void (*ahead)(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
 		      size_t count);
+	/* What a compiler in the process calls its code: xsp_perf_map_open(). NULL: as if there were none */
+	int (*perf_map)(const struct xsp_opener *o, pid_t pid);
 };
 #define XSP_OPEN_AHEAD 64
 
@@ -46,6 +48,11 @@ extern const struct xsp_opener xsp_open_directly;
 
 /* The files and links of /proc/PID that are ever read: "maps", "task/TID/comm" and the like. */
 bool xsp_opener_allows(const char *name);
+/* Where a path of the target's leads, looked up as it would: never out of its root, through no magic link, and what is
+ * there is not opened. `flags`: of open(2), such as O_NOFOLLOW. A descriptor of the place (O_PATH) or -errno */
+int xsp_open_in_root(pid_t pid, const char *path, int flags);
+/* Opens for reading what was looked at by such a descriptor, without waiting for anybody. A descriptor or -errno */
+int xsp_open_looked_at(int look);
 /* Is there certainly no separate debug file of that build id, or of any (NULL)? */
 bool xsp_opener_lacks_debug_file(const char *build_id);
 

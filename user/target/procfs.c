@@ -104,13 +104,14 @@ int xsp_procfs_stat(const struct xsp_opener *o, pid_t pid, struct xsp_stat *out)
 
 	if (ret < 0 || text == NULL)
 		return ret;
-	/* fields: proc_pid_stat(5); 3 state, 4 ppid, 9 flags, 20 num_threads */
+	/* fields: proc_pid_stat(5); 3 state, 4 ppid, 9 flags, 20 num_threads, 22 starttime */
 	const char *at = strrchr(text, ')');
 	ret = -EINVAL;
-	if (at != NULL && sscanf(at,
-				 ") %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s "
-				 "%*s %*s %ld",
-				 &out->state, &out->parent, &out->flags, &out->threads) == 4)
+	if (at != NULL &&
+	    sscanf(at,
+		   ") %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s "
+		   "%*s %*s %ld %*s %" SCNu64,
+		   &out->state, &out->parent, &out->flags, &out->threads, &out->start_ticks) == 5)
 		ret = 0;
 	free(text);
 	return ret;

@@ -26,6 +26,7 @@ struct xsp_stat {
 	pid_t parent;
 	uint32_t flags; /* PF_* of the kernel */
 	long threads;
+	uint64_t start_ticks; /* when it began, since the machine did */
 };
 #define XSP_PF_KTHREAD 0x00200000U /* include/linux/sched.h */
 /* Parses /proc/PID/stat; the name in it may hold blanks and brackets. -EINVAL if malformed. */

@@ -16,8 +16,10 @@
 #include "base/grow.h"
 #include "base/path.h"
 #include "base/u64map.h"
+#include "catalog/compilers.h"
 #include "target/maps.h"
 #include "target/module.h"
+#include "target/perf_map.h"
 #include "target/procfs.h"
 
 struct known_file {
@@ -61,6 +63,16 @@ struct generated {
 	size_t count, room;
 };
 
+/* The perf map of a process. */
+#define MAP_FIRST_NS 1000000000ULL /* reading it for the first time takes at most */
+#define MAP_AGAIN_NS 2000000ULL /* ... and when an address is not in it */
+struct named_code {
+	struct xsp_perf_map *map;
+	uint64_t time_ns; /* of the last look */
+	bool wanted; /* the process has run code of no file */
+};
+#define NAMED_MAX 1024U /* processes: each with a descriptor */
+
 struct xsp_resolver {
 	const struct xsp_opener *opener;
 	struct known_file *files;
@@ -70,6 +82,9 @@ struct xsp_resolver {
 	struct xsp_u64map remembered; /* keys of the same */
 	struct constants constants; /* of the process that was asked for last */
 	struct generated generated; /* the same */
+	struct named_code *named;
+	size_t named_count, named_room;
+	size_t named_left; /* bytes that may yet be read of all of them */
 };
 
 /* Where an address lies. */
@@ -87,6 +102,7 @@ int xsp_resolver_new(const struct xsp_opener *o, struct xsp_resolver **out)
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->opener = o;
+	(*out)->named_left = XSP_PERF_MAP_BYTES;
 	return 0;
 }
 
@@ -98,6 +114,9 @@ void xsp_resolver_free(struct xsp_resolver *r)
 		xsp_module_free(r->files[i].module);
 	for (size_t i = 0; i < r->map_count; i++)
 		free(r->maps[i].path);
+	for (size_t i = 0; i < r->named_count; i++)
+		xsp_perf_map_free(r->named[i].map);
+	free(r->named);
 	free(r->constants.maps);
 	free(r->generated.maps);
 	xsp_u64map_free(&r->remembered);
@@ -225,11 +244,83 @@ static bool is_unknown(const void *ctx, const struct xsp_mapped_file *f)
 	return known(ctx, f->dev, f->inode) == NULL;
 }
 
+/* ---- perf maps ---- */
+
+static struct named_code *named_code(const struct xsp_resolver *r, pid_t pid)
+{
+	for (size_t i = r->named_count; i > 0; i--)
+		if (xsp_perf_map_pid(r->named[i - 1].map) == pid)
+			return &r->named[i - 1];
+	return NULL;
+}
+
+static void read_map(struct named_code *n, uint64_t for_ns)
+{
+	n->time_ns = xsp_now_ns();
+	xsp_perf_map_read(n->map, n->time_ns + for_ns);
+}
+
+static int learn_map(struct xsp_resolver *r, pid_t pid)
+{
+	if (named_code(r, pid) != NULL || r->named_count == NAMED_MAX)
+		return 0;
+	if (xsp_grow(&r->named, &r->named_room, r->named_count + 1) < 0)
+		return -ENOMEM;
+	struct named_code *n = &r->named[r->named_count];
+	*n = (struct named_code){0};
+	n->map = xsp_perf_map_new(r->opener, pid, &r->named_left);
+	if (n->map == NULL)
+		return -ENOMEM;
+	r->named_count++;
+	read_map(n, MAP_FIRST_NS);
+	return 0;
+}
+
+size_t xsp_resolver_read_maps(struct xsp_resolver *r, uint64_t until_ns)
+{
+	size_t names = 0;
+
+	for (size_t i = 0; i < r->named_count; i++) {
+		if (r->named[i].wanted)
+			xsp_perf_map_read(r->named[i].map, until_ns);
+		names += xsp_perf_map_names(r->named[i].map);
+	}
+	return names;
+}
+
+bool xsp_resolver_left_maps(const struct xsp_resolver *r)
+{
+	return r->named_left == 0;
+}
+
+/* `compiled`: it is code that may be in the map, which is then read on where it is not yet. */
+static bool name_by_map(const struct xsp_resolver *r, pid_t pid, uint64_t address, bool compiled,
+			char *text, size_t size)
+{
+	struct named_code *n = named_code(r, pid);
+	struct xsp_perf_name found;
+
+	if (n == NULL)
+		return false;
+	n->wanted |= compiled;
+	bool named = xsp_perf_map_find(n->map, address, &found);
+	if (!named && compiled && xsp_now_ns() - n->time_ns >= GENERATED_NS) {
+		read_map(n, MAP_AGAIN_NS);
+		named = xsp_perf_map_find(n->map, address, &found);
+	}
+	if (named)
+		snprintf(text, size, "%s%s%s%s", found.name,
+			 found.earlier != NULL ? " [earlier: " : "",
+			 found.earlier != NULL ? found.earlier : "",
+			 found.earlier != NULL ? "]" : "");
+	return named;
+}
+
 int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 		       const struct xsp_mapped_files *mapped)
 {
 	pid_t pid = xsp_process_pid(p);
-	int rc = 0;
+	int rc = learn_map(r, pid);
 
 	for (size_t i = 0; i < mapped->count && rc == 0; i++) {
 		const struct xsp_mapped_file *f = &mapped->files[i];
@@ -352,7 +443,8 @@ static void add_generated(struct generated *g, const struct xsp_map_line *map)
 	g->maps[g->count].start = map->start;
 	g->maps[g->count].end = map->end;
 	snprintf(g->maps[g->count].name, sizeof(g->maps[0].name), "%.*s",
-		 named ? (int)map->path_length : 16, named ? map->path : "[generated code]");
+		 named ? (int)map->path_length : (int)strlen(XSP_GENERATED),
+		 named ? map->path : XSP_GENERATED);
 	g->count++;
 }
 
@@ -377,7 +469,7 @@ static void look_for_generated(struct xsp_resolver *r, pid_t pid)
 	g->time_ns = xsp_now_ns();
 }
 
-/* Code that no file holds. */
+/* Code that no file holds; nothing: no code is there. */
 static void name_generated(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
 			   size_t size)
 {
@@ -406,15 +498,23 @@ static void find_remembered_code(const struct xsp_resolver *r, pid_t pid, uint64
 		at->module = k->module;
 }
 
-/* ... or, in code of no file, what it is called; false: it is not in a module. */
-static bool find_code(struct xsp_resolver *r, pid_t pid, uint64_t address, struct place *at,
-		      char *text, size_t size)
+/* ... 0; or, in code that a compiler has made, how that is called: XSP_RESOLVED_GENERATED. Elsewhere -ENOENT, and the
+ * text of the kernel's own code. */
+static int find_code(struct xsp_resolver *r, pid_t pid, uint64_t address, struct place *at,
+		     char *text, size_t size)
 {
 	text[0] = '\0';
 	find_remembered_code(r, pid, address, at);
+	if (at->module != NULL)
+		return 0;
+	if (name_by_map(r, pid, address, false, text, size))
+		return XSP_RESOLVED_GENERATED;
 	if (!at->mapped)
 		name_generated(r, pid, address, text, size);
-	return at->module != NULL;
+	if (!at->mapped && !xsp_is_generated(text))
+		return -ENOENT;
+	name_by_map(r, pid, address, true, text, size);
+	return XSP_RESOLVED_GENERATED;
 }
 
 int xsp_resolve_learned(const struct xsp_resolver *r, pid_t pid, uint64_t address,
@@ -453,8 +553,10 @@ int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char
 {
 	struct place at;
 
-	if (!find_code(r, pid, address, &at, text, size) || !follows_call(at.module, at.addr))
-		return 0;
+	int rc = find_code(r, pid, address, &at, text, size);
+
+	if (rc != 0 || !follows_call(at.module, at.addr))
+		return rc > 0 ? rc : 0;
 	/* the call itself: of one that never returns nothing need follow in the function */
 	name_code(&at, at.addr - 1, address, text, size);
 	return 0;
@@ -464,10 +566,11 @@ int xsp_resolve_standing(struct xsp_resolver *r, pid_t pid, uint64_t address, ch
 			 size_t size)
 {
 	struct place at;
+	int rc = find_code(r, pid, address, &at, text, size);
 
-	if (find_code(r, pid, address, &at, text, size))
+	if (rc == 0)
 		name_code(&at, at.addr, address, text, size);
-	return 0;
+	return rc > 0 ? rc : 0;
 }
 
 int xsp_resolve_instruction(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
@@ -475,17 +578,17 @@ int xsp_resolve_instruction(struct xsp_resolver *r, pid_t pid, uint64_t address,
 {
 	struct place at;
 	char function[1024];
-	bool known_code = find_code(r, pid, address, &at, function, sizeof(function));
+	int rc = find_code(r, pid, address, &at, function, sizeof(function));
 
-	if (known_code)
+	if (rc == 0)
 		name_code(&at, at.addr, address, function, sizeof(function));
-	else if (at.mapped)
+	else if (at.mapped && function[0] == '\0')
 		module_and_offset(&at, address, function, sizeof(function));
 	snprintf(text, size, "%.64s", at.mapped ? xsp_base_name(at.path) : "");
 	text[strcspn(text, "\n")] = '\0';
 	size_t length = strlen(text);
 	snprintf(text + length, size - length, "\n%s", function);
-	return 0;
+	return rc > 0 ? rc : 0;
 }
 
 int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,

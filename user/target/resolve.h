@@ -16,8 +16,8 @@ int xsp_resolver_new(const struct xsp_opener *o, struct xsp_resolver **out);
 void xsp_resolver_free(struct xsp_resolver *r);
 
 /*
- * Remembers what a process has mapped and opens the files, so that its addresses can be resolved
- * when it is gone. 0 or -ENOMEM.
+ * Remembers what a process has mapped and opens the files, and its perf map (perf_map.h), so that its addresses can be
+ * resolved when it is gone. 0 or -ENOMEM.
  */
 int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 		       const struct xsp_mapped_files *mapped);
@@ -29,11 +29,13 @@ int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 int xsp_resolve_code(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,
 		     char *text, size_t size);
 
+/* Of the next three: it is in code of no file, and may get a name, or another one, as the perf map grows. */
+#define XSP_RESOLVED_GENERATED 1
 /*
  * The function that `address` returns into, without an offset: where a call stands right before it in
- * the code of a file that the process was learned to map; "module+0x1234" where no symbol covers it;
- * "[generated code]" where the process runs code of no file. Else "": it is no return address.
- * 0 or -ENOMEM.
+ * the code of a file that the process was learned to map; "module+0x1234" where no symbol covers it; where the process
+ * runs code of no file the name in its perf map, "NAME [earlier: NAME]" where the code was replaced since we look, or
+ * XSP_GENERATED. Else "": it is no return address. 0, XSP_RESOLVED_GENERATED or -ENOMEM.
  */
 int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
 		       size_t size);
@@ -47,6 +49,12 @@ int xsp_resolve_learned(const struct xsp_resolver *r, pid_t pid, uint64_t addres
 /* The same for an instruction, two lines: the file's name, or "", and the function that it is in, or "". */
 int xsp_resolve_instruction(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
 			    size_t size);
+
+/* Reads on the perf maps of the processes that were learned, until the time has come. How many names
+ * there are. */
+size_t xsp_resolver_read_maps(struct xsp_resolver *r, uint64_t until_ns);
+/* So much was in them that some of it was not read. */
+bool xsp_resolver_left_maps(const struct xsp_resolver *r);
 
 /* The file that an address lies in, owned by the resolver, and the address in that file.
  * -ENOENT: no file that can be read, or -ENOMEM. */

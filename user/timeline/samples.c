@@ -229,7 +229,43 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 	return rc < 0 ? rc : push(t->samples, place->function | XSP_PATH_FRAME);
 }
 
-static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e)
+/* What x86-64, arm64 and both go through for a page. */
+static bool is_page_fault(const char *function)
+{
+	static const char *const names[] = {"asm_exc_page_fault_[k]", "do_page_fault_[k]",
+					    "handle_mm_fault_[k]"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(function, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The kernel's own functions, where it tells them. 0 or a negative errno. */
+static int push_kernel_functions(struct xsp_timeline *t, const struct open_span *at,
+				 struct xsp_sample *s)
+{
+	const struct xsp_section *stack = xsp_details_find(at->details, XSP_SECTION_KERNEL, NULL);
+	const uint32_t *ids[XSP_KERNEL_FRAMES];
+	int n = 0, rc = 0;
+
+	if (stack == NULL)
+		return 0;
+	while (n < XSP_KERNEL_FRAMES &&
+	       (ids[n] = xsp_u64map_get(&t->range_names,
+					xsp_address_name_hash(XSP_NAME_OF_KERNEL, stack->value,
+							      (uint64_t)n))) != NULL)
+		n++;
+	for (int i = n; i > 0 && rc == 0; i--) {
+		s->page_fault |= is_page_fault(xsp_timeline_name(t, *ids[i - 1]));
+		rc = push(t->samples, *ids[i - 1] | XSP_PATH_FRAME);
+	}
+	s->kernel_length = (uint32_t)n;
+	return rc;
+}
+
+static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e,
+		       const struct open_span *at, struct xsp_sample *s)
 {
 	const char *call = e->syscall >= 0 ? xsp_wait_syscall((unsigned)e->syscall) : NULL;
 	char text[64];
@@ -242,7 +278,9 @@ static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e)
 	else
 		snprintf(text, sizeof(text), "[kernel]");
 	int rc = name_id(t, text, &id);
-	return rc < 0 ? rc : push(t->samples, id | XSP_PATH_FRAME);
+	if (rc == 0)
+		rc = push(t->samples, id | XSP_PATH_FRAME);
+	return rc < 0 ? rc : push_kernel_functions(t, at, s);
 }
 
 /* ---- events ---- */
@@ -277,7 +315,7 @@ static int take_sample(struct xsp_timeline *t, struct thread *th, const struct x
 	if (rc == 0)
 		rc = push_native(t, th, row, at, &place, s.line != 0);
 	if (rc == 0 && s.kernel)
-		rc = push_kernel(t, e);
+		rc = push_kernel(t, e, at, &s);
 	if (rc < 0)
 		return rc;
 	s.function = place.function;

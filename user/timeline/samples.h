@@ -20,10 +20,13 @@ struct xsp_sample {
 	const uint32_t *path;
 	uint32_t path_length;
 	uint32_t
+		kernel_length; /* so many of the last ones are functions of the kernel's, below the system call */
+	uint32_t
 		function; /* name id of the native function that it was in, or called the kernel from */
 	uint32_t file; /* ... of the file that this is in; 0: not known */
 	uint32_t line; /* 1 + name id of the innermost Python function; 0: none */
 	bool kernel; /* it was in the kernel */
+	bool page_fault; /* ... for a page of memory, as the kernel's functions say */
 	bool ends_early; /* nobody is known to have called the function: no frame pointer led there */
 	bool beyond; /* its callers, or theirs, lie further out on the stack than what was read of it */
 };

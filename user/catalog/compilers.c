@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "catalog/compilers.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+	const char *program; /* how its name begins */
+	const char *advice;
+} programs[] = {
+	{"node",
+	 "start node with --perf-basic-prof-only-functions --interpreted-frames-native-stack"},
+	{"java", "start java with -XX:+PreserveFramePointer, and run `jcmd PID Compiler.perfmap` "
+		 "(JDK 17 and later) while it is recorded"},
+	{"python", "start python (3.12 and later) with -X perf"},
+	{"dotnet", "start dotnet with DOTNET_PerfMapEnabled=1 in its environment"},
+};
+
+bool xsp_is_generated(const char *name)
+{
+	/* "[anon:v8]": memory that the program has given a name (PR_SET_VMA_ANON_NAME) */
+	return strcmp(name, XSP_GENERATED) == 0 || strncmp(name, "[anon", 5) == 0;
+}
+
+const char *xsp_compiler_advice(const char *program)
+{
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		if (strncmp(program, programs[i].program, strlen(programs[i].program)) == 0)
+			return programs[i].advice;
+	return "start the program so that it writes /tmp/perf-PID.map, if it can";
+}

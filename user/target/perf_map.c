@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target/perf_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/grow.h"
+#include "base/u64map.h"
+#include "target/procfs.h"
+
+#define PIECE ((size_t)65536)
+#define PAGE_BITS 12
+#define PAGES_MOST 1024 /* of one entry */
+#define STEPS_MOST 256 /* of a search: so many of the latest entries in a page are looked at */
+#define TAIL 64 /* what was read last: it stands there yet unless the file was written anew */
+#define START_SLACK_S 2 /* how far the clock of files is behind */
+
+/* ---- opening ---- */
+
+/* When a process began, seconds of CLOCK_REALTIME. */
+static int began_at(const struct xsp_stat *stat, time_t *out)
+{
+	struct timespec real, boot;
+	const long hz = sysconf(_SC_CLK_TCK);
+
+	if (hz <= 0 || clock_gettime(CLOCK_REALTIME, &real) != 0 ||
+	    clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
+		return -EINVAL;
+	*out = real.tv_sec - boot.tv_sec + (time_t)(stat->start_ticks / (uint64_t)hz);
+	return 0;
+}
+
+static int check_file(int look, uid_t uid, time_t began)
+{
+	struct stat st;
+	struct statfs fs;
+
+	if (fstat(look, &st) != 0 || fstatfs(look, &fs) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != uid || fs.f_type == FUSE_SUPER_MAGIC)
+		return -EACCES;
+	/* one that an earlier process of that number has left behind */
+	return st.st_mtime + START_SLACK_S < began ? -ESTALE : 0;
+}
+
+int xsp_perf_map_open(pid_t pid)
+{
+	struct xsp_stat stat;
+	char *status = NULL, path[48];
+	time_t began = 0;
+	unsigned uid = 0;
+	int rc = xsp_procfs_read(&xsp_open_directly, pid, "status", 65536, &status, NULL);
+
+	if (rc < 0)
+		return rc;
+	const char *ids = xsp_procfs_field(status, "Uid");
+	if (ids == NULL || sscanf(ids, "%*u %u", &uid) != 1)
+		rc = -EINVAL;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map",
+		 (int)xsp_procfs_last_id(status, "NSpid", pid));
+	free(status);
+	if (rc == 0)
+		rc = xsp_procfs_stat(&xsp_open_directly, pid, &stat);
+	if (rc == 0)
+		rc = began_at(&stat, &began);
+	int look = rc < 0 ? rc : xsp_open_in_root(pid, path, O_NOFOLLOW);
+	if (look < 0)
+		return look;
+	rc = check_file(look, uid, began);
+	int fd = rc < 0 ? rc : xsp_open_looked_at(look);
+	close(look);
+	return fd;
+}
+
+/* ---- what was read ---- */
+
+struct entry {
+	uint64_t start;
+	uint64_t size;
+	const char *name;
+};
+
+/* Of the entries that lie in a page, the latest first. */
+struct link {
+	uint32_t entry, next; /* 1 + index; 0: there is none */
+};
+
+struct xsp_perf_map {
+	const struct xsp_opener *opener;
+	pid_t pid;
+	int fd; /* negative: there is none yet */
+	size_t *left;
+	uint64_t offset; /* of what is read next */
+	char tail[TAIL];
+	char *piece; /* a line that is not whole yet, and room for what follows */
+	size_t held;
+	bool skips; /* the rest of a line that is too long */
+	bool looked;
+	size_t old; /* entries that were there at the first look */
+	struct entry *entries;
+	size_t count, room;
+	struct link *links;
+	size_t link_count, link_room;
+	struct xsp_u64map pages; /* page → 1 + index of its latest link */
+	struct xsp_arena names;
+};
+
+struct xsp_perf_map *xsp_perf_map_new(const struct xsp_opener *o, pid_t pid, size_t *left)
+{
+	struct xsp_perf_map *m = calloc(1, sizeof(*m));
+
+	if (m == NULL)
+		return NULL;
+	m->opener = o;
+	m->pid = pid;
+	m->fd = -1;
+	m->left = left;
+	return m;
+}
+
+void xsp_perf_map_free(struct xsp_perf_map *m)
+{
+	if (m == NULL)
+		return;
+	if (m->fd >= 0)
+		close(m->fd);
+	xsp_u64map_free(&m->pages);
+	xsp_arena_free(&m->names);
+	free(m->piece);
+	free(m->entries);
+	free(m->links);
+	free(m);
+}
+
+pid_t xsp_perf_map_pid(const struct xsp_perf_map *m)
+{
+	return m->pid;
+}
+
+size_t xsp_perf_map_names(const struct xsp_perf_map *m)
+{
+	return m->count;
+}
+
+bool xsp_perf_map_find(const struct xsp_perf_map *m, uint64_t address, struct xsp_perf_name *out)
+{
+	const uint32_t *last = xsp_u64map_get(&m->pages, address >> PAGE_BITS);
+	uint32_t at = last != NULL ? *last : 0;
+
+	*out = (struct xsp_perf_name){0};
+	for (int steps = 0; at != 0 && steps < STEPS_MOST; steps++) {
+		const struct link *l = &m->links[at - 1];
+		const struct entry *e = &m->entries[l->entry];
+		at = l->next;
+		if (address < e->start || address - e->start >= e->size)
+			continue;
+		if (out->name == NULL) {
+			out->name = e->name;
+			out->start = e->start;
+			out->size = e->size;
+		} else if (strcmp(out->name, e->name) != 0) {
+			out->earlier = e->name;
+			break;
+		}
+		if (l->entry < m->old)
+			break;
+	}
+	return out->name != NULL;
+}
+
+/* ---- reading ---- */
+
+/* What is over the limit is not read at all from there on. */
+static bool charge(struct xsp_perf_map *m, size_t bytes)
+{
+	const bool fits = bytes <= *m->left;
+
+	*m->left = fits ? *m->left - bytes : 0;
+	return fits;
+}
+
+static bool is_known(const struct xsp_perf_map *m, const struct entry *e)
+{
+	struct xsp_perf_name known;
+
+	return xsp_perf_map_find(m, e->start, &known) && known.start == e->start &&
+	       known.size == e->size && strcmp(known.name, e->name) == 0;
+}
+
+static int link_pages(struct xsp_perf_map *m, uint64_t first, uint64_t last)
+{
+	int rc = xsp_grow(&m->links, &m->link_room, m->link_count + (size_t)(last - first + 1));
+
+	for (uint64_t page = first; page <= last && rc == 0; page++) {
+		const uint32_t *before = xsp_u64map_get(&m->pages, page);
+		m->links[m->link_count] =
+			(struct link){(uint32_t)m->count, before != NULL ? *before : 0};
+		rc = xsp_u64map_set(&m->pages, page, (uint32_t)++m->link_count);
+	}
+	return rc;
+}
+
+/* What there is no memory for is as what is over the limit. */
+static void add(struct xsp_perf_map *m, struct entry e)
+{
+	const uint64_t first = e.start >> PAGE_BITS, last = (e.start + e.size - 1) >> PAGE_BITS;
+
+	if (last - first >= PAGES_MOST || is_known(m, &e) ||
+	    !charge(m, sizeof(e) + sizeof(struct link) * (size_t)(last - first + 2)))
+		return;
+	e.name = xsp_arena_copy(&m->names, e.name, strlen(e.name));
+	if (e.name == NULL || xsp_grow(&m->entries, &m->room, m->count + 1) < 0) {
+		*m->left = 0;
+		return;
+	}
+	m->entries[m->count] = e;
+	if (link_pages(m, first, last) < 0)
+		*m->left = 0;
+	m->count++;
+}
+
+static void take_line(struct xsp_perf_map *m, char *line)
+{
+	struct entry e = {0};
+	char *at;
+
+	e.start = strtoull(line, &at, 16);
+	if (at == line || *at != ' ')
+		return;
+	e.size = strtoull(at, &at, 16);
+	if (*at != ' ' || e.size == 0 || e.size > UINT64_MAX - e.start)
+		return;
+	e.name = at + 1;
+	xsp_text_clean(at + 1);
+	if (e.name[0] != '\0')
+		add(m, e);
+}
+
+/* Takes the whole lines off what is held. One that fills it is passed over. */
+static void take_lines(struct xsp_perf_map *m)
+{
+	char *line = m->piece, *end = m->piece + m->held, *newline;
+
+	while ((newline = memchr(line, '\n', (size_t)(end - line))) != NULL) {
+		*newline = '\0';
+		if (!m->skips)
+			take_line(m, line);
+		m->skips = false;
+		line = newline + 1;
+	}
+	m->held = (size_t)(end - line);
+	memmove(m->piece, line, m->held);
+	if (m->held == PIECE) {
+		m->skips = true;
+		m->held = 0;
+	}
+}
+
+/* Was the file written anew since it was read? It then begins once more. */
+static bool is_another(const struct xsp_perf_map *m, const struct stat *st)
+{
+	const size_t length = m->offset < TAIL ? (size_t)m->offset : TAIL;
+	char tail[TAIL];
+
+	return (uint64_t)st->st_size < m->offset ||
+	       pread(m->fd, tail, length, (off_t)(m->offset - length)) != (ssize_t)length ||
+	       memcmp(tail, m->tail + TAIL - length, length) != 0;
+}
+
+static void keep_tail(struct xsp_perf_map *m, const char *bytes, size_t count)
+{
+	const size_t length = count < TAIL ? count : TAIL;
+
+	memmove(m->tail, m->tail + length, TAIL - length);
+	memcpy(m->tail + TAIL - length, bytes + count - length, length);
+}
+
+/* Bytes, 0 at the end, or a negative errno. */
+static ssize_t read_piece(struct xsp_perf_map *m)
+{
+	size_t room = PIECE - m->held;
+
+	if (room > *m->left)
+		room = *m->left;
+	ssize_t n = pread(m->fd, m->piece + m->held, room, (off_t)m->offset);
+	if (n <= 0)
+		return n;
+	keep_tail(m, m->piece + m->held, (size_t)n);
+	m->offset += (size_t)n;
+	m->held += (size_t)n;
+	charge(m, (size_t)n);
+	take_lines(m);
+	return n;
+}
+
+/* The file, from where it is to be read; false: there is none. */
+static bool is_open(struct xsp_perf_map *m)
+{
+	struct stat st;
+
+	if (m->fd >= 0 && fstat(m->fd, &st) == 0 && st.st_nlink == 0) {
+		/* another may have its place */
+		int fd = m->opener->perf_map(m->opener, m->pid);
+		if (fd >= 0) {
+			close(m->fd);
+			m->fd = fd;
+		}
+	}
+	if (m->fd < 0)
+		m->fd = m->opener->perf_map(m->opener, m->pid);
+	if (m->fd < 0 || fstat(m->fd, &st) != 0 ||
+	    (m->piece == NULL && (m->piece = malloc(PIECE)) == NULL))
+		return false;
+	if (is_another(m, &st)) {
+		m->offset = 0;
+		m->held = 0;
+		m->skips = false;
+	}
+	return true;
+}
+
+void xsp_perf_map_read(struct xsp_perf_map *m, uint64_t until_ns)
+{
+	if (m->opener->perf_map != NULL && *m->left > 0 && is_open(m))
+		while (*m->left > 0 && read_piece(m) > 0 && xsp_now_ns() < until_ns)
+			;
+	if (!m->looked)
+		m->old = m->count;
+	m->looked = true;
+}
