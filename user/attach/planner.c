@@ -126,7 +126,12 @@ static int tell_module(struct reader *r, const struct xsp_planned_module *m)
 			     .ctx = r,
 			     .part = r->in->body, /* the request has been read */
 			     .room = sizeof(r->in->body)};
-	int rc = xsp_wire_put(&w, m);
+	/* the first has told all, but for the sites that others have chosen */
+	const struct xsp_plan *plan = &r->plan;
+	const bool first = plan->part == 0;
+	int rc = xsp_wire_put(&w, m, first ? 0 : xsp_plan_part(m->count, plan->part, plan->parts),
+			      first ? m->count
+				    : xsp_plan_part(m->count, plan->part + 1, plan->parts));
 
 	if (rc == 0 && send_out(r->socket, DONE, 0, w.part, w.used) < 0)
 		_exit(1);
@@ -361,14 +366,16 @@ struct answer {
 	bool no; /* it is one, which says that and why the file cannot be read */
 };
 
-/* Whose message has come, of those whose answers are not whole; -1: nobody's. */
-static int poll_answers(const struct answer *a, size_t count)
+/* Whose message has come, of those whose answers are not whole; -1: nobody's. Of answers behind the one that is wanted only
+ * the first bytes are taken: two at once would take twice the memory. */
+static int poll_answers(const struct answer *a, size_t count, size_t wanted)
 {
 	struct pollfd fds[HELPERS + 1];
 
-	for (size_t i = 0; i < count; i++)
-		fds[i] = (struct pollfd){.fd = a[i].whole ? -1 : a[i].from->socket,
-					 .events = POLLIN};
+	for (size_t i = 0; i < count; i++) {
+		const bool taken = a[i].whole || (i > wanted && a[i].size > 0);
+		fds[i] = (struct pollfd){.fd = taken ? -1 : a[i].from->socket, .events = POLLIN};
+	}
 	if (poll(fds, count, WAIT_MS) < 0 && errno != EINTR)
 		return -EPIPE;
 	for (size_t i = 0; i < count; i++)
@@ -379,13 +386,13 @@ static int poll_answers(const struct answer *a, size_t count)
 
 /* Whose it is, -EINTR when the user does not want to wait, -ETIME, -EPIPE when it has died. */
 static int wait_for_message(struct xsp_planner *p, const struct answer *a, size_t count,
-			    uint64_t deadline_ns)
+			    size_t wanted, uint64_t deadline_ns)
 {
 	/* asked for each message: there may be no end of them */
 	while (xsp_now_ns() < deadline_ns) {
 		if (p->stopped != NULL && p->stopped(p->stopped_ctx))
 			return -EINTR;
-		int i = poll_answers(a, count);
+		int i = poll_answers(a, count, wanted);
 		if (i == -EPIPE)
 			return i;
 		if (i < 0)
@@ -468,19 +475,17 @@ static int take_message(struct xsp_planner *p, struct answer *a, struct xsp_erro
 	}
 }
 
-/* The parts of each answer up to its end. Whose answers are not whole then is ended: the next module gets a new
- * one. */
+/* The one that is wanted up to its end. After an error those whose answers are not whole are ended: the next module gets new
+ * ones. */
 static int take_answers(struct xsp_planner *p, unsigned limit_ms, struct answer *a, size_t count,
-			struct xsp_error *err)
+			size_t wanted, struct xsp_error *err)
 {
 	const uint64_t deadline_ns = xsp_now_ns() + (uint64_t)limit_ms * 1000000U;
-	size_t whole = 0;
 	int rc = 0;
 
-	while (rc == 0 && whole < count) {
-		int i = wait_for_message(p, a, count, deadline_ns);
+	while (rc == 0 && !a[wanted].whole) {
+		int i = wait_for_message(p, a, count, wanted, deadline_ns);
 		rc = i < 0 ? i : take_message(p, &a[i], err);
-		whole += i >= 0 && a[i].whole;
 		if (rc < 0 && i >= 0 && !a[i].no)
 			a[i].whole = false;
 	}
@@ -540,7 +545,7 @@ void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
 	if (rc < 0)
 		stop(p->now);
 	else
-		rc = take_answers(p, limit_ms, &a, 1, NULL);
+		rc = take_answers(p, limit_ms, &a, 1, 0, NULL);
 	if (rc == 0 && a.size > 0 && a.size < XSP_HINT_SIZE)
 		memcpy(text, a.data, a.size);
 	text[rc == 0 && a.size < XSP_HINT_SIZE ? a.size : 0] = '\0';
@@ -572,12 +577,13 @@ static uint32_t parts_of(int fd)
 static int join_part(struct xsp_planned_module *m, struct xsp_planned_module *other, uint32_t part,
 		     uint32_t parts)
 {
-	const size_t to = xsp_plan_part(m->count, part + 1, parts);
+	const size_t from = xsp_plan_part(m->count, part, parts),
+		     to = xsp_plan_part(m->count, part + 1, parts);
 
-	if (other->count != m->count)
+	if (other->count != to - from || other->symbols != m->symbols || other->wanted != m->wanted)
 		return -ESTALE;
-	for (size_t i = xsp_plan_part(m->count, part, parts); i < to; i++) {
-		struct xsp_planned_probe *mine = &m->probes[i], *theirs = &other->probes[i];
+	for (size_t i = from; i < to; i++) {
+		struct xsp_planned_probe *mine = &m->probes[i], *theirs = &other->probes[i - from];
 		if (mine->probe.offset != theirs->probe.offset ||
 		    mine->probe.action != theirs->probe.action)
 			return -ESTALE;
@@ -594,18 +600,28 @@ static int join_part(struct xsp_planned_module *m, struct xsp_planned_module *ot
 	return 0;
 }
 
-static int join(struct xsp_planned_module *m, const struct answer *a, uint32_t parts,
+/* An answer is large, and gone when it has been read. */
+static int read_answer(struct answer *a, struct xsp_planned_module *m)
+{
+	int rc = xsp_wire_get(a->data, a->size, m);
+
+	free(a->data);
+	a->data = NULL;
+	return rc;
+}
+
+/* Of the first all, of the others the sites that they have chosen. */
+static int join(struct xsp_planned_module *m, struct answer *a, uint32_t part, uint32_t parts,
 		struct xsp_error *err)
 {
-	int rc = xsp_wire_get(a[0].data, a[0].size, m);
+	struct xsp_planned_module other = {.shown = NULL};
 
-	for (uint32_t part = 1; part < parts && rc == 0; part++) {
-		struct xsp_planned_module other = {.shown = NULL};
-		rc = xsp_wire_get(a[part].data, a[part].size, &other);
-		if (rc == 0)
-			rc = join_part(m, &other, part, parts);
-		xsp_planned_module_clear(&other);
-	}
+	if (part == 0)
+		return read_answer(a, m);
+	int rc = read_answer(a, &other);
+	if (rc == 0)
+		rc = join_part(m, &other, part, parts);
+	xsp_planned_module_clear(&other);
 	return rc == -ESTALE
 		       ? xsp_error_set(err, rc, XSP_STATUS_TARGET, "it changes while it is read")
 		       : rc;
@@ -624,15 +640,16 @@ int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m
 		a[asked].from = p->now;
 	}
 	close(fd);
-	if (rc == 0)
-		rc = take_answers(p, WALL_S * 1000U, a, parts, err);
-	else
-		for (uint32_t i = 0; i < asked; i++)
-			stop(a[i].from);
-	if (rc == 0) {
-		rc = join(m, a, parts, err);
-		for (uint32_t i = 0; rc == -EPROTO && i < parts; i++)
-			stop(a[i].from);
+	for (uint32_t i = 0; rc < 0 && i < asked; i++)
+		stop(a[i].from);
+	for (uint32_t i = 0; i < parts && rc == 0; i++) {
+		rc = take_answers(p, WALL_S * 1000U, a, parts, i, err);
+		if (rc == 0)
+			rc = join(m, &a[i], i, parts, err);
+		/* what else comes is of this file */
+		for (uint32_t k = 0; rc < 0 && k < parts; k++)
+			if (rc == -EPROTO || !a[k].whole)
+				stop(a[k].from);
 	}
 	for (uint32_t i = 0; i < parts; i++)
 		free(a[i].data);

@@ -46,9 +46,10 @@ struct xsp_wire {
 	size_t room, used;
 	int error;
 };
-/* The last `used` bytes stay in `part`. */
-int xsp_wire_put(struct xsp_wire *w, const struct xsp_planned_module *m);
-/* Checks all that is used as an index or a length. -EPROTO: they are not a module's, -ENOMEM. */
+/* With these of its probes. The last `used` bytes stay in `part`. */
+int xsp_wire_put(struct xsp_wire *w, const struct xsp_planned_module *m, size_t from, size_t to);
+/* The module has the probes that were put. Checks all that is used as an index or a length. -EPROTO: they are not a
+ * module's, -ENOMEM. */
 int xsp_wire_get(const uint8_t *data, size_t size, struct xsp_planned_module *m);
 
 #endif

@@ -35,6 +35,7 @@ struct wire_probe {
 struct wire_module {
 	uint64_t symbols;
 	uint64_t probes, wanted;
+	uint64_t told; /* of the probes: so many follow */
 	uint8_t build_id[64];
 	uint32_t build_id_length;
 	uint8_t is_static, is_agent;
@@ -102,7 +103,7 @@ static void put_probe(struct xsp_wire *out, const struct xsp_planned_probe *p)
 	put(out, p->place.sites, w.sites * sizeof(*p->place.sites));
 }
 
-int xsp_wire_put(struct xsp_wire *out, const struct xsp_planned_module *m)
+int xsp_wire_put(struct xsp_wire *out, const struct xsp_planned_module *m, size_t from, size_t to)
 {
 	struct wire_module w;
 
@@ -110,6 +111,7 @@ int xsp_wire_put(struct xsp_wire *out, const struct xsp_planned_module *m)
 	w.symbols = m->symbols;
 	w.probes = m->count;
 	w.wanted = m->wanted;
+	w.told = to - from;
 	memcpy(w.build_id, m->build_id, sizeof(w.build_id));
 	w.build_id_length = (uint32_t)m->build_id_length;
 	w.is_static = m->is_static;
@@ -121,7 +123,7 @@ int xsp_wire_put(struct xsp_wire *out, const struct xsp_planned_module *m)
 	w.find_ms = m->find_ms;
 	w.place_ms = m->place_ms;
 	put(out, &w, sizeof(w));
-	for (size_t i = 0; i < m->count; i++)
+	for (size_t i = from; i < to; i++)
 		put_probe(out, &m->probes[i]);
 	return out->error;
 }
@@ -250,8 +252,9 @@ int xsp_wire_get(const uint8_t *data, size_t size, struct xsp_planned_module *m)
 	struct wire_module w;
 
 	get_into(&c, &w, sizeof(w));
-	if (c.bad || w.probes > PROBES_MAX || w.probes > size / sizeof(struct wire_probe) ||
-	    w.build_id_length > sizeof(w.build_id) || w.wanted > w.probes)
+	if (c.bad || w.probes > PROBES_MAX || w.told > w.probes ||
+	    w.told > size / sizeof(struct wire_probe) || w.build_id_length > sizeof(w.build_id) ||
+	    w.wanted > w.probes)
 		return -EPROTO;
 	m->symbols = w.symbols;
 	m->wanted = w.wanted;
@@ -266,11 +269,11 @@ int xsp_wire_get(const uint8_t *data, size_t size, struct xsp_planned_module *m)
 	m->read_ms = w.read_ms;
 	m->find_ms = w.find_ms;
 	m->place_ms = w.place_ms;
-	m->probes = calloc(w.probes + 1, sizeof(*m->probes));
-	m->list.items = calloc(w.probes + 1, sizeof(*m->list.items));
+	m->probes = calloc(w.told + 1, sizeof(*m->probes));
+	m->list.items = calloc(w.told + 1, sizeof(*m->list.items));
 	if (m->probes == NULL || m->list.items == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < w.probes && !c.bad; i++)
+	for (size_t i = 0; i < w.told && !c.bad; i++)
 		get_probe(&c, m, w.probes);
 	return c.bad || c.left > 0 ? -EPROTO : 0;
 }
