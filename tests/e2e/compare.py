@@ -78,6 +78,9 @@ def outputs(folder):
     check(re.search(r"^epsilon +new\?", text, re.M), "the new one", text)
     long = [line for line in text.splitlines() if len(line) > 80 and folder not in line and "compared" not in line]
     equal(long, [], "lines of more than 80 columns")
+    every = xsptrace("compare", a, b, "--top", "all").stdout
+    without = [len(re.findall(r" (?:none: \w+|small|same) ", t)) for t in (text, every)]
+    check(without[0] < without[1], "few rows without a verdict, unless asked for", without)
     xsptrace("compare", a, b, "-o", f"{folder}/report.csv")
     with open(f"{folder}/report.csv", newline="", encoding="utf-8") as f:
         cells = list(csv.reader(f))

@@ -244,6 +244,22 @@ def random_trace(seed, threads=3, size=400):
 
 
 @case
+def what_is_read_is_not_written(folder):
+    """An output that is the trace itself, by another name too, is refused; the trace stays."""
+    path = write(folder, [span("a", 0, 10), span("b", 20, 5)])
+    os.link(path, f"{folder}/link.json")
+    with open(path, "rb") as f:
+        before = f.read()
+    for verb in ("export", "analyze"):
+        for out in (path, f"{folder}/link.json"):
+            said = xsptrace(verb, path, "-o", out, status=USAGE).stderr
+            check("is the file that is read" in said, "why", said)
+    xsptrace("compare", path, path, "-o", path, status=USAGE)
+    with open(path, "rb") as f:
+        equal(f.read(), before, "the trace")
+
+
+@case
 def out_of_order(folder):
     """Whatever order they stand in, and whether by X or by B and E: the same spans."""
     for seed in range(6):

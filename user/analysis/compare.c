@@ -251,19 +251,21 @@ static void put_row(struct writing *w, const struct comparison *c, const char *s
 	snprintf(word, sizeof(word), "%s%s", verdict_word(c), sure && w->doubt != NULL ? "?" : "");
 	struct xsp_report_section *section = xsp_report_section(
 		w->report, kinds[c->what].shape.section, kinds[c->what].section_title);
-	xsp_report_row(xsp_report_table(section, &kinds[c->what].shape),
-		       (const struct xsp_cell[COLUMN_COUNT]){
-			       xsp_cell_text(c->name),
-			       xsp_cell_text(side),
-			       xsp_cell_text(word),
-			       real(shown(c, c->d.by)),
-			       real(shown(c, c->d.low)),
-			       real(shown(c, c->d.high)),
-			       real(c->a),
-			       real(c->b),
-			       real(c->calls_a),
-			       real(c->calls_b),
-		       });
+	struct xsp_report_table *table = xsp_report_table(section, &kinds[c->what].shape);
+	const bool calls = c->calls_a > 0 || c->calls_b > 0;
+	xsp_report_row(table, (const struct xsp_cell[COLUMN_COUNT]){
+				      xsp_cell_text(c->name),
+				      xsp_cell_text(side),
+				      xsp_cell_text(word),
+				      real(shown(c, c->d.by)),
+				      real(shown(c, c->d.low)),
+				      real(shown(c, c->d.high)),
+				      real(c->a),
+				      real(c->b),
+				      real(calls ? c->calls_a : NAN),
+				      real(calls ? c->calls_b : NAN),
+			      });
+	xsp_report_row_leads(table, sure);
 }
 
 /* ---- what has changed, as findings ---- */

@@ -13,6 +13,8 @@ struct xsp_report_table {
 	const struct xsp_report_shape *shape;
 	struct xsp_cell *cells; /* row behind row */
 	size_t row_count, capacity;
+	size_t leading; /* up to the last one that leads */
+	bool led; /* some do, or might have */
 };
 
 struct xsp_report_section {
@@ -158,6 +160,21 @@ void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells)
 	for (size_t i = 0; i < t->shape->count && !t->report->failed; i++)
 		t->cells[used + i] = copy_cell(t->report, cells[i]);
 	t->row_count += !t->report->failed;
+}
+
+void xsp_report_row_leads(struct xsp_report_table *t, bool leads)
+{
+	if (t == NULL)
+		return;
+	t->led = true;
+	if (leads)
+		t->leading = t->row_count;
+}
+
+bool xsp_report_leading(const struct xsp_report_table *t, size_t *rows)
+{
+	*rows = t->leading;
+	return t->led;
 }
 
 static bool comes_before(const struct xsp_report_finding *a, const struct xsp_report_finding *b)

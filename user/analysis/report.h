@@ -112,6 +112,8 @@ void xsp_report_note(struct xsp_report_section *s, const char *text);
 struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
 					  const struct xsp_report_shape *shape);
 void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells);
+/* Is the last row one of those that the table is for? Where it is said, a text has few of the others (xsp_report_how). */
+void xsp_report_row_leads(struct xsp_report_table *t, bool leads);
 /* The finding's own figures follow by xsp_report_value() on what is returned. */
 struct xsp_report_section *xsp_report_finding(struct xsp_report *r,
 					      const struct xsp_report_finding *f);
@@ -145,6 +147,8 @@ const char *xsp_report_table_key(const struct xsp_report_table *t);
 const char *xsp_report_table_title(const struct xsp_report_table *t);
 size_t xsp_report_columns(const struct xsp_report_table *t, const struct xsp_report_column **out);
 size_t xsp_report_row_count(const struct xsp_report_table *t);
+/* Was that said? Of so many rows, then, the last one leads. */
+bool xsp_report_leading(const struct xsp_report_table *t, size_t *rows);
 /* A cell for each column. */
 const struct xsp_cell *xsp_report_row_at(const struct xsp_report_table *t, size_t index);
 
@@ -166,6 +170,7 @@ const char *xsp_unit_name(enum xsp_unit unit); /* "ns", "bytes", ... */
 
 struct xsp_report_how {
 	size_t top; /* rows of a table; 0: all */
+	bool brief; /* text: behind rows that lead, few others */
 	int width; /* of a terminal; 0: it is none, names are never cut */
 	bool color;
 };

@@ -210,12 +210,23 @@ struct grid {
 	size_t *widths; /* by column; 0: nothing is known in it, it is not shown */
 };
 
-static bool fill_grid(const struct xsp_report_table *table, size_t top, struct grid *g)
-{
-	const size_t rows = xsp_report_row_count(table);
+#define OTHER_ROWS 3 /* behind those that lead */
 
+static size_t rows_shown(const struct xsp_report_table *table, const struct xsp_report_how *how)
+{
+	const size_t all = xsp_report_row_count(table),
+		     most = how->top > 0 && how->top < all ? how->top : all;
+	size_t leading;
+
+	if (!how->brief || !xsp_report_leading(table, &leading))
+		return most;
+	return leading + OTHER_ROWS < most ? leading + OTHER_ROWS : most;
+}
+
+static bool fill_grid(const struct xsp_report_table *table, size_t rows, struct grid *g)
+{
 	g->column_count = xsp_report_columns(table, &g->columns);
-	g->row_count = 1 + (top > 0 && top < rows ? top : rows);
+	g->row_count = 1 + rows;
 	g->texts = calloc(g->row_count * g->column_count + 1, sizeof(*g->texts));
 	g->widths = calloc(g->column_count + 1, sizeof(*g->widths));
 	if (g->texts == NULL || g->widths == NULL)
@@ -322,12 +333,12 @@ static void put_table(struct text *t, const struct xsp_report_table *table)
 		return;
 	put_colored(t, "\033[1m", xsp_report_table_title(table));
 	fputs(":\n", t->f);
-	if (fill_grid(table, t->how->top, &g))
+	if (fill_grid(table, rows_shown(table, t->how), &g))
 		put_blocks(t, &g);
 	else
 		t->failed = true;
 	if (g.row_count > 0 && rows > g.row_count - 1)
-		fprintf(t->f, "... and %zu more (--top)\n", rows - (g.row_count - 1));
+		fprintf(t->f, "... and %zu more (--top all)\n", rows - (g.row_count - 1));
 	fputc('\n', t->f);
 	clear_grid(&g);
 }

@@ -209,8 +209,10 @@ static int analyze(struct options *o, const char *path, struct xsp_report *repor
 	struct xsp_capture_reader *reader = NULL;
 	const struct xsp_input_options input = {.progress =
 							!o->output.quiet && isatty(STDERR_FILENO)};
-	int rc = xsp_input_open(path, &input, &reader, err);
+	int rc = o->output.path == NULL ? 0 : xsp_refuse_input_as_output(path, o->output.path, err);
 
+	if (rc == 0)
+		rc = xsp_input_open(path, &input, &reader, err);
 	if (rc == 0)
 		rc = xsp_cut_resolve(&o->cut, reader, err);
 	if (rc == 0) {

@@ -36,6 +36,9 @@ int xsp_finish_stdout(int status);
 int xsp_wrong_value(struct xsp_error *err, const char *option, const char *value,
 		    const char *wanted);
 
+/* An output that is the input would destroy it: -EINVAL, and an error of usage. */
+int xsp_refuse_input_as_output(const char *input, const char *output, struct xsp_error *err);
+
 /* "10us", "1.5ms", "2s", plain seconds when `plain` is 1e9; 0 or -EINVAL. */
 int xsp_parse_duration(const char *text, double plain_ns, uint64_t *ns);
 /* "64M", "1G", "4096"; 0 or -EINVAL. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -38,6 +39,17 @@ int xsp_wrong_value(struct xsp_error *err, const char *option, const char *value
 {
 	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%s wants %s, not '%.200s'", option,
 			     wanted, value);
+}
+
+int xsp_refuse_input_as_output(const char *input, const char *output, struct xsp_error *err)
+{
+	struct stat in, out;
+
+	if (stat(input, &in) != 0 || stat(output, &out) != 0 || in.st_dev != out.st_dev ||
+	    in.st_ino != out.st_ino || !S_ISREG(in.st_mode))
+		return 0;
+	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+			     "-o %.250s is the file that is read: give another name", output);
 }
 
 void xsp_say_elsewhere(const char *asked, const char *name)

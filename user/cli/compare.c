@@ -299,8 +299,10 @@ static int read_capture(struct comparing *c, unsigned side, size_t index, struct
 	struct listening listening = {c, side};
 	const struct xsp_input_options input = {.progress =
 							!c->output.quiet && isatty(STDERR_FILENO)};
-	int rc = xsp_input_open(path, &input, &reader, err);
+	int rc = c->output.path == NULL ? 0 : xsp_refuse_input_as_output(path, c->output.path, err);
 
+	if (rc == 0)
+		rc = xsp_input_open(path, &input, &reader, err);
 	if (rc == 0)
 		rc = xsp_cut_resolve(&c->cut, reader, err);
 	if (rc == 0) {

@@ -200,6 +200,15 @@ static int take_options(struct options *o, int argc, char **argv)
 	return status;
 }
 
+static int refuse_outputs(const struct options *o, const char *path, struct xsp_error *err)
+{
+	int rc = o->input.keep != NULL ? xsp_refuse_input_as_output(path, o->input.keep, err) : 0;
+
+	for (size_t i = 0; i < o->outputs.count && rc == 0; i++)
+		rc = xsp_refuse_input_as_output(path, o->paths[i], err);
+	return rc;
+}
+
 static int export_one(struct options *o, const char *path)
 {
 	struct xsp_timeline_counts counts = {.spans = 1};
@@ -210,7 +219,8 @@ static int export_one(struct options *o, const char *path)
 	if (o->outputs.count == 0 && o->input.keep == NULL)
 		o->outputs.summary = true;
 	o->input.progress = o->outputs.progress;
-	if (xsp_input_open(path, &o->input, &reader, &err) < 0 ||
+	if (refuse_outputs(o, path, &err) < 0 ||
+	    xsp_input_open(path, &o->input, &reader, &err) < 0 ||
 	    xsp_cut_resolve(&o->cut, reader, &err) < 0) {
 		status = xsp_say_error(&err);
 	} else if (o->outputs.count > 0 || o->outputs.summary) {

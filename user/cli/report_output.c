@@ -120,6 +120,7 @@ int xsp_report_output_write(const struct xsp_report_output *o, const struct xsp_
 	const bool terminal = o->path == NULL && isatty(STDOUT_FILENO);
 	const struct xsp_report_how how = {
 		.top = o->top_given ? o->top : o->format->top,
+		.brief = !o->top_given,
 		.width = terminal ? xsp_terminal_width(STDOUT_FILENO) : 0,
 		.color = terminal && getenv("NO_COLOR") == NULL,
 	};

@@ -2,6 +2,7 @@
 #include "report/page.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,6 +18,7 @@
 #include "report/trees.h"
 
 #define VERSION 1
+#define TITLE_SIZE 600 /* two file names */
 #define CELLS 1000000U
 #define TOP 1000U /* rows of a report's table */
 #define THRESHOLD 0.05 /* of a comparison */
@@ -258,21 +260,35 @@ static void put_capture(struct xsp_json_writer *j, const struct xsp_page_source 
 }
 
 /* Of a comparison the second side. */
-static const char *title_of(const struct xsp_page_options *o)
+static const char *file_name(const char *path)
 {
-	const char *name = o->sources[o->sides].name, *slash = strrchr(name, '/');
+	const char *slash = strrchr(path, '/');
 
-	return slash != NULL && slash[1] != '\0' ? slash + 1 : name;
+	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+static char *title_of(const struct xsp_page_options *o, char *text, size_t size)
+{
+	const char *first = file_name(o->sources[0].name);
+
+	if (o->sides > 0)
+		snprintf(text, size, "%s \u2192 %s", first, file_name(o->sources[o->sides].name));
+	else if (o->source_count > 1)
+		snprintf(text, size, "%s and %zu more", first, o->source_count - 1);
+	else
+		snprintf(text, size, "%s", first);
+	return text;
 }
 
 static int put_page(struct page *p, FILE *f)
 {
+	char title[TITLE_SIZE];
 	struct xsp_json_writer j = {.f = f};
 
 	xsp_json_begin(&j, NULL, '{');
 	xsp_json_number(&j, "version", VERSION);
 	xsp_json_text(&j, "tool", "xsptrace " XSP_VERSION);
-	xsp_json_text(&j, "title", title_of(p->o));
+	xsp_json_text(&j, "title", title_of(p->o, title, sizeof(title)));
 	put_time(&j, "written", time(NULL));
 	xsp_json_begin(&j, "captures", '[');
 	for (size_t i = 0; i < p->o->source_count; i++)
@@ -341,7 +357,7 @@ static int write_template(const struct xsp_page_options *o, const char *stop, FI
 {
 	const char *from = strstr(xsp_template(), "<title>");
 	const char *to = from != NULL ? strstr(from, "</title>") : NULL;
-	char *title = xsp_xml_escaped(title_of(o), NULL);
+	char text[TITLE_SIZE], *title = xsp_xml_escaped(title_of(o, text, sizeof(text)), NULL);
 
 	if (title == NULL)
 		return -ENOMEM;
