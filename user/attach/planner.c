@@ -580,7 +580,7 @@ static int join_part(struct xsp_planned_module *m, struct xsp_planned_module *ot
 	const size_t from = xsp_plan_part(m->count, part, parts),
 		     to = xsp_plan_part(m->count, part + 1, parts);
 
-	if (other->count != to - from || other->symbols != m->symbols || other->wanted != m->wanted)
+	if (other->count != to - from || other->wanted != m->wanted)
 		return -ESTALE;
 	for (size_t i = from; i < to; i++) {
 		struct xsp_planned_probe *mine = &m->probes[i], *theirs = &other->probes[i - from];
