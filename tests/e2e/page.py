@@ -97,6 +97,26 @@ def check_tree(tree, names, folded):
 
 
 @case
+def many_threads(folder):
+    """A head that is longer than any buffer: 2,000 threads, each of which has its row."""
+    made, pid = Made(), 70
+    made.clock(1000)
+    made.process(pid)
+    probe = made.probe("work", "work", module=made.module("/lib/libwork.so"))
+    threads = [(pid, pid + i) for i in range(2000)]
+    for i, thread in enumerate(threads):
+        made.thread(*thread, f"worker {i}")
+        made.entry(2000 + i, thread, probe, 0x7000)
+        made.exit(5000 + i, thread, probe, 0x7000)
+    made.finish(f"{folder}/many.xspt", 1000, 9000)
+    blocks, _ = page_of(folder, f"{folder}/many.xspt")
+    _, tracks = timeline_of(blocks["timeline"])
+    equal(sorted(t["tid"] for t, _ in tracks if t["kind"] == "spans"), [tid for _, tid in threads], "threads")
+    equal({lane[0][0][:2] for t, lanes in tracks if t["kind"] == "spans" for lane in lanes}
+          == {(1000.0 + i, 3000.0) for i in range(2000)}, True, "their spans")
+
+
+@case
 def page_tells_what_other_outputs_tell(folder):
     """Of captures made by chance: the report, stacks of every weight, every span and every state."""
     for seed in SEEDS:
@@ -160,6 +180,8 @@ def memory_at_its_peak(folder):
     equal((peak, tree["unit"]), ({"inner": 1000 * blocks, "no span": 50}, "bytes"), "alive at the peak")
     counter = next(lanes for t, lanes in timeline_of(made["timeline"])[1] if t["kind"] == "counter" and t["unit"] == "bytes")
     equal(max(value for _, value in counter[0][0]), 1000 * blocks + 50, "its counter")
+    made, _ = page_of(folder, capture, "--from", "60ms")
+    equal([t["key"] for t in json.loads(made["trees"])["trees"] if t["key"] == "memory"], [], "what was alive in a part is not known")
 
 
 @case

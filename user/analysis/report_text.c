@@ -133,7 +133,8 @@ static void put_evidence(struct text *t, const struct xsp_report_section *figure
 		fprintf(f, "%s%s %s", i > 0 ? "; " : "", values[i].title, text != NULL ? text : "");
 		free(text);
 	}
-	t->failed = t->failed || f == NULL || fclose(f) != 0;
+	if (f == NULL || fclose(f) != 0)
+		t->failed = true;
 	if (count > 0 && line != NULL) {
 		fprintf(t->f, "%*s", FINDING_INDENT, "");
 		put_paragraph(t, line, FINDING_INDENT, FINDING_INDENT);

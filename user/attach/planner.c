@@ -477,10 +477,9 @@ static int take_message(struct xsp_planner *p, struct answer *a, struct xsp_erro
 
 /* The one that is wanted up to its end. After an error those whose answers are not whole are ended: the next module gets new
  * ones. */
-static int take_answers(struct xsp_planner *p, unsigned limit_ms, struct answer *a, size_t count,
+static int take_answers(struct xsp_planner *p, uint64_t deadline_ns, struct answer *a, size_t count,
 			size_t wanted, struct xsp_error *err)
 {
-	const uint64_t deadline_ns = xsp_now_ns() + (uint64_t)limit_ms * 1000000U;
 	int rc = 0;
 
 	while (rc == 0 && !a[wanted].whole) {
@@ -545,7 +544,7 @@ void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
 	if (rc < 0)
 		stop(p->now);
 	else
-		rc = take_answers(p, limit_ms, &a, 1, 0, NULL);
+		rc = take_answers(p, xsp_now_ns() + (uint64_t)limit_ms * 1000000U, &a, 1, 0, NULL);
 	if (rc == 0 && a.size > 0 && a.size < XSP_HINT_SIZE)
 		memcpy(text, a.data, a.size);
 	text[rc == 0 && a.size < XSP_HINT_SIZE ? a.size : 0] = '\0';
@@ -631,6 +630,7 @@ int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m
 		     struct xsp_error *err)
 {
 	const uint32_t parts = parts_of(fd);
+	const uint64_t deadline_ns = xsp_now_ns() + WALL_S * 1000000000ULL;
 	struct answer a[HELPERS + 1] = {0};
 	uint32_t asked = 0;
 	int rc = 0;
@@ -643,7 +643,7 @@ int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m
 	for (uint32_t i = 0; rc < 0 && i < asked; i++)
 		stop(a[i].from);
 	for (uint32_t i = 0; i < parts && rc == 0; i++) {
-		rc = take_answers(p, WALL_S * 1000U, a, parts, i, err);
+		rc = take_answers(p, deadline_ns, a, parts, i, err);
 		if (rc == 0)
 			rc = join(m, &a[i], i, parts, err);
 		/* what else comes is of this file */

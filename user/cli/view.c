@@ -74,6 +74,7 @@ struct viewing {
 	int file; /* what is served whole: the page, or the trace */
 	const char *trace; /* its name there */
 	int sent; /* eventfd: the trace was fetched */
+	bool powerless; /* the server's thread */
 };
 
 /* ---- options ---- */
@@ -252,6 +253,12 @@ static void answer(void *ctx, const char *path, const struct xsp_server_request 
 {
 	struct viewing *v = ctx;
 
+	/* rights are a thread's own: those of the server's, before anything of a capture is read */
+	if (!v->powerless && xsp_sandbox_powerless() < 0) {
+		out->status = 500;
+		return;
+	}
+	v->powerless = true;
 	if (strcmp(path, v->trace != NULL ? v->trace : "") == 0)
 		*out = (struct xsp_server_answer){.status = 200,
 						  .type = v->trace != NULL
@@ -332,20 +339,25 @@ static int serve(struct viewing *v, struct xsp_error *err)
 		.sent = sent,
 		.ctx = v,
 	};
+	struct signalfd_siginfo first;
 	struct xsp_server *server = NULL;
 	sigset_t set;
-	int rc, signals;
+	int rc = 0, signals;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL); /* the server's thread has it from here */
-	signals = signalfd(-1, &set, SFD_CLOEXEC);
+	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	v->sent = eventfd(0, EFD_CLOEXEC);
+	/* root starts no browser, and can give up its rights before there is another thread */
 	if (signals < 0 || v->sent < 0)
 		rc = xsp_error_set(err, -errno, XSP_STATUS_FAILED, "cannot wait for signals: %s",
 				   strerror(errno));
+	else if (geteuid() == 0 && (rc = xsp_sandbox_powerless()) < 0)
+		xsp_error_set(err, rc, XSP_STATUS_PERMISSION, "rights cannot be given up: %s",
+			      strerror(-rc));
 	else
 		rc = xsp_server_start(&options, &server, err);
 	if (rc == 0) {
@@ -354,6 +366,10 @@ static int serve(struct viewing *v, struct xsp_error *err)
 	}
 	if (rc == 0)
 		wait_for_end(v, signals);
+	/* a part of a large capture may be read just now: a second signal does not wait for that */
+	if (signals >= 0)
+		(void)!read(signals, &first, sizeof(first));
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	xsp_server_stop(server);
 	if (signals >= 0)
 		close(signals);

@@ -299,7 +299,7 @@ const char *xsp_shown_comm(const struct xsp_export *x, uint32_t pid, uint32_t ti
 	const struct xsp_capture_thread *defined = NULL;
 	const char *comm = t && t->comm ? t->comm : "";
 
-	if (*comm)
+	if (*comm || (t != NULL && t->pid == pid)) /* the timeline has looked there */
 		return comm;
 	size_t n = xsp_capture_threads(x->reader, &defined);
 	for (size_t i = 0; i < n; i++)

@@ -89,13 +89,15 @@ static int pack(struct block *b, const void *data, size_t length, int flush)
 
 static ssize_t take(void *cookie, const char *data, size_t length)
 {
-	/* a piece at a time: zlib counts in 32 bits */
-	const size_t n = length < BUFFER ? length : BUFFER;
-
-	if (pack(cookie, data, n, Z_NO_FLUSH) == 0)
-		return (ssize_t)n;
-	errno = EIO;
-	return 0;
+	/* All of it, as less is an error to glibc; a piece at a time, as zlib counts in 32 bits. */
+	for (size_t done = 0, n; done < length; done += n) {
+		n = length - done < BUFFER ? length - done : BUFFER;
+		if (pack(cookie, data + done, n, Z_NO_FLUSH) < 0) {
+			errno = EIO;
+			return 0;
+		}
+	}
+	return (ssize_t)length;
 }
 
 static int finish(void *cookie)

@@ -163,6 +163,11 @@ static void tidy(struct lane *lane, uint64_t resolution)
 
 static void make_room(struct xsp_levels *l)
 {
+	/* a lane keeps a cell at any resolution */
+	if (l->most / 8 < l->count)
+		l->most = 8 * l->count;
+	if (l->cells <= l->most)
+		return;
 	for (;;) {
 		l->cells = 0;
 		for (size_t i = 0; i < l->count; i++) {

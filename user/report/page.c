@@ -254,12 +254,12 @@ static void put_capture(struct xsp_json_writer *j, const struct xsp_page_source 
 	xsp_json_begin(j, NULL, '{');
 	xsp_json_text(j, "name", s->name);
 	xsp_json_text(j, "host", xsp_capture_info(s->reader, "host"));
-	put_time(j, "start", (time_t)(xsp_capture_realtime(s->reader, start) / 1000000000));
+	if (xsp_capture_realtime_known(s->reader))
+		put_time(j, "start", (time_t)(xsp_capture_realtime(s->reader, start) / 1000000000));
 	xsp_json_number(j, "duration_ns", stop > start ? stop - start : 0);
 	xsp_json_end(j, '{');
 }
 
-/* Of a comparison the second side. */
 static const char *file_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -412,9 +412,14 @@ int xsp_page_write(const struct xsp_page_options *o, FILE *f, struct xsp_error *
 
 /* ---- a part of it ---- */
 
+/* The origin may lie before the boot of its host: it is below 0 then. */
 static uint64_t later(uint64_t origin, uint64_t ns)
 {
-	return ns < UINT64_MAX - origin ? origin + ns : UINT64_MAX;
+	const int64_t at = (int64_t)origin, most = INT64_MAX - (at > 0 ? at : 0);
+
+	if (ns > (uint64_t)most)
+		return UINT64_MAX;
+	return at + (int64_t)ns < 0 ? 0 : (uint64_t)(at + (int64_t)ns);
 }
 
 /* What lies between the two times of the page, of what the page shows of that capture. */
@@ -450,10 +455,12 @@ int xsp_page_timeline(const struct xsp_page_options *o, uint64_t from_ns, uint64
 		rc = f != NULL ? write_block(&p, f, NULL, put_timeline) : -ENOMEM;
 	if (f != NULL && fclose(f) != 0 && rc == 0)
 		rc = -ENOMEM;
-	if (rc == 0)
+	if (rc == 0) {
 		*bytes = (uint8_t *)text;
-	else
+	} else {
 		free(text);
+		*length = 0;
+	}
 	end(&p);
 	return said(err, rc);
 }

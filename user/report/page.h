@@ -30,7 +30,7 @@
  *             "process":TEXT, "thread":TEXT, "name":TEXT (of a row, a stream, a counter), "unit":UNIT of a counter,
  *             "spans":N (how many in truth), "lanes":[LANE...]}. A lane is one depth of a row (0: outermost); states and
  *             streams may have several where they overlap.
- *             LANE {"levels":[LEVEL...]}, finest first. LEVEL {"resolution_ns":N, "cells":N, "start":at (f64 each),
+ *             LANE {"depth":N, "levels":[LEVEL...]}, finest first: depths without cells are not there, one may have several. LEVEL {"resolution_ns":N, "cells":N, "start":at (f64 each),
  *             "duration":at (f64), "name":at (u32, index of "names"), "count":at (u32)}. Cells are in order and do not overlap.
  *             `count` 1: the span as it was, however long. More: so many spans, which all lie within less than the level's
  *             resolution, told as one cell from the first's beginning to the last's end; its name is that with the most

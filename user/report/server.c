@@ -161,6 +161,15 @@ static enum MHD_Result send_answer(const struct xsp_server *s, struct MHD_Connec
 	return rc;
 }
 
+static bool has_left(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	char byte;
+
+	return info != NULL && recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 static void refuse(struct xsp_server_answer *a, unsigned status, const char *text)
 {
 	*a = (struct xsp_server_answer){
@@ -169,7 +178,7 @@ static void refuse(struct xsp_server_answer *a, unsigned status, const char *tex
 	a->length = a->bytes == NULL ? 0 : strlen(text);
 }
 
-/* Is called twice a request: first for its head, then behind its body, of which there is none. */
+/* Answers for the head of a request: a body is never read. */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_size, void **state)
@@ -181,8 +190,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 
 	(void)version;
 	(void)upload;
-	if (*upload_size > 0)
-		return MHD_NO;
+	(void)upload_size;
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
 		refuse(&a, 405, "only GET is answered\n");
 	} else if (!is_our_host(s, connection)) {
@@ -191,6 +199,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		refuse(&a, 404,
 		       "nothing is here: use the whole address that xsptrace view printed\n");
 	} else {
+		if (has_left(connection)) /* it has moved on: nobody waits for this */
+			return MHD_NO;
 		s->options.answer(s->options.ctx, path, &request, &a);
 		*state = a.status == 200 && strcmp(method, "GET") == 0 ? ctx : NULL;
 	}

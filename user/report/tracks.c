@@ -20,6 +20,7 @@
 #include "report/texts.h"
 #include "timeline/gpu_category.h"
 
+#define DEVICES_NUMBERED 16U /* GPUs of one host */
 #define MAGIC 0x54505358U /* "XSPT" */
 #define TEXT                                                                                       \
 	(1U                                                                                        \
@@ -117,6 +118,21 @@ static int64_t page_time(const struct xsp_tracks *t, uint64_t ns)
 	return (int64_t)(ns - t->origin_ns);
 }
 
+/* Of a job: pids and devices of several captures may be one number, and who meets it first keeps it. They are met in the
+ * same order here, whatever part of the time is told: `view` lays a part over the whole. */
+static int number_processes(struct xsp_tracks *t)
+{
+	const struct xsp_capture_process *all;
+	const size_t count = xsp_capture_processes(t->x.reader, &all);
+
+	for (size_t i = 0; i < count; i++)
+		if (xsp_shown_of(t->rows, all[i].pid, all[i].pid, 0) == NULL)
+			return -ENOMEM;
+	for (uint32_t device = 0; device < DEVICES_NUMBERED; device++)
+		xsp_export_pid(&t->x, true, device);
+	return 0;
+}
+
 int xsp_tracks_begin(struct xsp_tracks *t, struct xsp_capture_reader *reader,
 		     struct xsp_timeline *timeline, uint64_t origin_ns,
 		     struct xsp_timeline_sink *sink)
@@ -136,7 +152,8 @@ int xsp_tracks_begin(struct xsp_tracks *t, struct xsp_capture_reader *reader,
 	if (page_time(t, end_ns) > t->to_ns)
 		t->to_ns = page_time(t, end_ns);
 	*sink = xsp_export_sink(&t->x);
-	return xsp_shown_new(&t->x, &t->rows);
+	int rc = xsp_shown_new(&t->x, &t->rows);
+	return rc == 0 && t->x.options.job != NULL ? number_processes(t) : rc;
 }
 
 /* ---- tracks and lanes ---- */
@@ -547,7 +564,7 @@ static void put_level(struct writing *w, const struct xsp_level_cell *cells, siz
 		xsp_json_end(&w->json, '{');
 }
 
-static int put_lane(struct writing *w, const struct track *track, size_t lane)
+static int put_lane(struct writing *w, const struct track *track, size_t depth, size_t lane)
 {
 	uint64_t resolution = xsp_levels_resolution(w->t->levels);
 	struct xsp_level_cell *cells;
@@ -557,6 +574,7 @@ static int put_lane(struct writing *w, const struct track *track, size_t lane)
 		return 0;
 	if (!w->columns) {
 		xsp_json_begin(&w->json, NULL, '{');
+		xsp_json_number(&w->json, "depth", depth);
 		xsp_json_begin(&w->json, "levels", '[');
 	}
 	put_level(w, cells, count, track->kind == COUNTER ? NULL : &resolution);
@@ -584,7 +602,7 @@ static int put_lanes(struct writing *w, const struct track *track)
 			continue;
 		size_t lane = track->lanes[d] - 1;
 		do {
-			rc = rc < 0 ? rc : put_lane(w, track, lane);
+			rc = rc < 0 ? rc : put_lane(w, track, d, lane);
 			lane = xsp_levels_next_part(w->t->levels, lane);
 		} while (lane != 0);
 	}
@@ -680,7 +698,6 @@ void xsp_tracks_notes(const struct xsp_tracks *t, struct xsp_json_writer *j)
 	} left_out[] = {
 		{t->unseen_calls, "calls of CUDA that no probe saw, and only CUPTI"},
 		{t->no_numbers, "values that are no numbers"},
-		{t->texts.left_out, "names: too many for one page"},
 	};
 
 	if (resolution > 0) {
@@ -690,6 +707,10 @@ void xsp_tracks_notes(const struct xsp_tracks *t, struct xsp_json_writer *j)
 			 xsp_format_ns(time, resolution));
 		xsp_json_text(j, NULL, text);
 	}
+	if (t->texts.left_out > 0)
+		xsp_json_text(j, NULL,
+			      "There are more names than fit on a page: further ones are shown as "
+			      "[other names].");
 	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
 		if (left_out[i].count == 0)
 			continue;

@@ -39,7 +39,7 @@ static const struct {
 
 struct xsp_trees {
 	struct xsp_merged_stacks trees[TREES];
-	bool used[TREES], compared;
+	bool used[TREES][2], compared; /* by side */
 	struct xsp_out *out; /* no output: the exports' errors */
 	struct xsp_export exports[WEIGHTS]; /* what stacks need of one */
 	struct xsp_summary_python *python;
@@ -151,8 +151,8 @@ int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
 		sinks[(*count)++] =
 			(struct xsp_timeline_sink){.ctx = t->python, .span = take_python};
 	}
-	/* where not all was recorded, what was alive is not known */
-	if (xsp_timeline_has_allocations(timeline) &&
+	/* where not all was recorded, or is told, what was alive is not known */
+	if (xsp_timeline_has_allocations(timeline) && xsp_timeline_cut_text(timeline) == NULL &&
 	    !xsp_timeline_allocations_in_windows(timeline))
 		sinks[(*count)++] =
 			(struct xsp_timeline_sink){.ctx = &t->peak, .memory = take_memory};
@@ -171,11 +171,11 @@ static int merge_stacks(struct xsp_trees *t, size_t index, unsigned side)
 		rc = xsp_stacks_seal(s, XSP_STACKS_BY_NAME);
 	if (rc == 0)
 		rc = xsp_merged_add(&t->trees[tree], s, side, false);
-	t->used[tree] = true;
+	t->used[tree][side] = true;
 	/* the time on a CPU of the same spans */
 	if (rc == 0 && tree == WALL && xsp_timeline_has_waits(t->timeline)) {
 		rc = xsp_merged_add(&t->trees[CPU], s, side, true);
-		t->used[CPU] = true;
+		t->used[CPU][side] = true;
 	}
 	return rc;
 }
@@ -201,7 +201,7 @@ static int add_module(void *ctx, const char *path, uint64_t ns, uint64_t calls)
 		tree->nodes[node].calls[m->side] += calls;
 	}
 	free(copy);
-	m->trees->used[MODULES] = m->trees->used[MODULES] || rc == 0;
+	m->trees->used[MODULES][m->side] = m->trees->used[MODULES][m->side] || rc == 0;
 	return rc;
 }
 
@@ -212,6 +212,9 @@ static int merge_memory(struct xsp_trees *t, unsigned side)
 	const size_t count = xsp_timeline_memory_sites(t->timeline, &sites);
 	int rc = 0;
 
+	if (xsp_timeline_has_allocations(t->timeline) &&
+	    xsp_timeline_allocations_lost(t->timeline) > 0)
+		return 0;
 	xsp_peak_end(&t->peak);
 	for (size_t i = 0; i < t->peak.count && i < count && rc == 0; i++) {
 		const struct xsp_peak_site *s = &t->peak.sites[i];
@@ -233,7 +236,7 @@ static int merge_memory(struct xsp_trees *t, unsigned side)
 		tree->nodes[node].span = sites[i].in_span;
 		tree->nodes[node].self[side] += s->peak;
 		tree->nodes[node].calls[side] += s->peak_blocks;
-		t->used[MEMORY] = true;
+		t->used[MEMORY][side] = true;
 	}
 	return rc;
 }
@@ -436,7 +439,8 @@ int xsp_trees_write(struct xsp_trees *t, const uint64_t units[2], FILE *f)
 
 	fputs("{\"trees\":[", f);
 	for (unsigned i = 0; i < TREES && rc == 0; i++) {
-		if (!t->used[i])
+		/* what was not recorded on one side is no 0 there */
+		if (!t->used[i][1] || (t->compared && !t->used[i][0]))
 			continue;
 		rc = write_tree(t, i, factors, first, f);
 		first = false;
@@ -452,8 +456,8 @@ void xsp_trees_notes(const struct xsp_trees *t, struct xsp_json_writer *j)
 	char text[256];
 	uint64_t merged = 0;
 
-	for (size_t i = 0; i < TREES; i++)
-		merged += t->trees[i].merged;
+	for (size_t i = 0; i < TREES; i++) /* CPU has the stacks of WALL */
+		merged += i != CPU ? t->trees[i].merged : 0;
 	if (t->small > 0) {
 		snprintf(text, sizeof(text),
 			 "In flame graph and sunburst %" PRIu64 " branches of less than 1/%u of "

@@ -32,6 +32,14 @@ export const h = (tag, attributes = {}, ...children) =>
 export const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
+/** What is in the element made anew: the button or link of it that has the focus has it still. */
+export function refill(element, ...children) {
+  const controls = () => [...element.querySelectorAll('button, a')];
+  const focused = controls().indexOf(document.activeElement);
+  element.replaceChildren(...children);
+  if (focused >= 0) controls()[focused]?.focus();
+}
+
 /** Characters that cannot be seen, or that turn the direction of a text: shown as one that can. */
 // eslint-disable-next-line no-control-regex
 const HARMFUL =

@@ -14,6 +14,14 @@ const BYTES = [
   [1024 ** 3, 'GiB'],
 ];
 
+/** As C's printf: of two that are as near it takes the even one. */
+function fixed(value, digits) {
+  const size = Math.abs(value) * 10 ** digits,
+    whole = Math.floor(size);
+  const tie = Number.isInteger(value * 2 ** (digits + 1)) && size - whole === 0.5;
+  return (tie ? (Math.sign(value) * (whole + (whole % 2))) / 10 ** digits : value).toFixed(digits);
+}
+
 /** Three digits in the largest unit that the value reaches; the first unit is whole. */
 function scale(value, units) {
   const size = Math.round(Math.abs(value));
@@ -22,7 +30,7 @@ function scale(value, units) {
   while (i + 1 < units.length && size >= units[i + 1][0] * 0.9995) i++;
   const v = size / units[i][0];
   const digits = i === 0 || v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2;
-  return `${value < 0 && size > 0 ? '-' : ''}${v.toFixed(digits)} ${units[i][1]}`;
+  return `${value < 0 && size > 0 ? '-' : ''}${fixed(v, digits)} ${units[i][1]}`;
 }
 
 /** C's "%.4g". */
@@ -43,7 +51,7 @@ const grouped = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 export const formatNs = (ns) => scale(ns, TIMES);
 export const formatBytes = (bytes) => scale(bytes, BYTES);
 export const formatCount = (n) => (Number.isInteger(n) && n >= 0 ? grouped(n) : general(n));
-export const formatShare = (share) => `${(100 * share).toFixed(1)} %`;
+export const formatShare = (share) => `${fixed(100 * share, 1)} %`;
 
 const BY_UNIT = {
   count: formatCount,

@@ -125,7 +125,8 @@ function tabbed(tabs, data, place) {
   const row = h('nav', {role: 'tablist', class: 'tabs', 'aria-label': 'views'}, ...links.values());
   row.addEventListener('keydown', (event) => {
     const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
-    if (!step) return;
+    if (!step || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return; // the browser's own
+    event.preventDefault();
     const keys = [...links.keys()];
     const next = keys[(keys.indexOf(current().key) + step + keys.length) % keys.length];
     place.go({tab: next});

@@ -5,6 +5,7 @@ import {h, printable} from './dom.js';
 import {formatBytes} from './format.js';
 import {isEmpty, makeSection} from './section.js';
 import {color} from './theme.js';
+import {View} from './timeline/view.js';
 import {findTree} from './tree.js';
 
 const SERIES = 10; // in the chart, the largest; the colours are that many
@@ -46,13 +47,21 @@ function makeChart(element, series, place) {
     font: '12px system-ui, sans-serif',
   };
   const data = uPlot.join(series.map(({x, y}) => [x, y]));
+  for (const column of data.slice(1)) // each value holds until the next
+    for (let i = 1; i < column.length; i++) column[i] ??= column[i - 1];
+  /** What holds at the left edge counts too, where it has no point in view. */
+  const range = (u, low, high) => {
+    const at = Math.max(0, (u.series[0].idxs?.[0] ?? 0) - 1);
+    const held = u.series.map((s, i) => (i > 0 && s.show ? (u.data[i][at] ?? 0) : 0));
+    return [0, (Math.max(high ?? 0, ...held) || 1) * 1.05];
+  };
   const seconds = (span) => (span >= 20e9 ? 0 : span >= 2e9 ? 1 : span >= 2e8 ? 2 : 4);
   const chart = new uPlot(
     {
       width: Math.max(300, element.clientWidth),
       height: HEIGHT,
       cursor: {drag: {x: true, y: false, setScale: false}},
-      scales: {x: {time: false}, y: {range: (u, low, high) => [0, (high || 1) * 1.05]}},
+      scales: {x: {time: false}, y: {range}},
       axes: [
         {
           ...axis,
@@ -114,7 +123,11 @@ function chartCard(series, head, place) {
   );
   let chart;
   let width = 0;
-  const zoom = ({from, to}) => chart?.setScale('x', {min: from ?? head.from_ns, max: to ?? head.to_ns});
+  const zoom = ({from, to}) => {
+    const view = new View(head.from_ns, head.to_ns); // of a part that is too short uPlot finds no ticks
+    view.set(from ?? view.low, to ?? view.high);
+    chart?.setScale('x', {min: view.from, max: view.to});
+  };
   const draw = () => {
     width = canvas.clientWidth;
     if (width === 0) return; // hidden

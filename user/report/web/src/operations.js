@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Operations: the longest as bars, one of them in detail, all in a table.
 import {bars} from './bars.js';
-import {h, placeLink, printable} from './dom.js';
+import {h, placeLink, printable, refill} from './dom.js';
 import {format, formatNs} from './format.js';
 import {isEmpty, makeSection} from './section.js';
 import {makeTable} from './table.js';
@@ -73,7 +73,8 @@ export default {
         const shown = rows.slice(0, BARS);
         const most = Math.max(...shown.map((row) => row[key] ?? 0), 0);
         const selected = table.rows.find((row) => row.name === place.state.sel) ?? shown[0];
-        top.replaceChildren(
+        refill(
+          top,
           h('h2', {}, `Operations by ${units[order?.key ?? key].title}`),
           bars(
             shown.map((row) => ({

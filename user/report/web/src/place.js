@@ -20,7 +20,7 @@ export function parsePlace(hash) {
   const text = (key) => given.get(key) ?? '';
   const ns = (key) => {
     const value = given.has(key) ? Number(given.get(key)) : NaN;
-    return Number.isFinite(value) && value >= 0 ? value : undefined;
+    return Number.isFinite(value) ? Math.round(value) : undefined;
   };
   let [from, to] = [ns('from'), ns('to')];
   if (from === undefined || to === undefined || to <= from) from = to = undefined;

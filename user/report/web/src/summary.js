@@ -82,9 +82,9 @@ function operationsCard(rows, place) {
     bars(
       shown.map((row) => ({
         name: row.name,
-        text: formatNs(row.self_ns),
+        text: format(row.self_ns, 'ns'),
         link: [place, {tab: 'operations', sel: row.name, q: ''}],
-        parts: [{share: row.self_ns / most, tone: 'main'}],
+        parts: [{share: (row.self_ns ?? 0) / most, tone: 'main'}],
       })),
       'operations by self time',
     ),

@@ -5,14 +5,14 @@ import {cellAt, firstBehind, firstFrom, levelFor} from './canvas/lanes.js';
 import {Sheet, Surface} from './canvas/surface.js';
 import {Ruler} from './canvas/text.js';
 import {Tip} from './canvas/tip.js';
-import {h, printable} from './dom.js';
+import {h, printable, refill} from './dom.js';
 import {format, formatCount, formatNs} from './format.js';
 import {Finer} from './timeline/finer.js';
 import {GlidingView} from './timeline/glide.js';
 import {KEYS, listen} from './timeline/input.js';
 import {makeLabel} from './timeline/labels.js';
 import {countMatches, matching, nextMatch, ownTimes} from './timeline/measure.js';
-import {Names, group, layOut, readTracks, trackKey} from './timeline/model.js';
+import {NOTHING, Names, group, layOut, readTracks, sameLane, trackKey} from './timeline/model.js';
 import {showPoint, showSpan, showTimes, spanText} from './timeline/panel.js';
 import {busyShares, drawHead, drawRows, palettes, valueAt} from './timeline/paint.js';
 
@@ -123,7 +123,8 @@ export class Timeline {
 
   fillKinds() {
     const there = KINDS.filter(([kind]) => this.tracks.some((t) => t.kind === kind));
-    this.kinds.replaceChildren(
+    refill(
+      this.kinds,
       ...there.map(([kind, title]) =>
         h(
           'button',
@@ -181,7 +182,8 @@ export class Timeline {
 
   /** Of spans; of a recording without them, of running threads. */
   countBusy(columns) {
-    const spans = this.tracks.filter((t) => t.kind === 'spans' || t.kind === 'gpu');
+    // a stream's further rows are waits and overhead
+    const spans = this.tracks.filter((t) => t.kind === 'spans' || (t.kind === 'gpu' && t.row === 0));
     if (spans.length > 0) return busyShares(spans, this.view, columns);
     return busyShares(
       this.tracks.filter((t) => t.kind === 'states'),
@@ -221,7 +223,7 @@ export class Timeline {
     const cells = levelFor(lane, perPixel);
     if (!block || cells.resolution <= perPixel || block.from >= view.to || block.to <= view.from)
       return [{cells, from: view.from, to: view.to}];
-    const finer = block.tracks.get(trackKey(track))?.lanes[depth];
+    const finer = sameLane(block.tracks.get(trackKey(track)), track, depth);
     const [from, to] = [Math.max(view.from, block.from), Math.min(view.to, block.to)];
     return [
       {cells, from: view.from, to: from},
@@ -234,7 +236,10 @@ export class Timeline {
   cellsAround({track, lane, depth}, at) {
     const {block} = this.finer;
     const finer =
-      block && at >= block.from && at <= block.to && block.tracks.get(trackKey(track))?.lanes[depth];
+      block &&
+      at >= block.from &&
+      at <= block.to &&
+      sameLane(block.tracks.get(trackKey(track)), track, depth);
     return finer && finer[0].resolution < lane[0].resolution ? finer[0] : lane[0];
   }
 
@@ -271,12 +276,11 @@ export class Timeline {
 
   /** The page's finest resolution where it merged anything. */
   coarseness() {
-    this.coarsest ??= Math.max(
-      0,
-      ...this.tracks
-        .filter((t) => t.kind !== 'counter')
-        .flatMap((t) => t.lanes.map((lane) => lane[0].resolution)),
-    );
+    if (this.coarsest !== undefined) return this.coarsest;
+    this.coarsest = 0;
+    for (const {kind, lanes} of this.tracks)
+      if (kind !== 'counter')
+        for (const [level] of lanes) this.coarsest = Math.max(this.coarsest, level.resolution);
     return this.coarsest;
   }
 
@@ -375,7 +379,20 @@ export class Timeline {
       this.view.glideTo(start + duration / 2 - view.span / 2, start + duration / 2 + view.span / 2);
   }
 
+  /** The server's cells end where what was asked for ends: of one that goes on there the page knows the whole. */
   spanOf(part, cells, i) {
+    const {block} = this.finer;
+    const [whole] = part.track.lanes[part.depth];
+    if (
+      block &&
+      cells !== whole &&
+      cells.count[i] === 1 &&
+      (cells.start[i] <= block.from || cells.start[i] + cells.duration[i] >= block.to)
+    ) {
+      const k = firstBehind(whole, cells.start[i]);
+      if (whole.count[k] === 1 && whole.name[k] === cells.name[i] && whole.start[k] <= cells.start[i])
+        [cells, i] = [whole, k];
+    }
     return {
       track: part.track,
       depth: part.depth,
@@ -440,7 +457,8 @@ export class Timeline {
     const parts = this.layout.rows
       .flatMap((row) => row.parts)
       .filter((p) => p.y < bottom && p.y + p.height > top);
-    return new Set(parts.map((p) => `${this.tracks.indexOf(p.track)}.${p.depth}`));
+    this.numbers ??= new Map(this.tracks.map((track, i) => [track, i]));
+    return new Set(parts.map((p) => `${this.numbers.get(p.track)}.${p.depth}`));
   }
 
   /** The table of what takes the time: in the area, else in view. */
@@ -455,16 +473,19 @@ export class Timeline {
     const chosen = area && this.touched(area);
     const finer = block && block.from <= from && block.to >= to ? block.tracks : null;
     const lanesOf = (track, t) => {
-      const lanes = finer?.get(trackKey(track))?.lanes ?? track.lanes;
+      const other = finer?.get(trackKey(track));
+      const lanes = other ? track.lanes.map((lane, depth) => sameLane(other, track, depth) ?? NOTHING) : track.lanes;
       return lanes
         .map(([cells], depth) => ({cells, inner: (kind === 'spans' && lanes[depth + 1]?.[0]) || null}))
-        .filter((_, depth) => !chosen || chosen.has(`${t}.${depth}`));
+        .filter((_, depth) => !chosen || chosen.has(`${t}.${depth}`))
+        // of a stream what ran on the GPU: the first depth has the program's ranges, around it
+        .filter((_, depth) => kind !== 'gpu' || !track.laneKeys[depth].startsWith('0.'));
     };
     const what = KINDS.find(([key]) => key === kind)?.[1] ?? 'Nothing';
     showTimes(this.times, {
       caption: `${what} in ${area ? 'the selected area' : 'view'}: ${formatNs(to - from)}${area ? `, ${formatCount(chosen.size)} rows` : ''}`,
       rows: ownTimes(
-        this.tracks.flatMap((track, t) => (track.kind === kind ? lanesOf(track, t) : [])),
+        this.tracks.flatMap((track, t) => (track.kind === kind && !(kind === 'gpu' && track.row > 0) ? lanesOf(track, t) : [])),
         from,
         to,
         this.names.list.length,

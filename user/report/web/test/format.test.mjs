@@ -62,3 +62,8 @@ test('a heading begins with a capital, unless it begins with a name', () => {
   ];
   for (const [title, text] of cases) assert.equal(heading(title), text);
 });
+
+test('of two figures that are as near it takes the even one, as C does', () => {
+  assert.deepEqual([1125, 1375, 10250].map(formatNs), ['1.12 us', '1.38 us', '10.2 us']);
+  assert.equal(format(0.0025, 'share'), '0.2 %');
+});

@@ -5,7 +5,7 @@ import zlib from 'node:zlib';
 import {readTimeline} from '../src/blocks.js';
 import {readAnswer} from '../src/timeline/finer.js';
 import {countMatches, matching, nextMatch, ownTimes} from '../src/timeline/measure.js';
-import {Names, group, layOut, readTracks, visibleParts} from '../src/timeline/model.js';
+import {Names, group, layOut, readTracks, sameLane, trackKey, visibleParts} from '../src/timeline/model.js';
 import {View, formatExactly, formatMoment, ticks} from '../src/timeline/view.js';
 import {fakeBlocks} from './fake.mjs';
 
@@ -121,4 +121,23 @@ test('a block that is cut off is refused', async () => {
   const bytes = fakeBlocks({spans: 100}).timeline;
   await assert.rejects(readAnswer(bytes.subarray(0, bytes.length - 64), new Names([])), /cut off/);
   await assert.rejects(readAnswer(bytes.subarray(8), new Names([])), /no timeline/);
+});
+
+test('ticks of half a unit have a digit for it, and moments before the first capture their sign', () => {
+  assert.deepEqual(
+    ticks(0, 2e9, 5).places.map((p) => p.label),
+    ['0.0 s', '0.5 s', '1.0 s', '1.5 s', '2.0 s'],
+  );
+  assert.equal(formatMoment(-5e7), '-0.050 000 000 s');
+});
+
+test('lanes of two blocks are the same by their depth, and not by where they stand', () => {
+  const lane = (depth) => ({depth, levels: []});
+  const track = {kind: 'gpu', pid: 0, process: 'GPU 0 (a)', tid: 7, row: 0, name: 'stream 7'};
+  const read = (lanes, more) => readTracks({head: {names: [], tracks: [{...track, ...more, lanes: lanes.map(lane)}]}}, new Names([]))[0];
+  const page = read([0, 1, 1]), part = read([1, 1], {pid: 0x400001});
+  assert.equal(trackKey(page), trackKey(part));
+  assert.equal(sameLane(part, page, 0), undefined);
+  assert.equal(sameLane(part, page, 1), part.lanes[0]);
+  assert.equal(sameLane(part, page, 2), part.lanes[1]);
 });

@@ -30,7 +30,7 @@ export class Finer {
     const {block} = this;
     return (
       block !== null &&
-      block.from <= view.from &&
+      block.from <= Math.max(0, view.from) &&
       block.to >= view.to &&
       this.resolution() <= view.span / PIXELS
     );
@@ -47,13 +47,18 @@ export class Finer {
   /** The view moved. `needed`: the page's own cells are too coarse for it. */
   look(view, needed) {
     clearTimeout(this.timer);
-    if (!needed || this.covers(view)) return;
+    if (!needed || this.covers(view)) {
+      this.aborted?.abort(); // what comes would take the place of what is shown
+      this.busy = false;
+      return;
+    }
     this.timer = setTimeout(() => this.#fetch(view), REST_MS);
   }
 
   async #fetch(view) {
-    const from = Math.max(view.low, Math.floor(view.from - MARGIN * view.span));
+    const from = Math.max(0, view.low, Math.floor(view.from - MARGIN * view.span)); // before the first capture: none
     const to = Math.min(view.high, Math.ceil(view.to + MARGIN * view.span));
+    if (to <= from) return;
     this.aborted?.abort();
     const aborted = (this.aborted = new AbortController());
     this.busy = true;

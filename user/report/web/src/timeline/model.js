@@ -31,12 +31,31 @@ export function readTracks({head, f64, u32}, names) {
   const points = (l) => ({start: f64(l.start, l.cells), value: f64(l.value, l.cells)});
   return head.tracks.map((track) => ({
     ...track,
+    laneKeys: track.lanes.map((lane, i, all) => {
+      const part = all.slice(0, i).filter((other) => other.depth === lane.depth).length;
+      return `${lane.depth}.${part}`;
+    }),
     lanes: track.lanes.map((lane) => lane.levels.map(track.kind === 'counter' ? points : level)),
   }));
 }
 
-/** Which track of one block is which of another. */
-export const trackKey = (t) => [t.kind, t.pid, t.tid, t.row, t.name].join('\n');
+/** Which track of one block is which of another. GPUs have numbers that are a block's own; their process tells them apart. */
+export const trackKey = (t) =>
+  [t.kind, t.process, t.kind === 'gpu' ? '' : t.pid, t.tid, t.row, t.name].join('\n');
+
+/** A lane without cells. */
+export const NOTHING = [
+  {
+    resolution: 0,
+    start: new Float64Array(0),
+    duration: new Float64Array(0),
+    name: new Uint32Array(0),
+    count: new Uint32Array(0),
+  },
+];
+
+/** The lane of another block's track that is this track's at `depth`; undefined: it has nothing there. */
+export const sameLane = (other, track, depth) => other?.lanes[other.laneKeys.indexOf(track.laneKeys[depth])];
 
 function blockOf(track) {
   switch (track.kind) {

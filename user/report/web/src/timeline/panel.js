@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Below the rows: what is selected, and as a table what takes the time in view.
-import {h} from '../dom.js';
+import {h, printable} from '../dom.js';
 import {format, formatCount, formatNs, formatShare} from '../format.js';
 import {formatExactly, formatMoment} from './view.js';
 
@@ -8,7 +8,7 @@ const ROWS = 100;
 
 const fill = (element, ...children) => element.replaceChildren(...children.filter(Boolean));
 
-const fact = (title, text) => (text ? [h('dt', {}, title), h('dd', {}, text)] : []);
+const fact = (title, text) => (text ? [h('dt', {}, title), h('dd', {}, printable(text))] : []);
 
 /** What is known of a span, and where to go from it. `name`: as it may be shown. */
 export function showSpan(element, {track, depth, start, duration, count}, name, {zoom, same}) {

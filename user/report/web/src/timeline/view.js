@@ -57,7 +57,7 @@ export function ticks(from, to, most) {
   const [size, unit] = UNITS.find(([s]) => step >= s / 10) ?? UNITS.at(-1);
   const far = to / step > 1e5;
   const base = far ? Math.floor(from / (1000 * size)) * 1000 * size : 0;
-  const digits = Math.max(0, Math.round(-Math.log10(step / size)));
+  const digits = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
   const places = [];
   for (let at = Math.ceil(from / step) * step; at <= to; at += step)
     places.push({at, label: `${far ? '+' : ''}${((at - base) / size).toFixed(digits)} ${unit}`});
@@ -66,12 +66,12 @@ export function ticks(from, to, most) {
 
 /** All digits of a moment: "1.234 567 890 s". */
 export function formatMoment(ns) {
-  const whole = Math.round(ns),
+  const whole = Math.abs(Math.round(ns)),
     seconds = Math.floor(whole / 1e9);
   const rest = String(whole - seconds * 1e9)
     .padStart(9, '0')
     .replace(/\B(?=(\d{3})+$)/g, ' ');
-  return `${seconds}.${rest} s`;
+  return `${ns <= -0.5 ? '-' : ''}${seconds}.${rest} s`;
 }
 
 /** "1.23 ms (1,234,567 ns)", where the short one does not say it all. */

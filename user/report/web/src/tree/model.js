@@ -8,6 +8,7 @@ export class Tree {
     Object.assign(this, source);
     this.size = source.parent.length;
     this.compared = source.before?.some((x) => x !== 0) === true;
+    before &&= this.compared;
     const now = inTotal(source);
     const then = this.compared && inTotal({...source, self: source.before});
     [this.now, this.then] = [now.total, then.total];

@@ -6,7 +6,7 @@ import {KINDS, ofDifference, ofKind, ofStyle} from '../canvas/colour.js';
 import {Surface} from '../canvas/surface.js';
 import {Ruler} from '../canvas/text.js';
 import {Tip} from '../canvas/tip.js';
-import {h, printable} from '../dom.js';
+import {h, printable, refill} from '../dom.js';
 import {format, formatCount, formatShare} from '../format.js';
 import {matching} from '../timeline/measure.js';
 import {Tree} from './model.js';
@@ -118,9 +118,10 @@ export class TreeView {
       const {focus} = this;
       this.tree = undefined;
       this.choose(tree.key);
-      this.zoom(focus);
+      this.zoom(this.tree.total[focus] > 0 ? focus : 0);
     };
-    this.controls.replaceChildren(
+    refill(
+      this.controls,
       ...(this.drawing.controls?.(this, choice) ?? []),
       ...(tree.compared
         ? [
@@ -284,6 +285,7 @@ export class TreeView {
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (this.reached < 0) this.reached = this.focus;
     const where = this.drawing.keys(this)[event.key];
     const {tree, focus} = this;
     if (where) {
@@ -358,7 +360,7 @@ export class TreeView {
     const [, key, node] = /^([\w-]+):(\d+)$/.exec(sel) ?? [];
     const known = this.sources.some((s) => s.key === key);
     this.choose(known ? key : this.sources[0].key);
-    const at = known && Number(node) < this.tree.size ? Number(node) : 0;
+    const at = known && this.tree.total[node] > 0 ? Number(node) : 0;
     if (!this.range || at !== this.focus) this.zoom(at);
     this.search(q);
   }
