@@ -158,8 +158,8 @@ def check_spans(folder, capture, length, block):
 @case
 def straight_from_a_recording(folder):
     """What the program counted, by a recorder that may open no more files by then."""
-    if xsptrace("export", "-o", f"{folder}/no.html", f"{folder}/no.xspt", status=None).stderr.count("built without it"):
-        raise Skip("this build has no page (Node)")
+    make(f"{folder}/any.xspt", 1)
+    page_of(folder, f"{folder}/any.xspt")  # or there is none in this build
     xsptrace(*EXTRA, "-q", "-e", "counted:*", "-o", f"{folder}/t.html", "-o", f"{folder}/t.xspt", "--", workload("counted"), f"{folder}/truth", 20)
     blocks, _ = blocks_of(f"{folder}/t.html")
     _, tracks = timeline_of(blocks["timeline"])
