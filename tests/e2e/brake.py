@@ -123,7 +123,7 @@ def off_keeps_everything(folder):
 @case
 def what_to_expect_is_said(folder):
     """Before anything is attached, and in the first lines of a recording."""
-    expected = r"emulated [\d.]+ us a call, at most [\d,]+ calls/s a thread within 5 %"
+    expected = r"emulated [\d.]+ [un]s a call, at most [\d,]+ calls/s a thread within 5 %"
     child = start_ready([workload("hot"), "--wait", "--threads", "1", "--calls", "1"])
     options = ["--max-overhead", "5", "-p", child.pid, "-e", "hot:hot_frame"]
     for done in (xsptrace("list", *options), xsptrace(*options, "--dry-run"),

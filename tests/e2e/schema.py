@@ -71,7 +71,7 @@ def reports_of_every_kind(folder):
                       (gpu, nccl)):
         found |= seen(json_report("analyze", *arguments))
     sections = {s for s, _ in found}
-    check({"operations", "values", "steps", "threads", "samples", "memory", "gpu", "rules", "ranks"} <= sections, "kinds", sections)
+    check({"operations", "values", "steps", "threads", "samples", "memory", "gpu", "rules", "ranks"} <= sections, "kinds", sections, xsptrace("info", hot).stdout)
     sides = (values[0], "vs", values[1], "vs", gpu)
     compared = {s for s, _ in seen(json_report("compare", *sides, "--step", "step"), "compare")}
     check({"compared", "operators"} <= compared, "kinds of compare", compared)

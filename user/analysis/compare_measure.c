@@ -521,30 +521,41 @@ static double steps_or_seconds(const struct pair *p, const struct xsp_series *s)
 			: (double)xsp_series_recorded_ns(s) * 1e-9;
 }
 
+/* Steps, or seconds, up to a time in pieces. */
+static double units_until(const struct pair *p, const struct xsp_series *s, double at)
+{
+	return p->steps ? xsp_series_steps_until(s, at)
+			: (double)xsp_series_recorded_ns(s) * 1e-9 / XSP_SERIES_PIECES * at;
+}
+
 /* By how much the least of a piece of time is above that of the one before it, per step or second: what a step takes
- * and gives back does not show. A program that had to wait for the machine does little in a piece: where that is no
- * step, the next one counts for both. */
+ * and gives back does not show in it. What was done between the times at which the two were there is counted. A program
+ * that had to wait for the machine does little in a piece: where that is no step, the next one counts for both. */
 static int measure_growth(const struct pair *p, const struct xsp_series *s,
 			  const struct xsp_series_memory *m, struct measured *out)
 {
-	const double seconds = (double)xsp_series_recorded_ns(s) * 1e-9 / XSP_SERIES_PIECES;
-	double before = 0, units = 0, all_units = 0, sum = 0;
+	double first = 0, first_units = 0, before = 0, before_units = 0;
 
 	/* the last piece is the program's end: what it gives back then says nothing */
 	for (unsigned i = WARM_UP_PIECES; i + 1 < XSP_SERIES_PIECES; i++) {
-		const double least = m == NULL || i < m->first ? 0 : (double)m->least[i];
-		if (i > WARM_UP_PIECES)
-			units += p->steps ? (double)xsp_series_steps_in(s, i) : seconds;
-		if (i > WARM_UP_PIECES && !(units > 0))
+		const bool there = m != NULL && i >= m->first;
+		const double least = there ? (double)m->least[i] : 0;
+		const double units = units_until(p, s, there ? m->least_at[i] : i);
+		if (i == WARM_UP_PIECES) {
+			first = least;
+			first_units = units;
+		} else if (!(units > before_units)) {
 			continue;
-		if (i > WARM_UP_PIECES && !p->repeats && put(out, (least - before) / units) < 0)
+		} else if (!p->repeats && put(out, (least - before) / (units - before_units)) < 0) {
 			return -ENOMEM;
-		sum += i > WARM_UP_PIECES ? least - before : 0;
-		all_units += units;
-		units = 0;
+		}
 		before = least;
+		before_units = units;
 	}
-	return p->repeats ? put(out, all_units > 0 ? sum / all_units : NAN) : 0;
+	if (!p->repeats)
+		return 0;
+	return put(out, before_units > first_units ? (before - first) / (before_units - first_units)
+						   : NAN);
 }
 
 static int measure_peak(const struct pair *p, const struct xsp_series_memory *m,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,13 +133,18 @@ void xsp_series_mark_steps(struct xsp_series *s, const char *marker)
 	xsp_steps_mark(s->steps, marker);
 }
 
-static unsigned piece_at(const struct xsp_series *s, uint64_t ns)
+/* In pieces: 2.5 is the middle of the third. */
+static double position(const struct xsp_series *s, uint64_t ns)
 {
 	if (ns <= s->from_ns || s->to_ns <= s->from_ns)
 		return 0;
-	const double share = (double)(ns - s->from_ns) / (double)(s->to_ns - s->from_ns);
-	const unsigned piece = (unsigned)(share * XSP_SERIES_PIECES);
-	return piece < XSP_SERIES_PIECES ? piece : XSP_SERIES_PIECES - 1;
+	return (double)(ns - s->from_ns) / (double)(s->to_ns - s->from_ns) * XSP_SERIES_PIECES;
+}
+
+static unsigned piece_at(const struct xsp_series *s, uint64_t ns)
+{
+	const double at = position(s, ns);
+	return at < XSP_SERIES_PIECES ? (unsigned)at : XSP_SERIES_PIECES - 1;
 }
 
 /* ---- rows ---- */
@@ -426,9 +432,13 @@ uint64_t xsp_series_step_count(const struct xsp_series *s)
 	return s->step_count;
 }
 
-uint64_t xsp_series_steps_in(const struct xsp_series *s, unsigned piece)
+double xsp_series_steps_until(const struct xsp_series *s, double at)
 {
-	return s->steps_in[piece];
+	double steps = 0;
+
+	for (unsigned i = 0; i < XSP_SERIES_PIECES && i < at; i++)
+		steps += (double)s->steps_in[i] * (at - i < 1 ? at - i : 1);
+	return steps;
 }
 
 size_t xsp_series_steps(const struct xsp_series *s, double *ns)
@@ -482,20 +492,32 @@ static void set_level(const struct xsp_series *s, struct xsp_series_memory *m, u
 {
 	const uint32_t piece = piece_at(s, ns);
 
-	if (m->first == XSP_SERIES_PIECES)
+	if (m->first == XSP_SERIES_PIECES) { /* until now it was none */
 		m->first = m->piece = piece;
+		m->least_at[piece] = position(s, ns);
+		m->period = XSP_SERIES_PIECES;
+	} else {
+		m->period = fmin(m->period, position(s, ns) - m->level_at);
+	}
 	while (m->piece < piece) {
 		m->piece++;
 		m->most[m->piece] = m->least[m->piece] = m->level;
+		m->least_at[m->piece] =
+			m->looked_at ? fmax(m->level_at, m->piece - m->period) : m->piece;
 	}
 	m->level = level;
+	m->level_at = position(s, ns);
 	m->peak = level > m->peak ? level : m->peak;
 	m->most[m->piece] = level > m->most[m->piece] ? level : m->most[m->piece];
-	m->least[m->piece] = level < m->least[m->piece] ? level : m->least[m->piece];
+	if (level <= m->least[m->piece]) {
+		m->least[m->piece] = level;
+		m->least_at[m->piece] = m->level_at;
+	}
 }
 
 /* What it is called is asked for once. */
-static int hold(struct xsp_series *s, uint64_t key, const char *name, uint64_t ns, uint64_t bytes)
+static int hold(struct xsp_series *s, uint64_t key, const char *name, uint64_t ns, uint64_t bytes,
+		bool looked_at)
 {
 	const long at = xsp_u64map_index(&s->holding_of, key, &s->holdings, &s->holding_capacity,
 					 s->holding_count);
@@ -511,6 +533,7 @@ static int hold(struct xsp_series *s, uint64_t key, const char *name, uint64_t n
 			return rc;
 	}
 	struct xsp_series_memory *m = &s->memory[h->memory];
+	m->looked_at = looked_at;
 	const uint64_t before = h->bytes;
 	h->bytes = bytes;
 	set_level(s, m, ns, m->level - before + bytes);
@@ -519,7 +542,8 @@ static int hold(struct xsp_series *s, uint64_t key, const char *name, uint64_t n
 
 static int take_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 {
-	return hold(ctx, xsp_u64_mix(at->pid), "resident memory", at->time_ns, at->memory.resident);
+	return hold(ctx, xsp_u64_mix(at->pid), "resident memory", at->time_ns, at->memory.resident,
+		    true);
 }
 
 /* "aten::empty at train.py:21 train_step" */
@@ -569,7 +593,7 @@ static int take_memory(void *ctx, const struct xsp_memory_event *e)
 
 	snprintf(name, sizeof(name), "%s%s", names[e->pool],
 		 e->pool == XSP_MEMORY_TORCH && e->device_type != 0 ? " of a device" : "");
-	int rc = hold(s, key, name, e->time_ns, e->total);
+	int rc = hold(s, key, name, e->time_ns, e->total, false);
 	if (rc == 0 && e->site != 0)
 		rc = find_place(s, e->site - 1, &place);
 	if (rc < 0 || e->site == 0 || place == NOT_KNOWN)

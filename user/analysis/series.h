@@ -44,6 +44,10 @@ struct xsp_series_memory {
 	uint32_t first; /* piece in which it began, XSP_SERIES_PIECES: never */
 	uint32_t piece; /* ... in which it is */
 	uint64_t most[XSP_SERIES_PIECES], least[XSP_SERIES_PIECES];
+	bool looked_at; /* now and then, and may have changed at any time between */
+	/* In pieces: when it was the least, which was before its piece if nobody had looked at it since; the
+	 * last change; and how often it is looked at at least, by the shortest time between two changes. */
+	double least_at[XSP_SERIES_PIECES], level_at, period;
 };
 
 struct xsp_series;
@@ -66,8 +70,8 @@ bool xsp_series_call(const struct xsp_series_row *row, unsigned piece, double *n
 
 /* Steps that count, and of these those that are kept, by their beginnings: how long they took. */
 uint64_t xsp_series_step_count(const struct xsp_series *s);
-uint64_t xsp_series_steps_in(const struct xsp_series *s,
-			     unsigned piece); /* of time: those that ended in it */
+/* ... and those that ended before a time in pieces, with as many of its piece's as it is into that. */
+double xsp_series_steps_until(const struct xsp_series *s, double at);
 size_t xsp_series_steps(const struct xsp_series *s, double *ns);
 /* ... and how much of each was a row's own time, in how many calls; `calls` may be NULL. Row NULL: time in no call. */
 void xsp_series_shares(const struct xsp_series *s, const struct xsp_series_row *row, double *ns,
