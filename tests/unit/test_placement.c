@@ -273,8 +273,8 @@ Test(placement, taken_branch_into_the_epilogue)
 	xsp_placement_clear(&p);
 }
 
-/* No exit before a loop or a call: mov; loop: dec; jne loop; ret */
-Test(placement, no_exit_in_front_of_a_loop)
+/* No exit before a loop or a call, and none in it, which may be hit at every turn: mov; loop: dec; jne loop; ret */
+Test(placement, no_exit_in_front_of_a_loop_or_in_it)
 {
 	struct xsp_placement p;
 
@@ -282,9 +282,7 @@ Test(placement, no_exit_in_front_of_a_loop)
 	cr_expect(p.complete);
 	cr_assert_eq(p.count, 2);
 	cr_expect_eq(p.sites[0].addr, BASE + CODE);
-	cr_expect(p.sites[1].addr == BASE + CODE + 5 || p.sites[1].addr >= BASE + CODE + 7);
-	if (p.sites[1].addr == BASE + CODE + 5)
-		cr_expect(p.sites[1].cond == 1 + 5 && !p.sites[1].taken);
+	cr_expect_geq(p.sites[1].addr, BASE + CODE + 7);
 	xsp_placement_clear(&p);
 }
 

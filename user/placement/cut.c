@@ -21,7 +21,9 @@
 
 #define TAIL_MAX 40 /* instructions after an exit site, at most */
 #define POINT_MAX 16 /* the same, for a span of one hit */
-#define LOOP_FACTOR 8 /* how often a loop is taken to run */
+/* How often a loop is taken to run. More than what a single-stepped hit costs beside an emulated one on any machine seen:
+ * a site behind the loop costs that once, one in it may be hit any number of times. */
+#define LOOP_FACTOR 64
 #define UNLIKELY 0.02
 #define NO_SITE (INT64_C(1) << 40) /* must leave here, but no site is possible */
 #define NEVER (INT64_C(1) << 60)
