@@ -4,7 +4,7 @@ the Chrome trace of the same capture (gpu_times.py)."""
 import json
 import os
 
-from gpu_times import Times
+from gpu_times import Times, ns
 from harness import EXTRA, case, check, equal, json_report, main, workload, xsptrace
 
 
@@ -111,6 +111,56 @@ def unordered_records(folder):
 def a_part_of_it(folder):
     capture = recorded(folder, "--calls", "200")
     check_all(*analyzed(folder, capture, "--from", "30%", "--to", "70%"))
+
+
+def path_of_steps(folder, capture):
+    """Each step's length, from the Chrome trace, and the critical path: its parts add up to that."""
+    report, trace = json_report("analyze", capture), f"{folder}/trace.json"
+    xsptrace("export", capture, "-o", trace)
+    with open(trace, encoding="utf-8") as f:
+        steps = {int(e["name"].split("#")[1]): ns(e["dur"]) for e in json.load(f)["traceEvents"]
+                 if e.get("ph") == "X" and e["name"].startswith("ProfilerStep#") and e["cat"] == "user_annotation"}
+    for r in rows(report, "path_steps"):
+        equal(r["time_ns"], steps[r["step"]], f"step {r['step']}")
+        equal(sum(v for k, v in r.items() if k.endswith("_ns") and k not in ("at_ns", "time_ns")), r["time_ns"],
+              f"the parts of step {r['step']}")
+    kinds = {r["kind"]: r["total_ns"] for r in rows(report, "path")}
+    equal(sum(kinds.values()), sum(r["total_ns"] for r in rows(report, "path_names")), "by kind and by name")
+    return report, steps, kinds
+
+
+@case
+def critical_path(folder):
+    """Kernels of 10 ms, each of which waits for the one before it: all of them are on the path, but for the all-reduce beside
+    the backward pass. How many there were the program says."""
+    capture = f"{folder}/run.xspt"
+    said = xsptrace(*EXTRA, "--gpu", "events", "--waits", "--no-summary", "-o", capture, "--", workload("gpu_train"),
+                    "--calls", "5", timeout=120, env=dict(os.environ, XSP_DOUBLE_KERNEL_NS="10000000")).stdout
+    links = json.loads(next(line for line in said.splitlines() if line.startswith("{")))["links"]
+    kernels = sum(n for key, n in links.items() if key.split("|")[1].startswith("_ZN"))
+    report, steps, kinds = path_of_steps(folder, capture)
+    equal(report["sections"]["gpu"]["values"]["path_steps"], len(steps), "steps")
+    equal(sum(kinds.values()), sum(steps.values()), "the time of all steps")
+    equal(kinds["kernels"], 10000000 * kernels, "kernels on the path")
+    check("communication" not in kinds and "not known" not in kinds, "what is on no path", kinds)
+    equal([n for n in report["sections"]["gpu"]["notes"] if "critical path" in n], [], "doubts")
+
+
+@case
+def critical_path_of_the_host(folder):
+    """Short kernels, without --waits and --gpu events: what is not known is said."""
+    report, steps, kinds = path_of_steps(folder, recorded(folder, "--calls", "10"))
+    check(kinds["host"] > sum(steps.values()) / 2, "the host's", kinds)
+    check(any("--waits" in n for n in report["sections"]["gpu"]["notes"]), "threads that wait for each other",
+          report["sections"]["gpu"]["notes"])
+
+
+@case
+def critical_path_without_steps(folder):
+    capture = recorded(folder, "--threads", "1", "--calls", "20", "runtime", program="gpu_sim")
+    report = json_report("analyze", capture)
+    equal(rows(report, "path"), [], "paths")
+    check(any("--step" in n for n in report["sections"]["gpu"]["notes"]), "said", report["sections"]["gpu"]["notes"])
 
 
 @case

@@ -8,8 +8,9 @@
 #include "analysis/ranks.h"
 #include "analysis/report_head.h"
 #include "analysis/rules.h"
+#include "analysis/summary_report.h"
 
-/* In the order of their sections. */
+/* In the order of their sections; the first one knows the steps. */
 static const struct xsp_analysis *const analyses[] = {
 	&xsp_analysis_summary,
 	&xsp_analysis_call_sites,
@@ -43,6 +44,10 @@ static int begin_all(struct work *w, struct xsp_error *err)
 			a->configure(w->states[i], w->o);
 		w->sinks[w->sink_count++] = a->sink(w->states[i]);
 	}
+	const struct xsp_summary_analysis *summary = w->states[0];
+	for (size_t i = 0; i < ANALYSES && rc == 0; i++)
+		if (w->states[i] != NULL && analyses[i]->steps != NULL)
+			analyses[i]->steps(w->states[i], summary->summary->steps);
 	if (rc == 0 && beside->begin != NULL)
 		rc = beside->begin(beside->ctx, w->timeline, &w->sinks[w->sink_count], &count, err);
 	w->sink_count += count;

@@ -10,6 +10,7 @@ static void end_gpu(void *state)
 
 	if (g == NULL)
 		return;
+	xsp_gpu_path_free(g->path);
 	xsp_gpu_sweep_free(g->sweep);
 	xsp_gpu_host_free(g->host);
 	xsp_gpu_by_name_free(g->names);
@@ -30,8 +31,10 @@ static int begin_gpu(struct xsp_timeline *t, struct xsp_capture_reader *r, void 
 		return -ENOMEM;
 	g->timeline = t;
 	xsp_capture_window(r, &g->origin_ns, &end);
+	g->events_lost = xsp_steps_uncertain(r);
 	if (xsp_gpu_host_new(t, &g->host) < 0 || xsp_gpu_sweep_new(t, g->host, &g->sweep) < 0 ||
-	    xsp_gpu_by_name_new(&g->names) < 0 || xsp_gpu_flops_new(r, &g->flops) < 0) {
+	    xsp_gpu_by_name_new(&g->names) < 0 || xsp_gpu_flops_new(r, &g->flops) < 0 ||
+	    xsp_gpu_path_new(t, g->sweep, g->host, &g->path) < 0) {
 		end_gpu(g);
 		return -ENOMEM;
 	}
@@ -68,6 +71,8 @@ static int take_work(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *
 	xsp_gpu_by_name_uses(g->names, &uses);
 	w.class = uses[w.name].class;
 	rc = xsp_gpu_sweep_work(g->sweep, &w, &device);
+	if (rc == 0)
+		rc = xsp_gpu_path_work(g->path, a, &w);
 	return rc < 0 ? rc : xsp_gpu_by_name_launch(g->names, a, device);
 }
 
@@ -75,8 +80,9 @@ static int take_work(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *
 static int take_sync(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_sync *s = a->record;
+	const int rc = s != NULL ? xsp_gpu_path_sync(g->path, a) : 0;
 
-	return s != NULL && s->what != 2 ? xsp_gpu_sweep_wait(g->sweep, a) : 0;
+	return rc == 0 && s != NULL && s->what != 2 ? xsp_gpu_sweep_wait(g->sweep, a) : rc;
 }
 
 static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
@@ -91,6 +97,8 @@ static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
 		return take_work(g, a);
 	case XSP_GPU_IS_SYNC:
 		return take_sync(g, a);
+	case XSP_GPU_IS_EVENT:
+		return a->record != NULL ? xsp_gpu_path_sync(g->path, a) : 0;
 	default:
 		return 0;
 	}
@@ -106,16 +114,19 @@ static int take_call(void *ctx, const struct xsp_gpu_call *call)
 static int take_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_gpu_analysis *g = ctx;
-	const int rc = xsp_gpu_flops_span(g->flops, span);
+	int rc = xsp_gpu_flops_span(g->flops, span);
 
+	if (rc == 0)
+		rc = xsp_gpu_path_span(g->path, span);
 	return rc < 0 ? rc : xsp_gpu_host_span(g->host, span);
 }
 
 static int take_wait(void *ctx, const struct xsp_wait *wait)
 {
 	struct xsp_gpu_analysis *g = ctx;
+	const int rc = xsp_gpu_path_wait(g->path, wait);
 
-	return xsp_gpu_host_wait(g->host, wait);
+	return rc < 0 ? rc : xsp_gpu_host_wait(g->host, wait);
 }
 
 static struct xsp_timeline_sink sink_of_gpu(void *state)
@@ -135,11 +146,18 @@ static int report_gpu(void *state, struct xsp_report *report)
 		int rc = xsp_gpu_sweep_end(g->sweep);
 		if (rc == 0)
 			rc = xsp_gpu_flops_end(g->flops);
+		if (rc == 0)
+			rc = xsp_gpu_path_end(g->path);
 		if (rc < 0)
 			return rc;
 		g->ended = true;
 	}
 	return xsp_gpu_report(g, report);
+}
+
+static void take_steps(void *state, struct xsp_steps *steps)
+{
+	xsp_gpu_path_steps(((struct xsp_gpu_analysis *)state)->path, steps);
 }
 
 const struct xsp_analysis xsp_analysis_gpu = {
@@ -148,4 +166,5 @@ const struct xsp_analysis xsp_analysis_gpu = {
 	.sink = sink_of_gpu,
 	.report = report_gpu,
 	.end = end_gpu,
+	.steps = take_steps,
 };

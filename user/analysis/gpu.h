@@ -7,6 +7,7 @@
 #include "analysis/gpu_by_name.h"
 #include "analysis/gpu_flops.h"
 #include "analysis/gpu_host.h"
+#include "analysis/gpu_path.h"
 #include "analysis/gpu_sweep.h"
 
 struct xsp_gpu_analysis {
@@ -16,6 +17,8 @@ struct xsp_gpu_analysis {
 	struct xsp_gpu_host *host;
 	struct xsp_gpu_by_name *names;
 	struct xsp_gpu_flops *flops;
+	struct xsp_gpu_path *path;
+	bool events_lost;
 	uint64_t untimed; /* CUPTI could not say when they ran */
 	uint64_t unlaunched; /* their call is not known, or the cut leaves it out */
 	bool ended; /* the sweep */

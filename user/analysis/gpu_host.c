@@ -279,7 +279,7 @@ static int find_row(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row)
 	return stem > 0 && first == NULL ? xsp_u64map_set(&h->numbered, hash, id) : 0;
 }
 
-static int row_of(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row)
+int xsp_gpu_host_row(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row)
 {
 	int rc = 0;
 
@@ -342,9 +342,9 @@ int xsp_gpu_host_span(struct xsp_gpu_host *h, const struct xsp_span *span)
 		th->launches = xsp_timeline_cuda(h->timeline, span->probe) != NULL;
 	if (!th->launches || span->row != 0 || span->depth >= DEPTH_UNKNOWN - 2)
 		return 0;
-	rc = row_of(h, span->name, &use.name);
+	rc = xsp_gpu_host_row(h, span->name, &use.name);
 	if (rc == 0 && span->depth > 0) {
-		rc = row_of(h, span->ancestors[span->depth - 1], &use.parent);
+		rc = xsp_gpu_host_row(h, span->ancestors[span->depth - 1], &use.parent);
 		use.parent++;
 	}
 	if (rc < 0)

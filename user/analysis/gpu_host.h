@@ -49,6 +49,9 @@ uint64_t xsp_gpu_host_span_ns(const struct xsp_gpu_host *h);
 /* Spans and waits that were taken too early, for want of room. */
 uint64_t xsp_gpu_host_early(const struct xsp_gpu_host *h);
 
+/* Names that only number have one row: the first one's. 0 or -ENOMEM. */
+int xsp_gpu_host_row(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row);
+
 /* As it is shown: "ProfilerStep#*" for names that only number. */
 #define XSP_GPU_HOST_NAME_MAX (XSP_NAME_MAX + 2)
 const char *xsp_gpu_host_name(const struct xsp_timeline *t, xsp_name_id id,

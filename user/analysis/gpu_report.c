@@ -625,12 +625,174 @@ static void put_operators(const struct writer *w)
 	}
 }
 
+/* ---- critical path ---- */
+
+static const char *const path_kinds[XSP_GPU_PATH_KINDS] = {
+	[XSP_GPU_PATH_HOST] = "host",
+	[XSP_GPU_PATH_LAUNCH] = "launch delay",
+	[XSP_GPU_PATH_COMPUTE] = "kernels",
+	[XSP_GPU_PATH_COMMUNICATION] = "communication",
+	[XSP_GPU_PATH_MEMORY] = "copies and sets",
+	[XSP_GPU_PATH_GAP] = "between two on the GPU",
+	[XSP_GPU_PATH_SYNC] = "synchronisation",
+	[XSP_GPU_PATH_OFF] = "off its CPU",
+	[XSP_GPU_PATH_UNKNOWN] = "not known",
+};
+
+static const char *path_name(const struct writer *w, const struct xsp_gpu_path_use *u,
+			     char text[XSP_GPU_HOST_NAME_MAX])
+{
+	const struct xsp_gpu_name_use *names;
+
+	switch (u->kind) {
+	case XSP_GPU_PATH_HOST:
+		return u->name != XSP_GPU_NOWHERE ? xsp_gpu_host_name(w->g->timeline, u->name, text)
+						  : NULL;
+	case XSP_GPU_PATH_SYNC:
+		return u->name != 0 ? xsp_gpu_sync_name(u->name) : "Memcpy";
+	case XSP_GPU_PATH_OFF:
+		return xsp_wait_class_name(u->name);
+	case XSP_GPU_PATH_UNKNOWN:
+		return NULL;
+	default:
+		xsp_gpu_by_name_uses(w->g->names, &names);
+		return names[u->name].name;
+	}
+}
+
+static int by_path_time(const void *a, const void *b)
+{
+	const struct xsp_gpu_path_use *const *x = a, *const *y = b;
+
+	return (*x)->ns > (*y)->ns ? -1 : (*x)->ns < (*y)->ns;
+}
+
+static int put_path_names(const struct writer *w)
+{
+	static const struct xsp_report_column columns[] = {
+		IDENTITY("kind", "On the path", TEXT), IDENTITY("name", "Name", TEXT),
+		COLUMN("total_ns", "Total", NS),       COLUMN("share", "Of all steps", SHARE),
+		COLUMN("mean_ns", "A step", NS),       COLUMN("steps", "In steps", COUNT)};
+	XSP_REPORT_SHAPE(analyze, shape, "gpu", "path_names", "... by name", columns);
+	const struct xsp_gpu_path_counts *c = &w->g->path->counts;
+	struct xsp_report_table *t = xsp_report_table(w->section, &shape);
+	const struct xsp_gpu_path_use *uses = w->g->path->uses, **sorted;
+	const size_t n = w->g->path->use_count;
+	char text[XSP_GPU_HOST_NAME_MAX];
+
+	sorted = calloc(n + 1, sizeof(*sorted));
+	if (sorted == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &uses[i];
+	qsort(sorted, n, sizeof(*sorted), by_path_time);
+	for (size_t i = 0; i < n; i++) {
+		const struct xsp_cell cells[] = {
+			xsp_cell_text(path_kinds[sorted[i]->kind]),
+			xsp_cell_text(path_name(w, sorted[i], text)),
+			xsp_cell_integer(sorted[i]->ns),
+			ratio((double)sorted[i]->ns, (double)c->total_ns),
+			xsp_cell_integer(sorted[i]->ns / c->steps),
+			xsp_cell_integer(sorted[i]->steps),
+		};
+		xsp_report_row(t, cells);
+	}
+	free(sorted);
+	return 0;
+}
+
+static void put_path_kinds(const struct writer *w)
+{
+	static const struct xsp_report_column columns[] = {
+		IDENTITY("kind", "On the path", TEXT), COLUMN("total_ns", "Total", NS),
+		COLUMN("share", "Of all steps", SHARE), COLUMN("mean_ns", "A step", NS),
+		COLUMN("max_ns", "Most", NS)};
+	XSP_REPORT_SHAPE(analyze, shape, "gpu", "path", "Critical path of steps", columns);
+	const struct xsp_gpu_path_counts *c = &w->g->path->counts;
+	struct xsp_report_table *t = xsp_report_table(w->section, &shape);
+
+	for (unsigned i = 0; i < XSP_GPU_PATH_KINDS; i++) {
+		const struct xsp_cell cells[] = {
+			xsp_cell_text(path_kinds[i]),
+			xsp_cell_integer(c->ns[i]),
+			ratio((double)c->ns[i], (double)c->total_ns),
+			xsp_cell_integer(c->ns[i] / c->steps),
+			xsp_cell_integer(c->most_ns[i]),
+		};
+		if (c->ns[i] > 0)
+			xsp_report_row(t, cells);
+	}
+}
+
+static void put_path_steps(const struct writer *w)
+{
+	static const struct xsp_report_column columns[] = {
+		IDENTITY("step", "Slowest steps", COUNT),
+		COLUMN("at_ns", "At", TIME),
+		COLUMN("time_ns", "Time", NS),
+		COLUMN("host_ns", "Host", NS),
+		COLUMN("launch_ns", "Launch delay", NS),
+		COLUMN("compute_ns", "Kernels", NS),
+		COLUMN("communication_ns", "Communication", NS),
+		COLUMN("memory_ns", "Copies and sets", NS),
+		COLUMN("gap_ns", "Between two on the GPU", NS),
+		COLUMN("sync_ns", "Synchronisation", NS),
+		COLUMN("off_cpu_ns", "Off its CPU", NS),
+		COLUMN("unknown_ns", "Not known", NS),
+	};
+	XSP_REPORT_SHAPE(analyze, shape, "gpu", "path_steps", "Critical path of the slowest steps",
+			 columns);
+	struct xsp_report_table *t = xsp_report_table(w->section, &shape);
+	const struct xsp_gpu_path_step *steps = w->g->path->slowest;
+
+	for (size_t i = 0; i < w->g->path->slowest_count; i++) {
+		struct xsp_cell cells[COUNT_OF(columns)] = {
+			xsp_cell_integer(steps[i].number), moment_cell(w->g, steps[i].start_ns),
+			xsp_cell_integer(steps[i].end_ns - steps[i].start_ns)};
+		for (unsigned k = 0; k < XSP_GPU_PATH_KINDS; k++)
+			cells[3 + k] = xsp_cell_integer(steps[i].ns[k]);
+		xsp_report_row(t, cells);
+	}
+}
+
+static int put_path(const struct writer *w)
+{
+	const struct xsp_gpu_path_counts *c = &w->g->path->counts;
+	const struct xsp_gpu_counts *gpu = xsp_timeline_gpu(w->g->timeline);
+
+	if (c->steps == 0) {
+		xsp_report_note(w->section, "no step was recorded whole: no critical path "
+					    "(--step NAME says what a step is)");
+		return 0;
+	}
+	xsp_report_value(w->section, "path_steps", "Steps with a critical path", XSP_UNIT_COUNT,
+			 xsp_cell_integer(c->steps));
+	if (w->g->events_lost || gpu->lost + gpu->dropped > 0)
+		xsp_report_note(w->section, "uncertain: events or GPU records were lost, what the "
+					    "critical path shows as the host's may be the GPU's");
+	if (xsp_timeline_cut_hides(w->g->timeline))
+		xsp_report_note(w->section,
+				"the cut leaves out calls: on the critical path their time is "
+				"of what is around them, and launches among them are not known");
+	if (gpu->activities[XSP_GPU_IS_SYNC] == 0)
+		xsp_report_note(w->section, "no synchronisation was recorded: a critical path "
+					    "enters the GPU through copies alone");
+	if (w->g->path->thread_count > 1 && !xsp_timeline_has_waits(w->g->timeline))
+		xsp_report_note(w->section,
+				"which thread waits for which is not known (--waits): on the "
+				"critical path that is the time of the one that waits");
+	put_path_kinds(w);
+	put_path_steps(w);
+	return put_path_names(w);
+}
+
 /* ---- what is missing ---- */
 
 static void put_losses(const struct writer *w)
 {
 	const struct xsp_gpu_sweep_counts *s = xsp_gpu_sweep_counts(w->g->sweep);
 	const struct xsp_gpu_counts *c = xsp_timeline_gpu(w->g->timeline);
+	const struct xsp_gpu_path_counts *p = &w->g->path->counts;
 	const struct {
 		uint64_t count;
 		const char *text;
@@ -642,6 +804,14 @@ static void put_losses(const struct writer *w)
 			  "queues only with what was left of them"},
 		{xsp_gpu_host_early(w->g->host),
 		 "spans were taken before all idle time in them was known (too many at a time)"},
+		{p->warm_up, "first steps were warm-up: they have no critical path here"},
+		{p->unrecorded, "steps were not recorded all the time: they have no critical path"},
+		{p->too_large, "steps were too large to be held: they have no critical path"},
+		{p->late, "activities came too late for critical paths: there, they are time of "
+			  "what waited for them"},
+		{p->guessed,
+		 "times a critical path goes through an event and its record is not known "
+		 "(--gpu events): it went on with what ended last"},
 		{c->lost, "GPU records lost on the way from the agent: idle time may be work"},
 		{c->dropped, "GPU records dropped in the target: idle time may be work"},
 		{c->unnamed, "kernels whose name never came"},
@@ -676,6 +846,8 @@ int xsp_gpu_report(const struct xsp_gpu_analysis *g, struct xsp_report *r)
 	if (rc == 0)
 		rc = put_names(&w);
 	put_operators(&w);
+	if (rc == 0)
+		rc = put_path(&w);
 	put_windows(&w);
 	put_losses(&w);
 	return rc;

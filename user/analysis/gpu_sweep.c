@@ -492,18 +492,26 @@ int xsp_gpu_sweep_work(struct xsp_gpu_sweep *s, const struct xsp_gpu_work *w, ui
 	return rc < 0 ? rc : hold(s, &m);
 }
 
+int xsp_gpu_sweep_place(struct xsp_gpu_sweep *s, const struct xsp_gpu_activity *a, uint32_t *device,
+			uint32_t *stream)
+{
+	const int rc = device_of(s, a->pid, a->device, device);
+
+	*stream = XSP_GPU_NOWHERE;
+	return rc == 0 && a->stream != XSP_GPU_NO_ID
+		       ? stream_of(s, *device, a->context, a->stream, stream)
+		       : rc;
+}
+
 int xsp_gpu_sweep_wait(struct xsp_gpu_sweep *s, const struct xsp_gpu_activity *sync)
 {
 	const struct xsp_gpu_sync *record = sync->record;
 	struct moment m = {.ns = sync->end_ns,
 			   .other_ns = sync->start_ns,
-			   .stream = XSP_GPU_NOWHERE,
 			   .tid = record->what,
 			   .what = WAIT_END};
-	int rc = device_of(s, sync->pid, sync->device, &m.device);
+	const int rc = xsp_gpu_sweep_place(s, sync, &m.device, &m.stream);
 
-	if (rc == 0 && sync->stream != XSP_GPU_NO_ID)
-		rc = stream_of(s, m.device, sync->context, sync->stream, &m.stream);
 	return rc < 0 ? rc : hold(s, &m);
 }
 

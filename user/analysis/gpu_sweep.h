@@ -115,6 +115,9 @@ void xsp_gpu_sweep_free(struct xsp_gpu_sweep *s);
 int xsp_gpu_sweep_work(struct xsp_gpu_sweep *s, const struct xsp_gpu_work *work, uint32_t *device);
 /* stream XSP_GPU_NO_ID: the whole device. */
 int xsp_gpu_sweep_wait(struct xsp_gpu_sweep *s, const struct xsp_gpu_activity *sync);
+/* Indices of its device and stream, XSP_GPU_NOWHERE without one. The same. */
+int xsp_gpu_sweep_place(struct xsp_gpu_sweep *s, const struct xsp_gpu_activity *a, uint32_t *device,
+			uint32_t *stream);
 /* Goes through all that is held. */
 int xsp_gpu_sweep_end(struct xsp_gpu_sweep *s);
 

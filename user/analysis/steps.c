@@ -35,6 +35,14 @@ void xsp_steps_each(struct xsp_steps *s, int (*each)(void *ctx, const struct xsp
 	s->each_ctx = ctx;
 }
 
+void xsp_steps_ended(struct xsp_steps *s,
+		     int (*ended)(void *ctx, const struct xsp_step *step, bool first, bool by_ends),
+		     void *ctx)
+{
+	s->ended_fn = ended;
+	s->ended_ctx = ctx;
+}
+
 static void free_track(struct track *k)
 {
 	for (size_t i = 0; i < k->first_count; i++)
@@ -255,6 +263,18 @@ static int rank(struct figures *f, const struct track *k, struct step *step)
 	return 0;
 }
 
+static struct xsp_step as_told(const struct track *k, const struct step *step)
+{
+	return (struct xsp_step){.pid = k->pid,
+				 .tid = k->tid,
+				 .warm_up = step->warm_up,
+				 .number = step->number,
+				 .start_ns = step->start_ns,
+				 .end_ns = step->end_ns,
+				 .shares = step->shares,
+				 .share_count = step->share_count};
+}
+
 /* Its shares are taken for that, if need be. */
 static int tell_each(const struct xsp_steps *s, const struct track *k, struct step *step)
 {
@@ -262,13 +282,8 @@ static int tell_each(const struct xsp_steps *s, const struct track *k, struct st
 
 	if (s->each == NULL || rc < 0)
 		return rc;
-	return s->each(s->each_ctx, &(struct xsp_step){.pid = k->pid,
-						       .warm_up = step->warm_up,
-						       .number = step->number,
-						       .start_ns = step->start_ns,
-						       .end_ns = step->end_ns,
-						       .shares = step->shares,
-						       .share_count = step->share_count});
+	const struct xsp_step told = as_told(k, step);
+	return s->each(s->each_ctx, &told);
 }
 
 /* A step that counts. */
@@ -312,11 +327,15 @@ static void note_wanted(struct xsp_steps *s, const struct step *step)
 static int end_step(struct xsp_steps *s, struct track *k, struct step *step)
 {
 	struct figures *f = &s->figures[k->mark];
+	const bool first = k->first_count < XSP_STEPS_FIRST;
+	const struct xsp_step told = as_told(k, step);
 	int rc = xsp_histogram_add(&f->all, step_length(step));
 
+	if (rc == 0 && s->ended_fn != NULL)
+		rc = s->ended_fn(s->ended_ctx, &told, first, k->mark == MARK_ENDS);
 	for (size_t i = 0; i < k->touched_count; i++)
 		step->calls += k->entries[k->touched[i]].now.calls;
-	if (rc == 0 && k->first_count < XSP_STEPS_FIRST) { /* decided at the end */
+	if (rc == 0 && first) { /* decided at the end */
 		rc = take_shares(k, step);
 		if (rc == 0)
 			k->first[k->first_count++] = *step;

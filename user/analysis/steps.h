@@ -22,6 +22,8 @@ void xsp_steps_free(struct xsp_steps *s);
 /* Before the run: only spans of this name, or of this name and a number, are steps. Kept by reference. */
 void xsp_steps_mark(struct xsp_steps *s, const char *marker);
 
+/* Were events lost, which makes what steps hold uncertain? */
+bool xsp_steps_uncertain(const struct xsp_capture_reader *r);
 /* Before the run: does the capture have a name that marks steps? Else spans need not be told. (Without memory it
  * has; the run then says so.) */
 bool xsp_steps_expected(struct xsp_steps *s);
@@ -45,7 +47,7 @@ struct xsp_step_share {
 	uint64_t calls, self_ns; /* self_ns: of calls with a duration */
 };
 struct xsp_step {
-	uint32_t pid;
+	uint32_t pid, tid;
 	bool warm_up; /* it is in no figure */
 	uint64_t number, start_ns, end_ns;
 	const struct xsp_step_share *shares;
@@ -53,6 +55,11 @@ struct xsp_step {
 };
 void xsp_steps_each(struct xsp_steps *s, int (*each)(void *ctx, const struct xsp_step *step),
 		    void *ctx);
+/* Before the run: `ended` is told of the same steps, all of them as they end, without shares. `first`: whether it is warm-up
+ * is not known yet, each() will say; `by_ends`: it counts only if no span is a step. */
+void xsp_steps_ended(struct xsp_steps *s,
+		     int (*ended)(void *ctx, const struct xsp_step *step, bool first, bool by_ends),
+		     void *ctx);
 /* Once, behind the run: which of the two ways it is, what was warm-up. 0, -ENOMEM, or what `each` returned. */
 int xsp_steps_end(struct xsp_steps *s);
 

@@ -77,6 +77,9 @@ struct xsp_steps {
 	bool ended;
 	int (*each)(void *ctx, const struct xsp_step *step); /* or NULL */
 	void *each_ctx;
+	int (*ended_fn)(void *ctx, const struct xsp_step *step, bool first,
+			bool by_ends); /* or NULL */
+	void *ended_ctx;
 	uint64_t want_first, want_last, want_start_ns, want_end_ns, least, most;
 };
 
@@ -96,7 +99,5 @@ double xsp_steps_deviation(const struct figures *f);
 uint64_t xsp_steps_quantile(const struct figures *f, double share);
 /* "python (4242)" */
 void xsp_steps_thread(const struct xsp_steps *s, const struct track *k, char *out, size_t size);
-/* Were events lost? */
-bool xsp_steps_uncertain(const struct xsp_capture_reader *r);
 
 #endif

@@ -60,7 +60,8 @@ struct xsp_gpu_activity {
 	uint64_t external; /* id of the operator, of an ANNOTATION the range's own; 0: none */
 	const char *name; /* KERNEL: demangled; ANNOTATION; else "" */
 	/* the arrow from the call: 0: none. `arrow_begins`: the first activity of its call, which sits
-	 * at call_ns on call_row of call_tid; times of the outermost call, as far as that is known by then */
+	 * at call_ns on call_row of call_tid; times of the outermost call, as far as that is known by then. An EVENT has
+	 * the call, if that is known, but no arrow */
 	uint64_t arrow;
 	bool arrow_begins;
 	uint32_t call_tid, call_row;

@@ -278,14 +278,17 @@ static void join(const struct xsp_gpu *g, struct call *c, struct xsp_gpu_activit
 	if (c->left_out != 0)
 		return;
 	a->external = c->op != 0 ? c->op : c->user;
-	if (a->kind == XSP_GPU_IS_EVENT || xsp_cut_time(g->t, a->start_ns, a->end_ns) != 0)
+	const bool event = a->kind == XSP_GPU_IS_EVENT; /* without times of its own */
+	if (!event && xsp_cut_time(g->t, a->start_ns, a->end_ns) != 0)
 		return;
-	a->arrow = arrow_id(g, c->pid, c->correlation);
-	a->arrow_begins = !c->arrow;
 	a->call_tid = c->tid;
 	a->call_row = c->row;
 	a->call_ns = xsp_timeline_clip(g->t, c->start_ns);
 	a->call_end_ns = xsp_max_u64(a->call_ns, xsp_timeline_clip(g->t, c->end_ns));
+	if (event)
+		return;
+	a->arrow = arrow_id(g, c->pid, c->correlation);
+	a->arrow_begins = !c->arrow;
 	c->arrow = true;
 }
 
