@@ -447,8 +447,11 @@ static void put_method(struct xsp_report_section *head, const struct pair *p, co
 	if (p->common_known && fabs(p->common) > log1p(p->threshold) / 2) {
 		snprintf(text, sizeof(text),
 			 "most operators changed by %.1f %%, which is taken out of the changes "
-			 "below: one recording a side cannot tell it from a slower machine",
-			 100 * expm1(p->common));
+			 "below%s",
+			 100 * expm1(p->common),
+			 p->repeats
+				 ? ", but for that of the step"
+				 : ": one recording a side cannot tell it from a slower machine");
 		xsp_report_note(head, text);
 	}
 }

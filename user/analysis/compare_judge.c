@@ -2,10 +2,10 @@
 /*
  * compare_judge.c - which of the differences are none of chance.
  *
- * A difference counts if its interval lies beyond the threshold after Holm's correction over all that is judged. One
- * recording a side says nothing of what differs from one run to the next - a machine that is slower or busier -, so
- * then what most of the operators did at a time is taken out of what each of them did (compare_measure.c), and the
- * fastest steps or calls must have changed as well.
+ * A difference counts if its interval lies beyond the threshold after Holm's correction over all that is judged. What most
+ * of the operators did at a time is taken out of what each of them did (compare_measure.c): a machine that is slower or
+ * busier does it to all of them. One recording a side says nothing else of what differs from one run to the next, so then
+ * the fastest steps or calls must have changed as well.
  */
 #include <errno.h>
 #include <math.h>
@@ -66,15 +66,16 @@ static double probability(const struct pair *p, const struct comparison *c)
 		    2 * fmin(xsp_difference_above(&c->d, up), xsp_difference_below(&c->d, down)));
 }
 
-/* Of one recording a side: could it be the machine's doing? */
+/* Could it be the machine's doing, or that of all others? */
 static bool may_be_machine(const struct pair *p, struct comparison *c, bool more)
 {
 	const double edge = limit(p, c, more);
+	const bool changed = more ? c->raw > edge : c->raw < edge;
 
-	if (p->repeats || is_memory(c))
+	if (is_memory(c))
 		return false;
-	c->why = WHY_FASTEST;
-	return !(more ? c->fastest > edge && c->raw > edge : c->fastest < edge && c->raw < edge);
+	c->why = p->repeats ? WHY_ALL : WHY_FASTEST;
+	return !(changed && (p->repeats || (more ? c->fastest > edge : c->fastest < edge)));
 }
 
 static void judge(const struct pair *p, struct comparison *c)

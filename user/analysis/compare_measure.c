@@ -227,6 +227,8 @@ static void difference(const struct pair *p, struct measured sides[2], struct co
 static int compare_times(struct pair *p, const struct joined *j, const struct common *common,
 			 struct comparison *c)
 {
+	/* with repeats all of a step may well be slower: what the machine did to it is in their spread */
+	const bool beside = !p->repeats || c->what != COMPARED_STEP;
 	struct measured sides[2] = {{0}, {0}};
 	double middle[2] = {NAN, NAN};
 	int rc = 0;
@@ -236,7 +238,8 @@ static int compare_times(struct pair *p, const struct joined *j, const struct co
 		rc = measure(p, j, c->what, i == 0 ? p->a : p->b, &sides[i]);
 		if (rc == 0)
 			rc = middle_of(&sides[i], &middle[i]);
-		take_out(&sides[i], &common->sides[i]);
+		if (beside)
+			take_out(&sides[i], &common->sides[i]);
 	}
 	if (rc == 0) {
 		c->a = exp(middle[0]);
@@ -353,13 +356,15 @@ struct telling {
 };
 
 /* Known at enough places; in steps at all. */
-static bool tells(const struct telling *t, enum compared what)
+static bool tells(const struct pair *p, const struct telling *t, enum compared what)
 {
+	const size_t least = p->repeats ? LEAST_REPEATS : LEAST_BLOCKS;
+
 	for (unsigned side = 0; side < 2; side++) {
 		size_t known = 0;
 		for (size_t i = 0; i < t->sides[side].count; i++)
 			known += isnan(t->sides[side].values[i]) ? 0 : 1;
-		if (known < LEAST_BLOCKS || (is_of_steps(what) && known < t->sides[side].count))
+		if (known < least || (is_of_steps(what) && known < t->sides[side].count))
 			return false;
 	}
 	return true;
@@ -401,7 +406,7 @@ static void free_common(struct common *c)
 	free(c->sides[1].values);
 }
 
-/* With repeats, or with few operators, there is none. */
+/* With few operators there is none. */
 static int find_common(const struct pair *p, const struct names *names, enum compared what,
 		       struct common *out)
 {
@@ -410,13 +415,13 @@ static int find_common(const struct pair *p, const struct names *names, enum com
 	int rc = all != NULL ? 0 : -ENOMEM;
 
 	/* the last one: time in no call */
-	for (size_t i = 0; i <= names->count && rc == 0 && !p->repeats; i++) {
+	for (size_t i = 0; i <= names->count && rc == 0; i++) {
 		const struct joined *j = i < names->count ? &names->list[i] : NULL;
 		struct telling *t = &all[count];
 		if (j != NULL ? share_of(p, names, j) < TELLING : !is_of_steps(what))
 			continue;
 		rc = measure_telling(p, j, what, t);
-		if (rc == 0 && tells(t, what)) {
+		if (rc == 0 && tells(p, t, what)) {
 			count++;
 		} else {
 			free(t->sides[0].values);
