@@ -365,7 +365,7 @@ int xsp_gpu_path_span(struct xsp_gpu_path *p, const struct xsp_span *span)
 		rc = xsp_gpu_host_row(p->host, span->name, &s.name);
 	if (rc == 0)
 		rc = xsp_grow(&th->spans, &th->span_capacity, th->span_count + 1);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	th->unordered = th->unordered ||
 			(th->span_count > 0 && by_end(&th->spans[th->span_count - 1], &s) > 0);
@@ -384,7 +384,7 @@ int xsp_gpu_path_wait(struct xsp_gpu_path *p, const struct xsp_wait *wait)
 		rc = thread_of(p, wait->tid, &th);
 	if (rc == 0)
 		rc = xsp_grow(&th->offs, &th->off_capacity, th->off_count + 1);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	th->offs[th->off_count++] = (struct path_off){
 		.left_ns = wait->left_ns,

@@ -183,7 +183,7 @@ static int pass_spans(struct walk *w, uint64_t from_ns)
 		for (in = at; in < count && th->spans[in].start_ns >= w->now_ns;)
 			in = th->spans[in].parent;
 		const bool inside = in < count;
-		if (!inside && w->thread != w->home && th->off_count == 0) {
+		if (!inside && th != NULL && th != w->home && th->off_count == 0) {
 			w->thread = w->home;
 			break;
 		}
@@ -259,7 +259,7 @@ static int pass_thread(struct walk *w)
 	const struct path_off *o = last_off(w, b);
 	const uint64_t end = o != NULL ? o->back_ns : b != NULL ? b->call_end_ns : 0;
 
-	if (w->now_ns > end)
+	if (w->now_ns > end || (o == NULL && b == NULL))
 		return pass_spans(w, end);
 	return o != NULL ? pass_off(w, o) : pass_block(w, b);
 }
