@@ -7,6 +7,8 @@ import os
 from gpu_times import Times, ns
 from harness import EXTRA, case, check, equal, json_report, main, workload, xsptrace
 
+LONG = 30000000  # ns: a kernel that is longer than what a busy machine does to a thread
+
 
 def recorded(folder, *arguments, options=(), program="gpu_train", env=None):
     capture = f"{folder}/run.xspt"
@@ -129,21 +131,31 @@ def path_of_steps(folder, capture):
     return report, steps, kinds
 
 
-@case
-def critical_path(folder):
-    """Kernels of 10 ms, each of which waits for the one before it: all of them are on the path, but for the all-reduce beside
-    the backward pass. How many there were the program says."""
+def long_kernels(folder):
+    """Kernels of 30 ms: their number, that of the steps, and what the critical path has, by kind."""
     capture = f"{folder}/run.xspt"
     said = xsptrace(*EXTRA, "--gpu", "events", "--waits", "--no-summary", "-o", capture, "--", workload("gpu_train"),
-                    "--calls", "5", timeout=120, env=dict(os.environ, XSP_DOUBLE_KERNEL_NS="10000000")).stdout
+                    "--calls", "5", timeout=120, env=dict(os.environ, XSP_DOUBLE_KERNEL_NS=str(LONG))).stdout
     links = json.loads(next(line for line in said.splitlines() if line.startswith("{")))["links"]
-    kernels = sum(n for key, n in links.items() if key.split("|")[1].startswith("_ZN"))
     report, steps, kinds = path_of_steps(folder, capture)
     equal(report["sections"]["gpu"]["values"]["path_steps"], len(steps), "steps")
     equal(sum(kinds.values()), sum(steps.values()), "the time of all steps")
-    equal(kinds["kernels"], 10000000 * kernels, "kernels on the path")
-    check("communication" not in kinds and "not known" not in kinds, "what is on no path", kinds)
     equal([n for n in report["sections"]["gpu"]["notes"] if "critical path" in n], [], "doubts")
+    return sum(n for key, n in links.items() if key.split("|")[1].startswith("_ZN")), kinds
+
+
+@case
+def critical_path(folder):
+    """Each kernel waits for the one before it: all of them are on the path, but for the all-reduce beside the backward pass. How
+    many there were the program says. (A thread that the machine keeps waiting for 30 ms is later than its kernel, and on the path
+    in its stead: not in three recordings.)"""
+    for _ in range(3):
+        kernels, kinds = long_kernels(folder)
+        check(kinds["kernels"] <= LONG * kernels, "no more than there were", kinds)
+        if kinds["kernels"] == LONG * kernels:
+            break
+    equal(kinds["kernels"], LONG * kernels, "kernels on the path")
+    check("communication" not in kinds and "not known" not in kinds, "what is on no path", kinds)
 
 
 @case
