@@ -152,6 +152,20 @@ export async function timeline({check, open, write, at, empty}) {
     assert.match(await text(page, '.tl-times caption'), /in view/);
   });
 
+  await check('two fingers zoom: what is below each of them stays there', async () => {
+    await page.goto(`${fake}#tab=timeline&from=0&to=1000000000`);
+    await inView(page, '1.00 s');
+    const {x, y, width} = await box(page, '.tl-rows');
+    const cdp = await page.context().newCDPSession(page);
+    const fingers = (type, ...shares) => cdp.send('Input.dispatchTouchEvent', {type, touchPoints: shares.map((share, id) => ({x: x + share * width, y: y + 40, id}))});
+    await fingers('touchStart', 3 / 8);
+    await fingers('touchStart', 3 / 8, 5 / 8);
+    await fingers('touchMove', 1 / 4, 3 / 4);
+    await fingers('touchEnd');
+    await inView(page, '500 ms');
+    await range(page, 25e7, 75e7, 5e6);
+  });
+
   await check('search finds all of a name, next and previous go round them', async () => {
     await page.goto(`${fake}#tab=timeline&q=cudaStreamSynchronize`);
     const all = () => text(page, '.tl-matches span');
