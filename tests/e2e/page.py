@@ -184,6 +184,51 @@ def memory_at_its_peak(folder):
     equal([t["key"] for t in json.loads(made["trees"])["trees"] if t["key"] == "memory"], [], "what was alive in a part is not known")
 
 
+def simulated_gpu(folder):
+    xsptrace(*EXTRA, "-q", "-o", f"{folder}/gpu.xspt", "--", workload("gpu_train"), "--calls", "40", timeout=120,
+             env=dict(os.environ, XSP_DOUBLE_TRUTH=f"{folder}/truth"))
+    return f"{folder}/gpu.xspt"
+
+
+@case
+def tree_of_the_gpu(folder):
+    """By stream, operator and kernel: what the Chrome trace's events of the GPU add up to."""
+    made, _ = page_of(folder, simulated_gpu(folder))
+    trees = json.loads(made["trees"])
+    tree = next(t for t in trees["trees"] if t["key"] == "gpu")
+    names = [trees["names"][i] for i in tree["name"]]
+    told = collections.Counter()
+    for i, own in enumerate(tree["self"]):
+        if own:
+            op = tree["parent"][i]
+            told[names[tree["parent"][op]], names[op], names[i]] += own
+    xsptrace("export", f"{folder}/gpu.xspt", "-q", "-o", f"{folder}/gpu.json")
+    events = json.load(open(f"{folder}/gpu.json", encoding="utf-8"))["traceEvents"]
+    ops = {e["args"]["External id"]: e["name"] for e in events if e.get("cat") in ("cpu_op", "user_annotation")}
+    wanted = collections.Counter()
+    for e in events:
+        if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"):
+            op = ops.get(e["args"].get("External id"), "no operator")
+            wanted[f"GPU {e['args']['device']} stream {e['args']['stream']}", op, e["name"]] += round(1000 * e["dur"])
+    equal(told, wanted, "time of the GPU's work")
+    check(len({op for _, op, _ in told}) > 1, "operators", told)
+
+
+@case
+def samples_are_moments(folder):
+    """Each of them, with the function that its thread was in, as the Chrome trace has them."""
+    xsptrace(*EXTRA, "-q", "--sample=499", "-o", f"{folder}/s.xspt", "--", workload("samples"), "--seconds", 0.5)
+    made, _ = page_of(folder, f"{folder}/s.xspt")
+    xsptrace("export", f"{folder}/s.xspt", "-q", "-o", f"{folder}/s.json")
+    events = json.load(open(f"{folder}/s.json", encoding="utf-8"))["traceEvents"]
+    _, tracks = timeline_of(made["timeline"])
+    check_lanes(tracks)
+    told = collections.Counter((t["tid"], c[1], c[2]) for t, lanes in tracks if t["kind"] == "samples" for levels in lanes for c in levels[0])
+    wanted = collections.Counter((e["tid"], 0, e["name"]) for e in events if e.get("cat") == "sample")
+    check(sum(wanted.values()) > 20, "samples", wanted)
+    equal(told, wanted, "samples")
+
+
 @case
 def part_of_a_capture(folder):
     """The page of a part has what lies in it, at the times of the whole."""

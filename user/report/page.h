@@ -26,7 +26,8 @@
  *             of 8, the 8 bytes of the head not counted), JSON, then columns. JSON {"from_ns":N, "to_ns":N,
  *             "names":[TEXT...], "tracks":[TRACK...]}. Positions ("at") are bytes from the end of the JSON,
  *             multiples of 8.
- *             TRACK {"kind":"spans" | "states" | "gpu" | "counter", "pid":N, "tid":N (as outputs show them), "row":N,
+ *             TRACK {"kind":"spans" | "states" | "gpu" | "counter" | "samples" (moments, named where
+ *             the thread was), "pid":N, "tid":N (as outputs show them), "row":N,
  *             "process":TEXT, "thread":TEXT, "name":TEXT (of a row, a stream, a counter), "unit":UNIT of a counter,
  *             "spans":N (how many in truth), "lanes":[LANE...]}. A lane is one depth of a row (0: outermost); states and
  *             streams may have several where they overlap.

@@ -26,13 +26,13 @@
 	(1U                                                                                        \
 	 << 31) /* in a cell's name: a number of the block's texts, and not one of the timeline's */
 
-enum kind { SPANS, STATES, STREAM, COUNTER, KINDS };
-static const char *const kinds[KINDS] = {"spans", "states", "gpu", "counter"};
+enum kind { SPANS, STATES, STREAM, COUNTER, SAMPLES, KINDS };
+static const char *const kinds[KINDS] = {"spans", "states", "gpu", "counter", "samples"};
 static const enum xsp_lane_kind lane_kinds[KINDS] = {
 	[SPANS] = XSP_LANE_NESTED,
 	[STATES] = XSP_LANE_NESTED,
 	[STREAM] = XSP_LANE_PARALLEL,
-	[COUNTER] = XSP_LANE_COUNTER,
+	[COUNTER] = XSP_LANE_COUNTER,	  [SAMPLES] = XSP_LANE_NESTED,
 };
 
 struct track {
@@ -59,7 +59,7 @@ struct xsp_tracks {
 	size_t first; /* its tracks */
 	size_t *by_row; /* 1 + index; 0: none */
 	size_t row_count, row_capacity;
-	struct xsp_u64map others; /* streams and counters */
+	struct xsp_u64map others; /* streams, counters, samples */
 	uint64_t origin_ns, start_ns;
 	/* of all */
 	int64_t from_ns, to_ns;
@@ -227,7 +227,7 @@ static struct track *track_of(struct xsp_tracks *t, const struct xsp_shown_row *
 	return &t->list[t->by_row[row->index] - 1];
 }
 
-/* A stream's or a counter's. */
+/* A stream's, a counter's, or that of a thread's samples. */
 static struct track *other_track(struct xsp_tracks *t, uint64_t key, const struct track *new,
 				 const char *name)
 {
@@ -277,6 +277,26 @@ static int take_wait(struct xsp_export *x, const struct xsp_wait *w)
 	int rc = row != NULL ? xsp_states_wait(x, row, w, t->start_ns, put_state) : -ENOMEM;
 
 	return rc < 0 ? rc : 0;
+}
+
+/* A moment each: where the thread was. */
+static int take_sample(struct xsp_export *x, const struct xsp_sample *s)
+{
+	struct xsp_tracks *t = x->state;
+	const struct xsp_shown_row *row = xsp_shown_of(t->rows, s->pid, s->tid, 0);
+
+	if (row == NULL)
+		return -ENOMEM;
+	const struct track new = {.kind = SAMPLES,
+				  .pid = row->pid,
+				  .tid = row->thread_tid,
+				  .root_pid = row->root_pid,
+				  .root_tid = row->root_tid};
+	struct track *track = other_track(
+		t, xsp_u64_mix(~((uint64_t)s->pid << 32 | s->tid)), &new, "samples");
+	return track == NULL ? -ENOMEM
+			     : put_span(t, track, 0, s->time_ns, s->time_ns,
+					s->path[s->path_length - 1] & ~XSP_PATH_FRAME);
 }
 
 /* ---- GPU ---- */
@@ -381,6 +401,7 @@ static const struct xsp_export_format listening = {
 	.memory = take_memory,
 	.process_memory = take_process_memory,
 	.wait = take_wait,
+	.sample = take_sample,
 	.value = take_value,
 };
 

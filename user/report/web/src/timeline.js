@@ -24,6 +24,7 @@ const KINDS = [
   ['spans', 'Spans'],
   ['states', 'States'],
   ['gpu', 'GPU'],
+  ['samples', 'Samples'],
 ];
 
 export class Timeline {
@@ -491,6 +492,7 @@ export class Timeline {
         this.names.list.length,
       ),
       names: this.shownNames,
+      moments: kind === 'samples',
       find: (name) => this.place.go({q: this.names.list[name]}),
     });
   }

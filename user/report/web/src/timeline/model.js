@@ -94,7 +94,7 @@ export function group(tracks) {
   }));
 }
 
-export const HEIGHT = {group: 26, spans: 18, gpu: 18, states: 14, counter: 40};
+export const HEIGHT = {group: 26, spans: 18, gpu: 18, states: 14, samples: 14, counter: 40};
 const MARGIN = 4; /* above and below what is in a block, and between its tracks */
 
 /**

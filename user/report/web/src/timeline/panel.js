@@ -59,9 +59,10 @@ export function showPoint(element, track, at, value, name) {
   );
 }
 
-/** rows: of ownTimes(); `find` is called with the number of the name whose row is chosen. */
-export function showTimes(element, {caption, rows, names, find}) {
-  const all = rows.reduce((sum, row) => sum + row.own, 0);
+/** rows: of ownTimes(), of `moments` without times; `find` is called with the number of the name whose row is chosen. */
+export function showTimes(element, {caption, rows, names, moments, find}) {
+  const weight = (row) => (moments ? row.spans : row.own);
+  const all = rows.reduce((sum, row) => sum + weight(row), 0);
   const cell = (text) => h('td', {class: 'number'}, text);
   const merged = rows.some((row) => row.merged);
   fill(
@@ -76,7 +77,7 @@ export function showTimes(element, {caption, rows, names, find}) {
         h(
           'tr',
           {},
-          ...['Own time', 'Share', 'Spans', 'Mean'].map((t) => h('th', {scope: 'col', class: 'number'}, t)),
+          ...(moments ? ['Samples', 'Share'] : ['Own time', 'Share', 'Spans', 'Mean']).map((t) => h('th', {scope: 'col', class: 'number'}, t)),
           h('th', {scope: 'col'}, 'Name'),
         ),
       ),
@@ -88,10 +89,10 @@ export function showTimes(element, {caption, rows, names, find}) {
           return h(
             'tr',
             {},
-            cell(about + formatNs(row.own)),
-            cell(all > 0 ? formatShare(row.own / all) : '-'),
-            cell(about + formatCount(row.spans)),
-            cell(row.merged ? '-' : formatNs(row.own / row.spans)),
+            moments ? cell(about + formatCount(row.spans)) : cell(about + formatNs(row.own)),
+            cell(all > 0 ? formatShare(weight(row) / all) : '-'),
+            !moments && cell(about + formatCount(row.spans)),
+            !moments && cell(row.merged ? '-' : formatNs(row.own / row.spans)),
             h(
               'td',
               {},
