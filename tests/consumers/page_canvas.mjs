@@ -4,7 +4,7 @@
 import http from 'node:http';
 import zlib from 'node:zlib';
 import assert from 'node:assert/strict';
-import {fakeBlocks, fillPage} from '../../user/report/web/test/fake.mjs';
+import {HOSTILE, fakeBlocks, fillPage} from '../../user/report/web/test/fake.mjs';
 
 /** What holds after a while: on a busy machine, a long one. Gives back what `fn` does. */
 async function eventually(fn) {
@@ -132,6 +132,8 @@ export async function timeline({check, open, write, at, empty}) {
     assert.match(tip, /(ns|us|ms|s)step/);
     await page.mouse.click(x + 300, y + lane);
     assert.equal(await text(page, '.tl-name'), 'step');
+    const args = await page.$$eval('.tl-arguments > *', (list) => list.map((e) => e.textContent));
+    assert.deepEqual(args, ['Input Dims', '[[3,4],[],[4,5]]', 'Call stack', `train.py(12): main\n${HOSTILE[0]}`]);
     await page.keyboard.press('Escape');
   });
 

@@ -16,6 +16,7 @@ from chance import allocating, make
 from harness import EXTRA, Skip, case, check, equal, main, workload, xsptrace
 
 SEEDS = range(1, 5)
+GPU_EVENTS = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync", "cuda_event", "gpu_user_annotation", "overhead", "gpu_graph")
 
 
 def blocks_of(path):
@@ -59,6 +60,30 @@ def timeline_of(block):
             lanes.append(levels)
         tracks.append((track, lanes))
     return head, tracks
+
+
+ONLY_IN_TRACE = ("External id", "Record function id", "Ev Idx", "cpu_time (us)", "mostly probes (us)", "Scope")
+
+
+def check_arguments(block, kind, events):
+    """Those of the cells of a kind are those of the Chrome trace's events."""
+    head, data = json.loads(block[8:8 + struct.unpack_from("<I", block, 4)[0]]), block[8 + struct.unpack_from("<I", block, 4)[0]:]
+    told = collections.Counter()
+    for lane in (lane for t in head["tracks"] if t["kind"] == kind for lane in t["lanes"]):
+        level = lane["levels"][0]
+        n = level["cells"]
+        numbers = column(data, level["arguments"], n, "I") if "arguments" in level else [0] * n
+        for name, number in zip(column(data, level["name"], n, "I"), numbers):
+            args = {}
+            for i in head["arguments"][number - 1] if number else ():
+                args.update(head["parts"][i])
+            if "stack" in args:
+                args["stack"] = ";".join(reversed(args["stack"]))
+            told[head["names"][name], json.dumps(args, sort_keys=True)] += 1
+    wanted = collections.Counter((e["name"], json.dumps({k: v for k, v in e.get("args", {}).items() if k not in ONLY_IN_TRACE}, sort_keys=True))
+                                 for e in events)
+    equal(told, wanted, f"arguments of {kind}")
+    return [json.loads(args) for _, args in told]
 
 
 def check_lanes(tracks):
@@ -153,6 +178,9 @@ def check_spans(folder, capture, length, block):
     equal(told, wanted, "every span, as it was")
     states = collections.Counter(e["name"] for e in trace["traceEvents"] if e.get("cat") == "thread_state")
     equal(collections.Counter(c[2] for t, lanes in tracks if t["kind"] == "states" for levels in lanes for c in levels[0]), states, "states")
+    args = check_arguments(block, "spans", [e for e in trace["traceEvents"] if e.get("cat") in ("cpu_op", "user_annotation")])
+    check(len(rows) < 20 or any("Call stack" in a for a in args), "stacks", args)
+    check_arguments(block, "states", [e for e in trace["traceEvents"] if e.get("cat") == "thread_state"])
 
 
 @case
@@ -212,6 +240,9 @@ def tree_of_the_gpu(folder):
             wanted[f"GPU {e['args']['device']} stream {e['args']['stream']}", op, e["name"]] += round(1000 * e["dur"])
     equal(told, wanted, "time of the GPU's work")
     check(len({op for _, op, _ in told}) > 1, "operators", told)
+    work = [e for e in events if e.get("cat") in GPU_EVENTS]
+    args = check_arguments(made["timeline"], "gpu", work)
+    check(any("grid" in a for a in args), "grids of kernels", args)
 
 
 @case
@@ -227,6 +258,9 @@ def samples_are_moments(folder):
     wanted = collections.Counter((e["tid"], 0, e["name"]) for e in events if e.get("cat") == "sample")
     check(sum(wanted.values()) > 20, "samples", wanted)
     equal(told, wanted, "samples")
+    for e in events:
+        e.get("args", {}).pop("weight (ns)", None), e.get("args", {}).pop("kernel", None)
+    check_arguments(made["timeline"], "samples", [e for e in events if e.get("cat") == "sample"])
 
 
 @case

@@ -16,6 +16,7 @@
 #include "export/memory_track.h"
 #include "export/out.h"
 #include "export/states.h"
+#include "report/arguments.h"
 #include "report/levels.h"
 #include "report/texts.h"
 #include "timeline/gpu_category.h"
@@ -29,10 +30,8 @@
 enum kind { SPANS, STATES, STREAM, COUNTER, SAMPLES, KINDS };
 static const char *const kinds[KINDS] = {"spans", "states", "gpu", "counter", "samples"};
 static const enum xsp_lane_kind lane_kinds[KINDS] = {
-	[SPANS] = XSP_LANE_NESTED,
-	[STATES] = XSP_LANE_NESTED,
-	[STREAM] = XSP_LANE_PARALLEL,
-	[COUNTER] = XSP_LANE_COUNTER,	  [SAMPLES] = XSP_LANE_NESTED,
+	[SPANS] = XSP_LANE_NESTED,    [STATES] = XSP_LANE_NESTED,  [STREAM] = XSP_LANE_PARALLEL,
+	[COUNTER] = XSP_LANE_COUNTER, [SAMPLES] = XSP_LANE_NESTED,
 };
 
 struct track {
@@ -51,6 +50,7 @@ struct xsp_tracks {
 	struct xsp_export x; /* no output: what numbers and names of rows need of one */
 	struct xsp_shown *rows;
 	struct xsp_levels *levels;
+	struct xsp_arguments *arguments;
 	struct xsp_texts texts;
 	struct xsp_arena arena;
 	struct track *list;
@@ -86,6 +86,8 @@ int xsp_tracks_new(size_t cells, const struct xsp_export_job *job, struct xsp_tr
 	int rc = xsp_out_nowhere(&t->x.out);
 	if (rc == 0)
 		rc = xsp_levels_new(cells, &t->levels);
+	if (rc == 0)
+		rc = xsp_arguments_new(&t->arguments);
 	if (rc < 0) {
 		xsp_tracks_free(t);
 		return rc;
@@ -105,6 +107,7 @@ void xsp_tracks_free(struct xsp_tracks *t)
 	xsp_u64map_free(&t->x.pids_used);
 	xsp_shown_free(t->rows);
 	xsp_levels_free(t->levels);
+	xsp_arguments_free(t->arguments);
 	xsp_texts_free(&t->texts);
 	xsp_arena_free(&t->arena);
 	xsp_u64map_free(&t->others);
@@ -141,6 +144,7 @@ int xsp_tracks_begin(struct xsp_tracks *t, struct xsp_capture_reader *reader,
 
 	t->x.reader = reader;
 	t->x.timeline = timeline;
+	xsp_arguments_begin(t->arguments, reader, timeline);
 	t->origin_ns = origin_ns;
 	t->first = t->count;
 	t->row_count = 0;
@@ -184,7 +188,7 @@ static int lane_at(struct xsp_tracks *t, struct track *track, size_t depth, size
 }
 
 static int put_span(struct xsp_tracks *t, struct track *track, size_t depth, uint64_t start_ns,
-		    uint64_t end_ns, uint32_t name)
+		    uint64_t end_ns, uint32_t name, uint32_t arguments)
 {
 	size_t lane;
 	int rc = lane_at(t, track, depth, &lane);
@@ -192,7 +196,7 @@ static int put_span(struct xsp_tracks *t, struct track *track, size_t depth, uin
 	track->spans++;
 	return rc < 0 ? rc
 		      : xsp_levels_span(t->levels, lane, page_time(t, start_ns),
-					page_time(t, end_ns), name);
+					page_time(t, end_ns), name, arguments);
 }
 
 static int put_value(struct xsp_tracks *t, struct track *track, uint64_t ns, double value)
@@ -249,10 +253,14 @@ static int take_span(struct xsp_export *x, const struct xsp_span *span)
 	struct xsp_tracks *t = x->state;
 	const struct xsp_shown_row *row = xsp_shown_get(t->rows, span);
 	struct track *track = row != NULL ? track_of(t, row) : NULL;
+	uint32_t arguments;
+	int rc = xsp_arguments_span(t->arguments, span, &arguments);
 
-	return track == NULL
-		       ? -ENOMEM
-		       : put_span(t, track, span->depth, span->start_ns, span->end_ns, span->name);
+	if (track == NULL)
+		return -ENOMEM;
+	return rc < 0 ? rc
+		      : put_span(t, track, span->depth, span->start_ns, span->end_ns, span->name,
+				 arguments);
 }
 
 static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
@@ -261,13 +269,15 @@ static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
 	struct xsp_tracks *t = x->state;
 	struct track *track = track_of(t, row);
 	char text[XSP_STATE_TEXT];
-	uint32_t name;
+	uint32_t name, arguments;
 
 	if (track == NULL)
 		return -ENOMEM;
 	xsp_state_text(s, text);
 	int rc = xsp_texts_number(&t->texts, text, &name);
-	return rc < 0 ? rc : put_span(t, track, 0, s->start_ns, s->end_ns, name | TEXT);
+	if (rc == 0)
+		rc = xsp_arguments_state(t->arguments, s, &arguments);
+	return rc < 0 ? rc : put_span(t, track, 0, s->start_ns, s->end_ns, name | TEXT, arguments);
 }
 
 static int take_wait(struct xsp_export *x, const struct xsp_wait *w)
@@ -292,11 +302,16 @@ static int take_sample(struct xsp_export *x, const struct xsp_sample *s)
 				  .tid = row->thread_tid,
 				  .root_pid = row->root_pid,
 				  .root_tid = row->root_tid};
-	struct track *track = other_track(
-		t, xsp_u64_mix(~((uint64_t)s->pid << 32 | s->tid)), &new, "samples");
-	return track == NULL ? -ENOMEM
-			     : put_span(t, track, 0, s->time_ns, s->time_ns,
-					s->path[s->path_length - 1] & ~XSP_PATH_FRAME);
+	struct track *track =
+		other_track(t, xsp_u64_mix(~((uint64_t)s->pid << 32 | s->tid)), &new, "samples");
+	uint32_t arguments;
+	int rc = xsp_arguments_sample(t->arguments, s, &arguments);
+
+	if (track == NULL)
+		return -ENOMEM;
+	return rc < 0 ? rc
+		      : put_span(t, track, 0, s->time_ns, s->time_ns,
+				 s->path[s->path_length - 1] & ~XSP_PATH_FRAME, arguments);
 }
 
 /* ---- GPU ---- */
@@ -314,7 +329,7 @@ static int take_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 	const uint64_t key = (uint64_t)a->device << 40 ^ (uint64_t)a->stream << 2 ^ new.row;
 	char buffer[XSP_GPU_NAME_SIZE], name[48];
 	uint64_t start_ns = a->start_ns, end_ns = a->end_ns;
-	uint32_t number;
+	uint32_t number, arguments;
 
 	if (a->kind == XSP_GPU_IS_EVENT) { /* a moment */
 		start_ns = end_ns = ((const struct xsp_gpu_cuda_event *)a->record)->device_ns;
@@ -331,10 +346,12 @@ static int take_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 	if (track == NULL)
 		return -ENOMEM;
 	int rc = xsp_texts_number(&t->texts, xsp_gpu_activity_name(a, buffer), &number);
+	if (rc == 0)
+		rc = xsp_arguments_activity(t->arguments, a, &arguments);
 	/* ranges lie around what was launched in them */
 	return rc < 0 ? rc
 		      : put_span(t, track, a->kind != XSP_GPU_IS_ANNOTATION, start_ns, end_ns,
-				 number | TEXT);
+				 number | TEXT, arguments);
 }
 
 /* ---- counters ---- */
@@ -473,6 +490,7 @@ int xsp_tracks_end(struct xsp_tracks *t)
 			if (track->lanes[d] != 0)
 				rc = name_cells(t, track->lanes[d] - 1);
 	}
+	xsp_arguments_end(t->arguments);
 	xsp_shown_free(t->rows);
 	t->rows = NULL;
 	t->x.part++;
@@ -564,6 +582,20 @@ static void count_of(const struct xsp_level_cell *c, void *out)
 	put_bytes(c->count, out, 4);
 }
 
+static void arguments_of(const struct xsp_level_cell *c, void *out)
+{
+	put_bytes(c->arguments, out, 4);
+}
+
+static bool has_arguments(const struct xsp_level_cell *cells, size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && cells[i].arguments == 0)
+		i++;
+	return i < count;
+}
+
 static void put_level(struct writing *w, const struct xsp_level_cell *cells, size_t count,
 		      const uint64_t *resolution)
 {
@@ -580,6 +612,8 @@ static void put_level(struct writing *w, const struct xsp_level_cell *cells, siz
 		put_column(w, "duration", cells, count, 8, duration_of);
 		put_column(w, "name", cells, count, 4, name_of);
 		put_column(w, "count", cells, count, 4, count_of);
+		if (cells != w->scratch && has_arguments(cells, count)) /* the finest */
+			put_column(w, "arguments", cells, count, 4, arguments_of);
 	}
 	if (!w->columns)
 		xsp_json_end(&w->json, '{');
@@ -593,6 +627,9 @@ static int put_lane(struct writing *w, const struct track *track, size_t depth, 
 
 	if (count == 0)
 		return 0;
+	for (size_t i = 0; i < count && !w->columns; i++)
+		if (xsp_arguments_mark(w->t->arguments, cells[i].arguments) < 0)
+			return -ENOMEM;
 	if (!w->columns) {
 		xsp_json_begin(&w->json, NULL, '{');
 		xsp_json_number(&w->json, "depth", depth);
@@ -667,6 +704,8 @@ static int put_head(struct writing *w)
 	for (size_t i = 0; i < t->count && rc == 0; i++)
 		rc = put_track(w, &t->list[i]);
 	xsp_json_end(j, '[');
+	if (rc == 0)
+		rc = xsp_arguments_write(t->arguments, j);
 	xsp_json_end(j, '{');
 	return rc == 0 && j->failed ? -ENOMEM : rc;
 }
@@ -719,6 +758,8 @@ void xsp_tracks_notes(const struct xsp_tracks *t, struct xsp_json_writer *j)
 	} left_out[] = {
 		{t->unseen_calls, "calls of CUDA that no probe saw, and only CUPTI"},
 		{t->no_numbers, "values that are no numbers"},
+		{xsp_arguments_left_out(t->arguments),
+		 "spans' arguments, for which there is no room"},
 	};
 
 	if (resolution > 0) {

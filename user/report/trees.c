@@ -132,8 +132,8 @@ static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	struct xsp_trees *t = ctx;
 	struct xsp_merged_stacks *tree = &t->trees[GPU];
-	const char *by = a->launcher > 0 ? xsp_timeline_name(t->timeline, a->launcher - 1)
-					 : "no operator";
+	const char *by =
+		a->launcher > 0 ? xsp_timeline_name(t->timeline, a->launcher - 1) : "no operator";
 	char stream[48], buffer[XSP_GPU_NAME_SIZE];
 	uint32_t node = 0;
 

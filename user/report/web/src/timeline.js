@@ -35,6 +35,8 @@ export class Timeline {
     this.names = new Names(block.head.names);
     this.shownNames = [];
     this.tracks = readTracks(block, this.names);
+    this.argumentsLeftOut = block.head.arguments_left_out > 0;
+    this.all = block.head.to_ns - block.head.from_ns;
     this.groups = group(this.tracks);
     this.folded = new Set(this.groups.length > MANY_PROCESSES ? this.groups.slice(1).map((g) => g.key) : []);
     this.view = new GlidingView(block.head.from_ns, block.head.to_ns, () => this.moved());
@@ -263,7 +265,9 @@ export class Timeline {
   lookFiner() {
     this.finer.look(
       this.view,
-      this.page.server === true && this.surface.width > 0 && this.coarseness() > this.perPixel,
+      this.page.server === true &&
+        this.surface.width > 0 &&
+        (this.coarseness() > this.perPixel || (this.argumentsLeftOut && this.view.span < this.all / 2)),
     );
   }
 
@@ -380,6 +384,13 @@ export class Timeline {
       this.view.glideTo(start + duration / 2 - view.span / 2, start + duration / 2 + view.span / 2);
   }
 
+  /** Those of a span that the page holds without them, for want of room. */
+  finerArguments({track, depth}, start, duration) {
+    const [cells] = sameLane(this.finer.block?.tracks.get(trackKey(track)), track, depth) ?? NOTHING;
+    const i = firstFrom(cells.start, start);
+    return cells.start[i] === start && cells.duration[i] === duration ? cells.argumentsOf(i) : null;
+  }
+
   /** The server's cells end where what was asked for ends: of one that goes on there the page knows the whole. */
   spanOf(part, cells, i) {
     const {block} = this.finer;
@@ -401,6 +412,7 @@ export class Timeline {
       duration: cells.duration[i],
       name: cells.name[i],
       count: cells.count[i],
+      args: cells.argumentsOf?.(i) ?? this.finerArguments(part, cells.start[i], cells.duration[i]),
     };
   }
 

@@ -16,12 +16,20 @@ export class Names {
   }
 }
 
-/** As blocks.js has it → tracks whose levels are views of the block's bytes: {resolution, start, duration, name, count}. */
+/** As blocks.js has it → tracks whose levels are views of the block's bytes: {resolution, start, duration, name, count, argumentsOf(cell)}. */
 export function readTracks({head, f64, u32}, names) {
   const numbers =
     names.list === head.names ? null : Uint32Array.from(head.names, (text) => names.number(text));
   const nameColumn = (at, cells) => (numbers ? u32(at, cells).map((i) => numbers[i]) : u32(at, cells));
+  const objectOf = (number) =>
+    number > 0 && head.arguments[number - 1] ? Object.assign({}, ...head.arguments[number - 1].map((i) => head.parts[i])) : null;
+  const argumentsOf = (l) => {
+    if (l.arguments === undefined) return () => null;
+    const numbers = u32(l.arguments, l.cells);
+    return (i) => objectOf(numbers[i]);
+  };
   const level = (l) => ({
+    argumentsOf: argumentsOf(l),
     resolution: l.resolution_ns,
     start: f64(l.start, l.cells),
     duration: f64(l.duration, l.cells),

@@ -10,8 +10,24 @@ const fill = (element, ...children) => element.replaceChildren(...children.filte
 
 const fact = (title, text) => (text ? [h('dt', {}, title), h('dd', {}, printable(text))] : []);
 
+/** A value as the trace has it; of stacks a frame a line. */
+const valueText = (key, value) => {
+  if (/stack$/i.test(key)) return (Array.isArray(value) ? value : value.split(';')).map(printable).join('\n');
+  return printable(typeof value === 'string' ? value : JSON.stringify(value));
+};
+
+const showArguments = (object) =>
+  h(
+    'dl',
+    {class: 'tl-facts tl-arguments'},
+    ...Object.entries(object ?? {}).flatMap(([key, value]) => [
+      h('dt', {}, printable(key)),
+      h('dd', {}, valueText(key, value)),
+    ]),
+  );
+
 /** What is known of a span, and where to go from it. `name`: as it may be shown. */
-export function showSpan(element, {track, depth, start, duration, count}, name, {zoom, same}) {
+export function showSpan(element, {track, depth, start, duration, count, args}, name, {zoom, same}) {
   const merged = count > 1;
   fill(
     element,
@@ -33,6 +49,7 @@ export function showSpan(element, {track, depth, start, duration, count}, name, 
       ...fact(track.kind === 'gpu' ? 'Stream' : 'Row', track.name),
       ...fact('Depth', track.kind === 'spans' && String(depth + 1)),
     ),
+    showArguments(args),
     h(
       'p',
       {},
