@@ -86,6 +86,22 @@ def check_arguments(block, kind, events):
     return [json.loads(args) for _, args in told]
 
 
+def check_arrows(block, trace):
+    """Each is where an arrow of the Chrome trace is: the time and thread (or device) of both ends."""
+    length = struct.unpack_from("<I", block, 4)[0]
+    head, data = json.loads(block[8:8 + length]), block[8 + length:]
+    count, origin = head["arrows"]["count"], trace["xsptrace_window"]["start_ns"] - trace["baseTimeNanoseconds"]
+    ends = column(data, head["arrows"]["tracks"], 2 * count, "I")
+    pids = [(head["tracks"][a]["pid"], head["tracks"][b]["pid"]) for a, b in zip(ends[::2], ends[1::2])]
+    told = collections.Counter(zip(column(data, head["arrows"]["from"], count, "d"), column(data, head["arrows"]["to"], count, "d"), pids))
+    flows = [e for e in trace["traceEvents"] if e.get("cat") in ("ac2g", "wakeup")]
+    at = {(e["cat"], e["id"]): e for e in flows if e["ph"] == "s"}
+    wanted = collections.Counter((round(1000 * at[e["cat"], e["id"]]["ts"]) - origin, round(1000 * e["ts"]) - origin,
+                                  (at[e["cat"], e["id"]]["pid"], e["pid"])) for e in flows if e["ph"] == "f")
+    equal(told, wanted, "arrows")
+    return count
+
+
 def check_lanes(tracks):
     """Cells are in order and apart, and no span is lost on any level."""
     for track, lanes in tracks:
@@ -144,6 +160,7 @@ def many_threads(folder):
 @case
 def page_tells_what_other_outputs_tell(folder):
     """Of captures made by chance: the report, stacks of every weight, every span and every state."""
+    arrows = 0
     for seed in SEEDS:
         capture = f"{folder}/{seed}.xspt"
         length = make(capture, seed)
@@ -160,7 +177,8 @@ def page_tells_what_other_outputs_tell(folder):
         for tree in trees["trees"]:
             if tree["key"] != "modules":
                 check_tree(tree, trees["names"], folded_of(folder, capture, "--weight", tree["key"]))
-        check_spans(folder, capture, length, blocks["timeline"])
+        arrows += check_spans(folder, capture, length, blocks["timeline"])
+    check(arrows > 10, "who woke whom", arrows)
 
 
 def check_spans(folder, capture, length, block):
@@ -181,6 +199,7 @@ def check_spans(folder, capture, length, block):
     args = check_arguments(block, "spans", [e for e in trace["traceEvents"] if e.get("cat") in ("cpu_op", "user_annotation")])
     check(len(rows) < 20 or any("Call stack" in a for a in args), "stacks", args)
     check_arguments(block, "states", [e for e in trace["traceEvents"] if e.get("cat") == "thread_state"])
+    return check_arrows(block, trace)
 
 
 @case
@@ -240,6 +259,7 @@ def tree_of_the_gpu(folder):
             wanted[f"GPU {e['args']['device']} stream {e['args']['stream']}", op, e["name"]] += round(1000 * e["dur"])
     equal(told, wanted, "time of the GPU's work")
     check(len({op for _, op, _ in told}) > 1, "operators", told)
+    check(check_arrows(made["timeline"], json.load(open(f"{folder}/gpu.json", encoding="utf-8"))) > 10, "arrows")
     work = [e for e in events if e.get("cat") in GPU_EVENTS]
     args = check_arguments(made["timeline"], "gpu", work)
     check(any("grid" in a for a in args), "grids of kernels", args)

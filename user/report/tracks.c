@@ -22,6 +22,7 @@
 #include "timeline/gpu_category.h"
 
 #define DEVICES_NUMBERED 16U /* GPUs of one host */
+#define ARROWS 65536U /* more are none: of a part, `view` has them */
 #define MAGIC 0x54505358U /* "XSPT" */
 #define TEXT                                                                                       \
 	(1U                                                                                        \
@@ -35,6 +36,7 @@ static const enum xsp_lane_kind lane_kinds[KINDS] = {
 };
 
 struct track {
+	uint32_t number; /* before they are put in order */
 	enum kind kind;
 	uint32_t pid, tid, row; /* as shown */
 	uint32_t root_pid, root_tid; /* root namespace */
@@ -46,6 +48,12 @@ struct track {
 	size_t depth, depth_capacity;
 };
 
+/* From a call to what it launched, or from the thread that woke another one. */
+struct arrow {
+	uint32_t from, to; /* tracks' numbers; `from` while its capture is at hand: a row's index */
+	int64_t from_ns, to_ns;
+};
+
 struct xsp_tracks {
 	struct xsp_export x; /* no output: what numbers and names of rows need of one */
 	struct xsp_shown *rows;
@@ -55,8 +63,11 @@ struct xsp_tracks {
 	struct xsp_arena arena;
 	struct track *list;
 	size_t count, capacity;
+	struct arrow *arrows;
+	size_t arrow_count, arrow_capacity;
+	uint64_t arrows_left_out;
 	/* of the capture at hand */
-	size_t first; /* its tracks */
+	size_t first, first_arrow; /* its own */
 	size_t *by_row; /* 1 + index; 0: none */
 	size_t row_count, row_capacity;
 	struct xsp_u64map others; /* streams, counters, samples */
@@ -112,6 +123,7 @@ void xsp_tracks_free(struct xsp_tracks *t)
 	xsp_arena_free(&t->arena);
 	xsp_u64map_free(&t->others);
 	free(t->list);
+	free(t->arrows);
 	free(t->by_row);
 	free(t);
 }
@@ -147,6 +159,7 @@ int xsp_tracks_begin(struct xsp_tracks *t, struct xsp_capture_reader *reader,
 	xsp_arguments_begin(t->arguments, reader, timeline);
 	t->origin_ns = origin_ns;
 	t->first = t->count;
+	t->first_arrow = t->arrow_count;
 	t->row_count = 0;
 	xsp_u64map_free(&t->others);
 	t->others = (struct xsp_u64map){0};
@@ -166,7 +179,9 @@ static int add_track(struct xsp_tracks *t, const struct track *what)
 {
 	if (xsp_grow(&t->list, &t->capacity, t->count + 1) < 0)
 		return -ENOMEM;
-	t->list[t->count++] = *what;
+	t->list[t->count] = *what;
+	t->list[t->count].number = (uint32_t)t->count;
+	t->count++;
 	return 0;
 }
 
@@ -246,6 +261,40 @@ static struct track *other_track(struct xsp_tracks *t, uint64_t key, const struc
 	return track->name != NULL ? track : NULL;
 }
 
+static int put_arrow(struct xsp_tracks *t, const struct xsp_shown_row *from, uint64_t from_ns,
+		     const struct track *to, uint64_t to_ns)
+{
+	if (from == NULL)
+		return -ENOMEM;
+	if (t->arrow_count == ARROWS || t->arrows_left_out > 0) {
+		t->arrows_left_out += t->arrow_count + 1;
+		t->arrow_count = t->first_arrow = 0;
+		return 0;
+	}
+	if (xsp_grow(&t->arrows, &t->arrow_capacity, t->arrow_count + 1) < 0)
+		return -ENOMEM;
+	t->arrows[t->arrow_count++] = (struct arrow){.from = from->index,
+						     .to = to->number,
+						     .from_ns = page_time(t, from_ns),
+						     .to_ns = page_time(t, to_ns)};
+	return 0;
+}
+
+/* Now it is known which rows have tracks; where nothing was seen of the one that an arrow comes from, it is none. */
+static void end_arrows(struct xsp_tracks *t)
+{
+	size_t kept = t->first_arrow;
+
+	for (size_t i = kept; i < t->arrow_count; i++) {
+		struct arrow a = t->arrows[i];
+		if (a.from >= t->row_count || t->by_row[a.from] == 0)
+			continue;
+		a.from = (uint32_t)t->by_row[a.from] - 1;
+		t->arrows[kept++] = a;
+	}
+	t->arrow_count = kept;
+}
+
 /* ---- spans and states ---- */
 
 static int take_span(struct xsp_export *x, const struct xsp_span *span)
@@ -284,9 +333,17 @@ static int take_wait(struct xsp_export *x, const struct xsp_wait *w)
 {
 	struct xsp_tracks *t = x->state;
 	struct xsp_shown_row *row = xsp_shown_of(t->rows, w->pid, w->tid, XSP_STATES_ROW);
+	const struct xsp_timeline_thread *waker =
+		w->waker != w->tid ? xsp_timeline_thread(x->timeline, w->waker) : NULL;
 	int rc = row != NULL ? xsp_states_wait(x, row, w, t->start_ns, put_state) : -ENOMEM;
 
-	return rc < 0 ? rc : 0;
+	if (rc <= 0 || w->waker == 0 || waker == NULL || (w->flags & XSP_WAIT_OPEN))
+		return rc < 0 ? rc : 0;
+	struct track *track = track_of(t, row);
+	return track == NULL
+		       ? -ENOMEM
+		       : put_arrow(t, xsp_shown_of(t->rows, waker->pid, waker->tid, XSP_STATES_ROW),
+				   w->woken_ns, track, w->back_ns);
 }
 
 /* A moment each: where the thread was. */
@@ -348,6 +405,9 @@ static int take_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 	int rc = xsp_texts_number(&t->texts, xsp_gpu_activity_name(a, buffer), &number);
 	if (rc == 0)
 		rc = xsp_arguments_activity(t->arguments, a, &arguments);
+	if (rc == 0 && a->arrow != 0)
+		rc = put_arrow(t, xsp_shown_of(t->rows, a->pid, a->call_tid, a->call_row),
+			       a->call_ns, track, start_ns);
 	/* ranges lie around what was launched in them */
 	return rc < 0 ? rc
 		      : put_span(t, track, a->kind != XSP_GPU_IS_ANNOTATION, start_ns, end_ns,
@@ -483,6 +543,7 @@ int xsp_tracks_end(struct xsp_tracks *t)
 {
 	int rc = xsp_states_end(&t->x, t->rows, put_state);
 
+	end_arrows(t);
 	for (size_t i = t->first; i < t->count && rc >= 0; i++) {
 		struct track *track = &t->list[i];
 		rc = name_track(t, track);
@@ -689,6 +750,42 @@ static int put_track(struct writing *w, const struct track *track)
 	return rc;
 }
 
+/* Their columns stand behind those of the tracks: from, to (f64), and tracks (u32). */
+static int put_arrows(struct writing *w)
+{
+	const struct xsp_tracks *t = w->t;
+	const uint64_t bytes = t->arrow_count * sizeof(uint64_t);
+	uint32_t *places = calloc(t->count + 1, sizeof(*places)); /* by number */
+
+	if (places == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->count; i++)
+		places[t->list[i].number] = (uint32_t)i;
+	if (!w->columns) {
+		xsp_json_begin(&w->json, "arrows", '{');
+		xsp_json_number(&w->json, "count", t->arrow_count);
+		xsp_json_number(&w->json, "from", w->at);
+		xsp_json_number(&w->json, "to", w->at + bytes);
+		xsp_json_number(&w->json, "tracks", w->at + 2 * bytes);
+		if (t->arrows_left_out > 0)
+			xsp_json_number(&w->json, "left_out", t->arrows_left_out);
+		xsp_json_end(&w->json, '{');
+	}
+	for (size_t i = 0; i < 3 * t->arrow_count && w->columns; i++) {
+		const struct arrow *a = &t->arrows[i % t->arrow_count];
+		const size_t column = i / t->arrow_count;
+		uint8_t out[8];
+		put_real((double)(column == 0 ? a->from_ns : a->to_ns), out);
+		if (column == 2) {
+			put_bytes(places[a->from], out, 4);
+			put_bytes(places[a->to], out + 4, 4);
+		}
+		fwrite(out, 1, sizeof(out), w->f);
+	}
+	free(places);
+	return 0;
+}
+
 /* What the columns are, which stand behind it. */
 static int put_head(struct writing *w)
 {
@@ -704,6 +801,8 @@ static int put_head(struct writing *w)
 	for (size_t i = 0; i < t->count && rc == 0; i++)
 		rc = put_track(w, &t->list[i]);
 	xsp_json_end(j, '[');
+	if (rc == 0)
+		rc = put_arrows(w);
 	if (rc == 0)
 		rc = xsp_arguments_write(t->arguments, j);
 	xsp_json_end(j, '{');
@@ -743,6 +842,8 @@ int xsp_tracks_write(struct xsp_tracks *t, FILE *f)
 	w.columns = true;
 	for (size_t i = 0; i < t->count && rc == 0; i++)
 		rc = put_lanes(&w, &t->list[i]);
+	if (rc == 0)
+		rc = put_arrows(&w);
 	free(w.scratch);
 	free(json);
 	return rc;
@@ -760,6 +861,7 @@ void xsp_tracks_notes(const struct xsp_tracks *t, struct xsp_json_writer *j)
 		{t->no_numbers, "values that are no numbers"},
 		{xsp_arguments_left_out(t->arguments),
 		 "spans' arguments, for which there is no room"},
+		{t->arrows_left_out, "arrows (of launches and wake-ups), which are too many"},
 	};
 
 	if (resolution > 0) {

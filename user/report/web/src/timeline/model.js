@@ -47,6 +47,9 @@ export function readTracks({head, f64, u32}, names) {
   }));
 }
 
+/** Arrows or arguments that a smaller part of the time has. */
+export const leavesOut = (head) => head.arrows?.left_out > 0 || head.arguments_left_out > 0;
+
 /** Which track of one block is which of another. GPUs have numbers that are a block's own; their process tells them apart. */
 export const trackKey = (t) =>
   [t.kind, t.process, t.kind === 'gpu' ? '' : t.pid, t.tid, t.row, t.name].join('\n');

@@ -26,9 +26,23 @@ const showArguments = (object) =>
     ]),
   );
 
-/** What is known of a span, and where to go from it. `name`: as it may be shown. */
-export function showSpan(element, {track, depth, start, duration, count, args}, name, {zoom, same}) {
+const LINKS = 5;
+
+const showLinks = (title, links) =>
+  links.length > 0 && [
+    h('dt', {}, title),
+    h(
+      'dd',
+      {},
+      ...links.slice(0, LINKS).map(({name, go}) => h('button', {class: 'link', onclick: go}, name)),
+      links.length > LINKS && `and ${formatCount(links.length - LINKS)} more`,
+    ),
+  ];
+
+/** What is known of a span, and where to go from it. `name`: as it may be shown; `into`, `outOf`: where arrows lead. */
+export function showSpan(element, {track, depth, start, duration, count, args}, name, {zoom, same, into, outOf}) {
   const merged = count > 1;
+  const states = track.kind === 'states';
   fill(
     element,
     h('h3', {class: 'tl-name'}, name),
@@ -48,6 +62,8 @@ export function showSpan(element, {track, depth, start, duration, count, args}, 
       ...fact('Thread', track.thread && `${track.thread} (${track.tid})`),
       ...fact(track.kind === 'gpu' ? 'Stream' : 'Row', track.name),
       ...fact('Depth', track.kind === 'spans' && String(depth + 1)),
+      showLinks(states ? 'Woken by' : 'Launched by', into),
+      showLinks(states ? 'Wakes' : 'Launches', outOf),
     ),
     showArguments(args),
     h(
