@@ -266,6 +266,24 @@ def tree_of_the_gpu(folder):
 
 
 @case
+def counters_of_threads(folder):
+    """Running totals: what lies between the two readings of a span is what the Chrome trace says of it."""
+    xsptrace(*EXTRA, "-q", "--counters", "task-clock,page-faults", "-e", "counted:*", "-o", f"{folder}/c.xspt", "--", workload("counted"), f"{folder}/truth", 20)
+    made, _ = page_of(folder, f"{folder}/c.xspt")
+    xsptrace("export", f"{folder}/c.xspt", "-q", "-o", f"{folder}/c.json")
+    trace = json.load(open(f"{folder}/c.json", encoding="utf-8"))
+    origin = trace["xsptrace_window"]["start_ns"] - trace["baseTimeNanoseconds"]
+    totals = {(t["tid"], t["name"]): dict(lanes[0][0]) for t, lanes in timeline_of(made["timeline"])[1] if t.get("rate")}
+    spans = [e for e in trace["traceEvents"] if "task-clock" in e.get("args", {})]
+    check(len(spans) >= 40, "spans with counters", len(spans))
+    for e in spans:
+        for name in ("task-clock", "page-faults"):
+            at = totals[e["tid"], name]
+            start = round(1000 * e["ts"]) - origin
+            equal(at[start + round(1000 * e["dur"])] - at[start], e["args"][name], f"{name} of {e['name']}")
+
+
+@case
 def samples_are_moments(folder):
     """Each of them, with the function that its thread was in, as the Chrome trace has them."""
     xsptrace(*EXTRA, "-q", "--sample=499", "-o", f"{folder}/s.xspt", "--", workload("samples"), "--seconds", 0.5)

@@ -28,7 +28,8 @@
  *             multiples of 8.
  *             TRACK {"kind":"spans" | "states" | "gpu" | "counter" | "samples" (moments, named where
  *             the thread was), "pid":N, "tid":N (as outputs show them), "row":N,
- *             "process":TEXT, "thread":TEXT, "name":TEXT (of a row, a stream, a counter), "unit":UNIT of a counter,
+ *             "process":TEXT, "thread":TEXT, "name":TEXT (of a row, a stream, a counter), "unit":UNIT of a counter, "rate":true where
+ *             its values are running totals, of a thread (hardware counters),
  *             "spans":N (how many in truth), "lanes":[LANE...]}. A lane is one depth of a row (0: outermost); states and
  *             streams may have several where they overlap.
  *             LANE {"depth":N, "levels":[LEVEL...]}, finest first: depths without cells are not there, one may have several. LEVEL {"resolution_ns":N, "cells":N, "start":at (f64 each),

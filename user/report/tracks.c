@@ -12,6 +12,7 @@
 #include "base/grow.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "export/counters.h"
 #include "export/facts.h"
 #include "export/memory_track.h"
 #include "export/out.h"
@@ -43,6 +44,7 @@ struct track {
 	uint32_t order; /* of its process */
 	const char *process, *thread, *name;
 	enum xsp_unit unit;
+	bool rate; /* a thread's counter: its values are running totals */
 	uint64_t spans;
 	size_t *lanes; /* by depth: 1 + index; 0: none */
 	size_t depth, depth_capacity;
@@ -297,6 +299,30 @@ static void end_arrows(struct xsp_tracks *t)
 
 /* ---- spans and states ---- */
 
+static int put_point(struct xsp_tracks *t, uint32_t pid, uint32_t tid, const char *name,
+		     enum xsp_unit unit, uint64_t ns, double value);
+
+struct reading {
+	struct xsp_tracks *tracks;
+	const struct xsp_span *span;
+};
+
+/* What shared its hardware did not count all of the time. */
+static int take_reading(void *ctx, const char *name, const struct xsp_perf_value *begin,
+			const struct xsp_perf_value *end)
+{
+	const struct reading *r = ctx;
+	const struct xsp_span *s = r->span;
+
+	if (begin->running_ns < begin->enabled_ns || end->running_ns < end->enabled_ns)
+		return 0;
+	int rc = put_point(r->tracks, s->pid, s->tid, name, XSP_UNIT_PER_SECOND, s->start_ns,
+			   (double)begin->counter);
+	return rc < 0 ? rc
+		      : put_point(r->tracks, s->pid, s->tid, name, XSP_UNIT_PER_SECOND, s->end_ns,
+				  (double)end->counter);
+}
+
 static int take_span(struct xsp_export *x, const struct xsp_span *span)
 {
 	struct xsp_tracks *t = x->state;
@@ -307,9 +333,12 @@ static int take_span(struct xsp_export *x, const struct xsp_span *span)
 
 	if (track == NULL)
 		return -ENOMEM;
-	return rc < 0 ? rc
-		      : put_span(t, track, span->depth, span->start_ns, span->end_ns, span->name,
-				 arguments);
+	if (rc == 0)
+		rc = put_span(t, track, span->depth, span->start_ns, span->end_ns, span->name,
+			      arguments);
+	return rc == 0 && span->details != NULL
+		       ? xsp_counter_readings(x, span, take_reading, &(struct reading){t, span})
+		       : rc;
 }
 
 static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
@@ -416,11 +445,13 @@ static int take_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 
 /* ---- counters ---- */
 
-static int put_counter(struct xsp_tracks *t, uint32_t pid, const char *name, enum xsp_unit unit,
-		       uint64_t ns, double value)
+static int put_point(struct xsp_tracks *t, uint32_t pid, uint32_t tid, const char *name,
+		     enum xsp_unit unit, uint64_t ns, double value)
 {
-	const struct xsp_shown_row *row = xsp_shown_of(t->rows, pid, pid, 0);
-	const uint64_t key = xsp_u64_mix(xsp_text_hash(name, strlen(name))) + pid;
+	const bool rate = unit == XSP_UNIT_PER_SECOND;
+	const struct xsp_shown_row *row = xsp_shown_of(t->rows, pid, tid, 0);
+	const uint64_t key =
+		xsp_u64_mix(xsp_text_hash(name, strlen(name)) + rate) + ((uint64_t)tid << 32 | pid);
 
 	if (row == NULL)
 		return -ENOMEM;
@@ -428,9 +459,17 @@ static int put_counter(struct xsp_tracks *t, uint32_t pid, const char *name, enu
 				  .pid = row->pid,
 				  .tid = row->thread_tid,
 				  .root_pid = pid,
-				  .unit = unit};
+				  .root_tid = tid,
+				  .unit = unit,
+				  .rate = rate};
 	struct track *track = other_track(t, xsp_u64_mix(key) | 1ULL << 63, &new, name);
 	return track == NULL ? -ENOMEM : put_value(t, track, ns, value);
+}
+
+static int put_counter(struct xsp_tracks *t, uint32_t pid, const char *name, enum xsp_unit unit,
+		       uint64_t ns, double value)
+{
+	return put_point(t, pid, pid, name, unit, ns, value);
 }
 
 static int take_process_memory(struct xsp_export *x, const struct xsp_process_memory_at *at)
@@ -513,7 +552,7 @@ static int name_track(struct xsp_tracks *t, struct track *track)
 		rc = copy(t, track->row > 0 ? text : "", &track->name);
 	if (rc == 0)
 		rc = copy(t,
-			  gpu || track->kind == COUNTER
+			  gpu || (track->kind == COUNTER && !track->rate)
 				  ? ""
 				  : xsp_shown_comm(&t->x, track->root_pid, track->root_tid),
 			  &track->thread);
@@ -742,6 +781,8 @@ static int put_track(struct writing *w, const struct track *track)
 	xsp_json_text(j, "name", track->name);
 	if (track->kind == COUNTER)
 		xsp_json_text(j, "unit", xsp_unit_name(track->unit));
+	if (track->rate)
+		xsp_json_bool(j, "rate", true);
 	xsp_json_number(j, "spans", track->spans);
 	xsp_json_begin(j, "lanes", '[');
 	int rc = put_lanes(w, track);

@@ -157,3 +157,11 @@ test('arrows end in spans that hold their times, and in the innermost of them', 
   assert.ok(inner.start[index] <= outOf[0].from.at && inner.start[index] + inner.duration[index] > outOf[0].from.at);
   assert.equal(readArrows(block, []).length, 0, 'of tracks that are not here');
 });
+
+test('of running totals the page shows how fast they rise, and nothing behind the last reading', () => {
+  const columns = [[0, 1e9, 1e9, 3e9], [100, 600, 600, 700]];
+  const track = {kind: 'counter', rate: true, lanes: [{depth: 0, levels: [{cells: 4, start: 0, value: 1}]}]};
+  const block = {head: {names: [], tracks: [track]}, f64: (at) => Float64Array.from(columns[at]), u32: () => []};
+  const [{lanes: [[{start, value}]]}] = readTracks(block, new Names([]));
+  assert.deepEqual([[...start], [...value]], [[0, 1e9, 3e9], [500, 50, NaN]]);
+});

@@ -16,6 +16,20 @@ export class Names {
   }
 }
 
+/** Of running totals how much is added a second, from each point to the next; behind the last one it is not known. */
+function ratesOf({start, value}) {
+  const kept = [];
+  for (let i = 0; i < start.length; i++) {
+    const last = kept.at(-1);
+    if (last === undefined || (start[i] > start[last] && value[i] >= value[last])) kept.push(i);
+  }
+  const rate = (i, next) => ((value[next] - value[i]) / (start[next] - start[i])) * 1e9;
+  return {
+    start: Float64Array.from(kept, (i) => start[i]),
+    value: Float64Array.from(kept, (i, at) => rate(i, kept[at + 1])),
+  };
+}
+
 /** As blocks.js has it → tracks whose levels are views of the block's bytes: {resolution, start, duration, name, count, argumentsOf(cell)}. */
 export function readTracks({head, f64, u32}, names) {
   const numbers =
@@ -36,14 +50,17 @@ export function readTracks({head, f64, u32}, names) {
     name: nameColumn(l.name, l.cells),
     count: u32(l.count, l.cells),
   });
-  const points = (l) => ({start: f64(l.start, l.cells), value: f64(l.value, l.cells)});
+  const points = (rate) => (l) => {
+    const plain = {start: f64(l.start, l.cells), value: f64(l.value, l.cells)};
+    return rate ? ratesOf(plain) : plain;
+  };
   return head.tracks.map((track) => ({
     ...track,
     laneKeys: track.lanes.map((lane, i, all) => {
       const part = all.slice(0, i).filter((other) => other.depth === lane.depth).length;
       return `${lane.depth}.${part}`;
     }),
-    lanes: track.lanes.map((lane) => lane.levels.map(track.kind === 'counter' ? points : level)),
+    lanes: track.lanes.map((lane) => lane.levels.map(track.kind === 'counter' ? points(track.rate) : level)),
   }));
 }
 
@@ -73,7 +90,7 @@ function blockOf(track) {
     case 'gpu':
       return {key: `gpu ${track.tid} ${track.name}`, title: track.name || track.thread || 'GPU', kind: 'gpu'};
     case 'counter':
-      return {key: `counter ${track.tid} ${track.name}`, title: track.name, kind: 'counter'};
+      return {key: `counter ${track.tid} ${track.name}`, title: track.thread ? `${track.name}, ${track.thread}` : track.name, kind: 'counter'};
     default:
       return {
         key: `thread ${track.tid}`,

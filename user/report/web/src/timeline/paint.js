@@ -54,14 +54,15 @@ function drawRowLines(context, layout, top, width, height) {
 /** The value that holds at a time, or undefined before the first. */
 export function valueAt(points, at) {
   const i = firstFrom(points.start, at);
-  return points.start[i] === at ? points.value[i] : points.value[i - 1];
+  const value = points.start[i] === at ? points.value[i] : points.value[i - 1];
+  return Number.isNaN(value) ? undefined : value;
 }
 
 /** A counter from 0 (or what is less) to its greatest value; in each column from the least to the greatest there. */
 function drawCounter(context, part, view, {top, width}) {
   const [points] = part.lane;
   const {start, value} = points;
-  part.range ??= value.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [0, 0]);
+  part.range ??= value.reduce(([low, high], v) => (Number.isNaN(v) ? [low, high] : [Math.min(low, v), Math.max(high, v)]), [0, 0]);
   const [low, high] = part.range;
   const room = part.height - 4;
   const bottom = part.y - top + part.height - 1;
