@@ -4,19 +4,9 @@
 import http from 'node:http';
 import zlib from 'node:zlib';
 import assert from 'node:assert/strict';
+import {eventually} from './page_open.mjs';
 import {HOSTILE, fakeBlocks, fillPage} from '../../user/report/web/test/fake.mjs';
 
-/** What holds after a while: on a busy machine, a long one. Gives back what `fn` does. */
-async function eventually(fn) {
-  for (const end = Date.now() + 30000; ; ) {
-    try {
-      return await fn();
-    } catch (error) {
-      if (Date.now() > end) throw error;
-      await new Promise((done) => { setTimeout(done, 100); });
-    }
-  }
-}
 const near = (value, wanted, by) => assert.ok(Math.abs(value - wanted) <= by, `${value}, wanted ${wanted}`);
 /** The part of the time that the address comes to say: from, to (all of it where it says none). */
 const range = (page, from, to, by = 3) => eventually(() => {
