@@ -26,7 +26,7 @@ static const struct {
 	[SAMPLES] = {"samples", "Time on a CPU, by samples", "ns"},
 	[MODULES] = {"modules", "Wall time by torch.nn.Module", "ns"},
 	[MEMORY] = {"memory", "PyTorch's memory at its peak", "bytes"},
-	[GPU] = {"gpu", "Time of the GPU's work, by who launched it", "ns"},
+	[GPU] = {"gpu", "GPU time by launching operator", "ns"},
 };
 
 enum kind { SPAN, PYTHON, NATIVE, KERNEL, THREAD, MODULE, ON_GPU }; /* as in page.h */
