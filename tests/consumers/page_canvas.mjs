@@ -122,7 +122,7 @@ export async function timeline({check, open, write, at, empty}) {
     assert.match(tip, /(ns|us|ms|s)step/);
     await page.mouse.click(x + 300, y + lane);
     assert.equal(await text(page, '.tl-name'), 'step');
-    const args = await page.$$eval('.tl-arguments > *', (list) => list.map((e) => e.textContent));
+    const args = await page.$$eval('.tl-argument', (list) => list.map((e) => e.textContent));
     assert.deepEqual(args, ['Input Dims', '[[3,4],[],[4,5]]', 'Call stack', `train.py(12): main\n${HOSTILE[0]}`]);
     await page.locator('.tl-facts dt', {hasText: 'Launches'}).locator('+ dd button').first().click();
     assert.match(await text(page, '.tl-facts'), /Stream.*Launched bypython3 · step/);

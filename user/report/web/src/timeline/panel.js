@@ -17,14 +17,10 @@ const valueText = (key, value) => {
 };
 
 const showArguments = (object) =>
-  h(
-    'dl',
-    {class: 'tl-facts tl-arguments'},
-    ...Object.entries(object ?? {}).flatMap(([key, value]) => [
-      h('dt', {}, printable(key)),
-      h('dd', {}, valueText(key, value)),
-    ]),
-  );
+  Object.entries(object ?? {}).flatMap(([key, value]) => [
+    h('dt', {class: 'tl-argument'}, printable(key)),
+    h('dd', {class: 'tl-argument'}, valueText(key, value)),
+  ]);
 
 const LINKS = 5;
 
@@ -64,8 +60,8 @@ export function showSpan(element, {track, depth, start, duration, count, args}, 
       ...fact('Depth', track.kind === 'spans' && String(depth + 1)),
       showLinks(states ? 'Woken by' : 'Launched by', into),
       showLinks(states ? 'Wakes' : 'Launches', outOf),
+      showArguments(args),
     ),
-    showArguments(args),
     h(
       'p',
       {},
