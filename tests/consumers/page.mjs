@@ -45,7 +45,7 @@ const write = (name, blocks) => {
   fs.writeFileSync(at(name), fillPage(empty, blocks));
   return pathToFileURL(path.resolve(at(name))).href;
 };
-let open; // of withBrowser()
+let open, problems; // of withBrowser()
 const json = (value) => Buffer.from(JSON.stringify(value));
 const current = (page) => page.$eval('[role=tab][aria-selected=true]', (tab) => tab.id.replace('tab-', ''));
 const settled = (page, tab) => page.waitForSelector(`#panel-${tab}:not([hidden]) > *`);
@@ -276,8 +276,8 @@ async function accessible(scheme) {
 
 const parts = {behaviour, capture, light: () => accessible('light'), dark: () => accessible('dark'), timeline, trees, frames};
 
-await withBrowser((opener) => {
-  open = opener;
+await withBrowser((opener, faults) => {
+  [open, problems] = [opener, faults];
   return parts[part]({check, open, write, at, empty});
 });
 process.exit(0);

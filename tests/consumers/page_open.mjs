@@ -39,8 +39,8 @@ export async function eventually(fn) {
 }
 
 /**
- * Runs `fn` with a way to open windows: behind it there was no error, and no request to anybody but those that `allowed`
- * matches.
+ * Runs `fn` with a way to open windows, and the list of faults so far: behind it there was no error, and no request to
+ * anybody but those that `allowed` matches.
  */
 export async function withBrowser(fn, allowed = /^(file:|data:|http:\/\/127\.0\.0\.1:)/) {
   const browser = await launch();
@@ -58,7 +58,7 @@ export async function withBrowser(fn, allowed = /^(file:|data:|http:\/\/127\.0\.
     return page;
   }
   try {
-    await fn(open);
+    await fn(open, problems);
     assert.deepEqual(problems, []);
     assert.deepEqual(requests.filter((url) => !allowed.test(url)), []);
     console.log(`${checks} checks passed; no error, no request to others`);
