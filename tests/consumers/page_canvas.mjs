@@ -4,19 +4,9 @@
 import http from 'node:http';
 import zlib from 'node:zlib';
 import assert from 'node:assert/strict';
-import {fakeBlocks, fillPage} from '../../user/report/web/test/fake.mjs';
+import {eventually} from './page_open.mjs';
+import {HOSTILE, fakeBlocks, fillPage} from '../../user/report/web/test/fake.mjs';
 
-/** What holds after a while: on a busy machine, a long one. Gives back what `fn` does. */
-async function eventually(fn) {
-  for (const end = Date.now() + 30000; ; ) {
-    try {
-      return await fn();
-    } catch (error) {
-      if (Date.now() > end) throw error;
-      await new Promise((done) => { setTimeout(done, 100); });
-    }
-  }
-}
 const near = (value, wanted, by) => assert.ok(Math.abs(value - wanted) <= by, `${value}, wanted ${wanted}`);
 /** The part of the time that the address comes to say: from, to (all of it where it says none). */
 const range = (page, from, to, by = 3) => eventually(() => {
@@ -132,6 +122,12 @@ export async function timeline({check, open, write, at, empty}) {
     assert.match(tip, /(ns|us|ms|s)step/);
     await page.mouse.click(x + 300, y + lane);
     assert.equal(await text(page, '.tl-name'), 'step');
+    const args = await page.$$eval('.tl-argument', (list) => list.map((e) => e.textContent));
+    assert.deepEqual(args, ['Input Dims', '[[3,4],[],[4,5]]', 'Call stack', `train.py(12): main\n${HOSTILE[0]}`]);
+    await page.locator('.tl-facts dt', {hasText: 'Launches'}).locator('+ dd button').first().click();
+    assert.match(await text(page, '.tl-facts'), /Stream.*Launched bypython3 · step/);
+    await page.locator('.tl-facts dt', {hasText: 'Launched by'}).locator('+ dd button').first().click();
+    assert.match(await text(page, '.tl-facts'), /Thread.*Launches/);
     await page.keyboard.press('Escape');
   });
 
@@ -150,6 +146,20 @@ export async function timeline({check, open, write, at, empty}) {
     assert.ok(shares.length > 2 && Math.abs(shares.reduce((a, b) => a + b, 0) - 100) < 1, `${shares}`);
     await page.keyboard.press('Escape');
     assert.match(await text(page, '.tl-times caption'), /in view/);
+  });
+
+  await check('two fingers zoom: what is below each of them stays there', async () => {
+    await page.goto(`${fake}#tab=timeline&from=0&to=1000000000`);
+    await inView(page, '1.00 s');
+    const {x, y, width} = await box(page, '.tl-rows');
+    const cdp = await page.context().newCDPSession(page);
+    const fingers = (type, ...shares) => cdp.send('Input.dispatchTouchEvent', {type, touchPoints: shares.map((share, id) => ({x: x + share * width, y: y + 40, id}))});
+    await fingers('touchStart', 3 / 8);
+    await fingers('touchStart', 3 / 8, 5 / 8);
+    await fingers('touchMove', 1 / 4, 3 / 4);
+    await fingers('touchEnd');
+    await inView(page, '500 ms');
+    await range(page, 25e7, 75e7, 5e6);
   });
 
   await check('search finds all of a name, next and previous go round them', async () => {

@@ -6,16 +6,11 @@ import path from 'node:path';
 import assert from 'node:assert/strict';
 import {execFileSync, spawn} from 'node:child_process';
 import {createInterface} from 'node:readline';
-import {chromiumPath, launch} from './browser.mjs';
+import {check, prepare, skip, withBrowser} from './page_open.mjs';
 
 const [makeCapture, folder, xsptrace] = process.argv.slice(2);
 const SPANS = 1_500_000; // more than the page's cells
-const skip = (why) => {
-  console.log(`skipped: ${why}`);
-  process.exit(77);
-};
-if (!chromiumPath()) skip('chromium is not installed');
-fs.mkdirSync(folder, {recursive: true});
+prepare(folder);
 const capture = path.join(folder, 'long.xspt');
 execFileSync(makeCapture, [capture, String(SPANS)], {stdio: 'inherit'});
 
@@ -25,29 +20,24 @@ viewer.stderr.on('data', (text) => (why += text));
 const address = await new Promise((resolve) => createInterface({input: viewer.stdout}).once('line', resolve).once('close', resolve));
 if (!address) skip(`no page is served: ${why}`);
 
-const browser = await launch();
-const failures = [];
-try {
-  const page = await browser.newPage({viewport: {width: 1280, height: 800}});
-  const requests = [];
-  page.on('console', (m) => failures.push(`console: ${m.text()}`));
-  page.on('pageerror', (e) => failures.push(`error: ${e.message}`));
-  page.on('request', (r) => requests.push(r.url()));
-  const answered = (fn) => Promise.all([page.waitForResponse((r) => r.url().includes('/timeline?') && r.ok()), fn()]);
-  const exact = () => page.waitForFunction(() => {
-    const rows = [...document.querySelectorAll('table tbody tr')].map((row) => row.innerText);
-    return rows.length > 0 && rows.every((text) => !text.includes('~'));
-  });
+const answered = (page, fn) => Promise.all([page.waitForResponse((r) => r.url().includes('/timeline?') && r.ok()), fn()]);
+const exact = (page) => page.waitForFunction(() => {
+  const rows = [...document.querySelectorAll('table tbody tr')].map((row) => row.innerText);
+  return rows.length > 0 && rows.every((text) => !text.includes('~'));
+});
+/** A part of the time, in the address. */
+const goTo = (page, hash) => page.evaluate((text) => (location.hash = text), hash);
 
-  await answered(() => page.goto(`${address}#tab=timeline&from=1000000000&to=1000300000`));
-  await exact();
-  await answered(() => page.keyboard.press('End').then(() => page.evaluate(() => (location.hash = '#tab=timeline&from=2000000000&to=2000300000'))));
-  await exact();
-  assert.ok(requests.every((url) => url.startsWith(address)), requests.join('\n'));
-  assert.deepEqual(failures, []);
-  console.log(`ok   finer spans of the part that is shown; ${requests.length} requests, all to the viewer`);
+try {
+  await withBrowser(async (open) => {
+    const page = await open(`${address}#tab=summary`);
+    for (const start of [1000000000, 2000000000])
+      await check(`finer spans of the part that is shown, from ${start / 1e9} s`, async () => {
+        await answered(page, () => goTo(page, `#tab=timeline&from=${start}&to=${start + 300000}`));
+        await exact(page);
+      });
+  }, new RegExp(`^${address}`));
 } finally {
-  await browser.close();
   viewer.kill('SIGINT');
   fs.rmSync(capture, {force: true});
 }

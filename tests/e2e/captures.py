@@ -90,8 +90,8 @@ class Made:
     def end(self, ns, thread, probe, sp):
         self.event(END, ns, thread, probe, sp, SP_EXACT)
 
-    def wait(self, left, woken, back, thread, why, short=0):
-        self.event(WAIT, back, thread, body=struct.pack("<QQQQiIIHBB", left, woken, 0x1234, short, 202, 0, 0, 0, why, 0))
+    def wait(self, left, woken, back, thread, why, short=0, waker=0):
+        self.event(WAIT, back, thread, body=struct.pack("<QQQQiIIHBB", left, woken, 0x1234, short, 202, waker, 0, 0, why, 0))
 
     def sums(self, ns, thread, since, running, runnable, blocked):
         self.event(TIMES, ns, thread, body=struct.pack("<QQQII16Q16I", since, running, runnable, 0, 0,

@@ -73,7 +73,7 @@ class Thread:
         woken = left if why == 0 else left + self.dice.choice((10_000, 200_000))
         self.now = woken + self.dice.choice((10_000, 13_000))
         short = min(self.dice.choice((0, 500)), max(0, left - self.waited))
-        self.made.wait(left, woken if why else 0, self.now, self.id, why, short)
+        self.made.wait(left, woken if why else 0, self.now, self.id, why, short, 500 if why and self.id[1] == 501 else 0)
         self.blocked[why] += woken - left
         self.blocked[0] += self.now - woken
         self.short += short

@@ -16,6 +16,7 @@ from chance import allocating, make
 from harness import EXTRA, Skip, case, check, equal, main, workload, xsptrace
 
 SEEDS = range(1, 5)
+GPU_EVENTS = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync", "cuda_event", "gpu_user_annotation", "overhead", "gpu_graph")
 
 
 def blocks_of(path):
@@ -59,6 +60,46 @@ def timeline_of(block):
             lanes.append(levels)
         tracks.append((track, lanes))
     return head, tracks
+
+
+ONLY_IN_TRACE = ("External id", "Record function id", "Ev Idx", "cpu_time (us)", "mostly probes (us)", "Scope")
+
+
+def check_arguments(block, kind, events):
+    """Those of the cells of a kind are those of the Chrome trace's events."""
+    head, data = json.loads(block[8:8 + struct.unpack_from("<I", block, 4)[0]]), block[8 + struct.unpack_from("<I", block, 4)[0]:]
+    told = collections.Counter()
+    for lane in (lane for t in head["tracks"] if t["kind"] == kind for lane in t["lanes"]):
+        level = lane["levels"][0]
+        n = level["cells"]
+        numbers = column(data, level["arguments"], n, "I") if "arguments" in level else [0] * n
+        for name, number in zip(column(data, level["name"], n, "I"), numbers):
+            args = {}
+            for i in head["arguments"][number - 1] if number else ():
+                args.update(head["parts"][i])
+            if "stack" in args:
+                args["stack"] = ";".join(reversed(args["stack"]))
+            told[head["names"][name], json.dumps(args, sort_keys=True)] += 1
+    wanted = collections.Counter((e["name"], json.dumps({k: v for k, v in e.get("args", {}).items() if k not in ONLY_IN_TRACE}, sort_keys=True))
+                                 for e in events)
+    equal(told, wanted, f"arguments of {kind}")
+    return [json.loads(args) for _, args in told]
+
+
+def check_arrows(block, trace):
+    """Each is where an arrow of the Chrome trace is: the time and thread (or device) of both ends."""
+    length = struct.unpack_from("<I", block, 4)[0]
+    head, data = json.loads(block[8:8 + length]), block[8 + length:]
+    count, origin = head["arrows"]["count"], trace["xsptrace_window"]["start_ns"] - trace["baseTimeNanoseconds"]
+    ends = column(data, head["arrows"]["tracks"], 2 * count, "I")
+    pids = [(head["tracks"][a]["pid"], head["tracks"][b]["pid"]) for a, b in zip(ends[::2], ends[1::2])]
+    told = collections.Counter(zip(column(data, head["arrows"]["from"], count, "d"), column(data, head["arrows"]["to"], count, "d"), pids))
+    flows = [e for e in trace["traceEvents"] if e.get("cat") in ("ac2g", "wakeup")]
+    at = {(e["cat"], e["id"]): e for e in flows if e["ph"] == "s"}
+    wanted = collections.Counter((round(1000 * at[e["cat"], e["id"]]["ts"]) - origin, round(1000 * e["ts"]) - origin,
+                                  (at[e["cat"], e["id"]]["pid"], e["pid"])) for e in flows if e["ph"] == "f")
+    equal(told, wanted, "arrows")
+    return count
 
 
 def check_lanes(tracks):
@@ -119,6 +160,7 @@ def many_threads(folder):
 @case
 def page_tells_what_other_outputs_tell(folder):
     """Of captures made by chance: the report, stacks of every weight, every span and every state."""
+    arrows = 0
     for seed in SEEDS:
         capture = f"{folder}/{seed}.xspt"
         length = make(capture, seed)
@@ -135,7 +177,8 @@ def page_tells_what_other_outputs_tell(folder):
         for tree in trees["trees"]:
             if tree["key"] != "modules":
                 check_tree(tree, trees["names"], folded_of(folder, capture, "--weight", tree["key"]))
-        check_spans(folder, capture, length, blocks["timeline"])
+        arrows += check_spans(folder, capture, length, blocks["timeline"])
+    check(arrows > 10, "who woke whom", arrows)
 
 
 def check_spans(folder, capture, length, block):
@@ -153,6 +196,10 @@ def check_spans(folder, capture, length, block):
     equal(told, wanted, "every span, as it was")
     states = collections.Counter(e["name"] for e in trace["traceEvents"] if e.get("cat") == "thread_state")
     equal(collections.Counter(c[2] for t, lanes in tracks if t["kind"] == "states" for levels in lanes for c in levels[0]), states, "states")
+    args = check_arguments(block, "spans", [e for e in trace["traceEvents"] if e.get("cat") in ("cpu_op", "user_annotation")])
+    check(len(rows) < 20 or any("Call stack" in a for a in args), "stacks", args)
+    check_arguments(block, "states", [e for e in trace["traceEvents"] if e.get("cat") == "thread_state"])
+    return check_arrows(block, trace)
 
 
 @case
@@ -182,6 +229,76 @@ def memory_at_its_peak(folder):
     equal(max(value for _, value in counter[0][0]), 1000 * blocks + 50, "its counter")
     made, _ = page_of(folder, capture, "--from", "60ms")
     equal([t["key"] for t in json.loads(made["trees"])["trees"] if t["key"] == "memory"], [], "what was alive in a part is not known")
+
+
+def simulated_gpu(folder):
+    xsptrace(*EXTRA, "-q", "-o", f"{folder}/gpu.xspt", "--", workload("gpu_train"), "--calls", "40", timeout=120,
+             env=dict(os.environ, XSP_DOUBLE_TRUTH=f"{folder}/truth"))
+    return f"{folder}/gpu.xspt"
+
+
+@case
+def tree_of_the_gpu(folder):
+    """By stream, operator and kernel: what the Chrome trace's events of the GPU add up to."""
+    made, _ = page_of(folder, simulated_gpu(folder))
+    trees = json.loads(made["trees"])
+    tree = next(t for t in trees["trees"] if t["key"] == "gpu")
+    names = [trees["names"][i] for i in tree["name"]]
+    told = collections.Counter()
+    for i, own in enumerate(tree["self"]):
+        if own:
+            op = tree["parent"][i]
+            told[names[tree["parent"][op]], names[op], names[i]] += own
+    xsptrace("export", f"{folder}/gpu.xspt", "-q", "-o", f"{folder}/gpu.json")
+    events = json.load(open(f"{folder}/gpu.json", encoding="utf-8"))["traceEvents"]
+    ops = {e["args"]["External id"]: e["name"] for e in events if e.get("cat") in ("cpu_op", "user_annotation")}
+    wanted = collections.Counter()
+    for e in events:
+        if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"):
+            op = ops.get(e["args"].get("External id"), "no operator")
+            wanted[f"GPU {e['args']['device']} stream {e['args']['stream']}", op, e["name"]] += round(1000 * e["dur"])
+    equal(told, wanted, "time of the GPU's work")
+    check(len({op for _, op, _ in told}) > 1, "operators", told)
+    check(check_arrows(made["timeline"], json.load(open(f"{folder}/gpu.json", encoding="utf-8"))) > 10, "arrows")
+    work = [e for e in events if e.get("cat") in GPU_EVENTS]
+    args = check_arguments(made["timeline"], "gpu", work)
+    check(any("grid" in a for a in args), "grids of kernels", args)
+
+
+@case
+def counters_of_threads(folder):
+    """Running totals: what lies between the two readings of a span is what the Chrome trace says of it."""
+    xsptrace(*EXTRA, "-q", "--counters", "task-clock,page-faults", "-e", "counted:*", "-o", f"{folder}/c.xspt", "--", workload("counted"), f"{folder}/truth", 20)
+    made, _ = page_of(folder, f"{folder}/c.xspt")
+    xsptrace("export", f"{folder}/c.xspt", "-q", "-o", f"{folder}/c.json")
+    trace = json.load(open(f"{folder}/c.json", encoding="utf-8"))
+    origin = trace["xsptrace_window"]["start_ns"] - trace["baseTimeNanoseconds"]
+    totals = {(t["tid"], t["name"]): dict(lanes[0][0]) for t, lanes in timeline_of(made["timeline"])[1] if t.get("rate")}
+    spans = [e for e in trace["traceEvents"] if "task-clock" in e.get("args", {})]
+    check(len(spans) >= 40, "spans with counters", len(spans))
+    for e in spans:
+        for name in ("task-clock", "page-faults"):
+            at = totals[e["tid"], name]
+            start = round(1000 * e["ts"]) - origin
+            equal(at[start + round(1000 * e["dur"])] - at[start], e["args"][name], f"{name} of {e['name']}")
+
+
+@case
+def samples_are_moments(folder):
+    """Each of them, with the function that its thread was in, as the Chrome trace has them."""
+    xsptrace(*EXTRA, "-q", "--sample=499", "-o", f"{folder}/s.xspt", "--", workload("samples"), "--seconds", 0.5)
+    made, _ = page_of(folder, f"{folder}/s.xspt")
+    xsptrace("export", f"{folder}/s.xspt", "-q", "-o", f"{folder}/s.json")
+    events = json.load(open(f"{folder}/s.json", encoding="utf-8"))["traceEvents"]
+    _, tracks = timeline_of(made["timeline"])
+    check_lanes(tracks)
+    told = collections.Counter((t["tid"], c[1], c[2]) for t, lanes in tracks if t["kind"] == "samples" for levels in lanes for c in levels[0])
+    wanted = collections.Counter((e["tid"], 0, e["name"]) for e in events if e.get("cat") == "sample")
+    check(sum(wanted.values()) > 20, "samples", wanted)
+    equal(told, wanted, "samples")
+    for e in events:
+        e.get("args", {}).pop("weight (ns)", None), e.get("args", {}).pop("kernel", None)
+    check_arguments(made["timeline"], "samples", [e for e in events if e.get("cat") == "sample"])
 
 
 @case

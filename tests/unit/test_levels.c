@@ -51,12 +51,13 @@ static void put(struct made *m, struct xsp_levels *l, size_t lane, unsigned late
 		if (late > 0 && chance(m, late) == 0)
 			held[count++] = i;
 		else
-			cr_assert_eq(xsp_levels_span(l, lane, s->start_ns, s->end_ns, s->name), 0);
+			cr_assert_eq(xsp_levels_span(l, lane, s->start_ns, s->end_ns, s->name, 0),
+				     0);
 	}
 	while (count > 0) {
 		const size_t k = chance(m, (unsigned)count);
 		const struct span *s = &m->spans[held[k]];
-		cr_assert_eq(xsp_levels_span(l, lane, s->start_ns, s->end_ns, s->name), 0);
+		cr_assert_eq(xsp_levels_span(l, lane, s->start_ns, s->end_ns, s->name, 0), 0);
 		held[k] = held[--count];
 	}
 	free(held);
@@ -162,9 +163,9 @@ Test(levels, what_overlaps_goes_into_parts)
 	cr_assert_eq(xsp_levels_new(1000, &l), 0);
 	size_t lane = (size_t)xsp_levels_lane(l, XSP_LANE_PARALLEL);
 	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
-		cr_assert_eq(
-			xsp_levels_span(l, lane, spans[i].start_ns, spans[i].end_ns, spans[i].name),
-			0);
+		cr_assert_eq(xsp_levels_span(l, lane, spans[i].start_ns, spans[i].end_ns,
+					     spans[i].name, 0),
+			     0);
 	cr_assert_eq(xsp_levels_end(l), 0);
 	do {
 		const size_t count = xsp_levels_cells(l, lane, &cells);
@@ -189,9 +190,9 @@ Test(levels, nested_spans_that_overlap_are_one_cell)
 
 	cr_assert_eq(xsp_levels_new(1000, &l), 0);
 	const size_t lane = (size_t)xsp_levels_lane(l, XSP_LANE_NESTED);
-	cr_assert_eq(xsp_levels_span(l, lane, 50, 90, 1), 0);
-	cr_assert_eq(xsp_levels_span(l, lane, 10, 60, 2), 0);
-	cr_assert_eq(xsp_levels_span(l, lane, 90, 95, 3), 0);
+	cr_assert_eq(xsp_levels_span(l, lane, 50, 90, 1, 0), 0);
+	cr_assert_eq(xsp_levels_span(l, lane, 10, 60, 2, 0), 0);
+	cr_assert_eq(xsp_levels_span(l, lane, 90, 95, 3, 0), 0);
 	cr_assert_eq(xsp_levels_end(l), 0);
 	cr_assert_eq(xsp_levels_cells(l, lane, &cells), 2);
 	cr_assert_eq(cells[0].start_ns, 10);

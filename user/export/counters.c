@@ -34,32 +34,53 @@ static bool difference(const struct xsp_perf_value *a, const struct xsp_perf_val
 	return true;
 }
 
-int xsp_counters_of(const struct xsp_export *x, const struct xsp_span *span,
-		    const struct xsp_section *section, xsp_counter_fn fn, void *ctx)
+int xsp_counter_readings(const struct xsp_export *x, const struct xsp_span *span, xsp_reading_fn fn,
+			 void *ctx)
 {
 	const char *names = xsp_capture_info(x->reader, "counters");
+	const struct xsp_section *begin =
+		xsp_details_find(span->details, XSP_SECTION_COUNTERS, NULL);
 	const struct xsp_section *end =
 		xsp_details_find(span->details, XSP_SECTION_COUNTERS_END, NULL);
 	struct xsp_perf_value a, b;
 	size_t at = 0;
-	uint64_t value;
 	int rc = 0;
 
-	if (names == NULL || end == NULL ||
+	if (names == NULL || begin == NULL || end == NULL ||
 	    span->flags & XSP_SPAN_CUT) /* they are of the whole span */
 		return 0;
 	for (size_t i = 0; i < XSP_COUNTERS_MAX && *names != '\0' && rc == 0; i++) {
 		size_t length = strcspn(names, ",");
 		bool perf = length > 0 && names[length - 1] == '*';
 		char name[XSP_COUNTER_NAME];
-		if (length - perf < sizeof(name) && read_side(section, i, at, perf, &a) &&
-		    read_side(end, i, at, perf, &b) && difference(&a, &b, &value)) {
+		if (length - perf < sizeof(name) && read_side(begin, i, at, perf, &a) &&
+		    read_side(end, i, at, perf, &b)) {
 			memcpy(name, names, length - perf);
 			name[length - perf] = '\0';
-			rc = fn(ctx, name, value);
+			rc = fn(ctx, name, &a, &b);
 		}
 		at += perf ? sizeof(a) : sizeof(a.counter);
 		names += length + (names[length] == ',');
 	}
 	return rc;
+}
+
+struct told {
+	xsp_counter_fn fn;
+	void *ctx;
+};
+
+static int tell(void *ctx, const char *name, const struct xsp_perf_value *begin,
+		const struct xsp_perf_value *end)
+{
+	const struct told *t = ctx;
+	uint64_t value;
+
+	return difference(begin, end, &value) ? t->fn(t->ctx, name, value) : 0;
+}
+
+int xsp_counters_of(const struct xsp_export *x, const struct xsp_span *span, xsp_counter_fn fn,
+		    void *ctx)
+{
+	return xsp_counter_readings(x, span, tell, &(struct told){fn, ctx});
 }

@@ -4,14 +4,20 @@
 #define XSP_EXPORT_COUNTERS_H
 
 #include "export/export_private.h"
+#include "xsptrace/event.h"
 
 #define XSP_COUNTER_NAME 64 /* with its terminator */
 
 typedef int (*xsp_counter_fn)(void *ctx, const char *name, uint64_t value);
 
-/* Tells `fn` each one that is known, by perf's names; `section`: XSP_SECTION_COUNTERS of the span. 0, or what
- * `fn` returned that was not 0. */
-int xsp_counters_of(const struct xsp_export *x, const struct xsp_span *span,
-		    const struct xsp_section *section, xsp_counter_fn fn, void *ctx);
+/* At the beginning and at the end of the span, as they were read. */
+typedef int (*xsp_reading_fn)(void *ctx, const char *name, const struct xsp_perf_value *begin,
+			      const struct xsp_perf_value *end);
+
+/* Tells `fn` each one that is known, by perf's names. 0, or what `fn` returned that was not 0. */
+int xsp_counter_readings(const struct xsp_export *x, const struct xsp_span *span, xsp_reading_fn fn,
+			 void *ctx);
+int xsp_counters_of(const struct xsp_export *x, const struct xsp_span *span, xsp_counter_fn fn,
+		    void *ctx);
 
 #endif

@@ -501,6 +501,28 @@ int xsp_out_nowhere(struct xsp_out **out)
 	return 0;
 }
 
+int xsp_out_memory(struct xsp_out **out)
+{
+	if (xsp_out_nowhere(out) < 0)
+		return -ENOMEM;
+	(*out)->buffer = (*out)->pos = malloc(BUFFER_SIZE);
+	if ((*out)->buffer == NULL) {
+		xsp_out_cancel(*out);
+		*out = NULL;
+		return -ENOMEM;
+	}
+	(*out)->limit = (*out)->buffer + BUFFER_SIZE;
+	return 0;
+}
+
+const char *xsp_out_take(struct xsp_out *o, size_t *length)
+{
+	/* a full buffer is written, and there is nowhere to */
+	*length = atomic_exchange(&o->error, 0) == 0 ? (size_t)(o->pos - o->buffer) : 0;
+	o->pos = o->buffer;
+	return o->buffer;
+}
+
 /* Owner and name of the finished file. */
 static int put_in_place(struct xsp_out *o)
 {

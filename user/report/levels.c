@@ -72,6 +72,7 @@ static void add(struct xsp_level_cell *to, const struct xsp_level_cell *what)
 {
 	if (what->end_ns > to->end_ns)
 		to->end_ns = what->end_ns;
+	to->arguments = 0;
 	to->count = to->count <= UINT32_MAX - what->count ? to->count + what->count : UINT32_MAX;
 	if (to->name == what->name) {
 		to->votes += what->votes;
@@ -196,14 +197,15 @@ static int append(struct xsp_levels *l, struct lane *lane, const struct xsp_leve
 }
 
 int xsp_levels_span(struct xsp_levels *l, size_t lane, int64_t start_ns, int64_t end_ns,
-		    uint32_t name)
+		    uint32_t name, uint32_t arguments)
 {
 	struct lane *to = &l->lanes[lane];
 	struct xsp_level_cell *last = to->count > 0 ? &to->cells[to->count - 1] : NULL;
 	struct xsp_level_cell cell = {.start_ns = start_ns,
 				      .end_ns = end_ns > start_ns ? end_ns : start_ns,
 				      .name = name,
-				      .count = 1};
+				      .count = 1,
+				      .arguments = arguments};
 
 	/* even what takes no time has a voice */
 	cell.votes = (uint64_t)cell.end_ns - (uint64_t)cell.start_ns + 1;

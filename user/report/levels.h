@@ -20,6 +20,7 @@ struct xsp_level_cell {
 	uint32_t
 		name; /* the caller's number: the name with more than half of the time, if there is such a one */
 	uint32_t count; /* spans in it; 1: the span as it was */
+	uint32_t arguments; /* the caller's number, of a cell that is one span as it was */
 	uint64_t votes; /* levels.c */
 };
 
@@ -39,7 +40,7 @@ void xsp_levels_free(struct xsp_levels *l); /* NULL is allowed */
 long xsp_levels_lane(struct xsp_levels *l, enum xsp_lane_kind kind);
 /* 0 or -ENOMEM. */
 int xsp_levels_span(struct xsp_levels *l, size_t lane, int64_t start_ns, int64_t end_ns,
-		    uint32_t name);
+		    uint32_t name, uint32_t arguments);
 int xsp_levels_value(struct xsp_levels *l, size_t lane, int64_t ns, double value);
 
 /* ---- behind the last one: end() puts all in order; 0 or -ENOMEM ---- */

@@ -111,6 +111,11 @@ static bool is_shown(const struct xsp_page_options *o, size_t source)
 	return o->sides == 0 || source == o->sides;
 }
 
+static unsigned side_of(const struct xsp_page_options *o, size_t source)
+{
+	return source >= o->sides;
+}
+
 static int listen(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *t,
 		  struct xsp_timeline_sink *sinks, size_t *count, struct xsp_error *err)
 {
@@ -121,14 +126,16 @@ static int listen(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *
 	(void)err;
 	if (is_shown(p->o, l->source))
 		rc = xsp_tracks_begin(p->tracks, r, t, origin_of(p, l->source), &sinks[(*count)++]);
-	return rc == 0 && p->trees != NULL ? xsp_trees_begin(p->trees, r, t, sinks, count) : rc;
+	return rc == 0 && p->trees != NULL
+		       ? xsp_trees_begin(p->trees, r, t, side_of(p->o, l->source), sinks, count)
+		       : rc;
 }
 
 static int finish(void *ctx, const struct xsp_series *series, struct xsp_error *err)
 {
 	const struct listening *l = ctx;
 	struct page *p = l->page;
-	const unsigned side = l->source >= p->o->sides;
+	const unsigned side = side_of(p->o, l->source);
 	int rc = is_shown(p->o, l->source) ? xsp_tracks_end(p->tracks) : 0;
 
 	(void)err;
@@ -137,7 +144,7 @@ static int finish(void *ctx, const struct xsp_series *series, struct xsp_error *
 		p->recorded_ns[side] += xsp_series_recorded_ns(series);
 		p->without_steps = p->without_steps || xsp_series_step_count(series) == 0;
 	}
-	return rc == 0 && p->trees != NULL ? xsp_trees_end(p->trees, side) : rc;
+	return rc == 0 && p->trees != NULL ? xsp_trees_end(p->trees) : rc;
 }
 
 static int run(struct page *p, size_t source, const struct xsp_cut *cut)

@@ -24,14 +24,17 @@
  *             "samples" (weights of export/export.h), "modules", "memory" (bytes alive at the peak), "gpu".
  * "timeline"  little-endian: u32 magic 0x54505358 "XSPT", u32 length of the JSON behind it (padded with blanks to a multiple
  *             of 8, the 8 bytes of the head not counted), JSON, then columns. JSON {"from_ns":N, "to_ns":N,
- *             "names":[TEXT...], "tracks":[TRACK...]}. Positions ("at") are bytes from the end of the JSON,
+ *             "names":[TEXT...], "tracks":[TRACK...], "arguments":[...], "parts":[...]}. Positions ("at") are bytes from the end of the JSON,
  *             multiples of 8.
- *             TRACK {"kind":"spans" | "states" | "gpu" | "counter", "pid":N, "tid":N (as outputs show them), "row":N,
- *             "process":TEXT, "thread":TEXT, "name":TEXT (of a row, a stream, a counter), "unit":UNIT of a counter,
+ *             TRACK {"kind":"spans" | "states" | "gpu" | "counter" | "samples" (moments, named where
+ *             the thread was), "pid":N, "tid":N (as outputs show them), "row":N,
+ *             "process":TEXT, "thread":TEXT, "name":TEXT (of a row, a stream, a counter), "unit":UNIT of a counter, "rate":true where
+ *             its values are running totals, of a thread (hardware counters),
  *             "spans":N (how many in truth), "lanes":[LANE...]}. A lane is one depth of a row (0: outermost); states and
  *             streams may have several where they overlap.
  *             LANE {"depth":N, "levels":[LEVEL...]}, finest first: depths without cells are not there, one may have several. LEVEL {"resolution_ns":N, "cells":N, "start":at (f64 each),
- *             "duration":at (f64), "name":at (u32, index of "names"), "count":at (u32)}. Cells are in order and do not overlap.
+ *             "duration":at (f64), "name":at (u32, index of "names"), "count":at (u32), "arguments":at (u32), where any of
+ *             them has such}. Cells are in order and do not overlap.
  *             `count` 1: the span as it was, however long. More: so many spans, which all lie within less than the level's
  *             resolution, told as one cell from the first's beginning to the last's end; its name is that with the most
  *             time, where one has more than half of it. Level 0 with resolution 0 has every span as it was. Further levels
@@ -39,6 +42,11 @@
  *             and so are all where there are few.
  *             A counter's lane has one level: {"cells":N, "start":at (f64), "value":at (f64)} (each value holds until the
  *             next), least and greatest kept where points were left out.
+ *             What else is known of a cell that is one span (as the Chrome trace's "args", without ids) is
+ *             "arguments"[its number - 1], a list of numbers of objects in "parts", or 0: then no cell has it.
+ *             "arrows" {"count":N, "from":at (f64), "to":at (f64): times, "tracks":at (u32, two each: indexes of "tracks")}: from
+ *             a call to what it launched on the GPU, from the states of a thread to those of the one that it woke.
+ *             Where there are too many they are "left_out":N, and count is 0; "arguments_left_out" likewise.
  *             States' names are those of the Chrome trace ("Running", "Runnable", "Blocked: lock", ...). "row": 0 is the
  *             thread's own stack; of streams 1 is who waits for one, 2 CUPTI's overhead, and the ranges around what was
  *             launched in them are lanes before it.

@@ -8,6 +8,20 @@
 #include "base/text.h"
 #include "export/text.h"
 
+int xsp_texts_exactly(struct xsp_texts *t, const char *text, size_t length, uint32_t *number)
+{
+	const long at = xsp_u64map_index(&t->index, xsp_u64_mix(xsp_text_hash(text, length)),
+					 &t->list, &t->capacity, t->count);
+
+	if (at < 0)
+		return -ENOMEM;
+	*number = (uint32_t)at;
+	if ((size_t)at < t->count)
+		return 0;
+	t->list[t->count] = xsp_arena_copy(&t->arena, text, length);
+	return t->list[t->count++] != NULL ? 0 : -ENOMEM;
+}
+
 int xsp_texts_number(struct xsp_texts *t, const char *text, uint32_t *number)
 {
 	char buffer[XSP_TEXT_SHORT];
@@ -18,16 +32,7 @@ int xsp_texts_number(struct xsp_texts *t, const char *text, uint32_t *number)
 		t->left_out++;
 		shown = "[other names]";
 	}
-	const size_t length = strlen(shown);
-	const long at = xsp_u64map_index(&t->index, xsp_u64_mix(xsp_text_hash(shown, length)),
-					 &t->list, &t->capacity, t->count);
-	if (at < 0)
-		return -ENOMEM;
-	*number = (uint32_t)at;
-	if ((size_t)at < t->count)
-		return 0;
-	t->list[t->count] = xsp_arena_copy(&t->arena, shown, length);
-	return t->list[t->count++] != NULL ? 0 : -ENOMEM;
+	return xsp_texts_exactly(t, shown, strlen(shown), number);
 }
 
 void xsp_texts_write(const struct xsp_texts *t, struct xsp_json_writer *j)

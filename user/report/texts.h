@@ -20,6 +20,8 @@ struct xsp_texts {
 
 /* The text's number; raw bytes of the target's, of which a copy is made. 0 or -ENOMEM. */
 int xsp_texts_number(struct xsp_texts *t, const char *text, uint32_t *number);
+/* The same for one that stays as it is, whoever bounds how many there are. */
+int xsp_texts_exactly(struct xsp_texts *t, const char *text, size_t length, uint32_t *number);
 void xsp_texts_write(const struct xsp_texts *t, struct xsp_json_writer *j);
 void xsp_texts_free(struct xsp_texts *t);
 

@@ -12,54 +12,67 @@
 #include "base/grow.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "export/counters.h"
 #include "export/facts.h"
 #include "export/memory_track.h"
 #include "export/out.h"
 #include "export/states.h"
+#include "report/arguments.h"
 #include "report/levels.h"
 #include "report/texts.h"
 #include "timeline/gpu_category.h"
 
 #define DEVICES_NUMBERED 16U /* GPUs of one host */
+#define ARROWS 65536U /* more are none: of a part, `view` has them */
 #define MAGIC 0x54505358U /* "XSPT" */
 #define TEXT                                                                                       \
 	(1U                                                                                        \
 	 << 31) /* in a cell's name: a number of the block's texts, and not one of the timeline's */
 
-enum kind { SPANS, STATES, STREAM, COUNTER, KINDS };
-static const char *const kinds[KINDS] = {"spans", "states", "gpu", "counter"};
+enum kind { SPANS, STATES, STREAM, COUNTER, SAMPLES, KINDS };
+static const char *const kinds[KINDS] = {"spans", "states", "gpu", "counter", "samples"};
 static const enum xsp_lane_kind lane_kinds[KINDS] = {
-	[SPANS] = XSP_LANE_NESTED,
-	[STATES] = XSP_LANE_NESTED,
-	[STREAM] = XSP_LANE_PARALLEL,
-	[COUNTER] = XSP_LANE_COUNTER,
+	[SPANS] = XSP_LANE_NESTED,    [STATES] = XSP_LANE_NESTED,  [STREAM] = XSP_LANE_PARALLEL,
+	[COUNTER] = XSP_LANE_COUNTER, [SAMPLES] = XSP_LANE_NESTED,
 };
 
 struct track {
+	uint32_t number; /* before they are put in order */
 	enum kind kind;
 	uint32_t pid, tid, row; /* as shown */
 	uint32_t root_pid, root_tid; /* root namespace */
 	uint32_t order; /* of its process */
 	const char *process, *thread, *name;
 	enum xsp_unit unit;
+	bool rate; /* a thread's counter: its values are running totals */
 	uint64_t spans;
 	size_t *lanes; /* by depth: 1 + index; 0: none */
 	size_t depth, depth_capacity;
+};
+
+/* From a call to what it launched, or from the thread that woke another one. */
+struct arrow {
+	uint32_t from, to; /* tracks' numbers; `from` while its capture is at hand: a row's index */
+	int64_t from_ns, to_ns;
 };
 
 struct xsp_tracks {
 	struct xsp_export x; /* no output: what numbers and names of rows need of one */
 	struct xsp_shown *rows;
 	struct xsp_levels *levels;
+	struct xsp_arguments *arguments;
 	struct xsp_texts texts;
 	struct xsp_arena arena;
 	struct track *list;
 	size_t count, capacity;
+	struct arrow *arrows;
+	size_t arrow_count, arrow_capacity;
+	uint64_t arrows_left_out;
 	/* of the capture at hand */
-	size_t first; /* its tracks */
+	size_t first, first_arrow; /* its own */
 	size_t *by_row; /* 1 + index; 0: none */
 	size_t row_count, row_capacity;
-	struct xsp_u64map others; /* streams and counters */
+	struct xsp_u64map others; /* streams, counters, samples */
 	uint64_t origin_ns, start_ns;
 	/* of all */
 	int64_t from_ns, to_ns;
@@ -86,6 +99,8 @@ int xsp_tracks_new(size_t cells, const struct xsp_export_job *job, struct xsp_tr
 	int rc = xsp_out_nowhere(&t->x.out);
 	if (rc == 0)
 		rc = xsp_levels_new(cells, &t->levels);
+	if (rc == 0)
+		rc = xsp_arguments_new(&t->arguments);
 	if (rc < 0) {
 		xsp_tracks_free(t);
 		return rc;
@@ -105,10 +120,12 @@ void xsp_tracks_free(struct xsp_tracks *t)
 	xsp_u64map_free(&t->x.pids_used);
 	xsp_shown_free(t->rows);
 	xsp_levels_free(t->levels);
+	xsp_arguments_free(t->arguments);
 	xsp_texts_free(&t->texts);
 	xsp_arena_free(&t->arena);
 	xsp_u64map_free(&t->others);
 	free(t->list);
+	free(t->arrows);
 	free(t->by_row);
 	free(t);
 }
@@ -141,8 +158,10 @@ int xsp_tracks_begin(struct xsp_tracks *t, struct xsp_capture_reader *reader,
 
 	t->x.reader = reader;
 	t->x.timeline = timeline;
+	xsp_arguments_begin(t->arguments, reader, timeline);
 	t->origin_ns = origin_ns;
 	t->first = t->count;
+	t->first_arrow = t->arrow_count;
 	t->row_count = 0;
 	xsp_u64map_free(&t->others);
 	t->others = (struct xsp_u64map){0};
@@ -162,7 +181,9 @@ static int add_track(struct xsp_tracks *t, const struct track *what)
 {
 	if (xsp_grow(&t->list, &t->capacity, t->count + 1) < 0)
 		return -ENOMEM;
-	t->list[t->count++] = *what;
+	t->list[t->count] = *what;
+	t->list[t->count].number = (uint32_t)t->count;
+	t->count++;
 	return 0;
 }
 
@@ -184,7 +205,7 @@ static int lane_at(struct xsp_tracks *t, struct track *track, size_t depth, size
 }
 
 static int put_span(struct xsp_tracks *t, struct track *track, size_t depth, uint64_t start_ns,
-		    uint64_t end_ns, uint32_t name)
+		    uint64_t end_ns, uint32_t name, uint32_t arguments)
 {
 	size_t lane;
 	int rc = lane_at(t, track, depth, &lane);
@@ -192,7 +213,7 @@ static int put_span(struct xsp_tracks *t, struct track *track, size_t depth, uin
 	track->spans++;
 	return rc < 0 ? rc
 		      : xsp_levels_span(t->levels, lane, page_time(t, start_ns),
-					page_time(t, end_ns), name);
+					page_time(t, end_ns), name, arguments);
 }
 
 static int put_value(struct xsp_tracks *t, struct track *track, uint64_t ns, double value)
@@ -227,7 +248,7 @@ static struct track *track_of(struct xsp_tracks *t, const struct xsp_shown_row *
 	return &t->list[t->by_row[row->index] - 1];
 }
 
-/* A stream's or a counter's. */
+/* A stream's, a counter's, or that of a thread's samples. */
 static struct track *other_track(struct xsp_tracks *t, uint64_t key, const struct track *new,
 				 const char *name)
 {
@@ -242,17 +263,82 @@ static struct track *other_track(struct xsp_tracks *t, uint64_t key, const struc
 	return track->name != NULL ? track : NULL;
 }
 
+static int put_arrow(struct xsp_tracks *t, const struct xsp_shown_row *from, uint64_t from_ns,
+		     const struct track *to, uint64_t to_ns)
+{
+	if (from == NULL)
+		return -ENOMEM;
+	if (t->arrow_count == ARROWS || t->arrows_left_out > 0) {
+		t->arrows_left_out += t->arrow_count + 1;
+		t->arrow_count = t->first_arrow = 0;
+		return 0;
+	}
+	if (xsp_grow(&t->arrows, &t->arrow_capacity, t->arrow_count + 1) < 0)
+		return -ENOMEM;
+	t->arrows[t->arrow_count++] = (struct arrow){.from = from->index,
+						     .to = to->number,
+						     .from_ns = page_time(t, from_ns),
+						     .to_ns = page_time(t, to_ns)};
+	return 0;
+}
+
+/* Now it is known which rows have tracks; where nothing was seen of the one that an arrow comes from, it is none. */
+static void end_arrows(struct xsp_tracks *t)
+{
+	size_t kept = t->first_arrow;
+
+	for (size_t i = kept; i < t->arrow_count; i++) {
+		struct arrow a = t->arrows[i];
+		if (a.from >= t->row_count || t->by_row[a.from] == 0)
+			continue;
+		a.from = (uint32_t)t->by_row[a.from] - 1;
+		t->arrows[kept++] = a;
+	}
+	t->arrow_count = kept;
+}
+
 /* ---- spans and states ---- */
+
+static int put_point(struct xsp_tracks *t, uint32_t pid, uint32_t tid, const char *name,
+		     enum xsp_unit unit, uint64_t ns, double value);
+
+struct reading {
+	struct xsp_tracks *tracks;
+	const struct xsp_span *span;
+};
+
+/* What shared its hardware did not count all of the time. */
+static int take_reading(void *ctx, const char *name, const struct xsp_perf_value *begin,
+			const struct xsp_perf_value *end)
+{
+	const struct reading *r = ctx;
+	const struct xsp_span *s = r->span;
+
+	if (begin->running_ns < begin->enabled_ns || end->running_ns < end->enabled_ns)
+		return 0;
+	int rc = put_point(r->tracks, s->pid, s->tid, name, XSP_UNIT_PER_SECOND, s->start_ns,
+			   (double)begin->counter);
+	return rc < 0 ? rc
+		      : put_point(r->tracks, s->pid, s->tid, name, XSP_UNIT_PER_SECOND, s->end_ns,
+				  (double)end->counter);
+}
 
 static int take_span(struct xsp_export *x, const struct xsp_span *span)
 {
 	struct xsp_tracks *t = x->state;
 	const struct xsp_shown_row *row = xsp_shown_get(t->rows, span);
 	struct track *track = row != NULL ? track_of(t, row) : NULL;
+	uint32_t arguments;
+	int rc = xsp_arguments_span(t->arguments, span, &arguments);
 
-	return track == NULL
-		       ? -ENOMEM
-		       : put_span(t, track, span->depth, span->start_ns, span->end_ns, span->name);
+	if (track == NULL)
+		return -ENOMEM;
+	if (rc == 0)
+		rc = put_span(t, track, span->depth, span->start_ns, span->end_ns, span->name,
+			      arguments);
+	return rc == 0 && span->details != NULL
+		       ? xsp_counter_readings(x, span, take_reading, &(struct reading){t, span})
+		       : rc;
 }
 
 static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
@@ -261,22 +347,57 @@ static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
 	struct xsp_tracks *t = x->state;
 	struct track *track = track_of(t, row);
 	char text[XSP_STATE_TEXT];
-	uint32_t name;
+	uint32_t name, arguments;
 
 	if (track == NULL)
 		return -ENOMEM;
 	xsp_state_text(s, text);
 	int rc = xsp_texts_number(&t->texts, text, &name);
-	return rc < 0 ? rc : put_span(t, track, 0, s->start_ns, s->end_ns, name | TEXT);
+	if (rc == 0)
+		rc = xsp_arguments_state(t->arguments, s, &arguments);
+	return rc < 0 ? rc : put_span(t, track, 0, s->start_ns, s->end_ns, name | TEXT, arguments);
 }
 
 static int take_wait(struct xsp_export *x, const struct xsp_wait *w)
 {
 	struct xsp_tracks *t = x->state;
 	struct xsp_shown_row *row = xsp_shown_of(t->rows, w->pid, w->tid, XSP_STATES_ROW);
+	const struct xsp_timeline_thread *waker =
+		w->waker != w->tid ? xsp_timeline_thread(x->timeline, w->waker) : NULL;
 	int rc = row != NULL ? xsp_states_wait(x, row, w, t->start_ns, put_state) : -ENOMEM;
 
-	return rc < 0 ? rc : 0;
+	if (rc <= 0 || w->waker == 0 || waker == NULL || (w->flags & XSP_WAIT_OPEN))
+		return rc < 0 ? rc : 0;
+	struct track *track = track_of(t, row);
+	return track == NULL
+		       ? -ENOMEM
+		       : put_arrow(t, xsp_shown_of(t->rows, waker->pid, waker->tid, XSP_STATES_ROW),
+				   w->woken_ns, track, w->back_ns);
+}
+
+/* A moment each: where the thread was. */
+static int take_sample(struct xsp_export *x, const struct xsp_sample *s)
+{
+	struct xsp_tracks *t = x->state;
+	const struct xsp_shown_row *row = xsp_shown_of(t->rows, s->pid, s->tid, 0);
+
+	if (row == NULL)
+		return -ENOMEM;
+	const struct track new = {.kind = SAMPLES,
+				  .pid = row->pid,
+				  .tid = row->thread_tid,
+				  .root_pid = row->root_pid,
+				  .root_tid = row->root_tid};
+	struct track *track =
+		other_track(t, xsp_u64_mix(~((uint64_t)s->pid << 32 | s->tid)), &new, "samples");
+	uint32_t arguments;
+	int rc = xsp_arguments_sample(t->arguments, s, &arguments);
+
+	if (track == NULL)
+		return -ENOMEM;
+	return rc < 0 ? rc
+		      : put_span(t, track, 0, s->time_ns, s->time_ns,
+				 s->path[s->path_length - 1] & ~XSP_PATH_FRAME, arguments);
 }
 
 /* ---- GPU ---- */
@@ -294,7 +415,7 @@ static int take_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 	const uint64_t key = (uint64_t)a->device << 40 ^ (uint64_t)a->stream << 2 ^ new.row;
 	char buffer[XSP_GPU_NAME_SIZE], name[48];
 	uint64_t start_ns = a->start_ns, end_ns = a->end_ns;
-	uint32_t number;
+	uint32_t number, arguments;
 
 	if (a->kind == XSP_GPU_IS_EVENT) { /* a moment */
 		start_ns = end_ns = ((const struct xsp_gpu_cuda_event *)a->record)->device_ns;
@@ -311,19 +432,26 @@ static int take_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 	if (track == NULL)
 		return -ENOMEM;
 	int rc = xsp_texts_number(&t->texts, xsp_gpu_activity_name(a, buffer), &number);
+	if (rc == 0)
+		rc = xsp_arguments_activity(t->arguments, a, &arguments);
+	if (rc == 0 && a->arrow != 0)
+		rc = put_arrow(t, xsp_shown_of(t->rows, a->pid, a->call_tid, a->call_row),
+			       a->call_ns, track, start_ns);
 	/* ranges lie around what was launched in them */
 	return rc < 0 ? rc
 		      : put_span(t, track, a->kind != XSP_GPU_IS_ANNOTATION, start_ns, end_ns,
-				 number | TEXT);
+				 number | TEXT, arguments);
 }
 
 /* ---- counters ---- */
 
-static int put_counter(struct xsp_tracks *t, uint32_t pid, const char *name, enum xsp_unit unit,
-		       uint64_t ns, double value)
+static int put_point(struct xsp_tracks *t, uint32_t pid, uint32_t tid, const char *name,
+		     enum xsp_unit unit, uint64_t ns, double value)
 {
-	const struct xsp_shown_row *row = xsp_shown_of(t->rows, pid, pid, 0);
-	const uint64_t key = xsp_u64_mix(xsp_text_hash(name, strlen(name))) + pid;
+	const bool rate = unit == XSP_UNIT_PER_SECOND;
+	const struct xsp_shown_row *row = xsp_shown_of(t->rows, pid, tid, 0);
+	const uint64_t key =
+		xsp_u64_mix(xsp_text_hash(name, strlen(name)) + rate) + ((uint64_t)tid << 32 | pid);
 
 	if (row == NULL)
 		return -ENOMEM;
@@ -331,9 +459,17 @@ static int put_counter(struct xsp_tracks *t, uint32_t pid, const char *name, enu
 				  .pid = row->pid,
 				  .tid = row->thread_tid,
 				  .root_pid = pid,
-				  .unit = unit};
+				  .root_tid = tid,
+				  .unit = unit,
+				  .rate = rate};
 	struct track *track = other_track(t, xsp_u64_mix(key) | 1ULL << 63, &new, name);
 	return track == NULL ? -ENOMEM : put_value(t, track, ns, value);
+}
+
+static int put_counter(struct xsp_tracks *t, uint32_t pid, const char *name, enum xsp_unit unit,
+		       uint64_t ns, double value)
+{
+	return put_point(t, pid, pid, name, unit, ns, value);
 }
 
 static int take_process_memory(struct xsp_export *x, const struct xsp_process_memory_at *at)
@@ -381,6 +517,7 @@ static const struct xsp_export_format listening = {
 	.memory = take_memory,
 	.process_memory = take_process_memory,
 	.wait = take_wait,
+	.sample = take_sample,
 	.value = take_value,
 };
 
@@ -415,7 +552,7 @@ static int name_track(struct xsp_tracks *t, struct track *track)
 		rc = copy(t, track->row > 0 ? text : "", &track->name);
 	if (rc == 0)
 		rc = copy(t,
-			  gpu || track->kind == COUNTER
+			  gpu || (track->kind == COUNTER && !track->rate)
 				  ? ""
 				  : xsp_shown_comm(&t->x, track->root_pid, track->root_tid),
 			  &track->thread);
@@ -445,6 +582,7 @@ int xsp_tracks_end(struct xsp_tracks *t)
 {
 	int rc = xsp_states_end(&t->x, t->rows, put_state);
 
+	end_arrows(t);
 	for (size_t i = t->first; i < t->count && rc >= 0; i++) {
 		struct track *track = &t->list[i];
 		rc = name_track(t, track);
@@ -452,6 +590,7 @@ int xsp_tracks_end(struct xsp_tracks *t)
 			if (track->lanes[d] != 0)
 				rc = name_cells(t, track->lanes[d] - 1);
 	}
+	xsp_arguments_end(t->arguments);
 	xsp_shown_free(t->rows);
 	t->rows = NULL;
 	t->x.part++;
@@ -543,6 +682,20 @@ static void count_of(const struct xsp_level_cell *c, void *out)
 	put_bytes(c->count, out, 4);
 }
 
+static void arguments_of(const struct xsp_level_cell *c, void *out)
+{
+	put_bytes(c->arguments, out, 4);
+}
+
+static bool has_arguments(const struct xsp_level_cell *cells, size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && cells[i].arguments == 0)
+		i++;
+	return i < count;
+}
+
 static void put_level(struct writing *w, const struct xsp_level_cell *cells, size_t count,
 		      const uint64_t *resolution)
 {
@@ -559,6 +712,8 @@ static void put_level(struct writing *w, const struct xsp_level_cell *cells, siz
 		put_column(w, "duration", cells, count, 8, duration_of);
 		put_column(w, "name", cells, count, 4, name_of);
 		put_column(w, "count", cells, count, 4, count_of);
+		if (cells != w->scratch && has_arguments(cells, count)) /* the finest */
+			put_column(w, "arguments", cells, count, 4, arguments_of);
 	}
 	if (!w->columns)
 		xsp_json_end(&w->json, '{');
@@ -572,6 +727,9 @@ static int put_lane(struct writing *w, const struct track *track, size_t depth, 
 
 	if (count == 0)
 		return 0;
+	for (size_t i = 0; i < count && !w->columns; i++)
+		if (xsp_arguments_mark(w->t->arguments, cells[i].arguments) < 0)
+			return -ENOMEM;
 	if (!w->columns) {
 		xsp_json_begin(&w->json, NULL, '{');
 		xsp_json_number(&w->json, "depth", depth);
@@ -623,12 +781,50 @@ static int put_track(struct writing *w, const struct track *track)
 	xsp_json_text(j, "name", track->name);
 	if (track->kind == COUNTER)
 		xsp_json_text(j, "unit", xsp_unit_name(track->unit));
+	if (track->rate)
+		xsp_json_bool(j, "rate", true);
 	xsp_json_number(j, "spans", track->spans);
 	xsp_json_begin(j, "lanes", '[');
 	int rc = put_lanes(w, track);
 	xsp_json_end(j, '[');
 	xsp_json_end(j, '{');
 	return rc;
+}
+
+/* Their columns stand behind those of the tracks: from, to (f64), and tracks (u32). */
+static int put_arrows(struct writing *w)
+{
+	const struct xsp_tracks *t = w->t;
+	const uint64_t bytes = t->arrow_count * sizeof(uint64_t);
+	uint32_t *places = calloc(t->count + 1, sizeof(*places)); /* by number */
+
+	if (places == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->count; i++)
+		places[t->list[i].number] = (uint32_t)i;
+	if (!w->columns) {
+		xsp_json_begin(&w->json, "arrows", '{');
+		xsp_json_number(&w->json, "count", t->arrow_count);
+		xsp_json_number(&w->json, "from", w->at);
+		xsp_json_number(&w->json, "to", w->at + bytes);
+		xsp_json_number(&w->json, "tracks", w->at + 2 * bytes);
+		if (t->arrows_left_out > 0)
+			xsp_json_number(&w->json, "left_out", t->arrows_left_out);
+		xsp_json_end(&w->json, '{');
+	}
+	for (size_t i = 0; i < 3 * t->arrow_count && w->columns; i++) {
+		const struct arrow *a = &t->arrows[i % t->arrow_count];
+		const size_t column = i / t->arrow_count;
+		uint8_t out[8];
+		put_real((double)(column == 0 ? a->from_ns : a->to_ns), out);
+		if (column == 2) {
+			put_bytes(places[a->from], out, 4);
+			put_bytes(places[a->to], out + 4, 4);
+		}
+		fwrite(out, 1, sizeof(out), w->f);
+	}
+	free(places);
+	return 0;
 }
 
 /* What the columns are, which stand behind it. */
@@ -646,6 +842,10 @@ static int put_head(struct writing *w)
 	for (size_t i = 0; i < t->count && rc == 0; i++)
 		rc = put_track(w, &t->list[i]);
 	xsp_json_end(j, '[');
+	if (rc == 0)
+		rc = put_arrows(w);
+	if (rc == 0)
+		rc = xsp_arguments_write(t->arguments, j);
 	xsp_json_end(j, '{');
 	return rc == 0 && j->failed ? -ENOMEM : rc;
 }
@@ -683,6 +883,8 @@ int xsp_tracks_write(struct xsp_tracks *t, FILE *f)
 	w.columns = true;
 	for (size_t i = 0; i < t->count && rc == 0; i++)
 		rc = put_lanes(&w, &t->list[i]);
+	if (rc == 0)
+		rc = put_arrows(&w);
 	free(w.scratch);
 	free(json);
 	return rc;
@@ -698,6 +900,9 @@ void xsp_tracks_notes(const struct xsp_tracks *t, struct xsp_json_writer *j)
 	} left_out[] = {
 		{t->unseen_calls, "calls of CUDA that no probe saw, and only CUPTI"},
 		{t->no_numbers, "values that are no numbers"},
+		{xsp_arguments_left_out(t->arguments),
+		 "spans' arguments, for which there is no room"},
+		{t->arrows_left_out, "arrows (of launches and wake-ups), which are too many"},
 	};
 
 	if (resolution > 0) {

@@ -12,10 +12,11 @@
 #include "export/out.h"
 #include "report/peak.h"
 #include "report/texts.h"
+#include "timeline/gpu_category.h"
 
 #define SMALL 100000U /* what is less than so much of the whole is told together */
 
-enum { WALL, CPU, OFF_CPU, SAMPLES, MODULES, MEMORY, TREES };
+enum { WALL, CPU, OFF_CPU, SAMPLES, MODULES, MEMORY, GPU, TREES };
 static const struct {
 	const char *key, *title, *unit;
 } about[TREES] = {
@@ -25,9 +26,10 @@ static const struct {
 	[SAMPLES] = {"samples", "Time on a CPU, by samples", "ns"},
 	[MODULES] = {"modules", "Wall time by torch.nn.Module", "ns"},
 	[MEMORY] = {"memory", "PyTorch's memory at its peak", "bytes"},
+	[GPU] = {"gpu", "GPU time by launching operator", "ns"},
 };
 
-enum kind { SPAN, PYTHON, NATIVE, KERNEL, THREAD, MODULE }; /* as in page.h */
+enum kind { SPAN, PYTHON, NATIVE, KERNEL, THREAD, MODULE, ON_GPU }; /* as in page.h */
 
 /* Stacks of the capture at hand, with a weight. */
 static const struct {
@@ -45,6 +47,7 @@ struct xsp_trees {
 	struct xsp_summary_python *python;
 	struct xsp_peak peak;
 	struct xsp_timeline *timeline; /* at hand */
+	unsigned side; /* its */
 	struct xsp_texts texts;
 	uint64_t small; /* branches that are told together */
 };
@@ -124,12 +127,44 @@ static int take_memory(void *ctx, const struct xsp_memory_event *e)
 	return xsp_peak_event(ctx, e);
 }
 
+/* Of the GPU's work: its stream, who launched it, and what it was. */
+static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
+{
+	struct xsp_trees *t = ctx;
+	struct xsp_merged_stacks *tree = &t->trees[GPU];
+	const char *by =
+		a->launcher > 0 ? xsp_timeline_name(t->timeline, a->launcher - 1) : "no operator";
+	char stream[48], buffer[XSP_GPU_NAME_SIZE];
+	uint32_t node = 0;
+
+	if (!xsp_gpu_is_work(a->kind) || a->end_ns == 0)
+		return 0;
+	snprintf(stream, sizeof(stream), "GPU %" PRIu32 " stream %" PRIu32, a->device, a->stream);
+	int rc = xsp_merged_child(tree, node, stream, &node);
+	if (rc == 0)
+		rc = xsp_merged_child(tree, node, by != NULL ? by : "", &node);
+	if (rc == 0) {
+		tree->nodes[node].span = a->launcher > 0;
+		rc = xsp_merged_child(tree, node, xsp_gpu_activity_name(a, buffer), &node);
+	}
+	if (rc < 0)
+		return rc;
+	tree->nodes[node].self[t->side] += a->end_ns - a->start_ns;
+	tree->nodes[node].calls[t->side]++;
+	t->used[GPU][t->side] = true;
+	return 0;
+}
+
 int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
-		    struct xsp_timeline *timeline, struct xsp_timeline_sink *sinks, size_t *count)
+		    struct xsp_timeline *timeline, unsigned side, struct xsp_timeline_sink *sinks,
+		    size_t *count)
 {
 	const struct xsp_capture_python *stacks;
 
 	t->timeline = timeline;
+	t->side = side;
+	if (xsp_timeline_has_gpu(timeline))
+		sinks[(*count)++] = (struct xsp_timeline_sink){.ctx = t, .gpu = take_activity};
 	for (size_t i = 0; i < WEIGHTS; i++) {
 		struct xsp_export *x = &t->exports[i];
 		struct xsp_stacks *s;
@@ -241,8 +276,9 @@ static int merge_memory(struct xsp_trees *t, unsigned side)
 	return rc;
 }
 
-int xsp_trees_end(struct xsp_trees *t, unsigned side)
+int xsp_trees_end(struct xsp_trees *t)
 {
+	const unsigned side = t->side;
 	struct modules modules = {t, side};
 	int rc = xsp_out_error(t->out);
 
@@ -289,6 +325,8 @@ static enum kind kind_of(const struct writing *w, const struct xsp_merged_node *
 		return MODULE;
 	if (w->tree != MEMORY && n->depth < 2)
 		return THREAD;
+	if (w->tree == GPU && n->depth > 2)
+		return ON_GPU;
 	if (n->span)
 		return SPAN;
 	/* what it waited for, or was called for */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* trees.h - the block "trees" (page.h): stacks by what they are weighed by, modules, memory at its peak. */
+/* trees.h - the block "trees" (page.h): stacks by what they are weighed by, modules, memory at its peak, the GPU's work. */
 #ifndef XSP_REPORT_TREES_H
 #define XSP_REPORT_TREES_H
 
@@ -10,7 +10,7 @@
 
 struct xsp_trees;
 
-#define XSP_TREE_SINKS 5U
+#define XSP_TREE_SINKS 6U
 
 /* `compared`: two sides are set against each other, of which 0 is the one before. 0 or a negative errno. */
 int xsp_trees_new(bool compared, struct xsp_trees **out);
@@ -19,8 +19,9 @@ void xsp_trees_free(struct xsp_trees *t); /* NULL is allowed */
 /* Before a capture's run, what listens to it: *count sinks are added to `sinks`; and behind it, while the timeline is
  * there. `side`: 1, or of compared ones 0 or 1. 0 or a negative errno. */
 int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
-		    struct xsp_timeline *timeline, struct xsp_timeline_sink *sinks, size_t *count);
-int xsp_trees_end(struct xsp_trees *t, unsigned side);
+		    struct xsp_timeline *timeline, unsigned side, struct xsp_timeline_sink *sinks,
+		    size_t *count);
+int xsp_trees_end(struct xsp_trees *t);
 
 /* Behind the last one, once. `units`: steps (or time) of the two sides: the one before is made as long as the other;
  * 0: not known. 0 or -ENOMEM; errors of `f` are its own. */

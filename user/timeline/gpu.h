@@ -58,6 +58,8 @@ struct xsp_gpu_activity {
 	uint32_t device, context, stream; /* stream XSP_GPU_NO_ID: none */
 	uint32_t correlation; /* 0: none */
 	uint64_t external; /* id of the operator, of an ANNOTATION the range's own; 0: none */
+	uint32_t
+		launcher; /* 1 + xsp_name_id of the operator (or range) that launched it; 0: not known */
 	const char *name; /* KERNEL: demangled; ANNOTATION; else "" */
 	/* the arrow from the call: 0: none. `arrow_begins`: the first activity of its call, which sits
 	 * at call_ns on call_row of call_tid; times of the outermost call, as far as that is known by then. An EVENT has

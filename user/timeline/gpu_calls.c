@@ -174,6 +174,7 @@ static int without_span(struct xsp_gpu *g, const struct gpu_thread *th, const st
 		found->row = inside->span.row;
 		found->op = inside->span.op;
 		found->user = inside->span.user;
+		found->op_name = inside->span.op_name;
 		found->user_name = inside->span.user_name;
 	}
 	const struct xsp_gpu_call call = {
@@ -213,6 +214,7 @@ static int take_record(struct xsp_gpu *g, struct gpu_thread *th, const struct ap
 				      .left_out = s->left_out,
 				      .op = s->op,
 				      .user = s->user,
+				      .op_name = s->op_name,
 				      .user_name = s->user_name};
 		measure_clock(g, s, r);
 		rc = finish_held(g, h, r);

@@ -93,6 +93,12 @@ const char *xsp_gpu_category(enum xsp_gpu_kind kind)
 	return categories[kind];
 }
 
+bool xsp_gpu_is_work(enum xsp_gpu_kind kind)
+{
+	return kind == XSP_GPU_IS_KERNEL || kind == XSP_GPU_IS_MEMCPY ||
+	       kind == XSP_GPU_IS_MEMSET || kind == XSP_GPU_IS_GRAPH;
+}
+
 bool xsp_gpu_is_wait(const struct xsp_gpu_activity *a)
 {
 	return a->kind == XSP_GPU_IS_SYNC && ((const struct xsp_gpu_sync *)a->record)->what != 2;

@@ -11,6 +11,8 @@
 const char *xsp_gpu_activity_name(const struct xsp_gpu_activity *a, char buffer[XSP_GPU_NAME_SIZE]);
 /* "kernel", "gpu_memcpy", ... */
 const char *xsp_gpu_category(enum xsp_gpu_kind kind);
+/* Work on a stream: a kernel, a copy, a graph; and not what is told of it. */
+bool xsp_gpu_is_work(enum xsp_gpu_kind kind);
 /* Does somebody wait for the stream, while it works? Such have rows of their own. */
 bool xsp_gpu_is_wait(const struct xsp_gpu_activity *a);
 /* Of struct xsp_gpu_sync.what. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "timeline/gpu_category.h"
 
 /* ---- pools: elements by index, a free list, and the order in which they came ---- */
 
@@ -263,13 +264,6 @@ static int sweep_ranges(struct xsp_gpu *g, uint64_t age)
 
 /* ---- joining ---- */
 
-/* Work on a stream: what arrows point to and ranges are made of. */
-static bool is_work(uint8_t kind)
-{
-	return kind == XSP_GPU_IS_KERNEL || kind == XSP_GPU_IS_MEMCPY ||
-	       kind == XSP_GPU_IS_MEMSET || kind == XSP_GPU_IS_GRAPH;
-}
-
 /* A call that is not told lends its activity nothing; where threads or names are chosen, they are those of
  * calls. */
 static void join(const struct xsp_gpu *g, struct call *c, struct xsp_gpu_activity *a)
@@ -278,6 +272,8 @@ static void join(const struct xsp_gpu *g, struct call *c, struct xsp_gpu_activit
 	if (c->left_out != 0)
 		return;
 	a->external = c->op != 0 ? c->op : c->user;
+	if (a->external != 0)
+		a->launcher = 1 + (c->op != 0 ? c->op_name : c->user_name);
 	const bool event = a->kind == XSP_GPU_IS_EVENT; /* without times of its own */
 	if (!event && xsp_cut_time(g->t, a->start_ns, a->end_ns) != 0)
 		return;
@@ -319,7 +315,7 @@ static int emit(struct xsp_gpu *g, const struct waiting *w, struct call *c)
 	} else if (a.correlation != 0) {
 		g->counts.unlinked++;
 	}
-	if (c != NULL && c->user != 0 && is_work(w->kind) && !a.left_out)
+	if (c != NULL && c->user != 0 && xsp_gpu_is_work((enum xsp_gpu_kind)w->kind) && !a.left_out)
 		rc = widen_range(g, c, &a);
 	return rc < 0 ? rc : hand_on(g, &a);
 }
@@ -404,8 +400,10 @@ int xsp_gpu_call_known(struct xsp_gpu *g, const struct call *found)
 		c->end_ns = found->end_ns;
 		c->left_out = found->left_out;
 	}
-	if (c->op == 0)
+	if (c->op == 0) {
 		c->op = found->op;
+		c->op_name = found->op_name;
+	}
 	if (c->user == 0) {
 		c->user = found->user;
 		c->user_name = found->user_name;

@@ -60,7 +60,7 @@ struct call {
 	uint64_t op, user; /* ids of the operator and the user's range; 0: none */
 	uint64_t came_ns;
 	unsigned left_out; /* enum xsp_left_out */
-	xsp_name_id user_name;
+	xsp_name_id op_name, user_name;
 	bool known; /* it stands for a call; false: only waiting activities */
 	bool arrow; /* an activity was joined to it */
 	uint32_t waiting; /* first activity that waits for it, or XSP_NOWHERE */

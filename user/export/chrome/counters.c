@@ -18,5 +18,6 @@ static int put_counter(void *ctx, const char *name, uint64_t value)
 int xsp_chrome_counters(struct xsp_export *x, const struct xsp_span *span,
 			const struct xsp_section *section)
 {
-	return xsp_counters_of(x, span, section, put_counter, x);
+	(void)section;
+	return xsp_counters_of(x, span, put_counter, x);
 }

@@ -32,13 +32,20 @@ static int (*const writers[XSP_SECTION_TYPES])(struct xsp_export *x, const struc
 	[XSP_SECTION_NODE] = xsp_chrome_sequence,
 };
 
+int xsp_chrome_detail(struct xsp_export *x, const struct xsp_span *span,
+		      const struct xsp_section *section)
+{
+	if (section->type >= XSP_SECTION_TYPES || writers[section->type] == NULL)
+		return 0;
+	return writers[section->type](x, span, section);
+}
+
 int xsp_chrome_details(struct xsp_export *x, const struct xsp_span *span)
 {
 	const struct xsp_section *s = NULL;
 	int rc = 0;
 
 	while (rc == 0 && (s = xsp_details_next(span->details, s)) != NULL)
-		if (s->type < XSP_SECTION_TYPES && writers[s->type] != NULL)
-			rc = writers[s->type](x, span, s);
+		rc = xsp_chrome_detail(x, span, s);
 	return rc;
 }

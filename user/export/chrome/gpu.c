@@ -308,6 +308,12 @@ static char *(*const arguments[XSP_GPU_KINDS])(char *p, const struct xsp_gpu_act
 	[XSP_GPU_IS_OVERHEAD] = put_nothing, [XSP_GPU_IS_ANNOTATION] = put_nothing,
 };
 
+char *xsp_chrome_gpu_arguments(char *p, const struct xsp_gpu_activity *a)
+{
+	p = arguments[a->kind](p, a);
+	return a->cut ? XSP_PUT(p, ",\"cut\":true") : p;
+}
+
 /* Where it is shown. */
 static int find_row(struct xsp_export *x, const struct xsp_gpu_activity *a, uint32_t *pid,
 		    uint32_t *tid)
@@ -374,9 +380,7 @@ int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 	p = XSP_PUT(p, ",\"dur\":");
 	p = xsp_put_us(p, duration);
 	char *args = XSP_PUT(p, ",\"args\":{");
-	char *end = arguments[a->kind](put_first(args, a), a);
-	if (a->cut)
-		end = XSP_PUT(end, ",\"cut\":true");
+	char *end = xsp_chrome_gpu_arguments(put_first(args, a), a);
 	if (end == args) { /* none */
 		end = XSP_PUT(p, "},\n");
 	} else {

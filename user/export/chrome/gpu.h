@@ -13,6 +13,8 @@ struct xsp_chrome_gpu;
 int xsp_chrome_gpu_new(struct xsp_chrome_gpu **out);
 void xsp_chrome_gpu_free(struct xsp_chrome_gpu *g); /* NULL is allowed */
 
+/* Its arguments as `,"key":value`, less than 2 KiB: the end. */
+char *xsp_chrome_gpu_arguments(char *p, const struct xsp_gpu_activity *a);
 int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a);
 
 /* After the last activity: names and order of the rows. */

@@ -94,6 +94,24 @@ static int put_runnable(struct xsp_export *x, const struct xsp_wait *w)
 	return put_stacks(x, w);
 }
 
+int xsp_chrome_state_arguments(struct xsp_export *x, const struct xsp_state_slice *s)
+{
+	int rc = 0;
+
+	switch (s->state) {
+	case XSP_STATE_RUNNING:
+		put_running(x, s);
+		break;
+	case XSP_STATE_BLOCKED:
+		put_reason(x, s->wait);
+		rc = put_stacks(x, s->wait);
+		break;
+	default:
+		rc = put_runnable(x, s->wait);
+	}
+	return rc;
+}
+
 static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
 		     const struct xsp_state_slice *s)
 {
@@ -102,19 +120,11 @@ static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
 	const struct xsp_wait *w = s->wait;
 	const bool blocked = s->state == XSP_STATE_BLOCKED;
 	char name[XSP_STATE_TEXT];
-	int rc = 0;
 
 	xsp_state_text(s, name);
 	open_state(x, row, name, blocked && (w->flags & XSP_WAIT_IO) ? "iowait" : colors[s->state],
 		   s->start_ns, s->end_ns);
-	if (s->state == XSP_STATE_RUNNING) {
-		put_running(x, s);
-	} else if (blocked) {
-		put_reason(x, w);
-		rc = put_stacks(x, w);
-	} else {
-		rc = put_runnable(x, w);
-	}
+	const int rc = xsp_chrome_state_arguments(x, s);
 	close_state(x);
 	return rc;
 }

@@ -4,8 +4,11 @@
 #define XSP_EXPORT_CHROME_WAITS_H
 
 #include "export/export_private.h"
+#include "export/states.h"
 
 int xsp_chrome_wait(struct xsp_export *x, const struct xsp_wait *wait);
+/* The arguments of a state: `"key":value` pairs. 0 or a negative errno. */
+int xsp_chrome_state_arguments(struct xsp_export *x, const struct xsp_state_slice *s);
 /* After the last wait: that threads run on. */
 int xsp_chrome_last_states(struct xsp_export *x);
 /* The top-level key: where all of each thread's time went. */

@@ -107,12 +107,9 @@ static int put_counter(void *ctx, const char *name, uint64_t value)
 static int put_counters(struct xsp_export *x, const struct xsp_span *s)
 {
 	const struct database *d = x->state;
-	const struct xsp_section *section =
-		s->details != NULL ? xsp_details_find(s->details, XSP_SECTION_COUNTERS, NULL)
-				   : NULL;
 	struct counting c = {.rows = d->rows, .span = s->serial + 1};
 
-	return section != NULL ? xsp_counters_of(x, s, section, put_counter, &c) : 0;
+	return s->details != NULL ? xsp_counters_of(x, s, put_counter, &c) : 0;
 }
 
 /* What of a span is not in the span itself. */

@@ -6,7 +6,7 @@ import {formatBytes} from './format.js';
 import {isEmpty, makeSection} from './section.js';
 import {color} from './theme.js';
 import {View} from './timeline/view.js';
-import {findTree} from './tree.js';
+import {findTree} from './tree/table.js';
 
 const SERIES = 10; // in the chart, the largest; the colours are that many
 const HEIGHT = 260;

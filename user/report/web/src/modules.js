@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Modules: time by torch.nn.Module, and by line of Python.
 import {isEmpty, makeSection} from './section.js';
-import {findTree} from './tree.js';
+import {findTree} from './tree/table.js';
 
 /** @type {import('./tabs.js').Tab} */
 export default {

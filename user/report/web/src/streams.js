@@ -4,6 +4,7 @@ import {bars, legend} from './bars.js';
 import {h, placeLink} from './dom.js';
 import {format, formatNs, formatShare} from './format.js';
 import {isEmpty, makeSection} from './section.js';
+import {findTree} from './tree/table.js';
 
 const DEVICE_PARTS = [
   ['compute_ns', 'compute', 'compute'],
@@ -86,7 +87,7 @@ export default {
   sections: ['gpu', 'cuda'],
   applies: (data) =>
     ['gpu', 'cuda'].some((key) => data.report?.sections[key] && !isEmpty(data.report.sections[key])),
-  render(element, data, place) {
+  async render(element, data, place) {
     const {sections} = data.report;
     const timeline = data.has('timeline');
     const rowsOf = (table) => sections.gpu?.tables[table]?.rows ?? [];
@@ -122,6 +123,7 @@ export default {
           leaveOut: key === 'gpu' ? ['use'] : shownAbove,
         }),
       );
+    parts.push(...[await findTree(data, 'gpu')].filter(Boolean));
     element.append(...parts.map((part) => part.element));
     return {update: (state) => parts.forEach((part) => part.update(state))};
   },

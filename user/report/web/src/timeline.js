@@ -7,12 +7,13 @@ import {Ruler} from './canvas/text.js';
 import {Tip} from './canvas/tip.js';
 import {h, printable, refill} from './dom.js';
 import {format, formatCount, formatNs} from './format.js';
+import {arrowsOf, cellOf, readArrows} from './timeline/arrows.js';
 import {Finer} from './timeline/finer.js';
 import {GlidingView} from './timeline/glide.js';
 import {KEYS, listen} from './timeline/input.js';
 import {makeLabel} from './timeline/labels.js';
 import {countMatches, matching, nextMatch, ownTimes} from './timeline/measure.js';
-import {NOTHING, Names, group, layOut, readTracks, sameLane, trackKey} from './timeline/model.js';
+import {NOTHING, Names, group, layOut, leavesOut, readTracks, sameLane, trackKey} from './timeline/model.js';
 import {showPoint, showSpan, showTimes, spanText} from './timeline/panel.js';
 import {busyShares, drawHead, drawRows, palettes, valueAt} from './timeline/paint.js';
 
@@ -24,6 +25,7 @@ const KINDS = [
   ['spans', 'Spans'],
   ['states', 'States'],
   ['gpu', 'GPU'],
+  ['samples', 'Samples'],
 ];
 
 export class Timeline {
@@ -34,6 +36,10 @@ export class Timeline {
     this.names = new Names(block.head.names);
     this.shownNames = [];
     this.tracks = readTracks(block, this.names);
+    this.leftOut = leavesOut(block.head);
+    this.arrows = this.ownArrows = readArrows(block, this.tracks);
+    this.byKey = new Map(this.tracks.map((track) => [trackKey(track), track]));
+    this.chosen = [];
     this.groups = group(this.tracks);
     this.folded = new Set(this.groups.length > MANY_PROCESSES ? this.groups.slice(1).map((g) => g.key) : []);
     this.view = new GlidingView(block.head.from_ns, block.head.to_ns, () => this.moved());
@@ -194,7 +200,7 @@ export class Timeline {
   }
 
   drawRows(surface) {
-    const {view, layout, palettes: colours, ruler, sheet, selected, area, shownNames: names} = this;
+    const {view, layout, palettes: colours, ruler, sheet, selected, area, shownNames: names, arrows, chosen} = this;
     const segments = (part, perPixel) => this.segments(part, perPixel);
     drawRows(surface, {
       view,
@@ -205,6 +211,8 @@ export class Timeline {
       selected,
       area,
       names,
+      arrows,
+      chosen,
       segments,
       top: this.scroll.scrollTop,
     });
@@ -262,7 +270,9 @@ export class Timeline {
   lookFiner() {
     this.finer.look(
       this.view,
-      this.page.server === true && this.surface.width > 0 && this.coarseness() > this.perPixel,
+      this.page.server === true &&
+        this.surface.width > 0 &&
+        (this.coarseness() > this.perPixel || (this.leftOut && this.view.span < (this.view.high - this.view.low) / 2)),
     );
   }
 
@@ -305,6 +315,14 @@ export class Timeline {
   }
 
   finerCame() {
+    const {block} = this.finer;
+    // where the page has them all, it has them
+    if (block && this.ownArrows.length === 0) {
+      const here = ({track, at}) => ({track: this.byKey.get(track), at});
+      this.arrows = block.arrows
+        .map(({from, to}) => ({from: here(from), to: here(to)}))
+        .filter(({from, to}) => from.track && to.track);
+    }
     if (this.names.list.length > this.shownNames.length) {
       this.search(this.place.state.q, true);
     }
@@ -332,9 +350,14 @@ export class Timeline {
 
   select(span, {reveal = false} = {}) {
     this.selected = span;
+    this.chosen = [];
     if (span) {
       const name = this.shownNames[span.name];
+      const {into, outOf} = arrowsOf(this.arrows, span);
+      this.chosen = [...into, ...outOf];
       showSpan(this.details, span, name, {
+        into: into.flatMap(({from}) => this.otherEnd(from)),
+        outOf: outOf.flatMap(({to}) => this.otherEnd(to)),
         zoom: () => this.zoomToSelected(),
         same: () => this.place.go({q: this.names.list[span.name]}),
       });
@@ -348,6 +371,17 @@ export class Timeline {
       {replace: true},
     );
     this.request();
+  }
+
+  /** What an arrow leads to: its name, and how to go there. */
+  otherEnd(end) {
+    const cell = cellOf(end);
+    if (!cell) return [];
+    const {track} = end;
+    const [cells] = track.lanes[cell.depth];
+    const span = this.spanOf({track, depth: cell.depth}, cells, cell.index);
+    const name = [track.thread, this.shownNames[span.name]].filter(Boolean).map(printable).join(' · ');
+    return [{name, go: () => this.select(span, {reveal: true})}];
   }
 
   showNothing() {
@@ -379,6 +413,13 @@ export class Timeline {
       this.view.glideTo(start + duration / 2 - view.span / 2, start + duration / 2 + view.span / 2);
   }
 
+  /** Those of a span that the page holds without them, for want of room. */
+  finerArguments({track, depth}, start, duration) {
+    const [cells] = sameLane(this.finer.block?.tracks.get(trackKey(track)), track, depth) ?? NOTHING;
+    const i = firstFrom(cells.start, start);
+    return cells.start[i] === start && cells.duration[i] === duration ? cells.argumentsOf(i) : null;
+  }
+
   /** The server's cells end where what was asked for ends: of one that goes on there the page knows the whole. */
   spanOf(part, cells, i) {
     const {block} = this.finer;
@@ -400,6 +441,7 @@ export class Timeline {
       duration: cells.duration[i],
       name: cells.name[i],
       count: cells.count[i],
+      args: cells.argumentsOf?.(i) ?? this.finerArguments(part, cells.start[i], cells.duration[i]),
     };
   }
 
@@ -491,6 +533,7 @@ export class Timeline {
         this.names.list.length,
       ),
       names: this.shownNames,
+      moments: kind === 'samples',
       find: (name) => this.place.go({q: this.names.list[name]}),
     });
   }

@@ -210,7 +210,7 @@ function levels(columns, spans, length) {
     name: columns.put(Uint32Array.from(cells, (c) => c.name)),
     count: columns.put(Uint32Array.from(cells, (c) => c.count)),
   });
-  const out = [level(spans, 0)];
+  const out = [{...level(spans, 0), arguments: columns.put(Uint32Array.from(spans, () => 2))}];
   let cells = spans;
   for (let resolution = 1000; resolution < length / 500 && cells.length > 500; resolution *= 4) {
     const merged = [];
@@ -266,7 +266,16 @@ function fakeTimeline(spanCount, threadCount) {
   counter('resident memory', 'bytes', (x) => 2 ** 29 + 2 ** 31 * Math.min(1, x * 3) + 2 ** 26 * Math.sin(x * 40));
   counter('CPU allocator', 'bytes', (x) => 2 ** 28 * (1 + Math.floor((x * 100) % 8)));
   counter('queued launches', 'count', (x) => Math.floor(500 * (1 + Math.sin(x * 20))));
-  const json = Buffer.from(JSON.stringify({from_ns: 0, to_ns: length, names, tracks}));
+  // from each step of the first thread to the first stream
+  const calls = Array.from({length: 100}, (_, i) => i * (length / 100) + length / 1000);
+  const stream = tracks.findIndex((t) => t.kind === 'gpu');
+  const arrows = {
+    count: calls.length,
+    from: columns.put(Float64Array.from(calls)),
+    to: columns.put(Float64Array.from(calls, (at) => at + MS)),
+    tracks: columns.put(Uint32Array.from(calls.flatMap(() => [0, stream]))),
+  };
+  const json = Buffer.from(JSON.stringify({arrows, from_ns: 0, to_ns: length, names, tracks, arguments: [0, [0, 2]], parts: [{'Input Dims': [[3, 4], [], [4, 5]]}, 0, {'Call stack': `train.py(12): main;${HOSTILE[0]}`}]}));
   const padding = (8 - (json.length % 8)) % 8;
   const head = Buffer.alloc(8);
   head.writeUInt32LE(0x54505358, 0);

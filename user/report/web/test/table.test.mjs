@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import {printable} from '../src/dom.js';
 import {filterRows, givenOrder, knownColumns, parseSort, sortRows} from '../src/table.js';
-import {inTotal} from '../src/tree.js';
+import {inTotal} from '../src/tree/model.js';
 
 const columns = [
   {key: 'name', title: 'name', unit: 'text', identity: true},

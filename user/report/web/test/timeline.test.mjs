@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import zlib from 'node:zlib';
 import {readTimeline} from '../src/blocks.js';
+import {arrowsOf, cellOf, readArrows} from '../src/timeline/arrows.js';
 import {readAnswer} from '../src/timeline/finer.js';
 import {countMatches, matching, nextMatch, ownTimes} from '../src/timeline/measure.js';
 import {Names, group, layOut, readTracks, sameLane, trackKey, visibleParts} from '../src/timeline/model.js';
@@ -140,4 +141,27 @@ test('lanes of two blocks are the same by their depth, and not by where they sta
   assert.equal(sameLane(part, page, 0), undefined);
   assert.equal(sameLane(part, page, 1), part.lanes[0]);
   assert.equal(sameLane(part, page, 2), part.lanes[1]);
+});
+
+test('arrows end in spans that hold their times, and in the innermost of them', () => {
+  const block = readTimeline(fakeBlocks({spans: 100}).timeline);
+  const tracks = readTracks(block, new Names(block.head.names));
+  const arrows = readArrows(block, tracks);
+  assert.equal(arrows.length, 100);
+  const [cells] = tracks[0].lanes[0];
+  const step = {track: tracks[0], start: cells.start[7], duration: cells.duration[7]};
+  const {into, outOf} = arrowsOf(arrows, step);
+  assert.deepEqual([into.length, outOf.length, outOf[0]], [0, 1, arrows[7]]);
+  const {depth, index} = cellOf(outOf[0].from);
+  const [inner] = tracks[0].lanes[depth];
+  assert.ok(inner.start[index] <= outOf[0].from.at && inner.start[index] + inner.duration[index] > outOf[0].from.at);
+  assert.equal(readArrows(block, []).length, 0, 'of tracks that are not here');
+});
+
+test('of running totals the page shows how fast they rise, and nothing behind the last reading', () => {
+  const columns = [[0, 1e9, 1e9, 3e9], [100, 600, 600, 700]];
+  const track = {kind: 'counter', rate: true, lanes: [{depth: 0, levels: [{cells: 4, start: 0, value: 1}]}]};
+  const block = {head: {names: [], tracks: [track]}, f64: (at) => Float64Array.from(columns[at]), u32: () => []};
+  const [{lanes: [[{start, value}]]}] = readTracks(block, new Names([]));
+  assert.deepEqual([[...start], [...value]], [[0, 1e9, 3e9], [500, 50, NaN]]);
 });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Where `xsptrace view` serves the page: finer cells of the part that is shown, as soon as it rests for a moment.
 import {gunzip, readTimeline} from '../blocks.js';
-import {readTracks, trackKey} from './model.js';
+import {readArrows} from './arrows.js';
+import {leavesOut, readTracks, trackKey} from './model.js';
 
 const REST_MS = 150;
 const PIXELS = 1000; // about, of the view's width
@@ -11,8 +12,10 @@ const MARGIN = 0.5; // of the span that is shown, fetched on both sides
 export async function readAnswer(bytes, names) {
   const plain = bytes[0] === 0x1f && bytes[1] === 0x8b ? await gunzip(bytes) : bytes;
   const block = readTimeline(plain);
-  const tracks = new Map(readTracks(block, names).map((track) => [trackKey(track), track]));
-  return {from: block.head.from_ns, to: block.head.to_ns, tracks};
+  const list = readTracks(block, names);
+  const tracks = new Map(list.map((track) => [trackKey(track), track]));
+  const arrows = readArrows(block, list.map(trackKey));
+  return {from: block.head.from_ns, to: block.head.to_ns, tracks, arrows, leftOut: leavesOut(block.head)};
 }
 
 export class Finer {
@@ -32,7 +35,8 @@ export class Finer {
       block !== null &&
       block.from <= Math.max(0, view.from) &&
       block.to >= view.to &&
-      this.resolution() <= view.span / PIXELS
+      this.resolution() <= view.span / PIXELS &&
+      !(block.leftOut && view.span < (block.to - block.from) / 4)
     );
   }
 

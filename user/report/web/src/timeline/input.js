@@ -7,7 +7,7 @@ const EDGE = 6; // pixels around an end of the part that the overview marks
 const LINE = 18; // pixels; browsers may tell of the wheel in lines
 
 export const KEYS = [
-  ['W S, + -, Ctrl+wheel', 'closer, further away'],
+  ['W S, + -, Ctrl+wheel, two fingers', 'closer, further away'],
   ['A D, ← →, drag, Shift+wheel', 'earlier, later'],
   ['↑ ↓, wheel', 'rows'],
   ['Shift+drag, drag on the axis', 'select an area'],
@@ -18,30 +18,67 @@ export const KEYS = [
   ['N, Shift+N', 'the next, the previous match of the search'],
 ];
 
-/** Follows the pointer until it is let go; `done` is told whether it was moved at all. */
+/** What the pointers do that are held, until `end` or one of them is let go. */
+function hold(t, events, move, end = () => {}) {
+  const {target} = events[0];
+  const ids = events.map((e) => e.pointerId);
+  const ended = new AbortController();
+  const listen = (type, listener) =>
+    target.addEventListener(type, (e) => ids.includes(e.pointerId) && listener(e), {signal: ended.signal});
+  const stop = () => {
+    ended.abort();
+    t.held = null;
+    t.dragging = false;
+  };
+  const letGo = () => {
+    stop();
+    end();
+  };
+  for (const id of ids) target.setPointerCapture(id);
+  t.view.stop();
+  t.held = {event: events[0], stop};
+  listen('pointermove', move);
+  listen('pointerup', letGo);
+  listen('pointercancel', letGo);
+}
+
+/** Two fingers: what was below each of them stays there. */
+function pinch(t, first, second) {
+  const {view} = t;
+  const places = new Map([first, second].map((e) => [e.pointerId, e.offsetX]));
+  const [at, other] = [...places.values()].map((x) => t.timeAt(x));
+  t.dragging = true;
+  hold(t, [first, second], (e) => {
+    places.set(e.pointerId, e.offsetX);
+    const [x, y] = places.values();
+    const perPixel = (other - at) / (y - x);
+    if (!(perPixel > 0)) return; // they have passed each other
+    view.set(at - x * perPixel, at + (t.surface.width - x) * perPixel);
+    t.moved();
+  });
+}
+
+/** Follows the pointer until it is let go; `done` is told whether it was moved at all. A second finger makes it a pinch. */
 function drag(t, event, move, done) {
   if (event.button !== 0) return;
-  const {target, clientX, clientY} = event;
-  const ended = new AbortController();
+  if (t.held && event.pointerType === 'touch') {
+    const {event: first, stop} = t.held;
+    stop();
+    pinch(t, first, event);
+    return;
+  }
+  const {clientX, clientY} = event;
   let moved = false;
-  target.setPointerCapture(event.pointerId);
-  t.view.stop();
-  const listen = (type, listener) => target.addEventListener(type, listener, {signal: ended.signal});
-  const end = () => {
-    ended.abort();
-    t.dragging = false;
-    done(moved);
-  };
-  listen('pointermove', (e) => {
+  const follow = (e) => {
+    t.held.event = e;
     const [dx, dy] = [e.clientX - clientX, e.clientY - clientY];
     moved ||= Math.hypot(dx, dy) > STILL;
     if (!moved) return;
     t.dragging = true;
     t.tip.hide();
     move(dx, dy);
-  });
-  listen('pointerup', end);
-  listen('pointercancel', end);
+  };
+  hold(t, [event], follow, () => done(moved));
 }
 
 /** Between two times and, of the rows, two heights. */

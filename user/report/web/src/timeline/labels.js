@@ -7,7 +7,7 @@ import {HEIGHT} from './model.js';
 function subtitles({block, y, parts}) {
   if (block?.kind !== 'thread') return [];
   return parts
-    .filter((part) => part.depth === 0 && part.track.name && part.y > y + HEIGHT.group)
+    .filter((part) => part.depth === 0 && part.track.name && part.y >= y + HEIGHT.group)
     .map((part) =>
       h('span', {class: 'tl-sub quiet', vars: {top: `${part.y - y}px`}}, printable(part.track.name)),
     );

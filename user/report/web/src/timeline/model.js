@@ -16,28 +16,56 @@ export class Names {
   }
 }
 
-/** As blocks.js has it → tracks whose levels are views of the block's bytes: {resolution, start, duration, name, count}. */
+/** Of running totals how much is added a second, from each point to the next; behind the last one it is not known. */
+function ratesOf({start, value}) {
+  const kept = [];
+  for (let i = 0; i < start.length; i++) {
+    const last = kept.at(-1);
+    if (last === undefined || (start[i] > start[last] && value[i] >= value[last])) kept.push(i);
+  }
+  const rate = (i, next) => ((value[next] - value[i]) / (start[next] - start[i])) * 1e9;
+  return {
+    start: Float64Array.from(kept, (i) => start[i]),
+    value: Float64Array.from(kept, (i, at) => rate(i, kept[at + 1])),
+  };
+}
+
+/** As blocks.js has it → tracks whose levels are views of the block's bytes: {resolution, start, duration, name, count, argumentsOf(cell)}. */
 export function readTracks({head, f64, u32}, names) {
   const numbers =
     names.list === head.names ? null : Uint32Array.from(head.names, (text) => names.number(text));
   const nameColumn = (at, cells) => (numbers ? u32(at, cells).map((i) => numbers[i]) : u32(at, cells));
+  const objectOf = (number) =>
+    number > 0 && head.arguments[number - 1] ? Object.assign({}, ...head.arguments[number - 1].map((i) => head.parts[i])) : null;
+  const argumentsOf = (l) => {
+    if (l.arguments === undefined) return () => null;
+    const numbers = u32(l.arguments, l.cells);
+    return (i) => objectOf(numbers[i]);
+  };
   const level = (l) => ({
+    argumentsOf: argumentsOf(l),
     resolution: l.resolution_ns,
     start: f64(l.start, l.cells),
     duration: f64(l.duration, l.cells),
     name: nameColumn(l.name, l.cells),
     count: u32(l.count, l.cells),
   });
-  const points = (l) => ({start: f64(l.start, l.cells), value: f64(l.value, l.cells)});
+  const points = (rate) => (l) => {
+    const plain = {start: f64(l.start, l.cells), value: f64(l.value, l.cells)};
+    return rate ? ratesOf(plain) : plain;
+  };
   return head.tracks.map((track) => ({
     ...track,
     laneKeys: track.lanes.map((lane, i, all) => {
       const part = all.slice(0, i).filter((other) => other.depth === lane.depth).length;
       return `${lane.depth}.${part}`;
     }),
-    lanes: track.lanes.map((lane) => lane.levels.map(track.kind === 'counter' ? points : level)),
+    lanes: track.lanes.map((lane) => lane.levels.map(track.kind === 'counter' ? points(track.rate) : level)),
   }));
 }
+
+/** Arrows or arguments that a smaller part of the time has. */
+export const leavesOut = (head) => head.arrows?.left_out > 0 || head.arguments_left_out > 0;
 
 /** Which track of one block is which of another. GPUs have numbers that are a block's own; their process tells them apart. */
 export const trackKey = (t) =>
@@ -62,7 +90,7 @@ function blockOf(track) {
     case 'gpu':
       return {key: `gpu ${track.tid} ${track.name}`, title: track.name || track.thread || 'GPU', kind: 'gpu'};
     case 'counter':
-      return {key: `counter ${track.tid} ${track.name}`, title: track.name, kind: 'counter'};
+      return {key: `counter ${track.tid} ${track.name}`, title: track.thread ? `${track.name}, ${track.thread}` : track.name, kind: 'counter'};
     default:
       return {
         key: `thread ${track.tid}`,
@@ -94,7 +122,7 @@ export function group(tracks) {
   }));
 }
 
-export const HEIGHT = {group: 26, spans: 18, gpu: 18, states: 14, counter: 40};
+export const HEIGHT = {group: 26, spans: 18, gpu: 18, states: 14, samples: 14, counter: 40};
 const MARGIN = 4; /* above and below what is in a block, and between its tracks */
 
 /**

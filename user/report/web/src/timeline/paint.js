@@ -6,11 +6,13 @@ import {firstBehind, firstFrom, levelFor, paintLane} from '../canvas/lanes.js';
 import {drawLabels} from '../canvas/surface.js';
 import {format} from '../format.js';
 import {color} from '../theme.js';
+import {MOST as MOST_ARROWS, cellOf} from './arrows.js';
 import {visibleParts} from './model.js';
 import {ticks} from './view.js';
 
 const LABELLED = 26; // pixels that a cell needs for a name
 const TICK_PIXELS = 110;
+const ARROWHEAD = 6; // pixels
 const DIMMED = 0.22; // what the search did not find keeps so much of its colour
 const QUIET = 0.6; // and its name so much of its own
 
@@ -52,14 +54,15 @@ function drawRowLines(context, layout, top, width, height) {
 /** The value that holds at a time, or undefined before the first. */
 export function valueAt(points, at) {
   const i = firstFrom(points.start, at);
-  return points.start[i] === at ? points.value[i] : points.value[i - 1];
+  const value = points.start[i] === at ? points.value[i] : points.value[i - 1];
+  return Number.isNaN(value) ? undefined : value;
 }
 
 /** A counter from 0 (or what is less) to its greatest value; in each column from the least to the greatest there. */
 function drawCounter(context, part, view, {top, width}) {
   const [points] = part.lane;
   const {start, value} = points;
-  part.range ??= value.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [0, 0]);
+  part.range ??= value.reduce(([low, high], v) => (Number.isNaN(v) ? [low, high] : [Math.min(low, v), Math.max(high, v)]), [0, 0]);
   const [low, high] = part.range;
   const room = part.height - 4;
   const bottom = part.y - top + part.height - 1;
@@ -98,6 +101,41 @@ function drawCounter(context, part, view, {top, width}) {
   context.fillText(text, 5, part.y - top + 8);
 }
 
+/** `parts`: by track those that are laid out; of an end in what is folded away there is no arrow. */
+function placeOf(end, parts, {view, top, width}) {
+  const lanes = parts.get(end.track);
+  if (!lanes) return null;
+  const part = lanes[Math.min(cellOf(end)?.depth ?? 0, lanes.length - 1)];
+  return [((end.at - view.from) / view.span) * width, part.y - top + part.height / 2];
+}
+
+/** Those of what is selected; all of them where there are few in view. */
+function drawArrows(context, {arrows, chosen, view, layout, top}, width) {
+  const inView = arrows.filter(({from, to}) => from.at >= view.from && to.at <= view.to);
+  const parts = new Map();
+  for (const part of layout.rows.flatMap((row) => row.parts))
+    parts.set(part.track, [...(parts.get(part.track) ?? []), part]);
+  for (const arrow of inView.length <= MOST_ARROWS ? [...inView, ...chosen] : chosen) {
+    const [start, end] = [arrow.from, arrow.to].map((x) => placeOf(x, parts, {view, top, width}));
+    if (!start || !end) continue;
+    const strong = chosen.includes(arrow);
+    context.strokeStyle = context.fillStyle = color(strong ? '--text' : '--text-quiet');
+    context.globalAlpha = strong ? 1 : 0.45;
+    context.lineWidth = strong ? 1.5 : 1;
+    const bend = Math.max(12, Math.abs(end[0] - start[0]) / 2);
+    context.beginPath();
+    context.moveTo(...start);
+    context.bezierCurveTo(start[0] + bend, start[1], end[0] - bend, end[1], ...end);
+    context.stroke();
+    context.beginPath();
+    context.moveTo(...end);
+    context.lineTo(end[0] - ARROWHEAD, end[1] - ARROWHEAD / 2);
+    context.lineTo(end[0] - ARROWHEAD, end[1] + ARROWHEAD / 2);
+    context.fill();
+  }
+  context.globalAlpha = 1;
+}
+
 function outline(context, {x, y, width, height}, colour, line) {
   context.strokeStyle = colour;
   context.lineWidth = line;
@@ -105,7 +143,8 @@ function outline(context, {x, y, width, height}, colour, line) {
 }
 
 /**
- * The rows. `scene`: {view, layout, top, palettes, names, ruler, sheet, segments(part): [{cells, from, to}], selected, area}.
+ * The rows. `scene`: {view, layout, top, palettes, names, ruler, sheet, segments(part): [{cells, from, to}], selected, area,
+ * arrows, chosen}.
  */
 export function drawRows({context, width, height, scale}, scene) {
   const {view, layout, top, sheet, names} = scene;
@@ -148,6 +187,7 @@ export function drawRows({context, width, height, scale}, scene) {
     });
   }
   for (const part of parts) if (part.track.kind === 'counter') drawCounter(context, part, view, {top, width});
+  drawArrows(context, scene, width);
   drawSelection(context, scene, parts, width, height);
 }
 

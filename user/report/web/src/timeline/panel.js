@@ -10,9 +10,35 @@ const fill = (element, ...children) => element.replaceChildren(...children.filte
 
 const fact = (title, text) => (text ? [h('dt', {}, title), h('dd', {}, printable(text))] : []);
 
-/** What is known of a span, and where to go from it. `name`: as it may be shown. */
-export function showSpan(element, {track, depth, start, duration, count}, name, {zoom, same}) {
+/** A value as the trace has it; of stacks a frame a line. */
+const valueText = (key, value) => {
+  if (/stack$/i.test(key)) return (Array.isArray(value) ? value : value.split(';')).map(printable).join('\n');
+  return printable(typeof value === 'string' ? value : JSON.stringify(value));
+};
+
+const showArguments = (object) =>
+  Object.entries(object ?? {}).flatMap(([key, value]) => [
+    h('dt', {class: 'tl-argument'}, printable(key)),
+    h('dd', {class: 'tl-argument'}, valueText(key, value)),
+  ]);
+
+const LINKS = 5;
+
+const showLinks = (title, links) =>
+  links.length > 0 && [
+    h('dt', {}, title),
+    h(
+      'dd',
+      {},
+      ...links.slice(0, LINKS).map(({name, go}) => h('button', {class: 'link', onclick: go}, name)),
+      links.length > LINKS && `and ${formatCount(links.length - LINKS)} more`,
+    ),
+  ];
+
+/** What is known of a span, and where to go from it. `name`: as it may be shown; `into`, `outOf`: where arrows lead. */
+export function showSpan(element, {track, depth, start, duration, count, args}, name, {zoom, same, into, outOf}) {
   const merged = count > 1;
+  const states = track.kind === 'states';
   fill(
     element,
     h('h3', {class: 'tl-name'}, name),
@@ -32,6 +58,9 @@ export function showSpan(element, {track, depth, start, duration, count}, name, 
       ...fact('Thread', track.thread && `${track.thread} (${track.tid})`),
       ...fact(track.kind === 'gpu' ? 'Stream' : 'Row', track.name),
       ...fact('Depth', track.kind === 'spans' && String(depth + 1)),
+      showLinks(states ? 'Woken by' : 'Launched by', into),
+      showLinks(states ? 'Wakes' : 'Launches', outOf),
+      showArguments(args),
     ),
     h(
       'p',
@@ -59,9 +88,10 @@ export function showPoint(element, track, at, value, name) {
   );
 }
 
-/** rows: of ownTimes(); `find` is called with the number of the name whose row is chosen. */
-export function showTimes(element, {caption, rows, names, find}) {
-  const all = rows.reduce((sum, row) => sum + row.own, 0);
+/** rows: of ownTimes(), of `moments` without times; `find` is called with the number of the name whose row is chosen. */
+export function showTimes(element, {caption, rows, names, moments, find}) {
+  const weight = (row) => (moments ? row.spans : row.own);
+  const all = rows.reduce((sum, row) => sum + weight(row), 0);
   const cell = (text) => h('td', {class: 'number'}, text);
   const merged = rows.some((row) => row.merged);
   fill(
@@ -76,7 +106,7 @@ export function showTimes(element, {caption, rows, names, find}) {
         h(
           'tr',
           {},
-          ...['Own time', 'Share', 'Spans', 'Mean'].map((t) => h('th', {scope: 'col', class: 'number'}, t)),
+          ...(moments ? ['Samples', 'Share'] : ['Own time', 'Share', 'Spans', 'Mean']).map((t) => h('th', {scope: 'col', class: 'number'}, t)),
           h('th', {scope: 'col'}, 'Name'),
         ),
       ),
@@ -88,10 +118,10 @@ export function showTimes(element, {caption, rows, names, find}) {
           return h(
             'tr',
             {},
-            cell(about + formatNs(row.own)),
-            cell(all > 0 ? formatShare(row.own / all) : '-'),
-            cell(about + formatCount(row.spans)),
-            cell(row.merged ? '-' : formatNs(row.own / row.spans)),
+            moments ? cell(about + formatCount(row.spans)) : cell(about + formatNs(row.own)),
+            cell(all > 0 ? formatShare(weight(row) / all) : '-'),
+            !moments && cell(about + formatCount(row.spans)),
+            !moments && cell(row.merged ? '-' : formatNs(row.own / row.spans)),
             h(
               'td',
               {},

@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A tree of the block "trees": totals, where each node stands, search. Knows of no pixels.
-import {inTotal} from '../tree.js';
+
+/**
+ * Totals of nodes, and each one's children, largest first.
+ * @param {{parent: number[], self: number[]}} tree
+ */
+export function inTotal({parent, self}) {
+  const total = Float64Array.from(self);
+  const children = parent.map(() => []);
+  for (let i = parent.length - 1; i > 0; i--) {
+    total[parent[i]] += total[i];
+    children[parent[i]].push(i);
+  }
+  for (const list of children) list.sort((a, b) => total[b] - total[a] || a - b);
+  return {total, children};
+}
 
 export class Tree {
   /** @param {any} source a tree of the block @param {boolean} [before] widths are those of the other side */

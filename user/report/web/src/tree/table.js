@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A tree of the block "trees" as a table whose rows open.
-import {h, printable} from './dom.js';
-import {format, formatShare, heading} from './format.js';
-import {virtualRows} from './rows.js';
+import {h, printable} from '../dom.js';
+import {format, formatShare, heading} from '../format.js';
+import {virtualRows} from '../rows.js';
+import {inTotal} from './model.js';
 
 /** Rows that are open at first, about. */
 const FIRST_ROWS = 24;
-
-/**
- * Totals of nodes, and each one's children, largest first.
- * @param {{parent: number[], self: number[]}} tree
- */
-export function inTotal({parent, self}) {
-  const total = Float64Array.from(self);
-  const children = parent.map(() => []);
-  for (let i = parent.length - 1; i > 0; i--) {
-    total[parent[i]] += total[i];
-    children[parent[i]].push(i);
-  }
-  for (const list of children) list.sort((a, b) => total[b] - total[a] || a - b);
-  return {total, children};
-}
 
 /** Opens the largest nodes, until there are about so many rows. */
 function firstOpen({total, children}, rows) {
@@ -151,7 +137,7 @@ export function makeTree(tree, names, title) {
   });
 
   let query;
-  /** @param {import('./place.js').State} state */
+  /** @param {import('../place.js').State} state */
   function update(state) {
     const now = state.q.trim().toLowerCase();
     if (now === query) return;
@@ -183,7 +169,7 @@ export function makeTree(tree, names, title) {
 
 /**
  * The tree of that key, to be shown; null where the page has none.
- * @param {import('./blocks.js').Data} data
+ * @param {import('../blocks.js').Data} data
  * @param {string} key
  */
 export async function findTree(data, key) {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// page_tabs.mjs FOLDER PAGE…: each tab of pages that were written of captures, in both themes, at two sizes: nothing fails, nothing
+// sticks out of the window, and FOLDER has a picture of each.
+import path from 'node:path';
+import assert from 'node:assert/strict';
+import {pathToFileURL} from 'node:url';
+import {check, prepare, tabsOf, withBrowser} from './page_open.mjs';
+
+const [folder, ...pages] = process.argv.slice(2);
+const LOOKS = [['light', 1280, 800], ['dark', 800, 600]];
+prepare(folder);
+
+await withBrowser(async (open) => {
+  for (const file of pages) {
+    const name = path.basename(file, '.html');
+    for (const [scheme, width, height] of LOOKS) {
+      const page = await open(pathToFileURL(path.resolve(file)).href, {scheme, viewport: {width, height}});
+      const tabs = await tabsOf(page);
+      await check(`${name}, ${scheme}, ${width}x${height}: ${tabs.join(', ')}`, async () => {
+        assert.ok(tabs.includes('summary') && tabs.includes('timeline'), tabs.join());
+        for (const tab of tabs) {
+          await page.locator(`#tab-${tab}`).click();
+          await page.waitForSelector(`#panel-${tab}:not([hidden]) > *`);
+          assert.equal(await page.locator('.message.bad').count(), 0, tab);
+          const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          assert.ok(beyond <= 0, `${tab} is ${beyond} pixels too wide`);
+          await page.screenshot({path: path.join(folder, `${name}-${scheme}-${tab}.png`)});
+        }
+      });
+      await page.context().close();
+    }
+  }
+});
+process.exit(0);
