@@ -4,20 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "record/sideband_private.h"
 
 /* Index of the first watch whose pid is not below `pid`. */
 static size_t position(const struct xsp_sideband *s, pid_t pid)
 {
-	size_t low = 0, high = s->watch_count;
+	size_t low = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (s->watches[mid].pid < pid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	XSP_LOWER_BOUND(low, s->watch_count, i, s->watches[i].pid < pid);
 	return low;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "target/dwarf_cursor.h"
 
 /* DW_EH_PE_*: LSB Core 5.0, table 10-4 */
@@ -408,14 +409,8 @@ int xsp_eh_frame_find(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64
 		*out = eh->last;
 		return 0;
 	}
-	size_t low = 0, high = eh->count; /* entries below low begin at or before addr */
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (entry(eh, mid).addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	size_t low = 0; /* entries below low begin at or before addr */
+	XSP_LOWER_BOUND(low, eh->count, i, entry(eh, i).addr <= addr);
 	if (low == 0)
 		return -ENOENT;
 	ret = parse_fde(eh, elf, entry(eh, low - 1).at, out, &next);

@@ -15,6 +15,7 @@
 
 #include "base/grow.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "base/u64map.h"
 #include "catalog/compilers.h"
 #include "target/maps.h"
@@ -667,15 +668,9 @@ static int look_for_constants(struct constants *c, const struct xsp_process *p)
 
 static void find_constant(const struct constants *c, uint64_t address, struct place *at)
 {
-	size_t low = 0, high = c->count;
+	size_t low = 0;
 
-	while (low < high) { /* the first that ends behind it */
-		size_t middle = low + (high - low) / 2;
-		if (c->maps[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, c->count, i, c->maps[i].end <= address);
 	if (low == c->count || address < c->maps[low].start)
 		return;
 	const struct constant *m = &c->maps[low];
