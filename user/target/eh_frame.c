@@ -429,5 +429,10 @@ int xsp_eh_frame_cfa(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_
 	struct xsp_fde fde;
 	int ret = xsp_eh_frame_find(eh, elf, pc, &fde);
 
-	return ret < 0 ? ret : xsp_cfi_run(&fde, eh->data, pc, out);
+	struct xsp_cfi_row row = {0};
+
+	if (ret == 0)
+		ret = xsp_cfi_run(&fde, eh->data, pc, &row);
+	*out = row.cfa;
+	return ret == 0 && row.cfa_at != NULL ? -ENOENT : ret;
 }
