@@ -288,22 +288,16 @@ static int take_run(struct collecting *c, struct rank *k, const struct xsp_span 
 	if (words_of(span, &work, 1, &unreadable) < 1 || (unreadable & 1) ||
 	    !xsp_span_has_duration(span))
 		return 0;
-	if (xsp_grow(&k->runs, &k->run_capacity, k->run_count + 1) < 0)
-		return -ENOMEM;
-	k->runs[k->run_count++] =
-		(struct run){work, real(c, span->start_ns), real(c, span->end_ns)};
-	return 0;
+	return XSP_APPEND(k->runs, k->run_capacity, k->run_count,
+			  (struct run){work, real(c, span->start_ns), real(c, span->end_ns)});
 }
 
 static int take_blocked(struct collecting *c, struct rank *k, const struct xsp_span *span)
 {
 	if (!xsp_span_has_duration(span))
 		return 0;
-	if (xsp_grow(&k->blocked, &k->blocked_capacity, k->blocked_count + 1) < 0)
-		return -ENOMEM;
-	k->blocked[k->blocked_count++] =
-		(struct interval){real(c, span->start_ns), real(c, span->end_ns)};
-	return 0;
+	return XSP_APPEND(k->blocked, k->blocked_capacity, k->blocked_count,
+			  (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
 }
 
 /* Bytes of the tensors that the call is given: --shapes. */
@@ -514,11 +508,11 @@ static int add_instance(struct rank *k, const struct queued *q, const struct run
 {
 	struct group *g = &k->groups[q->group];
 
-	if (xsp_grow(&g->seq, &g->capacity, g->count + 1) < 0)
-		return -ENOMEM;
-	g->seq[g->count++] = (struct instance){
-		.start_ns = q->start_ns, .end_ns = r->end_ns, .name = q->name, .meets = q->meets};
-	return 0;
+	return XSP_APPEND(g->seq, g->capacity, g->count,
+			  (struct instance){.start_ns = q->start_ns,
+					    .end_ns = r->end_ns,
+					    .name = q->name,
+					    .meets = q->meets});
 }
 
 /* An address serves one work after the other: a run is of the last that was queued under it before. */

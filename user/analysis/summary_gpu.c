@@ -81,10 +81,8 @@ static int count_error(struct xsp_summary_gpu *g, uint32_t probe, uint32_t code)
 	}
 	if (g->error_count >= MAX_ERRORS)
 		return 0;
-	if (xsp_grow(&g->errors, &g->error_capacity, g->error_count + 1) < 0)
-		return -ENOMEM;
-	g->errors[g->error_count++] = (struct api_error){probe, code, 1};
-	return 0;
+	return XSP_APPEND(g->errors, g->error_capacity, g->error_count,
+			  (struct api_error){probe, code, 1});
 }
 
 int xsp_summary_gpu_span(struct xsp_summary_gpu *g, const struct xsp_span *span)

@@ -549,8 +549,22 @@ void xsp_recorder_end(struct xsp_recorder *r)
 	r->end_ns = xsp_now_ns();
 }
 
+static int put_pythons(struct xsp_recorder *r)
+{
+	return r->pythons != NULL ? xsp_pythons_put_info(r->pythons) : 0;
+}
+
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 {
+	static int (*const last[])(struct xsp_recorder * r) = {
+		xsp_overhead_finish,	xsp_recorder_put_losses,
+		xsp_recorder_put_stats, put_samples,
+		put_gpu_losses,		xsp_call_sites_put_info,
+		xsp_children_put_infos, put_pythons,
+		xsp_recorder_put_late,	xsp_recorder_put_changed,
+		xsp_recorder_put_gaps,
+	};
+
 	if (r->finished)
 		return 0;
 	r->finished = true;
@@ -578,28 +592,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 				  XSP_PERF_MAP_BYTES >> 20);
 	if (rc == 0 && xsp_overhead_is_on(r))
 		rc = xsp_recorder_put_held_back(r);
-	if (rc == 0)
-		rc = xsp_overhead_finish(r);
-	if (rc == 0)
-		rc = xsp_recorder_put_losses(r);
-	if (rc == 0)
-		rc = xsp_recorder_put_stats(r);
-	if (rc == 0)
-		rc = put_samples(r);
-	if (rc == 0)
-		rc = put_gpu_losses(r);
-	if (rc == 0)
-		rc = xsp_call_sites_put_info(r);
-	if (rc == 0)
-		rc = xsp_children_put_infos(r);
-	if (rc == 0 && r->pythons != NULL)
-		rc = xsp_pythons_put_info(r->pythons);
-	if (rc == 0)
-		rc = xsp_recorder_put_late(r);
-	if (rc == 0)
-		rc = xsp_recorder_put_changed(r);
-	if (rc == 0)
-		rc = xsp_recorder_put_gaps(r);
+	for (size_t i = 0; rc == 0 && i < sizeof(last) / sizeof(last[0]); i++)
+		rc = last[i](r);
 	if (rc == 0)
 		rc = xsp_capture_put_clock(r->writer);
 	int end = xsp_capture_finish(r->writer, r->start_ns, r->end_ns, err);

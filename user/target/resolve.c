@@ -630,14 +630,12 @@ static int add_constant(struct constants *c, const struct xsp_map_line *line)
 {
 	if (line->writable || line->inode == 0)
 		return 0;
-	if (xsp_grow(&c->maps, &c->room, c->count + 1) < 0)
-		return -ENOMEM;
-	c->maps[c->count++] = (struct constant){.dev = line->dev,
-						.inode = line->inode,
-						.start = line->start,
-						.end = line->end,
-						.offset = line->offset};
-	return 0;
+	return XSP_APPEND(c->maps, c->room, c->count,
+			  (struct constant){.dev = line->dev,
+					    .inode = line->inode,
+					    .start = line->start,
+					    .end = line->end,
+					    .offset = line->offset});
 }
 
 static int look_for_constants(struct constants *c, const struct xsp_process *p)
