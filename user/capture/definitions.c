@@ -54,14 +54,12 @@ static int replace(struct xsp_capture_reader *r, const char **text, struct strin
 static int add_process(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	const struct xsp_disk_process *d = data;
-	const long i = xsp_u64map_index(&r->process_index, d->pid, &r->processes,
-					&r->process_capacity, r->process_count);
-	if (i < 0)
+	struct xsp_capture_process *p = xsp_u64map_element(
+		&r->process_index, d->pid, &r->processes, &r->process_capacity, &r->process_count,
+		&(struct xsp_capture_process){
+			.comm = "", .cmdline = "", .exe = "", .environment = ""});
+	if (p == NULL)
 		return -ENOMEM;
-	if ((size_t)i == r->process_count)
-		r->processes[r->process_count++] = (struct xsp_capture_process){
-			.comm = "", .cmdline = "", .exe = "", .environment = ""};
-	struct xsp_capture_process *p = &r->processes[i];
 	p->pid = d->pid;
 	p->ns_pid = d->ns_pid;
 	p->parent = d->parent;
@@ -86,13 +84,11 @@ static int add_thread(struct xsp_capture_reader *r, const void *data, const stru
 {
 	const struct xsp_disk_thread *d = data;
 	uint64_t key = (uint64_t)d->pid << 32 | d->tid;
-	const long i = xsp_u64map_index(&r->thread_index, key, &r->threads, &r->thread_capacity,
-					r->thread_count);
-	if (i < 0)
+	struct xsp_capture_thread *t =
+		xsp_u64map_element(&r->thread_index, key, &r->threads, &r->thread_capacity,
+				   &r->thread_count, &(struct xsp_capture_thread){.comm = ""});
+	if (t == NULL)
 		return -ENOMEM;
-	if ((size_t)i == r->thread_count)
-		r->threads[r->thread_count++] = (struct xsp_capture_thread){.comm = ""};
-	struct xsp_capture_thread *t = &r->threads[i];
 	t->pid = d->pid;
 	t->tid = d->tid;
 	t->ns_tid = d->ns_tid;

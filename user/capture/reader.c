@@ -158,7 +158,7 @@ static int open_reader(int fd, const char *shown, struct xsp_capture_reader **ou
 	if (r == NULL || (r->path = strdup(shown)) == NULL) {
 		free(r);
 		close(fd);
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	}
 	r->fd = fd;
 	int rc = look_at_file(r, err);

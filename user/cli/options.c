@@ -38,7 +38,7 @@ static int bad_value(struct parse *p, const char *option, const char *wanted)
 
 static int out_of_memory(struct parse *p)
 {
-	return xsp_error_set(p->err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	return xsp_out_of_memory(p->err);
 }
 
 /* Appends one element to an array of `count` elements of `size` bytes. */

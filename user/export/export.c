@@ -161,11 +161,11 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 				     samples ? "--sample" : "--waits");
 	struct xsp_export *x = calloc(1, sizeof(*x));
 	if (x == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	x->format = format;
 	if (own_options(x, options) < 0) {
 		free_export(x);
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	}
 	x->reader = reader;
 	x->timeline = timeline;

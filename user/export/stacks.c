@@ -512,6 +512,31 @@ void xsp_stacks_free(struct xsp_stacks *s)
 	free(s);
 }
 
+int xsp_stacks_begin(struct xsp_export *x)
+{
+	struct xsp_stacks *s;
+	int rc = xsp_stacks_new(x, &s);
+
+	x->state = s;
+	return rc;
+}
+
+int xsp_stacks_span(struct xsp_export *x, const struct xsp_span *span)
+{
+	return xsp_stacks_add(x->state, span);
+}
+
+int xsp_stacks_wait(struct xsp_export *x, const struct xsp_wait *wait)
+{
+	return xsp_stacks_add_wait(x->state, wait);
+}
+
+void xsp_stacks_discard(struct xsp_export *x)
+{
+	xsp_stacks_free(x->state);
+	x->state = NULL;
+}
+
 /* ---- seal ---- */
 
 struct order {

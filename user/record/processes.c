@@ -511,7 +511,7 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 		reallocarray(r->processes, r->process_count + 1, sizeof(*grown));
 	if (grown == NULL) {
 		xsp_process_free(process);
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	}
 	r->processes = grown;
 	struct recorded_process *p = &r->processes[r->process_count++];

@@ -164,7 +164,7 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 static int start_planner(struct xsp_recorder *r, struct xsp_error *err)
 {
 	if (xsp_planner_new(&r->plan, xsp_broker_opener(r->broker), &r->planner) < 0)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	xsp_planner_on_wait(r->planner, r->options.stopped, r->options.note_ctx);
 	r->plan.planner = r->planner;
 	int rc = xsp_planner_start(r->planner);
@@ -198,7 +198,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 {
 	struct xsp_recorder *r = calloc(1, sizeof(*r));
 	if (r == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	r->options = *options;
 	r->plan.selection = options->selection;
 	r->plan.exit_by_return = options->exit_by_return;
@@ -228,26 +228,26 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 			rc = create_capture(r, err);
 	}
 	if (rc == 0 && xsp_resolver_new(xsp_broker_opener(r->broker), &r->resolver) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0 && names_frames(r) && xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0 && (options->attach.sample_hz > 0 || options->attach.wait_stacks) &&
 	    xsp_unwinder_new(r->resolver, &r->unwinder) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0 && options->selection.python && xsp_pythons_new(r, &r->pythons) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0 && xsp_host_functions_new(r->writer, r->resolver, &r->host_functions) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0)
 		rc = open_rings(r, err);
 	if (rc == 0 && xsp_children_new(r) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0) {
 		xsp_drain_set_frames(r->drain, r->frames);
 		xsp_drain_set_unwinder(r->drain, r->unwinder);
 	}
 	if (rc == 0 && xsp_overhead_new(r) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0)
 		rc = open_sideband(r, err);
 	if (rc < 0) {

@@ -247,7 +247,7 @@ int xsp_process_open(const struct xsp_opener *o, pid_t pid, struct xsp_process *
 		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET, "%d is no process id", pid);
 	struct xsp_process *p = calloc(1, sizeof(*p));
 	if (p == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	p->opener = o;
 	p->pid = pid;
 	p->pidfd = -1;
