@@ -80,11 +80,9 @@ void xsp_summary_mark_steps(struct xsp_summary *s, const char *marker)
 static inline int name_of(struct xsp_summary *s, xsp_name_id id, struct summary_name **out)
 {
 	if (id >= s->name_count) {
-		int rc = xsp_grow(&s->names, &s->name_capacity, (size_t)id + 1);
+		int rc = xsp_grow_zeroed(&s->names, &s->name_capacity, (size_t)id + 1);
 		if (rc < 0)
 			return rc;
-		memset(s->names + s->name_count, 0,
-		       ((size_t)id + 1 - s->name_count) * sizeof(*s->names));
 		s->name_count = (size_t)id + 1;
 	}
 	*out = &s->names[id];

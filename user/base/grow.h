@@ -19,6 +19,13 @@ int xsp_grow_raw(void **array, size_t *capacity, size_t need, size_t size);
 		 ? 0                                                                               \
 		 : xsp_grow_raw((void **)(array), (capacity), (need), sizeof(**(array))))
 
+/* The same, and all new elements up to the capacity are zeros. */
+int xsp_grow_zeroed_raw(void **array, size_t *capacity, size_t need, size_t size);
+#define xsp_grow_zeroed(array, capacity, need)                                                     \
+	((need) <= *(capacity)                                                                     \
+		 ? 0                                                                               \
+		 : xsp_grow_zeroed_raw((void **)(array), (capacity), (need), sizeof(**(array))))
+
 /* One more element behind the others: 0 or -ENOMEM. */
 #define XSP_APPEND(list, capacity, count, ...)                                                     \
 	(xsp_grow(&(list), &(capacity), (size_t)(count) + 1) < 0                                   \

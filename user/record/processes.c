@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* processes.c - the recorded processes and their libraries, as they come and go. */
+#include "base/grow.h"
 #include "record/recorder_private.h"
 #include "base/clock.h"
 #include "base/path.h"
@@ -30,14 +31,8 @@ static enum xsp_probe_kind probe_kind(enum xsp_probe_action action)
 static int keep_price(struct xsp_recorder *r, const struct xsp_planned_probe *p, uint32_t entry,
 		      uint32_t leave)
 {
-	if (p->id >= r->price_room) {
-		size_t room = p->id < 1024 ? 2048 : 2 * (size_t)p->id;
-		struct xsp_probe_price *grown = reallocarray(r->prices, room, sizeof(*grown));
-		if (grown == NULL)
-			return -ENOMEM;
-		r->prices = grown;
-		r->price_room = room;
-	}
+	if (xsp_grow(&r->prices, &r->price_room, (size_t)p->id + 1) < 0)
+		return -ENOMEM;
 	while (r->price_count <= p->id)
 		r->prices[r->price_count++] = (struct xsp_probe_price){0};
 	r->prices[p->id] = (struct xsp_probe_price){entry, leave};

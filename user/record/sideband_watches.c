@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/search.h"
 #include "record/sideband_private.h"
 
@@ -34,14 +35,8 @@ int xsp_sideband_watch(struct xsp_sideband *s, pid_t pid)
 
 	if (xsp_sideband_find(s, pid) != NULL)
 		return 0;
-	if (s->watch_count == s->watch_room) {
-		size_t room = s->watch_room == 0 ? 8 : s->watch_room * 2;
-		void *grown = reallocarray(s->watches, room, sizeof(*s->watches));
-		if (grown == NULL)
-			return -ENOMEM;
-		s->watches = grown;
-		s->watch_room = room;
-	}
+	if (xsp_grow(&s->watches, &s->watch_room, s->watch_count + 1) < 0)
+		return -ENOMEM;
 	if (s->mode == XSP_SIDEBAND_POLL && xsp_sideband_baseline(s, &watch) == -ENOMEM)
 		return -ENOMEM;
 	size_t i = position(s, pid);

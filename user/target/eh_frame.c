@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/search.h"
 #include "target/dwarf_cursor.h"
 
@@ -343,14 +344,9 @@ static int build_index(struct xsp_eh_frame *eh, const struct xsp_elf *elf)
 			break;
 		if (ret < 0 || fde.size == 0)
 			continue;
-		if (eh->count == room) {
-			room = room == 0 ? 1024 : room * 2;
-			void *grown = reallocarray(eh->index, room, sizeof(*eh->index));
-			if (grown == NULL)
-				return -ENOMEM;
-			eh->index = grown;
-		}
-		eh->index[eh->count++] = (struct xsp_fde_index){fde.addr, at};
+		if (XSP_APPEND(eh->index, room, eh->count, (struct xsp_fde_index){fde.addr, at}) <
+		    0)
+			return -ENOMEM;
 	}
 	if (eh->count > 0)
 		qsort(eh->index, eh->count, sizeof(*eh->index), compare_index);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/search.h"
 #include "target/module_private.h"
 
@@ -99,17 +100,7 @@ static unsigned displacement(const uint8_t *b, unsigned *at)
 
 static int add(struct xsp_inbound_index *x, struct xsp_inbound one)
 {
-	if (x->count == x->capacity) {
-		size_t more = x->capacity > 0 ? 2 * x->capacity : 1024;
-		struct xsp_inbound *grown = reallocarray(x->found, more, sizeof(*grown));
-
-		if (grown == NULL)
-			return -ENOMEM;
-		x->found = grown;
-		x->capacity = more;
-	}
-	x->found[x->count++] = one;
-	return 0;
+	return XSP_APPEND(x->found, x->capacity, x->count, one);
 }
 
 /* Where it would lead, and where it would end; false: no opcode of interest. */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "target/procfs.h"
 
 #define CMDLINE_MAX 65536U
@@ -407,16 +408,7 @@ int xsp_process_threads(const struct xsp_process *p, struct xsp_thread_info **th
 			ret = ret == -ENOMEM ? ret : 0;
 			continue;
 		}
-		if (used == room) {
-			room = room == 0 ? 16 : room * 2;
-			void *grown = reallocarray(list, room, sizeof(*list));
-			if (grown == NULL) {
-				ret = -ENOMEM;
-				break;
-			}
-			list = grown;
-		}
-		list[used++] = info;
+		ret = XSP_APPEND(list, room, used, info);
 	}
 	closedir(dir);
 	if (ret == 0 && used == 0)
