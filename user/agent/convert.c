@@ -3,17 +3,21 @@
 #include <string.h>
 #include "agent.h"
 
+/* What several records have, under the same names. */
+#define TIMES(r)                                                                                   \
+	.head = {.correlation = (r)->correlation}, .start_ns = (r)->start, .end_ns = (r)->end
+#define PLACE(r) .device = (r)->device, .context = (r)->context, .stream = (r)->stream
+#define ORIGIN(r)                                                                                  \
+	.channel = (r)->channel, .channel_type = (r)->channel_type, .graph = (r)->graph,           \
+	.graph_node = (r)->graph_node
+
 static void kernel(struct batch *b, const void *record)
 {
 	const struct cupti_kernel *k = record;
 	struct xsp_gpu_kernel out = {
-		.head = {.correlation = k->correlation},
-		.start_ns = k->start,
-		.end_ns = k->end,
+		TIMES(k),
 		.name = batch_name(b, k->name),
-		.device = k->device,
-		.context = k->context,
-		.stream = k->stream,
+		PLACE(k),
 		.registers = k->registers,
 		.channel_type = (uint8_t)k->channel_type,
 		.launch_type = k->launch_type,
@@ -42,21 +46,14 @@ static void copy(struct batch *b, const void *record)
 {
 	const struct cupti_memcpy *m = record;
 	struct xsp_gpu_memcpy out = {
-		.head = {.correlation = m->correlation},
-		.start_ns = m->start,
-		.end_ns = m->end,
+		TIMES(m),
 		.bytes = m->bytes,
-		.device = m->device,
-		.context = m->context,
-		.stream = m->stream,
+		PLACE(m),
 		.copy_kind = m->copy_kind,
 		.source_kind = m->source_kind,
 		.destination_kind = m->destination_kind,
 		.flags = m->flags,
-		.channel = m->channel,
-		.channel_type = m->channel_type,
-		.graph = m->graph,
-		.graph_node = m->graph_node,
+		ORIGIN(m),
 		.copies = m->copies,
 	};
 
@@ -67,21 +64,14 @@ static void copy_p2p(struct batch *b, const void *record)
 {
 	const struct cupti_memcpy2 *m = record;
 	struct xsp_gpu_memcpy out = {
-		.head = {.correlation = m->correlation},
-		.start_ns = m->start,
-		.end_ns = m->end,
+		TIMES(m),
 		.bytes = m->bytes,
-		.device = m->device,
-		.context = m->context,
-		.stream = m->stream,
+		PLACE(m),
 		.copy_kind = m->copy_kind,
 		.source_kind = m->source_kind,
 		.destination_kind = m->destination_kind,
 		.flags = m->flags,
-		.channel = m->channel,
-		.channel_type = m->channel_type,
-		.graph = m->graph,
-		.graph_node = m->graph_node,
+		ORIGIN(m),
 		.source_device = m->source_device,
 		.source_context = m->source_context,
 		.destination_device = m->destination_device,
@@ -95,20 +85,9 @@ static void set(struct batch *b, const void *record)
 {
 	const struct cupti_memset *m = record;
 	struct xsp_gpu_memset out = {
-		.head = {.correlation = m->correlation},
-		.start_ns = m->start,
-		.end_ns = m->end,
-		.bytes = m->bytes,
-		.device = m->device,
-		.context = m->context,
-		.stream = m->stream,
-		.value = m->value,
-		.flags = m->flags,
-		.memory_kind = m->memory_kind,
-		.channel = m->channel,
-		.channel_type = m->channel_type,
-		.graph = m->graph,
-		.graph_node = m->graph_node,
+		TIMES(m),	   .bytes = m->bytes, PLACE(m),
+		.value = m->value, .flags = m->flags, .memory_kind = m->memory_kind,
+		ORIGIN(m),
 	};
 
 	batch_put(b, &out, sizeof(out), XSP_GPU_MEMSET);
@@ -118,9 +97,7 @@ static void sync(struct batch *b, const void *record)
 {
 	const struct cupti_sync *s = record;
 	struct xsp_gpu_sync out = {
-		.head = {.correlation = s->correlation},
-		.start_ns = s->start,
-		.end_ns = s->end,
+		TIMES(s),
 		.what = s->type,
 		.context = s->context,
 		.stream = s->stream,
@@ -137,9 +114,7 @@ static void overhead(struct batch *b, const void *record)
 	const struct cupti_overhead *o = record;
 	bool thread = o->object == 1 || o->object == 2; /* process, thread: {pid, tid} */
 	struct xsp_gpu_overhead out = {
-		.head = {.correlation = o->correlation},
-		.start_ns = o->start,
-		.end_ns = o->end,
+		TIMES(o),
 		.what = o->overhead,
 		.object = o->object,
 		.tid = thread ? o->id[1] : 0,
@@ -161,9 +136,7 @@ static void memory(struct batch *b, const void *record)
 		.bytes = m->bytes,
 		.operation = m->operation,
 		.memory_kind = m->memory_kind,
-		.device = m->device,
-		.context = m->context,
-		.stream = m->stream,
+		PLACE(m),
 		.async = m->async,
 		.pc = m->pc,
 		.name = batch_name(b, m->name),
@@ -211,12 +184,8 @@ static void graph(struct batch *b, const void *record)
 {
 	const struct cupti_graph *g = record;
 	struct xsp_gpu_graph out = {
-		.head = {.correlation = g->correlation},
-		.start_ns = g->start,
-		.end_ns = g->end,
-		.device = g->device,
-		.context = g->context,
-		.stream = g->stream,
+		TIMES(g),
+		PLACE(g),
 		.graph = g->graph,
 		.end_device = g->end_device,
 		.end_context = g->end_context,

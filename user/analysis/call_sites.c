@@ -221,13 +221,11 @@ static int add_waited(struct xsp_call_sites *s, uint32_t site, const char *name,
 
 	if (xsp_u64map_get(&s->waited_of, key) == NULL && s->waited_count >= MAX_WAITED)
 		return 0;
-	const long at = xsp_u64map_index(&s->waited_of, key, &s->waited, &s->waited_capacity,
-					 s->waited_count);
-	if (at < 0)
+	struct waited *w = xsp_u64map_element(&s->waited_of, key, &s->waited, &s->waited_capacity,
+					      &s->waited_count, &(struct waited){site, name, 0});
+	if (w == NULL)
 		return -ENOMEM;
-	if ((size_t)at == s->waited_count)
-		s->waited[s->waited_count++] = (struct waited){.site = site, .name = name};
-	s->waited[at].ns += ns;
+	w->ns += ns;
 	return 0;
 }
 

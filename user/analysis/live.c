@@ -254,10 +254,7 @@ static int make_room(struct xsp_live *l)
 
 static int add_name(struct xsp_live *l, const struct xsp_live_name *name)
 {
-	if (xsp_grow(&l->names, &l->name_capacity, l->name_count + 1) < 0)
-		return -ENOMEM;
-	l->names[l->name_count++] = *name;
-	return 0;
+	return XSP_APPEND(l->names, l->name_capacity, l->name_count, *name);
 }
 
 static int take_names(struct xsp_live *l)

@@ -133,12 +133,8 @@ struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make)
 		const uint32_t *at = xsp_u64map_get(&k->sum_of, name);
 		return at != NULL ? &k->sums[*at] : NULL;
 	}
-	const long i = xsp_u64map_index(&k->sum_of, name, &k->sums, &k->sum_capacity, k->sum_count);
-	if (i < 0)
-		return NULL;
-	if ((size_t)i == k->sum_count)
-		k->sums[k->sum_count++] = (struct operator_sum){.name = name};
-	return &k->sums[i];
+	return xsp_u64map_element(&k->sum_of, name, &k->sums, &k->sum_capacity, &k->sum_count,
+				  &(struct operator_sum){.name = name});
 }
 
 /* ---- ranks ---- */
@@ -177,7 +173,6 @@ static void describe(const struct collecting *c, struct rank *k)
 
 	k->capture = c->job->captures - 1;
 	k->number = variable(p, XSP_JOB_RANK);
-	k->local = variable(p, XSP_JOB_LOCAL_RANK);
 	k->world = variable(p, XSP_JOB_WORLD_SIZE);
 	k->named = k->number >= 0;
 	k->shown_pid = p != NULL && p->ns_pid != 0 ? p->ns_pid : k->pid;
@@ -288,22 +283,16 @@ static int take_run(struct collecting *c, struct rank *k, const struct xsp_span 
 	if (words_of(span, &work, 1, &unreadable) < 1 || (unreadable & 1) ||
 	    !xsp_span_has_duration(span))
 		return 0;
-	if (xsp_grow(&k->runs, &k->run_capacity, k->run_count + 1) < 0)
-		return -ENOMEM;
-	k->runs[k->run_count++] =
-		(struct run){work, real(c, span->start_ns), real(c, span->end_ns)};
-	return 0;
+	return XSP_APPEND(k->runs, k->run_capacity, k->run_count,
+			  (struct run){work, real(c, span->start_ns), real(c, span->end_ns)});
 }
 
 static int take_blocked(struct collecting *c, struct rank *k, const struct xsp_span *span)
 {
 	if (!xsp_span_has_duration(span))
 		return 0;
-	if (xsp_grow(&k->blocked, &k->blocked_capacity, k->blocked_count + 1) < 0)
-		return -ENOMEM;
-	k->blocked[k->blocked_count++] =
-		(struct interval){real(c, span->start_ns), real(c, span->end_ns)};
-	return 0;
+	return XSP_APPEND(k->blocked, k->blocked_capacity, k->blocked_count,
+			  (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
 }
 
 /* Bytes of the tensors that the call is given: --shapes. */
@@ -428,7 +417,7 @@ static int note_capture(struct xsp_ranks *j, const struct xsp_capture_reader *r,
 					     "%zu: name each once",
 					     path, i + 1);
 	if (xsp_grow(&j->ids, &j->id_capacity, j->captures + 1) < 0)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	j->ids[j->captures++] = id;
 	return 0;
 }
@@ -442,7 +431,7 @@ int xsp_ranks_begin(struct xsp_ranks *j, struct xsp_capture_reader *r, struct xs
 		return rc;
 	struct collecting *c = calloc(1, sizeof(*c));
 	if (c == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	j->now = c;
 	c->job = j;
 	c->reader = r;
@@ -514,11 +503,11 @@ static int add_instance(struct rank *k, const struct queued *q, const struct run
 {
 	struct group *g = &k->groups[q->group];
 
-	if (xsp_grow(&g->seq, &g->capacity, g->count + 1) < 0)
-		return -ENOMEM;
-	g->seq[g->count++] = (struct instance){
-		.start_ns = q->start_ns, .end_ns = r->end_ns, .name = q->name, .meets = q->meets};
-	return 0;
+	return XSP_APPEND(g->seq, g->capacity, g->count,
+			  (struct instance){.start_ns = q->start_ns,
+					    .end_ns = r->end_ns,
+					    .name = q->name,
+					    .meets = q->meets});
 }
 
 /* An address serves one work after the other: a run is of the last that was queued under it before. */
@@ -652,7 +641,6 @@ struct xsp_rank_info xsp_ranks_at(const struct xsp_ranks *j, size_t index)
 	return (struct xsp_rank_info){.capture = k->capture,
 				      .pid = k->pid,
 				      .rank = k->number,
-				      .local_rank = k->local,
 				      .world_size = k->world,
 				      .host = k->host,
 				      .shift_ns = k->shift_ns};

@@ -45,7 +45,7 @@ int xsp_ranks_match(struct xsp_ranks *j);
 struct xsp_rank_info {
 	size_t capture; /* in the order they were given */
 	uint32_t pid; /* root namespace */
-	long rank, local_rank, world_size; /* -1: not known */
+	long rank, world_size; /* -1: not known */
 	const char *host; /* "": not known */
 	int64_t shift_ns; /* added to its real time; 0 on the host of the first rank */
 };

@@ -159,10 +159,8 @@ static struct fit fit_groups(const struct group *a, const struct group *b)
 
 static int add_member(struct joint_group *g, size_t rank, size_t group, long shift)
 {
-	if (xsp_grow(&g->members, &g->capacity, g->count + 1) < 0)
-		return -ENOMEM;
-	g->members[g->count++] = (struct member){(uint32_t)rank, (uint32_t)group, shift, shift};
-	return 0;
+	return XSP_APPEND(g->members, g->capacity, g->count,
+			  (struct member){(uint32_t)rank, (uint32_t)group, shift, shift});
 }
 
 /* The rank `wanted` of the group that `first` is the first member of: of all that it may be, the one that fits best. */
@@ -337,10 +335,7 @@ struct numbers {
 
 static int put(struct numbers *n, int64_t value)
 {
-	if (xsp_grow(&n->values, &n->capacity, n->count + 1) < 0)
-		return -ENOMEM;
-	n->values[n->count++] = value;
-	return 0;
+	return XSP_APPEND(n->values, n->capacity, n->count, value);
 }
 
 /* Of each host how far its ends lie behind those of the first one. */

@@ -67,7 +67,7 @@ struct lateness {
 struct rank {
 	size_t capture;
 	uint32_t pid, shown_pid;
-	long number, local, world;
+	long number, world;
 	char host[64];
 	uint32_t host_index;
 	bool named; /* its environment says that it is a rank */

@@ -73,7 +73,6 @@ struct xsp_steps {
 	struct xsp_u64map track_of; /* thread and way of marking → index */
 	struct track *last[MARKS];
 	struct figures figures[MARKS];
-	char end_title[80];
 	bool ended;
 	int (*each)(void *ctx, const struct xsp_step *step); /* or NULL */
 	void *each_ctx;

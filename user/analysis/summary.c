@@ -80,11 +80,9 @@ void xsp_summary_mark_steps(struct xsp_summary *s, const char *marker)
 static inline int name_of(struct xsp_summary *s, xsp_name_id id, struct summary_name **out)
 {
 	if (id >= s->name_count) {
-		int rc = xsp_grow(&s->names, &s->name_capacity, (size_t)id + 1);
+		int rc = xsp_grow_zeroed(&s->names, &s->name_capacity, (size_t)id + 1);
 		if (rc < 0)
 			return rc;
-		memset(s->names + s->name_count, 0,
-		       ((size_t)id + 1 - s->name_count) * sizeof(*s->names));
 		s->name_count = (size_t)id + 1;
 	}
 	*out = &s->names[id];
@@ -165,7 +163,6 @@ static int take_span(void *ctx, const struct xsp_span *span)
 		return 0;
 	n->timed++;
 	n->self_ns += span->self_ns;
-	n->self_cpu_unknown += span->self_cpu_ns == XSP_CPU_UNKNOWN;
 	n->self_cpu_ns += span->self_cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->self_cpu_ns;
 	const uint64_t own_ns =
 		span->self_ns > span->self_probe_ns ? span->self_ns - span->self_probe_ns : 0;
@@ -313,7 +310,6 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 			.cpu_ns = n->cpu_ns,
 			.cpu_known = n->outermost > 0 && n->cpu_unknown == 0,
 			.self_cpu_ns = n->self_cpu_ns,
-			.self_cpu_known = n->timed > 0 && n->self_cpu_unknown == 0,
 			.own_cpu_unknown_ns = n->own_cpu_unknown_ns,
 			.own_cpu_unknown_max_ns = n->own_cpu_unknown_max_ns,
 			.std_ns = deviation(n),

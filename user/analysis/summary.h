@@ -25,7 +25,6 @@ struct xsp_summary_row {
 	uint64_t cpu_ns; /* of total_ns, on a CPU: --waits */
 	bool cpu_known; /* ... of each of them */
 	uint64_t self_cpu_ns; /* of self_ns */
-	bool self_cpu_known;
 	uint64_t own_cpu_unknown_ns; /* of own_ns, that of calls whose time on a CPU is not known */
 	uint64_t own_cpu_unknown_max_ns; /* ... the most of one of them */
 	double std_ns; /* of the durations that mean_ns is of; 0 with less than two */

@@ -81,10 +81,8 @@ static int count_error(struct xsp_summary_gpu *g, uint32_t probe, uint32_t code)
 	}
 	if (g->error_count >= MAX_ERRORS)
 		return 0;
-	if (xsp_grow(&g->errors, &g->error_capacity, g->error_count + 1) < 0)
-		return -ENOMEM;
-	g->errors[g->error_count++] = (struct api_error){probe, code, 1};
-	return 0;
+	return XSP_APPEND(g->errors, g->error_capacity, g->error_count,
+			  (struct api_error){probe, code, 1});
 }
 
 int xsp_summary_gpu_span(struct xsp_summary_gpu *g, const struct xsp_span *span)
@@ -105,16 +103,11 @@ int xsp_summary_gpu_span(struct xsp_summary_gpu *g, const struct xsp_span *span)
 static int count_kernel(struct xsp_summary_gpu *g, const struct xsp_gpu_activity *a)
 {
 	uint64_t key = (uintptr_t)a->name, duration = a->end_ns - a->start_ns;
-	const long at = xsp_u64map_index(&g->kernel_of, key, &g->kernels, &g->kernel_capacity,
-					 g->kernel_count);
+	struct kernel *k = xsp_u64map_element(&g->kernel_of, key, &g->kernels, &g->kernel_capacity,
+					      &g->kernel_count, &(struct kernel){.name = a->name});
 
-	if (at < 0)
+	if (k == NULL)
 		return -ENOMEM;
-	struct kernel *k = &g->kernels[at];
-	if ((size_t)at == g->kernel_count) {
-		g->kernel_count++;
-		*k = (struct kernel){.name = a->name};
-	}
 	k->calls++;
 	k->total_ns += duration;
 	if (!a->cut) {
@@ -139,15 +132,13 @@ int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_ev
 
 	if (e->bytes <= 0 || e->pool != XSP_MEMORY_GPU)
 		return 0;
-	const long at = xsp_u64map_index(&g->allocator_of, key, &g->allocators,
-					 &g->allocator_capacity, g->allocator_count);
-	if (at < 0)
+	struct allocator *a = xsp_u64map_element(
+		&g->allocator_of, key, &g->allocators, &g->allocator_capacity, &g->allocator_count,
+		&(struct allocator){.name = e->op_name, .any = e->op != 0});
+	if (a == NULL)
 		return -ENOMEM;
-	if ((size_t)at == g->allocator_count)
-		g->allocators[g->allocator_count++] =
-			(struct allocator){.name = e->op_name, .any = e->op != 0};
-	g->allocators[at].bytes += (uint64_t)e->bytes;
-	g->allocators[at].calls++;
+	a->bytes += (uint64_t)e->bytes;
+	a->calls++;
 	return 0;
 }
 

@@ -22,7 +22,7 @@ struct summary_name {
 	uint64_t timed; /* ... or of which a part lies in the cut */
 	uint64_t outermost; /* those that total_ns is of */
 	uint64_t cpu_ns, cpu_unknown; /* of the same */
-	uint64_t self_cpu_ns, self_cpu_unknown; /* of those that self_ns is of */
+	uint64_t self_cpu_ns; /* of those that self_ns is of */
 	uint64_t own_cpu_unknown_ns, own_cpu_unknown_max_ns;
 	uint64_t first_ns, max_start_ns;
 	double squares; /* sum, of how far durations are from the first one */

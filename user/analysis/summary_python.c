@@ -105,13 +105,12 @@ int xsp_summary_python_span(struct xsp_summary_python *s, const struct xsp_span 
 		return 0;
 	}
 	const uint64_t key = xsp_u64_mix(span->python->id) + span->python_first;
-	const long index = xsp_u64map_index(&s->stack_of, key, &s->stacks, &s->capacity, s->count);
-	if (index < 0)
+	struct stack *stack = xsp_u64map_element(
+		&s->stack_of, key, &s->stacks, &s->capacity, &s->count,
+		&(struct stack){.python = span->python, .first = span->python_first});
+	if (stack == NULL)
 		return -ENOMEM;
-	if ((size_t)index == s->count)
-		s->stacks[s->count++] =
-			(struct stack){.python = span->python, .first = span->python_first};
-	add(&s->stacks[index].sum, &one);
+	add(&stack->sum, &one);
 	return 0;
 }
 
@@ -120,14 +119,8 @@ int xsp_summary_python_span(struct xsp_summary_python *s, const struct xsp_span 
 static struct line *line_of(struct xsp_summary_python *s, struct xsp_u64map *index,
 			    const struct xsp_capture_python_frame *frame)
 {
-	const long at =
-		xsp_u64map_index(index, frame->name, &s->lines, &s->line_capacity, s->line_count);
-
-	if (at < 0)
-		return NULL;
-	if ((size_t)at == s->line_count)
-		s->lines[s->line_count++] = (struct line){.frame = frame};
-	return &s->lines[at];
+	return xsp_u64map_element(index, frame->name, &s->lines, &s->line_capacity, &s->line_count,
+				  &(struct line){.frame = frame});
 }
 
 static int add_lines(struct xsp_summary_python *s, struct xsp_u64map *index, size_t number)

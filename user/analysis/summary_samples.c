@@ -41,7 +41,7 @@ struct xsp_summary_samples {
 		uint64_t ns;
 		struct places functions, lines, threads;
 	} faults; /* samples in page faults */
-	uint64_t samples, ns, kernel_ns, short_samples, beyond, with_line;
+	uint64_t samples, ns, kernel_ns, short_samples, beyond;
 };
 
 int xsp_summary_samples_new(struct xsp_timeline *t, struct xsp_summary_samples **out)
@@ -78,15 +78,14 @@ void xsp_summary_samples_free(struct xsp_summary_samples *s)
 
 static int add(struct places *p, uint64_t key, const struct xsp_sample *sample)
 {
-	const long index = xsp_u64map_index(&p->index, key, &p->list, &p->capacity, p->count);
+	struct place *at = xsp_u64map_element(&p->index, key, &p->list, &p->capacity, &p->count,
+					      &(struct place){.key = key});
 
-	if (index < 0)
+	if (at == NULL)
 		return -ENOMEM;
-	if ((size_t)index == p->count)
-		p->list[p->count++] = (struct place){.key = key};
-	p->list[index].samples++;
-	p->list[index].ns += sample->period_ns;
-	p->list[index].short_samples += sample->ends_early && !sample->beyond;
+	at->samples++;
+	at->ns += sample->period_ns;
+	at->short_samples += sample->ends_early && !sample->beyond;
 	return 0;
 }
 
@@ -114,7 +113,6 @@ int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_s
 	s->kernel_ns += sample->kernel ? sample->period_ns : 0;
 	s->short_samples += sample->ends_early && !sample->beyond;
 	s->beyond += sample->beyond;
-	s->with_line += sample->line != 0;
 	if (rc == 0)
 		rc = add(&s->files, sample->file, sample);
 	if (rc == 0 && xsp_is_generated(xsp_timeline_name(s->timeline, sample->function)))

@@ -7,15 +7,12 @@
 
 int xsp_value_rows_add(struct xsp_value_rows *r, const struct xsp_value *v)
 {
-	const long at = xsp_u64map_index(&r->row_of, v->name, &r->rows, &r->capacity, r->count);
+	struct xsp_value_row *row = xsp_u64map_element(
+		&r->row_of, v->name, &r->rows, &r->capacity, &r->count,
+		&(struct xsp_value_row){.name = v->name, .min = INFINITY, .max = -INFINITY});
 
-	if (at < 0)
+	if (row == NULL)
 		return -ENOMEM;
-	struct xsp_value_row *row = &r->rows[at];
-	if ((size_t)at == r->count) {
-		*row = (struct xsp_value_row){.name = v->name, .min = INFINITY, .max = -INFINITY};
-		r->count++;
-	}
 	row->count++;
 	if (v->time_ns >= row->last_ns) { /* other threads may be ahead */
 		row->last_ns = v->time_ns;

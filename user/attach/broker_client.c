@@ -126,7 +126,7 @@ static int ask_with_rows(struct xsp_broker *b, enum xsp_broker_op op, const void
 	uint8_t *body = malloc(head_size + size);
 
 	if (body == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	memcpy(body, head, head_size);
 	memcpy(body + head_size, rows, size);
 	int rc = ask(b, op, body, head_size + size, err);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 #include "xsptrace/programs.h"
 
 /* No function of the kernel's is longer: what lies farther behind one's beginning has no name. */
@@ -62,15 +63,9 @@ static int by_address(const void *a, const void *b)
 /* The first frame from the symbol on may lie in it. */
 static void take_symbol(struct frames *f, uint64_t symbol, const char *name)
 {
-	size_t low = 0, high = f->count;
+	size_t low = 0;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (f->list[middle].address < symbol)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, f->count, i, f->list[i].address < symbol);
 	if (low == f->count || f->list[low].symbol > symbol)
 		return;
 	f->list[low].symbol = symbol;

@@ -404,7 +404,7 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	struct xsp_attach *a = calloc(1, sizeof(*a));
 
 	if (a == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	a->self = -1;
 	a->journal = o->journal;
 	pthread_mutex_init(&a->lock, NULL);

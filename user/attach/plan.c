@@ -158,7 +158,7 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 	if (*out == NULL) {
 		if (fd >= 0)
 			close(fd);
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	}
 	if (fd < 0)
 		return cannot_open(fd, file->shown, err);

@@ -357,7 +357,7 @@ int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_plan
 	a.differs = calloc(pieces, sizeof(*a.differs));
 	a.left_out = calloc(m->count, sizeof(*a.left_out));
 	if (a.sites == NULL || a.owner == NULL || a.differs == NULL || a.left_out == NULL)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	else
 		rc = attach_all(&a, err);
 	free(a.sites);

@@ -74,10 +74,8 @@ static int add_mapping(struct memory *m, const struct xsp_verified_file *file,
 		m->trampolines[m->trampoline_count++] = (struct range){map->start, map->end, 0};
 	if (!map->executable || map->inode != file->inode || map->dev != file->dev)
 		return 0;
-	if (xsp_grow(&m->ranges, &m->room, m->count + 1) < 0)
-		return -ENOMEM;
-	m->ranges[m->count++] = (struct range){map->start, map->end, map->offset};
-	return 0;
+	return XSP_APPEND(m->ranges, m->room, m->count,
+			  (struct range){map->start, map->end, map->offset});
 }
 
 static int open_proc(pid_t pid, const char *name)

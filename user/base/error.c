@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 int xsp_error_set(struct xsp_error *err, int code, enum xsp_status status, const char *fmt, ...)
@@ -13,4 +14,9 @@ int xsp_error_set(struct xsp_error *err, int code, enum xsp_status status, const
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
 	return code;
+}
+
+int xsp_out_of_memory(struct xsp_error *err)
+{
+	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 }

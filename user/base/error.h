@@ -40,5 +40,6 @@ struct xsp_error {
  * Keep the first error: does nothing to `err` if it already holds one. */
 int xsp_error_set(struct xsp_error *err, int code, enum xsp_status status, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+int xsp_out_of_memory(struct xsp_error *err); /* -ENOMEM */
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 int xsp_grow_raw(void **array, size_t *capacity, size_t need, size_t size)
 {
@@ -20,4 +21,14 @@ int xsp_grow_raw(void **array, size_t *capacity, size_t need, size_t size)
 	*array = p;
 	*capacity = want;
 	return 0;
+}
+
+int xsp_grow_zeroed_raw(void **array, size_t *capacity, size_t need, size_t size)
+{
+	const size_t before = *capacity;
+	const int rc = xsp_grow_raw(array, capacity, need, size);
+
+	if (rc == 0)
+		memset((char *)*array + before * size, 0, (*capacity - before) * size);
+	return rc;
 }

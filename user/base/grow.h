@@ -3,6 +3,7 @@
 #ifndef XSP_BASE_GROW_H
 #define XSP_BASE_GROW_H
 
+#include <errno.h>
 #include <stddef.h>
 
 /*
@@ -17,5 +18,18 @@ int xsp_grow_raw(void **array, size_t *capacity, size_t need, size_t size);
 	((need) <= *(capacity)                                                                     \
 		 ? 0                                                                               \
 		 : xsp_grow_raw((void **)(array), (capacity), (need), sizeof(**(array))))
+
+/* The same, and all new elements up to the capacity are zeros. */
+int xsp_grow_zeroed_raw(void **array, size_t *capacity, size_t need, size_t size);
+#define xsp_grow_zeroed(array, capacity, need)                                                     \
+	((need) <= *(capacity)                                                                     \
+		 ? 0                                                                               \
+		 : xsp_grow_zeroed_raw((void **)(array), (capacity), (need), sizeof(**(array))))
+
+/* One more element behind the others: 0 or -ENOMEM. */
+#define XSP_APPEND(list, capacity, count, ...)                                                     \
+	(xsp_grow(&(list), &(capacity), (size_t)(count) + 1) < 0                                   \
+		 ? -ENOMEM                                                                         \
+		 : ((list)[(count)++] = __VA_ARGS__, 0))
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grow.h"
 
@@ -57,6 +58,21 @@ long xsp_u64map_index_raw(struct xsp_u64map *m, uint64_t key, void **array, size
 	if (count >= *capacity && xsp_grow_raw(array, capacity, count + 1, size) < 0)
 		return -ENOMEM;
 	return xsp_u64map_set(m, key, (uint32_t)count) < 0 ? -ENOMEM : (long)count;
+}
+
+void *xsp_u64map_element_raw(struct xsp_u64map *m, uint64_t key, void **array, size_t *capacity,
+			     size_t *count, size_t size, const void *first)
+{
+	const long at = xsp_u64map_index_raw(m, key, array, capacity, *count, size);
+
+	if (at < 0)
+		return NULL;
+	char *element = (char *)*array + (size_t)at * size;
+	if ((size_t)at == *count) {
+		memcpy(element, first, size);
+		++*count;
+	}
+	return element;
 }
 
 bool xsp_u64map_remove(struct xsp_u64map *m, uint64_t key)

@@ -52,6 +52,15 @@ int xsp_u64map_set(struct xsp_u64map *m, uint64_t key, uint32_t value);
 	xsp_u64map_index_raw(m, key, (void **)(array), capacity, count, sizeof(**(array)))
 long xsp_u64map_index_raw(struct xsp_u64map *m, uint64_t key, void **array, size_t *capacity,
 			  size_t count, size_t size);
+/*
+ * The key's element in such an array: the known one, or a new one behind the others, which is a copy of *first and
+ * counted. NULL: out of memory.
+ */
+#define xsp_u64map_element(m, key, array, capacity, count, ...)                                    \
+	xsp_u64map_element_raw(m, key, (void **)(array), capacity, count, sizeof(**(array)),       \
+			       __VA_ARGS__)
+void *xsp_u64map_element_raw(struct xsp_u64map *m, uint64_t key, void **array, size_t *capacity,
+			     size_t *count, size_t size, const void *first);
 /* False if it was not there. */
 bool xsp_u64map_remove(struct xsp_u64map *m, uint64_t key);
 void xsp_u64map_free(struct xsp_u64map *m);

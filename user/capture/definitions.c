@@ -54,14 +54,12 @@ static int replace(struct xsp_capture_reader *r, const char **text, struct strin
 static int add_process(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	const struct xsp_disk_process *d = data;
-	const long i = xsp_u64map_index(&r->process_index, d->pid, &r->processes,
-					&r->process_capacity, r->process_count);
-	if (i < 0)
+	struct xsp_capture_process *p = xsp_u64map_element(
+		&r->process_index, d->pid, &r->processes, &r->process_capacity, &r->process_count,
+		&(struct xsp_capture_process){
+			.comm = "", .cmdline = "", .exe = "", .environment = ""});
+	if (p == NULL)
 		return -ENOMEM;
-	if ((size_t)i == r->process_count)
-		r->processes[r->process_count++] = (struct xsp_capture_process){
-			.comm = "", .cmdline = "", .exe = "", .environment = ""};
-	struct xsp_capture_process *p = &r->processes[i];
 	p->pid = d->pid;
 	p->ns_pid = d->ns_pid;
 	p->parent = d->parent;
@@ -86,13 +84,11 @@ static int add_thread(struct xsp_capture_reader *r, const void *data, const stru
 {
 	const struct xsp_disk_thread *d = data;
 	uint64_t key = (uint64_t)d->pid << 32 | d->tid;
-	const long i = xsp_u64map_index(&r->thread_index, key, &r->threads, &r->thread_capacity,
-					r->thread_count);
-	if (i < 0)
+	struct xsp_capture_thread *t =
+		xsp_u64map_element(&r->thread_index, key, &r->threads, &r->thread_capacity,
+				   &r->thread_count, &(struct xsp_capture_thread){.comm = ""});
+	if (t == NULL)
 		return -ENOMEM;
-	if ((size_t)i == r->thread_count)
-		r->threads[r->thread_count++] = (struct xsp_capture_thread){.comm = ""};
-	struct xsp_capture_thread *t = &r->threads[i];
 	t->pid = d->pid;
 	t->tid = d->tid;
 	t->ns_tid = d->ns_tid;
@@ -127,15 +123,13 @@ static int add_mapping(struct xsp_capture_reader *r, const void *data, const str
 	const struct xsp_disk_mapping *d = data;
 	if (d->module >= r->module_count || d->start >= d->end)
 		return -EILSEQ;
-	if (xsp_grow(&r->mappings, &r->mapping_capacity, r->mapping_count + 1) < 0)
-		return -ENOMEM;
-	r->mappings[r->mapping_count++] = (struct xsp_capture_mapping){.pid = d->pid,
-								       .module = d->module,
-								       .start = d->start,
-								       .end = d->end,
-								       .offset = d->offset,
-								       .time_ns = d->time_ns};
-	return 0;
+	return XSP_APPEND(r->mappings, r->mapping_capacity, r->mapping_count,
+			  (struct xsp_capture_mapping){.pid = d->pid,
+						       .module = d->module,
+						       .start = d->start,
+						       .end = d->end,
+						       .offset = d->offset,
+						       .time_ns = d->time_ns});
 }
 
 static const char *provider(struct xsp_capture_reader *r, struct string s)
@@ -191,13 +185,10 @@ static int add_clock(struct xsp_capture_reader *r, const void *data, const struc
 	/* rising, so that the conversion can search and never divides by zero */
 	if (r->clock_count > 0 && d->monotonic_ns <= r->clocks[r->clock_count - 1].monotonic_ns)
 		return 0;
-	if (xsp_grow(&r->clocks, &r->clock_capacity, r->clock_count + 1) < 0)
-		return -ENOMEM;
-	r->clocks[r->clock_count++] =
-		(struct xsp_capture_clock){.monotonic_ns = d->monotonic_ns,
-					   .realtime_ns = d->realtime_ns,
-					   .uncertainty_ns = d->uncertainty_ns};
-	return 0;
+	return XSP_APPEND(r->clocks, r->clock_capacity, r->clock_count,
+			  (struct xsp_capture_clock){.monotonic_ns = d->monotonic_ns,
+						     .realtime_ns = d->realtime_ns,
+						     .uncertainty_ns = d->uncertainty_ns});
 }
 
 static int add_stats(struct xsp_capture_reader *r, const void *data, const struct string *s)
@@ -215,11 +206,9 @@ static int add_lost(struct xsp_capture_reader *r, const void *data, const struct
 	const struct xsp_disk_lost *d = data;
 	if (d->probe >= r->probe_count)
 		return -EILSEQ;
-	if (xsp_grow(&r->losts, &r->lost_capacity, r->lost_count + 1) < 0)
-		return -ENOMEM;
-	r->losts[r->lost_count++] = (struct xsp_capture_lost){
-		.probe = d->probe, .entries = d->entries, .exits = d->exits};
-	return 0;
+	return XSP_APPEND(r->losts, r->lost_capacity, r->lost_count,
+			  (struct xsp_capture_lost){
+				  .probe = d->probe, .entries = d->entries, .exits = d->exits});
 }
 
 static int add_name(struct xsp_capture_reader *r, const void *data, const struct string *s)
@@ -268,11 +257,9 @@ static int add_window(struct xsp_capture_reader *r, const void *data, const stru
 	if (d->end_ns < d->start_ns ||
 	    (r->window_count > 0 && d->start_ns < r->windows[r->window_count - 1].end_ns))
 		return -EILSEQ;
-	if (xsp_grow(&r->windows, &r->window_capacity, r->window_count + 1) < 0)
-		return -ENOMEM;
-	r->windows[r->window_count++] =
-		(struct xsp_capture_window){.start_ns = d->start_ns, .end_ns = d->end_ns};
-	return 0;
+	return XSP_APPEND(
+		r->windows, r->window_capacity, r->window_count,
+		(struct xsp_capture_window){.start_ns = d->start_ns, .end_ns = d->end_ns});
 }
 
 static int add_let_go(struct xsp_capture_reader *r, const void *data, const struct string *s)
@@ -281,11 +268,10 @@ static int add_let_go(struct xsp_capture_reader *r, const void *data, const stru
 	const struct xsp_disk_let_go *d = data;
 	if (d->probe >= r->probe_count)
 		return -EILSEQ;
-	if (xsp_grow(&r->let_gos, &r->let_go_capacity, r->let_go_count + 1) < 0)
-		return -ENOMEM;
-	r->let_gos[r->let_go_count++] = (struct xsp_capture_let_go){
-		.probe = d->probe, .time_ns = d->time_ns, .calls_per_second = d->calls_per_second};
-	return 0;
+	return XSP_APPEND(r->let_gos, r->let_go_capacity, r->let_go_count,
+			  (struct xsp_capture_let_go){.probe = d->probe,
+						      .time_ns = d->time_ns,
+						      .calls_per_second = d->calls_per_second});
 }
 
 static int add_python(struct xsp_capture_reader *r, const void *data, const struct string *s)

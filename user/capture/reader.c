@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/search.h"
+
 /* ---- opening ---- */
 
 static int look_at_file(struct xsp_capture_reader *r, struct xsp_error *err)
@@ -156,7 +158,7 @@ static int open_reader(int fd, const char *shown, struct xsp_capture_reader **ou
 	if (r == NULL || (r->path = strdup(shown)) == NULL) {
 		free(r);
 		close(fd);
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	}
 	r->fd = fd;
 	int rc = look_at_file(r, err);
@@ -390,15 +392,9 @@ uint64_t xsp_capture_realtime(const struct xsp_capture_reader *r, uint64_t monot
 		return first->realtime_ns - (first->monotonic_ns - monotonic_ns);
 	if (monotonic_ns >= last->monotonic_ns)
 		return last->realtime_ns + (monotonic_ns - last->monotonic_ns);
-	size_t low = 0, high = r->clock_count - 1; /* low <= monotonic_ns < high */
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-		if (r->clocks[middle].monotonic_ns <= monotonic_ns)
-			low = middle;
-		else
-			high = middle;
-	}
-	const struct xsp_capture_clock *a = &r->clocks[low], *b = &r->clocks[high];
+	size_t behind = 1;
+	XSP_LOWER_BOUND(behind, r->clock_count - 1, i, r->clocks[i].monotonic_ns <= monotonic_ns);
+	const struct xsp_capture_clock *a = &r->clocks[behind - 1], *b = &r->clocks[behind];
 	uint64_t since = monotonic_ns - a->monotonic_ns, length = b->monotonic_ns - a->monotonic_ns;
 	int64_t step = (int64_t)(b->realtime_ns - a->realtime_ns);
 	if (length > INT64_MAX)

@@ -183,7 +183,7 @@ int xsp_capture_create(int fd, const char *shown, struct xsp_capture_writer **ou
 	struct xsp_capture_writer *w = calloc(1, sizeof(*w));
 	if (w == NULL || (w->path = strdup(shown)) == NULL) {
 		free(w);
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	}
 	w->fd = fd;
 	int rc = put_file_header(w);

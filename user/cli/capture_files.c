@@ -35,7 +35,7 @@ static int add_path(struct xsp_capture_files *files, char *path, struct xsp_erro
 		if (grown != NULL)
 			files->paths = grown;
 		free(path);
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	}
 	files->paths = grown;
 	files->paths[files->count++] = path;

@@ -84,11 +84,6 @@ struct comparing {
 
 /* ---- options ---- */
 
-static int out_of_memory(struct xsp_error *err)
-{
-	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-}
-
 static int take_threshold(struct comparing *c, const char *value, struct xsp_error *err)
 {
 	char *end;
@@ -224,7 +219,7 @@ static int take_sides(struct comparing *c, char **words, int count, struct xsp_e
 			rc = add_word(&c->sides[c->side_count - 1], words[i]);
 	}
 	if (rc < 0)
-		return out_of_memory(err);
+		return xsp_out_of_memory(err);
 	for (size_t i = 0; i < c->side_count; i++)
 		if (c->sides[i].count == 0)
 			return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
@@ -326,7 +321,7 @@ static int read_all(struct comparing *c, struct xsp_error *err)
 		struct side *s = &c->sides[i];
 		s->captures = calloc(s->count, sizeof(*s->captures));
 		if (s->captures == NULL)
-			rc = out_of_memory(err);
+			rc = xsp_out_of_memory(err);
 		for (size_t k = 0; k < s->count && rc == 0; k++) {
 			if (shown)
 				fprintf(stderr, "\rreading %s\033[K", s->paths[k]);
@@ -377,7 +372,7 @@ static int write_page(struct comparing *c, struct xsp_error *err)
 				       .quiet = c->output.quiet};
 
 	if (paths == NULL)
-		return out_of_memory(err);
+		return xsp_out_of_memory(err);
 	for (size_t i = 0; i < count; i++)
 		paths[i] = i < before ? c->sides[0].paths[i] : c->sides[1].paths[i - before];
 	int rc = xsp_page_sources_open(paths, count, false, &sources, err);
@@ -405,13 +400,13 @@ static int compare(struct comparing *c, unsigned *found, struct xsp_error *err)
 	if (rc == 0)
 		rc = read_all(c, err);
 	if (rc == 0 && xsp_report_new(&report) < 0)
-		rc = out_of_memory(err);
+		rc = xsp_out_of_memory(err);
 	if (rc == 0) {
 		for (size_t i = 0; i < c->side_count; i++)
 			sides[i] =
 				(struct xsp_compare_side){c->sides[i].captures, c->sides[i].count};
 		if (xsp_compare(sides, c->side_count, c->threshold, report, found) < 0)
-			rc = out_of_memory(err);
+			rc = xsp_out_of_memory(err);
 	}
 	if (rc == 0)
 		rc = xsp_report_output_write(&c->output, report, err);

@@ -38,11 +38,6 @@ static int bad(struct xsp_error *err, const char *option, const char *value, con
 			     wanted, value);
 }
 
-static int out_of_memory(struct xsp_error *err)
-{
-	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-}
-
 /* ---- options ---- */
 
 static int note(struct xsp_cut_options *o, const char *option, const char *value,
@@ -52,7 +47,7 @@ static int note(struct xsp_cut_options *o, const char *option, const char *value
 
 	if (asprintf(&text, "%s%s%s %s", o->text != NULL ? o->text : "", o->text != NULL ? " " : "",
 		     option, value) < 0)
-		return out_of_memory(err);
+		return xsp_out_of_memory(err);
 	free(o->text);
 	o->text = text;
 	o->given = true;
@@ -63,7 +58,7 @@ static int take_tids(struct xsp_cut_options *o, const char *value, struct xsp_er
 {
 	const int rc = xsp_parse_ids(value, &o->tids, &o->cut.tid_count);
 
-	return rc == -ENOMEM ? out_of_memory(err)
+	return rc == -ENOMEM ? xsp_out_of_memory(err)
 	       : rc < 0	     ? bad(err, "-t", value, "thread ids (-t 1234 or -t 1234,5678)")
 			     : 0;
 }
@@ -73,7 +68,7 @@ static int take_comm(struct xsp_cut_options *o, const char *value, struct xsp_er
 	const char **grown = reallocarray(o->comms, o->cut.comm_count + 1, sizeof(*grown));
 
 	if (grown == NULL)
-		return out_of_memory(err);
+		return xsp_out_of_memory(err);
 	o->comms = grown;
 	o->comms[o->cut.comm_count++] = value;
 	return 0;
@@ -87,7 +82,7 @@ static int take_pattern(struct xsp_cut_options *o, const char *value, struct xsp
 	char all[64];
 
 	if (grown == NULL)
-		return out_of_memory(err);
+		return xsp_out_of_memory(err);
 	o->patterns = grown;
 	struct xsp_cut_pattern *p = &o->patterns[o->cut.pattern_count];
 	const bool provider = xsp_provider_index(value + (value[0] == '!')) >= 0;
@@ -285,7 +280,7 @@ static int find_steps(struct xsp_cut_options *o, struct xsp_capture_reader *r, c
 	int rc = xsp_timeline_new(r, &t, err);
 
 	if (rc == 0 && xsp_steps_new(t, &s) < 0)
-		rc = out_of_memory(err);
+		rc = xsp_out_of_memory(err);
 	if (rc == 0)
 		rc = xsp_timeline_cut(t, &(struct xsp_cut){.to_ns = UINT64_MAX,
 							   .tids = o->tids,

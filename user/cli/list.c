@@ -213,7 +213,7 @@ static int plan_all(const struct xsp_options *o, struct xsp_plan *plan, struct x
 	int rc = 0;
 
 	if (xsp_planner_new(plan, opener, &plan->planner) < 0)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	if (launch != NULL)
 		rc = plan_launched(plan, launch, opener, err);
 	for (size_t i = 0; rc == 0 && i < o->pid_count; i++)

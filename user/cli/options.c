@@ -38,7 +38,7 @@ static int bad_value(struct parse *p, const char *option, const char *wanted)
 
 static int out_of_memory(struct parse *p)
 {
-	return xsp_error_set(p->err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	return xsp_out_of_memory(p->err);
 }
 
 /* Appends one element to an array of `count` elements of `size` bytes. */
@@ -226,14 +226,21 @@ static int take_min_duration(struct parse *p)
 	return 0;
 }
 
+/* A number from 1 to `most`; what stands in *out where the option has no value. */
+static int take_number(struct parse *p, const char *option, const char *wanted, uint64_t most,
+		       uint32_t *out)
+{
+	uint64_t n = *out;
+
+	if (p->value != NULL && xsp_parse_number(p->value, 1, most, &n) < 0)
+		return bad_value(p, option, wanted);
+	*out = (uint32_t)n;
+	return 0;
+}
+
 static int take_max_depth(struct parse *p)
 {
-	uint64_t n;
-
-	if (xsp_parse_number(p->value, 1, 64, &n) < 0)
-		return bad_value(p, "--max-depth", "a number from 1 to 64");
-	p->o->max_depth = (uint32_t)n;
-	return 0;
+	return take_number(p, "--max-depth", "a number from 1 to 64", 64, &p->o->max_depth);
 }
 
 static int take_max_overhead(struct parse *p)
@@ -262,12 +269,7 @@ static int take_buffer(struct parse *p)
 
 static int take_rings(struct parse *p)
 {
-	uint64_t n;
-
-	if (xsp_parse_number(p->value, 1, 64, &n) < 0)
-		return bad_value(p, "--rings", "a number from 1 to 64");
-	p->o->rings = (unsigned)n;
-	return 0;
+	return take_number(p, "--rings", "a number from 1 to 64", 64, &p->o->rings);
 }
 
 static int take_limit(struct parse *p)
@@ -326,51 +328,20 @@ static int take_attach(struct parse *p)
 	return 0;
 }
 
-static enum xsp_scope scope_of(const char *name)
-{
-	for (unsigned i = 0; i < XSP_SCOPES; i++)
-		if (xsp_scope_name(i) != NULL && strcmp(name, xsp_scope_name(i)) == 0)
-			return i;
-	return XSP_SCOPE_NONE;
-}
-
-static int take_scopes(struct parse *p)
-{
-	char *copy = strdup(p->value), *rest = copy, *part;
-	int rc = copy == NULL ? out_of_memory(p) : 0;
-
-	while (rc == 0 && (part = strsep(&rest, ",")) != NULL) {
-		enum xsp_scope scope = scope_of(part);
-		if (scope == XSP_SCOPE_NONE)
-			rc = bad_value(p, "--scopes", "some of function,backward,user");
-		p->o->scopes |= 1U << scope;
-	}
-	free(copy);
-	return rc;
-}
-
 #define DEFAULT_FRAMES 64
 
 static int take_stacks(struct parse *p)
 {
-	uint64_t n = DEFAULT_FRAMES;
-
-	if (p->value != NULL && xsp_parse_number(p->value, 1, XSP_STACK_MAX, &n) < 0)
-		return bad_value(p, "--stacks", "a number of frames from 1 to 127");
-	p->o->stack_frames = (uint32_t)n;
-	p->o->details |= XSP_DETAIL_STACKS;
-	return 0;
+	p->o->stack_frames = DEFAULT_FRAMES;
+	return take_number(p, "--stacks", "a number of frames from 1 to 127", XSP_STACK_MAX,
+			   &p->o->stack_frames);
 }
 
 static int take_python(struct parse *p)
 {
-	uint64_t n = DEFAULT_FRAMES;
-
-	if (p->value != NULL && xsp_parse_number(p->value, 1, XSP_PYTHON_MAX, &n) < 0)
-		return bad_value(p, "--python", "a number of frames from 1 to 128");
-	p->o->python_frames = (uint32_t)n;
-	p->o->details |= XSP_DETAIL_PYTHON;
-	return 0;
+	p->o->python_frames = DEFAULT_FRAMES;
+	return take_number(p, "--python", "a number of frames from 1 to 128", XSP_PYTHON_MAX,
+			   &p->o->python_frames);
 }
 
 static int take_counters(struct parse *p)
@@ -389,7 +360,6 @@ static int take_counters(struct parse *p)
 			o->counters[o->counter_count++] = c;
 	}
 	free(copy);
-	o->details |= XSP_DETAIL_COUNTERS;
 	return rc;
 }
 
@@ -407,18 +377,9 @@ static int take_waits(struct parse *p)
 
 static int take_sample(struct parse *p)
 {
-	uint64_t n = XSP_SAMPLE_HZ;
-
-	if (p->value != NULL && xsp_parse_number(p->value, 1, 10000, &n) < 0)
-		return bad_value(p, "--sample", "how many samples a second, from 1 to 10000");
-	p->o->sample_hz = (uint32_t)n;
-	return 0;
-}
-
-static int take_profile(struct parse *p)
-{
-	p->o->profile = true;
-	return 0;
+	p->o->sample_hz = XSP_SAMPLE_HZ;
+	return take_number(p, "--sample", "how many samples a second, from 1 to 10000", 10000,
+			   &p->o->sample_hz);
 }
 
 static int take_wait_stacks(struct parse *p)
@@ -431,21 +392,8 @@ static int take_wait_stacks(struct parse *p)
 	return 0;
 }
 
-static int take_memory(struct parse *p)
-{
-	p->o->details |= XSP_DETAIL_MEMORY;
-	return 0;
-}
-
-static int take_sequence(struct parse *p)
-{
-	p->o->details |= XSP_DETAIL_SEQUENCE;
-	return 0;
-}
-
 static int take_shapes(struct parse *p)
 {
-	p->o->details |= XSP_DETAIL_SHAPES;
 	if (p->value != NULL && strcmp(p->value, "all") != 0)
 		return bad_value(p, "--shapes", "--shapes, or --shapes=all for results as well");
 	if (p->value != NULL)
@@ -453,15 +401,8 @@ static int take_shapes(struct parse *p)
 	return 0;
 }
 
-static int take_flops(struct parse *p)
-{
-	p->o->details |= XSP_DETAIL_SHAPES | XSP_DETAIL_FLOPS;
-	return 0;
-}
-
 static int take_inputs(struct parse *p)
 {
-	p->o->details |= XSP_DETAIL_SHAPES | XSP_DETAIL_INPUTS;
 	if (p->value != NULL && strcmp(p->value, "values") != 0)
 		return bad_value(p, "--inputs",
 				 "--inputs, or --inputs=values for elements of small tensors");
@@ -492,6 +433,16 @@ static int take_words(struct parse *p, const char *option, const char *wanted,
 	}
 	free(copy);
 	return rc;
+}
+
+static int take_scopes(struct parse *p)
+{
+	static const struct word words[] = {{"function", 1U << XSP_SCOPE_FUNCTION},
+					    {"backward", 1U << XSP_SCOPE_BACKWARD},
+					    {"user", 1U << XSP_SCOPE_USER},
+					    {NULL, 0}};
+
+	return take_words(p, "--scopes", "some of function,backward,user", words, &p->o->scopes);
 }
 
 static int take_cuda_api(struct parse *p)
@@ -539,102 +490,68 @@ static int take_exit(struct parse *p)
 	return 0;
 }
 
-/* One row an option: its name, its letter (or a number above 255), what takes its value; a flag has
- * the offset of its bool instead. */
-enum {
-	OPT_COMM = 256,
-	OPT_USER,
-	OPT_SHAPES,
-	OPT_INPUTS,
-	OPT_FLOPS,
-	OPT_MIN,
-	OPT_DEPTH,
-	OPT_BUFFER,
-	OPT_RINGS,
-	OPT_ROWS,
-	OPT_ATTACH,
-	OPT_DRY,
-	OPT_NOSUM,
-	OPT_EXIT,
-	OPT_CUDA_API,
-	OPT_GPU,
-	OPT_GPU_ONLY,
-	OPT_INJECT,
-	OPT_SEQUENCE,
-	OPT_COUNTERS,
-	OPT_STACKS,
-	OPT_PYTHON,
-	OPT_SCOPES,
-	OPT_WAITS,
-	OPT_SAMPLE,
-	OPT_PROFILE,
-	OPT_WAIT_STACKS,
-	OPT_MEMORY,
-	OPT_WEIGHT,
-	OPT_BY,
-	OPT_SUMMARY,
-	OPT_STEP,
-	OPT_MAX_OVERHEAD,
-	OPT_SORT,
-};
+/* What stands behind an option: nothing, a value, perhaps a value (--name=VALUE). */
+enum behind { NOTHING = no_argument, VALUE = required_argument, MAYBE = optional_argument };
 
-/* What stands behind an option that has a function: a value, perhaps a value (--name=VALUE), none. */
-enum behind { VALUE, MAYBE, NOTHING };
-
+/* One row an option: its name, its letter or 0, what takes its value. It sets bits of `details`; without a
+ * value and such bits, a bool. */
+#define FLAG(member) NULL, NOTHING, offsetof(struct xsp_options, member), 0
+#define DETAILS(bits) NULL, NOTHING, 0, bits
 static const struct row {
 	const char *name;
-	int code;
-	int (*take)(struct parse *p);
-	size_t flag;
+	char letter;
 	bool record_only;
+	int (*take)(struct parse *p);
 	enum behind behind;
+	size_t flag;
+	unsigned details;
 } rows[] = {
-	{"pid", 'p', take_pid, 0, false, VALUE},
-	{"output", 'o', take_output, 0, true, VALUE},
-	{"event", 'e', take_probe, 0, false, VALUE},
-	{"duration", 'd', take_duration, 0, true, VALUE},
-	{"follow", 'f', take_follow, 0, true, MAYBE},
-	{"tid", 't', take_tid, 0, true, VALUE},
-	{"comm", OPT_COMM, take_comm, 0, true, VALUE},
-	{"user", OPT_USER, take_user, 0, true, VALUE},
-	{"min-duration", OPT_MIN, take_min_duration, 0, true, VALUE},
-	{"max-depth", OPT_DEPTH, take_max_depth, 0, true, VALUE},
-	{"max-overhead", OPT_MAX_OVERHEAD, take_max_overhead, 0, false, VALUE},
-	{"buffer", OPT_BUFFER, take_buffer, 0, true, VALUE},
-	{"rings", OPT_RINGS, take_rings, 0, true, VALUE},
-	{"rows", OPT_ROWS, take_limit, 0, true, VALUE},
-	{"weight", OPT_WEIGHT, take_weight, 0, true, VALUE},
-	{"summary", OPT_SUMMARY, take_summary, 0, true, VALUE},
-	{"by", OPT_BY, take_by, 0, true, VALUE},
-	{"step", OPT_STEP, take_step, 0, true, VALUE},
-	{"attach", OPT_ATTACH, take_attach, 0, true, VALUE},
-	{"exit", OPT_EXIT, take_exit, 0, true, VALUE},
-	{"cuda-api", OPT_CUDA_API, take_cuda_api, 0, false, VALUE},
-	{"gpu", OPT_GPU, take_gpu, 0, true, VALUE},
-	{"gpu-only", OPT_GPU_ONLY, NULL, offsetof(struct xsp_options, gpu_only), true, VALUE},
-	{"inject", OPT_INJECT, NULL, offsetof(struct xsp_options, inject), true, VALUE},
-	{"shapes", OPT_SHAPES, take_shapes, 0, true, MAYBE},
-	{"flops", OPT_FLOPS, take_flops, 0, true, NOTHING},
-	{"inputs", OPT_INPUTS, take_inputs, 0, true, MAYBE},
-	{"scopes", OPT_SCOPES, take_scopes, 0, false, VALUE},
-	{"stacks", OPT_STACKS, take_stacks, 0, true, MAYBE},
-	{"python", OPT_PYTHON, take_python, 0, true, MAYBE},
-	{"counters", OPT_COUNTERS, take_counters, 0, true, VALUE},
-	{"waits", OPT_WAITS, take_waits, 0, true, MAYBE},
-	{"sample", OPT_SAMPLE, take_sample, 0, true, MAYBE},
-	{"profile", OPT_PROFILE, take_profile, 0, true, NOTHING},
-	{"wait-stacks", OPT_WAIT_STACKS, take_wait_stacks, 0, true, MAYBE},
-	{"memory", OPT_MEMORY, take_memory, 0, true, NOTHING},
-	{"sequence", OPT_SEQUENCE, take_sequence, 0, true, NOTHING},
-	{"dry-run", OPT_DRY, NULL, offsetof(struct xsp_options, dry_run), true, VALUE},
-	{"no-summary", OPT_NOSUM, NULL, offsetof(struct xsp_options, no_summary), true, VALUE},
-	{"verbose", 'v', NULL, offsetof(struct xsp_options, verbose), false, VALUE},
-	{"quiet", 'q', NULL, offsetof(struct xsp_options, quiet), true, VALUE},
-	{"delay", 'd', take_interval, 0, true, VALUE},
-	{"iterations", 'n', take_iterations, 0, true, VALUE},
-	{"sort", OPT_SORT, take_sort, 0, true, VALUE},
-	{"help", 'h', NULL, 0, false, VALUE},
-	{"version", 'V', NULL, 0, false, VALUE},
+	{"pid", 'p', false, take_pid, VALUE, 0, 0},
+	{"output", 'o', true, take_output, VALUE, 0, 0},
+	{"event", 'e', false, take_probe, VALUE, 0, 0},
+	{"duration", 'd', true, take_duration, VALUE, 0, 0},
+	{"follow", 'f', true, take_follow, MAYBE, 0, 0},
+	{"tid", 't', true, take_tid, VALUE, 0, 0},
+	{"comm", 0, true, take_comm, VALUE, 0, 0},
+	{"user", 0, true, take_user, VALUE, 0, 0},
+	{"min-duration", 0, true, take_min_duration, VALUE, 0, 0},
+	{"max-depth", 0, true, take_max_depth, VALUE, 0, 0},
+	{"max-overhead", 0, false, take_max_overhead, VALUE, 0, 0},
+	{"buffer", 0, true, take_buffer, VALUE, 0, 0},
+	{"rings", 0, true, take_rings, VALUE, 0, 0},
+	{"rows", 0, true, take_limit, VALUE, 0, 0},
+	{"weight", 0, true, take_weight, VALUE, 0, 0},
+	{"summary", 0, true, take_summary, VALUE, 0, 0},
+	{"by", 0, true, take_by, VALUE, 0, 0},
+	{"step", 0, true, take_step, VALUE, 0, 0},
+	{"attach", 0, true, take_attach, VALUE, 0, 0},
+	{"exit", 0, true, take_exit, VALUE, 0, 0},
+	{"cuda-api", 0, false, take_cuda_api, VALUE, 0, 0},
+	{"gpu", 0, true, take_gpu, VALUE, 0, 0},
+	{"gpu-only", 0, true, FLAG(gpu_only)},
+	{"inject", 0, true, FLAG(inject)},
+	{"shapes", 0, true, take_shapes, MAYBE, 0, XSP_DETAIL_SHAPES},
+	{"flops", 0, true, DETAILS(XSP_DETAIL_SHAPES | XSP_DETAIL_FLOPS)},
+	{"inputs", 0, true, take_inputs, MAYBE, 0, XSP_DETAIL_SHAPES | XSP_DETAIL_INPUTS},
+	{"scopes", 0, false, take_scopes, VALUE, 0, 0},
+	{"stacks", 0, true, take_stacks, MAYBE, 0, XSP_DETAIL_STACKS},
+	{"python", 0, true, take_python, MAYBE, 0, XSP_DETAIL_PYTHON},
+	{"counters", 0, true, take_counters, VALUE, 0, XSP_DETAIL_COUNTERS},
+	{"waits", 0, true, take_waits, MAYBE, 0, 0},
+	{"sample", 0, true, take_sample, MAYBE, 0, 0},
+	{"profile", 0, true, FLAG(profile)},
+	{"wait-stacks", 0, true, take_wait_stacks, MAYBE, 0, 0},
+	{"memory", 0, true, DETAILS(XSP_DETAIL_MEMORY)},
+	{"sequence", 0, true, DETAILS(XSP_DETAIL_SEQUENCE)},
+	{"dry-run", 0, true, FLAG(dry_run)},
+	{"no-summary", 0, true, FLAG(no_summary)},
+	{"verbose", 'v', false, FLAG(verbose)},
+	{"quiet", 'q', true, FLAG(quiet)},
+	{"delay", 'd', true, take_interval, VALUE, 0, 0},
+	{"iterations", 'n', true, take_iterations, VALUE, 0, 0},
+	{"sort", 0, true, take_sort, VALUE, 0, 0},
+	{"help", 'h', false, NULL, NOTHING, 0, 0},
+	{"version", 'V', false, NULL, NOTHING, 0, 0},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -661,10 +578,14 @@ static bool is_of(const struct row *row, enum xsp_verb verb)
 	return !alone && (verb == XSP_VERB_RECORD || !row->record_only);
 }
 
+#define LONG 256 /* + index: what getopt_long() calls an option that has no letter */
+
 static const struct row *row_of(int code, enum xsp_verb verb)
 {
+	if (code >= LONG)
+		return &rows[code - LONG];
 	for (size_t i = 0; i < ROWS; i++)
-		if (rows[i].code == code && is_of(&rows[i], verb))
+		if (rows[i].letter == code && is_of(&rows[i], verb))
 			return &rows[i];
 	return NULL;
 }
@@ -678,13 +599,12 @@ static void make_getopt_tables(enum xsp_verb verb, struct option *longs, char *s
 	for (size_t i = 0; i < ROWS; i++) {
 		if (!is_of(&rows[i], verb))
 			continue;
-		int behind = !rows[i].take || rows[i].behind == NOTHING ? no_argument
-			     : rows[i].behind == MAYBE			? optional_argument
-									: required_argument;
-		longs[n++] = (struct option){rows[i].name, behind, NULL, rows[i].code};
-		if (rows[i].code < 256) {
-			*shorts++ = (char)rows[i].code;
-			if (behind == required_argument)
+		const char letter = rows[i].letter;
+		longs[n++] = (struct option){rows[i].name, (int)rows[i].behind, NULL,
+					     letter != 0 ? letter : LONG + (int)i};
+		if (letter != 0) {
+			*shorts++ = letter;
+			if (rows[i].behind == VALUE)
 				*shorts++ = ':';
 		}
 	}
@@ -723,62 +643,55 @@ static int check(const struct xsp_options *o, int argc, char **argv, enum xsp_ve
 {
 	const char *extra = optind < argc ? argv[optind] : NULL;
 
-	if (verb == XSP_VERB_TOP && o->pid_count == 0)
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "top looks at running processes: xsptrace top -p PID");
+	const unsigned memory = o->details & XSP_DETAIL_MEMORY;
+	const bool named = o->pattern_count + o->provider_pattern_count > 0 || o->providers != 0;
+	const struct {
+		bool wrong;
+		const char *text;
+	} wrongs[] = {
+		{verb == XSP_VERB_TOP && o->pid_count == 0,
+		 "top looks at running processes: xsptrace top -p PID"},
+		{o->pid_count == 0 && extra == NULL && verb == XSP_VERB_LIST,
+		 "nothing to look at: xsptrace list -p PID"},
+		{o->pid_count == 0 && extra == NULL,
+		 "nothing to trace: give -p PID, or -- COMMAND [ARGS]; see xsptrace --help"},
+		{o->gpu_only && (o->gpu_off || named),
+		 "--gpu-only collects what the GPU did and nothing else: leave out -e and "
+		 "--gpu=off"},
+		{o->inject && o->gpu_off, "--inject and --gpu=off exclude each other"},
+		{o->inject && o->pid_count == 0,
+		 "--inject is for running processes (-p PID): what xsptrace starts loads the "
+		 "agent by itself"},
+		{(o->by & (XSP_BY_LINE | XSP_BY_MODULE)) && !(o->details & XSP_DETAIL_PYTHON),
+		 "--by line and --by module show what --python records: add that"},
+		{o->tid_count > 0 && o->follow, "-t and --follow exclude each other"},
+		{(o->min_duration_ns > 0 || o->max_depth > 0) &&
+			 (o->details & ~(unsigned)XSP_DETAIL_CUDA) != 0,
+		 "--min-duration and --max-depth decide at a span's exit, when its arguments are "
+		 "gone: leave them out, or --shapes, --inputs, --sequence, --stacks, --python, "
+		 "--memory and --counters"},
+		{memory != 0 && o->tid_count + o->comm_count > 0,
+		 "--memory needs all threads, as what one allocates another may free: leave out "
+		 "-t and --comm"},
+		{o->profile && (names_probes(o) || o->inject || memory != 0),
+		 "--profile attaches nothing: leave out -e, --gpu-only, --inject and --memory, or "
+		 "give --sample and --waits beside them"},
+	};
 
 	if (o->pid_count > 0 && extra != NULL)
 		return xsp_error_set(
 			err, -EINVAL, XSP_STATUS_USAGE,
 			"'%.200s' is not an option: give either -p PID or -- COMMAND, not both",
 			extra);
-	if (o->pid_count == 0 && extra == NULL)
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     verb == XSP_VERB_LIST
-					     ? "nothing to look at: xsptrace list -p PID"
-					     : "nothing to trace: give -p PID, or -- COMMAND "
-					       "[ARGS]; see xsptrace --help");
-	if (o->gpu_only &&
-	    (o->gpu_off || o->pattern_count + o->provider_pattern_count > 0 || o->providers != 0))
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "--gpu-only collects what the GPU did and nothing else: leave "
-				     "out -e and --gpu=off");
-	if (o->inject && (o->pid_count == 0 || o->gpu_off))
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     o->gpu_off
-					     ? "--inject and --gpu=off exclude each other"
-					     : "--inject is for running processes (-p PID): what "
-					       "xsptrace starts loads the agent by itself");
+	for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++)
+		if (wrongs[i].wrong)
+			return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%s", wrongs[i].text);
 	if ((o->weight == XSP_WEIGHT_CPU || o->weight == XSP_WEIGHT_OFF_CPU) && !o->waits &&
 	    !o->profile)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "--weight %s is what --waits records: add that, or "
 				     "--wait-stacks, which tells of the callers as well",
 				     xsp_weight_name(o->weight));
-	if ((o->by & (XSP_BY_LINE | XSP_BY_MODULE)) && !(o->details & XSP_DETAIL_PYTHON))
-		return xsp_error_set(
-			err, -EINVAL, XSP_STATUS_USAGE,
-			"--by line and --by module show what --python records: add that");
-	if (o->tid_count > 0 && o->follow)
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "-t and --follow exclude each other");
-	if ((o->min_duration_ns > 0 || o->max_depth > 0) &&
-	    (o->details & ~(unsigned)XSP_DETAIL_CUDA) != 0)
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "--min-duration and --max-depth decide at a span's exit, when "
-				     "its arguments are gone: leave them out, or --shapes, "
-				     "--inputs, --sequence, --stacks, --python, --memory and "
-				     "--counters");
-	if ((o->details & XSP_DETAIL_MEMORY) && o->tid_count + o->comm_count > 0)
-		return xsp_error_set(
-			err, -EINVAL, XSP_STATUS_USAGE,
-			"--memory needs all threads, as what one allocates another may "
-			"free: leave out -t and --comm");
-	if (o->profile && (names_probes(o) || o->inject || (o->details & XSP_DETAIL_MEMORY)))
-		return xsp_error_set(
-			err, -EINVAL, XSP_STATUS_USAGE,
-			"--profile attaches nothing: leave out -e, --gpu-only, --inject and "
-			"--memory, or give --sample and --waits beside them");
 	return 0;
 }
 
@@ -834,8 +747,11 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb v
 				xsp_version(stdout);
 			return XSP_OPTIONS_DONE;
 		}
-		if (row->take == NULL)
+		o->details |= row->details;
+		if (row->take == NULL && row->details == 0)
 			*(bool *)((char *)o + row->flag) = true;
+		else if (row->take == NULL)
+			continue;
 		else if (row->take(&p) < 0)
 			return XSP_OPTIONS_BAD;
 	}

@@ -121,7 +121,7 @@ static int open_all(struct work *w)
 	w->sinks = calloc(o->count + 2, sizeof(*w->sinks));
 	if (w->exports == NULL || w->elsewhere == NULL || w->notes == NULL || w->pages == NULL ||
 	    w->sinks == NULL || (o->summary && xsp_summary_new(w->timeline, &w->summary) < 0)) {
-		xsp_error_set(&err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		xsp_out_of_memory(&err);
 		failed(w, &err);
 		return -ENOMEM;
 	}
@@ -332,7 +332,7 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 		goto out;
 	}
 	if (o->cut != NULL && xsp_timeline_cut(w.timeline, o->cut) < 0) {
-		xsp_error_set(&err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		xsp_out_of_memory(&err);
 		failed(&w, &err);
 		goto out;
 	}

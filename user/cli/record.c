@@ -160,8 +160,7 @@ static int prepare_names(struct recording *r, struct xsp_error *err)
 	if (r->o.output_count == 0 || first_file(&r->o) != NULL)
 		return 0;
 	r->work = find_work();
-	return r->work != NULL ? 0
-			       : xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	return r->work != NULL ? 0 : xsp_out_of_memory(err);
 }
 
 static int choose_names(struct recording *r, pid_t pid, struct xsp_error *err)
@@ -188,7 +187,7 @@ static int choose_names(struct recording *r, pid_t pid, struct xsp_error *err)
 	if (rc >= 0 && r->o.output_count == 0)
 		rc = asprintf(&r->default_json, "xsptrace.%s.%d.%s.json.gz", name, (int)pid,
 			      r->time);
-	return rc < 0 ? xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory") : 0;
+	return rc < 0 ? xsp_out_of_memory(err) : 0;
 }
 
 static char *join_arguments(int argc, char **argv)
@@ -313,7 +312,7 @@ static int start_session(struct recording *r, const char *agent, struct xsp_erro
 	char *work = NULL;
 	if (outputs == NULL || asprintf(&work, "%s/", r->work != NULL ? r->work : ".") < 0) {
 		free(outputs);
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	}
 	for (size_t i = 0; i < r->o.output_count; i++)
 		outputs[i] = r->o.outputs[i];
@@ -349,7 +348,7 @@ static int check_outputs(struct recording *r, struct xsp_error *err)
 
 	r->before = calloc(r->o.output_count + 1, sizeof(*r->before));
 	if (r->before == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	for (size_t i = 0; rc == 0 && i < r->o.output_count; i++) {
 		rc = xsp_export_check(r->o.outputs[i], err);
 		r->before[i] = xsp_standing_at(r->o.outputs[i]);
@@ -387,7 +386,7 @@ static int check_targets(const struct recording *r, struct xsp_error *err)
 	int rc = 0;
 
 	if (found == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	for (size_t i = 0; rc == 0 && i < r->o.pid_count; i++) {
 		struct xsp_process *p;
 		rc = xsp_process_open(xsp_broker_opener(r->broker), r->o.pids[i], &p, err);

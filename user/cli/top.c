@@ -317,11 +317,6 @@ static bool take_key(struct top *t, int key)
 
 /* ---- a recording's view ---- */
 
-static int out_of_memory(struct xsp_error *err)
-{
-	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-}
-
 static void name_process(struct top *t)
 {
 	const struct xsp_capture_process *processes;
@@ -343,7 +338,7 @@ static int open_capture(struct top *t, struct xsp_error *err)
 	if (rc == 0)
 		rc = xsp_timeline_new_live(t->reader, &t->timeline, err);
 	if (rc == 0 && xsp_live_new(t->timeline, &t->live) < 0)
-		rc = out_of_memory(err);
+		rc = xsp_out_of_memory(err);
 	if (rc < 0)
 		return rc;
 	t->page.capture = t->reader;
@@ -401,7 +396,7 @@ static int begin(void *ctx, const struct xsp_options *o, struct xsp_broker *brok
 	t->page.color = getenv("NO_COLOR") == NULL;
 	t->size = xsp_screen_size();
 	xsp_screen_begin();
-	return draw(t) < 0 ? out_of_memory(err) : 0;
+	return draw(t) < 0 ? xsp_out_of_memory(err) : 0;
 }
 
 /* A table is due. */
@@ -415,7 +410,7 @@ static int take_turn(struct top *t, struct xsp_error *err)
 	if (t->next_ns < now + t->o->interval_ns / 2) /* we were held up */
 		t->next_ns = now + t->o->interval_ns;
 	if (t->paused)
-		return xsp_timeline_forget(t->timeline) < 0 ? out_of_memory(err) : 0;
+		return xsp_timeline_forget(t->timeline) < 0 ? xsp_out_of_memory(err) : 0;
 	int rc = xsp_recorder_flush(t->recorder, &now, err);
 	if (rc == 0)
 		rc = take_figures(t, now, err);
@@ -423,7 +418,7 @@ static int take_turn(struct top *t, struct xsp_error *err)
 		t->said[0] = '\0';
 	t->changed = true;
 	if (rc == 0 && !xsp_screen_is_on() && print_text(t) < 0)
-		return out_of_memory(err);
+		return xsp_out_of_memory(err);
 	return rc;
 }
 
@@ -452,7 +447,7 @@ static int turn(void *ctx, struct xsp_error *err)
 	t->changed |= size.rows != t->size.rows || size.columns != t->size.columns;
 	t->size = size;
 	if (xsp_screen_is_on() && t->changed && draw(t) < 0)
-		return out_of_memory(err);
+		return xsp_out_of_memory(err);
 	return 0;
 }
 
@@ -464,7 +459,7 @@ static int end(void *ctx, bool gone, struct xsp_error *err)
 	if (gone && t->live != NULL) { /* all of it, and not for somebody who has seen enough */
 		rc = take_figures(t, xsp_now_ns(), err);
 		if (rc == 0 && print_text(t) < 0)
-			rc = out_of_memory(err);
+			rc = xsp_out_of_memory(err);
 		fflush(stdout);
 		xsp_say("%s %s ended; the calls above are all that were seen", t->process,
 			t->o->pid_count > 1 ? "have" : "has");

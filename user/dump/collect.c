@@ -81,7 +81,7 @@ int xsp_dump_open(struct xsp_broker *b, pid_t pid, int vdso, struct xsp_dump_tar
 	struct xsp_dump_target *t = *out = calloc(1, sizeof(*t));
 
 	if (t == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	t->broker = b;
 	t->mem = -1;
 	t->vdso = -1;

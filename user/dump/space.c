@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/search.h"
 #include "target/procfs.h"
 
 #define VDSO_NAME "[vdso]"
@@ -81,15 +82,9 @@ void xsp_space_clear(struct xsp_space *s)
 
 const struct xsp_space_map *xsp_space_map(const struct xsp_space *s, uint64_t address)
 {
-	size_t low = 0, high = s->count;
+	size_t low = 0;
 
-	while (low < high) { /* the first that ends behind it */
-		size_t middle = low + (high - low) / 2;
-		if (s->maps[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, s->count, i, s->maps[i].end <= address);
 	return low < s->count && s->maps[low].start <= address ? &s->maps[low] : NULL;
 }
 

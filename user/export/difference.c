@@ -29,25 +29,10 @@ bool xsp_stack_difference_takes(const char *path)
 	       xsp_ends_with(path, strlen(path), ".folded");
 }
 
-static int out_of_memory(struct xsp_error *err)
-{
-	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-}
-
 /* ---- one capture's stacks ---- */
 
-static int take_span(struct xsp_export *x, const struct xsp_span *span)
-{
-	return xsp_stacks_add(x->state, span);
-}
-
-static int take_wait(struct xsp_export *x, const struct xsp_wait *wait)
-{
-	return xsp_stacks_add_wait(x->state, wait);
-}
-
 static const struct xsp_export_format collecting = {
-	.span = take_span, .wait = take_wait, .stacks = true};
+	.span = xsp_stacks_span, .wait = xsp_stacks_wait, .stacks = true};
 
 int xsp_stack_difference_open(const struct xsp_export_options *options,
 			      struct xsp_stack_difference **out, struct xsp_error *err)
@@ -59,7 +44,7 @@ int xsp_stack_difference_open(const struct xsp_export_options *options,
 
 	*out = NULL;
 	if (d == NULL)
-		return out_of_memory(err);
+		return xsp_out_of_memory(err);
 	d->stacks.join_numbered = true;
 	d->x.format = &collecting;
 	d->x.options = *options;
@@ -103,7 +88,7 @@ int xsp_stack_difference_begin(struct xsp_stack_difference *d, struct xsp_captur
 	if (rc < 0)
 		return rc;
 	if (xsp_stacks_new(&d->x, &stacks) < 0)
-		return out_of_memory(err);
+		return xsp_out_of_memory(err);
 	d->x.state = stacks;
 	*sink = xsp_export_sink(&d->x);
 	return 0;
@@ -126,7 +111,7 @@ int xsp_stack_difference_end(struct xsp_stack_difference *d, unsigned side, uint
 	d->without_steps = d->without_steps || steps == 0;
 	xsp_stacks_free(s);
 	d->x.state = NULL;
-	return rc < 0 ? out_of_memory(err) : 0;
+	return rc < 0 ? xsp_out_of_memory(err) : 0;
 }
 
 static uint32_t next_of(const void *tree, uint32_t index)

@@ -161,11 +161,11 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 				     samples ? "--sample" : "--waits");
 	struct xsp_export *x = calloc(1, sizeof(*x));
 	if (x == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	x->format = format;
 	if (own_options(x, options) < 0) {
 		free_export(x);
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	}
 	x->reader = reader;
 	x->timeline = timeline;
@@ -245,77 +245,23 @@ int xsp_export_error(const struct xsp_export *x)
 
 /* A full disk under one output must not end the run for the others: after an error this one
  * takes part no more, and finish() tells. */
-static int take_span(void *ctx, const struct xsp_span *span)
-{
-	struct xsp_export *x = ctx;
-
-	if (xsp_out_error(x->out) == 0)
-		xsp_out_fail(x->out, x->format->span(x, span));
-	return 0;
-}
-
-static int take_call(void *ctx, const struct xsp_gpu_call *call)
-{
-	struct xsp_export *x = ctx;
-
-	if (xsp_out_error(x->out) == 0)
-		xsp_out_fail(x->out, x->format->call(x, call));
-	return 0;
-}
-
-static int take_activity(void *ctx, const struct xsp_gpu_activity *activity)
-{
-	struct xsp_export *x = ctx;
-
-	if (xsp_out_error(x->out) == 0)
-		xsp_out_fail(x->out, x->format->gpu(x, activity));
-	return 0;
-}
-
-static int take_memory(void *ctx, const struct xsp_memory_event *event)
-{
-	struct xsp_export *x = ctx;
-
-	if (xsp_out_error(x->out) == 0)
-		xsp_out_fail(x->out, x->format->memory(x, event));
-	return 0;
-}
-
-static int take_process_memory(void *ctx, const struct xsp_process_memory_at *at)
-{
-	struct xsp_export *x = ctx;
-
-	if (xsp_out_error(x->out) == 0)
-		xsp_out_fail(x->out, x->format->process_memory(x, at));
-	return 0;
-}
-
-static int take_wait(void *ctx, const struct xsp_wait *wait)
-{
-	struct xsp_export *x = ctx;
-
-	if (xsp_out_error(x->out) == 0)
-		xsp_out_fail(x->out, x->format->wait(x, wait));
-	return 0;
-}
-
-static int take_sample(void *ctx, const struct xsp_sample *sample)
-{
-	struct xsp_export *x = ctx;
-
-	if (xsp_out_error(x->out) == 0)
-		xsp_out_fail(x->out, x->format->sample(x, sample));
-	return 0;
-}
-
-static int take_value(void *ctx, const struct xsp_value *value)
-{
-	struct xsp_export *x = ctx;
-
-	if (xsp_out_error(x->out) == 0)
-		xsp_out_fail(x->out, x->format->value(x, value));
-	return 0;
-}
+#define TAKE(what, type)                                                                           \
+	static int take_##what(void *ctx, const struct type *told)                                 \
+	{                                                                                          \
+		struct xsp_export *x = ctx;                                                        \
+                                                                                                   \
+		if (xsp_out_error(x->out) == 0)                                                    \
+			xsp_out_fail(x->out, x->format->what(x, told));                            \
+		return 0;                                                                          \
+	}
+TAKE(span, xsp_span)
+TAKE(call, xsp_gpu_call)
+TAKE(gpu, xsp_gpu_activity)
+TAKE(memory, xsp_memory_event)
+TAKE(process_memory, xsp_process_memory_at)
+TAKE(wait, xsp_wait)
+TAKE(sample, xsp_sample)
+TAKE(value, xsp_value)
 
 /* As a span that has no other time than its own: the last function, in all the others. */
 static int take_sample_stack(void *ctx, const struct xsp_sample *s)
@@ -350,7 +296,7 @@ struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 		.span = off ? NULL : take_span,
 		.sample = x->format->sample != NULL ? take_sample : NULL,
 		.call = x->format->call != NULL ? take_call : NULL,
-		.gpu = x->format->gpu != NULL ? take_activity : NULL,
+		.gpu = x->format->gpu != NULL ? take_gpu : NULL,
 		.memory = x->format->memory != NULL ? take_memory : NULL,
 		.process_memory = x->format->process_memory != NULL ? take_process_memory : NULL,
 		.wait = waits ? take_wait : NULL,

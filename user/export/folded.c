@@ -13,31 +13,6 @@
 #include "export/stacks.h"
 #include "export/text.h"
 
-static int folded_begin(struct xsp_export *x)
-{
-	struct xsp_stacks *s;
-	int rc = xsp_stacks_new(x, &s);
-
-	x->state = s;
-	return rc;
-}
-
-static int folded_span(struct xsp_export *x, const struct xsp_span *span)
-{
-	return xsp_stacks_add(x->state, span);
-}
-
-static int folded_wait(struct xsp_export *x, const struct xsp_wait *wait)
-{
-	return xsp_stacks_add_wait(x->state, wait);
-}
-
-static void folded_discard(struct xsp_export *x)
-{
-	xsp_stacks_free(x->state);
-	x->state = NULL;
-}
-
 int xsp_folded_frame(struct xsp_folded_line *l, uint32_t depth, const char *name)
 {
 	size_t n, start = l->ends[depth - 1];
@@ -93,10 +68,10 @@ static int folded_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_folded = {
 	.suffix = ".folded",
 	.title = "folded stacks",
-	.begin = folded_begin,
-	.span = folded_span,
-	.wait = folded_wait,
+	.begin = xsp_stacks_begin,
+	.span = xsp_stacks_span,
+	.wait = xsp_stacks_wait,
 	.stacks = true,
 	.end = folded_end,
-	.discard = folded_discard,
+	.discard = xsp_stacks_discard,
 };

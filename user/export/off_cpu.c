@@ -9,14 +9,12 @@
 int xsp_off_told_add(struct xsp_off_told *told, const struct xsp_wait *wait)
 {
 	const uint64_t key = (uint64_t)wait->pid << 32 | wait->tid;
-	const long index =
-		xsp_u64map_index(&told->threads, key, &told->ns, &told->capacity, told->count);
+	uint64_t *ns = xsp_u64map_element(&told->threads, key, &told->ns, &told->capacity,
+					  &told->count, &(uint64_t){0});
 
-	if (index < 0)
+	if (ns == NULL)
 		return -ENOMEM;
-	if ((size_t)index == told->count)
-		told->ns[told->count++] = 0;
-	told->ns[index] += wait->back_ns - wait->left_ns + wait->short_ns;
+	*ns += wait->back_ns - wait->left_ns + wait->short_ns;
 	return 0;
 }
 

@@ -82,29 +82,19 @@ static int name_modules(struct perf *f)
 
 /* One frame line: "\t   ADDR symbol+0x0 (dso)\n". The offset is always there: Perfetto cuts at
  * the last '+', which else may be an operator's. Ranges have no address: 0. */
-static char *render_frame(void *ctx, const char *name, size_t *length)
+static char *render(const char *name, uint64_t addr, const char *dso, size_t *length)
 {
-	const struct perf *f = ctx;
-	const struct place *place = &f->places[place_of(f, name)];
-	const char *dso = place->name ? "[unknown]" : "[user_annotation]";
-	uint64_t addr = 0;
 	size_t n;
-
-	if (place->name) {
-		const struct xsp_capture_probe *p = &f->probes[place->probe];
-		addr = p->addr;
-		if (p->module < f->module_count)
-			dso = f->dso[p->module];
-	}
 	char *symbol = xsp_text_symbol(name, &n);
 	char *line = symbol ? malloc(n + strlen(dso) + 48) : NULL;
+
 	if (line) {
 		char *p = XSP_PUT(line, "\t   ");
 		p = xsp_put_hex(p, addr);
 		*p++ = ' ';
 		p = (char *)memcpy(p, symbol, n) + n;
 		p = XSP_PUT(p, "+0x0 (");
-		p = (char *)memcpy(p, dso, strlen(dso)) + strlen(dso);
+		p = stpcpy(p, dso);
 		p = XSP_PUT(p, ")\n");
 		*length = (size_t)(p - line);
 	}
@@ -112,22 +102,27 @@ static char *render_frame(void *ctx, const char *name, size_t *length)
 	return line;
 }
 
+static char *render_frame(void *ctx, const char *name, size_t *length)
+{
+	const struct perf *f = ctx;
+	const struct place *place = &f->places[place_of(f, name)];
+	const char *dso = place->name ? "[unknown]" : "[user_annotation]";
+	uint64_t addr = 0;
+
+	if (place->name) {
+		const struct xsp_capture_probe *p = &f->probes[place->probe];
+		addr = p->addr;
+		if (p->module < f->module_count)
+			dso = f->dso[p->module];
+	}
+	return render(name, addr, dso, length);
+}
+
 /* A native function: of its address and its file the capture says nothing. */
 static char *render_native(void *ctx, const char *name, size_t *length)
 {
-	size_t n;
-	char *symbol = xsp_text_symbol(name, &n);
-	char *line = symbol ? malloc(n + 48) : NULL;
-
 	(void)ctx;
-	if (line) {
-		char *p = XSP_PUT(line, "\t   0 ");
-		p = (char *)memcpy(p, symbol, n) + n;
-		p = XSP_PUT(p, "+0x0 ([unknown])\n");
-		*length = (size_t)(p - line);
-	}
-	free(symbol);
-	return line;
+	return render(name, 0, "[unknown]", length);
 }
 
 static int perf_begin(struct xsp_export *x)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 struct xsp_renderer {
 	struct xsp_timeline *timeline;
 	xsp_render_fn render;
@@ -35,26 +37,11 @@ void xsp_renderer_free(struct xsp_renderer *n)
 	free(n);
 }
 
-static int grow(struct xsp_renderer *n, xsp_name_id id)
-{
-	size_t wanted = n->capacity ? n->capacity : 256;
-
-	while (wanted <= id)
-		wanted *= 2;
-	struct xsp_rendered *table = reallocarray(n->table, wanted, sizeof(*table));
-	if (table == NULL)
-		return -ENOMEM;
-	memset(table + n->capacity, 0, (wanted - n->capacity) * sizeof(*table));
-	n->table = table;
-	n->capacity = wanted;
-	return 0;
-}
-
 const struct xsp_rendered *xsp_renderer_get(struct xsp_renderer *n, xsp_name_id id)
 {
 	const char *source = xsp_timeline_name(n->timeline, id);
 
-	if (id >= n->capacity && grow(n, id) < 0)
+	if (xsp_grow_zeroed(&n->table, &n->capacity, (size_t)id + 1) < 0)
 		return NULL;
 	struct xsp_rendered *r = &n->table[id];
 	if (r->text && r->source == source)

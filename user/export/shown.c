@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/search.h"
 
 struct process {
@@ -174,27 +175,11 @@ static int grow_table(struct xsp_shown *r)
 	return 0;
 }
 
-static int grow_list(void **list, size_t count, size_t *capacity, size_t size)
-{
-	if (count < *capacity)
-		return 0;
-	size_t wanted = *capacity ? *capacity * 2 : 64;
-	void *p = reallocarray(*list, wanted, size);
-	if (p == NULL)
-		return -ENOMEM;
-	*list = p;
-	*capacity = wanted;
-	return 0;
-}
-
 /* A process that the capture defines nowhere: known by its first thread. */
 static struct process *add_process(struct xsp_shown *r, uint32_t pid, uint32_t ns_pid)
 {
-	void *list = r->processes;
-
-	if (grow_list(&list, r->process_count, &r->process_capacity, sizeof(*r->processes)) < 0)
+	if (xsp_grow(&r->processes, &r->process_capacity, r->process_count + 1) < 0)
 		return NULL;
-	r->processes = list;
 	struct process new = {.pid = pid, .ns_pid = ns_pid ? ns_pid : pid};
 	for (size_t i = 0; i < r->process_count; i++)
 		if (shown_pid(&r->processes[i]) == new.ns_pid)
@@ -225,11 +210,9 @@ static struct xsp_shown_row *add_row(struct xsp_shown *r, uint32_t pid, uint32_t
 				     uint32_t number)
 {
 	uint32_t ns_pid, ns_tid;
-	void *list = r->rows;
 
-	if (grow_list(&list, r->count, &r->capacity, sizeof(struct xsp_shown_row *)) < 0)
+	if (xsp_grow(&r->rows, &r->capacity, r->count + 1) < 0)
 		return NULL;
-	r->rows = list;
 	ns_ids(r, pid, tid, &ns_pid, &ns_tid);
 	struct process *process = find_process(r, pid);
 	if (process == NULL)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "export/off_cpu.h"
 #include "export/shown.h"
 
@@ -34,7 +35,8 @@ struct xsp_stacks {
 	size_t path_count, path_mask;
 	struct path *last;
 	char **comms;
-	uint32_t comm_count, comm_capacity;
+	uint32_t comm_count;
+	size_t comm_capacity;
 	uint32_t *same; /* name id → the first id with the same text, + 1; 0: not looked up */
 	size_t same_count;
 	xsp_name_id *texts; /* ids by text; open addressing, id + 1 */
@@ -98,24 +100,9 @@ static int grow_texts(struct xsp_stacks *s)
 	return 0;
 }
 
-static int grow_same(struct xsp_stacks *s, xsp_name_id id)
-{
-	size_t wanted = s->same_count ? s->same_count : 256;
-
-	while (wanted <= id)
-		wanted *= 2;
-	uint32_t *same = reallocarray(s->same, wanted, sizeof(*same));
-	if (same == NULL)
-		return -ENOMEM;
-	memset(same + s->same_count, 0, (wanted - s->same_count) * sizeof(*same));
-	s->same = same;
-	s->same_count = wanted;
-	return 0;
-}
-
 static int first_with_text(struct xsp_stacks *s, xsp_name_id id, xsp_name_id *out)
 {
-	if (id >= s->same_count && grow_same(s, id) < 0)
+	if (xsp_grow_zeroed(&s->same, &s->same_count, (size_t)id + 1) < 0)
 		return -ENOMEM;
 	if (s->same[id] == 0) {
 		if ((s->text_count + 1) * 2 > s->text_mask && grow_texts(s) < 0)
@@ -202,18 +189,12 @@ static int comm_node(struct xsp_stacks *s, const char *comm, uint32_t *out)
 	while (i < s->comm_count && strcmp(s->comms[i], comm) != 0)
 		i++;
 	if (i == s->comm_count) {
-		if (s->comm_count == s->comm_capacity) {
-			uint32_t wanted = s->comm_capacity ? s->comm_capacity * 2 : 16;
-			char **comms = reallocarray(s->comms, wanted, sizeof(*comms));
-			if (comms == NULL)
-				return -ENOMEM;
-			s->comms = comms;
-			s->comm_capacity = wanted;
-		}
-		s->comms[i] = strdup(comm);
-		if (s->comms[i] == NULL)
+		char *copy = strdup(comm);
+		if (copy == NULL ||
+		    XSP_APPEND(s->comms, s->comm_capacity, s->comm_count, copy) < 0) {
+			free(copy);
 			return -ENOMEM;
-		s->comm_count++;
+		}
 	}
 	return child(s, 0, i, out);
 }
@@ -510,6 +491,31 @@ void xsp_stacks_free(struct xsp_stacks *s)
 	free(s->table);
 	free(s->nodes);
 	free(s);
+}
+
+int xsp_stacks_begin(struct xsp_export *x)
+{
+	struct xsp_stacks *s;
+	int rc = xsp_stacks_new(x, &s);
+
+	x->state = s;
+	return rc;
+}
+
+int xsp_stacks_span(struct xsp_export *x, const struct xsp_span *span)
+{
+	return xsp_stacks_add(x->state, span);
+}
+
+int xsp_stacks_wait(struct xsp_export *x, const struct xsp_wait *wait)
+{
+	return xsp_stacks_add_wait(x->state, wait);
+}
+
+void xsp_stacks_discard(struct xsp_export *x)
+{
+	xsp_stacks_free(x->state);
+	x->state = NULL;
 }
 
 /* ---- seal ---- */

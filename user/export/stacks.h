@@ -29,6 +29,11 @@ struct xsp_stacks;
 
 int xsp_stacks_new(struct xsp_export *x, struct xsp_stacks **out);
 void xsp_stacks_free(struct xsp_stacks *s); /* NULL is allowed */
+/* Hooks of a format whose state is stacks and nothing else. */
+int xsp_stacks_begin(struct xsp_export *x);
+int xsp_stacks_span(struct xsp_export *x, const struct xsp_span *span);
+int xsp_stacks_wait(struct xsp_export *x, const struct xsp_wait *wait);
+void xsp_stacks_discard(struct xsp_export *x);
 int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span);
 /* The span's node, made at first sight, without adding anything to it: 0 where there is no room for it;
  * *nearest: then the nearest one further out, else the same. */

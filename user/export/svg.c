@@ -9,31 +9,6 @@
 #include "export/stacks.h"
 #include "export/svg_draw.h"
 
-static int svg_begin(struct xsp_export *x)
-{
-	struct xsp_stacks *s;
-	int rc = xsp_stacks_new(x, &s);
-
-	x->state = s;
-	return rc;
-}
-
-static int svg_span(struct xsp_export *x, const struct xsp_span *span)
-{
-	return xsp_stacks_add(x->state, span);
-}
-
-static int svg_wait(struct xsp_export *x, const struct xsp_wait *wait)
-{
-	return xsp_stacks_add_wait(x->state, wait);
-}
-
-static void svg_discard(struct xsp_export *x)
-{
-	xsp_stacks_free(x->state);
-	x->state = NULL;
-}
-
 /* ---- colours: the same name, the same colour, in every file ---- */
 
 static unsigned colour(const struct xsp_stack_node *n, const char *name)
@@ -165,10 +140,10 @@ static int svg_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_svg = {
 	.suffix = ".svg",
 	.title = "flame graph",
-	.begin = svg_begin,
-	.span = svg_span,
-	.wait = svg_wait,
+	.begin = xsp_stacks_begin,
+	.span = xsp_stacks_span,
+	.wait = xsp_stacks_wait,
 	.stacks = true,
 	.end = svg_end,
-	.discard = svg_discard,
+	.discard = xsp_stacks_discard,
 };

@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "base/clock.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "inject/stub.h"
 #include "target/maps.h"
 #include "target/process.h"
@@ -261,15 +262,9 @@ void xsp_image_clear(struct xsp_image *image)
 
 const struct xsp_image_map *xsp_image_map(const struct xsp_image *image, uint64_t address)
 {
-	size_t low = 0, high = image->map_count;
+	size_t low = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (image->maps[mid].end <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	XSP_LOWER_BOUND(low, image->map_count, i, image->maps[i].end <= address);
 	if (low == image->map_count || image->maps[low].start > address)
 		return NULL;
 	return &image->maps[low];

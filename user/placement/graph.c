@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "placement/placement_private.h"
 
 void xsp_graph_free(struct xsp_graph *g)
@@ -170,14 +171,7 @@ static void mark_symbols(struct xsp_graph *g)
 		const struct xsp_part *p = &g->parts[k];
 
 		low = 0;
-		for (size_t high = count; low < high;) {
-			size_t middle = low + (high - low) / 2;
-
-			if (symbols[middle].addr < p->addr)
-				low = middle + 1;
-			else
-				high = middle;
-		}
+		XSP_LOWER_BOUND(low, count, i, symbols[i].addr < p->addr);
 		for (; low < count && symbols[low].addr - p->addr < p->size; low++) {
 			uint32_t at = p->at[symbols[low].addr - p->addr];
 
@@ -235,14 +229,7 @@ static const struct xsp_symbol *symbol_at(struct xsp_graph *g, uint64_t addr)
 
 	if (xsp_module_symbols(g->m, &symbols, &count, NULL) != 0)
 		return NULL;
-	for (size_t high = count; low < high;) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, count, i, symbols[i].addr <= addr);
 	if (!low)
 		return NULL;
 	if (symbols[low - 1].addr != addr && addr - symbols[low - 1].addr >= symbols[low - 1].size)

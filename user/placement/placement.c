@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "placement/placement_private.h"
 #include "xsptrace/event.h"
 
@@ -58,14 +59,7 @@ static int open_body(struct xsp_graph *g, uint64_t addr, uint64_t size)
 	if (g->described)
 		return xsp_graph_add_part(g, range.addr, range.size);
 	if (!size && xsp_module_symbols(g->m, &symbols, &count, NULL) == 0) {
-		for (size_t high = count; low < high;) {
-			size_t middle = low + (high - low) / 2;
-
-			if (symbols[middle].addr <= addr)
-				low = middle + 1;
-			else
-				high = middle;
-		}
+		XSP_LOWER_BOUND(low, count, i, symbols[i].addr <= addr);
 		if (low && symbols[low - 1].addr == addr)
 			size = symbols[low - 1].size;
 		if (!size && low < count)
@@ -184,14 +178,7 @@ bool xsp_inside_instruction(struct xsp_module *m, uint64_t addr)
 
 	if (xsp_module_symbols(m, &symbols, &count, NULL) < 0)
 		return false;
-	for (size_t high = count; low < high;) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols[middle].addr < addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, count, i, symbols[i].addr < addr);
 	for (size_t i = 0; i < COVERING_MAX && i < low; i++) {
 		const struct xsp_symbol *s = &symbols[low - 1 - i];
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 #include "catalog/cuda_table.h"
 #include "catalog/providers.h"
 
@@ -106,20 +107,12 @@ static bool word_at(const struct xsp_event *e, unsigned index, uint64_t *out)
 static const struct xsp_symbol *symbol_at(struct xsp_module *m, uint64_t addr)
 {
 	const struct xsp_symbol *symbols;
-	size_t low = 0, high;
+	size_t low = 0, count;
 
-	if (xsp_module_symbols(m, &symbols, &high, NULL) < 0)
+	if (xsp_module_symbols(m, &symbols, &count, NULL) < 0)
 		return NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (symbols[middle].addr == addr)
-			return &symbols[middle];
-		if (symbols[middle].addr < addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	XSP_LOWER_BOUND(low, count, i, symbols[i].addr < addr);
+	return low < count && symbols[low].addr == addr ? &symbols[low] : NULL;
 }
 
 static int put_name(struct xsp_host_functions *s, uint64_t hash, const char *name)

@@ -73,14 +73,14 @@ struct xsp_overhead {
 	uint64_t unseen_ns; /* all of them, and what was estimated for sites on their way out */
 	uint64_t look_ns; /* the last one */
 	uint8_t *let_go; /* by probe: the recorder's own note */
-	size_t let_go_room, let_go_count;
+	size_t let_go_count;
 	bool releasing;
 	enum phase phase;
 	bool windows; /* it was off at least once */
 	bool for_good; /* ... and stays so */
 	bool prepaid;
 	uint64_t recorded_ns; /* in windows that are over */
-	uint64_t window_ns, pause_ns, resume_ns, off_until_ns; /* began; asked; asked */
+	uint64_t window_ns, pause_ns, off_until_ns; /* began; asked */
 	uint64_t pause_took_ns, resume_took_ns;
 	double window_share; /* of the CPU time of the worst thread */
 	double slowdown; /* the last look's worst */
@@ -626,10 +626,8 @@ static int go_on(struct xsp_recorder *r, uint64_t now)
 	}
 	if (o->phase == RESUMING)
 		return begin_window(r, &change);
-	if (now >= o->off_until_ns && xsp_broker_resume(r->broker) == 0) {
+	if (now >= o->off_until_ns && xsp_broker_resume(r->broker) == 0)
 		o->phase = RESUMING;
-		o->resume_ns = now;
-	}
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* processes.c - the recorded processes and their libraries, as they come and go. */
+#include "base/grow.h"
 #include "record/recorder_private.h"
 #include "base/clock.h"
 #include "base/path.h"
@@ -30,14 +31,8 @@ static enum xsp_probe_kind probe_kind(enum xsp_probe_action action)
 static int keep_price(struct xsp_recorder *r, const struct xsp_planned_probe *p, uint32_t entry,
 		      uint32_t leave)
 {
-	if (p->id >= r->price_room) {
-		size_t room = p->id < 1024 ? 2048 : 2 * (size_t)p->id;
-		struct xsp_probe_price *grown = reallocarray(r->prices, room, sizeof(*grown));
-		if (grown == NULL)
-			return -ENOMEM;
-		r->prices = grown;
-		r->price_room = room;
-	}
+	if (xsp_grow(&r->prices, &r->price_room, (size_t)p->id + 1) < 0)
+		return -ENOMEM;
 	while (r->price_count <= p->id)
 		r->prices[r->price_count++] = (struct xsp_probe_price){0};
 	r->prices[p->id] = (struct xsp_probe_price){entry, leave};
@@ -511,7 +506,7 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 		reallocarray(r->processes, r->process_count + 1, sizeof(*grown));
 	if (grown == NULL) {
 		xsp_process_free(process);
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	}
 	r->processes = grown;
 	struct recorded_process *p = &r->processes[r->process_count++];

@@ -164,7 +164,7 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 static int start_planner(struct xsp_recorder *r, struct xsp_error *err)
 {
 	if (xsp_planner_new(&r->plan, xsp_broker_opener(r->broker), &r->planner) < 0)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	xsp_planner_on_wait(r->planner, r->options.stopped, r->options.note_ctx);
 	r->plan.planner = r->planner;
 	int rc = xsp_planner_start(r->planner);
@@ -198,7 +198,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 {
 	struct xsp_recorder *r = calloc(1, sizeof(*r));
 	if (r == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	r->options = *options;
 	r->plan.selection = options->selection;
 	r->plan.exit_by_return = options->exit_by_return;
@@ -228,26 +228,26 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 			rc = create_capture(r, err);
 	}
 	if (rc == 0 && xsp_resolver_new(xsp_broker_opener(r->broker), &r->resolver) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0 && names_frames(r) && xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0 && (options->attach.sample_hz > 0 || options->attach.wait_stacks) &&
 	    xsp_unwinder_new(r->resolver, &r->unwinder) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0 && options->selection.python && xsp_pythons_new(r, &r->pythons) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0 && xsp_host_functions_new(r->writer, r->resolver, &r->host_functions) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0)
 		rc = open_rings(r, err);
 	if (rc == 0 && xsp_children_new(r) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0) {
 		xsp_drain_set_frames(r->drain, r->frames);
 		xsp_drain_set_unwinder(r->drain, r->unwinder);
 	}
 	if (rc == 0 && xsp_overhead_new(r) < 0)
-		rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		rc = xsp_out_of_memory(err);
 	if (rc == 0)
 		rc = open_sideband(r, err);
 	if (rc < 0) {
@@ -549,8 +549,22 @@ void xsp_recorder_end(struct xsp_recorder *r)
 	r->end_ns = xsp_now_ns();
 }
 
+static int put_pythons(struct xsp_recorder *r)
+{
+	return r->pythons != NULL ? xsp_pythons_put_info(r->pythons) : 0;
+}
+
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 {
+	static int (*const last[])(struct xsp_recorder * r) = {
+		xsp_overhead_finish,	xsp_recorder_put_losses,
+		xsp_recorder_put_stats, put_samples,
+		put_gpu_losses,		xsp_call_sites_put_info,
+		xsp_children_put_infos, put_pythons,
+		xsp_recorder_put_late,	xsp_recorder_put_changed,
+		xsp_recorder_put_gaps,
+	};
+
 	if (r->finished)
 		return 0;
 	r->finished = true;
@@ -578,28 +592,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 				  XSP_PERF_MAP_BYTES >> 20);
 	if (rc == 0 && xsp_overhead_is_on(r))
 		rc = xsp_recorder_put_held_back(r);
-	if (rc == 0)
-		rc = xsp_overhead_finish(r);
-	if (rc == 0)
-		rc = xsp_recorder_put_losses(r);
-	if (rc == 0)
-		rc = xsp_recorder_put_stats(r);
-	if (rc == 0)
-		rc = put_samples(r);
-	if (rc == 0)
-		rc = put_gpu_losses(r);
-	if (rc == 0)
-		rc = xsp_call_sites_put_info(r);
-	if (rc == 0)
-		rc = xsp_children_put_infos(r);
-	if (rc == 0 && r->pythons != NULL)
-		rc = xsp_pythons_put_info(r->pythons);
-	if (rc == 0)
-		rc = xsp_recorder_put_late(r);
-	if (rc == 0)
-		rc = xsp_recorder_put_changed(r);
-	if (rc == 0)
-		rc = xsp_recorder_put_gaps(r);
+	for (size_t i = 0; rc == 0 && i < sizeof(last) / sizeof(last[0]); i++)
+		rc = last[i](r);
 	if (rc == 0)
 		rc = xsp_capture_put_clock(r->writer);
 	int end = xsp_capture_finish(r->writer, r->start_ns, r->end_ns, err);

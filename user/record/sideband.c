@@ -15,7 +15,7 @@ int xsp_sideband_new(const struct xsp_sideband_options *options, struct xsp_side
 	*out = NULL;
 	struct xsp_sideband *s = calloc(1, sizeof(*s));
 	if (s == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	if (options != NULL)
 		s->options = *options;
 	if (s->options.opener == NULL)

@@ -42,7 +42,7 @@ struct xsp_sideband_record {
 	enum xsp_sideband_kind kind;
 	uint64_t time_ns; /* CLOCK_MONOTONIC; POLL: when it was noticed */
 	pid_t pid, tid;
-	pid_t parent_pid, parent_tid; /* FORK */
+	pid_t parent_pid; /* FORK */
 	uint64_t start, length, offset; /* MMAP: addresses; offset in the file, bytes */
 	uint64_t dev, inode; /* MMAP: as /proc/PID/maps shows them, makedev(3) */
 	const char *text; /* MMAP: path as the target sees it, may end in " (deleted)"; EXEC,

@@ -172,7 +172,6 @@ static int look_at_children_of(struct xsp_look *l, pid_t tid)
 			.pid = child,
 			.tid = child,
 			.parent_pid = l->now.pid,
-			.parent_tid = tid,
 		};
 		if (!had_child(l->before, child))
 			ret = xsp_sideband_tell(l, &r);

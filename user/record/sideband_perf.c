@@ -182,10 +182,8 @@ static bool parse_task(const struct body *b, struct xsp_sideband_record *r)
 	memcpy(&raw, b->data, sizeof(raw));
 	r->pid = (pid_t)raw.pid;
 	r->tid = (pid_t)raw.tid;
-	if (r->kind == XSP_SIDEBAND_FORK) {
+	if (r->kind == XSP_SIDEBAND_FORK)
 		r->parent_pid = (pid_t)raw.ppid;
-		r->parent_tid = (pid_t)raw.ptid;
-	}
 	return true;
 }
 

@@ -4,20 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/search.h"
 #include "record/sideband_private.h"
 
 /* Index of the first watch whose pid is not below `pid`. */
 static size_t position(const struct xsp_sideband *s, pid_t pid)
 {
-	size_t low = 0, high = s->watch_count;
+	size_t low = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (s->watches[mid].pid < pid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	XSP_LOWER_BOUND(low, s->watch_count, i, s->watches[i].pid < pid);
 	return low;
 }
 
@@ -39,14 +35,8 @@ int xsp_sideband_watch(struct xsp_sideband *s, pid_t pid)
 
 	if (xsp_sideband_find(s, pid) != NULL)
 		return 0;
-	if (s->watch_count == s->watch_room) {
-		size_t room = s->watch_room == 0 ? 8 : s->watch_room * 2;
-		void *grown = reallocarray(s->watches, room, sizeof(*s->watches));
-		if (grown == NULL)
-			return -ENOMEM;
-		s->watches = grown;
-		s->watch_room = room;
-	}
+	if (xsp_grow(&s->watches, &s->watch_room, s->watch_count + 1) < 0)
+		return -ENOMEM;
 	if (s->mode == XSP_SIDEBAND_POLL && xsp_sideband_baseline(s, &watch) == -ENOMEM)
 		return -ENOMEM;
 	size_t i = position(s, pid);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
+#include "base/search.h"
 #include "target/dwarf_cursor.h"
 
 /* DW_EH_PE_*: LSB Core 5.0, table 10-4 */
@@ -342,14 +344,9 @@ static int build_index(struct xsp_eh_frame *eh, const struct xsp_elf *elf)
 			break;
 		if (ret < 0 || fde.size == 0)
 			continue;
-		if (eh->count == room) {
-			room = room == 0 ? 1024 : room * 2;
-			void *grown = reallocarray(eh->index, room, sizeof(*eh->index));
-			if (grown == NULL)
-				return -ENOMEM;
-			eh->index = grown;
-		}
-		eh->index[eh->count++] = (struct xsp_fde_index){fde.addr, at};
+		if (XSP_APPEND(eh->index, room, eh->count, (struct xsp_fde_index){fde.addr, at}) <
+		    0)
+			return -ENOMEM;
 	}
 	if (eh->count > 0)
 		qsort(eh->index, eh->count, sizeof(*eh->index), compare_index);
@@ -408,14 +405,8 @@ int xsp_eh_frame_find(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64
 		*out = eh->last;
 		return 0;
 	}
-	size_t low = 0, high = eh->count; /* entries below low begin at or before addr */
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (entry(eh, mid).addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	size_t low = 0; /* entries below low begin at or before addr */
+	XSP_LOWER_BOUND(low, eh->count, i, entry(eh, i).addr <= addr);
 	if (low == 0)
 		return -ENOENT;
 	ret = parse_fde(eh, elf, entry(eh, low - 1).at, out, &next);
@@ -434,5 +425,10 @@ int xsp_eh_frame_cfa(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_
 	struct xsp_fde fde;
 	int ret = xsp_eh_frame_find(eh, elf, pc, &fde);
 
-	return ret < 0 ? ret : xsp_cfi_run(&fde, eh->data, pc, out);
+	struct xsp_cfi_row row = {0};
+
+	if (ret == 0)
+		ret = xsp_cfi_run(&fde, eh->data, pc, &row);
+	*out = row.cfa;
+	return ret == 0 && row.cfa_at != NULL ? -ENOENT : ret;
 }

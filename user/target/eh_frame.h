@@ -35,6 +35,28 @@ struct xsp_cfa {
 	int64_t offset;
 };
 
+/* How a frame is left at an instruction. */
+#define XSP_CFI_REGISTERS 17U /* x86-64's, and the return address */
+#define XSP_CFI_NO_REGISTER UINT64_MAX
+enum xsp_cfi_how {
+	XSP_CFI_UNKNOWN,
+	XSP_CFI_SAME,
+	XSP_CFI_UNDEFINED,
+	XSP_CFI_AT,
+	XSP_CFI_IS,
+	XSP_CFI_AT_EXPRESSION
+};
+struct xsp_cfi_rule {
+	enum xsp_cfi_how how;
+	int64_t offset; /* AT, IS: from the CFA */
+	const uint8_t *at, *end; /* AT_EXPRESSION */
+};
+struct xsp_cfi_row {
+	struct xsp_cfi_rule rules[XSP_CFI_REGISTERS];
+	struct xsp_cfa cfa; /* reg: XSP_CFI_NO_REGISTER until it is told */
+	const uint8_t *cfa_at, *cfa_end; /* expression, or NULL */
+};
+
 #define XSP_CIE_SLOTS 64U
 
 struct xsp_fde_index {
@@ -74,9 +96,10 @@ int xsp_eh_frame_cfa(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_
 		     struct xsp_cfa *out);
 
 /*
- * cfi.c: runs the call frame programs of `fde` up to pc. `data` is .eh_frame. Both programs
- * must lie inside it.
+ * cfi.c: runs the call frame programs of `fde` up to pc, from the rules in `row` on. `data` is .eh_frame. Both programs
+ * must lie inside it. -ENOENT: they do not parse.
  */
-int xsp_cfi_run(const struct xsp_fde *fde, const uint8_t *data, uint64_t pc, struct xsp_cfa *out);
+int xsp_cfi_run(const struct xsp_fde *fde, const uint8_t *data, uint64_t pc,
+		struct xsp_cfi_row *row);
 
 #endif

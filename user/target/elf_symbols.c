@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/u64map.h"
 #include "target/module_private.h"
 
@@ -470,13 +471,7 @@ const struct xsp_symbol *xsp_module_covering(struct xsp_module *m, uint64_t addr
 
 	if (xsp_module_symbols(m, &symbols, &count, NULL) < 0)
 		return NULL;
-	while (low < count) { /* the last one at or below addr, minus one */
-		size_t middle = low + (count - low) / 2;
-		if (symbols[middle].addr <= addr)
-			low = middle + 1;
-		else
-			count = middle;
-	}
+	XSP_LOWER_BOUND(low, count, i, symbols[i].addr <= addr);
 	if (low == 0 || addr - symbols[low - 1].addr >= symbols[low - 1].size)
 		return NULL;
 	return &symbols[low - 1];

@@ -32,10 +32,7 @@ struct kin_list {
 
 static int keep(struct kin_list *l, struct xsp_kin kin)
 {
-	if (xsp_grow(&l->kin, &l->room, l->count + 1) < 0)
-		return -ENOMEM;
-	l->kin[l->count++] = kin;
-	return 0;
+	return XSP_APPEND(l->kin, l->room, l->count, kin);
 }
 
 static int take_parent(void *ctx, pid_t pid)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/search.h"
 #include "target/module_private.h"
 
 #define SPAN_MAX (UINT64_C(1) << 30) /* bytes of code */
@@ -98,17 +100,7 @@ static unsigned displacement(const uint8_t *b, unsigned *at)
 
 static int add(struct xsp_inbound_index *x, struct xsp_inbound one)
 {
-	if (x->count == x->capacity) {
-		size_t more = x->capacity > 0 ? 2 * x->capacity : 1024;
-		struct xsp_inbound *grown = reallocarray(x->found, more, sizeof(*grown));
-
-		if (grown == NULL)
-			return -ENOMEM;
-		x->found = grown;
-		x->capacity = more;
-	}
-	x->found[x->count++] = one;
-	return 0;
+	return XSP_APPEND(x->found, x->capacity, x->count, one);
 }
 
 /* Where it would lead, and where it would end; false: no opcode of interest. */
@@ -207,14 +199,7 @@ static uint64_t start_before(struct xsp_module *m, uint64_t addr)
 	uint64_t start = addr;
 	bool known = xsp_module_symbols(m, &symbols, &count, NULL) == 0;
 
-	for (size_t high = known ? count : 0; low < high;) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, known ? count : 0, i, symbols[i].addr <= addr);
 	if (low > 0)
 		start = symbols[low - 1].addr;
 	if (xsp_module_code_range(m, addr, &range) == 0 && (low == 0 || range.addr > start))
@@ -299,14 +284,7 @@ long xsp_module_inbound(struct xsp_module *m, uint64_t low, uint64_t high,
 
 	if (ret < 0)
 		return ret;
-	for (size_t end = x->count; first < end;) {
-		size_t middle = first + (end - first) / 2;
-
-		if (x->found[middle].target <= low)
-			first = middle + 1;
-		else
-			end = middle;
-	}
+	XSP_LOWER_BOUND(first, x->count, i, x->found[i].target <= low);
 	for (last = first; last < x->count && x->found[last].target <= high; last++)
 		;
 	*out = x->found + first;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "target/glob.h"
 
 /* A symbol's names; the demangled ones are made when they are first needed, once for all
@@ -127,15 +128,9 @@ static struct xsp_symbol symbol_at(struct search *s, uint64_t addr,
 {
 	struct xsp_symbol out = {.addr = addr, .name = ""};
 	struct xsp_code_range range;
-	size_t low = 0, high = count;
+	size_t low = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (symbols[mid].addr < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	XSP_LOWER_BOUND(low, count, i, symbols[i].addr < addr);
 	if (low < count && symbols[low].addr == addr)
 		return symbols[low];
 	xsp_module_addr_to_offset(s->module, addr, &out.offset);

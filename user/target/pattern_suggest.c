@@ -125,52 +125,72 @@ static uint64_t score(const struct words *w, const char *text)
 	return (uint64_t)sum << 32 | (strlen(text) & UINT32_MAX);
 }
 
-static char *shown_name(const struct xsp_symbol *s)
-{
-	char *demangled = xsp_demangle(s->name, false);
+/* What may have been meant. */
+struct offers {
+	char *(*text)(const void *list, size_t index); /* malloc'd */
+	const void *list;
+	size_t count;
+	bool once; /* of those with the same text only one is told */
+};
 
-	return demangled != NULL ? demangled : strdup(s->name);
+static char *shown_name(const void *symbols, size_t index)
+{
+	const char *name = ((const struct xsp_symbol *)symbols)[index].name;
+	char *demangled = xsp_demangle(name, false);
+
+	return demangled != NULL ? demangled : strdup(name);
+}
+
+static char *name_at(const void *names, size_t index)
+{
+	return strdup(((const char *const *)names)[index]);
+}
+
+static char *base_name_at(const void *paths, size_t index)
+{
+	return strdup(xsp_base_name(((const char *const *)paths)[index]));
 }
 
 /* Overloads show the same name; what shows the same has the same score. */
-static bool is_kept(const struct best *list, size_t used, uint64_t score,
-		    const struct xsp_symbol *symbols, const char *name)
+static bool is_kept(const struct best *list, size_t used, uint64_t score, const struct offers *o,
+		    const char *text)
 {
 	bool kept = false;
 
 	for (size_t i = 0; i < used && !kept; i++) {
-		char *other = list[i].score == score ? shown_name(&symbols[list[i].index]) : NULL;
-		kept = other != NULL && strcmp(other, name) == 0;
+		char *other = list[i].score == score ? o->text(o->list, list[i].index) : NULL;
+		kept = other != NULL && strcmp(other, text) == 0;
 		free(other);
 	}
 	return kept;
 }
 
-int xsp_pattern_suggest_functions(const struct xsp_pattern *p, struct xsp_module *m, char **out,
-				  size_t max)
+static size_t find_best(const char *meant, const struct offers *o, struct best *best, size_t max)
 {
-	struct best best[MAX_SUGGESTIONS];
-	const struct xsp_symbol *symbols;
 	struct words words;
-	size_t count, used = 0;
+	size_t used = 0;
 
-	if (p->glob == NULL || max == 0)
-		return 0;
 	if (max > MAX_SUGGESTIONS)
 		max = MAX_SUGGESTIONS;
-	collect_words(p->glob, &words);
-	int ret = xsp_module_all_symbols(m, &symbols, &count, NULL);
-	if (ret < 0 || words.count == 0)
-		return ret;
-	for (size_t i = 0; i < count; i++) {
-		char *name = shown_name(&symbols[i]);
-		uint64_t s = name != NULL ? score(&words, name) : UINT64_MAX;
-		if (s != UINT64_MAX && !is_kept(best, used, s, symbols, name))
+	collect_words(meant, &words);
+	for (size_t i = 0; i < o->count && words.count > 0 && max > 0; i++) {
+		char *text = o->text(o->list, i);
+		uint64_t s = text != NULL ? score(&words, text) : UINT64_MAX;
+		if (s != UINT64_MAX && !(o->once && is_kept(best, used, s, o, text)))
 			keep(best, &used, max, s, i);
-		free(name);
+		free(text);
 	}
+	return used;
+}
+
+/* How many texts, or -ENOMEM. */
+static int suggest(const struct xsp_pattern *p, const struct offers *o, char **out, size_t max)
+{
+	struct best best[MAX_SUGGESTIONS];
+	const size_t used = p->glob != NULL ? find_best(p->glob, o, best, max) : 0;
+
 	for (size_t i = 0; i < used; i++) {
-		out[i] = shown_name(&symbols[best[i].index]);
+		out[i] = o->text(o->list, best[i].index);
 		if (out[i] == NULL) {
 			while (i > 0)
 				free(out[--i]);
@@ -178,56 +198,35 @@ int xsp_pattern_suggest_functions(const struct xsp_pattern *p, struct xsp_module
 		}
 	}
 	return (int)used;
+}
+
+int xsp_pattern_suggest_functions(const struct xsp_pattern *p, struct xsp_module *m, char **out,
+				  size_t max)
+{
+	const struct xsp_symbol *symbols;
+	size_t count;
+
+	if (p->glob == NULL)
+		return 0;
+	int ret = xsp_module_all_symbols(m, &symbols, &count, NULL);
+	return ret < 0 ? ret
+		       : suggest(p, &(struct offers){shown_name, symbols, count, true}, out, max);
 }
 
 int xsp_pattern_suggest_names(const struct xsp_pattern *p, const char *const *names,
 			      size_t name_count, char **out, size_t max)
 {
-	struct best best[MAX_SUGGESTIONS];
-	struct words words;
-	size_t used = 0;
-
-	if (p->glob == NULL || max == 0)
-		return 0;
-	if (max > MAX_SUGGESTIONS)
-		max = MAX_SUGGESTIONS;
-	collect_words(p->glob, &words);
-	for (size_t i = 0; i < name_count && words.count > 0; i++) {
-		uint64_t s = score(&words, names[i]);
-		bool twice = s == UINT64_MAX;
-		for (size_t j = 0; j < used && !twice; j++)
-			twice = strcmp(names[best[j].index], names[i]) == 0;
-		if (!twice)
-			keep(best, &used, max, s, i);
-	}
-	for (size_t i = 0; i < used; i++) {
-		out[i] = strdup(names[best[i].index]);
-		if (out[i] == NULL) {
-			while (i > 0)
-				free(out[--i]);
-			return -ENOMEM;
-		}
-	}
-	return (int)used;
+	return suggest(p, &(struct offers){name_at, names, name_count, true}, out, max);
 }
 
 size_t xsp_pattern_suggest_libraries(const struct xsp_pattern *p, const char *const *paths,
 				     size_t path_count, size_t *out, size_t max)
 {
+	const struct offers o = {base_name_at, paths, path_count, false};
 	struct best best[MAX_SUGGESTIONS];
-	struct words words;
-	size_t used = 0;
+	const size_t used =
+		p->library != NULL ? find_best(xsp_base_name(p->library), &o, best, max) : 0;
 
-	if (p->library == NULL || max == 0)
-		return 0;
-	if (max > MAX_SUGGESTIONS)
-		max = MAX_SUGGESTIONS;
-	collect_words(xsp_base_name(p->library), &words);
-	for (size_t i = 0; i < path_count && words.count > 0; i++) {
-		uint64_t s = score(&words, xsp_base_name(paths[i]));
-		if (s != UINT64_MAX)
-			keep(best, &used, max, s, i);
-	}
 	for (size_t i = 0; i < used; i++)
 		out[i] = best[i].index;
 	return used;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "target/procfs.h"
 
 #define CMDLINE_MAX 65536U
@@ -247,7 +248,7 @@ int xsp_process_open(const struct xsp_opener *o, pid_t pid, struct xsp_process *
 		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET, "%d is no process id", pid);
 	struct xsp_process *p = calloc(1, sizeof(*p));
 	if (p == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	p->opener = o;
 	p->pid = pid;
 	p->pidfd = -1;
@@ -407,16 +408,7 @@ int xsp_process_threads(const struct xsp_process *p, struct xsp_thread_info **th
 			ret = ret == -ENOMEM ? ret : 0;
 			continue;
 		}
-		if (used == room) {
-			room = room == 0 ? 16 : room * 2;
-			void *grown = reallocarray(list, room, sizeof(*list));
-			if (grown == NULL) {
-				ret = -ENOMEM;
-				break;
-			}
-			list = grown;
-		}
-		list[used++] = info;
+		ret = XSP_APPEND(list, room, used, info);
 	}
 	closedir(dir);
 	if (ret == 0 && used == 0)

@@ -15,6 +15,7 @@
 
 #include "base/grow.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "base/u64map.h"
 #include "catalog/compilers.h"
 #include "target/maps.h"
@@ -629,14 +630,12 @@ static int add_constant(struct constants *c, const struct xsp_map_line *line)
 {
 	if (line->writable || line->inode == 0)
 		return 0;
-	if (xsp_grow(&c->maps, &c->room, c->count + 1) < 0)
-		return -ENOMEM;
-	c->maps[c->count++] = (struct constant){.dev = line->dev,
-						.inode = line->inode,
-						.start = line->start,
-						.end = line->end,
-						.offset = line->offset};
-	return 0;
+	return XSP_APPEND(c->maps, c->room, c->count,
+			  (struct constant){.dev = line->dev,
+					    .inode = line->inode,
+					    .start = line->start,
+					    .end = line->end,
+					    .offset = line->offset});
 }
 
 static int look_for_constants(struct constants *c, const struct xsp_process *p)
@@ -667,15 +666,9 @@ static int look_for_constants(struct constants *c, const struct xsp_process *p)
 
 static void find_constant(const struct constants *c, uint64_t address, struct place *at)
 {
-	size_t low = 0, high = c->count;
+	size_t low = 0;
 
-	while (low < high) { /* the first that ends behind it */
-		size_t middle = low + (high - low) / 2;
-		if (c->maps[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	XSP_LOWER_BOUND(low, c->count, i, c->maps[i].end <= address);
 	if (low == c->count || address < c->maps[low].start)
 		return;
 	const struct constant *m = &c->maps[low];

@@ -1,210 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind.c - one frame up: DWARF 5 section 6.4.2 with the register rules that compilers use on
- * x86-64. cfi.c does the CFA alone, for placement; here the saved registers matter as well.
+ * x86-64, which cfi.c has read.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "target/dwarf_cursor.h"
 #include "target/eh_frame.h"
 #include "target/unwind.h"
 
-enum how { SAME, UNDEFINED, AT, IS, AT_EXPRESSION, UNKNOWN };
-
-struct rule {
-	enum how how;
-	int64_t offset; /* AT, IS: from the CFA */
-	const uint8_t *at, *end; /* AT_EXPRESSION */
-};
-
-struct row {
-	struct rule rules[XSP_WALK_REGISTERS];
-	uint64_t cfa_register;
-	int64_t cfa_offset;
-	const uint8_t *cfa_at, *cfa_end; /* expression */
-};
-
-#define KEPT_MAX 8
 #define PROGRAM_MAX 16384U /* bytes; the target waits while they are run */
 
-struct machine {
-	const struct xsp_fde *fde;
-	uint64_t loc;
-	struct row now, initial, kept[KEPT_MAX];
-	unsigned depth;
-	bool failed;
-};
-
-static void set_rule(struct machine *m, uint64_t reg, enum how how, int64_t offset)
-{
-	if (reg < XSP_WALK_REGISTERS)
-		m->now.rules[reg] = (struct rule){how, offset, NULL, NULL};
-}
-
-/* Opcodes without their operand in the low bits: operands as in target/cfi.c. */
-static const char *const operands[64] = {
-	[0x00] = "",  [0x02] = "1",  [0x03] = "2",  [0x04] = "4",  [0x05] = "uu", [0x06] = "u",
-	[0x07] = "u", [0x08] = "u",  [0x09] = "uu", [0x0a] = "",   [0x0b] = "",	  [0x0c] = "uu",
-	[0x0d] = "u", [0x0e] = "u",  [0x0f] = "b",  [0x10] = "ub", [0x11] = "us", [0x12] = "us",
-	[0x13] = "s", [0x14] = "uu", [0x15] = "us", [0x16] = "ub", [0x2e] = "u",
-};
-
-struct operand {
-	uint64_t n;
-	const uint8_t *at, *end; /* b */
-};
-
-static struct operand read_operand(struct xsp_cursor *c, char kind)
-{
-	struct operand o = {0};
-
-	if (kind == 'u') {
-		o.n = xsp_cursor_uleb(c);
-	} else if (kind == 's') {
-		o.n = (uint64_t)xsp_cursor_sleb(c);
-	} else if (kind == 'b') {
-		uint64_t size = xsp_cursor_uleb(c);
-		if (xsp_cursor_need(c, size)) {
-			o.at = c->at;
-			o.end = c->at += size;
-		}
-	} else {
-		o.n = xsp_cursor_uint(c, (size_t)(kind - '0'));
-	}
-	return o;
-}
-
-static void keep(struct machine *m)
-{
-	if (m->depth == KEPT_MAX)
-		m->failed = true;
-	else
-		m->kept[m->depth++] = m->now;
-}
-
-static void take_back(struct machine *m)
-{
-	if (m->depth == 0)
-		m->failed = true;
-	else
-		m->now = m->kept[--m->depth];
-}
-
-static void set_cfa(struct machine *m, uint64_t reg, int64_t offset)
-{
-	m->now.cfa_register = reg;
-	m->now.cfa_offset = offset;
-	m->now.cfa_at = NULL;
-}
-
-static void run_cfa(struct machine *m, uint8_t op, const struct operand *v)
-{
-	int64_t scaled = m->fde->cie.data_align;
-
-	if (op == 0x0c)
-		set_cfa(m, v[0].n, (int64_t)v[1].n);
-	else if (op == 0x0d)
-		set_cfa(m, v[0].n, m->now.cfa_offset);
-	else if (op == 0x0e)
-		m->now.cfa_offset = (int64_t)v[0].n;
-	else if (op == 0x12)
-		set_cfa(m, v[0].n, (int64_t)(v[1].n * (uint64_t)scaled));
-	else if (op == 0x13)
-		m->now.cfa_offset = (int64_t)(v[0].n * (uint64_t)scaled);
-	else if (op == 0x0f) {
-		m->now.cfa_at = v[0].at;
-		m->now.cfa_end = v[0].end;
-	}
-}
-
-static void run_rule(struct machine *m, uint8_t op, const struct operand *v)
-{
-	uint64_t scale = (uint64_t)m->fde->cie.data_align;
-
-	switch (op) {
-	case 0x05: /* offset_extended */
-	case 0x11: /* offset_extended_sf */
-		set_rule(m, v[0].n, AT, (int64_t)(v[1].n * scale));
-		break;
-	case 0x06: /* restore_extended */
-		if (v[0].n < XSP_WALK_REGISTERS)
-			m->now.rules[v[0].n] = m->initial.rules[v[0].n];
-		break;
-	case 0x07: /* undefined */
-		set_rule(m, v[0].n, UNDEFINED, 0);
-		break;
-	case 0x08: /* same_value */
-		set_rule(m, v[0].n, SAME, 0);
-		break;
-	case 0x14: /* val_offset */
-	case 0x15: /* val_offset_sf */
-		set_rule(m, v[0].n, IS, (int64_t)(v[1].n * scale));
-		break;
-	case 0x10: /* expression */
-		if (v[0].n < XSP_WALK_REGISTERS)
-			m->now.rules[v[0].n] = (struct rule){AT_EXPRESSION, 0, v[1].at, v[1].end};
-		break;
-	case 0x09: /* register */
-	case 0x16: /* val_expression */
-		set_rule(m, v[0].n, UNKNOWN, 0);
-		break;
-	}
-}
-
-static void step(struct machine *m, struct xsp_cursor *c)
-{
-	uint8_t byte = (uint8_t)xsp_cursor_uint(c, 1), low = byte & 0x3f;
-	struct operand v[2] = {0};
-
-	if (byte >> 6 == 1) { /* advance_loc */
-		m->loc += low * m->fde->cie.code_align;
-		return;
-	}
-	if (byte >> 6 == 2) { /* offset */
-		set_rule(m, low, AT,
-			 (int64_t)(xsp_cursor_uleb(c) * (uint64_t)m->fde->cie.data_align));
-		return;
-	}
-	if (byte >> 6 == 3) { /* restore */
-		if (low < XSP_WALK_REGISTERS)
-			m->now.rules[low] = m->initial.rules[low];
-		return;
-	}
-	if (operands[low] == NULL) {
-		m->failed = true;
-		return;
-	}
-	for (size_t i = 0; operands[low][i] != '\0'; i++)
-		v[i] = read_operand(c, operands[low][i]);
-	if (low >= 0x02 && low <= 0x04)
-		m->loc += v[0].n * m->fde->cie.code_align;
-	else if (low == 0x0a)
-		keep(m);
-	else if (low == 0x0b)
-		take_back(m);
-	else if ((low >= 0x0c && low <= 0x0f) || low == 0x12 || low == 0x13)
-		run_cfa(m, low, v);
-	else
-		run_rule(m, low, v);
-}
-
-static int run(struct machine *m, const uint8_t *at, const uint8_t *end, uint64_t pc)
-{
-	struct xsp_cursor c = {at, end, false};
-
-	while (c.at < c.end) {
-		struct row row = m->now;
-		step(m, &c);
-		if (m->failed || c.bad)
-			return -ENOENT;
-		if (m->loc > pc) {
-			m->now = row;
-			break;
-		}
-	}
-	return 0;
-}
+_Static_assert(XSP_WALK_REGISTERS == XSP_CFI_REGISTERS, "a frame has what the rules are of");
 
 /* ---- values ---- */
 
@@ -267,27 +74,28 @@ static int evaluate(const struct values *v, const uint8_t *at, const uint8_t *en
 	return 0;
 }
 
-static int apply(const struct values *v, const struct row *row, struct xsp_walk *up)
+static int apply(const struct values *v, const struct xsp_cfi_row *row, struct xsp_walk *up)
 {
 	uint64_t cfa, at;
 
 	int ret = row->cfa_at != NULL ? evaluate(v, row->cfa_at, row->cfa_end, NULL, &cfa)
-				      : reg_value(v, row->cfa_register, &cfa);
+				      : reg_value(v, row->cfa.reg, &cfa);
 	if (ret < 0)
 		return ret;
 	if (row->cfa_at == NULL)
-		cfa += (uint64_t)row->cfa_offset;
+		cfa += (uint64_t)row->cfa.offset;
 	for (unsigned i = 0; i < XSP_WALK_REGISTERS; i++) {
-		const struct rule *r = &row->rules[i];
-		if (r->how == SAME && (v->frame->known & 1U << i)) {
+		const struct xsp_cfi_rule *r = &row->rules[i];
+		if (r->how == XSP_CFI_SAME && (v->frame->known & 1U << i)) {
 			up->values[i] = v->frame->values[i];
 			up->known |= 1U << i;
-		} else if (r->how == IS) {
+		} else if (r->how == XSP_CFI_IS) {
 			up->values[i] = cfa + (uint64_t)r->offset;
 			up->known |= 1U << i;
-		} else if (r->how == AT || r->how == AT_EXPRESSION) {
+		} else if (r->how == XSP_CFI_AT || r->how == XSP_CFI_AT_EXPRESSION) {
 			at = cfa + (uint64_t)r->offset;
-			if (r->how == AT_EXPRESSION && evaluate(v, r->at, r->end, &cfa, &at) < 0)
+			if (r->how == XSP_CFI_AT_EXPRESSION &&
+			    evaluate(v, r->at, r->end, &cfa, &at) < 0)
 				continue;
 			if (v->load(v->ctx, at, &up->values[i], 8) == 0)
 				up->known |= 1U << i;
@@ -301,7 +109,8 @@ static int apply(const struct values *v, const struct row *row, struct xsp_walk 
 int xsp_walk_up(struct xsp_module *module, uint64_t addr, xsp_walk_load_fn load, const void *ctx,
 		struct xsp_walk *w)
 {
-	struct machine m = {0};
+	/* by the psABI what a callee need not save is lost: UNKNOWN */
+	struct xsp_cfi_row row = {0};
 	struct xsp_walk up = {0};
 	struct xsp_fde fde;
 	const uint8_t *data;
@@ -311,25 +120,16 @@ int xsp_walk_up(struct xsp_module *module, uint64_t addr, xsp_walk_load_fn load,
 	if (fde.cie.program_end - fde.cie.program > PROGRAM_MAX ||
 	    fde.program_end - fde.program > PROGRAM_MAX)
 		return -ENOENT;
-	m.fde = &fde;
-	m.loc = fde.addr;
-	/* by the psABI what a callee need not save is lost */
-	for (unsigned i = 0; i < XSP_WALK_REGISTERS; i++)
-		m.now.rules[i].how = UNKNOWN;
 	static const uint8_t saved[] = {XSP_WALK_RBX, XSP_WALK_RBP, 12, 13, 14, 15};
 	for (size_t i = 0; i < sizeof(saved); i++)
-		m.now.rules[saved[i]].how = SAME;
-	int ret = run(&m, data + fde.cie.program, data + fde.cie.program_end, UINT64_MAX);
-	m.loc = fde.addr;
-	m.initial = m.now;
-	if (ret == 0)
-		ret = run(&m, data + fde.program, data + fde.program_end, addr);
+		row.rules[saved[i]].how = XSP_CFI_SAME;
+	int ret = xsp_cfi_run(&fde, data, addr, &row);
 	if (ret < 0)
 		return ret;
-	if (m.now.rules[XSP_WALK_RA].how == UNDEFINED)
+	if (row.rules[XSP_WALK_RA].how == XSP_CFI_UNDEFINED)
 		return 1;
 	struct values v = {load, ctx, w};
-	ret = apply(&v, &m.now, &up);
+	ret = apply(&v, &row, &up);
 	if (ret < 0 || !(up.known & 1U << XSP_WALK_RA))
 		return -ENOENT;
 	up.interrupted = fde.cie.signal_frame;

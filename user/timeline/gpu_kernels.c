@@ -57,16 +57,9 @@ static int learn(struct xsp_timeline *t, uint32_t pid, uint64_t handle, xsp_name
 static int last_of(struct xsp_kernels *k, const struct xsp_span *span, struct last **out)
 {
 	uint64_t key = (uint64_t)span->pid << 32 | span->tid;
-	const long at = xsp_u64map_index(&k->last_of, key, &k->last, &k->capacity, k->count);
-
-	if (at < 0)
-		return -ENOMEM;
-	*out = &k->last[at];
-	if ((size_t)at == k->count) {
-		k->count++;
-		**out = (struct last){0};
-	}
-	return 0;
+	*out = xsp_u64map_element(&k->last_of, key, &k->last, &k->capacity, &k->count,
+				  &(struct last){0});
+	return *out != NULL ? 0 : -ENOMEM;
 }
 
 /* A runtime launch names a host function, the driver launch inside it the handle of the same. */

@@ -277,17 +277,9 @@ int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e)
 static int thread_of(struct xsp_memory *m, const struct xsp_span *span, struct last **out)
 {
 	uint64_t key = (uint64_t)span->pid << 32 | span->tid;
-	const long at = xsp_u64map_index(&m->thread_of, key, &m->threads, &m->thread_capacity,
-					 m->thread_count);
-
-	if (at < 0)
-		return -ENOMEM;
-	*out = &m->threads[at];
-	if ((size_t)at == m->thread_count) {
-		m->thread_count++;
-		**out = (struct last){.device = XSP_GPU_NO_ID};
-	}
-	return 0;
+	*out = xsp_u64map_element(&m->thread_of, key, &m->threads, &m->thread_capacity,
+				  &m->thread_count, &(struct last){.device = XSP_GPU_NO_ID});
+	return *out != NULL ? 0 : -ENOMEM;
 }
 
 static bool word_of(const struct xsp_details *d, unsigned type, uint64_t *out)

@@ -796,11 +796,8 @@ static int keep_far_end(struct xsp_timeline *t, const struct xsp_event *e, uint6
 		t->counts.orphan_exits++;
 		return 0;
 	}
-	if (xsp_grow(&t->far_ends, &t->far_end_capacity, t->far_end_count + 1) < 0)
-		return -ENOMEM;
-	t->far_ends[t->far_end_count++] =
-		(struct far_end){.end = *e, .begin_ns = begin_ns, .tid = tid};
-	return 0;
+	return XSP_APPEND(t->far_ends, t->far_end_capacity, t->far_end_count,
+			  (struct far_end){.end = *e, .begin_ns = begin_ns, .tid = tid});
 }
 
 /* The earliest one that is due. */

@@ -123,10 +123,7 @@ static int place_of(struct xsp_timeline *t, uint32_t pid, uint64_t address, stru
 
 static int push(struct xsp_samples *s, xsp_name_id id)
 {
-	if (xsp_grow(&s->path, &s->capacity, (size_t)s->length + 1) < 0)
-		return -ENOMEM;
-	s->path[s->length++] = id;
-	return 0;
+	return XSP_APPEND(s->path, s->capacity, s->length, id);
 }
 
 static int push_python(struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,

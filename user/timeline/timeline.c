@@ -95,7 +95,7 @@ static int new_timeline(struct xsp_capture_reader *r, bool live, struct xsp_time
 	*out = NULL;
 	struct xsp_timeline *t = calloc(1, sizeof(*t));
 	if (t == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	t->reader = r;
 	t->cut.to_ns = UINT64_MAX;
 	t->live = live;

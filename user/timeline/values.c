@@ -45,14 +45,13 @@ static int add_up(struct xsp_values *v, const struct xsp_value_function *f,
 		  const struct xsp_value *told, double *value)
 {
 	const uint64_t key = (uint64_t)told->pid << 32 | told->name;
-	const long at = xsp_u64map_index(&v->now_of, key, &v->now, &v->now_capacity, v->now_count);
+	double *now = xsp_u64map_element(&v->now_of, key, &v->now, &v->now_capacity, &v->now_count,
+					 &(double){0});
 
-	if (at < 0)
+	if (now == NULL)
 		return -ENOMEM;
-	if ((size_t)at == v->now_count)
-		v->now[v->now_count++] = 0;
-	v->now[at] = f->change == 0 ? *value : v->now[at] + f->change * *value;
-	*value = v->now[at];
+	*now = f->change == 0 ? *value : *now + f->change * *value;
+	*value = *now;
 	return 0;
 }
 

@@ -16,7 +16,6 @@ struct sums {
 
 struct xsp_waits {
 	uint64_t least_ns;
-	bool stacks;
 	struct sums *sums;
 	size_t sums_count, sums_capacity;
 	struct xsp_u64map sums_of; /* pid << 32 | tid → index */
@@ -27,7 +26,6 @@ struct xsp_waits {
 static int begin(struct xsp_timeline *t)
 {
 	const char *text = xsp_capture_info(t->reader, "waits");
-	const char *stacks = xsp_capture_info(t->reader, "wait stacks");
 
 	if (text == NULL || strcmp(text, "off") == 0)
 		return 0;
@@ -35,7 +33,6 @@ static int begin(struct xsp_timeline *t)
 	if (t->waits == NULL)
 		return -ENOMEM;
 	t->waits->least_ns = strtoull(text, NULL, 10);
-	t->waits->stacks = stacks != NULL && strcmp(stacks, "off") != 0;
 	return 1;
 }
 
@@ -52,11 +49,6 @@ static void free_waits(struct xsp_timeline *t)
 bool xsp_timeline_has_waits(const struct xsp_timeline *t)
 {
 	return t->waits != NULL;
-}
-
-bool xsp_timeline_has_wait_stacks(const struct xsp_timeline *t)
-{
-	return t->waits != NULL && t->waits->stacks;
 }
 
 uint64_t xsp_timeline_wait_least_ns(const struct xsp_timeline *t)
@@ -111,16 +103,14 @@ static uint64_t key_of(const struct xsp_event *e)
 
 static int add_sums(struct xsp_waits *w, const struct xsp_event *e, const struct xsp_wait *wait)
 {
-	const long index = xsp_u64map_index(&w->sums_of, key_of(e), &w->sums, &w->sums_capacity,
-					    w->sums_count);
+	struct sums *s = xsp_u64map_element(&w->sums_of, key_of(e), &w->sums, &w->sums_capacity,
+					    &w->sums_count, &(struct sums){.waits = {0}});
 
-	if (index < 0)
+	if (s == NULL)
 		return -ENOMEM;
-	if ((size_t)index == w->sums_count)
-		w->sums[w->sums_count++] = (struct sums){.waits = {0}};
-	w->sums[index].blocked_ns[wait->why] += wait->woken_ns - wait->left_ns;
-	w->sums[index].blocked_ns[XSP_WAIT_RUNNABLE] += wait->back_ns - wait->woken_ns;
-	w->sums[index].waits[wait->why]++;
+	s->blocked_ns[wait->why] += wait->woken_ns - wait->left_ns;
+	s->blocked_ns[XSP_WAIT_RUNNABLE] += wait->back_ns - wait->woken_ns;
+	s->waits[wait->why]++;
 	return 0;
 }
 

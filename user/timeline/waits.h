@@ -58,8 +58,6 @@ uint64_t xsp_thread_blocked_ns(const struct xsp_thread_times *times);
 bool xsp_timeline_has_waits(const struct xsp_timeline *t);
 /* Those shorter than this are in no event. */
 uint64_t xsp_timeline_wait_least_ns(const struct xsp_timeline *t);
-/* Were stacks of waits recorded? */
-bool xsp_timeline_has_wait_stacks(const struct xsp_timeline *t);
 /* Complete after the run; in the order in which threads ended. While a capture is followed: what has come since
  * xsp_timeline_forget(). */
 size_t xsp_timeline_times(const struct xsp_timeline *t, const struct xsp_thread_times **times);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/json.h"
 #include "catalog/providers.h"
 #include "export/chrome/calls.h"
@@ -376,24 +377,11 @@ static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const stru
 
 static int hold(struct chrome *c, const struct xsp_shown_row *row, const struct xsp_span *span)
 {
-	if (row->index >= c->held_rows) {
-		size_t wanted = ((size_t)row->index + 1) * 2;
-		struct held *held = reallocarray(c->held, wanted, sizeof(*held));
-		if (held == NULL)
-			return -ENOMEM;
-		memset(held + c->held_rows, 0, (wanted - c->held_rows) * sizeof(*held));
-		c->held = held;
-		c->held_rows = wanted;
-	}
+	if (xsp_grow_zeroed(&c->held, &c->held_rows, (size_t)row->index + 1) < 0)
+		return -ENOMEM;
 	struct held *h = &c->held[row->index];
-	if (h->count == h->capacity) {
-		size_t wanted = h->capacity ? h->capacity * 2 : 8;
-		struct xsp_span *spans = reallocarray(h->spans, wanted, sizeof(*spans));
-		if (spans == NULL)
-			return -ENOMEM;
-		h->spans = spans;
-		h->capacity = wanted;
-	}
+	if (xsp_grow(&h->spans, &h->capacity, h->count + 1) < 0)
+		return -ENOMEM;
 	h->spans[h->count] = *span;
 	xsp_details_ref(h->spans[h->count++].details);
 	return 0;

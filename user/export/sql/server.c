@@ -60,9 +60,7 @@ static int set(struct xsp_sql_server *s, enum setting which, const char *value,
 					     settings[which].variable);
 	free(s->setting[which]);
 	s->setting[which] = strdup(value);
-	return s->setting[which] != NULL
-		       ? 0
-		       : xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	return s->setting[which] != NULL ? 0 : xsp_out_of_memory(err);
 }
 
 static int take_line(struct xsp_sql_server *s, const char *path, char *line, struct xsp_error *err)
@@ -182,7 +180,7 @@ static int make_url(struct xsp_sql_server *s, const char *url, struct xsp_error 
 	free(host);
 	if (rc < 0) {
 		s->url = NULL;
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	}
 	return 0;
 }
@@ -226,7 +224,7 @@ static int set_up_curl(struct xsp_sql_server *s, struct xsp_error *err)
 	    add_header(s, "Content-Type", "application/octet-stream") < 0 ||
 	    add_header(s, "X-ClickHouse-User", s->setting[USER]) < 0 ||
 	    add_header(s, "X-ClickHouse-Key", s->setting[PASSWORD]) < 0)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	curl_easy_setopt(c, CURLOPT_HTTPHEADER, s->headers);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, s->curl_text);
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_answer);
@@ -259,7 +257,7 @@ int xsp_sql_server_new(const char *url, struct xsp_sql_server **out, struct xsp_
 	if (s == NULL || (s->name = strdup(url)) == NULL ||
 	    curl_global_init(CURL_GLOBAL_DEFAULT) != 0 || (s->curl = curl_easy_init()) == NULL) {
 		xsp_sql_server_free(s);
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	}
 	rc = make_url(s, url, err);
 	if (rc == 0)
@@ -393,7 +391,7 @@ static int say_curl(const struct xsp_sql_server *s, CURLcode code, struct xsp_er
 
 	switch (code) {
 	case CURLE_OUT_OF_MEMORY:
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
 	case CURLE_SSL_CERTPROBLEM:
@@ -447,7 +445,7 @@ int xsp_sql_server_do(struct xsp_sql_server *s, const char *statement, const voi
 	s->curl_text[0] = '\0';
 	s->pause_ns = 0;
 	if (set_request(s, statement, data, size) < 0)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	const CURLcode code = curl_easy_perform(s->curl);
 	if (code != CURLE_OK)
 		return say_curl(s, code, err);
