@@ -9,7 +9,7 @@
 /* of what these share only some is needed here */
 #pragma clang diagnostic ignored "-Wunused-function"
 #include "python.h"
-#include "stack.h"
+#include "stack_copy.h"
 
 /* Set before loading. */
 const volatile __u32 xsp_sample_ns = 0; /* between two */
@@ -66,52 +66,6 @@ static __always_inline __u32 period_of(const struct bpf_perf_event_data *ctx, __
 	return period < xsp_sample_ns ? period : xsp_sample_ns;
 }
 
-/* The return addresses that frame pointers lead to. The section stands where the event ends so far. */
-static __noinline __u32 put_callers(struct pt_regs *regs, char *e, __u32 at)
-{
-	at = xsp_forget(e, at);
-	if (at > XSP_SAMPLE_STACK_AT)
-		return at;
-	struct xsp_section *s = (struct xsp_section *)(e + at);
-	xsp_put_section_head(e, at, XSP_SECTION_STACK, sizeof(*s), 0);
-	/* the walk begins with the second of its slots: here, with the first return address */
-	xsp_walk((__u64 *)s, &s->size, XSP_REG_FP(regs), ((struct xsp_event *)e)->sp);
-	__u32 size = *(volatile __u16 *)&s->size;
-	if (size > XSP_STACK_BYTES(XSP_STACK_MAX))
-		return at;
-	return at + size;
-}
-
-#if defined(__TARGET_ARCH_x86)
-/* Where no frame pointers are kept callers are found later, by the files' call frame information. */
-static __noinline __u32 put_copy(struct pt_regs *regs, char *e, __u32 at)
-{
-	const __u64 from = ((struct xsp_event *)e)->sp;
-
-	at = xsp_forget(e, at);
-	if (at > XSP_SAMPLE_COPY_AT)
-		return at;
-	struct xsp_section *s = (struct xsp_section *)(e + at);
-	struct xsp_stack_copy *copy = (struct xsp_stack_copy *)(s + 1);
-	char *bytes = (char *)(copy + 1);
-	xsp_copy_registers(copy, regs);
-	xsp_put_section_head(e, at, XSP_SECTION_COPY, sizeof(*s) + sizeof(*copy), 0);
-	for (__u32 i = 0; i < XSP_STACK_COPY_PIECES; i++) {
-		if (bpf_probe_read_user(bytes + i * XSP_STACK_COPY_PIECE, XSP_STACK_COPY_PIECE,
-					(void *)(from + i * XSP_STACK_COPY_PIECE)))
-			break;
-		s->size += XSP_STACK_COPY_PIECE;
-	}
-	__u32 size = *(volatile __u16 *)&s->size;
-	return at + (size & 0x3fff);
-}
-#else
-static __always_inline __u32 put_copy(struct pt_regs *regs, char *e, __u32 at)
-{
-	return at;
-}
-#endif
-
 /* `stack`: number of the kernel's, or negative. */
 static __noinline void take_sample(struct pt_regs *regs, __u64 now, __u64 pid_tgid, __u64 what,
 				   long stack)
@@ -134,8 +88,8 @@ static __noinline void take_sample(struct pt_regs *regs, __u64 now, __u64 pid_tg
 		at += sizeof(struct xsp_section);
 	if (xsp_python_frames)
 		at = xsp_put_python((char *)e, at);
-	at = put_callers(regs, (char *)e, at);
-	at = put_copy(regs, (char *)e, at);
+	at = xsp_put_callers(regs, (char *)e, at);
+	at = xsp_put_copy(regs, (char *)e, at, XSP_STACK_COPY_PIECES);
 	e->head.size = at;
 	xsp_submit(e);
 }

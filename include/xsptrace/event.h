@@ -304,6 +304,16 @@ struct xsp_event_sample {
 	__u8 reserved;
 };
 
+/* WORDS of a MEMORY event of --memory=malloc: the address alone of what is given back, these of what was allocated. The
+ * sections STACK and PYTHON follow; head.sp: the stack pointer there. */
+enum xsp_memory_word {
+	XSP_MEMORY_ADDRESS,
+	XSP_MEMORY_BYTES,
+	XSP_MEMORY_IP, /* of the instruction at which it was seen */
+	XSP_MEMORY_RETURNED, /* 1: that is behind the call, in the caller */
+	XSP_MEMORY_WORDS,
+};
+
 /* XSP_SECTION_PROCESS_MEMORY: as the kernel counts it (proc_pid_status(5)), bytes. */
 struct xsp_process_memory {
 	__u64 resident; /* the next three together */

@@ -96,6 +96,17 @@ struct xsp_thread_waits {
 /* --wait-stacks: of a thread that leaves its CPU. */
 #define XSP_WAIT_FRAMES 64
 #define XSP_WAIT_WORDS 128 /* of its stack; a power of two */
+/* --memory=malloc: blocks of the sample that are alive, and threads. */
+#define XSP_HEAP_BLOCKS 262144
+#define XSP_HEAP_THREADS 16384
+/* Which of xsp_detail_spec.word says what of such a call; base XSP_OPERAND_NONE: it has none. */
+enum xsp_heap_word {
+	XSP_HEAP_BYTES,
+	XSP_HEAP_FACTOR, /* times so many */
+	XSP_HEAP_OLD, /* address of what it takes back */
+	XSP_HEAP_RESULT, /* where the address is written to, else it is returned */
+	XSP_HEAP_WORDS,
+};
 _Static_assert((XSP_SYSCALLS_MAX & (XSP_SYSCALLS_MAX - 1)) == 0, "a power of two");
 _Static_assert((XSP_WAIT_CLASSES & (XSP_WAIT_CLASSES - 1)) == 0, "a power of two");
 
@@ -107,12 +118,16 @@ _Static_assert((XSP_WAIT_CLASSES & (XSP_WAIT_CLASSES - 1)) == 0, "a power of two
 #define XSP_STACK_BYTES(frames) (sizeof(struct xsp_section) + 8 * ((frames) + 1))
 /* Different stacks of the kernel in samples. */
 #define XSP_KERNEL_STACKS 8192
-/* An event of a sample: where its STACK and its COPY may begin at most, and what is reserved. */
-#define XSP_SAMPLE_STACK_AT (sizeof(struct xsp_event_sample) + sizeof(struct xsp_section) + 16)
+/* An event of a sample, or of a block (--memory=malloc): where its STACK and its COPY may begin at most, and what is
+ * reserved. */
+#define XSP_SAMPLE_STACK_AT (sizeof(struct xsp_event_sample) + sizeof(struct xsp_section) + 32)
 #define XSP_SAMPLE_COPY_AT (XSP_SAMPLE_STACK_AT + XSP_STACK_BYTES(XSP_STACK_MAX))
 #define XSP_SAMPLE_BYTES                                                                           \
 	(XSP_SAMPLE_COPY_AT + sizeof(struct xsp_section) + sizeof(struct xsp_stack_copy) +         \
 	 XSP_STACK_COPY_PIECE * XSP_STACK_COPY_PIECES)
+#define XSP_HEAP_COPY_PIECES 3 /* its innermost callers are what is asked for */
+#define XSP_HEAP_EVENT_BYTES                                                                       \
+	(XSP_SAMPLE_BYTES - XSP_STACK_COPY_PIECE * (XSP_STACK_COPY_PIECES - XSP_HEAP_COPY_PIECES))
 _Static_assert(XSP_SAMPLE_BYTES % 8 == 0 && XSP_SAMPLE_BYTES < 1 << 14, "fits into a __u16");
 _Static_assert(sizeof(struct xsp_event_range) + sizeof(struct xsp_section) + 8 * XSP_WORDS_MAX <=
 		       XSP_DETAIL_LEAST,

@@ -227,5 +227,59 @@ def wrong_use(folder):
     check("--memory needs all threads" in done.stderr, "message", done.stderr)
 
 
+MODULES = """
+import signal, sys, time, torch
+kept = []
+class Keeper(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+    def forward(self, x):
+        kept.append(torch.empty(self.size, dtype=torch.uint8))
+        return x
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.small = Keeper(1000)
+        self.layers = torch.nn.ModuleList([Keeper(5000), Keeper(9000)])
+    def forward(self, x):
+        for layer in (self.small, *self.layers):
+            x = layer(x)
+        return x
+net = Net()
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+print("ready", file=sys.stderr, flush=True)
+signal.sigwait({signal.SIGUSR1})
+for i in range(40):
+    net(torch.empty(4))
+    time.sleep(0.02)
+import os
+os._exit(0)
+"""
+
+
+@case
+def alive_by_module(folder):
+    """One line of Python, called by three modules, each of which keeps what it makes."""
+    need_torch()
+    with open(f"{folder}/modules.py", "w", encoding="utf-8") as f:
+        f.write(MODULES)
+    child = start_ready([PYTHON, f"{folder}/modules.py"])
+    with Recording(folder, "-p", child.pid, "--memory", "--python", "-o", f"{folder}/m.xspt") as r:
+        child.send_signal(signal.SIGUSR1)
+        equal(finish(child, 60), 0, "status of the program")
+        r.wait(seconds=60)
+    sites = [s for s in summary_of(f"{folder}/m.xspt")["allocations"]["sites"] if "Keeper.forward" in s.get("at", "")]
+    # the first stacks of an object's are met before its names are known
+    equal(sum(s["alive"] for s in sites), 3 * 40, "alive")
+    by_module = {s["module"]: s for s in sites if "module" in s}
+    equal(set(by_module), {"Net_0.small", "Net_0.layers.0", "Net_0.layers.1"}, "modules")
+    for module, size in (("Net_0.small", 1000), ("Net_0.layers.0", 5000), ("Net_0.layers.1", 9000)):
+        site = by_module[module]
+        check(35 <= site["alive"] <= 40 and site["alive_bytes"] == size * site["alive"], module, sites)
+    table = xsptrace("export", f"{folder}/m.xspt").stdout
+    check(re.search(r"aten::empty at modules.py:\d+ Keeper.forward in Net_0.layers.1\n", table), "the table", table)
+
+
 if __name__ == "__main__":
     main()

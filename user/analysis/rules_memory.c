@@ -41,7 +41,7 @@ static void find_leak(const struct xsp_rule_context *c, const struct xsp_allocat
 		      double seconds, const char *period)
 {
 	const struct xsp_summary_allocations *a = summary_of(c)->summary->allocations;
-	char where[900], title[1100], advice[1200], text[XSP_UNITS_SIZE], low[XSP_UNITS_SIZE];
+	char where[1300], title[1500], advice[1600], text[XSP_UNITS_SIZE], low[XSP_UNITS_SIZE];
 
 	xsp_summary_allocations_name(a, site->where, where, sizeof(where));
 	snprintf(title, sizeof(title), "memory of %s only grows: by %s a %s, at least %s", where,

@@ -584,6 +584,7 @@ static int take_memory(void *ctx, const struct xsp_memory_event *e)
 		[XSP_MEMORY_GPU] = "GPU memory",
 		[XSP_MEMORY_PINNED] = "pinned host memory",
 		[XSP_MEMORY_TORCH] = "PyTorch's memory",
+		[XSP_MEMORY_HEAP] = "heap (estimated)",
 	};
 	struct xsp_series *s = ctx;
 	const uint64_t key = xsp_u64_mix((uint64_t)e->pid << 32 | e->device) +

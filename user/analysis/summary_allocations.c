@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +22,9 @@
 /* Those of the timeline whose spans only number ("ProfilerStep#17") are one. */
 struct site {
 	uint32_t where; /* index of the first one */
-	uint64_t alive, alive_bytes;
-	uint64_t allocations, bytes;
+	uint64_t alive_bytes, bytes;
+	double alive, allocations; /* blocks */
+	double variance; /* of alive_bytes */
 	struct xsp_growth *growth; /* of alive_bytes; NULL: too many sites */
 };
 
@@ -88,9 +90,11 @@ static int find_site(struct xsp_summary_allocations *a, uint32_t index)
 
 	xsp_timeline_memory_sites(a->timeline, &where);
 	const char *span = span_of(a, &where[index], common);
-	const uint64_t key =
-		span == common ? xsp_u64_mix(xsp_text_hash(span, strlen(span))) + where[index].place
-			       : index;
+	const uint64_t key = span == common
+				     ? xsp_u64_mix(xsp_text_hash(span, strlen(span))) +
+					       xsp_u64_mix((uint64_t)where[index].module << 32 |
+							   where[index].place)
+				     : index;
 	const long at = xsp_u64map_index(&a->site_of, key, &a->sites, &a->capacity, a->count);
 	if (at < 0)
 		return -ENOMEM;
@@ -130,13 +134,15 @@ int xsp_summary_allocations_event(struct xsp_summary_allocations *a,
 	if (rc < 0)
 		return rc;
 	if (e->bytes > 0) {
-		s->allocations++;
+		s->allocations += e->blocks;
 		s->bytes += (uint64_t)e->bytes;
-		s->alive++;
+		s->alive += e->blocks;
 		s->alive_bytes += (uint64_t)e->bytes;
+		s->variance += e->variance;
 	} else {
-		s->alive--;
+		s->alive -= e->blocks;
 		s->alive_bytes -= (uint64_t)-e->bytes;
+		s->variance -= e->variance;
 	}
 	xsp_growth_time(&a->clock, e->time_ns);
 	if (s->growth != NULL)
@@ -145,6 +151,23 @@ int xsp_summary_allocations_event(struct xsp_summary_allocations *a,
 }
 
 /* ---- ranking ---- */
+
+static uint64_t whole(double blocks)
+{
+	return blocks > 0 ? (uint64_t)(blocks + 0.5) : 0;
+}
+
+#define NORMAL_95 1.96
+
+static uint64_t error_of(double variance)
+{
+	return variance > 0 ? (uint64_t)(NORMAL_95 * sqrt(variance)) : 0;
+}
+
+static bool is_heap(const struct xsp_summary_allocations *a)
+{
+	return xsp_timeline_heap_period(a->timeline) > 0;
+}
 
 bool xsp_summary_allocations_sure(const struct xsp_summary_allocations *a)
 {
@@ -197,9 +220,10 @@ static struct xsp_allocation_site *rank(const struct xsp_summary_allocations *a,
 	for (size_t i = 0; all != NULL && i < a->count; i++) {
 		const struct site *s = &a->sites[i];
 		all[i] = (struct xsp_allocation_site){.where = &where[s->where],
-						      .alive = s->alive,
+						      .alive = whole(s->alive),
 						      .alive_bytes = s->alive_bytes,
-						      .allocations = s->allocations,
+						      .alive_error = error_of(s->variance),
+						      .allocations = whole(s->allocations),
 						      .bytes = s->bytes};
 		if (xsp_summary_allocations_sure(a) && s->growth != NULL)
 			all[i].slope = slope_of(a, s);
@@ -211,17 +235,33 @@ static struct xsp_allocation_site *rank(const struct xsp_summary_allocations *a,
 
 /* ---- printing ---- */
 
-/* "aten::empty at train.py:21 train_step" */
+static void join_names(const char *span, const char *place, const char *module, char *out,
+		       size_t size)
+{
+	snprintf(out, size, "%s%s%s%s%s", span, span[0] != '\0' && place[0] != '\0' ? " at " : "",
+		 place, module[0] != '\0' ? " in " : "", module);
+}
+
+/* Of the heap its functions say it all. */
+static bool is_bare(const struct xsp_summary_allocations *a, const struct xsp_memory_site *s)
+{
+	return is_heap(a) && !s->in_span && s->place != 0;
+}
+
+/* "aten::empty at train.py:21 train_step in Net_0.layers.0" */
 static void name_site(const struct xsp_summary_allocations *a, const struct xsp_memory_site *s,
 		      size_t columns, char *out, size_t size)
 {
-	char common[SPAN_MAX], span[400], place[400] = "";
+	char common[SPAN_MAX], span[400], place[400] = "", module[400] = "";
 
 	xsp_printable(span, sizeof(span), span_of(a, s, common), columns);
 	if (s->place != 0)
 		xsp_printable(place, sizeof(place), xsp_timeline_name(a->timeline, s->place - 1),
+			      columns * (is_bare(a, s) ? 2 : 1));
+	if (s->module != 0)
+		xsp_printable(module, sizeof(module), xsp_timeline_name(a->timeline, s->module - 1),
 			      columns);
-	snprintf(out, size, "%s%s%s", span, place[0] != '\0' ? " at " : "", place);
+	join_names(is_bare(a, s) ? "" : span, place, module, out, size);
 }
 
 int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
@@ -238,19 +278,25 @@ int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
 	while (shown < a->count && (how->limit == 0 || shown < SITES_SHOWN))
 		shown++;
 	if (shown > 0)
-		fprintf(f, "%s%10s  %8s  %10s  %11s  %s%s\n", how->color ? "\033[1m" : "", "alive",
-			"blocks", "allocated", "allocations", "PyTorch's memory, by where",
+		fprintf(f, "%s%10s  %s%8s  %10s  %11s  %s%s\n", how->color ? "\033[1m" : "",
+			"alive", is_heap(a) ? " +- (95%)  " : "", "blocks", "allocated",
+			"allocations",
+			is_heap(a) ? "heap (estimated), by where" : "PyTorch's memory, by where",
 			how->color ? "\033[0m" : "");
 	for (size_t i = 0; i < shown; i++) {
 		const struct xsp_allocation_site *s = &all[i];
 		char alive[XSP_UNITS_SIZE] = "-", blocks[XSP_UNITS_SIZE] = "-";
-		char bytes[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE], where[900];
+		char error[XSP_UNITS_SIZE] = "-", column[XSP_UNITS_SIZE + 16] = "";
+		char bytes[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE], where[1300];
 		if (a->known) {
 			xsp_format_bytes(alive, s->alive_bytes);
 			xsp_format_count(blocks, s->alive);
+			xsp_format_bytes(error, s->alive_error);
 		}
+		if (is_heap(a))
+			snprintf(column, sizeof(column), "%9s  ", error);
 		name_site(a, all[i].where, columns, where, sizeof(where));
-		fprintf(f, "%10s  %8s  %10s  %11s  %s\n", alive, blocks,
+		fprintf(f, "%10s  %s%8s  %10s  %11s  %s\n", alive, column, blocks,
 			xsp_format_bytes(bytes, s->bytes), xsp_format_count(calls, s->allocations),
 			where);
 	}
@@ -282,7 +328,9 @@ static void name_pool(const struct xsp_summary_allocations *a, const struct xsp_
 		several = several || uses[i].pid != uses[0].pid;
 	if (several)
 		snprintf(of, sizeof(of), " of process %" PRIu32, shown_pid(a, u));
-	if (u->device_type == XSP_C10_CPU)
+	if (u->pool == XSP_MEMORY_HEAP)
+		snprintf(out, size, "heap%s", of);
+	else if (u->device_type == XSP_C10_CPU)
 		snprintf(out, size, "host memory%s", of);
 	else if (u->device_type == XSP_C10_CUDA)
 		snprintf(out, size, "GPU memory of device %d%s", (int)u->device, of);
@@ -291,24 +339,43 @@ static void name_pool(const struct xsp_summary_allocations *a, const struct xsp_
 			 u->device_type, of);
 }
 
+#define ERROR_SIZE (XSP_UNITS_SIZE + 8)
+
+/* " (+- 1.2 MiB)", or nothing. */
+static const char *format_error(char out[ERROR_SIZE], uint64_t bytes)
+{
+	char text[XSP_UNITS_SIZE];
+
+	out[0] = '\0';
+	if (bytes > 0)
+		snprintf(out, ERROR_SIZE, " (+- %s)", xsp_format_bytes(text, bytes));
+	return out;
+}
+
 static void print_use(const struct xsp_summary_allocations *a, const struct xsp_capture_reader *r,
 		      const struct xsp_memory_use *u, FILE *f)
 {
 	char pool[120], peak[XSP_UNITS_SIZE], now[XSP_UNITS_SIZE], bytes[XSP_UNITS_SIZE];
 	char calls[XSP_UNITS_SIZE], frees[XSP_UNITS_SIZE], when[XSP_UNITS_SIZE];
+	char error[3][ERROR_SIZE];
 	uint64_t start, end;
 
 	name_pool(a, u, pool, sizeof(pool));
 	xsp_capture_window(r, &start, &end);
-	fprintf(f, "PyTorch's %s, allocated since the recording began: ", pool);
+	fprintf(f, "%s%s, allocated since the recording began%s: ", is_heap(a) ? "" : "PyTorch's ",
+		pool, is_heap(a) ? ", as estimated from a sample" : "");
 	if (a->known)
-		fprintf(f, "%s at most (after %s), %s at the end; ",
+		fprintf(f, "%s%s at most (after %s), %s%s at the end; ",
 			xsp_format_bytes(peak, u->peak),
+			format_error(error[0], error_of(u->peak_variance)),
 			xsp_format_ns(when, u->peak_ns > start ? u->peak_ns - start : 0),
-			xsp_format_bytes(now, u->now));
-	fprintf(f, "%s in %s allocations, %s frees", xsp_format_bytes(bytes, u->allocated),
-		xsp_format_count(calls, u->allocations), xsp_format_count(frees, u->frees));
-	if (u->unknown_frees > 0)
+			xsp_format_bytes(now, u->now),
+			format_error(error[1], error_of(u->now_variance)));
+	fprintf(f, "%s%s in %s allocations, %s frees", xsp_format_bytes(bytes, u->allocated),
+		format_error(error[2], error_of(u->allocated_variance)),
+		xsp_format_count(calls, whole(u->allocations)),
+		xsp_format_count(frees, whole(u->frees)));
+	if (u->unknown_frees > 0 && !is_heap(a)) /* what was sampled before is not known */
 		fprintf(f, ", and %s of what was there before",
 			xsp_format_count(calls, u->unknown_frees));
 	fputc('\n', f);
@@ -320,7 +387,7 @@ static void print_uses(const struct xsp_summary_allocations *a, const struct xsp
 	size_t pools = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (uses[i].pool == XSP_MEMORY_TORCH && pools++ < POOLS_SHOWN)
+		if (xsp_memory_is_allocator(uses[i].pool) && pools++ < POOLS_SHOWN)
 			print_use(a, r, &uses[i], f);
 	if (pools > POOLS_SHOWN)
 		fprintf(f, "... and that of %zu more devices or processes\n", pools - POOLS_SHOWN);
@@ -345,7 +412,7 @@ static void print_leaks(const struct xsp_summary_allocations *a,
 	for (size_t i = 0; i < leaks && i < LEAKS_SHOWN; i++) {
 		const struct xsp_allocation_site *r = &all[i];
 		char slope[40], low[40], high[40], alive[XSP_UNITS_SIZE], blocks[XSP_UNITS_SIZE];
-		char where[900], text[1200];
+		char where[1300], text[1600];
 		format_rate(slope, sizeof(slope), r->slope.slope);
 		format_rate(low, sizeof(low), r->slope.low);
 		format_rate(high, sizeof(high), r->slope.high);
@@ -409,10 +476,14 @@ static void put_site(const struct xsp_summary_allocations *a, struct xsp_json_wr
 	xsp_json_text(j, "name", r->where->in_span ? span_of(a, r->where, common) : NULL);
 	if (r->where->place != 0)
 		xsp_json_text(j, "at", xsp_timeline_name(a->timeline, r->where->place - 1));
+	if (r->where->module != 0)
+		xsp_json_text(j, "module", xsp_timeline_name(a->timeline, r->where->module - 1));
 	if (a->known) {
 		xsp_json_number(j, "alive_bytes", r->alive_bytes);
 		xsp_json_number(j, "alive", r->alive);
 	}
+	if (a->known && is_heap(a))
+		xsp_json_number(j, "alive_error_bytes", r->alive_error);
 	xsp_json_number(j, "allocated_bytes", r->bytes);
 	xsp_json_number(j, "allocations", r->allocations);
 	if (r->slope.known) {
@@ -436,9 +507,15 @@ static void put_use(const struct xsp_summary_allocations *a, struct xsp_json_wri
 		xsp_json_number(j, "peak_bytes", u->peak);
 		xsp_json_number(j, "end_bytes", u->now);
 	}
+	if (is_heap(a) && a->known) { /* 95 % */
+		xsp_json_number(j, "peak_error_bytes", error_of(u->peak_variance));
+		xsp_json_number(j, "end_error_bytes", error_of(u->now_variance));
+	}
+	if (is_heap(a))
+		xsp_json_number(j, "allocated_error_bytes", error_of(u->allocated_variance));
 	xsp_json_number(j, "allocated_bytes", u->allocated);
-	xsp_json_number(j, "allocations", u->allocations);
-	xsp_json_number(j, "frees", u->frees);
+	xsp_json_number(j, "allocations", whole(u->allocations));
+	xsp_json_number(j, "frees", whole(u->frees));
 	xsp_json_number(j, "unknown_frees", u->unknown_frees);
 	xsp_json_end(j, '{');
 }
@@ -453,9 +530,11 @@ int xsp_summary_allocations_json(struct xsp_summary_allocations *a, struct xsp_j
 	const size_t n = xsp_timeline_memory(a->timeline, &uses);
 	xsp_json_begin(j, "allocations", '{');
 	xsp_json_number(j, "lost", xsp_timeline_allocations_lost(a->timeline));
+	if (is_heap(a)) /* estimates, from one sample in so many bytes */
+		xsp_json_number(j, "heap_sample_bytes", xsp_timeline_heap_period(a->timeline));
 	xsp_json_begin(j, "pools", '[');
 	for (size_t i = 0; i < n; i++)
-		if (uses[i].pool == XSP_MEMORY_TORCH)
+		if (xsp_memory_is_allocator(uses[i].pool))
 			put_use(a, j, &uses[i]);
 	xsp_json_end(j, '[');
 	xsp_json_begin(j, "sites", '[');
@@ -485,17 +564,18 @@ void xsp_summary_allocations_name(const struct xsp_summary_allocations *a,
 {
 	const char *place =
 		where->place != 0 ? xsp_timeline_name(a->timeline, where->place - 1) : "";
+	const char *module =
+		where->module != 0 ? xsp_timeline_name(a->timeline, where->module - 1) : "";
 	char common[SPAN_MAX];
 
-	snprintf(out, size, "%s%s%s", span_of(a, where, common), place[0] != '\0' ? " at " : "",
-		 place);
+	join_names(is_bare(a, where) ? "" : span_of(a, where, common), place, module, out, size);
 }
 
 static void report_pools(const struct xsp_summary_allocations *a,
 			 struct xsp_report_section *section)
 {
 	static const struct xsp_report_column columns[] = {
-		{"name", "PyTorch's", XSP_UNIT_TEXT, true},
+		{"name", "allocator's", XSP_UNIT_TEXT, true},
 		{"peak_bytes", "at most", XSP_UNIT_BYTES, false},
 		{"end_bytes", "at the end", XSP_UNIT_BYTES, false},
 		{"allocated_bytes", "allocated", XSP_UNIT_BYTES, false},
@@ -511,7 +591,7 @@ static void report_pools(const struct xsp_summary_allocations *a,
 
 	for (size_t i = 0; i < n; i++) {
 		char pool[120];
-		if (uses[i].pool != XSP_MEMORY_TORCH)
+		if (!xsp_memory_is_allocator(uses[i].pool))
 			continue;
 		name_pool(a, &uses[i], pool, sizeof(pool));
 		const struct xsp_cell cells[] = {
@@ -519,8 +599,8 @@ static void report_pools(const struct xsp_summary_allocations *a,
 			a->known ? xsp_cell_integer(uses[i].peak) : none,
 			a->known ? xsp_cell_integer(uses[i].now) : none,
 			xsp_cell_integer(uses[i].allocated),
-			xsp_cell_integer(uses[i].allocations),
-			xsp_cell_integer(uses[i].frees),
+			xsp_cell_integer(whole(uses[i].allocations)),
+			xsp_cell_integer(whole(uses[i].frees)),
 		};
 		xsp_report_row(t, cells);
 	}
@@ -539,7 +619,7 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 		{"growth_high", "at most", XSP_UNIT_BYTES_PER_SECOND, false},
 	};
 	XSP_REPORT_SHAPE(analyze, shape, "memory", "sites",
-			 "PyTorch's memory, by where it was allocated", columns);
+			 "memory of the program's allocator, by where it was allocated", columns);
 	const struct xsp_cell none = xsp_cell_text(NULL);
 	struct xsp_allocation_site *all = a != NULL ? rank(a, by_alive) : NULL;
 
@@ -552,7 +632,7 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 		const struct xsp_slope *slope = &all[i].slope;
 		/* of most places all is given back again and again */
 		const bool changes = slope->known && (slope->low > 0 || slope->high < 0);
-		char name[900];
+		char name[1300];
 		xsp_summary_allocations_name(a, all[i].where, name, sizeof(name));
 		const struct xsp_cell cells[] = {
 			xsp_cell_text(name),
@@ -566,6 +646,9 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 		};
 		xsp_report_row(t, cells);
 	}
+	if (is_heap(a))
+		xsp_report_note(section, "bytes and blocks are estimates, from a sample "
+					 "(--memory=malloc)");
 	if (!xsp_summary_allocations_sure(a))
 		xsp_report_note(section, "what is alive is not known for sure, and what grows is "
 					 "not told: events were lost, or not all of the time was "

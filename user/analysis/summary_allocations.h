@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * summary_allocations.h - --memory in the summary: how much PyTorch had allocated, what of it is alive at the end and
+ * summary_allocations.h - --memory in the summary: how much PyTorch, or the heap, had allocated, what of it is alive at the end and
  * where that was allocated, and what only grows.
  */
 #ifndef XSP_ANALYSIS_SUMMARY_ALLOCATIONS_H
@@ -30,6 +30,7 @@ struct xsp_allocation_site {
 	const struct xsp_memory_site *where;
 	uint64_t alive, alive_bytes;
 	uint64_t allocations, bytes;
+	uint64_t alive_error; /* of alive_bytes, 95%: an estimate's; else 0 */
 	struct xsp_slope slope; /* of alive_bytes; not known with losses, or of too many sites */
 };
 /* Behind the run: those that grow first, the fastest first. The caller's to free; NULL: out of memory. */

@@ -180,7 +180,7 @@ static void print_memory(struct xsp_summary_gpu *g, FILE *f)
 		const struct xsp_memory_use *u = &uses[i];
 		char device[32] = "", now[XSP_UNITS_SIZE], peak[XSP_UNITS_SIZE];
 		char unknown[XSP_UNITS_SIZE];
-		if (u->pool == XSP_MEMORY_TORCH)
+		if (xsp_memory_is_allocator(u->pool))
 			continue;
 		if (u->device != XSP_GPU_NO_ID)
 			snprintf(device, sizeof(device), " of device %u", u->device);
@@ -350,7 +350,7 @@ static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *
 
 	xsp_json_begin(j, "memory", '[');
 	for (size_t i = 0; i < n; i++) {
-		if (uses[i].pool == XSP_MEMORY_TORCH)
+		if (xsp_memory_is_allocator(uses[i].pool))
 			continue;
 		xsp_json_begin(j, NULL, '{');
 		if (uses[i].device != XSP_GPU_NO_ID)

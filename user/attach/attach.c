@@ -38,7 +38,8 @@ static void refuse(struct request *b, size_t index, int code)
 
 static bool is_return(enum xsp_program program)
 {
-	return program == XSP_PROGRAM_RETURN || program == XSP_PROGRAM_DETAIL_RETURN;
+	return program == XSP_PROGRAM_RETURN || program == XSP_PROGRAM_DETAIL_RETURN ||
+	       program == XSP_PROGRAM_HEAP_RETURN;
 }
 
 /* Errors that no other choice of sites would cure. */

@@ -37,6 +37,8 @@ enum xsp_program {
 	XSP_PROGRAM_DETAIL_RETURN, /* the same with sections */
 	XSP_PROGRAM_GPU_BATCH, /* the agent's records */
 	XSP_PROGRAM_GPU_WANT, /* what it is to collect: after the batches' probe */
+	XSP_PROGRAM_HEAP, /* malloc and its kin */
+	XSP_PROGRAM_HEAP_RETURN, /* their exits through return probes */
 	XSP_PROGRAMS,
 };
 
@@ -68,6 +70,8 @@ struct xsp_attach_options {
 	uint32_t sample_hz; /* of what threads do on their CPU, so often a second; 0: none */
 	bool wait_stacks; /* where the thread stood as it began to wait: */
 	uint64_t wait_stack_least_ns; /* of waits that lasted so long */
+	uint32_t
+		heap_period; /* of XSP_DETAIL_MALLOC: bytes that a block of the sample stands for at least */
 	struct xsp_journal *journal; /* of a guardian (journal.h), borrowed; NULL: none */
 	bool brake; /* probes can be let go of, and hits that no event tells of are counted */
 	bool verbose; /* libbpf's messages go to standard error */

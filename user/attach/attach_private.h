@@ -31,6 +31,7 @@ struct xsp_attach {
 	struct bpf_link **sample_links; /* by CPU */
 	size_t sample_count;
 	bool details; /* events may carry sections */
+	bool heap; /* --memory=malloc */
 	bool arguments; /* ... ARGS and OUTPUTS */
 	bool many_details; /* ... and most do */
 	const struct xsp_counter *counters; /* borrowed */

@@ -208,6 +208,19 @@ static void configure_samples(struct xsp_attach *a, const struct xsp_attach_opti
 	bpf->rodata->xsp_sample_cycles = a->sample_cycles;
 }
 
+static void configure_heap(struct xsp_attach *a, const struct xsp_attach_options *o)
+{
+	struct xsp_bpf *bpf = a->bpf;
+
+	bpf->rodata->xsp_heap_period = o->heap_period;
+	if (!a->kernel.late_map_memory)
+		bpf_map__set_map_flags(bpf->maps.xsp_heap_blocks, 0);
+	if (!(o->details & XSP_DETAIL_MALLOC))
+		return;
+	bpf_map__set_max_entries(bpf->maps.xsp_heap_blocks, XSP_HEAP_BLOCKS);
+	bpf_map__set_max_entries(bpf->maps.xsp_heap_calls, XSP_HEAP_THREADS);
+}
+
 static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 {
 	struct xsp_bpf *bpf = a->bpf;
@@ -260,6 +273,7 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 				 o->python_frames > 0 ? XSP_PYTHON_STACKS : 1);
 	bpf->rodata->xsp_stack_frames = o->stack_frames;
 	configure_samples(a, o);
+	configure_heap(a, o);
 	bpf_map__set_max_entries(
 		bpf->maps.xsp_ring0,
 		(uint32_t)(a->rings == 1 ? a->ring_bytes : (size_t)sysconf(_SC_PAGESIZE)));
@@ -283,6 +297,7 @@ static void choose_programs(struct xsp_attach *a)
 	bpf_program__set_autoload(b->progs.xsp_sched_meet, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sched_part, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sample, a->sample_hz > 0);
+	bpf_program__set_autoload(b->progs.xsp_heap, a->heap);
 	if (a->method != XSP_ATTACH_UPROBE_MULTI)
 		return;
 	for (int i = 0; i < XSP_PROGRAMS; i++) {
@@ -433,6 +448,7 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	a->most_links = xsp_links_most();
 	a->held_back = o->min_duration_ns > 0;
 	a->details = o->details;
+	a->heap = o->details & XSP_DETAIL_MALLOC;
 	a->arguments = o->details & TAKES_ARGUMENTS;
 	a->filtered = o->min_duration_ns > 0 || o->max_depth > 0;
 	a->cpus = libbpf_num_possible_cpus();

@@ -194,7 +194,10 @@ static double added_cost(const struct xsp_site_costs *costs, const struct xsp_pr
 			  p->action == XSP_ACTION_RANGE_LABEL || p->action == XSP_ACTION_VALUE;
 
 	return (reads_name && p->range.name != XSP_RANGE_NAME_NONE ? costs->named_ns : 0) +
-	       (p->detail.entry != 0 || p->action == XSP_ACTION_MEMORY ? costs->detail_ns : 0);
+	       ((p->detail.entry != 0 || p->action == XSP_ACTION_MEMORY) &&
+				p->action != XSP_ACTION_HEAP /* few of its hits have sections */
+			? costs->detail_ns
+			: 0);
 }
 
 double xsp_planned_entry_cost(const struct xsp_plan *plan, const struct xsp_planned_probe *p)
@@ -207,7 +210,9 @@ double xsp_planned_entry_cost(const struct xsp_plan *plan, const struct xsp_plan
 
 double xsp_planned_exit_cost(const struct xsp_plan *plan, const struct xsp_planned_probe *p)
 {
-	double exits = 0, detail = p->probe.detail.exit != 0 ? plan->costs.detail_ns : 0;
+	double exits = 0, detail = p->probe.detail.exit != 0 && p->probe.action != XSP_ACTION_HEAP
+					   ? plan->costs.detail_ns
+					   : 0;
 
 	if (p->error < 0 || p->place.count == 0)
 		return detail;

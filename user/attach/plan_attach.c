@@ -25,6 +25,7 @@ static const struct {
 	[XSP_ACTION_GPU_BATCH] = {XSP_PROGRAM_GPU_BATCH, XSP_EVENT_GPU},
 	[XSP_ACTION_GPU_WANT] = {XSP_PROGRAM_GPU_WANT, XSP_EVENT_GPU},
 	[XSP_ACTION_MEMORY] = {XSP_PROGRAM_DETAIL, XSP_EVENT_MEMORY},
+	[XSP_ACTION_HEAP] = {XSP_PROGRAM_HEAP, XSP_EVENT_INVALID},
 	/* that it is a value, its range's spec says */
 	[XSP_ACTION_VALUE] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_BEGIN},
 };
@@ -114,10 +115,17 @@ static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *l
 	return n;
 }
 
+static enum xsp_program return_program(const struct xsp_planned_probe *p)
+{
+	return p->probe.action == XSP_ACTION_HEAP ? XSP_PROGRAM_HEAP_RETURN
+	       : p->probe.detail.exit != 0	  ? XSP_PROGRAM_DETAIL_RETURN
+						  : XSP_PROGRAM_RETURN;
+}
+
 static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t *left_out,
 			      enum xsp_program program, struct xsp_attach_site *sites)
 {
-	const bool detailed = program == XSP_PROGRAM_DETAIL_RETURN, any = has_semaphores(m);
+	const bool any = has_semaphores(m);
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->count; i++) {
@@ -125,8 +133,7 @@ static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t 
 		/* the return address is gone from the stack */
 		const struct xsp_site s = {
 			.role = XSP_ROLE_EXIT, .exact = true, .delta = -XSP_RETURN_SLOT};
-		if (!is_attached(p, left_out, i) || !p->by_return ||
-		    (p->probe.detail.exit != 0) != detailed)
+		if (!is_attached(p, left_out, i) || !p->by_return || return_program(p) != program)
 			continue;
 		uint64_t offset =
 			xsp_plan_takes_return_probe(p) ? p->place.sites[0].offset : p->probe.offset;
@@ -264,7 +271,8 @@ static int leave_out_changed(struct attaching *a, enum xsp_verify question)
 
 static int attach_program(struct attaching *a, enum xsp_program program, struct xsp_error *err)
 {
-	size_t n = program == XSP_PROGRAM_RETURN || program == XSP_PROGRAM_DETAIL_RETURN
+	size_t n = program == XSP_PROGRAM_RETURN || program == XSP_PROGRAM_DETAIL_RETURN ||
+				   program == XSP_PROGRAM_HEAP_RETURN
 			   ? collect_returns(a->m, a->left_out, program, a->sites)
 			   : collect_sites(a->m, a->left_out, program, a->sites);
 	int rc = 0;

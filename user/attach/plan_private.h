@@ -10,6 +10,12 @@ static inline bool is_span(const struct xsp_probe *p)
 	return p->action == XSP_ACTION_SPAN || p->action == XSP_ACTION_NAMED_SPAN;
 }
 
+/* Are its exits sites, too? */
+static inline bool has_exits(const struct xsp_probe *p)
+{
+	return is_span(p) || (p->action == XSP_ACTION_HEAP && p->detail.exit != 0);
+}
+
 /* A return probe finds the return address where the stack pointer points, or in the link register
  * that a function's first instruction still has. */
 bool xsp_plan_takes_return_probe(const struct xsp_planned_probe *p);

@@ -86,7 +86,7 @@ static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 static void take_for_all(struct xsp_probe *p, unsigned details)
 {
 	const bool may_have = xsp_probe_is_wanted(p) && p->action != XSP_ACTION_MEMORY &&
-			      p->action != XSP_ACTION_VALUE;
+			      p->action != XSP_ACTION_HEAP && p->action != XSP_ACTION_VALUE;
 
 	if (may_have && (details & XSP_DETAIL_STACKS))
 		p->detail.entry |= 1U << XSP_SECTION_STACK;
@@ -108,7 +108,7 @@ static void place_one(const struct xsp_plan *plan, struct xsp_module *m,
 		      struct xsp_planned_probe *p)
 {
 	p->error = xsp_inside_instruction(m, p->probe.addr) ? -EILSEQ
-		   : is_span(&p->probe)			    ? place_span(m, plan, p)
+		   : has_exits(&p->probe)		    ? place_span(m, plan, p)
 							    : place_entry(m, plan, p);
 	for (size_t j = 0; p->error == 0 && j < p->place.count; j++)
 		p->place.sites[j].length = xsp_instruction_length(m, p->place.sites[j].addr);

@@ -20,6 +20,8 @@ struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_prog
 			a->arguments ? b->progs.xsp_detail_large : b->progs.xsp_detail,
 		[XSP_PROGRAM_GPU_BATCH] = b->progs.xsp_gpu_batch,
 		[XSP_PROGRAM_GPU_WANT] = b->progs.xsp_gpu_want,
+		[XSP_PROGRAM_HEAP] = b->progs.xsp_heap,
+		[XSP_PROGRAM_HEAP_RETURN] = b->progs.xsp_heap,
 	};
 	return programs[program];
 }

@@ -115,6 +115,8 @@ static bool looks(const struct xsp_link *link)
 	case XSP_PROGRAM_DETAIL_LARGE:
 	case XSP_PROGRAM_RETURN:
 	case XSP_PROGRAM_DETAIL_RETURN:
+	case XSP_PROGRAM_HEAP:
+	case XSP_PROGRAM_HEAP_RETURN:
 		return link->sites != NULL;
 	default:
 		return false;
@@ -423,11 +425,13 @@ static uint64_t forget_keys(const struct bpf_map *map)
 	return n;
 }
 
-/* What threads had open, or remembered for a range to come, is of no more use. */
+/* What threads had open, or remembered for a range to come, is of no more use; nor what was alive, as nobody saw who gave it
+ * back. */
 static void forget_threads(struct xsp_attach *a)
 {
 	struct bpf_map *const maps[] = {a->bpf->maps.xsp_thread_states, a->bpf->maps.xsp_pending,
-					a->bpf->maps.xsp_pointers};
+					a->bpf->maps.xsp_pointers, a->bpf->maps.xsp_heap_calls,
+					a->bpf->maps.xsp_heap_blocks};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
 		forget_keys(maps[i]);

@@ -6,6 +6,7 @@
 #ifndef XSP_CATALOG_ALLOCATORS_H
 #define XSP_CATALOG_ALLOCATORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@ enum xsp_allocator_call {
 	XSP_ALLOCATOR_GAVE, /* address, bytes */
 	XSP_ALLOCATOR_TAKES, /* address */
 	XSP_ALLOCATOR_REPORTS, /* address, bytes (negative: taken), allocated, reserved, c10::Device */
+	XSP_ALLOCATOR_HEAP, /* of the table below: its events tell all of it */
 };
 
 struct xsp_allocator_function {
@@ -31,7 +33,21 @@ extern const size_t xsp_allocator_function_count;
 #define XSP_C10_CPU 0
 #define XSP_C10_CUDA 1
 
-/* The row of a symbol, or NULL. */
+/* malloc and its kin, in whatever library exports them: numbers of integer arguments. */
+#define XSP_HEAP_NONE 7 /* XSP_OPERAND_NONE */
+struct xsp_heap_function {
+	const char *symbol;
+	const char *name;
+	uint8_t bytes, factor, old, result; /* as enum xsp_heap_word */
+	bool throws; /* operator new and delete, of allocators that have their own */
+};
+extern const struct xsp_heap_function xsp_heap_functions[];
+extern const size_t xsp_heap_function_count;
+
+/* Is a function, by its shown name, one of these or of the C++ library's that hand on to them? */
+bool xsp_is_allocating(const char *name);
+
+/* The row of a symbol, or NULL; of the heap all have one. */
 const struct xsp_allocator_function *xsp_allocator_function(const char *symbol);
 
 #endif

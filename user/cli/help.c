@@ -109,6 +109,8 @@ static const char head[] =
 	"                           time, what is alive at the end and where it was\n"
 	"                           allocated (with --python by line), what only grows.\n"
 	"                           Resident memory is shown without it, too\n"
+	"      --memory=malloc[:BYTES]  the same of any program's heap, estimated from\n"
+	"                           a sample: one in so many bytes (default 512K)\n"
 	"and of each operator of PyTorch:\n"
 	"      --shapes[=all]       dimensions, strides, types of tensor arguments; all:\n"
 	"                           results too\n"

@@ -262,9 +262,12 @@ size_t xsp_say_unmatched(const struct xsp_plan *plan, struct xsp_broker *b, uint
 		say(ctx, text);
 		n++;
 	}
-	if ((s->details & XSP_DETAIL_MEMORY) && !is_known(plan, xsp_provider_memory.name, NULL)) {
-		say(ctx, "--memory: no allocator that it knows (PyTorch's, libc10.so) is loaded so "
-			 "far");
+	if ((s->details & XSP_DETAIL_ALLOCATIONS) &&
+	    !is_known(plan, xsp_provider_memory.name, NULL)) {
+		say(ctx, s->details & XSP_DETAIL_MALLOC
+				 ? "--memory=malloc: nothing that is loaded so far exports malloc"
+				 : "--memory: no allocator that it knows (PyTorch's, libc10.so) is "
+				   "loaded so far; of other programs --memory=malloc tells");
 		n++;
 	}
 	return n;

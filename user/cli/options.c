@@ -392,6 +392,30 @@ static int take_wait_stacks(struct parse *p)
 	return 0;
 }
 
+#define HEAP_PERIOD (512U << 10)
+#define HEAP_PERIOD_MOST (1U << 30)
+
+static int take_memory(struct parse *p)
+{
+	static const char malloc_word[] = "malloc";
+	const char *bytes = p->value != NULL ? p->value + strlen(malloc_word) : NULL;
+	size_t period = HEAP_PERIOD;
+
+	if (p->value == NULL) {
+		p->o->details |= XSP_DETAIL_MEMORY;
+		return 0;
+	}
+	if (strncmp(p->value, malloc_word, strlen(malloc_word)) != 0 ||
+	    (*bytes != '\0' && (*bytes != ':' || xsp_parse_size(bytes + 1, &period) < 0)) ||
+	    period == 0 || period > HEAP_PERIOD_MOST)
+		return bad_value(p, "--memory",
+				 "nothing (PyTorch's allocators), malloc, or malloc:BYTES (one "
+				 "sample in so many: 512K, at most 1G)");
+	p->o->details |= XSP_DETAIL_MALLOC;
+	p->o->heap_period = (uint32_t)period;
+	return 0;
+}
+
 static int take_shapes(struct parse *p)
 {
 	if (p->value != NULL && strcmp(p->value, "all") != 0)
@@ -541,7 +565,7 @@ static const struct row {
 	{"sample", 0, true, take_sample, MAYBE, 0, 0},
 	{"profile", 0, true, FLAG(profile)},
 	{"wait-stacks", 0, true, take_wait_stacks, MAYBE, 0, 0},
-	{"memory", 0, true, DETAILS(XSP_DETAIL_MEMORY)},
+	{"memory", 0, true, take_memory, MAYBE, 0, 0},
 	{"sequence", 0, true, DETAILS(XSP_DETAIL_SEQUENCE)},
 	{"dry-run", 0, true, FLAG(dry_run)},
 	{"no-summary", 0, true, FLAG(no_summary)},
@@ -643,7 +667,7 @@ static int check(const struct xsp_options *o, int argc, char **argv, enum xsp_ve
 {
 	const char *extra = optind < argc ? argv[optind] : NULL;
 
-	const unsigned memory = o->details & XSP_DETAIL_MEMORY;
+	const unsigned memory = o->details & XSP_DETAIL_ALLOCATIONS;
 	const bool named = o->pattern_count + o->provider_pattern_count > 0 || o->providers != 0;
 	const struct {
 		bool wrong;
@@ -670,6 +694,9 @@ static int check(const struct xsp_options *o, int argc, char **argv, enum xsp_ve
 		 "--min-duration and --max-depth decide at a span's exit, when its arguments are "
 		 "gone: leave them out, or --shapes, --inputs, --sequence, --stacks, --python, "
 		 "--memory and --counters"},
+		{memory == XSP_DETAIL_ALLOCATIONS, "--memory and --memory=malloc exclude each "
+						   "other: PyTorch's blocks are malloc's, too, "
+						   "and would count twice"},
 		{memory != 0 && o->tid_count + o->comm_count > 0,
 		 "--memory needs all threads, as what one allocates another may free: leave out "
 		 "-t and --comm"},
@@ -701,8 +728,10 @@ void xsp_options_take_profile(struct xsp_options *o)
 		!names_probes(o) && o->providers_off == 0 && o->provider_pattern_count == 0;
 
 	o->may_profile = o->pid_count > 0 && bare && !o->profile && !o->inject && !o->waits &&
-			 (o->details & XSP_DETAIL_MEMORY) == 0 && o->sample_hz == 0;
+			 (o->details & XSP_DETAIL_ALLOCATIONS) == 0 && o->sample_hz == 0;
 	o->waits = o->waits || o->profile;
+	if ((o->details & XSP_DETAIL_MALLOC) && o->stack_frames == 0)
+		o->stack_frames = XSP_STACK_MAX;
 	if (o->profile && o->sample_hz == 0)
 		o->sample_hz = XSP_SAMPLE_HZ;
 	if (o->sample_hz == 0)

@@ -62,6 +62,7 @@ struct xsp_options {
 	bool may_profile; /* ... where nothing is found that has any: nothing else was asked for */
 	bool wait_stacks; /* --wait-stacks */
 	uint64_t wait_stack_least_ns;
+	uint32_t heap_period; /* --memory=malloc:BYTES */
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
 	size_t limit; /* rows of the summary */
 	uint64_t interval_ns; /* top: -d */

@@ -259,6 +259,7 @@ static struct xsp_attach_options attach_options(const struct xsp_options *o)
 		.sample_hz = o->sample_hz,
 		.wait_stacks = o->wait_stacks,
 		.wait_stack_least_ns = o->wait_stack_least_ns,
+		.heap_period = o->heap_period,
 		.brake = o->max_overhead > 0,
 		.verbose = o->verbose,
 	};

@@ -13,6 +13,8 @@ static const char *track_of(const struct xsp_memory_event *e)
 	case XSP_MEMORY_TORCH:
 		return e->device_type == XSP_C10_CPU ? "PyTorch host memory"
 						     : "PyTorch device memory";
+	case XSP_MEMORY_HEAP:
+		return "heap (estimated)";
 	default:
 		return "GPU memory";
 	}
@@ -27,6 +29,6 @@ bool xsp_memory_track(const struct xsp_export *x, const struct xsp_memory_event 
 		snprintf(number, sizeof(number), " %u", e->device);
 	snprintf(name, XSP_MEMORY_TRACK, "%s%s", track_of(e), number);
 	/* between two windows of the brake much may have been freed */
-	return e->pool != XSP_MEMORY_TORCH || e->device_type != XSP_C10_CPU ||
+	return !xsp_memory_is_allocator(e->pool) || e->device_type != XSP_C10_CPU ||
 	       !xsp_timeline_allocations_in_windows(x->timeline);
 }

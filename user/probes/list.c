@@ -36,7 +36,7 @@ bool xsp_probe_is_wanted(const struct xsp_probe *p)
 {
 	return p->action == XSP_ACTION_SPAN || p->action == XSP_ACTION_NAMED_SPAN ||
 	       p->action == XSP_ACTION_GPU_BATCH || p->action == XSP_ACTION_MEMORY ||
-	       p->action == XSP_ACTION_VALUE ||
+	       p->action == XSP_ACTION_HEAP || p->action == XSP_ACTION_VALUE ||
 	       (p->action == XSP_ACTION_RANGE_BEGIN && !(p->range.flags & XSP_RANGE_REMEMBER));
 }
 

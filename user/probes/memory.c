@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* memory.c - --memory: the functions of catalog/allocators.c. An event a call, with its arguments. */
+/*
+ * memory.c - --memory: the functions of catalog/allocators.c. PyTorch's: an event a call, with its arguments; the heap's
+ * (--memory=malloc): events of a sample (bpf/heap.bpf.c).
+ */
 #include "probes/probe.h"
 
 #include "catalog/allocators.h"
+#include "xsptrace/programs.h"
 
 static struct xsp_probe probe_of(const struct xsp_provider *self,
 				 const struct xsp_allocator_function *f, const struct xsp_symbol *s,
@@ -29,23 +33,95 @@ static struct xsp_probe probe_of(const struct xsp_provider *self,
 	return p;
 }
 
+static bool find(struct xsp_module *m, const char *symbol, struct xsp_symbol *s)
+{
+	return xsp_module_find(m, symbol, s) >= 0 && !s->ifunc && xsp_module_is_code(m, s->addr);
+}
+
+static long find_torch(const struct xsp_provider *self, struct xsp_module *m, unsigned details,
+		       struct xsp_probe_list *list)
+{
+	long rc = 0;
+
+	for (size_t i = 0; i < xsp_allocator_function_count && rc >= 0; i++) {
+		const struct xsp_allocator_function *f = &xsp_allocator_functions[i];
+		struct xsp_symbol s;
+		if (!find(m, f->symbol, &s))
+			continue;
+		const struct xsp_probe p = probe_of(self, f, &s, details);
+		rc = xsp_probe_list_add(list, &p);
+	}
+	return rc;
+}
+
+static struct xsp_probe heap_probe(const struct xsp_provider *self,
+				   const struct xsp_heap_function *f, const struct xsp_symbol *s)
+{
+	const uint8_t words[XSP_HEAP_WORDS] = {[XSP_HEAP_BYTES] = f->bytes,
+					       [XSP_HEAP_FACTOR] = f->factor,
+					       [XSP_HEAP_OLD] = f->old,
+					       [XSP_HEAP_RESULT] = f->result};
+	struct xsp_probe p = {
+		.provider = self->name,
+		.action = XSP_ACTION_HEAP,
+		.addr = s->addr,
+		.size = s->size,
+		.offset = s->offset,
+		.no_exceptions = !f->throws,
+		.detail = {.entry = 1U << XSP_SECTION_WORDS, .words = XSP_HEAP_WORDS},
+		.symbol = (char *)(uintptr_t)f->symbol,
+		.name = (char *)(uintptr_t)f->name,
+	};
+
+	if (f->bytes != XSP_HEAP_NONE)
+		p.detail.exit = 1U << XSP_SECTION_RESULT;
+	for (unsigned i = 0; i < XSP_HEAP_WORDS; i++) {
+		p.detail.word[i] = (struct xsp_operand){.base = words[i]};
+		if (words[i] != XSP_HEAP_NONE)
+			p.args_read |= 1U << words[i];
+	}
+	return p;
+}
+
+/* One function may have several of the names. */
+static bool is_listed(const struct xsp_probe_list *list, const struct xsp_symbol *s)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].action == XSP_ACTION_HEAP && list->items[i].addr == s->addr)
+			return true;
+	return false;
+}
+
+/* Other libraries' operator new calls malloc. */
+static long find_heap(const struct xsp_provider *self, struct xsp_module *m,
+		      struct xsp_probe_list *list)
+{
+	struct xsp_symbol s;
+	long rc = 0;
+
+	for (size_t i = 0; i < xsp_heap_function_count && rc >= 0; i++) {
+		const struct xsp_heap_function *f = &xsp_heap_functions[i];
+		const bool found = find(m, f->symbol, &s);
+		if (!found && i == 0)
+			return 0;
+		if (!found || is_listed(list, &s))
+			continue;
+		const struct xsp_probe p = heap_probe(self, f, &s);
+		rc = xsp_probe_list_add(list, &p);
+	}
+	return rc;
+}
+
 static int find_allocators(const struct xsp_provider *self, struct xsp_module *m,
 			   const struct xsp_selection *selection, struct xsp_probe_list *list,
 			   struct xsp_error *err)
 {
 	long rc = 0;
 
-	for (size_t i = 0; (selection->details & XSP_DETAIL_MEMORY) &&
-			   i < xsp_allocator_function_count && rc >= 0;
-	     i++) {
-		const struct xsp_allocator_function *f = &xsp_allocator_functions[i];
-		struct xsp_symbol s;
-		if (xsp_module_find(m, f->symbol, &s) < 0 || s.ifunc ||
-		    !xsp_module_is_code(m, s.addr))
-			continue;
-		const struct xsp_probe p = probe_of(self, f, &s, selection->details);
-		rc = xsp_probe_list_add(list, &p);
-	}
+	if (selection->details & XSP_DETAIL_MEMORY)
+		rc = find_torch(self, m, selection->details, list);
+	if (rc >= 0 && (selection->details & XSP_DETAIL_MALLOC))
+		rc = find_heap(self, m, list);
 	return rc < 0 ? xsp_error_set(err, (int)rc, XSP_STATUS_FAILED, "out of memory") : 0;
 }
 

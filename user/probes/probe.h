@@ -42,6 +42,8 @@ enum xsp_probe_action {
 	XSP_ACTION_GPU_WANT, /* never called: its semaphore tells the agent what to do */
 	XSP_ACTION_MEMORY, /* first instruction: an allocator gives or takes (XSP_EVENT_MEMORY); its sections
 			       * are those of detail.exit */
+	XSP_ACTION_HEAP, /* entry, and with detail.exit every exit: malloc and its kin (XSP_EVENT_MEMORY), of
+			  * which detail.word says what enum xsp_heap_word lists */
 	XSP_ACTION_VALUE, /* first instruction: the program tells a number (XSP_EVENT_VALUE) */
 	XSP_ACTIONS,
 };
@@ -110,6 +112,8 @@ enum xsp_detail {
 	XSP_DETAIL_SCOPE = 1 << 9, /* of ranges that say their scope at each call */
 	XSP_DETAIL_PYTHON = 1 << 10, /* --python */
 	XSP_DETAIL_MEMORY = 1 << 11, /* --memory: allocations, which are no spans */
+	XSP_DETAIL_MALLOC = 1 << 12, /* --memory=malloc: the same of the heap, by a sample */
+	XSP_DETAIL_ALLOCATIONS = XSP_DETAIL_MEMORY | XSP_DETAIL_MALLOC,
 };
 
 /* What the user asked for with -e, and of what. */

@@ -48,7 +48,7 @@ static void list_counters(const struct xsp_recorder *r, char *text, size_t size)
 static int put_profile_infos(struct xsp_recorder *r)
 {
 	const struct xsp_attach_options *o = &r->options.attach;
-	char waits[24] = "off", stacks[24] = "off", samples[40] = "off";
+	char waits[24] = "off", stacks[24] = "off", samples[40] = "off", heap[24] = "off";
 
 	if (o->waits) /* ns: the least of one with an event */
 		snprintf(waits, sizeof(waits), "%llu", (unsigned long long)o->wait_least_ns);
@@ -59,7 +59,11 @@ static int put_profile_infos(struct xsp_recorder *r)
 		snprintf(samples, sizeof(samples), "%s %u",
 			 xsp_broker_samples_cycles(r->broker) ? "cycles" : "cpu-clock",
 			 o->sample_hz);
+	if (o->details & XSP_DETAIL_MALLOC)
+		snprintf(heap, sizeof(heap), "%u", o->heap_period);
 	int rc = xsp_capture_put_info(r->writer, "waits", waits);
+	if (rc == 0)
+		rc = xsp_capture_put_info(r->writer, "heap sample", heap);
 	if (rc == 0)
 		rc = xsp_capture_put_info(r->writer, "wait stacks", stacks);
 	return rc < 0 ? rc : xsp_capture_put_info(r->writer, "samples", samples);
@@ -186,11 +190,16 @@ static int open_sideband(struct xsp_recorder *r, struct xsp_error *err)
 	return rc;
 }
 
+static bool copies_stacks(const struct xsp_attach_options *o)
+{
+	return o->wait_stacks || o->sample_hz > 0 || (o->details & XSP_DETAIL_MALLOC);
+}
+
 static bool names_frames(const struct xsp_recorder *r)
 {
 	const struct xsp_attach_options *o = &r->options.attach;
 
-	return (o->details & XSP_DETAIL_STACKS) || o->wait_stacks || o->sample_hz > 0;
+	return (o->details & XSP_DETAIL_STACKS) || copies_stacks(o);
 }
 
 int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_recorder **out,
@@ -231,7 +240,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 		rc = xsp_out_of_memory(err);
 	if (rc == 0 && names_frames(r) && xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
 		rc = xsp_out_of_memory(err);
-	if (rc == 0 && (options->attach.sample_hz > 0 || options->attach.wait_stacks) &&
+	if (rc == 0 && copies_stacks(&options->attach) &&
 	    xsp_unwinder_new(r->resolver, &r->unwinder) < 0)
 		rc = xsp_out_of_memory(err);
 	if (rc == 0 && options->selection.python && xsp_pythons_new(r, &r->pythons) < 0)

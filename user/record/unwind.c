@@ -28,7 +28,7 @@ struct copy {
 /* An event's sections, and where they begin; 0: it is of another kind. */
 struct parts {
 	size_t begin;
-	const struct xsp_section *kernel, *python, *stack, *copy; /* NULL: there is none */
+	const struct xsp_section *kernel, *words, *python, *stack, *copy; /* NULL: there is none */
 };
 
 int xsp_unwinder_new(struct xsp_resolver *resolver, struct xsp_unwinder **out)
@@ -48,9 +48,10 @@ void xsp_unwinder_free(struct xsp_unwinder *u)
 static struct parts find_parts(const struct xsp_event *e)
 {
 	const uint8_t *data = (const uint8_t *)e;
-	struct parts p = {.begin = e->kind == XSP_EVENT_SAMPLE ? sizeof(struct xsp_event_sample)
-				   : e->kind == XSP_EVENT_WAIT ? sizeof(struct xsp_event_wait)
-							       : 0};
+	struct parts p = {.begin = e->kind == XSP_EVENT_SAMPLE	 ? sizeof(struct xsp_event_sample)
+				   : e->kind == XSP_EVENT_WAIT	 ? sizeof(struct xsp_event_wait)
+				   : e->kind == XSP_EVENT_MEMORY ? sizeof(struct xsp_event)
+								 : 0};
 
 	if (p.begin == 0 || !(e->flags & XSP_EVENT_SECTIONS))
 		return p;
@@ -60,6 +61,8 @@ static struct parts find_parts(const struct xsp_event *e)
 			break;
 		if (s->type == XSP_SECTION_KERNEL)
 			p.kernel = s;
+		else if (s->type == XSP_SECTION_WORDS)
+			p.words = s;
 		else if (s->type == XSP_SECTION_PYTHON)
 			p.python = s;
 		else if (s->type == XSP_SECTION_STACK)
@@ -139,22 +142,40 @@ static size_t words_of(const struct xsp_section *s)
 }
 
 /* Where the thread stood: of a wait its stack begins with it. */
+static uint64_t stood_at(const struct xsp_event *e, const struct parts *p)
+{
+	switch (e->kind) {
+	case XSP_EVENT_WAIT:
+		return XSP_FRAME_ADDRESS(*(const uint64_t *)(p->stack + 1));
+	case XSP_EVENT_MEMORY:
+		return ((const uint64_t *)(p->words + 1))[XSP_MEMORY_IP];
+	default:
+		return ((const struct xsp_event_sample *)e)->address;
+	}
+}
+
+/* Is that a frame of the stack, too? What calls malloc() is, once that has returned. */
+static bool is_frame(const struct xsp_event *e, const struct parts *p)
+{
+	return e->kind == XSP_EVENT_WAIT ||
+	       (e->kind == XSP_EVENT_MEMORY &&
+		((const uint64_t *)(p->words + 1))[XSP_MEMORY_RETURNED] != 0);
+}
+
 static void start(const struct xsp_event *e, const struct parts *p, struct xsp_walk *w)
 {
 	const struct xsp_stack_copy *r = (const void *)(p->copy + 1);
 	const bool waits = e->kind == XSP_EVENT_WAIT;
 
 	*w = (struct xsp_walk){0};
-	const uint64_t saved[][2] = {
-		{XSP_WALK_RBX, r->rbx},
-		{XSP_WALK_RBP, r->rbp},
-		{XSP_WALK_RSP, waits ? e->sp + XSP_RETURN_SLOT : e->sp},
-		{12, r->r12},
-		{13, r->r13},
-		{14, r->r14},
-		{15, r->r15},
-		{XSP_WALK_RA, waits ? XSP_FRAME_ADDRESS(*(const uint64_t *)(p->stack + 1))
-				    : ((const struct xsp_event_sample *)e)->address}};
+	const uint64_t saved[][2] = {{XSP_WALK_RBX, r->rbx},
+				     {XSP_WALK_RBP, r->rbp},
+				     {XSP_WALK_RSP, waits ? e->sp + XSP_RETURN_SLOT : e->sp},
+				     {12, r->r12},
+				     {13, r->r13},
+				     {14, r->r14},
+				     {15, r->r15},
+				     {XSP_WALK_RA, stood_at(e, p)}};
 	for (size_t i = 0; i < sizeof(saved) / sizeof(saved[0]); i++) {
 		w->values[saved[i][0]] = saved[i][1];
 		w->known |= 1U << saved[i][0];
@@ -191,8 +212,8 @@ static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const 
 		.size = p->copy->size - sizeof(*p->copy) - sizeof(struct xsp_stack_copy),
 		.beyond = &beyond};
 	uint64_t pc = w.values[XSP_WALK_RA];
-	if (e->kind == XSP_EVENT_WAIT)
-		s->words[s->count++] = pc;
+	if (is_frame(e, p))
+		s->words[s->count++] = XSP_FRAME_ADDRESS(pc);
 	s->above = sp;
 	for (;;) {
 		beyond = false;
@@ -211,12 +232,17 @@ const struct xsp_event *xsp_unwind(struct xsp_unwinder *u, const struct xsp_even
 	uint8_t *at = u->out.bytes + p.begin;
 
 	if (p.copy == NULL || e->size > sizeof(u->out) ||
-	    (e->kind == XSP_EVENT_WAIT && words_of(p.stack) == 0))
+	    (e->kind == XSP_EVENT_WAIT && words_of(p.stack) == 0) ||
+	    (e->kind == XSP_EVENT_MEMORY && words_of(p.words) != XSP_MEMORY_WORDS))
 		return e;
 	memcpy(u->out.bytes, e, p.begin);
 	if (p.kernel != NULL && words_of(p.kernel) == 0) {
 		memcpy(at, p.kernel, p.kernel->size);
 		at += p.kernel->size;
+	}
+	if (e->kind == XSP_EVENT_MEMORY) {
+		memcpy(at, p.words, p.words->size);
+		at += p.words->size;
 	}
 	if (p.python != NULL && words_of(p.python) == 1) {
 		memcpy(at, p.python, p.python->size);

@@ -39,7 +39,7 @@ int xsp_peak_event(struct xsp_peak *p, const struct xsp_memory_event *e)
 	s->changed = true;
 	/* modulo 2^64: a site's frees are those of its allocations */
 	s->alive += (uint64_t)e->bytes;
-	s->blocks += e->bytes > 0 ? 1 : UINT64_MAX;
+	s->blocks += e->bytes > 0 ? e->blocks : -e->blocks;
 	p->alive += (uint64_t)e->bytes;
 	return 0;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* peak.h - what of PyTorch's memory was alive when it was most, by where it was allocated. */
+/* peak.h - what of an allocator's memory was alive when it was most, by where it was allocated. */
 #ifndef XSP_REPORT_PEAK_H
 #define XSP_REPORT_PEAK_H
 
 #include "timeline/timeline.h"
 
 struct xsp_peak_site {
-	uint64_t alive, blocks; /* bytes, allocations: now */
-	uint64_t peak, peak_blocks; /* at the peak */
+	uint64_t alive; /* bytes: now */
+	double blocks;
+	uint64_t peak; /* at the peak */
+	double peak_blocks;
 	bool changed; /* since then */
 };
 

@@ -25,7 +25,7 @@ static const struct {
 	[OFF_CPU] = {"off-cpu", "Time off the CPU", "ns"},
 	[SAMPLES] = {"samples", "Time on a CPU, by samples", "ns"},
 	[MODULES] = {"modules", "Wall time by torch.nn.Module", "ns"},
-	[MEMORY] = {"memory", "PyTorch's memory at its peak", "bytes"},
+	[MEMORY] = {"memory", "Memory of the program's allocator at its peak", "bytes"},
 	[GPU] = {"gpu", "GPU time by launching operator", "ns"},
 };
 
@@ -270,7 +270,7 @@ static int merge_memory(struct xsp_trees *t, unsigned side)
 			break;
 		tree->nodes[node].span = sites[i].in_span;
 		tree->nodes[node].self[side] += s->peak;
-		tree->nodes[node].calls[side] += s->peak_blocks;
+		tree->nodes[node].calls[side] += (uint64_t)(s->peak_blocks + 0.5);
 		t->used[MEMORY][side] = true;
 	}
 	return rc;

@@ -25,10 +25,11 @@ struct pending {
 
 struct live {
 	uint64_t address, bytes;
+	double blocks, variance;
 	uint32_t use; /* index */
 	uint32_t pid;
 	uint32_t site;
-	bool torch;
+	bool allocator;
 };
 
 /* What a thread did last. */
@@ -52,7 +53,7 @@ struct xsp_memory {
 	size_t thread_count, thread_capacity;
 	struct xsp_u64map thread_of;
 	size_t window; /* the first that has not ended */
-	uint64_t untracked; /* allocations of PyTorch for which there was no room */
+	uint64_t untracked; /* allocations of --memory for which there was no room */
 };
 
 /* ---- order: a heap ---- */
@@ -123,14 +124,14 @@ static int use_of(struct xsp_memory *m, const struct xsp_memory_event *e, uint32
 }
 
 /* PyTorch hands out pieces of what CUDA gave, the first of which has the same address. */
-static uint64_t live_key(uint32_t pid, uint64_t address, bool torch)
+static uint64_t live_key(uint32_t pid, uint64_t address, bool allocator)
 {
-	return address ^ (uint64_t)pid << 40 ^ (uint64_t)torch;
+	return address ^ (uint64_t)pid << 40 ^ (uint64_t)allocator;
 }
 
-static bool is_torch(const struct xsp_memory_event *e)
+static bool of_allocator(const struct xsp_memory_event *e)
 {
-	return e->pool == XSP_MEMORY_TORCH;
+	return xsp_memory_is_allocator(e->pool);
 }
 
 /* What was in use when the cut begins is the least that its peak can be. */
@@ -139,8 +140,10 @@ static bool is_before(const struct xsp_memory *m, const struct xsp_memory_event 
 {
 	const bool before = e->time_ns < m->t->cut.from_ns;
 
-	if (before)
+	if (before) {
 		u->peak = u->now;
+		u->peak_variance = u->now_variance;
+	}
 	return before;
 }
 
@@ -149,19 +152,26 @@ static void forget(struct xsp_memory *m, uint32_t at)
 	struct live *moved = &m->live[--m->live_count];
 
 	xsp_u64map_remove(&m->live_of,
-			  live_key(m->live[at].pid, m->live[at].address, m->live[at].torch));
+			  live_key(m->live[at].pid, m->live[at].address, m->live[at].allocator));
 	if (moved == &m->live[at])
 		return;
 	m->live[at] = *moved;
 	uint32_t *position =
-		xsp_u64map_get(&m->live_of, live_key(moved->pid, moved->address, moved->torch));
+		xsp_u64map_get(&m->live_of, live_key(moved->pid, moved->address, moved->allocator));
 	if (position != NULL)
 		*position = at;
 }
 
+static void give_back(struct xsp_memory_use *u, const struct live *l)
+{
+	u->now -= l->bytes <= u->now ? l->bytes : u->now;
+	u->now_variance -= l->variance <= u->now_variance ? l->variance : u->now_variance;
+}
+
 static int release(struct xsp_memory *m, struct xsp_memory_event *e)
 {
-	const uint32_t *at = xsp_u64map_get(&m->live_of, live_key(e->pid, e->address, is_torch(e)));
+	const uint32_t *at =
+		xsp_u64map_get(&m->live_of, live_key(e->pid, e->address, of_allocator(e)));
 	uint32_t use;
 
 	if (at == NULL) {
@@ -173,9 +183,12 @@ static int release(struct xsp_memory *m, struct xsp_memory_event *e)
 	const struct live l = m->live[*at];
 	struct xsp_memory_use *u = &m->uses[l.use];
 	forget(m, *at);
-	u->now -= l.bytes <= u->now ? l.bytes : u->now;
-	u->frees += !e->unseen && !is_before(m, e, u);
+	give_back(u, &l);
+	if (!e->unseen && !is_before(m, e, u))
+		u->frees += l.blocks;
 	e->bytes = -(int64_t)l.bytes;
+	e->blocks = l.blocks;
+	e->variance = l.variance;
 	e->device = u->device;
 	e->device_type = u->device_type;
 	e->pool = u->pool;
@@ -188,19 +201,21 @@ static int release(struct xsp_memory *m, struct xsp_memory_event *e)
 static int keep(struct xsp_memory *m, const struct xsp_memory_event *e, uint32_t use)
 {
 	if (m->live_count >= MAX_LIVE) {
-		m->untracked += is_torch(e);
+		m->untracked += of_allocator(e);
 		return 0;
 	}
 	if (xsp_grow(&m->live, &m->live_capacity, m->live_count + 1) < 0 ||
-	    xsp_u64map_set(&m->live_of, live_key(e->pid, e->address, is_torch(e)),
+	    xsp_u64map_set(&m->live_of, live_key(e->pid, e->address, of_allocator(e)),
 			   (uint32_t)m->live_count) < 0)
 		return -ENOMEM;
 	m->live[m->live_count++] = (struct live){.address = e->address,
 						 .bytes = (uint64_t)e->bytes,
+						 .blocks = e->blocks,
+						 .variance = e->variance,
 						 .use = use,
 						 .pid = e->pid,
 						 .site = e->site,
-						 .torch = is_torch(e)};
+						 .allocator = of_allocator(e)};
 	return 0;
 }
 
@@ -210,7 +225,7 @@ static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
 	int rc = use_of(m, e, &use);
 
 	if (rc == 0 &&
-	    xsp_u64map_get(&m->live_of, live_key(e->pid, e->address, is_torch(e))) != NULL) {
+	    xsp_u64map_get(&m->live_of, live_key(e->pid, e->address, of_allocator(e))) != NULL) {
 		struct xsp_memory_event freed = *e; /* but by whom, and when, is not known */
 		freed.unseen = true;
 		freed.op = freed.total = 0;
@@ -221,11 +236,16 @@ static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
 	if (rc < 0)
 		return rc;
 	struct xsp_memory_use *u = &m->uses[use];
-	u->allocated += is_before(m, e, u) ? 0 : (uint64_t)e->bytes;
+	if (!is_before(m, e, u)) {
+		u->allocated += (uint64_t)e->bytes;
+		u->allocated_variance += e->variance;
+		u->allocations += e->blocks;
+	}
 	u->now += (uint64_t)e->bytes;
-	u->allocations += !is_before(m, e, u);
+	u->now_variance += e->variance;
 	if (u->now > u->peak) {
 		u->peak = u->now;
+		u->peak_variance = u->now_variance;
 		u->peak_ns = e->time_ns;
 	}
 	if (e->total == 0)
@@ -244,10 +264,9 @@ static void pass_windows(struct xsp_memory *m, uint64_t now)
 	if (m->window == before)
 		return;
 	for (size_t i = m->live_count; i > 0; i--) {
-		struct xsp_memory_use *u = &m->uses[m->live[i - 1].use];
-		if (!m->live[i - 1].torch)
+		if (!m->live[i - 1].allocator)
 			continue;
-		u->now -= m->live[i - 1].bytes <= u->now ? m->live[i - 1].bytes : u->now;
+		give_back(&m->uses[m->live[i - 1].use], &m->live[i - 1]);
 		forget(m, (uint32_t)i - 1);
 	}
 }
@@ -351,6 +370,7 @@ static int follow(struct xsp_memory *m, const struct xsp_cuda_entry *e, const st
 			      .row = span->row,
 			      .address = address,
 			      .bytes = free ? -1 : (int64_t)c.bytes,
+			      .blocks = 1,
 			      .device = host ? XSP_GPU_NO_ID : last->device,
 			      .pool = host ? XSP_MEMORY_PINNED : XSP_MEMORY_GPU,
 			      .op = span->op != 0 ? span->op : span->user,

@@ -28,13 +28,21 @@ enum xsp_memory_pool {
 	XSP_MEMORY_GPU, /* by CUDA's calls */
 	XSP_MEMORY_PINNED, /* of the host, by the same */
 	XSP_MEMORY_TORCH, /* PyTorch's allocators, of whatever device: inside one of the others, or of the host */
+	XSP_MEMORY_HEAP, /* malloc's: what a sample of its blocks stands for */
 };
+/* Of an allocator of the program's, by --memory? */
+static inline bool xsp_memory_is_allocator(enum xsp_memory_pool pool)
+{
+	return pool >= XSP_MEMORY_TORCH;
+}
 
 struct xsp_memory_event {
 	uint64_t time_ns; /* end of CUDA's call */
 	uint32_t pid, tid, row; /* root namespace */
 	uint64_t address; /* or the handle of physical memory */
-	int64_t bytes; /* negative: freed */
+	int64_t bytes; /* negative: freed. HEAP: an estimate, as the next two */
+	double blocks; /* so many it stands for: 1, HEAP: 1 and more */
+	double variance; /* of bytes, as an estimate: 0, but of HEAP's smaller ones */
 	enum xsp_memory_pool pool;
 	uint8_t device_type; /* of TORCH: XSP_C10_* of catalog/allocators.h */
 	uint32_t device; /* XSP_GPU_NO_ID: which one is not known, or there is but one */
@@ -43,7 +51,7 @@ struct xsp_memory_event {
 	uint64_t reserved; /* what the allocator of a device has for it, in use or not; else 0 */
 	uint64_t op; /* id of the span around it; 0: none */
 	uint32_t op_name; /* xsp_name_id, with op */
-	uint32_t site; /* TORCH: 1 + index of where it was allocated; 0: not known */
+	uint32_t site; /* of an allocator: 1 + index of where it was allocated; 0: not known */
 	bool unseen; /* a free that is known by the address's being given again */
 	bool left_out; /* with its call; of the timeline alone */
 };
@@ -53,7 +61,9 @@ struct xsp_memory_use {
 	uint32_t pid, device;
 	enum xsp_memory_pool pool;
 	uint8_t device_type;
-	uint64_t now, peak, peak_ns, allocations, frees, allocated;
+	uint64_t now, peak, peak_ns, allocated;
+	double allocations, frees; /* blocks */
+	double now_variance, peak_variance, allocated_variance; /* HEAP */
 	uint64_t unknown_frees; /* of what was allocated before, or in calls that were lost */
 };
 /* Complete after the run; in the order they were met. */
@@ -61,16 +71,21 @@ size_t xsp_timeline_memory(const struct xsp_timeline *t, const struct xsp_memory
 
 /* ---- --memory ---- */
 
-/* Where PyTorch allocated: the innermost open span, and with --python the line of the program. */
+/* Where it was allocated: the innermost open span, and with --python the line of the program; of the heap else the
+ * program's functions, the innermost first: "grow <- load <- main". */
 struct xsp_memory_site {
 	bool in_span;
 	uint32_t span; /* xsp_name_id */
 	uint32_t place; /* 1 + xsp_name_id: "train.py:21 train_step"; 0: not known */
+	uint32_t
+		module; /* 1 + xsp_name_id: "Net_0.layers.0", the torch.nn.Module that is called; 0: none */
 };
 /* Grows during the run. */
 size_t xsp_timeline_memory_sites(const struct xsp_timeline *t,
 				 const struct xsp_memory_site **sites);
-/* Were allocations of PyTorch recorded? */
+/* Of the heap: bytes that a block of the sample stands for at least; 0: it was not recorded. */
+uint64_t xsp_timeline_heap_period(const struct xsp_timeline *t);
+/* Were allocations recorded? */
 bool xsp_timeline_has_allocations(const struct xsp_timeline *t);
 /* Why what is alive is not known: so many events of them were lost (or more), or not all of the time was recorded. */
 uint64_t xsp_timeline_allocations_lost(const struct xsp_timeline *t);

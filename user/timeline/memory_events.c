@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * memory_events.c - what events tell of memory: what a process has, handed on as it comes; and each allocation and free
- * of PyTorch's allocators, with where it was.
+ * of the program's allocators, with where it was.
  */
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "catalog/allocators.h"
+#include "catalog/wait_reasons.h"
 #include "timeline/python.h"
 
 struct xsp_memory_events {
 	struct xsp_memory_site *sites;
 	size_t site_count, site_capacity;
-	struct xsp_u64map site_of; /* span's name << 32 | place → index */
-	struct xsp_u64map place_of; /* id of a Python stack → place */
+	struct xsp_u64map site_of; /* its names → index */
+	struct xsp_u64map place_of; /* id of a Python stack, or hash of a native one → place */
+	struct xsp_u64map module_of; /* id of a Python stack → module */
+	uint64_t heap_period;
 };
 
 /* ---- which probes ---- */
@@ -38,10 +44,19 @@ static int find_functions(struct xsp_timeline *t)
 	return 1;
 }
 
+#define HEAP_PERIOD_MOST (1U << 30) /* as --memory=malloc:BYTES has it */
+
 static int begin(struct xsp_timeline *t)
 {
-	t->memory_events = calloc(1, sizeof(*t->memory_events));
-	return t->memory_events == NULL ? -ENOMEM : find_functions(t);
+	const char *period = xsp_capture_info(t->reader, "heap sample");
+
+	if (t->memory_events == NULL)
+		t->memory_events = calloc(1, sizeof(*t->memory_events));
+	if (t->memory_events == NULL)
+		return -ENOMEM;
+	const uint64_t bytes = period != NULL ? strtoull(period, NULL, 10) : 0;
+	t->memory_events->heap_period = bytes <= HEAP_PERIOD_MOST ? bytes : 0;
+	return find_functions(t);
 }
 
 static void free_events(struct xsp_timeline *t)
@@ -53,6 +68,7 @@ static void free_events(struct xsp_timeline *t)
 		return;
 	xsp_u64map_free(&m->site_of);
 	xsp_u64map_free(&m->place_of);
+	xsp_u64map_free(&m->module_of);
 	free(m->sites);
 	free(m);
 }
@@ -67,6 +83,11 @@ static const struct xsp_allocator_function *function_of(const struct xsp_timelin
 bool xsp_timeline_has_allocations(const struct xsp_timeline *t)
 {
 	return t->allocators != NULL;
+}
+
+uint64_t xsp_timeline_heap_period(const struct xsp_timeline *t)
+{
+	return t->memory_events->heap_period;
 }
 
 bool xsp_timeline_allocations_in_windows(const struct xsp_timeline *t)
@@ -107,32 +128,125 @@ static int take_process(struct xsp_timeline *t, const struct xsp_event *e)
 
 /* ---- an allocator ---- */
 
-/* The line of the program that it came from: 1 + its name's id, 0: not known. */
-static int place_of(struct xsp_timeline *t, const struct xsp_event *e, uint32_t *place)
+static int add_name(struct xsp_timeline *t, const char *text, size_t length, uint32_t *name)
+{
+	const uint64_t hash = xsp_text_hash(text, length);
+	xsp_name_id id;
+	int rc = xsp_names_add(t, hash, text, length, false);
+
+	if (rc == 0)
+		rc = xsp_names_of_hash(t, hash, &id);
+	if (rc == 0)
+		*name = id + 1;
+	return rc;
+}
+
+static int module_of(struct xsp_timeline *t, const struct xsp_capture_python *stack,
+		     uint32_t *module)
+{
+	struct xsp_python_module m;
+	char text[1000];
+	size_t used = 0;
+
+	xsp_timeline_python_module(t, stack, 0, &m);
+	for (uint32_t i = 0; i < m.count && used < sizeof(text); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i > 0 ? "." : "",
+					 m.names[i]);
+	if (used == 0)
+		return 0;
+	return add_name(t, text, used < sizeof(text) ? used : sizeof(text) - 1, module);
+}
+
+/* The line of the program that it came from, and the module. */
+static int python_place(struct xsp_timeline *t, const struct xsp_capture_python *stack,
+			struct xsp_memory_site *site)
 {
 	struct xsp_memory_events *m = t->memory_events;
-	const struct xsp_capture_python *stack =
-		xsp_timeline_python(t, xsp_event_section(e, XSP_SECTION_PYTHON));
 	uint32_t inside;
-
-	*place = 0;
-	if (stack == NULL || stack->count == 0)
-		return 0;
 	const uint32_t *known = xsp_u64map_get(&m->place_of, stack->id);
+	const uint32_t *module = xsp_u64map_get(&m->module_of, stack->id);
+
+	if (known != NULL && module != NULL) {
+		site->place = *known;
+		site->module = *module;
+		return 0;
+	}
+	int rc = xsp_python_place(t, stack, &inside, &site->place);
+	if (rc == 0)
+		rc = module_of(t, stack, &site->module);
+	if (rc == 0)
+		rc = xsp_u64map_set(&m->place_of, stack->id, site->place);
+	return rc < 0 ? rc : xsp_u64map_set(&m->module_of, stack->id, site->module);
+}
+
+#define PLACE_FRAMES 4
+
+/* "grow <- load <- main": the innermost functions that are the program's own, or of all if none is. */
+static size_t name_functions(struct xsp_timeline *t, uint32_t pid, const uint64_t *frame,
+			     size_t count, char *text, size_t size)
+{
+	size_t used = 0, first = 0, shown = 0;
+
+	while (first < count) {
+		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(frame[first]));
+		if (name == NULL || !(xsp_wait_is_primitive(name) || xsp_is_allocating(name)))
+			break;
+		first++;
+	}
+	if (first == count)
+		first = 0;
+	for (size_t i = first; i < count && shown < PLACE_FRAMES && used < size; i++, shown++) {
+		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(frame[i]));
+		if (name == NULL || name[0] == '\0')
+			break;
+		used += (size_t)snprintf(text + used, size - used, "%s%s", shown > 0 ? " <- " : "",
+					 name);
+	}
+	return used < size ? used : size - 1;
+}
+
+static int native_place(struct xsp_timeline *t, const struct xsp_event *e,
+			const struct xsp_section *stack, uint32_t *place)
+{
+	struct xsp_memory_events *m = t->memory_events;
+	const uint64_t *frame = xsp_section_data(stack);
+	const size_t count = xsp_section_length(stack) / sizeof(*frame);
+	uint64_t hash = xsp_u64_mix(e->tgid);
+	char text[1000] = "";
+	int rc = 0;
+
+	for (size_t i = 0; i < count; i++)
+		hash = xsp_u64_mix(hash ^ XSP_FRAME_ADDRESS(frame[i]));
+	const uint32_t *known = xsp_u64map_get(&m->place_of, hash);
 	if (known != NULL) {
 		*place = *known;
 		return 0;
 	}
-	int rc = xsp_python_place(t, stack, &inside, place);
-	return rc < 0 ? rc : xsp_u64map_set(&m->place_of, stack->id, *place);
+	const size_t length = name_functions(t, e->tgid, frame, count, text, sizeof(text));
+	if (length > 0)
+		rc = add_name(t, text, length, place);
+	return rc < 0 ? rc : xsp_u64map_set(&m->place_of, hash, *place);
+}
+
+static int place_of(struct xsp_timeline *t, const struct xsp_event *e, struct xsp_memory_site *site)
+{
+	const struct xsp_capture_python *python =
+		xsp_timeline_python(t, xsp_event_section(e, XSP_SECTION_PYTHON));
+	const struct xsp_section *native = xsp_event_section(e, XSP_SECTION_STACK);
+
+	if (python != NULL && python->count > 0)
+		return python_place(t, python, site);
+	return native != NULL ? native_place(t, e, native, &site->place) : 0;
 }
 
 static int site_of(struct xsp_timeline *t, const struct xsp_event *e, struct xsp_memory_event *out)
 {
 	struct xsp_memory_events *m = t->memory_events;
 	struct xsp_memory_site site = {.in_span = out->op != 0, .span = out->op_name};
-	int rc = place_of(t, e, &site.place);
-	const uint64_t key = (uint64_t)(site.in_span ? site.span : UINT32_MAX) << 32 | site.place;
+	int rc = place_of(t, e, &site);
+	const uint64_t key =
+		xsp_u64_mix((uint64_t)(site.in_span ? site.span : UINT32_MAX) << 32 | site.place) +
+		site.module;
 
 	if (rc < 0)
 		return rc;
@@ -146,13 +260,41 @@ static int site_of(struct xsp_timeline *t, const struct xsp_event *e, struct xsp
 	return 0;
 }
 
+/* A block of the sample: bpf/heap.bpf.c says how likely it was to be taken. */
+static bool decode_heap(const struct xsp_timeline *t, const uint64_t *word, size_t count,
+			struct xsp_memory_event *out)
+{
+	const double period = (double)t->memory_events->heap_period;
+
+	out->address = word[XSP_MEMORY_ADDRESS];
+	out->pool = XSP_MEMORY_HEAP;
+	out->bytes = -1;
+	if (count == 1)
+		return true;
+	if (count < XSP_MEMORY_WORDS || word[XSP_MEMORY_BYTES] > INT64_MAX ||
+	    word[XSP_MEMORY_BYTES] == 0)
+		return false;
+	const double bytes = (double)word[XSP_MEMORY_BYTES];
+	out->bytes = (int64_t)word[XSP_MEMORY_BYTES];
+	if (bytes >= period)
+		return true;
+	out->bytes = (int64_t)period;
+	out->blocks = period / bytes;
+	out->variance = period * (period - bytes);
+	return true;
+}
+
 /* The arguments. False: nothing that counts, or not known. */
-static bool decode(const struct xsp_allocator_function *f, const struct xsp_event *e,
-		   struct xsp_memory_event *out)
+static bool decode(const struct xsp_timeline *t, const struct xsp_allocator_function *f,
+		   const struct xsp_event *e, struct xsp_memory_event *out)
 {
 	const struct xsp_section *s = xsp_event_section(e, XSP_SECTION_WORDS);
 	uint64_t word[5] = {0};
 
+	if (f->call == XSP_ALLOCATOR_HEAP)
+		return s != NULL && xsp_section_length(s) >= sizeof(*word) &&
+		       decode_heap(t, xsp_section_data(s), xsp_section_length(s) / sizeof(*word),
+				   out);
 	if (s == NULL || s->value != 0 || xsp_section_length(s) < f->count * sizeof(*word))
 		return false;
 	memcpy(word, xsp_section_data(s), f->count * sizeof(*word));
@@ -179,11 +321,12 @@ static int take_allocation(struct xsp_timeline *t, const struct xsp_event *e)
 		.pid = e->tgid,
 		.tid = e->tid,
 		.pool = XSP_MEMORY_TORCH,
+		.blocks = 1,
 		.device = XSP_GPU_NO_ID,
 	};
 	struct thread *th;
 
-	if (f == NULL || !decode(f, e, &m))
+	if (f == NULL || !decode(t, f, e, &m))
 		return 0;
 	int rc = xsp_threads_get(t, e, &th);
 	if (rc < 0)

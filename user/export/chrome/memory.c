@@ -33,7 +33,7 @@ int xsp_chrome_process_memory(struct xsp_export *x, const struct xsp_process_mem
 static void put_instant(struct xsp_export *x, const struct xsp_memory_event *e,
 			const struct xsp_shown_row *row, bool known)
 {
-	const bool torch = e->pool == XSP_MEMORY_TORCH;
+	const bool torch = xsp_memory_is_allocator(e->pool);
 	const int type = torch ? e->device_type : e->pool == XSP_MEMORY_PINNED ? 0 : XSP_C10_CUDA;
 
 	xsp_out_printf(
@@ -68,7 +68,8 @@ int xsp_chrome_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 		return -ENOMEM;
 	if (known)
 		put_counter(x, name, row->pid, e->time_ns, e->total);
-	if (!e->unseen)
+	if (!e->unseen &&
+	    e->pool != XSP_MEMORY_HEAP) /* one of a sample is no allocation of a program's */
 		put_instant(x, e, row, known);
 	return 0;
 }

@@ -406,6 +406,7 @@ static int sql_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 		[XSP_MEMORY_GPU] = "gpu",
 		[XSP_MEMORY_PINNED] = "pinned",
 		[XSP_MEMORY_TORCH] = "torch",
+		[XSP_MEMORY_HEAP] = "heap",
 	};
 	struct database *d = x->state;
 	uint64_t thread;

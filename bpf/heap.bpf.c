@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * heap.bpf.c - --memory=malloc: blocks of malloc and its kin, by a sample of them.
+ *
+ * Of `bytes` asked for a block is taken with the probability bytes / xsp_heap_period, and for certain from that size on:
+ * one that was taken stands for max(bytes, period) bytes, whatever the order in which a program allocates. No state
+ * is kept for it. Those that were taken and are alive stand in a table: a free of any other costs a look into it.
+ */
+/* of what these share only some is needed here */
+#pragma clang diagnostic ignored "-Wunused-function"
+#include "detail.h"
+#include "site.h"
+#include "stack_copy.h"
+
+/* Set before loading. */
+const volatile __u32 xsp_heap_period = 0; /* bytes, 1 and more */
+
+struct heap_block {
+	__u64 address;
+	__u64 tgid;
+};
+/* Value: bytes. Resized before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct heap_block);
+	__type(value, __u64);
+} xsp_heap_blocks SEC(".maps");
+
+/* What a thread is in. Only its own thread writes there. */
+struct heap_call {
+	__u64 sp; /* at entry; 0: it is in none */
+	__u64 time_ns;
+	__u64 bytes; /* asked for */
+	__u64 result; /* where the address is written to; 0: it is returned */
+	__u64 old, old_bytes; /* what realloc() has taken back, if that was a block of the table */
+	__u64 taken; /* 1: by the sample */
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct heap_call);
+} xsp_heap_calls SEC(".maps");
+
+static const struct heap_call no_call;
+
+struct heap_free {
+	struct xsp_event head;
+	struct xsp_section section;
+	__u64 address;
+};
+struct heap_allocation {
+	struct xsp_event head; /* sp: as it was at the site */
+	struct xsp_section section;
+	__u64 address, bytes;
+	__u64 ip;
+	__u64 returned; /* 1: that is where the call returned to */
+};
+
+/* ---- frees ---- */
+
+/* Takes it out of the table. Returns its bytes; 0: it is not in there. */
+static __noinline __u64 forget(__u64 address)
+{
+	struct heap_block key = {.address = address, .tgid = bpf_get_current_pid_tgid() >> 32};
+	__u64 *known = bpf_map_lookup_elem(&xsp_heap_blocks, &key);
+	__u64 bytes = known ? *known : 0;
+
+	return bytes && !bpf_map_delete_elem(&xsp_heap_blocks, &key) ? bytes : 0;
+}
+
+/* `time`: before anybody else could have got the address. 1: an event tells of it. */
+static __noinline int tell_free(__u64 address, __u64 time, __u32 probe)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct heap_free *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
+
+	if (!e) {
+		xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
+		return 0;
+	}
+	xsp_fill_head(&e->head, time, 0, pid_tgid, probe, XSP_EVENT_MEMORY, XSP_EVENT_SECTIONS,
+		      sizeof(*e));
+	xsp_put_section_head((char *)e, sizeof(e->head), XSP_SECTION_WORDS,
+			     sizeof(*e) - sizeof(e->head), 0);
+	e->address = address;
+	xsp_submit(e);
+	return 1;
+}
+
+/* ---- entries ---- */
+
+static __noinline struct heap_call *call_of_thread(void)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct heap_call *c = bpf_map_lookup_elem(&xsp_heap_calls, &tid);
+
+	if (c)
+		return c;
+	bpf_map_update_elem(&xsp_heap_calls, &tid, &no_call, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&xsp_heap_calls, &tid);
+}
+
+/* An allocator's functions call each other: the outermost counts. One whose end was missed is so for a moment only. */
+#define NESTS_NS 1000000000ULL
+static __always_inline bool is_inside(const struct heap_call *c, __u64 sp, __u64 now)
+{
+	return c->sp > sp && now - c->time_ns < NESTS_NS;
+}
+
+/* How many bytes it asks for; 0: it only gives back. */
+static __noinline __u64 bytes_asked(struct pt_regs *ctx, const struct xsp_detail_spec *spec)
+{
+	if (spec->word[XSP_HEAP_BYTES].base == XSP_OPERAND_NONE)
+		return 0;
+	__u64 bytes = xsp_operand(ctx, &spec->word[XSP_HEAP_BYTES]);
+	if (spec->word[XSP_HEAP_FACTOR].base != XSP_OPERAND_NONE)
+		bytes *= xsp_operand(ctx, &spec->word[XSP_HEAP_FACTOR]);
+	return bytes;
+}
+
+static __noinline void begin_call(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
+				  struct heap_call *c, __u64 bytes)
+{
+	c->bytes = bytes;
+	c->result = 0;
+	if (spec->word[XSP_HEAP_RESULT].base != XSP_OPERAND_NONE)
+		c->result = xsp_operand(ctx, &spec->word[XSP_HEAP_RESULT]);
+	c->taken = (__u64)bpf_get_prandom_u32() * xsp_heap_period >> 32 < bytes;
+	c->sp = xsp_entry_sp(ctx, xsp_cookie(ctx));
+}
+
+/* What the call takes back. Of realloc(), `may_fail`, it is told at its end. 1: an event tells of it. */
+static __noinline int end_block(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
+				struct heap_call *c, bool may_fail)
+{
+	__u64 now = bpf_ktime_get_ns(), old = 0, bytes;
+
+	if (spec->word[XSP_HEAP_OLD].base != XSP_OPERAND_NONE)
+		old = xsp_operand(ctx, &spec->word[XSP_HEAP_OLD]);
+	bytes = old ? forget(old) : 0;
+	if (may_fail) {
+		c->old = old;
+		c->old_bytes = bytes;
+	}
+	return bytes && !may_fail ? tell_free(old, now, XSP_COOKIE_PROBE(xsp_cookie(ctx))) : 0;
+}
+
+static __noinline void enter(struct pt_regs *ctx, const struct xsp_detail_spec *spec, __u64 now)
+{
+	const __u64 cookie = xsp_cookie(ctx);
+	struct heap_call *c = call_of_thread();
+
+	if (!c) {
+		xsp_count_lost(XSP_COUNT_LOST_ENTRY, XSP_COOKIE_PROBE(cookie));
+		return;
+	}
+	__u64 bytes = bytes_asked(ctx, spec);
+	if (is_inside(c, xsp_entry_sp(ctx, cookie), now))
+		bytes = 0; /* the call around it tells */
+	int told = end_block(ctx, spec, c, bytes > 0);
+	if (bytes) {
+		c->time_ns = now;
+		begin_call(ctx, spec, c, bytes);
+		told |= (int)c->taken; /* its end has an event */
+	}
+	if (!told)
+		xsp_count_unseen(XSP_COOKIE_PROBE(cookie), false);
+}
+
+/* ---- exits ---- */
+
+static __noinline void tell_allocation(struct pt_regs *ctx, __u64 address, __u64 bytes)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), begun = bpf_ktime_get_ns();
+	struct heap_allocation *e = xsp_reserve((__u32)pid_tgid, XSP_HEAP_EVENT_BYTES);
+	__u32 at = sizeof(*e);
+
+	if (!e) {
+		xsp_count_lost(XSP_COUNT_LOST_ENTRY, XSP_COOKIE_PROBE(xsp_cookie(ctx)));
+		return;
+	}
+	xsp_fill_head(&e->head, begun, XSP_REG_SP(ctx), pid_tgid, XSP_COOKIE_PROBE(xsp_cookie(ctx)),
+		      XSP_EVENT_MEMORY, XSP_EVENT_SECTIONS, 0);
+	xsp_put_section_head((char *)e, sizeof(e->head), XSP_SECTION_WORDS,
+			     sizeof(*e) - sizeof(e->head), 0);
+	e->address = address;
+	e->bytes = bytes;
+	e->ip = XSP_REG_IP(ctx);
+	/* where its sites are instructions of its own, the return address stands above the stack pointer yet */
+	e->returned = xsp_entry_sp(ctx, xsp_cookie(ctx)) + XSP_RETURN_SLOT == XSP_REG_SP(ctx);
+	if (xsp_python_frames)
+		at = xsp_put_python((char *)e, at);
+	at = xsp_put_callers(ctx, (char *)e, at);
+	at = xsp_put_copy(ctx, (char *)e, at, XSP_HEAP_COPY_PIECES);
+	e->head.size = at;
+	xsp_submit(e);
+	xsp_count(XSP_COUNT_DETAIL_HITS);
+	xsp_count_some(XSP_COUNT_DETAIL_NS, bpf_ktime_get_ns() - begun);
+}
+
+/* Into the table, before anybody can give it back. */
+static __noinline bool put(__u64 address, __u64 bytes, __u32 probe)
+{
+	struct heap_block key = {.address = address, .tgid = bpf_get_current_pid_tgid() >> 32};
+
+	if (!bpf_map_update_elem(&xsp_heap_blocks, &key, &bytes, BPF_ANY))
+		return true;
+	xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
+	return false;
+}
+
+/* 0: it gave none. */
+static __noinline __u64 address_given(struct pt_regs *ctx, const struct heap_call *c)
+{
+	__u64 result = xsp_result(ctx), address = 0;
+
+	if (!c->result)
+		return result;
+	if ((__u32)result || bpf_probe_read_user(&address, sizeof(address), (void *)c->result))
+		return 0;
+	return address;
+}
+
+static __noinline void leave(struct pt_regs *ctx)
+{
+	const __u64 cookie = xsp_cookie(ctx);
+	const __u32 probe = XSP_COOKIE_PROBE(cookie), tid = (__u32)bpf_get_current_pid_tgid();
+	struct heap_call *c = bpf_map_lookup_elem(&xsp_heap_calls, &tid);
+
+	xsp_count_unseen(probe, true);
+	if (!c || !c->sp || c->sp != xsp_entry_sp(ctx, cookie))
+		return;
+	c->sp = 0;
+	/* whoever it hands over to by a tail call returns the address */
+	const bool tail = cookie & XSP_COOKIE_TAIL;
+	const __u64 address = tail ? 0 : address_given(ctx, c);
+	if (c->old_bytes && (address || tail))
+		tell_free(c->old, c->time_ns, probe);
+	else if (c->old_bytes) /* realloc() has failed, and left it */
+		put(c->old, c->old_bytes, probe);
+	if (c->taken && tail)
+		xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
+	else if (c->taken && address && put(address, c->bytes, probe))
+		tell_allocation(ctx, address, c->bytes);
+}
+
+SEC("uprobe")
+int xsp_heap(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!xsp_active)
+		return 0;
+	__u64 cookie = xsp_cookie(ctx);
+	if (!xsp_counts(ctx, cookie))
+		return 0;
+	if (XSP_COOKIE_KIND(cookie) == XSP_EVENT_EXIT) {
+		leave(ctx);
+		return 0;
+	}
+	__u32 probe = XSP_COOKIE_PROBE(cookie);
+	const struct xsp_detail_spec *spec = bpf_map_lookup_elem(&xsp_details, &probe);
+	if (spec)
+		enter(ctx, spec, now);
+	return 0;
+}
+
+char _license[] SEC("license") __weak = "Dual BSD/GPL";
