@@ -91,13 +91,25 @@ static uint64_t switch_threads(uint64_t x)
 	return x + deep(12, ask);
 }
 
+static uint64_t heap(uint64_t x)
+{
+	void *volatile block = malloc(64);
+
+	free(block);
+	return x + 1;
+}
+
 static const struct {
 	const char *name;
 	uint64_t (*call)(uint64_t);
 } shapes[] = {
-	{"shape_emulated", shape_emulated}, {"shape_nop5", shape_nop5},
-	{"shape_ret", shape_ret},	    {"range", range},
-	{"switch", switch_threads},	    {"value", value},
+	{"shape_emulated", shape_emulated},
+	{"shape_nop5", shape_nop5},
+	{"shape_ret", shape_ret},
+	{"range", range},
+	{"switch", switch_threads},
+	{"value", value},
+	{"heap", heap},
 };
 
 static double now_ns(clockid_t clock)
