@@ -312,6 +312,16 @@ def deleted_program(folder):
 
 
 @case
+def libraries_that_came_too_late(folder):
+    """The program ends while they are being looked at: not that nothing matched, or that nothing was called."""
+    unlooked = "what was loaded in the last [\\d.]+ ms of a process was not looked at"
+    for options in (["-e", "plugin_work"], ["-e", "plugin_work", "-e", "dlopener:ma?n"]):
+        done = xsptrace(*options, "-o", f"{folder}/t.json", "--", workload("dlopener"), "--calls", 1, status=None)
+        said = done.stdout + done.stderr
+        check(re.search(unlooked, said) or "calls in between" in said, "why its calls are not there", said)
+
+
+@case
 def ends_in_time_where_nothing_was_called(folder):
     """To find out why looks at stacks of many threads, after the end."""
     child = start(["/usr/bin/python3", "-c", "import threading\n"

@@ -839,7 +839,11 @@ static int record_now(struct recording *r)
 	/* what an earlier run has written is worth more */
 	xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, pid,
 		     r->o.command != NULL ? r->o.command[0] : NULL, &err);
-	xsp_say("%s; nothing is written", err.text);
+	char late[320];
+	if (xsp_recorder_tell_late(r->recorder, late, sizeof(late)))
+		xsp_say("%s; nothing is written (%s)", err.text, late);
+	else
+		xsp_say("%s; nothing is written", err.text);
 	if (status == 0)
 		status = (int)err.status;
 	return status;

@@ -154,7 +154,7 @@ static void find_inlined(const struct xsp_recorder *r, char text[static XSP_HINT
 
 void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
 {
-	char inlined[XSP_HINT_SIZE];
+	char inlined[XSP_HINT_SIZE], late[320];
 
 	xsp_recorder_end(r); /* to look takes its time */
 	find_inlined(r, inlined);
@@ -163,6 +163,8 @@ void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
 		snprintf(text, size,
 			 "no call began during the recording: %s, and calls there are not seen",
 			 inlined);
+	else if (xsp_recorder_tell_late(r, late, sizeof(late)))
+		snprintf(text, size, "no call was seen: %s", late);
 	else
 		snprintf(text, size,
 			 "no call began during the recording: none was made, or where the compiler "

@@ -199,25 +199,32 @@ static void count_late(struct xsp_recorder *r, const struct xsp_planned_module *
 	snprintf(r->late.name, sizeof(r->late.name), "%s", xsp_base_name(m->shown));
 }
 
-int xsp_recorder_put_late(struct xsp_recorder *r)
+bool xsp_recorder_tell_late(const struct xsp_recorder *r, char *text, size_t size)
 {
-	char text[320], others[48] = "";
+	char others[48] = "";
 
-	if (r->late.count == 0 && r->late.unlooked_ns == 0)
-		return 0;
-	if (r->late.count == 0) {
-		snprintf(text, sizeof(text),
-			 "what was loaded in the last %.1f ms of a process was not looked at",
-			 (double)r->late.unlooked_ns * 1e-6);
-		return xsp_capture_put_info(r->writer, "libraries", text);
-	}
 	if (r->late.count > 1)
 		snprintf(others, sizeof(others), ", the longest of %llu",
 			 (unsigned long long)r->late.count);
-	snprintf(text, sizeof(text),
-		 "%s was attached to %.1f ms after it was loaded%s; calls in between are not seen",
-		 r->late.name, (double)r->late.longest_ns * 1e-6, others);
-	return xsp_capture_put_info(r->writer, "libraries", text);
+	if (r->late.count > 0)
+		snprintf(text, size,
+			 "%s was attached to %.1f ms after it was loaded%s; calls in between are "
+			 "not seen",
+			 r->late.name, (double)r->late.longest_ns * 1e-6, others);
+	else if (r->late.unlooked_ns > 0)
+		snprintf(text, size,
+			 "what was loaded in the last %.1f ms of a process was not looked at",
+			 (double)r->late.unlooked_ns * 1e-6);
+	return r->late.count > 0 || r->late.unlooked_ns > 0;
+}
+
+int xsp_recorder_put_late(struct xsp_recorder *r)
+{
+	char text[320];
+
+	return xsp_recorder_tell_late(r, text, sizeof(text))
+		       ? xsp_capture_put_info(r->writer, "libraries", text)
+		       : 0;
 }
 
 /* ---- code that is not its file's ---- */
@@ -448,6 +455,9 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 
 	if (rc < 0)
 		return rc;
+	if (files->count == 0 && r->started) /* what is about to end has no memory any more */
+		rc = xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET, "process %d has ended",
+				   (int)p->pid);
 	p->dirty = false;
 	const uint32_t known = r->plan.probes;
 	/* All are read before the first is attached to: the kernel makes the first link after a pause wait for
@@ -621,13 +631,20 @@ static int on_record(void *ctx, const struct xsp_sideband_record *record)
 
 int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 {
+	/* asked before the records are read: what has ended by then writes no more of them */
+	for (size_t i = 0; i < r->process_count; i++) {
+		struct recorded_process *p = &r->processes[i];
+		if (p->ended_ns == 0 && !xsp_process_alive(p->process))
+			p->ended_ns = xsp_now_ns();
+	}
+	const uint64_t now_ns = xsp_now_ns();
 	long rc = xsp_sideband_drain(r->sideband, 0, on_record, r);
 
 	/* from behind: the last one takes the place of one that has gone */
 	for (size_t i = r->process_count; i > 0 && rc >= 0; i--) {
 		struct recorded_process *p = &r->processes[i - 1];
 		struct xsp_error why = {0};
-		if (!xsp_process_alive(p->process)) {
+		if (p->ended_ns != 0 && now_ns - p->ended_ns >= XSP_SIDEBAND_KEPT_NS) {
 			rc = process_has_gone(r, p);
 			continue;
 		}
@@ -641,7 +658,8 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 		int failed = xsp_recorder_scan(r, p, &why);
 		r->late.since_ns = 0;
 		/* a process that was gone before all was attached to: what it had loaded was not looked at */
-		if ((failed < 0 || r->late.missed) && !xsp_process_alive(p->process))
+		if (failed == -ESRCH ||
+		    ((failed < 0 || r->late.missed) && !xsp_process_alive(p->process)))
 			p->mapped_ns = mapped_ns;
 		if (failed == 0)
 			xsp_children_exec_attached(r, p);

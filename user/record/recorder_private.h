@@ -19,6 +19,7 @@ struct recorded_process {
 	pid_t pid;
 	bool child; /* born of a recorded one, whose breakpoints it has inherited */
 	bool dirty; /* it has mapped code since we last looked */
+	uint64_t ended_ns; /* when it was found to have ended; 0: it was not */
 	uint64_t mapped_ns; /* when it first did so; 0: it did not */
 	uint64_t exec_ns; /* when it became another program that we have not looked at; 0: never */
 	bool *attached; /* by module id: links are there */

@@ -80,10 +80,13 @@ void xsp_sideband_unwatch(struct xsp_sideband *s, pid_t pid);
 bool xsp_sideband_watches(const struct xsp_sideband *s, pid_t pid);
 
 #define XSP_SIDEBAND_ALL UINT64_MAX
+/* A record is visible a little later than its time says. Waiting so long before it is handed on lets those of other
+ * CPUs come that belong before it. */
+#define XSP_SIDEBAND_KEPT_NS 1000000U
 /*
  * Hands over what has come since the last call, in order of time over all CPUs. Call about every
  * 20 ms; there is no thread inside. Records younger than `until_ns` are kept for the next call;
- * 0: than one millisecond, which is what keeps the order right; XSP_SIDEBAND_ALL at the end.
+ * 0: than XSP_SIDEBAND_KEPT_NS, which is what keeps the order right; XSP_SIDEBAND_ALL at the end.
  * The callback may watch and unwatch. It returns 0 or a negative errno, which ends the call (the
  * record counts as delivered). Returns the number of records delivered or that errno.
  */

@@ -22,9 +22,6 @@
 
 #define RECORD_MAX 65536U /* perf_event_header.size has 16 bits */
 #define DEFAULT_PAGES 64U
-/* A record is visible a little later than its time says. Waiting so long before it is handed on
- * lets those of other CPUs come that belong before it. */
-#define SETTLE_NS 1000000U
 
 /* ---- opening ---- */
 
@@ -333,7 +330,7 @@ long xsp_sideband_perf_drain(struct xsp_sideband *s, uint64_t until_ns,
 	int ret = 0;
 
 	if (until_ns == 0)
-		until_ns = xsp_now_ns() - SETTLE_NS;
+		until_ns = xsp_now_ns() - XSP_SIDEBAND_KEPT_NS;
 	for (size_t i = 0; i < s->ring_count; i++)
 		s->rings[i].head =
 			__atomic_load_n(&control(&s->rings[i])->data_head, __ATOMIC_ACQUIRE);
