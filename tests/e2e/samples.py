@@ -65,7 +65,7 @@ def shares_as_the_program_counts_them(folder):
     for stack, ns in stacks.items():
         users[tuple(frame for frame in stack if not frame.endswith("_[k]"))] += ns
     kernel = sum(ns for stack, ns in users.items()
-                 if stack[-1] == "[kernel] read" and stack[-4:-2] == ("samples_round", "samples_reads"))
+                 if stack[-1] == "[kernel] read" and "samples_reads" in stack)
     check(kernel > 0.8 * got["samples_reads"], "time in the kernel", kernel, stacks)
 
     cpu = sum(truth["cpu_ns"].values())

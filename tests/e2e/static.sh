@@ -42,6 +42,7 @@ tool=static
 if ! { cmake --preset static -S "$source" -G Ninja -DXSPTRACE_TESTS=OFF $(bpftool_option) \
 	-DXSPTRACE_STATIC_DEPS="$source/build/static-deps" &&
 	cmake --build "$build" -j "$(nproc)" --target xsptrace; } >"$log" 2>&1; then
+	! grep -q "No static build here" "$log" || skip "this libelf.a lacks functions that it calls"
 	tail -n 60 "$log"
 	exit 1
 fi

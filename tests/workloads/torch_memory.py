@@ -97,7 +97,9 @@ def train(seconds, leaks):
 def device(_):
     with open("/proc/self/maps", encoding="utf-8") as f:
         library = next(line.split()[-1] for line in f if "libc10.so" in line)
-    report = ctypes.CDLL(library)["_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"]
+    functions = ctypes.CDLL(library)
+    report = next(getattr(functions, name) for name in (f"_ZN3c1027reportMemoryUsageToProfilerEPvl{sizes}NS_6DeviceE"
+                                                        for sizes in ("ll", "mm")) if hasattr(functions, name))
     report.argtypes = [ctypes.c_void_p] + [ctypes.c_long] * 3 + [ctypes.c_uint16]
     cuda_2 = 1 | 2 << 8  # c10::Device: type, index
     report(0x7000, 4096, 10096, 20000, cuda_2)

@@ -4,9 +4,10 @@
  *
  * Nothing is decoded: every byte that could be the opcode of a direct jump, of a call or of a lea is taken
  * for one. What stays is what points a little behind the start of a function from outside of it; that is
- * seldom. It is assembly that does so, within its own object file: a large file is searched around the
- * functions that are asked for only, until that comes to an eighth of all of its code: then that is searched
- * once (`heads`: one bit a byte of code).
+ * seldom. It is assembly that does so, within its own object file: in a large file only what is near counts.
+ * There the surroundings of each function that is asked for are searched, until that comes to an eighth of all
+ * of the code. Then all of it is searched once (`heads`: one bit a byte of code), for displacements of four
+ * bytes; those of one byte stand so close to their target that they are looked for with each question.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,10 +21,15 @@
 #define BLOCK 16384U /* bytes that are read at once */
 #define AHEAD 8 /* bytes that are looked at behind an opcode */
 #define REACH (UINT64_C(64) << 10) /* so far around a function is near it */
+#define SHORT_REACH                                                                                \
+	256U /* a jump of one byte to the first XSP_INBOUND_MAX bytes comes from no further */
 #define WHOLE_MAX (UINT64_C(8) << 20) /* bytes of code that are searched whole at once */
 
 struct search {
 	struct xsp_module *m;
+	struct xsp_inbound_list *into;
+	void (*mark)(const uint8_t *restrict b, uint8_t *restrict marks);
+	int (*look)(struct search *s, const uint8_t *b, uint64_t addr);
 	uint64_t low, high; /* of the code */
 	uint64_t *starts; /* of functions and FDEs, ascending, each once; then UINT64_MAX */
 	size_t start_count;
@@ -75,23 +81,40 @@ static int mark_heads(struct search *s)
 	if (s->heads == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->start_count; i++) {
-		uint64_t addr = s->starts[i], end = s->starts[i + 1];
-
-		for (unsigned n = 1; n < XSP_INBOUND_MAX && addr + n < end; n++)
-			if (addr + n - s->low < s->high - s->low)
-				s->heads[(addr + n - s->low) / 8] |=
-					(uint8_t)(1U << (addr + n - s->low) % 8);
+		const uint64_t addr = s->starts[i], next = s->starts[i + 1];
+		if (addr < s->low || addr >= s->high)
+			continue;
+		uint64_t at = addr + 1 - s->low;
+		uint64_t end = next - addr < XSP_INBOUND_MAX ? next : addr + XSP_INBOUND_MAX;
+		end = (end < s->high ? end : s->high) - s->low;
+		while (at < end) {
+			const bool whole = at % 8 == 0 && end - at >= 8;
+			s->heads[at / 8] |= (uint8_t)(whole ? 0xff : 1U << at % 8);
+			at += whole ? 8 : 1;
+		}
 	}
 	return 0;
 }
 
-/* Whether each byte could be the first of an opcode of interest, which one of twelve could. The compiler makes vector
- * instructions of this loop: what is passed over this way is most of the time that is spent here. */
+/*
+ * Whether each byte of a block could be the first of an opcode of interest. The compiler makes vector instructions of
+ * these loops; looking at each byte in turn was most of the time that reading a large library took.
+ */
 static void mark_opcodes(const uint8_t *restrict b, uint8_t *restrict marks)
 {
 	for (size_t i = 0; i < BLOCK; i++)
 		marks[i] = ((b[i] & 0xfe) == 0xe8) | (b[i] == 0xeb) | ((b[i] & 0xf0) == 0x70) |
 			   ((b[i] & 0xfc) == 0xe0) | (b[i] == 0x0f) | (b[i] == 0x8d);
+}
+
+/* Only those with four bytes of displacement, of which the upper two are all sign: no more than REACH. */
+static void mark_near_opcodes(const uint8_t *restrict b, uint8_t *restrict marks)
+{
+	for (size_t i = 0; i < BLOCK; i++)
+		marks[i] = (((b[i] & 0xfe) == 0xe8) & (b[i + 3] == b[i + 4]) &
+			    ((uint8_t)(b[i + 4] + 1) < 2)) |
+			   (((b[i] == 0x0f) | (b[i] == 0x8d)) & (b[i + 4] == b[i + 5]) &
+			    ((uint8_t)(b[i + 5] + 1) < 2));
 }
 
 /* Bytes of the displacement, and behind how many others it stands; 0: no opcode of interest. */
@@ -108,9 +131,9 @@ static unsigned displacement(const uint8_t *b, unsigned *at)
 		       : 0;
 }
 
-static int add(struct xsp_inbound_index *x, struct xsp_inbound one)
+static int add(struct xsp_inbound_list *into, struct xsp_inbound one)
 {
-	return XSP_APPEND(x->found, x->capacity, x->count, one);
+	return XSP_APPEND(into->list, into->capacity, into->count, one);
 }
 
 /* Where it would lead, and where it would end; false: no opcode of interest. */
@@ -143,12 +166,11 @@ static int look_at(struct search *s, const uint8_t *b, uint64_t addr)
 		start = addr;
 	else if (target >= start && target < s->starts[s->current + 1])
 		return 0;
-	return add(&s->m->inbound, (struct xsp_inbound){target, addr, end, start});
+	return add(s->into, (struct xsp_inbound){target, addr, end, start});
 }
 
 /* The code from `at` to `end`, of one segment. */
-static int search_code(struct search *s, uint64_t at, uint64_t end,
-		       int (*look)(struct search *s, const uint8_t *b, uint64_t addr))
+static int search_code(struct search *s, uint64_t at, uint64_t end)
 {
 	uint8_t bytes[BLOCK + AHEAD], marks[BLOCK];
 	int ret = 0;
@@ -160,14 +182,14 @@ static int search_code(struct search *s, uint64_t at, uint64_t end,
 			return got < 0 ? (int)got : -EIO;
 		size_t n = (size_t)got > AHEAD ? (size_t)got - AHEAD : (size_t)got;
 		n = n < end - at ? n : (size_t)(end - at);
-		mark_opcodes(bytes, marks);
+		s->mark(bytes, marks);
 		for (size_t i = 0; ret == 0 && i < n; i++) {
 			uint64_t eight;
 			memcpy(&eight, marks + (i & ~(size_t)7), sizeof(eight));
 			if (eight == 0)
 				i |= 7;
 			else if (marks[i])
-				ret = look(s, bytes + i, at + i);
+				ret = s->look(s, bytes + i, at + i);
 		}
 		at += n;
 	}
@@ -177,7 +199,7 @@ static int search_code(struct search *s, uint64_t at, uint64_t end,
 static int search_segment(struct search *s, const struct xsp_load *load)
 {
 	s->current = 0;
-	return search_code(s, load->addr, load->addr + load->size, look_at);
+	return search_code(s, load->addr, load->addr + load->size);
 }
 
 /* All of the code, from its first to its last byte. Files whose segments overlap are refused. */
@@ -234,58 +256,60 @@ static int look_near(struct search *s, const uint8_t *b, uint64_t addr)
 	    start_before(s->m, target) != *s->starts)
 		return 0;
 	uint64_t start = start_before(s->m, addr);
-	return start == *s->starts
-		       ? 0
-		       : add(&s->m->inbound, (struct xsp_inbound){target, addr, end, start});
+	return start == *s->starts ? 0
+				   : add(s->into, (struct xsp_inbound){target, addr, end, start});
 }
 
-static int search_near(struct xsp_module *m, uint64_t low, uint64_t high)
+static int search_near(struct xsp_module *m, uint64_t low, uint64_t high, uint64_t reach)
 {
 	uint64_t own = start_before(m, low);
-	struct search s = {.m = m, .low = low, .high = high, .starts = &own};
+	struct search s = {.m = m,
+			   .into = &m->inbound.answer,
+			   .mark = mark_opcodes,
+			   .look = look_near,
+			   .low = low,
+			   .high = high,
+			   .starts = &own};
 	struct xsp_load load;
 	int ret = 0;
 
-	m->inbound.count = 0;
 	for (size_t i = 0; ret == 0 && xsp_module_load(m, i, &load) == 0; i++) {
 		if (!load.executable || low < load.addr || low - load.addr >= load.size)
 			continue;
-		uint64_t from = low - load.addr > REACH ? low - REACH : load.addr;
+		uint64_t from = low - load.addr > reach ? low - reach : load.addr;
 		uint64_t left = load.addr + load.size - low;
-		ret = search_code(&s, from, low + (left < REACH ? left : REACH), look_near);
+		ret = search_code(&s, from, low + (left < reach ? left : reach));
 	}
-	if (ret == 0 && m->inbound.count > 1)
-		qsort(m->inbound.found, m->inbound.count, sizeof(*m->inbound.found),
-		      compare_targets);
-	m->inbound.searched += 2 * REACH;
+	m->inbound.searched += 2 * reach;
 	return ret;
 }
 
-static bool near_is_enough(const struct xsp_module *m)
+/* ---- all ---- */
+
+static uint64_t code_size(const struct xsp_module *m)
 {
 	struct xsp_load load;
 	uint64_t size = 0;
 
 	for (size_t i = 0; xsp_module_load(m, i, &load) == 0; i++)
 		size += load.executable ? load.size : 0;
-	return m->inbound.state == 0 && m->elf.machine == EM_X86_64 && size > WHOLE_MAX &&
-	       m->inbound.searched < size / 8;
+	return size;
 }
 
-/* ---- all ---- */
-
-static int prepare(struct xsp_module *m)
+static int prepare(struct xsp_module *m, bool large)
 {
-	struct search s = {.m = m};
+	struct search s = {.m = m,
+			   .into = &m->inbound.found,
+			   .mark = large ? mark_near_opcodes : mark_opcodes,
+			   .look = look_at};
 	uint64_t addr;
 
-	if (m->inbound.state != 0 || m->elf.machine != EM_X86_64)
+	if (m->inbound.state != 0)
 		return m->inbound.state < 0 ? m->inbound.state : 0;
-	m->inbound.count = 0;
 	(void)xsp_eh_frame_start(&m->eh, &m->elf, 0, &addr); /* counts them */
 	int ret = search_all(&s);
-	if (ret == 0 && m->inbound.count > 0)
-		qsort(m->inbound.found, m->inbound.count, sizeof(*m->inbound.found),
+	if (ret == 0 && m->inbound.found.count > 0)
+		qsort(m->inbound.found.list, m->inbound.found.count, sizeof(*m->inbound.found.list),
 		      compare_targets);
 	free(s.starts);
 	free(s.heads);
@@ -293,18 +317,43 @@ static int prepare(struct xsp_module *m)
 	return ret;
 }
 
+static int look_up(struct xsp_module *m, uint64_t low, uint64_t high)
+{
+	const struct xsp_inbound_list *found = &m->inbound.found;
+	size_t at = 0;
+	int ret = 0;
+
+	XSP_LOWER_BOUND(at, found->count, i, found->list[i].target <= low);
+	for (; ret == 0 && at < found->count && found->list[at].target <= high; at++)
+		ret = add(&m->inbound.answer, found->list[at]);
+	return ret;
+}
+
 long xsp_module_inbound(struct xsp_module *m, uint64_t low, uint64_t high,
 			const struct xsp_inbound **out)
 {
-	const struct xsp_inbound_index *x = &m->inbound;
-	size_t first = 0, last;
-	int ret = near_is_enough(m) ? search_near(m, low, high) : prepare(m);
+	struct xsp_inbound_index *x = &m->inbound;
+	const uint64_t size = code_size(m);
+	const bool large = size > WHOLE_MAX;
+	int ret;
 
+	x->answer.count = 0;
+	*out = x->answer.list;
+	if (m->elf.machine != EM_X86_64)
+		return 0;
+	if (large && x->state == 0 && x->searched < size / 8) {
+		ret = search_near(m, low, high, REACH);
+	} else {
+		ret = prepare(m, large);
+		if (ret == 0)
+			ret = look_up(m, low, high);
+		if (ret == 0 && large)
+			ret = search_near(m, low, high, SHORT_REACH);
+	}
 	if (ret < 0)
 		return ret;
-	XSP_LOWER_BOUND(first, x->count, i, x->found[i].target <= low);
-	for (last = first; last < x->count && x->found[last].target <= high; last++)
-		;
-	*out = x->found + first;
-	return (long)(last - first);
+	if (x->answer.count > 1)
+		qsort(x->answer.list, x->answer.count, sizeof(*x->answer.list), compare_targets);
+	*out = x->answer.list;
+	return (long)x->answer.count;
 }

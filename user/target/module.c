@@ -100,7 +100,8 @@ void xsp_module_free(struct xsp_module *m)
 		free(m->blocks[i].data);
 	xsp_symbol_cache_clear(&m->symbols);
 	xsp_eh_frame_clear(&m->eh);
-	free(m->inbound.found);
+	free(m->inbound.found.list);
+	free(m->inbound.answer.list);
 	xsp_elf_close(&m->elf);
 	free(m->shown);
 	free(m);

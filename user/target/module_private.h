@@ -44,11 +44,16 @@ struct xsp_symbol_cache {
 	size_t hash_size;
 };
 
+struct xsp_inbound_list {
+	struct xsp_inbound *list;
+	size_t count, capacity;
+};
+
 /* inbound.c: filled by the first question. */
 struct xsp_inbound_index {
 	int state; /* 0: not looked at; 1: ready; negative errno: it cannot be known */
-	struct xsp_inbound *found; /* by target; state 0: of the last question */
-	size_t count, capacity;
+	struct xsp_inbound_list found; /* in all of the code, by target */
+	struct xsp_inbound_list answer; /* to the last question, by target */
 	uint64_t searched; /* bytes, for single functions */
 };
 
