@@ -99,6 +99,7 @@ struct xsp_thread_waits {
 /* --memory=malloc: blocks of the sample that are alive, and threads. */
 #define XSP_HEAP_BLOCKS 262144
 #define XSP_HEAP_THREADS 16384
+#define XSP_HEAP_PERIOD_MAX (1U << 30) /* bytes a sample, of --memory=malloc:BYTES */
 /* Which of xsp_detail_spec.word says what of such a call; base XSP_OPERAND_NONE: it has none. */
 enum xsp_heap_word {
 	XSP_HEAP_BYTES,

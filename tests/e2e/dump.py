@@ -74,6 +74,8 @@ def check_counts(truth, rounds, mended=True):
     equal(truth["status"], 0, "status of the child")
     for name in ("nanosleep", "poll", "futex", "epoll_wait", "read", "select", "write", "timed_futex"):
         done, interrupted, wrong = truth[name]
+        if name in ("futex", "read"):  # they wait for the same words, which go to whoever is quicker
+            done = (truth["futex"][0] + truth["read"][0]) / 2
         check(done >= rounds, f"{name}: {done} rounds")
         if name == "epoll_wait" and not mended:
             continue
@@ -237,7 +239,7 @@ def the_stopper_killed_alone(_):
         equal(len(json.loads(shown)["processes"]), 2, "processes shown")
     check(not is_traced(pid), "it is let go of")
     time.sleep(1.3)  # it goes on
-    check_counts(counts_of(child, pid), 3, mended=False)
+    check_counts(counts_of(child, pid), 5, mended=False)
 
 
 # ---- Python ------------------------------------------------------------------------------

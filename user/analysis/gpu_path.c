@@ -54,16 +54,13 @@ void xsp_gpu_path_free(struct xsp_gpu_path *p)
 
 static int add_share(struct xsp_gpu_path *p, const struct path_share *s)
 {
-	const long at = xsp_u64map_index(&p->use_of, (uint64_t)s->kind << 32 | s->name, &p->uses,
-					 &p->use_capacity, p->use_count);
+	const struct xsp_gpu_path_use first = {.kind = s->kind, .name = s->name};
+	struct xsp_gpu_path_use *u =
+		xsp_u64map_element(&p->use_of, (uint64_t)s->kind << 32 | s->name, &p->uses,
+				   &p->use_capacity, &p->use_count, &first);
 
-	if (at < 0)
+	if (u == NULL)
 		return -ENOMEM;
-	struct xsp_gpu_path_use *u = &p->uses[at];
-	if ((size_t)at == p->use_count) {
-		p->use_count++;
-		*u = (struct xsp_gpu_path_use){.kind = s->kind, .name = s->name};
-	}
 	u->ns += s->ns;
 	u->steps++;
 	return 0;
@@ -111,14 +108,6 @@ static int count_step(struct xsp_gpu_path *p, struct path_result *r)
 
 /* ---- steps ---- */
 
-static int put_result(struct path_results *to, const struct path_result *r)
-{
-	if (xsp_grow(&to->list, &to->capacity, to->count + 1) < 0)
-		return -ENOMEM;
-	to->list[to->count++] = *r;
-	return 0;
-}
-
 static int take_step(void *ctx, const struct xsp_step *step, bool first, bool by_ends)
 {
 	struct xsp_gpu_path *p = ctx;
@@ -137,7 +126,7 @@ static int take_step(void *ctx, const struct xsp_step *step, bool first, bool by
 		p->counts = (struct xsp_gpu_path_counts){.late = p->counts.late};
 		p->by_ends = false;
 	}
-	return put_result(&p->pending, &r);
+	return XSP_APPEND(p->pending.list, p->pending.capacity, p->pending.count, r);
 }
 
 /* A first one is now known to be warm-up. */
@@ -182,7 +171,8 @@ static int make_path(struct xsp_gpu_path *p, struct path_result *r)
 	}
 	rc = xsp_gpu_path_walk(p, r);
 	if (rc == 0)
-		rc = r->first ? put_result(&p->firsts, r) : count_step(p, r);
+		rc = r->first ? XSP_APPEND(p->firsts.list, p->firsts.capacity, p->firsts.count, *r)
+			      : count_step(p, r);
 	if (rc < 0)
 		free(r->shares);
 	return rc;

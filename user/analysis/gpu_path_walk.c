@@ -36,10 +36,8 @@ static int spend(struct walk *w, enum xsp_gpu_path_kind kind, uint32_t name, uin
 			return 0;
 		}
 	}
-	if (xsp_grow(&r->shares, &r->share_capacity, r->share_count + 1) < 0)
-		return -ENOMEM;
-	r->shares[r->share_count++] = (struct path_share){kind, name, ns};
-	return 0;
+	return XSP_APPEND(r->shares, r->share_capacity, r->share_count,
+			  (struct path_share){kind, name, ns});
 }
 
 /* ---- the GPU's work ---- */

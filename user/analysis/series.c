@@ -2,8 +2,8 @@
 #include "analysis/series.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

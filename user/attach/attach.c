@@ -36,12 +36,6 @@ static void refuse(struct request *b, size_t index, int code)
 		b->first_error = code;
 }
 
-static bool is_return(enum xsp_program program)
-{
-	return program == XSP_PROGRAM_RETURN || program == XSP_PROGRAM_DETAIL_RETURN ||
-	       program == XSP_PROGRAM_HEAP_RETURN;
-}
-
 /* Errors that no other choice of sites would cure. */
 static bool is_hopeless(int code)
 {
@@ -53,7 +47,7 @@ static bool is_hopeless(int code)
 static int attach_batch(struct request *b, size_t from, size_t count)
 {
 	struct xsp_link link = {.program = b->program,
-				.returns = is_return(b->program),
+				.returns = xsp_program_is_return(b->program),
 				.pid = b->pid,
 				.file = *b->file,
 				.count = count,
@@ -108,7 +102,7 @@ static int attach_perf_events(struct request *b, size_t count)
 			continue;
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->sites[i].cookie,
 			    .ref_ctr_offset = b->sites[i].ref_ctr_offset,
-			    .retprobe = is_return(b->program));
+			    .retprobe = xsp_program_is_return(b->program));
 		struct bpf_link *link = bpf_program__attach_uprobe_opts(program, b->pid, b->path,
 									b->sites[i].offset, &opts);
 		if (link != NULL) {
@@ -132,7 +126,7 @@ static int attach_tracefs(struct request *b, size_t count)
 	b->done = calloc(count, sizeof(*b->done));
 	if (b->done == NULL)
 		return -ENOMEM;
-	if (!is_return(b->program))
+	if (!xsp_program_is_return(b->program))
 		rc = xsp_tracefs_attach(b->a, b->pid, b->path, b->program, b->sites, count,
 					b->done);
 	if (rc == 0)

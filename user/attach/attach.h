@@ -42,6 +42,12 @@ enum xsp_program {
 	XSP_PROGRAMS,
 };
 
+static inline bool xsp_program_is_return(enum xsp_program program)
+{
+	return program == XSP_PROGRAM_RETURN || program == XSP_PROGRAM_DETAIL_RETURN ||
+	       program == XSP_PROGRAM_HEAP_RETURN;
+}
+
 enum xsp_attach_method {
 	XSP_ATTACH_UPROBE_MULTI, /* one link a library and program (Linux 6.6) */
 	XSP_ATTACH_TRACEFS, /* a few dozen events of tracefs, with many sites each */

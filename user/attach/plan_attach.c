@@ -271,8 +271,7 @@ static int leave_out_changed(struct attaching *a, enum xsp_verify question)
 
 static int attach_program(struct attaching *a, enum xsp_program program, struct xsp_error *err)
 {
-	size_t n = program == XSP_PROGRAM_RETURN || program == XSP_PROGRAM_DETAIL_RETURN ||
-				   program == XSP_PROGRAM_HEAP_RETURN
+	size_t n = xsp_program_is_return(program)
 			   ? collect_returns(a->m, a->left_out, program, a->sites)
 			   : collect_sites(a->m, a->left_out, program, a->sites);
 	int rc = 0;

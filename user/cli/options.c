@@ -393,7 +393,6 @@ static int take_wait_stacks(struct parse *p)
 }
 
 #define HEAP_PERIOD (512U << 10)
-#define HEAP_PERIOD_MOST (1U << 30)
 
 static int take_memory(struct parse *p)
 {
@@ -407,7 +406,7 @@ static int take_memory(struct parse *p)
 	}
 	if (strncmp(p->value, malloc_word, strlen(malloc_word)) != 0 ||
 	    (*bytes != '\0' && (*bytes != ':' || xsp_parse_size(bytes + 1, &period) < 0)) ||
-	    period == 0 || period > HEAP_PERIOD_MOST)
+	    period == 0 || period > XSP_HEAP_PERIOD_MAX)
 		return bad_value(p, "--memory",
 				 "nothing (PyTorch's allocators), malloc, or malloc:BYTES (one "
 				 "sample in so many: 512K, at most 1G)");

@@ -273,13 +273,11 @@ static int put_arrow(struct xsp_tracks *t, const struct xsp_shown_row *from, uin
 		t->arrow_count = t->first_arrow = 0;
 		return 0;
 	}
-	if (xsp_grow(&t->arrows, &t->arrow_capacity, t->arrow_count + 1) < 0)
-		return -ENOMEM;
-	t->arrows[t->arrow_count++] = (struct arrow){.from = from->index,
-						     .to = to->number,
-						     .from_ns = page_time(t, from_ns),
-						     .to_ns = page_time(t, to_ns)};
-	return 0;
+	return XSP_APPEND(t->arrows, t->arrow_capacity, t->arrow_count,
+			  (struct arrow){.from = from->index,
+					 .to = to->number,
+					 .from_ns = page_time(t, from_ns),
+					 .to_ns = page_time(t, to_ns)});
 }
 
 /* Now it is known which rows have tracks; where nothing was seen of the one that an arrow comes from, it is none. */

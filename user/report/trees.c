@@ -52,18 +52,8 @@ struct xsp_trees {
 	uint64_t small; /* branches that are told together */
 };
 
-static int take_span(struct xsp_export *x, const struct xsp_span *span)
-{
-	return xsp_stacks_add(x->state, span);
-}
-
-static int take_wait(struct xsp_export *x, const struct xsp_wait *wait)
-{
-	return xsp_stacks_add_wait(x->state, wait);
-}
-
 static const struct xsp_export_format collecting = {
-	.span = take_span, .wait = take_wait, .stacks = true};
+	.span = xsp_stacks_span, .wait = xsp_stacks_wait, .stacks = true};
 
 int xsp_trees_new(bool compared, struct xsp_trees **out)
 {

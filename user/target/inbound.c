@@ -21,8 +21,8 @@
 #define BLOCK 16384U /* bytes that are read at once */
 #define AHEAD 8 /* bytes that are looked at behind an opcode */
 #define REACH (UINT64_C(64) << 10) /* so far around a function is near it */
-#define SHORT_REACH                                                                                \
-	256U /* a jump of one byte to the first XSP_INBOUND_MAX bytes comes from no further */
+/* A jump of one byte to the first XSP_INBOUND_MAX bytes comes from no further. */
+#define SHORT_REACH 256U
 #define WHOLE_MAX (UINT64_C(8) << 20) /* bytes of code that are searched whole at once */
 
 struct search {
@@ -202,11 +202,20 @@ static int search_segment(struct search *s, const struct xsp_load *load)
 	return search_code(s, load->addr, load->addr + load->size);
 }
 
+static uint64_t code_size(const struct xsp_module *m)
+{
+	struct xsp_load load;
+	uint64_t size = 0;
+
+	for (size_t i = 0; xsp_module_load(m, i, &load) == 0; i++)
+		size += load.executable ? load.size : 0;
+	return size;
+}
+
 /* All of the code, from its first to its last byte. Files whose segments overlap are refused. */
 static int search_all(struct search *s)
 {
 	struct xsp_load load;
-	uint64_t size = 0;
 	int ret = find_starts(s);
 
 	s->low = UINT64_MAX;
@@ -215,11 +224,10 @@ static int search_all(struct search *s)
 			continue;
 		s->low = load.addr < s->low ? load.addr : s->low;
 		s->high = load.addr + load.size > s->high ? load.addr + load.size : s->high;
-		size += load.size;
 	}
 	if (ret < 0 || s->low >= s->high || s->start_count == 0)
 		return ret;
-	if (s->high - s->low > SPAN_MAX || size > s->high - s->low)
+	if (s->high - s->low > SPAN_MAX || code_size(s->m) > s->high - s->low)
 		return -E2BIG;
 	ret = mark_heads(s);
 	for (size_t i = 0; ret == 0 && xsp_module_load(s->m, i, &load) == 0; i++)
@@ -285,16 +293,6 @@ static int search_near(struct xsp_module *m, uint64_t low, uint64_t high, uint64
 }
 
 /* ---- all ---- */
-
-static uint64_t code_size(const struct xsp_module *m)
-{
-	struct xsp_load load;
-	uint64_t size = 0;
-
-	for (size_t i = 0; xsp_module_load(m, i, &load) == 0; i++)
-		size += load.executable ? load.size : 0;
-	return size;
-}
 
 static int prepare(struct xsp_module *m, bool large)
 {

@@ -14,6 +14,7 @@
 #include "catalog/allocators.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/python.h"
+#include "xsptrace/programs.h"
 
 struct xsp_memory_events {
 	struct xsp_memory_site *sites;
@@ -44,8 +45,6 @@ static int find_functions(struct xsp_timeline *t)
 	return 1;
 }
 
-#define HEAP_PERIOD_MOST (1U << 30) /* as --memory=malloc:BYTES has it */
-
 static int begin(struct xsp_timeline *t)
 {
 	const char *period = xsp_capture_info(t->reader, "heap sample");
@@ -55,7 +54,7 @@ static int begin(struct xsp_timeline *t)
 	if (t->memory_events == NULL)
 		return -ENOMEM;
 	const uint64_t bytes = period != NULL ? strtoull(period, NULL, 10) : 0;
-	t->memory_events->heap_period = bytes <= HEAP_PERIOD_MOST ? bytes : 0;
+	t->memory_events->heap_period = bytes <= XSP_HEAP_PERIOD_MAX ? bytes : 0;
 	return find_functions(t);
 }
 
