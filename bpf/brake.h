@@ -59,6 +59,9 @@ static __noinline bool xsp_serves_in_swap(__u64 cookie, __u32 flags)
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	__u64 *reported;
 
+	if (flags & XSP_PROBE_RELEASED)
+		xsp_count_unseen(XSP_COOKIE_PROBE(cookie),
+				 XSP_COOKIE_KIND(cookie) == XSP_EVENT_EXIT);
 	if ((flags & XSP_PROBE_RELEASED) || !(flags & XSP_PROBE_SWAP))
 		return false;
 	if (!!(cookie & XSP_COOKIE_PHASE) != !!(flags & XSP_PROBE_PHASE))

@@ -34,6 +34,8 @@ __weak const volatile bool xsp_cookie_pages = false; /* cookies may be those of 
 
 /* Set once everything is attached, so that a half-attached recorder reports nothing. */
 __weak volatile __u32 xsp_active = 0;
+/* Not active between two windows: what hits cost is counted all the same. */
+__weak volatile __u32 xsp_paused = 0;
 
 /* ---- maps ---- */
 struct xsp_ring {
@@ -258,6 +260,26 @@ static __always_inline __u64 xsp_cookie(struct pt_regs *ctx)
 	if (xsp_cookie_pages && (cookie & XSP_COOKIE_PAGES))
 		return xsp_page_cookie(cookie, XSP_REG_IP(ctx));
 	return cookie;
+}
+
+static __noinline __attribute__((unused)) void xsp_count_inactive(struct pt_regs *ctx)
+{
+	__u64 cookie = xsp_cookie(ctx);
+	__u32 kind = XSP_COOKIE_KIND(cookie);
+
+	if (xsp_wanted_process(bpf_get_current_pid_tgid()))
+		xsp_count_unseen(XSP_COOKIE_PROBE(cookie),
+				 kind == XSP_EVENT_EXIT || kind == XSP_EVENT_END);
+}
+
+/* Are hits told? Sites on their way out after a window, or in before the next, only cost their thread. */
+static __always_inline bool xsp_is_active(struct pt_regs *ctx)
+{
+	if (xsp_active)
+		return true;
+	if (xsp_brake && xsp_paused)
+		xsp_count_inactive(ctx);
+	return false;
 }
 
 /* What the function is going to return, at an exit whose probe reads it (event.h, cookie). */

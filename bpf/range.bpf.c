@@ -387,7 +387,7 @@ int xsp_range_begin(struct pt_regs *ctx)
 {
 	__u64 time = bpf_ktime_get_ns();
 
-	if (!xsp_active || !xsp_wanted_process(bpf_get_current_pid_tgid()))
+	if (!xsp_is_active(ctx) || !xsp_wanted_process(bpf_get_current_pid_tgid()))
 		return 0;
 	__u64 cookie = xsp_cookie(ctx);
 	__u32 probe = XSP_COOKIE_PROBE(cookie);
@@ -524,7 +524,7 @@ int xsp_range_end(struct pt_regs *ctx)
 {
 	__u64 time = bpf_ktime_get_ns();
 
-	if (!xsp_active)
+	if (!xsp_is_active(ctx))
 		return 0;
 	__u64 cookie = xsp_cookie(ctx);
 	if (!xsp_wanted(bpf_get_current_pid_tgid(), false) || !xsp_is_ready(cookie))

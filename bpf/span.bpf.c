@@ -72,7 +72,7 @@ int xsp_span(struct pt_regs *ctx)
 {
 	__u64 time = bpf_ktime_get_ns();
 
-	if (!xsp_active)
+	if (!xsp_is_active(ctx))
 		return 0;
 	__u64 cookie = xsp_cookie(ctx);
 	if (!xsp_counts(ctx, cookie))
@@ -91,7 +91,7 @@ int xsp_span_filtered(struct pt_regs *ctx)
 {
 	__u64 time = bpf_ktime_get_ns();
 
-	if (!xsp_active)
+	if (!xsp_is_active(ctx))
 		return 0;
 	__u64 cookie = xsp_cookie(ctx);
 	if (!xsp_counts(ctx, cookie))

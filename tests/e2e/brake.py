@@ -206,6 +206,48 @@ def libraries_that_come_between_windows(folder):
 
 
 @case
+def room_after_many_windows(folder):
+    """Links that are closed and made again take the room of one: what comes later finds its own."""
+    hot = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "60", "ranges", "8000"])
+    late = start_ready([workload("dlopener"), "--wait", "--calls", "100000", "20000"])
+    with Recording(folder, "-p", hot.pid, "-p", late.pid, "-e", "record_function", "-e", "plugin_*", "-e", "dlopener:main",
+                   "--max-overhead", "25", "-o", f"{folder}/t.json",
+                   under=("prlimit", "--nofile=80:80")) as recording:  # it has room for 60 links
+        hot.send_signal(signal.SIGUSR1)
+        time.sleep(15)
+        late.send_signal(signal.SIGUSR1)
+        time.sleep(1)
+        recording.stop()
+        output = recording.wait()
+    trace = Trace(f"{folder}/t.json")
+    windows = trace.json["xsptrace_windows"]["windows"]
+    print(f"  {windows} windows")
+    check(windows > 12 or SANITIZED, "too few windows", output)
+    check("out of file descriptors" not in output, "a library was not attached to", output)
+    equal(trace.losses["files_left_out"], 0, "libraries")
+    check(any(n.startswith("plugin_") for n in trace.calls) or SANITIZED, "nothing of the library was seen", trace.calls)
+
+
+@case
+def many_threads_on_few_processors(folder):
+    """What sites cost on their way in and out is counted where it is paid: the estimate for the slowest of 16 threads
+    agrees with how much longer its rounds take."""
+    def round_ns(*traced):
+        done = run([*traced, workload("brake"), "--threads", 16, "--seconds", 4, "--out", f"{folder}/truth",
+                    "ranges", 1000])
+        equal(done.returncode, 0, done.stderr)
+        return truth(f"{folder}/truth")["cpu_ns_a_round"], done.stdout + done.stderr
+
+    alone, _ = round_ns()
+    traced, output = round_ns(XSPTRACE, "--max-overhead", 10, "-o", f"{folder}/t.json", "--")
+    alone = (alone + round_ns()[0]) / 2
+    slowed = 100 * (traced / alone - 1)
+    said = float(re.search(r"slowed most, estimated: ([\d.]+) %", output)[1])
+    print(f"  slowed by {slowed:.1f} %, estimated {said:.1f} %")
+    check(said < slowed + 15, "the estimate is far above", output)
+
+
+@case
 def windows_with_a_least_duration(folder):
     """What --min-duration holds back at a window's end is asked for, and the recording goes on."""
     done = xsptrace("--min-duration", "1us", "--max-overhead", "20", "-d", "2", "-o", f"{folder}/t.json", "--",

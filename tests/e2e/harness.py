@@ -190,10 +190,10 @@ def alive(pid):
 class Recording:
     """xsptrace -p in the background. `with Recording(...) as r:` returns when probes are live."""
 
-    def __init__(self, folder, *arguments, name="xsptrace", table=None):
-        """table: a file for the summary, which else is mixed with the messages."""
+    def __init__(self, folder, *arguments, name="xsptrace", table=None, under=()):
+        """table: a file for the summary, which else is mixed with the messages. under: a command that becomes it."""
         self.log = os.path.join(folder, f"{name}.log")
-        self.arguments = [XSPTRACE, *EXTRA, *[str(a) for a in arguments]]
+        self.arguments = [*under, XSPTRACE, *EXTRA, *[str(a) for a in arguments]]
         with open(self.log, "wb") as log, open(table or os.devnull, "wb") as stdout:
             self.process = start(self.arguments, stdin=subprocess.DEVNULL,
                                  stdout=stdout if table else log, stderr=log, cwd=folder)

@@ -113,13 +113,10 @@ static bool looks(const struct xsp_link *link)
 	case XSP_PROGRAM_SPAN:
 	case XSP_PROGRAM_DETAIL:
 	case XSP_PROGRAM_DETAIL_LARGE:
-	case XSP_PROGRAM_RETURN:
-	case XSP_PROGRAM_DETAIL_RETURN:
 	case XSP_PROGRAM_HEAP:
-	case XSP_PROGRAM_HEAP_RETURN:
 		return link->sites != NULL;
 	default:
-		return false;
+		return xsp_program_is_return(link->program) && link->sites != NULL;
 	}
 }
 
@@ -358,14 +355,13 @@ static int put_in(struct xsp_attach *a, const struct xsp_u64map *left_out)
 		if (l->count == 0 || a->paused)
 			continue;
 		l->fd = xsp_links_make(a, l);
-		if (l->fd >= 0)
+		if (l->fd >= 0) {
 			__atomic_fetch_add(&a->open_links, 1, __ATOMIC_RELAXED);
-		else if (l->fd != -ESRCH && rc == 0)
+			continue;
+		}
+		if (l->fd != -ESRCH && rc == 0)
 			rc = l->fd;
-		if (l->fd >= 0)
-			__atomic_fetch_add(&a->open_links, 1, __ATOMIC_RELAXED);
-		else
-			l->fd = -1;
+		l->fd = -1;
 	}
 	return rc;
 }
@@ -529,6 +525,7 @@ int xsp_attach_pause(struct xsp_attach *a)
 		return -EBUSY;
 	const bool reporting = a->bpf->bss->xsp_active;
 	xsp_attach_activate(a, false);
+	a->bpf->bss->xsp_paused = 1;
 	pthread_mutex_lock(&a->lock);
 	a->paused = true;
 	int rc = begin(a, work_pause);

@@ -41,7 +41,7 @@
 /* Windows are so short that the budget would hold if the estimate were a sixth too low. */
 #define WINDOW_AIM 0.85
 #define OFF_MOST_NS 120000000000ULL
-/* A site that reports nothing still stops the thread: share of its price. */
+/* A site that reports nothing still stops the thread: share of its price, where it is not known yet. */
 #define SILENT_SHARE 0.85
 /* CPU times are read so often at least. */
 #define QUIET_NS 200000000ULL
@@ -58,7 +58,6 @@ struct watched {
 		read_ns; /* CPU time, time in line for it, and when it was read */
 	uint64_t since_ns, probe_ns, own_cpu_ns; /* since it was judged last */
 	uint64_t met_ns, all_probe_ns, all_cpu_ns; /* since it was met */
-	double leaving; /* share of the time that sites on their way out cost it */
 };
 
 struct xsp_overhead {
@@ -70,7 +69,7 @@ struct xsp_overhead {
 	struct watched ended; /* the worst of them */
 	struct xsp_u64map by_tid;
 	struct xsp_attach_unseen *unseen;
-	uint64_t unseen_ns; /* all of them, and what was estimated for sites on their way out */
+	uint64_t unseen_ns; /* all of them */
 	uint64_t look_ns; /* the last one */
 	uint8_t *let_go; /* by probe: the recorder's own note */
 	size_t let_go_count;
@@ -360,37 +359,21 @@ static bool may_go(void *ctx, uint32_t probe)
 	return p != NULL && strcmp(p->provider, xsp_provider_function.name) == 0;
 }
 
-#define ANY_PROBE UINT32_MAX
-
-/* The probe is on its way out: it reports nothing, but costs each thread what it did lately. Returns the
- * calls a second. */
-static double leaves(struct xsp_overhead *o, uint32_t probe, uint64_t now)
+/* Of all threads, lately. */
+static double calls_per_second(const struct xsp_overhead *o, uint32_t probe, uint64_t now)
 {
 	double calls = 0;
 
 	for (size_t i = 0; i < o->costs.count; i++) {
 		const struct xsp_cost *c = &o->costs.rows[i];
 		const uint32_t *at = xsp_u64map_get(&o->by_tid, c->tid);
-		if (at == NULL || (probe != ANY_PROBE && c->probe != probe))
+		if (at == NULL || c->probe != probe)
 			continue;
 		/* what it stood in line for does not count, but it had the time that its probes took */
 		uint64_t since = passed(now, o->threads[*at].since_ns);
-		double ns = (double)(since > c->ns ? since : c->ns) + 1;
-		calls += (double)c->calls * 1e9 / ns;
-		o->threads[*at].leaving += SILENT_SHARE * (double)c->ns / ns;
+		calls += (double)c->calls * 1e9 / ((double)(since > c->ns ? since : c->ns) + 1);
 	}
 	return calls;
-}
-
-/* It is out. */
-static void has_left(struct xsp_overhead *o, uint64_t took_ns)
-{
-	for (size_t i = 0; i < o->count; i++) {
-		uint64_t ns = (uint64_t)(o->threads[i].leaving * (double)took_ns);
-		o->threads[i].all_probe_ns += ns;
-		o->unseen_ns += ns;
-		o->threads[i].leaving = 0;
-	}
 }
 
 static int note_let_go(struct xsp_recorder *r, uint32_t probe, uint64_t now)
@@ -400,7 +383,7 @@ static int note_let_go(struct xsp_recorder *r, uint32_t probe, uint64_t now)
 	struct xsp_capture_let_go l = {
 		.probe = probe,
 		.time_ns = now,
-		.calls_per_second = (uint64_t)leaves(o, probe, now),
+		.calls_per_second = (uint64_t)calls_per_second(o, probe, now),
 	};
 	char rate[XSP_UNITS_SIZE], after[XSP_UNITS_SIZE], name[200];
 	struct xsp_attach_counters c = {0};
@@ -451,7 +434,6 @@ static int begin_pause(struct xsp_recorder *r, double share)
 	o->phase = PAUSING;
 	o->pause_ns = now;
 	o->window_share = share;
-	leaves(o, ANY_PROBE, now);
 	return 0;
 }
 
@@ -505,7 +487,6 @@ static int begin_off(struct xsp_recorder *r, const struct xsp_attach_change *cha
 	uint64_t on = o->pause_ns - o->window_ns, off;
 
 	o->pause_took_ns = change->took_ns;
-	has_left(o, o->pause_took_ns + o->resume_took_ns / 2);
 	uint64_t ways = (uint64_t)(SILENT_SHARE *
 				   ((double)o->pause_took_ns + 0.5 * (double)o->resume_took_ns));
 	on += ways;
@@ -611,7 +592,6 @@ static int go_on(struct xsp_recorder *r, uint64_t now)
 		xsp_recorder_take_left_out(r);
 	if (o->releasing) {
 		o->releasing = false;
-		has_left(o, change.took_ns);
 		begin_anew(r, now);
 		if (change.error == 0)
 			return 0;
