@@ -30,6 +30,14 @@ _Static_assert(XSP_STACKS_MAX < 1U << 31, "the number of a stack fits");
 #define IF xsp_sql_if
 #define TEXT xsp_sql_text
 
+/* Calls that a loop makes have the same answer, however deep it stands. */
+#define KNOWN 256U
+struct known_recursion {
+	uint64_t parent; /* 0: nothing is known */
+	xsp_name_id name;
+	bool recursive;
+};
+
 struct database {
 	struct xsp_sql *rows;
 	struct xsp_shown *shown;
@@ -41,6 +49,7 @@ struct database {
 	uint64_t from_ns, length_ns; /* of the part that is told of */
 	/* of calls of CUDA's API that are told of later, by their serials: HELD() */
 	struct xsp_u64map held;
+	struct known_recursion known[KNOWN];
 };
 
 static struct xsp_sql_value at(const struct database *d, uint64_t ns)
@@ -77,14 +86,19 @@ static int other_thread(struct xsp_export *x, uint32_t tid, struct xsp_sql_value
 static int note_recursion(struct database *d, const struct xsp_span *s, bool *recursive)
 {
 	struct xsp_stacks *names = xsp_sql_stacks(d->rows);
+	struct known_recursion *k = &d->known[xsp_u64_mix(s->parent << 20 ^ s->name) % KNOWN];
 	xsp_name_id own, around;
-	int rc = xsp_stacks_same_name(names, s->name, &own);
 
+	*recursive = k->recursive;
+	if (s->parent != 0 && k->parent == s->parent && k->name == s->name)
+		return 0;
+	int rc = xsp_stacks_same_name(names, s->name, &own);
 	*recursive = false;
 	for (uint32_t i = 0; rc == 0 && i < s->depth && !*recursive; i++) {
 		rc = xsp_stacks_same_name(names, s->ancestors[i], &around);
 		*recursive = rc == 0 && around == own;
 	}
+	*k = (struct known_recursion){s->parent, s->name, *recursive};
 	return rc;
 }
 
