@@ -471,15 +471,10 @@ process.stdin.once("data", seconds => {
 """
 
 
-@case
-def compiled_by_node(folder):
-    if not shutil.which("node"):
-        raise Skip("no node")
-    script = f"{folder}/spin.js"
-    with open(script, "w", encoding="ascii") as f:
-        f.write(NODE)
-    flags = ["--perf-basic-prof-only-functions", "--interpreted-frames-native-stack"]
-    child = start(["node", *flags, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def shares_of_node(folder, script, *flags):
+    """Its functions have the shares of the samples that they have of its time by its own clock."""
+    child = start(["node", *flags, "--interpreted-frames-native-stack", script], stdin=subprocess.PIPE,
+                  stdout=subprocess.PIPE, text=True, cwd=folder)
     try:
         with Recording(folder, "-p", child.pid, "--sample=499", "-o", f"{folder}/n.folded") as recording:
             child.stdin.write("1.5")
@@ -488,11 +483,25 @@ def compiled_by_node(folder):
             equal(finish(child), 0, "status")
             recording.wait()
     finally:
-        os.remove(f"/tmp/perf-{child.pid}.map")
+        if os.path.exists(f"/tmp/perf-{child.pid}.map"):
+            os.remove(f"/tmp/perf-{child.pid}.map")
     stacks = stacks_of(f"{folder}/n.folded")
     got = {name: sum(ns for s, ns in stacks.items() if re.search(rf"^JS:.{name} ", s[-1])) for name in spent}
     shares_are(got, spent, sum(got.values()) * 499e-9)
     check(sum(got.values()) > 0.8 * sum(stacks.values()), "of all", stacks)
+    return child.pid
+
+
+@case
+def compiled_by_node(folder):
+    if not shutil.which("node"):
+        raise Skip("no node")
+    script = f"{folder}/spin.js"
+    with open(script, "w", encoding="ascii") as f:
+        f.write(NODE)
+    shares_of_node(folder, script, "--perf-basic-prof-only-functions")
+    pid = shares_of_node(folder, script, "--perf-prof")
+    check(os.path.exists(f"{folder}/jit-{pid}.dump"), "node has written no dump", os.listdir(folder))
     # without the flags it is said what they are
     said = run(["sh", "-c", f"echo 0.5 | {XSPTRACE} --sample=199 -o {folder}/w.folded -- node {script}"]).stdout
     check("--perf-basic-prof-only-functions --interpreted-frames-native-stack" in said, said)

@@ -176,3 +176,93 @@ Test(perf_map, many_entries_are_bounded_too)
 	cr_assert_leq(xsp_perf_map_names(map), XSP_PERF_MAP_BYTES / 32);
 	is(0x1010, NULL, NULL);
 }
+
+/* ---- dumps: jitdump-specification.txt ---- */
+
+static void begin_dump(void)
+{
+	const uint32_t header[10] = {0x4A695444, 1, sizeof(header), 62, 0, 1};
+
+	append((const char *)header, sizeof(header));
+}
+
+/* So much of it; `code` bytes of code follow the name. */
+static void load(uint64_t start, uint64_t size, const char *name, size_t code, size_t part)
+{
+	char record[8192] = {0};
+	const size_t length = strlen(name) + 1;
+	const uint32_t head[4] = {0, (uint32_t)(56 + length + code)};
+	const uint64_t body[5] = {0, start, start, size, 1};
+
+	memcpy(record, head, 16);
+	memcpy(record + 16, body, 40);
+	memcpy(record + 56, name, length);
+	memset(record + 56 + length, 'x', code);
+	append(record, part < head[1] ? part : head[1]);
+}
+
+static void move(uint64_t from, uint64_t to, uint64_t size)
+{
+	const uint32_t head[4] = {1, 64};
+	const uint64_t body[6] = {0, from, from, to, size, 1};
+
+	append((const char *)head, 16);
+	append((const char *)body, 48);
+}
+
+Test(perf_map, records_of_a_dump)
+{
+	static char long_name[4000];
+
+	begin_dump();
+	load(0x1000, 0x20, "JS:*spin a.js:1", 100, SIZE_MAX);
+	const uint32_t other[6] = {4, sizeof(other)};
+	append((const char *)other, sizeof(other));
+	look();
+	is(0x101f, "JS:*spin a.js:1", NULL);
+	is(0x1020, NULL, NULL);
+	move(0x1000, 0x5000, 0x20);
+	move(0x9000, 0x6000, 0x20);
+	memset(long_name, 'n', sizeof(long_name) - 1);
+	load(0x2000, 0x10, long_name, 0, SIZE_MAX);
+	load(0x3000, 0x10, "red\x1b[31m", 7, SIZE_MAX);
+	look();
+	is(0x5000, "JS:*spin a.js:1", NULL);
+	is(0x6000, NULL, NULL);
+	struct xsp_perf_name found;
+	cr_assert(xsp_perf_map_find(map, 0x2000, &found) && strlen(found.name) == 1024);
+	is(0x3000, "red?[31m", NULL);
+}
+
+Test(perf_map, a_record_that_is_not_whole_yet)
+{
+	begin_dump();
+	load(0x1000, 0x20, "first", 10, 30);
+	look();
+	is(0x1000, NULL, NULL);
+	cr_assert_eq(ftruncate(file.fd, 40), 0);
+	load(0x1000, 0x20, "first", 10, SIZE_MAX);
+	look();
+	is(0x1000, "first", NULL);
+}
+
+Test(perf_map, dumps_that_lie)
+{
+	begin_dump();
+	const uint32_t none[4] = {0, 0};
+	load(UINT64_MAX - 4, 0x20, "past the end", 0, SIZE_MAX);
+	load(0x1000, UINT64_MAX, "everything", 0, SIZE_MAX);
+	load(0x1000, 0, "nothing", 0, SIZE_MAX);
+	move(0x1000, UINT64_MAX, 2);
+	load(0x4000, 0x20, "true", 0, SIZE_MAX);
+	append((const char *)none,
+	       sizeof(none)); /* a record of no size: nothing behind it is read */
+	load(0x7000, 0x20, "behind", 0, SIZE_MAX);
+	look();
+	look();
+	is(0x1000, NULL, NULL);
+	is(UINT64_MAX - 2, NULL, NULL);
+	is(0x4000, "true", NULL);
+	is(0x7000, NULL, NULL);
+	is(1, NULL, NULL);
+}

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/u64map.h"
+#include "target/maps.h"
 #include "target/procfs.h"
 
 #define PIECE ((size_t)65536)
@@ -53,11 +56,66 @@ static int check_file(int look, uid_t uid, time_t began)
 	return st.st_mtime + START_SLACK_S < began ? -ESTALE : 0;
 }
 
+/* Whose file it must be. */
+struct owner {
+	pid_t pid;
+	int number; /* that the process has for itself */
+	uid_t uid;
+	time_t began;
+};
+
+/* What is looked at, a descriptor that is taken over. */
+static int open_checked(int look, const struct owner *o)
+{
+	if (look < 0)
+		return look;
+	const int rc = check_file(look, o->uid, o->began);
+	const int fd = rc < 0 ? rc : xsp_open_looked_at(look);
+	close(look);
+	return fd;
+}
+
+/* The file of a mapping, which nobody can replace meanwhile. */
+static int look_at_mapped(pid_t pid, const struct xsp_map_line *map)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+		 map->start, map->end);
+	const int look = open(path, O_PATH | O_CLOEXEC);
+	if (look >= 0)
+		return look;
+	snprintf(path, sizeof(path), "%.*s", (int)map->path_length, map->path);
+	return xsp_open_in_root(pid, path, O_NOFOLLOW);
+}
+
+/* A process that writes a dump maps its first page as code, for those who look for it. */
+static int open_dump(const struct owner *o)
+{
+	char *maps = NULL, name[32];
+	struct xsp_map_line map;
+	int rc = xsp_procfs_read(&xsp_open_directly, o->pid, "maps", XSP_MAPS_MAX, &maps, NULL);
+
+	if (rc < 0)
+		return rc;
+	const size_t length = (size_t)snprintf(name, sizeof(name), "/jit-%d.dump", o->number);
+	rc = -ENOENT;
+	for (const char *line = maps; line != NULL && *line != '\0' && rc == -ENOENT;) {
+		if (xsp_map_line_parse(line, &map) && map.executable && map.path_length > length &&
+		    memcmp(map.path + map.path_length - length, name, length) == 0)
+			rc = open_checked(look_at_mapped(o->pid, &map), o);
+		line = strchr(line, '\n');
+		line = line != NULL ? line + 1 : NULL;
+	}
+	free(maps);
+	return rc;
+}
+
 int xsp_perf_map_open(pid_t pid)
 {
 	struct xsp_stat stat;
+	struct owner o = {.pid = pid};
 	char *status = NULL, path[48];
-	time_t began = 0;
 	unsigned uid = 0;
 	int rc = xsp_procfs_read(&xsp_open_directly, pid, "status", 65536, &status, NULL);
 
@@ -66,20 +124,18 @@ int xsp_perf_map_open(pid_t pid)
 	const char *ids = xsp_procfs_field(status, "Uid");
 	if (ids == NULL || sscanf(ids, "%*u %u", &uid) != 1)
 		rc = -EINVAL;
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map",
-		 (int)xsp_procfs_last_id(status, "NSpid", pid));
+	o.uid = uid;
+	o.number = (int)xsp_procfs_last_id(status, "NSpid", pid);
 	free(status);
 	if (rc == 0)
 		rc = xsp_procfs_stat(&xsp_open_directly, pid, &stat);
 	if (rc == 0)
-		rc = began_at(&stat, &began);
-	int look = rc < 0 ? rc : xsp_open_in_root(pid, path, O_NOFOLLOW);
-	if (look < 0)
-		return look;
-	rc = check_file(look, uid, began);
-	int fd = rc < 0 ? rc : xsp_open_looked_at(look);
-	close(look);
-	return fd;
+		rc = began_at(&stat, &o.began);
+	if (rc < 0)
+		return rc;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", o.number);
+	rc = open_checked(xsp_open_in_root(pid, path, O_NOFOLLOW), &o);
+	return rc == -ENOENT ? open_dump(&o) : rc;
 }
 
 /* ---- what was read ---- */
@@ -100,6 +156,7 @@ struct xsp_perf_map {
 	pid_t pid;
 	int fd; /* negative: there is none yet */
 	size_t *left;
+	bool dump; /* of records, not of lines */
 	uint64_t offset; /* of what is read next */
 	char tail[TAIL];
 	char *piece; /* a line that is not whole yet, and room for what follows */
@@ -272,6 +329,8 @@ static bool is_another(const struct xsp_perf_map *m, const struct stat *st)
 	const size_t length = m->offset < TAIL ? (size_t)m->offset : TAIL;
 	char tail[TAIL];
 
+	if (m->dump)
+		return (uint64_t)st->st_size < m->offset;
 	return (uint64_t)st->st_size < m->offset ||
 	       pread(m->fd, tail, length, (off_t)(m->offset - length)) != (ssize_t)length ||
 	       memcmp(tail, m->tail + TAIL - length, length) != 0;
@@ -314,6 +373,7 @@ static bool is_open(struct xsp_perf_map *m)
 		if (fd >= 0) {
 			close(m->fd);
 			m->fd = fd;
+			m->offset = m->dump ? 0 : m->offset;
 		}
 	}
 	if (m->fd < 0)
@@ -329,10 +389,103 @@ static bool is_open(struct xsp_perf_map *m)
 	return true;
 }
 
+/* ---- a dump ---- */
+
+/* All numbers are those of the machine; what another one has written is no dump. */
+struct dump_header {
+	uint32_t magic, version, size, machine, pad, pid;
+	uint64_t time_ns, flags;
+};
+#define DUMP_MAGIC 0x4A695444U
+enum { DUMP_LOAD = 0, DUMP_MOVE = 1 };
+struct dump_record {
+	uint32_t id, size;
+	uint64_t time_ns;
+};
+struct dump_load {
+	uint32_t pid, tid;
+	uint64_t vma, start, size, index; /* then the name, terminated, and the code */
+};
+struct dump_move {
+	uint32_t pid, tid;
+	uint64_t vma, from, to, size, index;
+};
+#define DUMP_NAME 1024U /* of a longer name the beginning is kept */
+
+static void add_moved(struct xsp_perf_map *m, const struct dump_move *moved)
+{
+	struct xsp_perf_name known;
+
+	if (moved->size > 0 && moved->size <= UINT64_MAX - moved->to &&
+	    xsp_perf_map_find(m, moved->from, &known))
+		add(m, (struct entry){moved->to, moved->size, known.name});
+}
+
+/* `size`: of what stands behind the record's head. */
+static void add_loaded(struct xsp_perf_map *m, const struct dump_load *loaded, char *name,
+		       size_t size)
+{
+	name[size < DUMP_NAME ? size : DUMP_NAME] = '\0';
+	xsp_text_clean(name);
+	if (name[0] != '\0' && loaded->size > 0 && loaded->size <= UINT64_MAX - loaded->start)
+		add(m, (struct entry){loaded->start, loaded->size, name});
+}
+
+/* Bytes, 0 where the next record is not whole yet, or a negative errno. */
+static ssize_t read_record(struct xsp_perf_map *m, uint64_t file_size)
+{
+	struct {
+		struct dump_record head;
+		union {
+			struct dump_load loaded;
+			struct dump_move moved;
+			char bytes[sizeof(struct dump_load) + DUMP_NAME + 1];
+		};
+	} r;
+	const size_t room = sizeof(r.head) + sizeof(struct dump_load) + DUMP_NAME;
+	ssize_t n = pread(m->fd, &r, room, (off_t)m->offset);
+
+	if (n < (ssize_t)sizeof(r.head))
+		return n < 0 ? -errno : 0;
+	if (r.head.size < sizeof(r.head) || r.head.size > file_size ||
+	    m->offset > file_size - r.head.size || !charge(m, (size_t)n))
+		return 0;
+	const size_t size = ((size_t)n < r.head.size ? (size_t)n : r.head.size) - sizeof(r.head);
+	if (r.head.id == DUMP_LOAD && size > sizeof(r.loaded))
+		add_loaded(m, &r.loaded, r.bytes + sizeof(r.loaded), size - sizeof(r.loaded));
+	if (r.head.id == DUMP_MOVE && size >= sizeof(r.moved))
+		add_moved(m, &r.moved);
+	m->offset += r.head.size;
+	return r.head.size;
+}
+
+/* At its beginning; of a map of lines nothing is read. */
+static void begin_dump(struct xsp_perf_map *m)
+{
+	struct dump_header h;
+
+	m->dump = pread(m->fd, &h, sizeof(h), 0) == (ssize_t)sizeof(h) && h.magic == DUMP_MAGIC;
+	if (m->dump)
+		m->offset = h.size < sizeof(h) ? sizeof(h) : h.size;
+}
+
+/* ---- the file ---- */
+
+static ssize_t read_some(struct xsp_perf_map *m)
+{
+	struct stat st;
+
+	if (m->offset == 0)
+		begin_dump(m);
+	if (!m->dump)
+		return read_piece(m);
+	return fstat(m->fd, &st) != 0 ? -errno : read_record(m, (uint64_t)st.st_size);
+}
+
 void xsp_perf_map_read(struct xsp_perf_map *m, uint64_t until_ns)
 {
 	if (m->opener->perf_map != NULL && *m->left > 0 && is_open(m))
-		while (*m->left > 0 && read_piece(m) > 0 && xsp_now_ns() < until_ns)
+		while (*m->left > 0 && read_some(m) > 0 && xsp_now_ns() < until_ns)
 			;
 	if (!m->looked)
 		m->old = m->count;

@@ -2,7 +2,9 @@
 /*
  * perf_map.h - /tmp/perf-PID.map: what a compiler in the process calls the code that it makes there. Lines of "START
  * SIZE NAME", hexadecimal, as perf reads them (tools/perf/Documentation/jit-interface.txt); what comes later in the
- * file holds. It is written by the target, while it is read, and may lie: of the target only.
+ * file holds. Where there is none, the records of jit-PID.dump are read, which the process has mapped as code
+ * (tools/perf/Documentation/jitdump-specification.txt). Both are written by the target, while they are read, and may
+ * lie: of the target only.
  */
 #ifndef XSP_TARGET_PERF_MAP_H
 #define XSP_TARGET_PERF_MAP_H
@@ -17,9 +19,9 @@
 #define XSP_PERF_MAP_BYTES ((size_t)64 << 20)
 
 /*
- * With this process's rights: the map of a process where that sees it, under the number that it has for itself. A
- * regular file of the process's effective user, last written since the process began, no link, not of FUSE, where
- * reading could take for ever. A descriptor or -errno; -ENOENT: it has none.
+ * With this process's rights: the map, or the dump, of a process where that sees it, under the number that it has for
+ * itself. A regular file of the process's effective user, last written since the process began, no link, not of FUSE,
+ * where reading could take for ever. A descriptor or -errno; -ENOENT: it has none.
  */
 int xsp_perf_map_open(pid_t pid);
 
