@@ -164,6 +164,52 @@ def every_shape_of_frame(folder):
             raise AssertionError(f"Python {version}: {error}") from error
 
 
+def rows_of(trace):
+    """By thread: slices of the rows of lines, as (start, end, name), ns, those around others first."""
+    threads = {(e["pid"], e["tid"]): int(m[1]) for e in trace.json["traceEvents"] if e.get("name") == "thread_name"
+               and (m := re.fullmatch(r"thread (\d+) \(.*\) Python, as seen at spans", e["args"]["name"]))}
+    found = collections.defaultdict(list)
+    for e in trace.json["traceEvents"]:
+        if e.get("cat") == "python_function":
+            start = round(e["ts"] * 1000)
+            found[threads[e["pid"], e["tid"]]].append((start, start + round(e["dur"] * 1000), e["name"]))
+    return {t: sorted(slices, key=lambda s: (s[0], -s[1])) for t, slices in found.items()}
+
+
+def lines_at(slices, begin, end):
+    """The slices around a span, the innermost first, which must be all that overlap it."""
+    over = [s for s in slices if s[0] < end and s[1] > begin]
+    check(all(s[0] <= begin and s[1] >= end for s in over), "a slice sticks out", over, (begin, end))
+    return [s[2] for s in reversed(over)]
+
+
+@case
+def rows_of_lines(folder):
+    """Around each call are the slices of the lines that the program had on its stack then, and no others; a line that
+    calls again and again is one slice."""
+    version, python = pythons()[0]
+    trace = record(folder, python, SHAPES, "--python=rows", "-e", "libc.so.6:getppid")
+    rows, marks = rows_of(trace), truth(f"{folder}/truth")
+    equal({str(t) for t in rows}, set(marks), f"threads of Python {version}")
+    for thread, expected in marks.items():
+        spans = sorted((round(e["ts"] * 1000), e["dur"]) for e in trace.spans
+                       if e["name"] == "getppid" and e["tid"] == int(thread))
+        equal(len(spans), len(expected), "calls")
+        for (begin, us), lines in zip(spans, expected):
+            equal(lines_at(rows[int(thread)], begin, begin + round(us * 1000)), [shown(line) for line in lines],
+                  f"lines of a call in thread {thread}")
+        slices = rows[int(thread)]
+        for i, (start, end, name) in enumerate(slices):  # of recursion
+            inner = [s for s in slices[i + 1:] if s[0] < end]
+            check(all(s[1] <= end for s in inner), "not within", name, inner)
+    repeated = [s for s in rows[min(rows)] if "run_all" in s[2]]
+    check(len(repeated) < len([s for m in marks.values() for s in m]) / 2, "each call has slices of its own", repeated)
+    xsptrace("export", f"{folder}/t.xspt", "-q", "--python=rows", "-o", f"{folder}/again.json")
+    equal(rows_of(Trace(f"{folder}/again.json")), rows, "what export writes")
+    xsptrace("export", f"{folder}/t.xspt", "-q", "-o", f"{folder}/without.json")
+    equal(rows_of(Trace(f"{folder}/without.json")), {}, "without the option")
+
+
 @case
 def callers_in_folded_stacks(folder):
     record(folder, TORCH, SHAPES, "-e", "libc.so.6:getppid")

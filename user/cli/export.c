@@ -38,13 +38,15 @@ static const char usage[] =
 	"  --by thread    their outermost frame is each thread, not all threads of a name\n"
 	"  --by line|module   the summary by line of Python that called, by\n"
 	"                     torch.nn.Module\n"
+	"  --python=rows  of captures with --python: Chrome traces have a row of lines\n"
+	"                 for each thread\n"
 	"\n";
 static const char example[] =
 	"\nExample: xsptrace export run.xspt -o run.json.gz -o run.svg\n"
 	"         xsptrace export run.xspt --from step:10..20 -e 'aten::*' -o steps.json\n"
 	"         xsptrace export rank0.xspt rank1.xspt -o job.json.gz\n";
 
-enum { OPT_SUMMARY = 256, OPT_ROWS, OPT_WEIGHT, OPT_BY };
+enum { OPT_SUMMARY = 256, OPT_ROWS, OPT_WEIGHT, OPT_BY, OPT_PYTHON };
 
 static const struct option longs[] = {
 	{"output", required_argument, NULL, 'o'},
@@ -52,6 +54,7 @@ static const struct option longs[] = {
 	{"rows", required_argument, NULL, OPT_ROWS},
 	{"weight", required_argument, NULL, OPT_WEIGHT},
 	{"by", required_argument, NULL, OPT_BY},
+	{"python", required_argument, NULL, OPT_PYTHON},
 	XSP_CUT_LONGS,
 	{"quiet", no_argument, NULL, 'q'},
 	{"help", no_argument, NULL, 'h'},
@@ -164,6 +167,9 @@ static int take_option(struct options *o, int code, int argc, char **argv)
 	case OPT_BY:
 		o->outputs.by |= xsp_by_of(optarg);
 		return xsp_by_of(optarg) != 0 ? 0 : bad("--by wants " XSP_BY_WORDS);
+	case OPT_PYTHON:
+		o->outputs.by |= XSP_BY_PYTHON;
+		return strcmp(optarg, "rows") == 0 ? 0 : bad("--python wants rows");
 	case 'q':
 		o->outputs.quiet = true;
 		o->outputs.progress = false;

@@ -84,6 +84,8 @@ static const char head[] =
 	"      --python[=N]         which line of Python called it, and who called that:\n"
 	"                           the N innermost frames (default 64). CPython from\n"
 	"                           3.9 on\n"
+	"      --python=rows        the same, and Chrome traces (.json, .json.gz) have a\n"
+	"                           row of lines for each thread\n"
 	"      --counters LIST      what the thread did in it, by perf's names: cycles,\n"
 	"                           instructions, cache-misses, branch-misses,\n"
 	"                           page-faults, context-switches, cpu-migrations,\n"

@@ -340,8 +340,12 @@ static int take_stacks(struct parse *p)
 static int take_python(struct parse *p)
 {
 	p->o->python_frames = DEFAULT_FRAMES;
-	return take_number(p, "--python", "a number of frames from 1 to 128", XSP_PYTHON_MAX,
-			   &p->o->python_frames);
+	if (p->value != NULL && strcmp(p->value, "rows") == 0) {
+		p->o->by |= XSP_BY_PYTHON;
+		return 0;
+	}
+	return take_number(p, "--python", "a number of frames from 1 to 128, or rows",
+			   XSP_PYTHON_MAX, &p->o->python_frames);
 }
 
 static int take_counters(struct parse *p)

@@ -134,6 +134,7 @@ static int open_all(struct work *w)
 			.path = o->paths[i],
 			.weight = o->weight,
 			.by_thread = (o->by & XSP_BY_THREAD) != 0,
+			.python_rows = (o->by & XSP_BY_PYTHON) != 0,
 			.owner_uid = o->owner_uid,
 			.owner_gid = o->owner_gid,
 			.before = o->before != NULL ? &o->before[i] : NULL,

@@ -17,6 +17,7 @@ enum xsp_by {
 	XSP_BY_THREAD = 1 << 0, /* stacks */
 	XSP_BY_LINE = 1 << 1, /* the summary, instead of by name */
 	XSP_BY_MODULE = 1 << 2,
+	XSP_BY_PYTHON = 1 << 3, /* the trace has rows of lines: --python=rows */
 };
 #define XSP_BY_WORDS "thread, line or module"
 /* 0: there is no such. */

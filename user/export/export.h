@@ -50,6 +50,7 @@ struct xsp_export_options {
 	gid_t owner_gid;
 	enum xsp_weight weight; /* of formats of stacks */
 	bool by_thread; /* their outermost frame is the thread, not all threads of a name */
+	bool python_rows; /* .json, .json.gz: export/chrome/python_rows.h */
 	const char *trace_name; /* traceName key; NULL: path */
 	const struct xsp_standing *before; /* at `path`: see base/new_file.h; may be NULL */
 	char **elsewhere; /* at the end: the file's name, if it could not be `path`; may be NULL */

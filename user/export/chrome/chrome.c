@@ -18,6 +18,7 @@
 #include "export/chrome/json.h"
 #include "export/chrome/memory.h"
 #include "export/chrome/metadata.h"
+#include "export/chrome/python_rows.h"
 #include "export/chrome/sequence.h"
 #include "export/chrome/values.h"
 #include "export/chrome/waits.h"
@@ -49,6 +50,7 @@ struct chrome {
 	bool has_read; /* the capture was made of a trace */
 	struct held *held; /* by row */
 	size_t held_rows;
+	struct xsp_python_rows *python_rows;
 };
 
 /* ---- top-level keys ---- */
@@ -259,6 +261,7 @@ static void chrome_discard(struct xsp_export *x)
 		free(c->held[i].spans);
 	}
 	free(c->held);
+	xsp_python_rows_free(c->python_rows);
 	xsp_fwdbwd_free(c->open.fwdbwd);
 	xsp_torch_args_free(c->open.arguments);
 	free(c);
@@ -411,9 +414,11 @@ static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 
 	if (row == NULL)
 		return -ENOMEM;
+	if (x->options.python_rows && span->details != NULL)
+		rc = xsp_python_rows_span(x, &c->python_rows, span);
 	if (row->index < c->held_rows && c->held[row->index].count > 0)
 		h = &c->held[row->index];
-	if (h && (!holds || h->spans[0].end_ns != span->end_ns))
+	if (rc == 0 && h && (!holds || h->spans[0].end_ns != span->end_ns))
 		rc = release(x, row, h);
 	if (rc < 0)
 		return rc;
@@ -490,6 +495,8 @@ static void put_thread(struct xsp_export *x, const struct xsp_shown_row *row)
 	xsp_out_text(x->out, ")");
 	if (row->number == XSP_STATES_ROW)
 		xsp_out_text(x->out, " states");
+	else if (row->number == XSP_PYTHON_ROW)
+		xsp_out_text(x->out, " Python, as seen at spans");
 	else if (row->number > 0)
 		xsp_out_printf(x->out, " stack %u", row->number);
 	xsp_out_text(x->out, "\"}},\n");
@@ -632,7 +639,9 @@ static int chrome_end(struct xsp_export *x)
 		if (rc < 0)
 			return rc;
 	}
-	int failed = xsp_chrome_last_states(x);
+	int failed = xsp_python_rows_end(x, c->python_rows);
+	if (failed == 0)
+		failed = xsp_chrome_last_states(x);
 	if (failed < 0)
 		return failed;
 	put_rows(x, c);

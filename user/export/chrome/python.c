@@ -37,6 +37,15 @@ static int put_line(struct xsp_export *x, const struct xsp_python_line *l)
 	return put_escaped(x, text);
 }
 
+int xsp_chrome_python_line(struct xsp_export *x, const struct xsp_capture_python_frame *frame)
+{
+	struct xsp_python_line l;
+
+	if (!xsp_timeline_python_line(x->timeline, frame, &l))
+		l = (struct xsp_python_line){.path = "", .function = "[not known]"};
+	return put_line(x, &l);
+}
+
 static int put_module(struct xsp_export *x, const struct xsp_capture_python *stack)
 {
 	struct xsp_python_module m;
@@ -60,11 +69,8 @@ int xsp_chrome_python(struct xsp_export *x, const struct xsp_span *span,
 
 	(void)span;
 	for (uint32_t i = 0; stack != NULL && i < stack->count && rc == 0; i++) {
-		struct xsp_python_line l;
-		if (!xsp_timeline_python_line(x->timeline, &stack->frames[i], &l))
-			l = (struct xsp_python_line){.path = "", .function = "[not known]"};
 		xsp_out_text(x->out, i == 0 ? ",\"Call stack\":\"" : ";");
-		rc = put_line(x, &l);
+		rc = xsp_chrome_python_line(x, &stack->frames[i]);
 	}
 	if (stack != NULL && stack->count > 0)
 		xsp_out_text(x->out, "\"");

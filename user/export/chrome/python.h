@@ -8,4 +8,7 @@
 int xsp_chrome_python(struct xsp_export *x, const struct xsp_span *span,
 		      const struct xsp_section *section);
 
+/* "FILE(LINE): FUNCTION", escaped. 0 or -ENOMEM. */
+int xsp_chrome_python_line(struct xsp_export *x, const struct xsp_capture_python_frame *frame);
+
 #endif
