@@ -57,6 +57,8 @@ static __noinline __u64 python_key_slot(const struct xsp_python_spec *spec)
 {
 	__u64 thread = thread_pointer(), key = spec->key, block;
 
+	if (spec->variable)
+		return thread == UNKNOWN ? UNKNOWN : thread + (__s64)spec->variable;
 	if (spec->key_address) {
 		__u64 word = read_word(spec->key_address);
 		if (word == UNKNOWN)

@@ -58,7 +58,8 @@ struct xsp_python_spec {
 	__u8 owner; /* in bytes of it; 0: there is none */
 	__u8 owners; /* frames with such an owner or a higher one are C's, without code */
 	__u8 number_bits; /* 64: of the instruction; 32: it is an int */
-	__u8 reserved[6];
+	__u8 reserved[2];
+	__s32 variable; /* of the thread, from its pointer on: its PyThreadState stands there; 0: under a key */
 	__u64 method; /* the code object whose first local is wanted; 0: none */
 };
 #define XSP_PYTHON_READ 128

@@ -17,9 +17,9 @@ TORCH = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 
 
 def pythons():
-    """Interpreters from 3.9 on, one a version."""
-    found = {}
-    for path in ["/usr/bin/python3"] + glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3")):
+    """Interpreters from 3.9 on, one a version: Debian's, pyenv's, and what XSP_PYTHONS names (separated by `:`)."""
+    found, named = {}, filter(None, os.environ.get("XSP_PYTHONS", "").split(":"))
+    for path in ["/usr/bin/python3", *named, *glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))]:
         done = run([path, "-c", "import sys; print(*sys.version_info[:3])"])
         version = tuple(int(n) for n in done.stdout.split()) if done.returncode == 0 else (0,)
         if version >= (3, 9):

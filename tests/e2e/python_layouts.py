@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """The tables of user/target/python_layout.c and python_module.c against CPython's own headers: Debian's, and those of whatever pyenv has
-built here. A C program includes both.
+built here, and in folders that XSP_PYTHON_HEADERS names (separated by `:`; .../include/python3.15). A C program
+includes both.
 """
 import glob
 import os
@@ -149,9 +150,9 @@ int main(void)
 
 def main():
     folders = [f for f in glob.glob("/usr/include/python3.*") + glob.glob(
-        os.path.expanduser("~/.pyenv/versions/*/include/python3.*"))
+        os.path.expanduser("~/.pyenv/versions/*/include/python3.*")) + os.environ.get("XSP_PYTHON_HEADERS", "").split(":")
                if os.path.exists(f"{f}/internal/pycore_runtime.h") and
-               9 <= int(os.path.basename(f)[len("python3."):].rstrip("m")) <= 14]
+               9 <= int(os.path.basename(f)[len("python3."):].rstrip("m")) <= 15]
     if not folders or not shutil.which("gcc"):
         print("SKIP: no headers of CPython from 3.9 on (Debian: libpython3-dev)")
         return 77
@@ -161,6 +162,7 @@ def main():
             f.write(PROGRAM)
         for headers in sorted(folders):
             subprocess.run(["gcc", "-w", "-O1", "-D_GNU_SOURCE", f"-I{headers}", f"-I{headers}/internal",
+                            f"-I{os.path.dirname(headers)}",
                             f"-I{ROOT}/user", f"-I{ROOT}/include", f"{folder}/check.c", "-o",
                             f"{folder}/check"], check=True)
             done = subprocess.run([f"{folder}/check"], stdout=subprocess.PIPE, text=True, check=False)

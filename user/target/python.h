@@ -37,6 +37,7 @@ struct xsp_python_layout {
 	uint32_t version;
 	struct xsp_python_spec frames; /* what the kernel side reads; addresses are not set */
 	uint16_t key; /* autoTSSkey in _PyRuntime; 0: not known */
+	bool variable; /* there is no key, but a variable of each thread */
 	uint16_t interpreters_head; /* in _PyRuntime */
 	uint16_t interpreter_next, threads_head; /* in PyInterpreterState */
 	uint16_t thread_next; /* in PyThreadState */

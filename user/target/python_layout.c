@@ -122,16 +122,18 @@ const struct xsp_python_layout *xsp_python_layout_of(uint32_t version)
 }
 
 /* Where in _Py_DebugOffsets, in 64-bit words, the groups begin: their order is that of pycore_runtime.h of 3.13
- * and pycore_debug_offsets.h of 3.14, which has a few members more. */
+ * and pycore_debug_offsets.h of 3.14 and 3.15, which have a few members more. */
 static const struct told {
 	uint32_t version;
 	uint16_t interpreter, thread, frame, code, object, type, bytes, text;
 	uint16_t key; /* autoTSSkey, which it does not tell; 0: to be found */
 	uint8_t owners; /* the first kind of frame without code */
 	uint8_t gil; /* ceval.gil, behind the beginning of `interpreter` */
+	uint8_t thread_id; /* behind that of `thread` */
 } told[] = {
-	{VERSION(3, 13), 6, 19, 28, 34, 44, 46, 64, 67, 0, 3, 8},
-	{VERSION(3, 14), 6, 22, 31, 39, 50, 52, 74, 77, 0, 3, 9},
+	{VERSION(3, 13), 6, 19, 28, 34, 44, 46, 64, 67, 0, 3, 8, 5},
+	{VERSION(3, 14), 6, 22, 31, 39, 50, 52, 74, 77, 0, 3, 9, 5},
+	{VERSION(3, 15), 6, 22, 39, 47, 58, 60, 86, 89, 0, 3, 9, 8},
 };
 
 /* Takes an offset, if it is a possible one. */
@@ -185,6 +187,7 @@ int xsp_python_layout_told(const uint64_t words[XSP_PYTHON_OFFSETS], uint32_t ve
 	*out = (struct xsp_python_layout){
 		.version = version,
 		.key = t->key,
+		.variable = version >= VERSION(3, 15),
 		.frames = {.cframe_frame = XSP_PYTHON_NO_CFRAME,
 			   .number_bits = 64,
 			   .owners = t->owners},
@@ -199,7 +202,7 @@ int xsp_python_layout_told(const uint64_t words[XSP_PYTHON_OFFSETS], uint32_t ve
 	out->threads_head = (uint16_t)words[t->interpreter + 3];
 	take(words, t->thread + 2, &out->thread_next, &bad);
 	take(words, t->thread + 4, &out->frames.thread_frame, &bad);
-	take(words, t->thread + 5, &out->frames.thread_id, &bad);
+	take(words, t->thread + t->thread_id, &out->frames.thread_id, &bad);
 	take_frame(words, t->frame, &out->frames, &bad);
 	take(words, t->code + 1, &out->code_file, &bad);
 	take(words, t->code + 2, &out->code_name, &bad);

@@ -4,7 +4,7 @@
  * dictionary from names to children.
  *
  * Where these lie, by version: pycore_dict.h, pycore_object.h, Objects/dict-common.h of 3.9 and 3.10; held against the
- * headers by tests/e2e/python_layouts.py. 3.14 is taken to be as 3.13 is.
+ * headers by tests/e2e/python_layouts.py.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -52,6 +52,7 @@ static const struct dict_layout {
 	{VERSION(3, 12), VALUES_FOR_DICT, 880, 0, false},
 	{VERSION(3, 13), VALUES_INLINE, 880, 8, false},
 	{VERSION(3, 14), VALUES_INLINE, 880, 8, false},
+	{VERSION(3, 15), VALUES_INLINE, 888, 8, false},
 };
 
 static const struct dict_layout *layout_of(uint32_t version)

@@ -55,7 +55,7 @@ long xsp_python_threads(const struct xsp_python *p, struct xsp_python_thread *ou
 
 /* ---- the lock ---- */
 
-/* struct _gil_runtime_state (pycore_gil.h; the same from 3.9 to 3.14): interval, last_holder, locked, switch_number,
+/* struct _gil_runtime_state (pycore_gil.h; the same from 3.9 to 3.15): interval, last_holder, locked, switch_number,
  * cond. */
 enum { GIL_HOLDER = 1, GIL_LOCKED = 2, GIL_CONDITION = 32 };
 
