@@ -53,6 +53,71 @@ long xsp_python_threads(const struct xsp_python *p, struct xsp_python_thread *ou
 	return (long)n;
 }
 
+/* ---- for the kernel side ---- */
+
+#define THREADS_MOST 1024
+
+/* bpf/python.h */
+#define SPECIFIC_FIRST 0x310
+#define SPECIFIC_COUNT 32
+
+/* The key under which glibc keeps a thread's state, by a thread that has one: its slots are looked through. */
+static int find_key(const struct xsp_python *p, uint32_t *key)
+{
+	const struct xsp_python_layout *l = &p->layout;
+	uint64_t interpreter = 0, state = 0, thread = 0, slots[2 * SPECIFIC_COUNT];
+
+	if (xsp_python_read(p, p->runtime + l->interpreters_head, &interpreter, 8) < 0 ||
+	    interpreter == 0 || xsp_python_read(p, interpreter + l->threads_head, &state, 8) < 0 ||
+	    state == 0 || xsp_python_read(p, state + l->frames.thread_id, &thread, 8) < 0 ||
+	    xsp_python_read(p, thread + SPECIFIC_FIRST, slots, sizeof(slots)) < 0)
+		return -EAGAIN;
+	for (uint32_t i = 0; i < SPECIFIC_COUNT; i++)
+		if (slots[2 * i + 1] == state) {
+			*key = i;
+			return 0;
+		}
+	return -EAGAIN;
+}
+
+/* Variables of threads that the linker places stand below the thread's pointer. */
+#define VARIABLES_BYTES 4096
+
+/*
+ * From 3.15 on a thread keeps its state in two variables (Python/pystate.c): _Py_tss_tstate while it has the lock, and
+ * _Py_tss_gilstate always, which is the one that is wanted. So where just one has it, that is it. Looked for in the
+ * oldest thread, the main one: others' variables lie at the top of their stacks, where copies of the state are.
+ */
+static int find_variable(const struct xsp_python *p, int32_t *out)
+{
+	struct xsp_python_thread threads[THREADS_MOST];
+	const long count = xsp_python_threads(p, threads, THREADS_MOST);
+	uint64_t words[VARIABLES_BYTES / 8];
+	unsigned found = 0;
+
+	if (count <= 0 || count == THREADS_MOST)
+		return -EAGAIN;
+	const struct xsp_python_thread *t = &threads[count - 1];
+	size_t bytes = VARIABLES_BYTES;
+	if (xsp_python_read(p, t->pointer - bytes, words, bytes) < 0)
+		bytes = t->pointer % VARIABLES_BYTES / 8 * 8; /* to the beginning of the page */
+	if (bytes < VARIABLES_BYTES && xsp_python_read(p, t->pointer - bytes, words, bytes) < 0)
+		return -EAGAIN;
+	for (size_t i = 0; i < bytes / 8; i++)
+		if (words[i] == t->state && found++ == 0)
+			*out = (int32_t)(8 * i) - (int32_t)bytes;
+	return found == 1 ? 0 : -EAGAIN;
+}
+
+int xsp_python_frames(const struct xsp_python *p, struct xsp_python_spec *out)
+{
+	*out = p->layout.frames;
+	if (p->layout.variable)
+		return find_variable(p, &out->variable);
+	out->key_address = p->layout.key != 0 ? p->runtime + p->layout.key : 0;
+	return p->layout.key != 0 ? 0 : find_key(p, &out->key);
+}
+
 /* ---- the lock ---- */
 
 /* struct _gil_runtime_state (pycore_gil.h; the same from 3.9 to 3.15): interval, last_holder, locked, switch_number,
