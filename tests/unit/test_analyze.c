@@ -555,6 +555,23 @@ static void open_waits(struct builder *b)
 			0);
 }
 
+/* Sites cost between windows, too, on their way in and out: a share of all of the time, never above it. */
+Test(analyze, overhead_between_windows)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	cr_assert_eq(xsp_capture_put_window(b.w, &(struct xsp_capture_window){START, START + MS}),
+		     0);
+	put_steps(&b, STEPS, MS, cool_inside);
+	put_stats(&b, &(struct xsp_capture_stats){.events = 1, .probes_cost_ns = 2 * MS});
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "overhead", XSP_SEVERITY_MEDIUM, 0.2);
+	cr_expect_not_null(strstr(f->finding.title, "20.0 % of the whole time"), "%s",
+			   f->finding.title);
+	xsp_report_free(r);
+}
+
 static void polling_inside(struct builder *b, uint64_t at, unsigned step)
 {
 	(void)step;

@@ -372,8 +372,13 @@ int xsp_rule_overhead(const struct xsp_rule_context *c)
 	const uint64_t cost = xsp_capture_stats(c->reader)->probes_cost_ns;
 	const struct xsp_summary_row *rows, *most = NULL;
 	const size_t count = xsp_summary_rows(a->summary, &rows);
-	const double share = xsp_rule_share(cost, c->time_ns);
 	char title[240], advice[640], time[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE];
+	uint64_t start, end;
+
+	/* sites cost on their way in and out, too: between windows of --max-overhead */
+	xsp_timeline_window(c->timeline, &start, &end);
+	const bool between = end - start > c->time_ns;
+	const double share = xsp_rule_share(cost, between ? end - start : c->time_ns);
 
 	if (cost == 0 || xsp_timeline_cut_text(c->timeline) != NULL)
 		return XSP_RULE_NO_DATA;
@@ -384,7 +389,7 @@ int xsp_rule_overhead(const struct xsp_rule_context *c)
 			most = &rows[i];
 	snprintf(title, sizeof(title),
 		 "the recording itself takes %.1f %% of %s: %s in probes, estimated", 100 * share,
-		 c->time_of, xsp_format_ns(time, cost));
+		 between ? "the whole time" : c->time_of, xsp_format_ns(time, cost));
 	snprintf(advice, sizeof(advice),
 		 "record less: most calls are those of %.300s (%s), which -e '!...' leaves out; or "
 		 "keep it small with --max-overhead. Own times here are without the probes",
