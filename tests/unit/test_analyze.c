@@ -353,17 +353,19 @@ static void python_call(struct builder *b, uint64_t at, uint64_t ns, uint64_t st
 	leave(b, WORK, SP - 0x1000);
 }
 
-/* Stack 1 is line 1 of a.py, 2 is line 2. */
+/* Stack 1 is line 1 of a.py, 2 is line 2; 3 is another instruction of line 1; 4 is a package that it calls. */
 static void put_lines(struct builder *b)
 {
-	struct xsp_capture_python_frame frames[2] = {{.name = 'a'}, {.name = 'b'}};
+	struct xsp_capture_python_frame frames[] = {
+		{.name = 'a'}, {.name = 'b'}, {.name = 'a'}, {.name = 'n'}, {.name = 'a'}};
 
 	name(b, 'a', "/me/a.py\n1\nloop", 0);
 	name(b, 'b', "/me/a.py\n2\nother", 0);
-	for (uint64_t i = 0; i < 2; i++)
+	name(b, 'n', "/usr/lib/python3/dist-packages/torch/functional.py\n1482\nnorm", 0);
+	for (uint64_t i = 0; i < 4; i++)
 		cr_assert_eq(xsp_capture_put_python(
 				     b->w, &(struct xsp_capture_python){.id = i + 1,
-									.count = 1,
+									.count = i < 3 ? 1 : 2,
 									.frames = &frames[i]}),
 			     0);
 }
@@ -373,6 +375,21 @@ static void loop_inside(struct builder *b, uint64_t at, unsigned step)
 	(void)step;
 	for (unsigned i = 0; i < 150; i++)
 		python_call(b, at + i * 2 * US, US, 1);
+}
+
+/* As `if f(x[i]) == g(y[i])`: of one operator two calls, from two instructions of one line. */
+static void one_line_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 150; i++)
+		python_call(b, at + i * 2 * US, US, i % 2 == 0 ? 1 : 3);
+}
+
+static void package_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 150; i++)
+		python_call(b, at + i * 2 * US, US, 4);
 }
 
 static void two_lines_inside(struct builder *b, uint64_t at, unsigned step)
@@ -406,6 +423,37 @@ Test(analyze, operation_in_a_loop_of_python)
 	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 150);
 	cr_expect_eq(number_of(value_of(f->figures, "calls")), 150 * STEPS);
 	cr_expect_not_null(strstr(f->finding.advice, "a.py:1 loop"));
+	xsp_report_free(r);
+}
+
+/* A stack is told by its instructions, a place by its lines: it was two findings of 75 calls, and so none. */
+Test(analyze, one_line_is_one_place)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_lines(&b);
+	put_steps(&b, STEPS, MS, one_line_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "python-loop", XSP_SEVERITY_MEDIUM, 0.15);
+	cr_expect_str_eq(f->finding.subject, "work at a.py:1 loop");
+	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 150);
+	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 150 * STEPS * US);
+	xsp_report_free(r);
+}
+
+/* Nobody takes a loop out of a package: the program's own line is named first. */
+Test(analyze, loop_through_a_package)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_lines(&b);
+	put_steps(&b, STEPS, MS, package_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "python-loop", XSP_SEVERITY_MEDIUM, 0.15);
+	cr_expect_str_eq(f->finding.subject,
+			 "work at a.py:1 loop (in functional.py:1482 norm)");
 	xsp_report_free(r);
 }
 
