@@ -696,6 +696,17 @@ Test(analyze, runnable_but_not_running)
 	cr_expect_str_eq(f->finding.subject, "worker");
 	cr_expect_eq(number_of(value_of(f->figures, "threads")), 2);
 	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 7 * MS);
+	/* they ran 5.5 ms each, of 10 */
+	cr_expect_not_null(strstr(f->finding.advice, "took 1.10 together"), "%s",
+			   f->finding.advice);
+	xsp_report_free(r);
+	/* a single thread is in nobody's way: fewer of its own would not help */
+	open_waits(&b);
+	put_times(&b, 101, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
+	r = report_of(&b, NULL);
+	f = expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_not_null(strstr(f->finding.advice, "took 0.55 CPUs together: other programs"),
+			   "%s", f->finding.advice);
 	xsp_report_free(r);
 }
 
@@ -792,10 +803,24 @@ Test(analyze, leak)
 	xsp_report_free(r);
 }
 
+/* What a loss kept with its graph takes; 25 MiB a second are no small matter. */
+Test(analyze, leak_of_small_blocks)
+{
+	struct xsp_report *r = allocating(128 << 10, true, true);
+	const struct xsp_report_found *f = expect(r, "leak", XSP_SEVERITY_HIGH, 1);
+
+	expect_near(number_of(value_of(f->figures, "growth")), 25.0 * (1 << 20), 0.3 * (1 << 20),
+		    "growth");
+	xsp_report_free(r);
+	r = allocating(16 << 10, true, true);
+	expect_none(r, "leak");
+	xsp_report_free(r);
+}
+
 /* Steps that only number are one place: each allocates once, and together they leak. */
 Test(analyze, leak_in_the_step_itself)
 {
-	struct xsp_report *r = allocating(true, false);
+	struct xsp_report *r = allocating(20 << 20, true, false);
 	const struct xsp_report_found *f = expect(r, "leak", XSP_SEVERITY_HIGH, 1);
 	const struct xsp_report_table *t =
 		xsp_report_find_table(xsp_report_find_section(r, "memory"), "sites");

@@ -206,17 +206,45 @@ static void find_group(const struct xsp_rule_context *c, const struct group *g, 
 	xsp_report_value(f, "threads", "threads", XSP_UNIT_COUNT, xsp_cell_integer(g->threads));
 }
 
+/* How many CPUs what is recorded took together. */
+static double cpus_of(const struct xsp_rule_context *c)
+{
+	const struct xsp_thread_times *times;
+	const size_t n = xsp_timeline_times(c->timeline, &times);
+	uint64_t ns = 0, time_ns = c->recorded_ns;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t there = times[i].until_ns - times[i].since_ns;
+		ns += times[i].running_ns;
+		time_ns = there > time_ns ? there : time_ns;
+	}
+	return xsp_rule_share(ns, time_ns);
+}
+
+/* Who took less than one had nobody of its own in its way for most of the time. */
+#define ONE_CPU 0.9
+
 static void found_runnable(const struct xsp_rule_context *c, const struct group *g, double share)
 {
-	char who[160], title[320];
+	char who[160], title[320], advice[400];
+	const double cpus = cpus_of(c);
 
 	threads_text(g, who);
 	snprintf(title, sizeof(title), "%s could run and had no CPU for %.1f %% of the time", who,
 		 100 * share);
-	find_group(c, g, share, title,
-		   "there is more to run than CPUs: start fewer threads (OMP_NUM_THREADS, "
-		   "num_workers, intra-op threads), lift the container's CPU limit, or keep other "
-		   "programs off these CPUs");
+	if (cpus < ONE_CPU)
+		snprintf(advice, sizeof(advice),
+			 "all that is recorded took %.2f CPUs together: other programs had them, "
+			 "or a limit held it back. Keep those off these CPUs, or lift the "
+			 "container's CPU limit; fewer threads of its own change little",
+			 cpus);
+	else
+		snprintf(advice, sizeof(advice),
+			 "there is more to run than CPUs (what is recorded took %.2f together): "
+			 "start fewer threads (OMP_NUM_THREADS, num_workers, intra-op threads), "
+			 "lift the container's CPU limit, or keep other programs off these CPUs",
+			 cpus);
+	find_group(c, g, share, title, advice);
 }
 
 static void found_faults(const struct xsp_rule_context *c, const struct group *g, double share)
