@@ -555,6 +555,23 @@ Test(analyze, overhead_of_the_recording)
 	xsp_report_free(r);
 }
 
+/* Sites cost between windows, too, on their way in and out: a share of all of the time, never above it. */
+Test(analyze, overhead_between_windows)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	cr_assert_eq(xsp_capture_put_window(b.w, &(struct xsp_capture_window){START, START + MS}),
+		     0);
+	put_steps(&b, STEPS, MS, cool_inside);
+	put_stats(&b, &(struct xsp_capture_stats){.events = 1, .probes_cost_ns = 2 * MS});
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "overhead", XSP_SEVERITY_MEDIUM, 0.2);
+	cr_expect_not_null(strstr(f->finding.title, "20.0 % of the whole time"), "%s",
+			   f->finding.title);
+	xsp_report_free(r);
+}
+
 /* ---- threads ---- */
 
 static void put_times(struct builder *b, uint32_t tid, uint64_t since, uint64_t until,
@@ -601,23 +618,6 @@ static void open_waits(struct builder *b)
 						       .ns_tid = tid,
 						       .comm = tid == 100 ? "main" : "worker"}),
 			0);
-}
-
-/* Sites cost between windows, too, on their way in and out: a share of all of the time, never above it. */
-Test(analyze, overhead_between_windows)
-{
-	struct builder b;
-
-	open_capture(&b, BATCH);
-	cr_assert_eq(xsp_capture_put_window(b.w, &(struct xsp_capture_window){START, START + MS}),
-		     0);
-	put_steps(&b, STEPS, MS, cool_inside);
-	put_stats(&b, &(struct xsp_capture_stats){.events = 1, .probes_cost_ns = 2 * MS});
-	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "overhead", XSP_SEVERITY_MEDIUM, 0.2);
-	cr_expect_not_null(strstr(f->finding.title, "20.0 % of the whole time"), "%s",
-			   f->finding.title);
-	xsp_report_free(r);
 }
 
 static void polling_inside(struct builder *b, uint64_t at, unsigned step)
@@ -757,8 +757,8 @@ static void put_memory(struct builder *b, uint32_t probe, uint64_t address, uint
 	builder_put(b, &e, sizeof(e));
 }
 
-/* 200 steps of 5 ms; each allocates 20 MiB in `work` (or in no call), and gives back what `kept` does not keep. */
-static struct xsp_report *allocating(bool kept, bool in_call)
+/* 200 steps of 5 ms; each allocates in `work` (or in no call), and gives back what `kept` does not keep. */
+static struct xsp_report *allocating(uint64_t bytes, bool kept, bool in_call)
 {
 	struct builder b;
 	char text[32];
@@ -771,7 +771,7 @@ static struct xsp_report *allocating(bool kept, bool in_call)
 		b.now = at + 100 * US;
 		if (in_call)
 			entry(&b, WORK, SP - 0x1000);
-		put_memory(&b, NEW, 0x10000 + i * 0x100, 20 << 20);
+		put_memory(&b, NEW, 0x10000 + i * 0x100, bytes);
 		b.now = at + 150 * US;
 		if (!kept)
 			put_memory(&b, DELETE, 0x10000 + i * 0x100, 0);
@@ -785,7 +785,7 @@ static struct xsp_report *allocating(bool kept, bool in_call)
 
 Test(analyze, leak)
 {
-	struct xsp_report *r = allocating(true, true);
+	struct xsp_report *r = allocating(20 << 20, true, true);
 	size_t count;
 	const struct xsp_report_found *f = found(r, "leak", &count);
 
@@ -797,7 +797,7 @@ Test(analyze, leak)
 		    "growth");
 	cr_expect_eq(number_of(value_of(f->figures, "alive")), 200);
 	xsp_report_free(r);
-	r = allocating(false, true);
+	r = allocating(20 << 20, false, true);
 	expect_clean(r);
 	cr_expect(!had_no_data(r, "leak"));
 	xsp_report_free(r);
