@@ -452,8 +452,7 @@ Test(analyze, loop_through_a_package)
 	put_steps(&b, STEPS, MS, package_inside);
 	struct xsp_report *r = report_of(&b, NULL);
 	const struct xsp_report_found *f = expect(r, "python-loop", XSP_SEVERITY_MEDIUM, 0.15);
-	cr_expect_str_eq(f->finding.subject,
-			 "work at a.py:1 loop (in functional.py:1482 norm)");
+	cr_expect_str_eq(f->finding.subject, "work at a.py:1 loop (in functional.py:1482 norm)");
 	xsp_report_free(r);
 }
 
