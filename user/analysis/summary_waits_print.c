@@ -257,7 +257,7 @@ static void print_stuck(const struct xsp_summary_waits *w, FILE *f)
 	const size_t count = xsp_timeline_times(w->timeline, &times);
 
 	for (size_t i = 0; i < count; i++)
-		if (times[i].running_ns > 0)
+		if (times[i].running_ns + times[i].runnable_ns > 0)
 			return;
 	if (count > 0)
 		fprintf(f,
