@@ -643,6 +643,31 @@ Test(analyze, loader_that_waits_for_its_workers)
 	xsp_report_free(r);
 }
 
+static void sleeping_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	enter_range(b, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
+		    SP - 0x800);
+	put_wait(b, 100, at + 10 * US, 330 * US, 0, XSP_WAIT_SLEEP);
+	leave_range(b, at + 350 * US, SP - 0x800);
+}
+
+/* It has no workers to wait for, and reads no file: neither is blamed. */
+Test(analyze, loader_that_sleeps_itself)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_steps(&b, STEPS, MS, sleeping_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_eq(number_of(value_of(f->figures, "workers_ns")), 0);
+	cr_expect_not_null(strstr(f->finding.advice, "waits in the DataLoader, most for: sleep"),
+			   "%s", f->finding.advice);
+	cr_expect_null(strstr(f->finding.advice, "for its workers or for files"));
+	xsp_report_free(r);
+}
+
 /* Of 10 ms thread 101 waits 8 times for `ns`. */
 static struct xsp_report *waiting(uint64_t ns, uint32_t owner)
 {

@@ -757,6 +757,7 @@ static int write_outputs(struct recording *r)
 	xsp_capture_close(reader);
 	if (status == 0)
 		status = worse;
+	fflush(stdout); /* both may be one file */
 	if (r->keep_capture && xsp_new_file_name(f) != NULL && !r->o.quiet)
 		fprintf(stderr,
 			"wrote %s (the capture: xsptrace analyze tells what is slow in it, "
