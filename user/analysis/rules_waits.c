@@ -265,7 +265,42 @@ int xsp_rule_runnable(const struct xsp_rule_context *c)
 	return find_groups(c, runnable_ns, found_runnable);
 }
 
+/* What needs no disk does not wait: the kernel finds and clears the page on the thread's own time. */
+static void find_storm(const struct xsp_rule_context *c, uint64_t ns, uint64_t all_ns,
+		       const char *function)
+{
+	const double share = xsp_rule_share(ns, all_ns);
+	char title[500], doubt[XSP_DOUBT_SIZE];
+
+	snprintf(title, sizeof(title),
+		 "page faults take %.1f %% of the time on CPUs, most of it in %.300s", 100 * share,
+		 function);
+	struct xsp_report_section *f = xsp_rule_found(
+		c,
+		(struct xsp_report_finding){
+			.subject = function,
+			.title = title,
+			.advice =
+				"the same memory is taken from the kernel and given back again and "
+				"again (mmap and munmap, large mallocs, fork): keep and reuse "
+				"buffers, raise malloc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, "
+				"or use huge pages",
+			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_WINDOWS, doubt),
+			.share = share},
+		true);
+	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(ns));
+	xsp_report_value(f, "running_ns", "on CPU", XSP_UNIT_NS, xsp_cell_integer(all_ns));
+}
+
 int xsp_rule_page_faults(const struct xsp_rule_context *c)
 {
-	return find_groups(c, fault_ns, found_faults);
+	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
+	const char *function;
+	uint64_t all_ns;
+	const uint64_t ns = xsp_summary_samples_faults(a->summary->samples, &all_ns, &function);
+
+	if (function != NULL && xsp_rule_share(ns, all_ns) >= c->threshold)
+		find_storm(c, ns, all_ns, function);
+	const int rc = find_groups(c, fault_ns, found_faults);
+	return rc == XSP_RULE_NO_DATA && all_ns > 0 ? 0 : rc;
 }
