@@ -690,6 +690,9 @@ Test(analyze, lock_that_another_thread_holds)
 	cr_expect_eq(number_of(value_of(f->figures, "waits")), 8);
 	cr_expect_eq(number_of(value_of(f->figures, "thread_ns")), 4 * MS);
 	cr_expect_str_eq(value_of(f->figures, "holder")->text, "main (100)");
+	/* where is not known without stacks */
+	cr_expect_null(strstr(f->finding.title, ", at "), "%s", f->finding.title);
+	cr_expect_not_null(strstr(f->finding.advice, "hold lock 0x"), "%s", f->finding.advice);
 	cr_expect_eq(f->finding.to_ns - f->finding.from_ns, 500 * US);
 	xsp_report_free(r);
 }

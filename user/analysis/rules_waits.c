@@ -64,11 +64,12 @@ static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
 	snprintf(place, sizeof(place), "%.400s",
 		 placed ? xsp_timeline_name(c->timeline, spots[0].place - 1) : address);
 	snprintf(title, sizeof(title),
-		 "%s waits %.1f %% of its time for a lock that others hold, at %s", who,
-		 100 * share, place);
+		 "%s waits %.1f %% of its time for a lock that others hold%s%s", who, 100 * share,
+		 placed ? ", at " : "", placed ? place : "");
 	snprintf(advice, sizeof(advice),
-		 "hold the lock of %s for less time, split it, or share less: %s holds it most%s",
-		 place, by, placed ? "" : " (--wait-stacks shows where)");
+		 "hold %s%s for less time, split it, or share less: %s holds it most%s",
+		 placed ? "the lock of " : "", place, by,
+		 placed ? "" : " (--wait-stacks shows where)");
 	struct xsp_report_section *f = xsp_rule_found(
 		c,
 		(struct xsp_report_finding){
