@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is said where a pattern finds nothing: why, and what was meant. XSP_HINTS_ALL: every compiler."""
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -191,6 +193,51 @@ def what_was_meant(folder):
         refused(words[:1], "-p", child.pid, "-e", f"{name}:no*")
     if os.path.exists("/usr/bin/python3"):
         refused(["only native functions have probes"], "list", "-e", "json.dumps", "--", "/usr/bin/python3", "-c", "")
+
+
+FAMILY = """
+import os, sys, time
+def born(then):
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(w, b"%d" % then())
+        os.close(w)
+        time.sleep(600)
+        os._exit(0)
+    os.close(w)
+    return pid, int(os.read(r, 20))
+child, grandchild = born(lambda: born(lambda: 0)[0])
+print(child, grandchild, born(lambda: 0)[0], flush=True)
+time.sleep(600)
+"""
+
+
+@case
+def children_that_are_not_recorded(folder):
+    """A process that waits for its workers looks idle: how many there are is told, each once."""
+    parent = start([sys.executable, "-c", FAMILY], stdout=subprocess.PIPE)
+    family = [int(pid) for pid in parent.stdout.readline().split()]
+    child = family[0]
+    try:
+        for options, count in ((("-p", parent.pid), 3), (("-p", f"{parent.pid},{child}"), 2), (("-p", child), 1),
+                               (("-p", family[2]), 0), (("-f", "-p", parent.pid), 0), (("-q", "-p", parent.pid), 0)):
+            said = xsptrace("--profile", "-d", "0.1", "-o", f"{folder}/f.xspt", *options).stderr
+            told = re.findall(r"^xsptrace: (\d+) child process", said, re.M)
+            equal(told, [str(count)] if count else [], f"children that are told of with {options}: {said}")
+    finally:
+        for pid in family:
+            os.kill(pid, signal.SIGKILL)
+
+
+@case
+def a_program_that_hangs(folder):
+    """Where nothing ran, dump is what tells why; of one that runs it is not spoken."""
+    asleep, busy = start(["sleep", "600"]), start(["sh", "-c", "while :; do :; done"])
+    for pid, spoken in ((asleep.pid, True), (busy.pid, False)):
+        done = xsptrace("--profile", "-p", pid, "-d", "0.5", "-o", f"{folder}/{pid}.xspt")
+        equal(f"no thread ran: if it hangs, xsptrace dump -p {pid} " in done.stdout, spoken, f"the hint: {done.stdout}")
+        check("xsptrace analyze tells what is slow in it" in done.stderr, "what to do with the capture", done.stderr)
 
 
 main()

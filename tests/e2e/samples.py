@@ -13,7 +13,7 @@ import sys
 import time
 
 from harness import (EXTRA, NO_MATCH, USAGE, XSPTRACE, Recording, Skip, Trace, alive, broker_of, case, check, equal,
-                     finish, main, record_attached, run, start, start_ready, wait_for, workload, xsptrace)
+                     finish, json_report, main, record_attached, run, start, start_ready, wait_for, workload, xsptrace)
 
 DEVIATIONS = 4.5  # by chance one recording in a hundred thousand is farther off
 
@@ -290,12 +290,16 @@ def storm_of_page_faults(folder):
     script = f"{folder}/storm.py"
     with open(script, "w", encoding="ascii") as f:
         f.write(STORM)
-    said = xsptrace("--profile", "--sample=499", "-o", f"{folder}/s.folded", "--", "/usr/bin/python3", script).stdout
+    said = xsptrace("--profile", "--sample=499", "-o", f"{folder}/s.folded", "-o", f"{folder}/s.xspt", "--", "/usr/bin/python3",
+                    script).stdout
     spent, whole = map(float, re.search(r"^([\d.]+) ([\d.]+)$", said, re.M).groups())
     line = re.search(r"^page faults: .* on CPUs, ([\d.]+) % of it all; in (.*); from (.*); thread (.*)$", said, re.M)
     check(line, "they are named", said)
     check(abs(float(line[1]) - 100 * spent / whole) < 15, f"{100 * spent / whole:.1f} % expected", said)
     check("storm.py:8 fills" in line[3] and "python3" in line[4], "line and thread", line[0])
+    found = [f for f in json_report("analyze", f"{folder}/s.xspt")["findings"] if f["rule"] == "page-faults"]
+    equal([f["subject"] for f in found], ["storm.py:8 fills"], "what analyze finds")
+    check(abs(found[0]["share"] - spent / whole) < 0.15, f"{spent / whole:.2f} expected", found)
 
 
 # ---- names of code that a compiler in the process makes: its perf map ----

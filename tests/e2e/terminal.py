@@ -74,6 +74,28 @@ def words_stay_whole_and_pipes_as_they_are(folder):
     check(max(map(len, json.split("\r\n"))) > 80, "JSON is not broken into lines", json[:400])
 
 
+KEEPS = """import time
+kept = []
+def keeps_its_pages(count):
+    kept.append(bytearray(count))
+for _ in range(200):
+    keeps_its_pages(65536)
+    time.sleep(0.001)
+"""
+
+
+@case
+def lines_of_a_program_stay_whole(folder):
+    """Where something was allocated: the number of the line is what the table is read for."""
+    script, path = f"{folder}/a_program_of_some_name.py", f"{folder}/heap.xspt"
+    with open(script, "w", encoding="ascii") as f:
+        f.write(KEEPS)
+    xsptrace("-q", "--memory=malloc:4096", "--python", "-o", path, "--", "/usr/bin/python3", script)
+    said = "\n".join(shown(on_a_terminal(24, 80, "export", path)))
+    table = said[said.index("alive"):said.index("spans of")]
+    check(re.search(r"a_program_of_some_name\.py:4\s+keeps_its_pages", table), "the line", table)
+
+
 @case
 def no_color(folder):
     path = recorded(folder)

@@ -353,17 +353,19 @@ static void python_call(struct builder *b, uint64_t at, uint64_t ns, uint64_t st
 	leave(b, WORK, SP - 0x1000);
 }
 
-/* Stack 1 is line 1 of a.py, 2 is line 2. */
+/* Stack 1 is line 1 of a.py, 2 is line 2; 3 is another instruction of line 1; 4 is a package that it calls. */
 static void put_lines(struct builder *b)
 {
-	struct xsp_capture_python_frame frames[2] = {{.name = 'a'}, {.name = 'b'}};
+	struct xsp_capture_python_frame frames[] = {
+		{.name = 'a'}, {.name = 'b'}, {.name = 'a'}, {.name = 'n'}, {.name = 'a'}};
 
 	name(b, 'a', "/me/a.py\n1\nloop", 0);
 	name(b, 'b', "/me/a.py\n2\nother", 0);
-	for (uint64_t i = 0; i < 2; i++)
+	name(b, 'n', "/usr/lib/python3/dist-packages/torch/functional.py\n1482\nnorm", 0);
+	for (uint64_t i = 0; i < 4; i++)
 		cr_assert_eq(xsp_capture_put_python(
 				     b->w, &(struct xsp_capture_python){.id = i + 1,
-									.count = 1,
+									.count = i < 3 ? 1 : 2,
 									.frames = &frames[i]}),
 			     0);
 }
@@ -373,6 +375,21 @@ static void loop_inside(struct builder *b, uint64_t at, unsigned step)
 	(void)step;
 	for (unsigned i = 0; i < 150; i++)
 		python_call(b, at + i * 2 * US, US, 1);
+}
+
+/* As `if f(x[i]) == g(y[i])`: of one operator two calls, from two instructions of one line. */
+static void one_line_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 150; i++)
+		python_call(b, at + i * 2 * US, US, i % 2 == 0 ? 1 : 3);
+}
+
+static void package_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 150; i++)
+		python_call(b, at + i * 2 * US, US, 4);
 }
 
 static void two_lines_inside(struct builder *b, uint64_t at, unsigned step)
@@ -406,6 +423,36 @@ Test(analyze, operation_in_a_loop_of_python)
 	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 150);
 	cr_expect_eq(number_of(value_of(f->figures, "calls")), 150 * STEPS);
 	cr_expect_not_null(strstr(f->finding.advice, "a.py:1 loop"));
+	xsp_report_free(r);
+}
+
+/* A stack is told by its instructions, a place by its lines: it was two findings of 75 calls, and so none. */
+Test(analyze, one_line_is_one_place)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_lines(&b);
+	put_steps(&b, STEPS, MS, one_line_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "python-loop", XSP_SEVERITY_MEDIUM, 0.15);
+	cr_expect_str_eq(f->finding.subject, "work at a.py:1 loop");
+	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 150);
+	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 150 * STEPS * US);
+	xsp_report_free(r);
+}
+
+/* Nobody takes a loop out of a package: the program's own line is named first. */
+Test(analyze, loop_through_a_package)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_lines(&b);
+	put_steps(&b, STEPS, MS, package_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "python-loop", XSP_SEVERITY_MEDIUM, 0.15);
+	cr_expect_str_eq(f->finding.subject, "work at a.py:1 loop (in functional.py:1482 norm)");
 	xsp_report_free(r);
 }
 
@@ -507,6 +554,23 @@ Test(analyze, overhead_of_the_recording)
 	xsp_report_free(r);
 }
 
+/* Sites cost between windows, too, on their way in and out: a share of all of the time, never above it. */
+Test(analyze, overhead_between_windows)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	cr_assert_eq(xsp_capture_put_window(b.w, &(struct xsp_capture_window){START, START + MS}),
+		     0);
+	put_steps(&b, STEPS, MS, cool_inside);
+	put_stats(&b, &(struct xsp_capture_stats){.events = 1, .probes_cost_ns = 2 * MS});
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "overhead", XSP_SEVERITY_MEDIUM, 0.2);
+	cr_expect_not_null(strstr(f->finding.title, "20.0 % of the whole time"), "%s",
+			   f->finding.title);
+	xsp_report_free(r);
+}
+
 /* ---- threads ---- */
 
 static void put_times(struct builder *b, uint32_t tid, uint64_t since, uint64_t until,
@@ -579,6 +643,31 @@ Test(analyze, loader_that_waits_for_its_workers)
 	xsp_report_free(r);
 }
 
+static void sleeping_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	enter_range(b, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
+		    SP - 0x800);
+	put_wait(b, 100, at + 10 * US, 330 * US, 0, XSP_WAIT_SLEEP);
+	leave_range(b, at + 350 * US, SP - 0x800);
+}
+
+/* It has no workers to wait for, and reads no file: neither is blamed. */
+Test(analyze, loader_that_sleeps_itself)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_steps(&b, STEPS, MS, sleeping_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_eq(number_of(value_of(f->figures, "workers_ns")), 0);
+	cr_expect_not_null(strstr(f->finding.advice, "waits in the DataLoader, most for: sleep"),
+			   "%s", f->finding.advice);
+	cr_expect_null(strstr(f->finding.advice, "for its workers or for files"));
+	xsp_report_free(r);
+}
+
 /* Of 10 ms thread 101 waits 8 times for `ns`. */
 static struct xsp_report *waiting(uint64_t ns, uint32_t owner)
 {
@@ -601,6 +690,9 @@ Test(analyze, lock_that_another_thread_holds)
 	cr_expect_eq(number_of(value_of(f->figures, "waits")), 8);
 	cr_expect_eq(number_of(value_of(f->figures, "thread_ns")), 4 * MS);
 	cr_expect_str_eq(value_of(f->figures, "holder")->text, "main (100)");
+	/* where is not known without stacks */
+	cr_expect_null(strstr(f->finding.title, ", at "), "%s", f->finding.title);
+	cr_expect_not_null(strstr(f->finding.advice, "hold lock 0x"), "%s", f->finding.advice);
 	cr_expect_eq(f->finding.to_ns - f->finding.from_ns, 500 * US);
 	xsp_report_free(r);
 }
@@ -631,6 +723,17 @@ Test(analyze, runnable_but_not_running)
 	cr_expect_str_eq(f->finding.subject, "worker");
 	cr_expect_eq(number_of(value_of(f->figures, "threads")), 2);
 	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 7 * MS);
+	/* they ran 5.5 ms each, of 10 */
+	cr_expect_not_null(strstr(f->finding.advice, "took 1.10 together"), "%s",
+			   f->finding.advice);
+	xsp_report_free(r);
+	/* a single thread is in nobody's way: fewer of its own would not help */
+	open_waits(&b);
+	put_times(&b, 101, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
+	r = report_of(&b, NULL);
+	f = expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_not_null(strstr(f->finding.advice, "took 0.55 CPUs together: other programs"),
+			   "%s", f->finding.advice);
 	xsp_report_free(r);
 }
 
@@ -681,8 +784,8 @@ static void put_memory(struct builder *b, uint32_t probe, uint64_t address, uint
 	builder_put(b, &e, sizeof(e));
 }
 
-/* 200 steps of 5 ms; each allocates 20 MiB in `work` (or in no call), and gives back what `kept` does not keep. */
-static struct xsp_report *allocating(bool kept, bool in_call)
+/* 200 steps of 5 ms; each allocates in `work` (or in no call), and gives back what `kept` does not keep. */
+static struct xsp_report *allocating(uint64_t bytes, bool kept, bool in_call)
 {
 	struct builder b;
 	char text[32];
@@ -695,7 +798,7 @@ static struct xsp_report *allocating(bool kept, bool in_call)
 		b.now = at + 100 * US;
 		if (in_call)
 			entry(&b, WORK, SP - 0x1000);
-		put_memory(&b, NEW, 0x10000 + i * 0x100, 20 << 20);
+		put_memory(&b, NEW, 0x10000 + i * 0x100, bytes);
 		b.now = at + 150 * US;
 		if (!kept)
 			put_memory(&b, DELETE, 0x10000 + i * 0x100, 0);
@@ -709,7 +812,7 @@ static struct xsp_report *allocating(bool kept, bool in_call)
 
 Test(analyze, leak)
 {
-	struct xsp_report *r = allocating(true, true);
+	struct xsp_report *r = allocating(20 << 20, true, true);
 	size_t count;
 	const struct xsp_report_found *f = found(r, "leak", &count);
 
@@ -721,16 +824,30 @@ Test(analyze, leak)
 		    "growth");
 	cr_expect_eq(number_of(value_of(f->figures, "alive")), 200);
 	xsp_report_free(r);
-	r = allocating(false, true);
+	r = allocating(20 << 20, false, true);
 	expect_clean(r);
 	cr_expect(!had_no_data(r, "leak"));
+	xsp_report_free(r);
+}
+
+/* What a loss kept with its graph takes; 25 MiB a second are no small matter. */
+Test(analyze, leak_of_small_blocks)
+{
+	struct xsp_report *r = allocating(128 << 10, true, true);
+	const struct xsp_report_found *f = expect(r, "leak", XSP_SEVERITY_HIGH, 1);
+
+	expect_near(number_of(value_of(f->figures, "growth")), 25.0 * (1 << 20), 0.3 * (1 << 20),
+		    "growth");
+	xsp_report_free(r);
+	r = allocating(16 << 10, true, true);
+	expect_none(r, "leak");
 	xsp_report_free(r);
 }
 
 /* Steps that only number are one place: each allocates once, and together they leak. */
 Test(analyze, leak_in_the_step_itself)
 {
-	struct xsp_report *r = allocating(true, false);
+	struct xsp_report *r = allocating(20 << 20, true, false);
 	const struct xsp_report_found *f = expect(r, "leak", XSP_SEVERITY_HIGH, 1);
 	const struct xsp_report_table *t =
 		xsp_report_find_table(xsp_report_find_section(r, "memory"), "sites");

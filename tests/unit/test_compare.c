@@ -271,6 +271,27 @@ Test(compare, more_calls)
 }
 
 /* 100 comparisons of one program with itself, on machines of all kinds: not more than 5 may have any verdict. */
+/* The loop is gone, and one call does what eight did: it is longer, and nothing is slower. */
+Test(compare, fewer_and_larger_calls)
+{
+	const struct xsp_report_found *found;
+	struct plan a = usual, b = usual;
+	struct setting s;
+
+	a.calls = 8;
+	b.seed = 2;
+	b.factor[4] = 4;
+	compare_plans(&s, &a, &b);
+	cr_expect_str_eq(verdict(&s, "operators", "in_step", "f4"), "faster");
+	cr_expect_str_eq(verdict(&s, "operators", "call", "f4"), "slower");
+	cr_expect_eq(findings(&s, &found), 0);
+	cr_expect_eq(s.found, 0, "nothing for --fail-on");
+	clear(&s);
+	compare_plans(&s, &b, &a); /* the other way round a step is slower */
+	cr_expect_eq(s.found, XSP_COMPARE_SLOWER);
+	clear(&s);
+}
+
 Test(compare, no_verdict_between_repeats)
 {
 	static const struct plan kinds[] = {

@@ -15,6 +15,7 @@
 
 #define LOADER "enumerate(DataLoader)#" /* torch.utils.data.DataLoader's range around __next__ */
 #define MAX_SITES 65536U
+#define MAX_STACKS (8 * MAX_SITES) /* beyond, the lines of a stack are looked up each time */
 #define SYNCS 8192U /* of the last ones it is known what the GPU did meanwhile */
 #define SYNCS_LOOKED_AT 16 /* beside an activity: calls of several threads overlap */
 #define MAX_WAITED 65536U
@@ -146,13 +147,44 @@ static bool describe(const struct xsp_call_sites *s, const struct xsp_span *span
 	return true;
 }
 
-static uint64_t key_of(const struct xsp_call_site *site)
+static uint64_t key_of(const struct xsp_call_site *site, uint64_t stack)
 {
-	const uint64_t stack =
-		site->python != NULL ? xsp_u64_mix(site->python->id) + site->first + 1 : 0;
 	const uint64_t op = site->in_op ? (uint64_t)site->op + 1 : 0;
 
 	return xsp_u64_mix(stack ^ xsp_u64_mix(op << 32 | site->name));
+}
+
+static uint64_t stack_of(const struct xsp_call_site *site)
+{
+	return site->python != NULL ? xsp_u64_mix(site->python->id) + site->first + 1 : 0;
+}
+
+/* The same for stacks of the same lines: two instructions of one line are two stacks. */
+static uint64_t lines_of(const struct xsp_call_site *site)
+{
+	uint64_t lines = site->first + 1;
+
+	for (uint32_t i = site->first; site->python != NULL && i < site->python->count; i++)
+		lines = xsp_u64_mix(lines ^ site->python->frames[i].name);
+	return lines;
+}
+
+/* A stack that was not met before: its lines may have been. */
+static int find_lines(struct xsp_call_sites *s, const struct xsp_call_site *site, uint64_t key)
+{
+	const uint64_t lines = key_of(site, lines_of(site));
+	const uint32_t *known = xsp_u64map_get(&s->site_of, lines);
+	uint32_t at = known != NULL ? *known : (uint32_t)s->count;
+
+	if (known == NULL && s->count >= MAX_SITES) {
+		s->overflowed = true;
+		return 0;
+	}
+	if (known == NULL && (XSP_APPEND(s->sites, s->capacity, s->count, *site) < 0 ||
+			      xsp_u64map_set(&s->site_of, lines, at) < 0))
+		return -ENOMEM;
+	s->site = at + 1;
+	return s->site_of.count < MAX_STACKS ? xsp_u64map_set(&s->site_of, key, at) : 0;
 }
 
 /* The span's, made if need be: s->site. */
@@ -167,18 +199,11 @@ static int find_site(struct xsp_call_sites *s, const struct xsp_span *span)
 	int rc = span->name < s->loader_count ? 0 : learn_loaders(s, span->name);
 	if (rc < 0 || !describe(s, span, s->loaders[span->name], &site))
 		return rc;
-	const uint64_t key = key_of(&site);
+	const uint64_t key = key_of(&site, stack_of(&site));
 	const uint32_t *known = xsp_u64map_get(&s->site_of, key);
-	if (known == NULL && s->count >= MAX_SITES) {
-		s->overflowed = true;
-		return 0;
-	}
-	const long at = xsp_u64map_index(&s->site_of, key, &s->sites, &s->capacity, s->count);
-	if (at < 0)
-		return -ENOMEM;
-	if ((size_t)at == s->count)
-		s->sites[s->count++] = site;
-	s->site = (uint32_t)at + 1;
+	if (known == NULL)
+		return find_lines(s, &site, key);
+	s->site = *known + 1;
 	return 0;
 }
 
@@ -372,14 +397,21 @@ bool xsp_call_sites_overflowed(const struct xsp_call_sites *s)
 bool xsp_call_site_line(const struct xsp_call_sites *s, const struct xsp_call_site *site,
 			char out[XSP_CALL_SITE_TEXT])
 {
-	char text[XSP_PYTHON_LINE_MAX];
+	char text[XSP_PYTHON_LINE_MAX], inside[XSP_PYTHON_LINE_MAX];
 	struct xsp_python_line line;
 
 	if (site->python == NULL ||
 	    !xsp_timeline_python_line(s->timeline, &site->python->frames[site->first], &line))
 		return false;
+	xsp_python_line_show(&line, inside);
+	const uint32_t own = xsp_timeline_python_own(s->timeline, site->python, site->first);
+	if (own == site->first ||
+	    !xsp_timeline_python_line(s->timeline, &site->python->frames[own], &line)) {
+		snprintf(out, XSP_CALL_SITE_TEXT, "%.*s", XSP_CALL_SITE_TEXT - 1, inside);
+		return true;
+	}
 	xsp_python_line_show(&line, text);
-	snprintf(out, XSP_CALL_SITE_TEXT, "%.*s", XSP_CALL_SITE_TEXT - 1, text);
+	snprintf(out, XSP_CALL_SITE_TEXT, "%.500s (in %.500s)", text, inside);
 	return true;
 }
 

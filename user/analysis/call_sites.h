@@ -48,7 +48,8 @@ void xsp_call_site_text(const struct xsp_call_sites *s, const struct xsp_call_si
 			char out[XSP_CALL_SITE_TEXT]);
 /* Of a name the calls of Python's that took most time: NULL: no line is known. */
 const struct xsp_call_site *xsp_call_sites_of(const struct xsp_call_sites *s, xsp_name_id name);
-/* "train.py:21 train_step"; false: it is not known. */
+/* "train.py:21 train_step", or "train.py:21 train_step (in functional.py:1482 norm)" of a call from a package that the
+ * program called there; false: it is not known. */
 bool xsp_call_site_line(const struct xsp_call_sites *s, const struct xsp_call_site *site,
 			char out[XSP_CALL_SITE_TEXT]);
 

@@ -331,14 +331,13 @@ static void put_slower(struct writing *w, const struct pair *p, const struct com
 	free(title);
 }
 
-/* Is the row that says most of a name, and not only how long one of its calls is? */
-static bool is_said(const struct pair *p, const struct comparison *c)
+/* Of a call, what the same name takes in a step says more; NULL: that is not known, or this is no call. */
+static const struct comparison *in_step(const struct pair *p, const struct comparison *c)
 {
 	for (size_t i = 0; i < p->count && c->what == COMPARED_OPERATOR; i++)
-		if (p->rows[i].what == COMPARED_IN_STEP && p->rows[i].verdict == VERDICT_MORE &&
-		    strcmp(p->rows[i].name, c->name) == 0)
-			return true;
-	return false;
+		if (p->rows[i].what == COMPARED_IN_STEP && strcmp(p->rows[i].name, c->name) == 0)
+			return &p->rows[i];
+	return NULL;
 }
 
 static bool has_finding(const struct xsp_report *r, const struct xsp_report_finding *f)
@@ -426,8 +425,12 @@ static void put_verdicts(struct writing *w, const struct pair *p, const char *na
 		put_row(w, c, side);
 		if (c->verdict != VERDICT_MORE)
 			continue;
+		const struct comparison *step = in_step(p, c);
+		/* fewer and larger calls: each takes longer, and all of them less */
+		if (step != NULL && step->verdict == VERDICT_LESS && step->calls_b < step->calls_a)
+			continue;
 		w->found |= c->what >= COMPARED_PEAK ? XSP_COMPARE_MEMORY : XSP_COMPARE_SLOWER;
-		if (!is_said(p, c))
+		if (step == NULL || step->verdict != VERDICT_MORE)
 			put_slower(w, p, c, name);
 	}
 }

@@ -30,9 +30,10 @@ const struct xsp_rule xsp_rules[] = {
 	 "a thread could run and had no CPU for at least that share of the time", "--waits",
 	 xsp_rule_runnable, true},
 	{"page-faults", 0.05, XSP_UNIT_SHARE,
-	 "a thread waits for pages of memory for at least that share of the time", "--waits",
-	 xsp_rule_page_faults, true},
-	{"leak", 10 * 1024 * 1024, XSP_UNIT_BYTES,
+	 "a thread waits for pages of memory, or the kernel makes them, for at least that share of "
+	 "the time",
+	 "--waits or --sample", xsp_rule_page_faults, true},
+	{"leak", 64 * 1024, XSP_UNIT_BYTES,
 	 "memory of one place that only grows, by so many bytes a step (without steps: a second)",
 	 "--memory, without losses", xsp_rule_leak, false},
 	{"sync", 0.10, XSP_UNIT_SHARE,

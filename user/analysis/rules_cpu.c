@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "catalog/collectives.h"
 #include "catalog/cuda_table.h"
+#include "catalog/wait_reasons.h"
 
 #define FINDINGS_MAX 20 /* of one rule, with whatever threshold */
 #define MANY_CALLS 20
@@ -213,6 +214,7 @@ struct loader {
 	uint64_t cpu_ns;
 	bool cpu_known;
 	uint64_t workers_ns, files_ns; /* of it, waited; 0 without --waits */
+	const char *most; /* what it waited for longest, whatever that is; NULL: it did not */
 };
 
 /* What its workers hand on comes through pipes and queues, at which it polls with a timeout; with pin_memory a thread of its own
@@ -228,6 +230,11 @@ static void add_waits(const struct xsp_call_sites *sites, struct loader *l)
 		l->workers_ns += waits[of_workers[i]];
 	for (size_t i = 0; i < sizeof(of_files); i++)
 		l->files_ns += waits[of_files[i]];
+	for (size_t i = 0, most = 0; i < XSP_WAIT_CLASSES; i++)
+		if (waits[i] > waits[most] || (i == most && waits[i] > 0)) {
+			most = i;
+			l->most = xsp_wait_class_name((enum xsp_wait_class)i);
+		}
 }
 
 static int loader_of(const struct xsp_rule_context *c, struct loader *l)
@@ -255,7 +262,7 @@ static int loader_of(const struct xsp_rule_context *c, struct loader *l)
 }
 
 /* Where it waits its workers are too slow; where it computes there are none. */
-static const char *loader_advice(const struct loader *l)
+static const char *loader_advice(const struct loader *l, char own[static 300])
 {
 	if (!l->cpu_known)
 		return "give the DataLoader (more) workers (num_workers), persistent_workers and "
@@ -268,19 +275,26 @@ static const char *loader_advice(const struct loader *l)
 		return "the training thread waits for the DataLoader's workers: give it more of "
 		       "them (num_workers), a larger prefetch_factor, or make its __getitem__ "
 		       "and collate_fn cheaper";
-	return 2 * l->files_ns > l->sum.site.total_ns
-		       ? "the DataLoader reads files in the training thread itself: give it "
-			 "workers (num_workers), or faster storage"
-		       : "the DataLoader waits for its workers or for files: give it more workers "
-			 "(num_workers), a larger prefetch_factor, faster storage, or make its "
-			 "__getitem__ cheaper";
+	if (2 * l->files_ns > l->sum.site.total_ns)
+		return "the DataLoader reads files in the training thread itself: give it "
+		       "workers (num_workers), or faster storage";
+	if (l->most == NULL || l->workers_ns > 0)
+		return "the DataLoader waits for its workers or for files: give it more workers "
+		       "(num_workers), a larger prefetch_factor, faster storage, or make its "
+		       "__getitem__ cheaper";
+	snprintf(own, 300,
+		 "the training thread itself waits in the DataLoader, most for: %s. See what its "
+		 "__getitem__ and collate_fn wait for (--wait-stacks --python names the line), or "
+		 "give it workers (num_workers)",
+		 l->most);
+	return own;
 }
 
 static void find_loader(const struct xsp_rule_context *c, const struct loader *l,
 			struct xsp_rule_part part)
 {
 	const struct xsp_call_site *sum = &l->sum.site;
-	char title[200], doubt[XSP_DOUBT_SIZE];
+	char title[200], advice[300], doubt[XSP_DOUBT_SIZE];
 
 	snprintf(title, sizeof(title), "getting data from the DataLoader takes %.1f %% of %s",
 		 100 * part.share, part.of);
@@ -289,7 +303,7 @@ static void find_loader(const struct xsp_rule_context *c, const struct loader *l
 		(struct xsp_report_finding){
 			.subject = l->name,
 			.title = title,
-			.advice = loader_advice(l),
+			.advice = loader_advice(l, advice),
 			.uncertain = xsp_rule_doubt(
 				c, XSP_DOUBT_SITES | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
 			.share = part.share,
@@ -372,8 +386,13 @@ int xsp_rule_overhead(const struct xsp_rule_context *c)
 	const uint64_t cost = xsp_capture_stats(c->reader)->probes_cost_ns;
 	const struct xsp_summary_row *rows, *most = NULL;
 	const size_t count = xsp_summary_rows(a->summary, &rows);
-	const double share = xsp_rule_share(cost, c->time_ns);
 	char title[240], advice[640], time[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE];
+	uint64_t start, end;
+
+	/* sites cost on their way in and out, too: between windows of --max-overhead */
+	xsp_timeline_window(c->timeline, &start, &end);
+	const bool between = end - start > c->time_ns;
+	const double share = xsp_rule_share(cost, between ? end - start : c->time_ns);
 
 	if (cost == 0 || xsp_timeline_cut_text(c->timeline) != NULL)
 		return XSP_RULE_NO_DATA;
@@ -384,7 +403,7 @@ int xsp_rule_overhead(const struct xsp_rule_context *c)
 			most = &rows[i];
 	snprintf(title, sizeof(title),
 		 "the recording itself takes %.1f %% of %s: %s in probes, estimated", 100 * share,
-		 c->time_of, xsp_format_ns(time, cost));
+		 between ? "the whole time" : c->time_of, xsp_format_ns(time, cost));
 	snprintf(advice, sizeof(advice),
 		 "record less: most calls are those of %.300s (%s), which -e '!...' leaves out; or "
 		 "keep it small with --max-overhead. Own times here are without the probes",

@@ -47,10 +47,11 @@ static void find_leak(const struct xsp_rule_context *c, const struct xsp_allocat
 	snprintf(title, sizeof(title), "memory of %s only grows: by %s a %s, at least %s", where,
 		 xsp_format_bytes(text, bytes_of(site->slope.slope * seconds)), period,
 		 xsp_format_bytes(low, bytes_of(site->slope.low * seconds)));
-	snprintf(advice, sizeof(advice),
-		 "something keeps what %s allocates: results kept with their graph (.detach(), "
-		 ".item()), lists or caches that only get longer",
-		 where);
+	snprintf(advice, sizeof(advice), "something keeps what %s allocates: %s", where,
+		 xsp_timeline_heap_period(c->timeline) > 0
+			 ? "no free follows, or lists and caches only get longer"
+			 : "results kept with their graph (.detach(), .item()), lists or caches "
+			   "that only get longer");
 	struct xsp_report_section *f =
 		xsp_rule_found(c,
 			       (struct xsp_report_finding){

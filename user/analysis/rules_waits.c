@@ -64,11 +64,12 @@ static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
 	snprintf(place, sizeof(place), "%.400s",
 		 placed ? xsp_timeline_name(c->timeline, spots[0].place - 1) : address);
 	snprintf(title, sizeof(title),
-		 "%s waits %.1f %% of its time for a lock that others hold, at %s", who,
-		 100 * share, place);
+		 "%s waits %.1f %% of its time for a lock that others hold%s%s", who, 100 * share,
+		 placed ? ", at " : "", placed ? place : "");
 	snprintf(advice, sizeof(advice),
-		 "hold the lock of %s for less time, split it, or share less: %s holds it most%s",
-		 place, by, placed ? "" : " (--wait-stacks shows where)");
+		 "hold %s%s for less time, split it, or share less: %s holds it most%s",
+		 placed ? "the lock of " : "", place, by,
+		 placed ? "" : " (--wait-stacks shows where)");
 	struct xsp_report_section *f = xsp_rule_found(
 		c,
 		(struct xsp_report_finding){
@@ -206,17 +207,45 @@ static void find_group(const struct xsp_rule_context *c, const struct group *g, 
 	xsp_report_value(f, "threads", "threads", XSP_UNIT_COUNT, xsp_cell_integer(g->threads));
 }
 
+/* How many CPUs what is recorded took together. */
+static double cpus_of(const struct xsp_rule_context *c)
+{
+	const struct xsp_thread_times *times;
+	const size_t n = xsp_timeline_times(c->timeline, &times);
+	uint64_t ns = 0, time_ns = c->recorded_ns;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t there = times[i].until_ns - times[i].since_ns;
+		ns += times[i].running_ns;
+		time_ns = there > time_ns ? there : time_ns;
+	}
+	return xsp_rule_share(ns, time_ns);
+}
+
+/* Who took less than one had nobody of its own in its way for most of the time. */
+#define ONE_CPU 0.9
+
 static void found_runnable(const struct xsp_rule_context *c, const struct group *g, double share)
 {
-	char who[160], title[320];
+	char who[160], title[320], advice[400];
+	const double cpus = cpus_of(c);
 
 	threads_text(g, who);
 	snprintf(title, sizeof(title), "%s could run and had no CPU for %.1f %% of the time", who,
 		 100 * share);
-	find_group(c, g, share, title,
-		   "there is more to run than CPUs: start fewer threads (OMP_NUM_THREADS, "
-		   "num_workers, intra-op threads), lift the container's CPU limit, or keep other "
-		   "programs off these CPUs");
+	if (cpus < ONE_CPU)
+		snprintf(advice, sizeof(advice),
+			 "all that is recorded took %.2f CPUs together: other programs had them, "
+			 "or a limit held it back. Keep those off these CPUs, or lift the "
+			 "container's CPU limit; fewer threads of its own change little",
+			 cpus);
+	else
+		snprintf(advice, sizeof(advice),
+			 "there is more to run than CPUs (what is recorded took %.2f together): "
+			 "start fewer threads (OMP_NUM_THREADS, num_workers, intra-op threads), "
+			 "lift the container's CPU limit, or keep other programs off these CPUs",
+			 cpus);
+	find_group(c, g, share, title, advice);
 }
 
 static void found_faults(const struct xsp_rule_context *c, const struct group *g, double share)
@@ -237,7 +266,42 @@ int xsp_rule_runnable(const struct xsp_rule_context *c)
 	return find_groups(c, runnable_ns, found_runnable);
 }
 
+/* What needs no disk does not wait: the kernel finds and clears the page on the thread's own time. */
+static void find_storm(const struct xsp_rule_context *c, uint64_t ns, uint64_t all_ns,
+		       const char *function)
+{
+	const double share = xsp_rule_share(ns, all_ns);
+	char title[500], doubt[XSP_DOUBT_SIZE];
+
+	snprintf(title, sizeof(title),
+		 "page faults take %.1f %% of the time on CPUs, most of it in %.300s", 100 * share,
+		 function);
+	struct xsp_report_section *f = xsp_rule_found(
+		c,
+		(struct xsp_report_finding){
+			.subject = function,
+			.title = title,
+			.advice =
+				"the same memory is taken from the kernel and given back again and "
+				"again (mmap and munmap, large mallocs, fork): keep and reuse "
+				"buffers, raise malloc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, "
+				"or use huge pages",
+			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_WINDOWS, doubt),
+			.share = share},
+		true);
+	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(ns));
+	xsp_report_value(f, "running_ns", "on CPU", XSP_UNIT_NS, xsp_cell_integer(all_ns));
+}
+
 int xsp_rule_page_faults(const struct xsp_rule_context *c)
 {
-	return find_groups(c, fault_ns, found_faults);
+	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
+	const char *function;
+	uint64_t all_ns;
+	const uint64_t ns = xsp_summary_samples_faults(a->summary->samples, &all_ns, &function);
+
+	if (function != NULL && xsp_rule_share(ns, all_ns) >= c->threshold)
+		find_storm(c, ns, all_ns, function);
+	const int rc = find_groups(c, fault_ns, found_faults);
+	return rc == XSP_RULE_NO_DATA && all_ns > 0 ? 0 : rc;
 }

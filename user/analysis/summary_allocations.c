@@ -267,8 +267,9 @@ static void name_site(const struct xsp_summary_allocations *a, const struct xsp_
 int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
 				  const struct xsp_summary_print *how)
 {
-	const size_t columns = how->width > 90	? ((size_t)how->width - 50) / 2
-			       : how->width > 0 ? 20
+	/* "train.py:21 train_step" must be whole: what is longer than a line goes on in the next one */
+	const size_t columns = how->width > 130 ? ((size_t)how->width - 50) / 2
+			       : how->width > 0 ? 40
 						: 0;
 	struct xsp_allocation_site *all = a != NULL ? rank(a, by_alive) : NULL;
 	size_t shown = 0;

@@ -269,6 +269,26 @@ static void print_faulting(struct xsp_summary_samples *s, FILE *f, struct places
 	}
 }
 
+uint64_t xsp_summary_samples_faults(struct xsp_summary_samples *s, uint64_t *all_ns,
+				    const char **function)
+{
+	*all_ns = s != NULL ? s->ns : 0;
+	*function = NULL;
+	if (s == NULL || s->faults.functions.count == 0)
+		return 0;
+	qsort(s->faults.functions.list, s->faults.functions.count,
+	      sizeof(*s->faults.functions.list), by_time);
+	const struct place *most = &s->faults.functions.list[0];
+	if (s->faults.lines.count > 0) {
+		qsort(s->faults.lines.list, s->faults.lines.count, sizeof(*s->faults.lines.list),
+		      by_time);
+		if (2 * s->faults.lines.list[0].ns > most->ns)
+			most = &s->faults.lines.list[0];
+	}
+	*function = xsp_timeline_name(s->timeline, (xsp_name_id)most->key);
+	return s->faults.ns;
+}
+
 static void print_faults(struct xsp_summary_samples *s, FILE *f)
 {
 	char time[XSP_UNITS_SIZE];

@@ -250,6 +250,22 @@ static void print_gap(const struct xsp_summary_waits *w, FILE *f, const struct g
 	fputc('\n', f);
 }
 
+/* What waits since before the recording has no stack here, and no holder. */
+static void print_stuck(const struct xsp_summary_waits *w, FILE *f)
+{
+	const struct xsp_thread_times *times;
+	const size_t count = xsp_timeline_times(w->timeline, &times);
+
+	for (size_t i = 0; i < count; i++)
+		if (times[i].running_ns + times[i].runnable_ns > 0)
+			return;
+	if (count > 0)
+		fprintf(f,
+			"no thread ran: if it hangs, xsptrace dump -p %" PRIu32
+			" tells where each one stands, and who holds what it waits for\n",
+			times[0].thread->pid);
+}
+
 int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_reader *r, FILE *f,
 			    const struct xsp_summary_print *how)
 {
@@ -265,6 +281,7 @@ int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_read
 	xsp_capture_window(r, &start, &end);
 	for (size_t i = 0; i < w->gap_count; i++)
 		print_gap(w, f, &w->gaps[i], start);
+	print_stuck(w, f);
 	if (w->lock_count + w->gap_count > 0)
 		fputc('\n', f);
 	return rc;

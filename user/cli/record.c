@@ -456,6 +456,18 @@ static int profile_instead(struct recording *r, const struct xsp_error *none, st
 	return rc;
 }
 
+/* What looks idle may wait for them. */
+static void say_children(struct recording *r)
+{
+	const size_t count = r->o.follow || r->o.quiet || r->view != NULL
+				     ? 0
+				     : xsp_recorder_children(r->recorder);
+
+	if (count > 0)
+		xsp_say("%zu child process%s of the target %s not recorded: -f records them, too",
+			count, count == 1 ? "" : "es", count == 1 ? "is" : "are");
+}
+
 static int start_attached(struct recording *r, struct xsp_error *err)
 {
 	int rc = add_processes(r, err);
@@ -482,6 +494,7 @@ static int start_attached(struct recording *r, struct xsp_error *err)
 				     "what matches cannot be probed: xsptrace list, with the same "
 				     "options, says why");
 	say_unmatched(r);
+	say_children(r);
 	rc = xsp_recorder_start(r->recorder, err);
 	if (rc == 0 && r->o.inject)
 		rc = xsp_inject_agent(r->broker, r->o.pids, r->o.pid_count, r->o.quiet, err);
@@ -744,9 +757,12 @@ static int write_outputs(struct recording *r)
 	xsp_capture_close(reader);
 	if (status == 0)
 		status = worse;
+	fflush(stdout); /* both may be one file */
 	if (r->keep_capture && xsp_new_file_name(f) != NULL && !r->o.quiet)
 		fprintf(stderr,
-			"wrote %s (the capture: xsptrace export makes other formats of it)\n",
+			"wrote %s (the capture: xsptrace analyze tells what is slow in it, "
+			"xsptrace "
+			"export makes other formats of it)\n",
 			xsp_new_file_name(f));
 	done = status == 0;
 	at_stake = NULL;

@@ -86,6 +86,34 @@ static int adopt(struct xsp_recorder *r, pid_t pid)
 	return 0;
 }
 
+/* Of `pid`, without those that descend from another one that is recorded: they are its own. */
+static size_t count_own(struct xsp_recorder *r, pid_t pid)
+{
+	struct xsp_kin *kin;
+	size_t count, own = 0;
+
+	if (xsp_broker_descendants(r->broker, pid, &kin, &count) < 0)
+		return 0;
+	for (size_t i = 0; i < count; i++) { /* parents before their children */
+		bool is_own = kin[i].parent == pid;
+		for (size_t k = 0; k < own && !is_own; k++)
+			is_own = kin[k].pid == kin[i].parent;
+		if (is_own && xsp_recorder_find(r, kin[i].pid) == NULL)
+			kin[own++] = kin[i];
+	}
+	free(kin);
+	return own;
+}
+
+size_t xsp_recorder_children(struct xsp_recorder *r)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->process_count; i++)
+		count += count_own(r, r->processes[i].pid);
+	return count;
+}
+
 int xsp_recorder_add_process(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
 {
 	struct recorded_process *p = xsp_recorder_find(r, pid);

@@ -20,6 +20,10 @@ const struct xsp_capture_python *xsp_timeline_python(const struct xsp_timeline *
 bool xsp_timeline_python_line(const struct xsp_timeline *t,
 			      const struct xsp_capture_python_frame *frame,
 			      struct xsp_python_line *out);
+/* The innermost frame from `first` on that is the program's own, neither the interpreter's nor a package's; `first`
+ * where there is none. */
+uint32_t xsp_timeline_python_own(const struct xsp_timeline *t,
+				 const struct xsp_capture_python *stack, uint32_t first);
 /* "train.py:21 train_step" */
 #define XSP_PYTHON_LINE_MAX (XSP_NAME_MAX + 16)
 void xsp_python_line_show(const struct xsp_python_line *l, char text[XSP_PYTHON_LINE_MAX]);

@@ -19,6 +19,17 @@ static bool is_installed(const struct xsp_python_line *l)
 	return false;
 }
 
+uint32_t xsp_timeline_python_own(const struct xsp_timeline *t,
+				 const struct xsp_capture_python *stack, uint32_t first)
+{
+	for (uint32_t i = first; i < stack->count; i++) {
+		struct xsp_python_line l;
+		if (xsp_timeline_python_line(t, &stack->frames[i], &l) && !is_installed(&l))
+			return i;
+	}
+	return first;
+}
+
 int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *stack,
 		     uint32_t *inside, uint32_t *place)
 {
@@ -28,14 +39,9 @@ int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *st
 	if (rc < 0)
 		return rc;
 	*inside = *place = id + 1;
-	for (uint32_t i = 0; i < stack->count; i++) {
-		struct xsp_python_line l;
-		if (!xsp_timeline_python_line(t, &stack->frames[i], &l) || is_installed(&l))
-			continue;
-		rc = xsp_python_name(t, &stack->frames[i], &id);
+	const uint32_t own = xsp_timeline_python_own(t, stack, 0);
+	if (own > 0 && (rc = xsp_python_name(t, &stack->frames[own], &id)) == 0)
 		*place = id + 1;
-		break;
-	}
 	return rc;
 }
 
