@@ -43,6 +43,7 @@ enum xsp_count {
 	XSP_COUNT_SAMPLES, /* --sample: how often its program looked at a recorded thread, and the time it took */
 	XSP_COUNT_SAMPLES_NS,
 	XSP_COUNT_STACKS_TORN, /* stacks of waits that lay in pages that were not there */
+	XSP_COUNT_HEAP_UNSEEN, /* --memory=malloc: calls of the sample that ended in code of which nothing is known */
 	XSP_COUNTS,
 };
 

@@ -36,16 +36,16 @@ def attached(folder, command, *options, **environment):
 
 
 def at(sites, function):
-    """Sums over the sites of a function of heap.cc."""
-    return {key: sum(s[key] for s in sites if s["at"].startswith(f"{function} <- "))
+    """Sums over the sites of a function of the program."""
+    return {key: sum(s[key] for s in sites if s.get("at", "").split(" ")[0] == function)
             for key in ("alive_bytes", "alive", "allocated_bytes", "allocations")}
 
 
-def check_all(folder, threads=3, rounds=200, lost=0, **environment):
+def check_all(folder, *options, threads=3, rounds=200, **environment):
     summary, facts = attached(folder, [workload("heap"), rounds, threads, BLOCK, "--wait"], *NO_BRAKE, "--memory=malloc:1",
-                              **environment)
+                              *options, **environment)
     allocations = summary["allocations"]
-    check(allocations["lost"] <= lost, "lost", allocations["lost"])
+    equal(allocations["lost"], 0, "lost")
     leak, balance = at(allocations["sites"], "leak_here"), at(allocations["sites"], "balance_here")
     equal(leak, {"alive_bytes": facts["kept_bytes"], "alive": facts["kept_blocks"], "allocated_bytes": facts["kept_bytes"],
                  "allocations": facts["kept_blocks"]}, "leak_here")
@@ -74,21 +74,43 @@ def every_block_is_counted(folder):
 
 @case
 def through_sites_instead_of_return_probes(folder):
-    """--exit=site: what of glibc hands over by a tail call is counted as lost, and nothing else is missing."""
+    """--exit=site: what glibc hands on by a jump ends where that returns. Not what calloc() hands on to the memset() of this
+    machine, which is known at run time only: that is counted, and nothing else is missing."""
     summary, facts = attached(folder, [workload("heap"), 200, 2, BLOCK, "--wait"], *NO_BRAKE, "--memory=malloc:1",
                               "--exit=site")
     allocations = summary["allocations"]
     seen = sum(at(allocations["sites"], f)["allocations"] for f in ("leak_here", "balance_here"))
-    check(seen <= facts["allocations"] <= seen + allocations["lost"], "seen, true, lost", seen, facts, allocations["lost"])
+    missing = facts["allocations"] - seen
+    check(0 <= missing <= allocations["lost"] < missing + 20, "missing, lost", missing, allocations["lost"])
 
 
 @case
 def an_allocator_of_its_own(folder):
+    """jemalloc's operator new, through which exceptions pass, hands on by a jump what its cache cannot give."""
     library = next(iter(glob.glob("/usr/lib/*/libjemalloc.so.2")), None)
     if library is None:
         raise Skip("jemalloc is not installed (Debian: libjemalloc2)")
-    # its operator new, through which exceptions pass, hands its first calls on by a jump: of std::thread and vector
-    check_all(folder, lost=8, LD_PRELOAD=library)
+    check_all(folder, LD_PRELOAD=library)
+    check_all(folder, "--exit=site", LD_PRELOAD=library)
+
+
+@case
+def a_malloc_that_throws(folder):
+    """The program's own: no return probe is put there, which would kill it. What it refuses is no block, and neither is what it
+    allocates for the exception. What is handed on to a function that nobody knows is counted, and not blamed on anything else."""
+    rounds, block = 300, 500
+    summary, facts = attached(folder, [workload("heap_own"), rounds, block, "--wait"], *NO_BRAKE, "--memory=malloc:1")
+    equal((facts["refused"], facts["caught"], facts["kept_blocks"]), (rounds, rounds, 6 * rounds), "the program's own")
+    allocations = summary["allocations"]
+    equal(at(allocations["sites"], "keep_here"),
+          {"alive_bytes": facts["kept_bytes"], "alive": facts["kept_blocks"], "allocated_bytes": facts["kept_bytes"],
+           "allocations": facts["kept_blocks"]}, "keep_here")
+    equal(at(allocations["sites"], "ask_for_too_much")["allocations"], 0, "blocks that were refused")
+    check(rounds - 1 <= allocations["lost"] <= rounds, "those whose end nobody sees", allocations["lost"])
+    done = xsptrace("export", f"{folder}/heap.xspt")
+    text = done.stdout + done.stderr
+    check(f"allocations unseen: {allocations['lost']} of the sample, as their calls ended in a jump" in text, "why", text)
+    check("--buffer" not in text, "blames the buffers", text)
 
 
 def deviation(sizes, count, period):

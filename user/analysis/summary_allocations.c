@@ -440,7 +440,7 @@ void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
 	const struct xsp_memory_use *uses;
 	const size_t n = a != NULL ? xsp_timeline_memory(a->timeline, &uses) : 0;
 	const uint64_t lost = a != NULL ? xsp_timeline_allocations_lost(a->timeline) : 0;
-	char text[200], count[XSP_UNITS_SIZE];
+	char text[240], count[XSP_UNITS_SIZE];
 
 	if (a == NULL)
 		return;
@@ -451,10 +451,12 @@ void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
 	if (lost > 0) {
 		snprintf(
 			text, sizeof(text),
-			"events of allocations or frees that were lost: %s: what is alive is wrong "
-			"by as many blocks, and what grows is not told; a larger --buffer loses "
-			"less",
-			xsp_format_count(count, lost));
+			"allocations or frees that were not seen: %s: what is alive is wrong by as "
+			"many blocks, and what grows is not told%s",
+			xsp_format_count(count, lost),
+			xsp_capture_stats(r)->lost_entries > 0
+				? "; a larger --buffer loses less"
+				: "");
 		warn(ctx, text);
 	}
 	print_leaks(a, warn, ctx);

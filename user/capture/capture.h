@@ -176,6 +176,7 @@ enum xsp_capture_gap {
 	XSP_GAP_PYTHON, /* stacks of Python that could not be read, or not to their end */
 	XSP_GAP_PYTHON_CODE, /* those, each counted once, with a frame that could not be named */
 	XSP_GAP_STACKS, /* native ones of waits, the same */
+	XSP_GAP_ALLOCATIONS, /* of the heap, whose calls' ends were not seen */
 	XSP_GAP_END, /* it ended before it was told to */
 	XSP_GAPS,
 };

@@ -459,6 +459,11 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 	if (c.stacks_torn > r->gaps[XSP_GAP_STACKS].count)
 		xsp_recorder_gap(r, XSP_GAP_STACKS, c.stacks_torn - r->gaps[XSP_GAP_STACKS].count,
 				 "as their memory was not there");
+	if (c.heap_unseen > r->gaps[XSP_GAP_ALLOCATIONS].count)
+		xsp_recorder_gap(r, XSP_GAP_ALLOCATIONS,
+				 c.heap_unseen - r->gaps[XSP_GAP_ALLOCATIONS].count,
+				 "of the sample, as their calls ended in a jump to code that is "
+				 "not known");
 	getrusage(RUSAGE_SELF, &usage);
 	double silent = r->overheads != NULL
 				? (double)(xsp_overhead_unseen_ns(r) + c.unseen_ns)

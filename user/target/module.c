@@ -121,6 +121,18 @@ enum xsp_arch xsp_module_arch(const struct xsp_module *m)
 	return XSP_ARCH_OTHER;
 }
 
+void xsp_module_soname(struct xsp_module *m, char *text, size_t size)
+{
+	uint64_t names, at;
+	long n = xsp_elf_dynamic(&m->elf, DT_STRTAB, &names) &&
+				 xsp_elf_dynamic(&m->elf, DT_SONAME, &at)
+			 ? xsp_module_read(m, names + at, text, size)
+			 : 0;
+
+	if (n <= 0 || memchr(text, '\0', (size_t)n) == NULL)
+		text[0] = '\0';
+}
+
 bool xsp_module_is_static(const struct xsp_module *m)
 {
 	return m->is_static;

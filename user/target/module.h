@@ -57,6 +57,9 @@ const char *xsp_module_shown(const struct xsp_module *m); /* as the target sees 
 enum xsp_arch xsp_module_arch(const struct xsp_module *m);
 bool xsp_module_is_static(const struct xsp_module *m); /* executable without PT_INTERP */
 
+/* The name that the library gives itself (DT_SONAME); "": it has none, or a longer one. */
+void xsp_module_soname(struct xsp_module *m, char *text, size_t size);
+
 /* Build id bytes (owned by the module); length 0 when there is none. */
 const uint8_t *xsp_module_build_id(const struct xsp_module *m, size_t *length);
 

@@ -98,12 +98,16 @@ uint64_t xsp_timeline_allocations_lost(const struct xsp_timeline *t)
 {
 	const struct xsp_capture_lost *losts;
 	const size_t n = xsp_capture_losts(t->reader, &losts);
-	uint64_t sum = xsp_memory_untracked(t);
+	uint64_t sum = 0;
+
+	xsp_capture_gap(t->reader, XSP_GAP_ALLOCATIONS, &sum);
+	sum += xsp_memory_untracked(t);
 
 	for (size_t i = 0; i < n; i++)
 		if (function_of(t, losts[i].probe) != NULL)
 			sum += losts[i].entries;
-	return sum;
+	return sum + (t->memory_events->heap_period > 0 ? xsp_capture_stats(t->reader)->untracked
+							: 0);
 }
 
 size_t xsp_timeline_memory_sites(const struct xsp_timeline *t, const struct xsp_memory_site **sites)
