@@ -13,7 +13,8 @@ import shutil
 import signal
 import time
 
-from harness import (NO_BRAKE, USAGE, Recording, Skip, case, check, equal, finish, main, start_ready, workload, xsptrace)
+from harness import (NO_BRAKE, USAGE, Recording, Skip, case, check, equal, finish, json_report, main, start_ready, workload,
+                     xsptrace)
 
 BLOCK = 1000
 CALLS = 11  # of heap.cc's balance_here() and leak_here(), a round
@@ -53,7 +54,7 @@ def check_all(folder, *options, threads=3, rounds=200, **environment):
                     "allocations": facts["allocations"] - facts["kept_blocks"]}, "balance_here")
     for site in allocations["sites"]:
         if site["at"].startswith("leak_here"):
-            check(site["at"].startswith("leak_here <- work <- "), "callers", site)
+            check(site["at"].startswith(f"leak_here (heap.cc:{facts['leak_line']}) <- work <- "), "callers", site)
         equal(site["alive_error_bytes"], 0, site)
     pool, = allocations["pools"]
     equal(pool["end_error_bytes"], 0, "error of what is counted")
@@ -69,7 +70,21 @@ def every_block_is_counted(folder):
     equal(pool["end_bytes"], facts["alive"] + sum(s["alive_bytes"] for s in others), "alive")
     table = xsptrace("export", f"{folder}/heap.xspt").stdout
     check(re.search(r"heap, allocated since the recording began, as estimated from a sample: ", table), "the sum", table)
-    check(re.search(r"heap \(estimated\), by where\n +\S+ \w+ .* leak_here <- work", table), "the table", table)
+    check(re.search(r"heap \(estimated\), by where\n +\S+ \w+ .* leak_here \(heap\.cc:\d+\) <- work", table), "the table", table)
+
+
+@case
+def lines_of_the_source(folder):
+    """... as __LINE__ has them: of a call, and of one that the compiler has put there from a header. Told in every form."""
+    allocations, facts = check_all(folder, rounds=20)
+    lines = {(s["at"].split(" ")[0], os.path.basename(s["file"]), s["line"]) for s in allocations["sites"] if "line" in s}
+    for function in ("leak", "contain"):
+        equal({x for x in lines if x[0] == f"{function}_here"}, {(f"{function}_here", "heap.cc", facts[f"{function}_line"])},
+              "lines")
+    check(len({x for x in lines if x[0] == "balance_here"}) >= 8, "each call is a place of its own", lines)
+    table = json_report("analyze", f"{folder}/heap.xspt")["sections"]["memory"]["tables"]["sites"]
+    check(any(row["source"] == f"{s['file']}:{s['line']}" for row in table["rows"]
+              for s in allocations["sites"] if s["at"].startswith("leak_here")), "the report's", table)
 
 
 @case
@@ -146,12 +161,12 @@ def sampled_within_the_error(folder):
 @case
 def what_only_grows_is_named(folder):
     attached(folder, [workload("heap"), 1500, 1, 32768, "--wait", "--pause", 1000], *NO_BRAKE, "--memory=malloc:64K")
-    sites = {s["at"].split(" <- ")[0]: s["only_grows"] for s in summary_of(f"{folder}/heap.xspt")["allocations"]["sites"]}
+    sites = {s["at"].split(" ")[0]: s["only_grows"] for s in summary_of(f"{folder}/heap.xspt")["allocations"]["sites"]}
     equal((sites["leak_here"], sites["balance_here"]), (True, False), "only grows")
     text = xsptrace("export", f"{folder}/heap.xspt")
-    check(re.search(r"leak\? only grows: leak_here <- work ", text.stdout + text.stderr), "the warning", text)
+    check(re.search(r"leak\? only grows: leak_here .* <- work ", text.stdout + text.stderr), "the warning", text)
     findings = xsptrace("analyze", f"{folder}/heap.xspt").stdout
-    check("memory of leak_here <- work" in findings and "memory of balance_here" not in findings, "the rule", findings)
+    check("memory of leak_here (heap.cc:" in findings and "memory of balance_here" not in findings, "the rule", findings)
 
 
 @case

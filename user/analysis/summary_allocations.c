@@ -454,9 +454,8 @@ void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
 			"allocations or frees that were not seen: %s: what is alive is wrong by as "
 			"many blocks, and what grows is not told%s",
 			xsp_format_count(count, lost),
-			xsp_capture_stats(r)->lost_entries > 0
-				? "; a larger --buffer loses less"
-				: "");
+			xsp_capture_stats(r)->lost_entries > 0 ? "; a larger --buffer loses less"
+							       : "");
 		warn(ctx, text);
 	}
 	print_leaks(a, warn, ctx);
@@ -478,6 +477,10 @@ static void put_site(const struct xsp_summary_allocations *a, struct xsp_json_wr
 	xsp_json_text(j, "name", r->where->in_span ? span_of(a, r->where, common) : NULL);
 	if (r->where->place != 0)
 		xsp_json_text(j, "at", xsp_timeline_name(a->timeline, r->where->place - 1));
+	if (r->where->file != 0) {
+		xsp_json_text(j, "file", xsp_timeline_name(a->timeline, r->where->file - 1));
+		xsp_json_number(j, "line", r->where->line);
+	}
 	if (r->where->module != 0)
 		xsp_json_text(j, "module", xsp_timeline_name(a->timeline, r->where->module - 1));
 	if (a->known) {
@@ -608,6 +611,17 @@ static void report_pools(const struct xsp_summary_allocations *a,
 	}
 }
 
+/* "/src/grow.c:12" */
+static struct xsp_cell source_of(const struct xsp_summary_allocations *a,
+				 const struct xsp_memory_site *where, char *text, size_t size)
+{
+	if (where->file == 0)
+		return xsp_cell_text(NULL);
+	snprintf(text, size, "%s:%" PRIu32, xsp_timeline_name(a->timeline, where->file - 1),
+		 where->line);
+	return xsp_cell_text(text);
+}
+
 int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp_report *report)
 {
 	static const struct xsp_report_column columns[] = {
@@ -619,6 +633,7 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 		{"growth", "grows by", XSP_UNIT_BYTES_PER_SECOND, false},
 		{"growth_low", "at least (95%)", XSP_UNIT_BYTES_PER_SECOND, false},
 		{"growth_high", "at most", XSP_UNIT_BYTES_PER_SECOND, false},
+		{"source", "source", XSP_UNIT_TEXT, false},
 	};
 	XSP_REPORT_SHAPE(analyze, shape, "memory", "sites",
 			 "memory of the program's allocator, by where it was allocated", columns);
@@ -634,7 +649,7 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 		const struct xsp_slope *slope = &all[i].slope;
 		/* of most places all is given back again and again */
 		const bool changes = slope->known && (slope->low > 0 || slope->high < 0);
-		char name[1300];
+		char name[1300], source[1100];
 		xsp_summary_allocations_name(a, all[i].where, name, sizeof(name));
 		const struct xsp_cell cells[] = {
 			xsp_cell_text(name),
@@ -645,6 +660,7 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 			changes ? xsp_cell_real(slope->slope) : none,
 			changes ? xsp_cell_real(slope->low) : none,
 			changes ? xsp_cell_real(slope->high) : none,
+			source_of(a, all[i].where, source, sizeof(source)),
 		};
 		xsp_report_row(t, cells);
 	}

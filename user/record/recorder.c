@@ -598,6 +598,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		rc = drain_all(r);
 	if (rc == 0 && r->frames != NULL)
 		rc = xsp_frames_resolve(r->frames, FRAMES_LAST_NS, true);
+	if (rc == 0 && r->frames != NULL)
+		rc = xsp_frames_put_lines(r->frames, r->planner);
 	if (r->frames != NULL && xsp_resolver_left_maps(r->resolver))
 		xsp_recorder_note(r,
 				  "perf maps of the target were not read to their end: at "

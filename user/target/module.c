@@ -112,6 +112,13 @@ const char *xsp_module_shown(const struct xsp_module *m)
 	return m->shown;
 }
 
+int xsp_module_descriptor(const struct xsp_module *m)
+{
+	int fd = fcntl(m->elf.fd, F_DUPFD_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
 enum xsp_arch xsp_module_arch(const struct xsp_module *m)
 {
 	for (size_t i = 0; i < sizeof(arches) / sizeof(arches[0]); i++) {
