@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -449,6 +450,37 @@ def a_lock_of_python(folder):
         table = f.read()
     check("whose holder it does not tell" in table and "; waited for at <string>:" in table, "the line on the lock",
           table)
+
+
+@case
+def page_faults_as_each_thread_counts_them(folder):
+    """... by getrusage(2), exactly; of one that was born and has ended meanwhile those of its last moments, too."""
+    child = start_ready([workload("page_faults"), f"{folder}/pages"], stdout=-1)
+    with Recording(folder, "--profile", "-p", child.pid, "-o", f"{folder}/faults.xspt") as recording:
+        child.send_signal(signal.SIGUSR1)
+        own = json.loads(child.stdout.readline())
+        recording.stop()
+        recording.wait()
+    check(child.poll() is None, "the program has ended")
+    child.kill()
+    child.wait()
+    summary = json.loads(xsptrace("export", "--summary", "json", f"{folder}/faults.xspt").stdout)
+    found = {t["name"]: [t["minor_faults"], t["major_faults"]] for t in summary["threads"]}
+    check(own["p_many"][0] >= 1000 and own["p_some"][0] >= 37 and own["p_none"] == [0, 0], "the program's own", own)
+    minor, major = found.pop("p_late")
+    check(own["p_late"][0] <= minor <= own["p_late"][0] + 20 and major >= own["p_late"][1], "born late", minor, major, own)
+    for name in ("p_none", "p_some", "p_many", "p_file"):
+        equal(found[name], own[name], f"minor and major page faults of {name}")
+    xsptrace("export", f"{folder}/faults.xspt", "-o", f"{folder}/faults.db", "-o", f"{folder}/faults.json")
+    equal({t["name"]: [t["minor_faults"], t["major_faults"]] for t in Trace(f"{folder}/faults.json").json["xsptrace_threads"]
+           if t["name"] in own and t["name"] != "p_late"}, {k: v for k, v in own.items() if k != "p_late"}, "the Chrome trace's")
+    rows = sqlite3.connect(f"{folder}/faults.db").execute("SELECT name, minor_faults, major_faults FROM threads WHERE name = 'p_many'")
+    equal(rows.fetchall(), [("p_many", *own["p_many"])], "the database's")
+    table = xsptrace("export", f"{folder}/faults.xspt").stdout
+    check(re.search(r"spans +faults +in\n", table) and
+          re.search(rf"p_many .* {sum(own['p_many']):,} ", table), "the table", table)
+    if own["p_file"][1] > 0:
+        check(f"{own['p_file'][1]} page fault" in table, "those that were read", table)
 
 
 if __name__ == "__main__":

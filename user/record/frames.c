@@ -112,6 +112,8 @@ static size_t fixed_part(const struct xsp_event *e)
 		return sizeof(struct xsp_event_sample);
 	case XSP_EVENT_WAIT:
 		return sizeof(struct xsp_event_wait);
+	case XSP_EVENT_TIMES:
+		return sizeof(struct xsp_event_times);
 	default:
 		return sizeof(*e);
 	}

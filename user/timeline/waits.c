@@ -224,6 +224,18 @@ static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 	return rc < 0 ? rc : tell_with_path(t, th, e, &w);
 }
 
+static void take_faults(const struct xsp_event_times *e, struct xsp_thread_times *times)
+{
+	const struct xsp_section *s = xsp_event_section(&e->head, XSP_SECTION_FAULTS);
+	const uint64_t *counts = s != NULL ? xsp_section_data(s) : NULL;
+
+	if (s == NULL || xsp_section_length(s) < 2 * sizeof(*counts))
+		return;
+	times->faults_known = true;
+	times->minor_faults = counts[0];
+	times->major_faults = counts[1];
+}
+
 /* The thread's last event, if it has ended. */
 static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 {
@@ -247,6 +259,8 @@ static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 		times->blocked_ns[i] = e->blocked_ns[i];
 		times->waits[i] = e->waits[i];
 	}
+	if (t->cut.text == NULL)
+		take_faults(e, times);
 	if (t->cut.text != NULL)
 		cut_times(t, &e->head, times);
 	else

@@ -48,6 +48,8 @@ struct xsp_thread_times {
 	uint64_t blocked_ns[XSP_WAIT_CLASSES];
 	uint64_t waits[XSP_WAIT_CLASSES]; /* how many */
 	bool ended; /* before the recording did */
+	bool faults_known; /* of its page faults in that time, not in a part of it */
+	uint64_t minor_faults, major_faults; /* major: something was read from a disk for it */
 	unsigned now; /* of one that goes on, as event.h has it: enum xsp_times_now */
 };
 
