@@ -293,7 +293,8 @@ static __noinline void return_late(struct xsp_thread_waits *t, __u64 key, __u64 
 	t->at_ns = now;
 }
 
-static __noinline void leaves(struct xsp_thread_waits *t, __u64 now, bool preempted)
+static __noinline void leaves(struct bpf_raw_tracepoint_args *ctx, struct xsp_thread_waits *t,
+			      __u64 now, bool preempted)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct xsp_short_waits *s = short_waits();
@@ -321,7 +322,8 @@ static __noinline void leaves(struct xsp_thread_waits *t, __u64 now, bool preemp
 	t->off = 1;
 	if (!(state & TASK_DEAD) || preempted) {
 		if (xsp_wait_stacks_on && t->named)
-			take_stack(key, (struct pt_regs *)bpf_task_pt_regs(task), now);
+			take_stack(key, (struct pt_regs *)bpf_task_pt_regs(task), now,
+				   preempted ? -1 : bpf_get_stackid(ctx, &xsp_kernel_stacks, 0));
 		return;
 	}
 	if (t->named)
@@ -372,7 +374,7 @@ int xsp_sched_switch(struct bpf_raw_tracepoint_args *ctx)
 	if (!is_recorded(now))
 		return 0;
 	if (prev)
-		leaves(prev, now, ctx->args[0] & 1);
+		leaves(ctx, prev, now, ctx->args[0] & 1);
 	if (next)
 		returns(next, ctx->args[2], now);
 	return 0;

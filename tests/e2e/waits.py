@@ -452,6 +452,46 @@ def a_lock_of_python(folder):
           table)
 
 
+READER = """
+import os, sys
+print("ready", file=sys.stderr, flush=True)
+while os.read(0, 1):
+    pass
+"""
+
+
+@case
+def functions_of_the_kernel(folder):
+    """Of a wait, as /proc/PID/stack has them while it lasts: behind the native ones and before the reason."""
+    child = start_ready([sys.executable, "-c", READER], stdin=subprocess.PIPE)
+    with Recording(folder, "--wait-stacks", "-p", child.pid, "-o", f"{folder}/k.xspt") as recording:
+        for _ in range(5):
+            child.stdin.write(b"x")
+            child.stdin.flush()
+            time.sleep(0.1)
+        with open(f"/proc/{child.pid}/stack", encoding="ascii") as f:
+            own = re.findall(r"\] ([\w.]+)\+", f.read())
+        recording.stop()
+        recording.wait()
+    child.stdin.close()
+    equal(child.wait(), 0, "status of the program")
+    if not own:
+        raise Skip("/proc/PID/stack tells nothing here")
+    xsptrace("export", "--weight", "off-cpu", f"{folder}/k.xspt", "-o", f"{folder}/k.folded")
+    with open(f"{folder}/k.folded", encoding="utf-8") as f:
+        stacks = [line.rpartition(" ")[0].split(";") for line in f]
+    # not of the one that had begun before
+    told = [s for s in stacks if s[-1] == "[pipe]" and len(s) > 2]
+    check(told, "no wait for the pipe", stacks)
+    for stack in told:
+        functions = [x[:-4] for x in stack if x.endswith("_[k]")]
+        equal(functions[::-1], own, "functions of the kernel, the innermost first")
+        check(not stack[stack.index(functions[0] + "_[k]") - 1].endswith("]"), "what stands before them", stack)
+    summary = json.loads(xsptrace("export", "--summary", "json", f"{folder}/k.xspt").stdout)
+    places = [p for t in summary["threads"] for p in t["places"] if p["in"] == "pipe"]
+    equal({p["kernel"] for p in places}, {f"{own[0]}_[k]"}, "the innermost")
+
+
 @case
 def page_faults_as_each_thread_counts_them(folder):
     """... by getrusage(2), exactly; of one that was born and has ended meanwhile those of its last moments, too."""

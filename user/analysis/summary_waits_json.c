@@ -44,6 +44,8 @@ static void put_places(struct xsp_json_writer *j, const struct xsp_summary_waits
 		xsp_json_begin(j, NULL, '{');
 		xsp_json_text(j, "in", xsp_wait_class_name(s[i].why));
 		put_place(j, w, &s[i]);
+		if (s[i].kernel != 0)
+			xsp_json_text(j, "kernel", xsp_timeline_name(w->timeline, s[i].kernel - 1));
 		xsp_json_number(j, "ns", s[i].ns);
 		xsp_json_number(j, "waits", s[i].times);
 		xsp_json_end(j, '{');

@@ -64,18 +64,28 @@ void xsp_waits_reasons(const uint64_t *ns, const uint64_t *counts, size_t most, 
 	}
 }
 
-/* " at train.py:21 train_step (in connection.py:948 wait)" */
+/* Reasons of which the kernel's function says what it was. */
+#define TELLS_LITTLE                                                                               \
+	(1U << XSP_WAIT_OTHER | 1U << XSP_WAIT_FILE | 1U << XSP_WAIT_DISK | 1U << XSP_WAIT_FAULT | \
+	 1U << XSP_WAIT_MEMORY | 1U << XSP_WAIT_DEVICE)
+
+/* " at train.py:21 train_step (in connection.py:948 wait), folio_wait_bit_common_[k]" */
 static void print_spot(const struct xsp_summary_waits *w, FILE *f, const struct spot *s)
 {
 	char place[96], inside[96];
 
 	xsp_printable(place, sizeof(place), xsp_timeline_name(w->timeline, s->place - 1), 60);
-	if (s->inside == s->place) {
-		fprintf(f, " at %s", place);
-		return;
+	fprintf(f, " at %s", place);
+	if (s->inside != s->place) {
+		xsp_printable(inside, sizeof(inside), xsp_timeline_name(w->timeline, s->inside - 1),
+			      60);
+		fprintf(f, " (in %s)", inside);
 	}
-	xsp_printable(inside, sizeof(inside), xsp_timeline_name(w->timeline, s->inside - 1), 60);
-	fprintf(f, " at %s (in %s)", place, inside);
+	if (s->kernel != 0 && (TELLS_LITTLE >> s->why & 1)) {
+		xsp_printable(inside, sizeof(inside), xsp_timeline_name(w->timeline, s->kernel - 1),
+			      60);
+		fprintf(f, ", %s", inside);
+	}
 }
 
 /* ---- the table ---- */

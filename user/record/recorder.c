@@ -589,7 +589,7 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		rc = drain_all(r);
 	if (rc == 0)
 		rc = stop_agents(r);
-	if (rc == 0 && r->options.attach.sample_hz > 0)
+	if (rc == 0 && (r->options.attach.sample_hz > 0 || r->options.attach.wait_stacks))
 		rc = xsp_recorder_put_kernel_functions(r);
 	uint64_t start = xsp_now_ns();
 	xsp_broker_detach(r->broker); /* waits until no program runs any more */
