@@ -9,40 +9,9 @@
 /* of what these share only some is needed here */
 #pragma clang diagnostic ignored "-Wunused-function"
 #include "detail.h"
+#include "heap.h"
 #include "site.h"
 #include "stack_copy.h"
-
-/* Set before loading. */
-const volatile __u32 xsp_heap_period = 0; /* bytes, 1 and more */
-
-struct heap_block {
-	__u64 address;
-	__u64 tgid;
-};
-/* Value: bytes. Resized before loading. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1);
-	__type(key, struct heap_block);
-	__type(value, __u64);
-} xsp_heap_blocks SEC(".maps");
-
-/* What a thread is in. Only its own thread writes there. */
-struct heap_call {
-	__u64 sp; /* at entry; 0: it is in none */
-	__u64 time_ns;
-	__u64 bytes; /* asked for */
-	__u64 result; /* where the address is written to; 0: it is returned */
-	__u64 old, old_bytes; /* what realloc() has taken back, if that was a block of the table */
-	__u64 taken; /* 1: by the sample */
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct heap_call);
-} xsp_heap_calls SEC(".maps");
 
 static const struct heap_call no_call;
 
@@ -132,7 +101,8 @@ static __noinline void begin_call(struct pt_regs *ctx, const struct xsp_detail_s
 	c->sp = xsp_entry_sp(ctx, xsp_cookie(ctx));
 }
 
-/* What the call takes back. Of realloc(), `may_fail`, it is told at its end. 1: an event tells of it. */
+/* What the call takes back. Of realloc(), `may_fail`, it is told at its end; one that another has handed on to it is out of
+ * the table already. 1: an event tells of it. */
 static __noinline int end_block(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
 				struct heap_call *c, bool may_fail)
 {
@@ -141,11 +111,40 @@ static __noinline int end_block(struct pt_regs *ctx, const struct xsp_detail_spe
 	if (spec->word[XSP_HEAP_OLD].base != XSP_OPERAND_NONE)
 		old = xsp_operand(ctx, &spec->word[XSP_HEAP_OLD]);
 	bytes = old ? forget(old) : 0;
-	if (may_fail) {
+	if (may_fail && (bytes || c->old != old)) {
 		c->old = old;
 		c->old_bytes = bytes;
 	}
 	return bytes && !may_fail ? tell_free(old, now, XSP_COOKIE_PROBE(xsp_cookie(ctx))) : 0;
+}
+
+/* Where the function at whose entry or end the thread is returns to; `sp`: at its entry. */
+static __noinline __u64 returns_to(struct pt_regs *ctx, __u64 sp)
+{
+	__u64 address = XSP_REG_LINK(ctx);
+
+	if (XSP_RETURN_SLOT)
+		bpf_probe_read_user(&address, sizeof(address), (void *)sp);
+	return address;
+}
+
+/*
+ * The call before this one was handed on by a jump to code of which the placement knows nothing. Another of these functions that
+ * returns to the same place: it went on there. Else nobody has seen its end.
+ */
+static __noinline void end_handed_on(struct pt_regs *ctx, struct heap_call *c, __u64 sp,
+				     __u32 probe)
+{
+	const __u64 from = c->handed;
+
+	c->handed = 0;
+	if (c->sp == sp && from != probe + 1ULL && c->returns_to == returns_to(ctx, sp))
+		return;
+	if (c->old_bytes)
+		tell_free(c->old, c->time_ns, probe);
+	if (c->taken)
+		xsp_count(XSP_COUNT_HEAP_UNSEEN);
+	c->sp = c->old_bytes = 0;
 }
 
 static __noinline void enter(struct pt_regs *ctx, const struct xsp_detail_spec *spec, __u64 now)
@@ -157,6 +156,8 @@ static __noinline void enter(struct pt_regs *ctx, const struct xsp_detail_spec *
 		xsp_count_lost(XSP_COUNT_LOST_ENTRY, XSP_COOKIE_PROBE(cookie));
 		return;
 	}
+	if (c->handed)
+		end_handed_on(ctx, c, xsp_entry_sp(ctx, cookie), XSP_COOKIE_PROBE(cookie));
 	__u64 bytes = bytes_asked(ctx, spec);
 	if (is_inside(c, xsp_entry_sp(ctx, cookie), now))
 		bytes = 0; /* the call around it tells */
@@ -201,17 +202,6 @@ static __noinline void tell_allocation(struct pt_regs *ctx, __u64 address, __u64
 	xsp_count_some(XSP_COUNT_DETAIL_NS, bpf_ktime_get_ns() - begun);
 }
 
-/* Into the table, before anybody can give it back. */
-static __noinline bool put(__u64 address, __u64 bytes, __u32 probe)
-{
-	struct heap_block key = {.address = address, .tgid = bpf_get_current_pid_tgid() >> 32};
-
-	if (!bpf_map_update_elem(&xsp_heap_blocks, &key, &bytes, BPF_ANY))
-		return true;
-	xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
-	return false;
-}
-
 /* 0: it gave none. */
 static __noinline __u64 address_given(struct pt_regs *ctx, const struct heap_call *c)
 {
@@ -233,17 +223,19 @@ static __noinline void leave(struct pt_regs *ctx)
 	xsp_count_unseen(probe, true);
 	if (!c || !c->sp || c->sp != xsp_entry_sp(ctx, cookie))
 		return;
+	if (cookie & XSP_COOKIE_TAIL) { /* whoever it hands over to returns the address */
+		c->handed = probe + 1ULL;
+		c->returns_to = returns_to(ctx, c->sp);
+		return;
+	}
 	c->sp = 0;
-	/* whoever it hands over to by a tail call returns the address */
-	const bool tail = cookie & XSP_COOKIE_TAIL;
-	const __u64 address = tail ? 0 : address_given(ctx, c);
-	if (c->old_bytes && (address || tail))
+	const __u64 address = address_given(ctx, c);
+	if (c->old_bytes && address)
 		tell_free(c->old, c->time_ns, probe);
 	else if (c->old_bytes) /* realloc() has failed, and left it */
-		put(c->old, c->old_bytes, probe);
-	if (c->taken && tail)
-		xsp_count_lost(XSP_COUNT_LOST_ENTRY, probe);
-	else if (c->taken && address && put(address, c->bytes, probe))
+		xsp_heap_put(c->old, c->old_bytes);
+	c->old_bytes = 0;
+	if (c->taken && address && xsp_heap_put(address, c->bytes))
 		tell_allocation(ctx, address, c->bytes);
 }
 
@@ -265,6 +257,8 @@ int xsp_heap(struct pt_regs *ctx)
 	const struct xsp_detail_spec *spec = bpf_map_lookup_elem(&xsp_details, &probe);
 	if (spec)
 		enter(ctx, spec, now);
+	if (XSP_COOKIE_KIND(cookie) == XSP_EVENT_POINT) /* all of it is a jump */
+		leave(ctx);
 	return 0;
 }
 

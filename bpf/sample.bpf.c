@@ -8,6 +8,7 @@
  */
 /* of what these share only some is needed here */
 #pragma clang diagnostic ignored "-Wunused-function"
+#include "kernel_stack.h"
 #include "python.h"
 #include "stack_copy.h"
 
@@ -38,14 +39,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } xsp_sampled_at SEC(".maps");
-
-/* Which stay in the kernel, as they say where its code lies: the broker names their functions. Resized before loading. */
-struct {
-	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, XSP_KERNEL_FRAMES * sizeof(__u64));
-} xsp_kernel_stacks SEC(".maps");
 
 /*
  * A clock's period is its time. Of cycles the kernel chooses how many make one, by the time between the last two,

@@ -216,14 +216,27 @@ static __noinline bool tell_wait(const struct xsp_thread_waits *t, __u64 key, __
 	return s && s->sp ? emit_wait_with_stack(t, now, flags, s) : emit_wait(t, now, flags);
 }
 
-static __noinline void emit_times(const struct xsp_thread_waits *t, __u64 now, __u32 ended)
-{
-	struct xsp_event_times *e = xsp_reserve_or_count(t->tid, sizeof(*e));
+struct times_and_faults {
+	struct xsp_event_times times;
+	struct xsp_section section;
+	__u64 minor, major;
+};
 
-	if (!e)
+static __noinline void emit_times(const struct xsp_thread_waits *t, struct task_struct *task,
+				  __u64 now, __u32 ended)
+{
+	struct times_and_faults *both = xsp_reserve_or_count(t->tid, sizeof(*both));
+
+	if (!both)
 		return;
-	xsp_fill_head(&e->head, now, 0, (__u64)t->tgid << 32 | t->tid, ~0U, XSP_EVENT_TIMES, 0,
-		      sizeof(*e));
+	struct xsp_event_times *e = &both->times;
+	xsp_fill_head(&e->head, now, 0, (__u64)t->tgid << 32 | t->tid, ~0U, XSP_EVENT_TIMES,
+		      XSP_EVENT_SECTIONS, sizeof(*both));
+	both->section.type = XSP_SECTION_FAULTS;
+	both->section.size = sizeof(*both) - sizeof(*e);
+	both->section.value = 0;
+	both->minor = BPF_CORE_READ(task, min_flt) - t->minor_faults;
+	both->major = BPF_CORE_READ(task, maj_flt) - t->major_faults;
 	e->since_ns = t->since_ns;
 	e->running_ns = t->running_ns;
 	e->runnable_ns = t->runnable_ns;
@@ -231,7 +244,7 @@ static __noinline void emit_times(const struct xsp_thread_waits *t, __u64 now, _
 	e->now = XSP_NOW_UNKNOWN;
 	__builtin_memcpy(e->blocked_ns, t->blocked_ns, sizeof(e->blocked_ns));
 	__builtin_memcpy(e->waits, t->waits, sizeof(e->waits));
-	xsp_submit(e);
+	xsp_submit(both);
 }
 
 /* ---- switches ---- */
@@ -280,7 +293,8 @@ static __noinline void return_late(struct xsp_thread_waits *t, __u64 key, __u64 
 	t->at_ns = now;
 }
 
-static __noinline void leaves(struct xsp_thread_waits *t, __u64 now, bool preempted)
+static __noinline void leaves(struct bpf_raw_tracepoint_args *ctx, struct xsp_thread_waits *t,
+			      __u64 now, bool preempted)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct xsp_short_waits *s = short_waits();
@@ -308,11 +322,12 @@ static __noinline void leaves(struct xsp_thread_waits *t, __u64 now, bool preemp
 	t->off = 1;
 	if (!(state & TASK_DEAD) || preempted) {
 		if (xsp_wait_stacks_on && t->named)
-			take_stack(key, (struct pt_regs *)bpf_task_pt_regs(task), now);
+			take_stack(key, (struct pt_regs *)bpf_task_pt_regs(task), now,
+				   preempted ? -1 : bpf_get_stackid(ctx, &xsp_kernel_stacks, 0));
 		return;
 	}
 	if (t->named)
-		emit_times(t, now, 1);
+		emit_times(t, task, now, 1);
 	bpf_map_delete_elem(&xsp_thread_waits, &key);
 	if (xsp_wait_stacks_on)
 		bpf_map_delete_elem(&xsp_wait_stacks, &key);
@@ -359,10 +374,20 @@ int xsp_sched_switch(struct bpf_raw_tracepoint_args *ctx)
 	if (!is_recorded(now))
 		return 0;
 	if (prev)
-		leaves(prev, now, ctx->args[0] & 1);
+		leaves(ctx, prev, now, ctx->args[0] & 1);
 	if (next)
 		returns(next, ctx->args[2], now);
 	return 0;
+}
+
+static __always_inline void begin_waits(struct xsp_thread_waits *t, struct task_struct *task,
+					__u64 now)
+{
+	t->since_ns = now;
+	t->minor_faults = BPF_CORE_READ(task, min_flt);
+	t->major_faults = BPF_CORE_READ(task, maj_flt);
+	barrier();
+	*(volatile __u64 *)&t->at_ns = now;
 }
 
 /* ---- exec ---- */
@@ -386,7 +411,7 @@ int xsp_sched_exec(struct bpf_raw_tracepoint_args *ctx)
 		return_late(t, (__u64)task, now, ran_ns);
 	t->running_ns += now - t->at_ns;
 	if (t->named)
-		emit_times(t, now, 1);
+		emit_times(t, task, now, 1);
 	bool named = t->named;
 	__u32 tgid = t->tgid;
 	__builtin_memset(t, 0, sizeof(*t));
@@ -395,7 +420,7 @@ int xsp_sched_exec(struct bpf_raw_tracepoint_args *ctx)
 	t->named = named;
 	t->syscall = -1;
 	t->ran_ns = ran_ns;
-	t->since_ns = t->at_ns = now;
+	begin_waits(t, task, now);
 	if (s) {
 		s->ns = 0;
 		s->tid = tid;
@@ -484,13 +509,6 @@ static __noinline struct xsp_thread_waits *make_waits(struct task_struct *task, 
 	return t;
 }
 
-static __always_inline void begin_waits(struct xsp_thread_waits *t, __u64 now)
-{
-	t->since_ns = now;
-	barrier();
-	*(volatile __u64 *)&t->at_ns = now;
-}
-
 SEC("raw_tp/sched_wakeup_new")
 int xsp_sched_new(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -505,7 +523,7 @@ int xsp_sched_new(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	t->flags = XSP_WAIT_BORN;
 	t->off = 1; /* and could run */
-	begin_waits(t, now);
+	begin_waits(t, (void *)ctx->args[0], now);
 	return 0;
 }
 
@@ -527,7 +545,7 @@ static __noinline void meet(struct task_struct *task)
 		if (task->on_rq || !state)
 			t->why = XSP_WAIT_RUNNABLE;
 	}
-	begin_waits(t, xsp_waits_from_ns);
+	begin_waits(t, task, xsp_waits_from_ns);
 }
 
 /* Run by the broker over all tasks: those of recorded processes are met. */
@@ -544,13 +562,15 @@ int xsp_sched_meet(struct bpf_iter__task *ctx)
 /* The task of `key` is still there: it goes after its last switch, and with that its entry. */
 static __noinline void part(struct xsp_thread_waits *t, __u64 key, __u64 until)
 {
+	struct task_struct *task = (struct task_struct *)key;
+
 	if (t->off)
 		end_wait(t, key, until, XSP_WAIT_OPEN);
 	else
 		t->running_ns += until - t->at_ns;
 	t->at_ns = until;
 	if (t->named)
-		emit_times(t, until, BPF_CORE_READ((struct task_struct *)key, exit_state) != 0);
+		emit_times(t, task, until, BPF_CORE_READ(task, exit_state) != 0);
 }
 
 /* ... over those that are in the table at the end: also such as are no tasks any more to others, but have not

@@ -4,6 +4,7 @@
  * functions: the attach cookie says which probe, entry or exit, under which condition.
  */
 #include "filter.h"
+#include "heap.h"
 #include "site.h"
 
 /* --- --min-duration and --max-depth --- */
@@ -128,6 +129,7 @@ static __always_inline void unwound_to(__u64 sp, __u64 cookie, __u8 flags)
 		if (s)
 			pop_unwound(s, sp, time, pid_tgid);
 	}
+	xsp_heap_unwound(tid, sp);
 	struct xsp_event *e = xsp_reserve_or_count(tid, sizeof(*e));
 	if (!e)
 		return;

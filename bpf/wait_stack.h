@@ -13,6 +13,7 @@
 /* of what they put into events of spans nothing is used here */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wunused-function"
+#include "kernel_stack.h"
 #include "python.h"
 #include "stack.h"
 #pragma clang diagnostic pop
@@ -29,6 +30,7 @@ struct wait_stack {
 	__u32 words; /* bytes of them */
 	__u16 size; /* bytes of `frame` */
 	__u16 torn;
+	__s64 kernel; /* number of the kernel's own stack; negative: there is none */
 	__u64 frame[XSP_WAIT_FRAMES];
 	struct xsp_stack_copy registers; /* behind it what they lead to: as in XSP_SECTION_COPY */
 	__u64 word[XSP_WAIT_WORDS];
@@ -99,7 +101,7 @@ static __noinline void walk_from(struct wait_stack *s, __u64 sp, __u64 frame)
 }
 
 /* Of the current task. */
-static __noinline void take_stack(__u64 key, struct pt_regs *regs, __u64 now)
+static __noinline void take_stack(__u64 key, struct pt_regs *regs, __u64 now, long kernel)
 {
 	struct wait_stack *s = bpf_map_lookup_elem(&xsp_wait_stacks, &key);
 	__u64 sp = XSP_REG_SP(regs), ip = XSP_REG_IP(regs);
@@ -109,6 +111,7 @@ static __noinline void take_stack(__u64 key, struct pt_regs *regs, __u64 now)
 	s->sp = 0;
 	s->has_python = 0;
 	s->torn = 0;
+	s->kernel = kernel;
 	if (!ip || ip >> XSP_FRAME_SHIFT) /* a thread of the kernel's */
 		return;
 	s->frame[0] = ip;
@@ -124,7 +127,7 @@ static __noinline void take_stack(__u64 key, struct pt_regs *regs, __u64 now)
 
 /* What an event with a stack takes at most. */
 #define WAIT_STACK_BYTES                                                                           \
-	(3 * sizeof(struct xsp_section) + 8 + sizeof(struct xsp_stack_copy) +                      \
+	(4 * sizeof(struct xsp_section) + 8 + sizeof(struct xsp_stack_copy) +                      \
 	 8 * (XSP_WAIT_FRAMES + XSP_WAIT_WORDS))
 
 /* Puts the sections behind the event; returns where they end. */
@@ -137,6 +140,10 @@ static __noinline __u32 put_wait_stack(struct xsp_event_wait *e, const struct wa
 	*(__u64 *)((char *)e + at + sizeof(struct xsp_section)) = s->python;
 	if (s->has_python)
 		at += sizeof(struct xsp_section) + 8;
+	xsp_put_section_head((char *)e, at, XSP_SECTION_KERNEL, sizeof(struct xsp_section),
+			     (__u32)s->kernel);
+	if (s->kernel >= 0)
+		at += sizeof(struct xsp_section);
 	if (bytes > 8 * XSP_WAIT_FRAMES)
 		return at;
 	bpf_probe_read_kernel((char *)e + at + sizeof(struct xsp_section), bytes, s->frame);

@@ -139,7 +139,9 @@ enum xsp_section_type {
 	XSP_SECTION_PROCESS_MEMORY =
 		15, /* MEMORY, by the recorder: what the process has, struct xsp_process_memory */
 	XSP_SECTION_KERNEL =
-		16, /* SAMPLE; value: number of the kernel's own stack, of which the capture has the functions */
+		16, /* SAMPLE, WAIT; value: number of the kernel's own stack, of which the capture has the functions */
+	XSP_SECTION_FAULTS =
+		17, /* TIMES, at the thread's end or the recording's: page faults in its time, minor and major, 64 bits each */
 	XSP_SECTION_TYPES,
 };
 #define XSP_KERNEL_FRAMES 32 /* of a stack of the kernel's, at most */

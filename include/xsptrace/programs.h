@@ -43,6 +43,7 @@ enum xsp_count {
 	XSP_COUNT_SAMPLES, /* --sample: how often its program looked at a recorded thread, and the time it took */
 	XSP_COUNT_SAMPLES_NS,
 	XSP_COUNT_STACKS_TORN, /* stacks of waits that lay in pages that were not there */
+	XSP_COUNT_HEAP_UNSEEN, /* --memory=malloc: calls of the sample that ended in code of which nothing is known */
 	XSP_COUNTS,
 };
 
@@ -92,6 +93,7 @@ struct xsp_thread_waits {
 	__u32 named; /* as asked for: --comm */
 	__u64 ran_ns; /* as the kernel had added up when it left last */
 	__u64 scratch;
+	__u64 minor_faults, major_faults; /* as the kernel had counted at since_ns */
 };
 /* --wait-stacks: of a thread that leaves its CPU. */
 #define XSP_WAIT_FRAMES 64
@@ -139,7 +141,7 @@ _Static_assert(XSP_ARGS_SMALL >= XSP_DETAIL_LEAST && XSP_ARGS_LARGE >= XSP_ARGS_
 /* Values of maps, written by one compiler and read by the other. */
 _Static_assert(sizeof(struct xsp_range_spec) == 36, "xsp_specs");
 _Static_assert(sizeof(struct xsp_thread_waits) ==
-		       8 * (7 + XSP_WAIT_CLASSES) + 4 * XSP_WAIT_CLASSES + 48,
+		       8 * (7 + XSP_WAIT_CLASSES) + 4 * XSP_WAIT_CLASSES + 64,
 	       "no padding");
 _Static_assert(sizeof(struct xsp_detail_spec) == 8 + 4 * XSP_WORDS_MAX, "xsp_details");
 _Static_assert(sizeof(struct xsp_args_spec) == 16 + 8 * XSP_ARGS_ITEMS, "xsp_args");

@@ -13,7 +13,8 @@ import shutil
 import signal
 import time
 
-from harness import (NO_BRAKE, USAGE, Recording, Skip, case, check, equal, finish, main, start_ready, workload, xsptrace)
+from harness import (NO_BRAKE, USAGE, Recording, Skip, case, check, equal, finish, json_report, main, start_ready, workload,
+                     xsptrace)
 
 BLOCK = 1000
 CALLS = 11  # of heap.cc's balance_here() and leak_here(), a round
@@ -36,16 +37,16 @@ def attached(folder, command, *options, **environment):
 
 
 def at(sites, function):
-    """Sums over the sites of a function of heap.cc."""
-    return {key: sum(s[key] for s in sites if s["at"].startswith(f"{function} <- "))
+    """Sums over the sites of a function of the program."""
+    return {key: sum(s[key] for s in sites if s.get("at", "").split(" ")[0] == function)
             for key in ("alive_bytes", "alive", "allocated_bytes", "allocations")}
 
 
-def check_all(folder, threads=3, rounds=200, lost=0, **environment):
+def check_all(folder, *options, threads=3, rounds=200, **environment):
     summary, facts = attached(folder, [workload("heap"), rounds, threads, BLOCK, "--wait"], *NO_BRAKE, "--memory=malloc:1",
-                              **environment)
+                              *options, **environment)
     allocations = summary["allocations"]
-    check(allocations["lost"] <= lost, "lost", allocations["lost"])
+    equal(allocations["lost"], 0, "lost")
     leak, balance = at(allocations["sites"], "leak_here"), at(allocations["sites"], "balance_here")
     equal(leak, {"alive_bytes": facts["kept_bytes"], "alive": facts["kept_blocks"], "allocated_bytes": facts["kept_bytes"],
                  "allocations": facts["kept_blocks"]}, "leak_here")
@@ -53,7 +54,7 @@ def check_all(folder, threads=3, rounds=200, lost=0, **environment):
                     "allocations": facts["allocations"] - facts["kept_blocks"]}, "balance_here")
     for site in allocations["sites"]:
         if site["at"].startswith("leak_here"):
-            check(site["at"].startswith("leak_here <- work <- "), "callers", site)
+            check(site["at"].startswith(f"leak_here (heap.cc:{facts['leak_line']}) <- work <- "), "callers", site)
         equal(site["alive_error_bytes"], 0, site)
     pool, = allocations["pools"]
     equal(pool["end_error_bytes"], 0, "error of what is counted")
@@ -69,26 +70,62 @@ def every_block_is_counted(folder):
     equal(pool["end_bytes"], facts["alive"] + sum(s["alive_bytes"] for s in others), "alive")
     table = xsptrace("export", f"{folder}/heap.xspt").stdout
     check(re.search(r"heap, allocated since the recording began, as estimated from a sample: ", table), "the sum", table)
-    check(re.search(r"heap \(estimated\), by where\n +\S+ \w+ .* leak_here <- work", table), "the table", table)
+    check(re.search(r"heap \(estimated\), by where\n +\S+ \w+ .* leak_here \(heap\.cc:\d+\) <- work", table), "the table", table)
+
+
+@case
+def lines_of_the_source(folder):
+    """... as __LINE__ has them: of a call, and of one that the compiler has put there from a header. Told in every form."""
+    allocations, facts = check_all(folder, rounds=20)
+    lines = {(s["at"].split(" ")[0], os.path.basename(s["file"]), s["line"]) for s in allocations["sites"] if "line" in s}
+    for function in ("leak", "contain"):
+        equal({x for x in lines if x[0] == f"{function}_here"}, {(f"{function}_here", "heap.cc", facts[f"{function}_line"])},
+              "lines")
+    check(len({x for x in lines if x[0] == "balance_here"}) >= 8, "each call is a place of its own", lines)
+    table = json_report("analyze", f"{folder}/heap.xspt")["sections"]["memory"]["tables"]["sites"]
+    check(any(row["source"] == f"{s['file']}:{s['line']}" for row in table["rows"]
+              for s in allocations["sites"] if s["at"].startswith("leak_here")), "the report's", table)
 
 
 @case
 def through_sites_instead_of_return_probes(folder):
-    """--exit=site: what of glibc hands over by a tail call is counted as lost, and nothing else is missing."""
+    """--exit=site: what glibc hands on by a jump ends where that returns. Not what calloc() hands on to the memset() of this
+    machine, which is known at run time only: that is counted, and nothing else is missing."""
     summary, facts = attached(folder, [workload("heap"), 200, 2, BLOCK, "--wait"], *NO_BRAKE, "--memory=malloc:1",
                               "--exit=site")
     allocations = summary["allocations"]
     seen = sum(at(allocations["sites"], f)["allocations"] for f in ("leak_here", "balance_here"))
-    check(seen <= facts["allocations"] <= seen + allocations["lost"], "seen, true, lost", seen, facts, allocations["lost"])
+    missing = facts["allocations"] - seen
+    check(0 <= missing <= allocations["lost"] < missing + 20, "missing, lost", missing, allocations["lost"])
 
 
 @case
 def an_allocator_of_its_own(folder):
+    """jemalloc's operator new, through which exceptions pass, hands on by a jump what its cache cannot give."""
     library = next(iter(glob.glob("/usr/lib/*/libjemalloc.so.2")), None)
     if library is None:
         raise Skip("jemalloc is not installed (Debian: libjemalloc2)")
-    # its operator new, through which exceptions pass, hands its first calls on by a jump: of std::thread and vector
-    check_all(folder, lost=8, LD_PRELOAD=library)
+    check_all(folder, LD_PRELOAD=library)
+    check_all(folder, "--exit=site", LD_PRELOAD=library)
+
+
+@case
+def a_malloc_that_throws(folder):
+    """The program's own: no return probe is put there, which would kill it. What it refuses is no block, and neither is what it
+    allocates for the exception. What is handed on to a function that nobody knows is counted, and not blamed on anything else."""
+    rounds, block = 300, 500
+    summary, facts = attached(folder, [workload("heap_own"), rounds, block, "--wait"], *NO_BRAKE, "--memory=malloc:1")
+    equal((facts["refused"], facts["caught"], facts["kept_blocks"]), (rounds, rounds, 6 * rounds), "the program's own")
+    allocations = summary["allocations"]
+    equal(at(allocations["sites"], "keep_here"),
+          {"alive_bytes": facts["kept_bytes"], "alive": facts["kept_blocks"], "allocated_bytes": facts["kept_bytes"],
+           "allocations": facts["kept_blocks"]}, "keep_here")
+    equal(at(allocations["sites"], "ask_for_too_much")["allocations"], 0, "blocks that were refused")
+    check(rounds - 1 <= allocations["lost"] <= rounds, "those whose end nobody sees", allocations["lost"])
+    done = xsptrace("export", f"{folder}/heap.xspt")
+    text = done.stdout + done.stderr
+    check(f"allocations unseen: {allocations['lost']} of the sample, as their calls ended in a jump" in text, "why", text)
+    check("--buffer" not in text, "blames the buffers", text)
 
 
 def deviation(sizes, count, period):
@@ -124,12 +161,12 @@ def sampled_within_the_error(folder):
 @case
 def what_only_grows_is_named(folder):
     attached(folder, [workload("heap"), 1500, 1, 32768, "--wait", "--pause", 1000], *NO_BRAKE, "--memory=malloc:64K")
-    sites = {s["at"].split(" <- ")[0]: s["only_grows"] for s in summary_of(f"{folder}/heap.xspt")["allocations"]["sites"]}
+    sites = {s["at"].split(" ")[0]: s["only_grows"] for s in summary_of(f"{folder}/heap.xspt")["allocations"]["sites"]}
     equal((sites["leak_here"], sites["balance_here"]), (True, False), "only grows")
     text = xsptrace("export", f"{folder}/heap.xspt")
-    check(re.search(r"leak\? only grows: leak_here <- work ", text.stdout + text.stderr), "the warning", text)
+    check(re.search(r"leak\? only grows: leak_here .* <- work ", text.stdout + text.stderr), "the warning", text)
     findings = xsptrace("analyze", f"{folder}/heap.xspt").stdout
-    check("memory of leak_here <- work" in findings and "memory of balance_here" not in findings, "the rule", findings)
+    check("memory of leak_here (heap.cc:" in findings and "memory of balance_here" not in findings, "the rule", findings)
 
 
 @case

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -449,6 +450,77 @@ def a_lock_of_python(folder):
         table = f.read()
     check("whose holder it does not tell" in table and "; waited for at <string>:" in table, "the line on the lock",
           table)
+
+
+READER = """
+import os, sys
+print("ready", file=sys.stderr, flush=True)
+while os.read(0, 1):
+    pass
+"""
+
+
+@case
+def functions_of_the_kernel(folder):
+    """Of a wait, as /proc/PID/stack has them while it lasts: behind the native ones and before the reason."""
+    child = start_ready([sys.executable, "-c", READER], stdin=subprocess.PIPE)
+    with Recording(folder, "--wait-stacks", "-p", child.pid, "-o", f"{folder}/k.xspt") as recording:
+        for _ in range(5):
+            child.stdin.write(b"x")
+            child.stdin.flush()
+            time.sleep(0.1)
+        with open(f"/proc/{child.pid}/stack", encoding="ascii") as f:
+            own = re.findall(r"\] ([\w.]+)\+", f.read())
+        recording.stop()
+        recording.wait()
+    child.stdin.close()
+    equal(child.wait(), 0, "status of the program")
+    if not own:
+        raise Skip("/proc/PID/stack tells nothing here")
+    xsptrace("export", "--weight", "off-cpu", f"{folder}/k.xspt", "-o", f"{folder}/k.folded")
+    with open(f"{folder}/k.folded", encoding="utf-8") as f:
+        stacks = [line.rpartition(" ")[0].split(";") for line in f]
+    # not of the one that had begun before
+    told = [s for s in stacks if s[-1] == "[pipe]" and len(s) > 2]
+    check(told, "no wait for the pipe", stacks)
+    for stack in told:
+        functions = [x[:-4] for x in stack if x.endswith("_[k]")]
+        equal(functions[::-1], own, "functions of the kernel, the innermost first")
+        check(not stack[stack.index(functions[0] + "_[k]") - 1].endswith("]"), "what stands before them", stack)
+    summary = json.loads(xsptrace("export", "--summary", "json", f"{folder}/k.xspt").stdout)
+    places = [p for t in summary["threads"] for p in t["places"] if p["in"] == "pipe"]
+    equal({p["kernel"] for p in places}, {f"{own[0]}_[k]"}, "the innermost")
+
+
+@case
+def page_faults_as_each_thread_counts_them(folder):
+    """... by getrusage(2), exactly; of one that was born and has ended meanwhile those of its last moments, too."""
+    child = start_ready([workload("page_faults"), f"{folder}/pages"], stdout=-1)
+    with Recording(folder, "--profile", "-p", child.pid, "-o", f"{folder}/faults.xspt") as recording:
+        child.send_signal(signal.SIGUSR1)
+        own = json.loads(child.stdout.readline())
+        recording.stop()
+        recording.wait()
+    check(child.poll() is None, "the program has ended")
+    child.kill()
+    child.wait()
+    summary = json.loads(xsptrace("export", "--summary", "json", f"{folder}/faults.xspt").stdout)
+    found = {t["name"]: [t["minor_faults"], t["major_faults"]] for t in summary["threads"]}
+    check(own["p_many"][0] >= 1000 and own["p_some"][0] >= 37 and own["p_none"] == [0, 0], "the program's own", own)
+    minor, major = found.pop("p_late")
+    check(own["p_late"][0] <= minor <= own["p_late"][0] + 20 and major >= own["p_late"][1], "born late", minor, major, own)
+    for name in ("p_none", "p_some", "p_many", "p_file"):
+        equal(found[name], own[name], f"minor and major page faults of {name}")
+    xsptrace("export", f"{folder}/faults.xspt", "-o", f"{folder}/faults.db", "-o", f"{folder}/faults.json")
+    equal({t["name"]: [t["minor_faults"], t["major_faults"]] for t in Trace(f"{folder}/faults.json").json["xsptrace_threads"]
+           if t["name"] in own and t["name"] != "p_late"}, {k: v for k, v in own.items() if k != "p_late"}, "the Chrome trace's")
+    rows = sqlite3.connect(f"{folder}/faults.db").execute("SELECT name, minor_faults, major_faults FROM threads WHERE name = 'p_many'")
+    equal(rows.fetchall(), [("p_many", *own["p_many"])], "the database's")
+    table = xsptrace("export", f"{folder}/faults.xspt").stdout
+    check(re.search(r"spans +faults +in\n", table) and
+          re.search(rf"p_many .* {sum(own['p_many']):,} ", table), "the table", table)
+    if own["p_file"][1] > 0:
+        check(f"{own['p_file'][1]} page fault" in table, "those that were read", table)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@
 
 static std::atomic<unsigned long> allocations, frees, allocated, alive, kept_bytes, kept_blocks;
 static unsigned long pause_us;
+static unsigned long leak_line, contain_line;
 static void *volatile kept; /* a list, so that nobody says that it is lost */
 
 template <class T> static T *gave(T *p, unsigned long bytes)
@@ -40,6 +41,7 @@ static void took(unsigned long bytes)
 
 extern "C" NOINLINE void leak_here(size_t bytes)
 {
+	leak_line = __LINE__ + 1;
 	void **block = static_cast<void **>(gave(malloc(bytes), bytes));
 	kept_bytes += bytes;
 	kept_blocks++;
@@ -85,6 +87,14 @@ extern "C" NOINLINE void balance_here(size_t bytes)
 	took(bytes / 4 * 4);
 }
 
+/* What is allocated in a header's code, and not counted. */
+extern "C" NOINLINE size_t contain_here(size_t bytes)
+{
+	contain_line = __LINE__ + 1;
+	std::vector<char> bytes_of_it(bytes);
+	return reinterpret_cast<size_t>(bytes_of_it.data()) + bytes_of_it.size();
+}
+
 NOINLINE static void work(unsigned long rounds, size_t bytes)
 {
 	for (unsigned long i = 0; i < rounds; i++) {
@@ -119,11 +129,14 @@ int main(int argc, char **argv)
 		threads.emplace_back(work, rounds, bytes);
 	for (std::thread &t : threads)
 		t.join();
+	if (contain_here(bytes) == 0)
+		abort();
 	printf("{\"allocations\":%lu,\"frees\":%lu,\"allocated\":%lu,\"alive\":%lu,\"kept_bytes\":%"
 	       "lu,"
-	       "\"kept_blocks\":%lu,\"in_use\":%zu}\n",
+	       "\"kept_blocks\":%lu,\"in_use\":%zu,\"leak_line\":%lu,\"contain_line\":%lu}\n",
 	       allocations.load(), frees.load(), allocated.load(), alive.load(), kept_bytes.load(),
-	       kept_blocks.load(), mallinfo2().uordblks + mallinfo2().hblkhd);
+	       kept_blocks.load(), mallinfo2().uordblks + mallinfo2().hblkhd, leak_line,
+	       contain_line);
 	fflush(stdout);
 	return 0;
 }

@@ -441,7 +441,7 @@ void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
 	const struct xsp_memory_use *uses;
 	const size_t n = a != NULL ? xsp_timeline_memory(a->timeline, &uses) : 0;
 	const uint64_t lost = a != NULL ? xsp_timeline_allocations_lost(a->timeline) : 0;
-	char text[200], count[XSP_UNITS_SIZE];
+	char text[240], count[XSP_UNITS_SIZE];
 
 	if (a == NULL)
 		return;
@@ -452,10 +452,11 @@ void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
 	if (lost > 0) {
 		snprintf(
 			text, sizeof(text),
-			"events of allocations or frees that were lost: %s: what is alive is wrong "
-			"by as many blocks, and what grows is not told; a larger --buffer loses "
-			"less",
-			xsp_format_count(count, lost));
+			"allocations or frees that were not seen: %s: what is alive is wrong by as "
+			"many blocks, and what grows is not told%s",
+			xsp_format_count(count, lost),
+			xsp_capture_stats(r)->lost_entries > 0 ? "; a larger --buffer loses less"
+							       : "");
 		warn(ctx, text);
 	}
 	print_leaks(a, warn, ctx);
@@ -477,6 +478,10 @@ static void put_site(const struct xsp_summary_allocations *a, struct xsp_json_wr
 	xsp_json_text(j, "name", r->where->in_span ? span_of(a, r->where, common) : NULL);
 	if (r->where->place != 0)
 		xsp_json_text(j, "at", xsp_timeline_name(a->timeline, r->where->place - 1));
+	if (r->where->file != 0) {
+		xsp_json_text(j, "file", xsp_timeline_name(a->timeline, r->where->file - 1));
+		xsp_json_number(j, "line", r->where->line);
+	}
 	if (r->where->module != 0)
 		xsp_json_text(j, "module", xsp_timeline_name(a->timeline, r->where->module - 1));
 	if (a->known) {
@@ -607,6 +612,17 @@ static void report_pools(const struct xsp_summary_allocations *a,
 	}
 }
 
+/* "/src/grow.c:12" */
+static struct xsp_cell source_of(const struct xsp_summary_allocations *a,
+				 const struct xsp_memory_site *where, char *text, size_t size)
+{
+	if (where->file == 0)
+		return xsp_cell_text(NULL);
+	snprintf(text, size, "%s:%" PRIu32, xsp_timeline_name(a->timeline, where->file - 1),
+		 where->line);
+	return xsp_cell_text(text);
+}
+
 int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp_report *report)
 {
 	static const struct xsp_report_column columns[] = {
@@ -618,6 +634,7 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 		{"growth", "grows by", XSP_UNIT_BYTES_PER_SECOND, false},
 		{"growth_low", "at least (95%)", XSP_UNIT_BYTES_PER_SECOND, false},
 		{"growth_high", "at most", XSP_UNIT_BYTES_PER_SECOND, false},
+		{"source", "source", XSP_UNIT_TEXT, false},
 	};
 	XSP_REPORT_SHAPE(analyze, shape, "memory", "sites",
 			 "memory of the program's allocator, by where it was allocated", columns);
@@ -633,7 +650,7 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 		const struct xsp_slope *slope = &all[i].slope;
 		/* of most places all is given back again and again */
 		const bool changes = slope->known && (slope->low > 0 || slope->high < 0);
-		char name[1300];
+		char name[1300], source[1100];
 		xsp_summary_allocations_name(a, all[i].where, name, sizeof(name));
 		const struct xsp_cell cells[] = {
 			xsp_cell_text(name),
@@ -644,6 +661,7 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 			changes ? xsp_cell_real(slope->slope) : none,
 			changes ? xsp_cell_real(slope->low) : none,
 			changes ? xsp_cell_real(slope->high) : none,
+			source_of(a, all[i].where, source, sizeof(source)),
 		};
 		xsp_report_row(t, cells);
 	}

@@ -104,6 +104,7 @@ static int take_spot(struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
 		     const struct xsp_wait *wait, uint64_t ns)
 {
 	const uint64_t key = xsp_u64_mix((uint64_t)wait->place << 32 | wait->inside) ^
+			     xsp_u64_mix(wait->kernel) ^
 			     ((uint64_t)owner << 8 | (uint64_t)of_lock << 7 | wait->why);
 	const uint32_t *at = xsp_u64map_get(&w->spot_of, key);
 
@@ -118,7 +119,8 @@ static int take_spot(struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
 						.of_lock = of_lock,
 						.why = (uint8_t)wait->why,
 						.place = wait->place,
-						.inside = wait->inside};
+						.inside = wait->inside,
+						.kernel = wait->kernel};
 		w->spot_count++;
 	}
 	w->spots[index].ns += ns;

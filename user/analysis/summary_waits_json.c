@@ -44,6 +44,8 @@ static void put_places(struct xsp_json_writer *j, const struct xsp_summary_waits
 		xsp_json_begin(j, NULL, '{');
 		xsp_json_text(j, "in", xsp_wait_class_name(s[i].why));
 		put_place(j, w, &s[i]);
+		if (s[i].kernel != 0)
+			xsp_json_text(j, "kernel", xsp_timeline_name(w->timeline, s[i].kernel - 1));
 		xsp_json_number(j, "ns", s[i].ns);
 		xsp_json_number(j, "waits", s[i].times);
 		xsp_json_end(j, '{');
@@ -72,6 +74,10 @@ static void put_threads(struct xsp_json_writer *j, const struct xsp_summary_wait
 		xsp_json_number(j, "time_ns", t->until_ns - t->since_ns);
 		xsp_json_number(j, "running_ns", t->running_ns);
 		xsp_json_number(j, "runnable_ns", t->runnable_ns);
+		if (t->faults_known) {
+			xsp_json_number(j, "minor_faults", t->minor_faults);
+			xsp_json_number(j, "major_faults", t->major_faults);
+		}
 		put_reasons(j, "blocked_ns", t->blocked_ns);
 		put_reasons(j, "waits", t->waits);
 		put_places(j, w, spots, n);

@@ -64,18 +64,28 @@ void xsp_waits_reasons(const uint64_t *ns, const uint64_t *counts, size_t most, 
 	}
 }
 
-/* " at train.py:21 train_step (in connection.py:948 wait)" */
+/* Reasons of which the kernel's function says what it was. */
+#define TELLS_LITTLE                                                                               \
+	(1U << XSP_WAIT_OTHER | 1U << XSP_WAIT_FILE | 1U << XSP_WAIT_DISK | 1U << XSP_WAIT_FAULT | \
+	 1U << XSP_WAIT_MEMORY | 1U << XSP_WAIT_DEVICE)
+
+/* " at train.py:21 train_step (in connection.py:948 wait), folio_wait_bit_common_[k]" */
 static void print_spot(const struct xsp_summary_waits *w, FILE *f, const struct spot *s)
 {
 	char place[96], inside[96];
 
 	xsp_printable(place, sizeof(place), xsp_timeline_name(w->timeline, s->place - 1), 60);
-	if (s->inside == s->place) {
-		fprintf(f, " at %s", place);
-		return;
+	fprintf(f, " at %s", place);
+	if (s->inside != s->place) {
+		xsp_printable(inside, sizeof(inside), xsp_timeline_name(w->timeline, s->inside - 1),
+			      60);
+		fprintf(f, " (in %s)", inside);
 	}
-	xsp_printable(inside, sizeof(inside), xsp_timeline_name(w->timeline, s->inside - 1), 60);
-	fprintf(f, " at %s (in %s)", place, inside);
+	if (s->kernel != 0 && (TELLS_LITTLE >> s->why & 1)) {
+		xsp_printable(inside, sizeof(inside), xsp_timeline_name(w->timeline, s->kernel - 1),
+			      60);
+		fprintf(f, ", %s", inside);
+	}
 }
 
 /* ---- the table ---- */
@@ -103,20 +113,31 @@ static void print_row(const struct xsp_summary_waits *w, FILE *f, const struct x
 {
 	char whole[128], name[136], all[XSP_UNITS_SIZE], running[XSP_UNITS_SIZE];
 	char runnable[XSP_UNITS_SIZE], blocked[XSP_UNITS_SIZE], spans[XSP_UNITS_SIZE];
-	char reasons[256];
+	char reasons[256], faults[XSP_UNITS_SIZE];
+	const uint64_t all_faults = t->minor_faults + t->major_faults;
 
 	thread_text(t->thread, 0, whole, sizeof(whole));
 	const int columns = (int)xsp_printable(name, sizeof(name), whole, THREAD_COLUMNS);
 	xsp_waits_reasons(t->blocked_ns, t->waits, 4, reasons, sizeof(reasons));
-	fprintf(f, "%s%*s  %8s  %8s  %8s  %8s  %9s%s%s\n", name, THREAD_COLUMNS - columns, "",
+	fprintf(f, "%s%*s  %8s  %8s  %8s  %8s  %9s", name, THREAD_COLUMNS - columns, "",
 		xsp_format_ns(all, t->until_ns - t->since_ns),
 		xsp_format_ns(running, t->running_ns), xsp_format_ns(runnable, t->runnable_ns),
 		xsp_format_ns(blocked, xsp_thread_blocked_ns(t)),
-		xsp_format_count(spans, spans_of(w, t->thread)),
-		!narrow		     ? "  "
-		: reasons[0] != '\0' ? "\n    in "
-				     : "",
-		reasons);
+		xsp_format_count(spans, spans_of(w, t->thread)));
+	if (!narrow)
+		fprintf(f, "  %9s  %s",
+			t->faults_known ? xsp_format_count(faults, all_faults) : "-", reasons);
+	else if (reasons[0] != '\0')
+		fprintf(f, "\n    in %s", reasons);
+	if (narrow && all_faults > 0)
+		fprintf(f, "\n    page faults: %s", xsp_format_count(faults, all_faults));
+	if (t->major_faults > 0)
+		fprintf(f, "%s%s page fault%s read from disk",
+			narrow		     ? ", "
+			: reasons[0] != '\0' ? "; "
+					     : "",
+			xsp_format_count(faults, t->major_faults), t->major_faults == 1 ? "" : "s");
+	fputc('\n', f);
 }
 
 static void print_spots(const struct xsp_summary_waits *w, FILE *f,
@@ -152,7 +173,7 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 	qsort(sorted, count, sizeof(*sorted), by_cpu);
 	fprintf(f, "%s%-*s  %8s  %8s  %8s  %8s  %9s%s%s\n", how->color ? "\033[1m" : "",
 		THREAD_COLUMNS, "thread", "time", "on CPU", "runnable", "blocked", "spans",
-		is_narrow(how) ? "" : "  in", how->color ? "\033[0m" : "");
+		is_narrow(how) ? "" : "     faults  in", how->color ? "\033[0m" : "");
 	for (size_t i = 0; i < shown; i++) {
 		print_row(w, f, sorted[i], is_narrow(how));
 		if (i < SPOT_THREADS)

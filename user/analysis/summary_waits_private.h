@@ -14,7 +14,7 @@ struct spot {
 	uint32_t owner; /* index of a member, or of a lock */
 	bool of_lock;
 	uint8_t why;
-	uint32_t place, inside;
+	uint32_t place, inside, kernel;
 	uint64_t ns, times;
 };
 

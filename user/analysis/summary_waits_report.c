@@ -19,14 +19,18 @@ static void put_threads(const struct xsp_summary_waits *w, struct xsp_report_sec
 		{"running_ns", "on CPU", XSP_UNIT_NS, false},
 		{"runnable_ns", "runnable", XSP_UNIT_NS, false},
 		{"blocked_ns", "blocked", XSP_UNIT_NS, false},
+		{"minor_faults", "page faults", XSP_UNIT_COUNT, false},
+		{"major_faults", "from disk", XSP_UNIT_COUNT, false},
 		{"reasons", "in", XSP_UNIT_TEXT, false},
 	};
 	XSP_REPORT_SHAPE(analyze, shape, "threads", "threads", "threads", columns);
+	const struct xsp_cell none = xsp_cell_text(NULL);
 	const struct xsp_thread_times *times;
 	const size_t count = xsp_timeline_times(w->timeline, &times);
 	struct xsp_report_table *t = xsp_report_table(section, &shape);
 
 	for (size_t i = 0; i < count; i++) {
+		const bool known = times[i].faults_known;
 		char reasons[256];
 		xsp_waits_reasons(times[i].blocked_ns, times[i].waits, 3, reasons, sizeof(reasons));
 		const struct xsp_cell cells[] = {
@@ -36,6 +40,8 @@ static void put_threads(const struct xsp_summary_waits *w, struct xsp_report_sec
 			xsp_cell_integer(times[i].running_ns),
 			xsp_cell_integer(times[i].runnable_ns),
 			xsp_cell_integer(xsp_thread_blocked_ns(&times[i])),
+			known ? xsp_cell_integer(times[i].minor_faults) : none,
+			known ? xsp_cell_integer(times[i].major_faults) : none,
 			xsp_cell_text(reasons[0] != '\0' ? reasons : NULL),
 		};
 		xsp_report_row(t, cells);

@@ -191,6 +191,7 @@ struct xsp_attach_counters {
 	uint64_t python_torn; /* Python stacks of which not all that there is could be read */
 	uint64_t samples, samples_ns; /* taken or lost, and the time in their program */
 	uint64_t stacks_torn; /* of waits */
+	uint64_t heap_unseen; /* calls of --memory=malloc's sample whose end was not seen */
 	uint64_t missed; /* by the kernel: returns it does not probe, programs it did not run */
 };
 int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *out);

@@ -26,6 +26,7 @@ static uint64_t *counter_field(struct xsp_attach_counters *c, enum xsp_count i)
 		[XSP_COUNT_SAMPLES] = &c->samples,
 		[XSP_COUNT_SAMPLES_NS] = &c->samples_ns,
 		[XSP_COUNT_STACKS_TORN] = &c->stacks_torn,
+		[XSP_COUNT_HEAP_UNSEEN] = &c->heap_unseen,
 	};
 	_Static_assert(sizeof(fields) / sizeof(fields[0]) == XSP_COUNTS, "every counter");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kernel_functions.c - what the kernel was doing when samples found it: only names leave this process, as addresses say
+/* kernel_functions.c - what the kernel was doing when samples found it, or a thread left its CPU: only names leave this process, as addresses say
  * where the kernel's code lies. */
 #include "attach/attach_private.h"
 
@@ -111,8 +111,10 @@ int xsp_attach_kernel_functions(const struct xsp_attach *a, struct xsp_kernel_fu
 				size_t *count)
 {
 	struct frames f = {0};
-	int rc =
-		a->sample_hz > 0 ? read_stacks(bpf_map__fd(a->bpf->maps.xsp_kernel_stacks), &f) : 0;
+	/* one entry: nobody was to write there */
+	int rc = bpf_map__max_entries(a->bpf->maps.xsp_kernel_stacks) > 1
+			 ? read_stacks(bpf_map__fd(a->bpf->maps.xsp_kernel_stacks), &f)
+			 : 0;
 
 	*count = 0;
 	*out = calloc(f.count + 1, sizeof(**out));

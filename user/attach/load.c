@@ -200,10 +200,11 @@ static void configure_samples(struct xsp_attach *a, const struct xsp_attach_opti
 	struct xsp_bpf *bpf = a->bpf;
 
 	a->sample_hz = o->sample_hz;
+	if (o->sample_hz > 0 || o->wait_stacks)
+		bpf_map__set_max_entries(bpf->maps.xsp_kernel_stacks, XSP_KERNEL_STACKS);
 	if (o->sample_hz == 0)
 		return;
 	a->sample_cycles = xsp_samples_count_cycles();
-	bpf_map__set_max_entries(bpf->maps.xsp_kernel_stacks, XSP_KERNEL_STACKS);
 	bpf->rodata->xsp_sample_ns = 1000000000U / o->sample_hz;
 	bpf->rodata->xsp_sample_cycles = a->sample_cycles;
 }

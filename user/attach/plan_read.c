@@ -62,6 +62,14 @@ static bool return_probe_pays(const struct xsp_plan *plan, const struct xsp_plan
 	       exits > plan->costs.ns[XSP_SITE_EMULATED] * (double)(p->place.count - 1);
 }
 
+static bool hands_on(const struct xsp_placement *place)
+{
+	for (size_t i = 0; i < place->count; i++)
+		if (place->sites[i].tail)
+			return true;
+	return false;
+}
+
 static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 		      struct xsp_planned_probe *p)
 {
@@ -72,6 +80,12 @@ static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 
 	p->by_return = rc == 0 && !p->place.stack_moves &&
 		       (plan->exit_by_return || return_probe_pays(plan, p));
+	/* a block's address is known where whoever the call was handed on to returns */
+	if (rc == 0 && !p->by_return && p->probe.action == XSP_ACTION_HEAP && hands_on(&p->place)) {
+		xsp_placement_clear(&p->place);
+		rc = xsp_place(m, p->probe.addr, p->probe.size, reads | XSP_FOLLOWS_TAILS,
+			       &plan->costs, &p->place);
+	}
 	if (p->by_return) {
 		p->place.count = 1;
 		p->place.sites[0].role = XSP_ROLE_ENTRY;

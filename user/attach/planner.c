@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,6 +20,7 @@
 #include "attach/protocol.h"
 #include "attach/sandbox.h"
 #include "base/clock.h"
+#include "target/lines.h"
 
 #define READERS 4 /* owners whose files are read in turn, without a fork each time */
 #define HELPERS 3 /* that choose sites beside the first, in files that hold many functions */
@@ -39,12 +42,20 @@ enum {
 	DONE, /* the last bytes */
 	FAILED, /* result; struct xsp_error */
 	READ_HINT, /* struct xsp_hint_ask, the path; descriptor → DONE with text */
+	READ_LINES, /* struct lines_ask with its addresses, the path; descriptor → "LINE PATH\n" of each: PART, ..., DONE */
 };
 
 struct module_ask {
 	struct xsp_site_costs costs;
 	uint32_t part, parts; /* of its probes: struct xsp_plan */
 };
+
+struct lines_ask {
+	uint32_t count, limit_ms;
+	uint64_t addr[XSP_PLANNER_LINES];
+};
+#define LINES_ASK(count) (offsetof(struct lines_ask, addr) + 8 * (size_t)(count))
+#define LINE_MAX_BYTES 4200
 
 /* Whose files a process reads. An owner's number may be another's on another device: of a container, or of
  * what a user has mounted. */
@@ -175,6 +186,59 @@ static void read_hint(struct reader *r)
 		_exit(1);
 }
 
+static struct xsp_code_line *take_lines(const struct reader *r, struct lines_ask *ask)
+{
+	struct xsp_code_line *lines = NULL;
+
+	memcpy(ask, r->in->body, LINES_ASK(0));
+	if (ask->count <= XSP_PLANNER_LINES && LINES_ASK(ask->count) <= r->in->head.size)
+		lines = calloc(ask->count + 1U, sizeof(*lines));
+	if (lines == NULL)
+		_exit(1);
+	memcpy(ask->addr, r->in->body + LINES_ASK(0), 8 * (size_t)ask->count);
+	for (uint32_t i = 0; i < ask->count; i++)
+		lines[i].addr = ask->addr[i];
+	return lines;
+}
+
+static void tell_lines(struct reader *r, struct xsp_code_line *lines, uint32_t count)
+{
+	char *text = (char *)r->in->body; /* the request has been read */
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (used + LINE_MAX_BYTES > sizeof(r->in->body)) {
+			send_part(r, text, used);
+			used = 0;
+		}
+		const char *path = lines[i].path;
+		const bool told = path != NULL && strchr(path, '\n') == NULL;
+		used += (size_t)snprintf(text + used, LINE_MAX_BYTES, "%d %.4096s\n",
+					 told ? lines[i].line : 0, told ? path : "");
+		free(lines[i].path);
+	}
+	if (send_out(r->socket, DONE, 0, text, used) < 0)
+		_exit(1);
+}
+
+static void read_lines(struct reader *r)
+{
+	struct lines_ask ask;
+	struct xsp_code_line *lines = take_lines(r, &ask);
+	struct xsp_module *m;
+	char shown[4097];
+
+	take_shown(r, LINES_ASK(ask.count), shown, sizeof(shown));
+	int fd = r->in->fds[0];
+	r->in->fd_count = 0;
+	if (xsp_module_adopt(&r->opener, fd, shown, &m, NULL) == 0) {
+		xsp_module_lines(m, lines, ask.count, ask.limit_ms);
+		xsp_module_free(m);
+	}
+	tell_lines(r, lines, ask.count);
+	free(lines);
+}
+
 static void read_module(struct reader *r)
 {
 	struct xsp_planned_module m = {0};
@@ -207,6 +271,29 @@ static int close_all_but(int socket)
 	return 0;
 }
 
+static const struct {
+	uint32_t op;
+	size_t least; /* bytes of it */
+	void (*serve)(struct reader *r);
+} requests[] = {
+	{READ_MODULE, sizeof(struct module_ask), read_module},
+	{READ_HINT, sizeof(struct xsp_hint_ask), read_hint},
+	{READ_LINES, LINES_ASK(0), read_lines},
+};
+
+static bool serve_one(struct reader *r)
+{
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		if (requests[i].op != r->in->head.op)
+			continue;
+		if (r->in->fd_count != 1 || r->in->head.size < requests[i].least)
+			return false;
+		requests[i].serve(r);
+		return true;
+	}
+	return false;
+}
+
 static _Noreturn void serve(const struct xsp_planner *p, int socket)
 {
 	struct reader r = {
@@ -221,17 +308,9 @@ static _Noreturn void serve(const struct xsp_planner *p, int socket)
 	if (close_all_but(socket) < 0 || xsp_sandbox_powerless() < 0 ||
 	    xsp_sandbox_compute_only(MEMORY, CPU_SECONDS) < 0)
 		_exit(2);
-	while (xsp_message_receive(SOCKET, r.in) == 0) {
-		const bool hint = r.in->head.op == READ_HINT;
-		if ((!hint && r.in->head.op != READ_MODULE) || r.in->fd_count != 1 ||
-		    r.in->head.size <
-			    (hint ? sizeof(struct xsp_hint_ask) : sizeof(struct module_ask)))
+	while (xsp_message_receive(SOCKET, r.in) == 0)
+		if (!serve_one(&r))
 			_exit(1);
-		if (hint)
-			read_hint(&r);
-		else
-			read_module(&r);
-	}
 	_exit(0);
 }
 
@@ -548,6 +627,42 @@ void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
 	if (rc == 0 && a.size > 0 && a.size < XSP_HINT_SIZE)
 		memcpy(text, a.data, a.size);
 	text[rc == 0 && a.size < XSP_HINT_SIZE ? a.size : 0] = '\0';
+	free(a.data);
+}
+
+/* "LINE PATH\n" each, "0 \n" where it is not known. */
+static void take_told_lines(const struct answer *a, struct xsp_code_line *lines, size_t count)
+{
+	const char *at = (const char *)a->data, *end = at + a->size;
+
+	for (size_t i = 0; i < count && at < end; i++) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		const char *space = memchr(at, ' ', (size_t)(end - at));
+		if (newline == NULL || space == NULL || space > newline)
+			return;
+		lines[i].line = atoi(at); /* ends at the space */
+		if (lines[i].line > 0)
+			lines[i].path = strndup(space + 1, (size_t)(newline - space - 1));
+		at = newline + 1;
+	}
+}
+
+void xsp_planner_lines(struct xsp_planner *p, int fd, const char *shown,
+		       struct xsp_code_line *lines, size_t count, unsigned limit_ms)
+{
+	struct lines_ask ask = {.count = (uint32_t)count, .limit_ms = limit_ms};
+
+	for (size_t i = 0; i < count; i++)
+		ask.addr[i] = lines[i].addr;
+	int rc = ask_about(p, 0, READ_LINES, &ask, LINES_ASK(count), fd, shown);
+	struct answer a = {.from = p->now};
+	close(fd);
+	if (rc < 0)
+		stop(p->now);
+	else
+		rc = take_answers(p, xsp_now_ns() + (uint64_t)limit_ms * 1000000U, &a, 1, 0, NULL);
+	if (rc == 0)
+		take_told_lines(&a, lines, count);
 	free(a.data);
 }
 

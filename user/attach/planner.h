@@ -36,6 +36,12 @@ struct xsp_hint_ask;
 void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
 		      const struct xsp_hint_ask *ask, unsigned limit_ms, char *text);
 
+struct xsp_code_line;
+#define XSP_PLANNER_LINES 8192U
+/* target/lines.h, of at most so many instructions of the file at `fd` (taken over). What is not found in so much time stays. */
+void xsp_planner_lines(struct xsp_planner *p, int fd, const char *shown,
+		       struct xsp_code_line *lines, size_t count, unsigned limit_ms);
+
 /* ---- the module as bytes; planner_wire.c ---- */
 
 /* Gathers bytes and hands them on a part at a time. */

@@ -155,6 +155,8 @@ enum xsp_address_name {
 	XSP_NAME_OF_KERNEL =
 		0x57ae, /* a function of the kernel's: the number of its stack stands for the
 				      * process, its depth there for the address */
+	XSP_NAME_OF_LINE =
+		0x57af, /* the line of a return address that allocates: path of the source, number; no name where it is not known */
 };
 /* Under which hash the capture has the name of an address in a process. */
 static inline uint64_t xsp_address_name_hash(enum xsp_address_name what, uint32_t pid,
@@ -176,6 +178,7 @@ enum xsp_capture_gap {
 	XSP_GAP_PYTHON, /* stacks of Python that could not be read, or not to their end */
 	XSP_GAP_PYTHON_CODE, /* those, each counted once, with a frame that could not be named */
 	XSP_GAP_STACKS, /* native ones of waits, the same */
+	XSP_GAP_ALLOCATIONS, /* of the heap, whose calls' ends were not seen */
 	XSP_GAP_END, /* it ended before it was told to */
 	XSP_GAPS,
 };

@@ -260,6 +260,7 @@ const char *xsp_capture_gap_key(enum xsp_capture_gap gap)
 		[XSP_GAP_PYTHON] = "Python stacks torn",
 		[XSP_GAP_PYTHON_CODE] = "Python stacks not named",
 		[XSP_GAP_STACKS] = "wait stacks torn",
+		[XSP_GAP_ALLOCATIONS] = "allocations unseen",
 		[XSP_GAP_END] = "ended early",
 	};
 

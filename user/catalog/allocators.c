@@ -79,6 +79,18 @@ const struct xsp_allocator_function *xsp_allocator_function(const char *symbol)
 	return NULL;
 }
 
+bool xsp_heap_never_throws(const char *soname)
+{
+	/* glibc, musl (as Alpine calls it), and allocators whose malloc() is C, or catches what a new-handler throws */
+	static const char *const beginnings[] = {"libc.so", "libc.musl-", "libjemalloc",
+						 "libtcmalloc", "libmimalloc"};
+
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+		if (strncmp(soname, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	return false;
+}
+
 bool xsp_is_allocating(const char *name)
 {
 	static const char *const beginnings[] = {"operator new", "__gnu_cxx::new_allocator"};

@@ -44,6 +44,9 @@ struct xsp_heap_function {
 extern const struct xsp_heap_function xsp_heap_functions[];
 extern const size_t xsp_heap_function_count;
 
+/* Is that the name (DT_SONAME) of a library whose C functions of that table are known to let no exception pass? */
+bool xsp_heap_never_throws(const char *soname);
+
 /* Is a function, by its shown name, one of these or of the C++ library's that hand on to them? */
 bool xsp_is_allocating(const char *name);
 

@@ -29,3 +29,8 @@ const char *xsp_compiler_advice(const char *program)
 			return programs[i].advice;
 	return "start the program so that it writes /tmp/perf-PID.map, if it can";
 }
+
+bool xsp_is_system_header(const char *path)
+{
+	return strncmp(path, "/usr/include/", 13) == 0 || strstr(path, "/include/c++/") != NULL;
+}

@@ -216,3 +216,15 @@ bool xsp_wait_is_primitive(const char *function)
 			return true;
 	return false;
 }
+
+bool xsp_wait_is_scheduler(const char *function)
+{
+	static const char *const scheduler[] = {
+		"bpf_",	       "__bpf_",       "__traceiter_",	   "__schedule",     "schedule",
+		"io_schedule", "do_nanosleep", "preempt_schedule", "__cond_resched", "trampoline"};
+
+	for (size_t i = 0; i < sizeof(scheduler) / sizeof(scheduler[0]); i++)
+		if (strncmp(function, scheduler[i], strlen(scheduler[i])) == 0)
+			return true;
+	return false;
+}

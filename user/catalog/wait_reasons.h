@@ -25,4 +25,7 @@ const char *xsp_wait_class_frame(unsigned why);
 /* Is the function one of those in which threads wait whatever the program is: the C library's, the C++ library's? */
 bool xsp_wait_is_primitive(const char *function);
 
+/* The same of the kernel's ("schedule_[k]"): of what every wait ends in, and of what tells us. */
+bool xsp_wait_is_scheduler(const char *function);
+
 #endif

@@ -40,10 +40,15 @@ static const struct field timeline_fields[] = {
 
 /* Those that are counted. */
 static const char *const gap_fields[] = {
-	[XSP_GAP_SITES] = "sites_refused",	 [XSP_GAP_FUNCTIONS] = "functions_left_out",
-	[XSP_GAP_FILES] = "files_left_out",	 [XSP_GAP_THREADS] = "threads_not_counted",
-	[XSP_GAP_PYTHON] = "python_stacks_torn", [XSP_GAP_PYTHON_CODE] = "python_stacks_not_named",
-	[XSP_GAP_STACKS] = "wait_stacks_torn",	 [XSP_GAP_DROPPED] = "breakpoints_gone",
+	[XSP_GAP_SITES] = "sites_refused",
+	[XSP_GAP_FUNCTIONS] = "functions_left_out",
+	[XSP_GAP_FILES] = "files_left_out",
+	[XSP_GAP_THREADS] = "threads_not_counted",
+	[XSP_GAP_PYTHON] = "python_stacks_torn",
+	[XSP_GAP_PYTHON_CODE] = "python_stacks_not_named",
+	[XSP_GAP_STACKS] = "wait_stacks_torn",
+	[XSP_GAP_DROPPED] = "breakpoints_gone",
+	[XSP_GAP_ALLOCATIONS] = "allocations_unseen",
 };
 
 static void add(struct xsp_facts *out, const char *key, uint64_t value)

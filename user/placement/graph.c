@@ -306,7 +306,14 @@ int xsp_graph_leave(struct xsp_graph *g, uint64_t site, uint64_t target,
 	if (at_entry < 0)
 		return 0;
 	*how = described ? without_frame(g, target, symbol, &range, ops) : XSP_LEAVE_TAIL;
-	return *how == XSP_LEAVE_PART ? add_cold(g, &range, how) : 0;
+	if (*how == XSP_LEAVE_PART)
+		return add_cold(g, &range, how);
+	if (!g->follows_tails || !described || target != range.addr || ops->stub(g->m, target))
+		return 0;
+	int error = add_cold(g, &range, how);
+	if (*how == XSP_LEAVE_UNKNOWN)
+		*how = XSP_LEAVE_TAIL;
+	return error;
 }
 
 uint32_t xsp_instruction_length(struct xsp_module *m, uint64_t addr)

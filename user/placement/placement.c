@@ -112,7 +112,9 @@ int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_
 	struct xsp_site_costs usual = xsp_site_costs_default();
 	enum xsp_arch arch = xsp_module_arch(m);
 	const struct xsp_arch_placer *placer;
-	struct xsp_graph g = {.m = m, .at_return = (args_read & XSP_READS_RESULT) != 0};
+	struct xsp_graph g = {.m = m,
+			      .at_return = (args_read & XSP_READS_RESULT) != 0,
+			      .follows_tails = (args_read & XSP_FOLLOWS_TAILS) != 0};
 	uint32_t entry = 0;
 	int error;
 

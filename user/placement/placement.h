@@ -71,6 +71,9 @@ struct xsp_placement {
  * moves from one register to another and nothing is written to memory. A tail call has no result
  * yet. */
 #define XSP_READS_RESULT (1U << 31)
+/* A function that is handed on to by a direct jump, and that .eh_frame describes, is a part of the one that is placed: its ends
+ * are exits. Where it is called otherwise these are hit as well; the stack pointer at entry tells. */
+#define XSP_FOLLOWS_TAILS (1U << 30)
 
 /*
  * Places the probes for the function at [addr, addr+size) of `m`. size 0: take the FDE's,

@@ -91,6 +91,7 @@ struct xsp_graph {
 			   * instructions that leave may be exits */
 	bool go; /* may begin again, on another stack */
 	bool at_return; /* XSP_READS_RESULT: exits only where the result is known */
+	bool follows_tails; /* XSP_FOLLOWS_TAILS */
 	/* of the architecture; NULL: only where the function leaves */
 	uint8_t (*result)(struct xsp_graph *g, uint32_t at, uint8_t after);
 	bool incomplete; /* a way out may have no site */

@@ -2,6 +2,9 @@
 /*
  * memory.c - --memory: the functions of catalog/allocators.c. PyTorch's: an event a call, with its arguments; the heap's
  * (--memory=malloc): events of a sample (bpf/heap.bpf.c).
+ *
+ * The ends of the heap's calls are seen by return probes only in libraries that are known to let no exception pass. Any program
+ * may have a malloc() of its own, which throws.
  */
 #include "probes/probe.h"
 
@@ -55,7 +58,8 @@ static long find_torch(const struct xsp_provider *self, struct xsp_module *m, un
 }
 
 static struct xsp_probe heap_probe(const struct xsp_provider *self,
-				   const struct xsp_heap_function *f, const struct xsp_symbol *s)
+				   const struct xsp_heap_function *f, const struct xsp_symbol *s,
+				   bool never_throws)
 {
 	const uint8_t words[XSP_HEAP_WORDS] = {[XSP_HEAP_BYTES] = f->bytes,
 					       [XSP_HEAP_FACTOR] = f->factor,
@@ -67,7 +71,7 @@ static struct xsp_probe heap_probe(const struct xsp_provider *self,
 		.addr = s->addr,
 		.size = s->size,
 		.offset = s->offset,
-		.no_exceptions = !f->throws,
+		.no_exceptions = never_throws && !f->throws,
 		.detail = {.entry = 1U << XSP_SECTION_WORDS, .words = XSP_HEAP_WORDS},
 		.symbol = (char *)(uintptr_t)f->symbol,
 		.name = (char *)(uintptr_t)f->name,
@@ -97,8 +101,11 @@ static long find_heap(const struct xsp_provider *self, struct xsp_module *m,
 		      struct xsp_probe_list *list)
 {
 	struct xsp_symbol s;
+	char soname[64];
 	long rc = 0;
 
+	xsp_module_soname(m, soname, sizeof(soname));
+	const bool never_throws = xsp_heap_never_throws(soname);
 	for (size_t i = 0; i < xsp_heap_function_count && rc >= 0; i++) {
 		const struct xsp_heap_function *f = &xsp_heap_functions[i];
 		const bool found = find(m, f->symbol, &s);
@@ -106,7 +113,7 @@ static long find_heap(const struct xsp_provider *self, struct xsp_module *m,
 			return 0;
 		if (!found || is_listed(list, &s))
 			continue;
-		const struct xsp_probe p = heap_probe(self, f, &s);
+		const struct xsp_probe p = heap_probe(self, f, &s, never_throws);
 		rc = xsp_probe_list_add(list, &p);
 	}
 	return rc;

@@ -3,11 +3,13 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
 #include "base/text.h"
+#include "target/lines.h"
 #include "xsptrace/programs.h"
 
 /* Different addresses: a program's code has some hundred thousand call sites at most; garbage
@@ -29,6 +31,17 @@ struct generated {
 /* How often it is looked whether the maps of such code have grown. */
 #define GENERATED_NS 1000000000ULL
 
+/* Of an allocation's callers so many are asked for their lines, from the innermost on: what lies around an allocator is
+ * soon the program's own. */
+#define LINE_FRAMES 8
+#define LINES_MS 5000U /* all together */
+struct wanted_line {
+	uint32_t pid;
+	uint64_t address; /* as in the stack */
+	struct xsp_module *module; /* NULL: no file's */
+	uint64_t addr; /* in it, of the call */
+};
+
 struct xsp_frames {
 	struct xsp_capture_writer *writer;
 	struct xsp_resolver *resolver;
@@ -37,6 +50,8 @@ struct xsp_frames {
 	size_t count, room, next;
 	struct generated *generated;
 	size_t generated_count, generated_room;
+	struct wanted_line *lines;
+	size_t line_count, line_room;
 	size_t names; /* of maps when they were named */
 	uint64_t looked_ns;
 };
@@ -61,6 +76,7 @@ void xsp_frames_free(struct xsp_frames *f)
 	xsp_u64map_free(&f->seen);
 	free(f->pending);
 	free(f->generated);
+	free(f->lines);
 	free(f);
 }
 
@@ -71,8 +87,12 @@ static int see(struct xsp_frames *f, enum xsp_address_name what, uint32_t pid, u
 
 	if (xsp_u64map_get(&f->seen, hash) != NULL || f->seen.count >= FRAMES_MAX)
 		return 0;
-	if (xsp_u64map_set(&f->seen, hash, 1) < 0 ||
-	    xsp_grow(&f->pending, &f->room, f->count + 1) < 0)
+	if (xsp_u64map_set(&f->seen, hash, 1) < 0)
+		return -ENOMEM;
+	if (what == XSP_NAME_OF_LINE)
+		return XSP_APPEND(f->lines, f->line_room, f->line_count,
+				  (struct wanted_line){.pid = pid, .address = address});
+	if (xsp_grow(&f->pending, &f->room, f->count + 1) < 0)
 		return -ENOMEM;
 	f->pending[f->count++] = (struct pending){
 		.pid = pid, .address = address, .what = what, .standing = standing};
@@ -92,6 +112,8 @@ static size_t fixed_part(const struct xsp_event *e)
 		return sizeof(struct xsp_event_sample);
 	case XSP_EVENT_WAIT:
 		return sizeof(struct xsp_event_wait);
+	case XSP_EVENT_TIMES:
+		return sizeof(struct xsp_event_times);
 	default:
 		return sizeof(*e);
 	}
@@ -128,6 +150,9 @@ int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e)
 		for (size_t i = 0; i < n && rc == 0; i++)
 			rc = see(f, XSP_NAME_OF_RETURN, e->tgid, XSP_FRAME_ADDRESS(frame[i]),
 				 is_standing(e, frame[i], i));
+		for (size_t i = 0;
+		     e->kind == XSP_EVENT_MEMORY && i < n && i < LINE_FRAMES && rc == 0; i++)
+			rc = see(f, XSP_NAME_OF_LINE, e->tgid, XSP_FRAME_ADDRESS(frame[i]), false);
 		at += s->size;
 	}
 	return rc;
@@ -201,4 +226,79 @@ int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last)
 		return 0;
 	f->names = names;
 	return name_anew(f);
+}
+
+/* ---- lines ---- */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct wanted_line *x = a, *y = b;
+
+	if (x->module != y->module)
+		return (uintptr_t)x->module < (uintptr_t)y->module ? -1 : 1;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static void find_places(struct xsp_frames *f)
+{
+	for (size_t i = 0; i < f->line_count; i++) {
+		struct wanted_line *w = &f->lines[i];
+		const bool stood = (w->address & XSP_FRAME_INTERRUPTED) != 0;
+		xsp_resolve_learned(f->resolver, (pid_t)w->pid, w->address & ~XSP_FRAME_INTERRUPTED,
+				    &w->module, &w->addr);
+		w->addr -= stood ? 0 : 1; /* the call */
+	}
+	if (f->line_count > 0)
+		qsort(f->lines, f->line_count, sizeof(*f->lines), by_place);
+}
+
+static int put_line(struct xsp_frames *f, const struct wanted_line *w,
+		    const struct xsp_code_line *line)
+{
+	char text[1100];
+
+	if (line->path == NULL || strlen(line->path) > 1000)
+		return 0;
+	snprintf(text, sizeof(text), "%s\n%d", line->path, line->line);
+	return xsp_capture_put_name(
+		f->writer, xsp_address_name_hash(XSP_NAME_OF_LINE, w->pid, w->address), text);
+}
+
+/* Those of one file. */
+static int put_lines_of(struct xsp_frames *f, struct xsp_planner *planner,
+			const struct wanted_line *w, size_t count, unsigned limit_ms)
+{
+	struct xsp_code_line *lines = calloc(count, sizeof(*lines));
+	int fd = lines != NULL ? xsp_module_descriptor(w->module) : -ENOMEM, rc = 0;
+
+	for (size_t i = 0; lines != NULL && i < count; i++)
+		lines[i].addr = w[i].addr;
+	if (fd >= 0)
+		xsp_planner_lines(planner, fd, xsp_module_shown(w->module), lines, count, limit_ms);
+	for (size_t i = 0; lines != NULL && i < count; i++) {
+		if (rc == 0)
+			rc = put_line(f, &w[i], &lines[i]);
+		free(lines[i].path);
+	}
+	free(lines);
+	return fd == -ENOMEM ? fd : rc;
+}
+
+int xsp_frames_put_lines(struct xsp_frames *f, struct xsp_planner *planner)
+{
+	const uint64_t end = xsp_now_ns() + LINES_MS * 1000000ULL;
+	int rc = 0;
+
+	find_places(f);
+	for (size_t i = 0, n; i < f->line_count && rc == 0; i += n) {
+		const uint64_t now = xsp_now_ns();
+		for (n = 1; n < XSP_PLANNER_LINES && i + n < f->line_count &&
+			    f->lines[i + n].module == f->lines[i].module;)
+			n++;
+		if (f->lines[i].module != NULL && now < end)
+			rc = put_lines_of(f, planner, &f->lines[i], n,
+					  (unsigned)((end - now) / 1000000));
+	}
+	f->line_count = 0;
+	return rc;
 }

@@ -6,6 +6,7 @@
 #ifndef XSP_RECORD_FRAMES_H
 #define XSP_RECORD_FRAMES_H
 
+#include "attach/planner.h"
 #include "capture/capture.h"
 #include "target/resolve.h"
 
@@ -23,5 +24,8 @@ int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e);
  * compiler has made, once more: the name that is written last holds. 0 or a negative errno.
  */
 int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last);
+
+/* The lines of what allocates, as far as debug information tells them in some seconds. 0 or a negative errno. */
+int xsp_frames_put_lines(struct xsp_frames *f, struct xsp_planner *planner);
 
 #endif

@@ -36,7 +36,7 @@ int xsp_recorder_put_kernel_functions(struct xsp_recorder *r)
 
 	if (rc == -EACCES)
 		xsp_recorder_note(r, "/proc/kallsyms does not tell the kernel's functions here "
-				     "(sysctl kernel.kptr_restrict): samples go without");
+				     "(sysctl kernel.kptr_restrict): stacks go without");
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		snprintf(text, sizeof(text), "%.*s_[k]", (int)sizeof(all->name), all[i].name);
 		rc = xsp_capture_put_name(

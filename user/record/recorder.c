@@ -459,6 +459,11 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 	if (c.stacks_torn > r->gaps[XSP_GAP_STACKS].count)
 		xsp_recorder_gap(r, XSP_GAP_STACKS, c.stacks_torn - r->gaps[XSP_GAP_STACKS].count,
 				 "as their memory was not there");
+	if (c.heap_unseen > r->gaps[XSP_GAP_ALLOCATIONS].count)
+		xsp_recorder_gap(r, XSP_GAP_ALLOCATIONS,
+				 c.heap_unseen - r->gaps[XSP_GAP_ALLOCATIONS].count,
+				 "of the sample, as their calls ended in a jump to code that is "
+				 "not known");
 	getrusage(RUSAGE_SELF, &usage);
 	double silent = r->overheads != NULL
 				? (double)(xsp_overhead_unseen_ns(r) + c.unseen_ns)
@@ -584,7 +589,7 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		rc = drain_all(r);
 	if (rc == 0)
 		rc = stop_agents(r);
-	if (rc == 0 && r->options.attach.sample_hz > 0)
+	if (rc == 0 && (r->options.attach.sample_hz > 0 || r->options.attach.wait_stacks))
 		rc = xsp_recorder_put_kernel_functions(r);
 	uint64_t start = xsp_now_ns();
 	xsp_broker_detach(r->broker); /* waits until no program runs any more */
@@ -593,6 +598,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		rc = drain_all(r);
 	if (rc == 0 && r->frames != NULL)
 		rc = xsp_frames_resolve(r->frames, FRAMES_LAST_NS, true);
+	if (rc == 0 && r->frames != NULL)
+		rc = xsp_frames_put_lines(r->frames, r->planner);
 	if (r->frames != NULL && xsp_resolver_left_maps(r->resolver))
 		xsp_recorder_note(r,
 				  "perf maps of the target were not read to their end: at "

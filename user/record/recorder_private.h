@@ -131,7 +131,7 @@ void xsp_recorder_look_for_dropped(struct xsp_recorder *r);
 /* put.c */
 /* --waits: where each thread's time went so far. */
 int xsp_recorder_put_times(struct xsp_recorder *r);
-/* --sample: names of the kernel's functions in the stacks of samples. */
+/* --sample, --wait-stacks: names of the kernel's functions in their stacks. */
 int xsp_recorder_put_kernel_functions(struct xsp_recorder *r);
 /* --min-duration: entries of spans that are open, and long enough already. */
 int xsp_recorder_put_held_back(struct xsp_recorder *r);

@@ -295,20 +295,30 @@ size_t xsp_elf_build_id(const struct xsp_elf *elf, uint8_t id[static XSP_BUILD_I
 	return length;
 }
 
-bool xsp_elf_is_pie(const struct xsp_elf *elf)
+bool xsp_elf_dynamic(const struct xsp_elf *elf, int64_t tag, uint64_t *value)
 {
 	const Elf64_Phdr *ph = xsp_elf_header(elf, PT_DYNAMIC);
 	void *data;
-	bool pie = false;
+	bool found = false;
 
-	if (elf->type != ET_DYN || ph == NULL || ph->p_filesz > DYNAMIC_MAX ||
+	if (ph == NULL || ph->p_filesz > DYNAMIC_MAX ||
 	    xsp_elf_load(elf, ph->p_offset, ph->p_filesz, &data) < 0)
 		return false;
 	const Elf64_Dyn *dyn = data;
-	for (size_t i = 0; i < ph->p_filesz / sizeof(*dyn) && dyn[i].d_tag != DT_NULL; i++) {
-		if (dyn[i].d_tag == DT_FLAGS_1)
-			pie = (dyn[i].d_un.d_val & DF_1_PIE) != 0;
+	for (size_t i = 0; !found && i < ph->p_filesz / sizeof(*dyn) && dyn[i].d_tag != DT_NULL;
+	     i++) {
+		found = dyn[i].d_tag == tag;
+		if (found)
+			*value = dyn[i].d_un.d_val;
 	}
 	free(data);
-	return pie;
+	return found;
+}
+
+bool xsp_elf_is_pie(const struct xsp_elf *elf)
+{
+	uint64_t flags;
+
+	return elf->type == ET_DYN && xsp_elf_dynamic(elf, DT_FLAGS_1, &flags) &&
+	       (flags & DF_1_PIE) != 0;
 }

@@ -69,6 +69,9 @@ const struct xsp_segment *xsp_elf_segment(const struct xsp_elf *elf, uint64_t ad
 #define XSP_BUILD_ID_MAX 64
 size_t xsp_elf_build_id(const struct xsp_elf *elf, uint8_t id[static XSP_BUILD_ID_MAX]);
 
+/* The first value with that tag in the dynamic section. False: it has none. */
+bool xsp_elf_dynamic(const struct xsp_elf *elf, int64_t tag, uint64_t *value);
+
 /* True for a PIE (DF_1_PIE), which is otherwise not to be told from a shared library. */
 bool xsp_elf_is_pie(const struct xsp_elf *elf);
 

@@ -2,18 +2,16 @@
 #include "target/inlined.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/grow.h"
 #include "base/path.h"
+#include "target/debug_info.h"
 #include "target/module_private.h"
 
 #define DEPTH_MAX 64 /* of entries in each other; what lies deeper is not looked at */
-#define DEBUG_MAX (160ULL << 20) /* of all sections: libdw reads them whole */
 #define LOOK_AT_CLOCK 1024U
 
 struct search {
@@ -26,17 +24,9 @@ struct search {
 	char scope[1024]; /* "shop::detail::" around the entry at hand */
 };
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
-}
-
 static bool out_of_time(struct search *s)
 {
-	if (++s->seen % LOOK_AT_CLOCK == 0 && cpu_ns() > s->end_ns)
+	if (++s->seen % LOOK_AT_CLOCK == 0 && xsp_thread_cpu_ns() > s->end_ns)
 		s->out->partial = true;
 	return s->out->partial;
 }
@@ -209,27 +199,12 @@ static void collect_named(struct search *s, struct level *levels, size_t depth)
 		s->named[s->count++] = dwarf_dieoffset(die);
 }
 
-static void name_call(Dwarf_Die *unit, Dwarf_Die *call, char *file, size_t size, int *line)
-{
-	Dwarf_Attribute a;
-	Dwarf_Word number = 0, at = 0;
-	Dwarf_Files *files;
-	size_t count;
-	const char *path = NULL;
-
-	if (dwarf_formudata(dwarf_attr(call, DW_AT_call_file, &a), &number) == 0 &&
-	    dwarf_formudata(dwarf_attr(call, DW_AT_call_line, &a), &at) == 0 &&
-	    dwarf_getsrcfiles(unit, &files, &count) == 0 && number < count && at < 1U << 30)
-		path = dwarf_filesrc(files, number, NULL, NULL);
-	snprintf(file, size, "%s", path != NULL ? xsp_base_name(path) : "");
-	*line = (int)at;
-}
-
 static void add_caller(struct search *s, const struct level *levels, Dwarf_Die *call,
 		       Dwarf_Die *function)
 {
 	struct xsp_inlined *o = s->out;
 	Dwarf_Die unit = levels[0].die;
+	const char *path;
 	char name[sizeof(o->callers[0].name)];
 
 	show_name(function, "", name, sizeof(name));
@@ -239,8 +214,9 @@ static void add_caller(struct search *s, const struct level *levels, Dwarf_Die *
 		if (o->callers[i].name[0] != '\0')
 			continue;
 		memcpy(o->callers[i].name, name, sizeof(name));
-		name_call(&unit, call, o->callers[i].file, sizeof(o->callers[i].file),
-			  &o->callers[i].line);
+		if (xsp_line_of_call(&unit, call, &path, &o->callers[i].line))
+			snprintf(o->callers[i].file, sizeof(o->callers[i].file), "%s",
+				 xsp_base_name(path));
 		return;
 	}
 }
@@ -269,57 +245,24 @@ static void count_place(struct search *s, struct level *levels, size_t depth)
 	add_caller(s, levels, die, function);
 }
 
-/* ---- where it is ---- */
-
-/* Is there debug information in the file, and not more than can be read? */
-static bool is_readable(const struct xsp_elf *elf)
+static void look_at(void *ctx, Dwarf *dwarf)
 {
-	uint64_t size = 0;
-	bool found = false;
+	struct search *s = ctx;
 
-	for (size_t i = 0; i < elf->section_count; i++) {
-		const Elf64_Shdr *h = &elf->sections[i];
-		const char *name = xsp_elf_section_name(elf, h);
-		if (h->sh_type == SHT_NOBITS ||
-		    (strncmp(name, ".debug_", 7) != 0 && strncmp(name, ".zdebug_", 8) != 0))
-			continue;
-		found |= strcmp(strchr(name, '_'), "_info") == 0;
-		if (h->sh_size > DEBUG_MAX - size)
-			return false;
-		size += h->sh_size;
-	}
-	return found;
-}
-
-static void look_at(struct search *s, const struct xsp_elf *file)
-{
-	elf_version(EV_CURRENT);
-	Elf *elf = elf_begin(file->fd, ELF_C_READ, NULL); /* without mapping it */
-	Dwarf *dwarf = elf != NULL ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
-
-	if (dwarf != NULL)
-		walk_all(s, dwarf, false, collect_named);
+	walk_all(s, dwarf, false, collect_named);
 	if (s->count > 0)
 		walk_all(s, dwarf, true, count_place);
-	dwarf_end(dwarf);
-	elf_end(elf);
 }
 
 void xsp_module_inlined(struct xsp_module *m, const struct xsp_pattern *p, unsigned limit_ms,
 			struct xsp_inlined *out)
 {
-	struct search s = {.pattern = p, .out = out, .end_ns = cpu_ns() + limit_ms * 1000000ULL};
-	struct xsp_elf separate;
+	struct search s = {
+		.pattern = p, .out = out, .end_ns = xsp_thread_cpu_ns() + limit_ms * 1000000ULL};
 
 	memset(out, 0, sizeof(*out));
 	if (p->glob == NULL || !xsp_pattern_names_library(p, m->shown))
 		return;
-	if (is_readable(&m->elf)) {
-		look_at(&s, &m->elf);
-	} else if (xsp_module_debug_file(m, &separate)) {
-		if (is_readable(&separate))
-			look_at(&s, &separate);
-		xsp_elf_close(&separate);
-	}
+	xsp_module_debug_info(m, look_at, &s);
 	free(s.named);
 }

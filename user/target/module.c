@@ -112,6 +112,13 @@ const char *xsp_module_shown(const struct xsp_module *m)
 	return m->shown;
 }
 
+int xsp_module_descriptor(const struct xsp_module *m)
+{
+	int fd = fcntl(m->elf.fd, F_DUPFD_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
 enum xsp_arch xsp_module_arch(const struct xsp_module *m)
 {
 	for (size_t i = 0; i < sizeof(arches) / sizeof(arches[0]); i++) {
@@ -119,6 +126,18 @@ enum xsp_arch xsp_module_arch(const struct xsp_module *m)
 			return arches[i].arch;
 	}
 	return XSP_ARCH_OTHER;
+}
+
+void xsp_module_soname(struct xsp_module *m, char *text, size_t size)
+{
+	uint64_t names, at;
+	long n = xsp_elf_dynamic(&m->elf, DT_STRTAB, &names) &&
+				 xsp_elf_dynamic(&m->elf, DT_SONAME, &at)
+			 ? xsp_module_read(m, names + at, text, size)
+			 : 0;
+
+	if (n <= 0 || memchr(text, '\0', (size_t)n) == NULL)
+		text[0] = '\0';
 }
 
 bool xsp_module_is_static(const struct xsp_module *m)

@@ -54,8 +54,13 @@ int xsp_module_open_mapped(const struct xsp_process *p, const struct xsp_mapped_
 void xsp_module_free(struct xsp_module *m);
 
 const char *xsp_module_shown(const struct xsp_module *m); /* as the target sees it */
+/* Another descriptor of the file, the caller's, or a negative errno. */
+int xsp_module_descriptor(const struct xsp_module *m);
 enum xsp_arch xsp_module_arch(const struct xsp_module *m);
 bool xsp_module_is_static(const struct xsp_module *m); /* executable without PT_INTERP */
+
+/* The name that the library gives itself (DT_SONAME); "": it has none, or a longer one. */
+void xsp_module_soname(struct xsp_module *m, char *text, size_t size);
 
 /* Build id bytes (owned by the module); length 0 when there is none. */
 const uint8_t *xsp_module_build_id(const struct xsp_module *m, size_t *length);

@@ -47,6 +47,8 @@ static size_t fixed_part(const struct xsp_event *e)
 		return sizeof(struct xsp_event_sample);
 	case XSP_EVENT_WAIT:
 		return sizeof(struct xsp_event_wait);
+	case XSP_EVENT_TIMES:
+		return sizeof(struct xsp_event_times);
 	default:
 		return xsp_event_ends(e, &begin_ns, &tid) ? sizeof(struct ended)
 							  : sizeof(struct xsp_event);

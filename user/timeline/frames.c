@@ -33,6 +33,21 @@ const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint6
 	return id != NULL ? t->names[*id] : NULL;
 }
 
+size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_details *details,
+			    xsp_name_id ids[XSP_KERNEL_FRAMES])
+{
+	const struct xsp_section *stack = xsp_details_find(details, XSP_SECTION_KERNEL, NULL);
+	const uint32_t *id;
+	size_t n = 0;
+
+	while (stack != NULL && n < XSP_KERNEL_FRAMES &&
+	       (id = xsp_u64map_get(&t->range_names,
+				    xsp_address_name_hash(XSP_NAME_OF_KERNEL, stack->value, n))) !=
+		       NULL)
+		ids[n++] = *id;
+	return n;
+}
+
 /*
  * How many frames of `s`, from the innermost on, lie between it and the span around it: the return
  * addresses that stand below that one's entry stack pointer. The outermost of them returns into the function

@@ -72,13 +72,15 @@ size_t xsp_timeline_memory(const struct xsp_timeline *t, const struct xsp_memory
 /* ---- --memory ---- */
 
 /* Where it was allocated: the innermost open span, and with --python the line of the program; of the heap else the
- * program's functions, the innermost first: "grow <- load <- main". */
+ * program's functions, the innermost first: "grow (grow.c:12) <- load <- main". */
 struct xsp_memory_site {
 	bool in_span;
 	uint32_t span; /* xsp_name_id */
 	uint32_t place; /* 1 + xsp_name_id: "train.py:21 train_step"; 0: not known */
 	uint32_t
 		module; /* 1 + xsp_name_id: "Net_0.layers.0", the torch.nn.Module that is called; 0: none */
+	uint32_t file; /* of the heap, 1 + xsp_name_id: path of the source; 0: not known */
+	uint32_t line;
 };
 /* Grows during the run. */
 size_t xsp_timeline_memory_sites(const struct xsp_timeline *t,

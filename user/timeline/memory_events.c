@@ -6,12 +6,15 @@
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "catalog/allocators.h"
+#include "catalog/compilers.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/python.h"
 #include "xsptrace/programs.h"
@@ -20,7 +23,10 @@ struct xsp_memory_events {
 	struct xsp_memory_site *sites;
 	size_t site_count, site_capacity;
 	struct xsp_u64map site_of; /* its names → index */
-	struct xsp_u64map place_of; /* id of a Python stack, or hash of a native one → place */
+	struct xsp_u64map place_of; /* id of a Python stack → place */
+	struct xsp_u64map native_of; /* hash of a native one → index */
+	struct xsp_memory_site *natives; /* place, file and line of each */
+	size_t native_count, native_capacity;
 	struct xsp_u64map module_of; /* id of a Python stack → module */
 	uint64_t heap_period;
 };
@@ -68,6 +74,8 @@ static void free_events(struct xsp_timeline *t)
 	xsp_u64map_free(&m->site_of);
 	xsp_u64map_free(&m->place_of);
 	xsp_u64map_free(&m->module_of);
+	xsp_u64map_free(&m->native_of);
+	free(m->natives);
 	free(m->sites);
 	free(m);
 }
@@ -98,12 +106,16 @@ uint64_t xsp_timeline_allocations_lost(const struct xsp_timeline *t)
 {
 	const struct xsp_capture_lost *losts;
 	const size_t n = xsp_capture_losts(t->reader, &losts);
-	uint64_t sum = xsp_memory_untracked(t);
+	uint64_t sum = 0;
+
+	xsp_capture_gap(t->reader, XSP_GAP_ALLOCATIONS, &sum);
+	sum += xsp_memory_untracked(t);
 
 	for (size_t i = 0; i < n; i++)
 		if (function_of(t, losts[i].probe) != NULL)
 			sum += losts[i].entries;
-	return sum;
+	return sum +
+	       (t->memory_events->heap_period > 0 ? xsp_capture_stats(t->reader)->untracked : 0);
 }
 
 size_t xsp_timeline_memory_sites(const struct xsp_timeline *t, const struct xsp_memory_site **sites)
@@ -178,11 +190,28 @@ static int python_place(struct xsp_timeline *t, const struct xsp_capture_python 
 	return rc < 0 ? rc : xsp_u64map_set(&m->module_of, stack->id, site->module);
 }
 
+/* The line of a return address, if it is in a source of the program's own: into the site, as " (grow.c:12)" into the text. */
+static size_t take_line(struct xsp_timeline *t, uint32_t pid, uint64_t address,
+			struct xsp_memory_site *site, char *text, size_t size)
+{
+	const uint32_t *id = xsp_u64map_get(&t->range_names,
+					    xsp_address_name_hash(XSP_NAME_OF_LINE, pid, address));
+	const char *path = id != NULL ? t->names[*id] : NULL;
+	const char *end = path != NULL ? strchr(path, '\n') : NULL;
+
+	if (end == NULL || xsp_is_system_header(path) ||
+	    add_name(t, path, (size_t)(end - path), &site->file) < 0)
+		return 0;
+	site->line = (uint32_t)strtoul(end + 1, NULL, 10);
+	const char *name = xsp_base_name(xsp_timeline_name(t, site->file - 1));
+	return (size_t)snprintf(text, size, " (%s:%" PRIu32 ")", name, site->line);
+}
+
 #define PLACE_FRAMES 4
 
-/* "grow <- load <- main": the innermost functions that are the program's own, or of all if none is. */
+/* "grow (grow.c:12) <- load <- main": the innermost functions that are the program's own, or of all if none is. */
 static size_t name_functions(struct xsp_timeline *t, uint32_t pid, const uint64_t *frame,
-			     size_t count, char *text, size_t size)
+			     size_t count, struct xsp_memory_site *site, char *text, size_t size)
 {
 	size_t used = 0, first = 0, shown = 0;
 
@@ -200,31 +229,45 @@ static size_t name_functions(struct xsp_timeline *t, uint32_t pid, const uint64_
 			break;
 		used += (size_t)snprintf(text + used, size - used, "%s%s", shown > 0 ? " <- " : "",
 					 name);
+		if (site->file == 0 && used < size)
+			used += take_line(t, pid, XSP_FRAME_ADDRESS(frame[i]), site, text + used,
+					  size - used);
 	}
 	return used < size ? used : size - 1;
 }
 
+static int add_native(struct xsp_timeline *t, const struct xsp_event *e, const uint64_t *frame,
+		      size_t count, struct xsp_memory_site *site)
+{
+	char text[1000] = "";
+	const size_t length = name_functions(t, e->tgid, frame, count, site, text, sizeof(text));
+
+	return length > 0 ? add_name(t, text, length, &site->place) : 0;
+}
+
 static int native_place(struct xsp_timeline *t, const struct xsp_event *e,
-			const struct xsp_section *stack, uint32_t *place)
+			const struct xsp_section *stack, struct xsp_memory_site *site)
 {
 	struct xsp_memory_events *m = t->memory_events;
 	const uint64_t *frame = xsp_section_data(stack);
 	const size_t count = xsp_section_length(stack) / sizeof(*frame);
 	uint64_t hash = xsp_u64_mix(e->tgid);
-	char text[1000] = "";
 	int rc = 0;
 
 	for (size_t i = 0; i < count; i++)
 		hash = xsp_u64_mix(hash ^ XSP_FRAME_ADDRESS(frame[i]));
-	const uint32_t *known = xsp_u64map_get(&m->place_of, hash);
-	if (known != NULL) {
-		*place = *known;
-		return 0;
+	const long at = xsp_u64map_index(&m->native_of, hash, &m->natives, &m->native_capacity,
+					 m->native_count);
+	if (at < 0)
+		return -ENOMEM;
+	if ((size_t)at == m->native_count) {
+		m->natives[m->native_count] = (struct xsp_memory_site){.place = 0};
+		rc = add_native(t, e, frame, count, &m->natives[m->native_count++]);
 	}
-	const size_t length = name_functions(t, e->tgid, frame, count, text, sizeof(text));
-	if (length > 0)
-		rc = add_name(t, text, length, place);
-	return rc < 0 ? rc : xsp_u64map_set(&m->place_of, hash, *place);
+	site->place = m->natives[at].place;
+	site->file = m->natives[at].file;
+	site->line = m->natives[at].line;
+	return rc;
 }
 
 static int place_of(struct xsp_timeline *t, const struct xsp_event *e, struct xsp_memory_site *site)
@@ -235,7 +278,7 @@ static int place_of(struct xsp_timeline *t, const struct xsp_event *e, struct xs
 
 	if (python != NULL && python->count > 0)
 		return python_place(t, python, site);
-	return native != NULL ? native_place(t, e, native, &site->place) : 0;
+	return native != NULL ? native_place(t, e, native, site) : 0;
 }
 
 static int site_of(struct xsp_timeline *t, const struct xsp_event *e, struct xsp_memory_event *out)

@@ -242,20 +242,13 @@ static bool is_page_fault(const char *function)
 static int push_kernel_functions(struct xsp_timeline *t, const struct open_span *at,
 				 struct xsp_sample *s)
 {
-	const struct xsp_section *stack = xsp_details_find(at->details, XSP_SECTION_KERNEL, NULL);
-	const uint32_t *ids[XSP_KERNEL_FRAMES];
-	int n = 0, rc = 0;
+	xsp_name_id ids[XSP_KERNEL_FRAMES];
+	const size_t n = xsp_kernel_functions(t, at->details, ids);
+	int rc = 0;
 
-	if (stack == NULL)
-		return 0;
-	while (n < XSP_KERNEL_FRAMES &&
-	       (ids[n] = xsp_u64map_get(&t->range_names,
-					xsp_address_name_hash(XSP_NAME_OF_KERNEL, stack->value,
-							      (uint64_t)n))) != NULL)
-		n++;
-	for (int i = n; i > 0 && rc == 0; i--) {
-		s->page_fault |= is_page_fault(xsp_timeline_name(t, *ids[i - 1]));
-		rc = push(t->samples, *ids[i - 1] | XSP_PATH_FRAME);
+	for (size_t i = n; i > 0 && rc == 0; i--) {
+		s->page_fault |= is_page_fault(xsp_timeline_name(t, ids[i - 1]));
+		rc = push(t->samples, ids[i - 1] | XSP_PATH_FRAME);
 	}
 	s->kernel_length = (uint32_t)n;
 	return rc;

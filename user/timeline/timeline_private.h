@@ -385,6 +385,10 @@ struct stack_frames xsp_stack_frames_of(const struct open_span *s);
 size_t xsp_frames_between(const struct xsp_timeline *t, uint32_t pid, const struct open_span *s,
 			  const struct open_span *around);
 
+/* The kernel's own functions there, the innermost first: how many. */
+size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_details *details,
+			    xsp_name_id ids[XSP_KERNEL_FRAMES]);
+
 /* ---- python.c ---- */
 
 int xsp_python_begin(struct xsp_timeline *t);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "catalog/wait_reasons.h"
 
 /* Of a thread, what the kernel side counts under another name: waits inside calls of CUDA's API. With a cut, of
  * which it knows nothing: all waits that are told; XSP_WAIT_RUNNABLE: how long it was that. */
@@ -160,6 +161,26 @@ static const struct open_span *innermost(const struct thread *th)
 	return row->count > 0 ? &row->spans[row->count - 1] : NULL;
 }
 
+/* What the kernel was called for, behind the rest of the path; not how the scheduler was told of. */
+static int push_kernel(struct xsp_timeline *t, struct row *row, const struct xsp_details *details,
+		       struct xsp_wait *w)
+{
+	xsp_name_id ids[XSP_KERNEL_FRAMES];
+	const size_t n = xsp_kernel_functions(t, details, ids);
+	size_t first = 0;
+
+	while (first < n && xsp_wait_is_scheduler(xsp_timeline_name(t, ids[first])))
+		first++;
+	if (first == n)
+		return 0;
+	if (xsp_grow(&row->path, &row->path_capacity, w->path_length + n) < 0)
+		return -ENOMEM;
+	for (size_t i = n; i > first; i--)
+		row->path[w->path_length++] = ids[i - 1] | XSP_PATH_FRAME;
+	w->kernel = ids[first] + 1;
+	return 0;
+}
+
 /* As if a span of no name began there. */
 static int tell_with_path(struct xsp_timeline *t, struct thread *th, const struct xsp_event_wait *e,
 			  struct xsp_wait *w)
@@ -171,6 +192,8 @@ static int tell_with_path(struct xsp_timeline *t, struct thread *th, const struc
 
 	if (rc == 0)
 		rc = xsp_path_to(t, th->pid, row, row->count, &here, &w->path_length);
+	if (rc == 0)
+		rc = push_kernel(t, row, here.details, w);
 	w->path = row->path;
 	w->spans_length = row->count > 0 ? row->path_ends[row->count - 1] : 0;
 	w->details = here.details;
@@ -224,6 +247,18 @@ static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 	return rc < 0 ? rc : tell_with_path(t, th, e, &w);
 }
 
+static void take_faults(const struct xsp_event_times *e, struct xsp_thread_times *times)
+{
+	const struct xsp_section *s = xsp_event_section(&e->head, XSP_SECTION_FAULTS);
+	const uint64_t *counts = s != NULL ? xsp_section_data(s) : NULL;
+
+	if (s == NULL || xsp_section_length(s) < 2 * sizeof(*counts))
+		return;
+	times->faults_known = true;
+	times->minor_faults = counts[0];
+	times->major_faults = counts[1];
+}
+
 /* The thread's last event, if it has ended. */
 static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 {
@@ -247,6 +282,8 @@ static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 		times->blocked_ns[i] = e->blocked_ns[i];
 		times->waits[i] = e->waits[i];
 	}
+	if (t->cut.text == NULL)
+		take_faults(e, times);
 	if (t->cut.text != NULL)
 		cut_times(t, &e->head, times);
 	else

@@ -32,13 +32,15 @@ struct xsp_wait {
 	uint32_t span; /* xsp_name_id of the innermost */
 	/* Where it waited, from the outermost on, as xsp_span.path: open spans, and with --wait-stacks what lies around and
 	 * below them. Valid during the call */
-	const uint32_t *path;
+	const uint32_t *path; /* ends with the kernel's functions, where they are known */
 	uint32_t path_length;
 	uint32_t spans_length; /* ... up to the innermost span: where the short ones were */
 	struct xsp_details *details; /* its sections STACK and PYTHON, or NULL; during the call */
 	/* 1 + xsp_name_id; 0: not known. The innermost frame, and the innermost one that is not the interpreter's, a
 	 * package's or the C library's, if there is such: "train.py:21 train_step" */
 	uint32_t inside, place;
+	uint32_t
+		kernel; /* 1 + xsp_name_id: the innermost function of the kernel's that is not the scheduler's; 0: not known */
 };
 
 /* All of a thread's time, as the kernel side added it up. */
@@ -48,6 +50,8 @@ struct xsp_thread_times {
 	uint64_t blocked_ns[XSP_WAIT_CLASSES];
 	uint64_t waits[XSP_WAIT_CLASSES]; /* how many */
 	bool ended; /* before the recording did */
+	bool faults_known; /* of its page faults in that time, not in a part of it */
+	uint64_t minor_faults, major_faults; /* major: something was read from a disk for it */
 	unsigned now; /* of one that goes on, as event.h has it: enum xsp_times_now */
 };
 

@@ -194,10 +194,15 @@ void xsp_chrome_threads(struct xsp_export *x)
 			{"running_ns", t->running_ns},
 			{"runnable_ns", t->runnable_ns},
 			{"switches", switches_of(t)},
+			/* last: they may not be known */
+			{"minor_faults", t->minor_faults},
+			{"major_faults", t->major_faults},
 		};
+		const size_t known_pairs =
+			sizeof(pairs) / sizeof(pairs[0]) - (t->faults_known ? 0 : 2);
 		xsp_out_text(x->out, i ? ",\n{" : "{");
 		xsp_chrome_text_pair(x->out, "name", t->thread->comm);
-		for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++) {
+		for (size_t k = 0; k < known_pairs; k++) {
 			xsp_out_text(x->out, ",");
 			xsp_chrome_number_pair(x->out, pairs[k].key, pairs[k].value);
 		}

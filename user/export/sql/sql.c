@@ -494,6 +494,7 @@ static int put_threads(struct xsp_export *x)
 	for (size_t i = 0; rc == 0 && i < xsp_shown_count(d->shown); i++) {
 		const struct xsp_shown_row *row = xsp_shown_at(d->shown, i);
 		const struct xsp_thread_times *t = times_of(x, row->root_pid, row->root_tid);
+		const bool faults = t != NULL && t->faults_known;
 		if (row->number != 0)
 			continue;
 		rc = XSP_SQL_PUT(d->rows, XSP_SQL_THREADS, INTEGER(row->index + 1),
@@ -503,7 +504,9 @@ static int put_threads(struct xsp_export *x)
 				 IF(t != NULL, t != NULL && t->ended),
 				 IF(t != NULL, t != NULL ? t->until_ns - t->since_ns : 0),
 				 IF(t != NULL, t != NULL ? t->running_ns : 0),
-				 IF(t != NULL, t != NULL ? t->runnable_ns : 0));
+				 IF(t != NULL, t != NULL ? t->runnable_ns : 0),
+				 IF(faults, faults ? t->minor_faults : 0),
+				 IF(faults, faults ? t->major_faults : 0));
 		if (rc == 0 && t != NULL)
 			rc = put_thread_waits(d, row->index + 1, t);
 	}

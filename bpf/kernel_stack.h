@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* kernel_stack.h - stacks of the kernel's own functions, of samples and of waits. */
+#ifndef XSP_BPF_KERNEL_STACK_H
+#define XSP_BPF_KERNEL_STACK_H
+
+#include "common.h"
+
+/* Which stay in the kernel, as they say where its code lies: the broker names their functions. Resized before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, XSP_KERNEL_FRAMES * sizeof(__u64));
+} xsp_kernel_stacks __weak SEC(".maps");
+
+#endif
