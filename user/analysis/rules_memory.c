@@ -37,6 +37,9 @@ static uint64_t bytes_of(double bytes)
 	return bytes > 0 && bytes < 1e18 ? (uint64_t)bytes : 0;
 }
 
+/* A step, or a second: what has filled a machine within the hour. */
+#define GRAVE_BYTES (10.0 * 1024 * 1024)
+
 static void find_leak(const struct xsp_rule_context *c, const struct xsp_allocation_site *site,
 		      double seconds, const char *period)
 {
@@ -52,15 +55,16 @@ static void find_leak(const struct xsp_rule_context *c, const struct xsp_allocat
 			 ? "no free follows, or lists and caches only get longer"
 			 : "results kept with their graph (.detach(), .item()), lists or caches "
 			   "that only get longer");
-	struct xsp_report_section *f =
-		xsp_rule_found(c,
-			       (struct xsp_report_finding){
-				       .severity = XSP_SEVERITY_HIGH,
-				       .subject = where,
-				       .title = title,
-				       .advice = advice,
-				       .share = xsp_rule_share(site->alive_bytes, site->bytes)},
-			       false);
+	struct xsp_report_section *f = xsp_rule_found(
+		c,
+		(struct xsp_report_finding){
+			.severity = site->slope.low * seconds < GRAVE_BYTES ? XSP_SEVERITY_MEDIUM
+									    : XSP_SEVERITY_HIGH,
+			.subject = where,
+			.title = title,
+			.advice = advice,
+			.share = xsp_rule_share(site->alive_bytes, site->bytes)},
+		false);
 	xsp_report_value(f, "growth", "growth", XSP_UNIT_BYTES_PER_SECOND,
 			 xsp_cell_real(site->slope.slope));
 	xsp_report_value(f, "growth_low", "at least (95%)", XSP_UNIT_BYTES_PER_SECOND,
