@@ -834,7 +834,7 @@ Test(analyze, leak)
 Test(analyze, leak_of_small_blocks)
 {
 	struct xsp_report *r = allocating(128 << 10, true, true);
-	const struct xsp_report_found *f = expect(r, "leak", XSP_SEVERITY_HIGH, 1);
+	const struct xsp_report_found *f = expect(r, "leak", XSP_SEVERITY_MEDIUM, 1);
 
 	expect_near(number_of(value_of(f->figures, "growth")), 25.0 * (1 << 20), 0.3 * (1 << 20),
 		    "growth");
