@@ -23,7 +23,7 @@ def for_hta(path, folder):
         trace = json.load(f)
     trace["traceEvents"] = [e for e in trace["traceEvents"] if e.get("cat") != "cuda_sync"]
     kernels = {e["args"]["correlation"] for e in trace["traceEvents"]
-               if e.get("cat") == "kernel" and not e["args"]["graph id"]}
+               if e.get("cat") == "kernel" and not e["args"].get("graph id")}
     for e in trace["traceEvents"]:
         if e.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in e["args"]:
             if e["args"]["correlation"] in kernels:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// page_tabs.mjs FOLDER PAGE…: each tab of pages that were written of captures, in both themes, at two sizes: nothing fails, nothing
-// sticks out of the window, and FOLDER has a picture of each.
+// page_tabs.mjs FOLDER PAGE…: each tab of pages that were written of captures, in both themes, at three sizes, one of them a phone's:
+// nothing fails, nothing sticks out of the window, and FOLDER has a picture of each.
 import path from 'node:path';
 import assert from 'node:assert/strict';
 import {pathToFileURL} from 'node:url';
 import {check, prepare, tabsOf, withBrowser} from './page_open.mjs';
 
 const [folder, ...pages] = process.argv.slice(2);
-const LOOKS = [['light', 1280, 800], ['dark', 800, 600]];
+const LOOKS = [['light', 1280, 800], ['dark', 800, 600], ['light', 390, 844]];
 prepare(folder);
 
 await withBrowser(async (open) => {
@@ -24,6 +24,8 @@ await withBrowser(async (open) => {
           assert.equal(await page.locator('.message.bad').count(), 0, tab);
           const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
           assert.ok(beyond <= 0, `${tab} is ${beyond} pixels too wide`);
+          const shares = await page.$$eval(`#panel-${tab} ul[aria-label="operations by self time"] .part`, (parts) => parts.map((part) => Number(part.style.getPropertyValue('--share'))));
+          assert.deepEqual(shares, shares.toSorted((a, b) => b - a), 'the longest stand first');
           await page.screenshot({path: path.join(folder, `${name}-${scheme}-${tab}.png`)});
         }
       });

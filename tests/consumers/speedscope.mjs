@@ -61,7 +61,8 @@ if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) 
     for (const m of messages) console.log('  ', m);
     console.log('  ', profile.shared.frames.length, 'frames');
     for (const p of profile.profiles) {
-      console.log('  ', p.type, p.name, p.unit, (p.events || p.samples).length);
+      const {type, name, unit, startValue, endValue} = p;
+      console.log(JSON.stringify({type, name, unit, events: (p.events || p.samples).length, length: endValue - startValue}));
     }
   });
 }

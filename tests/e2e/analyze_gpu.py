@@ -93,6 +93,8 @@ def training_loop(folder):
     capture = recorded(folder, "--calls", "40", env={"XSP_DOUBLE_KERNEL_NS": "20000"})
     report, times = analyzed(folder, capture)
     check_all(report, times)
+    units = {c["unit"] for t in report["sections"]["gpu"]["tables"].values() for c in t["columns"] if c["key"] in ("pid", "device")}
+    equal(units, {"number"}, "numbers of processes are not how many there are")
     check(rows(report, "communication")[0]["hidden_ns"] > 0, "communication beside compute", rows(report, "overlaps"))
     host = rows(report, "host")
     idle = report["sections"]["gpu"]["values"]["host_idle_ns"]

@@ -13,8 +13,9 @@ import struct
 
 from captures import Made
 from chance import allocating, make
-from harness import EXTRA, Skip, case, check, equal, main, workload, xsptrace
+from harness import EXTRA, Skip, case, check, equal, main, run, workload, xsptrace
 
+PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 SEEDS = range(1, 5)
 GPU_EVENTS = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync", "cuda_event", "gpu_user_annotation", "overhead", "gpu_graph")
 
@@ -94,7 +95,7 @@ def check_arrows(block, trace):
     ends = column(data, head["arrows"]["tracks"], 2 * count, "I")
     pids = [(head["tracks"][a]["pid"], head["tracks"][b]["pid"]) for a, b in zip(ends[::2], ends[1::2])]
     told = collections.Counter(zip(column(data, head["arrows"]["from"], count, "d"), column(data, head["arrows"]["to"], count, "d"), pids))
-    flows = [e for e in trace["traceEvents"] if e.get("cat") in ("ac2g", "wakeup")]
+    flows = [e for e in trace["traceEvents"] if e.get("cat") in ("ac2g", "wakeup", "fwdbwd")]
     at = {(e["cat"], e["id"]): e for e in flows if e["ph"] == "s"}
     wanted = collections.Counter((round(1000 * at[e["cat"], e["id"]]["ts"]) - origin, round(1000 * e["ts"]) - origin,
                                   (at[e["cat"], e["id"]]["pid"], e["pid"])) for e in flows if e["ph"] == "f")
@@ -263,6 +264,26 @@ def tree_of_the_gpu(folder):
     work = [e for e in events if e.get("cat") in GPU_EVENTS]
     args = check_arguments(made["timeline"], "gpu", work)
     check(any("grid" in a for a in args), "grids of kernels", args)
+
+
+BACKWARD = """
+import torch
+x = torch.ones(4, requires_grad=True)
+for _ in range(5):
+    x.exp().sum().backward()
+"""
+
+
+@case
+def arrows_of_the_backward_pass(folder):
+    """From exp and sum to what they are backward, each turn: where the Chrome trace has them, which torch_sequence.py holds
+    against PyTorch."""
+    if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import torch"]).returncode != 0:
+        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
+    xsptrace(*EXTRA, "-q", "--sequence", "-o", f"{folder}/t.xspt", "--", PYTHON, "-c", BACKWARD, timeout=120)
+    made, _ = page_of(folder, f"{folder}/t.xspt")
+    xsptrace("export", f"{folder}/t.xspt", "-q", "-o", f"{folder}/t.json")
+    equal(check_arrows(made["timeline"], json.load(open(f"{folder}/t.json", encoding="utf-8"))), 10, "arrows")
 
 
 @case

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Pages of real captures in a browser: each tab opens without a fault, in both themes and at two sizes
+"""Pages of real captures in a browser: each tab opens without a fault, in both themes and at three sizes
 (tests/consumers/page_tabs.mjs)."""
 import os
 import shutil

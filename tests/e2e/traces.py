@@ -11,7 +11,7 @@ import random
 import re
 import subprocess
 
-from harness import CAPTURE, OK, ROOT, USAGE, XSPTRACE, Skip, case, check, equal, main, run, xsptrace
+from harness import CAPTURE, OK, ROOT, USAGE, XSPTRACE, Skip, case, check, equal, json_report, main, run, xsptrace
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 SPANS = ("cpu_op", "user_annotation", "python_function", "cuda_runtime", "cuda_driver")
@@ -453,6 +453,58 @@ def memory_is_bounded(folder):
     text = xsptrace("info", f"{folder}/o.xspt").stdout
     check("600001 events" in text, "what it was read from", text)
     check(re.search(r"^events +1200000 in the file$", text, re.M), "an entry and an exit a span", text)
+
+
+def call(name, correlation, ts, dur):
+    return span(name, ts, dur, cat="cuda_runtime", args={"correlation": correlation})
+
+
+def on_gpu(cat, name, correlation, stream, ts, dur, **args):
+    return {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": stream, "ts": ts, "dur": dur,
+            "args": {"correlation": correlation, "stream": stream, "device": 0, "context": 1, **args}}
+
+
+@case
+def what_an_event_stood_for(folder):
+    """The record of an event, of which only the wait for it tells: kernel `late` waits for `first`, and not for what ended last."""
+    path = write(folder, {"traceEvents": [
+        span("ProfilerStep#0", 0, 200, cat="user_annotation"),
+        call("cudaLaunchKernel", 1, 10, 2), on_gpu("kernel", "first", 1, 7, 14, 46),
+        call("cudaEventRecord", 2, 14, 1),
+        call("cudaLaunchKernel", 3, 16, 2), on_gpu("kernel", "beside", 3, 9, 20, 60),
+        call("cudaStreamWaitEvent", 4, 20, 1),
+        on_gpu("cuda_sync", "Stream Wait Event", 4, 8, 20, 1, wait_on_stream=7, wait_on_cuda_event_record_corr_id=2,
+               wait_on_cuda_event_id=5),
+        call("cudaLaunchKernel", 5, 22, 2), on_gpu("kernel", "late", 5, 8, 82, 68),
+        call("cudaDeviceSynchronize", 6, 30, 125), on_gpu("cuda_sync", "Context Sync", 6, -1, 30, 125),
+        # made before the trace began
+        call("cudaStreamWaitEvent", 7, 160, 1),
+        on_gpu("cuda_sync", "Stream Wait Event", 7, 8, 160, 1, wait_on_stream=7, wait_on_cuda_event_record_corr_id=99,
+               wait_on_cuda_event_id=6)]})
+    gpu = json_report("analyze", path)["sections"]["gpu"]
+    rows = {(r["kind"], r["name"]): r["total_ns"] for r in gpu["tables"]["path_names"]["rows"]}
+    equal({k: v for k, v in rows.items() if k[0] != "host"},
+          {("launch delay", "first"): 4000, ("kernels", "first"): 46000, ("between two on the GPU", "late"): 22000,
+           ("kernels", "late"): 68000, ("synchronisation", "Context Sync"): 5000}, "the path")
+    equal([n for n in gpu["notes"] if "event" in n], [], "what is guessed")
+    said = xsptrace("export", path).stdout
+    check("API call is not known" not in said, "activities without a call", said)
+
+
+@case
+def copies_that_go_on_beside_their_call(folder):
+    """Whether a copy was asynchronous its call's name tells: of those the delay of the launch is known (as HTA has it), and a short
+    one of pinned memory was not waited for."""
+    path = write(folder, {"traceEvents": [
+        span("ProfilerStep#0", 0, 200, cat="user_annotation"),
+        call("cudaMemcpyAsync", 1, 10, 20), on_gpu("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 1, 7, 14, 6, bytes=60),
+        call("cudaMemsetAsync", 2, 40, 5), on_gpu("gpu_memset", "Memset (Device)", 2, 7, 50, 1, bytes=60),
+        call("cudaMemcpy", 3, 100, 20), on_gpu("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 3, 7, 105, 10, bytes=60)]})
+    tables = json_report("analyze", path)["sections"]["gpu"]["tables"]
+    equal({r["kind"]: (r["count"], r["call_mean_ns"], r["delay_mean_ns"]) for r in tables["launches"]["rows"]},
+          {"copies": (1, 20000, 0), "sets": (1, 5000, 5000)}, "launches")
+    equal({r["kind"]: r["total_ns"] for r in tables["path"]["rows"]},
+          {"host": 180000, "launch delay": 5000, "copies and sets": 10000, "synchronisation": 5000}, "the path")
 
 
 main(traces=False)

@@ -374,6 +374,21 @@ Test(gpu_path, a_copy_that_blocks)
 	end_bench(&x);
 }
 
+/* It was asynchronous, of pinned memory: short, and not waited for. */
+Test(gpu_path, a_copy_beside_its_call)
+{
+	const struct xsp_gpu_memcpy c = {
+		.bytes = 1000, .copy_kind = 1, .source_kind = 2, .destination_kind = 3, .flags = 1};
+	struct bench x;
+
+	begin_bench(&x);
+	tell_span(&x, HOME, STEP, 11000, 12000);
+	tell(&x, XSP_GPU_IS_MEMCPY, 1, "", 11350, 11590, CALL(11300, 11600), &c);
+	kernel(&x, 1, gemm, 11600, 11700, CALL(11605, 11610));
+	EXPECT(&x, HOST("step", 1000));
+	end_bench(&x);
+}
+
 /* What the GPU does for the step before it, and what nobody waits for. */
 Test(gpu_path, ends_of_steps)
 {

@@ -397,6 +397,17 @@ static int put_call(struct xsp_gpu_path *p, enum path_list which, const struct p
 	return rc;
 }
 
+/* An asynchronous one goes on beside its call, unless the driver has to take what is pageable through memory of its own. */
+static bool may_block(const struct xsp_gpu_activity *a)
+{
+	const struct xsp_gpu_memcpy *c = a->record;
+	const uint8_t pageable = 1; /* CUpti_ActivityMemoryKind; 0: not known */
+
+	if (a->kind == XSP_GPU_IS_MEMSET)
+		return !(((const struct xsp_gpu_memset *)a->record)->flags & 1);
+	return !(c->flags & 1) || c->source_kind <= pageable || c->destination_kind <= pageable;
+}
+
 int xsp_gpu_path_work(struct xsp_gpu_path *p, const struct xsp_gpu_activity *a,
 		      const struct xsp_gpu_work *work)
 {
@@ -431,8 +442,8 @@ int xsp_gpu_path_work(struct xsp_gpu_path *p, const struct xsp_gpu_activity *a,
 	w.stream = copy.stream;
 	p->works[p->work_count++] = w;
 	/* a copy that was done when its call returned: the call waited for it */
-	const bool waited =
-		w.kind == XSP_GPU_PATH_MEMORY && w.call_ns != 0 && w.end_ns <= a->call_end_ns;
+	const bool waited = w.kind == XSP_GPU_PATH_MEMORY && w.call_ns != 0 &&
+			    w.end_ns <= a->call_end_ns && may_block(a);
 	return waited ? put_call(p, BLOCKS, &copy) : 0;
 }
 

@@ -82,8 +82,8 @@ static const char *device_name(const struct xsp_gpu_analysis *g, uint32_t device
 static void put_devices(const struct writer *w)
 {
 	static const struct xsp_report_column columns[] = {
-		IDENTITY("pid", "Process", COUNT),
-		IDENTITY("device", "GPU", COUNT),
+		IDENTITY("pid", "Process", NUMBER),
+		IDENTITY("device", "GPU", NUMBER),
 		COLUMN("name", "Name", TEXT),
 		COLUMN("span_ns", "First to last", NS),
 		COLUMN("busy_ns", "Busy", NS),
@@ -151,7 +151,7 @@ static const char *classes(unsigned bits, char text[64])
 static void put_overlaps(const struct writer *w)
 {
 	static const struct xsp_report_column columns[] = {
-		IDENTITY("pid", "Process", COUNT), IDENTITY("device", "GPU", COUNT),
+		IDENTITY("pid", "Process", NUMBER), IDENTITY("device", "GPU", NUMBER),
 		IDENTITY("running", "Running", TEXT), COLUMN("time_ns", "Time", NS),
 		COLUMN("share", "Of busy time", SHARE)};
 	XSP_REPORT_SHAPE(analyze, shape, "gpu", "overlaps", "What ran at the same time", columns);
@@ -178,8 +178,8 @@ static void put_overlaps(const struct writer *w)
 static void put_communication(const struct writer *w)
 {
 	static const struct xsp_report_column columns[] = {
-		IDENTITY("pid", "Process", COUNT),
-		IDENTITY("device", "GPU", COUNT),
+		IDENTITY("pid", "Process", NUMBER),
+		IDENTITY("device", "GPU", NUMBER),
 		COLUMN("communication_ns", "Communication", NS),
 		COLUMN("hidden_ns", "During compute", NS),
 		COLUMN("hidden_share", "During compute", SHARE),
@@ -216,7 +216,7 @@ static void put_communication(const struct writer *w)
 static void put_windows(const struct writer *w)
 {
 	static const struct xsp_report_column columns[] = {
-		IDENTITY("pid", "Process", COUNT), IDENTITY("device", "GPU", COUNT),
+		IDENTITY("pid", "Process", NUMBER), IDENTITY("device", "GPU", NUMBER),
 		IDENTITY("from_ns", "From", TIME), COLUMN("busy_share", "Busy", SHARE)};
 	XSP_REPORT_SHAPE(analyze, shape, "gpu", "use", "Use over time", columns);
 	struct xsp_report_table *t = xsp_report_table(w->section, &shape);
@@ -244,10 +244,10 @@ static void put_windows(const struct writer *w)
 static void put_streams(const struct writer *w)
 {
 	static const struct xsp_report_column columns[] = {
-		IDENTITY("pid", "Process", COUNT),
-		IDENTITY("device", "GPU", COUNT),
-		IDENTITY("context", "Context", COUNT),
-		IDENTITY("stream", "Stream", COUNT),
+		IDENTITY("pid", "Process", NUMBER),
+		IDENTITY("device", "GPU", NUMBER),
+		IDENTITY("context", "Context", NUMBER),
+		IDENTITY("stream", "Stream", NUMBER),
 		COLUMN("activities", "Activities", COUNT),
 		COLUMN("busy_ns", "Busy", NS),
 		COLUMN("busy_share", "Busy, of first to last", SHARE),
@@ -422,8 +422,8 @@ static void put_waits(const struct writer *w)
 static void put_launches(const struct writer *w)
 {
 	static const struct xsp_report_column columns[] = {
-		IDENTITY("pid", "Process", COUNT),
-		IDENTITY("device", "GPU", COUNT),
+		IDENTITY("pid", "Process", NUMBER),
+		IDENTITY("device", "GPU", NUMBER),
 		IDENTITY("kind", "Launches of", TEXT),
 		COLUMN("count", "Launches", COUNT),
 		COLUMN("call_mean_ns", "Call, mean", NS),
@@ -727,7 +727,7 @@ static void put_path_kinds(const struct writer *w)
 static void put_path_steps(const struct writer *w)
 {
 	static const struct xsp_report_column columns[] = {
-		IDENTITY("step", "Slowest steps", COUNT),
+		IDENTITY("step", "Slowest steps", NUMBER),
 		COLUMN("at_ns", "At", TIME),
 		COLUMN("time_ns", "Time", NS),
 		COLUMN("host_ns", "Host", NS),

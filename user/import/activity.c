@@ -233,6 +233,26 @@ static int note_context(struct xsp_import *m, const struct xsp_import_event *e)
 	return xsp_u64map_set(&m->contexts, context, device_of(e));
 }
 
+bool xsp_import_waited_record(const struct xsp_import_event *e, struct xsp_import_activity *a)
+{
+	const struct xsp_gpu_sync s = *(const struct xsp_gpu_sync *)(const void *)a->record;
+	const uint32_t call = xsp_import_id(e, XSP_ARG_WAITED_RECORD, 0);
+	const uint16_t size = sizeof(struct xsp_gpu_cuda_event);
+
+	if (s.head.type != XSP_GPU_SYNC || call == 0)
+		return false;
+	*(struct xsp_gpu_cuda_event *)(void *)a->record = (struct xsp_gpu_cuda_event){
+		.head = {XSP_GPU_CUDA_EVENT, size, call},
+		.context = s.context,
+		.device = device_of(e),
+		.stream = xsp_import_id(e, XSP_ARG_WAITED_STREAM, XSP_GPU_NO_ID),
+		.event = s.event,
+	};
+	a->head.size = (uint32_t)(offsetof(struct xsp_import_activity, record) + size);
+	a->untimed = true;
+	return true;
+}
+
 int xsp_import_activity_of(struct xsp_import *m, const struct xsp_import_event *e,
 			   struct xsp_import_activity *a, bool *known)
 {

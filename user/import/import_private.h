@@ -38,6 +38,7 @@ struct xsp_import_head {
 	uint8_t ending; /* enum xsp_import_ending */
 	uint8_t api; /* 1 + enum xsp_cuda_api: a call of it; 0: none */
 };
+#define XSP_IMPORT_BESIDE 0x80U /* in `api`: it does not wait for the copy that it asks for */
 _Static_assert(sizeof(struct xsp_import_head) == sizeof(struct xsp_sorted), "it is one");
 
 struct xsp_import_span {
@@ -52,7 +53,7 @@ struct xsp_import_activity {
 	struct xsp_import_head head;
 	int64_t end_ns;
 	uint32_t name; /* KERNEL: of xsp_import.kernels */
-	uint32_t reserved;
+	bool untimed; /* CUDA_EVENT: when it was reached is not known */
 	uint64_t record[24]; /* struct xsp_gpu_kernel, ..., without its times */
 };
 
@@ -140,7 +141,7 @@ struct xsp_import {
 	uint32_t allocator_probes[3]; /* 1 + id, by enum xsp_allocator_call */
 	struct xsp_u64map contexts; /* context → device */
 	struct xsp_u64map cbids; /* API and number → probe */
-	struct xsp_u64map apis; /* probe → enum xsp_cuda_api */
+	struct xsp_u64map apis; /* probe → xsp_import_head.api */
 };
 
 static inline void xsp_import_counted(struct xsp_import *m, enum xsp_import_count what)
@@ -191,6 +192,8 @@ int xsp_import_need_gpu(struct xsp_import *m);
 /* *known: false: the category is none of a GPU's. */
 int xsp_import_activity_of(struct xsp_import *m, const struct xsp_import_event *e,
 			   struct xsp_import_activity *a, bool *known);
+/* torch.profiler writes no record of an event, but who waits for it (*a) tells of it: *a becomes that. False: it does not. */
+bool xsp_import_waited_record(const struct xsp_import_event *e, struct xsp_import_activity *a);
 
 /* ---- tell.c: from what is sorted to events of the capture ---- */
 

@@ -128,11 +128,14 @@ static int take_call(struct xsp_import *m, const struct xsp_import_event *e,
 	if (api == NULL) {
 		if (xsp_import_has(e, XSP_TRACE_NAME))
 			xsp_json_to_text(e->value[XSP_TRACE_NAME], text, sizeof(text));
-		if (xsp_u64map_set(&m->apis, s->probe, xsp_cuda_api_of(text)) < 0)
+		const bool beside = strstr(text, "Async") != NULL;
+		if (xsp_u64map_set(&m->apis, s->probe,
+				   (1U + xsp_cuda_api_of(text)) |
+					   (beside ? XSP_IMPORT_BESIDE : 0)) < 0)
 			return -ENOMEM;
 		api = xsp_u64map_get(&m->apis, s->probe);
 	}
-	s->head.api = (uint8_t)(1 + *api);
+	s->head.api = (uint8_t)*api;
 	s->correlation = xsp_import_id(e, XSP_ARG_CORRELATION, 0);
 	m->processes[m->threads[s->thread].process].calls = true;
 	int rc = cbid_of(m, e, s->head.api, s->probe, &s->cbid);
@@ -204,7 +207,11 @@ static int take_complete(struct xsp_import *m, const struct xsp_import_event *e)
 	xsp_import_counted(m, XSP_IMPORT_GPU);
 	xsp_import_cover(m, begin, end);
 	rc = xsp_import_need_gpu(m);
-	return rc < 0 ? rc : xsp_sorter_add(m->sorter, (const void *)&a);
+	if (rc == 0)
+		rc = xsp_sorter_add(m->sorter, (const void *)&a);
+	return rc == 0 && xsp_import_waited_record(e, &a)
+		       ? xsp_sorter_add(m->sorter, (const void *)&a)
+		       : rc;
 }
 
 /* ---- B and E ---- */

@@ -24,6 +24,7 @@
 #define CLIP_NS 1000
 /* Records are kept back for so long, for others to go with them. */
 #define LATE_NS 100000000
+#define ASYNC_CALLS (1U << 14)
 #define WINDOW_NS 1 /* identifies the window of collection: there is one */
 
 struct open_span {
@@ -55,6 +56,8 @@ struct teller {
 		struct xsp_event_gpu head;
 		uint64_t records[XSP_GPU_BATCH_MAX / 8];
 	} batch;
+	uint32_t
+		asynchronous[ASYNC_CALLS]; /* correlations of the last such calls, by correlation */
 	size_t used; /* bytes of records */
 	uint32_t count;
 	uint64_t told; /* records of batches before it */
@@ -148,6 +151,14 @@ static const char *unescaped(struct xsp_import *m, const struct xsp_import_name 
 	return m->text;
 }
 
+static void note_asynchronous(struct xsp_gpu_record *record)
+{
+	if (record->type == XSP_GPU_MEMCPY || record->type == XSP_GPU_MEMCPY_P2P)
+		((struct xsp_gpu_memcpy *)(void *)record)->flags = 1;
+	else if (record->type == XSP_GPU_MEMSET)
+		((struct xsp_gpu_memset *)(void *)record)->flags = 1;
+}
+
 static int tell_activity(struct teller *t, const struct xsp_import_activity *a)
 {
 	const struct xsp_gpu_record *record = (const void *)a->record;
@@ -168,11 +179,14 @@ static int tell_activity(struct teller *t, const struct xsp_import_activity *a)
 		return rc;
 	memcpy(room, record, record->size);
 	if (record->type == XSP_GPU_CUDA_EVENT)
-		((struct xsp_gpu_cuda_event *)room)->device_ns = times[0];
+		((struct xsp_gpu_cuda_event *)room)->device_ns = a->untimed ? 0 : times[0];
 	else /* they stand behind the head */
 		memcpy((char *)room + sizeof(*record), times, sizeof(times));
 	if (kernel)
 		((struct xsp_gpu_kernel *)room)->name = a->name + 1ULL;
+	if (t->asynchronous[record->correlation % ASYNC_CALLS] == record->correlation &&
+	    record->correlation != 0) /* which the trace does not tell of a copy or a set */
+		note_asynchronous(room);
 	return 0;
 }
 
@@ -435,13 +449,16 @@ static int tell_span(struct teller *t, const struct xsp_import_span *s)
 		return rc;
 	if (l->tid != t->m->threads[s->thread].tid)
 		xsp_import_counted(t->m, XSP_IMPORT_OVERLAPPING);
-	l->open[l->depth++] = (struct open_span){.end_ns = end_ns,
-						 .begin_ns = s->head.time_ns,
-						 .probe = s->probe,
-						 .correlation = s->correlation,
-						 .cbid = s->cbid,
-						 .ending = s->head.ending,
-						 .api = s->head.api};
+	l->open[l->depth++] =
+		(struct open_span){.end_ns = end_ns,
+				   .begin_ns = s->head.time_ns,
+				   .probe = s->probe,
+				   .correlation = s->correlation,
+				   .cbid = s->cbid,
+				   .ending = s->head.ending,
+				   .api = (uint8_t)(s->head.api & ~XSP_IMPORT_BESIDE)};
+	if (s->head.api & XSP_IMPORT_BESIDE)
+		t->asynchronous[s->correlation % ASYNC_CALLS] = s->correlation;
 	rc = note_begin(t, l);
 	return rc < 0 ? rc : tell_event(t, l, s->probe, l->depth, s->head.time_ns, XSP_EVENT_ENTRY);
 }

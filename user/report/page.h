@@ -45,7 +45,8 @@
  *             What else is known of a cell that is one span (as the Chrome trace's "args", without ids) is
  *             "arguments"[its number - 1], a list of numbers of objects in "parts", or 0: then no cell has it.
  *             "arrows" {"count":N, "from":at (f64), "to":at (f64): times, "tracks":at (u32, two each: indexes of "tracks")}: from
- *             a call to what it launched on the GPU, from the states of a thread to those of the one that it woke.
+ *             a call to what it launched on the GPU, from the states of a thread to those of the one that it woke, from an
+ *             operator to the node of the backward pass that it made.
  *             Where there are too many they are "left_out":N, and count is 0; "arguments_left_out" likewise.
  *             States' names are those of the Chrome trace ("Running", "Runnable", "Blocked: lock", ...). "row": 0 is the
  *             thread's own stack; of streams 1 is who waits for one, 2 CUPTI's overhead, and the ranges around what was

@@ -12,6 +12,7 @@
 #include "base/grow.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "export/chrome/sequence.h"
 #include "export/counters.h"
 #include "export/facts.h"
 #include "export/memory_track.h"
@@ -50,7 +51,7 @@ struct track {
 	size_t depth, depth_capacity;
 };
 
-/* From a call to what it launched, or from the thread that woke another one. */
+/* From a call to what it launched, from the thread that woke another one, or from an operator to its node backward. */
 struct arrow {
 	uint32_t from, to; /* tracks' numbers; `from` while its capture is at hand: a row's index */
 	int64_t from_ns, to_ns;
@@ -68,6 +69,7 @@ struct xsp_tracks {
 	struct arrow *arrows;
 	size_t arrow_count, arrow_capacity;
 	uint64_t arrows_left_out;
+	struct xsp_fwdbwd *fwdbwd; /* of the capture at hand */
 	/* of the capture at hand */
 	size_t first, first_arrow; /* its own */
 	size_t *by_row; /* 1 + index; 0: none */
@@ -118,6 +120,7 @@ void xsp_tracks_free(struct xsp_tracks *t)
 	xsp_out_cancel(t->x.out);
 	xsp_u64map_free(&t->x.pids);
 	xsp_u64map_free(&t->x.pids_used);
+	xsp_fwdbwd_free(t->fwdbwd);
 	xsp_shown_free(t->rows);
 	xsp_levels_free(t->levels);
 	xsp_arguments_free(t->arguments);
@@ -326,6 +329,7 @@ static int take_span(struct xsp_export *x, const struct xsp_span *span)
 	struct xsp_tracks *t = x->state;
 	const struct xsp_shown_row *row = xsp_shown_get(t->rows, span);
 	struct track *track = row != NULL ? track_of(t, row) : NULL;
+	struct xsp_fwdbwd_operator from;
 	uint32_t arguments;
 	int rc = xsp_arguments_span(t->arguments, span, &arguments);
 
@@ -334,6 +338,10 @@ static int take_span(struct xsp_export *x, const struct xsp_span *span)
 	if (rc == 0)
 		rc = put_span(t, track, span->depth, span->start_ns, span->end_ns, span->name,
 			      arguments);
+	if (rc == 0 && span->details != NULL)
+		rc = xsp_fwdbwd_span(&t->fwdbwd, x->timeline, row, span, &from);
+	if (rc == 1)
+		rc = put_arrow(t, from.row, from.start_ns, track, span->start_ns);
 	return rc == 0 && span->details != NULL
 		       ? xsp_counter_readings(x, span, take_reading, &(struct reading){t, span})
 		       : rc;
@@ -589,6 +597,8 @@ int xsp_tracks_end(struct xsp_tracks *t)
 				rc = name_cells(t, track->lanes[d] - 1);
 	}
 	xsp_arguments_end(t->arguments);
+	xsp_fwdbwd_free(t->fwdbwd);
+	t->fwdbwd = NULL;
 	xsp_shown_free(t->rows);
 	t->rows = NULL;
 	t->x.part++;
@@ -900,7 +910,8 @@ void xsp_tracks_notes(const struct xsp_tracks *t, struct xsp_json_writer *j)
 		{t->no_numbers, "values that are no numbers"},
 		{xsp_arguments_left_out(t->arguments),
 		 "spans' arguments, for which there is no room"},
-		{t->arrows_left_out, "arrows (of launches and wake-ups), which are too many"},
+		{t->arrows_left_out,
+		 "arrows (of launches, wake-ups and backward passes), which are too many"},
 	};
 
 	if (resolution > 0) {

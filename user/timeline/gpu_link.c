@@ -312,7 +312,8 @@ static int emit(struct xsp_gpu *g, const struct waiting *w, struct call *c)
 	if (c != NULL) {
 		join(g, c, &a);
 		g->counts.linked++;
-	} else if (a.correlation != 0) {
+	} else if (a.correlation != 0 &&
+		   (w->kind != XSP_GPU_IS_EVENT || w->record.event.device_ns != 0)) {
 		g->counts.unlinked++;
 	}
 	if (c != NULL && c->user != 0 && xsp_gpu_is_work((enum xsp_gpu_kind)w->kind) && !a.left_out)

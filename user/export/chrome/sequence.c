@@ -32,20 +32,20 @@ static uint64_t word(const struct xsp_section *s, size_t i)
 
 /* Its class is known: a node, and not whatever else had numbers where a node has its own. A vtable
  * that lies in no file is named by its address. */
-static bool is_node(const struct xsp_export *x, const struct xsp_span *span)
+static bool is_node(const struct xsp_timeline *t, const struct xsp_span *span)
 {
-	const char *name = xsp_timeline_name(x->timeline, span->name);
+	const char *name = xsp_timeline_name(t, span->name);
 	const char *node = strstr(name, ": ");
 
 	return node != NULL && strncmp(node + 2, "0x", 2) != 0;
 }
 
-static struct numbers numbers_of(const struct xsp_export *x, const struct xsp_span *span)
+static struct numbers numbers_of(const struct xsp_timeline *t, const struct xsp_span *span)
 {
 	const struct xsp_section *s = xsp_details_find(span->details, XSP_SECTION_NODE, NULL);
 	struct numbers n = {0};
 
-	if (s != NULL && !is_node(x, span))
+	if (s != NULL && !is_node(t, span))
 		return n;
 	if (s != NULL) {
 		uint64_t thread = word(s, 1);
@@ -70,7 +70,7 @@ static struct numbers numbers_of(const struct xsp_export *x, const struct xsp_sp
 int xsp_chrome_sequence(struct xsp_export *x, const struct xsp_span *span,
 			const struct xsp_section *section)
 {
-	struct numbers n = numbers_of(x, span);
+	struct numbers n = numbers_of(x->timeline, span);
 
 	/* once: an operator has two sections */
 	if (!n.known || xsp_details_find(span->details, section->type, NULL) != section)
@@ -90,7 +90,7 @@ struct operator
 {
 	uint64_t number; /* plus 1; 0: empty */
 	uint64_t start_ns;
-	uint32_t pid, tid; /* as shown */
+	const struct xsp_shown_row *row;
 };
 
 /* The operators of a thread, each at number & mask: numbers rise, and those of a graph that was never
@@ -183,33 +183,31 @@ static int remember(struct xsp_fwdbwd *f, const struct xsp_shown_row *row,
 	}
 	/* of several with one number the one that began last made the node */
 	if (rc == 0 && (o->number != n->number + 1 || o->start_ns <= span->start_ns))
-		*o = (struct operator){.number = n->number + 1,
-				       .start_ns = span->start_ns,
-				       .pid = row->pid,
-				       .tid = row->tid};
+		*o = (struct operator){
+			.number = n->number + 1, .start_ns = span->start_ns, .row = row};
 	return rc;
 }
 
-static void put_arrow(struct xsp_export *x, struct xsp_fwdbwd *f, const struct xsp_shown_row *row,
-		      const struct xsp_span *span, const struct numbers *n)
+/* Made before the recording, or by what is not traced: of no operator. */
+static int find(struct xsp_fwdbwd *f, const struct xsp_span *span, const struct numbers *n,
+		struct xsp_fwdbwd_operator *from)
 {
 	const uint32_t *at = xsp_u64map_get(&f->index, key_of(span, n));
 	struct thread *t = at != NULL ? &f->threads[*at] : NULL;
 	struct operator* o = t != NULL ? &t->ops[n->number & t->mask] : NULL;
 
 	if (o == NULL || o->number != n->number + 1)
-		return; /* made before the recording, or by what is not traced */
-	f->next_id++;
-	xsp_chrome_put_flow(x, "fwdbwd", false, f->next_id, o->pid, o->tid, o->start_ns);
-	xsp_chrome_put_flow(x, "fwdbwd", true, f->next_id, row->pid, row->tid, span->start_ns);
+		return 0;
+	*from = (struct xsp_fwdbwd_operator){o->row, o->start_ns};
 	o->number = 0;
+	return 1;
 }
 
-int xsp_chrome_fwdbwd(struct xsp_export *x, const struct xsp_shown_row *row,
-		      const struct xsp_span *span)
+int xsp_fwdbwd_span(struct xsp_fwdbwd **f, const struct xsp_timeline *t,
+		    const struct xsp_shown_row *row, const struct xsp_span *span,
+		    struct xsp_fwdbwd_operator *from)
 {
-	struct xsp_fwdbwd **f = &xsp_chrome_of(x)->fwdbwd;
-	struct numbers n = numbers_of(x, span);
+	struct numbers n = numbers_of(t, span);
 
 	if (!n.known)
 		return 0;
@@ -217,8 +215,21 @@ int xsp_chrome_fwdbwd(struct xsp_export *x, const struct xsp_shown_row *row,
 		*f = calloc(1, sizeof(**f));
 	if (*f == NULL)
 		return -ENOMEM;
-	if (!n.backward)
-		return remember(*f, row, span, &n);
-	put_arrow(x, *f, row, span, &n);
+	return n.backward ? find(*f, span, &n, from) : remember(*f, row, span, &n);
+}
+
+int xsp_chrome_fwdbwd(struct xsp_export *x, const struct xsp_shown_row *row,
+		      const struct xsp_span *span)
+{
+	struct xsp_fwdbwd **f = &xsp_chrome_of(x)->fwdbwd;
+	struct xsp_fwdbwd_operator from;
+	const int rc = xsp_fwdbwd_span(f, x->timeline, row, span, &from);
+
+	if (rc <= 0)
+		return rc;
+	(*f)->next_id++;
+	xsp_chrome_put_flow(x, "fwdbwd", false, (*f)->next_id, from.row->pid, from.row->tid,
+			    from.start_ns);
+	xsp_chrome_put_flow(x, "fwdbwd", true, (*f)->next_id, row->pid, row->tid, span->start_ns);
 	return 0;
 }

@@ -65,6 +65,7 @@ function makeChart(element, series, place) {
       axes: [
         {
           ...axis,
+          space: 80, // pixels that a label needs
           values: (u, ticks) =>
             ticks.map((t) => `${(t * 1e-9).toFixed(seconds(u.scales.x.max - u.scales.x.min))} s`),
         },

@@ -73,7 +73,7 @@ function findingsCard(findings, place) {
 }
 
 function operationsCard(rows, place) {
-  const shown = rows.slice(0, OPERATIONS);
+  const shown = rows.toSorted((a, b) => (b.self_ns ?? 0) - (a.self_ns ?? 0)).slice(0, OPERATIONS);
   const most = Math.max(...shown.map((row) => row.self_ns), 1);
   return h(
     'div',

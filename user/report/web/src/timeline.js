@@ -523,7 +523,11 @@ export class Timeline {
         // of a stream what ran on the GPU: the first depth has the program's ranges, around it
         .filter((_, depth) => kind !== 'gpu' || !track.laneKeys[depth].startsWith('0.'));
     };
-    const what = KINDS.find(([key]) => key === kind)?.[1] ?? 'Nothing';
+    if (!kind) {
+      this.times.replaceChildren(h('p', {class: 'quiet'}, 'There are no spans here: counters alone were recorded.'));
+      return;
+    }
+    const what = KINDS.find(([key]) => key === kind)[1];
     showTimes(this.times, {
       caption: `${what} in ${area ? 'the selected area' : 'view'}: ${formatNs(to - from)}${area ? `, ${formatCount(chosen.size)} rows` : ''}`,
       rows: ownTimes(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Arrows: from a call to what it launched on the GPU, from a thread to the one that it woke.
+// Arrows: from a call to what it launched on the GPU, from a thread to the one that it woke, from an operator to its node of the
+// backward pass.
 import {firstBehind} from '../canvas/lanes.js';
 
 export const MOST = 200; // that are shown at once
