@@ -196,11 +196,12 @@ static __noinline void xsp_args_put_bytes(char *e, __u64 address, __u64 length, 
 	if (at > XSP_ARGS_ROOM - XSP_ARGS_ITEM_ROOM)
 		return;
 	size *= (what >> 8) & 63;
-	barrier_var(size);
-	if (size > XSP_ARGS_BYTES_MAX) {
-		size = XSP_ARGS_BYTES_MAX;
+	if (size > XSP_ARGS_BYTES_MAX)
 		status = XSP_ARGS_CUT;
-	}
+	/* the comparison above may be of a copy in another register, which says nothing of this one to older verifiers */
+	barrier_var(size);
+	if (size > XSP_ARGS_BYTES_MAX)
+		size = XSP_ARGS_BYTES_MAX;
 	if (bpf_probe_read_user(e + at + sizeof(struct xsp_args_record), size, (void *)address)) {
 		status = XSP_ARGS_UNREADABLE;
 		size = 0;

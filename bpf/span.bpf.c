@@ -47,6 +47,21 @@ unseen:
 	xsp_count_unseen(probe, true);
 }
 
+/* Without a duration: shorter than any. */
+static __noinline void filtered_point(__u64 time, __u64 sp, __u32 probe, __u8 flags)
+{
+	struct xsp_thread_state *s = xsp_min_duration_ns ? 0 : thread_state();
+
+	if (s)
+		pop_below(s, sp + 1);
+	if (!s)
+		left_out(xsp_min_duration_ns ? XSP_COUNT_FILTERED : XSP_COUNT_UNTRACKED, probe);
+	else if (s->depth >= xsp_max_depth)
+		left_out(XSP_COUNT_FILTERED, probe);
+	else
+		emit_apart(time, sp, probe, XSP_EVENT_POINT, flags);
+}
+
 #define RETURNS_MOST 64 /* MAX_URETPROBE_DEPTH, kernel/events/uprobes.c: beyond it none is probed */
 
 /* An entry whose exit is seen by a return probe: will the kernel see to it? The call's own may be noted
@@ -108,7 +123,7 @@ int xsp_span_filtered(struct pt_regs *ctx)
 		filtered_exit(time, sp, probe, xsp_event_flags(cookie));
 		break;
 	default:
-		xsp_count(XSP_COUNT_FILTERED); /* a POINT has no duration */
+		filtered_point(time, sp, probe, xsp_event_flags(cookie));
 	}
 	return 0;
 }

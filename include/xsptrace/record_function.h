@@ -15,7 +15,8 @@
  *	}
  *
  * By hand, where a scope does not fit (calls must balance on each thread; a scope object that is never
- * destroyed takes the end of the scope around it as its own):
+ * destroyed takes the end of the scope around it as its own). An end does not say whose it is: scopes that do not nest on
+ * their thread, held across co_await or handed to another thread, are taken for each other:
  *	xsp_record_function_enter("load");  ...  xsp_record_function_exit();
  *
  * Numbers that change with time, as loss, batch size or the length of a queue; C and C++, any thread:

@@ -163,7 +163,10 @@ def filters_in_the_probe(folder):
     """--max-depth keeps the outermost spans; --min-duration drops the short ones."""
     demo = [workload("demo"), "--threads", 1, "--calls", 50]
     trace, facts = record_launched(folder, demo, *DEMO, "--max-depth", 1, name="depth")
-    equal(dict(trace.calls), {"demo_thread": 1}, "spans at depth 1")
+    # and the destructor of a static object, at exit
+    equal(dict(trace.calls), {"demo_thread": 1, "demo::square::~square": 1}, "spans at depth 1")
+    trace, facts = record_launched(folder, demo, "-e", "demo_leaf", "--max-depth", 1, name="leaves")
+    equal(trace.calls["demo_leaf"], facts["calls"]["demo_leaf"], "spans at depth 1 that are seen at one instruction")
     trace, facts = record_launched(folder, demo, *DEMO, "--min-duration", "10s", name="long")
     equal(sum(trace.calls.values()), 0, "spans of 10 s and more")
     check(trace.losses["filtered"] > 0, "the filtered ones are not counted", trace.losses)

@@ -88,6 +88,21 @@ def lines_of_the_source(folder):
 
 
 @case
+def what_was_there_before_exec_is_gone(folder):
+    """Ten megabytes of a program that then becomes heap.cc's."""
+    python = f"import os; kept = [bytearray(100000) for i in range(100)]; os.execv({workload('heap')!r}, ['heap', '5', '1', '1000'])"
+    done = xsptrace(*NO_BRAKE, "--memory=malloc:1", "-o", f"{folder}/heap.xspt", "--", "/usr/bin/python3", "-c", python)
+    facts = json.loads(done.stdout.splitlines()[0])
+    allocations = summary_of(f"{folder}/heap.xspt")["allocations"]
+    equal(at(allocations["sites"], "leak_here")["alive_bytes"], facts["kept_bytes"], "leak_here")
+    pool, = allocations["pools"]
+    check(pool["allocated_bytes"] > 10 ** 7, "the first program", pool)
+    # and what the C library has for itself
+    check(facts["alive"] <= pool["end_bytes"] < facts["alive"] + 10 ** 6, "alive", pool, facts)
+    equal(pool["end_bytes"], sum(s["alive_bytes"] for s in allocations["sites"]), "in all places")
+
+
+@case
 def through_sites_instead_of_return_probes(folder):
     """--exit=site: what glibc hands on by a jump ends where that returns. Not what calloc() hands on to the memset() of this
     machine, which is known at run time only: that is counted, and nothing else is missing."""

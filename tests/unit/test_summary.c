@@ -203,6 +203,74 @@ Test(summary, rows_with_recursion)
 	table_free(&t);
 }
 
+Test(summary, recursion_whose_outermost_call_has_no_end)
+{
+	struct builder b;
+	struct table t;
+	builder_begin(&b, 2);
+	b.now = 1000;
+	entry(&b, 0, 9000); /* f0, f1: open at the end */
+	b.now = 1100;
+	entry(&b, 1, 8000);
+	b.now = 1200;
+	entry(&b, 1, 7000); /* [1200, 1500] */
+	b.now = 1300;
+	entry(&b, 1, 6000); /* [1300, 1400] */
+	b.now = 1400;
+	leave(&b, 1, 6000);
+	b.now = 1500;
+	leave(&b, 1, 7000);
+	b.now = 1600;
+	entry(&b, 1, 7000); /* [1600, 1900] */
+	b.now = 1900;
+	leave(&b, 1, 7000);
+	b.now = 3000;
+	sum_up(&b, &t);
+	const struct xsp_summary_row *f1 = row_named(&t, "f1");
+	cr_expect_eq(f1->calls, 4);
+	cr_expect_eq(f1->unfinished, 1);
+	cr_expect_eq(f1->measured, 3);
+	cr_expect_eq(f1->total_ns, 600, "the outermost that ended: %lu", f1->total_ns);
+	cr_expect(f1->outermost > 0);
+	cr_expect_eq(f1->self_ns, 600, "no more than the total");
+	cr_expect_eq(row_named(&t, "f0")->outermost, 0, "another name's");
+	table_free(&t);
+}
+
+Test(summary, a_call_without_an_end_is_time_of_its_caller)
+{
+	struct builder b;
+	struct table t;
+	builder_begin(&b, 4);
+	b.now = 1000;
+	entry(&b, 0, 9000); /* f0 [1000, 2000] */
+	b.now = 1100;
+	entry(&b, 1, 8000); /* its slot is used anew at 1800 */
+	b.now = 1800;
+	entry(&b, 2, 8000); /* f2 [1800, 1900] */
+	b.now = 1900;
+	leave(&b, 2, 8000);
+	b.now = 2000;
+	leave(&b, 0, 9000);
+	b.now = 3000;
+	entry(&b, 3, 9000); /* f3 [3000, 4000] */
+	b.now = 3100;
+	entry(&b, 1, 8000); /* gone when f3 returns */
+	b.now = 3200;
+	entry(&b, 2, 7000); /* f2 in it [3200, 3300] */
+	b.now = 3300;
+	leave(&b, 2, 7000);
+	b.now = 4000;
+	leave(&b, 3, 9000);
+	sum_up(&b, &t);
+	cr_expect_eq(row_named(&t, "f0")->self_ns, 900);
+	cr_expect_eq(row_named(&t, "f3")->self_ns, 900);
+	cr_expect_eq(row_named(&t, "f2")->total_ns, 200);
+	cr_expect_eq(row_named(&t, "f1")->timed, 0);
+	cr_expect_eq(row_named(&t, "f1")->calls, 2);
+	table_free(&t);
+}
+
 /* ---- text ---- */
 
 static void put_stats(struct builder *b, const struct xsp_capture_stats *s)

@@ -128,15 +128,6 @@ static inline int row_of(struct xsp_summary *s, xsp_name_id id, xsp_name_id *row
 	return rc;
 }
 
-static bool recursive(const struct xsp_span *span)
-{
-	for (uint32_t i = 0; i < span->depth; i++) {
-		if (span->ancestors[i] == span->name)
-			return true;
-	}
-	return false;
-}
-
 static int take_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_summary *s = ctx;
@@ -159,6 +150,12 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	n->unwound += (span->flags & XSP_SPAN_UNWOUND) != 0;
 	n->unfinished += (span->flags & XSP_SPAN_UNFINISHED) != 0;
 	n->points += (span->flags & XSP_SPAN_POINT) != 0;
+	if (span->in_total) {
+		n->outermost++;
+		n->total_ns += span->total_ns;
+		n->cpu_unknown += span->total_cpu_ns == XSP_CPU_UNKNOWN;
+		n->cpu_ns += span->total_cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->total_cpu_ns;
+	}
 	if (!xsp_span_has_duration(span))
 		return 0;
 	n->timed++;
@@ -171,12 +168,6 @@ static int take_span(void *ctx, const struct xsp_span *span)
 		n->own_cpu_unknown_ns += own_ns;
 		if (own_ns > n->own_cpu_unknown_max_ns)
 			n->own_cpu_unknown_max_ns = own_ns;
-	}
-	if (!recursive(span)) {
-		n->outermost++;
-		n->total_ns += duration;
-		n->cpu_unknown += span->cpu_ns == XSP_CPU_UNKNOWN;
-		n->cpu_ns += span->cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->cpu_ns;
 	}
 	if (span->flags & XSP_SPAN_CUT) /* its whole duration is another */
 		return 0;

@@ -253,6 +253,32 @@ static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
 	return xsp_tell_memory(m->t, e);
 }
 
+/* Another program has taken its place. */
+static int release_all(struct xsp_memory *m, const struct xsp_memory_event *exec)
+{
+	int rc = 0;
+
+	/* from behind: the last one takes the place of one that goes */
+	for (size_t i = m->live_count; i > 0 && rc == 0; i--) {
+		const struct live *l = &m->live[i - 1];
+		if (l->pid != exec->pid)
+			continue;
+		struct xsp_memory_event freed = *exec;
+		freed.address = l->address;
+		freed.pool = m->uses[l->use].pool;
+		rc = release(m, &freed);
+	}
+	return rc;
+}
+
+int xsp_memory_exec(struct xsp_timeline *t, const struct xsp_event *e)
+{
+	const struct xsp_memory_event exec = {
+		.time_ns = e->time_ns, .pid = e->tgid, .tid = e->tid, .unseen = true, .exec = true};
+
+	return t->memory != NULL ? put(t->memory, &exec) : 0;
+}
+
 /* What was freed between two windows was not seen: what is alive is not known in the next one. */
 static void pass_windows(struct xsp_memory *m, uint64_t now)
 {
@@ -281,7 +307,7 @@ static int settle(struct xsp_memory *m, bool all)
 		if (e.time_ns >= m->t->cut.to_ns)
 			continue;
 		pass_windows(m, e.time_ns);
-		rc = e.bytes < 0 ? release(m, &e) : allocate(m, &e);
+		rc = e.exec ? release_all(m, &e) : e.bytes < 0 ? release(m, &e) : allocate(m, &e);
 	}
 	return rc;
 }

@@ -52,7 +52,8 @@ struct xsp_memory_event {
 	uint64_t op; /* id of the span around it; 0: none */
 	uint32_t op_name; /* xsp_name_id, with op */
 	uint32_t site; /* of an allocator: 1 + index of where it was allocated; 0: not known */
-	bool unseen; /* a free that is known by the address's being given again */
+	bool unseen; /* a free that is known by the address's being given again, or by exec */
+	bool exec; /* all of the process is gone; of the timeline alone */
 	bool left_out; /* with its call; of the timeline alone */
 };
 

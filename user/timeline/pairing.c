@@ -170,6 +170,8 @@ static inline struct open_span begun_by(const struct xsp_event *e, uint64_t limi
 		.start_ns = e->time_ns,
 		.event_ns = 0,
 		.child = {0, 0},
+		.same = {0, 0},
+		.has_same = false,
 		.probe_ns = 0,
 		.self_probe_ns = 0,
 		.off_ns = 0,
@@ -204,8 +206,9 @@ static int open_span(struct xsp_timeline *t, struct thread *th, struct row *row,
 	}
 	/* deeper than any stack: kept out of memory, but not out of the counts */
 	row->last_ns = s->start_ns;
-	return xsp_emit(t, th, row->index, s, s->start_ns, XSP_SPAN_EXIT_LOST, row->names,
-			row->count, row->spans[row->count - 1].serial + 1);
+	const struct around around = {
+		.spans = row->spans, .names = row->names, .depth = row->count};
+	return xsp_emit(t, th, row->index, s, s->start_ns, XSP_SPAN_EXIT_LOST, &around);
 }
 
 int xsp_event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_name_id *name)

@@ -107,10 +107,48 @@ const struct open_span *xsp_row_told(const struct row *row)
 	return told_among(row->spans, row->names, row->count);
 }
 
-int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
-	     const struct open_span *s, uint64_t end_ns, uint32_t flags,
-	     const xsp_name_id *ancestors, size_t depth, uint64_t parent)
+/* Its id, or that of the innermost that is told and lies around all of them; 0: there is none. */
+static uint64_t parent_around(const struct around *a)
 {
+	const uint64_t parent = parent_of(a->spans, a->names + a->prefix, a->depth - a->prefix);
+
+	return parent != 0 ? parent : a->told_parent;
+}
+
+/*
+ * Totals count recursion once. What a call adds to that of its name is kept by the next one of that name around it,
+ * until that one ends: if its end is seen it is in the total with its own time, else with this.
+ */
+static void add_to_total(const struct xsp_timeline *t, const struct around *a,
+			 const struct open_span *s, struct xsp_span *span)
+{
+	const bool measured = xsp_span_has_duration(span);
+	const struct length whole = {xsp_cut_clip(t, span->end_ns) -
+					     xsp_cut_clip(t, span->start_ns),
+				     off_between(span->off_start_ns, span->off_end_ns)};
+	const struct length l = measured ? whole : s->same;
+	size_t i = a->depth;
+
+	if (!measured && !s->has_same)
+		return;
+	while (i > 0 && a->names[i - 1] != span->name)
+		i--;
+	if (i > a->prefix) {
+		struct open_span *outer = &a->spans[i - 1 - a->prefix];
+		outer->has_same = true;
+		outer->same.ns += l.ns;
+		outer->same.off_ns = sum_of_off(outer->same.off_ns, l.off_ns);
+	}
+	span->in_total = i == 0;
+	span->total_ns = i == 0 ? l.ns : 0;
+	span->total_off_ns = l.off_ns;
+}
+
+int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
+	     const struct open_span *s, uint64_t end_ns, uint32_t flags, const struct around *a)
+{
+	const size_t depth = a->depth;
+
 	end_ns = xsp_max_u64(end_ns, s->start_ns);
 	uint64_t duration = end_ns - s->start_ns;
 	if (left_out(t, duration, depth)) {
@@ -135,9 +173,9 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.text = s->text,
 		.flags = flags,
 		.depth = (uint32_t)depth,
-		.ancestors = ancestors,
+		.ancestors = a->names,
 		.serial = s->serial,
-		.parent = parent,
+		.parent = parent_around(a),
 		.details = s->details,
 		.op = 0,
 		.user = 0,
@@ -157,11 +195,17 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.python_first = s->python_first,
 		.python_calls = s->python_calls,
 		.left_out = 0,
+		.in_total = false,
+		.total_ns = 0,
+		.total_off_ns = 0,
+		.total_cpu_ns = XSP_CPU_UNKNOWN,
 	};
 	if (t->is_cut)
-		span.left_out = xsp_cut_span(t, s, duration, ancestors, depth) |
+		span.left_out = xsp_cut_span(t, s, duration, a->names, depth) |
 				xsp_cut_time(t, s->start_ns, end_ns) | xsp_cut_thread(t, th->tid);
 	count(t, th, &span);
+	if (span.left_out == 0)
+		add_to_total(t, a, s, &span);
 	int rc = tell(t, th, &span);
 	if (s->details != NULL)
 		xsp_details_unref(s->details);
@@ -223,17 +267,18 @@ static struct length *children_under(struct row *row, size_t depth)
 }
 
 /* `s` is one of them, until then; `names` are those of what is around it, and behind them its own. What is left out is
- * time of what is around it, but for what is told inside of one that -e leaves out. */
+ * time of what is around it, but for what is told inside of one that -e leaves out. So it is with one whose end was not
+ * `seen`: how much of the time was its own nobody knows. */
 static void add_child(struct xsp_timeline *t, const struct thread *th, struct length *children,
 		      const struct open_span *s, const xsp_name_id *names, size_t depth,
-		      uint64_t end_ns, uint64_t off_ns)
+		      uint64_t end_ns, uint64_t off_ns, bool seen)
 {
 	struct length l = {.ns = end_ns - s->start_ns};
 	const unsigned out = t->is_cut ? xsp_cut_span(t, s, l.ns, names, depth) : 0;
 
 	if (left_out(t, l.ns, depth) || (out & (XSP_LEFT_OUT_SHORT | XSP_LEFT_OUT_DEEP)))
 		return;
-	if (names[depth] & XSP_NAME_LEFT_OUT)
+	if (!seen || names[depth] & XSP_NAME_LEFT_OUT)
 		l = s->child;
 	else if (t->is_cut)
 		l = told_of(t, th, s, end_ns, off_ns);
@@ -243,17 +288,20 @@ static void add_child(struct xsp_timeline *t, const struct thread *th, struct le
 	children->off_ns = sum_of_off(children->off_ns, l.off_ns);
 }
 
-/* The same for a parked run. */
+/* The same for a run that is parked. One that sleeps ran until now; one that is gone without a mark ended, nobody
+ * knows when. */
 static void add_run(struct xsp_timeline *t, const struct thread *th, struct length *children,
-		    const struct parked *p)
+		    struct parked *p)
 {
+	const bool seen = p->marked || p->far || th->many_stacks;
 	bool told = false;
 
 	for (size_t i = 0; i < p->count && !told; i++) {
 		add_child(t, th, children, &p->spans[i], p->names, p->prefix + i, p->park_ns,
-			  p->park_off_ns);
-		told = !(p->names[p->prefix + i] & XSP_NAME_LEFT_OUT);
+			  p->park_off_ns, seen);
+		told = seen && !(p->names[p->prefix + i] & XSP_NAME_LEFT_OUT);
 	}
+	p->charged = *children;
 }
 
 /* Spans from `level` on are not those that the path was made of. */
@@ -287,7 +335,7 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 	end_ns = xsp_max_u64(end_ns, row->last_ns);
 	row->last_ns = end_ns;
 	add_child(t, th, children_under(row, depth), s, row->names, depth, end_ns,
-		  xsp_off_at(th, end_ns));
+		  xsp_off_at(th, end_ns), !(flags & XSP_SPAN_EXIT_LOST));
 	if (depth > 0) {
 		row->spans[depth - 1].probe_ns += s->probe_ns + probes_of(t, s);
 		row->spans[depth - 1].self_probe_ns += probes_of(t, s);
@@ -300,8 +348,8 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 			return rc;
 		t->path = row->path;
 	}
-	int rc = xsp_emit(t, th, row->index, s, end_ns, flags, row->names, depth,
-			  parent_of(row->spans, row->names, depth));
+	const struct around around = {.spans = row->spans, .names = row->names, .depth = depth};
+	int rc = xsp_emit(t, th, row->index, s, end_ns, flags, &around);
 	t->path = NULL;
 	return rc;
 }
@@ -409,12 +457,14 @@ int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t 
 	return th->parked_count > most ? xsp_parked_gone(t, th, 0, 0) : 0;
 }
 
-/* Of its span at `i`: the id of the innermost one around it that is told; 0: none is. */
-static uint64_t parked_parent(const struct parked *p, size_t i)
+/* What is around its span at `i`. */
+static struct around around_parked(const struct parked *p, size_t i)
 {
-	const uint64_t parent = parent_of(p->spans, p->names + p->prefix, i);
-
-	return parent != 0 ? parent : p->told_parent;
+	return (struct around){.spans = p->spans,
+			       .names = p->names,
+			       .prefix = p->prefix,
+			       .depth = p->prefix + i,
+			       .told_parent = p->told_parent};
 }
 
 int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, size_t i)
@@ -426,9 +476,9 @@ int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, siz
 		const struct open_span *s = &p->spans[at];
 		if (at > 0)
 			add_child(t, th, &p->spans[at - 1].child, s, p->names, p->prefix + at,
-				  p->park_ns, p->park_off_ns);
-		int rc = xsp_emit(t, th, p->row, s, p->park_ns, flags, p->names, p->prefix + at,
-				  parked_parent(p, at));
+				  p->park_ns, p->park_off_ns, p->marked);
+		const struct around around = around_parked(p, at);
+		int rc = xsp_emit(t, th, p->row, s, p->park_ns, flags, &around);
 		if (rc < 0)
 			return rc;
 	}
@@ -455,7 +505,8 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
 	deeper->marked = p->marked;
 	deeper->homeless = p->homeless;
 	deeper->parent_serial = p->spans[from - 1].serial;
-	deeper->told_parent = parked_parent(p, from);
+	const struct around around = around_parked(p, from);
+	deeper->told_parent = parent_around(&around);
 	deeper->parent_child = p->spans[from - 1].child;
 	add_run(t, th, &p->spans[from - 1].child, deeper);
 	p->count = from;
@@ -468,11 +519,11 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
  * the innermost span's of the run, which waited for it. Runs that began later lie inside this one
  * as far as they are known; if they went on after it has closed they would overlap with it.
  */
-static void come_home(struct xsp_timeline *t, struct thread *th, struct row *row, struct parked *p)
+static void come_home(struct thread *th, struct row *row, struct parked *p)
 {
-	struct length *children = children_under(row, p->prefix), charged = p->parent_child;
+	struct length *children = children_under(row, p->prefix);
 	struct length *waited = &p->spans[p->count - 1].child;
-	add_run(t, th, &charged, p);
+	const struct length charged = p->charged;
 	waited->ns += children->ns - charged.ns;
 	if (children->off_ns == XSP_OFF_UNKNOWN || charged.off_ns == XSP_OFF_UNKNOWN)
 		waited->off_ns = XSP_OFF_UNKNOWN;
@@ -494,7 +545,7 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 	bool home = !p->homeless && row->count == p->prefix &&
 		    (p->prefix == 0 || row->spans[p->prefix - 1].serial == p->parent_serial);
 	if (home) {
-		come_home(t, th, row, p);
+		come_home(th, row, p);
 	} else {
 		rc = xsp_row_free_since(t, th, p->spans[0].start_ns, &row);
 		if (rc < 0)

@@ -383,8 +383,10 @@ int xsp_threads_task(struct xsp_timeline *t, const struct xsp_event *e)
 		if (e->tid == e->tgid)
 			r->shown.ns_pid = k->ns_tid;
 	}
-	if (k->what == XSP_TASK_EXEC)
-		return task_exec(t, th, e->time_ns);
+	if (k->what == XSP_TASK_EXEC) {
+		rc = xsp_memory_exec(t, e);
+		return rc == 0 ? task_exec(t, th, e->time_ns) : rc;
+	}
 	if (k->what == XSP_TASK_EXIT)
 		return end_thread(t, th, e->time_ns, XSP_SPAN_UNFINISHED);
 	return 0;

@@ -83,6 +83,11 @@ struct xsp_span {
 	const struct xsp_capture_python *python;
 	uint32_t python_first;
 	bool python_calls;
+	/* in_total: what it adds to the total of its name, which counts recursion once. Where its end was not seen, that is
+	 * the time of the outermost calls of that name inside whose end was. Else another one around it adds it */
+	bool in_total;
+	uint64_t total_ns, total_cpu_ns; /* ... of it on a CPU, or XSP_CPU_UNKNOWN */
+	uint64_t total_off_ns; /* of the timeline alone */
 	unsigned left_out; /* enum xsp_left_out of timeline_private.h: it is not told; 0: it is */
 };
 #define XSP_CPU_UNKNOWN UINT64_MAX

@@ -42,6 +42,9 @@ struct open_span {
 	uint64_t start_ns;
 	uint64_t event_ns; /* of a range: time of its BEGIN, before it was put in order */
 	struct length child; /* of closed direct children */
+	struct length
+		same; /* has_same: of closed calls of its name inside, the outermost that had an end */
+	bool has_same;
 	uint64_t probe_ns; /* estimated, of the probes of all closed spans inside */
 	uint64_t self_probe_ns; /* ... of direct children */
 	uint64_t off_ns; /* of its thread when it began: xsp_off_at() */
@@ -82,6 +85,7 @@ struct parked {
 	uint64_t parent_serial; /* of the innermost ancestor, if prefix > 0 */
 	uint64_t told_parent; /* id of the innermost that -e does not leave out; 0: none */
 	struct length parent_child; /* of the parent (or the row), before this run was parked */
+	struct length charged; /* ... and with it */
 	uint32_t row; /* where it lay */
 	bool far; /* passed over by more than XSP_FAR */
 	bool marked; /* an unwind mark explains it */
@@ -320,6 +324,8 @@ int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *st
 /* An allocation, or with bytes -1 a free; in any order within seconds. Where xsp_listener_memory takes part. 0 or
  * -ENOMEM. */
 int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e);
+/* The process has become another program. */
+int xsp_memory_exec(struct xsp_timeline *t, const struct xsp_event *e);
 /* Allocations of PyTorch that it had no room for. */
 uint64_t xsp_memory_untracked(const struct xsp_timeline *t);
 
@@ -334,10 +340,17 @@ bool xsp_windows_leave_out(const struct xsp_timeline *t, const struct xsp_event 
 
 /* ---- rows.c: the mechanics; each 0 or a negative errno ---- */
 
-/* Hands a span to the sinks and counts it; its details are given up. ancestors: `depth` names. */
+/* What a span lies in. Of the outermost `prefix` ones the names are all that is known. */
+struct around {
+	struct open_span *spans; /* the others */
+	const xsp_name_id *names; /* of all, outermost first, and then the span's own */
+	size_t prefix, depth;
+	uint64_t
+		told_parent; /* id of the innermost of the prefix that -e does not leave out; 0: none */
+};
+/* Hands a span to the sinks and counts it; its details are given up. */
 int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
-	     const struct open_span *s, uint64_t end_ns, uint32_t flags,
-	     const xsp_name_id *ancestors, size_t depth, uint64_t parent);
+	     const struct open_span *s, uint64_t end_ns, uint32_t flags, const struct around *a);
 int xsp_row_get(struct xsp_timeline *t, struct thread *th, uint32_t index, struct row **out);
 /* The innermost open span that -e does not leave out, or NULL. */
 const struct open_span *xsp_row_told(const struct row *row);

@@ -92,6 +92,10 @@ static int note_cpu_time(struct xsp_timeline *t, const struct row *row, struct x
 		if (span->child_off_ns != XSP_OFF_UNKNOWN)
 			span->self_cpu_ns = span->self_ns > self_off ? span->self_ns - self_off : 0;
 	}
+	if (span->total_off_ns != XSP_OFF_UNKNOWN)
+		span->total_cpu_ns = span->total_ns > span->total_off_ns
+					     ? span->total_ns - span->total_off_ns
+					     : 0;
 	return 0;
 }
 

@@ -121,10 +121,16 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 /* Of spans: what is summed up is the same whatever it is grouped by. Of those that a part cuts only what lies in it is
  * known: it is in sums. */
 #define WHOLE_NS "CASE WHEN cut = 0 THEN duration_ns END"
+/* Inside of a call whose end was not seen there were some whose end was: which of those are outermost is not known here. */
+#define TOTAL_KNOWN                                                                                \
+	"SUM(CASE WHEN recursive = 0 AND ending IN (3, 4) THEN 1 ELSE 0 END) = 0 OR "              \
+	"COUNT(CASE WHEN recursive = 1 THEN duration_ns END) = 0"
 #define CALLS_OF                                                                                   \
-	"COUNT(*) AS calls, COUNT(" WHOLE_NS ") AS measured, SUM(CASE WHEN recursive = 0 THEN "    \
-	"duration_ns END) AS total_ns, SUM(self_ns) AS self_ns, MIN(" WHOLE_NS ") AS min_ns, "     \
-	"AVG(" WHOLE_NS ") AS mean_ns, MAX(" WHOLE_NS ") AS max_ns, CASE WHEN SUM(CASE WHEN "      \
+	"COUNT(*) AS calls, COUNT(" WHOLE_NS ") AS measured, CASE WHEN " TOTAL_KNOWN               \
+	" THEN SUM(CASE WHEN recursive = 0 THEN duration_ns END) END AS total_ns, SUM(self_ns) "   \
+	"AS self_ns, MIN(" WHOLE_NS ") AS min_ns, "                                                \
+	"AVG(" WHOLE_NS ") AS mean_ns, MAX(" WHOLE_NS ") AS max_ns, CASE WHEN (" TOTAL_KNOWN       \
+	") AND SUM(CASE WHEN "                                                                     \
 	"recursive = 0 AND duration_ns IS NOT NULL AND cpu_ns IS NULL THEN 1 ELSE 0 END) = 0 "     \
 	"THEN SUM(CASE WHEN recursive = 0 AND duration_ns IS NOT NULL THEN cpu_ns END) END AS "    \
 	"cpu_ns"
