@@ -181,8 +181,8 @@ def descriptors(pid):
 
 @case
 def planners_of_two_owners(folder):
-    """The user's program and root's libc are read by different processes, libc (more than 1 MiB) by two where there are
-    CPUs for them; they are forked when rings and capture are open already. A socket is all that each has."""
+    """The user's program and root's libc are read by different processes, root's files by two where there are CPUs for
+    them. A socket is all that each has."""
     program = f"{folder}/libc_caller"
     tool, target = Tool(folder), a_target(folder)
     os.chown(program, NOBODY, NOBODY)
@@ -190,9 +190,7 @@ def planners_of_two_owners(folder):
                f"{folder}/run.xspt", env=BEHIND_SUDO | {"SUDO_UID": "0", "SUDO_GID": "0"})
     tool.wait_live()
     planners = tool.named(PLANNER)
-    with open(f"/proc/{target.pid}/maps", encoding="ascii") as f:
-        large = os.path.getsize(next(line.split()[-1] for line in f if "/libc.so" in line)) >= 1 << 20
-    helpers = min(len(os.sched_getaffinity(0)), 4) - 1 if large else 0
+    helpers = min(len(os.sched_getaffinity(0)), 4) - 1
     equal(len(planners), 2 + helpers, "planners")
     for pid in planners:
         fds = descriptors(pid)

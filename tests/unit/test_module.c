@@ -127,10 +127,11 @@ static bool has_symbol(const struct xsp_symbol *all, size_t count, uint64_t addr
 	return false;
 }
 
-/* Every function that `nm ARGS FILE` lists must be there; returns how many it listed. */
+/* Every function that `nm ARGS FILE` lists must be there, and be found by its name; returns how many it listed. */
 static size_t compare_with_nm(struct xsp_module *m, const char *args, const char *path)
 {
 	const struct xsp_symbol *all;
+	struct xsp_symbol found;
 	char command[512], *line = NULL;
 	size_t count, room = 0, listed = 0, missing = 0;
 
@@ -150,7 +151,9 @@ static size_t compare_with_nm(struct xsp_module *m, const char *args, const char
 		fields[0][strcspn(fields[0], " @")] = '\0';
 		listed++;
 		if (!has_symbol(all, count, strtoull(fields[1], NULL, 16),
-				strtoull(fields[4], NULL, 16), fields[0])) {
+				strtoull(fields[4], NULL, 16), fields[0]) ||
+		    xsp_module_find(m, fields[0], &found) != 0 ||
+		    !has_symbol(all, count, found.addr, 0, fields[0])) {
 			if (missing++ < 5)
 				cr_log_warn("%s: missing %s %s", path, fields[0], fields[1]);
 		}
@@ -195,6 +198,12 @@ Test(module, dynamic_symbols_are_those_of_nm)
 		for (size_t j = 0; j < count; j++)
 			versions += strchr(s[j].name, '@') != NULL;
 		cr_expect_eq(versions, 0);
+		if (i > 0) /* they call it */
+			cr_expect_eq(xsp_module_find(m, "malloc", &(struct xsp_symbol){0}),
+				     -ENOENT);
+		cr_expect_eq(xsp_module_names_functions(m, NULL), 1);
+		cr_expect_eq(xsp_module_may_name(m, "malloc"), true);
+		cr_expect_eq(xsp_module_may_name(m, "no such name in it"), false);
 		cr_expect_leq(count, i == 0 ? SIZE_MAX : listed);
 		xsp_module_free(m);
 	}

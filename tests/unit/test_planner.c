@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,10 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attach/planner.h"
-#include "attach/protocol.h"
+#include "attach/planner_private.h"
+#include "target/module_private.h"
 
-enum { WANT_DEBUG_FILE = 2, PART = 4 }; /* as in planner.c */
 #define SOCKET 0
 
 static pid_t test_pid;
@@ -67,6 +67,13 @@ static size_t hang_in_another_part(int fd)
 	return 0;
 }
 
+static size_t hang(int fd)
+{
+	while (fd >= 0)
+		;
+	return 0;
+}
+
 static void flood(uint32_t op, const int *fds, size_t fd_count)
 {
 	const struct xsp_message m = {.op = op};
@@ -79,13 +86,13 @@ static void flood(uint32_t op, const int *fds, size_t fd_count)
 static size_t send_parts(int fd)
 {
 	(void)fd;
-	flood(PART, NULL, 0);
+	flood(XSP_PART, NULL, 0);
 	return 0;
 }
 
 static size_t send_descriptors(int fd)
 {
-	flood(PART, &fd, 1);
+	flood(XSP_PART, &fd, 1);
 	return 0;
 }
 
@@ -93,19 +100,30 @@ static size_t send_descriptors(int fd)
 static size_t want_files(int fd)
 {
 	(void)fd;
-	flood(WANT_DEBUG_FILE, NULL, 0);
+	flood(XSP_WANT_DEBUG_FILE, NULL, 0);
 	return 0;
 }
 
-int __real_xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
-			 struct xsp_planned_module *m, struct xsp_error *err);
-int __wrap_xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
-			 struct xsp_planned_module *m, struct xsp_error *err);
+/* How often this process has looked at a file that holds something. */
+static size_t find_one(int fd)
+{
+	static size_t times;
+
+	(void)fd;
+	return ++times;
+}
+
+int __wrap_xsp_plan_look(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
+			 struct xsp_planned_module *m, struct xsp_module **module,
+			 struct xsp_error *err);
+int __wrap_xsp_plan_place(const struct xsp_plan *plan, struct xsp_module *module,
+			  struct xsp_planned_module *m, struct xsp_error *err);
 uint64_t __real_xsp_now_ns(void);
 uint64_t __wrap_xsp_now_ns(void);
 
-int __wrap_xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
-			 struct xsp_planned_module *m, struct xsp_error *err)
+int __wrap_xsp_plan_look(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
+			 struct xsp_planned_module *m, struct xsp_module **module,
+			 struct xsp_error *err)
 {
 	static const struct {
 		const char *name;
@@ -120,6 +138,8 @@ int __wrap_xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o
 		{"want", want_files},
 		{"helper dies", die_of_another_part},
 		{"helper hangs", hang_in_another_part},
+		{"hangs", hang},
+		{"found", find_one},
 	};
 
 	(void)o;
@@ -127,10 +147,27 @@ int __wrap_xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (strcmp(rows[i].name, m->shown) == 0)
 			m->symbols = rows[i].act(fd);
+	if (m->shown[0] == '#')
+		m->symbols = strtoul(m->shown + 1, NULL, 10);
+	if (strcmp(m->shown, "found") == 0) {
+		cr_assert_geq(xsp_probe_list_add(&m->list, &(struct xsp_probe){0}), 0);
+		*module = calloc(1, sizeof(**module));
+		(*module)->elf.fd = -1;
+	}
 	close(fd);
 	return strcmp(m->shown, "no") == 0
 		       ? xsp_error_set(err, -EINTR, XSP_STATUS_FAILED, "not to be read")
 		       : 0;
+}
+
+int __wrap_xsp_plan_place(const struct xsp_plan *plan, struct xsp_module *module,
+			  struct xsp_planned_module *m, struct xsp_error *err)
+{
+	(void)plan;
+	(void)module;
+	(void)m;
+	(void)err;
+	return 0;
 }
 
 uint64_t __wrap_xsp_now_ns(void)
@@ -338,4 +375,135 @@ Test(planner, fills_nobodys_table_of_descriptors)
 	int again = dup(0);
 	cr_expect_leq(again, next);
 	close(again);
+}
+
+/* ---- looking ahead ---- */
+
+#define FILES 40
+
+/* Of file number i; they need not be the files that lie there. */
+static struct xsp_mapped_file mapped_file(size_t i, char *shown)
+{
+	return (struct xsp_mapped_file){.shown = shown, .dev = 1, .inode = i + 1};
+}
+
+static void look_at(size_t i, const char *what)
+{
+	char shown[32];
+
+	strcpy(shown, what);
+	const struct xsp_mapped_file f = mapped_file(i, shown);
+	xsp_planner_look(planner, a_file(geteuid(), 0644), &f, (uint32_t)i);
+}
+
+/* As xsp_plan_module() does it. *read: there was more to do than to take what had been learnt. */
+static int take(size_t i, const char *what, size_t *told, bool *read)
+{
+	char shown[32];
+	uint32_t handle = 0;
+	struct xsp_planned_module m = {.shown = shown, .dev = 1, .inode = i + 1};
+	const struct xsp_mapped_file f = mapped_file(i, shown);
+
+	strcpy(shown, what);
+	*read = !xsp_planner_knows_empty(planner, &f, &handle);
+	if (!*read)
+		cr_expect_eq(handle, i);
+	int rc = xsp_planner_read(planner, *read ? a_file(geteuid(), 0644) : -1, &m, &failure);
+	*told = m.symbols;
+	m.shown = NULL;
+	xsp_planned_module_clear(&m);
+	return rc;
+}
+
+Test(planner, looks_at_many_files_and_tells_each_ones_own)
+{
+	char what[FILES][32];
+	size_t told;
+	bool read;
+
+	cr_assert_eq(xsp_planner_start(planner), 0);
+	for (size_t i = 0; i < FILES; i++) {
+		snprintf(what[i], sizeof(what[i]), "#%zu", 1000 + i);
+		look_at(i, what[i]);
+	}
+	for (size_t i = FILES; i-- > 0;) { /* in whatever order they are wanted */
+		cr_expect_eq(take(i, what[i], &told, &read), 0, "%s", failure.text);
+		cr_expect(!read);
+		cr_expect_eq(told, 1000 + i);
+	}
+}
+
+Test(planner, looks_with_as_many_processes_as_there_are_processors)
+{
+	size_t pids[2];
+	bool read;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) == 1)
+		cr_skip_test("one processor has no use for helpers");
+	cr_assert_eq(xsp_planner_start(planner), 0);
+	look_at(0, "pid");
+	look_at(1, "pid");
+	for (size_t i = 0; i < 2; i++)
+		cr_expect_eq(take(i, "pid", &pids[i], &read), 0);
+	cr_expect_neq(pids[0], pids[1]);
+}
+
+Test(planner, that_dies_while_many_files_wait_leaves_its_own_out)
+{
+	static const char *const what[] = {"#1", "#2", "abort", "#3", "#4", "#5", "abort", "#6"};
+	size_t told;
+	bool read;
+
+	cr_assert_eq(xsp_planner_start(planner), 0);
+	for (size_t i = 0; i < 8; i++)
+		look_at(i, what[i]);
+	for (size_t i = 0; i < 8; i++) {
+		const int rc = take(i, what[i], &told, &read);
+		cr_expect_eq(rc, what[i][0] == '#' ? 0 : -EPROTO, "%s: %s", what[i], failure.text);
+		cr_expect(what[i][0] != '#' || told == (size_t)(what[i][1] - '0'), "%s", what[i]);
+	}
+}
+
+Test(planner, that_looks_for_ever_is_ended_by_the_clock)
+{
+	size_t told;
+	bool read;
+
+	cr_assert_eq(xsp_planner_start(planner), 0);
+	look_at(0, "hangs");
+	look_at(1, "hangs");
+	look_at(2, "#7");
+	clock_step = 1;
+	cr_expect_eq(take(2, "#7", &told, &read), 0, "%s", failure.text);
+	clock_step = 0;
+	cr_expect_eq(told, 7);
+}
+
+Test(planner, reads_on_in_what_it_has_looked_at)
+{
+	size_t told;
+	bool read;
+
+	cr_assert_eq(xsp_planner_start(planner), 0);
+	look_at(0, "#1");
+	look_at(1, "found");
+	cr_expect_eq(take(1, "found", &told, &read), 0, "%s", failure.text);
+	cr_expect(read);
+	cr_expect_eq(told, 1, "looked at %zu times", told);
+	/* ... once: the next time it is another file */
+	cr_expect_eq(take(1, "found", &told, &read), 0);
+	cr_expect_eq(told, 2);
+}
+
+Test(planner, knows_nothing_of_files_once_it_is_to_forget_them)
+{
+	size_t told;
+	bool read;
+
+	cr_assert_eq(xsp_planner_start(planner), 0);
+	look_at(0, "#1");
+	xsp_planner_forget_looks(planner);
+	cr_expect_eq(take(0, "#2", &told, &read), 0);
+	cr_expect(read);
+	cr_expect_eq(told, 2);
 }

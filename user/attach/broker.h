@@ -48,6 +48,8 @@ const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b);
 /* The file that xsp_opener.mapped gave the number, also when nobody maps it any more. A descriptor or
  * -errno */
 int xsp_broker_kept(struct xsp_broker *b, uint32_t handle);
+/* Has load() nothing to do but to wait: files are opened meanwhile. */
+int xsp_broker_begin_load(struct xsp_broker *b);
 int xsp_broker_load(struct xsp_broker *b, struct xsp_error *err);
 enum xsp_attach_method xsp_broker_method(const struct xsp_broker *b);
 size_t xsp_broker_rings(const struct xsp_broker *b, int *fds, size_t room);

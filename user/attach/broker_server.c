@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,13 @@ struct broker {
 	struct xsp_broker_files *files;
 	struct xsp_journal *journal;
 	struct xsp_attach *attach; /* NULL: not loaded yet */
+	struct {
+		bool begun;
+		pthread_t thread;
+		struct xsp_attach *attach;
+		struct xsp_error err;
+		int rc;
+	} loading; /* while files are opened */
 	bool detached;
 	bool profile; /* that is loaded now */
 	pid_t permitted; /* whom the request is about; 0: none */
@@ -179,15 +187,44 @@ static int give_kept(struct broker *b)
 
 /* ---- programs, links ---- */
 
-static int load(struct broker *b)
+static void *load_programs(void *broker)
 {
+	struct broker *b = broker;
 	struct xsp_attach_options o = b->profile ? *b->options->profile : *b->options->attach;
 
 	o.journal = b->journal;
-	int rc = xsp_attach_new(&o, &b->attach, &b->err);
-	if (rc < 0) {
-		b->attach = NULL;
-		return rc;
+	b->loading.err = (struct xsp_error){0};
+	b->loading.attach = NULL;
+	b->loading.rc = xsp_attach_new(&o, &b->loading.attach, &b->loading.err);
+	return NULL;
+}
+
+static int begin_load(struct broker *b)
+{
+	if (b->loading.begun)
+		return -EALREADY;
+	const int code = pthread_create(&b->loading.thread, NULL, load_programs, b);
+	b->loading.begun = code == 0;
+	return -code;
+}
+
+/* Returns when no thread works at it any more. */
+static void end_load(struct broker *b)
+{
+	if (b->loading.begun)
+		pthread_join(b->loading.thread, NULL);
+	else
+		load_programs(b);
+	b->loading.begun = false;
+	b->attach = b->loading.rc < 0 ? NULL : b->loading.attach;
+}
+
+static int load(struct broker *b)
+{
+	end_load(b);
+	if (b->loading.rc < 0) {
+		b->err = b->loading.err;
+		return b->loading.rc;
 	}
 	b->fd_count = xsp_attach_rings(b->attach, b->fds, XSP_MESSAGE_FDS);
 	b->keep_fds = true;
@@ -786,6 +823,7 @@ static const struct {
 	[XSP_ASK_MAPPED] = {open_mapped, offsetof(struct xsp_ask_mapped, path),
 			    sizeof(struct xsp_ask_mapped), ANY},
 	[XSP_ASK_KEPT] = {give_kept, sizeof(uint32_t), sizeof(uint32_t), ANY},
+	[XSP_ASK_BEGIN_LOAD] = {begin_load, 0, 0, BEFORE_LOAD},
 	[XSP_ASK_LOAD] = {load, 0, 0, BEFORE_LOAD},
 	[XSP_ASK_CALIBRATE] = {calibrate, 0, 0, LOADED},
 	[XSP_ASK_SIDE_EVENTS] = {side_events, 0, 0, LOADED},
@@ -918,6 +956,8 @@ void xsp_broker_serve(int socket, const struct xsp_broker_options *options)
 	xsp_guardian_start(&b.journal);
 	while (serve_one(&b) == 0)
 		;
+	if (b.loading.begun)
+		end_load(&b);
 	xsp_attach_free(b.attach);
 	xsp_guardian_end(b.journal);
 	_exit(0);

@@ -2,15 +2,12 @@
 /* plan.c - the modules of a recording. */
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "attach/plan_private.h"
 #include "attach/planner.h"
-#include "base/path.h"
 
 /* ---- modules of the recording ---- */
 
@@ -46,9 +43,29 @@ static struct xsp_planned_module *find_module(const struct xsp_plan *plan, uint6
 	return NULL;
 }
 
-bool xsp_plan_knows(const struct xsp_plan *plan, const struct xsp_mapped_file *file)
+bool xsp_plan_is_new(const void *ctx, const struct xsp_mapped_file *file)
 {
-	return find_module(plan, file->dev, file->inode) != NULL;
+	const struct xsp_plan *plan = ctx;
+
+	return find_module(plan, file->dev, file->inode) == NULL &&
+	       !xsp_planner_is_asked(plan->planner, file);
+}
+
+void xsp_plan_look_ahead(struct xsp_plan *plan, const struct xsp_process *p)
+{
+	struct xsp_mapped_files *files;
+
+	if (xsp_process_mapped_files(p, &files, NULL) < 0)
+		return;
+	for (size_t i = 0; i < files->count; i++) {
+		const struct xsp_mapped_file *f = &files->files[i];
+		uint32_t handle;
+		xsp_mapped_files_open_ahead(p, files, i, xsp_plan_is_new, plan);
+		int fd = xsp_plan_is_new(plan, f) ? xsp_mapped_file_open(p, f, &handle) : -EALREADY;
+		if (fd >= 0)
+			xsp_planner_look(plan->planner, fd, f, handle);
+	}
+	xsp_mapped_files_free(files);
 }
 
 bool xsp_plan_matches(const struct xsp_plan *plan, const struct xsp_pattern *p)
@@ -124,21 +141,6 @@ static int cannot_open(int code, const char *shown, struct xsp_error *err)
 			     strerror(-code));
 }
 
-void xsp_plan_progress(const struct xsp_plan *plan, const char *path, const char *fmt, ...)
-{
-	char text[256];
-	va_list ap;
-
-	if (plan->progress == NULL)
-		return;
-	va_start(ap, fmt);
-	int used = vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (used > 0 && (size_t)used < sizeof(text))
-		snprintf(text + used, sizeof(text) - (size_t)used, " %.200s", xsp_base_name(path));
-	plan->progress(plan->progress_ctx, text);
-}
-
 int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 		    const struct xsp_mapped_file *file, struct xsp_planned_module **out,
 		    bool *fresh, struct xsp_error *err)
@@ -151,7 +153,8 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 	if (*out != NULL)
 		return 0;
 	xsp_plan_progress(plan, file->shown, "reading");
-	int fd = xsp_mapped_file_open(p, file, &handle);
+	const bool empty = xsp_planner_knows_empty(plan->planner, file, &handle);
+	int fd = empty ? -EALREADY : xsp_mapped_file_open(p, file, &handle);
 	if (fd == -EINTR || fd == -ESRCH) /* another process may have it open yet */
 		return fd;
 	*out = add_module(plan, file);
@@ -160,19 +163,14 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 			close(fd);
 		return xsp_out_of_memory(err);
 	}
-	if (fd < 0)
+	if (fd < 0 && !empty)
 		return cannot_open(fd, file->shown, err);
 	(*out)->handle = handle;
-	int rc = plan->planner != NULL ? xsp_planner_read(plan->planner, fd, *out, err)
-				       : xsp_plan_read(plan, xsp_process_opener(p), fd, *out, err);
+	int rc = xsp_planner_read(plan->planner, fd, *out, err);
 	if (rc == 0 && number_probes(plan, *out) < 0)
 		rc = xsp_error_set(err, -E2BIG, XSP_STATUS_FAILED, "too many functions match");
-	if (rc < 0) { /* it stays, without probes */
-		char *shown = (*out)->shown;
-		(*out)->shown = NULL;
-		xsp_planned_module_clear(*out);
-		(*out)->shown = shown;
-	}
+	if (rc < 0) /* it stays */
+		xsp_planned_module_empty(*out);
 	return rc;
 }
 

@@ -36,7 +36,7 @@ struct xsp_planned_module {
 	struct xsp_planned_probe *probes;
 	size_t count;
 	struct xsp_probe_list list;
-	size_t symbols; /* functions that the file names; 0: stripped */
+	size_t symbols; /* 0: the file names no functions, it is stripped */
 	size_t wanted; /* probes the user asked for (internal marks left out) */
 	bool is_static; /* executable without a loader */
 	bool is_agent; /* GPU activity */
@@ -50,7 +50,7 @@ struct xsp_planned_module {
 struct xsp_planner;
 
 struct xsp_plan {
-	struct xsp_planner *planner; /* reads modules; NULL: they are read in this process */
+	struct xsp_planner *planner; /* reads modules */
 	/* Told what is being done, as it may take seconds: one line. May be NULL */
 	void (*progress)(void *ctx, const char *text);
 	void *progress_ctx;
@@ -77,15 +77,23 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 		    bool *fresh, struct xsp_error *err);
 /* Of plan->parts equal parts of `count` probes the one that begins here; part == parts: the end. */
 size_t xsp_plan_part(size_t count, uint32_t part, uint32_t parts);
-/* The part of it that reads the file at `fd`, which it takes over: fills everything of m but ids. */
-int xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
-		  struct xsp_planned_module *m, struct xsp_error *err);
+/* Asks what the files hold that the process maps and that are not known, all at once and without waiting: for before
+ * the costs are known. Of those that hold nothing xsp_plan_module() has nothing left to do. */
+void xsp_plan_look_ahead(struct xsp_plan *plan, const struct xsp_process *p);
+/* The part of it that reads the file at `fd`, which it takes over: fills everything of pm but ids and sites. *m, which
+ * the caller frees (it may be NULL), is what sites are chosen in. */
+int xsp_plan_look(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
+		  struct xsp_planned_module *pm, struct xsp_module **m, struct xsp_error *err);
+/* ... and chooses sites. */
+int xsp_plan_place(const struct xsp_plan *plan, struct xsp_module *m, struct xsp_planned_module *pm,
+		   struct xsp_error *err);
 /* Its file was changed in place (-ESTALE): the next one that maps it is looked at anew. */
 void xsp_plan_forget(struct xsp_plan *plan, const struct xsp_mapped_file *file);
-/* Has it been looked at? */
-bool xsp_plan_knows(const struct xsp_plan *plan, const struct xsp_mapped_file *file);
+/* Has nobody been asked to look at it yet? For xsp_mapped_files_open_ahead(); ctx: the plan. */
+bool xsp_plan_is_new(const void *ctx, const struct xsp_mapped_file *file);
 /* Does the pattern name a function of it? */
 bool xsp_plan_matches(const struct xsp_plan *plan, const struct xsp_pattern *p);
+void xsp_planned_module_empty(struct xsp_planned_module *m); /* of probes */
 void xsp_planned_module_clear(struct xsp_planned_module *m); /* not m itself */
 void xsp_plan_clear(struct xsp_plan *plan);
 

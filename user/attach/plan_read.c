@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* plan_read.c - what a file holds that is traced, and where its sites are: without rights, in the planner. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "attach/plan_private.h"
 #include "base/clock.h"
+#include "base/path.h"
 
 static double now_ms(void)
 {
 	return (double)xsp_now_ns() * 1e-6;
+}
+
+void xsp_plan_progress(const struct xsp_plan *plan, const char *path, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	if (plan->progress == NULL)
+		return;
+	va_start(ap, fmt);
+	int used = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (used > 0 && (size_t)used < sizeof(text))
+		snprintf(text + used, sizeof(text) - (size_t)used, " %.200s", xsp_base_name(path));
+	plan->progress(plan->progress_ctx, text);
 }
 
 /* ---- placement ---- */
@@ -231,12 +248,12 @@ static int drop_doubles(struct xsp_probe_list *list)
 static int look_at(const struct xsp_plan *plan, struct xsp_module *m, struct xsp_planned_module *pm,
 		   struct xsp_error *err)
 {
-	const struct xsp_symbol *symbols;
 	double start = now_ms();
-	int rc = xsp_module_symbols(m, &symbols, &pm->symbols, err);
+	int rc = xsp_module_names_functions(m, err);
 
 	if (rc < 0)
 		return rc;
+	pm->symbols = rc > 0;
 	pm->is_static = xsp_module_is_static(m);
 	if (plan->selection.python)
 		xsp_python_look(m, &pm->python);
@@ -250,30 +267,30 @@ static int look_at(const struct xsp_plan *plan, struct xsp_module *m, struct xsp
 	if (rc < 0)
 		return rc;
 	rc = drop_doubles(&pm->list);
-	if (rc < 0)
-		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
-	double found = now_ms();
-	rc = place_all(plan, m, pm);
 	pm->read_ms = read - start;
-	pm->find_ms = found - read;
+	pm->find_ms = now_ms() - read;
+	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory") : 0;
+}
+
+int xsp_plan_look(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
+		  struct xsp_planned_module *pm, struct xsp_module **m, struct xsp_error *err)
+{
+	int rc = xsp_module_adopt(o, fd, pm->shown, m, err);
+
+	return rc < 0 ? rc : look_at(plan, *m, pm, err);
+}
+
+int xsp_plan_place(const struct xsp_plan *plan, struct xsp_module *m, struct xsp_planned_module *pm,
+		   struct xsp_error *err)
+{
+	double found = now_ms();
+	int rc = place_all(plan, m, pm);
+
 	pm->place_ms = now_ms() - found;
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory") : 0;
 }
 
-int xsp_plan_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
-		  struct xsp_planned_module *pm, struct xsp_error *err)
-{
-	struct xsp_module *m;
-	int rc = xsp_module_adopt(o, fd, pm->shown, &m, err);
-
-	if (rc < 0)
-		return rc;
-	rc = look_at(plan, m, pm, err);
-	xsp_module_free(m);
-	return rc;
-}
-
-void xsp_planned_module_clear(struct xsp_planned_module *m)
+void xsp_planned_module_empty(struct xsp_planned_module *m)
 {
 	for (size_t j = 0; j < m->count; j++) {
 		xsp_placement_clear(&m->probes[j].place);
@@ -281,9 +298,14 @@ void xsp_planned_module_clear(struct xsp_planned_module *m)
 	}
 	xsp_probe_list_clear(&m->list);
 	free(m->probes);
-	free(m->shown);
 	m->probes = NULL;
-	m->shown = NULL;
 	m->count = 0;
 	m->wanted = 0;
+}
+
+void xsp_planned_module_clear(struct xsp_planned_module *m)
+{
+	xsp_planned_module_empty(m);
+	free(m->shown);
+	m->shown = NULL;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* planner.c - asking the planners. */
 #include "attach/planner.h"
 
 #include <errno.h>
@@ -7,55 +8,29 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "attach/hint.h"
-#include "attach/protocol.h"
-#include "attach/sandbox.h"
+#include "attach/plan_private.h"
+#include "attach/planner_private.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "target/lines.h"
 
 #define READERS 4 /* owners whose files are read in turn, without a fork each time */
 #define HELPERS 3 /* that choose sites beside the first, in files that hold many functions */
+#define PROCESSES (READERS + HELPERS)
 #define LARGE (1U << 20) /* bytes of such a file */
-#define SOCKET 0 /* of the process: the first of its descriptors and the only one */
-/* For each module: what is read of it is forgotten before the next. */
-#define MEMORY (256ULL << 20)
-#define CPU_SECONDS 600U /* of all modules together */
+#define HUGE_FILE (16U << 20) /* ... that all are to know before it is known to have many */
+#define MANY 256 /* such functions */
 #define WALL_S 60U /* of one */
+#define LOOKS_S 10U /* of all that are looked at ahead, once they are waited for */
 #define WAIT_MS 20
 #define ANSWER_MAX (128ULL << 20) /* node has 80,000 functions, 55 MB */
-
-enum {
-	READ_MODULE =
-		1, /* struct module_ask, the path as the target sees it; descriptor → PART, ..., DONE or FAILED */
-	WANT_DEBUG_FILE, /* from the planner: a build id → HAVE_DEBUG_FILE */
-	HAVE_DEBUG_FILE, /* result: 0 and a descriptor, or negative */
-	PART, /* bytes of the answer */
-	DONE, /* the last bytes */
-	FAILED, /* result; struct xsp_error */
-	READ_HINT, /* struct xsp_hint_ask, the path; descriptor → DONE with text */
-	READ_LINES, /* struct lines_ask with its addresses, the path; descriptor → "LINE PATH\n" of each: PART, ..., DONE */
-};
-
-struct module_ask {
-	struct xsp_site_costs costs;
-	uint32_t part, parts; /* of its probes: struct xsp_plan */
-};
-
-struct lines_ask {
-	uint32_t count, limit_ms;
-	uint64_t addr[XSP_PLANNER_LINES];
-};
-#define LINES_ASK(count) (offsetof(struct lines_ask, addr) + 8 * (size_t)(count))
-#define LINE_MAX_BYTES 4200
 
 /* Whose files a process reads. An owner's number may be another's on another device: of a container, or of
  * what a user has mounted. */
@@ -70,6 +45,17 @@ struct process {
 	int socket;
 	bool fresh; /* has read nothing: it may be anybody's */
 	struct owner owner;
+	size_t looks; /* that it has not answered */
+};
+
+/* What a process was asked to look at. */
+struct look {
+	uint64_t dev, inode;
+	uint32_t handle;
+	struct process *by; /* NULL: it has been ended */
+	char *shown;
+	bool answered, failed;
+	struct xsp_looked answer;
 };
 
 struct xsp_planner {
@@ -77,242 +63,12 @@ struct xsp_planner {
 	const struct xsp_opener *opener;
 	bool (*stopped)(void *ctx);
 	void *stopped_ctx;
-	struct process processes[READERS], helpers[HELPERS], *now;
+	struct process processes[PROCESSES], *now; /* READERS, behind them HELPERS */
 	size_t next; /* the one to be replaced */
+	struct look *looks; /* in the order in which they were asked for */
+	size_t look_count, look_room;
 	struct xsp_parcel *in;
 };
-
-/* ---- the process ---- */
-
-struct reader {
-	struct xsp_opener opener; /* first: the reader is found by it */
-	int socket;
-	struct xsp_plan plan;
-	struct xsp_parcel *in;
-};
-
-static int send_out(int socket, uint32_t op, int result, const void *data, size_t size)
-{
-	struct xsp_message m = {.op = op, .result = result, .size = (uint32_t)size};
-
-	return xsp_message_send(socket, &m, data, NULL, 0);
-}
-
-static int want_debug_file(const struct xsp_opener *o, const char *build_id)
-{
-	struct reader *r = (struct reader *)(uintptr_t)o;
-	int rc = send_out(r->socket, WANT_DEBUG_FILE, 0, build_id, strlen(build_id));
-
-	if (rc == 0)
-		rc = xsp_message_receive(r->socket, r->in);
-	if (rc < 0 || r->in->head.op != HAVE_DEBUG_FILE)
-		_exit(1);
-	if (r->in->head.result < 0 || r->in->fd_count != 1) {
-		xsp_parcel_close(r->in);
-		return -ENOENT;
-	}
-	r->in->fd_count = 0;
-	return r->in->fds[0];
-}
-
-static int no_debug_file(const struct xsp_opener *o, const char *build_id)
-{
-	(void)o;
-	(void)build_id;
-	return -ENOENT;
-}
-
-static int send_part(void *ctx, const void *data, size_t size)
-{
-	const struct reader *r = ctx;
-
-	if (send_out(r->socket, PART, 0, data, size) < 0)
-		_exit(1);
-	return 0;
-}
-
-static int tell_module(struct reader *r, const struct xsp_planned_module *m)
-{
-	struct xsp_wire w = {.send = send_part,
-			     .ctx = r,
-			     .part = r->in->body, /* the request has been read */
-			     .room = sizeof(r->in->body)};
-	/* the first has told all, but for the sites that others have chosen */
-	const struct xsp_plan *plan = &r->plan;
-	const bool first = plan->part == 0;
-	int rc = xsp_wire_put(&w, m, first ? 0 : xsp_plan_part(m->count, plan->part, plan->parts),
-			      first ? m->count
-				    : xsp_plan_part(m->count, plan->part + 1, plan->parts));
-
-	if (rc == 0 && send_out(r->socket, DONE, 0, w.part, w.used) < 0)
-		_exit(1);
-	return rc;
-}
-
-static void tell_failure(const struct reader *r, int code, const char *shown, struct xsp_error *err)
-{
-	if (code == -ENOMEM) {
-		*err = (struct xsp_error){0};
-		xsp_error_set(err, code, XSP_STATUS_TARGET,
-			      "reading %.300s takes more than %llu MiB", shown,
-			      (unsigned long long)(MEMORY >> 20));
-	}
-	if (send_out(r->socket, FAILED, code, err, sizeof(*err)) < 0)
-		_exit(1);
-}
-
-/* The path that follows `head` bytes. */
-static void take_shown(const struct reader *r, size_t head, char *shown, size_t size)
-{
-	size_t length = r->in->head.size - head;
-
-	if (length >= size)
-		length = size - 1;
-	memcpy(shown, r->in->body + head, length);
-	shown[length] = '\0';
-}
-
-static void read_hint(struct reader *r)
-{
-	struct xsp_hint_ask ask;
-	char shown[4097], text[XSP_HINT_SIZE];
-
-	memcpy(&ask, r->in->body, sizeof(ask));
-	take_shown(r, sizeof(ask), shown, sizeof(shown));
-	int fd = r->in->fds[0];
-	r->in->fd_count = 0;
-	xsp_hint_read(&r->plan, &r->opener, fd, shown, &ask, text);
-	if (send_out(r->socket, DONE, 0, text, strlen(text)) < 0)
-		_exit(1);
-}
-
-static struct xsp_code_line *take_lines(const struct reader *r, struct lines_ask *ask)
-{
-	struct xsp_code_line *lines = NULL;
-
-	memcpy(ask, r->in->body, LINES_ASK(0));
-	if (ask->count <= XSP_PLANNER_LINES && LINES_ASK(ask->count) <= r->in->head.size)
-		lines = calloc(ask->count + 1U, sizeof(*lines));
-	if (lines == NULL)
-		_exit(1);
-	memcpy(ask->addr, r->in->body + LINES_ASK(0), 8 * (size_t)ask->count);
-	for (uint32_t i = 0; i < ask->count; i++)
-		lines[i].addr = ask->addr[i];
-	return lines;
-}
-
-static void tell_lines(struct reader *r, struct xsp_code_line *lines, uint32_t count)
-{
-	char *text = (char *)r->in->body; /* the request has been read */
-	size_t used = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		if (used + LINE_MAX_BYTES > sizeof(r->in->body)) {
-			send_part(r, text, used);
-			used = 0;
-		}
-		const char *path = lines[i].path;
-		const bool told = path != NULL && strchr(path, '\n') == NULL;
-		used += (size_t)snprintf(text + used, LINE_MAX_BYTES, "%d %.4096s\n",
-					 told ? lines[i].line : 0, told ? path : "");
-		free(lines[i].path);
-	}
-	if (send_out(r->socket, DONE, 0, text, used) < 0)
-		_exit(1);
-}
-
-static void read_lines(struct reader *r)
-{
-	struct lines_ask ask;
-	struct xsp_code_line *lines = take_lines(r, &ask);
-	struct xsp_module *m;
-	char shown[4097];
-
-	take_shown(r, LINES_ASK(ask.count), shown, sizeof(shown));
-	int fd = r->in->fds[0];
-	r->in->fd_count = 0;
-	if (xsp_module_adopt(&r->opener, fd, shown, &m, NULL) == 0) {
-		xsp_module_lines(m, lines, ask.count, ask.limit_ms);
-		xsp_module_free(m);
-	}
-	tell_lines(r, lines, ask.count);
-	free(lines);
-}
-
-static void read_module(struct reader *r)
-{
-	struct xsp_planned_module m = {0};
-	struct xsp_error err = {0};
-	char shown[4097];
-	struct module_ask ask;
-
-	memcpy(&ask, r->in->body, sizeof(ask));
-	r->plan.costs = ask.costs;
-	r->plan.part = ask.part;
-	r->plan.parts = ask.parts;
-	take_shown(r, sizeof(ask), shown, sizeof(shown));
-	int fd = r->in->fds[0];
-	r->in->fd_count = 0;
-	m.shown = shown;
-	int rc = xsp_plan_read(&r->plan, &r->opener, fd, &m, &err);
-	if (rc == 0)
-		rc = tell_module(r, &m);
-	m.shown = NULL;
-	xsp_planned_module_clear(&m);
-	if (rc < 0)
-		tell_failure(r, rc, shown, &err);
-}
-
-/* The recorder has the broker, rings, the capture and more open, and who typed the command its terminal. */
-static int close_all_but(int socket)
-{
-	if (dup2(socket, SOCKET) < 0 || syscall(SYS_close_range, SOCKET + 1, ~0U, 0) != 0)
-		return -errno;
-	return 0;
-}
-
-static const struct {
-	uint32_t op;
-	size_t least; /* bytes of it */
-	void (*serve)(struct reader *r);
-} requests[] = {
-	{READ_MODULE, sizeof(struct module_ask), read_module},
-	{READ_HINT, sizeof(struct xsp_hint_ask), read_hint},
-	{READ_LINES, LINES_ASK(0), read_lines},
-};
-
-static bool serve_one(struct reader *r)
-{
-	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
-		if (requests[i].op != r->in->head.op)
-			continue;
-		if (r->in->fd_count != 1 || r->in->head.size < requests[i].least)
-			return false;
-		requests[i].serve(r);
-		return true;
-	}
-	return false;
-}
-
-static _Noreturn void serve(const struct xsp_planner *p, int socket)
-{
-	struct reader r = {
-		.opener = xsp_open_directly, .socket = SOCKET, .plan = *p->plan, .in = p->in};
-
-	r.opener.debug_file = xsp_opener_lacks_debug_file(NULL) ? no_debug_file : want_debug_file;
-	prctl(PR_SET_NAME, "xsp-planner");
-	signal(SIGINT, SIG_IGN); /* the recorder ends us */
-	signal(SIGTERM, SIG_DFL);
-	signal(SIGHUP, SIG_IGN);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (close_all_but(socket) < 0 || xsp_sandbox_powerless() < 0 ||
-	    xsp_sandbox_compute_only(MEMORY, CPU_SECONDS) < 0)
-		_exit(2);
-	while (xsp_message_receive(SOCKET, r.in) == 0)
-		if (!serve_one(&r))
-			_exit(1);
-	_exit(0);
-}
 
 /* ---- asking it ---- */
 
@@ -339,34 +95,46 @@ void xsp_planner_on_wait(struct xsp_planner *p, bool (*stopped)(void *ctx), void
 	p->stopped_ctx = ctx;
 }
 
-static void stop(struct process *c)
+static void stop(struct xsp_planner *p, struct process *c)
 {
 	if (c->pid <= 0)
 		return;
 	kill(c->pid, SIGKILL);
 	waitpid(c->pid, NULL, 0);
 	close(c->socket);
-	c->pid = 0;
+	*c = (struct process){0};
+	for (size_t i = 0; i < p->look_count; i++)
+		if (p->looks[i].by == c)
+			p->looks[i].by = NULL;
 }
 
-static void stop_helpers(struct xsp_planner *p)
+static void stop_lookers(struct xsp_planner *p)
 {
-	for (size_t i = 0; i < HELPERS; i++)
-		stop(&p->helpers[i]);
+	for (size_t i = 0; i < PROCESSES; i++)
+		if (p->processes[i].looks > 0)
+			stop(p, &p->processes[i]);
+}
+
+void xsp_planner_forget_looks(struct xsp_planner *p)
+{
+	stop_lookers(p); /* nobody waits for their answers */
+	while (p->look_count > 0)
+		free(p->looks[--p->look_count].shown);
 }
 
 void xsp_planner_free(struct xsp_planner *p)
 {
 	if (p == NULL)
 		return;
-	for (size_t i = 0; i < READERS; i++)
-		stop(&p->processes[i]);
-	stop_helpers(p);
+	for (size_t i = 0; i < PROCESSES; i++)
+		stop(p, &p->processes[i]);
+	xsp_planner_forget_looks(p);
+	free(p->looks);
 	free(p->in);
 	free(p);
 }
 
-int xsp_planner_start(struct xsp_planner *p)
+static int start(struct xsp_planner *p, struct process *c)
 {
 	int sockets[2];
 	int rc = xsp_message_pair(sockets);
@@ -375,7 +143,7 @@ int xsp_planner_start(struct xsp_planner *p)
 		return rc;
 	pid_t pid = fork();
 	if (pid == 0)
-		serve(p, sockets[1]);
+		xsp_planner_serve(p->plan, sockets[1], p->in);
 	rc = pid < 0 ? -errno : 0;
 	close(sockets[1]);
 	if (rc < 0) {
@@ -384,8 +152,31 @@ int xsp_planner_start(struct xsp_planner *p)
 	}
 	/* it need not read what it is sent, and is not waited for */
 	fcntl(sockets[0], F_SETFL, O_NONBLOCK);
-	*p->now = (struct process){.pid = pid, .socket = sockets[0], .fresh = true};
+	*c = (struct process){.pid = pid, .socket = sockets[0], .fresh = true};
 	return 0;
+}
+
+static struct process *helper(struct xsp_planner *p, uint32_t number)
+{
+	return &p->processes[READERS + number];
+}
+
+/* Helpers that are worth their start. */
+static uint32_t helpers(void)
+{
+	cpu_set_t cpus;
+	const int n = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) - 1 : 0;
+
+	return n <= 0 ? 0 : n < HELPERS ? (uint32_t)n : HELPERS;
+}
+
+int xsp_planner_start(struct xsp_planner *p)
+{
+	int rc = start(p, &p->processes[0]);
+
+	for (uint32_t i = 0; rc == 0 && i < helpers(); i++)
+		rc = start(p, helper(p, i));
+	return rc;
 }
 
 static int owner_of(int fd, struct owner *out)
@@ -404,6 +195,7 @@ static bool may_read(const struct process *c, const struct owner *owner)
 	       (c->fresh || (c->owner.uid == owner->uid && c->owner.device == owner->device));
 }
 
+/* One that has read its owner's files, or one that may be started for them; NULL: all have others'. */
 static struct process *process_for(struct xsp_planner *p, const struct owner *owner)
 {
 	struct process *unused = NULL;
@@ -414,22 +206,23 @@ static struct process *process_for(struct xsp_planner *p, const struct owner *ow
 		if (p->processes[i].pid == 0)
 			unused = &p->processes[i];
 	}
-	return unused != NULL ? unused : &p->processes[p->next++ % READERS];
+	return unused;
 }
 
-/* The process that reads the file: one that has read its owner's files, or none yet. helper 0: the first, else
- * the one of that number beside it. */
-static int choose(struct xsp_planner *p, int fd, uint32_t helper)
+/* The process that reads the file. helper 0: the first, else the one of that number beside it. */
+static int choose(struct xsp_planner *p, int fd, uint32_t number)
 {
 	struct owner owner;
 	int rc = owner_of(fd, &owner);
 
 	if (rc < 0)
 		return rc;
-	p->now = helper > 0 ? &p->helpers[helper - 1] : process_for(p, &owner);
+	p->now = number > 0 ? helper(p, number - 1) : process_for(p, &owner);
+	if (p->now == NULL)
+		p->now = &p->processes[p->next++ % READERS];
 	if (!may_read(p->now, &owner)) {
-		stop(p->now);
-		rc = xsp_planner_start(p);
+		stop(p, p->now);
+		rc = start(p, p->now);
 	}
 	p->now->fresh = false;
 	p->now->owner = owner;
@@ -449,7 +242,7 @@ struct answer {
  * the first bytes are taken: two at once would take twice the memory. */
 static int poll_answers(const struct answer *a, size_t count, size_t wanted)
 {
-	struct pollfd fds[HELPERS + 1];
+	struct pollfd fds[PROCESSES];
 
 	for (size_t i = 0; i < count; i++) {
 		const bool taken = a[i].whole || (i > wanted && a[i].size > 0);
@@ -496,7 +289,7 @@ static int give_debug_file(struct xsp_planner *p)
 	memcpy(build_id, p->in->body, length < sizeof(build_id) ? length : sizeof(build_id) - 1);
 	int fd = xsp_opener_lacks_debug_file(build_id) ? -ENOENT
 						       : p->opener->debug_file(p->opener, build_id);
-	struct xsp_message m = {.op = HAVE_DEBUG_FILE, .result = fd < 0 ? fd : 0};
+	struct xsp_message m = {.op = XSP_HAVE_DEBUG_FILE, .result = fd < 0 ? fd : 0};
 	int rc = xsp_message_send(p->now->socket, &m, NULL, &fd, fd < 0 ? 0 : 1);
 	if (fd >= 0)
 		close(fd);
@@ -539,14 +332,14 @@ static int take_failure(const struct xsp_planner *p, struct answer *a, struct xs
 static int take_message(struct xsp_planner *p, struct answer *a, struct xsp_error *err)
 {
 	switch (p->in->head.op) {
-	case WANT_DEBUG_FILE:
+	case XSP_WANT_DEBUG_FILE:
 		return give_debug_file(p);
-	case PART:
+	case XSP_PART:
 		return take_part(p, a);
-	case DONE:
+	case XSP_DONE:
 		a->whole = true;
 		return take_part(p, a);
-	case FAILED:
+	case XSP_FAILED:
 		a->whole = true;
 		return take_failure(p, a, err);
 	default:
@@ -569,7 +362,7 @@ static int take_answers(struct xsp_planner *p, uint64_t deadline_ns, struct answ
 	}
 	for (size_t i = 0; rc < 0 && i < count; i++)
 		if (!a[i].whole)
-			stop(a[i].from);
+			stop(p, a[i].from);
 	return rc;
 }
 
@@ -598,30 +391,30 @@ static int explain(int code, const char *shown, struct xsp_error *err)
 }
 
 /* A request with a file and its path. */
-static int ask_about(struct xsp_planner *p, uint32_t helper, uint32_t op, const void *head,
-		     size_t size, int fd, const char *shown)
+static int send_about(struct xsp_planner *p, const struct process *c, uint32_t op, const void *head,
+		      size_t size, int fd, const char *shown)
 {
 	const size_t length = strlen(shown);
 	struct xsp_message ask = {.op = op, .size = (uint32_t)(size + length)};
-	int rc = choose(p, fd, helper);
 
-	if (rc == 0 && size + length <= sizeof(p->in->body)) {
-		memcpy(p->in->body, head, size);
-		memcpy(p->in->body + size, shown, length);
-		rc = xsp_message_send(p->now->socket, &ask, p->in->body, &fd, 1);
-	}
-	return rc;
+	if (size + length > sizeof(p->in->body))
+		return -ENAMETOOLONG;
+	memcpy(p->in->body, head, size);
+	memcpy(p->in->body + size, shown, length);
+	return xsp_message_send(c->socket, &ask, p->in->body, &fd, 1);
 }
 
 void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
 		      const struct xsp_hint_ask *ask, unsigned limit_ms, char *text)
 {
-	int rc = ask_about(p, 0, READ_HINT, ask, sizeof(*ask), fd, shown);
-	struct answer a = {.from = p->now};
+	int rc = choose(p, fd, 0);
 
+	if (rc == 0)
+		rc = send_about(p, p->now, XSP_READ_HINT, ask, sizeof(*ask), fd, shown);
+	struct answer a = {.from = p->now};
 	close(fd);
 	if (rc < 0)
-		stop(p->now);
+		stop(p, p->now);
 	else
 		rc = take_answers(p, xsp_now_ns() + (uint64_t)limit_ms * 1000000U, &a, 1, 0, NULL);
 	if (rc == 0 && a.size > 0 && a.size < XSP_HINT_SIZE)
@@ -650,15 +443,17 @@ static void take_told_lines(const struct answer *a, struct xsp_code_line *lines,
 void xsp_planner_lines(struct xsp_planner *p, int fd, const char *shown,
 		       struct xsp_code_line *lines, size_t count, unsigned limit_ms)
 {
-	struct lines_ask ask = {.count = (uint32_t)count, .limit_ms = limit_ms};
+	struct xsp_lines_ask ask = {.count = (uint32_t)count, .limit_ms = limit_ms};
 
 	for (size_t i = 0; i < count; i++)
 		ask.addr[i] = lines[i].addr;
-	int rc = ask_about(p, 0, READ_LINES, &ask, LINES_ASK(count), fd, shown);
+	int rc = choose(p, fd, 0);
+	if (rc == 0)
+		rc = send_about(p, p->now, XSP_READ_LINES, &ask, XSP_LINES_ASK(count), fd, shown);
 	struct answer a = {.from = p->now};
 	close(fd);
 	if (rc < 0)
-		stop(p->now);
+		stop(p, p->now);
 	else
 		rc = take_answers(p, xsp_now_ns() + (uint64_t)limit_ms * 1000000U, &a, 1, 0, NULL);
 	if (rc == 0)
@@ -666,25 +461,193 @@ void xsp_planner_lines(struct xsp_planner *p, int fd, const char *shown,
 	free(a.data);
 }
 
-static int ask_module(struct xsp_planner *p, uint32_t part, uint32_t parts, int fd,
-		      const char *shown)
+static off_t size_of(int fd)
 {
-	const struct module_ask ask = {.costs = p->plan->costs, .part = part, .parts = parts};
+	struct stat st;
 
-	return ask_about(p, part, READ_MODULE, &ask, sizeof(ask), fd, shown);
+	return fstat(fd, &st) == 0 ? st.st_size : 0;
+}
+
+/* ---- looking ahead ---- */
+
+/* The number of what that process (NULL: any) was asked to look at; 0: not that file. */
+static uint32_t find_look(const struct xsp_planner *p, uint64_t dev, uint64_t inode,
+			  const struct process *by)
+{
+	for (size_t i = 0; i < p->look_count; i++)
+		if (p->looks[i].inode == inode && p->looks[i].dev == dev &&
+		    (by == NULL || p->looks[i].by == by))
+			return (uint32_t)i + 1;
+	return 0;
+}
+
+bool xsp_planner_is_asked(const struct xsp_planner *p, const struct xsp_mapped_file *f)
+{
+	return find_look(p, f->dev, f->inode, NULL) != 0;
+}
+
+static int look_by(struct xsp_planner *p, struct process *c, int fd, const struct look *l,
+		   const char *shown)
+{
+	const struct xsp_module_ask ask = {.look = (uint32_t)p->look_count + 1};
+	int rc = xsp_grow(&p->looks, &p->look_room, p->look_count + 1);
+
+	if (rc == 0)
+		rc = send_about(p, c, XSP_LOOK_AT_MODULE, &ask, sizeof(ask), fd, shown);
+	if (rc < 0)
+		return rc;
+	p->looks[p->look_count] = *l;
+	p->looks[p->look_count].shown = strdup(shown);
+	p->looks[p->look_count++].by = c;
+	c->looks++;
+	c->fresh = false;
+	return 0;
+}
+
+/* Those in which all will choose sites by all who may; others by who has least to do. */
+static int look(struct xsp_planner *p, int fd, const struct look *l, const char *shown)
+{
+	const bool large = size_of(fd) >= HUGE_FILE;
+	struct owner owner;
+	int rc = owner_of(fd, &owner);
+	struct process *least = rc < 0 ? NULL : process_for(p, &owner);
+
+	if (least == NULL) /* nobody is ended for it */
+		return rc < 0 ? rc : -EAGAIN;
+	if (least->pid == 0)
+		rc = start(p, least);
+	if (rc == 0 && large)
+		rc = look_by(p, least, fd, l, shown);
+	least->owner = owner;
+	for (uint32_t i = 0; rc == 0 && i < HELPERS; i++) {
+		struct process *other = helper(p, i);
+		if (!may_read(other, &owner))
+			continue;
+		if (large)
+			rc = look_by(p, other, fd, l, shown);
+		else if (other->looks < least->looks)
+			least = other;
+		other->owner = owner;
+	}
+	if (rc == 0 && !large)
+		rc = look_by(p, least, fd, l, shown);
+	return rc;
+}
+
+void xsp_planner_look(struct xsp_planner *p, int fd, const struct xsp_mapped_file *f,
+		      uint32_t handle)
+{
+	const struct look l = {.dev = f->dev, .inode = f->inode, .handle = handle};
+
+	look(p, fd, &l, f->shown);
+	close(fd);
+}
+
+/* They are answered in the order in which they were asked for. */
+static int take_look(struct xsp_planner *p, struct process *by)
+{
+	const struct xsp_message *m = &p->in->head;
+	size_t i = 0;
+
+	while (i < p->look_count && (p->looks[i].by != by || p->looks[i].answered))
+		i++;
+	if (i == p->look_count || (m->op != XSP_FAILED && m->op != XSP_LOOKED))
+		return -EPROTO;
+	struct look *l = &p->looks[i];
+	l->answered = true;
+	l->failed = m->op == XSP_FAILED;
+	by->looks--;
+	if (l->failed)
+		return 0;
+	if (m->size < offsetof(struct xsp_looked, build_id) || m->size >= sizeof(l->answer))
+		return -EPROTO;
+	memcpy(&l->answer, p->in->body, m->size); /* the rest is zeros: the text ends */
+	return 0;
+}
+
+/* Those who do not answer are ended. */
+static void take_looks(struct xsp_planner *p)
+{
+	const uint64_t deadline_ns = xsp_now_ns() + LOOKS_S * 1000000000ULL;
+	size_t next = 0; /* the one that is waited for */
+	int rc = 0;
+
+	while (rc == 0) {
+		struct answer a[PROCESSES] = {0};
+		size_t n = 0;
+		for (size_t i = 0; i < PROCESSES; i++)
+			if (p->processes[i].looks > 0)
+				a[n++].from = &p->processes[i];
+		if (n == 0)
+			return;
+		while (next + 1 < p->look_count && p->looks[next].answered)
+			next++;
+		if (p->looks[next].shown != NULL)
+			xsp_plan_progress(p->plan, p->looks[next].shown, "reading");
+		int i = wait_for_message(p, a, n, n - 1, deadline_ns);
+		rc = i < 0 ? i : take_look(p, a[i].from);
+	}
+	stop_lookers(p);
+}
+
+/* NULL: nobody has, or the symbols may be in another file. */
+static const struct xsp_looked *looked_at(const struct xsp_planner *p, uint64_t dev, uint64_t inode)
+{
+	const uint32_t number = find_look(p, dev, inode, NULL);
+	const struct look *l = number > 0 ? &p->looks[number - 1] : NULL;
+
+	return l != NULL && l->answered && !l->failed &&
+			       (l->answer.build_id[0] == '\0' ||
+				xsp_opener_lacks_debug_file(l->answer.build_id))
+		       ? &l->answer
+		       : NULL;
+}
+
+bool xsp_planner_knows_empty(struct xsp_planner *p, const struct xsp_mapped_file *f,
+			     uint32_t *handle)
+{
+	take_looks(p);
+	const struct xsp_looked *l = looked_at(p, f->dev, f->inode);
+	if (l == NULL || !l->empty)
+		return false;
+	*handle = p->looks[find_look(p, f->dev, f->inode, NULL) - 1].handle;
+	return true;
+}
+
+/* ---- reading ---- */
+
+static void take_empty(const struct xsp_planner *p, struct xsp_planned_module *m)
+{
+	const struct xsp_looked *l = looked_at(p, m->dev, m->inode);
+
+	m->symbols = l->symbols;
+	m->is_static = l->is_static;
 }
 
 /* How many processes are worth their start. */
-static uint32_t parts_of(int fd)
+static uint32_t parts_of(const struct xsp_planner *p, int fd, const struct xsp_planned_module *m)
 {
-	cpu_set_t cpus;
-	struct stat st;
+	const struct xsp_looked *l = looked_at(p, m->dev, m->inode);
 
-	if (fstat(fd, &st) != 0 || st.st_size < LARGE ||
-	    sched_getaffinity(0, sizeof(cpus), &cpus) != 0)
-		return 1;
-	const int n = CPU_COUNT(&cpus);
-	return n <= 1 ? 1 : n <= HELPERS ? (uint32_t)n : HELPERS + 1;
+	return size_of(fd) < LARGE || (l != NULL && l->probes < MANY) ? 1 : 1 + helpers();
+}
+
+/* By who has looked at it, if somebody has. */
+static int ask_module(struct xsp_planner *p, uint32_t part, uint32_t parts, int fd,
+		      const struct xsp_planned_module *m)
+{
+	struct xsp_module_ask ask = {.costs = p->plan->costs, .part = part, .parts = parts};
+	const uint32_t known = find_look(p, m->dev, m->inode, NULL);
+	const struct process *by = known > 0 ? p->looks[known - 1].by : NULL;
+	uint32_t number = part;
+
+	if (parts == 1 && by != NULL && by >= helper(p, 0))
+		number = (uint32_t)(by - helper(p, 0)) + 1;
+	int rc = choose(p, fd, number);
+	ask.look = find_look(p, m->dev, m->inode, p->now);
+	ask.forget = looked_at(p, m->dev, m->inode) == NULL;
+	return rc < 0 ? rc
+		      : send_about(p, p->now, XSP_READ_MODULE, &ask, sizeof(ask), fd, m->shown);
 }
 
 /* The sites of a part, as a helper has chosen them. Not the same functions: it has read another file. */
@@ -741,22 +704,22 @@ static int join(struct xsp_planned_module *m, struct answer *a, uint32_t part, u
 		       : rc;
 }
 
-int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
-		     struct xsp_error *err)
+/* By one process, or by several in parts. */
+static int read_parts(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
+		      struct xsp_error *err)
 {
-	const uint32_t parts = parts_of(fd);
+	const uint32_t parts = parts_of(p, fd, m);
 	const uint64_t deadline_ns = xsp_now_ns() + WALL_S * 1000000000ULL;
 	struct answer a[HELPERS + 1] = {0};
 	uint32_t asked = 0;
 	int rc = 0;
 
 	for (; asked < parts && rc == 0; asked++) {
-		rc = ask_module(p, asked, parts, fd, m->shown);
+		rc = ask_module(p, asked, parts, fd, m);
 		a[asked].from = p->now;
 	}
-	close(fd);
 	for (uint32_t i = 0; rc < 0 && i < asked; i++)
-		stop(a[i].from);
+		stop(p, a[i].from);
 	for (uint32_t i = 0; i < parts && rc == 0; i++) {
 		rc = take_answers(p, deadline_ns, a, parts, i, err);
 		if (rc == 0)
@@ -764,9 +727,30 @@ int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m
 		/* what else comes is of this file */
 		for (uint32_t k = 0; rc < 0 && k < parts; k++)
 			if (rc == -EPROTO || !a[k].whole)
-				stop(a[k].from);
+				stop(p, a[k].from);
 	}
 	for (uint32_t i = 0; i < parts; i++)
 		free(a[i].data);
+	return rc;
+}
+
+int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
+		     struct xsp_error *err)
+{
+	const bool looked = p->look_count > 0;
+
+	if (fd < 0) {
+		take_empty(p, m);
+		return 0;
+	}
+	int rc = read_parts(p, fd, m, err);
+	if (looked && (rc == -EPIPE || rc == -EPROTO)) {
+		/* what they keep of another file may be to blame */
+		xsp_planned_module_empty(m);
+		for (size_t i = 0; i < PROCESSES; i++)
+			stop(p, &p->processes[i]);
+		rc = read_parts(p, fd, m, err);
+	}
+	close(fd);
 	return rc == 0 ? 0 : explain(rc, m->shown, err);
 }

@@ -19,15 +19,31 @@ struct xsp_planner;
  * debug files. Both are borrowed. */
 int xsp_planner_new(const struct xsp_plan *plan, const struct xsp_opener *o,
 		    struct xsp_planner **out);
-/* Forks one, which the first reading does otherwise. 0 or a negative errno. */
+/* Forks those that will read most, one for each processor, up to four; readings fork what is not there. 0 or a negative
+ * errno. */
 int xsp_planner_start(struct xsp_planner *p);
 void xsp_planner_free(struct xsp_planner *p); /* NULL is allowed */
 
 /* As xsp_broker_on_wait(). */
 void xsp_planner_on_wait(struct xsp_planner *p, bool (*stopped)(void *ctx), void *ctx);
 
-/* Fills what the file at `fd` (taken over) tells of the module; ids are the caller's to give. -EINTR, or
- * as xsp_plan_module(). */
+/*
+ * Before the costs are known, and without waiting: has the file at `fd` (taken over) be looked at. Many are looked at
+ * at once, by several processes; what holds something that is traced is kept by those that have found it, the largest
+ * such file, until xsp_planner_read() asks for its sites. Whatever fails is no loss: the file is read then as if it had not
+ * been looked at.
+ */
+void xsp_planner_look(struct xsp_planner *p, int fd, const struct xsp_mapped_file *f,
+		      uint32_t handle);
+bool xsp_planner_is_asked(const struct xsp_planner *p, const struct xsp_mapped_file *f);
+/* Was it looked at, and nothing found? *handle: as it was given. Waits for all answers. */
+bool xsp_planner_knows_empty(struct xsp_planner *p, const struct xsp_mapped_file *f,
+			     uint32_t *handle);
+/* What was learnt by that is not asked for any more: other files may get the inodes. */
+void xsp_planner_forget_looks(struct xsp_planner *p);
+
+/* Fills what the file at `fd` (taken over; negative: xsp_planner_knows_empty()) tells of the module; ids are the caller's to
+ * give. -EINTR, or as xsp_plan_module(). */
 int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
 		     struct xsp_error *err);
 

@@ -287,6 +287,8 @@ static int make_recorder(struct recording *r, struct xsp_error *err)
 {
 	struct xsp_recorder_options options = {
 		.broker = r->broker,
+		.pids = r->o.pids,
+		.pid_count = r->o.pid_count,
 		.selection = xsp_options_selection(&r->o),
 		.attach = r->attach,
 		.exit_by_return = r->o.exit_by_return,

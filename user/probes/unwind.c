@@ -94,7 +94,8 @@ static int find_marks(const struct xsp_provider *self, struct xsp_module *m,
 		if ((libc || !marks[i].of_libc) && xsp_module_find(m, marks[i].symbol, &s) == 0)
 			rc = add_mark(self, m, &s, marks[i].symbol, marks[i].action, list, err);
 	}
-	if (rc < 0 || xsp_module_symbols(m, &symbols, &count, NULL) < 0)
+	if (rc < 0 || !xsp_module_may_name(m, "std9panicking") ||
+	    xsp_module_symbols(m, &symbols, &count, NULL) < 0)
 		return rc;
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (is_rust_landing(symbols[i].name))

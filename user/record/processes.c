@@ -443,11 +443,6 @@ static bool names_are_addresses(const struct xsp_plan *plan)
 	return false;
 }
 
-static bool is_new(const void *ctx, const struct xsp_mapped_file *f)
-{
-	return !xsp_plan_knows(ctx, f);
-}
-
 int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err)
 {
 	struct xsp_mapped_files *files;
@@ -464,7 +459,7 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	 * a grace period, some 10 ms, and those right behind it not. */
 	for (size_t i = 0; i < files->count && rc == 0; i++) {
 		struct xsp_planned_module *m;
-		xsp_mapped_files_open_ahead(p->process, files, i, is_new, &r->plan);
+		xsp_mapped_files_open_ahead(p->process, files, i, xsp_plan_is_new, &r->plan);
 		rc = plan_file(r, p, &files->files[i], &m, err);
 	}
 	for (size_t i = 0; i < files->count && rc == 0; i++)

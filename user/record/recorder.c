@@ -177,6 +177,19 @@ static int start_planner(struct xsp_recorder *r, struct xsp_error *err)
 		      : 0;
 }
 
+/* While the programs are loaded, which takes one processor as long as this others. */
+static void look_ahead(struct xsp_recorder *r)
+{
+	for (size_t i = 0; i < r->options.pid_count; i++) {
+		struct xsp_process *p;
+		if (xsp_process_open(xsp_broker_opener(r->broker), r->options.pids[i], &p, NULL) <
+		    0)
+			continue;
+		xsp_plan_look_ahead(&r->plan, p);
+		xsp_process_free(p);
+	}
+}
+
 static int open_sideband(struct xsp_recorder *r, struct xsp_error *err)
 {
 	struct xsp_sideband_options o = {.opener = xsp_broker_opener(r->broker),
@@ -220,8 +233,11 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	xsp_broker_on_wait(r->broker, options->stopped, options->note_ctx);
 	/* first, as it is a copy of this process: small, without the rings */
 	int rc = start_planner(r, err);
-	if (rc == 0)
+	if (rc == 0) {
+		xsp_broker_begin_load(r->broker); /* or load() does all of it */
+		look_ahead(r);
 		rc = xsp_broker_load(r->broker, err);
+	}
 	r->times.load_ms = since_ms(start);
 	if (rc == 0) {
 		start = xsp_now_ns();
@@ -312,6 +328,7 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 	/* from here on the end of a recording is waited for, whoever wants it to end */
 	xsp_broker_on_wait(r->broker, NULL, NULL);
 	xsp_planner_on_wait(r->planner, NULL, NULL);
+	xsp_planner_forget_looks(r->planner);
 	r->plan.progress = NULL;
 	rc = xsp_broker_ready(r->broker, r->plan.probes);
 	if (rc == 0)

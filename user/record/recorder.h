@@ -24,6 +24,8 @@ typedef void (*xsp_recorder_note_fn)(void *ctx, const char *text);
 
 struct xsp_recorder_options {
 	struct xsp_broker *broker; /* borrowed; not loaded yet */
+	const pid_t *pids; /* those that add_process() will be asked for; only while it starts */
+	size_t pid_count;
 	struct xsp_selection selection; /* borrowed */
 	struct xsp_attach_options attach; /* what the broker was started with */
 	bool exit_by_return; /* return probes instead of exit sites */

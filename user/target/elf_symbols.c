@@ -15,6 +15,14 @@
 #define NAMES_PER_STRINGS 16U
 #define PROBES_MAX 1024U
 
+/* How .gnu.hash begins; words of the filter (of 64 bits), buckets and chains follow. */
+struct gnu_hash {
+	uint32_t buckets;
+	uint32_t first; /* symbol that is in it */
+	uint32_t filter;
+	uint32_t shift;
+};
+
 /* ---- reading the tables ---- */
 
 /*
@@ -343,6 +351,30 @@ int xsp_module_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, 
 	return 0;
 }
 
+int xsp_module_names_functions(struct xsp_module *m, struct xsp_error *err)
+{
+	int ret = load_tables(m, err);
+
+	for (size_t i = 0; ret == 0 && i < XSP_TABLES; i++) {
+		const struct xsp_symbol_table *t = &m->symbols.tables[i];
+		for (size_t j = 0; ret == 0 && j < t->count; j++)
+			ret = is_function(m, &t->symbols[j]) && name_length(t, &t->symbols[j]) > 0;
+	}
+	return ret;
+}
+
+bool xsp_module_may_name(struct xsp_module *m, const char *part)
+{
+	bool found = false;
+
+	for (size_t i = 0; load_tables(m, NULL) == 0 && i < XSP_TABLES && !found; i++) {
+		const struct xsp_symbol_table *t = &m->symbols.tables[i];
+		found = t->count > 0 &&
+			memmem(t->strings, t->strings_size, part, strlen(part)) != NULL;
+	}
+	return found;
+}
+
 /* ---- look-up by name ---- */
 
 static const Elf64_Sym *symbol_at(const struct xsp_symbol_cache *c, size_t position,
@@ -439,20 +471,87 @@ static int build_hash(struct xsp_symbol_cache *c)
 	return 0;
 }
 
+/*
+ * The loader's own table (DT_GNU_HASH) answers what a file without other symbols exports: nothing has to be built to look a
+ * few names up in each of hundreds of libraries. A table of our own is for the others.
+ */
+static bool load_gnu_hash(struct xsp_module *m)
+{
+	struct xsp_symbol_cache *c = &m->symbols;
+	const Elf64_Shdr *s = xsp_elf_section(&m->elf, NULL, SHT_GNU_HASH);
+	void *words;
+
+	if (c->gnu_hash != NULL)
+		return true;
+	if (c->hash != NULL || s == NULL || c->tables[XSP_TABLE_STATIC].count > 0 ||
+	    c->tables[XSP_TABLE_DEBUG].count > 0 ||
+	    xsp_elf_load(&m->elf, s->sh_offset, s->sh_size, &words) < 0)
+		return false;
+	const struct gnu_hash *h = words;
+	const uint64_t size = s->sh_size / sizeof(uint32_t);
+	if (size < sizeof(*h) / sizeof(uint32_t) || h->buckets == 0 || h->filter == 0 ||
+	    size < sizeof(*h) / sizeof(uint32_t) + 2ULL * h->filter + h->buckets) {
+		free(words);
+		return false;
+	}
+	c->gnu_hash = words;
+	c->gnu_hash_size = size;
+	return true;
+}
+
+static const Elf64_Sym *find_gnu(const struct xsp_symbol_cache *c, const char *name,
+				 const char **text)
+{
+	const struct xsp_symbol_table *t = &c->tables[XSP_TABLE_DYNAMIC];
+	const struct gnu_hash *h = (const void *)c->gnu_hash;
+	const uint32_t *filter = (const uint32_t *)(h + 1), *buckets = filter + 2 * h->filter,
+		       *chains = buckets + h->buckets, *end = c->gnu_hash + c->gnu_hash_size;
+	uint32_t hash = 5381;
+
+	for (const char *p = name; *p != '\0'; p++)
+		hash = hash * 33 + (uint8_t)*p;
+	const uint32_t bit = hash % 64, word = 2 * (hash / 64 % h->filter) + bit / 32;
+	if ((filter[word] >> bit % 32 & 1) == 0)
+		return NULL;
+	for (uint32_t i = buckets[hash % h->buckets]; i >= h->first && i < t->count; i++) {
+		const uint32_t *chain = chains + (i - h->first);
+		const Elf64_Sym *s = &t->symbols[i];
+		if (chain >= end)
+			return NULL;
+		if ((*chain | 1) == (hash | 1) && s->st_shndx != SHN_UNDEF &&
+		    s->st_name < t->strings_size &&
+		    strcmp(*text = t->strings + s->st_name, name) == 0)
+			return s;
+		if (*chain & 1)
+			return NULL;
+	}
+	return NULL;
+}
+
+static const Elf64_Sym *find_built(const struct xsp_symbol_cache *c, const char *name,
+				   const char **text)
+{
+	const size_t slot = find_slot(c, name, hash_name(name, strlen(name)));
+
+	return slot == SIZE_MAX || c->hash[slot].position == 0
+		       ? NULL
+		       : symbol_at(c, c->hash[slot].position - 1, text);
+}
+
 int xsp_module_find(struct xsp_module *m, const char *name, struct xsp_symbol *out)
 {
 	struct xsp_symbol_cache *c = &m->symbols;
 	const char *text;
 	int ret = load_tables(m, NULL);
+	const bool gnu = ret == 0 && load_gnu_hash(m);
 
-	if (ret == 0 && c->hash == NULL)
+	if (ret == 0 && !gnu && c->hash == NULL)
 		ret = build_hash(c);
 	if (ret < 0)
 		return ret;
-	size_t slot = find_slot(c, name, hash_name(name, strlen(name)));
-	if (slot == SIZE_MAX || c->hash[slot].position == 0)
+	const Elf64_Sym *found = gnu ? find_gnu(c, name, &text) : find_built(c, name, &text);
+	if (found == NULL)
 		return -ENOENT;
-	const Elf64_Sym *found = symbol_at(c, c->hash[slot].position - 1, &text);
 	*out = (struct xsp_symbol){
 		.addr = found->st_value,
 		.size = found->st_size,

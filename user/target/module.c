@@ -89,6 +89,7 @@ void xsp_symbol_cache_clear(struct xsp_symbol_cache *c)
 	free(c->all);
 	free(c->unique);
 	free(c->hash);
+	free(c->gnu_hash);
 	memset(c, 0, sizeof(*c));
 }
 

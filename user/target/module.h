@@ -79,6 +79,11 @@ int xsp_module_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, 
 int xsp_module_all_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, size_t *count,
 			   struct xsp_error *err);
 
+/* Without collecting them: is there any (1, 0, or a negative errno)? Does the name of one hold that text (false: certainly
+ * none's does)? */
+int xsp_module_names_functions(struct xsp_module *m, struct xsp_error *err);
+bool xsp_module_may_name(struct xsp_module *m, const char *part);
+
 /* An absolute lookup of one name in .dynsym/.symtab, data symbols too (a global one before a
  * local one); offset is UINT64_MAX when addr is not file-backed (.bss). -ENOENT if absent. */
 int xsp_module_find(struct xsp_module *m, const char *name, struct xsp_symbol *out);

@@ -42,6 +42,8 @@ struct xsp_symbol_cache {
 	/* name lookup: open addressing */
 	struct xsp_symbol_slot *hash;
 	size_t hash_size;
+	uint32_t *gnu_hash; /* the section; zero words behind it */
+	size_t gnu_hash_size; /* words */
 };
 
 struct xsp_inbound_list {
