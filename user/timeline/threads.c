@@ -341,7 +341,7 @@ static int task_exec(struct xsp_timeline *t, struct thread *th, uint64_t now)
 		if (rc < 0)
 			return rc;
 	}
-	return 0;
+	return xsp_memory_exec(t, th->pid, now);
 }
 
 /* A task known to have a name and an id of its own: reuse of a tid shows as another name. */

@@ -320,7 +320,9 @@ int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *st
 /* An allocation, or with bytes -1 a free; in any order within seconds. Where xsp_listener_memory takes part. 0 or
  * -ENOMEM. */
 int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e);
-/* Allocations of PyTorch that it had no room for. */
+/* A process has another program: nothing of what it had is left. 0 or -ENOMEM. */
+int xsp_memory_exec(struct xsp_timeline *t, uint32_t pid, uint64_t now);
+/* Allocations of --memory that it had no room for. */
 uint64_t xsp_memory_untracked(const struct xsp_timeline *t);
 
 /* ---- windows.c ---- */
