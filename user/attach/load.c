@@ -300,7 +300,7 @@ static void choose_programs(struct xsp_attach *a)
 {
 	struct xsp_bpf *b = a->bpf;
 
-	bpf_program__set_autoload(b->progs.xsp_dispatch_users, a->kernel.nop5);
+	bpf_program__set_autoload(b->progs.xsp_dispatch_users, a->kernel.return_calls);
 	bpf_program__set_autoload(b->progs.xsp_span, !a->filtered);
 	bpf_program__set_autoload(b->progs.xsp_span_filtered, a->filtered);
 	bpf_program__set_autoload(b->progs.xsp_detail, a->details);
@@ -315,13 +315,15 @@ static void choose_programs(struct xsp_attach *a)
 	bpf_program__set_autoload(b->progs.xsp_sched_part, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sample, a->sample_hz > 0);
 	bpf_program__set_autoload(b->progs.xsp_heap, a->heap);
+	const bool session = xsp_attach_is_session(a, XSP_PROGRAM_HEAP_RETURN);
+	bpf_program__set_autoload(b->progs.xsp_heap_session, a->heap && session);
 	if (a->method != XSP_ATTACH_UPROBE_MULTI)
 		return;
 	for (int i = 0; i < XSP_PROGRAMS; i++) {
 		struct bpf_program *p = xsp_attach_program(a, (enum xsp_program)i);
 		if (p != NULL)
 			bpf_program__set_expected_attach_type(
-				p, (enum bpf_attach_type)XSP_BPF_TRACE_UPROBE_MULTI);
+				p, (enum bpf_attach_type)xsp_attach_type(a, (enum xsp_program)i));
 	}
 }
 

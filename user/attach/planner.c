@@ -48,6 +48,7 @@ enum {
 struct module_ask {
 	struct xsp_site_costs costs;
 	uint32_t part, parts; /* of its probes: struct xsp_plan */
+	uint64_t exit_by_site;
 };
 
 struct lines_ask {
@@ -248,6 +249,7 @@ static void read_module(struct reader *r)
 
 	memcpy(&ask, r->in->body, sizeof(ask));
 	r->plan.costs = ask.costs;
+	r->plan.exit_by_site = ask.exit_by_site != 0;
 	r->plan.part = ask.part;
 	r->plan.parts = ask.parts;
 	take_shown(r, sizeof(ask), shown, sizeof(shown));
@@ -669,7 +671,10 @@ void xsp_planner_lines(struct xsp_planner *p, int fd, const char *shown,
 static int ask_module(struct xsp_planner *p, uint32_t part, uint32_t parts, int fd,
 		      const char *shown)
 {
-	const struct module_ask ask = {.costs = p->plan->costs, .part = part, .parts = parts};
+	const struct module_ask ask = {.costs = p->plan->costs,
+				       .part = part,
+				       .parts = parts,
+				       .exit_by_site = p->plan->exit_by_site};
 
 	return ask_about(p, part, READ_MODULE, &ask, sizeof(ask), fd, shown);
 }
