@@ -5,17 +5,23 @@
 
 #include "common.h"
 
-/* FNV-1a over 64-bit words; the length goes in first, the tail is zero-padded. Never 0. */
+/* Of each recording its own, and odd: else a program could give its names the ids of another's. Set before loading. */
+__weak const volatile __u64 xsp_hash_key[2] = {1, 1};
+
+/* The length goes in first, the tail is zero-padded. Never 0. */
 static __always_inline __u64 hash_begin(__u32 length)
 {
 	return 0xcbf29ce484222325ULL ^ length;
 }
 
+/* What is not a text; no text is so long. */
+#define HASH_OF_ADDRESS 0x80000000U
+
 static __always_inline __u64 hash_word(__u64 h, __u64 word)
 {
-	h ^= word;
-	h *= 0x100000001b3ULL;
-	return h ^ h >> 29;
+	h = (h ^ word) * xsp_hash_key[0];
+	h = (h ^ h >> 32) * xsp_hash_key[1];
+	return h ^ h >> 32;
 }
 
 static __always_inline __u64 hash_end(__u64 h)

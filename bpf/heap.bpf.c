@@ -79,6 +79,12 @@ static __always_inline bool is_inside(const struct heap_call *c, __u64 sp, __u64
 	return c->sp > sp && now - c->time_ns < NESTS_NS;
 }
 
+/* It is called in one whose return address is swapped, also by a signal's handler on a stack of its own. */
+static __always_inline bool is_in_swapped(const struct heap_call *c, __u64 sp, __u64 now)
+{
+	return c->swapped && c->swapped != sp && now - c->swapped_ns < NESTS_NS;
+}
+
 /* How many bytes it asks for; 0: it only gives back. */
 static __noinline __u64 bytes_asked(struct pt_regs *ctx, const struct xsp_detail_spec *spec)
 {
@@ -159,7 +165,8 @@ static __noinline void enter(struct pt_regs *ctx, const struct xsp_detail_spec *
 	if (c->handed)
 		end_handed_on(ctx, c, xsp_entry_sp(ctx, cookie), XSP_COOKIE_PROBE(cookie));
 	__u64 bytes = bytes_asked(ctx, spec);
-	if (is_inside(c, xsp_entry_sp(ctx, cookie), now))
+	const __u64 sp = xsp_entry_sp(ctx, cookie);
+	if (is_inside(c, sp, now) || is_in_swapped(c, sp, now))
 		bytes = 0; /* the call around it tells */
 	int told = end_block(ctx, spec, c, bytes > 0);
 	if (bytes) {
@@ -239,8 +246,7 @@ static __noinline void leave(struct pt_regs *ctx)
 		tell_allocation(ctx, address, c->bytes);
 }
 
-SEC("uprobe")
-int xsp_heap(struct pt_regs *ctx)
+static __always_inline int take(struct pt_regs *ctx)
 {
 	__u64 now = bpf_ktime_get_ns();
 
@@ -260,6 +266,47 @@ int xsp_heap(struct pt_regs *ctx)
 	if (XSP_COOKIE_KIND(cookie) == XSP_EVENT_POINT) /* all of it is a jump */
 		leave(ctx);
 	return 0;
+}
+
+SEC("uprobe")
+int xsp_heap(struct pt_regs *ctx)
+{
+	return take(ctx);
+}
+
+/*
+ * May the return address be swapped (0), or not (1)? On a stack that lies above, that of a signal's handler, it must not:
+ * the kernel would think that the calls below were left by longjmp(), and forget where they return to.
+ */
+static __noinline int may_swap(struct pt_regs *ctx)
+{
+	const __u64 sp = XSP_REG_SP(ctx), now = bpf_ktime_get_ns();
+	struct heap_call *c = call_of_thread();
+
+	if (!c)
+		return 1;
+	if (!is_in_swapped(c, sp, now)) {
+		c->swapped = sp;
+		c->swapped_ns = now;
+	} else if (c->swapped < sp) {
+		xsp_count_lost(XSP_COUNT_LOST_ENTRY, XSP_COOKIE_PROBE(xsp_cookie(ctx)));
+		return 1;
+	}
+	return 0;
+}
+
+/* Sessions (Linux 6.13), at entry and end: instead of xsp_heap at return probes. */
+SEC("uprobe")
+int xsp_heap_session(struct pt_regs *ctx)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	if (bpf_get_func_ip(ctx) == XSP_REG_IP(ctx))
+		return may_swap(ctx);
+	struct heap_call *c = bpf_map_lookup_elem(&xsp_heap_calls, &tid);
+	if (c && c->swapped == XSP_REG_SP(ctx) - XSP_RETURN_SLOT)
+		c->swapped = 0;
+	return take(ctx);
 }
 
 char _license[] SEC("license") __weak = "Dual BSD/GPL";

@@ -31,6 +31,8 @@ struct heap_call {
 	__u64 taken; /* 1: by the sample */
 	__u64 handed; /* 1 + the probe that has handed it on by a jump to unknown code; 0: none has */
 	__u64 returns_to; /* then: the address */
+	/* Of the outermost whose return address the kernel has swapped: sp at entry, and when. 0: there is none. */
+	__u64 swapped, swapped_ns;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

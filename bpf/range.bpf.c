@@ -160,7 +160,7 @@ static __noinline __u64 take_address(__u64 address, __u32 probe, __u8 flags)
 
 	if (address == 0)
 		return 0;
-	__u64 hash = hash_end(hash_word(hash_word(hash_begin(16), address), tgid));
+	__u64 hash = hash_end(hash_word(hash_word(hash_begin(HASH_OF_ADDRESS), address), tgid));
 	return is_known(hash) ? hash : send_address(address, 0, hash, probe, flags);
 }
 
@@ -168,7 +168,7 @@ static __noinline __u64 take_address(__u64 address, __u32 probe, __u8 flags)
 static __noinline __u64 take_unread(__u64 address, __u64 length, __u32 probe)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	__u64 hash = hash_begin(sizeof("unread"));
+	__u64 hash = hash_begin(HASH_OF_ADDRESS + 1);
 
 	if (address == 0)
 		return 0;

@@ -585,6 +585,23 @@ def names_in_files(folder):
           "scripts that a name brought")
 
 
+@case
+def names_with_the_hash_of_anothers(folder):
+    """A name goes under its hash. One that differs in bits that cancel each other out, in a hash that has no secret, is taken
+    for the other, which may be that of another program."""
+    mine = b"a region of this program"
+    theirs = bytearray(mine)
+    theirs[7] ^= 0x80
+    theirs[15] ^= 0x80
+    theirs[12] ^= 0x04
+    tool, out = Tool(folder), f"{folder}/out.json"
+    done = record(tool, "--max-overhead", "off", "-o", out, "--", workload("many_names"), "9", mine.decode(),
+                  os.fsdecode(bytes(theirs)), "another")
+    equal(done.returncode, 0, f"status\n{done.stderr}")
+    calls = spans(out)
+    equal((len(calls), calls[mine.decode()]), (3, 3), f"ranges {calls}")
+
+
 # ---- a root folder full of traps -----------------------------------------------------
 
 IN_ACCESS, IN_OPEN = 1, 32
@@ -851,6 +868,39 @@ def target_that_never_rests(folder):
             witness.check_right(f"in mode {mode}")
             stopped_text_clean(witness.pid, 5, f"in mode {mode}")
             witness.process.kill()
+
+
+# ---- stacks and allocators -----------------------------------------------------------
+
+
+@case
+def stacks_that_take_long(folder):
+    """Each frame's call frame program has thousands of instructions: what looks at its stacks ends in time."""
+    only_x86()
+    tool = Tool(folder)
+    for mode, options in (("0", ["--sample"]), ("1", ["--memory=malloc:4K", "--max-overhead", "off"])):
+        child = start([workload("slow_frames"), mode], **as_nobody())
+        time.sleep(0.2)
+        done = record(tool, "-p", child.pid, "-d", "1", *options, "-o", f"{folder}/out.json", seconds=20)
+        equal(done.returncode, 0, f"status\n{done.stderr}")
+        check(child.poll() is None, "the target ended")
+        child.kill()
+
+
+@case
+def allocations_on_a_signals_stack(folder):
+    """It lies above the thread's, and the signal comes in the middle of malloc(). The kernel would take the return addresses
+    below for those of calls that are over, and the program would end with SIGILL."""
+    only_x86()
+    if [int(n) for n in re.findall(r"\d+", platform.release())[:2]] < [6, 13]:
+        raise Skip("return probes are no sessions here")
+    tool = Tool(folder)
+    child = start([workload("signal_malloc"), "1"], stdout=subprocess.PIPE, **as_nobody())
+    time.sleep(0.3)
+    done = record(tool, "-p", child.pid, "-d", "1", "--memory=malloc:4K", "--max-overhead", "off", "-o", f"{folder}/out.json")
+    printed = child.communicate(timeout=20)[0]
+    equal((done.returncode, child.returncode), (0, 0), f"status of tool and target\n{done.stderr}")
+    check(int(printed) > 10, "signals in malloc()", printed)
 
 
 # ---- Ctrl-C --------------------------------------------------------------------------

@@ -316,7 +316,7 @@ static const uint8_t *skip_value(const uint8_t *p, const uint8_t *end,
 				 const struct xsp_sql_column *c)
 {
 	static const uint8_t widths[XSP_SQL_TYPES] = {
-		[XSP_SQL_I64] = 8, [XSP_SQL_U32] = 4, [XSP_SQL_U8] = 1};
+		[XSP_SQL_I64] = 8, [XSP_SQL_U32] = 4, [XSP_SQL_U8] = 1, [XSP_SQL_F64] = 8};
 	uint64_t length = widths[c->type];
 
 	if (c->null) {

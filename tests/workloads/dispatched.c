@@ -2,7 +2,8 @@
 /*
  * dispatched - as Wine does it: system calls from outside a range go to a SIGSYS handler (Syscall
  * User Dispatch). Its own code is outside; traced_nop5() begins with the 5-byte nop, which Linux
- * 6.18 turns into a call to code that makes a system call when somebody traces it. The truth
+ * 6.18 turns into a call to code that makes a system call when somebody traces it; and it calls malloc(), as at the end of a
+ * function with a return probe the kernel has a system call made, too (6.11). The truth
  * tells how often the handler ran: never, unless somebody else's system call came. `none`: with
  * the dispatch off, for comparison.
  */
@@ -77,10 +78,14 @@ int main(int argc, char **argv)
 	wl_parse(&o, argc, argv);
 	if (o.argc == 0 || strcmp(o.argv[0], "none") != 0)
 		use_dispatch();
+	free(malloc(64));
 	wl_start(&o);
 	for (uint64_t i = 0; i < o.calls && !wl_stop(); i++) {
 		selector = SYSCALL_DISPATCH_FILTER_BLOCK;
 		sum += (uint64_t)traced_nop5((long)i) + (uint64_t)traced_nop5_only((long)i);
+		void *volatile block = malloc(64); /* of those that the thread keeps at hand */
+		sum += block == NULL;
+		free(block);
 		selector = SYSCALL_DISPATCH_FILTER_ALLOW;
 		counts[0].calls++;
 		counts[1].calls++;

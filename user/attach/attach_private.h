@@ -69,6 +69,9 @@ struct xsp_attach {
 
 /* programs.c; NULL: not loaded */
 struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_program program);
+/* Is its link told of entries as well, where it may say that the end is not to be probed? */
+bool xsp_attach_is_session(const struct xsp_attach *a, enum xsp_program program);
+uint32_t xsp_attach_type(const struct xsp_attach *a, enum xsp_program program);
 
 /* stop.c: begun before the first process may be stopped, ended when none will be any more. */
 int xsp_stopper_start(struct xsp_attach *a);

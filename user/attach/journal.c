@@ -37,6 +37,7 @@ int xsp_journal_begin(struct xsp_journal *j, const struct xsp_link_create_uprobe
 	struct xsp_journal_slot *s = &j->slots[slot];
 	s->count = attr->count;
 	s->pid = attr->pid;
+	s->attach_type = attr->attach_type;
 	s->multi_flags = attr->multi_flags;
 	s->program = (int32_t)attr->prog_fd;
 	s->file = file;
@@ -72,7 +73,7 @@ static void mend(const struct xsp_journal_slot *s)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->file);
 	struct xsp_link_create_uprobe_multi attr = {
 		.prog_fd = (uint32_t)s->program,
-		.attach_type = XSP_BPF_TRACE_UPROBE_MULTI,
+		.attach_type = s->attach_type,
 		.path = (uintptr_t)path,
 		.offsets = (uintptr_t)s->offsets,
 		.ref_ctr_offsets = any_semaphore ? (uintptr_t)s->semaphores : 0,

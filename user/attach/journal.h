@@ -18,7 +18,7 @@ struct xsp_journal_slot {
 	uint32_t taken;
 	uint32_t active; /* set last, cleared first */
 	uint32_t count;
-	uint32_t pid, multi_flags;
+	uint32_t pid, attach_type, multi_flags;
 	int32_t program, file; /* descriptors of the broker, which the guardian shares */
 	uint64_t offsets[XSP_LINK_SITES], semaphores[XSP_LINK_SITES];
 };

@@ -32,12 +32,12 @@ static int load_trivial(uint32_t attach_type)
 }
 
 /* The kernel's answer to a link on "/", which is no file that it could probe. */
-static int try_uprobe_multi(int prog_fd, uint32_t pid)
+static int try_uprobe_multi(int prog_fd, uint32_t attach_type, uint32_t pid)
 {
 	uint64_t offset = 0;
 	struct xsp_link_create_uprobe_multi attr = {
 		.prog_fd = (uint32_t)prog_fd,
-		.attach_type = XSP_BPF_TRACE_UPROBE_MULTI,
+		.attach_type = attach_type,
 		.path = (uintptr_t) "/",
 		.offsets = (uintptr_t)&offset,
 		.count = 1,
@@ -60,8 +60,19 @@ static bool has_uprobe_multi(void)
 
 	if (fd < 0)
 		return false;
-	bool usable =
-		try_uprobe_multi(fd, 0) == -EBADF && try_uprobe_multi(fd, (uint32_t)-1) == -EINVAL;
+	bool usable = try_uprobe_multi(fd, XSP_BPF_TRACE_UPROBE_MULTI, 0) == -EBADF &&
+		      try_uprobe_multi(fd, XSP_BPF_TRACE_UPROBE_MULTI, (uint32_t)-1) == -EINVAL;
+	close(fd);
+	return usable;
+}
+
+static bool has_uprobe_session(void)
+{
+	int fd = load_trivial(XSP_BPF_TRACE_UPROBE_SESSION);
+
+	if (fd < 0)
+		return false;
+	bool usable = try_uprobe_multi(fd, XSP_BPF_TRACE_UPROBE_SESSION, 0) == -EBADF;
 	close(fd);
 	return usable;
 }
@@ -115,8 +126,10 @@ void xsp_kernel_probe(struct xsp_kernel *k)
 	k->bpf = true;
 	k->bpf_cookie = has_cookie();
 	k->uprobe_multi = has_uprobe_multi();
+	k->uprobe_session = k->uprobe_multi && has_uprobe_session();
 	k->late_map_memory = at_least(k->release, 6, 1);
 #if defined(__x86_64__)
+	k->return_calls = at_least(k->release, 6, 11);
 	k->nop5 = at_least(k->release, 6, 18);
 #endif
 }

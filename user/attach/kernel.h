@@ -14,10 +14,12 @@ struct xsp_kernel {
 	bool bpf; /* the bpf() system call lets us load a program */
 	int bpf_errno; /* why not */
 	bool uprobe_multi; /* Linux 6.6, commit 89ae89f53d20, with 46ba0e49b642 (6.10) */
+	bool uprobe_session; /* Linux 6.13, commit d920179b3d48 */
 	bool bpf_cookie; /* Linux 5.15, commit 7adfc6c9b315 */
 	bool uprobe_pmu; /* /sys/bus/event_source/devices/uprobe, Linux 4.17 */
 	bool late_map_memory; /* BPF_F_NO_PREALLOC in uprobe programs, Linux 6.1, commit
 			       * 96da3f7d489d; by version */
+	bool return_calls; /* return probes end in a system call: x86 Linux 6.11, commit ff474a78cef5; by version */
 	bool nop5; /* optimised 5-byte nop uprobes, x86 Linux 6.18; by version */
 };
 
@@ -34,6 +36,7 @@ struct xsp_link_create_uprobe_multi {
 	uint32_t count, multi_flags, pid, padding;
 };
 #define XSP_BPF_TRACE_UPROBE_MULTI 48
+#define XSP_BPF_TRACE_UPROBE_SESSION 57
 #define XSP_UPROBE_MULTI_RETURN 1U /* BPF_F_UPROBE_MULTI_RETURN */
 int xsp_link_create_uprobe_multi(
 	const struct xsp_link_create_uprobe_multi *attr); /* fd or -errno */

@@ -38,13 +38,15 @@ static void describe(struct xsp_attach *a, const struct xsp_link *link, struct r
 	snprintf(r->path, sizeof(r->path), "/proc/self/fd/%d", link->file.fd);
 	r->attr = (struct xsp_link_create_uprobe_multi){
 		.prog_fd = (uint32_t)bpf_program__fd(xsp_attach_program(a, link->program)),
-		.attach_type = XSP_BPF_TRACE_UPROBE_MULTI,
+		.attach_type = xsp_attach_type(a, link->program),
 		.path = (uintptr_t)r->path,
 		.offsets = (uintptr_t)r->offsets,
 		.ref_ctr_offsets = any_semaphore ? (uintptr_t)r->semaphores : 0,
 		.cookies = (uintptr_t)r->cookies,
 		.count = (uint32_t)count,
-		.multi_flags = link->returns ? XSP_UPROBE_MULTI_RETURN : 0,
+		.multi_flags = link->returns && !xsp_attach_is_session(a, link->program)
+				       ? XSP_UPROBE_MULTI_RETURN
+				       : 0,
 		.pid = (uint32_t)link->pid,
 	};
 }

@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/u64map.h"
 #include "catalog/wait_reasons.h"
 #include "probes/probe.h"
 
@@ -222,10 +225,23 @@ static void configure_heap(struct xsp_attach *a, const struct xsp_attach_options
 	bpf_map__set_max_entries(bpf->maps.xsp_heap_calls, XSP_HEAP_THREADS);
 }
 
+/* Even without the kernel's random numbers they are not known to a program. */
+static void configure_hashes(struct xsp_attach *a)
+{
+	struct xsp_bpf *bpf = a->bpf;
+	uint64_t key[2];
+
+	if (getrandom(key, sizeof(key), GRND_NONBLOCK) != (ssize_t)sizeof(key))
+		key[0] = key[1] = xsp_u64_mix(xsp_now_ns() ^ (uintptr_t)a);
+	bpf->rodata->xsp_hash_key[0] = key[0] | 1;
+	bpf->rodata->xsp_hash_key[1] = key[1] | 1;
+}
+
 static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 {
 	struct xsp_bpf *bpf = a->bpf;
 
+	configure_hashes(a);
 	bpf->rodata->xsp_ring_mask = (uint32_t)a->rings - 1;
 	/* A perf-event uprobe is bound to an address space, which a vfork child shares for a while. */
 	bpf->rodata->xsp_filter_tgid = a->method != XSP_ATTACH_UPROBE_MULTI;
@@ -284,7 +300,7 @@ static void choose_programs(struct xsp_attach *a)
 {
 	struct xsp_bpf *b = a->bpf;
 
-	bpf_program__set_autoload(b->progs.xsp_dispatch_users, a->kernel.nop5);
+	bpf_program__set_autoload(b->progs.xsp_dispatch_users, a->kernel.return_calls);
 	bpf_program__set_autoload(b->progs.xsp_span, !a->filtered);
 	bpf_program__set_autoload(b->progs.xsp_span_filtered, a->filtered);
 	bpf_program__set_autoload(b->progs.xsp_detail, a->details);
@@ -299,13 +315,15 @@ static void choose_programs(struct xsp_attach *a)
 	bpf_program__set_autoload(b->progs.xsp_sched_part, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sample, a->sample_hz > 0);
 	bpf_program__set_autoload(b->progs.xsp_heap, a->heap);
+	const bool session = xsp_attach_is_session(a, XSP_PROGRAM_HEAP_RETURN);
+	bpf_program__set_autoload(b->progs.xsp_heap_session, a->heap && session);
 	if (a->method != XSP_ATTACH_UPROBE_MULTI)
 		return;
 	for (int i = 0; i < XSP_PROGRAMS; i++) {
 		struct bpf_program *p = xsp_attach_program(a, (enum xsp_program)i);
 		if (p != NULL)
 			bpf_program__set_expected_attach_type(
-				p, (enum bpf_attach_type)XSP_BPF_TRACE_UPROBE_MULTI);
+				p, (enum bpf_attach_type)xsp_attach_type(a, (enum xsp_program)i));
 	}
 }
 

@@ -114,12 +114,26 @@ static struct xsp_planned_module *add_module(struct xsp_plan *plan,
 	return pm;
 }
 
+/* The kernel makes a system call of them: of a nop5, and at the return of a function that has a return probe. */
+static bool has_calls(const struct xsp_plan *plan)
+{
+	bool any = plan->sites_by_class[XSP_SITE_NOP5] > 0;
+
+	for (size_t i = 0; i < plan->count && !any; i++)
+		for (size_t j = 0; j < plan->modules[i]->count && !any; j++)
+			any = plan->modules[i]->probes[j].by_return;
+	return any;
+}
+
 int xsp_plan_process(struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, struct xsp_error *err)
 {
-	if (xsp_broker_uses_dispatch(b, pid) == 0)
+	const int uses = xsp_broker_uses_dispatch(b, pid);
+
+	if (uses == 0 || uses == -ESRCH) /* what has ended is found out by who attaches */
 		return 0;
 	plan->costs.ns[XSP_SITE_NOP5] = INFINITY;
-	if (plan->sites_by_class[XSP_SITE_NOP5] == 0)
+	plan->exit_by_site = true;
+	if (!has_calls(plan))
 		return 0;
 	return xsp_error_set(
 		err, -EOPNOTSUPP, XSP_STATUS_TARGET,

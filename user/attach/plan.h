@@ -66,8 +66,8 @@ struct xsp_plan {
 	size_t unplaced; /* wanted probes without a site */
 };
 
-/* To be called for each process before its modules are planned: none of their sites may be a nop5 if
- * it uses Syscall User Dispatch. -EOPNOTSUPP: it does, and nop5 sites are planned already. */
+/* To be called for each process before its modules are planned: none of their sites may be a nop5, nor a return probe, if
+ * it uses Syscall User Dispatch. -EOPNOTSUPP: it does, and some are planned already. */
 int xsp_plan_process(struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, struct xsp_error *err);
 /* Looks at what a process has mapped (a file once): reads, finds, places. A file that cannot be read as
  * ELF becomes a module without probes; its reason goes to err. *fresh (may be NULL): seen for the first

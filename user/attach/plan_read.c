@@ -67,8 +67,7 @@ static bool return_probe_pays(const struct xsp_plan *plan, const struct xsp_plan
 {
 	double exits = 0;
 
-	if (plan->exit_by_site || !p->probe.no_exceptions || p->place.count < 1 ||
-	    !xsp_plan_takes_return_probe(p))
+	if (!p->probe.no_exceptions || p->place.count < 1 || !xsp_plan_takes_return_probe(p))
 		return false;
 	for (size_t i = 1; i < p->place.count; i++) {
 		if (p->place.sites[i].tail)
@@ -95,7 +94,7 @@ static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 		reads |= XSP_READS_RESULT;
 	int rc = xsp_place(m, p->probe.addr, p->probe.size, reads, &plan->costs, &p->place);
 
-	p->by_return = rc == 0 && !p->place.stack_moves &&
+	p->by_return = rc == 0 && !p->place.stack_moves && !plan->exit_by_site &&
 		       (plan->exit_by_return || return_probe_pays(plan, p));
 	/* a block's address is known where whoever the call was handed on to returns */
 	if (rc == 0 && !p->by_return && p->probe.action == XSP_ACTION_HEAP && hands_on(&p->place)) {

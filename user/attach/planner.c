@@ -636,7 +636,10 @@ static uint32_t parts_of(const struct xsp_planner *p, int fd, const struct xsp_p
 static int ask_module(struct xsp_planner *p, uint32_t part, uint32_t parts, int fd,
 		      const struct xsp_planned_module *m)
 {
-	struct xsp_module_ask ask = {.costs = p->plan->costs, .part = part, .parts = parts};
+	struct xsp_module_ask ask = {.costs = p->plan->costs,
+				     .part = part,
+				     .parts = parts,
+				     .exit_by_site = p->plan->exit_by_site};
 	const uint32_t known = find_look(p, m->dev, m->inode, NULL);
 	const struct process *by = known > 0 ? p->looks[known - 1].by : NULL;
 	uint32_t number = part;

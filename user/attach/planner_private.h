@@ -28,6 +28,7 @@ struct xsp_module_ask {
 	uint32_t part, parts; /* of its probes: struct xsp_plan */
 	uint32_t look; /* its number, from 1 on; READ_MODULE: that of the same file, or 0 */
 	uint32_t forget; /* READ_MODULE: what was found there is not all */
+	uint64_t exit_by_site; /* READ_MODULE */
 };
 
 struct xsp_lines_ask {

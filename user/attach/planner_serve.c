@@ -264,6 +264,7 @@ static void read_module(struct reader *r)
 
 	memcpy(&ask, r->in->body, sizeof(ask));
 	r->plan.costs = ask.costs;
+	r->plan.exit_by_site = ask.exit_by_site != 0;
 	r->plan.part = ask.part;
 	r->plan.parts = ask.parts;
 	for (size_t i = 0; i < KEPT; i++) {

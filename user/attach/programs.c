@@ -2,6 +2,18 @@
 /* programs.c - which of the loaded BPF programs serves which sites. */
 #include "attach/attach_private.h"
 
+bool xsp_attach_is_session(const struct xsp_attach *a, enum xsp_program program)
+{
+	return program == XSP_PROGRAM_HEAP_RETURN && a->method == XSP_ATTACH_UPROBE_MULTI &&
+	       a->kernel.uprobe_session;
+}
+
+uint32_t xsp_attach_type(const struct xsp_attach *a, enum xsp_program program)
+{
+	return xsp_attach_is_session(a, program) ? XSP_BPF_TRACE_UPROBE_SESSION
+						 : XSP_BPF_TRACE_UPROBE_MULTI;
+}
+
 struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_program program)
 {
 	struct xsp_bpf *b = a->bpf;
@@ -21,7 +33,9 @@ struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_prog
 		[XSP_PROGRAM_GPU_BATCH] = b->progs.xsp_gpu_batch,
 		[XSP_PROGRAM_GPU_WANT] = b->progs.xsp_gpu_want,
 		[XSP_PROGRAM_HEAP] = b->progs.xsp_heap,
-		[XSP_PROGRAM_HEAP_RETURN] = b->progs.xsp_heap,
+		[XSP_PROGRAM_HEAP_RETURN] = xsp_attach_is_session(a, XSP_PROGRAM_HEAP_RETURN)
+						    ? b->progs.xsp_heap_session
+						    : b->progs.xsp_heap,
 	};
 	return programs[program];
 }

@@ -184,14 +184,24 @@ static void wait_for_programs(struct xsp_attach *a, const struct xsp_link *own)
 		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 }
 
-static void forget_notes(const struct xsp_attach *a)
+/*
+ * Empties a hash. Returns how many there were. From key to key: the search for a first one begins at the first bucket each
+ * time, which takes minutes where hundreds of thousands are deleted.
+ */
+static uint64_t forget_keys(const struct bpf_map *map)
 {
-	int fd = bpf_map__fd(a->bpf->maps.xsp_swaps);
-	uint32_t tid;
+	unsigned char key[32], next[sizeof(key)];
+	const int fd = bpf_map__fd(map);
+	uint64_t n = 0;
+	bool more =
+		bpf_map__key_size(map) <= sizeof(key) && bpf_map_get_next_key(fd, NULL, next) == 0;
 
-	while (bpf_map_get_next_key(fd, NULL, &tid) == 0)
-		if (bpf_map_delete_elem(fd, &tid) != 0)
-			return;
+	while (more) {
+		memcpy(key, next, sizeof(key));
+		more = bpf_map_get_next_key(fd, key, next) == 0;
+		n += bpf_map_delete_elem(fd, key) == 0;
+	}
+	return n;
 }
 
 static void flip(struct xsp_attach *a, const bool *probes, bool done)
@@ -292,7 +302,7 @@ out:
 	pthread_mutex_unlock(&a->lock);
 	if (gone != NULL)
 		xsp_links_close_these(a, gone, taken);
-	forget_notes(a);
+	forget_keys(a->bpf->maps.xsp_swaps);
 	free(links);
 	free(probes);
 	free(gone);
@@ -406,19 +416,6 @@ static bool is_to_pause(const struct xsp_link *link, const void *ctx)
 {
 	(void)ctx;
 	return link->program != XSP_PROGRAM_GPU_BATCH && link->program != XSP_PROGRAM_GPU_WANT;
-}
-
-/* Returns how many. */
-static uint64_t forget_keys(const struct bpf_map *map)
-{
-	unsigned char key[32];
-	uint64_t n = 0;
-	int fd = bpf_map__fd(map);
-
-	while (bpf_map__key_size(map) <= sizeof(key) && bpf_map_get_next_key(fd, NULL, key) == 0 &&
-	       bpf_map_delete_elem(fd, key) == 0)
-		n++;
-	return n;
 }
 
 /* What threads had open, or remembered for a range to come, is of no more use; nor what was alive, as nobody saw who gave it

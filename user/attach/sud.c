@@ -21,7 +21,7 @@ static int find(int fd, uint32_t pid)
 
 int xsp_attach_uses_dispatch(const struct xsp_attach *a, pid_t pid)
 {
-	if (!a->kernel.nop5) /* nothing is turned into a system call there */
+	if (!a->kernel.return_calls) /* nothing is turned into a system call there */
 		return 0;
 	struct bpf_link *link = bpf_program__attach_iter(a->bpf->progs.xsp_dispatch_users, NULL);
 	if (link == NULL)

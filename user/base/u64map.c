@@ -9,7 +9,7 @@
 
 static void insert(struct xsp_u64map *m, uint64_t key, uint32_t value)
 {
-	size_t i = (size_t)xsp_u64_mix(key) & m->mask;
+	size_t i = xsp_u64map_home(m, key);
 	while (m->slots[i].used)
 		i = (i + 1) & m->mask;
 	m->slots[i] = (struct xsp_u64map_slot){.key = key, .value = value, .used = 1};
@@ -79,14 +79,14 @@ bool xsp_u64map_remove(struct xsp_u64map *m, uint64_t key)
 {
 	if (m->slots == NULL)
 		return false;
-	size_t hole = (size_t)xsp_u64_mix(key) & m->mask;
+	size_t hole = xsp_u64map_home(m, key);
 	for (; m->slots[hole].key != key || !m->slots[hole].used; hole = (hole + 1) & m->mask) {
 		if (!m->slots[hole].used)
 			return false;
 	}
 	/* close the gap: move back what would no longer be found */
 	for (size_t i = (hole + 1) & m->mask; m->slots[i].used; i = (i + 1) & m->mask) {
-		size_t home = (size_t)xsp_u64_mix(m->slots[i].key) & m->mask;
+		size_t home = xsp_u64map_home(m, m->slots[i].key);
 		if (((i - home) & m->mask) >= ((i - hole) & m->mask)) {
 			m->slots[hole] = m->slots[i];
 			hole = i;

@@ -18,7 +18,7 @@ struct xsp_u64map {
 	size_t count, mask; /* mask: slots - 1, a power of two; 0 with slots NULL: empty */
 };
 
-/* Hostile keys must not be able to make long runs: a full 64-bit mix. */
+/* A full 64-bit mix. */
 static inline uint64_t xsp_u64_mix(uint64_t x)
 {
 	x ^= x >> 32;
@@ -28,12 +28,18 @@ static inline uint64_t xsp_u64_mix(uint64_t x)
 	return x ^ (x >> 32);
 }
 
+/* Where a key's run begins. Hostile keys must not be able to make long runs: where our memory lies is not known to them. */
+static inline size_t xsp_u64map_home(const struct xsp_u64map *m, uint64_t key)
+{
+	return (size_t)xsp_u64_mix(key ^ (uintptr_t)m->slots) & m->mask;
+}
+
 /* The value's address (valid until the next set), or NULL. */
 static inline uint32_t *xsp_u64map_get(const struct xsp_u64map *m, uint64_t key)
 {
 	if (m->slots == NULL)
 		return NULL;
-	for (size_t i = (size_t)xsp_u64_mix(key) & m->mask;; i = (i + 1) & m->mask) {
+	for (size_t i = xsp_u64map_home(m, key);; i = (i + 1) & m->mask) {
 		struct xsp_u64map_slot *s = &m->slots[i];
 		if (!s->used)
 			return NULL;

@@ -20,7 +20,7 @@ struct machine {
 	uint64_t loc; /* address that the next row begins at */
 	uint64_t pc;
 	struct xsp_cfi_row now, initial, kept[REMEMBER_MAX];
-	unsigned depth;
+	unsigned depth, remembered;
 	bool done; /* the row covers pc */
 	bool failed;
 };
@@ -55,6 +55,7 @@ static void remember(struct machine *m, const struct operand *v)
 		m->failed = true;
 	else
 		m->kept[m->depth++] = m->now;
+	m->remembered++;
 }
 
 static void take_back(struct machine *m, const struct operand *v)
@@ -257,5 +258,6 @@ int xsp_cfi_run(const struct xsp_fde *fde, const uint8_t *data, uint64_t pc,
 	if (ret == 0)
 		ret = run(&m, data + fde->program, data + fde->program_end, pc);
 	*row = m.now;
+	row->remembered = m.remembered;
 	return ret;
 }

@@ -53,14 +53,34 @@ static bool is_readable(const struct xsp_elf *elf)
 	return found;
 }
 
+/* So that the last text of a section ends there: libdw does not look, and hands out what lies behind. It is our copy. */
+static void end_texts(Elf *elf)
+{
+	size_t names = 0;
+
+	elf_getshdrstrndx(elf, &names);
+	for (Elf_Scn *n = elf_nextscn(elf, NULL); n != NULL; n = elf_nextscn(elf, n)) {
+		Elf64_Shdr *h = elf64_getshdr(n);
+		const char *name = h != NULL ? elf_strptr(elf, names, h->sh_name) : NULL;
+		if (name == NULL || h->sh_type == SHT_NOBITS || strstr(name, "debug_") == NULL ||
+		    (strstr(name, "_info") == NULL && strstr(name, "str") == NULL))
+			continue;
+		Elf_Data *data = elf_rawdata(n, NULL);
+		if (data != NULL && data->d_buf != NULL && data->d_size > 0)
+			((char *)data->d_buf)[data->d_size - 1] = '\0';
+	}
+}
+
 static void look_at(const struct xsp_elf *file, void (*look)(void *ctx, Dwarf *dwarf), void *ctx)
 {
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(file->fd, ELF_C_READ, NULL); /* without mapping it */
 	Dwarf *dwarf = elf != NULL ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
 
-	if (dwarf != NULL)
+	if (dwarf != NULL) {
+		end_texts(elf);
 		look(ctx, dwarf);
+	}
 	dwarf_end(dwarf);
 	elf_end(elf);
 }

@@ -55,6 +55,7 @@ struct xsp_cfi_row {
 	struct xsp_cfi_rule rules[XSP_CFI_REGISTERS];
 	struct xsp_cfa cfa; /* reg: XSP_CFI_NO_REGISTER until it is told */
 	const uint8_t *cfa_at, *cfa_end; /* expression, or NULL */
+	unsigned remembered; /* how often the programs had all of it copied */
 };
 
 #define XSP_CIE_SLOTS 64U

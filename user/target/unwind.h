@@ -16,6 +16,7 @@ enum { XSP_WALK_RBX = 3, XSP_WALK_RBP = 6, XSP_WALK_RSP = 7, XSP_WALK_RA = 16 };
 struct xsp_walk {
 	uint64_t values[XSP_WALK_REGISTERS];
 	uint32_t known; /* bit n: values[n] is known in this frame */
+	uint32_t programs; /* bytes of call frame programs that were run up to this frame */
 	bool interrupted; /* by a signal: its address is of an instruction, not behind a call */
 };
 

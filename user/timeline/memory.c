@@ -16,7 +16,7 @@
 #define ORDER_NS (2 * 1000000000ULL)
 #define MAX_PENDING (1U << 20)
 #define MAX_LIVE (1U << 22)
-#define MAX_USES 4096U
+#define MAX_USES 65536U
 
 struct pending {
 	struct xsp_memory_event e;
@@ -49,6 +49,7 @@ struct xsp_memory {
 	struct xsp_u64map live_of;
 	struct xsp_memory_use *uses;
 	size_t use_count, use_capacity;
+	struct xsp_u64map use_at; /* of process, device and pool → index */
 	struct last *threads;
 	size_t thread_count, thread_capacity;
 	struct xsp_u64map thread_of;
@@ -104,34 +105,53 @@ static struct xsp_memory_event take(struct xsp_memory *m)
 
 /* ---- what is in use ---- */
 
+static bool of_allocator(const struct xsp_memory_event *e)
+{
+	return xsp_memory_is_allocator(e->pool);
+}
+
+/* 1: of too many processes, and not followed. */
 static int use_of(struct xsp_memory *m, const struct xsp_memory_event *e, uint32_t *out)
 {
-	for (size_t i = 0; i < m->use_count; i++) {
-		const struct xsp_memory_use *u = &m->uses[i];
-		*out = (uint32_t)i;
-		if (u->pid == e->pid && u->device == e->device && u->pool == e->pool &&
-		    u->device_type == e->device_type)
-			return 0;
+	const uint64_t key = xsp_u64_mix((uint64_t)e->pid << 32 | e->device) +
+			     ((uint64_t)e->pool << 8 | e->device_type);
+
+	if (m->use_count >= MAX_USES && xsp_u64map_get(&m->use_at, key) == NULL) {
+		m->untracked += e->bytes > 0 && of_allocator(e);
+		return 1;
 	}
-	if (m->use_count >= MAX_USES)
-		return 0; /* joined to the last one */
-	if (xsp_grow(&m->uses, &m->use_capacity, m->use_count + 1) < 0)
+	const long at = xsp_u64map_index(&m->use_at, key, &m->uses, &m->use_capacity, m->use_count);
+	if (at < 0)
 		return -ENOMEM;
-	*out = (uint32_t)m->use_count;
-	m->uses[m->use_count++] = (struct xsp_memory_use){
-		.pid = e->pid, .device = e->device, .pool = e->pool, .device_type = e->device_type};
+	*out = (uint32_t)at;
+	if ((size_t)at == m->use_count)
+		m->uses[m->use_count++] = (struct xsp_memory_use){.pid = e->pid,
+								  .device = e->device,
+								  .pool = e->pool,
+								  .device_type = e->device_type};
 	return 0;
 }
 
 /* PyTorch hands out pieces of what CUDA gave, the first of which has the same address. */
 static uint64_t live_key(uint32_t pid, uint64_t address, bool allocator)
 {
-	return address ^ (uint64_t)pid << 40 ^ (uint64_t)allocator;
+	return xsp_u64_mix(address) ^ ((uint64_t)pid << 1 | allocator);
 }
 
-static bool of_allocator(const struct xsp_memory_event *e)
+static const uint32_t *position_of(const struct xsp_memory *m, const struct xsp_memory_event *e)
 {
-	return xsp_memory_is_allocator(e->pool);
+	return xsp_u64map_get(&m->live_of, live_key(e->pid, e->address, of_allocator(e)));
+}
+
+/* NULL: it is not known, or has the key of another's: a program chooses the addresses that its allocator gives. */
+static const struct live *live_at(const struct xsp_memory *m, const struct xsp_memory_event *e)
+{
+	const uint32_t *at = position_of(m, e);
+
+	if (at == NULL || m->live[*at].pid != e->pid || m->live[*at].address != e->address ||
+	    m->live[*at].allocator != of_allocator(e))
+		return NULL;
+	return &m->live[*at];
 }
 
 /* What was in use when the cut begins is the least that its peak can be. */
@@ -170,19 +190,18 @@ static void give_back(struct xsp_memory_use *u, const struct live *l)
 
 static int release(struct xsp_memory *m, struct xsp_memory_event *e)
 {
-	const uint32_t *at =
-		xsp_u64map_get(&m->live_of, live_key(e->pid, e->address, of_allocator(e)));
+	const struct live *known = live_at(m, e);
 	uint32_t use;
 
-	if (at == NULL) {
+	if (known == NULL) {
 		int rc = use_of(m, e, &use);
 		if (rc == 0)
 			m->uses[use].unknown_frees += !is_before(m, e, &m->uses[use]);
-		return rc;
+		return rc < 0 ? rc : 0;
 	}
-	const struct live l = m->live[*at];
+	const struct live l = *known;
 	struct xsp_memory_use *u = &m->uses[l.use];
-	forget(m, *at);
+	forget(m, (uint32_t)(known - m->live));
 	give_back(u, &l);
 	if (!e->unseen && !is_before(m, e, u))
 		u->frees += l.blocks;
@@ -200,7 +219,7 @@ static int release(struct xsp_memory *m, struct xsp_memory_event *e)
 
 static int keep(struct xsp_memory *m, const struct xsp_memory_event *e, uint32_t use)
 {
-	if (m->live_count >= MAX_LIVE) {
+	if (position_of(m, e) != NULL || m->live_count >= MAX_LIVE) {
 		m->untracked += of_allocator(e);
 		return 0;
 	}
@@ -224,8 +243,9 @@ static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
 	uint32_t use;
 	int rc = use_of(m, e, &use);
 
-	if (rc == 0 &&
-	    xsp_u64map_get(&m->live_of, live_key(e->pid, e->address, of_allocator(e))) != NULL) {
+	if (rc > 0)
+		return 0;
+	if (rc == 0 && live_at(m, e) != NULL) {
 		struct xsp_memory_event freed = *e; /* but by whom, and when, is not known */
 		freed.unseen = true;
 		freed.op = freed.total = 0;
@@ -256,10 +276,13 @@ static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
 /* Another program has taken its place. */
 static int release_all(struct xsp_memory *m, const struct xsp_memory_event *exec)
 {
+	bool any = false;
 	int rc = 0;
 
+	for (size_t i = 0; i < m->use_count; i++)
+		any = any || (m->uses[i].pid == exec->pid && m->uses[i].now > 0);
 	/* from behind: the last one takes the place of one that goes */
-	for (size_t i = m->live_count; i > 0 && rc == 0; i--) {
+	for (size_t i = any ? m->live_count : 0; i > 0 && rc == 0; i--) {
 		const struct live *l = &m->live[i - 1];
 		if (l->pid != exec->pid)
 			continue;
@@ -448,6 +471,7 @@ static void free_memory(struct xsp_timeline *t)
 	free(m->uses);
 	free(m->threads);
 	xsp_u64map_free(&m->live_of);
+	xsp_u64map_free(&m->use_at);
 	xsp_u64map_free(&m->thread_of);
 	free(m);
 }

@@ -324,9 +324,9 @@ int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *st
 /* An allocation, or with bytes -1 a free; in any order within seconds. Where xsp_listener_memory takes part. 0 or
  * -ENOMEM. */
 int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e);
-/* The process has become another program. */
+/* The process has become another program: nothing of what it had is left. */
 int xsp_memory_exec(struct xsp_timeline *t, const struct xsp_event *e);
-/* Allocations of PyTorch that it had no room for. */
+/* Allocations of --memory that it had no room for. */
 uint64_t xsp_memory_untracked(const struct xsp_timeline *t);
 
 /* ---- windows.c ---- */
