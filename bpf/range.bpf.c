@@ -164,18 +164,24 @@ static __noinline __u64 take_address(__u64 address, __u32 probe, __u8 flags)
 	return is_known(hash) ? hash : send_address(address, 0, hash, probe, flags);
 }
 
-/* A text that is not in memory. The address may mean something else after an exec. */
-static __noinline __u64 take_unread(__u64 address, __u64 length, __u32 probe)
+/* The address may mean something else after an exec. */
+static __noinline __u64 hash_of_unread(__u64 address, __u64 length)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	__u64 hash = hash_begin(HASH_OF_ADDRESS + 1);
 
-	if (address == 0)
-		return 0;
 	hash = hash_word(hash, address);
 	hash = hash_word(hash, length);
 	hash = hash_word(hash, bpf_get_current_pid_tgid() >> 32);
-	hash = hash_end(hash_word(hash, BPF_CORE_READ(task, self_exec_id)));
+	return hash_end(hash_word(hash, BPF_CORE_READ(task, self_exec_id)));
+}
+
+/* A text that is not in memory. */
+static __noinline __u64 take_unread(__u64 address, __u64 length, __u32 probe)
+{
+	if (address == 0)
+		return 0;
+	__u64 hash = hash_of_unread(address, length);
 	return is_known(hash) ? hash
 			      : send_address(address, length, hash, probe, XSP_EVENT_NAME_LOST);
 }

@@ -43,7 +43,7 @@ static void from_context(const ucontext_t *u, struct xsp_walk *w)
 		REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
 		REG_R9,	 REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
 
-	w->known = (1U << XSP_WALK_REGISTERS) - 1;
+	*w = (struct xsp_walk){.known = (1U << XSP_WALK_REGISTERS) - 1};
 	for (size_t i = 0; i < XSP_WALK_REGISTERS; i++)
 		w->values[i] = (uint64_t)u->uc_mcontext.gregs[order[i]];
 }

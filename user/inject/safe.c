@@ -121,8 +121,8 @@ static void start_walk(const struct user_regs_struct *r, struct xsp_walk *w)
 						     r->rbp, r->rsp, r->r8,  r->r9,  r->r10, r->r11,
 						     r->r12, r->r13, r->r14, r->r15, r->rip};
 
+	*w = (struct xsp_walk){.known = (1U << XSP_WALK_REGISTERS) - 1};
 	memcpy(w->values, values, sizeof(values));
-	w->known = (1U << XSP_WALK_REGISTERS) - 1;
 }
 
 const char *xsp_safe_danger(const struct xsp_image *image, const struct xsp_tracee *t)
