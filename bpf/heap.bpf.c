@@ -103,7 +103,7 @@ static __noinline void begin_call(struct pt_regs *ctx, const struct xsp_detail_s
 	c->result = 0;
 	if (spec->word[XSP_HEAP_RESULT].base != XSP_OPERAND_NONE)
 		c->result = xsp_operand(ctx, &spec->word[XSP_HEAP_RESULT]);
-	c->taken = (__u64)bpf_get_prandom_u32() * xsp_heap_period >> 32 < bytes;
+	c->sampled = (__u64)bpf_get_prandom_u32() * xsp_heap_period >> 32 < bytes;
 	c->sp = xsp_entry_sp(ctx, xsp_cookie(ctx));
 }
 
@@ -148,7 +148,7 @@ static __noinline void end_handed_on(struct pt_regs *ctx, struct heap_call *c, _
 		return;
 	if (c->old_bytes)
 		tell_free(c->old, c->time_ns, probe);
-	if (c->taken)
+	if (c->sampled)
 		xsp_count(XSP_COUNT_HEAP_UNSEEN);
 	c->sp = c->old_bytes = 0;
 }
@@ -172,7 +172,7 @@ static __noinline void enter(struct pt_regs *ctx, const struct xsp_detail_spec *
 	if (bytes) {
 		c->time_ns = now;
 		begin_call(ctx, spec, c, bytes);
-		told |= (int)c->taken; /* its end has an event */
+		told |= (int)c->sampled; /* its end has an event */
 	}
 	if (!told)
 		xsp_count_unseen(XSP_COOKIE_PROBE(cookie), false);
@@ -242,7 +242,7 @@ static __noinline void leave(struct pt_regs *ctx)
 	else if (c->old_bytes) /* realloc() has failed, and left it */
 		xsp_heap_put(c->old, c->old_bytes);
 	c->old_bytes = 0;
-	if (c->taken && address && xsp_heap_put(address, c->bytes))
+	if (c->sampled && address && xsp_heap_put(address, c->bytes))
 		tell_allocation(ctx, address, c->bytes);
 }
 

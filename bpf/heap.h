@@ -28,7 +28,7 @@ struct heap_call {
 	__u64 bytes; /* asked for */
 	__u64 result; /* where the address is written to; 0: it is returned */
 	__u64 old, old_bytes; /* what realloc() has taken back, if that was a block of the table */
-	__u64 taken; /* 1: by the sample */
+	__u64 sampled; /* 1: by the sample */
 	__u64 handed; /* 1 + the probe that has handed it on by a jump to unknown code; 0: none has */
 	__u64 returns_to; /* then: the address */
 	/* Of the outermost whose return address the kernel has swapped: sp at entry, and when. 0: there is none. */

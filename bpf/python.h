@@ -31,7 +31,7 @@ struct {
 /* Where a stack is gathered. All that changes on the way stands here, so
  * that the verifier has one way on behind the loop and not one for each frame. */
 struct python_slot {
-	__u32 taken;
+	__u32 in_use;
 	__u32 reserved;
 	__u64 next; /* frame that is read next; 0: there is none */
 	__u64 seen; /* one that was read some time before: who comes back to it runs in a circle */
@@ -41,9 +41,9 @@ struct python_slot {
 };
 XSP_SLOTS_MAP(xsp_python_slots, struct python_slot);
 
-static __noinline struct python_slot *take_python_slot(void)
+static __noinline struct python_slot *acquire_python_slot(void)
 {
-	return xsp_take_slot(&xsp_python_slots);
+	return xsp_acquire_slot(&xsp_python_slots);
 }
 
 /*
@@ -204,7 +204,7 @@ static __noinline void python_gather(const struct xsp_python_spec *spec, struct 
 }
 
 /* The id of the current thread's stack, and what is said of it (xsp_section.value); false: it has none. */
-static __always_inline bool python_take(__u32 tgid, __u64 time, __u64 *id, __u32 *value)
+static __always_inline bool python_stack_id(__u32 tgid, __u64 time, __u64 *id, __u32 *value)
 {
 	const struct xsp_python_spec *spec = bpf_map_lookup_elem(&xsp_pythons, &tgid);
 	struct python_slot *p;
@@ -213,7 +213,7 @@ static __always_inline bool python_take(__u32 tgid, __u64 time, __u64 *id, __u32
 	if (!spec)
 		return false;
 	first = python_first(spec);
-	p = first ? take_python_slot() : 0;
+	p = first ? acquire_python_slot() : 0;
 	if (!p) {
 		if (first)
 			xsp_count(XSP_COUNT_PYTHON_TORN);
@@ -234,8 +234,8 @@ static __noinline __u32 xsp_put_python(char *e, __u32 at)
 	if (at > XSP_DETAIL_LEAST - sizeof(*s) - 8)
 		return at;
 	s = (struct xsp_section *)(e + at);
-	if (!python_take(((struct xsp_event *)e)->tgid, ((struct xsp_event *)e)->time_ns,
-			 (__u64 *)(s + 1), &s->value))
+	if (!python_stack_id(((struct xsp_event *)e)->tgid, ((struct xsp_event *)e)->time_ns,
+			     (__u64 *)(s + 1), &s->value))
 		return at;
 	s->type = XSP_SECTION_PYTHON;
 	s->size = sizeof(*s) + 8;

@@ -64,15 +64,15 @@ struct {
 
 /* Where a text is read to and hashed: a known name, which is nearly every one, reserves nothing. */
 struct text_slot {
-	__u32 taken;
+	__u32 in_use;
 	__u32 reserved;
 	char text[XSP_NAME_MAX + 8]; /* and the zero behind the longest */
 };
 XSP_SLOTS_MAP(xsp_texts, struct text_slot);
 
-static __noinline struct text_slot *take_slot(void)
+static __noinline struct text_slot *acquire_slot(void)
 {
-	return xsp_take_slot(&xsp_texts);
+	return xsp_acquire_slot(&xsp_texts);
 }
 
 struct text_event {
@@ -154,7 +154,7 @@ static __noinline __u64 send_address(__u64 address, __u64 length, __u64 hash, __
 
 /* A name that is an address in the process: the recorder knows what lies there. The same address in
  * another process is another name. */
-static __noinline __u64 take_address(__u64 address, __u32 probe, __u8 flags)
+static __noinline __u64 intern_address(__u64 address, __u32 probe, __u8 flags)
 {
 	__u64 tgid = bpf_get_current_pid_tgid() >> 32;
 
@@ -177,7 +177,7 @@ static __noinline __u64 hash_of_unread(__u64 address, __u64 length)
 }
 
 /* A text that is not in memory. */
-static __noinline __u64 take_unread(__u64 address, __u64 length, __u32 probe)
+static __noinline __u64 intern_unread(__u64 address, __u64 length, __u32 probe)
 {
 	if (address == 0)
 		return 0;
@@ -210,9 +210,9 @@ static __always_inline long read_text(struct text_slot *s, const char *text, __u
 }
 
 /* Returns the hash of a text; 0 when there is none or no room for it. */
-static __noinline __u64 take_text(const char *text, __u64 wanted, __u32 probe)
+static __noinline __u64 intern_text(const char *text, __u64 wanted, __u32 probe)
 {
-	struct text_slot *s = take_slot();
+	struct text_slot *s = acquire_slot();
 	__u64 hash = 0;
 
 	if (!s)
@@ -224,10 +224,10 @@ static __noinline __u64 take_text(const char *text, __u64 wanted, __u32 probe)
 			hash = send_text(s, hash, (__u16)n, probe, n >> 16);
 	}
 	xsp_give_slot_back(s);
-	return n >= 0 ? hash : take_unread((__u64)text, wanted, probe);
+	return n >= 0 ? hash : intern_unread((__u64)text, wanted, probe);
 }
 
-static __always_inline __u64 take_pending(__u32 tid)
+static __always_inline __u64 pop_pending(__u32 tid)
 {
 	__u64 *pending = bpf_map_lookup_elem(&xsp_pending, &tid);
 	__u64 hash = pending ? *pending : 0;
@@ -242,14 +242,14 @@ static __always_inline __u64 range_name(struct pt_regs *ctx, const struct xsp_ra
 					__u32 probe)
 {
 	if (spec->name == XSP_RANGE_NAME_TEXT)
-		return take_text((const char *)xsp_operand(ctx, &spec->text),
-				 xsp_operand(ctx, &spec->length), probe);
+		return intern_text((const char *)xsp_operand(ctx, &spec->text),
+				   xsp_operand(ctx, &spec->length), probe);
 	if (spec->name == XSP_RANGE_NAME_CODE)
-		return take_address(xsp_operand(ctx, &spec->text), probe, XSP_EVENT_NAME_CODE);
+		return intern_address(xsp_operand(ctx, &spec->text), probe, XSP_EVENT_NAME_CODE);
 	if (spec->name == XSP_RANGE_NAME_VTABLE)
-		return take_address(xsp_operand(ctx, &spec->text), probe, XSP_EVENT_NAME_VTABLE);
+		return intern_address(xsp_operand(ctx, &spec->text), probe, XSP_EVENT_NAME_VTABLE);
 	if (spec->name == XSP_RANGE_NAME_PENDING)
-		return take_pending((__u32)bpf_get_current_pid_tgid());
+		return pop_pending((__u32)bpf_get_current_pid_tgid());
 	return 0;
 }
 

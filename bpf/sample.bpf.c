@@ -60,7 +60,7 @@ static __always_inline __u32 period_of(const struct bpf_perf_event_data *ctx, __
 }
 
 /* `stack`: number of the kernel's, or negative. */
-static __noinline void take_sample(struct pt_regs *regs, __u64 now, __u64 pid_tgid, __u64 what,
+static __noinline void send_sample(struct pt_regs *regs, __u64 now, __u64 pid_tgid, __u64 what,
 				   long stack)
 {
 	struct xsp_event_sample *e = xsp_reserve_or_count((__u32)pid_tgid, XSP_SAMPLE_BYTES);
@@ -98,7 +98,7 @@ int xsp_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	struct task_struct *task = bpf_get_current_task_btf();
 	const bool kernel = IS_KERNEL(ctx->regs);
-	take_sample((struct pt_regs *)bpf_task_pt_regs(task), now, pid_tgid,
+	send_sample((struct pt_regs *)bpf_task_pt_regs(task), now, pid_tgid,
 		    period | (__u64)kernel << 32,
 		    kernel ? bpf_get_stackid(ctx, &xsp_kernel_stacks, 0) : -1);
 	xsp_count(XSP_COUNT_SAMPLES);

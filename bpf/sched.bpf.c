@@ -116,7 +116,7 @@ static __always_inline __s32 system_call(struct task_struct *task, struct pt_reg
 }
 
 /* `current`: the task is, so that its memory can be read. */
-static __always_inline void take_reason(struct xsp_thread_waits *t, struct task_struct *task,
+static __always_inline void read_reason(struct xsp_thread_waits *t, struct task_struct *task,
 					__u32 state, bool current)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -316,13 +316,13 @@ static __noinline void leaves(struct bpf_raw_tracepoint_args *ctx, struct xsp_th
 	t->woken_ns = 0;
 	t->waker = 0;
 	t->flags = 0;
-	take_reason(t, task, state, true);
+	read_reason(t, task, state, true);
 	if (preempted || !state)
 		t->why = XSP_WAIT_RUNNABLE;
 	t->off = 1;
 	if (!(state & TASK_DEAD) || preempted) {
 		if (xsp_wait_stacks_on && t->named)
-			take_stack(key, (struct pt_regs *)bpf_task_pt_regs(task), now,
+			copy_stack(key, (struct pt_regs *)bpf_task_pt_regs(task), now,
 				   preempted ? -1 : bpf_get_stackid(ctx, &xsp_kernel_stacks, 0));
 		return;
 	}
@@ -541,7 +541,7 @@ static __noinline void meet(struct task_struct *task)
 	t->ran_ns = task->se.sum_exec_runtime;
 	if (t->off) {
 		t->flags = XSP_WAIT_BEFORE;
-		take_reason(t, task, state, false);
+		read_reason(t, task, state, false);
 		if (task->on_rq || !state)
 			t->why = XSP_WAIT_RUNNABLE;
 	}

@@ -22,7 +22,7 @@
 	} name __weak SEC(".maps")
 
 /* 0: all are taken. */
-static __always_inline void *xsp_take_slot(void *map)
+static __always_inline void *xsp_acquire_slot(void *map)
 {
 	for (__u32 i = 0; i < XSP_SLOTS; i++) {
 		__u32 key = i;

@@ -49,7 +49,7 @@ static const struct wait_stack no_stack;
 #define PAGE 4096
 
 /* The last page of a stack may end sooner. */
-static __always_inline void take_words(struct wait_stack *s, __u64 sp)
+static __always_inline void copy_words(struct wait_stack *s, __u64 sp)
 {
 	__u32 left = PAGE - (sp & (PAGE - 1));
 
@@ -101,7 +101,7 @@ static __noinline void walk_from(struct wait_stack *s, __u64 sp, __u64 frame)
 }
 
 /* Of the current task. */
-static __noinline void take_stack(__u64 key, struct pt_regs *regs, __u64 now, long kernel)
+static __noinline void copy_stack(__u64 key, struct pt_regs *regs, __u64 now, long kernel)
 {
 	struct wait_stack *s = bpf_map_lookup_elem(&xsp_wait_stacks, &key);
 	__u64 sp = XSP_REG_SP(regs), ip = XSP_REG_IP(regs);
@@ -117,11 +117,11 @@ static __noinline void take_stack(__u64 key, struct pt_regs *regs, __u64 now, lo
 	s->frame[0] = ip;
 	s->size = 8;
 	xsp_copy_registers(&s->registers, regs);
-	take_words(s, sp);
+	copy_words(s, sp);
 	walk_from(s, sp, XSP_REG_FP(regs));
 	if (xsp_python_frames)
-		s->has_python = python_take(bpf_get_current_pid_tgid() >> 32, now, &s->python,
-					    &s->python_value);
+		s->has_python = python_stack_id(bpf_get_current_pid_tgid() >> 32, now, &s->python,
+						&s->python_value);
 	s->sp = sp - XSP_RETURN_SLOT;
 }
 

@@ -11,7 +11,7 @@
 #include <signal.h>
 #include "engine.h"
 
-enum { MAX_WORKERS = 16, RING = 1 << 15, TAKE = 256, MAX_CONTEXTS = 64, MAX_NAMES = 1024 };
+enum { MAX_WORKERS = 16, RING = 1 << 15, BATCH_MAX = 256, MAX_CONTEXTS = 64, MAX_NAMES = 1024 };
 
 struct xd_worker {
 	pthread_mutex_t lock;
@@ -192,11 +192,11 @@ void xd_wait_until(uint64_t ns)
 }
 
 /* Those at the head of the queue whose time has come; under the lock. */
-static unsigned take(struct xd_worker *w, struct xd_op *out, uint64_t now)
+static unsigned dequeue(struct xd_worker *w, struct xd_op *out, uint64_t now)
 {
 	unsigned n = 0;
 
-	while (n < TAKE && w->head + n < w->tail) {
+	while (n < BATCH_MAX && w->head + n < w->tail) {
 		out[n] = w->ring[(w->head + n) % RING];
 		if (out[n].end > now)
 			break;
@@ -209,7 +209,7 @@ static unsigned take(struct xd_worker *w, struct xd_op *out, uint64_t now)
 static void *worker_main(void *argument)
 {
 	struct xd_worker *w = argument;
-	struct xd_op ops[TAKE];
+	struct xd_op ops[BATCH_MAX];
 	unsigned n;
 	uint64_t end;
 
@@ -217,7 +217,7 @@ static void *worker_main(void *argument)
 		pthread_mutex_lock(&w->lock);
 		while (w->head == w->tail)
 			pthread_cond_wait(&w->work, &w->lock);
-		n = take(w, ops, xd_now());
+		n = dequeue(w, ops, xd_now());
 		end = n ? 0 : w->ring[w->head % RING].end;
 		pthread_cond_broadcast(&w->room);
 		pthread_mutex_unlock(&w->lock);

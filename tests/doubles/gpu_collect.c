@@ -38,7 +38,7 @@ SEMAPHORE(xsp_gpu_want_shared);
 static const struct {
 	const char *name;
 	volatile unsigned short *semaphore;
-} wishes[] = {
+} requests[] = {
 	{"memory", &xsp_gpu_want_memory_semaphore},   {"events", &xsp_gpu_want_events_semaphore},
 	{"markers", &xsp_gpu_want_markers_semaphore}, {"graphs", &xsp_gpu_want_graphs_semaphore},
 	{"latency", &xsp_gpu_want_latency_semaphore}, {"all_api", &xsp_gpu_want_all_api_semaphore},
@@ -111,9 +111,9 @@ __attribute__((constructor)) static void begin(void)
 	out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (out < 0)
 		abort();
-	for (size_t i = 0; want && i < sizeof(wishes) / sizeof(*wishes); i++)
-		if (strstr(want, wishes[i].name))
-			*wishes[i].semaphore = 1;
+	for (size_t i = 0; want && i < sizeof(requests) / sizeof(*requests); i++)
+		if (strstr(want, requests[i].name))
+			*requests[i].semaphore = 1;
 	if (!plan || !strcmp(plan, "0:0")) {
 		set(1);
 		return;

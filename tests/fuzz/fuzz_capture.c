@@ -85,7 +85,7 @@ static void define(struct xsp_capture_writer *w)
 	xsp_capture_put_lost(w, &lost);
 }
 
-static void take_step(struct script *s, const uint8_t b[8])
+static void run_step(struct script *s, const uint8_t b[8])
 {
 	static const uint16_t sizes[XSP_EVENT_KINDS] = {
 		[XSP_EVENT_NAME] = 56,	 [XSP_EVENT_BEGIN] = 40,  [XSP_EVENT_TASK] = 64,
@@ -168,7 +168,7 @@ static uint8_t *play(const uint8_t *data, size_t size, size_t *out)
 		abort();
 	define(s.w);
 	for (size_t i = 0; i + 8 <= size; i += 8)
-		take_step(&s, data + i);
+		run_step(&s, data + i);
 	if (size > 0 && data[0] % 4 == 0)
 		xsp_capture_abandon(s.w);
 	else
@@ -218,7 +218,7 @@ struct spans {
 	uint64_t sum;
 };
 
-static int take_span(void *ctx, const struct xsp_span *span)
+static int on_span(void *ctx, const struct xsp_span *span)
 {
 	struct spans *s = ctx;
 	for (uint32_t i = 0; i < span->depth; i++)
@@ -237,8 +237,7 @@ static void pair(struct xsp_capture_reader *r, FILE *sink)
 	const struct xsp_timeline_thread *threads;
 	if (xsp_timeline_new(r, &t, NULL) < 0 || xsp_summary_new(t, &s) < 0)
 		abort();
-	struct xsp_timeline_sink sinks[] = {{.ctx = &spans, .span = take_span},
-					    xsp_summary_sink(s)};
+	struct xsp_timeline_sink sinks[] = {{.ctx = &spans, .span = on_span}, xsp_summary_sink(s)};
 	if (xsp_timeline_run(t, sinks, 2, NULL) == 0) {
 		const char *wrong = span_check(spans.list, spans.count, xsp_timeline_counts(t));
 		if (wrong != NULL) {
@@ -291,7 +290,7 @@ static void analyze(struct xsp_capture_reader *r, FILE *sink)
 
 /* ---- in place of a ClickHouse server ---- */
 
-static size_t rows_taken[XSP_SQL_TABLES];
+static size_t rows_accepted[XSP_SQL_TABLES];
 
 static unsigned table_of(const char *statement)
 {
@@ -344,13 +343,13 @@ int __wrap_xsp_sql_server_do(struct xsp_sql_server *s, const char *statement, co
 	(void)err;
 	strcpy(answer, "0\n");
 	if (strncmp(statement, "SELECT max(load)", 16) == 0)
-		memset(rows_taken, 0, sizeof(rows_taken));
+		memset(rows_accepted, 0, sizeof(rows_accepted));
 	else if (strncmp(statement, "SELECT count() FROM all_", 24) == 0)
-		snprintf(answer, XSP_SQL_ANSWER, "%zu\n", rows_taken[table_of(statement)]);
+		snprintf(answer, XSP_SQL_ANSWER, "%zu\n", rows_accepted[table_of(statement)]);
 	if (data == NULL)
 		return 0;
 	const unsigned table = table_of(statement);
-	for (; p < end; rows_taken[table]++) {
+	for (; p < end; rows_accepted[table]++) {
 		p = skip(p, end, 2 * sizeof(uint64_t));
 		for (const struct xsp_sql_column *c = xsp_sql_tables[table].columns; c->name; c++)
 			p = skip_value(p, end, c);

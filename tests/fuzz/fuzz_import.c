@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const int in = memfd_create("in", MFD_CLOEXEC), out = memfd_create("out", MFD_CLOEXEC);
 	const struct xsp_import_options options = {
-		.shown = "fuzzed", .folder = "/tmp", .memory = MEMORY};
+		.display_path = "fuzzed", .folder = "/tmp", .memory = MEMORY};
 	struct xsp_import_report report;
 	struct xsp_error err = {0};
 	char line[512];

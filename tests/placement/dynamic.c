@@ -97,7 +97,7 @@ struct tracer {
 	unsigned depth;
 	uint64_t steps, limit, activations, unwound, strays, mismatches, incomplete;
 	uint64_t exits[XSP_SITE_CLASSES], entries[XSP_SITE_CLASSES], points;
-	uint64_t shown, skipped, disturbed;
+	uint64_t shown_count, skipped, disturbed;
 	int memory; /* /proc/PID/mem */
 	double stepping;
 	bool verbose, ended, from_start;
@@ -291,7 +291,7 @@ static void report(struct tracer *t, const struct frame *fr, const char *what, u
 	struct file *f = file_at(t, fn->addr);
 
 	t->mismatches++;
-	if (fn->bad++ || t->shown++ >= SHOWN)
+	if (fn->bad++ || t->shown_count++ >= SHOWN)
 		return;
 	printf("  %s:0x%" PRIx64 ": %s at 0x%" PRIx64 " (entries %u exits %u)\n", f ? f->path : "?",
 	       fn->addr - fn->bias, what, at - fn->bias, fr->entries, fr->exits);

@@ -15,7 +15,7 @@ struct cursor {
 	bool bad;
 };
 
-static uint64_t take(struct cursor *c, size_t n)
+static uint64_t read_bytes(struct cursor *c, size_t n)
 {
 	uint64_t v = 0;
 
@@ -29,12 +29,12 @@ static uint64_t take(struct cursor *c, size_t n)
 	return v;
 }
 
-static uint64_t take_uleb(struct cursor *c)
+static uint64_t read_uleb(struct cursor *c)
 {
 	uint64_t v = 0;
 
 	for (unsigned shift = 0; shift < 64; shift += 7) {
-		uint8_t b = (uint8_t)take(c, 1);
+		uint8_t b = (uint8_t)read_bytes(c, 1);
 
 		v |= (uint64_t)(b & 0x7f) << shift;
 		if (!(b & 0x80))
@@ -45,7 +45,7 @@ static uint64_t take_uleb(struct cursor *c)
 }
 
 /* DW_EH_PE_*: absolute and pc-relative, of the widths that compilers write */
-static uint64_t take_encoded(struct cursor *c, uint8_t enc)
+static uint64_t read_encoded(struct cursor *c, uint8_t enc)
 {
 	uint64_t at = c->addr, v;
 
@@ -53,15 +53,15 @@ static uint64_t take_encoded(struct cursor *c, uint8_t enc)
 	case 0x0:
 	case 0x4:
 	case 0xc:
-		v = take(c, 8);
+		v = read_bytes(c, 8);
 		break;
 	case 0x1:
-		return take_uleb(c);
+		return read_uleb(c);
 	case 0x3:
-		v = take(c, 4);
+		v = read_bytes(c, 4);
 		break;
 	case 0xb:
-		v = (uint64_t)(int64_t)(int32_t)take(c, 4);
+		v = (uint64_t)(int64_t)(int32_t)read_bytes(c, 4);
 		break;
 	default:
 		c->bad = true;
@@ -203,39 +203,39 @@ static bool parse_fde(const struct image *im, uint64_t at, struct fde *out)
 	if (!c.p)
 		return false;
 	c.end = c.p + left;
-	length = take(&c, 4);
+	length = read_bytes(&c, 4);
 	here = c.addr;
-	back = take(&c, 4);
+	back = read_bytes(&c, 4);
 	k.addr = here - back;
 	k.p = image_at(im, k.addr, &left);
 	if (!k.p || c.bad || length < 12)
 		return false;
 	k.end = k.p + left;
 	k.bad = false;
-	take(&k, 8); /* length, id */
-	take(&k, 1); /* version */
+	read_bytes(&k, 8); /* length, id */
+	read_bytes(&k, 1); /* version */
 	augmentation = (const char *)k.p;
-	take(&k, strlen(augmentation) + 1 > 8 ? 8 : strlen(augmentation) + 1);
-	take_uleb(&k);
-	take_uleb(&k);
-	take_uleb(&k);
+	read_bytes(&k, strlen(augmentation) + 1 > 8 ? 8 : strlen(augmentation) + 1);
+	read_uleb(&k);
+	read_uleb(&k);
+	read_uleb(&k);
 	if (*augmentation == 'z')
-		take_uleb(&k);
+		read_uleb(&k);
 	for (const char *a = augmentation; *a; a++) {
 		if (*a == 'R')
-			enc_pc = (uint8_t)take(&k, 1);
+			enc_pc = (uint8_t)read_bytes(&k, 1);
 		if (*a == 'L')
-			enc_lsda = (uint8_t)take(&k, 1);
+			enc_lsda = (uint8_t)read_bytes(&k, 1);
 		if (*a == 'P')
-			take_encoded(&k, (uint8_t)take(&k, 1));
+			read_encoded(&k, (uint8_t)read_bytes(&k, 1));
 	}
-	out->addr = take_encoded(&c, enc_pc);
-	out->size = take_encoded(&c, enc_pc & 0xf);
+	out->addr = read_encoded(&c, enc_pc);
+	out->size = read_encoded(&c, enc_pc & 0xf);
 	out->lsda = 0;
 	if (*augmentation == 'z')
-		take_uleb(&c);
+		read_uleb(&c);
 	if (enc_lsda != 0xff)
-		out->lsda = take_encoded(&c, enc_lsda);
+		out->lsda = read_encoded(&c, enc_lsda);
 	return !c.bad && !k.bad;
 }
 
@@ -274,12 +274,12 @@ static void list_fdes(struct image *im, const Elf64_Shdr *section)
 	if (!im->own_table)
 		abort();
 	while (c.end - c.p > 8) {
-		uint64_t at = c.addr, length = take(&c, 4);
+		uint64_t at = c.addr, length = read_bytes(&c, 4);
 		struct fde f;
 
 		if (length < 4 || length > (uint64_t)(c.end - c.p))
 			break;
-		if (take(&c, 4) != 0 && parse_fde(im, at, &f)) {
+		if (read_bytes(&c, 4) != 0 && parse_fde(im, at, &f)) {
 			im->own_table[im->fde_count][0] = (int32_t)(f.addr - section->sh_addr);
 			im->own_table[im->fde_count++][1] = (int32_t)(at - section->sh_addr);
 		}
@@ -371,19 +371,19 @@ uint64_t image_landing_pad(const struct image *im, const struct fde *fde, uint64
 	if (!c.p)
 		return 0;
 	c.end = c.p + left;
-	enc = (uint8_t)take(&c, 1);
+	enc = (uint8_t)read_bytes(&c, 1);
 	if (enc != 0xff)
-		start = take_encoded(&c, enc);
-	enc = (uint8_t)take(&c, 1);
+		start = read_encoded(&c, enc);
+	enc = (uint8_t)read_bytes(&c, 1);
 	if (enc != 0xff)
-		take_uleb(&c);
-	enc = (uint8_t)take(&c, 1);
-	length = take_uleb(&c);
+		read_uleb(&c);
+	enc = (uint8_t)read_bytes(&c, 1);
+	length = read_uleb(&c);
 	for (uint64_t end = c.addr + length; c.addr < end && !c.bad;) {
-		uint64_t from = take_encoded(&c, enc), size = take_encoded(&c, enc);
-		uint64_t pad = take_encoded(&c, enc);
+		uint64_t from = read_encoded(&c, enc), size = read_encoded(&c, enc);
+		uint64_t pad = read_encoded(&c, enc);
 
-		take_uleb(&c);
+		read_uleb(&c);
 		if (pc - fde->addr - from < size)
 			return pad ? start + pad : 0;
 	}

@@ -35,7 +35,7 @@ static void look(struct watched *w, uint64_t now_ns)
 
 	cr_assert_eq(xsp_capture_flush(w->b.w), 0);
 	cr_assert_eq(xsp_timeline_follow(w->timeline, &sink, 1, &err), 0, "%s", err.text);
-	cr_assert_eq(xsp_live_take(w->live, now_ns), 0);
+	cr_assert_eq(xsp_live_update(w->live, now_ns), 0);
 }
 
 static void stop(struct watched *w)

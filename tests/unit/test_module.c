@@ -695,7 +695,7 @@ Test(module, cut_off_files_do_not_crash)
 
 Test(module, files_with_flipped_bytes_do_not_crash)
 {
-	size_t size, taken = 0;
+	size_t size, opened = 0;
 	uint8_t *data = load("/bin/true", &size), *copy = malloc(size);
 
 	srandom(1);
@@ -706,10 +706,10 @@ Test(module, files_with_flipped_bytes_do_not_crash)
 			copy[(size_t)random() % (j < 10 ? 1024 : size)] ^=
 				(uint8_t)(1 + random() % 255);
 		const char *path = memory_file(copy, size, &fd);
-		taken += exercise_elf(path) == 0;
+		opened += exercise_elf(path) == 0;
 		close(fd);
 	}
-	cr_expect_gt(taken, 100, "too few inputs get past the header: %zu", taken);
+	cr_expect_gt(opened, 100, "too few inputs get past the header: %zu", opened);
 	free(data);
 	free(copy);
 }

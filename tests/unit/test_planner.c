@@ -145,17 +145,17 @@ int __wrap_xsp_plan_look(const struct xsp_plan *plan, const struct xsp_opener *o
 	(void)o;
 	part = plan->part;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (strcmp(rows[i].name, m->shown) == 0)
+		if (strcmp(rows[i].name, m->display_path) == 0)
 			m->symbols = rows[i].act(fd);
-	if (m->shown[0] == '#')
-		m->symbols = strtoul(m->shown + 1, NULL, 10);
-	if (strcmp(m->shown, "found") == 0) {
+	if (m->display_path[0] == '#')
+		m->symbols = strtoul(m->display_path + 1, NULL, 10);
+	if (strcmp(m->display_path, "found") == 0) {
 		cr_assert_geq(xsp_probe_list_add(&m->list, &(struct xsp_probe){0}), 0);
 		*module = calloc(1, sizeof(**module));
 		(*module)->elf.fd = -1;
 	}
 	close(fd);
-	return strcmp(m->shown, "no") == 0
+	return strcmp(m->display_path, "no") == 0
 		       ? xsp_error_set(err, -EINTR, XSP_STATUS_FAILED, "not to be read")
 		       : 0;
 }
@@ -213,14 +213,14 @@ static int a_file(uid_t owner, mode_t mode)
 
 static int ask_about(const char *what, int fd, size_t *told)
 {
-	char shown[32];
-	struct xsp_planned_module m = {.shown = shown};
+	char display_path[32];
+	struct xsp_planned_module m = {.display_path = display_path};
 
-	strcpy(shown, what);
+	strcpy(display_path, what);
 	failure = (struct xsp_error){0};
 	int rc = xsp_planner_read(planner, fd, &m, &failure);
 	*told = m.symbols;
-	m.shown = NULL;
+	m.display_path = NULL;
 	xsp_planned_module_clear(&m);
 	return rc;
 }
@@ -382,35 +382,35 @@ Test(planner, fills_nobodys_table_of_descriptors)
 #define FILES 40
 
 /* Of file number i; they need not be the files that lie there. */
-static struct xsp_mapped_file mapped_file(size_t i, char *shown)
+static struct xsp_mapped_file mapped_file(size_t i, char *display_path)
 {
-	return (struct xsp_mapped_file){.shown = shown, .dev = 1, .inode = i + 1};
+	return (struct xsp_mapped_file){.display_path = display_path, .dev = 1, .inode = i + 1};
 }
 
 static void look_at(size_t i, const char *what)
 {
-	char shown[32];
+	char display_path[32];
 
-	strcpy(shown, what);
-	const struct xsp_mapped_file f = mapped_file(i, shown);
+	strcpy(display_path, what);
+	const struct xsp_mapped_file f = mapped_file(i, display_path);
 	xsp_planner_look(planner, a_file(geteuid(), 0644), &f, (uint32_t)i);
 }
 
 /* As xsp_plan_module() does it. *read: there was more to do than to take what had been learnt. */
-static int take(size_t i, const char *what, size_t *told, bool *read)
+static int plan_module(size_t i, const char *what, size_t *told, bool *read)
 {
-	char shown[32];
+	char display_path[32];
 	uint32_t handle = 0;
-	struct xsp_planned_module m = {.shown = shown, .dev = 1, .inode = i + 1};
-	const struct xsp_mapped_file f = mapped_file(i, shown);
+	struct xsp_planned_module m = {.display_path = display_path, .dev = 1, .inode = i + 1};
+	const struct xsp_mapped_file f = mapped_file(i, display_path);
 
-	strcpy(shown, what);
+	strcpy(display_path, what);
 	*read = !xsp_planner_knows_empty(planner, &f, &handle);
 	if (!*read)
 		cr_expect_eq(handle, i);
 	int rc = xsp_planner_read(planner, *read ? a_file(geteuid(), 0644) : -1, &m, &failure);
 	*told = m.symbols;
-	m.shown = NULL;
+	m.display_path = NULL;
 	xsp_planned_module_clear(&m);
 	return rc;
 }
@@ -427,7 +427,7 @@ Test(planner, looks_at_many_files_and_tells_each_ones_own)
 		look_at(i, what[i]);
 	}
 	for (size_t i = FILES; i-- > 0;) { /* in whatever order they are wanted */
-		cr_expect_eq(take(i, what[i], &told, &read), 0, "%s", failure.text);
+		cr_expect_eq(plan_module(i, what[i], &told, &read), 0, "%s", failure.text);
 		cr_expect(!read);
 		cr_expect_eq(told, 1000 + i);
 	}
@@ -444,7 +444,7 @@ Test(planner, looks_with_as_many_processes_as_there_are_processors)
 	look_at(0, "pid");
 	look_at(1, "pid");
 	for (size_t i = 0; i < 2; i++)
-		cr_expect_eq(take(i, "pid", &pids[i], &read), 0);
+		cr_expect_eq(plan_module(i, "pid", &pids[i], &read), 0);
 	cr_expect_neq(pids[0], pids[1]);
 }
 
@@ -458,7 +458,7 @@ Test(planner, that_dies_while_many_files_wait_leaves_its_own_out)
 	for (size_t i = 0; i < 8; i++)
 		look_at(i, what[i]);
 	for (size_t i = 0; i < 8; i++) {
-		const int rc = take(i, what[i], &told, &read);
+		const int rc = plan_module(i, what[i], &told, &read);
 		cr_expect_eq(rc, what[i][0] == '#' ? 0 : -EPROTO, "%s: %s", what[i], failure.text);
 		cr_expect(what[i][0] != '#' || told == (size_t)(what[i][1] - '0'), "%s", what[i]);
 	}
@@ -474,7 +474,7 @@ Test(planner, that_looks_for_ever_is_ended_by_the_clock)
 	look_at(1, "hangs");
 	look_at(2, "#7");
 	clock_step = 1;
-	cr_expect_eq(take(2, "#7", &told, &read), 0, "%s", failure.text);
+	cr_expect_eq(plan_module(2, "#7", &told, &read), 0, "%s", failure.text);
 	clock_step = 0;
 	cr_expect_eq(told, 7);
 }
@@ -487,11 +487,11 @@ Test(planner, reads_on_in_what_it_has_looked_at)
 	cr_assert_eq(xsp_planner_start(planner), 0);
 	look_at(0, "#1");
 	look_at(1, "found");
-	cr_expect_eq(take(1, "found", &told, &read), 0, "%s", failure.text);
+	cr_expect_eq(plan_module(1, "found", &told, &read), 0, "%s", failure.text);
 	cr_expect(read);
 	cr_expect_eq(told, 1, "looked at %zu times", told);
 	/* ... once: the next time it is another file */
-	cr_expect_eq(take(1, "found", &told, &read), 0);
+	cr_expect_eq(plan_module(1, "found", &told, &read), 0);
 	cr_expect_eq(told, 2);
 }
 
@@ -503,7 +503,7 @@ Test(planner, knows_nothing_of_files_once_it_is_to_forget_them)
 	cr_assert_eq(xsp_planner_start(planner), 0);
 	look_at(0, "#1");
 	xsp_planner_forget_looks(planner);
-	cr_expect_eq(take(0, "#2", &told, &read), 0);
+	cr_expect_eq(plan_module(0, "#2", &told, &read), 0);
 	cr_expect(read);
 	cr_expect_eq(told, 2);
 }

@@ -417,10 +417,11 @@ Test(process, ids_inside_a_pid_namespace)
 
 /* ---- mapped files ---- */
 
-static const struct xsp_mapped_file *find_file(const struct xsp_mapped_files *f, const char *shown)
+static const struct xsp_mapped_file *find_file(const struct xsp_mapped_files *f,
+					       const char *display_path)
 {
 	for (size_t i = 0; i < f->count; i++) {
-		if (strcmp(f->files[i].shown, shown) == 0)
+		if (strcmp(f->files[i].display_path, display_path) == 0)
 			return &f->files[i];
 	}
 	return NULL;

@@ -28,13 +28,13 @@ struct plan {
 };
 
 static void put_probe(struct builder *b, uint32_t id, const char *provider, const char *symbol,
-		      const char *shown, enum xsp_probe_kind kind)
+		      const char *display_name, enum xsp_probe_kind kind)
 {
 	const struct xsp_capture_probe p = {.id = id,
 					    .module = UINT32_MAX,
 					    .provider = provider,
 					    .symbol = symbol,
-					    .name = shown,
+					    .name = display_name,
 					    .kind = kind,
 					    .exit_complete = true};
 	cr_assert_eq(xsp_capture_put_probe(b->w, &p), 0);

@@ -25,7 +25,7 @@ struct gpu_result {
 	struct xsp_timeline *t;
 };
 
-static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
+static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	struct gpu_result *r = ctx;
 
@@ -38,7 +38,7 @@ static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
 	return 0;
 }
 
-static int take_call(void *ctx, const struct xsp_gpu_call *c)
+static int on_call(void *ctx, const struct xsp_gpu_call *c)
 {
 	struct gpu_result *r = ctx;
 	struct seen_call *s;
@@ -86,7 +86,7 @@ static void run(struct builder *b, struct gpu_result *r)
 	*r = (struct gpu_result){0};
 	cr_assert_eq(xsp_capture_open(b->path, &reader, &err), 0, "%s", err.text);
 	cr_assert_eq(xsp_timeline_new(reader, &r->t, &err), 0, "%s", err.text);
-	struct xsp_timeline_sink sink = {.ctx = r, .call = take_call, .gpu = take_activity};
+	struct xsp_timeline_sink sink = {.ctx = r, .call = on_call, .gpu = on_activity};
 	cr_assert_eq(xsp_timeline_run(r->t, &sink, 1, &err), 0, "%s", err.text);
 	r->counts = *xsp_timeline_gpu(r->t);
 	xsp_timeline_free(r->t);

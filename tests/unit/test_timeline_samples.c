@@ -24,7 +24,7 @@ struct told {
 	struct xsp_capture_reader *reader;
 };
 
-static int take_sample(void *ctx, const struct xsp_sample *s)
+static int on_sample(void *ctx, const struct xsp_sample *s)
 {
 	struct told *told = ctx;
 	char *path = told->path[told->count];
@@ -108,7 +108,7 @@ static void told_of(struct builder *b, struct told *told)
 	cr_assert_eq(xsp_capture_open(b->path, &told->reader, &err), 0, "%s", err.text);
 	unlink(b->path);
 	cr_assert_eq(xsp_timeline_new(told->reader, &told->timeline, &err), 0, "%s", err.text);
-	struct xsp_timeline_sink sink = {.ctx = told, .sample = take_sample};
+	struct xsp_timeline_sink sink = {.ctx = told, .sample = on_sample};
 	cr_assert_eq(xsp_timeline_run(told->timeline, &sink, 1, &err), 0, "%s", err.text);
 }
 

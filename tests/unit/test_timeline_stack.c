@@ -49,7 +49,7 @@ struct paths {
 	size_t count;
 };
 
-static int take(void *ctx, const struct xsp_span *span)
+static int on_span(void *ctx, const struct xsp_span *span)
 {
 	struct paths *s = ctx;
 	char *text = s->text[s->count++];
@@ -70,7 +70,7 @@ static void run(struct builder *b, struct paths *s)
 	struct xsp_error err = {0};
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
-	struct xsp_timeline_sink sink = {.ctx = s, .span = take};
+	struct xsp_timeline_sink sink = {.ctx = s, .span = on_span};
 
 	cr_assert_eq(xsp_capture_finish(b->w, 1000, b->now, &err), 0, "%s", err.text);
 	cr_assert_eq(xsp_capture_open(b->path, &reader, &err), 0, "%s", err.text);

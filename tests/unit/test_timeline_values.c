@@ -59,7 +59,7 @@ struct told {
 	struct xsp_value_rows rows;
 };
 
-static int take(void *ctx, const struct xsp_value *value)
+static int on_value(void *ctx, const struct xsp_value *value)
 {
 	struct told *told = ctx;
 
@@ -72,7 +72,7 @@ static int take(void *ctx, const struct xsp_value *value)
 static struct xsp_timeline_counts run(struct builder *b, const struct xsp_cut *cut,
 				      struct told *told)
 {
-	const struct xsp_timeline_sink sink = {.ctx = told, .value = take};
+	const struct xsp_timeline_sink sink = {.ctx = told, .value = on_value};
 	struct xsp_error err = {0};
 
 	*told = (struct told){.count = 0};

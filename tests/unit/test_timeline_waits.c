@@ -15,7 +15,7 @@ struct told {
 	struct result spans;
 };
 
-static int take_wait(void *ctx, const struct xsp_wait *wait)
+static int on_wait(void *ctx, const struct xsp_wait *wait)
 {
 	struct told *told = ctx;
 
@@ -36,7 +36,7 @@ static int take_wait(void *ctx, const struct xsp_wait *wait)
 	return 0;
 }
 
-static int take_span(void *ctx, const struct xsp_span *span)
+static int on_span(void *ctx, const struct xsp_span *span)
 {
 	return result_span(&((struct told *)ctx)->spans, span);
 }
@@ -86,7 +86,7 @@ static void told_of(struct builder *b, struct told *told)
 	unlink(b->path);
 	cr_assert_eq(xsp_timeline_new(r->reader, &r->timeline, &err), 0, "%s", err.text);
 	told->timeline = r->timeline;
-	struct xsp_timeline_sink sink = {.ctx = told, .span = take_span, .wait = take_wait};
+	struct xsp_timeline_sink sink = {.ctx = told, .span = on_span, .wait = on_wait};
 	cr_assert_eq(xsp_timeline_run(r->timeline, &sink, 1, &err), 0, "%s", err.text);
 }
 

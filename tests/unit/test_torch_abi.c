@@ -177,12 +177,12 @@ static enum xsp_torch_flavor flavor_of(const struct xsp_torch_ops *ops)
 
 static void place_all(const char *path)
 {
-	const unsigned take =
-		XSP_TORCH_TAKE_TENSORS | XSP_TORCH_TAKE_INPUTS | XSP_TORCH_TAKE_OUTPUTS;
+	const unsigned parts =
+		XSP_TORCH_PART_TENSORS | XSP_TORCH_PART_INPUTS | XSP_TORCH_PART_OUTPUTS;
 	struct xsp_module *m;
 	struct xsp_torch_ops ops;
 	struct xsp_error err = {0};
-	size_t placed = 0, taken = 0, matched = 0;
+	size_t placed = 0, built = 0, matched = 0;
 
 	cr_assert_eq(xsp_module_open(path, path, &m, &err), 0, "%s", err.text);
 	cr_assert_eq(xsp_torch_ops_find(m, &ops, &err), 0, "%s", err.text);
@@ -197,15 +197,15 @@ static void place_all(const char *path)
 		matched++;
 		if (xsp_torch_place(s, demangled, flavor, &call) == 0) {
 			placed++;
-			taken += xsp_torch_take(s, &call, take, flavor, &spec);
+			built += xsp_torch_build_spec(s, &call, parts, flavor, &spec);
 		} else {
 			cr_log_info("not placed: %s -> %s\n", demangled, s->returns);
 		}
 		free(demangled);
 	}
-	cr_log_info("%s: %zu of %zu placed, %zu read\n", path, placed, matched, taken);
+	cr_log_info("%s: %zu of %zu placed, %zu read\n", path, placed, matched, built);
 	cr_expect_geq(placed, matched - 10, "%zu of %zu", placed, matched);
-	cr_expect_geq(taken, placed - 10, "%zu of %zu", taken, placed);
+	cr_expect_geq(built, placed - 10, "%zu of %zu", built, placed);
 	xsp_torch_ops_clear(&ops);
 	xsp_module_free(m);
 }

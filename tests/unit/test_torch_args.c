@@ -44,7 +44,7 @@ static void setup(void)
 		.symbol = "_ZN2at4_ops10add_Tensor4callERKNS_6TensorES4_RKN3c106ScalarE",
 		.name = "aten::add"};
 	const struct xsp_capture_operator o = {
-		.take = XSP_TORCH_TAKE_TENSORS | XSP_TORCH_TAKE_INPUTS,
+		.parts = XSP_TORCH_PART_TENSORS | XSP_TORCH_PART_INPUTS,
 		.flavor = XSP_TORCH_C10_OPTIONAL,
 		.schema = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha) -> Tensor"};
 	cr_assert_eq(xsp_capture_put_probe(w, &p), 0);

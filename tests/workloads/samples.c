@@ -135,7 +135,7 @@ static void send_signals(void)
 	setitimer(ITIMER_PROF, &each, NULL);
 }
 
-static char *facts(const struct spinner *spinners, unsigned count)
+static char *describe(const struct spinner *spinners, unsigned count)
 {
 	uint64_t spent[PARTS] = {0};
 	char *text = NULL;
@@ -183,5 +183,5 @@ int main(int argc, char **argv)
 				     : big   ? "samples_big"
 					     : "samples_round",
 				     rounds, 0}};
-	return wl_finish(&o, rounds, counts, 1, facts(spinners, o.threads));
+	return wl_finish(&o, rounds, counts, 1, describe(spinners, o.threads));
 }

@@ -261,7 +261,7 @@ static void *run(void *argument)
 	return NULL;
 }
 
-static char *facts(void)
+static char *describe(void)
 {
 	char *text = NULL;
 	size_t size;
@@ -303,5 +303,5 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < MEMBERS; i++)
 		calls += members[i].calls;
 	struct wl_count counts[] = {{"waits_call", calls, 0}};
-	return wl_finish(&o, calls, counts, 1, facts());
+	return wl_finish(&o, calls, counts, 1, describe());
 }

@@ -63,7 +63,7 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-static void take_option(struct wl_options *o, int c, const char *name)
+static void parse_option(struct wl_options *o, int c, const char *name)
 {
 	switch (c) {
 	case 'o':
@@ -103,7 +103,7 @@ void wl_parse(struct wl_options *o, int argc, char **argv)
 	int c, index = 0;
 
 	while ((c = getopt_long(argc, argv, "+", long_options, &index)) != -1)
-		take_option(o, c, long_options[index].name);
+		parse_option(o, c, long_options[index].name);
 	o->argc = argc - optind;
 	o->argv = argv + optind;
 	memset(&action, 0, sizeof(action));

@@ -116,7 +116,7 @@ struct agent_buffer {
 	size_t size;
 };
 /* A buffer for CUPTI, or false. `must`: even beyond the limit. */
-bool buffers_take(bool must, uint8_t **data, size_t *size);
+bool buffers_acquire(bool must, uint8_t **data, size_t *size);
 /* The buffer that has this data, if it is one of ours. */
 bool buffers_find(const uint8_t *data, struct agent_buffer *out);
 void buffers_give(const uint8_t *data);

@@ -69,7 +69,7 @@ static bool slot_map(unsigned i)
 	return true;
 }
 
-static bool take(unsigned from, unsigned to, uint8_t **data, size_t *size)
+static bool acquire(unsigned from, unsigned to, uint8_t **data, size_t *size)
 {
 	for (int state = SLOT_FREE; state >= SLOT_EMPTY; state -= SLOT_FREE - SLOT_EMPTY)
 		for (unsigned i = from; i < to; i++) {
@@ -89,13 +89,14 @@ static bool take(unsigned from, unsigned to, uint8_t **data, size_t *size)
 	return false;
 }
 
-bool buffers_take(bool must, uint8_t **data, size_t *size)
+bool buffers_acquire(bool must, uint8_t **data, size_t *size)
 {
 	int saved = errno;
-	bool taken = take(0, limit(), data, size) || (must && take(BUFFERS, SLOTS, data, size));
+	bool acquired =
+		acquire(0, limit(), data, size) || (must && acquire(BUFFERS, SLOTS, data, size));
 
 	errno = saved;
-	return taken;
+	return acquired;
 }
 
 static int slot_of(const uint8_t *data)

@@ -25,7 +25,7 @@
 	}
 #endif
 
-#define WISH(name)                                                                                 \
+#define REQUEST(name)                                                                              \
 	void name(void);                                                                           \
 	SITE(void name(void))                                                                      \
 	SEMAPHORE(name)
@@ -36,14 +36,14 @@
 #endif
 SITE(void xsp_gpu_batch(const void *records, size_t bytes))
 SEMAPHORE(xsp_gpu_batch);
-WISH(xsp_gpu_want_activity);
-WISH(xsp_gpu_want_memory);
-WISH(xsp_gpu_want_events);
-WISH(xsp_gpu_want_markers);
-WISH(xsp_gpu_want_graphs);
-WISH(xsp_gpu_want_latency);
-WISH(xsp_gpu_want_all_api);
-WISH(xsp_gpu_want_shared);
+REQUEST(xsp_gpu_want_activity);
+REQUEST(xsp_gpu_want_memory);
+REQUEST(xsp_gpu_want_events);
+REQUEST(xsp_gpu_want_markers);
+REQUEST(xsp_gpu_want_graphs);
+REQUEST(xsp_gpu_want_latency);
+REQUEST(xsp_gpu_want_all_api);
+REQUEST(xsp_gpu_want_shared);
 
 bool agent_wants(enum agent_want want)
 {

@@ -135,7 +135,7 @@ static void put_call_error(struct batch *b, const char *call, int code, bool fat
 static void request(uint8_t **buffer, size_t *size, size_t *records)
 {
 	*records = 0;
-	if (buffers_take(w.cupti.version < 27, buffer, size))
+	if (buffers_acquire(w.cupti.version < 27, buffer, size))
 		return;
 	*buffer = NULL;
 	*size = 0;

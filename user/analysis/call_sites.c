@@ -208,7 +208,7 @@ static int find_site(struct xsp_call_sites *s, const struct xsp_span *span)
 }
 
 /* Steps keep their numbers in a cut, whatever is left out of it. */
-static int take_every(void *ctx, const struct xsp_span *span)
+static int on_every_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_call_sites *s = ctx;
 	int rc = find_site(s, span);
@@ -223,7 +223,7 @@ static int take_every(void *ctx, const struct xsp_span *span)
 
 /* ---- what calls waited for ---- */
 
-static int take_sync(struct xsp_call_sites *s, const struct xsp_span *span)
+static int add_sync(struct xsp_call_sites *s, const struct xsp_span *span)
 {
 	const struct sync sync = {span->start_ns, span->end_ns, span->pid, s->site - 1};
 
@@ -262,8 +262,7 @@ static size_t first_that_ends_after(const struct xsp_call_sites *s, uint64_t ns)
 	return low;
 }
 
-static int take_overlap(struct xsp_call_sites *s, const struct xsp_gpu_activity *a,
-			const char *name)
+static int add_overlap(struct xsp_call_sites *s, const struct xsp_gpu_activity *a, const char *name)
 {
 	const size_t first = first_that_ends_after(s, a->start_ns);
 	int rc = 0;
@@ -280,7 +279,7 @@ static int take_overlap(struct xsp_call_sites *s, const struct xsp_gpu_activity 
 
 /* ---- copies ---- */
 
-static void take_copy(struct xsp_copies *c, const struct xsp_gpu_activity *a)
+static void add_copy(struct xsp_copies *c, const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_memcpy *copy = a->record;
 	const uint64_t ns = a->end_ns - a->start_ns;
@@ -304,22 +303,22 @@ static void take_copy(struct xsp_copies *c, const struct xsp_gpu_activity *a)
 	}
 }
 
-static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
+static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	struct xsp_call_sites *s = ctx;
 
 	if (a->kind == XSP_GPU_IS_MEMCPY)
-		take_copy(&s->copies, a);
+		add_copy(&s->copies, a);
 	if (a->kind == XSP_GPU_IS_KERNEL)
-		return take_overlap(s, a, a->name);
+		return add_overlap(s, a, a->name);
 	if (a->kind == XSP_GPU_IS_MEMCPY)
-		return take_overlap(s, a, "copies");
-	return a->kind == XSP_GPU_IS_MEMSET ? take_overlap(s, a, "sets of memory") : 0;
+		return add_overlap(s, a, "copies");
+	return a->kind == XSP_GPU_IS_MEMSET ? add_overlap(s, a, "sets of memory") : 0;
 }
 
 /* ---- spans ---- */
 
-static int take_span(void *ctx, const struct xsp_span *span)
+static int on_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_call_sites *s = ctx;
 	int rc = find_site(s, span);
@@ -336,10 +335,10 @@ static int take_span(void *ctx, const struct xsp_span *span)
 		site->longest_ns = ns;
 		site->longest_start_ns = span->start_ns;
 	}
-	return site->kind == XSP_CUDA_SYNC ? take_sync(s, span) : 0;
+	return site->kind == XSP_CUDA_SYNC ? add_sync(s, span) : 0;
 }
 
-static int take_wait(void *ctx, const struct xsp_wait *wait)
+static int on_wait(void *ctx, const struct xsp_wait *wait)
 {
 	struct xsp_call_sites *s = ctx;
 	int rc = wait->in_span ? learn_loaders(s, wait->span) : 0;
@@ -355,10 +354,10 @@ static struct xsp_timeline_sink sink(void *state)
 
 	return (struct xsp_timeline_sink){
 		.ctx = s,
-		.span = take_span,
-		.every = xsp_steps_expected(s->steps) ? take_every : NULL,
-		.gpu = take_activity,
-		.wait = take_wait,
+		.span = on_span,
+		.every = xsp_steps_expected(s->steps) ? on_every_span : NULL,
+		.gpu = on_activity,
+		.wait = on_wait,
 	};
 }
 

@@ -19,7 +19,7 @@
 /* ---- words ---- */
 
 static const struct {
-	const char *word, *meaning;
+	const char *keyword, *meaning;
 } reasons[] = {
 	[WHY_NOISE] = {"none: noise", "the 95 % interval holds the threshold"},
 	[WHY_FEW] = {"none: few",
@@ -176,11 +176,11 @@ XSP_REPORT_LISTED(compare) *const listed[] = {
 	&kinds[COMPARED_PEAK].shape,	 &kinds[COMPARED_GROWTH].shape,
 };
 
-static const char *verdict_word(const struct comparison *c)
+static const char *verdict_name(const struct comparison *c)
 {
 	switch (c->verdict) {
 	case VERDICT_NONE:
-		return reasons[c->why].word;
+		return reasons[c->why].keyword;
 	case VERDICT_SAME:
 		return "same";
 	case VERDICT_LESS:
@@ -210,7 +210,7 @@ static struct xsp_cell real(double value)
 
 /* A difference as it is shown: a share, or bytes. What is a thousand times as much says nothing but that it is not
  * known. */
-static double shown(const struct comparison *c, double difference)
+static double display_value(const struct comparison *c, double difference)
 {
 	if (!c->d.known)
 		return NAN;
@@ -244,11 +244,12 @@ static int by_weight(const void *a, const void *b)
 static void put_row(struct writing *w, const struct comparison *c, const char *side)
 {
 	const bool sure = c->verdict > VERDICT_SAME;
-	char word[40];
+	char verdict_text[40];
 
 	if (c->verdict == VERDICT_NONE)
 		w->reasons[c->why] = true;
-	snprintf(word, sizeof(word), "%s%s", verdict_word(c), sure && w->doubt != NULL ? "?" : "");
+	snprintf(verdict_text, sizeof(verdict_text), "%s%s", verdict_name(c),
+		 sure && w->doubt != NULL ? "?" : "");
 	struct xsp_report_section *section = xsp_report_section(
 		w->report, kinds[c->what].shape.section, kinds[c->what].section_title);
 	struct xsp_report_table *table = xsp_report_table(section, &kinds[c->what].shape);
@@ -256,10 +257,10 @@ static void put_row(struct writing *w, const struct comparison *c, const char *s
 	xsp_report_row(table, (const struct xsp_cell[COLUMN_COUNT]){
 				      xsp_cell_text(c->name),
 				      xsp_cell_text(side),
-				      xsp_cell_text(word),
-				      real(shown(c, c->d.by)),
-				      real(shown(c, c->d.low)),
-				      real(shown(c, c->d.high)),
+				      xsp_cell_text(verdict_text),
+				      real(display_value(c, c->d.by)),
+				      real(display_value(c, c->d.low)),
+				      real(display_value(c, c->d.high)),
 				      real(c->a),
 				      real(c->b),
 				      real(calls ? c->calls_a : NAN),
@@ -493,7 +494,7 @@ int xsp_compare(const struct xsp_compare_side *sides, size_t count, double thres
 	}
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
 		char text[300];
-		snprintf(text, sizeof(text), "%s: %s", reasons[i].word, reasons[i].meaning);
+		snprintf(text, sizeof(text), "%s: %s", reasons[i].keyword, reasons[i].meaning);
 		if (w.reasons[i])
 			xsp_report_note(xsp_report_section(report, "words", "No verdict, and why"),
 					text);

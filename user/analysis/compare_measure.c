@@ -160,7 +160,7 @@ static int middle_of(const struct measured *m, double *out)
 	return rc;
 }
 
-static void take_out(struct measured *m, const struct measured *common)
+static void subtract(struct measured *m, const struct measured *common)
 {
 	for (size_t i = 0; i < m->count && i < common->count; i++)
 		m->values[i] -= common->values[i];
@@ -239,7 +239,7 @@ static int compare_times(struct pair *p, const struct joined *j, const struct co
 		if (rc == 0)
 			rc = middle_of(&sides[i], &middle[i]);
 		if (beside)
-			take_out(&sides[i], &common->sides[i]);
+			subtract(&sides[i], &common->sides[i]);
 	}
 	if (rc == 0) {
 		c->a = exp(middle[0]);

@@ -15,7 +15,7 @@ static int out_of_memory(struct xsp_error *err)
 }
 
 /* Behind the run: damage is met while reading. */
-static int tell_facts(const struct xsp_capture_reader *r, struct xsp_compare_capture *out)
+static int copy_description(const struct xsp_capture_reader *r, struct xsp_compare_capture *out)
 {
 	const struct xsp_capture_process *processes;
 	const size_t n = xsp_capture_processes(r, &processes);
@@ -99,7 +99,7 @@ int xsp_compare_read(struct xsp_capture_reader *r, const char *path,
 		.beside = {&reading, begin_reading, end_reading}};
 	if (rc == 0)
 		rc = xsp_analyze(r, &analysis, report, err);
-	return rc == 0 && tell_facts(r, out) < 0 ? out_of_memory(err) : rc;
+	return rc == 0 && copy_description(r, out) < 0 ? out_of_memory(err) : rc;
 }
 
 void xsp_compare_clear(struct xsp_compare_capture *c)

@@ -42,7 +42,7 @@ static int begin_gpu(struct xsp_timeline *t, struct xsp_capture_reader *r, void 
 	return 0;
 }
 
-static int take_work(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *a)
+static int add_work(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_name_use *uses;
 	struct xsp_gpu_work w = {
@@ -77,7 +77,7 @@ static int take_work(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *
 }
 
 /* A stream's wait for an event is none of the host's. */
-static int take_sync(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *a)
+static int add_sync(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_sync *s = a->record;
 	const int rc = s != NULL ? xsp_gpu_path_sync(g->path, a) : 0;
@@ -85,7 +85,7 @@ static int take_sync(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *
 	return rc == 0 && s != NULL && s->what != 2 ? xsp_gpu_sweep_wait(g->sweep, a) : rc;
 }
 
-static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
+static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	struct xsp_gpu_analysis *g = ctx;
 
@@ -94,9 +94,9 @@ static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
 	case XSP_GPU_IS_MEMCPY:
 	case XSP_GPU_IS_MEMSET:
 	case XSP_GPU_IS_GRAPH:
-		return take_work(g, a);
+		return add_work(g, a);
 	case XSP_GPU_IS_SYNC:
-		return take_sync(g, a);
+		return add_sync(g, a);
 	case XSP_GPU_IS_EVENT:
 		return a->record != NULL ? xsp_gpu_path_sync(g->path, a) : 0;
 	default:
@@ -104,14 +104,14 @@ static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
 	}
 }
 
-static int take_call(void *ctx, const struct xsp_gpu_call *call)
+static int on_call(void *ctx, const struct xsp_gpu_call *call)
 {
 	struct xsp_gpu_analysis *g = ctx;
 
 	return xsp_gpu_host_launches(g->host, call->tid);
 }
 
-static int take_span(void *ctx, const struct xsp_span *span)
+static int on_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_gpu_analysis *g = ctx;
 	int rc = xsp_gpu_flops_span(g->flops, span);
@@ -121,7 +121,7 @@ static int take_span(void *ctx, const struct xsp_span *span)
 	return rc < 0 ? rc : xsp_gpu_host_span(g->host, span);
 }
 
-static int take_wait(void *ctx, const struct xsp_wait *wait)
+static int on_wait(void *ctx, const struct xsp_wait *wait)
 {
 	struct xsp_gpu_analysis *g = ctx;
 	const int rc = xsp_gpu_path_wait(g->path, wait);
@@ -132,10 +132,10 @@ static int take_wait(void *ctx, const struct xsp_wait *wait)
 static struct xsp_timeline_sink sink_of_gpu(void *state)
 {
 	return (struct xsp_timeline_sink){.ctx = state,
-					  .span = take_span,
-					  .call = take_call,
-					  .gpu = take_activity,
-					  .wait = take_wait};
+					  .span = on_span,
+					  .call = on_call,
+					  .gpu = on_activity,
+					  .wait = on_wait};
 }
 
 static int report_gpu(void *state, struct xsp_report *report)
@@ -155,7 +155,7 @@ static int report_gpu(void *state, struct xsp_report *report)
 	return xsp_gpu_report(g, report);
 }
 
-static void take_steps(void *state, struct xsp_steps *steps)
+static void set_steps(void *state, struct xsp_steps *steps)
 {
 	xsp_gpu_path_steps(((struct xsp_gpu_analysis *)state)->path, steps);
 }
@@ -166,5 +166,5 @@ const struct xsp_analysis xsp_analysis_gpu = {
 	.sink = sink_of_gpu,
 	.report = report_gpu,
 	.end = end_gpu,
-	.steps = take_steps,
+	.steps = set_steps,
 };

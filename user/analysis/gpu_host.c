@@ -198,7 +198,7 @@ static uint64_t idle_between(const struct host_thread *th, uint64_t from_ns, uin
 
 /* ---- what was held gets its part ---- */
 
-static int take_span(struct xsp_gpu_host *h, struct host_thread *th, const struct held *s)
+static int add_span(struct xsp_gpu_host *h, struct host_thread *th, const struct held *s)
 {
 	const uint32_t depth = s->depth & ~DEPTH_UNKNOWN;
 
@@ -221,7 +221,7 @@ static int take_span(struct xsp_gpu_host *h, struct host_thread *th, const struc
 	return 0;
 }
 
-static int take_first(struct xsp_gpu_host *h, struct host_thread *th)
+static int add_first(struct xsp_gpu_host *h, struct host_thread *th)
 {
 	const struct held s = th->held[th->from++];
 
@@ -232,7 +232,7 @@ static int take_first(struct xsp_gpu_host *h, struct host_thread *th)
 		th->from = 0;
 	}
 	if (s.depth != DEPTH_WAIT)
-		return take_span(h, th, &s);
+		return add_span(h, th, &s);
 	h->uses[s.use].idle_ns += idle_between(th, s.start_ns, s.end_ns);
 	return 0;
 }
@@ -244,7 +244,7 @@ int xsp_gpu_host_pass(struct xsp_gpu_host *h, uint64_t ns)
 	for (size_t i = 0; i < h->thread_count; i++) {
 		struct host_thread *th = h->threads[i];
 		while (rc == 0 && th->from < th->count && th->held[th->from].end_ns <= ns)
-			rc = take_first(h, th);
+			rc = add_first(h, th);
 	}
 	return rc;
 }
@@ -255,7 +255,7 @@ static int hold(struct xsp_gpu_host *h, struct host_thread *th, const struct hel
 
 	if (h->held >= XSP_GPU_HOST_HELD_MOST && th->from < th->count) {
 		h->early++;
-		rc = take_first(h, th);
+		rc = add_first(h, th);
 	}
 	if (rc == 0)
 		rc = xsp_grow(&th->held, &th->capacity, th->count + 1);

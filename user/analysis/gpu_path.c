@@ -108,7 +108,7 @@ static int count_step(struct xsp_gpu_path *p, struct path_result *r)
 
 /* ---- steps ---- */
 
-static int take_step(void *ctx, const struct xsp_step *step, bool first, bool by_ends)
+static int on_step(void *ctx, const struct xsp_step *step, bool first, bool by_ends)
 {
 	struct xsp_gpu_path *p = ctx;
 	const struct path_result r = {.step = {.tid = step->tid,
@@ -130,7 +130,7 @@ static int take_step(void *ctx, const struct xsp_step *step, bool first, bool by
 }
 
 /* A first one is now known to be warm-up. */
-static int take_decision(void *ctx, const struct xsp_step *step)
+static int on_warm_up(void *ctx, const struct xsp_step *step)
 {
 	struct xsp_gpu_path *p = ctx;
 	struct path_results *const lists[] = {&p->pending, &p->firsts};
@@ -153,8 +153,8 @@ void xsp_gpu_path_steps(struct xsp_gpu_path *p, struct xsp_steps *steps)
 	if (!xsp_steps_expected(steps))
 		return;
 	p->steps = steps;
-	xsp_steps_ended(steps, take_step, p);
-	xsp_steps_each(steps, take_decision, p);
+	xsp_steps_ended(steps, on_step, p);
+	xsp_steps_each(steps, on_warm_up, p);
 }
 
 static int make_path(struct xsp_gpu_path *p, struct path_result *r)

@@ -98,7 +98,7 @@ static int tally_of(struct xsp_live *l, uint64_t key, size_t *out)
 	return 0;
 }
 
-static int take_span(void *ctx, const struct xsp_span *span)
+static int on_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_live *l = ctx;
 	const struct xsp_timeline_sink summary = xsp_summary_sink(l->summary);
@@ -115,7 +115,7 @@ static int take_span(void *ctx, const struct xsp_span *span)
 
 struct xsp_timeline_sink xsp_live_sink(struct xsp_live *l)
 {
-	return (struct xsp_timeline_sink){.ctx = l, .span = take_span};
+	return (struct xsp_timeline_sink){.ctx = l, .span = on_span};
 }
 
 /* ---- threads ---- */
@@ -145,7 +145,7 @@ static uint64_t more(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0; /* what was open then was an estimate */
 }
 
-static void take_times(struct xsp_live *l, const struct xsp_thread_times *t)
+static void update_times(struct xsp_live *l, const struct xsp_thread_times *t)
 {
 	const uint64_t key = key_of(t->thread->pid, t->thread->tid);
 	const uint32_t *at = xsp_u64map_get(&l->sums_of, key);
@@ -190,7 +190,7 @@ static int keep_times(struct xsp_live *l, const struct xsp_thread_times *times, 
 }
 
 /* With waits the threads are those that times came of. */
-static int take_threads(struct xsp_live *l)
+static int update_threads(struct xsp_live *l)
 {
 	const struct xsp_thread_times *times;
 	const size_t count = xsp_timeline_times(l->timeline, &times);
@@ -199,11 +199,11 @@ static int take_threads(struct xsp_live *l)
 	l->thread_count = 0;
 	for (size_t i = 0; i < count; i++)
 		if (!times[i].ended)
-			take_times(l, &times[i]);
+			update_times(l, &times[i]);
 	return l->error < 0 ? l->error : keep_times(l, times, count);
 }
 
-static void take_open(void *ctx, const struct xsp_open_spans *open)
+static void on_open_spans(void *ctx, const struct xsp_open_spans *open)
 {
 	struct xsp_live *l = ctx;
 	const bool known =
@@ -223,7 +223,7 @@ static void take_open(void *ctx, const struct xsp_open_spans *open)
 		thread->now = XSP_NOW_WAITS + XSP_WAIT_GPU;
 }
 
-static void take_tallies(struct xsp_live *l)
+static void update_tallies(struct xsp_live *l)
 {
 	for (size_t i = 0; i < l->tally_count; i++) {
 		const uint32_t *at = xsp_u64map_get(&l->thread_of, l->tallies[i].key);
@@ -257,7 +257,7 @@ static int add_name(struct xsp_live *l, const struct xsp_live_name *name)
 	return XSP_APPEND(l->names, l->name_capacity, l->name_count, *name);
 }
 
-static int take_names(struct xsp_live *l)
+static int update_names(struct xsp_live *l)
 {
 	const struct xsp_summary_row *rows;
 	const size_t count = xsp_summary_rows(l->summary, &rows);
@@ -287,18 +287,18 @@ static int take_names(struct xsp_live *l)
 
 /* ---- an interval ---- */
 
-int xsp_live_take(struct xsp_live *l, uint64_t recorded_ns)
+int xsp_live_update(struct xsp_live *l, uint64_t recorded_ns)
 {
 	l->interval_ns = more(recorded_ns, l->recorded_ns);
 	l->recorded_ns = recorded_ns;
 	int rc = make_room(l);
 	if (rc == 0)
-		rc = take_threads(l);
+		rc = update_threads(l);
 	if (rc < 0)
 		return rc;
-	xsp_timeline_open(l->timeline, take_open, l);
-	take_tallies(l);
-	rc = l->error < 0 ? l->error : take_names(l);
+	xsp_timeline_open(l->timeline, on_open_spans, l);
+	update_tallies(l);
+	rc = l->error < 0 ? l->error : update_names(l);
 	return rc < 0 ? rc : xsp_timeline_forget(l->timeline);
 }
 

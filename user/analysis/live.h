@@ -37,7 +37,7 @@ struct xsp_timeline_sink xsp_live_sink(struct xsp_live *l);
 
 /* Ends the interval, and has the timeline forget what is not needed any more. The rows are valid until it is called again.
  * recorded_ns: time since the beginning in which spans were recorded. 0 or -ENOMEM. */
-int xsp_live_take(struct xsp_live *l, uint64_t recorded_ns);
+int xsp_live_update(struct xsp_live *l, uint64_t recorded_ns);
 uint64_t xsp_live_interval_ns(const struct xsp_live *l); /* such time in the interval */
 /* In no order; may be put into one. */
 size_t xsp_live_names(const struct xsp_live *l, struct xsp_live_name **names);

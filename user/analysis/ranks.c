@@ -175,7 +175,7 @@ static void describe(const struct collecting *c, struct rank *k)
 	k->number = variable(p, XSP_JOB_RANK);
 	k->world = variable(p, XSP_JOB_WORLD_SIZE);
 	k->named = k->number >= 0;
-	k->shown_pid = p != NULL && p->ns_pid != 0 ? p->ns_pid : k->pid;
+	k->display_pid = p != NULL && p->ns_pid != 0 ? p->ns_pid : k->pid;
 	snprintf(k->host, sizeof(k->host), "%s", host != NULL ? host : "");
 	xsp_timeline_window(c->timeline, &from, &to);
 	k->window_start_ns = real(c, from);
@@ -250,7 +250,7 @@ static long name_of_queued(struct collecting *c, const struct xsp_span *span, bo
 	return xsp_ranks_name(c->job, "collective of c10d");
 }
 
-static int take_queued(struct collecting *c, struct rank *k, const struct xsp_span *span)
+static int add_queued(struct collecting *c, struct rank *k, const struct xsp_span *span)
 {
 	uint64_t words[XSP_C10D_WORK + 1];
 	uint32_t unreadable;
@@ -275,7 +275,7 @@ static int take_queued(struct collecting *c, struct rank *k, const struct xsp_sp
 	return 0;
 }
 
-static int take_run(struct collecting *c, struct rank *k, const struct xsp_span *span)
+static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *span)
 {
 	uint64_t work;
 	uint32_t unreadable;
@@ -287,7 +287,7 @@ static int take_run(struct collecting *c, struct rank *k, const struct xsp_span 
 			  (struct run){work, real(c, span->start_ns), real(c, span->end_ns)});
 }
 
-static int take_blocked(struct collecting *c, struct rank *k, const struct xsp_span *span)
+static int add_blocked(struct collecting *c, struct rank *k, const struct xsp_span *span)
 {
 	if (!xsp_span_has_duration(span))
 		return 0;
@@ -314,8 +314,8 @@ static uint64_t bytes_of(struct collecting *c, const struct xsp_span *span)
 	return bytes;
 }
 
-static int take_operator(struct collecting *c, struct rank *k, const struct xsp_span *span,
-			 bool collective)
+static int add_operator(struct collecting *c, struct rank *k, const struct xsp_span *span,
+			bool collective)
 {
 	const long name = name_of(c, span->name);
 	struct operator_sum *sum = name < 0 ? NULL : xsp_ranks_sum(k, (uint32_t)name, true);
@@ -335,7 +335,7 @@ static int take_operator(struct collecting *c, struct rank *k, const struct xsp_
 	return 0;
 }
 
-static int take_span(void *ctx, const struct xsp_span *span)
+static int on_span(void *ctx, const struct xsp_span *span)
 {
 	struct collecting *c = ((struct xsp_ranks *)ctx)->now;
 	struct rank *k = rank_of(c, span->pid);
@@ -346,17 +346,17 @@ static int take_span(void *ctx, const struct xsp_span *span)
 		return 0;
 	switch (c->roles[span->probe].role) {
 	case XSP_COLLECTIVE_QUEUE:
-		return take_queued(c, k, span);
+		return add_queued(c, k, span);
 	case XSP_COLLECTIVE_RUN:
-		return take_run(c, k, span);
+		return add_run(c, k, span);
 	case XSP_COLLECTIVE_WAIT:
-		return take_blocked(c, k, span);
+		return add_blocked(c, k, span);
 	case XSP_COLLECTIVE_CALL:
-		return take_operator(c, k, span, true);
+		return add_operator(c, k, span, true);
 	case XSP_COLLECTIVE_NONE:
 		/* ranges hold whatever the program does between its operators */
 		return c->probes[span->probe].kind == XSP_PROBE_FUNCTION
-			       ? take_operator(c, k, span, false)
+			       ? add_operator(c, k, span, false)
 			       : 0;
 	default:
 		return 0;
@@ -365,7 +365,7 @@ static int take_span(void *ctx, const struct xsp_span *span)
 
 /* ---- steps ---- */
 
-static int take_step(void *ctx, const struct xsp_step *step)
+static int on_step(void *ctx, const struct xsp_step *step)
 {
 	struct collecting *c = ctx;
 	struct rank *k = rank_of(c, step->pid);
@@ -378,7 +378,7 @@ static int take_step(void *ctx, const struct xsp_step *step)
 	return 0;
 }
 
-static int take_every(void *ctx, const struct xsp_span *span)
+static int on_every_span(void *ctx, const struct xsp_span *span)
 {
 	struct collecting *c = ((struct xsp_ranks *)ctx)->now;
 
@@ -446,13 +446,13 @@ int xsp_ranks_begin(struct xsp_ranks *j, struct xsp_capture_reader *r, struct xs
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
 	xsp_steps_mark(c->steps, j->marker);
-	xsp_steps_each(c->steps, take_step, c);
+	xsp_steps_each(c->steps, on_step, c);
 	return 0;
 }
 
 struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j)
 {
-	return (struct xsp_timeline_sink){.ctx = j, .span = take_span, .every = take_every};
+	return (struct xsp_timeline_sink){.ctx = j, .span = on_span, .every = on_every_span};
 }
 
 /* ---- behind its run ---- */
@@ -623,7 +623,7 @@ struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns)
 void xsp_ranks_title(const struct rank *k, char *out, size_t size)
 {
 	int n = k->number >= 0 ? snprintf(out, size, "rank %ld", k->number)
-			       : snprintf(out, size, "process %u", k->shown_pid);
+			       : snprintf(out, size, "process %u", k->display_pid);
 
 	if (k->host[0] != '\0' && n > 0 && (size_t)n < size)
 		snprintf(out + n, size - (size_t)n, " (%s)", k->host);

@@ -66,7 +66,7 @@ struct lateness {
 
 struct rank {
 	size_t capture;
-	uint32_t pid, shown_pid;
+	uint32_t pid, display_pid;
 	long number, world;
 	char host[64];
 	uint32_t host_index;

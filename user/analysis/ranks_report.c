@@ -20,7 +20,7 @@
 
 /* What totals are divided by, so that recordings of different lengths compare. */
 enum unit { A_STEP, A_COLLECTIVE, A_SECOND };
-static const char *const unit_words[] = {"a step", "a collective", "a second"};
+static const char *const unit_names[] = {"a step", "a collective", "a second"};
 
 struct found {
 	struct xsp_ranks *job;
@@ -213,7 +213,7 @@ static void report_ranks(struct found *f)
 		const struct xsp_cell cells[] = {
 			known(k->number >= 0, k->number),
 			xsp_cell_text(k->host[0] != '\0' ? k->host : NULL),
-			xsp_cell_integer(k->shown_pid),
+			xsp_cell_integer(k->display_pid),
 			xsp_cell_integer(k->matched),
 			known(met, (int64_t)k->times_last),
 			known(met, k->late_ns),
@@ -459,7 +459,7 @@ static void subject_of(const struct rank *k, const char *operator_name, char *ou
 	if (k->number >= 0)
 		snprintf(out, size, "rank %ld: %s", k->number, operator_name);
 	else
-		snprintf(out, size, "process %u: %s", k->shown_pid, operator_name);
+		snprintf(out, size, "process %u: %s", k->display_pid, operator_name);
 }
 
 /* What both findings have: how much, and a place to look at. */
@@ -505,7 +505,7 @@ static void tell_straggler(struct found *f, const struct rank *k, const struct l
 	snprintf(title, sizeof(title),
 		 "%s is slow in %.200s: %s %s, %s on the others; it comes to collectives %s late "
 		 "in all",
-		 who, name, xsp_format_ns(a, (uint64_t)e->own), unit_words[f->unit],
+		 who, name, xsp_format_ns(a, (uint64_t)e->own), unit_names[f->unit],
 		 xsp_format_ns(b, (uint64_t)e->others), xsp_format_ns(c, (uint64_t)k->late_ns));
 	snprintf(advice, sizeof(advice),
 		 e->calls > 1.1 * e->others_calls
@@ -514,7 +514,7 @@ static void tell_straggler(struct found *f, const struct rank *k, const struct l
 			 : "%.200s is called as often as on the others (%.3g times %s; %.3g): look "
 			   "at what "
 			   "it is given there, and at that host's processors",
-		 name, e->calls, unit_words[f->unit], e->others_calls);
+		 name, e->calls, unit_names[f->unit], e->others_calls);
 	finding.rule = XSP_RULE_STRAGGLER;
 	finding.subject = subject;
 	finding.title = title;
@@ -526,7 +526,7 @@ static void tell_straggler(struct found *f, const struct rank *k, const struct l
 			 xsp_cell_integer((uint64_t)e->own));
 	xsp_report_value(s, "others_ns", "median of the others", XSP_UNIT_NS,
 			 xsp_cell_integer((uint64_t)e->others));
-	xsp_report_value(s, "unit", "unit", XSP_UNIT_TEXT, xsp_cell_text(unit_words[f->unit]));
+	xsp_report_value(s, "unit", "unit", XSP_UNIT_TEXT, xsp_cell_text(unit_names[f->unit]));
 }
 
 static void tell_late(struct found *f, const struct rank *k, const struct lateness *l, double part)

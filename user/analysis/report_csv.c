@@ -62,7 +62,7 @@ static void put_finding(struct csv *c, const struct xsp_report_found *found, lon
 		const char *key;
 		enum xsp_unit unit;
 		struct xsp_cell cell;
-	} facts[] = {
+	} entries[] = {
 		{"rule", XSP_UNIT_TEXT, xsp_cell_text(f->rule)},
 		{"severity", XSP_UNIT_TEXT, xsp_cell_text(xsp_severity_name(f->severity))},
 		{"subject", XSP_UNIT_TEXT, xsp_cell_text(f->subject)},
@@ -75,8 +75,8 @@ static void put_finding(struct csv *c, const struct xsp_report_found *found, lon
 		{"to_ns", XSP_UNIT_TIME, placed ? xsp_cell_integer(f->to_ns) : xsp_cell_text(NULL)},
 	};
 
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
-		put(c, "findings", "", row, facts[i].key, facts[i].unit, &facts[i].cell);
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+		put(c, "findings", "", row, entries[i].key, entries[i].unit, &entries[i].cell);
 	put_values(c, found->figures, "findings", "values", row);
 }
 

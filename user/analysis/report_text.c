@@ -168,13 +168,13 @@ static const char *seconds(char out[SECONDS_SIZE], uint64_t ns)
 
 static void put_finding(struct text *t, const struct xsp_report_found *found)
 {
-	static const char *const words[] = {"LOW", "MEDIUM", "HIGH"};
+	static const char *const severities[] = {"LOW", "MEDIUM", "HIGH"};
 	static const char *const colors[] = {"\033[36m", "\033[33m", "\033[1;31m"};
 	const struct xsp_report_finding *f = &found->finding;
 	char from[SECONDS_SIZE], to[SECONDS_SIZE];
 
-	put_colored(t, colors[f->severity], words[f->severity]);
-	fprintf(t->f, "%*s", FINDING_INDENT - (int)strlen(words[f->severity]), "");
+	put_colored(t, colors[f->severity], severities[f->severity]);
+	fprintf(t->f, "%*s", FINDING_INDENT - (int)strlen(severities[f->severity]), "");
 	put_paragraph(t, f->title, FINDING_INDENT, FINDING_INDENT);
 	put_evidence(t, found->figures);
 	put_labelled(t, "do", f->advice);
@@ -213,7 +213,7 @@ struct grid {
 
 #define OTHER_ROWS 3 /* behind those that lead */
 
-static size_t rows_shown(const struct xsp_report_table *table, const struct xsp_report_how *how)
+static size_t visible_rows(const struct xsp_report_table *table, const struct xsp_report_how *how)
 {
 	const size_t all = xsp_report_row_count(table),
 		     most = how->top > 0 && how->top < all ? how->top : all;
@@ -334,7 +334,7 @@ static void put_table(struct text *t, const struct xsp_report_table *table)
 		return;
 	put_colored(t, "\033[1m", xsp_report_table_title(table));
 	fputs(":\n", t->f);
-	if (fill_grid(table, rows_shown(table, t->how), &g))
+	if (fill_grid(table, visible_rows(table, t->how), &g))
 		put_blocks(t, &g);
 	else
 		t->failed = true;

@@ -328,14 +328,14 @@ int xsp_rule_memory_bound(const struct xsp_rule_context *c)
 			     intensity = share_of(u->flops, u->bytes),
 			     used = share_of(u->bytes, u->gpu_ns) * 1e9 / bandwidth;
 		const char *name = xsp_timeline_name(c->timeline, u->name);
-		char title[320], shown[120], why[XSP_DOUBT_SIZE];
+		char title[320], printable[120], why[XSP_DOUBT_SIZE];
 		if (share < c->threshold || intensity >= balance || used < BANDWIDTH_LEAST)
 			continue;
-		xsp_printable(shown, sizeof(shown), name, 60);
+		xsp_printable(printable, sizeof(printable), name, 60);
 		snprintf(title, sizeof(title),
 			 "%s does %.3g FLOPs per byte where the GPU can do %.3g, and moves %.3g %% "
 			 "of what memory can (%.3g %% of busy time)",
-			 shown, intensity, balance, used * 100, share * 100);
+			 printable, intensity, balance, used * 100, share * 100);
 		struct xsp_report_section *s = xsp_rule_found(
 			c,
 			(struct xsp_report_finding){

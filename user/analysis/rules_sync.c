@@ -10,7 +10,7 @@
 #include "analysis/summary_report.h"
 #include "base/units.h"
 
-#define SHOWN 3 /* of what the GPU did meanwhile */
+#define ACTIVITIES_SHOWN 3 /* of what the GPU did meanwhile */
 #define PLACE_SHARE 4 /* a place with less than this part of all waiting is not told of */
 
 /* "sgemm 3.20 s, copies 1.00 s"; "": nothing is known. 0 or -ENOMEM. */
@@ -22,7 +22,7 @@ static int waited_for(const struct xsp_call_sites *sites, const struct xsp_call_
 	char time[XSP_UNITS_SIZE];
 
 	out[0] = '\0';
-	for (size_t i = 0; list != NULL && i < count && i < SHOWN && used < size; i++)
+	for (size_t i = 0; list != NULL && i < count && i < ACTIVITIES_SHOWN && used < size; i++)
 		used += (size_t)snprintf(out + used, size - used, "%s%.160s %s", i > 0 ? ", " : "",
 					 list[i].name[0] != '\0' ? list[i].name
 								 : "a kernel without a name",

@@ -74,7 +74,7 @@ struct xsp_series {
 	struct xsp_u64map holding_of;
 };
 
-static int take_step(void *ctx, const struct xsp_step *step);
+static int on_step(void *ctx, const struct xsp_step *step);
 
 int xsp_series_new(struct xsp_timeline *t, struct xsp_series **out)
 {
@@ -92,7 +92,7 @@ int xsp_series_new(struct xsp_timeline *t, struct xsp_series **out)
 		*out = NULL;
 		return -ENOMEM;
 	}
-	xsp_steps_each(s->steps, take_step, s);
+	xsp_steps_each(s->steps, on_step, s);
 	return 0;
 }
 
@@ -299,7 +299,7 @@ static int count_in_row(struct xsp_series *s, enum xsp_series_kind kind, uint32_
 		       : 0;
 }
 
-static int take_span(void *ctx, const struct xsp_span *span)
+static int on_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_series *s = ctx;
 	uint32_t row;
@@ -325,7 +325,7 @@ static int find_kernel(struct xsp_series *s, const void *what, uint32_t *row)
 	return row_named(s, &s->rows[XSP_SERIES_KERNEL], what, strlen(what), "", row);
 }
 
-static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
+static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	struct xsp_series *s = ctx;
 	uint32_t row;
@@ -342,7 +342,7 @@ static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
 
 /* ---- steps ---- */
 
-static int take_every(void *ctx, const struct xsp_span *span)
+static int on_every_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_series *s = ctx;
 	uint32_t row;
@@ -372,7 +372,7 @@ static void keep_every_second(struct xsp_series *s)
 	}
 }
 
-static int take_step(void *ctx, const struct xsp_step *step)
+static int on_step(void *ctx, const struct xsp_step *step)
 {
 	struct xsp_series *s = ctx;
 	uint64_t inside = 0;
@@ -540,7 +540,7 @@ static int hold(struct xsp_series *s, uint64_t key, const char *name, uint64_t n
 	return 0;
 }
 
-static int take_process_memory(void *ctx, const struct xsp_process_memory_at *at)
+static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 {
 	return hold(ctx, xsp_u64_mix(at->pid), "resident memory", at->time_ns, at->memory.resident,
 		    true);
@@ -578,7 +578,7 @@ static int find_place(struct xsp_series *s, uint32_t index, uint32_t *out)
 	return rc < 0 ? rc : xsp_u64map_set(&s->place_of, index, *out);
 }
 
-static int take_memory(void *ctx, const struct xsp_memory_event *e)
+static int on_memory(void *ctx, const struct xsp_memory_event *e)
 {
 	static const char *const names[] = {
 		[XSP_MEMORY_GPU] = "GPU memory",
@@ -610,11 +610,11 @@ struct xsp_timeline_sink xsp_series_sink(struct xsp_series *s)
 {
 	return (struct xsp_timeline_sink){
 		.ctx = s,
-		.span = take_span,
-		.every = xsp_steps_expected(s->steps) ? take_every : NULL,
-		.gpu = take_activity,
-		.memory = take_memory,
-		.process_memory = take_process_memory,
+		.span = on_span,
+		.every = xsp_steps_expected(s->steps) ? on_every_span : NULL,
+		.gpu = on_activity,
+		.memory = on_memory,
+		.process_memory = on_process_memory,
 	};
 }
 

@@ -144,7 +144,7 @@ static int learn_names(struct xsp_steps *s)
 }
 
 /* "ProfilerStep#*" */
-static void take_title(struct figures *f, const struct xsp_steps *s, const char *name)
+static void set_title(struct figures *f, const struct xsp_steps *s, const char *name)
 {
 	const size_t stem = xsp_steps_stem(s, name), most = sizeof(f->title) - 2;
 
@@ -230,7 +230,7 @@ static void begin_anew(struct track *k)
 
 /* ---- steps ---- */
 
-static int take_shares(const struct track *k, struct step *step)
+static int copy_shares(const struct track *k, struct step *step)
 {
 	step->shares = calloc(k->touched_count + 1, sizeof(*step->shares));
 	if (step->shares == NULL)
@@ -251,7 +251,7 @@ static int rank(struct figures *f, const struct track *k, struct step *step)
 		free(step->shares);
 		return 0;
 	}
-	int rc = step->shares == NULL ? take_shares(k, step) : 0;
+	int rc = step->shares == NULL ? copy_shares(k, step) : 0;
 	if (rc < 0)
 		return rc;
 	if (f->slowest_count == XSP_STEPS_SLOWEST)
@@ -278,7 +278,7 @@ static struct xsp_step as_told(const struct track *k, const struct step *step)
 /* Its shares are taken for that, if need be. */
 static int tell_each(const struct xsp_steps *s, const struct track *k, struct step *step)
 {
-	int rc = s->each != NULL && step->shares == NULL ? take_shares(k, step) : 0;
+	int rc = s->each != NULL && step->shares == NULL ? copy_shares(k, step) : 0;
 
 	if (s->each == NULL || rc < 0)
 		return rc;
@@ -336,7 +336,7 @@ static int end_step(struct xsp_steps *s, struct track *k, struct step *step)
 	for (size_t i = 0; i < k->touched_count; i++)
 		step->calls += k->entries[k->touched[i]].now.calls;
 	if (rc == 0 && first) { /* decided at the end */
-		rc = take_shares(k, step);
+		rc = copy_shares(k, step);
 		if (rc == 0)
 			k->first[k->first_count++] = *step;
 		return rc;
@@ -367,7 +367,7 @@ static uint64_t number_of(const struct xsp_steps *s, const struct track *k, cons
 	return number <= INT64_MAX ? number : k->markers; /* no program counts so far */
 }
 
-static int take_marker(struct xsp_steps *s, struct track *k, const struct xsp_span *span)
+static int add_marker(struct xsp_steps *s, struct track *k, const struct xsp_span *span)
 {
 	const char *name = xsp_timeline_name(s->timeline, span->name);
 	const bool ended = xsp_span_has_duration(span), ends = k->mark == MARK_ENDS;
@@ -382,7 +382,7 @@ static int take_marker(struct xsp_steps *s, struct track *k, const struct xsp_sp
 	int rc = 0;
 
 	xsp_timeline_window(s->timeline, &from, &to);
-	take_title(&s->figures[k->mark], s, name);
+	set_title(&s->figures[k->mark], s, name);
 	/* in the cut, if there is one: whole, in part, or not at all */
 	const bool inside = from <= step.start_ns && step.end_ns <= to;
 	s->figures[k->mark].not_whole +=
@@ -407,7 +407,7 @@ static bool is_inside(const struct xsp_steps *s, const struct xsp_span *span)
 }
 
 /* Steps that are a span: what is called in them has it among its ancestors. */
-static int take_in_span(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name)
+static int add_in_span(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name)
 {
 	const bool inside = is_inside(s, span), marker = s->marks[span->name] == MARK_IS;
 	struct track *k;
@@ -418,13 +418,13 @@ static int take_in_span(struct xsp_steps *s, const struct xsp_span *span, xsp_na
 	if (rc < 0 || k == NULL)
 		return rc;
 	if (!inside)
-		return take_marker(s, k, span);
+		return add_marker(s, k, span);
 	/* of a stack that was given up, told behind the step's end */
 	return span->start_ns >= k->begin_ns ? tally(k, span, name) : 0;
 }
 
 /* Steps that a span ends: what is called in them comes behind the end of the one before. */
-static int take_between(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name)
+static int add_between(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name)
 {
 	const bool marker = s->marks[span->name] == MARK_ENDS;
 	struct track *k;
@@ -437,7 +437,7 @@ static int take_between(struct xsp_steps *s, const struct xsp_span *span, xsp_na
 	if (rc < 0 || !marker || (k->markers > 0 && k->name != span->name))
 		return rc;
 	k->name = span->name;
-	return take_marker(s, k, span);
+	return add_marker(s, k, span);
 }
 
 bool xsp_steps_marked_by(struct xsp_steps *s, xsp_name_id name)
@@ -455,20 +455,20 @@ int xsp_steps_span(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id
 	int rc = learn_names(s);
 
 	if (rc == 0 && s->names_that[MARK_IS] > 0)
-		rc = take_in_span(s, span, name);
+		rc = add_in_span(s, span, name);
 	else if (rc == 0 && s->names_that[MARK_ENDS] > 0)
-		rc = take_between(s, span, name);
+		rc = add_between(s, span, name);
 	return rc;
 }
 
-static int take_span(void *ctx, const struct xsp_span *span)
+static int on_span(void *ctx, const struct xsp_span *span)
 {
 	return xsp_steps_span(ctx, span, span->name);
 }
 
 struct xsp_timeline_sink xsp_steps_sink(struct xsp_steps *s)
 {
-	return (struct xsp_timeline_sink){.ctx = s, .every = take_span};
+	return (struct xsp_timeline_sink){.ctx = s, .every = on_span};
 }
 
 /* ---- the end ---- */

@@ -128,7 +128,7 @@ static inline int row_of(struct xsp_summary *s, xsp_name_id id, xsp_name_id *row
 	return rc;
 }
 
-static int take_span(void *ctx, const struct xsp_span *span)
+static int on_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_summary *s = ctx;
 	struct summary_name *n = NULL;
@@ -189,7 +189,7 @@ static int take_span(void *ctx, const struct xsp_span *span)
 }
 
 /* Steps keep their numbers in a cut, whatever is left out of it. */
-static int take_every(void *ctx, const struct xsp_span *span)
+static int on_every_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_summary *s = ctx;
 	xsp_name_id row;
@@ -198,12 +198,12 @@ static int take_every(void *ctx, const struct xsp_span *span)
 	return rc < 0 || s->steps == NULL ? rc : xsp_steps_span(s->steps, span, row);
 }
 
-static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
+static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	return xsp_summary_gpu_activity(((struct xsp_summary *)ctx)->gpu, a);
 }
 
-static int take_memory(void *ctx, const struct xsp_memory_event *e)
+static int on_memory(void *ctx, const struct xsp_memory_event *e)
 {
 	struct xsp_summary *s = ctx;
 	int rc = xsp_summary_gpu_memory(s->gpu, e);
@@ -211,22 +211,22 @@ static int take_memory(void *ctx, const struct xsp_memory_event *e)
 	return rc == 0 ? xsp_summary_allocations_event(s->allocations, e) : rc;
 }
 
-static int take_process_memory(void *ctx, const struct xsp_process_memory_at *at)
+static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 {
 	return xsp_summary_memory_process(((struct xsp_summary *)ctx)->memory, at);
 }
 
-static int take_wait(void *ctx, const struct xsp_wait *wait)
+static int on_wait(void *ctx, const struct xsp_wait *wait)
 {
 	return xsp_summary_waits_wait(((struct xsp_summary *)ctx)->waits, wait);
 }
 
-static int take_sample(void *ctx, const struct xsp_sample *sample)
+static int on_sample(void *ctx, const struct xsp_sample *sample)
 {
 	return xsp_summary_samples_sample(((struct xsp_summary *)ctx)->samples, sample);
 }
 
-static int take_value(void *ctx, const struct xsp_value *value)
+static int on_value(void *ctx, const struct xsp_value *value)
 {
 	return xsp_value_rows_add(&((struct xsp_summary *)ctx)->values, value);
 }
@@ -235,14 +235,14 @@ struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 {
 	return (struct xsp_timeline_sink){
 		.ctx = s,
-		.span = take_span,
-		.every = s->steps != NULL && xsp_steps_expected(s->steps) ? take_every : NULL,
-		.gpu = take_activity,
-		.memory = take_memory,
-		.process_memory = take_process_memory,
-		.wait = take_wait,
-		.sample = take_sample,
-		.value = take_value,
+		.span = on_span,
+		.every = s->steps != NULL && xsp_steps_expected(s->steps) ? on_every_span : NULL,
+		.gpu = on_activity,
+		.memory = on_memory,
+		.process_memory = on_process_memory,
+		.wait = on_wait,
+		.sample = on_sample,
+		.value = on_value,
 	};
 }
 

@@ -272,19 +272,19 @@ int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
 			       : how->width > 0 ? 40
 						: 0;
 	struct xsp_allocation_site *all = a != NULL ? rank(a, by_alive) : NULL;
-	size_t shown = 0;
+	size_t shown_count = 0;
 
 	if (a == NULL || all == NULL)
 		return a == NULL ? 0 : -ENOMEM;
-	while (shown < a->count && (how->limit == 0 || shown < SITES_SHOWN))
-		shown++;
-	if (shown > 0)
+	while (shown_count < a->count && (how->limit == 0 || shown_count < SITES_SHOWN))
+		shown_count++;
+	if (shown_count > 0)
 		fprintf(f, "%s%10s  %s%8s  %10s  %11s  %s%s\n", how->color ? "\033[1m" : "",
 			"alive", is_heap(a) ? " +- (95%)  " : "", "blocks", "allocated",
 			"allocations",
 			is_heap(a) ? "heap (estimated), by where" : "PyTorch's memory, by where",
 			how->color ? "\033[0m" : "");
-	for (size_t i = 0; i < shown; i++) {
+	for (size_t i = 0; i < shown_count; i++) {
 		const struct xsp_allocation_site *s = &all[i];
 		char alive[XSP_UNITS_SIZE] = "-", blocks[XSP_UNITS_SIZE] = "-";
 		char error[XSP_UNITS_SIZE] = "-", column[XSP_UNITS_SIZE + 16] = "";
@@ -301,15 +301,15 @@ int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
 			xsp_format_bytes(bytes, s->bytes), xsp_format_count(calls, s->allocations),
 			where);
 	}
-	if (shown > 0 && shown < a->count)
-		fprintf(f, "... and %zu more places\n", a->count - shown);
-	if (shown > 0)
+	if (shown_count > 0 && shown_count < a->count)
+		fprintf(f, "... and %zu more places\n", a->count - shown_count);
+	if (shown_count > 0)
 		fputc('\n', f);
 	free(all);
 	return 0;
 }
 
-static uint32_t shown_pid(const struct xsp_summary_allocations *a, const struct xsp_memory_use *u)
+static uint32_t display_pid(const struct xsp_summary_allocations *a, const struct xsp_memory_use *u)
 {
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(a->timeline, u->pid);
 
@@ -328,7 +328,7 @@ static void name_pool(const struct xsp_summary_allocations *a, const struct xsp_
 	for (size_t i = 1; i < count; i++)
 		several = several || uses[i].pid != uses[0].pid;
 	if (several)
-		snprintf(of, sizeof(of), " of process %" PRIu32, shown_pid(a, u));
+		snprintf(of, sizeof(of), " of process %" PRIu32, display_pid(a, u));
 	if (u->pool == XSP_MEMORY_HEAP)
 		snprintf(out, size, "heap%s", of);
 	else if (u->device_type == XSP_C10_CPU)
@@ -505,7 +505,7 @@ static void put_use(const struct xsp_summary_allocations *a, struct xsp_json_wri
 		    const struct xsp_memory_use *u)
 {
 	xsp_json_begin(j, NULL, '{');
-	xsp_json_number(j, "pid", shown_pid(a, u));
+	xsp_json_number(j, "pid", display_pid(a, u));
 	xsp_json_number(j, "device_type", u->device_type);
 	if (u->device_type != XSP_C10_CPU)
 		xsp_json_number(j, "device", u->device);

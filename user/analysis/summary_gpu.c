@@ -209,7 +209,7 @@ static int by_total(const void *a, const void *b)
 
 void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_summary_print *how)
 {
-	size_t shown =
+	size_t shown_count =
 		how->limit > 0 && g->kernel_count > KERNELS_SHOWN ? KERNELS_SHOWN : g->kernel_count;
 
 	if (g->kernel_count == 0)
@@ -217,7 +217,7 @@ void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_
 	qsort(g->kernels, g->kernel_count, sizeof(*g->kernels), by_total);
 	fprintf(f, "%s%-*s  %12s  %9s  %9s  %9s%s\n", how->color ? "\033[1m" : "", NAME_COLUMNS,
 		"kernel", "launches", "GPU time", "mean", "max", how->color ? "\033[0m" : "");
-	for (size_t i = 0; i < shown; i++) {
+	for (size_t i = 0; i < shown_count; i++) {
 		const struct kernel *k = &g->kernels[i];
 		char name[NAME_COLUMNS * 4 + 8], calls[XSP_UNITS_SIZE], total[XSP_UNITS_SIZE];
 		char mean[XSP_UNITS_SIZE], max[XSP_UNITS_SIZE];
@@ -228,8 +228,8 @@ void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_
 			k->whole > 0 ? xsp_format_ns(mean, k->whole_ns / k->whole) : "-",
 			k->whole > 0 ? xsp_format_ns(max, k->max_ns) : "-");
 	}
-	if (shown < g->kernel_count)
-		fprintf(f, "... and %zu more kernels\n", g->kernel_count - shown);
+	if (shown_count < g->kernel_count)
+		fprintf(f, "... and %zu more kernels\n", g->kernel_count - shown_count);
 	fputc('\n', f);
 }
 

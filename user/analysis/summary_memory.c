@@ -120,15 +120,15 @@ void xsp_summary_memory_print(struct xsp_summary_memory *m, const struct xsp_cap
 {
 	if (m == NULL)
 		return;
-	const size_t shown =
+	const size_t shown_count =
 		how->limit > 0 && m->count > PROCESSES_SHOWN ? PROCESSES_SHOWN : m->count;
 
 	if (m->count > 0)
 		qsort(m->processes, m->count, sizeof(*m->processes), by_peak);
-	for (size_t i = 0; i < shown; i++)
+	for (size_t i = 0; i < shown_count; i++)
 		print_process(&m->processes[i], r, f);
-	if (shown < m->count)
-		fprintf(f, "... and %zu more processes\n", m->count - shown);
+	if (shown_count < m->count)
+		fprintf(f, "... and %zu more processes\n", m->count - shown_count);
 }
 
 /* ---- JSON ---- */

@@ -183,16 +183,16 @@ static int print_table(struct xsp_summary *s, struct xsp_capture_reader *r, FILE
 
 /* ---- the lines after it ---- */
 
-#define INFO_SHOWN 256
+#define INFO_SIZE 256
 
 /* What the capture says, which may have been made to drive the terminal. */
 static const char *info_or(const struct xsp_capture_reader *r, const char *key, const char *other,
-			   char shown[INFO_SHOWN])
+			   char printable[INFO_SIZE])
 {
 	const char *text = xsp_capture_info(r, key);
 
-	xsp_printable(shown, INFO_SHOWN, text != NULL ? text : other, 0);
-	return shown;
+	xsp_printable(printable, INFO_SIZE, text != NULL ? text : other, 0);
+	return printable;
 }
 
 struct note {
@@ -230,7 +230,7 @@ static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reade
 	const struct xsp_capture_let_go *l;
 	const struct xsp_capture_probe *probes;
 	const size_t count = xsp_capture_windows(r, &windows), gone = xsp_capture_let_gos(r, &l);
-	char time[XSP_UNITS_SIZE], name[128], rate[XSP_UNITS_SIZE], most[INFO_SHOWN];
+	char time[XSP_UNITS_SIZE], name[128], rate[XSP_UNITS_SIZE], most[INFO_SIZE];
 
 	if (count > 0 && all_ns > 0)
 		fprintf(f,
@@ -323,15 +323,15 @@ static bool any_gap(const struct xsp_capture_reader *r)
 
 static void print_gaps(const struct xsp_capture_reader *r, const struct note *n)
 {
-	char shown[1200], text[1300];
+	char printable[1200], text[1300];
 	uint64_t count;
 
 	for (unsigned i = 0; i < XSP_GAPS; i++) {
 		const char *value = xsp_capture_gap(r, i, &count);
 		if (value == NULL)
 			continue;
-		xsp_printable(shown, sizeof(shown), value, 0);
-		snprintf(text, sizeof(text), "%s: %s", xsp_capture_gap_key(i), shown);
+		xsp_printable(printable, sizeof(printable), value, 0);
+		snprintf(text, sizeof(text), "%s: %s", xsp_capture_gap_key(i), printable);
 		warn(n, text);
 	}
 }
@@ -341,7 +341,7 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r, co
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
 	const bool complete = xsp_capture_how_ended(r) == XSP_CAPTURE_COMPLETE;
 	struct list l = {0};
-	char text[640], unseen[INFO_SHOWN];
+	char text[640], unseen[INFO_SIZE];
 	add(&l, st->lost_entries, "entry", "entries");
 	add(&l, st->lost_exits, "exit", "exits");
 	add(&l, st->lost_other, "other event", "other events");
@@ -429,11 +429,11 @@ static void print_late(const struct xsp_capture_reader *r, const struct note *n)
 {
 	for (size_t i = 0; i < XSP_CAPTURE_LATES; i++) {
 		const char *text = xsp_capture_info(r, xsp_capture_late_key(i));
-		char shown[512];
+		char printable[512];
 		if (text == NULL)
 			continue;
-		xsp_printable(shown, sizeof(shown), text, 0);
-		fprintf(n->f, "%s: %s\n", xsp_capture_late_key(i), shown);
+		xsp_printable(printable, sizeof(printable), text, 0);
+		fprintf(n->f, "%s: %s\n", xsp_capture_late_key(i), printable);
 	}
 }
 
@@ -465,7 +465,7 @@ static void print_damage(struct xsp_capture_reader *r, const struct note *n)
 static void print_cost(struct xsp_capture_reader *r, const struct note *n)
 {
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
-	char probes[XSP_UNITS_SIZE], cpu[XSP_UNITS_SIZE], worst[INFO_SHOWN], most[INFO_SHOWN];
+	char probes[XSP_UNITS_SIZE], cpu[XSP_UNITS_SIZE], worst[INFO_SIZE], most[INFO_SIZE];
 	uint64_t start, end;
 	xsp_capture_window(r, &start, &end);
 	if (end > start && st->probes_cost_ns > 0)

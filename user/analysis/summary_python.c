@@ -45,7 +45,7 @@ struct module {
 	uint32_t depth;
 	struct sum self, total;
 	size_t order; /* of modules that were met first */
-	bool shown;
+	bool is_shown;
 };
 
 struct xsp_summary_python {
@@ -250,7 +250,7 @@ static void sort(struct xsp_summary_python *s, size_t most)
 		return;
 	qsort(s->modules, s->module_count, sizeof(void *), by_total);
 	for (size_t i = 0; i < s->module_count; i++)
-		s->modules[i]->shown = most == 0 || i < most;
+		s->modules[i]->is_shown = most == 0 || i < most;
 	qsort(s->modules, s->module_count, sizeof(void *), by_tree);
 }
 
@@ -332,13 +332,13 @@ static void print_rest(const struct xsp_summary_python *s, FILE *f,
 static void print_lines(const struct xsp_summary_python *s, FILE *f,
 			const struct xsp_summary_print *how)
 {
-	const size_t shown =
+	const size_t shown_count =
 		how->limit > 0 && how->limit < s->line_count ? how->limit : s->line_count;
 	char text[XSP_PYTHON_LINE_MAX];
 	struct xsp_python_line l;
 
 	print_head(f, how, "line of Python");
-	for (size_t i = 0; i < shown; i++) {
+	for (size_t i = 0; i < shown_count; i++) {
 		const struct line *line = &s->lines[i];
 		if (xsp_timeline_python_line(s->timeline, line->frame, &l))
 			xsp_python_line_show(&l, text);
@@ -347,9 +347,9 @@ static void print_lines(const struct xsp_summary_python *s, FILE *f,
 		print_row(s, f, how, &line->self, &line->total, 0, text);
 	}
 	print_rest(s, f, how, &s->lineless, "[no line of Python]");
-	if (shown < s->line_count)
-		fprintf(f, "... and %zu more line%s\n", s->line_count - shown,
-			s->line_count - shown == 1 ? "" : "s");
+	if (shown_count < s->line_count)
+		fprintf(f, "... and %zu more line%s\n", s->line_count - shown_count,
+			s->line_count - shown_count == 1 ? "" : "s");
 	fputc('\n', f);
 }
 
@@ -362,8 +362,8 @@ static void print_modules(struct xsp_summary_python *s, FILE *f,
 	print_head(f, how, "module");
 	for (size_t i = 0; i < s->module_count; i++) {
 		const struct module *m = s->modules[i];
-		hidden += !m->shown;
-		if (m->shown)
+		hidden += !m->is_shown;
+		if (m->is_shown)
 			print_row(s, f, how, &m->self, &m->total, 2 * m->depth, m->name);
 	}
 	print_rest(s, f, how, &s->moduleless, "[no module]");

@@ -179,17 +179,17 @@ static void print_head(FILE *f, const struct xsp_summary_print *how, const char 
 static void print_places(const struct xsp_summary_samples *s, FILE *f, struct places *p,
 			 size_t most, const struct xsp_summary_print *how, const char *what)
 {
-	const size_t shown = most > 0 && most < p->count ? most : p->count;
+	const size_t shown_count = most > 0 && most < p->count ? most : p->count;
 
 	if (p->count == 0)
 		return;
 	qsort(p->list, p->count, sizeof(*p->list), by_time);
 	print_head(f, how, what);
-	for (size_t i = 0; i < shown; i++)
+	for (size_t i = 0; i < shown_count; i++)
 		print_row(s, f, &p->list[i], how, (xsp_name_id)p->list[i].key,
 			  (xsp_name_id)(p->list[i].key >> 32));
-	if (shown < p->count)
-		fprintf(f, "... and %zu more\n", p->count - shown);
+	if (shown_count < p->count)
+		fprintf(f, "... and %zu more\n", p->count - shown_count);
 	fputc('\n', f);
 }
 
@@ -199,7 +199,7 @@ static void print_sums(const struct xsp_summary_samples *s, const struct xsp_cap
 	const bool cycles = strcmp(xsp_timeline_sample_clock(s->timeline), "cycles") == 0;
 	const char *costs = xsp_capture_info(r, "sample costs");
 	char *end = NULL, count[XSP_UNITS_SIZE], time[XSP_UNITS_SIZE], each[XSP_UNITS_SIZE];
-	const uint64_t taken = costs != NULL ? strtoull(costs, &end, 10) : 0;
+	const uint64_t sample_count = costs != NULL ? strtoull(costs, &end, 10) : 0;
 	const uint64_t took = end != NULL ? strtoull(end, NULL, 10) : 0;
 
 	fprintf(f,
@@ -211,8 +211,8 @@ static void print_sums(const struct xsp_summary_samples *s, const struct xsp_cap
 		cycles ? ""
 		       : " (no hardware cycles are counted here): what the kernel does with "
 			 "interrupts off is seen at their end");
-	if (taken > 0)
-		fprintf(f, "a sample takes %s\n", xsp_format_ns(each, took / taken));
+	if (sample_count > 0)
+		fprintf(f, "a sample takes %s\n", xsp_format_ns(each, took / sample_count));
 }
 
 /* Where nothing leads to the callers: said, and of which files. */

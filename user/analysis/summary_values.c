@@ -22,16 +22,16 @@ static void put_real(char out[XSP_UNITS_SIZE], bool known, double value)
 
 static void print_row(const struct xsp_value_row *row, const char *name, FILE *f)
 {
-	char cells[COLUMNS][XSP_UNITS_SIZE], shown[4 * NAME_COLUMNS + 4];
+	char cells[COLUMNS][XSP_UNITS_SIZE], printable[4 * NAME_COLUMNS + 4];
 	const bool known = row->finite > 0;
-	const size_t columns = xsp_printable(shown, sizeof(shown), name, NAME_COLUMNS);
+	const size_t columns = xsp_printable(printable, sizeof(printable), name, NAME_COLUMNS);
 
 	xsp_format_count(cells[0], row->count);
 	put_real(cells[1], true, row->last);
 	put_real(cells[2], known, row->min);
 	put_real(cells[3], known, row->mean);
 	put_real(cells[4], known, row->max);
-	fprintf(f, "%s%*s", shown, (int)(NAME_COLUMNS - columns), "");
+	fprintf(f, "%s%*s", printable, (int)(NAME_COLUMNS - columns), "");
 	for (size_t i = 0; i < COLUMNS; i++)
 		fprintf(f, "  %12s", cells[i]);
 	if (row->finite < row->count)
@@ -43,7 +43,7 @@ static void print_row(const struct xsp_value_row *row, const char *name, FILE *f
 void xsp_summary_values_write(const struct xsp_value_rows *r, const struct xsp_timeline *t, FILE *f,
 			      const struct xsp_summary_print *how)
 {
-	const size_t shown = how->limit > 0 && how->limit < r->count ? how->limit : r->count;
+	const size_t shown_count = how->limit > 0 && how->limit < r->count ? how->limit : r->count;
 
 	if (r->count == 0)
 		return;
@@ -52,10 +52,10 @@ void xsp_summary_values_write(const struct xsp_value_rows *r, const struct xsp_t
 	for (size_t i = 0; i < COLUMNS; i++)
 		fprintf(f, "  %12s", titles[i]);
 	fputs(how->color ? "\033[0m\n" : "\n", f);
-	for (size_t i = 0; i < shown; i++)
+	for (size_t i = 0; i < shown_count; i++)
 		print_row(&r->rows[i], xsp_timeline_name(t, r->rows[i].name), f);
-	if (shown < r->count)
-		fprintf(f, "... and %zu more\n", r->count - shown);
+	if (shown_count < r->count)
+		fprintf(f, "... and %zu more\n", r->count - shown_count);
 	fputc('\n', f);
 }
 

@@ -62,7 +62,7 @@ static int member_of(struct xsp_summary_waits *w, uint32_t pid, uint32_t tid, st
 	return 0;
 }
 
-static void take_gap(struct xsp_summary_waits *w, const struct member *m, uint64_t end_ns)
+static void add_gap(struct xsp_summary_waits *w, const struct member *m, uint64_t end_ns)
 {
 	struct gap gap = {.tid = m->tid, .start_ns = m->span_end_ns, .end_ns = end_ns};
 	size_t at = w->gap_count;
@@ -93,15 +93,15 @@ int xsp_summary_waits_span(struct xsp_summary_waits *w, const struct xsp_span *s
 	m->spans++;
 	if (span->depth > 0 || span->row > 0 || span->end_ns < m->span_end_ns)
 		return 0;
-	take_gap(w, m, span->start_ns);
+	add_gap(w, m, span->start_ns);
 	m->span_end_ns = span->end_ns;
 	memset(m->blocked_ns, 0, sizeof(m->blocked_ns));
 	memset(m->spots, 0, sizeof(m->spots));
 	return 0;
 }
 
-static int take_spot(struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
-		     const struct xsp_wait *wait, uint64_t ns)
+static int add_spot(struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
+		    const struct xsp_wait *wait, uint64_t ns)
 {
 	const uint64_t key = xsp_u64_mix((uint64_t)wait->place << 32 | wait->inside) ^
 			     xsp_u64_mix(wait->kernel) ^
@@ -129,7 +129,7 @@ static int take_spot(struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
 }
 
 /* Since the last span. */
-static void take_gap_spot(struct member *m, const struct xsp_wait *wait, uint64_t ns)
+static void add_gap_spot(struct member *m, const struct xsp_wait *wait, uint64_t ns)
 {
 	size_t i = 0;
 
@@ -143,8 +143,8 @@ static void take_gap_spot(struct member *m, const struct xsp_wait *wait, uint64_
 	m->spots[i].ns += ns;
 }
 
-static int take_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid, enum role role,
-		       uint64_t ns)
+static int add_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid, enum role role,
+		      uint64_t ns)
 {
 	const uint64_t key = ((uint64_t)lock << 2 | role) << 32 | tid;
 	const uint32_t *at = xsp_u64map_get(&w->person_of, key);
@@ -164,7 +164,7 @@ static int take_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid,
 	return 0;
 }
 
-static int take_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
+static int add_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 {
 	const uint64_t key = xsp_u64_mix(wait->argument) ^ wait->pid;
 	const uint32_t *at = xsp_u64map_get(&w->lock_of, key);
@@ -188,12 +188,12 @@ static int take_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 		lock->longest_ns = ns;
 		lock->longest_left_ns = wait->left_ns;
 	}
-	int rc = take_person(w, index, wait->owner, HOLDER, ns);
+	int rc = add_person(w, index, wait->owner, HOLDER, ns);
 	if (rc == 0)
-		rc = take_person(w, index, wait->waker, WAKER, ns);
+		rc = add_person(w, index, wait->waker, WAKER, ns);
 	if (rc == 0)
-		rc = take_person(w, index, wait->tid, WAITER, ns);
-	return rc < 0 ? rc : take_spot(w, index, true, wait, ns);
+		rc = add_person(w, index, wait->tid, WAITER, ns);
+	return rc < 0 ? rc : add_spot(w, index, true, wait, ns);
 }
 
 int xsp_summary_waits_wait(struct xsp_summary_waits *w, const struct xsp_wait *wait)
@@ -207,15 +207,15 @@ int xsp_summary_waits_wait(struct xsp_summary_waits *w, const struct xsp_wait *w
 		return rc;
 	const uint64_t ns =
 		(wait->why == XSP_WAIT_RUNNABLE ? wait->back_ns : wait->woken_ns) - wait->left_ns;
-	rc = take_spot(w, (uint32_t)(m - w->members), false, wait, ns);
+	rc = add_spot(w, (uint32_t)(m - w->members), false, wait, ns);
 	if (rc < 0)
 		return rc;
 	if (!wait->in_span) {
-		take_gap_spot(m, wait, ns);
+		add_gap_spot(m, wait, ns);
 		m->blocked_ns[wait->why] += wait->woken_ns - wait->left_ns;
 		m->blocked_ns[XSP_WAIT_RUNNABLE] += wait->back_ns - wait->woken_ns;
 	}
-	return wait->why == XSP_WAIT_LOCK ? take_lock(w, wait) : 0;
+	return wait->why == XSP_WAIT_LOCK ? add_lock(w, wait) : 0;
 }
 
 /* ---- for who tells of them ---- */
@@ -271,7 +271,7 @@ size_t xsp_waits_spots(const struct xsp_summary_waits *w, uint32_t owner, bool o
 }
 
 /* What came after the last span of each thread is a gap as well. */
-static void take_last_gaps(struct xsp_summary_waits *w)
+static void add_last_gaps(struct xsp_summary_waits *w)
 {
 	const struct xsp_thread_times *times;
 	const size_t count = xsp_timeline_times(w->timeline, &times);
@@ -280,14 +280,14 @@ static void take_last_gaps(struct xsp_summary_waits *w)
 		uint32_t at;
 		if (!xsp_waits_member(w, times[i].thread, &at))
 			continue;
-		take_gap(w, &w->members[at], times[i].until_ns);
+		add_gap(w, &w->members[at], times[i].until_ns);
 		w->members[at].span_end_ns = 0; /* once */
 	}
 }
 
 void xsp_waits_end(struct xsp_summary_waits *w)
 {
-	take_last_gaps(w);
+	add_last_gaps(w);
 	if (w->spot_count > 0)
 		qsort(w->spots, w->spot_count, sizeof(*w->spots), by_owner);
 }

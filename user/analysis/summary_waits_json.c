@@ -89,10 +89,10 @@ static void put_threads(struct xsp_json_writer *j, const struct xsp_summary_wait
 static void put_people(struct xsp_json_writer *j, const struct xsp_summary_waits *w,
 		       const struct person *const *people, size_t count, enum role role)
 {
-	size_t shown = 0;
+	size_t shown_count = 0;
 
 	xsp_json_begin(j, role == HOLDER ? "holders" : "wakers", '[');
-	for (size_t i = 0; i < count && shown < PEOPLE_SHOWN; i++) {
+	for (size_t i = 0; i < count && shown_count < PEOPLE_SHOWN; i++) {
 		if (people[i]->role != role)
 			continue;
 		xsp_json_begin(j, NULL, '{');
@@ -100,7 +100,7 @@ static void put_people(struct xsp_json_writer *j, const struct xsp_summary_waits
 		xsp_json_number(j, "ns", people[i]->ns);
 		xsp_json_number(j, "waits", people[i]->times);
 		xsp_json_end(j, '{');
-		shown++;
+		shown_count++;
 	}
 	xsp_json_end(j, '[');
 }

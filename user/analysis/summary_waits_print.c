@@ -162,7 +162,7 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 {
 	const struct xsp_thread_times *times;
 	const size_t count = xsp_timeline_times(w->timeline, &times);
-	const size_t shown = how->limit > 0 && how->limit < count ? how->limit : count;
+	const size_t shown_count = how->limit > 0 && how->limit < count ? how->limit : count;
 	const struct xsp_thread_times **sorted = calloc(count + 1, sizeof(void *));
 	char least[XSP_UNITS_SIZE];
 
@@ -174,15 +174,15 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 	fprintf(f, "%s%-*s  %8s  %8s  %8s  %8s  %9s%s%s\n", how->color ? "\033[1m" : "",
 		THREAD_COLUMNS, "thread", "time", "on CPU", "runnable", "blocked", "spans",
 		is_narrow(how) ? "" : "     faults  in", how->color ? "\033[0m" : "");
-	for (size_t i = 0; i < shown; i++) {
+	for (size_t i = 0; i < shown_count; i++) {
 		print_row(w, f, sorted[i], is_narrow(how));
 		if (i < SPOT_THREADS)
 			print_spots(w, f, sorted[i]);
 	}
 	free(sorted);
-	if (shown < count)
-		fprintf(f, "... and %zu more thread%s\n", count - shown,
-			count - shown == 1 ? "" : "s");
+	if (shown_count < count)
+		fprintf(f, "... and %zu more thread%s\n", count - shown_count,
+			count - shown_count == 1 ? "" : "s");
 	if (xsp_timeline_wait_least_ns(w->timeline) > 0)
 		fprintf(f, "waits of less than %s %s\n",
 			xsp_format_ns(least, xsp_timeline_wait_least_ns(w->timeline)),
@@ -232,18 +232,19 @@ static int print_locks(const struct xsp_summary_waits *w, FILE *f, bool all)
 
 	if (sorted == NULL)
 		return -ENOMEM;
-	size_t shown[2] = {0, 0};
+	size_t shown_count[2] = {0, 0};
 	for (size_t i = 0; i < w->lock_count; i++)
-		if (shown[sorted[i]->owned]++ < LOCKS_SHOWN || all)
+		if (shown_count[sorted[i]->owned]++ < LOCKS_SHOWN || all)
 			print_lock(w, f, sorted[i]);
 	free(sorted);
 	static const char *const kinds[] = {"futex", "lock"};
 	for (size_t k = 0; k < 2; k++)
-		if (shown[k] > LOCKS_SHOWN && !all)
-			fprintf(f, "... and %zu more %s%s\n", shown[k] - LOCKS_SHOWN, kinds[k],
-				shown[k] - LOCKS_SHOWN == 1 ? ""
-				: k == 0		    ? "es"
-							    : "s");
+		if (shown_count[k] > LOCKS_SHOWN && !all)
+			fprintf(f, "... and %zu more %s%s\n", shown_count[k] - LOCKS_SHOWN,
+				kinds[k],
+				shown_count[k] - LOCKS_SHOWN == 1 ? ""
+				: k == 0			  ? "es"
+								  : "s");
 	return 0;
 }
 

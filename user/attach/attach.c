@@ -17,7 +17,7 @@ struct request {
 	struct xsp_attach *a;
 	pid_t pid;
 	const struct xsp_verified_file *file;
-	const char *shown;
+	const char *display_path;
 	char path[32]; /* the same file, for what opens by name */
 	enum xsp_program program;
 	const struct xsp_attach_site *sites;
@@ -146,7 +146,7 @@ static int explain(int code, const struct request *b, struct xsp_error *err)
 	case -EACCES:
 		return xsp_error_set(err, code, XSP_STATUS_PERMISSION,
 				     "the kernel refused the uprobes on %s (%s): run with sudo",
-				     b->shown, strerror(-code));
+				     b->display_path, strerror(-code));
 	case -EMFILE:
 	case -ENFILE:
 		return xsp_error_set(
@@ -185,7 +185,7 @@ static int attach_sites(struct request *b, size_t count)
 }
 
 int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_file *file,
-		     const char *shown, enum xsp_program program,
+		     const char *display_path, enum xsp_program program,
 		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
 		     /* NOLINTNEXTLINE(readability-non-const-parameter): filled through the batch */
 		     size_t *refused_index, struct xsp_error *err)
@@ -193,7 +193,7 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_
 	struct request b = {.a = a,
 			    .pid = pid,
 			    .file = file,
-			    .shown = shown,
+			    .display_path = display_path,
 			    .program = program,
 			    .sites = sites,
 			    .refused_index = refused_index};

@@ -128,12 +128,12 @@ struct xsp_attach_site {
 
 /*
  * Attaches `count` sites of `file` (its descriptor is the caller's, and must live as long
- * as `a`; `shown` names it in messages) to one program, for the threads of process `pid` only.
+ * as `a`; `display_path` names it in messages) to one program, for the threads of process `pid` only.
  * Sites that the kernel refuses are left out and counted in *refused (may be NULL), their
  * indices in `refused_index` (room for `count`, may be NULL). Fails only if none can be attached.
  */
 int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_file *file,
-		     const char *shown, enum xsp_program program,
+		     const char *display_path, enum xsp_program program,
 		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
 		     size_t *refused_index, struct xsp_error *err);
 

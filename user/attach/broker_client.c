@@ -156,7 +156,7 @@ static int ask_pid(struct xsp_broker *b, enum xsp_broker_op op, pid_t pid)
 	return ask(b, op, &a, sizeof(a), NULL);
 }
 
-static int take_fd(struct xsp_broker *b, int rc)
+static int receive_fd(struct xsp_broker *b, int rc)
 {
 	if (rc < 0)
 		return rc;
@@ -189,7 +189,7 @@ static int ask_file(const struct xsp_opener *o, pid_t pid, const char *name)
 {
 	struct xsp_broker *b = broker_of(o);
 
-	return take_fd(b, ask_name(b, XSP_ASK_FILE, pid, name));
+	return receive_fd(b, ask_name(b, XSP_ASK_FILE, pid, name));
 }
 
 static long ask_link(const struct xsp_opener *o, pid_t pid, const char *name, char *text,
@@ -211,21 +211,21 @@ static int ask_pidfd(const struct xsp_opener *o, pid_t pid)
 {
 	struct xsp_broker *b = broker_of(o);
 
-	return take_fd(b, ask_pid(b, XSP_ASK_PIDFD, pid));
+	return receive_fd(b, ask_pid(b, XSP_ASK_PIDFD, pid));
 }
 
 static int ask_perf_map(const struct xsp_opener *o, pid_t pid)
 {
 	struct xsp_broker *b = broker_of(o);
 
-	return take_fd(b, ask_pid(b, XSP_ASK_PERF_MAP, pid));
+	return receive_fd(b, ask_pid(b, XSP_ASK_PERF_MAP, pid));
 }
 
 static int ask_debug_file(const struct xsp_opener *o, const char *build_id)
 {
 	struct xsp_broker *b = broker_of(o);
 
-	return take_fd(b, ask_name(b, XSP_ASK_DEBUG_FILE, 0, build_id));
+	return receive_fd(b, ask_name(b, XSP_ASK_DEBUG_FILE, 0, build_id));
 }
 
 /* Returns the request's size, or -ENAMETOOLONG. */
@@ -246,14 +246,14 @@ static int describe_mapped(pid_t pid, const struct xsp_mapping *m, struct xsp_as
 }
 
 /* Of the answer in b->in. */
-static int take_mapped(struct xsp_broker *b, uint32_t *handle)
+static int receive_mapped(struct xsp_broker *b, uint32_t *handle)
 {
 	if (b->in->head.size != sizeof(*handle)) {
 		xsp_parcel_close(b->in);
 		return -EPROTO;
 	}
 	memcpy(handle, b->in->body, sizeof(*handle));
-	return take_fd(b, 0);
+	return receive_fd(b, 0);
 }
 
 static int ask_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
@@ -278,17 +278,17 @@ static int ask_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_ma
 	int rc = describe_mapped(pid, m, &a);
 	if (rc > 0)
 		rc = ask(b, XSP_ASK_MAPPED, &a, (size_t)rc, NULL);
-	return rc < 0 ? rc : take_mapped(b, handle);
+	return rc < 0 ? rc : receive_mapped(b, handle);
 }
 
 int xsp_broker_kept(struct xsp_broker *b, uint32_t handle)
 {
-	return take_fd(b, ask(b, XSP_ASK_KEPT, &handle, sizeof(handle), NULL));
+	return receive_fd(b, ask(b, XSP_ASK_KEPT, &handle, sizeof(handle), NULL));
 }
 
 int xsp_broker_thread_stopper(struct xsp_broker *b, pid_t pid)
 {
-	return take_fd(b, ask_pid(b, XSP_ASK_THREAD_STOPPER, pid));
+	return receive_fd(b, ask_pid(b, XSP_ASK_THREAD_STOPPER, pid));
 }
 
 static void close_opened(struct xsp_broker *b)
@@ -323,7 +323,7 @@ static void open_ahead(const struct xsp_opener *o, pid_t pid, const struct xsp_m
 		struct opened_file *f = &b->opened[b->opened_count];
 		if (wait_for(b, first + (uint32_t)i) < 0)
 			return; /* mapped() will find out why */
-		f->fd = b->in->head.result < 0 ? -1 : take_mapped(b, &f->handle);
+		f->fd = b->in->head.result < 0 ? -1 : receive_mapped(b, &f->handle);
 		f->pid = pid;
 		f->start = m[i].start;
 		f->dev = m[i].dev;
@@ -672,7 +672,7 @@ int xsp_broker_lost(struct xsp_broker *b, uint32_t probe, uint64_t *entries, uin
 static int ask_for_file(struct xsp_broker *b, enum xsp_broker_op op, size_t row_size, void **rows,
 			size_t *count)
 {
-	int fd = take_fd(b, ask(b, op, NULL, 0, NULL));
+	int fd = receive_fd(b, ask(b, op, NULL, 0, NULL));
 	struct stat st = {0};
 	int rc = fd < 0 ? fd : fstat(fd, &st) != 0 ? -errno : 0;
 

@@ -23,7 +23,7 @@ struct allowed {
 
 struct kept {
 	struct xsp_verified_file file;
-	char *shown;
+	char *display_path;
 };
 
 struct xsp_broker_files {
@@ -208,23 +208,23 @@ int xsp_broker_files_keep(struct xsp_broker_files *f, int fd, const struct xsp_m
 		*handle = (uint32_t)i;
 		return 0;
 	}
-	char *shown = rc == 0 ? strdup(m->path) : NULL;
-	if (shown == NULL || xsp_grow(&f->kept, &f->kept_room, f->kept_count + 1) < 0) {
-		free(shown);
+	char *display_path = rc == 0 ? strdup(m->path) : NULL;
+	if (display_path == NULL || xsp_grow(&f->kept, &f->kept_room, f->kept_count + 1) < 0) {
+		free(display_path);
 		close(fd);
 		return rc < 0 ? rc : -ENOMEM;
 	}
 	*handle = (uint32_t)f->kept_count;
-	f->kept[f->kept_count++] = (struct kept){file, shown};
+	f->kept[f->kept_count++] = (struct kept){file, display_path};
 	return 0;
 }
 
 const struct xsp_verified_file *xsp_broker_files_get(const struct xsp_broker_files *f,
-						     uint32_t handle, const char **shown)
+						     uint32_t handle, const char **display_path)
 {
 	if (handle >= f->kept_count)
 		return NULL;
-	if (shown != NULL)
-		*shown = f->kept[handle].shown;
+	if (display_path != NULL)
+		*display_path = f->kept[handle].display_path;
 	return &f->kept[handle].file;
 }

@@ -153,6 +153,6 @@ int xsp_broker_files_keep(struct xsp_broker_files *f, int fd, const struct xsp_m
 struct xsp_verified_file;
 /* NULL: no such number. */
 const struct xsp_verified_file *xsp_broker_files_get(const struct xsp_broker_files *f,
-						     uint32_t handle, const char **shown);
+						     uint32_t handle, const char **display_path);
 
 #endif

@@ -361,7 +361,7 @@ struct asked_sites {
 	const struct xsp_attach_site *sites;
 	size_t count;
 	const struct xsp_verified_file *file;
-	const char *shown;
+	const char *display_path;
 };
 
 static int asked_sites(struct broker *b, struct asked_sites *a)
@@ -371,7 +371,7 @@ static int asked_sites(struct broker *b, struct asked_sites *a)
 	a->head = (const void *)b->in->body;
 	a->sites = (const void *)(a->head + 1);
 	a->count = bytes / sizeof(*a->sites);
-	a->file = xsp_broker_files_get(b->files, a->head->handle, &a->shown);
+	a->file = xsp_broker_files_get(b->files, a->head->handle, &a->display_path);
 	if (bytes % sizeof(*a->sites) != 0 || a->count > XSP_ASK_SITES_MAX || a->file == NULL ||
 	    a->head->program >= XSP_PROGRAMS)
 		return -EPROTO;
@@ -417,7 +417,7 @@ static int attach_sites(struct broker *b)
 	int rc = asked_sites(b, &a);
 
 	if (rc == 0)
-		rc = xsp_attach_sites(b->attach, a.head->pid, a.file, a.shown,
+		rc = xsp_attach_sites(b->attach, a.head->pid, a.file, a.display_path,
 				      (enum xsp_program)a.head->program, a.sites, a.count, &refused,
 				      NULL, &b->err);
 	uint64_t count = refused;

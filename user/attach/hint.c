@@ -41,11 +41,11 @@ void xsp_hint(const struct xsp_plan *plan, struct xsp_broker *b, enum xsp_hint k
 	for (size_t i = 0; plan->planner != NULL && i < plan->count && text[0] == '\0'; i++) {
 		const struct xsp_planned_module *m = plan->modules[i];
 		const uint64_t now = xsp_now_ns();
-		if (kind != XSP_HINT_PROVIDER && !xsp_pattern_names_library(p, m->shown))
+		if (kind != XSP_HINT_PROVIDER && !xsp_pattern_names_library(p, m->display_path))
 			continue;
 		int fd = now < end ? open_again(b, m) : -ETIME;
 		if (fd >= 0)
-			xsp_planner_hint(plan->planner, fd, m->shown, &ask,
+			xsp_planner_hint(plan->planner, fd, m->display_path, &ask,
 					 (unsigned)((end - now) / 1000000), text);
 	}
 }

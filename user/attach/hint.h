@@ -37,7 +37,7 @@ static inline const struct xsp_pattern *xsp_hint_patterns(const struct xsp_plan 
 
 /* In the planner: what the file at `fd`, which it takes over, tells. */
 void xsp_hint_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
-		   const char *shown, const struct xsp_hint_ask *ask,
+		   const char *display_path, const struct xsp_hint_ask *ask,
 		   char text[static XSP_HINT_SIZE]);
 
 #endif

@@ -64,7 +64,7 @@ static void tell_inlined(const struct xsp_pattern *p, struct xsp_module *m, char
 	add(text, ")");
 }
 
-static int take_name(void *ctx, const struct xsp_pattern_hit *hit)
+static int copy_name(void *ctx, const struct xsp_pattern_hit *hit)
 {
 	snprintf(ctx, XSP_HINT_SIZE, "%s",
 		 hit->demangled != NULL ? hit->demangled : hit->symbol->name);
@@ -78,7 +78,7 @@ static void tell_scope(const struct xsp_pattern *p, struct xsp_module *m, char *
 
 	if (put_scope(p, &scoped) < 0)
 		return;
-	xsp_pattern_match_symbols(&scoped, 1, m, take_name, name, NULL, NULL);
+	xsp_pattern_match_symbols(&scoped, 1, m, copy_name, name, NULL, NULL);
 	if (name[0] != '\0')
 		add(text, "-e '%.120s' names %.200s", scoped.text, name);
 	xsp_pattern_clear(&scoped);
@@ -128,12 +128,13 @@ static void tell_provider(const struct xsp_pattern *p, struct xsp_module *m, cha
 	size_t count = 0;
 
 	if (xsp_find_probes(m, &whole, &list, NULL) == 0 && list.count > 0) {
-		const char **shown = calloc(list.count, sizeof(*shown));
-		for (size_t i = 0; shown != NULL && i < list.count; i++)
+		const char **display_names = calloc(list.count, sizeof(*display_names));
+		for (size_t i = 0; display_names != NULL && i < list.count; i++)
 			if (strcmp(list.items[i].provider, p->library) == 0)
-				shown[count++] = list.items[i].name;
-		tell_names(names, xsp_pattern_suggest_names(p, shown, count, names, NAMES), text);
-		free(shown);
+				display_names[count++] = list.items[i].name;
+		tell_names(names, xsp_pattern_suggest_names(p, display_names, count, names, NAMES),
+			   text);
+		free(display_names);
 	}
 	xsp_probe_list_clear(&list);
 }
@@ -147,7 +148,7 @@ static tell_fn *const tell[XSP_HINTS] = {
 };
 
 void xsp_hint_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
-		   const char *shown, const struct xsp_hint_ask *ask,
+		   const char *display_path, const struct xsp_hint_ask *ask,
 		   char text[static XSP_HINT_SIZE])
 {
 	struct xsp_module *m;
@@ -155,7 +156,7 @@ void xsp_hint_read(const struct xsp_plan *plan, const struct xsp_opener *o, int 
 	const struct xsp_pattern *patterns = xsp_hint_patterns(plan, ask->kind, &count);
 
 	text[0] = '\0';
-	if (xsp_module_adopt(o, fd, shown, &m, NULL) < 0)
+	if (xsp_module_adopt(o, fd, display_path, &m, NULL) < 0)
 		return;
 	if (ask->kind < XSP_HINTS && ask->pattern < count)
 		tell[ask->kind](&patterns[ask->pattern], m, text);

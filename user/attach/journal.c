@@ -16,11 +16,11 @@
 #include "attach/kernel.h"
 
 /* -1: none is free. */
-static int take_slot(struct xsp_journal *j)
+static int acquire_slot(struct xsp_journal *j)
 {
 	for (int i = 0; i < XSP_JOURNAL_SLOTS; i++) {
 		uint32_t was_free = 0;
-		if (__atomic_compare_exchange_n(&j->slots[i].taken, &was_free, 1, false,
+		if (__atomic_compare_exchange_n(&j->slots[i].in_use, &was_free, 1, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return i;
 	}
@@ -30,7 +30,7 @@ static int take_slot(struct xsp_journal *j)
 int xsp_journal_begin(struct xsp_journal *j, const struct xsp_link_create_uprobe_multi *attr,
 		      int file)
 {
-	int slot = j != NULL && attr->count <= XSP_LINK_SITES ? take_slot(j) : -1;
+	int slot = j != NULL && attr->count <= XSP_LINK_SITES ? acquire_slot(j) : -1;
 
 	if (slot < 0)
 		return slot;
@@ -56,7 +56,7 @@ void xsp_journal_end(struct xsp_journal *j, int slot)
 	if (j == NULL || slot < 0)
 		return;
 	__atomic_store_n(&j->slots[slot].active, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&j->slots[slot].taken, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&j->slots[slot].in_use, 0, __ATOMIC_RELEASE);
 }
 
 /* ---- the guardian ---- */

@@ -15,7 +15,7 @@
 #define XSP_JOURNAL_SLOTS 80 /* calls at a time: one that links, and the threads that close */
 
 struct xsp_journal_slot {
-	uint32_t taken;
+	uint32_t in_use;
 	uint32_t active; /* set last, cleared first */
 	uint32_t count;
 	uint32_t pid, attach_type, multi_flags;

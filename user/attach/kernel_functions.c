@@ -61,7 +61,7 @@ static int by_address(const void *a, const void *b)
 }
 
 /* The first frame from the symbol on may lie in it. */
-static void take_symbol(struct frames *f, uint64_t symbol, const char *name)
+static void assign_symbol(struct frames *f, uint64_t symbol, const char *name)
 {
 	size_t low = 0;
 
@@ -86,7 +86,7 @@ static int read_symbols(struct frames *f)
 		    address == 0 || strchr("tTwW", type) == NULL)
 			continue;
 		seen = true;
-		take_symbol(f, address, name);
+		assign_symbol(f, address, name);
 	}
 	fclose(symbols);
 	return seen ? 0 : -EACCES;

@@ -72,7 +72,7 @@ bool xsp_plan_matches(const struct xsp_plan *plan, const struct xsp_pattern *p)
 {
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct xsp_planned_module *m = plan->modules[i];
-		if (m->count == 0 || !xsp_pattern_names_library(p, m->shown))
+		if (m->count == 0 || !xsp_pattern_names_library(p, m->display_path))
 			continue;
 		for (size_t j = 0; j < m->count; j++)
 			if (p->glob != NULL ? xsp_pattern_matches_name(p, m->probes[j].probe.symbol)
@@ -102,8 +102,8 @@ static struct xsp_planned_module *add_module(struct xsp_plan *plan,
 	struct xsp_planned_module *pm = calloc(1, sizeof(*pm));
 	if (pm == NULL)
 		return NULL;
-	pm->shown = strdup(file->shown);
-	if (pm->shown == NULL) {
+	pm->display_path = strdup(file->display_path);
+	if (pm->display_path == NULL) {
 		free(pm);
 		return NULL;
 	}
@@ -143,11 +143,11 @@ int xsp_plan_process(struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, str
 		pid);
 }
 
-static int cannot_open(int code, const char *shown, struct xsp_error *err)
+static int cannot_open(int code, const char *display_path, struct xsp_error *err)
 {
 	if (code == -ENOEXEC)
 		return xsp_error_set(err, code, XSP_STATUS_TARGET, "%s is not a regular file",
-				     shown);
+				     display_path);
 	if (code == -ESTALE)
 		return xsp_error_set(err, code, XSP_STATUS_TARGET,
 				     "another file lies there than the one that is mapped");
@@ -166,7 +166,7 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 		*fresh = *out == NULL;
 	if (*out != NULL)
 		return 0;
-	xsp_plan_progress(plan, file->shown, "reading");
+	xsp_plan_progress(plan, file->display_path, "reading");
 	const bool empty = xsp_planner_knows_empty(plan->planner, file, &handle);
 	int fd = empty ? -EALREADY : xsp_mapped_file_open(p, file, &handle);
 	if (fd == -EINTR || fd == -ESRCH) /* another process may have it open yet */
@@ -178,7 +178,7 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 		return xsp_out_of_memory(err);
 	}
 	if (fd < 0 && !empty)
-		return cannot_open(fd, file->shown, err);
+		return cannot_open(fd, file->display_path, err);
 	(*out)->handle = handle;
 	int rc = xsp_planner_read(plan->planner, fd, *out, err);
 	if (rc == 0 && number_probes(plan, *out) < 0)

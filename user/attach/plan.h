@@ -30,7 +30,7 @@ struct xsp_planned_probe {
 struct xsp_planned_module {
 	uint32_t id; /* of the recording, dense from 0 */
 	uint64_t dev, inode;
-	char *shown;
+	char *display_path;
 	uint8_t build_id[64];
 	size_t build_id_length;
 	struct xsp_planned_probe *probes;

@@ -135,8 +135,8 @@ static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t 
 			.role = XSP_ROLE_EXIT, .exact = true, .delta = -XSP_RETURN_SLOT};
 		if (!is_attached(p, left_out, i) || !p->by_return || return_program(p) != program)
 			continue;
-		uint64_t offset =
-			xsp_plan_takes_return_probe(p) ? p->place.sites[0].offset : p->probe.offset;
+		uint64_t offset = xsp_plan_allows_return_probe(p) ? p->place.sites[0].offset
+								  : p->probe.offset;
 		sites[n++] =
 			(struct xsp_attach_site){.offset = offset,
 						 .ref_ctr_offset = semaphore_at(m, any, p, offset),
@@ -278,7 +278,7 @@ static int attach_program(struct attaching *a, enum xsp_program program, struct 
 
 	for (size_t at = 0; at < n && rc == 0; at += SITES_A_REQUEST) {
 		size_t bad = 0, some = n - at < SITES_A_REQUEST ? n - at : SITES_A_REQUEST;
-		xsp_plan_progress(a->plan, a->m->shown, "attaching %zu of %zu sites of",
+		xsp_plan_progress(a->plan, a->m->display_path, "attaching %zu of %zu sites of",
 				  a->attached, a->all);
 		rc = xsp_broker_sites(a->broker, a->pid, a->m->handle, program, a->sites + at, some,
 				      &bad, err);
@@ -323,7 +323,7 @@ static int explain(struct attaching *a, int rc, struct xsp_error *err)
 	}
 	return xsp_error_set(err, rc, rc == -ESRCH ? XSP_STATUS_NO_TARGET : XSP_STATUS_FAILED,
 			     "the memory of process %d cannot be compared with %s: %s", (int)a->pid,
-			     a->m->shown, strerror(-rc));
+			     a->m->display_path, strerror(-rc));
 }
 
 static int attach_all(struct attaching *a, struct xsp_error *err)

@@ -18,7 +18,7 @@ static inline bool has_exits(const struct xsp_probe *p)
 
 /* A return probe finds the return address where the stack pointer points, or in the link register
  * that a function's first instruction still has. */
-bool xsp_plan_takes_return_probe(const struct xsp_planned_probe *p);
+bool xsp_plan_allows_return_probe(const struct xsp_planned_probe *p);
 
 /* Says what is being done; the file's name is put behind it. */
 void xsp_plan_progress(const struct xsp_plan *plan, const char *path, const char *fmt, ...)

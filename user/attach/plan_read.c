@@ -47,7 +47,7 @@ static int place_entry(struct xsp_module *m, const struct xsp_plan *plan,
 #define NEEDS_RESULT                                                                               \
 	(1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_OUTPUTS | 1U << XSP_SECTION_WRITTEN)
 
-bool xsp_plan_takes_return_probe(const struct xsp_planned_probe *p)
+bool xsp_plan_allows_return_probe(const struct xsp_planned_probe *p)
 {
 	const struct xsp_site *s = &p->place.sites[0];
 
@@ -67,7 +67,7 @@ static bool return_probe_pays(const struct xsp_plan *plan, const struct xsp_plan
 {
 	double exits = 0;
 
-	if (!p->probe.no_exceptions || p->place.count < 1 || !xsp_plan_takes_return_probe(p))
+	if (!p->probe.no_exceptions || p->place.count < 1 || !xsp_plan_allows_return_probe(p))
 		return false;
 	for (size_t i = 1; i < p->place.count; i++) {
 		if (p->place.sites[i].tail)
@@ -113,7 +113,7 @@ static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 }
 
 /* Details that any span can have. */
-static void take_for_all(struct xsp_probe *p, unsigned details)
+static void add_common_details(struct xsp_probe *p, unsigned details)
 {
 	const bool may_have = xsp_probe_is_wanted(p) && p->action != XSP_ACTION_MEMORY &&
 			      p->action != XSP_ACTION_HEAP && p->action != XSP_ACTION_VALUE;
@@ -156,7 +156,7 @@ static int place_all(const struct xsp_plan *plan, struct xsp_module *m,
 	for (size_t i = 0; i < pm->list.count; i++) {
 		struct xsp_planned_probe *p = &pm->probes[pm->count];
 		p->probe = pm->list.items[i];
-		take_for_all(&p->probe, plan->selection.details);
+		add_common_details(&p->probe, plan->selection.details);
 		if (plan->selection.details == 0) /* nothing would serve them */
 			p->probe.detail = (struct xsp_detail_spec){0};
 		p->error = -EINPROGRESS; /* unless it is of this part */
@@ -274,7 +274,7 @@ static int look_at(const struct xsp_plan *plan, struct xsp_module *m, struct xsp
 int xsp_plan_look(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
 		  struct xsp_planned_module *pm, struct xsp_module **m, struct xsp_error *err)
 {
-	int rc = xsp_module_adopt(o, fd, pm->shown, m, err);
+	int rc = xsp_module_adopt(o, fd, pm->display_path, m, err);
 
 	return rc < 0 ? rc : look_at(plan, *m, pm, err);
 }
@@ -305,6 +305,6 @@ void xsp_planned_module_empty(struct xsp_planned_module *m)
 void xsp_planned_module_clear(struct xsp_planned_module *m)
 {
 	xsp_planned_module_empty(m);
-	free(m->shown);
-	m->shown = NULL;
+	free(m->display_path);
+	m->display_path = NULL;
 }

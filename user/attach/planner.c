@@ -53,7 +53,7 @@ struct look {
 	uint64_t dev, inode;
 	uint32_t handle;
 	struct process *by; /* NULL: it has been ended */
-	char *shown;
+	char *display_path;
 	bool answered, failed;
 	struct xsp_looked answer;
 };
@@ -119,7 +119,7 @@ void xsp_planner_forget_looks(struct xsp_planner *p)
 {
 	stop_lookers(p); /* nobody waits for their answers */
 	while (p->look_count > 0)
-		free(p->looks[--p->look_count].shown);
+		free(p->looks[--p->look_count].display_path);
 }
 
 void xsp_planner_free(struct xsp_planner *p)
@@ -245,8 +245,8 @@ static int poll_answers(const struct answer *a, size_t count, size_t wanted)
 	struct pollfd fds[PROCESSES];
 
 	for (size_t i = 0; i < count; i++) {
-		const bool taken = a[i].whole || (i > wanted && a[i].size > 0);
-		fds[i] = (struct pollfd){.fd = taken ? -1 : a[i].from->socket, .events = POLLIN};
+		const bool skipped = a[i].whole || (i > wanted && a[i].size > 0);
+		fds[i] = (struct pollfd){.fd = skipped ? -1 : a[i].from->socket, .events = POLLIN};
 	}
 	if (poll(fds, count, WAIT_MS) < 0 && errno != EINTR)
 		return -EPIPE;
@@ -296,7 +296,7 @@ static int give_debug_file(struct xsp_planner *p)
 	return rc == -EAGAIN ? -EPROTO : rc; /* it asks, and does not read the answers */
 }
 
-static int take_part(const struct xsp_planner *p, struct answer *a)
+static int receive_part(const struct xsp_planner *p, struct answer *a)
 {
 	size_t size = p->in->head.size, need = a->size + size;
 
@@ -318,7 +318,7 @@ static int take_part(const struct xsp_planner *p, struct answer *a)
 }
 
 /* Whatever it was: to the caller, errors of memory or processes are its own. */
-static int take_failure(const struct xsp_planner *p, struct answer *a, struct xsp_error *err)
+static int receive_failure(const struct xsp_planner *p, struct answer *a, struct xsp_error *err)
 {
 	const struct xsp_error *told = (const void *)p->in->body;
 
@@ -329,19 +329,19 @@ static int take_failure(const struct xsp_planner *p, struct answer *a, struct xs
 			     told->text);
 }
 
-static int take_message(struct xsp_planner *p, struct answer *a, struct xsp_error *err)
+static int receive_message(struct xsp_planner *p, struct answer *a, struct xsp_error *err)
 {
 	switch (p->in->head.op) {
 	case XSP_WANT_DEBUG_FILE:
 		return give_debug_file(p);
 	case XSP_PART:
-		return take_part(p, a);
+		return receive_part(p, a);
 	case XSP_DONE:
 		a->whole = true;
-		return take_part(p, a);
+		return receive_part(p, a);
 	case XSP_FAILED:
 		a->whole = true;
-		return take_failure(p, a, err);
+		return receive_failure(p, a, err);
 	default:
 		return -EPROTO;
 	}
@@ -349,14 +349,14 @@ static int take_message(struct xsp_planner *p, struct answer *a, struct xsp_erro
 
 /* The one that is wanted up to its end. After an error those whose answers are not whole are ended: the next module gets new
  * ones. */
-static int take_answers(struct xsp_planner *p, uint64_t deadline_ns, struct answer *a, size_t count,
-			size_t wanted, struct xsp_error *err)
+static int receive_answers(struct xsp_planner *p, uint64_t deadline_ns, struct answer *a,
+			   size_t count, size_t wanted, struct xsp_error *err)
 {
 	int rc = 0;
 
 	while (rc == 0 && !a[wanted].whole) {
 		int i = wait_for_message(p, a, count, wanted, deadline_ns);
-		rc = i < 0 ? i : take_message(p, &a[i], err);
+		rc = i < 0 ? i : receive_message(p, &a[i], err);
 		if (rc < 0 && i >= 0 && !a[i].no)
 			a[i].whole = false;
 	}
@@ -366,25 +366,25 @@ static int take_answers(struct xsp_planner *p, uint64_t deadline_ns, struct answ
 	return rc;
 }
 
-static int explain(int code, const char *shown, struct xsp_error *err)
+static int explain(int code, const char *display_path, struct xsp_error *err)
 {
 	switch (code) {
 	case -EINTR:
 		return xsp_error_set(err, code, XSP_STATUS_FAILED, "interrupted");
 	case -ETIME:
 		return xsp_error_set(err, code, XSP_STATUS_TARGET,
-				     "reading %.300s took more than %u s", shown, WALL_S);
+				     "reading %.300s took more than %u s", display_path, WALL_S);
 	case -EFBIG:
 		return xsp_error_set(err, code, XSP_STATUS_TARGET,
 				     "what matches in %.300s takes more than %llu MiB: give a "
 				     "narrower -e",
-				     shown, (unsigned long long)(ANSWER_MAX >> 20));
+				     display_path, (unsigned long long)(ANSWER_MAX >> 20));
 	case -EPIPE:
 	case -EPROTO:
 		return xsp_error_set(err, -EPROTO, XSP_STATUS_TARGET,
 				     "the process that reads files for xsptrace died of %.300s: "
 				     "please report the file",
-				     shown);
+				     display_path);
 	default:
 		return code;
 	}
@@ -392,31 +392,32 @@ static int explain(int code, const char *shown, struct xsp_error *err)
 
 /* A request with a file and its path. */
 static int send_about(struct xsp_planner *p, const struct process *c, uint32_t op, const void *head,
-		      size_t size, int fd, const char *shown)
+		      size_t size, int fd, const char *display_path)
 {
-	const size_t length = strlen(shown);
+	const size_t length = strlen(display_path);
 	struct xsp_message ask = {.op = op, .size = (uint32_t)(size + length)};
 
 	if (size + length > sizeof(p->in->body))
 		return -ENAMETOOLONG;
 	memcpy(p->in->body, head, size);
-	memcpy(p->in->body + size, shown, length);
+	memcpy(p->in->body + size, display_path, length);
 	return xsp_message_send(c->socket, &ask, p->in->body, &fd, 1);
 }
 
-void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
+void xsp_planner_hint(struct xsp_planner *p, int fd, const char *display_path,
 		      const struct xsp_hint_ask *ask, unsigned limit_ms, char *text)
 {
 	int rc = choose(p, fd, 0);
 
 	if (rc == 0)
-		rc = send_about(p, p->now, XSP_READ_HINT, ask, sizeof(*ask), fd, shown);
+		rc = send_about(p, p->now, XSP_READ_HINT, ask, sizeof(*ask), fd, display_path);
 	struct answer a = {.from = p->now};
 	close(fd);
 	if (rc < 0)
 		stop(p, p->now);
 	else
-		rc = take_answers(p, xsp_now_ns() + (uint64_t)limit_ms * 1000000U, &a, 1, 0, NULL);
+		rc = receive_answers(p, xsp_now_ns() + (uint64_t)limit_ms * 1000000U, &a, 1, 0,
+				     NULL);
 	if (rc == 0 && a.size > 0 && a.size < XSP_HINT_SIZE)
 		memcpy(text, a.data, a.size);
 	text[rc == 0 && a.size < XSP_HINT_SIZE ? a.size : 0] = '\0';
@@ -424,7 +425,7 @@ void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
 }
 
 /* "LINE PATH\n" each, "0 \n" where it is not known. */
-static void take_told_lines(const struct answer *a, struct xsp_code_line *lines, size_t count)
+static void parse_lines(const struct answer *a, struct xsp_code_line *lines, size_t count)
 {
 	const char *at = (const char *)a->data, *end = at + a->size;
 
@@ -440,7 +441,7 @@ static void take_told_lines(const struct answer *a, struct xsp_code_line *lines,
 	}
 }
 
-void xsp_planner_lines(struct xsp_planner *p, int fd, const char *shown,
+void xsp_planner_lines(struct xsp_planner *p, int fd, const char *display_path,
 		       struct xsp_code_line *lines, size_t count, unsigned limit_ms)
 {
 	struct xsp_lines_ask ask = {.count = (uint32_t)count, .limit_ms = limit_ms};
@@ -449,15 +450,17 @@ void xsp_planner_lines(struct xsp_planner *p, int fd, const char *shown,
 		ask.addr[i] = lines[i].addr;
 	int rc = choose(p, fd, 0);
 	if (rc == 0)
-		rc = send_about(p, p->now, XSP_READ_LINES, &ask, XSP_LINES_ASK(count), fd, shown);
+		rc = send_about(p, p->now, XSP_READ_LINES, &ask, XSP_LINES_ASK(count), fd,
+				display_path);
 	struct answer a = {.from = p->now};
 	close(fd);
 	if (rc < 0)
 		stop(p, p->now);
 	else
-		rc = take_answers(p, xsp_now_ns() + (uint64_t)limit_ms * 1000000U, &a, 1, 0, NULL);
+		rc = receive_answers(p, xsp_now_ns() + (uint64_t)limit_ms * 1000000U, &a, 1, 0,
+				     NULL);
 	if (rc == 0)
-		take_told_lines(&a, lines, count);
+		parse_lines(&a, lines, count);
 	free(a.data);
 }
 
@@ -487,17 +490,17 @@ bool xsp_planner_is_asked(const struct xsp_planner *p, const struct xsp_mapped_f
 }
 
 static int look_by(struct xsp_planner *p, struct process *c, int fd, const struct look *l,
-		   const char *shown)
+		   const char *display_path)
 {
 	const struct xsp_module_ask ask = {.look = (uint32_t)p->look_count + 1};
 	int rc = xsp_grow(&p->looks, &p->look_room, p->look_count + 1);
 
 	if (rc == 0)
-		rc = send_about(p, c, XSP_LOOK_AT_MODULE, &ask, sizeof(ask), fd, shown);
+		rc = send_about(p, c, XSP_LOOK_AT_MODULE, &ask, sizeof(ask), fd, display_path);
 	if (rc < 0)
 		return rc;
 	p->looks[p->look_count] = *l;
-	p->looks[p->look_count].shown = strdup(shown);
+	p->looks[p->look_count].display_path = strdup(display_path);
 	p->looks[p->look_count++].by = c;
 	c->looks++;
 	c->fresh = false;
@@ -505,7 +508,7 @@ static int look_by(struct xsp_planner *p, struct process *c, int fd, const struc
 }
 
 /* Those in which all will choose sites by all who may; others by who has least to do. */
-static int look(struct xsp_planner *p, int fd, const struct look *l, const char *shown)
+static int look(struct xsp_planner *p, int fd, const struct look *l, const char *display_path)
 {
 	const bool large = size_of(fd) >= HUGE_FILE;
 	struct owner owner;
@@ -517,20 +520,20 @@ static int look(struct xsp_planner *p, int fd, const struct look *l, const char 
 	if (least->pid == 0)
 		rc = start(p, least);
 	if (rc == 0 && large)
-		rc = look_by(p, least, fd, l, shown);
+		rc = look_by(p, least, fd, l, display_path);
 	least->owner = owner;
 	for (uint32_t i = 0; rc == 0 && i < HELPERS; i++) {
 		struct process *other = helper(p, i);
 		if (!may_read(other, &owner))
 			continue;
 		if (large)
-			rc = look_by(p, other, fd, l, shown);
+			rc = look_by(p, other, fd, l, display_path);
 		else if (other->looks < least->looks)
 			least = other;
 		other->owner = owner;
 	}
 	if (rc == 0 && !large)
-		rc = look_by(p, least, fd, l, shown);
+		rc = look_by(p, least, fd, l, display_path);
 	return rc;
 }
 
@@ -539,12 +542,12 @@ void xsp_planner_look(struct xsp_planner *p, int fd, const struct xsp_mapped_fil
 {
 	const struct look l = {.dev = f->dev, .inode = f->inode, .handle = handle};
 
-	look(p, fd, &l, f->shown);
+	look(p, fd, &l, f->display_path);
 	close(fd);
 }
 
 /* They are answered in the order in which they were asked for. */
-static int take_look(struct xsp_planner *p, struct process *by)
+static int receive_look(struct xsp_planner *p, struct process *by)
 {
 	const struct xsp_message *m = &p->in->head;
 	size_t i = 0;
@@ -566,7 +569,7 @@ static int take_look(struct xsp_planner *p, struct process *by)
 }
 
 /* Those who do not answer are ended. */
-static void take_looks(struct xsp_planner *p)
+static void receive_looks(struct xsp_planner *p)
 {
 	const uint64_t deadline_ns = xsp_now_ns() + LOOKS_S * 1000000000ULL;
 	size_t next = 0; /* the one that is waited for */
@@ -582,10 +585,10 @@ static void take_looks(struct xsp_planner *p)
 			return;
 		while (next + 1 < p->look_count && p->looks[next].answered)
 			next++;
-		if (p->looks[next].shown != NULL)
-			xsp_plan_progress(p->plan, p->looks[next].shown, "reading");
+		if (p->looks[next].display_path != NULL)
+			xsp_plan_progress(p->plan, p->looks[next].display_path, "reading");
 		int i = wait_for_message(p, a, n, n - 1, deadline_ns);
-		rc = i < 0 ? i : take_look(p, a[i].from);
+		rc = i < 0 ? i : receive_look(p, a[i].from);
 	}
 	stop_lookers(p);
 }
@@ -606,7 +609,7 @@ static const struct xsp_looked *looked_at(const struct xsp_planner *p, uint64_t 
 bool xsp_planner_knows_empty(struct xsp_planner *p, const struct xsp_mapped_file *f,
 			     uint32_t *handle)
 {
-	take_looks(p);
+	receive_looks(p);
 	const struct xsp_looked *l = looked_at(p, f->dev, f->inode);
 	if (l == NULL || !l->empty)
 		return false;
@@ -616,7 +619,7 @@ bool xsp_planner_knows_empty(struct xsp_planner *p, const struct xsp_mapped_file
 
 /* ---- reading ---- */
 
-static void take_empty(const struct xsp_planner *p, struct xsp_planned_module *m)
+static void copy_look(const struct xsp_planner *p, struct xsp_planned_module *m)
 {
 	const struct xsp_looked *l = looked_at(p, m->dev, m->inode);
 
@@ -650,7 +653,8 @@ static int ask_module(struct xsp_planner *p, uint32_t part, uint32_t parts, int 
 	ask.look = find_look(p, m->dev, m->inode, p->now);
 	ask.forget = looked_at(p, m->dev, m->inode) == NULL;
 	return rc < 0 ? rc
-		      : send_about(p, p->now, XSP_READ_MODULE, &ask, sizeof(ask), fd, m->shown);
+		      : send_about(p, p->now, XSP_READ_MODULE, &ask, sizeof(ask), fd,
+				   m->display_path);
 }
 
 /* The sites of a part, as a helper has chosen them. Not the same functions: it has read another file. */
@@ -694,7 +698,7 @@ static int read_answer(struct answer *a, struct xsp_planned_module *m)
 static int join(struct xsp_planned_module *m, struct answer *a, uint32_t part, uint32_t parts,
 		struct xsp_error *err)
 {
-	struct xsp_planned_module other = {.shown = NULL};
+	struct xsp_planned_module other = {.display_path = NULL};
 
 	if (part == 0)
 		return read_answer(a, m);
@@ -724,7 +728,7 @@ static int read_parts(struct xsp_planner *p, int fd, struct xsp_planned_module *
 	for (uint32_t i = 0; rc < 0 && i < asked; i++)
 		stop(p, a[i].from);
 	for (uint32_t i = 0; i < parts && rc == 0; i++) {
-		rc = take_answers(p, deadline_ns, a, parts, i, err);
+		rc = receive_answers(p, deadline_ns, a, parts, i, err);
 		if (rc == 0)
 			rc = join(m, &a[i], i, parts, err);
 		/* what else comes is of this file */
@@ -743,7 +747,7 @@ int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m
 	const bool looked = p->look_count > 0;
 
 	if (fd < 0) {
-		take_empty(p, m);
+		copy_look(p, m);
 		return 0;
 	}
 	int rc = read_parts(p, fd, m, err);
@@ -755,5 +759,5 @@ int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m
 		rc = read_parts(p, fd, m, err);
 	}
 	close(fd);
-	return rc == 0 ? 0 : explain(rc, m->shown, err);
+	return rc == 0 ? 0 : explain(rc, m->display_path, err);
 }

@@ -49,13 +49,13 @@ int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m
 
 struct xsp_hint_ask;
 /* hint.h: what the file at `fd` (taken over) tells; "" if nothing, or not in so much time. */
-void xsp_planner_hint(struct xsp_planner *p, int fd, const char *shown,
+void xsp_planner_hint(struct xsp_planner *p, int fd, const char *display_path,
 		      const struct xsp_hint_ask *ask, unsigned limit_ms, char *text);
 
 struct xsp_code_line;
 #define XSP_PLANNER_LINES 8192U
 /* target/lines.h, of at most so many instructions of the file at `fd` (taken over). What is not found in so much time stays. */
-void xsp_planner_lines(struct xsp_planner *p, int fd, const char *shown,
+void xsp_planner_lines(struct xsp_planner *p, int fd, const char *display_path,
 		       struct xsp_code_line *lines, size_t count, unsigned limit_ms);
 
 /* ---- the module as bytes; planner_wire.c ---- */

@@ -100,12 +100,13 @@ static int tell_module(struct reader *r, const struct xsp_planned_module *m)
 	return rc;
 }
 
-static void tell_failure(const struct reader *r, int code, const char *shown, struct xsp_error *err)
+static void tell_failure(const struct reader *r, int code, const char *display_path,
+			 struct xsp_error *err)
 {
 	if (code == -ENOMEM) {
 		*err = (struct xsp_error){0};
 		xsp_error_set(err, code, XSP_STATUS_TARGET,
-			      "reading %.300s takes more than %llu MiB", shown,
+			      "reading %.300s takes more than %llu MiB", display_path,
 			      (unsigned long long)(MEMORY >> 20));
 	}
 	if (send_out(r->socket, XSP_FAILED, code, err, sizeof(*err)) < 0)
@@ -113,31 +114,31 @@ static void tell_failure(const struct reader *r, int code, const char *shown, st
 }
 
 /* The path that follows `head` bytes. */
-static void take_shown(const struct reader *r, size_t head, char *shown, size_t size)
+static void copy_display_path(const struct reader *r, size_t head, char *display_path, size_t size)
 {
 	size_t length = r->in->head.size - head;
 
 	if (length >= size)
 		length = size - 1;
-	memcpy(shown, r->in->body + head, length);
-	shown[length] = '\0';
+	memcpy(display_path, r->in->body + head, length);
+	display_path[length] = '\0';
 }
 
 static void read_hint(struct reader *r)
 {
 	struct xsp_hint_ask ask;
-	char shown[4097], text[XSP_HINT_SIZE];
+	char display_path[4097], text[XSP_HINT_SIZE];
 
 	memcpy(&ask, r->in->body, sizeof(ask));
-	take_shown(r, sizeof(ask), shown, sizeof(shown));
+	copy_display_path(r, sizeof(ask), display_path, sizeof(display_path));
 	int fd = r->in->fds[0];
 	r->in->fd_count = 0;
-	xsp_hint_read(&r->plan, &r->opener, fd, shown, &ask, text);
+	xsp_hint_read(&r->plan, &r->opener, fd, display_path, &ask, text);
 	if (send_out(r->socket, XSP_DONE, 0, text, strlen(text)) < 0)
 		_exit(1);
 }
 
-static struct xsp_code_line *take_lines(const struct reader *r, struct xsp_lines_ask *ask)
+static struct xsp_code_line *read_lines_ask(const struct reader *r, struct xsp_lines_ask *ask)
 {
 	struct xsp_code_line *lines = NULL;
 
@@ -175,14 +176,14 @@ static void tell_lines(struct reader *r, struct xsp_code_line *lines, uint32_t c
 static void read_lines(struct reader *r)
 {
 	struct xsp_lines_ask ask;
-	struct xsp_code_line *lines = take_lines(r, &ask);
+	struct xsp_code_line *lines = read_lines_ask(r, &ask);
 	struct xsp_module *m;
-	char shown[4097];
+	char display_path[4097];
 
-	take_shown(r, XSP_LINES_ASK(ask.count), shown, sizeof(shown));
+	copy_display_path(r, XSP_LINES_ASK(ask.count), display_path, sizeof(display_path));
 	int fd = r->in->fds[0];
 	r->in->fd_count = 0;
-	if (xsp_module_adopt(&r->opener, fd, shown, &m, NULL) == 0) {
+	if (xsp_module_adopt(&r->opener, fd, display_path, &m, NULL) == 0) {
 		xsp_module_lines(m, lines, ask.count, ask.limit_ms);
 		xsp_module_free(m);
 	}
@@ -198,16 +199,16 @@ static void forget(struct found *f)
 }
 
 /* The file of a request, and its path. */
-static int look_at(struct reader *r, struct found *f, char *shown, size_t size,
+static int look_at(struct reader *r, struct found *f, char *display_path, size_t size,
 		   struct xsp_error *err)
 {
 	int fd = r->in->fds[0];
 
-	take_shown(r, sizeof(struct xsp_module_ask), shown, size);
+	copy_display_path(r, sizeof(struct xsp_module_ask), display_path, size);
 	r->in->fd_count = 0;
-	f->m.shown = shown;
+	f->m.display_path = display_path;
 	int rc = xsp_plan_look(&r->plan, &r->opener, fd, &f->m, &f->module, err);
-	f->m.shown = NULL;
+	f->m.display_path = NULL;
 	return rc;
 }
 
@@ -235,17 +236,17 @@ static void look_at_module(struct reader *r)
 	struct found f = {.look = ((const struct xsp_module_ask *)r->in->body)->look};
 	struct xsp_looked looked = {0};
 	struct xsp_error err = {0};
-	char shown[4097];
+	char display_path[4097];
 
 	r->looking = &looked;
-	int rc = look_at(r, &f, shown, sizeof(shown), &err);
+	int rc = look_at(r, &f, display_path, sizeof(display_path), &err);
 	r->looking = NULL;
 	looked.probes = (uint32_t)f.m.list.count;
 	looked.empty = looked.probes == 0 && f.m.python.version == 0;
 	looked.symbols = (uint32_t)f.m.symbols;
 	looked.is_static = f.m.is_static;
 	if (rc < 0)
-		tell_failure(r, rc, shown, &err);
+		tell_failure(r, rc, display_path, &err);
 	else if (send_out(r->socket, XSP_LOOKED, 0, &looked,
 			  offsetof(struct xsp_looked, build_id) + strlen(looked.build_id)) < 0)
 		_exit(1);
@@ -258,7 +259,7 @@ static void read_module(struct reader *r)
 {
 	struct found f = {0};
 	struct xsp_error err = {0};
-	char shown[4097];
+	char display_path[4097];
 	struct xsp_module_ask ask;
 	int rc = 0;
 
@@ -276,9 +277,9 @@ static void read_module(struct reader *r)
 	if (ask.forget)
 		forget(&f);
 	if (f.module == NULL) {
-		rc = look_at(r, &f, shown, sizeof(shown), &err);
+		rc = look_at(r, &f, display_path, sizeof(display_path), &err);
 	} else {
-		take_shown(r, sizeof(ask), shown, sizeof(shown));
+		copy_display_path(r, sizeof(ask), display_path, sizeof(display_path));
 		xsp_parcel_close(r->in);
 	}
 	if (rc == 0)
@@ -290,7 +291,7 @@ static void read_module(struct reader *r)
 		if (r->kept[i].look != 0) /* the next process will have enough */
 			_exit(0);
 	if (rc < 0)
-		tell_failure(r, rc, shown, &err);
+		tell_failure(r, rc, display_path, &err);
 }
 
 /* The recorder has the broker, rings, the capture and more open, and who typed the command its terminal. */

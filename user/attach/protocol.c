@@ -47,7 +47,7 @@ int xsp_message_send(int socket, const struct xsp_message *head, const void *bod
 	return errno == ECONNRESET || errno == ENOTCONN ? -EPIPE : -errno;
 }
 
-static void take_descriptors(struct msghdr *m, struct xsp_parcel *p)
+static void receive_descriptors(struct msghdr *m, struct xsp_parcel *p)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
@@ -82,7 +82,7 @@ int xsp_message_receive(int socket, struct xsp_parcel *p)
 		return errno == ECONNRESET ? -EPIPE : -errno;
 	if (n == 0)
 		return -EPIPE;
-	take_descriptors(&m, p);
+	receive_descriptors(&m, p);
 	if (!(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && (size_t)n >= sizeof(p->head) &&
 	    (size_t)n == sizeof(p->head) + p->head.size)
 		return 0;

@@ -230,10 +230,10 @@ static void swap(struct xsp_attach *a, const bool *probes)
 }
 
 /* Moves the marked links out of the list, which has `stay` behind them that are new. */
-static size_t take_marked(struct xsp_attach *a, const bool *marked, size_t old,
-			  struct xsp_link *out)
+static size_t remove_marked(struct xsp_attach *a, const bool *marked, size_t old,
+			    struct xsp_link *out)
 {
-	size_t kept = 0, taken = 0;
+	size_t kept = 0, removed = 0;
 
 	for (size_t i = 0; i < a->link_count; i++) {
 		/* a perf event stays where its site does */
@@ -244,12 +244,12 @@ static size_t take_marked(struct xsp_attach *a, const bool *marked, size_t old,
 				 a, &(struct xsp_attach_site){.cookie = a->links[i].sites->cookie},
 				 1) == 0);
 		if (goes)
-			out[taken++] = a->links[i];
+			out[removed++] = a->links[i];
 		else
 			a->links[kept++] = a->links[i];
 	}
 	a->link_count = kept;
-	return taken;
+	return removed;
 }
 
 /* The twins of all marked links, once it is known which code has changed. */
@@ -276,7 +276,7 @@ static int work_release(struct xsp_attach *a)
 	int rc = 0;
 
 	pthread_mutex_lock(&a->lock);
-	size_t old = a->link_count, taken = 0;
+	size_t old = a->link_count, removed = 0;
 	bool *links = calloc(old + 1, sizeof(*links));
 	bool *probes = calloc(a->state_count, sizeof(*probes));
 	struct xsp_link *gone = calloc(old + 1, sizeof(*gone));
@@ -297,11 +297,11 @@ static int work_release(struct xsp_attach *a)
 		swap(a, probes);
 	else if (a->link_count > old)
 		flip(a, probes, true);
-	taken = take_marked(a, links, old, gone);
+	removed = remove_marked(a, links, old, gone);
 out:
 	pthread_mutex_unlock(&a->lock);
 	if (gone != NULL)
-		xsp_links_close_these(a, gone, taken);
+		xsp_links_close_these(a, gone, removed);
 	forget_keys(a->bpf->maps.xsp_swaps);
 	free(links);
 	free(probes);
@@ -324,8 +324,9 @@ static struct xsp_attach_site *copy_sites(const struct xsp_link *l)
 }
 
 /* The chosen links stay in the list, and can be made again; -EOPNOTSUPP: some cannot. */
-static int take_out(struct xsp_attach *a,
-		    bool (*chosen)(const struct xsp_link *link, const void *ctx), const void *ctx)
+static int detach_links(struct xsp_attach *a,
+			bool (*chosen)(const struct xsp_link *link, const void *ctx),
+			const void *ctx)
 {
 	size_t n = 0;
 	int rc = 0;
@@ -398,7 +399,7 @@ int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes,
 
 	xsp_release_finish(a); /* it works on the same links */
 	if (rc == 0)
-		rc = take_out(a, is_to_be_cut, &c);
+		rc = detach_links(a, is_to_be_cut, &c);
 	if (rc == -EOPNOTSUPP && a->method == XSP_ATTACH_PERF_EVENT)
 		rc = 0; /* each had one site, which was to go */
 	pthread_mutex_lock(&a->lock);
@@ -433,7 +434,7 @@ static void forget_threads(struct xsp_attach *a)
 
 static int work_pause(struct xsp_attach *a)
 {
-	return take_out(a, is_to_pause, NULL);
+	return detach_links(a, is_to_pause, NULL);
 }
 
 /* The code may have become another one since it was compared. */

@@ -72,7 +72,7 @@ static void mend_call(const struct process *p, const struct user_regs_struct *r)
 	       (void *)-(intptr_t)ERESTARTNOHAND);
 }
 
-static int take(struct process *p)
+static int read_thread(struct process *p)
 {
 	struct user_regs_struct r;
 	int rc = xsp_tracee_get(&p->tracee, &r);
@@ -151,7 +151,7 @@ static int stop(struct process *p)
 	if (p->tracee.before_stop_ns > p->since_ns)
 		p->since_ns = p->tracee.before_stop_ns;
 	p->held = true;
-	rc = is_its_thread(p, tid) ? take(p) : -ESRCH;
+	rc = is_its_thread(p, tid) ? read_thread(p) : -ESRCH;
 	if (rc < 0)
 		let_go(p);
 	return rc;

@@ -170,7 +170,7 @@ static int link_unnamed(const struct xsp_new_file *f, const char *name)
 }
 
 /* -EEXIST if something has that name. */
-static int take_free_name(struct xsp_new_file *f, const char *name)
+static int link_if_free(struct xsp_new_file *f, const char *name)
 {
 	if (!f->hidden)
 		return link_unnamed(f, name);
@@ -189,7 +189,7 @@ static int take_free_name(struct xsp_new_file *f, const char *name)
 	return rename(f->temp, name) == 0 ? 0 : -errno;
 }
 
-static int take_place(struct xsp_new_file *f)
+static int rename_over(struct xsp_new_file *f)
 {
 	if (!f->hidden) {
 		int rc = link_unnamed(f, f->temp);
@@ -228,11 +228,11 @@ int xsp_new_file_place(struct xsp_new_file *f, bool replace)
 	if (again >= 0 && close(again) < 0 && errno != EINTR)
 		return -errno;
 	if (!is_anothers(f))
-		rc = replace && f->before.there ? take_place(f) : take_free_name(f, f->path);
+		rc = replace && f->before.there ? rename_over(f) : link_if_free(f, f->path);
 	const char *name = f->path;
 	for (unsigned n = 2; rc < 0 && n < OTHERS; n++) {
 		name = number_name(f, n);
-		rc = take_free_name(f, name);
+		rc = link_if_free(f, name);
 		if (rc < 0 && rc != -EEXIST)
 			break;
 	}

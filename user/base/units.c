@@ -99,7 +99,7 @@ static size_t columns_of(const char *text)
 size_t xsp_printable(char *out, size_t size, const char *text, size_t columns)
 {
 	static const char ellipsis[] = "\xe2\x80\xa6";
-	size_t total = columns_of(text), head = total, tail = total, used = 0, shown = 0;
+	size_t total = columns_of(text), head = total, tail = total, used = 0, printed = 0;
 	if (size == 0)
 		return columns > 0 && total > columns ? columns : total;
 	if (columns > 0 && total > columns) {
@@ -121,8 +121,8 @@ size_t xsp_printable(char *out, size_t size, const char *text, size_t columns)
 			break;
 		memcpy(out + used, from, length);
 		used += length;
-		shown++;
+		printed++;
 	}
 	out[used] = '\0';
-	return shown;
+	return printed;
 }

@@ -104,7 +104,7 @@ struct xsp_capture_lost {
  * written when its first event with one comes. */
 struct xsp_capture_operator {
 	uint32_t probe;
-	uint32_t take; /* enum xsp_torch_take */
+	uint32_t parts; /* enum xsp_torch_parts */
 	uint32_t flavor; /* enum xsp_torch_flavor */
 	bool doubtful; /* the names of the arguments are not certain */
 	const char *schema; /* without defaults */
@@ -191,9 +191,9 @@ const char *xsp_capture_late_key(size_t index);
 
 struct xsp_capture_writer;
 
-/* Begins a capture in an empty file or a pipe: `fd`, which is taken over on success. `shown` is its name
+/* Begins a capture in an empty file or a pipe: `fd`, which is taken over on success. `display_path` is its name
  * in messages. A file-size limit (RLIMIT_FSIZE) fails like a full disk if SIGXFSZ is ignored. */
-int xsp_capture_create(int fd, const char *shown, struct xsp_capture_writer **out,
+int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writer **out,
 		       struct xsp_error *err);
 
 /* Free text facts: "host", "kernel", "version", "arguments", "filters", ... */
@@ -248,8 +248,8 @@ enum xsp_capture_end { XSP_CAPTURE_COMPLETE = 0, XSP_CAPTURE_NO_END, XSP_CAPTURE
  * skipped by length (checked later, when read). Memory: definitions only.
  */
 int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct xsp_error *err);
-/* ... one that need not have a name: `fd` stays the caller's, `shown` is for messages. */
-int xsp_capture_open_descriptor(int fd, const char *shown, struct xsp_capture_reader **out,
+/* ... one that need not have a name: `fd` stays the caller's, `display_path` is for messages. */
+int xsp_capture_open_descriptor(int fd, const char *display_path, struct xsp_capture_reader **out,
 				struct xsp_error *err);
 void xsp_capture_close(struct xsp_capture_reader *r);
 

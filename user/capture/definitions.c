@@ -236,7 +236,7 @@ static int add_operator(struct xsp_capture_reader *r, const void *data, const st
 {
 	const struct xsp_disk_operator *d = data;
 	struct xsp_capture_operator o = {.probe = d->probe,
-					 .take = d->take,
+					 .parts = d->parts,
 					 .flavor = d->flavor,
 					 .doubtful = d->flags & 1,
 					 .schema = keep(r, s[0])};

@@ -9,8 +9,8 @@
 
 #define GIVE_BACK ((uint64_t)1 << 20)
 
-static int take(struct xsp_capture_reader *r, const struct xsp_chunk_header *h, uint64_t payload,
-		int (*more)(void *ctx), xsp_capture_event_fn fn, void *ctx)
+static int read_chunk(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
+		      uint64_t payload, int (*more)(void *ctx), xsp_capture_event_fn fn, void *ctx)
 {
 	int rc;
 
@@ -20,7 +20,7 @@ static int take(struct xsp_capture_reader *r, const struct xsp_chunk_header *h, 
 	}
 	if (payload < r->known)
 		return 0;
-	rc = xsp_chunk_take(r, h, payload);
+	rc = xsp_chunk_index(r, h, payload);
 	return rc < 0 ? rc : more(ctx);
 }
 
@@ -35,7 +35,7 @@ int xsp_capture_follow(struct xsp_capture_reader *r, int (*more)(void *ctx),
 	if (rc > 0)
 		r->limit = (uint64_t)st.st_size;
 	while (rc > 0 && (rc = xsp_chunk_next(r, &r->followed, &h, &payload)) > 0) {
-		rc = take(r, &h, payload, more, fn, ctx);
+		rc = read_chunk(r, &h, payload, more, fn, ctx);
 		if (rc == 0)
 			rc = 1;
 		else if (rc > 0)

@@ -145,7 +145,7 @@ struct xsp_disk_name { /* text */
 };
 struct xsp_disk_operator { /* schema */
 	struct xsp_record head;
-	uint32_t probe, take, flavor;
+	uint32_t probe, parts, flavor;
 	uint32_t flags; /* bit 0: doubtful */
 };
 struct xsp_disk_window {

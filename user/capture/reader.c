@@ -98,7 +98,8 @@ static void note_times(struct xsp_capture_reader *r, const struct xsp_chunk_head
 	r->window_known = true;
 }
 
-int xsp_chunk_take(struct xsp_capture_reader *r, const struct xsp_chunk_header *h, uint64_t payload)
+int xsp_chunk_index(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
+		    uint64_t payload)
 {
 	if (h->type == XSP_CHUNK_EVENTS) {
 		note_times(r, h);
@@ -135,7 +136,7 @@ static int scan(struct xsp_capture_reader *r)
 	int rc;
 	while ((rc = xsp_chunk_next(r, &w, &h, &payload)) > 0) {
 		r->bad_structure = before + w.bad; /* definitions look at it */
-		rc = xsp_chunk_take(r, &h, payload);
+		rc = xsp_chunk_index(r, &h, payload);
 		if (rc < 0)
 			break;
 	}
@@ -150,12 +151,12 @@ static int scan(struct xsp_capture_reader *r)
 }
 
 /* `fd` is taken over. */
-static int open_reader(int fd, const char *shown, struct xsp_capture_reader **out,
+static int open_reader(int fd, const char *display_path, struct xsp_capture_reader **out,
 		       struct xsp_error *err)
 {
 	*out = NULL;
 	struct xsp_capture_reader *r = calloc(1, sizeof(*r));
-	if (r == NULL || (r->path = strdup(shown)) == NULL) {
+	if (r == NULL || (r->path = strdup(display_path)) == NULL) {
 		free(r);
 		close(fd);
 		return xsp_out_of_memory(err);
@@ -167,8 +168,8 @@ static int open_reader(int fd, const char *shown, struct xsp_capture_reader **ou
 	if (rc == 0) {
 		rc = scan(r);
 		if (rc < 0)
-			xsp_error_set(err, rc, XSP_STATUS_CAPTURE, "cannot read %s: %s", shown,
-				      strerror(-rc));
+			xsp_error_set(err, rc, XSP_STATUS_CAPTURE, "cannot read %s: %s",
+				      display_path, strerror(-rc));
 	}
 	if (rc < 0) {
 		xsp_capture_close(r);
@@ -190,16 +191,16 @@ int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct x
 	return open_reader(fd, path, out, err);
 }
 
-int xsp_capture_open_descriptor(int fd, const char *shown, struct xsp_capture_reader **out,
+int xsp_capture_open_descriptor(int fd, const char *display_path, struct xsp_capture_reader **out,
 				struct xsp_error *err)
 {
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
 	*out = NULL;
 	if (own < 0)
-		return xsp_error_set(err, -errno, XSP_STATUS_CAPTURE, "cannot read %s: %s", shown,
-				     strerror(errno));
-	return open_reader(own, shown, out, err);
+		return xsp_error_set(err, -errno, XSP_STATUS_CAPTURE, "cannot read %s: %s",
+				     display_path, strerror(errno));
+	return open_reader(own, display_path, out, err);
 }
 
 void xsp_capture_close(struct xsp_capture_reader *r)

@@ -93,8 +93,8 @@ int xsp_chunk_load(struct xsp_capture_reader *r, const struct xsp_chunk_header *
 /* ---- reader.c ---- */
 
 /* Takes over what the chunk defines, if it is one of definitions. 0 or a negative errno. */
-int xsp_chunk_take(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
-		   uint64_t payload);
+int xsp_chunk_index(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
+		    uint64_t payload);
 /* xsp_chunk_load() of one of events; those of a bad one are counted. */
 int xsp_chunk_load_events(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
 			  uint64_t payload);

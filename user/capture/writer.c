@@ -176,19 +176,19 @@ static void free_writer(struct xsp_capture_writer *w)
 	free(w);
 }
 
-int xsp_capture_create(int fd, const char *shown, struct xsp_capture_writer **out,
+int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writer **out,
 		       struct xsp_error *err)
 {
 	*out = NULL;
 	struct xsp_capture_writer *w = calloc(1, sizeof(*w));
-	if (w == NULL || (w->path = strdup(shown)) == NULL) {
+	if (w == NULL || (w->path = strdup(display_path)) == NULL) {
 		free(w);
 		return xsp_out_of_memory(err);
 	}
 	w->fd = fd;
 	int rc = put_file_header(w);
 	if (rc < 0) {
-		xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", shown,
+		xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", display_path,
 			      strerror(-rc));
 		free_writer(w);
 		return rc;
@@ -383,7 +383,7 @@ int xsp_capture_put_lost(struct xsp_capture_writer *w, const struct xsp_capture_
 int xsp_capture_put_operator(struct xsp_capture_writer *w, const struct xsp_capture_operator *o)
 {
 	struct xsp_disk_operator d = {
-		.probe = o->probe, .take = o->take, .flavor = o->flavor, .flags = o->doubtful};
+		.probe = o->probe, .parts = o->parts, .flavor = o->flavor, .flags = o->doubtful};
 	struct piece s[] = {text(o->schema)};
 	return put_record(w, XSP_RECORD_OPERATOR, &d.head, sizeof(d), s, 1);
 }

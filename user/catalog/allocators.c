@@ -10,9 +10,9 @@
  */
 const struct xsp_allocator_function xsp_allocator_functions[] = {
 	{"_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm", "c10::ProfiledCPUMemoryReporter::New",
-	 XSP_ALLOCATOR_GAVE, 1, 2},
+	 XSP_ALLOCATOR_ALLOCATES, 1, 2},
 	{"_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv", "c10::ProfiledCPUMemoryReporter::Delete",
-	 XSP_ALLOCATOR_TAKES, 1, 1},
+	 XSP_ALLOCATOR_FREES, 1, 1},
 	{"_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE",
 	 "c10::reportMemoryUsageToProfiler", XSP_ALLOCATOR_REPORTS, 0, 5},
 	{"_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE",

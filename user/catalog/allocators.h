@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 enum xsp_allocator_call {
-	XSP_ALLOCATOR_GAVE, /* address, bytes */
-	XSP_ALLOCATOR_TAKES, /* address */
+	XSP_ALLOCATOR_ALLOCATES, /* address, bytes */
+	XSP_ALLOCATOR_FREES, /* address */
 	XSP_ALLOCATOR_REPORTS, /* address, bytes (negative: taken), allocated, reserved, c10::Device */
 	XSP_ALLOCATOR_HEAP, /* of the table below: its events tell all of it */
 };

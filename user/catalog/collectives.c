@@ -57,7 +57,7 @@ struct parts {
 };
 
 /* "_ZN4c10d4Work4waitE...": the names between. No templates, no more than PARTS. */
-static bool take_apart(const char *symbol, struct parts *out)
+static bool split_symbol(const char *symbol, struct parts *out)
 {
 	const char *p = symbol + 3;
 
@@ -139,7 +139,7 @@ struct xsp_collective_symbol xsp_collective_of(const char *symbol)
 
 	if (strncmp(symbol, "nccl", 4) == 0)
 		return of_nccl(symbol);
-	if (!take_apart(symbol, &p) || p.count < 2)
+	if (!split_symbol(symbol, &p) || p.count < 2)
 		return role(XSP_COLLECTIVE_NONE);
 	if (is(&p, 0, "c10d"))
 		return of_c10d(&p);
@@ -148,12 +148,12 @@ struct xsp_collective_symbol xsp_collective_of(const char *symbol)
 	return role(XSP_COLLECTIVE_NONE);
 }
 
-bool xsp_collective_is_waiting(const char *shown)
+bool xsp_collective_is_waiting(const char *display_name)
 {
-	const char *last = strrchr(shown, ':');
+	const char *last = strrchr(display_name, ':');
 
-	return strncmp(shown, "gloo::", 6) == 0 ||
-	       (strncmp(shown, "c10d::", 6) == 0 &&
+	return strncmp(display_name, "gloo::", 6) == 0 ||
+	       (strncmp(display_name, "c10d::", 6) == 0 &&
 		(strcmp(last, ":wait") == 0 || strcmp(last, ":execute") == 0));
 }
 

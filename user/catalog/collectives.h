@@ -39,7 +39,7 @@ struct xsp_collective_symbol {
 struct xsp_collective_symbol xsp_collective_of(const char *symbol);
 
 /* Is a span of that (shown) name time in which a collective runs, or is waited for? Its cause lies with other ranks. */
-bool xsp_collective_is_waiting(const char *shown);
+bool xsp_collective_is_waiting(const char *display_name);
 
 extern const struct xsp_collective xsp_nccl_calls[]; /* ended by a row without a name */
 

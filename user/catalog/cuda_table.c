@@ -416,7 +416,7 @@ static const struct target targets[XSP_CUDA_FIELDS] = {
 	[XSP_CUDA_STUB] = WORD(stub, XSP_CUDA_STUB),
 };
 
-static void put_word(struct xsp_cuda_call *c, const struct target *t, uint64_t word)
+static void store_word(struct xsp_cuda_call *c, const struct target *t, uint64_t word)
 {
 	uint32_t low = (uint32_t)word, high = (uint32_t)(word >> 32);
 
@@ -485,7 +485,7 @@ void xsp_cuda_decode(const struct xsp_cuda_entry *e, const uint64_t *words, size
 		if (field == XSP_CUDA_WIDTH || field == XSP_CUDA_HEIGHT || field == XSP_CUDA_DEPTH)
 			extend(&x, known ? words[i] : 0, known);
 		else if (known)
-			put_word(out, &targets[field], words[i]);
+			store_word(out, &targets[field], words[i]);
 	}
 	if (e->api == XSP_CUDA_DRIVER) /* an unsigned int; size_t in the runtime API */
 		out->shared = (uint32_t)out->shared;

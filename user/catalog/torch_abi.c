@@ -281,10 +281,10 @@ static uint8_t element_size(enum xsp_torch_form form)
 }
 
 /* The item that reads what an argument points to; kind NONE: nothing is wanted of it. */
-static struct xsp_args_item item_of(const struct xsp_torch_place *p, unsigned take)
+static struct xsp_args_item item_of(const struct xsp_torch_place *p, unsigned parts)
 {
 	struct xsp_args_item i = {.slot = p->word[0], .second = p->word[1]};
-	bool inputs = take & XSP_TORCH_TAKE_INPUTS;
+	bool inputs = parts & XSP_TORCH_PART_INPUTS;
 
 	switch (p->form) {
 	case XSP_TORCH_FORM_TENSOR:
@@ -366,18 +366,18 @@ static bool is_large(const struct xsp_args_spec *s)
 	return bytes + XSP_ARGS_RESERVED > XSP_ARGS_SMALL;
 }
 
-bool xsp_torch_take(const struct xsp_torch_schema *s, const struct xsp_torch_call *call,
-		    unsigned take, enum xsp_torch_flavor flavor, struct xsp_args_spec *out)
+bool xsp_torch_build_spec(const struct xsp_torch_schema *s, const struct xsp_torch_call *call,
+			  unsigned parts, enum xsp_torch_flavor flavor, struct xsp_args_spec *out)
 {
 	*out = (struct xsp_args_spec){
 		.stack = (uint8_t)call->stack,
-		.values = (take & XSP_TORCH_TAKE_VALUES) != 0,
+		.values = (parts & XSP_TORCH_PART_VALUES) != 0,
 		.optional_flag_first = flavor == XSP_TORCH_C10_OPTIONAL,
 	};
-	if ((take & XSP_TORCH_TAKE_FLOPS) && strncmp(s->name, "aten::conv", 10) == 0)
-		take |= XSP_TORCH_TAKE_INPUTS;
+	if ((parts & XSP_TORCH_PART_FLOPS) && strncmp(s->name, "aten::conv", 10) == 0)
+		parts |= XSP_TORCH_PART_INPUTS;
 	for (size_t i = 0; i < call->count; i++) {
-		struct xsp_args_item item = item_of(&call->places[i], take);
+		struct xsp_args_item item = item_of(&call->places[i], parts);
 		if (item.kind == XSP_ARGS_NOTHING)
 			continue;
 		if (out->items == XSP_ARGS_ITEMS)
@@ -385,7 +385,7 @@ bool xsp_torch_take(const struct xsp_torch_schema *s, const struct xsp_torch_cal
 		item.argument = (uint8_t)i;
 		out->item[out->items++] = item;
 	}
-	if (take & XSP_TORCH_TAKE_OUTPUTS)
+	if (parts & XSP_TORCH_PART_OUTPUTS)
 		add_outputs(s, out);
 	out->large = is_large(out);
 	return true;

@@ -75,17 +75,17 @@ int xsp_torch_place(const struct xsp_torch_schema *s, const char *demangled,
 		    enum xsp_torch_flavor flavor, struct xsp_torch_call *out);
 
 /* What to read. */
-enum xsp_torch_take {
-	XSP_TORCH_TAKE_TENSORS = 1 << 0, /* and which optionals have a value */
-	XSP_TORCH_TAKE_INPUTS = 1 << 1, /* the values of the others */
-	XSP_TORCH_TAKE_VALUES = 1 << 2, /* first elements of tensors */
-	XSP_TORCH_TAKE_OUTPUTS = 1 << 3, /* the tensors that are returned */
-	XSP_TORCH_TAKE_FLOPS = 1 << 4, /* of convolutions: stride, padding, ... */
+enum xsp_torch_parts {
+	XSP_TORCH_PART_TENSORS = 1 << 0, /* and which optionals have a value */
+	XSP_TORCH_PART_INPUTS = 1 << 1, /* the values of the others */
+	XSP_TORCH_PART_VALUES = 1 << 2, /* first elements of tensors */
+	XSP_TORCH_PART_OUTPUTS = 1 << 3, /* the tensors that are returned */
+	XSP_TORCH_PART_FLOPS = 1 << 4, /* of convolutions: stride, padding, ... */
 };
 
 /* Fills all of `out` but the layout. Arguments beyond XSP_ARGS_ITEMS are not read: false. */
-bool xsp_torch_take(const struct xsp_torch_schema *s, const struct xsp_torch_call *call,
-		    unsigned take, enum xsp_torch_flavor flavor, struct xsp_args_spec *out);
+bool xsp_torch_build_spec(const struct xsp_torch_schema *s, const struct xsp_torch_call *call,
+			  unsigned parts, enum xsp_torch_flavor flavor, struct xsp_args_spec *out);
 
 /* The tensors that the schema returns, if they are read: their number, 0 if not; *list: one list
  * of them. */

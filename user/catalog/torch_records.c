@@ -7,7 +7,7 @@
 
 #define WORDS_MASK 0xffU
 
-const uint64_t *xsp_torch_words(const struct xsp_section *s, size_t *count)
+const uint64_t *xsp_torch_argument_words(const struct xsp_section *s, size_t *count)
 {
 	size_t n = s->value & WORDS_MASK;
 

@@ -13,7 +13,7 @@
 #include "xsptrace/args.h"
 
 /* The words of a section, and their number; a damaged section has none. */
-const uint64_t *xsp_torch_words(const struct xsp_section *s, size_t *count);
+const uint64_t *xsp_torch_argument_words(const struct xsp_section *s, size_t *count);
 
 /* The record behind `after` (NULL: the first), or NULL. Whole in the section. */
 const struct xsp_args_record *xsp_torch_next_record(const struct xsp_section *s,

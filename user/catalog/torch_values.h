@@ -49,7 +49,7 @@ struct xsp_torch_value {
 
 struct xsp_torch_values {
 	const struct xsp_torch_schema *schema;
-	unsigned take; /* enum xsp_torch_take */
+	unsigned parts; /* enum xsp_torch_parts */
 	enum xsp_torch_flavor flavor;
 	bool doubtful;
 	bool tensors_known; /* of no argument is it unknown what the profiler would show */

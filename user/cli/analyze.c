@@ -70,7 +70,7 @@ struct options {
 
 /* ---- options ---- */
 
-static int take_severity(struct options *o, const char *name, struct xsp_error *err)
+static int parse_severity(struct options *o, const char *name, struct xsp_error *err)
 {
 	for (int s = XSP_SEVERITY_LOW; s <= XSP_SEVERITY_HIGH; s++)
 		if (strcmp(xsp_severity_name((enum xsp_severity)s), name) == 0) {
@@ -80,7 +80,7 @@ static int take_severity(struct options *o, const char *name, struct xsp_error *
 	return xsp_wrong_value(err, "--fail-on", name, "low, medium or high");
 }
 
-static int take_threshold(struct options *o, const char *value, struct xsp_error *err)
+static int parse_threshold(struct options *o, const char *value, struct xsp_error *err)
 {
 	const size_t length = strcspn(value, "=");
 	const long rule = xsp_rule_index(value, length);
@@ -100,20 +100,20 @@ static int take_threshold(struct options *o, const char *value, struct xsp_error
 	return 0;
 }
 
-static int take_option(struct options *o, int code, char **argv, struct xsp_error *err)
+static int parse_option(struct options *o, int code, char **argv, struct xsp_error *err)
 {
-	const int taken = xsp_cut_option(&o->cut, code, optarg, err);
+	const int handled = xsp_cut_option(&o->cut, code, optarg, err);
 
-	if (taken != 0)
-		return taken < 0 ? taken : 0;
+	if (handled != 0)
+		return handled < 0 ? handled : 0;
 	switch (code) {
 	case 'o':
 		o->output.path = optarg;
 		return 0;
 	case OPT_FAIL_ON:
-		return take_severity(o, optarg, err);
+		return parse_severity(o, optarg, err);
 	case OPT_THRESHOLD:
-		return take_threshold(o, optarg, err);
+		return parse_threshold(o, optarg, err);
 	case OPT_BATCH:
 		o->batch = optarg;
 		return 0;
@@ -122,7 +122,7 @@ static int take_option(struct options *o, int code, char **argv, struct xsp_erro
 	}
 }
 
-static int take_options(struct options *o, int argc, char **argv, struct xsp_error *err)
+static int parse_options(struct options *o, int argc, char **argv, struct xsp_error *err)
 {
 	int code, rc = 0;
 
@@ -130,7 +130,7 @@ static int take_options(struct options *o, int argc, char **argv, struct xsp_err
 	opterr = 0;
 	while (rc == 0 && (code = getopt_long(argc, argv, ":" XSP_REPORT_SHORTS XSP_CUT_SHORTS,
 					      longs, NULL)) != -1)
-		rc = take_option(o, code, argv, err);
+		rc = parse_option(o, code, argv, err);
 	if (rc < 0 || o->output.help)
 		return rc;
 	if (optind >= argc && o->output.schema == NULL)
@@ -157,7 +157,7 @@ struct reading {
 	const struct options *options;
 	struct xsp_capture_reader *reader;
 	uint64_t spans;
-	bool shown;
+	bool progress_shown;
 };
 
 static int show_progress(void *ctx, const struct xsp_span *span)
@@ -167,7 +167,7 @@ static int show_progress(void *ctx, const struct xsp_span *span)
 	(void)span;
 	if (++r->spans % (1 << 20) != 0)
 		return 0;
-	r->shown = true;
+	r->progress_shown = true;
 	fprintf(stderr, "\ranalysing: %3.0f%%\033[K", 100 * xsp_capture_progress(r->reader));
 	return 0;
 }
@@ -225,7 +225,7 @@ static int analyze(struct options *o, const char *path, struct xsp_report *repor
 			.beside = {&reading, begin_reading, end_reading},
 		};
 		rc = xsp_analyze(reader, &how, report, err);
-		if (reading.shown)
+		if (reading.progress_shown)
 			fputs("\r\033[K", stderr);
 	}
 	xsp_capture_close(reader);
@@ -275,7 +275,7 @@ int xsp_cmd_analyze(int argc, char **argv)
 	for (size_t i = 0; rc == 0 && i < xsp_rule_count; i++)
 		o.thresholds[i] = xsp_rules[i].threshold;
 	if (rc == 0)
-		rc = take_options(&o, argc, argv, &err);
+		rc = parse_options(&o, argc, argv, &err);
 	if (rc == 0 && o.output.help) {
 		xsp_wrap_stdout();
 		print_help();

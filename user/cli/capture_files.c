@@ -77,13 +77,13 @@ static int add_folder(struct xsp_capture_files *files, const char *folder, struc
 }
 
 /* "A1,A2"; or a file whose name has a comma. */
-static int add_list(struct xsp_capture_files *files, const char *word, struct xsp_error *err)
+static int add_list(struct xsp_capture_files *files, const char *argument, struct xsp_error *err)
 {
 	int rc = 0;
 
-	if (access(word, F_OK) == 0)
-		return add_path(files, strdup(word), err);
-	for (const char *at = word; rc == 0; at++) {
+	if (access(argument, F_OK) == 0)
+		return add_path(files, strdup(argument), err);
+	for (const char *at = argument; rc == 0; at++) {
 		const size_t length = strcspn(at, ",");
 		rc = add_path(files, strndup(at, length), err);
 		at += length;
@@ -93,12 +93,12 @@ static int add_list(struct xsp_capture_files *files, const char *word, struct xs
 	return rc;
 }
 
-static int add_word(struct xsp_capture_files *files, const char *word, bool versus,
-		    struct xsp_error *err)
+static int add_argument(struct xsp_capture_files *files, const char *argument, bool versus,
+			struct xsp_error *err)
 {
-	if (is_folder(word))
-		return add_folder(files, word, err);
-	return versus ? add_list(files, word, err) : add_path(files, strdup(word), err);
+	if (is_folder(argument))
+		return add_folder(files, argument, err);
+	return versus ? add_list(files, argument, err) : add_path(files, strdup(argument), err);
 }
 
 int xsp_capture_files(struct xsp_capture_files *files, char **arguments, size_t count,
@@ -114,7 +114,7 @@ int xsp_capture_files(struct xsp_capture_files *files, char **arguments, size_t 
 		if (i == versus)
 			files->before = files->count;
 		else
-			rc = add_word(files, arguments[i], versus < count, err);
+			rc = add_argument(files, arguments[i], versus < count, err);
 	if (rc == 0 && versus < count && (files->before == 0 || files->before == files->count))
 		rc = xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "no capture on one side of vs");
 	return rc;

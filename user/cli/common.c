@@ -18,14 +18,14 @@
 /* Names from the target must not drive the user's terminal. */
 void xsp_say(const char *fmt, ...)
 {
-	char text[1024], shown[sizeof(text) + 4];
+	char text[1024], printable[sizeof(text) + 4];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	xsp_printable(shown, sizeof(shown), text, 0);
-	fprintf(stderr, "xsptrace: %s\n", shown);
+	xsp_printable(printable, sizeof(printable), text, 0);
+	fprintf(stderr, "xsptrace: %s\n", printable);
 }
 
 int xsp_say_error(const struct xsp_error *err)

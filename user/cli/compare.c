@@ -84,7 +84,7 @@ struct comparing {
 
 /* ---- options ---- */
 
-static int take_threshold(struct comparing *c, const char *value, struct xsp_error *err)
+static int parse_threshold(struct comparing *c, const char *value, struct xsp_error *err)
 {
 	char *end;
 
@@ -96,26 +96,27 @@ static int take_threshold(struct comparing *c, const char *value, struct xsp_err
 }
 
 /* "slower,memory" */
-static int take_fail_on(struct comparing *c, const char *value, struct xsp_error *err)
+static int parse_fail_on(struct comparing *c, const char *value, struct xsp_error *err)
 {
 	static const struct {
-		const char *word;
+		const char *keyword;
 		enum xsp_compare_found found;
-	} words[] = {{"slower", XSP_COMPARE_SLOWER},
-		     {"memory", XSP_COMPARE_MEMORY},
-		     {"new-bottleneck", XSP_COMPARE_NEW_BOTTLENECK}};
+	} keywords[] = {{"slower", XSP_COMPARE_SLOWER},
+			{"memory", XSP_COMPARE_MEMORY},
+			{"new-bottleneck", XSP_COMPARE_NEW_BOTTLENECK}};
 
 	for (const char *at = value;; at++) {
 		const size_t length = strcspn(at, ",");
 		size_t i = 0;
-		while (i < sizeof(words) / sizeof(words[0]) &&
-		       (strlen(words[i].word) != length || strncmp(words[i].word, at, length) != 0))
+		while (i < sizeof(keywords) / sizeof(keywords[0]) &&
+		       (strlen(keywords[i].keyword) != length ||
+			strncmp(keywords[i].keyword, at, length) != 0))
 			i++;
-		if (i == sizeof(words) / sizeof(words[0]))
+		if (i == sizeof(keywords) / sizeof(keywords[0]))
 			return xsp_wrong_value(
 				err, "--fail-on", value,
 				"some of slower, memory and new-bottleneck, with commas");
-		c->fail_on |= words[i].found;
+		c->fail_on |= keywords[i].found;
 		at += length;
 		if (*at == '\0')
 			return 0;
@@ -123,7 +124,7 @@ static int take_fail_on(struct comparing *c, const char *value, struct xsp_error
 }
 
 /* At most one of its kind. */
-static int take_file(const char **at, const char *path, const char *what, struct xsp_error *err)
+static int set_file(const char **at, const char *path, const char *what, struct xsp_error *err)
 {
 	if (*at != NULL)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
@@ -134,12 +135,12 @@ static int take_file(const char **at, const char *path, const char *what, struct
 	return 0;
 }
 
-static int take_output(struct comparing *c, const char *path, struct xsp_error *err)
+static int parse_output(struct comparing *c, const char *path, struct xsp_error *err)
 {
 	if (xsp_ends_with(path, strlen(path), ".html"))
-		return take_file(&c->page, path, "page", err);
-	if (!xsp_stack_difference_takes(path))
-		return take_file(&c->output.path, path, "report", err);
+		return set_file(&c->page, path, "page", err);
+	if (!xsp_is_stack_difference_name(path))
+		return set_file(&c->output.path, path, "report", err);
 	if (c->picture_count == PICTURES)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "-o %.200s: at most %u files of .svg and .folded", path,
@@ -148,19 +149,19 @@ static int take_output(struct comparing *c, const char *path, struct xsp_error *
 	return 0;
 }
 
-static int take_option(struct comparing *c, int code, char **argv, struct xsp_error *err)
+static int parse_option(struct comparing *c, int code, char **argv, struct xsp_error *err)
 {
-	const int taken = xsp_cut_option(&c->cut, code, optarg, err);
+	const int handled = xsp_cut_option(&c->cut, code, optarg, err);
 
-	if (taken != 0)
-		return taken < 0 ? taken : 0;
+	if (handled != 0)
+		return handled < 0 ? handled : 0;
 	switch (code) {
 	case 'o':
-		return take_output(c, optarg, err);
+		return parse_output(c, optarg, err);
 	case OPT_FAIL_ON:
-		return take_fail_on(c, optarg, err);
+		return parse_fail_on(c, optarg, err);
 	case OPT_THRESHOLD:
-		return take_threshold(c, optarg, err);
+		return parse_threshold(c, optarg, err);
 	case OPT_WEIGHT:
 		c->weight = xsp_weight_of(optarg);
 		return c->weight < XSP_WEIGHTS ? 0
@@ -182,13 +183,13 @@ static int add_capture(struct side *s, const char *path, size_t length)
 }
 
 /* "A1,A2"; or a file whose name has a comma. */
-static int add_word(struct side *s, const char *word)
+static int add_argument(struct side *s, const char *argument)
 {
 	int rc = 0;
 
-	if (access(word, F_OK) == 0)
-		return add_capture(s, word, strlen(word));
-	for (const char *at = word; rc == 0; at++) {
+	if (access(argument, F_OK) == 0)
+		return add_capture(s, argument, strlen(argument));
+	for (const char *at = argument; rc == 0; at++) {
 		const size_t length = strcspn(at, ",");
 		rc = add_capture(s, at, length);
 		at += length;
@@ -199,15 +200,15 @@ static int add_word(struct side *s, const char *word)
 }
 
 /* With "vs" all words up to it are one side, else each is one. */
-static int take_sides(struct comparing *c, char **words, int count, struct xsp_error *err)
+static int parse_sides(struct comparing *c, char **arguments, int count, struct xsp_error *err)
 {
 	bool versus = false;
 	int rc = 0;
 
 	for (int i = 0; i < count; i++)
-		versus = versus || strcmp(words[i], "vs") == 0;
+		versus = versus || strcmp(arguments[i], "vs") == 0;
 	for (int i = 0; i < count && rc == 0; i++) {
-		const bool next = strcmp(words[i], "vs") == 0;
+		const bool next = strcmp(arguments[i], "vs") == 0;
 		if (c->side_count == 0 || next || !versus)
 			c->side_count++;
 		if (c->side_count > SIDES)
@@ -216,7 +217,7 @@ static int take_sides(struct comparing *c, char **words, int count, struct xsp_e
 					     "captures a side",
 					     SIDES);
 		if (!next)
-			rc = add_word(&c->sides[c->side_count - 1], words[i]);
+			rc = add_argument(&c->sides[c->side_count - 1], arguments[i]);
 	}
 	if (rc < 0)
 		return xsp_out_of_memory(err);
@@ -240,7 +241,7 @@ static int take_sides(struct comparing *c, char **words, int count, struct xsp_e
 	return c->page != NULL ? xsp_page_output_check(c->page, err) : 0;
 }
 
-static int take_arguments(struct comparing *c, int argc, char **argv, struct xsp_error *err)
+static int parse_arguments(struct comparing *c, int argc, char **argv, struct xsp_error *err)
 {
 	int code, rc = 0;
 
@@ -248,11 +249,11 @@ static int take_arguments(struct comparing *c, int argc, char **argv, struct xsp
 	opterr = 0;
 	while (rc == 0 && (code = getopt_long(argc, argv, ":" XSP_REPORT_SHORTS XSP_CUT_SHORTS,
 					      longs, NULL)) != -1)
-		rc = take_option(c, code, argv, err);
+		rc = parse_option(c, code, argv, err);
 	if (rc < 0 || c->output.help)
 		return rc;
 	if (c->output.schema == NULL)
-		rc = take_sides(c, argv + optind, argc - optind, err);
+		rc = parse_sides(c, argv + optind, argc - optind, err);
 	return rc < 0 ? rc : xsp_report_output_choose(&c->output, err);
 }
 
@@ -314,7 +315,7 @@ static int read_capture(struct comparing *c, unsigned side, size_t index, struct
 
 static int read_all(struct comparing *c, struct xsp_error *err)
 {
-	const bool shown = !c->output.quiet && isatty(STDERR_FILENO);
+	const bool shows_progress = !c->output.quiet && isatty(STDERR_FILENO);
 	int rc = 0;
 
 	for (unsigned i = 0; i < c->side_count && rc == 0; i++) {
@@ -323,12 +324,12 @@ static int read_all(struct comparing *c, struct xsp_error *err)
 		if (s->captures == NULL)
 			rc = xsp_out_of_memory(err);
 		for (size_t k = 0; k < s->count && rc == 0; k++) {
-			if (shown)
+			if (shows_progress)
 				fprintf(stderr, "\rreading %s\033[K", s->paths[k]);
 			rc = read_capture(c, i, k, err);
 		}
 	}
-	if (shown)
+	if (shows_progress)
 		fputs("\r\033[K", stderr);
 	return rc;
 }
@@ -444,7 +445,7 @@ int xsp_cmd_compare(int argc, char **argv)
 
 	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of the output */
 	signal(SIGXFSZ, SIG_IGN);
-	int rc = take_arguments(&c, argc, argv, &err);
+	int rc = parse_arguments(&c, argc, argv, &err);
 	if (rc == 0 && c.output.help) {
 		xsp_wrap_stdout();
 		printf("%s%s%s", usage, xsp_cut_help, example);

@@ -54,7 +54,7 @@ static int note(struct xsp_cut_options *o, const char *option, const char *value
 	return 1;
 }
 
-static int take_tids(struct xsp_cut_options *o, const char *value, struct xsp_error *err)
+static int parse_tids(struct xsp_cut_options *o, const char *value, struct xsp_error *err)
 {
 	const int rc = xsp_parse_ids(value, &o->tids, &o->cut.tid_count);
 
@@ -63,7 +63,7 @@ static int take_tids(struct xsp_cut_options *o, const char *value, struct xsp_er
 			     : 0;
 }
 
-static int take_comm(struct xsp_cut_options *o, const char *value, struct xsp_error *err)
+static int parse_comm(struct xsp_cut_options *o, const char *value, struct xsp_error *err)
 {
 	const char **grown = reallocarray(o->comms, o->cut.comm_count + 1, sizeof(*grown));
 
@@ -75,7 +75,7 @@ static int take_comm(struct xsp_cut_options *o, const char *value, struct xsp_er
 }
 
 /* PROVIDER stands for PROVIDER:*. */
-static int take_pattern(struct xsp_cut_options *o, const char *value, struct xsp_error *err)
+static int parse_pattern(struct xsp_cut_options *o, const char *value, struct xsp_error *err)
 {
 	struct xsp_cut_pattern *grown =
 		reallocarray(o->patterns, o->cut.pattern_count + 1, sizeof(*grown));
@@ -100,14 +100,15 @@ static int take_pattern(struct xsp_cut_options *o, const char *value, struct xsp
 	return 0;
 }
 
-static int take_value(struct xsp_cut_options *o, int code, const char *value, struct xsp_error *err)
+static int parse_value(struct xsp_cut_options *o, int code, const char *value,
+		       struct xsp_error *err)
 {
 	if (code == 't')
-		return take_tids(o, value, err);
+		return parse_tids(o, value, err);
 	if (code == 'e')
-		return take_pattern(o, value, err);
+		return parse_pattern(o, value, err);
 	if (code == XSP_CUT_COMM)
-		return take_comm(o, value, err);
+		return parse_comm(o, value, err);
 	if (code == XSP_CUT_FROM)
 		o->from = value;
 	if (code == XSP_CUT_TO)
@@ -143,7 +144,7 @@ int xsp_cut_option(struct xsp_cut_options *o, int code, const char *value, struc
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (rows[i].code != code)
 			continue;
-		int rc = take_value(o, code, value, err);
+		int rc = parse_value(o, code, value, err);
 		return rc < 0 ? rc : note(o, rows[i].name, value, err);
 	}
 	return 0;
@@ -231,8 +232,8 @@ static int wall_clock(const struct xsp_capture_reader *r, const struct limits *l
 	return 0;
 }
 
-static int take_time(const struct xsp_capture_reader *r, const struct limits *l, const char *option,
-		     const char *value, uint64_t *ns, struct xsp_error *err)
+static int parse_time(const struct xsp_capture_reader *r, const struct limits *l,
+		      const char *option, const char *value, uint64_t *ns, struct xsp_error *err)
 {
 	const uint64_t all = l->end_ns - l->start_ns;
 	uint64_t after;
@@ -318,7 +319,7 @@ static int resolve_from(struct xsp_cut_options *o, struct xsp_capture_reader *r,
 	bool both;
 
 	if (!is_steps(o->from, &first, &last, &both))
-		return take_time(r, l, "--from", o->from, &o->cut.from_ns, err);
+		return parse_time(r, l, "--from", o->from, &o->cut.from_ns, err);
 	if (both && o->to != NULL)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "--from %.100s says where it ends: leave out --to", o->from);
@@ -338,7 +339,7 @@ static int resolve_to(struct xsp_cut_options *o, struct xsp_capture_reader *r,
 	bool both;
 
 	if (!is_steps(o->to, &first, &last, &both))
-		return take_time(r, l, "--to", o->to, &o->cut.to_ns, err);
+		return parse_time(r, l, "--to", o->to, &o->cut.to_ns, err);
 	if (both)
 		return bad(err, "--to", o->to, "one step (step:20)");
 	int rc = find_steps(o, r, "--to", o->to, first, last, &start, &end, err);

@@ -115,7 +115,7 @@ struct options {
 	bool help;
 };
 
-static int take_output(struct options *o, const char *path)
+static int parse_output(struct options *o, const char *path)
 {
 	if (xsp_is_capture_name(path)) {
 		if (o->input.keep != NULL)
@@ -133,7 +133,7 @@ static int take_output(struct options *o, const char *path)
 	return 0;
 }
 
-static int take_summary(struct options *o, const char *how, int argc, char **argv)
+static int parse_summary(struct options *o, const char *how, int argc, char **argv)
 {
 	/* the last word may be the capture's name */
 	if (how == NULL && optind < argc && is_summary(argv[optind]) &&
@@ -145,15 +145,15 @@ static int take_summary(struct options *o, const char *how, int argc, char **arg
 }
 
 /* An exit status; 0: go on. */
-static int take_option(struct options *o, int code, int argc, char **argv)
+static int parse_option(struct options *o, int code, int argc, char **argv)
 {
 	uint64_t rows = 0;
 
 	switch (code) {
 	case 'o':
-		return take_output(o, optarg);
+		return parse_output(o, optarg);
 	case OPT_SUMMARY:
-		return take_summary(o, optarg, argc, argv);
+		return parse_summary(o, optarg, argc, argv);
 	case OPT_ROWS:
 		if (strcmp(optarg, "all") != 0 && xsp_parse_number(optarg, 1, 1000000, &rows) < 0)
 			return bad("--rows wants a number or all");
@@ -166,7 +166,7 @@ static int take_option(struct options *o, int code, int argc, char **argv)
 			       : bad("--weight wants wall, cpu, off-cpu or samples");
 	case OPT_BY:
 		o->outputs.by |= xsp_by_of(optarg);
-		return xsp_by_of(optarg) != 0 ? 0 : bad("--by wants " XSP_BY_WORDS);
+		return xsp_by_of(optarg) != 0 ? 0 : bad("--by wants " XSP_BY_NAMES);
 	case OPT_PYTHON:
 		o->outputs.by |= XSP_BY_PYTHON;
 		return strcmp(optarg, "rows") == 0 ? 0 : bad("--python wants rows");
@@ -184,7 +184,7 @@ static int take_option(struct options *o, int code, int argc, char **argv)
 	}
 }
 
-static int take_options(struct options *o, int argc, char **argv)
+static int parse_options(struct options *o, int argc, char **argv)
 {
 	struct xsp_error err = {0};
 	int code, status = 0;
@@ -193,11 +193,11 @@ static int take_options(struct options *o, int argc, char **argv)
 	opterr = 0;
 	while (status == 0 && !o->help &&
 	       (code = getopt_long(argc, argv, ":o:qh" XSP_CUT_SHORTS, longs, NULL)) != -1) {
-		const int taken = xsp_cut_option(&o->cut, code, optarg, &err);
-		if (taken < 0)
+		const int handled = xsp_cut_option(&o->cut, code, optarg, &err);
+		if (handled < 0)
 			status = xsp_say_error(&err);
-		else if (taken == 0)
-			status = take_option(o, code, argc, argv);
+		else if (handled == 0)
+			status = parse_option(o, code, argc, argv);
 	}
 	if (status == 0 && !o->help && optind >= argc)
 		status = bad("no capture file given");
@@ -256,7 +256,7 @@ int xsp_cmd_export(int argc, char **argv)
 		return XSP_STATUS_FAILED;
 	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of that output */
 	signal(SIGXFSZ, SIG_IGN);
-	int status = take_options(&o, argc, argv);
+	int status = parse_options(&o, argc, argv);
 	if (status == 0 && o.help) {
 		xsp_wrap_stdout();
 		printf("%s%s%s", usage, xsp_cut_help, example);

@@ -27,14 +27,14 @@ static const char usage[] =
 static void print_row(const char *key, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void print_row(const char *key, const char *fmt, ...)
 {
-	char text[4608], shown[sizeof(text) + 4];
+	char text[4608], printable[sizeof(text) + 4];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	xsp_printable(shown, sizeof(shown), text, 0);
-	printf("%-16s %s\n", key, shown);
+	xsp_printable(printable, sizeof(printable), text, 0);
+	printf("%-16s %s\n", key, printable);
 }
 
 static void print_infos(const struct xsp_capture_reader *r)
@@ -254,7 +254,7 @@ static int print_all(struct xsp_capture_reader *r, const struct xsp_cut_options 
 }
 
 /* XSP_STATUS_OK: *help, or the rest of the arguments is the file. */
-static int take_options(int argc, char **argv, struct xsp_cut_options *cut, bool *help)
+static int parse_options(int argc, char **argv, struct xsp_cut_options *cut, bool *help)
 {
 	static const struct option longs[] = {
 		XSP_CUT_LONGS,
@@ -267,11 +267,11 @@ static int take_options(int argc, char **argv, struct xsp_cut_options *cut, bool
 	optind = 1;
 	opterr = 0;
 	while ((code = getopt_long(argc, argv, ":h" XSP_CUT_SHORTS, longs, NULL)) != -1) {
-		const int taken = xsp_cut_option(cut, code, optarg, &err);
+		const int handled = xsp_cut_option(cut, code, optarg, &err);
 		*help = *help || code == 'h';
-		if (taken < 0)
+		if (handled < 0)
 			return xsp_say_error(&err);
-		if (taken == 0 && code != 'h') {
+		if (handled == 0 && code != 'h') {
 			xsp_say("%.200s: unknown option or missing value: see xsptrace info "
 				"--help",
 				argv[optind - 1]);
@@ -292,7 +292,7 @@ int xsp_cmd_info(int argc, char **argv)
 	const struct xsp_input_options input = {.progress = isatty(STDERR_FILENO)};
 	struct xsp_error err = {0};
 	bool help = false;
-	int status = take_options(argc, argv, &cut, &help);
+	int status = parse_options(argc, argv, &cut, &help);
 
 	if (status != XSP_STATUS_OK)
 		goto out;

@@ -26,8 +26,10 @@ static int look(const struct xsp_broker *b, pid_t pid, struct found *found, stru
 		return rc;
 	rc = xsp_process_mapped_files(p, &files, err);
 	for (size_t i = 0; rc == 0 && i < files->count; i++) {
-		found->driver = found->driver || strstr(files->files[i].shown, DRIVER) != NULL;
-		found->agent = found->agent || strstr(files->files[i].shown, XSP_GPU_AGENT) != NULL;
+		found->driver =
+			found->driver || strstr(files->files[i].display_path, DRIVER) != NULL;
+		found->agent =
+			found->agent || strstr(files->files[i].display_path, XSP_GPU_AGENT) != NULL;
 	}
 	xsp_mapped_files_free(files);
 	xsp_process_free(p);

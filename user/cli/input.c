@@ -11,10 +11,10 @@
 
 static void show_progress(void *ctx, double share)
 {
-	bool *shown = ctx;
+	bool *progress_shown = ctx;
 
 	fprintf(stderr, "\rreading the trace: %3.0f%%\033[K", 100 * share);
-	*shown = true;
+	*progress_shown = true;
 }
 
 static int cannot_write(struct xsp_error *err, int rc, const char *what)
@@ -44,9 +44,9 @@ static int place(struct xsp_new_file *f, const char *name, struct xsp_error *err
 int xsp_input_open(const char *path, const struct xsp_input_options *options,
 		   struct xsp_capture_reader **out, struct xsp_error *err)
 {
-	bool made, shown = false;
+	bool made, progress_shown = false;
 	struct xsp_open_options how = {.progress = options->progress ? show_progress : NULL,
-				       .ctx = &shown};
+				       .ctx = &progress_shown};
 	struct xsp_import_report report;
 	char text[900];
 	int rc = 0;
@@ -57,7 +57,7 @@ int xsp_input_open(const char *path, const struct xsp_input_options *options,
 	if (rc < 0)
 		return cannot_write(err, rc, options->keep);
 	rc = xsp_open_capture_or_trace(path, &how, out, &made, &report, err);
-	if (shown)
+	if (progress_shown)
 		fputs("\r\033[K", stderr);
 	if (rc == 0 && made && xsp_import_line(&report, text, sizeof(text)))
 		xsp_say("%.100s: %s", path, text);

@@ -118,7 +118,7 @@ fail:
 }
 
 /* From a stop that everybody sees (SIGSTOP at exec) to one that is ours alone. */
-static int take_over_stop(struct xsp_launch *l)
+static int attach_at_stop(struct xsp_launch *l)
 {
 	if (waitpid(l->pid, &l->status, WUNTRACED) < 0)
 		return -errno;
@@ -136,7 +136,7 @@ static int take_over_stop(struct xsp_launch *l)
 
 int xsp_launch_again(struct xsp_launch *l)
 {
-	int rc = l->ended || l->traced ? -EBUSY : take_over_stop(l);
+	int rc = l->ended || l->traced ? -EBUSY : attach_at_stop(l);
 
 	if (rc < 0)
 		return rc;
@@ -165,7 +165,8 @@ static uint64_t find_breakpoint(const struct xsp_opener *o, pid_t pid)
 			const struct xsp_mapped_file *f = &files->files[i];
 			struct xsp_module *m;
 			struct xsp_symbol s;
-			if (strstr(f->shown, "ld-") == NULL && strstr(f->shown, "ld.") == NULL)
+			if (strstr(f->display_path, "ld-") == NULL &&
+			    strstr(f->display_path, "ld.") == NULL)
 				continue;
 			if (xsp_module_open_mapped(p, f, &m, NULL) < 0)
 				continue;

@@ -35,7 +35,8 @@ static int plan_process(struct xsp_plan *plan, const struct xsp_opener *o, pid_t
 		struct xsp_planned_module *m;
 		struct xsp_error unreadable = {0};
 		if (xsp_plan_module(plan, p, &files->files[i], &m, NULL, &unreadable) < 0)
-			xsp_say("%s is left out: %s", files->files[i].shown, unreadable.text);
+			xsp_say("%s is left out: %s", files->files[i].display_path,
+				unreadable.text);
 	}
 	if (rc == 0)
 		xsp_mapped_files_free(files);
@@ -88,7 +89,7 @@ static void print_text(const struct xsp_plan *plan, const struct xsp_planned_mod
 
 	/* names of a target must not drive the user's terminal */
 	xsp_printable(name, sizeof(name), p->probe.name, 0);
-	xsp_printable(library, sizeof(library), xsp_base_name(m->shown), 0);
+	xsp_printable(library, sizeof(library), xsp_base_name(m->display_path), 0);
 	if (p->error < 0) {
 		printf(table ? "%-48s %-28s not probed: %s\n" : "%s  %s\n    not probed: %s\n",
 		       name, library, why_not_probed(p->error));

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN 6
+#define MODULES_SHOWN 6
 
 /* "a, b, c and 5 more" of the modules' base names. */
 static void name_modules(const struct xsp_plan *plan, char *text, size_t size)
@@ -17,15 +17,15 @@ static void name_modules(const struct xsp_plan *plan, char *text, size_t size)
 	size_t used = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < plan->count && i < SHOWN; i++) {
+	for (size_t i = 0; i < plan->count && i < MODULES_SHOWN; i++) {
 		int n = snprintf(text + used, size - used, "%s%.60s", i ? ", " : "",
-				 xsp_base_name(plan->modules[i]->shown));
+				 xsp_base_name(plan->modules[i]->display_path));
 		if (n < 0 || (size_t)n >= size - used)
 			return;
 		used += (size_t)n;
 	}
-	if (plan->count > SHOWN)
-		snprintf(text + used, size - used, " and %zu more", plan->count - SHOWN);
+	if (plan->count > MODULES_SHOWN)
+		snprintf(text + used, size - used, " and %zu more", plan->count - MODULES_SHOWN);
 }
 
 /* The first pattern that wants something. */
@@ -41,7 +41,7 @@ static const struct xsp_planned_module *named_library(const struct xsp_plan *pla
 						      const struct xsp_pattern *p)
 {
 	for (size_t i = 0; i < plan->count; i++)
-		if (xsp_pattern_names_library(p, plan->modules[i]->shown))
+		if (xsp_pattern_names_library(p, plan->modules[i]->display_path))
 			return plan->modules[i];
 	return NULL;
 }
@@ -69,12 +69,13 @@ static int no_library(const struct xsp_plan *plan, const struct xsp_pattern *p,
 		      struct xsp_error *err)
 {
 	const char **paths = calloc(plan->count + 1, sizeof(*paths));
-	const char *program = plan->count > 0 ? xsp_base_name(plan->modules[0]->shown) : NULL;
+	const char *program =
+		plan->count > 0 ? xsp_base_name(plan->modules[0]->display_path) : NULL;
 	char names[400];
 	size_t like[3], count = 0;
 
 	for (size_t i = 0; paths != NULL && i < plan->count; i++)
-		paths[i] = plan->modules[i]->shown;
+		paths[i] = plan->modules[i]->display_path;
 	if (paths != NULL)
 		count = xsp_pattern_suggest_libraries(p, paths, plan->count, like, 3);
 	free(paths);
@@ -83,7 +84,7 @@ static int no_library(const struct xsp_plan *plan, const struct xsp_pattern *p,
 			 program);
 	else if (count > 0)
 		snprintf(names, sizeof(names), ": did you mean %.200s?",
-			 xsp_base_name(plan->modules[like[0]]->shown));
+			 xsp_base_name(plan->modules[like[0]]->display_path));
 	else
 		name_modules(plan, stpcpy(names, "; mapped are "), sizeof(names) - 13);
 	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
@@ -130,8 +131,8 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 				     "%.200s is stripped%s: it names no functions; install its "
 				     "debug symbols, or give an "
 				     "address (-e '%.60s:0xADDRESS')",
-				     m->shown, m->is_static ? " and static" : "",
-				     xsp_base_name(m->shown));
+				     m->display_path, m->is_static ? " and static" : "",
+				     xsp_base_name(m->display_path));
 	xsp_hint(plan, b, XSP_HINT_INLINED, p, hint);
 	if (hint[0] != '\0')
 		return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
@@ -140,7 +141,7 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 	for (enum xsp_hint kind = XSP_HINT_SCOPE; hint[0] == '\0' && kind <= XSP_HINT_NEAREST;
 	     kind++)
 		xsp_hint(plan, b, kind, p, hint);
-	const char *program = plan->count > 0 ? xsp_base_name(plan->modules[0]->shown) : "";
+	const char *program = plan->count > 0 ? xsp_base_name(plan->modules[0]->display_path) : "";
 	const bool script =
 		(p->library == NULL || m == plan->modules[0]) && is_interpreter(program);
 	return xsp_error_set(
@@ -204,14 +205,15 @@ int xsp_no_match(const struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, c
 			err, -ENOENT, XSP_STATUS_TARGET,
 			"%.200s is stripped and static: it names no functions; give an address "
 			"(-e '%.60s:0xADDRESS')",
-			plan->modules[0]->shown, xsp_base_name(plan->modules[0]->shown));
+			plan->modules[0]->display_path,
+			xsp_base_name(plan->modules[0]->display_path));
 	name_modules(plan, names, sizeof(names));
-	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
-			     "no known provider fits this process, which maps %.300s: say what to "
-			     "trace, for example "
-			     "-e '%.60s:*'",
-			     names,
-			     plan->count ? xsp_base_name(plan->modules[0]->shown) : "LIBRARY");
+	return xsp_error_set(
+		err, -ENOENT, XSP_STATUS_NO_MATCH,
+		"no known provider fits this process, which maps %.300s: say what to "
+		"trace, for example "
+		"-e '%.60s:*'",
+		names, plan->count ? xsp_base_name(plan->modules[0]->display_path) : "LIBRARY");
 }
 
 /* ---- what matches nothing beside others that do ---- */

@@ -54,28 +54,28 @@ static int append(struct parse *p, void *array, size_t *count, size_t size, cons
 	return 0;
 }
 
-static int take_ids(struct parse *p, const char *option, const char *wanted, pid_t **ids,
-		    size_t *count)
+static int parse_ids(struct parse *p, const char *option, const char *wanted, pid_t **ids,
+		     size_t *count)
 {
 	const int rc = xsp_parse_ids(p->value, ids, count);
 
 	return rc == -ENOMEM ? out_of_memory(p) : rc < 0 ? bad_value(p, option, wanted) : 0;
 }
 
-static int take_pid(struct parse *p)
+static int parse_pid(struct parse *p)
 {
-	return take_ids(p, "-p", "process ids (-p 1234 or -p 1234,5678)", &p->o->pids,
-			&p->o->pid_count);
+	return parse_ids(p, "-p", "process ids (-p 1234 or -p 1234,5678)", &p->o->pids,
+			 &p->o->pid_count);
 }
 
-static int take_tid(struct parse *p)
+static int parse_tid(struct parse *p)
 {
-	return take_ids(p, "-t", "thread ids (-t 1234 or -t 1234,5678)", &p->o->tids,
-			&p->o->tid_count);
+	return parse_ids(p, "-t", "thread ids (-t 1234 or -t 1234,5678)", &p->o->tids,
+			 &p->o->tid_count);
 }
 
 /* A name of /etc/passwd, or a number. */
-static int take_user(struct parse *p)
+static int parse_user(struct parse *p)
 {
 	FILE *users = fopen("/etc/passwd", "re");
 	uint64_t number = UINT32_MAX;
@@ -97,7 +97,7 @@ static int take_user(struct parse *p)
 	return p->o->user_given ? 0 : bad_value(p, "--user", "a user's name or number");
 }
 
-static int take_comm(struct parse *p)
+static int parse_comm(struct parse *p)
 {
 	if (p->o->comm_count >= XSP_MAX_COMM_FILTERS)
 		return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
@@ -105,7 +105,7 @@ static int take_comm(struct parse *p)
 	return append(p, &p->o->comms, &p->o->comm_count, sizeof(p->value), &p->value);
 }
 
-static int take_output(struct parse *p)
+static int parse_output(struct parse *p)
 {
 	if (p->value[0] == '\0')
 		return bad_value(p, "-o", "a file name");
@@ -133,7 +133,7 @@ static int take_output(struct parse *p)
 }
 
 /* PROVIDER or !PROVIDER */
-static bool take_provider(struct parse *p)
+static bool parse_provider(struct parse *p)
 {
 	bool off = p->value[0] == '!';
 	int row = xsp_provider_index(p->value + off);
@@ -145,7 +145,7 @@ static bool take_provider(struct parse *p)
 }
 
 /* Patterns whose library is a provider's name select by what that provider shows. */
-static int take_provider_pattern(struct parse *p, const struct xsp_pattern *pattern)
+static int parse_provider_pattern(struct parse *p, const struct xsp_pattern *pattern)
 {
 	const char *name = pattern->library;
 
@@ -162,17 +162,17 @@ static int take_provider_pattern(struct parse *p, const struct xsp_pattern *patt
 		      pattern);
 }
 
-static int take_probe(struct parse *p)
+static int parse_probe(struct parse *p)
 {
 	struct xsp_pattern pattern = {0};
 
-	if (take_provider(p))
+	if (parse_provider(p))
 		return 0;
 	int rc = xsp_pattern_parse(p->value, &pattern, p->err);
 	if (rc < 0)
 		return rc;
 	if (pattern.library != NULL && xsp_provider_index(pattern.library) >= 0)
-		rc = take_provider_pattern(p, &pattern);
+		rc = parse_provider_pattern(p, &pattern);
 	else
 		rc = append(p, &p->o->patterns, &p->o->pattern_count, sizeof(pattern), &pattern);
 	if (rc < 0)
@@ -180,14 +180,14 @@ static int take_probe(struct parse *p)
 	return rc;
 }
 
-static int take_duration(struct parse *p)
+static int parse_duration(struct parse *p)
 {
 	if (xsp_parse_duration(p->value, 1e9, &p->o->duration_ns) < 0 || p->o->duration_ns == 0)
 		return bad_value(p, "-d", "a time (-d 10, -d 500ms, -d 2min)");
 	return 0;
 }
 
-static int take_interval(struct parse *p)
+static int parse_interval(struct parse *p)
 {
 	if (xsp_parse_duration(p->value, 1e9, &p->o->interval_ns) < 0 ||
 	    p->o->interval_ns < 100000000 || p->o->interval_ns > 3600000000000ULL)
@@ -196,14 +196,14 @@ static int take_interval(struct parse *p)
 	return 0;
 }
 
-static int take_iterations(struct parse *p)
+static int parse_iterations(struct parse *p)
 {
 	if (xsp_parse_number(p->value, 1, 1000000000, &p->o->iterations) < 0)
 		return bad_value(p, "-n", "how many tables, at least 1");
 	return 0;
 }
 
-static int take_sort(struct parse *p)
+static int parse_sort(struct parse *p)
 {
 	enum xsp_top_table which;
 	unsigned column;
@@ -218,7 +218,7 @@ static int take_sort(struct parse *p)
 				   "spans/s");
 }
 
-static int take_min_duration(struct parse *p)
+static int parse_min_duration(struct parse *p)
 {
 	if (xsp_parse_duration(p->value, 1e3, &p->o->min_duration_ns) < 0)
 		return bad_value(p, "--min-duration",
@@ -227,8 +227,8 @@ static int take_min_duration(struct parse *p)
 }
 
 /* A number from 1 to `most`; what stands in *out where the option has no value. */
-static int take_number(struct parse *p, const char *option, const char *wanted, uint64_t most,
-		       uint32_t *out)
+static int parse_number(struct parse *p, const char *option, const char *wanted, uint64_t most,
+			uint32_t *out)
 {
 	uint64_t n = *out;
 
@@ -238,12 +238,12 @@ static int take_number(struct parse *p, const char *option, const char *wanted, 
 	return 0;
 }
 
-static int take_max_depth(struct parse *p)
+static int parse_max_depth(struct parse *p)
 {
-	return take_number(p, "--max-depth", "a number from 1 to 64", 64, &p->o->max_depth);
+	return parse_number(p, "--max-depth", "a number from 1 to 64", 64, &p->o->max_depth);
 }
 
-static int take_max_overhead(struct parse *p)
+static int parse_max_overhead(struct parse *p)
 {
 	char *end;
 	double percent = strtod(p->value, &end);
@@ -260,19 +260,19 @@ static int take_max_overhead(struct parse *p)
 	return 0;
 }
 
-static int take_buffer(struct parse *p)
+static int parse_buffer(struct parse *p)
 {
 	if (xsp_parse_size(p->value, &p->o->buffer_bytes) < 0)
 		return bad_value(p, "--buffer", "a size (64M, 1G)");
 	return 0;
 }
 
-static int take_rings(struct parse *p)
+static int parse_rings(struct parse *p)
 {
-	return take_number(p, "--rings", "a number from 1 to 64", 64, &p->o->rings);
+	return parse_number(p, "--rings", "a number from 1 to 64", 64, &p->o->rings);
 }
 
-static int take_limit(struct parse *p)
+static int parse_limit(struct parse *p)
 {
 	uint64_t n;
 
@@ -286,7 +286,7 @@ static int take_limit(struct parse *p)
 	return 0;
 }
 
-static int take_weight(struct parse *p)
+static int parse_weight(struct parse *p)
 {
 	p->o->weight = xsp_weight_of(p->value);
 	return p->o->weight < XSP_WEIGHTS
@@ -294,15 +294,15 @@ static int take_weight(struct parse *p)
 		       : bad_value(p, "--weight", "wall, cpu, off-cpu or samples");
 }
 
-static int take_by(struct parse *p)
+static int parse_by(struct parse *p)
 {
 	const unsigned by = xsp_by_of(p->value);
 
 	p->o->by |= by;
-	return by != 0 ? 0 : bad_value(p, "--by", XSP_BY_WORDS);
+	return by != 0 ? 0 : bad_value(p, "--by", XSP_BY_NAMES);
 }
 
-static int take_summary(struct parse *p)
+static int parse_summary(struct parse *p)
 {
 	p->o->summary_json = strcmp(p->value, "json") == 0;
 	p->o->no_summary = strcmp(p->value, "none") == 0;
@@ -311,13 +311,13 @@ static int take_summary(struct parse *p)
 		       : bad_value(p, "--summary", "text, json or none");
 }
 
-static int take_step(struct parse *p)
+static int parse_step(struct parse *p)
 {
 	p->o->step = p->value;
 	return p->value[0] != '\0' ? 0 : bad_value(p, "--step", "the name of what a step is");
 }
 
-static int take_attach(struct parse *p)
+static int parse_attach(struct parse *p)
 {
 	if (strstr(p->value, "perf-event") != NULL)
 		p->o->method = XSP_ATTACH_PERF_EVENT;
@@ -330,25 +330,25 @@ static int take_attach(struct parse *p)
 
 #define DEFAULT_FRAMES 64
 
-static int take_stacks(struct parse *p)
+static int parse_stacks(struct parse *p)
 {
 	p->o->stack_frames = DEFAULT_FRAMES;
-	return take_number(p, "--stacks", "a number of frames from 1 to 127", XSP_STACK_MAX,
-			   &p->o->stack_frames);
+	return parse_number(p, "--stacks", "a number of frames from 1 to 127", XSP_STACK_MAX,
+			    &p->o->stack_frames);
 }
 
-static int take_python(struct parse *p)
+static int parse_python(struct parse *p)
 {
 	p->o->python_frames = DEFAULT_FRAMES;
 	if (p->value != NULL && strcmp(p->value, "rows") == 0) {
 		p->o->by |= XSP_BY_PYTHON;
 		return 0;
 	}
-	return take_number(p, "--python", "a number of frames from 1 to 128, or rows",
-			   XSP_PYTHON_MAX, &p->o->python_frames);
+	return parse_number(p, "--python", "a number of frames from 1 to 128, or rows",
+			    XSP_PYTHON_MAX, &p->o->python_frames);
 }
 
-static int take_counters(struct parse *p)
+static int parse_counters(struct parse *p)
 {
 	char *copy = strdup(p->value), *rest = copy, *part;
 	struct xsp_options *o = p->o;
@@ -367,7 +367,7 @@ static int take_counters(struct parse *p)
 	return rc;
 }
 
-static int take_waits(struct parse *p)
+static int parse_waits(struct parse *p)
 {
 	p->o->waits = p->value == NULL || strcmp(p->value, "off") != 0;
 	if (p->o->waits && p->value != NULL &&
@@ -379,14 +379,14 @@ static int take_waits(struct parse *p)
 	return 0;
 }
 
-static int take_sample(struct parse *p)
+static int parse_sample(struct parse *p)
 {
 	p->o->sample_hz = XSP_SAMPLE_HZ;
-	return take_number(p, "--sample", "how many samples a second, from 1 to 10000", 10000,
-			   &p->o->sample_hz);
+	return parse_number(p, "--sample", "how many samples a second, from 1 to 10000", 10000,
+			    &p->o->sample_hz);
 }
 
-static int take_wait_stacks(struct parse *p)
+static int parse_wait_stacks(struct parse *p)
 {
 	p->o->waits = true;
 	p->o->wait_stacks = true;
@@ -398,17 +398,17 @@ static int take_wait_stacks(struct parse *p)
 
 #define HEAP_PERIOD (512U << 10)
 
-static int take_memory(struct parse *p)
+static int parse_memory(struct parse *p)
 {
-	static const char malloc_word[] = "malloc";
-	const char *bytes = p->value != NULL ? p->value + strlen(malloc_word) : NULL;
+	static const char malloc_prefix[] = "malloc";
+	const char *bytes = p->value != NULL ? p->value + strlen(malloc_prefix) : NULL;
 	size_t period = HEAP_PERIOD;
 
 	if (p->value == NULL) {
 		p->o->details |= XSP_DETAIL_MEMORY;
 		return 0;
 	}
-	if (strncmp(p->value, malloc_word, strlen(malloc_word)) != 0 ||
+	if (strncmp(p->value, malloc_prefix, strlen(malloc_prefix)) != 0 ||
 	    (*bytes != '\0' && (*bytes != ':' || xsp_parse_size(bytes + 1, &period) < 0)) ||
 	    period == 0 || period > XSP_HEAP_PERIOD_MAX)
 		return bad_value(p, "--memory",
@@ -419,7 +419,7 @@ static int take_memory(struct parse *p)
 	return 0;
 }
 
-static int take_shapes(struct parse *p)
+static int parse_shapes(struct parse *p)
 {
 	if (p->value != NULL && strcmp(p->value, "all") != 0)
 		return bad_value(p, "--shapes", "--shapes, or --shapes=all for results as well");
@@ -428,7 +428,7 @@ static int take_shapes(struct parse *p)
 	return 0;
 }
 
-static int take_inputs(struct parse *p)
+static int parse_inputs(struct parse *p)
 {
 	if (p->value != NULL && strcmp(p->value, "values") != 0)
 		return bad_value(p, "--inputs",
@@ -439,19 +439,19 @@ static int take_inputs(struct parse *p)
 }
 
 /* A list of words, each of which stands for a bit. */
-struct word {
+struct flag_name {
 	const char *text;
 	unsigned bit;
 };
 
-static int take_words(struct parse *p, const char *option, const char *wanted,
-		      const struct word *words, unsigned *bits)
+static int parse_flags(struct parse *p, const char *option, const char *wanted,
+		       const struct flag_name *flags, unsigned *bits)
 {
 	char *copy = strdup(p->value), *rest = copy, *part;
 	int rc = copy == NULL ? out_of_memory(p) : 0;
 
 	while (rc == 0 && (part = strsep(&rest, ",")) != NULL) {
-		const struct word *w = words;
+		const struct flag_name *w = flags;
 		while (w->text != NULL && strcmp(w->text, part) != 0)
 			w++;
 		*bits |= w->bit;
@@ -462,28 +462,28 @@ static int take_words(struct parse *p, const char *option, const char *wanted,
 	return rc;
 }
 
-static int take_scopes(struct parse *p)
+static int parse_scopes(struct parse *p)
 {
-	static const struct word words[] = {{"function", 1U << XSP_SCOPE_FUNCTION},
-					    {"backward", 1U << XSP_SCOPE_BACKWARD},
-					    {"user", 1U << XSP_SCOPE_USER},
-					    {NULL, 0}};
+	static const struct flag_name flags[] = {{"function", 1U << XSP_SCOPE_FUNCTION},
+						 {"backward", 1U << XSP_SCOPE_BACKWARD},
+						 {"user", 1U << XSP_SCOPE_USER},
+						 {NULL, 0}};
 
-	return take_words(p, "--scopes", "some of function,backward,user", words, &p->o->scopes);
+	return parse_flags(p, "--scopes", "some of function,backward,user", flags, &p->o->scopes);
 }
 
-static int take_cuda_api(struct parse *p)
+static int parse_cuda_api(struct parse *p)
 {
-	static const struct word words[] = {
+	static const struct flag_name flags[] = {
 		{"driver", 1U << XSP_CUDA_DRIVER}, {"runtime", 1U << XSP_CUDA_RUNTIME}, {NULL, 0}};
 
-	return take_words(p, "--cuda-api", "driver, runtime or driver,runtime", words,
-			  &p->o->cuda_apis);
+	return parse_flags(p, "--cuda-api", "driver, runtime or driver,runtime", flags,
+			   &p->o->cuda_apis);
 }
 
-static int take_gpu(struct parse *p)
+static int parse_gpu(struct parse *p)
 {
-	static const struct word words[] = {
+	static const struct flag_name flags[] = {
 		{"events", XSP_WANT_EVENTS},   {"graphs", XSP_WANT_GRAPHS},
 		{"latency", XSP_WANT_LATENCY}, {"all-api", XSP_WANT_ALL_API},
 		{"shared", XSP_WANT_SHARED},   {NULL, 0}};
@@ -491,13 +491,14 @@ static int take_gpu(struct parse *p)
 	p->o->gpu_off = strcmp(p->value, "off") == 0;
 	if (p->o->gpu_off)
 		return 0;
-	return take_words(p, "--gpu",
-			  "off, or a list of what is collected beside the default: events, graphs, "
-			  "latency, all-api, shared",
-			  words, &p->o->gpu);
+	return parse_flags(
+		p, "--gpu",
+		"off, or a list of what is collected beside the default: events, graphs, "
+		"latency, all-api, shared",
+		flags, &p->o->gpu);
 }
 
-static int take_follow(struct parse *p)
+static int parse_follow(struct parse *p)
 {
 	p->o->follow = true;
 	if (p->value == NULL)
@@ -508,7 +509,7 @@ static int take_follow(struct parse *p)
 	return 0;
 }
 
-static int take_exit(struct parse *p)
+static int parse_exit(struct parse *p)
 {
 	if (strcmp(p->value, "return") != 0 && strcmp(p->value, "site") != 0)
 		return bad_value(p, "--exit", "site or return");
@@ -528,55 +529,55 @@ static const struct row {
 	const char *name;
 	char letter;
 	bool record_only;
-	int (*take)(struct parse *p);
+	int (*parse_value)(struct parse *p);
 	enum behind behind;
 	size_t flag;
 	unsigned details;
 } rows[] = {
-	{"pid", 'p', false, take_pid, VALUE, 0, 0},
-	{"output", 'o', true, take_output, VALUE, 0, 0},
-	{"event", 'e', false, take_probe, VALUE, 0, 0},
-	{"duration", 'd', true, take_duration, VALUE, 0, 0},
-	{"follow", 'f', true, take_follow, MAYBE, 0, 0},
-	{"tid", 't', true, take_tid, VALUE, 0, 0},
-	{"comm", 0, true, take_comm, VALUE, 0, 0},
-	{"user", 0, true, take_user, VALUE, 0, 0},
-	{"min-duration", 0, true, take_min_duration, VALUE, 0, 0},
-	{"max-depth", 0, true, take_max_depth, VALUE, 0, 0},
-	{"max-overhead", 0, false, take_max_overhead, VALUE, 0, 0},
-	{"buffer", 0, true, take_buffer, VALUE, 0, 0},
-	{"rings", 0, true, take_rings, VALUE, 0, 0},
-	{"rows", 0, true, take_limit, VALUE, 0, 0},
-	{"weight", 0, true, take_weight, VALUE, 0, 0},
-	{"summary", 0, true, take_summary, VALUE, 0, 0},
-	{"by", 0, true, take_by, VALUE, 0, 0},
-	{"step", 0, true, take_step, VALUE, 0, 0},
-	{"attach", 0, true, take_attach, VALUE, 0, 0},
-	{"exit", 0, true, take_exit, VALUE, 0, 0},
-	{"cuda-api", 0, false, take_cuda_api, VALUE, 0, 0},
-	{"gpu", 0, true, take_gpu, VALUE, 0, 0},
+	{"pid", 'p', false, parse_pid, VALUE, 0, 0},
+	{"output", 'o', true, parse_output, VALUE, 0, 0},
+	{"event", 'e', false, parse_probe, VALUE, 0, 0},
+	{"duration", 'd', true, parse_duration, VALUE, 0, 0},
+	{"follow", 'f', true, parse_follow, MAYBE, 0, 0},
+	{"tid", 't', true, parse_tid, VALUE, 0, 0},
+	{"comm", 0, true, parse_comm, VALUE, 0, 0},
+	{"user", 0, true, parse_user, VALUE, 0, 0},
+	{"min-duration", 0, true, parse_min_duration, VALUE, 0, 0},
+	{"max-depth", 0, true, parse_max_depth, VALUE, 0, 0},
+	{"max-overhead", 0, false, parse_max_overhead, VALUE, 0, 0},
+	{"buffer", 0, true, parse_buffer, VALUE, 0, 0},
+	{"rings", 0, true, parse_rings, VALUE, 0, 0},
+	{"rows", 0, true, parse_limit, VALUE, 0, 0},
+	{"weight", 0, true, parse_weight, VALUE, 0, 0},
+	{"summary", 0, true, parse_summary, VALUE, 0, 0},
+	{"by", 0, true, parse_by, VALUE, 0, 0},
+	{"step", 0, true, parse_step, VALUE, 0, 0},
+	{"attach", 0, true, parse_attach, VALUE, 0, 0},
+	{"exit", 0, true, parse_exit, VALUE, 0, 0},
+	{"cuda-api", 0, false, parse_cuda_api, VALUE, 0, 0},
+	{"gpu", 0, true, parse_gpu, VALUE, 0, 0},
 	{"gpu-only", 0, true, FLAG(gpu_only)},
 	{"inject", 0, true, FLAG(inject)},
-	{"shapes", 0, true, take_shapes, MAYBE, 0, XSP_DETAIL_SHAPES},
+	{"shapes", 0, true, parse_shapes, MAYBE, 0, XSP_DETAIL_SHAPES},
 	{"flops", 0, true, DETAILS(XSP_DETAIL_SHAPES | XSP_DETAIL_FLOPS)},
-	{"inputs", 0, true, take_inputs, MAYBE, 0, XSP_DETAIL_SHAPES | XSP_DETAIL_INPUTS},
-	{"scopes", 0, false, take_scopes, VALUE, 0, 0},
-	{"stacks", 0, true, take_stacks, MAYBE, 0, XSP_DETAIL_STACKS},
-	{"python", 0, true, take_python, MAYBE, 0, XSP_DETAIL_PYTHON},
-	{"counters", 0, true, take_counters, VALUE, 0, XSP_DETAIL_COUNTERS},
-	{"waits", 0, true, take_waits, MAYBE, 0, 0},
-	{"sample", 0, true, take_sample, MAYBE, 0, 0},
+	{"inputs", 0, true, parse_inputs, MAYBE, 0, XSP_DETAIL_SHAPES | XSP_DETAIL_INPUTS},
+	{"scopes", 0, false, parse_scopes, VALUE, 0, 0},
+	{"stacks", 0, true, parse_stacks, MAYBE, 0, XSP_DETAIL_STACKS},
+	{"python", 0, true, parse_python, MAYBE, 0, XSP_DETAIL_PYTHON},
+	{"counters", 0, true, parse_counters, VALUE, 0, XSP_DETAIL_COUNTERS},
+	{"waits", 0, true, parse_waits, MAYBE, 0, 0},
+	{"sample", 0, true, parse_sample, MAYBE, 0, 0},
 	{"profile", 0, true, FLAG(profile)},
-	{"wait-stacks", 0, true, take_wait_stacks, MAYBE, 0, 0},
-	{"memory", 0, true, take_memory, MAYBE, 0, 0},
+	{"wait-stacks", 0, true, parse_wait_stacks, MAYBE, 0, 0},
+	{"memory", 0, true, parse_memory, MAYBE, 0, 0},
 	{"sequence", 0, true, DETAILS(XSP_DETAIL_SEQUENCE)},
 	{"dry-run", 0, true, FLAG(dry_run)},
 	{"no-summary", 0, true, FLAG(no_summary)},
 	{"verbose", 'v', false, FLAG(verbose)},
 	{"quiet", 'q', true, FLAG(quiet)},
-	{"delay", 'd', true, take_interval, VALUE, 0, 0},
-	{"iterations", 'n', true, take_iterations, VALUE, 0, 0},
-	{"sort", 0, true, take_sort, VALUE, 0, 0},
+	{"delay", 'd', true, parse_interval, VALUE, 0, 0},
+	{"iterations", 'n', true, parse_iterations, VALUE, 0, 0},
+	{"sort", 0, true, parse_sort, VALUE, 0, 0},
 	{"help", 'h', false, NULL, NOTHING, 0, 0},
 	{"version", 'V', false, NULL, NOTHING, 0, 0},
 };
@@ -725,7 +726,7 @@ static int check(const struct xsp_options *o, int argc, char **argv, enum xsp_ve
 	return 0;
 }
 
-void xsp_options_take_profile(struct xsp_options *o)
+void xsp_options_apply_profile(struct xsp_options *o)
 {
 	const bool bare =
 		!names_probes(o) && o->providers_off == 0 && o->provider_pattern_count == 0;
@@ -780,18 +781,18 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb v
 			return XSP_OPTIONS_DONE;
 		}
 		o->details |= row->details;
-		if (row->take == NULL && row->details == 0)
+		if (row->parse_value == NULL && row->details == 0)
 			*(bool *)((char *)o + row->flag) = true;
-		else if (row->take == NULL)
+		else if (row->parse_value == NULL)
 			continue;
-		else if (row->take(&p) < 0)
+		else if (row->parse_value(&p) < 0)
 			return XSP_OPTIONS_BAD;
 	}
 	if (check(o, argc, argv, verb, err) < 0)
 		return XSP_OPTIONS_BAD;
 	if (o->wait_stacks && o->wait_stack_least_ns < o->wait_least_ns)
 		o->wait_least_ns = o->wait_stack_least_ns; /* a stack comes with its wait */
-	xsp_options_take_profile(o);
+	xsp_options_apply_profile(o);
 	o->probes_wanted = verb == XSP_VERB_TOP && names_probes(o);
 	o->command = optind < argc ? argv + optind : NULL;
 	return XSP_OPTIONS_RUN;

@@ -45,7 +45,7 @@ struct xsp_options {
 	enum xsp_attach_method method; /* hidden: --attach=perf-event, tracefs */
 	unsigned details; /* enum xsp_detail */
 	unsigned cuda_apis; /* bit n: enum xsp_cuda_api n; 0: all */
-	unsigned gpu; /* enum xsp_gpu_wish, beside the default */
+	unsigned gpu; /* enum xsp_gpu_request, beside the default */
 	bool gpu_off, gpu_only;
 	bool user_given; /* --user */
 	uid_t uid;
@@ -76,7 +76,7 @@ struct xsp_options {
 };
 
 /* What --profile stands for, and what samples take with them. */
-void xsp_options_take_profile(struct xsp_options *o);
+void xsp_options_apply_profile(struct xsp_options *o);
 
 enum xsp_options_result { XSP_OPTIONS_RUN, XSP_OPTIONS_DONE, XSP_OPTIONS_BAD };
 

@@ -17,7 +17,7 @@
 #include "cli/job.h"
 #include "cli/page_output.h"
 #include "export/export.h"
-#include "export/facts.h"
+#include "export/run_stats.h"
 #include "timeline/timeline.h"
 
 struct work {
@@ -32,7 +32,7 @@ struct work {
 	struct xsp_timeline_sink *sinks;
 	size_t sink_count;
 	int status;
-	double shown; /* time of the last progress line */
+	double progress_at; /* time of the last progress line */
 	uint64_t spans;
 };
 
@@ -56,16 +56,17 @@ static bool is_page(const char *path)
 	return format != NULL && format->whole;
 }
 
-unsigned xsp_by_of(const char *word)
+unsigned xsp_by_of(const char *keyword)
 {
 	static const struct {
-		const char *word;
+		const char *keyword;
 		enum xsp_by by;
-	} words[] = {{"thread", XSP_BY_THREAD}, {"line", XSP_BY_LINE}, {"module", XSP_BY_MODULE}};
+	} keywords[] = {
+		{"thread", XSP_BY_THREAD}, {"line", XSP_BY_LINE}, {"module", XSP_BY_MODULE}};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(word, words[i].word) == 0)
-			return words[i].by;
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+		if (strcmp(keyword, keywords[i].keyword) == 0)
+			return keywords[i].by;
 	return 0;
 }
 
@@ -83,9 +84,9 @@ static int show_progress(void *ctx, const struct xsp_span *span)
 	if (++w->spans % 65536 != 0)
 		return 0;
 	double now = seconds();
-	if (now - w->shown < 0.2)
+	if (now - w->progress_at < 0.2)
 		return 0;
-	w->shown = now;
+	w->progress_at = now;
 	char spans[XSP_UNITS_SIZE];
 	fprintf(stderr, "\rwriting outputs: %3.0f%%, %s spans\033[K",
 		100 * xsp_capture_progress(w->reader), xsp_format_count(spans, w->spans));
@@ -205,26 +206,27 @@ static void finish_all(struct work *w, bool complete)
 	free(w->sinks);
 }
 
-static void count_facts(struct xsp_summary_count *out, size_t *n, const char *group,
-			const struct xsp_facts *facts)
+static void add_counts(struct xsp_summary_count *out, size_t *n, const char *group,
+		       const struct xsp_run_stats *stats)
 {
-	for (size_t i = 0; i < facts->count; i++)
+	for (size_t i = 0; i < stats->count; i++)
 		out[(*n)++] =
-			(struct xsp_summary_count){group, facts->list[i].key, facts->list[i].value};
+			(struct xsp_summary_count){group, stats->list[i].key, stats->list[i].value};
 }
 
 static int print_json(struct work *w)
 {
-	struct xsp_summary_count counts[3 * XSP_FACTS_MAX];
-	struct xsp_facts losses = {.count = 0}, timeline = {.count = 0}, overhead = {.count = 0};
+	struct xsp_summary_count counts[3 * XSP_RUN_STATS_MAX];
+	struct xsp_run_stats losses = {.count = 0}, timeline = {.count = 0},
+			     overhead = {.count = 0};
 	size_t n = 0;
 
-	xsp_facts_losses(w->reader, &losses);
-	xsp_facts_timeline(w->reader, w->timeline, &timeline);
-	xsp_facts_overhead(w->reader, &overhead);
-	count_facts(counts, &n, "losses", &losses);
-	count_facts(counts, &n, "timeline", &timeline);
-	count_facts(counts, &n, "overhead", &overhead);
+	xsp_run_stats_losses(w->reader, &losses);
+	xsp_run_stats_timeline(w->reader, w->timeline, &timeline);
+	xsp_run_stats_overhead(w->reader, &overhead);
+	add_counts(counts, &n, "losses", &losses);
+	add_counts(counts, &n, "timeline", &timeline);
+	add_counts(counts, &n, "overhead", &overhead);
 	return xsp_summary_write_json(w->summary, w->reader, stdout, counts, n);
 }
 
@@ -323,7 +325,7 @@ static void write_page(struct work *w, size_t index)
 
 int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outputs *o)
 {
-	struct work w = {.o = o, .reader = capture, .shown = seconds()};
+	struct work w = {.o = o, .reader = capture, .progress_at = seconds()};
 	struct xsp_capture_reader *last = NULL; /* of a job */
 	struct xsp_error err = {0};
 	bool complete = false;

@@ -19,7 +19,7 @@ enum xsp_by {
 	XSP_BY_MODULE = 1 << 2,
 	XSP_BY_PYTHON = 1 << 3, /* the trace has rows of lines: --python=rows */
 };
-#define XSP_BY_WORDS "thread, line or module"
+#define XSP_BY_NAMES "thread, line or module"
 /* 0: there is no such. */
 unsigned xsp_by_of(const char *word);
 

@@ -37,9 +37,9 @@ static struct xsp_new_file *volatile at_stake; /* the capture, once there is som
 static volatile sig_atomic_t at_stake_named; /* it was asked for */
 static volatile sig_atomic_t done; /* the outputs are there */
 
-static void write_words(const char *words)
+static void write_text(const char *message)
 {
-	if (write(STDERR_FILENO, words, strlen(words)) < 0)
+	if (write(STDERR_FILENO, message, strlen(message)) < 0)
 		return;
 }
 
@@ -48,13 +48,13 @@ static void leave_now(int number)
 {
 	xsp_screen_restore();
 	if (at_stake != NULL && xsp_new_file_place(at_stake, at_stake_named) == 0) {
-		write_words(
+		write_text(
 			"\nxsptrace: stopped at once; what was recorded is kept: xsptrace export ");
-		write_words(xsp_new_file_name(at_stake));
-		write_words(" -o OUT\n");
+		write_text(xsp_new_file_name(at_stake));
+		write_text(" -o OUT\n");
 	} else {
-		write_words(done ? "\nxsptrace: stopped at once; the outputs are complete\n"
-				 : "\nxsptrace: stopped at once; no recording was kept\n");
+		write_text(done ? "\nxsptrace: stopped at once; the outputs are complete\n"
+				: "\nxsptrace: stopped at once; no recording was kept\n");
 	}
 	_exit(128 + number);
 }
@@ -335,7 +335,7 @@ static int start_session(struct recording *r, const char *agent, struct xsp_erro
 	r->attach = attach_options(&r->o);
 	struct xsp_options profile = r->o;
 	profile.profile = true;
-	xsp_options_take_profile(&profile);
+	xsp_options_apply_profile(&profile);
 	const struct xsp_attach_options instead = attach_options(&profile);
 	s.profile = r->o.may_profile ? &instead : NULL;
 	int rc = xsp_session_start(&s, &r->broker, err);
@@ -445,7 +445,7 @@ static int profile_instead(struct recording *r, const struct xsp_error *none, st
 		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "the broker does not answer: %s",
 				     strerror(-rc));
 	r->o.profile = true;
-	xsp_options_take_profile(&r->o);
+	xsp_options_apply_profile(&r->o);
 	r->attach = attach_options(&r->o);
 	rc = make_recorder(r, err);
 	if (rc == 0)
@@ -671,9 +671,9 @@ static int run(struct recording *r, struct xsp_error *err)
 		    xsp_recorder_is_stopped(r->recorder, xsp_launch_pid(r->launch)))
 			start_again(r);
 		if (rc >= 0 && r->view != NULL) {
-			const int shown = r->view->turn(r->view->ctx, err);
-			rc = shown < 0 ? shown : rc;
-			if (shown > 0)
+			const int turned = r->view->turn(r->view->ctx, err);
+			rc = turned < 0 ? turned : rc;
+			if (turned > 0)
 				break;
 		}
 		double seconds = xsp_recorder_seconds(r->recorder);

@@ -27,7 +27,7 @@ static const struct xsp_report_format {
 
 /* ---- options ---- */
 
-static int take_format(struct xsp_report_output *o, const char *name, struct xsp_error *err)
+static int parse_format(struct xsp_report_output *o, const char *name, struct xsp_error *err)
 {
 	for (size_t i = 0; i < FORMATS; i++)
 		if (strcmp(formats[i].name, name) == 0) {
@@ -37,7 +37,7 @@ static int take_format(struct xsp_report_output *o, const char *name, struct xsp
 	return xsp_wrong_value(err, "--format", name, "text, json or csv");
 }
 
-static int take_top(struct xsp_report_output *o, const char *value, struct xsp_error *err)
+static int parse_top(struct xsp_report_output *o, const char *value, struct xsp_error *err)
 {
 	uint64_t rows = 0;
 
@@ -53,9 +53,9 @@ int xsp_report_output_option(struct xsp_report_output *o, int code, char **argv,
 {
 	switch (code) {
 	case XSP_REPORT_FORMAT:
-		return take_format(o, optarg, err);
+		return parse_format(o, optarg, err);
 	case XSP_REPORT_TOP:
-		return take_top(o, optarg, err);
+		return parse_top(o, optarg, err);
 	case XSP_REPORT_SCHEMA:
 		o->schema = verb;
 		return 0;

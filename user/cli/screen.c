@@ -78,7 +78,7 @@ static void catch_ends(void)
 }
 
 /* Ctrl-C stays a signal. Stopped by Ctrl-Z it would leave probes that nobody looks after. */
-static void take_keys(void)
+static void set_raw_mode(void)
 {
 	struct termios raw;
 
@@ -98,7 +98,7 @@ void xsp_screen_begin(void)
 	fflush(stdout);
 	catch_ends();
 	is_on = 1;
-	take_keys();
+	set_raw_mode();
 	write_all(BEGIN, sizeof(BEGIN) - 1);
 }
 

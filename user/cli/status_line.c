@@ -13,12 +13,12 @@
 struct xsp_status_line xsp_status_line_begin(bool wanted)
 {
 	return (struct xsp_status_line){
-		.on = wanted && isatty(STDERR_FILENO), .wanted = wanted, .shown = -1};
+		.on = wanted && isatty(STDERR_FILENO), .wanted = wanted, .drawn_at = -1};
 }
 
 bool xsp_status_line_due(const struct xsp_status_line *line, double seconds)
 {
-	return line->on && (line->shown < 0 || seconds - line->shown >= 0.2);
+	return line->on && (line->drawn_at < 0 || seconds - line->drawn_at >= 0.2);
 }
 
 /* As much of it as the terminal has room for: "1.2k lost" in red, where something is. */
@@ -44,7 +44,7 @@ void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorde
 		bytes[XSP_UNITS_SIZE];
 	char until[32] = "", thread[32] = "", lost[XSP_UNITS_SIZE + 8], brake[64] = "", text[352];
 
-	line->shown = s->seconds;
+	line->drawn_at = s->seconds;
 	if (duration_ns != 0)
 		snprintf(until, sizeof(until), "/%.0f", (double)duration_ns * 1e-9);
 	if (s->slowdown > 0)
@@ -82,10 +82,10 @@ void xsp_status_line_say(struct xsp_status_line *line, const char *text)
 		return;
 	line->said = time;
 	if (line->on) {
-		char shown[260];
-		line->shown = 0;
-		xsp_printable(shown, sizeof(shown), text, 0);
-		fprintf(stderr, "\r%.*s\033[K", 79, shown);
+		char printable[260];
+		line->drawn_at = 0;
+		xsp_printable(printable, sizeof(printable), text, 0);
+		fprintf(stderr, "\r%.*s\033[K", 79, printable);
 	} else {
 		xsp_say("%s", text);
 	}
@@ -93,7 +93,7 @@ void xsp_status_line_say(struct xsp_status_line *line, const char *text)
 
 void xsp_status_line_end(struct xsp_status_line *line)
 {
-	if (line->on && line->shown >= 0)
+	if (line->on && line->drawn_at >= 0)
 		fputs("\r\033[K", stderr);
 	line->on = false;
 }

@@ -10,7 +10,7 @@
 
 struct xsp_status_line {
 	bool on, wanted;
-	double shown; /* seconds into the recording at which it was last drawn; < 0: never */
+	double drawn_at; /* seconds into the recording at which it was last drawn; < 0: never */
 	double begun; /* say(): when it was first called, seconds; 0: not yet */
 	double said; /* ... and when a line was last written */
 };

@@ -29,7 +29,7 @@ struct top {
 	struct xsp_live *live;
 	struct xsp_top_page page;
 	char process[96];
-	uint64_t next_ns, shown; /* when the next table is due; how many there were */
+	uint64_t next_ns, table_count; /* when the next table is due; how many there were */
 	uint64_t cpu_ns, cpu_read_ns; /* of the processes, at the last table */
 	/* on a screen */
 	enum xsp_top_table which;
@@ -69,7 +69,7 @@ static double cpu_of_threads(const struct top *t, uint64_t interval_ns)
 	return t->o->waits ? (double)ns / (double)interval_ns : -1;
 }
 
-static void take_cpu(struct top *t)
+static void update_cpu(struct top *t)
 {
 	const uint64_t now = xsp_now_ns(), interval_ns = now - t->cpu_read_ns;
 	const bool first = t->cpu_read_ns == 0 || interval_ns == 0;
@@ -92,7 +92,7 @@ static int read_on(struct top *t, struct xsp_error *err)
 }
 
 /* The interval ends. */
-static int take_figures(struct top *t, uint64_t until_ns, struct xsp_error *err)
+static int update_figures(struct top *t, uint64_t until_ns, struct xsp_error *err)
 {
 	int rc = read_on(t, err);
 
@@ -103,10 +103,10 @@ static int take_figures(struct top *t, uint64_t until_ns, struct xsp_error *err)
 	uint64_t recorded_ns = t->page.status.recorded_ns;
 	if (!t->page.status.paused && recorded_ns > since_ns)
 		recorded_ns -= since_ns;
-	rc = xsp_live_take(t->live, recorded_ns);
+	rc = xsp_live_update(t->live, recorded_ns);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
-	take_cpu(t);
+	update_cpu(t);
 	return 0;
 }
 
@@ -264,7 +264,7 @@ static void scroll(struct top *t, long by)
 }
 
 /* False: quit. */
-static bool take_key(struct top *t, int key)
+static bool handle_key(struct top *t, int key)
 {
 	const long page = t->size.rows > 5 ? (long)t->size.rows - 5 : 1;
 
@@ -366,7 +366,7 @@ static void note(void *ctx, const char *text)
 	if (!xsp_screen_is_on())
 		xsp_say("%s", text);
 	snprintf(t->said, sizeof(t->said), "%s", text);
-	t->said_until = t->shown + SAID_TABLES;
+	t->said_until = t->table_count + SAID_TABLES;
 	t->changed = true;
 }
 
@@ -381,7 +381,7 @@ static int begin(void *ctx, const struct xsp_options *o, struct xsp_broker *brok
 	choose_sort(t);
 	int rc = open_capture(t, err);
 	if (rc == 0)
-		rc = take_figures(t, xsp_now_ns(), err);
+		rc = update_figures(t, xsp_now_ns(), err);
 	if (rc < 0)
 		return rc;
 	t->next_ns = xsp_now_ns() + o->interval_ns;
@@ -400,7 +400,7 @@ static int begin(void *ctx, const struct xsp_options *o, struct xsp_broker *brok
 }
 
 /* A table is due. */
-static int take_turn(struct top *t, struct xsp_error *err)
+static int update_table(struct top *t, struct xsp_error *err)
 {
 	uint64_t now = xsp_now_ns();
 
@@ -413,8 +413,8 @@ static int take_turn(struct top *t, struct xsp_error *err)
 		return xsp_timeline_forget(t->timeline) < 0 ? xsp_out_of_memory(err) : 0;
 	int rc = xsp_recorder_flush(t->recorder, &now, err);
 	if (rc == 0)
-		rc = take_figures(t, now, err);
-	if (++t->shown > t->said_until)
+		rc = update_figures(t, now, err);
+	if (++t->table_count > t->said_until)
 		t->said[0] = '\0';
 	t->changed = true;
 	if (rc == 0 && !xsp_screen_is_on() && print_text(t) < 0)
@@ -422,10 +422,10 @@ static int take_turn(struct top *t, struct xsp_error *err)
 	return rc;
 }
 
-static bool take_keys(struct top *t)
+static bool handle_keys(struct top *t)
 {
 	for (int key; (key = xsp_screen_key()) != XSP_KEY_NONE;)
-		if (!take_key(t, key))
+		if (!handle_key(t, key))
 			return false;
 	return true;
 }
@@ -436,12 +436,12 @@ static int turn(void *ctx, struct xsp_error *err)
 	int rc = read_on(t, err);
 
 	if (rc == 0)
-		rc = take_turn(t, err);
+		rc = update_table(t, err);
 	if (rc < 0)
 		return rc;
 	if (!xsp_screen_is_on() && fflush(stdout) != 0)
 		return 1; /* nobody reads it */
-	if (!take_keys(t) || (t->o->iterations > 0 && t->shown >= t->o->iterations))
+	if (!handle_keys(t) || (t->o->iterations > 0 && t->table_count >= t->o->iterations))
 		return 1;
 	const struct xsp_screen_size size = xsp_screen_is_on() ? xsp_screen_size() : t->size;
 	t->changed |= size.rows != t->size.rows || size.columns != t->size.columns;
@@ -457,7 +457,7 @@ static int end(void *ctx, bool gone, struct xsp_error *err)
 	int rc = 0;
 
 	if (gone && t->live != NULL) { /* all of it, and not for somebody who has seen enough */
-		rc = take_figures(t, xsp_now_ns(), err);
+		rc = update_figures(t, xsp_now_ns(), err);
 		if (rc == 0 && print_text(t) < 0)
 			rc = xsp_out_of_memory(err);
 		fflush(stdout);

@@ -60,10 +60,10 @@ static void end_line(struct xsp_top_page *p)
 
 void xsp_top_print_line(struct xsp_top_page *p, const char *text)
 {
-	char shown[512];
+	char printable[512];
 
-	xsp_printable(shown, sizeof(shown), text, sizeof(shown) / 4);
-	put(p, PLAIN, shown);
+	xsp_printable(printable, sizeof(printable), text, sizeof(printable) / 4);
+	put(p, PLAIN, printable);
 	end_line(p);
 }
 
@@ -385,7 +385,7 @@ static int compare(const void *a, const void *b, void *ctx)
 }
 
 /* A pattern without wildcards may stand anywhere. */
-static bool is_shown(const struct xsp_top_page *p, const char *text)
+static bool is_visible(const struct xsp_top_page *p, const char *text)
 {
 	if (p->filter[0] == '\0')
 		return true;
@@ -403,10 +403,10 @@ static const void **find_rows(const struct xsp_top_page *p, enum xsp_top_table w
 
 	*count = 0;
 	for (size_t i = 0; rows != NULL && i < all; i++)
-		if (which == XSP_TOP_THREADS && is_shown(p, threads[i].comm))
+		if (which == XSP_TOP_THREADS && is_visible(p, threads[i].comm))
 			rows[(*count)++] = &threads[i];
 		else if (which == XSP_TOP_NAMES &&
-			 is_shown(p, xsp_timeline_name(p->timeline, names[i].all.name)))
+			 is_visible(p, xsp_timeline_name(p->timeline, names[i].all.name)))
 			rows[(*count)++] = &names[i];
 	struct order order = {p, which};
 	if (rows != NULL && *count > 1)
@@ -450,12 +450,12 @@ static char *cell_text(const struct xsp_top_page *p, const struct column *c, con
 		c->cell(p, row, cell);
 	}
 	const size_t size = strlen(text) + 16;
-	char *shown = malloc(size);
-	if (shown != NULL) {
-		xsp_printable(shown, size - 12, text, 0);
-		strcat(shown, behind);
+	char *printable = malloc(size);
+	if (printable != NULL) {
+		xsp_printable(printable, size - 12, text, 0);
+		strcat(printable, behind);
 	}
-	return shown;
+	return printable;
 }
 
 static unsigned columns_of(const char *text)
@@ -514,17 +514,17 @@ static void put_cell(struct xsp_top_page *p, enum style style, const struct colu
 		     unsigned width, unsigned index, const char *text)
 {
 	const size_t size = strlen(text) + 8;
-	char *shown = malloc(size);
+	char *printable = malloc(size);
 
-	if (shown == NULL)
+	if (printable == NULL)
 		return; /* the line is short of it */
 	const unsigned columns =
-		(unsigned)xsp_printable(shown, size, text, p->width > 0 ? width : 0);
+		(unsigned)xsp_printable(printable, size, text, p->width > 0 ? width : 0);
 	const int blanks = (int)(width > columns ? width - columns : 0);
 	put_format(p, style, "%*s", index > 0 ? 2 + (c->left ? 0 : blanks) : 0, "");
-	put(p, style, shown);
+	put(p, style, printable);
 	put_format(p, style, "%*s", c->left ? blanks : 0, "");
-	free(shown);
+	free(printable);
 }
 
 /* The one that it is sorted by has a mark. */
@@ -571,16 +571,16 @@ long xsp_top_print_table(struct xsp_top_page *p, enum xsp_top_table which, size_
 
 	if (rc == 0 && skipped > count)
 		skipped = count;
-	size_t shown = rc == 0 ? count - skipped : 0;
-	if (rows > 0 && shown > rows - 1)
-		shown = rows - 1;
+	size_t shown_count = rc == 0 ? count - skipped : 0;
+	if (rows > 0 && shown_count > rows - 1)
+		shown_count = rows - 1;
 	if (rc == 0)
-		rc = measure(p, which, found + skipped, shown, &layout);
+		rc = measure(p, which, found + skipped, shown_count, &layout);
 	if (rc == 0) {
 		fit(p, which, &layout);
 		put_titles(p, which, &layout);
 	}
-	for (size_t i = 0; rc == 0 && i < shown; i++)
+	for (size_t i = 0; rc == 0 && i < shown_count; i++)
 		rc = put_row(p, which, &layout, found[skipped + i]);
 	free(found);
 	return rc < 0 ? rc : (long)count;

@@ -79,13 +79,13 @@ struct viewing {
 
 /* ---- options ---- */
 
-static int take_option(struct viewing *v, int code, char **argv, struct xsp_error *err)
+static int parse_option(struct viewing *v, int code, char **argv, struct xsp_error *err)
 {
-	const int taken = xsp_cut_option(&v->cut, code, optarg, err);
+	const int handled = xsp_cut_option(&v->cut, code, optarg, err);
 	uint64_t port;
 
-	if (taken != 0)
-		return taken < 0 ? taken : 0;
+	if (handled != 0)
+		return handled < 0 ? handled : 0;
 	switch (code) {
 	case OPT_PORT:
 		if (xsp_parse_number(optarg, 1, UINT16_MAX, &port) < 0)
@@ -113,14 +113,14 @@ static int take_option(struct viewing *v, int code, char **argv, struct xsp_erro
 	}
 }
 
-static int take_arguments(struct viewing *v, int argc, char **argv, struct xsp_error *err)
+static int parse_arguments(struct viewing *v, int argc, char **argv, struct xsp_error *err)
 {
 	int code, rc = 0;
 
 	optind = 1;
 	opterr = 0;
 	while (rc == 0 && (code = getopt_long(argc, argv, ":qh" XSP_CUT_SHORTS, longs, NULL)) != -1)
-		rc = take_option(v, code, argv, err);
+		rc = parse_option(v, code, argv, err);
 	if (rc < 0 || v->help)
 		return rc;
 	if (optind >= argc)
@@ -398,7 +398,7 @@ int xsp_cmd_view(int argc, char **argv)
 	struct viewing v = {.port = PAGE_PORT, .file = -1, .sent = -1};
 	struct xsp_error err = {0};
 	const char *missing;
-	int rc = take_arguments(&v, argc, argv, &err);
+	int rc = parse_arguments(&v, argc, argv, &err);
 
 	if (rc == 0 && !v.help) {
 		missing = xsp_server_missing();

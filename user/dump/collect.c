@@ -33,9 +33,9 @@ struct xsp_dump_target {
 	pid_t tracer; /* 0: none */
 };
 
-struct taken {
+struct snapshot {
 	struct xsp_look look;
-	struct xsp_taken native;
+	struct xsp_thread_snapshot native;
 	bool has_python;
 	struct xsp_python_raw python;
 };
@@ -47,7 +47,7 @@ struct run {
 	struct xsp_space space;
 	struct xsp_dump_interpreter *python; /* NULL: none */
 	struct xsp_thread_stopper *stopper; /* NULL: nothing is stopped */
-	struct taken *taken;
+	struct snapshot *snapshots;
 	uint64_t begun_ns;
 };
 
@@ -118,13 +118,13 @@ void xsp_dump_close(struct xsp_dump_target *t)
 
 /* ---- one thread ---- */
 
-static void take_python(struct run *r, const struct xsp_dump_thread *t, struct taken *k)
+static void read_python(struct run *r, const struct xsp_dump_thread *t, struct snapshot *k)
 {
 	k->has_python =
 		r->python != NULL && xsp_dump_interpreter_stack(r->python, t->ns_tid, &k->python);
 }
 
-static int keep_stack(struct taken *k, const uint8_t *stack, uint64_t size)
+static int keep_stack(struct snapshot *k, const uint8_t *stack, uint64_t size)
 {
 	uint8_t *copy = size > 0 ? realloc(k->native.stack, size) : NULL;
 
@@ -138,7 +138,7 @@ static int keep_stack(struct taken *k, const uint8_t *stack, uint64_t size)
 	return 0;
 }
 
-static int take_stopped_once(struct run *r, struct xsp_dump_thread *t, struct taken *k)
+static int read_stopped_once(struct run *r, struct xsp_dump_thread *t, struct snapshot *k)
 {
 	const struct xsp_stopped_thread *s;
 	struct xsp_released_thread released = {0};
@@ -149,7 +149,7 @@ static int take_stopped_once(struct run *r, struct xsp_dump_thread *t, struct ta
 	memcpy(k->native.registers.values, s->registers, sizeof(s->registers));
 	k->native.registers.known = (1U << XSP_WALK_REGISTERS) - 1;
 	rc = keep_stack(k, s->stack, s->stack_bytes);
-	take_python(r, t, k);
+	read_python(r, t, k);
 	int released_rc = xsp_thread_release(r->stopper, &released);
 	t->stopped = true;
 	t->stopped_ns += released.stopped_ns;
@@ -159,19 +159,19 @@ static int take_stopped_once(struct run *r, struct xsp_dump_thread *t, struct ta
 }
 
 /* Others may have had the processors while a thread stood; what was read of it is known by then. */
-static int take_stopped(struct run *r, struct xsp_dump_thread *t, struct taken *k)
+static int read_stopped(struct run *r, struct xsp_dump_thread *t, struct snapshot *k)
 {
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < ATTEMPTS; i++) {
-		rc = take_stopped_once(r, t, k);
+		rc = read_stopped_once(r, t, k);
 		if (!k->has_python || !(k->python.flags & XSP_PYTHON_TORN))
 			break;
 	}
 	return rc;
 }
 
-static int read_stack(const struct run *r, struct taken *k)
+static int read_stack(const struct run *r, struct snapshot *k)
 {
 	uint8_t *stack = malloc(XSP_STOP_STACK);
 	const uint64_t sp = k->look.call.sp;
@@ -196,7 +196,7 @@ static int look(const struct run *r, const struct xsp_dump_thread *t, struct xsp
 
 /* What sleeps does not change: it is looked at before and after. Of what runs there is no native stack, and its
  * Python stack is believed if it is twice the same. */
-static int take_unstopped(struct run *r, struct xsp_dump_thread *t, struct taken *k)
+static int read_unstopped(struct run *r, struct xsp_dump_thread *t, struct snapshot *k)
 {
 	struct xsp_python_raw first = {0};
 	struct xsp_look after;
@@ -206,13 +206,13 @@ static int take_unstopped(struct run *r, struct xsp_dump_thread *t, struct taken
 	for (int i = 0; rc == 0 && i < ATTEMPTS && k->look.state != 0; i++) {
 		if (k->look.call.placed)
 			rc = read_stack(r, k);
-		take_python(r, t, k);
+		read_python(r, t, k);
 		first = k->python;
 		if (rc == 0)
 			rc = look(r, t, &after);
 		if (rc < 0 || xsp_look_same(&k->look, &after))
 			return rc;
-		take_python(r, t, k);
+		read_python(r, t, k);
 		k->look = after;
 	}
 	k->native.registers.known = 0;
@@ -275,7 +275,7 @@ static bool begins_anew(const struct xsp_look *l)
 }
 
 /* Sleepers are not woken to be looked at: that is for what runs, and for stacks that take all registers. */
-static int stop(struct run *r, struct xsp_dump_thread *t, struct taken *k)
+static int stop(struct run *r, struct xsp_dump_thread *t, struct snapshot *k)
 {
 	int rc = 1;
 
@@ -284,16 +284,16 @@ static int stop(struct run *r, struct xsp_dump_thread *t, struct taken *k)
 	else if (r->stopper != NULL && xsp_now_ns() - r->begun_ns > STOPPING_NS)
 		t->note = "was not stopped: it has taken too long with the others";
 	else if (r->stopper != NULL)
-		rc = take_stopped(r, t, k);
+		rc = read_stopped(r, t, k);
 	if (rc == -ENOMEM || rc == 0)
 		return rc;
 	if (rc < 0 && rc != -ESRCH)
 		t->note = why_not_stopped(rc, k->look.state);
 	/* gone, or not: that is seen again */
-	return take_unstopped(r, t, k);
+	return read_unstopped(r, t, k);
 }
 
-static int take(struct run *r, struct xsp_dump_thread *t, struct taken *k)
+static int read_thread(struct run *r, struct xsp_dump_thread *t, struct snapshot *k)
 {
 	int rc = look(r, t, &k->look);
 
@@ -304,13 +304,13 @@ static int take(struct run *r, struct xsp_dump_thread *t, struct taken *k)
 	t->since_ns = asleep_for(r, &k->look);
 	t->running = true;
 	if (k->look.call.placed)
-		rc = take_unstopped(r, t, k);
+		rc = read_unstopped(r, t, k);
 	return rc == 0 && t->running ? stop(r, t, k) : rc;
 }
 
 /* ---- all ---- */
 
-static int name(struct run *r, struct xsp_dump_thread *t, struct taken *k)
+static int name(struct run *r, struct xsp_dump_thread *t, struct snapshot *k)
 {
 	int rc = 0;
 
@@ -321,7 +321,7 @@ static int name(struct run *r, struct xsp_dump_thread *t, struct taken *k)
 	return rc;
 }
 
-static int finish_thread(struct run *r, size_t index, struct taken *k)
+static int finish_thread(struct run *r, size_t index, struct snapshot *k)
 {
 	struct xsp_dump_thread *t = &r->dump->threads[index];
 	int rc = name(r, t, k);
@@ -339,17 +339,17 @@ static int finish_thread(struct run *r, size_t index, struct taken *k)
 	return rc == 0 ? xsp_dump_wait(r->dump, index, &k->look, &from) : rc;
 }
 
-static int take_some(struct run *r, size_t first, size_t count)
+static int read_threads(struct run *r, size_t first, size_t count)
 {
 	int rc = 0;
 
-	memset(r->taken, 0, TOGETHER * sizeof(*r->taken));
+	memset(r->snapshots, 0, TOGETHER * sizeof(*r->snapshots));
 	for (size_t i = 0; rc == 0 && i < count; i++)
-		rc = take(r, &r->dump->threads[first + i], &r->taken[i]);
+		rc = read_thread(r, &r->dump->threads[first + i], &r->snapshots[i]);
 	for (size_t i = 0; i < count; i++) {
 		if (rc == 0)
-			rc = finish_thread(r, first + i, &r->taken[i]);
-		free(r->taken[i].native.stack);
+			rc = finish_thread(r, first + i, &r->snapshots[i]);
+		free(r->snapshots[i].native.stack);
 	}
 	return rc;
 }
@@ -393,8 +393,8 @@ static int begin(struct run *r, struct xsp_error *why)
 	d->pid = xsp_process_pid(t->process);
 	d->command = xsp_arena_copy(&d->arena, command, strlen(command));
 	d->threads = calloc(t->count, sizeof(*d->threads));
-	r->taken = calloc(TOGETHER, sizeof(*r->taken));
-	if (d->command == NULL || d->threads == NULL || r->taken == NULL)
+	r->snapshots = calloc(TOGETHER, sizeof(*r->snapshots));
+	if (d->command == NULL || d->threads == NULL || r->snapshots == NULL)
 		return -ENOMEM;
 	d->count = t->count;
 	for (size_t i = 0; i < t->count; i++) {
@@ -428,7 +428,7 @@ static int finish(struct run *r, int rc, const struct xsp_error *python, struct 
 	xsp_thread_stopper_free(r->stopper);
 	xsp_dump_interpreter_close(r->python);
 	xsp_space_clear(&r->space);
-	free(r->taken);
+	free(r->snapshots);
 	for (size_t i = 0; i < d->count; i++)
 		any |= d->threads[i].state != 0;
 	if (rc == 0 && python->text[0] != '\0') {
@@ -459,7 +459,7 @@ int xsp_dump_run(struct xsp_dump_target *t, const struct xsp_dump_options *o, st
 	int rc = begin(&r, &python);
 	t->vdso = -1; /* the space's now */
 	for (size_t at = 0; rc == 0 && at < out->count; at += TOGETHER)
-		rc = take_some(&r, at, out->count - at < TOGETHER ? out->count - at : TOGETHER);
+		rc = read_threads(&r, at, out->count - at < TOGETHER ? out->count - at : TOGETHER);
 	if (rc == 0)
 		rc = confirm_cycles(&r);
 	return finish(&r, rc, &python, err);

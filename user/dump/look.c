@@ -21,7 +21,7 @@ static int read_text(const struct xsp_opener *o, pid_t pid, pid_t tid, const cha
 }
 
 /* proc(5): the state is the first field behind the name, the CPU the 37th. */
-static void take_stat(const char *text, struct xsp_look *out)
+static void parse_stat(const char *text, struct xsp_look *out)
 {
 	const char *at = strrchr(text, ')');
 
@@ -38,7 +38,7 @@ static void take_stat(const char *text, struct xsp_look *out)
 }
 
 /* Milliseconds with six places, in a file that is for people: whatever it looks like otherwise, it has this line. */
-static void take_sched(const char *text, struct xsp_look *out)
+static void parse_sched(const char *text, struct xsp_look *out)
 {
 	const char *line = strstr(text, "\nse.exec_start");
 	const char *at = line != NULL ? strchr(line, ':') : NULL;
@@ -91,10 +91,10 @@ int xsp_look_at(const struct xsp_opener *o, pid_t pid, pid_t tid, int mem, struc
 	int rc = read_text(o, pid, tid, "stat", &text);
 	if (rc < 0)
 		return rc == -ENOMEM || rc == -EPIPE ? rc : 0;
-	take_stat(text, out);
+	parse_stat(text, out);
 	free(text);
 	if (read_text(o, pid, tid, "sched", &text) == 0) {
-		take_sched(text, out);
+		parse_sched(text, out);
 		free(text);
 	}
 	if (read_text(o, pid, tid, "status", &text) == 0) {

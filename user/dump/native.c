@@ -10,7 +10,7 @@
 
 struct walk {
 	struct xsp_space *space;
-	const struct xsp_taken *taken;
+	const struct xsp_thread_snapshot *snapshot;
 };
 
 /* ---- what a step stands on ---- */
@@ -19,10 +19,10 @@ struct walk {
 static int load(const void *ctx, uint64_t address, void *to, size_t size)
 {
 	const struct walk *w = ctx;
-	const uint64_t at = address - w->taken->registers.values[XSP_WALK_RSP];
+	const uint64_t at = address - w->snapshot->registers.values[XSP_WALK_RSP];
 
-	if (at < w->taken->stack_bytes && size <= w->taken->stack_bytes - at) {
-		memcpy(to, w->taken->stack + at, size);
+	if (at < w->snapshot->stack_bytes && size <= w->snapshot->stack_bytes - at) {
+		memcpy(to, w->snapshot->stack + at, size);
 		return 0;
 	}
 	const struct xsp_space_map *m = xsp_space_map(w->space, address);
@@ -64,11 +64,11 @@ static void say_why_no_more(const struct walk *w, const struct xsp_walk *frame, 
 			    struct xsp_dump_thread *out)
 {
 	const uint64_t depth =
-		frame->values[XSP_WALK_RSP] - w->taken->registers.values[XSP_WALK_RSP];
+		frame->values[XSP_WALK_RSP] - w->snapshot->registers.values[XSP_WALK_RSP];
 	uint64_t addr;
 
-	out->wants_registers = w->taken->registers.known != (1U << XSP_WALK_REGISTERS) - 1;
-	if (depth + 64 > w->taken->stack_bytes)
+	out->wants_registers = w->snapshot->registers.known != (1U << XSP_WALK_REGISTERS) - 1;
+	if (depth + 64 > w->snapshot->stack_bytes)
 		out->native_end = "the stack is deeper than what is read of it";
 	else if (out->wants_registers)
 		out->native_end = "without stopping the thread its frame pointer is not known";
@@ -132,8 +132,8 @@ static int name_frame(struct xsp_space *space, uint64_t pc, struct xsp_arena *ar
 
 /* ---- the stack ---- */
 
-int xsp_native_stack(struct xsp_space *s, const struct xsp_taken *t, struct xsp_arena *arena,
-		     struct xsp_dump_thread *out)
+int xsp_native_stack(struct xsp_space *s, const struct xsp_thread_snapshot *t,
+		     struct xsp_arena *arena, struct xsp_dump_thread *out)
 {
 	const struct walk w = {s, t};
 	struct xsp_dump_native frames[XSP_DUMP_NATIVE_MAX];

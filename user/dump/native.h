@@ -8,14 +8,14 @@
 #include "target/unwind.h"
 
 /* What was taken of a thread. */
-struct xsp_taken {
+struct xsp_thread_snapshot {
 	struct xsp_walk registers; /* nothing known: there is no stack to follow */
 	uint64_t stack_bytes;
 	uint8_t *stack; /* from the stack pointer up */
 };
 
 /* Fills the native members of *out. 0 or -ENOMEM. */
-int xsp_native_stack(struct xsp_space *s, const struct xsp_taken *t, struct xsp_arena *arena,
-		     struct xsp_dump_thread *out);
+int xsp_native_stack(struct xsp_space *s, const struct xsp_thread_snapshot *t,
+		     struct xsp_arena *arena, struct xsp_dump_thread *out);
 
 #endif

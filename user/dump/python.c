@@ -34,7 +34,8 @@ struct xsp_dump_interpreter {
 /* A program has Python inside, or loads it under its name. */
 static bool may_have(const struct xsp_mapped_file *f, const char *exe)
 {
-	return strcmp(f->shown, exe) == 0 || strstr(xsp_base_name(f->shown), "python") != NULL;
+	return strcmp(f->display_path, exe) == 0 ||
+	       strstr(xsp_base_name(f->display_path), "python") != NULL;
 }
 
 static int find(struct xsp_space *space, const char *exe, struct xsp_python_runtime *runtime,

@@ -156,7 +156,7 @@ const char *xsp_space_path(const struct xsp_space *s, const struct xsp_space_map
 {
 	long file = file_of(s, m);
 
-	return m->vdso ? VDSO_NAME : file >= 0 ? s->mapped->files[file].shown : NULL;
+	return m->vdso ? VDSO_NAME : file >= 0 ? s->mapped->files[file].display_path : NULL;
 }
 
 bool xsp_space_name(struct xsp_space *s, uint64_t address, struct xsp_perf_name *out)

@@ -8,23 +8,23 @@
 #include "catalog/wait_reasons.h"
 #include "dump/dump.h"
 
-#define SHOWN 2048
+#define PRINTABLE_SIZE 2048
 
 /* `columns`: at most so many, 0: as it is. */
-static const char *shown(char buf[SHOWN], const char *text, unsigned columns)
+static const char *printable(char buf[PRINTABLE_SIZE], const char *text, unsigned columns)
 {
-	char bounded[SHOWN - 8];
+	char bounded[PRINTABLE_SIZE - 8];
 
 	snprintf(bounded, sizeof(bounded), "%s", text);
-	xsp_printable(buf, SHOWN, bounded, columns);
+	xsp_printable(buf, PRINTABLE_SIZE, bounded, columns);
 	return buf;
 }
 
 static void put_thread(FILE *f, const struct xsp_dump_thread *t)
 {
-	char name[SHOWN];
+	char name[PRINTABLE_SIZE];
 
-	fprintf(f, "\"%s\" (%d)", shown(name, t->name, 0), (int)t->tid);
+	fprintf(f, "\"%s\" (%d)", printable(name, t->name, 0), (int)t->tid);
 }
 
 /* ---- waits ---- */
@@ -51,7 +51,7 @@ static void put_holder(FILE *f, const struct xsp_dump *d, const struct xsp_dump_
 static void put_wait(FILE *f, const struct xsp_dump *d, const struct xsp_dump_thread *t)
 {
 	const struct xsp_dump_wait *w = &t->wait;
-	char text[SHOWN];
+	char text[PRINTABLE_SIZE];
 
 	fputs("  waits for ", f);
 	if (w->held != XSP_HELD_UNKNOWN) {
@@ -70,7 +70,7 @@ static void put_wait(FILE *f, const struct xsp_dump *d, const struct xsp_dump_th
 			fprintf(f, "system call %d", w->call);
 		if (w->file != NULL)
 			fprintf(f, " of descriptor %u, %s", (unsigned)w->argument,
-				shown(text, w->file, 0));
+				printable(text, w->file, 0));
 	}
 	fputc('\n', f);
 }
@@ -113,7 +113,7 @@ static void put_cycle(FILE *f, const struct xsp_dump *d, size_t cycle)
 
 static void put_frame(FILE *f, const char *function, const char *place, unsigned width)
 {
-	char left[SHOWN], right[SHOWN];
+	char left[PRINTABLE_SIZE], right[PRINTABLE_SIZE];
 	const unsigned columns = width > 20 ? width - 6 : 0;
 	const unsigned half = columns / 2;
 
@@ -125,15 +125,15 @@ static void put_frame(FILE *f, const char *function, const char *place, unsigned
 		if (used < most_left)
 			most_right = columns - (unsigned)used - 2;
 	}
-	shown(left, function, most_left);
-	shown(right, place, most_right);
+	printable(left, function, most_left);
+	printable(right, place, most_right);
 	used = xsp_printable(NULL, 0, left, 0);
 	fprintf(f, "    %s%*s%s\n", left, used < 36 ? (int)(38 - used) : 2, "", right);
 }
 
 static void put_python(FILE *f, const struct xsp_dump_thread *t, unsigned width)
 {
-	char place[SHOWN];
+	char place[PRINTABLE_SIZE];
 
 	if (t->python == NULL)
 		return;
@@ -154,14 +154,14 @@ static void put_python(FILE *f, const struct xsp_dump_thread *t, unsigned width)
 
 static void put_native(FILE *f, const struct xsp_dump_thread *t, unsigned width)
 {
-	char function[SHOWN];
+	char function[PRINTABLE_SIZE];
 
 	if (t->native_count > 0)
 		fputs("  native:\n", f);
 	for (size_t i = 0; i < t->native_count; i++) {
 		const struct xsp_dump_native *n = &t->native[i];
 		if (n->function != NULL)
-			snprintf(function, sizeof(function), "%.*s+0x%" PRIx64, SHOWN - 32,
+			snprintf(function, sizeof(function), "%.*s+0x%" PRIx64, PRINTABLE_SIZE - 32,
 				 n->function, n->offset);
 		else if (n->module != NULL)
 			snprintf(function, sizeof(function), "+0x%" PRIx64, n->offset);
@@ -215,7 +215,7 @@ static void put_one(FILE *f, const struct xsp_dump *d, const struct xsp_dump_thr
 
 static void put_head(FILE *f, const struct xsp_dump *d, unsigned width)
 {
-	char command[SHOWN], all[XSP_UNITS_SIZE], most[XSP_UNITS_SIZE];
+	char command[PRINTABLE_SIZE], all[XSP_UNITS_SIZE], most[XSP_UNITS_SIZE];
 	uint64_t total = 0, longest = 0;
 	size_t stopped = 0;
 
@@ -226,7 +226,7 @@ static void put_head(FILE *f, const struct xsp_dump *d, unsigned width)
 		longest = t->stopped_ns > longest ? t->stopped_ns : longest;
 	}
 	fprintf(f, "process %d: %s\n", (int)d->pid,
-		shown(command, d->command, width > 30 ? width - 20 : 0));
+		printable(command, d->command, width > 30 ? width - 20 : 0));
 	fprintf(f, "%zu thread%s", d->count, d->count == 1 ? "" : "s");
 	if (stopped == 1)
 		fprintf(f, "; one was stopped for %s\n", xsp_format_ns(all, total));
@@ -238,7 +238,7 @@ static void put_head(FILE *f, const struct xsp_dump *d, unsigned width)
 	if (d->note != NULL)
 		fprintf(f, "%s\n", d->note);
 	if (d->python_note != NULL)
-		fprintf(f, "no Python stacks: %s\n", shown(command, d->python_note, 0));
+		fprintf(f, "no Python stacks: %s\n", printable(command, d->python_note, 0));
 }
 
 void xsp_dump_text(FILE *f, const struct xsp_dump *d, unsigned width)

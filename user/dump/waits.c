@@ -71,7 +71,7 @@ static enum xsp_dump_held held_by(const struct xsp_look *l, const struct xsp_dum
 	return XSP_HELD_UNKNOWN;
 }
 
-static void take_lock(const struct xsp_dump *d, const struct xsp_look *l,
+static void find_lock(const struct xsp_dump *d, const struct xsp_look *l,
 		      const struct xsp_dump_source *from, struct xsp_dump_wait *w)
 {
 	uint32_t tid = 0;
@@ -103,7 +103,7 @@ static unsigned class_of_file(const char *file, char state)
 						  : XSP_WAIT_FILE;
 }
 
-static int take_file(struct xsp_dump *d, const struct xsp_opener *o, char state,
+static int find_file(struct xsp_dump *d, const struct xsp_opener *o, char state,
 		     struct xsp_dump_wait *w)
 {
 	char path[32], text[4097];
@@ -138,9 +138,9 @@ int xsp_dump_wait(struct xsp_dump *d, size_t index, const struct xsp_look *look,
 	w->why = xsp_wait_class_of((unsigned)look->call.number);
 	w->argument = look->call.arguments[0];
 	if (look->call.number == SYS_futex)
-		take_lock(d, look, from, w);
+		find_lock(d, look, from, w);
 	return w->why == XSP_WAIT_FILE || w->why == XSP_WAIT_NETWORK
-		       ? take_file(d, from->opener, look->state, w)
+		       ? find_file(d, from->opener, look->state, w)
 		       : 0;
 }
 

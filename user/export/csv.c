@@ -9,14 +9,14 @@
 #include "export/formats.h"
 #include "export/out.h"
 #include "export/rendered.h"
-#include "export/shown.h"
+#include "export/thread_rows.h"
 #include "export/span_category.h"
 #include "export/text.h"
 
 struct csv {
 	struct xsp_categories categories;
 	struct xsp_renderer *names;
-	struct xsp_shown *rows;
+	struct xsp_thread_rows *rows;
 	uint64_t start_ns; /* of the recording */
 	const struct xsp_capture_probe *probes;
 	const struct xsp_capture_module *modules;
@@ -69,7 +69,7 @@ static int csv_begin(struct xsp_export *x)
 	if (rc == 0)
 		rc = xsp_categories_init(&c->categories, x);
 	if (rc == 0)
-		rc = xsp_shown_new(x, &c->rows);
+		rc = xsp_thread_rows_new(x, &c->rows);
 	xsp_out_text(x->out,
 		     "id,parent_id,pid,tid,thread,fiber,category,name,provider,module,depth,"
 		     "ending,start_ns,end_ns,duration_ns,self_ns,cpu_ns,self_cpu_ns,"
@@ -92,7 +92,7 @@ static char *put_if(char *p, bool known, uint64_t value)
 	return known ? xsp_put_u64(p, value) : p;
 }
 
-static void put_thread(struct xsp_export *x, const struct xsp_shown_row *row)
+static void put_thread(struct xsp_export *x, const struct xsp_thread_row *row)
 {
 	char *p = xsp_out_reserve(x->out, 64);
 
@@ -100,10 +100,11 @@ static void put_thread(struct xsp_export *x, const struct xsp_shown_row *row)
 	p = put_if(p, true, row->thread_tid);
 	*p++ = ',';
 	xsp_out_commit(x->out, p);
-	put_text(x, xsp_shown_comm(x, row->root_pid, row->root_tid));
+	put_text(x, xsp_thread_rows_comm(x, row->root_pid, row->root_tid));
 }
 
-static void put_ids(struct xsp_export *x, const struct xsp_span *s, const struct xsp_shown_row *row)
+static void put_ids(struct xsp_export *x, const struct xsp_span *s,
+		    const struct xsp_thread_row *row)
 {
 	char *p = xsp_out_reserve(x->out, 64);
 
@@ -147,7 +148,7 @@ static int put_span(struct xsp_export *x, const struct xsp_span *s, uint32_t cor
 	const struct xsp_capture_probe *probe =
 		s->probe < c->probe_count ? &c->probes[s->probe] : NULL;
 	const bool in_module = probe != NULL && probe->module < c->module_count;
-	const struct xsp_shown_row *row = xsp_shown_get(c->rows, s);
+	const struct xsp_thread_row *row = xsp_thread_rows_get(c->rows, s);
 	const struct xsp_rendered *name = xsp_renderer_get(c->names, s->name);
 
 	if (row == NULL || name == NULL)
@@ -181,7 +182,7 @@ static int csv_call(struct xsp_export *x, const struct xsp_gpu_call *call)
 static int csv_value(struct xsp_export *x, const struct xsp_value *v)
 {
 	const struct csv *c = x->state;
-	const struct xsp_shown_row *row = xsp_shown_of(c->rows, v->pid, v->tid, 0);
+	const struct xsp_thread_row *row = xsp_thread_rows_of(c->rows, v->pid, v->tid, 0);
 	const struct xsp_rendered *name = xsp_renderer_get(c->names, v->name);
 	char number[XSP_UNITS_SIZE];
 
@@ -213,7 +214,7 @@ static void csv_discard(struct xsp_export *x)
 		return;
 	xsp_categories_clear(&c->categories);
 	xsp_renderer_free(c->names);
-	xsp_shown_free(c->rows);
+	xsp_thread_rows_free(c->rows);
 	free(c);
 	x->state = NULL;
 }

@@ -23,7 +23,7 @@ struct xsp_stack_difference {
 	uint64_t largest; /* difference of own time */
 };
 
-bool xsp_stack_difference_takes(const char *path)
+bool xsp_is_stack_difference_name(const char *path)
 {
 	return xsp_ends_with(path, strlen(path), ".svg") ||
 	       xsp_ends_with(path, strlen(path), ".folded");
@@ -167,7 +167,7 @@ static void put_times(struct xsp_out *out, const char *what, const uint64_t ns[2
 	xsp_out_text(out, ")");
 }
 
-static void facts_of(const void *tree, uint32_t index, struct xsp_out *out)
+static void details_of(const void *tree, uint32_t index, struct xsp_out *out)
 {
 	const struct xsp_stack_difference *d = tree;
 	const struct xsp_merged_node *n = &d->stacks.nodes[index];
@@ -178,14 +178,14 @@ static void facts_of(const void *tree, uint32_t index, struct xsp_out *out)
 
 static int write_svg(struct xsp_stack_difference *d, const char *const sides[2])
 {
-	char facts[256], total[2][32], units[64], *of = NULL;
+	char subtitle[256], total[2][32], units[64], *of = NULL;
 	struct xsp_svg_page page = {.title = "Differential flame graph",
-				    .facts = facts,
+				    .subtitle = subtitle,
 				    .merged = d->stacks.merged,
 				    .tree = d,
 				    .next = next_of,
 				    .frame = frame_of,
-				    .facts_of = facts_of};
+				    .details_of = details_of};
 
 	if (asprintf(&of, "%s, then %s", sides[0], sides[1]) < 0)
 		return -ENOMEM;
@@ -194,7 +194,7 @@ static int write_svg(struct xsp_stack_difference *d, const char *const sides[2])
 		xsp_svg_duration(units, d->recorded_ns[0]);
 	else
 		snprintf(units, sizeof(units), "%" PRIu64 " steps", d->steps[0]);
-	snprintf(facts, sizeof(facts),
+	snprintf(subtitle, sizeof(subtitle),
 		 "Red: more self time in the second, blue: less · width: both together, of %s each "
 		 "· %s, then %s",
 		 units, xsp_svg_duration(total[0], d->stacks.nodes[0].total[0]),

@@ -13,7 +13,7 @@
 struct xsp_stack_difference;
 
 /* Does the ending of a name say one of the two? */
-bool xsp_stack_difference_takes(const char *path);
+bool xsp_is_stack_difference_name(const char *path);
 /* Opens a new file, as xsp_export_open() does; of the options, path, owner and weight count. */
 int xsp_stack_difference_open(const struct xsp_export_options *options,
 			      struct xsp_stack_difference **out, struct xsp_error *err);

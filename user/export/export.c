@@ -245,8 +245,8 @@ int xsp_export_error(const struct xsp_export *x)
 
 /* A full disk under one output must not end the run for the others: after an error this one
  * takes part no more, and finish() tells. */
-#define TAKE(what, type)                                                                           \
-	static int take_##what(void *ctx, const struct type *told)                                 \
+#define FORWARD(what, type)                                                                        \
+	static int on_##what(void *ctx, const struct type *told)                                   \
 	{                                                                                          \
 		struct xsp_export *x = ctx;                                                        \
                                                                                                    \
@@ -254,17 +254,17 @@ int xsp_export_error(const struct xsp_export *x)
 			xsp_out_fail(x->out, x->format->what(x, told));                            \
 		return 0;                                                                          \
 	}
-TAKE(span, xsp_span)
-TAKE(call, xsp_gpu_call)
-TAKE(gpu, xsp_gpu_activity)
-TAKE(memory, xsp_memory_event)
-TAKE(process_memory, xsp_process_memory_at)
-TAKE(wait, xsp_wait)
-TAKE(sample, xsp_sample)
-TAKE(value, xsp_value)
+FORWARD(span, xsp_span)
+FORWARD(call, xsp_gpu_call)
+FORWARD(gpu, xsp_gpu_activity)
+FORWARD(memory, xsp_memory_event)
+FORWARD(process_memory, xsp_process_memory_at)
+FORWARD(wait, xsp_wait)
+FORWARD(sample, xsp_sample)
+FORWARD(value, xsp_value)
 
 /* As a span that has no other time than its own: the last function, in all the others. */
-static int take_sample_stack(void *ctx, const struct xsp_sample *s)
+static int on_sample_stack(void *ctx, const struct xsp_sample *s)
 {
 	const struct xsp_span span = {
 		.start_ns = s->time_ns,
@@ -280,7 +280,7 @@ static int take_sample_stack(void *ctx, const struct xsp_sample *s)
 		.path_length = s->path_length - 1,
 	};
 
-	return take_span(ctx, &span);
+	return on_span(ctx, &span);
 }
 
 struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
@@ -290,16 +290,16 @@ struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 	const bool waits = x->format->wait != NULL && (!x->format->stacks || off);
 
 	if (weight == XSP_WEIGHT_SAMPLES)
-		return (struct xsp_timeline_sink){.ctx = x, .sample = take_sample_stack};
+		return (struct xsp_timeline_sink){.ctx = x, .sample = on_sample_stack};
 	return (struct xsp_timeline_sink){
 		.ctx = x,
-		.span = off ? NULL : take_span,
-		.sample = x->format->sample != NULL ? take_sample : NULL,
-		.call = x->format->call != NULL ? take_call : NULL,
-		.gpu = x->format->gpu != NULL ? take_gpu : NULL,
-		.memory = x->format->memory != NULL ? take_memory : NULL,
-		.process_memory = x->format->process_memory != NULL ? take_process_memory : NULL,
-		.wait = waits ? take_wait : NULL,
-		.value = x->format->value != NULL ? take_value : NULL,
+		.span = off ? NULL : on_span,
+		.sample = x->format->sample != NULL ? on_sample : NULL,
+		.call = x->format->call != NULL ? on_call : NULL,
+		.gpu = x->format->gpu != NULL ? on_gpu : NULL,
+		.memory = x->format->memory != NULL ? on_memory : NULL,
+		.process_memory = x->format->process_memory != NULL ? on_process_memory : NULL,
+		.wait = waits ? on_wait : NULL,
+		.value = x->format->value != NULL ? on_value : NULL,
 	};
 }

@@ -249,7 +249,7 @@ static int close_to(struct xsp_ordered *o, const struct xsp_ordered_span *span)
 	return rc;
 }
 
-static int take_backwards(struct xsp_ordered *o, const struct xsp_ordered_span *span)
+static int add_backwards(struct xsp_ordered *o, const struct xsp_ordered_span *span)
 {
 	int rc = close_to(o, span);
 
@@ -283,7 +283,7 @@ static int last_of(const struct xsp_ordered *o, struct run *run,
 }
 
 /* Those that lie behind `before` (NULL: all of them). */
-static int take_late(struct xsp_ordered *o, struct row *r, const struct xsp_ordered_span *before)
+static int merge_late(struct xsp_ordered *o, struct row *r, const struct xsp_ordered_span *before)
 {
 	int rc = 0;
 
@@ -300,7 +300,7 @@ static int take_late(struct xsp_ordered *o, struct row *r, const struct xsp_orde
 		if (rc < 0 || best == NULL || (before != NULL && by_end(before, best) >= 0))
 			return rc;
 		from->count--; /* it stays where it is until the next one is asked for */
-		rc = take_backwards(o, best);
+		rc = add_backwards(o, best);
 	}
 	return rc;
 }
@@ -313,16 +313,16 @@ static int turn_row(struct xsp_ordered *o, struct row *r)
 		return rc;
 	for (;;) {
 		for (uint64_t i = r->open->count; rc == 0 && i > 0; i--) {
-			rc = take_late(o, r, &r->open->spans[i - 1]);
+			rc = merge_late(o, r, &r->open->spans[i - 1]);
 			if (rc == 0)
-				rc = take_backwards(o, &r->open->spans[i - 1]);
+				rc = add_backwards(o, &r->open->spans[i - 1]);
 		}
 		if (rc < 0 || r->open->before == NO_BLOCK)
 			break;
 		rc = read_at(o->spans, r->open, sizeof(*r->open), r->open->before);
 	}
 	if (rc == 0)
-		rc = take_late(o, r, NULL);
+		rc = merge_late(o, r, NULL);
 	return rc == 0 ? close_to(o, NULL) : rc;
 }
 

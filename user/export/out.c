@@ -445,13 +445,14 @@ static void free_out(struct xsp_out *o)
 
 static int report(const char *path, int code, struct xsp_error *err)
 {
-	const char *shown = strcmp(path, "-") == 0 ? "standard output" : path;
+	const char *display_path = strcmp(path, "-") == 0 ? "standard output" : path;
 	struct stat st;
 
 	if (code == -EPERM && lstat(path, &st) == 0 && is_others_pipe(&st))
 		return xsp_error_set(err, code, XSP_STATUS_OUTPUT,
-				     "cannot write %s: it is a pipe of another user's", shown);
-	return xsp_error_set(err, code, XSP_STATUS_OUTPUT, "cannot write %s: %s", shown,
+				     "cannot write %s: it is a pipe of another user's",
+				     display_path);
+	return xsp_error_set(err, code, XSP_STATUS_OUTPUT, "cannot write %s: %s", display_path,
 			     strerror(-code));
 }
 
@@ -515,7 +516,7 @@ int xsp_out_memory(struct xsp_out **out)
 	return 0;
 }
 
-const char *xsp_out_take(struct xsp_out *o, size_t *length)
+const char *xsp_out_drain(struct xsp_out *o, size_t *length)
 {
 	/* a full buffer is written, and there is nowhere to */
 	*length = atomic_exchange(&o->error, 0) == 0 ? (size_t)(o->pos - o->buffer) : 0;

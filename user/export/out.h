@@ -45,7 +45,7 @@ int xsp_out_nowhere(struct xsp_out **out);
 /* Into memory: take() hands out what was written since the last one (or 0 bytes of it, where that was more than 512 KiB),
  * valid until more is written. xsp_out_cancel() frees it. 0 or -ENOMEM. */
 int xsp_out_memory(struct xsp_out **out);
-const char *xsp_out_take(struct xsp_out *o, size_t *length);
+const char *xsp_out_drain(struct xsp_out *o, size_t *length);
 /* Writes what is left, sets the owner, gives the file its name; frees o, also on error (then nothing
  * is left at or beside the path, and what stood there before still does). */
 int xsp_out_close(struct xsp_out *o, struct xsp_error *err);

@@ -12,7 +12,7 @@
 #include "export/off_cpu.h"
 #include "export/rendered.h"
 #include "export/out.h"
-#include "export/shown.h"
+#include "export/thread_rows.h"
 #include "export/text.h"
 
 /* As many frames as perf itself keeps (kernel.perf_event_max_stack): deep recursion would
@@ -28,7 +28,7 @@ struct place {
 struct perf {
 	struct xsp_renderer *names;
 	struct xsp_renderer *frames; /* native ones */
-	struct xsp_shown *rows;
+	struct xsp_thread_rows *rows;
 	const struct xsp_capture_probe *probes;
 	const struct xsp_capture_module *modules;
 	size_t probe_count, module_count;
@@ -143,7 +143,7 @@ static int perf_begin(struct xsp_export *x)
 	if (rc == 0)
 		rc = xsp_renderer_new(x->timeline, render_native, NULL, &f->frames);
 	if (rc == 0)
-		rc = xsp_shown_new(x, &f->rows);
+		rc = xsp_thread_rows_new(x, &f->rows);
 	return rc;
 }
 
@@ -155,7 +155,7 @@ static void perf_discard(struct xsp_export *x)
 		return;
 	xsp_renderer_free(f->names);
 	xsp_renderer_free(f->frames);
-	xsp_shown_free(f->rows);
+	xsp_thread_rows_free(f->rows);
 	for (size_t i = 0; f->dso && i < f->module_count; i++)
 		free(f->dso[i]);
 	free(f->dso);
@@ -166,12 +166,12 @@ static void perf_discard(struct xsp_export *x)
 }
 
 /* "comm pid/tid " */
-static void prepare_row(struct xsp_export *x, struct xsp_shown_row *row)
+static void prepare_row(struct xsp_export *x, struct xsp_thread_row *row)
 {
 	char comm[48];
 	char *p = row->text;
 
-	xsp_text_comm(comm, sizeof(comm), xsp_shown_comm(x, row->root_pid, row->root_tid));
+	xsp_text_comm(comm, sizeof(comm), xsp_thread_rows_comm(x, row->root_pid, row->root_tid));
 	p = (char *)memcpy(p, comm, strlen(comm)) + strlen(comm);
 	*p++ = ' ';
 	p = xsp_put_u64(p, row->pid);
@@ -193,7 +193,7 @@ static int put_frame(struct xsp_export *x, const struct perf *f, xsp_name_id id)
 }
 
 /* When, and how much: the event's name says by which weight. */
-static void put_head(struct xsp_export *x, const struct xsp_shown_row *row, uint64_t ns)
+static void put_head(struct xsp_export *x, const struct xsp_thread_row *row, uint64_t ns)
 {
 	static const char *const events[XSP_WEIGHTS] = {"", " self-ns: \n", " self-cpu-ns: \n",
 							" off-cpu-ns: \n", " cpu-clock: \n"};
@@ -226,7 +226,7 @@ static int put_callers(struct xsp_export *x, const struct perf *f, const xsp_nam
 static int perf_span(struct xsp_export *x, const struct xsp_span *span)
 {
 	struct perf *f = x->state;
-	struct xsp_shown_row *row = xsp_shown_get(f->rows, span);
+	struct xsp_thread_row *row = xsp_thread_rows_get(f->rows, span);
 	const xsp_name_id *around = span->path != NULL ? span->path : span->ancestors;
 	uint32_t depth = span->path != NULL ? span->path_length : span->depth;
 
@@ -244,7 +244,7 @@ static int perf_span(struct xsp_export *x, const struct xsp_span *span)
 	return rc == 0 ? put_callers(x, f, around, depth) : rc;
 }
 
-static int put_off(struct xsp_export *x, struct xsp_shown_row *row, uint64_t now_ns,
+static int put_off(struct xsp_export *x, struct xsp_thread_row *row, uint64_t now_ns,
 		   const struct xsp_wait *w, const struct xsp_off_part *part)
 {
 	size_t length;
@@ -266,7 +266,7 @@ static int perf_wait(struct xsp_export *x, const struct xsp_wait *w)
 {
 	struct perf *f = x->state;
 	const struct xsp_span thread = {.pid = w->pid, .tid = w->tid};
-	struct xsp_shown_row *row = xsp_shown_get(f->rows, &thread);
+	struct xsp_thread_row *row = xsp_thread_rows_get(f->rows, &thread);
 	struct xsp_off_part parts[XSP_OFF_PARTS];
 	const size_t count = xsp_off_parts(w, parts);
 	int rc = row != NULL ? xsp_off_told_add(&f->told, w) : -ENOMEM;
@@ -281,7 +281,7 @@ static int put_rest(void *ctx, const struct xsp_timeline_thread *t, uint64_t ns)
 	struct xsp_export *x = ctx;
 	struct perf *f = x->state;
 	const struct xsp_span thread = {.pid = t->pid, .tid = t->tid};
-	struct xsp_shown_row *row = xsp_shown_get(f->rows, &thread);
+	struct xsp_thread_row *row = xsp_thread_rows_get(f->rows, &thread);
 	const struct xsp_off_part rest = {.why = XSP_OFF_REST, .ns = ns};
 	uint64_t start, end;
 

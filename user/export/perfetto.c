@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "catalog/wait_reasons.h"
-#include "export/facts.h"
+#include "export/run_stats.h"
 #include "export/formats.h"
 #include "export/span_kinds.h"
 #include "export/ordered.h"
@@ -59,7 +59,7 @@ enum { ANNOTATION_TRUTH = 2, ANNOTATION_NAME = 10 };
 #define INTERNED_AT_ONCE 16384U /* bytes of a packet with names */
 
 struct perfetto {
-	struct xsp_shown *rows;
+	struct xsp_thread_rows *rows;
 	struct xsp_ordered *spans;
 	struct xsp_span_kinds frames;
 	struct xsp_message packet, event, inner;
@@ -76,7 +76,7 @@ static int perfetto_begin(struct xsp_export *x)
 	x->state = p;
 	p->frames.cuts = true;
 	xsp_timeline_window(x->timeline, &p->start_ns, &end_ns);
-	int rc = xsp_shown_new(x, &p->rows);
+	int rc = xsp_thread_rows_new(x, &p->rows);
 	if (rc == 0)
 		rc = xsp_span_kinds_init(&p->frames, x);
 	return rc == 0 ? xsp_ordered_new(x->options.path, &p->spans) : rc;
@@ -85,7 +85,7 @@ static int perfetto_begin(struct xsp_export *x)
 static int perfetto_span(struct xsp_export *x, const struct xsp_span *span)
 {
 	struct perfetto *p = x->state;
-	const struct xsp_shown_row *row = xsp_shown_get(p->rows, span);
+	const struct xsp_thread_row *row = xsp_thread_rows_get(p->rows, span);
 	struct xsp_ordered_span o = {
 		.start_ns = span->start_ns,
 		.end_ns = span->end_ns,
@@ -98,7 +98,7 @@ static int perfetto_span(struct xsp_export *x, const struct xsp_span *span)
 	return rc == 0 ? xsp_ordered_add(p->spans, row->index, &o, xsp_span_passed(span)) : rc;
 }
 
-static int add_state(struct xsp_export *x, struct xsp_shown_row *row,
+static int add_state(struct xsp_export *x, struct xsp_thread_row *row,
 		     const struct xsp_state_slice *s)
 {
 	struct perfetto *p = x->state;
@@ -115,7 +115,7 @@ static int add_state(struct xsp_export *x, struct xsp_shown_row *row,
 static int perfetto_wait(struct xsp_export *x, const struct xsp_wait *w)
 {
 	struct perfetto *p = x->state;
-	struct xsp_shown_row *row = xsp_shown_of(p->rows, w->pid, w->tid, XSP_STATES_ROW);
+	struct xsp_thread_row *row = xsp_thread_rows_of(p->rows, w->pid, w->tid, XSP_STATES_ROW);
 
 	if (row == NULL)
 		return -ENOMEM;
@@ -129,7 +129,7 @@ static void perfetto_discard(struct xsp_export *x)
 
 	if (p == NULL)
 		return;
-	xsp_shown_free(p->rows);
+	xsp_thread_rows_free(p->rows);
 	xsp_ordered_free(p->spans);
 	xsp_span_kinds_free(&p->frames);
 	xsp_message_free(&p->packet);
@@ -223,12 +223,12 @@ static void put_interned(struct xsp_export *x)
 
 /* ---- tracks ---- */
 
-static void put_process(struct xsp_export *x, const struct xsp_shown_row *row)
+static void put_process(struct xsp_export *x, const struct xsp_thread_row *row)
 {
 	struct perfetto *p = x->state;
 	char name[256];
 
-	xsp_fact_process_name(x, row->root_pid, name, sizeof(name));
+	xsp_run_process_name(x, row->root_pid, name, sizeof(name));
 	xsp_message_number(&p->event, TRACK_UUID, row->root_pid);
 	xsp_message_number(&p->inner, PROCESS_PID, row->pid);
 	xsp_message_text(&p->inner, PROCESS_NAME, name);
@@ -238,10 +238,10 @@ static void put_process(struct xsp_export *x, const struct xsp_shown_row *row)
 }
 
 /* Another stack of a thread, or its states, is a track of its own in the process. */
-static void put_track(struct xsp_export *x, const struct xsp_shown_row *row)
+static void put_track(struct xsp_export *x, const struct xsp_thread_row *row)
 {
 	struct perfetto *p = x->state;
-	const char *comm = xsp_shown_comm(x, row->root_pid, row->root_tid);
+	const char *comm = xsp_thread_rows_comm(x, row->root_pid, row->root_tid);
 	char name[128];
 
 	xsp_message_number(&p->event, TRACK_UUID, ROW_TRACKS + row->index);
@@ -311,8 +311,8 @@ static int perfetto_end(struct xsp_export *x)
 
 	put_head(x);
 	put_interned(x);
-	for (size_t i = 0; rc == 0 && i < xsp_shown_count(p->rows); i++) {
-		const struct xsp_shown_row *row = xsp_shown_at(p->rows, i);
+	for (size_t i = 0; rc == 0 && i < xsp_thread_rows_count(p->rows); i++) {
+		const struct xsp_thread_row *row = xsp_thread_rows_at(p->rows, i);
 		if (row->first_of_process)
 			put_process(x, row);
 		put_track(x, row);

@@ -8,7 +8,7 @@
 
 #include "base/grow.h"
 #include "base/u64map.h"
-#include "export/facts.h"
+#include "export/run_stats.h"
 #include "export/formats.h"
 #include "export/out.h"
 #include "export/protobuf.h"
@@ -180,7 +180,7 @@ static void put_head(struct xsp_export *x, const struct values *v)
 		xsp_message_number(&p->message, PROFILE_PERIOD,
 				   1000000000 / xsp_timeline_sample_hz(x->timeline));
 	}
-	if (xsp_fact_losses_line(x->reader, x->timeline, p->comment, sizeof(p->comment)))
+	if (xsp_run_losses_line(x->reader, x->timeline, p->comment, sizeof(p->comment)))
 		xsp_message_number(&p->message, PROFILE_COMMENT, COMMENT);
 	flush(x);
 }

@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/facts.h"
+#include "export/run_stats.h"
 #include "export/formats.h"
 #include "export/span_kinds.h"
 #include "export/ordered.h"
 #include "export/out.h"
-#include "export/shown.h"
+#include "export/thread_rows.h"
 #include "export/text.h"
 #include "timeline/cut.h"
 
 struct speedscope {
-	struct xsp_shown *rows;
+	struct xsp_thread_rows *rows;
 	struct xsp_ordered *spans;
 	struct xsp_span_kinds frames;
 	uint64_t start_ns; /* of the recording */
@@ -35,7 +35,7 @@ static int speedscope_begin(struct xsp_export *x)
 	x->state = s;
 	xsp_capture_window(x->reader, &s->start_ns, &s->end_ns);
 	xsp_timeline_window(x->timeline, &s->from_ns, &s->end_ns);
-	int rc = xsp_shown_new(x, &s->rows);
+	int rc = xsp_thread_rows_new(x, &s->rows);
 	if (rc == 0)
 		rc = xsp_span_kinds_init(&s->frames, x);
 	return rc == 0 ? xsp_ordered_new(x->options.path, &s->spans) : rc;
@@ -44,7 +44,7 @@ static int speedscope_begin(struct xsp_export *x)
 static int speedscope_span(struct xsp_export *x, const struct xsp_span *span)
 {
 	struct speedscope *s = x->state;
-	const struct xsp_shown_row *row = xsp_shown_get(s->rows, span);
+	const struct xsp_thread_row *row = xsp_thread_rows_get(s->rows, span);
 	struct xsp_ordered_span o = {
 		.start_ns = span->start_ns,
 		.end_ns = span->end_ns,
@@ -81,20 +81,20 @@ static int put_event(void *ctx, bool begins, uint32_t frame, uint64_t time_ns)
 	return 0;
 }
 
-static void put_profile_name(struct xsp_export *x, const struct xsp_shown_row *row)
+static void put_profile_name(struct xsp_export *x, const struct xsp_thread_row *row)
 {
 	char process[256], name[400];
 	int n;
 
-	xsp_fact_process_name(x, row->root_pid, process, sizeof(process));
+	xsp_run_process_name(x, row->root_pid, process, sizeof(process));
 	n = snprintf(name, sizeof(name), "%s (pid %u) thread %u (%s)", process, row->pid,
-		     row->thread_tid, xsp_shown_comm(x, row->root_pid, row->root_tid));
+		     row->thread_tid, xsp_thread_rows_comm(x, row->root_pid, row->root_tid));
 	if (row->number > 0 && n > 0 && (size_t)n < sizeof(name))
 		snprintf(name + n, sizeof(name) - (size_t)n, " stack %u", row->number);
 	xsp_out_json(x->out, name);
 }
 
-static int put_profile(struct xsp_export *x, const struct xsp_shown_row *row)
+static int put_profile(struct xsp_export *x, const struct xsp_thread_row *row)
 {
 	struct speedscope *s = x->state;
 	char *p;
@@ -135,7 +135,7 @@ static void put_name(struct xsp_export *x)
 {
 	char losses[160], *text = NULL;
 
-	if (!xsp_fact_losses_line(x->reader, x->timeline, losses, sizeof(losses)))
+	if (!xsp_run_losses_line(x->reader, x->timeline, losses, sizeof(losses)))
 		xsp_out_json(x->out, x->options.trace_name);
 	else if (asprintf(&text, "%s (%s)", x->options.trace_name, losses) < 0)
 		xsp_out_fail(x->out, -ENOMEM);
@@ -154,8 +154,8 @@ static int speedscope_end(struct xsp_export *x)
 		     "\"exporter\":\"xsptrace " XSP_VERSION "\",\n\"name\":");
 	put_name(x);
 	xsp_out_text(x->out, ",\n\"profiles\":[");
-	for (size_t i = 0; rc == 0 && i < xsp_shown_count(s->rows); i++)
-		rc = put_profile(x, xsp_shown_at(s->rows, i));
+	for (size_t i = 0; rc == 0 && i < xsp_thread_rows_count(s->rows); i++)
+		rc = put_profile(x, xsp_thread_rows_at(s->rows, i));
 	xsp_out_text(x->out, "],\n\"shared\":{\"frames\":[\n");
 	for (size_t i = 0; i < s->frames.count; i++)
 		put_frame(x, &s->frames.list[i], i == 0);
@@ -169,7 +169,7 @@ static void speedscope_discard(struct xsp_export *x)
 
 	if (s == NULL)
 		return;
-	xsp_shown_free(s->rows);
+	xsp_thread_rows_free(s->rows);
 	xsp_ordered_free(s->spans);
 	xsp_span_kinds_free(&s->frames);
 	free(s);

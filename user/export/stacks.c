@@ -8,7 +8,7 @@
 
 #include "base/grow.h"
 #include "export/off_cpu.h"
-#include "export/shown.h"
+#include "export/thread_rows.h"
 
 #define COMMS_MAX 4096
 #define REASONS (UINT32_MAX - XSP_OFF_REST) /* names from here on: xsp_off_frame() */
@@ -306,7 +306,7 @@ static void text_of_thread(const struct xsp_stacks *s, uint32_t pid, uint32_t ti
 			   size_t size)
 {
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(s->x->timeline, tid);
-	const char *comm = xsp_shown_comm(s->x, pid, tid);
+	const char *comm = xsp_thread_rows_comm(s->x, pid, tid);
 
 	if (s->joint)
 		out[0] = '\0';

@@ -6,7 +6,7 @@
 
 #include "catalog/wait_reasons.h"
 
-/* In struct xsp_shown_row.last_ns, which else is when it began to run. */
+/* In struct xsp_thread_row.last_ns, which else is when it began to run. */
 #define NEVER 0 /* not known yet */
 #define NO_MORE UINT64_MAX /* it waited to the end */
 
@@ -26,13 +26,13 @@ void xsp_state_text(const struct xsp_state_slice *s, char text[XSP_STATE_TEXT])
 		 blocked ? xsp_wait_class_name(s->wait->why) : "");
 }
 
-static int tell(struct xsp_export *x, struct xsp_shown_row *row, xsp_state_fn fn,
+static int tell(struct xsp_export *x, struct xsp_thread_row *row, xsp_state_fn fn,
 		struct xsp_state_slice s)
 {
 	return s.end_ns > s.start_ns ? fn(x, row, &s) : 0;
 }
 
-static int tell_running(struct xsp_export *x, struct xsp_shown_row *row, xsp_state_fn fn,
+static int tell_running(struct xsp_export *x, struct xsp_thread_row *row, xsp_state_fn fn,
 			uint64_t end_ns)
 {
 	const struct xsp_state_slice s = {
@@ -46,7 +46,7 @@ static int tell_running(struct xsp_export *x, struct xsp_shown_row *row, xsp_sta
 	return tell(x, row, fn, s);
 }
 
-int xsp_states_wait(struct xsp_export *x, struct xsp_shown_row *row, const struct xsp_wait *w,
+int xsp_states_wait(struct xsp_export *x, struct xsp_thread_row *row, const struct xsp_wait *w,
 		    uint64_t window_ns, xsp_state_fn fn)
 {
 	const bool preempted = w->why == XSP_WAIT_RUNNABLE && !(w->flags & XSP_WAIT_BORN);
@@ -77,7 +77,7 @@ int xsp_states_wait(struct xsp_export *x, struct xsp_shown_row *row, const struc
 	return rc < 0 ? rc : 1;
 }
 
-int xsp_states_end(struct xsp_export *x, struct xsp_shown *rows, xsp_state_fn fn)
+int xsp_states_end(struct xsp_export *x, struct xsp_thread_rows *rows, xsp_state_fn fn)
 {
 	const struct xsp_thread_times *times;
 	const size_t count = xsp_timeline_times(x->timeline, &times);
@@ -85,7 +85,8 @@ int xsp_states_end(struct xsp_export *x, struct xsp_shown *rows, xsp_state_fn fn
 
 	for (size_t i = 0; i < count && rc >= 0; i++) {
 		const struct xsp_timeline_thread *t = times[i].thread;
-		struct xsp_shown_row *row = xsp_shown_of(rows, t->pid, t->tid, XSP_STATES_ROW);
+		struct xsp_thread_row *row =
+			xsp_thread_rows_of(rows, t->pid, t->tid, XSP_STATES_ROW);
 		if (row == NULL)
 			return -ENOMEM;
 		if (row->last_ns == NO_MORE)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "export/facts.h"
+#include "export/run_stats.h"
 #include "export/formats.h"
 #include "export/out.h"
 #include "export/stacks.h"
@@ -46,14 +46,14 @@ static const char *command_of(struct xsp_export *x)
 /* What a width stands for. */
 static const struct {
 	const char *title, *width, *one, *many;
-} words[XSP_WEIGHTS] = {
+} labels[XSP_WEIGHTS] = {
 	[XSP_WEIGHT_WALL] = {"Flame graph", "wall time in traced functions", "call", "calls"},
 	[XSP_WEIGHT_CPU] = {"Flame graph", "CPU time in traced functions", "call", "calls"},
 	[XSP_WEIGHT_OFF_CPU] = {"Off-CPU flame graph", "time off the CPU", "wait", "waits"},
 	[XSP_WEIGHT_SAMPLES] = {"Flame graph", "time on a CPU, by samples", "sample", "samples"},
 };
 
-static void tell_facts(const struct xsp_export *x, char *line, size_t size)
+static void write_subtitle(const struct xsp_export *x, char *line, size_t size)
 {
 	const struct xsp_timeline_thread *threads = NULL;
 	const struct xsp_timeline_counts *counts = xsp_timeline_counts(x->timeline);
@@ -76,7 +76,7 @@ static void tell_facts(const struct xsp_export *x, char *line, size_t size)
 			 "all threads added up, %s",
 			 xsp_svg_duration(window, end > start ? end - start : 0),
 			 xsp_svg_count(spans, counts->spans), n, n == 1 ? "thread" : "threads",
-			 words[x->options.weight].width, xsp_svg_duration(total, all));
+			 labels[x->options.weight].width, xsp_svg_duration(total, all));
 }
 
 /* ---- frames ---- */
@@ -97,7 +97,7 @@ static void frame_of(const void *tree, uint32_t index, struct xsp_svg_frame *out
 	out->colour = colour(n, out->name);
 }
 
-static void facts_of(const void *tree, uint32_t index, struct xsp_out *out)
+static void details_of(const void *tree, uint32_t index, struct xsp_out *out)
 {
 	const struct xsp_export *x = tree;
 	const struct xsp_stack_node *n = xsp_stacks_node(x->state, index);
@@ -110,29 +110,29 @@ static void facts_of(const void *tree, uint32_t index, struct xsp_out *out)
 		       xsp_svg_duration(self, n->self_ns), 100 * (double)n->self_ns / all);
 	if (n->depth >= 2)
 		xsp_out_printf(out, "\n%s %s", xsp_svg_count(calls, n->calls),
-			       n->calls == 1 ? words[x->options.weight].one
-					     : words[x->options.weight].many);
+			       n->calls == 1 ? labels[x->options.weight].one
+					     : labels[x->options.weight].many);
 }
 
 static int svg_end(struct xsp_export *x)
 {
-	struct xsp_svg_page page = {.title = words[x->options.weight].title,
+	struct xsp_svg_page page = {.title = labels[x->options.weight].title,
 				    .of = command_of(x),
 				    .tree = x,
 				    .next = next_of,
 				    .frame = frame_of,
-				    .facts_of = facts_of};
-	char facts[256], losses[160];
+				    .details_of = details_of};
+	char subtitle[256], losses[160];
 	int rc = xsp_stacks_add_rest(x->state);
 
 	if (rc == 0)
 		rc = xsp_stacks_seal(x->state, XSP_STACKS_BY_TOTAL);
 	if (rc < 0)
 		return rc;
-	tell_facts(x, facts, sizeof(facts));
-	page.facts = facts;
-	page.losses = xsp_fact_losses_line(x->reader, x->timeline, losses, sizeof(losses)) ? losses
-											   : NULL;
+	write_subtitle(x, subtitle, sizeof(subtitle));
+	page.subtitle = subtitle;
+	page.losses =
+		xsp_run_losses_line(x->reader, x->timeline, losses, sizeof(losses)) ? losses : NULL;
 	page.merged = xsp_stacks_merged(x->state);
 	return xsp_svg_draw(x->out, &page);
 }

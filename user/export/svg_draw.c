@@ -205,7 +205,7 @@ static void put_head(struct picture *p, int height)
 	xsp_out_text(o, "]]></style>\n");
 	put_line(p, "sans title", 32, p->page->title);
 	put_line(p, "quiet", 54, p->page->of);
-	put_line(p, "sans quiet", 72, p->page->facts);
+	put_line(p, "sans quiet", 72, p->page->subtitle);
 	if (p->page->losses != NULL)
 		put_line(p, "sans loss", 90, p->page->losses);
 	xsp_out_printf(o, "<text id=\"detail\" class=\"quiet\" x=\"%d\" y=\"%d\"></text>\n", PAD,
@@ -246,7 +246,7 @@ static void put_frame(struct picture *p, uint32_t index, const struct xsp_svg_fr
 		       "<g data-s=\"%" PRIu64 "\" data-t=\"%" PRIu64 "\" data-d=\"%u\"><title>",
 		       start, f->total, f->depth);
 	put_name(p->out, f->name);
-	p->page->facts_of(p->page->tree, index, p->out);
+	p->page->details_of(p->page->tree, index, p->out);
 	xsp_out_printf(
 		p->out,
 		"</title><rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"#%06x\"/>"

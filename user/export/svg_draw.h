@@ -15,7 +15,7 @@ struct xsp_svg_frame {
 };
 
 struct xsp_svg_page {
-	const char *title, *of, *facts; /* lines at the top; `of`: raw bytes of the target's */
+	const char *title, *of, *subtitle; /* lines at the top; `of`: raw bytes of the target's */
 	const char *losses; /* one that must not be missed; or NULL */
 	uint64_t merged; /* spans that are counted in a frame further out */
 	/* The tree, parents before their children; 0 is the root, and the end of next() */
@@ -23,7 +23,7 @@ struct xsp_svg_page {
 	uint32_t (*next)(const void *tree, uint32_t index);
 	void (*frame)(const void *tree, uint32_t index, struct xsp_svg_frame *out);
 	/* Lines below its name, each with a line break before it. */
-	void (*facts_of)(const void *tree, uint32_t index, struct xsp_out *out);
+	void (*details_of)(const void *tree, uint32_t index, struct xsp_out *out);
 };
 
 /* 0 or -ENOMEM; errors of writing are kept by `out`. */

@@ -6,14 +6,15 @@
 #include <string.h>
 
 /* Where a word of a list stands in the name: "Memcpy HtoD (Pinned -> Device)". */
-static uint32_t word_in(const char *text, size_t length, const char *const *words, size_t count)
+static uint32_t index_in(const char *text, size_t length, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (strlen(words[i]) == length && strncmp(text, words[i], length) == 0)
+		if (strlen(names[i]) == length && strncmp(text, names[i], length) == 0)
 			return (uint32_t)i;
 	return 0;
 }
-#define WORD_IN(text, length, words) word_in(text, length, words, sizeof(words) / sizeof(*(words)))
+#define INDEX_IN(text, length, names)                                                              \
+	index_in(text, length, names, sizeof(names) / sizeof(*(names)))
 
 /* In the order of CUPTI's numbers: user/export/gpu_category.c writes them. */
 static const char *const copy_kinds[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
@@ -28,7 +29,7 @@ static const char *const channel_types[] = {"INVALID", "COMPUTE", "ASYNC_MEMCPY"
 static uint32_t memory_kind(const char *from, const char *to)
 {
 	return from != NULL && to != NULL && to > from
-		       ? WORD_IN(from, (size_t)(to - from), memory_kinds)
+		       ? INDEX_IN(from, (size_t)(to - from), memory_kinds)
 		       : 0;
 }
 
@@ -71,7 +72,7 @@ static uint8_t channel_type(const struct xsp_import_event *e)
 				      ? xsp_json_raw(e->value[XSP_ARG_CHANNEL_TYPE], &raw)
 				      : 0;
 
-	return length > 0 ? (uint8_t)WORD_IN(raw, length, channel_types) : 0;
+	return length > 0 ? (uint8_t)INDEX_IN(raw, length, channel_types) : 0;
 }
 
 /* ---- one a category ---- */
@@ -108,7 +109,7 @@ static void fill_memcpy(const struct xsp_import_event *e, void *record)
 	const char *kind = strchr(name, ' '), *open = strstr(name, " ("),
 		   *arrow = strstr(name, " -> "), *end = strrchr(name, ')');
 	if (kind != NULL && open != NULL && open > kind)
-		c->copy_kind = (uint8_t)WORD_IN(kind + 1, (size_t)(open - kind - 1), copy_kinds);
+		c->copy_kind = (uint8_t)INDEX_IN(kind + 1, (size_t)(open - kind - 1), copy_kinds);
 	if (open != NULL && arrow != NULL) {
 		c->source_kind = (uint8_t)memory_kind(open + 2, arrow);
 		c->destination_kind = (uint8_t)memory_kind(arrow + 4, end);
@@ -145,7 +146,7 @@ static void fill_sync(const struct xsp_import_event *e, void *record)
 	char name[32];
 
 	name_text(e, name, sizeof(name));
-	s->what = WORD_IN(name, strlen(name), sync_kinds);
+	s->what = INDEX_IN(name, strlen(name), sync_kinds);
 	s->context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);
 	s->stream = xsp_import_id(e, XSP_ARG_STREAM, XSP_GPU_NO_ID);
 	s->event = xsp_import_id(e, XSP_ARG_WAITED_EVENT, XSP_GPU_NO_ID);

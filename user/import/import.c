@@ -49,7 +49,7 @@ struct key {
 	bool half; /* uint32_t, else int64_t */
 };
 
-static const char *take_field(void *ctx, const char *key, size_t length, const char *value,
+static const char *read_field(void *ctx, const char *key, size_t length, const char *value,
 			      const char **stopped, bool *deep)
 {
 	const struct object *o = ctx;
@@ -71,10 +71,10 @@ static const char *take_field(void *ctx, const char *key, size_t length, const c
 
 static const char *parse_object(void *ctx, const char *text, const char **stopped, bool *deep)
 {
-	return xsp_json_members(text, take_field, ctx, stopped, deep);
+	return xsp_json_members(text, read_field, ctx, stopped, deep);
 }
 
-static enum xsp_json_state take_object(struct xsp_import *m, struct xsp_json_stream *s,
+static enum xsp_json_state read_object(struct xsp_import *m, struct xsp_json_stream *s,
 				       const struct key *keys, void *into)
 {
 	struct object o = {m, keys, into};
@@ -92,7 +92,7 @@ static const char *parse_scalar(void *ctx, const char *text, const char **stoppe
 }
 
 /* *value: NULL: it is none, and has been passed over. */
-static enum xsp_json_state take_scalar(struct xsp_json_stream *s, const char **value)
+static enum xsp_json_state read_scalar(struct xsp_json_stream *s, const char **value)
 {
 	enum xsp_json_state state;
 	const char c = xsp_json_peek(s, &state);
@@ -127,26 +127,26 @@ static const struct key device_keys[] = {
 };
 
 struct device {
-	struct object object; /* first: take_field() */
+	struct object object; /* first: read_field() */
 	const char *name;
 };
 
-static const char *take_device_field(void *ctx, const char *key, size_t length, const char *value,
+static const char *read_device_field(void *ctx, const char *key, size_t length, const char *value,
 				     const char **stopped, bool *deep)
 {
 	struct device *d = ctx;
 
 	if (length == 4 && memcmp(key, "name", 4) == 0)
 		d->name = value;
-	return take_field(&d->object, key, length, value, stopped, deep);
+	return read_field(&d->object, key, length, value, stopped, deep);
 }
 
 static const char *parse_device(void *ctx, const char *text, const char **stopped, bool *deep)
 {
-	return xsp_json_members(text, take_device_field, ctx, stopped, deep);
+	return xsp_json_members(text, read_device_field, ctx, stopped, deep);
 }
 
-static enum xsp_json_state take_device(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_device(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	struct xsp_gpu_device properties = {.id = 0};
 	struct device d = {.object = {m, device_keys, &properties}};
@@ -165,31 +165,31 @@ static enum xsp_json_state take_device(struct xsp_import *m, struct xsp_json_str
 
 /* ---- arrays ---- */
 
-/* Each element that is an object to `take`. */
-static enum xsp_json_state take_array(struct xsp_import *m, struct xsp_json_stream *s,
-				      enum xsp_json_state (*take)(struct xsp_import *m,
-								  struct xsp_json_stream *s))
+/* Each element that is an object to `read_element`. */
+static enum xsp_json_state
+read_array(struct xsp_import *m, struct xsp_json_stream *s,
+	   enum xsp_json_state (*read_element)(struct xsp_import *m, struct xsp_json_stream *s))
 {
 	enum xsp_json_state state;
 	char c = xsp_json_peek(s, &state);
 
 	if (state != XSP_JSON_OK || c != '[')
 		return state == XSP_JSON_OK ? xsp_json_skip(s) : state;
-	xsp_json_take(s);
+	xsp_json_advance(s);
 	for (;;) {
 		c = xsp_json_peek(s, &state);
 		if (state != XSP_JSON_OK)
 			return state;
 		if (c == ']') {
-			xsp_json_take(s);
+			xsp_json_advance(s);
 			return XSP_JSON_OK;
 		}
 		if (c == ',') { /* one too many does no harm */
-			xsp_json_take(s);
+			xsp_json_advance(s);
 			continue;
 		}
 		if (c == '{') {
-			state = take(m, s);
+			state = read_element(m, s);
 		} else {
 			xsp_import_counted(m, XSP_IMPORT_NO_EVENT);
 			state = xsp_json_skip(s);
@@ -199,37 +199,37 @@ static enum xsp_json_state take_array(struct xsp_import *m, struct xsp_json_stre
 	}
 }
 
-static enum xsp_json_state take_event(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_event(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	const struct xsp_import_options *o = m->options;
 	enum xsp_json_state state = xsp_json_parse(s, xsp_import_event_parse, &m->event);
 
 	if (state != XSP_JSON_OK)
 		return state;
-	m->error = xsp_import_take(m, &m->event);
+	m->error = xsp_import_convert(m, &m->event);
 	if (o->progress != NULL && m->report->counts[XSP_IMPORT_EVENTS] % PROGRESS_EVENTS == 0)
 		o->progress(o->ctx, xsp_json_progress(s, m->file_bytes));
 	return m->error < 0 ? XSP_JSON_FAILED : XSP_JSON_OK;
 }
 
-static enum xsp_json_state take_events(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_events(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	m->has_events = true;
-	return take_array(m, s, take_event);
+	return read_array(m, s, read_event);
 }
 
-static enum xsp_json_state take_devices(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_devices(struct xsp_import *m, struct xsp_json_stream *s)
 {
-	return take_array(m, s, take_device);
+	return read_array(m, s, read_device);
 }
 
 /* ---- other top-level keys ---- */
 
-static enum xsp_json_state take_base(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_base(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	const char *value;
 	int64_t base;
-	const enum xsp_json_state state = take_scalar(s, &value);
+	const enum xsp_json_state state = read_scalar(s, &value);
 
 	if (value != NULL && state == XSP_JSON_OK && xsp_json_to_number(value, 0, &base) &&
 	    base >= 0 && base <= XSP_IMPORT_TIME_MAX)
@@ -237,10 +237,10 @@ static enum xsp_json_state take_base(struct xsp_import *m, struct xsp_json_strea
 	return state;
 }
 
-static enum xsp_json_state take_host(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_host(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	const char *value;
-	enum xsp_json_state state = take_scalar(s, &value);
+	enum xsp_json_state state = read_scalar(s, &value);
 
 	if (value == NULL || state != XSP_JSON_OK)
 		return state;
@@ -248,12 +248,12 @@ static enum xsp_json_state take_host(struct xsp_import *m, struct xsp_json_strea
 	return m->host != NULL ? XSP_JSON_OK : XSP_JSON_FAILED;
 }
 
-static enum xsp_json_state take_version(struct xsp_import *m, struct xsp_json_stream *s,
+static enum xsp_json_state read_version(struct xsp_import *m, struct xsp_json_stream *s,
 					unsigned which)
 {
 	const char *value;
 	int64_t version;
-	const enum xsp_json_state state = take_scalar(s, &value);
+	const enum xsp_json_state state = read_scalar(s, &value);
 
 	if (value != NULL && state == XSP_JSON_OK && xsp_json_to_number(value, 0, &version) &&
 	    version >= 0 && version <= UINT32_MAX)
@@ -261,23 +261,23 @@ static enum xsp_json_state take_version(struct xsp_import *m, struct xsp_json_st
 	return state;
 }
 
-static enum xsp_json_state take_cupti(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_cupti(struct xsp_import *m, struct xsp_json_stream *s)
 {
-	return take_version(m, s, 0);
+	return read_version(m, s, 0);
 }
 
-static enum xsp_json_state take_driver(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_driver(struct xsp_import *m, struct xsp_json_stream *s)
 {
-	return take_version(m, s, 1);
+	return read_version(m, s, 1);
 }
 
-static enum xsp_json_state take_runtime(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_runtime(struct xsp_import *m, struct xsp_json_stream *s)
 {
-	return take_version(m, s, 2);
+	return read_version(m, s, 2);
 }
 
 /* Ours: the recording's window, and what it lost. */
-static enum xsp_json_state take_window(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_window(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	static const struct key keys[] = {
 		{"start_ns", offsetof(struct xsp_import, window_start), false},
@@ -287,7 +287,7 @@ static enum xsp_json_state take_window(struct xsp_import *m, struct xsp_json_str
 		{NULL, 0, false},
 	};
 
-	return take_object(m, s, keys, m);
+	return read_object(m, s, keys, m);
 }
 
 #define STATS(name)                                                                                \
@@ -295,7 +295,7 @@ static enum xsp_json_state take_window(struct xsp_import *m, struct xsp_json_str
 #name, offsetof(struct xsp_capture_stats, name), false                             \
 	}
 
-static enum xsp_json_state take_losses(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_losses(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	static const struct key keys[] = {
 		STATS(events),	    STATS(lost_entries), STATS(lost_exits), STATS(lost_other),
@@ -304,20 +304,20 @@ static enum xsp_json_state take_losses(struct xsp_import *m, struct xsp_json_str
 
 	/* what was not known has no keys */
 	m->stats.lost_entries = UINT64_MAX;
-	const enum xsp_json_state state = take_object(m, s, keys, &m->stats);
+	const enum xsp_json_state state = read_object(m, s, keys, &m->stats);
 	m->has_stats = m->stats.lost_entries != UINT64_MAX;
 	return state;
 }
 
-static enum xsp_json_state take_overhead(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_overhead(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	static const struct key keys[] = {
 		STATS(probes_cost_ns), STATS(recorder_cpu_ns), {NULL, 0, false}};
 
-	return take_object(m, s, keys, &m->stats);
+	return read_object(m, s, keys, &m->stats);
 }
 
-static enum xsp_json_state take_distributed(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_distributed(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	static const struct key keys[] = {
 		{"rank", offsetof(struct xsp_import, rank), false},
@@ -325,19 +325,19 @@ static enum xsp_json_state take_distributed(struct xsp_import *m, struct xsp_jso
 		{NULL, 0, false},
 	};
 
-	return take_object(m, s, keys, m);
+	return read_object(m, s, keys, m);
 }
 
 static const struct {
 	const char *key;
-	enum xsp_json_state (*take)(struct xsp_import *m, struct xsp_json_stream *s);
+	enum xsp_json_state (*read_member_value)(struct xsp_import *m, struct xsp_json_stream *s);
 } top_level[] = {
-	{"traceEvents", take_events},		{"baseTimeNanoseconds", take_base},
-	{"deviceProperties", take_devices},	{"host_name", take_host},
-	{"cupti_version", take_cupti},		{"cuda_driver_version", take_driver},
-	{"cuda_runtime_version", take_runtime}, {"xsptrace_window", take_window},
-	{"xsptrace_losses", take_losses},	{"xsptrace_overhead", take_overhead},
-	{"distributedInfo", take_distributed},
+	{"traceEvents", read_events},		{"baseTimeNanoseconds", read_base},
+	{"deviceProperties", read_devices},	{"host_name", read_host},
+	{"cupti_version", read_cupti},		{"cuda_driver_version", read_driver},
+	{"cuda_runtime_version", read_runtime}, {"xsptrace_window", read_window},
+	{"xsptrace_losses", read_losses},	{"xsptrace_overhead", read_overhead},
+	{"distributedInfo", read_distributed},
 };
 
 static const char *parse_key(void *ctx, const char *text, const char **stopped, bool *deep)
@@ -351,7 +351,7 @@ static const char *parse_key(void *ctx, const char *text, const char **stopped, 
 	return end;
 }
 
-static enum xsp_json_state take_member(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_member(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	char key[KEY_MAX];
 	enum xsp_json_state state = xsp_json_parse(s, parse_key, key);
@@ -360,14 +360,14 @@ static enum xsp_json_state take_member(struct xsp_import *m, struct xsp_json_str
 		return state;
 	if (xsp_json_peek(s, &state) != ':')
 		return state == XSP_JSON_OK ? XSP_JSON_WRONG : state;
-	xsp_json_take(s);
+	xsp_json_advance(s);
 	for (size_t i = 0; i < sizeof(top_level) / sizeof(top_level[0]); i++)
 		if (strcmp(key, top_level[i].key) == 0)
-			return top_level[i].take(m, s);
+			return top_level[i].read_member_value(m, s);
 	return xsp_json_skip(s);
 }
 
-static enum xsp_json_state take_trace(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_top_level(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	enum xsp_json_state state;
 	char c = xsp_json_peek(s, &state);
@@ -376,25 +376,25 @@ static enum xsp_json_state take_trace(struct xsp_import *m, struct xsp_json_stre
 		return state;
 	if (c == '\xef') { /* a byte order mark */
 		for (int i = 0; i < 3; i++)
-			xsp_json_take(s);
+			xsp_json_advance(s);
 		c = xsp_json_peek(s, &state);
 	}
 	if (c == '[')
-		return take_events(m, s);
+		return read_events(m, s);
 	if (c != '{')
 		return XSP_JSON_WRONG;
-	xsp_json_take(s);
+	xsp_json_advance(s);
 	for (;;) {
 		c = xsp_json_peek(s, &state);
 		if (state != XSP_JSON_OK)
 			return state;
 		if (c == '}' || c == ',')
-			xsp_json_take(s);
+			xsp_json_advance(s);
 		if (c == '}')
 			return XSP_JSON_OK;
 		if (c == ',')
 			continue;
-		state = c == '"' ? take_member(m, s) : XSP_JSON_WRONG;
+		state = c == '"' ? read_member(m, s) : XSP_JSON_WRONG;
 		if (state != XSP_JSON_OK)
 			return state;
 	}
@@ -402,12 +402,12 @@ static enum xsp_json_state take_trace(struct xsp_import *m, struct xsp_json_stre
 
 /* ---- reading it ---- */
 
-static int failed(struct xsp_error *err, int rc, const char *shown)
+static int failed(struct xsp_error *err, int rc, const char *display_path)
 {
-	return rc == -ENOMEM
-		       ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory")
-		       : xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
-				       "cannot write the capture of %s: %s", shown, strerror(-rc));
+	return rc == -ENOMEM ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory")
+			     : xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
+					     "cannot write the capture of %s: %s", display_path,
+					     strerror(-rc));
 }
 
 /* Why it was not read to its end; NULL: it was. */
@@ -442,22 +442,22 @@ static const char *why_not_to_the_end(struct xsp_json_stream *s)
 
 static int read_trace(struct xsp_import *m, struct xsp_json_stream *s, struct xsp_error *err)
 {
-	const char *shown = m->options->shown;
-	const enum xsp_json_state state = take_trace(m, s);
+	const char *display_path = m->options->display_path;
+	const enum xsp_json_state state = read_top_level(m, s);
 	const int error = xsp_json_stream_error(s);
 
 	if (m->error < 0)
-		return failed(err, m->error, shown);
+		return failed(err, m->error, display_path);
 	if (state == XSP_JSON_FAILED && (error == 0 || error == -ENOMEM))
-		return failed(err, -ENOMEM, shown);
+		return failed(err, -ENOMEM, display_path);
 	if (state == XSP_JSON_FAILED)
-		return xsp_error_set(err, error, XSP_STATUS_CAPTURE, "cannot read %s: %s", shown,
-				     strerror(-error));
+		return xsp_error_set(err, error, XSP_STATUS_CAPTURE, "cannot read %s: %s",
+				     display_path, strerror(-error));
 	if (!m->has_events || (state != XSP_JSON_OK && m->report->counts[XSP_IMPORT_EVENTS] == 0))
 		return xsp_error_set(err, -EILSEQ, XSP_STATUS_CAPTURE,
 				     "%s is no Chrome trace (as torch.profiler and xsptrace write "
 				     "it): %s%s",
-				     shown,
+				     display_path,
 				     state != XSP_JSON_OK ? why_not(state, error)
 							  : "it has no traceEvents",
 				     state != XSP_JSON_OK ? ", in front of its first event" : "");
@@ -512,7 +512,7 @@ static int put_infos(struct xsp_import *m)
 	const struct xsp_import_report *r = m->report;
 	int rc;
 
-	snprintf(text, sizeof(text), "%.300s, %" PRIu64 " events", m->options->shown,
+	snprintf(text, sizeof(text), "%.300s, %" PRIu64 " events", m->options->display_path,
 		 r->counts[XSP_IMPORT_EVENTS]);
 	rc = xsp_capture_put_info(m->w, "read from", text);
 	if (rc == 0 && m->host != NULL)
@@ -572,7 +572,7 @@ static int begin(struct xsp_import *m, int out)
 	own = fcntl(out, F_DUPFD_CLOEXEC, 3);
 	if (own < 0)
 		return -errno;
-	rc = xsp_capture_create(own, o->shown, &m->w, NULL);
+	rc = xsp_capture_create(own, o->display_path, &m->w, NULL);
 	if (rc < 0)
 		close(own);
 	return rc;
@@ -609,7 +609,7 @@ int xsp_import(int in, int out, const struct xsp_import_options *options,
 	if (rc == 0 && (rc = xsp_json_stream_new(own, &s)) < 0)
 		close(own);
 	if (rc < 0) {
-		failed(err, rc, options->shown);
+		failed(err, rc, options->display_path);
 		goto out;
 	}
 	if (fstat(in, &st) == 0)
@@ -617,11 +617,11 @@ int xsp_import(int in, int out, const struct xsp_import_options *options,
 	rc = read_trace(&m, s, err);
 	if (rc < 0)
 		goto out;
-	rc = xsp_import_take_pairs(&m);
+	rc = xsp_import_convert_pairs(&m);
 	if (rc == 0)
 		rc = write_capture(&m);
 	if (rc < 0)
-		failed(err, rc, options->shown);
+		failed(err, rc, options->display_path);
 out:
 	xsp_json_stream_free(s);
 	clear(&m);

@@ -52,7 +52,7 @@ struct xsp_import_report {
 bool xsp_import_is_trace(int fd);
 
 struct xsp_import_options {
-	const char *shown; /* the trace's name in messages */
+	const char *display_path; /* the trace's name in messages */
 	const char *folder; /* of temporary files without a name */
 	size_t memory; /* for sorting; 0: as much as is usual */
 	void (*progress)(void *ctx, double share); /* now and then; may be NULL */

@@ -79,7 +79,7 @@ struct xsp_import_process {
 struct xsp_import_thread {
 	uint32_t process; /* index */
 	uint32_t tid; /* of the capture: no other thread has it */
-	uint32_t shown;
+	uint32_t display_tid;
 	const char *name;
 	bool used;
 	uint32_t lane; /* 1 + index of its first lane; tell.c */
@@ -172,17 +172,17 @@ int xsp_import_kernel(struct xsp_import *m, const struct xsp_import_event *e, ui
 int xsp_import_thread(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index);
 /* An id that no thread and no process has. */
 uint32_t xsp_import_invent_id(struct xsp_import *m);
-int xsp_import_take_metadata(struct xsp_import *m, const struct xsp_import_event *e);
+int xsp_import_convert_metadata(struct xsp_import *m, const struct xsp_import_event *e);
 /* Processes and threads, as definitions. */
 int xsp_import_define(struct xsp_import *m);
 const char *xsp_import_keep(struct xsp_import *m, const char *value); /* NULL: no memory */
 void xsp_import_tables_free(struct xsp_import *m);
 
-/* ---- take.c: from an event to what is sorted ---- */
+/* ---- convert.c: from an event to what is sorted ---- */
 
-int xsp_import_take(struct xsp_import *m, const struct xsp_import_event *e);
+int xsp_import_convert(struct xsp_import *m, const struct xsp_import_event *e);
 /* B and E events, when all are known. */
-int xsp_import_take_pairs(struct xsp_import *m);
+int xsp_import_convert_pairs(struct xsp_import *m);
 int xsp_import_compare(const struct xsp_sorted *a, const struct xsp_sorted *b);
 void xsp_import_cover(struct xsp_import *m, int64_t start_ns, int64_t end_ns);
 int xsp_import_need_gpu(struct xsp_import *m);

@@ -130,7 +130,7 @@ char xsp_json_peek(struct xsp_json_stream *s, enum xsp_json_state *state)
 	}
 }
 
-void xsp_json_take(struct xsp_json_stream *s)
+void xsp_json_advance(struct xsp_json_stream *s)
 {
 	s->at++;
 }
@@ -368,7 +368,7 @@ struct decimal {
 	bool any, rest; /* digits, and some beyond those kept that are not 0 */
 };
 
-static const char *take_digits(const char *p, struct decimal *d, bool fraction)
+static const char *read_digits(const char *p, struct decimal *d, bool fraction)
 {
 	for (; is_digit(*p); p++) {
 		const unsigned digit = (unsigned)(*p - '0');
@@ -384,7 +384,7 @@ static const char *take_digits(const char *p, struct decimal *d, bool fraction)
 	return p;
 }
 
-static const char *take_exponent(const char *p, struct decimal *d)
+static const char *read_exponent(const char *p, struct decimal *d)
 {
 	const bool negative = p[1] == '-';
 	int64_t exponent = 0;
@@ -451,11 +451,11 @@ bool xsp_json_to_number(const char *value, int scale, int64_t *out)
 	const bool negative = *p == '-';
 	uint64_t size;
 
-	p = take_digits(p + negative, &d, false);
+	p = read_digits(p + negative, &d, false);
 	if (*p == '.')
-		p = take_digits(p + 1, &d, true);
+		p = read_digits(p + 1, &d, true);
 	if (*p == 'e' || *p == 'E')
-		p = take_exponent(p, &d);
+		p = read_exponent(p, &d);
 	if (!d.any || (quoted ? *p != '"' : !ends_scalar(*p)) || !scale_up_or_down(&d, &size) ||
 	    size > INT64_MAX)
 		return false;
@@ -490,7 +490,7 @@ size_t xsp_json_raw(const char *value, const char **raw)
 	return end != NULL ? (size_t)(end - value) : 0;
 }
 
-static bool take_hex(const char *p, const char *end, uint32_t *out)
+static bool read_hex(const char *p, const char *end, uint32_t *out)
 {
 	*out = 0;
 	if (end - p < 4)
@@ -509,17 +509,17 @@ static bool take_hex(const char *p, const char *end, uint32_t *out)
 }
 
 /* p behind `\u`; the end. */
-static const char *take_code_point(const char *p, const char *end, uint32_t *point)
+static const char *read_code_point(const char *p, const char *end, uint32_t *point)
 {
 	uint32_t low;
 
-	if (!take_hex(p, end, point)) {
+	if (!read_hex(p, end, point)) {
 		*point = XSP_REPLACEMENT;
 		return p;
 	}
 	p += 4;
 	if (*point >= 0xD800 && *point < 0xDC00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' &&
-	    take_hex(p + 2, end, &low) && low >= 0xDC00 && low < 0xE000) {
+	    read_hex(p + 2, end, &low) && low >= 0xDC00 && low < 0xE000) {
 		*point = 0x10000 + ((*point - 0xD800) << 10) + (low - 0xDC00);
 		return p + 6;
 	}
@@ -554,7 +554,7 @@ size_t xsp_json_to_text(const char *value, char *out, size_t size)
 		}
 		p++;
 		if (*p == 'u')
-			p = take_code_point(p + 1, end, &point);
+			p = read_code_point(p + 1, end, &point);
 		else
 			point = short_escape(*p++);
 		length = (size_t)(xsp_utf8_put(out + length, point) - out);

@@ -40,7 +40,7 @@ void xsp_json_stream_free(struct xsp_json_stream *s); /* NULL is allowed */
 /* The next byte that is no blank, which stays; '\0': none, and *state says why. */
 char xsp_json_peek(struct xsp_json_stream *s, enum xsp_json_state *state);
 /* Takes the byte that was peeked. */
-void xsp_json_take(struct xsp_json_stream *s);
+void xsp_json_advance(struct xsp_json_stream *s);
 /* Passes over a value of any size. */
 enum xsp_json_state xsp_json_skip(struct xsp_json_stream *s);
 

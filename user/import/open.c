@@ -32,7 +32,7 @@ static int read_trace(int fd, const char *path, const struct xsp_open_options *o
 {
 	struct xsp_new_file *nameless = NULL;
 	struct xsp_import_options how = {
-		.shown = path, .progress = o->progress, .ctx = o->ctx, .folder = "."};
+		.display_path = path, .progress = o->progress, .ctx = o->ctx, .folder = "."};
 	int rc = open_nameless(&how.folder, &nameless);
 
 	if (rc < 0)

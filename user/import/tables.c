@@ -271,7 +271,7 @@ int xsp_import_thread(struct xsp_import *m, const struct xsp_import_event *e, ui
 		m->threads[m->thread_count++] =
 			(struct xsp_import_thread){.process = process,
 						   .tid = own,
-						   .shown = tid != UINT32_MAX ? tid : own,
+						   .display_tid = tid != UINT32_MAX ? tid : own,
 						   .name = name_instead(m, e, which, tid)};
 		rc = m->threads[at].name == NULL ? -ENOMEM : 0;
 	}
@@ -298,7 +298,7 @@ static size_t without_number(char *text)
 	return kept;
 }
 
-int xsp_import_take_metadata(struct xsp_import *m, const struct xsp_import_event *e)
+int xsp_import_convert_metadata(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	const bool thread = xsp_import_is(e, XSP_TRACE_NAME, "thread_name");
 	uint32_t number, index = 0;
@@ -354,7 +354,7 @@ int xsp_import_define(struct xsp_import *m)
 						    &(struct xsp_capture_thread){
 							    .pid = m->processes[t->process].pid,
 							    .tid = t->tid,
-							    .ns_tid = t->shown,
+							    .ns_tid = t->display_tid,
 							    .comm = t->name,
 						    });
 	}

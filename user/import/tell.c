@@ -205,7 +205,7 @@ static int tell_call(struct teller *t, const struct lane *l, const struct open_s
 			.start_ns = time_at(t, s->begin_ns),
 			.end_ns = time_at(t, s->end_ns),
 			.cbid = s->cbid,
-			.tid = l->tid == th->tid ? th->shown : l->tid,
+			.tid = l->tid == th->tid ? th->display_tid : l->tid,
 		};
 	return rc;
 }

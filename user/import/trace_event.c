@@ -78,19 +78,19 @@ static void note(struct xsp_import_event *e, uint64_t among, const char *key, si
 	}
 }
 
-static const char *take_argument(void *ctx, const char *key, size_t length, const char *value,
+static const char *read_argument(void *ctx, const char *key, size_t length, const char *value,
 				 const char **stopped, bool *deep)
 {
 	note(ctx, ~MEMBERS, key, length, value);
 	return xsp_json_value(value, stopped, deep);
 }
 
-static const char *take_member(void *ctx, const char *key, size_t length, const char *value,
+static const char *read_member(void *ctx, const char *key, size_t length, const char *value,
 			       const char **stopped, bool *deep)
 {
 	note(ctx, MEMBERS, key, length, value);
 	if (length == 4 && memcmp(key, "args", 4) == 0 && *value == '{')
-		return xsp_json_members(value, take_argument, ctx, stopped, deep);
+		return xsp_json_members(value, read_argument, ctx, stopped, deep);
 	return xsp_json_value(value, stopped, deep);
 }
 
@@ -99,7 +99,7 @@ const char *xsp_import_event_parse(void *ctx, const char *text, const char **sto
 	struct xsp_import_event *e = ctx;
 
 	e->has = 0;
-	return xsp_json_members(text, take_member, e, stopped, deep);
+	return xsp_json_members(text, read_member, e, stopped, deep);
 }
 
 int64_t xsp_import_number(const struct xsp_import_event *e, enum xsp_import_key key,

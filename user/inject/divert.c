@@ -148,7 +148,7 @@ static int came_between(struct diverted *d)
 }
 
 /* The stub waits for us, or is stuck: stops the thread and restores it. */
-static int take_over(struct diverted *d, bool made)
+static int stop_and_restore(struct diverted *d, bool made)
 {
 	struct user_regs_struct r = {0};
 	int ret = xsp_tracee_interrupt(&d->t, STOP_NS);
@@ -186,7 +186,7 @@ static int look_for_refusal(struct diverted *d)
 
 static int hung(struct diverted *d)
 {
-	take_over(d, false);
+	stop_and_restore(d, false);
 	d->a->code_free = false;
 	return failed(d->a, -ETIMEDOUT,
 		      "the thread could not make another one within two seconds; undone");
@@ -208,7 +208,7 @@ static int watch(struct diverted *d)
 		uint64_t waited = xsp_now_ns() - begun;
 		bool there = xsp_held_load(&a->image->held, a->stub.area, &mail, sizeof(mail)) == 0;
 		if (there && mail.stage >= XSP_STAGE_MADE) {
-			ret = take_over(d, true);
+			ret = stop_and_restore(d, true);
 			return ret < 0 ? ret : made(a, &mail);
 		}
 		if (!there && !asked && waited > AREA_NS) {

@@ -205,7 +205,7 @@ static int add_file(struct xsp_image *image, const struct xsp_process *p,
 	struct xsp_image_file *f = &image->files[image->file_count];
 
 	*f = (struct xsp_image_file){
-		.dev = mapped->dev, .inode = mapped->inode, .path = strdup(mapped->shown)};
+		.dev = mapped->dev, .inode = mapped->inode, .path = strdup(mapped->display_path)};
 	if (f->path == NULL)
 		return -ENOMEM;
 	image->file_count++;

@@ -301,7 +301,7 @@ static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 }
 
 /* What the caller knows of a struct of its own; the rest is 0. -EINVAL: not even its size. */
-static int take(void *to, size_t known, const void *from)
+static int copy_struct(void *to, size_t known, const void *from)
 {
 	size_t size;
 
@@ -319,7 +319,7 @@ static int cut(struct xsp_timeline *timeline, const struct xsp_trace_part *asked
 
 	if (asked == NULL)
 		return 0;
-	if (take(&part, sizeof(part), asked) < 0)
+	if (copy_struct(&part, sizeof(part), asked) < 0)
 		return -EINVAL;
 	*c = (struct xsp_cut){
 		.from_ns = part.from_ns,
@@ -336,7 +336,7 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 	struct run r = {.timeline = NULL};
 	struct xsp_error err = {0};
 	struct xsp_cut c; /* the timeline keeps it during the run */
-	int rc = trace->running ? -EBUSY : take(&r.tell, sizeof(r.tell), callbacks);
+	int rc = trace->running ? -EBUSY : copy_struct(&r.tell, sizeof(r.tell), callbacks);
 
 	if (rc < 0)
 		return fail(rc, &err, why, size);

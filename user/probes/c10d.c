@@ -18,7 +18,7 @@
 #define AT_16 16
 #define AT_24 24
 
-static void take_group(struct xsp_probe *p, uint8_t self)
+static void capture_group(struct xsp_probe *p, uint8_t self)
 {
 	p->args_read |= 1U << self;
 	p->detail.entry |= 1U << XSP_SECTION_WORDS;
@@ -30,7 +30,7 @@ static void take_group(struct xsp_probe *p, uint8_t self)
 		(struct xsp_operand){.base = self, .deref = 1, .offset = AT_24};
 }
 
-static void take_work(struct xsp_probe *p, uint8_t argument)
+static void capture_work(struct xsp_probe *p, uint8_t argument)
 {
 	p->args_read |= 1U << argument;
 	p->detail.entry |= 1U << XSP_SECTION_WORDS;
@@ -38,19 +38,19 @@ static void take_work(struct xsp_probe *p, uint8_t argument)
 }
 
 /* The tensors of a call: --shapes. 0 or -ENOMEM. */
-static int take_tensors(const struct xsp_torch_module *t, const struct xsp_symbol *s,
-			const struct xsp_collective *what, struct xsp_probe *p)
+static int capture_tensors(const struct xsp_torch_module *t, const struct xsp_symbol *s,
+			   const struct xsp_collective *what, struct xsp_probe *p)
 {
 	char text[256];
 	struct xsp_torch_op op = {.symbol = s};
 
-	if (t->take == 0)
+	if (t->parts == 0)
 		return 0;
 	const int length = snprintf(text, sizeof(text), "c10d::%s(This group, %s) -> Work",
 				    what->name, what->arguments);
 	int rc = xsp_torch_schema_parse(text, (size_t)length, &op.schema);
 	if (rc == 0)
-		rc = xsp_torch_take_arguments(t, &op, p);
+		rc = xsp_torch_capture_arguments(t, &op, p);
 	xsp_torch_schema_clear(&op.schema);
 	return rc == -ENOMEM ? rc : 0;
 }
@@ -71,15 +71,15 @@ static int add(const struct xsp_provider *self, const struct xsp_symbol *s,
 	};
 	long rc = 0;
 
-	if (xsp_selection_takes(selection, self, p.name)) {
+	if (xsp_selection_includes(selection, self, p.name)) {
 		if (c->role == XSP_COLLECTIVE_CALL) {
-			take_group(&p, 1);
-			rc = take_tensors(t, s, c->what, &p);
+			capture_group(&p, 1);
+			rc = capture_tensors(t, s, c->what, &p);
 		} else if (c->role == XSP_COLLECTIVE_QUEUE) {
-			take_group(&p, 0);
-			take_work(&p, 1);
+			capture_group(&p, 0);
+			capture_work(&p, 1);
 		} else if (c->role == XSP_COLLECTIVE_RUN) {
-			take_work(&p, 0);
+			capture_work(&p, 0);
 		}
 		if (rc == 0)
 			rc = xsp_probe_list_add(list, &p);
@@ -109,7 +109,7 @@ static int find_c10d(const struct xsp_provider *self, struct xsp_module *m,
 {
 	static const unsigned shapes =
 		XSP_DETAIL_SHAPES | XSP_DETAIL_OUTPUTS | XSP_DETAIL_INPUTS | XSP_DETAIL_VALUES;
-	struct xsp_torch_module t = {.take = 0};
+	struct xsp_torch_module t = {.parts = 0};
 	const struct xsp_symbol *symbols;
 	bool looked = (selection->details & shapes) == 0;
 	size_t count;

@@ -63,7 +63,7 @@ static struct xsp_detail_spec detail(const struct xsp_cuda_entry *e, unsigned *r
 }
 
 /* Calls that name a kernel by a string: it travels as names of ranges do. */
-static void take_name(const struct xsp_cuda_entry *e, struct xsp_probe *p)
+static void capture_name(const struct xsp_cuda_entry *e, struct xsp_probe *p)
 {
 	unsigned args = xsp_cuda_args(e);
 
@@ -81,7 +81,7 @@ static void take_name(const struct xsp_cuda_entry *e, struct xsp_probe *p)
 static bool is_nvidias(struct xsp_module *m)
 {
 	static const char *const files[] = {"libcuda.so", "libcudart.so"};
-	const char *name = xsp_base_name(xsp_module_shown(m));
+	const char *name = xsp_base_name(xsp_module_display_path(m));
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		if (strncmp(name, files[i], strlen(files[i])) == 0)
@@ -96,7 +96,7 @@ static int add_entry(const struct xsp_provider *self, struct xsp_module *m,
 	struct xsp_symbol s;
 
 	if (xsp_module_find(m, name, &s) < 0 || s.ifunc || !xsp_module_is_code(m, s.addr) ||
-	    !xsp_selection_takes(selection, self, name))
+	    !xsp_selection_includes(selection, self, name))
 		return 0;
 	struct xsp_probe p = {
 		.provider = self->name,
@@ -110,7 +110,7 @@ static int add_entry(const struct xsp_provider *self, struct xsp_module *m,
 	};
 	if (selection->details & XSP_DETAIL_CUDA) {
 		p.detail = detail(e, &p.args_read);
-		take_name(e, &p);
+		capture_name(e, &p);
 	}
 	long rc = xsp_probe_list_add(list, &p);
 	return rc < 0 ? (int)rc : 0;

@@ -22,7 +22,7 @@ static int add_hit(void *ctx, const struct xsp_pattern_hit *hit)
 
 	if (name[0] == '\0') {
 		snprintf(unnamed, sizeof(unnamed), "%.255s+0x%" PRIx64,
-			 xsp_base_name(xsp_module_shown(s->module)), hit->symbol->addr);
+			 xsp_base_name(xsp_module_display_path(s->module)), hit->symbol->addr);
 		name = unnamed;
 	}
 	struct xsp_probe p = {
@@ -53,7 +53,7 @@ static int find_functions(const struct xsp_provider *self, struct xsp_module *m,
 {
 	struct search s = {.self = self, .module = m, .list = list};
 
-	if (!names_library(selection, xsp_module_shown(m)))
+	if (!names_library(selection, xsp_module_display_path(m)))
 		return 0;
 	return xsp_pattern_match_symbols(selection->patterns, selection->pattern_count, m, add_hit,
 					 &s, NULL, err);

@@ -12,10 +12,10 @@
 #include "xsptrace/gpu.h"
 
 /* The wish for activity stands last: it makes the agent read the others. */
-static const struct wish {
-	unsigned bit; /* enum xsp_gpu_wish */
+static const struct request {
+	unsigned bit; /* enum xsp_gpu_request */
 	const char *symbol;
-} wishes[] = {
+} requests[] = {
 	{XSP_WANT_EVENTS, XSP_GPU_WANT_EVENTS},	  {XSP_WANT_GRAPHS, XSP_GPU_WANT_GRAPHS},
 	{XSP_WANT_LATENCY, XSP_GPU_WANT_LATENCY}, {XSP_WANT_ALL_API, XSP_GPU_WANT_ALL_API},
 	{XSP_WANT_SHARED, XSP_GPU_WANT_SHARED},	  {XSP_WANT_ACTIVITY, XSP_GPU_WANT_ACTIVITY},
@@ -44,13 +44,13 @@ static long add(const struct xsp_provider *self, struct xsp_module *m, const cha
 }
 
 /* By its file's name; a copy that --inject made in memory is mapped as "/memfd:NAME". */
-static bool is_agent(const char *shown)
+static bool is_agent(const char *display_path)
 {
 	static const char in_memory[] = "/memfd:";
-	const char *name = xsp_base_name(shown);
+	const char *name = xsp_base_name(display_path);
 
-	if (strncmp(shown, in_memory, sizeof(in_memory) - 1) == 0)
-		name = shown + sizeof(in_memory) - 1;
+	if (strncmp(display_path, in_memory, sizeof(in_memory) - 1) == 0)
+		name = display_path + sizeof(in_memory) - 1;
 	return strncmp(name, XSP_GPU_AGENT, sizeof(XSP_GPU_AGENT) - 1) == 0;
 }
 
@@ -60,12 +60,12 @@ static int find_agent(const struct xsp_provider *self, struct xsp_module *m,
 {
 	long rc;
 
-	if (selection->gpu == 0 || !is_agent(xsp_module_shown(m)))
+	if (selection->gpu == 0 || !is_agent(xsp_module_display_path(m)))
 		return 0;
 	rc = add(self, m, XSP_GPU_BATCH_SYMBOL, XSP_ACTION_GPU_BATCH, list);
-	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]) && rc >= 0; i++)
-		if (selection->gpu & wishes[i].bit)
-			rc = add(self, m, wishes[i].symbol, XSP_ACTION_GPU_WANT, list);
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]) && rc >= 0; i++)
+		if (selection->gpu & requests[i].bit)
+			rc = add(self, m, requests[i].symbol, XSP_ACTION_GPU_WANT, list);
 	return rc < 0 ? xsp_error_set(err, (int)rc, XSP_STATUS_FAILED, "out of memory") : 0;
 }
 

@@ -8,21 +8,21 @@
 
 #include "target/glob.h"
 
-bool xsp_selection_takes(const struct xsp_selection *selection, const struct xsp_provider *provider,
-			 const char *name)
+bool xsp_selection_includes(const struct xsp_selection *selection,
+			    const struct xsp_provider *provider, const char *name)
 {
-	bool taken = selection->whole;
+	bool included = selection->whole;
 
 	for (size_t i = 0; i < selection->provider_pattern_count; i++) {
 		const struct xsp_pattern *p = &selection->provider_patterns[i];
-		if (strcmp(p->library, provider->name) != 0 || (taken && !p->exclude) ||
+		if (strcmp(p->library, provider->name) != 0 || (included && !p->exclude) ||
 		    !xsp_glob_match(p->glob, name))
 			continue;
 		if (p->exclude)
 			return false;
-		taken = true;
+		included = true;
 	}
-	return taken;
+	return included;
 }
 
 void xsp_probe_clear(struct xsp_probe *p)

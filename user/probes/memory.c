@@ -31,7 +31,7 @@ static struct xsp_probe probe_of(const struct xsp_provider *self,
 		p.args_read |= 1U << (f->first + i);
 	}
 	/* who frees is of no interest */
-	if ((details & XSP_DETAIL_PYTHON) && f->call != XSP_ALLOCATOR_TAKES)
+	if ((details & XSP_DETAIL_PYTHON) && f->call != XSP_ALLOCATOR_FREES)
 		p.detail.exit |= 1U << XSP_SECTION_PYTHON;
 	return p;
 }

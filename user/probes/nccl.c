@@ -22,7 +22,7 @@ static struct xsp_operand operand(uint8_t n)
 				  : (struct xsp_operand){.base = XSP_OPERAND_NONE};
 }
 
-static void take(struct xsp_probe *p, uint8_t argument)
+static void capture_argument(struct xsp_probe *p, uint8_t argument)
 {
 	const struct xsp_operand o = operand(argument);
 
@@ -31,18 +31,18 @@ static void take(struct xsp_probe *p, uint8_t argument)
 	p->detail.word[p->detail.words++] = o;
 }
 
-static void take_words(struct xsp_probe *p, const struct xsp_collective_symbol *c)
+static void capture_arguments(struct xsp_probe *p, const struct xsp_collective_symbol *c)
 {
 	if (c->role == XSP_COLLECTIVE_CALL) {
-		take(p, c->what->count);
-		take(p, c->what->datatype);
-		take(p, c->what->comm);
-		take(p, c->what->peer);
+		capture_argument(p, c->what->count);
+		capture_argument(p, c->what->datatype);
+		capture_argument(p, c->what->comm);
+		capture_argument(p, c->what->peer);
 	} else if (c->role == XSP_COLLECTIVE_JOIN) {
 		/* (ncclComm_t *comm, int nranks, ncclUniqueId id, int rank): the id, 128 bytes, is on the stack */
-		take(p, 0);
-		take(p, 1);
-		take(p, 2);
+		capture_argument(p, 0);
+		capture_argument(p, 1);
+		capture_argument(p, 2);
 		p->detail.written = 1 + XSP_NCCL_OUT;
 		p->detail.exit = 1U << XSP_SECTION_WRITTEN;
 	}
@@ -63,7 +63,7 @@ static int find_nccl(const struct xsp_provider *self, struct xsp_module *m,
 	for (size_t i = 0; i < other_count || call->name != NULL; i++) {
 		const char *name = i < other_count ? others[i] : call++->name;
 		if (xsp_module_find(m, name, &s) < 0 || s.ifunc || !xsp_module_is_code(m, s.addr) ||
-		    !xsp_selection_takes(selection, self, name))
+		    !xsp_selection_includes(selection, self, name))
 			continue;
 		const struct xsp_collective_symbol c = xsp_collective_of(name);
 		struct xsp_probe p = {
@@ -75,7 +75,7 @@ static int find_nccl(const struct xsp_provider *self, struct xsp_module *m,
 			.symbol = (char *)(uintptr_t)name,
 			.name = (char *)(uintptr_t)name,
 		};
-		take_words(&p, &c);
+		capture_arguments(&p, &c);
 		if (xsp_probe_list_add(list, &p) < 0)
 			return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	}

@@ -23,7 +23,7 @@
 /* How the sections ARGS and OUTPUTS of a PyTorch operator are read, and understood later. */
 struct xsp_probe_arguments {
 	struct xsp_args_spec spec;
-	uint32_t take; /* enum xsp_torch_take */
+	uint32_t parts; /* enum xsp_torch_parts */
 	uint32_t flavor; /* enum xsp_torch_flavor */
 	bool doubtful; /* the names of the arguments are not certain */
 	char schema[];
@@ -128,17 +128,17 @@ struct xsp_selection {
 	unsigned details; /* enum xsp_detail */
 	unsigned scopes; /* bit n: enum xsp_scope n is wanted; 0: all */
 	unsigned cuda_apis; /* bit n: enum xsp_cuda_api n is wanted; 0: all */
-	unsigned gpu; /* enum xsp_gpu_wish: what the agent collects, if there is one */
+	unsigned gpu; /* enum xsp_gpu_request: what the agent collects, if there is one */
 	bool python; /* interpreters are looked for */
 };
 
-enum xsp_gpu_wish { /* gpu.h: XSP_GPU_WANT_... */
-		    XSP_WANT_ACTIVITY = 1 << 0,
-		    XSP_WANT_EVENTS = 1 << 2,
-		    XSP_WANT_GRAPHS = 1 << 4,
-		    XSP_WANT_LATENCY = 1 << 5,
-		    XSP_WANT_ALL_API = 1 << 6,
-		    XSP_WANT_SHARED = 1 << 7,
+enum xsp_gpu_request { /* gpu.h: XSP_GPU_WANT_... */
+		       XSP_WANT_ACTIVITY = 1 << 0,
+		       XSP_WANT_EVENTS = 1 << 2,
+		       XSP_WANT_GRAPHS = 1 << 4,
+		       XSP_WANT_LATENCY = 1 << 5,
+		       XSP_WANT_ALL_API = 1 << 6,
+		       XSP_WANT_SHARED = 1 << 7,
 };
 
 struct xsp_provider {
@@ -147,15 +147,15 @@ struct xsp_provider {
 	bool by_default; /* on when there is no -e */
 	bool internal; /* marks that pairing needs: always on, not listed */
 	bool names_known; /* shown names are known before attach: -e NAME:GLOB selects by them;
-			   * its find() asks xsp_selection_takes() */
+			   * its find() asks xsp_selection_includes() */
 	int (*find)(const struct xsp_provider *self, struct xsp_module *m,
 		    const struct xsp_selection *selection, struct xsp_probe_list *list,
 		    struct xsp_error *err);
 };
 
 /* Does the user want what this provider shows as `name`? */
-bool xsp_selection_takes(const struct xsp_selection *selection, const struct xsp_provider *provider,
-			 const char *name);
+bool xsp_selection_includes(const struct xsp_selection *selection,
+			    const struct xsp_provider *provider, const char *name);
 /* Does the user want a provider with this trait (catalog/providers.h), or some of its names? */
 bool xsp_selection_asks(const struct xsp_selection *selection, unsigned trait);
 

@@ -48,9 +48,9 @@ static enum verdict from_thread_pointer(const struct state *s, const ZydisDecode
 	return FOUND;
 }
 
-static enum verdict take_load(struct state *s, const ZydisDecodedInstruction *d,
-			      const ZydisDecodedOperand *ops, uint64_t next,
-			      struct xsp_tls_place *place)
+static enum verdict follow_load(struct state *s, const ZydisDecodedInstruction *d,
+				const ZydisDecodedOperand *ops, uint64_t next,
+				struct xsp_tls_place *place)
 {
 	if (d->mnemonic != ZYDIS_MNEMONIC_MOV || ops[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
 	    !is_memory(&ops[1]) || ops[0].size != 64)
@@ -103,7 +103,7 @@ static enum verdict step(struct state *s, const ZydisDecodedInstruction *d,
 	}
 	if (d->mnemonic == ZYDIS_MNEMONIC_LEA && ops[0].reg.value == ZYDIS_REGISTER_RDI)
 		s->argument = rip_relative(&ops[1], next);
-	if (take_load(s, d, ops, next, place) == FOUND)
+	if (follow_load(s, d, ops, next, place) == FOUND)
 		return FOUND;
 	return s->called && writes_rax(d, ops) ? NOT_UNDERSTOOD : GO_ON;
 }

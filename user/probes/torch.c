@@ -51,8 +51,8 @@ static int add_operator(const struct xsp_provider *self, const struct xsp_torch_
 	};
 	long rc = 0;
 
-	if (xsp_selection_takes(selection, self, name)) {
-		rc = xsp_torch_take_arguments(t, op, &p);
+	if (xsp_selection_includes(selection, self, name)) {
+		rc = xsp_torch_capture_arguments(t, op, &p);
 		if (rc == 0)
 			rc = xsp_probe_list_add(list, &p);
 		if (rc < 0)
@@ -87,12 +87,12 @@ static int find_torch(const struct xsp_provider *self, struct xsp_module *m,
 {
 	int ret = find_operators(self, m, selection, list, err);
 
-	if (ret == 0 && xsp_selection_takes(selection, self, XSP_TORCH_BACKWARD))
+	if (ret == 0 && xsp_selection_includes(selection, self, XSP_TORCH_BACKWARD))
 		ret = xsp_torch_find_backward(self, m, list, err);
-	if (ret == 0 && xsp_selection_takes(selection, self, XSP_TORCH_USER_RANGE))
+	if (ret == 0 && xsp_selection_includes(selection, self, XSP_TORCH_USER_RANGE))
 		ret = xsp_torch_find_user_ranges(self, m, list, err);
 	if (ret == 0 && (selection->details & XSP_DETAIL_SEQUENCE))
-		xsp_torch_take_sequence(self, m, list);
+		xsp_torch_capture_sequence(self, m, list);
 	return ret;
 }
 

@@ -15,40 +15,40 @@
 static unsigned wanted(unsigned details)
 {
 	static const struct {
-		unsigned details, take;
+		unsigned details, parts;
 	} rows[] = {
-		{XSP_DETAIL_SHAPES, XSP_TORCH_TAKE_TENSORS},
-		{XSP_DETAIL_OUTPUTS, XSP_TORCH_TAKE_TENSORS | XSP_TORCH_TAKE_OUTPUTS},
-		{XSP_DETAIL_FLOPS, XSP_TORCH_TAKE_TENSORS | XSP_TORCH_TAKE_FLOPS},
-		{XSP_DETAIL_INPUTS, XSP_TORCH_TAKE_TENSORS | XSP_TORCH_TAKE_INPUTS},
+		{XSP_DETAIL_SHAPES, XSP_TORCH_PART_TENSORS},
+		{XSP_DETAIL_OUTPUTS, XSP_TORCH_PART_TENSORS | XSP_TORCH_PART_OUTPUTS},
+		{XSP_DETAIL_FLOPS, XSP_TORCH_PART_TENSORS | XSP_TORCH_PART_FLOPS},
+		{XSP_DETAIL_INPUTS, XSP_TORCH_PART_TENSORS | XSP_TORCH_PART_INPUTS},
 		{XSP_DETAIL_VALUES,
-		 XSP_TORCH_TAKE_TENSORS | XSP_TORCH_TAKE_INPUTS | XSP_TORCH_TAKE_VALUES},
+		 XSP_TORCH_PART_TENSORS | XSP_TORCH_PART_INPUTS | XSP_TORCH_PART_VALUES},
 	};
-	unsigned take = 0;
+	unsigned parts = 0;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		take |= details & rows[i].details ? rows[i].take : 0;
-	return take;
+		parts |= details & rows[i].details ? rows[i].parts : 0;
+	return parts;
 }
 
 struct xsp_torch_module xsp_torch_look(struct xsp_module *m, const struct xsp_torch_ops *ops,
 				       unsigned details)
 {
-	struct xsp_torch_module t = {.take = wanted(details), .flavor = XSP_TORCH_STD_OPTIONAL};
+	struct xsp_torch_module t = {.parts = wanted(details), .flavor = XSP_TORCH_STD_OPTIONAL};
 	struct xsp_symbol s;
 	bool found = false;
 
 	/* what is read on arm64 and elsewhere has not been worked out */
 	if (xsp_module_arch(m) != XSP_ARCH_X86_64)
-		t.take = 0;
-	for (size_t i = 0; t.take != 0 && i < ops->count && !found; i++) {
+		t.parts = 0;
+	for (size_t i = 0; t.parts != 0 && i < ops->count && !found; i++) {
 		const char *name = ops->items[i].symbol->name;
 		bool old = strstr(name, C10_OPTIONAL) != NULL;
 		found = old || strstr(name, STD_OPTIONAL) != NULL;
 		if (old)
 			t.flavor = XSP_TORCH_C10_OPTIONAL;
 	}
-	if (t.take == 0 || t.flavor == XSP_TORCH_C10_OPTIONAL)
+	if (t.parts == 0 || t.flavor == XSP_TORCH_C10_OPTIONAL)
 		return t;
 	t.layout = xsp_module_find(m, NEWEST, &s) == 0 ? 2 : 1;
 	return t;
@@ -95,10 +95,10 @@ static int make(const struct xsp_torch_module *t, const struct xsp_torch_op *op,
 
 	if (a == NULL)
 		return -ENOMEM;
-	a->take = t->take;
+	a->parts = t->parts;
 	a->flavor = t->flavor;
 	a->doubtful = op->doubtful;
-	if (!xsp_torch_take(&op->schema, call, t->take, t->flavor, &a->spec)) {
+	if (!xsp_torch_build_spec(&op->schema, call, t->parts, t->flavor, &a->spec)) {
 		free(a);
 		return 0;
 	}
@@ -111,12 +111,12 @@ static int make(const struct xsp_torch_module *t, const struct xsp_torch_op *op,
 	return 0;
 }
 
-int xsp_torch_take_arguments(const struct xsp_torch_module *t, const struct xsp_torch_op *op,
-			     struct xsp_probe *p)
+int xsp_torch_capture_arguments(const struct xsp_torch_module *t, const struct xsp_torch_op *op,
+				struct xsp_probe *p)
 {
 	struct xsp_torch_call call;
 
-	if (t->take == 0 || op->schema.name == NULL)
+	if (t->parts == 0 || op->schema.name == NULL)
 		return 0;
 	char *demangled = xsp_demangle(op->symbol->name, true);
 	int rc = demangled != NULL && xsp_torch_place(&op->schema, demangled, t->flavor, &call) == 0

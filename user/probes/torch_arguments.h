@@ -9,7 +9,7 @@
 
 /* What holds for all operators of a module. */
 struct xsp_torch_module {
-	unsigned take; /* enum xsp_torch_take; 0: nothing is read */
+	unsigned parts; /* enum xsp_torch_parts; 0: nothing is read */
 	enum xsp_torch_flavor flavor;
 	unsigned layout; /* of xsp_torch_layouts: the likely one. The recorder holds it against what
 			  * is read, and tries the others */
@@ -23,7 +23,7 @@ struct xsp_torch_module xsp_torch_look(struct xsp_module *m, const struct xsp_to
  * Fills detail, arguments (malloc'd) and args_read of the operator's probe. An operator whose
  * signature is not understood is left as it is. 0 or -ENOMEM.
  */
-int xsp_torch_take_arguments(const struct xsp_torch_module *t, const struct xsp_torch_op *op,
-			     struct xsp_probe *p);
+int xsp_torch_capture_arguments(const struct xsp_torch_module *t, const struct xsp_torch_op *op,
+				struct xsp_probe *p);
 
 #endif

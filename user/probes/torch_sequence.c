@@ -35,8 +35,8 @@ static uint16_t number_offset(struct xsp_module *m)
 	return 0;
 }
 
-void xsp_torch_take_sequence(const struct xsp_provider *self, struct xsp_module *m,
-			     struct xsp_probe_list *list)
+void xsp_torch_capture_sequence(const struct xsp_provider *self, struct xsp_module *m,
+				struct xsp_probe_list *list)
 {
 	struct xsp_sequence_spec s = {0};
 	uint16_t number = number_offset(m);

@@ -11,7 +11,7 @@
  * number (XSP_SECTION_NODE), and tells where the counter is. What is not understood in this library
  * is left out.
  */
-void xsp_torch_take_sequence(const struct xsp_provider *self, struct xsp_module *m,
-			     struct xsp_probe_list *list);
+void xsp_torch_capture_sequence(const struct xsp_provider *self, struct xsp_module *m,
+				struct xsp_probe_list *list);
 
 #endif

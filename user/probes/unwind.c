@@ -29,7 +29,7 @@ static bool is_libc(struct xsp_module *m)
 {
 	static const char *const libraries[] = {"libc.so", "ld-musl-"};
 	static const char *const linked_in[] = {"_dl_relocate_static_pie", "__init_libc"};
-	const char *library = xsp_base_name(xsp_module_shown(m));
+	const char *library = xsp_base_name(xsp_module_display_path(m));
 	struct xsp_symbol found;
 
 	for (size_t i = 0; i < 2; i++)

@@ -34,20 +34,20 @@ void xsp_values_begin(struct xsp_values *v)
 /* ---- memory ---- */
 
 /* Whose is the nearest address at or below it that is in other hands? */
-bool xsp_is_within_reach(const struct xsp_taken *taken, struct xsp_value at)
+bool xsp_is_within_reach(const struct xsp_escaped *escaped, struct xsp_value at)
 {
-	bool reached = taken == NULL || taken->all || at.kind != XSP_VALUE_REGISTER;
+	bool reached = escaped == NULL || escaped->all || at.kind != XSP_VALUE_REGISTER;
 	int64_t nearest = INT64_MIN;
 
-	for (size_t i = 0; !reached && i < taken->count; i++) {
-		const struct xsp_value *t = &taken->items[i].at;
+	for (size_t i = 0; !reached && i < escaped->count; i++) {
+		const struct xsp_value *t = &escaped->items[i].at;
 		if (t->base == at.base && t->n <= at.n && t->n > nearest)
 			nearest = t->n;
 	}
-	for (size_t i = 0; !reached && i < taken->count; i++) {
-		const struct xsp_value *t = &taken->items[i].at;
+	for (size_t i = 0; !reached && i < escaped->count; i++) {
+		const struct xsp_value *t = &escaped->items[i].at;
 		if (t->base == at.base && t->n == nearest)
-			reached = taken->items[i].other || !taken->items[i].guard;
+			reached = escaped->items[i].other || !escaped->items[i].guard;
 	}
 	return reached;
 }
@@ -56,7 +56,7 @@ bool xsp_is_within_reach(const struct xsp_taken *taken, struct xsp_value at)
 static void forget_memory(struct xsp_values *v)
 {
 	for (size_t i = 0; i < XSP_VALUE_SLOTS; i++)
-		if (xsp_is_within_reach(v->taken, v->slots[i].at))
+		if (xsp_is_within_reach(v->escaped, v->slots[i].at))
 			v->slots[i] = (struct xsp_value_slot){0};
 }
 
@@ -71,7 +71,7 @@ static void forget_at(struct xsp_values *v, struct xsp_value at, int64_t size)
 			     (at.base == XSP_REG_RSP || at.base == XSP_REG_RBP);
 		bool apart = at.kind == XSP_VALUE_REGISTER && at.base == s->base
 				     ? at.n + size <= s->n || s->n + 8 <= at.n
-				     : !frame && !xsp_is_within_reach(v->taken, *s);
+				     : !frame && !xsp_is_within_reach(v->escaped, *s);
 		if (!apart)
 			v->slots[i] = (struct xsp_value_slot){0};
 	}

@@ -36,12 +36,12 @@ struct xsp_value_slot {
  * through pointers, may reach from there upwards, up to the next of them. Of a guard it is known that
  * those who get its address stay inside it.
  */
-#define XSP_TAKEN_MAX 128
-struct xsp_taken {
+#define XSP_ESCAPED_ADDRESSES 128
+struct xsp_escaped {
 	struct {
 		struct xsp_value at; /* XSP_VALUE_REGISTER of the stack pointer */
 		bool guard, other; /* goes to a guard's functions; to anything else */
-	} items[XSP_TAKEN_MAX];
+	} items[XSP_ESCAPED_ADDRESSES];
 	size_t count;
 	bool all; /* more than could be kept */
 };
@@ -49,7 +49,7 @@ struct xsp_values {
 	struct xsp_value reg[16];
 	struct xsp_value xmm[16][2]; /* low and high 8 bytes */
 	struct xsp_value_slot slots[XSP_VALUE_SLOTS];
-	const struct xsp_taken *taken; /* NULL: everything is within reach */
+	const struct xsp_escaped *escaped; /* NULL: everything is within reach */
 };
 
 /* What a function must keep for its caller: rbx, rsp, rbp, r12..r15 (System V ABI, 3.2.1). */
@@ -72,7 +72,7 @@ bool xsp_values_merge(struct xsp_values *v, const struct xsp_values *with);
 struct xsp_value xsp_values_address(const struct xsp_values *v, const ZydisDecodedOperand *o,
 				    uint64_t next);
 /* May what stands there be written by others? */
-bool xsp_is_within_reach(const struct xsp_taken *taken, struct xsp_value at);
+bool xsp_is_within_reach(const struct xsp_escaped *escaped, struct xsp_value at);
 /* Writes 8 bytes at [at + offset]. */
 void xsp_values_write(struct xsp_values *v, struct xsp_value at, int64_t offset,
 		      struct xsp_value value);

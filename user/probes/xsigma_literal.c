@@ -110,7 +110,7 @@ struct search {
 	bool reached; /* the constructor's call */
 	bool lands; /* `landing` is somewhat known */
 	struct xsp_values at_call, landing; /* what holds there; and wherever an exception lands */
-	struct xsp_taken taken;
+	struct xsp_escaped escaped;
 	bool took; /* something new */
 	struct {
 		struct xsp_value what, where;
@@ -279,16 +279,16 @@ static bool is_frame_address(struct xsp_value v)
 	return v.kind == XSP_VALUE_REGISTER && v.base == XSP_REG_RSP;
 }
 
-static void take_address(struct search *s, struct xsp_value at, bool guard, bool other)
+static void add_escaped(struct search *s, struct xsp_value at, bool guard, bool other)
 {
-	struct xsp_taken *t = &s->taken;
+	struct xsp_escaped *t = &s->escaped;
 	size_t i = 0;
 
 	if (!is_frame_address(at) || s->searches)
 		return;
 	while (i < t->count && !xsp_value_same(t->items[i].at, at))
 		i++;
-	if (i == XSP_TAKEN_MAX) {
+	if (i == XSP_ESCAPED_ADDRESSES) {
 		t->all = true;
 		return;
 	}
@@ -304,7 +304,7 @@ static void take_address(struct search *s, struct xsp_value at, bool guard, bool
 }
 
 /* An address that is stored is in other hands if where it is stored is, which the end tells. */
-static void take_store(struct search *s, struct xsp_value what, struct xsp_value where)
+static void add_store(struct search *s, struct xsp_value what, struct xsp_value where)
 {
 	if (!is_frame_address(what) || s->searches)
 		return;
@@ -313,39 +313,39 @@ static void take_store(struct search *s, struct xsp_value what, struct xsp_value
 		    xsp_value_same(s->stores[i].where, where))
 			return;
 	if (!is_frame_address(where) || s->store_count == MAX_STORES) {
-		take_address(s, what, false, true);
+		add_escaped(s, what, false, true);
 		return;
 	}
 	s->stores[s->store_count].what = what;
 	s->stores[s->store_count++].where = where;
 }
 
-static void take_stores(struct search *s)
+static void add_escaped_stores(struct search *s)
 {
 	for (size_t i = 0; i < s->store_count; i++)
-		if (xsp_is_within_reach(&s->taken, s->stores[i].where))
-			take_address(s, s->stores[i].what, false, true);
+		if (xsp_is_within_reach(&s->escaped, s->stores[i].where))
+			add_escaped(s, s->stores[i].what, false, true);
 }
 
-static void take_arguments(struct search *s, enum role role, const struct xsp_values *v)
+static void add_escaped_arguments(struct search *s, enum role role, const struct xsp_values *v)
 {
 	static const unsigned arguments[] = {7, 6, 2, 1, 8, 9}; /* rdi, rsi, rdx, rcx, r8, r9 */
 	bool guards = role == ROLE_BEFORE || role == ROLE_BEGIN || role == ROLE_END;
 
 	for (unsigned k = 0; k < sizeof(arguments) / sizeof(arguments[0]); k++)
-		take_address(s, v->reg[arguments[k]], guards && k == 0, !guards);
+		add_escaped(s, v->reg[arguments[k]], guards && k == 0, !guards);
 }
 
 /* An instruction that is no jump and no call: computes an address of the stack, or stores it? */
-static void take_computed(struct search *s, const struct insn *i, const struct xsp_values *v)
+static void follow_computed(struct search *s, const struct insn *i, const struct xsp_values *v)
 {
 	int to = xsp_values_register(&i->ops[0]);
 	int from = i->d.operand_count > 1 ? xsp_values_register(&i->ops[1]) : -1;
 
 	if (to >= 0 && to != XSP_REG_RSP && to != XSP_REG_RBP)
-		take_address(s, v->reg[to], false, false);
+		add_escaped(s, v->reg[to], false, false);
 	else if (to < 0 && from >= 0 && i->d.mnemonic == ZYDIS_MNEMONIC_MOV)
-		take_store(s, v->reg[from], xsp_values_address(v, &i->ops[0], i->next));
+		add_store(s, v->reg[from], xsp_values_address(v, &i->ops[0], i->next));
 }
 
 /* ---- paths ---- */
@@ -370,8 +370,8 @@ static void arrive(struct search *s, uint64_t addr, const struct xsp_values *v)
 		/* which of two addresses it is will not be known, and so not who gets it */
 		for (unsigned r = 0; r < 16; r++)
 			if (!xsp_value_same(l->values.reg[r], v->reg[r])) {
-				take_address(s, l->values.reg[r], false, r != XSP_REG_RBP);
-				take_address(s, v->reg[r], false, r != XSP_REG_RBP);
+				add_escaped(s, l->values.reg[r], false, r != XSP_REG_RBP);
+				add_escaped(s, v->reg[r], false, r != XSP_REG_RBP);
 			}
 		if (xsp_values_merge(&l->values, v))
 			l->waits = true;
@@ -416,7 +416,7 @@ static void go_to_cases(struct search *s, const struct xsp_values *v)
 		arrive(s, s->cases[k], v);
 }
 
-static void take_literal(struct search *s, const struct xsp_values *v)
+static void set_literal(struct search *s, const struct xsp_values *v)
 {
 	struct xsp_value length = xsp_values_at(v, XSP_REG_RSP, 0);
 	struct xsp_value text = xsp_values_at(v, XSP_REG_RSP, 8);
@@ -468,7 +468,7 @@ static void land(struct search *s, struct xsp_values v)
 /* One call of the first time. False: the path ends here. */
 static bool pass_call(struct search *s, const struct insn *i, enum role role, struct xsp_values *v)
 {
-	take_arguments(s, role, v);
+	add_escaped_arguments(s, role, v);
 	if (i->next == s->return_addr) {
 		if (s->reached)
 			xsp_values_merge(&s->at_call, v);
@@ -482,7 +482,7 @@ static bool pass_call(struct search *s, const struct insn *i, enum role role, st
 }
 
 /* One call. False: the path ends here. */
-static bool take_call(struct search *s, const struct insn *i, struct xsp_values *v)
+static bool follow_call(struct search *s, const struct insn *i, struct xsp_values *v)
 {
 	enum role role = role_of_call(s, i);
 	struct xsp_value object = v->reg[XSP_REG_RDI];
@@ -492,16 +492,16 @@ static bool take_call(struct search *s, const struct insn *i, struct xsp_values 
 
 	if (role == ROLE_VIEW) {
 		if (!s->searches)
-			take_arguments(s, role, v);
+			add_escaped_arguments(s, role, v);
 		make_view(s, v);
 		return true;
 	}
 	if (role == ROLE_CHECK) {
-		struct xsp_taken none = {0};
-		const struct xsp_taken *taken = v->taken;
-		v->taken = &none;
+		struct xsp_escaped none = {0};
+		const struct xsp_escaped *escaped = v->escaped;
+		v->escaped = &none;
 		xsp_values_call(v);
-		v->taken = taken;
+		v->escaped = escaped;
 		return true;
 	}
 	if (!s->searches)
@@ -509,7 +509,7 @@ static bool take_call(struct search *s, const struct insn *i, struct xsp_values 
 	if (role == ROLE_NO_RETURN || (same && (role == ROLE_BEGIN || role == ROLE_END)))
 		return false;
 	if (role == ROLE_BEFORE && same) {
-		take_literal(s, v);
+		set_literal(s, v);
 		return false;
 	}
 	if (role != ROLE_NONE && role != ROLE_END && !other) {
@@ -540,7 +540,7 @@ static void follow(struct search *s, uint64_t addr, struct xsp_values v)
 		}
 		switch (i.d.meta.category) {
 		case ZYDIS_CATEGORY_CALL:
-			if (!take_call(s, &i, &v))
+			if (!follow_call(s, &i, &v))
 				return;
 			break;
 		case ZYDIS_CATEGORY_COND_BR:
@@ -562,7 +562,7 @@ static void follow(struct search *s, uint64_t addr, struct xsp_values v)
 			    i.d.mnemonic == ZYDIS_MNEMONIC_HLT)
 				return;
 			xsp_values_step(&v, &i.d, i.ops, i.next);
-			take_computed(s, &i, &v);
+			follow_computed(s, &i, &v);
 		}
 	}
 }
@@ -652,14 +652,14 @@ static bool find_object(struct search *s, struct xsp_values *v)
 	do { /* until nothing more is seen to go to others: less does as less is kept over calls */
 		s->took = s->reached = s->lands = false;
 		xsp_values_begin(v);
-		v->taken = &s->taken;
+		v->escaped = &s->escaped;
 		begin_paths(s, s->begin, v);
 		follow_all(s);
 		if (s->lands) {
 			each_part(s, find_landings);
 			follow_all(s);
 		}
-		take_stores(s);
+		add_escaped_stores(s);
 	} while (s->took && !s->failed);
 	if (s->failed || !s->reached)
 		return false;

@@ -38,7 +38,7 @@ static const char *failure_text(uint32_t failure)
 									    : "an error";
 }
 
-static void take_error(struct xsp_recorder *r, struct recorded_process *p,
+static void note_error(struct xsp_recorder *r, struct recorded_process *p,
 		       const struct xsp_gpu_record *record)
 {
 	struct xsp_gpu_error e;
@@ -75,7 +75,7 @@ void xsp_recorder_gpu_event(void *ctx, const struct xsp_event_gpu *e)
 	while ((record = xsp_gpu_record_next(e + 1, bytes, &at)) != NULL) {
 		struct xsp_gpu_state s;
 		if (record->type == XSP_GPU_ERROR)
-			take_error(r, p, record);
+			note_error(r, p, record);
 		if (record->type != XSP_GPU_STATE)
 			continue;
 		xsp_gpu_record_read(record, &s, sizeof(s));

@@ -73,7 +73,7 @@ int xsp_recorder_tell_unread(struct xsp_recorder *r, const struct xsp_planned_mo
 		xsp_recorder_note(r,
 				  "%s: of %s operators no arguments are shown: their types are "
 				  "not known",
-				  m->shown, text);
+				  m->display_path, text);
 	return xsp_capture_put_info(r->writer, "operators without arguments", text);
 }
 
@@ -161,7 +161,7 @@ static void give_up(struct xsp_recorder *r, struct layout *l)
 	xsp_recorder_note(r,
 			  "%s: its tensors are not laid out as in any PyTorch that xsptrace knows: "
 			  "shapes and inputs are off for it",
-			  l->module->shown);
+			  l->module->display_path);
 	xsp_capture_put_info(r->writer, "tensor layout", "unknown");
 }
 
@@ -240,7 +240,7 @@ static int tell_schema(struct xsp_recorder *r, uint32_t probe, const struct xsp_
 		return 0;
 	a->told[probe / 8] |= (uint8_t)(1U << probe % 8);
 	const struct xsp_capture_operator o = {.probe = probe,
-					       .take = p->take,
+					       .parts = p->parts,
 					       .flavor = p->flavor,
 					       .doubtful = p->doubtful,
 					       .schema = p->schema};

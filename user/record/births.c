@@ -130,7 +130,7 @@ void xsp_children_task(void *ctx, const struct xsp_event_task *task)
 	r->children->hurry_until_ns = xsp_now_ns() + HURRY_NS;
 }
 
-static void take_gap(struct gaps *g, uint64_t since_ns)
+static void add_gap(struct gaps *g, uint64_t since_ns)
 {
 	if (g->count < GAPS_MAX && xsp_grow(&g->us, &g->room, g->count + 1) == 0)
 		g->us[g->count++] = (uint32_t)((xsp_now_ns() - since_ns) / 1000);
@@ -139,7 +139,7 @@ static void take_gap(struct gaps *g, uint64_t since_ns)
 void xsp_children_exec_attached(struct xsp_recorder *r, const struct recorded_process *p)
 {
 	if (p->exec_ns != 0)
-		take_gap(&r->children->exec, p->exec_ns);
+		add_gap(&r->children->exec, p->exec_ns);
 }
 
 bool xsp_children_next(struct xsp_recorder *r, struct xsp_birth *b)
@@ -161,7 +161,7 @@ void xsp_children_attached(struct xsp_recorder *r, const struct xsp_birth *b, in
 	struct xsp_children *c = r->children;
 
 	if (rc == 0)
-		take_gap(&c->birth, b->time_ns);
+		add_gap(&c->birth, b->time_ns);
 	else if (rc == -ESRCH)
 		c->ended++; /* it has no row of its own, but the events of its life are there */
 	else if (c->failed++ == 0)

@@ -122,7 +122,7 @@ static int put_resolved(struct xsp_drain *d, const struct xsp_event_name *name)
 }
 
 /* It is no hit: whose stack it is stands in an event of its own. */
-static int take_python(struct xsp_drain *d, const struct xsp_event *e)
+static int on_python(struct xsp_drain *d, const struct xsp_event *e)
 {
 	const struct xsp_event_python *p = (const void *)e;
 	size_t frames = (e->size - sizeof(*p)) / sizeof(struct xsp_python_frame);
@@ -133,7 +133,7 @@ static int take_python(struct xsp_drain *d, const struct xsp_event *e)
 	return d->error < 0 ? d->error : --d->left == 0 ? -EAGAIN : 0;
 }
 
-static int take_event(void *ctx, void *data, size_t size)
+static int on_event(void *ctx, void *data, size_t size)
 {
 	struct ring *ring = ctx;
 	struct xsp_drain *d = ring->drain;
@@ -144,7 +144,7 @@ static int take_event(void *ctx, void *data, size_t size)
 	if (size < sizeof(*e) || e->size > size || e->size < sizeof(*e))
 		return 0; /* not ours: the kernel side writes whole events only */
 	if (e->kind == XSP_EVENT_PYTHON)
-		return take_python(d, e);
+		return on_python(d, e);
 	if (d->unwinder != NULL)
 		e = xsp_unwind(d->unwinder, e);
 	int rc =
@@ -243,9 +243,9 @@ void xsp_drain_set_detail(struct xsp_drain *d, double detail_ns)
 	d->detail_ns = (uint32_t)detail_ns;
 }
 
-void xsp_drain_cold(const struct xsp_drain *d, uint64_t *taken_ns, uint64_t *most_ns)
+void xsp_drain_cold(const struct xsp_drain *d, uint64_t *sum_ns, uint64_t *most_ns)
 {
-	*taken_ns = d->cold_sum_ns;
+	*sum_ns = d->cold_sum_ns;
 	*most_ns = d->cold_most_ns;
 }
 
@@ -266,7 +266,7 @@ long xsp_drain_run(struct xsp_drain *d, size_t most)
 
 	for (size_t i = 0; i < d->count; i++) {
 		d->left = most;
-		int rc = xsp_ring_consume(&d->ring[i].buffer, take_event, &d->ring[i]);
+		int rc = xsp_ring_consume(&d->ring[i].buffer, on_event, &d->ring[i]);
 		if (d->error < 0)
 			return d->error;
 		if (rc < 0 && rc != -EAGAIN && rc != -EINTR)
@@ -279,7 +279,7 @@ void xsp_drain_discard(struct xsp_drain *d)
 {
 	d->discard = true;
 	for (size_t i = 0; i < d->count; i++)
-		xsp_ring_consume(&d->ring[i].buffer, take_event, &d->ring[i]);
+		xsp_ring_consume(&d->ring[i].buffer, on_event, &d->ring[i]);
 	d->discard = false;
 }
 

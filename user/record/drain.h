@@ -74,6 +74,6 @@ uint64_t xsp_drain_calls(const struct xsp_drain *d); /* of them, what begins a s
 /* Estimated time that the target's threads have spent in probes, ns. */
 uint64_t xsp_drain_cost_ns(const struct xsp_drain *d);
 /* ... of which so much is because the caches were taken for cold, and how much that could be at most. */
-void xsp_drain_cold(const struct xsp_drain *d, uint64_t *taken_ns, uint64_t *most_ns);
+void xsp_drain_cold(const struct xsp_drain *d, uint64_t *sum_ns, uint64_t *most_ns);
 
 #endif

@@ -274,7 +274,8 @@ static int put_lines_of(struct xsp_frames *f, struct xsp_planner *planner,
 	for (size_t i = 0; lines != NULL && i < count; i++)
 		lines[i].addr = w[i].addr;
 	if (fd >= 0)
-		xsp_planner_lines(planner, fd, xsp_module_shown(w->module), lines, count, limit_ms);
+		xsp_planner_lines(planner, fd, xsp_module_display_path(w->module), lines, count,
+				  limit_ms);
 	for (size_t i = 0; lines != NULL && i < count; i++) {
 		if (rc == 0)
 			rc = put_line(f, &w[i], &lines[i]);

@@ -264,7 +264,7 @@ static void read_quiet(struct xsp_recorder *r, uint64_t now)
 			read_cpu(r, &o->threads[i], now);
 }
 
-static void take_unseen(struct xsp_recorder *r)
+static void add_unseen(struct xsp_recorder *r)
 {
 	struct xsp_overhead *o = r->overheads;
 	long n = xsp_broker_unseen(r->broker, o->unseen, XSP_UNSEEN_MAX);
@@ -277,11 +277,11 @@ static void take_unseen(struct xsp_recorder *r)
 }
 
 /* What has come since the last look is added up by thread. */
-static void take_figures(struct xsp_recorder *r, uint64_t now)
+static void add_figures(struct xsp_recorder *r, uint64_t now)
 {
 	struct xsp_overhead *o = r->overheads;
 
-	take_unseen(r);
+	add_unseen(r);
 	/* for the events to come; that the broker has gone is seen elsewhere */
 	xsp_recorder_price_details(r);
 	for (size_t i = 0; i < o->fresh.count; i++) {
@@ -341,7 +341,7 @@ static void begin_anew(struct xsp_recorder *r, uint64_t now)
 {
 	struct xsp_overhead *o = r->overheads;
 
-	take_figures(r, now);
+	add_figures(r, now);
 	for (size_t i = 0; i < o->count; i++) {
 		read_cpu(r, &o->threads[i], now);
 		begin_interval(&o->threads[i], now);
@@ -455,7 +455,7 @@ static int pause_all(struct xsp_recorder *r, const struct xsp_brake_plan *plan)
 }
 
 /* Everything goes, for good. */
-static int take_all_out(struct xsp_recorder *r)
+static int detach_all(struct xsp_recorder *r)
 {
 	const bool recording = r->overheads->phase == ON;
 
@@ -473,7 +473,7 @@ static int give_up(struct xsp_recorder *r, const char *what, const char *why)
 	xsp_recorder_note(r, "%s", text);
 	r->overheads->for_good = true;
 	int rc = xsp_capture_put_info(r->writer, xsp_capture_gap_key(XSP_GAP_END), text);
-	return rc < 0 ? rc : take_all_out(r);
+	return rc < 0 ? rc : detach_all(r);
 }
 
 /* Between two windows: how long, so that what the sites cost on their way in and out is in it. */
@@ -589,7 +589,7 @@ static int go_on(struct xsp_recorder *r, uint64_t now)
 	if (change.busy)
 		return 0;
 	if (change.left_out > 0)
-		xsp_recorder_take_left_out(r);
+		xsp_recorder_note_left_out(r);
 	if (o->releasing) {
 		o->releasing = false;
 		begin_anew(r, now);
@@ -620,12 +620,12 @@ int xsp_overhead_turn(struct xsp_recorder *r)
 		return 0;
 	read_quiet(r, now);
 	if (o->for_good && (o->phase == ON || o->phase == RESUMING))
-		return take_all_out(r);
+		return detach_all(r);
 	if (o->releasing || o->phase != ON)
 		return go_on(r, now);
 	if (now - o->look_ns < LOOK_NS)
 		return 0;
-	take_figures(r, now);
+	add_figures(r, now);
 	return look(r, now);
 }
 
@@ -658,30 +658,30 @@ static const struct watched *worst_of(const struct xsp_overhead *o)
 static void error_of(const struct xsp_recorder *r, double *warm, double *cold)
 {
 	double cost = (double)xsp_drain_cost_ns(r->drain), bare;
-	uint64_t taken, most;
+	uint64_t cold_ns, most;
 
-	xsp_drain_cold(r->drain, &taken, &most);
-	bare = cost - (double)taken;
+	xsp_drain_cold(r->drain, &cold_ns, &most);
+	bare = cost - (double)cold_ns;
 	*warm = cost > 0 ? bare / cost : 1;
 	*cold = cost > 0 ? (bare + (double)most) / cost : 1;
 }
 
 /* Beyond tenfold nothing is known but that: the CPU time without probes is then the error of two figures. */
-#define SHOWN_MOST 10.0
+#define DISPLAY_MAX 10.0
 
 static double percent(double probe_ns, uint64_t cpu_ns)
 {
 	double slowdown = xsp_brake_slowdown((uint64_t)probe_ns, cpu_ns);
 
-	return 100 * (slowdown < SHOWN_MOST ? slowdown : SHOWN_MOST);
+	return 100 * (slowdown < DISPLAY_MAX ? slowdown : DISPLAY_MAX);
 }
 
 /* What stands before the worst thread's figure. */
-static const char *at_least(const struct xsp_recorder *r, double shown)
+static const char *at_least(const struct xsp_recorder *r, double display_value)
 {
 	struct xsp_attach_counters c = {0};
 
-	if (shown >= 100 * SHOWN_MOST)
+	if (display_value >= 100 * DISPLAY_MAX)
 		return "more than ";
 	xsp_broker_counters(r->broker, false, &c);
 	return c.unseen_ns > 0 ? "at least " : ""; /* some of it may be this thread's */
@@ -694,7 +694,7 @@ int xsp_overhead_finish(struct xsp_recorder *r)
 
 	if (o == NULL)
 		return 0;
-	take_figures(r, xsp_now_ns());
+	add_figures(r, xsp_now_ns());
 	snprintf(text, sizeof(text), "%.3g %%", 100 * o->budget);
 	int rc = xsp_capture_put_info(r->writer, "max overhead", text);
 	const struct watched *worst = worst_of(o);

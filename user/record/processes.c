@@ -72,7 +72,7 @@ static int announce_module(struct xsp_recorder *r, struct xsp_planned_module *m)
 {
 	struct xsp_capture_module definition = {
 		.id = r->announced_modules,
-		.path = m->shown,
+		.path = m->display_path,
 		.build_id = m->build_id,
 		.build_id_length = (uint32_t)m->build_id_length,
 	};
@@ -196,7 +196,7 @@ static void count_late(struct xsp_recorder *r, const struct xsp_planned_module *
 	if (now - r->late.since_ns <= r->late.longest_ns)
 		return;
 	r->late.longest_ns = now - r->late.since_ns;
-	snprintf(r->late.name, sizeof(r->late.name), "%s", xsp_base_name(m->shown));
+	snprintf(r->late.name, sizeof(r->late.name), "%s", xsp_base_name(m->display_path));
 }
 
 bool xsp_recorder_tell_late(const struct xsp_recorder *r, char *text, size_t size)
@@ -238,7 +238,7 @@ static void count_changed(struct xsp_recorder *r, size_t count, const char *name
 			 names);
 }
 
-void xsp_recorder_take_left_out(struct xsp_recorder *r)
+void xsp_recorder_note_left_out(struct xsp_recorder *r)
 {
 	struct xsp_left_out rows[XSP_LEFT_OUT_ROWS];
 	size_t told = 0, n;
@@ -274,7 +274,7 @@ int xsp_recorder_put_changed(struct xsp_recorder *r)
 }
 
 static void tell_changed(struct xsp_recorder *r, const struct recorded_process *p,
-			 const char *shown, const struct xsp_plan_attached *done)
+			 const char *display_path, const struct xsp_plan_attached *done)
 {
 	char names[sizeof(done->changed_names) + 8];
 
@@ -295,8 +295,8 @@ static void tell_changed(struct xsp_recorder *r, const struct recorded_process *
 	xsp_recorder_note(r,
 			  "%s: in process %d the code of %zu function%s is not what the file says "
 			  "(a hook or a live patch): left out: %s%s",
-			  shown, (int)p->pid, done->changed, done->changed == 1 ? "" : "s", names,
-			  done->changed > XSP_PLAN_NAMED ? ", ..." : "");
+			  display_path, (int)p->pid, done->changed, done->changed == 1 ? "" : "s",
+			  names, done->changed > XSP_PLAN_NAMED ? ", ..." : "");
 }
 
 static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
@@ -322,24 +322,25 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 		return 0;
 	}
 	if (rc < 0 && rc != -ESRCH)
-		xsp_recorder_gap(r, XSP_GAP_FILES, 1, "first %.500s: %.400s", f->shown, err->text);
+		xsp_recorder_gap(r, XSP_GAP_FILES, 1, "first %.500s: %.400s", f->display_path,
+				 err->text);
 	if (m->is_agent && rc == 0)
 		xsp_recorder_agent_found(r, p);
 	if (done.refused > 0) {
 		xsp_recorder_note(r,
 				  "%s: the kernel refused %zu sites; their spans may lack an end",
-				  f->shown, done.refused);
+				  f->display_path, done.refused);
 		xsp_recorder_gap(r, XSP_GAP_SITES, done.refused,
 				 "by the kernel, first of %.500s: their spans may lack an end",
-				 f->shown);
+				 f->display_path);
 	}
-	tell_changed(r, p, f->shown, &done);
+	tell_changed(r, p, f->display_path, &done);
 	if (done.repaired > 0)
 		xsp_recorder_note(
 			r,
 			"%s: in process %d %zu breakpoint%s that a killed tracer had left "
 			"%s taken out",
-			f->shown, (int)p->pid, done.repaired, done.repaired == 1 ? "" : "s",
+			f->display_path, (int)p->pid, done.repaired, done.repaired == 1 ? "" : "s",
 			done.repaired == 1 ? "was" : "were");
 	return rc;
 }
@@ -355,7 +356,7 @@ static int number_operators(struct xsp_recorder *r, struct recorded_process *p,
 		xsp_recorder_note(r,
 				  "%s: a second library with autograd's numbers in process %d: "
 				  "--sequence is off for it",
-				  f->shown, (int)p->pid);
+				  f->display_path, (int)p->pid);
 		return xsp_broker_sequence(r->broker, p->pid, &(struct xsp_sequence_spec){0});
 	}
 	p->numbered = m;
@@ -379,17 +380,17 @@ static int plan_file(struct xsp_recorder *r, struct recorded_process *p,
 		return xsp_error_set(err, rc, XSP_STATUS_NO_TARGET, "process %d has ended",
 				     (int)p->pid);
 	if (rc < 0) {
-		xsp_recorder_note(r, "%s is left out: %s", f->shown, unreadable.text);
-		xsp_recorder_gap(r, XSP_GAP_FILES, 1, "first %.500s: %.400s", f->shown,
+		xsp_recorder_note(r, "%s is left out: %s", f->display_path, unreadable.text);
+		xsp_recorder_gap(r, XSP_GAP_FILES, 1, "first %.500s: %.400s", f->display_path,
 				 unreadable.text);
 	}
 	if (fresh && (*m)->count > 0 && (*m)->list.note[0] != '\0')
-		xsp_recorder_note(r, "%s: %s", f->shown, (*m)->list.note);
+		xsp_recorder_note(r, "%s: %s", f->display_path, (*m)->list.note);
 	return 0;
 }
 
-static int take_module(struct xsp_recorder *r, struct recorded_process *p,
-		       const struct xsp_mapped_file *f, struct xsp_error *err)
+static int add_module(struct xsp_recorder *r, struct recorded_process *p,
+		      const struct xsp_mapped_file *f, struct xsp_error *err)
 {
 	struct xsp_planned_module *m;
 	int rc = plan_file(r, p, f, &m, err);
@@ -410,24 +411,25 @@ static int take_module(struct xsp_recorder *r, struct recorded_process *p,
 	return rc;
 }
 
-static int take_file(struct xsp_recorder *r, struct recorded_process *p,
-		     const struct xsp_mapped_file *f, struct xsp_error *err)
+static int add_file(struct xsp_recorder *r, struct recorded_process *p,
+		    const struct xsp_mapped_file *f, struct xsp_error *err)
 {
-	int rc = take_module(r, p, f, err);
+	int rc = add_module(r, p, f, err);
 
 	if (rc != -ESTALE)
 		return rc;
 	/* its links are out everywhere: whoever maps it is looked at again */
-	xsp_recorder_note(r, "%s has been changed since it was read: it is read again", f->shown);
+	xsp_recorder_note(r, "%s has been changed since it was read: it is read again",
+			  f->display_path);
 	r->changed.reread++;
 	xsp_plan_forget(&r->plan, f);
 	for (size_t i = 0; i < r->process_count; i++)
 		r->processes[i].dirty = true;
-	rc = take_module(r, p, f, err);
+	rc = add_module(r, p, f, err);
 	if (rc != -ESTALE)
 		return rc;
 	xsp_plan_forget(&r->plan, f);
-	xsp_recorder_note(r, "%s is left out: it is being written", f->shown);
+	xsp_recorder_note(r, "%s is left out: it is being written", f->display_path);
 	return 0;
 }
 
@@ -463,7 +465,7 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 		rc = plan_file(r, p, &files->files[i], &m, err);
 	}
 	for (size_t i = 0; i < files->count && rc == 0; i++)
-		rc = take_file(r, p, &files->files[i], err);
+		rc = add_file(r, p, &files->files[i], err);
 	if (r->started && r->plan.probes > known)
 		xsp_broker_ready(r->broker, r->plan.probes);
 	if (rc == 0 && (r->frames != NULL || xsp_host_functions_any(r->host_functions) ||

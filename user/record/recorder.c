@@ -109,7 +109,7 @@ static int put_infos(struct xsp_recorder *r)
 }
 
 /* In messages. */
-static const char *shown_path(const struct xsp_recorder *r)
+static const char *display_path(const struct xsp_recorder *r)
 {
 	return r->options.capture_path != NULL ? r->options.capture_path : "the capture in memory";
 }
@@ -129,11 +129,11 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 					 : xsp_new_file_in_memory(&r->file);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot create %s: %s",
-				     shown_path(r), strerror(-rc));
+				     display_path(r), strerror(-rc));
 	int fd = fcntl(xsp_new_file_descriptor(r->file), F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "out of file descriptors");
-	rc = xsp_capture_create(fd, shown_path(r), &r->writer, err);
+	rc = xsp_capture_create(fd, display_path(r), &r->writer, err);
 	if (rc < 0) {
 		close(fd);
 		return rc;
@@ -141,7 +141,7 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 	rc = put_infos(r);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
-				     shown_path(r), strerror(-rc));
+				     display_path(r), strerror(-rc));
 	return 0;
 }
 
@@ -324,7 +324,7 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 	int rc = xsp_capture_flush(r->writer);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
-				     shown_path(r), strerror(-rc));
+				     display_path(r), strerror(-rc));
 	/* from here on the end of a recording is waited for, whoever wants it to end */
 	xsp_broker_on_wait(r->broker, NULL, NULL);
 	xsp_planner_on_wait(r->planner, NULL, NULL);
@@ -355,7 +355,7 @@ static int nap_ms(const struct xsp_recorder *r, int wait_ms)
 	return wait_ms < 1 ? 1 : wait_ms;
 }
 
-static void take_rate(struct xsp_recorder *r)
+static void update_rate(struct xsp_recorder *r)
 {
 	uint64_t now = xsp_now_ns(), events = xsp_drain_events(r->drain),
 		 cost = xsp_drain_cost_ns(r->drain);
@@ -384,7 +384,7 @@ static int broker_gone(struct xsp_error *err)
 }
 
 /* What has come, and those that it says are born. The number of events or a negative errno. */
-static long take_events(struct xsp_recorder *r)
+static long read_events(struct xsp_recorder *r)
 {
 	long moved = xsp_drain_run(r->drain, events_a_turn(r));
 
@@ -418,7 +418,7 @@ static int cannot_go_on(const struct xsp_recorder *r, int rc, struct xsp_error *
 int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_error *err)
 {
 	*until_ns = xsp_now_ns();
-	const long moved = take_events(r);
+	const long moved = read_events(r);
 	int rc = moved < 0 ? (int)moved : 0;
 
 	if (rc == 0 && r->options.attach.waits)
@@ -430,14 +430,14 @@ int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_er
 
 int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err)
 {
-	long moved = take_events(r);
+	long moved = read_events(r);
 	int rc = moved < 0 ? (int)moved : xsp_overhead_turn(r);
 
 	if (rc == 0)
 		rc = xsp_recorder_follow_sideband(r);
 
 	if (rc == 0 && r->process_count == 0) { /* the last one may have left children */
-		moved = take_events(r);
+		moved = read_events(r);
 		rc = moved < 0 ? (int)moved : 0;
 	}
 
@@ -447,7 +447,7 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 		rc = xsp_frames_resolve(r->frames, FRAMES_NS, false);
 	if (rc == 0 && r->pythons != NULL)
 		rc = xsp_pythons_turn(r->pythons);
-	take_rate(r);
+	update_rate(r);
 	/* the first events at once: from then on there is something to keep */
 	bool first = !r->flushed_events && xsp_drain_events(r->drain) > 0;
 	r->flushed_events |= first;
@@ -470,7 +470,7 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 
 	if (rc < 0)
 		return rc;
-	xsp_recorder_take_price(r, &c);
+	xsp_recorder_update_price(r, &c);
 	if (r->pythons != NULL)
 		xsp_pythons_count_torn(r->pythons, c.python_torn);
 	if (c.stacks_torn > r->gaps[XSP_GAP_STACKS].count)
@@ -636,7 +636,7 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
 				     "%s is not complete (%s): what is in it can be read",
-				     shown_path(r), strerror(-rc));
+				     display_path(r), strerror(-rc));
 	return end;
 }
 

@@ -114,7 +114,7 @@ struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
 /* The probe of an id, or NULL. */
 const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id);
 /* What the sections that are read cost here: from now on events have that price; as counted, or asked for now. */
-void xsp_recorder_take_price(struct xsp_recorder *r, const struct xsp_attach_counters *c);
+void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_counters *c);
 int xsp_recorder_price_details(struct xsp_recorder *r);
 
 /* gaps.c */
@@ -158,7 +158,7 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 int xsp_recorder_put_stats(struct xsp_recorder *r);
 int xsp_recorder_put_late(struct xsp_recorder *r);
 /* Functions whose code was found changed when their sites were to be put in again: said. */
-void xsp_recorder_take_left_out(struct xsp_recorder *r);
+void xsp_recorder_note_left_out(struct xsp_recorder *r);
 int xsp_recorder_put_changed(struct xsp_recorder *r);
 int xsp_recorder_put_losses(struct xsp_recorder *r);
 

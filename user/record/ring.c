@@ -54,7 +54,7 @@ void xsp_ring_close(struct xsp_ring_buffer *r)
 	*r = (struct xsp_ring_buffer){0};
 }
 
-int xsp_ring_consume(struct xsp_ring_buffer *r, int (*take)(void *ctx, void *data, size_t size),
+int xsp_ring_consume(struct xsp_ring_buffer *r, int (*on_event)(void *ctx, void *data, size_t size),
 		     void *ctx)
 {
 	uint64_t at = __atomic_load_n(r->consumer, __ATOMIC_ACQUIRE);
@@ -73,7 +73,7 @@ int xsp_ring_consume(struct xsp_ring_buffer *r, int (*take)(void *ctx, void *dat
 			uint32_t size = length & ~(BUSY | DISCARDED);
 			at += (size + HEAD + 7) & ~7ULL;
 			if (!(length & DISCARDED))
-				rc = take(ctx, (void *)(uintptr_t)(record + HEAD), size);
+				rc = on_event(ctx, (void *)(uintptr_t)(record + HEAD), size);
 			__atomic_store_n(r->consumer, at, __ATOMIC_RELEASE);
 		}
 	}

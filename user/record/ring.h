@@ -24,9 +24,9 @@ struct xsp_ring_buffer {
 int xsp_ring_open(struct xsp_ring_buffer *r, int fd, size_t size);
 void xsp_ring_close(struct xsp_ring_buffer *r); /* of one that was opened, or is all zeros */
 
-/* Hands over what is there, until `take` returns something else than 0 (the record counts as taken). That
+/* Hands over what is there, until `on_event` returns something else than 0 (the record counts as taken). That
  * value, or 0. */
-int xsp_ring_consume(struct xsp_ring_buffer *r, int (*take)(void *ctx, void *data, size_t size),
+int xsp_ring_consume(struct xsp_ring_buffer *r, int (*on_event)(void *ctx, void *data, size_t size),
 		     void *ctx);
 
 #endif

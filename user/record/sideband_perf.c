@@ -269,8 +269,8 @@ static struct xsp_ring *oldest(const struct xsp_sideband *s, uint64_t until_ns,
 }
 
 /* Takes the record out of the ring into scratch; false if it is of no interest. */
-static bool take(struct xsp_sideband *s, struct xsp_ring *ring, const struct perf_event_header *h,
-		 struct xsp_sideband_record *r)
+static bool read_record(struct xsp_sideband *s, struct xsp_ring *ring,
+			const struct perf_event_header *h, struct xsp_sideband_record *r)
 {
 	bool known = false;
 
@@ -336,7 +336,7 @@ long xsp_sideband_perf_drain(struct xsp_sideband *s, uint64_t until_ns,
 			__atomic_load_n(&control(&s->rings[i])->data_head, __ATOMIC_ACQUIRE);
 	while (ret == 0 && (ring = oldest(s, until_ns, &header, &time_ns)) != NULL) {
 		struct xsp_sideband_record r = {.time_ns = time_ns};
-		if (!take(s, ring, &header, &r))
+		if (!read_record(s, ring, &header, &r))
 			continue;
 		ret = deliver(s, &r, record, ctx);
 		delivered++;

@@ -41,7 +41,7 @@ const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_
 	return NULL;
 }
 
-void xsp_recorder_take_price(struct xsp_recorder *r, const struct xsp_attach_counters *c)
+void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_counters *c)
 {
 	r->priced_ns = xsp_now_ns();
 	if (c->detail_hits == 0)
@@ -59,6 +59,6 @@ int xsp_recorder_price_details(struct xsp_recorder *r)
 		return 0;
 	int rc = xsp_broker_counters(r->broker, false, &c);
 	if (rc == 0)
-		xsp_recorder_take_price(r, &c);
+		xsp_recorder_update_price(r, &c);
 	return rc;
 }

@@ -67,11 +67,11 @@ void xsp_arguments_end(struct xsp_arguments *a)
 /* ---- parts ---- */
 
 /* What was written since the last one, if anything. */
-static int take_part(struct xsp_arguments *a)
+static int store_part(struct xsp_arguments *a)
 {
 	struct xsp_out *o = a->x.out;
 	size_t length;
-	const char *text = xsp_out_take(o, &length);
+	const char *text = xsp_out_drain(o, &length);
 	uint32_t number;
 
 	if (length == 0 || a->count == PARTS || a->parts.arena.total + length > BYTES)
@@ -83,13 +83,13 @@ static int take_part(struct xsp_arguments *a)
 }
 
 /* `rc` 1: there was no room for all of it. */
-static int take_list(struct xsp_arguments *a, int rc, uint32_t *number)
+static int store_list(struct xsp_arguments *a, int rc, uint32_t *number)
 {
 	char text[PARTS * 12], *p = text;
 	size_t length;
 
 	*number = 0;
-	xsp_out_take(a->x.out, &length); /* of what failed */
+	xsp_out_drain(a->x.out, &length); /* of what failed */
 	for (size_t i = 0; i < a->count; i++) {
 		*p = ',';
 		p = xsp_put_u64(p + (i > 0), a->list[i]);
@@ -108,7 +108,7 @@ static int take_list(struct xsp_arguments *a, int rc, uint32_t *number)
 
 static int one_part(struct xsp_arguments *a, int rc, uint32_t *number)
 {
-	return take_list(a, rc == 0 ? take_part(a) : rc, number);
+	return store_list(a, rc == 0 ? store_part(a) : rc, number);
 }
 
 int xsp_arguments_span(struct xsp_arguments *a, const struct xsp_span *span, uint32_t *number)
@@ -119,15 +119,15 @@ int xsp_arguments_span(struct xsp_arguments *a, const struct xsp_span *span, uin
 	if (span->flags != 0) {
 		xsp_out_commit(a->x.out,
 			       xsp_chrome_put_flags(xsp_out_reserve(a->x.out, 256), span->flags));
-		rc = take_part(a);
+		rc = store_part(a);
 	}
 	while (span->details != NULL && rc == 0 &&
 	       (s = xsp_details_next(span->details, s)) != NULL) {
 		rc = xsp_chrome_detail(&a->x, span, s);
 		if (rc == 0)
-			rc = take_part(a);
+			rc = store_part(a);
 	}
-	return take_list(a, rc, number);
+	return store_list(a, rc, number);
 }
 
 int xsp_arguments_state(struct xsp_arguments *a, const struct xsp_state_slice *s, uint32_t *number)

@@ -87,7 +87,7 @@ static int pack(struct block *b, const void *data, size_t length, int flush)
 
 /* ---- the stream ---- */
 
-static ssize_t take(void *cookie, const char *data, size_t length)
+static ssize_t on_write(void *cookie, const char *data, size_t length)
 {
 	/* All of it, as less is an error to glibc; a piece at a time, as zlib counts in 32 bits. */
 	for (size_t done = 0, n; done < length; done += n) {
@@ -132,7 +132,7 @@ FILE *xsp_block_open(FILE *to, const char *key)
 		free(b);
 		return NULL;
 	}
-	FILE *f = fopencookie(b, "w", (cookie_io_functions_t){.write = take, .close = finish});
+	FILE *f = fopencookie(b, "w", (cookie_io_functions_t){.write = on_write, .close = finish});
 	if (f == NULL) {
 		deflateEnd(&b->zip);
 		free(b);

@@ -106,7 +106,7 @@ struct listening {
 };
 
 /* Of compared captures the timeline shows the first one of the second side. */
-static bool is_shown(const struct xsp_page_options *o, size_t source)
+static bool is_visible(const struct xsp_page_options *o, size_t source)
 {
 	return o->sides == 0 || source == o->sides;
 }
@@ -124,7 +124,7 @@ static int listen(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *
 	int rc = 0;
 
 	(void)err;
-	if (is_shown(p->o, l->source))
+	if (is_visible(p->o, l->source))
 		rc = xsp_tracks_begin(p->tracks, r, t, origin_of(p, l->source), &sinks[(*count)++]);
 	return rc == 0 && p->trees != NULL
 		       ? xsp_trees_begin(p->trees, r, t, side_of(p->o, l->source), sinks, count)
@@ -136,7 +136,7 @@ static int finish(void *ctx, const struct xsp_series *series, struct xsp_error *
 	const struct listening *l = ctx;
 	struct page *p = l->page;
 	const unsigned side = side_of(p->o, l->source);
-	int rc = is_shown(p->o, l->source) ? xsp_tracks_end(p->tracks) : 0;
+	int rc = is_visible(p->o, l->source) ? xsp_tracks_end(p->tracks) : 0;
 
 	(void)err;
 	if (series != NULL) {
@@ -454,7 +454,7 @@ int xsp_page_timeline(const struct xsp_page_options *o, uint64_t from_ns, uint64
 	*length = 0;
 	for (size_t i = 0; i < o->source_count && rc == 0; i++) {
 		const struct xsp_cut cut = part_of(&p, i, from_ns, to_ns);
-		if (is_shown(o, i))
+		if (is_visible(o, i))
 			rc = run(&p, i, &cut);
 	}
 	FILE *f = rc == 0 ? open_memstream(&text, length) : NULL;

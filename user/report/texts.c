@@ -25,14 +25,15 @@ int xsp_texts_exactly(struct xsp_texts *t, const char *text, size_t length, uint
 int xsp_texts_number(struct xsp_texts *t, const char *text, uint32_t *number)
 {
 	char buffer[XSP_TEXT_SHORT];
-	const char *shown = xsp_text_short(text, buffer);
+	const char *display_text = xsp_text_short(text, buffer);
 
 	if (t->count >= XSP_TEXTS_MAX &&
-	    xsp_u64map_get(&t->index, xsp_u64_mix(xsp_text_hash(shown, strlen(shown)))) == NULL) {
+	    xsp_u64map_get(&t->index, xsp_u64_mix(xsp_text_hash(display_text,
+								strlen(display_text)))) == NULL) {
 		t->left_out++;
-		shown = "[other names]";
+		display_text = "[other names]";
 	}
-	return xsp_texts_exactly(t, shown, strlen(shown), number);
+	return xsp_texts_exactly(t, display_text, strlen(display_text), number);
 }
 
 void xsp_texts_write(const struct xsp_texts *t, struct xsp_json_writer *j)

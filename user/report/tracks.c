@@ -14,7 +14,7 @@
 #include "base/units.h"
 #include "export/chrome/sequence.h"
 #include "export/counters.h"
-#include "export/facts.h"
+#include "export/run_stats.h"
 #include "export/memory_track.h"
 #include "export/out.h"
 #include "export/states.h"
@@ -59,7 +59,7 @@ struct arrow {
 
 struct xsp_tracks {
 	struct xsp_export x; /* no output: what numbers and names of rows need of one */
-	struct xsp_shown *rows;
+	struct xsp_thread_rows *rows;
 	struct xsp_levels *levels;
 	struct xsp_arguments *arguments;
 	struct xsp_texts texts;
@@ -121,7 +121,7 @@ void xsp_tracks_free(struct xsp_tracks *t)
 	xsp_u64map_free(&t->x.pids);
 	xsp_u64map_free(&t->x.pids_used);
 	xsp_fwdbwd_free(t->fwdbwd);
-	xsp_shown_free(t->rows);
+	xsp_thread_rows_free(t->rows);
 	xsp_levels_free(t->levels);
 	xsp_arguments_free(t->arguments);
 	xsp_texts_free(&t->texts);
@@ -146,7 +146,7 @@ static int number_processes(struct xsp_tracks *t)
 	const size_t count = xsp_capture_processes(t->x.reader, &all);
 
 	for (size_t i = 0; i < count; i++)
-		if (xsp_shown_of(t->rows, all[i].pid, all[i].pid, 0) == NULL)
+		if (xsp_thread_rows_of(t->rows, all[i].pid, all[i].pid, 0) == NULL)
 			return -ENOMEM;
 	for (uint32_t device = 0; device < DEVICES_NUMBERED; device++)
 		xsp_export_pid(&t->x, true, device);
@@ -174,7 +174,7 @@ int xsp_tracks_begin(struct xsp_tracks *t, struct xsp_capture_reader *reader,
 	if (page_time(t, end_ns) > t->to_ns)
 		t->to_ns = page_time(t, end_ns);
 	*sink = xsp_export_sink(&t->x);
-	int rc = xsp_shown_new(&t->x, &t->rows);
+	int rc = xsp_thread_rows_new(&t->x, &t->rows);
 	return rc == 0 && t->x.options.job != NULL ? number_processes(t) : rc;
 }
 
@@ -229,7 +229,7 @@ static int put_value(struct xsp_tracks *t, struct track *track, uint64_t ns, dou
 }
 
 /* That of a row, made at first sight; NULL: out of memory. */
-static struct track *track_of(struct xsp_tracks *t, const struct xsp_shown_row *row)
+static struct track *track_of(struct xsp_tracks *t, const struct xsp_thread_row *row)
 {
 	const bool states = row->number == XSP_STATES_ROW;
 	const struct track new = {.kind = states ? STATES : SPANS,
@@ -266,7 +266,7 @@ static struct track *other_track(struct xsp_tracks *t, uint64_t key, const struc
 	return track->name != NULL ? track : NULL;
 }
 
-static int put_arrow(struct xsp_tracks *t, const struct xsp_shown_row *from, uint64_t from_ns,
+static int put_arrow(struct xsp_tracks *t, const struct xsp_thread_row *from, uint64_t from_ns,
 		     const struct track *to, uint64_t to_ns)
 {
 	if (from == NULL)
@@ -309,8 +309,8 @@ struct reading {
 };
 
 /* What shared its hardware did not count all of the time. */
-static int take_reading(void *ctx, const char *name, const struct xsp_perf_value *begin,
-			const struct xsp_perf_value *end)
+static int on_reading(void *ctx, const char *name, const struct xsp_perf_value *begin,
+		      const struct xsp_perf_value *end)
 {
 	const struct reading *r = ctx;
 	const struct xsp_span *s = r->span;
@@ -324,10 +324,10 @@ static int take_reading(void *ctx, const char *name, const struct xsp_perf_value
 				  (double)end->counter);
 }
 
-static int take_span(struct xsp_export *x, const struct xsp_span *span)
+static int on_span(struct xsp_export *x, const struct xsp_span *span)
 {
 	struct xsp_tracks *t = x->state;
-	const struct xsp_shown_row *row = xsp_shown_get(t->rows, span);
+	const struct xsp_thread_row *row = xsp_thread_rows_get(t->rows, span);
 	struct track *track = row != NULL ? track_of(t, row) : NULL;
 	struct xsp_fwdbwd_operator from;
 	uint32_t arguments;
@@ -343,11 +343,11 @@ static int take_span(struct xsp_export *x, const struct xsp_span *span)
 	if (rc == 1)
 		rc = put_arrow(t, from.row, from.start_ns, track, span->start_ns);
 	return rc == 0 && span->details != NULL
-		       ? xsp_counter_readings(x, span, take_reading, &(struct reading){t, span})
+		       ? xsp_counter_readings(x, span, on_reading, &(struct reading){t, span})
 		       : rc;
 }
 
-static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
+static int put_state(struct xsp_export *x, struct xsp_thread_row *row,
 		     const struct xsp_state_slice *s)
 {
 	struct xsp_tracks *t = x->state;
@@ -364,10 +364,10 @@ static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
 	return rc < 0 ? rc : put_span(t, track, 0, s->start_ns, s->end_ns, name | TEXT, arguments);
 }
 
-static int take_wait(struct xsp_export *x, const struct xsp_wait *w)
+static int on_wait(struct xsp_export *x, const struct xsp_wait *w)
 {
 	struct xsp_tracks *t = x->state;
-	struct xsp_shown_row *row = xsp_shown_of(t->rows, w->pid, w->tid, XSP_STATES_ROW);
+	struct xsp_thread_row *row = xsp_thread_rows_of(t->rows, w->pid, w->tid, XSP_STATES_ROW);
 	const struct xsp_timeline_thread *waker =
 		w->waker != w->tid ? xsp_timeline_thread(x->timeline, w->waker) : NULL;
 	int rc = row != NULL ? xsp_states_wait(x, row, w, t->start_ns, put_state) : -ENOMEM;
@@ -375,17 +375,18 @@ static int take_wait(struct xsp_export *x, const struct xsp_wait *w)
 	if (rc <= 0 || w->waker == 0 || waker == NULL || (w->flags & XSP_WAIT_OPEN))
 		return rc < 0 ? rc : 0;
 	struct track *track = track_of(t, row);
-	return track == NULL
-		       ? -ENOMEM
-		       : put_arrow(t, xsp_shown_of(t->rows, waker->pid, waker->tid, XSP_STATES_ROW),
-				   w->woken_ns, track, w->back_ns);
+	return track == NULL ? -ENOMEM
+			     : put_arrow(t,
+					 xsp_thread_rows_of(t->rows, waker->pid, waker->tid,
+							    XSP_STATES_ROW),
+					 w->woken_ns, track, w->back_ns);
 }
 
 /* A moment each: where the thread was. */
-static int take_sample(struct xsp_export *x, const struct xsp_sample *s)
+static int on_sample(struct xsp_export *x, const struct xsp_sample *s)
 {
 	struct xsp_tracks *t = x->state;
-	const struct xsp_shown_row *row = xsp_shown_of(t->rows, s->pid, s->tid, 0);
+	const struct xsp_thread_row *row = xsp_thread_rows_of(t->rows, s->pid, s->tid, 0);
 
 	if (row == NULL)
 		return -ENOMEM;
@@ -408,7 +409,7 @@ static int take_sample(struct xsp_export *x, const struct xsp_sample *s)
 
 /* ---- GPU ---- */
 
-static int take_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
+static int on_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 {
 	struct xsp_tracks *t = x->state;
 	const bool waits = xsp_gpu_is_wait(a), overhead = a->kind == XSP_GPU_IS_OVERHEAD;
@@ -441,7 +442,7 @@ static int take_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 	if (rc == 0)
 		rc = xsp_arguments_activity(t->arguments, a, &arguments);
 	if (rc == 0 && a->arrow != 0)
-		rc = put_arrow(t, xsp_shown_of(t->rows, a->pid, a->call_tid, a->call_row),
+		rc = put_arrow(t, xsp_thread_rows_of(t->rows, a->pid, a->call_tid, a->call_row),
 			       a->call_ns, track, start_ns);
 	/* ranges lie around what was launched in them */
 	return rc < 0 ? rc
@@ -455,7 +456,7 @@ static int put_point(struct xsp_tracks *t, uint32_t pid, uint32_t tid, const cha
 		     enum xsp_unit unit, uint64_t ns, double value)
 {
 	const bool rate = unit == XSP_UNIT_PER_SECOND;
-	const struct xsp_shown_row *row = xsp_shown_of(t->rows, pid, tid, 0);
+	const struct xsp_thread_row *row = xsp_thread_rows_of(t->rows, pid, tid, 0);
 	const uint64_t key =
 		xsp_u64_mix(xsp_text_hash(name, strlen(name)) + rate) + ((uint64_t)tid << 32 | pid);
 
@@ -478,7 +479,7 @@ static int put_counter(struct xsp_tracks *t, uint32_t pid, const char *name, enu
 	return put_point(t, pid, pid, name, unit, ns, value);
 }
 
-static int take_process_memory(struct xsp_export *x, const struct xsp_process_memory_at *at)
+static int on_process_memory(struct xsp_export *x, const struct xsp_process_memory_at *at)
 {
 	int rc = put_counter(x->state, at->pid, "resident memory", XSP_UNIT_BYTES, at->time_ns,
 			     (double)at->memory.resident);
@@ -488,7 +489,7 @@ static int take_process_memory(struct xsp_export *x, const struct xsp_process_me
 				    at->time_ns, (double)at->memory.anonymous);
 }
 
-static int take_memory(struct xsp_export *x, const struct xsp_memory_event *e)
+static int on_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 {
 	char name[XSP_MEMORY_TRACK];
 
@@ -497,7 +498,7 @@ static int take_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 	return put_counter(x->state, e->pid, name, XSP_UNIT_BYTES, e->time_ns, (double)e->total);
 }
 
-static int take_value(struct xsp_export *x, const struct xsp_value *v)
+static int on_value(struct xsp_export *x, const struct xsp_value *v)
 {
 	struct xsp_tracks *t = x->state;
 
@@ -510,21 +511,21 @@ static int take_value(struct xsp_export *x, const struct xsp_value *v)
 }
 
 /* The others are spans. */
-static int take_call(struct xsp_export *x, const struct xsp_gpu_call *call)
+static int on_call(struct xsp_export *x, const struct xsp_gpu_call *call)
 {
 	((struct xsp_tracks *)x->state)->unseen_calls += call->span == NULL;
 	return 0;
 }
 
 static const struct xsp_export_format listening = {
-	.span = take_span,
-	.call = take_call,
-	.gpu = take_activity,
-	.memory = take_memory,
-	.process_memory = take_process_memory,
-	.wait = take_wait,
-	.sample = take_sample,
-	.value = take_value,
+	.span = on_span,
+	.call = on_call,
+	.gpu = on_activity,
+	.memory = on_memory,
+	.process_memory = on_process_memory,
+	.wait = on_wait,
+	.sample = on_sample,
+	.value = on_value,
 };
 
 /* ---- behind the run of a capture ---- */
@@ -542,7 +543,7 @@ static int name_track(struct xsp_tracks *t, struct track *track)
 	char process[256], text[320];
 	int rc = 0;
 
-	xsp_fact_process_name(&t->x, track->root_pid, process, sizeof(process));
+	xsp_run_process_name(&t->x, track->root_pid, process, sizeof(process));
 	if (named != NULL)
 		snprintf(process, sizeof(process), "%s", named->name);
 	if (gpu)
@@ -560,7 +561,7 @@ static int name_track(struct xsp_tracks *t, struct track *track)
 		rc = copy(t,
 			  gpu || (track->kind == COUNTER && !track->rate)
 				  ? ""
-				  : xsp_shown_comm(&t->x, track->root_pid, track->root_tid),
+				  : xsp_thread_rows_comm(&t->x, track->root_pid, track->root_tid),
 			  &track->thread);
 	return rc;
 }
@@ -599,7 +600,7 @@ int xsp_tracks_end(struct xsp_tracks *t)
 	xsp_arguments_end(t->arguments);
 	xsp_fwdbwd_free(t->fwdbwd);
 	t->fwdbwd = NULL;
-	xsp_shown_free(t->rows);
+	xsp_thread_rows_free(t->rows);
 	t->rows = NULL;
 	t->x.part++;
 	return rc < 0 ? rc : xsp_out_error(t->x.out);

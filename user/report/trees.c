@@ -107,18 +107,18 @@ static bool has_weight(const struct xsp_timeline *t, enum xsp_weight weight)
 					     : xsp_timeline_has_waits(t));
 }
 
-static int take_python(void *ctx, const struct xsp_span *span)
+static int on_python(void *ctx, const struct xsp_span *span)
 {
 	return xsp_summary_python_span(ctx, span);
 }
 
-static int take_memory(void *ctx, const struct xsp_memory_event *e)
+static int on_memory(void *ctx, const struct xsp_memory_event *e)
 {
 	return xsp_peak_event(ctx, e);
 }
 
 /* Of the GPU's work: its stream, who launched it, and what it was. */
-static int take_activity(void *ctx, const struct xsp_gpu_activity *a)
+static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	struct xsp_trees *t = ctx;
 	struct xsp_merged_stacks *tree = &t->trees[GPU];
@@ -154,7 +154,7 @@ int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
 	t->timeline = timeline;
 	t->side = side;
 	if (xsp_timeline_has_gpu(timeline))
-		sinks[(*count)++] = (struct xsp_timeline_sink){.ctx = t, .gpu = take_activity};
+		sinks[(*count)++] = (struct xsp_timeline_sink){.ctx = t, .gpu = on_activity};
 	for (size_t i = 0; i < WEIGHTS; i++) {
 		struct xsp_export *x = &t->exports[i];
 		struct xsp_stacks *s;
@@ -173,14 +173,13 @@ int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
 	if (xsp_capture_pythons(reader, &stacks) > 0) {
 		if (xsp_summary_python_new(timeline, &t->python) < 0)
 			return -ENOMEM;
-		sinks[(*count)++] =
-			(struct xsp_timeline_sink){.ctx = t->python, .span = take_python};
+		sinks[(*count)++] = (struct xsp_timeline_sink){.ctx = t->python, .span = on_python};
 	}
 	/* where not all was recorded, or is told, what was alive is not known */
 	if (xsp_timeline_has_allocations(timeline) && xsp_timeline_cut_text(timeline) == NULL &&
 	    !xsp_timeline_allocations_in_windows(timeline))
 		sinks[(*count)++] =
-			(struct xsp_timeline_sink){.ctx = &t->peak, .memory = take_memory};
+			(struct xsp_timeline_sink){.ctx = &t->peak, .memory = on_memory};
 	return 0;
 }
 
@@ -284,7 +283,7 @@ int xsp_trees_end(struct xsp_trees *t)
 
 /* ---- writing ---- */
 
-struct shown {
+struct written_node {
 	uint32_t parent, name;
 	enum kind kind;
 	uint64_t self[2], count;
@@ -293,7 +292,7 @@ struct shown {
 struct writing {
 	struct xsp_trees *t;
 	unsigned tree;
-	struct shown *list;
+	struct written_node *list;
 	size_t count, capacity;
 	uint32_t *place; /* 1 + where a node of the tree is shown; 0: it is not */
 };
@@ -328,7 +327,7 @@ static enum kind kind_of(const struct writing *w, const struct xsp_merged_node *
 static int show(struct writing *w, uint32_t parent, const char *name, enum kind kind,
 		const uint64_t self[2], uint64_t count)
 {
-	struct shown new = {
+	struct written_node new = {
 		.parent = parent, .kind = kind, .self = {self[0], self[1]}, .count = count};
 
 	if (xsp_grow(&w->list, &w->capacity, w->count + 1) < 0 ||
@@ -388,33 +387,33 @@ static int choose(struct writing *w)
 	return rc;
 }
 
-static uint64_t name_of(const struct shown *s)
+static uint64_t name_of(const struct written_node *s)
 {
 	return s->name;
 }
 
-static uint64_t kind_number(const struct shown *s)
+static uint64_t kind_number(const struct written_node *s)
 {
 	return (uint64_t)s->kind;
 }
 
-static uint64_t self_of(const struct shown *s)
+static uint64_t self_of(const struct written_node *s)
 {
 	return s->self[1];
 }
 
-static uint64_t before_of(const struct shown *s)
+static uint64_t before_of(const struct written_node *s)
 {
 	return s->self[0];
 }
 
-static uint64_t count_of(const struct shown *s)
+static uint64_t count_of(const struct written_node *s)
 {
 	return s->count;
 }
 
 static void put_numbers(const struct writing *w, FILE *f, const char *key,
-			uint64_t (*value)(const struct shown *s))
+			uint64_t (*value)(const struct written_node *s))
 {
 	fprintf(f, ",\n\"%s\":[", key);
 	for (size_t i = 0; i < w->count; i++)

@@ -58,7 +58,7 @@ static void remember(struct machine *m, const struct operand *v)
 	m->remembered++;
 }
 
-static void take_back(struct machine *m, const struct operand *v)
+static void restore_state(struct machine *m, const struct operand *v)
 {
 	(void)v;
 	if (m->depth == 0)
@@ -166,7 +166,7 @@ static const struct {
 	[0x08] = {"u", same_value}, /* same_value */
 	[0x09] = {"uu", unknown}, /* register */
 	[0x0a] = {"", remember}, /* remember_state */
-	[0x0b] = {"", take_back}, /* restore_state */
+	[0x0b] = {"", restore_state}, /* restore_state */
 	[0x0c] = {"uu", def_cfa}, /* def_cfa */
 	[0x0d] = {"u", def_register}, /* def_cfa_register */
 	[0x0e] = {"u", def_offset}, /* def_cfa_offset */

@@ -133,7 +133,7 @@ static int read_sections(struct xsp_elf *elf, const Elf64_Ehdr *eh)
 	return 0;
 }
 
-static int read_headers(struct xsp_elf *elf, const char *shown, struct xsp_error *err)
+static int read_headers(struct xsp_elf *elf, const char *display_path, struct xsp_error *err)
 {
 	Elf64_Ehdr eh;
 	void *data = NULL;
@@ -142,13 +142,13 @@ static int read_headers(struct xsp_elf *elf, const char *shown, struct xsp_error
 	/* short files: enough for the magic is enough to say what they are */
 	ssize_t n = pread(elf->fd, &eh, sizeof(eh), 0);
 	if (n < 0)
-		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "cannot read %s: %s", shown,
-				     strerror(errno));
+		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "cannot read %s: %s",
+				     display_path, strerror(errno));
 	const char *why = refuse(&eh);
 	if (why == NULL && (size_t)n < sizeof(eh))
 		why = "is corrupt (cut off in its first header)";
 	if (why != NULL)
-		return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET, "%s %s", shown, why);
+		return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET, "%s %s", display_path, why);
 	elf->type = eh.e_type;
 	elf->machine = eh.e_machine;
 
@@ -157,7 +157,8 @@ static int read_headers(struct xsp_elf *elf, const char *shown, struct xsp_error
 		goto no_memory;
 	if (ret < 0)
 		return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET,
-				     "%s is corrupt (program headers outside the file)", shown);
+				     "%s is corrupt (program headers outside the file)",
+				     display_path);
 	elf->headers = data;
 	elf->header_count = eh.e_phnum;
 	if (collect_segments(elf) < 0 || read_sections(elf, &eh) < 0)
@@ -165,10 +166,11 @@ static int read_headers(struct xsp_elf *elf, const char *shown, struct xsp_error
 	return 0;
 
 no_memory:
-	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory reading %s", shown);
+	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory reading %s",
+			     display_path);
 }
 
-int xsp_elf_open(int fd, const char *shown, struct xsp_elf *elf, struct xsp_error *err)
+int xsp_elf_open(int fd, const char *display_path, struct xsp_elf *elf, struct xsp_error *err)
 {
 	struct stat st;
 	int ret = 0;
@@ -176,15 +178,15 @@ int xsp_elf_open(int fd, const char *shown, struct xsp_elf *elf, struct xsp_erro
 	memset(elf, 0, sizeof(*elf));
 	elf->fd = fd;
 	if (fstat(fd, &st) != 0)
-		ret = xsp_error_set(err, -errno, XSP_STATUS_FAILED, "cannot open %s: %s", shown,
-				    strerror(errno));
+		ret = xsp_error_set(err, -errno, XSP_STATUS_FAILED, "cannot open %s: %s",
+				    display_path, strerror(errno));
 	else if (!S_ISREG(st.st_mode))
 		ret = xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET, "%s is not a regular file",
-				    shown);
+				    display_path);
 	else
 		elf->size = (uint64_t)st.st_size;
 	if (ret == 0)
-		ret = read_headers(elf, shown, err);
+		ret = read_headers(elf, display_path, err);
 	if (ret < 0)
 		xsp_elf_close(elf);
 	return ret;

@@ -41,11 +41,11 @@ struct xsp_elf {
 #define XSP_ELF_SECTION_MAX (1ULL << 30)
 
 /*
- * Reads the headers of the file at descriptor `fd`, which it takes over, also on failure. `shown` is the name for messages. Fails with -ENOEXEC and
+ * Reads the headers of the file at descriptor `fd`, which it takes over, also on failure. `display_path` is the name for messages. Fails with -ENOEXEC and
  * XSP_STATUS_TARGET for anything that is not a 64-bit file of this machine's architecture,
  * -errno of read(2) otherwise. On failure `elf` holds nothing to close.
  */
-int xsp_elf_open(int fd, const char *shown, struct xsp_elf *elf, struct xsp_error *err);
+int xsp_elf_open(int fd, const char *display_path, struct xsp_elf *elf, struct xsp_error *err);
 void xsp_elf_close(struct xsp_elf *elf);
 
 /* Reads exactly `size` bytes at `offset`; -EIO if the file ends before. */

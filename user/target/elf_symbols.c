@@ -110,7 +110,7 @@ static int load_tables(struct xsp_module *m, struct xsp_error *err)
 	if (ret < 0) {
 		xsp_symbol_cache_clear(c);
 		xsp_error_set(err, ret, XSP_STATUS_FAILED, "cannot read the symbols of %s: %s",
-			      m->shown, strerror(-ret));
+			      m->display_path, strerror(-ret));
 		return ret;
 	}
 	c->tables_loaded = true;
@@ -328,7 +328,8 @@ int xsp_module_all_symbols(struct xsp_module *m, const struct xsp_symbol **symbo
 		return ret;
 	if (!m->symbols.all_ready && (ret = build_all(m)) < 0)
 		return xsp_error_set(err, ret, XSP_STATUS_FAILED,
-				     "cannot read the symbols of %s: %s", m->shown, strerror(-ret));
+				     "cannot read the symbols of %s: %s", m->display_path,
+				     strerror(-ret));
 	*symbols = m->symbols.all;
 	*count = m->symbols.all_count;
 	return 0;
@@ -344,7 +345,7 @@ int xsp_module_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, 
 	if (!m->symbols.unique_ready && (ret = build_unique(&m->symbols)) < 0) {
 		*count = 0;
 		return xsp_error_set(err, ret, XSP_STATUS_FAILED,
-				     "out of memory reading the symbols of %s", m->shown);
+				     "out of memory reading the symbols of %s", m->display_path);
 	}
 	*symbols = m->symbols.unique;
 	*count = m->symbols.unique_count;

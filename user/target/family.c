@@ -8,8 +8,8 @@
 #include "base/grow.h"
 #include "target/procfs.h"
 
-/* Calls `take` for each process of the machine until it returns a negative errno. */
-static int each_process(int (*take)(void *ctx, pid_t pid), void *ctx)
+/* Calls `on_process` for each process of the machine until it returns a negative errno. */
+static int each_process(int (*on_process)(void *ctx, pid_t pid), void *ctx)
 {
 	DIR *dir = opendir("/proc");
 	int rc = 0;
@@ -19,7 +19,7 @@ static int each_process(int (*take)(void *ctx, pid_t pid), void *ctx)
 	for (struct dirent *e; rc == 0 && (e = readdir(dir)) != NULL;) {
 		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
 		if (pid > 0)
-			rc = take(ctx, pid);
+			rc = on_process(ctx, pid);
 	}
 	closedir(dir);
 	return rc;
@@ -35,7 +35,7 @@ static int keep(struct kin_list *l, struct xsp_kin kin)
 	return XSP_APPEND(l->kin, l->room, l->count, kin);
 }
 
-static int take_parent(void *ctx, pid_t pid)
+static int add_parent(void *ctx, pid_t pid)
 {
 	struct xsp_stat st;
 
@@ -47,7 +47,7 @@ static int take_parent(void *ctx, pid_t pid)
 int xsp_process_descendants(pid_t pid, struct xsp_kin **kin, size_t *count)
 {
 	struct kin_list all = {0}, found = {0};
-	int rc = each_process(take_parent, &all);
+	int rc = each_process(add_parent, &all);
 
 	/* those of `pid`, then those of each that was found */
 	for (size_t next = 0; rc == 0 && next <= found.count; next++) {

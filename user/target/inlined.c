@@ -261,7 +261,7 @@ void xsp_module_inlined(struct xsp_module *m, const struct xsp_pattern *p, unsig
 		.pattern = p, .out = out, .end_ns = xsp_thread_cpu_ns() + limit_ms * 1000000ULL};
 
 	memset(out, 0, sizeof(*out));
-	if (p->glob == NULL || !xsp_pattern_names_library(p, m->shown))
+	if (p->glob == NULL || !xsp_pattern_names_library(p, m->display_path))
 		return;
 	xsp_module_debug_info(m, look_at, &s);
 	free(s.named);

@@ -66,10 +66,10 @@ static struct xsp_mapped_file *find_file(struct xsp_mapped_files *all,
 static void cut_deleted(struct xsp_mapped_file *f)
 {
 	static const char mark[] = " (deleted)";
-	size_t length = strlen(f->shown), tail = sizeof(mark) - 1;
+	size_t length = strlen(f->display_path), tail = sizeof(mark) - 1;
 
-	if (length > tail && strcmp(f->shown + length - tail, mark) == 0) {
-		f->shown[length - tail] = '\0';
+	if (length > tail && strcmp(f->display_path + length - tail, mark) == 0) {
+		f->display_path[length - tail] = '\0';
 		f->deleted = true;
 	}
 }
@@ -85,14 +85,14 @@ static int add_file(struct xsp_mapped_files *all, const struct xsp_map_line *lin
 	}
 	struct xsp_mapped_file *f = &all->files[all->count];
 	*f = (struct xsp_mapped_file){
-		.shown = strndup(line->path, line->path_length),
+		.display_path = strndup(line->path, line->path_length),
 		.dev = line->dev,
 		.inode = line->inode,
 		.start = line->start,
 		.end = line->end,
 		.offset = line->offset,
 	};
-	if (f->shown == NULL)
+	if (f->display_path == NULL)
 		return -ENOMEM;
 	all->count++;
 	cut_deleted(f);
@@ -149,7 +149,7 @@ void xsp_mapped_files_free(struct xsp_mapped_files *f)
 	if (f == NULL)
 		return;
 	for (size_t i = 0; i < f->count; i++) {
-		free(f->files[i].shown);
+		free(f->files[i].display_path);
 	}
 	free(f->files);
 	free(f);
@@ -161,7 +161,7 @@ static struct xsp_mapping mapping_of(const struct xsp_mapped_file *f)
 				    .end = f->end,
 				    .dev = f->dev,
 				    .inode = f->inode,
-				    .path = f->shown};
+				    .path = f->display_path};
 }
 
 int xsp_mapped_file_open(const struct xsp_process *p, const struct xsp_mapped_file *f,

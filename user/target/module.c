@@ -19,22 +19,22 @@ static const struct {
 	{EM_AARCH64, XSP_ARCH_AARCH64},
 };
 
-int xsp_module_adopt(const struct xsp_opener *o, int fd, const char *shown, struct xsp_module **out,
-		     struct xsp_error *err)
+int xsp_module_adopt(const struct xsp_opener *o, int fd, const char *display_path,
+		     struct xsp_module **out, struct xsp_error *err)
 {
 	*out = NULL;
 	struct xsp_module *m = calloc(1, sizeof(*m));
-	char *name = strdup(shown);
+	char *name = strdup(display_path);
 	if (m == NULL || name == NULL) {
 		free(m);
 		free(name);
 		close(fd);
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory opening %s",
-				     shown);
+				     display_path);
 	}
 	m->opener = o;
-	m->shown = name;
-	int ret = xsp_elf_open(fd, shown, &m->elf, err);
+	m->display_path = name;
+	int ret = xsp_elf_open(fd, display_path, &m->elf, err);
 	if (ret < 0) {
 		xsp_module_free(m);
 		return ret;
@@ -46,28 +46,29 @@ int xsp_module_adopt(const struct xsp_opener *o, int fd, const char *shown, stru
 	return 0;
 }
 
-static int cannot_open(int code, const char *shown, struct xsp_error *err)
+static int cannot_open(int code, const char *display_path, struct xsp_error *err)
 {
 	if (code == -ENOEXEC)
 		return xsp_error_set(err, code, XSP_STATUS_TARGET, "%s is not a regular file",
-				     shown);
+				     display_path);
 	if (code == -ESTALE)
 		return xsp_error_set(err, code, XSP_STATUS_FAILED,
-				     "another file lies at %s than the one that is mapped", shown);
+				     "another file lies at %s than the one that is mapped",
+				     display_path);
 	return xsp_error_set(err, code,
 			     code == -EACCES || code == -EPERM ? XSP_STATUS_PERMISSION
 							       : XSP_STATUS_FAILED,
-			     "cannot open %s: %s", shown, strerror(-code));
+			     "cannot open %s: %s", display_path, strerror(-code));
 }
 
-int xsp_module_open(const char *path, const char *shown, struct xsp_module **out,
+int xsp_module_open(const char *path, const char *display_path, struct xsp_module **out,
 		    struct xsp_error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	*out = NULL;
-	return fd < 0 ? cannot_open(-errno, shown, err)
-		      : xsp_module_adopt(&xsp_open_directly, fd, shown, out, err);
+	return fd < 0 ? cannot_open(-errno, display_path, err)
+		      : xsp_module_adopt(&xsp_open_directly, fd, display_path, out, err);
 }
 
 int xsp_module_open_mapped(const struct xsp_process *p, const struct xsp_mapped_file *f,
@@ -76,8 +77,8 @@ int xsp_module_open_mapped(const struct xsp_process *p, const struct xsp_mapped_
 	int fd = xsp_mapped_file_open(p, f, NULL);
 
 	*out = NULL;
-	return fd < 0 ? cannot_open(fd, f->shown, err)
-		      : xsp_module_adopt(xsp_process_opener(p), fd, f->shown, out, err);
+	return fd < 0 ? cannot_open(fd, f->display_path, err)
+		      : xsp_module_adopt(xsp_process_opener(p), fd, f->display_path, out, err);
 }
 
 void xsp_symbol_cache_clear(struct xsp_symbol_cache *c)
@@ -104,13 +105,13 @@ void xsp_module_free(struct xsp_module *m)
 	free(m->inbound.found.list);
 	free(m->inbound.answer.list);
 	xsp_elf_close(&m->elf);
-	free(m->shown);
+	free(m->display_path);
 	free(m);
 }
 
-const char *xsp_module_shown(const struct xsp_module *m)
+const char *xsp_module_display_path(const struct xsp_module *m)
 {
-	return m->shown;
+	return m->display_path;
 }
 
 int xsp_module_descriptor(const struct xsp_module *m)

@@ -38,22 +38,22 @@ struct xsp_code_range {
 };
 
 /*
- * The ELF file at descriptor `fd`, which it takes over, also on failure; `shown` is the path as the
+ * The ELF file at descriptor `fd`, which it takes over, also on failure; `display_path` is the path as the
  * target sees it, used in messages; `o` (borrowed) finds separate debug files. Fails with -ENOEXEC and
  * XSP_STATUS_TARGET for a 32-bit file, a foreign architecture or a corrupt file; -errno of read
  * otherwise. Cheap: reads headers only, the rest on first use.
  */
-int xsp_module_adopt(const struct xsp_opener *o, int fd, const char *shown, struct xsp_module **out,
-		     struct xsp_error *err);
+int xsp_module_adopt(const struct xsp_opener *o, int fd, const char *display_path,
+		     struct xsp_module **out, struct xsp_error *err);
 /* The same with a file of ours, opened by path. */
-int xsp_module_open(const char *path, const char *shown, struct xsp_module **out,
+int xsp_module_open(const char *path, const char *display_path, struct xsp_module **out,
 		    struct xsp_error *err);
 /* The same with what a process has mapped. */
 int xsp_module_open_mapped(const struct xsp_process *p, const struct xsp_mapped_file *f,
 			   struct xsp_module **out, struct xsp_error *err);
 void xsp_module_free(struct xsp_module *m);
 
-const char *xsp_module_shown(const struct xsp_module *m); /* as the target sees it */
+const char *xsp_module_display_path(const struct xsp_module *m); /* as the target sees it */
 /* Another descriptor of the file, the caller's, or a negative errno. */
 int xsp_module_descriptor(const struct xsp_module *m);
 enum xsp_arch xsp_module_arch(const struct xsp_module *m);

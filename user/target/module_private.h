@@ -61,7 +61,7 @@ struct xsp_inbound_index {
 
 struct xsp_module {
 	const struct xsp_opener *opener; /* of debug files */
-	char *shown;
+	char *display_path;
 	struct xsp_elf elf;
 	bool is_static;
 	uint8_t build_id[XSP_BUILD_ID_MAX];

@@ -92,7 +92,7 @@ static int start(struct search *s, const struct xsp_pattern *patterns, size_t co
 	if (s->active == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		if (!xsp_pattern_names_library(&patterns[i], xsp_module_shown(s->module)))
+		if (!xsp_pattern_names_library(&patterns[i], xsp_module_display_path(s->module)))
 			continue;
 		s->active[s->active_count++] = i;
 		s->includes += !patterns[i].exclude;

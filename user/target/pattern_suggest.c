@@ -133,7 +133,7 @@ struct offers {
 	bool once; /* of those with the same text only one is told */
 };
 
-static char *shown_name(const void *symbols, size_t index)
+static char *display_name(const void *symbols, size_t index)
 {
 	const char *name = ((const struct xsp_symbol *)symbols)[index].name;
 	char *demangled = xsp_demangle(name, false);
@@ -210,7 +210,7 @@ int xsp_pattern_suggest_functions(const struct xsp_pattern *p, struct xsp_module
 		return 0;
 	int ret = xsp_module_all_symbols(m, &symbols, &count, NULL);
 	return ret < 0 ? ret
-		       : suggest(p, &(struct offers){shown_name, symbols, count, true}, out, max);
+		       : suggest(p, &(struct offers){display_name, symbols, count, true}, out, max);
 }
 
 int xsp_pattern_suggest_names(const struct xsp_pattern *p, const char *const *names,

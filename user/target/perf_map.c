@@ -286,7 +286,7 @@ static void add(struct xsp_perf_map *m, struct entry e)
 	m->count++;
 }
 
-static void take_line(struct xsp_perf_map *m, char *line)
+static void parse_line(struct xsp_perf_map *m, char *line)
 {
 	struct entry e = {0};
 	char *at;
@@ -304,14 +304,14 @@ static void take_line(struct xsp_perf_map *m, char *line)
 }
 
 /* Takes the whole lines off what is held. One that fills it is passed over. */
-static void take_lines(struct xsp_perf_map *m)
+static void parse_lines(struct xsp_perf_map *m)
 {
 	char *line = m->piece, *end = m->piece + m->held, *newline;
 
 	while ((newline = memchr(line, '\n', (size_t)(end - line))) != NULL) {
 		*newline = '\0';
 		if (!m->skips)
-			take_line(m, line);
+			parse_line(m, line);
 		m->skips = false;
 		line = newline + 1;
 	}
@@ -358,7 +358,7 @@ static ssize_t read_piece(struct xsp_perf_map *m)
 	m->offset += (size_t)n;
 	m->held += (size_t)n;
 	charge(m, (size_t)n);
-	take_lines(m);
+	parse_lines(m);
 	return n;
 }
 

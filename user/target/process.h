@@ -50,7 +50,7 @@ int xsp_process_threads(const struct xsp_process *p, struct xsp_thread_info **th
 
 /* One mapped file with at least one executable mapping. */
 struct xsp_mapped_file {
-	char *shown; /* path as in /proc/PID/maps, " (deleted)" removed */
+	char *display_path; /* path as in /proc/PID/maps, " (deleted)" removed */
 	bool deleted;
 	uint64_t dev, inode;
 	uint64_t start, end, offset; /* the first executable mapping */

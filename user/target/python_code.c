@@ -119,7 +119,7 @@ static bool is_code_type(struct xsp_python *p, uint64_t type)
 	return true;
 }
 
-static void take_identity(const struct xsp_python_layout *l, const uint8_t *bytes, uint64_t out[4])
+static void copy_identity(const struct xsp_python_layout *l, const uint8_t *bytes, uint64_t out[4])
 {
 	out[0] = word_at(bytes, l->code_file);
 	out[1] = word_at(bytes, l->code_qualname);
@@ -158,7 +158,7 @@ int xsp_python_code_read(struct xsp_python *p, uint64_t address, struct xsp_pyth
 		return -EIO;
 	if (!is_code_type(p, word_at(bytes, l->object_type)))
 		return -ENOENT;
-	take_identity(l, bytes, out->identity);
+	copy_identity(l, bytes, out->identity);
 	out->first_line = (int32_t)out->identity[3];
 	out->first = l->code_first != 0 ? address + l->code_first : 0;
 	int rc = xsp_python_text(p, out->identity[0], out->file, sizeof(out->file));
@@ -188,7 +188,7 @@ int xsp_python_code_is_there(const struct xsp_python *p, const struct xsp_python
 
 	if (xsp_python_read(p, c->address, bytes, (size_t)p->layout.code_lines + 8) < 0)
 		return -EIO;
-	take_identity(&p->layout, bytes, identity);
+	copy_identity(&p->layout, bytes, identity);
 	return lives(bytes) && word_at(bytes, p->layout.object_type) == p->code_type &&
 	       memcmp(identity, c->identity, sizeof(identity)) == 0;
 }

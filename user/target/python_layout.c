@@ -137,7 +137,8 @@ static const struct told {
 };
 
 /* Takes an offset, if it is a possible one. */
-static void take(const uint64_t words[XSP_PYTHON_OFFSETS], size_t at, uint16_t *out, bool *bad)
+static void copy_offset(const uint64_t words[XSP_PYTHON_OFFSETS], size_t at, uint16_t *out,
+			bool *bad)
 {
 	if (words[at] > 4096)
 		*bad = true;
@@ -146,16 +147,16 @@ static void take(const uint64_t words[XSP_PYTHON_OFFSETS], size_t at, uint16_t *
 }
 
 /* The frame's members that are read lie in one piece of it. */
-static void take_frame(const uint64_t words[XSP_PYTHON_OFFSETS], size_t at,
+static void copy_frame(const uint64_t words[XSP_PYTHON_OFFSETS], size_t at,
 		       struct xsp_python_spec *s, bool *bad)
 {
 	uint16_t previous = 0, code = 0, instruction = 0, owner = 0;
 
-	take(words, at + 1, &previous, bad);
-	take(words, at + 2, &code, bad);
-	take(words, at + 3, &instruction, bad);
-	take(words, at + 4, &s->first_local, bad);
-	take(words, at + 5, &owner, bad);
+	copy_offset(words, at + 1, &previous, bad);
+	copy_offset(words, at + 2, &code, bad);
+	copy_offset(words, at + 3, &instruction, bad);
+	copy_offset(words, at + 4, &s->first_local, bad);
+	copy_offset(words, at + 5, &owner, bad);
 	*bad |= s->first_local > XSP_PYTHON_READ || (previous | code | instruction) % 8 != 0 ||
 		previous >= s->first_local || code >= s->first_local ||
 		instruction >= s->first_local || owner == 0 || owner >= s->first_local;
@@ -192,7 +193,7 @@ int xsp_python_layout_told(const uint64_t words[XSP_PYTHON_OFFSETS], uint32_t ve
 			   .number_bits = 64,
 			   .owners = t->owners},
 	};
-	take(words, 5, &out->interpreters_head, &bad);
+	copy_offset(words, 5, &out->interpreters_head, &bad);
 	/* the interpreter's state is large */
 	bad |= words[t->interpreter + 2] > UINT16_MAX || words[t->interpreter + 3] > UINT16_MAX ||
 	       words[t->interpreter + t->gil] > UINT16_MAX;
@@ -200,23 +201,23 @@ int xsp_python_layout_told(const uint64_t words[XSP_PYTHON_OFFSETS], uint32_t ve
 	out->gil_pointer = true;
 	out->interpreter_next = (uint16_t)words[t->interpreter + 2];
 	out->threads_head = (uint16_t)words[t->interpreter + 3];
-	take(words, t->thread + 2, &out->thread_next, &bad);
-	take(words, t->thread + 4, &out->frames.thread_frame, &bad);
-	take(words, t->thread + t->thread_id, &out->frames.thread_id, &bad);
-	take_frame(words, t->frame, &out->frames, &bad);
-	take(words, t->code + 1, &out->code_file, &bad);
-	take(words, t->code + 2, &out->code_name, &bad);
-	take(words, t->code + 3, &out->code_qualname, &bad);
-	take(words, t->code + 4, &out->code_lines, &bad);
-	take(words, t->code + 5, &out->code_first_line, &bad);
-	take(words, t->code + 9, &out->code_first, &bad);
-	take(words, t->object + 1, &out->object_type, &bad);
-	take(words, t->type + 1, &out->type_name, &bad);
-	take(words, t->bytes + 1, &out->bytes_size, &bad);
-	take(words, t->bytes + 2, &out->bytes_data, &bad);
-	take(words, t->text + 1, &out->text_state, &bad);
-	take(words, t->text + 2, &out->text_length, &bad);
-	take(words, t->text + 3, &ascii, &bad);
+	copy_offset(words, t->thread + 2, &out->thread_next, &bad);
+	copy_offset(words, t->thread + 4, &out->frames.thread_frame, &bad);
+	copy_offset(words, t->thread + t->thread_id, &out->frames.thread_id, &bad);
+	copy_frame(words, t->frame, &out->frames, &bad);
+	copy_offset(words, t->code + 1, &out->code_file, &bad);
+	copy_offset(words, t->code + 2, &out->code_name, &bad);
+	copy_offset(words, t->code + 3, &out->code_qualname, &bad);
+	copy_offset(words, t->code + 4, &out->code_lines, &bad);
+	copy_offset(words, t->code + 5, &out->code_first_line, &bad);
+	copy_offset(words, t->code + 9, &out->code_first, &bad);
+	copy_offset(words, t->object + 1, &out->object_type, &bad);
+	copy_offset(words, t->type + 1, &out->type_name, &bad);
+	copy_offset(words, t->bytes + 1, &out->bytes_size, &bad);
+	copy_offset(words, t->bytes + 2, &out->bytes_data, &bad);
+	copy_offset(words, t->text + 1, &out->text_state, &bad);
+	copy_offset(words, t->text + 2, &out->text_length, &bad);
+	copy_offset(words, t->text + 3, &ascii, &bad);
 	out->text_ascii = ascii;
 	out->text_data = (uint16_t)(ascii + 16); /* utf8_length, utf8 */
 	return bad ? xsp_error_set(err, -ENOTSUP, XSP_STATUS_TARGET,

@@ -10,7 +10,7 @@
 #define INTERPRETERS_MAX 256
 #define UNKNOWN_MAX 4096 /* states of threads that are gone, or of no thread yet */
 
-static bool take_thread(const struct xsp_python *p, uint64_t state, struct xsp_python_thread *out)
+static bool read_thread(const struct xsp_python *p, uint64_t state, struct xsp_python_thread *out)
 {
 	uint64_t words[XSP_PTHREAD_WORDS];
 
@@ -30,7 +30,7 @@ static size_t threads_of(const struct xsp_python *p, uint64_t interpreter,
 	if (xsp_python_read(p, interpreter + p->layout.threads_head, &state, 8) < 0)
 		return 0;
 	for (size_t seen = 0; state != 0 && n < room && seen < room + UNKNOWN_MAX; seen++) {
-		n += take_thread(p, state, &out[n]);
+		n += read_thread(p, state, &out[n]);
 		if (xsp_python_read(p, state + p->layout.thread_next, &state, 8) < 0)
 			break;
 	}

@@ -189,7 +189,7 @@ static void open_file(struct known_file *k, const struct xsp_process *p,
 	if (fd < 0)
 		return;
 	k->prompt = fstatfs(fd, &fs) == 0 && fs.f_type != FUSE_SUPER_MAGIC;
-	if (xsp_module_adopt(xsp_process_opener(p), fd, f->shown, &k->module, NULL) < 0)
+	if (xsp_module_adopt(xsp_process_opener(p), fd, f->display_path, &k->module, NULL) < 0)
 		k->module = NULL;
 }
 
@@ -231,7 +231,7 @@ static int remember(struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_f
 				 .start = f->start,
 				 .end = f->end,
 				 .offset = f->offset,
-				 .path = strdup(f->shown)};
+				 .path = strdup(f->display_path)};
 	if (m->path == NULL || xsp_u64map_set(&r->remembered, key_of(pid, f), 1) < 0) {
 		free(m->path);
 		return -ENOMEM;

@@ -11,7 +11,7 @@
 /* ---- names ---- */
 
 static bool names(const struct xsp_timeline *t, const struct xsp_cut_pattern *p,
-		  const struct xsp_capture_probe *probe, const char *shown)
+		  const struct xsp_capture_probe *probe, const char *display_name)
 {
 	const struct xsp_capture_module *modules;
 	const size_t count = xsp_capture_modules(t->reader, &modules);
@@ -19,27 +19,27 @@ static bool names(const struct xsp_timeline *t, const struct xsp_cut_pattern *p,
 
 	if (p->provider)
 		return strcmp(p->pattern.library, probe->provider) == 0 &&
-		       xsp_glob_match(p->pattern.glob, shown);
+		       xsp_glob_match(p->pattern.glob, display_name);
 	if (p->pattern.library != NULL &&
 	    (!function || probe->module >= count ||
 	     !xsp_pattern_names_library(&p->pattern, modules[probe->module].path)))
 		return false;
 	if (p->pattern.glob == NULL)
 		return function && probe->addr == p->pattern.address;
-	return xsp_glob_match(p->pattern.glob, shown) ||
+	return xsp_glob_match(p->pattern.glob, display_name) ||
 	       (function && probe->symbol[0] != '\0' &&
 		xsp_pattern_matches_name(&p->pattern, probe->symbol));
 }
 
 /* As while recording: what one pattern names, or all if none does but by '!', and no '!' pattern names. */
 static bool leaves_out(const struct xsp_timeline *t, const struct xsp_capture_probe *probe,
-		       const char *shown)
+		       const char *display_name)
 {
 	bool chosen = false, chooses = false;
 
 	for (size_t i = 0; i < t->cut.pattern_count; i++) {
 		const struct xsp_cut_pattern *p = &t->cut.patterns[i];
-		const bool named = names(t, p, probe, shown);
+		const bool named = names(t, p, probe, display_name);
 		if (p->pattern.exclude && named)
 			return true;
 		chooses = chooses || !p->pattern.exclude;
@@ -66,8 +66,8 @@ xsp_name_id xsp_cut_name(struct xsp_timeline *t, uint32_t probe, xsp_name_id nam
 	const uint32_t *at = xsp_u64map_get(&t->range_left_out, key);
 	if (at != NULL)
 		return name | *at;
-	const char *shown = xsp_timeline_name(t, name);
-	const uint32_t bit = leaves_out(t, &t->probes[probe], shown) ? XSP_NAME_LEFT_OUT : 0;
+	const char *display_name = xsp_timeline_name(t, name);
+	const uint32_t bit = leaves_out(t, &t->probes[probe], display_name) ? XSP_NAME_LEFT_OUT : 0;
 	/* without memory it is found out anew each time */
 	if (t->names[name] != NULL)
 		(void)xsp_u64map_set(&t->range_left_out, key, bit);
@@ -146,7 +146,7 @@ unsigned xsp_cut_thread(const struct xsp_timeline *t, uint32_t tid)
 	if (cut->tid_count + cut->comm_count == 0)
 		return 0;
 	const uint32_t *at = xsp_u64map_get(&t->record_of, tid);
-	const struct xsp_timeline_thread *th = at != NULL ? &t->records[*at]->shown : NULL;
+	const struct xsp_timeline_thread *th = at != NULL ? &t->records[*at]->thread_info : NULL;
 	bool id = cut->tid_count == 0, comm = cut->comm_count == 0;
 
 	for (size_t i = 0; i < cut->tid_count; i++)

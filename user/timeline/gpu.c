@@ -44,7 +44,7 @@ static void close_window(struct xsp_gpu *g, struct gpu_process *p)
 	p->window_ns = 0;
 }
 
-static void take_head(struct xsp_gpu *g, struct gpu_process *p, const struct xsp_gpu_record *record)
+static void on_head(struct xsp_gpu *g, struct gpu_process *p, const struct xsp_gpu_record *record)
 {
 	struct xsp_gpu_batch_head h;
 
@@ -60,8 +60,7 @@ static void take_head(struct xsp_gpu *g, struct gpu_process *p, const struct xsp
 		p->window_end = h.first + h.records;
 }
 
-static void take_state(struct xsp_gpu *g, struct gpu_process *p,
-		       const struct xsp_gpu_record *record)
+static void on_state(struct xsp_gpu *g, struct gpu_process *p, const struct xsp_gpu_record *record)
 {
 	struct xsp_gpu_state s;
 
@@ -76,7 +75,7 @@ static void take_state(struct xsp_gpu *g, struct gpu_process *p,
 		g->counts.runtime_version = s.runtime_version;
 }
 
-static void take_error(struct xsp_gpu *g, const struct xsp_gpu_record *record)
+static void on_error(struct xsp_gpu *g, const struct xsp_gpu_record *record)
 {
 	struct xsp_gpu_error e;
 	size_t length;
@@ -95,8 +94,7 @@ static void take_error(struct xsp_gpu *g, const struct xsp_gpu_record *record)
 
 /* ---- records ---- */
 
-static int take_record(struct xsp_gpu *g, struct gpu_process *p,
-		       const struct xsp_gpu_record *record)
+static int on_record(struct xsp_gpu *g, struct gpu_process *p, const struct xsp_gpu_record *record)
 {
 	struct xsp_gpu_dropped d;
 
@@ -125,17 +123,17 @@ static int take_record(struct xsp_gpu *g, struct gpu_process *p,
 		g->counts.dropped += d.count;
 		return 0;
 	case XSP_GPU_ERROR:
-		take_error(g, record);
+		on_error(g, record);
 		return 0;
 	case XSP_GPU_STATE:
-		take_state(g, p, record);
+		on_state(g, p, record);
 		return 0;
 	default:
 		return 0;
 	}
 }
 
-static int take_batch(struct xsp_timeline *t, const struct xsp_event *event)
+static int on_batch(struct xsp_timeline *t, const struct xsp_event *event)
 {
 	struct xsp_gpu *g = t->gpu;
 	const struct xsp_event_gpu *e = (const void *)event;
@@ -152,26 +150,26 @@ static int take_batch(struct xsp_timeline *t, const struct xsp_event *event)
 	/* names first: a batch may refer to what it tells only later */
 	while (rc == 0 && (record = xsp_gpu_record_next(e + 1, e->bytes, &at)) != NULL)
 		if (record->type == XSP_GPU_NAME || record->type == XSP_GPU_CONTEXT)
-			rc = take_record(g, p, record);
+			rc = on_record(g, p, record);
 	if (at != e->bytes)
 		g->counts.malformed++;
 	at = 0;
 	while (rc == 0 && (record = xsp_gpu_record_next(e + 1, e->bytes, &at)) != NULL) {
 		if (record->type == XSP_GPU_BATCH_HEAD) {
-			take_head(g, p, record);
+			on_head(g, p, record);
 			continue;
 		}
 		g->counts.records++;
 		p->window_came++;
 		if (record->type != XSP_GPU_NAME && record->type != XSP_GPU_CONTEXT)
-			rc = take_record(g, p, record);
+			rc = on_record(g, p, record);
 	}
 	return rc;
 }
 
 /* ---- age ---- */
 
-static int take_time(struct xsp_timeline *t, uint64_t ns)
+static int on_time(struct xsp_timeline *t, uint64_t ns)
 {
 	struct xsp_gpu *g = t->gpu;
 
@@ -209,7 +207,7 @@ static int promise_call(struct xsp_timeline *t, const struct row *row, struct xs
 	return 0;
 }
 
-static int take_call(struct xsp_timeline *t, const struct xsp_span *span)
+static int on_call(struct xsp_timeline *t, const struct xsp_span *span)
 {
 	const struct xsp_cuda_entry *e = xsp_timeline_cuda(t, span->probe);
 
@@ -254,10 +252,10 @@ static void free_gpu(struct xsp_timeline *t)
 const struct xsp_listener xsp_listener_gpu = {
 	.name = "GPU activity",
 	.begin = begin,
-	.time = take_time,
-	.event = take_batch,
+	.time = on_time,
+	.event = on_batch,
 	.note = promise_call,
-	.listen = take_call,
+	.listen = on_call,
 	.end = end,
 	.free = free_gpu,
 };

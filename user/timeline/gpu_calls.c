@@ -193,7 +193,7 @@ static int without_span(struct xsp_gpu *g, const struct gpu_thread *th, const st
 	return xsp_tell_call(g->t, &call);
 }
 
-static int take_record(struct xsp_gpu *g, struct gpu_thread *th, const struct api_record *r)
+static int match_record(struct xsp_gpu *g, struct gpu_thread *th, const struct api_record *r)
 {
 	const struct held *inside;
 	struct held *h = find_span(th, r, &inside);
@@ -232,7 +232,7 @@ static bool is_due(const struct xsp_gpu *g, const struct gpu_thread *th, const s
 }
 
 /* Those whose span must have been seen by now, or all. */
-static int take_records(struct xsp_gpu *g, struct gpu_thread *th, bool all)
+static int match_records(struct xsp_gpu *g, struct gpu_thread *th, bool all)
 {
 	size_t kept = 0;
 	int rc = 0;
@@ -240,7 +240,7 @@ static int take_records(struct xsp_gpu *g, struct gpu_thread *th, bool all)
 	for (size_t i = 0; i < th->record_count && rc == 0; i++) {
 		struct api_record r = th->records[i];
 		if (all || is_due(g, th, &r) || th->record_count - i > XSP_MAX_RECORDS)
-			rc = take_record(g, th, &r);
+			rc = match_record(g, th, &r);
 		else
 			th->records[kept++] = r;
 	}
@@ -270,11 +270,11 @@ int xsp_gpu_api_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_rec
 				     .result = a.result,
 				     .api = (uint8_t)api};
 	if (th->record_count == 0 && is_due(g, th, &r))
-		return take_record(g, th, &r);
+		return match_record(g, th, &r);
 	if (xsp_grow(&th->records, &th->record_capacity, th->record_count + 1) < 0)
 		return -ENOMEM;
 	th->records[th->record_count++] = r;
-	return take_records(g, th, false);
+	return match_records(g, th, false);
 }
 
 /* ---- spans ---- */
@@ -310,7 +310,7 @@ int xsp_gpu_span(struct xsp_gpu *g, const struct xsp_span *span, enum xsp_cuda_a
 	xsp_details_ref(h->span.details);
 	if (span->end_ns > th->closed_ns)
 		th->closed_ns = span->end_ns;
-	return th->record_count > 0 ? take_records(g, th, false) : 0;
+	return th->record_count > 0 ? match_records(g, th, false) : 0;
 }
 
 static bool is_old(const struct xsp_gpu *g, const struct held *h)
@@ -327,7 +327,7 @@ int xsp_gpu_sweep_calls(struct xsp_gpu *g, bool all)
 	for (size_t i = 0; i < g->thread_count && rc == 0; i++) {
 		struct gpu_thread *th = g->threads[i];
 		if (th->record_count > 0)
-			rc = take_records(g, th, all);
+			rc = match_records(g, th, all);
 		while (rc == 0 && th->held_from < th->held_count &&
 		       (all || is_old(g, &th->held[th->held_from])))
 			rc = drop_first(g, th);

@@ -123,7 +123,7 @@ static int learn_from_module(struct xsp_timeline *t, const struct xsp_span *span
 }
 
 /* Before the sinks: they ask for the names of what a call launched. */
-static int take_call(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
+static int on_call(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
 {
 	const struct xsp_cuda_entry *e = xsp_timeline_cuda(t, span->probe);
 	const struct xsp_section *s;
@@ -168,6 +168,6 @@ static void free_kernels(struct xsp_timeline *t)
 const struct xsp_listener xsp_listener_kernels = {
 	.name = "names of kernels",
 	.begin = begin,
-	.note = take_call,
+	.note = on_call,
 	.free = free_kernels,
 };

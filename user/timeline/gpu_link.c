@@ -32,7 +32,7 @@ static void pool_begin(struct pool *p)
 }
 
 /* Takes an element at the young end; the array has room for one more. */
-static uint32_t pool_take(struct xsp_gpu *g, struct pool *p, next_fn next)
+static uint32_t pool_allocate(struct xsp_gpu *g, struct pool *p, next_fn next)
 {
 	uint32_t i = p->free;
 
@@ -353,7 +353,7 @@ static int call_at(struct xsp_gpu *g, uint32_t pid, uint32_t correlation, struct
 		forget_oldest_call(g);
 	if (xsp_grow(&g->calls, &p->capacity, p->count + 1) < 0)
 		return -ENOMEM;
-	uint32_t i = pool_take(g, p, next_call);
+	uint32_t i = pool_allocate(g, p, next_call);
 	uint32_t next = g->calls[i].next;
 	g->calls[i] = (struct call){.pid = pid,
 				    .correlation = correlation,
@@ -415,7 +415,7 @@ int xsp_gpu_call_known(struct xsp_gpu *g, const struct call *found)
 
 /* ---- activities ---- */
 
-static void take_off_list(struct xsp_gpu *g, struct call *c, uint32_t which)
+static void remove_from_list(struct xsp_gpu *g, struct call *c, uint32_t which)
 {
 	uint32_t *at = &c->waiting;
 
@@ -437,7 +437,7 @@ static int drop_oldest_waiting(struct xsp_gpu *g)
 
 	if (!w->gone) {
 		if (c != NULL)
-			take_off_list(g, c, i);
+			remove_from_list(g, c, i);
 		rc = emit(g, w, c != NULL && c->known ? c : NULL);
 	}
 	pool_drop_oldest(g, &g->waiting_pool, next_waiting);
@@ -455,7 +455,7 @@ static int wait_for_call(struct xsp_gpu *g, struct call *c, const struct waiting
 		return rc;
 	if (xsp_grow(&g->waiting, &p->capacity, p->count + 1) < 0)
 		return -ENOMEM;
-	uint32_t i = pool_take(g, p, next_waiting);
+	uint32_t i = pool_allocate(g, p, next_waiting);
 	uint32_t younger = g->waiting[i].younger;
 	g->waiting[i] = *new;
 	g->waiting[i].younger = younger;

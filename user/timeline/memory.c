@@ -85,7 +85,7 @@ static int put(struct xsp_memory *m, const struct xsp_memory_event *e)
 	return 0;
 }
 
-static struct xsp_memory_event take(struct xsp_memory *m)
+static struct xsp_memory_event pop_first(struct xsp_memory *m)
 {
 	struct xsp_memory_event e = m->heap[0].e;
 	size_t i = 0;
@@ -326,7 +326,7 @@ static int settle(struct xsp_memory *m, bool all)
 
 	while (rc == 0 && m->count > 0 &&
 	       (all || m->count > MAX_PENDING || m->now - m->heap[0].e.time_ns > ORDER_NS)) {
-		struct xsp_memory_event e = take(m);
+		struct xsp_memory_event e = pop_first(m);
 		if (e.time_ns >= m->t->cut.to_ns)
 			continue;
 		pass_windows(m, e.time_ns);
@@ -428,14 +428,14 @@ static int follow(struct xsp_memory *m, const struct xsp_cuda_entry *e, const st
 		      });
 }
 
-static int take_call(struct xsp_timeline *t, const struct xsp_span *span)
+static int on_call(struct xsp_timeline *t, const struct xsp_span *span)
 {
 	const struct xsp_cuda_entry *e = xsp_timeline_cuda(t, span->probe);
 
 	return e != NULL ? follow(t->memory, e, span) : 0;
 }
 
-static int take_time(struct xsp_timeline *t, uint64_t ns)
+static int on_time(struct xsp_timeline *t, uint64_t ns)
 {
 	struct xsp_memory *m = t->memory;
 
@@ -479,8 +479,8 @@ static void free_memory(struct xsp_timeline *t)
 const struct xsp_listener xsp_listener_memory = {
 	.name = "memory",
 	.begin = begin,
-	.time = take_time,
-	.listen = take_call,
+	.time = on_time,
+	.listen = on_call,
 	.end = end,
 	.free = free_memory,
 };

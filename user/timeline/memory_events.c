@@ -126,7 +126,7 @@ size_t xsp_timeline_memory_sites(const struct xsp_timeline *t, const struct xsp_
 
 /* ---- a process ---- */
 
-static int take_process(struct xsp_timeline *t, const struct xsp_event *e)
+static int on_process(struct xsp_timeline *t, const struct xsp_event *e)
 {
 	const struct xsp_section *s = xsp_event_section(e, XSP_SECTION_PROCESS_MEMORY);
 	struct xsp_process_memory_at at = {.time_ns = e->time_ns, .pid = e->tgid};
@@ -191,8 +191,8 @@ static int python_place(struct xsp_timeline *t, const struct xsp_capture_python 
 }
 
 /* The line of a return address, if it is in a source of the program's own: into the site, as " (grow.c:12)" into the text. */
-static size_t take_line(struct xsp_timeline *t, uint32_t pid, uint64_t address,
-			struct xsp_memory_site *site, char *text, size_t size)
+static size_t format_line(struct xsp_timeline *t, uint32_t pid, uint64_t address,
+			  struct xsp_memory_site *site, char *text, size_t size)
 {
 	const uint32_t *id = xsp_u64map_get(&t->range_names,
 					    xsp_address_name_hash(XSP_NAME_OF_LINE, pid, address));
@@ -213,7 +213,7 @@ static size_t take_line(struct xsp_timeline *t, uint32_t pid, uint64_t address,
 static size_t name_functions(struct xsp_timeline *t, uint32_t pid, const uint64_t *frame,
 			     size_t count, struct xsp_memory_site *site, char *text, size_t size)
 {
-	size_t used = 0, first = 0, shown = 0;
+	size_t used = 0, first = 0, shown_count = 0;
 
 	while (first < count) {
 		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(frame[first]));
@@ -223,15 +223,16 @@ static size_t name_functions(struct xsp_timeline *t, uint32_t pid, const uint64_
 	}
 	if (first == count)
 		first = 0;
-	for (size_t i = first; i < count && shown < PLACE_FRAMES && used < size; i++, shown++) {
+	for (size_t i = first; i < count && shown_count < PLACE_FRAMES && used < size;
+	     i++, shown_count++) {
 		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(frame[i]));
 		if (name == NULL || name[0] == '\0')
 			break;
-		used += (size_t)snprintf(text + used, size - used, "%s%s", shown > 0 ? " <- " : "",
-					 name);
+		used += (size_t)snprintf(text + used, size - used, "%s%s",
+					 shown_count > 0 ? " <- " : "", name);
 		if (site->file == 0 && used < size)
-			used += take_line(t, pid, XSP_FRAME_ADDRESS(frame[i]), site, text + used,
-					  size - used);
+			used += format_line(t, pid, XSP_FRAME_ADDRESS(frame[i]), site, text + used,
+					    size - used);
 	}
 	return used < size ? used : size - 1;
 }
@@ -341,7 +342,7 @@ static bool decode(const struct xsp_timeline *t, const struct xsp_allocator_func
 		return false;
 	memcpy(word, xsp_section_data(s), f->count * sizeof(*word));
 	out->address = word[0];
-	out->bytes = f->call == XSP_ALLOCATOR_TAKES ? -1 : (int64_t)word[1];
+	out->bytes = f->call == XSP_ALLOCATOR_FREES ? -1 : (int64_t)word[1];
 	if (f->call == XSP_ALLOCATOR_REPORTS) {
 		out->total = word[2];
 		out->reserved = word[3];
@@ -355,7 +356,7 @@ static bool decode(const struct xsp_timeline *t, const struct xsp_allocator_func
 	       (f->call == XSP_ALLOCATOR_REPORTS || out->bytes >= -1);
 }
 
-static int take_allocation(struct xsp_timeline *t, const struct xsp_event *e)
+static int on_allocation(struct xsp_timeline *t, const struct xsp_event *e)
 {
 	const struct xsp_allocator_function *f = function_of(t, e->probe);
 	struct xsp_memory_event m = {
@@ -385,16 +386,16 @@ static int take_allocation(struct xsp_timeline *t, const struct xsp_event *e)
 	return rc < 0 ? rc : xsp_memory_put(t, &m);
 }
 
-static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
+static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 {
 	if (e->kind != XSP_EVENT_MEMORY)
 		return 0;
-	return e->probe == UINT32_MAX ? take_process(t, e) : take_allocation(t, e);
+	return e->probe == UINT32_MAX ? on_process(t, e) : on_allocation(t, e);
 }
 
 const struct xsp_listener xsp_listener_memory_events = {
 	.name = "events of memory",
 	.begin = begin,
-	.event = take_event,
+	.event = on_event,
 	.free = free_events,
 };

@@ -736,7 +736,7 @@ static int end_on_row(struct xsp_timeline *t, struct thread *th, struct row *row
 	if (rc == 0)
 		rc = xsp_details_add(&row->spans[i].details, e);
 	if (rc == 0)
-		rc = xsp_row_take_out(t, th, row, i, e->time_ns, 0);
+		rc = xsp_row_remove(t, th, row, i, e->time_ns, 0);
 	if (rc != -E2BIG)
 		return rc;
 	/* no row left to show it on: what lies above it cannot stay */

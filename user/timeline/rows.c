@@ -53,7 +53,7 @@ static void count(struct xsp_timeline *t, const struct thread *th, const struct 
 		return;
 	}
 	t->counts.spans++;
-	t->records[th->record]->shown.has_spans = true;
+	t->records[th->record]->thread_info.has_spans = true;
 	t->counts.unfinished += (span->flags & XSP_SPAN_UNFINISHED) != 0;
 	t->counts.unwound += (span->flags & XSP_SPAN_UNWOUND) != 0;
 	t->counts.exit_lost += (span->flags & XSP_SPAN_EXIT_LOST) != 0;
@@ -227,11 +227,11 @@ int xsp_row_get(struct xsp_timeline *t, struct thread *th, uint32_t index, struc
 		row->index = (uint32_t)th->row_count;
 		th->rows[th->row_count++] = row;
 	}
-	struct xsp_timeline_thread *shown = &t->records[th->record]->shown;
+	struct xsp_timeline_thread *thread_info = &t->records[th->record]->thread_info;
 	for (; th->used_rows <= index; th->used_rows++)
 		th->rows[th->used_rows]->last_ns = th->born_ns;
-	if (shown->rows <= index)
-		shown->rows = index + 1;
+	if (thread_info->rows <= index)
+		thread_info->rows = index + 1;
 	*out = th->rows[index];
 	return 0;
 }
@@ -354,8 +354,8 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 	return rc;
 }
 
-int xsp_row_take_out(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
-		     uint64_t end_ns, uint32_t flags)
+int xsp_row_remove(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
+		   uint64_t end_ns, uint32_t flags)
 {
 	if (i + 1 == row->count && row->last_ns <= end_ns)
 		return xsp_row_pop(t, th, row, end_ns, flags);

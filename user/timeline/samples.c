@@ -285,8 +285,8 @@ static bool ends_early(const struct xsp_timeline *t, uint32_t pid, const struct 
 	return name == NULL || name[0] == '\0';
 }
 
-static int take_sample(struct xsp_timeline *t, struct thread *th, const struct xsp_event_sample *e,
-		       const struct open_span *at)
+static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp_event_sample *e,
+		     const struct open_span *at)
 {
 	struct row *row = th->rows[th->current];
 	struct place place;
@@ -315,7 +315,7 @@ static int take_sample(struct xsp_timeline *t, struct thread *th, const struct x
 	return xsp_tell_sample(t, &s);
 }
 
-static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
+static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 {
 	struct open_span at = {.sp = e->sp - 8}; /* as if a return address stood there */
 	struct thread *th;
@@ -326,7 +326,7 @@ static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
 	if (rc == 0)
 		rc = xsp_details_add(&at.details, e);
 	if (rc == 0)
-		rc = take_sample(t, th, (const void *)e, &at);
+		rc = on_sample(t, th, (const void *)e, &at);
 	xsp_details_unref(at.details);
 	return rc;
 }
@@ -334,6 +334,6 @@ static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
 const struct xsp_listener xsp_listener_samples = {
 	.name = "samples",
 	.begin = begin,
-	.event = take_event,
+	.event = on_event,
 	.free = free_samples,
 };

@@ -47,19 +47,19 @@ int xsp_tell_span(struct xsp_timeline *t, const struct xsp_span *span)
 {
 	const bool told = span->left_out == 0,
 		   part = told && goes_beyond(t, span->start_ns, span->end_ns);
-	const struct xsp_span *shown = span;
+	const struct xsp_span *reported = span;
 	struct xsp_span cut;
 	int rc = 0;
 
 	if (part) {
 		cut = clipped(t, span);
-		shown = &cut;
+		reported = &cut;
 		t->counts.clipped++;
 	}
 	for (size_t i = 0; i < t->sink_count && rc >= 0; i++) {
 		const struct xsp_timeline_sink *s = &t->sinks[i];
 		if (s->span != NULL && told)
-			rc = s->span(s->ctx, shown);
+			rc = s->span(s->ctx, reported);
 	}
 	return rc < 0 ? rc : 0;
 }

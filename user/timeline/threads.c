@@ -89,14 +89,16 @@ static void describe(const struct xsp_timeline *t, struct thread_record *r)
 	const struct xsp_capture_process *processes;
 	xsp_capture_threads(t->reader, &threads);
 	xsp_capture_processes(t->reader, &processes);
-	const uint32_t *d = xsp_u64map_get(&t->definitions, key_of(r->shown.pid, r->shown.tid));
-	const uint32_t *p = xsp_u64map_get(&t->processes, r->shown.pid);
-	r->shown.ns_pid =
-		p != NULL && processes[*p].ns_pid != 0 ? processes[*p].ns_pid : r->shown.pid;
+	const uint32_t *d =
+		xsp_u64map_get(&t->definitions, key_of(r->thread_info.pid, r->thread_info.tid));
+	const uint32_t *p = xsp_u64map_get(&t->processes, r->thread_info.pid);
+	r->thread_info.ns_pid =
+		p != NULL && processes[*p].ns_pid != 0 ? processes[*p].ns_pid : r->thread_info.pid;
 	/* the main thread's id is the process's, in every namespace */
-	r->shown.ns_tid = r->shown.tid == r->shown.pid ? r->shown.ns_pid : r->shown.tid;
+	r->thread_info.ns_tid = r->thread_info.tid == r->thread_info.pid ? r->thread_info.ns_pid
+									 : r->thread_info.tid;
 	if (d != NULL && threads[*d].ns_tid != 0)
-		r->shown.ns_tid = threads[*d].ns_tid;
+		r->thread_info.ns_tid = threads[*d].ns_tid;
 	const char *comm = d != NULL && threads[*d].comm[0] != '\0' ? threads[*d].comm
 			   : p != NULL				    ? processes[*p].comm
 								    : "";
@@ -114,8 +116,8 @@ static int new_record(struct xsp_timeline *t, uint32_t pid, uint32_t tid, uint32
 		free(r);
 		return -ENOMEM;
 	}
-	r->shown = (struct xsp_timeline_thread){.pid = pid, .tid = tid, .rows = 1};
-	r->shown.comm = r->comm;
+	r->thread_info = (struct xsp_timeline_thread){.pid = pid, .tid = tid, .rows = 1};
+	r->thread_info.comm = r->comm;
 	r->last_ns = last_ns;
 	describe(t, r);
 	*out = (uint32_t)t->record_count;
@@ -146,7 +148,7 @@ static int begin_thread(struct xsp_timeline *t, uint32_t pid, uint32_t tid, stru
 	if (rc < 0)
 		return rc;
 	const uint32_t *record = xsp_u64map_get(&t->record_of, tid);
-	if (record != NULL && t->records[*record]->shown.pid == pid)
+	if (record != NULL && t->records[*record]->thread_info.pid == pid)
 		th->record = *record;
 	else if ((rc = new_record(t, pid, tid, &th->record)) < 0)
 		return rc;
@@ -252,7 +254,7 @@ int xsp_threads_forget(struct xsp_timeline *t)
 	t->record_count = t->alive_count;
 	xsp_u64map_free(&t->record_of);
 	for (size_t i = 0; i < t->record_count; i++)
-		if (xsp_u64map_set(&t->record_of, kept[i]->shown.tid, (uint32_t)i) < 0)
+		if (xsp_u64map_set(&t->record_of, kept[i]->thread_info.tid, (uint32_t)i) < 0)
 			return -ENOMEM;
 	/* what the capture has forgotten */
 	xsp_u64map_free(&t->definitions);
@@ -270,7 +272,7 @@ void xsp_timeline_open(const struct xsp_timeline *t,
 			const struct open_span *last =
 				row->count > 0 ? &row->spans[row->count - 1] : NULL;
 			fn(ctx, &(struct xsp_open_spans){
-					.thread = &t->records[th->record]->shown,
+					.thread = &t->records[th->record]->thread_info,
 					.current = k == th->current,
 					.names = row->names,
 					.count = row->count,
@@ -280,8 +282,8 @@ void xsp_timeline_open(const struct xsp_timeline *t,
 	}
 }
 
-int xsp_threads_shown(struct xsp_timeline *t, const struct xsp_event *e, bool ended,
-		      const struct xsp_timeline_thread **out)
+int xsp_threads_info(struct xsp_timeline *t, const struct xsp_event *e, bool ended,
+		     const struct xsp_timeline_thread **out)
 {
 	const uint32_t *at = xsp_u64map_get(&t->by_tid, e->tid);
 	const uint32_t *record = xsp_u64map_get(&t->record_of, e->tid);
@@ -292,15 +294,15 @@ int xsp_threads_shown(struct xsp_timeline *t, const struct xsp_event *e, bool en
 		struct thread *th;
 		rc = xsp_threads_get(t, e, &th);
 		if (rc == 0)
-			*out = &t->records[th->record]->shown;
+			*out = &t->records[th->record]->thread_info;
 		return rc;
 	}
 	if (at != NULL && ended)
 		rc = end_thread(t, t->alive[*at], e->time_ns, XSP_SPAN_UNFINISHED);
-	if (rc == 0 && (record == NULL || t->records[fresh]->shown.pid != e->tgid))
+	if (rc == 0 && (record == NULL || t->records[fresh]->thread_info.pid != e->tgid))
 		rc = new_record(t, e->tgid, e->tid, &fresh);
 	if (rc == 0)
-		*out = &t->records[fresh]->shown;
+		*out = &t->records[fresh]->thread_info;
 	return rc;
 }
 
@@ -311,9 +313,9 @@ bool xsp_threads_by_ns(const struct xsp_timeline *t, uint32_t pid, uint32_t ns_t
 
 	/* a number that came again: its latest bearer */
 	for (size_t i = t->record_count; i > 0; i--) {
-		const struct xsp_timeline_thread *shown = &t->records[i - 1]->shown;
-		if (shown->pid == pid && shown->ns_tid == ns_tid) {
-			*out = shown->tid;
+		const struct xsp_timeline_thread *thread_info = &t->records[i - 1]->thread_info;
+		if (thread_info->pid == pid && thread_info->ns_tid == ns_tid) {
+			*out = thread_info->tid;
 			return true;
 		}
 	}
@@ -379,9 +381,9 @@ int xsp_threads_task(struct xsp_timeline *t, const struct xsp_event *e)
 	if (k->comm[0] != '\0')
 		set_comm(r, k->comm, sizeof(k->comm));
 	if (k->ns_tid != 0) {
-		r->shown.ns_tid = k->ns_tid;
+		r->thread_info.ns_tid = k->ns_tid;
 		if (e->tid == e->tgid)
-			r->shown.ns_pid = k->ns_tid;
+			r->thread_info.ns_pid = k->ns_tid;
 	}
 	if (k->what == XSP_TASK_EXEC) {
 		rc = xsp_memory_exec(t, e);
@@ -412,8 +414,8 @@ size_t xsp_timeline_threads(const struct xsp_timeline *t,
 		return 0;
 	size_t count = 0;
 	for (size_t i = 0; i < t->record_count; i++)
-		if (t->records[i]->shown.has_spans)
-			list[count++] = t->records[i]->shown;
+		if (t->records[i]->thread_info.has_spans)
+			list[count++] = t->records[i]->thread_info;
 	qsort(list, count, sizeof(*list), by_ids);
 	free(mutable->sorted);
 	mutable->sorted = list;
@@ -424,5 +426,5 @@ size_t xsp_timeline_threads(const struct xsp_timeline *t,
 const struct xsp_timeline_thread *xsp_timeline_thread(const struct xsp_timeline *t, uint32_t tid)
 {
 	const uint32_t *at = xsp_u64map_get(&t->record_of, tid);
-	return at == NULL ? NULL : &t->records[*at]->shown;
+	return at == NULL ? NULL : &t->records[*at]->thread_info;
 }

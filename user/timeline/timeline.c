@@ -68,7 +68,7 @@ static uint64_t number_of(const struct xsp_capture_reader *r, const char *key)
 }
 
 /* What the capture defines; of one that is being written, so far. */
-static int take_definitions(struct xsp_timeline *t, struct xsp_error *err)
+static int load_definitions(struct xsp_timeline *t, struct xsp_error *err)
 {
 	const struct xsp_capture_stats *s = xsp_capture_stats(t->reader);
 	uint64_t torn, chunks, events;
@@ -102,7 +102,7 @@ static int new_timeline(struct xsp_capture_reader *r, bool live, struct xsp_time
 	xsp_capture_window(r, &t->start_ns, &t->end_ns);
 	t->min_duration_ns = number_of(r, "min duration ns");
 	t->max_depth = number_of(r, "max depth");
-	int rc = take_definitions(t, err);
+	int rc = load_definitions(t, err);
 	if (rc == 0) {
 		rc = begin_listeners(t);
 		if (rc < 0)
@@ -149,7 +149,7 @@ static int add_name(struct xsp_timeline *t, const struct xsp_event *e)
 			     e->flags & XSP_EVENT_NAME_CUT);
 }
 
-static int take_event(void *ctx, const struct xsp_event *e)
+static int on_event(void *ctx, const struct xsp_event *e)
 {
 	struct xsp_timeline *t = ctx;
 	struct thread *th;
@@ -194,7 +194,7 @@ int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sin
 	t->counts = (struct xsp_timeline_counts){0};
 	t->serial = 0;
 	t->far_end_count = 0;
-	int rc = xsp_capture_read_events(t->reader, take_event, t, err);
+	int rc = xsp_capture_read_events(t->reader, on_event, t, err);
 	if (rc == 0)
 		rc = xsp_threads_end(t, t->end_ns);
 	t->counts.exits -= t->far_end_count; /* they came after their range's thread had ended */
@@ -208,16 +208,16 @@ int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sin
 	return rc;
 }
 
-static int take_more(void *ctx)
+static int on_definitions(void *ctx)
 {
-	return take_definitions(ctx, NULL);
+	return load_definitions(ctx, NULL);
 }
 
 int xsp_timeline_follow(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,
 			struct xsp_error *err)
 {
 	set_sinks(t, sinks, count);
-	int rc = xsp_capture_follow(t->reader, take_more, take_event, t, err);
+	int rc = xsp_capture_follow(t->reader, on_definitions, on_event, t, err);
 	set_sinks(t, NULL, 0);
 	return rc;
 }
@@ -228,7 +228,7 @@ static bool is_wanted(void *ctx, uint32_t pid, uint32_t tid)
 	const struct xsp_timeline *t = ctx;
 	const uint32_t *at = xsp_u64map_get(&t->record_of, tid != 0 ? tid : pid);
 
-	return at == NULL || t->records[*at]->shown.pid != pid ||
+	return at == NULL || t->records[*at]->thread_info.pid != pid ||
 	       (tid == 0 && xsp_u64map_get(&t->by_tid, pid) != NULL);
 }
 

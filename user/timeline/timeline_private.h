@@ -93,7 +93,7 @@ struct parked {
 };
 
 struct thread_record {
-	struct xsp_timeline_thread shown;
+	struct xsp_timeline_thread thread_info;
 	char comm[32];
 	uint64_t last_ns; /* of the thread that had this record and has exited */
 };
@@ -246,8 +246,8 @@ int xsp_threads_end(struct xsp_timeline *t, uint64_t end_ns);
 bool xsp_threads_by_ns(const struct xsp_timeline *t, uint32_t pid, uint32_t ns_tid, uint32_t *out);
 
 /* What outputs show of the event's thread, known to live or not; with `ended` it does not any more. */
-int xsp_threads_shown(struct xsp_timeline *t, const struct xsp_event *e, bool ended,
-		      const struct xsp_timeline_thread **out);
+int xsp_threads_info(struct xsp_timeline *t, const struct xsp_event *e, bool ended,
+		     const struct xsp_timeline_thread **out);
 
 /* ---- cut.c ---- */
 
@@ -363,8 +363,8 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 		uint32_t flags);
 /* Closes the span at `i`. If there are others above it, or were later than its end, it is shown on a row of
  * its own. */
-int xsp_row_take_out(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
-		     uint64_t end_ns, uint32_t flags);
+int xsp_row_remove(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
+		   uint64_t end_ns, uint32_t flags);
 /* Index of the outermost span with limit <= x (count if none). */
 size_t xsp_row_below(const struct row *row, uint64_t x);
 /* Moves spans [from, count) of the row to a parked run. */

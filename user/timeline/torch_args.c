@@ -11,7 +11,7 @@
 struct known_operator {
 	struct xsp_torch_schema schema;
 	struct xsp_torch_call call;
-	uint32_t take;
+	uint32_t parts;
 	enum xsp_torch_flavor flavor;
 	bool doubtful;
 };
@@ -44,7 +44,7 @@ static int add_operator(struct xsp_torch_args *a, const struct xsp_capture_opera
 		xsp_torch_schema_clear(&k->schema);
 		return 0;
 	}
-	k->take = o->take;
+	k->parts = o->parts;
 	k->flavor = (enum xsp_torch_flavor)o->flavor;
 	k->doubtful = o->doubtful;
 	return xsp_u64map_set(&a->by_probe, o->probe, (uint32_t)a->count++);
@@ -137,7 +137,7 @@ static void read_tensor(const struct xsp_torch_args *a, const struct known_opera
 	out->numel = (int64_t)t->numel;
 }
 
-static void take_elements(struct xsp_torch_value *v, const struct xsp_args_record *r)
+static void read_elements(struct xsp_torch_value *v, const struct xsp_args_record *r)
 {
 	size_t room = r->size * 8U - sizeof(*r);
 
@@ -151,7 +151,7 @@ static void take_elements(struct xsp_torch_value *v, const struct xsp_args_recor
 }
 
 /* The records of one argument or result: a tensor, or a list and its tensors. */
-static void take_tensor_record(const struct xsp_torch_args *a, const struct known_operator *k,
+static void read_tensor_record(const struct xsp_torch_args *a, const struct known_operator *k,
 			       uint32_t pid, const struct xsp_args_record *r,
 			       struct xsp_torch_value *v)
 {
@@ -166,7 +166,7 @@ static void take_tensor_record(const struct xsp_torch_args *a, const struct know
 			read_tensor(a, k, pid, r, &v->tensors[v->tensor_count++]);
 		break;
 	case XSP_ARGS_VALUES:
-		take_elements(v, r);
+		read_elements(v, r);
 		break;
 	default:
 		break;
@@ -268,7 +268,7 @@ static enum xsp_torch_presence presence_of(const struct xsp_torch_place *p, cons
 	return o->bytes[p->flag] ? XSP_TORCH_PRESENT : XSP_TORCH_NOTHING;
 }
 
-static void take_list(const struct xsp_torch_place *p, const struct object *o,
+static void read_list(const struct xsp_torch_place *p, const struct object *o,
 		      const struct xsp_args_record *r, struct xsp_torch_value *v)
 {
 	if (!p->behind && sees(o, p->length, 8))
@@ -282,7 +282,7 @@ static void take_list(const struct xsp_torch_place *p, const struct object *o,
 	v->known = v->cut || v->length <= v->size;
 }
 
-static void take_other(const struct xsp_torch_place *p, const uint64_t *words, size_t count,
+static void read_other(const struct xsp_torch_place *p, const uint64_t *words, size_t count,
 		       const struct xsp_args_record *r, struct xsp_torch_value *v)
 {
 	struct object o;
@@ -294,7 +294,7 @@ static void take_other(const struct xsp_torch_place *p, const uint64_t *words, s
 		return;
 	}
 	if (is_list(p->form)) {
-		take_list(p, &o, r, v);
+		read_list(p, &o, r, v);
 	} else if (p->form == XSP_TORCH_FORM_BOOLS) {
 		v->length = p->length;
 		v->known = sees(&o, 0, p->length);
@@ -314,7 +314,7 @@ static void read_arguments(const struct xsp_torch_args *a, const struct known_op
 {
 	const struct xsp_args_record *r = NULL, *of[XSP_TORCH_ARGUMENTS_MAX] = {NULL};
 	size_t words;
-	const uint64_t *word = xsp_torch_words(s, &words);
+	const uint64_t *word = xsp_torch_argument_words(s, &words);
 
 	out->count = k->call.count;
 	for (size_t i = 0; i < out->count; i++)
@@ -327,14 +327,14 @@ static void read_arguments(const struct xsp_torch_args *a, const struct known_op
 		if (r->argument >= out->count)
 			continue;
 		of[r->argument] = r;
-		take_tensor_record(a, k, span->pid, r, &out->items[r->argument]);
+		read_tensor_record(a, k, span->pid, r, &out->items[r->argument]);
 	}
 	for (size_t i = 0; i < out->count; i++) {
 		struct xsp_torch_value *v = &out->items[i];
 		if (v->form == XSP_TORCH_FORM_TENSOR || v->form == XSP_TORCH_FORM_TENSORS)
 			finish_tensors(v);
 		else
-			take_other(&k->call.places[i], word, words, of[i], v);
+			read_other(&k->call.places[i], word, words, of[i], v);
 	}
 }
 
@@ -351,7 +351,7 @@ static void read_results(const struct xsp_torch_args *a, const struct known_oper
 			.name = "", .form = list ? XSP_TORCH_FORM_TENSORS : XSP_TORCH_FORM_TENSOR};
 	while ((r = xsp_torch_next_record(s, r)) != NULL)
 		if (r->argument < out->count)
-			take_tensor_record(a, k, span->pid, r, &out->items[r->argument]);
+			read_tensor_record(a, k, span->pid, r, &out->items[r->argument]);
 	for (size_t i = 0; i < out->count; i++)
 		finish_tensors(&out->items[i]);
 }
@@ -382,7 +382,7 @@ bool xsp_torch_args_read(const struct xsp_torch_args *a, const struct xsp_span *
 		return false;
 	const struct known_operator *k = &a->operators[*index];
 	out->schema = &k->schema;
-	out->take = k->take;
+	out->parts = k->parts;
 	out->flavor = k->flavor;
 	out->doubtful = k->doubtful;
 	if (s->type == XSP_SECTION_ARGS)

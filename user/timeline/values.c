@@ -55,7 +55,7 @@ static int add_up(struct xsp_values *v, const struct xsp_value_function *f,
 	return 0;
 }
 
-static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
+static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 {
 	const struct xsp_event_value *x = (const void *)e;
 	struct xsp_value told = {.time_ns = e->time_ns, .pid = e->tgid, .tid = e->tid};
@@ -77,6 +77,6 @@ static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
 const struct xsp_listener xsp_listener_values = {
 	.name = "values",
 	.begin = begin,
-	.event = take_event,
+	.event = on_event,
 	.free = free_values,
 };

@@ -211,7 +211,7 @@ static int tell_with_path(struct xsp_timeline *t, struct thread *th, const struc
 	return rc;
 }
 
-static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
+static int on_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 {
 	struct thread *th;
 	int rc = xsp_threads_get(t, &e->head, &th);
@@ -221,7 +221,7 @@ static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 	rc = xsp_off_add(t, th, e);
 	if (rc < 0)
 		return rc;
-	const struct open_span *s = innermost(th), *shown = xsp_row_told(th->rows[th->current]);
+	const struct open_span *s = innermost(th), *reported = xsp_row_told(th->rows[th->current]);
 	struct xsp_wait w = {
 		.pid = th->pid,
 		.tid = th->tid,
@@ -236,8 +236,8 @@ static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 		.argument = e->argument,
 		.waker = e->waker,
 		.flags = e->flags,
-		.in_span = shown != NULL,
-		.span = shown != NULL ? shown->name : 0,
+		.in_span = reported != NULL,
+		.span = reported != NULL ? reported->name : 0,
 	};
 	if (w.why == XSP_WAIT_RUNNABLE)
 		w.woken_ns = w.left_ns;
@@ -251,7 +251,7 @@ static int take_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 	return rc < 0 ? rc : tell_with_path(t, th, e, &w);
 }
 
-static void take_faults(const struct xsp_event_times *e, struct xsp_thread_times *times)
+static void read_faults(const struct xsp_event_times *e, struct xsp_thread_times *times)
 {
 	const struct xsp_section *s = xsp_event_section(&e->head, XSP_SECTION_FAULTS);
 	const uint64_t *counts = s != NULL ? xsp_section_data(s) : NULL;
@@ -264,11 +264,11 @@ static void take_faults(const struct xsp_event_times *e, struct xsp_thread_times
 }
 
 /* The thread's last event, if it has ended. */
-static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
+static int on_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 {
 	struct xsp_waits *w = t->waits;
 	const struct xsp_timeline_thread *thread;
-	int rc = xsp_threads_shown(t, &e->head, e->ended != 0, &thread);
+	int rc = xsp_threads_info(t, &e->head, e->ended != 0, &thread);
 
 	if (rc == 0 && (xsp_cut_time(t, e->since_ns, e->head.time_ns) != 0 ||
 			xsp_cut_thread(t, thread->tid) != 0))
@@ -287,7 +287,7 @@ static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 		times->waits[i] = e->waits[i];
 	}
 	if (t->cut.text == NULL)
-		take_faults(e, times);
+		read_faults(e, times);
 	if (t->cut.text != NULL)
 		cut_times(t, &e->head, times);
 	else
@@ -298,18 +298,18 @@ static int take_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 	return 0;
 }
 
-static int take_event(struct xsp_timeline *t, const struct xsp_event *e)
+static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 {
 	if (e->kind == XSP_EVENT_WAIT)
-		return take_wait(t, (const void *)e);
-	return e->kind == XSP_EVENT_TIMES ? take_times(t, (const void *)e) : 0;
+		return on_wait(t, (const void *)e);
+	return e->kind == XSP_EVENT_TIMES ? on_times(t, (const void *)e) : 0;
 }
 
 const struct xsp_listener xsp_listener_waits = {
 	.name = "waits",
 	.live = true,
 	.begin = begin,
-	.event = take_event,
+	.event = on_event,
 	.note = note_cpu_time,
 	.free = free_waits,
 };

@@ -49,7 +49,7 @@ static int close_let_go(struct xsp_timeline *t, struct thread *th,
 	size_t at;
 
 	while (find_open(th, l->probe, &row, &at)) {
-		int rc = xsp_row_take_out(t, th, row, at, l->time_ns, XSP_SPAN_UNFINISHED);
+		int rc = xsp_row_remove(t, th, row, at, l->time_ns, XSP_SPAN_UNFINISHED);
 		if (rc == -E2BIG) /* no row left to show it on */
 			rc = xsp_row_pop(t, th, row, l->time_ns, XSP_SPAN_UNFINISHED);
 		if (rc < 0)

@@ -428,16 +428,16 @@ static int put_arguments(struct xsp_out *o, const struct xsp_torch_values *v)
 	} else {
 		xsp_out_text(o, ",\"Input unknown\":true");
 	}
-	if ((v->take & XSP_TORCH_TAKE_FLOPS) && xsp_flops(v, &flops)) {
+	if ((v->parts & XSP_TORCH_PART_FLOPS) && xsp_flops(v, &flops)) {
 		xsp_out_text(o, ",\"FLOPs\":");
 		xsp_out_u64(o, flops);
 	}
-	if (v->take & XSP_TORCH_TAKE_INPUTS) {
+	if (v->parts & XSP_TORCH_PART_INPUTS) {
 		rc = put_list(o, ",\"Concrete Inputs\":[", v, put_concrete);
 		if (rc == 0)
 			rc = put_object(o, ",\"Named Inputs\":{", v, put_named);
 	}
-	if (rc == 0 && (v->take & XSP_TORCH_TAKE_VALUES))
+	if (rc == 0 && (v->parts & XSP_TORCH_PART_VALUES))
 		rc = put_object(o, ",\"Input Values\":{", v, put_elements);
 	return rc;
 }

@@ -29,7 +29,7 @@ static char *put_ids(struct xsp_export *x, char *p, const struct xsp_gpu_call *c
 
 int xsp_chrome_call(struct xsp_export *x, const struct xsp_gpu_call *c)
 {
-	struct xsp_shown_row *row = xsp_chrome_row(x, c->pid, c->tid, c->row);
+	struct xsp_thread_row *row = xsp_chrome_row(x, c->pid, c->tid, c->row);
 	int rc = 0;
 
 	if (row == NULL)

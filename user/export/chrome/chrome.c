@@ -22,7 +22,7 @@
 #include "export/chrome/sequence.h"
 #include "export/chrome/values.h"
 #include "export/chrome/waits.h"
-#include "export/facts.h"
+#include "export/run_stats.h"
 #include "export/formats.h"
 #include "export/scope.h"
 #include "export/states.h"
@@ -55,12 +55,13 @@ struct chrome {
 
 /* ---- top-level keys ---- */
 
-static void put_facts(struct xsp_out *o, const char *key, const struct xsp_fact *facts, size_t n)
+static void put_stats(struct xsp_out *o, const char *key, const struct xsp_run_stat *stats,
+		      size_t n)
 {
 	xsp_chrome_key(o, key);
 	for (size_t i = 0; i < n; i++) {
 		xsp_out_text(o, i ? "," : "{");
-		xsp_chrome_number_pair(o, facts[i].key, facts[i].value);
+		xsp_chrome_number_pair(o, stats[i].key, stats[i].value);
 	}
 	xsp_out_text(o, n ? "},\n" : "{},\n");
 }
@@ -100,7 +101,7 @@ static void put_info(struct xsp_export *x)
 		separator = ",";
 	}
 	xsp_out_text(x->out, separator);
-	xsp_chrome_text_pair(x->out, "end", xsp_fact_how_ended(x->reader));
+	xsp_chrome_text_pair(x->out, "end", xsp_run_how_ended(x->reader));
 	xsp_out_text(x->out, "},\n");
 }
 
@@ -109,16 +110,16 @@ static void put_window(struct xsp_export *x, const struct chrome *c)
 	const struct xsp_capture_clock *clocks = NULL;
 	size_t n = xsp_capture_clocks(x->reader, &clocks);
 	uint64_t offset = c->open.base_ns + c->open.shift; /* real time - monotonic */
-	const struct xsp_fact facts[] = {
+	const struct xsp_run_stat stats[] = {
 		{"start_ns", c->open.start_ns + offset},
 		{"end_ns", c->open.end_ns + offset},
 		{"duration_ns", c->open.end_ns - c->open.start_ns},
 		{"monotonic_start_ns", c->open.start_ns},
 		{"clock_uncertainty_ns", n ? clocks[0].uncertainty_ns : 0},
-		{"realtime_moved_ns", xsp_fact_clock_step(x->reader)},
+		{"realtime_moved_ns", xsp_run_clock_step(x->reader)},
 	};
 
-	put_facts(x->out, "xsptrace_window", facts, sizeof(facts) / sizeof(facts[0]));
+	put_stats(x->out, "xsptrace_window", stats, sizeof(stats) / sizeof(stats[0]));
 }
 
 static void put_brake(struct xsp_export *x, const struct chrome *c)
@@ -126,13 +127,13 @@ static void put_brake(struct xsp_export *x, const struct chrome *c)
 	const struct xsp_capture_let_go *l = NULL;
 	size_t n = xsp_capture_let_gos(x->reader, &l);
 	const struct xsp_capture_window *w = NULL;
-	const struct xsp_fact facts[] = {
+	const struct xsp_run_stat stats[] = {
 		{"windows", xsp_capture_windows(x->reader, &w)},
 		{"recorded_ns", xsp_timeline_recorded_ns(x->timeline)},
 		{"of_ns", c->open.end_ns - c->open.start_ns},
 	};
 
-	put_facts(x->out, "xsptrace_windows", facts, sizeof(facts) / sizeof(facts[0]));
+	put_stats(x->out, "xsptrace_windows", stats, sizeof(stats) / sizeof(stats[0]));
 	xsp_chrome_key(x->out, "xsptrace_let_go");
 	xsp_out_text(x->out, "[");
 	for (size_t i = 0; i < n; i++) {
@@ -152,7 +153,7 @@ static void put_brake(struct xsp_export *x, const struct chrome *c)
 /* What is known of the capture before its events are read. */
 static void put_recorded(struct xsp_export *x, const struct chrome *c)
 {
-	struct xsp_facts facts;
+	struct xsp_run_stats stats;
 	const char *host = xsp_capture_info(x->reader, "host");
 
 	if (host) {
@@ -164,10 +165,10 @@ static void put_recorded(struct xsp_export *x, const struct chrome *c)
 	xsp_out_text(x->out, ",\n");
 	put_info(x);
 	put_window(x, c);
-	xsp_facts_losses(x->reader, &facts);
-	put_facts(x->out, "xsptrace_losses", facts.list, facts.count);
-	xsp_facts_overhead(x->reader, &facts);
-	put_facts(x->out, "xsptrace_overhead", facts.list, facts.count);
+	xsp_run_stats_losses(x->reader, &stats);
+	put_stats(x->out, "xsptrace_losses", stats.list, stats.count);
+	xsp_run_stats_overhead(x->reader, &stats);
+	put_stats(x->out, "xsptrace_overhead", stats.list, stats.count);
 	put_brake(x, c);
 }
 
@@ -233,7 +234,7 @@ static int chrome_begin(struct xsp_export *x)
 	x->state = c;
 	rc = xsp_renderer_new(x->timeline, render_name, NULL, &c->open.names);
 	if (rc == 0)
-		rc = xsp_shown_new(x, &c->open.rows);
+		rc = xsp_thread_rows_new(x, &c->open.rows);
 	if (rc == 0)
 		rc = xsp_chrome_gpu_new(&c->open.gpu);
 	if (rc < 0)
@@ -254,7 +255,7 @@ static void chrome_discard(struct xsp_export *x)
 	if (c == NULL)
 		return;
 	xsp_renderer_free(c->open.names);
-	xsp_shown_free(c->open.rows);
+	xsp_thread_rows_free(c->open.rows);
 	xsp_chrome_gpu_free(c->open.gpu);
 	for (size_t i = 0; i < c->held_rows; i++) {
 		let_go(&c->held[i]);
@@ -270,7 +271,7 @@ static void chrome_discard(struct xsp_export *x)
 
 /* ---- slices ---- */
 
-static void prepare_row(struct xsp_shown_row *row)
+static void prepare_row(struct xsp_thread_row *row)
 {
 	char *p = row->text;
 
@@ -324,7 +325,7 @@ static char *put_read_category(struct xsp_export *x, const struct xsp_capture_pr
 	return XSP_PUT(xsp_out_reserve(x->out, 64), ",\"name\":\"");
 }
 
-static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const struct xsp_span *span,
+static int put_slice(struct xsp_export *x, struct xsp_thread_row *row, const struct xsp_span *span,
 		     uint64_t end_ns)
 {
 	struct chrome *c = x->state;
@@ -378,7 +379,7 @@ static int put_slice(struct xsp_export *x, struct xsp_shown_row *row, const stru
 #define HELD_MAX 64 /* more: no steps, they would reach back into spans that did exit */
 #define NO_EXIT (XSP_SPAN_UNFINISHED | XSP_SPAN_UNWOUND | XSP_SPAN_EXIT_LOST)
 
-static int hold(struct chrome *c, const struct xsp_shown_row *row, const struct xsp_span *span)
+static int hold(struct chrome *c, const struct xsp_thread_row *row, const struct xsp_span *span)
 {
 	if (xsp_grow_zeroed(&c->held, &c->held_rows, (size_t)row->index + 1) < 0)
 		return -ENOMEM;
@@ -390,7 +391,7 @@ static int hold(struct chrome *c, const struct xsp_shown_row *row, const struct 
 	return 0;
 }
 
-static int release(struct xsp_export *x, struct xsp_shown_row *row, struct held *h)
+static int release(struct xsp_export *x, struct xsp_thread_row *row, struct held *h)
 {
 	uint64_t step = h->count <= HELD_MAX ? STEP : 0;
 	int rc = 0;
@@ -406,7 +407,7 @@ static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 	struct chrome *c = x->state;
 	if (xsp_chrome_is_call(x, span))
 		return xsp_chrome_call_span(x, span);
-	struct xsp_shown_row *row = xsp_shown_get(c->open.rows, span);
+	struct xsp_thread_row *row = xsp_thread_rows_get(c->open.rows, span);
 	struct held *h = NULL;
 	bool holds = span->flags & NO_EXIT ||
 		     (span->flags & XSP_SPAN_CUT && span->end_ns == c->open.end_ns);
@@ -432,7 +433,7 @@ static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 static int chrome_sample(struct xsp_export *x, const struct xsp_sample *s)
 {
 	struct chrome *c = x->state;
-	struct xsp_shown_row *row = xsp_chrome_row(x, s->pid, s->tid, 0);
+	struct xsp_thread_row *row = xsp_chrome_row(x, s->pid, s->tid, 0);
 	const char *before = "\",\"pid\":";
 
 	if (row == NULL)
@@ -460,26 +461,27 @@ static int chrome_sample(struct xsp_export *x, const struct xsp_sample *s)
 
 /* ---- rows and marks, known when all spans are written ---- */
 
-static void put_process(struct xsp_export *x, const struct xsp_shown_row *row)
+static void put_process(struct xsp_export *x, const struct xsp_thread_row *row)
 {
 	char name[256];
 
 	const struct xsp_export_named *named = xsp_export_name(x, row->root_pid);
 
-	xsp_fact_process_name(x, row->root_pid, name, sizeof(name));
+	xsp_run_process_name(x, row->root_pid, name, sizeof(name));
 	xsp_chrome_put_text_meta(x, "process_name", row->pid, 0, "name",
 				 named != NULL ? named->name : name);
-	xsp_chrome_put_text_meta(x, "process_labels", row->pid, 0, "labels",
-				 xsp_shown_uses_root_ids(xsp_chrome_of(x)->rows, row->root_pid)
-					 ? "CPU (ids of the root pid namespace)"
-					 : "CPU");
+	xsp_chrome_put_text_meta(
+		x, "process_labels", row->pid, 0, "labels",
+		xsp_thread_rows_uses_root_ids(xsp_chrome_of(x)->rows, row->root_pid)
+			? "CPU (ids of the root pid namespace)"
+			: "CPU");
 	xsp_chrome_put_sort_index(x, "process_sort_index", row->pid, 0,
 				  named != NULL ? named->order : row->pid);
 }
 
-static void put_thread(struct xsp_export *x, const struct xsp_shown_row *row)
+static void put_thread(struct xsp_export *x, const struct xsp_thread_row *row)
 {
-	const char *comm = xsp_shown_comm(x, row->root_pid, row->root_tid);
+	const char *comm = xsp_thread_rows_comm(x, row->root_pid, row->root_tid);
 
 	xsp_chrome_open_meta(x, "thread_name", row->pid, row->tid, "name");
 	/* the name inside is escaped by hand: it is put together here */
@@ -506,13 +508,13 @@ static void put_thread(struct xsp_export *x, const struct xsp_shown_row *row)
 
 static void put_rows(struct xsp_export *x, const struct chrome *c)
 {
-	size_t n = xsp_shown_count(c->open.rows);
+	size_t n = xsp_thread_rows_count(c->open.rows);
 
 	for (size_t i = 0; i < n; i++)
-		if (xsp_shown_at(c->open.rows, i)->first_of_process)
-			put_process(x, xsp_shown_at(c->open.rows, i));
+		if (xsp_thread_rows_at(c->open.rows, i)->first_of_process)
+			put_process(x, xsp_thread_rows_at(c->open.rows, i));
 	for (size_t i = 0; i < n; i++)
-		put_thread(x, xsp_shown_at(c->open.rows, i));
+		put_thread(x, xsp_thread_rows_at(c->open.rows, i));
 }
 
 /* The rows of the captures themselves: two each. */
@@ -582,10 +584,10 @@ static void put_mark(struct xsp_export *x, const char *name, const char *pid, co
 /* What is known of the capture when its events have been read. */
 static void put_read(struct xsp_export *x, const struct chrome *c)
 {
-	struct xsp_facts facts;
+	struct xsp_run_stats stats;
 
-	xsp_facts_timeline(x->reader, x->timeline, &facts);
-	put_facts(x->out, "xsptrace_timeline", facts.list, facts.count);
+	xsp_run_stats_timeline(x->reader, x->timeline, &stats);
+	put_stats(x->out, "xsptrace_timeline", stats.list, stats.count);
 
 	const struct xsp_capture_lost *lost = NULL;
 	size_t n = xsp_capture_losts(x->reader, &lost);
@@ -634,8 +636,8 @@ static int chrome_end(struct xsp_export *x)
 	struct chrome *c = x->state;
 	char text[160];
 
-	for (size_t i = 0; i < xsp_shown_count(c->open.rows) && i < c->held_rows; i++) {
-		int rc = release(x, xsp_shown_at(c->open.rows, i), &c->held[i]);
+	for (size_t i = 0; i < xsp_thread_rows_count(c->open.rows) && i < c->held_rows; i++) {
+		int rc = release(x, xsp_thread_rows_at(c->open.rows, i), &c->held[i]);
 		if (rc < 0)
 			return rc;
 	}
@@ -654,7 +656,7 @@ static int chrome_end(struct xsp_export *x)
 		xsp_out_text(x->out, ",\n");
 	}
 	/* losses where the eye falls, not only in keys that viewers hide */
-	if (xsp_fact_losses_line(x->reader, x->timeline, text, sizeof(text))) {
+	if (xsp_run_losses_line(x->reader, x->timeline, text, sizeof(text))) {
 		put_mark(x, text, "", "", c->open.start_ns);
 		xsp_out_text(x->out, ",\n");
 	}

@@ -45,8 +45,8 @@ static void put_nccl(struct xsp_export *x, const struct xsp_collective *c, const
 						      words[XSP_NCCL_COMM]));
 }
 
-int xsp_chrome_collective_words(struct xsp_export *x, const struct xsp_span *span,
-				const struct xsp_section *section)
+int xsp_chrome_collective_arguments(struct xsp_export *x, const struct xsp_span *span,
+				    const struct xsp_section *section)
 {
 	const struct xsp_capture_probe *probes = NULL;
 	uint64_t words[XSP_WORDS_MAX] = {0};

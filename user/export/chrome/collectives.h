@@ -6,7 +6,7 @@
 #include "export/export_private.h"
 
 /* Nothing for the words of other probes. */
-int xsp_chrome_collective_words(struct xsp_export *x, const struct xsp_span *span,
-				const struct xsp_section *section);
+int xsp_chrome_collective_arguments(struct xsp_export *x, const struct xsp_span *span,
+				    const struct xsp_section *section);
 
 #endif

@@ -82,8 +82,8 @@ static void put_kernel(struct xsp_export *x, const struct xsp_span *span,
 	put_kernel_name(x, name != NULL ? name : unknown);
 }
 
-int xsp_chrome_cuda_words(struct xsp_export *x, const struct xsp_span *span,
-			  const struct xsp_section *section)
+int xsp_chrome_cuda_arguments(struct xsp_export *x, const struct xsp_span *span,
+			      const struct xsp_section *section)
 {
 	const struct xsp_cuda_entry *e = xsp_timeline_cuda(x->timeline, span->probe);
 	struct xsp_cuda_call c;

@@ -5,8 +5,8 @@
 
 #include "export/export_private.h"
 
-int xsp_chrome_cuda_words(struct xsp_export *x, const struct xsp_span *span,
-			  const struct xsp_section *section);
+int xsp_chrome_cuda_arguments(struct xsp_export *x, const struct xsp_span *span,
+			      const struct xsp_section *section);
 int xsp_chrome_cuda_result(struct xsp_export *x, const struct xsp_span *span,
 			   const struct xsp_section *section);
 int xsp_chrome_cuda_written(struct xsp_export *x, const struct xsp_span *span,

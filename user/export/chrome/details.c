@@ -9,18 +9,18 @@
 #include "export/chrome/sequence.h"
 #include "export/chrome/stack.h"
 
-static int put_words(struct xsp_export *x, const struct xsp_span *span,
-		     const struct xsp_section *section)
+static int put_call_arguments(struct xsp_export *x, const struct xsp_span *span,
+			      const struct xsp_section *section)
 {
 	if (xsp_timeline_cuda(x->timeline, span->probe) != NULL)
-		return xsp_chrome_cuda_words(x, span, section);
-	return xsp_chrome_collective_words(x, span, section);
+		return xsp_chrome_cuda_arguments(x, span, section);
+	return xsp_chrome_collective_arguments(x, span, section);
 }
 
 /* By section type; NULL: not shown, or shown with another section. */
 static int (*const writers[XSP_SECTION_TYPES])(struct xsp_export *x, const struct xsp_span *span,
 					       const struct xsp_section *section) = {
-	[XSP_SECTION_WORDS] = put_words,
+	[XSP_SECTION_WORDS] = put_call_arguments,
 	[XSP_SECTION_RESULT] = xsp_chrome_cuda_result,
 	[XSP_SECTION_WRITTEN] = xsp_chrome_cuda_written,
 	[XSP_SECTION_ARGS] = xsp_chrome_args,

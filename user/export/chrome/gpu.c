@@ -16,7 +16,7 @@
 #include "base/u64map.h"
 #include "catalog/occupancy.h"
 #include "export/chrome/json.h"
-#include "export/facts.h"
+#include "export/run_stats.h"
 #include "timeline/gpu_category.h"
 
 #define GPU_SORT_INDEX 5000000U
@@ -117,7 +117,7 @@ void xsp_chrome_gpu_rows(struct xsp_export *x)
 		return;
 	const struct xsp_export_named *named = xsp_export_name(x, g->pid);
 
-	xsp_fact_process_name(x, g->pid, process, sizeof(process));
+	xsp_run_process_name(x, g->pid, process, sizeof(process));
 	if (named != NULL)
 		snprintf(process, sizeof(process), "%s", named->name);
 	for (; declared < DEVICES; declared++)
@@ -341,7 +341,7 @@ static int put_arrow(struct xsp_export *x, const struct xsp_gpu_activity *a, uin
 	if (a->arrow == 0)
 		return 0;
 	if (a->arrow_begins) {
-		const struct xsp_shown_row *row =
+		const struct xsp_thread_row *row =
 			xsp_chrome_row(x, a->pid, a->call_tid, a->call_row);
 		if (row == NULL)
 			return -ENOMEM;

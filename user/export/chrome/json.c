@@ -77,10 +77,10 @@ void xsp_chrome_number_pair(struct xsp_out *o, const char *key, uint64_t value)
 
 /* ---- slices and arrows ---- */
 
-struct xsp_shown_row *xsp_chrome_row(struct xsp_export *x, uint32_t pid, uint32_t tid,
-				     uint32_t number)
+struct xsp_thread_row *xsp_chrome_row(struct xsp_export *x, uint32_t pid, uint32_t tid,
+				      uint32_t number)
 {
-	return xsp_shown_of(xsp_chrome_of(x)->rows, pid, tid, number);
+	return xsp_thread_rows_of(xsp_chrome_of(x)->rows, pid, tid, number);
 }
 
 int xsp_chrome_put_name(struct xsp_export *x, xsp_name_id name)

@@ -9,12 +9,12 @@
 #include "export/export_private.h"
 #include "export/out.h"
 #include "export/rendered.h"
-#include "export/shown.h"
+#include "export/thread_rows.h"
 
 /* xsp_export.state begins with it. */
 struct xsp_chrome {
 	struct xsp_renderer *names;
-	struct xsp_shown *rows;
+	struct xsp_thread_rows *rows;
 	uint64_t base_ns, start_ns, end_ns; /* base: real time; start, end: monotonic */
 	uint64_t shift; /* monotonic + shift = relative to the base; modulo 2^64 */
 	uint64_t slices, wakeups;
@@ -78,8 +78,8 @@ void xsp_chrome_number_pair(struct xsp_out *o, const char *key, uint64_t value);
 /* ---- slices and arrows ---- */
 
 /* The row of a thread's stack, made at first sight; NULL: no memory. */
-struct xsp_shown_row *xsp_chrome_row(struct xsp_export *x, uint32_t pid, uint32_t tid,
-				     uint32_t number);
+struct xsp_thread_row *xsp_chrome_row(struct xsp_export *x, uint32_t pid, uint32_t tid,
+				      uint32_t number);
 /* A span's name in quotes. 0 or -ENOMEM. */
 int xsp_chrome_put_name(struct xsp_export *x, xsp_name_id name);
 /* Number of the next slice (Ev Idx). */

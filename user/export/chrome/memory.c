@@ -20,7 +20,7 @@ static void put_counter(struct xsp_export *x, const char *name, uint32_t pid, ui
 
 int xsp_chrome_process_memory(struct xsp_export *x, const struct xsp_process_memory_at *at)
 {
-	struct xsp_shown_row *row = xsp_chrome_row(x, at->pid, at->pid, 0);
+	struct xsp_thread_row *row = xsp_chrome_row(x, at->pid, at->pid, 0);
 
 	if (row == NULL)
 		return -ENOMEM;
@@ -31,7 +31,7 @@ int xsp_chrome_process_memory(struct xsp_export *x, const struct xsp_process_mem
 
 /* PyTorch's "[memory]" event, on the thread that made the call. */
 static void put_instant(struct xsp_export *x, const struct xsp_memory_event *e,
-			const struct xsp_shown_row *row, bool known)
+			const struct xsp_thread_row *row, bool known)
 {
 	const bool torch = xsp_memory_is_allocator(e->pool);
 	const int type = torch ? e->device_type : e->pool == XSP_MEMORY_PINNED ? 0 : XSP_C10_CUDA;
@@ -60,7 +60,7 @@ static void put_instant(struct xsp_export *x, const struct xsp_memory_event *e,
 
 int xsp_chrome_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 {
-	const struct xsp_shown_row *row = xsp_chrome_row(x, e->pid, e->tid, e->row);
+	const struct xsp_thread_row *row = xsp_chrome_row(x, e->pid, e->tid, e->row);
 	char name[XSP_MEMORY_TRACK];
 	const bool known = xsp_memory_track(x, e, name);
 

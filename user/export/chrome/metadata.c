@@ -10,15 +10,15 @@
 
 /* ---- what was recorded, by what the capture holds of it ---- */
 
-static unsigned taken(const struct xsp_capture_reader *r)
+static unsigned parts_read(const struct xsp_capture_reader *r)
 {
 	const struct xsp_capture_operator *all;
 	const size_t count = xsp_capture_operators(r, &all);
-	unsigned take = 0;
+	unsigned parts = 0;
 
 	for (size_t i = 0; i < count; i++)
-		take |= all[i].take;
-	return take;
+		parts |= all[i].parts;
+	return parts;
 }
 
 static bool has_modules(const struct xsp_capture_python *all, size_t count)
@@ -35,16 +35,16 @@ static void put_features(struct xsp_export *x)
 {
 	const struct xsp_capture_python *stacks;
 	const size_t count = xsp_capture_pythons(x->reader, &stacks);
-	const unsigned take = taken(x->reader);
+	const unsigned parts = parts_read(x->reader);
 	const struct {
 		const char *key;
 		bool on;
 	} features[] = {
-		{"record_shapes", take & XSP_TORCH_TAKE_TENSORS},
+		{"record_shapes", parts & XSP_TORCH_PART_TENSORS},
 		{"with_stack", count > 0},
 		{"with_modules", has_modules(stacks, count)},
 		{"profile_memory", xsp_timeline_has_allocations(x->timeline)},
-		{"with_flops", take & XSP_TORCH_TAKE_FLOPS},
+		{"with_flops", parts & XSP_TORCH_PART_FLOPS},
 	};
 
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {

@@ -37,7 +37,7 @@ void xsp_python_rows_free(struct xsp_python_rows *p)
 	free(p);
 }
 
-static int put_line(struct xsp_export *x, const struct xsp_shown_row *row,
+static int put_line(struct xsp_export *x, const struct xsp_thread_row *row,
 		    const struct open_line *l)
 {
 	xsp_out_text(x->out, "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"");
@@ -51,7 +51,7 @@ static int put_line(struct xsp_export *x, const struct xsp_shown_row *row,
 }
 
 /* Down to so many. Of those with the same times readers take the first one as the outer one. */
-static int end_lines(struct xsp_export *x, const struct xsp_shown_row *row, struct open_lines *o,
+static int end_lines(struct xsp_export *x, const struct xsp_thread_row *row, struct open_lines *o,
 		     size_t left)
 {
 	int rc = 0;
@@ -90,7 +90,7 @@ static int begin_line(struct open_lines *o, const struct xsp_capture_python_fram
 }
 
 /* Spans are told when they end: one around others comes behind them, with the outer ones of their lines. */
-static int add(struct xsp_export *x, const struct xsp_shown_row *row, struct open_lines *o,
+static int add(struct xsp_export *x, const struct xsp_thread_row *row, struct open_lines *o,
 	       const struct xsp_capture_python *stack, const struct xsp_span *span)
 {
 	const uint32_t count = stack->count < XSP_PYTHON_MAX ? stack->count : XSP_PYTHON_MAX;
@@ -120,7 +120,7 @@ int xsp_python_rows_span(struct xsp_export *x, struct xsp_python_rows **p,
 
 	if (stack == NULL || stack->count == 0)
 		return 0;
-	const struct xsp_shown_row *row = xsp_chrome_row(x, span->pid, span->tid, XSP_PYTHON_ROW);
+	const struct xsp_thread_row *row = xsp_chrome_row(x, span->pid, span->tid, XSP_PYTHON_ROW);
 	if (*p == NULL)
 		*p = calloc(1, sizeof(**p));
 	if (row == NULL || *p == NULL ||
@@ -135,6 +135,7 @@ int xsp_python_rows_end(struct xsp_export *x, struct xsp_python_rows *p)
 
 	for (size_t i = 0; p != NULL && i < p->count && rc == 0; i++)
 		if (p->of[i].count > 0)
-			rc = end_lines(x, xsp_shown_at(xsp_chrome_of(x)->rows, i), &p->of[i], 0);
+			rc = end_lines(x, xsp_thread_rows_at(xsp_chrome_of(x)->rows, i), &p->of[i],
+				       0);
 	return rc;
 }

@@ -8,7 +8,7 @@
 
 #include "export/export_private.h"
 
-/* The number of such a row (struct xsp_shown_row). */
+/* The number of such a row (struct xsp_thread_row). */
 #define XSP_PYTHON_ROW (UINT32_MAX - 1)
 
 struct xsp_python_rows;

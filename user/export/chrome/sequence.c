@@ -90,7 +90,7 @@ struct operator
 {
 	uint64_t number; /* plus 1; 0: empty */
 	uint64_t start_ns;
-	const struct xsp_shown_row *row;
+	const struct xsp_thread_row *row;
 };
 
 /* The operators of a thread, each at number & mask: numbers rise, and those of a graph that was never
@@ -167,7 +167,7 @@ static int grow_ring(struct xsp_fwdbwd *f, struct thread *t)
 	return 0;
 }
 
-static int remember(struct xsp_fwdbwd *f, const struct xsp_shown_row *row,
+static int remember(struct xsp_fwdbwd *f, const struct xsp_thread_row *row,
 		    const struct xsp_span *span, const struct numbers *n)
 {
 	const uint32_t *at = xsp_u64map_get(&f->index, key_of(span, n));
@@ -204,7 +204,7 @@ static int find(struct xsp_fwdbwd *f, const struct xsp_span *span, const struct 
 }
 
 int xsp_fwdbwd_span(struct xsp_fwdbwd **f, const struct xsp_timeline *t,
-		    const struct xsp_shown_row *row, const struct xsp_span *span,
+		    const struct xsp_thread_row *row, const struct xsp_span *span,
 		    struct xsp_fwdbwd_operator *from)
 {
 	struct numbers n = numbers_of(t, span);
@@ -218,7 +218,7 @@ int xsp_fwdbwd_span(struct xsp_fwdbwd **f, const struct xsp_timeline *t,
 	return n.backward ? find(*f, span, &n, from) : remember(*f, row, span, &n);
 }
 
-int xsp_chrome_fwdbwd(struct xsp_export *x, const struct xsp_shown_row *row,
+int xsp_chrome_fwdbwd(struct xsp_export *x, const struct xsp_thread_row *row,
 		      const struct xsp_span *span)
 {
 	struct xsp_fwdbwd **f = &xsp_chrome_of(x)->fwdbwd;

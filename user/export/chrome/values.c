@@ -10,7 +10,7 @@
 /* What is no number has no place on a track, and none in JSON: a mark on the thread that told it. */
 int xsp_chrome_value(struct xsp_export *x, const struct xsp_value *v)
 {
-	const struct xsp_shown_row *row = xsp_chrome_row(x, v->pid, v->tid, 0);
+	const struct xsp_thread_row *row = xsp_chrome_row(x, v->pid, v->tid, 0);
 	const char *quote = isfinite(v->value) ? "" : "\"";
 	char number[XSP_UNITS_SIZE];
 

@@ -12,7 +12,7 @@
 
 /* Colours are those of chrome://tracing; others make their own. The caller writes what else is in `args`, and
  * closes both. */
-static void open_state(struct xsp_export *x, const struct xsp_shown_row *row, const char *name,
+static void open_state(struct xsp_export *x, const struct xsp_thread_row *row, const char *name,
 		       const char *color, uint64_t start_ns, uint64_t end_ns)
 {
 	xsp_out_printf(x->out,
@@ -30,7 +30,7 @@ static void close_state(struct xsp_export *x)
 	xsp_out_text(x->out, "}},\n");
 }
 
-static uint32_t shown_tid(const struct xsp_export *x, uint32_t tid)
+static uint32_t display_tid(const struct xsp_export *x, uint32_t tid)
 {
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(x->timeline, tid);
 
@@ -53,9 +53,9 @@ static void put_reason(struct xsp_export *x, const struct xsp_wait *w)
 		xsp_out_printf(x->out, ",\"descriptor\":%llu",
 			       (unsigned long long)(uint32_t)w->argument);
 	if (w->owner != 0)
-		xsp_out_printf(x->out, ",\"held by\":%u", shown_tid(x, w->owner));
+		xsp_out_printf(x->out, ",\"held by\":%u", display_tid(x, w->owner));
 	if (w->waker != 0)
-		xsp_out_printf(x->out, ",\"woken by\":%u", shown_tid(x, w->waker));
+		xsp_out_printf(x->out, ",\"woken by\":%u", display_tid(x, w->waker));
 	if (w->flags & XSP_WAIT_INTERRUPT)
 		xsp_out_text(x->out, ",\"woken by\":\"interrupt\"");
 	if (w->flags & XSP_WAIT_BEFORE)
@@ -112,7 +112,7 @@ int xsp_chrome_state_arguments(struct xsp_export *x, const struct xsp_state_slic
 	return rc;
 }
 
-static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
+static int put_state(struct xsp_export *x, struct xsp_thread_row *row,
 		     const struct xsp_state_slice *s)
 {
 	static const char *const colors[XSP_STATES] = {"running", "runnable", "runnable",
@@ -130,11 +130,11 @@ static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
 }
 
 /* From the state in which the one runs to that in which the other runs again. */
-static int put_arrow(struct xsp_export *x, const struct xsp_shown_row *row,
+static int put_arrow(struct xsp_export *x, const struct xsp_thread_row *row,
 		     const struct xsp_wait *w)
 {
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(x->timeline, w->waker);
-	struct xsp_shown_row *from;
+	struct xsp_thread_row *from;
 
 	if (w->waker == 0 || w->waker == w->tid || t == NULL || (w->flags & XSP_WAIT_OPEN))
 		return 0;
@@ -149,7 +149,7 @@ static int put_arrow(struct xsp_export *x, const struct xsp_shown_row *row,
 
 int xsp_chrome_wait(struct xsp_export *x, const struct xsp_wait *w)
 {
-	struct xsp_shown_row *row = xsp_chrome_row(x, w->pid, w->tid, XSP_STATES_ROW);
+	struct xsp_thread_row *row = xsp_chrome_row(x, w->pid, w->tid, XSP_STATES_ROW);
 
 	if (row == NULL)
 		return -ENOMEM;
@@ -182,7 +182,7 @@ void xsp_chrome_threads(struct xsp_export *x)
 	xsp_out_text(x->out, "[");
 	for (size_t i = 0; i < count; i++) {
 		const struct xsp_thread_times *t = &times[i];
-		const struct xsp_shown_row *row =
+		const struct xsp_thread_row *row =
 			xsp_chrome_row(x, t->thread->pid, t->thread->tid, XSP_STATES_ROW);
 		const struct {
 			const char *key;

@@ -25,7 +25,7 @@
 enum setting { USER, PASSWORD, CA, CERTIFICATE, KEY, PATIENCE, SETTINGS };
 
 static const struct {
-	const char *variable, *word; /* in the environment, and in the file */
+	const char *variable, *key; /* in the environment, and in the file */
 } settings[SETTINGS] = {
 	[USER] = {"XSPTRACE_CLICKHOUSE_USER", "user"},
 	[PASSWORD] = {"XSPTRACE_CLICKHOUSE_PASSWORD", "password"},
@@ -63,7 +63,7 @@ static int set(struct xsp_sql_server *s, enum setting which, const char *value,
 	return s->setting[which] != NULL ? 0 : xsp_out_of_memory(err);
 }
 
-static int take_line(struct xsp_sql_server *s, const char *path, char *line, struct xsp_error *err)
+static int parse_line(struct xsp_sql_server *s, const char *path, char *line, struct xsp_error *err)
 {
 	line[strcspn(line, "\r\n")] = '\0';
 	if (line[0] == '\0' || line[0] == '#')
@@ -72,7 +72,7 @@ static int take_line(struct xsp_sql_server *s, const char *path, char *line, str
 	if (value != NULL)
 		*value++ = '\0';
 	for (unsigned i = 0; value != NULL && i < SETTINGS; i++)
-		if (strcmp(line, settings[i].word) == 0)
+		if (strcmp(line, settings[i].key) == 0)
 			return set(s, i, value, err);
 	return xsp_error_set(
 		err, -EINVAL, XSP_STATUS_USAGE,
@@ -98,7 +98,7 @@ static int read_file(struct xsp_sql_server *s, const char *path, struct xsp_erro
 				   "chmod 600",
 				   path);
 	while (rc == 0 && getline(&line, &size, f) >= 0)
-		rc = take_line(s, path, line, err);
+		rc = parse_line(s, path, line, err);
 	free(line);
 	if (f != NULL)
 		fclose(f);
@@ -131,7 +131,7 @@ static int read_settings(struct xsp_sql_server *s, struct xsp_error *err)
 /* ---- where it is ---- */
 
 /* *host: "HOST:PORT", to be freed. */
-static bool take_apart(const char *url, bool *tls, char **host, const char **database)
+static bool parse_url(const char *url, bool *tls, char **host, const char **database)
 {
 	const char *begin = strstr(url, "://") + 3;
 	const size_t length = strcspn(begin, "/");
@@ -168,7 +168,7 @@ static int make_url(struct xsp_sql_server *s, const char *url, struct xsp_error 
 			"password are taken from %s and %s, or from a file that " FILE_VARIABLE
 			" names",
 			settings[USER].variable, settings[PASSWORD].variable);
-	if (!take_apart(url, &tls, &host, &database))
+	if (!parse_url(url, &tls, &host, &database))
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%.200s: wanted is " FORM,
 				     url);
 	char *escaped = curl_easy_escape(s->curl, database, 0);
@@ -187,7 +187,7 @@ static int make_url(struct xsp_sql_server *s, const char *url, struct xsp_error 
 
 /* ---- curl ---- */
 
-static size_t take_answer(char *data, size_t size, size_t count, void *ctx)
+static size_t receive_answer(char *data, size_t size, size_t count, void *ctx)
 {
 	struct xsp_sql_server *s = ctx;
 	const size_t room = XSP_SQL_ANSWER - 1 - s->answered, length = size * count,
@@ -227,7 +227,7 @@ static int set_up_curl(struct xsp_sql_server *s, struct xsp_error *err)
 		return xsp_out_of_memory(err);
 	curl_easy_setopt(c, CURLOPT_HTTPHEADER, s->headers);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, s->curl_text);
-	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_answer);
+	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, receive_answer);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, s);
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
 	/* where a connection that was used before ends without an answer, curl would send the rows again by
@@ -399,7 +399,7 @@ static int say_curl(const struct xsp_sql_server *s, CURLcode code, struct xsp_er
 				     "cannot write %.200s: %.200s: %s and _CERT, _KEY name "
 				     "certificates",
 				     s->name, text, settings[CA].variable);
-	case CURLE_WRITE_ERROR: /* take_answer() did not want it */
+	case CURLE_WRITE_ERROR: /* receive_answer() did not want it */
 		return xsp_error_set(err, -EPROTO, XSP_STATUS_SERVER,
 				     "cannot write %.200s: what answers there is no ClickHouse",
 				     s->name);

@@ -8,7 +8,7 @@
 
 #include "catalog/wait_reasons.h"
 #include "export/counters.h"
-#include "export/facts.h"
+#include "export/run_stats.h"
 #include "export/formats.h"
 #include "export/span_category.h"
 #include "export/sql/rows.h"
@@ -40,7 +40,7 @@ struct known_recursion {
 
 struct database {
 	struct xsp_sql *rows;
-	struct xsp_shown *shown;
+	struct xsp_thread_rows *thread_rows;
 	struct xsp_categories categories;
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
@@ -62,7 +62,7 @@ static struct xsp_sql_value at(const struct database *d, uint64_t ns)
 /* A thread's number is that of its row. */
 static int thread_of(struct database *d, uint32_t pid, uint32_t tid, uint64_t *number)
 {
-	const struct xsp_shown_row *row = xsp_shown_of(d->shown, pid, tid, 0);
+	const struct xsp_thread_row *row = xsp_thread_rows_of(d->thread_rows, pid, tid, 0);
 
 	*number = row != NULL ? (uint64_t)row->index + 1 : 0;
 	return row != NULL ? 0 : -ENOMEM;
@@ -288,7 +288,7 @@ static int put_running(struct database *d, uint64_t thread, const struct xsp_sta
 			   none, none, none, none, none, none, none, none, none);
 }
 
-static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
+static int put_state(struct xsp_export *x, struct xsp_thread_row *row,
 		     const struct xsp_state_slice *s)
 {
 	struct database *d = x->state;
@@ -331,7 +331,8 @@ static int put_state(struct xsp_export *x, struct xsp_shown_row *row,
 static int sql_wait(struct xsp_export *x, const struct xsp_wait *w)
 {
 	struct database *d = x->state;
-	struct xsp_shown_row *row = xsp_shown_of(d->shown, w->pid, w->tid, XSP_STATES_ROW);
+	struct xsp_thread_row *row =
+		xsp_thread_rows_of(d->thread_rows, w->pid, w->tid, XSP_STATES_ROW);
 
 	if (row == NULL)
 		return -ENOMEM;
@@ -451,7 +452,7 @@ static int put_processes(struct xsp_export *x)
 		char name[256];
 		if (*xsp_u64map_get(&last, p->pid) != i)
 			continue;
-		xsp_fact_process_name(x, p->pid, name, sizeof(name));
+		xsp_run_process_name(x, p->pid, name, sizeof(name));
 		rc = XSP_SQL_PUT(d->rows, XSP_SQL_PROCESSES, INTEGER(p->pid),
 				 INTEGER(p->ns_pid != 0 ? p->ns_pid : p->pid),
 				 IF(p->parent != 0, p->parent), TEXT(name), TEXT(p->cmdline),
@@ -491,8 +492,8 @@ static int put_threads(struct xsp_export *x)
 	struct database *d = x->state;
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < xsp_shown_count(d->shown); i++) {
-		const struct xsp_shown_row *row = xsp_shown_at(d->shown, i);
+	for (size_t i = 0; rc == 0 && i < xsp_thread_rows_count(d->thread_rows); i++) {
+		const struct xsp_thread_row *row = xsp_thread_rows_at(d->thread_rows, i);
 		const struct xsp_thread_times *t = times_of(x, row->root_pid, row->root_tid);
 		const bool faults = t != NULL && t->faults_known;
 		if (row->number != 0)
@@ -500,7 +501,7 @@ static int put_threads(struct xsp_export *x)
 		rc = XSP_SQL_PUT(d->rows, XSP_SQL_THREADS, INTEGER(row->index + 1),
 				 INTEGER(row->root_pid), INTEGER(row->pid),
 				 INTEGER(row->thread_tid),
-				 TEXT(xsp_shown_comm(x, row->root_pid, row->root_tid)),
+				 TEXT(xsp_thread_rows_comm(x, row->root_pid, row->root_tid)),
 				 IF(t != NULL, t != NULL && t->ended),
 				 IF(t != NULL, t != NULL ? t->until_ns - t->since_ns : 0),
 				 IF(t != NULL, t != NULL ? t->running_ns : 0),
@@ -564,13 +565,13 @@ static int put_functions(struct xsp_export *x)
 	return rc;
 }
 
-static int put_facts(struct database *d, const char *part, const struct xsp_facts *facts)
+static int put_stats(struct database *d, const char *part, const struct xsp_run_stats *stats)
 {
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < facts->count; i++)
-		rc = XSP_SQL_PUT(d->rows, XSP_SQL_LOSSES, TEXT(part), TEXT(facts->list[i].key),
-				 INTEGER(facts->list[i].value));
+	for (size_t i = 0; rc == 0 && i < stats->count; i++)
+		rc = XSP_SQL_PUT(d->rows, XSP_SQL_LOSSES, TEXT(part), TEXT(stats->list[i].key),
+				 INTEGER(stats->list[i].value));
 	return rc;
 }
 
@@ -578,27 +579,27 @@ static int put_losses(struct xsp_export *x)
 {
 	struct database *d = x->state;
 	const struct xsp_gpu_counts *gpu = xsp_timeline_gpu(x->timeline);
-	struct xsp_facts facts;
+	struct xsp_run_stats stats;
 
-	xsp_facts_losses(x->reader, &facts);
-	int rc = put_facts(d, "losses", &facts);
-	xsp_facts_timeline(x->reader, x->timeline, &facts);
+	xsp_run_stats_losses(x->reader, &stats);
+	int rc = put_stats(d, "losses", &stats);
+	xsp_run_stats_timeline(x->reader, x->timeline, &stats);
 	if (rc == 0)
-		rc = put_facts(d, "timeline", &facts);
-	xsp_facts_overhead(x->reader, &facts);
+		rc = put_stats(d, "timeline", &stats);
+	xsp_run_stats_overhead(x->reader, &stats);
 	if (rc == 0)
-		rc = put_facts(d, "overhead", &facts);
+		rc = put_stats(d, "overhead", &stats);
 	if (rc < 0 || gpu == NULL)
 		return rc;
-	facts = (struct xsp_facts){.list = {{"lost_records", gpu->lost},
-					    {"dropped_records", gpu->dropped},
-					    {"malformed", gpu->malformed},
-					    {"unlinked", gpu->unlinked},
-					    {"kernels_without_name", gpu->unnamed},
-					    {"windows_without_end", gpu->unfinished},
-					    {"errors", gpu->errors}},
-				   .count = 7};
-	return put_facts(d, "gpu", &facts);
+	stats = (struct xsp_run_stats){.list = {{"lost_records", gpu->lost},
+						{"dropped_records", gpu->dropped},
+						{"malformed", gpu->malformed},
+						{"unlinked", gpu->unlinked},
+						{"kernels_without_name", gpu->unnamed},
+						{"windows_without_end", gpu->unfinished},
+						{"errors", gpu->errors}},
+				       .count = 7};
+	return put_stats(d, "gpu", &stats);
 }
 
 static int put_windows(struct xsp_export *x)
@@ -616,7 +617,7 @@ static int put_windows(struct xsp_export *x)
 
 /* ---- what is known at the begin ---- */
 
-static int put_words(struct database *d)
+static int put_name_tables(struct database *d)
 {
 	int rc = 0;
 
@@ -658,7 +659,7 @@ static int put_meta(struct xsp_export *x)
 	}
 	if (rc == 0)
 		rc = XSP_SQL_PUT(d->rows, XSP_SQL_META, TEXT("end"),
-				 TEXT(xsp_fact_how_ended(x->reader)));
+				 TEXT(xsp_run_how_ended(x->reader)));
 	return rc;
 }
 
@@ -702,13 +703,13 @@ static int sql_begin(struct xsp_export *x)
 	xsp_capture_window(x->reader, &d->start_ns, &end_ns);
 	xsp_timeline_window(x->timeline, &d->from_ns, &end_ns);
 	d->length_ns = end_ns > d->from_ns ? end_ns - d->from_ns : 0;
-	int rc = xsp_shown_new(x, &d->shown);
+	int rc = xsp_thread_rows_new(x, &d->thread_rows);
 	if (rc == 0)
 		rc = xsp_categories_init(&d->categories, x);
 	if (rc == 0)
 		rc = xsp_sql_new(x, x->format->scheme != NULL ? CLICKHOUSE : SQLITE, &d->rows);
 	if (rc == 0)
-		rc = put_words(d);
+		rc = put_name_tables(d);
 	return rc == 0 ? put_meta(x) : rc;
 }
 
@@ -718,7 +719,7 @@ static int sql_end(struct xsp_export *x)
 		put_run, put_processes, put_threads, put_functions, put_losses, put_windows,
 	};
 	struct database *d = x->state;
-	int rc = xsp_states_end(x, d->shown, put_state);
+	int rc = xsp_states_end(x, d->thread_rows, put_state);
 
 	for (size_t i = 0; rc == 0 && i < sizeof(parts) / sizeof(parts[0]); i++)
 		rc = parts[i](x);
@@ -732,7 +733,7 @@ static void sql_discard(struct xsp_export *x)
 	if (d == NULL)
 		return;
 	xsp_sql_free(d->rows);
-	xsp_shown_free(d->shown);
+	xsp_thread_rows_free(d->thread_rows);
 	xsp_categories_clear(&d->categories);
 	xsp_u64map_free(&d->held);
 	free(d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* take.c - what an event of the trace is, and from it what is sorted. */
+/* convert.c - what an event of the trace is, and from it what is sorted. */
 #include "import/import_private.h"
 
 #include <errno.h>
@@ -119,8 +119,8 @@ static int cbid_of(struct xsp_import *m, const struct xsp_import_event *e, unsig
 	return 0;
 }
 
-static int take_call(struct xsp_import *m, const struct xsp_import_event *e,
-		     struct xsp_import_span *s)
+static int convert_call(struct xsp_import *m, const struct xsp_import_event *e,
+			struct xsp_import_span *s)
 {
 	const uint32_t *api = xsp_u64map_get(&m->apis, s->probe);
 	char text[256] = "";
@@ -162,7 +162,7 @@ static int fill_span(struct xsp_import *m, const struct xsp_import_event *e, int
 	int rc = xsp_import_thread(m, e, &s->thread);
 	if (rc == 0)
 		rc = xsp_import_probe(m, e, c->class, &s->probe);
-	return rc == 0 && c->class == XSP_IMPORT_CALL ? take_call(m, e, s) : rc;
+	return rc == 0 && c->class == XSP_IMPORT_CALL ? convert_call(m, e, s) : rc;
 }
 
 static int add_span(struct xsp_import *m, const struct xsp_import_span *s)
@@ -175,7 +175,7 @@ static int add_span(struct xsp_import *m, const struct xsp_import_span *s)
 	return xsp_sorter_add(m->sorter, (const void *)s);
 }
 
-static int take_complete(struct xsp_import *m, const struct xsp_import_event *e)
+static int convert_complete(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	struct xsp_import_activity a;
 	struct xsp_import_span s;
@@ -216,7 +216,7 @@ static int take_complete(struct xsp_import *m, const struct xsp_import_event *e)
 
 /* ---- B and E ---- */
 
-static int take_edge(struct xsp_import *m, const struct xsp_import_event *e, bool ends)
+static int convert_edge(struct xsp_import *m, const struct xsp_import_event *e, bool ends)
 {
 	struct pair p = {.ends = ends};
 	int64_t ns;
@@ -303,7 +303,7 @@ static int close_rest(struct xsp_import *m, struct opens *o)
 	return rc;
 }
 
-int xsp_import_take_pairs(struct xsp_import *m)
+int xsp_import_convert_pairs(struct xsp_import *m)
 {
 	struct opens o = {.list = NULL};
 	const struct xsp_sorted *record;
@@ -348,16 +348,17 @@ static int allocator_probe(struct xsp_import *m, enum xsp_allocator_call call, u
 }
 
 /* As the functions of PyTorch's allocators tell it (catalog/allocators.h). */
-static int take_allocation(struct xsp_import *m, const struct xsp_import_event *e)
+static int convert_allocation(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	const int64_t bytes = xsp_import_number(e, XSP_ARG_MEMORY_BYTES, 0);
 	const uint64_t type = (uint64_t)xsp_import_number(e, XSP_ARG_DEVICE_TYPE, 0) & 0xff;
 	const uint64_t device = (uint64_t)xsp_import_number(e, XSP_ARG_DEVICE_ID, -1) & 0xff;
 	const enum xsp_allocator_call call = type != XSP_C10_CPU ? XSP_ALLOCATOR_REPORTS
-					     : bytes > 0	 ? XSP_ALLOCATOR_GAVE
-								 : XSP_ALLOCATOR_TAKES;
-	static const uint32_t words[] = {
-		[XSP_ALLOCATOR_GAVE] = 2, [XSP_ALLOCATOR_TAKES] = 1, [XSP_ALLOCATOR_REPORTS] = 5};
+					     : bytes > 0	 ? XSP_ALLOCATOR_ALLOCATES
+								 : XSP_ALLOCATOR_FREES;
+	static const uint32_t words[] = {[XSP_ALLOCATOR_ALLOCATES] = 2,
+					 [XSP_ALLOCATOR_FREES] = 1,
+					 [XSP_ALLOCATOR_REPORTS] = 5};
 	struct xsp_import_allocation a = {
 		.head = {.size = sizeof(a), .kind = XSP_IMPORT_ALLOCATION},
 		.words = words[call],
@@ -409,8 +410,8 @@ static int add_value(struct counter *c, const char *key, size_t length)
 	return xsp_sorter_add(m->sorter, (const void *)&c->value);
 }
 
-static const char *take_series(void *ctx, const char *key, size_t length, const char *value,
-			       const char **stopped, bool *deep)
+static const char *convert_series(void *ctx, const char *key, size_t length, const char *value,
+				  const char **stopped, bool *deep)
 {
 	struct counter *c = ctx;
 
@@ -422,7 +423,7 @@ static const char *take_series(void *ctx, const char *key, size_t length, const 
 }
 
 /* Each number of it is a series. Ours are only what programs tell: the others are made of what is carried otherwise, or not at all. */
-static int take_counter(struct xsp_import *m, const struct xsp_import_event *e)
+static int convert_counter(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	struct counter c = {.m = m,
 			    .e = e,
@@ -439,18 +440,19 @@ static int take_counter(struct xsp_import *m, const struct xsp_import_event *e)
 		return 0;
 	c.rc = xsp_import_thread(m, e, &c.value.thread);
 	if (c.rc == 0)
-		xsp_json_members(e->value[XSP_TRACE_ARGUMENTS], take_series, &c, &stopped, &deep);
+		xsp_json_members(e->value[XSP_TRACE_ARGUMENTS], convert_series, &c, &stopped,
+				 &deep);
 	return c.rc;
 }
 
 /* ---- all of them ---- */
 
-static int take_instant(struct xsp_import *m, const struct xsp_import_event *e)
+static int convert_instant(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	int64_t ns;
 
 	if (xsp_import_is(e, XSP_TRACE_NAME, "[memory]") && xsp_import_has(e, XSP_ARG_MEMORY_BYTES))
-		return take_allocation(m, e);
+		return convert_allocation(m, e);
 	if (xsp_import_is(e, XSP_TRACE_NAME, "Record Window End")) {
 		if (time_of(e, XSP_TRACE_TS, &ns))
 			xsp_import_cover(m, ns, ns);
@@ -462,7 +464,7 @@ static int take_instant(struct xsp_import *m, const struct xsp_import_event *e)
 }
 
 /* Arrows from calls to what they caused are made anew, from correlation ids. */
-static int take_flow(struct xsp_import *m, const struct xsp_import_event *e)
+static int convert_flow(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	if (!xsp_import_is(e, XSP_TRACE_CAT, "ac2g") &&
 	    !xsp_import_is(e, XSP_TRACE_CAT, "async_cpu_to_gpu") &&
@@ -471,29 +473,29 @@ static int take_flow(struct xsp_import *m, const struct xsp_import_event *e)
 	return 0;
 }
 
-int xsp_import_take(struct xsp_import *m, const struct xsp_import_event *e)
+int xsp_import_convert(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	const char *phase = xsp_import_has(e, XSP_TRACE_PH) ? e->value[XSP_TRACE_PH] : "";
 
 	xsp_import_counted(m, XSP_IMPORT_EVENTS);
 	switch (phase[0] == '"' && phase[1] != '"' && phase[2] == '"' ? phase[1] : '\0') {
 	case 'X':
-		return take_complete(m, e);
+		return convert_complete(m, e);
 	case 'B':
 	case 'E':
-		return take_edge(m, e, phase[1] == 'E');
+		return convert_edge(m, e, phase[1] == 'E');
 	case 'M':
-		return xsp_import_take_metadata(m, e);
+		return xsp_import_convert_metadata(m, e);
 	case 'i':
 	case 'I':
 	case 'R':
-		return take_instant(m, e);
+		return convert_instant(m, e);
 	case 's':
 	case 't':
 	case 'f':
-		return take_flow(m, e);
+		return convert_flow(m, e);
 	case 'C':
-		return take_counter(m, e);
+		return convert_counter(m, e);
 	case 'b':
 	case 'n':
 	case 'e':

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * shown.h - the rows of a trace and the numbers they are shown under.
+ * thread_rows.h - the rows of a trace and the numbers they are shown under.
  *
  * A row is one stack: a thread's own (number 0), or another stack that the thread ran on
  * (fiber, sigaltstack). Readers know only pid and tid, so the further stacks get tids of their
@@ -9,18 +9,18 @@
  * Ids are those that the target sees. Where two processes of different pid namespaces see
  * themselves under the same number, both are shown with their ids of the root namespace.
  */
-#ifndef XSP_EXPORT_SHOWN_H
-#define XSP_EXPORT_SHOWN_H
+#ifndef XSP_EXPORT_THREAD_ROWS_H
+#define XSP_EXPORT_THREAD_ROWS_H
 
 #include "export/export_private.h"
 
 #define XSP_FIBER_TID 0x20000001U
 
-struct xsp_shown_row {
+struct xsp_thread_row {
 	uint32_t root_pid, root_tid, number; /* as in struct xsp_span */
 	uint32_t pid, tid; /* as shown */
 	uint32_t thread_tid; /* as shown: of the thread, also for number > 0 */
-	uint32_t index; /* of xsp_shown_at */
+	uint32_t index; /* of xsp_thread_rows_at */
 	bool first_of_process;
 	uint64_t last_ns; /* of the format: 0 at first */
 	char text[96]; /* of the format: empty at first */
@@ -28,29 +28,29 @@ struct xsp_shown_row {
 	uint64_t short_ns; /* of the format: 0 at first */
 };
 
-struct xsp_shown;
+struct xsp_thread_rows;
 
-int xsp_shown_new(struct xsp_export *x, struct xsp_shown **out);
-void xsp_shown_free(struct xsp_shown *r); /* NULL is allowed */
+int xsp_thread_rows_new(struct xsp_export *x, struct xsp_thread_rows **out);
+void xsp_thread_rows_free(struct xsp_thread_rows *r); /* NULL is allowed */
 
 /* The row that a span lies on, made at first sight; NULL: no memory. Valid until free. */
-struct xsp_shown_row *xsp_shown_get(struct xsp_shown *r, const struct xsp_span *span);
+struct xsp_thread_row *xsp_thread_rows_get(struct xsp_thread_rows *r, const struct xsp_span *span);
 
 /* The same by its numbers: a thread's own row is 0. */
-static inline struct xsp_shown_row *xsp_shown_of(struct xsp_shown *r, uint32_t pid, uint32_t tid,
-						 uint32_t number)
+static inline struct xsp_thread_row *xsp_thread_rows_of(struct xsp_thread_rows *r, uint32_t pid,
+							uint32_t tid, uint32_t number)
 {
-	return xsp_shown_get(r, &(struct xsp_span){.pid = pid, .tid = tid, .row = number});
+	return xsp_thread_rows_get(r, &(struct xsp_span){.pid = pid, .tid = tid, .row = number});
 }
 
 /* All rows so far, in the order they were met. */
-size_t xsp_shown_count(const struct xsp_shown *r);
-struct xsp_shown_row *xsp_shown_at(const struct xsp_shown *r, size_t index);
+size_t xsp_thread_rows_count(const struct xsp_thread_rows *r);
+struct xsp_thread_row *xsp_thread_rows_at(const struct xsp_thread_rows *r, size_t index);
 
 /* True if this process (root pid) is shown with ids of the root namespace for want of others. */
-bool xsp_shown_uses_root_ids(const struct xsp_shown *r, uint32_t root_pid);
+bool xsp_thread_rows_uses_root_ids(const struct xsp_thread_rows *r, uint32_t root_pid);
 
 /* Last known name of a thread (root tid); "" if none. Valid until the timeline goes on. */
-const char *xsp_shown_comm(const struct xsp_export *x, uint32_t pid, uint32_t tid);
+const char *xsp_thread_rows_comm(const struct xsp_export *x, uint32_t pid, uint32_t tid);
 
 #endif

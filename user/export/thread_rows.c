@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/shown.h"
+#include "export/thread_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,20 +13,20 @@ struct process {
 	bool seen; /* has a row */
 };
 
-struct xsp_shown {
+struct xsp_thread_rows {
 	struct xsp_export *x;
-	struct xsp_shown_row **rows; /* in order */
+	struct xsp_thread_row **rows; /* in order */
 	size_t count, capacity;
-	struct xsp_shown_row **table; /* open addressing, size a power of two */
+	struct xsp_thread_row **table; /* open addressing, size a power of two */
 	size_t mask;
-	struct xsp_shown_row *last;
+	struct xsp_thread_row *last;
 	struct process *processes;
 	size_t process_count, process_capacity;
 	size_t sorted; /* the first so many processes are those defined, sorted by pid */
 	uint32_t fibers;
 };
 
-static uint32_t shown_pid(const struct process *p)
+static uint32_t display_pid(const struct process *p)
 {
 	return p->root_ids ? p->pid : p->ns_pid;
 }
@@ -38,7 +38,7 @@ static int by_pid(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-static struct process *find_process(const struct xsp_shown *r, uint32_t pid)
+static struct process *find_process(const struct xsp_thread_rows *r, uint32_t pid)
 {
 	struct process key = {.pid = pid};
 	struct process *found = NULL;
@@ -85,7 +85,7 @@ static void settle(struct process *p, size_t count)
 	}
 }
 
-static int load_processes(struct xsp_shown *r)
+static int load_processes(struct xsp_thread_rows *r)
 {
 	const struct xsp_capture_process *defined = NULL;
 	size_t n = xsp_capture_processes(r->x->reader, &defined), kept = 0;
@@ -113,9 +113,9 @@ static int load_processes(struct xsp_shown *r)
 	return 0;
 }
 
-int xsp_shown_new(struct xsp_export *x, struct xsp_shown **out)
+int xsp_thread_rows_new(struct xsp_export *x, struct xsp_thread_rows **out)
 {
-	struct xsp_shown *r = calloc(1, sizeof(*r));
+	struct xsp_thread_rows *r = calloc(1, sizeof(*r));
 	int rc = -ENOMEM;
 
 	*out = NULL;
@@ -123,18 +123,18 @@ int xsp_shown_new(struct xsp_export *x, struct xsp_shown **out)
 		return rc;
 	r->x = x;
 	r->mask = 255;
-	r->table = calloc(r->mask + 1, sizeof(struct xsp_shown_row *));
+	r->table = calloc(r->mask + 1, sizeof(struct xsp_thread_row *));
 	if (r->table)
 		rc = load_processes(r);
 	if (rc < 0) {
-		xsp_shown_free(r);
+		xsp_thread_rows_free(r);
 		return rc;
 	}
 	*out = r;
 	return 0;
 }
 
-void xsp_shown_free(struct xsp_shown *r)
+void xsp_thread_rows_free(struct xsp_thread_rows *r)
 {
 	if (r == NULL)
 		return;
@@ -146,7 +146,7 @@ void xsp_shown_free(struct xsp_shown *r)
 	free(r);
 }
 
-static size_t slot_of(const struct xsp_shown *r, uint32_t pid, uint32_t tid, uint32_t number)
+static size_t slot_of(const struct xsp_thread_rows *r, uint32_t pid, uint32_t tid, uint32_t number)
 {
 	uint64_t h = ((uint64_t)pid << 32 | tid) * 0x9E3779B97F4A7C15ULL;
 
@@ -158,17 +158,17 @@ static size_t slot_of(const struct xsp_shown *r, uint32_t pid, uint32_t tid, uin
 	return i;
 }
 
-static int grow_table(struct xsp_shown *r)
+static int grow_table(struct xsp_thread_rows *r)
 {
-	struct xsp_shown_row **old = r->table;
-	struct xsp_shown_row **table = calloc((r->mask + 1) * 2, sizeof(struct xsp_shown_row *));
+	struct xsp_thread_row **old = r->table;
+	struct xsp_thread_row **table = calloc((r->mask + 1) * 2, sizeof(struct xsp_thread_row *));
 
 	if (table == NULL)
 		return -ENOMEM;
 	r->table = table;
 	r->mask = r->mask * 2 + 1;
 	for (size_t i = 0; i < r->count; i++) {
-		struct xsp_shown_row *row = r->rows[i];
+		struct xsp_thread_row *row = r->rows[i];
 		table[slot_of(r, row->root_pid, row->root_tid, row->number)] = row;
 	}
 	free(old);
@@ -176,13 +176,13 @@ static int grow_table(struct xsp_shown *r)
 }
 
 /* A process that the capture defines nowhere: known by its first thread. */
-static struct process *add_process(struct xsp_shown *r, uint32_t pid, uint32_t ns_pid)
+static struct process *add_process(struct xsp_thread_rows *r, uint32_t pid, uint32_t ns_pid)
 {
 	if (xsp_grow(&r->processes, &r->process_capacity, r->process_count + 1) < 0)
 		return NULL;
 	struct process new = {.pid = pid, .ns_pid = ns_pid ? ns_pid : pid};
 	for (size_t i = 0; i < r->process_count; i++)
-		if (shown_pid(&r->processes[i]) == new.ns_pid)
+		if (display_pid(&r->processes[i]) == new.ns_pid)
 			new.root_ids = true;
 	r->processes[r->process_count] = new;
 	return &r->processes[r->process_count++];
@@ -190,7 +190,7 @@ static struct process *add_process(struct xsp_shown *r, uint32_t pid, uint32_t n
 
 /* Namespace ids of a thread: from the timeline, which follows renames and forks, or from the
  * capture's definitions. */
-static void ns_ids(const struct xsp_shown *r, uint32_t pid, uint32_t tid, uint32_t *ns_pid,
+static void ns_ids(const struct xsp_thread_rows *r, uint32_t pid, uint32_t tid, uint32_t *ns_pid,
 		   uint32_t *ns_tid)
 {
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(r->x->timeline, tid);
@@ -206,8 +206,8 @@ static void ns_ids(const struct xsp_shown *r, uint32_t pid, uint32_t tid, uint32
 	}
 }
 
-static struct xsp_shown_row *add_row(struct xsp_shown *r, uint32_t pid, uint32_t tid,
-				     uint32_t number)
+static struct xsp_thread_row *add_row(struct xsp_thread_rows *r, uint32_t pid, uint32_t tid,
+				      uint32_t number)
 {
 	uint32_t ns_pid, ns_tid;
 
@@ -217,13 +217,13 @@ static struct xsp_shown_row *add_row(struct xsp_shown *r, uint32_t pid, uint32_t
 	struct process *process = find_process(r, pid);
 	if (process == NULL)
 		process = add_process(r, pid, ns_pid);
-	struct xsp_shown_row *row = process ? calloc(1, sizeof(*row)) : NULL;
+	struct xsp_thread_row *row = process ? calloc(1, sizeof(*row)) : NULL;
 	if (row == NULL)
 		return NULL;
 	row->root_pid = pid;
 	row->root_tid = tid;
 	row->number = number;
-	row->pid = xsp_export_pid(r->x, false, shown_pid(process));
+	row->pid = xsp_export_pid(r->x, false, display_pid(process));
 	row->thread_tid = process->root_ids || ns_tid == 0 ? tid : ns_tid;
 	if (tid == pid) /* main thread: same number as its process */
 		row->thread_tid = row->pid;
@@ -235,10 +235,10 @@ static struct xsp_shown_row *add_row(struct xsp_shown *r, uint32_t pid, uint32_t
 	return row;
 }
 
-struct xsp_shown_row *xsp_shown_get(struct xsp_shown *r, const struct xsp_span *span)
+struct xsp_thread_row *xsp_thread_rows_get(struct xsp_thread_rows *r, const struct xsp_span *span)
 {
 	uint32_t pid = span->pid, tid = span->tid, number = span->row;
-	struct xsp_shown_row *row = r->last;
+	struct xsp_thread_row *row = r->last;
 
 	if (row && row->root_tid == tid && row->number == number && row->root_pid == pid)
 		return row;
@@ -259,24 +259,24 @@ struct xsp_shown_row *xsp_shown_get(struct xsp_shown *r, const struct xsp_span *
 	return row;
 }
 
-size_t xsp_shown_count(const struct xsp_shown *r)
+size_t xsp_thread_rows_count(const struct xsp_thread_rows *r)
 {
 	return r->count;
 }
 
-struct xsp_shown_row *xsp_shown_at(const struct xsp_shown *r, size_t index)
+struct xsp_thread_row *xsp_thread_rows_at(const struct xsp_thread_rows *r, size_t index)
 {
 	return r->rows[index];
 }
 
-bool xsp_shown_uses_root_ids(const struct xsp_shown *r, uint32_t root_pid)
+bool xsp_thread_rows_uses_root_ids(const struct xsp_thread_rows *r, uint32_t root_pid)
 {
 	const struct process *p = find_process(r, root_pid);
 
 	return p && p->root_ids && p->pid != p->ns_pid;
 }
 
-const char *xsp_shown_comm(const struct xsp_export *x, uint32_t pid, uint32_t tid)
+const char *xsp_thread_rows_comm(const struct xsp_export *x, uint32_t pid, uint32_t tid)
 {
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(x->timeline, tid);
 	const struct xsp_capture_thread *defined = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/facts.h"
+#include "export/run_stats.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -51,13 +51,13 @@ static const char *const gap_fields[] = {
 	[XSP_GAP_ALLOCATIONS] = "allocations_unseen",
 };
 
-static void add(struct xsp_facts *out, const char *key, uint64_t value)
+static void add(struct xsp_run_stats *out, const char *key, uint64_t value)
 {
-	if (out->count < XSP_FACTS_MAX)
-		out->list[out->count++] = (struct xsp_fact){key, value};
+	if (out->count < XSP_RUN_STATS_MAX)
+		out->list[out->count++] = (struct xsp_run_stat){key, value};
 }
 
-static void add_fields(struct xsp_facts *out, const struct field *fields, size_t n,
+static void add_fields(struct xsp_run_stats *out, const struct field *fields, size_t n,
 		       const void *from)
 {
 	for (size_t i = 0; from && i < n; i++) {
@@ -80,7 +80,7 @@ static uint64_t incomplete_probes(const struct xsp_capture_reader *r)
 	return count;
 }
 
-void xsp_facts_losses(const struct xsp_capture_reader *r, struct xsp_facts *out)
+void xsp_run_stats_losses(const struct xsp_capture_reader *r, struct xsp_run_stats *out)
 {
 	const bool known = xsp_capture_stats_known(r);
 
@@ -94,14 +94,14 @@ void xsp_facts_losses(const struct xsp_capture_reader *r, struct xsp_facts *out)
 	}
 }
 
-void xsp_facts_overhead(const struct xsp_capture_reader *r, struct xsp_facts *out)
+void xsp_run_stats_overhead(const struct xsp_capture_reader *r, struct xsp_run_stats *out)
 {
 	out->count = 0;
 	ADD_FIELDS(out, overhead_fields, xsp_capture_stats_known(r) ? xsp_capture_stats(r) : NULL);
 }
 
-void xsp_facts_timeline(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
-			struct xsp_facts *out)
+void xsp_run_stats_timeline(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
+			    struct xsp_run_stats *out)
 {
 	uint64_t torn = 0, chunks = 0, events = 0;
 
@@ -113,15 +113,15 @@ void xsp_facts_timeline(const struct xsp_capture_reader *r, const struct xsp_tim
 	add(out, "bad_events", events);
 }
 
-const char *xsp_fact_how_ended(const struct xsp_capture_reader *r)
+const char *xsp_run_how_ended(const struct xsp_capture_reader *r)
 {
-	static const char *const words[] = {"complete", "no end", "torn"};
+	static const char *const endings[] = {"complete", "no end", "torn"};
 	unsigned how = (unsigned)xsp_capture_how_ended(r);
 
-	return how < 3 ? words[how] : "unknown";
+	return how < 3 ? endings[how] : "unknown";
 }
 
-uint64_t xsp_fact_clock_step(const struct xsp_capture_reader *r)
+uint64_t xsp_run_clock_step(const struct xsp_capture_reader *r)
 {
 	const struct xsp_capture_clock *c = NULL;
 	size_t n = xsp_capture_clocks(r, &c);
@@ -141,7 +141,7 @@ uint64_t xsp_fact_clock_step(const struct xsp_capture_reader *r)
 
 /* The command line is one text, arguments joined by blanks: its first word, unless it starts
  * with the known path of the program, which may hold blanks. */
-static void first_word(const struct xsp_capture_process *p, const char **start, size_t *length)
+static void program_part(const struct xsp_capture_process *p, const char **start, size_t *length)
 {
 	const char *line = p->cmdline ? p->cmdline : "";
 	size_t exe = p->exe ? strlen(p->exe) : 0;
@@ -152,7 +152,7 @@ static void first_word(const struct xsp_capture_process *p, const char **start, 
 		*length = exe;
 }
 
-void xsp_fact_process_name(const struct xsp_export *x, uint32_t pid, char *out, size_t size)
+void xsp_run_process_name(const struct xsp_export *x, uint32_t pid, char *out, size_t size)
 {
 	const struct xsp_capture_process *all = NULL, *found = NULL;
 	size_t n = xsp_capture_processes(x->reader, &all), length = 0;
@@ -162,7 +162,7 @@ void xsp_fact_process_name(const struct xsp_export *x, uint32_t pid, char *out, 
 		if (all[i].pid == pid)
 			found = &all[i]; /* the last one: after exec */
 	if (found)
-		first_word(found, &name, &length);
+		program_part(found, &name, &length);
 	for (size_t i = length; i > 0; i--) {
 		if (name[i - 1] == '/' && i < length) {
 			name += i;
@@ -230,8 +230,8 @@ static void append_brake(struct line *l, const struct xsp_capture_reader *r,
 		append(l, "%zu functions let go of", let_go);
 }
 
-bool xsp_fact_losses_line(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
-			  char *out, size_t size)
+bool xsp_run_losses_line(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
+			 char *out, size_t size)
 {
 	const struct xsp_capture_stats *s = xsp_capture_stats(r);
 	uint64_t torn = 0, chunks = 0, events = 0, lost = 0;

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * run_stats.h - what an output says about its own making: losses, damage, overhead, names.
+ *
+ * One table of counters for all formats, so that none forgets one. Keys: docs/formats.md.
+ */
+#ifndef XSP_EXPORT_RUN_STATS_H
+#define XSP_EXPORT_RUN_STATS_H
+
+#include "export/export_private.h"
+
+struct xsp_run_stat {
+	const char *key;
+	uint64_t value;
+};
+
+#define XSP_RUN_STATS_MAX 24
+struct xsp_run_stats {
+	struct xsp_run_stat list[XSP_RUN_STATS_MAX];
+	size_t count;
+};
+
+/* Known before the events are read. */
+void xsp_run_stats_losses(const struct xsp_capture_reader *r, struct xsp_run_stats *out);
+void xsp_run_stats_overhead(const struct xsp_capture_reader *r, struct xsp_run_stats *out);
+/* Known after: pairing, and damage met while reading. */
+void xsp_run_stats_timeline(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
+			    struct xsp_run_stats *out);
+
+/* "complete", "no end" (the recorder was killed) or "torn" (and its last chunk is missing). */
+const char *xsp_run_how_ended(const struct xsp_capture_reader *r);
+
+/* How far real time was set or slewed against monotonic time during the recording: greatest
+ * difference between clock samples, ns. */
+uint64_t xsp_run_clock_step(const struct xsp_capture_reader *r);
+
+/* Base name of the program of a process (root pid), or its comm, or "process". */
+void xsp_run_process_name(const struct xsp_export *x, uint32_t pid, char *out, size_t size);
+
+/* One line (plain ASCII) if anything was lost or damaged; false and "" if nothing was. */
+bool xsp_run_losses_line(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
+			 char *out, size_t size);
+
+#endif
