@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -15,7 +16,7 @@ import subprocess
 import threading
 import urllib.request
 
-from harness import OK, USAGE, XSPTRACE, Skip, case, check, equal, finish, main, start, workload, xsptrace
+from harness import OK, USAGE, XSPTRACE, Skip, case, check, equal, finish, main, start, wait_for, workload, xsptrace
 from made import make
 
 BLOCK = re.compile(rb'<script type="application/x-xsptrace" id="([a-z]+)">([^<]*)</script>')
@@ -64,6 +65,39 @@ def timeline_of(block):
     magic, length = struct.unpack_from("<II", block)
     equal(magic, 0x54505358, "magic")
     return json.loads(block[8:8 + length]), block[8 + length:]
+
+
+@case
+def the_browser_is_told_in_private(folder):
+    """Arguments are for everybody to see: the address, with its token, stands in a file of the user's, until the end."""
+    os.chmod(folder, 0o777)
+    path, opener = capture(folder), f"{folder}/xdg-open"
+    os.chmod(path, 0o644)
+    with open(opener, "w", encoding="ascii") as f:
+        f.write(f'#!/bin/sh\nprintf "%s\\n" "$@" >{folder}/part && mv {folder}/part {folder}/arguments\n')
+    os.chmod(opener, 0o755)
+    binary = f"{folder}/xsptrace"  # one that nobody may run where it was built
+    shutil.copy(XSPTRACE, binary)
+    child = start([binary, "view", "-q", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, user=65534,
+                  group=65534, extra_groups=[], cwd="/",
+                  env={"PATH": f"{folder}:/usr/bin:/bin", "DISPLAY": ":0", "XDG_RUNTIME_DIR": folder})
+    address = child.stdout.readline().strip()
+    if not ADDRESS.match(address):
+        why = child.stderr.read()
+        if "this build has no" in why or "built without it" in why:
+            raise Skip(why)
+        check(False, "an address", address, why)
+    wait_for(lambda: os.path.exists(f"{folder}/arguments"), 5, "the browser")
+    with open(f"{folder}/arguments", encoding="ascii") as f:
+        way = f.read().strip()
+    check(re.fullmatch(rf"file://{re.escape(folder)}/xsptrace-view-\w+\.html", way), "what the browser is given", way)
+    file = way.removeprefix("file://")
+    equal((oct(os.stat(file).st_mode & 0o777), os.stat(file).st_uid), ("0o600", 65534), "whose it is")
+    with open(file, encoding="ascii") as f:
+        check(f"url={address}" in f.read(), "where it leads")
+    child.send_signal(signal.SIGINT)
+    finish(child, 10)
+    check(not os.path.exists(file), "it stays behind")
 
 
 @case

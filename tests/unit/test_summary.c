@@ -237,40 +237,6 @@ Test(summary, recursion_whose_outermost_call_has_no_end)
 	table_free(&t);
 }
 
-Test(summary, a_call_without_an_end_is_time_of_its_caller)
-{
-	struct builder b;
-	struct table t;
-	builder_begin(&b, 4);
-	b.now = 1000;
-	entry(&b, 0, 9000); /* f0 [1000, 2000] */
-	b.now = 1100;
-	entry(&b, 1, 8000); /* its slot is used anew at 1800 */
-	b.now = 1800;
-	entry(&b, 2, 8000); /* f2 [1800, 1900] */
-	b.now = 1900;
-	leave(&b, 2, 8000);
-	b.now = 2000;
-	leave(&b, 0, 9000);
-	b.now = 3000;
-	entry(&b, 3, 9000); /* f3 [3000, 4000] */
-	b.now = 3100;
-	entry(&b, 1, 8000); /* gone when f3 returns */
-	b.now = 3200;
-	entry(&b, 2, 7000); /* f2 in it [3200, 3300] */
-	b.now = 3300;
-	leave(&b, 2, 7000);
-	b.now = 4000;
-	leave(&b, 3, 9000);
-	sum_up(&b, &t);
-	cr_expect_eq(row_named(&t, "f0")->self_ns, 900);
-	cr_expect_eq(row_named(&t, "f3")->self_ns, 900);
-	cr_expect_eq(row_named(&t, "f2")->total_ns, 200);
-	cr_expect_eq(row_named(&t, "f1")->timed, 0);
-	cr_expect_eq(row_named(&t, "f1")->calls, 2);
-	table_free(&t);
-}
-
 /* ---- text ---- */
 
 static void put_stats(struct builder *b, const struct xsp_capture_stats *s)

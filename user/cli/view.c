@@ -74,6 +74,7 @@ struct viewing {
 	int file; /* what is served whole: the page, or the trace */
 	const char *trace; /* its name there */
 	int sent; /* eventfd: the trace was fetched */
+	char way[300]; /* "file://" and the file that leads the browser to the address; "": none */
 	bool powerless; /* the server's thread */
 };
 
@@ -279,17 +280,41 @@ static void sent(void *ctx)
 		(void)!write(v->sent, &(uint64_t){1}, sizeof(uint64_t));
 }
 
-/* A browser is started where there is a desktop, as its user: never as root. */
-static void open_browser(const struct viewing *v, const char *address)
+#define FILE_SCHEME "file://"
+
+/* A browser's arguments are for everybody to see (ps), and the address has the token: it stands in a file of the user's. */
+static bool write_way(struct viewing *v, const char *address)
 {
-	char *const arguments[] = {"xdg-open", (char *)(uintptr_t)address, NULL};
+	static const char ending[] = ".html";
+	const char *folder = getenv("XDG_RUNTIME_DIR");
+
+	if (folder == NULL || folder[0] != '/' || strlen(folder) > 200)
+		folder = "/tmp";
+	snprintf(v->way, sizeof(v->way), FILE_SCHEME "%s/xsptrace-view-XXXXXX%s", folder, ending);
+	int fd = mkostemps(v->way + strlen(FILE_SCHEME), (int)strlen(ending), O_CLOEXEC);
+	const bool written =
+		fd >= 0 && dprintf(fd,
+				   "<!DOCTYPE html><meta name=referrer content=no-referrer>"
+				   "<meta http-equiv=refresh content=\"0;url=%s\">\n",
+				   address) > 0;
+	if (fd >= 0)
+		close(fd);
+	else
+		v->way[0] = '\0';
+	return written;
+}
+
+/* A browser is started where there is a desktop, as its user: never as root. */
+static void open_browser(struct viewing *v, const char *address)
+{
+	char *const arguments[] = {"xdg-open", v->way, NULL};
 	extern char **environ;
 	posix_spawn_file_actions_t actions;
 	pid_t child;
 
 	if (v->no_browser || geteuid() == 0 ||
 	    (getenv("DISPLAY") == NULL && getenv("WAYLAND_DISPLAY") == NULL) ||
-	    posix_spawn_file_actions_init(&actions) != 0)
+	    !write_way(v, address) || posix_spawn_file_actions_init(&actions) != 0)
 		return;
 	if (posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) ==
 		    0 &&
@@ -311,7 +336,7 @@ static void wait_for_end(const struct viewing *v, int signals)
 		puts("Perfetto has read the trace.");
 }
 
-static void print_address(const struct viewing *v, const struct xsp_server *server)
+static void print_address(struct viewing *v, const struct xsp_server *server)
 {
 	char *address = NULL;
 
@@ -371,6 +396,8 @@ static int serve(struct viewing *v, struct xsp_error *err)
 		(void)!read(signals, &first, sizeof(first));
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	xsp_server_stop(server);
+	if (v->way[0] != '\0')
+		unlink(v->way + strlen(FILE_SCHEME));
 	if (signals >= 0)
 		close(signals);
 	if (v->sent >= 0)

@@ -267,18 +267,17 @@ static struct length *children_under(struct row *row, size_t depth)
 }
 
 /* `s` is one of them, until then; `names` are those of what is around it, and behind them its own. What is left out is
- * time of what is around it, but for what is told inside of one that -e leaves out. So it is with one whose end was not
- * `seen`: how much of the time was its own nobody knows. */
+ * time of what is around it, but for what is told inside of one that -e leaves out. */
 static void add_child(struct xsp_timeline *t, const struct thread *th, struct length *children,
 		      const struct open_span *s, const xsp_name_id *names, size_t depth,
-		      uint64_t end_ns, uint64_t off_ns, bool seen)
+		      uint64_t end_ns, uint64_t off_ns)
 {
 	struct length l = {.ns = end_ns - s->start_ns};
 	const unsigned out = t->is_cut ? xsp_cut_span(t, s, l.ns, names, depth) : 0;
 
 	if (left_out(t, l.ns, depth) || (out & (XSP_LEFT_OUT_SHORT | XSP_LEFT_OUT_DEEP)))
 		return;
-	if (!seen || names[depth] & XSP_NAME_LEFT_OUT)
+	if (names[depth] & XSP_NAME_LEFT_OUT)
 		l = s->child;
 	else if (t->is_cut)
 		l = told_of(t, th, s, end_ns, off_ns);
@@ -288,18 +287,16 @@ static void add_child(struct xsp_timeline *t, const struct thread *th, struct le
 	children->off_ns = sum_of_off(children->off_ns, l.off_ns);
 }
 
-/* The same for a run that is parked. One that sleeps ran until now; one that is gone without a mark ended, nobody
- * knows when. */
+/* The same for a parked run. */
 static void add_run(struct xsp_timeline *t, const struct thread *th, struct length *children,
 		    struct parked *p)
 {
-	const bool seen = p->marked || p->far || th->many_stacks;
 	bool told = false;
 
 	for (size_t i = 0; i < p->count && !told; i++) {
 		add_child(t, th, children, &p->spans[i], p->names, p->prefix + i, p->park_ns,
-			  p->park_off_ns, seen);
-		told = seen && !(p->names[p->prefix + i] & XSP_NAME_LEFT_OUT);
+			  p->park_off_ns);
+		told = !(p->names[p->prefix + i] & XSP_NAME_LEFT_OUT);
 	}
 	p->charged = *children;
 }
@@ -335,7 +332,7 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 	end_ns = xsp_max_u64(end_ns, row->last_ns);
 	row->last_ns = end_ns;
 	add_child(t, th, children_under(row, depth), s, row->names, depth, end_ns,
-		  xsp_off_at(th, end_ns), !(flags & XSP_SPAN_EXIT_LOST));
+		  xsp_off_at(th, end_ns));
 	if (depth > 0) {
 		row->spans[depth - 1].probe_ns += s->probe_ns + probes_of(t, s);
 		row->spans[depth - 1].self_probe_ns += probes_of(t, s);
@@ -476,7 +473,7 @@ int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, siz
 		const struct open_span *s = &p->spans[at];
 		if (at > 0)
 			add_child(t, th, &p->spans[at - 1].child, s, p->names, p->prefix + at,
-				  p->park_ns, p->park_off_ns, p->marked);
+				  p->park_ns, p->park_off_ns);
 		const struct around around = around_parked(p, at);
 		int rc = xsp_emit(t, th, p->row, s, p->park_ns, flags, &around);
 		if (rc < 0)
