@@ -164,16 +164,22 @@ static __noinline __u64 intern_address(__u64 address, __u32 probe, __u8 flags)
 	return is_known(hash) ? hash : send_address(address, 0, hash, probe, flags);
 }
 
+static __noinline __u64 exec_id(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, self_exec_id);
+}
+
 /* The address may mean something else after an exec. */
 static __noinline __u64 hash_of_unread(__u64 address, __u64 length)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
 	__u64 hash = hash_begin(HASH_OF_ADDRESS + 1);
 
 	hash = hash_word(hash, address);
 	hash = hash_word(hash, length);
 	hash = hash_word(hash, bpf_get_current_pid_tgid() >> 32);
-	return hash_end(hash_word(hash, BPF_CORE_READ(task, self_exec_id)));
+	return hash_end(hash_word(hash, exec_id()));
 }
 
 /* A text that is not in memory. */
