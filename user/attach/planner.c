@@ -404,20 +404,30 @@ static int send_about(struct xsp_planner *p, const struct process *c, uint32_t o
 	return xsp_message_send(c->socket, &ask, p->in->body, &fd, 1);
 }
 
-void xsp_planner_hint(struct xsp_planner *p, int fd, const char *display_path,
-		      const struct xsp_hint_ask *ask, unsigned limit_ms, char *text)
+/* What one process answers about the file at `fd` (taken over); a->data is to be freed. 0 or a negative errno. */
+static int ask_one(struct xsp_planner *p, uint32_t op, const void *head, size_t size, int fd,
+		   const char *display_path, unsigned limit_ms, struct answer *a)
 {
 	int rc = choose(p, fd, 0);
 
 	if (rc == 0)
-		rc = send_about(p, p->now, XSP_READ_HINT, ask, sizeof(*ask), fd, display_path);
-	struct answer a = {.from = p->now};
+		rc = send_about(p, p->now, op, head, size, fd, display_path);
+	*a = (struct answer){.from = p->now};
 	close(fd);
 	if (rc < 0)
 		stop(p, p->now);
 	else
-		rc = receive_answers(p, xsp_now_ns() + (uint64_t)limit_ms * 1000000U, &a, 1, 0,
+		rc = receive_answers(p, xsp_now_ns() + (uint64_t)limit_ms * 1000000U, a, 1, 0,
 				     NULL);
+	return rc;
+}
+
+void xsp_planner_hint(struct xsp_planner *p, int fd, const char *display_path,
+		      const struct xsp_hint_ask *ask, unsigned limit_ms, char *text)
+{
+	struct answer a;
+	int rc = ask_one(p, XSP_READ_HINT, ask, sizeof(*ask), fd, display_path, limit_ms, &a);
+
 	if (rc == 0 && a.size > 0 && a.size < XSP_HINT_SIZE)
 		memcpy(text, a.data, a.size);
 	text[rc == 0 && a.size < XSP_HINT_SIZE ? a.size : 0] = '\0';
@@ -448,17 +458,9 @@ void xsp_planner_lines(struct xsp_planner *p, int fd, const char *display_path,
 
 	for (size_t i = 0; i < count; i++)
 		ask.addr[i] = lines[i].addr;
-	int rc = choose(p, fd, 0);
-	if (rc == 0)
-		rc = send_about(p, p->now, XSP_READ_LINES, &ask, XSP_LINES_ASK(count), fd,
-				display_path);
-	struct answer a = {.from = p->now};
-	close(fd);
-	if (rc < 0)
-		stop(p, p->now);
-	else
-		rc = receive_answers(p, xsp_now_ns() + (uint64_t)limit_ms * 1000000U, &a, 1, 0,
-				     NULL);
+	struct answer a;
+	int rc = ask_one(p, XSP_READ_LINES, &ask, XSP_LINES_ASK(count), fd, display_path, limit_ms,
+			 &a);
 	if (rc == 0)
 		parse_lines(&a, lines, count);
 	free(a.data);
