@@ -167,19 +167,24 @@ static int open_if_it_is(int look, const struct xsp_mapping *m)
 	return xsp_open_looked_at(look);
 }
 
-static int open_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
-		       uint32_t *handle)
+int xsp_look_at_mapping(pid_t pid, const struct xsp_mapping *m, int flags)
 {
 	char path[96];
 
-	(void)o;
-	(void)handle;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
 		 m->end);
 	/* needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE */
 	int look = open(path, O_PATH | O_CLOEXEC);
-	if (look < 0)
-		look = xsp_open_in_root(pid, m->path, 0);
+	return look >= 0 ? look : xsp_open_in_root(pid, m->path, flags);
+}
+
+static int open_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
+		       uint32_t *handle)
+{
+	int look = xsp_look_at_mapping(pid, m, 0);
+
+	(void)o;
+	(void)handle;
 	if (look < 0)
 		return look;
 	int fd = open_if_it_is(look, m);

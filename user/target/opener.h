@@ -51,6 +51,9 @@ bool xsp_opener_allows(const char *name);
 /* Where a path of the target's leads, looked up as it would: never out of its root, through no magic link, and what is
  * there is not opened. `flags`: of open(2), such as O_NOFOLLOW. A descriptor of the place (O_PATH) or -errno */
 int xsp_open_in_root(pid_t pid, const char *path, int flags);
+/* The file of a mapping: by the kernel's link to it, which nobody can replace, or by its path. A descriptor of the place
+ * (O_PATH) or -errno */
+int xsp_look_at_mapping(pid_t pid, const struct xsp_mapping *m, int flags);
 /* Opens for reading what was looked at by such a descriptor, without waiting for anybody. A descriptor or -errno */
 int xsp_open_looked_at(int look);
 /* Is there certainly no separate debug file of that build id, or of any (NULL)? */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -75,18 +74,13 @@ static int open_checked(int look, const struct owner *o)
 	return fd;
 }
 
-/* The file of a mapping, which nobody can replace meanwhile. */
-static int look_at_mapped(pid_t pid, const struct xsp_map_line *map)
+static int open_mapping(const struct owner *o, const struct xsp_map_line *map)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
-		 map->start, map->end);
-	const int look = open(path, O_PATH | O_CLOEXEC);
-	if (look >= 0)
-		return look;
 	snprintf(path, sizeof(path), "%.*s", (int)map->path_length, map->path);
-	return xsp_open_in_root(pid, path, O_NOFOLLOW);
+	const struct xsp_mapping m = {.start = map->start, .end = map->end, .path = path};
+	return open_checked(xsp_look_at_mapping(o->pid, &m, O_NOFOLLOW), o);
 }
 
 /* A process that writes a dump maps its first page as code, for those who look for it. */
@@ -103,7 +97,7 @@ static int open_dump(const struct owner *o)
 	for (const char *line = maps; line != NULL && *line != '\0' && rc == -ENOENT;) {
 		if (xsp_map_line_parse(line, &map) && map.executable && map.path_length > length &&
 		    memcmp(map.path + map.path_length - length, name, length) == 0)
-			rc = open_checked(look_at_mapped(o->pid, &map), o);
+			rc = open_mapping(o, &map);
 		line = strchr(line, '\n');
 		line = line != NULL ? line + 1 : NULL;
 	}
