@@ -31,6 +31,20 @@ for file in "$prefix"/bin/* "$prefix"/lib/*.so*; do
 done
 [[ -e $prefix/lib/libxsptrace_cupti.so ]] || fail "the agent is not installed"
 
+# Libraries that few runs need are not part of every start, and where they are not the run that needs one says so.
+"$prefix/bin/xsptrace" -e nanosleep -o "$prefix/run.xspt" -- sleep 0.1 >/dev/null 2>&1 || true
+for name in curl microhttpd; do
+	[[ $(readelf -dW "$prefix/bin/xsptrace") != *"NEEDED"*"lib$name."* ]] || fail "every start loads lib$name"
+	soname=$(strings "$prefix/bin/xsptrace" | grep "^lib$name[^ ]*\.so\.[0-9]*$" || true)
+	[[ -n $soname ]] || continue # not built with it
+	command=(export "$prefix/run.xspt" -o clickhouse://127.0.0.1:1/none)
+	[[ $name == curl ]] || command=(view "$prefix/run.xspt" --no-browser)
+	# shellcheck disable=SC2016
+	said=$(unshare -m bash -c 'for file in $(ldconfig -p | sed -n "s/^\t$0 .*=> //p"); do mount --bind /dev/null "$file"; done
+		exec timeout 20 "$@"' "$soname" "$prefix/bin/xsptrace" "${command[@]}" 2>&1 || true)
+	[[ $said == *"takes $soname, which cannot be loaded here"*"install it" ]] || fail "without $soname it says: $said"
+done
+
 # A program in C and one in C++ find the library by what is installed, and what they may use of it.
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 if command -v pkg-config >/dev/null; then

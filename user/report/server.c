@@ -51,6 +51,8 @@ void xsp_server_stop(struct xsp_server *s)
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/late_library.h"
+
 #define TOKEN_BYTES 16U
 #define TOKEN_LENGTH (2 * TOKEN_BYTES)
 #define PORTS_TRIED 10U
@@ -58,7 +60,33 @@ void xsp_server_stop(struct xsp_server *s)
 #define IDLE_SECONDS 30U
 #define REQUEST_BYTES ((size_t)32 << 10)
 
+#define MHD_FUNCTIONS(X)                                                                           \
+	X(start_daemon)                                                                            \
+	X(stop_daemon)                                                                             \
+	X(lookup_connection_value)                                                                 \
+	X(get_connection_info)                                                                     \
+	X(create_response_from_buffer)                                                             \
+	X(create_response_from_fd)                                                                 \
+	X(add_response_header)                                                                     \
+	X(queue_response)                                                                          \
+	X(destroy_response)
+
+#define POINTER(name) __typeof__(&MHD_##name) name;
+#define NAME(name) "MHD_" #name,
+
+static const char *const mhd_names[] = {MHD_FUNCTIONS(NAME)};
+
+static const struct xsp_late_library mhd_library = {
+	.soname = XSP_MICROHTTPD_SONAME,
+	.needed_for = "xsptrace view",
+	.functions = mhd_names,
+	.count = sizeof(mhd_names) / sizeof(mhd_names[0]),
+};
+
 struct xsp_server {
+	struct mhd_functions {
+		MHD_FUNCTIONS(POINTER)
+	} lib;
 	struct xsp_server_options options;
 	struct MHD_Daemon *daemon;
 	uint16_t port;
@@ -67,6 +95,7 @@ struct xsp_server {
 };
 
 struct xsp_server_request {
+	const struct xsp_server *server;
 	struct MHD_Connection *connection;
 };
 
@@ -82,14 +111,15 @@ const char *xsp_server_address(const struct xsp_server *s)
 
 const char *xsp_server_argument(const struct xsp_server_request *request, const char *key)
 {
-	return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, key);
+	return request->server->lib.lookup_connection_value(request->connection,
+							    MHD_GET_ARGUMENT_KIND, key);
 }
 
 /* ---- who asks ---- */
 
 static bool is_our_host(const struct xsp_server *s, struct MHD_Connection *connection)
 {
-	const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+	const char *host = s->lib.lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
 	char ours[32];
 
 	for (unsigned i = 0; i < 2 && host != NULL; i++) {
@@ -114,16 +144,18 @@ static const char *behind_token(const struct xsp_server *s, const char *url)
 
 /* ---- answering ---- */
 
-static struct MHD_Response *response_of(const struct xsp_server_answer *a)
+static struct MHD_Response *response_of(const struct xsp_server *s,
+					const struct xsp_server_answer *a)
 {
 	struct MHD_Response *response = NULL;
 	struct stat st;
 
 	if (a->fd < 0)
-		return MHD_create_response_from_buffer(a->length, a->bytes, MHD_RESPMEM_MUST_FREE);
+		return s->lib.create_response_from_buffer(a->length, a->bytes,
+							  MHD_RESPMEM_MUST_FREE);
 	const int fd = fcntl(a->fd, F_DUPFD_CLOEXEC, 3);
 	if (fd >= 0 && fstat(fd, &st) == 0)
-		response = MHD_create_response_from_fd((size_t)st.st_size, fd);
+		response = s->lib.create_response_from_fd((size_t)st.st_size, fd);
 	if (response == NULL && fd >= 0)
 		close(fd);
 	return response;
@@ -145,7 +177,7 @@ static enum MHD_Result send_answer(const struct xsp_server *s, struct MHD_Connec
 		{"Content-Security-Policy", s->options.policy},
 		{"Access-Control-Allow-Origin", s->options.origin},
 	};
-	struct MHD_Response *response = response_of(a);
+	struct MHD_Response *response = response_of(s, a);
 	enum MHD_Result rc = MHD_YES;
 
 	if (response == NULL) {
@@ -154,17 +186,18 @@ static enum MHD_Result send_answer(const struct xsp_server *s, struct MHD_Connec
 	}
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]) && rc == MHD_YES; i++)
 		if (headers[i].value != NULL)
-			rc = MHD_add_response_header(response, headers[i].name, headers[i].value);
+			rc = s->lib.add_response_header(response, headers[i].name,
+							headers[i].value);
 	if (rc == MHD_YES)
-		rc = MHD_queue_response(connection, a->status, response);
-	MHD_destroy_response(response);
+		rc = s->lib.queue_response(connection, a->status, response);
+	s->lib.destroy_response(response);
 	return rc;
 }
 
-static bool has_left(struct MHD_Connection *connection)
+static bool has_left(const struct xsp_server *s, struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		s->lib.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	char byte;
 
 	return info != NULL && recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
@@ -184,7 +217,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 				  size_t *upload_size, void **state)
 {
 	const struct xsp_server *s = ctx;
-	const struct xsp_server_request request = {.connection = connection};
+	const struct xsp_server_request request = {.server = s, .connection = connection};
 	const char *path = behind_token(s, url);
 	struct xsp_server_answer a = {.status = 500, .type = "text/plain", .fd = -1};
 
@@ -199,7 +232,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		refuse(&a, 404,
 		       "nothing is here: use the whole address that xsptrace view printed\n");
 	} else {
-		if (has_left(connection)) /* it has moved on: nobody waits for this */
+		if (has_left(s, connection)) /* it has moved on: nobody waits for this */
 			return MHD_NO;
 		s->options.answer(s->options.ctx, path, &request, &a);
 		*state = a.status == 200 && strcmp(method, "GET") == 0 ? ctx : NULL;
@@ -285,7 +318,9 @@ int xsp_server_start(const struct xsp_server_options *options, struct xsp_server
 	if (s == NULL)
 		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 	s->options = *options;
-	fd = make_token(s->token);
+	fd = xsp_late_library_load(&mhd_library, &s->lib, err);
+	if (fd == 0)
+		fd = make_token(s->token);
 	if (fd < 0)
 		xsp_error_set(err, fd, XSP_STATUS_FAILED, "the kernel gives no random numbers");
 	else
@@ -295,7 +330,7 @@ int xsp_server_start(const struct xsp_server_options *options, struct xsp_server
 		return fd;
 	}
 	snprintf(s->address, sizeof(s->address), "http://127.0.0.1:%u/%s/", s->port, s->token);
-	s->daemon = MHD_start_daemon(
+	s->daemon = s->lib.start_daemon(
 		MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_ERROR_LOG, s->port, NULL,
 		NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
@@ -314,7 +349,7 @@ void xsp_server_stop(struct xsp_server *s)
 {
 	if (s == NULL)
 		return;
-	MHD_stop_daemon(s->daemon); /* closes the socket too */
+	s->lib.stop_daemon(s->daemon); /* closes the socket too */
 	free(s);
 }
 #endif

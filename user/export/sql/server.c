@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/late_library.h"
+
 #define CONNECT_SECONDS 10L
 #define SILENCE_SECONDS 300L /* a server that has much to merge lets us wait */
 #define PATIENCE_SECONDS 120
@@ -35,7 +37,36 @@ static const struct {
 	[PATIENCE] = {"XSPTRACE_CLICKHOUSE_PATIENCE", "patience"},
 };
 
+#define CURL_FUNCTIONS(X)                                                                          \
+	X(global_init)                                                                             \
+	X(easy_init)                                                                               \
+	X(easy_cleanup)                                                                            \
+	X(easy_escape)                                                                             \
+	X(easy_getinfo)                                                                            \
+	X(easy_perform)                                                                            \
+	X(easy_setopt)                                                                             \
+	X(easy_strerror)                                                                           \
+	X(free)                                                                                    \
+	X(slist_append)                                                                            \
+	X(slist_free_all)
+
+/* In brackets, as some are macros as well. */
+#define POINTER(name) __typeof__(&(curl_##name)) name;
+#define NAME(name) "curl_" #name,
+
+static const char *const curl_names[] = {CURL_FUNCTIONS(NAME)};
+
+static const struct xsp_late_library curl_library = {
+	.soname = XSP_CURL_SONAME,
+	.needed_for = "-o clickhouse://...",
+	.functions = curl_names,
+	.count = sizeof(curl_names) / sizeof(curl_names[0]),
+};
+
 struct xsp_sql_server {
+	struct curl_functions {
+		CURL_FUNCTIONS(POINTER)
+	} lib;
 	CURL *curl;
 	struct curl_slist *headers;
 	char *name; /* as the user wrote it */
@@ -171,12 +202,12 @@ static int make_url(struct xsp_sql_server *s, const char *url, struct xsp_error 
 	if (!parse_url(url, &tls, &host, &database))
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%.200s: wanted is " FORM,
 				     url);
-	char *escaped = curl_easy_escape(s->curl, database, 0);
+	char *escaped = s->lib.easy_escape(s->curl, database, 0);
 	const int rc = escaped == NULL
 			       ? -1
 			       : asprintf(&s->url, "http%s://%s/?wait_end_of_query=1&database=%s",
 					  tls ? "s" : "", host, escaped);
-	curl_free(escaped);
+	s->lib.free(escaped);
 	free(host);
 	if (rc < 0) {
 		s->url = NULL;
@@ -208,7 +239,7 @@ static int add_header(struct xsp_sql_server *s, const char *name, const char *va
 		return 0;
 	if (asprintf(&text, "%s: %s", name, value) < 0)
 		return -ENOMEM;
-	struct curl_slist *more = curl_slist_append(s->headers, text);
+	struct curl_slist *more = s->lib.slist_append(s->headers, text);
 	free(text);
 	if (more != NULL)
 		s->headers = more;
@@ -225,26 +256,26 @@ static int set_up_curl(struct xsp_sql_server *s, struct xsp_error *err)
 	    add_header(s, "X-ClickHouse-User", s->setting[USER]) < 0 ||
 	    add_header(s, "X-ClickHouse-Key", s->setting[PASSWORD]) < 0)
 		return xsp_out_of_memory(err);
-	curl_easy_setopt(c, CURLOPT_HTTPHEADER, s->headers);
-	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, s->curl_text);
-	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, receive_answer);
-	curl_easy_setopt(c, CURLOPT_WRITEDATA, s);
-	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	s->lib.easy_setopt(c, CURLOPT_HTTPHEADER, s->headers);
+	s->lib.easy_setopt(c, CURLOPT_ERRORBUFFER, s->curl_text);
+	s->lib.easy_setopt(c, CURLOPT_WRITEFUNCTION, receive_answer);
+	s->lib.easy_setopt(c, CURLOPT_WRITEDATA, s);
+	s->lib.easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
 	/* where a connection that was used before ends without an answer, curl would send the rows again by
 	 * itself, under the same number */
-	curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);
-	curl_easy_setopt(c, CURLOPT_NOPROXY, "*"); /* it would see the password */
-	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-	curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-	curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, SILENCE_SECONDS);
-	curl_easy_setopt(c, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl_easy_setopt(c, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	s->lib.easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);
+	s->lib.easy_setopt(c, CURLOPT_NOPROXY, "*"); /* it would see the password */
+	s->lib.easy_setopt(c, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+	s->lib.easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	s->lib.easy_setopt(c, CURLOPT_LOW_SPEED_TIME, SILENCE_SECONDS);
+	s->lib.easy_setopt(c, CURLOPT_TCP_KEEPALIVE, 1L);
+	s->lib.easy_setopt(c, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (s->setting[CA] != NULL)
-		curl_easy_setopt(c, CURLOPT_CAINFO, s->setting[CA]);
+		s->lib.easy_setopt(c, CURLOPT_CAINFO, s->setting[CA]);
 	if (s->setting[CERTIFICATE] != NULL)
-		curl_easy_setopt(c, CURLOPT_SSLCERT, s->setting[CERTIFICATE]);
+		s->lib.easy_setopt(c, CURLOPT_SSLCERT, s->setting[CERTIFICATE]);
 	if (s->setting[KEY] != NULL)
-		curl_easy_setopt(c, CURLOPT_SSLKEY, s->setting[KEY]);
+		s->lib.easy_setopt(c, CURLOPT_SSLKEY, s->setting[KEY]);
 	return 0;
 }
 
@@ -254,8 +285,15 @@ int xsp_sql_server_new(const char *url, struct xsp_sql_server **out, struct xsp_
 	int rc;
 
 	*out = NULL;
-	if (s == NULL || (s->name = strdup(url)) == NULL ||
-	    curl_global_init(CURL_GLOBAL_DEFAULT) != 0 || (s->curl = curl_easy_init()) == NULL) {
+	if (s == NULL)
+		return xsp_out_of_memory(err);
+	rc = xsp_late_library_load(&curl_library, &s->lib, err);
+	if (rc < 0) {
+		free(s);
+		return rc;
+	}
+	if ((s->name = strdup(url)) == NULL || s->lib.global_init(CURL_GLOBAL_DEFAULT) != 0 ||
+	    (s->curl = s->lib.easy_init()) == NULL) {
 		xsp_sql_server_free(s);
 		return xsp_out_of_memory(err);
 	}
@@ -275,8 +313,8 @@ void xsp_sql_server_free(struct xsp_sql_server *s)
 {
 	if (s == NULL)
 		return;
-	curl_easy_cleanup(s->curl);
-	curl_slist_free_all(s->headers);
+	s->lib.easy_cleanup(s->curl);
+	s->lib.slist_free_all(s->headers);
 	for (unsigned i = 0; i < SETTINGS; i++)
 		free(s->setting[i]);
 	free(s->url);
@@ -387,7 +425,7 @@ static int say_status(const struct xsp_sql_server *s, long status, char *text,
 
 static int say_curl(const struct xsp_sql_server *s, CURLcode code, struct xsp_error *err)
 {
-	const char *text = s->curl_text[0] != '\0' ? s->curl_text : curl_easy_strerror(code);
+	const char *text = s->curl_text[0] != '\0' ? s->curl_text : s->lib.easy_strerror(code);
 
 	switch (code) {
 	case CURLE_OUT_OF_MEMORY:
@@ -415,20 +453,21 @@ static int say_curl(const struct xsp_sql_server *s, CURLcode code, struct xsp_er
 static int set_request(struct xsp_sql_server *s, const char *statement, const void *data,
 		       size_t size)
 {
-	char *escaped = data != NULL ? curl_easy_escape(s->curl, statement, 0) : NULL, *url = NULL;
+	char *escaped = data != NULL ? s->lib.easy_escape(s->curl, statement, 0) : NULL,
+	     *url = NULL;
 	int rc = -ENOMEM;
 
 	if (data != NULL && escaped != NULL &&
 	    asprintf(&url, "%s&query=%s", s->url, escaped) >= 0 &&
-	    curl_easy_setopt(s->curl, CURLOPT_URL, url) == CURLE_OK) /* which copies it */
+	    s->lib.easy_setopt(s->curl, CURLOPT_URL, url) == CURLE_OK) /* which copies it */
 		rc = 0;
-	else if (data == NULL && curl_easy_setopt(s->curl, CURLOPT_URL, s->url) == CURLE_OK)
+	else if (data == NULL && s->lib.easy_setopt(s->curl, CURLOPT_URL, s->url) == CURLE_OK)
 		rc = 0;
-	curl_free(escaped);
+	s->lib.free(escaped);
 	free(url);
-	curl_easy_setopt(s->curl, CURLOPT_POSTFIELDS, data != NULL ? data : statement);
-	curl_easy_setopt(s->curl, CURLOPT_POSTFIELDSIZE_LARGE,
-			 (curl_off_t)(data != NULL ? size : strlen(statement)));
+	s->lib.easy_setopt(s->curl, CURLOPT_POSTFIELDS, data != NULL ? data : statement);
+	s->lib.easy_setopt(s->curl, CURLOPT_POSTFIELDSIZE_LARGE,
+			   (curl_off_t)(data != NULL ? size : strlen(statement)));
 	return rc;
 }
 
@@ -446,11 +485,11 @@ int xsp_sql_server_do(struct xsp_sql_server *s, const char *statement, const voi
 	s->pause_ns = 0;
 	if (set_request(s, statement, data, size) < 0)
 		return xsp_out_of_memory(err);
-	const CURLcode code = curl_easy_perform(s->curl);
+	const CURLcode code = s->lib.easy_perform(s->curl);
 	if (code != CURLE_OK)
 		return say_curl(s, code, err);
-	curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
-	curl_easy_getinfo(s->curl, CURLINFO_RETRY_AFTER, &pause);
+	s->lib.easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
+	s->lib.easy_getinfo(s->curl, CURLINFO_RETRY_AFTER, &pause);
 	pause = pause < PATIENCE_MOST ? pause : PATIENCE_MOST;
 	s->pause_ns = pause > 0 ? (uint64_t)pause * SECOND : 0;
 	if (sscanf(answer, "Code: %d", &number) == 1)
