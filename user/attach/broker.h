@@ -25,7 +25,7 @@
 struct xsp_broker;
 
 struct xsp_broker_options {
-	const struct xsp_attach_options *attach; /* what load() is to load; copied by the fork */
+	const struct xsp_attach_options *attach; /* loaded at once, for load(); NULL: nothing */
 	const struct xsp_attach_options *profile; /* the same after profile(); NULL: not allowed */
 	const pid_t *pids; /* which processes may be asked for; with attach->follow also their
 			    * children */
@@ -48,8 +48,6 @@ const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b);
 /* The file that xsp_opener.mapped gave the number, also when nobody maps it any more. A descriptor or
  * -errno */
 int xsp_broker_kept(struct xsp_broker *b, uint32_t handle);
-/* Has load() nothing to do but to wait: files are opened meanwhile. */
-int xsp_broker_begin_load(struct xsp_broker *b);
 int xsp_broker_load(struct xsp_broker *b, struct xsp_error *err);
 enum xsp_attach_method xsp_broker_method(const struct xsp_broker *b);
 size_t xsp_broker_rings(const struct xsp_broker *b, int *fds, size_t room);

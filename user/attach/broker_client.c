@@ -416,11 +416,6 @@ const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b)
 
 /* ---- programs ---- */
 
-int xsp_broker_begin_load(struct xsp_broker *b)
-{
-	return ask(b, XSP_ASK_BEGIN_LOAD, NULL, 0, NULL);
-}
-
 int xsp_broker_load(struct xsp_broker *b, struct xsp_error *err)
 {
 	int rc = ask(b, XSP_ASK_LOAD, NULL, 0, err);

@@ -19,7 +19,6 @@ enum xsp_broker_op {
 	XSP_ASK_DEBUG_FILE, /* struct xsp_ask_name → descriptor */
 	XSP_ASK_MAPPED, /* struct xsp_ask_mapped → u32 handle, descriptor */
 	XSP_ASK_KEPT, /* u32 handle → descriptor, that of ASK_MAPPED again */
-	XSP_ASK_BEGIN_LOAD, /* ... what LOAD will wait for */
 	XSP_ASK_LOAD, /* → struct xsp_broker_loaded, descriptors of the rings */
 	XSP_ASK_CALIBRATE, /* → struct xsp_site_costs */
 	XSP_ASK_SIDE_EVENTS, /* → descriptors */

@@ -199,13 +199,10 @@ static void *load_programs(void *broker)
 	return NULL;
 }
 
-static int begin_load(struct broker *b)
+/* Before it is asked for: the planner starts and files are opened meanwhile. */
+static void begin_load(struct broker *b)
 {
-	if (b->loading.begun)
-		return -EALREADY;
-	const int code = pthread_create(&b->loading.thread, NULL, load_programs, b);
-	b->loading.begun = code == 0;
-	return -code;
+	b->loading.begun = pthread_create(&b->loading.thread, NULL, load_programs, b) == 0;
 }
 
 /* Returns when no thread works at it any more. */
@@ -823,7 +820,6 @@ static const struct {
 	[XSP_ASK_MAPPED] = {open_mapped, offsetof(struct xsp_ask_mapped, path),
 			    sizeof(struct xsp_ask_mapped), ANY},
 	[XSP_ASK_KEPT] = {give_kept, sizeof(uint32_t), sizeof(uint32_t), ANY},
-	[XSP_ASK_BEGIN_LOAD] = {begin_load, 0, 0, BEFORE_LOAD},
 	[XSP_ASK_LOAD] = {load, 0, 0, BEFORE_LOAD},
 	[XSP_ASK_CALIBRATE] = {calibrate, 0, 0, LOADED},
 	[XSP_ASK_SIDE_EVENTS] = {side_events, 0, 0, LOADED},
@@ -954,6 +950,8 @@ void xsp_broker_serve(int socket, const struct xsp_broker_options *options)
 		_exit(1);
 	/* without a guardian only the death of the broker itself would leave something behind */
 	xsp_guardian_start(&b.journal);
+	if (options->attach != NULL)
+		begin_load(&b);
 	while (serve_one(&b) == 0)
 		;
 	if (b.loading.begun)

@@ -234,7 +234,6 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	/* first, as it is a copy of this process: small, without the rings */
 	int rc = start_planner(r, err);
 	if (rc == 0) {
-		xsp_broker_begin_load(r->broker); /* or load() does all of it */
 		look_ahead(r);
 		rc = xsp_broker_load(r->broker, err);
 	}
