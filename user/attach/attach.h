@@ -66,6 +66,7 @@ struct xsp_attach_options {
 	size_t tid_count;
 	const char *const *comms; /* only threads of these names; a trailing '*' matches a prefix */
 	size_t comm_count; /* at most XSP_MAX_COMM_FILTERS */
+	bool ranges; /* xsp_selection_has_ranges(); without it only functions can be probed */
 	unsigned details; /* what events may carry: enum xsp_detail (probes/probe.h) */
 	const struct xsp_counter *counters; /* of XSP_DETAIL_COUNTERS; borrowed while a lives */
 	size_t counter_count; /* at most XSP_COUNTERS_MAX */

@@ -17,6 +17,9 @@
 #include "xsptrace/programs.h"
 #include "xsptrace.skel.h"
 
+/* Rows of the tables that are looked into by a probe's id. */
+#define XSP_ATTACH_PROBES 65536U
+
 struct xsp_attach {
 	struct xsp_bpf *bpf;
 	struct xsp_kernel kernel;
@@ -30,6 +33,7 @@ struct xsp_attach {
 	bool sample_cycles;
 	struct bpf_link **sample_links; /* by CPU */
 	size_t sample_count;
+	bool ranges; /* probes may read names, and the agent hand over its records */
 	bool details; /* events may carry sections */
 	bool heap; /* --memory=malloc */
 	bool arguments; /* ... ARGS and OUTPUTS */

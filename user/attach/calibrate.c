@@ -177,16 +177,13 @@ static int attach_subjects(struct xsp_attach *a)
 }
 
 /* The last id of the tables, which no plan comes to. */
-static uint32_t last_probe(const struct xsp_attach *a)
-{
-	return bpf_map__max_entries(a->bpf->maps.xsp_specs) - 1;
-}
+#define LAST_PROBE (XSP_ATTACH_PROBES - 1)
 
 static int attach_own(struct xsp_attach *a, void (*function)(void), enum xsp_program program,
 		      enum xsp_event_kind kind)
 {
 	struct xsp_attach_site site = {.cookie = (uint64_t)kind << XSP_COOKIE_KIND_SHIFT |
-						 last_probe(a)};
+						 LAST_PROBE};
 	int rc = own_offset((uintptr_t)function, &site.offset);
 
 	return rc < 0 ? rc
@@ -202,9 +199,9 @@ static void attach_others(struct xsp_attach *a)
 	struct xsp_detail_spec detail = {.entry = 1U << XSP_SECTION_STACK |
 						  1U << XSP_SECTION_COUNTERS};
 
-	if (xsp_attach_range(a, last_probe(a), &range) == 0)
+	if (a->ranges && xsp_attach_range(a, LAST_PROBE, &range) == 0)
 		attach_own(a, xsp_calibrate_named, XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_BEGIN);
-	if (a->details && xsp_attach_detail(a, last_probe(a), &detail) == 0)
+	if (a->details && xsp_attach_detail(a, LAST_PROBE, &detail) == 0)
 		attach_own(a, xsp_calibrate_detail, XSP_PROGRAM_DETAIL, XSP_EVENT_ENTRY);
 }
 
@@ -217,7 +214,8 @@ static void time_others(struct xsp_attach *a, struct xsp_site_costs *costs, doub
 {
 	double hit = costs->ns[XSP_SITE_EMULATED] + bare_push;
 
-	costs->named_ns = more_than(time_hits(named, OTHER_HITS), hit);
+	if (a->ranges)
+		costs->named_ns = more_than(time_hits(named, OTHER_HITS), hit);
 	if (a->details)
 		costs->detail_ns = more_than(time_hits(xsp_calibrate_detail, OTHER_HITS), hit);
 }

@@ -225,6 +225,19 @@ static void configure_heap(struct xsp_attach *a, const struct xsp_attach_options
 	bpf_map__set_max_entries(bpf->maps.xsp_heap_calls, XSP_HEAP_THREADS);
 }
 
+/* Their tables and programs take a part of the time that an attach takes. */
+static void configure_ranges(struct xsp_attach *a)
+{
+	struct xsp_bpf *bpf = a->bpf;
+
+	bpf_map__set_max_entries(bpf->maps.xsp_specs, a->ranges ? XSP_ATTACH_PROBES : 1);
+	if (a->ranges)
+		return;
+	bpf_map__set_max_entries(bpf->maps.xsp_names, 1);
+	bpf_map__set_max_entries(bpf->maps.xsp_pending, 1);
+	bpf_map__set_max_entries(bpf->maps.xsp_objects, 1);
+}
+
 /* Even without the kernel's random numbers they are not known to a program. */
 static void configure_hashes(struct xsp_attach *a)
 {
@@ -265,9 +278,9 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf_map__set_max_entries(
 		bpf->maps.xsp_cookies,
 		a->method == XSP_ATTACH_TRACEFS ? XSP_TRACEFS_EVENTS * XSP_PAGE_SLOTS : 1);
-	const uint32_t probes = 65536;
+	const uint32_t probes = XSP_ATTACH_PROBES;
 	bpf_map__set_max_entries(bpf->maps.xsp_lost, XSP_LOST_KEY(probes, 0));
-	bpf_map__set_max_entries(bpf->maps.xsp_specs, probes);
+	configure_ranges(a);
 	bpf->rodata->xsp_brake = o->brake;
 	bpf_map__set_max_entries(bpf->maps.xsp_probe_states, o->brake ? probes : 1);
 	if (!o->brake) {
@@ -303,6 +316,10 @@ static void choose_programs(struct xsp_attach *a)
 	bpf_program__set_autoload(b->progs.xsp_dispatch_users, a->kernel.return_calls);
 	bpf_program__set_autoload(b->progs.xsp_span, !a->filtered);
 	bpf_program__set_autoload(b->progs.xsp_span_filtered, a->filtered);
+	bpf_program__set_autoload(b->progs.xsp_range_begin, a->ranges);
+	bpf_program__set_autoload(b->progs.xsp_range_end, a->ranges);
+	bpf_program__set_autoload(b->progs.xsp_gpu_batch, a->ranges);
+	bpf_program__set_autoload(b->progs.xsp_gpu_want, a->ranges);
 	bpf_program__set_autoload(b->progs.xsp_detail, a->details);
 	bpf_program__set_autoload(b->progs.xsp_detail_large, a->arguments);
 	bpf_program__set_autoload(b->progs.xsp_task_stop, a->stop);
@@ -466,6 +483,7 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	a->stop = o->stop;
 	a->most_links = xsp_links_most();
 	a->held_back = o->min_duration_ns > 0;
+	a->ranges = o->ranges;
 	a->details = o->details;
 	a->heap = o->details & XSP_DETAIL_MALLOC;
 	a->arguments = o->details & TAKES_ARGUMENTS;

@@ -47,7 +47,7 @@ static void print_settings(void)
 
 static int print_use(void)
 {
-	struct xsp_attach_options options = {.buffer_bytes = 1 << 20};
+	struct xsp_attach_options options = {.buffer_bytes = 1 << 20, .ranges = true};
 	struct xsp_attach *a;
 	struct xsp_error err = {0};
 	struct xsp_site_costs costs;

@@ -228,10 +228,12 @@ static int plan_all(const struct xsp_options *o, struct xsp_plan *plan, struct x
 
 int xsp_list_run(const struct xsp_options *o, bool load)
 {
-	struct xsp_attach_options attach = {
-		.buffer_bytes = 1 << 20, .method = o->method, .verbose = o->verbose};
 	struct xsp_plan plan = {.selection = xsp_options_selection(o),
 				.costs = xsp_site_costs_default()};
+	struct xsp_attach_options attach = {.buffer_bytes = 1 << 20,
+					    .method = o->method,
+					    .ranges = xsp_selection_has_ranges(&plan.selection),
+					    .verbose = o->verbose};
 	struct xsp_user user = xsp_session_user(o);
 	struct xsp_launch *launch = NULL;
 	struct xsp_broker *broker = NULL;

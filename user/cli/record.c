@@ -237,6 +237,8 @@ static void drop_counters(struct recording *r)
 
 static struct xsp_attach_options attach_options(const struct xsp_options *o)
 {
+	const struct xsp_selection selection = xsp_options_selection(o);
+
 	return (struct xsp_attach_options){
 		.buffer_bytes = o->buffer_bytes,
 		.rings = o->rings,
@@ -249,7 +251,8 @@ static struct xsp_attach_options attach_options(const struct xsp_options *o)
 		.tid_count = o->tid_count,
 		.comms = o->comms,
 		.comm_count = o->comm_count,
-		.details = xsp_options_selection(o).details,
+		.ranges = xsp_selection_has_ranges(&selection),
+		.details = selection.details,
 		.stack_frames = o->stack_frames,
 		.python_frames = o->python_frames,
 		.counters = o->counters,

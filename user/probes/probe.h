@@ -159,6 +159,9 @@ bool xsp_selection_includes(const struct xsp_selection *selection,
 /* Does the user want a provider with this trait (catalog/providers.h), or some of its names? */
 bool xsp_selection_asks(const struct xsp_selection *selection, unsigned trait);
 
+/* May there be probes that read names, or the agent's records? Functions by the user's patterns have none. */
+bool xsp_selection_has_ranges(const struct xsp_selection *selection);
+
 extern const struct xsp_provider *const xsp_providers[]; /* ended by NULL */
 /* Row index of a provider's name, or -1. */
 int xsp_provider_index(const char *name);

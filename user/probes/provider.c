@@ -71,6 +71,14 @@ bool xsp_selection_asks(const struct xsp_selection *selection, unsigned trait)
 	return false;
 }
 
+bool xsp_selection_has_ranges(const struct xsp_selection *selection)
+{
+	for (int i = 0; xsp_providers[i] != NULL; i++)
+		if (!xsp_providers[i]->internal && is_asked(selection, i))
+			return true;
+	return selection->gpu != 0;
+}
+
 /* As bits; what is neither is a kind of functions. */
 #define RECORD_BACKWARD (1U << XSP_RECORD_SCOPE_BACKWARD)
 #define RECORD_USER (1U << XSP_RECORD_SCOPE_USER)
