@@ -85,7 +85,8 @@ static __always_inline bool is_in_swapped(const struct heap_call *c, __u64 sp, _
 	return c->swapped && c->swapped != sp && now - c->swapped_ns < NESTS_NS;
 }
 
-/* How many bytes it asks for; 0: it only gives back. */
+/* How many bytes it asks for; 0: it only gives back, as free() and a realloc() to nothing do. Who asks for none gets a block all
+ * the same: it counts as one byte, as no sample has a block of none. */
 static __noinline __u64 bytes_asked(struct pt_regs *ctx, const struct xsp_detail_spec *spec)
 {
 	if (spec->word[XSP_HEAP_BYTES].base == XSP_OPERAND_NONE)
@@ -93,6 +94,9 @@ static __noinline __u64 bytes_asked(struct pt_regs *ctx, const struct xsp_detail
 	__u64 bytes = xsp_operand(ctx, &spec->word[XSP_HEAP_BYTES]);
 	if (spec->word[XSP_HEAP_FACTOR].base != XSP_OPERAND_NONE)
 		bytes *= xsp_operand(ctx, &spec->word[XSP_HEAP_FACTOR]);
+	if (!bytes && (spec->word[XSP_HEAP_OLD].base == XSP_OPERAND_NONE ||
+		       !xsp_operand(ctx, &spec->word[XSP_HEAP_OLD])))
+		bytes = 1;
 	return bytes;
 }
 

@@ -52,6 +52,8 @@ def check_all(folder, *options, threads=3, rounds=200, **environment):
                  "allocations": facts["kept_blocks"]}, "leak_here")
     equal(balance, {"alive_bytes": 0, "alive": 0, "allocated_bytes": facts["allocated"] - facts["kept_bytes"],
                     "allocations": facts["allocations"] - facts["kept_blocks"]}, "balance_here")
+    equal(at(allocations["sites"], "empty_here"),
+          {"alive_bytes": 0, "alive": 0, "allocated_bytes": 3, "allocations": 3}, "blocks of no bytes")
     for site in allocations["sites"]:
         if site["at"].startswith("leak_here"):
             check(site["at"].startswith(f"leak_here (heap.cc:{facts['leak_line']}) <- work <- "), "callers", site)
