@@ -25,6 +25,13 @@ def analyzed(folder, capture, *cut):
     return json_report("analyze", capture, *cut), Times(events)
 
 
+def beginning(folder):
+    """Of the recording, as the trace counts."""
+    with open(f"{folder}/trace.json", encoding="utf-8") as f:
+        trace = json.load(f)
+    return trace["xsptrace_window"]["start_ns"] - trace["baseTimeNanoseconds"]
+
+
 def rows(report, table):
     return report["sections"]["gpu"]["tables"].get(table, {"rows": []})["rows"]
 
@@ -113,8 +120,18 @@ def unordered_records(folder):
 
 @case
 def a_part_of_it(folder):
-    capture = recorded(folder, "--calls", "200")
-    check_all(*analyzed(folder, capture, "--from", "30%", "--to", "70%"))
+    """From the middle of a launch, whose kernel is whole, to the middle of a kernel, whose launch is."""
+    capture = recorded(folder, "--calls", "200", env={"XSP_DOUBLE_KERNEL_NS": "20000"})
+    _, times = analyzed(folder, capture)
+    begin = beginning(folder)
+    later = [(w, call) for w in times.work if (call := times.launched(w)) and w["cat"] == "kernel" and w["start"] > call[1]]
+    _, first = later[len(later) // 3]
+    last, _ = later[len(later) * 2 // 3]
+    report, part = analyzed(folder, capture, "--from", f"{(first[0] + first[1]) // 2 - begin}ns",
+                            "--to", f"{(last['start'] + last['end']) // 2 - begin}ns")
+    cuts = {(w["cut"], call[3]) for w in part.work if (call := part.launched(w))}
+    check(cuts >= {(False, True), (True, False)}, "activities and calls that the cut met", cuts)
+    check_all(report, part)
 
 
 def path_of_steps(folder, capture):

@@ -58,13 +58,13 @@ class Times:
             if e.get("ph") != "X":
                 continue
             if e["cat"] in CALLS and "correlation" in e.get("args", {}):
-                self.calls[e["args"]["correlation"]] = (ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]), e["name"])
+                self.calls[e["args"]["correlation"]] = (ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]), e["name"], "cut" in e["args"])
             elif e["cat"] in WORK:
                 a = e["args"]
                 self.work.append({"start": ns(e["ts"]), "end": ns(e["ts"]) + ns(e["dur"]), "kind": kind_of(e),
                                   "name": e["name"], "cat": e["cat"], "device": a["device"], "stream": a["stream"],
                                   "graph": a.get("graph id", 0), "bytes": a.get("bytes"),
-                                  "correlation": a["correlation"]})
+                                  "correlation": a["correlation"], "cut": "cut" in a})
         self.work.sort(key=lambda w: w["start"])
 
     def devices(self):
@@ -136,12 +136,12 @@ class Times:
         return {"queued_most": most, "queue_full_ns": full}
 
     def launches(self):
-        """{(device, kind): figures}."""
+        """{(device, kind): figures}, of those that do not go beyond the part that is shown."""
         out = collections.defaultdict(collections.Counter)
         kinds = {"kernel": "kernels", "gpu_memcpy": "copies", "gpu_memset": "sets"}
         for w in self.work:
             call = self.launched(w)
-            if not call:
+            if not call or call[3] or w["cut"]:
                 continue
             c, duration = out[w["device"], kinds[w["cat"]]], call[1] - call[0]
             delay = max(0, w["start"] - call[1])

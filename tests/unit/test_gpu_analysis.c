@@ -92,6 +92,7 @@ struct activity {
 	uint64_t start, end;
 	uint64_t call, call_end; /* 0: not known */
 	uint32_t graph;
+	bool cut, call_cut;
 };
 
 static void tell(struct bench *x, const struct activity *what)
@@ -112,6 +113,8 @@ static void tell(struct bench *x, const struct activity *what)
 		.call_end_ns = what->call_end,
 		.call_tid = TID,
 		.record = what->name != NULL ? (const void *)&kernel : &copy,
+		.cut = what->cut,
+		.call_cut = what->call_cut,
 	};
 
 	cr_assert_eq(x->sink.gpu(x->sink.ctx, &a), 0);
@@ -357,11 +360,15 @@ Test(gpu_analysis, launches)
 		 0}, /* call 60.001 us, delay 30 us */
 		{0, 1, NULL, 500000, 502000, 499000, 501000, 0}, /* begins in its call: delay 0 */
 		{0, 1, compute, 510000, 511000, 505000, 506000, 3}, /* of a graph: not counted */
+		/* of what is cut off nobody knows how long it took */
+		{0, 1, compute, 520000, 521000, 515000, 519000, 0, .cut = true},
+		{0, 1, compute, 530000, 531000, 525000, 529000, 0, .call_cut = true},
 	};
+	const struct xsp_gpu_name_use *names;
 	struct bench x;
 
 	begin_bench(&x);
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		tell(&x, &all[i]);
 	settle(&x);
 	const struct xsp_gpu_launch_use *k =
@@ -375,6 +382,10 @@ Test(gpu_analysis, launches)
 	cr_expect_eq(k->long_delays, 1);
 	cr_expect_eq(k->long_calls, 1);
 	cr_expect_eq(k->shorter, 1);
+	cr_assert_geq(xsp_gpu_by_name_uses(x.g->names, &names), 1);
+	cr_expect_str_eq(names[0].name, compute);
+	cr_expect_eq(names[0].launched, 2);
+	cr_expect_eq(names[0].shorter, 1);
 	cr_expect_eq(c->delay_ns, 0);
 	cr_expect_null(xsp_gpu_by_name_launches(x.g->names, 0, XSP_GPU_IS_MEMSET));
 	end_bench(&x);

@@ -117,6 +117,12 @@ static void add_bytes(struct xsp_gpu_name_use *u, const struct xsp_gpu_activity 
 	u->timed++;
 }
 
+/* Its launch is known, and neither goes beyond the cut: how long they took tells something of each other. */
+static bool is_whole_launch(const struct xsp_gpu_activity *a)
+{
+	return a->arrow != 0 && !a->cut && !a->call_cut && xsp_gpu_is_launched(a);
+}
+
 int xsp_gpu_by_name_add(struct xsp_gpu_by_name *n, const struct xsp_gpu_activity *a,
 			uint32_t *index)
 {
@@ -134,7 +140,7 @@ int xsp_gpu_by_name_add(struct xsp_gpu_by_name *n, const struct xsp_gpu_activity
 		add_occupancy(u, a);
 	else if (u->class == XSP_GPU_FOR_MEMORY)
 		add_bytes(u, a);
-	if (xsp_gpu_is_launched(a) && a->arrow != 0) {
+	if (is_whole_launch(a)) {
 		u->launched++;
 		u->shorter += ns < a->call_end_ns - a->call_ns;
 	}
@@ -170,7 +176,7 @@ int xsp_gpu_by_name_launch(struct xsp_gpu_by_name *n, const struct xsp_gpu_activ
 	const uint64_t call = a->call_end_ns - a->call_ns;
 	const uint64_t delay = a->start_ns > a->call_end_ns ? a->start_ns - a->call_end_ns : 0;
 
-	if (a->arrow == 0 || a->cut || !xsp_gpu_is_launched(a))
+	if (!is_whole_launch(a))
 		return 0;
 	if (xsp_grow(&n->launches, &n->launch_capacity, at + 1) < 0)
 		return -ENOMEM;

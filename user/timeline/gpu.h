@@ -71,6 +71,7 @@ struct xsp_gpu_activity {
 	const void *record; /* struct xsp_gpu_kernel, ..., by kind; ANNOTATION: NULL */
 	const struct xsp_gpu_device_info *on; /* NULL: not told */
 	bool cut; /* it goes beyond the cut: its times are of what lies in that */
+	bool call_cut; /* the call does */
 	bool left_out; /* with its call; of the timeline alone */
 };
 

@@ -281,6 +281,7 @@ static void join(const struct xsp_gpu *g, struct call *c, struct xsp_gpu_activit
 	a->call_row = c->row;
 	a->call_ns = xsp_timeline_clip(g->t, c->start_ns);
 	a->call_end_ns = xsp_max_u64(a->call_ns, xsp_timeline_clip(g->t, c->end_ns));
+	a->call_cut = a->call_ns != c->start_ns || a->call_end_ns != c->end_ns;
 	if (event)
 		return;
 	a->arrow = arrow_id(g, c->pid, c->correlation);
