@@ -64,6 +64,15 @@ def functions_others_jump_into(folder):
 
 
 @case
+def functions_of_no_size(folder):
+    """_init and _fini, whose symbols have none: each is called once, and what follows in the file, the jumps of the PLT, is
+    nobody's end."""
+    trace, _ = record_launched(folder, [workload("hot"), "--calls", 10], "-e", "hot:_init", "-e", "hot:_fini")
+    equal(dict(trace.calls), {"_init": 1, "_fini": 1}, "calls")
+    equal(trace.json["xsptrace_timeline"]["orphan_exits"], 0, "ends without a beginning")
+
+
+@case
 def annotated_by_default(folder):
     """No -e: the provider record_function finds the header's functions, in the program and in the
     library; all names arrive, those on untouched pages too."""

@@ -36,6 +36,13 @@ bool xsp_module_is_code(const struct xsp_module *m, uint64_t addr)
 	return addr - BASE < m->size;
 }
 
+uint64_t xsp_module_section_left(const struct xsp_module *module, uint64_t addr)
+{
+	(void)module;
+	(void)addr;
+	return UINT64_MAX;
+}
+
 long xsp_module_read(struct xsp_module *m, uint64_t addr, void *buf, size_t size)
 {
 	if (addr - BASE >= m->size)

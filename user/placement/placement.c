@@ -41,14 +41,33 @@ static const struct xsp_arch_placer *const placers[] = {
 };
 
 /*
+ * Of a function that neither .eh_frame nor its own symbol gives a size (_init, _fini): up to the next symbol, and not into the
+ * next section, as what follows .init is the PLT. 0: not known.
+ */
+static uint64_t size_by_symbols(struct xsp_module *m, uint64_t addr)
+{
+	const struct xsp_symbol *symbols;
+	size_t count, next = 0;
+
+	if (xsp_module_symbols(m, &symbols, &count, NULL) != 0)
+		return 0;
+	XSP_LOWER_BOUND(next, count, i, symbols[i].addr <= addr);
+	const bool named = next > 0 && symbols[next - 1].addr == addr;
+	if (named && symbols[next - 1].size > 0)
+		return symbols[next - 1].size;
+	const uint64_t left = xsp_module_section_left(m, addr);
+	if (next < count && symbols[next].addr - addr < left)
+		return symbols[next].addr - addr;
+	return (named || next < count) && left < UINT64_MAX ? left : 0;
+}
+
+/*
  * The body is the whole FDE range that holds the entry: code of one FDE shares its
  * stack rules, and other symbols in it (assembly with several entries) become roots.
  */
 static int open_body(struct xsp_graph *g, uint64_t addr, uint64_t size)
 {
 	struct xsp_code_range range = {0};
-	const struct xsp_symbol *symbols;
-	size_t count, low = 0;
 
 	if (!xsp_module_is_code(g->m, addr))
 		return -ENOENT;
@@ -58,13 +77,8 @@ static int open_body(struct xsp_graph *g, uint64_t addr, uint64_t size)
 		       addr - range.addr < range.size;
 	if (g->described)
 		return xsp_graph_add_part(g, range.addr, range.size);
-	if (!size && xsp_module_symbols(g->m, &symbols, &count, NULL) == 0) {
-		XSP_LOWER_BOUND(low, count, i, symbols[i].addr <= addr);
-		if (low && symbols[low - 1].addr == addr)
-			size = symbols[low - 1].size;
-		if (!size && low < count)
-			size = symbols[low].addr - addr;
-	}
+	if (!size)
+		size = size_by_symbols(g->m, addr);
 	if (!size)
 		return -ENOENT;
 	return xsp_graph_add_part(g, addr, size);

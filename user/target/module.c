@@ -188,6 +188,16 @@ bool xsp_module_is_code(const struct xsp_module *m, uint64_t addr)
 	return s != NULL && s->executable;
 }
 
+uint64_t xsp_module_section_left(const struct xsp_module *m, uint64_t addr)
+{
+	for (size_t i = 0; i < m->elf.section_count; i++) {
+		const Elf64_Shdr *s = &m->elf.sections[i];
+		if ((s->sh_flags & SHF_EXECINSTR) != 0 && addr - s->sh_addr < s->sh_size)
+			return s->sh_size - (addr - s->sh_addr);
+	}
+	return UINT64_MAX;
+}
+
 int xsp_module_load(const struct xsp_module *m, size_t index, struct xsp_load *out)
 {
 	if (index >= m->elf.segment_count)

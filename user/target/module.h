@@ -101,6 +101,8 @@ int xsp_module_addr_to_offset(const struct xsp_module *m, uint64_t addr, uint64_
 int xsp_module_offset_to_addr(const struct xsp_module *m, uint64_t offset, uint64_t *addr);
 /* True if addr lies in a PT_LOAD with PF_X. */
 bool xsp_module_is_code(const struct xsp_module *m, uint64_t addr);
+/* Bytes from addr to the end of its section of code; UINT64_MAX: the file does not say. */
+uint64_t xsp_module_section_left(const struct xsp_module *m, uint64_t addr);
 
 /* True of what the Go compiler made of Go (not of C in the same file): it runs on stacks that move. */
 bool xsp_module_is_go(struct xsp_module *m, uint64_t addr);
