@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * signal_malloc SECONDS - an allocator of its own, which signal handlers may call; and signals 2,000 times a second,
- * whose handler runs on a stack above that of the thread, and allocates. Prints how often it came inside of malloc().
+ * signal_malloc SECONDS - with an allocator that signal handlers may call (libsignal_malloc.c); and signals 2,000 times a
+ * second, whose handler runs on a stack above that of the thread, and allocates. Prints how often it came inside of malloc().
  */
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,43 +12,15 @@
 #include <sys/time.h>
 #include <time.h>
 
-#define POOL (64UL << 20)
 #define STACK (1UL << 20)
 
-static char pool[POOL];
-static atomic_ulong used, kept;
-static _Thread_local volatile int inside;
+extern _Thread_local volatile int inside_malloc;
 static volatile sig_atomic_t met;
-
-/* the names are the C library's */
-__attribute__((noinline)) void *malloc(size_t bytes)
-{
-	inside++;
-	for (volatile int i = 0; i < 200; i++)
-		;
-	/* the blocks of these two loops are used for a moment; others, of the C library, stay */
-	const unsigned long at =
-		bytes == 64 || bytes == 100
-			? atomic_fetch_add(&used, 112) % (POOL / 2)
-			: POOL / 2 + 128 + atomic_fetch_add(&kept, (bytes + 15) & ~15UL);
-	inside--;
-	return pool + at;
-}
-
-__attribute__((noinline)) void free(void *block)
-{
-	__asm__ volatile("" ::"r"(block) : "memory");
-}
-
-void *calloc(size_t count, size_t bytes)
-{
-	return memset(malloc(count * bytes), 0, count * bytes);
-}
 
 static void on_signal(int number)
 {
 	(void)number;
-	met += inside > 0;
+	met += inside_malloc > 0;
 	for (int i = 0; i < 3; i++)
 		free(memset(malloc(100), 1, 100));
 }
