@@ -346,6 +346,29 @@ def killed_in_windows(folder):
 
 
 @case
+def killed_with_the_heap_in_windows(folder):
+    """Return probes of malloc() in every call, which come and go: the program, which aborts where an allocation is not what it
+    must be, goes on with its file's code."""
+    tool = Tool(folder)
+    program = shutil.copy(workload("heap"), folder)
+    target = start([*private_libc(folder), program, 10 ** 9, 2, 64, "--pause", 1000], stdout=subprocess.DEVNULL)
+    wait_for(lambda: any(m.path == f"{folder}/libc.so.6" for m in mappings(target.pid)), 5, "the program")
+    random = random_from_clock()
+    for i in range(TIMES // 2):
+        tool.start("--memory=malloc:16", "--max-overhead", "1", "-p", target.pid, "-o", f"{folder}/out.xspt")
+        if i % 3:
+            tool.wait_live(30)
+        time.sleep(random.uniform(0, 3))
+        pid, how = random.choice(tool.processes() or [tool.process.pid]), random.choice(SIGNALS)
+        what = f"after kill {i}: {how.name} to {status(pid).get('Name')}"
+        signal_to(pid, how)
+        end_of_the_others(tool)
+        tool.wait_gone(what=what)
+        wait_text_clean([target.pid], 5, what)
+        check(target.poll() is None, f"the program ended {what}")
+
+
+@case
 def nobody_stays_stopped(folder):
     """--follow=stop: a shell starts one child after the other; whoever of the tool is killed, they go on at
     once, and the shell comes to its end."""
