@@ -338,6 +338,7 @@ def operators(folder):
 STAND_IN = """
 import collections
 TOUCHED = True
+WRAPPED = False
 class Module:
     def __init__(self):
         for name in ("_parameters", "_buffers", "_modules"):
@@ -358,9 +359,18 @@ class Module:
         yield prefix, self
         for name, module in self._modules.items():
             yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
-    def _call_impl(self, *args):
-        return self.forward(*args)
-    __call__ = _call_impl
+    if WRAPPED:  # as since 2.4
+        def _call_impl(self, *args):
+            def in_a_cell():
+                return self
+            return self.forward(*args)
+        def _wrapped_call_impl(self, *args):
+            return self._call_impl(*args)
+        __call__ = _wrapped_call_impl
+    else:
+        def _call_impl(self, *args):
+            return self.forward(*args)
+        __call__ = _call_impl
 class Sequential(Module):
     def __init__(self, *modules):
         super().__init__()
@@ -452,7 +462,7 @@ done()
 """
 
 
-def write_stand_in(folder, touched):
+def write_stand_in(folder, touched, wrapped=False):
     """A module torch.nn.modules.module in the folder of the script."""
     path = folder
     for name in ("torch", "nn", "modules"):
@@ -461,7 +471,8 @@ def write_stand_in(folder, touched):
         with open(f"{path}/__init__.py", "w", encoding="ascii"):
             pass
     with open(f"{path}/module.py", "w", encoding="ascii") as f:
-        f.write(STAND_IN.replace("TOUCHED = True", f"TOUCHED = {touched}"))
+        f.write(STAND_IN.replace("TOUCHED = True", f"TOUCHED = {touched}").replace("WRAPPED = False",
+                                                                                   f"WRAPPED = {wrapped}"))
 
 
 def check_modules(folder, trace):
@@ -488,16 +499,17 @@ def module_paths(folder):
 
 @case
 def module_paths_of_every_version(folder):
-    """With a class that stands for PyTorch's; with and without an instance's dictionary."""
+    """With a class that stands for PyTorch's; with and without an instance's dictionary; as it was, and as it is."""
     for version, python in {version[:2]: python for version, python in pythons()}.items():
-        for touched in (True,) if version < (3, 11) else (False,) if version < (3, 13) else (True, False):
-            sub = f"{folder}/{'.'.join(map(str, version))}.{touched}"
+        instances = (True,) if version < (3, 11) else (False,) if version < (3, 13) else (True, False)
+        for touched, wrapped in [(t, w) for t in instances for w in (False, True)]:
+            sub = f"{folder}/{'.'.join(map(str, version))}.{touched}.{wrapped}"
             os.mkdir(sub)
-            write_stand_in(sub, touched)
+            write_stand_in(sub, touched, wrapped)
             try:
                 check_modules(sub, record(sub, python, MODULES, "-e", "libc.so.6:getppid"))
             except AssertionError as error:
-                raise AssertionError(f"Python {version}, {touched}: {error}") from error
+                raise AssertionError(f"Python {version}, {touched}, {wrapped}: {error}") from error
 
 
 RENAMED = MODULES[:MODULES.index("class Alone")] + """
@@ -587,6 +599,7 @@ def once():
 stays = Stays()
 for i in range(60):
     once(); stays(x); [object() for _ in range(500)]
+    if i < 10: time.sleep(0.02)  # by then it is known what a module's call is
 f = compile("def f(): torch.mul(x, 2)", "a;b;c.py", "exec")
 exec(f); globals()["f"]()
 done()

@@ -49,6 +49,7 @@ struct interpreter {
 	size_t count, room, next; /* next: to be checked */
 	struct xsp_u64map by_address; /* → index in codes */
 	/* torch.nn.Module */
+	bool wrapper; /* spec.method is the one around the method that does it */
 	struct xsp_u64map numbers; /* object and class → number */
 	struct xsp_u64map classes; /* → how many */
 	struct known_child *children;
@@ -178,8 +179,10 @@ static void drop(struct xsp_pythons *s, struct interpreter *i, uint32_t index)
 {
 	struct known_code *k = &i->codes[index], *last = &i->codes[--i->count];
 
-	if (k->code.address == i->spec.method)
+	if (k->code.address == i->spec.method) {
 		i->spec.method = 0;
+		i->wrapper = false;
+	}
 	xsp_u64map_remove(&i->by_address, k->code.address);
 	xsp_python_code_clear(&k->code);
 	if (k != last) {
@@ -190,16 +193,20 @@ static void drop(struct xsp_pythons *s, struct interpreter *i, uint32_t index)
 	i->stale = true;
 }
 
-/* What each torch.nn.Module goes through when it is called: from now on its `self` is read. */
+/*
+ * What each torch.nn.Module goes through when it is called: from now on its `self` is read. Since PyTorch 2.1 that is
+ * _wrapped_call_impl, and the `self` of the _call_impl inside is, since 2.4, in a cell: a function in there uses it.
+ */
 static void look_for_modules(struct interpreter *i, const struct xsp_python_code *c)
 {
 	const size_t length = strlen(c->function);
+	const bool wrapper = xsp_ends_with(c->function, length, "_wrapped_call_impl");
 
-	if (!xsp_ends_with(c->function, length, "_call_impl") ||
-	    xsp_ends_with(c->function, length, "_wrapped_call_impl") ||
+	if (!xsp_ends_with(c->function, length, "_call_impl") || (i->wrapper && !wrapper) ||
 	    !xsp_ends_with(c->file, strlen(c->file), "torch/nn/modules/module.py"))
 		return;
 	i->spec.method = c->address;
+	i->wrapper = wrapper;
 	i->stale = true;
 }
 
