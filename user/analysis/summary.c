@@ -142,7 +142,7 @@ static int on_span(void *ctx, const struct xsp_span *span)
 		rc = xsp_summary_waits_span(s->waits, span);
 	if (rc == 0)
 		rc = xsp_summary_python_span(s->python, span);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	const uint64_t duration = span->end_ns - span->start_ns;
 	s->rows_current = false;
