@@ -59,8 +59,8 @@ class Made:
     def window(self, start, end):
         self.record(12, struct.pack("<2Q", start, end))
 
-    def python(self, number, frames):
-        self.record(14, struct.pack("<QII", number, 0, 0), b"".join(struct.pack("<2Q", f, 0) for f in frames))
+    def python(self, number, frames, module=0):
+        self.record(14, struct.pack("<QII", number, 0, 0), b"".join(struct.pack("<2Q", f, module) for f in frames))
 
     # ---- events ----
 

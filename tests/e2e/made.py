@@ -11,8 +11,9 @@ import os
 import random
 import re
 import sqlite3
+import struct
 
-from captures import ANNOTATION, GAVE, Made
+from captures import ANNOTATION, GAVE, PYTHON, Made
 from chance import START, allocating, make
 from harness import case, check, equal, main, xsptrace
 
@@ -289,6 +290,24 @@ def texts_of_a_capture_do_not_drive_the_terminal(folder):
         text = done.stdout + done.stderr
         check(not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f]", text), f"{options}: control characters", ascii(text))
         check("bad" in text or options[0] == "info", f"{options}: names", text)
+
+
+@case
+def names_of_modules_that_no_recorder_writes(folder):
+    """One longer than any path of modules: its calls are in no module."""
+    made, thread = Made(), (100, 100)
+    made.process(100)
+    made.thread(100, 100, "main")
+    made.clock(0)
+    made.name(1, "net.py\n3\nforward")
+    made.name(2, "N" * 5000)
+    made.python(9, [1], module=2)
+    inside = made.probe("inside")
+    made.entry(1000, thread, inside, 5000, [(PYTHON, 1, struct.pack("<Q", 9))])
+    made.exit(3000, thread, inside, 5000)
+    made.finish(f"{folder}/made.xspt", 0, 10_000)
+    summary = json.loads(xsptrace("export", "--summary", "json", f"{folder}/made.xspt").stdout)
+    equal((summary["lines"][0]["self_ns"], summary["modules"], summary["without_module"]["calls"]), (2000, [], 1), "sums")
 
 
 @case

@@ -211,7 +211,7 @@ static int add_module(struct xsp_summary_python *s, struct xsp_u64map *index,
 				break;
 		}
 	}
-	add(&m->self, &stack->sum);
+	add(m != NULL ? &m->self : &s->moduleless, &stack->sum);
 	return 0;
 }
 
