@@ -186,6 +186,25 @@ def check_trace(folder, job, captures, files):
 
 
 @case
+def same_names_as_the_profiler(folder):
+    """Ranges that gloo makes of each collective have the names that torch.profiler tells of the same program."""
+    need_gloo()
+    wanted = collections.Counter()
+    os.mkdir(f"{folder}/theirs")
+    equal(run([PYTHON, f"{SCRIPTS}/torch_gloo.py", f"{folder}/theirs", "profile"]).returncode, 0, "with torch.profiler")
+    for rank in range(2):
+        with open(f"{folder}/theirs/{rank}.json", encoding="ascii") as f:
+            wanted.update(json.load(f))
+    check(len(wanted) >= 9, "names that the profiler told", wanted)
+    os.mkdir(f"{folder}/ours")
+    xsptrace(*EXTRA, "-q", "-e", "torch:record_function", "--follow=stop", "-o", f"{folder}/ours.json", "--", PYTHON,
+             f"{SCRIPTS}/torch_gloo.py", f"{folder}/ours", timeout=120)
+    trace = Trace(f"{folder}/ours.json")
+    trace.check_nothing_lost()
+    equal(collections.Counter(e["name"] for e in trace.spans if e["cat"] == "user_annotation"), wanted, "names and how often")
+
+
+@case
 def nccl_calls(folder):
     """A double of libnccl that counts its own calls: names, elements, types, communicator, group."""
     out = f"{folder}/nccl.json"

@@ -82,23 +82,45 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
  */
 #define USER_SCOPE 7 /* a byte: what the rest of its register holds is nobody's */
 
+/* What makes such a range of a title that it was given, over at once with no profiler on: c10d::Work, and gloo's
+ * AsyncWork, which gives its base class none. */
+#define TITLE(operand, ...)                                                                        \
+	{                                                                                          \
+		.action = XSP_ACTION_RANGE_BEGIN, .symbols = {__VA_ARGS__},                        \
+		.spec = {.name = XSP_RANGE_NAME_TEXT,                                              \
+			 .flags = XSP_RANGE_REMEMBER,                                              \
+			 .text = operand,                                                          \
+			 .length = {.base = XSP_OPERAND_NONE}},                                    \
+		.optional = true                                                                   \
+	}
+#define ARGUMENT(number)                                                                           \
+	{                                                                                          \
+		.base = (number)                                                                   \
+	}
+#define FIRST_ON_STACK                                                                             \
+	{                                                                                          \
+		.base = XSP_OPERAND_SP, .deref = 1, .offset = 8                                    \
+	}
+/* optional<vector<Tensor>> is c10's, or std's */
+#define WORK "_ZN4c10d4WorkC1EiNS_6OpTypeEPKcRK"
+#define GLOO_WORK                                                                                  \
+	"_ZN4c10d16ProcessGroupGloo9AsyncWorkC1ESt6vectorIS2_IN2at6TensorESaIS4_EESaIS6_EE"
+
 static const struct xsp_range_row user_ranges = {
 	.name = "record_function",
 	.parts =
-		{{
-			 /* c10d::Work::Work(int, OpType, const char *title, ...) makes such a range of the title,
-			   * over at once with no profiler on. optional<vector<Tensor>> is c10's, or std's */
-			 .action = XSP_ACTION_RANGE_BEGIN,
-			 .symbols = {"_ZN4c10d4WorkC1EiNS_6OpTypeEPKcRKN3c108optionalISt6vectorIN"
-				     "2at6TensorESaIS8_EEEE",
-				     "_ZN4c10d4WorkC1EiNS_6OpTypeEPKcRKSt8optionalISt6vectorIN2at6"
-				     "TensorESaIS7_EEE"},
-			 .spec = {.name = XSP_RANGE_NAME_TEXT,
-				  .flags = XSP_RANGE_REMEMBER,
-				  .text = {.base = 3},
-				  .length = {.base = XSP_OPERAND_NONE}},
-			 .optional = true,
-		 },
+		{/* (int, OpType, const char *title, ...) */
+		 TITLE(ARGUMENT(3), WORK "N3c108optionalISt6vectorIN2at6TensorESaIS8_EEEE",
+		       WORK "St8optionalISt6vectorIN2at6TensorESaIS7_EEE"),
+		 /* (outputs, title, ...) of 1.x and 2.0; (outputs, OpType, uint64_t, title, ...); and since the group's
+		  * context comes first and the time before the title, behind the six registers */
+		 TITLE(ARGUMENT(2), GLOO_WORK "PKcRKN3c108optionalIS6_EE"),
+		 TITLE(ARGUMENT(4), GLOO_WORK "NS_6OpTypeEmPKcRKN3c108optionalIS6_EE",
+		       GLOO_WORK "NS_6OpTypeEmPKcRKSt8optionalIS6_E"),
+		 TITLE(FIRST_ON_STACK,
+		       "_ZN4c10d16ProcessGroupGloo9AsyncWorkC1ESt10shared_ptrIN4gloo7ContextEESt6"
+		       "vectorIS6_IN2at6TensorESaIS8_EESaISA_EENS_6OpTypeEmNSt6chrono8durationIlSt"
+		       "5ratioILl1ELl1000EEEEPKcRKSt8optionalISA_E"),
 		 {
 			 .action = XSP_ACTION_RANGE_BEGIN,
 			 .symbols = {"_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_"
