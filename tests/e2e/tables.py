@@ -152,15 +152,16 @@ def check_states(b):
     """Slices, what they waited for, and the sums of threads."""
     tids = {(e["pid"], e["tid"]): int(re.match(r"thread (\d+)", e["args"]["name"])[1]) for e in b.events
             if e["ph"] == "M" and e["name"] == "thread_name" and e["args"]["name"].endswith(" states")}
-    wanted = collections.Counter(
-        (tids[e["pid"], e["tid"]], ns(e["ts"]), ns(e["dur"]), e["name"].partition(":")[0],
-         e["name"].partition(": ")[2] or None, str(e["args"]["system call"]) if "system call" in e["args"] else None,
-         ns(e["args"].get("short waits (us)", 0))) for e in b.slices(("thread_state",)))
-    got = collections.Counter(
-        (r["tid"], r["start_ns"] + b.shift, r["end_ns"] - r["start_ns"], r["state"], r["reason"], r["system_call"],
-         r["short_waits_ns"] or 0)
-        for r in b.rows("SELECT s.*, t.tid FROM thread_states s JOIN threads t USING (run, thread_id)"))
-    equal(got, wanted, "states")
+    wanted = sorted(
+        (tids[e["pid"], e["tid"]], ns(e["ts"]), e["name"].partition(":")[0], e["name"].partition(": ")[2] or "",
+         str(e["args"].get("system call", "")), ns(e["args"].get("short waits (us)", 0)), ns(e["dur"]))
+        for e in b.slices(("thread_state",)))
+    got = sorted(
+        (r["tid"], r["start_ns"] + b.shift, r["state"], r["reason"] or "", r["system_call"] or "", r["short_waits_ns"] or 0,
+         r["end_ns"] - r["start_ns"]) for r in b.rows("SELECT s.*, t.tid FROM thread_states s JOIN threads t USING (run, thread_id)"))
+    equal([g[:-1] for g in got], [w[:-1] for w in wanted], "states")
+    short = [g[-1] - w[-1] for g, w in zip(got, wanted)]  # docs/formats.md
+    check(set(short) <= {0, 1} and sum(short) <= 5 + len(short) / 4, "lengths of states", collections.Counter(short))
     threads = {(t["tid"], t["time_ns"], t["running_ns"], t["runnable_ns"]) for t in b.json.get("xsptrace_threads", [])}
     equal({(r["tid"], r["time_ns"], r["running_ns"], r["runnable_ns"])
            for r in b.rows("SELECT * FROM threads WHERE time_ns IS NOT NULL")}, threads, "sums of threads")

@@ -2,11 +2,34 @@
 #include "export/chrome/json.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 void xsp_chrome_time(struct xsp_export *x, uint64_t ns)
 {
 	xsp_out_commit(x->out, xsp_chrome_put_ts(x, xsp_out_reserve(x->out, 32), ns));
+}
+
+/* What readers make of a point in time. */
+static double as_read(const struct xsp_export *x, uint64_t ns)
+{
+	char text[32];
+
+	*xsp_chrome_put_ts(x, text, ns) = '\0';
+	return strtod(text, NULL);
+}
+
+char *xsp_chrome_put_until(const struct xsp_export *x, char *p, uint64_t start_ns, uint64_t end_ns)
+{
+	const uint64_t ns = end_ns - start_ns;
+	const double room = as_read(x, end_ns) - as_read(x, start_ns); /* exact */
+
+	if (ns == 0 || (double)ns / 1000 <= room)
+		return xsp_chrome_put_ns(p, ns);
+	const double tenths = (room * 1000 - (double)(ns - 1)) * 10 - 0.1; /* of the last ns */
+	p = xsp_put_us(p, ns - 1);
+	*p++ = (char)('0' + (tenths < 0 ? 0 : tenths > 9 ? 9 : (int)tenths));
+	return p;
 }
 
 /* ---- arguments ---- */

@@ -61,6 +61,9 @@ static inline char *xsp_chrome_put_ts(const struct xsp_export *x, char *p, uint6
 	return xsp_chrome_put_ns(p, t >> 63 ? 0 : t);
 }
 void xsp_chrome_time(struct xsp_export *x, uint64_t ns); /* the same, written */
+/* The length of a slice that the next one on its row follows at once. speedscope adds `ts` and `dur` as doubles, and
+ * loses an end that comes out behind the next beginning: then up to 1 ns is missing. */
+char *xsp_chrome_put_until(const struct xsp_export *x, char *p, uint64_t start_ns, uint64_t end_ns);
 
 /* ---- arguments: `,"key":value`; keys are our own and need no escape ---- */
 

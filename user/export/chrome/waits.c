@@ -21,7 +21,7 @@ static void open_state(struct xsp_export *x, const struct xsp_thread_row *row, c
 		       name, color, row->pid, row->tid);
 	char *p = xsp_chrome_put_ts(x, xsp_out_reserve(x->out, 64), start_ns);
 	p = XSP_PUT(p, ",\"dur\":");
-	xsp_out_commit(x->out, xsp_chrome_put_ns(p, end_ns - start_ns));
+	xsp_out_commit(x->out, xsp_chrome_put_until(x, p, start_ns, end_ns));
 	xsp_out_text(x->out, ",\"args\":{");
 }
 
