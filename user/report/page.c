@@ -168,15 +168,40 @@ static int run(struct page *p, size_t source, const struct xsp_cut *cut)
 	return rc;
 }
 
+static int listen_beside(void *ctx, struct xsp_timeline *t, struct xsp_timeline_sink *sinks,
+			 size_t *count, struct xsp_error *err)
+{
+	const struct listening *l = ctx;
+
+	return listen(ctx, l->page->o->sources[l->source].reader, t, sinks, count, err);
+}
+
+static int finish_beside(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
+{
+	(void)t;
+	return finish(ctx, NULL, err);
+}
+
+/* A capture by itself: the page listens to the run of the analyses. */
 static int analyze(struct page *p)
 {
-	const struct xsp_analyze_options how = {.cut = p->o->cut, .step = p->o->step};
+	struct listening listening = {p, 0};
+	const struct xsp_analyze_options how = {
+		.cut = p->o->cut,
+		.step = p->o->step,
+		.beside = {&listening, listen_beside, finish_beside}};
 	int rc = xsp_report_new(&p->own);
 
-	if (rc < 0)
-		return rc;
-	return is_job(p->o) ? xsp_analyze_ranks(p->ranks, NULL, p->own)
-			    : xsp_analyze(p->o->sources[0].reader, &how, p->own, p->err);
+	return rc == 0 ? xsp_analyze(p->o->sources[0].reader, &how, p->own, p->err) : rc;
+}
+
+static int analyze_job(struct page *p)
+{
+	int rc = xsp_report_new(&p->own);
+
+	for (size_t i = 0; i < p->o->source_count && rc == 0; i++)
+		rc = run(p, i, p->o->cut);
+	return rc == 0 ? xsp_analyze_ranks(p->ranks, NULL, p->own) : rc;
 }
 
 static int compare(struct page *p)
@@ -221,11 +246,11 @@ static int read_all(struct page *p)
 
 	if (rc == 0)
 		rc = xsp_trees_new(p->o->sides > 0, &p->trees);
-	if (rc == 0 && p->o->sides > 0)
+	if (rc < 0)
+		return rc;
+	if (p->o->sides > 0)
 		return compare(p);
-	for (size_t i = 0; i < p->o->source_count && rc == 0; i++)
-		rc = run(p, i, p->o->cut);
-	return rc == 0 ? analyze(p) : rc;
+	return is_job(p->o) ? analyze_job(p) : analyze(p);
 }
 
 static void end(struct page *p)
