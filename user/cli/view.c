@@ -39,7 +39,7 @@ static const char usage[] =
 	"FILE.html` of a recording, of export and of compare writes the same page into\n"
 	"one file. Several captures, or a folder of them, are the ranks of a job\n"
 	"(docs/ranks.md); with vs between them, the sides of a comparison. Needs no\n"
-	"root.\n"
+	"root. A fully static xsptrace has no server, and so no view.\n"
 	"\n"
 	"      --port N         default 8051, or one of the next ten where it is taken\n"
 	"      --no-browser     only prints the address\n"
