@@ -91,6 +91,9 @@ async function behaviour() {
     const cards = await page.$$eval('#panel-bottlenecks article', (list) => list.map((card) => [card.querySelector('h3').textContent, card.querySelector('.share').textContent]));
     assert.deepEqual(cards, findings.map((f) => [shown(f.title), format(f.share, 'share')]));
     assert.match(await page.locator('header .chip.bad').getAttribute('title'), /lost entries: 7/);
+    assert.equal(await page.locator('header .chip.bad').textContent(), 'events were lost');
+    const tiles = await page.$$eval('#panel-summary .tiles dt', (list) => list.map((dt) => dt.textContent));
+    assert.deepEqual(tiles, ['recorded', 'spans', 'processes', 'threads with spans', 'steps', 'steps a second, a thread', 'median step']);
   });
 
   await check('hostile names are texts, and run nothing', async () => {

@@ -142,7 +142,7 @@ void xsp_report_head(struct xsp_timeline *t, const struct xsp_capture_reader *r,
 	const struct xsp_capture_process *processes;
 	const struct count counts[] = {
 		{"spans", "spans", xsp_timeline_counts(t)->spans, true},
-		{"threads", "threads", xsp_timeline_threads(t, &threads), true},
+		{"threads", "threads with spans", xsp_timeline_threads(t, &threads), true},
 		{"processes", "processes", xsp_capture_processes(r, &processes), true},
 	};
 

@@ -10,18 +10,19 @@ import {isDark, startTheme, toggleTheme} from './theme.js';
 
 const SEARCH_MS = 120;
 
-/** What of the recording was lost, in words; '' if nothing was. */
+/** What of the recording was lost, in words, and whether it is more than names; nothing if nothing was. */
 function losses(report) {
   const {values = {}, about = {}} = report?.sections.recording ?? {};
-  return Object.keys(values)
-    .filter((key) => key.startsWith('lost') && values[key] > 0)
-    .map((key) => `${about[key].title}: ${format(values[key], 'count')}`)
-    .join(', ');
+  const keys = Object.keys(values).filter((key) => key.startsWith('lost') && values[key] > 0);
+  return {
+    lost: keys.map((key) => `${about[key].title}: ${format(values[key], 'count')}`).join(', '),
+    what: keys.some((key) => key !== 'lost_names') ? 'events' : 'names',
+  };
 }
 
 function head(data, place, search, tabs) {
   const {page} = data;
-  const lost = losses(data.report);
+  const {lost, what} = losses(data.report);
   const facts = page.captures.map((c) =>
     [page.captures.length > 1 && c.name, c.host, c.start, format(c.duration_ns, 'ns')]
       .filter(Boolean)
@@ -50,7 +51,7 @@ function head(data, place, search, tabs) {
     ),
     page.cut &&
       h('span', {class: 'chip', title: 'the page shows a part of the recording'}, printable(page.cut)),
-    lost && placeLink(place, {tab: 'summary'}, {class: 'chip bad', title: lost}, 'events were lost'),
+    lost && placeLink(place, {tab: 'summary'}, {class: 'chip bad', title: lost}, `${what} were lost`),
     h('span', {class: 'grow'}),
     search,
     theme,

@@ -9,23 +9,26 @@ import {isEmpty, makeSection, notes} from './section.js';
 const FINDINGS = 6;
 const OPERATIONS = 8;
 
-/** What stands large at the top: section, key of the value, title. */
+/** What stands large at the top: section, key of the value, title (else the report's own). */
 const TILES = [
   ['recording', 'recorded_ns', 'recorded'],
   ['recording', 'spans', 'spans'],
   ['recording', 'processes', 'processes'],
-  ['recording', 'threads', 'threads'],
+  ['recording', 'threads', 'threads with spans'],
   ['job', 'time_ns', 'time'],
   ['job', 'ranks', 'ranks'],
   ['job', 'hosts', 'hosts'],
   ['job', 'collectives', 'collectives'],
   ['steps', 'steps', 'steps'],
-  ['steps', 'steps_per_second', 'steps a second'],
+  ['steps', 'steps_per_second'],
   ['steps', 'p50_ns', 'median step'],
 ];
 
 function tiles(sections) {
-  const known = TILES.filter(([section, key]) => (sections[section]?.values[key] ?? null) !== null);
+  const known = TILES.filter(
+    ([section, key]) =>
+      (sections[section]?.values[key] ?? null) !== null && !(section === 'job' && key === 'time_ns' && sections.recording),
+  );
   if (known.length === 0) return '';
   return h(
     'dl',
@@ -35,7 +38,7 @@ function tiles(sections) {
       return h(
         'div',
         {},
-        h('dt', {}, title),
+        h('dt', {}, title ?? about[key].title),
         h('dd', {'data-key': key}, format(values[key], about[key].unit)),
       );
     }),
