@@ -268,6 +268,9 @@ export async function trees({check, open, write, at}) {
     await page.waitForSelector('#panel-sunburst .tree-path button');
     const path_ = () => page.locator('#panel-sunburst .tree-path button').count();
     const canvas = page.locator('#panel-sunburst canvas');
+    assert.equal(await path_(), 6, 'it begins where the tree branches');
+    await page.locator('#panel-sunburst .toolbar button', {hasText: 'All'}).first().click();
+    assert.equal(await path_(), 1);
     const {x, y, width, height} = await canvas.boundingBox();
     const ring = (Math.min(width, height) / 2 - 8) / 7.25;
     await page.mouse.click(x + width / 2 + ring * 1.7, y + height / 2);

@@ -7,6 +7,7 @@ import {color} from './theme.js';
 import {treeTab} from './tree/view.js';
 
 const RINGS = 6;
+const FEWEST = 3; // a tree of fewer levels gets no wider rings
 const HOLE = 1.25; // rings' widths of the middle
 const LEAST = 1.2; // pixels along the arc; narrower ones next to each other are drawn as one
 const TURN = 2 * Math.PI;
@@ -14,7 +15,8 @@ const LONGEST = 2; // of a turn's 2 pi, for a name: further round it stands on i
 
 function geometry(view) {
   const {width, height} = view.surface;
-  const ring = Math.max(10, (Math.min(width, height) / 2 - 8) / (RINGS + HOLE));
+  const rings = Math.min(Math.max(view.tree.height[view.focus], FEWEST), RINGS);
+  const ring = Math.max(10, (Math.min(width, height) / 2 - 8) / (rings + HOLE));
   return {x: width / 2, y: height / 2, ring, inner: (level) => (level === 0 ? 0 : (level - 1 + HOLE) * ring)};
 }
 
@@ -129,6 +131,12 @@ const drawing = {
   title: 'Sunburst',
   side: true,
   height: () => 0,
+
+  /** Rings of one node each, as threads begin with, leave none for what there is to see. */
+  home(tree) {
+    const trunk = tree.trunk();
+    return tree.depth[trunk] > RINGS / 2 ? trunk : 0;
+  },
 
   keys: () => ({ArrowUp: 'child', ArrowDown: 'parent', ArrowLeft: 'previous', ArrowRight: 'next'}),
 

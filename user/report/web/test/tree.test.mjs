@@ -16,6 +16,14 @@ test('the total of a node is its own and those below it, the widest child stands
   assert.deepEqual(tree.rows.map((row) => [...row.name]), [[0], [1, 2], [4, 3]]);
   assert.deepEqual(tree.children[1], [4, 3]);
   assert.deepEqual(tree.path(3), [0, 1, 3]);
+  assert.deepEqual([...tree.height], [2, 1, 0, 0, 0]);
+});
+
+test('the trunk ends where the tree branches, or where a node is left that calls nothing', () => {
+  const chain = (...self) => new Tree({...SMALL, parent: self.map((_, i) => i - 1), name: self, kind: self, self, before: undefined, count: self});
+  assert.equal(new Tree(SMALL).trunk(), 0);
+  assert.equal(chain(0, 0, 1, 0, 100).trunk(), 3);
+  assert.equal(chain(0, 0, 20, 100).trunk(), 2);
 });
 
 test('arrows lead to parents, widest children and neighbours', () => {

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A tree of the block "trees": totals, where each node stands, search. Knows of no pixels.
 
+const TRUNK = 0.9; // of the whole
+
 /**
- * Totals of nodes, and each one's children, largest first.
+ * Totals of nodes, each one's children, largest first, and how many levels there are below it.
  * @param {{parent: number[], self: number[]}} tree
  */
 export function inTotal({parent, self}) {
   const total = Float64Array.from(self);
   const children = parent.map(() => []);
+  const height = new Uint32Array(parent.length);
   for (let i = parent.length - 1; i > 0; i--) {
     total[parent[i]] += total[i];
     children[parent[i]].push(i);
+    if (total[i] > 0) height[parent[i]] = Math.max(height[parent[i]], height[i] + 1);
   }
   for (const list of children) list.sort((a, b) => total[b] - total[a] || a - b);
-  return {total, children};
+  return {total, children, height};
 }
 
 export class Tree {
@@ -27,7 +31,7 @@ export class Tree {
     const then = this.compared && inTotal({...source, self: source.before});
     [this.now, this.then] = [now.total, then.total];
     this.own = before ? source.before : source.self;
-    ({total: this.total, children: this.children} = before ? then : now);
+    ({total: this.total, children: this.children, height: this.height} = before ? then : now);
     this.#layOut();
   }
 
@@ -66,6 +70,14 @@ export class Tree {
     const path = [];
     for (let at = i; at >= 0; at = this.parent[at]) path.unshift(at);
     return path;
+  }
+
+  /** The innermost node that has nearly all of the tree, and more than one thing below it. */
+  trunk() {
+    let at = 0;
+    for (let next = 0; this.children[next].length > 0 && this.total[next] >= TRUNK * this.total[0]; )
+      [at, next] = [next, this.children[next][0]];
+    return at;
   }
 
   /** -1 (it is gone) to 1 (it is new): how much of the larger side the change is. */

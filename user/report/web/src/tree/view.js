@@ -54,7 +54,7 @@ export class TreeView {
     });
     this.choice = h(
       'select',
-      {'aria-label': 'what the widths are', onchange: () => this.go(this.choice.value, 0)},
+      {'aria-label': 'what the widths are', onchange: () => this.goTree(this.choice.value)},
       ...this.sources.map(({key, title}) => h('option', {value: key}, printable(title))),
     );
     this.reset = h('button', {title: 'all of it (Home)', onclick: () => this.go(this.tree.key, 0)}, 'All');
@@ -207,9 +207,19 @@ export class TreeView {
 
   /* ---- zoom ---- */
 
+  /** What is zoomed to where no place says otherwise. */
+  home(tree) {
+    return this.drawing.home?.(tree) ?? 0;
+  }
+
   /** As a place that one can come back to. */
   go(key, node) {
-    this.place.go({sel: key === this.sources[0].key && node === 0 ? '' : `${key}:${node}`});
+    const first = key === this.sources[0].key && node === this.home(this.tree);
+    this.place.go({sel: first ? '' : `${key}:${node}`});
+  }
+
+  goTree(key) {
+    this.place.go({sel: key === this.sources[0].key ? '' : key});
   }
 
   zoom(node) {
@@ -357,10 +367,10 @@ export class TreeView {
   }
 
   follow({sel, q}) {
-    const [, key, node] = /^([\w-]+):(\d+)$/.exec(sel) ?? [];
+    const [, key, node] = /^([\w-]+)(?::(\d+))?$/.exec(sel) ?? [];
     const known = this.sources.some((s) => s.key === key);
     this.choose(known ? key : this.sources[0].key);
-    const at = known && this.tree.total[node] > 0 ? Number(node) : 0;
+    const at = known && this.tree.total[node] > 0 ? Number(node) : this.home(this.tree);
     if (!this.range || at !== this.focus) this.zoom(at);
     this.search(q);
   }
