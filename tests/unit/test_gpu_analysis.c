@@ -152,10 +152,10 @@ static const struct xsp_gpu_stream_use *stream(struct bench *x, uint32_t id)
 Test(gpu_analysis, overlapping_streams)
 {
 	static const struct activity all[] = {
-		{0, 1, compute, 1100, 1200, 1050, 1060, 0},
-		{0, 2, reduce, 1150, 1250, 1070, 1080, 0},
-		{0, 3, NULL, 1240, 1300, 1090, 1095, 0},
-		{0, 1, compute, 1400, 1450, 1350, 1360, 0},
+		{0, 1, compute, 1100, 1200, 1050, 1060, 0, false, false},
+		{0, 2, reduce, 1150, 1250, 1070, 1080, 0, false, false},
+		{0, 3, NULL, 1240, 1300, 1090, 1095, 0, false, false},
+		{0, 1, compute, 1400, 1450, 1350, 1360, 0, false, false},
 	};
 	struct bench x;
 
@@ -233,7 +233,8 @@ Test(gpu_analysis, any_order)
 		const uint64_t from = at[d][s] + (uint64_t)(rand_r(&seed) % 300),
 			       to = from + (uint64_t)(rand_r(&seed) % 150);
 		const char *names[] = {compute, compute, reduce, NULL};
-		all[i] = (struct activity){d, s, names[s], from, to, from - 20, from - 10, 0};
+		all[i] = (struct activity){d,	      s,	 names[s], from,  to,
+					   from - 20, from - 10, 0,	   false, false};
 		at[d][s] = to;
 		cr_assert_lt(to, PAINTED);
 		paint(painted[d], &all[i]);
@@ -260,10 +261,11 @@ Test(gpu_analysis, more_than_is_held)
 	for (uint64_t i = 0; i < n; i++) {
 		const uint64_t k = i ^ 0x3ff; /* each thousand from its end on */
 		const uint64_t from = 2000 + k * 100;
-		const struct activity a = {0, 1, compute, from, from + 60, from - 90, from - 80, 0};
+		const struct activity a = {0,	      1,	 compute, from,	 from + 60,
+					   from - 90, from - 80, 0,	  false, false};
 		tell(&x, &a);
 	}
-	const struct activity late = {0, 2, compute, 2030, 2070, 2000, 2010, 0};
+	const struct activity late = {0, 2, compute, 2030, 2070, 2000, 2010, 0, false, false};
 	tell(&x, &late);
 	settle(&x);
 	const struct xsp_gpu_device_use *d = device(&x, 0);
@@ -280,14 +282,14 @@ Test(gpu_analysis, more_than_is_held)
 Test(gpu_analysis, why_a_stream_is_idle)
 {
 	static const struct activity all[] = {
-		{0, 1, compute, 10000, 10100, 9000, 9050, 0},
+		{0, 1, compute, 10000, 10100, 9000, 9050, 0, false, false},
 		/* its launch began at 10150: the host was late */
-		{0, 1, compute, 10300, 10400, 10150, 10200, 0},
+		{0, 1, compute, 10300, 10400, 10150, 10200, 0, false, false},
 		/* launched long ago, 20 ns later */
-		{0, 1, compute, 10420, 10500, 10210, 10220, 0},
+		{0, 1, compute, 10420, 10500, 10210, 10220, 0, false, false},
 		/* launched long ago, 40 us later: something else */
-		{0, 1, compute, 50500, 50600, 10230, 10240, 0},
-		{0, 1, compute, 50700, 50800, 0, 0, 0},
+		{0, 1, compute, 50500, 50600, 10230, 10240, 0, false, false},
+		{0, 1, compute, 50700, 50800, 0, 0, 0, false, false},
 	};
 	struct bench x;
 
@@ -310,9 +312,9 @@ Test(gpu_analysis, why_a_stream_is_idle)
 Test(gpu_analysis, time_that_was_not_recorded)
 {
 	static const struct activity all[] = {
-		{0, 1, compute, 2000, 2100, 1900, 1910, 0},
-		{0, 1, compute, 2200, 2300, 2150, 2160, 0},
-		{0, 1, compute, 9000, 9100, 8900, 8910, 0},
+		{0, 1, compute, 2000, 2100, 1900, 1910, 0, false, false},
+		{0, 1, compute, 2200, 2300, 2150, 2160, 0, false, false},
+		{0, 1, compute, 9000, 9100, 8900, 8910, 0, false, false},
 	};
 	struct bench x;
 
@@ -340,7 +342,8 @@ Test(gpu_analysis, queue_of_a_stream)
 	/* 2,000 launches, one each ns from 2000 on; each runs for 10 ns, from 5000 on */
 	for (uint64_t i = 0; i < 2000; i++) {
 		const uint64_t from = 5000 + i * 10;
-		const struct activity a = {0, 1, compute, from, from + 10, 2000 + i, 2001 + i, 0};
+		const struct activity a = {0,	     1,	       compute, from,  from + 10,
+					   2000 + i, 2001 + i, 0,	false, false};
 		tell(&x, &a);
 	}
 	settle(&x);
@@ -355,11 +358,14 @@ Test(gpu_analysis, queue_of_a_stream)
 Test(gpu_analysis, launches)
 {
 	static const struct activity all[] = {
-		{0, 1, compute, 300000, 301000, 100000, 102000, 0}, /* delay 198 us; shorter */
+		{0, 1, compute, 300000, 301000, 100000, 102000, 0, false,
+		 false}, /* delay 198 us; shorter */
 		{0, 1, compute, 400000, 500000, 310000, 370001,
 		 0}, /* call 60.001 us, delay 30 us */
-		{0, 1, NULL, 500000, 502000, 499000, 501000, 0}, /* begins in its call: delay 0 */
-		{0, 1, compute, 510000, 511000, 505000, 506000, 3}, /* of a graph: not counted */
+		{0, 1, NULL, 500000, 502000, 499000, 501000, 0, false,
+		 false}, /* begins in its call: delay 0 */
+		{0, 1, compute, 510000, 511000, 505000, 506000, 3, false,
+		 false}, /* of a graph: not counted */
 		/* of what is cut off nobody knows how long it took */
 		{0, 1, compute, 520000, 521000, 515000, 519000, 0, .cut = true},
 		{0, 1, compute, 530000, 531000, 525000, 529000, 0, .call_cut = true},
@@ -412,8 +418,8 @@ static void tell_wait(struct bench *x, uint32_t what, uint32_t on, uint64_t from
 Test(gpu_analysis, waits_name_the_work)
 {
 	static const struct activity all[] = {
-		{0, 1, compute, 2000, 2900, 1900, 1910, 0},
-		{0, 2, reduce, 2000, 3000, 1900, 1910, 0},
+		{0, 1, compute, 2000, 2900, 1900, 1910, 0, false, false},
+		{0, 2, reduce, 2000, 3000, 1900, 1910, 0, false, false},
 	};
 	const struct xsp_gpu_wait_use *w;
 	struct bench x;
@@ -446,10 +452,10 @@ Test(gpu_analysis, waits_name_the_work)
 Test(gpu_analysis, late_devices)
 {
 	static const struct activity all[] = {
-		{0, 1, reduce, 2000, 2500, 1900, 1910, 0},
-		{1, 1, reduce, 2400, 2510, 2300, 2310, 0}, /* the late one */
-		{2, 1, reduce, 2100, 2490, 2000, 2010, 0},
-		{0, 1, reduce, 3000, 3050, 2900, 2910, 0}, /* with no other */
+		{0, 1, reduce, 2000, 2500, 1900, 1910, 0, false, false},
+		{1, 1, reduce, 2400, 2510, 2300, 2310, 0, false, false}, /* the late one */
+		{2, 1, reduce, 2100, 2490, 2000, 2010, 0, false, false},
+		{0, 1, reduce, 3000, 3050, 2900, 2910, 0, false, false}, /* with no other */
 	};
 	static const uint64_t waiting[] = {400, 0, 300}, transfer[] = {100, 110, 90};
 	struct bench x;
@@ -496,8 +502,8 @@ static uint64_t idle_in(struct bench *x, bool wait, uint32_t name)
 Test(gpu_analysis, what_the_thread_did)
 {
 	static const struct activity all[] = {
-		{0, 1, compute, 2000, 3000, 1900, 1950, 0},
-		{0, 1, compute, 4000, 5000, 3900, 3950, 0},
+		{0, 1, compute, 2000, 3000, 1900, 1950, 0, false, false},
+		{0, 1, compute, 4000, 5000, 3900, 3950, 0, false, false},
 	};
 	struct bench x;
 
@@ -552,7 +558,7 @@ Test(gpu_analysis, windows_of_use)
 	struct bench x;
 
 	begin_bench(&x); /* recorded from 1000 to 30000 */
-	const struct activity a = {0, 1, compute, 1500, 16000, 1400, 1410, 0};
+	const struct activity a = {0, 1, compute, 1500, 16000, 1400, 1410, 0, false, false};
 	tell(&x, &a);
 	settle(&x);
 	const struct xsp_gpu_device_use *d = device(&x, 0);
