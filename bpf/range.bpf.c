@@ -34,13 +34,18 @@ struct {
 	__type(value, struct xsp_range_spec);
 } xsp_specs __weak SEC(".maps");
 
-/* Names that threads remembered, by thread id: hashes. LRU: a thread that ends takes nothing back, and a name
+struct pending {
+	__u64 hash; /* 0: none yet */
+	__u64 keeps_first; /* XSP_RANGE_FIRST */
+};
+
+/* Names that threads remembered, by thread id. LRU: a thread that ends takes nothing back, and a name
  * that has gone for want of room is counted as lost when its range begins. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct pending);
 } xsp_pending __weak SEC(".maps");
 
 /* Objects whose ranges are open. LRU: one that is never closed takes nothing back; those that have gone for
@@ -235,8 +240,8 @@ static __noinline __u64 intern_text(const char *text, __u64 wanted, __u32 probe)
 
 static __always_inline __u64 pop_pending(__u32 tid)
 {
-	__u64 *pending = bpf_map_lookup_elem(&xsp_pending, &tid);
-	__u64 hash = pending ? *pending : 0;
+	struct pending *pending = bpf_map_lookup_elem(&xsp_pending, &tid);
+	__u64 hash = pending ? pending->hash : 0;
 
 	if (pending)
 		bpf_map_delete_elem(&xsp_pending, &tid);
@@ -266,12 +271,16 @@ static __noinline bool names_nothing(struct pt_regs *ctx, const struct xsp_range
 	return !spec->text.deref && !xsp_operand(ctx, &spec->text);
 }
 
-static __noinline void remember_name(__u64 hash)
+static __noinline void remember_name(__u64 hash, bool first)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct pending *old = bpf_map_lookup_elem(&xsp_pending, &tid);
+	struct pending new = {.hash = hash, .keeps_first = hash ? old && old->keeps_first : first};
 
-	if (hash)
-		bpf_map_update_elem(&xsp_pending, &tid, &hash, BPF_ANY);
+	if (hash && first && old && old->hash && old->keeps_first)
+		return;
+	if (hash || first)
+		bpf_map_update_elem(&xsp_pending, &tid, &new, BPF_ANY);
 	else /* not an older one instead */
 		bpf_map_delete_elem(&xsp_pending, &tid);
 }
@@ -433,7 +442,7 @@ int xsp_range_begin(struct pt_regs *ctx)
 	__u64 hash = named ? range_name(ctx, spec, probe) : 0;
 	if (spec->flags & XSP_RANGE_REMEMBER) {
 		if (hash || !names_nothing(ctx, spec))
-			remember_name(hash);
+			remember_name(hash, spec->flags & XSP_RANGE_FIRST);
 		xsp_count_unseen(probe, false);
 		return 0;
 	}

@@ -360,6 +360,9 @@ enum xsp_range_flag {
 	XSP_RANGE_MASK = 1 << 7, /* with XSP_RANGE_CONDITION: it is a number below 32, and
 				  * bit n of condition_value says whether n is wanted */
 	XSP_RANGE_VALUE = 1 << 8, /* no range opens: a value is told, if there is one */
+	/* With XSP_RANGE_REMEMBER: a place without a name forgets what was remembered; of the names behind it that have
+	 * this flag the first one is kept */
+	XSP_RANGE_FIRST = 1 << 9,
 };
 struct xsp_range_spec {
 	__u8 name; /* enum xsp_range_name */

@@ -187,7 +187,8 @@ def check_trace(folder, job, captures, files):
 
 @case
 def same_names_as_the_profiler(folder):
-    """Ranges that gloo makes of each collective have the names that torch.profiler tells of the same program."""
+    """Ranges that gloo makes of each collective, and record_function(), have the names that torch.profiler tells of the same
+    program; those of TorchScript cannot be read, and have nobody else's."""
     need_gloo()
     wanted = collections.Counter()
     os.mkdir(f"{folder}/theirs")
@@ -200,7 +201,9 @@ def same_names_as_the_profiler(folder):
     xsptrace(*EXTRA, "-q", "-e", "torch:record_function", "--follow=stop", "-o", f"{folder}/ours.json", "--", PYTHON,
              f"{SCRIPTS}/torch_gloo.py", f"{folder}/ours", timeout=120)
     trace = Trace(f"{folder}/ours.json")
-    trace.check_nothing_lost()
+    unread = wanted.pop("scripted")
+    equal(trace.lost(), {"lost_names": unread}, "losses")
+    wanted["[name not readable]"] = unread
     equal(collections.Counter(e["name"] for e in trace.spans if e["cat"] == "user_annotation"), wanted, "names and how often")
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""torch_gloo.py FOLDER [profile]: two processes, in each a few of each collective of gloo. With `profile` under torch.profiler;
+"""torch_gloo.py FOLDER [profile]: two processes, in each a few of each collective of gloo, and ranges among operators that get
+strings. With `profile` under torch.profiler;
 leaves in FOLDER/N.json what rank N's profiler called the ranges of scope USER_SCOPE, how often."""
 import collections
 import json
@@ -15,6 +16,12 @@ FOLDER, PROFILE = sys.argv[1], sys.argv[2:] == ["profile"]
 RANKS, ROUNDS = 2, 3
 
 
+@torch.jit.script
+def compiled(x):
+    with torch.autograd.profiler.record_function("scripted"):
+        return torch.div(x, 3.0, rounding_mode="floor")
+
+
 def collectives(rank):
     both = [torch.zeros(4) for _ in range(RANKS)]
     dist.all_reduce(torch.ones(4))
@@ -25,8 +32,11 @@ def collectives(rank):
     dist.scatter(torch.zeros(4), both if rank == 0 else None, 0)
     dist.all_to_all_single(torch.zeros(4), torch.ones(4))
     (dist.send if rank == 0 else dist.recv)(torch.ones(4), 1 - rank)
-    with record_function("around"):
+    torch.ops.aten.div(torch.ones(4), torch.ones(4), rounding_mode="floor")  # a string that is no name
+    with record_function("around", "its arguments"):
         dist.all_reduce(torch.ones(4), async_op=True).wait()
+    torch.ops.aten.div(torch.ones(4), torch.ones(4), rounding_mode="trunc")
+    compiled(torch.ones(4))
     dist.barrier()
 
 
@@ -40,7 +50,7 @@ def work(rank):
     with profile(activities=[ProfilerActivity.CPU]) as p:
         for _ in range(ROUNDS):
             collectives(rank)
-    names = collections.Counter(e.name for e in p.events() if e.name.startswith(("gloo:", "around")))
+    names = collections.Counter(e.name for e in p.events() if e.name.startswith(("gloo:", "around", "scripted")))
     with open(f"{FOLDER}/{rank}.json", "w", encoding="ascii") as f:
         json.dump(names, f)
 

@@ -8,7 +8,7 @@
 #include "probes/probe.h"
 
 #define XSP_RANGE_SYMBOLS 6
-#define XSP_RANGE_PARTS 7
+#define XSP_RANGE_PARTS 8
 
 /* One thing that a range is made of. */
 struct xsp_range_part {

@@ -79,6 +79,10 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
  * through a hidden slot, so the string is argument 1), and right after it on the same thread
  * a RecordFunction of scope 7 (RecordScope::USER_SCOPE, ATen/record_function.h) is made. It
  * is over at end(), which its destructor calls as well.
+ *
+ * Other operators get strings as well, and so may this one, behind the name: a call of an operator from Python
+ * begins anew, and its first string is kept. TorchScript has its strings from when it was compiled: its ranges
+ * have no name that could be read, and get nobody else's.
  */
 #define USER_SCOPE 7 /* a byte: what the rest of its register holds is nobody's */
 
@@ -106,6 +110,28 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
 #define GLOO_WORK                                                                                  \
 	"_ZN4c10d16ProcessGroupGloo9AsyncWorkC1ESt6vectorIS2_IN2at6TensorESaIS4_EESaIS6_EE"
 
+#define FORGET(how, ...)                                                                           \
+	{                                                                                          \
+		.action = XSP_ACTION_RANGE_BEGIN, .symbols = {__VA_ARGS__},                        \
+		.spec = {.flags = XSP_RANGE_REMEMBER | (how), .text = {.base = XSP_OPERAND_NONE}}, \
+		.optional = true                                                                   \
+	}
+#define OPERATORS "ERKSt6vectorISt10shared_ptrINS0_8OperatorEESaIS4_EE"
+#define INVOKE "_ZN5torch3jit24invokeOperatorFromPython" OPERATORS
+
+/* In libtorch_python; of 2.x the first is what others call, and of some alone. */
+static const struct xsp_range_row user_calls = {
+	.name = "record_function",
+	.parts = {FORGET(XSP_RANGE_FIRST,
+			 "_ZN5torch3jit37_get_operation_for_overload_or_packet" OPERATORS
+			 "N3c106SymbolERKN8pybind114argsERKNSB_6kwargsEbSt8optionalINS9_"
+			 "11DispatchKeyEE"),
+		  FORGET(XSP_RANGE_FIRST,
+			 INVOKE "N8pybind114argsERKNS9_6kwargsEN3c108optionalINSE_11DispatchKeyEEE",
+			 INVOKE
+			 "RKN8pybind114argsERKNS9_6kwargsESt8optionalIN3c1011DispatchKeyEE")},
+};
+
 static const struct xsp_range_row user_ranges = {
 	.name = "record_function",
 	.parts =
@@ -121,12 +147,13 @@ static const struct xsp_range_row user_ranges = {
 		       "_ZN4c10d16ProcessGroupGloo9AsyncWorkC1ESt10shared_ptrIN4gloo7ContextEESt6"
 		       "vectorIS6_IN2at6TensorESaIS8_EESaISA_EENS_6OpTypeEmNSt6chrono8durationIlSt"
 		       "5ratioILl1ELl1000EEEEPKcRKSt8optionalISA_E"),
+		 FORGET(0, "_ZN5torch3jit16InterpreterState3runERSt6vectorIN3c106IValueESaIS4_EE"),
 		 {
 			 .action = XSP_ACTION_RANGE_BEGIN,
 			 .symbols = {"_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_"
 				     "stringIcSt11char_traitsIcESaIcEEE"},
 			 .spec = {.name = XSP_RANGE_NAME_TEXT,
-				  .flags = XSP_RANGE_REMEMBER,
+				  .flags = XSP_RANGE_REMEMBER | XSP_RANGE_FIRST,
 				  .text = {.base = 1, .deref = 1},
 				  .length = {.base = 1, .deref = 1, .offset = 8}},
 		 },
@@ -147,5 +174,7 @@ static const struct xsp_range_row user_ranges = {
 int xsp_torch_find_user_ranges(const struct xsp_provider *self, struct xsp_module *m,
 			       struct xsp_probe_list *list, struct xsp_error *err)
 {
-	return xsp_ranges_add(self, m, &user_ranges, 1, list, err);
+	int rc = xsp_ranges_add(self, m, &user_ranges, 1, list, err);
+
+	return rc == 0 ? xsp_ranges_add(self, m, &user_calls, 1, list, err) : rc;
 }
