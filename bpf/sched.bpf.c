@@ -49,7 +49,6 @@ const volatile __u64 xsp_wait_least_ns = 0; /* of a wait with an event */
 
 /* Threads met by the walk are watched since then; 0: nothing is recorded yet. */
 volatile __u64 xsp_waits_from_ns = 0;
-volatile __u64 xsp_waits_until_ns = 0; /* 0: it goes on */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -11,6 +11,7 @@
 #include "common.h"
 
 __weak const volatile bool xsp_waits = false; /* else none of this is loaded */
+__weak volatile __u64 xsp_waits_until_ns = 0; /* 0: it goes on */
 
 struct xsp_short_waits {
 	__u64 ns;
@@ -67,7 +68,7 @@ static __always_inline void xsp_tell_short_waits(void)
 	__u32 key = 0;
 	struct xsp_short_waits *s;
 
-	if (!xsp_waits)
+	if (!xsp_waits || xsp_waits_until_ns)
 		return;
 	s = bpf_map_lookup_elem(&xsp_short_waits, &key);
 	if (s)

@@ -31,7 +31,9 @@ SCRIPTS = os.path.join(ROOT, "tests/workloads")
 # Options for every recording; CI runs the cases a second time with the perf-event fallback.
 # What is counted must be all there: the brake has a file of its own, brake.py.
 NO_BRAKE = ["--max-overhead", "off"]
-EXTRA = [*NO_BRAKE, *os.environ.get("XSPTRACE_EXTRA", "").split()]
+# What is on by default has a file of its own, too, defaults.py: the others ask for what they look at.
+AS_ASKED = ["--waits=off"]
+EXTRA = [*NO_BRAKE, *AS_ASKED, *os.environ.get("XSPTRACE_EXTRA", "").split()]
 
 SANITIZED = "XSP_SANITIZED" in os.environ  # xsptrace is a build with sanitizers
 
@@ -114,7 +116,7 @@ def run(arguments, timeout=60, **options):
 def xsptrace(*arguments, status=OK, timeout=60, **options):
     """Runs xsptrace to its end and checks the status (None: any)."""
     records = arguments and str(arguments[0]).startswith("-")  # other verbs are words
-    done = run([XSPTRACE, *(NO_BRAKE if records else []), *arguments], timeout=timeout, **options)
+    done = run([XSPTRACE, *([*NO_BRAKE, *AS_ASKED] if records else []), *arguments], timeout=timeout, **options)
     if status is not None:
         check(done.returncode == status,
               f"xsptrace {' '.join(str(a) for a in arguments)}: status {done.returncode}, "

@@ -125,6 +125,34 @@ Test(waits, cpu_time_is_without_waits_inside)
 	result_free(&told.spans);
 }
 
+/* They were on by default, and taken out: of what ends later it is not known how long it was on a CPU. */
+Test(waits, nothing_is_known_behind_their_end)
+{
+	struct builder b;
+	struct told told;
+
+	start(&b);
+	cr_assert_eq(xsp_capture_put_info(b.w, "waits until ns", "2550"), 0);
+	b.now = 2000;
+	entry(&b, 0, SP);
+	wait_of(&b, 2100, 2150, 2200, 0, XSP_WAIT_LOCK, 0);
+	b.now = 2500;
+	leave(&b, 0, SP);
+	b.now = 2520;
+	entry(&b, 1, SP);
+	b.now = 2600;
+	leave(&b, 1, SP);
+	b.now = 2700;
+	entry(&b, 2, SP);
+	b.now = 2800;
+	leave(&b, 2, SP);
+	told_of(&b, &told);
+	cr_expect_eq(cpu_of(&told, "f0"), 500 - 100);
+	cr_expect_eq(cpu_of(&told, "f1"), XSP_CPU_UNKNOWN);
+	cr_expect_eq(cpu_of(&told, "f2"), XSP_CPU_UNKNOWN);
+	result_free(&told.spans);
+}
+
 /* The kernel told of no return: the event of that wait comes at the next one. */
 Test(waits, cpu_time_is_absent_until_the_wait_is_known)
 {

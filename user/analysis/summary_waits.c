@@ -65,8 +65,13 @@ static int member_of(struct xsp_summary_waits *w, uint32_t pid, uint32_t tid, st
 static void add_gap(struct xsp_summary_waits *w, const struct member *m, uint64_t end_ns)
 {
 	struct gap gap = {.tid = m->tid, .start_ns = m->span_end_ns, .end_ns = end_ns};
+	const uint64_t until_ns = xsp_timeline_waits_until_ns(w->timeline);
 	size_t at = w->gap_count;
 
+	/* of what it did then nothing is known; or no span would have been */
+	if ((until_ns != 0 && end_ns > until_ns) ||
+	    !xsp_timeline_recorded(w->timeline, m->span_end_ns, end_ns))
+		return;
 	if (m->span_end_ns == 0 || end_ns < m->span_end_ns + LEAST_GAP_NS)
 		return;
 	while (at > 0 && w->gaps[at - 1].end_ns - w->gaps[at - 1].start_ns < end_ns - gap.start_ns)

@@ -14,6 +14,11 @@
 #define SPOTS_SHOWN 2 /* of each */
 #define SPOT_SHARE 20 /* of less than this part of a thread's time nothing is said */
 #define LOCKS_SHOWN 3 /* of those with a holder, and of the others */
+/* Where nobody asked for waits, only what says something is shown: threads that waited for so much of their time, and gaps
+ * and locks with a holder that took so much of all of it. */
+#define TELLING_SHARE 0.2
+#define TELLING_LOCK_SHARE 0.05
+#define TELLING_THREADS 5U
 
 /* ---- what is said of threads ---- */
 
@@ -108,6 +113,16 @@ static uint64_t spans_of(const struct xsp_summary_waits *w, const struct xsp_tim
 	return xsp_waits_member(w, t, &at) ? w->members[at].spans : 0;
 }
 
+/* One without a span that waits has nothing to do. */
+static bool is_telling(const struct xsp_summary_waits *w, const struct xsp_thread_times *t)
+{
+	const double least = TELLING_SHARE * (double)(t->until_ns - t->since_ns);
+
+	return (double)t->runnable_ns > least ||
+	       (spans_of(w, t->thread) > 0 &&
+		(double)(t->runnable_ns + xsp_thread_blocked_ns(t)) > least);
+}
+
 static void print_row(const struct xsp_summary_waits *w, FILE *f, const struct xsp_thread_times *t,
 		      bool narrow)
 {
@@ -157,20 +172,40 @@ static void print_spots(const struct xsp_summary_waits *w, FILE *f,
 	}
 }
 
+/* They are of the beginning only. */
+static void print_until(const struct xsp_summary_waits *w, FILE *f)
+{
+	const uint64_t until_ns = xsp_timeline_waits_until_ns(w->timeline);
+	char time[XSP_UNITS_SIZE];
+	uint64_t start, end;
+
+	xsp_timeline_window(w->timeline, &start, &end);
+	if (until_ns > start)
+		fprintf(f, "of the first %s:\n", xsp_format_ns(time, until_ns - start));
+}
+
 static int print_table(const struct xsp_summary_waits *w, FILE *f,
-		       const struct xsp_summary_print *how)
+		       const struct xsp_summary_print *how, bool telling)
 {
 	const struct xsp_thread_times *times;
-	const size_t count = xsp_timeline_times(w->timeline, &times);
-	const size_t shown_count = how->limit > 0 && how->limit < count ? how->limit : count;
-	const struct xsp_thread_times **sorted = calloc(count + 1, sizeof(void *));
+	const size_t all = xsp_timeline_times(w->timeline, &times);
+	const struct xsp_thread_times **sorted = calloc(all + 1, sizeof(void *));
 	char least[XSP_UNITS_SIZE];
+	size_t count = 0, shown_count;
 
 	if (sorted == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		sorted[i] = &times[i];
+	for (size_t i = 0; i < all; i++)
+		if (!telling || is_telling(w, &times[i]))
+			sorted[count++] = &times[i];
+	shown_count = how->limit > 0 && how->limit < count ? how->limit : count;
+	shown_count = telling && shown_count > TELLING_THREADS ? TELLING_THREADS : shown_count;
+	if (telling && shown_count == 0) {
+		free(sorted);
+		return 0;
+	}
 	qsort(sorted, count, sizeof(*sorted), by_cpu);
+	print_until(w, f);
 	fprintf(f, "%s%-*s  %8s  %8s  %8s  %8s  %9s%s%s\n", how->color ? "\033[1m" : "",
 		THREAD_COLUMNS, "thread", "time", "on CPU", "runnable", "blocked", "spans",
 		is_narrow(how) ? "" : "     faults  in", how->color ? "\033[0m" : "");
@@ -180,9 +215,10 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 			print_spots(w, f, sorted[i]);
 	}
 	free(sorted);
-	if (shown_count < count)
-		fprintf(f, "... and %zu more thread%s\n", count - shown_count,
-			count - shown_count == 1 ? "" : "s");
+	if (shown_count < all)
+		fprintf(f, "... and %zu more thread%s%s\n", all - shown_count,
+			all - shown_count == 1 ? "" : "s",
+			telling ? ", and what all of them waited for: --rows all" : "");
 	if (xsp_timeline_wait_least_ns(w->timeline) > 0)
 		fprintf(f, "waits of less than %s %s\n",
 			xsp_format_ns(least, xsp_timeline_wait_least_ns(w->timeline)),
@@ -226,17 +262,23 @@ static void print_lock(const struct xsp_summary_waits *w, FILE *f, const struct 
 	fputc('\n', f);
 }
 
-static int print_locks(const struct xsp_summary_waits *w, FILE *f, bool all)
+/* *lines: how many were written. */
+static int print_locks(const struct xsp_summary_waits *w, FILE *f, bool all, uint64_t least_ns,
+		       size_t *lines)
 {
 	const struct lock **sorted = xsp_waits_locks(w);
 
 	if (sorted == NULL)
 		return -ENOMEM;
 	size_t shown_count[2] = {0, 0};
-	for (size_t i = 0; i < w->lock_count; i++)
+	for (size_t i = 0; i < w->lock_count; i++) {
+		if (least_ns > 0 && (!sorted[i]->owned || sorted[i]->ns < least_ns))
+			continue;
 		if (shown_count[sorted[i]->owned]++ < LOCKS_SHOWN || all)
 			print_lock(w, f, sorted[i]);
+	}
 	free(sorted);
+	*lines = shown_count[0] + shown_count[1];
 	static const char *const kinds[] = {"futex", "lock"};
 	for (size_t k = 0; k < 2; k++)
 		if (shown_count[k] > LOCKS_SHOWN && !all)
@@ -291,20 +333,27 @@ static void print_stuck(const struct xsp_summary_waits *w, FILE *f)
 int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_reader *r, FILE *f,
 			    const struct xsp_summary_print *how)
 {
+	const bool telling = how->limit > 0 && xsp_capture_by_default(r, "waits");
 	uint64_t start, end;
+	size_t lines = 0;
 
 	if (w == NULL)
 		return 0;
 	xsp_waits_end(w);
-	int rc = print_table(w, f, how);
-	if (rc < 0)
-		return rc;
-	rc = print_locks(w, f, how->limit == 0);
 	xsp_capture_window(r, &start, &end);
-	for (size_t i = 0; i < w->gap_count; i++)
+	const double all = telling ? (double)(end - start) : 0;
+	int rc = print_table(w, f, how, telling);
+	if (rc == 0)
+		rc = print_locks(w, f, how->limit == 0, (uint64_t)(TELLING_LOCK_SHARE * all),
+				 &lines);
+	for (size_t i = 0; rc == 0 && i < w->gap_count; i++) {
+		if ((double)(w->gaps[i].end_ns - w->gaps[i].start_ns) < TELLING_SHARE * all)
+			continue;
 		print_gap(w, f, &w->gaps[i], start);
+		lines++;
+	}
 	print_stuck(w, f);
-	if (w->lock_count + w->gap_count > 0)
+	if (lines > 0)
 		fputc('\n', f);
 	return rc;
 }

@@ -54,6 +54,11 @@ enum xsp_attach_method {
 	XSP_ATTACH_PERF_EVENT, /* one perf event a site: taking them out takes long */
 };
 
+/* What is on without being asked for, where something is traced: it is the first that goes when it costs too much. */
+enum xsp_default {
+	XSP_DEFAULT_WAITS = 1 << 0,
+};
+
 struct xsp_attach_options {
 	size_t buffer_bytes; /* of all rings together; rounded up to powers of two of pages */
 	unsigned rings; /* 0: by the number of CPUs */
@@ -80,9 +85,13 @@ struct xsp_attach_options {
 	uint32_t
 		heap_period; /* of XSP_DETAIL_MALLOC: bytes that a block of the sample stands for at least */
 	struct xsp_journal *journal; /* of a guardian (journal.h), borrowed; NULL: none */
+	unsigned defaults; /* enum xsp_default: of what is on, what nobody asked for */
 	bool brake; /* probes can be let go of, and hits that no event tells of are counted */
 	bool verbose; /* libbpf's messages go to standard error */
 };
+
+/* These are to be as if they had been declined. */
+void xsp_attach_without(struct xsp_attach_options *o, unsigned defaults);
 
 /* Loads the programs. Every failure says what is missing and what to do. */
 int xsp_attach_new(const struct xsp_attach_options *options, struct xsp_attach **out,
@@ -165,6 +174,9 @@ int xsp_attach_kernel_functions(const struct xsp_attach *a, struct xsp_kernel_fu
 /* With xsp_attach_options.waits: begins (again: nothing happens), or ends; detaching then brings an event for each
  * thread. Not for a pause. 0 or a negative errno. */
 int xsp_attach_waits(struct xsp_attach *a, bool on);
+/* Takes out what of these is on, for good: enum xsp_default. Before activate() as if they had never been. 0 or a negative
+ * errno. */
+int xsp_attach_drop(struct xsp_attach *a, unsigned which);
 /* While they are on: an event XSP_EVENT_TIMES of each thread, of its time so far. fn: 0 or a negative errno. */
 typedef int (*xsp_attach_times_fn)(void *ctx, const struct xsp_event_times *e);
 int xsp_attach_times(const struct xsp_attach *a, xsp_attach_times_fn fn, void *ctx);

@@ -111,6 +111,8 @@ int xsp_waits_meet(struct xsp_attach *a);
 /* After the end, once: the times of those that are still there. The rings should have been emptied: what they had no
  * room for is lost. */
 void xsp_waits_part(struct xsp_attach *a);
+/* Ends them now, with the times of all threads. */
+int xsp_waits_drop(struct xsp_attach *a);
 
 /* samples.c. open: an event on each CPU. */
 bool xsp_samples_count_cycles(void);

@@ -54,6 +54,8 @@ size_t xsp_broker_rings(const struct xsp_broker *b, int *fds, size_t room);
 size_t xsp_broker_ring_bytes(const struct xsp_broker *b);
 size_t xsp_broker_detail_bytes(const struct xsp_broker *b);
 bool xsp_broker_samples_cycles(const struct xsp_broker *b);
+/* Which of xsp_attach_options.defaults the kernel would not have. */
+unsigned xsp_broker_without(const struct xsp_broker *b);
 int xsp_broker_calibrate(struct xsp_broker *b, struct xsp_site_costs *costs);
 /* As xsp_side_events_open(). */
 int xsp_broker_side_events(struct xsp_broker *b, int **fds, size_t *count);
@@ -85,6 +87,7 @@ int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes,
 size_t xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out rows[XSP_LEFT_OUT_ROWS]);
 
 int xsp_broker_activate(struct xsp_broker *b, bool on);
+int xsp_broker_drop(struct xsp_broker *b, unsigned which);
 /* Takes out what is in, and has load() load what xsp_broker_options.profile says. Nobody may use the rings any more. */
 int xsp_broker_profile(struct xsp_broker *b);
 int xsp_broker_ready(struct xsp_broker *b, uint32_t probes);

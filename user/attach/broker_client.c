@@ -462,6 +462,11 @@ bool xsp_broker_samples_cycles(const struct xsp_broker *b)
 	return b->loaded.sample_cycles != 0;
 }
 
+unsigned xsp_broker_without(const struct xsp_broker *b)
+{
+	return (unsigned)b->loaded.without;
+}
+
 int xsp_broker_calibrate(struct xsp_broker *b, struct xsp_site_costs *costs)
 {
 	int rc = ask_for(b, XSP_ASK_CALIBRATE, NULL, 0, costs, sizeof(*costs));
@@ -618,6 +623,13 @@ int xsp_broker_activate(struct xsp_broker *b, bool on)
 	int rc = xsp_broker_put_specs(b);
 
 	return rc < 0 ? rc : ask(b, XSP_ASK_ACTIVATE, &word, sizeof(word), NULL);
+}
+
+int xsp_broker_drop(struct xsp_broker *b, unsigned which)
+{
+	const uint32_t word = which;
+
+	return ask(b, XSP_ASK_DROP, &word, sizeof(word), NULL);
 }
 
 int xsp_broker_profile(struct xsp_broker *b)

@@ -32,6 +32,7 @@ enum xsp_broker_op {
 	XSP_ASK_VERIFY, /* struct xsp_ask_sites and sites → a byte for each */
 	XSP_ASK_SITES, /* struct xsp_ask_sites and sites → u64: how many the kernel refused */
 	XSP_ASK_ACTIVATE, /* u32 on */
+	XSP_ASK_DROP, /* u32 enum xsp_default, several */
 	XSP_ASK_PROFILE,
 	XSP_ASK_READY, /* u32 probes */
 	XSP_ASK_GPU_STOP,
@@ -115,6 +116,7 @@ struct xsp_broker_loaded {
 	uint32_t method, rings;
 	uint64_t ring_bytes, detail_bytes;
 	uint64_t sample_cycles; /* xsp_attach_samples_cycles() */
+	uint64_t without; /* enum xsp_default: those that the kernel would not have */
 };
 
 /* What follows a reply's head when its result is negative. */

@@ -40,6 +40,7 @@ struct broker {
 		struct xsp_attach *attach;
 		struct xsp_error err;
 		int rc;
+		unsigned without; /* enum xsp_default */
 	} loading; /* while files are opened */
 	bool detached;
 	bool profile; /* that is loaded now */
@@ -187,15 +188,23 @@ static int give_kept(struct broker *b)
 
 /* ---- programs, links ---- */
 
+/* What nobody asked for must not be what fails: then it is left out, one after the other. */
 static void *load_programs(void *broker)
 {
 	struct broker *b = broker;
 	struct xsp_attach_options o = b->profile ? *b->options->profile : *b->options->attach;
+	const unsigned wanted = o.defaults;
 
 	o.journal = b->journal;
 	b->loading.err = (struct xsp_error){0};
 	b->loading.attach = NULL;
 	b->loading.rc = xsp_attach_new(&o, &b->loading.attach, &b->loading.err);
+	while (b->loading.rc < 0 && o.defaults != 0) {
+		xsp_attach_without(&o, o.defaults & -o.defaults);
+		b->loading.err = (struct xsp_error){0};
+		b->loading.rc = xsp_attach_new(&o, &b->loading.attach, &b->loading.err);
+	}
+	b->loading.without = wanted & ~o.defaults;
 	return NULL;
 }
 
@@ -231,6 +240,7 @@ static int load(struct broker *b)
 		.ring_bytes = xsp_attach_ring_bytes(b->attach),
 		.detail_bytes = xsp_attach_detail_bytes(b->attach),
 		.sample_cycles = xsp_attach_samples_cycles(b->attach),
+		.without = b->loading.without,
 	};
 	answer(b, &loaded, sizeof(loaded));
 	return 0;
@@ -430,6 +440,14 @@ static int activate(struct broker *b)
 	xsp_attach_activate(b->attach, on != 0);
 	xsp_attach_samples(b->attach, on != 0);
 	return xsp_attach_waits(b->attach, on != 0);
+}
+
+static int drop(struct broker *b)
+{
+	uint32_t which;
+
+	memcpy(&which, b->in->body, sizeof(which));
+	return xsp_attach_drop(b->attach, which);
 }
 
 static int profile(struct broker *b)
@@ -835,6 +853,7 @@ static const struct {
 	[XSP_ASK_VERIFY] = {verify, SITES, XSP_MESSAGE_MAX, LOADED},
 	[XSP_ASK_SITES] = {attach_sites, SITES, XSP_MESSAGE_MAX, LOADED},
 	[XSP_ASK_ACTIVATE] = {activate, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
+	[XSP_ASK_DROP] = {drop, sizeof(uint32_t), sizeof(uint32_t), LOADED},
 	[XSP_ASK_PROFILE] = {profile, 0, 0, LOADED},
 	[XSP_ASK_READY] = {ready, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_GPU_STOP] = {gpu_stop, 0, 0, RUNNING},

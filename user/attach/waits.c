@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,10 +53,10 @@ int xsp_attach_programs(const struct xsp_program_link *links, size_t count)
 	return 0;
 }
 
-int xsp_attach_profile(struct xsp_attach *a)
+#define SCHED_PROGRAMS 5
+static void sched_programs(struct xsp_bpf *b, struct xsp_program_link out[SCHED_PROGRAMS])
 {
-	struct xsp_bpf *b = a->bpf;
-	const struct xsp_program_link sched[] = {
+	const struct xsp_program_link all[SCHED_PROGRAMS] = {
 		{b->progs.xsp_sched_switch, &b->links.xsp_sched_switch},
 		{b->progs.xsp_sched_waking, &b->links.xsp_sched_waking},
 		{b->progs.xsp_sched_wakeup, &b->links.xsp_sched_wakeup},
@@ -63,8 +64,31 @@ int xsp_attach_profile(struct xsp_attach *a)
 		{b->progs.xsp_sched_exec, &b->links.xsp_sched_exec},
 	};
 
-	int rc = xsp_attach_programs(sched, sizeof(sched) / sizeof(sched[0]));
+	memcpy(out, all, sizeof(all));
+}
+
+int xsp_attach_profile(struct xsp_attach *a)
+{
+	struct xsp_program_link sched[SCHED_PROGRAMS];
+
+	sched_programs(a->bpf, sched);
+	int rc = xsp_attach_programs(sched, SCHED_PROGRAMS);
 	return rc < 0 ? rc : xsp_samples_open(a);
+}
+
+int xsp_waits_drop(struct xsp_attach *a)
+{
+	struct xsp_program_link sched[SCHED_PROGRAMS];
+	int rc = xsp_attach_waits(a, false);
+
+	xsp_waits_part(a);
+	a->waits = false; /* also if they had not begun */
+	sched_programs(a->bpf, sched);
+	for (size_t i = 0; i < SCHED_PROGRAMS; i++) {
+		bpf_link__destroy(*sched[i].link);
+		*sched[i].link = NULL;
+	}
+	return rc;
 }
 
 int xsp_waits_meet(struct xsp_attach *a)
@@ -115,7 +139,7 @@ static uint64_t ran_since(const struct xsp_thread_waits *t)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
-	if (xsp_procfs_cpu_ns(fd, &cpu_ns, &queued_ns) < 0)
+	if (xsp_procfs_cpu_ns(fd, &cpu_ns, &queued_ns, NULL) < 0)
 		cpu_ns = 0;
 	close(fd);
 	return cpu_ns > t->ran_ns ? cpu_ns - t->ran_ns : 0;

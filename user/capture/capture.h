@@ -179,6 +179,7 @@ enum xsp_capture_gap {
 	XSP_GAP_PYTHON_CODE, /* those, each counted once, with a frame that could not be named */
 	XSP_GAP_STACKS, /* native ones of waits, the same */
 	XSP_GAP_ALLOCATIONS, /* of the heap, whose calls' ends were not seen */
+	XSP_GAP_WAITS_END, /* they were on by default, and cost too much: not counted, as the next one */
 	XSP_GAP_END, /* it ended before it was told to */
 	XSP_GAPS,
 };
@@ -254,6 +255,10 @@ int xsp_capture_open_descriptor(int fd, const char *display_path, struct xsp_cap
 void xsp_capture_close(struct xsp_capture_reader *r);
 
 const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key); /* or NULL */
+/* Was that ("waits", ...) on without being asked for? And until when, if it was taken out before the end, CLOCK_MONOTONIC;
+ * 0: it was not. */
+bool xsp_capture_by_default(const struct xsp_capture_reader *r, const char *what);
+uint64_t xsp_capture_until_ns(const struct xsp_capture_reader *r, const char *what);
 /* A random number that tells captures apart. */
 uint64_t xsp_capture_id(const struct xsp_capture_reader *r);
 /* The info of a gap, or NULL; *count: how many, 0 where there is nothing to count. */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -250,6 +251,22 @@ const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key
 	return NULL;
 }
 
+bool xsp_capture_by_default(const struct xsp_capture_reader *r, const char *what)
+{
+	const char *all = xsp_capture_info(r, "by default");
+
+	return all != NULL && strstr(all, what) != NULL;
+}
+
+uint64_t xsp_capture_until_ns(const struct xsp_capture_reader *r, const char *what)
+{
+	char key[32];
+
+	snprintf(key, sizeof(key), "%s until ns", what);
+	const char *text = xsp_capture_info(r, key);
+	return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
 const char *xsp_capture_gap_key(enum xsp_capture_gap gap)
 {
 	static const char *const keys[XSP_GAPS] = {
@@ -262,6 +279,7 @@ const char *xsp_capture_gap_key(enum xsp_capture_gap gap)
 		[XSP_GAP_PYTHON_CODE] = "Python stacks not named",
 		[XSP_GAP_STACKS] = "wait stacks torn",
 		[XSP_GAP_ALLOCATIONS] = "allocations unseen",
+		[XSP_GAP_WAITS_END] = "waits ended early",
 		[XSP_GAP_END] = "ended early",
 	};
 

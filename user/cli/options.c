@@ -369,6 +369,7 @@ static int parse_counters(struct parse *p)
 
 static int parse_waits(struct parse *p)
 {
+	p->o->said |= XSP_DEFAULT_WAITS;
 	p->o->waits = p->value == NULL || strcmp(p->value, "off") != 0;
 	if (p->o->waits && p->value != NULL &&
 	    xsp_parse_duration(p->value, 1e3, &p->o->wait_least_ns) < 0)
@@ -388,6 +389,7 @@ static int parse_sample(struct parse *p)
 
 static int parse_wait_stacks(struct parse *p)
 {
+	p->o->said |= XSP_DEFAULT_WAITS;
 	p->o->waits = true;
 	p->o->wait_stacks = true;
 	if (p->value != NULL && xsp_parse_duration(p->value, 1e3, &p->o->wait_stack_least_ns) < 0)
@@ -734,6 +736,8 @@ void xsp_options_apply_profile(struct xsp_options *o)
 	o->may_profile = o->pid_count > 0 && bare && !o->profile && !o->inject && !o->waits &&
 			 (o->details & XSP_DETAIL_ALLOCATIONS) == 0 && o->sample_hz == 0;
 	o->waits = o->waits || o->profile;
+	if (o->profile)
+		o->defaults = 0;
 	if ((o->details & XSP_DETAIL_MALLOC) && o->stack_frames == 0)
 		o->stack_frames = XSP_STACK_MAX;
 	if (o->profile && o->sample_hz == 0)
@@ -744,6 +748,15 @@ void xsp_options_apply_profile(struct xsp_options *o)
 		o->stack_frames = XSP_STACK_MAX;
 	if (o->python_frames == 0)
 		o->python_frames = XSP_PYTHON_MAX;
+}
+
+/* Beside what is traced, in a recording. */
+static void apply_defaults(struct xsp_options *o, enum xsp_verb verb)
+{
+	if (verb != XSP_VERB_RECORD || o->profile || o->gpu_only)
+		return;
+	o->defaults = XSP_DEFAULT_WAITS & ~o->said;
+	o->waits = o->waits || (o->defaults & XSP_DEFAULT_WAITS);
 }
 
 enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb verb,
@@ -793,6 +806,7 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb v
 	if (o->wait_stacks && o->wait_stack_least_ns < o->wait_least_ns)
 		o->wait_least_ns = o->wait_stack_least_ns; /* a stack comes with its wait */
 	xsp_options_apply_profile(o);
+	apply_defaults(o, verb);
 	o->probes_wanted = verb == XSP_VERB_TOP && names_probes(o);
 	o->command = optind < argc ? argv + optind : NULL;
 	return XSP_OPTIONS_RUN;

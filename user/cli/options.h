@@ -55,6 +55,8 @@ struct xsp_options {
 	uint32_t python_frames; /* --python */
 	struct xsp_counter counters[XSP_COUNTERS_MAX]; /* --counters */
 	size_t counter_count;
+	unsigned said; /* enum xsp_default: of which it was said whether they are to be on */
+	unsigned defaults; /* ... and those that are on as nothing was said */
 	bool waits; /* --waits */
 	uint64_t wait_least_ns;
 	uint32_t sample_hz; /* --sample; 0: none */

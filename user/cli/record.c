@@ -24,12 +24,17 @@
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/status_line.h"
+#include "cli/switches.h"
 #include "export/export.h"
 #include "export/out.h"
 #include "target/process.h"
 #include "xsptrace/gpu.h"
 
 #define TURN_MS 10
+/* What --waits costs others at each switch of a thread of theirs, and what of a processor that may be where nobody
+ * asked for it. */
+#define BYSTANDER_NS 280.0
+#define BYSTANDERS_MOST 0.01
 
 /* What signals say and find: the one piece of global state. */
 static volatile sig_atomic_t stop_signal;
@@ -89,6 +94,7 @@ struct recording {
 	struct xsp_broker *broker;
 	struct xsp_recorder *recorder;
 	struct xsp_launch *launch;
+	struct xsp_switches switches; /* until the start */
 	char *arguments;
 	char idle[900]; /* why no call began, if none did */
 	char time[32]; /* of the start, for default names */
@@ -263,6 +269,7 @@ static struct xsp_attach_options attach_options(const struct xsp_options *o)
 		.wait_stacks = o->wait_stacks,
 		.wait_stack_least_ns = o->wait_stack_least_ns,
 		.heap_period = o->heap_period,
+		.defaults = o->defaults,
 		.brake = o->max_overhead > 0,
 		.verbose = o->verbose,
 	};
@@ -422,10 +429,36 @@ static void say_unmatched(struct recording *r)
 	xsp_say_unmatched(xsp_recorder_plan(r->recorder), r->broker, named_providers(r), note, r);
 }
 
-/* Samples and waits tell something whatever the program is. */
+/* Samples and waits, if they were asked for, tell something whatever the program is. */
 static bool needs_no_probes(const struct recording *r)
 {
-	return (r->o.waits || r->o.sample_hz > 0) && !r->o.probes_wanted;
+	const bool waits = r->o.waits && !(r->o.defaults & XSP_DEFAULT_WAITS);
+
+	return (waits || r->o.sample_hz > 0) && !r->o.probes_wanted;
+}
+
+/* What nobody asked for is not on where there is nothing to be beside, or others would pay for it. */
+static int decline_defaults(struct recording *r)
+{
+	const double rate = xsp_switches_rate(&r->switches);
+	unsigned which = 0;
+
+	r->o.defaults &= ~xsp_broker_without(r->broker);
+	if (r->launch == NULL && needs_no_probes(r) && xsp_recorder_wanted(r->recorder) == 0 &&
+	    named_providers(r) == 0) {
+		which = r->o.defaults;
+	} else if ((r->o.defaults & XSP_DEFAULT_WAITS) &&
+		   rate * BYSTANDER_NS * 1e-9 > BYSTANDERS_MOST) {
+		which = XSP_DEFAULT_WAITS;
+		xsp_status_line_end(&r->starting);
+		if (!r->o.quiet)
+			xsp_say("each processor of this machine changes threads %.0f times a "
+				"second, of which --waits would slow each: it is not on by "
+				"default here; --waits asks for it",
+				rate);
+	}
+	r->o.defaults &= ~which;
+	return xsp_recorder_decline(r->recorder, which);
 }
 
 static int add_processes(struct recording *r, struct xsp_error *err)
@@ -473,6 +506,16 @@ static void say_children(struct recording *r)
 			count, count == 1 ? "" : "es", count == 1 ? "is" : "are");
 }
 
+static int start_recorder(struct recording *r, struct xsp_error *err)
+{
+	int rc = decline_defaults(r);
+
+	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED,
+				      "what is on by default could not be left out: %s",
+				      strerror(-rc))
+		      : xsp_recorder_start(r->recorder, err);
+}
+
 static int start_attached(struct recording *r, struct xsp_error *err)
 {
 	int rc = add_processes(r, err);
@@ -500,7 +543,7 @@ static int start_attached(struct recording *r, struct xsp_error *err)
 				     "options, says why");
 	say_unmatched(r);
 	say_children(r);
-	rc = xsp_recorder_start(r->recorder, err);
+	rc = start_recorder(r, err);
 	if (rc == 0 && r->o.inject)
 		rc = xsp_inject_agent(r->broker, r->o.pids, r->o.pid_count, r->o.quiet, err);
 	return rc;
@@ -531,7 +574,7 @@ static int start_launched(struct recording *r, struct xsp_error *err)
 	int rc = xsp_recorder_add_process(r->recorder, pid, err);
 
 	if (rc == 0)
-		rc = xsp_recorder_start(r->recorder, err);
+		rc = start_recorder(r, err);
 	if (rc == 0 && xsp_recorder_stop_at_exec(r->recorder, pid) < 0)
 		xsp_say("what %s execs will be traced from some milliseconds after its start",
 			r->o.command[0]);
@@ -592,6 +635,8 @@ static void say_start(const struct recording *r)
 			r->o.duration_ns ? "Ctrl-C stops early" : "Ctrl-C stops");
 	if (!r->o.quiet && needs_no_probes(r))
 		say_profile(r);
+	if (!r->o.quiet && (r->o.defaults & XSP_DEFAULT_WAITS))
+		fputs("by default also --waits (--waits=off: not)\n", stderr);
 	if (!r->o.quiet && expect[0] != '\0')
 		fprintf(stderr, "%s\n", expect);
 	if (xsp_broker_method(r->broker) == XSP_ATTACH_PERF_EVENT && plan->sites > 100 &&
@@ -900,6 +945,7 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 	struct xsp_error err = {0};
 	char agent[PATH_MAX];
 	int status = XSP_STATUS_OK;
+	r.switches = xsp_switches_begin();
 	enum xsp_options_result parsed = xsp_options_parse(argc, argv, verb, &r.o, &err);
 
 	if (parsed == XSP_OPTIONS_DONE)
@@ -939,6 +985,7 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 	status = command_status(&r, record_now(&r));
 out:
 	at_stake = NULL;
+	xsp_switches_end(&r.switches);
 	xsp_recorder_free(r.recorder);
 	xsp_broker_free(r.broker, stop_signal != 0 && status >= 128 ? 0 : LEAVE_MS);
 	xsp_launch_free(r.launch);

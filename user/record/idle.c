@@ -111,7 +111,7 @@ static uint64_t cpu_ns(const struct look *l, const struct xsp_thread_info *threa
 		uint64_t ns = 0, queued;
 		snprintf(name, sizeof(name), "task/%d/schedstat", (int)threads[i].tid);
 		int fd = o->file(o, l->p->pid, name);
-		if (fd >= 0 && xsp_procfs_cpu_ns(fd, &ns, &queued) == 0)
+		if (fd >= 0 && xsp_procfs_cpu_ns(fd, &ns, &queued, NULL) == 0)
 			sum += ns;
 		if (fd >= 0)
 			close(fd);

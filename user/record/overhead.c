@@ -43,6 +43,11 @@
 #define OFF_MOST_NS 120000000000ULL
 /* A site that reports nothing still stops the thread: share of its price, where it is not known yet. */
 #define SILENT_SHARE 0.85
+/* What is on by default goes before anything else if it has at least this part in what costs a thread too much. */
+#define DEFAULT_PART 0.1
+/* What --waits takes of a thread each time that it is given a CPU: the switch, the wakeup, and what the kernel does around
+ * them (docs/usage.md). */
+#define WAITS_NS 700
 /* CPU times are read so often at least. */
 #define QUIET_NS 200000000ULL
 
@@ -57,6 +62,9 @@ struct watched {
 	uint64_t cpu_ns, queued_ns,
 		read_ns; /* CPU time, time in line for it, and when it was read */
 	uint64_t since_ns, probe_ns, own_cpu_ns; /* since it was judged last */
+	uint64_t waits_ns; /* part of probe_ns: --waits, if it is on by default */
+	uint64_t times; /* that it was given a CPU */
+	bool counted; /* ... since an earlier look */
 	uint64_t met_ns, all_probe_ns, all_cpu_ns; /* since it was met */
 };
 
@@ -226,15 +234,23 @@ static void open_schedstat(const struct xsp_recorder *r, struct watched *w)
 	}
 }
 
+static void add_waits(struct watched *w, uint64_t times)
+{
+	w->waits_ns += times * WAITS_NS;
+	w->probe_ns += times * WAITS_NS;
+	w->all_probe_ns += times * WAITS_NS;
+}
+
 static void read_cpu(const struct xsp_recorder *r, struct watched *w, uint64_t now)
 {
 	const struct xsp_overhead *o = r->overheads;
 
-	uint64_t cpu, queued, wall = now - (w->read_ns != 0 ? w->read_ns : o->look_ns), delta;
+	uint64_t cpu, queued, times, wall = now - (w->read_ns != 0 ? w->read_ns : o->look_ns),
+				     delta;
 
 	if (!w->gone && w->schedstat < 0)
 		open_schedstat(r, w);
-	if (w->schedstat < 0 || xsp_procfs_cpu_ns(w->schedstat, &cpu, &queued) < 0) {
+	if (w->schedstat < 0 || xsp_procfs_cpu_ns(w->schedstat, &cpu, &queued, &times) < 0) {
 		w->gone = true;
 		forget_schedstat(w);
 		return;
@@ -248,6 +264,10 @@ static void read_cpu(const struct xsp_recorder *r, struct watched *w, uint64_t n
 		w->since_ns += queued - w->queued_ns;
 		w->met_ns += queued - w->queued_ns;
 	}
+	w->counted = w->read_ns != 0;
+	if (w->counted && (r->options.attach.defaults & XSP_DEFAULT_WAITS))
+		add_waits(w, times - w->times);
+	w->times = times;
 	w->queued_ns = queued;
 	w->read_ns = now;
 	w->own_cpu_ns += delta;
@@ -308,7 +328,7 @@ static void add_figures(struct xsp_recorder *r, uint64_t now)
 static void begin_interval(struct watched *w, uint64_t now)
 {
 	w->since_ns = now;
-	w->probe_ns = w->own_cpu_ns = 0;
+	w->probe_ns = w->own_cpu_ns = w->waits_ns = 0;
 	w->judged = false;
 }
 
@@ -525,8 +545,9 @@ static int begin_window(struct xsp_recorder *r, const struct xsp_attach_change *
 /* ---- deciding ---- */
 
 /* Those that have run long enough to be judged; of them, those that are over the budget for certain. */
-static size_t choose(struct xsp_overhead *o, uint64_t now, struct xsp_brake_thread *out)
+static size_t choose(const struct xsp_recorder *r, uint64_t now, struct xsp_brake_thread *out)
 {
+	struct xsp_overhead *o = r->overheads;
 	size_t n = 0;
 
 	for (size_t i = 0; i < o->count; i++) {
@@ -542,12 +563,43 @@ static size_t choose(struct xsp_overhead *o, uint64_t now, struct xsp_brake_thre
 		double slowdown = xsp_brake_slowdown(w->probe_ns, cpu_ns);
 		if (slowdown > o->slowdown)
 			o->slowdown = slowdown;
+		/* what --waits has in it is known at its second look only, and that goes first */
+		if (!w->counted && (r->options.attach.defaults & XSP_DEFAULT_WAITS))
+			continue;
 		w->over = slowdown > o->budget ? w->over + 1 : 0;
 		if (w->over > 1 || slowdown > FAR_OVER * o->budget)
 			out[n++] = (struct xsp_brake_thread){
 				.tid = w->tid, .probe_ns = w->probe_ns, .cpu_ns = cpu_ns};
 	}
 	return n;
+}
+
+/* Of what is on by default, that which has a part in what these threads are slowed by. */
+static unsigned defaults_in(const struct xsp_recorder *r, const struct xsp_brake_thread *threads,
+			    size_t count)
+{
+	const struct xsp_overhead *o = r->overheads;
+	unsigned which = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t *at = xsp_u64map_get(&o->by_tid, threads[i].tid);
+		const double least = DEFAULT_PART * (double)threads[i].probe_ns;
+		if (at != NULL && (double)o->threads[*at].waits_ns >= least)
+			which |= XSP_DEFAULT_WAITS;
+	}
+	return which & r->options.attach.defaults;
+}
+
+static int drop_defaults(struct xsp_recorder *r, unsigned which, const struct xsp_brake_plan *plan,
+			 uint64_t now)
+{
+	char why[160];
+
+	snprintf(why, sizeof(why),
+		 "thread %u was slowed by about %.0f %%, more than the %.3g %% of --max-overhead",
+		 plan->worst_tid, 100 * plan->worst, 100 * r->overheads->budget);
+	begin_anew(r, now);
+	return xsp_defaults_drop(r, which, why);
 }
 
 static int look(struct xsp_recorder *r, uint64_t now)
@@ -565,12 +617,15 @@ static int look(struct xsp_recorder *r, uint64_t now)
 	o->slowdown = 0;
 	if (threads == NULL)
 		return 0;
-	in.thread_count = choose(o, now, threads);
+	in.thread_count = choose(r, now, threads);
 	int rc = xsp_brake_decide(&in, &plan);
+	const unsigned defaults = defaults_in(r, threads, in.thread_count);
 	free(threads);
 	if (rc < 0)
 		return 0;
-	if (plan.let_go_count > 0)
+	if (defaults != 0)
+		rc = drop_defaults(r, defaults, &plan, now);
+	else if (plan.let_go_count > 0)
 		rc = let_go(r, &plan);
 	else if (plan.pause && (!o->windows || now - o->window_ns >= WINDOW_NS))
 		rc = pause_all(r, &plan);

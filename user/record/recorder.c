@@ -66,7 +66,9 @@ static int put_profile_infos(struct xsp_recorder *r)
 		rc = xsp_capture_put_info(r->writer, "heap sample", heap);
 	if (rc == 0)
 		rc = xsp_capture_put_info(r->writer, "wait stacks", stacks);
-	return rc < 0 ? rc : xsp_capture_put_info(r->writer, "samples", samples);
+	if (rc == 0)
+		rc = xsp_capture_put_info(r->writer, "samples", samples);
+	return rc < 0 ? rc : xsp_defaults_put_info(r);
 }
 
 static int put_infos(struct xsp_recorder *r)
@@ -239,6 +241,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	}
 	r->times.load_ms = since_ms(start);
 	if (rc == 0) {
+		xsp_defaults_loaded(r);
 		start = xsp_now_ns();
 		int failed = xsp_broker_calibrate(r->broker, &r->plan.costs);
 		if (failed ==

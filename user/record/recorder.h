@@ -60,6 +60,9 @@ int xsp_recorder_stop_at_exec(struct xsp_recorder *r, pid_t pid);
 bool xsp_recorder_is_stopped(const struct xsp_recorder *r, pid_t pid);
 void xsp_recorder_go_on(struct xsp_recorder *r, pid_t pid);
 
+/* Before the start: of what is on by default, these are not to be: enum xsp_default. */
+int xsp_recorder_decline(struct xsp_recorder *r, unsigned which);
+
 /* From now on events are recorded. */
 int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err);
 

@@ -117,7 +117,7 @@ int xsp_procfs_stat(const struct xsp_opener *o, pid_t pid, struct xsp_stat *out)
 	return ret;
 }
 
-int xsp_procfs_cpu_ns(int schedstat, uint64_t *ns, uint64_t *queued_ns)
+int xsp_procfs_cpu_ns(int schedstat, uint64_t *ns, uint64_t *queued_ns, uint64_t *times)
 {
 	char text[128], *end;
 	ssize_t n = pread(schedstat, text, sizeof(text) - 1, 0);
@@ -128,7 +128,9 @@ int xsp_procfs_cpu_ns(int schedstat, uint64_t *ns, uint64_t *queued_ns)
 	*ns = strtoull(text, &end, 10);
 	if (end == text)
 		return -EINVAL;
-	*queued_ns = strtoull(end, NULL, 10);
+	*queued_ns = strtoull(end, &end, 10);
+	if (times != NULL)
+		*times = strtoull(end, NULL, 10);
 	return 0;
 }
 

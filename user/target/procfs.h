@@ -32,9 +32,9 @@ struct xsp_stat {
 /* Parses /proc/PID/stat; the name in it may hold blanks and brackets. -EINVAL if malformed. */
 int xsp_procfs_stat(const struct xsp_opener *o, pid_t pid, struct xsp_stat *out);
 
-/* Time that a thread has had a CPU, and has stood in line for one, ns, by the descriptor of its schedstat
- * file (Documentation/scheduler/sched-stats.rst). */
-int xsp_procfs_cpu_ns(int schedstat, uint64_t *ns, uint64_t *queued_ns);
+/* Time that a thread has had a CPU, and has stood in line for one, ns, and how often it was given one (may be NULL), by the
+ * descriptor of its schedstat file (Documentation/scheduler/sched-stats.rst). */
+int xsp_procfs_cpu_ns(int schedstat, uint64_t *ns, uint64_t *queued_ns, uint64_t *times);
 
 /* What a thread is in the kernel for, by its "syscall" file (proc(5)). */
 struct xsp_procfs_call {

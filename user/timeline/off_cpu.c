@@ -24,7 +24,7 @@ struct xsp_off {
 	} recent[RECENT];
 };
 
-uint64_t xsp_off_waited_at(const struct xsp_off *off, uint64_t ns)
+static uint64_t waited_at(const struct xsp_off *off, uint64_t ns)
 {
 	if (off->unknown)
 		return XSP_OFF_UNKNOWN;
@@ -39,11 +39,18 @@ uint64_t xsp_off_waited_at(const struct xsp_off *off, uint64_t ns)
 	return off->count <= RECENT ? 0 : XSP_OFF_UNKNOWN;
 }
 
+uint64_t xsp_off_at(const struct xsp_timeline *t, const struct thread *th, uint64_t ns)
+{
+	if (t->waits_until_ns != 0 && ns > t->waits_until_ns)
+		return XSP_OFF_UNKNOWN;
+	return th->off != NULL ? waited_at(th->off, ns) : 0;
+}
+
 uint64_t xsp_off_at_cut(const struct xsp_timeline *t, const struct thread *th, int end)
 {
 	if (th->off != NULL && th->off->passed[end])
 		return th->off->cut_ns[end];
-	return xsp_off_at(th, end ? t->cut.to_ns : t->cut.from_ns);
+	return xsp_off_at(t, th, end ? t->cut.to_ns : t->cut.from_ns);
 }
 
 int xsp_off_add(const struct xsp_timeline *t, struct thread *th, const struct xsp_event_wait *e)
@@ -64,7 +71,7 @@ int xsp_off_add(const struct xsp_timeline *t, struct thread *th, const struct xs
 	for (int k = 0; k < 2; k++) {
 		if (off->passed[k] || e->head.time_ns < cuts[k])
 			continue;
-		off->cut_ns[k] = xsp_off_at(th, cuts[k]);
+		off->cut_ns[k] = xsp_off_at(t, th, cuts[k]);
 		off->passed[k] = true;
 	}
 	return 0;

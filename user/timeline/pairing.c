@@ -193,7 +193,7 @@ static int open_span(struct xsp_timeline *t, struct thread *th, struct row *row,
 		     struct open_span *s)
 {
 	s->start_ns = xsp_max_u64(s->start_ns, row->last_ns);
-	s->off_ns = xsp_off_at(th, s->start_ns);
+	s->off_ns = xsp_off_at(t, th, s->start_ns);
 	s->serial = t->serial++;
 	if (s->details != NULL)
 		xsp_python_note(t, row, s);

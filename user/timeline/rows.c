@@ -189,8 +189,8 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		.self_cpu_ns = XSP_CPU_UNKNOWN,
 		.child_off_ns = s->child.off_ns,
 		.off_start_ns = s->start_ns < t->cut.from_ns ? xsp_off_at_cut(t, th, 0) : s->off_ns,
-		.off_end_ns =
-			end_ns > t->cut.to_ns ? xsp_off_at_cut(t, th, 1) : xsp_off_at(th, end_ns),
+		.off_end_ns = end_ns > t->cut.to_ns ? xsp_off_at_cut(t, th, 1)
+						    : xsp_off_at(t, th, end_ns),
 		.python = s->python,
 		.python_first = s->python_first,
 		.python_calls = s->python_calls,
@@ -332,7 +332,7 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 	end_ns = xsp_max_u64(end_ns, row->last_ns);
 	row->last_ns = end_ns;
 	add_child(t, th, children_under(row, depth), s, row->names, depth, end_ns,
-		  xsp_off_at(th, end_ns));
+		  xsp_off_at(t, th, end_ns));
 	if (depth > 0) {
 		row->spans[depth - 1].probe_ns += s->probe_ns + probes_of(t, s);
 		row->spans[depth - 1].self_probe_ns += probes_of(t, s);
@@ -444,7 +444,7 @@ int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t 
 	p->homeless = false;
 	p->parent_serial = from > 0 ? row->spans[from - 1].serial : 0;
 	p->told_parent = parent_of(row->spans, row->names, from);
-	p->park_off_ns = xsp_off_at(th, now);
+	p->park_off_ns = xsp_off_at(t, th, now);
 	p->parent_child = *children_under(row, from);
 	/* as if it were gone; come_home() takes it back */
 	add_run(t, th, children_under(row, from), p);

@@ -206,6 +206,7 @@ struct xsp_timeline {
 	struct xsp_values *values;
 	struct xsp_kernels *kernels;
 	struct xsp_waits *waits;
+	uint64_t waits_until_ns; /* xsp_timeline_waits_until_ns() */
 	struct xsp_samples *samples;
 
 	/* python.c */
@@ -300,11 +301,7 @@ void xsp_waits_forget(struct xsp_timeline *t); /* the times that came */
 
 /* How long the thread was off its CPU before `ns`, since it is watched. */
 #define XSP_OFF_UNKNOWN UINT64_MAX
-uint64_t xsp_off_waited_at(const struct xsp_off *off, uint64_t ns);
-static inline uint64_t xsp_off_at(const struct thread *th, uint64_t ns)
-{
-	return th->off != NULL ? xsp_off_waited_at(th->off, ns) : 0;
-}
+uint64_t xsp_off_at(const struct xsp_timeline *t, const struct thread *th, uint64_t ns);
 /* ... before the beginning (0) and the end (1) of the cut, as far as waits have been told. */
 uint64_t xsp_off_at_cut(const struct xsp_timeline *t, const struct thread *th, int end);
 /* 0 or -ENOMEM. */

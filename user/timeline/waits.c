@@ -34,6 +34,7 @@ static int begin(struct xsp_timeline *t)
 	if (t->waits == NULL)
 		return -ENOMEM;
 	t->waits->least_ns = strtoull(text, NULL, 10);
+	t->waits_until_ns = xsp_capture_until_ns(t->reader, "waits");
 	return 1;
 }
 
@@ -50,6 +51,11 @@ static void free_waits(struct xsp_timeline *t)
 bool xsp_timeline_has_waits(const struct xsp_timeline *t)
 {
 	return t->waits != NULL;
+}
+
+uint64_t xsp_timeline_waits_until_ns(const struct xsp_timeline *t)
+{
+	return t->waits_until_ns;
 }
 
 uint64_t xsp_timeline_wait_least_ns(const struct xsp_timeline *t)

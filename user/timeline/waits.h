@@ -60,6 +60,8 @@ uint64_t xsp_thread_blocked_ns(const struct xsp_thread_times *times);
 
 /* Does the capture hold waits? */
 bool xsp_timeline_has_waits(const struct xsp_timeline *t);
+/* They were on by default, and taken out then (CLOCK_MONOTONIC): nothing later is known. 0: they were on to the end. */
+uint64_t xsp_timeline_waits_until_ns(const struct xsp_timeline *t);
 /* Those shorter than this are in no event. */
 uint64_t xsp_timeline_wait_least_ns(const struct xsp_timeline *t);
 /* Complete after the run; in the order in which threads ended. While a capture is followed: what has come since

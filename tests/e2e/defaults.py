@@ -1,0 +1,155 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is on without being asked for (--waits): where something is traced, as far as the budget allows, and not where others
+would pay for it. The other files run without (harness.py, AS_ASKED)."""
+import os
+import re
+import signal
+import sys
+import time
+
+from harness import (NO_BRAKE, NO_MATCH, OK, XSPTRACE, Trace, alive, case, check, equal, finish, main, run, start, start_ready, truth,
+                     wait_for, workload, xsptrace)
+
+OFF = ["--waits=off"]
+
+
+def record(*arguments, status=OK, **options):
+    """As a user would."""
+    done = run([XSPTRACE, *arguments], **options)
+    equal(done.returncode, status, f"status: {done.stderr}")
+    return done
+
+
+def info_of(capture):
+    return dict(re.findall(r"^(\S+(?: \S+)*) {2,}(.*)$", xsptrace("info", capture).stdout, re.M))
+
+
+def states_of(trace):
+    return [e for e in trace.json["traceEvents"] if e.get("cat") == "thread_state"]
+
+
+@case
+def waits_are_on(folder):
+    """Where a function matches; what they tell is what each thread knows of itself. Asked for or declined, that holds."""
+    def waits(*options):
+        facts = f"{folder}/facts"
+        done = record(*NO_BRAKE, *options, "-e", "waits:waits_call", "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt", "--",
+                      workload("waits"), "--out", facts)
+        return done, Trace(f"{folder}/t.json"), truth(facts)
+
+    done, trace, facts = waits()
+    check("by default also --waits" in done.stderr, "not said", done.stderr)
+    threads = {t["name"]: t for t in trace.json["xsptrace_threads"]}
+    for name, wanted in (("w_sleeps", 200e6), ("w_reads", facts["threads"]["w_reads"]["waited_ns"])):
+        blocked = sum(threads[name]["blocked_ns"].values())
+        check(wanted - threads[name]["runnable_ns"] - 2e6 <= blocked <= wanted + 100e6, name, threads[name], wanted)
+    check(any("cpu_time (us)" in e["args"] for e in trace.spans), "no CPU time of spans")
+    for options in (OFF, ["-q", *OFF]):
+        done, trace, _ = waits(*options)
+        check("--waits" not in done.stderr and not states_of(trace), "they are on all the same", done.stderr)
+        equal(info_of(f"{folder}/t.xspt")["waits"], "off", "what the capture says")
+    done, trace, _ = waits("--waits=1s")
+    check("also --waits" not in done.stderr and "xsptrace_threads" in trace.json, "what was asked for", done.stderr)
+
+
+@case
+def short_by_default(folder):
+    """Of threads that have nothing to say nothing is said; of one with spans that waits most of its time one row."""
+    def summary(*options):
+        return record(*NO_BRAKE, *options, "-e", "hot:hot_*", "-o", f"{folder}/t.json", "--", workload("hot"), "--threads", 1,
+                      "--calls", 300, "--rate", 1000, "frame").stdout
+
+    check(not re.search(r"^thread +time", summary(*OFF), re.M), "a table that was declined")
+    rows = re.findall(r"^hot.*\(\d+\) +\d.*$", summary(), re.M)
+    equal(len(rows), 1, f"rows of threads with something to say: {rows}")
+    check("sleep" in rows[0], "what it waits for", rows)
+    check(len(re.findall(r"^hot.*\(\d+\) +\d.*$", summary("--waits"), re.M)) > 1, "all of them if they are asked for")
+    check(len(re.findall(r"^hot.*\(\d+\) +\d.*$", summary("--rows", "all"), re.M)) > 1, "all of them with --rows all")
+
+
+@case
+def not_where_nothing_matches(folder):
+    """Beside nothing there is nothing: the same errors, and samples alone where samples are asked for."""
+    child = start_ready([workload("hot"), "--wait", "--threads", 1, "--calls", 1])
+    record("-p", child.pid, "-e", "hot:nobody_*", "-o", f"{folder}/t.xspt", status=NO_MATCH)
+    record("-e", "hot:nobody_*", "-o", f"{folder}/t.xspt", "--", workload("hot"), "--threads", 1, "--calls", 1, status=NO_MATCH)
+    check(not os.path.exists(f"{folder}/t.xspt"), "something was written")
+    done = record("--sample", "-p", child.pid, "-d", 0.2, "-o", f"{folder}/s.xspt")
+    equal(info_of(f"{folder}/s.xspt")["waits"], "off", "beside --sample alone")
+    check("by default" not in done.stderr, "said", done.stderr)
+
+
+def switching():
+    """Two threads that hand a byte to and fro, on one CPU: some 100,000 switches a second and more."""
+    cpu = min(os.sched_getaffinity(0))
+    code = ("import os, threading\n"
+            f"os.sched_setaffinity(0, {{{cpu}}})\n"
+            "a, b = os.pipe(), os.pipe()\n"
+            "if os.fork():\n while True: os.write(a[1], b'x'), os.read(b[0], 1)\n"
+            "import ctypes; ctypes.CDLL(None).prctl(1, 9)\n"  # PR_SET_PDEATHSIG, SIGKILL
+            "while True: os.read(a[0], 1), os.write(b[1], b'x')\n")
+    return start([sys.executable, "-S", "-c", code])
+
+
+def switches_a_second():
+    def count():
+        with open("/proc/stat", encoding="ascii") as f:
+            return int(re.search(r"^ctxt (\d+)", f.read(), re.M)[1])
+    begun, before = time.monotonic(), count()
+    time.sleep(0.3)
+    return (count() - before) / (time.monotonic() - begun) / os.cpu_count()
+
+
+@case
+def not_where_bystanders_pay(folder):
+    """A machine whose threads switch all the time, though not those that are recorded."""
+    child = start_ready([workload("hot"), "--wait", "--threads", 1, "--calls", 100000, "--rate", 100])
+    child.send_signal(signal.SIGUSR1)
+    others = [switching()]
+    wait_for(lambda: switches_a_second() > 60000 or others.append(switching()), 10, "switches")
+    options = ["-p", child.pid, "-e", "hot:hot_*", "-d", 0.5, "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt"]
+    done = record(*options)
+    check(re.search(r"changes threads \d+ times a second.*--waits asks for it", done.stderr), "not said", done.stderr)
+    equal(info_of(f"{folder}/t.xspt")["waits"], "off", "what the capture says")
+    equal(states_of(Trace(f"{folder}/t.json")), [], "states")
+    done = record(*options, "--waits")
+    check("changes threads" not in done.stderr, "what was asked for is declined", done.stderr)
+    check(states_of(Trace(f"{folder}/t.json")), "no states")
+    check(all(alive(o.pid) for o in others), "a bystander has ended")
+
+
+@case
+def waits_go_before_functions(folder):
+    """A thread that sleeps between its calls, with a budget that both do not fit into: first --waits ends, and that is said;
+    what comes later has no time on a CPU, and what was before has."""
+    facts, budget = f"{folder}/facts", 0.5
+    command = ["-e", "hot:hot_*", "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt", "--", workload("hot"), "--threads", 1,
+               "--seconds", 4, "--rate", 2000, "--out", facts, "frame"]
+    done = record("--max-overhead", budget, *command)
+    said = done.stderr.find("--waits, which is on by default, ends after")
+    check(said >= 0, "not said", done.stderr)
+    check("let go" not in done.stderr[:said], "a function went before", done.stderr)
+    info = info_of(f"{folder}/t.xspt")
+    check(re.match(r"after [\d.]+ m?s, as thread \d+ was slowed by about [\d.]+ %.*--waits asks for it", info["waits ended early"]),
+          "what the capture says", info)
+    trace = Trace(f"{folder}/t.json")
+    check("waits ended early" in trace.json["xsptrace_capture"], "the trace's metadata")
+    until = max(e["ts"] + e["dur"] for e in states_of(trace))
+    early = [e for e in trace.spans if e["ts"] + e["dur"] < until - 1000]
+    late = [e for e in trace.spans if e["ts"] > until]
+    check(early and any("cpu_time (us)" in e["args"] for e in early), "before they ended", len(early))
+    check(late and not any("cpu_time (us)" in e["args"] for e in late), "after they ended", len(late))
+    check("waits ended early: after" in done.stdout, "summary", done.stdout)
+    # asked for, they stay
+    done = record("--max-overhead", budget, "--waits", *command)
+    check("--waits" not in done.stderr, "what was asked for", done.stderr)
+    trace = Trace(f"{folder}/t.json")
+    check(max(e["ts"] + e["dur"] for e in states_of(trace)) > max(e["ts"] for e in trace.spans) - 1e5, "states until the end")
+    # and without a budget everything does
+    done = record(*NO_BRAKE, *command)
+    check("ends after" not in done.stderr, "without a budget", done.stderr)
+
+
+if __name__ == "__main__":
+    main()

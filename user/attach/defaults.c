@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* defaults.c - what is on without being asked for: left out where the kernel refuses it, and taken out when it costs too much. */
+#include "attach/attach_private.h"
+
+void xsp_attach_without(struct xsp_attach_options *o, unsigned which)
+{
+	o->defaults &= ~which;
+	if (which & XSP_DEFAULT_WAITS)
+		o->waits = false;
+}
+
+int xsp_attach_drop(struct xsp_attach *a, unsigned which)
+{
+	return which & XSP_DEFAULT_WAITS ? xsp_waits_drop(a) : 0;
+}

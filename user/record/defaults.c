@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* defaults.c - what is recorded without being asked for (xsp_attach_options.defaults): told in the capture, and taken out. */
+#include "record/recorder_private.h"
+#include "base/clock.h"
+#include "base/units.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	unsigned which;
+	const char *option, *info;
+	enum xsp_capture_gap gap;
+} defaults[] = {
+	{XSP_DEFAULT_WAITS, "--waits", "waits", XSP_GAP_WAITS_END},
+};
+#define DEFAULTS (sizeof(defaults) / sizeof(defaults[0]))
+
+/* "waits, python" of those that are on. */
+static void list(unsigned which, bool options, char *text, size_t size)
+{
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < DEFAULTS && at < size; i++)
+		if (defaults[i].which & which)
+			at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
+					       options ? defaults[i].option : defaults[i].info);
+}
+
+int xsp_defaults_put_info(struct xsp_recorder *r)
+{
+	char text[64];
+
+	list(r->options.attach.defaults, false, text, sizeof(text));
+	return xsp_capture_put_info(r->writer, "by default", text);
+}
+
+void xsp_defaults_loaded(struct xsp_recorder *r)
+{
+	const unsigned without = xsp_broker_without(r->broker) & r->options.attach.defaults;
+	char text[64];
+
+	if (without == 0)
+		return;
+	xsp_attach_without(&r->options.attach, without);
+	list(without, true, text, sizeof(text));
+	if (r->options.attach.verbose)
+		xsp_recorder_note(r, "this kernel does not have what %s needs: left out", text);
+}
+
+int xsp_recorder_decline(struct xsp_recorder *r, unsigned which)
+{
+	int rc = 0;
+
+	which &= r->options.attach.defaults;
+	if (which == 0)
+		return 0;
+	rc = xsp_broker_drop(r->broker, which);
+	xsp_attach_without(&r->options.attach, which);
+	for (size_t i = 0; i < DEFAULTS && rc == 0; i++)
+		if (defaults[i].which & which)
+			rc = xsp_capture_put_info(r->writer, defaults[i].info, "off");
+	return rc < 0 ? rc : xsp_defaults_put_info(r);
+}
+
+/* One of them, that was on until now. */
+static int tell_dropped(struct xsp_recorder *r, size_t row, const char *why, uint64_t now)
+{
+	char text[256], after[XSP_UNITS_SIZE], key[32], ns[24];
+
+	xsp_format_ns(after, now - r->start_ns);
+	snprintf(text, sizeof(text), "after %s, as %s; %s asks for it whatever it costs", after,
+		 why, defaults[row].option);
+	xsp_recorder_note(r, "%s, which is on by default, ends %s", defaults[row].option, text);
+	snprintf(key, sizeof(key), "%s until ns", defaults[row].info);
+	snprintf(ns, sizeof(ns), "%" PRIu64, now);
+	int rc = xsp_capture_put_info(r->writer, key, ns);
+	return rc < 0 ? rc
+		      : xsp_capture_put_info(r->writer, xsp_capture_gap_key(defaults[row].gap),
+					     text);
+}
+
+int xsp_defaults_drop(struct xsp_recorder *r, unsigned which, const char *why)
+{
+	const uint64_t now = xsp_now_ns(); /* what is told later is left out by who reads it */
+	int rc = xsp_broker_drop(r->broker, which);
+
+	if (rc < 0)
+		return 0; /* it is seen elsewhere that the broker has gone */
+	xsp_attach_without(&r->options.attach, which);
+	for (size_t i = 0; i < DEFAULTS && rc == 0; i++)
+		if (defaults[i].which & which)
+			rc = tell_dropped(r, i, why, now);
+	return rc;
+}
