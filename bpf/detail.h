@@ -65,6 +65,9 @@ __weak const volatile __u32 xsp_detail_types = 0;
 #if !defined(XSP_SECTIONS_HERE)
 #define XSP_SECTIONS_HERE ~0U
 #endif
+#if !defined(XSP_PYTHON_HERE)
+#define XSP_PYTHON_HERE true
+#endif
 
 #define XSP_HAS(sections, type)                                                                    \
 	((XSP_SECTIONS_HERE & 1U << (type)) && (xsp_detail_types & 1U << (type)) &&                \
@@ -79,7 +82,8 @@ static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_d
 		at = xsp_put_counters(e, at, XSP_SECTION_COUNTERS_END);
 	if (XSP_HAS(wanted, XSP_SECTION_SEQUENCE))
 		at = xsp_put_sequence(e, at);
-	if (XSP_HAS(wanted, XSP_SECTION_PYTHON) && xsp_python_frames)
+	if (XSP_HAS(wanted, XSP_SECTION_PYTHON) && XSP_PYTHON_HERE && xsp_python_frames &&
+	    !xsp_python_off)
 		at = xsp_put_python(e, at);
 	if (XSP_HAS(wanted, XSP_SECTION_NODE))
 		at = xsp_put_node(ctx, spec, e, at);

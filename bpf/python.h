@@ -20,6 +20,12 @@
 /* Frames to keep; 0: no Python. Set before loading. */
 __weak const volatile __u32 xsp_python_frames = 0;
 
+/* Ranges have their lines, too: if they are asked for, as the verifier takes its time over it. */
+__weak const volatile bool xsp_python_ranges = false;
+
+/* Spans go without from now on: it was on by default, and cost too much. */
+__weak volatile __u32 xsp_python_off = 0;
+
 /* Stacks that were sent. LRU: one that has gone for want of room is sent again. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -11,6 +11,7 @@
 /* Ranges are no calls whose arguments and results are words */
 #define XSP_SECTIONS_HERE                                                                          \
 	(~(1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_WRITTEN | 1U << XSP_SECTION_SEQUENCE))
+#define XSP_PYTHON_HERE xsp_python_ranges
 #define XSP_NO_ARGS /* nor operators; and a kernel allows eight frames */
 #include "detail.h"
 #include "filter.h"

@@ -1,17 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is on without being asked for (--waits): where something is traced, as far as the budget allows, and not where others
+"""What is on without being asked for (--waits, --python): where something is traced, as far as the budget allows, and not where others
 would pay for it. The other files run without (harness.py, AS_ASKED)."""
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 
-from harness import (NO_BRAKE, NO_MATCH, OK, XSPTRACE, Trace, alive, case, check, equal, finish, main, run, start, start_ready, truth,
+from harness import (NO_BRAKE, NO_MATCH, OK, XSPTRACE, Skip, Trace, alive, case, check, equal, finish, main, run, start, start_ready, truth,
                      wait_for, workload, xsptrace)
 
-OFF = ["--waits=off"]
+OFF = ["--waits=off", "--python=off"]
 
 
 def record(*arguments, status=OK, **options):
@@ -149,6 +150,97 @@ def waits_go_before_functions(folder):
     # and without a budget everything does
     done = record(*NO_BRAKE, *command)
     check("ends after" not in done.stderr, "without a budget", done.stderr)
+
+
+# ---- lines of Python ----
+
+TORCH = "/usr/bin/python3"
+# Many operators that do nothing; who calls them is written down.
+SMALL = """
+import json, sys, time, torch
+torch.set_num_threads(1)
+x = torch.ones(4)
+print("ready", flush=True)
+sys.stdin.readline()
+def calls_it(n):
+    for _ in range(n):
+        x.add(1)
+begun, n = time.monotonic(), 0
+while time.monotonic() - begun < float(sys.argv[1]):
+    calls_it(100)
+    n += 100
+    if len(sys.argv) > 2: time.sleep(float(sys.argv[2]))
+print(n)
+"""
+
+
+def small(folder, seconds, pause=None, options=()):
+    """Records it from when it is ready on; what xsptrace said, and how many operators it called."""
+    if run([TORCH, "-c", "import torch"]).returncode != 0:
+        raise Skip("no torch (Debian: python3-torch)")
+    with open(f"{folder}/small.py", "w", encoding="ascii") as f:
+        f.write(SMALL)
+    child = start([TORCH, f"{folder}/small.py", seconds, *([pause] if pause else [])], stdin=subprocess.PIPE,
+                  stdout=subprocess.PIPE, text=True)
+    child.stdout.readline()
+    with open(f"{folder}/said", "wb") as log:
+        tracer = start([XSPTRACE, "-p", child.pid, *options, "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt"], cwd=folder,
+                       stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def said():
+        with open(f"{folder}/said", encoding="utf-8") as f:
+            return f.read()
+    wait_for(lambda: "tracing" in said(), 20, "probes")
+    child.stdin.write("\n")
+    child.stdin.flush()
+    equal(tracer.wait(timeout=60), OK, said())
+    return said(), int(child.stdout.readline())
+
+
+@case
+def python_is_on_for_torch(folder):
+    """Each operator has the line that called it, and none if that is declined."""
+    said, calls = small(folder, 1, 0.02)
+    check("by default also --waits, --python" in said, "not said", said)
+    trace = Trace(f"{folder}/t.json")
+    adds = [e for e in trace.spans if e["name"] == "aten::add"]
+    check(len(adds) >= 0.99 * calls, "operators", len(adds), calls)
+    of_line = [e for e in adds if re.search(r"small.py\(\d+\): calls_it", e["args"].get("Call stack", ""))]
+    equal(len(of_line), len(adds), f"operators with the line that called them: {adds[0]}")
+    check("ended early" not in "".join(info_of(f"{folder}/t.xspt")), "dropped", said)
+    check("calls_it" in xsptrace("export", f"{folder}/t.xspt", "--summary", "--by", "line").stdout, "by line")
+    said, _ = small(folder, 0.5, 0.02, OFF)
+    check("--python" not in said, "said", said)
+    check(not any("Call stack" in e["args"] for e in Trace(f"{folder}/t.json").spans), "declined")
+
+
+@case
+def python_goes_first(folder):
+    """Operators that are called without pause: their lines are what goes, before windows begin; tables by line are of the
+    time before. What is asked for stays."""
+    said, _ = small(folder, 4)
+    ends, windows = (said.find(w) for w in ("--python, which is on by default, ends after", "goes on in windows"))
+    check(0 <= ends and (windows < 0 or ends < windows), "it does not go first", said)
+    info = info_of(f"{folder}/t.xspt")
+    check(re.match(r"after .*--python asks for it", info["lines of Python ended early"]), "what the capture says", info)
+    trace = Trace(f"{folder}/t.json")
+    begin = min(e["ts"] for e in trace.spans)
+    lines = [e["ts"] for e in trace.spans if "Call stack" in e["args"]]
+    none = [e["ts"] for e in trace.spans if "Call stack" not in e["args"] and e["name"] == "aten::add"]
+    check(lines and none and max(lines) < max(none), "when they ended", len(lines), len(none))
+    table = xsptrace("export", f"{folder}/t.xspt", "--summary", "--by", "line").stdout
+    until = re.search(r"^of the first ([\d.]+) (m?s):$", table, re.M)
+    check(until, "the table does not say of which time it is", table)
+    seconds = float(until[1]) * (1 if until[2] == "s" else 1e-3)
+    check(abs(seconds - (max(lines) - begin) * 1e-6) < 0.1, "when", until[0], max(lines) - begin)
+    rows = re.findall(r"^ *([\d,]+) .*(calls_it|no line of Python)", table[until.end():].split("\n\n")[0], re.M)
+    counted = {name: int(n.replace(",", "")) for n, name in rows}
+    check(abs(counted["calls_it"] - sum(e["name"] == "aten::add" and "Call stack" in e["args"] for e in trace.spans)) <= 1,
+          "calls by line", counted, len(lines))
+    check(counted.get("no line of Python", 0) < 0.05 * counted["calls_it"] + 10, "later ones are in it", table)
+    said, _ = small(folder, 2, options=["--python"])
+    check("ends after" not in said.replace("--waits, which is on by default, ends after", ""), "what was asked for", said)
+    check("lines of Python ended early" not in info_of(f"{folder}/t.xspt"), "what was asked for", said)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,7 @@ struct module {
 
 struct xsp_summary_python {
 	struct xsp_timeline *timeline;
+	uint64_t until_ns; /* lines were on by default, and taken out then; 0: they were not */
 	struct stack *stacks;
 	size_t count, capacity;
 	struct xsp_u64map stack_of; /* id and first frame → index */
@@ -69,6 +70,7 @@ int xsp_summary_python_new(struct xsp_timeline *t, struct xsp_summary_python **o
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->timeline = t;
+	(*out)->until_ns = xsp_timeline_python_until_ns(t);
 	return 0;
 }
 
@@ -96,7 +98,7 @@ int xsp_summary_python_span(struct xsp_summary_python *s, const struct xsp_span 
 	const bool measured = xsp_span_has_duration(span);
 	struct sum one = {.ns = measured ? span->self_ns : 0, .measured = measured};
 
-	if (s == NULL)
+	if (s == NULL || (s->until_ns != 0 && span->start_ns > s->until_ns))
 		return 0;
 	one.calls = span->python == NULL || span->python_calls;
 	add(&s->all, &one);
@@ -372,13 +374,25 @@ static void print_modules(struct xsp_summary_python *s, FILE *f,
 	fputc('\n', f);
 }
 
+/* How long there were lines, if not to the end; or NULL. */
+static const char *until_text(const struct xsp_summary_python *s, char out[XSP_UNITS_SIZE])
+{
+	uint64_t start, end;
+
+	xsp_timeline_window(s->timeline, &start, &end);
+	return s->until_ns > start ? xsp_format_ns(out, s->until_ns - start) : NULL;
+}
+
 int xsp_summary_python_write(struct xsp_summary_python *s, FILE *f,
 			     const struct xsp_summary_print *how)
 {
+	char time[XSP_UNITS_SIZE];
 	int rc = end(s);
 
 	if (rc == 0 && s->count == 0)
 		fputs("no span has a line of Python: record with --python\n\n", f);
+	else if (rc == 0 && until_text(s, time) != NULL)
+		fprintf(f, "of the first %s:\n", time);
 	if (rc == 0 && how->by_line && s->count > 0)
 		print_lines(s, f, how);
 	if (rc == 0 && how->by_module && s->count > 0)
@@ -427,6 +441,8 @@ int xsp_summary_python_json(struct xsp_summary_python *s, struct xsp_json_writer
 
 	if (rc < 0 || s->count == 0)
 		return rc;
+	if (s->until_ns != 0)
+		xsp_json_number(j, "lines_until_ns", s->until_ns);
 	xsp_json_begin(j, "lines", '[');
 	for (size_t i = 0; i < s->line_count && rc == 0; i++)
 		rc = put_line(s, j, &s->lines[i]);
@@ -490,6 +506,11 @@ int xsp_summary_python_report(struct xsp_summary_python *s, struct xsp_report *r
 		return rc;
 	struct xsp_report_section *section =
 		xsp_report_section(report, "python", "Spans by line of Python and by module");
+	char time[XSP_UNITS_SIZE], note[64];
+	if (until_text(s, time) != NULL) {
+		snprintf(note, sizeof(note), "of the first %s", time);
+		xsp_report_note(section, note);
+	}
 	struct xsp_report_table *t = xsp_report_table(section, &lines);
 	for (size_t i = 0; i < s->line_count; i++) {
 		char text[XSP_PYTHON_LINE_MAX] = "[not known]";

@@ -57,6 +57,7 @@ enum xsp_attach_method {
 /* What is on without being asked for, where something is traced: it is the first that goes when it costs too much. */
 enum xsp_default {
 	XSP_DEFAULT_WAITS = 1 << 0,
+	XSP_DEFAULT_PYTHON = 1 << 1, /* XSP_DETAIL_TORCH_PYTHON */
 };
 
 struct xsp_attach_options {

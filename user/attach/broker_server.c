@@ -44,6 +44,7 @@ struct broker {
 	} loading; /* while files are opened */
 	bool detached;
 	bool profile; /* that is loaded now */
+	unsigned declined; /* before loading: enum xsp_default */
 	pid_t permitted; /* whom the request is about; 0: none */
 	int trivial; /* a program that does nothing, for repairs; -1: none yet */
 	struct xsp_parcel *in;
@@ -188,19 +189,22 @@ static int give_kept(struct broker *b)
 
 /* ---- programs, links ---- */
 
-/* What nobody asked for must not be what fails: then it is left out, one after the other. */
+/* What nobody asked for must not be what fails: then it is left out, the samples first, whose events some machines do not
+ * have. Lines of Python are in probes that are planned already, and stay. */
 static void *load_programs(void *broker)
 {
 	struct broker *b = broker;
 	struct xsp_attach_options o = b->profile ? *b->options->profile : *b->options->attach;
-	const unsigned wanted = o.defaults;
+	unsigned wanted, may_go;
 
 	o.journal = b->journal;
+	xsp_attach_without(&o, b->declined & o.defaults);
+	wanted = o.defaults;
 	b->loading.err = (struct xsp_error){0};
 	b->loading.attach = NULL;
 	b->loading.rc = xsp_attach_new(&o, &b->loading.attach, &b->loading.err);
-	while (b->loading.rc < 0 && o.defaults != 0) {
-		xsp_attach_without(&o, o.defaults & -o.defaults);
+	while (b->loading.rc < 0 && (may_go = o.defaults & ~(unsigned)XSP_DEFAULT_PYTHON) != 0) {
+		xsp_attach_without(&o, 1U << (31 - __builtin_clz(may_go)));
 		b->loading.err = (struct xsp_error){0};
 		b->loading.rc = xsp_attach_new(&o, &b->loading.attach, &b->loading.err);
 	}
@@ -446,8 +450,11 @@ static int drop(struct broker *b)
 {
 	uint32_t which;
 
+	if (b->loading.begun) /* it reads them */
+		return -EBUSY;
 	memcpy(&which, b->in->body, sizeof(which));
-	return xsp_attach_drop(b->attach, which);
+	b->declined |= which;
+	return b->attach != NULL ? xsp_attach_drop(b->attach, which) : 0;
 }
 
 static int profile(struct broker *b)
@@ -853,7 +860,7 @@ static const struct {
 	[XSP_ASK_VERIFY] = {verify, SITES, XSP_MESSAGE_MAX, LOADED},
 	[XSP_ASK_SITES] = {attach_sites, SITES, XSP_MESSAGE_MAX, LOADED},
 	[XSP_ASK_ACTIVATE] = {activate, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
-	[XSP_ASK_DROP] = {drop, sizeof(uint32_t), sizeof(uint32_t), LOADED},
+	[XSP_ASK_DROP] = {drop, sizeof(uint32_t), sizeof(uint32_t), BEFORE_LOAD | LOADED},
 	[XSP_ASK_PROFILE] = {profile, 0, 0, LOADED},
 	[XSP_ASK_READY] = {ready, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_GPU_STOP] = {gpu_stop, 0, 0, RUNNING},

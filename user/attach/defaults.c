@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* defaults.c - what is on without being asked for: left out where the kernel refuses it, and taken out when it costs too much. */
 #include "attach/attach_private.h"
+#include "probes/probe.h"
 
 void xsp_attach_without(struct xsp_attach_options *o, unsigned which)
 {
 	o->defaults &= ~which;
 	if (which & XSP_DEFAULT_WAITS)
 		o->waits = false;
+	if (which & XSP_DEFAULT_PYTHON)
+		o->details &= ~(unsigned)XSP_DETAIL_TORCH_PYTHON;
 }
 
 int xsp_attach_drop(struct xsp_attach *a, unsigned which)
 {
+	if (which & XSP_DEFAULT_PYTHON)
+		__atomic_store_n(&a->bpf->bss->xsp_python_off, 1, __ATOMIC_RELEASE);
 	return which & XSP_DEFAULT_WAITS ? xsp_waits_drop(a) : 0;
 }

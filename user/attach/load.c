@@ -145,7 +145,7 @@ static uint32_t detail_types(unsigned details)
 		{XSP_DETAIL_SEQUENCE, 1U << XSP_SECTION_SEQUENCE | 1U << XSP_SECTION_NODE},
 		{XSP_DETAIL_STACKS, 1U << XSP_SECTION_STACK},
 		{XSP_DETAIL_COUNTERS, 1U << XSP_SECTION_COUNTERS | 1U << XSP_SECTION_COUNTERS_END},
-		{XSP_DETAIL_PYTHON, 1U << XSP_SECTION_PYTHON},
+		{XSP_DETAIL_PYTHON | XSP_DETAIL_TORCH_PYTHON, 1U << XSP_SECTION_PYTHON},
 		{XSP_DETAIL_MEMORY, 1U << XSP_SECTION_WORDS},
 		{XSP_DETAIL_CUDA,
 		 1U << XSP_SECTION_WORDS | 1U << XSP_SECTION_WRITTEN | 1U << XSP_SECTION_RESULT},
@@ -299,6 +299,7 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	/* with the arguments of CUDA's calls and scopes alone nearly all events are without sections */
 	a->many_details = (o->details & ~(unsigned)(XSP_DETAIL_CUDA | XSP_DETAIL_SCOPE)) != 0;
 	bpf->rodata->xsp_python_frames = o->python_frames;
+	bpf->rodata->xsp_python_ranges = o->details & XSP_DETAIL_PYTHON;
 	bpf_map__set_max_entries(bpf->maps.xsp_python_stacks,
 				 o->python_frames > 0 ? XSP_PYTHON_STACKS : 1);
 	bpf->rodata->xsp_stack_frames = o->stack_frames;

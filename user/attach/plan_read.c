@@ -120,7 +120,10 @@ static void add_common_details(struct xsp_probe *p, unsigned details)
 
 	if (may_have && (details & XSP_DETAIL_STACKS))
 		p->detail.entry |= 1U << XSP_SECTION_STACK;
-	if (may_have && (details & XSP_DETAIL_PYTHON))
+	const bool torch = (details & XSP_DETAIL_TORCH_PYTHON) && p->action == XSP_ACTION_SPAN &&
+			   strcmp(p->provider, xsp_provider_torch.name) == 0;
+
+	if (may_have && (torch || (details & XSP_DETAIL_PYTHON)))
 		p->detail.entry |= 1U << XSP_SECTION_PYTHON;
 	if (may_have && (details & XSP_DETAIL_COUNTERS)) {
 		p->detail.entry |= 1U << XSP_SECTION_COUNTERS;

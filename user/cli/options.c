@@ -339,12 +339,18 @@ static int parse_stacks(struct parse *p)
 
 static int parse_python(struct parse *p)
 {
+	p->o->said |= XSP_DEFAULT_PYTHON;
+	p->o->python_frames = 0;
+	if (p->value != NULL && strcmp(p->value, "off") == 0) {
+		p->o->details &= ~(unsigned)XSP_DETAIL_PYTHON;
+		return 0;
+	}
 	p->o->python_frames = DEFAULT_FRAMES;
 	if (p->value != NULL && strcmp(p->value, "rows") == 0) {
 		p->o->by |= XSP_BY_PYTHON;
 		return 0;
 	}
-	return parse_number(p, "--python", "a number of frames from 1 to 128, or rows",
+	return parse_number(p, "--python", "a number of frames from 1 to 128, rows, or off",
 			    XSP_PYTHON_MAX, &p->o->python_frames);
 }
 
@@ -736,8 +742,10 @@ void xsp_options_apply_profile(struct xsp_options *o)
 	o->may_profile = o->pid_count > 0 && bare && !o->profile && !o->inject && !o->waits &&
 			 (o->details & XSP_DETAIL_ALLOCATIONS) == 0 && o->sample_hz == 0;
 	o->waits = o->waits || o->profile;
-	if (o->profile)
+	if (o->profile) {
 		o->defaults = 0;
+		o->details &= ~(unsigned)XSP_DETAIL_TORCH_PYTHON;
+	}
 	if ((o->details & XSP_DETAIL_MALLOC) && o->stack_frames == 0)
 		o->stack_frames = XSP_STACK_MAX;
 	if (o->profile && o->sample_hz == 0)
@@ -755,8 +763,16 @@ static void apply_defaults(struct xsp_options *o, enum xsp_verb verb)
 {
 	if (verb != XSP_VERB_RECORD || o->profile || o->gpu_only)
 		return;
-	o->defaults = XSP_DEFAULT_WAITS & ~o->said;
+	o->defaults = (XSP_DEFAULT_WAITS | XSP_DEFAULT_PYTHON) & ~o->said;
+	/* those leave spans without sections; and blocks of the heap are told by functions if nobody asks for lines */
+	if (o->min_duration_ns > 0 || o->max_depth > 0 || (o->details & XSP_DETAIL_MALLOC))
+		o->defaults &= ~(unsigned)XSP_DEFAULT_PYTHON;
 	o->waits = o->waits || (o->defaults & XSP_DEFAULT_WAITS);
+	if (!(o->defaults & XSP_DEFAULT_PYTHON))
+		return;
+	o->details |= XSP_DETAIL_TORCH_PYTHON;
+	if (o->python_frames == 0)
+		o->python_frames = DEFAULT_FRAMES;
 }
 
 enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb verb,
@@ -853,7 +869,8 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o)
 	bool cuda = xsp_selection_asks(&s, XSP_PROVIDER_CUDA_CALLS);
 
 	s.cuda_apis = o->cuda_apis;
-	s.python = (s.details & XSP_DETAIL_PYTHON) != 0 || o->sample_hz > 0;
+	s.python = (s.details & (XSP_DETAIL_PYTHON | XSP_DETAIL_TORCH_PYTHON)) != 0 ||
+		   o->sample_hz > 0;
 	if (!cuda) /* without it other events need no sections */
 		s.details &= ~(unsigned)XSP_DETAIL_CUDA;
 	if (xsp_selection_asks(&s, XSP_PROVIDER_SCOPES)) /* told at entry: no filter loses it */

@@ -392,10 +392,37 @@ static int check_threads(const struct recording *r, const bool *found, struct xs
 	return 0;
 }
 
-/* Nothing is loaded before it is clear that there is something to trace. */
-static int check_targets(const struct recording *r, struct xsp_error *err)
+static bool has_torch(const struct xsp_process *p)
 {
-	bool *found = calloc(r->o.tid_count + 1, sizeof(*found));
+	struct xsp_mapped_files *mapped;
+	bool found = false;
+
+	if (xsp_process_mapped_files(p, &mapped, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < mapped->count && !found; i++)
+		found = strstr(mapped->files[i].display_path, "/libtorch") != NULL;
+	xsp_mapped_files_free(mapped);
+	return found;
+}
+
+/* The kernel checks the programs that read lines of Python for 0.1 s. */
+static int decline_python(struct recording *r, struct xsp_error *err)
+{
+	const unsigned which = r->o.defaults & XSP_DEFAULT_PYTHON;
+	int rc = which != 0 ? xsp_broker_drop(r->broker, which) : 0;
+
+	r->o.defaults &= ~which;
+	r->o.details &= ~(unsigned)XSP_DETAIL_TORCH_PYTHON;
+	r->attach = attach_options(&r->o);
+	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "the broker does not answer: %s",
+				      strerror(-rc))
+		      : 0;
+}
+
+/* Nothing is loaded before it is clear that there is something to trace. */
+static int check_targets(struct recording *r, struct xsp_error *err)
+{
+	bool *found = calloc(r->o.tid_count + 1, sizeof(*found)), torch = false;
 	int rc = 0;
 
 	if (found == NULL)
@@ -409,12 +436,13 @@ static int check_targets(const struct recording *r, struct xsp_error *err)
 			rc = xsp_error_set(err, -EINVAL, XSP_STATUS_TARGET,
 					   "xsptrace cannot trace itself");
 		find_threads(r, p, found);
+		torch = torch || has_torch(p);
 		xsp_process_free(p);
 	}
 	if (rc == 0)
 		rc = check_threads(r, found, err);
 	free(found);
-	return rc;
+	return rc < 0 || torch || r->launch != NULL ? rc : decline_python(r, err);
 }
 
 /* Of those that the user named with -e. */
@@ -615,6 +643,27 @@ static void say_profile(const struct recording *r)
 		r->o.profile ? "; nothing is attached to code; Ctrl-C stops" : "");
 }
 
+static bool reads_python(const struct xsp_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		for (size_t j = 0; j < plan->modules[i]->count; j++)
+			if (plan->modules[i]->probes[j].probe.detail.entry &
+			    1U << XSP_SECTION_PYTHON)
+				return true;
+	return false;
+}
+
+static void say_defaults(const struct recording *r)
+{
+	const bool waits = r->o.defaults & XSP_DEFAULT_WAITS;
+	const bool python = (r->o.defaults & XSP_DEFAULT_PYTHON) &&
+			    reads_python(xsp_recorder_plan(r->recorder));
+
+	if (waits || python)
+		fprintf(stderr, "by default also%s%s%s (each =off: not)\n", waits ? " --waits" : "",
+			waits && python ? "," : "", python ? " --python" : "");
+}
+
 static void say_start(const struct recording *r)
 {
 	const struct xsp_recorder_times *t = xsp_recorder_times(r->recorder);
@@ -635,8 +684,8 @@ static void say_start(const struct recording *r)
 			r->o.duration_ns ? "Ctrl-C stops early" : "Ctrl-C stops");
 	if (!r->o.quiet && needs_no_probes(r))
 		say_profile(r);
-	if (!r->o.quiet && (r->o.defaults & XSP_DEFAULT_WAITS))
-		fputs("by default also --waits (--waits=off: not)\n", stderr);
+	if (!r->o.quiet)
+		say_defaults(r);
 	if (!r->o.quiet && expect[0] != '\0')
 		fprintf(stderr, "%s\n", expect);
 	if (xsp_broker_method(r->broker) == XSP_ATTACH_PERF_EVENT && plan->sites > 100 &&

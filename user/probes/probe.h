@@ -113,6 +113,7 @@ enum xsp_detail {
 	XSP_DETAIL_PYTHON = 1 << 10, /* --python */
 	XSP_DETAIL_MEMORY = 1 << 11, /* --memory: allocations, which are no spans */
 	XSP_DETAIL_MALLOC = 1 << 12, /* --memory=malloc: the same of the heap, by a sample */
+	XSP_DETAIL_TORCH_PYTHON = 1 << 13, /* --python by default: of PyTorch's operators */
 	XSP_DETAIL_ALLOCATIONS = XSP_DETAIL_MEMORY | XSP_DETAIL_MALLOC,
 };
 

@@ -14,6 +14,7 @@ static const struct {
 	enum xsp_capture_gap gap;
 } defaults[] = {
 	{XSP_DEFAULT_WAITS, "--waits", "waits", XSP_GAP_WAITS_END},
+	{XSP_DEFAULT_PYTHON, "--python", "lines of Python", XSP_GAP_PYTHON_END},
 };
 #define DEFAULTS (sizeof(defaults) / sizeof(defaults[0]))
 

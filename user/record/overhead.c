@@ -574,8 +574,23 @@ static size_t choose(const struct xsp_recorder *r, uint64_t now, struct xsp_brak
 	return n;
 }
 
+/* What the hits have cost the thread that read its lines of Python: how much of that the reading is, few hits tell badly. */
+static double python_ns(struct xsp_recorder *r, uint32_t tid)
+{
+	const struct xsp_overhead *o = r->overheads;
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < o->costs.count; i++) {
+		const struct xsp_cost *c = &o->costs.rows[i];
+		const struct xsp_probe *p = c->tid == tid ? xsp_recorder_probe(r, c->probe) : NULL;
+		if (p != NULL && (p->detail.entry & 1U << XSP_SECTION_PYTHON))
+			ns += c->ns;
+	}
+	return (double)ns;
+}
+
 /* Of what is on by default, that which has a part in what these threads are slowed by. */
-static unsigned defaults_in(const struct xsp_recorder *r, const struct xsp_brake_thread *threads,
+static unsigned defaults_in(struct xsp_recorder *r, const struct xsp_brake_thread *threads,
 			    size_t count)
 {
 	const struct xsp_overhead *o = r->overheads;
@@ -586,6 +601,8 @@ static unsigned defaults_in(const struct xsp_recorder *r, const struct xsp_brake
 		const double least = DEFAULT_PART * (double)threads[i].probe_ns;
 		if (at != NULL && (double)o->threads[*at].waits_ns >= least)
 			which |= XSP_DEFAULT_WAITS;
+		if (python_ns(r, threads[i].tid) >= least)
+			which |= XSP_DEFAULT_PYTHON;
 	}
 	return which & r->options.attach.defaults;
 }

@@ -38,6 +38,11 @@ const struct xsp_capture_python *xsp_timeline_python(const struct xsp_timeline *
 	return at != NULL ? &t->pythons[*at] : NULL;
 }
 
+uint64_t xsp_timeline_python_until_ns(const struct xsp_timeline *t)
+{
+	return xsp_capture_until_ns(t->reader, "lines of Python");
+}
+
 bool xsp_timeline_python_line(const struct xsp_timeline *t,
 			      const struct xsp_capture_python_frame *frame,
 			      struct xsp_python_line *out)

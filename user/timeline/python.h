@@ -16,6 +16,8 @@ struct xsp_python_line {
 /* The stack that a section PYTHON tells of, or NULL: the capture does not have it. */
 const struct xsp_capture_python *xsp_timeline_python(const struct xsp_timeline *t,
 						     const struct xsp_section *section);
+/* Lines were on by default, and taken out then (CLOCK_MONOTONIC): of later spans none is known. 0: on to the end. */
+uint64_t xsp_timeline_python_until_ns(const struct xsp_timeline *t);
 /* False: the name is not in the capture. */
 bool xsp_timeline_python_line(const struct xsp_timeline *t,
 			      const struct xsp_capture_python_frame *frame,
