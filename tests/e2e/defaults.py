@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is on without being asked for (--waits, --python): where something is traced, as far as the budget allows, and not where others
+"""What is on without being asked for (--waits, --python, --sample): where something is traced, as far as the budget allows, and not where others
 would pay for it. The other files run without (harness.py, AS_ASKED)."""
+import ctypes
 import os
+import platform
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -12,7 +15,7 @@ import time
 from harness import (NO_BRAKE, NO_MATCH, OK, XSPTRACE, Skip, Trace, alive, case, check, equal, finish, main, run, start, start_ready, truth,
                      wait_for, workload, xsptrace)
 
-OFF = ["--waits=off", "--python=off"]
+OFF = ["--waits=off", "--python=off", "--sample=off"]
 
 
 def record(*arguments, status=OK, **options):
@@ -23,7 +26,9 @@ def record(*arguments, status=OK, **options):
 
 
 def info_of(capture):
-    return dict(re.findall(r"^(\S+(?: \S+)*) {2,}(.*)$", xsptrace("info", capture).stdout, re.M))
+    """What it says of itself, by these keys."""
+    keys = ("waits", "samples", "waits ended early", "lines of Python ended early", "samples ended early")
+    return dict(re.findall(rf"^({'|'.join(keys)}) +(?!ended early)(.*)$", xsptrace("info", capture).stdout, re.M))
 
 
 def states_of(trace):
@@ -61,7 +66,7 @@ def short_by_default(folder):
         return record(*NO_BRAKE, *options, "-e", "hot:hot_*", "-o", f"{folder}/t.json", "--", workload("hot"), "--threads", 1,
                       "--calls", 300, "--rate", 1000, "frame").stdout
 
-    check(not re.search(r"^thread +time", summary(*OFF), re.M), "a table that was declined")
+    check(not re.search(r"^(thread +time| *samples +on CPU)", summary(*OFF), re.M), "a table that was declined")
     rows = re.findall(r"^hot.*\(\d+\) +\d.*$", summary(), re.M)
     equal(len(rows), 1, f"rows of threads with something to say: {rows}")
     check("sleep" in rows[0], "what it waits for", rows)
@@ -152,6 +157,55 @@ def waits_go_before_functions(folder):
     check("ends after" not in done.stderr, "without a budget", done.stderr)
 
 
+@case
+def samples_are_on(folder):
+    """Beside spans, whose flame graph stays one of spans; a short table."""
+    def spin(*options):
+        out = record(*NO_BRAKE, *options, "-e", "samples:samples_round", "-o", f"{folder}/t.folded", "-o", f"{folder}/t.xspt",
+                     "--", workload("samples"), "--seconds", 1.5)
+        return out, info_of(f"{folder}/t.xspt")
+
+    done, info = spin()
+    check("--sample" in done.stderr, "not said", done.stderr)
+    check(re.match(r"(cycles|cpu-clock) 99", info["samples"]), "what the capture says", info)
+    table = done.stdout[done.stdout.index("samples     on CPU"):]
+    check(len(re.findall(r"^ +\d+ +[\d.]+ [mnu]?s +[\d.]+ %.*$", table, re.M)) <= 5, "a long table", done.stdout)
+    with open(f"{folder}/t.folded", encoding="utf-8") as f:
+        folded = f.read()
+    check("[" not in folded, "a flame graph of samples", folded[:400])
+    xsptrace("export", f"{folder}/t.xspt", "-o", f"{folder}/s.folded", "--weight", "samples")
+    done, info = spin("--sample=off")
+    equal(info["samples"], "off", "declined")
+    check("samples     on CPU" not in done.stdout, "a table of none", done.stdout)
+
+
+def no_perf_events():
+    """In a child, before its exec: perf_event_open() is refused to it and its children from now on."""
+    number = {"x86_64": 298, "aarch64": 241}[platform.machine()]
+    # seccomp_data.nr; is it that? EPERM : go on (linux/filter.h, linux/seccomp.h)
+    code = struct.pack("HBBI" * 4, 0x20, 0, 0, 0, 0x15, 0, 1, number, 0x06, 0, 0, 0x00050001, 0x06, 0, 0, 0x7fff0000)
+    rows = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HxxxxxxQ", 4, ctypes.addressof(rows))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.create_string_buffer(program, len(program))):
+        raise OSError(ctypes.get_errno(), "seccomp")
+
+
+@case
+def what_the_kernel_refuses_is_left_out(folder):
+    """Without perf events there are no samples: no error, and a line for who asks; but an error if samples are asked for."""
+    command = ["-e", "hot:hot_*", "-o", f"{folder}/t.xspt", "--", workload("hot"), "--threads", 1, "--calls", 10]
+    said = record("-v", *NO_BRAKE, *command, preexec_fn=no_perf_events).stderr
+    check(re.search(r"does not have what --sample needs: left out", said), "not said with -v", said)
+    check("by default also --waits (" in said, "what is left", said)
+    info = info_of(f"{folder}/t.xspt")
+    equal((info["samples"], info["waits"]), ("off", "10000"), "what the capture says")
+    said = record(*NO_BRAKE, *command, preexec_fn=no_perf_events).stderr
+    check("left out" not in said and "--sample" not in said, "said to all", said)
+    done = run([XSPTRACE, "--sample", *command], preexec_fn=no_perf_events)
+    check(done.returncode not in (OK, NO_MATCH), "asked for, it is no error", done.returncode, done.stderr)
+
+
 # ---- lines of Python ----
 
 TORCH = "/usr/bin/python3"
@@ -201,7 +255,7 @@ def small(folder, seconds, pause=None, options=()):
 def python_is_on_for_torch(folder):
     """Each operator has the line that called it, and none if that is declined."""
     said, calls = small(folder, 1, 0.02)
-    check("by default also --waits, --python" in said, "not said", said)
+    check("by default also --waits, --sample, --python" in said, "not said", said)
     trace = Trace(f"{folder}/t.json")
     adds = [e for e in trace.spans if e["name"] == "aten::add"]
     check(len(adds) >= 0.99 * calls, "operators", len(adds), calls)

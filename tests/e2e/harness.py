@@ -32,7 +32,7 @@ SCRIPTS = os.path.join(ROOT, "tests/workloads")
 # What is counted must be all there: the brake has a file of its own, brake.py.
 NO_BRAKE = ["--max-overhead", "off"]
 # What is on by default has a file of its own, too, defaults.py: the others ask for what they look at.
-AS_ASKED = ["--waits=off", "--python=off"]
+AS_ASKED = ["--waits=off", "--python=off", "--sample=off"]
 EXTRA = [*NO_BRAKE, *AS_ASKED, *os.environ.get("XSPTRACE_EXTRA", "").split()]
 
 SANITIZED = "XSP_SANITIZED" in os.environ  # xsptrace is a build with sanitizers

@@ -15,6 +15,8 @@
 
 #define SHORT_FILES_SHOWN 4
 #define LINES_SHOWN 10
+#define UNASKED_FUNCTIONS 5 /* where samples are on by default */
+#define UNASKED_LINES 3
 #define FAULTS_SHOWN 3
 #define FAULTS_SAID 5 /* per cent of the time on CPUs */
 /* A standard deviation each way is right two times of three, two of them nineteen of twenty. */
@@ -335,13 +337,27 @@ static void print_nameless(struct xsp_summary_samples *s, const struct xsp_captu
 		xsp_compiler_advice(program));
 }
 
+/* They are of the beginning only. */
+static void print_until(const struct xsp_summary_samples *s, FILE *f)
+{
+	const uint64_t until_ns = xsp_timeline_samples_until_ns(s->timeline);
+	char time[XSP_UNITS_SIZE];
+	uint64_t start, end;
+
+	xsp_timeline_window(s->timeline, &start, &end);
+	if (until_ns > start)
+		fprintf(f, "of the first %s:\n", xsp_format_ns(time, until_ns - start));
+}
+
 int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
 			      FILE *f, const struct xsp_summary_print *how)
 {
 	if (s == NULL)
 		return 0;
-	print_places(s, f, &s->functions, how->limit, how, "function");
-	print_places(s, f, &s->lines, LINES_SHOWN, how, "line of Python");
+	const bool asked = how->limit == 0 || xsp_timeline_samples_asked(s->timeline);
+	print_until(s, f);
+	print_places(s, f, &s->functions, asked ? how->limit : UNASKED_FUNCTIONS, how, "function");
+	print_places(s, f, &s->lines, asked ? LINES_SHOWN : UNASKED_LINES, how, "line of Python");
 	print_sums(s, r, f);
 	print_short(s, f);
 	print_faults(s, f);

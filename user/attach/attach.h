@@ -58,6 +58,7 @@ enum xsp_attach_method {
 enum xsp_default {
 	XSP_DEFAULT_WAITS = 1 << 0,
 	XSP_DEFAULT_PYTHON = 1 << 1, /* XSP_DETAIL_TORCH_PYTHON */
+	XSP_DEFAULT_SAMPLES = 1 << 2,
 };
 
 struct xsp_attach_options {

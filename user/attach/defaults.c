@@ -10,11 +10,17 @@ void xsp_attach_without(struct xsp_attach_options *o, unsigned which)
 		o->waits = false;
 	if (which & XSP_DEFAULT_PYTHON)
 		o->details &= ~(unsigned)XSP_DETAIL_TORCH_PYTHON;
+	if (which & XSP_DEFAULT_SAMPLES)
+		o->sample_hz = 0;
 }
 
 int xsp_attach_drop(struct xsp_attach *a, unsigned which)
 {
 	if (which & XSP_DEFAULT_PYTHON)
 		__atomic_store_n(&a->bpf->bss->xsp_python_off, 1, __ATOMIC_RELEASE);
+	if (which & XSP_DEFAULT_SAMPLES) {
+		xsp_attach_samples(a, false);
+		xsp_samples_close(a);
+	}
 	return which & XSP_DEFAULT_WAITS ? xsp_waits_drop(a) : 0;
 }

@@ -181,6 +181,7 @@ enum xsp_capture_gap {
 	XSP_GAP_ALLOCATIONS, /* of the heap, whose calls' ends were not seen */
 	XSP_GAP_WAITS_END, /* they were on by default, and cost too much: not counted, as what follows */
 	XSP_GAP_PYTHON_END, /* the same of lines of Python */
+	XSP_GAP_SAMPLES_END, /* ... and of samples */
 	XSP_GAP_END, /* it ended before it was told to */
 	XSP_GAPS,
 };

@@ -281,6 +281,7 @@ const char *xsp_capture_gap_key(enum xsp_capture_gap gap)
 		[XSP_GAP_ALLOCATIONS] = "allocations unseen",
 		[XSP_GAP_WAITS_END] = "waits ended early",
 		[XSP_GAP_PYTHON_END] = "lines of Python ended early",
+		[XSP_GAP_SAMPLES_END] = "samples ended early",
 		[XSP_GAP_END] = "ended early",
 	};
 

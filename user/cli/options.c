@@ -388,9 +388,13 @@ static int parse_waits(struct parse *p)
 
 static int parse_sample(struct parse *p)
 {
+	p->o->said |= XSP_DEFAULT_SAMPLES;
+	p->o->sample_hz = 0;
+	if (p->value != NULL && strcmp(p->value, "off") == 0)
+		return 0;
 	p->o->sample_hz = XSP_SAMPLE_HZ;
-	return parse_number(p, "--sample", "how many samples a second, from 1 to 10000", 10000,
-			    &p->o->sample_hz);
+	return parse_number(p, "--sample", "how many samples a second, from 1 to 10000, or off",
+			    10000, &p->o->sample_hz);
 }
 
 static int parse_wait_stacks(struct parse *p)
@@ -734,6 +738,16 @@ static int check(const struct xsp_options *o, int argc, char **argv, enum xsp_ve
 	return 0;
 }
 
+static void add_sample_stacks(struct xsp_options *o)
+{
+	if (o->sample_hz == 0)
+		return;
+	if (o->stack_frames == 0)
+		o->stack_frames = XSP_STACK_MAX;
+	if (o->python_frames == 0)
+		o->python_frames = XSP_PYTHON_MAX;
+}
+
 void xsp_options_apply_profile(struct xsp_options *o)
 {
 	const bool bare =
@@ -743,6 +757,8 @@ void xsp_options_apply_profile(struct xsp_options *o)
 			 (o->details & XSP_DETAIL_ALLOCATIONS) == 0 && o->sample_hz == 0;
 	o->waits = o->waits || o->profile;
 	if (o->profile) {
+		if (o->defaults & XSP_DEFAULT_PYTHON)
+			o->python_frames = 0;
 		o->defaults = 0;
 		o->details &= ~(unsigned)XSP_DETAIL_TORCH_PYTHON;
 	}
@@ -750,12 +766,7 @@ void xsp_options_apply_profile(struct xsp_options *o)
 		o->stack_frames = XSP_STACK_MAX;
 	if (o->profile && o->sample_hz == 0)
 		o->sample_hz = XSP_SAMPLE_HZ;
-	if (o->sample_hz == 0)
-		return;
-	if (o->stack_frames == 0)
-		o->stack_frames = XSP_STACK_MAX;
-	if (o->python_frames == 0)
-		o->python_frames = XSP_PYTHON_MAX;
+	add_sample_stacks(o);
 }
 
 /* Beside what is traced, in a recording. */
@@ -763,16 +774,18 @@ static void apply_defaults(struct xsp_options *o, enum xsp_verb verb)
 {
 	if (verb != XSP_VERB_RECORD || o->profile || o->gpu_only)
 		return;
-	o->defaults = (XSP_DEFAULT_WAITS | XSP_DEFAULT_PYTHON) & ~o->said;
+	o->defaults = (XSP_DEFAULT_WAITS | XSP_DEFAULT_PYTHON | XSP_DEFAULT_SAMPLES) & ~o->said;
 	/* those leave spans without sections; and blocks of the heap are told by functions if nobody asks for lines */
 	if (o->min_duration_ns > 0 || o->max_depth > 0 || (o->details & XSP_DETAIL_MALLOC))
 		o->defaults &= ~(unsigned)XSP_DEFAULT_PYTHON;
 	o->waits = o->waits || (o->defaults & XSP_DEFAULT_WAITS);
-	if (!(o->defaults & XSP_DEFAULT_PYTHON))
-		return;
-	o->details |= XSP_DETAIL_TORCH_PYTHON;
-	if (o->python_frames == 0)
+	if (o->defaults & XSP_DEFAULT_PYTHON)
+		o->details |= XSP_DETAIL_TORCH_PYTHON;
+	if ((o->defaults & XSP_DEFAULT_PYTHON) && o->python_frames == 0)
 		o->python_frames = DEFAULT_FRAMES;
+	if (o->defaults & XSP_DEFAULT_SAMPLES)
+		o->sample_hz = XSP_SAMPLE_HZ;
+	add_sample_stacks(o);
 }
 
 enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb verb,

@@ -461,8 +461,9 @@ static void say_unmatched(struct recording *r)
 static bool needs_no_probes(const struct recording *r)
 {
 	const bool waits = r->o.waits && !(r->o.defaults & XSP_DEFAULT_WAITS);
+	const bool samples = r->o.sample_hz > 0 && !(r->o.defaults & XSP_DEFAULT_SAMPLES);
 
-	return (waits || r->o.sample_hz > 0) && !r->o.probes_wanted;
+	return (waits || samples) && !r->o.probes_wanted;
 }
 
 /* What nobody asked for is not on where there is nothing to be beside, or others would pay for it. */
@@ -633,13 +634,13 @@ static void say_profile(const struct recording *r)
 {
 	char samples[80] = "";
 
-	if (r->o.sample_hz > 0)
+	if (r->o.sample_hz > 0 && !(r->o.defaults & XSP_DEFAULT_SAMPLES))
 		snprintf(samples, sizeof(samples), "%u samples a second of each CPU, by %s",
 			 r->o.sample_hz,
 			 xsp_broker_samples_cycles(r->broker) ? "its cycles" : "its clock");
-	fprintf(stderr, "recording %s%s%s%s\n", samples,
-		samples[0] != '\0' && r->o.waits ? "; " : "",
-		r->o.waits ? "when threads run, and what they wait for" : "",
+	const bool waits = r->o.waits && !(r->o.defaults & XSP_DEFAULT_WAITS);
+	fprintf(stderr, "recording %s%s%s%s\n", samples, samples[0] != '\0' && waits ? "; " : "",
+		waits ? "when threads run, and what they wait for" : "",
 		r->o.profile ? "; nothing is attached to code; Ctrl-C stops" : "");
 }
 
@@ -653,15 +654,28 @@ static bool reads_python(const struct xsp_plan *plan)
 	return false;
 }
 
+/* Of lines of Python only where there may be some. */
 static void say_defaults(const struct recording *r)
 {
-	const bool waits = r->o.defaults & XSP_DEFAULT_WAITS;
-	const bool python = (r->o.defaults & XSP_DEFAULT_PYTHON) &&
-			    reads_python(xsp_recorder_plan(r->recorder));
+	const struct {
+		bool on;
+		const char *option;
+	} all[] = {
+		{r->o.defaults & XSP_DEFAULT_WAITS, "--waits"},
+		{r->o.defaults & XSP_DEFAULT_SAMPLES, "--sample"},
+		{(r->o.defaults & XSP_DEFAULT_PYTHON) &&
+			 reads_python(xsp_recorder_plan(r->recorder)),
+		 "--python"},
+	};
+	const char *before = "by default also ";
 
-	if (waits || python)
-		fprintf(stderr, "by default also%s%s%s (each =off: not)\n", waits ? " --waits" : "",
-			waits && python ? "," : "", python ? " --python" : "");
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].on) {
+			fprintf(stderr, "%s%s", before, all[i].option);
+			before = ", ";
+		}
+	if (before[0] == ',')
+		fputs(" (each =off: not)\n", stderr);
 }
 
 static void say_start(const struct recording *r)

@@ -65,7 +65,7 @@ static int weigh(struct xsp_stack_difference *d, const struct xsp_timeline *t,
 	enum xsp_weight *weight = &d->x.options.weight;
 
 	if (*weight == XSP_WEIGHT_USUAL)
-		*weight = xsp_timeline_has_samples(t) ? XSP_WEIGHT_SAMPLES : XSP_WEIGHT_WALL;
+		*weight = xsp_timeline_samples_asked(t) ? XSP_WEIGHT_SAMPLES : XSP_WEIGHT_WALL;
 	if (*weight == XSP_WEIGHT_WALL ||
 	    (*weight == XSP_WEIGHT_SAMPLES ? xsp_timeline_has_samples(t)
 					   : xsp_timeline_has_waits(t)))

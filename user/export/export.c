@@ -171,7 +171,7 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 	x->timeline = timeline;
 	if (x->options.weight == XSP_WEIGHT_USUAL)
 		x->options.weight =
-			xsp_timeline_has_samples(timeline) ? XSP_WEIGHT_SAMPLES : XSP_WEIGHT_WALL;
+			xsp_timeline_samples_asked(timeline) ? XSP_WEIGHT_SAMPLES : XSP_WEIGHT_WALL;
 	struct xsp_out_options how = {
 		/* what goes to a server goes by no file, but keeps its error there */
 		.path = format->scheme != NULL ? "/dev/null" : options->path,

@@ -15,6 +15,7 @@ static const struct {
 } defaults[] = {
 	{XSP_DEFAULT_WAITS, "--waits", "waits", XSP_GAP_WAITS_END},
 	{XSP_DEFAULT_PYTHON, "--python", "lines of Python", XSP_GAP_PYTHON_END},
+	{XSP_DEFAULT_SAMPLES, "--sample", "samples", XSP_GAP_SAMPLES_END},
 };
 #define DEFAULTS (sizeof(defaults) / sizeof(defaults[0]))
 
@@ -90,7 +91,7 @@ int xsp_defaults_drop(struct xsp_recorder *r, unsigned which, const char *why)
 
 	if (rc < 0)
 		return 0; /* it is seen elsewhere that the broker has gone */
-	xsp_attach_without(&r->options.attach, which);
+	r->options.attach.defaults &= ~which; /* the rest stays: of what was there until now */
 	for (size_t i = 0; i < DEFAULTS && rc == 0; i++)
 		if (defaults[i].which & which)
 			rc = tell_dropped(r, i, why, now);

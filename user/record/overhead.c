@@ -62,7 +62,8 @@ struct watched {
 	uint64_t cpu_ns, queued_ns,
 		read_ns; /* CPU time, time in line for it, and when it was read */
 	uint64_t since_ns, probe_ns, own_cpu_ns; /* since it was judged last */
-	uint64_t waits_ns; /* part of probe_ns: --waits, if it is on by default */
+	uint64_t waits_ns,
+		samples_ns; /* parts of probe_ns: --waits and --sample, if they are on by default */
 	uint64_t times; /* that it was given a CPU */
 	bool counted; /* ... since an earlier look */
 	uint64_t met_ns, all_probe_ns, all_cpu_ns; /* since it was met */
@@ -234,11 +235,21 @@ static void open_schedstat(const struct xsp_recorder *r, struct watched *w)
 	}
 }
 
-static void add_waits(struct watched *w, uint64_t times)
+/* What is on by default takes of a thread beside its probes. */
+static void add_defaults(const struct xsp_recorder *r, struct watched *w, uint64_t times,
+			 uint64_t cpu_ns)
 {
-	w->waits_ns += times * WAITS_NS;
-	w->probe_ns += times * WAITS_NS;
-	w->all_probe_ns += times * WAITS_NS;
+	const struct xsp_attach_options *o = &r->options.attach;
+	const uint64_t waits = o->defaults & XSP_DEFAULT_WAITS ? times * WAITS_NS : 0;
+	const uint64_t samples =
+		o->defaults & XSP_DEFAULT_SAMPLES
+			? (uint64_t)((double)cpu_ns * 1e-9 * o->sample_hz * r->sample_ns)
+			: 0;
+
+	w->waits_ns += waits;
+	w->samples_ns += samples;
+	w->probe_ns += waits + samples;
+	w->all_probe_ns += waits + samples;
 }
 
 static void read_cpu(const struct xsp_recorder *r, struct watched *w, uint64_t now)
@@ -265,8 +276,8 @@ static void read_cpu(const struct xsp_recorder *r, struct watched *w, uint64_t n
 		w->met_ns += queued - w->queued_ns;
 	}
 	w->counted = w->read_ns != 0;
-	if (w->counted && (r->options.attach.defaults & XSP_DEFAULT_WAITS))
-		add_waits(w, times - w->times);
+	if (w->counted)
+		add_defaults(r, w, times - w->times, delta);
 	w->times = times;
 	w->queued_ns = queued;
 	w->read_ns = now;
@@ -328,7 +339,7 @@ static void add_figures(struct xsp_recorder *r, uint64_t now)
 static void begin_interval(struct watched *w, uint64_t now)
 {
 	w->since_ns = now;
-	w->probe_ns = w->own_cpu_ns = w->waits_ns = 0;
+	w->probe_ns = w->own_cpu_ns = w->waits_ns = w->samples_ns = 0;
 	w->judged = false;
 }
 
@@ -601,6 +612,8 @@ static unsigned defaults_in(struct xsp_recorder *r, const struct xsp_brake_threa
 		const double least = DEFAULT_PART * (double)threads[i].probe_ns;
 		if (at != NULL && (double)o->threads[*at].waits_ns >= least)
 			which |= XSP_DEFAULT_WAITS;
+		if (at != NULL && (double)o->threads[*at].samples_ns >= least)
+			which |= XSP_DEFAULT_SAMPLES;
 		if (python_ns(r, threads[i].tid) >= least)
 			which |= XSP_DEFAULT_PYTHON;
 	}

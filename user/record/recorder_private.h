@@ -85,7 +85,8 @@ struct xsp_recorder {
 	bool flushed_events; /* the first of them: the file may have its name */
 	uint64_t start_ns, end_ns;
 	uint64_t last_flush_ns;
-	uint64_t priced_ns; /* when the price of sections was last looked at */
+	uint64_t priced_ns; /* when the price of sections and samples was last looked at */
+	double sample_ns; /* of one */
 	/* for the status line */
 	uint64_t rate_time_ns, rate_events, rate_cost_ns;
 	double rate, overhead;

@@ -44,6 +44,8 @@ const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_
 void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_counters *c)
 {
 	r->priced_ns = xsp_now_ns();
+	if (c->samples > 0)
+		r->sample_ns = (double)c->samples_ns / (double)c->samples;
 	if (c->detail_hits == 0)
 		return;
 	double more =
@@ -55,7 +57,8 @@ int xsp_recorder_price_details(struct xsp_recorder *r)
 {
 	struct xsp_attach_counters c;
 
-	if (!r->options.attach.details || xsp_now_ns() - r->priced_ns < PRICE_NS)
+	if ((!r->options.attach.details && r->options.attach.sample_hz == 0) ||
+	    xsp_now_ns() - r->priced_ns < PRICE_NS)
 		return 0;
 	int rc = xsp_broker_counters(r->broker, false, &c);
 	if (rc == 0)

@@ -58,6 +58,16 @@ bool xsp_timeline_has_samples(const struct xsp_timeline *t)
 	return t->samples != NULL;
 }
 
+bool xsp_timeline_samples_asked(const struct xsp_timeline *t)
+{
+	return t->samples != NULL && !xsp_capture_by_default(t->reader, "samples");
+}
+
+uint64_t xsp_timeline_samples_until_ns(const struct xsp_timeline *t)
+{
+	return xsp_capture_until_ns(t->reader, "samples");
+}
+
 const char *xsp_timeline_sample_clock(const struct xsp_timeline *t)
 {
 	return t->samples != NULL && strncmp(t->samples->clock, "cycles", 6) == 0 ? "cycles"

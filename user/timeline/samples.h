@@ -33,6 +33,10 @@ struct xsp_sample {
 
 /* Does the capture hold samples? */
 bool xsp_timeline_has_samples(const struct xsp_timeline *t);
+/* ... that were asked for? Then stacks are of them if nobody says otherwise. */
+bool xsp_timeline_samples_asked(const struct xsp_timeline *t);
+/* They were taken out then (CLOCK_MONOTONIC), as they were on by default and cost too much; 0: they were not. */
+uint64_t xsp_timeline_samples_until_ns(const struct xsp_timeline *t);
 /* What is counted between two: "cpu-clock", "cycles"; and how many a second were asked for. */
 const char *xsp_timeline_sample_clock(const struct xsp_timeline *t);
 uint64_t xsp_timeline_sample_hz(const struct xsp_timeline *t);
