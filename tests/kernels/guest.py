@@ -136,7 +136,7 @@ def programs_that_read_arguments_and_filter(folder):
     xsptrace("--shapes=all", "--inputs=values", "--sequence", "-e", "demo_leaf", "-o", out,
              "--", workload("demo"), "--calls", 2, timeout=200)
     check(os.path.getsize(out) > 0, "no trace")
-    for others in (["--memory=malloc"], ["--sample"]):
+    for others in (["--memory=malloc"], ["--sample"], ["--python", "--wait-stacks"]):
         xsptrace(*others, "-o", out, "--", workload("demo"), "--calls", 2, timeout=200)
     xsptrace("--min-duration", "1ns", "--max-depth", "50", "-o", out, "--", workload("annotated"),
              "--calls", 20, timeout=200)
