@@ -177,6 +177,8 @@ def samples_are_on(folder):
     done, info = spin("--sample=off")
     equal(info["samples"], "off", "declined")
     check("samples     on CPU" not in done.stdout, "a table of none", done.stdout)
+    done = record(*NO_BRAKE, "-e", "hot:hot_*", "-o", f"{folder}/n.xspt", "--", workload("hot"), "--threads", 1, "--calls", 1)
+    check("samples: 0," not in done.stdout, "nothing is said of no sample", done.stdout)
 
 
 def no_perf_events():

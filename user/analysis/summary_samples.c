@@ -355,6 +355,8 @@ int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_ca
 	if (s == NULL)
 		return 0;
 	const bool asked = how->limit == 0 || xsp_timeline_samples_asked(s->timeline);
+	if (!asked && s->samples == 0)
+		return 0;
 	print_until(s, f);
 	print_places(s, f, &s->functions, asked ? how->limit : UNASKED_FUNCTIONS, how, "function");
 	print_places(s, f, &s->lines, asked ? LINES_SHOWN : UNASKED_LINES, how, "line of Python");
