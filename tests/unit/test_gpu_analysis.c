@@ -360,8 +360,8 @@ Test(gpu_analysis, launches)
 	static const struct activity all[] = {
 		{0, 1, compute, 300000, 301000, 100000, 102000, 0, false,
 		 false}, /* delay 198 us; shorter */
-		{0, 1, compute, 400000, 500000, 310000, 370001,
-		 0}, /* call 60.001 us, delay 30 us */
+		{0, 1, compute, 400000, 500000, 310000, 370001, 0, false,
+		 false}, /* call 60.001 us, delay 30 us */
 		{0, 1, NULL, 500000, 502000, 499000, 501000, 0, false,
 		 false}, /* begins in its call: delay 0 */
 		{0, 1, compute, 510000, 511000, 505000, 506000, 3, false,
