@@ -87,7 +87,6 @@ int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes,
 size_t xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out rows[XSP_LEFT_OUT_ROWS]);
 
 int xsp_broker_activate(struct xsp_broker *b, bool on);
-/* As xsp_attach_drop(); before load() they are not loaded at all. */
 int xsp_broker_drop(struct xsp_broker *b, unsigned which);
 /* Takes out what is in, and has load() load what xsp_broker_options.profile says. Nobody may use the rings any more. */
 int xsp_broker_profile(struct xsp_broker *b);

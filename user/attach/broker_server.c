@@ -44,7 +44,6 @@ struct broker {
 	} loading; /* while files are opened */
 	bool detached;
 	bool profile; /* that is loaded now */
-	unsigned declined; /* before loading: enum xsp_default */
 	pid_t permitted; /* whom the request is about; 0: none */
 	int trivial; /* a program that does nothing, for repairs; -1: none yet */
 	struct xsp_parcel *in;
@@ -195,11 +194,10 @@ static void *load_programs(void *broker)
 {
 	struct broker *b = broker;
 	struct xsp_attach_options o = b->profile ? *b->options->profile : *b->options->attach;
-	unsigned wanted, may_go;
+	const unsigned wanted = o.defaults;
+	unsigned may_go;
 
 	o.journal = b->journal;
-	xsp_attach_without(&o, b->declined & o.defaults);
-	wanted = o.defaults;
 	b->loading.err = (struct xsp_error){0};
 	b->loading.attach = NULL;
 	b->loading.rc = xsp_attach_new(&o, &b->loading.attach, &b->loading.err);
@@ -450,11 +448,8 @@ static int drop(struct broker *b)
 {
 	uint32_t which;
 
-	if (b->loading.begun) /* it reads them */
-		return -EBUSY;
 	memcpy(&which, b->in->body, sizeof(which));
-	b->declined |= which;
-	return b->attach != NULL ? xsp_attach_drop(b->attach, which) : 0;
+	return xsp_attach_drop(b->attach, which);
 }
 
 static int profile(struct broker *b)
@@ -860,7 +855,7 @@ static const struct {
 	[XSP_ASK_VERIFY] = {verify, SITES, XSP_MESSAGE_MAX, LOADED},
 	[XSP_ASK_SITES] = {attach_sites, SITES, XSP_MESSAGE_MAX, LOADED},
 	[XSP_ASK_ACTIVATE] = {activate, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
-	[XSP_ASK_DROP] = {drop, sizeof(uint32_t), sizeof(uint32_t), BEFORE_LOAD | LOADED},
+	[XSP_ASK_DROP] = {drop, sizeof(uint32_t), sizeof(uint32_t), LOADED},
 	[XSP_ASK_PROFILE] = {profile, 0, 0, LOADED},
 	[XSP_ASK_READY] = {ready, sizeof(uint32_t), sizeof(uint32_t), RUNNING},
 	[XSP_ASK_GPU_STOP] = {gpu_stop, 0, 0, RUNNING},

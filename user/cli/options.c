@@ -775,8 +775,10 @@ static void apply_defaults(struct xsp_options *o, enum xsp_verb verb)
 	if (verb != XSP_VERB_RECORD || o->profile || o->gpu_only)
 		return;
 	o->defaults = (XSP_DEFAULT_WAITS | XSP_DEFAULT_PYTHON | XSP_DEFAULT_SAMPLES) & ~o->said;
-	/* those leave spans without sections; and blocks of the heap are told by functions if nobody asks for lines */
-	if (o->min_duration_ns > 0 || o->max_depth > 0 || (o->details & XSP_DETAIL_MALLOC))
+	const struct xsp_selection selection = xsp_options_selection(o);
+	/* filters leave spans without sections; and blocks of the heap are told by functions if nobody asks for lines */
+	if (!xsp_selection_asks(&selection, XSP_PROVIDER_OPERATORS) || o->min_duration_ns > 0 ||
+	    o->max_depth > 0 || (o->details & XSP_DETAIL_MALLOC))
 		o->defaults &= ~(unsigned)XSP_DEFAULT_PYTHON;
 	o->waits = o->waits || (o->defaults & XSP_DEFAULT_WAITS);
 	if (o->defaults & XSP_DEFAULT_PYTHON)

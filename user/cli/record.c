@@ -392,37 +392,10 @@ static int check_threads(const struct recording *r, const bool *found, struct xs
 	return 0;
 }
 
-static bool has_torch(const struct xsp_process *p)
-{
-	struct xsp_mapped_files *mapped;
-	bool found = false;
-
-	if (xsp_process_mapped_files(p, &mapped, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < mapped->count && !found; i++)
-		found = strstr(mapped->files[i].display_path, "/libtorch") != NULL;
-	xsp_mapped_files_free(mapped);
-	return found;
-}
-
-/* The kernel checks the programs that read lines of Python for 0.1 s. */
-static int decline_python(struct recording *r, struct xsp_error *err)
-{
-	const unsigned which = r->o.defaults & XSP_DEFAULT_PYTHON;
-	int rc = which != 0 ? xsp_broker_drop(r->broker, which) : 0;
-
-	r->o.defaults &= ~which;
-	r->o.details &= ~(unsigned)XSP_DETAIL_TORCH_PYTHON;
-	r->attach = attach_options(&r->o);
-	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "the broker does not answer: %s",
-				      strerror(-rc))
-		      : 0;
-}
-
 /* Nothing is loaded before it is clear that there is something to trace. */
-static int check_targets(struct recording *r, struct xsp_error *err)
+static int check_targets(const struct recording *r, struct xsp_error *err)
 {
-	bool *found = calloc(r->o.tid_count + 1, sizeof(*found)), torch = false;
+	bool *found = calloc(r->o.tid_count + 1, sizeof(*found));
 	int rc = 0;
 
 	if (found == NULL)
@@ -436,13 +409,12 @@ static int check_targets(struct recording *r, struct xsp_error *err)
 			rc = xsp_error_set(err, -EINVAL, XSP_STATUS_TARGET,
 					   "xsptrace cannot trace itself");
 		find_threads(r, p, found);
-		torch = torch || has_torch(p);
 		xsp_process_free(p);
 	}
 	if (rc == 0)
 		rc = check_threads(r, found, err);
 	free(found);
-	return rc < 0 || torch || r->launch != NULL ? rc : decline_python(r, err);
+	return rc;
 }
 
 /* Of those that the user named with -e. */

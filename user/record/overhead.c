@@ -626,7 +626,7 @@ static int drop_defaults(struct xsp_recorder *r, unsigned which, const struct xs
 	char why[160];
 
 	snprintf(why, sizeof(why),
-		 "thread %u was slowed by about %.0f %%, more than the %.3g %% of --max-overhead",
+		 "thread %u was slowed by about %.1f %%, more than the %.3g %% of --max-overhead",
 		 plan->worst_tid, 100 * plan->worst, 100 * r->overheads->budget);
 	begin_anew(r, now);
 	return xsp_defaults_drop(r, which, why);
