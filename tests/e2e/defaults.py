@@ -18,10 +18,19 @@ from harness import (NO_BRAKE, NO_MATCH, OK, XSPTRACE, Skip, Trace, alive, case,
 OFF = ["--waits=off", "--python=off", "--sample=off"]
 
 
-def record(*arguments, status=OK, **options):
+def as_by_default(said):
+    """Not where others that run here keep --waits off: not_where_bystanders_pay() has that."""
+    if re.search(r"changes threads \d+ times a second", said):
+        raise Skip("other programs change threads too often")
+    return said
+
+
+def record(*arguments, status=OK, busy=False, **options):
     """As a user would."""
     done = run([XSPTRACE, *arguments], **options)
     equal(done.returncode, status, f"status: {done.stderr}")
+    if not busy:
+        as_by_default(done.stderr)
     return done
 
 
@@ -71,7 +80,7 @@ def short_by_default(folder):
     equal(len(rows), 1, f"rows of threads with something to say: {rows}")
     check("sleep" in rows[0], "what it waits for", rows)
     check(len(re.findall(r"^hot.*\(\d+\) +\d.*$", summary("--waits"), re.M)) > 1, "all of them if they are asked for")
-    check(len(re.findall(r"^hot.*\(\d+\) +\d.*$", summary("--rows", "all"), re.M)) > 1, "all of them with --rows all")
+    check(len(re.findall(r"^hot.*\(\d+\) +\d.*$", summary("--rows", "all"), re.M)) > 1, "all of them with --rows all", summary("--rows", "all"))
 
 
 @case
@@ -115,7 +124,7 @@ def not_where_bystanders_pay(folder):
     others = [switching()]
     wait_for(lambda: switches_a_second() > 60000 or others.append(switching()), 10, "switches")
     options = ["-p", child.pid, "-e", "hot:hot_*", "-d", 0.5, "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt"]
-    done = record(*options)
+    done = record(*options, busy=True)
     check(re.search(r"changes threads \d+ times a second.*--waits asks for it", done.stderr), "not said", done.stderr)
     equal(info_of(f"{folder}/t.xspt")["waits"], "off", "what the capture says")
     equal(states_of(Trace(f"{folder}/t.json")), [], "states")
@@ -250,7 +259,7 @@ def small(folder, seconds, pause=None, options=()):
     child.stdin.write("\n")
     child.stdin.flush()
     equal(tracer.wait(timeout=60), OK, said())
-    return said(), int(child.stdout.readline())
+    return as_by_default(said()), int(child.stdout.readline())
 
 
 @case
