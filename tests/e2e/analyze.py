@@ -8,10 +8,12 @@ import json
 import os
 import subprocess
 
-from harness import EXTRA, SCRIPTS, Recording, Skip, case, check, equal, json_report, main, start, workload, xsptrace
+from harness import (EXTRA, SCRIPTS, Recording, Skip, case, check, equal, json_report, main, record_attached, start,
+                     workload, xsptrace)
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 FOUND = 10
+SELDOM = ("--threshold", "hot-function=2")  # where other programs have the CPUs it is of little of the time
 MS = 1_000_000
 
 
@@ -100,6 +102,62 @@ def starved_loader(folder):
     equal(loader["values"]["calls"], 12, "batches")
     _, found, truth = trained(folder, "fed")
     check("loader" not in found or truth["fetching_ns"] > 0.08 * truth["ns"], "a loader that is fed", found, truth)
+
+
+@case
+def hot_function(folder):
+    """A program without frame pointers that counts in which of its functions its CPU time goes: half of it in one, a tenth in
+    another; the interval holds the true share. One that sleeps has none."""
+    _, truth = record_attached(folder, [workload("samples"), "--seconds", 3, "--threads", 1], "--sample=499", "-o",
+                               f"{folder}/hot.xspt")
+    _, found = analyzed(f"{folder}/hot.xspt", *SELDOM)
+    hot = found.get("hot-function")
+    check(hot, "no hot function", list(found))
+    equal(hot["subject"], "samples_c (samples)", "which")
+    share = truth["cpu_ns"]["samples_c"] / sum(truth["cpu_ns"].values())
+    values = hot["values"]
+    # its 95 %, and twice that: not by chance in one run of twenty
+    low, high = (values["cpu_share"] + 2 * (values[key] - values["cpu_share"])
+                 for key in ("cpu_share_low", "cpu_share_high"))
+    check(low <= share <= high, "its share of the CPU time", share, values)
+    check("samples_round" in values["caller"] or "spin" in values["caller"], "who calls it", values)
+    xsptrace(*EXTRA, "-q", "--sample=499", "-o", f"{folder}/cool.xspt", "--", workload("faults"), "cool")
+    _, found = analyzed(f"{folder}/cool.xspt")
+    check("hot-function" not in found, "a program that sleeps", found)
+
+
+def of_threads(folder, how):
+    """Of python_gil.py: (findings, what each of its threads counted, all that waited for a lock)."""
+    child = start([PYTHON, f"{SCRIPTS}/python_gil.py", how], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    equal(child.stdout.readline(), b"ready\n", "what it says first")
+    with Recording(folder, "-p", child.pid, "--profile", "-o", f"{folder}/{how}.xspt") as r:
+        facts = json.loads(child.communicate(b"\n", timeout=120)[0])
+        r.wait()
+    return analyzed(f"{folder}/{how}.xspt", *SELDOM)[1], facts
+
+
+@case
+def lock_of_python(folder):
+    """Four threads that count: as long as each was neither on a CPU nor could have been, by its own count. Threads without work,
+    and those that wait for a lock of the program's, do not want Python's, but where who has it has no CPU, which is said."""
+    found, facts = of_threads(folder, "fight")
+    gil = found.get("gil")
+    check(gil, "threads that fight are not found", list(found))
+    check("lock" not in found, "it is told as another lock, too", found)
+    equal(gil["values"]["threads"], len(facts), "threads")
+    near(gil["values"]["total_ns"], sum(t["ns"] - t["cpu_ns"] - t["runnable_ns"] for t in facts.values()),
+         "waited for Python's lock")
+    check("python_gil.py:" in gil["values"]["holder"], "who has it, and where that is", gil["values"])
+    table = xsptrace("export", f"{folder}/fight.xspt").stdout
+    check("Python's lock (GIL) 0x" in table and "; let go of by python3 (" in table, "the summary", table)
+    hot = found.get("hot-function")
+    check(hot and hot["subject"] == "count (python_gil.py)", "what is hot", found)
+    found, _ = of_threads(folder, "idle")
+    check("lock" not in found, "threads without work", found)
+    check("gil" not in found or found["gil"]["uncertain"], "threads without work", found)
+    equal(found["hot-function"]["subject"], "count (python_gil.py)", "what is hot")
+    found, _ = of_threads(folder, "lock")
+    check("gil" not in found or found["gil"]["uncertain"], "a lock of the program's own", found)
 
 
 @case

@@ -588,20 +588,26 @@ static void put_times(struct builder *b, uint32_t tid, uint64_t since, uint64_t 
 	b->tid = 100;
 }
 
-static void put_wait(struct builder *b, uint32_t tid, uint64_t at, uint64_t ns, uint32_t owner,
-		     enum xsp_wait_class why)
+/* Of what is not given: a futex of no waker. */
+static void put_wait_of(struct builder *b, uint32_t tid, uint64_t at, uint64_t ns,
+			struct xsp_event_wait e)
 {
-	struct xsp_event_wait e = {.head = {.kind = XSP_EVENT_WAIT, .probe = UINT32_MAX},
-				   .left_ns = at,
-				   .woken_ns = at + ns,
-				   .syscall = 202,
-				   .argument = 0x1000,
-				   .owner = owner,
-				   .why = (uint8_t)why};
+	e.head = (struct xsp_event){.kind = XSP_EVENT_WAIT, .probe = UINT32_MAX};
+	e.left_ns = at;
+	e.woken_ns = at + ns;
+	e.syscall = 202;
 	b->tid = tid;
 	b->now = at + ns;
 	builder_put(b, &e, sizeof(e));
 	b->tid = 100;
+}
+
+static void put_wait(struct builder *b, uint32_t tid, uint64_t at, uint64_t ns, uint32_t owner,
+		     enum xsp_wait_class why)
+{
+	put_wait_of(
+		b, tid, at, ns,
+		(struct xsp_event_wait){.argument = 0x1000, .owner = owner, .why = (uint8_t)why});
 }
 
 static void open_waits(struct builder *b)
@@ -763,6 +769,355 @@ Test(analyze, page_faults)
 	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_FAULT, 400 * US);
 	r = report_of(&b, NULL);
 	expect_clean(r);
+	xsp_report_free(r);
+}
+
+/* ---- Python's lock ---- */
+
+#define GIL                                                                                        \
+	0x5000 /* its condition; 48 bytes behind it its mutex, at 120 what is waited at behind giving it away */
+
+/* Of 100 ms threads 101 and 102 wait so many times for `ns` at `address`, each woken by thread 100; a mutex there has `owner`.
+ * `starved`: that one could run meanwhile, and did not. */
+static struct xsp_report *wanting_times(unsigned waits, bool starved, uint64_t ns, uint64_t address,
+					uint32_t owner, bool known)
+{
+	struct builder b;
+
+	open_waits(&b);
+	cr_assert_eq(xsp_capture_put_process(
+			     b.w, &(struct xsp_capture_process){.pid = 100,
+								.ns_pid = 100,
+								.comm = "python3",
+								.cmdline = "",
+								.exe = "/usr/bin/python3"}),
+		     0);
+	if (known)
+		cr_assert_eq(xsp_capture_put_info(b.w, "python lock 100", "0x5000 48 176"), 0);
+	for (unsigned i = 0; i < waits; i++)
+		for (uint32_t tid = 101; tid <= 102; tid++)
+			put_wait_of(&b, tid, START + i * 80 * MS / waits, ns,
+				    (struct xsp_event_wait){/* both words of a condition variable */
+							    .argument = address + i % 2 * 8,
+							    .owner = owner,
+							    .waker = 100,
+							    .why = XSP_WAIT_LOCK});
+	for (uint32_t tid = 100; tid <= 102; tid++)
+		put_times(&b, tid, START, START + 100 * MS, starved && tid == 100 ? 95 * MS : 0,
+			  XSP_WAIT_LOCK, tid == 100 ? 0 : waits * ns);
+	b.now = START + 100 * MS;
+	return report_of(&b, NULL);
+}
+
+static struct xsp_report *wanting(uint64_t ns, uint64_t address, uint32_t owner, bool known)
+{
+	return wanting_times(40, false, ns, address, owner, known);
+}
+
+Test(analyze, threads_that_want_the_lock_of_python)
+{
+	struct xsp_report *r = wanting(1400 * US, GIL + 12, 0, true);
+	const struct xsp_report_found *f = expect(r, "gil", XSP_SEVERITY_HIGH, 0.56);
+
+	cr_expect_not_null(strstr(f->finding.title, "2 threads of main wait 56.0 % of their time"),
+			   "%s", f->finding.title);
+	cr_expect_eq(number_of(value_of(f->figures, "threads")), 2);
+	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 2 * 40 * 1400 * US);
+	cr_expect_eq(number_of(value_of(f->figures, "thread_ns")), 40 * 1400 * US);
+	cr_expect_str_eq(value_of(f->figures, "holder")->text, "main (100), 100 % of the times");
+	cr_expect_eq(f->finding.to_ns - f->finding.from_ns, 1400 * US);
+	expect_none(r, "lock");
+	xsp_report_free(r);
+}
+
+/* Its mutex has an owner as other mutexes have: it is not told as one once more; and who has it is not who wakes there. */
+Test(analyze, lock_of_python_is_no_other_lock)
+{
+	struct xsp_report *r = wanting(1400 * US, GIL + 48, 100, true);
+	const struct xsp_report_found *f = expect(r, "gil", XSP_SEVERITY_HIGH, 0.56);
+	const struct xsp_report_figure *values;
+
+	for (size_t i = xsp_report_values(f->figures, &values); i > 0; i--)
+		cr_expect_str_neq(values[i - 1].key, "holder");
+	expect_none(r, "lock");
+	xsp_report_free(r);
+}
+
+/* A lock of the program's own, as long; and threads that seldom want Python's. */
+Test(analyze, idle_threads_do_not_want_the_lock_of_python)
+{
+	struct xsp_report *r = wanting(1400 * US, GIL + 176, 0, true);
+
+	expect_clean(r);
+	cr_expect(!had_no_data(r, "gil"));
+	xsp_report_free(r);
+	r = wanting(220 * US, GIL + 12, 0, true); /* 8.8 % */
+	expect_clean(r);
+	xsp_report_free(r);
+	r = wanting_times(8, false, 9 * MS, GIL + 12, 0, true);
+	expect_clean(r);
+	xsp_report_free(r);
+	r = wanting(1400 * US, GIL + 12, 0, false);
+	cr_expect(had_no_data(r, "gil"));
+	xsp_report_free(r);
+}
+
+/* Who had it had no CPU: whether it would have been given away sooner is not known. */
+Test(analyze, lock_of_python_on_a_busy_machine)
+{
+	struct xsp_report *r = wanting(1400 * US, GIL + 12, 0, true);
+
+	cr_expect_null(expect(r, "gil", XSP_SEVERITY_HIGH, 0.56)->finding.uncertain);
+	xsp_report_free(r);
+	r = wanting_times(40, true, 2400 * US, GIL + 12, 0, true);
+	cr_expect_not_null(expect(r, "gil", XSP_SEVERITY_HIGH, 0.96)->finding.uncertain);
+	xsp_report_free(r);
+}
+
+/* ---- hot functions ---- */
+
+enum { INTO_CALLER = 0x9000 }; /* a return address */
+
+static void put_code(struct builder *b, enum xsp_address_name what, uint64_t address,
+		     const char *text)
+{
+	cr_assert_eq(xsp_capture_put_name(b->w, xsp_address_name_hash(what, b->pid, address), text),
+		     0);
+}
+
+static void open_samples(struct builder *b)
+{
+	static const char *const code[] = {"app\nhot", "libc.so.6\nmemcpy", "app\nspin_for_work",
+					   "python3.11\n_PyEval_EvalFrameDefault",
+					   "app\n[generated code]"};
+	static const char *const lines[] = {"/srv/fight.py\n5\ncount", "/srv/fight.py\n6\ncount"};
+	char text[64];
+
+	open_waits(b);
+	cr_assert_eq(xsp_capture_put_info(b->w, "samples", "cpu-clock 100"), 0);
+	for (size_t i = 0; i < sizeof(code) / sizeof(code[0]); i++)
+		put_code(b, XSP_NAME_OF_CODE, i, code[i]);
+	for (uint64_t i = 100; i < 120; i++) {
+		snprintf(text, sizeof(text), "app\nother_%u", (unsigned)i);
+		put_code(b, XSP_NAME_OF_CODE, i, text);
+	}
+	put_code(b, XSP_NAME_OF_RETURN, INTO_CALLER, "parse");
+	put_code(b, XSP_NAME_OF_RETURN, INTO_CALLER + 1, "hot");
+	put_code(b, XSP_NAME_OF_RETURN, INTO_CALLER + 2, "__libc_read");
+	for (uint64_t id = 1; id <= 2; id++) {
+		struct xsp_capture_python_frame frame = {.name = 0xf000 + id};
+		cr_assert_eq(xsp_capture_put_name(b->w, 0xf000 + id, lines[id - 1]), 0);
+		cr_assert_eq(xsp_capture_put_python(b->w,
+						    &(struct xsp_capture_python){.id = id,
+										 .count = 1,
+										 .frames = &frame}),
+			     0);
+	}
+}
+
+enum { AT_HOT, AT_MEMCPY, AT_SPIN, AT_EVAL, AT_GENERATED, AT_OTHERS = 100 };
+
+/* Of 10 ms each, in the instruction `at`, called from `caller` (0: not known), at a line of Python's (0: none). */
+struct where {
+	uint64_t at, caller, line;
+	bool reads; /* in the kernel */
+};
+static void put_samples(struct builder *b, unsigned count, uint64_t from, struct where w)
+{
+	struct {
+		struct xsp_event_sample e;
+		uint64_t sections[8];
+	} u = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
+			      .probe = UINT32_MAX,
+			      .sp = SP - 0x3000,
+			      .flags = XSP_EVENT_SECTIONS},
+		     .address = w.at,
+		     .period_ns = 10 * MS,
+		     .syscall = w.reads ? 0 : -2,
+		     .kernel = w.reads}};
+	struct xsp_section *s = (void *)u.sections;
+	uint64_t *word = (void *)(s + 1);
+
+	if (w.line != 0) {
+		*s = (struct xsp_section){.type = XSP_SECTION_PYTHON, .size = 16, .value = 1};
+		*word++ = w.line;
+		s = (void *)word++;
+	}
+	*s = (struct xsp_section){.type = XSP_SECTION_STACK, .size = 8};
+	/* whatever it is called by calls itself once, and is called by parse() */
+	for (unsigned i = 0; i < 2 && w.caller != 0; i++, s->size += 8)
+		*word++ = (i == 0 ? w.caller : INTO_CALLER) | 2ULL << XSP_FRAME_SHIFT;
+	for (unsigned i = 0; i < count; i++) {
+		b->now = from + (i + 1) * 10 * MS;
+		builder_put(b, &u, (size_t)((char *)word - (char *)&u));
+	}
+}
+
+/* What is left of a second, in `functions` others. */
+static void put_others(struct builder *b, unsigned count, unsigned functions)
+{
+	for (unsigned i = 0; i < functions; i++)
+		put_samples(b, count / functions, START + 500 * MS,
+			    (struct where){.at = AT_OTHERS + i});
+	b->tid = 100;
+	b->now = START + 1000 * MS;
+}
+
+Test(analyze, hot_function)
+{
+	struct builder b;
+
+	open_samples(&b);
+	put_samples(&b, 45, START, (struct where){.at = AT_HOT, .caller = INTO_CALLER});
+	/* it calls itself: that is one function, once a sample */
+	put_samples(&b, 15, START + 450 * MS,
+		    (struct where){.at = AT_HOT, .caller = INTO_CALLER + 1});
+	put_others(&b, 40, 8);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.6);
+	cr_expect_str_eq(f->finding.subject, "hot (app)");
+	cr_expect_eq(number_of(value_of(f->figures, "samples")), 60);
+	cr_expect_eq(number_of(value_of(f->figures, "cpu_ns")), 600 * MS);
+	expect_near(number_of(value_of(f->figures, "cpu_share")), 0.6, 1e-9, "share");
+	/* R: prop.test(60, 100, correct = FALSE) */
+	expect_near(number_of(value_of(f->figures, "cpu_share_low")), 0.5020026, 1e-6, "low");
+	expect_near(number_of(value_of(f->figures, "cpu_share_high")), 0.6905987, 1e-6, "high");
+	cr_expect_str_eq(value_of(f->figures, "caller")->text, "parse, 100 % of it");
+	cr_expect_str_eq(value_of(f->figures, "thread")->text, "main (100)");
+	cr_expect_eq(f->finding.from_ns, 0);
+	cr_expect_eq(f->finding.to_ns, 600 * MS);
+	cr_expect_null(f->finding.uncertain);
+	xsp_report_free(r);
+}
+
+/* Ten functions of a tenth each; one that has most of little; and few samples of whatever. */
+Test(analyze, no_function_is_hot)
+{
+	struct builder b;
+
+	open_samples(&b);
+	put_others(&b, 100, 10);
+	struct xsp_report *r = report_of(&b, NULL);
+	expect_clean(r);
+	cr_expect(!had_no_data(r, "hot-function"));
+	xsp_report_free(r);
+
+	open_samples(&b);
+	put_samples(&b, 60, START, (struct where){.at = AT_HOT});
+	b.now = START + 10000 * MS; /* it slept */
+	r = report_of(&b, NULL);
+	expect_clean(r);
+	xsp_report_free(r);
+
+	open_samples(&b);
+	put_samples(&b, 29, START, (struct where){.at = AT_HOT});
+	b.now = START + 290 * MS;
+	r = report_of(&b, NULL);
+	expect_clean(r);
+	xsp_report_free(r);
+
+	open_samples(&b); /* nothing names it */
+	put_samples(&b, 90, START, (struct where){.at = AT_GENERATED});
+	b.now = START + 1000 * MS;
+	r = report_of(&b, NULL);
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+/* Of 200 samples 56 are there: surely more than 20 % only if they are of 200 moments, not of 50 on four CPUs. */
+Test(analyze, samples_of_one_moment_are_one)
+{
+	struct builder b;
+
+	for (unsigned cpus = 1; cpus <= 4; cpus += 3) {
+		open_samples(&b);
+		put_samples(&b, 56, START, (struct where){.at = AT_HOT});
+		put_others(&b, 144, 16);
+		b.now = START + 2000 * MS / cpus;
+		struct xsp_report *r = report_of(&b, NULL);
+		if (cpus == 1)
+			expect(r, "hot-function", XSP_SEVERITY_MEDIUM, 0.28);
+		else
+			expect_none(r, "hot-function");
+		xsp_report_free(r);
+	}
+}
+
+Test(analyze, hot_function_of_python)
+{
+	struct builder b;
+
+	open_samples(&b);
+	put_samples(&b, 40, START, (struct where){.at = AT_EVAL, .line = 1});
+	put_samples(&b, 20, START + 400 * MS, (struct where){.at = AT_EVAL, .line = 2});
+	put_others(&b, 40, 8);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.6);
+	cr_expect_str_eq(f->finding.subject, "count (fight.py)");
+	cr_expect_not_null(strstr(f->finding.title, "most of it at fight.py:5 count"), "%s",
+			   f->finding.title);
+	cr_expect_str_eq(value_of(f->figures, "line")->text, "fight.py:5 count, 67 % of it");
+	xsp_report_free(r);
+}
+
+/* What a line calls is the line's, too: one finding, which has both. */
+Test(analyze, hot_function_that_python_calls)
+{
+	struct builder b;
+
+	open_samples(&b);
+	put_samples(&b, 60, START, (struct where){.at = AT_MEMCPY, .line = 1});
+	put_others(&b, 40, 8);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.6);
+	cr_expect_str_eq(f->finding.subject, "memcpy (libc.so.6)");
+	cr_expect_str_eq(value_of(f->figures, "line")->text, "fight.py:5 count, 100 % of it");
+	xsp_report_free(r);
+}
+
+/* The system call is named, and who made it behind the C library; a loop that waits is told from one that works. */
+Test(analyze, hot_kernel_and_hot_spinning)
+{
+	struct builder b;
+
+	open_samples(&b);
+	put_samples(&b, 60, START,
+		    (struct where){.at = AT_MEMCPY, .caller = INTO_CALLER + 2, .reads = true});
+	put_others(&b, 40, 8);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.6);
+	cr_expect_str_eq(f->finding.subject, "[kernel] read");
+	cr_expect_not_null(strstr(f->finding.advice, "system calls"), "%s", f->finding.advice);
+	xsp_report_free(r);
+
+	open_samples(&b);
+	put_samples(&b, 60, START, (struct where){.at = AT_SPIN});
+	put_others(&b, 40, 8);
+	r = report_of(&b, NULL);
+	f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.6);
+	cr_expect_not_null(strstr(f->finding.advice, "by its name it waits"), "%s",
+			   f->finding.advice);
+	xsp_report_free(r);
+}
+
+/* The span is hot: where it is so is part of that finding, and no second one. */
+Test(analyze, hot_operation_says_where_it_is_hot)
+{
+	struct builder b;
+
+	open_samples(&b);
+	b.now = START;
+	entry(&b, WORK, SP - 0x1000);
+	put_samples(&b, 60, START, (struct where){.at = AT_MEMCPY});
+	b.now = START + 600 * MS;
+	leave(&b, WORK, SP - 0x1000);
+	put_others(&b, 40, 8);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.6);
+	cr_expect_str_eq(value_of(f->figures, "inside")->text,
+			 "memcpy (libc.so.6) in 100 % of its samples");
+	cr_expect_null(strstr(f->finding.advice, "--sample"), "%s", f->finding.advice);
+	expect_none(r, "hot-function");
 	xsp_report_free(r);
 }
 

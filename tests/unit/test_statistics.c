@@ -22,6 +22,24 @@ Test(statistics, quantiles)
 	near_to(xsp_quantile(one, 1, 0.25), 7, 0);
 }
 
+/* R: prop.test(5, 10, correct = FALSE), and so on */
+Test(statistics, interval_of_a_share)
+{
+	const struct {
+		double share, n, low, high;
+	} table[] = {{0.5, 10, 0.2365931, 0.7634069},
+		     {0.6, 100, 0.5020026, 0.6905987},
+		     {1, 20, 0.8388748, 1},
+		     {0, 20, 0, 0.1611252}};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		double low, high;
+		xsp_share_interval(table[i].share, table[i].n, &low, &high);
+		near_to(low, table[i].low, 1e-6);
+		near_to(high, table[i].high, 1e-6);
+	}
+}
+
 /* Tables of the t distribution; R: pt(2, 10, lower.tail = FALSE) */
 Test(statistics, student)
 {

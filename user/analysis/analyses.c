@@ -12,11 +12,8 @@
 
 /* In the order of their sections; the first one knows the steps. */
 static const struct xsp_analysis *const analyses[] = {
-	&xsp_analysis_summary,
-	&xsp_analysis_call_sites,
-	&xsp_analysis_ranks,
-	&xsp_analysis_gpu,
-	NULL,
+	&xsp_analysis_summary, &xsp_analysis_call_sites, &xsp_analysis_ranks,
+	&xsp_analysis_gpu,     &xsp_analysis_hot_code,	 NULL,
 };
 #define ANALYSES (sizeof(analyses) / sizeof(analyses[0]) - 1)
 

@@ -29,6 +29,6 @@ struct xsp_analysis {
 
 /* The rows of analysis/analyses.c. */
 extern const struct xsp_analysis xsp_analysis_summary, xsp_analysis_call_sites, xsp_analysis_gpu,
-	xsp_analysis_ranks;
+	xsp_analysis_ranks, xsp_analysis_hot_code;
 
 #endif

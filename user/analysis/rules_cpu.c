@@ -84,17 +84,16 @@ static void find_hot(const struct xsp_rule_context *c, const struct xsp_summary_
 	const struct xsp_call_site *site = xsp_call_sites_of(sites, row->name);
 	const char *name = xsp_summary_text(a->summary, row);
 	char title[640], advice[XSP_CALL_SITE_TEXT + 400], line[XSP_CALL_SITE_TEXT];
-	char doubt[XSP_DOUBT_SIZE];
+	char doubt[XSP_DOUBT_SIZE], inside[XSP_RULE_INSIDE];
+	const bool sampled = xsp_rule_inside(c, row->name, inside);
 	const bool at = site != NULL && xsp_call_site_line(sites, site, line);
 
 	snprintf(title, sizeof(title), "%.400s itself takes %.1f %% of %s", name, 100 * part.share,
 		 part.of);
-	snprintf(
-		advice, sizeof(advice),
-		"make fewer, larger or cheaper calls of %.200s%s%s; --sample shows where inside it "
-		"the time goes%s",
-		name, at ? ", most of its time is called from " : "", at ? line : "",
-		a->summary->waits != NULL ? "" : ", and --waits whether it computes or waits");
+	snprintf(advice, sizeof(advice), "make fewer, larger or cheaper calls of %.200s%s%s%s%s",
+		 name, at ? ", most of its time is called from " : "", at ? line : "",
+		 sampled ? "" : "; --sample shows where inside it the time goes",
+		 a->summary->waits != NULL ? "" : ", and --waits whether it computes or waits");
 	const char *uncertain = xsp_rule_doubt(
 		c, XSP_DOUBT_LOST | XSP_DOUBT_ENDS | XSP_DOUBT_FILTERED | XSP_DOUBT_WINDOWS, doubt);
 	if (uncertain == NULL && a->summary->waits != NULL &&
@@ -123,6 +122,8 @@ static void find_hot(const struct xsp_rule_context *c, const struct xsp_summary_
 		xsp_report_value(f, "max_ns", "longest", XSP_UNIT_NS,
 				 xsp_cell_integer(row->max_ns));
 	}
+	if (sampled)
+		xsp_report_value(f, "inside", "on CPU in", XSP_UNIT_TEXT, xsp_cell_text(inside));
 }
 
 int xsp_rule_hot_operation(const struct xsp_rule_context *c)

@@ -11,8 +11,15 @@ int xsp_rule_python_loop(const struct xsp_rule_context *c);
 int xsp_rule_loader(const struct xsp_rule_context *c);
 int xsp_rule_warm_up(const struct xsp_rule_context *c);
 int xsp_rule_overhead(const struct xsp_rule_context *c);
+/* rules_hot.c */
+int xsp_rule_hot_function(const struct xsp_rule_context *c);
+/* Of samples in spans of that name, the function that most of them are in: "sgemm_ (libblas.so.3) in 97 % of the samples";
+ * false: none is known. */
+#define XSP_RULE_INSIDE 400
+bool xsp_rule_inside(const struct xsp_rule_context *c, xsp_name_id span, char out[XSP_RULE_INSIDE]);
 /* rules_waits.c */
 int xsp_rule_lock(const struct xsp_rule_context *c);
+int xsp_rule_gil(const struct xsp_rule_context *c);
 int xsp_rule_runnable(const struct xsp_rule_context *c);
 int xsp_rule_page_faults(const struct xsp_rule_context *c);
 /* rules_memory.c */

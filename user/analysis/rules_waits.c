@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/hot_code.h"
 #include "analysis/summary_report.h"
 #include "analysis/summary_waits_private.h"
 #include "base/text.h"
@@ -108,6 +109,148 @@ int xsp_rule_lock(const struct xsp_rule_context *c)
 	}
 	free(locks);
 	return 0;
+}
+
+/* ---- Python's lock ---- */
+
+struct waiters {
+	uint64_t threads, ns, time_ns;
+	uint32_t first; /* the one that waited longest */
+	uint64_t most_ns;
+};
+
+#define GIL_WAITS 20 /* who has it gives it away each 5 ms: fewer waits are an accident */
+
+/* Threads that wait for it for so much of their time, without the longest wait; the others are idle, or seldom in its
+ * way. */
+static struct waiters waiters_of(const struct xsp_rule_context *c, const struct lock *lock)
+{
+	const struct xsp_summary_waits *w = waits_of(c);
+	struct waiters sum = {0};
+
+	for (size_t i = 0; i < w->people_count; i++) {
+		const struct person *p = &w->people[i];
+		if (&w->locks[p->lock] != lock || p->role != WAITER)
+			continue;
+		const uint64_t all = time_of(c, p->tid);
+		const uint64_t time = all > c->recorded_ns ? all : c->recorded_ns;
+		if (p->times < GIL_WAITS ||
+		    xsp_rule_share(p->ns - p->longest_ns, time) < c->threshold)
+			continue;
+		sum.threads++;
+		sum.ns += p->ns;
+		sum.time_ns += time;
+		if (p->ns > sum.most_ns) {
+			sum.most_ns = p->ns;
+			sum.first = p->tid;
+		}
+	}
+	return sum;
+}
+
+#define HOLDER_TEXT 480
+/* Who lets go of it has had it: "worker (4243) in 35 % of the waits, most at fight.py:7 count". */
+static bool holder_of(const struct xsp_rule_context *c, const struct lock *lock,
+		      char out[HOLDER_TEXT])
+{
+	const struct xsp_summary_waits *w = waits_of(c);
+	const struct person *holder = xsp_waits_person(w, lock, WAKER);
+	const struct xsp_hot_code *h = xsp_rule_state(c, "hot_code");
+	const char *line = holder != NULL && h != NULL ? xsp_hot_line_of(h, holder->tid) : NULL;
+	uint64_t all = 0;
+	char who[128];
+
+	if (holder == NULL)
+		return false;
+	for (size_t i = 0; i < w->people_count; i++)
+		if (w->people[i].lock == holder->lock && w->people[i].role == WAKER)
+			all += w->people[i].times;
+	xsp_waits_thread(w, holder->tid, who, sizeof(who));
+	snprintf(out, HOLDER_TEXT, "%s, %.0f %% of the times%s%.280s", who,
+		 100 * xsp_rule_share(holder->times, all), line != NULL ? "; it runs most at " : "",
+		 line != NULL ? line : "");
+	return true;
+}
+
+/* Did the process's threads wait for CPUs for longer than they had any? */
+static bool is_starved(const struct xsp_rule_context *c, uint32_t pid)
+{
+	const struct xsp_thread_times *times;
+	const size_t count = xsp_timeline_times(c->timeline, &times);
+	uint64_t running = 0, runnable = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (times[i].thread->pid != pid)
+			continue;
+		running += times[i].running_ns;
+		runnable += times[i].runnable_ns;
+	}
+	return runnable > running;
+}
+
+static void find_gil(const struct xsp_rule_context *c, const struct lock *lock,
+		     const struct waiters *sum)
+{
+	const double share = xsp_rule_share(sum->ns, sum->time_ns);
+	const struct xsp_timeline_thread *process = xsp_timeline_thread(c->timeline, lock->pid);
+	char title[400], who[128], holder[HOLDER_TEXT], doubt[XSP_DOUBT_SIZE];
+	const char *comm = process != NULL ? process->comm : "the process";
+
+	const char *uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt);
+
+	if (uncertain == NULL && is_starved(c, lock->pid))
+		uncertain =
+			"its threads could run and had no CPU for longer than they had one: who "
+			"had the lock may have waited for that";
+	xsp_waits_thread(waits_of(c), sum->first, who, sizeof(who));
+	snprintf(title, sizeof(title),
+		 "%" PRIu64 " thread%s of %.64s wait%s %.1f %% of %s time for Python's lock (GIL)",
+		 sum->threads, sum->threads == 1 ? "" : "s", comm, sum->threads == 1 ? "s" : "",
+		 100 * share, sum->threads == 1 ? "its" : "their");
+	struct xsp_report_section *f = xsp_rule_found(
+		c,
+		(struct xsp_report_finding){
+			.subject = comm,
+			.title = title,
+			.advice =
+				"one thread at a time runs Python: put the work into processes "
+				"(multiprocessing, ProcessPoolExecutor), into calls that let go of "
+				"the lock (NumPy, PyTorch, I/O), or into fewer threads; a thread "
+				"that must answer soon waits for up to sys.getswitchinterval() "
+				"each time",
+			.uncertain = uncertain,
+			.share = share,
+			.from_ns = lock->longest_left_ns,
+			.to_ns = lock->longest_left_ns + lock->longest_ns},
+		true);
+	xsp_report_value(f, "total_ns", "they waited", XSP_UNIT_NS, xsp_cell_integer(sum->ns));
+	xsp_report_value(f, "threads", "threads", XSP_UNIT_COUNT, xsp_cell_integer(sum->threads));
+	xsp_report_value(f, "thread", "longest", XSP_UNIT_TEXT, xsp_cell_text(who));
+	xsp_report_value(f, "thread_ns", "which waited", XSP_UNIT_NS,
+			 xsp_cell_integer(sum->most_ns));
+	if (holder_of(c, lock, holder))
+		xsp_report_value(f, "holder", "let go of most by", XSP_UNIT_TEXT,
+				 xsp_cell_text(holder));
+}
+
+int xsp_rule_gil(const struct xsp_rule_context *c)
+{
+	const struct xsp_summary_waits *w = waits_of(c);
+	const struct xsp_capture_process *processes;
+	const size_t count = xsp_capture_processes(c->reader, &processes);
+	struct xsp_python_lock gil;
+	bool known = false;
+
+	for (size_t i = 0; w != NULL && i < count; i++)
+		known = known || xsp_timeline_python_lock(c->timeline, processes[i].pid, &gil);
+	for (size_t i = 0; w != NULL && i < w->lock_count; i++) {
+		if (w->locks[i].python == 0)
+			continue;
+		const struct waiters sum = waiters_of(c, &w->locks[i]);
+		if (sum.ns > 0)
+			find_gil(c, &w->locks[i], &sum);
+	}
+	return known ? 0 : XSP_RULE_NO_DATA;
 }
 
 /* ---- what threads of one name did not get ---- */

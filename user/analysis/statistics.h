@@ -14,6 +14,9 @@
 /* Of n > 0 values, which are put in another order. Between two of them: linear, as numpy's quantile does by default. */
 double xsp_quantile(double *values, size_t n, double share);
 
+/* Of a share that n > 0 independent draws found: the interval in which the true one is in 95 cases of 100, by Wilson. */
+void xsp_share_interval(double share, double n, double *low, double *high);
+
 /* Student's t: the probability of more than `t`, and the t above which `upper` (0 to 1) of it lies. degrees > 0. */
 double xsp_student_above(double t, double degrees);
 double xsp_student_t(double upper, double degrees);

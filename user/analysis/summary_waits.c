@@ -166,39 +166,69 @@ static int add_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid, 
 	}
 	w->people[index].ns += ns;
 	w->people[index].times++;
+	if (ns > w->people[index].longest_ns)
+		w->people[index].longest_ns = ns;
 	return 0;
+}
+
+static uint64_t lock_key(uint32_t pid, uint64_t address)
+{
+	return xsp_u64_mix(address) ^ pid;
+}
+
+/* Python's lock is one, whichever of its parts is waited at. -ENOMEM, or its index. */
+static long new_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
+{
+	struct xsp_python_lock gil;
+	struct lock first = {.address = wait->argument, .pid = wait->pid};
+
+	if (xsp_timeline_python_lock(w->timeline, wait->pid, &gil) &&
+	    wait->argument - gil.address < gil.bytes) {
+		first.address = gil.address;
+		first.python = gil.condition_bytes;
+	}
+	const struct lock *lock =
+		xsp_u64map_element(&w->lock_of, lock_key(first.pid, first.address), &w->locks,
+				   &w->lock_capacity, &w->lock_count, &first);
+	const long index = lock != NULL ? lock - w->locks : -ENOMEM;
+	if (index >= 0 && first.address != wait->argument &&
+	    xsp_u64map_set(&w->lock_of, lock_key(wait->pid, wait->argument), (uint32_t)index) < 0)
+		return -ENOMEM;
+	return index;
+}
+
+static int add_people(struct xsp_summary_waits *w, uint32_t index, const struct xsp_wait *wait,
+		      uint64_t ns)
+{
+	const struct lock *lock = &w->locks[index];
+	/* the parts of Python's lock have holders of their own, for moments */
+	int rc = lock->python == 0 ? add_person(w, index, wait->owner, HOLDER, ns) : 0;
+
+	if (rc == 0 && (lock->python == 0 || wait->argument - lock->address < lock->python))
+		rc = add_person(w, index, wait->waker, WAKER, ns);
+	return rc < 0 ? rc : add_person(w, index, wait->tid, WAITER, ns);
 }
 
 static int add_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 {
-	const uint64_t key = xsp_u64_mix(wait->argument) ^ wait->pid;
-	const uint32_t *at = xsp_u64map_get(&w->lock_of, key);
+	const uint32_t *at = xsp_u64map_get(&w->lock_of, lock_key(wait->pid, wait->argument));
 	const uint64_t ns = wait->woken_ns - wait->left_ns;
 
 	if (at == NULL && w->lock_count >= MAX_LOCKS)
 		return 0;
-	const uint32_t index = at != NULL ? *at : (uint32_t)w->lock_count;
-	if (at == NULL) {
-		if (xsp_grow(&w->locks, &w->lock_capacity, w->lock_count + 1) < 0 ||
-		    xsp_u64map_set(&w->lock_of, key, index) < 0)
-			return -ENOMEM;
-		w->locks[index] = (struct lock){.address = wait->argument, .pid = wait->pid};
-		w->lock_count++;
-	}
+	const long index = at != NULL ? (long)*at : new_lock(w, wait);
+	if (index < 0)
+		return -ENOMEM;
 	struct lock *lock = &w->locks[index];
 	lock->waits++;
 	lock->ns += ns;
-	lock->owned = lock->owned || wait->owner != 0;
+	lock->owned = lock->python == 0 && (lock->owned || wait->owner != 0);
 	if (ns > lock->longest_ns) {
 		lock->longest_ns = ns;
 		lock->longest_left_ns = wait->left_ns;
 	}
-	int rc = add_person(w, index, wait->owner, HOLDER, ns);
-	if (rc == 0)
-		rc = add_person(w, index, wait->waker, WAKER, ns);
-	if (rc == 0)
-		rc = add_person(w, index, wait->tid, WAITER, ns);
-	return rc < 0 ? rc : add_spot(w, index, true, wait, ns);
+	int rc = add_people(w, (uint32_t)index, wait, ns);
+	return rc < 0 ? rc : add_spot(w, (uint32_t)index, true, wait, ns);
 }
 
 int xsp_summary_waits_wait(struct xsp_summary_waits *w, const struct xsp_wait *wait)

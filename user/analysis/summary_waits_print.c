@@ -239,20 +239,23 @@ static void print_lock(const struct xsp_summary_waits *w, FILE *f, const struct 
 			    *waker = xsp_waits_person(w, lock, WAKER);
 	char time[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE], who[128];
 
-	fprintf(f, "%s 0x%" PRIx64 ": %s in %s wait%s", lock->owned ? "lock" : "futex",
+	fprintf(f, "%s 0x%" PRIx64 ": %s in %s wait%s",
+		lock->python != 0 ? "Python's lock (GIL)"
+		: lock->owned	  ? "lock"
+				  : "futex",
 		lock->address, xsp_format_ns(time, lock->ns), xsp_format_count(count, lock->waits),
 		lock->waits == 1 ? "" : "s");
 	if (holder != NULL) {
 		xsp_waits_thread(w, holder->tid, who, sizeof(who));
 		fprintf(f, ", held by %s in %s of it", who, xsp_format_ns(time, holder->ns));
-	} else {
+	} else if (lock->python == 0) {
 		fputs(", whose holder it does not tell (condition variables, semaphores, joins)",
 		      f);
 	}
 	if (waker != NULL) {
 		xsp_waits_thread(w, waker->tid, who, sizeof(who));
-		fprintf(f, "; woken by %s %s time%s", who, xsp_format_count(count, waker->times),
-			waker->times == 1 ? "" : "s");
+		fprintf(f, "; %s by %s %s time%s", lock->python != 0 ? "let go of" : "woken", who,
+			xsp_format_count(count, waker->times), waker->times == 1 ? "" : "s");
 	}
 	const struct spot *s;
 	if (xsp_waits_spots(w, (uint32_t)index, true, &s) > 0) {

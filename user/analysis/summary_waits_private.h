@@ -38,6 +38,9 @@ struct lock {
 	uint64_t address;
 	uint32_t pid;
 	bool owned; /* its holder was known at least once */
+	uint32_t
+		python; /* of Python's lock (GIL): bytes from the address on at which those wait whom the holder wakes
+			  * when it lets go; 0: it is another */
 	uint64_t waits, ns;
 	uint64_t longest_ns, longest_left_ns; /* and when it began */
 };
@@ -47,7 +50,7 @@ enum role { HOLDER, WAKER, WAITER };
 struct person {
 	uint32_t lock, tid;
 	enum role role;
-	uint64_t ns, times;
+	uint64_t ns, times, longest_ns;
 };
 
 struct xsp_summary_waits {

@@ -42,6 +42,7 @@ struct interpreter {
 	struct xsp_python python; /* mem -1: it is not one that can be read */
 	struct xsp_python_spec spec;
 	bool told; /* to the kernel side */
+	bool lock_put; /* in the capture: where its lock lies */
 	bool stale; /* a code object has gone, and another one may take its place */
 	uint64_t told_ns;
 	uint32_t since; /* generation that it began with */
@@ -593,9 +594,26 @@ static void check_some(struct xsp_pythons *s, struct interpreter *i)
 		tell(s, i);
 }
 
+/* By where it lies waits for it are told from others. 0, or what the writer says */
+static int put_lock(struct xsp_pythons *s, struct interpreter *i)
+{
+	struct xsp_python_gil gil;
+	char key[40], text[64];
+
+	if (i->lock_put || !i->told || xsp_python_gil(&i->python, &gil) < 0)
+		return 0;
+	i->lock_put = true;
+	snprintf(key, sizeof(key), "python lock %d", (int)i->pid);
+	snprintf(text, sizeof(text), "0x%" PRIx64 " %d %d", gil.condition, XSP_PYTHON_CONDITION,
+		 XSP_PYTHON_LOCK);
+	return xsp_capture_put_info(s->r->writer, key, text);
+}
+
 int xsp_pythons_turn(struct xsp_pythons *s)
 {
-	for (size_t n = 0; n < s->count; n++) {
+	int rc = 0;
+
+	for (size_t n = 0; n < s->count && rc == 0; n++) {
 		struct interpreter *i = &s->all[n];
 		if (i->python.mem < 0)
 			continue;
@@ -603,8 +621,9 @@ int xsp_pythons_turn(struct xsp_pythons *s)
 			tell(s, i);
 		else
 			check_some(s, i);
+		rc = put_lock(s, i);
 	}
-	return 0;
+	return rc;
 }
 
 void xsp_pythons_count_torn(struct xsp_pythons *s, uint64_t torn)

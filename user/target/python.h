@@ -91,6 +91,8 @@ struct xsp_python_gil {
 	uint64_t holder; /* PyThreadState; 0: nobody */
 };
 #define XSP_PYTHON_CONDITION 48
+#define XSP_PYTHON_LOCK                                                                            \
+	176 /* from it on, with its mutex and what a thread waits at until somebody else has it */
 /* 0; -ENOENT: its interpreter has none, or does not tell; -EIO */
 int xsp_python_gil(const struct xsp_python *p, struct xsp_python_gil *out);
 

@@ -3,6 +3,8 @@
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +72,19 @@ uint64_t xsp_thread_blocked_ns(const struct xsp_thread_times *times)
 	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++)
 		sum += times->blocked_ns[i];
 	return sum;
+}
+
+bool xsp_timeline_python_lock(const struct xsp_timeline *t, uint32_t pid,
+			      struct xsp_python_lock *out)
+{
+	char key[40];
+
+	snprintf(key, sizeof(key), "python lock %" PRIu32, pid);
+	const char *text = xsp_capture_info(t->reader, key);
+	return text != NULL &&
+	       sscanf(text, "%" SCNx64 " %" SCNu32 " %" SCNu32, &out->address,
+		      &out->condition_bytes, &out->bytes) == 3 &&
+	       out->condition_bytes > 0 && out->condition_bytes <= out->bytes;
 }
 
 size_t xsp_timeline_times(const struct xsp_timeline *t, const struct xsp_thread_times **times)

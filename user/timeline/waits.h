@@ -58,6 +58,17 @@ struct xsp_thread_times {
 /* Of all reasons. */
 uint64_t xsp_thread_blocked_ns(const struct xsp_thread_times *times);
 
+/* The lock that the threads of a Python interpreter share (GIL), as the recorder read where it lies. */
+struct xsp_python_lock {
+	uint64_t address;
+	uint32_t
+		condition_bytes; /* who waits at these is woken by the thread that lets go of it; */
+	uint32_t bytes; /* ... at the others, of all, by the one that takes it */
+};
+/* False: the process has none, or it is not known. */
+bool xsp_timeline_python_lock(const struct xsp_timeline *t, uint32_t pid,
+			      struct xsp_python_lock *out);
+
 /* Does the capture hold waits? */
 bool xsp_timeline_has_waits(const struct xsp_timeline *t);
 /* They were on by default, and taken out then (CLOCK_MONOTONIC): nothing later is known. 0: they were on to the end. */
