@@ -3,6 +3,7 @@
 the Chrome trace of the same capture (gpu_times.py)."""
 import json
 import os
+import re
 
 from gpu_times import Times, ns
 from harness import EXTRA, case, check, equal, json_report, main, workload, xsptrace
@@ -109,6 +110,20 @@ def training_loop(folder):
     check(inside <= idle and inside > idle / 2, "idle time in spans of the launching threads", inside, idle, host)
     waited = {r["work"] for r in rows(report, "waits")}
     check(any("Memcpy DtoH" in w for w in waited if w), "the loss is read back: what its wait is for", waited)
+
+
+@case
+def program_that_another_one_becomes(folder):
+    """`env PROGRAM`, of root's: its libraries have their probes late. Findings of calls say so where that is of some weight."""
+    for calls in (60, 600):
+        path = f"{folder}/{calls}.xspt"
+        xsptrace(*EXTRA, "-q", "-o", path, "--", "env", "XSP_DOUBLE_KERNEL_NS=300000", workload("gpu_train"), "--calls", calls)
+        report = json_report("analyze", path)
+        recording = report["sections"]["recording"]
+        late = [float(ms) for note in recording["notes"] for ms in re.findall(r"^libraries: .* was attached to ([0-9.]+) ms", note)]
+        late = late or [0.0]  # it stood when they were loaded, or they were there in time
+        said = {"probes came up to" in (f["uncertain"] or "") for f in report["findings"] if f["rule"] in ("sync", "hot-operation")}
+        equal(said, {late[0] * 1e6 >= recording["values"]["recorded_ns"] / 100}, f"of {calls} calls, late {late[0]} ms")
 
 
 @case

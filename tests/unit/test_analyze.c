@@ -1501,6 +1501,19 @@ Test(analyze, probes_that_came_late_are_said)
 	cr_assert_eq(xsp_report_notes(xsp_report_section_at(r, 0), &notes), 1);
 	cr_expect_str_eq(notes[0], "libraries: libm.so was attached to late");
 	xsp_report_free(r);
+	/* of 10 ms, 99 and 100 us */
+	for (uint64_t us = 99; us <= 100; us++) {
+		char ns[24];
+		snprintf(ns, sizeof(ns), "%u", (unsigned)(us * US));
+		open_capture(&b, BATCH);
+		put_steps(&b, STEPS, MS, hot_inside);
+		cr_assert_eq(xsp_capture_put_info(b.w, "libraries late ns", ns), 0);
+		r = report_of(&b, NULL);
+		const char *uncertain =
+			expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.4)->finding.uncertain;
+		cr_expect_eq(uncertain != NULL, us == 100, "%s", uncertain);
+		xsp_report_free(r);
+	}
 }
 
 /* Pitfall 9: own time under --min-duration holds what was filtered. */

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/call_sites.h"
@@ -81,6 +82,20 @@ static uint64_t lost_events(const struct xsp_rule_context *c)
 	       st->untracked + chunks + events;
 }
 
+/* A hundredth of the time, and more: each library that is loaded while it is recorded has its probes a little later. */
+static void add_late(const struct xsp_rule_context *c, struct doubts *d)
+{
+	const char *ns = xsp_capture_info(c->reader, "libraries late ns");
+	const uint64_t late = ns != NULL ? strtoull(ns, NULL, 10) : 0;
+	char time[XSP_UNITS_SIZE];
+
+	if (late > 0 && late >= c->recorded_ns / 100)
+		add(d,
+		    "probes came up to %s after their library was loaded: calls before that "
+		    "are not seen, and what they called is told without them",
+		    xsp_format_ns(time, late));
+}
+
 const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 			   char out[XSP_DOUBT_SIZE])
 {
@@ -113,6 +128,8 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 	if ((about & XSP_DOUBT_SITES) && xsp_call_sites_overflowed(xsp_rule_state(c, "call_sites")))
 		add(&d, "there are more places that call than were followed: those that came last "
 			"are missing");
+	if (about & XSP_DOUBT_LATE)
+		add_late(c, &d);
 	return d.used > 0 ? out : NULL;
 }
 

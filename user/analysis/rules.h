@@ -91,6 +91,8 @@ enum xsp_rule_doubt {
 	XSP_DOUBT_FILTERED =
 		1 << 3, /* --min-duration, --max-depth: time of children is in parents */
 	XSP_DOUBT_SITES = 1 << 4, /* more call sites than are followed */
+	XSP_DOUBT_LATE = 1 << 5, /* calls before a library's probes were there: they count as time
+				  * of nothing, and what they call as called by nobody */
 };
 #define XSP_DOUBT_SIZE 512
 const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,

@@ -94,8 +94,11 @@ static void find_hot(const struct xsp_rule_context *c, const struct xsp_summary_
 		 name, at ? ", most of its time is called from " : "", at ? line : "",
 		 sampled ? "" : "; --sample shows where inside it the time goes",
 		 a->summary->waits != NULL ? "" : ", and --waits whether it computes or waits");
-	const char *uncertain = xsp_rule_doubt(
-		c, XSP_DOUBT_LOST | XSP_DOUBT_ENDS | XSP_DOUBT_FILTERED | XSP_DOUBT_WINDOWS, doubt);
+	const char *uncertain =
+		xsp_rule_doubt(c,
+			       XSP_DOUBT_LOST | XSP_DOUBT_ENDS | XSP_DOUBT_FILTERED |
+				       XSP_DOUBT_WINDOWS | XSP_DOUBT_LATE,
+			       doubt);
 	if (uncertain == NULL && a->summary->waits != NULL &&
 	    2 * row->own_cpu_unknown_ns > own_of(row))
 		uncertain = "the time on a CPU of some of its calls is not known: what they waited "

@@ -61,8 +61,10 @@ static int find_place(const struct xsp_rule_context *c, const struct xsp_call_pl
 			.subject = text,
 			.title = title,
 			.advice = advice,
-			.uncertain = xsp_rule_doubt(
-				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES, doubt),
+			.uncertain = xsp_rule_doubt(c,
+						    XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS |
+							    XSP_DOUBT_SITES | XSP_DOUBT_LATE,
+						    doubt),
 			.share = part.share,
 			.from_ns = site->longest_start_ns,
 			.to_ns = site->longest_start_ns + site->longest_ns},

@@ -8,6 +8,7 @@
 #include "catalog/job_variables.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,11 +221,13 @@ bool xsp_recorder_tell_late(const struct xsp_recorder *r, char *text, size_t siz
 
 int xsp_recorder_put_late(struct xsp_recorder *r)
 {
-	char text[320];
+	char text[320], ns[24];
 
-	return xsp_recorder_tell_late(r, text, sizeof(text))
-		       ? xsp_capture_put_info(r->writer, "libraries", text)
-		       : 0;
+	if (!xsp_recorder_tell_late(r, text, sizeof(text)))
+		return 0;
+	snprintf(ns, sizeof(ns), "%" PRIu64, r->late.longest_ns);
+	int rc = xsp_capture_put_info(r->writer, "libraries", text);
+	return rc < 0 ? rc : xsp_capture_put_info(r->writer, "libraries late ns", ns);
 }
 
 /* ---- code that is not its file's ---- */
