@@ -64,7 +64,7 @@ void xsp_steps_ended(struct xsp_steps *s,
 int xsp_steps_end(struct xsp_steps *s);
 
 /* Behind the run: the steps, the slowest, and what was longer in them. Nothing if there are none. */
-int xsp_steps_write(struct xsp_steps *s, const struct xsp_capture_reader *r, FILE *f);
+int xsp_steps_write(struct xsp_steps *s, const struct xsp_capture_reader *r, FILE *out);
 /* The same as JSON, inside an object. */
 int xsp_steps_json(struct xsp_steps *s, const struct xsp_capture_reader *r,
 		   struct xsp_json_writer *j);

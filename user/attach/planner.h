@@ -69,7 +69,7 @@ struct xsp_wire {
 	int error;
 };
 /* With these of its probes. The last `used` bytes stay in `part`. */
-int xsp_wire_put(struct xsp_wire *w, const struct xsp_planned_module *m, size_t from, size_t to);
+int xsp_wire_put(struct xsp_wire *out, const struct xsp_planned_module *m, size_t from, size_t to);
 /* The module has the probes that were put. Checks all that is used as an index or a length. -EPROTO: they are not a
  * module's, -ENOMEM. */
 int xsp_wire_get(const uint8_t *data, size_t size, struct xsp_planned_module *m);
