@@ -244,6 +244,34 @@ static void put_stats(struct builder *b, const struct xsp_capture_stats *s)
 	cr_assert_eq(xsp_capture_put_stats(b->w, s), 0);
 }
 
+/* Of the second call the kernel told too late when it ran again: the first one's time is sure. */
+Test(summary, time_on_a_cpu_that_is_known_of_some_calls)
+{
+	struct xsp_event_wait wait = {.head = {.kind = XSP_EVENT_WAIT, .probe = UINT32_MAX},
+				      .syscall = -1,
+				      .flags = XSP_WAIT_SHORT | XSP_WAIT_UNSEEN_RETURN};
+	struct builder b;
+	struct table t;
+
+	builder_begin(&b, 1);
+	cr_assert_eq(xsp_capture_put_info(b.w, "waits", "10"), 0);
+	for (int i = 0; i < 2; i++) {
+		const uint64_t begin = 1000000 + (uint64_t)i * 5000000;
+		b.now = begin;
+		entry(&b, 0, 9000);
+		b.now = wait.left_ns = begin + 1000000;
+		if (i == 1)
+			builder_put(&b, &wait, sizeof(wait));
+		b.now = begin + 2000000;
+		leave(&b, 0, 9000);
+	}
+	sum_up(&b, &t);
+	cr_expect_eq(row_named(&t, "f0")->cpu_known, false);
+	cr_expect_eq(row_named(&t, "f0")->total_ns, 4000000);
+	expect_text(&t, ">=2.00 ms");
+	table_free(&t);
+}
+
 Test(summary, nothing_lost_is_said)
 {
 	struct builder b;

@@ -23,7 +23,7 @@ struct xsp_summary_row {
 	uint64_t outermost; /* of these, those that total_ns is of */
 	uint64_t own_ns; /* of self_ns, what is estimated to be left without probes */
 	uint64_t cpu_ns; /* of total_ns, on a CPU: --waits */
-	bool cpu_known; /* ... of each of them */
+	bool cpu_known; /* ... of each of them; else it is that of those of which it is known */
 	uint64_t self_cpu_ns; /* of self_ns */
 	uint64_t own_cpu_unknown_ns; /* of own_ns, that of calls whose time on a CPU is not known */
 	uint64_t own_cpu_unknown_max_ns; /* ... the most of one of them */

@@ -50,13 +50,17 @@ static void fill_cells(const struct xsp_summary_row *r, struct cells *c)
 				      r->mean_ns, r->p50_ns,   r->p99_ns, r->max_ns};
 	xsp_format_count(c->text[CALLS], r->calls);
 	for (int i = TOTAL; i < COLUMNS; i++) {
+		const bool least = i == CPU && !r->cpu_known && r->cpu_ns > 0;
 		if ((i == TOTAL	 ? r->outermost
-		     : i == CPU	 ? r->cpu_known
+		     : i == CPU	 ? r->cpu_known || least
 		     : i == SELF ? r->timed
-				 : r->measured) == 0)
+				 : r->measured) == 0) {
 			strcpy(c->text[i], "-");
-		else
-			xsp_format_ns(c->text[i], ns[i]);
+			continue;
+		}
+		char figure[XSP_UNITS_SIZE];
+		snprintf(c->text[i], sizeof(c->text[i]), "%s%.28s", least ? ">=" : "",
+			 xsp_format_ns(figure, ns[i]));
 	}
 }
 
