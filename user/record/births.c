@@ -138,7 +138,8 @@ static void add_gap(struct gaps *g, uint64_t since_ns)
 
 void xsp_children_exec_attached(struct xsp_recorder *r, const struct recorded_process *p)
 {
-	if (p->exec_ns != 0)
+	/* the launched one stands at its exec until its launcher has it go on: it calls nothing meanwhile */
+	if (p->exec_ns != 0 && p->pid != r->launched)
 		add_gap(&r->children->exec, p->exec_ns);
 }
 

@@ -116,12 +116,8 @@ size_t xsp_recorder_children(struct xsp_recorder *r)
 
 int xsp_recorder_add_process(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
 {
-	struct recorded_process *p = xsp_recorder_find(r, pid);
-
-	if (p != NULL) {
-		p->exec_ns = 0;
-		return xsp_recorder_scan(r, p, err);
-	}
+	if (xsp_recorder_find(r, pid) != NULL)
+		return xsp_recorder_scan_standing(r, pid, err);
 	int rc = xsp_recorder_add_child(r, pid, 0, err);
 	return rc == 0 && r->options.attach.follow ? adopt(r, pid) : rc;
 }

@@ -500,6 +500,15 @@ static int scan_first(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
 	return rc;
 }
 
+int xsp_recorder_scan_standing(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
+{
+	xsp_sideband_drain(r->sideband, 0, on_record, r);
+	struct recorded_process *p = xsp_recorder_find(r, pid);
+
+	p->exec_ns = 0;
+	return xsp_recorder_scan(r, p, err);
+}
+
 /* ---- processes ---- */
 
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err)
@@ -540,8 +549,10 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 
 int xsp_recorder_stop_at_exec(struct xsp_recorder *r, pid_t pid)
 {
-	r->launched = pid;
-	return xsp_broker_stop_at_exec(r->broker, pid);
+	const int rc = xsp_broker_stop_at_exec(r->broker, pid);
+
+	r->launched = rc < 0 ? 0 : pid;
+	return rc;
 }
 
 bool xsp_recorder_is_stopped(const struct xsp_recorder *r, pid_t pid)

@@ -104,7 +104,7 @@ struct xsp_recorder {
 		size_t reread; /* files that were written while they were recorded */
 		bool unverified; /* nobody can tell here */
 	} changed; /* code in memory that is not its file's */
-	pid_t launched; /* whose stops at exec are its launcher's business; 0: none */
+	pid_t launched; /* stops at exec until its launcher has it go on; 0: none */
 };
 
 /* state.c */
@@ -159,6 +159,8 @@ int xsp_call_sites_put_info(struct xsp_recorder *r);
 /* processes.c */
 /* Attaches to what it maps now. */
 int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err);
+/* The same of one that stands, at an exec or in its loader: an exec is told of while it can be asked about. */
+int xsp_recorder_scan_standing(struct xsp_recorder *r, pid_t pid, struct xsp_error *err);
 int xsp_recorder_follow_sideband(struct xsp_recorder *r);
 /* A process that is not recorded yet. */
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err);
