@@ -47,14 +47,16 @@ def parent_of(pid):
 def stuck():
     child = start([workload("stuck")], stdout=subprocess.PIPE)
     truth = json.loads(child.stdout.readline())
-    wait_for(lambda: all(waits_in_futex(child.pid, truth[name]) for name in ("alpha", "beta", "gamma")), 2, "the deadlock")
+    wait_for(lambda: all(waits_for_mutex(child.pid, truth[name]) for name in ("alpha", "beta", "gamma")), 2, "the deadlock")
     time.sleep(0.1) # and the others
     return child, truth
 
 
-def waits_in_futex(pid, tid):
+def waits_for_mutex(pid, tid):
+    """In futex(2), for a word that is 2; at the barrier before it is another."""
     with open(f"/proc/{pid}/task/{tid}/syscall", encoding="ascii") as f:
-        return f.read().startswith("202 ")
+        call = f.read().split()
+    return call[0] == "202" and call[3] == "0x2"
 
 
 def start_stuck(how):

@@ -148,7 +148,11 @@ def process_that_ends_meanwhile(folder):
 
 @case
 def list_of_what_cannot_be_probed(folder):
-    done = xsptrace("list", "-e", "hot:_fini", "--", workload("hot"))
+    source, path = f"{folder}/odd.c", f"{folder}/odd"
+    with open(source, "w", encoding="ascii") as f: # no instruction of 64-bit programs begins so
+        f.write('__asm__(".globl odd\\n.type odd, @function\\nodd: .byte 6, 6\\n.size odd, 2\\n");\nint main(void) { return 0; }\n')
+    run(["gcc", source, "-o", path])
+    done = xsptrace("list", "-e", "odd:odd", "--", path)
     check("not probed" in done.stdout and "No such file" not in done.stdout, "why", done.stdout)
 
 
