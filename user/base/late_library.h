@@ -18,6 +18,21 @@ struct xsp_late_library {
 	size_t count;
 };
 
+/*
+ * From LIST, which is X(prefix, name) of each function: with XSP_LATE_POINTER the members of a struct of pointers, and by
+ * XSP_LATE_LIBRARY the constant that describes the library. In brackets, as some functions are macros as well.
+ */
+#define XSP_LATE_POINTER(prefix, name) __typeof__(&(prefix##name)) name;
+#define XSP_LATE_NAME(prefix, name) #prefix #name,
+#define XSP_LATE_LIBRARY(library, LIST, its_soname, use)                                           \
+	static const char *const library##_functions[] = {LIST(XSP_LATE_NAME)};                    \
+	static const struct xsp_late_library library = {                                           \
+		.soname = (its_soname),                                                            \
+		.needed_for = (use),                                                               \
+		.functions = library##_functions,                                                  \
+		.count = sizeof(library##_functions) / sizeof(library##_functions[0]),             \
+	}
+
 /* Fills pointers[count] (a struct of nothing but pointers to functions, in the order of the names). The library stays
  * until the process ends. 0, or -ENOENT with *err filled: it is not on this machine. */
 int xsp_late_library_load(const struct xsp_late_library *library, void *pointers,

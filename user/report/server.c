@@ -61,31 +61,21 @@ void xsp_server_stop(struct xsp_server *s)
 #define REQUEST_BYTES ((size_t)32 << 10)
 
 #define MHD_FUNCTIONS(X)                                                                           \
-	X(start_daemon)                                                                            \
-	X(stop_daemon)                                                                             \
-	X(lookup_connection_value)                                                                 \
-	X(get_connection_info)                                                                     \
-	X(create_response_from_buffer)                                                             \
-	X(create_response_from_fd)                                                                 \
-	X(add_response_header)                                                                     \
-	X(queue_response)                                                                          \
-	X(destroy_response)
+	X(MHD_, start_daemon)                                                                      \
+	X(MHD_, stop_daemon)                                                                       \
+	X(MHD_, lookup_connection_value)                                                           \
+	X(MHD_, get_connection_info)                                                               \
+	X(MHD_, create_response_from_buffer)                                                       \
+	X(MHD_, create_response_from_fd)                                                           \
+	X(MHD_, add_response_header)                                                               \
+	X(MHD_, queue_response)                                                                    \
+	X(MHD_, destroy_response)
 
-#define POINTER(name) __typeof__(&MHD_##name) name;
-#define NAME(name) "MHD_" #name,
-
-static const char *const mhd_names[] = {MHD_FUNCTIONS(NAME)};
-
-static const struct xsp_late_library mhd_library = {
-	.soname = XSP_MICROHTTPD_SONAME,
-	.needed_for = "xsptrace view",
-	.functions = mhd_names,
-	.count = sizeof(mhd_names) / sizeof(mhd_names[0]),
-};
+XSP_LATE_LIBRARY(mhd_library, MHD_FUNCTIONS, XSP_MICROHTTPD_SONAME, "xsptrace view");
 
 struct xsp_server {
 	struct mhd_functions {
-		MHD_FUNCTIONS(POINTER)
+		MHD_FUNCTIONS(XSP_LATE_POINTER)
 	} lib;
 	struct xsp_server_options options;
 	struct MHD_Daemon *daemon;

@@ -38,34 +38,23 @@ static const struct {
 };
 
 #define CURL_FUNCTIONS(X)                                                                          \
-	X(global_init)                                                                             \
-	X(easy_init)                                                                               \
-	X(easy_cleanup)                                                                            \
-	X(easy_escape)                                                                             \
-	X(easy_getinfo)                                                                            \
-	X(easy_perform)                                                                            \
-	X(easy_setopt)                                                                             \
-	X(easy_strerror)                                                                           \
-	X(free)                                                                                    \
-	X(slist_append)                                                                            \
-	X(slist_free_all)
+	X(curl_, global_init)                                                                      \
+	X(curl_, easy_init)                                                                        \
+	X(curl_, easy_cleanup)                                                                     \
+	X(curl_, easy_escape)                                                                      \
+	X(curl_, easy_getinfo)                                                                     \
+	X(curl_, easy_perform)                                                                     \
+	X(curl_, easy_setopt)                                                                      \
+	X(curl_, easy_strerror)                                                                    \
+	X(curl_, free)                                                                             \
+	X(curl_, slist_append)                                                                     \
+	X(curl_, slist_free_all)
 
-/* In brackets, as some are macros as well. */
-#define POINTER(name) __typeof__(&(curl_##name)) name;
-#define NAME(name) "curl_" #name,
-
-static const char *const curl_names[] = {CURL_FUNCTIONS(NAME)};
-
-static const struct xsp_late_library curl_library = {
-	.soname = XSP_CURL_SONAME,
-	.needed_for = "-o clickhouse://...",
-	.functions = curl_names,
-	.count = sizeof(curl_names) / sizeof(curl_names[0]),
-};
+XSP_LATE_LIBRARY(curl_library, CURL_FUNCTIONS, XSP_CURL_SONAME, "-o clickhouse://...");
 
 struct xsp_sql_server {
 	struct curl_functions {
-		CURL_FUNCTIONS(POINTER)
+		CURL_FUNCTIONS(XSP_LATE_POINTER)
 	} lib;
 	CURL *curl;
 	struct curl_slist *headers;
