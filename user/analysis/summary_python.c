@@ -377,10 +377,9 @@ static void print_modules(struct xsp_summary_python *s, FILE *f,
 /* How long there were lines, if not to the end; or NULL. */
 static const char *until_text(const struct xsp_summary_python *s, char out[XSP_UNITS_SIZE])
 {
-	uint64_t start, end;
+	const uint64_t first_ns = xsp_timeline_since_start(s->timeline, s->until_ns);
 
-	xsp_timeline_window(s->timeline, &start, &end);
-	return s->until_ns > start ? xsp_format_ns(out, s->until_ns - start) : NULL;
+	return first_ns > 0 ? xsp_format_ns(out, first_ns) : NULL;
 }
 
 int xsp_summary_python_write(struct xsp_summary_python *s, FILE *f,

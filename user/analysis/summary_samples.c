@@ -340,13 +340,12 @@ static void print_nameless(struct xsp_summary_samples *s, const struct xsp_captu
 /* They are of the beginning only. */
 static void print_until(const struct xsp_summary_samples *s, FILE *f)
 {
-	const uint64_t until_ns = xsp_timeline_samples_until_ns(s->timeline);
+	const uint64_t first_ns =
+		xsp_timeline_since_start(s->timeline, xsp_timeline_samples_until_ns(s->timeline));
 	char time[XSP_UNITS_SIZE];
-	uint64_t start, end;
 
-	xsp_timeline_window(s->timeline, &start, &end);
-	if (until_ns > start)
-		fprintf(f, "of the first %s:\n", xsp_format_ns(time, until_ns - start));
+	if (first_ns > 0)
+		fprintf(f, "of the first %s:\n", xsp_format_ns(time, first_ns));
 }
 
 int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,

@@ -175,13 +175,12 @@ static void print_spots(const struct xsp_summary_waits *w, FILE *f,
 /* They are of the beginning only. */
 static void print_until(const struct xsp_summary_waits *w, FILE *f)
 {
-	const uint64_t until_ns = xsp_timeline_waits_until_ns(w->timeline);
+	const uint64_t first_ns =
+		xsp_timeline_since_start(w->timeline, xsp_timeline_waits_until_ns(w->timeline));
 	char time[XSP_UNITS_SIZE];
-	uint64_t start, end;
 
-	xsp_timeline_window(w->timeline, &start, &end);
-	if (until_ns > start)
-		fprintf(f, "of the first %s:\n", xsp_format_ns(time, until_ns - start));
+	if (first_ns > 0)
+		fprintf(f, "of the first %s:\n", xsp_format_ns(time, first_ns));
 }
 
 static int print_table(const struct xsp_summary_waits *w, FILE *f,

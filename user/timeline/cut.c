@@ -203,6 +203,13 @@ void xsp_timeline_window(const struct xsp_timeline *t, uint64_t *start_ns, uint6
 	*end_ns = xsp_timeline_clip(t, t->end_ns);
 }
 
+uint64_t xsp_timeline_since_start(const struct xsp_timeline *t, uint64_t ns)
+{
+	const uint64_t start_ns = xsp_timeline_clip(t, t->start_ns);
+
+	return ns > start_ns ? ns - start_ns : 0;
+}
+
 uint64_t xsp_timeline_recorded_ns(const struct xsp_timeline *t)
 {
 	uint64_t start, end, sum = 0;

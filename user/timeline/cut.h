@@ -45,6 +45,8 @@ bool xsp_timeline_cut_hides(const struct xsp_timeline *t);
 /* The recording's window, or the part of it that is told of; and for how long of it everything was on. */
 void xsp_timeline_window(const struct xsp_timeline *t, uint64_t *start_ns, uint64_t *end_ns);
 uint64_t xsp_timeline_recorded_ns(const struct xsp_timeline *t);
+/* How long after its beginning `ns` is; 0: it is not after it. */
+uint64_t xsp_timeline_since_start(const struct xsp_timeline *t, uint64_t ns);
 /* A moment within that. */
 uint64_t xsp_timeline_clip(const struct xsp_timeline *t, uint64_t ns);
 
