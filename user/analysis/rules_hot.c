@@ -88,8 +88,9 @@ bool xsp_rule_inside(const struct xsp_rule_context *c, xsp_name_id span, char ou
 	const size_t count = h != NULL ? xsp_hot_details(h, &d) : 0;
 	uint64_t all = 0;
 
-	for (size_t i = 0; i < count; i++, d++) {
+	if (count > 0)
 		xsp_hot_functions(h, &functions);
+	for (size_t i = 0; i < count; i++, d++) {
 		if (d->what != XSP_HOT_SPAN || d->value != span || functions[d->function].python)
 			continue;
 		all += d->samples;

@@ -68,11 +68,11 @@ static void add_gap(struct xsp_summary_waits *w, const struct member *m, uint64_
 	const uint64_t until_ns = xsp_timeline_waits_until_ns(w->timeline);
 	size_t at = w->gap_count;
 
+	if (m->span_end_ns == 0 || end_ns < m->span_end_ns + LEAST_GAP_NS)
+		return;
 	/* of what it did then nothing is known; or no span would have been */
 	if ((until_ns != 0 && end_ns > until_ns) ||
 	    !xsp_timeline_recorded(w->timeline, m->span_end_ns, end_ns))
-		return;
-	if (m->span_end_ns == 0 || end_ns < m->span_end_ns + LEAST_GAP_NS)
 		return;
 	while (at > 0 && w->gaps[at - 1].end_ns - w->gaps[at - 1].start_ns < end_ns - gap.start_ns)
 		at--;

@@ -980,7 +980,6 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 	struct xsp_error err = {0};
 	char agent[PATH_MAX];
 	int status = XSP_STATUS_OK;
-	r.switches = xsp_switches_begin();
 	enum xsp_options_result parsed = xsp_options_parse(argc, argv, verb, &r.o, &err);
 
 	if (parsed == XSP_OPTIONS_DONE)
@@ -998,6 +997,8 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 			"C++ exception that "
 			"passes a traced function kills the target");
 	catch_signals();
+	if (r.o.defaults & XSP_DEFAULT_WAITS)
+		r.switches = xsp_switches_begin();
 	r.arguments = join_arguments(argc, argv);
 	bool have_agent = xsp_agent_path(agent, sizeof(agent));
 	struct xsp_user user = xsp_session_user(&r.o);
