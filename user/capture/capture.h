@@ -218,6 +218,8 @@ int xsp_capture_put_name(struct xsp_capture_writer *w, uint64_t hash, const char
 int xsp_capture_put_clock(struct xsp_capture_writer *w);
 int xsp_capture_put_clock_pair(struct xsp_capture_writer *w, const struct xsp_capture_clock *c);
 
+/* Bytes of the event before its sections, if it has any (XSP_EVENT_SECTIONS). */
+size_t xsp_event_fixed_part(const struct xsp_event *e);
 /*
  * One event (struct xsp_event and its payload), as it stands in the ring buffer.
  * Copied into the open chunk of ring `ring` (0-based, < 64); a full chunk (1 MiB) is

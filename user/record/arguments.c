@@ -250,9 +250,7 @@ static int tell_schema(struct xsp_recorder *r, uint32_t probe, const struct xsp_
 int xsp_recorder_sections(void *ctx, const struct xsp_event *e)
 {
 	struct xsp_recorder *r = ctx;
-	bool enters = e->kind == XSP_EVENT_ENTRY || e->kind == XSP_EVENT_POINT ||
-		      e->kind == XSP_EVENT_BEGIN;
-	size_t at = enters ? sizeof(struct xsp_event_range) : sizeof(struct xsp_event);
+	size_t at = xsp_event_fixed_part(e);
 	int rc = 0;
 
 	if (r->host_functions != NULL && xsp_host_functions_wants(r->host_functions, e->probe)) {

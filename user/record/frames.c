@@ -9,6 +9,7 @@
 
 #include "base/grow.h"
 #include "base/text.h"
+#include "capture/capture.h"
 #include "target/lines.h"
 #include "xsptrace/programs.h"
 
@@ -101,24 +102,6 @@ static int see(struct xsp_frames *f, enum xsp_address_name what, uint32_t pid, u
 
 /* ---- names ---- */
 
-static size_t fixed_part(const struct xsp_event *e)
-{
-	switch (e->kind) {
-	case XSP_EVENT_ENTRY:
-	case XSP_EVENT_POINT:
-	case XSP_EVENT_BEGIN:
-		return sizeof(struct xsp_event_range);
-	case XSP_EVENT_SAMPLE:
-		return sizeof(struct xsp_event_sample);
-	case XSP_EVENT_WAIT:
-		return sizeof(struct xsp_event_wait);
-	case XSP_EVENT_TIMES:
-		return sizeof(struct xsp_event_times);
-	default:
-		return sizeof(*e);
-	}
-}
-
 /* Is a stack's frame, its `index`-th, no return address? */
 static bool is_standing(const struct xsp_event *e, uint64_t frame, size_t index)
 {
@@ -132,7 +115,7 @@ static bool is_standing(const struct xsp_event *e, uint64_t frame, size_t index)
 
 int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e)
 {
-	size_t at = fixed_part(e);
+	size_t at = xsp_event_fixed_part(e);
 	const uint8_t *data = (const uint8_t *)e;
 	int rc = 0;
 

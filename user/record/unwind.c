@@ -48,13 +48,13 @@ void xsp_unwinder_free(struct xsp_unwinder *u)
 static struct parts find_parts(const struct xsp_event *e)
 {
 	const uint8_t *data = (const uint8_t *)e;
-	struct parts p = {.begin = e->kind == XSP_EVENT_SAMPLE	 ? sizeof(struct xsp_event_sample)
-				   : e->kind == XSP_EVENT_WAIT	 ? sizeof(struct xsp_event_wait)
-				   : e->kind == XSP_EVENT_MEMORY ? sizeof(struct xsp_event)
-								 : 0};
+	struct parts p = {0};
 
-	if (p.begin == 0 || !(e->flags & XSP_EVENT_SECTIONS))
+	if ((e->kind != XSP_EVENT_SAMPLE && e->kind != XSP_EVENT_WAIT &&
+	     e->kind != XSP_EVENT_MEMORY) ||
+	    !(e->flags & XSP_EVENT_SECTIONS))
 		return p;
+	p.begin = xsp_event_fixed_part(e);
 	for (size_t at = p.begin; at + sizeof(struct xsp_section) <= e->size;) {
 		const struct xsp_section *s = (const void *)(data + at);
 		if (s->size < sizeof(*s) || s->size % 8 != 0 || s->size > e->size - at)

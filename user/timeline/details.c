@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/capture.h"
+
 struct xsp_details {
 	unsigned references;
 	size_t bytes;
@@ -33,26 +35,12 @@ bool xsp_event_ends(const struct xsp_event *e, uint64_t *begin_ns, uint32_t *tid
 }
 
 /* Bytes of the event before the sections that are of interest to who sees the span. */
-static size_t fixed_part(const struct xsp_event *e)
+static size_t before_sections(const struct xsp_event *e)
 {
 	uint64_t begin_ns;
 	uint32_t tid;
 
-	switch (e->kind) {
-	case XSP_EVENT_ENTRY:
-	case XSP_EVENT_POINT:
-	case XSP_EVENT_BEGIN:
-		return sizeof(struct xsp_event_range);
-	case XSP_EVENT_SAMPLE:
-		return sizeof(struct xsp_event_sample);
-	case XSP_EVENT_WAIT:
-		return sizeof(struct xsp_event_wait);
-	case XSP_EVENT_TIMES:
-		return sizeof(struct xsp_event_times);
-	default:
-		return xsp_event_ends(e, &begin_ns, &tid) ? sizeof(struct ended)
-							  : sizeof(struct xsp_event);
-	}
+	return xsp_event_ends(e, &begin_ns, &tid) ? sizeof(struct ended) : xsp_event_fixed_part(e);
 }
 
 /* How many bytes of whole sections stand there. */
@@ -71,7 +59,7 @@ static size_t well_formed(const uint8_t *data, size_t size)
 
 const struct xsp_section *xsp_event_section(const struct xsp_event *e, unsigned type)
 {
-	const size_t fixed = fixed_part(e);
+	const size_t fixed = before_sections(e);
 	const uint8_t *at = (const uint8_t *)e + fixed;
 
 	if (!(e->flags & XSP_EVENT_SECTIONS) || e->size <= fixed)
@@ -85,7 +73,7 @@ const struct xsp_section *xsp_event_section(const struct xsp_event *e, unsigned 
 
 int xsp_details_add(struct xsp_details **details, const struct xsp_event *e)
 {
-	size_t fixed = fixed_part(e), old = *details != NULL ? (*details)->bytes : 0;
+	size_t fixed = before_sections(e), old = *details != NULL ? (*details)->bytes : 0;
 
 	if (!(e->flags & XSP_EVENT_SECTIONS) || e->size <= fixed)
 		return 0;
