@@ -111,6 +111,18 @@ static __always_inline void xsp_count(__u32 which)
 	xsp_count_some(which, 1);
 }
 
+/* The time that something has taken until now, and how often it was timed. What took more than `most` does not
+ * count: somebody else had the CPU meanwhile. */
+static __always_inline void xsp_count_timed(__u32 times, __u32 ns, __u64 begun, __u64 most)
+{
+	__u64 took = bpf_ktime_get_ns() - begun;
+
+	if (took > most)
+		return;
+	xsp_count(times);
+	xsp_count_some(ns, took);
+}
+
 static __always_inline void xsp_count_lost(__u32 which, __u32 probe)
 {
 	__u32 key = XSP_LOST_KEY(probe, which == XSP_COUNT_LOST_EXIT);

@@ -3,21 +3,11 @@
 #include "detail.h"
 #include "site.h"
 
-/* Nothing that is read takes so long: somebody else had the CPU meanwhile. */
-#define INTERRUPTED_NS 50000
-
 /* How long it takes depends on what there is to read; one hit in eight tells, by its time's low bits. */
 static __always_inline void time_detail(__u64 begun)
 {
-	__u64 took;
-
-	if (begun & 7)
-		return;
-	took = bpf_ktime_get_ns() - begun;
-	if (took > INTERRUPTED_NS)
-		return;
-	xsp_count(XSP_COUNT_DETAIL_HITS);
-	xsp_count_some(XSP_COUNT_DETAIL_NS, took);
+	if (!(begun & 7))
+		xsp_count_timed(XSP_COUNT_DETAIL_HITS, XSP_COUNT_DETAIL_NS, begun, 50000);
 }
 
 SEC("uprobe")

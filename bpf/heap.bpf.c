@@ -209,8 +209,7 @@ static __noinline void tell_allocation(struct pt_regs *ctx, __u64 address, __u64
 	at = xsp_put_copy(ctx, (char *)e, at, XSP_HEAP_COPY_PIECES);
 	e->head.size = at;
 	xsp_submit(e);
-	xsp_count(XSP_COUNT_DETAIL_HITS);
-	xsp_count_some(XSP_COUNT_DETAIL_NS, bpf_ktime_get_ns() - begun);
+	xsp_count_timed(XSP_COUNT_DETAIL_HITS, XSP_COUNT_DETAIL_NS, begun, 500000);
 }
 
 /* 0: it gave none. */

@@ -101,8 +101,7 @@ int xsp_sample(struct bpf_perf_event_data *ctx)
 	send_sample((struct pt_regs *)bpf_task_pt_regs(task), now, pid_tgid,
 		    period | (__u64)kernel << 32,
 		    kernel ? bpf_get_stackid(ctx, &xsp_kernel_stacks, 0) : -1);
-	xsp_count(XSP_COUNT_SAMPLES);
-	xsp_count_some(XSP_COUNT_SAMPLES_NS, bpf_ktime_get_ns() - now);
+	xsp_count_timed(XSP_COUNT_SAMPLES, XSP_COUNT_SAMPLES_NS, now, 500000);
 	return 0;
 }
 

@@ -146,7 +146,7 @@ def waits_go_before_functions(folder):
     check(said >= 0, "not said", done.stderr)
     check("let go" not in done.stderr[:said], "a function went before", done.stderr)
     info = info_of(f"{folder}/t.xspt")
-    check(re.match(r"after [\d.]+ m?s, as thread \d+ was slowed by about [\d.]+ %.*--waits asks for it", info["waits ended early"]),
+    check(re.match(r"after [\d.]+ m?s, as thread \d+ was slowed by (about|more than) [\d.]+ %.*--waits asks for it", info["waits ended early"]),
           "what the capture says", info)
     trace = Trace(f"{folder}/t.json")
     check("waits ended early" in trace.json["xsptrace_capture"], "the trace's metadata")
@@ -271,7 +271,9 @@ def python_is_on_for_torch(folder):
     adds = [e for e in trace.spans if e["name"] == "aten::add"]
     check(len(adds) >= 0.99 * calls, "operators", len(adds), calls)
     of_line = [e for e in adds if re.search(r"small.py\(\d+\): calls_it", e["args"].get("Call stack", ""))]
-    equal(len(of_line), len(adds), f"operators with the line that called them: {adds[0]}")
+    if len(of_line) != len(adds):
+        raise AssertionError(f"operators with the line that called them: {len(of_line)} of {len(adds)}\n"
+                             f"{adds[0]}\n{adds[-1]}\n{said}\n{info_of(f'{folder}/t.xspt')}")
     check("ended early" not in "".join(info_of(f"{folder}/t.xspt")), "dropped", said)
     check("calls_it" in xsptrace("export", f"{folder}/t.xspt", "--summary", "--by", "line").stdout, "by line")
     said, _ = small(folder, 0.5, 0.02, OFF)

@@ -141,3 +141,20 @@ Test(brake, windows_keep_the_budget)
 	}
 	cr_expect_eq(xsp_brake_off_ns(0.2, 0.1, 200 * MS), 0);
 }
+
+/* ---- prices ---- */
+
+Test(brake, a_price_is_what_many_hits_took)
+{
+	const double price = xsp_brake_price_beyond(100000 * 700ULL, 100000, 100);
+
+	cr_assert(price > 599 && price < 600.5, "%f", price);
+	cr_assert_eq(xsp_brake_price_beyond(100000 * 90ULL, 100000, 100), 0);
+}
+
+/* Seen: one cold hit of 44 us, and 500 operators were reckoned to have cost more than they took. */
+Test(brake, the_first_hits_do_not_make_a_price)
+{
+	cr_assert(xsp_brake_price_beyond(44000, 1, 70) < 1000);
+	cr_assert_eq(xsp_brake_price_beyond(0, 0, 70), 0);
+}

@@ -125,3 +125,13 @@ void xsp_brake_plan_clear(struct xsp_brake_plan *plan)
 	free(plan->let_go);
 	*plan = (struct xsp_brake_plan){0};
 }
+
+/* So many hits are taken to have cost what is usual before any was timed. */
+#define PRIOR_HITS 64.0
+
+double xsp_brake_price_beyond(uint64_t ns, uint64_t hits, double usual_ns)
+{
+	double more = ((double)ns - (double)hits * usual_ns) / ((double)hits + PRIOR_HITS);
+
+	return more > 0 ? more : 0;
+}

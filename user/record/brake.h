@@ -52,4 +52,8 @@ void xsp_brake_plan_clear(struct xsp_brake_plan *plan);
  * together stay within the budget. */
 uint64_t xsp_brake_off_ns(double budget, double share, uint64_t on_ns);
 
+/* What a hit costs beyond the `usual_ns` that calibration found for it, by the `hits` that took `ns` in all: the
+ * first ones meet cold caches and take twenty times as long, so few of them count for little. */
+double xsp_brake_price_beyond(uint64_t ns, uint64_t hits, double usual_ns);
+
 #endif

@@ -383,6 +383,19 @@ static void begin_anew(struct xsp_recorder *r, uint64_t now)
 
 /* ---- doing it ---- */
 
+/* Beyond tenfold nothing is known but that: the CPU time without probes is then the error of two figures. */
+#define DISPLAY_MAX 10.0
+#define SLOWDOWN_SIZE 32
+
+static const char *format_slowdown(char text[SLOWDOWN_SIZE], double slowdown)
+{
+	if (slowdown < DISPLAY_MAX)
+		snprintf(text, SLOWDOWN_SIZE, "about %.1f %%", 100 * slowdown);
+	else
+		snprintf(text, SLOWDOWN_SIZE, "more than %.0f %%", 100 * DISPLAY_MAX);
+	return text;
+}
+
 static bool may_go(void *ctx, uint32_t probe)
 {
 	const struct xsp_probe *p = xsp_recorder_probe(ctx, probe);
@@ -472,16 +485,17 @@ static int pause_all(struct xsp_recorder *r, const struct xsp_brake_plan *plan)
 {
 	struct xsp_overhead *o = r->overheads;
 	const bool first = !o->windows;
+	char worst[SLOWDOWN_SIZE];
 
 	if (begin_pause(r, plan->paused_share) < 0)
 		return 0; /* the next look will ask again */
 	if (first)
 		xsp_recorder_note(
 			r,
-			"thread %u is slowed by about %.0f %%, more than the %.3g %% of "
+			"thread %u is slowed by %s, more than the %.3g %% of "
 			"--max-overhead: what is traced goes on in windows (off: all of it, at "
 			"any cost)",
-			plan->worst_tid, 100 * plan->worst, 100 * o->budget);
+			plan->worst_tid, format_slowdown(worst, plan->worst), 100 * o->budget);
 	return put_window(r, o->pause_ns);
 }
 
@@ -623,11 +637,11 @@ static unsigned defaults_in(struct xsp_recorder *r, const struct xsp_brake_threa
 static int drop_defaults(struct xsp_recorder *r, unsigned which, const struct xsp_brake_plan *plan,
 			 uint64_t now)
 {
-	char why[160];
+	char why[160], worst[SLOWDOWN_SIZE];
 
 	snprintf(why, sizeof(why),
-		 "thread %u was slowed by about %.1f %%, more than the %.3g %% of --max-overhead",
-		 plan->worst_tid, 100 * plan->worst, 100 * r->overheads->budget);
+		 "thread %u was slowed by %s, more than the %.3g %% of --max-overhead",
+		 plan->worst_tid, format_slowdown(worst, plan->worst), 100 * r->overheads->budget);
 	begin_anew(r, now);
 	return xsp_defaults_drop(r, which, why);
 }
@@ -750,9 +764,6 @@ static void error_of(const struct xsp_recorder *r, double *warm, double *cold)
 	*warm = cost > 0 ? bare / cost : 1;
 	*cold = cost > 0 ? (bare + (double)most) / cost : 1;
 }
-
-/* Beyond tenfold nothing is known but that: the CPU time without probes is then the error of two figures. */
-#define DISPLAY_MAX 10.0
 
 static double percent(double probe_ns, uint64_t cpu_ns)
 {

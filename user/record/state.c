@@ -2,6 +2,7 @@
 /* state.c - what every file of the recorder asks for: a process, a probe, the price of a section; and how it speaks. */
 #include "record/recorder_private.h"
 #include "base/clock.h"
+#include "record/brake.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,9 +49,8 @@ void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_c
 		r->sample_ns = (double)c->samples_ns / (double)c->samples;
 	if (c->detail_hits == 0)
 		return;
-	double more =
-		(double)c->detail_ns / (double)c->detail_hits - r->plan.costs.detail_program_ns;
-	xsp_drain_set_detail(r->drain, more > 0 ? more : 0);
+	xsp_drain_set_detail(r->drain, xsp_brake_price_beyond(c->detail_ns, c->detail_hits,
+							      r->plan.costs.detail_program_ns));
 }
 
 int xsp_recorder_price_details(struct xsp_recorder *r)
