@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/capture.h"
 #include "target/unwind.h"
 #include "xsptrace/programs.h"
 
