@@ -470,6 +470,63 @@ def sparse_file_of_a_terabyte(folder):
     traced_beside(folder, tool, witness, "beside sparse files", 15)
 
 
+GIB = 1 << 30
+
+
+def file_of_notes(path):
+    """65,000 segments of a MiB each that say they are notes."""
+    data = bytearray(elves.live(note=b"").bytes())
+    segments = [(1, 5, 0, len(data))] + [(4, 4, 1 << 23, 1 << 20)] * 65000
+    struct.pack_into("<QQ", data, 32, len(data), 0)  # where they are; no sections
+    struct.pack_into("<HHHHH", data, 54, 56, len(segments), 64, 0, 0)
+    for kind, flags, offset, size in segments:
+        data += struct.pack("<IIQQQQQQ", kind, flags, offset, offset, offset, size, size, 4096)
+    with open(path, "wb") as f:
+        f.write(data)
+        f.truncate(16 << 20)
+    return path
+
+
+@case
+def tables_under_samples(folder):
+    """Of what is on a processor the names are looked up, in tables of holes that are gigabytes long; or in files that are long to
+    look at. The recorder does not take that memory, nor that time, says so, and names what is honest."""
+    only_x86()
+    tool = Tool(folder)
+    holes = dict(zip((".symtab", ".strtab", ".eh_frame"),
+                     (dict(offset=(1 << 20) + i * GIB, size=GIB // 24 * 24) for i in range(3))))
+    files = [elves.live(sections=holes, size=4 * GIB).write(f"{folder}/libholes{i}.so") for i in range(4)]
+    files.append(file_of_notes(f"{folder}/libnotes.so"))
+    files.append(elves.live(b"honest_and_hot").write(f"{folder}/libhonest.so"))
+    child = start([workload("hot_mapped"), "60", *(f"{f}:{elves.TEXT:#x}" for f in files)], **as_nobody())
+    time.sleep(0.5)
+    done = record(tool, "-p", child.pid, "-d", "3", "--sample", "-o", f"{folder}/t.folded", seconds=20)
+    check(child.poll() is None, "the target ended")
+    child.kill()
+    equal(done.returncode, 0, f"status\n{done.stderr}")
+    check("tables of the target's files" in done.stderr, "what was not read is not said", done.stderr)
+    with open(f"{folder}/t.folded", encoding="utf-8") as f:
+        folded = f.read()
+    check("honest_and_hot" in folded and "libholes0.so+0x" in folded, "names", folded)
+
+
+@case
+def interpreters_that_are_bombs(folder):
+    """Tables of lines: a MiB for each of 30,000 code objects, or gone through for each frame."""
+    tool = Tool(folder)
+    for mode in ("many", "long"):
+        child = start([workload("python_bomb"), mode, "60"], stdout=subprocess.PIPE, **as_nobody())
+        equal(child.stdout.readline(), b"ready\n", "the target")
+        done = record(tool, "-p", child.pid, "-d", "2", "--python", "--max-overhead", "off", "-e", "python_bomb:leaf", "-o",
+                      f"{folder}/t.json", seconds=15)
+        check(child.poll() is None, "the target ended")
+        child.kill()
+        equal(done.returncode, 0, f"status\n{done.stderr}")
+        trace = Trace(f"{folder}/t.json")
+        check(trace.calls["leaf"] > 500, "calls", trace.calls)
+        check(trace.losses["python_stacks_not_named"] > 0, "nothing is said", trace.losses)
+
+
 # ---- names ---------------------------------------------------------------------------
 
 ESCAPE = "\x1b]0;PWNED\x07\x1b[2J"
@@ -600,6 +657,25 @@ def names_with_the_hash_of_anothers(folder):
     equal(done.returncode, 0, f"status\n{done.stderr}")
     calls = spans(out)
     equal((len(calls), calls[mine.decode()]), (3, 3), f"ranges {calls}")
+
+
+@case
+def python_files_with_the_hash_of_anothers(folder):
+    """The same of files of Python: two whose names have one FNV-1a hash of 64 bits, in two processes."""
+    tool = Tool(folder)
+    mine, theirs = "7mohtcOFVz", "c1E51sSEyx"
+    script = ("import sys, time\nscope = {}\nexec(compile('def work(n):\\n return sum(i * i for i in range(n))',"
+              " sys.argv[1], 'exec'), scope)\nwhile True:\n  scope['work'](1000)\n")
+    children = [start(["/usr/bin/python3", "-c", script, name], **as_nobody()) for name in (mine, theirs)]
+    time.sleep(0.5)
+    done = record(tool, "-p", ",".join(str(c.pid) for c in children), "-d", "2", "--sample", "--python", "-o",
+                  f"{folder}/t.folded", seconds=20)
+    for child in children:
+        child.kill()
+    equal(done.returncode, 0, f"status\n{done.stderr}")
+    with open(f"{folder}/t.folded", encoding="utf-8") as f:
+        folded = f.read()
+    equal([name in folded for name in (mine, theirs)], [True, True], f"files\n{folded[:2000]}")
 
 
 # ---- a root folder full of traps -----------------------------------------------------
@@ -826,6 +902,16 @@ def names_of_ten_kilobytes(folder):
     """300,000 symbols whose mangled names are 10 KB long: 3 GB of names in 3 MB of file."""
     only_x86()
     tool = Tool(folder)
+    path = file_of_long_names(folder)
+    witness = target(folder, "mapper", f"{path}:+:0", honest_library(folder))
+    traced_beside(folder, tool, witness, "beside long names", 60)
+    # status 0, or a clear no because the budget is spent
+    record(tool, "-p", witness.pid, "-d", "0.5", "-e", "liblong.so:*", "-o", f"{folder}/l.json",
+           seconds=60)
+    witness.check_right("after 300,000 long names")
+
+
+def file_of_long_names(folder):
     strings, count, different = bytearray(b"\0"), 300000, 300
     places = []
     for i in range(different):
@@ -834,13 +920,36 @@ def names_of_ten_kilobytes(folder):
     library = elves.Elf(elves.pad(elves.ORDINARY, 16) * count,
                         [(places[i % different], elves.TEXT + i * 16, len(elves.ORDINARY))
                          for i in range(count)], strings=strings)
-    path = library.write(f"{folder}/liblong.so")
-    witness = target(folder, "mapper", f"{path}:+:0", honest_library(folder))
-    traced_beside(folder, tool, witness, "beside long names", 60)
-    # status 0, or a clear no because the budget is spent
-    record(tool, "-p", witness.pid, "-d", "0.5", "-e", "liblong.so:*", "-o", f"{folder}/l.json",
-           seconds=60)
-    witness.check_right("after 300,000 long names")
+    return library.write(f"{folder}/liblong.so")
+
+
+@case
+def files_that_come_late(folder):
+    """While a recording runs, a file is mapped that takes long to read (here as its readers are stopped): neither Ctrl-C nor
+    the end that was asked for waits for it, and that it was not looked at is said."""
+    only_x86()
+    tool, out = Tool(folder), f"{folder}/t.json"
+    path = elves.large(1000).write(f"{folder}/liblate.so")
+    script = ("import mmap, os, sys, time\ntime.sleep(2.5)\nf = open(sys.argv[1], 'rb')\n"
+              "m = mmap.mmap(f.fileno(), 0, prot=5, flags=2)\nwhile True:\n  os.getppid()\n  time.sleep(0.01)\n")
+    for end in ("-d", "Ctrl-C"):
+        child = start(["/usr/bin/python3", "-c", script, path], **as_nobody())
+        time.sleep(0.3)
+        process = tool.start("-p", child.pid, "-d", "3.5" if end == "-d" else "60", "-e", "libc.so.6:getppid", "-o", out)
+        tool.wait_live()
+        begun, late = time.monotonic(), 3.5
+        for pid in tool.named("xsp-planner"):
+            os.kill(pid, signal.SIGSTOP)
+        if end == "Ctrl-C":
+            time.sleep(late)
+            process.send_signal(signal.SIGINT)
+        process.wait(timeout=90)
+        took = time.monotonic() - begun - late
+        child.kill()
+        print(f"  {end}: ended after {took:.2f} s")
+        equal(process.returncode, 0, f"status\n{tool.output()}")
+        check(took < 2, f"{end}: {took:.1f} s to the end")
+        check("was not looked at" in tool.output(), "what was not looked at is not said", tool.output())
 
 
 # ---- targets that do not stay --------------------------------------------------------

@@ -7,7 +7,7 @@ import struct
 import time
 
 import elves
-from harness import Skip, case, check, equal, main, start, wait_for, workload
+from harness import SANITIZED, Skip, case, check, equal, main, start, wait_for, workload
 from proc import COUNTERS, NOBODY, Tool, Witness, as_nobody, status, threads
 
 BEHIND_SUDO = {**os.environ, "SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY),
@@ -175,6 +175,13 @@ def shared(pid):
         return [line for line in f if line.split()[1][3] == "s"]
 
 
+def address_space(pid):
+    """Its limit; None: it has none."""
+    with open(f"/proc/{pid}/limits", encoding="ascii") as f:
+        most = next(line for line in f if line.startswith("Max address space")).split()[3]
+    return None if most == "unlimited" else int(most)
+
+
 def descriptors(pid):
     return {fd: os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
 
@@ -197,6 +204,9 @@ def planners_of_two_owners(folder):
         check(len(fds) == 1 and all(f.startswith("socket:") for f in fds.values()),
               f"planner {pid} has open", fds)
         equal(shared(pid), [], f"shared mappings of planner {pid}")
+        # what it had, which is not more than it has now, and 256 MiB; a sanitizer's shadow is terabytes
+        most, now = address_space(pid), int(status(pid)["VmSize"].split()[0]) << 10
+        check(SANITIZED or most is not None and now < most < now + (258 << 20), f"address space of planner {pid}", most, now)
     end(tool)
     equal([p for p in planners if os.path.exists(f"/proc/{p}")], [], "planners that are left")
 

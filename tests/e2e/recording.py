@@ -314,7 +314,7 @@ def deleted_program(folder):
 @case
 def libraries_that_came_too_late(folder):
     """The program ends while they are being looked at: not that nothing matched, or that nothing was called."""
-    unlooked = "what was loaded in the last [\\d.]+ ms of a process was not looked at"
+    unlooked = "what was loaded in the last [\\d.]+ ms of a process, or of the recording, was not looked at"
     for options in (["-e", "plugin_work"], ["-e", "plugin_work", "-e", "dlopener:ma?n"]):
         done = xsptrace(*options, "-o", f"{folder}/t.json", "--", workload("dlopener"), "--calls", 1, status=None)
         said = done.stdout + done.stderr

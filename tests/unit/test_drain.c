@@ -101,3 +101,44 @@ Test(drain, what_sections_cost_is_added_where_it_was_measured)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		cr_expect_eq(cost_of(&rows[i].hit), rows[i].cost, "%s", rows[i].what);
 }
+
+/* Who writes as fast as it is read must not keep the reader. */
+static int write_one_more(void *ctx, const struct xsp_event *e)
+{
+	const int *fd = ctx;
+	struct {
+		uint32_t length, page;
+		struct xsp_event head;
+	} record = {.length = sizeof(record.head), .head = *e};
+	uint64_t produced;
+
+	cr_assert_eq(pread(*fd, &produced, sizeof(produced), PAGE), sizeof(produced));
+	cr_assert_lt(produced, PAGE - 2 * sizeof(record), "it reads on and on");
+	cr_assert_eq(pwrite(*fd, &record, sizeof(record), (off_t)(2 * PAGE + produced)),
+		     sizeof(record));
+	produced += (sizeof(record) + 7) & ~7U;
+	cr_assert_eq(pwrite(*fd, &produced, sizeof(produced), PAGE), sizeof(produced));
+	return 0;
+}
+
+Test(drain, what_comes_meanwhile_is_read_the_next_time)
+{
+	const struct hit hit = {XSP_EVENT_EXIT, XSP_EVENT_SECTIONS, 0, 0};
+	struct xsp_error err = {0};
+	struct xsp_drain *d;
+	struct builder b;
+	int fd = memfd_create("ring", 0);
+
+	cr_assert_eq(ftruncate(fd, 4 * PAGE), 0);
+	builder_begin(&b, 1);
+	cr_assert_eq(xsp_drain_new(&fd, 1, PAGE, b.w, NULL, NULL, &fd, &d, &err), 0, "%s",
+		     err.text);
+	xsp_drain_set_sections(d, write_one_more);
+	put_record(fd, &hit);
+	cr_expect_eq(xsp_drain_run(d, SIZE_MAX), 1);
+	cr_expect_eq(xsp_drain_run(d, SIZE_MAX), 1);
+	xsp_drain_free(d);
+	xsp_capture_abandon(b.w);
+	unlink(b.path);
+	close(fd);
+}

@@ -266,3 +266,25 @@ Test(perf_map, dumps_that_lie)
 	is(0x7000, NULL, NULL);
 	is(1, NULL, NULL);
 }
+
+/* A page that has an entry costs more than the link to it: so many megabytes are all that there are. */
+Test(perf_map, entries_of_many_pages)
+{
+	char line[64];
+	size_t pages = 0;
+
+	for (size_t i = 0; i < 20000; i++) {
+		snprintf(line, sizeof(line), "%zx 3ff000 a\n", ((size_t)1 << 44) + (i << 22));
+		add(line);
+	}
+	look();
+	cr_assert_eq(left, 0);
+	for (size_t i = 0; i < 20000; i++)
+		for (size_t page = 0; page < 1023; page++) {
+			struct xsp_perf_name found;
+			pages += xsp_perf_map_find(
+				map, ((size_t)1 << 44) + (i << 22) + (page << 12), &found);
+		}
+	cr_expect_gt(pages, 100000);
+	cr_expect_lt(pages * 64, XSP_PERF_MAP_BYTES);
+}

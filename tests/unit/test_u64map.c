@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/u64map.h"
 
 #define KEYS 200000U
@@ -36,4 +37,23 @@ Test(u64map, keys_that_collide)
 	/* 20 ms, where each takes as long as the others; else minutes */
 	cr_expect_lt(xsp_now_ns() - begun, 5000000000ULL);
 	xsp_u64map_free(&m);
+}
+
+/* Pairs that have one FNV-1a hash of 64 bits; and such that differ in bits which products by a known number let cancel. */
+Test(text_hash, texts_that_collide)
+{
+	static const char *const pairs[][2] = {
+		{"7mohtcOFVz", "c1E51sSEyx"},
+		{"8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"},
+		{"gMPflVXtwGDXbIhP73TX", "LtHf1prlU1bCeYZEdqWf"},
+		{"", "\0"},
+		{"aaaaaaaabbbbbbbb", "bbbbbbbbaaaaaaaa"},
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		const size_t length = strlen(pairs[i][0]);
+		cr_expect_neq(xsp_text_hash(pairs[i][0], length),
+			      xsp_text_hash(pairs[i][1], length + (length == 0)), "%s",
+			      pairs[i][0]);
+	}
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -193,6 +194,14 @@ int xsp_broker_files_allow(struct xsp_broker_files *f, pid_t pid)
 
 /* ---- files ---- */
 
+/* A program that maps ever more files must not leave no descriptors to what else is to be done. */
+static size_t kept_most(void)
+{
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_NOFILE, &files) == 0 ? (size_t)files.rlim_cur / 2 : 512;
+}
+
 int xsp_broker_files_keep(struct xsp_broker_files *f, int fd, const struct xsp_mapping *m,
 			  uint32_t *handle)
 {
@@ -208,6 +217,8 @@ int xsp_broker_files_keep(struct xsp_broker_files *f, int fd, const struct xsp_m
 		*handle = (uint32_t)i;
 		return 0;
 	}
+	if (rc == 0 && f->kept_count >= kept_most())
+		rc = -EMFILE;
 	char *display_path = rc == 0 ? strdup(m->path) : NULL;
 	if (display_path == NULL || xsp_grow(&f->kept, &f->kept_room, f->kept_count + 1) < 0) {
 		free(display_path);

@@ -8,6 +8,7 @@
 
 #include "attach/plan_private.h"
 #include "attach/planner.h"
+#include "target/maps.h"
 
 /* ---- modules of the recording ---- */
 
@@ -37,9 +38,12 @@ static int number_probes(struct xsp_plan *plan, struct xsp_planned_module *m)
 static struct xsp_planned_module *find_module(const struct xsp_plan *plan, uint64_t dev,
 					      uint64_t inode)
 {
-	for (size_t i = 0; i < plan->count; i++)
-		if (plan->modules[i]->inode == inode && plan->modules[i]->dev == dev)
-			return plan->modules[i];
+	const uint32_t *at;
+
+	for (uint64_t key = xsp_file_key(dev, inode);
+	     (at = xsp_u64map_get(&plan->by_file, key)) != NULL; key++)
+		if (plan->modules[*at]->inode == inode && plan->modules[*at]->dev == dev)
+			return plan->modules[*at];
 	return NULL;
 }
 
@@ -57,13 +61,14 @@ void xsp_plan_look_ahead(struct xsp_plan *plan, const struct xsp_process *p)
 
 	if (xsp_process_mapped_files(p, &files, NULL) < 0)
 		return;
-	for (size_t i = 0; i < files->count; i++) {
+	bool more = true;
+	for (size_t i = 0; i < files->count && more; i++) {
 		const struct xsp_mapped_file *f = &files->files[i];
 		uint32_t handle;
 		xsp_mapped_files_open_ahead(p, files, i, xsp_plan_is_new, plan);
 		int fd = xsp_plan_is_new(plan, f) ? xsp_mapped_file_open(p, f, &handle) : -EALREADY;
 		if (fd >= 0)
-			xsp_planner_look(plan->planner, fd, f, handle);
+			more = xsp_planner_look(plan->planner, fd, f, handle);
 	}
 	xsp_mapped_files_free(files);
 }
@@ -102,8 +107,13 @@ static struct xsp_planned_module *add_module(struct xsp_plan *plan,
 	struct xsp_planned_module *pm = calloc(1, sizeof(*pm));
 	if (pm == NULL)
 		return NULL;
+	uint64_t key = xsp_file_key(file->dev, file->inode);
+	while (xsp_u64map_get(&plan->by_file, key) != NULL)
+		key++;
 	pm->display_path = strdup(file->display_path);
-	if (pm->display_path == NULL) {
+	if (pm->display_path == NULL ||
+	    xsp_u64map_set(&plan->by_file, key, (uint32_t)plan->count) < 0) {
+		free(pm->display_path);
 		free(pm);
 		return NULL;
 	}
@@ -195,6 +205,7 @@ void xsp_plan_clear(struct xsp_plan *plan)
 		free(plan->modules[i]);
 	}
 	free(plan->modules);
+	xsp_u64map_free(&plan->by_file);
 	*plan = (struct xsp_plan){0};
 }
 

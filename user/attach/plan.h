@@ -13,6 +13,7 @@
 #include "attach/attach.h"
 #include "attach/broker.h"
 #include "base/error.h"
+#include "base/u64map.h"
 #include "placement/placement.h"
 #include "probes/probe.h"
 #include "target/process.h"
@@ -61,6 +62,7 @@ struct xsp_plan {
 	uint32_t part, parts; /* sites are chosen for part + 1 of so many; parts 0: for all */
 	struct xsp_planned_module **modules;
 	size_t count;
+	struct xsp_u64map by_file; /* xsp_file_key() → index in modules */
 	uint32_t probes; /* ids given out */
 	size_t sites, sites_by_class[XSP_SITE_CLASSES];
 	size_t unplaced; /* wanted probes without a site */

@@ -29,6 +29,7 @@
 #define MANY 256 /* such functions */
 #define WALL_S 60U /* of one */
 #define LOOKS_S 10U /* of all that are looked at ahead, once they are waited for */
+#define LOOKS_MAX 4096U
 #define WAIT_MS 20
 #define ANSWER_MAX (128ULL << 20) /* node has 80,000 functions, 55 MB */
 
@@ -539,13 +540,14 @@ static int look(struct xsp_planner *p, int fd, const struct look *l, const char 
 	return rc;
 }
 
-void xsp_planner_look(struct xsp_planner *p, int fd, const struct xsp_mapped_file *f,
+bool xsp_planner_look(struct xsp_planner *p, int fd, const struct xsp_mapped_file *f,
 		      uint32_t handle)
 {
 	const struct look l = {.dev = f->dev, .inode = f->inode, .handle = handle};
 
 	look(p, fd, &l, f->display_path);
 	close(fd);
+	return p->look_count < LOOKS_MAX;
 }
 
 /* They are answered in the order in which they were asked for. */

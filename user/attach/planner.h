@@ -31,9 +31,9 @@ void xsp_planner_on_wait(struct xsp_planner *p, bool (*stopped)(void *ctx), void
  * Before the costs are known, and without waiting: has the file at `fd` (taken over) be looked at. Many are looked at
  * at once, by several processes; what holds something that is traced is kept by those that have found it, the largest
  * such file, until xsp_planner_read() asks for its sites. Whatever fails is no loss: the file is read then as if it had not
- * been looked at.
+ * been looked at. False: no more are, of very many the rest is read when its turn comes.
  */
-void xsp_planner_look(struct xsp_planner *p, int fd, const struct xsp_mapped_file *f,
+bool xsp_planner_look(struct xsp_planner *p, int fd, const struct xsp_mapped_file *f,
 		      uint32_t handle);
 bool xsp_planner_is_asked(const struct xsp_planner *p, const struct xsp_mapped_file *f);
 /* Was it looked at, and nothing found? *handle: as it was given. Waits for all answers. */

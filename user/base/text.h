@@ -6,15 +6,32 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 
-/* FNV-1a, 64 bits. Its low bits are no good by themselves (xsp_u64_mix). */
+/* Both halves of a product. */
+static inline uint64_t xsp_text_hash_word(uint64_t word, uint64_t key)
+{
+	const unsigned __int128 product = (unsigned __int128)word * (key | 1);
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Under which texts are known, never compared with those of another run: with a secret that the kernel gives each run
+ * (getauxval(3)). Else a program could give its names the hashes of another's, and be shown in its place. */
 static inline uint64_t xsp_text_hash(const char *text, size_t length)
 {
-	uint64_t h = 0xcbf29ce484222325ULL;
+	const size_t whole = length & ~(size_t)7;
+	uint64_t key[2], word = 0;
 
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ (uint8_t)text[i]) * 0x100000001b3ULL;
-	return h;
+	memcpy(key, (const void *)getauxval(AT_RANDOM), sizeof(key));
+	uint64_t h = key[0] ^ length;
+	for (size_t i = 0; i < whole; i += sizeof(word)) {
+		memcpy(&word, text + i, sizeof(word));
+		h = xsp_text_hash_word(h ^ word, key[1]);
+	}
+	word = 0;
+	memcpy(&word, text + whole, length - whole);
+	return xsp_text_hash_word(h ^ word, key[1]);
 }
 
 /* A character that terminals obey, or that moves or hides others: C1 controls, ends of lines and paragraphs, directions

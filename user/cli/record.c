@@ -275,6 +275,12 @@ static struct xsp_attach_options attach_options(const struct xsp_options *o)
 	};
 }
 
+static bool is_over(const struct recording *r)
+{
+	return r->o.duration_ns != 0 && r->recorder != NULL &&
+	       xsp_recorder_seconds(r->recorder) * 1e9 >= (double)r->o.duration_ns;
+}
+
 /* Asked several times a second while something is waited for. */
 static bool is_stopped(void *ctx)
 {
@@ -282,7 +288,7 @@ static bool is_stopped(void *ctx)
 
 	if (r->doing[0] != '\0')
 		xsp_status_line_say(&r->starting, r->doing);
-	return stop_signal != 0;
+	return stop_signal != 0 || is_over(r);
 }
 
 static void show_progress(void *ctx, const char *text)
@@ -764,7 +770,7 @@ static int run(struct recording *r, struct xsp_error *err)
 			xsp_recorder_status(r->recorder, &s);
 			xsp_status_line_show(&line, &s, r->o.duration_ns);
 		}
-		if (r->o.duration_ns != 0 && seconds * 1e9 >= (double)r->o.duration_ns)
+		if (is_over(r))
 			break;
 	}
 	xsp_status_line_end(&line);

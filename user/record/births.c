@@ -165,7 +165,7 @@ void xsp_children_attached(struct xsp_recorder *r, const struct xsp_birth *b, in
 		add_gap(&c->birth, b->time_ns);
 	else if (rc == -ESRCH)
 		c->ended++; /* it has no row of its own, but the events of its life are there */
-	else if (c->failed++ == 0)
+	else if (c->failed++ == 0 && rc != -EINTR)
 		xsp_recorder_note(r, "child %d and perhaps others are not followed: %s",
 				  (int)b->pid, why);
 }

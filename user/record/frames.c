@@ -51,6 +51,7 @@ struct xsp_frames {
 	size_t count, room, next;
 	struct generated *generated;
 	size_t generated_count, generated_room;
+	size_t again, again_left; /* the next one to be named anew, and how many are to be */
 	struct wanted_line *lines;
 	size_t line_count, line_room;
 	size_t names; /* of maps when they were named */
@@ -171,13 +172,13 @@ static int name(struct xsp_frames *f, const struct pending *p)
 	return rc < 0 ? rc : put(f, p, text);
 }
 
-static int name_anew(struct xsp_frames *f)
+static int name_anew(struct xsp_frames *f, uint64_t end)
 {
 	char text[1024];
 	int rc = 0;
 
-	for (size_t i = 0; i < f->generated_count && rc >= 0; i++) {
-		struct generated *g = &f->generated[i];
+	for (; f->again_left > 0 && rc >= 0 && xsp_now_ns() < end; f->again_left--) {
+		struct generated *g = &f->generated[f->again++ % f->generated_count];
 		rc = resolve(f, &g->frame, text, sizeof(text));
 		const uint64_t hash = xsp_text_hash(text, strlen(text));
 		/* that of code which was unmapped since stays */
@@ -201,14 +202,14 @@ int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last)
 	}
 	if (f->next == f->count)
 		f->next = f->count = 0;
-	if (rc < 0 || f->generated_count == 0 || (!last && now - f->looked_ns < GENERATED_NS))
-		return rc;
-	f->looked_ns = now;
-	const size_t names = xsp_resolver_read_maps(f->resolver, end);
-	if (names == f->names)
-		return 0;
-	f->names = names;
-	return name_anew(f);
+	if (rc == 0 && f->generated_count > 0 && (last || now - f->looked_ns >= GENERATED_NS)) {
+		f->looked_ns = now;
+		const size_t names = xsp_resolver_read_maps(f->resolver, end);
+		if (names != f->names)
+			f->again_left = f->generated_count;
+		f->names = names;
+	}
+	return rc < 0 ? rc : name_anew(f, end);
 }
 
 /* ---- lines ---- */

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FILES_NAMED 20 /* of those that are left out */
+
 /* ---- definitions ---- */
 
 static enum xsp_probe_kind probe_kind(enum xsp_probe_action action)
@@ -214,7 +216,8 @@ bool xsp_recorder_tell_late(const struct xsp_recorder *r, char *text, size_t siz
 			 r->late.name, (double)r->late.longest_ns * 1e-6, others);
 	else if (r->late.unlooked_ns > 0)
 		snprintf(text, size,
-			 "what was loaded in the last %.1f ms of a process was not looked at",
+			 "what was loaded in the last %.1f ms of a process, or of the recording, "
+			 "was not looked at",
 			 (double)r->late.unlooked_ns * 1e-6);
 	return r->late.count > 0 || r->late.unlooked_ns > 0;
 }
@@ -383,7 +386,12 @@ static int plan_file(struct xsp_recorder *r, struct recorded_process *p,
 		return xsp_error_set(err, rc, XSP_STATUS_NO_TARGET, "process %d has ended",
 				     (int)p->pid);
 	if (rc < 0) {
-		xsp_recorder_note(r, "%s is left out: %s", f->display_path, unreadable.text);
+		if (r->gaps[XSP_GAP_FILES].count < FILES_NAMED)
+			xsp_recorder_note(r, "%s is left out: %s%s", f->display_path,
+					  unreadable.text,
+					  r->gaps[XSP_GAP_FILES].count == FILES_NAMED - 1
+						  ? "; others are counted only"
+						  : "");
 		xsp_recorder_gap(r, XSP_GAP_FILES, 1, "first %.500s: %.400s", f->display_path,
 				 unreadable.text);
 	}
@@ -573,14 +581,21 @@ void xsp_recorder_go_on(struct xsp_recorder *r, pid_t pid)
 
 /* ---- what the sideband says ---- */
 
+/* What was loaded then, at the end of a process or of the recording. 0: nothing was */
+static void count_unlooked(struct xsp_recorder *r, uint64_t since_ns)
+{
+	const uint64_t now = xsp_now_ns();
+
+	if (since_ns != 0 && now - since_ns > r->late.unlooked_ns)
+		r->late.unlooked_ns = now - since_ns;
+}
+
 /* All of its events are in the rings now; what names them is known as long as it is. */
 static int process_has_gone(struct xsp_recorder *r, struct recorded_process *p)
 {
 	long moved = xsp_drain_run(r->drain, SIZE_MAX);
-	uint64_t now = xsp_now_ns();
 
-	if (p->mapped_ns != 0 && now - p->mapped_ns > r->late.unlooked_ns)
-		r->late.unlooked_ns = now - p->mapped_ns;
+	count_unlooked(r, p->mapped_ns);
 	xsp_broker_forget_process(r->broker, p->pid);
 	if (r->pythons != NULL)
 		xsp_pythons_forget(r->pythons, p->pid);
@@ -672,9 +687,11 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 		if (failed == -ESRCH ||
 		    ((failed < 0 || r->late.missed) && !xsp_process_alive(p->process)))
 			p->mapped_ns = mapped_ns;
+		if (failed == -EINTR) /* the user does not want to wait for what is in it */
+			count_unlooked(r, mapped_ns);
 		if (failed == 0)
 			xsp_children_exec_attached(r, p);
-		else if (failed != -ESRCH && xsp_process_alive(p->process))
+		else if (failed != -ESRCH && failed != -EINTR && xsp_process_alive(p->process))
 			xsp_recorder_note(r, "%s", why.text);
 		p->exec_ns = 0;
 	}

@@ -20,7 +20,16 @@
 #define CHILD_CHECKED_NS 1000000000ULL /* a module that was there so lately is there */
 #define CHILD_CHECKS_A_TURN 2
 #define UNNAMED_NS 5000000000ULL /* and then those that could not be named are tried again */
-#define READS_A_SECOND 5000 /* of modules' children */
+/*
+ * A program that has many of them, or lies about them, must not hold up what else is to be read: so many a second. New code
+ * objects, with one more for each 4 KiB of a table of lines that is read or gone through, and what could not be read
+ * to its end counted several times; modules that are looked at for names.
+ */
+#define CODES_A_SECOND 10000
+#define FAILED_READS 16
+#define CHILDREN_A_SECOND 5000
+#define LINES_BYTES (64U << 20) /* of a process's tables of lines */
+#define NAMES_MAX (1U << 20) /* known to be in the capture; others are put again and again */
 #define OUTWARD_MAX 16 /* modules around one of which it may be a child */
 #define CHILD_PATH_MAX 128
 #define TELL_NS 100000000ULL /* and no more often: all stacks are sent again */
@@ -37,6 +46,11 @@ struct known_child {
 	uint64_t checked_ns;
 };
 
+/* So many a second. */
+struct allowance {
+	uint64_t left, since_ns;
+};
+
 struct interpreter {
 	pid_t pid;
 	struct xsp_python python; /* mem -1: it is not one that can be read */
@@ -49,6 +63,8 @@ struct interpreter {
 	struct known_code *codes;
 	size_t count, room, next; /* next: to be checked */
 	struct xsp_u64map by_address; /* → index in codes */
+	size_t lines_bytes;
+	struct allowance code_reads;
 	/* torch.nn.Module */
 	bool wrapper; /* spec.method is the one around the method that does it */
 	struct xsp_u64map numbers; /* object and class → number */
@@ -56,7 +72,7 @@ struct interpreter {
 	struct known_child *children;
 	size_t child_count, child_room, child_next;
 	struct xsp_u64map child_of; /* both objects → index in children */
-	uint64_t reads_left, reads_ns; /* of READS_A_SECOND; when they were counted */
+	struct allowance reads;
 	bool unnamed; /* a module's name was not looked for, as there had been too many */
 };
 
@@ -170,6 +186,20 @@ int xsp_pythons_found(struct xsp_pythons *s, pid_t pid, const struct xsp_python_
 	return 0;
 }
 
+static bool may_read(struct allowance *a, uint64_t most)
+{
+	const uint64_t now = xsp_now_ns();
+
+	if (now - a->since_ns > 1000000000ULL)
+		*a = (struct allowance){most, now};
+	return a->left > 0;
+}
+
+static void count_reads(struct allowance *a, uint64_t reads)
+{
+	a->left -= reads < a->left ? reads : a->left;
+}
+
 /* ---- code objects ---- */
 
 /*
@@ -185,6 +215,7 @@ static void drop(struct xsp_pythons *s, struct interpreter *i, uint32_t index)
 		i->wrapper = false;
 	}
 	xsp_u64map_remove(&i->by_address, k->code.address);
+	i->lines_bytes -= k->code.lines_size;
 	xsp_python_code_clear(&k->code);
 	if (k != last) {
 		*k = *last;
@@ -232,19 +263,25 @@ static int code_at(struct xsp_pythons *s, struct interpreter *i, uint64_t addres
 		*out = &i->codes[*at].code;
 		return 0;
 	}
-	if (i->count >= CODES_MAX)
+	if (i->count >= CODES_MAX || !may_read(&i->code_reads, CODES_A_SECOND))
 		return -EIO;
 	if (xsp_grow(&i->codes, &i->room, i->count + 1) < 0)
 		return -ENOMEM;
 	struct known_code *k = &i->codes[i->count];
 	int rc = xsp_python_code_read(&i->python, address, &k->code);
+	count_reads(&i->code_reads, rc == -EIO ? FAILED_READS : 1 + k->code.lines_size / 4096);
 	if (rc < 0)
 		return rc;
 	k->checked_ns = now;
-	if (xsp_u64map_set(&i->by_address, address, (uint32_t)i->count) < 0) {
+	if (k->code.lines_size > LINES_BYTES - i->lines_bytes)
+		rc = -EIO;
+	else if (xsp_u64map_set(&i->by_address, address, (uint32_t)i->count) < 0)
+		rc = -ENOMEM;
+	if (rc < 0) {
 		xsp_python_code_clear(&k->code);
-		return -ENOMEM;
+		return rc;
 	}
+	i->lines_bytes += k->code.lines_size;
 	i->count++;
 	s->codes++;
 	look_for_modules(i, &k->code);
@@ -282,7 +319,7 @@ static int put_text(struct xsp_pythons *s, const char *text, uint64_t *hash)
 	*hash = hash_of(text);
 	if (xsp_u64map_get(&s->names, *hash) != NULL)
 		return 0;
-	if (xsp_u64map_set(&s->names, *hash, 1) < 0)
+	if (s->names.count < NAMES_MAX && xsp_u64map_set(&s->names, *hash, 1) < 0)
 		return -ENOMEM;
 	return xsp_capture_put_name(s->r->writer, *hash, text);
 }
@@ -304,18 +341,6 @@ static int put_name(struct xsp_pythons *s, const char *file, int32_t line, const
 	return put_text(s, text, hash);
 }
 
-/* A program that has many modules, or lies about them, must not hold up what else is to be read. */
-static bool may_read_children(struct interpreter *i)
-{
-	const uint64_t now = xsp_now_ns();
-
-	if (now - i->reads_ns > 1000000000ULL) {
-		i->reads_ns = now;
-		i->reads_left = READS_A_SECOND;
-	}
-	return i->reads_left > 0;
-}
-
 /* *path: that of one module inside another one, to be freed; NULL: it does not lead there. -EAGAIN: later. */
 static int read_path(struct interpreter *i, uint64_t from, uint64_t to, char **path)
 {
@@ -323,10 +348,10 @@ static int read_path(struct interpreter *i, uint64_t from, uint64_t to, char **p
 	size_t reads = 0;
 
 	*path = NULL;
-	if (!may_read_children(i))
+	if (!may_read(&i->reads, CHILDREN_A_SECOND))
 		return -EAGAIN;
 	int rc = xsp_python_module_path(&i->python, from, to, text, sizeof(text), &reads);
-	i->reads_left -= reads < i->reads_left ? reads : i->reads_left;
+	count_reads(&i->reads, reads);
 	if (rc == 0)
 		*path = strdup(text);
 	return rc == -ENOENT || *path != NULL ? 0 : -ENOMEM;
@@ -454,8 +479,11 @@ static int name_frame(struct xsp_pythons *s, struct interpreter *i,
 
 	if (rc == -ENOENT)
 		return 1;
+	if (rc == 0 && !may_read(&i->code_reads, CODES_A_SECOND))
+		rc = -EIO;
 	if (rc < 0)
 		return rc;
+	count_reads(&i->code_reads, c->lines_size / 4096);
 	return put_name(s, c->file, xsp_python_code_line(c, f->instruction), c->function, hash);
 }
 
@@ -529,8 +557,9 @@ int xsp_pythons_see(void *ctx, const struct xsp_event_python *e)
 	if (i != NULL && i->stale)
 		tell(s, i);
 	if (rc == -EIO) {
-		xsp_recorder_gap(r, XSP_GAP_PYTHON_CODE, 1,
-				 "with code objects that were gone before they were read");
+		xsp_recorder_gap(
+			r, XSP_GAP_PYTHON_CODE, 1,
+			"with code objects that were gone, or too many, before they were read");
 		rc = 0;
 	}
 	if (rc < 0)

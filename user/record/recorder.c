@@ -327,9 +327,8 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
 				     display_path(r), strerror(-rc));
-	/* from here on the end of a recording is waited for, whoever wants it to end */
+	/* from here on the end of a recording is waited for, whoever wants it to end; not for files that come late */
 	xsp_broker_on_wait(r->broker, NULL, NULL);
-	xsp_planner_on_wait(r->planner, NULL, NULL);
 	xsp_planner_forget_looks(r->planner);
 	r->plan.progress = NULL;
 	rc = xsp_broker_ready(r->broker, r->plan.probes);
@@ -577,6 +576,7 @@ void xsp_recorder_end(struct xsp_recorder *r)
 	if (r->ended)
 		return;
 	r->ended = true;
+	xsp_planner_on_wait(r->planner, NULL, NULL);
 	xsp_broker_activate(r->broker, false);
 	xsp_recorder_measure(r, true); /* what cannot be written is told of at the finish */
 	r->end_ns = xsp_now_ns();
@@ -625,6 +625,13 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 				  "most %zu MiB are; code that is named further on is "
 				  "[generated code]",
 				  XSP_PERF_MAP_BYTES >> 20);
+	if (r->resolver != NULL && xsp_resolver_left_tables(r->resolver))
+		xsp_recorder_note(r,
+				  "symbols and unwind tables of the target's files would take more "
+				  "than %llu MiB, or too many descriptors: those beyond were not "
+				  "read; their functions are called FILE+0xADDRESS, and stacks may "
+				  "end there",
+				  XSP_RESOLVER_TABLES_BYTES >> 20);
 	if (rc == 0 && xsp_overhead_is_on(r))
 		rc = xsp_recorder_put_held_back(r);
 	for (size_t i = 0; rc == 0 && i < sizeof(last) / sizeof(last[0]); i++)

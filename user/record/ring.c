@@ -57,25 +57,22 @@ void xsp_ring_close(struct xsp_ring_buffer *r)
 int xsp_ring_consume(struct xsp_ring_buffer *r, int (*on_event)(void *ctx, void *data, size_t size),
 		     void *ctx)
 {
+	/* who writes as fast as it is read would keep us here */
+	const uint64_t end = __atomic_load_n(r->producer, __ATOMIC_ACQUIRE);
 	uint64_t at = __atomic_load_n(r->consumer, __ATOMIC_ACQUIRE);
 	int rc = 0;
 
-	while (rc == 0) {
-		uint64_t end = __atomic_load_n(r->producer, __ATOMIC_ACQUIRE);
-		if (at >= end)
+	while (rc == 0 && at < end) {
+		const uint8_t *record = r->data + (at & (r->size - 1));
+		uint32_t length =
+			__atomic_load_n((const uint32_t *)(const void *)record, __ATOMIC_ACQUIRE);
+		if (length & BUSY)
 			break;
-		while (rc == 0 && at < end) {
-			const uint8_t *record = r->data + (at & (r->size - 1));
-			uint32_t length = __atomic_load_n((const uint32_t *)(const void *)record,
-							  __ATOMIC_ACQUIRE);
-			if (length & BUSY)
-				return rc;
-			uint32_t size = length & ~(BUSY | DISCARDED);
-			at += (size + HEAD + 7) & ~7ULL;
-			if (!(length & DISCARDED))
-				rc = on_event(ctx, (void *)(uintptr_t)(record + HEAD), size);
-			__atomic_store_n(r->consumer, at, __ATOMIC_RELEASE);
-		}
+		uint32_t size = length & ~(BUSY | DISCARDED);
+		at += (size + HEAD + 7) & ~7ULL;
+		if (!(length & DISCARDED))
+			rc = on_event(ctx, (void *)(uintptr_t)(record + HEAD), size);
+		__atomic_store_n(r->consumer, at, __ATOMIC_RELEASE);
 	}
 	return rc;
 }

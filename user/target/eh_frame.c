@@ -272,7 +272,7 @@ static int locate(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t f
 		return -ENOENT;
 	}
 	if (eh->offset > elf->size || eh->size > elf->size - eh->offset || eh->size == 0 ||
-	    eh->size > XSP_ELF_SECTION_MAX)
+	    eh->size > XSP_ELF_SECTION_MAX || !xsp_elf_may_keep(elf, eh->size))
 		return -ENOENT;
 	eh->data = malloc(eh->size);
 	eh->loaded = calloc(eh->size / CHUNK + 1, 1);

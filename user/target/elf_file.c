@@ -18,7 +18,7 @@
 #error "xsptrace knows x86-64 and aarch64"
 #endif
 
-/* Notes are small; a bigger table is not worth reading to learn a build id. */
+/* Notes are small; more, in one table or in many, is not worth reading to learn a build id. */
 #define NOTES_MAX (1U << 20)
 #define DYNAMIC_MAX (1U << 20)
 
@@ -30,11 +30,25 @@ int xsp_elf_read(const struct xsp_elf *elf, uint64_t offset, void *buf, size_t s
 	return n < 0 ? (int)n : n < (long)size ? -EIO : 0;
 }
 
+bool xsp_elf_may_keep(const struct xsp_elf *elf, uint64_t bytes)
+{
+	struct xsp_elf_budget *b = elf->budget;
+
+	if (b == NULL)
+		return true;
+	if (bytes > b->left / 2) {
+		b->refused = true;
+		return false;
+	}
+	b->left -= bytes;
+	return true;
+}
+
 int xsp_elf_load(const struct xsp_elf *elf, uint64_t offset, uint64_t size, void **out)
 {
 	if (offset > elf->size || size > elf->size - offset)
 		return -ENOEXEC;
-	if (size > XSP_ELF_SECTION_MAX)
+	if (size > XSP_ELF_SECTION_MAX || !xsp_elf_may_keep(elf, size))
 		return -EFBIG;
 	char *data = malloc(size + 1);
 	if (data == NULL)
@@ -170,13 +184,13 @@ no_memory:
 			     display_path);
 }
 
-int xsp_elf_open(int fd, const char *display_path, struct xsp_elf *elf, struct xsp_error *err)
+int xsp_elf_open(int fd, const char *display_path, struct xsp_elf_budget *budget,
+		 struct xsp_elf *elf, struct xsp_error *err)
 {
 	struct stat st;
 	int ret = 0;
 
-	memset(elf, 0, sizeof(*elf));
-	elf->fd = fd;
+	*elf = (struct xsp_elf){.fd = fd, .budget = budget};
 	if (fstat(fd, &st) != 0)
 		ret = xsp_error_set(err, -errno, XSP_STATUS_FAILED, "cannot open %s: %s",
 				    display_path, strerror(errno));
@@ -267,12 +281,16 @@ static size_t build_id_in_notes(const uint8_t *notes, size_t size, uint8_t *id)
 	return 0;
 }
 
-static size_t build_id_at(const struct xsp_elf *elf, uint64_t offset, uint64_t size, uint8_t *id)
+static size_t build_id_at(const struct xsp_elf *elf, uint64_t offset, uint64_t size, uint64_t *left,
+			  uint8_t *id)
 {
 	void *notes;
 	size_t length = 0;
 
-	if (size <= NOTES_MAX && xsp_elf_load(elf, offset, size, &notes) == 0) {
+	if (size == 0 || size > *left)
+		return 0;
+	*left -= size;
+	if (xsp_elf_load(elf, offset, size, &notes) == 0) {
 		length = build_id_in_notes(notes, size, id);
 		free(notes);
 	}
@@ -282,17 +300,18 @@ static size_t build_id_at(const struct xsp_elf *elf, uint64_t offset, uint64_t s
 size_t xsp_elf_build_id(const struct xsp_elf *elf, uint8_t id[static XSP_BUILD_ID_MAX])
 {
 	size_t length = 0;
+	uint64_t left = NOTES_MAX;
 
 	/* sections first: in a separate debug file the segments point at bytes that moved */
 	for (size_t i = 0; i < elf->section_count && length == 0; i++) {
 		const Elf64_Shdr *s = &elf->sections[i];
 		if (s->sh_type == SHT_NOTE)
-			length = build_id_at(elf, s->sh_offset, s->sh_size, id);
+			length = build_id_at(elf, s->sh_offset, s->sh_size, &left, id);
 	}
 	for (size_t i = 0; i < elf->header_count && length == 0; i++) {
 		const Elf64_Phdr *ph = &elf->headers[i];
 		if (ph->p_type == PT_NOTE)
-			length = build_id_at(elf, ph->p_offset, ph->p_filesz, id);
+			length = build_id_at(elf, ph->p_offset, ph->p_filesz, &left, id);
 	}
 	return length;
 }

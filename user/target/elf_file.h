@@ -22,8 +22,16 @@ struct xsp_segment {
 	bool executable, writable;
 };
 
+/* What may yet be kept in memory of many files. Of one file no more than half of it, so that one that is made to take
+ * it all leaves something to others. */
+struct xsp_elf_budget {
+	uint64_t left; /* bytes */
+	bool refused; /* something was, for want of them */
+};
+
 struct xsp_elf {
 	int fd; /* -1: not open */
+	struct xsp_elf_budget *budget; /* NULL: there is none */
 	uint64_t size;
 	uint16_t type, machine; /* ET_*, EM_* */
 	struct xsp_segment *segments;
@@ -41,18 +49,23 @@ struct xsp_elf {
 #define XSP_ELF_SECTION_MAX (1ULL << 30)
 
 /*
- * Reads the headers of the file at descriptor `fd`, which it takes over, also on failure. `display_path` is the name for messages. Fails with -ENOEXEC and
+ * Reads the headers of the file at descriptor `fd`, which it takes over, also on failure. `display_path` is the name for
+ * messages, `budget` (borrowed) bounds what is loaded. Fails with -ENOEXEC and
  * XSP_STATUS_TARGET for anything that is not a 64-bit file of this machine's architecture,
  * -errno of read(2) otherwise. On failure `elf` holds nothing to close.
  */
-int xsp_elf_open(int fd, const char *display_path, struct xsp_elf *elf, struct xsp_error *err);
+int xsp_elf_open(int fd, const char *display_path, struct xsp_elf_budget *budget,
+		 struct xsp_elf *elf, struct xsp_error *err);
 void xsp_elf_close(struct xsp_elf *elf);
 
 /* Reads exactly `size` bytes at `offset`; -EIO if the file ends before. */
 int xsp_elf_read(const struct xsp_elf *elf, uint64_t offset, void *buf, size_t size);
 
+/* Takes memory from the budget; false: there is not so much left. */
+bool xsp_elf_may_keep(const struct xsp_elf *elf, uint64_t bytes);
+
 /* The bytes [offset, offset+size) of the file in a malloc'd buffer with one zero byte behind
- * them. -ENOEXEC: outside the file; -EFBIG: more than XSP_ELF_SECTION_MAX; -ENOMEM. */
+ * them. -ENOEXEC: outside the file; -EFBIG: more than XSP_ELF_SECTION_MAX, or than the budget has; -ENOMEM. */
 int xsp_elf_load(const struct xsp_elf *elf, uint64_t offset, uint64_t size, void **out);
 
 /* Name of a section, "" if it has none; never NULL. */

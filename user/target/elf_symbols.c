@@ -76,7 +76,7 @@ bool xsp_module_debug_file(const struct xsp_module *m, struct xsp_elf *elf)
 	for (size_t i = 0; i < m->build_id_length; i++)
 		snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
 	int fd = m->opener->debug_file(m->opener, hex);
-	if (fd < 0 || xsp_elf_open(fd, hex, elf, NULL) < 0)
+	if (fd < 0 || xsp_elf_open(fd, hex, m->elf.budget, elf, NULL) < 0)
 		return false;
 	if (xsp_elf_build_id(elf, id) == m->build_id_length &&
 	    memcmp(id, m->build_id, m->build_id_length) == 0)
@@ -100,8 +100,8 @@ static int load_tables(struct xsp_module *m, struct xsp_error *err)
 {
 	struct xsp_symbol_cache *c = &m->symbols;
 
-	if (c->tables_loaded)
-		return 0;
+	if (c->tables_loaded || c->too_large)
+		return c->too_large ? -EFBIG : 0;
 	int ret = read_table(&m->elf, SHT_DYNSYM, &c->tables[XSP_TABLE_DYNAMIC]);
 	if (ret == 0)
 		ret = read_table(&m->elf, SHT_SYMTAB, &c->tables[XSP_TABLE_STATIC]);
@@ -109,6 +109,7 @@ static int load_tables(struct xsp_module *m, struct xsp_error *err)
 		ret = read_debug_file(m, &c->tables[XSP_TABLE_DEBUG]);
 	if (ret < 0) {
 		xsp_symbol_cache_clear(c);
+		c->too_large = ret == -EFBIG; /* it is asked for again and again */
 		xsp_error_set(err, ret, XSP_STATUS_FAILED, "cannot read the symbols of %s: %s",
 			      m->display_path, strerror(-ret));
 		return ret;
@@ -286,6 +287,10 @@ static int build_all(struct xsp_module *m)
 	if (keys == NULL || spare == NULL)
 		goto out;
 	size_t count = collect(m, keys);
+	if (!xsp_elf_may_keep(&m->elf, 2 * count * sizeof(*c->all))) { /* and unique */
+		ret = -EFBIG;
+		goto out;
+	}
 	struct key *sorted = radix_sort(keys, spare, count);
 	sort_aliases(c, sorted, count);
 	c->all = reallocarray(NULL, count + 1, sizeof(*c->all));
@@ -297,6 +302,10 @@ static int build_all(struct xsp_module *m)
 out:
 	free(keys);
 	free(spare);
+	if (ret == -EFBIG) {
+		xsp_symbol_cache_clear(c);
+		c->too_large = true;
+	}
 	return ret;
 }
 

@@ -53,14 +53,17 @@ bool xsp_map_line_parse(const char *text, struct xsp_map_line *out)
 	return true;
 }
 
-static struct xsp_mapped_file *find_file(struct xsp_mapped_files *all,
-					 const struct xsp_map_line *line)
+/* A process may map tens of thousands. *key: where its place in the index is, or would be. */
+static bool is_known(const struct xsp_mapped_files *all, const struct xsp_u64map *index,
+		     const struct xsp_map_line *line, uint64_t *key)
 {
-	for (size_t i = 0; i < all->count; i++) {
-		if (all->files[i].inode == line->inode && all->files[i].dev == line->dev)
-			return &all->files[i];
-	}
-	return NULL;
+	const uint32_t *at;
+
+	for (*key = xsp_file_key(line->dev, line->inode);
+	     (at = xsp_u64map_get(index, *key)) != NULL; ++*key)
+		if (all->files[*at].inode == line->inode && all->files[*at].dev == line->dev)
+			return true;
+	return false;
 }
 
 static void cut_deleted(struct xsp_mapped_file *f)
@@ -101,16 +104,22 @@ static int add_file(struct xsp_mapped_files *all, const struct xsp_map_line *lin
 
 static int collect(const char *text, struct xsp_mapped_files *all)
 {
+	struct xsp_u64map index = {0};
+	uint64_t key;
 	int ret = 0;
 
 	while (ret == 0 && *text != '\0') {
 		struct xsp_map_line line;
 		if (xsp_map_line_parse(text, &line) && line.executable && line.inode != 0 &&
-		    line.path_length > 0 && line.path[0] == '/' && find_file(all, &line) == NULL)
-			ret = add_file(all, &line);
+		    line.path_length > 0 && line.path[0] == '/' &&
+		    !is_known(all, &index, &line, &key)) {
+			ret = xsp_u64map_set(&index, key, (uint32_t)all->count);
+			ret = ret < 0 ? ret : add_file(all, &line);
+		}
 		text += strcspn(text, "\n");
 		text += *text == '\n';
 	}
+	xsp_u64map_free(&index);
 	return ret;
 }
 

@@ -22,6 +22,13 @@ static const struct {
 int xsp_module_adopt(const struct xsp_opener *o, int fd, const char *display_path,
 		     struct xsp_module **out, struct xsp_error *err)
 {
+	return xsp_module_adopt_within(o, fd, display_path, NULL, out, err);
+}
+
+int xsp_module_adopt_within(const struct xsp_opener *o, int fd, const char *display_path,
+			    struct xsp_elf_budget *budget, struct xsp_module **out,
+			    struct xsp_error *err)
+{
 	*out = NULL;
 	struct xsp_module *m = calloc(1, sizeof(*m));
 	char *name = strdup(display_path);
@@ -34,7 +41,7 @@ int xsp_module_adopt(const struct xsp_opener *o, int fd, const char *display_pat
 	}
 	m->opener = o;
 	m->display_path = name;
-	int ret = xsp_elf_open(fd, display_path, &m->elf, err);
+	int ret = xsp_elf_open(fd, display_path, budget, &m->elf, err);
 	if (ret < 0) {
 		xsp_module_free(m);
 		return ret;

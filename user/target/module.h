@@ -45,6 +45,11 @@ struct xsp_code_range {
  */
 int xsp_module_adopt(const struct xsp_opener *o, int fd, const char *display_path,
 		     struct xsp_module **out, struct xsp_error *err);
+/* The same, and what is kept in memory of it and others is bounded: what is beyond counts as absent. */
+struct xsp_elf_budget;
+int xsp_module_adopt_within(const struct xsp_opener *o, int fd, const char *display_path,
+			    struct xsp_elf_budget *budget, struct xsp_module **out,
+			    struct xsp_error *err);
 /* The same with a file of ours, opened by path. */
 int xsp_module_open(const char *path, const char *display_path, struct xsp_module **out,
 		    struct xsp_error *err);

@@ -34,7 +34,7 @@ struct xsp_symbol_slot {
 };
 
 struct xsp_symbol_cache {
-	bool tables_loaded;
+	bool tables_loaded, too_large;
 	struct xsp_symbol_table tables[XSP_TABLES];
 	bool all_ready, unique_ready;
 	struct xsp_symbol *all, *unique;

@@ -23,6 +23,8 @@
 #define PIECE ((size_t)65536)
 #define PAGE_BITS 12
 #define PAGES_MOST 1024 /* of one entry */
+#define PAGE_BYTES                                                                                 \
+	(4 * sizeof(struct xsp_u64map_slot)) /* what its first entry costs beside the link */
 #define STEPS_MOST 256 /* of a search: so many of the latest entries in a page are looked at */
 #define TAIL 64 /* what was read last: it stands there yet unless the file was written anew */
 #define START_SLACK_S 2 /* how far the clock of files is behind */
@@ -254,6 +256,8 @@ static int link_pages(struct xsp_perf_map *m, uint64_t first, uint64_t last)
 
 	for (uint64_t page = first; page <= last && rc == 0; page++) {
 		const uint32_t *before = xsp_u64map_get(&m->pages, page);
+		if (before == NULL && !charge(m, PAGE_BYTES))
+			return -ENOMEM;
 		m->links[m->link_count] =
 			(struct link){(uint32_t)m->count, before != NULL ? *before : 0};
 		rc = xsp_u64map_set(&m->pages, page, (uint32_t)++m->link_count);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <linux/magic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "base/search.h"
 #include "base/u64map.h"
 #include "catalog/compilers.h"
+#include "target/elf_file.h"
 #include "target/maps.h"
 #include "target/module.h"
 #include "target/perf_map.h"
@@ -32,6 +34,7 @@ struct known_file {
 /* Code of a process, remembered while it lived. */
 struct remembered {
 	pid_t pid;
+	uint32_t before; /* 1 + index of the process's one before it; 0: there is none */
 	uint64_t dev, inode, start, end, offset;
 	char *path;
 };
@@ -77,15 +80,18 @@ struct named_code {
 struct xsp_resolver {
 	const struct xsp_opener *opener;
 	struct known_file *files;
-	size_t count;
+	size_t count, file_room, open, open_most;
+	struct xsp_u64map by_file; /* xsp_file_key() → index in files */
 	struct remembered *maps;
 	size_t map_count, map_room;
 	struct xsp_u64map remembered; /* keys of the same */
+	struct xsp_u64map latest; /* process → 1 + index of its latest */
 	struct constants constants; /* of the process that was asked for last */
 	struct generated generated; /* the same */
 	struct named_code *named;
 	size_t named_count, named_room;
 	size_t named_left; /* bytes that may yet be read of all of them */
+	struct xsp_elf_budget tables; /* of files: whose they are may have made them large */
 };
 
 /* Where an address lies. */
@@ -99,11 +105,16 @@ struct place {
 
 int xsp_resolver_new(const struct xsp_opener *o, struct xsp_resolver **out)
 {
+	struct rlimit files;
+
 	*out = calloc(1, sizeof(**out));
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->opener = o;
 	(*out)->named_left = XSP_PERF_MAP_BYTES;
+	(*out)->tables.left = XSP_RESOLVER_TABLES_BYTES;
+	(*out)->open_most =
+		getrlimit(RLIMIT_NOFILE, &files) == 0 ? (size_t)files.rlim_cur / 2 : 512;
 	return 0;
 }
 
@@ -121,6 +132,8 @@ void xsp_resolver_free(struct xsp_resolver *r)
 	free(r->constants.maps);
 	free(r->generated.maps);
 	xsp_u64map_free(&r->remembered);
+	xsp_u64map_free(&r->latest);
+	xsp_u64map_free(&r->by_file);
 	free(r->maps);
 	free(r->files);
 	free(r);
@@ -163,34 +176,46 @@ static void find_mapping(const struct xsp_process *p, uint64_t address, struct p
 
 static struct known_file *known(const struct xsp_resolver *r, uint64_t dev, uint64_t inode)
 {
-	for (size_t i = 0; i < r->count; i++)
-		if (r->files[i].inode == inode && r->files[i].dev == dev)
-			return &r->files[i];
+	const uint32_t *at;
+
+	for (uint64_t key = xsp_file_key(dev, inode);
+	     (at = xsp_u64map_get(&r->by_file, key)) != NULL; key++)
+		if (r->files[*at].inode == inode && r->files[*at].dev == dev)
+			return &r->files[*at];
 	return NULL;
 }
 
 static struct known_file *add_file(struct xsp_resolver *r, uint64_t dev, uint64_t inode)
 {
-	struct known_file *grown = reallocarray(r->files, r->count + 1, sizeof(*grown));
+	uint64_t key = xsp_file_key(dev, inode);
 
-	if (grown == NULL)
+	while (xsp_u64map_get(&r->by_file, key) != NULL)
+		key++;
+	if (xsp_grow(&r->files, &r->file_room, r->count + 1) < 0 ||
+	    xsp_u64map_set(&r->by_file, key, (uint32_t)r->count) < 0)
 		return NULL;
-	r->files = grown;
 	r->files[r->count] = (struct known_file){.dev = dev, .inode = inode};
 	return &r->files[r->count++];
 }
 
-static void open_file(struct known_file *k, const struct xsp_process *p,
+static void open_file(struct xsp_resolver *r, struct known_file *k, const struct xsp_process *p,
 		      const struct xsp_mapped_file *f)
 {
 	struct statfs fs;
-	int fd = xsp_mapped_file_open(p, f, NULL);
 
+	/* each has a descriptor, as long as the recording lasts */
+	if (r->open == r->open_most) {
+		r->tables.refused = true;
+		return;
+	}
+	int fd = xsp_mapped_file_open(p, f, NULL);
 	if (fd < 0)
 		return;
 	k->prompt = fstatfs(fd, &fs) == 0 && fs.f_type != FUSE_SUPER_MAGIC;
-	if (xsp_module_adopt(xsp_process_opener(p), fd, f->display_path, &k->module, NULL) < 0)
+	if (xsp_module_adopt_within(xsp_process_opener(p), fd, f->display_path, &r->tables,
+				    &k->module, NULL) < 0)
 		k->module = NULL;
+	r->open += k->module != NULL;
 }
 
 static int find_module(struct xsp_resolver *r, const struct xsp_process *p, struct place *at)
@@ -206,7 +231,7 @@ static int find_module(struct xsp_resolver *r, const struct xsp_process *p, stru
 			return 0;
 		for (size_t i = 0; i < mapped->count && k->module == NULL; i++)
 			if (mapped->files[i].inode == at->inode && mapped->files[i].dev == at->dev)
-				open_file(k, p, &mapped->files[i]);
+				open_file(r, k, p, &mapped->files[i]);
 		xsp_mapped_files_free(mapped);
 	}
 	at->module = k->module;
@@ -220,19 +245,32 @@ static uint64_t key_of(pid_t pid, const struct xsp_mapped_file *f)
 			   xsp_u64_mix(f->inode ^ xsp_u64_mix(f->dev ^ (uint64_t)pid << 32)));
 }
 
+/* The process's latest mapping, or the one before `m`. NULL: that was the first */
+static const struct remembered *before(const struct xsp_resolver *r, pid_t pid,
+				       const struct remembered *m)
+{
+	const uint32_t *latest = m == NULL ? xsp_u64map_get(&r->latest, (uint64_t)pid) : NULL;
+	const uint32_t at = m != NULL ? m->before : latest != NULL ? *latest : 0;
+
+	return at != 0 ? &r->maps[at - 1] : NULL;
+}
+
 static int remember(struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_file *f)
 {
 	if (xsp_grow(&r->maps, &r->map_room, r->map_count + 1) < 0)
 		return -ENOMEM;
 	struct remembered *m = &r->maps[r->map_count];
+	const struct remembered *last = before(r, pid, NULL);
 	*m = (struct remembered){.pid = pid,
+				 .before = last != NULL ? (uint32_t)(last - r->maps) + 1 : 0,
 				 .dev = f->dev,
 				 .inode = f->inode,
 				 .start = f->start,
 				 .end = f->end,
 				 .offset = f->offset,
 				 .path = strdup(f->display_path)};
-	if (m->path == NULL || xsp_u64map_set(&r->remembered, key_of(pid, f), 1) < 0) {
+	if (m->path == NULL || xsp_u64map_set(&r->remembered, key_of(pid, f), 1) < 0 ||
+	    xsp_u64map_set(&r->latest, (uint64_t)pid, (uint32_t)r->map_count + 1) < 0) {
 		free(m->path);
 		return -ENOMEM;
 	}
@@ -294,6 +332,11 @@ bool xsp_resolver_left_maps(const struct xsp_resolver *r)
 	return r->named_left == 0;
 }
 
+bool xsp_resolver_left_tables(const struct xsp_resolver *r)
+{
+	return r->tables.refused;
+}
+
 /* `compiled`: it is code that may be in the map, which is then read on where it is not yet. */
 static bool name_by_map(const struct xsp_resolver *r, pid_t pid, uint64_t address, bool compiled,
 			char *text, size_t size)
@@ -325,13 +368,14 @@ int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 
 	for (size_t i = 0; i < mapped->count && rc == 0; i++) {
 		const struct xsp_mapped_file *f = &mapped->files[i];
-		struct known_file *k = known(r, f->dev, f->inode);
+		if (r->map_count == REMEMBERED_MAX)
+			break;
 		xsp_mapped_files_open_ahead(p, mapped, i, is_unknown, r);
-		if (r->map_count == REMEMBERED_MAX ||
-		    xsp_u64map_get(&r->remembered, key_of(pid, f)) != NULL)
+		if (xsp_u64map_get(&r->remembered, key_of(pid, f)) != NULL)
 			continue;
+		struct known_file *k = known(r, f->dev, f->inode);
 		if (k == NULL && (k = add_file(r, f->dev, f->inode)) != NULL)
-			open_file(k, p, f);
+			open_file(r, k, p, f);
 		rc = k != NULL ? remember(r, pid, f) : -ENOMEM;
 	}
 	return rc;
@@ -341,9 +385,10 @@ int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 static void find_remembered(const struct xsp_resolver *r, pid_t pid, uint64_t address,
 			    struct place *at)
 {
-	for (size_t i = r->map_count; i > 0 && !at->mapped; i--) {
-		const struct remembered *m = &r->maps[i - 1];
-		if (m->pid != pid || address < m->start || address >= m->end)
+	const struct remembered *m = NULL;
+
+	while (!at->mapped && (m = before(r, pid, m)) != NULL) {
+		if (address < m->start || address >= m->end)
 			continue;
 		at->mapped = true;
 		at->dev = m->dev;
@@ -610,9 +655,10 @@ int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint
 static bool find_remembered_vtable(const struct xsp_resolver *r, pid_t pid, uint64_t pointer,
 				   struct xsp_symbol *out)
 {
-	for (size_t i = r->map_count; i > 0; i--) {
-		const struct remembered *m = &r->maps[i - 1];
-		const struct known_file *k = m->pid == pid ? known(r, m->dev, m->inode) : NULL;
+	const struct remembered *m = NULL;
+
+	while ((m = before(r, pid, m)) != NULL) {
+		const struct known_file *k = known(r, m->dev, m->inode);
 		uint64_t code;
 		if (k == NULL || k->module == NULL ||
 		    xsp_module_offset_to_addr(k->module, m->offset, &code) < 0)
@@ -692,9 +738,10 @@ static bool is_constant(const struct xsp_module *m, uint64_t addr)
 static void find_remembered_constant(const struct xsp_resolver *r, pid_t pid, uint64_t address,
 				     struct place *at)
 {
-	for (size_t i = r->map_count; i > 0; i--) {
-		const struct remembered *m = &r->maps[i - 1];
-		const struct known_file *k = m->pid == pid ? known(r, m->dev, m->inode) : NULL;
+	const struct remembered *m = NULL;
+
+	while ((m = before(r, pid, m)) != NULL) {
+		const struct known_file *k = known(r, m->dev, m->inode);
 		uint64_t code;
 		if (k == NULL || k->module == NULL ||
 		    xsp_module_offset_to_addr(k->module, m->offset, &code) < 0 ||

@@ -56,6 +56,11 @@ size_t xsp_resolver_read_maps(struct xsp_resolver *r, uint64_t until_ns);
 /* So much was in them that some of it was not read. */
 bool xsp_resolver_left_maps(const struct xsp_resolver *r);
 
+/* Symbols and unwind tables of all files together take so much memory, those of one file half of what is left. */
+#define XSP_RESOLVER_TABLES_BYTES (512ULL << 20)
+/* Some were not read, as they would have taken more, or half of the descriptors that there are. */
+bool xsp_resolver_left_tables(const struct xsp_resolver *r);
+
 /* The file that an address lies in, owned by the resolver, and the address in that file.
  * -ENOENT: no file that can be read, or -ENOMEM. */
 int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,
