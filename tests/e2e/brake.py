@@ -186,6 +186,43 @@ def a_window_that_cannot_begin(folder):
 
 
 @case
+def nobody_holds_the_brake(folder):
+    """The recorder is stopped, as Ctrl-Z does it, when a hot function begins to be called: its sites come out all the same, and
+    in again when it goes on. What is recorded is of the windows, and none is of the time between."""
+    hot = start_ready([workload("hot"), "--wait", "--threads", "1", "--seconds", "60", "leaf"])
+    slow = start_ready([workload("hot"), "--wait", "--threads", "1", "--seconds", "60", "--rate", "500", "frame"])
+    clean = code_of(hot.pid, workload("hot"))
+    with Recording(folder, "-p", hot.pid, "-p", slow.pid, "-e", "hot:hot_*", "--max-overhead", "20",
+                   "-o", f"{folder}/t.json") as recording:
+        slow.send_signal(signal.SIGUSR1)
+        time.sleep(0.5)
+        recording.process.send_signal(signal.SIGSTOP)
+        hot.send_signal(signal.SIGUSR1)
+        check(code_of(hot.pid, workload("hot")) != clean, "nothing was put in")
+        for child in (hot, slow):
+            wait_for(lambda c=child: not code_of(c.pid, workload("hot")), 3, "sites are still there")
+        time.sleep(1)
+        recording.process.send_signal(signal.SIGCONT)
+        wait_for(lambda: code_of(slow.pid, workload("hot")), 3, "the sites to be put in again")
+        time.sleep(2)
+        for child in (hot, slow):
+            check(child.poll() is None, "a target ended")
+        recording.stop()
+        output = recording.wait()
+    check(re.search(r"did not hold the brake: its probes were out of the target for \d", output), "not said", output)
+    check("hot_leaf: " in output and "let go after" in output, "the hot one", output)
+    trace = Trace(f"{folder}/t.json")
+    windows = [(e["ts"], e["ts"] + e["dur"]) for e in trace.json["traceEvents"] if e["ph"] == "X" and e["name"] == "recorded"]
+    equal(len(windows), 2, f"windows: {windows}")
+    check(windows[1][0] - windows[0][1] > 0.9e6, "the time between", windows)
+    for e in trace.spans:
+        check(any(a - 1 <= e["ts"] and e["ts"] + e["dur"] <= b + 1 for a, b in windows), "a span outside of the windows", e)
+    of_slow = [e["ts"] for e in trace.spans if e["name"] == "hot_frame"]
+    last = sum(windows[1][0] <= ts for ts in of_slow) / (windows[1][1] - windows[1][0]) * 1e6
+    check(last > 300, f"{last:.0f} calls a second of the slow one in the last window, 500 expected", output)
+
+
+@case
 def libraries_that_come_between_windows(folder):
     """However often everything was taken out and put in again, there is room for what comes later."""
     hot = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "30", "ranges", "2000"])

@@ -135,6 +135,43 @@ def not_where_bystanders_pay(folder):
 
 
 @case
+def where_bystanders_begin_to_pay(folder):
+    """They switch all the time from some moment of the recording on: then it ends, and that is said; if asked for it stays."""
+    child = start_ready([workload("hot"), "--wait", "--threads", 1, "--calls", 100000, "--rate", 100])
+    child.send_signal(signal.SIGUSR1)
+    others = []
+
+    def recorded(*options):
+        for o in others:
+            o.send_signal(signal.SIGSTOP)
+        wait_for(lambda: switches_a_second() < 20000, 10, "a quiet machine")
+        with open(f"{folder}/said", "wb") as log:
+            tracer = start([XSPTRACE, *options, "-p", child.pid, "-e", "hot:hot_*", "-d", 5, "-o", f"{folder}/t.json",
+                            "-o", f"{folder}/t.xspt"], cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+        def said():
+            with open(f"{folder}/said", encoding="utf-8") as f:
+                return f.read()
+        wait_for(lambda: "tracing" in said(), 20, "probes")
+        for o in others:
+            o.send_signal(signal.SIGCONT)
+        wait_for(lambda: switches_a_second() > 60000 or others.append(switching()), 10, "switches")
+        equal(tracer.wait(timeout=60), OK, said())
+        return said()
+
+    said = recorded()
+    check(re.search(r"--waits, which is on by default, ends after .*this machine changes threads \d+ times a second", said), "not said",
+          said)
+    check("this machine changes threads" in info_of(f"{folder}/t.xspt")["waits ended early"], "what the capture says")
+    trace = Trace(f"{folder}/t.json")
+    until = max(e["ts"] + e["dur"] for e in states_of(trace))
+    check(until < max(e["ts"] for e in trace.spans) - 5e5, "states until the end")
+    said = recorded("--waits")
+    check("ends after" not in said, "what was asked for ends", said)
+    check(all(alive(o.pid) for o in others), "a bystander has ended")
+
+
+@case
 def waits_go_before_functions(folder):
     """A thread that sleeps between its calls, with a budget that both do not fit into: first --waits ends, and that is said;
     what comes later has no time on a CPU, and what was before has."""

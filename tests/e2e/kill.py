@@ -368,6 +368,65 @@ def killed_with_the_heap_in_windows(folder):
         check(target.poll() is None, f"the program ended {what}")
 
 
+class InWindows:
+    """A target whose sites are taken out and put in again all the time, and the tool that does it. How often is seen in
+    the target's code: at one byte, which is the breakpoint's or the file's."""
+
+    def __init__(self, folder):
+        os.mkdir(folder)
+        self.tool = Tool(folder)
+        program = shutil.copy(workload("libc_caller"), folder)
+        self.target = Witness(folder, "target", [*private_libc(folder), program, COUNTERS, "allocate"], **as_nobody())
+        self.semaphore = semaphore_address(self.target.pid, program)
+        self.site = self.there = None
+
+    def begin(self):
+        self.windows = 0
+        self.tool.start("--memory=malloc:16", "-e", "record_function", "--max-overhead", "400", "-p", self.target.pid,
+                        "-o", f"{self.tool.folder}/out.xspt", start_new_session=True)
+
+    def look(self):
+        """How many windows are over."""
+        if self.site is None:
+            self.site = next(iter(text_differences(self.target.pid, 1)), None)
+        if self.site is not None:
+            with open(f"/proc/{self.target.pid}/mem", "rb", buffering=0) as f:
+                f.seek(self.site.address)
+                there = f.read(1)[0] != self.site.file
+            self.windows += bool(self.there and not there)
+            self.there = there
+        return self.windows
+
+    def kill(self, role, what):
+        if role == "the group":
+            os.killpg(self.tool.process.pid, signal.SIGKILL)
+        else:
+            signal_to(self.tool.named(role)[0] if role else self.tool.process.pid, signal.SIGKILL)
+        end_of_the_others(self.tool)
+        check_unharmed([self.target], self.tool, what)
+        equal(semaphore(self.target.pid, self.semaphore), 0, f"the semaphore {what}")
+
+
+@case
+def killed_after_many_windows(folder):
+    """What is forgotten in a window has added up: 20 of them and more after the start each process of the tool is killed, and its
+    group. Some at a time, as windows take their time."""
+    many, roles, passed = 20, [None, "xsp-broker", "xsp-guardian", "xsp-planner", "the group"], []
+    cases, random = [InWindows(f"{folder}/{i}") for i in range(4)], random_from_clock()
+    for c in cases:
+        c.begin()
+    while len(passed) < max(12, TIMES):
+        for c in wait_for(lambda: [c for c in cases if c.look() >= many], 30, "windows"):
+            time.sleep(random.uniform(0, 0.3))
+            role = roles[len(passed) % len(roles)]
+            passed.append(c.look())
+            c.kill(role, f"after kill {len(passed)}, of {role or 'the recorder'}, {c.windows} windows, in one: {c.there}")
+            c.begin()
+    for c in cases:
+        c.kill(None, "at the end")
+    print(f"  {len(passed)} kills after {min(passed)} to {max(passed)} windows")
+
+
 @case
 def nobody_stays_stopped(folder):
     """--follow=stop: a shell starts one child after the other; whoever of the tool is killed, they go on at

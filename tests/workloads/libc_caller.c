@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libc_caller COUNTERS - calls functions of the C library for ever and holds each result against
- * what it knows or computes itself.
+ * libc_caller COUNTERS [allocate] - calls functions of the C library for ever and holds each result against
+ * what it knows or computes itself; `allocate`: those of the heap alone, without a pause, each time in a region.
  */
 #include "witness.h"
 
 #include <stdbool.h>
 #include <string.h>
+
+#include "xsptrace/record_function.h"
 
 #define NUMBERS 16
 
@@ -68,9 +70,14 @@ static bool copies(unsigned n)
 
 int main(int argc, char **argv)
 {
-	if (argc != 2)
+	if (argc < 2)
 		return 2;
 	struct witness *w = witness_open(argv[1]);
+	for (unsigned n = 0; argc > 2; n++) {
+		xsp_record_function_enter("copies");
+		witness_round(w, !copies(n % 64));
+		xsp_record_function_exit();
+	}
 	for (unsigned n = 0;; n++) {
 		witness_round(w, (uint64_t)!sorts(n) + !formats(n * 7919) + !copies(n));
 		witness_sleep(10000);

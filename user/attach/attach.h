@@ -256,16 +256,20 @@ long xsp_attach_unseen(struct xsp_attach *a, struct xsp_attach_unseen *rows, siz
  * other probe goes on being reported, each hit once.
  * pause: nothing is reported from now on, and all sites are taken out (those of the agent stay).
  * resume: they are put in again. When that is done activate() starts reporting.
+ * abandon: whoever holds the brake says nothing any more: as pause, if there is a brake, a recording has begun, and the
+ * sites can be put in again.
  */
 int xsp_attach_release(struct xsp_attach *a, const uint32_t *probes, size_t count);
 int xsp_attach_pause(struct xsp_attach *a);
 int xsp_attach_resume(struct xsp_attach *a);
+void xsp_attach_abandon(struct xsp_attach *a);
 
 struct xsp_attach_change {
 	bool busy;
 	int error; /* of the last change: negative errno; -EOPNOTSUPP: this way of attaching cannot do
 		    * all of it, the sites that could not be taken out stay and report nothing */
 	uint64_t took_ns; /* the last change */
+	uint64_t abandoned_ns; /* when, if that was the last pause; or 0 */
 	uint64_t left_out; /* that xsp_attach_left_out() tells */
 };
 struct xsp_attach_change xsp_attach_change(const struct xsp_attach *a);

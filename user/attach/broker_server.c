@@ -26,6 +26,9 @@
 #include "xsptrace/brake.h"
 #include "xsptrace/gpu.h"
 
+/* A recorder with a budget looks after the brake many times in this while. One that does not is stopped (Ctrl-Z), or waits
+ * for a disk. */
+#define SILENT_MS 2000
 #define INJECT_MS 10000U /* events of the probes gather in the ring buffer meanwhile */
 
 struct broker {
@@ -906,8 +909,17 @@ static int reply(struct broker *b, int result)
 	return rc;
 }
 
+static void wait_for_request(struct broker *b)
+{
+	struct pollfd fd = {.fd = b->socket, .events = POLLIN};
+
+	while (state(b) == LOADED && poll(&fd, 1, SILENT_MS) == 0)
+		xsp_attach_abandon(b->attach);
+}
+
 static int serve_one(struct broker *b)
 {
+	wait_for_request(b);
 	int rc = xsp_message_receive(b->socket, b->in);
 
 	if (rc == -EINTR)

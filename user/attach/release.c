@@ -22,6 +22,7 @@ struct xsp_release {
 	size_t count;
 	uint64_t began_ns;
 	_Atomic uint64_t took_ns;
+	uint64_t abandoned_ns; /* 0: the last pause was asked for */
 	_Atomic int error;
 	_Atomic bool busy;
 };
@@ -468,7 +469,8 @@ static void *run(void *argument)
 	return NULL;
 }
 
-static int begin(struct xsp_attach *a, int (*work)(struct xsp_attach *a))
+/* Where no thread can be had (RLIMIT_NPROC, pids.max) whoever asks waits: it is the brake that does. */
+static void begin(struct xsp_attach *a, int (*work)(struct xsp_attach *a))
 {
 	struct xsp_release *r = a->release;
 	sigset_t all, before;
@@ -479,12 +481,10 @@ static int begin(struct xsp_attach *a, int (*work)(struct xsp_attach *a))
 	r->busy = true;
 	sigfillset(&all); /* signals are for the thread that waits for them */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int rc = pthread_create(&r->thread, NULL, run, a);
+	r->started = pthread_create(&r->thread, NULL, run, a) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	r->started = rc == 0;
-	if (rc != 0)
-		r->busy = false;
-	return -rc;
+	if (!r->started)
+		run(a);
 }
 
 static bool is_busy(const struct xsp_attach *a)
@@ -510,34 +510,43 @@ int xsp_attach_release(struct xsp_attach *a, const uint32_t *probes, size_t coun
 		set_flags(a, probes[i], a->states[probes[i]].flags | XSP_PROBE_RELEASED);
 		copy[r->count++] = probes[i];
 	}
-	int rc = begin(a, work_release);
-	for (size_t i = 0; rc < 0 && i < r->count; i++) /* they go on being reported */
-		set_flags(a, copy[i], a->states[copy[i]].flags & ~(uint32_t)XSP_PROBE_RELEASED);
 	pthread_mutex_unlock(&a->lock);
-	return rc;
+	begin(a, work_release);
+	return 0;
 }
 
 int xsp_attach_pause(struct xsp_attach *a)
 {
 	if (is_busy(a))
 		return -EBUSY;
-	const bool reporting = a->bpf->bss->xsp_active;
+	a->release->abandoned_ns = 0;
 	xsp_attach_activate(a, false);
 	a->bpf->bss->xsp_paused = 1;
 	pthread_mutex_lock(&a->lock);
 	a->paused = true;
-	int rc = begin(a, work_pause);
-	if (rc < 0) { /* all is as it was */
-		a->paused = false;
-		xsp_attach_activate(a, reporting);
-	}
 	pthread_mutex_unlock(&a->lock);
-	return rc;
+	begin(a, work_pause);
+	return 0;
+}
+
+void xsp_attach_abandon(struct xsp_attach *a)
+{
+	const uint32_t probes = a->bpf->data->xsp_ready; /* ~0: it has not begun */
+
+	if (is_busy(a) || a->states == NULL || a->paused || probes == 0 || probes == UINT32_MAX ||
+	    a->method != XSP_ATTACH_UPROBE_MULTI)
+		return;
+	const uint64_t now = xsp_now_ns();
+	if (xsp_attach_pause(a) == 0)
+		a->release->abandoned_ns = now;
 }
 
 int xsp_attach_resume(struct xsp_attach *a)
 {
-	return is_busy(a) ? -EBUSY : begin(a, work_resume);
+	if (is_busy(a))
+		return -EBUSY;
+	begin(a, work_resume);
+	return 0;
 }
 
 struct xsp_attach_change xsp_attach_change(const struct xsp_attach *a)
@@ -549,6 +558,7 @@ struct xsp_attach_change xsp_attach_change(const struct xsp_attach *a)
 	return (struct xsp_attach_change){.busy = r->busy,
 					  .error = r->error,
 					  .took_ns = r->took_ns,
+					  .abandoned_ns = r->abandoned_ns,
 					  .left_out = r->busy ? 0 : a->left_out_count};
 }
 

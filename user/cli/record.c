@@ -35,6 +35,7 @@
  * asked for it. */
 #define BYSTANDER_NS 280.0
 #define BYSTANDERS_MOST 0.01
+#define BYSTANDERS_NS 1000000000ULL /* their switches are looked at so often */
 
 /* What signals say and find: the one piece of global state. */
 static volatile sig_atomic_t stop_signal;
@@ -94,7 +95,8 @@ struct recording {
 	struct xsp_broker *broker;
 	struct xsp_recorder *recorder;
 	struct xsp_launch *launch;
-	struct xsp_switches switches; /* until the start */
+	struct xsp_switches switches;
+	unsigned busy; /* looks in a row at which others paid too much */
 	char *arguments;
 	char idle[900]; /* why no call began, if none did */
 	char time[32]; /* of the start, for default names */
@@ -444,18 +446,22 @@ static bool needs_no_probes(const struct recording *r)
 	return (waits || samples) && !r->o.probes_wanted;
 }
 
+static bool bystanders_pay(double rate)
+{
+	return rate * BYSTANDER_NS * 1e-9 > BYSTANDERS_MOST;
+}
+
 /* What nobody asked for is not on where there is nothing to be beside, or others would pay for it. */
 static int decline_defaults(struct recording *r)
 {
-	const double rate = xsp_switches_rate(&r->switches);
+	const double rate = xsp_switches_rate(&r->switches, 0);
 	unsigned which = 0;
 
 	r->o.defaults &= ~xsp_broker_without(r->broker);
 	if (r->launch == NULL && needs_no_probes(r) && xsp_recorder_wanted(r->recorder) == 0 &&
 	    named_providers(r) == 0) {
 		which = r->o.defaults;
-	} else if ((r->o.defaults & XSP_DEFAULT_WAITS) &&
-		   rate * BYSTANDER_NS * 1e-9 > BYSTANDERS_MOST) {
+	} else if ((r->o.defaults & XSP_DEFAULT_WAITS) && bystanders_pay(rate)) {
 		which = XSP_DEFAULT_WAITS;
 		xsp_status_line_end(&r->starting);
 		if (!r->o.quiet)
@@ -746,6 +752,26 @@ static int keep_events(const struct recording *r, bool flush, struct xsp_error *
 	return keep_capture(r, err);
 }
 
+/* The machine may have become a busier one since the start. */
+static int look_at_bystanders(struct recording *r)
+{
+	char why[160];
+	const bool looks = (r->o.defaults & XSP_DEFAULT_WAITS) && r->o.max_overhead > 0;
+	const double rate = looks ? xsp_switches_rate(&r->switches, BYSTANDERS_NS) : 0;
+
+	if (rate > 0)
+		r->busy = bystanders_pay(rate) ? r->busy + 1 : 0;
+	if (r->busy < 2)
+		return 0;
+	r->busy = 0;
+	xsp_switches_end(&r->switches);
+	snprintf(why, sizeof(why),
+		 "each processor of this machine changes threads %.0f times a second, of which it "
+		 "slows each",
+		 rate);
+	return xsp_recorder_drop(r->recorder, XSP_DEFAULT_WAITS, why);
+}
+
 static int run(struct recording *r, struct xsp_error *err)
 {
 	struct xsp_status_line line = xsp_status_line_begin(!r->o.quiet && r->view == NULL);
@@ -754,7 +780,7 @@ static int run(struct recording *r, struct xsp_error *err)
 
 	while (stop_signal == 0 && rc > 0) {
 		rc = xsp_recorder_turn(r->recorder, TURN_MS, err);
-		if (rc >= 0 && keep_events(r, false, err) < 0)
+		if (rc >= 0 && (keep_events(r, false, err) < 0 || look_at_bystanders(r) < 0))
 			rc = -EIO;
 		if (r->launch != NULL &&
 		    xsp_recorder_is_stopped(r->recorder, xsp_launch_pid(r->launch)))

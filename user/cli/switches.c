@@ -31,19 +31,23 @@ struct xsp_switches xsp_switches_begin(void)
 	return s;
 }
 
-double xsp_switches_rate(const struct xsp_switches *s)
+double xsp_switches_rate(struct xsp_switches *s, uint64_t least_ns)
 {
-	const uint64_t now = s->count > 0 ? count(s->stat) : 0, ns = xsp_now_ns() - s->time_ns;
+	const uint64_t time_ns = xsp_now_ns(), ns = time_ns - s->time_ns, before = s->count;
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return now > s->count && ns > 0
-		       ? (double)(now - s->count) * 1e9 / (double)ns / (double)(cpus > 0 ? cpus : 1)
-		       : 0;
+	if (before == 0 || ns <= least_ns)
+		return 0;
+	s->count = count(s->stat);
+	s->time_ns = time_ns;
+	return s->count > before ? (double)(s->count - before) * 1e9 / (double)ns /
+					   (double)(cpus > 0 ? cpus : 1)
+				 : 0;
 }
 
 void xsp_switches_end(struct xsp_switches *s)
 {
 	if (s->stat != NULL)
 		fclose(s->stat);
-	s->stat = NULL;
+	*s = (struct xsp_switches){0};
 }

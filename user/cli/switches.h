@@ -12,8 +12,8 @@ struct xsp_switches {
 };
 
 struct xsp_switches xsp_switches_begin(void);
-/* Since then, a second and processor; 0: not known. */
-double xsp_switches_rate(const struct xsp_switches *s);
+/* A second and processor, since the last look at them; 0: not known, or that is no longer ago. */
+double xsp_switches_rate(struct xsp_switches *s, uint64_t least_ns);
 void xsp_switches_end(struct xsp_switches *s);
 
 #endif

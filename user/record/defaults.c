@@ -84,11 +84,12 @@ static int tell_dropped(struct xsp_recorder *r, size_t row, const char *why, uin
 					     text);
 }
 
-int xsp_defaults_drop(struct xsp_recorder *r, unsigned which, const char *why)
+int xsp_recorder_drop(struct xsp_recorder *r, unsigned which, const char *why)
 {
 	const uint64_t now = xsp_now_ns(); /* what is told later is left out by who reads it */
-	int rc = xsp_broker_drop(r->broker, which);
 
+	which &= r->options.attach.defaults;
+	int rc = which != 0 ? xsp_broker_drop(r->broker, which) : 0;
 	if (rc < 0)
 		return 0; /* it is seen elsewhere that the broker has gone */
 	r->options.attach.defaults &= ~which; /* the rest stays: of what was there until now */

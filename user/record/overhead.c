@@ -48,6 +48,8 @@
 /* What --waits takes of a thread each time that it is given a CPU: the switch, the wakeup, and what the kernel does around
  * them (docs/usage.md). */
 #define WAITS_NS 700
+/* After so long without a turn nobody held the brake, and the broker may have taken everything out. */
+#define SILENT_NS 1000000000ULL
 /* CPU times are read so often at least. */
 #define QUIET_NS 200000000ULL
 
@@ -79,7 +81,7 @@ struct xsp_overhead {
 	struct xsp_u64map by_tid;
 	struct xsp_attach_unseen *unseen;
 	uint64_t unseen_ns; /* all of them */
-	uint64_t look_ns; /* the last one */
+	uint64_t look_ns, turn_ns; /* the last one */
 	uint8_t *let_go; /* by probe: the recorder's own note */
 	size_t let_go_count;
 	bool releasing;
@@ -550,6 +552,29 @@ static int begin_off(struct xsp_recorder *r, const struct xsp_attach_change *cha
 	return xsp_capture_put_info(r->writer, xsp_capture_gap_key(XSP_GAP_END), cannot);
 }
 
+/* Everything is out since then, as we did not hold the brake. It goes on as after any window. */
+static int was_abandoned(struct xsp_recorder *r, uint64_t since_ns, uint64_t now)
+{
+	struct xsp_overhead *o = r->overheads;
+	char stood[XSP_UNITS_SIZE];
+
+	xsp_recorder_note(
+		r,
+		"xsptrace was stopped, or waited for a disk, and did not hold the brake: its "
+		"probes were out of the target for %s, and nothing was recorded meanwhile",
+		xsp_format_ns(stood, passed(now, since_ns)));
+	const bool recorded = o->phase == ON;
+	o->windows = true;
+	o->releasing = false;
+	o->phase = PAUSING;
+	o->pause_ns = since_ns;
+	o->window_share = 0;
+	if (recorded)
+		return put_window(r, since_ns);
+	o->window_ns = since_ns; /* it had not begun */
+	return 0;
+}
+
 static int begin_window(struct xsp_recorder *r, const struct xsp_attach_change *change)
 {
 	struct xsp_overhead *o = r->overheads;
@@ -643,7 +668,7 @@ static int drop_defaults(struct xsp_recorder *r, unsigned which, const struct xs
 		 "thread %u was slowed by %s, more than the %.3g %% of --max-overhead",
 		 plan->worst_tid, format_slowdown(worst, plan->worst), 100 * r->overheads->budget);
 	begin_anew(r, now);
-	return xsp_defaults_drop(r, which, why);
+	return xsp_recorder_drop(r, which, why);
 }
 
 static int look(struct xsp_recorder *r, uint64_t now)
@@ -717,6 +742,13 @@ int xsp_overhead_turn(struct xsp_recorder *r)
 
 	if (o == NULL || !r->started)
 		return 0;
+	const uint64_t turned_ns = o->turn_ns;
+	o->turn_ns = now;
+	if (turned_ns != 0 && now - turned_ns >= SILENT_NS) {
+		const uint64_t since_ns = xsp_broker_change(r->broker).abandoned_ns;
+		if (since_ns != 0)
+			return was_abandoned(r, since_ns, now);
+	}
 	read_quiet(r, now);
 	if (o->for_good && (o->phase == ON || o->phase == RESUMING))
 		return detach_all(r);

@@ -62,6 +62,8 @@ void xsp_recorder_go_on(struct xsp_recorder *r, pid_t pid);
 
 /* Before the start: of what is on by default, these are not to be: enum xsp_default. */
 int xsp_recorder_decline(struct xsp_recorder *r, unsigned which);
+/* Those of them that are still on end here, with a line that says why: a clause. 0, or the writer's negative errno. */
+int xsp_recorder_drop(struct xsp_recorder *r, unsigned which, const char *why);
 
 /* From now on events are recorded. */
 int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err);

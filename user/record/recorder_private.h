@@ -129,8 +129,6 @@ int xsp_recorder_put_gaps(struct xsp_recorder *r);
 /* Those that the kernel would not have are as if they had been declined. */
 void xsp_defaults_loaded(struct xsp_recorder *r);
 int xsp_defaults_put_info(struct xsp_recorder *r);
-/* They end here, with a line that says why: a clause. 0, or the writer's negative errno. */
-int xsp_defaults_drop(struct xsp_recorder *r, unsigned which, const char *why);
 
 /* breakpoints.c */
 /* Before they are taken out. What is gone is a gap. */
