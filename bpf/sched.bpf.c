@@ -21,7 +21,6 @@
 #define FUTEX_LOCK_PI2 13
 #define FUTEX_COMMAND 0x7f
 #define FUTEX_TID_MASK 0x3fffffff
-#define FUTEX_WAITERS 0x80000000
 /* include/uapi/linux/stat.h */
 #define FILE_TYPE 0xf000
 #define FILE_PIPE 0x1000
@@ -88,19 +87,15 @@ static __noinline __u32 file_class(struct task_struct *task, __u64 descriptor)
 	}
 }
 
-/* glibc's mutex is { lock, count, owner, users }, and who waits for it expects its lock to be 2. One that inherits
- * priority has its owner in the lock; a robust one has it in both places. What else lies at a futex's address tells of no owner. */
+/* One that inherits priority has its owner in the lock, as the kernel wants it. */
 static __noinline __u32 lock_owner(__u64 address, __u32 command, __u32 expected)
 {
-	__u32 word[4];
+	const bool inherits = command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2;
+	struct xsp_mutex m;
 
-	if (bpf_probe_read_user(word, sizeof(word), (void *)address))
+	if (bpf_probe_read_user(&m, inherits ? sizeof(m.lock) : sizeof(m), (void *)address))
 		return 0;
-	if (command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2)
-		return word[0] & FUTEX_TID_MASK;
-	if (word[0] != expected || !word[3])
-		return 0;
-	return expected == 2 || expected == (word[2] | FUTEX_WAITERS) ? word[2] : 0;
+	return inherits ? m.lock & FUTEX_TID_MASK : xsp_mutex_owner(&m, expected);
 }
 
 static __always_inline __s32 system_call(struct task_struct *task, struct pt_regs *regs)
