@@ -9,8 +9,10 @@
  */
 #include "wait_stack.h"
 #include "waits.h"
+#include "xsptrace/mutex.h"
 
 /* include/linux/sched.h */
+#define TASK_INTERRUPTIBLE 0x01
 #define TASK_STOPPED_OR_TRACED 0x0c
 #define TASK_DEAD 0x80
 #define TASK_NEW 0x800
@@ -41,6 +43,10 @@
 #define ARG2(regs) ((regs)->user_regs.regs[1])
 #define ARG3(regs) ((regs)->user_regs.regs[2])
 #endif
+
+/* Calls that may wait for a disk instead. */
+#define IO_CLASSES                                                                                 \
+	(1U << XSP_WAIT_FILE | 1U << XSP_WAIT_OTHER | 1U << XSP_WAIT_PIPE | 1U << XSP_WAIT_NETWORK)
 
 /* Set before loading. */
 const volatile __u8 xsp_wait_classes[XSP_SYSCALLS_MAX] = {}; /* by system call */
@@ -134,8 +140,12 @@ static __always_inline void read_reason(struct xsp_thread_waits *t, struct task_
 		why = xsp_wait_classes[number & (XSP_SYSCALLS_MAX - 1)];
 	if (why == XSP_WAIT_FILE)
 		why = file_class(task, t->argument);
-	if ((why == XSP_WAIT_FILE || why == XSP_WAIT_OTHER) && (t->flags & XSP_WAIT_IO))
+	/* what is sent or spliced may have to be read first */
+	if ((t->flags & XSP_WAIT_IO) && (IO_CLASSES >> why & 1))
 		why = XSP_WAIT_DISK;
+	/* open() of a FIFO, until another has opened it: disks are not waited for so */
+	else if (why == XSP_WAIT_DISK && (state & TASK_INTERRUPTIBLE) && !(t->flags & XSP_WAIT_IO))
+		why = XSP_WAIT_FILE;
 	if (state & TASK_STOPPED_OR_TRACED)
 		why = XSP_WAIT_STOPPED;
 	if (current && system_call(task, regs) == FUTEX_NUMBER)

@@ -334,6 +334,55 @@ def folded(path):
     return [(stack.split(";"), int(ns)) for stack, ns in lines]
 
 
+SENDS = """
+import os, socket, sys, threading, time
+folder, size = sys.argv[1], 24 << 20
+def named(function):
+    def run():
+        with open("/proc/thread-self/comm", "w") as f: f.write(function.__name__)
+        function()
+    return run
+@named
+def opens(): open(f"{folder}/fifo", "rb").close()
+@named
+def sends():
+    with open(f"{folder}/big", "rb") as f:
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+        at = 0
+        while at < size: at += os.sendfile(here.fileno(), f.fileno(), at, size - at)
+def drains():
+    left = size
+    while left: left -= len(there.recv(1 << 20))
+os.mkfifo(f"{folder}/fifo")
+with open(f"{folder}/big", "wb") as f:
+    f.write(bytes(size))
+    os.fsync(f.fileno())
+    os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+here, there = socket.socketpair()
+threads = [threading.Thread(target=t) for t in (opens, sends, drains)]
+for t in threads: t.start()
+time.sleep(0.2)
+open(f"{folder}/fifo", "wb").close()
+for t in threads: t.join()
+"""
+
+
+@case
+def what_its_call_and_descriptor_do_not_tell(folder):
+    """open() of a FIFO waits for whoever opens its other end, sendfile() to a socket for the disk first: the kernel's function says so."""
+    with open(f"{folder}/sends.py", "w", encoding="ascii") as f:
+        f.write(SENDS)
+    xsptrace(*EXTRA, "-q", "--wait-stacks=0.05ms", "-e", "libc.so.6:sendfile*", "-o", f"{folder}/t.xspt", "--", "/usr/bin/python3", f"{folder}/sends.py",
+             folder)
+    threads = {t["name"]: t for t in json.loads(xsptrace("export", f"{folder}/t.xspt", "--summary", "json").stdout)["threads"]}
+    opens = threads["opens"]["blocked_ns"]
+    check(opens["file"] > 150 * MS and "disk" not in opens, "a FIFO", opens)
+    places = threads["sends"]["places"]
+    for p in places:
+        check(p["in"] == "disk" or not p.get("kernel", "").startswith(("folio_wait", "io_schedule")), "pages of a file", p)
+        check(p["in"] != "disk" or not re.match("unix_|sock_", p.get("kernel", "")), "room in a socket", p)
+
+
 @case
 def weights(folder):
     """Off-CPU stacks come to what the threads were off their CPUs, exactly, and CPU stacks to what spans had of it."""
