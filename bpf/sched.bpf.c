@@ -9,8 +9,10 @@
  */
 #include "wait_stack.h"
 #include "waits.h"
+#include "xsptrace/mutex.h"
 
 /* include/linux/sched.h */
+#define TASK_INTERRUPTIBLE 0x01
 #define TASK_STOPPED_OR_TRACED 0x0c
 #define TASK_DEAD 0x80
 #define TASK_NEW 0x800
@@ -21,7 +23,6 @@
 #define FUTEX_LOCK_PI2 13
 #define FUTEX_COMMAND 0x7f
 #define FUTEX_TID_MASK 0x3fffffff
-#define FUTEX_WAITERS 0x80000000
 /* include/uapi/linux/stat.h */
 #define FILE_TYPE 0xf000
 #define FILE_PIPE 0x1000
@@ -42,6 +43,10 @@
 #define ARG2(regs) ((regs)->user_regs.regs[1])
 #define ARG3(regs) ((regs)->user_regs.regs[2])
 #endif
+
+/* Calls that may wait for a disk instead. */
+#define IO_CLASSES                                                                                 \
+	(1U << XSP_WAIT_FILE | 1U << XSP_WAIT_OTHER | 1U << XSP_WAIT_PIPE | 1U << XSP_WAIT_NETWORK)
 
 /* Set before loading. */
 const volatile __u8 xsp_wait_classes[XSP_SYSCALLS_MAX] = {}; /* by system call */
@@ -88,19 +93,15 @@ static __noinline __u32 file_class(struct task_struct *task, __u64 descriptor)
 	}
 }
 
-/* glibc's mutex is { lock, count, owner, users }, and who waits for it expects its lock to be 2. One that inherits
- * priority has its owner in the lock; a robust one has it in both places. What else lies at a futex's address tells of no owner. */
+/* One that inherits priority has its owner in the lock, as the kernel wants it. */
 static __noinline __u32 lock_owner(__u64 address, __u32 command, __u32 expected)
 {
-	__u32 word[4];
+	const bool inherits = command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2;
+	struct xsp_mutex m;
 
-	if (bpf_probe_read_user(word, sizeof(word), (void *)address))
+	if (bpf_probe_read_user(&m, inherits ? sizeof(m.lock) : sizeof(m), (void *)address))
 		return 0;
-	if (command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2)
-		return word[0] & FUTEX_TID_MASK;
-	if (word[0] != expected || !word[3])
-		return 0;
-	return expected == 2 || expected == (word[2] | FUTEX_WAITERS) ? word[2] : 0;
+	return inherits ? m.lock & FUTEX_TID_MASK : xsp_mutex_owner(&m, expected);
 }
 
 static __always_inline __s32 system_call(struct task_struct *task, struct pt_regs *regs)
@@ -139,8 +140,12 @@ static __always_inline void read_reason(struct xsp_thread_waits *t, struct task_
 		why = xsp_wait_classes[number & (XSP_SYSCALLS_MAX - 1)];
 	if (why == XSP_WAIT_FILE)
 		why = file_class(task, t->argument);
-	if ((why == XSP_WAIT_FILE || why == XSP_WAIT_OTHER) && (t->flags & XSP_WAIT_IO))
+	/* what is sent or spliced may have to be read first */
+	if ((t->flags & XSP_WAIT_IO) && (IO_CLASSES >> why & 1))
 		why = XSP_WAIT_DISK;
+	/* open() of a FIFO, until another has opened it: disks are not waited for so */
+	else if (why == XSP_WAIT_DISK && (state & TASK_INTERRUPTIBLE) && !(t->flags & XSP_WAIT_IO))
+		why = XSP_WAIT_FILE;
 	if (state & TASK_STOPPED_OR_TRACED)
 		why = XSP_WAIT_STOPPED;
 	if (current && system_call(task, regs) == FUTEX_NUMBER)

@@ -13,7 +13,6 @@ from harness import (EXTRA, SCRIPTS, Recording, Skip, case, check, equal, json_r
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 FOUND = 10
-SELDOM = ("--threshold", "hot-function=2")  # where other programs have the CPUs it is of little of the time
 MS = 1_000_000
 
 
@@ -110,7 +109,7 @@ def hot_function(folder):
     another; the interval holds the true share. One that sleeps has none."""
     _, truth = record_attached(folder, [workload("samples"), "--seconds", 3, "--threads", 1], "--sample=499", "-o",
                                f"{folder}/hot.xspt")
-    _, found = analyzed(f"{folder}/hot.xspt", *SELDOM)
+    _, found = analyzed(f"{folder}/hot.xspt")
     hot = found.get("hot-function")
     check(hot, "no hot function", list(found))
     equal(hot["subject"], "samples_c (samples)", "which")
@@ -133,7 +132,7 @@ def of_threads(folder, how):
     with Recording(folder, "-p", child.pid, "--profile", "-o", f"{folder}/{how}.xspt") as r:
         facts = json.loads(child.communicate(b"\n", timeout=120)[0])
         r.wait()
-    return analyzed(f"{folder}/{how}.xspt", *SELDOM)[1], facts
+    return analyzed(f"{folder}/{how}.xspt")[1], facts
 
 
 @case

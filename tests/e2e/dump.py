@@ -403,6 +403,25 @@ def check_gil(python):
           "who waits for the mutex")
 
 
+OTHER_LOCK = r"""
+import ctypes, struct, threading, time
+# as Rust's: 2 while somebody waits, then the program's data, here a number that a thread has
+data = ctypes.create_string_buffer(struct.pack("10I", 2, 0, threading.get_native_id(), 1, 0, 0, 42, 0, 0, 0))
+threading.Thread(target=lambda: ctypes.CDLL(None).syscall(202, data, 128, 2, None, None, 0), daemon=True).start()
+print("waits", flush=True)
+time.sleep(1000)
+"""
+
+
+@case
+def a_lock_that_is_no_mutex_of_glibcs(_):
+    child = start(["/usr/bin/python3", "-c", OTHER_LOCK], stdout=subprocess.PIPE, text=True)
+    child.stdout.readline()
+    wait = wait_for(lambda: next((t["wait"] for t in dump(child.pid)["threads"] if (t["wait"] or {}).get("class") == "lock"), None),
+                    10, "who waits for it")
+    equal((wait["call"], wait["held"], wait["holder"]), ("futex", None, None), "who holds it")
+
+
 @case
 def deadlock_with_the_gil(_):
     """A thread with a mutex of C's that comes back for the GIL, and one with the GIL that takes the mutex."""

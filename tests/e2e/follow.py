@@ -123,6 +123,18 @@ def stopped_children_miss_nothing(folder):
 
 
 @case
+def ends_are_seen_from_the_first_call_on(folder):
+    """Probes go one by one into children that call what they are for all the time: no call is seen to begin of which the end is not."""
+    script = 'for (1 .. 150000) { $h{$_ % 1000} = [1 .. 5] }'  # each makes blocks, and gives others back
+    out = f"{folder}/t.json"
+    xsptrace(*EXTRA, "-q", "-f", "-e", "libc.so.6:*alloc*", "-o", out, "--", "/bin/sh", "-c", "for i in 1 2 3 4 5 6; do perl -e '%s'; done" % script)
+    trace = Trace(out)
+    equal(trace.lost(), {}, "losses")
+    check(trace.spans, "no call was seen")
+    equal(trace.json["xsptrace_timeline"]["exit_lost"], 0, "ends that were not seen")
+
+
+@case
 def a_killed_recorder_leaves_nobody_stopped(folder):
     file = f"{folder}/leaves"
     script = f"for i in 1 2 3 4 5 6 7 8; do {program(folder)} {file} 8 0 1 10; done"

@@ -311,6 +311,23 @@ def names_of_modules_that_no_recorder_writes(folder):
 
 
 @case
+def ends_in_a_part_are_told_as_of_it(folder):
+    """Two calls that nobody saw return, one of them in the part: it stands before what is of the whole recording."""
+    made, threads = Made(), [(500, 500 + i) for i in range(2)]
+    inside = made.probe("inside")
+    for i, thread in enumerate(threads):
+        made.thread(*thread, f"thread{i}")
+        made.entry(1000 + 4000 * i, thread, inside, 5000)
+    made.clock(0)
+    made.finish(f"{folder}/made.xspt", 0, 10_000)
+    still = "still open at the end of the recording or of their thread: "
+    for cut, calls in (([], 2), (["-t", "501"], 1), (["--from", "0", "--to", "3us"], 1)):
+        said = xsptrace("export", f"{folder}/made.xspt", *cut).stdout.split("what follows is of the whole recording:")
+        check(f"{still}{calls}\n" in said[0], f"{cut}: what is told of the part", said)
+        equal([still in part for part in said[1:]], [False] * len(cut[:1]), f"{cut}: what is told of the whole")
+
+
+@case
 def weights_that_change_nothing_say_so(folder):
     make(f"{folder}/made.xspt", 2)
     said = "--weight wall changes nothing: it is what .folded, .svg, .perf and .pb.gz add up"

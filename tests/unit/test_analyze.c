@@ -1024,6 +1024,69 @@ Test(analyze, no_function_is_hot)
 	xsp_report_free(r);
 }
 
+/* Other programs had its CPU: it is hot as before, and what it took of the time is told as it is. */
+Test(analyze, hot_function_on_a_busy_machine)
+{
+	struct builder b;
+
+	open_samples(&b);
+	put_samples(&b, 60, START, (struct where){.at = AT_HOT});
+	put_others(&b, 40, 8);
+	put_times(&b, 100, START, START + 10000 * MS, 9000 * MS, XSP_WAIT_SLEEP, 0);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.06);
+	cr_expect_not_null(strstr(f->finding.title, "takes 6.0 % of the recorded time, in "), "%s",
+			   f->finding.title);
+	cr_expect_not_null(strstr(f->finding.title, "had a CPU for 10 % of the time"), "%s",
+			   f->finding.title);
+	xsp_report_free(r);
+
+	open_samples(&b); /* it slept instead */
+	put_samples(&b, 60, START, (struct where){.at = AT_HOT});
+	put_others(&b, 40, 8);
+	put_times(&b, 100, START, START + 10000 * MS, 0, XSP_WAIT_SLEEP, 9000 * MS);
+	r = report_of(&b, NULL);
+	expect_none(r, "hot-function");
+	xsp_report_free(r);
+}
+
+/* Samples and waits go on between windows of functions, and may end before the recording does: shares are of their time. */
+Test(analyze, shares_are_of_the_time_that_was_watched)
+{
+	struct builder b;
+
+	open_samples(&b);
+	cr_assert_eq(xsp_capture_put_window(b.w, &(struct xsp_capture_window){START, START + MS}),
+		     0);
+	put_samples(&b, 30, START, (struct where){.at = AT_HOT});
+	b.now = START + 1000 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_MEDIUM, 0.3);
+	cr_expect_null(f->finding.uncertain, "%s", f->finding.uncertain);
+	xsp_report_free(r);
+
+	open_samples(&b);
+	cr_assert_eq(xsp_capture_put_info(b.w, "samples until ns", "1000001000"), 0);
+	put_samples(&b, 30, START, (struct where){.at = AT_HOT});
+	b.now = START + 10000 * MS;
+	r = report_of(&b, NULL);
+	f = expect(r, "hot-function", XSP_SEVERITY_MEDIUM, 0.3);
+	cr_expect_str_eq(f->finding.uncertain, "samples were recorded in the first 1.00 s only");
+	xsp_report_free(r);
+
+	open_waits(&b);
+	cr_assert_eq(xsp_capture_put_info(b.w, "waits until ns", "10001000"), 0);
+	put_wait(&b, 101, START + MS, 4 * MS, 100, XSP_WAIT_LOCK);
+	put_times(&b, 100, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 0);
+	put_times(&b, 101, START, START + 10 * MS, 2 * MS, XSP_WAIT_LOCK, 4 * MS);
+	b.now = START + 1000 * MS;
+	r = report_of(&b, NULL);
+	f = expect(r, "lock", XSP_SEVERITY_HIGH, 0.4);
+	cr_expect_str_eq(f->finding.uncertain, "waits were recorded in the first 10.0 ms only");
+	expect(r, "runnable", XSP_SEVERITY_MEDIUM, 0.2);
+	xsp_report_free(r);
+}
+
 /* Of 200 samples 56 are there: surely more than 20 % only if they are of 200 moments, not of 50 on four CPUs. */
 Test(analyze, samples_of_one_moment_are_one)
 {

@@ -184,7 +184,10 @@ static void w_is_lied_to(struct member *m)
 	syscall(SYS_futex, liar, 128, 2, &t, NULL, 0);
 	/* one behind which no memory is */
 	syscall(SYS_futex, &liar[1023], 128, 0, &t, NULL, 0);
-	m->waited_ns = 120 * MS;
+	/* a lock as Rust's, with data behind it: a number that a thread has, and others */
+	memcpy(&liar[32], (uint32_t[]){2, 0, (uint32_t)getpid(), 1, 0, 0, 42}, 28);
+	syscall(SYS_futex, &liar[32], 128, 2, &t, NULL, 0);
+	m->waited_ns = 180 * MS;
 }
 
 /* Sleeps with other registers than it should: a stack that ends in the middle of what is read of it, full of what looks

@@ -10,6 +10,7 @@
 #include "analysis/call_sites.h"
 #include "analysis/summary_report.h"
 #include "base/units.h"
+#include "timeline/samples.h"
 
 void *xsp_rule_state(const struct xsp_rule_context *c, const char *analysis)
 {
@@ -49,6 +50,31 @@ struct xsp_rule_part xsp_rule_part(const struct xsp_rule_context *c, uint64_t ns
 					     "the time of steps"};
 
 	return inside.share > whole.share ? inside : whole;
+}
+
+uint64_t xsp_rule_waits_ns(const struct xsp_rule_context *c)
+{
+	return xsp_timeline_watched_ns(c->timeline, xsp_timeline_waits_until_ns(c->timeline));
+}
+
+uint64_t xsp_rule_samples_ns(const struct xsp_rule_context *c)
+{
+	return xsp_timeline_watched_ns(c->timeline, xsp_timeline_samples_until_ns(c->timeline));
+}
+
+void xsp_rule_cpu_of(const struct xsp_rule_context *c, uint32_t pid, uint64_t *running_ns,
+		     uint64_t *runnable_ns)
+{
+	const struct xsp_thread_times *times;
+	const size_t count = xsp_timeline_times(c->timeline, &times);
+
+	*running_ns = *runnable_ns = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (times[i].thread->pid != pid)
+			continue;
+		*running_ns += times[i].running_ns;
+		*runnable_ns += times[i].runnable_ns;
+	}
 }
 
 /* ---- doubts ---- */
@@ -96,6 +122,17 @@ static void add_late(const struct xsp_rule_context *c, struct doubts *d)
 		    xsp_format_ns(time, late));
 }
 
+static void add_ended(const struct xsp_rule_context *c, struct doubts *d, const char *what,
+		      uint64_t until_ns)
+{
+	const uint64_t first_ns = xsp_timeline_first_ns(c->timeline, until_ns);
+	char time[XSP_UNITS_SIZE];
+
+	if (first_ns > 0)
+		add(d, "%s were recorded in the first %s only", what,
+		    xsp_format_ns(time, first_ns));
+}
+
 const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 			   char out[XSP_DOUBT_SIZE])
 {
@@ -130,6 +167,10 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 			"are missing");
 	if (about & XSP_DOUBT_LATE)
 		add_late(c, &d);
+	if (about & XSP_DOUBT_WAITS)
+		add_ended(c, &d, "waits", xsp_timeline_waits_until_ns(c->timeline));
+	if (about & XSP_DOUBT_SAMPLES)
+		add_ended(c, &d, "samples", xsp_timeline_samples_until_ns(c->timeline));
 	return d.used > 0 ? out : NULL;
 }
 

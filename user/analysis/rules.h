@@ -61,6 +61,13 @@ int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds);
 /* Before the first of them: what all need. 0 or a negative errno. */
 int xsp_rules_prepare(struct xsp_rule_context *c);
 
+/* For how long there were waits, samples: no window of --max-overhead interrupts them. */
+uint64_t xsp_rule_waits_ns(const struct xsp_rule_context *c);
+uint64_t xsp_rule_samples_ns(const struct xsp_rule_context *c);
+/* What the process's threads had of CPUs, and how long they could run and had none; 0 where --waits was off. */
+void xsp_rule_cpu_of(const struct xsp_rule_context *c, uint32_t pid, uint64_t *running_ns,
+		     uint64_t *runnable_ns);
+
 /* The state of the analysis of that name; NULL: there is none. */
 void *xsp_rule_state(const struct xsp_rule_context *c, const char *analysis);
 
@@ -93,6 +100,8 @@ enum xsp_rule_doubt {
 	XSP_DOUBT_SITES = 1 << 4, /* more call sites than are followed */
 	XSP_DOUBT_LATE = 1 << 5, /* calls before a library's probes were there: they count as time
 				  * of nothing, and what they call as called by nobody */
+	XSP_DOUBT_WAITS = 1 << 6, /* they were on by default, and taken out */
+	XSP_DOUBT_SAMPLES = 1 << 7,
 };
 #define XSP_DOUBT_SIZE 512
 const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,

@@ -14,32 +14,39 @@
 
 #define FINDINGS_MAX 20 /* with whatever threshold */
 #define SAMPLES_LEAST 30 /* fewer of a process prove nothing */
+#define HAD_SAID 0.9
 
 /* ---- how much ---- */
 
 struct share {
 	double cpu, low, high; /* of the process's samples, and the interval of that */
 	double whole; /* of the recorded time, or if that is less of all that it had on CPUs */
-	double least; /* ... the same, of the lower end */
+	double least; /* of the lower end, what it would be had the process had a CPU whenever it could run */
+	double had; /* of the time in which its threads could run, that in which they did */
 	bool many; /* it had more than one CPU all the time */
 };
 
-/* Threads that are on several CPUs at once are in one thing together: samples of one moment count as one. */
+/* Threads that are on several CPUs at once are in one thing together: samples of one moment count as one. What is hot is so on
+ * a busy machine as well: it is slower then. */
 static bool share_of(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
 		     struct share *out)
 {
 	const struct xsp_hot_process *p = xsp_hot_process(xsp_rule_state(c, "hot_code"), f);
-	const bool many = p->ns > c->recorded_ns;
-	const double whole = many ? 1 : xsp_rule_share(p->ns, c->recorded_ns);
-	const double moments =
-		(double)p->samples * (many ? xsp_rule_share(c->recorded_ns, p->ns) : 1);
+	const uint64_t time_ns = xsp_rule_samples_ns(c);
+	const bool many = p->ns > time_ns;
+	const double whole = many ? 1 : xsp_rule_share(p->ns, time_ns);
+	const double moments = (double)p->samples * (many ? xsp_rule_share(time_ns, p->ns) : 1);
+	uint64_t running, runnable;
 
 	if (moments < SAMPLES_LEAST)
 		return false;
-	*out = (struct share){.cpu = xsp_rule_share(f->ns, p->ns), .many = many};
+	xsp_rule_cpu_of(c, p->pid, &running, &runnable);
+	*out = (struct share){.cpu = xsp_rule_share(f->ns, p->ns),
+			      .had = running > 0 ? xsp_rule_share(running, running + runnable) : 1,
+			      .many = many};
 	xsp_share_interval(out->cpu, moments, &out->low, &out->high);
 	out->whole = out->cpu * whole;
-	out->least = out->low * whole;
+	out->least = out->low * (whole < out->had ? whole / out->had : 1);
 	return out->least > 0 && out->least >= c->threshold;
 }
 
@@ -230,12 +237,16 @@ static void find_function(const struct xsp_rule_context *c, const struct xsp_hot
 {
 	const struct xsp_hot_code *h = xsp_rule_state(c, "hot_code");
 	const struct xsp_hot_detail *line = xsp_hot_most(h, f, XSP_HOT_LINE, NULL);
-	char process[NAME], title[4 * NAME], doubt[XSP_DOUBT_SIZE];
+	char process[NAME], title[4 * NAME], doubt[XSP_DOUBT_SIZE], had[100] = "";
 
 	process_name(c, xsp_hot_process(h, f)->pid, process);
-	snprintf(title, sizeof(title), "%s takes %.1f %% of %s, in %s%s%.250s", name,
+	if (share->had < HAD_SAID && !share->many)
+		snprintf(had, sizeof(had),
+			 ", which had a CPU for %.0f %% of the time that it could run",
+			 100 * share->had);
+	snprintf(title, sizeof(title), "%s takes %.1f %% of %s, in %s%s%s%.250s", name,
 		 100 * share->whole,
-		 share->many ? "the process's time on CPUs" : "the recorded time", process,
+		 share->many ? "the process's time on CPUs" : "the recorded time", process, had,
 		 line != NULL ? ", most of it at " : "",
 		 line != NULL ? xsp_timeline_name(c->timeline, line->value) : "");
 	put_figures(c, f, share,
@@ -246,7 +257,7 @@ static void find_function(const struct xsp_rule_context *c, const struct xsp_hot
 					   .title = title,
 					   .advice = advice_of(c, f),
 					   .uncertain = xsp_rule_doubt(
-						   c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
+						   c, XSP_DOUBT_LOST | XSP_DOUBT_SAMPLES, doubt),
 					   .share = share->whole,
 					   .from_ns = f->from_ns,
 					   .to_ns = f->to_ns},

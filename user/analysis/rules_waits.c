@@ -77,7 +77,7 @@ static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
 			.subject = placed ? place : NULL,
 			.title = title,
 			.advice = advice,
-			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt),
+			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WAITS, doubt),
 			.share = share,
 			.from_ns = lock->longest_left_ns,
 			.to_ns = lock->longest_left_ns + lock->longest_ns},
@@ -102,7 +102,7 @@ int xsp_rule_lock(const struct xsp_rule_context *c)
 		const struct person *waiter = xsp_waits_person(w, locks[i], WAITER);
 		const uint64_t all = waiter != NULL ? time_of(c, waiter->tid) : 0;
 		/* a thread that was there for a moment only is compared with all of the time */
-		const uint64_t time = all > c->recorded_ns ? all : c->recorded_ns;
+		const uint64_t time = all > xsp_rule_waits_ns(c) ? all : xsp_rule_waits_ns(c);
 		const double share = waiter != NULL ? xsp_rule_share(waiter->ns, time) : 0;
 		if (share > 0 && share >= c->threshold && 2 * held_ns(w, locks[i]) > locks[i]->ns)
 			find_lock(c, locks[i], waiter, share);
@@ -133,7 +133,7 @@ static struct waiters waiters_of(const struct xsp_rule_context *c, const struct 
 		if (&w->locks[p->lock] != lock || p->role != WAITER)
 			continue;
 		const uint64_t all = time_of(c, p->tid);
-		const uint64_t time = all > c->recorded_ns ? all : c->recorded_ns;
+		const uint64_t time = all > xsp_rule_waits_ns(c) ? all : xsp_rule_waits_ns(c);
 		if (p->times < GIL_WAITS ||
 		    xsp_rule_share(p->ns - p->longest_ns, time) < c->threshold)
 			continue;
@@ -175,16 +175,9 @@ static bool holder_of(const struct xsp_rule_context *c, const struct lock *lock,
 /* Did the process's threads wait for CPUs for longer than they had any? */
 static bool is_starved(const struct xsp_rule_context *c, uint32_t pid)
 {
-	const struct xsp_thread_times *times;
-	const size_t count = xsp_timeline_times(c->timeline, &times);
-	uint64_t running = 0, runnable = 0;
+	uint64_t running, runnable;
 
-	for (size_t i = 0; i < count; i++) {
-		if (times[i].thread->pid != pid)
-			continue;
-		running += times[i].running_ns;
-		runnable += times[i].runnable_ns;
-	}
+	xsp_rule_cpu_of(c, pid, &running, &runnable);
 	return runnable > running;
 }
 
@@ -196,7 +189,7 @@ static void find_gil(const struct xsp_rule_context *c, const struct lock *lock,
 	char title[400], who[128], holder[HOLDER_TEXT], doubt[XSP_DOUBT_SIZE];
 	const char *comm = process != NULL ? process->comm : "the process";
 
-	const char *uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, doubt);
+	const char *uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WAITS, doubt);
 
 	if (uncertain == NULL && is_starved(c, lock->pid))
 		uncertain =
@@ -298,13 +291,14 @@ static int find_groups(const struct xsp_rule_context *c,
 {
 	size_t count = 0;
 	struct group *groups = waits_of(c) != NULL ? group(c, of, &count) : NULL;
+	const uint64_t watched = xsp_rule_waits_ns(c);
 
 	if (groups == NULL)
 		return waits_of(c) == NULL ? XSP_RULE_NO_DATA : -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		const struct group *g = &groups[i];
 		/* threads that were there for a moment only are compared with all of the time */
-		const uint64_t time = g->time_ns > c->recorded_ns ? g->time_ns : c->recorded_ns;
+		const uint64_t time = g->time_ns > watched ? g->time_ns : watched;
 		const double share = xsp_rule_share(g->ns, time);
 		if (share > 0 && share >= c->threshold)
 			found(c, g, share);
@@ -335,15 +329,14 @@ static void find_group(const struct xsp_rule_context *c, const struct group *g, 
 		       const char *title, const char *advice)
 {
 	char doubt[XSP_DOUBT_SIZE];
-	struct xsp_report_section *f =
-		xsp_rule_found(c,
-			       (struct xsp_report_finding){
-				       .subject = g->name,
-				       .title = title,
-				       .advice = advice,
-				       .uncertain = xsp_rule_doubt(c, XSP_DOUBT_WINDOWS, doubt),
-				       .share = share},
-			       true);
+	struct xsp_report_section *f = xsp_rule_found(
+		c,
+		(struct xsp_report_finding){.subject = g->name,
+					    .title = title,
+					    .advice = advice,
+					    .uncertain = xsp_rule_doubt(c, XSP_DOUBT_WAITS, doubt),
+					    .share = share},
+		true);
 
 	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(g->ns));
 	xsp_report_value(f, "running_ns", "on CPU", XSP_UNIT_NS, xsp_cell_integer(g->running_ns));
@@ -355,7 +348,7 @@ static double cpus_of(const struct xsp_rule_context *c)
 {
 	const struct xsp_thread_times *times;
 	const size_t n = xsp_timeline_times(c->timeline, &times);
-	uint64_t ns = 0, time_ns = c->recorded_ns;
+	uint64_t ns = 0, time_ns = xsp_rule_waits_ns(c);
 
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t there = times[i].until_ns - times[i].since_ns;
@@ -429,7 +422,7 @@ static void find_storm(const struct xsp_rule_context *c, uint64_t ns, uint64_t a
 				"again (mmap and munmap, large mallocs, fork): keep and reuse "
 				"buffers, raise malloc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, "
 				"or use huge pages",
-			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_WINDOWS, doubt),
+			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_SAMPLES, doubt),
 			.share = share},
 		true);
 	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(ns));

@@ -378,9 +378,9 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r, co
 		fprintf(n->f, "held back by filters: %s\n", xsp_format_count(text, filtered));
 }
 
-static void print_ends(struct xsp_summary *s, struct xsp_capture_reader *r, const struct note *n)
+/* How spans that are told of ended, where it was not by a return: of a part, those in it. */
+static void print_ends(const struct xsp_summary *s, const struct note *n)
 {
-	const struct xsp_capture_stats *st = xsp_capture_stats(r);
 	const struct xsp_timeline_counts *c = xsp_timeline_counts(s->timeline);
 	char count[XSP_UNITS_SIZE];
 	if (c->unfinished > 0)
@@ -396,6 +396,14 @@ static void print_ends(struct xsp_summary *s, struct xsp_capture_reader *r, cons
 			 xsp_format_count(count, c->exit_lost));
 		warn(n, text);
 	}
+}
+
+static void print_counts(const struct xsp_summary *s, struct xsp_capture_reader *r,
+			 const struct note *n)
+{
+	const struct xsp_capture_stats *st = xsp_capture_stats(r);
+	const struct xsp_timeline_counts *c = xsp_timeline_counts(s->timeline);
+	char count[XSP_UNITS_SIZE], text[256];
 	if (c->begun_before > 0)
 		fprintf(n->f, "calls that had begun before they were recorded, not shown: %s\n",
 			xsp_format_count(count, c->begun_before));
@@ -515,11 +523,15 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 	xsp_summary_gpu_print(s->gpu, r, f, warn_of, (void *)(uintptr_t)&n);
 	xsp_summary_memory_print(s->memory, r, f, how);
 	xsp_summary_allocations_print(s->allocations, r, f, warn_of, (void *)(uintptr_t)&n);
-	if (xsp_timeline_cut_text(s->timeline) != NULL)
+	if (xsp_timeline_cut_text(s->timeline) != NULL) {
+		print_ends(s, &n);
 		fputs("what follows is of the whole recording:\n", f);
+	}
 	print_losses(s, r, &n);
 	print_gaps(r, &n);
-	print_ends(s, r, &n);
+	if (xsp_timeline_cut_text(s->timeline) == NULL)
+		print_ends(s, &n);
+	print_counts(s, r, &n);
 	print_late(r, &n);
 	print_damage(r, &n);
 	print_cost(r, &n);

@@ -377,7 +377,7 @@ static void print_modules(struct xsp_summary_python *s, FILE *f,
 /* How long there were lines, if not to the end; or NULL. */
 static const char *until_text(const struct xsp_summary_python *s, char out[XSP_UNITS_SIZE])
 {
-	const uint64_t first_ns = xsp_timeline_since_start(s->timeline, s->until_ns);
+	const uint64_t first_ns = xsp_timeline_first_ns(s->timeline, s->until_ns);
 
 	return first_ns > 0 ? xsp_format_ns(out, first_ns) : NULL;
 }

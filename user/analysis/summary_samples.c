@@ -341,7 +341,7 @@ static void print_nameless(struct xsp_summary_samples *s, const struct xsp_captu
 static void print_until(const struct xsp_summary_samples *s, FILE *f)
 {
 	const uint64_t first_ns =
-		xsp_timeline_since_start(s->timeline, xsp_timeline_samples_until_ns(s->timeline));
+		xsp_timeline_first_ns(s->timeline, xsp_timeline_samples_until_ns(s->timeline));
 	char time[XSP_UNITS_SIZE];
 
 	if (first_ns > 0)
@@ -399,6 +399,8 @@ void xsp_summary_samples_json(struct xsp_summary_samples *s, struct xsp_json_wri
 	xsp_json_text(j, "clock", xsp_timeline_sample_clock(s->timeline));
 	xsp_json_number(j, "without_caller", s->short_samples);
 	xsp_json_number(j, "beyond_copy", s->beyond);
+	if (xsp_timeline_samples_until_ns(s->timeline) != 0)
+		xsp_json_number(j, "until_ns", xsp_timeline_samples_until_ns(s->timeline));
 	put_places(s, &s->functions, "functions", j);
 	put_places(s, &s->lines, "lines", j);
 	xsp_json_end(j, '{');

@@ -199,6 +199,8 @@ int xsp_summary_waits_json(struct xsp_summary_waits *w, struct xsp_capture_reade
 	xsp_waits_end(w);
 	xsp_capture_window(r, &start, &end);
 	xsp_json_number(j, "least_wait_ns", xsp_timeline_wait_least_ns(w->timeline));
+	if (xsp_timeline_waits_until_ns(w->timeline) != 0)
+		xsp_json_number(j, "waits_until_ns", xsp_timeline_waits_until_ns(w->timeline));
 	put_threads(j, w);
 	int rc = put_locks(j, w);
 	put_gaps(j, w, start);

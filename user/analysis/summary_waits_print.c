@@ -176,7 +176,7 @@ static void print_spots(const struct xsp_summary_waits *w, FILE *f,
 static void print_until(const struct xsp_summary_waits *w, FILE *f)
 {
 	const uint64_t first_ns =
-		xsp_timeline_since_start(w->timeline, xsp_timeline_waits_until_ns(w->timeline));
+		xsp_timeline_first_ns(w->timeline, xsp_timeline_waits_until_ns(w->timeline));
 	char time[XSP_UNITS_SIZE];
 
 	if (first_ns > 0)
@@ -343,7 +343,9 @@ int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_read
 		return 0;
 	xsp_waits_end(w);
 	xsp_capture_window(r, &start, &end);
-	const double all = telling ? (double)(end - start) : 0;
+	const double all = telling ? (double)xsp_timeline_watched_ns(
+					     w->timeline, xsp_timeline_waits_until_ns(w->timeline))
+				   : 0;
 	int rc = print_table(w, f, how, telling);
 	if (rc == 0)
 		rc = print_locks(w, f, how->limit == 0, (uint64_t)(TELLING_LOCK_SHARE * all),

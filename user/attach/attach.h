@@ -24,22 +24,22 @@ struct xsp_journal;
 struct xsp_verified_file;
 
 /* Which BPF program a site runs. */
-enum xsp_program {
-	XSP_PROGRAM_SPAN = 0, /* function entries and exits */
-	XSP_PROGRAM_UNWIND, /* landing of an exception */
-	XSP_PROGRAM_LONGJMP, /* entry of longjmp */
-	XSP_PROGRAM_RANGE_BEGIN, /* record_function: enter(name) */
-	XSP_PROGRAM_RANGE_END,
-	XSP_PROGRAM_DETAIL, /* entries and exits whose events carry sections */
-	XSP_PROGRAM_DETAIL_LARGE, /* the same with more room: xsp_args_spec.large */
-	XSP_PROGRAM_RETURN, /* exits through return probes (--exit=return): they swap the return address
+enum xsp_program { /* in the order in which they are attached: what ends calls first */
+		   XSP_PROGRAM_UNWIND = 0, /* landing of an exception */
+		   XSP_PROGRAM_LONGJMP, /* entry of longjmp */
+		   XSP_PROGRAM_RETURN, /* exits through return probes (--exit=return): they swap the return address
 			     * on the target's stack, and an exception through it kills the target */
-	XSP_PROGRAM_DETAIL_RETURN, /* the same with sections */
-	XSP_PROGRAM_GPU_BATCH, /* the agent's records */
-	XSP_PROGRAM_GPU_WANT, /* what it is to collect: after the batches' probe */
-	XSP_PROGRAM_HEAP, /* malloc and its kin */
-	XSP_PROGRAM_HEAP_RETURN, /* their exits through return probes */
-	XSP_PROGRAMS,
+		   XSP_PROGRAM_DETAIL_RETURN, /* the same with sections */
+		   XSP_PROGRAM_SPAN, /* function entries and exits */
+		   XSP_PROGRAM_DETAIL, /* entries and exits whose events carry sections */
+		   XSP_PROGRAM_DETAIL_LARGE, /* the same with more room: xsp_args_spec.large */
+		   XSP_PROGRAM_RANGE_END,
+		   XSP_PROGRAM_RANGE_BEGIN, /* record_function: enter(name) */
+		   XSP_PROGRAM_GPU_BATCH, /* the agent's records */
+		   XSP_PROGRAM_GPU_WANT, /* what it is to collect: after the batches' probe */
+		   XSP_PROGRAM_HEAP, /* malloc and its kin */
+		   XSP_PROGRAM_HEAP_RETURN, /* their exits through return probes */
+		   XSP_PROGRAMS,
 };
 
 static inline bool xsp_program_is_return(enum xsp_program program)

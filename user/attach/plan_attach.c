@@ -91,8 +91,8 @@ static bool has_semaphores(const struct xsp_planned_module *m)
 	return false;
 }
 
-static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *left_out,
-			    enum xsp_program program, struct xsp_attach_site *sites)
+static size_t collect_role(const struct xsp_planned_module *m, const uint8_t *left_out,
+			   enum xsp_program program, bool exits, struct xsp_attach_site *sites)
 {
 	const bool any = has_semaphores(m);
 	size_t n = 0;
@@ -101,7 +101,7 @@ static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *l
 		const struct xsp_planned_probe *p = &m->probes[i];
 		for (size_t j = 0; is_attached(p, left_out, i) && j < p->place.count; j++) {
 			const struct xsp_site *s = &p->place.sites[j];
-			if (site_program(p, j) != program)
+			if (site_program(p, j) != program || (s->role == XSP_ROLE_EXIT) != exits)
 				continue;
 			sites[n++] = (struct xsp_attach_site){
 				.offset = s->offset,
@@ -113,6 +113,16 @@ static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *l
 		}
 	}
 	return n;
+}
+
+/* The kernel puts them in one by one, in this order, into a process that may run: no call is seen to begin of which the end
+ * is not seen yet. */
+static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *left_out,
+			    enum xsp_program program, struct xsp_attach_site *sites)
+{
+	const size_t exits = collect_role(m, left_out, program, true, sites);
+
+	return exits + collect_role(m, left_out, program, false, sites + exits);
 }
 
 static enum xsp_program return_program(const struct xsp_planned_probe *p)

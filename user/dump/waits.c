@@ -10,6 +10,7 @@
 
 #include "catalog/wait_reasons.h"
 #include "target/pthread.h"
+#include "xsptrace/mutex.h"
 
 #define LOCK_PI2 13 /* FUTEX_LOCK_PI2, Linux 5.14 */
 
@@ -40,8 +41,7 @@ static bool is_number_of_thread(int mem, uint64_t address)
 	return read_memory(mem, pointer, words, sizeof(words)) && xsp_is_pthread(pointer, words);
 }
 
-/* As lock_owner() in bpf/sched.bpf.c: glibc's mutex is { lock, count, owner, users }, and who waits for it expects
- * its lock to be 2. */
+/* As lock_owner() in bpf/sched.bpf.c. */
 static enum xsp_dump_held held_by(const struct xsp_look *l, const struct xsp_dump_source *from,
 				  uint32_t *tid)
 {
@@ -50,25 +50,23 @@ static enum xsp_dump_held held_by(const struct xsp_look *l, const struct xsp_dum
 	const uint32_t expected = (uint32_t)l->call.arguments[2];
 	const uint64_t address = l->call.arguments[0];
 	const bool waits = command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
-	uint32_t words[4];
+	struct xsp_mutex m = {0};
 
 	if (xsp_dump_interpreter_gil(from->python, address, tid))
 		return XSP_HELD_GIL;
-	if (!read_memory(mem, address, words, sizeof(words)))
+	if (!read_memory(mem, address, &m.lock, sizeof(m.lock)))
 		return XSP_HELD_UNKNOWN;
 	if (command == FUTEX_LOCK_PI || command == LOCK_PI2) {
-		*tid = words[0] & FUTEX_TID_MASK;
+		*tid = m.lock & FUTEX_TID_MASK;
 		return XSP_HELD_PI;
 	}
-	if (waits && expected == 2 && words[0] == 2 && words[3] != 0) {
-		*tid = words[2];
-		return XSP_HELD_MUTEX;
-	}
-	if (waits && expected == words[0] && expected != 0 && is_number_of_thread(mem, address)) {
-		*tid = words[0];
+	if (waits && expected == m.lock && expected != 0 && is_number_of_thread(mem, address)) {
+		*tid = m.lock;
 		return XSP_HELD_THREAD;
 	}
-	return XSP_HELD_UNKNOWN;
+	*tid = waits && read_memory(mem, address, &m, sizeof(m)) ? xsp_mutex_owner(&m, expected)
+								 : 0;
+	return *tid != 0 ? XSP_HELD_MUTEX : XSP_HELD_UNKNOWN;
 }
 
 static void find_lock(const struct xsp_dump *d, const struct xsp_look *l,

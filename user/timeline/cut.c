@@ -203,11 +203,21 @@ void xsp_timeline_window(const struct xsp_timeline *t, uint64_t *start_ns, uint6
 	*end_ns = xsp_timeline_clip(t, t->end_ns);
 }
 
-uint64_t xsp_timeline_since_start(const struct xsp_timeline *t, uint64_t ns)
+uint64_t xsp_timeline_watched_ns(const struct xsp_timeline *t, uint64_t until_ns)
 {
-	const uint64_t start_ns = xsp_timeline_clip(t, t->start_ns);
+	uint64_t start, end;
 
-	return ns > start_ns ? ns - start_ns : 0;
+	xsp_timeline_window(t, &start, &end);
+	if (until_ns != 0 && until_ns < end)
+		end = until_ns;
+	return end > start ? end - start : 0;
+}
+
+uint64_t xsp_timeline_first_ns(const struct xsp_timeline *t, uint64_t until_ns)
+{
+	const uint64_t watched = xsp_timeline_watched_ns(t, until_ns);
+
+	return watched < xsp_timeline_watched_ns(t, 0) ? watched : 0;
 }
 
 uint64_t xsp_timeline_recorded_ns(const struct xsp_timeline *t)

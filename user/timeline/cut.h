@@ -45,8 +45,10 @@ bool xsp_timeline_cut_hides(const struct xsp_timeline *t);
 /* The recording's window, or the part of it that is told of; and for how long of it everything was on. */
 void xsp_timeline_window(const struct xsp_timeline *t, uint64_t *start_ns, uint64_t *end_ns);
 uint64_t xsp_timeline_recorded_ns(const struct xsp_timeline *t);
-/* How long after its beginning `ns` is; 0: it is not after it. */
-uint64_t xsp_timeline_since_start(const struct xsp_timeline *t, uint64_t ns);
+/* Of something that was taken out at until_ns (0: it was not): for how long it was on, windows or not; and the same if that is
+ * not to the end, else 0. */
+uint64_t xsp_timeline_watched_ns(const struct xsp_timeline *t, uint64_t until_ns);
+uint64_t xsp_timeline_first_ns(const struct xsp_timeline *t, uint64_t until_ns);
 /* A moment within that. */
 uint64_t xsp_timeline_clip(const struct xsp_timeline *t, uint64_t ns);
 
