@@ -399,6 +399,19 @@ static void two_lines_inside(struct builder *b, uint64_t at, unsigned step)
 		python_call(b, at + i * 2 * US, US, 1 + i % 2);
 }
 
+/* Two operations of 120 calls each, one of them by a package; none of them has 5 % of the time alone. */
+static void two_operations_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 120; i++) {
+		python_call(b, at + i * 2 * US, 400, 1);
+		b->now = at + i * 2 * US + US;
+		called_from(b, XSP_EVENT_ENTRY, ITEM, SP - 0x1000, 4);
+		b->now += 300;
+		leave(b, ITEM, SP - 0x1000);
+	}
+}
+
 /* As often, but not by Python: by a call around. */
 static void native_loop_inside(struct builder *b, uint64_t at, unsigned step)
 {
@@ -439,6 +452,25 @@ Test(analyze, one_line_is_one_place)
 	cr_expect_str_eq(f->finding.subject, "work at a.py:1 loop");
 	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 150);
 	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 150 * STEPS * US);
+	xsp_report_free(r);
+}
+
+/* What a line calls in a loop is one finding, with the time of all of it. */
+Test(analyze, operations_of_one_line_are_one_loop)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_lines(&b);
+	put_steps(&b, STEPS, MS, two_operations_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	/* 120 times 700 ns of a millisecond */
+	const struct xsp_report_found *f = expect(r, "python-loop", XSP_SEVERITY_LOW, 0.084);
+	cr_expect_str_eq(f->finding.subject, "work at a.py:1 loop");
+	cr_expect_not_null(strstr(f->finding.title, "with 1 other operation:"), "%s",
+			   f->finding.title);
+	cr_expect_eq(number_of(value_of(f->figures, "calls")), 240 * STEPS);
+	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 120);
 	xsp_report_free(r);
 }
 

@@ -426,6 +426,15 @@ void xsp_call_site_text(const struct xsp_call_sites *s, const struct xsp_call_si
 		 at ? line : "");
 }
 
+uint64_t xsp_call_site_own_line(const struct xsp_call_sites *s, const struct xsp_call_site *site)
+{
+	return site->python == NULL ? 0
+				    : site->python
+					      ->frames[xsp_timeline_python_own(
+						      s->timeline, site->python, site->first)]
+					      .name;
+}
+
 const struct xsp_call_site *xsp_call_sites_of(const struct xsp_call_sites *s, xsp_name_id name)
 {
 	const struct xsp_call_site *most = NULL;

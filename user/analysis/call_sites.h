@@ -53,6 +53,10 @@ const struct xsp_call_site *xsp_call_sites_of(const struct xsp_call_sites *s, xs
 bool xsp_call_site_line(const struct xsp_call_sites *s, const struct xsp_call_site *site,
 			char out[XSP_CALL_SITE_TEXT]);
 
+/* The line of the program's own that it is called from, itself or by a package: the same of sites that have one in common;
+ * 0: it is not known. */
+uint64_t xsp_call_site_own_line(const struct xsp_call_sites *s, const struct xsp_call_site *site);
+
 /* What the GPU did while calls of that place waited, what took longest first: the caller's to free; NULL: out of
  * memory. */
 struct xsp_waited_for {
