@@ -474,6 +474,29 @@ Test(analyze, operations_of_one_line_are_one_loop)
 	xsp_report_free(r);
 }
 
+/* Lines were on by default, and the brake took them out in the middle: what is known of the steps until then holds. */
+static void loop_with_lines_at_first(struct builder *b, uint64_t at, unsigned step)
+{
+	for (unsigned i = 0; i < 150; i++)
+		python_call(b, at + i * 2 * US, US, step < STEPS / 3 ? 1 : 0);
+}
+
+Test(analyze, loop_whose_lines_ended_early)
+{
+	struct builder b;
+	char text[32];
+
+	open_capture(&b, BATCH);
+	put_lines(&b);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)(START + STEPS / 3 * MS));
+	cr_assert_eq(xsp_capture_put_info(b.w, "lines of Python until ns", text), 0);
+	put_steps(&b, STEPS, MS, loop_with_lines_at_first);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "python-loop", XSP_SEVERITY_MEDIUM, 0.15);
+	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 150);
+	xsp_report_free(r);
+}
+
 /* Nobody takes a loop out of a package: the program's own line is named first. */
 Test(analyze, loop_through_a_package)
 {

@@ -257,16 +257,19 @@ static int longest_loop(const void *a, const void *b)
 
 int xsp_rule_python_loop(const struct xsp_rule_context *c)
 {
+	struct xsp_rule_context with_lines = *c;
 	size_t count, found = 0;
 	bool any;
-	struct loop *loops = loops_of(c, &count, &any);
+
+	xsp_call_sites_steps(xsp_rule_state(c, "call_sites"), &with_lines.steps);
+	struct loop *loops = loops_of(&with_lines, &count, &any);
 
 	if (loops == NULL)
 		return -ENOMEM;
 	qsort(loops, count, sizeof(*loops), longest_loop);
 	for (size_t i = 0; i < count && found < FINDINGS_MAX; i++) {
 		const struct xsp_rule_part part =
-			xsp_rule_part(c, loops[i].total_ns, loops[i].in_steps_ns);
+			xsp_rule_part(&with_lines, loops[i].total_ns, loops[i].in_steps_ns);
 		if (part.share < LOOP_LEAST_SHARE)
 			continue;
 		find_loop(c, &loops[i], part);
