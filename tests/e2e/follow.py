@@ -165,6 +165,23 @@ def those_that_were_there_before(folder):
 
 
 @case
+def ended_children_of_another_user(folder):
+    """Nobody has collected them yet: they have ended, and nobody forbids to look at them."""
+    script = f"{folder}/parent.py"
+    with open(script, "w", encoding="ascii") as f:
+        f.write("import os, time\nfor _ in range(3):\n    if os.fork() == 0:\n        os.setuid(65534)\n        os._exit(0)\n"
+                "time.sleep(0.2)\nprint('ready', flush=True)\ntime.sleep(60)\n")
+    parent = start(["/usr/bin/python3", script], stdout=subprocess.PIPE)
+    try:
+        parent.stdout.readline()
+        done = xsptrace(*EXTRA, "-p", parent.pid, "--follow", "--profile", "-d", "0.3", "-o", f"{folder}/z.xspt")
+        check("permission" not in done.stderr, "they have ended", done.stderr)
+    finally:
+        parent.kill()
+        parent.wait()
+
+
+@case
 def exec_in_the_same_process(folder):
     """env and its like: every call of what they exec, also without --follow."""
     path = program(folder)

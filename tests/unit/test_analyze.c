@@ -399,6 +399,19 @@ static void two_lines_inside(struct builder *b, uint64_t at, unsigned step)
 		python_call(b, at + i * 2 * US, US, 1 + i % 2);
 }
 
+/* Two operations of 120 calls each, one of them by a package; none of them has 5 % of the time alone. */
+static void two_operations_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 120; i++) {
+		python_call(b, at + i * 2 * US, 400, 1);
+		b->now = at + i * 2 * US + US;
+		called_from(b, XSP_EVENT_ENTRY, ITEM, SP - 0x1000, 4);
+		b->now += 300;
+		leave(b, ITEM, SP - 0x1000);
+	}
+}
+
 /* As often, but not by Python: by a call around. */
 static void native_loop_inside(struct builder *b, uint64_t at, unsigned step)
 {
@@ -439,6 +452,48 @@ Test(analyze, one_line_is_one_place)
 	cr_expect_str_eq(f->finding.subject, "work at a.py:1 loop");
 	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 150);
 	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 150 * STEPS * US);
+	xsp_report_free(r);
+}
+
+/* What a line calls in a loop is one finding, with the time of all of it. */
+Test(analyze, operations_of_one_line_are_one_loop)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	put_lines(&b);
+	put_steps(&b, STEPS, MS, two_operations_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	/* 120 times 700 ns of a millisecond */
+	const struct xsp_report_found *f = expect(r, "python-loop", XSP_SEVERITY_LOW, 0.084);
+	cr_expect_str_eq(f->finding.subject, "work at a.py:1 loop");
+	cr_expect_not_null(strstr(f->finding.title, "with 1 other operation:"), "%s",
+			   f->finding.title);
+	cr_expect_eq(number_of(value_of(f->figures, "calls")), 240 * STEPS);
+	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 120);
+	xsp_report_free(r);
+}
+
+/* Lines were on by default, and the brake took them out in the middle: what is known of the steps until then holds. */
+static void loop_with_lines_at_first(struct builder *b, uint64_t at, unsigned step)
+{
+	for (unsigned i = 0; i < 150; i++)
+		python_call(b, at + i * 2 * US, US, step < STEPS / 3 ? 1 : 0);
+}
+
+Test(analyze, loop_whose_lines_ended_early)
+{
+	struct builder b;
+	char text[32];
+
+	open_capture(&b, BATCH);
+	put_lines(&b);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)(START + STEPS / 3 * MS));
+	cr_assert_eq(xsp_capture_put_info(b.w, "lines of Python until ns", text), 0);
+	put_steps(&b, STEPS, MS, loop_with_lines_at_first);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "python-loop", XSP_SEVERITY_MEDIUM, 0.15);
+	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 150);
 	xsp_report_free(r);
 }
 
@@ -610,19 +665,21 @@ static void put_wait(struct builder *b, uint32_t tid, uint64_t at, uint64_t ns, 
 		(struct xsp_event_wait){.argument = 0x1000, .owner = owner, .why = (uint8_t)why});
 }
 
+static void put_thread(struct builder *b, uint32_t tid, const char *name)
+{
+	cr_assert_eq(xsp_capture_put_thread(
+			     b->w,
+			     &(struct xsp_capture_thread){
+				     .pid = 100, .tid = tid, .ns_tid = tid, .comm = (char *)name}),
+		     0);
+}
+
 static void open_waits(struct builder *b)
 {
 	open_capture(b, BATCH);
 	cr_assert_eq(xsp_capture_put_info(b->w, "waits", "10"), 0);
 	for (uint32_t tid = 100; tid < 103; tid++)
-		cr_assert_eq(
-			xsp_capture_put_thread(b->w,
-					       &(struct xsp_capture_thread){
-						       .pid = 100,
-						       .tid = tid,
-						       .ns_tid = tid,
-						       .comm = tid == 100 ? "main" : "worker"}),
-			0);
+		put_thread(b, tid, tid == 100 ? "main" : "worker");
 }
 
 static void polling_inside(struct builder *b, uint64_t at, unsigned step)
@@ -740,6 +797,47 @@ Test(analyze, runnable_but_not_running)
 	f = expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35);
 	cr_expect_not_null(strstr(f->finding.advice, "took 0.55 CPUs together: other programs"),
 			   "%s", f->finding.advice);
+	xsp_report_free(r);
+}
+
+/* Their names only number. */
+Test(analyze, threads_of_a_pool_are_one_finding)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_thread(&b, 110, "pricer-0");
+	put_thread(&b, 111, "pricer-1");
+	for (uint32_t tid = 110; tid <= 111; tid++)
+		put_times(&b, tid, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_str_eq(f->finding.subject, "pricer-*");
+	cr_expect_eq(number_of(value_of(f->figures, "threads")), 2);
+	xsp_report_free(r);
+	/* of one there is its own name */
+	open_waits(&b);
+	put_thread(&b, 110, "pricer-0");
+	put_times(&b, 110, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
+	r = report_of(&b, NULL);
+	cr_expect_str_eq(expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35)->finding.subject,
+			 "pricer-0");
+	xsp_report_free(r);
+}
+
+Test(analyze, waits_for_the_disk)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_DISK, 2500 * US);
+	struct xsp_report *r = report_of(&b, NULL);
+	cr_expect_str_eq(expect(r, "disk", XSP_SEVERITY_MEDIUM, 0.25)->finding.subject, "worker");
+	xsp_report_free(r);
+	open_waits(&b);
+	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_DISK, 900 * US);
+	r = report_of(&b, NULL);
+	expect_clean(r);
 	xsp_report_free(r);
 }
 
@@ -877,6 +975,7 @@ Test(analyze, lock_of_python_on_a_busy_machine)
 /* ---- hot functions ---- */
 
 enum { INTO_CALLER = 0x9000 }; /* a return address */
+enum { IN_A_FAULT = 7 }; /* a stack of the kernel's */
 
 static void put_code(struct builder *b, enum xsp_address_name what, uint64_t address,
 		     const char *text)
@@ -901,6 +1000,10 @@ static void open_samples(struct builder *b)
 		snprintf(text, sizeof(text), "app\nother_%u", (unsigned)i);
 		put_code(b, XSP_NAME_OF_CODE, i, text);
 	}
+	cr_assert_eq(xsp_capture_put_name(b->w,
+					  xsp_address_name_hash(XSP_NAME_OF_KERNEL, IN_A_FAULT, 0),
+					  "asm_exc_page_fault_[k]"),
+		     0);
 	put_code(b, XSP_NAME_OF_RETURN, INTO_CALLER, "parse");
 	put_code(b, XSP_NAME_OF_RETURN, INTO_CALLER + 1, "hot");
 	put_code(b, XSP_NAME_OF_RETURN, INTO_CALLER + 2, "__libc_read");
@@ -920,7 +1023,7 @@ enum { AT_HOT, AT_MEMCPY, AT_SPIN, AT_EVAL, AT_GENERATED, AT_OTHERS = 100 };
 /* Of 10 ms each, in the instruction `at`, called from `caller` (0: not known), at a line of Python's (0: none). */
 struct where {
 	uint64_t at, caller, line;
-	bool reads; /* in the kernel */
+	bool reads, faults; /* in the kernel */
 };
 static void put_samples(struct builder *b, unsigned count, uint64_t from, struct where w)
 {
@@ -934,10 +1037,15 @@ static void put_samples(struct builder *b, unsigned count, uint64_t from, struct
 		     .address = w.at,
 		     .period_ns = 10 * MS,
 		     .syscall = w.reads ? 0 : -2,
-		     .kernel = w.reads}};
+		     .kernel = w.reads || w.faults}};
 	struct xsp_section *s = (void *)u.sections;
 	uint64_t *word = (void *)(s + 1);
 
+	if (w.faults) {
+		*s = (struct xsp_section){
+			.type = XSP_SECTION_KERNEL, .size = sizeof(*s), .value = IN_A_FAULT};
+		s = (void *)word++;
+	}
 	if (w.line != 0) {
 		*s = (struct xsp_section){.type = XSP_SECTION_PYTHON, .size = 16, .value = 1};
 		*word++ = w.line;
@@ -987,6 +1095,44 @@ Test(analyze, hot_function)
 	cr_expect_eq(f->finding.from_ns, 0);
 	cr_expect_eq(f->finding.to_ns, 600 * MS);
 	cr_expect_null(f->finding.uncertain);
+	xsp_report_free(r);
+}
+
+/* Of a second, `faults` samples of 10 ms in page faults and `others` in something else. */
+static struct xsp_report *faulting(unsigned faults, unsigned others, uint64_t time_ns)
+{
+	struct builder b;
+
+	open_samples(&b);
+	put_samples(&b, faults, START, (struct where){.at = AT_HOT, .faults = true});
+	put_others(&b, others, others < 10 ? others : 10);
+	b.now = START + time_ns;
+	return report_of(&b, NULL);
+}
+
+Test(analyze, storm_of_page_faults)
+{
+	struct xsp_report *r = faulting(40, 60, 1000 * MS);
+	const struct xsp_report_found *f = expect(r, "page-faults", XSP_SEVERITY_HIGH, 0.4);
+
+	cr_expect_not_null(strstr(f->finding.title, "40.0 % of the time on CPUs"), "%s",
+			   f->finding.title);
+	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 400 * MS);
+	xsp_report_free(r);
+}
+
+/* A third of three samples; four of forty, which may be one in thirty; and all that a process does that hardly runs. */
+Test(analyze, few_samples_are_no_storm)
+{
+	struct xsp_report *r = faulting(1, 2, 1000 * MS);
+
+	expect_none(r, "page-faults");
+	xsp_report_free(r);
+	r = faulting(4, 40, 500 * MS);
+	expect_none(r, "page-faults");
+	xsp_report_free(r);
+	r = faulting(40, 10, 60000 * MS);
+	expect_none(r, "page-faults");
 	xsp_report_free(r);
 }
 
@@ -1246,6 +1392,73 @@ Test(analyze, leak)
 	expect_clean(r);
 	cr_expect(!had_no_data(r, "leak"));
 	xsp_report_free(r);
+}
+
+/* Ten looks a second, for ten seconds: without --memory, what the kernel says of the process. */
+static struct xsp_report *resident(uint64_t (*bytes)(unsigned look))
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	for (unsigned i = 0; i < 100; i++) {
+		struct {
+			struct xsp_event head;
+			struct xsp_section section;
+			struct xsp_process_memory memory;
+		} e = {.head = {.kind = XSP_EVENT_MEMORY,
+				.probe = UINT32_MAX,
+				.flags = XSP_EVENT_SECTIONS},
+		       .section = {.type = XSP_SECTION_PROCESS_MEMORY,
+				   .size = sizeof(e.section) + sizeof(e.memory)},
+		       .memory = {.resident = 100 << 20, .anonymous = bytes(i)}};
+		b.now = START + i * 100 * MS;
+		if (i == 0 || bytes(i) != bytes(i - 1)) /* what has not changed is not told */
+			builder_put(&b, &e, sizeof(e));
+	}
+	b.now = START + 10000 * MS;
+	return report_of(&b, NULL);
+}
+
+static uint64_t leaking(unsigned look)
+{
+	return (10 << 20) + look * (200ULL << 10);
+}
+
+static uint64_t loading(unsigned look)
+{
+	return (10 << 20) + (look < 60 ? look : 60) * (200ULL << 10);
+}
+
+static uint64_t trickling(unsigned look)
+{
+	return (10 << 20) + look * (4ULL << 10);
+}
+
+Test(analyze, memory_of_a_process_that_only_grows)
+{
+	struct xsp_report *r = resident(leaking);
+	size_t count;
+	const struct xsp_report_found *f = found(r, "leak", &count);
+
+	cr_assert_eq(count, 1);
+	cr_expect_eq(f->finding.severity, XSP_SEVERITY_MEDIUM);
+	expect_near(number_of(value_of(f->figures, "growth")), 2000 << 10, 20 << 10, "growth");
+	cr_expect_not_null(strstr(f->finding.advice, "--memory"));
+	cr_expect_not_null(f->finding.uncertain);
+	xsp_report_free(r);
+}
+
+/* What is loaded for six seconds of ten, and 40 KiB a second. */
+Test(analyze, memory_of_clean_processes)
+{
+	uint64_t (*const clean[])(unsigned) = {loading, trickling};
+
+	for (size_t i = 0; i < sizeof(clean) / sizeof(clean[0]); i++) {
+		struct xsp_report *r = resident(clean[i]);
+		expect_none(r, "leak");
+		cr_expect(had_no_data(r, "leak"));
+		xsp_report_free(r);
+	}
 }
 
 /* What a loss kept with its graph takes; 25 MiB a second are no small matter. */

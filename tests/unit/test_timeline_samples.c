@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Samples: what sinks are told of each, between which spans. */
+#include <sys/syscall.h>
+
 #include "capture_builder.h"
 
 #define SP 0x7ff000000000ULL
@@ -226,9 +228,11 @@ Test(samples, functions_that_nobody_knows)
 	sample(&b, SP, 0x9000, NULL, 0, USER);
 	sample(&b, SP, 0x9100, NULL, 0, USER);
 	sample(&b, SP, 0x9200, NULL, 0, 9999);
+	sample(&b, SP, 0x9200, NULL, 0, SYS_exit_group);
 	told_of(&b, &told);
 	cr_expect_str_eq(told.path[0], "[unknown]");
 	cr_expect_str_eq(told.path[1], "[unknown]");
 	cr_expect_str_eq(told.path[2], "[unknown];[kernel] system call 9999");
+	cr_expect_str_eq(told.path[3], "[unknown];[kernel] exit_group");
 	done(&told);
 }

@@ -53,7 +53,23 @@ struct xsp_call_sites {
 	uint8_t *loaders; /* by name id: is it the DataLoader's? */
 	size_t loader_count, loader_capacity;
 	uint64_t loader_waits[XSP_WAIT_CLASSES];
+	uint64_t lines_until_ns; /* they were on by default, and taken out then; 0: they were not */
+	uint64_t steps_with_lines, steps_with_lines_ns; /* ... steps until then */
 };
+
+/* The one in which they ended counts as whole: so calls a step are a lower bound. */
+static int on_step(void *ctx, const struct xsp_step *step)
+{
+	struct xsp_call_sites *s = ctx;
+
+	if (step->warm_up || step->start_ns >= s->lines_until_ns)
+		return 0;
+	s->steps_with_lines++;
+	s->steps_with_lines_ns +=
+		(step->end_ns < s->lines_until_ns ? step->end_ns : s->lines_until_ns) -
+		step->start_ns;
+	return 0;
+}
 
 static int begin(struct xsp_timeline *t, struct xsp_capture_reader *r, void **state)
 {
@@ -66,6 +82,9 @@ static int begin(struct xsp_timeline *t, struct xsp_capture_reader *r, void **st
 		return rc;
 	}
 	s->timeline = t;
+	s->lines_until_ns = xsp_timeline_python_until_ns(t);
+	if (s->lines_until_ns != 0)
+		xsp_steps_each(s->steps, on_step, s);
 	*state = s;
 	return 0;
 }
@@ -378,6 +397,14 @@ uint64_t xsp_call_site_in_steps(const struct xsp_call_sites *s, const struct xsp
 	return xsp_steps_calls(s->steps, (xsp_name_id)(site - s->sites) + 1, ns);
 }
 
+void xsp_call_sites_steps(const struct xsp_call_sites *s, struct xsp_steps_figures *steps)
+{
+	if (s->lines_until_ns == 0 || xsp_steps_end(s->steps) < 0)
+		return;
+	steps->steps = s->steps_with_lines;
+	steps->sum_ns = s->steps_with_lines_ns;
+}
+
 bool xsp_call_sites_is_loader(const struct xsp_call_sites *s, xsp_name_id name)
 {
 	return name < s->loader_count && s->loaders[name];
@@ -424,6 +451,15 @@ void xsp_call_site_text(const struct xsp_call_sites *s, const struct xsp_call_si
 		 xsp_timeline_name(s->timeline, site->name), site->in_op ? " in " : "",
 		 site->in_op ? xsp_timeline_name(s->timeline, site->op) : "", at ? " at " : "",
 		 at ? line : "");
+}
+
+uint64_t xsp_call_site_own_line(const struct xsp_call_sites *s, const struct xsp_call_site *site)
+{
+	return site->python == NULL ? 0
+				    : site->python
+					      ->frames[xsp_timeline_python_own(
+						      s->timeline, site->python, site->first)]
+					      .name;
 }
 
 const struct xsp_call_site *xsp_call_sites_of(const struct xsp_call_sites *s, xsp_name_id name)

@@ -7,6 +7,7 @@
 #define XSP_ANALYSIS_CALL_SITES_H
 
 #include "analysis/analysis.h"
+#include "analysis/steps.h"
 #include "catalog/cuda_table.h"
 
 struct xsp_call_sites;
@@ -27,6 +28,8 @@ size_t xsp_call_sites_list(const struct xsp_call_sites *s, const struct xsp_call
 /* Behind the run: calls of it in steps that count (analysis/steps.h), and their time. */
 uint64_t xsp_call_site_in_steps(const struct xsp_call_sites *s, const struct xsp_call_site *site,
 				uint64_t *ns);
+/* Behind the run: of these only the steps, and their time, in which lines of Python were recorded. */
+void xsp_call_sites_steps(const struct xsp_call_sites *s, struct xsp_steps_figures *steps);
 /* Those of some kinds (bit n: kind n), of which one line of one operator is one place whoever called that; what took
  * most first, with calls in steps. The caller's to free; NULL: out of memory. */
 struct xsp_call_place {
@@ -52,6 +55,10 @@ const struct xsp_call_site *xsp_call_sites_of(const struct xsp_call_sites *s, xs
  * program called there; false: it is not known. */
 bool xsp_call_site_line(const struct xsp_call_sites *s, const struct xsp_call_site *site,
 			char out[XSP_CALL_SITE_TEXT]);
+
+/* The line of the program's own that it is called from, itself or by a package: the same of sites that have one in common;
+ * 0: it is not known. */
+uint64_t xsp_call_site_own_line(const struct xsp_call_sites *s, const struct xsp_call_site *site);
 
 /* What the GPU did while calls of that place waited, what took longest first: the caller's to free; NULL: out of
  * memory. */

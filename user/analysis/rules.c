@@ -36,6 +36,9 @@ const struct xsp_rule xsp_rules[] = {
 	{"runnable", 0.10, XSP_UNIT_SHARE,
 	 "a thread could run and had no CPU for at least that share of the time", "--waits",
 	 xsp_rule_runnable, true},
+	{"disk", 0.10, XSP_UNIT_SHARE,
+	 "threads wait for files on a disk for at least that share of the time", "--waits",
+	 xsp_rule_disk, true},
 	{"page-faults", 0.05, XSP_UNIT_SHARE,
 	 "a thread waits for pages of memory, or the kernel makes them, for at least that share of "
 	 "the time",

@@ -10,6 +10,7 @@
 
 #include "analysis/call_sites.h"
 #include "analysis/summary_report.h"
+#include "base/u64map.h"
 #include "base/units.h"
 #include "catalog/collectives.h"
 #include "catalog/cuda_table.h"
@@ -149,20 +150,31 @@ int xsp_rule_hot_operation(const struct xsp_rule_context *c)
 
 /* ---- operation in a loop of Python's ---- */
 
-static void find_loop(const struct xsp_rule_context *c, const struct xsp_call_site *site,
-		      double per_step, struct xsp_rule_part part)
+/* All that one line calls so often: their time is that of the loop around. */
+struct loop {
+	const struct xsp_call_site *most; /* the operation that takes most time */
+	double per_step; /* ... its calls */
+	size_t operations;
+	uint64_t calls, total_ns, in_steps_ns;
+};
+
+static void find_loop(const struct xsp_rule_context *c, const struct loop *l,
+		      struct xsp_rule_part part)
 {
 	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
-	const char *name = xsp_timeline_name(c->timeline, site->name);
+	const char *name = xsp_timeline_name(c->timeline, l->most->name);
 	char subject[XSP_CALL_SITE_TEXT], line[XSP_CALL_SITE_TEXT] = "a line that is not known";
 	char title[XSP_CALL_SITE_TEXT + 700], advice[XSP_CALL_SITE_TEXT + 400];
-	char doubt[XSP_DOUBT_SIZE];
+	char doubt[XSP_DOUBT_SIZE], others[80] = "";
 
-	xsp_call_site_line(sites, site, line);
-	xsp_call_site_text(sites, site, subject);
+	xsp_call_site_line(sites, l->most, line);
+	xsp_call_site_text(sites, l->most, subject);
+	if (l->operations > 1)
+		snprintf(others, sizeof(others), ", with %zu other operation%s", l->operations - 1,
+			 l->operations > 2 ? "s" : "");
 	snprintf(title, sizeof(title),
-		 "%.400s is called %.4g times a step from one place, %s: %.1f %% of %s", name,
-		 per_step, line, 100 * part.share, part.of);
+		 "%.400s is called %.4g times a step from one place, %s%s: %.1f %% of %s", name,
+		 l->per_step, line, others, 100 * part.share, part.of);
 	snprintf(advice, sizeof(advice),
 		 "take the loop around %s out of Python: one call on stacked tensors, a batched, "
 		 "fused or foreach form, or torch.compile",
@@ -178,34 +190,92 @@ static void find_loop(const struct xsp_rule_context *c, const struct xsp_call_si
 							    XSP_DOUBT_WINDOWS | XSP_DOUBT_FILTERED,
 						    doubt),
 			.share = part.share,
-			.from_ns = site->longest_start_ns,
-			.to_ns = site->longest_start_ns + site->longest_ns},
+			.from_ns = l->most->longest_start_ns,
+			.to_ns = l->most->longest_start_ns + l->most->longest_ns},
 		true);
-	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(site->total_ns));
-	put_calls(f, site->calls, per_step);
+	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(l->total_ns));
+	put_calls(f, l->calls, l->per_step);
 }
 
-int xsp_rule_python_loop(const struct xsp_rule_context *c)
+static void add_to_loop(struct loop *l, const struct xsp_call_site *site, double per_step,
+			uint64_t in_steps_ns)
+{
+	if (l->most == NULL || site->total_ns > l->most->total_ns) {
+		l->most = site;
+		l->per_step = per_step;
+	}
+	l->operations++;
+	l->calls += site->calls;
+	l->total_ns += site->total_ns;
+	l->in_steps_ns += in_steps_ns;
+}
+
+/* What is called so often a step, by the program's own line. The caller's to free; NULL: out of memory. */
+static struct loop *loops_of(const struct xsp_rule_context *c, size_t *count, bool *any)
 {
 	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
 	const struct xsp_call_site *list;
-	const size_t count = xsp_call_sites_list(sites, &list);
-	size_t found = 0;
-	bool any = false;
+	const size_t n = xsp_call_sites_list(sites, &list);
+	struct loop *loops = calloc(n + 1, sizeof(*loops));
+	struct xsp_u64map index = {0};
+	size_t capacity = n + 1;
 
-	for (size_t i = 0; i < count && found < FINDINGS_MAX && c->steps.steps > 0; i++) {
+	*count = 0;
+	*any = false;
+	for (size_t i = 0; loops != NULL && i < n && c->steps.steps > 0; i++) {
 		uint64_t ns;
-		any = any || list[i].python != NULL;
+		*any = *any || list[i].python != NULL;
 		if (list[i].kind != 0)
 			continue;
 		const double per_step = xsp_rule_share(xsp_call_site_in_steps(sites, &list[i], &ns),
 						       c->steps.steps);
-		const struct xsp_rule_part part = xsp_rule_part(c, list[i].total_ns, ns);
-		if (per_step <= 0 || per_step < c->threshold || part.share < LOOP_LEAST_SHARE)
+		if (per_step <= 0 || per_step < c->threshold)
 			continue;
-		find_loop(c, &list[i], per_step, part);
+		const uint64_t line = xsp_call_site_own_line(sites, &list[i]);
+		/* of lines that are not known each operation is its own */
+		struct loop *l =
+			xsp_u64map_element(&index, xsp_u64_mix(line != 0 ? line : ~(uint64_t)i),
+					   &loops, &capacity, count, &(struct loop){0});
+		if (l == NULL) {
+			free(loops);
+			loops = NULL;
+			break;
+		}
+		add_to_loop(l, &list[i], per_step, ns);
+	}
+	xsp_u64map_free(&index);
+	return loops;
+}
+
+static int longest_loop(const void *a, const void *b)
+{
+	const struct loop *x = a, *y = b;
+
+	return x->total_ns != y->total_ns ? x->total_ns > y->total_ns ? -1 : 1
+					  : (x->most > y->most) - (x->most < y->most);
+}
+
+int xsp_rule_python_loop(const struct xsp_rule_context *c)
+{
+	struct xsp_rule_context with_lines = *c;
+	size_t count, found = 0;
+	bool any;
+
+	xsp_call_sites_steps(xsp_rule_state(c, "call_sites"), &with_lines.steps);
+	struct loop *loops = loops_of(&with_lines, &count, &any);
+
+	if (loops == NULL)
+		return -ENOMEM;
+	qsort(loops, count, sizeof(*loops), longest_loop);
+	for (size_t i = 0; i < count && found < FINDINGS_MAX; i++) {
+		const struct xsp_rule_part part =
+			xsp_rule_part(&with_lines, loops[i].total_ns, loops[i].in_steps_ns);
+		if (part.share < LOOP_LEAST_SHARE)
+			continue;
+		find_loop(c, &loops[i], part);
 		found++;
 	}
+	free(loops);
 	return any ? 0 : XSP_RULE_NO_DATA;
 }
 

@@ -13,7 +13,6 @@
 #include "base/path.h"
 
 #define FINDINGS_MAX 20 /* with whatever threshold */
-#define SAMPLES_LEAST 30 /* fewer of a process prove nothing */
 #define HAD_SAID 0.9
 
 /* ---- how much ---- */
@@ -38,7 +37,7 @@ static bool share_of(const struct xsp_rule_context *c, const struct xsp_hot_func
 	const double moments = (double)p->samples * (many ? xsp_rule_share(time_ns, p->ns) : 1);
 	uint64_t running, runnable;
 
-	if (moments < SAMPLES_LEAST)
+	if (moments < XSP_SAMPLES_LEAST)
 		return false;
 	xsp_rule_cpu_of(c, p->pid, &running, &runnable);
 	*out = (struct share){.cpu = xsp_rule_share(f->ns, p->ns),
@@ -104,7 +103,7 @@ bool xsp_rule_inside(const struct xsp_rule_context *c, xsp_name_id span, char ou
 		if (most == NULL || d->samples > most->samples)
 			most = d;
 	}
-	if (all < SAMPLES_LEAST)
+	if (all < XSP_SAMPLES_LEAST)
 		return false;
 	const struct xsp_hot_function *f = &functions[most->function];
 	snprintf(out, XSP_RULE_INSIDE, "%.200s (%.100s) in %.0f %% of its samples",

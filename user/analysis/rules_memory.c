@@ -3,10 +3,12 @@
 #include "analysis/rules_private.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "analysis/call_sites.h"
+#include "analysis/summary_memory.h"
 #include "analysis/summary_report.h"
 #include "base/units.h"
 
@@ -76,6 +78,48 @@ static void find_leak(const struct xsp_rule_context *c, const struct xsp_allocat
 	xsp_report_value(f, "alive", "in blocks", XSP_UNIT_COUNT, xsp_cell_integer(site->alive));
 }
 
+/* Who allocated it was not recorded: the kernel's figures of whole processes, which every recording has. */
+static int find_growing(const struct xsp_rule_context *c, double seconds, const char *period)
+{
+	struct xsp_growing_process p;
+	int rc = XSP_RULE_NO_DATA;
+
+	for (size_t i = 0;
+	     xsp_summary_memory_growing(summary_of(c)->summary->memory, c->reader, &i, &p);) {
+		char subject[100], title[300], text[XSP_UNITS_SIZE], low[XSP_UNITS_SIZE];
+		if (p.slope.low * seconds < c->threshold)
+			continue;
+		snprintf(subject, sizeof(subject), "process %.64s", p.name);
+		snprintf(title, sizeof(title),
+			 "memory of process %.64s (%" PRIu32
+			 ") only grows: by %s a %s, at least %s",
+			 p.name, p.pid, xsp_format_bytes(text, bytes_of(p.slope.slope * seconds)),
+			 period, xsp_format_bytes(low, bytes_of(p.slope.low * seconds)));
+		struct xsp_report_section *f = xsp_rule_found(
+			c,
+			(struct xsp_report_finding){
+				.severity = XSP_SEVERITY_MEDIUM,
+				.subject = subject,
+				.title = title,
+				.advice = "see whether it goes on for longer. What allocates it: "
+					  "--memory --python names the line of a PyTorch program, "
+					  "--memory=malloc the function of any other; of objects "
+					  "of Python's own, tracemalloc does",
+				.uncertain = "only the whole process was looked at: what is loaded "
+					     "or filled for once grows as well",
+				.share = xsp_rule_share(p.last - p.first, p.last)},
+			false);
+		xsp_report_value(f, "growth", "growth", XSP_UNIT_BYTES_PER_SECOND,
+				 xsp_cell_real(p.slope.slope));
+		xsp_report_value(f, "start_bytes", "anonymous memory at the start", XSP_UNIT_BYTES,
+				 xsp_cell_integer(p.first));
+		xsp_report_value(f, "end_bytes", "at the end", XSP_UNIT_BYTES,
+				 xsp_cell_integer(p.last));
+		rc = 0;
+	}
+	return rc;
+}
+
 int xsp_rule_leak(const struct xsp_rule_context *c)
 {
 	const struct xsp_summary_allocations *a = summary_of(c)->summary->allocations;
@@ -84,7 +128,7 @@ int xsp_rule_leak(const struct xsp_rule_context *c)
 	size_t count, found = 0;
 
 	if (a == NULL || !xsp_summary_allocations_sure(a))
-		return XSP_RULE_NO_DATA;
+		return find_growing(c, seconds, period);
 	struct xsp_allocation_site *sites = xsp_summary_allocations_growing(a, &count);
 	if (sites == NULL)
 		return -ENOMEM;

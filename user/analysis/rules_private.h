@@ -12,6 +12,7 @@ int xsp_rule_loader(const struct xsp_rule_context *c);
 int xsp_rule_warm_up(const struct xsp_rule_context *c);
 int xsp_rule_overhead(const struct xsp_rule_context *c);
 /* rules_hot.c */
+#define XSP_SAMPLES_LEAST 30 /* fewer prove nothing */
 int xsp_rule_hot_function(const struct xsp_rule_context *c);
 /* Of samples in spans of that name, the function that most of them are in: "sgemm_ (libblas.so.3) in 97 % of the samples";
  * false: none is known. */
@@ -21,6 +22,7 @@ bool xsp_rule_inside(const struct xsp_rule_context *c, xsp_name_id span, char ou
 int xsp_rule_lock(const struct xsp_rule_context *c);
 int xsp_rule_gil(const struct xsp_rule_context *c);
 int xsp_rule_runnable(const struct xsp_rule_context *c);
+int xsp_rule_disk(const struct xsp_rule_context *c);
 int xsp_rule_page_faults(const struct xsp_rule_context *c);
 /* rules_memory.c */
 int xsp_rule_leak(const struct xsp_rule_context *c);

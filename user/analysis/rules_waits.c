@@ -2,6 +2,7 @@
 /* rules_waits.c - locks, processors that were busy, and pages that were not there: --waits. */
 #include "analysis/rules_private.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/hot_code.h"
+#include "analysis/statistics.h"
 #include "analysis/summary_report.h"
 #include "analysis/summary_waits_private.h"
 #include "base/text.h"
@@ -248,12 +250,27 @@ int xsp_rule_gil(const struct xsp_rule_context *c)
 
 /* ---- what threads of one name did not get ---- */
 
+#define FAMILY_SIZE 80
+
 struct group {
-	const char *name;
+	char name[FAMILY_SIZE];
 	uint64_t threads, time_ns, ns, running_ns;
 };
 
-/* By name: threads that come and go are one. The caller's to free; NULL: out of memory. */
+/* "worker-*" of "worker-12": where threads of a pool are numbered. */
+static void family_of(const char *name, char out[FAMILY_SIZE])
+{
+	size_t end = strlen(name);
+
+	while (end > 0 && isdigit((unsigned char)name[end - 1]))
+		end--;
+	const bool numbered =
+		end > 1 && name[end] != '\0' && strchr("-_#/:. ", name[end - 1]) != NULL;
+	snprintf(out, FAMILY_SIZE, "%.*s%s", numbered ? (int)end : FAMILY_SIZE - 1, name,
+		 numbered ? "*" : "");
+}
+
+/* By name: threads that come and go are one, and so are those of a pool. The caller's to free; NULL: out of memory. */
 static struct group *group(const struct xsp_rule_context *c,
 			   uint64_t (*of)(const struct xsp_thread_times *), size_t *count)
 {
@@ -264,8 +281,9 @@ static struct group *group(const struct xsp_rule_context *c,
 
 	*count = 0;
 	for (size_t i = 0; groups != NULL && i < n; i++) {
-		const char *name = times[i].thread->comm;
-		const uint64_t hash = xsp_u64_mix(xsp_text_hash(name, strlen(name)));
+		char family[FAMILY_SIZE];
+		family_of(times[i].thread->comm, family);
+		const uint64_t hash = xsp_u64_mix(xsp_text_hash(family, strlen(family)));
 		const uint32_t *known = xsp_u64map_get(&index, hash);
 		const size_t at = known != NULL ? *known : *count;
 		if (known == NULL && xsp_u64map_set(&index, hash, (uint32_t)at) < 0) {
@@ -274,7 +292,8 @@ static struct group *group(const struct xsp_rule_context *c,
 			break;
 		}
 		*count += known == NULL;
-		groups[at].name = name;
+		snprintf(groups[at].name, FAMILY_SIZE, "%s",
+			 groups[at].threads == 0 ? times[i].thread->comm : family);
 		groups[at].threads++;
 		groups[at].time_ns += times[i].until_ns - times[i].since_ns;
 		groups[at].running_ns += times[i].running_ns;
@@ -315,6 +334,11 @@ static uint64_t runnable_ns(const struct xsp_thread_times *t)
 static uint64_t fault_ns(const struct xsp_thread_times *t)
 {
 	return t->blocked_ns[XSP_WAIT_FAULT];
+}
+
+static uint64_t disk_ns(const struct xsp_thread_times *t)
+{
+	return t->blocked_ns[XSP_WAIT_DISK];
 }
 
 static void threads_text(const struct group *g, char out[160])
@@ -397,47 +421,71 @@ static void found_faults(const struct xsp_rule_context *c, const struct group *g
 		   "memory");
 }
 
+static void found_disk(const struct xsp_rule_context *c, const struct group *g, double share)
+{
+	char who[160], title[320];
+
+	threads_text(g, who);
+	snprintf(title, sizeof(title), "%s %s for the disk for %.1f %% of the time", who,
+		 g->threads == 1 ? "waits" : "wait", 100 * share);
+	find_group(c, g, share, title,
+		   "make fewer and larger reads and writes, fewer fsync (one for many records), "
+		   "keep files open and what was read, or leave it to a thread that nobody waits "
+		   "for. --wait-stacks --python shows which calls and lines wait");
+}
+
+int xsp_rule_disk(const struct xsp_rule_context *c)
+{
+	return find_groups(c, disk_ns, found_disk);
+}
+
 int xsp_rule_runnable(const struct xsp_rule_context *c)
 {
 	return find_groups(c, runnable_ns, found_runnable);
 }
 
 /* What needs no disk does not wait: the kernel finds and clears the page on the thread's own time. */
-static void find_storm(const struct xsp_rule_context *c, uint64_t ns, uint64_t all_ns,
-		       const char *function)
+static void find_storm(const struct xsp_rule_context *c, const struct xsp_fault_samples *s)
 {
-	const double share = xsp_rule_share(ns, all_ns);
+	const double share = xsp_rule_share(s->ns, s->all_ns);
+	/* what a process that hardly runs does on its CPU is no loss of time */
+	const uint64_t time_ns = xsp_rule_samples_ns(c);
+	const double whole = s->all_ns > time_ns ? 1 : xsp_rule_share(s->all_ns, time_ns);
 	char title[500], doubt[XSP_DOUBT_SIZE];
+	double low, high;
 
+	if (s->function == NULL || s->samples < XSP_SAMPLES_LEAST)
+		return;
+	xsp_share_interval(share, (double)s->samples, &low, &high);
+	if (low * whole < c->threshold)
+		return;
 	snprintf(title, sizeof(title),
 		 "page faults take %.1f %% of the time on CPUs, most of it in %.300s", 100 * share,
-		 function);
+		 s->function);
 	struct xsp_report_section *f = xsp_rule_found(
 		c,
 		(struct xsp_report_finding){
-			.subject = function,
+			.severity = xsp_rule_severity(low * whole),
+			.subject = s->function,
 			.title = title,
 			.advice =
 				"the same memory is taken from the kernel and given back again and "
-				"again (mmap and munmap, large mallocs, fork): keep and reuse "
-				"buffers, raise malloc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, "
-				"or use huge pages",
+				"again (mmap and munmap, large mallocs, fork), or more and more is "
+				"taken: keep and reuse buffers, raise malloc's M_MMAP_THRESHOLD "
+				"and M_TRIM_THRESHOLD, or use huge pages",
 			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_SAMPLES, doubt),
-			.share = share},
-		true);
-	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(ns));
-	xsp_report_value(f, "running_ns", "on CPU", XSP_UNIT_NS, xsp_cell_integer(all_ns));
+			.share = share * whole},
+		false);
+	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(s->ns));
+	xsp_report_value(f, "running_ns", "on CPU", XSP_UNIT_NS, xsp_cell_integer(s->all_ns));
 }
 
 int xsp_rule_page_faults(const struct xsp_rule_context *c)
 {
 	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
-	const char *function;
-	uint64_t all_ns;
-	const uint64_t ns = xsp_summary_samples_faults(a->summary->samples, &all_ns, &function);
+	const struct xsp_fault_samples faults = xsp_summary_samples_faults(a->summary->samples);
 
-	if (function != NULL && xsp_rule_share(ns, all_ns) >= c->threshold)
-		find_storm(c, ns, all_ns, function);
+	find_storm(c, &faults);
 	const int rc = find_groups(c, fault_ns, found_faults);
-	return rc == XSP_RULE_NO_DATA && all_ns > 0 ? 0 : rc;
+	return rc == XSP_RULE_NO_DATA && faults.all_ns > 0 ? 0 : rc;
 }

@@ -15,6 +15,8 @@ struct process {
 	uint32_t pid;
 	struct xsp_process_memory first, last;
 	uint64_t peak, peak_anonymous;
+	struct xsp_growth_clock clock;
+	struct xsp_growth anonymous;
 };
 
 struct xsp_summary_memory {
@@ -67,7 +69,24 @@ int xsp_summary_memory_process(struct xsp_summary_memory *m, const struct xsp_pr
 	if (at->memory.peak > p->last.peak) /* reached since the last look: the kernel saw it */
 		p->peak = max(p->peak, at->memory.peak);
 	p->last = at->memory;
+	xsp_growth_time(&p->clock, at->time_ns);
+	xsp_growth_put(&p->clock, &p->anonymous, at->memory.anonymous);
 	return 0;
+}
+
+/* ---- what only grows ---- */
+
+/* A look is told of where something has changed: since the last one nothing has. */
+static struct xsp_slope slope_of(const struct xsp_summary_memory *m, const struct process *p)
+{
+	struct xsp_growth_clock clock = p->clock;
+	struct xsp_growth anonymous = p->anonymous;
+	uint64_t start, end;
+
+	xsp_timeline_window(m->timeline, &start, &end);
+	xsp_growth_time(&clock, end);
+	xsp_growth_put(&clock, &anonymous, p->last.anonymous);
+	return xsp_growth_slope(&clock, &anonymous);
 }
 
 /* ---- printing ---- */
@@ -94,8 +113,31 @@ static const struct xsp_capture_process *definition(const struct xsp_capture_rea
 	return found;
 }
 
-static void print_process(const struct process *p, const struct xsp_capture_reader *r, FILE *f)
+bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
+				const struct xsp_capture_reader *r, size_t *i,
+				struct xsp_growing_process *out)
 {
+	for (; m != NULL && *i < m->count; ++*i) {
+		const struct process *p = &m->processes[*i];
+		const struct xsp_capture_process *d = definition(r, p->pid);
+		*out = (struct xsp_growing_process){.pid = d != NULL ? d->ns_pid : p->pid,
+						    .name = d != NULL && d->comm != NULL ? d->comm
+											 : "?",
+						    .slope = slope_of(m, p),
+						    .first = p->first.anonymous,
+						    .last = p->last.anonymous};
+		if (out->slope.grows) {
+			++*i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void print_process(const struct xsp_summary_memory *m, const struct process *p,
+			  const struct xsp_capture_reader *r, FILE *f)
+{
+	const struct xsp_slope slope = slope_of(m, p);
 	const struct xsp_capture_process *d = definition(r, p->pid);
 	const uint64_t bytes[] = {p->first.resident,  p->peak,		 p->last.resident,
 				  p->first.anonymous, p->peak_anonymous, p->last.anonymous};
@@ -110,6 +152,11 @@ static void print_process(const struct process *p, const struct xsp_capture_read
 		"%s, %s",
 		d != NULL ? d->ns_pid : p->pid, name, text[0], text[1], text[2], text[3], text[4],
 		text[5]);
+	if (slope.grows)
+		fprintf(f, ", which only grows, by %s a second (%s to %s)",
+			xsp_format_bytes(text[0], (uint64_t)slope.slope),
+			xsp_format_bytes(text[1], (uint64_t)slope.low),
+			xsp_format_bytes(text[2], (uint64_t)slope.high));
 	if (p->last.swapped > 0)
 		fprintf(f, "; %s swapped out", xsp_format_bytes(text[0], p->last.swapped));
 	fputc('\n', f);
@@ -126,7 +173,7 @@ void xsp_summary_memory_print(struct xsp_summary_memory *m, const struct xsp_cap
 	if (m->count > 0)
 		qsort(m->processes, m->count, sizeof(*m->processes), by_peak);
 	for (size_t i = 0; i < shown_count; i++)
-		print_process(&m->processes[i], r, f);
+		print_process(m, &m->processes[i], r, f);
 	if (shown_count < m->count)
 		fprintf(f, "... and %zu more processes\n", m->count - shown_count);
 }

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "analysis/growth.h"
 #include "analysis/report.h"
 #include "analysis/summary.h"
 #include "base/json_writer.h"
@@ -18,6 +19,18 @@ void xsp_summary_memory_free(struct xsp_summary_memory *m);
 /* 0 or -ENOMEM. */
 int xsp_summary_memory_process(struct xsp_summary_memory *m,
 			       const struct xsp_process_memory_at *at);
+
+/* The process with index `i` whose anonymous memory grows for good, bytes a second (analysis/growth.h); false: none is
+ * left. */
+struct xsp_growing_process {
+	uint32_t pid; /* as it sees itself */
+	const char *name;
+	struct xsp_slope slope;
+	uint64_t first, last; /* bytes */
+};
+bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
+				const struct xsp_capture_reader *r, size_t *i,
+				struct xsp_growing_process *out);
 
 /* A line a process. */
 void xsp_summary_memory_print(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,

@@ -271,13 +271,16 @@ static void print_faulting(struct xsp_summary_samples *s, FILE *f, struct places
 	}
 }
 
-uint64_t xsp_summary_samples_faults(struct xsp_summary_samples *s, uint64_t *all_ns,
-				    const char **function)
+struct xsp_fault_samples xsp_summary_samples_faults(struct xsp_summary_samples *s)
 {
-	*all_ns = s != NULL ? s->ns : 0;
-	*function = NULL;
-	if (s == NULL || s->faults.functions.count == 0)
-		return 0;
+	struct xsp_fault_samples out = {0};
+
+	if (s == NULL)
+		return out;
+	out = (struct xsp_fault_samples){
+		.ns = s->faults.ns, .all_ns = s->ns, .samples = s->samples};
+	if (s->faults.functions.count == 0)
+		return out;
 	qsort(s->faults.functions.list, s->faults.functions.count,
 	      sizeof(*s->faults.functions.list), by_time);
 	const struct place *most = &s->faults.functions.list[0];
@@ -287,8 +290,8 @@ uint64_t xsp_summary_samples_faults(struct xsp_summary_samples *s, uint64_t *all
 		if (2 * s->faults.lines.list[0].ns > most->ns)
 			most = &s->faults.lines.list[0];
 	}
-	*function = xsp_timeline_name(s->timeline, (xsp_name_id)most->key);
-	return s->faults.ns;
+	out.function = xsp_timeline_name(s->timeline, (xsp_name_id)most->key);
+	return out;
 }
 
 static void print_faults(struct xsp_summary_samples *s, FILE *f)

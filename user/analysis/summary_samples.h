@@ -21,10 +21,13 @@ int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_s
 /* The tables, and what is to be said of them. */
 int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
 			      FILE *f, const struct xsp_summary_print *how);
-/* Of their time on CPUs, what page faults took; most of it in *function, or line of Python (NULL: in
- * none). 0 and 0 where there are no samples. */
-uint64_t xsp_summary_samples_faults(struct xsp_summary_samples *s, uint64_t *all_ns,
-				    const char **function);
+/* Of their time on CPUs, what page faults took; most of it in a function, or line of Python (NULL: in none). */
+struct xsp_fault_samples {
+	uint64_t ns, all_ns, samples; /* samples: of all_ns */
+	const char *function;
+};
+/* All 0 where there are no samples. */
+struct xsp_fault_samples xsp_summary_samples_faults(struct xsp_summary_samples *s);
 /* The same for programs: key "samples" (docs/formats.md). */
 void xsp_summary_samples_json(struct xsp_summary_samples *s, struct xsp_json_writer *j);
 

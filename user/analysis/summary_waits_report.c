@@ -19,8 +19,8 @@ static void put_threads(const struct xsp_summary_waits *w, struct xsp_report_sec
 		{"running_ns", "on CPU", XSP_UNIT_NS, false},
 		{"runnable_ns", "runnable", XSP_UNIT_NS, false},
 		{"blocked_ns", "blocked", XSP_UNIT_NS, false},
-		{"minor_faults", "page faults", XSP_UNIT_COUNT, false},
-		{"major_faults", "from disk", XSP_UNIT_COUNT, false},
+		{"minor_faults", "minor faults", XSP_UNIT_COUNT, false},
+		{"major_faults", "faults from disk", XSP_UNIT_COUNT, false},
 		{"reasons", "in", XSP_UNIT_TEXT, false},
 	};
 	XSP_REPORT_SHAPE(analyze, shape, "threads", "threads", "threads", columns);

@@ -28,6 +28,10 @@ static const struct {
 	CALL(mkdir, DISK),
 	CALL(pause, SIGNAL),
 	CALL(vfork, CHILD),
+	CALL(fork, OTHER),
+	CALL(access, OTHER),
+	CALL(pipe, OTHER),
+	CALL(dup2, OTHER),
 #endif
 #ifdef SYS_futex_wait
 	CALL(futex_wait, LOCK),
@@ -88,6 +92,25 @@ static const struct {
 	CALL(madvise, MEMORY),
 	CALL(brk, MEMORY),
 	CALL(ioctl, DEVICE),
+	/* they seldom wait, but samples find threads in them */
+	CALL(clone, OTHER),
+	CALL(clone3, OTHER),
+	CALL(execve, OTHER),
+	CALL(exit, OTHER),
+	CALL(exit_group, OTHER),
+	CALL(kill, OTHER),
+	CALL(tgkill, OTHER),
+	CALL(lseek, OTHER),
+	CALL(fstat, OTHER),
+	CALL(sched_yield, OTHER),
+	CALL(rt_sigaction, OTHER),
+	CALL(rt_sigprocmask, OTHER),
+	CALL(pipe2, OTHER),
+	CALL(dup3, OTHER),
+	CALL(socket, OTHER),
+	CALL(getrandom, OTHER),
+	CALL(timerfd_settime, OTHER),
+	CALL(epoll_ctl, OTHER),
 #undef CALL
 };
 #define CALLS (sizeof(calls) / sizeof(calls[0]))

@@ -42,8 +42,9 @@ static const char *way_out(const struct xsp_opener *o)
 
 static int no_such_process(const struct xsp_opener *o, pid_t pid, struct xsp_error *err)
 {
-	/* with hidepid a foreign process has no folder in /proc, but a signal tells */
-	if (kill(pid, 0) < 0 && errno == EPERM)
+	/* with hidepid a foreign process has no folder in /proc, but a signal tells. Root sees them all: there it is a
+	 * foreign process that has ended, which we have no right to signal either */
+	if (!o->root && kill(pid, 0) < 0 && errno == EPERM)
 		return xsp_error_set(err, -EACCES, XSP_STATUS_PERMISSION,
 				     "no permission to look at process %d; %s", pid, way_out(o));
 	return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
