@@ -19,6 +19,7 @@ import time
 import xml.etree.ElementTree as xml
 
 import elves
+from captures import Made
 from harness import (Skip, Trace, case, check, equal, main, run, start, wait_for, workload)
 from proc import (COUNTERS, NOBODY, Tool, Witness, as_nobody, mappings, random_from_clock,
                   read_counters, status,
@@ -950,6 +951,25 @@ def files_that_come_late(folder):
         equal(process.returncode, 0, f"status\n{tool.output()}")
         check(took < 2, f"{end}: {took:.1f} s to the end")
         check("was not looked at" in tool.output(), "what was not looked at is not said", tool.output())
+
+
+@case
+def capture_of_sixty_thousand_processes(folder):
+    """Made by hand: who reads it does not compare each with all."""
+    made, tool = Made(), Tool(folder)
+    probe, first, count = made.probe("f"), 1000, 60000
+    for pid in range(first, first + count):
+        made.process(pid, f"p{pid}")
+        made.entry(pid * 10, (pid, pid), probe, 0x7f0000000000)
+        made.exit(pid * 10 + 5, (pid, pid), probe, 0x7f0000000000)
+        if pid % 100 == 0:
+            made.flush()
+    made.finish(f"{folder}/many.xspt", 0, 20 * (first + count))
+    for to in ("json", "db"):
+        # 14 and 10 s, were each name looked for among all
+        done = record(tool, "export", f"{folder}/many.xspt", "-o", f"{folder}/many.{to}", seconds=8)
+        equal(done.returncode, 0, f"status\n{done.stderr}")
+    equal(spans(f"{folder}/many.json")["f"], count, "spans")
 
 
 # ---- targets that do not stay --------------------------------------------------------

@@ -270,6 +270,9 @@ const char *xsp_capture_gap(const struct xsp_capture_reader *r, enum xsp_capture
 			    uint64_t *count);
 size_t xsp_capture_processes(const struct xsp_capture_reader *r,
 			     const struct xsp_capture_process **);
+/* NULL: it is not among them. */
+const struct xsp_capture_process *xsp_capture_process_of(const struct xsp_capture_reader *r,
+							 uint32_t pid);
 /* The value of a variable of its environment into `value`. False: it was not set, is not known, or is longer than
  * `size`. Any bytes but control characters: hostile. */
 bool xsp_capture_variable(const struct xsp_capture_process *p, const char *name, char *value,

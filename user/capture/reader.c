@@ -326,6 +326,14 @@ LIST(let_gos, let_go, let_gos)
 LIST(pythons, python, pythons)
 #undef LIST
 
+const struct xsp_capture_process *xsp_capture_process_of(const struct xsp_capture_reader *r,
+							 uint32_t pid)
+{
+	const uint32_t *at = xsp_u64map_get(&r->process_index, pid);
+
+	return at != NULL ? &r->processes[*at] : NULL;
+}
+
 uint64_t xsp_capture_recorded_ns(const struct xsp_capture_reader *r)
 {
 	uint64_t start, end, sum = 0;

@@ -154,13 +154,10 @@ static void program_part(const struct xsp_capture_process *p, const char **start
 
 void xsp_run_process_name(const struct xsp_export *x, uint32_t pid, char *out, size_t size)
 {
-	const struct xsp_capture_process *all = NULL, *found = NULL;
-	size_t n = xsp_capture_processes(x->reader, &all), length = 0;
+	const struct xsp_capture_process *found = xsp_capture_process_of(x->reader, pid);
 	const char *name = "";
+	size_t length = 0;
 
-	for (size_t i = 0; i < n; i++)
-		if (all[i].pid == pid)
-			found = &all[i]; /* the last one: after exec */
 	if (found)
 		program_part(found, &name, &length);
 	for (size_t i = length; i > 0; i--) {
