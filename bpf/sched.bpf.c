@@ -97,7 +97,7 @@ static __noinline __u32 file_class(struct task_struct *task, __u64 descriptor)
 static __noinline __u32 lock_owner(__u64 address, __u32 command, __u32 expected)
 {
 	const bool inherits = command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2;
-	struct xsp_mutex m;
+	struct xsp_mutex m = {}; /* the size of what is read is a variable to some verifiers */
 
 	if (bpf_probe_read_user(&m, inherits ? sizeof(m.lock) : sizeof(m), (void *)address))
 		return 0;

@@ -269,8 +269,12 @@ def epoller():
     select.epoll().poll()
 def sorts():
     sorted([2, 1], key=lambda x: time.sleep(1000))
+class Built:
+    def __init__(self, seconds): time.sleep(seconds)
+def builds():
+    for i in range(30): Built(1000 if i == 29 else 0)
 w = Waiter()
-for work in (w.lock, w.through_a_generator, lambda: recursive(20), in_a_comprehension, poller, epoller, sorts):
+for work in (builds, w.lock, w.through_a_generator, lambda: recursive(20), in_a_comprehension, poller, epoller, sorts):
     threading.Thread(target=work, daemon=True).start()
 %s
 time.sleep(0.5)

@@ -71,6 +71,10 @@ class Thing:
 async def coroutine(n):
     mark(); op()
     if n: await coroutine(n - 1)
+class Built:
+    def __init__(self): mark(); op()
+def build():
+    for i in range(20): Built()  # soon the interpreter calls it by itself
 def raises():
     try:
         mark(); op(); raise ValueError
@@ -97,7 +101,7 @@ def run_all():
     {i: (mark(), op()) for i in range(2)}
     try: coroutine(3).send(None)
     except StopIteration: pass
-    raises(); plain(1)
+    raises(); plain(1); build()
     exec(MADE, globals())
     eval(SMALL)
     n\u00e4me = lambda: (mark(), op()); n\u00e4me()

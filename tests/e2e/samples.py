@@ -89,7 +89,8 @@ def spans_are_frames_of_samples(folder):
     whole = sum(stacks.values())
     check(stacks[("spinner", "samples_round", "samples_c")] > 0.3 * whole, "both are spans", stacks)
     check(stacks[("spinner", "samples_round", "samples_b")] > 0.1 * whole, "one is", stacks)
-    check(not any(len(s) > len(set(s)) for s in stacks), "a function is its own caller", stacks)
+    own = [[frame for frame in stack if not frame.endswith("_[k]")] for stack in stacks]  # the kernel's may be
+    check(not any(len(s) > len(set(s)) for s in own), "a function is its own caller", stacks)
 
     xsptrace("export", "--weight", "samples", f"{folder}/s.xspt", "-o", f"{folder}/samples.folded")
     equal(stacks_of(f"{folder}/samples.folded"), stacks, "samples that were asked for")

@@ -1233,6 +1233,25 @@ Test(analyze, shares_are_of_the_time_that_was_watched)
 	xsp_report_free(r);
 }
 
+/* Some of its samples are in spans of it, where the span stands for it: it is one function. */
+Test(analyze, hot_function_that_is_a_span_as_well)
+{
+	struct builder b;
+
+	open_samples(&b);
+	b.now = START;
+	entry(&b, HOT, SP - 0x1000);
+	put_samples(&b, 25, START, (struct where){.at = AT_HOT});
+	b.now = START + 250 * MS;
+	leave(&b, HOT, SP - 0x1000);
+	put_samples(&b, 35, START + 250 * MS, (struct where){.at = AT_HOT});
+	put_others(&b, 40, 8);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.6);
+	cr_expect_eq(number_of(value_of(f->figures, "samples")), 60);
+	xsp_report_free(r);
+}
+
 /* Of 200 samples 56 are there: surely more than 20 % only if they are of 200 moments, not of 50 on four CPUs. */
 Test(analyze, samples_of_one_moment_are_one)
 {

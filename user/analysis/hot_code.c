@@ -191,7 +191,7 @@ static int count_native(struct xsp_hot_code *h, uint32_t process, const struct x
 			uint32_t *index)
 {
 	const size_t at = s->path_length - 1 - s->kernel_length;
-	const xsp_name_id name = s->path[at] & ~XSP_PATH_FRAME, file = s->kernel ? 0 : s->file;
+	const xsp_name_id name = xsp_sample_place(s), file = s->kernel ? 0 : s->file;
 
 	if (!has_name(name_at(h, s, at)) ||
 	    (s->line != 0 && file != 0 && is_interpreter(xsp_timeline_name(h->timeline, file))))

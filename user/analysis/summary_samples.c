@@ -105,10 +105,8 @@ int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_s
 {
 	if (s == NULL)
 		return 0;
-	/* of the kernel's functions the system call is enough here */
-	const xsp_name_id last =
-		sample->path[sample->path_length - 1 - sample->kernel_length] & ~XSP_PATH_FRAME;
-	int rc = add(&s->functions, (uint64_t)sample->file << 32 | last, sample);
+	int rc =
+		add(&s->functions, (uint64_t)sample->file << 32 | xsp_sample_place(sample), sample);
 
 	s->samples++;
 	s->ns += sample->period_ns;

@@ -204,6 +204,8 @@ int xsp_dump_interpreter_name(struct xsp_dump_interpreter *i, const struct xsp_p
 				(struct xsp_dump_python){"[Python frame not readable]", "", 0};
 			continue;
 		}
+		if (xsp_python_code_is_shim(&c->code))
+			continue;
 		if (name(arena, c) < 0)
 			return -ENOMEM;
 		lines[out->python_count++] = (struct xsp_dump_python){

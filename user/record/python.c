@@ -479,6 +479,8 @@ static int name_frame(struct xsp_pythons *s, struct interpreter *i,
 
 	if (rc == -ENOENT)
 		return 1;
+	if (rc == 0 && xsp_python_code_is_shim(c))
+		return 1;
 	if (rc == 0 && !may_read(&i->code_reads, CODES_A_SECOND))
 		rc = -EIO;
 	if (rc < 0)

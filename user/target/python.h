@@ -119,6 +119,9 @@ struct xsp_python_code {
 /* -ENOENT: no code object is there; -EIO: it cannot be read. */
 int xsp_python_code_read(struct xsp_python *p, uint64_t address, struct xsp_python_code *out);
 void xsp_python_code_clear(struct xsp_python_code *c);
+/* Is it what the interpreter puts between a constructor that is called often and who calls it (from 3.13 on)? Of the program, and
+ * in tracebacks, there is no such frame. */
+bool xsp_python_code_is_shim(const struct xsp_python_code *c);
 /* Is the same code object still there? 1; 0: another one is, or none; -EIO: it cannot be read. */
 int xsp_python_code_is_there(const struct xsp_python *p, const struct xsp_python_code *c);
 /* The line of what xsp_python_frame.instruction says; 0: the code names none there. */

@@ -174,6 +174,13 @@ int xsp_python_code_read(struct xsp_python *p, uint64_t address, struct xsp_pyth
 	return rc == -EINVAL ? -EIO : rc;
 }
 
+/* _Py_InitCleanup of Objects/codeobject.c: compiled code has a first line. */
+bool xsp_python_code_is_shim(const struct xsp_python_code *c)
+{
+	return c->first_line == 0 && strcmp(c->file, "__init__") == 0 &&
+	       strcmp(c->function, "__init__") == 0;
+}
+
 void xsp_python_code_clear(struct xsp_python_code *c)
 {
 	free(c->lines);

@@ -81,6 +81,12 @@ uint64_t xsp_timeline_sample_hz(const struct xsp_timeline *t)
 	return blank != NULL ? strtoull(blank, NULL, 10) : 0;
 }
 
+uint32_t xsp_sample_place(const struct xsp_sample *s)
+{
+	return s->kernel ? s->path[s->path_length - 1 - s->kernel_length] & ~XSP_PATH_FRAME
+			 : s->function;
+}
+
 /* ---- names ---- */
 
 static int name_id(struct xsp_timeline *t, const char *text, xsp_name_id *out)

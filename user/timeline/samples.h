@@ -31,6 +31,9 @@ struct xsp_sample {
 	bool beyond; /* its callers, or theirs, lie further out on the stack than what was read of it */
 };
 
+/* What it counts as: the function that it was in, which in the path may be the span of that name; in the kernel the system call. */
+uint32_t xsp_sample_place(const struct xsp_sample *s);
+
 /* Does the capture hold samples? */
 bool xsp_timeline_has_samples(const struct xsp_timeline *t);
 /* ... that were asked for? Then stacks are of them if nobody says otherwise. */
