@@ -455,6 +455,48 @@ Test(analyze, one_line_is_one_place)
 	xsp_report_free(r);
 }
 
+/* A line of Python calls the operation for `direct`, and another operation calls it for `nested`. */
+static void nested_inside(struct builder *b, uint64_t at, uint64_t direct, uint64_t nested)
+{
+	python_call(b, at, direct, 1);
+	b->now = at + direct + US;
+	called_from(b, XSP_EVENT_ENTRY, ITEM, SP - 0x800, 2);
+	python_call(b, at + direct + 2 * US, nested, 2);
+	b->now = at + direct + nested + 3 * US;
+	leave(b, ITEM, SP - 0x800);
+}
+
+static void mostly_nested(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	nested_inside(b, at, 100 * US, 400 * US);
+}
+
+static void mostly_direct(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	nested_inside(b, at, 400 * US, 100 * US);
+}
+
+Test(analyze, line_of_a_hot_operation)
+{
+	inside_fn *const inside[] = {mostly_nested, mostly_direct};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct builder b;
+		open_capture(&b, BATCH);
+		put_lines(&b);
+		put_steps(&b, STEPS, MS, inside[i]);
+		struct xsp_report *r = report_of(&b, NULL);
+		const struct xsp_report_found *f =
+			expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.5);
+		cr_expect_eq(strstr(f->finding.advice, "called from a.py:1 loop") != NULL, i == 1,
+			     "%s", f->finding.advice);
+		cr_expect_null(strstr(f->finding.advice, "a.py:2"), "%s", f->finding.advice);
+		xsp_report_free(r);
+	}
+}
+
 /* What a line calls in a loop is one finding, with the time of all of it. */
 Test(analyze, operations_of_one_line_are_one_loop)
 {
