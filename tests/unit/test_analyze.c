@@ -867,6 +867,23 @@ Test(analyze, threads_of_a_pool_are_one_finding)
 	xsp_report_free(r);
 }
 
+Test(analyze, where_threads_waited_is_to_be_recorded)
+{
+	for (int with = 0; with < 2; with++) {
+		struct builder b;
+		const char *const *notes;
+		open_waits(&b);
+		cr_assert_eq(xsp_capture_put_info(b.w, "wait stacks", with ? "1000000" : "off"), 0);
+		put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_NETWORK, 9 * MS);
+		struct xsp_report *r = report_of(&b, NULL);
+		const struct xsp_report_section *threads = xsp_report_find_section(r, "threads");
+		cr_assert_eq(xsp_report_notes(threads, &notes), !with);
+		if (!with)
+			cr_expect_not_null(strstr(notes[0], "--wait-stacks"));
+		xsp_report_free(r);
+	}
+}
+
 Test(analyze, waits_for_the_disk)
 {
 	struct builder b;
