@@ -1488,6 +1488,11 @@ static uint64_t loading(unsigned look)
 	return (10 << 20) + (look < 60 ? look : 60) * (200ULL << 10);
 }
 
+static uint64_t creeping(unsigned look)
+{
+	return (100 << 20) + look * (20ULL << 10);
+}
+
 static uint64_t trickling(unsigned look)
 {
 	return (10 << 20) + look * (4ULL << 10);
@@ -1507,10 +1512,10 @@ Test(analyze, memory_of_a_process_that_only_grows)
 	xsp_report_free(r);
 }
 
-/* What is loaded for six seconds of ten, and 40 KiB a second. */
+/* What is loaded for six seconds of ten, 200 KiB a second of 100 MiB, and 40 KiB a second. */
 Test(analyze, memory_of_clean_processes)
 {
-	uint64_t (*const clean[])(unsigned) = {loading, trickling};
+	uint64_t (*const clean[])(unsigned) = {loading, creeping, trickling};
 
 	for (size_t i = 0; i < sizeof(clean) / sizeof(clean[0]); i++) {
 		struct xsp_report *r = resident(clean[i]);
