@@ -226,6 +226,7 @@ struct times_and_faults {
 	__u64 minor, major;
 };
 
+/* task NULL: it has gone, and its page faults are not known. */
 static __noinline void emit_times(const struct xsp_thread_waits *t, struct task_struct *task,
 				  __u64 now, __u32 ended)
 {
@@ -236,11 +237,11 @@ static __noinline void emit_times(const struct xsp_thread_waits *t, struct task_
 	struct xsp_event_times *e = &both->times;
 	xsp_fill_head(&e->head, now, 0, (__u64)t->tgid << 32 | t->tid, ~0U, XSP_EVENT_TIMES,
 		      XSP_EVENT_SECTIONS, sizeof(*both));
-	both->section.type = XSP_SECTION_FAULTS;
+	both->section.type = task ? XSP_SECTION_FAULTS : 0;
 	both->section.size = sizeof(*both) - sizeof(*e);
 	both->section.value = 0;
-	both->minor = BPF_CORE_READ(task, min_flt) - t->minor_faults;
-	both->major = BPF_CORE_READ(task, maj_flt) - t->major_faults;
+	both->minor = task ? BPF_CORE_READ(task, min_flt) - t->minor_faults : 0;
+	both->major = task ? BPF_CORE_READ(task, maj_flt) - t->major_faults : 0;
 	e->since_ns = t->since_ns;
 	e->running_ns = t->running_ns;
 	e->runnable_ns = t->runnable_ns;
@@ -563,7 +564,10 @@ int xsp_sched_meet(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* The task of `key` is still there: it goes after its last switch, and with that its entry. */
+/*
+ * Its entry goes with its last switch; but who ended behind `until` has none by now, and its memory may be another's, who has
+ * another number: that one's page faults were told as its own.
+ */
 static __noinline void part(struct xsp_thread_waits *t, __u64 key, __u64 until)
 {
 	struct task_struct *task = (struct task_struct *)key;
@@ -573,8 +577,10 @@ static __noinline void part(struct xsp_thread_waits *t, __u64 key, __u64 until)
 	else
 		t->running_ns += until - t->at_ns;
 	t->at_ns = until;
+	if (BPF_CORE_READ(task, pid) != t->tid || BPF_CORE_READ(task, tgid) != t->tgid)
+		task = 0;
 	if (t->named)
-		emit_times(t, task, until, BPF_CORE_READ(task, exit_state) != 0);
+		emit_times(t, task, until, !task || BPF_CORE_READ(task, exit_state) != 0);
 }
 
 /* ... over those that are in the table at the end: also such as are no tasks any more to others, but have not

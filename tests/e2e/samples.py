@@ -211,6 +211,8 @@ def profile_attaches_nothing(folder):
         check(("so this is --profile" in done.stderr) == (not options), "why", done.stderr)
         trace = Trace(f"{folder}/p.json")
         equal(trace.spans, [], "spans")
+        done = xsptrace(*options, "-p", child.pid, "-d", 0.3, "-o", f"{folder}/p.speedscope.json", "-o", f"{folder}/q.json")
+        equal(re.findall(r"(\S+) is empty: it holds spans", done.stderr), [f"{folder}/p.speedscope.json"], "what has no place for samples")
         check(samples_in(trace) and trace.json["xsptrace_threads"], "samples and waits", done.stdout)
         with open(f"/proc/{child.pid}/maps", encoding="ascii") as f:
             equal([line for line in f if "[uprobes]" in line], [], "the kernel's page for breakpoints")

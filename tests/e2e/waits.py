@@ -572,5 +572,46 @@ def page_faults_as_each_thread_counts_them(folder):
         check(f"{own['p_file'][1]} page fault" in table, "those that were read", table)
 
 
+# Threads of a tenth of a second; and children of somebody else, of many page faults, whose memory in the kernel was theirs.
+COMERS = """
+import threading, time
+while True:
+    threading.Thread(target=time.sleep, args=(0.1,)).start()
+    time.sleep(0.001)
+"""
+BYSTANDERS = """
+import mmap, os, time
+while True:
+    if os.fork() == 0:
+        m = mmap.mmap(-1, 4096 * 4000, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        for at in range(0, len(m), 4096):
+            m[at] = 1
+        time.sleep(0.4)
+        os._exit(0)
+    time.sleep(0.002)
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0] > 0:
+            pass
+    except ChildProcessError:
+        pass
+"""
+
+
+@case
+def page_faults_of_who_has_just_ended(folder):
+    """Behind the recording its threads go on ending: what is told of one is not of whoever has its memory by then."""
+    children = [start(["/usr/bin/python3", "-c", script]) for script in (COMERS, BYSTANDERS)]
+    try:
+        for i in range(4):
+            xsptrace("--profile", "-p", children[0].pid, "-d", 0.8, "-o", f"{folder}/{i}.xspt")
+            threads = json.loads(xsptrace("export", "--summary", "json", f"{folder}/{i}.xspt").stdout)["threads"]
+            counts = sorted(t["minor_faults"] for t in threads if t.get("minor_faults") is not None and t["tid"] != children[0].pid)
+            check(len(counts) > 5 and counts[-1] < 200, "threads of a few page faults each", len(counts), counts[-5:])
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+
+
 if __name__ == "__main__":
     main()

@@ -455,6 +455,48 @@ Test(analyze, one_line_is_one_place)
 	xsp_report_free(r);
 }
 
+/* A line of Python calls the operation for `direct`, and another operation calls it for `nested`. */
+static void nested_inside(struct builder *b, uint64_t at, uint64_t direct, uint64_t nested)
+{
+	python_call(b, at, direct, 1);
+	b->now = at + direct + US;
+	called_from(b, XSP_EVENT_ENTRY, ITEM, SP - 0x800, 2);
+	python_call(b, at + direct + 2 * US, nested, 2);
+	b->now = at + direct + nested + 3 * US;
+	leave(b, ITEM, SP - 0x800);
+}
+
+static void mostly_nested(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	nested_inside(b, at, 100 * US, 400 * US);
+}
+
+static void mostly_direct(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	nested_inside(b, at, 400 * US, 100 * US);
+}
+
+Test(analyze, line_of_a_hot_operation)
+{
+	inside_fn *const inside[] = {mostly_nested, mostly_direct};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct builder b;
+		open_capture(&b, BATCH);
+		put_lines(&b);
+		put_steps(&b, STEPS, MS, inside[i]);
+		struct xsp_report *r = report_of(&b, NULL);
+		const struct xsp_report_found *f =
+			expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.5);
+		cr_expect_eq(strstr(f->finding.advice, "called from a.py:1 loop") != NULL, i == 1,
+			     "%s", f->finding.advice);
+		cr_expect_null(strstr(f->finding.advice, "a.py:2"), "%s", f->finding.advice);
+		xsp_report_free(r);
+	}
+}
+
 /* What a line calls in a loop is one finding, with the time of all of it. */
 Test(analyze, operations_of_one_line_are_one_loop)
 {
@@ -823,6 +865,23 @@ Test(analyze, threads_of_a_pool_are_one_finding)
 	cr_expect_str_eq(expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35)->finding.subject,
 			 "pricer-0");
 	xsp_report_free(r);
+}
+
+Test(analyze, where_threads_waited_is_to_be_recorded)
+{
+	for (int with = 0; with < 2; with++) {
+		struct builder b;
+		const char *const *notes;
+		open_waits(&b);
+		cr_assert_eq(xsp_capture_put_info(b.w, "wait stacks", with ? "1000000" : "off"), 0);
+		put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_NETWORK, 9 * MS);
+		struct xsp_report *r = report_of(&b, NULL);
+		const struct xsp_report_section *threads = xsp_report_find_section(r, "threads");
+		cr_assert_eq(xsp_report_notes(threads, &notes), !with);
+		if (!with)
+			cr_expect_not_null(strstr(notes[0], "--wait-stacks"));
+		xsp_report_free(r);
+	}
 }
 
 Test(analyze, waits_for_the_disk)
@@ -1448,6 +1507,11 @@ static uint64_t loading(unsigned look)
 	return (10 << 20) + (look < 60 ? look : 60) * (200ULL << 10);
 }
 
+static uint64_t creeping(unsigned look)
+{
+	return (100 << 20) + look * (20ULL << 10);
+}
+
 static uint64_t trickling(unsigned look)
 {
 	return (10 << 20) + look * (4ULL << 10);
@@ -1467,10 +1531,10 @@ Test(analyze, memory_of_a_process_that_only_grows)
 	xsp_report_free(r);
 }
 
-/* What is loaded for six seconds of ten, and 40 KiB a second. */
+/* What is loaded for six seconds of ten, 200 KiB a second of 100 MiB, and 40 KiB a second. */
 Test(analyze, memory_of_clean_processes)
 {
-	uint64_t (*const clean[])(unsigned) = {loading, trickling};
+	uint64_t (*const clean[])(unsigned) = {loading, creeping, trickling};
 
 	for (size_t i = 0; i < sizeof(clean) / sizeof(clean[0]); i++) {
 		struct xsp_report *r = resident(clean[i]);

@@ -21,7 +21,8 @@
 static const struct {
 	const char *keyword, *meaning;
 } reasons[] = {
-	[WHY_NOISE] = {"none: noise", "the 95 % interval holds the threshold"},
+	[WHY_NOISE] = {"none: noise", "the 95 % interval holds the threshold: it is narrower with "
+				      "three captures a side, or longer ones"},
 	[WHY_FEW] = {"none: few",
 		     "too few measurements: 12 steps, a fourth of the time, or 3 captures a "
 		     "side are needed"},

@@ -87,7 +87,9 @@ static void find_hot(const struct xsp_rule_context *c, const struct xsp_summary_
 	char title[640], advice[XSP_CALL_SITE_TEXT + 400], line[XSP_CALL_SITE_TEXT];
 	char doubt[XSP_DOUBT_SIZE], inside[XSP_RULE_INSIDE];
 	const bool sampled = xsp_rule_inside(c, row->name, inside);
-	const bool at = site != NULL && xsp_call_site_line(sites, site, line);
+	/* sites are of Python's own calls: what other operations call is in none */
+	const bool at = site != NULL && 2 * site->total_ns > row->total_ns &&
+			xsp_call_site_line(sites, site, line);
 
 	snprintf(title, sizeof(title), "%.400s itself takes %.1f %% of %s", name, 100 * part.share,
 		 part.of);

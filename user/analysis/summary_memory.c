@@ -76,6 +76,10 @@ int xsp_summary_memory_process(struct xsp_summary_memory *m, const struct xsp_pr
 
 /* ---- what only grows ---- */
 
+/* Less is what every program takes now and then: a twentieth of what it has, and a megabyte, while it is recorded. */
+#define GROWN_LEAST_SHARE 0.05
+#define GROWN_LEAST_BYTES (1U << 20)
+
 /* A look is told of where something has changed: since the last one nothing has. */
 static struct xsp_slope slope_of(const struct xsp_summary_memory *m, const struct process *p)
 {
@@ -86,7 +90,11 @@ static struct xsp_slope slope_of(const struct xsp_summary_memory *m, const struc
 	xsp_timeline_window(m->timeline, &start, &end);
 	xsp_growth_time(&clock, end);
 	xsp_growth_put(&clock, &anonymous, p->last.anonymous);
-	return xsp_growth_slope(&clock, &anonymous);
+	struct xsp_slope out = xsp_growth_slope(&clock, &anonymous);
+	const double grown = out.low * (double)(clock.last_ns - clock.start_ns) * 1e-9;
+	out.grows = out.grows && grown >= GROWN_LEAST_BYTES &&
+		    grown >= GROWN_LEAST_SHARE * (double)p->last.anonymous;
+	return out;
 }
 
 /* ---- printing ---- */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/analyses.h"
 
@@ -112,6 +113,7 @@ static int report(void *state, struct xsp_report *out)
 {
 	const struct xsp_summary_analysis *a = state;
 	struct xsp_summary *s = a->summary;
+	const char *stacks = xsp_capture_info(a->reader, "wait stacks");
 	struct xsp_steps_figures steps;
 	int rc = xsp_steps_figures(s->steps, &steps);
 
@@ -122,7 +124,8 @@ static int report(void *state, struct xsp_report *out)
 		steps.steps > 0 ? (double)steps.sum_ns / (double)steps.steps : 0, out);
 	put_names(s, &steps, out);
 	if (rc == 0)
-		rc = xsp_summary_waits_report(s->waits, out);
+		rc = xsp_summary_waits_report(s->waits,
+					      stacks != NULL && strcmp(stacks, "off") != 0, out);
 	if (rc == 0)
 		rc = xsp_summary_python_report(s->python, out);
 	xsp_summary_gpu_report(s->gpu, out);

@@ -27,7 +27,9 @@ int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_read
 int xsp_summary_waits_json(struct xsp_summary_waits *w, struct xsp_capture_reader *r,
 			   struct xsp_json_writer *j);
 
-/* Threads and locks as a section of a report; nothing without waits. 0 or -ENOMEM. */
-int xsp_summary_waits_report(struct xsp_summary_waits *w, struct xsp_report *report);
+/* Threads and locks as a section of a report, which says how to record where they wait if that was not; nothing without
+ * waits. 0 or -ENOMEM. */
+int xsp_summary_waits_report(struct xsp_summary_waits *w, bool with_stacks,
+			     struct xsp_report *report);
 
 #endif

@@ -100,13 +100,17 @@ static int put_locks(const struct xsp_summary_waits *w, struct xsp_report_sectio
 	return 0;
 }
 
-int xsp_summary_waits_report(struct xsp_summary_waits *w, struct xsp_report *report)
+int xsp_summary_waits_report(struct xsp_summary_waits *w, bool with_stacks,
+			     struct xsp_report *report)
 {
 	if (w == NULL)
 		return 0;
 	struct xsp_report_section *section =
 		xsp_report_section(report, "threads", "Threads and what they waited for");
 
+	if (!with_stacks)
+		xsp_report_note(section, "where they waited was not recorded: --wait-stacks does, "
+					 "and --python adds lines of Python");
 	xsp_waits_end(w);
 	put_threads(w, section);
 	return put_locks(w, section);

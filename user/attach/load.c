@@ -516,12 +516,12 @@ fail:
 
 void xsp_attach_detach(struct xsp_attach *a)
 {
+	if (a->bpf != NULL)
+		xsp_waits_part(a); /* first: what takes long gives threads the time to end */
 	xsp_release_finish(a);
 	xsp_samples_close(a);
-	if (a->bpf != NULL) {
-		xsp_waits_part(a);
+	if (a->bpf != NULL)
 		xsp_bpf__detach(a->bpf);
-	}
 	xsp_stopper_end(a); /* the programs that stop are out */
 	xsp_links_close(a, NULL, NULL);
 	xsp_tracefs_remove(a);

@@ -180,6 +180,7 @@ static void finish_all(struct work *w, bool complete)
 		struct stat st = {0};
 		uint64_t bytes;
 		const bool too_large = xsp_export_too_large(w->exports[i], &bytes);
+		const bool lacks_samples = xsp_export_lacks_samples(w->exports[i]);
 		int rc = xsp_export_finish(w->exports[i], &why);
 		if (rc < 0)
 			failed(w, &why);
@@ -197,6 +198,11 @@ static void finish_all(struct work *w, bool complete)
 				"(xsptrace export --from, --to, -e, --min-duration, --max-depth), "
 				"or take .svg, .folded or .perf",
 				name, xsp_format_bytes(size, bytes));
+		if (rc == 0 && lacks_samples && !w->o->quiet)
+			xsp_say("%s is empty: it holds spans, and there are none; samples are in "
+				".json, and with --weight samples in .svg, .folded, .pb.gz and "
+				".perf",
+				name);
 		free(w->elsewhere[i]);
 		free(w->notes[i]);
 	}

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "export/formats.h"
 #include "export/out.h"
+#include "timeline/samples.h"
 
 /* report/page.h writes it: it knows more than formats may. */
 static const struct xsp_export_format page = {
@@ -229,6 +230,12 @@ bool xsp_export_too_large(const struct xsp_export *x, uint64_t *bytes)
 	return x->format->readable > 0 && *bytes > x->format->readable;
 }
 
+bool xsp_export_lacks_samples(const struct xsp_export *x)
+{
+	return !x->told && !x->format->stacks && x->format->sample == NULL &&
+	       xsp_timeline_has_samples(x->timeline);
+}
+
 void xsp_export_cancel(struct xsp_export *x)
 {
 	if (x == NULL)
@@ -250,6 +257,7 @@ int xsp_export_error(const struct xsp_export *x)
 	{                                                                                          \
 		struct xsp_export *x = ctx;                                                        \
                                                                                                    \
+		x->told = true;                                                                    \
 		if (xsp_out_error(x->out) == 0)                                                    \
 			xsp_out_fail(x->out, x->format->what(x, told));                            \
 		return 0;                                                                          \
