@@ -136,14 +136,12 @@ static void name_of(const struct xsp_rule_context *c, const struct xsp_hot_funct
 /* "python3 (4242)" */
 static void process_name(const struct xsp_rule_context *c, uint32_t pid, char out[NAME])
 {
-	const struct xsp_capture_process *all;
-	const size_t count = xsp_capture_processes(c->reader, &all);
+	const struct xsp_capture_process *p = xsp_capture_process_of(c->reader, pid);
 
-	snprintf(out, NAME, "process %" PRIu32, pid);
-	for (size_t i = 0; i < count; i++)
-		if (all[i].pid == pid)
-			snprintf(out, NAME, "%.200s (%" PRIu32 ")", xsp_base_name(all[i].exe),
-				 all[i].ns_pid);
+	if (p != NULL)
+		snprintf(out, NAME, "%.200s (%" PRIu32 ")", xsp_base_name(p->exe), p->ns_pid);
+	else
+		snprintf(out, NAME, "process %" PRIu32, pid);
 }
 
 /* "worker (4243), 26 % of it; 4 threads" */

@@ -109,17 +109,6 @@ static int by_peak(const void *a, const void *b)
 }
 
 /* Its definition, the last one: after exec. */
-static const struct xsp_capture_process *definition(const struct xsp_capture_reader *r,
-						    uint32_t pid)
-{
-	const struct xsp_capture_process *all, *found = NULL;
-	const size_t n = xsp_capture_processes(r, &all);
-
-	for (size_t i = 0; i < n; i++)
-		if (all[i].pid == pid)
-			found = &all[i];
-	return found;
-}
 
 bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
 				const struct xsp_capture_reader *r, size_t *i,
@@ -127,7 +116,7 @@ bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
 {
 	for (; m != NULL && *i < m->count; ++*i) {
 		const struct process *p = &m->processes[*i];
-		const struct xsp_capture_process *d = definition(r, p->pid);
+		const struct xsp_capture_process *d = xsp_capture_process_of(r, p->pid);
 		*out = (struct xsp_growing_process){.pid = d != NULL ? d->ns_pid : p->pid,
 						    .name = d != NULL && d->comm != NULL ? d->comm
 											 : "?",
@@ -146,7 +135,7 @@ static void print_process(const struct xsp_summary_memory *m, const struct proce
 			  const struct xsp_capture_reader *r, FILE *f)
 {
 	const struct xsp_slope slope = slope_of(m, p);
-	const struct xsp_capture_process *d = definition(r, p->pid);
+	const struct xsp_capture_process *d = xsp_capture_process_of(r, p->pid);
 	const uint64_t bytes[] = {p->first.resident,  p->peak,		 p->last.resident,
 				  p->first.anonymous, p->peak_anonymous, p->last.anonymous};
 	char text[6][XSP_UNITS_SIZE], name[128];
@@ -208,7 +197,7 @@ void xsp_summary_memory_json(struct xsp_summary_memory *m, const struct xsp_capt
 	xsp_json_begin(j, "processes", '[');
 	for (size_t i = 0; i < m->count; i++) {
 		const struct process *p = &m->processes[i];
-		const struct xsp_capture_process *d = definition(r, p->pid);
+		const struct xsp_capture_process *d = xsp_capture_process_of(r, p->pid);
 		xsp_json_begin(j, NULL, '{');
 		xsp_json_text(j, "name", d != NULL ? d->comm : NULL);
 		xsp_json_number(j, "pid", d != NULL ? d->ns_pid : p->pid);
@@ -245,7 +234,7 @@ void xsp_summary_memory_report(struct xsp_summary_memory *m, const struct xsp_ca
 		xsp_report_table(xsp_report_section(report, "memory", "Memory"), &shape);
 	for (size_t i = 0; i < m->count; i++) {
 		const struct process *p = &m->processes[i];
-		const struct xsp_capture_process *d = definition(r, p->pid);
+		const struct xsp_capture_process *d = xsp_capture_process_of(r, p->pid);
 		const struct xsp_cell cells[] = {
 			xsp_cell_text(d != NULL ? d->comm : NULL),
 			xsp_cell_integer(d != NULL ? d->ns_pid : p->pid),

@@ -309,14 +309,9 @@ static void print_faults(struct xsp_summary_samples *s, FILE *f)
 /* The program's file name. */
 static const char *program_of(const struct xsp_capture_reader *r, uint32_t pid)
 {
-	const struct xsp_capture_process *all;
-	const size_t count = xsp_capture_processes(r, &all);
-	const char *name = "";
+	const struct xsp_capture_process *p = xsp_capture_process_of(r, pid);
 
-	for (size_t i = 0; i < count; i++)
-		if (all[i].pid == pid)
-			name = xsp_base_name(all[i].exe);
-	return name;
+	return p != NULL ? xsp_base_name(p->exe) : "";
 }
 
 /* Once, of the process that has most. */
