@@ -41,7 +41,7 @@ static __noinline __u64 forget(__u64 address)
 }
 
 /* `time`: before anybody else could have got the address. 1: an event tells of it. */
-static __noinline int tell_free(__u64 address, __u64 time, __u32 probe)
+static __noinline int emit_free(__u64 address, __u64 time, __u32 probe)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct heap_free *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
@@ -125,7 +125,7 @@ static __noinline int end_block(struct pt_regs *ctx, const struct xsp_detail_spe
 		c->old = old;
 		c->old_bytes = bytes;
 	}
-	return bytes && !may_fail ? tell_free(old, now, XSP_COOKIE_PROBE(xsp_cookie(ctx))) : 0;
+	return bytes && !may_fail ? emit_free(old, now, XSP_COOKIE_PROBE(xsp_cookie(ctx))) : 0;
 }
 
 /* Where the function at whose entry or end the thread is returns to; `sp`: at its entry. */
@@ -151,7 +151,7 @@ static __noinline void end_handed_on(struct pt_regs *ctx, struct heap_call *c, _
 	if (c->sp == sp && from != probe + 1ULL && c->returns_to == returns_to(ctx, sp))
 		return;
 	if (c->old_bytes)
-		tell_free(c->old, c->time_ns, probe);
+		emit_free(c->old, c->time_ns, probe);
 	if (c->sampled)
 		xsp_count(XSP_COUNT_HEAP_UNSEEN);
 	c->sp = c->old_bytes = 0;
@@ -172,19 +172,19 @@ static __noinline void enter(struct pt_regs *ctx, const struct xsp_detail_spec *
 	const __u64 sp = xsp_entry_sp(ctx, cookie);
 	if (is_inside(c, sp, now) || is_in_swapped(c, sp, now))
 		bytes = 0; /* the call around it tells */
-	int told = end_block(ctx, spec, c, bytes > 0);
+	int has_event = end_block(ctx, spec, c, bytes > 0);
 	if (bytes) {
 		c->time_ns = now;
 		begin_call(ctx, spec, c, bytes);
-		told |= (int)c->sampled; /* its end has an event */
+		has_event |= (int)c->sampled; /* its end has an event */
 	}
-	if (!told)
+	if (!has_event)
 		xsp_count_unseen(XSP_COOKIE_PROBE(cookie), false);
 }
 
 /* ---- exits ---- */
 
-static __noinline void tell_allocation(struct pt_regs *ctx, __u64 address, __u64 bytes)
+static __noinline void emit_allocation(struct pt_regs *ctx, __u64 address, __u64 bytes)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid(), begun = bpf_ktime_get_ns();
 	struct heap_allocation *e = xsp_reserve((__u32)pid_tgid, XSP_HEAP_EVENT_BYTES);
@@ -241,12 +241,12 @@ static __noinline void leave(struct pt_regs *ctx)
 	c->sp = 0;
 	const __u64 address = address_given(ctx, c);
 	if (c->old_bytes && address)
-		tell_free(c->old, c->time_ns, probe);
+		emit_free(c->old, c->time_ns, probe);
 	else if (c->old_bytes) /* realloc() has failed, and left it */
 		xsp_heap_put(c->old, c->old_bytes);
 	c->old_bytes = 0;
 	if (c->sampled && address && xsp_heap_put(address, c->bytes))
-		tell_allocation(ctx, address, c->bytes);
+		emit_allocation(ctx, address, c->bytes);
 }
 
 static __always_inline int take(struct pt_regs *ctx)

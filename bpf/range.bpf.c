@@ -462,7 +462,7 @@ int xsp_range_begin(struct pt_regs *ctx)
 		return 0;
 	if (spec->flags & XSP_RANGE_SHARED)
 		probe = spec->opener;
-	xsp_tell_short_waits();
+	xsp_flush_short_waits();
 	if ((xsp_min_duration_ns || xsp_max_depth) &&
 	    !passes_filters(time, xsp_entry_sp(ctx, cookie), probe,
 			    XSP_COOKIE_KIND(cookie) == XSP_EVENT_ENTRY))
@@ -567,7 +567,7 @@ int xsp_range_end(struct pt_regs *ctx)
 		xsp_count_unseen(probe, true);
 		return 0;
 	}
-	xsp_tell_short_waits();
+	xsp_flush_short_waits();
 	emit_end(ctx, time, probe, keyed);
 	return 0;
 }

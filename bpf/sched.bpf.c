@@ -210,7 +210,8 @@ static __noinline bool emit_wait_with_stack(const struct xsp_thread_waits *t, __
 	return true;
 }
 
-static __noinline bool tell_wait(const struct xsp_thread_waits *t, __u64 key, __u64 now, __u8 flags)
+static __noinline bool submit_wait(const struct xsp_thread_waits *t, __u64 key, __u64 now,
+				   __u8 flags)
 {
 	struct wait_stack *s;
 
@@ -272,7 +273,7 @@ static __always_inline void end_wait(struct xsp_thread_waits *t, __u64 key, __u6
 		t->runnable_ns += now - woken;
 	}
 	if ((off >= xsp_wait_least_ns || (t->flags & XSP_WAIT_BORN)) && t->named &&
-	    tell_wait(t, key, now, flags))
+	    submit_wait(t, key, now, flags))
 		t->short_ns = 0;
 	else
 		t->short_ns += off;

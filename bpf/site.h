@@ -73,7 +73,7 @@ static __always_inline bool xsp_counts(struct pt_regs *ctx, __u64 cookie)
 		return false;
 	}
 	if (passes_condition(ctx, cookie)) {
-		xsp_tell_short_waits();
+		xsp_flush_short_waits();
 		return true;
 	}
 	xsp_count(XSP_COUNT_SILENT);

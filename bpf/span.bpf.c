@@ -138,7 +138,7 @@ static __always_inline void unwound_to(__u64 sp, __u64 cookie, __u8 flags)
 
 	if (!xsp_wanted(pid_tgid, false))
 		return;
-	xsp_tell_short_waits();
+	xsp_flush_short_waits();
 	if (xsp_min_duration_ns || xsp_max_depth) {
 		struct xsp_thread_state *s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
 		if (s)

@@ -48,7 +48,7 @@ static __noinline __attribute__((unused)) bool xsp_emit_short_waits(const struct
  * Where the thread runs here without its return having been told (return_late() in sched.bpf.c), how long it was off
  * its CPU is known later only.
  */
-static __noinline __attribute__((unused)) void xsp_tell_waits(struct xsp_short_waits *s)
+static __noinline __attribute__((unused)) void xsp_submit_waits(struct xsp_short_waits *s)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 
@@ -63,7 +63,7 @@ static __noinline __attribute__((unused)) void xsp_tell_waits(struct xsp_short_w
 }
 
 /* Before any event of a span. Nobody else uses the place while the thread runs on its CPU. */
-static __always_inline void xsp_tell_short_waits(void)
+static __always_inline void xsp_flush_short_waits(void)
 {
 	__u32 key = 0;
 	struct xsp_short_waits *s;
@@ -72,7 +72,7 @@ static __always_inline void xsp_tell_short_waits(void)
 		return;
 	s = bpf_map_lookup_elem(&xsp_short_waits, &key);
 	if (s)
-		xsp_tell_waits(s);
+		xsp_submit_waits(s);
 }
 
 #endif

@@ -88,9 +88,9 @@ static void try(unsigned seed, unsigned later)
 	while (held_count > 0)
 		cr_assert_eq(xsp_ordered_add(o, 1, &held[--held_count], false), 0);
 	told = (struct told){.made = &made};
-	cr_assert_eq(xsp_ordered_tell(o, 0, on_event, &told), 0);
+	cr_assert_eq(xsp_ordered_emit(o, 0, on_event, &told), 0);
 	cr_assert_eq(told.begins, 0, "a row without spans");
-	cr_assert_eq(xsp_ordered_tell(o, 1, on_event, &told), 0);
+	cr_assert_eq(xsp_ordered_emit(o, 1, on_event, &told), 0);
 	cr_assert_eq(told.begins, made.count);
 	cr_assert_eq(told.depth, 0);
 	xsp_ordered_free(o);
@@ -125,7 +125,7 @@ Test(ordered, passed_over_at_the_moment_of_another_begin)
 	cr_assert_eq(xsp_ordered_new("/tmp/xsp-ordered", &o), 0);
 	for (uint32_t i = 0; i < made.count; i++)
 		cr_assert_eq(xsp_ordered_add(o, 0, &made.spans[i], i > 3), 0);
-	cr_assert_eq(xsp_ordered_tell(o, 0, on_event, &told), 0);
+	cr_assert_eq(xsp_ordered_emit(o, 0, on_event, &told), 0);
 	cr_assert_eq(told.begins, made.count);
 	cr_assert_eq(told.depth, 0);
 	xsp_ordered_free(o);
@@ -144,7 +144,7 @@ Test(ordered, deeper_than_what_is_on_the_row)
 		cr_assert_eq(xsp_ordered_add(o, 0, &made.spans[i], false), 0);
 	made.spans[0].depth = made.spans[2].depth = 0; /* as they are shown */
 	made.spans[1].depth = 1;
-	cr_assert_eq(xsp_ordered_tell(o, 0, on_event, &told), 0);
+	cr_assert_eq(xsp_ordered_emit(o, 0, on_event, &told), 0);
 	cr_assert_eq(told.begins, made.count);
 	xsp_ordered_free(o);
 }
@@ -179,7 +179,7 @@ Test(ordered, more_come_late_than_memory_holds)
 		}
 	for (uint32_t row = 0; row < 2; row++) {
 		struct rising t = {0};
-		cr_assert_eq(xsp_ordered_tell(o, row, rise, &t), 0);
+		cr_assert_eq(xsp_ordered_emit(o, row, rise, &t), 0);
 		cr_assert_eq(t.ends, spans);
 	}
 	xsp_ordered_free(o);

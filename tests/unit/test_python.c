@@ -339,18 +339,18 @@ Test(python, offsets_that_lie)
 
 	memcpy(words, "xdebugpy", 8);
 	words[1] = 0x030d00f0;
-	cr_assert_eq(xsp_python_layout_told(words, 0x30d, &l, &err), -ENOTSUP);
+	cr_assert_eq(xsp_python_layout_from_offsets(words, 0x30d, &l, &err), -ENOTSUP);
 	words[2] = 1;
 	err = (struct xsp_error){0};
-	cr_assert_eq(xsp_python_layout_told(words, 0x30d, &l, &err), -ENOTSUP);
+	cr_assert_eq(xsp_python_layout_from_offsets(words, 0x30d, &l, &err), -ENOTSUP);
 	cr_assert_not_null(strstr(err.text, "without the GIL"));
-	cr_assert_eq(xsp_python_layout_told(words, 0x30f, &l, &err), -ENOTSUP);
+	cr_assert_eq(xsp_python_layout_from_offsets(words, 0x30f, &l, &err), -ENOTSUP);
 	unsigned seed = 7;
 	for (int round = 0; round < 20000; round++) {
 		words[2] = 0;
 		for (size_t i = 3; i < XSP_PYTHON_OFFSETS; i++)
 			words[i] = (seed = seed * 1103515245 + 12345) >> 16 & 0xff;
-		if (xsp_python_layout_told(words, 0x30d, &l, &err) == 0)
+		if (xsp_python_layout_from_offsets(words, 0x30d, &l, &err) == 0)
 			cr_assert(l.frames.read_bytes <= XSP_PYTHON_READ &&
 				  l.frames.owner < l.frames.read_bytes);
 	}

@@ -152,7 +152,7 @@ static bool untold(uint64_t id)
 	return true;
 }
 
-static void tell(struct batch *b, uint64_t id, uint32_t space, const char *text, size_t length)
+static void put_name(struct batch *b, uint64_t id, uint32_t space, const char *text, size_t length)
 {
 	struct xsp_gpu_name name = {.id = id, .space = space, .whole = (uint32_t)length};
 
@@ -170,7 +170,7 @@ uint64_t batch_name(struct batch *b, const char *text)
 	length = strnlen(text, 1 << 20);
 	id = hash(text, length);
 	if (untold(id))
-		tell(b, id, XSP_GPU_NAME_STRING, text, length);
+		put_name(b, id, XSP_GPU_NAME_STRING, text, length);
 	return id;
 }
 
@@ -184,7 +184,7 @@ void batch_api_name(struct batch *b, const struct cupti *cupti, int domain, uint
 		return;
 	atomic_store_explicit(&out.apis[domain][cbid], second, memory_order_relaxed);
 	if (cupti->get_callback_name(domain, cbid, &text) == CUPTI_OK && text)
-		tell(b, cbid,
-		     domain == CUPTI_DOMAIN_DRIVER ? XSP_GPU_NAME_DRIVER : XSP_GPU_NAME_RUNTIME,
-		     text, strnlen(text, 256));
+		put_name(b, cbid,
+			 domain == CUPTI_DOMAIN_DRIVER ? XSP_GPU_NAME_DRIVER : XSP_GPU_NAME_RUNTIME,
+			 text, strnlen(text, 256));
 }

@@ -250,14 +250,14 @@ static struct met met_at(struct rank *k, const struct instance *i)
 }
 
 /* Do the clocks tell whether it is the same collective? Those of two hosts drift, and some may leave before all have come. */
-static bool moments_tell(const struct met *a, const struct rank *b)
+static bool clocks_comparable(const struct met *a, const struct rank *b)
 {
 	return a->at->meets && a->rank->host_index == b->host_index;
 }
 
 static bool can_meet(const struct met *a, const struct met *b)
 {
-	if (a->at->name != b->at->name || !moments_tell(a, b->rank))
+	if (a->at->name != b->at->name || !clocks_comparable(a, b->rank))
 		return a->at->name == b->at->name;
 	return a->start_ns <= b->end_ns + LATE_LEAST_NS && b->start_ns <= a->end_ns + LATE_LEAST_NS;
 }
@@ -276,7 +276,7 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 		if (can_meet(first, out))
 			return true;
 	}
-	if (!moments_tell(first, k))
+	if (!clocks_comparable(first, k))
 		return false;
 	at = (long)ended_before(its, first->start_ns - k->shift_ns);
 	if (at >= (long)its->count)

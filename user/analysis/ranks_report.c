@@ -491,8 +491,8 @@ static void put_rank_values(struct xsp_report_section *s, const struct rank *k, 
 	xsp_report_value(s, "late_max_ns", "at most by", XSP_UNIT_NS, known(true, l->most_ns));
 }
 
-static void tell_straggler(struct found *f, const struct rank *k, const struct lateness *l,
-			   const struct excess *e, double part)
+static void report_straggler(struct found *f, const struct rank *k, const struct lateness *l,
+			     const struct excess *e, double part)
 {
 	const char *name = f->job->names[e->name];
 	char who[96], subject[320], title[512], advice[512], a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE],
@@ -529,7 +529,8 @@ static void tell_straggler(struct found *f, const struct rank *k, const struct l
 	xsp_report_value(s, "unit", "unit", XSP_UNIT_TEXT, xsp_cell_text(unit_names[f->unit]));
 }
 
-static void tell_late(struct found *f, const struct rank *k, const struct lateness *l, double part)
+static void report_late(struct found *f, const struct rank *k, const struct lateness *l,
+			double part)
 {
 	const char *name = f->job->names[l->name];
 	char who[96], subject[320], title[512], advice[512], a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE];
@@ -590,11 +591,11 @@ static void judge_rank(struct found *f, size_t rank)
 	}
 	const bool one = most.ns >= OPERATOR_SHARE * (double)k->late_ns;
 	if (f->in_operators && one)
-		tell_straggler(f, k, worst, &most, part);
+		report_straggler(f, k, worst, &most, part);
 	/* nothing explains it, or many operators do, each a little */
 	if (!f->in_operators &&
 	    (!one || (double)k->late_ns - explained >= REST_SHARE * (double)k->late_ns))
-		tell_late(f, k, worst, part);
+		report_late(f, k, worst, part);
 }
 
 int xsp_ranks_report(struct xsp_ranks *j, struct xsp_report *report)

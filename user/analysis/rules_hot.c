@@ -64,8 +64,8 @@ static bool is_found(const struct xsp_rule_context *c, const char *rule, const c
 }
 
 /* Are most of its samples in operations that are hot, or of Python's in native functions that are? */
-static bool is_told(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
-		    const bool *found)
+static bool is_reported(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
+			const bool *found)
 {
 	const struct xsp_hot_code *h = xsp_rule_state(c, "hot_code");
 	const struct xsp_hot_function *all;
@@ -291,7 +291,7 @@ int xsp_rule_hot_function(const struct xsp_rule_context *c)
 	     i++) {
 		struct share share;
 		char name[NAME];
-		if (!share_of(c, sorted[i], &share) || is_told(c, sorted[i], found))
+		if (!share_of(c, sorted[i], &share) || is_reported(c, sorted[i], found))
 			continue;
 		name_of(c, sorted[i], name);
 		found[sorted[i] - all] = true;

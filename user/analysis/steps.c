@@ -263,7 +263,7 @@ static int rank(struct figures *f, const struct track *k, struct step *step)
 	return 0;
 }
 
-static struct xsp_step as_told(const struct track *k, const struct step *step)
+static struct xsp_step public_step(const struct track *k, const struct step *step)
 {
 	return (struct xsp_step){.pid = k->pid,
 				 .tid = k->tid,
@@ -276,14 +276,14 @@ static struct xsp_step as_told(const struct track *k, const struct step *step)
 }
 
 /* Its shares are taken for that, if need be. */
-static int tell_each(const struct xsp_steps *s, const struct track *k, struct step *step)
+static int report_each(const struct xsp_steps *s, const struct track *k, struct step *step)
 {
 	int rc = s->each != NULL && step->shares == NULL ? copy_shares(k, step) : 0;
 
 	if (s->each == NULL || rc < 0)
 		return rc;
-	const struct xsp_step told = as_told(k, step);
-	return s->each(s->each_ctx, &told);
+	const struct xsp_step reported = public_step(k, step);
+	return s->each(s->each_ctx, &reported);
 }
 
 /* A step that counts. */
@@ -328,11 +328,11 @@ static int end_step(struct xsp_steps *s, struct track *k, struct step *step)
 {
 	struct figures *f = &s->figures[k->mark];
 	const bool first = k->first_count < XSP_STEPS_FIRST;
-	const struct xsp_step told = as_told(k, step);
+	const struct xsp_step reported = public_step(k, step);
 	int rc = xsp_histogram_add(&f->all, step_length(step));
 
 	if (rc == 0 && s->ended_fn != NULL)
-		rc = s->ended_fn(s->ended_ctx, &told, first, k->mark == MARK_ENDS);
+		rc = s->ended_fn(s->ended_ctx, &reported, first, k->mark == MARK_ENDS);
 	for (size_t i = 0; i < k->touched_count; i++)
 		step->calls += k->entries[k->touched[i]].now.calls;
 	if (rc == 0 && first) { /* decided at the end */
@@ -349,7 +349,7 @@ static int end_step(struct xsp_steps *s, struct track *k, struct step *step)
 	if (rc == 0)
 		rc = count_step(f, k, step);
 	if (rc == 0)
-		rc = tell_each(s, k, step);
+		rc = report_each(s, k, step);
 	if (rc < 0) {
 		free(step->shares);
 		return rc;
@@ -506,7 +506,7 @@ static int end_track(struct xsp_steps *s, struct figures *f, struct track *k)
 		struct step *step = &k->first[i];
 		warm_up = warm_up && step_length(step) / 2 > median;
 		step->warm_up = warm_up;
-		rc = tell_each(s, k, step);
+		rc = report_each(s, k, step);
 		if (warm_up)
 			continue;
 		if (rc == 0)

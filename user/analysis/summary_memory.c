@@ -108,8 +108,6 @@ static int by_peak(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* Its definition, the last one: after exec. */
-
 bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
 				const struct xsp_capture_reader *r, size_t *i,
 				struct xsp_growing_process *out)

@@ -18,7 +18,7 @@
  * and locks with a holder that took so much of all of it. */
 #define TELLING_SHARE 0.2
 #define TELLING_LOCK_SHARE 0.05
-#define TELLING_THREADS 5U
+#define NOTABLE_THREADS 5U
 
 /* ---- what is said of threads ---- */
 
@@ -48,7 +48,7 @@ size_t xsp_waits_thread(const struct xsp_summary_waits *w, uint32_t tid, char *o
 void xsp_waits_reasons(const uint64_t *ns, const uint64_t *counts, size_t most, char *out,
 		       size_t size)
 {
-	bool told[XSP_WAIT_CLASSES] = {[XSP_WAIT_RUNNABLE] = true};
+	bool printed[XSP_WAIT_CLASSES] = {[XSP_WAIT_RUNNABLE] = true};
 	size_t at = 0;
 
 	out[0] = '\0';
@@ -56,11 +56,11 @@ void xsp_waits_reasons(const uint64_t *ns, const uint64_t *counts, size_t most, 
 		char time[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE];
 		unsigned best = XSP_WAIT_RUNNABLE;
 		for (unsigned i = 0; i < XSP_WAIT_CLASSES; i++)
-			if (!told[i] && ns[i] > 0 && (told[best] || ns[i] > ns[best]))
+			if (!printed[i] && ns[i] > 0 && (printed[best] || ns[i] > ns[best]))
 				best = i;
-		if (told[best])
+		if (printed[best])
 			return;
-		told[best] = true;
+		printed[best] = true;
 		at += (size_t)snprintf(out + at, size - at, "%s%s %s", at > 0 ? ", " : "",
 				       xsp_wait_class_name(best), xsp_format_ns(time, ns[best]));
 		if (counts != NULL && at < size)
@@ -184,7 +184,7 @@ static void print_until(const struct xsp_summary_waits *w, FILE *f)
 }
 
 static int print_table(const struct xsp_summary_waits *w, FILE *f,
-		       const struct xsp_summary_print *how, bool telling)
+		       const struct xsp_summary_print *how, bool notable)
 {
 	const struct xsp_thread_times *times;
 	const size_t all = xsp_timeline_times(w->timeline, &times);
@@ -195,11 +195,11 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 	if (sorted == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < all; i++)
-		if (!telling || is_telling(w, &times[i]))
+		if (!notable || is_telling(w, &times[i]))
 			sorted[count++] = &times[i];
 	shown_count = how->limit > 0 && how->limit < count ? how->limit : count;
-	shown_count = telling && shown_count > TELLING_THREADS ? TELLING_THREADS : shown_count;
-	if (telling && shown_count == 0) {
+	shown_count = notable && shown_count > NOTABLE_THREADS ? NOTABLE_THREADS : shown_count;
+	if (notable && shown_count == 0) {
 		free(sorted);
 		return 0;
 	}
@@ -217,7 +217,7 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 	if (shown_count < all)
 		fprintf(f, "... and %zu more thread%s%s\n", all - shown_count,
 			all - shown_count == 1 ? "" : "s",
-			telling ? ", and what all of them waited for: --rows all" : "");
+			notable ? ", and what all of them waited for: --rows all" : "");
 	if (xsp_timeline_wait_least_ns(w->timeline) > 0)
 		fprintf(f, "waits of less than %s %s\n",
 			xsp_format_ns(least, xsp_timeline_wait_least_ns(w->timeline)),
@@ -335,7 +335,7 @@ static void print_stuck(const struct xsp_summary_waits *w, FILE *f)
 int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_reader *r, FILE *f,
 			    const struct xsp_summary_print *how)
 {
-	const bool telling = how->limit > 0 && xsp_capture_by_default(r, "waits");
+	const bool notable = how->limit > 0 && xsp_capture_by_default(r, "waits");
 	uint64_t start, end;
 	size_t lines = 0;
 
@@ -343,10 +343,10 @@ int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_read
 		return 0;
 	xsp_waits_end(w);
 	xsp_capture_window(r, &start, &end);
-	const double all = telling ? (double)xsp_timeline_watched_ns(
+	const double all = notable ? (double)xsp_timeline_watched_ns(
 					     w->timeline, xsp_timeline_waits_until_ns(w->timeline))
 				   : 0;
-	int rc = print_table(w, f, how, telling);
+	int rc = print_table(w, f, how, notable);
 	if (rc == 0)
 		rc = print_locks(w, f, how->limit == 0, (uint64_t)(TELLING_LOCK_SHARE * all),
 				 &lines);

@@ -37,7 +37,7 @@ static int put_scope(const struct xsp_pattern *p, struct xsp_pattern *scoped)
 	return rc;
 }
 
-static void tell_inlined(const struct xsp_pattern *p, struct xsp_module *m, char *text)
+static void hint_inlined(const struct xsp_pattern *p, struct xsp_module *m, char *text)
 {
 	struct xsp_pattern scoped;
 	struct xsp_inlined in;
@@ -71,7 +71,7 @@ static int copy_name(void *ctx, const struct xsp_pattern_hit *hit)
 	return -ECANCELED; /* one is enough */
 }
 
-static void tell_scope(const struct xsp_pattern *p, struct xsp_module *m, char *text)
+static void hint_scope(const struct xsp_pattern *p, struct xsp_module *m, char *text)
 {
 	struct xsp_pattern scoped;
 	char name[XSP_HINT_SIZE] = "";
@@ -84,7 +84,7 @@ static void tell_scope(const struct xsp_pattern *p, struct xsp_module *m, char *
 	xsp_pattern_clear(&scoped);
 }
 
-static void tell_names(char **names, int count, char *text)
+static void list_names(char **names, int count, char *text)
 {
 	for (int i = 0; i < count; i++) {
 		add(text, "%s%.120s",
@@ -103,7 +103,7 @@ static int ignore(void *ctx, const struct xsp_pattern_hit *hit)
 	return 0;
 }
 
-static void tell_nearest(const struct xsp_pattern *p, struct xsp_module *m, char *text)
+static void hint_nearest(const struct xsp_pattern *p, struct xsp_module *m, char *text)
 {
 	struct xsp_pattern_counts counts = {.found = 0};
 	char *names[NAMES];
@@ -116,11 +116,11 @@ static void tell_nearest(const struct xsp_pattern *p, struct xsp_module *m, char
 		    "(libc6-dbg)");
 		return;
 	}
-	tell_names(names, xsp_pattern_suggest_functions(p, m, names, NAMES), text);
+	list_names(names, xsp_pattern_suggest_functions(p, m, names, NAMES), text);
 }
 
 /* What the provider would show, had it been asked for as a whole. */
-static void tell_provider(const struct xsp_pattern *p, struct xsp_module *m, char *text)
+static void hint_provider(const struct xsp_pattern *p, struct xsp_module *m, char *text)
 {
 	const struct xsp_selection whole = {.providers = 1ULL << xsp_provider_index(p->library)};
 	struct xsp_probe_list list = {0};
@@ -132,19 +132,19 @@ static void tell_provider(const struct xsp_pattern *p, struct xsp_module *m, cha
 		for (size_t i = 0; display_names != NULL && i < list.count; i++)
 			if (strcmp(list.items[i].provider, p->library) == 0)
 				display_names[count++] = list.items[i].name;
-		tell_names(names, xsp_pattern_suggest_names(p, display_names, count, names, NAMES),
+		list_names(names, xsp_pattern_suggest_names(p, display_names, count, names, NAMES),
 			   text);
 		free(display_names);
 	}
 	xsp_probe_list_clear(&list);
 }
 
-typedef void tell_fn(const struct xsp_pattern *p, struct xsp_module *m, char *text);
-static tell_fn *const tell[XSP_HINTS] = {
-	[XSP_HINT_INLINED] = tell_inlined,
-	[XSP_HINT_SCOPE] = tell_scope,
-	[XSP_HINT_NEAREST] = tell_nearest,
-	[XSP_HINT_PROVIDER] = tell_provider,
+typedef void hint_fn(const struct xsp_pattern *p, struct xsp_module *m, char *text);
+static hint_fn *const hints[XSP_HINTS] = {
+	[XSP_HINT_INLINED] = hint_inlined,
+	[XSP_HINT_SCOPE] = hint_scope,
+	[XSP_HINT_NEAREST] = hint_nearest,
+	[XSP_HINT_PROVIDER] = hint_provider,
 };
 
 void xsp_hint_read(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
@@ -159,6 +159,6 @@ void xsp_hint_read(const struct xsp_plan *plan, const struct xsp_opener *o, int 
 	if (xsp_module_adopt(o, fd, display_path, &m, NULL) < 0)
 		return;
 	if (ask->kind < XSP_HINTS && ask->pattern < count)
-		tell[ask->kind](&patterns[ask->pattern], m, text);
+		hints[ask->kind](&patterns[ask->pattern], m, text);
 	xsp_module_free(m);
 }

@@ -321,13 +321,13 @@ static int receive_part(const struct xsp_planner *p, struct answer *a)
 /* Whatever it was: to the caller, errors of memory or processes are its own. */
 static int receive_failure(const struct xsp_planner *p, struct answer *a, struct xsp_error *err)
 {
-	const struct xsp_error *told = (const void *)p->in->body;
+	const struct xsp_error *failure = (const void *)p->in->body;
 
-	if (p->in->head.size != sizeof(*told))
+	if (p->in->head.size != sizeof(*failure))
 		return -EPROTO;
 	a->no = true;
-	return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET, "%.*s", (int)sizeof(told->text) - 1,
-			     told->text);
+	return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET, "%.*s",
+			     (int)sizeof(failure->text) - 1, failure->text);
 }
 
 static int receive_message(struct xsp_planner *p, struct answer *a, struct xsp_error *err)

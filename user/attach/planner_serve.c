@@ -82,7 +82,7 @@ static int send_part(void *ctx, const void *data, size_t size)
 	return 0;
 }
 
-static int tell_module(struct reader *r, const struct xsp_planned_module *m)
+static int send_module(struct reader *r, const struct xsp_planned_module *m)
 {
 	struct xsp_wire w = {.send = send_part,
 			     .ctx = r,
@@ -100,7 +100,7 @@ static int tell_module(struct reader *r, const struct xsp_planned_module *m)
 	return rc;
 }
 
-static void tell_failure(const struct reader *r, int code, const char *display_path,
+static void send_failure(const struct reader *r, int code, const char *display_path,
 			 struct xsp_error *err)
 {
 	if (code == -ENOMEM) {
@@ -153,7 +153,7 @@ static struct xsp_code_line *read_lines_ask(const struct reader *r, struct xsp_l
 	return lines;
 }
 
-static void tell_lines(struct reader *r, struct xsp_code_line *lines, uint32_t count)
+static void send_lines(struct reader *r, struct xsp_code_line *lines, uint32_t count)
 {
 	char *text = (char *)r->in->body; /* the request has been read */
 	size_t used = 0;
@@ -164,9 +164,9 @@ static void tell_lines(struct reader *r, struct xsp_code_line *lines, uint32_t c
 			used = 0;
 		}
 		const char *path = lines[i].path;
-		const bool told = path != NULL && strchr(path, '\n') == NULL;
+		const bool known = path != NULL && strchr(path, '\n') == NULL;
 		used += (size_t)snprintf(text + used, LINE_MAX_BYTES, "%d %.4096s\n",
-					 told ? lines[i].line : 0, told ? path : "");
+					 known ? lines[i].line : 0, known ? path : "");
 		free(lines[i].path);
 	}
 	if (send_out(r->socket, XSP_DONE, 0, text, used) < 0)
@@ -187,7 +187,7 @@ static void read_lines(struct reader *r)
 		xsp_module_lines(m, lines, ask.count, ask.limit_ms);
 		xsp_module_free(m);
 	}
-	tell_lines(r, lines, ask.count);
+	send_lines(r, lines, ask.count);
 	free(lines);
 }
 
@@ -246,7 +246,7 @@ static void look_at_module(struct reader *r)
 	looked.symbols = (uint32_t)f.m.symbols;
 	looked.is_static = f.m.is_static;
 	if (rc < 0)
-		tell_failure(r, rc, display_path, &err);
+		send_failure(r, rc, display_path, &err);
 	else if (send_out(r->socket, XSP_LOOKED, 0, &looked,
 			  offsetof(struct xsp_looked, build_id) + strlen(looked.build_id)) < 0)
 		_exit(1);
@@ -285,13 +285,13 @@ static void read_module(struct reader *r)
 	if (rc == 0)
 		rc = xsp_plan_place(&r->plan, f.module, &f.m, &err);
 	if (rc == 0)
-		rc = tell_module(r, &f.m);
+		rc = send_module(r, &f.m);
 	forget(&f);
 	for (size_t i = 0; rc == -ENOMEM && i < KEPT; i++)
 		if (r->kept[i].look != 0) /* the next process will have enough */
 			_exit(0);
 	if (rc < 0)
-		tell_failure(r, rc, display_path, &err);
+		send_failure(r, rc, display_path, &err);
 }
 
 /* The recorder has the broker, rings, the capture and more open, and who typed the command its terminal. */

@@ -35,7 +35,7 @@ struct wire_probe {
 struct wire_module {
 	uint64_t symbols;
 	uint64_t probes, wanted;
-	uint64_t told; /* of the probes: so many follow */
+	uint64_t probes_sent; /* of the probes: so many follow */
 	uint8_t build_id[64];
 	uint32_t build_id_length;
 	uint8_t is_static, is_agent;
@@ -111,7 +111,7 @@ int xsp_wire_put(struct xsp_wire *out, const struct xsp_planned_module *m, size_
 	w.symbols = m->symbols;
 	w.probes = m->count;
 	w.wanted = m->wanted;
-	w.told = to - from;
+	w.probes_sent = to - from;
 	memcpy(w.build_id, m->build_id, sizeof(w.build_id));
 	w.build_id_length = (uint32_t)m->build_id_length;
 	w.is_static = m->is_static;
@@ -252,9 +252,9 @@ int xsp_wire_get(const uint8_t *data, size_t size, struct xsp_planned_module *m)
 	struct wire_module w;
 
 	get_into(&c, &w, sizeof(w));
-	if (c.bad || w.probes > PROBES_MAX || w.told > w.probes ||
-	    w.told > size / sizeof(struct wire_probe) || w.build_id_length > sizeof(w.build_id) ||
-	    w.wanted > w.probes)
+	if (c.bad || w.probes > PROBES_MAX || w.probes_sent > w.probes ||
+	    w.probes_sent > size / sizeof(struct wire_probe) ||
+	    w.build_id_length > sizeof(w.build_id) || w.wanted > w.probes)
 		return -EPROTO;
 	m->symbols = w.symbols;
 	m->wanted = w.wanted;
@@ -269,11 +269,11 @@ int xsp_wire_get(const uint8_t *data, size_t size, struct xsp_planned_module *m)
 	m->read_ms = w.read_ms;
 	m->find_ms = w.find_ms;
 	m->place_ms = w.place_ms;
-	m->probes = calloc(w.told + 1, sizeof(*m->probes));
-	m->list.items = calloc(w.told + 1, sizeof(*m->list.items));
+	m->probes = calloc(w.probes_sent + 1, sizeof(*m->probes));
+	m->list.items = calloc(w.probes_sent + 1, sizeof(*m->list.items));
 	if (m->probes == NULL || m->list.items == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < w.told && !c.bad; i++)
+	for (size_t i = 0; i < w.probes_sent && !c.bad; i++)
 		get_probe(&c, m, w.probes);
 	return c.bad || c.left > 0 ? -EPROTO : 0;
 }

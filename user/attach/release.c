@@ -29,7 +29,7 @@ struct xsp_release {
 
 /* ---- what the kernel knows of each probe ---- */
 
-static int tell(const struct xsp_attach *a, uint32_t probe)
+static int update_kernel(const struct xsp_attach *a, uint32_t probe)
 {
 	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_probe_states), &probe,
 				   &a->states[probe], BPF_ANY)
@@ -40,7 +40,7 @@ static int tell(const struct xsp_attach *a, uint32_t probe)
 static void set_flags(struct xsp_attach *a, uint32_t probe, uint32_t flags)
 {
 	a->states[probe].flags = flags;
-	tell(a, probe);
+	update_kernel(a, probe);
 }
 
 int xsp_attach_prices(struct xsp_attach *a, uint32_t first, const struct xsp_probe_price *prices,
@@ -56,7 +56,7 @@ int xsp_attach_prices(struct xsp_attach *a, uint32_t first, const struct xsp_pro
 	for (uint32_t i = 0; i < count && rc == 0; i++) {
 		a->states[first + i].entry_ns = prices[i].entry_ns;
 		a->states[first + i].exit_ns = prices[i].exit_ns;
-		rc = tell(a, first + i);
+		rc = update_kernel(a, first + i);
 	}
 	pthread_mutex_unlock(&a->lock);
 	return rc;

@@ -163,7 +163,7 @@ static void add_open(struct xsp_event_times *e, const struct xsp_thread_waits *t
 				    : XSP_NOW_WAITS + (blocked < off ? XSP_WAIT_RUNNABLE : why);
 }
 
-static int tell_times(const struct xsp_thread_waits *t, xsp_attach_times_fn fn, void *ctx)
+static int report_times(const struct xsp_thread_waits *t, xsp_attach_times_fn fn, void *ctx)
 {
 	struct xsp_event_times e = {
 		.head = {.time_ns = xsp_now_ns(),
@@ -204,7 +204,7 @@ int xsp_attach_times(const struct xsp_attach *a, xsp_attach_times_fn fn, void *c
 			whole = bpf_map_lookup_elem(fd, &keys[i], &rows[i]) == 0 &&
 				adds_up(&rows[i]);
 		if (whole && rows[i].named)
-			rc = tell_times(&rows[i], fn, ctx);
+			rc = report_times(&rows[i], fn, ctx);
 	}
 	free(keys);
 	free(rows);

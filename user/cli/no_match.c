@@ -50,12 +50,12 @@ static const struct xsp_planned_module *named_library(const struct xsp_plan *pla
 static bool is_called(const struct xsp_pattern *p, const struct xsp_opener *o, pid_t pid,
 		      const char *command)
 {
-	static const char *const told[] = {"comm", "cmdline"};
+	static const char *const files[] = {"comm", "cmdline"};
 	bool yes = command != NULL && xsp_pattern_names_library(p, xsp_base_name(command));
 
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]) && !yes; i++) {
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !yes; i++) {
 		char *text;
-		if (xsp_procfs_read(o, pid, told[i], 4096, &text, NULL) < 0)
+		if (xsp_procfs_read(o, pid, files[i], 4096, &text, NULL) < 0)
 			continue;
 		text[strcspn(text, "\n")] = '\0';
 		yes = xsp_pattern_names_library(p, xsp_base_name(text));

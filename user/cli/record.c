@@ -973,7 +973,7 @@ static int record_now(struct recording *r)
 	xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, pid,
 		     r->o.command != NULL ? r->o.command[0] : NULL, &err);
 	char late[320];
-	if (xsp_recorder_tell_late(r->recorder, late, sizeof(late)))
+	if (xsp_recorder_describe_late(r->recorder, late, sizeof(late)))
 		xsp_say("%s; nothing is written (%s)", err.text, late);
 	else
 		xsp_say("%s; nothing is written", err.text);

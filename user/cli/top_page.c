@@ -284,7 +284,7 @@ static void spans_cell(const struct xsp_top_page *p, const void *row, char out[C
 static void reasons_cell(const struct xsp_top_page *p, const void *row, char out[CELL])
 {
 	const struct xsp_live_thread *t = row;
-	bool told[XSP_WAIT_CLASSES] = {[XSP_WAIT_RUNNABLE] = true};
+	bool printed[XSP_WAIT_CLASSES] = {[XSP_WAIT_RUNNABLE] = true};
 	int at = 0;
 
 	(void)p;
@@ -292,11 +292,12 @@ static void reasons_cell(const struct xsp_top_page *p, const void *row, char out
 	for (unsigned n = 0; n < 3 && at < CELL; n++) {
 		unsigned best = XSP_WAIT_RUNNABLE;
 		for (unsigned i = 0; i < XSP_WAIT_CLASSES; i++)
-			if (!told[i] && (told[best] || t->blocked_ns[i] > t->blocked_ns[best]))
+			if (!printed[i] &&
+			    (printed[best] || t->blocked_ns[i] > t->blocked_ns[best]))
 				best = i;
-		if (told[best] || share_of(t, t->blocked_ns[best]) < 0.005)
+		if (printed[best] || share_of(t, t->blocked_ns[best]) < 0.005)
 			return;
-		told[best] = true;
+		printed[best] = true;
 		at += snprintf(out + at, (size_t)(CELL - at), "%s%s %.0f%%", at > 0 ? ", " : "",
 			       xsp_wait_class_name(best), 100 * share_of(t, t->blocked_ns[best]));
 	}

@@ -65,15 +65,15 @@ int xsp_counter_readings(const struct xsp_export *x, const struct xsp_span *span
 	return rc;
 }
 
-struct told {
+struct counter_consumer {
 	xsp_counter_fn fn;
 	void *ctx;
 };
 
-static int tell(void *ctx, const char *name, const struct xsp_perf_value *begin,
-		const struct xsp_perf_value *end)
+static int report_difference(void *ctx, const char *name, const struct xsp_perf_value *begin,
+			     const struct xsp_perf_value *end)
 {
-	const struct told *t = ctx;
+	const struct counter_consumer *t = ctx;
 	uint64_t value;
 
 	return difference(begin, end, &value) ? t->fn(t->ctx, name, value) : 0;
@@ -82,5 +82,6 @@ static int tell(void *ctx, const char *name, const struct xsp_perf_value *begin,
 int xsp_counters_of(const struct xsp_export *x, const struct xsp_span *span, xsp_counter_fn fn,
 		    void *ctx)
 {
-	return xsp_counter_readings(x, span, tell, &(struct told){fn, ctx});
+	return xsp_counter_readings(x, span, report_difference,
+				    &(struct counter_consumer){fn, ctx});
 }

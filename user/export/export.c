@@ -232,7 +232,7 @@ bool xsp_export_too_large(const struct xsp_export *x, uint64_t *bytes)
 
 bool xsp_export_lacks_samples(const struct xsp_export *x)
 {
-	return !x->told && !x->format->stacks && x->format->sample == NULL &&
+	return !x->received && !x->format->stacks && x->format->sample == NULL &&
 	       xsp_timeline_has_samples(x->timeline);
 }
 
@@ -253,13 +253,13 @@ int xsp_export_error(const struct xsp_export *x)
 /* A full disk under one output must not end the run for the others: after an error this one
  * takes part no more, and finish() tells. */
 #define FORWARD(what, type)                                                                        \
-	static int on_##what(void *ctx, const struct type *told)                                   \
+	static int on_##what(void *ctx, const struct type *record)                                 \
 	{                                                                                          \
 		struct xsp_export *x = ctx;                                                        \
                                                                                                    \
-		x->told = true;                                                                    \
+		x->received = true;                                                                \
 		if (xsp_out_error(x->out) == 0)                                                    \
-			xsp_out_fail(x->out, x->format->what(x, told));                            \
+			xsp_out_fail(x->out, x->format->what(x, record));                          \
 		return 0;                                                                          \
 	}
 FORWARD(span, xsp_span)

@@ -16,7 +16,7 @@ struct xsp_export {
 	struct xsp_out *out;
 	struct xsp_error why; /* of the first error, where the format can say more than an errno */
 	void *state; /* the format's own */
-	bool told; /* of anything */
+	bool received; /* of anything */
 	/* of a job */
 	size_t part; /* the capture at hand */
 	uint64_t base_ns; /* the format's: what all of them share */

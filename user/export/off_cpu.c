@@ -6,11 +6,11 @@
 
 #include "catalog/wait_reasons.h"
 
-int xsp_off_told_add(struct xsp_off_told *told, const struct xsp_wait *wait)
+int xsp_off_reported_add(struct xsp_off_reported *reported, const struct xsp_wait *wait)
 {
 	const uint64_t key = (uint64_t)wait->pid << 32 | wait->tid;
-	uint64_t *ns = xsp_u64map_element(&told->threads, key, &told->ns, &told->capacity,
-					  &told->count, &(uint64_t){0});
+	uint64_t *ns = xsp_u64map_element(&reported->threads, key, &reported->ns,
+					  &reported->capacity, &reported->count, &(uint64_t){0});
 
 	if (ns == NULL)
 		return -ENOMEM;
@@ -18,13 +18,14 @@ int xsp_off_told_add(struct xsp_off_told *told, const struct xsp_wait *wait)
 	return 0;
 }
 
-void xsp_off_told_free(struct xsp_off_told *told)
+void xsp_off_reported_free(struct xsp_off_reported *reported)
 {
-	xsp_u64map_free(&told->threads);
-	free(told->ns);
+	xsp_u64map_free(&reported->threads);
+	free(reported->ns);
 }
 
-int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_fn add, void *ctx)
+int xsp_off_rest(struct xsp_export *x, struct xsp_off_reported *reported, xsp_off_rest_fn add,
+		 void *ctx)
 {
 	const struct xsp_thread_times *times;
 	const size_t count = xsp_timeline_times(x->timeline, &times);
@@ -33,13 +34,13 @@ int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_f
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		const struct xsp_timeline_thread *t = times[i].thread;
 		const uint32_t *at =
-			xsp_u64map_get(&told->threads, (uint64_t)t->pid << 32 | t->tid);
+			xsp_u64map_get(&reported->threads, (uint64_t)t->pid << 32 | t->tid);
 		uint64_t ns = times[i].runnable_ns + xsp_thread_blocked_ns(&times[i]);
-		uint64_t less = at != NULL ? told->ns[*at] : 0;
+		uint64_t less = at != NULL ? reported->ns[*at] : 0;
 		/* a number may have been that of two threads, one after the other */
 		less = less < ns ? less : ns;
 		if (at != NULL)
-			told->ns[*at] -= less;
+			reported->ns[*at] -= less;
 		if (ns > less)
 			rc = add(ctx, t, ns - less);
 	}

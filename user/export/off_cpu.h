@@ -11,19 +11,20 @@
 #include "base/u64map.h"
 #include "export/export_private.h"
 
-struct xsp_off_told {
+struct xsp_off_reported {
 	struct xsp_u64map threads; /* pid << 32 | tid → index */
 	uint64_t *ns;
 	size_t count, capacity;
 };
 
 /* 0 or -ENOMEM. */
-int xsp_off_told_add(struct xsp_off_told *told, const struct xsp_wait *wait);
-void xsp_off_told_free(struct xsp_off_told *told);
+int xsp_off_reported_add(struct xsp_off_reported *reported, const struct xsp_wait *wait);
+void xsp_off_reported_free(struct xsp_off_reported *reported);
 
 /* At the end, once: of each thread with a rest. `add` returns 0 or a negative errno, which ends it. */
 typedef int (*xsp_off_rest_fn)(void *ctx, const struct xsp_timeline_thread *thread, uint64_t ns);
-int xsp_off_rest(struct xsp_export *x, struct xsp_off_told *told, xsp_off_rest_fn add, void *ctx);
+int xsp_off_rest(struct xsp_export *x, struct xsp_off_reported *reported, xsp_off_rest_fn add,
+		 void *ctx);
 
 /* The innermost frame: "[lock]". */
 #define XSP_OFF_REST XSP_WAIT_CLASSES

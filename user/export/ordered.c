@@ -328,7 +328,7 @@ static int turn_row(struct xsp_ordered *o, struct row *r)
 
 /* ---- out ---- */
 
-static int tell_buffer(struct xsp_ordered *o, xsp_ordered_fn fn, void *ctx)
+static int emit_buffer(struct xsp_ordered *o, xsp_ordered_fn fn, void *ctx)
 {
 	int rc = 0;
 
@@ -339,7 +339,7 @@ static int tell_buffer(struct xsp_ordered *o, xsp_ordered_fn fn, void *ctx)
 	return rc;
 }
 
-int xsp_ordered_tell(struct xsp_ordered *o, uint32_t row, xsp_ordered_fn fn, void *ctx)
+int xsp_ordered_emit(struct xsp_ordered *o, uint32_t row, xsp_ordered_fn fn, void *ctx)
 {
 	if (row >= o->row_count || o->rows[row].open == NULL)
 		return 0;
@@ -349,14 +349,14 @@ int xsp_ordered_tell(struct xsp_ordered *o, uint32_t row, xsp_ordered_fn fn, voi
 	o->time_ns = UINT64_MAX;
 	int rc = turn_row(o, &o->rows[row]);
 	if (rc == 0)
-		rc = tell_buffer(o, fn, ctx);
+		rc = emit_buffer(o, fn, ctx);
 	while (rc == 0 && o->events_written > 0) {
 		o->events_written -= EVENTS;
 		o->buffered = EVENTS;
 		rc = read_at(o->events, o->buffer, sizeof(o->buffer),
 			     o->events_written * sizeof(struct event));
 		if (rc == 0)
-			rc = tell_buffer(o, fn, ctx);
+			rc = emit_buffer(o, fn, ctx);
 	}
 	free(o->rows[row].open);
 	o->rows[row].open = NULL;

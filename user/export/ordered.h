@@ -34,6 +34,6 @@ int xsp_ordered_add(struct xsp_ordered *o, uint32_t row, const struct xsp_ordere
 /* Tells begins and ends of a row, so that they nest and times never fall: at most once a row. 0, or what `fn`
  * returned that was not 0. */
 typedef int (*xsp_ordered_fn)(void *ctx, bool begins, uint32_t name, uint64_t time_ns);
-int xsp_ordered_tell(struct xsp_ordered *o, uint32_t row, xsp_ordered_fn fn, void *ctx);
+int xsp_ordered_emit(struct xsp_ordered *o, uint32_t row, xsp_ordered_fn fn, void *ctx);
 
 #endif

@@ -35,7 +35,7 @@ struct perf {
 	struct place *places; /* by name; size a power of two */
 	size_t mask;
 	char **dso; /* by module, readable */
-	struct xsp_off_told told;
+	struct xsp_off_reported reported;
 };
 
 static size_t place_of(const struct perf *f, const char *name)
@@ -160,7 +160,7 @@ static void perf_discard(struct xsp_export *x)
 		free(f->dso[i]);
 	free(f->dso);
 	free(f->places);
-	xsp_off_told_free(&f->told);
+	xsp_off_reported_free(&f->reported);
 	free(f);
 	x->state = NULL;
 }
@@ -269,7 +269,7 @@ static int perf_wait(struct xsp_export *x, const struct xsp_wait *w)
 	struct xsp_thread_row *row = xsp_thread_rows_get(f->rows, &thread);
 	struct xsp_off_part parts[XSP_OFF_PARTS];
 	const size_t count = xsp_off_parts(w, parts);
-	int rc = row != NULL ? xsp_off_told_add(&f->told, w) : -ENOMEM;
+	int rc = row != NULL ? xsp_off_reported_add(&f->reported, w) : -ENOMEM;
 
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = put_off(x, row, w->back_ns, w, &parts[i]);
@@ -293,7 +293,8 @@ static int perf_end(struct xsp_export *x)
 {
 	struct perf *f = x->state;
 
-	return x->options.weight == XSP_WEIGHT_OFF_CPU ? xsp_off_rest(x, &f->told, put_rest, x) : 0;
+	return x->options.weight == XSP_WEIGHT_OFF_CPU ? xsp_off_rest(x, &f->reported, put_rest, x)
+						       : 0;
 }
 
 const struct xsp_export_format xsp_format_perf_script = {

@@ -317,7 +317,7 @@ static int perfetto_end(struct xsp_export *x)
 			put_process(x, row);
 		put_track(x, row);
 		p->track = ROW_TRACKS + row->index;
-		rc = xsp_ordered_tell(p->spans, row->index, put_event, x);
+		rc = xsp_ordered_emit(p->spans, row->index, put_event, x);
 	}
 	return rc;
 }

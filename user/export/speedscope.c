@@ -106,7 +106,7 @@ static int put_profile(struct xsp_export *x, const struct xsp_thread_row *row)
 	xsp_out_commit(x->out, put_time(s, xsp_out_reserve(x->out, 32), s->from_ns));
 	xsp_out_text(x->out, ",\"events\":[\n");
 	s->separator = "";
-	int rc = xsp_ordered_tell(s->spans, row->index, put_event, x);
+	int rc = xsp_ordered_emit(s->spans, row->index, put_event, x);
 	xsp_out_text(x->out, "],\"endValue\":");
 	p = put_time(s, xsp_out_reserve(x->out, 32), s->end_ns);
 	*p++ = '}';

@@ -45,7 +45,7 @@ struct xsp_stacks {
 	size_t probe_count;
 	uint64_t merged;
 	bool joint; /* all threads have one root, of the name "" */
-	struct xsp_off_told told;
+	struct xsp_off_reported reported;
 };
 
 static uint32_t mix(uint64_t v)
@@ -406,7 +406,7 @@ int xsp_stacks_add_wait(struct xsp_stacks *s, const struct xsp_wait *wait)
 	    reserve_path(p, wait->path_length < XSP_STACKS_DEPTH ? wait->path_length
 								 : XSP_STACKS_DEPTH) < 0)
 		return -ENOMEM;
-	int rc = xsp_off_told_add(&s->told, wait);
+	int rc = xsp_off_reported_add(&s->reported, wait);
 	if (rc == 0)
 		rc = enter_comm(s, p);
 	for (size_t i = 0; i < count && rc == 0; i++)
@@ -434,7 +434,7 @@ int xsp_stacks_add_rest(struct xsp_stacks *s)
 {
 	if (s->x->options.weight != XSP_WEIGHT_OFF_CPU)
 		return 0;
-	return xsp_off_rest(s->x, &s->told, add_rest, s);
+	return xsp_off_rest(s->x, &s->reported, add_rest, s);
 }
 
 void xsp_stacks_join_threads(struct xsp_stacks *s)
@@ -483,7 +483,7 @@ void xsp_stacks_free(struct xsp_stacks *s)
 	}
 	for (uint32_t i = 0; i < s->comm_count; i++)
 		free(s->comms[i]);
-	xsp_off_told_free(&s->told);
+	xsp_off_reported_free(&s->reported);
 	free(s->paths);
 	free(s->comms);
 	free(s->same);

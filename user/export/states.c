@@ -26,13 +26,13 @@ void xsp_state_text(const struct xsp_state_slice *s, char text[XSP_STATE_TEXT])
 		 blocked ? xsp_wait_class_name(s->wait->why) : "");
 }
 
-static int tell(struct xsp_export *x, struct xsp_thread_row *row, xsp_state_fn fn,
-		struct xsp_state_slice s)
+static int emit_state(struct xsp_export *x, struct xsp_thread_row *row, xsp_state_fn fn,
+		      struct xsp_state_slice s)
 {
 	return s.end_ns > s.start_ns ? fn(x, row, &s) : 0;
 }
 
-static int tell_running(struct xsp_export *x, struct xsp_thread_row *row, xsp_state_fn fn,
+static int emit_running(struct xsp_export *x, struct xsp_thread_row *row, xsp_state_fn fn,
 			uint64_t end_ns)
 {
 	const struct xsp_state_slice s = {
@@ -43,7 +43,7 @@ static int tell_running(struct xsp_export *x, struct xsp_thread_row *row, xsp_st
 	};
 
 	row->short_ns = 0;
-	return tell(x, row, fn, s);
+	return emit_state(x, row, fn, s);
 }
 
 int xsp_states_wait(struct xsp_export *x, struct xsp_thread_row *row, const struct xsp_wait *w,
@@ -59,20 +59,20 @@ int xsp_states_wait(struct xsp_export *x, struct xsp_thread_row *row, const stru
 	row->short_ns += w->short_ns;
 	if (w->flags & XSP_WAIT_SHORT)
 		return 0;
-	int rc = tell_running(x, row, fn, w->left_ns);
+	int rc = emit_running(x, row, fn, w->left_ns);
 	if (rc >= 0)
-		rc = tell(x, row, fn,
-			  (struct xsp_state_slice){.state = XSP_STATE_BLOCKED,
-						   .start_ns = w->left_ns,
-						   .end_ns = w->woken_ns,
-						   .wait = w});
+		rc = emit_state(x, row, fn,
+				(struct xsp_state_slice){.state = XSP_STATE_BLOCKED,
+							 .start_ns = w->left_ns,
+							 .end_ns = w->woken_ns,
+							 .wait = w});
 	if (rc >= 0)
-		rc = tell(x, row, fn,
-			  (struct xsp_state_slice){.state = preempted ? XSP_STATE_PREEMPTED
-								      : XSP_STATE_RUNNABLE,
-						   .start_ns = w->woken_ns,
-						   .end_ns = w->back_ns,
-						   .wait = w});
+		rc = emit_state(x, row, fn,
+				(struct xsp_state_slice){.state = preempted ? XSP_STATE_PREEMPTED
+									    : XSP_STATE_RUNNABLE,
+							 .start_ns = w->woken_ns,
+							 .end_ns = w->back_ns,
+							 .wait = w});
 	row->last_ns = w->flags & XSP_WAIT_OPEN ? NO_MORE : w->back_ns;
 	return rc < 0 ? rc : 1;
 }
@@ -93,7 +93,7 @@ int xsp_states_end(struct xsp_export *x, struct xsp_thread_rows *rows, xsp_state
 			continue;
 		if (row->last_ns == NEVER)
 			row->last_ns = times[i].since_ns;
-		rc = tell_running(x, row, fn, times[i].until_ns);
+		rc = emit_running(x, row, fn, times[i].until_ns);
 		row->last_ns = NO_MORE;
 	}
 	return rc;

@@ -530,7 +530,7 @@ static int write_capture(struct xsp_import *m)
 	if (rc == 0)
 		rc = xsp_import_define(m);
 	if (rc == 0)
-		rc = xsp_import_tell(m, c.offset);
+		rc = xsp_import_emit(m, c.offset);
 	if (rc == 0)
 		rc = put_infos(m);
 	if (rc < 0)

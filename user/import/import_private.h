@@ -82,7 +82,7 @@ struct xsp_import_thread {
 	uint32_t display_tid;
 	const char *name;
 	bool used;
-	uint32_t lane; /* 1 + index of its first lane; tell.c */
+	uint32_t lane; /* 1 + index of its first lane; emit.c */
 };
 
 /* Names under dense numbers: the texts as they stand in the JSON, and whose they are. */
@@ -195,9 +195,9 @@ int xsp_import_activity_of(struct xsp_import *m, const struct xsp_import_event *
 /* torch.profiler writes no record of an event, but who waits for it (*a) tells of it: *a becomes that. False: it does not. */
 bool xsp_import_waited_record(const struct xsp_import_event *e, struct xsp_import_activity *a);
 
-/* ---- tell.c: from what is sorted to events of the capture ---- */
+/* ---- emit.c: from what is sorted to events of the capture ---- */
 
 /* `offset`: from times of the trace to those of the capture. */
-int xsp_import_tell(struct xsp_import *m, int64_t offset);
+int xsp_import_emit(struct xsp_import *m, int64_t offset);
 
 #endif

@@ -47,7 +47,7 @@ struct xsp_sorter {
 	size_t next;
 	uint32_t *heap; /* runs, the one with the earliest record first */
 	size_t heap_count;
-	uint32_t told; /* run of the last one + 1; 0: none */
+	uint32_t delivered; /* run of the last one + 1; 0: none */
 };
 
 int xsp_sorter_new(size_t memory, const char *folder, xsp_sorter_compare_fn compare,
@@ -271,8 +271,8 @@ static int begin_merge(struct xsp_sorter *s)
 
 static int next_merged(struct xsp_sorter *s, const struct xsp_sorted **record)
 {
-	if (s->told > 0) {
-		struct run *r = &s->runs[s->told - 1];
+	if (s->delivered > 0) {
+		struct run *r = &s->runs[s->delivered - 1];
 		r->from += first_of(r)->size;
 		int rc = load(s, r, window_of(s));
 		if (rc < 0)
@@ -280,11 +280,11 @@ static int next_merged(struct xsp_sorter *s, const struct xsp_sorted **record)
 		if (rc == 0)
 			s->heap[0] = s->heap[--s->heap_count];
 		sift_down(s, 0);
-		s->told = 0;
+		s->delivered = 0;
 	}
 	if (s->heap_count == 0)
 		return 0;
-	s->told = s->heap[0] + 1;
+	s->delivered = s->heap[0] + 1;
 	*record = first_of(&s->runs[s->heap[0]]);
 	return 1;
 }

@@ -22,7 +22,7 @@ struct xsp_trace {
 /* One run. */
 struct run {
 	struct xsp_timeline *timeline;
-	struct xsp_trace_callbacks tell;
+	struct xsp_trace_callbacks callbacks;
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
 	const char **names; /* of a path, outermost first */
@@ -194,7 +194,7 @@ static int on_span(void *ctx, const struct xsp_span *span)
 		.ancestors = names_of(r, span->ancestors, span->depth),
 	};
 
-	return s.ancestors != NULL ? answered(r, r->tell.span(r->tell.ctx, &s)) : -ENOMEM;
+	return s.ancestors != NULL ? answered(r, r->callbacks.span(r->callbacks.ctx, &s)) : -ENOMEM;
 }
 
 static enum xsp_trace_activity_kind kind_of(enum xsp_gpu_kind kind)
@@ -238,7 +238,7 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *activity)
 		.name = activity->name,
 	};
 
-	return answered(r, r->tell.activity(r->tell.ctx, &a));
+	return answered(r, r->callbacks.activity(r->callbacks.ctx, &a));
 }
 
 static int on_sample(void *ctx, const struct xsp_sample *sample)
@@ -254,7 +254,7 @@ static int on_sample(void *ctx, const struct xsp_sample *sample)
 		.depth = sample->path_length,
 	};
 
-	return s.stack != NULL ? answered(r, r->tell.sample(r->tell.ctx, &s)) : -ENOMEM;
+	return s.stack != NULL ? answered(r, r->callbacks.sample(r->callbacks.ctx, &s)) : -ENOMEM;
 }
 
 static int on_wait(void *ctx, const struct xsp_wait *wait)
@@ -274,7 +274,8 @@ static int on_wait(void *ctx, const struct xsp_wait *wait)
 	};
 
 	/* those too short for an event of their own come as a sum */
-	return wait->flags & XSP_WAIT_SHORT ? 0 : answered(r, r->tell.wait(r->tell.ctx, &w));
+	return wait->flags & XSP_WAIT_SHORT ? 0
+					    : answered(r, r->callbacks.wait(r->callbacks.ctx, &w));
 }
 
 static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
@@ -295,7 +296,7 @@ static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 			.name = amounts[i].name,
 			.value = (double)amounts[i].bytes,
 		};
-		rc = answered(r, r->tell.counter(r->tell.ctx, &c));
+		rc = answered(r, r->callbacks.counter(r->callbacks.ctx, &c));
 	}
 	return rc;
 }
@@ -336,7 +337,8 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 	struct run r = {.timeline = NULL};
 	struct xsp_error err = {0};
 	struct xsp_cut c; /* the timeline keeps it during the run */
-	int rc = trace->running ? -EBUSY : copy_struct(&r.tell, sizeof(r.tell), callbacks);
+	int rc =
+		trace->running ? -EBUSY : copy_struct(&r.callbacks, sizeof(r.callbacks), callbacks);
 
 	if (rc < 0)
 		return fail(rc, &err, why, size);
@@ -347,11 +349,11 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 	r.probe_count = xsp_capture_probes(trace->reader, &r.probes);
 	const struct xsp_timeline_sink sink = {
 		.ctx = &r,
-		.span = r.tell.span != NULL ? on_span : NULL,
-		.gpu = r.tell.activity != NULL ? on_activity : NULL,
-		.sample = r.tell.sample != NULL ? on_sample : NULL,
-		.wait = r.tell.wait != NULL ? on_wait : NULL,
-		.process_memory = r.tell.counter != NULL ? on_process_memory : NULL,
+		.span = r.callbacks.span != NULL ? on_span : NULL,
+		.gpu = r.callbacks.activity != NULL ? on_activity : NULL,
+		.sample = r.callbacks.sample != NULL ? on_sample : NULL,
+		.wait = r.callbacks.wait != NULL ? on_wait : NULL,
+		.process_memory = r.callbacks.counter != NULL ? on_process_memory : NULL,
 	};
 	if (rc == 0)
 		rc = xsp_timeline_run(r.timeline, &sink, 1, &err);

@@ -37,8 +37,8 @@ struct layout {
 
 struct xsp_recorder_arguments {
 	struct xsp_u64map vtables; /* xsp_torch_vtable_hash → enum xsp_torch_impl */
-	uint8_t *told; /* bit by probe: its schema is in the capture */
-	size_t told_bytes;
+	uint8_t *has_schema; /* bit by probe: its schema is in the capture */
+	size_t schema_bytes;
 	struct layout *layouts;
 	size_t layout_count;
 };
@@ -48,12 +48,12 @@ void xsp_recorder_arguments_free(struct xsp_recorder_arguments *a)
 	if (a == NULL)
 		return;
 	xsp_u64map_free(&a->vtables);
-	free(a->told);
+	free(a->has_schema);
 	free(a->layouts);
 	free(a);
 }
 
-int xsp_recorder_tell_unread(struct xsp_recorder *r, const struct xsp_planned_module *m)
+int xsp_recorder_write_unread(struct xsp_recorder *r, const struct xsp_planned_module *m)
 {
 	size_t read = 0, all = 0;
 	char text[64];
@@ -223,22 +223,22 @@ static void look_at_tensors(struct xsp_recorder *r, const struct xsp_event *e,
 }
 
 /* Writes the operator's schema, once. */
-static int tell_schema(struct xsp_recorder *r, uint32_t probe, const struct xsp_probe_arguments *p)
+static int write_schema(struct xsp_recorder *r, uint32_t probe, const struct xsp_probe_arguments *p)
 {
 	struct xsp_recorder_arguments *a = r->arguments;
 
-	if (probe / 8 >= a->told_bytes) {
+	if (probe / 8 >= a->schema_bytes) {
 		size_t bytes = 2 * (size_t)(probe / 8) + 512;
-		uint8_t *grown = realloc(a->told, bytes);
+		uint8_t *grown = realloc(a->has_schema, bytes);
 		if (grown == NULL)
 			return -ENOMEM;
-		memset(grown + a->told_bytes, 0, bytes - a->told_bytes);
-		a->told = grown;
-		a->told_bytes = bytes;
+		memset(grown + a->schema_bytes, 0, bytes - a->schema_bytes);
+		a->has_schema = grown;
+		a->schema_bytes = bytes;
 	}
-	if (a->told[probe / 8] & 1U << probe % 8)
+	if (a->has_schema[probe / 8] & 1U << probe % 8)
 		return 0;
-	a->told[probe / 8] |= (uint8_t)(1U << probe % 8);
+	a->has_schema[probe / 8] |= (uint8_t)(1U << probe % 8);
 	const struct xsp_capture_operator o = {.probe = probe,
 					       .parts = p->parts,
 					       .flavor = p->flavor,
@@ -269,7 +269,7 @@ int xsp_recorder_sections(void *ctx, const struct xsp_event *e)
 		const struct xsp_probe *p = xsp_recorder_probe(r, e->probe);
 		if (p == NULL || p->arguments == NULL)
 			continue;
-		rc = tell_schema(r, e->probe, p->arguments);
+		rc = write_schema(r, e->probe, p->arguments);
 		look_at_tensors(r, e, s, p);
 	}
 	return rc;

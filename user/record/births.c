@@ -197,7 +197,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* "N attached to ..." or "". */
-static void tell_gaps(struct gaps *g, const char *since, char *text, size_t size)
+static void format_gaps(struct gaps *g, const char *since, char *text, size_t size)
 {
 	text[0] = '\0';
 	if (g->count == 0)
@@ -221,7 +221,7 @@ static int put_births(struct xsp_recorder *r)
 
 	if (c->births == 0)
 		return 0;
-	tell_gaps(&c->birth, "birth", gaps, sizeof(gaps));
+	format_gaps(&c->birth, "birth", gaps, sizeof(gaps));
 	if (c->ended > 0)
 		snprintf(ended, sizeof(ended), "; %llu had ended before",
 			 (unsigned long long)c->ended);
@@ -254,7 +254,7 @@ int xsp_children_put_infos(struct xsp_recorder *r)
 
 	if (rc == 0 && calls_unseen(r))
 		rc = xsp_capture_put_info(r->writer, "calls unseen", "of children");
-	tell_gaps(&r->children->exec, "exec", gaps, sizeof(gaps));
+	format_gaps(&r->children->exec, "exec", gaps, sizeof(gaps));
 	if (rc < 0 || gaps[0] == '\0')
 		return rc;
 	snprintf(text, sizeof(text), "%s%s", gaps, in_between(r));

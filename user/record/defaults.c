@@ -68,7 +68,7 @@ int xsp_recorder_decline(struct xsp_recorder *r, unsigned which)
 }
 
 /* One of them, that was on until now. */
-static int tell_dropped(struct xsp_recorder *r, size_t row, const char *why, uint64_t now)
+static int note_dropped(struct xsp_recorder *r, size_t row, const char *why, uint64_t now)
 {
 	char text[256], after[XSP_UNITS_SIZE], key[32], ns[24];
 
@@ -95,6 +95,6 @@ int xsp_recorder_drop(struct xsp_recorder *r, unsigned which, const char *why)
 	r->options.attach.defaults &= ~which; /* the rest stays: of what was there until now */
 	for (size_t i = 0; i < DEFAULTS && rc == 0; i++)
 		if (defaults[i].which & which)
-			rc = tell_dropped(r, i, why, now);
+			rc = note_dropped(r, i, why, now);
 	return rc;
 }

@@ -163,7 +163,7 @@ void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
 		snprintf(text, size,
 			 "no call began during the recording: %s, and calls there are not seen",
 			 inlined);
-	else if (xsp_recorder_tell_late(r, late, sizeof(late)))
+	else if (xsp_recorder_describe_late(r, late, sizeof(late)))
 		snprintf(text, size, "no call was seen: %s", late);
 	else
 		snprintf(text, size,

@@ -94,7 +94,7 @@ static int announce_module(struct xsp_recorder *r, struct xsp_planned_module *m)
 		rc = xsp_broker_prices(r->broker, m->probes[0].id, r->prices + m->probes[0].id,
 				       m->count);
 	if (rc == 0)
-		rc = xsp_recorder_tell_unread(r, m);
+		rc = xsp_recorder_write_unread(r, m);
 	if (rc == 0)
 		rc = xsp_host_functions_learn(r->host_functions, m);
 	return rc;
@@ -202,7 +202,7 @@ static void count_late(struct xsp_recorder *r, const struct xsp_planned_module *
 	snprintf(r->late.name, sizeof(r->late.name), "%s", xsp_base_name(m->display_path));
 }
 
-bool xsp_recorder_tell_late(const struct xsp_recorder *r, char *text, size_t size)
+bool xsp_recorder_describe_late(const struct xsp_recorder *r, char *text, size_t size)
 {
 	char others[48] = "";
 
@@ -226,7 +226,7 @@ int xsp_recorder_put_late(struct xsp_recorder *r)
 {
 	char text[320], ns[24];
 
-	if (!xsp_recorder_tell_late(r, text, sizeof(text)))
+	if (!xsp_recorder_describe_late(r, text, sizeof(text)))
 		return 0;
 	snprintf(ns, sizeof(ns), "%" PRIu64, r->late.longest_ns);
 	int rc = xsp_capture_put_info(r->writer, "libraries", text);
@@ -247,14 +247,14 @@ static void count_changed(struct xsp_recorder *r, size_t count, const char *name
 void xsp_recorder_note_left_out(struct xsp_recorder *r)
 {
 	struct xsp_left_out rows[XSP_LEFT_OUT_ROWS];
-	size_t told = 0, n;
+	size_t named = 0, n;
 
 	while ((n = xsp_broker_left_out(r->broker, rows)) > 0) {
 		for (size_t i = 0; i < n; i++) {
 			const struct xsp_probe *p = xsp_recorder_probe(r, rows[i].probe);
 			char name[128];
 			xsp_printable(name, sizeof(name), p != NULL ? p->name : "?", 100);
-			if (told++ < XSP_PLAN_NAMED)
+			if (named++ < XSP_PLAN_NAMED)
 				xsp_recorder_note(r,
 						  "%s: its code in process %d has been changed "
 						  "since it was attached to: left out there",
@@ -279,7 +279,7 @@ int xsp_recorder_put_changed(struct xsp_recorder *r)
 	return xsp_capture_put_info(r->writer, "changed code", text);
 }
 
-static void tell_changed(struct xsp_recorder *r, const struct recorded_process *p,
+static void note_changed(struct xsp_recorder *r, const struct recorded_process *p,
 			 const char *display_path, const struct xsp_plan_attached *done)
 {
 	char names[sizeof(done->changed_names) + 8];
@@ -340,7 +340,7 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 				 "by the kernel, first of %.500s: their spans may lack an end",
 				 f->display_path);
 	}
-	tell_changed(r, p, f->display_path, &done);
+	note_changed(r, p, f->display_path, &done);
 	if (done.repaired > 0)
 		xsp_recorder_note(
 			r,

@@ -32,7 +32,7 @@
 #define NAMES_MAX (1U << 20) /* known to be in the capture; others are put again and again */
 #define OUTWARD_MAX 16 /* modules around one of which it may be a child */
 #define CHILD_PATH_MAX 128
-#define TELL_NS 100000000ULL /* and no more often: all stacks are sent again */
+#define PUBLISH_NS 100000000ULL /* and no more often: all stacks are sent again */
 
 struct known_code {
 	struct xsp_python_code code;
@@ -55,10 +55,10 @@ struct interpreter {
 	pid_t pid;
 	struct xsp_python python; /* mem -1: it is not one that can be read */
 	struct xsp_python_spec spec;
-	bool told; /* to the kernel side */
+	bool published; /* to the kernel side */
 	bool lock_put; /* in the capture: where its lock lies */
 	bool stale; /* a code object has gone, and another one may take its place */
-	uint64_t told_ns;
+	uint64_t published_ns;
 	uint32_t since; /* generation that it began with */
 	struct known_code *codes;
 	size_t count, room, next; /* next: to be checked */
@@ -142,20 +142,20 @@ void xsp_pythons_forget(struct xsp_pythons *s, pid_t pid)
 }
 
 /* With another generation all of its stacks are new ones. */
-static void tell(struct xsp_pythons *s, struct interpreter *i)
+static void publish(struct xsp_pythons *s, struct interpreter *i)
 {
-	if (!i->told && xsp_python_frames(&i->python, &i->spec) < 0)
+	if (!i->published && xsp_python_frames(&i->python, &i->spec) < 0)
 		return; /* it has not begun */
 	i->spec.generation = ++s->generation;
 	int rc = xsp_broker_python(s->r->broker, i->pid, &i->spec);
-	if (rc < 0 && rc != -ESRCH && !i->told)
+	if (rc < 0 && rc != -ESRCH && !i->published)
 		xsp_recorder_note(s->r, "--python: process %d is one too many: %s", (int)i->pid,
 				  strerror(-rc));
-	if (!i->told)
+	if (!i->published)
 		i->since = i->spec.generation;
-	i->told = true;
+	i->published = true;
 	i->stale = false;
-	i->told_ns = xsp_now_ns();
+	i->published_ns = xsp_now_ns();
 }
 
 int xsp_pythons_found(struct xsp_pythons *s, pid_t pid, const struct xsp_python_runtime *runtime,
@@ -182,7 +182,7 @@ int xsp_pythons_found(struct xsp_pythons *s, pid_t pid, const struct xsp_python_
 		return 0;
 	}
 	s->any = true;
-	tell(s, i);
+	publish(s, i);
 	return 0;
 }
 
@@ -557,7 +557,7 @@ int xsp_pythons_see(void *ctx, const struct xsp_event_python *e)
 		i = NULL;
 	int rc = name_all(s, i, e, frames, &stack.count);
 	if (i != NULL && i->stale)
-		tell(s, i);
+		publish(s, i);
 	if (rc == -EIO) {
 		xsp_recorder_gap(
 			r, XSP_GAP_PYTHON_CODE, 1,
@@ -600,7 +600,7 @@ static void check_children(struct interpreter *i)
 		else if (changed)
 			i->stale = true;
 	}
-	if (i->unnamed && now - i->told_ns > UNNAMED_NS) {
+	if (i->unnamed && now - i->published_ns > UNNAMED_NS) {
 		i->unnamed = false;
 		i->stale = true;
 	}
@@ -621,8 +621,8 @@ static void check_some(struct xsp_pythons *s, struct interpreter *i)
 		if (xsp_python_code_is_there(&i->python, &i->codes[at].code) == 0)
 			drop(s, i, at);
 	}
-	if (i->stale && now - i->told_ns > TELL_NS)
-		tell(s, i);
+	if (i->stale && now - i->published_ns > PUBLISH_NS)
+		publish(s, i);
 }
 
 /* By where it lies waits for it are told from others. 0, or what the writer says */
@@ -631,7 +631,7 @@ static int put_lock(struct xsp_pythons *s, struct interpreter *i)
 	struct xsp_python_gil gil;
 	char key[40], text[64];
 
-	if (i->lock_put || !i->told || xsp_python_gil(&i->python, &gil) < 0)
+	if (i->lock_put || !i->published || xsp_python_gil(&i->python, &gil) < 0)
 		return 0;
 	i->lock_put = true;
 	snprintf(key, sizeof(key), "python lock %d", (int)i->pid);
@@ -648,8 +648,8 @@ int xsp_pythons_turn(struct xsp_pythons *s)
 		struct interpreter *i = &s->all[n];
 		if (i->python.mem < 0)
 			continue;
-		if (!i->told)
-			tell(s, i);
+		if (!i->published)
+			publish(s, i);
 		else
 			check_some(s, i);
 		rc = put_lock(s, i);

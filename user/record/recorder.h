@@ -121,7 +121,7 @@ struct xsp_recorder_times {
 const struct xsp_recorder_times *xsp_recorder_times(const struct xsp_recorder *r);
 const struct xsp_plan *xsp_recorder_plan(const struct xsp_recorder *r);
 /* Which libraries were attached to later than they were loaded, or not looked at: a clause. False: none, and no text. */
-bool xsp_recorder_tell_late(const struct xsp_recorder *r, char *text, size_t size);
+bool xsp_recorder_describe_late(const struct xsp_recorder *r, char *text, size_t size);
 size_t xsp_recorder_wanted(const struct xsp_recorder *r); /* functions found so far */
 
 #endif

@@ -225,7 +225,7 @@ bool xsp_overhead_is_on(const struct xsp_recorder *r);
 /* arguments.c: shown each event with sections before it goes into the capture. 0 or -errno. */
 int xsp_recorder_sections(void *ctx, const struct xsp_event *e);
 /* A module's operators of which nothing can be read, if any: into the capture. */
-int xsp_recorder_tell_unread(struct xsp_recorder *r, const struct xsp_planned_module *m);
+int xsp_recorder_write_unread(struct xsp_recorder *r, const struct xsp_planned_module *m);
 void xsp_recorder_arguments_free(struct xsp_recorder_arguments *a);
 
 #endif

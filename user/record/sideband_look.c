@@ -43,7 +43,7 @@ static bool had_map(const struct xsp_watch *w, const struct xsp_seen_map *map)
 	return false;
 }
 
-int xsp_sideband_tell(struct xsp_look *l, struct xsp_sideband_record *r)
+int xsp_sideband_deliver(struct xsp_look *l, struct xsp_sideband_record *r)
 {
 	if (l->before == NULL)
 		return 0;
@@ -84,7 +84,7 @@ static int look_at_exe(struct xsp_look *l)
 		.kind = l->is_exec ? XSP_SIDEBAND_EXEC : XSP_SIDEBAND_RENAME,
 		.text = l->now.comm,
 	};
-	return xsp_sideband_tell(l, &r);
+	return xsp_sideband_deliver(l, &r);
 }
 
 static int look_at_map(struct xsp_look *l, const struct xsp_map_line *line)
@@ -116,7 +116,7 @@ static int look_at_map(struct xsp_look *l, const struct xsp_map_line *line)
 		.inode = map.inode,
 		.text = path,
 	};
-	int ret = xsp_sideband_tell(l, &r);
+	int ret = xsp_sideband_deliver(l, &r);
 	free(path);
 	return ret;
 }
@@ -174,7 +174,7 @@ static int look_at_children_of(struct xsp_look *l, pid_t tid)
 			.parent_pid = l->now.pid,
 		};
 		if (!had_child(l->before, child))
-			ret = xsp_sideband_tell(l, &r);
+			ret = xsp_sideband_deliver(l, &r);
 	}
 	free(text);
 	return ret;

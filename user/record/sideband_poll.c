@@ -25,7 +25,7 @@ static int poll_one(struct xsp_sideband *s, pid_t pid, struct xsp_look *l)
 	bool gone = l->stopped == 0 && (ret == -ESRCH || ret == -ENOENT);
 	if (gone) {
 		struct xsp_sideband_record r = {.kind = XSP_SIDEBAND_EXIT};
-		ret = xsp_sideband_tell(l, &r);
+		ret = xsp_sideband_deliver(l, &r);
 		xsp_sideband_unwatch(s, pid);
 	}
 	/* children come into the set behind the report, with what they have mapped by then */

@@ -61,7 +61,7 @@ struct xsp_look {
 /* All of it: 0, what the callback returned, or a negative errno (-ESRCH: it has ended). */
 int xsp_sideband_look(struct xsp_look *l);
 /* Hands a record over; what the callback returned. */
-int xsp_sideband_tell(struct xsp_look *l, struct xsp_sideband_record *r);
+int xsp_sideband_deliver(struct xsp_look *l, struct xsp_sideband_record *r);
 /* Remembers what the process looks like now. */
 int xsp_sideband_baseline(const struct xsp_sideband *s, struct xsp_watch *w);
 void xsp_sideband_forget_look(struct xsp_watch *w);

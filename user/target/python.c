@@ -74,7 +74,7 @@ static int read_layout(struct xsp_python *p, uint32_t version, struct xsp_error 
 				     "Python before 3.9 is not known here");
 	if (xsp_python_read(p, p->runtime, words, sizeof(words)) < 0)
 		return xsp_error_set(err, -EIO, XSP_STATUS_TARGET, "its memory cannot be read");
-	return xsp_python_layout_told(words, version, &p->layout, err);
+	return xsp_python_layout_from_offsets(words, version, &p->layout, err);
 }
 
 int xsp_python_open(int mem, const struct xsp_python_runtime *r, uint64_t address,

@@ -55,8 +55,8 @@ struct xsp_python_layout {
 const struct xsp_python_layout *xsp_python_layout_of(uint32_t version);
 /* From the first bytes of _PyRuntime (_Py_DebugOffsets). -ENOTSUP: why is in *err. */
 #define XSP_PYTHON_OFFSETS 96 /* 64-bit words */
-int xsp_python_layout_told(const uint64_t words[XSP_PYTHON_OFFSETS], uint32_t version,
-			   struct xsp_python_layout *out, struct xsp_error *err);
+int xsp_python_layout_from_offsets(const uint64_t words[XSP_PYTHON_OFFSETS], uint32_t version,
+				   struct xsp_python_layout *out, struct xsp_error *err);
 
 struct xsp_python {
 	struct xsp_python_layout layout;

@@ -123,14 +123,14 @@ const struct xsp_python_layout *xsp_python_layout_of(uint32_t version)
 
 /* Where in _Py_DebugOffsets, in 64-bit words, the groups begin: their order is that of pycore_runtime.h of 3.13
  * and pycore_debug_offsets.h of 3.14 and 3.15, which have a few members more. */
-static const struct told {
+static const struct groups {
 	uint32_t version;
 	uint16_t interpreter, thread, frame, code, object, type, bytes, text;
 	uint16_t key; /* autoTSSkey, which it does not tell; 0: to be found */
 	uint8_t owners; /* the first kind of frame without code */
 	uint8_t gil; /* ceval.gil, behind the beginning of `interpreter` */
 	uint8_t thread_id; /* behind that of `thread` */
-} told[] = {
+} groups[] = {
 	{VERSION(3, 13), 6, 19, 28, 34, 44, 46, 64, 67, 0, 3, 8, 5},
 	{VERSION(3, 14), 6, 22, 31, 39, 50, 52, 74, 77, 0, 3, 9, 5},
 	{VERSION(3, 15), 6, 22, 39, 47, 58, 60, 86, 89, 0, 3, 9, 8},
@@ -167,16 +167,16 @@ static void copy_frame(const uint64_t words[XSP_PYTHON_OFFSETS], size_t at,
 	s->owner = (uint8_t)owner;
 }
 
-int xsp_python_layout_told(const uint64_t words[XSP_PYTHON_OFFSETS], uint32_t version,
-			   struct xsp_python_layout *out, struct xsp_error *err)
+int xsp_python_layout_from_offsets(const uint64_t words[XSP_PYTHON_OFFSETS], uint32_t version,
+				   struct xsp_python_layout *out, struct xsp_error *err)
 {
-	const struct told *t = NULL;
+	const struct groups *t = NULL;
 	uint16_t ascii = 0;
 	bool bad = memcmp(words, "xdebugpy", 8) != 0 || (uint32_t)words[1] >> 16 != version;
 
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
-		if (told[i].version == version)
-			t = &told[i];
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (groups[i].version == version)
+			t = &groups[i];
 	if (t == NULL)
 		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_TARGET,
 				     "Python %u.%u is not known here", version >> 8,

@@ -76,7 +76,7 @@ xsp_name_id xsp_cut_name(struct xsp_timeline *t, uint32_t probe, xsp_name_id nam
 
 /* ---- spans ---- */
 
-static size_t told_of(const struct xsp_timeline *t, const xsp_name_id *ancestors, size_t depth)
+static size_t kept_depth(const struct xsp_timeline *t, const xsp_name_id *ancestors, size_t depth)
 {
 	size_t n = 0;
 
@@ -96,19 +96,19 @@ unsigned xsp_cut_span(struct xsp_timeline *t, const struct open_span *s, uint64_
 		out |= XSP_LEFT_OUT_NAME;
 	if (duration < t->cut.min_duration_ns)
 		out |= XSP_LEFT_OUT_SHORT;
-	if (t->cut.max_depth > 0 && told_of(t, ancestors, depth) >= t->cut.max_depth)
+	if (t->cut.max_depth > 0 && kept_depth(t, ancestors, depth) >= t->cut.max_depth)
 		out |= XSP_LEFT_OUT_DEEP;
 	return out;
 }
 
-int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span, bool told)
+int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span, bool kept_only)
 {
 	uint32_t n = 0;
 
 	if (xsp_grow(&t->ancestors, &t->ancestors_capacity, (size_t)span->depth + 1) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < span->depth; i++)
-		if (!told || !(span->ancestors[i] & XSP_NAME_LEFT_OUT))
+		if (!kept_only || !(span->ancestors[i] & XSP_NAME_LEFT_OUT))
 			t->ancestors[n++] = span->ancestors[i] & ~XSP_NAME_LEFT_OUT;
 	span->ancestors = t->ancestors;
 	span->depth = n;

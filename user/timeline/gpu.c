@@ -193,8 +193,8 @@ static int end(struct xsp_timeline *t)
 		close_window(g, &g->processes[i]);
 	/* the kernel's own count knows of the last batches too, behind which none came */
 	const char *lost = xsp_capture_info(g->t->reader, "gpu records lost");
-	uint64_t told = lost != NULL ? strtoull(lost, NULL, 10) : 0;
-	g->counts.lost = xsp_max_u64(g->counts.lost, told);
+	uint64_t agent_lost = lost != NULL ? strtoull(lost, NULL, 10) : 0;
+	g->counts.lost = xsp_max_u64(g->counts.lost, agent_lost);
 	return rc;
 }
 

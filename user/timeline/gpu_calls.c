@@ -89,7 +89,7 @@ static int finish_held(struct xsp_gpu *g, struct held *h, const struct api_recor
 		call.cbid = r->cbid;
 		call.result = r->result;
 	}
-	int rc = xsp_tell_call(g->t, &call);
+	int rc = xsp_notify_call(g->t, &call);
 	xsp_details_unref(h->span.details);
 	h->span.details = NULL;
 	return rc;
@@ -190,7 +190,7 @@ static int without_span(struct xsp_gpu *g, const struct gpu_thread *th, const st
 		.result = r->result,
 		.external = found->op != 0 ? found->op : found->user,
 	};
-	return xsp_tell_call(g->t, &call);
+	return xsp_notify_call(g->t, &call);
 }
 
 static int match_record(struct xsp_gpu *g, struct gpu_thread *th, const struct api_record *r)

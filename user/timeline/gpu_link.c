@@ -144,10 +144,10 @@ static void place(const struct xsp_gpu *g, const struct waiting *w, struct xsp_g
 
 static int hand_on(struct xsp_gpu *g, const struct xsp_gpu_activity *a)
 {
-	bool told;
-	int rc = xsp_tell_activity(g->t, a, &told);
+	bool reported;
+	int rc = xsp_notify_activity(g->t, a, &reported);
 
-	g->counts.activities[a->kind] += told;
+	g->counts.activities[a->kind] += reported;
 	return rc;
 }
 

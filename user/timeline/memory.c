@@ -214,7 +214,7 @@ static int release(struct xsp_memory *m, struct xsp_memory_event *e)
 	e->site = l.site;
 	if (e->total == 0)
 		e->total = u->now;
-	return xsp_tell_memory(m->t, e);
+	return xsp_notify_memory(m->t, e);
 }
 
 static int keep(struct xsp_memory *m, const struct xsp_memory_event *e, uint32_t use)
@@ -270,7 +270,7 @@ static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
 	}
 	if (e->total == 0)
 		e->total = u->now;
-	return xsp_tell_memory(m->t, e);
+	return xsp_notify_memory(m->t, e);
 }
 
 /* Another program has taken its place. */
@@ -380,8 +380,8 @@ static bool read_call(const struct xsp_cuda_entry *e, const struct xsp_span *spa
 }
 
 /* The call around the one that has just told the same. */
-static bool told_already(const struct last *last, const struct xsp_span *span, uint64_t address,
-			 bool free)
+static bool is_repeated(const struct last *last, const struct xsp_span *span, uint64_t address,
+			bool free)
 {
 	return last->any && last->address == address && last->free == free &&
 	       last->time_ns >= span->start_ns;
@@ -403,8 +403,7 @@ static int follow(struct xsp_memory *m, const struct xsp_cuda_entry *e, const st
 		return rc;
 	if (strcmp(e->name, "cudaSetDevice") == 0 && XSP_CUDA_HAS(&c, XSP_CUDA_DEVICE_NUMBER))
 		last->device = (uint32_t)c.device;
-	if (e->kind == XSP_CUDA_CONTEXT || address == 0 ||
-	    told_already(last, span, address, free) ||
+	if (e->kind == XSP_CUDA_CONTEXT || address == 0 || is_repeated(last, span, address, free) ||
 	    (!free && (!XSP_CUDA_HAS(&c, XSP_CUDA_BYTES) || c.bytes > INT64_MAX)))
 		return 0;
 	last->address = address;

@@ -134,7 +134,7 @@ static int on_process(struct xsp_timeline *t, const struct xsp_event *e)
 	if (s == NULL || xsp_section_length(s) < sizeof(at.memory))
 		return 0;
 	memcpy(&at.memory, xsp_section_data(s), sizeof(at.memory));
-	return xsp_tell_process_memory(t, &at);
+	return xsp_notify_process_memory(t, &at);
 }
 
 /* ---- an allocator ---- */
@@ -374,7 +374,7 @@ static int on_allocation(struct xsp_timeline *t, const struct xsp_event *e)
 	int rc = xsp_threads_get(t, e, &th);
 	if (rc < 0)
 		return rc;
-	const struct open_span *around = xsp_row_told(th->rows[th->current]);
+	const struct open_span *around = xsp_row_innermost_kept(th->rows[th->current]);
 	m.row = th->rows[th->current]->index;
 	m.left_out = xsp_cut_thread(t, th->tid) != 0;
 	if (around != NULL) {

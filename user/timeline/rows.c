@@ -21,7 +21,7 @@
 #include "base/search.h"
 
 /* The sinks, and around them those that know more, or want to. */
-static int tell(struct xsp_timeline *t, const struct thread *th, struct xsp_span *span)
+static int notify(struct xsp_timeline *t, const struct thread *th, struct xsp_span *span)
 {
 	int rc = 0;
 
@@ -29,11 +29,11 @@ static int tell(struct xsp_timeline *t, const struct thread *th, struct xsp_span
 		if (t->listeners[i]->note != NULL)
 			rc = t->listeners[i]->note(t, th->rows[span->row], span);
 	if (rc == 0 && t->every_wanted)
-		rc = xsp_tell_every(t, span);
+		rc = xsp_notify_every(t, span);
 	if (rc == 0 && t->probe_left_out != NULL)
 		rc = xsp_cut_ancestors(t, span, true);
 	if (rc == 0)
-		rc = xsp_tell_span(t, span);
+		rc = xsp_notify_span(t, span);
 	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
 		if (t->listeners[i]->listen != NULL)
 			rc = t->listeners[i]->listen(t, span);
@@ -73,8 +73,8 @@ static uint64_t sum_of_off(uint64_t a, uint64_t b)
 }
 
 /* As much of it as is told, up to a time before which its thread was off its CPU for off_ns. */
-static struct length told_of(const struct xsp_timeline *t, const struct thread *th,
-			     const struct open_span *s, uint64_t end_ns, uint64_t off_ns)
+static struct length length_in_cut(const struct xsp_timeline *t, const struct thread *th,
+				   const struct open_span *s, uint64_t end_ns, uint64_t off_ns)
 {
 	struct length l = {.ns = xsp_cut_clip(t, end_ns) - xsp_cut_clip(t, s->start_ns)};
 	const uint64_t off_start =
@@ -86,8 +86,8 @@ static struct length told_of(const struct xsp_timeline *t, const struct thread *
 }
 
 /* The innermost of `count` spans that -e does not leave out, or NULL. */
-static const struct open_span *told_among(const struct open_span *spans, const xsp_name_id *names,
-					  size_t count)
+static const struct open_span *innermost_kept(const struct open_span *spans,
+					      const xsp_name_id *names, size_t count)
 {
 	while (count > 0 && names[count - 1] & XSP_NAME_LEFT_OUT)
 		count--;
@@ -97,14 +97,14 @@ static const struct open_span *told_among(const struct open_span *spans, const x
 /* Its id; 0: there is none. */
 static uint64_t parent_of(const struct open_span *spans, const xsp_name_id *names, size_t count)
 {
-	const struct open_span *s = told_among(spans, names, count);
+	const struct open_span *s = innermost_kept(spans, names, count);
 
 	return s != NULL ? s->serial + 1 : 0;
 }
 
-const struct open_span *xsp_row_told(const struct row *row)
+const struct open_span *xsp_row_innermost_kept(const struct row *row)
 {
-	return told_among(row->spans, row->names, row->count);
+	return innermost_kept(row->spans, row->names, row->count);
 }
 
 /* Its id, or that of the innermost that is told and lies around all of them; 0: there is none. */
@@ -112,7 +112,7 @@ static uint64_t parent_around(const struct around *a)
 {
 	const uint64_t parent = parent_of(a->spans, a->names + a->prefix, a->depth - a->prefix);
 
-	return parent != 0 ? parent : a->told_parent;
+	return parent != 0 ? parent : a->kept_parent;
 }
 
 /*
@@ -157,12 +157,12 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 		return 0;
 	}
 	uint64_t exit_ns = s->probe < t->probe_count ? t->probes[s->probe].exit_cost_ns : 0;
-	const uint64_t told_ns = xsp_cut_clip(t, end_ns) - xsp_cut_clip(t, s->start_ns);
+	const uint64_t ns_in_cut = xsp_cut_clip(t, end_ns) - xsp_cut_clip(t, s->start_ns);
 	struct xsp_span span = {
 		/* all members: else all of it is set to 0 first, which takes longer */
 		.start_ns = s->start_ns,
 		.end_ns = end_ns,
-		.self_ns = told_ns > s->child.ns ? told_ns - s->child.ns : 0,
+		.self_ns = ns_in_cut > s->child.ns ? ns_in_cut - s->child.ns : 0,
 		.probe_ns = s->probe_ns + exit_ns,
 		.self_probe_ns = s->self_probe_ns + exit_ns,
 		.pid = th->pid,
@@ -206,7 +206,7 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	count(t, th, &span);
 	if (span.left_out == 0)
 		add_to_total(t, a, s, &span);
-	int rc = tell(t, th, &span);
+	int rc = notify(t, th, &span);
 	if (s->details != NULL)
 		xsp_details_unref(s->details);
 	return rc;
@@ -280,7 +280,7 @@ static void add_child(struct xsp_timeline *t, const struct thread *th, struct le
 	if (names[depth] & XSP_NAME_LEFT_OUT)
 		l = s->child;
 	else if (t->is_cut)
-		l = told_of(t, th, s, end_ns, off_ns);
+		l = length_in_cut(t, th, s, end_ns, off_ns);
 	else
 		l.off_ns = off_between(s->off_ns, off_ns);
 	children->ns += l.ns;
@@ -291,12 +291,12 @@ static void add_child(struct xsp_timeline *t, const struct thread *th, struct le
 static void add_run(struct xsp_timeline *t, const struct thread *th, struct length *children,
 		    struct parked *p)
 {
-	bool told = false;
+	bool kept = false;
 
-	for (size_t i = 0; i < p->count && !told; i++) {
+	for (size_t i = 0; i < p->count && !kept; i++) {
 		add_child(t, th, children, &p->spans[i], p->names, p->prefix + i, p->park_ns,
 			  p->park_off_ns);
-		told = !(p->names[p->prefix + i] & XSP_NAME_LEFT_OUT);
+		kept = !(p->names[p->prefix + i] & XSP_NAME_LEFT_OUT);
 	}
 	p->charged = *children;
 }
@@ -443,7 +443,7 @@ int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t 
 	p->marked = marked;
 	p->homeless = false;
 	p->parent_serial = from > 0 ? row->spans[from - 1].serial : 0;
-	p->told_parent = parent_of(row->spans, row->names, from);
+	p->kept_parent = parent_of(row->spans, row->names, from);
 	p->park_off_ns = xsp_off_at(t, th, now);
 	p->parent_child = *children_under(row, from);
 	/* as if it were gone; come_home() takes it back */
@@ -461,7 +461,7 @@ static struct around around_parked(const struct parked *p, size_t i)
 			       .names = p->names,
 			       .prefix = p->prefix,
 			       .depth = p->prefix + i,
-			       .told_parent = p->told_parent};
+			       .kept_parent = p->kept_parent};
 }
 
 int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, size_t i)
@@ -503,7 +503,7 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
 	deeper->homeless = p->homeless;
 	deeper->parent_serial = p->spans[from - 1].serial;
 	const struct around around = around_parked(p, from);
-	deeper->told_parent = parent_around(&around);
+	deeper->kept_parent = parent_around(&around);
 	deeper->parent_child = p->spans[from - 1].child;
 	add_run(t, th, &p->spans[from - 1].child, deeper);
 	p->count = from;

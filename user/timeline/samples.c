@@ -328,7 +328,7 @@ static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp
 	s.file = place.file;
 	s.path = t->samples->path;
 	s.path_length = t->samples->length;
-	return xsp_tell_sample(t, &s);
+	return xsp_notify_sample(t, &s);
 }
 
 static int on_event(struct xsp_timeline *t, const struct xsp_event *e)

@@ -30,7 +30,7 @@ static int begin_listeners(struct xsp_timeline *t)
 	return 0;
 }
 
-static int tell_time(struct xsp_timeline *t, uint64_t ns)
+static int notify_time(struct xsp_timeline *t, uint64_t ns)
 {
 	int rc = 0;
 
@@ -40,7 +40,7 @@ static int tell_time(struct xsp_timeline *t, uint64_t ns)
 	return rc;
 }
 
-static int tell_event(struct xsp_timeline *t, const struct xsp_event *e)
+static int notify_event(struct xsp_timeline *t, const struct xsp_event *e)
 {
 	int rc = 0;
 
@@ -153,7 +153,7 @@ static int on_event(void *ctx, const struct xsp_event *e)
 {
 	struct xsp_timeline *t = ctx;
 	struct thread *th;
-	int rc = tell_time(t, e->time_ns);
+	int rc = notify_time(t, e->time_ns);
 	if (rc < 0)
 		return rc;
 	if (e->kind == XSP_EVENT_NAME)
@@ -162,7 +162,7 @@ static int on_event(void *ctx, const struct xsp_event *e)
 		return xsp_threads_task(t, e);
 	if (e->kind == XSP_EVENT_GPU || e->kind == XSP_EVENT_TIMES ||
 	    (e->kind == XSP_EVENT_MEMORY && e->probe == UINT32_MAX)) /* of no thread */
-		return tell_event(t, e);
+		return notify_event(t, e);
 	rc = xsp_threads_get(t, e, &th);
 	if (rc == 0 && t->far_end_count > 0)
 		rc = xsp_pair_far_ends(t, th, e->time_ns);
@@ -172,7 +172,7 @@ static int on_event(void *ctx, const struct xsp_event *e)
 		return rc;
 	if (e->kind == XSP_EVENT_WAIT || e->kind == XSP_EVENT_SAMPLE ||
 	    e->kind == XSP_EVENT_MEMORY || e->kind == XSP_EVENT_VALUE)
-		return tell_event(t, e);
+		return notify_event(t, e);
 	if (xsp_windows_leave_out(t, e))
 		return 0;
 	return xsp_pair(t, th, e);

@@ -83,7 +83,7 @@ struct parked {
 	uint64_t park_ns;
 	uint64_t park_off_ns; /* xsp_off_at() then */
 	uint64_t parent_serial; /* of the innermost ancestor, if prefix > 0 */
-	uint64_t told_parent; /* id of the innermost that -e does not leave out; 0: none */
+	uint64_t kept_parent; /* id of the innermost that -e does not leave out; 0: none */
 	struct length parent_child; /* of the parent (or the row), before this run was parked */
 	struct length charged; /* ... and with it */
 	uint32_t row; /* where it lay */
@@ -273,26 +273,27 @@ unsigned xsp_cut_span(struct xsp_timeline *t, const struct open_span *s, uint64_
 		      const xsp_name_id *ancestors, size_t depth);
 unsigned xsp_cut_time(const struct xsp_timeline *t, uint64_t start_ns, uint64_t end_ns);
 unsigned xsp_cut_thread(const struct xsp_timeline *t, uint32_t tid);
-/* With patterns: their plain names, with `told` of those only that are told. 0 or -ENOMEM. */
-int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span, bool told);
+/* With patterns: their plain names, with `kept_only` of those only that are reported. 0 or -ENOMEM. */
+int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span, bool kept_only);
 /* Are calls chosen by thread or name? What belongs to none of them is not told then. */
 bool xsp_cut_chooses(const struct xsp_timeline *t);
 
-/* ---- tell.c: to the sinks, what is told of it; each 0 or a negative errno ---- */
+/* ---- notify.c: to the sinks, what is reported of it; each 0 or a negative errno ---- */
 
-int xsp_tell_every(struct xsp_timeline *t,
-		   const struct xsp_span *span); /* told or not, before that */
-int xsp_tell_span(struct xsp_timeline *t, const struct xsp_span *span);
-int xsp_tell_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call);
-/* *told: was it? */
-int xsp_tell_activity(const struct xsp_timeline *t, const struct xsp_gpu_activity *a, bool *told);
-int xsp_tell_memory(const struct xsp_timeline *t, const struct xsp_memory_event *e);
-int xsp_tell_process_memory(const struct xsp_timeline *t, const struct xsp_process_memory_at *at);
+int xsp_notify_every(struct xsp_timeline *t,
+		     const struct xsp_span *span); /* told or not, before that */
+int xsp_notify_span(struct xsp_timeline *t, const struct xsp_span *span);
+int xsp_notify_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call);
+/* *reported: was it? */
+int xsp_notify_activity(const struct xsp_timeline *t, const struct xsp_gpu_activity *a,
+			bool *reported);
+int xsp_notify_memory(const struct xsp_timeline *t, const struct xsp_memory_event *e);
+int xsp_notify_process_memory(const struct xsp_timeline *t, const struct xsp_process_memory_at *at);
 /* `probe`: whose it is, for patterns. */
-int xsp_tell_value(struct xsp_timeline *t, uint32_t probe, const struct xsp_value *v);
-int xsp_tell_sample(const struct xsp_timeline *t, const struct xsp_sample *s);
+int xsp_notify_value(struct xsp_timeline *t, uint32_t probe, const struct xsp_value *v);
+int xsp_notify_sample(const struct xsp_timeline *t, const struct xsp_sample *s);
 /* *w becomes what is told of it, with XSP_WAIT_BEFORE and XSP_WAIT_OPEN where it goes beyond. */
-int xsp_tell_wait(const struct xsp_timeline *t, struct xsp_wait *w, bool *told);
+int xsp_notify_wait(const struct xsp_timeline *t, struct xsp_wait *w, bool *reported);
 /* ---- waits.c ---- */
 
 void xsp_waits_forget(struct xsp_timeline *t); /* the times that came */
@@ -343,14 +344,14 @@ struct around {
 	const xsp_name_id *names; /* of all, outermost first, and then the span's own */
 	size_t prefix, depth;
 	uint64_t
-		told_parent; /* id of the innermost of the prefix that -e does not leave out; 0: none */
+		kept_parent; /* id of the innermost of the prefix that -e does not leave out; 0: none */
 };
 /* Hands a span to the sinks and counts it; its details are given up. */
 int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	     const struct open_span *s, uint64_t end_ns, uint32_t flags, const struct around *a);
 int xsp_row_get(struct xsp_timeline *t, struct thread *th, uint32_t index, struct row **out);
 /* The innermost open span that -e does not leave out, or NULL. */
-const struct open_span *xsp_row_told(const struct row *row);
+const struct open_span *xsp_row_innermost_kept(const struct row *row);
 /* An empty row on which nothing happened after start_ns; -E2BIG if there are too many rows. */
 int xsp_row_free_since(struct xsp_timeline *t, struct thread *th, uint64_t start_ns,
 		       struct row **out);

@@ -42,9 +42,9 @@ static void free_values(struct xsp_timeline *t)
 
 /* *value: what it is by now. */
 static int add_up(struct xsp_values *v, const struct xsp_value_function *f,
-		  const struct xsp_value *told, double *value)
+		  const struct xsp_value *reading, double *value)
 {
-	const uint64_t key = (uint64_t)told->pid << 32 | told->name;
+	const uint64_t key = (uint64_t)reading->pid << 32 | reading->name;
 	double *now = xsp_u64map_element(&v->now_of, key, &v->now, &v->now_capacity, &v->now_count,
 					 &(double){0});
 
@@ -58,20 +58,20 @@ static int add_up(struct xsp_values *v, const struct xsp_value_function *f,
 static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 {
 	const struct xsp_event_value *x = (const void *)e;
-	struct xsp_value told = {.time_ns = e->time_ns, .pid = e->tgid, .tid = e->tid};
+	struct xsp_value reading = {.time_ns = e->time_ns, .pid = e->tgid, .tid = e->tid};
 
 	if (e->kind != XSP_EVENT_VALUE)
 		return 0;
 	const struct xsp_value_function *f = t->values->functions[e->probe];
 	if (f == NULL || (x->flags & XSP_VALUE_UNREAD) ||
-	    !xsp_value_decode(f, x->type, x->bits, &told.value)) {
+	    !xsp_value_decode(f, x->type, x->bits, &reading.value)) {
 		t->counts.values_unread++;
 		return 0;
 	}
-	int rc = xsp_event_name(t, e, &told.name);
+	int rc = xsp_event_name(t, e, &reading.name);
 	if (rc == 0 && t->values->changes)
-		rc = add_up(t->values, f, &told, &told.value);
-	return rc == 0 ? xsp_tell_value(t, e->probe, &told) : rc;
+		rc = add_up(t->values, f, &reading, &reading.value);
+	return rc == 0 ? xsp_notify_value(t, e->probe, &reading) : rc;
 }
 
 const struct xsp_listener xsp_listener_values = {

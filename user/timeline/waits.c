@@ -207,13 +207,13 @@ static int push_kernel(struct xsp_timeline *t, struct row *row, const struct xsp
 }
 
 /* As if a span of no name began there. */
-static int tell_with_path(struct xsp_timeline *t, struct thread *th, const struct xsp_event_wait *e,
-			  struct xsp_wait *w)
+static int notify_with_path(struct xsp_timeline *t, struct thread *th,
+			    const struct xsp_event_wait *e, struct xsp_wait *w)
 {
 	struct open_span here = {.sp = e->head.sp};
 	struct row *row = th->rows[th->current];
 	int rc = xsp_details_add(&here.details, &e->head);
-	bool told = false;
+	bool was_reported = false;
 
 	if (rc == 0)
 		rc = xsp_path_to(t, th->pid, row, row->count, &here, &w->path_length);
@@ -225,8 +225,8 @@ static int tell_with_path(struct xsp_timeline *t, struct thread *th, const struc
 	if (rc == 0)
 		rc = xsp_wait_place(t, w);
 	if (rc == 0)
-		rc = xsp_tell_wait(t, w, &told);
-	if (rc == 0 && told && t->cut.text != NULL && !(w->flags & XSP_WAIT_SHORT))
+		rc = xsp_notify_wait(t, w, &was_reported);
+	if (rc == 0 && was_reported && t->cut.text != NULL && !(w->flags & XSP_WAIT_SHORT))
 		rc = add_sums(t->waits, &e->head, w);
 	xsp_details_unref(here.details);
 	return rc;
@@ -242,7 +242,8 @@ static int on_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 	rc = xsp_off_add(t, th, e);
 	if (rc < 0)
 		return rc;
-	const struct open_span *s = innermost(th), *reported = xsp_row_told(th->rows[th->current]);
+	const struct open_span *s = innermost(th),
+			       *reported = xsp_row_innermost_kept(th->rows[th->current]);
 	struct xsp_wait w = {
 		.pid = th->pid,
 		.tid = th->tid,
@@ -269,7 +270,7 @@ static int on_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 	}
 	if (rc == 0 && e->owner != 0 && !xsp_threads_by_ns(t, th->pid, e->owner, &w.owner))
 		w.owner = 0;
-	return rc < 0 ? rc : tell_with_path(t, th, e, &w);
+	return rc < 0 ? rc : notify_with_path(t, th, e, &w);
 }
 
 static void read_faults(const struct xsp_event_times *e, struct xsp_thread_times *times)

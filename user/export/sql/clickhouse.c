@@ -307,7 +307,7 @@ static int clickhouse_put(void *store, enum xsp_sql_table table, const struct xs
 }
 
 /* `batches`: twice the same row does no harm there, so it is sent without a number of its own. */
-static int tell_batches(struct clickhouse *c)
+static int insert_batches(struct clickhouse *c)
 {
 	char *text = NULL;
 	size_t size;
@@ -369,7 +369,7 @@ static int clickhouse_complete(void *store)
 	for (unsigned i = 0; rc == 0 && i < XSP_SQL_TABLES; i++)
 		rc = flush(c, i);
 	if (rc == 0)
-		rc = tell_batches(c);
+		rc = insert_batches(c);
 	for (unsigned i = 0; rc == 0 && i < XSP_SQL_TABLES; i++)
 		rc = check_rows(c, i);
 	if (rc == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tell.c - what has been sorted, as events of a capture: entries and exits at the stack pointers of a made-up stack,
+ * emit.c - what has been sorted, as events of a capture: entries and exits at the stack pointers of a made-up stack,
  * and batches of the agent's records.
  *
  * Spans of a thread that overlap without nesting cannot be on one stack: each further one is shown as a thread of its
@@ -43,7 +43,7 @@ struct lane {
 	size_t place; /* in the heap, from 1; 0: nothing is open */
 };
 
-struct teller {
+struct emitter {
 	struct xsp_import *m;
 	int64_t offset; /* from times of the trace to those of the capture */
 	struct lane *lanes;
@@ -60,25 +60,25 @@ struct teller {
 		asynchronous[ASYNC_CALLS]; /* correlations of the last such calls, by correlation */
 	size_t used; /* bytes of records */
 	uint32_t count;
-	uint64_t told; /* records of batches before it */
+	uint64_t emitted; /* records of batches before it */
 	int64_t batch_ns;
 	uint32_t pid; /* whose it is */
 };
 
-static uint64_t time_at(const struct teller *t, int64_t ns)
+static uint64_t time_at(const struct emitter *t, int64_t ns)
 {
 	return (uint64_t)(ns + t->offset);
 }
 
 /* ---- records ---- */
 
-static int flush_batch(struct teller *t)
+static int flush_batch(struct emitter *t)
 {
 	const struct xsp_gpu_batch_head head = {
 		.head = {XSP_GPU_BATCH_HEAD, sizeof(head), XSP_GPU_VERSION},
 		.pid = t->pid,
 		.records = t->count,
-		.first = t->told,
+		.first = t->emitted,
 		.window_ns = WINDOW_NS,
 	};
 
@@ -94,14 +94,14 @@ static int flush_batch(struct teller *t)
 			 .size = (uint16_t)(sizeof(t->batch.head) + t->used)},
 		.bytes = (uint32_t)t->used,
 	};
-	t->told += t->count;
+	t->emitted += t->count;
 	t->count = 0;
 	t->used = 0;
 	return xsp_capture_put_event(t->m->w, 0, &t->batch, t->batch.head.head.size);
 }
 
 /* Room for a record of `size` bytes, at most XSP_GPU_BATCH_MAX with the head, in *out. */
-static int begin_record(struct teller *t, int64_t now, size_t size, void **out)
+static int begin_record(struct emitter *t, int64_t now, size_t size, void **out)
 {
 	int rc = 0;
 
@@ -118,7 +118,7 @@ static int begin_record(struct teller *t, int64_t now, size_t size, void **out)
 	return rc;
 }
 
-static int tell_name(struct teller *t, int64_t now, uint64_t id, const char *text)
+static int emit_name(struct emitter *t, int64_t now, uint64_t id, const char *text)
 {
 	struct xsp_gpu_name *n;
 	const size_t whole = strlen(text),
@@ -159,7 +159,7 @@ static void note_asynchronous(struct xsp_gpu_record *record)
 		((struct xsp_gpu_memset *)(void *)record)->flags = 1;
 }
 
-static int tell_activity(struct teller *t, const struct xsp_import_activity *a)
+static int emit_activity(struct emitter *t, const struct xsp_import_activity *a)
 {
 	const struct xsp_gpu_record *record = (const void *)a->record;
 	struct xsp_import_names *kernels = &t->m->kernels;
@@ -170,7 +170,7 @@ static int tell_activity(struct teller *t, const struct xsp_import_activity *a)
 
 	if (kernel && kernels->list[a->name].number == 0) {
 		kernels->list[a->name].number = 1;
-		rc = tell_name(t, a->head.time_ns, a->name + 1ULL,
+		rc = emit_name(t, a->head.time_ns, a->name + 1ULL,
 			       unescaped(t->m, &kernels->list[a->name]));
 	}
 	if (rc == 0)
@@ -191,7 +191,7 @@ static int tell_activity(struct teller *t, const struct xsp_import_activity *a)
 }
 
 /* CUPTI's record of a call whose span has ended. */
-static int tell_call(struct teller *t, const struct lane *l, const struct open_span *s)
+static int emit_call(struct emitter *t, const struct lane *l, const struct open_span *s)
 {
 	const enum xsp_cuda_api api = (enum xsp_cuda_api)(s->api - 1);
 	const struct xsp_import_thread *th = &t->m->threads[l->thread];
@@ -223,7 +223,7 @@ static uint32_t process_of_gpu(const struct xsp_import *m)
 	return found != NULL ? found->pid : 0;
 }
 
-static int tell_devices(struct teller *t, int64_t now)
+static int emit_devices(struct emitter *t, int64_t now)
 {
 	struct xsp_import *m = t->m;
 	int rc = 0;
@@ -254,7 +254,7 @@ static int tell_devices(struct teller *t, int64_t now)
 	return rc;
 }
 
-static int tell_state(struct teller *t, int64_t now, uint32_t state)
+static int emit_state(struct emitter *t, int64_t now, uint32_t state)
 {
 	void *room;
 	int rc = begin_record(t, now, sizeof(struct xsp_gpu_state), &room);
@@ -272,7 +272,7 @@ static int tell_state(struct teller *t, int64_t now, uint32_t state)
 
 /* ---- spans ---- */
 
-static int tell_event(struct teller *t, const struct lane *l, uint32_t probe, size_t depth,
+static int emit_event(struct emitter *t, const struct lane *l, uint32_t probe, size_t depth,
 		      int64_t ns, enum xsp_event_kind kind)
 {
 	const struct xsp_event e = {
@@ -289,29 +289,29 @@ static int tell_event(struct teller *t, const struct lane *l, uint32_t probe, si
 	return xsp_capture_put_event(t->m->w, 0, &e, sizeof(e));
 }
 
-static int pop(struct teller *t, struct lane *l)
+static int pop(struct emitter *t, struct lane *l)
 {
 	const struct open_span *s = &l->open[--l->depth];
 	const size_t depth = l->depth + 1;
 	int rc = 0;
 
 	if (s->ending == XSP_IMPORT_RETURNED)
-		rc = tell_event(t, l, s->probe, depth, s->end_ns, XSP_EVENT_EXIT);
+		rc = emit_event(t, l, s->probe, depth, s->end_ns, XSP_EVENT_EXIT);
 	else if (s->ending == XSP_IMPORT_UNWOUND) /* landing in what is around it */
-		rc = tell_event(t, l, s->probe, depth - 1, s->end_ns, XSP_EVENT_UNWIND);
-	return rc == 0 && s->correlation != 0 ? tell_call(t, l, s) : rc;
+		rc = emit_event(t, l, s->probe, depth - 1, s->end_ns, XSP_EVENT_UNWIND);
+	return rc == 0 && s->correlation != 0 ? emit_call(t, l, s) : rc;
 }
 
 /* ---- what ends next ---- */
 
-static int64_t ends_at(const struct teller *t, size_t place)
+static int64_t ends_at(const struct emitter *t, size_t place)
 {
 	const struct lane *l = &t->lanes[t->heap[place]];
 
 	return l->open[l->depth - 1].end_ns;
 }
 
-static void swap(struct teller *t, size_t i, size_t k)
+static void swap(struct emitter *t, size_t i, size_t k)
 {
 	const uint32_t lane = t->heap[i];
 
@@ -321,7 +321,7 @@ static void swap(struct teller *t, size_t i, size_t k)
 	t->lanes[t->heap[k]].place = k + 1;
 }
 
-static void sift_down(struct teller *t)
+static void sift_down(struct emitter *t)
 {
 	for (size_t i = 0;;) {
 		size_t least = i;
@@ -336,7 +336,7 @@ static void sift_down(struct teller *t)
 }
 
 /* Something has begun on the lane: it ends before whatever is around it. */
-static int note_begin(struct teller *t, struct lane *l)
+static int note_begin(struct emitter *t, struct lane *l)
 {
 	if (l->place == 0) {
 		if (xsp_grow(&t->heap, &t->heap_capacity, t->heap_count + 1) < 0)
@@ -351,13 +351,13 @@ static int note_begin(struct teller *t, struct lane *l)
 }
 
 /* The timeline, too, waits for records only so long. */
-static int flush_late(struct teller *t, int64_t now)
+static int flush_late(struct emitter *t, int64_t now)
 {
 	return t->count > 0 && now - t->batch_ns > LATE_NS ? flush_batch(t) : 0;
 }
 
 /* Tells all ends up to then. */
-static int pop_until(struct teller *t, int64_t now)
+static int pop_until(struct emitter *t, int64_t now)
 {
 	int rc = 0;
 
@@ -378,7 +378,7 @@ static int pop_until(struct teller *t, int64_t now)
 
 /* ---- what begins ---- */
 
-static int new_lane(struct teller *t, uint32_t thread, uint32_t number, uint32_t *index)
+static int new_lane(struct emitter *t, uint32_t thread, uint32_t number, uint32_t *index)
 {
 	struct xsp_import *m = t->m;
 	struct xsp_import_thread *th = &m->threads[thread];
@@ -401,7 +401,7 @@ static int new_lane(struct teller *t, uint32_t thread, uint32_t number, uint32_t
 
 /* The first of the thread's lanes in whose innermost span it lies, made if need be. *end_ns: perhaps a little earlier. -E2BIG:
  * there are too many. */
-static int lane_for(struct teller *t, uint32_t thread, int64_t *end_ns, struct lane **out)
+static int lane_for(struct emitter *t, uint32_t thread, int64_t *end_ns, struct lane **out)
 {
 	uint32_t at = t->m->threads[thread].lane, last = 0, number = 0;
 
@@ -432,7 +432,7 @@ static int lane_for(struct teller *t, uint32_t thread, int64_t *end_ns, struct l
 	return 0;
 }
 
-static int tell_span(struct teller *t, const struct xsp_import_span *s)
+static int emit_span(struct emitter *t, const struct xsp_import_span *s)
 {
 	struct lane *l = NULL;
 	int64_t end_ns = s->end_ns;
@@ -460,10 +460,10 @@ static int tell_span(struct teller *t, const struct xsp_import_span *s)
 	if (s->head.api & XSP_IMPORT_BESIDE)
 		t->asynchronous[s->correlation % ASYNC_CALLS] = s->correlation;
 	rc = note_begin(t, l);
-	return rc < 0 ? rc : tell_event(t, l, s->probe, l->depth, s->head.time_ns, XSP_EVENT_ENTRY);
+	return rc < 0 ? rc : emit_event(t, l, s->probe, l->depth, s->head.time_ns, XSP_EVENT_ENTRY);
 }
 
-static int tell_allocation(struct teller *t, const struct xsp_import_allocation *a)
+static int emit_allocation(struct emitter *t, const struct xsp_import_allocation *a)
 {
 	const struct xsp_import_thread *th = &t->m->threads[a->thread];
 	struct {
@@ -486,7 +486,7 @@ static int tell_allocation(struct teller *t, const struct xsp_import_allocation 
 	return xsp_capture_put_event(t->m->w, 0, &e, e.head.size);
 }
 
-static int tell_value(struct teller *t, const struct xsp_import_value *v)
+static int emit_value(struct emitter *t, const struct xsp_import_value *v)
 {
 	const struct xsp_import_thread *th = &t->m->threads[v->thread];
 	struct xsp_event_value e = {
@@ -502,7 +502,7 @@ static int tell_value(struct teller *t, const struct xsp_import_value *v)
 	return xsp_capture_put_event(t->m->w, 0, &e, sizeof(e));
 }
 
-static int tell_record(struct teller *t, const struct xsp_sorted *record)
+static int emit_record(struct emitter *t, const struct xsp_sorted *record)
 {
 	const struct xsp_import_head *head = (const void *)record;
 	int rc = pop_until(t, head->time_ns);
@@ -511,13 +511,13 @@ static int tell_record(struct teller *t, const struct xsp_sorted *record)
 		rc = flush_late(t, head->time_ns);
 	if (rc < 0)
 		return rc;
-	return head->kind == XSP_IMPORT_SPAN	   ? tell_span(t, (const void *)record)
-	       : head->kind == XSP_IMPORT_ACTIVITY ? tell_activity(t, (const void *)record)
-	       : head->kind == XSP_IMPORT_VALUE	   ? tell_value(t, (const void *)record)
-						   : tell_allocation(t, (const void *)record);
+	return head->kind == XSP_IMPORT_SPAN	   ? emit_span(t, (const void *)record)
+	       : head->kind == XSP_IMPORT_ACTIVITY ? emit_activity(t, (const void *)record)
+	       : head->kind == XSP_IMPORT_VALUE	   ? emit_value(t, (const void *)record)
+						   : emit_allocation(t, (const void *)record);
 }
 
-static void free_teller(struct teller *t)
+static void free_teller(struct emitter *t)
 {
 	for (size_t i = 0; i < t->lane_count; i++)
 		free(t->lanes[i].open);
@@ -526,26 +526,26 @@ static void free_teller(struct teller *t)
 	free(t);
 }
 
-int xsp_import_tell(struct xsp_import *m, int64_t offset)
+int xsp_import_emit(struct xsp_import *m, int64_t offset)
 {
-	struct teller *t = calloc(1, sizeof(*t));
+	struct emitter *t = calloc(1, sizeof(*t));
 	const struct xsp_sorted *record;
 	int rc = 0;
 
 	if (t == NULL)
 		return -ENOMEM;
-	*t = (struct teller){.m = m, .offset = offset, .pid = process_of_gpu(m)};
+	*t = (struct emitter){.m = m, .offset = offset, .pid = process_of_gpu(m)};
 	if (m->gpu_probe != 0) {
-		rc = tell_state(t, m->first_ns, XSP_GPU_ACTIVE);
+		rc = emit_state(t, m->first_ns, XSP_GPU_ACTIVE);
 		if (rc == 0)
-			rc = tell_devices(t, m->first_ns);
+			rc = emit_devices(t, m->first_ns);
 	}
 	while (rc == 0 && (rc = xsp_sorter_next(m->sorter, &record)) > 0)
-		rc = tell_record(t, record);
+		rc = emit_record(t, record);
 	if (rc == 0)
 		rc = pop_until(t, INT64_MAX);
 	if (rc == 0 && m->gpu_probe != 0)
-		rc = tell_state(t, m->last_ns, XSP_GPU_STOPPED);
+		rc = emit_state(t, m->last_ns, XSP_GPU_STOPPED);
 	if (rc == 0)
 		rc = flush_batch(t);
 	free_teller(t);

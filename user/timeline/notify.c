@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tell.c - what is known goes to the sinks: as much of it as the cut leaves. */
+/* notify.c - what is known goes to the sinks: as much of it as the cut leaves. */
 #include "timeline/timeline_private.h"
 
 /* To each sink that wants it; `rc` is what the last one has returned. */
-#define TELL(t, member, what)                                                                      \
+#define NOTIFY(t, member, what)                                                                    \
 	do {                                                                                       \
 		for (size_t i = 0; i < (t)->sink_count && rc >= 0; i++)                            \
 			if ((t)->sinks[i].member != NULL)                                          \
@@ -27,7 +27,7 @@ static struct xsp_span clipped(const struct xsp_timeline *t, const struct xsp_sp
 	return s;
 }
 
-int xsp_tell_every(struct xsp_timeline *t, const struct xsp_span *span)
+int xsp_notify_every(struct xsp_timeline *t, const struct xsp_span *span)
 {
 	struct xsp_span whole;
 	int rc = 0;
@@ -39,14 +39,14 @@ int xsp_tell_every(struct xsp_timeline *t, const struct xsp_span *span)
 		rc = xsp_cut_ancestors(t, &whole, false);
 		span = &whole;
 	}
-	TELL(t, every, span);
+	NOTIFY(t, every, span);
 	return rc;
 }
 
-int xsp_tell_span(struct xsp_timeline *t, const struct xsp_span *span)
+int xsp_notify_span(struct xsp_timeline *t, const struct xsp_span *span)
 {
-	const bool told = span->left_out == 0,
-		   part = told && goes_beyond(t, span->start_ns, span->end_ns);
+	const bool in_cut = span->left_out == 0,
+		   part = in_cut && goes_beyond(t, span->start_ns, span->end_ns);
 	const struct xsp_span *reported = span;
 	struct xsp_span cut;
 	int rc = 0;
@@ -58,15 +58,15 @@ int xsp_tell_span(struct xsp_timeline *t, const struct xsp_span *span)
 	}
 	for (size_t i = 0; i < t->sink_count && rc >= 0; i++) {
 		const struct xsp_timeline_sink *s = &t->sinks[i];
-		if (s->span != NULL && told)
+		if (s->span != NULL && in_cut)
 			rc = s->span(s->ctx, reported);
 	}
 	return rc < 0 ? rc : 0;
 }
 
-int xsp_tell_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call)
+int xsp_notify_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call)
 {
-	struct xsp_gpu_call told = *call;
+	struct xsp_gpu_call part = *call;
 	struct xsp_span span;
 	int rc = 0;
 
@@ -77,48 +77,49 @@ int xsp_tell_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call)
 		return 0;
 	if (call->span != NULL && goes_beyond(t, call->start_ns, call->end_ns)) {
 		span = clipped(t, call->span);
-		told.span = &span;
+		part.span = &span;
 	}
-	told.start_ns = xsp_timeline_clip(t, call->start_ns);
-	told.end_ns = xsp_timeline_clip(t, call->end_ns);
-	TELL(t, call, &told);
+	part.start_ns = xsp_timeline_clip(t, call->start_ns);
+	part.end_ns = xsp_timeline_clip(t, call->end_ns);
+	NOTIFY(t, call, &part);
 	return rc;
 }
 
-int xsp_tell_activity(const struct xsp_timeline *t, const struct xsp_gpu_activity *a, bool *told)
+int xsp_notify_activity(const struct xsp_timeline *t, const struct xsp_gpu_activity *a,
+			bool *reported)
 {
 	struct xsp_gpu_activity part = *a;
 	int rc = 0;
 
-	*told = !a->left_out && xsp_cut_time(t, a->start_ns, a->end_ns) == 0;
-	if (!*told)
+	*reported = !a->left_out && xsp_cut_time(t, a->start_ns, a->end_ns) == 0;
+	if (!*reported)
 		return 0;
 	part.cut = goes_beyond(t, a->start_ns, a->end_ns);
 	part.start_ns = xsp_timeline_clip(t, a->start_ns);
 	part.end_ns = xsp_timeline_clip(t, a->end_ns);
-	TELL(t, gpu, &part);
+	NOTIFY(t, gpu, &part);
 	return rc;
 }
 
-int xsp_tell_memory(const struct xsp_timeline *t, const struct xsp_memory_event *e)
+int xsp_notify_memory(const struct xsp_timeline *t, const struct xsp_memory_event *e)
 {
 	int rc = 0;
 
 	if (!e->left_out && xsp_cut_time(t, e->time_ns, e->time_ns) == 0)
-		TELL(t, memory, e);
+		NOTIFY(t, memory, e);
 	return rc;
 }
 
-int xsp_tell_process_memory(const struct xsp_timeline *t, const struct xsp_process_memory_at *at)
+int xsp_notify_process_memory(const struct xsp_timeline *t, const struct xsp_process_memory_at *at)
 {
 	int rc = 0;
 
 	if (!xsp_cut_chooses(t) && xsp_cut_time(t, at->time_ns, at->time_ns) == 0)
-		TELL(t, process_memory, at);
+		NOTIFY(t, process_memory, at);
 	return rc;
 }
 
-int xsp_tell_value(struct xsp_timeline *t, uint32_t probe, const struct xsp_value *v)
+int xsp_notify_value(struct xsp_timeline *t, uint32_t probe, const struct xsp_value *v)
 {
 	int rc = 0;
 
@@ -126,25 +127,25 @@ int xsp_tell_value(struct xsp_timeline *t, uint32_t probe, const struct xsp_valu
 	    (xsp_cut_name(t, probe, v->name) & XSP_NAME_LEFT_OUT))
 		return 0;
 	t->counts.values++;
-	TELL(t, value, v);
+	NOTIFY(t, value, v);
 	return rc;
 }
 
-int xsp_tell_sample(const struct xsp_timeline *t, const struct xsp_sample *s)
+int xsp_notify_sample(const struct xsp_timeline *t, const struct xsp_sample *s)
 {
 	int rc = 0;
 
 	if (xsp_cut_time(t, s->time_ns, s->time_ns) == 0 && xsp_cut_thread(t, s->tid) == 0)
-		TELL(t, sample, s);
+		NOTIFY(t, sample, s);
 	return rc;
 }
 
-int xsp_tell_wait(const struct xsp_timeline *t, struct xsp_wait *w, bool *told)
+int xsp_notify_wait(const struct xsp_timeline *t, struct xsp_wait *w, bool *reported)
 {
 	int rc = 0;
 
-	*told = xsp_cut_time(t, w->left_ns, w->back_ns) == 0 && xsp_cut_thread(t, w->tid) == 0;
-	if (!*told)
+	*reported = xsp_cut_time(t, w->left_ns, w->back_ns) == 0 && xsp_cut_thread(t, w->tid) == 0;
+	if (!*reported)
 		return 0;
 	if (w->left_ns < t->cut.from_ns) {
 		w->flags |= XSP_WAIT_BEFORE;
@@ -155,6 +156,6 @@ int xsp_tell_wait(const struct xsp_timeline *t, struct xsp_wait *w, bool *told)
 	w->left_ns = xsp_timeline_clip(t, w->left_ns);
 	w->woken_ns = xsp_timeline_clip(t, w->woken_ns);
 	w->back_ns = xsp_timeline_clip(t, w->back_ns);
-	TELL(t, wait, w);
+	NOTIFY(t, wait, w);
 	return rc;
 }
