@@ -1002,6 +1002,24 @@ static int command_status(struct recording *r, int status)
 	return passed_on != 0 ? passed_on : status;
 }
 
+/* Events have the kernel's time, which is held against ours everywhere: time_namespaces(7). */
+static int check_clock(struct xsp_error *err)
+{
+	FILE *f = fopen("/proc/self/timens_offsets", "re");
+	long long s = 0, ns = 0;
+
+	if (f != NULL && fscanf(f, "monotonic %lld %lld", &s, &ns) != 2)
+		s = ns = 0;
+	if (f != NULL)
+		fclose(f);
+	if (s == 0 && ns == 0)
+		return 0;
+	return xsp_error_set(err, -ENOTSUP, XSP_STATUS_KERNEL,
+			     "xsptrace runs in a time namespace whose clock is %lld s from the "
+			     "kernel's: run it outside (nsenter --time --target 1)",
+			     s);
+}
+
 /* How long the end waits for the privileged process, which is quick unless something is wrong. */
 #define LEAVE_MS 3000
 
@@ -1017,6 +1035,10 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 	if (parsed == XSP_OPTIONS_DONE)
 		goto out;
 	if (parsed == XSP_OPTIONS_BAD) {
+		status = xsp_say_error(&err);
+		goto out;
+	}
+	if (check_clock(&err) < 0) {
 		status = xsp_say_error(&err);
 		goto out;
 	}
