@@ -451,13 +451,24 @@ static bool bystanders_pay(double rate)
 	return rate * BYSTANDER_NS * 1e-9 > BYSTANDERS_MOST;
 }
 
+/* Not to be taken for what was asked for. */
+static void leave_out(struct recording *r, unsigned which)
+{
+	which &= r->o.defaults;
+	r->o.defaults &= ~which;
+	if (which & XSP_DEFAULT_WAITS)
+		r->o.waits = false;
+	if (which & XSP_DEFAULT_SAMPLES)
+		r->o.sample_hz = 0;
+}
+
 /* What nobody asked for is not on where there is nothing to be beside, or others would pay for it. */
 static int decline_defaults(struct recording *r)
 {
 	const double rate = xsp_switches_rate(&r->switches, 0);
 	unsigned which = 0;
 
-	r->o.defaults &= ~xsp_broker_without(r->broker);
+	leave_out(r, xsp_broker_without(r->broker));
 	if (r->launch == NULL && needs_no_probes(r) && xsp_recorder_wanted(r->recorder) == 0 &&
 	    named_providers(r) == 0) {
 		which = r->o.defaults;
@@ -470,7 +481,7 @@ static int decline_defaults(struct recording *r)
 				"default here; --waits asks for it",
 				rate);
 	}
-	r->o.defaults &= ~which;
+	leave_out(r, which);
 	return xsp_recorder_decline(r->recorder, which);
 }
 
