@@ -126,6 +126,7 @@ def not_where_bystanders_pay(folder):
     options = ["-p", child.pid, "-e", "hot:hot_*", "-d", 0.5, "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt"]
     done = record(*options, busy=True)
     check(re.search(r"changes threads \d+ times a second.*--waits asks for it", done.stderr), "not said", done.stderr)
+    check("recording when threads run" not in done.stderr, "said to be on all the same", done.stderr)
     equal(info_of(f"{folder}/t.xspt")["waits"], "off", "what the capture says")
     equal(states_of(Trace(f"{folder}/t.json")), [], "states")
     done = record(*options, "--waits")

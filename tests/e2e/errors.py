@@ -274,6 +274,35 @@ def no_btf(folder):
 
 
 @case
+def program_in_a_debugger(folder):
+    """gdb, whose breakpoints may outlive the recording."""
+    child = idle()
+    done = xsptrace("-p", child.pid, "-e", "sleeper_call", "-d", 0.2, "-o", f"{folder}/t.xspt")
+    check("traced by process" not in done.stderr, "nobody traces it", done.stderr)
+    seize = 0x4206  # PTRACE_SEIZE, linux/ptrace.h
+    check(ctypes.CDLL(None).ptrace(seize, child.pid, None, None) == 0, "not traced")
+    done = xsptrace("-p", child.pid, "-e", "sleeper_call", "-d", 0.2, "-o", f"{folder}/t.xspt")
+    check(f"process {child.pid} is traced by process {os.getpid()}: " in done.stderr, "not said", done.stderr)
+
+
+@case
+def clock_of_a_time_namespace(folder):
+    """A day ahead of the kernel's, in which waits of 86,400 s were told."""
+    child = idle()
+    ahead = ["unshare", "--time", "--monotonic=86400"]
+    if run([*ahead, "true"]).returncode:
+        raise Skip("no time namespaces here")
+    out = f"{folder}/t.xspt"
+    done = run([*ahead, XSPTRACE, "-p", child.pid, "-e", "sleeper_call", "-d", 0.2, "-o", out])
+    equal(done.returncode, KERNEL, f"status: {done.stderr}")
+    one_line(done, "time namespace")
+    check(not os.path.exists(out), "something was written")
+    # that of the boot time is not looked at
+    done = run(["unshare", "--time", "--boottime=86400", XSPTRACE, "-p", child.pid, "-e", "sleeper_call", "-d", 0.2, "-o", out])
+    equal(done.returncode, 0, f"status: {done.stderr}")
+
+
+@case
 def bad_options(folder):
     child = idle()
     for arguments in (["--no-such-option"], [], ["-p"], ["-p", child.pid, "-d", "x"],

@@ -7,7 +7,7 @@ import struct
 import time
 
 import elves
-from harness import SANITIZED, Skip, case, check, equal, main, start, wait_for, workload
+from harness import SANITIZED, Skip, case, check, equal, main, start, start_ready, wait_for, workload
 from proc import COUNTERS, NOBODY, Tool, Witness, as_nobody, status, threads
 
 BEHIND_SUDO = {**os.environ, "SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY),
@@ -120,16 +120,21 @@ def recording_as_plain_root(folder):
 FILE_CAPABILITIES = 1 << 2 | 1 << 19 | 1 << 38 | 1 << 39
 
 
-@case
-def file_capabilities(folder):
-    """An ordinary user, with capabilities on the file of the tool instead of root."""
-    tool = Tool(callers_folder(folder))
+def tool_with_capabilities(folder):
+    tool = Tool(folder)
     low, high = FILE_CAPABILITIES & 0xffffffff, FILE_CAPABILITIES >> 32
     try:  # struct vfs_cap_data of revision 2, effective
         os.setxattr(tool.path, "security.capability",
                     struct.pack("<5I", 0x02000001, low, 0, high, 0))
     except OSError as e:
         raise Skip(f"no file capabilities here: {e}") from e
+    return tool
+
+
+@case
+def file_capabilities(folder):
+    """An ordinary user, with capabilities on the file of the tool instead of root."""
+    tool = tool_with_capabilities(callers_folder(folder))
     env = {k: v for k, v in os.environ.items() if not k.startswith("SUDO_")}
     capture = recording(folder, tool, env=env, **as_nobody())
     check_writer(tool, capture, NOBODY)
@@ -137,6 +142,25 @@ def file_capabilities(folder):
     end(tool)
     info = tool.run("info", capture)
     equal(info.returncode, 0, f"status of info\n{info.stderr}")
+
+
+@case
+def brake_without_another_thread(folder):
+    """The user has come to have more processes than the tool may have, so that no thread can be had: what is hot is let go of
+    all the same."""
+    tool, most = tool_with_capabilities(folder), 40
+    user = {"user": 54321, "group": 54321, "extra_groups": []}  # who has no others
+    os.chown(folder, user["user"], user["group"])
+    hot = start_ready([workload("hot"), "--wait", "--threads", 1, "--seconds", 60, "leaf"], **as_nobody())
+    tool.start("--max-overhead", 20, "-p", hot.pid, "-e", "hot:hot_*", "-o", f"{folder}/out.xspt",
+               prefix=("prlimit", f"--nproc={most}"), **user)
+    tool.wait_live()
+    for _ in range(most):
+        start(["sleep", "60"], **user)
+    hot.send_signal(signal.SIGUSR1)
+    wait_for(lambda: "let go after" in tool.output(), 2, f"hot_leaf to be let go of\n{tool.output()}")
+    end(tool)
+    check(hot.poll() is None, "the target ended")
 
 
 @case

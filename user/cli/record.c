@@ -451,13 +451,24 @@ static bool bystanders_pay(double rate)
 	return rate * BYSTANDER_NS * 1e-9 > BYSTANDERS_MOST;
 }
 
+/* Not to be taken for what was asked for. */
+static void leave_out(struct recording *r, unsigned which)
+{
+	which &= r->o.defaults;
+	r->o.defaults &= ~which;
+	if (which & XSP_DEFAULT_WAITS)
+		r->o.waits = false;
+	if (which & XSP_DEFAULT_SAMPLES)
+		r->o.sample_hz = 0;
+}
+
 /* What nobody asked for is not on where there is nothing to be beside, or others would pay for it. */
 static int decline_defaults(struct recording *r)
 {
 	const double rate = xsp_switches_rate(&r->switches, 0);
 	unsigned which = 0;
 
-	r->o.defaults &= ~xsp_broker_without(r->broker);
+	leave_out(r, xsp_broker_without(r->broker));
 	if (r->launch == NULL && needs_no_probes(r) && xsp_recorder_wanted(r->recorder) == 0 &&
 	    named_providers(r) == 0) {
 		which = r->o.defaults;
@@ -470,7 +481,7 @@ static int decline_defaults(struct recording *r)
 				"default here; --waits asks for it",
 				rate);
 	}
-	r->o.defaults &= ~which;
+	leave_out(r, which);
 	return xsp_recorder_decline(r->recorder, which);
 }
 
@@ -1002,6 +1013,24 @@ static int command_status(struct recording *r, int status)
 	return passed_on != 0 ? passed_on : status;
 }
 
+/* Events have the kernel's time, which is held against ours everywhere: time_namespaces(7). */
+static int check_clock(struct xsp_error *err)
+{
+	FILE *f = fopen("/proc/self/timens_offsets", "re");
+	long long s = 0, ns = 0;
+
+	if (f != NULL && fscanf(f, "monotonic %lld %lld", &s, &ns) != 2)
+		s = ns = 0;
+	if (f != NULL)
+		fclose(f);
+	if (s == 0 && ns == 0)
+		return 0;
+	return xsp_error_set(err, -ENOTSUP, XSP_STATUS_KERNEL,
+			     "xsptrace runs in a time namespace whose clock is %lld s from the "
+			     "kernel's: run it outside (nsenter --time --target 1)",
+			     s);
+}
+
 /* How long the end waits for the privileged process, which is quick unless something is wrong. */
 #define LEAVE_MS 3000
 
@@ -1017,6 +1046,10 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 	if (parsed == XSP_OPTIONS_DONE)
 		goto out;
 	if (parsed == XSP_OPTIONS_BAD) {
+		status = xsp_say_error(&err);
+		goto out;
+	}
+	if (check_clock(&err) < 0) {
 		status = xsp_say_error(&err);
 		goto out;
 	}

@@ -560,7 +560,7 @@ static int was_abandoned(struct xsp_recorder *r, uint64_t since_ns, uint64_t now
 
 	xsp_recorder_note(
 		r,
-		"xsptrace was stopped, or waited for a disk, and did not hold the brake: its "
+		"xsptrace stood still (stopped? a slow disk?) and did not hold the brake: its "
 		"probes were out of the target for %s, and nothing was recorded meanwhile",
 		xsp_format_ns(stood, passed(now, since_ns)));
 	const bool recorded = o->phase == ON;
