@@ -154,7 +154,9 @@ def stacks_that_are_deeper_than_what_is_read(folder):
     check(re.search(r"go on beyond the 8 KiB that are read of them: (9\d|100)", out), "summary", out)
     stacks = stacks_of(f"{folder}/b.folded")
     big = {stack: ns for stack, ns in stacks.items() if "samples_big" in stack}
-    check(big and all(s[1] == "[stack beyond what is read of it]" for s in big), "stacks", *stacks.items())
+    beyond = sum(ns for stack, ns in big.items() if stack[1] == "[stack beyond what is read of it]")
+    # at its first instructions it does not have its variables yet, and its callers are there
+    check(beyond > 0.98 * sum(big.values()), "stacks", *stacks.items())
 
 
 @case
