@@ -324,10 +324,10 @@ def what_many_filtered_calls_cost(folder):
     pids = [word for child in children for word in ("-p", child.pid)]
     with Recording(folder, *pids, "--min-duration", "10s", "--max-overhead", "100000", "-e", "many_*",
                    "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt") as recording:
-        os.kill(recording.process.pid, signal.SIGSTOP)  # the broker goes on
+        os.kill(recording.process.pid, signal.SIGSTOP)  # the broker goes on, for two seconds
         for child in children:
             child.send_signal(signal.SIGUSR1)
-        time.sleep(2)
+        time.sleep(1.5)
         os.kill(recording.process.pid, signal.SIGCONT)
         recording.stop()
         output = recording.wait()

@@ -228,9 +228,9 @@ def planners_of_two_owners(folder):
         check(len(fds) == 1 and all(f.startswith("socket:") for f in fds.values()),
               f"planner {pid} has open", fds)
         equal(shared(pid), [], f"shared mappings of planner {pid}")
-        # what it had, which is not more than it has now, and 256 MiB; a sanitizer's shadow is terabytes
+        # what it had, which is not more than it has now, and 512 MiB; a sanitizer's shadow is terabytes
         most, now = address_space(pid), int(status(pid)["VmSize"].split()[0]) << 10
-        check(SANITIZED or most is not None and now < most < now + (258 << 20), f"address space of planner {pid}", most, now)
+        check(SANITIZED or most is not None and now < most < now + (514 << 20), f"address space of planner {pid}", most, now)
     end(tool)
     equal([p for p in planners if os.path.exists(f"/proc/{p}")], [], "planners that are left")
 

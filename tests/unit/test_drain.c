@@ -113,15 +113,16 @@ static int write_one_more(void *ctx, const struct xsp_event *e)
 	uint64_t produced;
 
 	cr_assert_eq(pread(*fd, &produced, sizeof(produced), PAGE), sizeof(produced));
-	cr_assert_lt(produced, PAGE - 2 * sizeof(record), "it reads on and on");
-	cr_assert_eq(pwrite(*fd, &record, sizeof(record), (off_t)(2 * PAGE + produced)),
+	cr_assert_lt(produced, 4 * PAGE, "it reads on and on");
+	cr_assert_eq(pwrite(*fd, &record, sizeof(record), (off_t)(2 * PAGE + produced % PAGE)),
 		     sizeof(record));
 	produced += (sizeof(record) + 7) & ~7U;
 	cr_assert_eq(pwrite(*fd, &produced, sizeof(produced), PAGE), sizeof(produced));
 	return 0;
 }
 
-Test(drain, what_comes_meanwhile_is_read_the_next_time)
+/* ... but what a quick reader can still react to is read at once: a ringful. */
+Test(drain, a_ringful_of_what_comes_meanwhile_is_read_at_once)
 {
 	const struct hit hit = {XSP_EVENT_EXIT, XSP_EVENT_SECTIONS, 0, 0};
 	struct xsp_error err = {0};
@@ -135,8 +136,11 @@ Test(drain, what_comes_meanwhile_is_read_the_next_time)
 		     err.text);
 	xsp_drain_set_sections(d, write_one_more);
 	put_record(fd, &hit);
-	cr_expect_eq(xsp_drain_run(d, SIZE_MAX), 1);
-	cr_expect_eq(xsp_drain_run(d, SIZE_MAX), 1);
+	for (int i = 0; i < 2; i++) {
+		const long n = xsp_drain_run(d, SIZE_MAX),
+			   ringful = PAGE / (8 + sizeof(struct xsp_event));
+		cr_expect(n >= ringful && n <= ringful + 1, "%ld of %ld", n, ringful);
+	}
 	xsp_drain_free(d);
 	xsp_capture_abandon(b.w);
 	unlink(b.path);

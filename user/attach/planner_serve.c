@@ -17,7 +17,7 @@
 
 #define SOCKET 0 /* the first of its descriptors; the others are of files that it is asked about */
 /* For each module, and what was looked at ahead; the rest is forgotten before the next. */
-#define MEMORY (256ULL << 20)
+#define MEMORY (512ULL << 20)
 #define CPU_SECONDS 600U /* of all modules together */
 #define KEPT 4
 #define LINE_MAX_BYTES 4200

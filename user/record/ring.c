@@ -57,12 +57,14 @@ void xsp_ring_close(struct xsp_ring_buffer *r)
 int xsp_ring_consume(struct xsp_ring_buffer *r, int (*on_event)(void *ctx, void *data, size_t size),
 		     void *ctx)
 {
-	/* who writes as fast as it is read would keep us here */
-	const uint64_t end = __atomic_load_n(r->producer, __ATOMIC_ACQUIRE);
-	uint64_t at = __atomic_load_n(r->consumer, __ATOMIC_ACQUIRE);
+	const uint64_t begin = __atomic_load_n(r->consumer, __ATOMIC_ACQUIRE);
+	uint64_t at = begin;
 	int rc = 0;
 
-	while (rc == 0 && at < end) {
+	/* what comes meanwhile, too, but no more than a ringful: who writes as fast as it is read would keep us here */
+	while (rc == 0 && at - begin < r->size) {
+		if (at >= __atomic_load_n(r->producer, __ATOMIC_ACQUIRE))
+			break;
 		const uint8_t *record = r->data + (at & (r->size - 1));
 		uint32_t length =
 			__atomic_load_n((const uint32_t *)(const void *)record, __ATOMIC_ACQUIRE);
