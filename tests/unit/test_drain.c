@@ -46,27 +46,44 @@ static void put_record(int fd, const struct hit *hit)
 	cr_assert_eq(pwrite(fd, &produced, sizeof(produced), PAGE), sizeof(produced));
 }
 
+struct ring {
+	int fd;
+	struct builder b;
+	struct xsp_drain *d;
+};
+
+/* `r->fd` is what its callbacks get. */
+static void ring_begin(struct ring *r)
+{
+	struct xsp_error err = {0};
+
+	r->fd = memfd_create("ring", 0);
+	cr_assert_eq(ftruncate(r->fd, 4 * PAGE), 0);
+	builder_begin(&r->b, 1);
+	cr_assert_eq(xsp_drain_new(&r->fd, 1, PAGE, r->b.w, NULL, NULL, &r->fd, &r->d, &err), 0,
+		     "%s", err.text);
+}
+
+static void ring_end(struct ring *r)
+{
+	xsp_drain_free(r->d);
+	xsp_capture_abandon(r->b.w);
+	unlink(r->b.path);
+	close(r->fd);
+}
+
 static uint64_t cost_of(const struct hit *hit)
 {
 	const struct xsp_probe_price prices[] = {{.entry_ns = ENTRY_NS, .exit_ns = EXIT_NS}};
-	struct xsp_error err = {0};
-	struct xsp_drain *d;
-	struct builder b;
-	int fd = memfd_create("ring", 0);
+	struct ring r;
 
-	cr_assert_eq(ftruncate(fd, 4 * PAGE), 0);
-	builder_begin(&b, 1);
-	cr_assert_eq(xsp_drain_new(&fd, 1, PAGE, b.w, NULL, NULL, NULL, &d, &err), 0, "%s",
-		     err.text);
-	xsp_drain_set_prices(d, prices, 1);
-	xsp_drain_set_detail(d, DETAIL_NS);
-	put_record(fd, hit);
-	cr_assert_eq(xsp_drain_run(d, 10), 1);
-	uint64_t cost = xsp_drain_cost_ns(d);
-	xsp_drain_free(d);
-	xsp_capture_abandon(b.w);
-	unlink(b.path);
-	close(fd);
+	ring_begin(&r);
+	xsp_drain_set_prices(r.d, prices, 1);
+	xsp_drain_set_detail(r.d, DETAIL_NS);
+	put_record(r.fd, hit);
+	cr_assert_eq(xsp_drain_run(r.d, 10), 1);
+	uint64_t cost = xsp_drain_cost_ns(r.d);
+	ring_end(&r);
 	return cost;
 }
 
@@ -125,24 +142,15 @@ static int write_one_more(void *ctx, const struct xsp_event *e)
 Test(drain, a_ringful_of_what_comes_meanwhile_is_read_at_once)
 {
 	const struct hit hit = {XSP_EVENT_EXIT, XSP_EVENT_SECTIONS, 0, 0};
-	struct xsp_error err = {0};
-	struct xsp_drain *d;
-	struct builder b;
-	int fd = memfd_create("ring", 0);
+	struct ring r;
 
-	cr_assert_eq(ftruncate(fd, 4 * PAGE), 0);
-	builder_begin(&b, 1);
-	cr_assert_eq(xsp_drain_new(&fd, 1, PAGE, b.w, NULL, NULL, &fd, &d, &err), 0, "%s",
-		     err.text);
-	xsp_drain_set_sections(d, write_one_more);
-	put_record(fd, &hit);
+	ring_begin(&r);
+	xsp_drain_set_sections(r.d, write_one_more);
+	put_record(r.fd, &hit);
 	for (int i = 0; i < 2; i++) {
-		const long n = xsp_drain_run(d, SIZE_MAX),
+		const long n = xsp_drain_run(r.d, SIZE_MAX),
 			   ringful = PAGE / (8 + sizeof(struct xsp_event));
 		cr_expect(n >= ringful && n <= ringful + 1, "%ld of %ld", n, ringful);
 	}
-	xsp_drain_free(d);
-	xsp_capture_abandon(b.w);
-	unlink(b.path);
-	close(fd);
+	ring_end(&r);
 }

@@ -13,28 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "false_python.h"
+
 #define CODES 30000
 #define DEEP 100
 #define TABLE (1U << 20)
 #define NO_LINE 0xf8 /* an entry of the table: one instruction that has none */
 
-struct frame {
-	uint64_t function[4], code, object, previous, instruction, top, locals[4];
-};
-struct thread_state {
-	uint64_t previous, next, others[5], cframe, more[11], thread_id, native;
-};
 struct code {
 	uint64_t words[64];
 };
-
-__attribute__((visibility("default"))) const uint32_t Py_Version = 0x030b02f0;
-__attribute__((visibility("default"))) struct {
-	uint8_t others[592];
-	int made;
-	uint32_t key;
-	uint8_t more[4096];
-} _PyRuntime = {.others = {1}};
 
 /* Not static: nobody else reads them, and the compiler must not know. */
 struct thread_state state;

@@ -16,8 +16,8 @@
 #define LOCKS_SHOWN 3 /* of those with a holder, and of the others */
 /* Where nobody asked for waits, only what says something is shown: threads that waited for so much of their time, and gaps
  * and locks with a holder that took so much of all of it. */
-#define TELLING_SHARE 0.2
-#define TELLING_LOCK_SHARE 0.05
+#define NOTABLE_SHARE 0.2
+#define NOTABLE_LOCK_SHARE 0.05
 #define NOTABLE_THREADS 5U
 
 /* ---- what is said of threads ---- */
@@ -114,9 +114,9 @@ static uint64_t spans_of(const struct xsp_summary_waits *w, const struct xsp_tim
 }
 
 /* One without a span that waits has nothing to do. */
-static bool is_telling(const struct xsp_summary_waits *w, const struct xsp_thread_times *t)
+static bool is_notable(const struct xsp_summary_waits *w, const struct xsp_thread_times *t)
 {
-	const double least = TELLING_SHARE * (double)(t->until_ns - t->since_ns);
+	const double least = NOTABLE_SHARE * (double)(t->until_ns - t->since_ns);
 
 	return (double)t->runnable_ns > least ||
 	       (spans_of(w, t->thread) > 0 &&
@@ -195,7 +195,7 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 	if (sorted == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < all; i++)
-		if (!notable || is_telling(w, &times[i]))
+		if (!notable || is_notable(w, &times[i]))
 			sorted[count++] = &times[i];
 	shown_count = how->limit > 0 && how->limit < count ? how->limit : count;
 	shown_count = notable && shown_count > NOTABLE_THREADS ? NOTABLE_THREADS : shown_count;
@@ -348,10 +348,10 @@ int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_read
 				   : 0;
 	int rc = print_table(w, f, how, notable);
 	if (rc == 0)
-		rc = print_locks(w, f, how->limit == 0, (uint64_t)(TELLING_LOCK_SHARE * all),
+		rc = print_locks(w, f, how->limit == 0, (uint64_t)(NOTABLE_LOCK_SHARE * all),
 				 &lines);
 	for (size_t i = 0; rc == 0 && i < w->gap_count; i++) {
-		if ((double)(w->gaps[i].end_ns - w->gaps[i].start_ns) < TELLING_SHARE * all)
+		if ((double)(w->gaps[i].end_ns - w->gaps[i].start_ns) < NOTABLE_SHARE * all)
 			continue;
 		print_gap(w, f, &w->gaps[i], start);
 		lines++;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "target/procfs.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +15,6 @@
 #define PERIOD_NS 100000000U
 /* With very many processes each is looked at less often, so that the rings need not wait. */
 #define LOOKS_A_TURN 32
-#define STATUS_MAX 16384 /* the list of groups stands before what is read */
 
 static uint64_t bytes_of(const char *status, const char *key)
 {
@@ -23,15 +23,23 @@ static uint64_t bytes_of(const char *status, const char *key)
 	return value != NULL ? strtoull(value, NULL, 10) * 1024 : 0;
 }
 
+int xsp_recorder_read_status(const struct recorded_process *p, char text[XSP_STATUS_SIZE])
+{
+	const ssize_t n = p->status < 0 ? -1 : pread(p->status, text, XSP_STATUS_SIZE - 1, 0);
+
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	return 0;
+}
+
 /* False: it has none any more, or it cannot be read. */
 static bool read_memory(const struct recorded_process *p, struct xsp_process_memory *m)
 {
-	char text[STATUS_MAX];
-	const ssize_t n = p->status < 0 ? -1 : pread(p->status, text, sizeof(text) - 1, 0);
+	char text[XSP_STATUS_SIZE];
 
-	if (n <= 0)
+	if (xsp_recorder_read_status(p, text) < 0)
 		return false;
-	text[n] = '\0';
 	*m = (struct xsp_process_memory){
 		.resident = bytes_of(text, "VmRSS"),
 		.anonymous = bytes_of(text, "RssAnon"),

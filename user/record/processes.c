@@ -521,21 +521,20 @@ int xsp_recorder_scan_standing(struct xsp_recorder *r, pid_t pid, struct xsp_err
 /* ---- processes ---- */
 
 /* What a debugger finds in the place of its breakpoint it puts back there: ours, if the breakpoint outlives us. */
-static void note_debugger(struct xsp_recorder *r, pid_t pid)
+static void note_debugger(struct xsp_recorder *r, const struct recorded_process *p)
 {
-	char *status;
+	char status[XSP_STATUS_SIZE];
 
-	if (xsp_procfs_read(xsp_broker_opener(r->broker), pid, "status", 65536, &status, NULL) < 0)
+	if (xsp_recorder_read_status(p, status) < 0)
 		return;
 	const pid_t tracer = xsp_procfs_last_id(status, "TracerPid", 0);
-	free(status);
 	if (tracer != 0 && tracer != getpid())
 		xsp_recorder_note(
 			r,
 			"process %d is traced by process %d: if that is a debugger, its "
-			"breakpoints "
-			"must be gone before this recording ends, or the program dies of them",
-			(int)pid, (int)tracer);
+			"breakpoints must be gone before this recording ends, or the program "
+			"dies of them",
+			(int)p->pid, (int)tracer);
 }
 
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err)
@@ -559,7 +558,7 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 	*p = (struct recorded_process){.process = process, .pid = pid, .child = parent != 0};
 	const struct xsp_opener *o = xsp_broker_opener(r->broker);
 	p->status = o->file(o, pid, "status");
-	note_debugger(r, pid);
+	note_debugger(r, p);
 	rc = xsp_plan_process(&r->plan, r->broker, pid, err);
 	if (rc < 0)
 		return rc;
