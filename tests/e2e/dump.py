@@ -121,6 +121,15 @@ def deadlock_and_waits(_):
 
 
 @case
+def deadlock_whoever_was_stopped(_):
+    """Who was stopped to be looked at may stand in line for a processor before it waits again, one dump in ten."""
+    for _ in range(12):
+        child, truth = stuck()
+        equal([set(d) for d in dump(child.pid)["deadlocks"]], [{truth["alpha"], truth["beta"]}], "deadlocks")
+        child.kill()
+
+
+@case
 def as_text(_):
     child, truth = stuck()
     text = xsptrace("dump", "-p", str(child.pid)).stdout

@@ -20,6 +20,8 @@
 #define ATTEMPTS 3 /* to look at a thread that is not stopped without its having run meanwhile */
 /* Where processors are busy: after so long no more threads are stopped. */
 #define STOPPING_NS 20000000000ULL
+/* For so long they are given, together, to wait again as they did before they were stopped. */
+#define SETTLING_NS 500000000ULL
 #define BEGINS_ANEW "was not stopped: the timeout of its system call would begin anew"
 #define TOGETHER 512 /* threads whose stacks are held at a time */
 
@@ -354,11 +356,26 @@ static int read_threads(struct run *r, size_t first, size_t count)
 	return rc;
 }
 
+/* Who was stopped needs a processor to wait again. */
+static int look_settled(const struct run *r, const struct xsp_dump_thread *t, uint64_t until_ns,
+			struct xsp_look *l)
+{
+	int rc = look(r, t, l);
+
+	while (rc == 0 && l->state != 0 && (!l->call.placed || l->state == 'R') &&
+	       xsp_now_ns() < until_ns) {
+		xsp_nap_ns(1000000);
+		rc = look(r, t, l);
+	}
+	return rc;
+}
+
 /* A circle is one if all of its threads still wait, each for the same, after all of them were seen to do so. */
 static int confirm_cycles(struct run *r)
 {
 	struct xsp_dump *d = r->dump;
 	const struct xsp_dump_source from = source(r);
+	const uint64_t until_ns = xsp_now_ns() + SETTLING_NS;
 	bool gone = false;
 
 	xsp_dump_gil(d, &from);
@@ -369,7 +386,7 @@ static int confirm_cycles(struct run *r)
 		struct xsp_look now;
 		if (t->cycle == 0)
 			continue;
-		int rc = look(r, t, &now);
+		int rc = look_settled(r, t, until_ns, &now);
 		if (rc == 0)
 			rc = xsp_dump_wait(d, i, &now, &from);
 		if (rc < 0)
