@@ -127,6 +127,12 @@ static inline void name(struct builder *b, uint64_t hash, const char *text, uint
 	builder_put(b, &e, sizeof(e.n) + ((strlen(text) + 7) & ~(size_t)7));
 }
 
+static inline void address_name(struct builder *b, enum xsp_address_name what, uint64_t address,
+				const char *text)
+{
+	cr_assert_eq(xsp_capture_put_address_name(b->w, what, b->pid, address, text), 0);
+}
+
 static inline void task(struct builder *b, enum xsp_task_what what, const char *comm)
 {
 	struct xsp_event_task t = {.head = {.kind = XSP_EVENT_TASK}, .what = (uint32_t)what};

@@ -1036,13 +1036,6 @@ Test(analyze, lock_of_python_on_a_busy_machine)
 enum { INTO_CALLER = 0x9000 }; /* a return address */
 enum { IN_A_FAULT = 7 }; /* a stack of the kernel's */
 
-static void put_code(struct builder *b, enum xsp_address_name what, uint64_t address,
-		     const char *text)
-{
-	cr_assert_eq(xsp_capture_put_name(b->w, xsp_address_name_hash(what, b->pid, address), text),
-		     0);
-}
-
 static void open_samples(struct builder *b)
 {
 	static const char *const code[] = {"app\nhot", "libc.so.6\nmemcpy", "app\nspin_for_work",
@@ -1054,18 +1047,17 @@ static void open_samples(struct builder *b)
 	open_waits(b);
 	cr_assert_eq(xsp_capture_put_info(b->w, "samples", "cpu-clock 100"), 0);
 	for (size_t i = 0; i < sizeof(code) / sizeof(code[0]); i++)
-		put_code(b, XSP_NAME_OF_CODE, i, code[i]);
+		address_name(b, XSP_NAME_OF_CODE, i, code[i]);
 	for (uint64_t i = 100; i < 120; i++) {
 		snprintf(text, sizeof(text), "app\nother_%u", (unsigned)i);
-		put_code(b, XSP_NAME_OF_CODE, i, text);
+		address_name(b, XSP_NAME_OF_CODE, i, text);
 	}
-	cr_assert_eq(xsp_capture_put_name(b->w,
-					  xsp_address_name_hash(XSP_NAME_OF_KERNEL, IN_A_FAULT, 0),
-					  "asm_exc_page_fault_[k]"),
+	cr_assert_eq(xsp_capture_put_address_name(b->w, XSP_NAME_OF_KERNEL, IN_A_FAULT, 0,
+						  "asm_exc_page_fault_[k]"),
 		     0);
-	put_code(b, XSP_NAME_OF_RETURN, INTO_CALLER, "parse");
-	put_code(b, XSP_NAME_OF_RETURN, INTO_CALLER + 1, "hot");
-	put_code(b, XSP_NAME_OF_RETURN, INTO_CALLER + 2, "__libc_read");
+	address_name(b, XSP_NAME_OF_RETURN, INTO_CALLER, "parse");
+	address_name(b, XSP_NAME_OF_RETURN, INTO_CALLER + 1, "hot");
+	address_name(b, XSP_NAME_OF_RETURN, INTO_CALLER + 2, "__libc_read");
 	for (uint64_t id = 1; id <= 2; id++) {
 		struct xsp_capture_python_frame frame = {.name = 0xf000 + id};
 		cr_assert_eq(xsp_capture_put_name(b->w, 0xf000 + id, lines[id - 1]), 0);

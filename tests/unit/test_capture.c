@@ -536,6 +536,50 @@ Test(capture, a_chunk_inside_a_name_is_not_a_chunk)
 	unlink(b.path);
 }
 
+static uint64_t address_key(const char *path, size_t *names)
+{
+	struct xsp_capture_reader *r;
+	const struct xsp_capture_name *all;
+	struct xsp_error err = {0};
+
+	cr_assert_eq(xsp_capture_open(path, &r, &err), 0, "%s", err.text);
+	*names = xsp_capture_names(r, &all);
+	const uint64_t key = xsp_capture_address_key(r);
+	xsp_capture_close(r);
+	return key;
+}
+
+Test(capture, no_process_can_take_the_names_of_anothers_addresses)
+{
+	/* without a key, who has process number 200 can work out which address of its own to be called from */
+	const enum xsp_address_name what = XSP_NAME_OF_RETURN;
+	const uint64_t victim = 0x4000, attacker = victim ^ xsp_u64_mix(100ULL << 32 | what) ^
+						   xsp_u64_mix(200ULL << 32 | what);
+	struct builder b;
+	size_t size, names;
+
+	cr_assert_eq(xsp_address_name_hash(0, what, 100, victim),
+		     xsp_address_name_hash(0, what, 200, attacker));
+	builder_begin(&b, 1);
+	cr_assert_eq(xsp_capture_put_address_name(b.w, what, 200, attacker, "nothing_amiss"), 0);
+	cr_assert_eq(xsp_capture_put_address_name(b.w, what, 100, victim, "culprit"), 0);
+	builder_end(&b);
+	cr_expect_neq(address_key(b.path, &names), 0);
+	cr_expect_eq(names, 2);
+
+	/* a capture of the format before has none */
+	unsigned char *data = load(b.path, &size);
+	struct xsp_file_header h;
+	memcpy(&h, data, sizeof(h));
+	h.minor = 1;
+	h.crc = xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc));
+	memcpy(data, &h, sizeof(h));
+	save(b.path, data, size);
+	cr_expect_eq(address_key(b.path, &names), 0);
+	free(data);
+	unlink(b.path);
+}
+
 static void expect_refusal(const char *path, const char *part)
 {
 	struct reading r = read_file(path);
@@ -556,7 +600,7 @@ Test(capture, refusals_say_why)
 	h.crc = xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc));
 	memcpy(data, &h, sizeof(h));
 	save(b.path, data, size);
-	expect_refusal(b.path, "format 2.1");
+	expect_refusal(b.path, "format 2.2");
 	expect_refusal(b.path, "newer");
 	save(b.path, (const unsigned char *)"{\"traceEvents\":[]}", 18);
 	expect_refusal(b.path, "not a capture");

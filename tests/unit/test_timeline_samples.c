@@ -40,25 +40,18 @@ static int on_sample(void *ctx, const struct xsp_sample *s)
 	return 0;
 }
 
-static void put_name(struct builder *b, enum xsp_address_name what, uint64_t address,
-		     const char *text)
-{
-	cr_assert_eq(xsp_capture_put_name(b->w, xsp_address_name_hash(what, b->pid, address), text),
-		     0);
-}
-
 static void start(struct builder *b)
 {
 	builder_begin(b, 2);
 	cr_assert_eq(xsp_capture_put_info(b->w, "samples", "cpu-clock 99"), 0);
-	put_name(b, XSP_NAME_OF_CODE, AT_F1, "lib.so\nf1");
-	put_name(b, XSP_NAME_OF_CODE, AT_LEAF, "lib.so\nleaf");
-	put_name(b, XSP_NAME_OF_CODE, AT_EVAL, "python3\n_PyEval_EvalFrameDefault");
-	put_name(b, XSP_NAME_OF_RETURN, INTO_F1, "f1");
-	put_name(b, XSP_NAME_OF_RETURN, INTO_MID, "mid");
-	put_name(b, XSP_NAME_OF_RETURN, INTO_EVAL, "_PyEval_EvalFrameDefault");
-	put_name(b, XSP_NAME_OF_RETURN, INTO_MAIN, "main");
-	put_name(b, XSP_NAME_OF_RETURN, NO_CODE, "");
+	address_name(b, XSP_NAME_OF_CODE, AT_F1, "lib.so\nf1");
+	address_name(b, XSP_NAME_OF_CODE, AT_LEAF, "lib.so\nleaf");
+	address_name(b, XSP_NAME_OF_CODE, AT_EVAL, "python3\n_PyEval_EvalFrameDefault");
+	address_name(b, XSP_NAME_OF_RETURN, INTO_F1, "f1");
+	address_name(b, XSP_NAME_OF_RETURN, INTO_MID, "mid");
+	address_name(b, XSP_NAME_OF_RETURN, INTO_EVAL, "_PyEval_EvalFrameDefault");
+	address_name(b, XSP_NAME_OF_RETURN, INTO_MAIN, "main");
+	address_name(b, XSP_NAME_OF_RETURN, NO_CODE, "");
 }
 
 static void put_line(struct builder *b, uint64_t id, const char *text)
@@ -137,9 +130,8 @@ Test(samples, functions_of_the_kernel)
 
 	start(&b);
 	for (uint32_t depth = 0; depth < 2; depth++)
-		cr_assert_eq(xsp_capture_put_name(
-				     b.w, xsp_address_name_hash(XSP_NAME_OF_KERNEL, 7, depth),
-				     depth == 0 ? "copy_[k]" : "vfs_read_[k]"),
+		cr_assert_eq(xsp_capture_put_address_name(b.w, XSP_NAME_OF_KERNEL, 7, depth,
+							  depth == 0 ? "copy_[k]" : "vfs_read_[k]"),
 			     0);
 	for (u.kernel.value = 7; u.kernel.value < 9; u.kernel.value++)
 		builder_put(&b, &u, sizeof(u));
@@ -223,8 +215,8 @@ Test(samples, functions_that_nobody_knows)
 	struct told told;
 
 	start(&b);
-	put_name(&b, XSP_NAME_OF_CODE, 0x9000, "no second line");
-	put_name(&b, XSP_NAME_OF_CODE, 0x9100, "lib.so\n");
+	address_name(&b, XSP_NAME_OF_CODE, 0x9000, "no second line");
+	address_name(&b, XSP_NAME_OF_CODE, 0x9100, "lib.so\n");
 	sample(&b, SP, 0x9000, NULL, 0, USER);
 	sample(&b, SP, 0x9100, NULL, 0, USER);
 	sample(&b, SP, 0x9200, NULL, 0, 9999);

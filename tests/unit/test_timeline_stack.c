@@ -40,7 +40,7 @@ static void names_of(struct builder *b)
 	static const char *const texts[] = {"", "main", "outer", "middle", "inner", "f0 in it"};
 
 	for (uint64_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		name(b, xsp_address_name_hash(XSP_NAME_OF_RETURN, b->pid, 0x1000 * i), texts[i], 0);
+		address_name(b, XSP_NAME_OF_RETURN, 0x1000 * i, texts[i]);
 }
 
 struct paths {
@@ -204,7 +204,7 @@ Test(timeline_stack, nothing_beyond_garbage)
 	entry_with(&b, 0, SP,
 		   (const uint64_t[]){frame(0x2000, 0), frame(0x7000, 2), frame(0x1000, 2), 0});
 	leave(&b, 0, SP);
-	name(&b, xsp_address_name_hash(XSP_NAME_OF_RETURN, b.pid, 0x9000), "", 0);
+	address_name(&b, XSP_NAME_OF_RETURN, 0x9000, "");
 	entry_with(&b, 1, SP, (const uint64_t[]){frame(0x9000, 0), frame(0x1000, 2), 0});
 	leave(&b, 1, SP);
 	run(&b, &s);

@@ -304,7 +304,7 @@ Test(waits, where)
 
 	start(&b);
 	for (uint64_t i = 1; i < 5; i++)
-		name(&b, xsp_address_name_hash(XSP_NAME_OF_RETURN, b.pid, 0x1000 * i), texts[i], 0);
+		address_name(&b, XSP_NAME_OF_RETURN, 0x1000 * i, texts[i]);
 	b.now = 1000;
 	entry(&b, 0, SP);
 	b.now = 1200;

@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "base/search.h"
+#include "base/text.h"
 #include "base/u64map.h"
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
@@ -171,11 +172,6 @@ static int add_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid, 
 	return 0;
 }
 
-static uint64_t lock_key(uint32_t pid, uint64_t address)
-{
-	return xsp_u64_mix(address) ^ pid;
-}
-
 /* Python's lock is one, whichever of its parts is waited at. -ENOMEM, or its index. */
 static long new_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 {
@@ -188,11 +184,12 @@ static long new_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 		first.python = gil.condition_bytes;
 	}
 	const struct lock *lock =
-		xsp_u64map_element(&w->lock_of, lock_key(first.pid, first.address), &w->locks,
+		xsp_u64map_element(&w->lock_of, xsp_pair_hash(first.pid, first.address), &w->locks,
 				   &w->lock_capacity, &w->lock_count, &first);
 	const long index = lock != NULL ? lock - w->locks : -ENOMEM;
 	if (index >= 0 && first.address != wait->argument &&
-	    xsp_u64map_set(&w->lock_of, lock_key(wait->pid, wait->argument), (uint32_t)index) < 0)
+	    xsp_u64map_set(&w->lock_of, xsp_pair_hash(wait->pid, wait->argument), (uint32_t)index) <
+		    0)
 		return -ENOMEM;
 	return index;
 }
@@ -211,7 +208,7 @@ static int add_people(struct xsp_summary_waits *w, uint32_t index, const struct 
 
 static int add_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 {
-	const uint32_t *at = xsp_u64map_get(&w->lock_of, lock_key(wait->pid, wait->argument));
+	const uint32_t *at = xsp_u64map_get(&w->lock_of, xsp_pair_hash(wait->pid, wait->argument));
 	const uint64_t ns = wait->woken_ns - wait->left_ns;
 
 	if (at == NULL && w->lock_count >= MAX_LOCKS)

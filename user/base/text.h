@@ -34,6 +34,14 @@ static inline uint64_t xsp_text_hash(const char *text, size_t length)
 	return xsp_text_hash_word(h ^ word, key[1]);
 }
 
+/* ... and two numbers of a program's: an address and its number among processes. */
+static inline uint64_t xsp_pair_hash(uint64_t a, uint64_t b)
+{
+	const uint64_t pair[2] = {a, b};
+
+	return xsp_text_hash((const char *)pair, sizeof(pair));
+}
+
 /* A character that terminals obey, or that moves or hides others: C1 controls, ends of lines and paragraphs, directions
  * of writing, tags. */
 static inline bool xsp_is_invisible_control(uint32_t point)

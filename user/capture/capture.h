@@ -158,11 +158,11 @@ enum xsp_address_name {
 	XSP_NAME_OF_LINE =
 		0x57af, /* the line of a return address that allocates: path of the source, number; no name where it is not known */
 };
-/* Under which hash the capture has the name of an address in a process. */
-static inline uint64_t xsp_address_name_hash(enum xsp_address_name what, uint32_t pid,
+/* Under which hash the capture has the name of an address in a process. `key`: of the capture's own, see below. */
+static inline uint64_t xsp_address_name_hash(uint64_t key, enum xsp_address_name what, uint32_t pid,
 					     uint64_t address)
 {
-	uint64_t hash = xsp_u64_mix(address ^ xsp_u64_mix((uint64_t)pid << 32 | what));
+	uint64_t hash = xsp_u64_mix(address ^ xsp_u64_mix(((uint64_t)pid << 32 | what) ^ key));
 
 	return hash != 0 ? hash : 1;
 }
@@ -214,6 +214,10 @@ int xsp_capture_put_let_go(struct xsp_capture_writer *w, const struct xsp_captur
 int xsp_capture_put_python(struct xsp_capture_writer *w, const struct xsp_capture_python *p);
 /* The text that a hash stands for; what is longer than XSP_NAME_MAX is cut, and says so. */
 int xsp_capture_put_name(struct xsp_capture_writer *w, uint64_t hash, const char *text);
+/* ... and that an address stands for; its hash has this key. */
+uint64_t xsp_capture_writer_key(const struct xsp_capture_writer *w);
+int xsp_capture_put_address_name(struct xsp_capture_writer *w, enum xsp_address_name what,
+				 uint32_t pid, uint64_t address, const char *text);
 /* Samples both clocks now and writes the pair; or one that is known. */
 int xsp_capture_put_clock(struct xsp_capture_writer *w);
 int xsp_capture_put_clock_pair(struct xsp_capture_writer *w, const struct xsp_capture_clock *c);
@@ -265,6 +269,9 @@ bool xsp_capture_by_default(const struct xsp_capture_reader *r, const char *what
 uint64_t xsp_capture_until_ns(const struct xsp_capture_reader *r, const char *what);
 /* A random number that tells captures apart. */
 uint64_t xsp_capture_id(const struct xsp_capture_reader *r);
+/* The key of the hashes of addresses: the number above, which no recorded process can know. With it none can choose its
+ * address, and its number among processes, for the hash of another's. 0 in captures of formats before 1.2. */
+uint64_t xsp_capture_address_key(const struct xsp_capture_reader *r);
 /* The info of a gap, or NULL; *count: how many, 0 where there is nothing to count. */
 const char *xsp_capture_gap(const struct xsp_capture_reader *r, enum xsp_capture_gap gap,
 			    uint64_t *count);

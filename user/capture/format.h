@@ -13,7 +13,7 @@
 
 #define XSP_FILE_MAGIC "\211XSPT\r\n\032" /* 8 bytes; shows transfers as text, as PNG's does */
 #define XSP_FILE_MAJOR 1 /* another one is not readable by this build */
-#define XSP_FILE_MINOR 1 /* additions that an older reader may skip */
+#define XSP_FILE_MINOR 2 /* additions that an older reader may skip */
 
 struct xsp_file_header {
 	char magic[8];

@@ -69,6 +69,7 @@ static int read_file_header(struct xsp_capture_reader *r, struct xsp_error *err)
 	}
 	r->file_id = h.file_id;
 	r->id_known = true;
+	r->unkeyed = h.minor < 2;
 	int rc = check_version(r, &h, err);
 	if (rc == 0 && h.header_size >= sizeof(h) && h.header_size % 8 == 0 &&
 	    h.header_size <= r->limit)
@@ -239,6 +240,11 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 uint64_t xsp_capture_id(const struct xsp_capture_reader *r)
 {
 	return r->file_id;
+}
+
+uint64_t xsp_capture_address_key(const struct xsp_capture_reader *r)
+{
+	return r->unkeyed ? 0 : r->file_id;
 }
 
 const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key)

@@ -24,6 +24,7 @@ struct xsp_capture_reader {
 	uint64_t limit; /* bytes of the file when it was opened; what was added later is left */
 	uint64_t first_chunk;
 	uint64_t file_id;
+	bool unkeyed; /* hashes of addresses have no key */
 	bool id_known;
 
 	unsigned char *buffer; /* of the chunk at hand */

@@ -450,6 +450,17 @@ int xsp_capture_put_name(struct xsp_capture_writer *w, uint64_t hash, const char
 	return put_text(w, hash, cut ? XSP_EVENT_NAME_CUT : 0, text, cut ? XSP_NAME_MAX : length);
 }
 
+uint64_t xsp_capture_writer_key(const struct xsp_capture_writer *w)
+{
+	return w->file_id;
+}
+
+int xsp_capture_put_address_name(struct xsp_capture_writer *w, enum xsp_address_name what,
+				 uint32_t pid, uint64_t address, const char *text)
+{
+	return xsp_capture_put_name(w, xsp_address_name_hash(w->file_id, what, pid, address), text);
+}
+
 /* ---- events ---- */
 
 static int put_name(struct xsp_capture_writer *w, const struct xsp_event_name *n, size_t size)

@@ -85,7 +85,8 @@ void xsp_frames_free(struct xsp_frames *f)
 static int see(struct xsp_frames *f, enum xsp_address_name what, uint32_t pid, uint64_t address,
 	       bool standing)
 {
-	uint64_t hash = xsp_address_name_hash(what, pid, address);
+	uint64_t hash =
+		xsp_address_name_hash(xsp_capture_writer_key(f->writer), what, pid, address);
 
 	if (xsp_u64map_get(&f->seen, hash) != NULL || f->seen.count >= FRAMES_MAX)
 		return 0;
@@ -154,8 +155,7 @@ static int resolve(struct xsp_frames *f, const struct pending *p, char *text, si
 
 static int put(struct xsp_frames *f, const struct pending *p, const char *text)
 {
-	return xsp_capture_put_name(f->writer, xsp_address_name_hash(p->what, p->pid, p->address),
-				    text);
+	return xsp_capture_put_address_name(f->writer, p->what, p->pid, p->address, text);
 }
 
 static int name(struct xsp_frames *f, const struct pending *p)
@@ -244,8 +244,7 @@ static int put_line(struct xsp_frames *f, const struct wanted_line *w,
 	if (line->path == NULL || strlen(line->path) > 1000)
 		return 0;
 	snprintf(text, sizeof(text), "%s\n%d", line->path, line->line);
-	return xsp_capture_put_name(
-		f->writer, xsp_address_name_hash(XSP_NAME_OF_LINE, w->pid, w->address), text);
+	return xsp_capture_put_address_name(f->writer, XSP_NAME_OF_LINE, w->pid, w->address, text);
 }
 
 /* Those of one file. */

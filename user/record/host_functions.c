@@ -135,7 +135,8 @@ int xsp_host_functions_see(struct xsp_host_functions *s, const struct xsp_proces
 	    e->size < sizeof(struct xsp_event_range) ||
 	    !word_at(e, s->word_of[e->probe] - 1U, &address))
 		return 0;
-	uint64_t hash = xsp_address_name_hash(XSP_NAME_OF_FUNCTION, e->tgid, address);
+	uint64_t hash = xsp_address_name_hash(xsp_capture_writer_key(s->writer),
+					      XSP_NAME_OF_FUNCTION, e->tgid, address);
 	if (xsp_u64map_get(&s->seen, hash) != NULL || s->seen.count >= MAX_SEEN)
 		return 0;
 	if (xsp_u64map_set(&s->seen, hash, 1) < 0)

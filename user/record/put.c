@@ -39,10 +39,8 @@ int xsp_recorder_put_kernel_functions(struct xsp_recorder *r)
 				     "(sysctl kernel.kptr_restrict): stacks go without");
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		snprintf(text, sizeof(text), "%.*s_[k]", (int)sizeof(all->name), all[i].name);
-		rc = xsp_capture_put_name(
-			r->writer,
-			xsp_address_name_hash(XSP_NAME_OF_KERNEL, all[i].stack, all[i].depth),
-			text);
+		rc = xsp_capture_put_address_name(r->writer, XSP_NAME_OF_KERNEL, all[i].stack,
+						  all[i].depth, text);
 	}
 	free(all);
 	return rc == -EACCES ? 0 : rc;

@@ -28,7 +28,7 @@ struct stack_frames xsp_stack_frames_of(const struct open_span *s)
 const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint64_t address)
 {
 	const uint32_t *id = xsp_u64map_get(
-		&t->range_names, xsp_address_name_hash(XSP_NAME_OF_RETURN, pid, address));
+		&t->range_names, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, pid, address));
 
 	return id != NULL ? t->names[*id] : NULL;
 }
@@ -41,9 +41,9 @@ size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_detai
 	size_t n = 0;
 
 	while (stack != NULL && n < XSP_KERNEL_FRAMES &&
-	       (id = xsp_u64map_get(&t->range_names,
-				    xsp_address_name_hash(XSP_NAME_OF_KERNEL, stack->value, n))) !=
-		       NULL)
+	       (id = xsp_u64map_get(
+			&t->range_names,
+			xsp_timeline_address_hash(t, XSP_NAME_OF_KERNEL, stack->value, n))) != NULL)
 		ids[n++] = *id;
 	return n;
 }
@@ -113,7 +113,7 @@ static int append(struct xsp_timeline *t, struct row *row, uint32_t *length, uin
 		xsp_name_id id;
 		uint64_t address = XSP_FRAME_ADDRESS(own.frames[i - 1]);
 		int rc = xsp_names_of_hash(
-			t, xsp_address_name_hash(XSP_NAME_OF_RETURN, pid, address), &id);
+			t, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, pid, address), &id);
 		if (rc < 0)
 			return rc;
 		row->path[(*length)++] = id | XSP_PATH_FRAME;

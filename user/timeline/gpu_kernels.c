@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "timeline/timeline_private.h"
 
 #define MAX_HANDLES (1U << 20)
@@ -18,19 +19,15 @@ struct xsp_kernels {
 	size_t count, capacity;
 };
 
-static uint64_t handle_key(uint32_t pid, uint64_t handle)
-{
-	return xsp_u64_mix(handle) ^ (uint64_t)pid << 32;
-}
-
 static bool find_name(const struct xsp_timeline *t, uint32_t pid, uint64_t function,
 		      xsp_name_id *out)
 {
-	const uint32_t *at = xsp_u64map_get(&t->kernels->name_of, handle_key(pid, function));
+	const uint32_t *at = xsp_u64map_get(&t->kernels->name_of, xsp_pair_hash(pid, function));
 
 	if (at == NULL)
-		at = xsp_u64map_get(&t->range_names,
-				    xsp_address_name_hash(XSP_NAME_OF_FUNCTION, pid, function));
+		at = xsp_u64map_get(
+			&t->range_names,
+			xsp_timeline_address_hash(t, XSP_NAME_OF_FUNCTION, pid, function));
 	if (at != NULL)
 		*out = *at;
 	return at != NULL;
@@ -51,7 +48,7 @@ static int learn(struct xsp_timeline *t, uint32_t pid, uint64_t handle, xsp_name
 
 	if (handle == 0 || k->name_of.count >= MAX_HANDLES)
 		return 0;
-	return xsp_u64map_set(&k->name_of, handle_key(pid, handle), name);
+	return xsp_u64map_set(&k->name_of, xsp_pair_hash(pid, handle), name);
 }
 
 static int last_of(struct xsp_kernels *k, const struct xsp_span *span, struct last **out)

@@ -194,8 +194,8 @@ static int python_place(struct xsp_timeline *t, const struct xsp_capture_python 
 static size_t format_line(struct xsp_timeline *t, uint32_t pid, uint64_t address,
 			  struct xsp_memory_site *site, char *text, size_t size)
 {
-	const uint32_t *id = xsp_u64map_get(&t->range_names,
-					    xsp_address_name_hash(XSP_NAME_OF_LINE, pid, address));
+	const uint32_t *id = xsp_u64map_get(
+		&t->range_names, xsp_timeline_address_hash(t, XSP_NAME_OF_LINE, pid, address));
 	const char *path = id != NULL ? t->names[*id] : NULL;
 	const char *end = path != NULL ? strchr(path, '\n') : NULL;
 
@@ -252,7 +252,7 @@ static int native_place(struct xsp_timeline *t, const struct xsp_event *e,
 	struct xsp_memory_events *m = t->memory_events;
 	const uint64_t *frame = xsp_section_data(stack);
 	const size_t count = xsp_section_length(stack) / sizeof(*frame);
-	uint64_t hash = xsp_u64_mix(e->tgid);
+	uint64_t hash = xsp_u64_mix(e->tgid ^ xsp_capture_address_key(t->reader));
 	int rc = 0;
 
 	for (size_t i = 0; i < count; i++)

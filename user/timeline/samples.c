@@ -117,7 +117,7 @@ static int make_place(struct xsp_timeline *t, uint64_t hash, struct place *out)
 static int place_of(struct xsp_timeline *t, uint32_t pid, uint64_t address, struct place *out)
 {
 	struct xsp_samples *s = t->samples;
-	const uint64_t hash = xsp_address_name_hash(XSP_NAME_OF_CODE, pid, address);
+	const uint64_t hash = xsp_timeline_address_hash(t, XSP_NAME_OF_CODE, pid, address);
 	const uint32_t *at = xsp_u64map_get(&s->place_of, hash);
 
 	*out = (struct place){0};
@@ -230,7 +230,7 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 	for (size_t i = n; i > 0 && rc == 0; i--) {
 		uint64_t address = XSP_FRAME_ADDRESS(stack.frames[i - 1]);
 		rc = xsp_names_of_hash(
-			t, xsp_address_name_hash(XSP_NAME_OF_RETURN, th->pid, address), &id);
+			t, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, th->pid, address), &id);
 		if (rc == 0)
 			rc = push(t->samples, id | XSP_PATH_FRAME);
 	}

@@ -221,6 +221,13 @@ struct xsp_timeline {
 	uint64_t *gone_ns; /* by probe: when it was let go of; NULL: none was */
 };
 
+static inline uint64_t xsp_timeline_address_hash(const struct xsp_timeline *t,
+						 enum xsp_address_name what, uint32_t pid,
+						 uint64_t address)
+{
+	return xsp_address_name_hash(xsp_capture_address_key(t->reader), what, pid, address);
+}
+
 /* Those that begin may be called again when more has come. */
 
 /* ---- names.c ---- */

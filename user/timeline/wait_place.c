@@ -58,7 +58,7 @@ static int native_place(struct xsp_timeline *t, const struct xsp_section *sectio
 		if (name == NULL || name[0] == '\0')
 			break;
 		int rc = xsp_names_of_hash(
-			t, xsp_address_name_hash(XSP_NAME_OF_RETURN, w->pid, address), &id);
+			t, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, w->pid, address), &id);
 		if (rc < 0)
 			return rc;
 		if (i == 0)
