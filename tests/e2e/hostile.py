@@ -935,11 +935,14 @@ def files_that_come_late(folder):
     the end that was asked for waits for it, and that it was not looked at is said."""
     only_x86()
     tool, out = Tool(folder), f"{folder}/t.json"
-    path = elves.large(1000).write(f"{folder}/liblate.so")
-    script = ("import mmap, os, sys, time\ntime.sleep(2.5)\nf = open(sys.argv[1], 'rb')\n"
-              "m = mmap.mmap(f.fileno(), 0, prot=5, flags=2)\nwhile True:\n  os.getppid()\n  time.sleep(0.01)\n")
+    # the early one: so that who reads files of that owner on that file system is there to be stopped
+    paths = [elves.large(1000).write(f"{folder}/lib{when}.so") for when in ("early", "late")]
+    script = ("import mmap, os, sys, time\n"
+              "def load(path):\n  with open(path, 'rb') as f:\n    return mmap.mmap(f.fileno(), 0, prot=5, flags=2)\n"
+              "early = load(sys.argv[1])\ntime.sleep(2.5)\nlate = load(sys.argv[2])\n"
+              "while True:\n  os.getppid()\n  time.sleep(0.01)\n")
     for end in ("-d", "Ctrl-C"):
-        child = start(["/usr/bin/python3", "-c", script, path], **as_nobody())
+        child = start(["/usr/bin/python3", "-c", script, *paths], **as_nobody())
         time.sleep(0.3)
         process = tool.start("-p", child.pid, "-d", "3.5" if end == "-d" else "60", "-e", "libc.so.6:getppid", "-o", out)
         tool.wait_live()
