@@ -45,6 +45,12 @@ static double filled_once(double at)
 	return at < 0.4 ? 1e6 * at : 4e5;
 }
 
+/* PyTorch's first steps, and what its lists of numbers take from then on. */
+static double warmed_up(double at)
+{
+	return (at < 0.4 ? 1e6 * at : 4e5) + 1e4 * at;
+}
+
 /* What a cycle of the garbage collector holds. */
 static double collected(double at)
 {
@@ -74,6 +80,7 @@ Test(growth, until_the_program_ends)
 Test(growth, what_does_not_grow)
 {
 	cr_expect_not(run(10, STEP_NS, flat, -1).grows);
+	cr_expect_not(run(10, STEP_NS, warmed_up, -1).grows, "a long beginning, and trifles");
 	cr_expect_not(run(10, STEP_NS, filled_once, -1).grows);
 	cr_expect_not(run(10, STEP_NS, collected, -1).grows);
 }

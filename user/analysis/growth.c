@@ -9,9 +9,11 @@
 #define BEGINNING 8 /* one of so many pieces */
 #define END 16
 /* It grows if it rose so often and never fell, over at least so many pieces, and rose in each third of them: what is
- * filled once and then stays does not. By chance, one of a hundred thousand amounts that go up and down would. */
+ * filled once and then stays does not, nor what a long beginning took, whatever trifles follow: the last third has a
+ * share of all that it rose. By chance, one of a hundred thousand amounts that go up and down would. */
 #define RISES 8
 #define RISES_A_THIRD 2
+#define LAST_THIRDS_SHARE 10 /* one of so many parts */
 #define LEAST_PIECES 10
 #define LEAST_NS 500000000U
 
@@ -101,6 +103,8 @@ static bool rises(const uint64_t *y, unsigned n)
 	for (unsigned i = 0; i < 3; i++)
 		if (times[i] < RISES_A_THIRD)
 			return false;
+	if ((y[n - 1] - y[2 * n / 3]) * LAST_THIRDS_SHARE < y[n - 1] - y[0])
+		return false;
 	return times[0] + times[1] + times[2] >= RISES;
 }
 
