@@ -73,6 +73,22 @@ static void save(const char *path, const unsigned char *data, size_t size)
 	fclose(f);
 }
 
+/* The same file, as if of that version; its bytes are the caller's. */
+static unsigned char *save_as_version(const char *path, uint16_t major, uint16_t minor,
+				      size_t *size)
+{
+	unsigned char *data = load(path, size);
+	struct xsp_file_header h;
+
+	memcpy(&h, data, sizeof(h));
+	h.major = major;
+	h.minor = minor;
+	h.crc = xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc));
+	memcpy(data, &h, sizeof(h));
+	save(path, data, *size);
+	return data;
+}
+
 /* Offsets of the chunks of a whole file. */
 static size_t chunks_of(const unsigned char *data, size_t size, size_t *offsets, size_t most)
 {
@@ -568,15 +584,8 @@ Test(capture, no_process_can_take_the_names_of_anothers_addresses)
 	cr_expect_eq(names, 2);
 
 	/* a capture of the format before has none */
-	unsigned char *data = load(b.path, &size);
-	struct xsp_file_header h;
-	memcpy(&h, data, sizeof(h));
-	h.minor = 1;
-	h.crc = xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc));
-	memcpy(data, &h, sizeof(h));
-	save(b.path, data, size);
+	free(save_as_version(b.path, 1, 1, &size));
 	cr_expect_eq(address_key(b.path, &names), 0);
-	free(data);
 	unlink(b.path);
 }
 
@@ -593,13 +602,7 @@ Test(capture, refusals_say_why)
 	struct builder b;
 	size_t size;
 	make(&b, 1);
-	unsigned char *data = load(b.path, &size);
-	struct xsp_file_header h;
-	memcpy(&h, data, sizeof(h));
-	h.major = 2;
-	h.crc = xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc));
-	memcpy(data, &h, sizeof(h));
-	save(b.path, data, size);
+	unsigned char *data = save_as_version(b.path, 2, XSP_FILE_MINOR, &size);
 	expect_refusal(b.path, "format 2.2");
 	expect_refusal(b.path, "newer");
 	save(b.path, (const unsigned char *)"{\"traceEvents\":[]}", 18);

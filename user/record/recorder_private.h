@@ -114,10 +114,10 @@ void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
 /* The probe of an id, or NULL. */
 const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id);
-/* What the sections that are read cost here: from now on events have that price; as counted, or asked for now. */
 #define XSP_STATUS_SIZE 16384 /* the list of groups stands before what is read */
 /* memory.c: /proc/PID/status. -ESRCH: it has ended, or that cannot be read. */
 int xsp_recorder_read_status(const struct recorded_process *p, char text[XSP_STATUS_SIZE]);
+/* What the sections that are read cost here: from now on events have that price; as counted, or asked for now. */
 void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_counters *c);
 int xsp_recorder_price_details(struct xsp_recorder *r);
 
