@@ -210,12 +210,47 @@ static __noinline bool emit_wait_with_stack(const struct xsp_thread_waits *t, __
 	return true;
 }
 
+static __always_inline struct xsp_short_waits *short_waits(void)
+{
+	__u32 key = 0;
+
+	return bpf_map_lookup_elem(&xsp_short_waits, &key);
+}
+
+/* The recorder follows its frames. */
+static __noinline bool may_submit_stack(__u64 now)
+{
+	struct xsp_short_waits *s = short_waits();
+
+	if (!xsp_wait_stacks_thinned || !s)
+		return !xsp_wait_stacks_thinned;
+	if (now - s->second_ns >= 1000000000) {
+		s->second_ns = now;
+		s->stacks = 0;
+	}
+	s->stacks++;
+	return s->stacks <= XSP_WAIT_STACKS_A_SECOND;
+}
+
+/* How much the thread may be slowed by them goes by how long it has waited. */
+static __noinline bool may_read_stack(struct xsp_thread_waits *t)
+{
+	if (!xsp_wait_stacks_thinned)
+		return true;
+	if (t->credit_ns >= XSP_WAIT_STACK_EVERY_NS) {
+		t->credit_ns -= XSP_WAIT_STACK_EVERY_NS;
+		return true;
+	}
+	t->without++;
+	return t->without % XSP_WAIT_STACK_OF == 0;
+}
+
 static __noinline bool submit_wait(const struct xsp_thread_waits *t, __u64 key, __u64 now,
 				   __u8 flags)
 {
 	struct wait_stack *s;
 
-	if (!xsp_wait_stacks_on || now - t->at_ns < xsp_wait_stack_least_ns)
+	if (!t->has_stack || now - t->at_ns < xsp_wait_stack_least_ns || !may_submit_stack(now))
 		return emit_wait(t, now, flags);
 	s = bpf_map_lookup_elem(&xsp_wait_stacks, &key);
 	return s && s->sp ? emit_wait_with_stack(t, now, flags, s) : emit_wait(t, now, flags);
@@ -262,6 +297,9 @@ static __always_inline void end_wait(struct xsp_thread_waits *t, __u64 key, __u6
 	__u64 off = now - t->at_ns, woken = t->woken_ns;
 
 	t->waits[why]++;
+	t->credit_ns += off;
+	if (t->credit_ns > XSP_WAIT_CREDIT_MOST_NS)
+		t->credit_ns = XSP_WAIT_CREDIT_MOST_NS;
 	if (why == XSP_WAIT_RUNNABLE) {
 		t->runnable_ns += off;
 	} else {
@@ -277,13 +315,6 @@ static __always_inline void end_wait(struct xsp_thread_waits *t, __u64 key, __u6
 		t->short_ns = 0;
 	else
 		t->short_ns += off;
-}
-
-static __always_inline struct xsp_short_waits *short_waits(void)
-{
-	__u32 key = 0;
-
-	return bpf_map_lookup_elem(&xsp_short_waits, &key);
 }
 
 /*
@@ -327,7 +358,8 @@ static __noinline void leaves(struct bpf_raw_tracepoint_args *ctx, struct xsp_th
 		t->why = XSP_WAIT_RUNNABLE;
 	t->off = 1;
 	if (!(state & TASK_DEAD) || preempted) {
-		if (xsp_wait_stacks_on && t->named)
+		t->has_stack = xsp_wait_stacks_on && t->named && may_read_stack(t);
+		if (t->has_stack)
 			copy_stack(key, (struct pt_regs *)bpf_task_pt_regs(task), now,
 				   preempted ? -1 : bpf_get_stackid(ctx, &xsp_kernel_stacks, 0));
 		return;
@@ -390,6 +422,7 @@ static __always_inline void begin_waits(struct xsp_thread_waits *t, struct task_
 					__u64 now)
 {
 	t->since_ns = now;
+	t->credit_ns = XSP_WAIT_CREDIT_FIRST_NS;
 	t->minor_faults = BPF_CORE_READ(task, min_flt);
 	t->major_faults = BPF_CORE_READ(task, maj_flt);
 	barrier();

@@ -20,6 +20,7 @@
 
 /* Set before loading. */
 __weak const volatile bool xsp_wait_stacks_on = false;
+__weak const volatile bool xsp_wait_stacks_thinned = false; /* else each is read */
 __weak const volatile __u64 xsp_wait_stack_least_ns = 0;
 
 struct wait_stack {

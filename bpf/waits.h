@@ -17,6 +17,8 @@ struct xsp_short_waits {
 	__u64 ns;
 	__u64 back_ns; /* when the last of them ended */
 	__u32 tid; /* who runs here, as far as was told; 0: nothing was, XSP_NOBODY: no recorded thread */
+	__u32 stacks; /* of waits that ended here in the second from second_ns on */
+	__u64 second_ns;
 };
 #define XSP_NOBODY ~0U
 struct {

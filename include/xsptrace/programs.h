@@ -94,10 +94,23 @@ struct xsp_thread_waits {
 	__u64 ran_ns; /* as the kernel had added up when it left last */
 	__u64 scratch;
 	__u64 minor_faults, major_faults; /* as the kernel had counted at since_ns */
+	__u64 credit_ns; /* that it has waited, and no stack was read for: XSP_WAIT_STACK_EVERY_NS */
+	__u32 without; /* stacks not read since, as there was no credit */
+	__u32 has_stack; /* of where it is */
 };
 /* --wait-stacks: of a thread that leaves its CPU. */
 #define XSP_WAIT_FRAMES 64
 #define XSP_WAIT_WORDS 128 /* of its stack; a power of two */
+/*
+ * On by default, they are thinned out. Reading one takes up to 0.8 us: one for so much time that the thread has waited is
+ * about 1 % of that. Without credit every so manieth is read. And the recorder takes 10 us for each.
+ */
+#define XSP_WAIT_STACK_EVERY_NS 65536ULL
+#define XSP_WAIT_CREDIT_FIRST_NS (64 * XSP_WAIT_STACK_EVERY_NS)
+#define XSP_WAIT_CREDIT_MOST_NS (4096 * XSP_WAIT_STACK_EVERY_NS)
+#define XSP_WAIT_STACK_OF 16
+#define XSP_WAIT_STACKS_A_SECOND 500 /* of each CPU */
+#define XSP_WAIT_STACKS_THREADS 2048 /* that have a place for one */
 /* --memory=malloc: blocks of the sample that are alive, and threads. */
 #define XSP_HEAP_BLOCKS 262144
 #define XSP_HEAP_THREADS 16384
@@ -141,7 +154,7 @@ _Static_assert(XSP_ARGS_SMALL >= XSP_DETAIL_LEAST && XSP_ARGS_LARGE >= XSP_ARGS_
 /* Values of maps, written by one compiler and read by the other. */
 _Static_assert(sizeof(struct xsp_range_spec) == 36, "xsp_specs");
 _Static_assert(sizeof(struct xsp_thread_waits) ==
-		       8 * (7 + XSP_WAIT_CLASSES) + 4 * XSP_WAIT_CLASSES + 64,
+		       8 * (7 + XSP_WAIT_CLASSES) + 4 * XSP_WAIT_CLASSES + 80,
 	       "no padding");
 _Static_assert(sizeof(struct xsp_detail_spec) == 8 + 4 * XSP_WORDS_MAX, "xsp_details");
 _Static_assert(sizeof(struct xsp_args_spec) == 16 + 8 * XSP_ARGS_ITEMS, "xsp_args");

@@ -383,6 +383,47 @@ def what_its_call_and_descriptor_do_not_tell(folder):
         check(p["in"] != "disk" or not re.match("unix_|sock_", p.get("kernel", "")), "room in a socket", p)
 
 
+MANY_WAITS = """
+import sys, threading, time
+def naps():
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        time.sleep(0.0012)
+sys.stdin.readline()
+threads = [threading.Thread(target=naps) for _ in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+"""
+
+
+def waits_with_stacks(folder, *options):
+    """(waits of at least 1 ms, those of them that say where) of threads that wait some thousand times a second."""
+    child = start([sys.executable, "-c", MANY_WAITS], stdin=subprocess.PIPE)
+    with Recording(folder, *options, "-p", child.pid, "-o", f"{folder}/t.json") as recording:
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        equal(child.wait(timeout=60), 0, "status of python")
+        recording.wait()
+    trace = Trace(f"{folder}/t.json")
+    check_sums(trace)
+    waits = [s for states in states_of(trace).values() for s in states
+             if s[2] == "Blocked: sleep" and s[1] - s[0] >= MS and s[3].get("finished") is not False]
+    check(len(waits) > 2000, "too few waits to tell", len(waits))
+    for w in waits:
+        equal("Call stack" in w[3], "Native call stack" in w[3], "lines of Python beside functions")
+    return len(waits), sum("Native call stack" in w[3] for w in waits)
+
+
+@case
+def stacks_without_being_asked_for(folder):
+    """As many as cost little: of each CPU 500 a second. With --wait-stacks all, with =off none."""
+    waits, stacks = waits_with_stacks(folder, "--profile")
+    check(100 < stacks <= 3 * 500 * os.cpu_count(), "how many are kept", stacks, waits)
+    waits, stacks = waits_with_stacks(folder, "--profile", "--wait-stacks")
+    check(stacks >= 0.99 * waits, "each was asked for", stacks, waits)
+    waits, stacks = waits_with_stacks(folder, "--profile", "--wait-stacks=off")
+    equal(stacks, 0, "none was wanted")
+
+
 @case
 def weights(folder):
     """Off-CPU stacks come to what the threads were off their CPUs, exactly, and CPU stacks to what spans had of it."""

@@ -83,6 +83,7 @@ struct xsp_attach_options {
 	uint64_t wait_least_ns; /* of those with an event */
 	uint32_t sample_hz; /* of what threads do on their CPU, so often a second; 0: none */
 	bool wait_stacks; /* where the thread stood as it began to wait: */
+	bool wait_stacks_thinned; /* ... as often as costs little: xsptrace/programs.h */
 	uint64_t wait_stack_least_ns; /* of waits that lasted so long */
 	uint32_t
 		heap_period; /* of XSP_DETAIL_MALLOC: bytes that a block of the sample stands for at least */

@@ -7,7 +7,7 @@ void xsp_attach_without(struct xsp_attach_options *o, unsigned which)
 {
 	o->defaults &= ~which;
 	if (which & XSP_DEFAULT_WAITS)
-		o->waits = false;
+		o->waits = o->wait_stacks = false;
 	if (which & XSP_DEFAULT_PYTHON)
 		o->details &= ~(unsigned)XSP_DETAIL_TORCH_PYTHON;
 	if (which & XSP_DEFAULT_SAMPLES)

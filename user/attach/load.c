@@ -195,7 +195,11 @@ static void configure_waits(struct xsp_attach *a, const struct xsp_attach_option
 	bpf_map__set_max_entries(bpf->maps.xsp_thread_waits, o->waits ? XSP_WAITS_THREADS : 1);
 	bpf->rodata->xsp_wait_stacks_on = o->wait_stacks;
 	bpf->rodata->xsp_wait_stack_least_ns = o->wait_stack_least_ns;
-	bpf_map__set_max_entries(bpf->maps.xsp_wait_stacks, o->wait_stacks ? XSP_WAITS_THREADS : 1);
+	bpf->rodata->xsp_wait_stacks_thinned = o->wait_stacks_thinned;
+	bpf_map__set_max_entries(bpf->maps.xsp_wait_stacks, !o->wait_stacks ? 1
+							    : o->wait_stacks_thinned
+								    ? XSP_WAIT_STACKS_THREADS
+								    : XSP_WAITS_THREADS);
 }
 
 static void configure_samples(struct xsp_attach *a, const struct xsp_attach_options *o)

@@ -399,12 +399,16 @@ static int parse_sample(struct parse *p)
 
 static int parse_wait_stacks(struct parse *p)
 {
+	p->o->wait_stacks_said = true;
+	p->o->wait_stacks = p->value == NULL || strcmp(p->value, "off") != 0;
+	if (!p->o->wait_stacks)
+		return 0;
 	p->o->said |= XSP_DEFAULT_WAITS;
 	p->o->waits = true;
-	p->o->wait_stacks = true;
 	if (p->value != NULL && xsp_parse_duration(p->value, 1e3, &p->o->wait_stack_least_ns) < 0)
-		return bad_value(p, "--wait-stacks",
-				 "the least time of a wait whose stack is kept (1ms, 100us, 0)");
+		return bad_value(
+			p, "--wait-stacks",
+			"the least time of a wait whose stack is kept (1ms, 100us, 0), or off");
 	return 0;
 }
 
@@ -738,13 +742,14 @@ static int check(const struct xsp_options *o, int argc, char **argv, enum xsp_ve
 	return 0;
 }
 
-static void add_sample_stacks(struct xsp_options *o)
+/* Of samples and waits, whatever is read of spans. */
+static void add_stacks(struct xsp_options *o)
 {
-	if (o->sample_hz == 0)
-		return;
-	if (o->stack_frames == 0)
+	if (o->waits && !o->wait_stacks_said)
+		o->wait_stacks = o->wait_stacks_thinned = true;
+	if (o->sample_hz > 0 && o->stack_frames == 0)
 		o->stack_frames = XSP_STACK_MAX;
-	if (o->python_frames == 0)
+	if ((o->sample_hz > 0 || o->wait_stacks) && o->python_frames == 0)
 		o->python_frames = XSP_PYTHON_MAX;
 }
 
@@ -766,7 +771,7 @@ void xsp_options_apply_profile(struct xsp_options *o)
 		o->stack_frames = XSP_STACK_MAX;
 	if (o->profile && o->sample_hz == 0)
 		o->sample_hz = XSP_SAMPLE_HZ;
-	add_sample_stacks(o);
+	add_stacks(o);
 }
 
 /* Beside what is traced, in a recording. */
@@ -787,7 +792,7 @@ static void apply_defaults(struct xsp_options *o, enum xsp_verb verb)
 		o->python_frames = DEFAULT_FRAMES;
 	if (o->defaults & XSP_DEFAULT_SAMPLES)
 		o->sample_hz = XSP_SAMPLE_HZ;
-	add_sample_stacks(o);
+	add_stacks(o);
 }
 
 enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb verb,
@@ -804,7 +809,7 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb v
 				  .wait_least_ns = DEFAULT_WAIT_LEAST_NS,
 				  .wait_stack_least_ns = DEFAULT_WAIT_STACK_LEAST_NS,
 				  .limit = DEFAULT_ROWS};
-	o->waits = o->gpu_off = verb == XSP_VERB_TOP;
+	o->waits = o->gpu_off = o->wait_stacks_said = verb == XSP_VERB_TOP;
 	o->interval_ns = 1000000000;
 	make_getopt_tables(verb, longs, shorts);
 	optind = 1;

@@ -269,6 +269,7 @@ static struct xsp_attach_options attach_options(const struct xsp_options *o)
 		.wait_least_ns = o->wait_least_ns,
 		.sample_hz = o->sample_hz,
 		.wait_stacks = o->wait_stacks,
+		.wait_stacks_thinned = o->wait_stacks_thinned,
 		.wait_stack_least_ns = o->wait_stack_least_ns,
 		.heap_period = o->heap_period,
 		.defaults = o->defaults,
@@ -457,7 +458,7 @@ static void leave_out(struct recording *r, unsigned which)
 	which &= r->o.defaults;
 	r->o.defaults &= ~which;
 	if (which & XSP_DEFAULT_WAITS)
-		r->o.waits = false;
+		r->o.waits = r->o.wait_stacks = false;
 	if (which & XSP_DEFAULT_SAMPLES)
 		r->o.sample_hz = 0;
 }

@@ -64,6 +64,8 @@ int xsp_recorder_decline(struct xsp_recorder *r, unsigned which)
 	for (size_t i = 0; i < DEFAULTS && rc == 0; i++)
 		if (defaults[i].which & which)
 			rc = xsp_capture_put_info(r->writer, defaults[i].info, "off");
+	if (rc == 0 && (which & XSP_DEFAULT_WAITS))
+		rc = xsp_capture_put_info(r->writer, "wait stacks", "off");
 	return rc < 0 ? rc : xsp_defaults_put_info(r);
 }
 

@@ -48,13 +48,14 @@ static void list_counters(const struct xsp_recorder *r, char *text, size_t size)
 static int put_profile_infos(struct xsp_recorder *r)
 {
 	const struct xsp_attach_options *o = &r->options.attach;
-	char waits[24] = "off", stacks[24] = "off", samples[40] = "off", heap[24] = "off";
+	char waits[24] = "off", stacks[32] = "off", samples[40] = "off", heap[24] = "off";
 
 	if (o->waits) /* ns: the least of one with an event */
 		snprintf(waits, sizeof(waits), "%llu", (unsigned long long)o->wait_least_ns);
 	if (o->wait_stacks)
-		snprintf(stacks, sizeof(stacks), "%llu",
-			 (unsigned long long)o->wait_stack_least_ns);
+		snprintf(stacks, sizeof(stacks), "%llu%s",
+			 (unsigned long long)o->wait_stack_least_ns,
+			 o->wait_stacks_thinned ? " thinned" : "");
 	if (o->sample_hz > 0)
 		snprintf(samples, sizeof(samples), "%s %u",
 			 xsp_broker_samples_cycles(r->broker) ? "cycles" : "cpu-clock",
