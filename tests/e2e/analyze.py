@@ -59,6 +59,104 @@ def lock_of_another_thread(folder):
     check("lock" not in found, "a lock of its own", found)
 
 
+FIGHT = """
+import json, logging, sys, threading, time
+class Slow:
+    def write(self, text): time.sleep(0.003)
+    def flush(self): pass
+how, waited, lock = sys.argv[1], [0, 0, 0], threading.Lock()
+logging.basicConfig(stream=Slow())
+def work(me):
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        before = time.monotonic()
+        if how == "logging":
+            logging.error("x")
+            waited[me] += time.monotonic() - before - 0.003
+        else:
+            with lock:
+                waited[me] += time.monotonic() - before
+                time.sleep(0.003)
+        time.sleep(0.0005)
+threads = [threading.Thread(target=work, args=(i,)) for i in range(len(waited))]
+print("ready", flush=True)
+sys.stdin.readline()
+[t.start() for t in threads]; [t.join() for t in threads]
+print(json.dumps(max(waited)))
+"""
+# Threads that wait as long, at locks as well, because they have nothing to do.
+IDLE = """
+import json, queue, sys, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from queue import Queue, SimpleQueue
+def stage(a, b):
+    while a.get():
+        time.sleep(0.002)
+        b.put(1)
+def feed(a, b, n):
+    while time.monotonic() < end:
+        a.put(1)
+        b.get()
+    [a.put(0) for _ in range(n)]
+def signals(a, b):
+    while time.monotonic() < end:
+        a.acquire()
+        time.sleep(0.001)
+        b.release()
+def pool():
+    with ThreadPoolExecutor(3) as p:
+        while time.monotonic() < end:
+            list(p.map(lambda n: time.sleep(0.002), range(6)))
+print("ready", flush=True)
+sys.stdin.readline()
+end = time.monotonic() + 2
+threads = [threading.Thread(target=pool)]
+for kind, n in ((Queue, 3), (SimpleQueue, 2)):
+    a, b = kind(), kind()
+    threads += [threading.Thread(target=stage, args=(a, b)) for _ in range(n)]
+    threads += [threading.Thread(target=feed, args=(a, b, n))]
+a, b = threading.Lock(), threading.Lock()
+a.acquire()
+threads += [threading.Thread(target=signals, args=p, daemon=True) for p in ((a, b), (b, a))]
+[t.start() for t in threads]; [t.join() for t in threads if not t.daemon]
+print(json.dumps(0), flush=True)
+import os; os._exit(0)
+"""
+
+
+def locked(folder, name, text, *arguments):
+    """By the defaults alone."""
+    script = f"{folder}/{name}.py"
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(text)
+    child = start([PYTHON, script, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    equal(child.stdout.readline(), b"ready\n", "what it says first")
+    with Recording(folder, "-p", child.pid, "-o", f"{folder}/{name}.xspt") as r:
+        waited = json.loads(child.communicate(b"\n", timeout=60)[0])
+        r.wait()
+    return *analyzed(f"{folder}/{name}.xspt"), waited
+
+
+@case
+def locks_of_python(folder):
+    """Nothing says who holds them, but who lets them go has waited for them, too. On the program's line, also where a package
+    (logging) takes it; nothing of threads that wait for work."""
+    for how, place, inside in (("lock", "with lock:", None),
+                               ("logging", "logging.error(", "Handler.")):
+        _, found, waited = locked(folder, "fight", FIGHT, how)
+        lock = found.get("lock")
+        check(lock, f"no lock was found ({how})", list(found))
+        near(lock["values"]["thread_ns"], waited * 1e9, f"waited ({how})", 0.15)
+        line = [i for i, text in enumerate(FIGHT.split("\n"), 1) if text.strip().startswith(place)][0]
+        equal(lock["subject"], f"fight.py:{line} work", f"where ({how})")
+        check("python" in lock["values"]["holder"], "who lets it go", lock["values"])
+        check(inside is None or inside in lock["values"]["inside"], f"in what ({how})", lock["values"])
+    report, found, _ = locked(folder, "idle", IDLE)
+    check("lock" not in found and "gil" not in found, "threads that have nothing to do", found)
+    rows = report["sections"]["threads"]["tables"]["threads"]["rows"]
+    check(len(rows) >= 9, "there were some", rows)
+
+
 @case
 def hot_operation(folder):
     """Time on a CPU by the thread's own clock; sleeping as long is no hot operation where --waits tells it."""

@@ -14,6 +14,7 @@
 #include "timeline/python.h"
 
 #define LOADER "enumerate(DataLoader)#" /* torch.utils.data.DataLoader's range around __next__ */
+#define LOADER_PLACES 16 /* in which it waits */
 #define MAX_SITES 65536U
 #define MAX_STACKS (8 * MAX_SITES) /* beyond, the lines of a stack are looked up each time */
 #define SYNCS 8192U /* of the last ones it is known what the GPU did meanwhile */
@@ -53,6 +54,10 @@ struct xsp_call_sites {
 	uint8_t *loaders; /* by name id: is it the DataLoader's? */
 	size_t loader_count, loader_capacity;
 	uint64_t loader_waits[XSP_WAIT_CLASSES];
+	struct {
+		uint32_t place; /* xsp_wait.place */
+		uint64_t ns;
+	} loader_places[LOADER_PLACES]; /* the first ones */
 	uint64_t lines_until_ns; /* they were on by default, and taken out then; 0: they were not */
 	uint64_t steps_with_lines, steps_with_lines_ns; /* ... steps until then */
 };
@@ -357,13 +362,28 @@ static int on_span(void *ctx, const struct xsp_span *span)
 	return site->kind == XSP_CUDA_SYNC ? add_sync(s, span) : 0;
 }
 
+static void add_loader_wait(struct xsp_call_sites *s, const struct xsp_wait *wait)
+{
+	const uint64_t ns = wait->woken_ns - wait->left_ns;
+	size_t i = 0;
+
+	s->loader_waits[wait->why] += ns;
+	while (i < LOADER_PLACES && s->loader_places[i].place != 0 &&
+	       s->loader_places[i].place != wait->place)
+		i++;
+	if (i == LOADER_PLACES || wait->place == 0)
+		return;
+	s->loader_places[i].place = wait->place;
+	s->loader_places[i].ns += ns;
+}
+
 static int on_wait(void *ctx, const struct xsp_wait *wait)
 {
 	struct xsp_call_sites *s = ctx;
 	int rc = wait->in_span ? learn_loaders(s, wait->span) : 0;
 
 	if (rc == 0 && wait->in_span && xsp_call_sites_is_loader(s, wait->span))
-		s->loader_waits[wait->why] += wait->woken_ns - wait->left_ns;
+		add_loader_wait(s, wait);
 	return rc;
 }
 
@@ -413,6 +433,16 @@ bool xsp_call_sites_is_loader(const struct xsp_call_sites *s, xsp_name_id name)
 const uint64_t *xsp_call_sites_loader_waits(const struct xsp_call_sites *s)
 {
 	return s->loader_waits;
+}
+
+uint32_t xsp_call_sites_loader_place(const struct xsp_call_sites *s)
+{
+	size_t most = 0;
+
+	for (size_t i = 1; i < LOADER_PLACES; i++)
+		if (s->loader_places[i].ns > s->loader_places[most].ns)
+			most = i;
+	return s->loader_places[most].place;
 }
 
 bool xsp_call_sites_overflowed(const struct xsp_call_sites *s)

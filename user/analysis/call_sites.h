@@ -43,6 +43,8 @@ struct xsp_call_place *xsp_call_sites_places(const struct xsp_call_sites *s, uin
 bool xsp_call_sites_is_loader(const struct xsp_call_sites *s, xsp_name_id name);
 /* With --waits: what threads waited for in those ranges until they were woken, by enum xsp_wait_class. */
 const uint64_t *xsp_call_sites_loader_waits(const struct xsp_call_sites *s);
+/* ... and where for longest: xsp_wait.place. */
+uint32_t xsp_call_sites_loader_place(const struct xsp_call_sites *s);
 /* There were more call sites than are followed. */
 bool xsp_call_sites_overflowed(const struct xsp_call_sites *s);
 /* "cudaStreamSynchronize in aten::item at train.py:21 train_step"; raw bytes. */

@@ -291,6 +291,7 @@ struct loader {
 	bool cpu_known;
 	uint64_t workers_ns, files_ns; /* of it, waited; 0 without --waits */
 	const char *most; /* what it waited for longest, whatever that is; NULL: it did not */
+	const char *place; /* where it waited longest; NULL: not known */
 };
 
 /* What its workers hand on comes through pipes and queues, at which it polls with a timeout; with pin_memory a thread of its own
@@ -323,6 +324,8 @@ static int loader_of(const struct xsp_rule_context *c, struct loader *l)
 
 	*l = (struct loader){.cpu_known = true};
 	add_waits(sites, l);
+	if (xsp_call_sites_loader_place(sites) != 0)
+		l->place = xsp_timeline_name(c->timeline, xsp_call_sites_loader_place(sites) - 1);
 	for (size_t i = 0; places != NULL && i < count; i++) {
 		xsp_call_place_add(&l->sum, &places[i]);
 		if (i == 0)
@@ -338,13 +341,13 @@ static int loader_of(const struct xsp_rule_context *c, struct loader *l)
 }
 
 /* Where it waits its workers are too slow; where it computes there are none. */
-static const char *loader_advice(const struct loader *l, char own[static 300])
+static const char *loader_advice(const struct loader *l, char own[static 400])
 {
-	if (!l->cpu_known)
+	if (!l->cpu_known && l->most == NULL)
 		return "give the DataLoader (more) workers (num_workers), persistent_workers and "
 		       "prefetch_factor, or make its __getitem__ and collate_fn cheaper; --waits "
 		       "shows whether it waits or computes";
-	if (2 * l->cpu_ns > l->sum.site.total_ns)
+	if (l->cpu_known && 2 * l->cpu_ns > l->sum.site.total_ns)
 		return "the DataLoader computes in the training thread itself: give it workers "
 		       "(num_workers), or make its __getitem__ and collate_fn cheaper";
 	if (2 * l->workers_ns > l->sum.site.total_ns)
@@ -358,11 +361,20 @@ static const char *loader_advice(const struct loader *l, char own[static 300])
 		return "the DataLoader waits for its workers or for files: give it more workers "
 		       "(num_workers), a larger prefetch_factor, faster storage, or make its "
 		       "__getitem__ cheaper";
-	snprintf(own, 300,
-		 "the training thread itself waits in the DataLoader, most for: %s. See what its "
-		 "__getitem__ and collate_fn wait for (--wait-stacks --python names the line), or "
-		 "give it workers (num_workers)",
-		 l->most);
+	if (l->place != NULL)
+		snprintf(
+			own, 400,
+			"the training thread itself waits in the DataLoader, most for: %s, longest "
+			"at %.150s: shorten that, or give it workers (num_workers)",
+			l->most, l->place);
+	else
+		snprintf(own, 400,
+			 "the training thread itself waits in the DataLoader, most for: %s. See "
+			 "what "
+			 "its __getitem__ and collate_fn wait for (--wait-stacks names the line), "
+			 "or "
+			 "give it workers (num_workers)",
+			 l->most);
 	return own;
 }
 
@@ -370,7 +382,7 @@ static void find_loader(const struct xsp_rule_context *c, const struct loader *l
 			struct xsp_rule_part part)
 {
 	const struct xsp_call_site *sum = &l->sum.site;
-	char title[200], advice[300], doubt[XSP_DOUBT_SIZE];
+	char title[200], advice[400], doubt[XSP_DOUBT_SIZE];
 
 	snprintf(title, sizeof(title), "getting data from the DataLoader takes %.1f %% of %s",
 		 100 * part.share, part.of);
@@ -397,6 +409,8 @@ static void find_loader(const struct xsp_rule_context *c, const struct loader *l
 			 xsp_cell_integer(l->workers_ns));
 	xsp_report_value(f, "files_ns", "of it waiting for files", XSP_UNIT_NS,
 			 xsp_cell_integer(l->files_ns));
+	if (l->place != NULL)
+		xsp_report_value(f, "place", "longest at", XSP_UNIT_TEXT, xsp_cell_text(l->place));
 }
 
 int xsp_rule_loader(const struct xsp_rule_context *c)

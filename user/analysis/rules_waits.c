@@ -51,11 +51,12 @@ static uint64_t time_of(const struct xsp_rule_context *c, uint32_t tid)
 	return ns;
 }
 
+/* Of a lock of Python's nobody can say who holds it; but who wakes the next one has had it. */
 static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
 		      const struct person *waiter, double share)
 {
 	const struct xsp_summary_waits *w = waits_of(c);
-	const struct person *holder = xsp_waits_person(w, lock, HOLDER);
+	const struct person *holder = xsp_waits_person(w, lock, lock->owned ? HOLDER : WAKER);
 	const struct spot *spots;
 	const bool placed = xsp_waits_spots(w, (uint32_t)(lock - w->locks), true, &spots) > 0;
 	char who[128], by[128], place[420], title[900], advice[900], address[40];
@@ -70,8 +71,8 @@ static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
 		 "%s waits %.1f %% of its time for a lock that others hold%s%s", who, 100 * share,
 		 placed ? ", at " : "", placed ? place : "");
 	snprintf(advice, sizeof(advice),
-		 "hold %s%s for less time, split it, or share less: %s holds it most%s",
-		 placed ? "the lock of " : "", place, by,
+		 "hold %s%s for less time, split it, or share less: %s %s it most%s",
+		 placed ? "the lock of " : "", place, by, lock->owned ? "holds" : "lets go of",
 		 placed ? "" : " (--wait-stacks shows where)");
 	struct xsp_report_section *f = xsp_rule_found(
 		c,
@@ -88,8 +89,44 @@ static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
 	xsp_report_value(f, "total_ns", "all threads", XSP_UNIT_NS, xsp_cell_integer(lock->ns));
 	xsp_report_value(f, "waits", "waits", XSP_UNIT_COUNT, xsp_cell_integer(lock->waits));
 	xsp_report_value(f, "max_ns", "longest", XSP_UNIT_NS, xsp_cell_integer(lock->longest_ns));
-	xsp_report_value(f, "holder", "held most by", XSP_UNIT_TEXT, xsp_cell_text(by));
+	xsp_report_value(f, "holder", lock->owned ? "held most by" : "let go of most by",
+			 XSP_UNIT_TEXT, xsp_cell_text(by));
+	if (placed && spots[0].inside != spots[0].place)
+		xsp_report_value(
+			f, "inside", "in", XSP_UNIT_TEXT,
+			xsp_cell_text(xsp_timeline_name(c->timeline, spots[0].inside - 1)));
 	xsp_report_value(f, "address", "address", XSP_UNIT_TEXT, xsp_cell_text(address + 5));
+}
+
+#define PYTHON_LOCK_PART 0.9
+
+/*
+ * Is it a lock of Python's for which threads are in each other's way? They want it, wherever that is known, and most often one
+ * that has waited for it itself lets it go. (Where one thread waits and another wakes, one gives the other something to do.)
+ */
+static bool is_fought_for(const struct xsp_summary_waits *w, const struct lock *lock)
+{
+	uint64_t both = 0, all = 0;
+
+	if ((double)lock->python_ns < PYTHON_LOCK_PART * (double)lock->placed_ns)
+		return false;
+	for (size_t i = 0; i < w->people_count; i++) {
+		const struct person *p = &w->people[i];
+		if (&w->locks[p->lock] != lock || p->role != WAKER)
+			continue;
+		all += p->times;
+		for (size_t j = 0; j < w->people_count; j++)
+			if (w->people[j].lock == p->lock && w->people[j].role == WAITER &&
+			    w->people[j].tid == p->tid)
+				both += p->times;
+	}
+	return 2 * both > all;
+}
+
+static bool is_contended(const struct xsp_summary_waits *w, const struct lock *lock)
+{
+	return lock->owned ? 2 * held_ns(w, lock) > lock->ns
+			   : lock->python_ns > 0 && is_fought_for(w, lock);
 }
 
 /* A thread that waits where nobody holds anything has nothing to do: a condition variable, a queue. */
@@ -100,13 +137,13 @@ int xsp_rule_lock(const struct xsp_rule_context *c)
 
 	if (w == NULL || locks == NULL)
 		return w == NULL ? XSP_RULE_NO_DATA : -ENOMEM;
-	for (size_t i = 0; i < w->lock_count && i < LOCKS_LOOKED_AT && locks[i]->owned; i++) {
+	for (size_t i = 0; i < w->lock_count && i < LOCKS_LOOKED_AT; i++) {
 		const struct person *waiter = xsp_waits_person(w, locks[i], WAITER);
 		const uint64_t all = waiter != NULL ? time_of(c, waiter->tid) : 0;
 		/* a thread that was there for a moment only is compared with all of the time */
 		const uint64_t time = all > xsp_rule_waits_ns(c) ? all : xsp_rule_waits_ns(c);
 		const double share = waiter != NULL ? xsp_rule_share(waiter->ns, time) : 0;
-		if (share > 0 && share >= c->threshold && 2 * held_ns(w, locks[i]) > locks[i]->ns)
+		if (share > 0 && share >= c->threshold && is_contended(w, locks[i]))
 			find_lock(c, locks[i], waiter, share);
 	}
 	free(locks);
@@ -349,8 +386,9 @@ static void threads_text(const struct group *g, char out[160])
 		snprintf(out, 160, "%" PRIu64 " threads %.64s", g->threads, g->name);
 }
 
-static void find_group(const struct xsp_rule_context *c, const struct group *g, double share,
-		       const char *title, const char *advice)
+static struct xsp_report_section *find_group(const struct xsp_rule_context *c,
+					     const struct group *g, double share, const char *title,
+					     const char *advice)
 {
 	char doubt[XSP_DOUBT_SIZE];
 	struct xsp_report_section *f = xsp_rule_found(
@@ -365,6 +403,31 @@ static void find_group(const struct xsp_rule_context *c, const struct group *g, 
 	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(g->ns));
 	xsp_report_value(f, "running_ns", "on CPU", XSP_UNIT_NS, xsp_cell_integer(g->running_ns));
 	xsp_report_value(f, "threads", "threads", XSP_UNIT_COUNT, xsp_cell_integer(g->threads));
+	return f;
+}
+
+/* Where one of them waited so for longest. */
+static void add_place(const struct xsp_rule_context *c, const struct group *g,
+		      enum xsp_wait_class why, struct xsp_report_section *f)
+{
+	const struct xsp_summary_waits *w = waits_of(c);
+	const struct spot *longest = NULL;
+	char family[FAMILY_SIZE], other[FAMILY_SIZE];
+
+	family_of(g->name, family);
+	for (size_t i = 0; i < w->spot_count; i++) {
+		const struct spot *s = &w->spots[i];
+		if (s->of_lock || s->why != why || (longest != NULL && s->ns <= longest->ns))
+			continue;
+		const struct xsp_timeline_thread *t =
+			xsp_timeline_thread(c->timeline, w->members[s->owner].tid);
+		family_of(t != NULL ? t->comm : "", other);
+		if (strcmp(family, other) == 0)
+			longest = s;
+	}
+	if (longest != NULL)
+		xsp_report_value(f, "place", "longest at", XSP_UNIT_TEXT,
+				 xsp_cell_text(xsp_timeline_name(c->timeline, longest->place - 1)));
 }
 
 /* How many CPUs what is recorded took together. */
@@ -413,12 +476,13 @@ static void found_faults(const struct xsp_rule_context *c, const struct group *g
 	char who[160], title[320];
 
 	threads_text(g, who);
-	snprintf(title, sizeof(title), "%s waits for pages of memory for %.1f %% of the time", who,
-		 100 * share);
-	find_group(c, g, share, title,
-		   "pages come from disk or swap, or memory is cleared again and again: keep and "
-		   "reuse buffers, read files ahead, use huge pages, or give the machine more "
-		   "memory");
+	snprintf(title, sizeof(title), "%s %s for pages of memory for %.1f %% of the time", who,
+		 g->threads == 1 ? "waits" : "wait", 100 * share);
+	add_place(c, g, XSP_WAIT_FAULT,
+		  find_group(c, g, share, title,
+			     "pages come from disk or swap, or memory is cleared again and again: "
+			     "keep and reuse buffers, read files ahead, use huge pages, or give "
+			     "the machine more memory"));
 }
 
 static void found_disk(const struct xsp_rule_context *c, const struct group *g, double share)
@@ -428,10 +492,11 @@ static void found_disk(const struct xsp_rule_context *c, const struct group *g, 
 	threads_text(g, who);
 	snprintf(title, sizeof(title), "%s %s for the disk for %.1f %% of the time", who,
 		 g->threads == 1 ? "waits" : "wait", 100 * share);
-	find_group(c, g, share, title,
-		   "make fewer and larger reads and writes, fewer fsync (one for many records), "
-		   "keep files open and what was read, or leave it to a thread that nobody waits "
-		   "for. --wait-stacks --python shows which calls and lines wait");
+	add_place(c, g, XSP_WAIT_DISK,
+		  find_group(c, g, share, title,
+			     "make fewer and larger reads and writes, fewer fsync (one for many "
+			     "records), keep files open and what was read, or leave it to a "
+			     "thread that nobody waits for"));
 }
 
 int xsp_rule_disk(const struct xsp_rule_context *c)

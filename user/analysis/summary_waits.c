@@ -219,6 +219,8 @@ static int add_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 	struct lock *lock = &w->locks[index];
 	lock->waits++;
 	lock->ns += ns;
+	lock->placed_ns += wait->place != 0 ? ns : 0;
+	lock->python_ns += wait->python_lock ? ns : 0;
 	lock->owned = lock->python == 0 && (lock->owned || wait->owner != 0);
 	if (ns > lock->longest_ns) {
 		lock->longest_ns = ns;

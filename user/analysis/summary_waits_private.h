@@ -42,6 +42,7 @@ struct lock {
 		python; /* of Python's lock (GIL): bytes from the address on at which those wait whom the holder wakes
 			  * when it lets go; 0: it is another */
 	uint64_t waits, ns;
+	uint64_t placed_ns, python_ns; /* where is known; of that: xsp_wait.python_lock */
 	uint64_t longest_ns, longest_left_ns; /* and when it began */
 };
 

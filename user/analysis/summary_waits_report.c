@@ -109,8 +109,7 @@ int xsp_summary_waits_report(struct xsp_summary_waits *w, bool with_stacks,
 		xsp_report_section(report, "threads", "Threads and what they waited for");
 
 	if (!with_stacks)
-		xsp_report_note(section, "where they waited was not recorded: --wait-stacks does, "
-					 "and --python adds lines of Python");
+		xsp_report_note(section, "where they waited was not recorded: --wait-stacks does");
 	xsp_waits_end(w);
 	put_threads(w, section);
 	return put_locks(w, section);

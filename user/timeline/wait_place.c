@@ -71,13 +71,40 @@ static int native_place(struct xsp_timeline *t, const struct xsp_section *sectio
 	return 0;
 }
 
+#define LOCK_FRAMES 8
+/* What all of the interpreter's locks but its own (GIL) wait in; CPython exports it (3.9 to 3.13). */
+static bool takes_lock(const struct xsp_timeline *t, const struct xsp_section *section,
+		       uint32_t pid)
+{
+	const uint64_t *frame = xsp_section_data(section);
+	const size_t count = xsp_section_length(section) / sizeof(*frame);
+
+	for (size_t i = 0; i < count && i < LOCK_FRAMES; i++) {
+		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(frame[i]));
+		if (name != NULL && strcmp(name, "PyThread_acquire_lock_timed") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Its conditions, events and joins are locks of which another thread lets go. */
+static bool in_threading(const struct xsp_timeline *t, uint32_t place)
+{
+	static const char file[] = "threading.py:";
+
+	return strncmp(xsp_timeline_name(t, place - 1), file, strlen(file)) == 0;
+}
+
 int xsp_wait_place(struct xsp_timeline *t, struct xsp_wait *w)
 {
 	const struct xsp_section *native = xsp_details_find(w->details, XSP_SECTION_STACK, NULL);
 	const struct xsp_capture_python *python =
 		xsp_timeline_python(t, xsp_details_find(w->details, XSP_SECTION_PYTHON, NULL));
 
-	if (python != NULL && python->count > 0)
-		return xsp_python_place(t, python, &w->inside, &w->place);
-	return native != NULL ? native_place(t, native, w) : 0;
+	if (python == NULL || python->count == 0)
+		return native != NULL ? native_place(t, native, w) : 0;
+	const int rc = xsp_python_place(t, python, &w->inside, &w->place);
+	if (rc == 0 && w->why == XSP_WAIT_LOCK && native != NULL)
+		w->python_lock = !in_threading(t, w->inside) && takes_lock(t, native, w->pid);
+	return rc;
 }

@@ -39,6 +39,7 @@ struct xsp_wait {
 	/* 1 + xsp_name_id; 0: not known. The innermost frame, and the innermost one that is not the interpreter's, a
 	 * package's or the C library's, if there is such: "train.py:21 train_step" */
 	uint32_t inside, place;
+	bool python_lock; /* ... wants a threading.Lock or its like, and not as a condition variable does */
 	uint32_t
 		kernel; /* 1 + xsp_name_id: the innermost function of the kernel's that is not the scheduler's; 0: not known */
 };
