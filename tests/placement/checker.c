@@ -16,6 +16,9 @@ const char *const verdict_names[CHECK_VERDICTS] = {
 #define VARIANTS 6
 #define CALLEES 6 /* how deep functions are looked for that never return */
 #define UNKNOWN INT64_MIN
+#define LEAVES                                                                                     \
+	(UINT64_C(1)                                                                               \
+	 << 61) /* in a key of `seen`: a jump through a pointer at which no frame stands */
 
 /* What is known at an instruction on some path. */
 struct state {
@@ -26,7 +29,9 @@ struct state {
 	bool entered; /* the entry site was hit */
 	uint8_t left; /* exit sites crossed */
 	bool cheap; /* ... and the last was no single-stepped one */
+	uint64_t left_at; /* ... and where that is */
 	bool called; /* a call came before, which is taken to return */
+	bool pushed; /* nothing but pushes moved the stack pointer last: arguments, perhaps */
 };
 
 struct job {
@@ -97,10 +102,16 @@ static bool insert(struct walk *w, uint64_t key)
 	return true;
 }
 
+/* A key of `seen`: met without any call before. */
+static uint64_t certain_key(uint64_t addr, const struct state *s)
+{
+	return (addr * 8 + (s->entered ? 4 : 0) + s->left + 1) | UINT64_C(1) << 62;
+}
+
 static void push_to(struct walk *w, struct jobs *to, uint64_t addr, struct state s)
 {
 	uint64_t key = addr * 8 + (s.entered ? 4 : 0) + s.left + 1, variant = key;
-	uint64_t certain = key | UINT64_C(1) << 62;
+	uint64_t certain = certain_key(addr, &s);
 
 	/* The code behind a call that does not return may be met with another stack
 	 * pointer than by its own paths: a few are walked, then it counts as unknown. What was met
@@ -236,6 +247,7 @@ static void follow_stack(struct state *s, const ZydisDecodedInstruction *d,
 		s->fp = assigned(&old, old.fp, d, ops);
 	if (!writes(d, ops, ZYDIS_REGISTER_RSP))
 		return;
+	s->pushed = d->mnemonic == ZYDIS_MNEMONIC_PUSH;
 	switch (d->mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH:
 	case ZYDIS_MNEMONIC_PUSHFQ:
@@ -309,9 +321,12 @@ static bool cross(struct walk *w, const struct xsp_site *site, struct state *s, 
 {
 	if (!s->entered && site->role == XSP_ROLE_EXIT)
 		return fail(w, CHECK_ENTRY_MISSED, at);
-	if (s->left)
+	if (s->left) {
+		w->r.before = s->left_at;
 		return fail(w, CHECK_DOUBLE, at);
+	}
 	s->left = 1;
+	s->left_at = at;
 	s->cheap = site->cls != XSP_SITE_SINGLESTEP;
 	return true;
 }
@@ -450,20 +465,20 @@ static bool among_functions(const struct image *im, uint64_t addr)
 	return addr >= first && addr <= image_fde_start(im, im->fde_count - 1);
 }
 
-/* A table ends where the code takes the address of what follows it, which may be another function's table. */
-static uint64_t table_end(const struct walk *w, uint64_t table)
+/* The first of them behind `address`; UINT64_MAX: there is none. */
+static uint64_t next_address(const struct addresses *a, uint64_t address)
 {
 	size_t low = 0;
 
-	for (size_t high = w->in->data_count; low < high;) {
+	for (size_t high = a->count; low < high;) {
 		size_t middle = low + (high - low) / 2;
 
-		if (w->in->data[middle] <= table)
+		if (a->list[middle] <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < w->in->data_count ? w->in->data[low] : UINT64_MAX;
+	return low < a->count ? a->list[low] : UINT64_MAX;
 }
 
 static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op, struct state s)
@@ -472,7 +487,11 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 	const uint8_t *b;
 	size_t left;
 
-	if (s.left && s.sp == 0) {
+	/* of an incomplete one not each has an exit */
+	if ((s.sp == 0 && !w->p->complete) ||
+	    (s.left && (s.sp == 0 || s.sp == UNKNOWN || holds(w, at | LEAVES)))) {
+		if (s.sp == 0)
+			insert(w, at | LEAVES);
 		way_out(w, &s, at);
 		return;
 	}
@@ -506,7 +525,7 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 			nearest = table;
 	}
 	if (nearest && op->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	    table_targets(w, nearest, table_end(w, nearest), false, s))
+	    table_targets(w, nearest, next_address(&w->in->data, nearest), false, s))
 		return;
 	if (s.sp == 0)
 		way_out(w, &s, at);
@@ -543,6 +562,16 @@ static enum part_of part_of(struct walk *w, uint64_t target)
 	return found;
 }
 
+/* With a frame standing nobody jumps to what others call: such a jump is left of code that cannot be reached. */
+static bool is_called(const struct walk *w, uint64_t target)
+{
+	size_t left = 0;
+	const uint8_t *b = image_at(w->im, target, &left);
+
+	return next_address(&w->in->called, target - 1) == target ||
+	       (b && left >= 4 && !memcmp(b, "\xf3\x0f\x1e\xfa", 4));
+}
+
 static void direct(struct walk *w, uint64_t target, uint64_t at, struct state s)
 {
 	bool outside = !inside(w, target);
@@ -555,12 +584,14 @@ static void direct(struct walk *w, uint64_t target, uint64_t at, struct state s)
 	 * knows no exits of a function claims nothing about its being called so */
 	if (target == w->entry && !w->p->complete)
 		return;
-	if (outside && s.left && (s.sp == 0 || s.sp == UNKNOWN) &&
+	/* of an incomplete one not each jump out has an exit: where it leads is another function all the same */
+	if (outside && (s.sp == 0 || (s.left && s.sp == UNKNOWN)) && (s.left || !w->p->complete) &&
 	    part_of(w, target) != PART_OF_THIS) {
 		way_out(w, &s, at);
 		return;
 	}
-	if (outside && !image_is_code(w->im, target))
+	if (outside && (!image_is_code(w->im, target) ||
+			(s.sp != 0 && s.sp != UNKNOWN && is_called(w, target))))
 		return;
 	/* a label that was left of what a call that never returns would have come back to */
 	for (unsigned i = 0; outside && s.sp != 0 && i < w->ranges; i++) {
@@ -668,6 +699,23 @@ static bool search_way_out(struct walk *w, uint64_t target)
 	return false;
 }
 
+/* Whom `d`, which ends at `next`, calls: its address, or that of the pointer to it (call *disp(%rip)); or 0. */
+static uint64_t callee(uint64_t next, const ZydisDecodedInstruction *d)
+{
+	if (d->mnemonic != ZYDIS_MNEMONIC_CALL)
+		return 0;
+	if (d->raw.imm[0].is_relative)
+		return next + (uint64_t)d->raw.imm[0].value.s;
+	return d->raw.modrm.mod == 0 && d->raw.modrm.rm == 5 ? next + (uint64_t)d->raw.disp.value
+							     : 0;
+}
+
+/* Of a function, or of the pointer to it. */
+static bool is_last_call(const struct walk *w, uint64_t callee)
+{
+	return callee && next_address(&w->in->last_calls, callee - 1) == callee;
+}
+
 /* A call whose callee has no way out; remembered by callee. */
 static bool never_returns(struct walk *w, uint64_t target)
 {
@@ -683,26 +731,30 @@ static bool never_returns(struct walk *w, uint64_t target)
 	*m = (struct memo){w->im, target, false}; /* who comes by again on the way */
 	name = image_import(w->im, target);
 	w->depth++;
-	never = name ? noreturn_name(name) : !search_way_out(w, target);
+	never = is_last_call(w, target) ||
+		(name ? noreturn_name(name) : !search_way_out(w, target));
 	w->depth--;
 	*m = (struct memo){w->im, target, never};
 	return never;
 }
 
 static void after_call(struct walk *w, uint64_t at, unsigned length, uint64_t target,
-		       struct state s)
+		       uint64_t pointer, struct state s)
 {
 	struct fde f;
 
 	s.called = true;
 	s.r11 = s.equal = UNKNOWN;
 	/* what is behind the last instruction is somebody else's */
-	if (inside(w, at + length) && !(target && never_returns(w, target)))
+	if (inside(w, at + length) && !(target && never_returns(w, target)) &&
+	    !is_last_call(w, pointer))
 		push_to(w, &w->late, at + length, s);
 	if (image_fde(w->im, at, &f) && f.lsda) {
 		uint64_t pad = image_landing_pad(w->im, &f, at + length - 1);
 
 		if (pad) {
+			if (s.pushed) /* who comes from below takes arguments off (DW_CFA_GNU_args_size) */
+				s.sp = UNKNOWN;
 			add_range(w, pad);
 			push(w, pad, s);
 		}
@@ -721,6 +773,35 @@ static void fall(struct walk *w, uint64_t next, uint64_t at, struct state s)
 	push(w, next, s);
 }
 
+/*
+ * Is a nop what fills up to a place to which others jump with another stack pointer? Then the call before it does not return.
+ */
+static bool is_behind_the_last(struct walk *w, uint64_t at, const struct state *s)
+{
+	ZydisDecodedInstruction d = {.mnemonic = ZYDIS_MNEMONIC_NOP};
+
+	if (!s->called || s->sp == UNKNOWN)
+		return false;
+	for (;; at += d.length) {
+		size_t left = 0;
+		const uint8_t *b = image_at(w->im, at, &left);
+		if (!b ||
+		    ZYAN_FAILED(ZydisDecoderDecodeInstruction(&w->decoder, ZYAN_NULL, b, left, &d)))
+			return false;
+		if (d.mnemonic != ZYDIS_MNEMONIC_NOP)
+			break;
+	}
+	for (unsigned left = 0; left < 2; left++) {
+		struct state other = *s;
+		other.left = (uint8_t)left;
+		const uint64_t key = certain_key(at, &other);
+		if (holds(w, key) &&
+		    !holds(w, (key & ~(UINT64_C(1) << 62)) ^ (uint64_t)s->sp << 40))
+			return true;
+	}
+	return false;
+}
+
 static void step(struct walk *w, struct job j)
 {
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
@@ -734,6 +815,8 @@ static void step(struct walk *w, struct job j)
 	b = image_at(w->im, j.addr, &left);
 	if (!b || ZYAN_FAILED(ZydisDecoderDecodeFull(&w->decoder, b, left, &d, ops)))
 		return; /* such a function must be marked incomplete; way_out() tells */
+	if (d.mnemonic == ZYDIS_MNEMONIC_NOP && is_behind_the_last(w, j.addr, &j.s))
+		return;
 	if (site) {
 		check_stack(w, site, &j.s);
 		if (site->cls != class_of(b, d.length) &&
@@ -763,15 +846,18 @@ static void step(struct walk *w, struct job j)
 	    ops[0].imm.is_relative)
 		target = j.addr + d.length + (uint64_t)ops[0].imm.value.s;
 	switch (d.mnemonic == ZYDIS_MNEMONIC_XABORT ? ZYDIS_CATEGORY_NOP : d.meta.category) {
-	case ZYDIS_CATEGORY_RET:
-		way_out(w, &taken, j.addr);
+	case ZYDIS_CATEGORY_RET: /* with a frame standing: nobody comes here this way */
+		if (taken.sp == 0 || taken.sp == UNKNOWN)
+			way_out(w, &taken, j.addr);
 		return;
 	case ZYDIS_CATEGORY_SYSCALL:
 	case ZYDIS_CATEGORY_CALL:
+		w->r.before = j.s.left_at;
 		if (j.s.left)
 			fail(w, CHECK_CALL_AFTER, j.addr);
 		else
-			after_call(w, j.addr, d.length, target, on);
+			after_call(w, j.addr, d.length, target,
+				   target ? 0 : callee(j.addr + d.length, &d), on);
 		return;
 	case ZYDIS_CATEGORY_UNCOND_BR:
 		if (target)
@@ -816,19 +902,66 @@ static int by_address(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+static void add_address(struct addresses *to, uint64_t address)
+{
+	if (to->count == to->capacity) {
+		to->capacity = to->capacity ? 2 * to->capacity : 1024;
+		to->list = realloc(to->list, to->capacity * sizeof(*to->list));
+		if (!to->list)
+			abort();
+	}
+	to->list[to->count++] = address;
+}
+
 /* What `d`, which ends at `next`, takes the address of: lea disp(%rip). */
 static void note_data(struct intrusions *in, uint64_t next, const ZydisDecodedInstruction *d)
 {
-	if (d->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT || d->opcode != 0x8d ||
-	    d->raw.modrm.mod != 0 || d->raw.modrm.rm != 5)
+	if (d->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && d->opcode == 0x8d &&
+	    d->raw.modrm.mod == 0 && d->raw.modrm.rm == 5)
+		add_address(&in->data, next + (uint64_t)d->raw.disp.value);
+}
+
+static void note_jump(struct intrusions *in, const struct image *im, const struct fde *f,
+		      uint64_t target)
+{
+	struct fde to;
+
+	if (target - f->addr < f->size || !image_fde(im, target, &to) || to.addr == target)
 		return;
-	if (in->data_count == in->data_capacity) {
-		in->data_capacity = in->data_capacity ? 2 * in->data_capacity : 1024;
-		in->data = realloc(in->data, in->data_capacity * sizeof(*in->data));
-		if (!in->data)
+	if (in->count == in->capacity) {
+		in->capacity = in->capacity ? 2 * in->capacity : 1024;
+		in->list = realloc(in->list, in->capacity * sizeof(*in->list));
+		if (!in->list)
 			abort();
 	}
-	in->data[in->data_count++] = next + (uint64_t)d->raw.disp.value;
+	in->list[in->count++] = (struct intrusion){target, f->addr};
+}
+
+static void look_through(struct intrusions *in, const struct image *im, const ZydisDecoder *decoder,
+			 const struct fde *f)
+{
+	uint64_t called = 0;
+
+	for (uint64_t at = f->addr; at < f->addr + f->size;) {
+		ZydisDecodedInstruction d;
+		size_t left = 0;
+		const uint8_t *b = image_at(im, at, &left);
+
+		if (!b ||
+		    ZYAN_FAILED(ZydisDecoderDecodeInstruction(decoder, ZYAN_NULL, b, left, &d)))
+			return;
+		at += d.length;
+		note_data(in, at, &d);
+		if (d.meta.category != ZYDIS_CATEGORY_NOP &&
+		    d.meta.category != ZYDIS_CATEGORY_WIDENOP)
+			called = callee(at, &d);
+		if (d.mnemonic == ZYDIS_MNEMONIC_CALL && d.raw.imm[0].is_relative)
+			add_address(&in->called, called);
+		if (d.raw.imm[0].is_relative)
+			note_jump(in, im, f, at + (uint64_t)d.raw.imm[0].value.s);
+	}
+	if (called)
+		add_address(&in->last_calls, called);
 }
 
 struct intrusions find_intrusions(const struct image *im)
@@ -838,40 +971,19 @@ struct intrusions find_intrusions(const struct image *im)
 
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (size_t i = 0; i < im->fde_count; i++) {
-		struct fde f, to;
-
-		if (!image_fde(im, image_fde_start(im, i), &f))
-			continue;
-		for (uint64_t at = f.addr; at < f.addr + f.size;) {
-			ZydisDecodedInstruction d;
-			size_t left = 0;
-			const uint8_t *b = image_at(im, at, &left);
-			uint64_t target;
-
-			if (!b || ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, ZYAN_NULL, b,
-									    left, &d)))
-				break;
-			at += d.length;
-			note_data(&in, at, &d);
-			if (!d.raw.imm[0].is_relative)
-				continue;
-			target = at + (uint64_t)d.raw.imm[0].value.s;
-			if (target - f.addr < f.size || !image_fde(im, target, &to) ||
-			    to.addr == target)
-				continue;
-			if (in.count == in.capacity) {
-				in.capacity = in.capacity ? 2 * in.capacity : 1024;
-				in.list = realloc(in.list, in.capacity * sizeof(*in.list));
-				if (!in.list)
-					abort();
-			}
-			in.list[in.count++] = (struct intrusion){target, f.addr};
-		}
+		struct fde f;
+		if (image_fde(im, image_fde_start(im, i), &f))
+			look_through(&in, im, &decoder, &f);
 	}
 	if (in.count)
 		qsort(in.list, in.count, sizeof(*in.list), by_target);
-	if (in.data_count)
-		qsort(in.data, in.data_count, sizeof(*in.data), by_address);
+	if (in.data.count)
+		qsort(in.data.list, in.data.count, sizeof(*in.data.list), by_address);
+	if (in.called.count)
+		qsort(in.called.list, in.called.count, sizeof(*in.called.list), by_address);
+	if (in.last_calls.count)
+		qsort(in.last_calls.list, in.last_calls.count, sizeof(*in.last_calls.list),
+		      by_address);
 	return in;
 }
 

@@ -32,21 +32,25 @@ extern const char *const verdict_names[CHECK_VERDICTS];
 struct check_result {
 	enum verdict verdict;
 	uint64_t at; /* where the path breaks the rule */
+	uint64_t before; /* ... of a second exit, or a call: where the first exit was */
 	unsigned ways_out, cheap_ways_out; /* rets and tail jumps seen; those that a cheaper
 					    * site than a single-stepped one covers */
 };
 
 /*
- * The direct jumps and calls of a file from one FDE into the middle of another, by target; and, in order,
- * what its code takes the address of, its jump tables among it.
+ * The direct jumps and calls of a file from one FDE into the middle of another, by target; in order,
+ * what its code takes the address of, its jump tables among it; whom it calls; and whom some function calls last
+ * of all, with nothing behind it: they never return. By their address, or that of the pointer to them.
  */
 struct intrusions {
 	struct intrusion {
 		uint64_t target, from;
 	} * list;
 	size_t count, capacity;
-	uint64_t *data;
-	size_t data_count, data_capacity;
+	struct addresses {
+		uint64_t *list;
+		size_t count, capacity;
+	} data, last_calls, called;
 };
 struct intrusions find_intrusions(const struct image *im);
 

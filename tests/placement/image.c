@@ -84,7 +84,7 @@ static void add_imports(struct image *im, uint64_t rela, uint64_t size, uint64_t
 	const Elf64_Rela *r = (const void *)image_at(im, rela, &left);
 	struct import *more;
 
-	if (!r || left < size)
+	if (!r || left < size || n == 0)
 		return;
 	more = realloc(im->imports, (im->import_count + n) * sizeof(*more));
 	if (!more)
@@ -239,6 +239,25 @@ static bool parse_fde(const struct image *im, uint64_t at, struct fde *out)
 	return !c.bad && !k.bad;
 }
 
+/* Of code that has no FDE (musl's). */
+static bool find_symbol(const struct image *im, uint64_t addr, struct fde *out)
+{
+	size_t low = 0;
+
+	for (size_t high = im->symbol_count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (im->symbols[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || addr - im->symbols[low - 1].addr >= im->symbols[low - 1].size)
+		return false;
+	*out = im->symbols[low - 1];
+	return true;
+}
+
 bool image_fde(const struct image *im, uint64_t addr, struct fde *out)
 {
 	size_t low = 0;
@@ -251,10 +270,12 @@ bool image_fde(const struct image *im, uint64_t addr, struct fde *out)
 		else
 			high = middle;
 	}
-	return low &&
-	       parse_fde(im, im->table_addr + (uint64_t)(int64_t)table_word(im, 2 * (low - 1) + 1),
-			 out) &&
-	       addr - out->addr < out->size;
+	if (low &&
+	    parse_fde(im, im->table_addr + (uint64_t)(int64_t)table_word(im, 2 * (low - 1) + 1),
+		      out) &&
+	    addr - out->addr < out->size)
+		return true;
+	return find_symbol(im, addr, out);
 }
 
 static int compare_pcs(const void *a, const void *b)
@@ -306,6 +327,41 @@ static void find_eh_frame(struct image *im, const Elf64_Ehdr *eh)
 			list_fdes(im, &sections[i]);
 }
 
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct fde *x = a, *y = b;
+
+	return x->addr != y->addr ? (x->addr < y->addr ? -1 : 1)
+				  : (x->size > y->size) - (x->size < y->size);
+}
+
+static void read_symbols(struct image *im, const Elf64_Ehdr *eh)
+{
+	const Elf64_Shdr *sections = (const void *)(im->data + eh->e_shoff);
+
+	if (!eh->e_shoff || eh->e_shoff + eh->e_shnum * sizeof(*sections) > im->size)
+		return;
+	for (unsigned i = 0; i < eh->e_shnum; i++) {
+		const Elf64_Shdr *s = &sections[i];
+		const Elf64_Sym *sym = (const void *)(im->data + s->sh_offset);
+		const size_t count = s->sh_size / sizeof(*sym);
+		if ((s->sh_type != SHT_SYMTAB && s->sh_type != SHT_DYNSYM) ||
+		    s->sh_offset + s->sh_size > im->size)
+			continue;
+		im->symbols =
+			realloc(im->symbols, (im->symbol_count + count + 1) * sizeof(*im->symbols));
+		if (!im->symbols)
+			abort();
+		for (size_t k = 0; k < count; k++)
+			if (ELF64_ST_TYPE(sym[k].st_info) == STT_FUNC &&
+			    sym[k].st_shndx != SHN_UNDEF && sym[k].st_size)
+				im->symbols[im->symbol_count++] =
+					(struct fde){sym[k].st_value, sym[k].st_size, 0};
+	}
+	if (im->symbol_count)
+		qsort(im->symbols, im->symbol_count, sizeof(*im->symbols), compare_symbols);
+}
+
 bool image_open(struct image *im, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -350,6 +406,7 @@ bool image_open(struct image *im, const char *path)
 	}
 	if (!im->table)
 		find_eh_frame(im, eh);
+	read_symbols(im, eh);
 	return true;
 }
 
@@ -357,6 +414,7 @@ void image_close(struct image *im)
 {
 	free(im->imports);
 	free(im->own_table);
+	free(im->symbols);
 	munmap((void *)(uintptr_t)im->data, im->size);
 }
 

@@ -21,6 +21,8 @@ struct image {
 	size_t fde_count;
 	struct import *imports; /* GOT slots by address */
 	size_t import_count;
+	struct fde *symbols; /* of functions, by address */
+	size_t symbol_count;
 };
 
 struct import {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * property [-m] [-s SUBSTRING] FILE...: places every function of each file (of those whose
+ * property [-m] [-v] [-s SUBSTRING] FILE...: places every function of each file (of those whose
  * symbol holds SUBSTRING) and has checker.c judge the result; prints a table. Fails if one
  * placement breaks a rule.
+ * -v prints the sites of what breaks a rule.
  * -m judges the judge: each placement is spoilt in several ways, and the checker has to
  * find nearly all of them.
  */
@@ -17,6 +18,8 @@
 #include "checker.h"
 
 #define SHOWN 12 /* violations printed per file */
+#define SITES_SHOWN 40 /* of each, with -v */
+static bool verbose;
 
 struct tally {
 	unsigned functions, placed, complete, sites;
@@ -198,6 +201,20 @@ static void spoil(const struct image *im, uint64_t addr, const struct intrusions
 	}
 }
 
+static void tell(uint64_t addr, const struct check_result *r, const struct xsp_placement *p)
+{
+	printf("  %" PRIx64 ": %s at %" PRIx64, addr, verdict_names[r->verdict], r->at);
+	if (r->verdict == CHECK_DOUBLE || r->verdict == CHECK_CALL_AFTER)
+		printf(" behind %" PRIx64, r->before);
+	printf("%s\n", p->complete ? "" : " (incomplete)");
+	for (size_t i = 0; verbose && i < p->count && i < SITES_SHOWN; i++)
+		printf("    site %" PRIx64 " role %d delta %" PRId64 "%s%s%s\n", p->sites[i].addr,
+		       (int)p->sites[i].role, (int64_t)p->sites[i].delta,
+		       p->sites[i].exact ? "" : " inexact",
+		       p->sites[i].cond ? (p->sites[i].taken ? " if taken" : " if not") : "",
+		       p->sites[i].tail ? " tail" : "");
+}
+
 static void one_function(struct xsp_module *m, const struct image *im, uint64_t addr,
 			 const struct intrusions *in, struct tally *t, struct spoilt *spoilt)
 {
@@ -221,8 +238,7 @@ static void one_function(struct xsp_module *m, const struct image *im, uint64_t 
 	t->ways_out += r.ways_out;
 	t->cheap += r.cheap_ways_out;
 	if (r.verdict != CHECK_OK && r.verdict != CHECK_TOO_BIG && t->broken++ < SHOWN)
-		printf("  %" PRIx64 ": %s at %" PRIx64 "%s\n", addr, verdict_names[r.verdict], r.at,
-		       p.complete ? "" : " (incomplete)");
+		tell(addr, &r, &p);
 	if (spoilt && r.verdict == CHECK_OK && p.complete && p.count > 1)
 		spoil(im, addr, in, &p, spoilt);
 	xsp_placement_clear(&p);
@@ -291,7 +307,9 @@ static unsigned one_file(const char *path, const char *part, bool spoiling)
 	print(path, &t, now() - start);
 	free(list);
 	free(in.list);
-	free(in.data);
+	free(in.data.list);
+	free(in.last_calls.list);
+	free(in.called.list);
 	xsp_module_free(m);
 	image_close(&im);
 	return t.broken + (t.placed == 0) + (spoiling && !judge_spoilt(&spoilt));
@@ -304,8 +322,9 @@ int main(int argc, char **argv)
 	unsigned broken = 0;
 	int option;
 
-	while ((option = getopt(argc, argv, "ms:")) != -1) {
+	while ((option = getopt(argc, argv, "mvs:")) != -1) {
 		spoiling |= option == 'm';
+		verbose |= option == 'v';
 		if (option == 's')
 			part = optarg;
 	}

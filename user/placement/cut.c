@@ -52,6 +52,7 @@ struct cut {
 	uint8_t *mark; /* scratch */
 	uint8_t *result; /* by instruction of the region: where the result is before it */
 	bool lifted; /* a way out's stack pointer may not be that of the entry */
+	bool pushes_returns; /* it has a return to what it has pushed */
 	/* the flow network: node 0 source, 1 sink, then in and out of each instruction */
 	struct arc *arcs;
 	uint32_t arc_count, arc_capacity;
@@ -623,6 +624,7 @@ static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_s
 		return;
 	if (s->exact) { /* V8's builtins take the address off and push it again, elsewhere */
 		xsp_graph_incomplete(c->g, "a return to what the function has pushed");
+		c->pushes_returns = true;
 		s->exact = false;
 		s->delta = 0;
 		return;
@@ -680,6 +682,11 @@ static int collect(struct cut *c, struct xsp_placement *out)
 			if (arc->forward && c->level[arc->to] && arc->insn != UINT32_MAX)
 				error = add_site(c, arc->insn, (enum crossing)arc->how, out);
 		}
+	}
+	/* then its other returns may be to such an address as well */
+	for (size_t k = 1; c->pushes_returns && !c->g->described && k < out->count; k++) {
+		out->sites[k].exact = false;
+		out->sites[k].delta = 0;
 	}
 	return error;
 }

@@ -195,6 +195,18 @@ static uint64_t skip_nops(struct xsp_module *m, uint64_t addr)
 	return addr;
 }
 
+/* So begins what is called: push, endbr64, sub $n,%rsp. */
+static bool pushes_first(struct xsp_graph *g, uint64_t addr)
+{
+	uint8_t b[4];
+
+	if (xsp_module_read(g->m, addr, b, sizeof(b)) != sizeof(b))
+		return false;
+	return (b[0] & 0xf8) == 0x50 || (b[0] == 0x41 && (b[1] & 0xf8) == 0x50) ||
+	       memcmp(b, "\xf3\x0f\x1e\xfa", 4) == 0 ||
+	       (b[0] == 0x48 && (b[1] & 0xfd) == 0x81 && b[2] == 0xec);
+}
+
 /*
  * The function runs on into the next one (assembly). One that others call is left to itself: whoever
  * runs into it calls it, in effect. Else its body is a part of this one.
@@ -210,6 +222,17 @@ static int run_on(struct xsp_graph *g, uint32_t at)
 	next = skip_nops(g->m, end);
 	if (xsp_module_code_range(g->m, next, &range) != 0 || range.addr != next)
 		return 0;
+	/* nothing comes to where another frame stands, and hardly to where one is about to be made: behind code that cannot be
+	 * reached stands whatever the linker put there */
+	if (g->insns[at].sp_change == 0 && !jumps(&g->insns[at]) &&
+	    !xsp_graph_is_function(g, next)) {
+		const int here = xsp_graph_at_entry_sp(g, g->insns[at].addr);
+		const int there = xsp_graph_at_entry_sp(g, next);
+		if (here >= 0 && there >= 0 && here != there)
+			g->insns[at].kind = XSP_INSN_TRAP;
+		if (g->insns[at].kind == XSP_INSN_TRAP || (here == 1 && pushes_first(g, next)))
+			return 0;
+	}
 	if (next != end) { /* the nops are part of the way */
 		error = xsp_graph_add_part(g, end, next - end);
 		if (error)

@@ -69,8 +69,17 @@ static ZydisRegister wide(ZydisRegister r)
 		       : ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);
 }
 
+/* What a call leaves to its caller (System V ABI): rbx, rbp, rsp, r12 to r15. */
+static bool survives_calls(ZydisRegister reg)
+{
+	return reg == ZYDIS_REGISTER_RBX || reg == ZYDIS_REGISTER_RBP ||
+	       reg == ZYDIS_REGISTER_RSP || reg >= ZYDIS_REGISTER_R12;
+}
+
 static bool writes(const struct full *f, ZydisRegister reg)
 {
+	if (f->d.meta.category == ZYDIS_CATEGORY_CALL)
+		return !survives_calls(reg);
 	for (unsigned k = 0; k < f->d.operand_count; k++) {
 		const ZydisDecodedOperand *o = &f->ops[k];
 
