@@ -42,6 +42,7 @@ for name in curl microhttpd; do
 	# shellcheck disable=SC2016
 	said=$(unshare -m bash -c 'for file in $(ldconfig -p | sed -n "s/^\t$0 .*=> //p"); do mount --bind /dev/null "$file"; done
 		exec timeout 20 "$@"' "$soname" "$prefix/bin/xsptrace" "${command[@]}" 2>&1 || true)
+	[[ $said == *"built without it"* ]] && continue # the page, for want of npm
 	[[ $said == *"takes $soname, which cannot be loaded here"*"install it" ]] || fail "without $soname it says: $said"
 done
 
