@@ -184,11 +184,11 @@ def another_layout(folder):
 def no_known_layout(folder):
     """One message, and not a single shape."""
     out, facts = f"{folder}/none.json", f"{folder}/facts"
-    done = xsptrace("--shapes=all", "-o", out, "--", program(4), "--calls", 4000,
+    done = xsptrace("--shapes=all", "-o", out, "--", program(4), "--calls", 40000,
                     "--out", facts, "fine")
     equal(done.stderr.count("not laid out as in any PyTorch"), 1, "messages")
     trace = Trace(out)
-    check(sum(trace.calls.values()) > 3000, "spans are still there", trace.calls)
+    check(sum(trace.calls.values()) > 30000, "spans are still there", trace.calls)
     wrong = [e for e in trace.spans if "Input Dims" in e["args"] or "Output Dims" in e["args"]]
     check(not wrong, "shapes of an unknown layout", *wrong[:3])
 
