@@ -395,16 +395,21 @@ threads = [threading.Thread(target=naps) for _ in range(8)]
 """
 
 
-def waits_with_stacks(folder, *options):
-    """(waits of at least 1 ms, those of them that say where) of threads that wait some thousand times a second."""
-    child = start([sys.executable, "-c", MANY_WAITS], stdin=subprocess.PIPE)
-    with Recording(folder, *options, "-p", child.pid, "-o", f"{folder}/t.json") as recording:
+def recorded_to_its_end(folder, child, *options, **how):
+    """The trace of a python that waits for a line."""
+    with Recording(folder, *options, "-p", child.pid, "-o", f"{folder}/t.json", **how) as recording:
         child.stdin.write(b"\n")
         child.stdin.flush()
         equal(child.wait(timeout=60), 0, "status of python")
         recording.wait()
     trace = Trace(f"{folder}/t.json")
     check_sums(trace)
+    return trace
+
+
+def waits_with_stacks(folder, *options):
+    """(waits of at least 1 ms, those of them that say where) of threads that wait some thousand times a second."""
+    trace = recorded_to_its_end(folder, start([sys.executable, "-c", MANY_WAITS], stdin=subprocess.PIPE), *options)
     waits = [s for states in states_of(trace).values() for s in states
              if s[2] == "Blocked: sleep" and s[1] - s[0] >= MS and s[3].get("finished") is not False]
     check(len(waits) > 2000, "too few waits to tell", len(waits))
@@ -519,14 +524,7 @@ def a_lock_of_python(folder):
     """A semaphore: it tells of no holder, so none is named; who woke, and on which line it is waited for, is known."""
     child = start([sys.executable, "-c", LOCKS], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     check(b"ready" in child.stderr.readline(), "not ready")
-    with Recording(folder, "--wait-stacks", "--python", "-p", child.pid, "-o", f"{folder}/t.json",
-                   table=f"{folder}/table") as recording:
-        child.stdin.write(b"\n")
-        child.stdin.flush()
-        equal(child.wait(timeout=60), 0, "status of python")
-        recording.wait()
-    trace = Trace(f"{folder}/t.json")
-    check_sums(trace)
+    trace = recorded_to_its_end(folder, child, "--wait-stacks", "--python", table=f"{folder}/table")
     waits = [s for states in states_of(trace).values() for s in states
              if s[2] == "Blocked: lock" and s[1] - s[0] > 50 * MS and "woken by" in s[3]]
     check(len(waits) >= 3, "waits for the lock", waits)

@@ -361,20 +361,13 @@ static const char *loader_advice(const struct loader *l, char own[static 400])
 		return "the DataLoader waits for its workers or for files: give it more workers "
 		       "(num_workers), a larger prefetch_factor, faster storage, or make its "
 		       "__getitem__ cheaper";
-	if (l->place != NULL)
-		snprintf(
-			own, 400,
-			"the training thread itself waits in the DataLoader, most for: %s, longest "
-			"at %.150s: shorten that, or give it workers (num_workers)",
-			l->most, l->place);
-	else
-		snprintf(own, 400,
-			 "the training thread itself waits in the DataLoader, most for: %s. See "
-			 "what "
-			 "its __getitem__ and collate_fn wait for (--wait-stacks names the line), "
-			 "or "
-			 "give it workers (num_workers)",
-			 l->most);
+	snprintf(own, 400,
+		 "the training thread itself waits in the DataLoader, most for: %s%s%.150s%s, or "
+		 "give it workers (num_workers)",
+		 l->most, l->place != NULL ? ", longest at " : "", l->place != NULL ? l->place : "",
+		 l->place != NULL ? ": shorten that"
+				  : ". See what its __getitem__ and collate_fn wait for "
+				    "(--wait-stacks names the line)");
 	return own;
 }
 

@@ -471,32 +471,31 @@ static void found_runnable(const struct xsp_rule_context *c, const struct group 
 	find_group(c, g, share, title, advice);
 }
 
-static void found_faults(const struct xsp_rule_context *c, const struct group *g, double share)
+static void found_waiting(const struct xsp_rule_context *c, const struct group *g, double share,
+			  enum xsp_wait_class why, const char *what, const char *advice)
 {
 	char who[160], title[320];
 
 	threads_text(g, who);
-	snprintf(title, sizeof(title), "%s %s for pages of memory for %.1f %% of the time", who,
-		 g->threads == 1 ? "waits" : "wait", 100 * share);
-	add_place(c, g, XSP_WAIT_FAULT,
-		  find_group(c, g, share, title,
-			     "pages come from disk or swap, or memory is cleared again and again: "
-			     "keep and reuse buffers, read files ahead, use huge pages, or give "
-			     "the machine more memory"));
+	snprintf(title, sizeof(title), "%s %s for %s for %.1f %% of the time", who,
+		 g->threads == 1 ? "waits" : "wait", what, 100 * share);
+	add_place(c, g, why, find_group(c, g, share, title, advice));
+}
+
+static void found_faults(const struct xsp_rule_context *c, const struct group *g, double share)
+{
+	found_waiting(c, g, share, XSP_WAIT_FAULT, "pages of memory",
+		      "pages come from disk or swap, or memory is cleared again and again: keep "
+		      "and reuse buffers, read files ahead, use huge pages, or give the machine "
+		      "more memory");
 }
 
 static void found_disk(const struct xsp_rule_context *c, const struct group *g, double share)
 {
-	char who[160], title[320];
-
-	threads_text(g, who);
-	snprintf(title, sizeof(title), "%s %s for the disk for %.1f %% of the time", who,
-		 g->threads == 1 ? "waits" : "wait", 100 * share);
-	add_place(c, g, XSP_WAIT_DISK,
-		  find_group(c, g, share, title,
-			     "make fewer and larger reads and writes, fewer fsync (one for many "
-			     "records), keep files open and what was read, or leave it to a "
-			     "thread that nobody waits for"));
+	found_waiting(c, g, share, XSP_WAIT_DISK, "the disk",
+		      "make fewer and larger reads and writes, fewer fsync (one for many "
+		      "records), keep files open and what was read, or leave it to a thread that "
+		      "nobody waits for");
 }
 
 int xsp_rule_disk(const struct xsp_rule_context *c)
