@@ -17,7 +17,7 @@ from harness import Skip, case, check, equal, finish, main, run, start, wait_for
 from proc import (COUNTERS, NR_BPF, Tool, Witness, as_nobody, mappings, random_from_clock,
                   read_counters, signal_to, status, text_differences, wait_text_clean)
 
-TIMES = int(os.environ.get("XSP_KILL_TIMES", "8"))
+TIMES = int(os.environ.get("XSP_KILL_TIMES", "6"))
 # the sanitizer of addresses would take the signal that is sent here for a fault
 os.environ["ASAN_OPTIONS"] = "handle_segv=0"
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT)

@@ -16,9 +16,9 @@ const char *const verdict_names[CHECK_VERDICTS] = {
 #define VARIANTS 6
 #define CALLEES 6 /* how deep functions are looked for that never return */
 #define UNKNOWN INT64_MIN
-#define LEAVES                                                                                     \
-	(UINT64_C(1)                                                                               \
-	 << 61) /* in a key of `seen`: a jump through a pointer at which no frame stands */
+/* In a key of `seen`: met without any call before; a jump through a pointer at which no frame stands. */
+#define CERTAIN (UINT64_C(1) << 62)
+#define LEAVES (UINT64_C(1) << 61)
 
 /* What is known at an instruction on some path. */
 struct state {
@@ -102,21 +102,25 @@ static bool insert(struct walk *w, uint64_t key)
 	return true;
 }
 
-/* A key of `seen`: met without any call before. */
-static uint64_t certain_key(uint64_t addr, const struct state *s)
+static uint64_t key_of(uint64_t addr, const struct state *s)
 {
-	return (addr * 8 + (s->entered ? 4 : 0) + s->left + 1) | UINT64_C(1) << 62;
+	return addr * 8 + (s->entered ? 4 : 0) + s->left + 1;
+}
+
+/* ... with that stack pointer. */
+static uint64_t variant_of(uint64_t key, const struct state *s)
+{
+	return key ^ (uint64_t)s->sp << 40;
 }
 
 static void push_to(struct walk *w, struct jobs *to, uint64_t addr, struct state s)
 {
-	uint64_t key = addr * 8 + (s.entered ? 4 : 0) + s.left + 1, variant = key;
-	uint64_t certain = certain_key(addr, &s);
+	uint64_t key = key_of(addr, &s);
+	const uint64_t certain = key | CERTAIN, variant = variant_of(key, &s);
 
 	/* The code behind a call that does not return may be met with another stack
 	 * pointer than by its own paths: a few are walked, then it counts as unknown. What was met
 	 * without any call before is certain. */
-	variant ^= (uint64_t)s.sp << 40;
 	if (!s.called)
 		insert(w, certain);
 	else if (holds(w, certain) && !holds(w, variant))
@@ -572,11 +576,20 @@ static bool is_called(const struct walk *w, uint64_t target)
 	       (b && left >= 4 && !memcmp(b, "\xf3\x0f\x1e\xfa", 4));
 }
 
+/* Does what stands there make a frame: push %rbp, sub $n,%rsp? */
+static bool makes_frame(const struct walk *w, uint64_t target)
+{
+	size_t left = 0;
+	const uint8_t *b = image_at(w->im, target, &left);
+
+	return b && left >= 4 && (b[0] == 0x55 || !memcmp(b, "\x48\x83\xec", 3));
+}
+
 static void direct(struct walk *w, uint64_t target, uint64_t at, struct state s)
 {
 	bool outside = !inside(w, target);
 
-	if (target == w->entry && s.sp == 0 && s.left) {
+	if (target == w->entry && (s.sp == 0 || s.sp == UNKNOWN) && s.left) {
 		way_out(w, &s, at);
 		return;
 	}
@@ -584,6 +597,11 @@ static void direct(struct walk *w, uint64_t target, uint64_t at, struct state s)
 	 * knows no exits of a function claims nothing about its being called so */
 	if (target == w->entry && !w->p->complete)
 		return;
+	/* Swift's asynchronous functions go on with another stack pointer */
+	if (outside && s.left && s.sp != 0 && makes_frame(w, target)) {
+		way_out(w, &s, at);
+		return;
+	}
 	/* of an incomplete one not each jump out has an exit: where it leads is another function all the same */
 	if (outside && (s.sp == 0 || (s.left && s.sp == UNKNOWN)) && (s.left || !w->p->complete) &&
 	    part_of(w, target) != PART_OF_THIS) {
@@ -794,9 +812,8 @@ static bool is_behind_the_last(struct walk *w, uint64_t at, const struct state *
 	for (unsigned left = 0; left < 2; left++) {
 		struct state other = *s;
 		other.left = (uint8_t)left;
-		const uint64_t key = certain_key(at, &other);
-		if (holds(w, key) &&
-		    !holds(w, (key & ~(UINT64_C(1) << 62)) ^ (uint64_t)s->sp << 40))
+		const uint64_t key = key_of(at, &other);
+		if (holds(w, key | CERTAIN) && !holds(w, variant_of(key, s)))
 			return true;
 	}
 	return false;
@@ -922,11 +939,12 @@ static void note_data(struct intrusions *in, uint64_t next, const ZydisDecodedIn
 }
 
 static void note_jump(struct intrusions *in, const struct image *im, const struct fde *f,
-		      uint64_t target)
+		      uint64_t target, bool on_condition)
 {
 	struct fde to;
 
-	if (target - f->addr < f->size || !image_fde(im, target, &to) || to.addr == target)
+	if (target - f->addr < f->size || !image_fde(im, target, &to) ||
+	    (to.addr == target && !on_condition))
 		return;
 	if (in->count == in->capacity) {
 		in->capacity = in->capacity ? 2 * in->capacity : 1024;
@@ -958,7 +976,8 @@ static void look_through(struct intrusions *in, const struct image *im, const Zy
 		if (d.mnemonic == ZYDIS_MNEMONIC_CALL && d.raw.imm[0].is_relative)
 			add_address(&in->called, called);
 		if (d.raw.imm[0].is_relative)
-			note_jump(in, im, f, at + (uint64_t)d.raw.imm[0].value.s);
+			note_jump(in, im, f, at + (uint64_t)d.raw.imm[0].value.s,
+				  d.meta.category == ZYDIS_CATEGORY_COND_BR);
 	}
 	if (called)
 		add_address(&in->last_calls, called);
@@ -987,6 +1006,15 @@ struct intrusions find_intrusions(const struct image *im)
 	return in;
 }
 
+/* Is what begins at the entry the cold part of `from`, which jumps there on a condition, too? */
+static bool is_cold_part(const struct intrusions *in, size_t at, uint64_t entry, uint64_t from)
+{
+	for (; at < in->count && in->list[at].target == entry; at++)
+		if (in->list[at].from == from)
+			return true;
+	return false;
+}
+
 /* Does any lead behind the entry, up to its site? Not counted: the function's own cold parts. */
 static void check_intrusions(struct walk *w)
 {
@@ -997,14 +1025,17 @@ static void check_intrusions(struct walk *w)
 	for (size_t high = in->count; low < high;) {
 		size_t middle = low + (high - low) / 2;
 
-		if (in->list[middle].target <= w->entry)
+		if (in->list[middle].target < w->entry)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (; low < in->count && in->list[low].target <= site; low++)
-		if (!inside(w, in->list[low].from))
-			fail(w, CHECK_ELSEWHERE, in->list[low].from);
+	for (size_t i = low; i < in->count && in->list[i].target <= site; i++) {
+		const uint64_t from = in->list[i].from;
+		if (in->list[i].target != w->entry && !inside(w, from) &&
+		    !is_cold_part(in, low, w->entry, from))
+			fail(w, CHECK_ELSEWHERE, from);
+	}
 }
 
 struct check_result check_placement(const struct image *im, uint64_t addr,

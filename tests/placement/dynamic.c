@@ -99,6 +99,7 @@ struct tracer {
 	uint64_t exits[XSP_SITE_CLASSES], entries[XSP_SITE_CLASSES], points;
 	uint64_t shown_count, skipped, disturbed;
 	int memory; /* /proc/PID/mem */
+	int status; /* of the latest wait */
 	double stepping;
 	bool verbose, ended, from_start;
 };
@@ -253,11 +254,13 @@ static bool starts_function(struct file *f, uint64_t addr)
 /* Enough of x86 to tell calls, returns and jumps: prefixes, then the opcode. */
 static uint8_t kind_of(const struct file *f, uint64_t addr)
 {
+	uint8_t b[16] = {0}; /* .fini is the last of the code */
 	size_t left = 0, k = 0;
-	const uint8_t *b = image_at(&f->im, addr - f->bias, &left);
+	const uint8_t *there = image_at(&f->im, addr - f->bias, &left);
 
-	if (!b || left < 16)
+	if (!there)
 		return I_PLAIN;
+	memcpy(b, there, left < sizeof(b) ? left : sizeof(b));
 	while (k < 4 && (b[k] == 0x66 || b[k] == 0xf2 || b[k] == 0xf3 || b[k] == 0x3e ||
 			 b[k] == 0x2e || b[k] == 0x64 || (b[k] & 0xf0) == 0x40))
 		k++;
@@ -446,7 +449,6 @@ static bool run_over(struct tracer *t, struct user_regs_struct *r)
 	struct file *f = file_at(t, back);
 	bool alive = true, done = false;
 	uint8_t byte;
-	int status;
 
 	if (!f || pread(t->memory, &byte, 1, (off_t)back) != 1 || is_disturbed(t, f, back)) {
 		t->disturbed++;
@@ -455,16 +457,16 @@ static bool run_over(struct tracer *t, struct user_regs_struct *r)
 	put_byte(t, back, 0xcc);
 	while (alive && !done) {
 		alive = ptrace(PTRACE_SYSCALL, t->pid, 0, 0) == 0 &&
-			waitpid(t->pid, &status, 0) > 0 && WIFSTOPPED(status);
+			waitpid(t->pid, &t->status, 0) > 0 && WIFSTOPPED(t->status);
 		if (!alive)
 			break;
 		ptrace(PTRACE_GETREGS, t->pid, 0, r);
-		if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
+		if (WSTOPSIG(t->status) == (SIGTRAP | 0x80)) {
 			t->ended = is_mark(r, MARK_END);
 			done = t->ended || r->rsp > sp + 8;
 			continue;
 		}
-		if (WSTOPSIG(status) != SIGTRAP || r->rip != back + 1)
+		if (WSTOPSIG(t->status) != SIGTRAP || r->rip != back + 1)
 			continue;
 		r->rip = back;
 		ptrace(PTRACE_SETREGS, t->pid, 0, r);
@@ -474,7 +476,7 @@ static bool run_over(struct tracer *t, struct user_regs_struct *r)
 		/* an inner call that returns to the same place */
 		put_byte(t, back, byte);
 		ptrace(PTRACE_SINGLESTEP, t->pid, 0, 0);
-		alive = waitpid(t->pid, &status, 0) > 0 && WIFSTOPPED(status);
+		alive = waitpid(t->pid, &t->status, 0) > 0 && WIFSTOPPED(t->status);
 		put_byte(t, back, 0xcc);
 	}
 	if (alive)
@@ -501,7 +503,6 @@ static bool step(struct tracer *t, struct user_regs_struct *r)
 	struct user_regs_struct before = *r;
 	struct file *f = file_at(t, r->rip);
 	uint8_t kind = I_PLAIN;
-	int status;
 
 	if (!f && t->files[0].m && r->rip < UINT64_C(0x7ff000000000)) {
 		read_maps(t);
@@ -518,8 +519,12 @@ static bool step(struct tracer *t, struct user_regs_struct *r)
 		if (*k & I_SITE)
 			hit(t, r);
 	}
-	if (ptrace(PTRACE_SINGLESTEP, t->pid, 0, 0) != 0 || waitpid(t->pid, &status, 0) < 0 ||
-	    !WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP)
+	do { /* a child that ended is not told: a handler would be no call */
+		if (ptrace(PTRACE_SINGLESTEP, t->pid, 0, 0) != 0 ||
+		    waitpid(t->pid, &t->status, 0) < 0 || !WIFSTOPPED(t->status))
+			return false;
+	} while (WSTOPSIG(t->status) == SIGCHLD);
+	if (WSTOPSIG(t->status) != SIGTRAP)
 		return false;
 	t->steps++;
 	ptrace(PTRACE_GETREGS, t->pid, 0, r);
@@ -610,27 +615,29 @@ static int run(struct tracer *t)
 {
 	struct user_regs_struct r;
 	unsigned windows = 0;
-	int status = 0;
-
 	ptrace(PTRACE_SETOPTIONS, t->pid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
 	if (t->from_start) {
-		if (!run_to_entry(t, &r) || !run_window(t, &r, ++windows)) {
-			printf("the command ended inside its window: give it less than -n steps\n");
+		if (!run_to_entry(t, &r))
+			return 1;
+		run_window(t, &r, ++windows);
+		if (WIFSTOPPED(t->status) && WSTOPSIG(t->status) != SIGTRAP &&
+		    WSTOPSIG(t->status) != (SIGTRAP | 0x80)) {
+			printf("a signal ended the window: %d\n", WSTOPSIG(t->status));
 			return 1;
 		}
 	}
-	for (;;) {
+	while (WIFSTOPPED(t->status)) {
 		int sig = 0;
 
-		if (ptrace(PTRACE_SYSCALL, t->pid, 0, 0) != 0 || waitpid(t->pid, &status, 0) < 0)
+		if (ptrace(PTRACE_SYSCALL, t->pid, 0, 0) != 0 || waitpid(t->pid, &t->status, 0) < 0)
 			break;
 	again:
-		if (WIFEXITED(status) || WIFSIGNALED(status))
+		if (WIFEXITED(t->status) || WIFSIGNALED(t->status))
 			break;
-		sig = WSTOPSIG(status);
+		sig = WSTOPSIG(t->status);
 		if (sig != (SIGTRAP | 0x80)) { /* deliver what is not ours */
 			if (ptrace(PTRACE_SYSCALL, t->pid, 0, sig == SIGTRAP ? 0 : sig) != 0 ||
-			    waitpid(t->pid, &status, 0) < 0)
+			    waitpid(t->pid, &t->status, 0) < 0)
 				break;
 			goto again;
 		}
@@ -639,7 +646,7 @@ static int run(struct tracer *t)
 			continue;
 		/* out of the system call first */
 		ptrace(PTRACE_SYSCALL, t->pid, 0, 0);
-		waitpid(t->pid, &status, 0);
+		waitpid(t->pid, &t->status, 0);
 		ptrace(PTRACE_GETREGS, t->pid, 0, &r);
 		if (!run_window(t, &r, ++windows)) {
 			printf("the command ended inside a window\n");
@@ -647,8 +654,8 @@ static int run(struct tracer *t)
 		}
 	}
 	printf("windows %u, %" PRIu64 " steps, %.2f us a step; status %d\n", windows, t->steps,
-	       1e6 * t->stepping / (double)(t->steps ? t->steps : 1), status);
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : 1;
+	       1e6 * t->stepping / (double)(t->steps ? t->steps : 1), t->status);
+	return WIFEXITED(t->status) && WEXITSTATUS(t->status) == 0 ? 0 : 1;
 }
 
 static uint64_t summary(struct tracer *t)
@@ -715,7 +722,7 @@ static uint64_t *remember(struct tracer *t, uint64_t *list, size_t *count)
 static int trace(struct tracer *t, char **argv)
 {
 	char memory[64];
-	int status;
+	int ret;
 
 	t->function_hash = calloc(1U << HASH_BITS, sizeof(*t->function_hash));
 	t->ref_hash = calloc(1U << HASH_BITS, sizeof(*t->ref_hash));
@@ -731,18 +738,18 @@ static int trace(struct tracer *t, char **argv)
 		execvp(argv[0], argv);
 		_exit(127);
 	}
-	if (t->pid < 0 || waitpid(t->pid, &status, 0) < 0)
+	if (t->pid < 0 || waitpid(t->pid, &t->status, 0) < 0)
 		return 2;
-	if (!WIFSTOPPED(status)) {
+	if (!WIFSTOPPED(t->status)) {
 		printf("skipped: %s cannot be traced here\n", argv[0]);
 		exit(77);
 	}
 	snprintf(memory, sizeof(memory), "/proc/%d/mem", t->pid);
 	t->memory = open(memory, O_RDWR | O_CLOEXEC);
-	status = t->memory < 0 ? 2 : run(t);
+	ret = t->memory < 0 ? 2 : run(t);
 	if (t->memory >= 0)
 		close(t->memory);
-	return status;
+	return ret;
 }
 
 static void forget(struct tracer *t)

@@ -40,6 +40,14 @@ struct arc {
 
 enum crossing { CROSS_ANY, CROSS_FALL, CROSS_TAKEN };
 
+/* What is known of the stack pointer before an instruction; a later one is true of more ways. */
+enum depth_known { DEPTH_UNSEEN, DEPTH_CERTAIN, DEPTH_BEHIND_CALLS, DEPTH_UNKNOWN };
+
+struct depth {
+	int64_t down; /* entry sp - sp */
+	uint8_t known; /* enum depth_known */
+};
+
 struct cut {
 	struct xsp_graph *g;
 	const struct xsp_site_costs *costs;
@@ -51,7 +59,9 @@ struct cut {
 	uint32_t *work; /* scratch, 2 a instruction */
 	uint8_t *mark; /* scratch */
 	uint8_t *result; /* by instruction of the region: where the result is before it */
+	struct depth *depth; /* by instruction */
 	bool lifted; /* a way out's stack pointer may not be that of the entry */
+	bool described; /* ... and .eh_frame says where it stands */
 	bool pushes_returns; /* it has a return to what it has pushed */
 	/* the flow network: node 0 source, 1 sink, then in and out of each instruction */
 	struct arc *arcs;
@@ -573,15 +583,70 @@ static bool add_up(struct cut *c, uint32_t at, enum crossing how, int64_t *delta
 	return false;
 }
 
+/* Joins what is known on one more way; true: that is less than before. */
+static bool join_depth(struct depth *to, struct depth from)
+{
+	uint8_t known = to->known > from.known ? to->known : from.known;
+
+	if (to->known == DEPTH_UNSEEN) {
+		*to = from;
+		return true;
+	}
+	if (to->down != from.down)
+		known = DEPTH_UNKNOWN;
+	if (known == to->known)
+		return false;
+	to->known = known;
+	return true;
+}
+
+/* Where the stack pointer stands, counted from the entry: until a call, whatever .eh_frame says. A call is
+ * taken to leave it where it was; Swift's and V8's functions take their arguments off. */
+static void find_depths(struct cut *c)
+{
+	struct xsp_graph *g = c->g;
+	uint32_t waiting = 0, *stack = c->work;
+
+	for (uint32_t i = 0; i < g->count; i++) {
+		const bool entry = g->insns[i].addr == g->entry;
+		if (!entry && !(g->insns[i].flags & XSP_INSN_ROOT))
+			continue;
+		c->depth[i].known = entry ? DEPTH_CERTAIN : DEPTH_UNKNOWN;
+		c->mark[i] |= 16;
+		stack[waiting++] = i;
+	}
+	while (waiting) {
+		const uint32_t at = stack[--waiting];
+		const struct xsp_insn *i = &g->insns[at];
+		struct depth behind = c->depth[at];
+
+		c->mark[at] &= (uint8_t)~16;
+		if (i->kind == XSP_INSN_CALL && behind.known < DEPTH_BEHIND_CALLS)
+			behind.known = DEPTH_BEHIND_CALLS;
+		if (i->sp_change == XSP_SP_UNKNOWN)
+			behind.known = DEPTH_UNKNOWN;
+		else
+			behind.down -= i->sp_change;
+		for (uint32_t e = i->succ; e; e = g->edges[e - 1].next_succ) {
+			const uint32_t to = g->edges[e - 1].to;
+			if (!join_depth(&c->depth[to], behind) || (c->mark[to] & 16))
+				continue;
+			c->mark[to] |= 16;
+			stack[waiting++] = to;
+		}
+	}
+}
+
 /*
  * The function takes its return address off the stack, before it can branch: V8's ContinueTo... builtins
  * throw a frame of their caller away, CallApiGetter puts arguments above the address. Then only .eh_frame
  * knows where the stack pointer stands at a way out (vfork, which puts it back, has one).
  */
-static bool lifts_stack(struct xsp_graph *g)
+static bool lifts_stack(struct xsp_graph *g, bool *described)
 {
 	uint32_t at = xsp_graph_find(g, g->entry);
 	int64_t above = 0;
+	uint64_t last = 0;
 
 	while (at != UINT32_MAX && above <= 0) {
 		const struct xsp_insn *i = &g->insns[at];
@@ -590,8 +655,12 @@ static bool lifts_stack(struct xsp_graph *g)
 		    i->sp_change == XSP_SP_UNKNOWN)
 			return false;
 		above += i->sp_change;
+		last = i->addr;
 		at = g->edges[i->succ - 1].to;
 	}
+	/* of the arguments that Swift's take off it says nothing */
+	*described = above > 0 && (xsp_graph_at_entry_sp(g, last) != 1 ||
+				   xsp_graph_at_entry_sp(g, g->insns[at].addr) != 1);
 	return above > 0;
 }
 
@@ -611,6 +680,7 @@ static uint8_t result_behind(const struct cut *c, uint32_t at, enum crossing how
 static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_site *s)
 {
 	const struct xsp_insn *i = &c->g->insns[at];
+	const struct depth *d = &c->depth[at];
 
 	*s = (struct xsp_site){.addr = i->addr,
 			       .cls = (enum xsp_site_class)i->cls,
@@ -620,6 +690,18 @@ static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_s
 			       .tail = all_tail(c, at, how)};
 	s->result = result_behind(c, at, how);
 	s->exact = !c->lifted && add_up(c, at, how, &s->delta);
+	if (!c->lifted && !c->g->hidden && d->known == DEPTH_CERTAIN && d->down >= 0) {
+		s->exact = true;
+		s->delta = d->down;
+		return;
+	}
+	/* Swift's asynchronous functions jump on with their arguments off the stack, or more of them on it */
+	if (s->exact && s->tail && d->down != s->delta &&
+	    (d->known == DEPTH_CERTAIN || d->known == DEPTH_BEHIND_CALLS)) {
+		s->exact = false;
+		s->delta = 0;
+		return;
+	}
 	if (s->exact && s->delta >= 0)
 		return;
 	if (s->exact) { /* V8's builtins take the address off and push it again, elsewhere */
@@ -629,11 +711,12 @@ static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_s
 		s->delta = 0;
 		return;
 	}
-	s->exact = xsp_module_entry_sp_rule(c->g->m, i->addr, &s->frame_pointer, &s->delta) == 0;
+	s->exact = (!c->lifted || c->described) &&
+		   xsp_module_entry_sp_rule(c->g->m, i->addr, &s->frame_pointer, &s->delta) == 0;
 	if (!s->exact) {
 		s->frame_pointer = false;
 		s->delta = 0;
-		if (c->lifted)
+		if (c->lifted && c->described)
 			xsp_graph_incomplete(c->g, "the return address is taken off the stack");
 	}
 }
@@ -719,12 +802,13 @@ static int allocate(struct cut *c)
 	c->work = calloc(2 * n + 2, sizeof(*c->work));
 	c->mark = calloc(n, sizeof(*c->mark));
 	c->result = calloc(n, sizeof(*c->result));
+	c->depth = calloc(n, sizeof(*c->depth));
 	c->head = calloc(2 * n + 2, sizeof(*c->head));
 	c->level = calloc(2 * n + 2, sizeof(*c->level));
 	c->iter = calloc(2 * n + 2, sizeof(*c->iter));
 	c->queue = calloc(2 * n + 2, sizeof(*c->queue));
-	return c->far && c->often && c->node && c->work && c->mark && c->result && c->head &&
-			       c->level && c->iter && c->queue
+	return c->far && c->often && c->node && c->work && c->mark && c->result && c->depth &&
+			       c->head && c->level && c->iter && c->queue
 		       ? 0
 		       : -ENOMEM;
 }
@@ -737,6 +821,7 @@ static void release(struct cut *c)
 	free(c->work);
 	free(c->mark);
 	free(c->result);
+	free(c->depth);
 	free(c->head);
 	free(c->level);
 	free(c->iter);
@@ -750,7 +835,7 @@ int xsp_cut(struct xsp_graph *g, uint32_t entry, const struct xsp_site_costs *co
 	struct cut c = {.g = g, .costs = costs, .entry = entry};
 	int error = allocate(&c);
 
-	c.lifted = lifts_stack(g);
+	c.lifted = lifts_stack(g, &c.described);
 	if (!error)
 		error = estimate(&c);
 	if (!error) {
@@ -759,6 +844,7 @@ int xsp_cut(struct xsp_graph *g, uint32_t entry, const struct xsp_site_costs *co
 	}
 	if (!error && c.arcs != NULL) { /* none: no way out */
 		maximum_flow(&c);
+		find_depths(&c);
 		error = collect(&c, out);
 	}
 	if (!error && is_point(&c, out)) {
