@@ -20,10 +20,15 @@ static inline int exercise_hit(void *ctx, const struct xsp_pattern_hit *hit)
 	return 0;
 }
 
+static inline void exercise_pad(void *ctx, uint64_t addr)
+{
+	*(uint64_t *)ctx ^= addr;
+}
+
 static inline void exercise_addr(struct xsp_module *m, uint64_t addr)
 {
 	struct xsp_code_range range;
-	uint64_t offset, back;
+	uint64_t offset, back = 0;
 	uint8_t code[96];
 	bool frame_pointer;
 	int64_t delta;
@@ -33,6 +38,7 @@ static inline void exercise_addr(struct xsp_module *m, uint64_t addr)
 		xsp_module_offset_to_addr(m, offset, &back);
 	xsp_module_read(m, addr, code, sizeof(code));
 	xsp_module_code_range(m, addr, &range);
+	xsp_module_landing_pads(m, addr, exercise_pad, &back);
 	xsp_module_entry_sp_rule(m, addr, &frame_pointer, &delta);
 	xsp_module_entry_sp_rule(m, addr + 7, &frame_pointer, &delta);
 }

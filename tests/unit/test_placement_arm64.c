@@ -53,6 +53,16 @@ long xsp_module_read(struct xsp_module *m, uint64_t addr, void *buf, size_t size
 	return (long)size;
 }
 
+int xsp_module_landing_pads(struct xsp_module *m, uint64_t addr,
+			    void (*fn)(void *ctx, uint64_t addr), void *ctx)
+{
+	(void)m;
+	(void)addr;
+	(void)fn;
+	(void)ctx;
+	return 0;
+}
+
 int xsp_module_code_range(struct xsp_module *m, uint64_t addr, struct xsp_code_range *out)
 {
 	for (int k = 0; k < 4; k++) {

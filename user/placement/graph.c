@@ -183,10 +183,21 @@ static void mark_symbols(struct xsp_graph *g)
 	}
 }
 
+/* Where an exception goes on, which another way may lead to as well. */
+static void mark_landing_pad(void *ctx, uint64_t addr)
+{
+	struct xsp_graph *g = ctx;
+	const uint32_t at = xsp_graph_find(g, addr);
+
+	if (at != UINT32_MAX)
+		g->insns[at].flags |= XSP_INSN_ROOT;
+}
+
 int xsp_graph_find_roots(struct xsp_graph *g)
 {
 	uint32_t *stack = malloc(((size_t)g->count + 1) * sizeof(*stack));
 	uint32_t entry = xsp_graph_find(g, g->entry);
+	int error = 0;
 
 	if (!stack)
 		return -ENOMEM;
@@ -195,6 +206,12 @@ int xsp_graph_find_roots(struct xsp_graph *g)
 		return -EILSEQ;
 	}
 	mark_symbols(g);
+	for (unsigned k = 0; error == 0 && k < g->part_count; k++)
+		error = xsp_module_landing_pads(g->m, g->parts[k].addr, mark_landing_pad, g);
+	if (error) {
+		free(stack);
+		return error;
+	}
 	xsp_graph_walk(g, entry, stack);
 	for (uint32_t i = 0; i < g->count; i++) {
 		if (g->insns[i].flags & XSP_INSN_ROOT)

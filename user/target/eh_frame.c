@@ -18,6 +18,8 @@
 #define PE_OMIT 0xff
 
 #define CHUNK 65536U
+/* Bytes of a list of calls in an exception table; libtorch 1.13's largest has 31,600. */
+#define CALLS_MAX (256U << 10)
 
 void xsp_eh_frame_clear(struct xsp_eh_frame *eh)
 {
@@ -133,7 +135,7 @@ static void read_augmentation(struct xsp_cursor *c, const char *letters, struct 
 			cie->encoding = (uint8_t)xsp_cursor_uint(c, 1);
 			break;
 		case 'L':
-			xsp_cursor_skip(c, 1);
+			cie->table_encoding = (uint8_t)xsp_cursor_uint(c, 1);
 			break;
 		case 'P':
 			encoding = (uint8_t)xsp_cursor_uint(c, 1);
@@ -162,6 +164,7 @@ static int parse_cie(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_
 		return ret;
 	memset(cie, 0, sizeof(*cie));
 	cie->at = at;
+	cie->table_encoding = PE_OMIT;
 	if (xsp_cursor_uint(&c, 4) != 0)
 		return -ENOENT; /* an FDE, not a CIE */
 	uint64_t version = xsp_cursor_uint(&c, 1);
@@ -216,6 +219,46 @@ static int get_cie(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t 
 	return 0;
 }
 
+/* The address of an FDE's exception table; 0: it has none, or it cannot be told. */
+static uint64_t read_table(struct xsp_cursor *c, uint8_t encoding, uint64_t here)
+{
+	struct xsp_cursor bare = *c;
+	const bool none = read_format(&bare, encoding) == 0;
+	const uint64_t table = read_pointer(c, encoding, here, 0);
+
+	return none || c->bad ? 0 : table;
+}
+
+int64_t xsp_eh_frame_landing_pads(const struct xsp_fde *fde, const uint8_t *bytes, size_t size,
+				  xsp_landing_pad_fn fn, void *ctx)
+{
+	struct xsp_cursor c = {bytes, bytes + size, false};
+	uint64_t start = fde->addr;
+	uint8_t encoding = (uint8_t)xsp_cursor_uint(&c, 1);
+
+	if (encoding != PE_OMIT)
+		start = read_pointer(&c, encoding, fde->table + 1, 0);
+	encoding = (uint8_t)xsp_cursor_uint(&c, 1);
+	if (encoding != PE_OMIT)
+		xsp_cursor_uleb(&c); /* where the table of types ends */
+	encoding = (uint8_t)xsp_cursor_uint(&c, 1);
+	const uint64_t length = xsp_cursor_uleb(&c);
+	if (c.bad || length > CALLS_MAX)
+		return -EINVAL;
+	if (length > (uint64_t)(c.end - c.at))
+		return (int64_t)((uint64_t)(c.at - bytes) + length);
+	c.end = c.at + length;
+	while (c.at < c.end && !c.bad) {
+		read_format(&c, encoding); /* the first byte of the calls, and how many */
+		read_format(&c, encoding);
+		const uint64_t pad = read_format(&c, encoding);
+		xsp_cursor_uleb(&c);
+		if (pad != 0 && !c.bad)
+			fn(ctx, start + pad);
+	}
+	return c.bad ? -EINVAL : (int64_t)(c.end - bytes);
+}
+
 /* -EAGAIN: the entry at `at` is a CIE. *next is set whenever the length could be read. */
 static int parse_fde(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t at,
 		     struct xsp_fde *out, uint64_t *next)
@@ -239,8 +282,16 @@ static int parse_fde(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_
 	uint64_t here = eh->addr + (uint64_t)(c.at - eh->data);
 	out->addr = read_pointer(&c, cie->encoding, here, 0);
 	out->size = read_format(&c, cie->encoding);
-	if (cie->augmented)
-		xsp_cursor_skip(&c, xsp_cursor_uleb(&c));
+	out->table = 0;
+	if (cie->augmented) {
+		const uint64_t size = xsp_cursor_uleb(&c);
+		struct xsp_cursor data = c;
+		xsp_cursor_skip(&c, size);
+		data.end = c.at;
+		if (cie->table_encoding != PE_OMIT && size != 0)
+			out->table = read_table(&data, cie->table_encoding,
+						eh->addr + (uint64_t)(data.at - eh->data));
+	}
 	if (c.bad || out->size > UINT64_MAX - out->addr)
 		return -ENOENT;
 	out->program = (uint64_t)(c.at - eh->data);

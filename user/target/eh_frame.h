@@ -17,6 +17,7 @@ struct xsp_cie {
 	uint64_t code_align;
 	int64_t data_align;
 	uint8_t encoding; /* DW_EH_PE_* of its FDEs' addresses */
+	uint8_t table_encoding; /* the same of the pointer to their exception tables */
 	bool augmented; /* 'z': FDEs carry augmentation data */
 	bool signal_frame; /* 'S': what it returns to was interrupted, and has made no call */
 	bool valid;
@@ -25,6 +26,7 @@ struct xsp_cie {
 
 struct xsp_fde {
 	uint64_t addr, size; /* the code it covers */
+	uint64_t table; /* its exception table (LSDA), virtual; 0: none */
 	uint64_t program, program_end;
 	struct xsp_cie cie;
 };
@@ -91,6 +93,15 @@ int xsp_eh_frame_find(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64
 /* The first address of the `i`-th FDE, in ascending order. -ENOENT: there are no more. */
 int xsp_eh_frame_start(struct xsp_eh_frame *eh, const struct xsp_elf *elf, size_t i,
 		       uint64_t *addr);
+
+/*
+ * Calls `fn` with where each landing pad begins, of the exception table of `fde`, whose first `size` bytes
+ * stand at `bytes`. Returns how many bytes its list of calls needs: more than `size`, and it was not called. -EINVAL: broken.
+ * Layout: LSDA of GCC's and LLVM's unwind-pe.h, "Itanium C++ ABI: Exception Handling", section 7.
+ */
+typedef void (*xsp_landing_pad_fn)(void *ctx, uint64_t addr);
+int64_t xsp_eh_frame_landing_pads(const struct xsp_fde *fde, const uint8_t *bytes, size_t size,
+				  xsp_landing_pad_fn fn, void *ctx);
 
 /* The CFA rule at pc. -ENOENT: no FDE, an expression, or a program that does not parse. */
 int xsp_eh_frame_cfa(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t pc,

@@ -300,6 +300,28 @@ int xsp_module_code_range(struct xsp_module *m, uint64_t addr, struct xsp_code_r
 	return 0;
 }
 
+int xsp_module_landing_pads(struct xsp_module *m, uint64_t addr, xsp_landing_pad_fn fn, void *ctx)
+{
+	uint8_t few[1024], *all;
+	struct xsp_fde fde;
+
+	if (xsp_eh_frame_find(&m->eh, &m->elf, addr, &fde) < 0 || fde.table == 0)
+		return 0;
+	long got = xsp_module_read(m, fde.table, few, sizeof(few));
+	if (got <= 0)
+		return 0;
+	int64_t need = xsp_eh_frame_landing_pads(&fde, few, (size_t)got, fn, ctx);
+	if (need <= got)
+		return 0;
+	all = malloc((size_t)need);
+	if (all == NULL)
+		return -ENOMEM;
+	if (xsp_module_read(m, fde.table, all, (size_t)need) == need)
+		xsp_eh_frame_landing_pads(&fde, all, (size_t)need, fn, ctx);
+	free(all);
+	return 0;
+}
+
 int xsp_module_fde(struct xsp_module *m, uint64_t addr, struct xsp_fde *out, const uint8_t **data)
 {
 	int ret = xsp_eh_frame_find(&m->eh, &m->elf, addr, out);

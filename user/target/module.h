@@ -144,6 +144,13 @@ long xsp_module_read(struct xsp_module *m, uint64_t addr, void *buf, size_t size
  * present (O(log n)), otherwise a scan of .eh_frame done once. */
 int xsp_module_code_range(struct xsp_module *m, uint64_t addr, struct xsp_code_range *out);
 
+/*
+ * Calls `fn` with where each landing pad of the code at `addr` begins: what an exception that a call in it throws goes on
+ * to. Nothing where there is no exception table, or a broken one. -ENOMEM.
+ */
+int xsp_module_landing_pads(struct xsp_module *m, uint64_t addr,
+			    void (*fn)(void *ctx, uint64_t addr), void *ctx);
+
 /* Bytes behind a function's start in which xsp_module_inbound() knows what leads there. */
 #define XSP_INBOUND_MAX 96
 
