@@ -39,13 +39,18 @@ def is_traced(pid):
         return "TracerPid:\t0" not in f.read()
 
 
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+        return f.read().rpartition(")")[2].split()[0]
+
+
 def parent_of(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
         return int(f.read().rpartition(")")[2].split()[1])
 
 
-def stuck():
-    child = start([workload("stuck")], stdout=subprocess.PIPE)
+def stuck(*how):
+    child = start([workload("stuck"), *how], stdout=subprocess.PIPE)
     truth = json.loads(child.stdout.readline())
     wait_for(lambda: all(waits_for_mutex(child.pid, truth[name]) for name in ("alpha", "beta", "gamma")), 2, "the deadlock")
     time.sleep(0.1) # and the others
@@ -87,10 +92,7 @@ def check_counts(truth, rounds, mended=True):
 # ---- C -----------------------------------------------------------------------------------
 
 
-@case
-def deadlock_and_waits(_):
-    child, truth = stuck()
-    found = dump(child.pid)
+def check_stuck(found, truth):
     threads = by_name(found)
     tids = {t["name"]: t["tid"] for t in found["threads"]}
     equal({n: tids[n] for n in tids if n != "stuck"},
@@ -117,7 +119,25 @@ def deadlock_and_waits(_):
         equal(threads[name]["native_end"], None, f"end of the stack of {name}")
     equal(functions(threads["spin"])[0], "spin_here", "where spin is")
     check(threads["spin"]["running"] and threads["spin"]["wait"] is None, threads["spin"])
+
+
+@case
+def deadlock_and_waits(_):
+    child, truth = stuck()
+    check_stuck(dump(child.pid), truth)
     check(not is_traced(child.pid), "it is let go of")
+
+
+@case
+def main_thread_has_ended(folder):
+    child, truth = stuck("leaves")
+    wait_for(lambda: state_of(child.pid) == "Z", 2, "the end of the main thread")
+    found = dump(child.pid)
+    equal([t["state"] for t in found["threads"] if t["tid"] == child.pid], ["Z"], "state of the main thread")
+    check_stuck(found, truth)
+    done = xsptrace("-p", str(child.pid), "-d", "0.1", "-o", f"{folder}/t.json", status=NO_TARGET)
+    check("has ended" in done.stderr and f"dump -p {child.pid}" in done.stderr, done.stderr)
+    check_python(folder, "/usr/bin/python3", leaves=True)
 
 
 @case
@@ -305,10 +325,13 @@ def lines_of(thread):
     return [(f["file"], f["line"], f["function"].rpartition(".")[2]) for f in thread["python"]]
 
 
-def check_python(folder, python, preamble="", options=()):
+def check_python(folder, python, preamble="", options=(), leaves=False):
     script = os.path.join(folder, "threads.py")
+    text = PYTHON % preamble
+    if leaves:
+        text = text.removesuffix("time.sleep(1000)\n") + "import ctypes; ctypes.CDLL(None).syscall(60, 0)\n"  # exit(2)
     with open(script, "w", encoding="utf-8") as f:
-        f.write(PYTHON % preamble)
+        f.write(text)
     path = os.path.join(folder, "truth")
     child = start([python, script, path])
     wait_for(lambda: os.path.exists(path + ".done"), 30, "faulthandler")
@@ -319,8 +342,7 @@ def check_python(folder, python, preamble="", options=()):
     check(all(t["python_end"] is None for t in found["threads"]), "all stacks are whole", found)
     # the main thread went on from the one call to the next lines
     main_thread = [s for s in ours if s[-1][2] == "<module>"]
-    equal(len(main_thread), 1, "main threads")
-    equal(main_thread[0][0][1], len((PYTHON % preamble).splitlines()), "line of the main thread")
+    equal([s[0][1] for s in main_thread], [] if leaves else [len(text.splitlines())], "line of the main thread")
     equal(sorted(s for s in ours if s not in main_thread), sorted(s for s in truth if s[-1][2] != "<module>"),
           "stacks")
     return found

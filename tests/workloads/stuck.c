@@ -177,7 +177,7 @@ static void *enter(void *arg)
 	return s->run(NULL);
 }
 
-static int stand(void)
+static int stand(bool leaves)
 {
 	static struct stander standers[] = {
 		{"alpha", run_alpha, NULL, 0},	   {"beta", run_beta, NULL, 0},
@@ -214,6 +214,8 @@ static int stand(void)
 		printf(",\"%s\":%d", standers[i].name, (int)standers[i].tid);
 	printf(",\"spin_here\":\"0x%" PRIxPTR "\"}\n", (uintptr_t)spin_here);
 	fflush(stdout);
+	if (leaves)
+		pthread_exit(NULL);
 	pause();
 	return 0;
 }
@@ -471,5 +473,5 @@ int main(int argc, char **argv)
 		return uninterruptible();
 	if (strcmp(how, "timeouts") == 0)
 		return time_out();
-	return strcmp(how, "liar") == 0 ? lie() : stand();
+	return strcmp(how, "liar") == 0 ? lie() : stand(strcmp(how, "leaves") == 0);
 }

@@ -190,18 +190,16 @@ static int serve_one(struct process *p)
 _Noreturn void xsp_thread_stopper_serve(int socket, pid_t pid, int pidfd)
 {
 	struct process *p = calloc(1, sizeof(*p));
-	char path[64];
 
 	/* not before the thread that it holds: it goes with us */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "xsp-stopper");
 	setpriority(PRIO_PROCESS, 0, -20); /* somebody waits for us */
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	if (p != NULL) {
 		p->socket = socket;
 		p->pid = pid;
 		p->pidfd = pidfd;
-		p->mem = open(path, O_RDONLY | O_CLOEXEC);
+		p->mem = xsp_open_directly.file(&xsp_open_directly, pid, "mem");
 	}
 	for (int rc = p == NULL ? -ENOMEM : 0; rc == 0;) {
 		struct pollfd fd = {.fd = socket, .events = POLLIN};

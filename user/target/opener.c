@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "target/opener.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,6 +21,9 @@
 #ifndef BTRFS_SUPER_MAGIC
 #define BTRFS_SUPER_MAGIC 0x9123683E
 #endif
+
+#define FOLDER_SIZE 48 /* bytes of "/proc/PID/task/TID" */
+#define PATH_SIZE 96
 
 /* ---- what may be opened ---- */
 
@@ -61,14 +66,60 @@ static bool allows_build_id(const char *build_id)
 
 /* ---- directly ---- */
 
+/* A thread of the process that still has its memory: the main one may have ended before the others. */
+static pid_t living_thread(const char *folder)
+{
+	char name[96], byte;
+	struct dirent *e;
+	pid_t found = 0;
+
+	snprintf(name, sizeof(name), "%s/task", folder);
+	DIR *tasks = opendir(name);
+	while (found == 0 && tasks != NULL && (e = readdir(tasks)) != NULL) {
+		snprintf(name, sizeof(name), "%s/task/%.10s/exe", folder, e->d_name);
+		if (e->d_name[0] != '.' && readlink(name, &byte, 1) > 0)
+			found = (pid_t)strtol(e->d_name, NULL, 10);
+	}
+	if (tasks != NULL)
+		closedir(tasks);
+	return found;
+}
+
+/* Where /proc shows what the threads of a process have in common. */
+static void folder_of(pid_t pid, char folder[static FOLDER_SIZE])
+{
+	char exe[FOLDER_SIZE + 4], byte;
+
+	snprintf(folder, FOLDER_SIZE, "/proc/%d", (int)pid);
+	snprintf(exe, sizeof(exe), "%s/exe", folder);
+	if (readlink(exe, &byte, 1) > 0 || errno != ENOENT)
+		return;
+	const pid_t tid = living_thread(folder);
+	if (tid > 0)
+		snprintf(folder, FOLDER_SIZE, "/proc/%d/task/%d", (int)pid, (int)tid);
+}
+
+static void path_of(pid_t pid, const char *name, char path[static PATH_SIZE])
+{
+	static const char *const in_common[] = {"cmdline", "environ", "maps", "exe",
+						"mem",	   "auxv",    NULL};
+	char folder[FOLDER_SIZE];
+
+	if (is_among(name, in_common) || is_descriptor(name))
+		folder_of(pid, folder);
+	else
+		snprintf(folder, sizeof(folder), "/proc/%d", (int)pid);
+	snprintf(path, PATH_SIZE, "%s/%s", folder, name);
+}
+
 static int open_file(const struct xsp_opener *o, pid_t pid, const char *name)
 {
-	char path[96];
+	char path[PATH_SIZE];
 
 	(void)o;
 	if (!xsp_opener_allows(name))
 		return -EACCES;
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	path_of(pid, name, path);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }
@@ -91,7 +142,7 @@ static long read_once(const struct xsp_opener *o, pid_t pid, const char *name, c
 static long read_link(const struct xsp_opener *o, pid_t pid, const char *name, char *text,
 		      size_t size)
 {
-	char path[96];
+	char path[PATH_SIZE];
 
 	(void)o;
 	if ((!xsp_opener_allows(name) && !is_descriptor(name)) || size == 0)
@@ -99,7 +150,7 @@ static long read_link(const struct xsp_opener *o, pid_t pid, const char *name, c
 	const char *last = strrchr(name, '/');
 	if (last != NULL && strcmp(last, "/syscall") == 0)
 		return read_once(o, pid, name, text, size);
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	path_of(pid, name, path);
 	ssize_t n = readlink(path, text, size - 1);
 	if (n < 0)
 		return -errno;
@@ -116,11 +167,12 @@ static int open_pidfd(const struct xsp_opener *o, pid_t pid)
 
 int xsp_open_in_root(pid_t pid, const char *path, int flags)
 {
-	char root[32];
+	char folder_name[FOLDER_SIZE], root[FOLDER_SIZE + 8];
 	struct open_how how = {.flags = (unsigned)(O_PATH | O_CLOEXEC | flags),
 			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	folder_of(pid, folder_name);
+	snprintf(root, sizeof(root), "%s/root", folder_name);
 	int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (folder < 0)
 		return -errno;

@@ -25,6 +25,7 @@ struct xsp_process {
 	const struct xsp_opener *opener;
 	pid_t pid, ns_pid;
 	bool namespaced; /* its threads have other ids inside */
+	bool to_read; /* and nothing more: its main thread may have ended */
 	int pidfd;
 	uid_t uid;
 	char comm[16];
@@ -83,11 +84,14 @@ static int check_kind(const struct xsp_process *p, const char *status, struct xs
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_NO_TARGET,
 				     "%d (%s) is a kernel thread; xsptrace traces programs", p->pid,
 				     comm);
+	if (st.state == 'Z' && st.threads > 1 && p->to_read)
+		return 0;
 	if (st.state == 'Z' && st.threads > 1)
 		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
 				     "the main thread of process %d (%s) has ended; the kernel "
-				     "lets nobody probe, or read, what is left of it",
-				     p->pid, comm);
+				     "lets nobody probe what is left of it. What its other "
+				     "threads do: xsptrace dump -p %d",
+				     p->pid, comm, p->pid);
 	if (st.state == 'Z' || st.state == 'X')
 		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
 				     "process %d (%s) has ended and is a zombie until its parent "
@@ -241,8 +245,8 @@ static int look_at(struct xsp_process *p, struct xsp_error *err)
 	return ret;
 }
 
-int xsp_process_open(const struct xsp_opener *o, pid_t pid, struct xsp_process **out,
-		     struct xsp_error *err)
+static int open_process(const struct xsp_opener *o, pid_t pid, bool to_read,
+			struct xsp_process **out, struct xsp_error *err)
 {
 	*out = NULL;
 	if (pid <= 0)
@@ -252,6 +256,7 @@ int xsp_process_open(const struct xsp_opener *o, pid_t pid, struct xsp_process *
 		return xsp_out_of_memory(err);
 	p->opener = o;
 	p->pid = pid;
+	p->to_read = to_read;
 	p->pidfd = -1;
 	int ret = look_at(p, err);
 	if (ret < 0) {
@@ -260,6 +265,18 @@ int xsp_process_open(const struct xsp_opener *o, pid_t pid, struct xsp_process *
 	}
 	*out = p;
 	return 0;
+}
+
+int xsp_process_open(const struct xsp_opener *o, pid_t pid, struct xsp_process **out,
+		     struct xsp_error *err)
+{
+	return open_process(o, pid, false, out, err);
+}
+
+int xsp_process_open_to_read(const struct xsp_opener *o, pid_t pid, struct xsp_process **out,
+			     struct xsp_error *err)
+{
+	return open_process(o, pid, true, out, err);
 }
 
 void xsp_process_free(struct xsp_process *p)
