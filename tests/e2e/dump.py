@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from harness import (XSPTRACE, Skip, alive, case, check, equal, main, run, start, wait_for, workload, xsptrace)
+from harness import (XSPTRACE, Recording, Skip, alive, case, check, equal, main, run, start, wait_for, workload, xsptrace)
 
 NO_TARGET, USAGE = 3, 2
 
@@ -634,6 +634,45 @@ def redis(folder):
           first)
     others = [t for n, t in threads.items() if n.startswith("bio_")]
     check(len(others) >= 3 and all("start_thread" in functions(t) for t in others), threads)
+
+
+RANGES = """
+import sys, time, torch
+from torch.profiler import record_function
+print("ready", flush=True)
+sys.stdin.readline()
+with record_function("over"):
+    torch.ones(2).add(1)
+with record_function("step"):
+    torch.ones(2).add(1)
+    with record_function("stuck in here"):
+        print(time.monotonic_ns(), flush=True)
+        time.sleep(1000)
+"""
+
+
+@case
+def open_spans_of_a_recording(folder):
+    """Of PyTorch's ranges those that are open, with when they began; of a process that nobody records none."""
+    child = start(["/usr/bin/python3", "-c", RANGES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if child.stdout.readline() != b"ready\n":
+        raise Skip("no PyTorch")
+    with Recording(folder, "-e", "torch", "-p", child.pid, "-o", f"{folder}/t.json") as recording:
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        began_ns = int(child.stdout.readline())
+        time.sleep(2)
+        thread = by_name(dump(child.pid))["python3"]
+        ago_ns = time.monotonic_ns() - began_ns
+        equal([s["name"] for s in thread["open"]], ["stuck in here", "step"], "what is open")
+        check(2e9 < thread["open"][0]["began_ago_ns"] < ago_ns + 1e8, "since when", thread["open"], ago_ns)
+        text = xsptrace("dump", "-p", str(child.pid)).stdout
+        check(re.search(r"open in the recording.*:\n    stuck in here +began 2\.\d+ s ago\n    step ", text), text)
+        sleeper = start(["sleep", "100"])
+        equal(dump(sleeper.pid)["threads"][0]["open"], [], "what is open of another process")
+        recording.stop()
+        recording.wait()
+    equal(by_name(dump(child.pid))["python3"]["open"], [], "what is open when nobody records")
 
 
 @case

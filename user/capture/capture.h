@@ -260,6 +260,9 @@ int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct x
 /* ... one that need not have a name: `fd` stays the caller's, `display_path` is for messages. */
 int xsp_capture_open_descriptor(int fd, const char *display_path, struct xsp_capture_reader **out,
 				struct xsp_error *err);
+/* ... `fd` is the reader's from now on, also when this fails. */
+int xsp_capture_adopt(int fd, const char *display_path, struct xsp_capture_reader **out,
+		      struct xsp_error *err);
 void xsp_capture_close(struct xsp_capture_reader *r);
 
 const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key); /* or NULL */

@@ -205,6 +205,13 @@ int xsp_capture_open_descriptor(int fd, const char *display_path, struct xsp_cap
 	return open_reader(own, display_path, out, err);
 }
 
+int xsp_capture_adopt(int fd, const char *display_path, struct xsp_capture_reader **out,
+		      struct xsp_error *err)
+{
+	*out = NULL;
+	return open_reader(fd, display_path, out, err);
+}
+
 void xsp_capture_close(struct xsp_capture_reader *r)
 {
 	if (r == NULL)

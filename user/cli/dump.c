@@ -14,6 +14,7 @@
 #include "attach/sandbox.h"
 #include "base/wrap.h"
 #include "cli/cli.h"
+#include "cli/dump_recording.h"
 #include "cli/session.h"
 #include "dump/dump.h"
 
@@ -25,8 +26,8 @@ static const char usage[] =
 	"Usage: xsptrace dump -p PID[,PID...] [OPTIONS]\n"
 	"\n"
 	"Shows what every thread of a process does at this moment: its state, what it\n"
-	"waits for and who holds that, its Python and its native stack. Nothing stays\n"
-	"attached.\n"
+	"waits for and who holds that, its Python and its native stack; and, while a\n"
+	"recording of it runs, which spans are open. Nothing stays attached.\n"
 	"\n"
 	"  -p, --pid PID[,PID...]   the processes; may be given several times\n"
 	"      --no-stop            stops nothing. Otherwise threads that run, and those\n"
@@ -45,6 +46,7 @@ struct dump {
 	int vdso;
 	struct xsp_dump_options options;
 	struct xsp_broker *broker;
+	struct xsp_recordings *recordings;
 };
 
 /* ---- the process that reads targets ---- */
@@ -54,7 +56,12 @@ static int dump_one(const struct dump *d, struct xsp_dump_target *t, bool first)
 	struct xsp_error err = {0};
 	struct xsp_dump out;
 
-	if (xsp_dump_run(t, &d->options, &out, &err) < 0)
+	int rc = xsp_dump_run(t, &d->options, &out, &err);
+	if (rc == 0 && xsp_recordings_note(d->recordings, &out) < 0) {
+		xsp_dump_clear(&out);
+		rc = xsp_out_of_memory(&err);
+	}
+	if (rc < 0)
 		return xsp_say_error(&err);
 	if (!first)
 		fputs(d->json ? "," : "\n", stdout);
@@ -237,6 +244,7 @@ int xsp_cmd_dump(int argc, char **argv)
 	d.vdso = xsp_dump_vdso();
 	int64_t *lags = xsp_dump_lags(&d.options.lag_count);
 	d.options.lags = lags;
+	d.recordings = xsp_recordings_find();
 	struct xsp_session session = {.options = &options,
 				      .pids = d.pids,
 				      .pid_count = d.count,
@@ -249,6 +257,7 @@ int xsp_cmd_dump(int argc, char **argv)
 	}
 	if (d.vdso >= 0)
 		close(d.vdso);
+	xsp_recordings_free(d.recordings);
 	free(lags);
 	return status;
 }

@@ -21,6 +21,7 @@
 
 #define XSP_DUMP_NATIVE_MAX 256 /* frames of a thread */
 #define XSP_DUMP_PYTHON_MAX 256
+#define XSP_DUMP_OPEN_MAX 256 /* open spans of a thread */
 
 struct xsp_dump_native {
 	uint64_t address; /* for callers: where they go on */
@@ -32,6 +33,13 @@ struct xsp_dump_native {
 struct xsp_dump_python {
 	const char *function, *file;
 	int32_t line; /* 0: not known */
+};
+
+/* A span that is open by what a recording knew a second ago at most. */
+struct xsp_dump_open {
+	const char *name;
+	int64_t began_ago_ns;
+	const struct xsp_dump_open *outer; /* NULL: none */
 };
 
 /* By whom, and how that is known. */
@@ -72,6 +80,9 @@ struct xsp_dump_thread {
 	const struct xsp_dump_python *python;
 	size_t python_count;
 	const char *python_end;
+	const struct xsp_dump_open *open; /* the innermost; NULL: none, or no recording runs */
+	struct xsp_dump_open *open_last;
+	size_t open_count;
 	size_t cycle; /* 1 + index of the cycle of waits that it is in, 0: none */
 };
 
@@ -84,6 +95,7 @@ struct xsp_dump {
 	size_t gil; /* 1 + index of the thread that holds Python's lock, 0: none, or there is none */
 	const char *
 		python_note; /* why its Python frames are not read; NULL: they are, or there is none */
+	const char *open_note; /* why open spans are not known; NULL: they are, or there are none */
 	const char *note;
 	struct xsp_arena arena; /* of all texts and frames */
 };

@@ -91,6 +91,18 @@ static void put_native(FILE *f, const struct xsp_dump_thread *t)
 	put_text(f, "native_end", t->native_end);
 }
 
+static void put_open(FILE *f, const struct xsp_dump_thread *t)
+{
+	fputs(",\"open\":[", f);
+	for (const struct xsp_dump_open *o = t->open; o != NULL; o = o->outer) {
+		fprintf(f, "%s{\"began_ago_ns\":%" PRId64, o != t->open ? "," : "",
+			o->began_ago_ns);
+		put_text(f, "name", o->name);
+		fputc('}', f);
+	}
+	fputc(']', f);
+}
+
 static void put_thread(FILE *f, const struct xsp_dump *d, const struct xsp_dump_thread *t)
 {
 	const char state[2] = {t->state, '\0'};
@@ -103,6 +115,7 @@ static void put_thread(FILE *f, const struct xsp_dump *d, const struct xsp_dump_
 	put_number(f, "stopped_ns", t->stopped, (int64_t)t->stopped_ns);
 	put_text(f, "note", t->note);
 	put_wait(f, d, t);
+	put_open(f, t);
 	put_python(f, t);
 	put_native(f, t);
 	fputc('}', f);
@@ -139,6 +152,7 @@ void xsp_dump_json(FILE *f, const struct xsp_dump *d)
 	put_text(f, "command", d->command);
 	put_number(f, "time", true, d->time);
 	put_text(f, "note", d->note);
+	put_text(f, "open_note", d->open_note);
 	put_text(f, "python_note", d->python_note);
 	put_number(f, "stopped_ns", true, (int64_t)total);
 	put_number(f, "longest_stop_ns", true, (int64_t)longest);
