@@ -2,10 +2,12 @@
 /*
  * mapper COUNTERS FILE:OFFSET:EXPECTED... - maps files as code, whatever their headers say, calls
  * the function at each offset for ever and holds what it returns against EXPECTED. Nothing is
- * called where the OFFSET is + (the whole file is mapped) or - (its first page only).
+ * called where the OFFSET is + (the whole file is mapped), - (its first page only), or w or s (the
+ * whole file, of which the page at EXPECTED can be written, or is shared).
  */
 #include "witness.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -15,6 +17,14 @@ struct called {
 	uint64_t (*function)(void);
 	uint64_t expected;
 };
+
+static bool make_odd(char *file, int fd, uint64_t page, char how)
+{
+	if (how == 'w')
+		return mprotect(file + page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC) == 0;
+	return mmap(file + page, 4096, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, fd,
+		    (off_t)page) != MAP_FAILED;
+}
 
 static struct called map(char *argument)
 {
@@ -36,10 +46,14 @@ static struct called map(char *argument)
 		perror(argument);
 		exit(2);
 	}
-	close(fd);
-	if (offset[0] != '-' && offset[0] != '+')
-		c.function = (uint64_t(*)(void))(p + strtoull(offset, NULL, 0));
 	c.expected = strtoull(expected, NULL, 0);
+	if (strchr("ws", offset[0]) != NULL && !make_odd(p, fd, c.expected, offset[0])) {
+		perror("a page of its own");
+		exit(2);
+	}
+	close(fd);
+	if (strchr("+-ws", offset[0]) == NULL)
+		c.function = (uint64_t(*)(void))(p + strtoull(offset, NULL, 0));
 	return c;
 }
 

@@ -23,6 +23,9 @@ struct xsp_attach;
 struct xsp_journal;
 struct xsp_verified_file;
 
+/* Rows of the tables that are looked into by a probe's id: 8 to 16 bytes each of the kernel's memory. */
+#define XSP_ATTACH_PROBES 524288U
+
 /* Which BPF program a site runs. */
 enum xsp_program { /* in the order in which they are attached: what ends calls first */
 		   XSP_PROGRAM_UNWIND = 0, /* landing of an exception */
@@ -155,8 +158,13 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_
 void xsp_attach_forget_file(struct xsp_attach *a, int file);
 
 /* Takes these probes' sites out of one process, whatever else is under way. Others in the same links are
- * not reported there for a moment. -EOPNOTSUPP: without uprobe_multi all of the process's went. */
-int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count);
+ * not reported there for a moment. -EOPNOTSUPP: without uprobe_multi all of the process's went. `again`: they
+ * are put in again at once, with uprobe_multi; without, nothing is done. */
+int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count,
+			bool again);
+/* Clears the answers to XSP_VERIFY_UNPROBED of sites that have been taken out on purpose. */
+void xsp_attach_skip_taken_out(struct xsp_attach *a, const struct xsp_attach_site *sites,
+			       size_t count, uint8_t *unprobed);
 
 /* Starts (or stops) reporting; the agent's records: starts only, until detach. */
 void xsp_attach_activate(struct xsp_attach *a, bool on);

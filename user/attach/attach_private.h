@@ -17,9 +17,6 @@
 #include "xsptrace/programs.h"
 #include "xsptrace.skel.h"
 
-/* Rows of the tables that are looked into by a probe's id. */
-#define XSP_ATTACH_PROBES 65536U
-
 struct xsp_attach {
 	struct xsp_bpf *bpf;
 	struct xsp_kernel kernel;

@@ -82,7 +82,8 @@ int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_
 		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
 		     struct xsp_error *err);
 
-int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count);
+int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count,
+			bool again);
 #define XSP_LEFT_OUT_ROWS 1024 /* at a time */
 size_t xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out rows[XSP_LEFT_OUT_ROWS]);
 

@@ -764,13 +764,14 @@ int xsp_broker_release(struct xsp_broker *b, const uint32_t *probes, size_t coun
 		   NULL);
 }
 
-int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count)
+int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count,
+			bool again)
 {
-	const size_t most = (XSP_MESSAGE_MAX - sizeof(struct xsp_ask_pid)) / sizeof(*probes);
+	const size_t most = (XSP_MESSAGE_MAX - sizeof(struct xsp_ask_withdraw)) / sizeof(*probes);
 	int rc = 0;
 
 	for (size_t at = 0; at < count && rc == 0; at += most) {
-		const struct xsp_ask_pid head = {pid};
+		const struct xsp_ask_withdraw head = {pid, again};
 		size_t bytes = (count - at < most ? count - at : most) * sizeof(*probes);
 		rc = ask_with_rows(b, XSP_ASK_WITHDRAW, &head, sizeof(head), probes + at, bytes,
 				   NULL);

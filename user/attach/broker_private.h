@@ -47,7 +47,7 @@ enum xsp_broker_op {
 	XSP_ASK_PRICES, /* struct xsp_ask_prices and struct xsp_probe_price[] */
 	XSP_ASK_UNSEEN, /* → struct xsp_attach_unseen[] */
 	XSP_ASK_RELEASE, /* u32 probes[] */
-	XSP_ASK_WITHDRAW, /* struct xsp_ask_pid and u32 probes[] */
+	XSP_ASK_WITHDRAW, /* struct xsp_ask_withdraw and u32 probes[] */
 	XSP_ASK_LEFT_OUT, /* → struct xsp_left_out[] */
 	XSP_ASK_PAUSE,
 	XSP_ASK_RESUME,
@@ -64,6 +64,11 @@ enum xsp_broker_op {
 
 struct xsp_ask_pid {
 	int32_t pid;
+};
+
+struct xsp_ask_withdraw {
+	int32_t pid; /* first, as in struct xsp_ask_pid */
+	uint32_t again;
 };
 
 struct xsp_ask_name {

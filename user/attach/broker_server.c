@@ -417,6 +417,8 @@ static int verify(struct broker *b)
 	if (rc == 0)
 		rc = xsp_verify_sites(a.head->pid, a.file, a.sites, a.count,
 				      (enum xsp_verify)a.head->question, b->body);
+	if (rc == 0 && a.head->question == XSP_VERIFY_UNPROBED)
+		xsp_attach_skip_taken_out(b->attach, a.sites, a.count, b->body);
 	if (rc == 0)
 		b->size = (uint32_t)a.count;
 	return rc;
@@ -629,11 +631,11 @@ static int release_probes(struct broker *b)
 
 static int withdraw(struct broker *b)
 {
-	const struct xsp_ask_pid *a = (const void *)b->in->body;
+	const struct xsp_ask_withdraw *a = (const void *)b->in->body;
 	size_t bytes = b->in->head.size - sizeof(*a);
 
 	return xsp_attach_withdraw(b->attach, a->pid, (const void *)(a + 1),
-				   bytes / sizeof(uint32_t));
+				   bytes / sizeof(uint32_t), a->again != 0);
 }
 
 static int left_out(struct broker *b)
@@ -873,7 +875,7 @@ static const struct {
 	[XSP_ASK_PRICES] = {prices, sizeof(struct xsp_ask_prices), XSP_MESSAGE_MAX, LOADED},
 	[XSP_ASK_UNSEEN] = {unseen, 0, 0, RUNNING},
 	[XSP_ASK_RELEASE] = {release_probes, 0, XSP_MESSAGE_MAX, LOADED},
-	[XSP_ASK_WITHDRAW] = {withdraw, PID, XSP_MESSAGE_MAX, LOADED},
+	[XSP_ASK_WITHDRAW] = {withdraw, sizeof(struct xsp_ask_withdraw), XSP_MESSAGE_MAX, LOADED},
 	[XSP_ASK_LEFT_OUT] = {left_out, 0, 0, RUNNING},
 	[XSP_ASK_PAUSE] = {pause_all, 0, 0, LOADED},
 	[XSP_ASK_RESUME] = {resume_all, 0, 0, LOADED},

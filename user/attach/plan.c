@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* plan.c - the modules of a recording. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static void count_sites(struct xsp_plan *plan, const struct xsp_planned_probe *p
 /* Ids are dense over the recording, and only whole modules get them. */
 static int number_probes(struct xsp_plan *plan, struct xsp_planned_module *m)
 {
-	if (m->count >= XSP_MAX_PROBES - 1 - plan->probes)
+	if (m->count >= XSP_ATTACH_PROBES - 1 - plan->probes)
 		return -E2BIG;
 	for (size_t i = 0; i < m->count; i++) {
 		struct xsp_planned_probe *p = &m->probes[i];
@@ -187,12 +188,18 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 			close(fd);
 		return xsp_out_of_memory(err);
 	}
-	if (fd < 0 && !empty)
+	(*out)->unread = fd < 0 && !empty;
+	if ((*out)->unread)
 		return cannot_open(fd, file->display_path, err);
 	(*out)->handle = handle;
 	int rc = xsp_planner_read(plan->planner, fd, *out, err);
 	if (rc == 0 && number_probes(plan, *out) < 0)
-		rc = xsp_error_set(err, -E2BIG, XSP_STATUS_FAILED, "too many functions match");
+		rc = xsp_error_set(err, -E2BIG, XSP_STATUS_FAILED,
+				   "%zu of its functions match, beside %" PRIu32
+				   " of others; a recording can have %u: choose fewer with "
+				   "-e",
+				   (*out)->count, plan->probes, XSP_ATTACH_PROBES - 2);
+	(*out)->unread = rc < 0;
 	if (rc < 0) /* it stays */
 		xsp_planned_module_empty(*out);
 	return rc;

@@ -37,6 +37,7 @@ struct xsp_planned_module {
 	struct xsp_planned_probe *probes;
 	size_t count;
 	struct xsp_probe_list list;
+	bool unread; /* why was told when it was planned */
 	size_t symbols; /* 0: the file names no functions, it is stripped */
 	size_t wanted; /* probes the user asked for (internal marks left out) */
 	bool is_static; /* executable without a loader */
@@ -113,8 +114,11 @@ int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_broker *b, 
 #define XSP_PLAN_NAMED 10
 struct xsp_plan_attached {
 	size_t refused; /* by the kernel */
-	size_t changed; /* functions whose code in memory is not the file's: left out */
-	char changed_names[700]; /* the first XSP_PLAN_NAMED of them */
+	struct xsp_plan_left_out {
+		size_t count; /* functions */
+		char names[700]; /* of the first XSP_PLAN_NAMED */
+	} changed, /* their code in memory is not the file's */
+		unprobed; /* the kernel has put no breakpoint there: the code can be written, or is shared */
 	bool all_out; /* one was changed meanwhile, and this kernel only takes out all that the process has */
 	bool unverified; /* nothing is known of it: pages are not of 4 KiB */
 	size_t repaired; /* breakpoints that a killed tracer had left */

@@ -249,13 +249,14 @@ struct attaching {
 	struct xsp_plan_attached *done;
 };
 
-static void name_changed(struct xsp_plan_attached *done, const char *name)
+static void leave_out(struct attaching *a, uint32_t index, struct xsp_plan_left_out *out)
 {
-	size_t used = strlen(done->changed_names);
+	size_t used = strlen(out->names);
 
-	if (done->changed++ < XSP_PLAN_NAMED)
-		snprintf(done->changed_names + used, sizeof(done->changed_names) - used, "%s%.60s",
-			 used > 0 ? ", " : "", name);
+	a->left_out[index] = 1;
+	if (out->count++ < XSP_PLAN_NAMED)
+		snprintf(out->names + used, sizeof(out->names) - used, "%s%.60s",
+			 used > 0 ? ", " : "", a->m->probes[index].probe.name);
 }
 
 /* A function any of whose instructions is another one in memory is left out as a whole. Returns how many
@@ -269,8 +270,7 @@ static int leave_out_changed(struct attaching *a, enum xsp_verify question)
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		if (!a->differs[i] || a->left_out[a->owner[i]])
 			continue;
-		a->left_out[a->owner[i]] = 1;
-		name_changed(a->done, a->m->probes[a->owner[i]].probe.name);
+		leave_out(a, a->owner[i], &a->done->changed);
 		count++;
 	}
 	return rc < 0 ? rc : count;
@@ -279,11 +279,16 @@ static int leave_out_changed(struct attaching *a, enum xsp_verify question)
 /* Sites in one request: so often the user can break off, and hears how far it is. */
 #define SITES_A_REQUEST 2048
 
+static size_t collect(struct attaching *a, enum xsp_program program)
+{
+	return xsp_program_is_return(program)
+		       ? collect_returns(a->m, a->left_out, program, a->sites)
+		       : collect_sites(a->m, a->left_out, program, a->sites);
+}
+
 static int attach_program(struct attaching *a, enum xsp_program program, struct xsp_error *err)
 {
-	size_t n = xsp_program_is_return(program)
-			   ? collect_returns(a->m, a->left_out, program, a->sites)
-			   : collect_sites(a->m, a->left_out, program, a->sites);
+	size_t n = collect(a, program);
 	int rc = 0;
 
 	for (size_t at = 0; at < n && rc == 0; at += SITES_A_REQUEST) {
@@ -298,30 +303,82 @@ static int attach_program(struct attaching *a, enum xsp_program program, struct 
 	return rc;
 }
 
-/* Asked again once the probes are in: code that was changed in between is left alone at once. */
-static int withdraw_changed(struct attaching *a)
+/* Marks the functions that lack a breakpoint. Their number, or a negative errno. Where the kernel has refused sites, those of
+ * them that are missing have been told. */
+static int find_unprobed(struct attaching *a, uint8_t *missing)
 {
-	uint8_t *before = malloc(a->m->count);
-	uint32_t *changed = calloc(a->m->count, sizeof(*changed));
-	int rc = before == NULL || changed == NULL ? -ENOMEM : 0;
+	const uint32_t first = a->m->probes[0].id;
+	int count = 0, rc = 0;
+
+	memset(missing, 0, a->m->count);
+	for (int program = 0; program < XSP_PROGRAMS && a->done->refused == 0; program++) {
+		const size_t n = collect(a, (enum xsp_program)program);
+		if (n > 0)
+			rc = xsp_broker_verify(a->broker, a->pid, a->m->handle, a->sites, n,
+					       XSP_VERIFY_UNPROBED, a->differs);
+		if (rc < 0)
+			return rc;
+		for (size_t i = 0; i < n; i++) {
+			const uint32_t index = XSP_COOKIE_PROBE(a->sites[i].cookie) - first;
+			count += a->differs[i] && !missing[index];
+			missing[index] |= a->differs[i];
+		}
+	}
+	return count;
+}
+
+/* Takes the marked functions' sites out; `again`: and puts them in again. */
+static int withdraw(struct attaching *a, const uint8_t *marked, bool again)
+{
+	uint32_t *probes = calloc(a->m->count, sizeof(*probes));
 	size_t n = 0;
 
-	if (rc == 0) {
-		memcpy(before, a->left_out, a->m->count);
+	if (probes == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->m->count; i++)
+		if (marked[i])
+			probes[n++] = event_probe(a->m, &a->m->probes[i]);
+	int rc = n > 0 ? xsp_broker_withdraw(a->broker, a->pid, probes, n, again) : 0;
+	free(probes);
+	if (rc != -EOPNOTSUPP)
+		return rc;
+	a->done->all_out = true;
+	return 0;
+}
+
+/* The kernel puts none into code that can be written while it is asked, and says nothing. A live patch is soon done. */
+static int leave_out_unprobed(struct attaching *a, uint8_t *missing)
+{
+	int n = find_unprobed(a, missing);
+
+	if (n > 0) {
+		n = withdraw(a, missing, true);
+		n = n < 0 ? n : find_unprobed(a, missing);
+	}
+	for (size_t i = 0; i < a->m->count && n > 0; i++)
+		if (missing[i])
+			leave_out(a, (uint32_t)i, &a->done->unprobed);
+	return n > 0 ? withdraw(a, missing, false) : n;
+}
+
+/* Asked again once the probes are in: code that was changed in between is left alone at once. */
+static int look_again(struct attaching *a)
+{
+	uint8_t *marked = calloc(a->m->count, sizeof(*marked));
+	int rc = -ENOMEM;
+
+	if (marked != NULL) {
+		memcpy(marked, a->left_out, a->m->count);
 		rc = leave_out_changed(a, XSP_VERIFY_LINKED);
 		for (size_t i = 0; i < a->m->count; i++)
-			if (a->left_out[i] && !before[i])
-				changed[n++] = event_probe(a->m, &a->m->probes[i]);
+			marked[i] = a->left_out[i] && !marked[i];
 	}
-	if (n > 0)
-		rc = xsp_broker_withdraw(a->broker, a->pid, changed, n);
-	if (n > 0 && rc == -EOPNOTSUPP) {
-		a->done->all_out = true;
-		rc = 0;
-	}
-	free(before);
-	free(changed);
-	return rc < 0 ? rc : 0;
+	if (rc > 0)
+		rc = withdraw(a, marked, false);
+	if (rc == 0 && !a->done->all_out)
+		rc = leave_out_unprobed(a, marked);
+	free(marked);
+	return rc;
 }
 
 /* Where nothing can be known (-EOPNOTSUPP) it is said, and the file believed. */
@@ -350,10 +407,10 @@ static int attach_all(struct attaching *a, struct xsp_error *err)
 		rc = set_details(a->broker, a->m);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_KERNEL,
-				     "more than 65536 functions match: give a narrower -e");
+				     "what is read of its calls cannot be set: %s", strerror(-rc));
 	for (int program = 0; program < XSP_PROGRAMS && rc == 0; program++)
 		rc = attach_program(a, (enum xsp_program)program, err);
-	return rc < 0 || a->done->unverified ? rc : explain(a, withdraw_changed(a), err);
+	return rc < 0 || a->done->unverified ? rc : explain(a, look_again(a), err);
 }
 
 int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_planned_module *m,
@@ -395,6 +452,7 @@ static size_t collect_entries(const struct xsp_planned_module *m, struct xsp_att
 		if (p->error < 0 || p->by_return || p->place.count == 0)
 			continue;
 		sites[n] = (struct xsp_attach_site){.offset = p->place.sites[0].offset,
+						    .cookie = p->id,
 						    .length = p->place.sites[0].length};
 		owner[n++] = (uint32_t)i;
 	}
@@ -410,7 +468,7 @@ long xsp_plan_dropped(const struct xsp_planned_module *m, struct xsp_broker *b, 
 	long count = sites == NULL || owner == NULL || dropped == NULL ? -ENOMEM : 0;
 	const size_t n = count == 0 ? collect_entries(m, sites, owner) : 0;
 	const int rc =
-		n > 0 ? xsp_broker_verify(b, pid, m->handle, sites, n, XSP_VERIFY_DROPPED, dropped)
+		n > 0 ? xsp_broker_verify(b, pid, m->handle, sites, n, XSP_VERIFY_UNPROBED, dropped)
 		      : 0;
 
 	if (rc < 0)

@@ -80,6 +80,18 @@ size_t xsp_release_sites(const struct xsp_attach *a, struct xsp_attach_site *sit
 	return kept;
 }
 
+void xsp_attach_skip_taken_out(struct xsp_attach *a, const struct xsp_attach_site *sites,
+			       size_t count, uint8_t *unprobed)
+{
+	pthread_mutex_lock(&a->lock);
+	for (size_t i = 0; i < count; i++) {
+		struct xsp_attach_site site = sites[i];
+		if (a->paused || xsp_release_sites(a, &site, 1) == 0)
+			unprobed[i] = 0;
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
 #define BATCH 256U
 
 long xsp_attach_unseen(struct xsp_attach *a, struct xsp_attach_unseen *rows, size_t room)
@@ -393,9 +405,14 @@ static bool is_to_be_cut(const struct xsp_link *link, const void *ctx)
 	return link->pid == c->pid && (link->sites == NULL || xsp_left_out_any(&c->left_out, link));
 }
 
-int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count)
+int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count,
+			bool again)
 {
+	static const struct xsp_u64map none = {0};
 	struct cut c = {.pid = pid};
+
+	if (again && a->method != XSP_ATTACH_UPROBE_MULTI)
+		return 0;
 	int rc = xsp_left_out_of(pid, probes, count, &c.left_out);
 
 	xsp_release_finish(a); /* it works on the same links */
@@ -405,7 +422,7 @@ int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes,
 		rc = 0; /* each had one site, which was to go */
 	pthread_mutex_lock(&a->lock);
 	if (rc == 0)
-		rc = put_in(a, &c.left_out);
+		rc = put_in(a, again ? &none : &c.left_out);
 	pthread_mutex_unlock(&a->lock);
 	xsp_u64map_free(&c.left_out);
 	return rc;

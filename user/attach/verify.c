@@ -298,31 +298,50 @@ static bool is_changed(struct memory *m, const struct xsp_attach_site *s, uint64
 	return false;
 }
 
-static bool differs_in(struct memory *m, const struct range *r, const struct xsp_attach_site *s,
-		       enum xsp_verify question)
+static bool is_unprobed(struct memory *m, const struct xsp_attach_site *s, uint64_t address)
 {
-	if (s->offset < r->offset || s->offset - r->offset >= r->end - r->start)
-		return false;
-	const uint64_t address = r->start + (s->offset - r->offset);
-	if (question == XSP_VERIFY_DROPPED)
-		return !is_private_at(m, address);
-	return is_changed(m, s, address, r->end - address, question == XSP_VERIFY_LINKED);
+	const uint64_t in_page = address % PAGE;
+
+	look_at_page(m, address - in_page, s->offset - in_page);
+	if (!m->private || !m->readable)
+		return !m->private;
+	const uint8_t *code = m->of_memory + in_page;
+	return PAGE - in_page >= BREAKPOINT_BYTES && !is_breakpoint(code) &&
+	       (PAGE - in_page < 5 || !is_kernels_call(m, code, address));
+}
+
+static bool differs(struct memory *m, const struct xsp_attach_site *s, enum xsp_verify question)
+{
+	bool unprobed = false;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct range *r = &m->ranges[i];
+		if (s->offset < r->offset || s->offset - r->offset >= r->end - r->start)
+			continue;
+		const uint64_t address = r->start + (s->offset - r->offset);
+		if (question == XSP_VERIFY_UNPROBED) {
+			unprobed = is_unprobed(m, s, address);
+			if (!unprobed)
+				return false;
+		} else if (is_changed(m, s, address, r->end - address,
+				      question == XSP_VERIFY_LINKED)) {
+			return true;
+		}
+	}
+	return unprobed;
 }
 
 int xsp_verify_sites(pid_t pid, const struct xsp_verified_file *file,
 		     const struct xsp_attach_site *sites, size_t count, enum xsp_verify question,
-		     uint8_t *differs)
+		     uint8_t *answers)
 {
 	struct memory m;
 	int rc = open_memory(pid, file, &m);
 
 	if (rc < 0)
 		return rc;
-	for (size_t i = 0; i < count; i++) {
-		differs[i] = 0;
-		for (size_t j = 0; j < m.count && !differs[i]; j++)
-			differs[i] = differs_in(&m, &m.ranges[j], &sites[i], question);
-	}
+	for (size_t i = 0; i < count; i++)
+		answers[i] = differs(&m, &sites[i], question);
 	close_memory(&m);
 	return 0;
 }

@@ -30,19 +30,21 @@ int xsp_verified_file_check(const struct xsp_verified_file *file);
 enum xsp_verify {
 	XSP_VERIFY_CODE, /* is it other code? Breakpoints count as unchanged */
 	XSP_VERIFY_LINKED, /* the same where our probes are in, so that the whole of a 5-byte nop tells nothing */
-	XSP_VERIFY_DROPPED, /* is it the file's own page, in which no breakpoint can be? */
+	/* Is there no breakpoint at its first byte, in none of the mappings? The page was dropped, or could be written, or is
+	 * shared, when the kernel was asked. */
+	XSP_VERIFY_UNPROBED,
 	XSP_VERIFY_QUESTIONS,
 };
 
 /*
- * Sets differs[i] for the pieces of code (offset, length: a function, or an instruction) of which that is so
+ * Sets answers[i] for the pieces of code (offset, length: a function, or an instruction) of which that is so
  * in the process's memory, wherever it maps the file. 0, -ESRCH when the
  * process has ended, -ESTALE when the file was changed, -EOPNOTSUPP where pages are not of 4 KiB, or
  * another negative errno: nothing is known.
  */
 int xsp_verify_sites(pid_t pid, const struct xsp_verified_file *file,
 		     const struct xsp_attach_site *sites, size_t count, enum xsp_verify question,
-		     uint8_t *differs);
+		     uint8_t *answers);
 
 /*
  * Takes out breakpoints that nobody holds: those that a killed tracer has left in the process's mapping of

@@ -126,6 +126,10 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 							   : NULL;
 	char hint[XSP_HINT_SIZE] = "";
 
+	if (m != NULL && m->unread)
+		return xsp_error_set(err, -ENOENT, XSP_STATUS_TARGET,
+				     "nothing matches '%.100s': %.200s is left out, see above",
+				     p->text, xsp_base_name(m->display_path));
 	if (m != NULL && m->symbols == 0 && (p->library != NULL || m->is_static))
 		return xsp_error_set(err, -ENOENT, XSP_STATUS_TARGET,
 				     "%.200s is stripped%s: it names no functions; install its "
@@ -242,6 +246,9 @@ size_t xsp_say_unmatched(const struct xsp_plan *plan, struct xsp_broker *b, uint
 		const struct xsp_pattern *p = &s->patterns[i];
 		if (p->exclude || xsp_plan_matches(plan, p))
 			continue;
+		const struct xsp_planned_module *m = p->library ? named_library(plan, p) : NULL;
+		if (m != NULL && m->unread)
+			continue; /* why was told with it */
 		xsp_hint(plan, b, XSP_HINT_INLINED, p, hint);
 		snprintf(text, sizeof(text), "nothing matches -e '%.200s' so far%s%s", p->text,
 			 hint[0] != '\0' ? ": " : "", hint);

@@ -236,12 +236,14 @@ int xsp_recorder_put_late(struct xsp_recorder *r)
 
 /* ---- code that is not its file's ---- */
 
+static const char changed_code[] = "is not what the file says (a hook or a live patch)",
+		  unprobed_code[] =
+			  "can be written, or is shared, so the kernel puts no breakpoint there";
+
 /* `names`: joined by commas. */
-static void count_changed(struct xsp_recorder *r, size_t count, const char *names)
+static void count_left_out(struct xsp_recorder *r, size_t count, const char *names, const char *why)
 {
-	xsp_recorder_gap(r, XSP_GAP_FUNCTIONS, count,
-			 "whose code is not what the file says (a hook or a live patch), by "
-			 "process; first: %s",
+	xsp_recorder_gap(r, XSP_GAP_FUNCTIONS, count, "whose code %s, by process; first: %s", why,
 			 names);
 }
 
@@ -260,7 +262,7 @@ void xsp_recorder_note_left_out(struct xsp_recorder *r)
 						  "%s: its code in process %d has been changed "
 						  "since it was attached to: left out there",
 						  name, rows[i].pid);
-			count_changed(r, 1, name);
+			count_left_out(r, 1, name, changed_code);
 		}
 	}
 }
@@ -280,12 +282,24 @@ int xsp_recorder_put_changed(struct xsp_recorder *r)
 	return xsp_capture_put_info(r->writer, "changed code", text);
 }
 
+static void note_left_out(struct xsp_recorder *r, const struct recorded_process *p,
+			  const char *display_path, const struct xsp_plan_left_out *out,
+			  const char *why)
+{
+	char names[sizeof(out->names) + 8];
+
+	if (out->count == 0)
+		return;
+	xsp_printable(names, sizeof(names), out->names, 0);
+	count_left_out(r, out->count, names, why);
+	xsp_recorder_note(r, "%s: in process %d the code of %zu function%s %s: left out: %s%s",
+			  display_path, (int)p->pid, out->count, out->count == 1 ? "" : "s", why,
+			  names, out->count > XSP_PLAN_NAMED ? ", ..." : "");
+}
+
 static void note_changed(struct xsp_recorder *r, const struct recorded_process *p,
 			 const char *display_path, const struct xsp_plan_attached *done)
 {
-	char names[sizeof(done->changed_names) + 8];
-
-	xsp_printable(names, sizeof(names), done->changed_names, 0);
 	if (done->unverified && !r->changed.unverified)
 		xsp_recorder_note(r, "whether code in memory is that of its file cannot be told "
 				     "here: pages are not of 4 KiB");
@@ -296,14 +310,8 @@ static void note_changed(struct xsp_recorder *r, const struct recorded_process *
 				  "of it is recorded that was attached before (uprobe_multi, "
 				  "Linux 6.6, takes out single functions)",
 				  (int)p->pid);
-	if (done->changed == 0)
-		return;
-	count_changed(r, done->changed, names);
-	xsp_recorder_note(r,
-			  "%s: in process %d the code of %zu function%s is not what the file says "
-			  "(a hook or a live patch): left out: %s%s",
-			  display_path, (int)p->pid, done->changed, done->changed == 1 ? "" : "s",
-			  names, done->changed > XSP_PLAN_NAMED ? ", ..." : "");
+	note_left_out(r, p, display_path, &done->changed, changed_code);
+	note_left_out(r, p, display_path, &done->unprobed, unprobed_code);
 }
 
 static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
@@ -478,6 +486,9 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	}
 	for (size_t i = 0; i < files->count && rc == 0; i++)
 		rc = add_file(r, p, &files->files[i], err);
+	if (rc < 0 && err->text[0] == '\0')
+		xsp_error_set(err, rc, XSP_STATUS_FAILED, "process %d cannot be recorded: %s",
+			      (int)p->pid, strerror(-rc));
 	if (r->started && r->plan.probes > known)
 		xsp_broker_ready(r->broker, r->plan.probes);
 	if (rc == 0 && (r->frames != NULL || xsp_host_functions_any(r->host_functions) ||
