@@ -382,7 +382,7 @@ class InWindows:
 
     def begin(self):
         self.windows = 0
-        self.tool.start("--memory=malloc:16", "-e", "record_function", "--max-overhead", "400", "-p", self.target.pid,
+        self.tool.start("--memory=malloc:16", "-e", "record_function", "--max-overhead", "200", "-p", self.target.pid,
                         "-o", f"{self.tool.folder}/out.xspt", start_new_session=True)
 
     def look(self):
