@@ -3,6 +3,7 @@
 """xsptrace dump against programs that know where they stand (tests/workloads/stuck.c), against Python's own
 faulthandler, and against what targets may do to it, and it must not do to them."""
 import errno
+import glob
 import json
 import os
 import re
@@ -670,9 +671,49 @@ def open_spans_of_a_recording(folder):
         check(re.search(r"open in the recording.*:\n    stuck in here +began 2\.\d+ s ago\n    step ", text), text)
         sleeper = start(["sleep", "100"])
         equal(dump(sleeper.pid)["threads"][0]["open"], [], "what is open of another process")
+        found = dump(child.pid)
+        check(0 <= found["open_age_ns"] < 3e9 and found["open_note"] is None, "how old", found)
+        equal(dump(sleeper.pid)["open_age_ns"], None, "how old it is of a process that nobody records")
         recording.stop()
         recording.wait()
     equal(by_name(dump(child.pid))["python3"]["open"], [], "what is open when nobody records")
+
+
+FORGER = """
+import ctypes, os, sys, time
+capture = open(sys.argv[1], "r+b")
+if os.fork() == 0:
+    ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)  # it goes with its parent
+    ctypes.CDLL(None).prctl(15, b"xsp-broker", 0, 0, 0)
+    print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+@case
+def captures_that_nobody_records(folder):
+    """Of a process whose recorder was killed, put forward by a process of root's that calls itself its broker; and what
+    a recording has open for reading only."""
+    child = start(["/usr/bin/python3", "-c", RANGES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if child.stdout.readline() != b"ready\n":
+        raise Skip("no PyTorch")
+    capture = f"{folder}/t.xspt"
+    recording = Recording(folder, "-e", "torch", "-p", child.pid, "-o", capture).wait_live()
+    child.stdin.write(b"\n")
+    child.stdin.flush()
+    child.stdout.readline()
+    wait_for(lambda: len(by_name(dump(child.pid))["python3"]["open"]) == 2, 5, "open spans")
+    for held in glob.glob(f"/proc/{recording.process.pid}/fd/*"):
+        if os.path.isfile(held) and os.lstat(held).st_mode & 0o200:  # open for writing
+            with open(held, "rb") as file:
+                if file.read(8)[1:5] == b"XSPT":
+                    shutil.copy(held, f"{folder}/cut.xspt")
+    recording.process.kill()
+    recording.process.wait()
+    forger = start([sys.executable, "-c", FORGER, f"{folder}/cut.xspt"], stdout=subprocess.PIPE)
+    forger.stdout.readline()
+    found = dump(child.pid)
+    equal((by_name(found)["python3"]["open"], found["open_age_ns"]), ([], None), "what a forged broker puts forward")
 
 
 @case

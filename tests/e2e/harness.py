@@ -365,10 +365,11 @@ def start_sanitizer_log(path):
     os.environ["XSPTRACE_SANITIZER_LOG"] = path
 
 
-def check_sanitizer_log(path):
+def check_sanitizer_log(path, skipped=False):
+    """skipped: perhaps before xsptrace ran at all."""
     with open(path, "rb") as f:
         mapped, found = int.from_bytes(f.read(4), sys.byteorder), f.read()[4:].rstrip(b"\0")
-    check(mapped or not SANITIZED, "xsptrace has no sanitizers, or could not map their log")
+    check(mapped or skipped or not SANITIZED, "xsptrace has no sanitizers, or could not map their log")
     check(not found, "a sanitizer reports:", found.decode(errors="replace"))
 
 
@@ -399,8 +400,13 @@ def main(traces=True):
         try:
             try:
                 function(folder)
-            finally:
+            except Skip:
+                check_sanitizer_log(log, skipped=True)
+                raise
+            except Exception:
                 check_sanitizer_log(log)
+                raise
+            check_sanitizer_log(log)
             word = "ok"
         except Skip as e:
             word = f"skipped: {e}"

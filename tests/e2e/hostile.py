@@ -196,7 +196,7 @@ def code_that_can_be_written(folder):
         page = range(4096 // elves.SLOT, 8192 // elves.SLOT)
         equal(there[plain], list(range(1000)), "breakpoints in the plain process")
         equal(there[odd], [i for i in range(1000) if i not in page], f"breakpoints, '{how}'")
-        check(f"process {odd.pid} the code of {len(page)} functions can be written, or is shared" in tool.output(),
+        check(f"process {odd.pid} the code of {len(page)} functions has got no breakpoint" in tool.output(),
               "not told", tool.output())
         check(f"functions left out: {len(page)} " in tool.output(), "summary", tool.output())
         for t in (odd, plain):

@@ -98,6 +98,26 @@ Test(live, spans_across_looks)
 	stop(&w);
 }
 
+Test(live, what_a_window_has_cut_is_not_open)
+{
+	struct watched w;
+
+	watch(&w, 2, false);
+	w.b.now = 1000;
+	entry(&w.b, 0, MAIN);
+	look(&w, 1100);
+	cr_expect_eq(name_of(&w, "f0").open, 1);
+	cr_assert_eq(xsp_capture_put_window(w.b.w, &(struct xsp_capture_window){500, 1500}), 0);
+	look(&w, 2000);
+	cr_expect_eq(name_of(&w, "f0").open, 0, "its thread has had no event since");
+	w.b.now = 2500;
+	entry(&w.b, 1, MAIN - 100);
+	look(&w, 3000);
+	cr_expect_eq(name_of(&w, "f0").open, 0);
+	cr_expect_eq(name_of(&w, "f1").open, 1);
+	stop(&w);
+}
+
 Test(live, probes_and_names_that_come_later)
 {
 	struct watched w;

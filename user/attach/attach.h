@@ -23,8 +23,10 @@ struct xsp_attach;
 struct xsp_journal;
 struct xsp_verified_file;
 
-/* Rows of the tables that are looked into by a probe's id: 8 to 16 bytes each of the kernel's memory. */
+/* Rows of the tables that are looked into by a probe's id. Losses and prices: 16 bytes each of the kernel's memory, for each
+ * function. What is read of calls: up to 270 bytes, for few. */
 #define XSP_ATTACH_PROBES 524288U
+#define XSP_ATTACH_SPECS 65536U
 
 /* Which BPF program a site runs. */
 enum xsp_program { /* in the order in which they are attached: what ends calls first */
@@ -49,6 +51,17 @@ static inline bool xsp_program_is_return(enum xsp_program program)
 {
 	return program == XSP_PROGRAM_RETURN || program == XSP_PROGRAM_DETAIL_RETURN ||
 	       program == XSP_PROGRAM_HEAP_RETURN;
+}
+
+/* The mark of longjmp is of use on x86-64 only: where else it leads to is not known. */
+static inline bool xsp_program_exists(enum xsp_program program)
+{
+#if defined(__x86_64__)
+	(void)program;
+	return true;
+#else
+	return program != XSP_PROGRAM_LONGJMP;
+#endif
 }
 
 enum xsp_attach_method {
@@ -159,7 +172,7 @@ void xsp_attach_forget_file(struct xsp_attach *a, int file);
 
 /* Takes these probes' sites out of one process, whatever else is under way. Others in the same links are
  * not reported there for a moment. -EOPNOTSUPP: without uprobe_multi all of the process's went. `again`: they
- * are put in again at once, with uprobe_multi; without, nothing is done. */
+ * are put in again at once; without uprobe_multi (-EOPNOTSUPP) nothing is done. What has changed by then stays out. */
 int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count,
 			bool again);
 /* Clears the answers to XSP_VERIFY_UNPROBED of sites that have been taken out on purpose. */

@@ -234,7 +234,7 @@ static void configure_ranges(struct xsp_attach *a)
 {
 	struct xsp_bpf *bpf = a->bpf;
 
-	bpf_map__set_max_entries(bpf->maps.xsp_specs, a->ranges ? XSP_ATTACH_PROBES : 1);
+	bpf_map__set_max_entries(bpf->maps.xsp_specs, a->ranges ? XSP_ATTACH_SPECS : 1);
 	if (a->ranges)
 		return;
 	bpf_map__set_max_entries(bpf->maps.xsp_names, 1);
@@ -291,8 +291,9 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 		bpf_map__set_max_entries(bpf->maps.xsp_unseen, 1);
 		bpf_map__set_max_entries(bpf->maps.xsp_swaps, 1);
 	}
-	bpf_map__set_max_entries(bpf->maps.xsp_details, o->details ? probes : 1);
-	bpf_map__set_max_entries(bpf->maps.xsp_args, o->details & TAKES_ARGUMENTS ? probes : 1);
+	bpf_map__set_max_entries(bpf->maps.xsp_details, o->details ? XSP_ATTACH_SPECS : 1);
+	bpf_map__set_max_entries(bpf->maps.xsp_args,
+				 o->details & TAKES_ARGUMENTS ? XSP_ATTACH_SPECS : 1);
 	uint32_t others =
 		stack_bytes(o) + (uint32_t)xsp_counter_bytes(o->counters, o->counter_count);
 	bpf->rodata->xsp_detail_bytes = detail_bytes(o->details) + others;

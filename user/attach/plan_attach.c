@@ -312,7 +312,9 @@ static int find_unprobed(struct attaching *a, uint8_t *missing)
 
 	memset(missing, 0, a->m->count);
 	for (int program = 0; program < XSP_PROGRAMS && a->done->refused == 0; program++) {
-		const size_t n = collect(a, (enum xsp_program)program);
+		const size_t n = xsp_program_exists((enum xsp_program)program)
+					 ? collect(a, (enum xsp_program)program)
+					 : 0;
 		if (n > 0)
 			rc = xsp_broker_verify(a->broker, a->pid, a->m->handle, a->sites, n,
 					       XSP_VERIFY_UNPROBED, a->differs);
@@ -320,14 +322,16 @@ static int find_unprobed(struct attaching *a, uint8_t *missing)
 			return rc;
 		for (size_t i = 0; i < n; i++) {
 			const uint32_t index = XSP_COOKIE_PROBE(a->sites[i].cookie) - first;
-			count += a->differs[i] && !missing[index];
-			missing[index] |= a->differs[i];
+			if (!a->differs[i] || missing[index] || a->left_out[index])
+				continue;
+			missing[index] = 1;
+			count++;
 		}
 	}
 	return count;
 }
 
-/* Takes the marked functions' sites out; `again`: and puts them in again. */
+/* Takes the marked functions' sites out; `again`: and puts them in again (-EOPNOTSUPP: not on this kernel). */
 static int withdraw(struct attaching *a, const uint8_t *marked, bool again)
 {
 	uint32_t *probes = calloc(a->m->count, sizeof(*probes));
@@ -340,41 +344,61 @@ static int withdraw(struct attaching *a, const uint8_t *marked, bool again)
 			probes[n++] = event_probe(a->m, &a->m->probes[i]);
 	int rc = n > 0 ? xsp_broker_withdraw(a->broker, a->pid, probes, n, again) : 0;
 	free(probes);
-	if (rc != -EOPNOTSUPP)
+	if (rc != -EOPNOTSUPP || again)
 		return rc;
 	a->done->all_out = true;
 	return 0;
 }
 
-/* The kernel puts none into code that can be written while it is asked, and says nothing. A live patch is soon done. */
-static int leave_out_unprobed(struct attaching *a, uint8_t *missing)
+/* Code that has changed since it was attached to is left alone at once. What went with it, other halves of ranges, is not
+ * asked about any more. Once more, as neighbours were put in anew. */
+static int withdraw_changed(struct attaching *a, uint8_t *marked)
 {
-	int n = find_unprobed(a, missing);
+	int rc = 1;
 
-	if (n > 0) {
-		n = withdraw(a, missing, true);
-		n = n < 0 ? n : find_unprobed(a, missing);
-	}
-	for (size_t i = 0; i < a->m->count && n > 0; i++)
-		if (missing[i])
-			leave_out(a, (uint32_t)i, &a->done->unprobed);
-	return n > 0 ? withdraw(a, missing, false) : n;
-}
-
-/* Asked again once the probes are in: code that was changed in between is left alone at once. */
-static int look_again(struct attaching *a)
-{
-	uint8_t *marked = calloc(a->m->count, sizeof(*marked));
-	int rc = -ENOMEM;
-
-	if (marked != NULL) {
+	for (int round = 0; rc > 0 && round < 4 && !a->done->all_out; round++) {
 		memcpy(marked, a->left_out, a->m->count);
 		rc = leave_out_changed(a, XSP_VERIFY_LINKED);
 		for (size_t i = 0; i < a->m->count; i++)
 			marked[i] = a->left_out[i] && !marked[i];
+		if (rc > 0) {
+			const int failed = withdraw(a, marked, false);
+			rc = failed < 0 ? failed : rc;
+		}
 	}
-	if (rc > 0)
-		rc = withdraw(a, marked, false);
+	for (size_t i = 0; i < a->m->count; i++)
+		if (a->left_out[i])
+			a->left_out[event_probe(a->m, &a->m->probes[i]) - a->m->probes[0].id] = 1;
+	return rc < 0 ? rc : 0;
+}
+
+/* The kernel puts none into code that can be written while it is asked, and says nothing. A live patch is soon done, and what
+ * it was of has changed then. */
+static int leave_out_unprobed(struct attaching *a, uint8_t *missing)
+{
+	int n = find_unprobed(a, missing), rc = n;
+
+	if (n > 0) {
+		rc = withdraw(a, missing, true);
+		if (rc == 0)
+			rc = withdraw_changed(a, missing);
+		if (rc == 0 || rc == -EOPNOTSUPP)
+			n = find_unprobed(a, missing);
+	}
+	for (size_t i = 0; i < a->m->count && n > 0; i++)
+		if (missing[i])
+			leave_out(a, (uint32_t)i, &a->done->unprobed);
+	if (rc == 0 && n > 0) /* without uprobe_multi it would take others along */
+		rc = withdraw(a, missing, false);
+	return n < 0 ? n : rc == -EOPNOTSUPP ? 0 : rc;
+}
+
+/* Asked again once the probes are in. */
+static int look_again(struct attaching *a)
+{
+	uint8_t *marked = calloc(a->m->count, sizeof(*marked));
+	int rc = marked == NULL ? -ENOMEM : withdraw_changed(a, marked);
+
 	if (rc == 0 && !a->done->all_out)
 		rc = leave_out_unprobed(a, marked);
 	free(marked);
@@ -407,7 +431,9 @@ static int attach_all(struct attaching *a, struct xsp_error *err)
 		rc = set_details(a->broker, a->m);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_KERNEL,
-				     "what is read of its calls cannot be set: %s", strerror(-rc));
+				     rc == -E2BIG ? "of more than 65,536 functions nothing can be "
+						    "read but their calls: choose fewer with -e"
+						  : "what is read of its calls cannot be set");
 	for (int program = 0; program < XSP_PROGRAMS && rc == 0; program++)
 		rc = attach_program(a, (enum xsp_program)program, err);
 	return rc < 0 || a->done->unverified ? rc : explain(a, look_again(a), err);

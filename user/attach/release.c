@@ -405,26 +405,43 @@ static bool is_to_be_cut(const struct xsp_link *link, const void *ctx)
 	return link->pid == c->pid && (link->sites == NULL || xsp_left_out_any(&c->left_out, link));
 }
 
+/* Code of what is out may have become another one meanwhile. Who withdraws looks again, too, and tells. With the lock. */
+static int look_at_what_is_out(struct xsp_attach *a, pid_t pid, struct xsp_u64map *left_out)
+{
+	const size_t told = a->left_out_count;
+	int rc = 0;
+
+	for (size_t i = 0; i < a->link_count && rc == 0; i++)
+		if (a->links[i].pid == pid && a->links[i].fd < 0 && a->links[i].perf == NULL)
+			rc = xsp_left_out_look(a, &a->links[i], XSP_VERIFY_LINKED, left_out);
+	a->left_out_count = told;
+	return rc;
+}
+
 int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count,
 			bool again)
 {
-	static const struct xsp_u64map none = {0};
+	struct xsp_u64map left_out = {0};
 	struct cut c = {.pid = pid};
 
 	if (again && a->method != XSP_ATTACH_UPROBE_MULTI)
-		return 0;
+		return -EOPNOTSUPP;
 	int rc = xsp_left_out_of(pid, probes, count, &c.left_out);
-
 	xsp_release_finish(a); /* it works on the same links */
+	if (rc == 0 && !again)
+		rc = xsp_left_out_of(pid, probes, count, &left_out);
 	if (rc == 0)
 		rc = detach_links(a, is_to_be_cut, &c);
 	if (rc == -EOPNOTSUPP && a->method == XSP_ATTACH_PERF_EVENT)
 		rc = 0; /* each had one site, which was to go */
 	pthread_mutex_lock(&a->lock);
 	if (rc == 0)
-		rc = put_in(a, again ? &none : &c.left_out);
+		rc = look_at_what_is_out(a, pid, &left_out);
+	if (rc == 0)
+		rc = put_in(a, &left_out);
 	pthread_mutex_unlock(&a->lock);
 	xsp_u64map_free(&c.left_out);
+	xsp_u64map_free(&left_out);
 	return rc;
 }
 

@@ -306,8 +306,13 @@ static bool is_unprobed(struct memory *m, const struct xsp_attach_site *s, uint6
 	if (!m->private || !m->readable)
 		return !m->private;
 	const uint8_t *code = m->of_memory + in_page;
-	return PAGE - in_page >= BREAKPOINT_BYTES && !is_breakpoint(code) &&
-	       (PAGE - in_page < 5 || !is_kernels_call(m, code, address));
+	if (PAGE - in_page < BREAKPOINT_BYTES || is_breakpoint(code))
+		return false;
+	if (PAGE - in_page < 5 || code[0] != 0xe8)
+		return true;
+	/* its trampoline may be younger than our list of them */
+	return !is_kernels_call(m, code, address) &&
+	       (m->file_bytes < (ssize_t)(in_page + 5) || !is_nop5(m->of_file + in_page));
 }
 
 static bool differs(struct memory *m, const struct xsp_attach_site *s, enum xsp_verify question)

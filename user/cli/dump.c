@@ -57,12 +57,10 @@ static int dump_one(const struct dump *d, struct xsp_dump_target *t, bool first)
 	struct xsp_dump out;
 
 	int rc = xsp_dump_run(t, &d->options, &out, &err);
-	if (rc == 0 && xsp_recordings_note(d->recordings, &out) < 0) {
-		xsp_dump_clear(&out);
-		rc = xsp_out_of_memory(&err);
-	}
 	if (rc < 0)
 		return xsp_say_error(&err);
+	if (xsp_recordings_note(d->recordings, &out) < 0)
+		out.open_note = "out of memory: not all of what is open is there";
 	if (!first)
 		fputs(d->json ? "," : "\n", stdout);
 	FILE *wrapped = d->width > 0 ? xsp_wrap_open(stdout, d->width) : NULL;
@@ -95,6 +93,7 @@ static int dump_all(const struct dump *d)
 			"gives none");
 		return XSP_STATUS_KERNEL;
 	}
+	xsp_recordings_read(d->recordings);
 	fputs(d->json ? "{\"processes\":[" : "", stdout);
 	for (size_t i = 0; i < d->count; i++) {
 		int failed = targets[i] != NULL ? dump_one(d, targets[i], first) : XSP_STATUS_OK;
@@ -244,7 +243,7 @@ int xsp_cmd_dump(int argc, char **argv)
 	d.vdso = xsp_dump_vdso();
 	int64_t *lags = xsp_dump_lags(&d.options.lag_count);
 	d.options.lags = lags;
-	d.recordings = xsp_recordings_find();
+	d.recordings = xsp_recordings_find(d.pids, d.count);
 	struct xsp_session session = {.options = &options,
 				      .pids = d.pids,
 				      .pid_count = d.count,

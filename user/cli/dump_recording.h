@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dump_recording.h - what is open in a process by the recordings of it that run meanwhile. */
+/* dump_recording.h - what is open in processes by the recordings of them that run meanwhile. */
 #ifndef XSP_DUMP_RECORDING_H
 #define XSP_DUMP_RECORDING_H
 
@@ -7,11 +7,14 @@
 
 struct xsp_recordings;
 
-/* The captures that are being written on this machine: found by who serves a recording as root, so that nobody else can
- * put one forward. Before the rights are given up. NULL: there are none, or no memory. */
-struct xsp_recordings *xsp_recordings_find(void);
-/* Notes in each thread of `d` what is open. 0 or -ENOMEM; a capture that cannot be read is left out. */
-int xsp_recordings_note(struct xsp_recordings *r, struct xsp_dump *d);
+/* The captures that are being written on this machine, by this very program as root, so that nobody else can put one
+ * forward. Before the rights are given up. `pids`: those that are asked for, kept by the caller. NULL: no memory. */
+struct xsp_recordings *xsp_recordings_find(const pid_t *pids, size_t count);
+/* Reads and closes them. To be called without rights, before anything of a target is read. What cannot be read is told
+ * in xsp_dump.open_note. */
+void xsp_recordings_read(struct xsp_recordings *r);
+/* Notes in each thread of `d` what is open. 0 or -ENOMEM. */
+int xsp_recordings_note(const struct xsp_recordings *r, struct xsp_dump *d);
 void xsp_recordings_free(struct xsp_recordings *r); /* NULL is allowed */
 
 #endif

@@ -71,12 +71,14 @@ static const char head[] =
 	"      --inject             GPU activity of a running process: stops one thread\n"
 	"                           of it for about a millisecond and has it load the\n"
 	"                           agent, which stays (idle) until the process ends.\n"
-	"                           The only option that puts code into a process;\n"
+	"                           The only option that puts code into a process\n"
+	"                           that runs already;\n"
 	"                           refused where that is not safe. Not needed with --\n"
 	"                           COMMAND, or where CUDA_INJECTION64_PATH was set\n"
 	"      --user NAME          who COMMAND runs as and the files belong to;\n"
 	"                           default: the user behind sudo\n"
-	"      --dry-run            do everything but attach\n"
+	"      --dry-run            only shows what would be traced, as list does,\n"
+	"                           and whether the kernel lets us\n"
 	"\n"
 	"What to record of each span:\n"
 	"      --stacks[=N]         who called it: the N innermost native callers\n"
@@ -193,7 +195,9 @@ static const char tail[] =
 	"target cannot be traced; 6 nothing matches; 7 the kernel lacks something; 8\n"
 	"output cannot be written; 9 bad capture file; 10 --fail-on of analyze or\n"
 	"compare found something; 11 a server cannot be reached; 12 it refuses user or\n"
-	"password; with -- COMMAND that of the command (126, 127: could not be started).\n";
+	"password; 128 and a signal's number if one ended it before anything was\n"
+	"recorded, or a second one; with -- COMMAND that of the command (126, 127: could\n"
+	"not be started; 6 if it ended well and nothing in it matched).\n";
 
 void xsp_help(FILE *f)
 {

@@ -472,7 +472,7 @@ int xsp_dump_run(struct xsp_dump_target *t, const struct xsp_dump_options *o, st
 	struct run r = {.target = t, .options = o, .dump = out, .space = {.vdso = -1}};
 	struct xsp_error python = {0};
 
-	*out = (struct xsp_dump){0};
+	*out = (struct xsp_dump){.open_age_ns = -1};
 	int rc = begin(&r, &python);
 	t->vdso = -1; /* the space's now */
 	for (size_t at = 0; rc == 0 && at < out->count; at += TOGETHER)

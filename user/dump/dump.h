@@ -35,7 +35,7 @@ struct xsp_dump_python {
 	int32_t line; /* 0: not known */
 };
 
-/* A span that is open by what a recording knew a second ago at most. */
+/* A span that is open by what a recording knew xsp_dump.open_age_ns ago. */
 struct xsp_dump_open {
 	const char *name;
 	int64_t began_ago_ns;
@@ -81,8 +81,7 @@ struct xsp_dump_thread {
 	size_t python_count;
 	const char *python_end;
 	const struct xsp_dump_open *open; /* the innermost; NULL: none, or no recording runs */
-	struct xsp_dump_open *open_last;
-	size_t open_count;
+	bool open_cut; /* there are more, outside of these */
 	size_t cycle; /* 1 + index of the cycle of waits that it is in, 0: none */
 };
 
@@ -95,7 +94,9 @@ struct xsp_dump {
 	size_t gil; /* 1 + index of the thread that holds Python's lock, 0: none, or there is none */
 	const char *
 		python_note; /* why its Python frames are not read; NULL: they are, or there is none */
-	const char *open_note; /* why open spans are not known; NULL: they are, or there are none */
+	const char *
+		open_note; /* why open spans are not known, or not all; NULL: they are, or there are none */
+	int64_t open_age_ns; /* so long ago the recording knew it; -1: none runs */
 	const char *note;
 	struct xsp_arena arena; /* of all texts and frames */
 };

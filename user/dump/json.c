@@ -100,7 +100,7 @@ static void put_open(FILE *f, const struct xsp_dump_thread *t)
 		put_text(f, "name", o->name);
 		fputc('}', f);
 	}
-	fputc(']', f);
+	fprintf(f, "],\"open_cut\":%s", t->open_cut ? "true" : "false");
 }
 
 static void put_thread(FILE *f, const struct xsp_dump *d, const struct xsp_dump_thread *t)
@@ -153,6 +153,7 @@ void xsp_dump_json(FILE *f, const struct xsp_dump *d)
 	put_number(f, "time", true, d->time);
 	put_text(f, "note", d->note);
 	put_text(f, "open_note", d->open_note);
+	put_number(f, "open_age_ns", d->open_age_ns >= 0, d->open_age_ns);
 	put_text(f, "python_note", d->python_note);
 	put_number(f, "stopped_ns", true, (int64_t)total);
 	put_number(f, "longest_stop_ns", true, (int64_t)longest);

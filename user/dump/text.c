@@ -173,19 +173,21 @@ static void put_native(FILE *f, const struct xsp_dump_thread *t, unsigned width)
 		fprintf(f, "    (%s)\n", t->native_end);
 }
 
-static void put_open(FILE *f, const struct xsp_dump_thread *t, unsigned width)
+static void put_open(FILE *f, const struct xsp_dump *d, const struct xsp_dump_thread *t,
+		     unsigned width)
 {
 	char time[XSP_UNITS_SIZE], since[XSP_UNITS_SIZE + 16];
 
 	if (t->open != NULL)
-		fputs("  open in the recording, a second ago at most:\n", f);
+		fprintf(f, "  open in the recording, as it knew it %s ago:\n",
+			xsp_format_ns(time, (uint64_t)d->open_age_ns));
 	for (const struct xsp_dump_open *o = t->open; o != NULL; o = o->outer) {
 		snprintf(since, sizeof(since), "began %s ago",
 			 xsp_format_ns(time, (uint64_t)o->began_ago_ns));
 		put_frame(f, o->name, since, width);
 	}
-	if (t->open_count == XSP_DUMP_OPEN_MAX)
-		fputs("    (more are not shown)\n", f);
+	if (t->open_cut)
+		fputs("    (more, outside of these, are not shown)\n", f);
 }
 
 /* ---- all ---- */
@@ -224,7 +226,7 @@ static void put_one(FILE *f, const struct xsp_dump *d, const struct xsp_dump_thr
 		put_wait(f, d, t);
 	if (t->note != NULL)
 		fprintf(f, "  %s\n", t->note);
-	put_open(f, t, width);
+	put_open(f, d, t, width);
 	put_python(f, t, width);
 	put_native(f, t, width);
 }

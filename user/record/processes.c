@@ -238,7 +238,8 @@ int xsp_recorder_put_late(struct xsp_recorder *r)
 
 static const char changed_code[] = "is not what the file says (a hook or a live patch)",
 		  unprobed_code[] =
-			  "can be written, or is shared, so the kernel puts no breakpoint there";
+			  "has got no breakpoint of the kernel's, as what can be written, or "
+			  "is shared";
 
 /* `names`: joined by commas. */
 static void count_left_out(struct xsp_recorder *r, size_t count, const char *names, const char *why)

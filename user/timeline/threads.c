@@ -262,6 +262,28 @@ int xsp_threads_forget(struct xsp_timeline *t)
 	return xsp_threads_begin(t);
 }
 
+uint64_t xsp_timeline_open_since(const struct xsp_timeline *t, const struct xsp_open_spans *open,
+				 size_t index)
+{
+	const struct open_span *s = (const struct open_span *)open->spans + index;
+
+	return t->gone_ns != NULL && s->probe < t->probe_count && t->gone_ns[s->probe] != UINT64_MAX
+		       ? 0
+		       : s->start_ns;
+}
+
+/* Spans on a row that a window's end has cut: the thread has had no event since, by which they would have been closed. */
+static size_t cut_by_windows(const struct xsp_timeline *t, const struct row *row)
+{
+	size_t n = 0;
+
+	if (t->window_count == 0)
+		return 0;
+	while (n < row->count && row->spans[n].start_ns <= t->windows[t->window_count - 1].end_ns)
+		n++;
+	return n;
+}
+
 void xsp_timeline_open(const struct xsp_timeline *t,
 		       void (*fn)(void *ctx, const struct xsp_open_spans *open), void *ctx)
 {
@@ -269,15 +291,17 @@ void xsp_timeline_open(const struct xsp_timeline *t,
 		const struct thread *th = t->alive[i];
 		for (uint32_t k = 0; k < th->used_rows; k++) {
 			const struct row *row = th->rows[k];
+			const size_t cut = cut_by_windows(t, row);
 			const struct open_span *last =
-				row->count > 0 ? &row->spans[row->count - 1] : NULL;
+				row->count > cut ? &row->spans[row->count - 1] : NULL;
 			fn(ctx, &(struct xsp_open_spans){
 					.thread = &t->records[th->record]->thread_info,
 					.current = k == th->current,
-					.names = row->names,
-					.count = row->count,
+					.names = row->names + cut,
+					.count = row->count - cut,
 					.in_cuda = last != NULL &&
-						   xsp_timeline_cuda(t, last->probe) != NULL});
+						   xsp_timeline_cuda(t, last->probe) != NULL,
+					.spans = row->spans + cut});
 		}
 	}
 }

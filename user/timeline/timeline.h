@@ -176,14 +176,18 @@ int xsp_timeline_follow(struct xsp_timeline *t, const struct xsp_timeline_sink *
 			struct xsp_error *err);
 int xsp_timeline_forget(struct xsp_timeline *t); /* 0 or -ENOMEM */
 
-/* What is open on one stack of a living thread. Valid during the call. */
+/* What is open on one stack of a living thread; what was open when a window ended is not. Valid during the call. */
 struct xsp_open_spans {
 	const struct xsp_timeline_thread *thread;
 	bool current; /* the stack that the thread was on last */
 	const xsp_name_id *names; /* outermost first */
 	size_t count; /* may be 0 */
 	bool in_cuda; /* the innermost is a call of CUDA's API */
+	const void *spans; /* the timeline's own */
 };
+/* CLOCK_MONOTONIC; 0: its function has been let go of, so that how it ended is not known. */
+uint64_t xsp_timeline_open_since(const struct xsp_timeline *t, const struct xsp_open_spans *open,
+				 size_t index);
 void xsp_timeline_open(const struct xsp_timeline *t,
 		       void (*fn)(void *ctx, const struct xsp_open_spans *open), void *ctx);
 
