@@ -692,8 +692,7 @@ time.sleep(1000)
 
 @case
 def captures_that_nobody_records(folder):
-    """Of a process whose recorder was killed, put forward by a process of root's that calls itself its broker; and what
-    a recording has open for reading only."""
+    """Of a process whose recorder was killed, put forward by a process of root's that calls itself its broker."""
     child = start(["/usr/bin/python3", "-c", RANGES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if child.stdout.readline() != b"ready\n":
         raise Skip("no PyTorch")

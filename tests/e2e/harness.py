@@ -398,15 +398,14 @@ def main(traces=True):
         log = f"{folder}.sanitizers"
         start_sanitizer_log(log)
         try:
+            early = False
             try:
                 function(folder)
             except Skip:
-                check_sanitizer_log(log, skipped=True)
+                early = True
                 raise
-            except Exception:
-                check_sanitizer_log(log)
-                raise
-            check_sanitizer_log(log)
+            finally:
+                check_sanitizer_log(log, skipped=early)
             word = "ok"
         except Skip as e:
             word = f"skipped: {e}"

@@ -23,7 +23,8 @@ struct target {
 	pid_t pid;
 	uint64_t
 		begun_ns; /* CLOCK_MONOTONIC: what began before is another process's, of the same number */
-	uint64_t known_ns; /* when the recording knew what it knows; 0: none is of it */
+	const struct recording *known_by; /* NULL: none is of it */
+	uint64_t known_ns; /* when that knew what it knows */
 	const char *note; /* xsp_dump.open_note */
 };
 
@@ -192,6 +193,7 @@ static void note_all(struct xsp_recordings *r, const char *note)
 /* One capture that is being looked through. */
 struct reading {
 	struct xsp_recordings *r;
+	const struct recording *recording;
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
 	uint64_t known_ns;
@@ -214,7 +216,7 @@ static void on_open(void *ctx, const struct xsp_open_spans *open)
 	size_t i = open->count > XSP_DUMP_OPEN_MAX ? open->count - XSP_DUMP_OPEN_MAX : 0;
 	const bool cut = i > 0;
 
-	if (t == NULL || t->known_ns != g->known_ns || !open->current)
+	if (t == NULL || t->known_by != g->recording || !open->current)
 		return;
 	for (; i < open->count && g->rc == 0; i++) {
 		const uint64_t since = xsp_timeline_open_since(g->timeline, open, i);
@@ -242,10 +244,11 @@ static bool is_of_targets(struct reading *g)
 		struct target *t = &g->r->targets[i];
 		if (xsp_capture_process_of(g->reader, (uint32_t)t->pid) == NULL)
 			continue;
-		if (t->known_ns != 0) {
+		if (t->known_by != NULL) {
 			t->note = "several recordings of it run: what is open is by one of them";
 			continue;
 		}
+		t->known_by = g->recording;
 		t->known_ns = g->known_ns;
 		any = true;
 		if (least != NULL && strtoull(least, NULL, 10) > 0)
@@ -260,7 +263,7 @@ static uint64_t last_clock(const struct xsp_capture_reader *reader)
 	const struct xsp_capture_clock *clocks;
 	const size_t n = xsp_capture_clocks(reader, &clocks);
 
-	return n > 0 ? clocks[n - 1].monotonic_ns : 1;
+	return n > 0 ? clocks[n - 1].monotonic_ns : 0;
 }
 
 static int read_one(struct reading *g, struct recording *recording)
@@ -296,7 +299,7 @@ void xsp_recordings_read(struct xsp_recordings *r)
 		return;
 	r->left = READ_MAX;
 	for (size_t i = 0; i < r->count; i++) {
-		struct reading g = {.r = r};
+		struct reading g = {.r = r, .recording = &r->list[i]};
 		if (read_one(&g, &r->list[i]) < 0)
 			note_all(r, "a recording that runs could not be read: what is open by it "
 				    "is not known");
@@ -336,7 +339,7 @@ int xsp_recordings_note(const struct xsp_recordings *r, struct xsp_dump *d)
 		if (t->pid != d->pid)
 			continue;
 		d->open_note = t->note;
-		if (t->known_ns != 0)
+		if (t->known_by != NULL)
 			d->open_age_ns = now_ns > t->known_ns ? (int64_t)(now_ns - t->known_ns) : 0;
 	}
 	for (size_t i = 0; r != NULL && i < r->call_count && rc == 0; i++)
