@@ -21,7 +21,7 @@ import xml.etree.ElementTree as xml
 import elves
 from captures import Made
 from harness import (Skip, Trace, case, check, equal, main, run, start, wait_for, workload)
-from proc import (COUNTERS, NOBODY, Tool, Witness, as_nobody, mappings, random_from_clock,
+from proc import (COUNTERS, NOBODY, Tool, Witness, as_nobody, copy_for_others, mappings, random_from_clock,
                   read_counters, status,
                   stopped_text_clean, wait_text_clean)
 
@@ -38,10 +38,8 @@ def only_x86():
 
 def target(folder, name, *arguments, program=None, **options):
     """A workload as an unprivileged user, from a place where that user can read it."""
-    path = f"{folder}/{program or name}"
-    if not os.path.exists(path):
-        shutil.copy(workload(program or name), path)
-    return Witness(folder, name, [path, COUNTERS, *arguments], **{**as_nobody(), **options})
+    command = [copy_for_others(folder, program or name), COUNTERS, *arguments]
+    return Witness(folder, name, command, **{**as_nobody(), **options})
 
 
 class Memory(threading.Thread):
@@ -535,7 +533,7 @@ def tables_under_samples(folder):
     files = [elves.live(sections=holes, size=4 * GIB).write(f"{folder}/libholes{i}.so") for i in range(4)]
     files.append(file_of_notes(f"{folder}/libnotes.so"))
     files.append(elves.live(b"honest_and_hot").write(f"{folder}/libhonest.so"))
-    child = start([workload("hot_mapped"), "60", *(f"{f}:{elves.TEXT:#x}" for f in files)], **as_nobody())
+    child = start([copy_for_others(folder, "hot_mapped"), "60", *(f"{f}:{elves.TEXT:#x}" for f in files)], **as_nobody())
     time.sleep(0.5)
     done = record(tool, "-p", child.pid, "-d", "3", "--sample", "-o", f"{folder}/t.folded", seconds=20)
     check(child.poll() is None, "the target ended")
@@ -552,7 +550,7 @@ def interpreters_that_are_bombs(folder):
     """Tables of lines: a MiB for each of 30,000 code objects, or gone through for each frame."""
     tool = Tool(folder)
     for mode in ("many", "long"):
-        child = start([workload("python_bomb"), mode, "60"], stdout=subprocess.PIPE, **as_nobody())
+        child = start([copy_for_others(folder, "python_bomb"), mode, "60"], stdout=subprocess.PIPE, **as_nobody())
         equal(child.stdout.readline(), b"ready\n", "the target")
         done = record(tool, "-p", child.pid, "-d", "2", "--python", "--max-overhead", "off", "-e", "python_bomb:leaf", "-o",
                       f"{folder}/t.json", seconds=15)
@@ -1047,7 +1045,7 @@ def stacks_that_take_long(folder):
     only_x86()
     tool = Tool(folder)
     for mode, options in (("0", ["--sample"]), ("1", ["--memory=malloc:4K", "--max-overhead", "off"])):
-        child = start([workload("slow_frames"), mode], **as_nobody())
+        child = start([copy_for_others(folder, "slow_frames"), mode], **as_nobody())
         time.sleep(0.2)
         done = record(tool, "-p", child.pid, "-d", "1", *options, "-o", f"{folder}/out.json", seconds=20)
         equal(done.returncode, 0, f"status\n{done.stderr}")
@@ -1063,7 +1061,7 @@ def allocations_on_a_signals_stack(folder):
     if [int(n) for n in re.findall(r"\d+", platform.release())[:2]] < [6, 13]:
         raise Skip("return probes are no sessions here")
     tool = Tool(folder)
-    child = start([workload("signal_malloc.d/signal_malloc"), "3"], stdout=subprocess.PIPE, **as_nobody())
+    child = start([copy_for_others(folder, "signal_malloc.d/signal_malloc"), "3"], stdout=subprocess.PIPE, **as_nobody())
     time.sleep(0.3)
     done = record(tool, "-p", child.pid, "-d", "2", "--memory=malloc:4K", "--max-overhead", "off", "-o", f"{folder}/out.json")
     printed = child.communicate(timeout=20)[0]

@@ -15,13 +15,12 @@ import time
 
 import harness as h
 from injecting import ENTRY, inject, library, mapped, tool
+from proc import as_nobody, copy_for_others
 
-NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
 
-
-def hostile(answer, victim, **options):
-    return h.start_ready([h.workload("inject_hostile"), answer, victim], stdout=subprocess.PIPE,
-                         **NOBODY, **options)
+def hostile(folder, answer, victim, **options):
+    return h.start_ready([copy_for_others(folder, "inject_hostile"), answer, victim], stdout=subprocess.PIPE,
+                         **as_nobody(), **options)
 
 
 def root_file(folder):
@@ -55,7 +54,7 @@ def check_refused(got, words):
 @h.case
 def honest_process(folder):
     """The way that the attacks below take works, for nobody's processes too."""
-    child = h.start([h.workload("sleeper"), "--seconds", "30"], stderr=subprocess.DEVNULL, **NOBODY)
+    child = h.start([copy_for_others(folder, "sleeper"), "--seconds", "30"], stderr=subprocess.DEVNULL, **as_nobody())
     time.sleep(0.2)
     h.equal(inject(child.pid, library(), memfd=True)["memfd"], 1, "a copy in memory")
     path = next(line.split()[0] for line in mapped(child.pid, "/memfd:libinject_library"))
@@ -75,7 +74,7 @@ def somebody_elses_file(folder):
     path, before = root_file(folder)
     for answer in ("readonly", "wide", "forge", "notify"):
         for _ in range(10):
-            got = attack(hostile(answer, path))
+            got = attack(hostile(folder, answer, path))
             h.equal(file_state(path), before, f"root's file after '{answer}'")
             # the last two are threads, which may come too late, or between other calls
             if got["rc"] == -errno.ELIBACC:
@@ -88,7 +87,7 @@ def file_swapped_under_the_descriptor(folder):
     """A real memfd at first: refused, or the copy went where it was to go."""
     path, before = root_file(folder)
     for _ in range(5):
-        attack(hostile("swap", path))
+        attack(hostile(folder, "swap", path))
         h.equal(file_state(path), before, "root's file")
 
 
@@ -97,7 +96,7 @@ def memory_of_somebody_else(folder):
     """An empty memfd of root's that the target inherited."""
     fd = os.memfd_create("roots", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
-        check_refused(attack(hostile("inherited", fd, pass_fds=[fd])), "not a new file in memory")
+        check_refused(attack(hostile(folder, "inherited", fd, pass_fds=[fd])), "not a new file in memory")
         h.equal(os.fstat(fd).st_size, 0, "size of root's memory")
     finally:
         os.close(fd)
@@ -113,7 +112,7 @@ def other_answers(folder):
                "nothing": "cannot make a file in memory", "closed": "no such descriptor",
                "reopened": "cannot be written", "mapped": "cannot be sealed"}
     for answer, words in answers.items():
-        check_refused(attack(hostile(answer, path)), words)
+        check_refused(attack(hostile(folder, answer, path)), words)
 
 
 @h.case
@@ -129,7 +128,7 @@ def set_user_id_program(folder):
     # the other thread may come too late, and then all went well
     expected = {"exec": (h.FAILED,), "exec-beside": (h.OK, h.FAILED, h.NO_TARGET)}
     for answer, statuses in expected.items():
-        child = hostile(answer, program)
+        child = hostile(folder, answer, program)
         got = tool(child.pid, library(), ENTRY, 10000)
         h.check(got["status"] in statuses, f"{answer}: one of {statuses}", got)
         if got["rc"] == 0:
@@ -155,7 +154,7 @@ def xsptrace_itself(folder):
     driver = f"{folder}/libcuda.so.1"
     shutil.copy(library(), driver)
     os.chmod(driver, 0o755)
-    child = hostile("readonly", path, env=dict(os.environ, LD_PRELOAD=driver))
+    child = hostile(folder, "readonly", path, env=dict(os.environ, LD_PRELOAD=driver))
     done = h.run([f"{hidden}/xsptrace", *h.EXTRA, "-p", child.pid, "--inject", "-e",
                   "libc.so.6:usleep", "-d", "1", "-o", f"{folder}/o.json"])
     h.equal(file_state(path), before, "root's file")

@@ -7,8 +7,8 @@ import struct
 import time
 
 import elves
-from harness import SANITIZED, Skip, case, check, equal, main, start, start_ready, wait_for, workload
-from proc import COUNTERS, NOBODY, Tool, Witness, as_nobody, status, threads
+from harness import SANITIZED, Skip, case, check, equal, main, start, start_ready, wait_for
+from proc import COUNTERS, NOBODY, Tool, Witness, as_nobody, copy_for_others, status, threads
 
 BEHIND_SUDO = {**os.environ, "SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY),
                "SUDO_USER": "nobody"}
@@ -23,11 +23,7 @@ def callers_folder(folder):
 
 
 def a_target(folder, *more):
-    path = f"{folder}/libc_caller"
-    with open(workload("libc_caller"), "rb") as f, open(path, "wb") as to:
-        to.write(f.read())
-    os.chmod(path, 0o755)
-    return Witness(folder, "caller", [path, COUNTERS, *more], **as_nobody())
+    return Witness(folder, "caller", [copy_for_others(folder, "libc_caller"), COUNTERS, *more], **as_nobody())
 
 
 def writes(pid, path):
@@ -151,7 +147,7 @@ def brake_without_another_thread(folder):
     tool, most = tool_with_capabilities(folder), 40
     user = {"user": 54321, "group": 54321, "extra_groups": []}  # who has no others
     os.chown(folder, user["user"], user["group"])
-    hot = start_ready([workload("hot"), "--wait", "--threads", 1, "--seconds", 60, "leaf"], **as_nobody())
+    hot = start_ready([copy_for_others(folder, "hot"), "--wait", "--threads", 1, "--seconds", 60, "leaf"], **as_nobody())
     tool.start("--max-overhead", 20, "-p", hot.pid, "-e", "hot:hot_*", "-o", f"{folder}/out.xspt",
                prefix=("prlimit", f"--nproc={most}"), **user)
     tool.wait_live()
@@ -171,11 +167,7 @@ def planner(folder):
         raise Skip("machine code of x86-64")
     tool = Tool(folder)
     path = elves.large(100000).write(f"{folder}/liblarge.so")
-    program = f"{folder}/mapper"
-    with open(workload("mapper"), "rb") as f, open(program, "wb") as to:
-        to.write(f.read())
-    os.chmod(program, 0o755)
-    target = Witness(folder, "mapper", [program, COUNTERS, f"{path}:+:0"], **as_nobody())
+    target = Witness(folder, "mapper", [copy_for_others(folder, "mapper"), COUNTERS, f"{path}:+:0"], **as_nobody())
     process = tool.start("list", "-p", target.pid, "-e", "liblarge.so:*", env=BEHIND_SUDO)
     last = {}
     while process.poll() is None:

@@ -9,9 +9,10 @@ import re
 import shutil
 import signal
 import struct
+import tempfile
 import time
 
-from harness import EXTRA, READY as LIVE, XSPTRACE, alive, check, run, start, wait_for
+from harness import EXTRA, READY as LIVE, XSPTRACE, alive, check, run, start, wait_for, workload
 
 PAGE = os.sysconf("SC_PAGESIZE")
 # /proc/PID/pagemap: Documentation/admin-guide/mm/pagemap.rst
@@ -301,8 +302,9 @@ class Witness:
 
     def __init__(self, folder, name, command, ends=False, **options):
         """ends: it may do so at any time."""
-        self.counters = f"{folder}/{name}.counters"
-        with open(self.counters, "wb") as f:
+        # a file of its own: two of one name live at once, and one that is cut to nothing under a mapping kills its owner
+        fd, self.counters = tempfile.mkstemp(".counters", name, folder)
+        with open(fd, "wb") as f:
             f.write(bytes(16))
         os.chmod(self.counters, 0o666)
         self.process = start([self.counters if a is COUNTERS else a for a in command], **options)
@@ -327,6 +329,18 @@ class Witness:
 
 
 COUNTERS = object()
+
+
+def copy_for_others(folder, name):
+    """A workload, and what lies beside it if that is a folder of its own, where others than root reach it:
+    what is built below /root they do not."""
+    path = f"{folder}/{name}"
+    if not os.path.exists(path):
+        if os.path.dirname(name):
+            shutil.copytree(os.path.dirname(workload(name)), os.path.dirname(path), symlinks=True)
+        else:
+            shutil.copy(workload(name), path)
+    return path
 
 
 def as_nobody():
