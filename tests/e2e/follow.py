@@ -123,6 +123,23 @@ def stopped_children_miss_nothing(folder):
 
 
 @case
+def ended_while_a_child_is_stopped(folder):
+    """The recording ends while a program that was never seen before stands at its exec and is looked at."""
+    program = os.path.realpath("/usr/bin/python3")
+    loop = (f"i=0; while [ $i -lt 40 ]; do i=$((i+1)); cp {program} {folder}/fresh$i; {folder}/fresh$i -Sc pass; "
+            f"rm {folder}/fresh$i; done")
+    for seconds in (0.3, 0.35, 0.4, 0.45, 0.5, 0.55):
+        done = xsptrace(*EXTRA, "--follow=stop", "-d", seconds, "-e", "fresh*:*", "-o", f"{folder}/t.xspt", "--",
+                        "sh", "-c", loop, status=None)
+        if "needs Linux 6.13" in done.stderr:
+            return
+        equal(done.returncode, OK, f"status\n{done.stderr}")
+        check("complete" in xsptrace("info", f"{folder}/t.xspt").stdout, "its end")
+        for pid in {int(n) for n in re.findall(r"goes on as process (\d+)", done.stdout + done.stderr)}:
+            wait_for(lambda p=pid: not os.path.exists(f"/proc/{p}"), 20, "the loop to end: was somebody left standing?")
+
+
+@case
 def ends_are_seen_from_the_first_call_on(folder):
     """Probes go one by one into children that call what they are for all the time: no call is seen to begin of which the end is not."""
     script = 'for (1 .. 150000) { $h{$_ % 1000} = [1 .. 5] }'  # each makes blocks, and gives others back

@@ -110,12 +110,59 @@ static void collective(struct builder *b, unsigned rank, uint32_t call, uint64_t
 	leave(b, WAIT, 9000);
 }
 
+static void put_step(struct builder *b, unsigned number, uint64_t from)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "ProfilerStep#%u", number);
+	b->now = from;
+	name(b, 1000 + number, text, 0);
+	begin(b, STEP, 20000, 1000 + number);
+}
+
+#define ASYNC 3
+#define MS 1000000ULL
+
+/* A step of 10 ms in which collectives are asked for at 2, 5 and 8 ms, and waited for at its end. */
+static void asynchronous_step(struct builder *b, unsigned rank, unsigned number, uint64_t came,
+			      uint64_t last)
+{
+	uint64_t words[] = {0x7000 + rank, 1, (uint64_t)RANKS << 32 | rank, 0};
+
+	b->tid = 100;
+	put_step(b, number, came);
+	for (unsigned i = 0; i < ASYNC; i++) {
+		words[3] = 0x9000 + 0x100 * i;
+		b->tid = 100;
+		b->now = came + (2 + 3 * i) * MS - 10;
+		entry_with(b, ALLREDUCE, 9000, words, 3);
+		b->now += 10;
+		entry_with(b, QUEUE, 8000, words, 4);
+		leave(b, QUEUE, 8000);
+		leave(b, ALLREDUCE, 9000);
+		b->tid = 200 + i;
+		b->now += 500;
+		entry_with(b, RUN, 5000, &words[3], 1);
+	}
+	b->tid = 100;
+	b->now = came + 10 * MS;
+	entry(b, WAIT, 9000);
+	for (unsigned i = 0; i < ASYNC; i++) {
+		b->tid = 200 + i;
+		b->now = last + (2 + 3 * i) * MS + TRANSFER_NS;
+		leave(b, RUN, 5000);
+	}
+	b->tid = 100;
+	b->now = last + 12 * MS;
+	leave(b, WAIT, 9000);
+	end(b, STEP, 20000);
+}
+
 /* Writes the captures of all ranks, side by side in time. */
 static void make_job(const struct plan *p, struct builder b[RANKS])
 {
 	static const uint32_t calls[] = {ALLREDUCE, BARRIER};
 	uint64_t now = START_NS;
-	char text[32];
 
 	for (unsigned r = 0; r < RANKS; r++)
 		open_rank(&b[r], p, r);
@@ -136,12 +183,8 @@ static void make_job(const struct plan *p, struct builder b[RANKS])
 				    (i >= p->missed_from[r] && i < p->missed_to[r]))
 					continue;
 				b[r].tid = 100;
-				if (c == 0 && p->steps) {
-					snprintf(text, sizeof(text), "ProfilerStep#%u", i);
-					b[r].now = began + shift;
-					name(&b[r], 1000 + i, text, 0);
-					begin(&b[r], STEP, 20000, 1000 + i);
-				}
+				if (c == 0 && p->steps)
+					put_step(&b[r], i, began + shift);
 				if (c == 0) {
 					b[r].now = now + 1000 + shift;
 					entry(&b[r], MM, 9000);
@@ -189,12 +232,10 @@ struct job {
 	struct xsp_report *report;
 };
 
-static struct job read_job(const struct plan *p)
+static struct job read_ranks(struct builder b[RANKS])
 {
-	struct builder b[RANKS];
 	struct job job;
 
-	make_job(p, b);
 	cr_assert_eq(xsp_ranks_new(&job.ranks), 0);
 	for (unsigned r = RANKS; r > 0; r--) { /* in any order */
 		read_rank(job.ranks, b[r - 1].path);
@@ -206,6 +247,14 @@ static struct job read_job(const struct plan *p)
 	cr_assert_eq(xsp_ranks_find(job.ranks, XSP_RULE_STRAGGLER, 0.02, job.report), 0);
 	cr_assert_eq(xsp_ranks_find(job.ranks, XSP_RULE_LATE_RANK, 0.02, job.report), 0);
 	return job;
+}
+
+static struct job read_job(const struct plan *p)
+{
+	struct builder b[RANKS];
+
+	make_job(p, b);
+	return read_ranks(b);
 }
 
 static void free_job(struct job *job)
@@ -319,6 +368,67 @@ Test(ranks, straggler_and_late_rank_are_named_with_the_operator)
 }
 
 /* The clocks of two hosts are 5 ms apart; rank 3's recording began later: the n-th of one is not the n-th of another. */
+/* Events of a thread are at least a nanosecond apart. */
+static void expect_near(int64_t value, int64_t expected)
+{
+	cr_expect(llabs(value - expected) < 100, "%lld instead of %lld", (long long)value,
+		  (long long)expected);
+}
+
+/* Rank 1 comes 50 ms late to each step; who waits for it from 10 ms on is blocked for 48, however many collectives that
+ * is for: it was asked for the last one at 8 ms. */
+Test(ranks, what_several_collectives_wait_for_is_waited_for_once)
+{
+	const struct xsp_capture_stats none = {.events = 1};
+	const struct plan p = {0};
+	struct builder b[RANKS];
+
+	for (unsigned r = 0; r < RANKS; r++) {
+		open_rank(&b[r], &p, r);
+		for (unsigned i = 0; i < 20; i++) {
+			const uint64_t now = START_NS + i * 80 * MS;
+			asynchronous_step(&b[r], r, i, now + (r == 1 ? 50 * MS : 0), now + 50 * MS);
+		}
+		cr_assert_eq(xsp_capture_put_stats(b[r].w, &none), 0);
+		builder_end(&b[r]);
+	}
+	struct job job = read_ranks(b);
+	for (long r = 0; r < RANKS; r++) {
+		const int64_t blocked = r == 1 ? 0 : (int64_t)(48 * MS);
+		const int64_t step = r == 1 ? (int64_t)(12 * MS) : (int64_t)(62 * MS);
+		expect_near(cell(&job, "ranks", r, "blocked_ns").integer, 20 * blocked);
+		expect_near(cell(&job, "ranks", r, "step_ns").integer, step);
+		expect_near(cell(&job, "ranks", r, "own_step_ns").integer, step - blocked);
+	}
+	free_job(&job);
+}
+
+/* The first steps of a program that compiles are warm-up: in the table, in no mean. */
+Test(ranks, warm_up_is_in_no_mean)
+{
+	const struct xsp_capture_stats none = {.events = 1};
+	const struct plan p = {0};
+	struct builder b[RANKS];
+
+	for (unsigned r = 0; r < RANKS; r++) {
+		uint64_t now = START_NS;
+		open_rank(&b[r], &p, r);
+		for (unsigned i = 0; i < 30; i++) {
+			put_step(&b[r], i, now);
+			now += i == 0 ? 2000 * MS : 10 * MS;
+			b[r].now = now;
+			end(&b[r], STEP, 20000);
+		}
+		cr_assert_eq(xsp_capture_put_stats(b[r].w, &none), 0);
+		builder_end(&b[r]);
+	}
+	struct job job = read_ranks(b);
+	expect_near(cell(&job, "ranks", 0, "step_ns").integer, 10 * (int64_t)MS);
+	expect_near(value(&job, "rank_steps", "mean_ns"), 10 * (int64_t)MS);
+	expect_near(cell(&job, "rank_steps", 0, "time_ns").integer, 2000 * (int64_t)MS);
+	free_job(&job);
+}
+
 Test(ranks, clocks_are_corrected_by_collectives)
 {
 	const struct plan p = {.iterations = 40,

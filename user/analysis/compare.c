@@ -41,6 +41,11 @@ static const struct {
 		       "less than 1 % of the time (three captures a side: 0.1 %) is not judged"},
 	[WHY_RARE] = {"none: seldom",
 		      "it is on one side only, but not in most of the time of each capture"},
+	[WHY_PEAK] = {"none: peak",
+		      "the most that there was differs otherwise than most of the time does; three "
+		      "captures a side tell"},
+	[WHY_NO_GROWTH] = {"none: no growth",
+			   "the other side gave memory back, and this one only did not"},
 };
 
 /* ---- what makes it doubtful ---- */
@@ -296,7 +301,7 @@ static double effect(const struct pair *p, const struct comparison *c)
 /* "1.23 us", "3.4 MiB" */
 static const char *quantity(char text[XSP_UNITS_SIZE], const struct comparison *c, double value)
 {
-	const uint64_t whole = value > 0 && value < 1e19 ? (uint64_t)llround(value) : 0;
+	const uint64_t whole = fabs(value) < 9e18 ? (uint64_t)llround(fabs(value)) : 0;
 
 	return kinds[c->what].shape.columns == of_times ? xsp_format_ns(text, whole)
 							: xsp_format_bytes(text, whole);
@@ -310,9 +315,9 @@ static void put_slower(struct writing *w, const struct pair *p, const struct com
 	int rc;
 
 	if (growth)
-		rc = asprintf(&title, "%s grows by %s a %s in %s, by %s in A", c->name,
+		rc = asprintf(&title, "%s grows by %s a %s in %s, by %s%s in A", c->name,
 			      quantity(b, c, c->b), p->steps ? "step" : "second", side,
-			      quantity(a, c, c->a));
+			      c->a < 0 ? "-" : "", quantity(a, c, c->a));
 	else
 		rc = asprintf(&title, "%s: %.1f %% %s in %s (%.1f %% to %.1f %%), %s after %s",
 			      c->name, 100 * expm1(c->d.by), kinds[c->what].more, side,
@@ -357,6 +362,44 @@ static bool has_finding(const struct xsp_report *r, const struct xsp_report_find
 	return false;
 }
 
+/* Was there anything in it that the rule could find it by? `needs`: else what it needs. */
+static bool was_looked_for(const struct xsp_report *r, const char *rule, const char **needs)
+{
+	const struct xsp_report_table *t =
+		r != NULL ? xsp_report_find_table(xsp_report_find_section(r, "rules"), "rules")
+			  : NULL;
+
+	for (size_t i = 0; t != NULL && i < xsp_report_row_count(t); i++) {
+		const struct xsp_cell *cells = xsp_report_row_at(t, i);
+		if (strcmp(cells[XSP_RULES_KEY].text, rule) != 0 ||
+		    cells[XSP_RULES_NEEDS].kind != XSP_CELL_TEXT)
+			continue;
+		*needs = cells[XSP_RULES_NEEDS].text;
+		return false;
+	}
+	return true;
+}
+
+/* A finding that some captures of the other side could not have: it says nothing of what has changed. */
+static bool was_not_looked_for(struct writing *w, const struct xsp_compare_side *lacks,
+			       const struct xsp_report_finding *f, bool came, const char *side)
+{
+	const char *needs = NULL;
+	char text[256];
+	size_t i = 0;
+
+	while (i < lacks->count && was_looked_for(lacks->captures[i].report, f->rule, &needs))
+		i++;
+	if (i == lacks->count)
+		return false;
+	snprintf(text, sizeof(text),
+		 "not compared: %s is found in %s, and %s was recorded without what it needs (%s)",
+		 f->rule, came ? (side != NULL ? side : "B") : "A",
+		 came ? "A" : (side != NULL ? side : "B"), needs);
+	xsp_report_note(xsp_report_section(w->report, "bottlenecks", "Bottlenecks"), text);
+	return true;
+}
+
 /* In how many captures of a side a finding of another one is, or nearly is: what lies about a threshold is there in one
  * run and not in the next. */
 static size_t captures_with(const struct xsp_compare_side *side, const struct xsp_report_finding *f,
@@ -398,7 +441,8 @@ static void put_findings(struct writing *w, const struct pair *p, bool came, con
 	for (size_t i = 0; i < n; i++) {
 		const struct xsp_report_finding *f = &all[i].finding;
 		if (captures_with(has, f, false) < has->count ||
-		    captures_with(lacks, f, true) > 0 || is_of_machine(p, f))
+		    captures_with(lacks, f, true) > 0 || is_of_machine(p, f) ||
+		    was_not_looked_for(w, lacks, f, came, side))
 			continue;
 		struct xsp_report_section *section =
 			xsp_report_section(w->report, "bottlenecks", "Bottlenecks");

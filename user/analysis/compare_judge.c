@@ -66,12 +66,16 @@ static double probability(const struct pair *p, const struct comparison *c)
 		    2 * fmin(xsp_difference_above(&c->d, up), xsp_difference_below(&c->d, down)));
 }
 
-/* Could it be the machine's doing, or that of all others? */
-static bool may_be_machine(const struct pair *p, struct comparison *c, bool more)
+/* Could it be the machine's doing, or that of all others, or is it none of this side? */
+static bool may_be_another(const struct pair *p, struct comparison *c, bool more)
 {
 	const double edge = limit(p, c, more);
 	const bool changed = more ? c->raw > edge : c->raw < edge;
 
+	if (c->what == COMPARED_GROWTH) {
+		c->why = WHY_NO_GROWTH;
+		return more && c->b < c->beyond;
+	}
 	if (is_memory(c))
 		return false;
 	c->why = p->repeats ? WHY_ALL : WHY_FASTEST;
@@ -84,7 +88,7 @@ static void judge(const struct pair *p, struct comparison *c)
 
 	c->why = above || below ? WHY_CHANCE : WHY_NOISE;
 	if (c->p < CHANCE && (above || below)) {
-		if (!may_be_machine(p, c, above))
+		if (!may_be_another(p, c, above))
 			c->verdict = above ? VERDICT_MORE : VERDICT_LESS;
 	} else if (c->d.low >= limit(p, c, false) && c->d.high <= limit(p, c, true)) {
 		const bool alike = c->raw >= limit(p, c, false) && c->raw <= limit(p, c, true);

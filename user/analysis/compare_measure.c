@@ -592,18 +592,40 @@ static int measure_memory(const struct pair *p, uint64_t hash, enum compared wha
 	return rc;
 }
 
+/* The most that a capture of the side had. */
+static double most_of(const struct xsp_compare_side *side, uint64_t hash)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < side->count; i++) {
+		const struct xsp_series_memory *m = memory_of(side->captures[i].series, hash);
+		most = fmax(most, m != NULL ? (double)m->peak : 0);
+	}
+	return most;
+}
+
 /* What grew so much over the recording that it matters beside what was there. */
 static double growth_that_matters(const struct pair *p, uint64_t hash)
 {
-	double peak = 0, steps = 0;
+	const double peak = most_of(p->a, hash);
+	double steps = 0;
 
-	for (size_t i = 0; i < p->a->count; i++) {
-		const struct xsp_series_memory *m = memory_of(p->a->captures[i].series, hash);
-		peak = fmax(peak, m != NULL ? (double)m->peak : 0);
-	}
 	for (size_t i = 0; i < p->b->count; i++)
 		steps += steps_or_seconds(p, p->b->captures[i].series) / (double)p->b->count;
 	return fmax(peak * p->threshold, 1 << 20) / fmax(steps, 1);
+}
+
+/* Pieces of one recording have a spread, but what counts is its most: where that differs otherwise nothing is known of
+ * its spread. */
+static void take_most(const struct pair *p, uint64_t hash, struct comparison *c)
+{
+	c->a = most_of(p->a, hash);
+	c->b = most_of(p->b, hash);
+	c->raw = logarithm(c->b) - logarithm(c->a);
+	if (c->d.known && !(fabs(c->raw - c->d.by) <= log1p(p->threshold))) {
+		c->d = (struct xsp_difference){0};
+		c->why = WHY_PEAK;
+	}
 }
 
 static int compare_memory_of(struct pair *p, const struct xsp_series_memory *m, enum compared what)
@@ -632,6 +654,8 @@ static int compare_memory_of(struct pair *p, const struct xsp_series_memory *m, 
 		c.raw = c.d.by;
 		c.fastest = NAN;
 		c.beyond = what == COMPARED_GROWTH ? growth_that_matters(p, m->hash) : 0;
+		if (what == COMPARED_PEAK && !p->repeats)
+			take_most(p, m->hash, &c);
 		rc = add(p, &c);
 	}
 	free(sides[0].values);

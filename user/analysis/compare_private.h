@@ -37,6 +37,8 @@ enum why {
 	WHY_ALL, /* all the others changed alike: so does a busier machine */
 	WHY_SMALL, /* not judged */
 	WHY_RARE, /* new or gone, but seldom */
+	WHY_PEAK, /* memory at its most says something else than most of the time does */
+	WHY_NO_GROWTH, /* the other side gave memory back; this one only did not */
 };
 
 /* One row. */
@@ -52,7 +54,7 @@ struct comparison {
 		d; /* of logarithms, beside the common one; of GROWTH of bytes themselves */
 	double raw; /* ... with the common one */
 	double fastest; /* difference of the fastest ones' logarithms; NAN: not asked for */
-	double beyond; /* GROWTH: least difference that matters; else unused */
+	double beyond; /* GROWTH: least difference, and growth, that matters; else unused */
 	double p;
 	enum verdict verdict;
 	enum why why;

@@ -65,6 +65,7 @@ void xsp_ranks_free_rank(struct rank *k)
 	free(k->queued);
 	free(k->runs);
 	free(k->blocked);
+	free(k->early);
 	free(k->groups);
 	free(k->sums);
 	free(k->steps);
@@ -374,7 +375,8 @@ static int on_step(void *ctx, const struct xsp_step *step)
 		return -ENOMEM;
 	k->steps[k->step_count++] = (struct rank_step){.start_ns = real(c, step->start_ns),
 						       .end_ns = real(c, step->end_ns),
-						       .number = step->number};
+						       .number = step->number,
+						       .warm_up = step->warm_up};
 	return 0;
 }
 
@@ -537,22 +539,21 @@ static int join(struct rank *k)
 	return rc;
 }
 
-/* Threads that wait at the same time are one wait of the rank. */
-static void merge_intervals(struct rank *k)
+size_t xsp_ranks_merge(struct interval *all, size_t count)
 {
 	size_t kept = 0;
 
-	if (k->blocked_count == 0)
-		return;
-	qsort(k->blocked, k->blocked_count, sizeof(*k->blocked), order_intervals);
-	for (size_t i = 1; i < k->blocked_count; i++) {
-		struct interval *last = &k->blocked[kept];
-		if (k->blocked[i].start_ns > last->end_ns)
-			k->blocked[++kept] = k->blocked[i];
-		else if (k->blocked[i].end_ns > last->end_ns)
-			last->end_ns = k->blocked[i].end_ns;
+	if (count == 0)
+		return 0;
+	qsort(all, count, sizeof(*all), order_intervals);
+	for (size_t i = 1; i < count; i++) {
+		struct interval *last = &all[kept];
+		if (all[i].start_ns > last->end_ns)
+			all[++kept] = all[i];
+		else if (all[i].end_ns > last->end_ns)
+			last->end_ns = all[i].end_ns;
 	}
-	k->blocked_count = kept + 1;
+	return kept + 1;
 }
 
 /* Where its environment does not say which rank it is, its largest group does. */
@@ -577,7 +578,8 @@ int xsp_ranks_end(struct xsp_ranks *j)
 		k->damaged = torn + chunks + events > 0 ||
 			     xsp_capture_how_ended(c->reader) != XSP_CAPTURE_COMPLETE;
 		rc = join(k);
-		merge_intervals(k);
+		/* threads that wait at the same time are one wait of the rank */
+		k->blocked_count = xsp_ranks_merge(k->blocked, k->blocked_count);
 		number_by_group(k);
 		if (k->step_count > 0)
 			qsort(k->steps, k->step_count, sizeof(*k->steps), order_steps);

@@ -415,19 +415,44 @@ static int measure_spreads(struct xsp_ranks *j)
 
 /* ---- who comes last, and who waits ---- */
 
-/* Of [from, to), by the rank's own clock, how long it was blocked. */
-static int64_t blocked_in(const struct rank *k, int64_t from, int64_t to)
+static struct interval overlap(struct interval a, struct interval b)
 {
-	size_t low = 0;
-	int64_t sum = 0;
+	return (struct interval){a.start_ns > b.start_ns ? a.start_ns : b.start_ns,
+				 a.end_ns < b.end_ns ? a.end_ns : b.end_ns};
+}
 
-	XSP_LOWER_BOUND(low, k->blocked_count, i,
-			k->blocked[i].end_ns <= from); /* the first that ends later */
-	for (; low < k->blocked_count && k->blocked[low].start_ns < to; low++) {
-		const int64_t start = k->blocked[low].start_ns, end = k->blocked[low].end_ns;
-		sum += (end < to ? end : to) - (start > from ? start : from);
+/* Each step has what of it the rank was blocked, wherever the collective had begun. */
+static void block_steps(struct rank *k, struct interval blocked)
+{
+	size_t at = 0;
+
+	XSP_LOWER_BOUND(at, k->step_count, i,
+			k->steps[i].start_ns <= blocked.start_ns); /* the first that begins later */
+	for (at -= at > 0; at < k->step_count && k->steps[at].start_ns < blocked.end_ns; at++) {
+		struct rank_step *s = &k->steps[at];
+		const struct interval in =
+			overlap(blocked, (struct interval){s->start_ns, s->end_ns});
+		if (in.end_ns > in.start_ns)
+			s->waited_ns += in.end_ns - in.start_ns;
 	}
-	return sum;
+}
+
+/* How long it was blocked for others that were late: once, however many collectives were under way meanwhile. */
+static void sum_blocked(struct rank *k)
+{
+	size_t b = 0;
+
+	k->early_count = xsp_ranks_merge(k->early, k->early_count);
+	for (size_t e = 0; e < k->early_count; e++) {
+		while (b < k->blocked_count && k->blocked[b].end_ns <= k->early[e].start_ns)
+			b++;
+		for (size_t i = b;
+		     i < k->blocked_count && k->blocked[i].start_ns < k->early[e].end_ns; i++) {
+			const struct interval in = overlap(k->early[e], k->blocked[i]);
+			k->blocked_ns += in.end_ns - in.start_ns;
+			block_steps(k, in);
+		}
+	}
 }
 
 static struct lateness *lateness_of(struct rank *k, uint32_t name)
@@ -484,25 +509,24 @@ static int note_lateness(struct xsp_ranks *j, const struct met *met, int64_t by_
 }
 
 /* What a rank spends in it from the moment on in which the last one has come is the transfer; before, it waits. */
-static void share_out(struct collective_sum *sum, const struct met *met, int64_t last_ns)
+static int share_out(struct collective_sum *sum, const struct met *met, int64_t last_ns)
 {
 	struct rank *k = met->rank;
 	const int64_t in = met->end_ns - met->start_ns;
 	int64_t waited = last_ns - met->start_ns;
 
 	waited = waited < in ? waited : in;
-	const int64_t blocked = blocked_in(k, met->at->start_ns, met->at->start_ns + waited);
-	struct rank_step *step = xsp_ranks_step_at(k, met->at->start_ns);
 	k->matched++;
 	k->in_ns += in;
 	k->waited_ns += waited;
-	k->blocked_ns += blocked;
-	if (step != NULL)
-		step->waited_ns += blocked;
 	sum->in_ns += in;
 	sum->waited_ns += waited;
 	if (waited > sum->most_waited_ns)
 		sum->most_waited_ns = waited;
+	if (waited <= 0)
+		return 0;
+	return XSP_APPEND(k->early, k->early_capacity, k->early_count,
+			  (struct interval){met->at->start_ns, met->at->start_ns + waited});
 }
 
 static int judge(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
@@ -520,9 +544,9 @@ static int judge(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 	sum->ranks = count > sum->ranks ? (uint32_t)count : sum->ranks;
 	met[last].rank->times_last++;
 	for (size_t i = 0; i < count; i++) {
-		share_out(sum, &met[i], met[last].start_ns);
-		if (note_lateness(j, &met[i], met[i].start_ns - others_came(met, count, i, ctx)) <
-		    0)
+		if (share_out(sum, &met[i], met[last].start_ns) < 0 ||
+		    note_lateness(j, &met[i], met[i].start_ns - others_came(met, count, i, ctx)) <
+			    0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -538,6 +562,7 @@ static int judge_all(struct xsp_ranks *j)
 		for (size_t g = 0; g < j->ranks[i].group_count; g++)
 			all += j->ranks[i].groups[g].count;
 		j->ranks[i].unmatched = all - j->ranks[i].matched;
+		sum_blocked(&j->ranks[i]);
 	}
 	free(scratch);
 	return rc;

@@ -54,6 +54,7 @@ struct operator_sum {
 struct rank_step {
 	int64_t start_ns, end_ns;
 	uint64_t number;
+	bool warm_up; /* it is in no mean */
 	int64_t waited_ns; /* of that: blocked in collectives, for others that were late */
 };
 
@@ -82,6 +83,8 @@ struct rank {
 	size_t run_count, run_capacity;
 	struct interval *blocked; /* in a wait for a collective; sorted, apart */
 	size_t blocked_count, blocked_capacity;
+	struct interval *early; /* from its own arrival at a collective to the last one's */
+	size_t early_count, early_capacity;
 	struct group *groups;
 	size_t group_count, group_capacity;
 	struct xsp_u64map sum_of; /* name → index of sums */
@@ -143,6 +146,8 @@ struct xsp_ranks {
 };
 
 void xsp_ranks_free_rank(struct rank *k); /* what it owns */
+/* Sorts them and makes one of those that overlap or touch. How many are left. */
+size_t xsp_ranks_merge(struct interval *all, size_t count);
 /* Median; sorts `values`. 0 of none. */
 int64_t xsp_ranks_median(int64_t *values, size_t count);
 /* The job's index of a name. -ENOMEM. */

@@ -175,14 +175,19 @@ static void report_job(struct found *f)
 
 /* ---- ranks ---- */
 
+/* Of the steps behind warm-up. */
 static int64_t mean_step(const struct rank *k, bool own)
 {
-	int64_t sum = 0;
+	int64_t sum = 0, count = 0;
 
-	for (size_t i = 0; i < k->step_count; i++)
-		sum += k->steps[i].end_ns - k->steps[i].start_ns -
-		       (own ? k->steps[i].waited_ns : 0);
-	return k->step_count > 0 ? sum / (int64_t)k->step_count : 0;
+	for (size_t i = 0; i < k->step_count; i++) {
+		const struct rank_step *s = &k->steps[i];
+		if (s->warm_up)
+			continue;
+		sum += s->end_ns - s->start_ns - (own ? s->waited_ns : 0);
+		count++;
+	}
+	return count > 0 ? sum / count : 0;
 }
 
 static void report_ranks(struct found *f)
@@ -278,12 +283,14 @@ static void put_steps(struct found *f, struct xsp_report_section *s, const struc
 	};
 	XSP_REPORT_SHAPE(analyze, shape, "rank_steps", "rank_steps", "Steps by rank", columns);
 	struct xsp_report_table *t = xsp_report_table(s, &shape);
-	int64_t sum = 0;
+	int64_t sum = 0, count = 0;
+	char text[128];
 
 	for (size_t i = 0; i < first->step_count; i++) {
 		const struct step_row row = step_row(f->job, first, &first->steps[i], f->scratch);
 		const struct rank *slowest = &f->job->ranks[row.slowest];
-		sum += row.time_ns;
+		sum += first->steps[i].warm_up ? 0 : row.time_ns;
+		count += !first->steps[i].warm_up;
 		if (i >= STEPS_SHOWN)
 			continue;
 		const struct xsp_cell cells[] = {
@@ -298,7 +305,13 @@ static void put_steps(struct found *f, struct xsp_report_section *s, const struc
 	}
 	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_integer(first->step_count));
 	xsp_report_value(s, "mean_ns", "mean, of each step its slowest rank's", XSP_UNIT_NS,
-			 xsp_cell_integer((uint64_t)(sum / (int64_t)first->step_count)));
+			 known(count > 0, count > 0 ? sum / count : 0));
+	if ((size_t)count < first->step_count) {
+		snprintf(text, sizeof(text),
+			 "the first %zu are warm-up: they are in the table, and in no mean",
+			 first->step_count - (size_t)count);
+		xsp_report_note(s, text);
+	}
 	if (first->step_count > STEPS_SHOWN)
 		xsp_report_note(s, "the table has the first 10,000 steps");
 	xsp_report_note(s, "a step takes as long as its slowest rank; own time: without what the "

@@ -111,10 +111,10 @@ static void put_row(struct xsp_report_table *t, const struct xsp_rule_context *c
 
 	xsp_rule_value(c->rule, c->threshold, from);
 	const struct xsp_cell cells[] = {
-		xsp_cell_text(c->rule->key),
+		[XSP_RULES_KEY] = xsp_cell_text(c->rule->key),
 		xsp_cell_text(from),
 		known ? xsp_cell_integer(findings) : xsp_cell_text(NULL),
-		xsp_cell_text(known ? NULL : c->rule->needs),
+		[XSP_RULES_NEEDS] = xsp_cell_text(known ? NULL : c->rule->needs),
 	};
 
 	xsp_report_row(t, cells);

@@ -53,7 +53,9 @@ long xsp_rule_index(const char *key, size_t length);
 #define XSP_RULE_VALUE 40
 void xsp_rule_value(const struct xsp_rule *rule, double value, char out[XSP_RULE_VALUE]);
 
-/* Runs them all; adds the section that says which had no data. 0 or a negative errno. */
+/* Runs them all; adds the section "rules" that says which had no data: those with a text in XSP_RULES_NEEDS, what they need.
+ * 0 or a negative errno. */
+enum { XSP_RULES_KEY = 0, XSP_RULES_NEEDS = 3 }; /* its columns */
 int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds);
 
 /* ---- for rules ---- */

@@ -51,7 +51,7 @@ struct rows {
 
 /* What one process has of a kind of memory. */
 struct holding {
-	uint64_t bytes;
+	uint64_t bytes, peak; /* peak: as the kernel saw it */
 	uint32_t memory; /* index */
 };
 
@@ -542,8 +542,20 @@ static int hold(struct xsp_series *s, uint64_t key, const char *name, uint64_t n
 
 static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 {
-	return hold(ctx, xsp_u64_mix(at->pid), "resident memory", at->time_ns, at->memory.resident,
-		    true);
+	struct xsp_series *s = ctx;
+	const uint64_t key = xsp_u64_mix(at->pid);
+	int rc = hold(s, key, "resident memory", at->time_ns, at->memory.resident, true);
+
+	if (rc < 0)
+		return rc;
+	struct holding *h = &s->holdings[*xsp_u64map_get(&s->holding_of, key)];
+	struct xsp_series_memory *m = &s->memory[h->memory];
+	const uint64_t most = m->level - h->bytes + at->memory.peak;
+	/* reached since the last look: the kernel saw it, beside what the others have now */
+	if (h->peak != 0 && at->memory.peak > h->peak && most > m->peak)
+		m->peak = most;
+	h->peak = at->memory.peak;
+	return 0;
 }
 
 /* "aten::empty at train.py:21 train_step" */

@@ -53,7 +53,7 @@ static uint64_t max(uint64_t a, uint64_t b)
 
 int xsp_summary_memory_process(struct xsp_summary_memory *m, const struct xsp_process_memory_at *at)
 {
-	if (m == NULL)
+	if (m == NULL || at->memory.resident == 0) /* it has ended: the last look at it counts */
 		return 0;
 	const long index =
 		xsp_u64map_index(&m->process_of, at->pid, &m->processes, &m->capacity, m->count);

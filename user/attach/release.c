@@ -326,6 +326,11 @@ out:
 
 /* ---- taking out, and putting in again ---- */
 
+static bool is_out(const struct xsp_link *l)
+{
+	return l->fd < 0 && l->perf == NULL;
+}
+
 /* NULL: no memory, or it has none. */
 static struct xsp_attach_site *copy_sites(const struct xsp_link *l)
 {
@@ -348,7 +353,7 @@ static int detach_links(struct xsp_attach *a,
 	struct xsp_link *gone = calloc(a->link_count + 1, sizeof(*gone));
 	for (size_t i = 0; i < a->link_count && gone != NULL; i++) {
 		struct xsp_link *l = &a->links[i];
-		if ((l->fd < 0 && l->perf == NULL) || !chosen(l, ctx))
+		if (is_out(l) || !chosen(l, ctx))
 			continue;
 		if (l->perf != NULL)
 			rc = -EOPNOTSUPP;
@@ -365,6 +370,18 @@ static int detach_links(struct xsp_attach *a,
 	return rc;
 }
 
+/* Code of what is out, of this process or of any (0), may have become another one meanwhile. With the lock. */
+static int look_at_what_is_out(struct xsp_attach *a, pid_t pid, enum xsp_verify question,
+			       struct xsp_u64map *left_out)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < a->link_count && rc == 0; i++)
+		if (is_out(&a->links[i]) && (pid == 0 || a->links[i].pid == pid))
+			rc = xsp_left_out_look(a, &a->links[i], question, left_out);
+	return rc;
+}
+
 /* Whatever is out. With the lock. */
 static int put_in(struct xsp_attach *a, const struct xsp_u64map *left_out)
 {
@@ -372,7 +389,7 @@ static int put_in(struct xsp_attach *a, const struct xsp_u64map *left_out)
 
 	for (size_t i = 0; i < a->link_count; i++) {
 		struct xsp_link *l = &a->links[i];
-		if (l->fd >= 0 || l->perf != NULL || l->sites == NULL)
+		if (!is_out(l) || l->sites == NULL)
 			continue;
 		l->count = xsp_left_out_sites(
 			left_out, l->pid, (struct xsp_attach_site *)(uintptr_t)l->sites, l->count);
@@ -405,19 +422,6 @@ static bool is_to_be_cut(const struct xsp_link *link, const void *ctx)
 	return link->pid == c->pid && (link->sites == NULL || xsp_left_out_any(&c->left_out, link));
 }
 
-/* Code of what is out may have become another one meanwhile. Who withdraws looks again, too, and tells. With the lock. */
-static int look_at_what_is_out(struct xsp_attach *a, pid_t pid, struct xsp_u64map *left_out)
-{
-	const size_t told = a->left_out_count;
-	int rc = 0;
-
-	for (size_t i = 0; i < a->link_count && rc == 0; i++)
-		if (a->links[i].pid == pid && a->links[i].fd < 0 && a->links[i].perf == NULL)
-			rc = xsp_left_out_look(a, &a->links[i], XSP_VERIFY_LINKED, left_out);
-	a->left_out_count = told;
-	return rc;
-}
-
 int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count,
 			bool again)
 {
@@ -435,8 +439,10 @@ int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes,
 	if (rc == -EOPNOTSUPP && a->method == XSP_ATTACH_PERF_EVENT)
 		rc = 0; /* each had one site, which was to go */
 	pthread_mutex_lock(&a->lock);
+	const size_t told = a->left_out_count; /* who withdraws looks again, too, and tells */
 	if (rc == 0)
-		rc = look_at_what_is_out(a, pid, &left_out);
+		rc = look_at_what_is_out(a, pid, XSP_VERIFY_LINKED, &left_out);
+	a->left_out_count = told;
 	if (rc == 0)
 		rc = put_in(a, &left_out);
 	pthread_mutex_unlock(&a->lock);
@@ -476,13 +482,10 @@ static int work_pause(struct xsp_attach *a)
 static int work_resume(struct xsp_attach *a)
 {
 	struct xsp_u64map left_out = {0};
-	int rc = 0;
 
 	forget_threads(a);
 	pthread_mutex_lock(&a->lock);
-	for (size_t i = 0; i < a->link_count && rc == 0; i++)
-		if (a->links[i].fd < 0 && a->links[i].perf == NULL)
-			rc = xsp_left_out_look(a, &a->links[i], XSP_VERIFY_CODE, &left_out);
+	int rc = look_at_what_is_out(a, 0, XSP_VERIFY_CODE, &left_out);
 	a->paused = rc < 0; /* nothing is put in that was not compared */
 	rc = rc < 0 ? rc : put_in(a, &left_out);
 	pthread_mutex_unlock(&a->lock);
@@ -570,9 +573,8 @@ void xsp_attach_abandon(struct xsp_attach *a)
 	if (is_busy(a) || a->states == NULL || a->paused || probes == 0 || probes == UINT32_MAX ||
 	    a->method != XSP_ATTACH_UPROBE_MULTI)
 		return;
-	const uint64_t now = xsp_now_ns();
-	if (xsp_attach_pause(a) == 0)
-		a->release->abandoned_ns = now;
+	if (xsp_attach_pause(a) == 0) /* nothing is recorded from then on, and all was until then */
+		a->release->abandoned_ns = a->release->began_ns;
 }
 
 int xsp_attach_resume(struct xsp_attach *a)

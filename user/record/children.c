@@ -22,14 +22,17 @@ static void resume_stopped(struct xsp_recorder *r)
 
 	for (size_t i = 0; i < n; i++) {
 		struct recorded_process *p = xsp_recorder_find(r, pids[i]);
+		struct xsp_error why = {0};
 		if (pids[i] == r->launched)
 			continue;
-		if (p != NULL && xsp_recorder_scan(r, p, NULL) == 0) {
+		const int rc = p != NULL ? xsp_recorder_scan(r, p, &why)
+					 : xsp_recorder_add_child(r, pids[i], -1, &why);
+		if (rc == 0 && p != NULL) {
 			xsp_children_exec_attached(r, p);
 			p->exec_ns = 0;
-		} else if (p == NULL) {
-			xsp_recorder_add_child(r, pids[i], -1, NULL);
 		}
+		if (rc < 0 && rc != -ESRCH && rc != -EINTR) /* it has ended; we are to end */
+			xsp_recorder_note(r, "child %d is not followed: %s", (int)pids[i], why.text);
 		xsp_broker_continue(r->broker, pids[i]);
 	}
 }

@@ -70,7 +70,10 @@ static int measure(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 	};
 
 	p->measured_ns = now;
-	if (!read_memory(p, &e.memory) || memcmp(&e.memory, &p->memory, sizeof(e.memory)) == 0)
+	/* what has ended has none, which is told once: its sum with others' would hold it for ever */
+	if (!read_memory(p, &e.memory) && p->ended_ns == 0)
+		return 0;
+	if (memcmp(&e.memory, &p->memory, sizeof(e.memory)) == 0)
 		return 0;
 	p->memory = e.memory;
 	size_t rings = xsp_broker_rings(r->broker, NULL, 0);

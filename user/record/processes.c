@@ -549,6 +549,15 @@ static void note_debugger(struct xsp_recorder *r, const struct recorded_process 
 			(int)p->pid, (int)tracer);
 }
 
+/* 0: not known. */
+static pid_t parent_of(const struct recorded_process *p)
+{
+	char status[XSP_STATUS_SIZE];
+
+	return xsp_recorder_read_status(p, status) < 0 ? 0
+						       : xsp_procfs_last_id(status, "PPid", 0);
+}
+
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err)
 {
 	struct xsp_process *process;
@@ -570,6 +579,8 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 	*p = (struct recorded_process){.process = process, .pid = pid, .child = parent != 0};
 	const struct xsp_opener *o = xsp_broker_opener(r->broker);
 	p->status = o->file(o, pid, "status");
+	if (parent < 0)
+		parent = parent_of(p);
 	note_debugger(r, p);
 	rc = xsp_plan_process(&r->plan, r->broker, pid, err);
 	if (rc < 0)

@@ -163,7 +163,7 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 /* The same of one that stands, at an exec or in its loader: an exec is told of while it can be asked about. */
 int xsp_recorder_scan_standing(struct xsp_recorder *r, pid_t pid, struct xsp_error *err);
 int xsp_recorder_follow_sideband(struct xsp_recorder *r);
-/* A process that is not recorded yet. */
+/* A process that is not recorded yet. parent: 0: nobody whose children are followed; -1: as its status tells. */
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err);
 /* The counters into the capture, and the same from them. */
 int xsp_recorder_put_stats(struct xsp_recorder *r);
