@@ -18,7 +18,9 @@ struct plan {
 	double noise; /* standard deviation of a call's logarithm */
 	double busy; /* share of steps that another program takes as much of */
 	double drift; /* of all, over the run */
-	uint64_t leak; /* bytes a step */
+	int64_t leak; /* bytes a step */
+	uint64_t spike; /* bytes more, in four steps in the middle */
+	uint64_t worker; /* bytes of a process that lives for ten steps, then of the next one */
 	uint64_t base; /* resident bytes */
 	uint64_t lost; /* events */
 	unsigned only_from; /* f5 is called from this step on; 0: from the first */
@@ -82,7 +84,15 @@ static void put_step(struct builder *b, const struct plan *p, unsigned i, uint64
 	b->now += (uint64_t)(STEP_NS * 0.05 * all);
 	end(b, 0, 9000);
 	b->now += 1000;
-	put_memory(b, p->base + p->leak * i + (uint64_t)(1e6 * uniform(state)));
+	put_memory(b, p->base + (uint64_t)(p->leak * (int64_t)i) +
+			      (uint64_t)(1e6 * uniform(state)) +
+			      (i / 4 == p->steps / 8 ? p->spike : 0));
+	if (p->worker > 0 && (i % 10 == 0 || i % 10 == 9)) {
+		const uint32_t pid = b->pid;
+		b->pid = 5000 + i / 10;
+		put_memory(b, i % 10 == 0 ? p->worker : 0);
+		b->pid = pid;
+	}
 }
 
 static struct xsp_series *series_of(const struct plan *p)
@@ -459,6 +469,56 @@ Test(compare, a_leak)
 	clear(&s);
 }
 
+/* What runs out of memory does so at its most, however short that is. */
+Test(compare, the_most_memory_is_the_most_that_there_was)
+{
+	struct plan b = usual;
+	struct setting s;
+
+	b.seed = 2;
+	b.spike = 200 << 20;
+	compare_plans(&s, &usual, &b);
+	cr_expect_float_eq(cell(&s, "memory", "peak", "resident memory", "a").real / (1 << 20), 101,
+			   1);
+	cr_expect_float_eq(cell(&s, "memory", "peak", "resident memory", "b").real / (1 << 20), 301,
+			   1);
+	cr_expect_str_eq(verdict(&s, "memory", "peak", "resident memory"), "none: peak");
+	clear(&s);
+}
+
+/* Workers that come one after the other are not there all at once. */
+Test(compare, memory_of_what_has_ended_is_over)
+{
+	struct plan b = usual;
+	struct setting s;
+
+	b.seed = 2;
+	b.worker = 300 << 20;
+	compare_plans(&s, &usual, &b);
+	cr_expect_float_eq(cell(&s, "memory", "peak", "resident memory", "b").real / (1 << 20), 401,
+			   1);
+	cr_expect_eq(s.found & XSP_COMPARE_NEW_BOTTLENECK, 0);
+	cr_expect_str_neq(verdict(&s, "memory", "growth", "resident memory"), "grows more");
+	clear(&s);
+}
+
+/* What gave memory back before, and has none to give back now, leaks nothing. */
+Test(compare, no_leak_where_nothing_grows)
+{
+	const struct xsp_report_found *found;
+	struct plan a = usual, b = usual;
+	struct setting s;
+
+	a.base = 200 << 20;
+	a.leak = -(1 << 20);
+	b.seed = 2;
+	compare_plans(&s, &a, &b);
+	cr_expect_str_eq(verdict(&s, "memory", "growth", "resident memory"), "none: no growth");
+	cr_expect_eq(findings(&s, &found), 0);
+	cr_expect_eq(s.found, 0);
+	clear(&s);
+}
+
 /* Pitfall 8: what was lost makes verdicts uncertain. */
 Test(compare, losses_are_said)
 {
@@ -531,6 +591,48 @@ Test(compare, findings_that_come_and_go)
 	cr_expect_eq(findings(&s, &found), 0);
 	cr_expect_null(xsp_report_find_section(s.report, "bottlenecks"));
 	clear(&s);
+	xsp_report_free(a);
+	xsp_report_free(b);
+}
+
+/* A recording that a rule has nothing to look at does not say that there was nothing. */
+Test(compare, what_was_not_looked_for_has_not_come)
+{
+	static const struct xsp_report_column columns[] = {
+		{"rule", "rule", XSP_UNIT_TEXT, true},
+		{"threshold", "threshold", XSP_UNIT_TEXT, false},
+		{"findings", "findings", XSP_UNIT_COUNT, false},
+		{"needs", "needs", XSP_UNIT_TEXT, false},
+	};
+	const struct xsp_report_shape shape = {"rules", "rules", "rules", columns, 4};
+	struct xsp_report *a, *b = report_with("cudaMemcpy");
+	const struct xsp_report_found *found;
+	struct setting s = {0};
+	struct plan other = usual;
+	const char *const *notes;
+
+	cr_assert_eq(xsp_report_new(&a), 0);
+	xsp_report_row(xsp_report_table(xsp_report_section(a, "rules", "Rules"), &shape),
+		       (const struct xsp_cell[]){xsp_cell_text("sync"), xsp_cell_text("5 %"),
+						 xsp_cell_text(NULL), xsp_cell_text("CUDA calls")});
+	other.seed = 2;
+	for (unsigned side = 0; side < 2; side++) { /* it came, and it went */
+		s = (struct setting){0};
+		add(&s, 0, &usual);
+		add(&s, 1, &other);
+		s.captures[side][0].report = a;
+		s.captures[1 - side][0].report = b;
+		compare(&s);
+		cr_expect_eq(s.found, 0);
+		cr_expect_eq(findings(&s, &found), 0);
+		const struct xsp_report_section *in =
+			xsp_report_find_section(s.report, "bottlenecks");
+		cr_assert_not_null(in);
+		cr_expect_eq(xsp_report_table_count(in), 0);
+		cr_assert_eq(xsp_report_notes(in, &notes), 1);
+		cr_expect_not_null(strstr(notes[0], "CUDA calls"));
+		clear(&s);
+	}
 	xsp_report_free(a);
 	xsp_report_free(b);
 }

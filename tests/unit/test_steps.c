@@ -134,6 +134,28 @@ Test(steps, warm_up_is_left_out_and_said)
 	free(out);
 }
 
+/* A thread whose steps take long by nature does not warm up: the median is that of its own steps. */
+Test(steps, a_slower_thread_is_not_warm_up)
+{
+	struct builder b;
+	char text[32];
+
+	open_capture(&b);
+	for (int i = 0; i < 300; i++) {
+		snprintf(text, sizeof(text), "ProfilerStep#%d", i);
+		put_range(&b, text, 10000 + 2000 * (uint64_t)i, 11000 + 2000 * (uint64_t)i, 0);
+	}
+	b.tid++;
+	for (int i = 0; i < 10; i++) {
+		snprintf(text, sizeof(text), "ProfilerStep#%d", i);
+		put_range(&b, text, 10000 + 70000 * (uint64_t)i, 40000 + 70000 * (uint64_t)i, 0);
+	}
+	char *out = text_of(&b, NULL, false);
+	expect(out, "steps (ProfilerStep#*): 310, ");
+	expect_none(out, "warm-up");
+	free(out);
+}
+
 /* What an optimizer's step ends begins where the one before it ended; the first and the last are cut off. */
 Test(steps, between_the_ends_of_optimizer_steps)
 {

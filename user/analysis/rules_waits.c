@@ -52,8 +52,19 @@ static uint64_t time_of(const struct xsp_rule_context *c, uint32_t tid)
 }
 
 /* Of a lock of Python's nobody can say who holds it; but who wakes the next one has had it. */
+/* A thread that was there for most of the recording: what it waited is a share of its own time. */
+#define OWN_TIME 0.9
+/* What a thread's waits are a share of: a thread that was there for a moment only is compared with all of the time. */
+static uint64_t time_compared(const struct xsp_rule_context *c, uint32_t tid, bool *its_own)
+{
+	const uint64_t own = time_of(c, tid), all = xsp_rule_waits_ns(c);
+
+	*its_own = (double)own > OWN_TIME * (double)all;
+	return own > all ? own : all;
+}
+
 static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
-		      const struct person *waiter, double share)
+		      const struct person *waiter, double share, bool its_own)
 {
 	const struct xsp_summary_waits *w = waits_of(c);
 	const struct person *holder = xsp_waits_person(w, lock, lock->owned ? HOLDER : WAKER);
@@ -68,8 +79,8 @@ static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
 	snprintf(place, sizeof(place), "%.400s",
 		 placed ? xsp_timeline_name(c->timeline, spots[0].place - 1) : address);
 	snprintf(title, sizeof(title),
-		 "%s waits %.1f %% of its time for a lock that others hold%s%s", who, 100 * share,
-		 placed ? ", at " : "", placed ? place : "");
+		 "%s waits %.1f %% of %s time for a lock that others hold%s%s", who, 100 * share,
+		 its_own ? "its" : "the recorded", placed ? ", at " : "", placed ? place : "");
 	snprintf(advice, sizeof(advice),
 		 "hold %s%s for less time, split it, or share less: %s %s it most%s",
 		 placed ? "the lock of " : "", place, by, lock->owned ? "holds" : "lets go of",
@@ -139,12 +150,13 @@ int xsp_rule_lock(const struct xsp_rule_context *c)
 		return w == NULL ? XSP_RULE_NO_DATA : -ENOMEM;
 	for (size_t i = 0; i < w->lock_count && i < LOCKS_LOOKED_AT; i++) {
 		const struct person *waiter = xsp_waits_person(w, locks[i], WAITER);
-		const uint64_t all = waiter != NULL ? time_of(c, waiter->tid) : 0;
-		/* a thread that was there for a moment only is compared with all of the time */
-		const uint64_t time = all > xsp_rule_waits_ns(c) ? all : xsp_rule_waits_ns(c);
-		const double share = waiter != NULL ? xsp_rule_share(waiter->ns, time) : 0;
+		bool its_own = true;
+		const double share =
+			waiter != NULL ? xsp_rule_share(waiter->ns,
+							time_compared(c, waiter->tid, &its_own))
+				       : 0;
 		if (share > 0 && share >= c->threshold && is_contended(w, locks[i]))
-			find_lock(c, locks[i], waiter, share);
+			find_lock(c, locks[i], waiter, share, its_own);
 	}
 	free(locks);
 	return 0;
@@ -154,6 +166,7 @@ int xsp_rule_lock(const struct xsp_rule_context *c)
 
 struct waiters {
 	uint64_t threads, ns, time_ns;
+	bool their_own; /* time */
 	uint32_t first; /* the one that waited longest */
 	uint64_t most_ns;
 };
@@ -165,20 +178,21 @@ struct waiters {
 static struct waiters waiters_of(const struct xsp_rule_context *c, const struct lock *lock)
 {
 	const struct xsp_summary_waits *w = waits_of(c);
-	struct waiters sum = {0};
+	struct waiters sum = {.their_own = true};
 
 	for (size_t i = 0; i < w->people_count; i++) {
 		const struct person *p = &w->people[i];
 		if (&w->locks[p->lock] != lock || p->role != WAITER)
 			continue;
-		const uint64_t all = time_of(c, p->tid);
-		const uint64_t time = all > xsp_rule_waits_ns(c) ? all : xsp_rule_waits_ns(c);
+		bool its_own;
+		const uint64_t time = time_compared(c, p->tid, &its_own);
 		if (p->times < GIL_WAITS ||
 		    xsp_rule_share(p->ns - p->longest_ns, time) < c->threshold)
 			continue;
 		sum.threads++;
 		sum.ns += p->ns;
 		sum.time_ns += time;
+		sum.their_own = sum.their_own && its_own;
 		if (p->ns > sum.most_ns) {
 			sum.most_ns = p->ns;
 			sum.first = p->tid;
@@ -238,7 +252,10 @@ static void find_gil(const struct xsp_rule_context *c, const struct lock *lock,
 	snprintf(title, sizeof(title),
 		 "%" PRIu64 " thread%s of %.64s wait%s %.1f %% of %s time for Python's lock (GIL)",
 		 sum->threads, sum->threads == 1 ? "" : "s", comm, sum->threads == 1 ? "s" : "",
-		 100 * share, sum->threads == 1 ? "its" : "their");
+		 100 * share,
+		 !sum->their_own     ? "the recorded"
+		 : sum->threads == 1 ? "its"
+				     : "their");
 	struct xsp_report_section *f = xsp_rule_found(
 		c,
 		(struct xsp_report_finding){

@@ -47,6 +47,7 @@ static void free_track(struct track *k)
 {
 	for (size_t i = 0; i < k->first_count; i++)
 		free(k->first[i].shares);
+	xsp_histogram_clear(&k->all);
 	xsp_u64map_free(&k->entry_of);
 	free(k->entries);
 	free(k->touched);
@@ -63,7 +64,6 @@ void xsp_steps_free(struct xsp_steps *s)
 		struct figures *f = &s->figures[i];
 		for (size_t k = 0; k < f->slowest_count; k++)
 			free(f->slowest[k].shares);
-		xsp_histogram_clear(&f->all);
 		xsp_histogram_clear(&f->times);
 	}
 	xsp_u64map_free(&s->track_of);
@@ -329,8 +329,9 @@ static int end_step(struct xsp_steps *s, struct track *k, struct step *step)
 	struct figures *f = &s->figures[k->mark];
 	const bool first = k->first_count < XSP_STEPS_FIRST;
 	const struct xsp_step reported = public_step(k, step);
-	int rc = xsp_histogram_add(&f->all, step_length(step));
+	int rc = xsp_histogram_add(&k->all, step_length(step));
 
+	f->whole++;
 	if (rc == 0 && s->ended_fn != NULL)
 		rc = s->ended_fn(s->ended_ctx, &reported, first, k->mark == MARK_ENDS);
 	for (size_t i = 0; i < k->touched_count; i++)
@@ -477,7 +478,7 @@ enum mark xsp_steps_how(const struct xsp_steps *s)
 {
 	const struct figures *is = &s->figures[MARK_IS];
 
-	return is->all.count + is->not_whole > 0 ? MARK_IS : MARK_ENDS;
+	return is->whole + is->not_whole > 0 ? MARK_IS : MARK_ENDS;
 }
 
 static int fold_first(struct track *k, const struct step *step)
@@ -494,12 +495,12 @@ static int fold_first(struct track *k, const struct step *step)
 	return 0;
 }
 
-/* Of a thread's first steps those that took more than twice the median, one behind the other from the first one
+/* Of a thread's first steps those that took more than twice the median of its own, one behind the other from the first one
  * on, are warm-up. */
 static int end_track(struct xsp_steps *s, struct figures *f, struct track *k)
 {
-	const uint64_t median = xsp_histogram_quantile(&f->all, 0.5);
-	bool warm_up = f->all.count >= 3;
+	const uint64_t median = xsp_histogram_quantile(&k->all, 0.5);
+	bool warm_up = k->all.count >= 3;
 	int rc = 0;
 
 	for (size_t i = 0; i < k->first_count && rc == 0; i++) {

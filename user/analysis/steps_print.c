@@ -220,7 +220,7 @@ int xsp_steps_write(struct xsp_steps *s, const struct xsp_capture_reader *r, FIL
 	const enum mark how = xsp_steps_how(s);
 	const struct figures *f = &s->figures[how];
 
-	if (rc < 0 || f->all.count + f->not_whole == 0)
+	if (rc < 0 || f->whole + f->not_whole == 0)
 		return rc;
 	print_figures(f, out);
 	print_slowest(s, f, out);
@@ -339,7 +339,7 @@ int xsp_steps_json(struct xsp_steps *s, const struct xsp_capture_reader *r,
 	};
 	uint64_t start, end;
 
-	if (rc < 0 || f->all.count + f->not_whole == 0)
+	if (rc < 0 || f->whole + f->not_whole == 0)
 		return rc;
 	xsp_capture_window(r, &start, &end);
 	xsp_json_begin(j, "steps", '{');

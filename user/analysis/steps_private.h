@@ -45,6 +45,7 @@ struct track {
 	struct xsp_u64map entry_of;
 	uint32_t *touched; /* entries with calls in the step at hand */
 	size_t touched_count, touched_capacity;
+	struct xsp_histogram all; /* its steps, warm-up as well */
 	struct step first[XSP_STEPS_FIRST];
 	size_t first_count;
 	uint64_t steps, calls, sum_ns, max_ns; /* of those that count */
@@ -52,8 +53,8 @@ struct track {
 
 /* Figures of one way of marking. */
 struct figures {
-	struct xsp_histogram all; /* warm-up as well */
 	struct xsp_histogram times;
+	uint64_t whole; /* steps, warm-up as well */
 	uint64_t steps, calls, sum_ns, min_ns, max_ns;
 	double mean, squares; /* Welford's */
 	uint64_t not_whole; /* begun or ended where it was not recorded */

@@ -206,7 +206,7 @@ int xsp_steps_report(struct xsp_steps *s, const struct xsp_capture_reader *r,
 
 	if (rc < 0)
 		return rc;
-	if (f->all.count + f->not_whole == 0) {
+	if (f->whole + f->not_whole == 0) {
 		xsp_report_note(section, "no span marks steps: --step NAME says what one is");
 		return 0;
 	}
