@@ -132,13 +132,14 @@ struct setting {
 
 static void add(struct setting *s, unsigned side, const struct plan *p)
 {
-	s->captures[side][s->sides[side].count++] =
-		(struct xsp_compare_capture){.path = "run.xspt",
-					     .command = "train",
-					     .host = "here",
-					     .version = "1",
-					     .series = series_of(p),
-					     .lost = p->lost};
+	s->captures[side][s->sides[side].count++] = (struct xsp_compare_capture){
+		.path = "run.xspt",
+		.command = "train",
+		.host = "here",
+		.version = "1",
+		.filters = "min-duration 0 ns, max-depth 0, threads 0, names 0",
+		.series = series_of(p),
+		.lost = p->lost};
 	s->sides[side].captures = s->captures[side];
 }
 
@@ -536,6 +537,22 @@ Test(compare, losses_are_said)
 	cr_expect_not_null(found[0].finding.uncertain);
 	cr_assert(xsp_report_notes(xsp_report_section_at(s.report, 0), &notes) > 0);
 	cr_expect_not_null(strstr(notes[0], "uncertain: events were lost"));
+	clear(&s);
+}
+
+/* Pitfall 9: what a filter leaves out is in its caller's own time. */
+Test(compare, other_filters_make_it_uncertain)
+{
+	struct setting s = {0};
+	struct plan b = usual;
+
+	b.seed = 2;
+	b.factor[2] = 1.2;
+	add(&s, 0, &usual);
+	add(&s, 1, &b);
+	s.captures[1][0].filters = "min-duration 10000 ns, max-depth 0, threads 0, names 0";
+	compare(&s);
+	cr_expect_str_eq(verdict(&s, "operators", "in_step", "f2"), "slower?");
 	clear(&s);
 }
 

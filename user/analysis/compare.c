@@ -64,6 +64,9 @@ static const char *note_doubts(struct xsp_report_section *head,
 		"uncertain: the command lines differ",
 		"uncertain: the captures are of different machines",
 		"uncertain: the captures were recorded by different versions of xsptrace",
+		"uncertain: the captures were recorded with different filters (xsptrace info): "
+		"what "
+		"is left out of one is in its callers' own time",
 	};
 	const struct xsp_compare_capture *first = &sides[0].captures[0];
 	bool doubts[sizeof(texts) / sizeof(texts[0])] = {false};
@@ -79,6 +82,9 @@ static const char *note_doubts(struct xsp_report_section *head,
 			doubts[4] = doubts[4] || strcmp(c->command, first->command) != 0;
 			doubts[5] = doubts[5] || strcmp(c->host, first->host) != 0;
 			doubts[6] = doubts[6] || strcmp(c->version, first->version) != 0;
+			/* those of a trace that was imported are not known */
+			doubts[7] = doubts[7] || (*c->filters != '\0' && *first->filters != '\0' &&
+						  strcmp(c->filters, first->filters) != 0);
 		}
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (!doubts[i])

@@ -15,6 +15,7 @@
 
 struct xsp_compare_capture {
 	const char *path, *command, *host, *version; /* "" where that is not known */
+	const char *filters; /* of the recording, the same */
 	const struct xsp_series *series;
 	const struct xsp_report *report; /* of analyze, for its findings; or NULL */
 	const struct xsp_report *nearly; /* ... from half of the thresholds on; or NULL */

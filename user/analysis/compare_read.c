@@ -20,6 +20,7 @@ static int copy_description(const struct xsp_capture_reader *r, struct xsp_compa
 	const struct xsp_capture_process *processes;
 	const size_t n = xsp_capture_processes(r, &processes);
 	const char *host = xsp_capture_info(r, "host"), *version = xsp_capture_info(r, "version");
+	const char *filters = xsp_capture_info(r, "filters");
 	const char *command = n == 0				? ""
 			      : processes[0].cmdline[0] != '\0' ? processes[0].cmdline
 								: processes[0].comm;
@@ -31,6 +32,7 @@ static int copy_description(const struct xsp_capture_reader *r, struct xsp_compa
 	out->command = strdup(command);
 	out->host = strdup(host != NULL ? host : "");
 	out->version = strdup(version != NULL ? version : "");
+	out->filters = strdup(filters != NULL ? filters : "");
 	out->lost = st->lost_entries + st->lost_exits + st->lost_other + st->missed_hits +
 		    st->untracked;
 	out->lost_known = xsp_capture_stats_known(r);
@@ -40,7 +42,10 @@ static int copy_description(const struct xsp_capture_reader *r, struct xsp_compa
 	out->windows = xsp_capture_windows(r, &windows);
 	out->damaged =
 		torn + chunks + events > 0 || xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE;
-	return out->command != NULL && out->host != NULL && out->version != NULL ? 0 : -ENOMEM;
+	return out->command != NULL && out->host != NULL && out->version != NULL &&
+			       out->filters != NULL
+		       ? 0
+		       : -ENOMEM;
 }
 
 /* A capture being read. */
@@ -111,4 +116,5 @@ void xsp_compare_clear(struct xsp_compare_capture *c)
 	free((char *)(uintptr_t)c->command);
 	free((char *)(uintptr_t)c->host);
 	free((char *)(uintptr_t)c->version);
+	free((char *)(uintptr_t)c->filters);
 }
