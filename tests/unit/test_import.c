@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "capture_builder.h"
+#include "import/import.h"
 #include "import/json_stream.h"
 #include "import/sorter.h"
 
@@ -223,4 +225,56 @@ Test(sorter, through_a_file)
 {
 	sort_with(1 << 16, 20000);
 	sort_with(1 << 16, 1025);
+}
+
+/* ---- traces ---- */
+
+struct imported {
+	struct result result; /* first: result_span() */
+	struct xsp_import_report report;
+};
+
+static void import_trace(struct imported *i, const char *text)
+{
+	const int in = memfd_create("trace", 0), out = memfd_create("capture", 0);
+	const struct xsp_import_options options = {.display_path = "trace", .folder = "/tmp"};
+	struct xsp_error err = {0};
+	struct result *r = &i->result;
+
+	memset(i, 0, sizeof(*i));
+	cr_assert_eq(write(in, text, strlen(text)), (ssize_t)strlen(text));
+	cr_assert_eq(lseek(in, 0, SEEK_SET), 0);
+	cr_assert_eq(xsp_import(in, out, &options, &i->report, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_capture_open_descriptor(out, "trace", &r->reader, &err), 0, "%s",
+		     err.text);
+	cr_assert_eq(xsp_timeline_new(r->reader, &r->timeline, &err), 0, "%s", err.text);
+	const struct xsp_timeline_sink sink = {.ctx = r, .span = result_span};
+	cr_assert_eq(xsp_timeline_run(r->timeline, &sink, 1, &err), 0, "%s", err.text);
+	r->counts = *xsp_timeline_counts(r->timeline);
+	close(in);
+	close(out);
+}
+
+static void import_free(struct imported *i)
+{
+	result_free(&i->result);
+}
+
+#define SPAN(name, ts, dur, more)                                                                  \
+	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":7,\"tid\":7,\"ts\":" #ts   \
+	",\"dur\":" #dur ",\"args\":{" more "}}"
+
+Test(import, lines_that_were_seen_at_spans_are_no_calls)
+{
+	struct imported i;
+	char line[256];
+
+	import_trace(&i, "{\"traceEvents\":[" SPAN("op", 10, 5, "") "," SPAN(
+				 "a.py(1): f", 10, 5, "\"seen at spans\":true") "]}");
+	cr_assert_eq(i.result.count, 1);
+	cr_assert_str_eq(i.result.spans[0].name, "op");
+	cr_assert_eq(i.report.counts[XSP_IMPORT_LINES], 1);
+	cr_assert(xsp_import_line(&i.report, line, sizeof(line)));
+	cr_assert_str_eq(line, "not carried over: 1 lines of Python seen at spans");
+	import_free(&i);
 }

@@ -192,6 +192,10 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 		xsp_import_counted(m, XSP_IMPORT_STATES);
 		return 0;
 	}
+	if (xsp_import_is_literal(e, XSP_ARG_SEEN_AT_SPANS, "true")) { /* ours: no calls */
+		xsp_import_counted(m, XSP_IMPORT_LINES);
+		return 0;
+	}
 	int rc = xsp_import_activity_of(m, e, &a, &known);
 	if (rc < 0)
 		return rc;

@@ -666,6 +666,7 @@ static const struct {
 	{XSP_IMPORT_COUNTERS, not_carried, "counter values"},
 	{XSP_IMPORT_INSTANTS, not_carried, "marks"},
 	{XSP_IMPORT_STATES, not_carried, "states of threads"},
+	{XSP_IMPORT_LINES, not_carried, "lines of Python seen at spans"},
 	{XSP_IMPORT_ASYNC, not_carried, "asynchronous events"},
 	{XSP_IMPORT_OTHER, not_carried, "events of other kinds"},
 	{XSP_IMPORT_OPEN, NULL, "spans (B) do not end"},

@@ -26,6 +26,7 @@ enum xsp_import_count {
 	XSP_IMPORT_COUNTERS, /* and values of them that are no numbers */
 	XSP_IMPORT_INSTANTS,
 	XSP_IMPORT_STATES,
+	XSP_IMPORT_LINES, /* of Python, as seen at spans: no calls */
 	XSP_IMPORT_ASYNC,
 	XSP_IMPORT_OTHER,
 	/* which say nothing that could be believed */
