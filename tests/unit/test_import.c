@@ -231,8 +231,22 @@ Test(sorter, through_a_file)
 
 struct imported {
 	struct result result; /* first: result_span() */
+	unsigned calls, linked; /* of CUDA's API; activities with their call */
 	struct xsp_import_report report;
 };
+
+static int count_call(void *ctx, const struct xsp_gpu_call *call)
+{
+	(void)call;
+	((struct imported *)ctx)->calls++;
+	return 0;
+}
+
+static int count_activity(void *ctx, const struct xsp_gpu_activity *a)
+{
+	((struct imported *)ctx)->linked += a->arrow != 0;
+	return 0;
+}
 
 static void import_trace(struct imported *i, const char *text)
 {
@@ -248,7 +262,8 @@ static void import_trace(struct imported *i, const char *text)
 	cr_assert_eq(xsp_capture_open_descriptor(out, "trace", &r->reader, &err), 0, "%s",
 		     err.text);
 	cr_assert_eq(xsp_timeline_new(r->reader, &r->timeline, &err), 0, "%s", err.text);
-	const struct xsp_timeline_sink sink = {.ctx = r, .span = result_span};
+	const struct xsp_timeline_sink sink = {
+		.ctx = i, .span = result_span, .call = count_call, .gpu = count_activity};
 	cr_assert_eq(xsp_timeline_run(r->timeline, &sink, 1, &err), 0, "%s", err.text);
 	r->counts = *xsp_timeline_counts(r->timeline);
 	close(in);
@@ -276,5 +291,25 @@ Test(import, lines_that_were_seen_at_spans_are_no_calls)
 	cr_assert_eq(i.report.counts[XSP_IMPORT_LINES], 1);
 	cr_assert(xsp_import_line(&i.report, line, sizeof(line)));
 	cr_assert_str_eq(line, "not carried over: 1 lines of Python seen at spans");
+	import_free(&i);
+}
+
+#define CALL(pid, correlation, ts, dur)                                                            \
+	"{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":" #pid       \
+	",\"tid\":" #pid ",\"ts\":" #ts ",\"dur\":" #dur                                           \
+	",\"args\":{\"correlation\":" #correlation "}}"
+#define ON_GPU(category, name, correlation, ts, dur)                                               \
+	"{\"ph\":\"X\",\"cat\":\"" category "\",\"name\":\"" name                                  \
+	"\",\"pid\":0,\"tid\":7,\"ts\":" #ts ",\"dur\":" #dur                                      \
+	",\"args\":{\"device\":0,\"context\":1,\"stream\":7,\"correlation\":" #correlation "}}"
+
+Test(import, calls_of_two_processes_are_told_once)
+{
+	struct imported i;
+
+	import_trace(&i, "{\"traceEvents\":[" CALL(6, 9, 5, 5) "," CALL(7, 1, 10, 5) "," CALL(
+				 7, 2, 20, 5) "," ON_GPU("kernel", "k", 2, 30, 5) "]}");
+	cr_assert_eq(i.calls, 3);
+	cr_assert_eq(i.linked, 1);
 	import_free(&i);
 }

@@ -137,7 +137,7 @@ static int convert_call(struct xsp_import *m, const struct xsp_import_event *e,
 	}
 	s->head.api = (uint8_t)*api;
 	s->correlation = xsp_import_id(e, XSP_ARG_CORRELATION, 0);
-	m->processes[m->threads[s->thread].process].calls = true;
+	m->processes[m->threads[s->thread].process].calls++;
 	int rc = cbid_of(m, e, s->head.api, s->probe, &s->cbid);
 	return rc == 0 && s->correlation != 0 ? xsp_import_need_gpu(m) : rc;
 }

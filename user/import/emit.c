@@ -210,14 +210,14 @@ static int emit_call(struct emitter *t, const struct lane *l, const struct open_
 	return rc;
 }
 
-/* Who did it is not told: the first process that calls CUDA's API, or else that is there. */
+/* Who did it is not told: the process with most calls of CUDA's API, of several the first. */
 static uint32_t process_of_gpu(const struct xsp_import *m)
 {
 	const struct xsp_import_process *found = NULL;
 
 	for (size_t i = 0; i < m->process_count; i++) {
 		const struct xsp_import_process *p = &m->processes[i];
-		if (p->used && (found == NULL || (p->calls && !found->calls)))
+		if (p->used && (found == NULL || p->calls > found->calls))
 			found = p;
 	}
 	return found != NULL ? found->pid : 0;
@@ -272,6 +272,11 @@ static int emit_state(struct emitter *t, int64_t now, uint32_t state)
 
 /* ---- spans ---- */
 
+static uint32_t process_of(const struct emitter *t, const struct lane *l)
+{
+	return t->m->processes[t->m->threads[l->thread].process].pid;
+}
+
 static int emit_event(struct emitter *t, const struct lane *l, uint32_t probe, size_t depth,
 		      int64_t ns, enum xsp_event_kind kind)
 {
@@ -279,7 +284,7 @@ static int emit_event(struct emitter *t, const struct lane *l, uint32_t probe, s
 		.time_ns = time_at(t, ns),
 		.sp = STACK_TOP - depth * FRAME,
 		.tid = l->tid,
-		.tgid = t->m->processes[t->m->threads[l->thread].process].pid,
+		.tgid = process_of(t, l),
 		.probe = probe,
 		.kind = (uint8_t)kind,
 		.flags = XSP_EVENT_SP_EXACT,
@@ -299,7 +304,9 @@ static int pop(struct emitter *t, struct lane *l)
 		rc = emit_event(t, l, s->probe, depth, s->end_ns, XSP_EVENT_EXIT);
 	else if (s->ending == XSP_IMPORT_UNWOUND) /* landing in what is around it */
 		rc = emit_event(t, l, s->probe, depth - 1, s->end_ns, XSP_EVENT_UNWIND);
-	return rc == 0 && s->correlation != 0 ? emit_call(t, l, s) : rc;
+	/* records are of one process: in another one there would be no span for it */
+	const bool recorded = s->correlation != 0 && process_of(t, l) == t->pid;
+	return rc == 0 && recorded ? emit_call(t, l, s) : rc;
 }
 
 /* ---- what ends next ---- */

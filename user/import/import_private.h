@@ -73,7 +73,8 @@ struct xsp_import_value {
 struct xsp_import_process {
 	uint32_t pid; /* of the capture */
 	const char *name; /* "": not known */
-	bool used, calls; /* it has spans; calls of CUDA's API */
+	bool used; /* it has spans */
+	uint64_t calls; /* of CUDA's API */
 };
 
 struct xsp_import_thread {
