@@ -313,3 +313,30 @@ Test(import, calls_of_two_processes_are_told_once)
 	cr_assert_eq(i.linked, 1);
 	import_free(&i);
 }
+
+/* Longer than the timeline keeps an activity for its call. */
+Test(import, long_waits_are_joined_to_their_calls)
+{
+	struct imported i;
+
+	import_trace(
+		&i,
+		"{\"traceEvents\":[" CALL(7, 1, 10, 30000000) "," ON_GPU(
+			"cuda_sync", "Context Sync", 1, 12,
+			29999990) "," SPAN("beside", 20000000, 5,
+					   "") "," CALL(7, 2, 40000000,
+							30000000) "," ON_GPU("gpu_memcpy",
+									     "Memcpy DtoH (Device "
+									     "-> Pageable)",
+									     2, 40000012,
+									     29999900) "," SPAN("be"
+												"si"
+												"d"
+												"e",
+												60000000,
+												5,
+												"") "]}");
+	cr_assert_eq(i.calls, 2);
+	cr_assert_eq(i.linked, 2);
+	import_free(&i);
+}

@@ -175,6 +175,16 @@ static int add_span(struct xsp_import *m, const struct xsp_import_span *s)
 	return xsp_sorter_add(m->sorter, (const void *)s);
 }
 
+/* Waits and copies may be as long as their call, whose record comes at its end: the timeline keeps what came before it for
+ * seconds only. */
+static bool told_at_end(const struct xsp_import_activity *a)
+{
+	const struct xsp_gpu_record *record = (const void *)a->record;
+
+	return record->type == XSP_GPU_SYNC || record->type == XSP_GPU_MEMCPY ||
+	       record->type == XSP_GPU_MEMCPY_P2P;
+}
+
 static int convert_complete(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	struct xsp_import_activity a;
@@ -206,16 +216,18 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 	}
 	if (a.head.size == 0) /* made anew from what else is carried */
 		return 0;
-	a.head.time_ns = begin;
+	a.head.time_ns = told_at_end(&a) ? end : begin;
+	a.begin_ns = begin;
 	a.end_ns = end;
 	xsp_import_counted(m, XSP_IMPORT_GPU);
 	xsp_import_cover(m, begin, end);
 	rc = xsp_import_need_gpu(m);
 	if (rc == 0)
 		rc = xsp_sorter_add(m->sorter, (const void *)&a);
-	return rc == 0 && xsp_import_waited_record(e, &a)
-		       ? xsp_sorter_add(m->sorter, (const void *)&a)
-		       : rc;
+	if (rc < 0 || !xsp_import_waited_record(e, &a))
+		return rc;
+	a.head.time_ns = begin;
+	return xsp_sorter_add(m->sorter, (const void *)&a);
 }
 
 /* ---- B and E ---- */

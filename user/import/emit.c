@@ -163,7 +163,7 @@ static int emit_activity(struct emitter *t, const struct xsp_import_activity *a)
 {
 	const struct xsp_gpu_record *record = (const void *)a->record;
 	struct xsp_import_names *kernels = &t->m->kernels;
-	uint64_t times[2] = {time_at(t, a->head.time_ns), time_at(t, a->end_ns)};
+	const uint64_t times[2] = {time_at(t, a->begin_ns), time_at(t, a->end_ns)};
 	const bool kernel = record->type == XSP_GPU_KERNEL;
 	void *room;
 	int rc = 0;

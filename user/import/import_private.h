@@ -50,8 +50,8 @@ struct xsp_import_span {
 };
 
 struct xsp_import_activity {
-	struct xsp_import_head head;
-	int64_t end_ns;
+	struct xsp_import_head head; /* its time: when it is told */
+	int64_t begin_ns, end_ns;
 	uint32_t name; /* KERNEL: of xsp_import.kernels */
 	bool untimed; /* CUDA_EVENT: when it was reached is not known */
 	uint64_t record[24]; /* struct xsp_gpu_kernel, ..., without its times */
