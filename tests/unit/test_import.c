@@ -231,6 +231,7 @@ Test(sorter, through_a_file)
 
 struct imported {
 	struct result result; /* first: result_span() */
+	unsigned allocations; /* and frees */
 	unsigned calls, linked; /* of CUDA's API; activities with their call */
 	struct xsp_import_report report;
 };
@@ -248,6 +249,13 @@ static int count_activity(void *ctx, const struct xsp_gpu_activity *a)
 	return 0;
 }
 
+static int count_allocation(void *ctx, const struct xsp_memory_event *e)
+{
+	(void)e;
+	((struct imported *)ctx)->allocations++;
+	return 0;
+}
+
 static void import_trace(struct imported *i, const char *text)
 {
 	const int in = memfd_create("trace", 0), out = memfd_create("capture", 0);
@@ -262,8 +270,11 @@ static void import_trace(struct imported *i, const char *text)
 	cr_assert_eq(xsp_capture_open_descriptor(out, "trace", &r->reader, &err), 0, "%s",
 		     err.text);
 	cr_assert_eq(xsp_timeline_new(r->reader, &r->timeline, &err), 0, "%s", err.text);
-	const struct xsp_timeline_sink sink = {
-		.ctx = i, .span = result_span, .call = count_call, .gpu = count_activity};
+	const struct xsp_timeline_sink sink = {.ctx = i,
+					       .span = result_span,
+					       .call = count_call,
+					       .gpu = count_activity,
+					       .memory = count_allocation};
 	cr_assert_eq(xsp_timeline_run(r->timeline, &sink, 1, &err), 0, "%s", err.text);
 	r->counts = *xsp_timeline_counts(r->timeline);
 	close(in);
@@ -338,5 +349,25 @@ Test(import, long_waits_are_joined_to_their_calls)
 												"") "]}");
 	cr_assert_eq(i.calls, 2);
 	cr_assert_eq(i.linked, 2);
+	import_free(&i);
+}
+
+#define MEMORY(ts, bytes, address, total, reserved, more)                                          \
+	"{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":7,\"tid\":7,\"ts\":" #ts                      \
+	",\"args\":{\"Bytes\":" #bytes ",\"Addr\":" #address ",\"Device Id\":0,\"Device Type\":1," \
+	"\"Total Allocated\":" #total ",\"Total Reserved\":" #reserved more "}}"
+
+/* An allocator that has nothing left of what it reserved tells one total for both, too. */
+Test(import, allocations_of_cuda_api_are_told_by_their_mark)
+{
+	struct imported i;
+
+	import_trace(&i, "{\"xsptrace_window\":{\"start_ns\":5000},\"traceEvents\":[" MEMORY(
+				 10, 512, 4096, 512, 512,
+				 ",\"CUDA API\":true") "," MEMORY(11, 512, 4096, 512, 512,
+								  "") "," MEMORY(12, -512, 4096, 0,
+										 512, "") "]}");
+	cr_assert_eq(i.allocations, 2);
+	cr_assert_eq(i.report.counts[XSP_IMPORT_INSTANTS], 1);
 	import_free(&i);
 }

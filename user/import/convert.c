@@ -383,9 +383,8 @@ static int convert_allocation(struct xsp_import *m, const struct xsp_import_even
 			 (uint64_t)xsp_import_number(e, XSP_ARG_RESERVED, 0), device << 8 | type},
 	};
 
-	/* ours write what CUDA's API gave, with one total for both, as PyTorch's writes its own */
-	if (m->window_start >= 0 && a.word[2] == a.word[3] &&
-	    (type != XSP_C10_CPU || a.word[2] != 0 || m->report->counts[XSP_IMPORT_MEMORY] == 0)) {
+	/* ours tell what CUDA's API gave as PyTorch's tell what its allocators give, but mark it */
+	if (xsp_import_is_literal(e, XSP_ARG_CUDA_API, "true")) {
 		xsp_import_counted(m, XSP_IMPORT_INSTANTS);
 		return 0;
 	}

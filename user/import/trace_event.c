@@ -50,6 +50,7 @@ static const char *const keys[XSP_TRACE_KEYS] = {
 	[XSP_ARG_ALLOCATED] = "Total Allocated",
 	[XSP_ARG_RESERVED] = "Total Reserved",
 	[XSP_ARG_SEEN_AT_SPANS] = "seen at spans",
+	[XSP_ARG_CUDA_API] = "CUDA API",
 };
 _Static_assert(XSP_TRACE_KEYS <= 64, "a bit each");
 

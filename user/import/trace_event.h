@@ -58,6 +58,7 @@ enum xsp_import_key {
 	XSP_ARG_ALLOCATED,
 	XSP_ARG_RESERVED,
 	XSP_ARG_SEEN_AT_SPANS,
+	XSP_ARG_CUDA_API,
 	XSP_TRACE_KEYS, /* at most 64 */
 };
 

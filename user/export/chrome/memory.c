@@ -53,6 +53,8 @@ static void put_instant(struct xsp_export *x, const struct xsp_memory_event *e,
 		       ",\"Device Id\":%d,\"Device Type\":%d,\"Ev Idx\":%" PRIu64,
 		       e->bytes, e->address, e->device == XSP_GPU_NO_ID ? -1 : (int)e->device, type,
 		       xsp_chrome_next_slice(x));
+	if (!torch) /* whose marks are read as PyTorch's */
+		xsp_out_text(x->out, ",\"CUDA API\":true");
 	if (e->op != 0)
 		xsp_out_printf(x->out, ",\"External id\":%" PRIu64, e->op);
 	xsp_out_text(x->out, "}},\n");
