@@ -52,6 +52,8 @@ enum xsp_event_flag {
 	XSP_EVENT_JUMP = XSP_EVENT_TAIL, /* UNWIND by longjmp, which runs no destructors */
 	XSP_EVENT_REPLAYED = 1 << 2, /* ENTRY held back by --min-duration and emitted later, with
 				      * its original time; per-thread order still holds */
+	XSP_EVENT_CUT = XSP_EVENT_REPLAYED, /* EXIT, of a trace that was read: what is told of the
+					     * span is a part of a longer one */
 	XSP_EVENT_NAME_CUT = 1 << 3, /* NAME: the string was longer than the read limit */
 	XSP_EVENT_NAME_LOST = 1 << 4, /* BEGIN, ENTRY: the name could not be read; name_hash 0.
 				       * NAME from the kernel: it was not in memory, and the

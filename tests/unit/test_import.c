@@ -371,3 +371,15 @@ Test(import, allocations_of_cuda_api_are_told_by_their_mark)
 	cr_assert_eq(i.report.counts[XSP_IMPORT_INSTANTS], 1);
 	import_free(&i);
 }
+
+Test(import, parts_of_spans_are_told_as_such)
+{
+	struct imported i;
+
+	import_trace(&i, "{\"traceEvents\":[" SPAN("part", 10, 5, "\"cut\":true") "," SPAN(
+				 "whole", 20, 5, "") "]}");
+	cr_assert_eq(span_named(&i.result, "part", 0)->span.flags, XSP_SPAN_CUT);
+	cr_assert_eq(span_named(&i.result, "whole", 0)->span.flags, 0);
+	cr_assert_eq(i.result.counts.clipped, 1);
+	import_free(&i);
+}

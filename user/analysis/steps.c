@@ -371,7 +371,8 @@ static uint64_t number_of(const struct xsp_steps *s, const struct track *k, cons
 static int add_marker(struct xsp_steps *s, struct track *k, const struct xsp_span *span)
 {
 	const char *name = xsp_timeline_name(s->timeline, span->name);
-	const bool ended = xsp_span_has_duration(span), ends = k->mark == MARK_ENDS;
+	const bool ended = xsp_span_has_duration(span) && !(span->flags & XSP_SPAN_CUT),
+		   ends = k->mark == MARK_ENDS;
 	struct step step = {.number = number_of(s, k, name),
 			    .start_ns = ends ? k->begin_ns : span->start_ns,
 			    .end_ns = span->end_ns,

@@ -159,6 +159,8 @@ static int fill_span(struct xsp_import *m, const struct xsp_import_event *e, int
 		s->head.ending = XSP_IMPORT_NOT_SEEN;
 	else if (xsp_import_is_literal(e, XSP_ARG_UNWOUND, "true"))
 		s->head.ending = XSP_IMPORT_UNWOUND;
+	else if (xsp_import_is_literal(e, XSP_ARG_CUT, "true"))
+		s->head.ending = XSP_IMPORT_CUT;
 	int rc = xsp_import_thread(m, e, &s->thread);
 	if (rc == 0)
 		rc = xsp_import_probe(m, e, c->class, &s->probe);
@@ -220,6 +222,8 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 	a.begin_ns = begin;
 	a.end_ns = end;
 	xsp_import_counted(m, XSP_IMPORT_GPU);
+	if (xsp_import_is_literal(e, XSP_ARG_CUT, "true"))
+		xsp_import_counted(m, XSP_IMPORT_PARTS);
 	xsp_import_cover(m, begin, end);
 	rc = xsp_import_need_gpu(m);
 	if (rc == 0)

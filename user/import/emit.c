@@ -278,7 +278,7 @@ static uint32_t process_of(const struct emitter *t, const struct lane *l)
 }
 
 static int emit_event(struct emitter *t, const struct lane *l, uint32_t probe, size_t depth,
-		      int64_t ns, enum xsp_event_kind kind)
+		      int64_t ns, enum xsp_event_kind kind, uint8_t flags)
 {
 	const struct xsp_event e = {
 		.time_ns = time_at(t, ns),
@@ -287,7 +287,7 @@ static int emit_event(struct emitter *t, const struct lane *l, uint32_t probe, s
 		.tgid = process_of(t, l),
 		.probe = probe,
 		.kind = (uint8_t)kind,
-		.flags = XSP_EVENT_SP_EXACT,
+		.flags = (uint8_t)(XSP_EVENT_SP_EXACT | flags),
 		.size = sizeof(e),
 	};
 
@@ -301,9 +301,11 @@ static int pop(struct emitter *t, struct lane *l)
 	int rc = 0;
 
 	if (s->ending == XSP_IMPORT_RETURNED)
-		rc = emit_event(t, l, s->probe, depth, s->end_ns, XSP_EVENT_EXIT);
+		rc = emit_event(t, l, s->probe, depth, s->end_ns, XSP_EVENT_EXIT, 0);
+	else if (s->ending == XSP_IMPORT_CUT)
+		rc = emit_event(t, l, s->probe, depth, s->end_ns, XSP_EVENT_EXIT, XSP_EVENT_CUT);
 	else if (s->ending == XSP_IMPORT_UNWOUND) /* landing in what is around it */
-		rc = emit_event(t, l, s->probe, depth - 1, s->end_ns, XSP_EVENT_UNWIND);
+		rc = emit_event(t, l, s->probe, depth - 1, s->end_ns, XSP_EVENT_UNWIND, 0);
 	/* records are of one process: in another one there would be no span for it */
 	const bool recorded = s->correlation != 0 && process_of(t, l) == t->pid;
 	return rc == 0 && recorded ? emit_call(t, l, s) : rc;
@@ -467,7 +469,8 @@ static int emit_span(struct emitter *t, const struct xsp_import_span *s)
 	if (s->head.api & XSP_IMPORT_BESIDE)
 		t->asynchronous[s->correlation % ASYNC_CALLS] = s->correlation;
 	rc = note_begin(t, l);
-	return rc < 0 ? rc : emit_event(t, l, s->probe, l->depth, s->head.time_ns, XSP_EVENT_ENTRY);
+	return rc < 0 ? rc
+		      : emit_event(t, l, s->probe, l->depth, s->head.time_ns, XSP_EVENT_ENTRY, 0);
 }
 
 static int emit_allocation(struct emitter *t, const struct xsp_import_allocation *a)

@@ -672,6 +672,7 @@ static const struct {
 	{XSP_IMPORT_OPEN, NULL, "spans (B) do not end"},
 	{XSP_IMPORT_OVERLAPPING, NULL,
 	 "spans overlap others of their thread: they are on rows of their own"},
+	{XSP_IMPORT_PARTS, NULL, "GPU activities are parts of longer ones: they count as whole"},
 	{XSP_IMPORT_CLIPPED, NULL,
 	 "spans went up to 1 us beyond what is around them: they end with that"},
 };

@@ -39,6 +39,7 @@ enum xsp_import_count {
 	XSP_IMPORT_OPEN,
 	XSP_IMPORT_CLIPPED,
 	XSP_IMPORT_OVERLAPPING,
+	XSP_IMPORT_PARTS, /* of activities */
 	XSP_IMPORT_COUNTS,
 };
 

@@ -26,6 +26,7 @@ enum xsp_import_kind {
 
 enum xsp_import_ending {
 	XSP_IMPORT_RETURNED,
+	XSP_IMPORT_CUT, /* the same, of a span of which this is a part */
 	XSP_IMPORT_UNWOUND,
 	XSP_IMPORT_NOT_SEEN, /* unfinished, or its exit was lost */
 };

@@ -54,8 +54,8 @@ int xsp_notify_span(struct xsp_timeline *t, const struct xsp_span *span)
 	if (part) {
 		cut = clipped(t, span);
 		reported = &cut;
-		t->counts.clipped++;
 	}
+	t->counts.clipped += in_cut && (reported->flags & XSP_SPAN_CUT) != 0;
 	for (size_t i = 0; i < t->sink_count && rc >= 0; i++) {
 		const struct xsp_timeline_sink *s = &t->sinks[i];
 		if (s->span != NULL && in_cut)

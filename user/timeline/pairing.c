@@ -460,7 +460,9 @@ static int close_at(struct xsp_timeline *t, struct thread *th, struct row *row, 
 		rc = clear_above(t, th, row, i, e->time_ns);
 	if (rc < 0)
 		return rc;
-	return xsp_row_pop(t, th, row, e->time_ns, e->flags & XSP_EVENT_TAIL ? XSP_SPAN_TAIL : 0);
+	return xsp_row_pop(t, th, row, e->time_ns,
+			   (e->flags & XSP_EVENT_TAIL ? XSP_SPAN_TAIL : 0) |
+				   (e->flags & XSP_EVENT_CUT ? XSP_SPAN_CUT : 0));
 }
 
 static bool matches(const struct open_span *s, const struct xsp_event *e)
