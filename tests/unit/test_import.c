@@ -11,6 +11,7 @@
 #include "import/import.h"
 #include "import/json_stream.h"
 #include "import/sorter.h"
+#include "timeline/cut.h"
 
 static void is_number(const char *value, int scale, int64_t expected)
 {
@@ -381,5 +382,44 @@ Test(import, parts_of_spans_are_told_as_such)
 	cr_assert_eq(span_named(&i.result, "part", 0)->span.flags, XSP_SPAN_CUT);
 	cr_assert_eq(span_named(&i.result, "whole", 0)->span.flags, 0);
 	cr_assert_eq(i.result.counts.clipped, 1);
+	import_free(&i);
+}
+
+#define RECORDED(ts, dur)                                                                          \
+	"{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"recorded\",\"pid\":9,\"tid\":9,\"ts\":" #ts    \
+	",\"dur\":" #dur ",\"args\":{}}"
+#define WINDOW                                                                                     \
+	"\"xsptrace_window\":{\"start_ns\":10000,\"duration_ns\":90000,\"monotonic_start_ns\":"    \
+	"500000}"
+
+/* In any order, overlapping, empty or beyond the recording: a file may claim that. */
+Test(import, windows_of_max_overhead_are_read)
+{
+	const struct xsp_capture_window *w;
+	struct imported i;
+
+	import_trace(
+		&i,
+		"{" WINDOW
+		",\"traceEvents\":[" SPAN("in", 12, 5, "") "," SPAN("beyond", 35, 10, "") "," SPAN(
+			"later", 52, 2,
+			"") "," RECORDED(30,
+					 10) "," RECORDED(5,
+							  15) "," RECORDED(35,
+									   15) "," RECORDED(37,
+											    0) "," RECORDED(70,
+													    900) "]}");
+	cr_assert_eq(xsp_capture_windows(i.result.reader, &w), 4);
+	static const uint64_t expected[][2] = {
+		{500000, 510000}, {520000, 530000}, {530000, 540000}, {560000, 590000}};
+	for (size_t k = 0; k < 4; k++)
+		cr_assert(w[k].start_ns == expected[k][0] && w[k].end_ns == expected[k][1],
+			  "window %zu: %lu to %lu", k, w[k].start_ns, w[k].end_ns);
+	cr_assert_eq(xsp_timeline_recorded_ns(i.result.timeline), 60000);
+	cr_assert_eq(span_named(&i.result, "in", 0)->span.flags, 0);
+	cr_assert_eq(span_named(&i.result, "beyond", 0)->span.flags, XSP_SPAN_UNFINISHED);
+	cr_assert_eq(span_named(&i.result, "beyond", 0)->span.end_ns, 530000);
+	cr_assert_eq(span_named(&i.result, "later", 0)->span.flags, 0);
+	cr_assert_eq(i.result.counts.orphan_exits, 0);
 	import_free(&i);
 }

@@ -177,6 +177,13 @@ static int add_span(struct xsp_import *m, const struct xsp_import_span *s)
 	return xsp_sorter_add(m->sorter, (const void *)s);
 }
 
+static int add_window(struct xsp_import *m, int64_t begin, int64_t end)
+{
+	const struct xsp_import_window w = {begin, end};
+
+	return XSP_APPEND(m->windows, m->window_capacity, m->window_count, w);
+}
+
 /* Waits and copies may be as long as their call, whose record comes at its end: the timeline keeps what came before it for
  * seconds only. */
 static bool told_at_end(const struct xsp_import_activity *a)
@@ -198,7 +205,9 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 		return 0;
 	if (xsp_import_is(e, XSP_TRACE_CAT, "Trace")) { /* the profiler's own time */
 		xsp_import_cover(m, begin, end);
-		return 0;
+		return m->window_start >= 0 && xsp_import_is(e, XSP_TRACE_NAME, "recorded")
+			       ? add_window(m, begin, end)
+			       : 0;
 	}
 	if (xsp_import_is(e, XSP_TRACE_CAT, "thread_state")) {
 		xsp_import_counted(m, XSP_IMPORT_STATES);

@@ -522,6 +522,41 @@ static int put_infos(struct xsp_import *m)
 	return rc == 0 && m->has_stats ? xsp_capture_put_stats(m->w, &m->stats) : rc;
 }
 
+static int compare_windows(const void *x, const void *y)
+{
+	const struct xsp_import_window *a = x, *b = y;
+
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
+}
+
+/* Those that lie in the recording, one behind the other: a file may claim others. */
+static int put_windows(struct xsp_import *m, const struct clocks *c)
+{
+	int64_t from = c->start_ns - c->offset;
+	const int64_t to = c->end_ns - c->offset;
+	size_t kept = 0;
+	int rc = 0;
+
+	if (m->window_count > 0)
+		qsort(m->windows, m->window_count, sizeof(*m->windows), compare_windows);
+	for (size_t i = 0; i < m->window_count && rc == 0; i++) {
+		struct xsp_import_window w = m->windows[i];
+		w.start_ns = w.start_ns > from ? w.start_ns : from;
+		w.end_ns = w.end_ns < to ? w.end_ns : to;
+		if (w.end_ns <= w.start_ns)
+			continue;
+		m->windows[kept++] = w;
+		from = w.end_ns;
+		rc = xsp_capture_put_window(
+			m->w, &(struct xsp_capture_window){(uint64_t)(w.start_ns + c->offset),
+							   (uint64_t)(w.end_ns + c->offset)});
+	}
+	m->window_count = kept;
+	return rc;
+}
+
 static int write_capture(struct xsp_import *m)
 {
 	const struct clocks c = clocks_of(m);
@@ -529,6 +564,8 @@ static int write_capture(struct xsp_import *m)
 
 	if (rc == 0)
 		rc = xsp_import_define(m);
+	if (rc == 0)
+		rc = put_windows(m, &c);
 	if (rc == 0)
 		rc = xsp_import_emit(m, c.offset);
 	if (rc == 0)
@@ -587,6 +624,7 @@ static void clear(struct xsp_import *m)
 	xsp_u64map_free(&m->cbids);
 	xsp_u64map_free(&m->apis);
 	xsp_import_tables_free(m);
+	free(m->windows);
 	free(m->devices);
 	free(m->device_names);
 	free(m->text);

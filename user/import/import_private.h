@@ -124,6 +124,12 @@ struct xsp_import {
 	uint64_t last_key; /* of a thread, and its index */
 	uint32_t last_thread;
 
+	/* of --max-overhead: times of the trace; rising, once they are written */
+	struct xsp_import_window {
+		int64_t start_ns, end_ns;
+	} * windows;
+	size_t window_count, window_capacity;
+
 	/* top-level keys */
 	int64_t base_ns;
 	int64_t window_start, window_duration, monotonic_start, uncertainty; /* -1: not told */
