@@ -423,3 +423,20 @@ Test(import, windows_of_max_overhead_are_read)
 	cr_assert_eq(i.result.counts.orphan_exits, 0);
 	import_free(&i);
 }
+
+Test(import, what_is_missing_is_read)
+{
+	struct imported i;
+	uint64_t count;
+
+	import_trace(&i, "{\"xsptrace_capture\":{\"arguments\":\"-e *\",\"sites refused\":"
+			 "\"3; first: \\\"f\\\"\",\"files left out\":7,\"ended early\":\"why\"},"
+			 "\"traceEvents\":[" SPAN("op", 10, 5, "") "]}");
+	cr_assert_str_eq(xsp_capture_gap(i.result.reader, XSP_GAP_SITES, &count),
+			 "3; first: \"f\"");
+	cr_assert_eq(count, 3);
+	cr_assert_null(xsp_capture_gap(i.result.reader, XSP_GAP_FILES, &count));
+	cr_assert_str_eq(xsp_capture_gap(i.result.reader, XSP_GAP_END, &count), "why");
+	cr_assert_null(xsp_capture_info(i.result.reader, "arguments"));
+	import_free(&i);
+}

@@ -309,6 +309,38 @@ static enum xsp_json_state read_losses(struct xsp_import *m, struct xsp_json_str
 	return state;
 }
 
+/* What is missing, in words: what is said of the rest depends on it. */
+static const char *read_gap(void *ctx, const char *key, size_t length, const char *value,
+			    const char **stopped, bool *deep)
+{
+	struct xsp_import *m = ctx;
+	const char *end = xsp_json_value(value, stopped, deep);
+
+	for (unsigned i = 0; i < XSP_GAPS && end != NULL && *value == '"'; i++) {
+		const char *gap = xsp_capture_gap_key(i);
+		if (strlen(gap) != length || memcmp(gap, key, length) != 0)
+			continue;
+		m->gaps[i] = xsp_import_keep(m, value);
+		if (m->gaps[i] == NULL)
+			m->error = -ENOMEM;
+	}
+	return end;
+}
+
+static const char *parse_gaps(void *ctx, const char *text, const char **stopped, bool *deep)
+{
+	return xsp_json_members(text, read_gap, ctx, stopped, deep);
+}
+
+static enum xsp_json_state read_capture(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	enum xsp_json_state state;
+
+	if (xsp_json_peek(s, &state) != '{')
+		return state == XSP_JSON_OK ? xsp_json_skip(s) : state;
+	return xsp_json_parse(s, parse_gaps, m);
+}
+
 static enum xsp_json_state read_overhead(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	static const struct key keys[] = {
@@ -336,8 +368,8 @@ static const struct {
 	{"deviceProperties", read_devices},	{"host_name", read_host},
 	{"cupti_version", read_cupti},		{"cuda_driver_version", read_driver},
 	{"cuda_runtime_version", read_runtime}, {"xsptrace_window", read_window},
-	{"xsptrace_losses", read_losses},	{"xsptrace_overhead", read_overhead},
-	{"distributedInfo", read_distributed},
+	{"xsptrace_losses", read_losses},	{"xsptrace_capture", read_capture},
+	{"xsptrace_overhead", read_overhead},	{"distributedInfo", read_distributed},
 };
 
 static const char *parse_key(void *ctx, const char *text, const char **stopped, bool *deep)
@@ -517,6 +549,9 @@ static int put_infos(struct xsp_import *m)
 	rc = xsp_capture_put_info(m->w, "read from", text);
 	if (rc == 0 && m->host != NULL)
 		rc = xsp_capture_put_info(m->w, "host", m->host);
+	for (unsigned i = 0; i < XSP_GAPS && rc == 0; i++)
+		if (m->gaps[i] != NULL)
+			rc = xsp_capture_put_info(m->w, xsp_capture_gap_key(i), m->gaps[i]);
 	if (rc == 0 && xsp_import_line(r, rest, sizeof(rest)))
 		rc = xsp_capture_put_info(m->w, "not as there", rest);
 	return rc == 0 && m->has_stats ? xsp_capture_put_stats(m->w, &m->stats) : rc;

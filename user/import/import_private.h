@@ -137,6 +137,7 @@ struct xsp_import {
 	bool has_stats, has_events;
 	uint32_t versions[3]; /* CUPTI, driver, runtime */
 	const char *host;
+	const char *gaps[XSP_GAPS]; /* NULL: not told */
 	int64_t rank, world_size; /* -1: not told */
 	struct xsp_gpu_device *devices;
 	const char **device_names;
