@@ -80,16 +80,23 @@ static void define(uint64_t start_ns, uint64_t end_ns)
 	cr_assert_eq(xsp_timeline_new(reader, &timeline, &err), 0, "%s", err.text);
 }
 
-static struct xsp_export *open_export(const char *name)
+static struct xsp_export *open_by(const char *name, bool by_thread)
 {
 	struct xsp_export *x = NULL;
 	struct xsp_error err = {0};
 
 	snprintf(output, sizeof(output), "%s/%s", folder, name);
-	struct xsp_export_options options = {
-		.path = output, .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
+	struct xsp_export_options options = {.path = output,
+					     .owner_uid = (uid_t)-1,
+					     .owner_gid = (gid_t)-1,
+					     .by_thread = by_thread};
 	cr_assert_eq(xsp_export_open(&options, reader, timeline, &x, &err), 0, "%s", err.text);
 	return x;
+}
+
+static struct xsp_export *open_export(const char *name)
+{
+	return open_by(name, false);
 }
 
 static void feed(struct xsp_export *x, struct xsp_span span)
@@ -340,6 +347,42 @@ Test(formats, folded_adds_up_and_is_sorted)
 	cr_assert_str_eq(finish(x), "fourth;outer 5\n"
 				    "fourth;outer;a:b \"\xEF\xBF\xBD\xEF\xBF\xBD<&>]]> 5\n"
 				    "fourth;outer;twin 10\n");
+}
+
+Test(formats, threads_of_two_processes_are_not_one)
+{
+	static const struct {
+		uint32_t pid, tid;
+	} threads[] = {{7, 900}, {30, 530}, {8, 900}, {7, 900}};
+
+	define(0, 1000000);
+	struct xsp_export *x = open_by("t.folded", true);
+	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++)
+		feed(x, (struct xsp_span){.pid = threads[i].pid,
+					  .tid = threads[i].tid,
+					  .start_ns = 1,
+					  .end_ns = 2,
+					  .self_ns = 5});
+	cr_assert_str_eq(finish(x), "(7/900);outer 10\n"
+				    "(8/900);outer 5\n"
+				    "fourth (530);outer 5\n");
+}
+
+Test(formats, a_known_thread_is_never_one_of_more)
+{
+	enum { KNOWN = 4096 };
+
+	define(0, 1000000);
+	struct xsp_export *x = open_by("t.folded", true);
+	struct xsp_span span = {.pid = 7, .start_ns = 1, .end_ns = 2, .self_ns = 5};
+	for (span.tid = 1000; span.tid <= 1000 + KNOWN; span.tid++)
+		feed(x, span);
+	span.tid = 1000;
+	span.row = 1; /* a fiber: its thread is looked up again */
+	feed(x, span);
+	const char *text = finish(x);
+	expect_text(text, "(1000);outer 10\n", true);
+	expect_text(text, "[more commands];outer 5\n", true);
 }
 
 Test(formats, recursion_beyond_the_tree_is_merged_not_lost)

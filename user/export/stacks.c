@@ -10,7 +10,8 @@
 #include "export/off_cpu.h"
 #include "export/thread_rows.h"
 
-#define COMMS_MAX 4096
+#define ROOTS_MAX 4096
+#define MORE "[more commands]"
 #define REASONS (UINT32_MAX - XSP_OFF_REST) /* names from here on: xsp_off_frame() */
 #define WAITS_ROW UINT32_MAX /* where a thread's waits were last */
 
@@ -25,6 +26,14 @@ struct path {
 	uint32_t *nodes; /* nodes[0]: the comm's; nodes[i + 1]: of names[i] */
 };
 
+/* What stands outermost. */
+struct root {
+	const char *comm; /* its own */
+	bool thread; /* of one thread, not of all with this name */
+	uint32_t pid, tid, ns_tid;
+	char *text; /* of a thread, as it is shown */
+};
+
 struct xsp_stacks {
 	struct xsp_export *x;
 	struct xsp_stack_node *nodes;
@@ -34,9 +43,10 @@ struct xsp_stacks {
 	struct path **paths; /* by (pid, tid, row); open addressing */
 	size_t path_count, path_mask;
 	struct path *last;
-	char **comms;
-	uint32_t comm_count;
-	size_t comm_capacity;
+	struct root *roots;
+	uint32_t root_count;
+	size_t root_capacity;
+	struct xsp_thread_rows *rows; /* if each thread is to stand for itself */
 	uint32_t *same; /* name id → the first id with the same text, + 1; 0: not looked up */
 	size_t same_count;
 	xsp_name_id *texts; /* ids by text; open addressing, id + 1 */
@@ -179,22 +189,77 @@ static int child(struct xsp_stacks *s, uint32_t parent, uint32_t name, uint32_t 
 	return 0;
 }
 
-static int comm_node(struct xsp_stacks *s, const char *comm, uint32_t *out)
+static int set_text(const struct xsp_stacks *s, struct root *r, bool alone)
+{
+	const struct xsp_thread_row *row =
+		alone ? NULL : xsp_thread_rows_of(s->rows, r->pid, r->tid, 0);
+	char *text;
+
+	if (!alone && row == NULL)
+		return -ENOMEM;
+	if ((row != NULL ? asprintf(&text, "%s (%u/%u)", r->comm, row->pid, row->thread_tid)
+			 : asprintf(&text, "%s (%u)", r->comm, r->ns_tid)) < 0)
+		return -ENOMEM;
+	free(r->text);
+	r->text = text;
+	return 0;
+}
+
+/* Threads of two processes may see themselves under one number: they are shown with their processes. */
+static int tell_apart(const struct xsp_stacks *s, struct root *new)
+{
+	bool alone = true;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < s->root_count; i++) {
+		struct root *r = &s->roots[i];
+		if (r == new || !r->thread || r->ns_tid != new->ns_tid ||
+		    strcmp(r->comm, new->comm) != 0)
+			continue;
+		alone = false;
+		rc = set_text(s, r, false);
+	}
+	return rc == 0 ? set_text(s, new, alone) : rc;
+}
+
+static uint32_t find_root(const struct xsp_stacks *s, const struct root *r)
 {
 	uint32_t i = 0;
 
-	/* a program can rename its threads as often as it likes */
-	if (s->comm_count >= COMMS_MAX)
-		comm = "[more commands]";
-	while (i < s->comm_count && strcmp(s->comms[i], comm) != 0)
+	while (i < s->root_count &&
+	       (s->roots[i].thread != r->thread || s->roots[i].tid != r->tid ||
+		s->roots[i].pid != r->pid || strcmp(s->roots[i].comm, r->comm) != 0))
 		i++;
-	if (i == s->comm_count) {
-		char *copy = strdup(comm);
-		if (copy == NULL ||
-		    XSP_APPEND(s->comms, s->comm_capacity, s->comm_count, copy) < 0) {
+	return i;
+}
+
+static int root_node(struct xsp_stacks *s, uint32_t pid, uint32_t tid, const char *comm,
+		     uint32_t *out)
+{
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(s->x->timeline, tid);
+	struct root r = {.comm = comm};
+
+	if (s->rows != NULL && !s->joint) {
+		r.thread = true;
+		r.pid = pid;
+		r.tid = tid;
+		r.ns_tid = t != NULL ? t->ns_tid : tid;
+	}
+	uint32_t i = find_root(s, &r);
+	/* a program can rename its threads as often as it likes */
+	if (i == s->root_count && s->root_count >= ROOTS_MAX) {
+		r = (struct root){.comm = MORE};
+		i = find_root(s, &r);
+	}
+	if (i == s->root_count) {
+		char *copy = strdup(r.comm);
+		r.comm = copy;
+		if (copy == NULL || XSP_APPEND(s->roots, s->root_capacity, s->root_count, r) < 0) {
 			free(copy);
 			return -ENOMEM;
 		}
+		if (r.thread && tell_apart(s, &s->roots[i]) < 0)
+			return -ENOMEM;
 	}
 	return child(s, 0, i, out);
 }
@@ -301,32 +366,22 @@ static int follow(struct xsp_stacks *s, struct path *p, const xsp_name_id *aroun
 	return 0;
 }
 
-/* What stands outermost: the thread's name, with its number if each is to stand for itself. */
-static void text_of_thread(const struct xsp_stacks *s, uint32_t pid, uint32_t tid, char *out,
-			   size_t size)
+static void comm_of(const struct xsp_stacks *s, uint32_t pid, uint32_t tid, char *out, size_t size)
 {
-	const struct xsp_timeline_thread *t = xsp_timeline_thread(s->x->timeline, tid);
-	const char *comm = xsp_thread_rows_comm(s->x, pid, tid);
-
-	if (s->joint)
-		out[0] = '\0';
-	else if (s->x->options.by_thread)
-		snprintf(out, size, "%s (%u)", comm, t != NULL ? t->ns_tid : tid);
-	else
-		snprintf(out, size, "%s", comm);
+	snprintf(out, size, "%s", s->joint ? "" : xsp_thread_rows_comm(s->x, pid, tid));
 }
 
-static int enter_comm(struct xsp_stacks *s, struct path *p)
+static int enter_root(struct xsp_stacks *s, struct path *p)
 {
 	char comm[sizeof(p->comm)];
 
-	text_of_thread(s, p->pid, p->tid, comm, sizeof(comm));
+	comm_of(s, p->pid, p->tid, comm, sizeof(comm));
 	if (p->used && strcmp(p->comm, comm) == 0)
 		return 0;
 	memcpy(p->comm, comm, sizeof(comm));
 	p->used = true;
 	p->depth = 0;
-	return comm_node(s, p->comm, &p->nodes[0]);
+	return root_node(s, p->pid, p->tid, p->comm, &p->nodes[0]);
 }
 
 int xsp_stacks_find(struct xsp_stacks *s, const struct xsp_span *span, uint32_t *node,
@@ -341,7 +396,7 @@ int xsp_stacks_find(struct xsp_stacks *s, const struct xsp_span *span, uint32_t 
 	*node = 0;
 	if (p == NULL || reserve_path(p, depth) < 0)
 		return -ENOMEM;
-	int rc = enter_comm(s, p);
+	int rc = enter_root(s, p);
 	if (rc == 0)
 		rc = follow(s, p, around, depth);
 	if (rc == 0)
@@ -408,7 +463,7 @@ int xsp_stacks_add_wait(struct xsp_stacks *s, const struct xsp_wait *wait)
 		return -ENOMEM;
 	int rc = xsp_off_reported_add(&s->reported, wait);
 	if (rc == 0)
-		rc = enter_comm(s, p);
+		rc = enter_root(s, p);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = add_part(s, p, wait, &parts[i]);
 	return rc;
@@ -420,8 +475,8 @@ static int add_rest(void *ctx, const struct xsp_timeline_thread *thread, uint64_
 	char comm[48];
 	uint32_t node, rest;
 
-	text_of_thread(s, thread->pid, thread->tid, comm, sizeof(comm));
-	int rc = comm_node(s, comm, &node);
+	comm_of(s, thread->pid, thread->tid, comm, sizeof(comm));
+	int rc = root_node(s, thread->pid, thread->tid, comm, &node);
 	if (rc == 0)
 		rc = child(s, node, REASONS + XSP_OFF_REST, &rest);
 	if (rc < 0)
@@ -461,7 +516,8 @@ int xsp_stacks_new(struct xsp_export *x, struct xsp_stacks **out)
 	s->count = 1;
 	s->text_mask = 255;
 	s->texts = calloc(256, sizeof(*s->texts));
-	if (s->texts == NULL || grow_nodes(s) < 0 || grow_paths(s) < 0) {
+	if (s->texts == NULL || grow_nodes(s) < 0 || grow_paths(s) < 0 ||
+	    (x->options.by_thread && xsp_thread_rows_new(x, &s->rows) < 0)) {
 		xsp_stacks_free(s);
 		return -ENOMEM;
 	}
@@ -481,11 +537,14 @@ void xsp_stacks_free(struct xsp_stacks *s)
 		free(s->paths[i]->nodes);
 		free(s->paths[i]);
 	}
-	for (uint32_t i = 0; i < s->comm_count; i++)
-		free(s->comms[i]);
+	for (uint32_t i = 0; i < s->root_count; i++) {
+		free((void *)(uintptr_t)s->roots[i].comm);
+		free(s->roots[i].text);
+	}
 	xsp_off_reported_free(&s->reported);
 	free(s->paths);
-	free(s->comms);
+	free(s->roots);
+	xsp_thread_rows_free(s->rows);
 	free(s->same);
 	free(s->texts);
 	free(s->table);
@@ -589,7 +648,10 @@ const char *xsp_stacks_name(const struct xsp_stacks *s, uint32_t index)
 
 	if (n->depth == 0)
 		return "all";
-	return n->depth == 1 ? s->comms[n->name] : text_of(s, n->name);
+	if (n->depth > 1)
+		return text_of(s, n->name);
+	const struct root *r = &s->roots[n->name];
+	return r->text != NULL ? r->text : r->comm;
 }
 
 uint64_t xsp_stacks_merged(const struct xsp_stacks *s)
