@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "catalog/wait_reasons.h"
 #include "export/export.h"
 #include "export/stacks.h"
 
@@ -273,6 +274,36 @@ Test(formats, fibers_get_rows_of_their_own)
 		"\"pid\":5,\"tid\":536870914,\"args\":{\"name\":\"thread 55 (fourth) stack 2\"}",
 		true);
 	expect_text(text, "\"tid\":536870914,\"args\":{\"sort_index\":55}", true);
+}
+
+/* What began before the recording, or lasted to its end, is the one state that did. */
+Test(formats, states_tell_what_is_not_of_the_recording)
+{
+	define(0, 1000000);
+	struct xsp_export *x = open_export("t.json");
+	struct xsp_timeline_sink sink = xsp_export_sink(x);
+	struct xsp_wait wait = {.pid = 30,
+				.tid = 30,
+				.left_ns = 1000,
+				.woken_ns = 1000,
+				.back_ns = 3000,
+				.why = XSP_WAIT_RUNNABLE,
+				.syscall = -1,
+				.flags = XSP_WAIT_BEFORE};
+	cr_assert_eq(sink.wait(sink.ctx, &wait), 0);
+	wait = (struct xsp_wait){.pid = 30,
+				 .tid = 30,
+				 .left_ns = 5000,
+				 .woken_ns = 9000,
+				 .back_ns = 1000000,
+				 .why = XSP_WAIT_LOCK,
+				 .syscall = -1,
+				 .flags = XSP_WAIT_OPEN};
+	cr_assert_eq(sink.wait(sink.ctx, &wait), 0);
+	const char *text = finish(x);
+	expect_text(text, "\"dur\":2.000,\"args\":{\"begun before\":true}}", true);
+	expect_text(text, "\"dur\":4.000,\"args\":{\"in\":\"lock\",\"address\":\"0x0\"}}", true);
+	expect_text(text, "\"dur\":991.000,\"args\":{\"finished\":false}}", true);
 }
 
 Test(formats, perf_script_times_never_fall_and_deep_stacks_are_cut)

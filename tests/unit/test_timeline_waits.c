@@ -2,6 +2,7 @@
 /* Waits: the CPU time of spans, what sinks are told of each wait, the sums of threads. */
 #include "capture_builder.h"
 #include "catalog/wait_reasons.h"
+#include "export/states.h"
 
 #define SP 0x7ff000000000ULL
 #define NO_PROBE UINT32_MAX
@@ -75,7 +76,8 @@ static void times_of(struct builder *b, uint32_t ended)
 	builder_put(b, &e, sizeof(e));
 }
 
-static void told_of(struct builder *b, struct told *told)
+/* NULL: all of it. */
+static void told_of_part(struct builder *b, struct told *told, const struct xsp_cut *cut)
 {
 	struct xsp_error err = {0};
 	struct result *r = &told->spans;
@@ -86,8 +88,15 @@ static void told_of(struct builder *b, struct told *told)
 	unlink(b->path);
 	cr_assert_eq(xsp_timeline_new(r->reader, &r->timeline, &err), 0, "%s", err.text);
 	told->timeline = r->timeline;
+	if (cut != NULL)
+		cr_assert_eq(xsp_timeline_cut(r->timeline, cut), 0);
 	struct xsp_timeline_sink sink = {.ctx = told, .span = on_span, .wait = on_wait};
 	cr_assert_eq(xsp_timeline_run(r->timeline, &sink, 1, &err), 0, "%s", err.text);
+}
+
+static void told_of(struct builder *b, struct told *told)
+{
+	told_of_part(b, told, NULL);
 }
 
 static uint64_t cpu_of(const struct told *told, const char *name)
@@ -247,6 +256,64 @@ Test(waits, sums_of_threads)
 	cr_expect_eq(told.count, 2);
 	cr_expect_eq(told.waits[1].woken_ns, 1300, "who is preempted can run all the time");
 	result_free(&told.spans);
+}
+
+static int on_slice(struct xsp_export *x, struct xsp_thread_row *row,
+		    const struct xsp_state_slice *s)
+{
+	char *text = x->state;
+
+	(void)row;
+	sprintf(text + strlen(text), "%s %lu-%lu%s; ", xsp_state_name(s->state), s->start_ns,
+		s->end_ns, s->finished ? "" : " to the end");
+	return 0;
+}
+
+/* ... of what was left, woken and back then, to_ns: the end of a part, or 0. */
+static void expect_states(uint64_t woken, uint8_t flags, bool ended, uint64_t to_ns,
+			  const char *expected)
+{
+	struct builder b;
+	struct told told;
+	char text[256] = "";
+	struct xsp_thread_rows *rows;
+
+	start(&b);
+	task(&b, XSP_TASK_FORK, "worker");
+	wait_of(&b, 1100, woken, 1200, 0, XSP_WAIT_LOCK, flags);
+	b.now = 1300;
+	times_of(&b, ended);
+	b.now = 1400;
+	const struct xsp_cut cut = {.to_ns = to_ns, .text = "--to"};
+	told_of_part(&b, &told, to_ns != 0 ? &cut : NULL);
+	struct xsp_export x = {
+		.reader = told.spans.reader, .timeline = told.spans.timeline, .state = text};
+	cr_assert_eq(xsp_thread_rows_new(&x, &rows), 0);
+	const struct xsp_wait *w = &told.waits[0];
+	struct xsp_thread_row *row = xsp_thread_rows_of(rows, w->pid, w->tid, XSP_STATES_ROW);
+	cr_assert_eq(xsp_states_wait(&x, row, w, 1000, on_slice), 1);
+	cr_assert_eq(xsp_states_end(&x, rows, on_slice), 0);
+	cr_expect_str_eq(text, expected);
+	xsp_thread_rows_free(rows);
+	result_free(&told.spans);
+}
+
+Test(waits, states_that_last_to_the_end)
+{
+	expect_states(1150, 0, true, 0,
+		      "Running 1000-1100; Blocked 1100-1150; Runnable 1150-1200; "
+		      "Running 1200-1300; ");
+	expect_states(1150, 0, false, 0,
+		      "Running 1000-1100; Blocked 1100-1150; Runnable 1150-1200; "
+		      "Running 1200-1300 to the end; ");
+	expect_states(1150, 0, true, 1250,
+		      "Running 1000-1100; Blocked 1100-1150; Runnable 1150-1200; "
+		      "Running 1200-1250 to the end; ");
+	expect_states(1150, XSP_WAIT_OPEN, false, 0,
+		      "Running 1000-1100; Blocked 1100-1150; Runnable 1150-1200 to the end; ");
+	expect_states(0, XSP_WAIT_OPEN, false, 0,
+		      "Running 1000-1100; Blocked 1100-1200 to the end; ");
+	expect_states(1150, 0, true, 1140, "Running 1000-1100; Blocked 1100-1140 to the end; ");
 }
 
 /* The kernel side does not know what a call of CUDA's API waits for. */

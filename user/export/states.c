@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "catalog/wait_reasons.h"
+#include "timeline/cut.h"
 
 /* In struct xsp_thread_row.last_ns, which else is when it began to run. */
 #define NEVER 0 /* not known yet */
@@ -33,12 +34,13 @@ static int emit_state(struct xsp_export *x, struct xsp_thread_row *row, xsp_stat
 }
 
 static int emit_running(struct xsp_export *x, struct xsp_thread_row *row, xsp_state_fn fn,
-			uint64_t end_ns)
+			uint64_t end_ns, bool finished)
 {
 	const struct xsp_state_slice s = {
 		.state = XSP_STATE_RUNNING,
 		.start_ns = row->last_ns,
 		.end_ns = end_ns,
+		.finished = finished,
 		.short_ns = row->short_ns,
 	};
 
@@ -49,6 +51,7 @@ static int emit_running(struct xsp_export *x, struct xsp_thread_row *row, xsp_st
 int xsp_states_wait(struct xsp_export *x, struct xsp_thread_row *row, const struct xsp_wait *w,
 		    uint64_t window_ns, xsp_state_fn fn)
 {
+	const bool open = w->flags & XSP_WAIT_OPEN;
 	const bool preempted = w->why == XSP_WAIT_RUNNABLE && !(w->flags & XSP_WAIT_BORN);
 
 	if (row->last_ns == NEVER)
@@ -59,21 +62,24 @@ int xsp_states_wait(struct xsp_export *x, struct xsp_thread_row *row, const stru
 	row->short_ns += w->short_ns;
 	if (w->flags & XSP_WAIT_SHORT)
 		return 0;
-	int rc = emit_running(x, row, fn, w->left_ns);
+	int rc = emit_running(x, row, fn, w->left_ns, true);
 	if (rc >= 0)
-		rc = emit_state(x, row, fn,
-				(struct xsp_state_slice){.state = XSP_STATE_BLOCKED,
-							 .start_ns = w->left_ns,
-							 .end_ns = w->woken_ns,
-							 .wait = w});
+		rc = emit_state(
+			x, row, fn,
+			(struct xsp_state_slice){.state = XSP_STATE_BLOCKED,
+						 .start_ns = w->left_ns,
+						 .end_ns = w->woken_ns,
+						 .finished = !open || w->woken_ns < w->back_ns,
+						 .wait = w});
 	if (rc >= 0)
 		rc = emit_state(x, row, fn,
 				(struct xsp_state_slice){.state = preempted ? XSP_STATE_PREEMPTED
 									    : XSP_STATE_RUNNABLE,
 							 .start_ns = w->woken_ns,
 							 .end_ns = w->back_ns,
+							 .finished = !open,
 							 .wait = w});
-	row->last_ns = w->flags & XSP_WAIT_OPEN ? NO_MORE : w->back_ns;
+	row->last_ns = open ? NO_MORE : w->back_ns;
 	return rc < 0 ? rc : 1;
 }
 
@@ -81,8 +87,10 @@ int xsp_states_end(struct xsp_export *x, struct xsp_thread_rows *rows, xsp_state
 {
 	const struct xsp_thread_times *times;
 	const size_t count = xsp_timeline_times(x->timeline, &times);
+	uint64_t start_ns, end_ns;
 	int rc = 0;
 
+	xsp_timeline_window(x->timeline, &start_ns, &end_ns);
 	for (size_t i = 0; i < count && rc >= 0; i++) {
 		const struct xsp_timeline_thread *t = times[i].thread;
 		struct xsp_thread_row *row =
@@ -93,7 +101,8 @@ int xsp_states_end(struct xsp_export *x, struct xsp_thread_rows *rows, xsp_state
 			continue;
 		if (row->last_ns == NEVER)
 			row->last_ns = times[i].since_ns;
-		rc = emit_running(x, row, fn, times[i].until_ns);
+		rc = emit_running(x, row, fn, times[i].until_ns,
+				  times[i].ended && times[i].until_ns < end_ns);
 		row->last_ns = NO_MORE;
 	}
 	return rc;

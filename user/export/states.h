@@ -19,6 +19,7 @@ enum xsp_state {
 struct xsp_state_slice {
 	enum xsp_state state;
 	uint64_t start_ns, end_ns;
+	bool finished; /* it did not last to the end */
 	uint64_t short_ns; /* RUNNING: in waits too short for an event */
 	const struct xsp_wait *wait; /* NULL: RUNNING */
 };

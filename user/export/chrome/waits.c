@@ -38,8 +38,9 @@ static uint32_t display_tid(const struct xsp_export *x, uint32_t tid)
 }
 
 /* What is known of it, as pairs of which each begins with a comma. */
-static void put_reason(struct xsp_export *x, const struct xsp_wait *w)
+static void put_reason(struct xsp_export *x, const struct xsp_state_slice *s)
 {
+	const struct xsp_wait *w = s->wait;
 	const char *call = w->syscall >= 0 ? xsp_wait_syscall((unsigned)w->syscall) : NULL;
 
 	xsp_out_printf(x->out, "\"in\":\"%s\"", xsp_wait_class_name(w->why));
@@ -60,7 +61,7 @@ static void put_reason(struct xsp_export *x, const struct xsp_wait *w)
 		xsp_out_text(x->out, ",\"woken by\":\"interrupt\"");
 	if (w->flags & XSP_WAIT_BEFORE)
 		xsp_out_text(x->out, ",\"begun before\":true");
-	if (w->flags & XSP_WAIT_OPEN)
+	if (!s->finished)
 		xsp_out_text(x->out, ",\"finished\":false");
 }
 
@@ -83,13 +84,18 @@ static void put_running(struct xsp_export *x, const struct xsp_state_slice *s)
 	xsp_out_commit(x->out, xsp_put_us(p, s->short_ns));
 }
 
-static int put_runnable(struct xsp_export *x, const struct xsp_wait *w)
+static int put_runnable(struct xsp_export *x, const struct xsp_state_slice *s)
 {
-	if (w->flags & XSP_WAIT_OPEN)
-		xsp_out_text(x->out, "\"finished\":false");
+	const struct xsp_wait *w = s->wait;
+	const bool before = w->flags & XSP_WAIT_BEFORE && s->start_ns == w->left_ns;
+
+	if (before)
+		xsp_out_text(x->out, "\"begun before\":true");
+	if (!s->finished)
+		xsp_out_text(x->out, before ? ",\"finished\":false" : "\"finished\":false");
 	if (w->why != XSP_WAIT_RUNNABLE || w->details == NULL)
 		return 0;
-	xsp_out_text(x->out, w->flags & XSP_WAIT_OPEN ? "," : "");
+	xsp_out_text(x->out, before || !s->finished ? "," : "");
 	xsp_out_text(x->out, "\"in\":\"runnable\"");
 	return put_stacks(x, w);
 }
@@ -103,11 +109,11 @@ int xsp_chrome_state_arguments(struct xsp_export *x, const struct xsp_state_slic
 		put_running(x, s);
 		break;
 	case XSP_STATE_BLOCKED:
-		put_reason(x, s->wait);
+		put_reason(x, s);
 		rc = put_stacks(x, s->wait);
 		break;
 	default:
-		rc = put_runnable(x, s->wait);
+		rc = put_runnable(x, s);
 	}
 	return rc;
 }

@@ -284,8 +284,9 @@ static int put_running(struct database *d, uint64_t thread, const struct xsp_sta
 	const struct xsp_sql_value none = IF(false, 0);
 
 	return XSP_SQL_PUT(d->rows, XSP_SQL_STATES, INTEGER(thread), TEXT(xsp_state_name(s->state)),
-			   at(d, s->start_ns), at(d, s->end_ns), INTEGER(1), INTEGER(s->short_ns),
-			   none, none, none, none, none, none, none, none, none);
+			   at(d, s->start_ns), at(d, s->end_ns), INTEGER(s->finished),
+			   INTEGER(s->short_ns), none, none, none, none, none, none, none, none,
+			   none);
 }
 
 static int put_state(struct xsp_export *x, struct xsp_thread_row *row,
@@ -317,8 +318,7 @@ static int put_state(struct xsp_export *x, struct xsp_thread_row *row,
 	const char *call = w->syscall >= 0 ? xsp_wait_syscall((unsigned)w->syscall) : NULL;
 	snprintf(number, sizeof(number), "%" PRId32, w->syscall);
 	return XSP_SQL_PUT(d->rows, XSP_SQL_STATES, INTEGER(thread), TEXT(xsp_state_name(s->state)),
-			   at(d, s->start_ns), at(d, s->end_ns),
-			   INTEGER(!(w->flags & XSP_WAIT_OPEN)), IF(false, 0),
+			   at(d, s->start_ns), at(d, s->end_ns), INTEGER(s->finished), IF(false, 0),
 			   TEXT(blocked ? xsp_wait_class_name(w->why) : NULL),
 			   TEXT(!blocked || w->syscall < 0 ? NULL
 				: call != NULL		   ? call
