@@ -20,6 +20,7 @@ static char folder[] = "/tmp/xsp-formats-XXXXXX";
 static char capture[256], output[256];
 static struct xsp_capture_reader *reader;
 static struct xsp_timeline *timeline;
+static char *note; /* what is to be said of the output */
 
 static const char *const function_names[] = {"outer", "inner", "twin", "twin",
 					     "a;b \"\x01\xff<&>]]>"};
@@ -90,6 +91,7 @@ static struct xsp_export *open_by(const char *name, bool by_thread)
 	struct xsp_export_options options = {.path = output,
 					     .owner_uid = (uid_t)-1,
 					     .owner_gid = (gid_t)-1,
+					     .note = &note,
 					     .by_thread = by_thread};
 	cr_assert_eq(xsp_export_open(&options, reader, timeline, &x, &err), 0, "%s", err.text);
 	return x;
@@ -304,6 +306,22 @@ Test(formats, states_tell_what_is_not_of_the_recording)
 	expect_text(text, "\"dur\":2.000,\"args\":{\"begun before\":true}}", true);
 	expect_text(text, "\"dur\":4.000,\"args\":{\"in\":\"lock\",\"address\":\"0x0\"}}", true);
 	expect_text(text, "\"dur\":991.000,\"args\":{\"finished\":false}}", true);
+}
+
+Test(formats, csv_says_which_calls_are_not_in_it)
+{
+	define(0, 1000000);
+	struct xsp_export *x = open_export("t.csv");
+	struct xsp_timeline_sink sink = xsp_export_sink(x);
+	const struct xsp_gpu_call call = {
+		.pid = 30, .tid = 30, .start_ns = 10, .end_ns = 20, .name = "cudaFree"};
+	feed(x, (struct xsp_span){.pid = 30, .tid = 30, .start_ns = 10, .end_ns = 20});
+	cr_assert_eq(sink.call(sink.ctx, &call), 0);
+	cr_assert_eq(sink.call(sink.ctx, &call), 0);
+	expect_text(finish(x), "cudaFree", false);
+	cr_assert_str_eq(note, "without 2 calls of CUDA's that only CUPTI saw: .json and .db have "
+			       "them");
+	free(note);
 }
 
 Test(formats, perf_script_times_never_fall_and_deep_stacks_are_cut)

@@ -189,9 +189,11 @@ static void finish_all(struct work *w, bool complete)
 			name = w->elsewhere[i];
 		}
 		if (rc == 0 && !w->o->quiet && stat(name, &st) == 0)
-			fprintf(stderr, "wrote %s (%s)\n", name,
-				xsp_format_bytes(size, (uint64_t)st.st_size));
-		if (rc == 0 && !w->o->quiet && w->notes[i] != NULL)
+			fprintf(stderr, "wrote %s (%s%s%s)\n", name,
+				xsp_format_bytes(size, (uint64_t)st.st_size),
+				w->notes[i] != NULL ? ", " : "",
+				w->notes[i] != NULL ? w->notes[i] : "");
+		else if (rc == 0 && !w->o->quiet && w->notes[i] != NULL)
 			fprintf(stderr, "wrote %s (%s)\n", name, w->notes[i]);
 		if (rc == 0 && too_large && !w->o->quiet)
 			xsp_say("%s holds %s of JSON, more than viewers manage (1 GB): cut it "

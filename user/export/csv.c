@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* csv.c - the spans, one a line, as RFC 4180 has it; the columns are those of docs/sql.md. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,7 @@ struct csv {
 	const struct xsp_capture_probe *probes;
 	const struct xsp_capture_module *modules;
 	size_t probe_count, module_count;
+	uint64_t calls_left_out;
 };
 
 static char *render_name(void *ctx, const char *name, size_t *length)
@@ -175,7 +178,12 @@ static int csv_span(struct xsp_export *x, const struct xsp_span *s)
 /* A call that only CUPTI saw is no span. */
 static int csv_call(struct xsp_export *x, const struct xsp_gpu_call *call)
 {
-	return call->span != NULL ? put_span(x, call->span, call->correlation, call->external) : 0;
+	struct csv *c = x->state;
+
+	if (call->span != NULL)
+		return put_span(x, call->span, call->correlation, call->external);
+	c->calls_left_out++;
+	return 0;
 }
 
 /* A moment, with no more than the span's columns that it has. */
@@ -202,7 +210,17 @@ static int csv_value(struct xsp_export *x, const struct xsp_value *v)
 
 static int csv_end(struct xsp_export *x)
 {
-	(void)x;
+	const struct csv *c = x->state;
+	char **text = x->options.note;
+
+	if (text != NULL && c->calls_left_out > 0 &&
+	    asprintf(text,
+		     "without %" PRIu64 " calls of CUDA's that only CUPTI saw: .json and .db have "
+		     "them",
+		     c->calls_left_out) < 0) {
+		*text = NULL;
+		return -ENOMEM;
+	}
 	return 0;
 }
 
