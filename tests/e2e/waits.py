@@ -379,7 +379,9 @@ def what_its_call_and_descriptor_do_not_tell(folder):
     check(opens["file"] > 150 * MS and "disk" not in opens, "a FIFO", opens)
     places = threads["sends"]["places"]
     for p in places:
-        check(p["in"] == "disk" or not p.get("kernel", "").startswith(("folio_wait", "io_schedule")), "pages of a file", p)
+        # on its way to sleep there another one may take its CPU
+        check(p["in"] in ("disk", "runnable") or not p.get("kernel", "").startswith(("folio_wait", "io_schedule")),
+              "pages of a file", p)
         check(p["in"] != "disk" or not re.match("unix_|sock_", p.get("kernel", "")), "room in a socket", p)
 
 
