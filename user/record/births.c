@@ -9,6 +9,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +24,12 @@
 #define GAPS_MAX 65536U
 #define RINGS_MAX 64
 
-/* Times without links, us. */
+/* Times without links, us: the first ones, of which the median is told. */
 struct gaps {
 	uint32_t *us;
 	size_t count, room;
+	uint64_t all;
+	uint32_t most;
 };
 
 struct xsp_children {
@@ -132,8 +135,12 @@ void xsp_children_task(void *ctx, const struct xsp_event_task *task)
 
 static void add_gap(struct gaps *g, uint64_t since_ns)
 {
+	const uint32_t us = (uint32_t)((xsp_now_ns() - since_ns) / 1000);
+
+	g->all++;
+	g->most = us > g->most ? us : g->most;
 	if (g->count < GAPS_MAX && xsp_grow(&g->us, &g->room, g->count + 1) == 0)
-		g->us[g->count++] = (uint32_t)((xsp_now_ns() - since_ns) / 1000);
+		g->us[g->count++] = us;
 }
 
 void xsp_children_exec_attached(struct xsp_recorder *r, const struct recorded_process *p)
@@ -203,8 +210,10 @@ static void format_gaps(struct gaps *g, const char *since, char *text, size_t si
 	if (g->count == 0)
 		return;
 	qsort(g->us, g->count, sizeof(*g->us), by_size);
-	snprintf(text, size, "%zu attached to %.1f ms (median) after their %s, %.1f ms at most",
-		 g->count, g->us[g->count / 2] * 1e-3, since, g->us[g->count - 1] * 1e-3);
+	snprintf(text, size,
+		 "%" PRIu64 " attached to %.1f ms (median%s) after their %s, %.1f ms at most",
+		 g->all, g->us[g->count / 2] * 1e-3, g->all > g->count ? " of the first ones" : "",
+		 since, g->most * 1e-3);
 }
 
 static const char *in_between(const struct xsp_recorder *r)

@@ -32,7 +32,8 @@ static void resume_stopped(struct xsp_recorder *r)
 			p->exec_ns = 0;
 		}
 		if (rc < 0 && rc != -ESRCH && rc != -EINTR) /* it has ended; we are to end */
-			xsp_recorder_note(r, "child %d is not followed: %s", (int)pids[i], why.text);
+			xsp_recorder_note(r, "child %d is not followed: %s", (int)pids[i],
+					  why.text);
 		xsp_broker_continue(r->broker, pids[i]);
 	}
 }

@@ -554,8 +554,7 @@ static pid_t parent_of(const struct recorded_process *p)
 {
 	char status[XSP_STATUS_SIZE];
 
-	return xsp_recorder_read_status(p, status) < 0 ? 0
-						       : xsp_procfs_last_id(status, "PPid", 0);
+	return xsp_recorder_read_status(p, status) < 0 ? 0 : xsp_procfs_last_id(status, "PPid", 0);
 }
 
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err)
