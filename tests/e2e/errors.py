@@ -309,6 +309,7 @@ def bad_options(folder):
                       ["-p", child.pid, "-d", "-1"], ["-p", child.pid, "-o", f"{folder}/x.doc"],
                       ["-p", child.pid, "--buffer", "lots"], ["nosuchverb"],
                       ["-p", child.pid, "-o", f"{folder}/x.json", "-o", f"{folder}/x.json"],
+                      ["-p", child.pid, "-o", f"{folder}/x.xspt", "-o", f"{folder}/y.xspt"],
                       ["-p", child.pid, "-e", ""]):
         done = xsptrace(*arguments, status=None, timeout=20)
         equal(done.returncode, USAGE, f"status of {arguments} ({done.stderr})")
@@ -492,6 +493,12 @@ def info_of_a_cut_capture(folder):
         f.write(good[:256])
     said = xsptrace("info", path, status=None).stdout
     check("not known" in said and "lost entries" not in said, "it knows what it cannot know", said)
+    # what is seen only once events are read
+    path = f"{folder}/flipped.xspt"
+    with open(path, "wb") as f:
+        f.write(good[:len(good) // 2] + bytes([good[len(good) // 2] ^ 0xff]) + good[len(good) // 2 + 1:])
+    said = xsptrace("info", path, "--from", "0%", status=None).stdout
+    check("1 chunks with a wrong checksum" in said, "damage of a part", said)
 
 
 @case

@@ -255,6 +255,13 @@ def what_is_read_is_not_written(folder):
             said = xsptrace(verb, path, "-o", out, status=USAGE).stderr
             check("is the file that is read" in said, "why", said)
     xsptrace("compare", path, path, "-o", path, status=USAGE)
+    other = f"{folder}/other.json"
+    with open(other, "w", encoding="ascii") as f:
+        json.dump([span("c", 0, 20)], f)
+    for verb in ("export", "analyze"):  # several, as one job
+        said = xsptrace(verb, other, path, "-o", path, status=USAGE).stderr
+        check("is the file that is read" in said, "why, of several", said)
+    check("keeps one trace" in xsptrace("export", other, path, "-o", f"{folder}/k.xspt", status=USAGE).stderr, "kept of several")
     with open(path, "rb") as f:
         equal(f.read(), before, "the trace")
 

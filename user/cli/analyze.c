@@ -245,6 +245,8 @@ static int analyze_job(const struct options *o, char **paths, size_t count,
 				     o->cut.text);
 	int rc = xsp_job_read(&job, paths, count, o->cut.step, err);
 	if (rc == 0)
+		rc = xsp_job_refuse_outputs(&job, &o->output.path, 1, err);
+	if (rc == 0)
 		rc = xsp_analyze_ranks(job.ranks, o->thresholds, report);
 	xsp_job_clear(&job);
 	return rc;

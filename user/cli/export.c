@@ -81,13 +81,15 @@ static int nothing_left(const struct xsp_cut_options *cut)
 
 /* Several captures: what cannot be said of them together is refused. */
 static int export_job(struct xsp_outputs *o, const struct xsp_cut_options *cut, char **paths,
-		      size_t count)
+		      size_t count, const char *keep)
 {
 	struct xsp_capture_reader *reader = NULL;
 	struct xsp_error err = {0};
 	struct xsp_job job = {.ranks = NULL};
 	int status;
 
+	if (keep != NULL)
+		return bad("-o NAME.xspt keeps one trace, not several");
 	if (o->count == 0 || o->summary)
 		return bad("several captures have no summary: xsptrace analyze tells of their "
 			   "ranks, -o FILE.json writes one trace");
@@ -96,7 +98,9 @@ static int export_job(struct xsp_outputs *o, const struct xsp_cut_options *cut, 
 		return XSP_STATUS_USAGE;
 	}
 	o->job = &job;
+	o->step = cut->step;
 	if (xsp_job_read(&job, paths, count, cut->step, &err) < 0 ||
+	    xsp_job_refuse_outputs(&job, o->paths, o->count, &err) < 0 ||
 	    xsp_input_open(job.files.paths[0], &(struct xsp_input_options){.keep = NULL}, &reader,
 			   &err) < 0)
 		status = xsp_say_error(&err);
@@ -263,9 +267,10 @@ int xsp_cmd_export(int argc, char **argv)
 	} else if (status == 0) {
 		const size_t count = (size_t)(argc - optind);
 		xsp_sudo_user(&o.outputs.owner_uid, &o.outputs.owner_gid);
-		status = xsp_capture_files_several(argv + optind, count)
-				 ? export_job(&o.outputs, &o.cut, argv + optind, count)
-				 : export_one(&o, argv[optind]);
+		status =
+			xsp_capture_files_several(argv + optind, count)
+				? export_job(&o.outputs, &o.cut, argv + optind, count, o.input.keep)
+				: export_one(&o, argv[optind]);
 	}
 	xsp_cut_clear(&o.cut);
 	free(paths);

@@ -79,7 +79,7 @@ static void print_window(const struct xsp_capture_reader *r)
 			"not ended properly (the recorder was killed); readable up to there",
 		[XSP_CAPTURE_TORN] = "cut off inside its last chunk; readable up to there",
 	};
-	uint64_t start, end, torn, chunks, events;
+	uint64_t start, end;
 	char when[64] = "at a time that is not known";
 
 	xsp_capture_window(r, &start, &end);
@@ -95,11 +95,19 @@ static void print_window(const struct xsp_capture_reader *r)
 		printf("%-16s %zu of --max-overhead, %.3f s together\n", "windows", count,
 		       (double)xsp_capture_recorded_ns(r) * 1e-9);
 	printf("%-16s %s\n", "file", ends[xsp_capture_how_ended(r)]);
+}
+
+/* What is known of it: that of events once they have been read. */
+static bool print_damage(const struct xsp_capture_reader *r)
+{
+	uint64_t torn, chunks, events;
+
 	xsp_capture_damage(r, &torn, &chunks, &events);
 	if (torn + chunks + events > 0)
 		printf("%-16s %" PRIu64 " bytes torn off, %" PRIu64
 		       " chunks with a wrong checksum, %" PRIu64 " bad events\n",
 		       "damage", torn, chunks, events);
+	return torn + chunks + events > 0;
 }
 
 static void print_processes(const struct xsp_capture_reader *r)
@@ -245,11 +253,14 @@ static int print_all(struct xsp_capture_reader *r, const struct xsp_cut_options 
 {
 	print_infos(r);
 	print_window(r);
+	const bool damage_told = print_damage(r);
 	print_processes(r);
 	print_modules(r);
 	print_stats(r);
 	const bool damaged = xsp_capture_how_ended(r) == XSP_CAPTURE_TORN;
 	const int status = cut->given ? print_part(r, &cut->cut) : XSP_STATUS_OK;
+	if (cut->given && !damage_told)
+		print_damage(r);
 	return status == XSP_STATUS_OK && damaged ? XSP_STATUS_CAPTURE : status;
 }
 

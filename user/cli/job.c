@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/job.h"
+#include "cli/cli.h"
 #include "cli/input.h"
 
 #include <errno.h>
@@ -41,6 +42,19 @@ int xsp_job_read(struct xsp_job *job, char **arguments, size_t count, const char
 	if (rc == 0)
 		rc = xsp_rank_names_of(job->ranks, job->files.count, &job->names);
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory") : 0;
+}
+
+int xsp_job_refuse_outputs(const struct xsp_job *job, const char *const *outputs, size_t count,
+			   struct xsp_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < job->files.count; i++)
+		for (size_t k = 0; k < count && rc == 0; k++)
+			if (outputs[k] != NULL)
+				rc = xsp_refuse_input_as_output(job->files.paths[i], outputs[k],
+								err);
+	return rc;
 }
 
 void xsp_job_clear(struct xsp_job *job)

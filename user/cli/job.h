@@ -20,6 +20,9 @@ struct xsp_job {
  */
 int xsp_job_read(struct xsp_job *job, char **arguments, size_t count, const char *step,
 		 struct xsp_error *err);
+/* None of the captures is among the outputs (NULL: none). 0 or -EINVAL. */
+int xsp_job_refuse_outputs(const struct xsp_job *job, const char *const *outputs, size_t count,
+			   struct xsp_error *err);
 void xsp_job_clear(struct xsp_job *job);
 
 #endif

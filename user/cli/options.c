@@ -125,10 +125,16 @@ static int parse_output(struct parse *p)
 				     "-o %.200s: the ending decides the format and must be "
 				     "one of " XSP_FORMATS,
 				     p->value);
-	for (size_t i = 0; i < p->o->output_count; i++)
+	for (size_t i = 0; i < p->o->output_count; i++) {
 		if (strcmp(p->o->outputs[i], p->value) == 0)
 			return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
 					     "-o %.200s is given twice", p->value);
+		if (format == NULL && xsp_is_capture_name(p->o->outputs[i]))
+			return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
+					     "-o %.200s: the capture is written once, and that is "
+					     "to %.200s",
+					     p->value, p->o->outputs[i]);
+	}
 	return append(p, &p->o->outputs, &p->o->output_count, sizeof(p->value), &p->value);
 }
 

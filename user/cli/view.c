@@ -152,6 +152,7 @@ static int open_captures(struct viewing *v, struct xsp_error *err)
 		.sources = v->sources,
 		.source_count = v->files.count,
 		.sides = v->files.before,
+		.threshold = -1,
 		.cut = v->cut.given ? &v->cut.cut : NULL,
 		.step = v->cut.step,
 		.served = true,

@@ -227,7 +227,7 @@ static int compare(struct page *p)
 		return rc;
 	const struct xsp_compare_side sides[2] = {
 		{p->compared, o->sides}, {p->compared + o->sides, o->source_count - o->sides}};
-	return xsp_compare(sides, 2, o->threshold > 0 ? o->threshold : THRESHOLD, p->comparison,
+	return xsp_compare(sides, 2, o->threshold >= 0 ? o->threshold : THRESHOLD, p->comparison,
 			   &found);
 }
 
