@@ -95,13 +95,13 @@ struct activity {
 	bool cut, call_cut;
 };
 
-static void tell(struct bench *x, const struct activity *what)
+static void tell_of(struct bench *x, uint32_t pid, const struct activity *what)
 {
 	const struct xsp_gpu_kernel kernel = {.graph = what->graph};
 	const struct xsp_gpu_memcpy copy = {.bytes = 1000, .copy_kind = 1, .flags = 1};
 	const struct xsp_gpu_activity a = {
 		.kind = what->name != NULL ? XSP_GPU_IS_KERNEL : XSP_GPU_IS_MEMCPY,
-		.pid = 100,
+		.pid = pid,
 		.device = what->device,
 		.context = 1,
 		.stream = what->stream,
@@ -118,6 +118,11 @@ static void tell(struct bench *x, const struct activity *what)
 	};
 
 	cr_assert_eq(x->sink.gpu(x->sink.ctx, &a), 0);
+}
+
+static void tell(struct bench *x, const struct activity *what)
+{
+	tell_of(x, 100, what);
 }
 
 static const struct xsp_gpu_device_use *device(struct bench *x, uint32_t id)
@@ -661,6 +666,56 @@ Test(gpu_rules, idle_and_launches)
 	expect_found(&x, "short-kernels", 1, XSP_SEVERITY_HIGH);
 	expect_nothing(&x, "serial-streams", 0);
 	expect_nothing(&x, "memory-bound", XSP_RULE_NO_DATA);
+	end_bench(&x);
+}
+
+/* Devices of two processes bear one number: which is whose is said, and that what threads did is of both. */
+Test(gpu_rules, devices_of_one_number)
+{
+	struct bench x;
+	struct judged j;
+
+	begin_bench(&x);
+	for (uint32_t pid = 100; pid <= 200; pid += 100)
+		for (uint64_t i = 0; i < 200; i++) {
+			const struct activity a = {.stream = 1,
+						   .name = compute,
+						   .start = 10000 + i * 1000,
+						   .end = 10000 + i * 1000 + 300,
+						   .call = 10000 + i * 1000 - 400,
+						   .call_end = 10000 + i * 1000};
+			tell_of(&x, pid, &a);
+		}
+	judge(&x, "gpu-idle", &j);
+	cr_assert_eq(j.count, 2);
+	cr_expect_str_eq(j.found[0].finding.subject, "GPU 0 of process 100");
+	cr_expect_str_eq(j.found[1].finding.subject, "GPU 0 of process 200");
+	cr_expect_null(j.found[0].finding.uncertain);
+	xsp_report_free(j.report);
+	x.g->untimed = 3; /* which look idle */
+	judge(&x, "gpu-idle", &j);
+	cr_assert_eq(j.count, 2);
+	cr_expect_not_null(strstr(j.found[0].finding.uncertain, "could not time 3"));
+	xsp_report_free(j.report);
+	end_bench(&x);
+}
+
+/* Of a copy that goes beyond the part only some time is told, and all bytes. */
+Test(gpu_analysis, bandwidth_of_a_part)
+{
+	const struct activity whole = {.stream = 1, .start = 2000, .end = 3000};
+	const struct activity cut = {.stream = 1, .start = 1000, .end = 1001, .cut = true};
+	const struct xsp_gpu_name_use *u;
+	struct bench x;
+
+	begin_bench(&x);
+	tell(&x, &cut);
+	tell(&x, &whole);
+	settle(&x);
+	cr_assert_eq(xsp_gpu_by_name_uses(x.g->names, &u), 1);
+	cr_expect_eq(u->bytes, 2000);
+	cr_expect_eq(u->whole_bytes, 1000);
+	cr_expect_eq(u->whole_ns, 1000);
 	end_bench(&x);
 }
 

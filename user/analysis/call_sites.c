@@ -312,6 +312,7 @@ static void add_copy(struct xsp_copies *c, const struct xsp_gpu_activity *a)
 	if (copy->copy_kind != CUPTI_TO_DEVICE && copy->copy_kind != CUPTI_FROM_DEVICE)
 		return;
 	c->count++;
+	c->cut += a->cut;
 	c->bytes += copy->bytes;
 	c->ns += ns;
 	c->count_below[size < 64 ? size : 63]++;
@@ -319,6 +320,7 @@ static void add_copy(struct xsp_copies *c, const struct xsp_gpu_activity *a)
 	if (copy->source_kind != CUPTI_PAGEABLE && copy->destination_kind != CUPTI_PAGEABLE)
 		return;
 	c->pageable++;
+	c->pageable_cut += a->cut;
 	c->pageable_bytes += copy->bytes;
 	c->pageable_ns += ns;
 	if (ns > c->pageable_longest_ns) {

@@ -74,6 +74,7 @@ struct xsp_waited_for *xsp_call_sites_waited_for(const struct xsp_call_sites *s,
 /* Copies between host and device, by size. */
 struct xsp_copies {
 	uint64_t count, bytes, ns;
+	uint64_t cut, pageable_cut; /* of them; bytes are those of all of such a copy */
 	uint64_t pageable, pageable_bytes, pageable_ns; /* from or to memory that is not pinned */
 	uint64_t pageable_longest_ns, pageable_longest_start_ns;
 	uint64_t count_below[64],

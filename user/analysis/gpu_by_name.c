@@ -107,6 +107,7 @@ static void add_bytes(struct xsp_gpu_name_use *u, const struct xsp_gpu_activity 
 	const uint64_t bytes = copy ? c->bytes : m->bytes;
 	u->asynchronous += ((copy ? c->flags : m->flags) & 1) != 0;
 	u->bytes += bytes;
+	u->whole_bytes += a->cut ? 0 : bytes;
 	if (ns == 0 || a->cut)
 		return;
 	const double bandwidth = (double)bytes * 1e9 / (double)ns;

@@ -28,7 +28,7 @@ struct xsp_gpu_name_use {
 	double occupancy; /* their sum, 0 to 1 each */
 	const char *limit; /* of the last one: "REGS|SMEM" */
 	/* copies and sets */
-	uint64_t bytes, asynchronous;
+	uint64_t bytes, whole_bytes, asynchronous;
 	uint64_t timed; /* that lasted more than 0 ns */
 	double bandwidth; /* their sum, bytes/s each */
 	double least_bandwidth, most_bandwidth;

@@ -557,7 +557,7 @@ static void put_copies(const struct writer *w, const struct xsp_gpu_name_use *co
 			xsp_cell_integer(u->bytes),
 			xsp_cell_integer(u->bytes / u->count),
 			xsp_cell_integer(u->total_ns),
-			ratio((double)u->bytes * 1e9, (double)u->total_ns),
+			ratio((double)u->whole_bytes * 1e9, (double)u->whole_ns),
 			ratio(u->bandwidth, (double)u->timed),
 			timed ? xsp_cell_real(u->least_bandwidth) : absent(),
 			timed ? xsp_cell_real(u->most_bandwidth) : absent(),

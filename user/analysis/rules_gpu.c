@@ -11,16 +11,29 @@
 
 #define LAUNCHES_LEAST 100U /* fewer launches prove nothing */
 
+/* Fewer activities whose launch is not known than this part are those of before the recording. */
+#define UNLAUNCHED_LEAST 0.01
+
 /* What came of the GPU's own records is a doubt of its own: what is not there looks like idle time. */
 static const char *doubt(const struct xsp_rule_context *c, char out[XSP_DOUBT_SIZE])
 {
 	const struct xsp_gpu_counts *n = xsp_timeline_gpu(c->timeline);
+	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
 	char count[XSP_UNITS_SIZE];
 
-	if (n->lost + n->dropped == 0)
+	if (n->lost + n->dropped > 0)
+		snprintf(out, XSP_DOUBT_SIZE,
+			 "%s GPU records were lost: work that is not known looks idle",
+			 xsp_format_count(count, n->lost + n->dropped));
+	else if (g->untimed > 0)
+		snprintf(out, XSP_DOUBT_SIZE,
+			 "CUPTI could not time %s kernels: work that is not known looks idle",
+			 xsp_format_count(count, g->untimed));
+	else if ((double)g->unlaunched > UNLAUNCHED_LEAST * (double)n->records)
+		snprintf(out, XSP_DOUBT_SIZE, "the launches of %s activities are not known",
+			 xsp_format_count(count, g->unlaunched));
+	else
 		return xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, out);
-	snprintf(out, XSP_DOUBT_SIZE, "%s GPU records were lost: work that is not known looks idle",
-		 xsp_format_count(count, n->lost + n->dropped));
 	return out;
 }
 
@@ -61,8 +74,9 @@ static const char *while_waiting(const struct xsp_gpu_analysis *g, char *out, si
 	return out;
 }
 
+/* `several`: what the threads did is known of all devices together only. */
 static void advise_idle(const struct xsp_gpu_analysis *g, const struct xsp_gpu_device_use *d,
-			char *out, size_t size)
+			bool several, char *out, size_t size)
 {
 	const struct xsp_gpu_host_use *u = most_idle(g, false);
 	char line[XSP_PYTHON_LINE_MAX], name[XSP_GPU_HOST_NAME_MAX], idle[XSP_UNITS_SIZE];
@@ -79,11 +93,26 @@ static void advise_idle(const struct xsp_gpu_analysis *g, const struct xsp_gpu_d
 	if (known)
 		xsp_python_line_show(&at, line);
 	snprintf(out, size,
-		 "launches come too late. Meanwhile the launching thread is in %s%s%s (%s)%s: do "
+		 "launches come too late. Meanwhile the launching thread is in %s%s%s (%s%s)%s: do "
 		 "that elsewhere or earlier, launch ahead, or in fewer and larger pieces",
 		 xsp_gpu_host_name(g->timeline, u->name, name), known ? " at " : "",
 		 known ? line : "", xsp_format_ns(idle, u->idle_ns),
+		 several ? ", of all GPUs together" : "",
 		 while_waiting(g, waiting, sizeof(waiting)));
+}
+
+/* "GPU 0"; with its process if another one has a device of that number. */
+static void name_device(const struct xsp_gpu_device_use *all, size_t count,
+			const struct xsp_gpu_device_use *d, char *out, size_t size)
+{
+	size_t same = 0;
+
+	for (size_t i = 0; i < count; i++)
+		same += all[i].device == d->device;
+	if (same > 1)
+		snprintf(out, size, "GPU %u of process %u", d->device, d->pid);
+	else
+		snprintf(out, size, "GPU %u", d->device);
 }
 
 int xsp_rule_gpu_idle(const struct xsp_rule_context *c)
@@ -101,10 +130,10 @@ int xsp_rule_gpu_idle(const struct xsp_rule_context *c)
 			idle[XSP_UNITS_SIZE];
 		if (share < c->threshold || d->activities < LAUNCHES_LEAST)
 			continue;
-		snprintf(subject, sizeof(subject), "GPU %u", d->device);
-		snprintf(title, sizeof(title), "GPU %u is idle for %.3g %% of the time (%s)",
-			 d->device, share * 100, xsp_format_ns(idle, d->in_ns[0]));
-		advise_idle(g, d, advice, sizeof(advice));
+		name_device(devices, n, d, subject, sizeof(subject));
+		snprintf(title, sizeof(title), "%s is idle for %.3g %% of the time (%s)", subject,
+			 share * 100, xsp_format_ns(idle, d->in_ns[0]));
+		advise_idle(g, d, n > 1, advice, sizeof(advice));
 		struct xsp_report_section *s = xsp_rule_found(
 			c,
 			(struct xsp_report_finding){.subject = subject,
@@ -315,13 +344,18 @@ int xsp_rule_memory_bound(const struct xsp_rule_context *c)
 	const struct xsp_gpu_flops_use *uses;
 	const size_t device_count = g != NULL ? xsp_gpu_sweep_devices(g->sweep, &devices) : 0;
 	const size_t n = g != NULL ? xsp_gpu_flops_uses(g->flops, &uses) : 0;
-	uint64_t busy = 0;
+	uint64_t busy = 0, kernels = 0;
 	double balance, bandwidth;
 
 	if (n == 0 || !limits(c->timeline, &balance, &bandwidth))
 		return XSP_RULE_NO_DATA;
 	for (size_t i = 0; i < device_count; i++)
 		busy += xsp_gpu_device_busy_ns(&devices[i]);
+	/* kernels that run beside each other: shares of the sum of them all */
+	for (size_t i = 0; i < device_count; i++)
+		for (unsigned k = 0; k < XSP_GPU_CLASSES; k++)
+			kernels += devices[i].total_ns[k];
+	busy = kernels > busy ? kernels : busy;
 	for (size_t i = 0; i < n; i++) {
 		const struct xsp_gpu_flops_use *u = &uses[i];
 		const double share = share_of(u->gpu_ns, busy),

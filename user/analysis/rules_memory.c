@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/call_sites.h"
+#include "analysis/gpu.h"
 #include "analysis/summary_memory.h"
 #include "analysis/summary_report.h"
 #include "base/units.h"
@@ -231,20 +232,33 @@ static int callers_of_copies(const struct xsp_rule_context *c, struct callers *o
 	return 0;
 }
 
-static void put_copies(struct xsp_report_section *f, uint64_t count, uint64_t bytes, uint64_t ns)
+/* `cut`: of how many only a part is told, so that nothing is known of their bandwidth. */
+static void put_copies(struct xsp_report_section *f, uint64_t count, uint64_t cut, uint64_t bytes,
+		       uint64_t ns)
 {
 	xsp_report_value(f, "copies", "copies", XSP_UNIT_COUNT, xsp_cell_integer(count));
 	xsp_report_value(f, "bytes", "bytes", XSP_UNIT_BYTES, xsp_cell_integer(bytes));
 	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(ns));
-	if (ns > 0)
+	if (ns > 0 && cut == 0)
 		xsp_report_value(f, "bandwidth", "bandwidth", XSP_UNIT_BYTES_PER_SECOND,
 				 xsp_cell_real((double)bytes * 1e9 / (double)ns));
+}
+
+/* At least 1. */
+static size_t gpu_count(const struct xsp_rule_context *c)
+{
+	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
+	const struct xsp_gpu_device_use *devices;
+	const size_t n = g != NULL ? xsp_gpu_sweep_devices(g->sweep, &devices) : 0;
+
+	return n > 0 ? n : 1;
 }
 
 int xsp_rule_pageable_copy(const struct xsp_rule_context *c)
 {
 	const struct xsp_copies *copies = xsp_call_sites_copies(xsp_rule_state(c, "call_sites"));
-	const double share = xsp_rule_share(copies->pageable_ns, c->recorded_ns);
+	const size_t gpus = gpu_count(c);
+	const double share = xsp_rule_share(copies->pageable_ns, c->recorded_ns * gpus);
 	struct callers callers;
 	char title[240], advice[XSP_CALL_SITE_TEXT + 300], doubt[XSP_DOUBT_SIZE];
 	char bytes[XSP_UNITS_SIZE];
@@ -256,10 +270,11 @@ int xsp_rule_pageable_copy(const struct xsp_rule_context *c)
 	int rc = callers_of_copies(c, &callers);
 	if (rc < 0)
 		return rc;
-	snprintf(
-		title, sizeof(title),
-		"copies from or to memory that is not pinned take %.1f %% of the recorded time: %s",
-		100 * share, xsp_format_bytes(bytes, copies->pageable_bytes));
+	snprintf(title, sizeof(title),
+		 "copies from or to memory that is not pinned take %.1f %% of the recorded time%s: "
+		 "%s",
+		 100 * share, gpus > 1 ? ", in the mean of all GPUs" : "",
+		 xsp_format_bytes(bytes, copies->pageable_bytes));
 	snprintf(advice, sizeof(advice),
 		 "pin the host's memory (pin_memory=True, cudaHostAlloc) and copy with "
 		 "non_blocking=True: such copies are slower and make their caller wait%s%s",
@@ -277,7 +292,8 @@ int xsp_rule_pageable_copy(const struct xsp_rule_context *c)
 			.from_ns = copies->pageable_longest_start_ns,
 			.to_ns = copies->pageable_longest_start_ns + copies->pageable_longest_ns},
 		true);
-	put_copies(f, copies->pageable, copies->pageable_bytes, copies->pageable_ns);
+	put_copies(f, copies->pageable, copies->pageable_cut, copies->pageable_bytes,
+		   copies->pageable_ns);
 	return 0;
 }
 
@@ -326,6 +342,6 @@ int xsp_rule_small_copies(const struct xsp_rule_context *c)
 				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES, doubt),
 			.share = part.share},
 		true);
-	put_copies(f, copies->count, copies->bytes, copies->ns);
+	put_copies(f, copies->count, copies->cut, copies->bytes, copies->ns);
 	return 0;
 }
