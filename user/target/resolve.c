@@ -37,6 +37,7 @@ struct remembered {
 	uint32_t before; /* 1 + index of the process's one before it; 0: there is none */
 	uint64_t dev, inode, start, end, offset;
 	char *path;
+	bool covered; /* another mapping was there since */
 };
 #define REMEMBERED_MAX 65536U
 
@@ -84,7 +85,7 @@ struct xsp_resolver {
 	struct xsp_u64map by_file; /* xsp_file_key() → index in files */
 	struct remembered *maps;
 	size_t map_count, map_room;
-	struct xsp_u64map remembered; /* keys of the same */
+	struct xsp_u64map remembered; /* key → 1 + index of the latest of it */
 	struct xsp_u64map latest; /* process → 1 + index of its latest */
 	struct constants constants; /* of the process that was asked for last */
 	struct generated generated; /* the same */
@@ -269,13 +270,40 @@ static int remember(struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_f
 				 .end = f->end,
 				 .offset = f->offset,
 				 .path = strdup(f->display_path)};
-	if (m->path == NULL || xsp_u64map_set(&r->remembered, key_of(pid, f), 1) < 0 ||
+	if (m->path == NULL ||
+	    xsp_u64map_set(&r->remembered, key_of(pid, f), (uint32_t)r->map_count + 1) < 0 ||
 	    xsp_u64map_set(&r->latest, (uint64_t)pid, (uint32_t)r->map_count + 1) < 0) {
 		free(m->path);
 		return -ENOMEM;
 	}
 	r->map_count++;
 	return 0;
+}
+
+/* What lies where another mapping is now. `mapped` is by address, as /proc/PID/maps is. */
+static void cover_remembered(struct xsp_resolver *r, pid_t pid,
+			     const struct xsp_mapped_files *mapped)
+{
+	const struct remembered *last = before(r, pid, NULL);
+
+	for (uint32_t at = last != NULL ? (uint32_t)(last - r->maps) + 1 : 0; at != 0;) {
+		struct remembered *m = &r->maps[at - 1];
+		const struct xsp_mapped_file *f = mapped->files;
+		size_t low = 0;
+		XSP_LOWER_BOUND(low, mapped->count, i, f[i].end <= m->start);
+		if (low < mapped->count && f[low].start < m->end)
+			m->covered |= f[low].start != m->start || f[low].inode != m->inode ||
+				      f[low].dev != m->dev;
+		at = m->before;
+	}
+}
+
+/* ... so that what came back to its place is remembered again: the latest that was there is looked for. */
+static bool is_remembered(const struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_file *f)
+{
+	const uint32_t *at = xsp_u64map_get(&r->remembered, key_of(pid, f));
+
+	return at != NULL && !r->maps[*at - 1].covered;
 }
 
 static bool is_unknown(const void *ctx, const struct xsp_mapped_file *f)
@@ -366,12 +394,13 @@ int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 	pid_t pid = xsp_process_pid(p);
 	int rc = learn_map(r, pid);
 
+	cover_remembered(r, pid, mapped);
 	for (size_t i = 0; i < mapped->count && rc == 0; i++) {
 		const struct xsp_mapped_file *f = &mapped->files[i];
 		if (r->map_count == REMEMBERED_MAX)
 			break;
 		xsp_mapped_files_open_ahead(p, mapped, i, is_unknown, r);
-		if (xsp_u64map_get(&r->remembered, key_of(pid, f)) != NULL)
+		if (is_remembered(r, pid, f))
 			continue;
 		struct known_file *k = known(r, f->dev, f->inode);
 		if (k == NULL && (k = add_file(r, f->dev, f->inode)) != NULL)
