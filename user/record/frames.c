@@ -13,10 +13,6 @@
 #include "target/lines.h"
 #include "xsptrace/programs.h"
 
-/* Different addresses: a program's code has some hundred thousand call sites at most; garbage
- * where there are no frame pointers must not fill the memory. */
-#define FRAMES_MAX (1U << 20)
-
 struct pending {
 	uint64_t address;
 	uint32_t pid;
@@ -47,8 +43,10 @@ struct xsp_frames {
 	struct xsp_capture_writer *writer;
 	struct xsp_resolver *resolver;
 	struct xsp_u64map seen; /* by hash */
+	bool left; /* there was no room for more */
 	struct pending *pending;
 	size_t count, room, next;
+	size_t unnamed; /* for which the last time was too short */
 	struct generated *generated;
 	size_t generated_count, generated_room;
 	size_t again, again_left; /* the next one to be named anew, and how many are to be */
@@ -88,8 +86,12 @@ static int see(struct xsp_frames *f, enum xsp_address_name what, uint32_t pid, u
 	uint64_t hash =
 		xsp_address_name_hash(xsp_capture_writer_key(f->writer), what, pid, address);
 
-	if (xsp_u64map_get(&f->seen, hash) != NULL || f->seen.count >= FRAMES_MAX)
+	if (xsp_u64map_get(&f->seen, hash) != NULL)
 		return 0;
+	if (f->seen.count >= XSP_FRAMES_MAX) {
+		f->left = true;
+		return 0;
+	}
 	if (xsp_u64map_set(&f->seen, hash, 1) < 0)
 		return -ENOMEM;
 	if (what == XSP_NAME_OF_LINE)
@@ -200,6 +202,8 @@ int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last)
 		if (xsp_now_ns() > end)
 			break;
 	}
+	if (last && rc == 0)
+		f->unnamed = f->count - f->next;
 	if (f->next == f->count)
 		f->next = f->count = 0;
 	if (rc == 0 && f->generated_count > 0 && (last || now - f->looked_ns >= GENERATED_NS)) {
@@ -210,6 +214,16 @@ int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last)
 		f->names = names;
 	}
 	return rc < 0 ? rc : name_anew(f, end);
+}
+
+bool xsp_frames_left(const struct xsp_frames *f)
+{
+	return f->left;
+}
+
+size_t xsp_frames_unnamed(const struct xsp_frames *f)
+{
+	return f->unnamed;
 }
 
 /* ---- lines ---- */

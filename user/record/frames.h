@@ -12,6 +12,10 @@
 
 struct xsp_frames;
 
+/* Different addresses: a program's code has some hundred thousand call sites at most; garbage
+ * where there are no frame pointers must not fill the memory. */
+#define XSP_FRAMES_MAX (1U << 20)
+
 int xsp_frames_new(struct xsp_capture_writer *writer, struct xsp_resolver *resolver,
 		   struct xsp_frames **out);
 void xsp_frames_free(struct xsp_frames *f); /* NULL is allowed */
@@ -24,6 +28,11 @@ int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e);
  * compiler has made, once more: the name that is written last holds. 0 or a negative errno.
  */
 int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last);
+
+/* There were more than XSP_FRAMES_MAX of them: the others are not named. */
+bool xsp_frames_left(const struct xsp_frames *f);
+/* For so many the `last` budget was too short. */
+size_t xsp_frames_unnamed(const struct xsp_frames *f);
 
 /* The lines of what allocates, as far as debug information tells them in some seconds. 0 or a negative errno. */
 int xsp_frames_put_lines(struct xsp_frames *f, struct xsp_planner *planner);

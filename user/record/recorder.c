@@ -588,6 +588,45 @@ static int put_pythons(struct xsp_recorder *r)
 	return r->pythons != NULL ? xsp_pythons_put_info(r->pythons) : 0;
 }
 
+/* What there was no room or no time for. */
+static void note_unnamed(struct xsp_recorder *r)
+{
+	if (r->frames != NULL && xsp_resolver_left_maps(r->resolver))
+		xsp_recorder_note(r,
+				  "perf maps of the target were not read to their end: at "
+				  "most %zu MiB are; code that is named further on is "
+				  "[generated code]",
+				  XSP_PERF_MAP_BYTES >> 20);
+	if (r->frames != NULL && xsp_resolver_left_processes(r->resolver))
+		xsp_recorder_note(r,
+				  "perf maps of more than %u processes: those of the others were "
+				  "not read; what they name is [generated code]",
+				  XSP_RESOLVER_MAPS);
+	if (r->resolver != NULL && xsp_resolver_left_tables(r->resolver))
+		xsp_recorder_note(r,
+				  "symbols and unwind tables of the target's files would take more "
+				  "than %llu MiB, or too many descriptors: those beyond were not "
+				  "read; their functions are called FILE+0xADDRESS, and stacks may "
+				  "end there",
+				  XSP_RESOLVER_TABLES_BYTES >> 20);
+	if (r->resolver != NULL && xsp_resolver_left_mappings(r->resolver))
+		xsp_recorder_note(r,
+				  "the target mapped more than %u libraries: those that came later "
+				  "were not remembered; their functions have no names, and stacks "
+				  "may end there",
+				  XSP_RESOLVER_MAPPINGS);
+	if (r->frames != NULL && xsp_frames_left(r->frames))
+		xsp_recorder_note(r,
+				  "stacks hold more than %u different addresses: those that came "
+				  "later have no names",
+				  XSP_FRAMES_MAX);
+	if (r->frames != NULL && xsp_frames_unnamed(r->frames) > 0)
+		xsp_recorder_note(r,
+				  "%zu addresses in stacks have no names: at the end these are "
+				  "looked up for %llu s at most",
+				  xsp_frames_unnamed(r->frames), FRAMES_LAST_NS / 1000000000);
+}
+
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 {
 	static int (*const last[])(struct xsp_recorder * r) = {
@@ -620,19 +659,7 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		rc = xsp_frames_resolve(r->frames, FRAMES_LAST_NS, true);
 	if (rc == 0 && r->frames != NULL)
 		rc = xsp_frames_put_lines(r->frames, r->planner);
-	if (r->frames != NULL && xsp_resolver_left_maps(r->resolver))
-		xsp_recorder_note(r,
-				  "perf maps of the target were not read to their end: at "
-				  "most %zu MiB are; code that is named further on is "
-				  "[generated code]",
-				  XSP_PERF_MAP_BYTES >> 20);
-	if (r->resolver != NULL && xsp_resolver_left_tables(r->resolver))
-		xsp_recorder_note(r,
-				  "symbols and unwind tables of the target's files would take more "
-				  "than %llu MiB, or too many descriptors: those beyond were not "
-				  "read; their functions are called FILE+0xADDRESS, and stacks may "
-				  "end there",
-				  XSP_RESOLVER_TABLES_BYTES >> 20);
+	note_unnamed(r);
 	if (rc == 0 && xsp_overhead_is_on(r))
 		rc = xsp_recorder_put_held_back(r);
 	for (size_t i = 0; rc == 0 && i < sizeof(last) / sizeof(last[0]); i++)

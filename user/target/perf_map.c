@@ -200,6 +200,11 @@ pid_t xsp_perf_map_pid(const struct xsp_perf_map *m)
 	return m->pid;
 }
 
+bool xsp_perf_map_is_open(const struct xsp_perf_map *m)
+{
+	return m->fd >= 0;
+}
+
 size_t xsp_perf_map_names(const struct xsp_perf_map *m)
 {
 	return m->count;

@@ -32,6 +32,7 @@ struct xsp_perf_map;
 struct xsp_perf_map *xsp_perf_map_new(const struct xsp_opener *o, pid_t pid, size_t *left);
 void xsp_perf_map_free(struct xsp_perf_map *m); /* NULL is allowed */
 pid_t xsp_perf_map_pid(const struct xsp_perf_map *m);
+bool xsp_perf_map_is_open(const struct xsp_perf_map *m); /* when it was read last, there was one */
 
 /*
  * Reads what the map has grown by, opening it first where that was not possible before, until it is read or the time

@@ -39,7 +39,6 @@ struct remembered {
 	char *path;
 	bool covered; /* another mapping was there since */
 };
-#define REMEMBERED_MAX 65536U
 
 /* A mapping of a file that may not be written. */
 struct constant {
@@ -76,7 +75,6 @@ struct named_code {
 	uint64_t time_ns; /* of the last look */
 	bool wanted; /* the process has run code of no file */
 };
-#define NAMED_MAX 1024U /* processes: each with a descriptor */
 
 struct xsp_resolver {
 	const struct xsp_opener *opener;
@@ -92,6 +90,7 @@ struct xsp_resolver {
 	struct named_code *named;
 	size_t named_count, named_room;
 	size_t named_left; /* bytes that may yet be read of all of them */
+	bool left_mappings, left_processes; /* there was no room for more */
 	struct xsp_elf_budget tables; /* of files: whose they are may have made them large */
 };
 
@@ -327,10 +326,28 @@ static void read_map(struct named_code *n, uint64_t for_ns)
 	xsp_perf_map_read(n->map, n->time_ns + for_ns);
 }
 
+/* Of those without a map, which most are, the one that is known longest gives way. */
+static bool make_room(struct xsp_resolver *r)
+{
+	for (size_t i = 0; i < r->named_count; i++) {
+		struct named_code *n = &r->named[i];
+		if (n->wanted || xsp_perf_map_is_open(n->map))
+			continue;
+		xsp_perf_map_free(n->map);
+		memmove(n, n + 1, (--r->named_count - i) * sizeof(*n));
+		return true;
+	}
+	return false;
+}
+
 static int learn_map(struct xsp_resolver *r, pid_t pid)
 {
-	if (named_code(r, pid) != NULL || r->named_count == NAMED_MAX)
+	if (named_code(r, pid) != NULL)
 		return 0;
+	if (r->named_count == XSP_RESOLVER_MAPS && !make_room(r)) {
+		r->left_processes = true;
+		return 0;
+	}
 	if (xsp_grow(&r->named, &r->named_room, r->named_count + 1) < 0)
 		return -ENOMEM;
 	struct named_code *n = &r->named[r->named_count];
@@ -358,6 +375,16 @@ size_t xsp_resolver_read_maps(struct xsp_resolver *r, uint64_t until_ns)
 bool xsp_resolver_left_maps(const struct xsp_resolver *r)
 {
 	return r->named_left == 0;
+}
+
+bool xsp_resolver_left_processes(const struct xsp_resolver *r)
+{
+	return r->left_processes;
+}
+
+bool xsp_resolver_left_mappings(const struct xsp_resolver *r)
+{
+	return r->left_mappings;
 }
 
 bool xsp_resolver_left_tables(const struct xsp_resolver *r)
@@ -397,8 +424,10 @@ int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 	cover_remembered(r, pid, mapped);
 	for (size_t i = 0; i < mapped->count && rc == 0; i++) {
 		const struct xsp_mapped_file *f = &mapped->files[i];
-		if (r->map_count == REMEMBERED_MAX)
-			break;
+		if (r->map_count == XSP_RESOLVER_MAPPINGS) {
+			r->left_mappings |= !is_remembered(r, pid, f);
+			continue;
+		}
 		xsp_mapped_files_open_ahead(p, mapped, i, is_unknown, r);
 		if (is_remembered(r, pid, f))
 			continue;

@@ -56,6 +56,16 @@ size_t xsp_resolver_read_maps(struct xsp_resolver *r, uint64_t until_ns);
 /* So much was in them that some of it was not read. */
 bool xsp_resolver_left_maps(const struct xsp_resolver *r);
 
+/* The maps of so many processes are kept, each with a descriptor; who has none gives way to others. */
+#define XSP_RESOLVER_MAPS 1024U
+/* More than that have one, or run code of no file: of the others there are no names. */
+bool xsp_resolver_left_processes(const struct xsp_resolver *r);
+
+/* So many mappings are remembered, of all processes. */
+#define XSP_RESOLVER_MAPPINGS 65536U
+/* There were more: what lies in those is as if no file were there. */
+bool xsp_resolver_left_mappings(const struct xsp_resolver *r);
+
 /* Symbols and unwind tables of all files together take so much memory, those of one file half of what is left. */
 #define XSP_RESOLVER_TABLES_BYTES (512ULL << 20)
 /* Some were not read, as they would have taken more, or half of the descriptors that there are. */
