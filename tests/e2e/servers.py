@@ -695,6 +695,26 @@ def go_stacks_that_grow(folder):
 
 
 @case
+def ocaml_stacks_that_grow(folder):
+    """OCaml 5 copies a stack that has become too small, with the calls that are open on it, to a larger place."""
+    ocaml = program("ocamlopt")
+    if int(run([ocaml, "-version"]).stdout.split(".")[0]) < 5:
+        raise Skip("stacks that move came with OCaml 5")
+    shutil.copy(f"{PROGRAMS}/program.ml", folder)
+    run([ocaml, "-o", f"{folder}/program", f"{folder}/program.ml"], cwd=folder)
+    self_counting(folder, "ocaml", [f"{folder}/program"], "program:camlProgram.*", "libc.so:*")
+    out = f"{folder}/deep.json"
+    done = xsptrace(*NO_BRAKE, "--exit=return", "-e", "program:camlProgram.*", "-o", out, "--", f"{folder}/program",
+                    input="go\n")
+    check("without a duration" in done.stderr, "not said", done.stderr)
+    for line in ("still open", "end not seen", "had begun before", "without an entry"):
+        check(line not in done.stderr, "what is not so", done.stderr)
+    trace = Trace(out)
+    check_calls(trace, json.loads(done.stdout))
+    check(all(e["dur"] == 0 for e in trace.spans), "durations that nobody knows")
+
+
+@case
 def rust(folder):
     rustc = shutil.which("rustc") or program("rustc")
     tool(rustc, "-O", "-C", "codegen-units=1", "--crate-name", "program", "-o", f"{folder}/program",

@@ -23,7 +23,7 @@ struct xsp_module {
 	size_t symbol_count;
 	struct xsp_inbound inbound[2];
 	long inbound_count;
-	bool go;
+	enum xsp_runtime runtime;
 };
 
 enum xsp_arch xsp_module_arch(const struct xsp_module *m)
@@ -101,10 +101,10 @@ long xsp_module_inbound(struct xsp_module *m, uint64_t low, uint64_t high,
 	return m->inbound_count;
 }
 
-bool xsp_module_is_go(struct xsp_module *m, uint64_t addr)
+enum xsp_runtime xsp_module_runtime(struct xsp_module *m, uint64_t addr)
 {
 	(void)addr;
-	return m->go;
+	return m->runtime;
 }
 
 int xsp_module_addr_to_offset(const struct xsp_module *m, uint64_t addr, uint64_t *offset)
@@ -315,7 +315,7 @@ Test(placement_x86, go_begins_again)
 	struct xsp_module m = {.arch = XSP_ARCH_X86_64,
 			       .code = may_panic,
 			       .size = sizeof(may_panic) - 1,
-			       .go = true};
+			       .runtime = XSP_RUNTIME_GO};
 	struct xsp_placement p;
 
 	cr_assert_eq(xsp_place(&m, BASE, m.size, 0, NULL, &p), 0);
@@ -328,6 +328,40 @@ Test(placement_x86, go_begins_again)
 	m.code = "\x48\xff\xc8\x75\xfb\xc3"; /* dec %rax; jne; ret */
 	m.size = 6;
 	cr_expect_eq(xsp_place(&m, BASE, m.size, 0, NULL, &p), -EOPNOTSUPP);
+}
+
+/* What ocamlopt 5.3 makes of `let rec deep n = if n = 0 then 0 else 1 + deep (n - 1)`: it goes on behind its check. */
+static const char deep[] = "\x4c\x8d\x94\x24\xc0\xfe\xff\xff" /* lea -0x140(%rsp),%r10 */
+			   "\x4d\x3b\x56\x28" /* cmp 0x28(%r14),%r10 */
+			   "\x72\x1a" /* jb 1f */
+			   "\x48\x83\xf8\x01" /* 0: cmp $1,%rax */
+			   "\x75\x06" /* jne 2f */
+			   "\xb8\x01\x00\x00\x00" /* mov $1,%eax */
+			   "\xc3"
+			   "\x48\x83\xc0\xfe" /* 2: add $-2,%rax */
+			   "\xe8\xdd\xff\xff\xff" /* call deep */
+			   "\x48\x83\xc0\x02" /* add $2,%rax */
+			   "\xc3"
+			   "\x6a\x21" /* 1: push $0x21 */
+			   "\xe8\x00\x01\x00\x00" /* call caml_call_realloc_stack */
+			   "\x41\x5a" /* pop %r10 */
+			   "\xeb\xdb"; /* jmp 0b */
+
+Test(placement_x86, ocaml_is_counted_at_its_entry)
+{
+	struct xsp_module m = {.arch = XSP_ARCH_X86_64,
+			       .code = deep,
+			       .size = sizeof(deep) - 1,
+			       .runtime = XSP_RUNTIME_OCAML};
+	struct xsp_placement p;
+
+	cr_assert_eq(xsp_place(&m, BASE, m.size, 0, NULL, &p), 0);
+	cr_assert_eq(p.count, 1);
+	cr_expect_eq(p.sites[0].role, XSP_ROLE_BOTH);
+	cr_expect(p.stack_moves && p.complete && p.note);
+	cr_expect_eq(p.sites[0].addr, BASE + 12,
+		     "once a call: the way to a larger stack ends behind it");
+	xsp_placement_clear(&p);
 }
 
 Test(placement_arm64, random_words)

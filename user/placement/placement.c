@@ -93,15 +93,22 @@ static int compare_sites(const void *a, const void *b)
 
 /*
  * A Go function whose stack is too small calls runtime.morestack, which copies the stack to a larger
- * place, and begins again; it may go on on another thread, too. So a return cannot be matched with its
- * entry: calls are counted where they can no longer begin again.
+ * place, and begins again; it may go on on another thread, too. OCaml 5 goes on where it was, on a stack that
+ * was copied. So a return cannot be matched with its entry: calls are counted, where they can no longer
+ * begin again.
  */
-static void go_point(struct xsp_placement *out)
+static void count_only(struct xsp_placement *out)
 {
 	out->count = 1;
 	out->sites[0].role = XSP_ROLE_BOTH;
 	out->stack_moves = true;
 }
+
+static const char *const runtime_notes[] = {
+	[XSP_RUNTIME_NONE] = NULL,
+	[XSP_RUNTIME_GO] = "Go: counted at the entry, stacks and threads change",
+	[XSP_RUNTIME_OCAML] = "OCaml: counted at the entry, stacks move",
+};
 
 static int finish(struct xsp_graph *g, struct xsp_placement *out)
 {
@@ -115,8 +122,7 @@ static int finish(struct xsp_graph *g, struct xsp_placement *out)
 			return error;
 	}
 	out->complete = out->stack_moves || !g->incomplete;
-	out->note =
-		out->stack_moves ? "Go: counted at the entry, stacks and threads change" : g->note;
+	out->note = runtime_notes[g->runtime] ? runtime_notes[g->runtime] : g->note;
 	return 0;
 }
 
@@ -142,7 +148,7 @@ int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_
 	if (!out->sites)
 		return -ENOMEM;
 	g.result = placer->result;
-	g.go = xsp_module_is_go(m, addr);
+	g.runtime = xsp_module_runtime(m, addr);
 	error = open_body(&g, addr, size);
 	if (!error)
 		error = placer->graph(&g);
@@ -150,8 +156,8 @@ int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_
 		error = placer->entry(&g, args_read, costs, &out->sites[0], &entry);
 	if (!error) {
 		out->count = 1;
-		if (g.go)
-			go_point(out);
+		if (g.runtime != XSP_RUNTIME_NONE)
+			count_only(out);
 		else
 			error = xsp_cut(&g, entry, costs, out);
 	}

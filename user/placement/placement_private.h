@@ -89,7 +89,7 @@ struct xsp_graph {
 	bool described; /* .eh_frame covers the entry */
 	bool hidden; /* control flow exists that the graph does not show: only the
 			   * instructions that leave may be exits */
-	bool go; /* may begin again, on another stack */
+	enum xsp_runtime runtime; /* of Go and OCaml stacks move */
 	bool at_return; /* XSP_READS_RESULT: exits only where the result is known */
 	bool follows_tails; /* XSP_FOLLOWS_TAILS */
 	/* of the architecture; NULL: only where the function leaves */

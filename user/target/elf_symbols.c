@@ -611,11 +611,22 @@ int xsp_module_find_at(struct xsp_module *m, uint64_t addr, const char *prefix,
 	return ret < 0 ? ret : -ENOENT;
 }
 
-/* Its linker puts all of Go between two symbols; without symbols nobody finds a function there. */
-bool xsp_module_is_go(struct xsp_module *m, uint64_t addr)
+/*
+ * Go's linker puts all of Go between two symbols. OCaml's functions are named after their module (camlStdlib...),
+ * the runtime's own in C caml_...; what makes their stacks larger came with OCaml 5 (runtime/amd64.S).
+ */
+enum xsp_runtime xsp_module_runtime(struct xsp_module *m, uint64_t addr)
 {
 	struct xsp_symbol from, to;
+	const struct xsp_symbol *s;
 
-	return xsp_module_find(m, "runtime.text", &from) == 0 &&
-	       xsp_module_find(m, "runtime.etext", &to) == 0 && addr >= from.addr && addr < to.addr;
+	if (xsp_module_find(m, "runtime.text", &from) == 0 &&
+	    xsp_module_find(m, "runtime.etext", &to) == 0 && addr >= from.addr && addr < to.addr)
+		return XSP_RUNTIME_GO;
+	if (xsp_module_find(m, "caml_call_realloc_stack", &from) != 0)
+		return XSP_RUNTIME_NONE;
+	s = xsp_module_covering(m, addr);
+	return s && strncmp(s->name, "caml", 4) == 0 && s->name[4] >= 'A' && s->name[4] <= 'Z'
+		       ? XSP_RUNTIME_OCAML
+		       : XSP_RUNTIME_NONE;
 }

@@ -109,8 +109,9 @@ bool xsp_module_is_code(const struct xsp_module *m, uint64_t addr);
 /* Bytes from addr to the end of its section of code; UINT64_MAX: the file does not say. */
 uint64_t xsp_module_section_left(const struct xsp_module *m, uint64_t addr);
 
-/* True of what the Go compiler made of Go (not of C in the same file): it runs on stacks that move. */
-bool xsp_module_is_go(struct xsp_module *m, uint64_t addr);
+/* Whose code a function is (C in the same file is of none): these run on stacks that move while they are open. */
+enum xsp_runtime { XSP_RUNTIME_NONE, XSP_RUNTIME_GO, XSP_RUNTIME_OCAML };
+enum xsp_runtime xsp_module_runtime(struct xsp_module *m, uint64_t addr);
 
 /* What the file holds of one PT_LOAD. */
 struct xsp_load {
