@@ -158,7 +158,7 @@ static int row_named(struct xsp_series *s, struct rows *rows, const char *text, 
 	if (name == NULL)
 		return -ENOMEM;
 	memcpy(name, text, length);
-	strcpy(name + length, end);
+	memcpy(name + length, end, strlen(end) + 1);
 	const uint64_t hash = xsp_text_hash(name, strlen(name));
 	const long at =
 		xsp_u64map_index(&rows->index, hash, &rows->list, &rows->capacity, rows->count);

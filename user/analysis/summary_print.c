@@ -55,7 +55,7 @@ static void fill_cells(const struct xsp_summary_row *r, struct cells *c)
 		     : i == CPU	 ? r->cpu_known || least
 		     : i == SELF ? r->timed
 				 : r->measured) == 0) {
-			strcpy(c->text[i], "-");
+			snprintf(c->text[i], sizeof(c->text[i]), "-");
 			continue;
 		}
 		char figure[XSP_UNITS_SIZE];

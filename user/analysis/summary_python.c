@@ -345,7 +345,7 @@ static void print_lines(const struct xsp_summary_python *s, FILE *f,
 		if (xsp_timeline_python_line(s->timeline, line->frame, &l))
 			xsp_python_line_show(&l, text);
 		else
-			strcpy(text, "[not known]");
+			snprintf(text, sizeof(text), "[not known]");
 		print_row(s, f, how, &line->self, &line->total, 0, text);
 	}
 	print_rest(s, f, how, &s->lineless, "[no line of Python]");

@@ -17,7 +17,7 @@ static void put_real(char out[XSP_UNITS_SIZE], bool known, double value)
 	if (known)
 		snprintf(out, XSP_UNITS_SIZE, "%.6g", value);
 	else
-		strcpy(out, "-");
+		snprintf(out, XSP_UNITS_SIZE, "-");
 }
 
 static void print_row(const struct xsp_value_row *row, const char *name, FILE *f)

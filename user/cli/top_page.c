@@ -111,7 +111,7 @@ static void show_share(char out[CELL], double share, bool known)
 	if (known)
 		snprintf(out, CELL, "%.1f", 100 * share);
 	else
-		strcpy(out, "-");
+		snprintf(out, CELL, "-");
 }
 
 static void show_count(char out[CELL], double count)
@@ -141,7 +141,7 @@ static void name_rate_cell(const struct xsp_top_page *p, const void *row, char o
 	if (seconds(p) > 0)
 		show_count(out, name_rate(p, row));
 	else
-		strcpy(out, "-");
+		snprintf(out, CELL, "-");
 }
 
 static void name_share_cell(const struct xsp_top_page *p, const void *row, char out[CELL])
@@ -188,7 +188,7 @@ COUNT_COLUMN(open, open)
 		if (n->all.known > 0)                                                              \
 			xsp_format_ns(out, n->all.column##_ns);                                    \
 		else                                                                               \
-			strcpy(out, "-");                                                          \
+			snprintf(out, CELL, "-");                                                  \
 	}
 TIME_COLUMN(total, outermost)
 TIME_COLUMN(self, measured)
@@ -240,11 +240,11 @@ static void now_cell(const struct xsp_top_page *p, const void *row, char out[CEL
 
 	(void)p;
 	if (t->now == XSP_NOW_UNKNOWN)
-		strcpy(out, "-");
+		snprintf(out, CELL, "-");
 	else if (t->now == XSP_NOW_RUNS)
-		strcpy(out, "running");
+		snprintf(out, CELL, "running");
 	else if (t->now == XSP_NOW_WAITS + XSP_WAIT_RUNNABLE)
-		strcpy(out, "runnable");
+		snprintf(out, CELL, "runnable");
 	else
 		snprintf(out, CELL, "%s", xsp_wait_class_name(t->now - XSP_NOW_WAITS));
 }
@@ -277,7 +277,7 @@ static void spans_cell(const struct xsp_top_page *p, const void *row, char out[C
 	if (seconds(p) > 0)
 		show_count(out, spans_value(p, row));
 	else
-		strcpy(out, "-");
+		snprintf(out, CELL, "-");
 }
 
 /* "lock 81%, poll 12%": what took most first. */
@@ -288,7 +288,7 @@ static void reasons_cell(const struct xsp_top_page *p, const void *row, char out
 	int at = 0;
 
 	(void)p;
-	strcpy(out, "-");
+	snprintf(out, CELL, "-");
 	for (unsigned n = 0; n < 3 && at < CELL; n++) {
 		unsigned best = XSP_WAIT_RUNNABLE;
 		for (unsigned i = 0; i < XSP_WAIT_CLASSES; i++)
@@ -454,7 +454,7 @@ static char *cell_text(const struct xsp_top_page *p, const struct column *c, con
 	char *printable = malloc(size);
 	if (printable != NULL) {
 		xsp_printable(printable, size - 12, text, 0);
-		strcat(printable, behind);
+		snprintf(printable + strlen(printable), 12, "%s", behind);
 	}
 	return printable;
 }

@@ -48,7 +48,7 @@ int xsp_merged_child(struct xsp_merged_stacks *m, uint32_t parent, const char *n
 	if (copy == NULL)
 		return -ENOMEM;
 	memcpy(copy, name, length);
-	strcpy(copy + length, stem > 0 ? "*" : "");
+	memcpy(copy + length, stem > 0 ? "*" : "", stem > 0 ? 2 : 1);
 	m->nodes[m->count++] = (struct xsp_merged_node){.parent = parent,
 							.depth = m->nodes[parent].depth + 1,
 							.name = copy,
