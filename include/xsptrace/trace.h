@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -141,13 +142,14 @@ struct xsp_trace_wait {
 	const char *place; /* line of the program: "train.py:21 train_step"; NULL: not known */
 };
 
-/* An amount that changes with time. */
+/* An amount that changes with time: memory, and what the program tells (XSP_RECORD_VALUE, counters of ITT, payloads of NVTX). */
 struct xsp_trace_counter {
 	size_t size;
 	uint64_t time_ns;
 	uint32_t pid;
-	const char *name; /* "resident memory", "anonymous memory" */
-	double value; /* bytes */
+	const char *name; /* "resident memory", "anonymous memory", or the program's */
+	double value; /* bytes of memory; of the program's any, also infinite or not a number */
+	uint32_t tid; /* who told it; 0: memory, which is the process's */
 };
 
 /* Each returns 0 to go on; anything else ends the run, which returns it. NULL: not told. */
@@ -176,6 +178,17 @@ struct xsp_trace_part {
  */
 int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *callbacks,
 		  const struct xsp_trace_part *part, char *why, size_t size);
+
+/* ---- what is slow, and why ---- */
+
+enum xsp_trace_format { XSP_TRACE_TEXT, XSP_TRACE_JSON, XSP_TRACE_CSV };
+/*
+ * Writes what `xsptrace analyze FILE --format ... --top all` does: findings, and the figures that prove them
+ * (docs/analyze.md; of the JSON `xsptrace analyze --json-schema` is the schema). `part` may be NULL. `to` stays the caller's, who looks for
+ * errors of writing (ferror(3)). 0; -EINVAL: a size that is none, or no such format; others as xsp_trace_run().
+ */
+int xsp_trace_analyze(struct xsp_trace *trace, const struct xsp_trace_part *part,
+		      enum xsp_trace_format format, FILE *to, char *why, size_t size);
 
 #ifdef __cplusplus
 }

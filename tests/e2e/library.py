@@ -85,6 +85,41 @@ def what_the_gpu_did(folder):
 
 
 @case
+def what_analyze_says(folder):
+    """The report of the verb, in each format, of all and of a part."""
+    xsptrace("--waits", "--sample", "-o", f"{folder}/t.xspt", "--", workload("faults"), "lock")
+    start, end, _ = map(int, read(f"{folder}/t.xspt")["window"][0])
+    middle = (end - start) // 2
+
+    def library(*arguments):
+        done = subprocess.run([READ_TRACE, f"{folder}/t.xspt", *map(str, arguments)], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=30, check=False, text=True)
+        return done.returncode, done.stdout or done.stderr
+
+    for form in ("text", "json", "csv"):
+        said = xsptrace("analyze", f"{folder}/t.xspt", "--format", form, "--top", "all").stdout
+        check(len(said) > 1000 and "want_it" in said, "the verb found nothing", said)
+        equal(library(form), (0, said), form)
+    part = xsptrace("analyze", f"{folder}/t.xspt", "--format", "json", "--to", f"{middle}ns").stdout
+    equal(library("json", 0, middle), (0, part), "the first half")
+    equal(library("xml"), (1, "Invalid argument\n"), "a format that there is not")
+
+
+@case
+def what_the_program_tells(folder):
+    """Each number of each thread, in the order in which the thread told it."""
+    facts = f"{folder}/truth"
+    xsptrace("-o", f"{folder}/t.xspt", "--", workload("valued"), "--out", facts, "--calls", 50)
+    counted = [{name: len(bits) for name, bits in thread.items()} for thread in truth(facts)["values"]]
+    by_thread = collections.defaultdict(collections.Counter)
+    for _, name, _, tid in read(f"{folder}/t.xspt")["counter"]:
+        if tid != "0":
+            by_thread[tid][name] += 1
+    in_order = sorted(sorted(thread.items()) for thread in by_thread.values())
+    equal(in_order, sorted(sorted(thread.items()) for thread in counted), "values")
+
+
+@case
 def ended_by_a_callback(folder):
     """What it returns, be it above 0 or below, is what the run returns, at once; and it cannot begin another run of the same trace."""
     with open(f"{folder}/t.json", "w", encoding="ascii") as f:

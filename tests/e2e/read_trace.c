@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * read_trace CAPTURE [FROM-NS TO-NS]: what libxsptrace tells of it, a line each, for library.py to count.
+ * read_trace CAPTURE text|json|csv [FROM-NS TO-NS]: what it analyzes.
  * read_trace CAPTURE stop CODE: runs it twice, with a callback that returns that at its first span.
  * read_trace CAPTURE within 0: the same, with one that runs it again at each.
  */
@@ -49,7 +50,7 @@ static int on_wait(void *ctx, const struct xsp_trace_wait *w)
 static int on_counter(void *ctx, const struct xsp_trace_counter *c)
 {
 	(void)ctx;
-	printf("counter\t%u\t%s\t%.0f\n", c->pid, c->name, c->value);
+	printf("counter\t%u\t%s\t%.0f\t%u\n", c->pid, c->name, c->value, c->tid);
 	return 0;
 }
 
@@ -82,6 +83,32 @@ static void misbehave(struct xsp_trace *trace, bool within, int code)
 		printf("stopped\t%d\n", xsp_trace_run(trace, &callbacks, NULL, NULL, 0));
 }
 
+static enum xsp_trace_format format_of(const char *name)
+{
+	return strcmp(name, "text") == 0   ? XSP_TRACE_TEXT
+	       : strcmp(name, "json") == 0 ? XSP_TRACE_JSON
+	       : strcmp(name, "csv") == 0  ? XSP_TRACE_CSV
+					   : (enum xsp_trace_format)99;
+}
+
+static int analyze(struct xsp_trace *trace, int argc, char **argv)
+{
+	struct xsp_trace_part part = {.size = sizeof(part)};
+	uint64_t start, end, recorded;
+	char why[200];
+
+	xsp_trace_window(trace, &start, &end, &recorded);
+	if (argc == 5) {
+		part.from_ns = start + strtoull(argv[3], NULL, 10);
+		part.to_ns = start + strtoull(argv[4], NULL, 10);
+	}
+	const int rc = xsp_trace_analyze(trace, argc == 5 ? &part : NULL, format_of(argv[2]),
+					 stdout, why, sizeof(why));
+	if (rc != 0)
+		fprintf(stderr, "%s\n", why);
+	return rc != 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct xsp_trace_callbacks callbacks = {
@@ -101,6 +128,11 @@ int main(int argc, char **argv)
 	if (argc < 2 || xsp_trace_open(argv[1], &trace, why, sizeof(why)) < 0) {
 		fprintf(stderr, "%s\n", argc < 2 ? "usage" : why);
 		return 1;
+	}
+	if (argc == 3 || argc == 5) {
+		const int rc = analyze(trace, argc, argv);
+		xsp_trace_close(trace);
+		return rc;
 	}
 	if (argc == 4 && (strcmp(argv[2], "stop") == 0 || strcmp(argv[2], "within") == 0)) {
 		misbehave(trace, argv[2][0] == 'w', atoi(argv[3]));

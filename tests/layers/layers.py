@@ -34,7 +34,7 @@ MAY = {
     "export": FACTS + ["target", "capture", "timeline"],
     "import": FACTS + ["capture"],  # writes captures
     "report": FACTS + ["capture", "timeline", "analysis", "export"],
-    "library": FACTS + ["capture", "timeline", "import"],
+    "library": FACTS + ["capture", "timeline", "analysis", "import"],
     "inject": FACTS + ["target"],
     "dump": FACTS + ["target", "attach"],
     "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "analysis", "export", "import", "report", "inject"],

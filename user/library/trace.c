@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analyses.h"
+#include "analysis/report.h"
 #include "base/error.h"
 #include "base/grow.h"
 #include "capture/capture.h"
@@ -278,6 +280,21 @@ static int on_wait(void *ctx, const struct xsp_wait *wait)
 					    : answered(r, r->callbacks.wait(r->callbacks.ctx, &w));
 }
 
+static int on_value(void *ctx, const struct xsp_value *value)
+{
+	struct run *r = ctx;
+	const struct xsp_trace_counter c = {
+		.size = sizeof(c),
+		.time_ns = value->time_ns,
+		.pid = value->pid,
+		.tid = value->tid,
+		.name = xsp_timeline_name(r->timeline, value->name),
+		.value = value->value,
+	};
+
+	return answered(r, r->callbacks.counter(r->callbacks.ctx, &c));
+}
+
 static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 {
 	struct run *r = ctx;
@@ -314,12 +331,11 @@ static int copy_struct(void *to, size_t known, const void *from)
 	return 0;
 }
 
-static int cut(struct xsp_timeline *timeline, const struct xsp_trace_part *asked, struct xsp_cut *c)
+/* The part that was asked for. -EINVAL: its size is none. */
+static int read_part(const struct xsp_trace_part *asked, struct xsp_cut *c)
 {
 	struct xsp_trace_part part;
 
-	if (asked == NULL)
-		return 0;
 	if (copy_struct(&part, sizeof(part), asked) < 0)
 		return -EINVAL;
 	*c = (struct xsp_cut){
@@ -328,7 +344,7 @@ static int cut(struct xsp_timeline *timeline, const struct xsp_trace_part *asked
 		.min_duration_ns = part.min_duration_ns,
 		.max_depth = part.max_depth,
 	};
-	return xsp_timeline_cut(timeline, c);
+	return 0;
 }
 
 int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *callbacks,
@@ -340,12 +356,14 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 	int rc =
 		trace->running ? -EBUSY : copy_struct(&r.callbacks, sizeof(r.callbacks), callbacks);
 
+	if (rc == 0 && part != NULL)
+		rc = read_part(part, &c);
 	if (rc < 0)
 		return fail(rc, &err, why, size);
 	trace->running = true;
 	rc = xsp_timeline_new(trace->reader, &r.timeline, &err);
-	if (rc == 0)
-		rc = cut(r.timeline, part, &c);
+	if (rc == 0 && part != NULL)
+		rc = xsp_timeline_cut(r.timeline, &c);
 	r.probe_count = xsp_capture_probes(trace->reader, &r.probes);
 	const struct xsp_timeline_sink sink = {
 		.ctx = &r,
@@ -354,6 +372,7 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 		.sample = r.callbacks.sample != NULL ? on_sample : NULL,
 		.wait = r.callbacks.wait != NULL ? on_wait : NULL,
 		.process_memory = r.callbacks.counter != NULL ? on_process_memory : NULL,
+		.value = r.callbacks.counter != NULL ? on_value : NULL,
 	};
 	if (rc == 0)
 		rc = xsp_timeline_run(r.timeline, &sink, 1, &err);
@@ -362,5 +381,37 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 	trace->running = false;
 	if (r.stopped != 0)
 		return r.stopped;
+	return rc < 0 ? fail(rc, &err, why, size) : 0;
+}
+
+/* ---- an analysis ---- */
+
+int xsp_trace_analyze(struct xsp_trace *trace, const struct xsp_trace_part *part,
+		      enum xsp_trace_format format, FILE *to, char *why, size_t size)
+{
+	static int (*const writers[])(const struct xsp_report *, FILE *,
+				      const struct xsp_report_how *) = {
+		[XSP_TRACE_TEXT] = xsp_report_write_text,
+		[XSP_TRACE_JSON] = xsp_report_write_json,
+		[XSP_TRACE_CSV] = xsp_report_write_csv,
+	};
+	struct xsp_report *report = NULL;
+	struct xsp_error err = {0};
+	struct xsp_cut c;
+	int rc = trace->running						 ? -EBUSY
+		 : (size_t)format < sizeof(writers) / sizeof(writers[0]) ? xsp_report_new(&report)
+									 : -EINVAL;
+
+	if (rc == 0 && part != NULL)
+		rc = read_part(part, &c);
+	if (rc == 0) {
+		const struct xsp_analyze_options how = {.cut = part != NULL ? &c : NULL};
+		trace->running = true;
+		rc = xsp_analyze(trace->reader, &how, report, &err);
+		trace->running = false;
+	}
+	if (rc == 0)
+		rc = writers[format](report, to, &(struct xsp_report_how){.top = 0});
+	xsp_report_free(report);
 	return rc < 0 ? fail(rc, &err, why, size) : 0;
 }
