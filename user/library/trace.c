@@ -3,6 +3,7 @@
 #include "xsptrace/trace.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -331,18 +332,42 @@ static int copy_struct(void *to, size_t known, const void *from)
 	return 0;
 }
 
-/* The part that was asked for. -EINVAL: its size is none. */
-static int read_part(const struct xsp_trace_part *asked, struct xsp_cut *c)
-{
-	struct xsp_trace_part part;
+struct part {
+	struct xsp_cut cut; /* the timeline keeps it during the run */
+	char text[160]; /* as options of the verbs */
+};
 
-	if (copy_struct(&part, sizeof(part), asked) < 0)
+static void put_option(struct part *p, bool given, const char *option, uint64_t value,
+		       const char *unit)
+{
+	const size_t used = strlen(p->text);
+
+	if (given)
+		snprintf(p->text + used, sizeof(p->text) - used, "%s%s %" PRIu64 "%s",
+			 used > 0 ? " " : "", option, value, unit);
+}
+
+/* NULL and one of zeros are all of it. -EINVAL: its size is none. */
+static int read_part(const struct xsp_trace *trace, const struct xsp_trace_part *asked,
+		     struct part *p)
+{
+	struct xsp_trace_part part = {.size = sizeof(part)};
+	uint64_t start, end;
+
+	*p = (struct part){.text = ""};
+	if (asked != NULL && copy_struct(&part, sizeof(part), asked) < 0)
 		return -EINVAL;
-	*c = (struct xsp_cut){
+	xsp_capture_window(trace->reader, &start, &end);
+	put_option(p, part.from_ns > start, "--from", part.from_ns - start, "ns");
+	put_option(p, part.to_ns != 0, "--to", part.to_ns > start ? part.to_ns - start : 0, "ns");
+	put_option(p, part.min_duration_ns != 0, "--min-duration", part.min_duration_ns, "ns");
+	put_option(p, part.max_depth != 0, "--max-depth", part.max_depth, "");
+	p->cut = (struct xsp_cut){
 		.from_ns = part.from_ns,
 		.to_ns = part.to_ns != 0 ? part.to_ns : UINT64_MAX,
 		.min_duration_ns = part.min_duration_ns,
 		.max_depth = part.max_depth,
+		.text = p->text[0] != '\0' ? p->text : NULL,
 	};
 	return 0;
 }
@@ -352,18 +377,18 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 {
 	struct run r = {.timeline = NULL};
 	struct xsp_error err = {0};
-	struct xsp_cut c; /* the timeline keeps it during the run */
+	struct part p;
 	int rc =
 		trace->running ? -EBUSY : copy_struct(&r.callbacks, sizeof(r.callbacks), callbacks);
 
-	if (rc == 0 && part != NULL)
-		rc = read_part(part, &c);
+	if (rc == 0)
+		rc = read_part(trace, part, &p);
 	if (rc < 0)
 		return fail(rc, &err, why, size);
 	trace->running = true;
 	rc = xsp_timeline_new(trace->reader, &r.timeline, &err);
-	if (rc == 0 && part != NULL)
-		rc = xsp_timeline_cut(r.timeline, &c);
+	if (rc == 0 && p.cut.text != NULL)
+		rc = xsp_timeline_cut(r.timeline, &p.cut);
 	r.probe_count = xsp_capture_probes(trace->reader, &r.probes);
 	const struct xsp_timeline_sink sink = {
 		.ctx = &r,
@@ -397,15 +422,15 @@ int xsp_trace_analyze(struct xsp_trace *trace, const struct xsp_trace_part *part
 	};
 	struct xsp_report *report = NULL;
 	struct xsp_error err = {0};
-	struct xsp_cut c;
+	struct part p;
 	int rc = trace->running						 ? -EBUSY
 		 : (size_t)format < sizeof(writers) / sizeof(writers[0]) ? xsp_report_new(&report)
 									 : -EINVAL;
 
-	if (rc == 0 && part != NULL)
-		rc = read_part(part, &c);
+	if (rc == 0)
+		rc = read_part(trace, part, &p);
 	if (rc == 0) {
-		const struct xsp_analyze_options how = {.cut = part != NULL ? &c : NULL};
+		const struct xsp_analyze_options how = {.cut = p.cut.text != NULL ? &p.cut : NULL};
 		trace->running = true;
 		rc = xsp_analyze(trace->reader, &how, report, &err);
 		trace->running = false;
