@@ -205,7 +205,7 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 		return 0;
 	if (xsp_import_is(e, XSP_TRACE_CAT, "Trace")) { /* the profiler's own time */
 		xsp_import_cover(m, begin, end);
-		return m->window_start >= 0 && xsp_import_is(e, XSP_TRACE_NAME, "recorded")
+		return m->ours && xsp_import_is(e, XSP_TRACE_NAME, "recorded")
 			       ? add_window(m, begin, end)
 			       : 0;
 	}
@@ -460,7 +460,7 @@ static int convert_counter(struct xsp_import *m, const struct xsp_import_event *
 	bool deep = false;
 
 	if (!xsp_import_has(e, XSP_TRACE_ARGUMENTS) || e->value[XSP_TRACE_ARGUMENTS][0] != '{' ||
-	    (m->window_start >= 0 && !xsp_import_is(e, XSP_TRACE_CAT, "value"))) {
+	    (m->ours && !xsp_import_is(e, XSP_TRACE_CAT, "value"))) {
 		xsp_import_counted(m, XSP_IMPORT_COUNTERS);
 		return 0;
 	}

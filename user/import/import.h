@@ -40,6 +40,7 @@ enum xsp_import_count {
 	XSP_IMPORT_CLIPPED,
 	XSP_IMPORT_OVERLAPPING,
 	XSP_IMPORT_PARTS, /* of activities */
+	XSP_IMPORT_CAPTURES, /* that it was merged of */
 	XSP_IMPORT_COUNTS,
 };
 
@@ -48,6 +49,7 @@ struct xsp_import_report {
 	uint64_t
 		read_to; /* byte of the (unpacked) text at which reading ended too early; 0: it did not */
 	const char *why; /* then: "it ends there", ... */
+	char part[160]; /* of a recording: the options that cut it out; "": it is none */
 };
 
 /* Does what stands at the beginning of the file look like JSON, plain or gzip? */

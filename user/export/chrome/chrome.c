@@ -74,7 +74,7 @@ static void put_info(struct xsp_export *x)
 		"libraries", "changed code",  "unnamed call sites", "kernel",
 		"version",   "tensor layout", "max overhead",	    "waits",
 		"samples",   "wait stacks",   "worst slowdown",	    "operators without arguments",
-		"read from", "not as there"};
+		"read from", "not as there",  "calls unseen",	    "libraries late ns"};
 	const char *separator = "{";
 
 	xsp_chrome_key(x->out, "xsptrace_capture");
@@ -161,8 +161,6 @@ static void put_recorded(struct xsp_export *x, const struct chrome *c)
 		xsp_out_text(x->out, ",\n");
 	}
 	xsp_chrome_metadata(x);
-	xsp_chrome_text_pair(x->out, "xsptrace_version", XSP_VERSION);
-	xsp_out_text(x->out, ",\n");
 	put_info(x);
 	put_window(x, c);
 	xsp_run_stats_losses(x->reader, &stats);
@@ -178,6 +176,8 @@ static void put_head(struct xsp_export *x, const struct chrome *c)
 	if (x->options.job != NULL ||
 	    !xsp_timeline_has_gpu(x->timeline)) /* else known at the end */
 		xsp_out_text(x->out, "\"deviceProperties\":[],\n");
+	xsp_chrome_text_pair(x->out, "xsptrace_version", XSP_VERSION);
+	xsp_out_text(x->out, ",\n");
 	if (x->options.job == NULL) /* of a job each capture says it: put_capture() */
 		put_recorded(x, c);
 	xsp_out_text(x->out, "\"displayTimeUnit\":\"ms\",\n");
