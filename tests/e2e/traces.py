@@ -270,6 +270,34 @@ def recordings_there_and_back(folder):
 
 
 @case
+def parts_there_and_back(folder):
+    """Half of a recording whose probes cost much: what they cost in that half is not known."""
+    capture = braked(f"{folder}/whole.xspt", 1, [(0, 700 * MS)], 200 * MS, LATE)
+    part = ("--from", "0.1", "--to", "0.6")
+    xsptrace("export", "-q", capture, *part, "-o", f"{folder}/part.json")
+    (values, *rest), (expected, *others) = told(f"{folder}/part.json"), told(capture, *part)
+    equal((values["part"], values["recorded_ns"]), (" ".join(part), 500 * MS), "the part")
+    equal((values, *rest), ({k: None if k == "from_ns" else v for k, v in expected.items() if k != "cut"}, *others), "the trace's figures")
+
+
+@case
+def calls_without_duration(folder):
+    """Of functions of one instruction: they are in no mean, there and back."""
+    made, thread = Made(), (500, 500)
+    made.clock(10 ** 10)
+    made.process(500)
+    short = made.probe("short")
+    made.point(10 ** 10 + 1000, thread, short, 8000)
+    made.entry(10 ** 10 + 2000, thread, short, 8000)
+    made.exit(10 ** 10 + 5000, thread, short, 8000)
+    made.finish(f"{folder}/points.xspt", 10 ** 10, 10 ** 10 + 6000)
+    xsptrace("export", "-q", f"{folder}/points.xspt", "-o", f"{folder}/points.json")
+    for path in (f"{folder}/points.xspt", f"{folder}/points.json"):
+        row = json.loads(xsptrace("export", path, "--summary", "json").stdout)["names"][0]
+        equal((row["name"], row["calls"], row["mean_ns"], row["min_ns"]), ("short", 2, 3000, 3000), path)
+
+
+@case
 def jobs_there_and_back(folder):
     """Two captures in one trace: all that any of them recorded, and it is said that there are two."""
     one = braked(f"{folder}/one.xspt", 1, [(0, 100 * MS), (300 * MS, 500 * MS)], 50 * MS, LATE)

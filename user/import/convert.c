@@ -159,6 +159,8 @@ static int fill_span(struct xsp_import *m, const struct xsp_import_event *e, int
 		s->head.ending = XSP_IMPORT_NOT_SEEN;
 	else if (xsp_import_is_literal(e, XSP_ARG_UNWOUND, "true"))
 		s->head.ending = XSP_IMPORT_UNWOUND;
+	else if (xsp_import_is_literal(e, XSP_ARG_NO_DURATION, "true"))
+		s->head.ending = XSP_IMPORT_POINT;
 	else if (xsp_import_is_literal(e, XSP_ARG_CUT, "true"))
 		s->head.ending = XSP_IMPORT_CUT;
 	int rc = xsp_import_thread(m, e, &s->thread);

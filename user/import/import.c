@@ -696,8 +696,6 @@ bool xsp_import_line(const struct xsp_import_report *report, char *out, size_t s
 	out[0] = '\0';
 	if (report->why != NULL)
 		append(&l, "; ", "read up to byte %" PRIu64 ": %s", report->read_to, report->why);
-	if (report->part[0] != '\0')
-		append(&l, "; ", "it is a part of a recording (%s)", report->part);
 	for (size_t i = 0; i < sizeof(sayings) / sizeof(sayings[0]); i++) {
 		const uint64_t n = report->counts[sayings[i].what];
 		const bool goes_on = sayings[i].group != NULL && sayings[i].group == group;

@@ -49,7 +49,6 @@ struct xsp_import_report {
 	uint64_t
 		read_to; /* byte of the (unpacked) text at which reading ended too early; 0: it did not */
 	const char *why; /* then: "it ends there", ... */
-	char part[160]; /* of a recording: the options that cut it out; "": it is none */
 };
 
 /* Does what stands at the beginning of the file look like JSON, plain or gzip? */

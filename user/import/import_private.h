@@ -29,6 +29,7 @@ enum xsp_import_ending {
 	XSP_IMPORT_CUT, /* the same, of a span of which this is a part */
 	XSP_IMPORT_UNWOUND,
 	XSP_IMPORT_NOT_SEEN, /* unfinished, or its exit was lost */
+	XSP_IMPORT_POINT, /* entry and exit are one */
 };
 
 struct xsp_import_head {

@@ -92,7 +92,6 @@ static const char *const more_facts[XSP_IMPORT_MORE_FACTS] = {
 #define LATES XSP_GAPS
 #define MORE (XSP_GAPS + XSP_CAPTURE_LATES)
 #define LATE_NS (MORE + 1)
-#define CUT (MORE + 7)
 #define END (MORE + 8)
 _Static_assert(END == XSP_IMPORT_FACTS - 1, "the last one");
 
@@ -382,10 +381,6 @@ static const char *joined(struct xsp_import *m, unsigned fact, const char *a, co
 
 static int put_fact(struct xsp_import *m, unsigned fact, const char *text)
 {
-	if (fact == CUT) { /* the times are those of the whole */
-		snprintf(m->report->part, sizeof(m->report->part), "%s", text);
-		return 0;
-	}
 	if (fact != END)
 		return xsp_capture_put_info(m->w, fact_key(fact), text);
 	return strcmp(text, "complete") == 0

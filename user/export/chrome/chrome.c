@@ -150,6 +150,12 @@ static void put_brake(struct xsp_export *x, const struct chrome *c)
 	xsp_out_text(x->out, "],\n");
 }
 
+static void put_version(struct xsp_export *x)
+{
+	xsp_chrome_text_pair(x->out, "xsptrace_version", XSP_VERSION);
+	xsp_out_text(x->out, ",\n");
+}
+
 /* What is known of the capture before its events are read. */
 static void put_recorded(struct xsp_export *x, const struct chrome *c)
 {
@@ -161,6 +167,7 @@ static void put_recorded(struct xsp_export *x, const struct chrome *c)
 		xsp_out_text(x->out, ",\n");
 	}
 	xsp_chrome_metadata(x);
+	put_version(x);
 	put_info(x);
 	put_window(x, c);
 	xsp_run_stats_losses(x->reader, &stats);
@@ -176,10 +183,10 @@ static void put_head(struct xsp_export *x, const struct chrome *c)
 	if (x->options.job != NULL ||
 	    !xsp_timeline_has_gpu(x->timeline)) /* else known at the end */
 		xsp_out_text(x->out, "\"deviceProperties\":[],\n");
-	xsp_chrome_text_pair(x->out, "xsptrace_version", XSP_VERSION);
-	xsp_out_text(x->out, ",\n");
 	if (x->options.job == NULL) /* of a job each capture says it: put_capture() */
 		put_recorded(x, c);
+	else
+		put_version(x);
 	xsp_out_text(x->out, "\"displayTimeUnit\":\"ms\",\n");
 	xsp_chrome_number_pair(x->out, "baseTimeNanoseconds", c->open.base_ns);
 	xsp_out_text(x->out, ",\n\"traceEvents\":[\n");
