@@ -293,6 +293,13 @@ def refusals(folder):
     server.query("CREATE DATABASE others")
     server.query("CREATE TABLE others.names (name String) ENGINE = Memory")
     refused(capture, server.url("others"), USAGE, "not xsptrace's")
+    # tables of another version: the first said none
+    for database, made_by, version in (("first", "CREATE TABLE first.batches (run Int64) ENGINE = Memory", 1),
+                                       ("later", "CREATE VIEW later.schema_version AS SELECT 999 AS version", 999)):
+        server.query(f"CREATE DATABASE {database}")
+        server.query(made_by)
+        refused(capture, server.url(database), USAGE, f"are of version {version} ", "CREATE DATABASE")
+        equal(server.number(f"SELECT count() FROM system.tables WHERE database = '{database}'"), 1, "what was made there")
     # the file instead of the environment
     path = f"{folder}/who"
     with open(path, "w", encoding="ascii") as f:
@@ -369,12 +376,16 @@ class Fake(http.server.BaseHTTPRequestHandler):
 class State:
     def __init__(self, plan):
         self.plan, self.actions = list(plan), []
-        self.types, self.rows, self.batches, self.loads = {}, {}, [], []
+        self.types, self.rows, self.batches, self.loads, self.version = {}, {}, [], [], None
         self.forget = 0
 
     def do(self, statement):
         if statement.startswith("EXISTS"):
             return "0\n"
+        if made := re.match(r"CREATE VIEW IF NOT EXISTS schema_version AS SELECT (\d+) AS version$", statement):
+            self.version = made[1]
+        elif statement == "SELECT version FROM schema_version":
+            return f"{self.version}\n"
         if "system.tables" in statement or statement.startswith("SELECT max(load)"):
             return "0\n"
         if table := re.match(r"CREATE TABLE IF NOT EXISTS all_(\w+) \((.*)\) ENGINE", statement):

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import tempfile
 import time
 
@@ -368,13 +369,23 @@ def gpu_activities_and_memory(folder):
     check(len(all_of_them) > 50, "the simulation did little", len(all_of_them))
     middle = all_of_them[len(all_of_them) // 3], all_of_them[2 * len(all_of_them) // 3]
     low, high = (middle[0][0] + middle[0][1]) // 2, (middle[1][0] + middle[1][1]) // 2
-    xsptrace("export", f"{out}.xspt", "--from", f"{low}ns", "--to", f"{high}ns", "-o", f"{out}.part.json")
+    xsptrace("export", f"{out}.xspt", "--from", f"{low}ns", "--to", f"{high}ns", "-o", f"{out}.part.json",
+             "-o", f"{out}.part.db")
     part = Trace(f"{out}.part.json")
     expected = sorted((max(a[0], low), min(a[1], high), *a[2:5], a[0] < low or a[1] > high) for a in all_of_them
                       if a[0] < high and (a[1] > low or a[0] >= low))
     got = activities(part, begin)
     equal([g[2:] for g in got], [e[2:] for e in expected], "activities")
     check(all(abs(g[i] - e[i]) <= 3 for g, e in zip(got, expected) for i in (0, 1)), "their times")
+    with sqlite3.connect(f"{out}.part.db") as db:
+        equal(db.execute("SELECT category, name, cut, COUNT(*) FROM gpu_activities JOIN names USING (run, name_id) WHERE category IN "
+                         "('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_sync') GROUP BY 1, 2, 3 ORDER BY 1, 2, 3").fetchall(),
+              sorted((*k, n) for k, n in collections.Counter((e[2], e[3], int(e[5])) for e in expected).items()), "marks of the database")
+        for name, *figures in db.execute("SELECT name, calls, measured, cut_calls, total_ns, max_ns FROM kernels"):
+            of_name = [e for e in expected if e[2:4] == ("kernel", name)]
+            whole_ones = [e[1] - e[0] for e in of_name if not e[5]]
+            equal(figures, [len(of_name), len(whole_ones), len(of_name) - len(whole_ones), sum(e[1] - e[0] for e in of_name),
+                            max(whole_ones, default=None)], f"kernel {name}")
     equal([m[1] for m in totals(part, begin)], [m[1] for m in totals(whole, begin) if low <= m[0] < high],
           "memory in use: all that was allocated before counts")
     used = totals(whole, begin)

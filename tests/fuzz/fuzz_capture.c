@@ -344,6 +344,8 @@ int __wrap_xsp_sql_server_do(struct xsp_sql_server *s, const char *statement, co
 	strcpy(answer, "0\n");
 	if (strncmp(statement, "SELECT max(load)", 16) == 0)
 		memset(rows_accepted, 0, sizeof(rows_accepted));
+	else if (strncmp(statement, "SELECT version", 14) == 0)
+		strcpy(answer, XSP_SQL_VERSION "\n");
 	else if (strncmp(statement, "SELECT count() FROM all_", 24) == 0)
 		snprintf(answer, XSP_SQL_ANSWER, "%zu\n", rows_accepted[table_of(statement)]);
 	if (data == NULL)

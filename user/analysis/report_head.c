@@ -125,6 +125,11 @@ static void put_gaps(struct xsp_report_section *s, const struct xsp_capture_read
 			 probes[gone[i].probe].name, gone[i].calls_per_second);
 		xsp_report_note(s, text);
 	}
+	if (xsp_capture_info(r, "not as there") != NULL) {
+		snprintf(text, sizeof(text), "read from a trace, %s",
+			 xsp_capture_info(r, "not as there"));
+		xsp_report_note(s, text);
+	}
 	if (xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE)
 		xsp_report_note(s,
 				"the capture has no end: xsptrace was stopped while it recorded, "

@@ -154,7 +154,7 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 		add(&d, "ends of %s calls were not seen: their time is in what called them",
 		    xsp_format_count(count, counts->exit_lost));
 	if ((about & XSP_DOUBT_WINDOWS) && xsp_capture_windows(c->reader, &windows) > 0 &&
-	    end > start)
+	    c->recorded_ns < end - start)
 		add(&d, "only %.3g %% of the time was recorded (--max-overhead)",
 		    100.0 * (double)c->recorded_ns / (double)(end - start));
 	if ((about & XSP_DOUBT_FILTERED) && filtered > 0)

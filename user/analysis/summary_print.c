@@ -265,8 +265,10 @@ static void print_cut(const struct xsp_timeline *t, FILE *f)
 	if (xsp_timeline_cut_text(t) == NULL)
 		return;
 	xsp_printable(text, sizeof(text), xsp_timeline_cut_text(t), 400);
-	fprintf(f, "cut: %s; %s span%s left out", text, xsp_format_count(cut, c->cut),
-		c->cut == 1 ? " is" : "s are");
+	fprintf(f, "cut: %s", text);
+	if (c->cut > 0) /* else there are none, or the trace that was read did not have them */
+		fprintf(f, "; %s span%s left out", xsp_format_count(cut, c->cut),
+			c->cut == 1 ? " is" : "s are");
 	if (c->clipped > 0)
 		fprintf(f,
 			", %s go%s beyond it: in totals with what lies in it, in no mean, p50, p99 "

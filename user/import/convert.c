@@ -159,6 +159,8 @@ static int fill_span(struct xsp_import *m, const struct xsp_import_event *e, int
 		s->head.ending = XSP_IMPORT_NOT_SEEN;
 	else if (xsp_import_is_literal(e, XSP_ARG_UNWOUND, "true"))
 		s->head.ending = XSP_IMPORT_UNWOUND;
+	else if (xsp_import_is_literal(e, XSP_ARG_NO_DURATION, "true"))
+		s->head.ending = XSP_IMPORT_POINT;
 	else if (xsp_import_is_literal(e, XSP_ARG_CUT, "true"))
 		s->head.ending = XSP_IMPORT_CUT;
 	int rc = xsp_import_thread(m, e, &s->thread);
@@ -205,7 +207,7 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 		return 0;
 	if (xsp_import_is(e, XSP_TRACE_CAT, "Trace")) { /* the profiler's own time */
 		xsp_import_cover(m, begin, end);
-		return m->window_start >= 0 && xsp_import_is(e, XSP_TRACE_NAME, "recorded")
+		return m->ours && xsp_import_is(e, XSP_TRACE_NAME, "recorded")
 			       ? add_window(m, begin, end)
 			       : 0;
 	}
@@ -460,7 +462,7 @@ static int convert_counter(struct xsp_import *m, const struct xsp_import_event *
 	bool deep = false;
 
 	if (!xsp_import_has(e, XSP_TRACE_ARGUMENTS) || e->value[XSP_TRACE_ARGUMENTS][0] != '{' ||
-	    (m->window_start >= 0 && !xsp_import_is(e, XSP_TRACE_CAT, "value"))) {
+	    (m->ours && !xsp_import_is(e, XSP_TRACE_CAT, "value"))) {
 		xsp_import_counted(m, XSP_IMPORT_COUNTERS);
 		return 0;
 	}

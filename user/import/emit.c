@@ -469,6 +469,9 @@ static int emit_span(struct emitter *t, const struct xsp_import_span *s)
 		return rc;
 	if (l->tid != t->m->threads[s->thread].tid)
 		xsp_import_counted(t->m, XSP_IMPORT_OVERLAPPING);
+	if (s->head.ending == XSP_IMPORT_POINT)
+		return emit_event(t, l, s->probe, l->depth + 1, s->head.time_ns, XSP_EVENT_POINT,
+				  0);
 	l->open[l->depth++] = (struct open_span){
 		.end_ns = end_ns,
 		.begin_ns = s->head.time_ns,

@@ -39,33 +39,32 @@ bool xsp_import_is_trace(int fd)
 /* ---- small values of the top level, read as a whole ---- */
 
 struct object {
-	struct xsp_import *m;
-	const struct key *keys;
-	void *into; /* what the fields are in */
+	const struct xsp_import_field *fields;
+	void *into; /* what they are in */
 };
-struct key {
-	const char *name;
-	uint32_t offset;
-	bool half; /* uint32_t, else int64_t */
-};
+
+void xsp_import_take_number(const struct xsp_import_field *field, const char *value, void *into)
+{
+	int64_t number;
+
+	if (!xsp_json_to_number(value, 0, &number) || number < 0)
+		return;
+	const uint32_t half = number <= UINT32_MAX ? (uint32_t)number : 0;
+	if (field->half)
+		memcpy((char *)into + field->offset, &half, sizeof(half));
+	else
+		memcpy((char *)into + field->offset, &number, sizeof(number));
+}
 
 static const char *read_field(void *ctx, const char *key, size_t length, const char *value,
 			      const char **stopped, bool *deep)
 {
 	const struct object *o = ctx;
 	const char *end = xsp_json_value(value, stopped, deep);
-	int64_t number;
 
-	for (const struct key *k = o->keys; end != NULL && k->name != NULL; k++) {
-		if (strlen(k->name) != length || memcmp(k->name, key, length) != 0 ||
-		    !xsp_json_to_number(value, 0, &number) || number < 0)
-			continue;
-		const uint32_t half = number <= UINT32_MAX ? (uint32_t)number : 0;
-		if (k->half)
-			memcpy((char *)o->into + k->offset, &half, sizeof(half));
-		else
-			memcpy((char *)o->into + k->offset, &number, sizeof(number));
-	}
+	for (const struct xsp_import_field *f = o->fields; end != NULL && f->name != NULL; f++)
+		if (strlen(f->name) == length && memcmp(f->name, key, length) == 0)
+			xsp_import_take_number(f, value, o->into);
 	return end;
 }
 
@@ -74,10 +73,10 @@ static const char *parse_object(void *ctx, const char *text, const char **stoppe
 	return xsp_json_members(text, read_field, ctx, stopped, deep);
 }
 
-static enum xsp_json_state read_object(struct xsp_import *m, struct xsp_json_stream *s,
-				       const struct key *keys, void *into)
+static enum xsp_json_state read_object(struct xsp_json_stream *s,
+				       const struct xsp_import_field *fields, void *into)
 {
-	struct object o = {m, keys, into};
+	struct object o = {fields, into};
 	enum xsp_json_state state;
 
 	if (xsp_json_peek(s, &state) != '{')
@@ -109,7 +108,7 @@ static enum xsp_json_state read_scalar(struct xsp_json_stream *s, const char **v
 	{                                                                                          \
 		key, offsetof(struct xsp_gpu_device, member), true                                 \
 	}
-static const struct key device_keys[] = {
+static const struct xsp_import_field device_keys[] = {
 	FIELD("id", id),
 	FIELD("computeMajor", compute_major),
 	FIELD("computeMinor", compute_minor),
@@ -123,6 +122,7 @@ static const struct key device_keys[] = {
 	FIELD("sharedMemPerBlock", shared_per_block),
 	FIELD("sharedMemPerBlockOptin", shared_per_block_optin),
 	FIELD("sharedMemPerMultiprocessor", shared_per_multiprocessor),
+	FIELD("maxBlocksPerMultiprocessor", max_blocks_per_multiprocessor), /* ours */
 	{NULL, 0, false},
 };
 
@@ -149,7 +149,7 @@ static const char *parse_device(void *ctx, const char *text, const char **stoppe
 static enum xsp_json_state read_device(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	struct xsp_gpu_device properties = {.id = 0};
-	struct device d = {.object = {m, device_keys, &properties}};
+	struct device d = {.object = {device_keys, &properties}};
 	const enum xsp_json_state state = xsp_json_parse(s, parse_device, &d);
 
 	if (state != XSP_JSON_OK || m->device_count >= DEVICES_MAX)
@@ -276,88 +276,15 @@ static enum xsp_json_state read_runtime(struct xsp_import *m, struct xsp_json_st
 	return read_version(m, s, 2);
 }
 
-/* Ours: the recording's window, and what it lost. */
-static enum xsp_json_state read_window(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	static const struct key keys[] = {
-		{"start_ns", offsetof(struct xsp_import, window_start), false},
-		{"duration_ns", offsetof(struct xsp_import, window_duration), false},
-		{"monotonic_start_ns", offsetof(struct xsp_import, monotonic_start), false},
-		{"clock_uncertainty_ns", offsetof(struct xsp_import, uncertainty), false},
-		{NULL, 0, false},
-	};
-
-	return read_object(m, s, keys, m);
-}
-
-#define STATS(name)                                                                                \
-	{                                                                                          \
-#name, offsetof(struct xsp_capture_stats, name), false                             \
-	}
-
-static enum xsp_json_state read_losses(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	static const struct key keys[] = {
-		STATS(events),	    STATS(lost_entries), STATS(lost_exits), STATS(lost_other),
-		STATS(lost_names),  STATS(missed_hits),	 STATS(untracked),  STATS(filtered),
-		STATS(silent_hits), {NULL, 0, false}};
-
-	/* what was not known has no keys */
-	m->stats.lost_entries = UINT64_MAX;
-	const enum xsp_json_state state = read_object(m, s, keys, &m->stats);
-	m->has_stats = m->stats.lost_entries != UINT64_MAX;
-	return state;
-}
-
-/* What is missing, in words: what is said of the rest depends on it. */
-static const char *read_gap(void *ctx, const char *key, size_t length, const char *value,
-			    const char **stopped, bool *deep)
-{
-	struct xsp_import *m = ctx;
-	const char *end = xsp_json_value(value, stopped, deep);
-
-	for (unsigned i = 0; i < XSP_GAPS && end != NULL && *value == '"'; i++) {
-		const char *gap = xsp_capture_gap_key(i);
-		if (strlen(gap) != length || memcmp(gap, key, length) != 0)
-			continue;
-		m->gaps[i] = xsp_import_keep(m, value);
-		if (m->gaps[i] == NULL)
-			m->error = -ENOMEM;
-	}
-	return end;
-}
-
-static const char *parse_gaps(void *ctx, const char *text, const char **stopped, bool *deep)
-{
-	return xsp_json_members(text, read_gap, ctx, stopped, deep);
-}
-
-static enum xsp_json_state read_capture(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	enum xsp_json_state state;
-
-	if (xsp_json_peek(s, &state) != '{')
-		return state == XSP_JSON_OK ? xsp_json_skip(s) : state;
-	return xsp_json_parse(s, parse_gaps, m);
-}
-
-static enum xsp_json_state read_overhead(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	static const struct key keys[] = {
-		STATS(probes_cost_ns), STATS(recorder_cpu_ns), {NULL, 0, false}};
-
-	return read_object(m, s, keys, &m->stats);
-}
-
 static enum xsp_json_state read_distributed(struct xsp_import *m, struct xsp_json_stream *s)
 {
-	static const struct key keys[] = {
+	static const struct xsp_import_field keys[] = {
 		{"rank", offsetof(struct xsp_import, rank), false},
 		{"world_size", offsetof(struct xsp_import, world_size), false},
 		{NULL, 0, false},
 	};
 
-	return read_object(m, s, keys, m);
+	return read_object(s, keys, m);
 }
 
 static const struct {
@@ -367,9 +294,7 @@ static const struct {
 	{"traceEvents", read_events},		{"baseTimeNanoseconds", read_base},
 	{"deviceProperties", read_devices},	{"host_name", read_host},
 	{"cupti_version", read_cupti},		{"cuda_driver_version", read_driver},
-	{"cuda_runtime_version", read_runtime}, {"xsptrace_window", read_window},
-	{"xsptrace_losses", read_losses},	{"xsptrace_capture", read_capture},
-	{"xsptrace_overhead", read_overhead},	{"distributedInfo", read_distributed},
+	{"cuda_runtime_version", read_runtime}, {"distributedInfo", read_distributed},
 };
 
 static const char *parse_key(void *ctx, const char *text, const char **stopped, bool *deep)
@@ -396,7 +321,7 @@ static enum xsp_json_state read_member(struct xsp_import *m, struct xsp_json_str
 	for (size_t i = 0; i < sizeof(top_level) / sizeof(top_level[0]); i++)
 		if (strcmp(key, top_level[i].key) == 0)
 			return top_level[i].read_member_value(m, s);
-	return xsp_json_skip(s);
+	return xsp_import_told_key(m, key, s, &state) ? state : xsp_json_skip(s);
 }
 
 static enum xsp_json_state read_top_level(struct xsp_import *m, struct xsp_json_stream *s)
@@ -514,19 +439,20 @@ static struct clocks clocks_of(const struct xsp_import *m)
 {
 	const int64_t first = m->any ? m->first_ns : 0, last = m->any ? m->last_ns : 0;
 	const int64_t real = m->base_ns + first;
-	const bool own = m->window_start >= 0 && m->window_duration >= 0 &&
-			 m->monotonic_start > 0 && m->window_start <= XSP_IMPORT_TIME_MAX &&
-			 m->window_duration <= XSP_IMPORT_TIME_MAX &&
-			 m->monotonic_start <= XSP_IMPORT_TIME_MAX;
+	const struct xsp_import_told *t = &m->own;
+	const bool own = t->window_start >= 0 && t->window_duration >= 0 &&
+			 t->monotonic_start > 0 && t->window_start <= XSP_IMPORT_TIME_MAX &&
+			 t->window_duration <= XSP_IMPORT_TIME_MAX &&
+			 t->monotonic_start <= XSP_IMPORT_TIME_MAX;
 	struct clocks c = {.offset = m->base_ns};
 
-	if (own && real - m->window_start + m->monotonic_start > 0) {
-		c.offset = m->base_ns - m->window_start + m->monotonic_start;
-		c.start_ns = m->monotonic_start;
-		c.end_ns = c.start_ns + m->window_duration;
+	if (own && real - t->window_start + t->monotonic_start > 0) {
+		c.offset = m->base_ns - t->window_start + t->monotonic_start;
+		c.start_ns = t->monotonic_start;
+		c.end_ns = c.start_ns + t->window_duration;
 		c.clock = (struct xsp_capture_clock){
-			(uint64_t)m->monotonic_start, (uint64_t)m->window_start,
-			m->uncertainty > 0 ? (uint64_t)m->uncertainty : 0};
+			(uint64_t)t->monotonic_start, (uint64_t)t->window_start,
+			t->uncertainty > 0 ? (uint64_t)t->uncertainty : 0};
 		return c;
 	}
 	if (real < 1)
@@ -549,12 +475,11 @@ static int put_infos(struct xsp_import *m)
 	rc = xsp_capture_put_info(m->w, "read from", text);
 	if (rc == 0 && m->host != NULL)
 		rc = xsp_capture_put_info(m->w, "host", m->host);
-	for (unsigned i = 0; i < XSP_GAPS && rc == 0; i++)
-		if (m->gaps[i] != NULL)
-			rc = xsp_capture_put_info(m->w, xsp_capture_gap_key(i), m->gaps[i]);
+	if (rc == 0)
+		rc = xsp_import_told_put(m);
 	if (rc == 0 && xsp_import_line(r, rest, sizeof(rest)))
 		rc = xsp_capture_put_info(m->w, "not as there", rest);
-	return rc == 0 && m->has_stats ? xsp_capture_put_stats(m->w, &m->stats) : rc;
+	return rc;
 }
 
 static int compare_windows(const void *x, const void *y)
@@ -566,28 +491,32 @@ static int compare_windows(const void *x, const void *y)
 	return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
 }
 
-/* Those that lie in the recording, one behind the other: a file may claim others. */
+/* Those that lie in the recording, one behind the other: a file may claim others, and captures of a job had each its own. */
 static int put_windows(struct xsp_import *m, const struct clocks *c)
 {
-	int64_t from = c->start_ns - c->offset;
-	const int64_t to = c->end_ns - c->offset;
+	const int64_t from = c->start_ns - c->offset, to = c->end_ns - c->offset;
 	size_t kept = 0;
-	int rc = 0;
+	int rc = xsp_import_told_windows(m);
 
 	if (m->window_count > 0)
 		qsort(m->windows, m->window_count, sizeof(*m->windows), compare_windows);
-	for (size_t i = 0; i < m->window_count && rc == 0; i++) {
-		struct xsp_import_window w = m->windows[i];
+	for (size_t i = 0; i < m->window_count; i++) {
+		struct xsp_import_window w = m->windows[i],
+					 *last = kept > 0 ? &m->windows[kept - 1] : NULL;
 		w.start_ns = w.start_ns > from ? w.start_ns : from;
 		w.end_ns = w.end_ns < to ? w.end_ns : to;
 		if (w.end_ns <= w.start_ns)
 			continue;
-		m->windows[kept++] = w;
-		from = w.end_ns;
-		rc = xsp_capture_put_window(
-			m->w, &(struct xsp_capture_window){(uint64_t)(w.start_ns + c->offset),
-							   (uint64_t)(w.end_ns + c->offset)});
+		if (last == NULL || w.start_ns >= last->end_ns)
+			m->windows[kept++] = w;
+		else if (w.end_ns > last->end_ns)
+			last->end_ns = w.end_ns;
 	}
+	for (size_t i = 0; i < kept && rc == 0; i++)
+		rc = xsp_capture_put_window(
+			m->w,
+			&(struct xsp_capture_window){(uint64_t)(m->windows[i].start_ns + c->offset),
+						     (uint64_t)(m->windows[i].end_ns + c->offset)});
 	m->window_count = kept;
 	return rc;
 }
@@ -601,6 +530,8 @@ static int write_capture(struct xsp_import *m)
 		rc = xsp_import_define(m);
 	if (rc == 0)
 		rc = put_windows(m, &c);
+	if (rc == 0)
+		rc = xsp_import_told_functions(m, c.offset, (uint64_t)c.start_ns);
 	if (rc == 0)
 		rc = xsp_import_emit(m, c.offset);
 	if (rc == 0)
@@ -628,7 +559,7 @@ static int begin(struct xsp_import *m, int out)
 	const size_t memory = o->memory != 0 ? o->memory : XSP_SORTER_MEMORY;
 	int own;
 
-	m->window_start = m->window_duration = m->monotonic_start = -1;
+	xsp_import_told_init(&m->own);
 	m->rank = m->world_size = -1;
 	xsp_import_event_init(&m->event);
 	m->locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
@@ -660,6 +591,10 @@ static void clear(struct xsp_import *m)
 	xsp_u64map_free(&m->apis);
 	xsp_import_tables_free(m);
 	free(m->windows);
+	xsp_import_told_clear(&m->own);
+	for (size_t i = 0; i < m->merged_count; i++)
+		xsp_import_told_clear(&m->merged[i]);
+	free(m->merged);
 	free(m->devices);
 	free(m->device_names);
 	free(m->text);
@@ -742,6 +677,9 @@ static const struct {
 	{XSP_IMPORT_LINES, not_carried, "lines of Python seen at spans"},
 	{XSP_IMPORT_ASYNC, not_carried, "asynchronous events"},
 	{XSP_IMPORT_OTHER, not_carried, "events of other kinds"},
+	{XSP_IMPORT_CAPTURES, NULL,
+	 "captures are in it: its time, its windows of --max-overhead and its losses are those of "
+	 "all together"},
 	{XSP_IMPORT_OPEN, NULL, "spans (B) do not end"},
 	{XSP_IMPORT_OVERLAPPING, NULL,
 	 "spans overlap others of their thread: they are on rows of their own"},

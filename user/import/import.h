@@ -40,6 +40,7 @@ enum xsp_import_count {
 	XSP_IMPORT_CLIPPED,
 	XSP_IMPORT_OVERLAPPING,
 	XSP_IMPORT_PARTS, /* of activities */
+	XSP_IMPORT_CAPTURES, /* that it was merged of */
 	XSP_IMPORT_COUNTS,
 };
 

@@ -303,6 +303,8 @@ int xsp_import_convert_metadata(struct xsp_import *m, const struct xsp_import_ev
 	const bool thread = xsp_import_is(e, XSP_TRACE_NAME, "thread_name");
 	uint32_t number, index = 0;
 
+	if (xsp_import_is(e, XSP_TRACE_NAME, "xsptrace_capture"))
+		return xsp_import_told_event(m, e);
 	if ((!thread && !xsp_import_is(e, XSP_TRACE_NAME, "process_name")) ||
 	    !xsp_import_has(e, XSP_ARG_NAME))
 		return 0;

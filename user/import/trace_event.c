@@ -19,6 +19,7 @@ static const char *const keys[XSP_TRACE_KEYS] = {
 	[XSP_ARG_FINISHED] = "finished",
 	[XSP_ARG_UNWOUND] = "unwound",
 	[XSP_ARG_EXIT_LOST] = "exit lost",
+	[XSP_ARG_NO_DURATION] = "no duration",
 	[XSP_ARG_CUT] = "cut",
 	[XSP_ARG_CORRELATION] = "correlation",
 	[XSP_ARG_CBID] = "cbid",

@@ -194,7 +194,7 @@ void xsp_cut_free(struct xsp_timeline *t)
 
 const char *xsp_timeline_cut_text(const struct xsp_timeline *t)
 {
-	return t->cut.text;
+	return t->cut.text != NULL ? t->cut.text : xsp_capture_info(t->reader, "cut");
 }
 
 void xsp_timeline_window(const struct xsp_timeline *t, uint64_t *start_ns, uint64_t *end_ns)

@@ -38,7 +38,7 @@ struct xsp_cut {
 
 /* Before the run. What `cut` points to must stay until it is over. 0 or -ENOMEM. */
 int xsp_timeline_cut(struct xsp_timeline *t, const struct xsp_cut *cut);
-/* The options of the cut, or NULL. */
+/* The options of the cut, or of the one that the trace was cut out by which the capture was made of; NULL: it is whole. */
 const char *xsp_timeline_cut_text(const struct xsp_timeline *t);
 /* Does it leave out calls, time of which is in calls that are told: by name, least duration or depth? */
 bool xsp_timeline_cut_hides(const struct xsp_timeline *t);

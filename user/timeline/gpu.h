@@ -32,6 +32,7 @@ struct xsp_gpu_call {
 	uint32_t cbid; /* with a correlation */
 	uint32_t result;
 	uint64_t external; /* id of the operator it belongs to; 0: none */
+	bool cut; /* it goes beyond the cut: its times are of what lies in that */
 };
 
 enum xsp_gpu_kind {

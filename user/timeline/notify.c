@@ -75,7 +75,8 @@ int xsp_notify_call(const struct xsp_timeline *t, const struct xsp_gpu_call *cal
 					 xsp_cut_thread(t, call->tid) != 0 ||
 					 xsp_cut_leaves_call_out(t, call->name))
 		return 0;
-	if (call->span != NULL && goes_beyond(t, call->start_ns, call->end_ns)) {
+	part.cut = goes_beyond(t, call->start_ns, call->end_ns);
+	if (part.cut && call->span != NULL) {
 		span = clipped(t, call->span);
 		part.span = &span;
 	}

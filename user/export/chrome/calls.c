@@ -24,7 +24,9 @@ static char *put_ids(struct xsp_export *x, char *p, const struct xsp_gpu_call *c
 	 * would find two calls for one kernel (HTA's queue length asserts that there is one). */
 	if (c->correlation != 0 && (c->span == NULL || c->span->outer_ns == 0))
 		p = xsp_chrome_put_number(p, "correlation", c->correlation);
-	return c->span != NULL ? xsp_chrome_put_flags(p, c->span->flags) : p;
+	return xsp_chrome_put_flags(p, c->span != NULL ? c->span->flags
+				       : c->cut	       ? XSP_SPAN_CUT
+						       : 0);
 }
 
 int xsp_chrome_call(struct xsp_export *x, const struct xsp_gpu_call *c)

@@ -74,7 +74,7 @@ static void put_info(struct xsp_export *x)
 		"libraries", "changed code",  "unnamed call sites", "kernel",
 		"version",   "tensor layout", "max overhead",	    "waits",
 		"samples",   "wait stacks",   "worst slowdown",	    "operators without arguments",
-		"read from", "not as there"};
+		"read from", "not as there",  "calls unseen",	    "libraries late ns"};
 	const char *separator = "{";
 
 	xsp_chrome_key(x->out, "xsptrace_capture");
@@ -150,6 +150,12 @@ static void put_brake(struct xsp_export *x, const struct chrome *c)
 	xsp_out_text(x->out, "],\n");
 }
 
+static void put_version(struct xsp_export *x)
+{
+	xsp_chrome_text_pair(x->out, "xsptrace_version", XSP_VERSION);
+	xsp_out_text(x->out, ",\n");
+}
+
 /* What is known of the capture before its events are read. */
 static void put_recorded(struct xsp_export *x, const struct chrome *c)
 {
@@ -161,8 +167,7 @@ static void put_recorded(struct xsp_export *x, const struct chrome *c)
 		xsp_out_text(x->out, ",\n");
 	}
 	xsp_chrome_metadata(x);
-	xsp_chrome_text_pair(x->out, "xsptrace_version", XSP_VERSION);
-	xsp_out_text(x->out, ",\n");
+	put_version(x);
 	put_info(x);
 	put_window(x, c);
 	xsp_run_stats_losses(x->reader, &stats);
@@ -180,6 +185,8 @@ static void put_head(struct xsp_export *x, const struct chrome *c)
 		xsp_out_text(x->out, "\"deviceProperties\":[],\n");
 	if (x->options.job == NULL) /* of a job each capture says it: put_capture() */
 		put_recorded(x, c);
+	else
+		put_version(x);
 	xsp_out_text(x->out, "\"displayTimeUnit\":\"ms\",\n");
 	xsp_chrome_number_pair(x->out, "baseTimeNanoseconds", c->open.base_ns);
 	xsp_out_text(x->out, ",\n\"traceEvents\":[\n");

@@ -405,12 +405,12 @@ static void put_device(struct xsp_out *o, const struct xsp_gpu_device_info *info
 		"\"maxThreadsPerBlock\":%u,\"maxThreadsPerMultiprocessor\":%u,\"regsPerBlock\":%u,"
 		"\"warpSize\":%u,\"sharedMemPerBlock\":%u,\"numSms\":%u,"
 		"\"regsPerMultiprocessor\":%u,\"sharedMemPerBlockOptin\":%u,"
-		"\"sharedMemPerMultiprocessor\":%u}",
+		"\"sharedMemPerMultiprocessor\":%u,\"maxBlocksPerMultiprocessor\":%u}",
 		(uint64_t)d->total_memory, d->compute_major, d->compute_minor,
 		d->max_threads_per_block, d->max_threads_per_multiprocessor, d->registers_per_block,
 		d->warp_size, d->shared_per_block, d->multiprocessors,
 		d->registers_per_multiprocessor, d->shared_per_block_optin,
-		d->shared_per_multiprocessor);
+		d->shared_per_multiprocessor, d->max_blocks_per_multiprocessor);
 }
 
 void xsp_chrome_gpu_tail(struct xsp_export *x)

@@ -73,6 +73,8 @@ char *xsp_chrome_put_flags(char *p, uint32_t flags)
 		p = XSP_PUT(p, ",\"unwound\":true");
 	if (flags & XSP_SPAN_EXIT_LOST)
 		p = XSP_PUT(p, ",\"exit lost\":true");
+	if (flags & XSP_SPAN_POINT)
+		p = XSP_PUT(p, ",\"no duration\":true");
 	if (flags & XSP_SPAN_CUT)
 		p = XSP_PUT(p, ",\"cut\":true");
 	return p;

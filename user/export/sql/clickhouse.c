@@ -122,6 +122,13 @@ static int answered(struct clickhouse *c, uint64_t *number)
 			     c->x->options.path);
 }
 
+static int ask(struct clickhouse *c, const char *question, uint64_t *number)
+{
+	int rc = insist(c, question, NULL, NULL);
+
+	return rc == 0 ? answered(c, number) : rc;
+}
+
 /* ---- tables ---- */
 
 /* The columns of a table as ClickHouse declares them, or, without types, as INSERT and SELECT name them. */
@@ -186,6 +193,11 @@ static int make(struct clickhouse *c, enum xsp_sql_table table, enum wanted want
 	return rc;
 }
 
+static int make_view(struct clickhouse *c, const struct xsp_sql_view *v)
+{
+	return say(c, "CREATE VIEW IF NOT EXISTS %s AS %s", v->name, v->select);
+}
+
 static int make_all(struct clickhouse *c)
 {
 	int rc = say(c, "CREATE TABLE IF NOT EXISTS batches (run Int64, load UInt64, table_name "
@@ -200,9 +212,31 @@ static int make_all(struct clickhouse *c)
 			    "load)");
 	for (unsigned i = 0; rc == 0 && i < XSP_SQL_TABLES; i++)
 		rc = make(c, i, VIEW);
-	for (const struct xsp_sql_view *v = xsp_sql_views; rc == 0 && v->name != NULL; v++)
-		rc = say(c, "CREATE VIEW IF NOT EXISTS %s AS %s", v->name, v->select);
+	for (const struct xsp_sql_view *v = xsp_sql_views + 1; rc == 0 && v->name != NULL; v++)
+		rc = make_view(c, v);
 	return rc;
+}
+
+static int refuse_version(struct clickhouse *c, uint64_t version)
+{
+	return xsp_error_set(&c->x->why, -EEXIST, XSP_STATUS_USAGE,
+			     "cannot write %.200s: its tables are of version %" PRIu64
+			     " of the schema, and this xsptrace writes version " XSP_SQL_VERSION
+			     ": CREATE DATABASE makes another one",
+			     c->x->options.path, version);
+}
+
+/* Whoever made the tables. It is made before them: those without one are of the first. */
+static int check_version(struct clickhouse *c, bool there)
+{
+	uint64_t version;
+	int rc = there ? 0 : make_view(c, &xsp_sql_views[0]);
+
+	if (rc == 0)
+		rc = ask(c, "SELECT version FROM schema_version", &version);
+	return rc == 0 && version != strtoull(XSP_SQL_VERSION, NULL, 10)
+		       ? refuse_version(c, version)
+		       : rc;
 }
 
 /* The next load of the run: behind those before it, and another one than that of whoever loads it just now. */
@@ -220,21 +254,18 @@ static int number_load(struct clickhouse *c)
 	return rc;
 }
 
-static int ask(struct clickhouse *c, const char *question, uint64_t *number)
-{
-	int rc = insist(c, question, NULL, NULL);
-
-	return rc == 0 ? answered(c, number) : rc;
-}
-
 /* Is everything there? What is made last is, then. Names as short as ours may be others' as well. */
 static int look(struct clickhouse *c, uint64_t *there)
 {
-	uint64_t begun = 0, tables = 0;
+	uint64_t begun = 0, first = 0, tables = 0;
 	int rc = ask(c, "EXISTS TABLE kernels", there);
 
 	if (rc == 0)
-		rc = ask(c, "EXISTS TABLE batches", &begun);
+		rc = ask(c, "EXISTS TABLE batches", &first);
+	if (rc == 0)
+		rc = ask(c, "EXISTS TABLE schema_version", &begun);
+	if (rc == 0 && first && !begun)
+		return refuse_version(c, 1);
 	if (rc == 0)
 		rc = ask(c, "SELECT count() FROM system.tables WHERE database = currentDatabase()",
 			 &tables);
@@ -259,6 +290,8 @@ static int clickhouse_open(struct xsp_export *x, int64_t run, void **store)
 	int rc = xsp_sql_server_new(x->options.path, &c->server, &x->why);
 	if (rc == 0)
 		rc = look(c, &there);
+	if (rc == 0)
+		rc = check_version(c, there != 0);
 	if (rc == 0 && !there)
 		rc = make_all(c);
 	return rc == 0 ? number_load(c) : rc;

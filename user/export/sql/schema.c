@@ -104,13 +104,15 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 				 {"grid_y", INTEGER_OR_NULL}, {"grid_z", INTEGER_OR_NULL},
 				 {"block_x", INTEGER_OR_NULL}, {"block_y", INTEGER_OR_NULL},
 				 {"block_z", INTEGER_OR_NULL}, {"registers", INTEGER_OR_NULL},
-				 {"shared_bytes", INTEGER_OR_NULL}, {"graph", INTEGER_OR_NULL}),
+				 {"shared_bytes", INTEGER_OR_NULL}, {"graph", INTEGER_OR_NULL},
+				 {"cut", SMALL}),
 			 "start_ns"},
 	[XSP_SQL_MEMORY] = {"allocations",
 			    COLUMNS({"time_ns", INTEGER}, {"process_id", NUMBER},
 				    {"thread_id", NUMBER}, {"device", NUMBER_OR_NULL},
 				    {"pool", TEXT}, {"address", INTEGER}, {"bytes", INTEGER},
-				    {"total_bytes", INTEGER}, {"operator_id", INTEGER_OR_NULL}),
+				    {"total_bytes", INTEGER_OR_NULL},
+				    {"operator_id", INTEGER_OR_NULL}),
 			    "time_ns"},
 	[XSP_SQL_WINDOWS] = {"windows", COLUMNS({"start_ns", INTEGER}, {"end_ns", INTEGER}),
 			     "start_ns"},
@@ -119,14 +121,17 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 };
 
 /* Of spans: what is summed up is the same whatever it is grouped by. Of those that a part cuts only what lies in it is
- * known: it is in sums. */
+ * known: it is in sums, which say of how many. */
 #define WHOLE_NS "CASE WHEN cut = 0 THEN duration_ns END"
+#define WHOLE_GPU_NS "CASE WHEN cut = 0 THEN end_ns - start_ns END"
+#define CUT_CALLS "SUM(cut) AS cut_calls"
 /* Inside of a call whose end was not seen there were some whose end was: which of those are outermost is not known here. */
 #define TOTAL_KNOWN                                                                                \
 	"SUM(CASE WHEN recursive = 0 AND ending IN (3, 4) THEN 1 ELSE 0 END) = 0 OR "              \
 	"COUNT(CASE WHEN recursive = 1 THEN duration_ns END) = 0"
 #define CALLS_OF                                                                                   \
-	"COUNT(*) AS calls, COUNT(" WHOLE_NS ") AS measured, CASE WHEN " TOTAL_KNOWN               \
+	"COUNT(*) AS calls, COUNT(" WHOLE_NS ") AS measured, " CUT_CALLS                           \
+	", CASE WHEN " TOTAL_KNOWN                                                                 \
 	" THEN SUM(CASE WHEN recursive = 0 THEN duration_ns END) END AS total_ns, SUM(self_ns) "   \
 	"AS self_ns, MIN(" WHOLE_NS ") AS min_ns, "                                                \
 	"AVG(" WHOLE_NS ") AS mean_ns, MAX(" WHOLE_NS ") AS max_ns, CASE WHEN (" TOTAL_KNOWN       \
@@ -134,7 +139,7 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 	"recursive = 0 AND duration_ns IS NOT NULL AND cpu_ns IS NULL THEN 1 ELSE 0 END) = 0 "     \
 	"THEN SUM(CASE WHEN recursive = 0 AND duration_ns IS NOT NULL THEN cpu_ns END) END AS "    \
 	"cpu_ns"
-#define CALLS "calls, measured, total_ns, self_ns, cpu_ns, min_ns, mean_ns, max_ns"
+#define CALLS "calls, measured, cut_calls, total_ns, self_ns, cpu_ns, min_ns, mean_ns, max_ns"
 
 /* What runs are told apart by. */
 #define RUNS "(SELECT run, host, start_ns AS run_start_ns FROM runs) r USING (run)"
@@ -145,6 +150,7 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 	"stack_id, correlation, operator_id"
 
 const struct xsp_sql_view xsp_sql_views[] = {
+	{"schema_version", "SELECT " XSP_SQL_VERSION " AS version"},
 	{"calls",
 	 "SELECT run, id, " SPAN ", pid, tid, thread, category_name AS category, name, module, "
 	 "provider, file, line, line_function, ending_name AS ending FROM "
@@ -202,9 +208,10 @@ const struct xsp_sql_view xsp_sql_views[] = {
 	 "names) n USING (run, name_id)) o LEFT JOIN (SELECT run, function_id, module, build_id "
 	 "FROM functions) f USING (run, function_id)) m JOIN " RUNS},
 	{"kernels",
-	 "SELECT run, name, calls, total_ns, min_ns, mean_ns, max_ns FROM (SELECT run, name_id, "
-	 "COUNT(*) AS calls, SUM(end_ns - start_ns) AS total_ns, MIN(end_ns - start_ns) AS min_ns, "
-	 "AVG(end_ns - start_ns) AS mean_ns, MAX(end_ns - start_ns) AS max_ns FROM gpu_activities "
+	 "SELECT run, name, calls, measured, cut_calls, total_ns, min_ns, mean_ns, max_ns FROM "
+	 "(SELECT run, name_id, COUNT(*) AS calls, COUNT(" WHOLE_GPU_NS ") AS measured, " CUT_CALLS
+	 ", SUM(end_ns - start_ns) AS total_ns, MIN(" WHOLE_GPU_NS ") AS min_ns, AVG(" WHOLE_GPU_NS
+	 ") AS mean_ns, MAX(" WHOLE_GPU_NS ") AS max_ns FROM gpu_activities "
 	 "WHERE category = 'kernel' GROUP BY run, name_id) g JOIN (SELECT run, name_id, name FROM "
 	 "names) n USING (run, name_id)"},
 	{NULL, NULL},

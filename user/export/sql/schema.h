@@ -4,14 +4,15 @@
  * two against each other.
  *
  * One text for all engines: numbers and texts, a run in every row, and views that join two tables at a time,
- * as ClickHouse 18.16 does not join more. What is changed here changes XSP_SQL_VERSION.
+ * as ClickHouse 18.16 does not join more. What is changed here changes XSP_SQL_VERSION: rows go to no tables of another
+ * one.
  */
 #ifndef XSP_EXPORT_SQL_SCHEMA_H
 #define XSP_EXPORT_SQL_SCHEMA_H
 
 #include <stdbool.h>
 
-#define XSP_SQL_VERSION 1
+#define XSP_SQL_VERSION "2"
 
 enum xsp_sql_table {
 	XSP_SQL_META,
@@ -66,7 +67,7 @@ extern const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES];
 struct xsp_sql_view {
 	const char *name, *select;
 };
-/* Each may use those before it; a name of NULL ends. */
+/* Each may use those before it; a name of NULL ends. The first one says the version, and uses none. */
 extern const struct xsp_sql_view xsp_sql_views[];
 
 #endif

@@ -10,6 +10,7 @@
 #include "export/counters.h"
 #include "export/run_stats.h"
 #include "export/formats.h"
+#include "export/memory_track.h"
 #include "export/span_category.h"
 #include "export/sql/rows.h"
 #include "export/states.h"
@@ -200,7 +201,7 @@ static int put_call(struct xsp_export *x, const struct xsp_gpu_call *c, enum xsp
 			   INTEGER(XSP_RETURNED), at(d, c->start_ns), at(d, c->end_ns),
 			   IF(false, 0), IF(false, 0), IF(false, 0), IF(false, 0),
 			   IF(c->correlation != 0, c->correlation),
-			   IF(c->external != 0, c->external), INTEGER(0));
+			   IF(c->external != 0, c->external), INTEGER(c->cut));
 }
 
 static int sql_call(struct xsp_export *x, const struct xsp_gpu_call *c)
@@ -397,7 +398,7 @@ static int sql_gpu(struct xsp_export *x, const struct xsp_gpu_activity *a)
 			   at(d, end), IF(a->correlation != 0, a->correlation),
 			   IF(a->external != 0, a->external), s.bytes, s.queued, s.grid[0],
 			   s.grid[1], s.grid[2], s.block[0], s.block[1], s.block[2], s.registers,
-			   s.shared, s.graph);
+			   s.shared, s.graph, INTEGER(a->cut));
 }
 
 static int sql_value(struct xsp_export *x, const struct xsp_value *v)
@@ -424,6 +425,8 @@ static int sql_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 		[XSP_MEMORY_HEAP] = "heap",
 	};
 	struct database *d = x->state;
+	char track[XSP_MEMORY_TRACK];
+	const bool known = xsp_memory_track(x, e, track);
 	uint64_t thread;
 	int rc = thread_of(d, e->pid, e->tid, &thread);
 
@@ -432,7 +435,7 @@ static int sql_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 	return XSP_SQL_PUT(d->rows, XSP_SQL_MEMORY, at(d, e->time_ns), INTEGER(e->pid),
 			   INTEGER(thread), IF(e->device != XSP_GPU_NO_ID, e->device),
 			   TEXT(pools[e->pool]), INTEGER(e->address), INTEGER((uint64_t)e->bytes),
-			   INTEGER(e->total), IF(e->op != 0, e->op));
+			   IF(known, e->total), IF(e->op != 0, e->op));
 }
 
 /* ---- what is known at the end ---- */
@@ -634,11 +637,8 @@ static int put_meta(struct xsp_export *x)
 	static const char *const infos[] = {"arguments", "filters", "kernel", "version",     "host",
 					    "counters",	 "samples", "waits",  "max overhead"};
 	struct database *d = x->state;
-	char version[16];
-	int rc;
+	int rc = XSP_SQL_PUT(d->rows, XSP_SQL_META, TEXT("schema_version"), TEXT(XSP_SQL_VERSION));
 
-	snprintf(version, sizeof(version), "%d", XSP_SQL_VERSION);
-	rc = XSP_SQL_PUT(d->rows, XSP_SQL_META, TEXT("schema_version"), TEXT(version));
 	if (rc == 0)
 		rc = XSP_SQL_PUT(d->rows, XSP_SQL_META, TEXT("xsptrace_version"),
 				 TEXT(XSP_VERSION));

@@ -79,12 +79,15 @@ static int make_table(struct sqlite *s, enum xsp_sql_table table)
 
 /* The journal is off as nothing is ever taken back; sorting goes to files, as memory is bounded. */
 static const char *const settings[] = {
-	"PRAGMA journal_mode = OFF",	   "PRAGMA synchronous = OFF",
-	"PRAGMA locking_mode = EXCLUSIVE", "PRAGMA cache_size = -16384",
-	"PRAGMA temp_store = FILE",	   "PRAGMA encoding = 'UTF-8'",
-	"PRAGMA user_version = 1",	   "BEGIN",
+	"PRAGMA journal_mode = OFF",
+	"PRAGMA synchronous = OFF",
+	"PRAGMA locking_mode = EXCLUSIVE",
+	"PRAGMA cache_size = -16384",
+	"PRAGMA temp_store = FILE",
+	"PRAGMA encoding = 'UTF-8'",
+	"PRAGMA user_version = " XSP_SQL_VERSION,
+	"BEGIN",
 };
-_Static_assert(XSP_SQL_VERSION == 1, "user_version is said in settings, too");
 
 static const char *const indexes[] = {
 	"CREATE INDEX spans_by_id ON spans (id)",
