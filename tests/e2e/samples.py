@@ -212,10 +212,11 @@ def profile_declined_in_part(folder):
     """With --profile, and where it comes of itself; what is left without both is told before anything is loaded."""
     child = spinning()
     for profile in (["--profile"], []):
-        for rate, samples in (([], 99), (["--sample=499"], 499))[:2 if profile else 1]:
-            recorded(*profile, *rate, "-p", child.pid, "--waits=off", "-d", 0.3, "-o", f"{folder}/d.xspt")
+        for options, waits, samples in ((["--waits=off"], "off", " 99"), (["--sample=off"], "10000", "off"),
+                                        (["--waits=off", "--sample=499"], "off", " 499"))[:3 if profile else 2]:
+            recorded(*profile, *options, "-p", child.pid, "-d", 0.3, "-o", f"{folder}/d.xspt")
             info = dict(re.findall(r"^(waits|samples) +(.*)$", xsptrace("info", f"{folder}/d.xspt").stdout, re.M))
-            check(info["waits"] == "off" and info["samples"].endswith(f" {samples}"), "what is on", profile, rate, info)
+            check(info["waits"] == waits and info["samples"].endswith(samples), "what is on", profile, options, info)
         done = recorded(*profile, "-p", child.pid, "--waits=off", "--sample=off", "-o", f"{folder}/n.xspt", status=USAGE)
         check(re.fullmatch(r"xsptrace: .*leave out .*\n", done.stderr), "one line that says what to do", done.stderr)
         check(not os.path.exists(f"{folder}/n.xspt"), "something was written")
