@@ -217,6 +217,34 @@ def training_loop(folder):
 
 
 @case
+def two_processes_on_one_gpu(folder):
+    """Both launch on the same streams: each has rows of its own, which say whose they are, in the trace and in what is made of it
+    when it is read back; how many activities each has, it tells itself."""
+    out, back = f"{folder}/t.json", f"{folder}/back.json"
+    commands = " & ".join(f"{workload('gpu_train')} --calls {n}" for n in (20, 30))
+    done = xsptrace(*EXTRA, "-f", "-q", "-o", out, "--", "sh", "-c", f"{commands} & wait", timeout=120)
+    told = sorted(sum(json.loads(line)["links"].values()) for line in done.stdout.splitlines() if line.startswith("{"))
+    xsptrace("export", out, "-o", back)
+    for path in (out, back):
+        trace = Trace(path)
+        labels = {e["pid"]: e["args"]["labels"] for e in trace.json["traceEvents"] if e["name"] == "process_labels"}
+        of_call = {(e["pid"], e["args"]["correlation"]) for e in trace.json["traceEvents"]
+                   if e.get("cat") == "cuda_runtime" and "correlation" in e["args"]}
+        counts, rows = collections.Counter(), collections.defaultdict(list)
+        for e in trace.json["traceEvents"]:
+            if e["ph"] != "X" or e.get("cat") not in WORK:
+                continue
+            pid = int(re.fullmatch(r"GPU 0 \(process (\d+)\)", labels[e["pid"]])[1])
+            check((pid, e["args"]["correlation"]) in of_call, "not of that process", e, pid)
+            counts[pid] += 1
+            rows[e["pid"], e["tid"]].append((e["ts"], e["ts"] + e["dur"]))
+        equal(sorted(counts.values()), told, f"activities of each process in {path}")
+        for row, times in rows.items():
+            times.sort()
+            check(all(a[1] <= b[0] + 1e-3 for a, b in zip(times, times[1:])), f"activities of {row} overlap")
+
+
+@case
 def cuda_12(folder):
     trace, made, _ = launched(folder, "--threads", "4", "--calls", "300", "runtime",
                               program="gpu_sim12")

@@ -326,6 +326,26 @@ def bad_options(folder):
 
 
 @case
+def options_that_would_tell_nothing(folder):
+    """What nothing comes of is refused, not passed over."""
+    p = ["-p", idle().pid]
+    spanless = "record no spans: leave out"
+    for words, *arguments in (
+            (["--wait-stacks", "leave out --waits=off"], *p, "--wait-stacks", "--waits=off"),
+            (["--weight samples", "leave out --sample=off"], *p, "-e", "malloc", "--sample=off", "--weight", "samples"),
+            (["--weight off-cpu", "--waits"], *p, "--profile", "--waits=off", "--weight", "off-cpu"),
+            (["--gpu ", "add -e cuda"], *p, "-e", "malloc", "--gpu", "events"),
+            (["--cuda-api ", "add -e cuda"], *p, "-e", "malloc", "--cuda-api", "driver"),
+            (["--scopes ", "add -e torch"], *p, "-e", "malloc", "--scopes", "user"),
+            ([spanless], *p, "--profile", "--counters", "task-clock"), ([spanless], *p, "--profile", "--max-depth", 2),
+            ([spanless], *p, "--gpu-only", "--shapes"), ([spanless], *p, "--gpu-only", "--min-duration", "1ms"),
+            (["-t ", "--comm"], "-t", 5, "-e", "malloc", "--", "true")):
+        done = run([XSPTRACE, *arguments, *([] if "--" in arguments else ["-o", f"{folder}/t.json"])])
+        equal(done.returncode, USAGE, f"status of {arguments}: {done.stderr}")
+        one_line(done, *words)
+
+
+@case
 def commands_that_do_not_start(folder):
     refused(NOT_FOUND, ["/nonexistent/program"], "-e", "main", "--", "/nonexistent/program")
     refused(NOT_FOUND, ["no-such-command-here"], "-e", "main", "--", "no-such-command-here")

@@ -191,7 +191,7 @@ def ended_children_of_another_user(folder):
     parent = start(["/usr/bin/python3", script], stdout=subprocess.PIPE)
     try:
         parent.stdout.readline()
-        done = xsptrace(*EXTRA, "-p", parent.pid, "--follow", "--profile", "-d", "0.3", "-o", f"{folder}/z.xspt")
+        done = xsptrace("-p", parent.pid, "--follow", "--profile", "-d", "0.3", "-o", f"{folder}/z.xspt")
         check("permission" not in done.stderr, "they have ended", done.stderr)
     finally:
         parent.kill()

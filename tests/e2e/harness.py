@@ -34,6 +34,8 @@ NO_BRAKE = ["--max-overhead", "off"]
 # What is on by default has a file of its own, too, defaults.py: the others ask for what they look at.
 AS_ASKED = ["--waits=off", "--python=off", "--sample=off"]
 EXTRA = [*NO_BRAKE, *AS_ASKED, *os.environ.get("XSPTRACE_EXTRA", "").split()]
+# What else is on by default with an option is asked for by it: what was declined stays off.
+TAKES = {"--profile": set(AS_ASKED), "--sample": {"--python=off"}, "--waits": {"--python=off"}, "--wait-stacks": {"--python=off"}}
 
 SANITIZED = "XSP_SANITIZED" in os.environ  # xsptrace is a build with sanitizers
 
@@ -113,10 +115,19 @@ def run(arguments, timeout=60, **options):
     return subprocess.run([str(a) for a in arguments], timeout=timeout, **options)
 
 
+def as_asked(arguments):
+    """Without what of AS_ASKED would take from the other options what is theirs."""
+    words = [str(a) for a in arguments]
+    own = [w.partition("=")[0] for w in words[:words.index("--") if "--" in words else None] if w not in AS_ASKED]
+    taken = set().union(*(TAKES.get(w, set()) for w in own))
+    return [w for w in words if w not in taken]
+
+
 def xsptrace(*arguments, status=OK, timeout=60, **options):
     """Runs xsptrace to its end and checks the status (None: any)."""
     records = arguments and str(arguments[0]).startswith("-")  # other verbs are words
-    done = run([XSPTRACE, *([*NO_BRAKE, *AS_ASKED] if records else []), *arguments], timeout=timeout, **options)
+    done = run([XSPTRACE, *(as_asked([*NO_BRAKE, *AS_ASKED, *arguments]) if records else arguments)], timeout=timeout,
+               **options)
     if status is not None:
         check(done.returncode == status,
               f"xsptrace {' '.join(str(a) for a in arguments)}: status {done.returncode}, "
@@ -195,7 +206,7 @@ class Recording:
     def __init__(self, folder, *arguments, name="xsptrace", table=None, under=()):
         """table: a file for the summary, which else is mixed with the messages. under: a command that becomes it."""
         self.log = os.path.join(folder, f"{name}.log")
-        self.arguments = [*under, XSPTRACE, *EXTRA, *[str(a) for a in arguments]]
+        self.arguments = [*under, XSPTRACE, *as_asked([*EXTRA, *arguments])]
         with open(self.log, "wb") as log, open(table or os.devnull, "wb") as stdout:
             self.process = start(self.arguments, stdin=subprocess.DEVNULL,
                                  stdout=stdout if table else log, stderr=log, cwd=folder)

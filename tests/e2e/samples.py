@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from harness import (EXTRA, NO_MATCH, USAGE, XSPTRACE, Recording, Skip, Trace, alive, broker_of, case, check, equal,
+from harness import (EXTRA, NO_MATCH, OK, USAGE, XSPTRACE, Recording, Skip, Trace, alive, broker_of, case, check, equal,
                      finish, json_report, main, record_attached, run, start, start_ready, wait_for, workload, xsptrace)
 
 DEVIATIONS = 4.5  # by chance one recording in a hundred thousand is farther off
@@ -200,6 +200,56 @@ def a_program_that_becomes_another(folder):
     check(holding(stacks_of(out), "samples_c") > 0, "functions of what was execed", stacks_of(out))
 
 
+def recorded(*arguments, status=OK):
+    """As a user would: nothing is declined but what the arguments do (harness.py, AS_ASKED)."""
+    done = run([XSPTRACE, *arguments])
+    equal(done.returncode, status, f"status with {arguments}: {done.stderr}")
+    return done
+
+
+@case
+def profile_declined_in_part(folder):
+    """With --profile, and where it comes of itself; what is left without both is told before anything is loaded."""
+    child = spinning()
+    for profile in (["--profile"], []):
+        for options, waits, samples in ((["--waits=off"], "off", " 99"), (["--sample=off"], "10000", "off"),
+                                        (["--waits=off", "--sample=499"], "off", " 499"))[:3 if profile else 2]:
+            recorded(*profile, *options, "-p", child.pid, "-d", 0.3, "-o", f"{folder}/d.xspt")
+            info = dict(re.findall(r"^(waits|samples) +(.*)$", xsptrace("info", f"{folder}/d.xspt").stdout, re.M))
+            check(info["waits"] == waits and info["samples"].endswith(samples), "what is on", profile, options, info)
+        done = recorded(*profile, "-p", child.pid, "--waits=off", "--sample=off", "-o", f"{folder}/n.xspt", status=USAGE)
+        check(re.fullmatch(r"xsptrace: .*leave out .*\n", done.stderr), "one line that says what to do", done.stderr)
+        check(not os.path.exists(f"{folder}/n.xspt"), "something was written")
+    child.kill()
+
+
+@case
+def profile_without_python(folder):
+    child = start(["/usr/bin/python3", "-c", "def spins():\n while True: pass\nprint('on', flush=True)\nspins()"], stdout=subprocess.PIPE)
+    child.stdout.readline()
+    for options, there in (([], True), (["--python=off"], False)):
+        recorded("--profile", "--waits=off", *options, "-p", child.pid, "-d", 0.5, "-o", f"{folder}/p.folded")
+        stacks = stacks_of(f"{folder}/p.folded")
+        equal(any("spins" in frame for stack in stacks for frame in stack), there, f"Python with {options}: {stacks}")
+        check(stacks, "samples with", options)
+    child.kill()
+
+
+@case
+def profile_dry_run(folder):
+    child = start_ready([workload("samples"), "--wait", "--seconds", 60])
+    for options, why in ((["--profile"], False), ([], True)):
+        done = recorded("--dry-run", *options, "-p", child.pid)
+        check("would record 99 samples a second of each CPU; when threads run" in done.stdout, "what", done.stdout)
+        check("nothing is attached to code" in done.stdout, "to what", done.stdout)
+        equal("so this would be --profile" in done.stderr, why, f"why: {done.stderr}")
+    done = recorded("--dry-run", "--profile", "--waits=off", "--sample=500", "-p", child.pid)
+    check("would record 500 samples a second of each CPU; resident" in done.stdout, "what is left", done.stdout)
+    recorded("--dry-run", "--waits=off", "--sample=off", "-p", child.pid, status=USAGE)
+    recorded("--dry-run", "-p", child.pid, "-e", "samples:nothing_*", status=NO_MATCH)
+    child.kill()
+
+
 @case
 def profile_attaches_nothing(folder):
     """Not with the flag, and not where no provider finds anything: a bare -p."""
@@ -208,12 +258,12 @@ def profile_attaches_nothing(folder):
         before = [line for line in f if "[uprobes]" in line]
     equal(before, [], "nobody was here before")
     for options in (["--profile"], []):
-        done = xsptrace(*options, "-p", child.pid, "-d", 0.7, "-o", f"{folder}/p.folded", "-o", f"{folder}/p.json")
+        done = recorded(*options, "-p", child.pid, "-d", 0.7, "-o", f"{folder}/p.folded", "-o", f"{folder}/p.json")
         check("nothing" in done.stderr and "attached to code" in done.stderr, "what it says", done.stderr)
         check(("so this is --profile" in done.stderr) == (not options), "why", done.stderr)
         trace = Trace(f"{folder}/p.json")
         equal(trace.spans, [], "spans")
-        done = xsptrace(*options, "-p", child.pid, "-d", 0.3, "-o", f"{folder}/p.speedscope.json", "-o", f"{folder}/q.json")
+        done = recorded(*options, "-p", child.pid, "-d", 0.3, "-o", f"{folder}/p.speedscope.json", "-o", f"{folder}/q.json")
         equal(re.findall(r"(\S+) is empty: it holds spans", done.stderr), [f"{folder}/p.speedscope.json"], "what has no place for samples")
         check(samples_in(trace) and trace.json["xsptrace_threads"], "samples and waits", done.stdout)
         with open(f"/proc/{child.pid}/maps", encoding="ascii") as f:

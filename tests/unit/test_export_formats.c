@@ -13,6 +13,7 @@
 #include "catalog/wait_reasons.h"
 #include "export/export.h"
 #include "export/stacks.h"
+#include "report/tracks.h"
 
 #define PERIOD_NS (7889238ULL * 1000000000ULL) /* kineto-trace.md section 2 */
 
@@ -228,6 +229,87 @@ Test(formats, pids_of_several_namespaces_do_not_collide)
 		    "\"pid\":20,\"tid\":0,\"args\":{\"labels\":\"CPU (ids of the root pid "
 		    "namespace)\"}",
 		    true);
+}
+
+static void tell_kernel(struct xsp_timeline_sink sink, uint32_t pid, uint32_t device)
+{
+	const struct xsp_gpu_kernel k = {.head = {XSP_GPU_KERNEL, sizeof(k), 1}};
+
+	cr_assert_eq(sink.gpu(sink.ctx, &(struct xsp_gpu_activity){.kind = XSP_GPU_IS_KERNEL,
+								   .record = &k,
+								   .name = "k",
+								   .pid = pid,
+								   .device = device,
+								   .stream = 7,
+								   .start_ns = 2000,
+								   .end_ns = 3000}),
+		     0);
+}
+
+static void feed_kernel(struct xsp_export *x, uint32_t pid, uint32_t device)
+{
+	tell_kernel(xsp_export_sink(x), pid, device);
+}
+
+/* The first number above those of Linux (pid_max is at most 2^22). */
+#define KERNEL_AT(pid) "\"cat\":\"kernel\",\"name\":\"k\",\"pid\":" #pid ",\"tid\":7,"
+#define LABEL_OF(pid, label) "\"pid\":" #pid ",\"tid\":0,\"args\":{\"labels\":\"" label "\"}"
+
+/* In a container, in which the fourth process sees itself as 5. */
+Test(formats, gpus_are_not_processes_of_their_number)
+{
+	define(1000, 100000);
+	struct xsp_export *x = open_export("t.json");
+	feed_kernel(x, 30, 5); /* before anything else of the process */
+	feed_kernel(x, 30, 0);
+	feed(x, (struct xsp_span){.pid = 30, .tid = 30, .start_ns = 2000, .end_ns = 3000});
+	const char *text = finish(x);
+	expect_text(text, KERNEL_AT(0), true);
+	expect_text(text, KERNEL_AT(5), false);
+	expect_text(text, KERNEL_AT(4194305), true);
+	expect_text(text, LABEL_OF(0, "GPU 0"), true);
+	expect_text(text, LABEL_OF(4194305, "GPU 5"), true);
+	expect_text(text, LABEL_OF(5, "CPU"), true);
+	expect_text(text, LABEL_OF(5, "GPU 5"), false);
+	expect_text(text, "\"pid\":5,\"tid\":5,", true);
+}
+
+Test(formats, a_gpu_of_two_processes_has_rows_of_each)
+{
+	define(1000, 100000);
+	struct xsp_export *x = open_export("t.json");
+	feed_kernel(x, 30, 0);
+	feed_kernel(x, 20, 0);
+	feed_kernel(x, 20, 1);
+	const char *text = finish(x);
+	expect_text(text, KERNEL_AT(0), true);
+	expect_text(text, KERNEL_AT(4194305), true);
+	expect_text(text, KERNEL_AT(1), true);
+	expect_text(text, LABEL_OF(1, "GPU 1 (process 20)"), true);
+	expect_text(text, LABEL_OF(0, "GPU 0 (process 5)"), true);
+	expect_text(text, LABEL_OF(4194305, "GPU 0 (process 20)"), true);
+	expect_text(text, "\"pid\":4194305,\"tid\":7,\"args\":{\"name\":\"stream 7 \"}", true);
+}
+
+Test(formats, a_gpu_of_two_processes_has_tracks_of_each)
+{
+	static char text[1 << 16];
+	struct xsp_timeline_sink sink;
+	struct xsp_tracks *t;
+
+	define(1000, 100000);
+	cr_assert_eq(xsp_tracks_new(1000, NULL, &t), 0);
+	cr_assert_eq(xsp_tracks_begin(t, reader, timeline, 0, &sink), 0);
+	tell_kernel(sink, 30, 0);
+	tell_kernel(sink, 20, 0);
+	cr_assert_eq(xsp_tracks_end(t), 0);
+	FILE *f = fmemopen(text, sizeof(text), "w");
+	cr_assert_eq(xsp_tracks_write(t, f), 0);
+	fclose(f);
+	xsp_tracks_free(t);
+	const char *json = text + 8; /* behind its length */
+	expect_text(json, "\"process\": \"GPU 0 (fourth, process 5)\"", true);
+	expect_text(json, "\"process\": \"GPU 0 (third, process 20)\"", true);
 }
 
 Test(formats, spans_that_end_together_keep_their_nesting)

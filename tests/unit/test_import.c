@@ -234,6 +234,7 @@ struct imported {
 	struct result result; /* first: result_span() */
 	unsigned allocations; /* and frees */
 	unsigned calls, linked; /* of CUDA's API; activities with their call */
+	unsigned of_process[10]; /* activities with a call of the same process, by its number */
 	struct xsp_import_report report;
 };
 
@@ -247,6 +248,8 @@ static int count_call(void *ctx, const struct xsp_gpu_call *call)
 static int count_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	((struct imported *)ctx)->linked += a->arrow != 0;
+	if (a->pid < 10 && a->arrow != 0 && a->call_tid == a->pid)
+		((struct imported *)ctx)->of_process[a->pid]++;
 	return 0;
 }
 
@@ -323,6 +326,43 @@ Test(import, calls_of_two_processes_are_told_once)
 				 7, 2, 20, 5) "," ON_GPU("kernel", "k", 2, 30, 5) "]}");
 	cr_assert_eq(i.calls, 3);
 	cr_assert_eq(i.linked, 1);
+	import_free(&i);
+}
+
+#define LABEL(pid, label)                                                                          \
+	"{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":" #pid                                  \
+	",\"tid\":0,\"args\":{\"labels\":\"" label "\"}}"
+#define ON_ROW(pid, correlation, ts)                                                               \
+	"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":" #pid ",\"tid\":7,\"ts\":" #ts   \
+	",\"dur\":5,\"args\":{\"device\":0,\"context\":1,\"stream\":7,"                            \
+	"\"correlation\":" #correlation "}}"
+
+/* As we write it (test_export_formats.c): both count their calls from one. */
+Test(import, a_gpu_of_two_processes_is_told_of_each)
+{
+	static const char *const events[] = {
+		CALL(6, 1, 5, 5),
+		CALL(7, 1, 10, 5),
+		CALL(7, 2, 20, 5),
+		ON_ROW(0, 1, 30),
+		ON_ROW(4194305, 1, 30),
+		ON_ROW(0, 2, 40),
+		LABEL(0, "GPU 0 (process 7)"),
+		LABEL(4194305, "GPU 0 (process 6)"),
+	};
+	struct imported i;
+	char text[4096] = "{\"traceEvents\":[", *p = text + strlen(text);
+
+	for (size_t k = 0; k < sizeof(events) / sizeof(events[0]); k++)
+		p += sprintf(p, "%s%s", k > 0 ? "," : "", events[k]);
+	strcpy(p, "]}");
+	import_trace(&i, text);
+	cr_assert_eq(i.calls, 3);
+	cr_assert_eq(i.linked, 3);
+	cr_assert_eq(i.of_process[6], 1);
+	cr_assert_eq(i.of_process[7], 2);
+	cr_assert_eq(xsp_timeline_gpu(i.result.timeline)->unfinished, 0);
+	cr_assert_eq(xsp_timeline_gpu(i.result.timeline)->lost, 0);
 	import_free(&i);
 }
 

@@ -185,6 +185,61 @@ void xsp_list_expect(const struct xsp_plan *plan, double budget, char *text, siz
 	}
 }
 
+void xsp_list_recorded(const struct xsp_options *o, const char *clock, char *text, size_t size)
+{
+	const bool samples = o->sample_hz > 0 && !(o->defaults & XSP_DEFAULT_SAMPLES);
+	const bool waits = o->waits && !(o->defaults & XSP_DEFAULT_WAITS);
+	size_t used = 0;
+
+	text[0] = '\0';
+	if (samples)
+		used = (size_t)snprintf(text, size, "%u samples a second of each CPU%s%s",
+					o->sample_hz, clock, waits ? "; " : "");
+	if (waits && used < size)
+		snprintf(text + used, size - used, "when threads run, and what they wait for");
+}
+
+/* Of a dry run, where that is not nothing. */
+static void print_recorded(const struct xsp_options *o)
+{
+	char text[200];
+
+	xsp_list_recorded(o, "", text, sizeof(text));
+	printf("would record %s; resident memory of each process%s\n", text,
+	       o->profile ? "; nothing is attached to code" : "");
+}
+
+/* A bare -p: what is recorded then. */
+static void print_profile(const struct xsp_options *o, const struct xsp_error *none)
+{
+	struct xsp_options profile = *o;
+
+	profile.profile = true;
+	xsp_options_apply_profile(&profile);
+	xsp_say("%s; so this would be --profile", none->text);
+	print_recorded(&profile);
+}
+
+/* As a recording does: an error, or what it is instead. */
+static int print_without_match(const struct xsp_options *o, const struct xsp_plan *plan,
+			       struct xsp_broker *b, pid_t pid, bool dry, struct xsp_error *err)
+{
+	struct xsp_error none = {0};
+
+	if (dry && xsp_options_need_no_probes(o)) {
+		print_recorded(o);
+		return 0;
+	}
+	const int rc =
+		xsp_no_match(o, plan, b, pid, o->command != NULL ? o->command[0] : NULL, &none);
+	if (dry && o->may_profile) {
+		print_profile(o, &none);
+		return 0;
+	}
+	*err = none;
+	return rc;
+}
+
 static size_t wanted(const struct xsp_plan *plan)
 {
 	size_t n = 0;
@@ -207,7 +262,7 @@ static int plan_launched(struct xsp_plan *plan, struct xsp_launch *launch,
 }
 
 static int plan_all(const struct xsp_options *o, struct xsp_plan *plan, struct xsp_broker *b,
-		    struct xsp_launch *launch, struct xsp_error *err)
+		    struct xsp_launch *launch, bool dry, struct xsp_error *err)
 {
 	const struct xsp_opener *opener = xsp_broker_opener(b);
 	pid_t pid = launch != NULL ? xsp_launch_pid(launch) : o->pids[0];
@@ -219,11 +274,14 @@ static int plan_all(const struct xsp_options *o, struct xsp_plan *plan, struct x
 		rc = plan_launched(plan, launch, opener, err);
 	for (size_t i = 0; rc == 0 && i < o->pid_count; i++)
 		rc = plan_process(plan, opener, o->pids[i], err);
-	if (rc == 0 && wanted(plan) == 0)
-		rc = xsp_no_match(plan, b, pid, o->command != NULL ? o->command[0] : NULL, err);
-	if (rc == 0)
-		print_plan(plan, o->max_overhead);
-	return rc;
+	if (rc < 0)
+		return rc;
+	if (wanted(plan) == 0)
+		return print_without_match(o, plan, b, pid, dry, err);
+	print_plan(plan, o->max_overhead);
+	if (dry && xsp_options_need_no_probes(o))
+		print_recorded(o);
+	return 0;
 }
 
 int xsp_list_run(const struct xsp_options *o, bool load)
@@ -261,7 +319,7 @@ int xsp_list_run(const struct xsp_options *o, bool load)
 		rc = load ? rc : 0;
 	}
 	if (rc == 0)
-		rc = plan_all(o, &plan, broker, launch, &err);
+		rc = plan_all(o, &plan, broker, launch, load, &err);
 	xsp_planner_free(plan.planner);
 	xsp_broker_free(broker, 1000);
 	xsp_launch_free(launch);

@@ -185,8 +185,8 @@ static const struct xsp_pattern *first_name(const struct xsp_selection *s)
 	return NULL;
 }
 
-int xsp_no_match(const struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, const char *command,
-		 struct xsp_error *err)
+static int nothing_fits(const struct xsp_plan *plan, struct xsp_broker *b, pid_t pid,
+			const char *command, struct xsp_error *err)
 {
 	const struct xsp_pattern *p = first_wanted(plan);
 	char names[400];
@@ -218,6 +218,21 @@ int xsp_no_match(const struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, c
 		"trace, for example "
 		"-e '%.60s:*'",
 		names, plan->count ? xsp_base_name(plan->modules[0]->display_path) : "LIBRARY");
+}
+
+int xsp_no_match(const struct xsp_options *o, const struct xsp_plan *plan, struct xsp_broker *b,
+		 pid_t pid, const char *command, struct xsp_error *err)
+{
+	struct xsp_error none = {0};
+	const int rc = nothing_fits(plan, b, pid, command, o->nothing_else ? &none : err);
+
+	return o->nothing_else
+		       ? xsp_error_set(
+				 err, rc, XSP_STATUS_USAGE,
+				 "%s, or leave out --waits=off or --sample=off: with both there "
+				 "is nothing to record",
+				 none.text)
+		       : rc;
 }
 
 /* ---- what matches nothing beside others that do ---- */

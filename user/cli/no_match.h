@@ -5,11 +5,12 @@
 
 #include "attach/plan.h"
 #include "base/error.h"
+#include "cli/options.h"
 
 /* Fills err (XSP_STATUS_NO_MATCH, or XSP_STATUS_TARGET for a program without names) and returns
  * -ENOENT. `pid` is a process whose mapped files are named, `command` (may be NULL) what it was started as. */
-int xsp_no_match(const struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, const char *command,
-		 struct xsp_error *err);
+int xsp_no_match(const struct xsp_options *o, const struct xsp_plan *plan, struct xsp_broker *b,
+		 pid_t pid, const char *command, struct xsp_error *err);
 
 /* Says which of the patterns, and of the providers that the user named (bits of xsp_selection.providers),
  * have found nothing yet. Returns their number. */

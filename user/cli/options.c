@@ -349,6 +349,7 @@ static int parse_python(struct parse *p)
 	p->o->python_frames = 0;
 	if (p->value != NULL && strcmp(p->value, "off") == 0) {
 		p->o->details &= ~(unsigned)XSP_DETAIL_PYTHON;
+		p->o->by &= ~(unsigned)XSP_BY_PYTHON;
 		return 0;
 	}
 	p->o->python_frames = DEFAULT_FRAMES;
@@ -688,12 +689,24 @@ static bool names_probes(const struct xsp_options *o)
 	return asked;
 }
 
+/* Both of what needs no probes: neither is to be on. */
+static bool is_declined(const struct xsp_options *o)
+{
+	const unsigned both = XSP_DEFAULT_WAITS | XSP_DEFAULT_SAMPLES;
+
+	return (o->said & both) == both && !o->waits && o->sample_hz == 0;
+}
+
 static int check(const struct xsp_options *o, int argc, char **argv, enum xsp_verb verb,
 		 struct xsp_error *err)
 {
 	const char *extra = optind < argc ? argv[optind] : NULL;
 
 	const unsigned memory = o->details & XSP_DETAIL_ALLOCATIONS;
+	const unsigned of_spans =
+		o->details & ~(unsigned)(XSP_DETAIL_CUDA | XSP_DETAIL_STACKS | XSP_DETAIL_PYTHON |
+					 XSP_DETAIL_ALLOCATIONS);
+	const struct xsp_selection selection = xsp_options_selection(o);
 	const bool named = o->pattern_count + o->provider_pattern_count > 0 || o->providers != 0;
 	const struct {
 		bool wrong;
@@ -726,9 +739,33 @@ static int check(const struct xsp_options *o, int argc, char **argv, enum xsp_ve
 		{memory != 0 && o->tid_count + o->comm_count > 0,
 		 "--memory needs all threads, as what one allocates another may free: leave out "
 		 "-t and --comm"},
+		{o->tid_count > 0 && o->pid_count == 0,
+		 "-t chooses among the threads of running processes (-p PID); of what xsptrace "
+		 "starts --comm does"},
 		{o->profile && (names_probes(o) || o->inject || memory != 0),
 		 "--profile attaches nothing: leave out -e, --gpu-only, --inject and --memory, or "
 		 "give --sample and --waits beside them"},
+		{o->profile && is_declined(o), "--profile is samples and waits, and --sample=off "
+					       "and --waits=off leave nothing of "
+					       "it: leave out one of them"},
+		{(o->profile || o->gpu_only) &&
+			 (of_spans != 0 || o->min_duration_ns > 0 || o->max_depth > 0),
+		 "--profile and --gpu-only record no spans: leave out --shapes, --inputs, --flops, "
+		 "--sequence, --counters, --min-duration and --max-depth"},
+		{o->wait_stacks && !o->waits,
+		 "--wait-stacks are those of --waits: leave out --waits=off"},
+		{o->weight == XSP_WEIGHT_SAMPLES && (o->said & XSP_DEFAULT_SAMPLES) &&
+			 o->sample_hz == 0,
+		 "--weight samples is what --sample records: leave out --sample=off"},
+		{o->gpu != 0 && selection.gpu == 0 && !o->gpu_off,
+		 "--gpu is of what CUDA's calls cause, and they are not traced: add -e cuda, or "
+		 "--gpu-only"},
+		{o->cuda_apis != 0 && !xsp_selection_asks(&selection, XSP_PROVIDER_CUDA_CALLS),
+		 "--cuda-api is of CUDA's calls, and they are not traced: add -e cuda"},
+		{o->scopes != 0 && selection.providers == 0 &&
+			 selection.provider_pattern_count == 0,
+		 "--scopes is of what providers show, and none is asked for: add -e torch or -e "
+		 "xsigma"},
 	};
 
 	if (o->pid_count > 0 && extra != NULL)
@@ -740,7 +777,7 @@ static int check(const struct xsp_options *o, int argc, char **argv, enum xsp_ve
 		if (wrongs[i].wrong)
 			return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%s", wrongs[i].text);
 	if ((o->weight == XSP_WEIGHT_CPU || o->weight == XSP_WEIGHT_OFF_CPU) && !o->waits &&
-	    !o->profile)
+	    (!o->profile || (o->said & XSP_DEFAULT_WAITS)))
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "--weight %s is what --waits records: add that, or "
 				     "--wait-stacks, which tells of the callers as well",
@@ -751,11 +788,13 @@ static int check(const struct xsp_options *o, int argc, char **argv, enum xsp_ve
 /* Of samples and waits, whatever is read of spans. */
 static void add_stacks(struct xsp_options *o)
 {
+	const bool no_python = (o->said & XSP_DEFAULT_PYTHON) && !(o->details & XSP_DETAIL_PYTHON);
+
 	if (o->waits && !o->wait_stacks_said)
 		o->wait_stacks = o->wait_stacks_thinned = true;
 	if (o->sample_hz > 0 && o->stack_frames == 0)
 		o->stack_frames = XSP_STACK_MAX;
-	if ((o->sample_hz > 0 || o->wait_stacks) && o->python_frames == 0)
+	if ((o->sample_hz > 0 || o->wait_stacks) && o->python_frames == 0 && !no_python)
 		o->python_frames = XSP_PYTHON_MAX;
 }
 
@@ -766,16 +805,19 @@ void xsp_options_apply_profile(struct xsp_options *o)
 
 	o->may_profile = o->pid_count > 0 && bare && !o->profile && !o->inject && !o->waits &&
 			 (o->details & XSP_DETAIL_ALLOCATIONS) == 0 && o->sample_hz == 0;
-	o->waits = o->waits || o->profile;
+	o->nothing_else = o->may_profile && is_declined(o);
+	o->may_profile = o->may_profile && !o->nothing_else;
+	if (o->profile && !(o->said & XSP_DEFAULT_WAITS))
+		o->waits = true;
 	if (o->profile) {
-		if (o->defaults & XSP_DEFAULT_PYTHON)
+		if (o->defaults & XSP_DEFAULT_PYTHON) /* of spans */
 			o->python_frames = 0;
 		o->defaults = 0;
 		o->details &= ~(unsigned)XSP_DETAIL_TORCH_PYTHON;
 	}
 	if ((o->details & XSP_DETAIL_MALLOC) && o->stack_frames == 0)
 		o->stack_frames = XSP_STACK_MAX;
-	if (o->profile && o->sample_hz == 0)
+	if (o->profile && o->sample_hz == 0 && !(o->said & XSP_DEFAULT_SAMPLES))
 		o->sample_hz = XSP_SAMPLE_HZ;
 	add_stacks(o);
 }
@@ -799,6 +841,14 @@ static void apply_defaults(struct xsp_options *o, enum xsp_verb verb)
 	if (o->defaults & XSP_DEFAULT_SAMPLES)
 		o->sample_hz = XSP_SAMPLE_HZ;
 	add_stacks(o);
+}
+
+bool xsp_options_need_no_probes(const struct xsp_options *o)
+{
+	const bool waits = o->waits && !(o->defaults & XSP_DEFAULT_WAITS);
+	const bool samples = o->sample_hz > 0 && !(o->defaults & XSP_DEFAULT_SAMPLES);
+
+	return (waits || samples) && !o->probes_wanted;
 }
 
 enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb verb,
@@ -848,6 +898,8 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb v
 	if (o->wait_stacks && o->wait_stack_least_ns < o->wait_least_ns)
 		o->wait_least_ns = o->wait_stack_least_ns; /* a stack comes with its wait */
 	xsp_options_apply_profile(o);
+	if (verb != XSP_VERB_RECORD)
+		o->may_profile = o->nothing_else = false;
 	apply_defaults(o, verb);
 	o->probes_wanted = verb == XSP_VERB_TOP && names_probes(o);
 	o->command = optind < argc ? argv + optind : NULL;
@@ -896,7 +948,7 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o)
 
 	s.cuda_apis = o->cuda_apis;
 	s.python = (s.details & (XSP_DETAIL_PYTHON | XSP_DETAIL_TORCH_PYTHON)) != 0 ||
-		   o->sample_hz > 0;
+		   (o->sample_hz > 0 && o->python_frames > 0);
 	if (!cuda) /* without it other events need no sections */
 		s.details &= ~(unsigned)XSP_DETAIL_CUDA;
 	if (xsp_selection_asks(&s, XSP_PROVIDER_SCOPES)) /* told at entry: no filter loses it */

@@ -62,6 +62,7 @@ struct xsp_options {
 	uint32_t sample_hz; /* --sample; 0: none */
 	bool profile; /* --profile: no probes */
 	bool may_profile; /* ... where nothing is found that has any: nothing else was asked for */
+	bool nothing_else; /* ... but what it is was declined */
 	bool wait_stacks; /* --wait-stacks */
 	bool wait_stacks_said; /* whether they are to be on */
 	bool wait_stacks_thinned; /* nobody asked for them: as many as cost little */
@@ -81,6 +82,9 @@ struct xsp_options {
 
 /* What --profile stands for, and what samples take with them. */
 void xsp_options_apply_profile(struct xsp_options *o);
+
+/* Samples and waits, if they were asked for, tell something whatever the program is. */
+bool xsp_options_need_no_probes(const struct xsp_options *o);
 
 enum xsp_options_result { XSP_OPTIONS_RUN, XSP_OPTIONS_DONE, XSP_OPTIONS_BAD };
 

@@ -438,15 +438,6 @@ static void say_unmatched(struct recording *r)
 	xsp_say_unmatched(xsp_recorder_plan(r->recorder), r->broker, named_providers(r), note, r);
 }
 
-/* Samples and waits, if they were asked for, tell something whatever the program is. */
-static bool needs_no_probes(const struct recording *r)
-{
-	const bool waits = r->o.waits && !(r->o.defaults & XSP_DEFAULT_WAITS);
-	const bool samples = r->o.sample_hz > 0 && !(r->o.defaults & XSP_DEFAULT_SAMPLES);
-
-	return (waits || samples) && !r->o.probes_wanted;
-}
-
 static bool bystanders_pay(double rate)
 {
 	return rate * BYSTANDER_NS * 1e-9 > BYSTANDERS_MOST;
@@ -470,8 +461,8 @@ static int decline_defaults(struct recording *r)
 	unsigned which = 0;
 
 	leave_out(r, xsp_broker_without(r->broker));
-	if (r->launch == NULL && needs_no_probes(r) && xsp_recorder_wanted(r->recorder) == 0 &&
-	    named_providers(r) == 0) {
+	if (r->launch == NULL && xsp_options_need_no_probes(&r->o) &&
+	    xsp_recorder_wanted(r->recorder) == 0 && named_providers(r) == 0) {
 		which = r->o.defaults;
 	} else if ((r->o.defaults & XSP_DEFAULT_WAITS) && bystanders_pay(rate)) {
 		which = XSP_DEFAULT_WAITS;
@@ -513,9 +504,9 @@ static int profile_instead(struct recording *r, const struct xsp_error *none, st
 		rc = add_processes(r, err);
 	xsp_status_line_end(&r->starting);
 	if (rc == 0)
-		xsp_say("%s; so this is --profile: samples and waits, with nothing attached to "
-			"code",
-			none->text);
+		xsp_say("%s; so this is --profile: %s%s%s, with nothing attached to code",
+			none->text, r->o.sample_hz > 0 ? "samples" : "",
+			r->o.sample_hz > 0 && r->o.waits ? " and " : "", r->o.waits ? "waits" : "");
 	return rc;
 }
 
@@ -548,11 +539,11 @@ static int start_attached(struct recording *r, struct xsp_error *err)
 		return rc;
 	/* a provider that was asked for by its name is waited for, as in what is launched */
 	r->doing[0] = '\0';
-	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject && !needs_no_probes(r) &&
-	    named_providers(r) == 0) {
+	if (xsp_recorder_wanted(r->recorder) == 0 && !r->o.inject &&
+	    !xsp_options_need_no_probes(&r->o) && named_providers(r) == 0) {
 		struct xsp_error none = {0};
-		rc = xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, r->o.pids[0], NULL,
-				  &none);
+		rc = xsp_no_match(&r->o, xsp_recorder_plan(r->recorder), r->broker, r->o.pids[0],
+				  NULL, &none);
 		if (!r->o.may_profile) {
 			*err = none;
 			return rc;
@@ -628,15 +619,12 @@ static void start_again(struct recording *r)
 
 static void say_profile(const struct recording *r)
 {
-	char samples[80] = "";
+	char text[200];
 
-	if (r->o.sample_hz > 0 && !(r->o.defaults & XSP_DEFAULT_SAMPLES))
-		snprintf(samples, sizeof(samples), "%u samples a second of each CPU, by %s",
-			 r->o.sample_hz,
-			 xsp_broker_samples_cycles(r->broker) ? "its cycles" : "its clock");
-	const bool waits = r->o.waits && !(r->o.defaults & XSP_DEFAULT_WAITS);
-	fprintf(stderr, "recording %s%s%s%s\n", samples, samples[0] != '\0' && waits ? "; " : "",
-		waits ? "when threads run, and what they wait for" : "",
+	xsp_list_recorded(
+		&r->o, xsp_broker_samples_cycles(r->broker) ? ", by its cycles" : ", by its clock",
+		text, sizeof(text));
+	fprintf(stderr, "recording %s%s\n", text,
 		r->o.profile ? "; nothing is attached to code; Ctrl-C stops" : "");
 }
 
@@ -692,7 +680,7 @@ static void say_start(const struct recording *r)
 			plan->sites_by_class[XSP_SITE_EMULATED],
 			plan->sites_by_class[XSP_SITE_SINGLESTEP],
 			r->o.duration_ns ? "Ctrl-C stops early" : "Ctrl-C stops");
-	if (!r->o.quiet && needs_no_probes(r))
+	if (!r->o.quiet && xsp_options_need_no_probes(&r->o))
 		say_profile(r);
 	if (!r->o.quiet)
 		say_defaults(r);
@@ -748,8 +736,8 @@ static int keep_capture(const struct recording *r, struct xsp_error *err)
 static bool is_traced(const struct recording *r)
 {
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
-	bool traced =
-		r->launch == NULL || needs_no_probes(r) || xsp_recorder_wanted(r->recorder) > 0;
+	bool traced = r->launch == NULL || xsp_options_need_no_probes(&r->o) ||
+		      xsp_recorder_wanted(r->recorder) > 0;
 
 	for (size_t i = 0; i < plan->count; i++)
 		traced |= plan->modules[i]->is_agent;
@@ -832,7 +820,8 @@ static int finish(struct recording *r)
 /* Were there to be spans? */
 static bool says_why_nothing(const struct recording *r)
 {
-	return !r->o.profile && (!needs_no_probes(r) || xsp_recorder_wanted(r->recorder) > 0);
+	return !r->o.profile &&
+	       (!xsp_options_need_no_probes(&r->o) || xsp_recorder_wanted(r->recorder) > 0);
 }
 
 /* A summary without spans leaves the question why. */
@@ -982,7 +971,7 @@ static int record_now(struct recording *r)
 		return status != 0 ? status : worse;
 	}
 	/* what an earlier run has written is worth more */
-	xsp_no_match(xsp_recorder_plan(r->recorder), r->broker, pid,
+	xsp_no_match(&r->o, xsp_recorder_plan(r->recorder), r->broker, pid,
 		     r->o.command != NULL ? r->o.command[0] : NULL, &err);
 	char late[320];
 	if (xsp_recorder_describe_late(r->recorder, late, sizeof(late)))

@@ -100,8 +100,7 @@ void xsp_export_next(struct xsp_export *x, struct xsp_capture_reader *reader,
 
 static void free_export(struct xsp_export *x)
 {
-	xsp_u64map_free(&x->pids);
-	xsp_u64map_free(&x->pids_used);
+	xsp_export_numbers_free(x);
 	free((char *)x->options.path);
 	free((char *)x->options.trace_name);
 	free(x);

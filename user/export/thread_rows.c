@@ -110,6 +110,9 @@ static int load_processes(struct xsp_thread_rows *r)
 	settle(r->processes, kept);
 	qsort(r->processes, kept, sizeof(*r->processes), by_pid);
 	r->sorted = kept;
+	/* before a GPU takes the number, which is as low as those in containers */
+	for (size_t i = 0; i < kept && r->x->options.job == NULL; i++)
+		xsp_export_pid(r->x, display_pid(&r->processes[i]));
 	return 0;
 }
 
@@ -223,7 +226,7 @@ static struct xsp_thread_row *add_row(struct xsp_thread_rows *r, uint32_t pid, u
 	row->root_pid = pid;
 	row->root_tid = tid;
 	row->number = number;
-	row->pid = xsp_export_pid(r->x, false, display_pid(process));
+	row->pid = xsp_export_pid(r->x, display_pid(process));
 	row->thread_tid = process->root_ids || ns_tid == 0 ? tid : ns_tid;
 	if (tid == pid) /* main thread: same number as its process */
 		row->thread_tid = row->pid;
@@ -267,6 +270,13 @@ size_t xsp_thread_rows_count(const struct xsp_thread_rows *r)
 struct xsp_thread_row *xsp_thread_rows_at(const struct xsp_thread_rows *r, size_t index)
 {
 	return r->rows[index];
+}
+
+uint32_t xsp_thread_rows_pid(const struct xsp_thread_rows *r, uint32_t root_pid)
+{
+	const struct process *p = find_process(r, root_pid);
+
+	return xsp_export_pid(r->x, p != NULL ? display_pid(p) : root_pid);
 }
 
 bool xsp_thread_rows_uses_root_ids(const struct xsp_thread_rows *r, uint32_t root_pid)

@@ -47,6 +47,9 @@ static inline struct xsp_thread_row *xsp_thread_rows_of(struct xsp_thread_rows *
 size_t xsp_thread_rows_count(const struct xsp_thread_rows *r);
 struct xsp_thread_row *xsp_thread_rows_at(const struct xsp_thread_rows *r, size_t index);
 
+/* The number that a process (root pid) is shown under. */
+uint32_t xsp_thread_rows_pid(const struct xsp_thread_rows *r, uint32_t root_pid);
+
 /* True if this process (root pid) is shown with ids of the root namespace for want of others. */
 bool xsp_thread_rows_uses_root_ids(const struct xsp_thread_rows *r, uint32_t root_pid);
 

@@ -224,11 +224,11 @@ _Static_assert(sizeof(struct xsp_gpu_kernel) <= sizeof(((struct xsp_import_activ
 	       "the largest record has room");
 
 /* Waits tell their context only, and that of the others tells its device. */
-static int note_context(struct xsp_import *m, const struct xsp_import_event *e)
+static int note_context(struct xsp_import *m, const struct xsp_import_event *e, uint32_t row)
 {
 	if (!xsp_import_has(e, XSP_ARG_CONTEXT) || !xsp_import_has(e, XSP_ARG_DEVICE))
 		return 0;
-	const uint32_t context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);
+	const uint64_t context = (uint64_t)row << 32 | xsp_import_id(e, XSP_ARG_CONTEXT, 0);
 	if (xsp_u64map_get(&m->contexts, context) != NULL)
 		return 0;
 	return xsp_u64map_set(&m->contexts, context, device_of(e));
@@ -274,6 +274,10 @@ int xsp_import_activity_of(struct xsp_import *m, const struct xsp_import_event *
 	is->fill(e, record);
 	a->head.kind = XSP_IMPORT_ACTIVITY;
 	a->head.size = (uint32_t)(offsetof(struct xsp_import_activity, record) + is->record.size);
-	int rc = note_context(m, e);
+	int rc = xsp_import_gpu_row(m, e, &a->row);
+	if (rc < 0)
+		return rc;
+	m->gpu_rows[a->row].used = true;
+	rc = note_context(m, e, a->row);
 	return rc == 0 && record->type == XSP_GPU_KERNEL ? xsp_import_kernel(m, e, &a->name) : rc;
 }

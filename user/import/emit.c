@@ -57,14 +57,19 @@ struct emitter {
 		struct xsp_event_gpu head;
 		uint64_t records[XSP_GPU_BATCH_MAX / 8];
 	} batch;
-	uint32_t
-		asynchronous[ASYNC_CALLS]; /* correlations of the last such calls, by correlation */
+	uint64_t asynchronous[ASYNC_CALLS]; /* call_key() of the last such calls, by correlation */
 	size_t used; /* bytes of records */
 	uint32_t count;
-	uint64_t emitted; /* records of batches before it */
 	int64_t batch_ns;
-	uint32_t pid; /* whose it is */
+	struct xsp_import_process *process; /* whose it is */
+	struct xsp_import_process *main; /* whose is what the trace does not tell the process of */
+	struct xsp_import_process nobody;
 };
+
+static uint64_t call_key(const struct xsp_import_process *process, uint32_t correlation)
+{
+	return (uint64_t)process->pid << 32 | correlation;
+}
 
 static uint64_t time_at(const struct emitter *t, int64_t ns)
 {
@@ -77,9 +82,9 @@ static int flush_batch(struct emitter *t)
 {
 	const struct xsp_gpu_batch_head head = {
 		.head = {XSP_GPU_BATCH_HEAD, sizeof(head), XSP_GPU_VERSION},
-		.pid = t->pid,
+		.pid = t->process->pid,
 		.records = t->count,
-		.first = t->emitted,
+		.first = t->process->records,
 		.window_ns = WINDOW_NS,
 	};
 
@@ -88,26 +93,28 @@ static int flush_batch(struct emitter *t)
 	memcpy(t->batch.records, &head, sizeof(head));
 	t->batch.head = (struct xsp_event_gpu){
 		.head = {.time_ns = time_at(t, t->batch_ns),
-			 .tid = t->pid,
-			 .tgid = t->pid,
+			 .tid = t->process->pid,
+			 .tgid = t->process->pid,
 			 .probe = t->m->gpu_probe - 1,
 			 .kind = XSP_EVENT_GPU,
 			 .size = (uint16_t)(sizeof(t->batch.head) + t->used)},
 		.bytes = (uint32_t)t->used,
 	};
-	t->emitted += t->count;
+	t->process->records += t->count;
 	t->count = 0;
 	t->used = 0;
 	return xsp_capture_put_event(t->m->w, 0, &t->batch, t->batch.head.head.size);
 }
 
 /* Room for a record of `size` bytes, at most XSP_GPU_BATCH_MAX with the head, in *out. */
-static int begin_record(struct emitter *t, int64_t now, size_t size, void **out)
+static int begin_record(struct emitter *t, struct xsp_import_process *process, int64_t now,
+			size_t size, void **out)
 {
 	int rc = 0;
 
-	if (t->used + size > sizeof(t->batch.records))
+	if (t->used + size > sizeof(t->batch.records) || process != t->process)
 		rc = flush_batch(t);
+	t->process = process;
 	if (t->used == 0) {
 		t->used = sizeof(struct xsp_gpu_batch_head);
 		t->batch_ns = now;
@@ -119,14 +126,15 @@ static int begin_record(struct emitter *t, int64_t now, size_t size, void **out)
 	return rc;
 }
 
-static int emit_name(struct emitter *t, int64_t now, uint64_t id, const char *text)
+static int emit_name(struct emitter *t, struct xsp_import_process *process, int64_t now,
+		     uint64_t id, const char *text)
 {
 	struct xsp_gpu_name *n;
 	const size_t whole = strlen(text),
 		     length = whole < XSP_GPU_NAME_MAX ? whole : XSP_GPU_NAME_MAX;
 	const size_t size = (sizeof(*n) + length + 7) & ~(size_t)7;
 	void *room;
-	int rc = begin_record(t, now, size, &room);
+	int rc = begin_record(t, process, now, size, &room);
 
 	n = room;
 	*n = (struct xsp_gpu_name){.head = {XSP_GPU_NAME, (uint16_t)size, 0},
@@ -160,8 +168,16 @@ static void note_asynchronous(struct xsp_gpu_record *record)
 		((struct xsp_gpu_memset *)(void *)record)->flags = 1;
 }
 
+static struct xsp_import_process *process_of_row(struct emitter *t, uint32_t row)
+{
+	const uint32_t process = t->m->gpu_rows[row].process;
+
+	return process != 0 ? &t->m->processes[process - 1] : t->main;
+}
+
 static int emit_activity(struct emitter *t, const struct xsp_import_activity *a)
 {
+	struct xsp_import_process *process = process_of_row(t, a->row);
 	const struct xsp_gpu_record *record = (const void *)a->record;
 	struct xsp_import_names *kernels = &t->m->kernels;
 	const uint64_t times[2] = {time_at(t, a->begin_ns), time_at(t, a->end_ns)};
@@ -171,11 +187,11 @@ static int emit_activity(struct emitter *t, const struct xsp_import_activity *a)
 
 	if (kernel && kernels->list[a->name].number == 0) {
 		kernels->list[a->name].number = 1;
-		rc = emit_name(t, a->head.time_ns, a->name + 1ULL,
+		rc = emit_name(t, process, a->head.time_ns, a->name + 1ULL,
 			       unescaped(t->m, &kernels->list[a->name]));
 	}
 	if (rc == 0)
-		rc = begin_record(t, a->head.time_ns, record->size, &room);
+		rc = begin_record(t, process, a->head.time_ns, record->size, &room);
 	if (rc < 0)
 		return rc;
 	memcpy(room, record, record->size);
@@ -185,10 +201,16 @@ static int emit_activity(struct emitter *t, const struct xsp_import_activity *a)
 		memcpy((char *)room + sizeof(*record), times, sizeof(times));
 	if (kernel)
 		((struct xsp_gpu_kernel *)room)->name = a->name + 1ULL;
-	if (t->asynchronous[record->correlation % ASYNC_CALLS] == record->correlation &&
+	if (t->asynchronous[record->correlation % ASYNC_CALLS] ==
+		    call_key(process, record->correlation) &&
 	    record->correlation != 0) /* which the trace does not tell of a copy or a set */
 		note_asynchronous(room);
 	return 0;
+}
+
+static struct xsp_import_process *process_of(const struct emitter *t, const struct lane *l)
+{
+	return &t->m->processes[t->m->threads[l->thread].process];
 }
 
 /* CUPTI's record of a call whose span has ended. */
@@ -197,7 +219,7 @@ static int emit_call(struct emitter *t, const struct lane *l, const struct open_
 	const enum xsp_cuda_api api = (enum xsp_cuda_api)(s->api - 1);
 	const struct xsp_import_thread *th = &t->m->threads[l->thread];
 	void *room;
-	int rc = begin_record(t, s->end_ns, sizeof(struct xsp_gpu_api), &room);
+	int rc = begin_record(t, process_of(t, l), s->end_ns, sizeof(struct xsp_gpu_api), &room);
 
 	if (rc == 0)
 		*(struct xsp_gpu_api *)room = (struct xsp_gpu_api){
@@ -212,16 +234,17 @@ static int emit_call(struct emitter *t, const struct lane *l, const struct open_
 }
 
 /* Who did it is not told: the process with most calls of CUDA's API, of several the first. */
-static uint32_t process_of_gpu(const struct xsp_import *m)
+static struct xsp_import_process *process_of_gpu(struct emitter *t)
 {
-	const struct xsp_import_process *found = NULL;
+	struct xsp_import *m = t->m;
+	struct xsp_import_process *found = NULL;
 
 	for (size_t i = 0; i < m->process_count; i++) {
-		const struct xsp_import_process *p = &m->processes[i];
+		struct xsp_import_process *p = &m->processes[i];
 		if (p->used && (found == NULL || p->calls > found->calls))
 			found = p;
 	}
-	return found != NULL ? found->pid : 0;
+	return found != NULL ? found : &t->nobody;
 }
 
 static int emit_devices(struct emitter *t, int64_t now)
@@ -234,7 +257,7 @@ static int emit_devices(struct emitter *t, int64_t now)
 		const size_t length = strnlen(m->device_names[i], 256);
 		const size_t size = (sizeof(d) + length + 7) & ~(size_t)7;
 		void *room;
-		rc = begin_record(t, now, size, &room);
+		rc = begin_record(t, t->main, now, size, &room);
 		d.head = (struct xsp_gpu_record){XSP_GPU_DEVICE, (uint16_t)size, 0};
 		d.text_at = sizeof(d);
 		d.length = (uint16_t)length;
@@ -246,7 +269,8 @@ static int emit_devices(struct emitter *t, int64_t now)
 		void *room;
 		if (!slot->used)
 			continue;
-		rc = begin_record(t, now, sizeof(struct xsp_gpu_context), &room);
+		rc = begin_record(t, process_of_row(t, (uint32_t)(slot->key >> 32)), now,
+				  sizeof(struct xsp_gpu_context), &room);
 		*(struct xsp_gpu_context *)room = (struct xsp_gpu_context){
 			.head = {XSP_GPU_CONTEXT, sizeof(struct xsp_gpu_context), 0},
 			.context = (uint32_t)slot->key,
@@ -255,10 +279,11 @@ static int emit_devices(struct emitter *t, int64_t now)
 	return rc;
 }
 
-static int emit_state(struct emitter *t, int64_t now, uint32_t state)
+static int emit_state(struct emitter *t, struct xsp_import_process *process, int64_t now,
+		      uint32_t state)
 {
 	void *room;
-	int rc = begin_record(t, now, sizeof(struct xsp_gpu_state), &room);
+	int rc = begin_record(t, process, now, sizeof(struct xsp_gpu_state), &room);
 
 	*(struct xsp_gpu_state *)room = (struct xsp_gpu_state){
 		.head = {XSP_GPU_STATE, sizeof(struct xsp_gpu_state), 0},
@@ -271,12 +296,19 @@ static int emit_state(struct emitter *t, int64_t now, uint32_t state)
 	return rc;
 }
 
-/* ---- spans ---- */
-
-static uint32_t process_of(const struct emitter *t, const struct lane *l)
+/* Of all whose records there are. */
+static int emit_states(struct emitter *t, int64_t now, uint32_t state)
 {
-	return t->m->processes[t->m->threads[l->thread].process].pid;
+	struct xsp_import *m = t->m;
+	int rc = t->main->gpu ? 0 : emit_state(t, t->main, now, state);
+
+	for (size_t i = 0; i < m->process_count && rc == 0; i++)
+		if (m->processes[i].gpu)
+			rc = emit_state(t, &m->processes[i], now, state);
+	return rc;
 }
+
+/* ---- spans ---- */
 
 static int emit_event(struct emitter *t, const struct lane *l, uint32_t probe, size_t depth,
 		      int64_t ns, enum xsp_event_kind kind, uint8_t flags)
@@ -285,7 +317,7 @@ static int emit_event(struct emitter *t, const struct lane *l, uint32_t probe, s
 		.time_ns = time_at(t, ns),
 		.sp = STACK_TOP - depth * FRAME,
 		.tid = l->tid,
-		.tgid = process_of(t, l),
+		.tgid = process_of(t, l)->pid,
 		.probe = probe,
 		.kind = (uint8_t)kind,
 		.flags = (uint8_t)(XSP_EVENT_SP_EXACT | flags),
@@ -307,8 +339,9 @@ static int pop(struct emitter *t, struct lane *l)
 		rc = emit_event(t, l, s->probe, depth, s->end_ns, XSP_EVENT_EXIT, XSP_EVENT_CUT);
 	else if (s->ending == XSP_IMPORT_UNWOUND) /* landing in what is around it */
 		rc = emit_event(t, l, s->probe, depth - 1, s->end_ns, XSP_EVENT_UNWIND, 0);
-	/* records are of one process: in another one there would be no span for it */
-	const bool recorded = s->correlation != 0 && process_of(t, l) == t->pid;
+	/* of whose activities there are none, no records are told either */
+	const bool recorded =
+		s->correlation != 0 && (process_of(t, l) == t->main || process_of(t, l)->gpu);
 	return rc == 0 && recorded ? emit_call(t, l, s) : rc;
 }
 
@@ -482,7 +515,8 @@ static int emit_span(struct emitter *t, const struct xsp_import_span *s)
 								      : s->head.ending,
 		.api = (uint8_t)(s->head.api & ~XSP_IMPORT_BESIDE)};
 	if (s->head.api & XSP_IMPORT_BESIDE)
-		t->asynchronous[s->correlation % ASYNC_CALLS] = s->correlation;
+		t->asynchronous[s->correlation % ASYNC_CALLS] =
+			call_key(process_of(t, l), s->correlation);
 	rc = note_begin(t, l);
 	return rc < 0 ? rc
 		      : emit_event(t, l, s->probe, l->depth, s->head.time_ns, XSP_EVENT_ENTRY, 0);
@@ -559,9 +593,10 @@ int xsp_import_emit(struct xsp_import *m, int64_t offset)
 
 	if (t == NULL)
 		return -ENOMEM;
-	*t = (struct emitter){.m = m, .offset = offset, .pid = process_of_gpu(m)};
+	*t = (struct emitter){.m = m, .offset = offset};
+	t->main = t->process = process_of_gpu(t);
 	if (m->gpu_probe != 0) {
-		rc = emit_state(t, m->first_ns, XSP_GPU_ACTIVE);
+		rc = emit_states(t, m->first_ns, XSP_GPU_ACTIVE);
 		if (rc == 0)
 			rc = emit_devices(t, m->first_ns);
 	}
@@ -570,7 +605,7 @@ int xsp_import_emit(struct xsp_import *m, int64_t offset)
 	if (rc == 0)
 		rc = pop_until(t, INT64_MAX);
 	if (rc == 0 && m->gpu_probe != 0)
-		rc = emit_state(t, m->last_ns, XSP_GPU_STOPPED);
+		rc = emit_states(t, m->last_ns, XSP_GPU_STOPPED);
 	if (rc == 0)
 		rc = flush_batch(t);
 	free_teller(t);

@@ -55,6 +55,7 @@ struct xsp_import_activity {
 	struct xsp_import_head head; /* its time: when it is told */
 	int64_t begin_ns, end_ns;
 	uint32_t name; /* KERNEL: of xsp_import.kernels */
+	uint32_t row; /* of xsp_import.gpu_rows */
 	bool untimed; /* CUDA_EVENT: when it was reached is not known */
 	uint64_t record[24]; /* struct xsp_gpu_kernel, ..., without its times */
 };
@@ -77,6 +78,8 @@ struct xsp_import_process {
 	const char *name; /* "": not known */
 	bool used; /* it has spans */
 	uint64_t calls; /* of CUDA's API */
+	bool gpu; /* records are its own; emit.c */
+	uint64_t records; /* of batches so far; emit.c */
 };
 
 struct xsp_import_thread {
@@ -156,6 +159,14 @@ struct xsp_import {
 	uint64_t last_key; /* of a thread, and its index */
 	uint32_t last_thread;
 
+	/* GPUs' rows, by the number that they have as a process */
+	struct xsp_import_gpu_row {
+		uint32_t process; /* 1 + index of whose it is; 0: not told */
+		bool used;
+	} * gpu_rows;
+	size_t gpu_row_count, gpu_row_capacity;
+	struct xsp_u64map gpu_row_of;
+
 	/* of --max-overhead: times of the trace; rising, once they are written */
 	struct xsp_import_window {
 		int64_t start_ns, end_ns;
@@ -179,7 +190,7 @@ struct xsp_import {
 	int64_t first_ns, last_ns;
 	uint32_t gpu_probe; /* 1 + id; 0: there is nothing of a GPU */
 	uint32_t allocator_probes[3]; /* 1 + id, by enum xsp_allocator_call */
-	struct xsp_u64map contexts; /* context → device */
+	struct xsp_u64map contexts; /* row of a GPU << 32 | context → device */
 	struct xsp_u64map cbids; /* API and number → probe */
 	struct xsp_u64map apis; /* probe → xsp_import_head.api */
 };
@@ -210,10 +221,12 @@ int xsp_import_other_probe(struct xsp_import *m, const struct xsp_capture_probe 
 /* Index of the kernel's name. */
 int xsp_import_kernel(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index);
 int xsp_import_thread(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index);
+/* The row of a GPU that an activity lies on. */
+int xsp_import_gpu_row(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index);
 /* An id that no thread and no process has. */
 uint32_t xsp_import_invent_id(struct xsp_import *m);
 int xsp_import_convert_metadata(struct xsp_import *m, const struct xsp_import_event *e);
-/* Processes and threads, as definitions. */
+/* Processes and threads, as definitions; when all events have been converted. */
 int xsp_import_define(struct xsp_import *m);
 const char *xsp_import_keep(struct xsp_import *m, const char *value); /* NULL: no memory */
 void xsp_import_tables_free(struct xsp_import *m);

@@ -282,6 +282,38 @@ int xsp_import_thread(struct xsp_import *m, const struct xsp_import_event *e, ui
 	return 0;
 }
 
+int xsp_import_gpu_row(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index)
+{
+	uint32_t number;
+	const long at = xsp_u64map_index(&m->gpu_row_of, key_of(e, XSP_TRACE_PID, &number),
+					 &m->gpu_rows, &m->gpu_row_capacity, m->gpu_row_count);
+
+	if (at < 0)
+		return -ENOMEM;
+	*index = (uint32_t)at;
+	if ((size_t)at == m->gpu_row_count)
+		m->gpu_rows[m->gpu_row_count++] = (struct xsp_import_gpu_row){.process = 0};
+	return 0;
+}
+
+/* "GPU 0 (process 42)", as we write it where a trace has activities of several processes. */
+static int note_gpu_process(struct xsp_import *m, const struct xsp_import_event *e)
+{
+	uint32_t row, process;
+	unsigned number;
+
+	xsp_json_to_text(e->value[XSP_ARG_LABELS], m->text, XSP_IMPORT_NAME_MAX);
+	const char *told = strstr(m->text, "process ");
+	if (told == NULL || sscanf(told, "process %u", &number) != 1 || number >= INVENTED)
+		return 0;
+	int rc = process_of(m, e, number, number, &process);
+	if (rc == 0)
+		rc = xsp_import_gpu_row(m, e, &row);
+	if (rc == 0)
+		m->gpu_rows[row].process = process + 1;
+	return rc;
+}
+
 /* ---- what they are called ---- */
 
 /* "thread 4242 (python3)" is python3, as Kineto and we write it. */
@@ -305,6 +337,8 @@ int xsp_import_convert_metadata(struct xsp_import *m, const struct xsp_import_ev
 
 	if (xsp_import_is(e, XSP_TRACE_NAME, "xsptrace_capture"))
 		return xsp_import_told_event(m, e);
+	if (xsp_import_is(e, XSP_TRACE_NAME, "process_labels") && xsp_import_has(e, XSP_ARG_LABELS))
+		return note_gpu_process(m, e);
 	if ((!thread && !xsp_import_is(e, XSP_TRACE_NAME, "process_name")) ||
 	    !xsp_import_has(e, XSP_ARG_NAME))
 		return 0;
@@ -329,6 +363,12 @@ int xsp_import_define(struct xsp_import *m)
 	char variables[64];
 	int rc = 0;
 
+	for (size_t i = 0; i < m->gpu_row_count; i++) {
+		const struct xsp_import_gpu_row *row = &m->gpu_rows[i];
+		if (row->used && row->process != 0)
+			m->processes[row->process - 1].gpu = m->processes[row->process - 1].used =
+				true;
+	}
 	/* a trace with it is of one process; the others there are made up */
 	snprintf(variables, sizeof(variables),
 		 XSP_JOB_RANK "=%" PRId64 "\n" XSP_JOB_WORLD_SIZE "=%" PRId64 "\n", m->rank,
@@ -370,6 +410,8 @@ void xsp_import_tables_free(struct xsp_import *m)
 	xsp_u64map_free(&m->process_of);
 	xsp_u64map_free(&m->thread_of);
 	xsp_u64map_free(&m->tids);
+	xsp_u64map_free(&m->gpu_row_of);
+	free(m->gpu_rows);
 	free(m->processes);
 	free(m->threads);
 	xsp_arena_free(&m->texts);

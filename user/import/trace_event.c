@@ -13,6 +13,7 @@ static const char *const keys[XSP_TRACE_KEYS] = {
 	[XSP_TRACE_DUR] = "dur",
 	[XSP_TRACE_ARGUMENTS] = "args",
 	[XSP_ARG_NAME] = "name",
+	[XSP_ARG_LABELS] = "labels",
 	[XSP_ARG_EXTERNAL_ID] = "External id",
 	[XSP_ARG_OLD_EXTERNAL_ID] = "external id",
 	[XSP_ARG_PYTHON_ID] = "Python id",

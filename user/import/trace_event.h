@@ -21,6 +21,7 @@ enum xsp_import_key {
 	XSP_TRACE_ARGUMENTS, /* "args" as a whole */
 	XSP_TRACE_ARGS, /* the first key of these */
 	XSP_ARG_NAME = XSP_TRACE_ARGS,
+	XSP_ARG_LABELS,
 	XSP_ARG_EXTERNAL_ID,
 	XSP_ARG_OLD_EXTERNAL_ID,
 	XSP_ARG_PYTHON_ID,

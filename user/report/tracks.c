@@ -118,8 +118,7 @@ void xsp_tracks_free(struct xsp_tracks *t)
 	for (size_t i = 0; i < t->count; i++)
 		free(t->list[i].lanes);
 	xsp_out_cancel(t->x.out);
-	xsp_u64map_free(&t->x.pids);
-	xsp_u64map_free(&t->x.pids_used);
+	xsp_export_numbers_free(&t->x);
 	xsp_fwdbwd_free(t->fwdbwd);
 	xsp_thread_rows_free(t->rows);
 	xsp_levels_free(t->levels);
@@ -149,7 +148,7 @@ static int number_processes(struct xsp_tracks *t)
 		if (xsp_thread_rows_of(t->rows, all[i].pid, all[i].pid, 0) == NULL)
 			return -ENOMEM;
 	for (uint32_t device = 0; device < DEVICES_NUMBERED; device++)
-		xsp_export_pid(&t->x, true, device);
+		xsp_export_gpu(&t->x, device, 0);
 	return 0;
 }
 
@@ -419,7 +418,8 @@ static int on_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 				  .tid = stream ? a->stream : 0,
 				  .row = overhead ? 2 : waits,
 				  .root_pid = a->pid};
-	const uint64_t key = (uint64_t)a->device << 40 ^ (uint64_t)a->stream << 2 ^ new.row;
+	const uint64_t key = xsp_u64_mix((uint64_t)a->pid << 32 | a->device) +
+			     ((uint64_t)a->stream << 2 | new.row);
 	char buffer[XSP_GPU_NAME_SIZE], name[48];
 	uint64_t start_ns = a->start_ns, end_ns = a->end_ns;
 	uint32_t number, arguments;
@@ -536,6 +536,17 @@ static int copy(struct xsp_tracks *t, const char *text, const char **out)
 	return *out != NULL ? 0 : -ENOMEM;
 }
 
+static bool has_one_process(const struct xsp_tracks *t)
+{
+	const struct xsp_capture_process *all;
+	const size_t count = xsp_capture_processes(t->x.reader, &all);
+	size_t i = 0;
+
+	while (i < count && all[i].pid == all[0].pid) /* which exec defines again */
+		i++;
+	return i == count;
+}
+
 static int name_track(struct xsp_tracks *t, struct track *track)
 {
 	const struct xsp_export_named *named = xsp_export_name(&t->x, track->root_pid);
@@ -546,13 +557,16 @@ static int name_track(struct xsp_tracks *t, struct track *track)
 	xsp_run_process_name(&t->x, track->root_pid, process, sizeof(process));
 	if (named != NULL)
 		snprintf(process, sizeof(process), "%s", named->name);
-	if (gpu)
+	if (gpu && (named != NULL || has_one_process(t)))
 		snprintf(text, sizeof(text), "GPU %u (%s)", track->pid, process);
+	else if (gpu) /* tracks are told apart by it */
+		snprintf(text, sizeof(text), "GPU %u (%s, process %u)", track->pid, process,
+			 xsp_thread_rows_pid(t->rows, track->root_pid));
 	else
 		snprintf(text, sizeof(text), "%s", process);
 	track->order = named != NULL ? named->order : track->pid;
 	if (gpu)
-		track->pid = xsp_export_pid(&t->x, true, track->pid & 0xffff);
+		track->pid = xsp_export_gpu(&t->x, track->pid, track->root_pid);
 	rc = copy(t, text, &track->process);
 	snprintf(text, sizeof(text), "stack %u", track->row);
 	if (rc == 0 && track->name == NULL)

@@ -2,7 +2,7 @@
 /*
  * gpu.c - what the GPU did, as Kineto writes it: a process a device (pid: its number), a row a
  * stream (tid: its number). Waits for a stream are on rows of their own, for their times overlap the
- * kernels'.
+ * kernels'. What a further process did on the device is a process of its own (xsp_export_gpu()).
  */
 #include "export/chrome/gpu.h"
 
@@ -22,13 +22,14 @@
 #define GPU_SORT_INDEX 5000000U
 #define SYNC_TID 1000000U /* a stream's waits: its number + this */
 #define NO_STREAM_TID 2000000U /* waits for a whole context */
-#define OVERHEAD_PID 0x10000001U /* Kineto has -1 */
 #define OVERHEAD_SORT_INDEX 0x100000AU
 #define DEVICES 16U /* Kineto declares so many */
 
 struct row {
-	uint32_t device, stream;
+	uint32_t pid; /* root pid of whose it is */
+	uint32_t device, stream; /* device: or XSP_EXPORT_OVERHEAD */
 	bool sync;
+	bool names; /* the first one that tells of its device */
 };
 
 struct xsp_chrome_gpu {
@@ -36,7 +37,7 @@ struct xsp_chrome_gpu {
 	size_t count, capacity;
 	struct xsp_u64map known;
 	uint32_t pid; /* root pid of the first process with activities, for the rows' names */
-	bool overhead;
+	bool several; /* there are others */
 };
 
 int xsp_chrome_gpu_new(struct xsp_chrome_gpu **out)
@@ -58,45 +59,75 @@ void xsp_chrome_gpu_free(struct xsp_chrome_gpu *g)
 
 static uint32_t row_tid(const struct row *r)
 {
+	if (r->device == XSP_EXPORT_OVERHEAD)
+		return 0;
 	if (r->stream == XSP_GPU_NO_ID)
 		return NO_STREAM_TID;
 	/* ids of streams are small; a hostile one must not become another row's number */
 	return (r->stream & 0x3fffffff) + (r->sync ? SYNC_TID : 0);
 }
 
-static int meet_row(struct xsp_chrome_gpu *g, const struct row *r)
+static int meet_row(struct xsp_chrome_gpu *g, const struct row *r, uint32_t pid, uint32_t tid)
 {
-	uint64_t key = (uint64_t)r->device << 32 | row_tid(r);
+	const uint64_t key = (uint64_t)pid << 32 | tid, device = (uint64_t)pid << 32 | UINT32_MAX;
 
 	if (xsp_u64map_get(&g->known, key) != NULL)
 		return 0;
+	const bool names = xsp_u64map_get(&g->known, device) == NULL;
 	if (xsp_grow(&g->rows, &g->capacity, g->count + 1) < 0 ||
-	    xsp_u64map_set(&g->known, key, (uint32_t)g->count) < 0)
+	    xsp_u64map_set(&g->known, device, 0) < 0 || xsp_u64map_set(&g->known, key, 0) < 0)
 		return -ENOMEM;
-	g->rows[g->count++] = *r;
+	g->rows[g->count] = *r;
+	g->rows[g->count++].names = names;
 	return 0;
 }
 
-static uint32_t device_pid(struct xsp_export *x, uint32_t device)
+/* Says whose it is, where that is not clear: a root pid, or 0. Who reads the trace back (user/import) knows by it which
+ * process' calls the activities are of. */
+static void put_label(struct xsp_export *x, uint32_t display_pid, uint32_t pid, const char *label)
 {
-	return xsp_export_pid(x, true, device & 0xffff);
+	const struct xsp_chrome *c = xsp_chrome_of(x);
+	char text[64];
+
+	if (pid != 0 && (c->gpu->several || x->options.job != NULL))
+		snprintf(text, sizeof(text), "%s%sprocess %u%s", label, *label ? " (" : "",
+			 xsp_thread_rows_pid(c->rows, pid), *label ? ")" : "");
+	else
+		snprintf(text, sizeof(text), "%s", label);
+	if (text[0] != '\0')
+		xsp_chrome_put_text_meta(x, "process_labels", display_pid, 0, "labels", text);
 }
 
-static void put_device_row(struct xsp_export *x, uint32_t device, const char *process)
+/* `pid`: root pid of who used it; 0: nobody. */
+static void put_device_row(struct xsp_export *x, uint32_t device, uint32_t pid)
 {
-	char label[32];
+	const uint32_t process = pid != 0 ? pid : xsp_chrome_of(x)->gpu->pid;
+	const uint32_t display_pid = xsp_export_gpu(x, device, pid);
+	const struct xsp_export_named *named = xsp_export_name(x, process);
+	char name[256], label[32];
 
+	xsp_run_process_name(x, process, name, sizeof(name));
 	snprintf(label, sizeof(label), "GPU %u", device);
-	xsp_chrome_put_text_meta(x, "process_name", device_pid(x, device), 0, "name", process);
-	xsp_chrome_put_text_meta(x, "process_labels", device_pid(x, device), 0, "labels", label);
-	xsp_chrome_put_sort_index(x, "process_sort_index", device_pid(x, device), 0,
-				  GPU_SORT_INDEX + device_pid(x, device));
+	xsp_chrome_put_text_meta(x, "process_name", display_pid, 0, "name",
+				 named != NULL ? named->name : name);
+	put_label(x, display_pid, pid, label);
+	xsp_chrome_put_sort_index(x, "process_sort_index", display_pid, 0,
+				  GPU_SORT_INDEX + display_pid);
+}
+
+static void put_overhead_row(struct xsp_export *x, uint32_t pid)
+{
+	const uint32_t display_pid = xsp_export_gpu(x, XSP_EXPORT_OVERHEAD, pid);
+
+	xsp_chrome_put_text_meta(x, "process_name", display_pid, 0, "name", "CUPTI Overhead");
+	put_label(x, display_pid, pid, "");
+	xsp_chrome_put_sort_index(x, "process_sort_index", display_pid, 0, OVERHEAD_SORT_INDEX);
 }
 
 static void put_stream_row(struct xsp_export *x, const struct row *r)
 {
 	char name[48];
-	uint32_t pid = device_pid(x, r->device), tid = row_tid(r);
+	uint32_t pid = xsp_export_gpu(x, r->device, r->pid), tid = row_tid(r);
 
 	if (r->stream == XSP_GPU_NO_ID)
 		snprintf(name, sizeof(name), "context (sync)");
@@ -110,27 +141,23 @@ static void put_stream_row(struct xsp_export *x, const struct row *r)
 void xsp_chrome_gpu_rows(struct xsp_export *x)
 {
 	const struct xsp_chrome_gpu *g = xsp_chrome_of(x)->gpu;
-	char process[256] = "";
-	uint32_t declared = 0;
 
-	if (g->count == 0 && !g->overhead)
+	if (g->count == 0)
 		return;
-	const struct xsp_export_named *named = xsp_export_name(x, g->pid);
-
-	xsp_run_process_name(x, g->pid, process, sizeof(process));
-	if (named != NULL)
-		snprintf(process, sizeof(process), "%s", named->name);
-	for (; declared < DEVICES; declared++)
-		put_device_row(x, declared, process);
+	for (uint32_t device = 0; device < DEVICES; device++)
+		put_device_row(x, device, xsp_export_gpu_user(x, device));
 	for (size_t i = 0; i < g->count; i++) {
-		if (g->rows[i].device >= DEVICES)
-			put_device_row(x, g->rows[i].device, process);
-		put_stream_row(x, &g->rows[i]);
+		const struct row *r = &g->rows[i];
+		if (r->device == XSP_EXPORT_OVERHEAD)
+			continue;
+		if (r->names &&
+		    (r->device >= DEVICES || r->pid != xsp_export_gpu_user(x, r->device)))
+			put_device_row(x, r->device, r->pid);
+		put_stream_row(x, r);
 	}
-	if (!g->overhead)
-		return;
-	xsp_chrome_put_text_meta(x, "process_name", OVERHEAD_PID, 0, "name", "CUPTI Overhead");
-	xsp_chrome_put_sort_index(x, "process_sort_index", OVERHEAD_PID, 0, OVERHEAD_SORT_INDEX);
+	for (size_t i = 0; i < g->count; i++)
+		if (g->rows[i].device == XSP_EXPORT_OVERHEAD)
+			put_overhead_row(x, g->rows[i].pid);
 }
 
 /* ---- arguments ---- */
@@ -319,19 +346,18 @@ static int find_row(struct xsp_export *x, const struct xsp_gpu_activity *a, uint
 		    uint32_t *tid)
 {
 	struct xsp_chrome_gpu *g = xsp_chrome_of(x)->gpu;
-	const struct row r = {.device = a->device, .stream = a->stream, .sync = xsp_gpu_is_wait(a)};
+	const struct row r = {.pid = a->pid,
+			      .device = a->kind == XSP_GPU_IS_OVERHEAD ? XSP_EXPORT_OVERHEAD
+								       : a->device,
+			      .stream = a->stream,
+			      .sync = xsp_gpu_is_wait(a)};
 
-	*pid = OVERHEAD_PID;
-	*tid = 0;
 	if (g->pid == 0)
 		g->pid = a->pid;
-	if (a->kind == XSP_GPU_IS_OVERHEAD) {
-		g->overhead = true;
-		return 0;
-	}
-	*pid = device_pid(x, a->device);
+	g->several |= g->pid != a->pid;
+	*pid = xsp_export_gpu(x, r.device, r.pid);
 	*tid = row_tid(&r);
-	return meet_row(g, &r);
+	return meet_row(g, &r, *pid, *tid);
 }
 
 /* An arrow from a call's slice to an activity's. */
