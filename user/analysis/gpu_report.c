@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/saturate.h"
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/gpu_category.h"
@@ -43,6 +44,18 @@ static struct xsp_cell absent(void)
 static struct xsp_cell ratio(double part, double whole)
 {
 	return whole > 0 ? xsp_cell_real(part / whole) : absent();
+}
+
+static struct xsp_cell sum_cell(uint64_t sum)
+{
+	return sum == XSP_TOO_MUCH ? absent() : xsp_cell_integer(sum);
+}
+
+static struct xsp_cell ratio_of_sums(uint64_t part, uint64_t whole, double times)
+{
+	return part == XSP_TOO_MUCH || whole == XSP_TOO_MUCH
+		       ? absent()
+		       : ratio((double)part * times, (double)whole);
 }
 
 /* Never beyond the greatest, which is exact. */
@@ -225,15 +238,18 @@ static void put_windows(const struct writer *w)
 	xsp_timeline_window(w->g->timeline, &from, &to);
 	if (to <= from)
 		return;
-	const double length = (double)(to - from) / XSP_GPU_USE_WINDOWS;
 	for (size_t i = 0; i < w->device_count; i++)
 		for (unsigned k = 0; w->devices[i].activities > 0 && k < XSP_GPU_USE_WINDOWS; k++) {
 			const struct xsp_gpu_device_use *d = &w->devices[i];
+			const uint64_t begin = from + xsp_gpu_use_window(to - from, k),
+				       end = from + xsp_gpu_use_window(to - from, k + 1);
 			const struct xsp_cell cells[] = {
 				pid_cell(w->g, d->pid),
 				xsp_cell_integer(d->device),
-				moment_cell(w->g, from + (uint64_t)(k * length)),
-				ratio((double)d->window_ns[k], length),
+				moment_cell(w->g, begin),
+				ratio((double)d->window_ns[k],
+				      (double)xsp_timeline_recorded_between(w->g->timeline, begin,
+									    end)),
 			};
 			xsp_report_row(t, cells);
 		}
@@ -610,16 +626,15 @@ static void put_operators(const struct writer *w)
 
 	for (size_t i = 0; i < n; i++) {
 		const struct xsp_gpu_flops_use *u = &uses[i];
-		const double seconds = (double)u->gpu_ns / 1e9;
 		const struct xsp_cell cells[] = {
 			xsp_cell_text(xsp_timeline_name(w->g->timeline, u->name)),
 			xsp_cell_integer(u->calls),
-			xsp_cell_integer(u->gpu_ns),
-			xsp_cell_integer(u->flops),
-			xsp_cell_integer(u->bytes),
-			ratio((double)u->flops, (double)u->bytes),
-			ratio((double)u->flops, seconds),
-			ratio((double)u->bytes, seconds),
+			sum_cell(u->gpu_ns),
+			sum_cell(u->flops),
+			sum_cell(u->bytes),
+			ratio_of_sums(u->flops, u->bytes, 1),
+			ratio_of_sums(u->flops, u->gpu_ns, 1e9),
+			ratio_of_sums(u->bytes, u->gpu_ns, 1e9),
 		};
 		xsp_report_row(t, cells);
 	}
@@ -802,6 +817,8 @@ static void put_losses(const struct writer *w)
 		{w->g->untimed, "activities that CUPTI could not time: in no figure"},
 		{s->late, "activities came too late to be put in order: in unions, gaps and "
 			  "queues only with what was left of them"},
+		{s->late_waits, "waits for the GPU came too late: what ended last before they did "
+				"is not known"},
 		{xsp_gpu_host_early(w->g->host),
 		 "spans were taken before all idle time in them was known (too many at a time)"},
 		{p->warm_up, "first steps were warm-up: they have no critical path here"},

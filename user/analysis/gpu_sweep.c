@@ -19,7 +19,7 @@ enum what { END, LAUNCH, START, END_AT_ONCE, WAIT_END };
 struct moment {
 	uint64_t ns;
 	uint64_t other_ns; /* START: the end; others: the start */
-	uint64_t call_ns; /* START */
+	uint64_t call_ns; /* START; WAIT_END: when it ended, `ns` may be later */
 	uint32_t device, stream; /* indices; WAIT_END: stream may be XSP_GPU_NOWHERE */
 	uint32_t tid; /* START: of the call; WAIT_END: struct xsp_gpu_sync.what */
 	uint32_t name;
@@ -129,6 +129,12 @@ static int stream_of(struct xsp_gpu_sweep *s, uint32_t device, uint32_t context,
 
 /* ---- time passes ---- */
 
+uint64_t xsp_gpu_use_window(uint64_t length, uint64_t window)
+{
+	return (uint64_t)(((unsigned __int128)window * length + XSP_GPU_USE_WINDOWS - 1) /
+			  XSP_GPU_USE_WINDOWS);
+}
+
 static void fill_windows(const struct xsp_gpu_sweep *s, struct xsp_gpu_device_use *d, uint64_t from,
 			 uint64_t to)
 {
@@ -141,12 +147,10 @@ static void fill_windows(const struct xsp_gpu_sweep *s, struct xsp_gpu_device_us
 	while (from < to && from < length) {
 		const unsigned __int128 scaled = (unsigned __int128)from * XSP_GPU_USE_WINDOWS;
 		const uint64_t window = (uint64_t)(scaled / length);
-		/* the first moment of the next one */
-		const uint64_t edge = (uint64_t)(((unsigned __int128)(window + 1) * length +
-						  XSP_GPU_USE_WINDOWS - 1) /
-						 XSP_GPU_USE_WINDOWS);
+		const uint64_t edge = xsp_gpu_use_window(length, window + 1);
 		const uint64_t until = edge < to ? edge : to;
-		d->window_ns[window] += until - from;
+		d->window_ns[window] += xsp_timeline_recorded_between(
+			s->timeline, s->window_from_ns + from, s->window_from_ns + until);
 		from = until;
 	}
 }
@@ -356,8 +360,10 @@ static int pass_wait(struct xsp_gpu_sweep *s, const struct moment *m)
 	const uint64_t done_ns = st != NULL ? st->done_ns : d->done_ns;
 	uint32_t name = st != NULL ? st->done : d->done;
 
-	if (done_ns < m->other_ns)
-		name = XSP_GPU_NOWHERE; /* it had ended when the wait began */
+	/* it had ended when the wait began; or it ended after the wait, and what did before is not known any more */
+	if (done_ns < m->other_ns || done_ns > m->call_ns)
+		name = XSP_GPU_NOWHERE;
+	s->counts.late_waits += done_ns > m->call_ns;
 	const long at = xsp_u64map_index(&s->wait_of, (uint64_t)m->tid << 32 | name, &s->waits,
 					 &s->wait_capacity, s->wait_count);
 	if (at < 0)
@@ -367,7 +373,7 @@ static int pass_wait(struct xsp_gpu_sweep *s, const struct moment *m)
 		s->wait_count++;
 		*w = (struct xsp_gpu_wait_use){.what = m->tid, .name = name};
 	}
-	const uint64_t length = m->ns - m->other_ns;
+	const uint64_t length = m->call_ns - m->other_ns;
 	w->count++;
 	w->total_ns += length;
 	w->most_ns = length > w->most_ns ? length : w->most_ns;
@@ -508,6 +514,7 @@ int xsp_gpu_sweep_wait(struct xsp_gpu_sweep *s, const struct xsp_gpu_activity *s
 	const struct xsp_gpu_sync *record = sync->record;
 	struct moment m = {.ns = sync->end_ns,
 			   .other_ns = sync->start_ns,
+			   .call_ns = sync->end_ns,
 			   .tid = record->what,
 			   .what = WAIT_END};
 	const int rc = xsp_gpu_sweep_place(s, sync, &m.device, &m.stream);

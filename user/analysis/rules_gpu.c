@@ -4,6 +4,7 @@
 
 #include "analysis/gpu.h"
 #include "analysis/rules_private.h"
+#include "base/saturate.h"
 #include "base/units.h"
 #include "catalog/gpu_peaks.h"
 #include "catalog/wait_reasons.h"
@@ -363,6 +364,9 @@ int xsp_rule_memory_bound(const struct xsp_rule_context *c)
 			     used = share_of(u->bytes, u->gpu_ns) * 1e9 / bandwidth;
 		const char *name = xsp_timeline_name(c->timeline, u->name);
 		char title[320], printable[120], why[XSP_DOUBT_SIZE];
+		if (u->flops == XSP_TOO_MUCH || u->bytes == XSP_TOO_MUCH ||
+		    u->gpu_ns == XSP_TOO_MUCH)
+			continue;
 		if (share < c->threshold || intensity >= balance || used < BANDWIDTH_LEAST)
 			continue;
 		xsp_printable(printable, sizeof(printable), name, 60);
