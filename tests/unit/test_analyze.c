@@ -7,6 +7,7 @@
 
 #include "analysis/analyses.h"
 #include "analysis/rules.h"
+#include "analysis/summary.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -799,6 +800,63 @@ Test(analyze, lock_that_another_thread_holds)
 	cr_expect_null(strstr(f->finding.title, ", at "), "%s", f->finding.title);
 	cr_expect_not_null(strstr(f->finding.advice, "hold lock 0x"), "%s", f->finding.advice);
 	cr_expect_eq(f->finding.to_ns - f->finding.from_ns, 500 * US);
+	xsp_report_free(r);
+}
+
+/* The summary's text: of a capture that has been ended. */
+static char *summary_of(const char *path)
+{
+	struct xsp_error err = {0};
+	struct xsp_capture_reader *r;
+	struct xsp_timeline *t;
+	struct xsp_summary *s;
+	char *text;
+	size_t size;
+
+	cr_assert_eq(xsp_capture_open(path, &r, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_timeline_new(r, &t, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_summary_new(t, &s), 0);
+	const struct xsp_timeline_sink sink = xsp_summary_sink(s);
+	cr_assert_eq(xsp_timeline_run(t, &sink, 1, &err), 0, "%s", err.text);
+	FILE *f = open_memstream(&text, &size);
+	cr_assert_eq(xsp_summary_write(s, r, f, &(struct xsp_summary_print){.limit = 10}), 0);
+	fclose(f);
+	xsp_summary_free(s);
+	xsp_timeline_free(t);
+	xsp_capture_close(r);
+	return text;
+}
+
+/* A lock that everybody waits for, and then more than are followed. */
+Test(analyze, more_locks_than_are_followed)
+{
+	const unsigned followed = 65536, more = 1000;
+	struct builder b;
+
+	open_waits(&b);
+	for (unsigned i = 0; i < 8; i++)
+		put_wait(&b, 101, START + i * MS, 500 * US, 100, XSP_WAIT_LOCK);
+	for (unsigned i = 1; i < followed + more; i++)
+		put_wait_of(&b, 102, START + 8 * MS + i * 20, 10,
+			    (struct xsp_event_wait){.argument = 0x100000 + 64 * i,
+						    .owner = 100,
+						    .why = XSP_WAIT_LOCK});
+	put_times(&b, 100, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 0);
+	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 4 * MS);
+	b.now = START + 10 * MS;
+	const char *said = "1,000 waits (10.0 us) were for more locks than are followed";
+	builder_end(&b);
+	char *text = summary_of(b.path);
+	cr_expect_not_null(strstr(text, said), "%s", text);
+	free(text);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "lock", XSP_SEVERITY_HIGH, 0.4);
+	cr_assert_not_null(f->finding.uncertain);
+	cr_expect_not_null(strstr(f->finding.uncertain, said), "%s", f->finding.uncertain);
+	const char *const *notes;
+	const size_t n = xsp_report_notes(xsp_report_find_section(r, "threads"), &notes);
+	cr_assert_geq(n, 1);
+	cr_expect_str_eq(notes[n - 1], said);
 	xsp_report_free(r);
 }
 
@@ -1696,6 +1754,105 @@ Test(analyze, waiting_for_the_gpu)
 	r = syncing(brief_inside);
 	expect_clean(r);
 	cr_expect(!had_no_data(r, "sync"));
+	xsp_report_free(r);
+}
+
+static struct batch of_steps;
+
+/* Of a wait of 250 us a kernel of its first half is told before it ends; one of the second half later: below. */
+static void told_early_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	b->now = at;
+	entry(b, ITEM, SP - 0x800);
+	b->now = at + US;
+	entry(b, SYNC, SP - 0x1000);
+	if (step == 0)
+		put_kernel_name(&of_steps);
+	put_kernel(&of_steps, at + 21 * US, at + 101 * US);
+	b->now = at + 150 * US;
+	send_batch(b, &of_steps);
+	b->now = at + 251 * US;
+	leave(b, SYNC, SP - 0x1000);
+	b->now = at + 252 * US;
+	leave(b, ITEM, SP - 0x800);
+	open_batch(&of_steps, of_steps.first);
+}
+
+/* CUPTI hands over what has ended whenever a buffer is full: also while a call waits for the rest. */
+Test(analyze, gpu_records_that_come_during_a_wait)
+{
+	struct builder b;
+
+	open_capture(&b, NEW);
+	open_batch(&of_steps, 0);
+	put_steps(&b, STEPS, MS, told_early_inside);
+	for (unsigned i = 0; i < STEPS; i++)
+		put_kernel(&of_steps, START + i * MS + 181 * US, START + i * MS + 281 * US);
+	send_batch(&b, &of_steps);
+	b.now = START + STEPS * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "sync", XSP_SEVERITY_MEDIUM, 0.25);
+	/* 80 us of the first kernel, from 181 to 261 of the second */
+	cr_expect_str_eq(value_of(f->figures, "waited_for")->text, "sgemm 1.60 ms");
+	cr_expect_null(f->finding.uncertain, "%s", f->finding.uncertain);
+	xsp_report_free(r);
+}
+
+/* `count` kernels of 100 ns each, one each 200 ns, told 50 at a time */
+static void put_kernels(struct builder *b, uint64_t from, unsigned count)
+{
+	struct batch g;
+
+	open_batch(&g, 0);
+	put_kernel_name(&g);
+	for (unsigned i = 0; i < count; i++) {
+		put_kernel(&g, from + i * 200, from + i * 200 + 100);
+		if (i % 50 < 49 && i + 1 < count)
+			continue;
+		b->now = from + (i + 1) * 200;
+		send_batch(b, &g);
+		open_batch(&g, g.first);
+	}
+}
+
+/* More than is held of what the GPU did, in one wait of 19 ms of 20. */
+Test(analyze, more_gpu_records_in_a_wait_than_are_held)
+{
+	struct builder b;
+
+	open_capture(&b, NEW);
+	b.now = START;
+	entry(&b, SYNC, SP);
+	put_kernels(&b, START + MS, 70000);
+	b.now = START + 19 * MS;
+	leave(&b, SYNC, SP);
+	b.now = START + 20 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "sync", XSP_SEVERITY_HIGH, 0.95);
+	/* of 1,094 times 64 the last 1,024 are held, in the last of which are 48: 65,520 of 100 ns */
+	cr_expect_str_eq(value_of(f->figures, "waited_for")->text, "sgemm 6.55 ms");
+	cr_assert_not_null(f->finding.uncertain);
+	cr_expect_not_null(strstr(f->finding.uncertain, "is a lower bound: 1 calls"), "%s",
+			   f->finding.uncertain);
+	xsp_report_free(r);
+}
+
+/* ... and more waits than are held, when a kernel comes that ran in the first of them. */
+Test(analyze, more_waits_than_are_held)
+{
+	const uint64_t waits = 2 * 8192 + 1;
+	struct builder b;
+
+	open_capture(&b, NEW);
+	for (uint64_t i = 0; i < waits; i++)
+		call(&b, SYNC, START + i * 2 * US, US);
+	put_kernels(&b, START, 1);
+	b.now = START + waits * 2 * US;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "sync", XSP_SEVERITY_HIGH, 0.5);
+	cr_assert_not_null(f->finding.uncertain);
+	cr_expect_not_null(strstr(f->finding.uncertain, "is a lower bound"), "%s",
+			   f->finding.uncertain);
 	xsp_report_free(r);
 }
 
