@@ -634,6 +634,30 @@ Test(analyze, first_steps_are_in_no_mean_and_said)
 	xsp_report_free(r);
 }
 
+/* ... on each of four threads: 16 ms of the 56 that they spent in calls, not of 14. */
+Test(analyze, first_steps_of_several_threads)
+{
+	struct builder b;
+	char text[32];
+
+	open_capture(&b, BATCH);
+	for (b.tid = 100; b.tid < 104; b.tid++) {
+		b.ring = b.tid - 100;
+		enter_range(&b, "ProfilerStep#0", START, SP);
+		leave_range(&b, START + 5 * MS, SP);
+		for (unsigned i = 0; i < 9; i++) {
+			snprintf(text, sizeof(text), "ProfilerStep#%u", i + 1);
+			enter_range(&b, text, START + (5 + i) * MS + 1, SP);
+			leave_range(&b, START + (6 + i) * MS, SP);
+		}
+	}
+	b.now = START + 14 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "warm-up", XSP_SEVERITY_LOW, 16.0 / 56);
+	cr_expect_eq(number_of(value_of(f->figures, "steps")), 4);
+	xsp_report_free(r);
+}
+
 Test(analyze, overhead_of_the_recording)
 {
 	struct builder b;
@@ -1911,6 +1935,67 @@ static struct xsp_report *copying(uint64_t bytes, uint64_t ns, uint8_t memory)
 	}
 	b.now = START + STEPS * MS;
 	return report_of(&b, NULL);
+}
+
+/* The agent goes on in a pause of --max-overhead: 40 of these copies, 0.8 ms, lie in the 2 ms that were recorded. */
+Test(analyze, copies_in_a_pause)
+{
+	struct builder b;
+	struct batch g;
+
+	open_capture(&b, NEW);
+	cr_assert_eq(
+		xsp_capture_put_window(b.w, &(struct xsp_capture_window){START, START + 2 * MS}),
+		0);
+	put_steps(&b, 2, MS, copying_inside);
+	open_batch(&g, 0);
+	for (unsigned i = 0; i < 120; i++) {
+		put_copy(&g, START + i * 50 * US, 20 * US, 1 << 20, 1);
+		if (i % 40 == 39) {
+			send_batch(&b, &g);
+			open_batch(&g, g.first);
+		}
+	}
+	b.now = START + STEPS * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "pageable-copy", XSP_SEVERITY_HIGH, 0.4);
+	cr_expect_eq(number_of(value_of(f->figures, "copies")), 40);
+	cr_expect_eq(number_of(value_of(f->figures, "bytes")), 40.0 * (1 << 20));
+	xsp_report_free(r);
+}
+
+/* What copies say of their bytes is the target's: 120 times 2^62 are no sum, nor is 2^64 ns a time. */
+Test(analyze, sums_that_are_too_much)
+{
+	struct builder b;
+	struct batch g;
+
+	struct xsp_report *r = copying(1ULL << 62, 20 * US, 1);
+	const struct xsp_report_found *f = expect(r, "pageable-copy", XSP_SEVERITY_MEDIUM, 0.24);
+	cr_expect_eq(value_of(f->figures, "bytes")->kind, XSP_CELL_ABSENT);
+	const struct xsp_report_table *t =
+		xsp_report_find_table(xsp_report_find_section(r, "gpu"), "copies");
+	cr_assert_eq(xsp_report_row_count(t), 1);
+	cr_expect_eq(xsp_report_row_at(t, 0)[3].kind, XSP_CELL_ABSENT, "bytes");
+	cr_expect_eq(xsp_report_row_at(t, 0)[4].kind, XSP_CELL_ABSENT, "mean");
+	cr_expect_eq(xsp_report_row_at(t, 0)[6].kind, XSP_CELL_ABSENT, "bandwidth");
+	cr_expect_eq(value_of(xsp_report_find_section(r, "cuda"), "copied_bytes")->kind,
+		     XSP_CELL_ABSENT);
+	xsp_report_free(r);
+
+	open_capture(&b, NEW);
+	open_batch(&g, 0);
+	put_kernel_name(&g);
+	put_kernel(&g, START, START + MS);
+	put_kernel(&g, START + MS, UINT64_MAX);
+	send_batch(&b, &g);
+	b.now = START + STEPS * MS;
+	r = report_of(&b, NULL);
+	t = xsp_report_find_table(xsp_report_find_section(r, "gpu"), "kernels");
+	cr_assert_eq(xsp_report_row_count(t), 1);
+	cr_expect_eq(xsp_report_row_at(t, 0)[2].integer, 1, "runs");
+	cr_expect_eq(xsp_report_row_at(t, 0)[3].integer, MS, "total");
+	xsp_report_free(r);
 }
 
 Test(analyze, copies)

@@ -655,6 +655,37 @@ Test(gpu_analysis, use_is_of_the_time_that_was_recorded)
 	end_bench(&x);
 }
 
+/* Recorded as above, and kernels are told of in the pause as well: 300 of 2,100 ns are busy. */
+Test(gpu_analysis, shares_are_of_the_time_that_was_recorded)
+{
+	static const uint64_t kernels[][2] = {
+		{2000, 2100}, {2200, 2300}, {3500, 7500}, {9000, 9100}};
+	struct xsp_report *r;
+	struct bench x;
+
+	start_capture(&x.b);
+	cr_assert_eq(xsp_capture_put_window(x.b.w, &(struct xsp_capture_window){1000, 3000}), 0);
+	cr_assert_eq(xsp_capture_put_window(x.b.w, &(struct xsp_capture_window){8000, 20000}), 0);
+	open_bench(&x);
+	for (size_t i = 0; i < 4; i++) {
+		const struct activity a = {.stream = 1,
+					   .name = compute,
+					   .start = kernels[i][0],
+					   .end = kernels[i][1],
+					   .call = kernels[i][0] - 10,
+					   .call_end = kernels[i][0] - 5};
+		tell(&x, &a);
+	}
+	cr_assert_eq(xsp_report_new(&r), 0);
+	cr_assert_eq(xsp_analysis_gpu.report(x.g, r), 0);
+	cr_expect_float_eq(xsp_report_row_at(table_of(r, "devices"), 0)[5].real, 300.0 / 2100,
+			   1e-9);
+	cr_expect_float_eq(xsp_report_row_at(table_of(r, "streams"), 0)[6].real, 300.0 / 2100,
+			   1e-9);
+	xsp_report_free(r);
+	end_bench(&x);
+}
+
 /* Shapes are the target's: what two operators do is 2^64 + 2 and 2^64, which no sum holds. */
 Test(gpu_analysis, sums_that_are_too_much)
 {

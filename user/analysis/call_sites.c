@@ -9,6 +9,7 @@
 #include "analysis/analyses.h"
 #include "analysis/steps_private.h"
 #include "base/grow.h"
+#include "base/saturate.h"
 #include "base/search.h"
 #include "base/u64map.h"
 #include "timeline/python.h"
@@ -375,6 +376,7 @@ static int add_sync(struct xsp_call_sites *s, const struct xsp_span *span)
 
 /* ---- copies ---- */
 
+/* In pauses of --max-overhead the agent goes on: shares are of the time without them. */
 static void add_copy(struct xsp_copies *c, const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_memcpy *copy = a->record;
@@ -385,16 +387,16 @@ static void add_copy(struct xsp_copies *c, const struct xsp_gpu_activity *a)
 		return;
 	c->count++;
 	c->cut += a->cut;
-	c->bytes += copy->bytes;
-	c->ns += ns;
+	xsp_add_saturated(&c->bytes, copy->bytes);
+	xsp_add_saturated(&c->ns, ns);
 	c->count_below[size < 64 ? size : 63]++;
 	c->ns_below[size < 64 ? size : 63] += ns;
 	if (copy->source_kind != CUPTI_PAGEABLE && copy->destination_kind != CUPTI_PAGEABLE)
 		return;
 	c->pageable++;
 	c->pageable_cut += a->cut;
-	c->pageable_bytes += copy->bytes;
-	c->pageable_ns += ns;
+	xsp_add_saturated(&c->pageable_bytes, copy->bytes);
+	xsp_add_saturated(&c->pageable_ns, ns);
 	if (ns > c->pageable_longest_ns) {
 		c->pageable_longest_ns = ns;
 		c->pageable_longest_start_ns = a->start_ns;
@@ -405,7 +407,8 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	struct xsp_call_sites *s = ctx;
 
-	if (a->kind == XSP_GPU_IS_MEMCPY)
+	if (a->kind == XSP_GPU_IS_MEMCPY &&
+	    xsp_timeline_recorded(s->timeline, a->start_ns, a->end_ns))
 		add_copy(&s->copies, a);
 	if (a->kind == XSP_GPU_IS_KERNEL)
 		return add_ran(s, a, a->name);

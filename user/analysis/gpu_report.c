@@ -46,16 +46,16 @@ static struct xsp_cell ratio(double part, double whole)
 	return whole > 0 ? xsp_cell_real(part / whole) : absent();
 }
 
-static struct xsp_cell sum_cell(uint64_t sum)
-{
-	return sum == XSP_TOO_MUCH ? absent() : xsp_cell_integer(sum);
-}
-
 static struct xsp_cell ratio_of_sums(uint64_t part, uint64_t whole, double times)
 {
 	return part == XSP_TOO_MUCH || whole == XSP_TOO_MUCH
 		       ? absent()
 		       : ratio((double)part * times, (double)whole);
+}
+
+static struct xsp_cell mean_cell(uint64_t sum, uint64_t count)
+{
+	return sum == XSP_TOO_MUCH ? absent() : xsp_cell_integer(sum / count);
 }
 
 /* Never beyond the greatest, which is exact. */
@@ -124,14 +124,14 @@ static void put_devices(const struct writer *w)
 		if (d->activities == 0)
 			continue; /* it was only waited for */
 		for (size_t c = 0; c < XSP_GPU_CLASSES; c++)
-			total += d->total_ns[c];
+			xsp_add_saturated(&total, d->total_ns[c]);
 		const struct xsp_cell cells[] = {
 			pid_cell(w->g, d->pid),
 			xsp_cell_integer(d->device),
 			xsp_cell_text(device_name(w->g, d->device)),
 			xsp_cell_integer(d->last_ns - d->first_ns),
 			xsp_cell_integer(busy),
-			ratio((double)busy, (double)(busy + d->in_ns[0])),
+			ratio((double)d->recorded_busy_ns, (double)d->recorded_ns),
 			xsp_cell_integer(xsp_gpu_device_ns(d, BIT(COMPUTE), 0)),
 			xsp_cell_integer(xsp_gpu_device_ns(d, BIT(COMMUNICATION), BIT(COMPUTE))),
 			xsp_cell_integer(xsp_gpu_device_ns(d, BIT(MEMORY),
@@ -140,7 +140,7 @@ static void put_devices(const struct writer *w)
 			xsp_cell_integer(d->host_ns),
 			xsp_cell_integer(d->unrecorded_ns),
 			xsp_cell_integer(d->streams),
-			ratio((double)total, (double)busy),
+			ratio_of_sums(total, busy, 1),
 			xsp_cell_integer(d->several_ns),
 			xsp_cell_integer(d->gap_ns),
 			d->gap_ns > 0 ? moment_cell(w->g, d->gap_from_ns) : absent(),
@@ -292,8 +292,7 @@ static void put_streams(const struct writer *w)
 			xsp_cell_integer(s->stream),
 			xsp_cell_integer(s->activities),
 			xsp_cell_integer(s->busy_ns),
-			ratio((double)s->busy_ns,
-			      (double)(s->last_ns - s->first_ns - s->unrecorded_ns)),
+			ratio((double)s->recorded_busy_ns, (double)s->recorded_ns),
 			xsp_cell_integer(s->idle_ns[XSP_GPU_IDLE_HOST]),
 			xsp_cell_integer(s->idle_ns[XSP_GPU_IDLE_KERNEL]),
 			xsp_cell_integer(s->idle_ns[XSP_GPU_IDLE_OTHER]),
@@ -426,7 +425,7 @@ static void put_waits(const struct writer *w)
 			xsp_cell_text(xsp_gpu_sync_name(u->what)),
 			xsp_cell_text(u->name != XSP_GPU_NOWHERE ? names[u->name].name : NULL),
 			xsp_cell_integer(u->count),
-			xsp_cell_integer(u->total_ns),
+			xsp_cell_sum(u->total_ns),
 			xsp_cell_integer(u->most_ns),
 		};
 		xsp_report_row(t, cells);
@@ -468,10 +467,10 @@ static void put_launches(const struct writer *w)
 				xsp_cell_integer(w->devices[i].device),
 				xsp_cell_text(kinds[k]),
 				xsp_cell_integer(l->count),
-				xsp_cell_integer(l->call_ns / l->count),
+				mean_cell(l->call_ns, l->count),
 				xsp_cell_integer(l->most_call_ns),
 				xsp_cell_integer(l->long_calls),
-				xsp_cell_integer(l->delay_ns / l->count),
+				mean_cell(l->delay_ns, l->count),
 				quantile(&l->delays, 0.5, l->most_delay_ns),
 				quantile(&l->delays, 0.99, l->most_delay_ns),
 				xsp_cell_integer(l->most_delay_ns),
@@ -486,7 +485,7 @@ static void put_launches(const struct writer *w)
 /* ---- by name ---- */
 
 static void put_kernel_row(struct xsp_report_table *t, const struct xsp_gpu_name_use *u,
-			   double total)
+			   uint64_t total)
 {
 	const double n = (double)u->whole;
 	const bool any = u->whole > 0;
@@ -496,10 +495,12 @@ static void put_kernel_row(struct xsp_report_table *t, const struct xsp_gpu_name
 		xsp_cell_text(u->name),
 		xsp_cell_text(u->kind == XSP_GPU_IS_GRAPH ? "graph" : class_names[u->class]),
 		xsp_cell_integer(u->count),
-		xsp_cell_integer(u->total_ns),
-		ratio((double)u->total_ns, total),
-		any ? xsp_cell_integer(u->whole_ns / u->whole) : absent(),
-		n > 1 ? xsp_cell_integer((uint64_t)sqrt(variance > 0 ? variance : 0)) : absent(),
+		xsp_cell_sum(u->total_ns),
+		ratio_of_sums(u->total_ns, total, 1),
+		any ? mean_cell(u->whole_ns, u->whole) : absent(),
+		n > 1 && u->whole_ns != XSP_TOO_MUCH
+			? xsp_cell_integer((uint64_t)sqrt(variance > 0 ? variance : 0))
+			: absent(),
 		any ? xsp_cell_integer(u->least_ns) : absent(),
 		any ? quantile(&u->durations, 0.5, u->most_ns) : absent(),
 		any ? quantile(&u->durations, 0.99, u->most_ns) : absent(),
@@ -533,10 +534,11 @@ static void put_kernels(const struct writer *w, const struct xsp_gpu_name_use *c
 	};
 	XSP_REPORT_SHAPE(analyze, shape, "gpu", "kernels", "Kernels", columns);
 	struct xsp_report_table *t = xsp_report_table(w->section, &shape);
-	double total = 0;
+	uint64_t total = 0;
 
 	for (size_t i = 0; i < n; i++)
-		total += uses[i]->class != XSP_GPU_FOR_MEMORY ? (double)uses[i]->total_ns : 0;
+		if (uses[i]->class != XSP_GPU_FOR_MEMORY)
+			xsp_add_saturated(&total, uses[i]->total_ns);
 	for (size_t i = 0; i < n; i++)
 		if (uses[i]->class != XSP_GPU_FOR_MEMORY)
 			put_kernel_row(t, uses[i], total);
@@ -570,10 +572,10 @@ static void put_copies(const struct writer *w, const struct xsp_gpu_name_use *co
 			xsp_cell_text(u->name),
 			xsp_cell_integer(u->count),
 			xsp_cell_integer(u->asynchronous),
-			xsp_cell_integer(u->bytes),
-			xsp_cell_integer(u->bytes / u->count),
-			xsp_cell_integer(u->total_ns),
-			ratio((double)u->whole_bytes * 1e9, (double)u->whole_ns),
+			xsp_cell_sum(u->bytes),
+			mean_cell(u->bytes, u->count),
+			xsp_cell_sum(u->total_ns),
+			ratio_of_sums(u->whole_bytes, u->whole_ns, 1e9),
 			ratio(u->bandwidth, (double)u->timed),
 			timed ? xsp_cell_real(u->least_bandwidth) : absent(),
 			timed ? xsp_cell_real(u->most_bandwidth) : absent(),
@@ -629,9 +631,9 @@ static void put_operators(const struct writer *w)
 		const struct xsp_cell cells[] = {
 			xsp_cell_text(xsp_timeline_name(w->g->timeline, u->name)),
 			xsp_cell_integer(u->calls),
-			sum_cell(u->gpu_ns),
-			sum_cell(u->flops),
-			sum_cell(u->bytes),
+			xsp_cell_sum(u->gpu_ns),
+			xsp_cell_sum(u->flops),
+			xsp_cell_sum(u->bytes),
 			ratio_of_sums(u->flops, u->bytes, 1),
 			ratio_of_sums(u->flops, u->gpu_ns, 1e9),
 			ratio_of_sums(u->bytes, u->gpu_ns, 1e9),

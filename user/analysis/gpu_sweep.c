@@ -7,6 +7,7 @@
 
 #include "analysis/gpu_host.h"
 #include "base/grow.h"
+#include "base/saturate.h"
 #include "base/u64map.h"
 
 /* Communication that may still meet its like on another device. */
@@ -171,6 +172,7 @@ static void pass_device(const struct xsp_gpu_sweep *s, struct xsp_gpu_device_use
 
 	if (bits != 0) {
 		d->in_ns[bits] += ns - d->now_ns;
+		d->recorded_busy_ns += xsp_timeline_recorded_between(s->timeline, d->now_ns, ns);
 		fill_windows(s, d, d->now_ns, ns);
 	}
 	if (d->streams_running > 1)
@@ -178,10 +180,12 @@ static void pass_device(const struct xsp_gpu_sweep *s, struct xsp_gpu_device_use
 	d->now_ns = ns;
 }
 
-static void pass_stream(struct xsp_gpu_stream_use *st, uint64_t ns)
+static void pass_stream(const struct xsp_gpu_sweep *s, struct xsp_gpu_stream_use *st, uint64_t ns)
 {
-	if (st->running > 0)
+	if (st->running > 0) {
 		st->busy_ns += ns - st->now_ns;
+		st->recorded_busy_ns += xsp_timeline_recorded_between(s->timeline, st->now_ns, ns);
+	}
 	if (st->queued >= XSP_GPU_QUEUE_MOST)
 		st->full_ns += ns - st->now_ns;
 	st->now_ns = ns;
@@ -331,8 +335,8 @@ static int pass_start(struct xsp_gpu_sweep *s, const struct moment *m, struct xs
 		st->first_ns = m->ns;
 		d->streams++;
 	}
-	d->total_ns[m->class] += m->other_ns - m->ns;
-	st->total_ns += m->other_ns - m->ns;
+	xsp_add_saturated(&d->total_ns[m->class], m->other_ns - m->ns);
+	xsp_add_saturated(&st->total_ns, m->other_ns - m->ns);
 	d->running[m->class]++;
 	d->streams_running += st->running++ == 0;
 	if (m->class == XSP_GPU_FOR_COMMUNICATION)
@@ -375,7 +379,7 @@ static int pass_wait(struct xsp_gpu_sweep *s, const struct moment *m)
 	}
 	const uint64_t length = m->call_ns - m->other_ns;
 	w->count++;
-	w->total_ns += length;
+	xsp_add_saturated(&w->total_ns, length);
 	w->most_ns = length > w->most_ns ? length : w->most_ns;
 	return 0;
 }
@@ -387,7 +391,7 @@ static int pass(struct xsp_gpu_sweep *s, const struct moment *m)
 	if (m->what == WAIT_END)
 		return pass_wait(s, m);
 	struct xsp_gpu_stream_use *st = &s->streams[m->stream];
-	pass_stream(st, m->ns);
+	pass_stream(s, st, m->ns);
 	if (m->what == LAUNCH) {
 		queue(st, 1);
 		return 0;
@@ -526,6 +530,12 @@ int xsp_gpu_sweep_end(struct xsp_gpu_sweep *s)
 {
 	const int rc = pass_first(s, s->count);
 
+	for (size_t i = 0; i < s->device_count; i++)
+		s->devices[i].recorded_ns = xsp_timeline_recorded_between(
+			s->timeline, s->devices[i].first_ns, s->devices[i].last_ns);
+	for (size_t i = 0; i < s->stream_count; i++)
+		s->streams[i].recorded_ns = xsp_timeline_recorded_between(
+			s->timeline, s->streams[i].first_ns, s->streams[i].last_ns);
 	return rc < 0 ? rc : xsp_gpu_host_pass(s->host, UINT64_MAX);
 }
 

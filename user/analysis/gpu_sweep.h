@@ -59,6 +59,9 @@ struct xsp_gpu_device_use {
 	uint64_t in_ns
 		[1 << XSP_GPU_CLASSES]; /* bit c: class c ran; [0]: idle between first and last */
 	uint64_t unrecorded_ns; /* nothing ran, and not all of it was recorded: in no idle time */
+	/* The agent goes on in pauses of --max-overhead, in which nobody knows what the host did. Between first and last
+	 * without them, known at the end, and busy in it: what shares are of */
+	uint64_t recorded_ns, recorded_busy_ns;
 	uint64_t host_ns; /* of idle: the launch of what ended it had not begun; until it did */
 	uint64_t total_ns[XSP_GPU_CLASSES]; /* sums of durations */
 	uint64_t several_ns; /* two streams or more at work */
@@ -80,6 +83,7 @@ struct xsp_gpu_stream_use {
 	uint32_t context, stream;
 	uint64_t activities, first_ns, last_ns;
 	uint64_t busy_ns, total_ns; /* union; sum */
+	uint64_t recorded_ns, recorded_busy_ns; /* as those of devices */
 	uint64_t gaps[XSP_GPU_IDLES], idle_ns[XSP_GPU_IDLES];
 	uint64_t unrecorded_ns;
 	uint64_t queued_most; /* launches that had begun, of activities that had not */
