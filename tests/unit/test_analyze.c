@@ -1546,6 +1546,33 @@ Test(analyze, leak)
 	xsp_report_free(r);
 }
 
+/* Each range allocates, and so is a place of its own. */
+Test(analyze, more_places_than_are_followed)
+{
+	struct builder b;
+	char text[32];
+	const char *const *notes;
+
+	open_capture(&b, PROBES);
+	for (uint64_t i = 0; i < 16384 + 6; i++) {
+		snprintf(text, sizeof(text), "place %u", (unsigned)i);
+		enter_range(&b, text, START + i * 1000, SP);
+		put_memory(&b, NEW, 0x10000 + i * 0x100, 64);
+		leave_range(&b, START + i * 1000 + 900, SP);
+	}
+	const char *said = "whether memory grows is followed at 16,384 places: of the 6 that came "
+			   "later it is not known";
+	builder_end(&b);
+	char *summary = summary_of(b.path);
+	cr_expect(strstr(summary, said) != NULL);
+	free(summary);
+	struct xsp_report *r = report_of(&b, NULL);
+	const size_t n = xsp_report_notes(xsp_report_find_section(r, "memory"), &notes);
+	cr_assert_geq(n, 1);
+	cr_expect_str_eq(notes[n - 1], said);
+	xsp_report_free(r);
+}
+
 /* Ten looks a second, for ten seconds: without --memory, what the kernel says of the process. */
 static struct xsp_report *resident(uint64_t (*bytes)(unsigned look))
 {
@@ -1908,6 +1935,42 @@ Test(analyze, allocation_in_the_loop)
 	expect_clean(r);
 	cr_expect(!had_no_data(r, "allocation"));
 	xsp_report_free(r);
+}
+
+static void fail(struct builder *b, uint64_t at, uint64_t code)
+{
+	struct {
+		struct xsp_event head;
+		struct xsp_section section;
+		uint64_t code;
+	} e = {.head = {.kind = XSP_EVENT_EXIT,
+			.probe = SYNC,
+			.sp = SP,
+			.flags = XSP_EVENT_SP_EXACT | XSP_EVENT_SECTIONS},
+	       .section = {.type = XSP_SECTION_RESULT, .size = sizeof(e.section) + 8},
+	       .code = code};
+
+	b->now = at;
+	entry(b, SYNC, SP);
+	b->now = at + 10;
+	builder_put(b, &e, sizeof(e));
+}
+
+/* 1,024 kinds are told apart; the codes are the target's. */
+Test(analyze, more_kinds_of_errors_than_are_told_apart)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	for (uint64_t i = 0; i < 1024 + 7; i++)
+		fail(&b, START + i * 100, 100000 + i);
+	builder_end(&b);
+	char *text = summary_of(b.path);
+	cr_expect_not_null(strstr(text, "an error: 1,031\n"), "%s", text);
+	cr_expect_not_null(strstr(text, "and 7 calls of more kinds than are told apart\n"), "%s",
+			   text);
+	free(text);
+	unlink(b.path);
 }
 
 static void copying_inside(struct builder *b, uint64_t at, unsigned step)

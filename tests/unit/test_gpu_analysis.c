@@ -503,6 +503,25 @@ Test(gpu_analysis, late_devices)
 	end_bench(&x);
 }
 
+/* 64 operations at a time are followed: of the 65th and 66th the first two are not told apart any more. */
+Test(gpu_analysis, more_communication_at_a_time_than_is_followed)
+{
+	static char names[66][40];
+	struct bench x;
+
+	begin_bench(&x);
+	for (unsigned i = 0; i < 66; i++) {
+		snprintf(names[i], sizeof(names[i]), "ncclDevKernel_%u", i);
+		const struct activity a = {
+			.stream = i, .name = names[i], .start = 2000 + i, .end = 3000 + i};
+		tell(&x, &a);
+	}
+	settle(&x);
+	cr_expect_eq(xsp_gpu_sweep_counts(x.g->sweep)->pushed_out, 2);
+	cr_expect_eq(device(&x, 0)->alone_ns, 64 * 1000);
+	end_bench(&x);
+}
+
 static void tell_span(struct bench *x, uint32_t probe, uint32_t parent, uint64_t from, uint64_t to)
 {
 	const xsp_name_id above = parent;

@@ -819,6 +819,9 @@ static void put_losses(const struct writer *w)
 		{w->g->untimed, "activities that CUPTI could not time: in no figure"},
 		{s->late, "activities came too late to be put in order: in unions, gaps and "
 			  "queues only with what was left of them"},
+		{s->pushed_out, "communication kernels ran beside too many others: which of them "
+				"belong together is not known, and they are in no time of arrival "
+				"and transfer"},
 		{s->late_waits, "waits for the GPU came too late: what ended last before they did "
 				"is not known"},
 		{xsp_gpu_host_early(w->g->host),

@@ -200,8 +200,10 @@ static void end_meeting(struct xsp_gpu_sweep *s, size_t index)
 	for (uint32_t i = 0; i < m->count; i++) {
 		struct xsp_gpu_device_use *d = &s->devices[m->members[i].device];
 		const uint64_t start = m->members[i].start_ns, end = m->members[i].end_ns;
-		if (end == 0)
-			continue; /* pushed out: its end is not known */
+		if (end == 0) { /* pushed out: its end is not known */
+			s->counts.pushed_out++;
+			continue;
+		}
 		if (m->count == 1) {
 			d->alone_ns += end - start;
 			continue;

@@ -106,6 +106,8 @@ struct xsp_gpu_wait_use {
 struct xsp_gpu_sweep_counts {
 	uint64_t late; /* came when their beginning had been gone through */
 	uint64_t late_ns; /* of their time, what is in no union */
+	uint64_t
+		pushed_out; /* communication kernels that ran beside too many others: in no arrival and transfer */
 	uint64_t late_waits; /* came when what had ended before they did was not known any more */
 };
 

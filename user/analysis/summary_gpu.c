@@ -46,6 +46,7 @@ struct xsp_summary_gpu {
 	struct api_error *errors;
 	size_t error_count, error_capacity;
 	uint64_t calls, failed;
+	uint64_t error_calls_left_out; /* of further kinds */
 };
 
 int xsp_summary_gpu_new(struct xsp_timeline *t, struct xsp_summary_gpu **out)
@@ -80,8 +81,10 @@ static int count_error(struct xsp_summary_gpu *g, uint32_t probe, uint32_t code)
 		g->errors[i].count++;
 		return 0;
 	}
-	if (g->error_count >= MAX_ERRORS)
+	if (g->error_count >= MAX_ERRORS) {
+		g->error_calls_left_out++;
 		return 0;
+	}
 	return XSP_APPEND(g->errors, g->error_capacity, g->error_count,
 			  (struct api_error){probe, code, 1});
 }
@@ -306,6 +309,9 @@ static void print_errors(struct xsp_summary_gpu *g, struct xsp_capture_reader *r
 	}
 	if (g->error_count > ERRORS_SHOWN)
 		fprintf(f, "      and %zu other kinds\n", g->error_count - ERRORS_SHOWN);
+	if (g->error_calls_left_out > 0)
+		fprintf(f, "      and %s calls of more kinds than are told apart\n",
+			xsp_format_count(count, g->error_calls_left_out));
 }
 
 void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f,
