@@ -7,6 +7,7 @@
 
 #include "analysis/analyses.h"
 #include "analysis/rules.h"
+#include "analysis/summary.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -633,6 +634,30 @@ Test(analyze, first_steps_are_in_no_mean_and_said)
 	xsp_report_free(r);
 }
 
+/* ... on each of four threads: 16 ms of the 56 that they spent in calls, not of 14. */
+Test(analyze, first_steps_of_several_threads)
+{
+	struct builder b;
+	char text[32];
+
+	open_capture(&b, BATCH);
+	for (b.tid = 100; b.tid < 104; b.tid++) {
+		b.ring = b.tid - 100;
+		enter_range(&b, "ProfilerStep#0", START, SP);
+		leave_range(&b, START + 5 * MS, SP);
+		for (unsigned i = 0; i < 9; i++) {
+			snprintf(text, sizeof(text), "ProfilerStep#%u", i + 1);
+			enter_range(&b, text, START + (5 + i) * MS + 1, SP);
+			leave_range(&b, START + (6 + i) * MS, SP);
+		}
+	}
+	b.now = START + 14 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "warm-up", XSP_SEVERITY_LOW, 16.0 / 56);
+	cr_expect_eq(number_of(value_of(f->figures, "steps")), 4);
+	xsp_report_free(r);
+}
+
 Test(analyze, overhead_of_the_recording)
 {
 	struct builder b;
@@ -799,6 +824,63 @@ Test(analyze, lock_that_another_thread_holds)
 	cr_expect_null(strstr(f->finding.title, ", at "), "%s", f->finding.title);
 	cr_expect_not_null(strstr(f->finding.advice, "hold lock 0x"), "%s", f->finding.advice);
 	cr_expect_eq(f->finding.to_ns - f->finding.from_ns, 500 * US);
+	xsp_report_free(r);
+}
+
+/* The summary's text: of a capture that has been ended. */
+static char *summary_of(const char *path)
+{
+	struct xsp_error err = {0};
+	struct xsp_capture_reader *r;
+	struct xsp_timeline *t;
+	struct xsp_summary *s;
+	char *text;
+	size_t size;
+
+	cr_assert_eq(xsp_capture_open(path, &r, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_timeline_new(r, &t, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_summary_new(t, &s), 0);
+	const struct xsp_timeline_sink sink = xsp_summary_sink(s);
+	cr_assert_eq(xsp_timeline_run(t, &sink, 1, &err), 0, "%s", err.text);
+	FILE *f = open_memstream(&text, &size);
+	cr_assert_eq(xsp_summary_write(s, r, f, &(struct xsp_summary_print){.limit = 10}), 0);
+	fclose(f);
+	xsp_summary_free(s);
+	xsp_timeline_free(t);
+	xsp_capture_close(r);
+	return text;
+}
+
+/* A lock that everybody waits for, and then more than are followed. */
+Test(analyze, more_locks_than_are_followed)
+{
+	const unsigned followed = 65536, more = 1000;
+	struct builder b;
+
+	open_waits(&b);
+	for (unsigned i = 0; i < 8; i++)
+		put_wait(&b, 101, START + i * MS, 500 * US, 100, XSP_WAIT_LOCK);
+	for (unsigned i = 1; i < followed + more; i++)
+		put_wait_of(&b, 102, START + 8 * MS + i * 20, 10,
+			    (struct xsp_event_wait){.argument = 0x100000 + 64 * i,
+						    .owner = 100,
+						    .why = XSP_WAIT_LOCK});
+	put_times(&b, 100, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 0);
+	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 4 * MS);
+	b.now = START + 10 * MS;
+	const char *said = "1,000 waits (10.0 us) were for more locks than are followed";
+	builder_end(&b);
+	char *text = summary_of(b.path);
+	cr_expect_not_null(strstr(text, said), "%s", text);
+	free(text);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "lock", XSP_SEVERITY_HIGH, 0.4);
+	cr_assert_not_null(f->finding.uncertain);
+	cr_expect_not_null(strstr(f->finding.uncertain, said), "%s", f->finding.uncertain);
+	const char *const *notes;
+	const size_t n = xsp_report_notes(xsp_report_find_section(r, "threads"), &notes);
+	cr_assert_geq(n, 1);
+	cr_expect_str_eq(notes[n - 1], said);
 	xsp_report_free(r);
 }
 
@@ -1464,6 +1546,33 @@ Test(analyze, leak)
 	xsp_report_free(r);
 }
 
+/* Each range allocates, and so is a place of its own. */
+Test(analyze, more_places_than_are_followed)
+{
+	struct builder b;
+	char text[32];
+	const char *const *notes;
+
+	open_capture(&b, PROBES);
+	for (uint64_t i = 0; i < 16384 + 6; i++) {
+		snprintf(text, sizeof(text), "place %u", (unsigned)i);
+		enter_range(&b, text, START + i * 1000, SP);
+		put_memory(&b, NEW, 0x10000 + i * 0x100, 64);
+		leave_range(&b, START + i * 1000 + 900, SP);
+	}
+	const char *said = "whether memory grows is followed at 16,384 places: of the 6 that came "
+			   "later it is not known";
+	builder_end(&b);
+	char *summary = summary_of(b.path);
+	cr_expect(strstr(summary, said) != NULL);
+	free(summary);
+	struct xsp_report *r = report_of(&b, NULL);
+	const size_t n = xsp_report_notes(xsp_report_find_section(r, "memory"), &notes);
+	cr_assert_geq(n, 1);
+	cr_expect_str_eq(notes[n - 1], said);
+	xsp_report_free(r);
+}
+
 /* Ten looks a second, for ten seconds: without --memory, what the kernel says of the process. */
 static struct xsp_report *resident(uint64_t (*bytes)(unsigned look))
 {
@@ -1699,6 +1808,105 @@ Test(analyze, waiting_for_the_gpu)
 	xsp_report_free(r);
 }
 
+static struct batch of_steps;
+
+/* Of a wait of 250 us a kernel of its first half is told before it ends; one of the second half later: below. */
+static void told_early_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	b->now = at;
+	entry(b, ITEM, SP - 0x800);
+	b->now = at + US;
+	entry(b, SYNC, SP - 0x1000);
+	if (step == 0)
+		put_kernel_name(&of_steps);
+	put_kernel(&of_steps, at + 21 * US, at + 101 * US);
+	b->now = at + 150 * US;
+	send_batch(b, &of_steps);
+	b->now = at + 251 * US;
+	leave(b, SYNC, SP - 0x1000);
+	b->now = at + 252 * US;
+	leave(b, ITEM, SP - 0x800);
+	open_batch(&of_steps, of_steps.first);
+}
+
+/* CUPTI hands over what has ended whenever a buffer is full: also while a call waits for the rest. */
+Test(analyze, gpu_records_that_come_during_a_wait)
+{
+	struct builder b;
+
+	open_capture(&b, NEW);
+	open_batch(&of_steps, 0);
+	put_steps(&b, STEPS, MS, told_early_inside);
+	for (unsigned i = 0; i < STEPS; i++)
+		put_kernel(&of_steps, START + i * MS + 181 * US, START + i * MS + 281 * US);
+	send_batch(&b, &of_steps);
+	b.now = START + STEPS * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "sync", XSP_SEVERITY_MEDIUM, 0.25);
+	/* 80 us of the first kernel, from 181 to 261 of the second */
+	cr_expect_str_eq(value_of(f->figures, "waited_for")->text, "sgemm 1.60 ms");
+	cr_expect_null(f->finding.uncertain, "%s", f->finding.uncertain);
+	xsp_report_free(r);
+}
+
+/* `count` kernels of 100 ns each, one each 200 ns, told 50 at a time */
+static void put_kernels(struct builder *b, uint64_t from, unsigned count)
+{
+	struct batch g;
+
+	open_batch(&g, 0);
+	put_kernel_name(&g);
+	for (unsigned i = 0; i < count; i++) {
+		put_kernel(&g, from + i * 200, from + i * 200 + 100);
+		if (i % 50 < 49 && i + 1 < count)
+			continue;
+		b->now = from + (i + 1) * 200;
+		send_batch(b, &g);
+		open_batch(&g, g.first);
+	}
+}
+
+/* More than is held of what the GPU did, in one wait of 19 ms of 20. */
+Test(analyze, more_gpu_records_in_a_wait_than_are_held)
+{
+	struct builder b;
+
+	open_capture(&b, NEW);
+	b.now = START;
+	entry(&b, SYNC, SP);
+	put_kernels(&b, START + MS, 70000);
+	b.now = START + 19 * MS;
+	leave(&b, SYNC, SP);
+	b.now = START + 20 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "sync", XSP_SEVERITY_HIGH, 0.95);
+	/* of 1,094 times 64 the last 1,024 are held, in the last of which are 48: 65,520 of 100 ns */
+	cr_expect_str_eq(value_of(f->figures, "waited_for")->text, "sgemm 6.55 ms");
+	cr_assert_not_null(f->finding.uncertain);
+	cr_expect_not_null(strstr(f->finding.uncertain, "is a lower bound: 1 calls"), "%s",
+			   f->finding.uncertain);
+	xsp_report_free(r);
+}
+
+/* ... and more waits than are held, when a kernel comes that ran in the first of them. */
+Test(analyze, more_waits_than_are_held)
+{
+	const uint64_t waits = 2 * 8192 + 1;
+	struct builder b;
+
+	open_capture(&b, NEW);
+	for (uint64_t i = 0; i < waits; i++)
+		call(&b, SYNC, START + i * 2 * US, US);
+	put_kernels(&b, START, 1);
+	b.now = START + waits * 2 * US;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "sync", XSP_SEVERITY_HIGH, 0.5);
+	cr_assert_not_null(f->finding.uncertain);
+	cr_expect_not_null(strstr(f->finding.uncertain, "is a lower bound"), "%s",
+			   f->finding.uncertain);
+	xsp_report_free(r);
+}
+
 static void allocating_inside(struct builder *b, uint64_t at, unsigned step)
 {
 	(void)step;
@@ -1729,6 +1937,42 @@ Test(analyze, allocation_in_the_loop)
 	xsp_report_free(r);
 }
 
+static void fail(struct builder *b, uint64_t at, uint64_t code)
+{
+	struct {
+		struct xsp_event head;
+		struct xsp_section section;
+		uint64_t code;
+	} e = {.head = {.kind = XSP_EVENT_EXIT,
+			.probe = SYNC,
+			.sp = SP,
+			.flags = XSP_EVENT_SP_EXACT | XSP_EVENT_SECTIONS},
+	       .section = {.type = XSP_SECTION_RESULT, .size = sizeof(e.section) + 8},
+	       .code = code};
+
+	b->now = at;
+	entry(b, SYNC, SP);
+	b->now = at + 10;
+	builder_put(b, &e, sizeof(e));
+}
+
+/* 1,024 kinds are told apart; the codes are the target's. */
+Test(analyze, more_kinds_of_errors_than_are_told_apart)
+{
+	struct builder b;
+
+	open_capture(&b, BATCH);
+	for (uint64_t i = 0; i < 1024 + 7; i++)
+		fail(&b, START + i * 100, 100000 + i);
+	builder_end(&b);
+	char *text = summary_of(b.path);
+	cr_expect_not_null(strstr(text, "an error: 1,031\n"), "%s", text);
+	cr_expect_not_null(strstr(text, "and 7 calls of more kinds than are told apart\n"), "%s",
+			   text);
+	free(text);
+	unlink(b.path);
+}
+
 static void copying_inside(struct builder *b, uint64_t at, unsigned step)
 {
 	(void)step;
@@ -1754,6 +1998,67 @@ static struct xsp_report *copying(uint64_t bytes, uint64_t ns, uint8_t memory)
 	}
 	b.now = START + STEPS * MS;
 	return report_of(&b, NULL);
+}
+
+/* The agent goes on in a pause of --max-overhead: 40 of these copies, 0.8 ms, lie in the 2 ms that were recorded. */
+Test(analyze, copies_in_a_pause)
+{
+	struct builder b;
+	struct batch g;
+
+	open_capture(&b, NEW);
+	cr_assert_eq(
+		xsp_capture_put_window(b.w, &(struct xsp_capture_window){START, START + 2 * MS}),
+		0);
+	put_steps(&b, 2, MS, copying_inside);
+	open_batch(&g, 0);
+	for (unsigned i = 0; i < 120; i++) {
+		put_copy(&g, START + i * 50 * US, 20 * US, 1 << 20, 1);
+		if (i % 40 == 39) {
+			send_batch(&b, &g);
+			open_batch(&g, g.first);
+		}
+	}
+	b.now = START + STEPS * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "pageable-copy", XSP_SEVERITY_HIGH, 0.4);
+	cr_expect_eq(number_of(value_of(f->figures, "copies")), 40);
+	cr_expect_eq(number_of(value_of(f->figures, "bytes")), 40.0 * (1 << 20));
+	xsp_report_free(r);
+}
+
+/* What copies say of their bytes is the target's: 120 times 2^62 are no sum, nor is 2^64 ns a time. */
+Test(analyze, sums_that_are_too_much)
+{
+	struct builder b;
+	struct batch g;
+
+	struct xsp_report *r = copying(1ULL << 62, 20 * US, 1);
+	const struct xsp_report_found *f = expect(r, "pageable-copy", XSP_SEVERITY_MEDIUM, 0.24);
+	cr_expect_eq(value_of(f->figures, "bytes")->kind, XSP_CELL_ABSENT);
+	const struct xsp_report_table *t =
+		xsp_report_find_table(xsp_report_find_section(r, "gpu"), "copies");
+	cr_assert_eq(xsp_report_row_count(t), 1);
+	cr_expect_eq(xsp_report_row_at(t, 0)[3].kind, XSP_CELL_ABSENT, "bytes");
+	cr_expect_eq(xsp_report_row_at(t, 0)[4].kind, XSP_CELL_ABSENT, "mean");
+	cr_expect_eq(xsp_report_row_at(t, 0)[6].kind, XSP_CELL_ABSENT, "bandwidth");
+	cr_expect_eq(value_of(xsp_report_find_section(r, "cuda"), "copied_bytes")->kind,
+		     XSP_CELL_ABSENT);
+	xsp_report_free(r);
+
+	open_capture(&b, NEW);
+	open_batch(&g, 0);
+	put_kernel_name(&g);
+	put_kernel(&g, START, START + MS);
+	put_kernel(&g, START + MS, UINT64_MAX);
+	send_batch(&b, &g);
+	b.now = START + STEPS * MS;
+	r = report_of(&b, NULL);
+	t = xsp_report_find_table(xsp_report_find_section(r, "gpu"), "kernels");
+	cr_assert_eq(xsp_report_row_count(t), 1);
+	cr_expect_eq(xsp_report_row_at(t, 0)[2].integer, 1, "runs");
+	cr_expect_eq(xsp_report_row_at(t, 0)[3].integer, MS, "total");
+	xsp_report_free(r);
 }
 
 Test(analyze, copies)

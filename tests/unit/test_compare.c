@@ -470,6 +470,88 @@ Test(compare, a_leak)
 	clear(&s);
 }
 
+/* Every step allocates as much at "same". Where that is met first it is followed, behind 4,096 other places it is not. */
+static struct xsp_series *series_of_places(bool first)
+{
+	struct xsp_capture_reader *r;
+	struct xsp_timeline *t;
+	struct xsp_series *s;
+	struct xsp_error err = {0};
+	struct builder b;
+	struct {
+		struct xsp_event head;
+		struct xsp_section section;
+		uint64_t words[2];
+	} e = {.head = {.kind = XSP_EVENT_MEMORY,
+			.probe = 1,
+			.sp = 4000,
+			.flags = XSP_EVENT_SECTIONS},
+	       .section = {.type = XSP_SECTION_WORDS, .size = sizeof(e.section) + 16},
+	       .words = {0x10000, 64}};
+
+	builder_begin(&b, 1);
+	const struct xsp_capture_probe new = {.id = 1,
+					      .module = UINT32_MAX,
+					      .kind = XSP_PROBE_MARK,
+					      .provider = "memory",
+					      .symbol =
+						      "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm",
+					      .name = "New"};
+	cr_assert_eq(xsp_capture_put_probe(b.w, &new), 0);
+	for (unsigned i = 0; i < 4096 + 400; i++) {
+		char text[32];
+		const bool step = first ? i < 400 : i >= 4096;
+		snprintf(text, sizeof(text), step ? "same" : "place %u", i);
+		const uint64_t hash = xsp_text_hash(text, strlen(text));
+		name(&b, hash, text, 0);
+		begin(&b, 0, 9000, hash);
+		e.words[0] += 0x100000;
+		e.words[1] = step ? 1 << 20 : 64;
+		builder_put(&b, &e, sizeof(e));
+		end(&b, 0, 9000);
+		b.now += step ? 1000000 : 100;
+	}
+	builder_end(&b);
+	cr_assert_eq(xsp_capture_open(b.path, &r, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_timeline_new(r, &t, &err), 0);
+	cr_assert_eq(xsp_series_new(t, &s), 0);
+	const struct xsp_timeline_sink sink = xsp_series_sink(s);
+	cr_assert_eq(xsp_timeline_run(t, &sink, 1, &err), 0);
+	cr_assert_eq(xsp_series_end(s), 0);
+	xsp_timeline_free(t);
+	xsp_capture_close(r);
+	unlink(b.path);
+	return s;
+}
+
+/* A place that is not followed on one side has not stopped to grow there. */
+Test(compare, more_places_than_are_followed)
+{
+	struct setting s = {0};
+	const char *const *notes;
+	bool said = false;
+
+	for (unsigned side = 0; side < 2; side++) {
+		s.captures[side][0] = (struct xsp_compare_capture){
+			.path = "run.xspt",
+			.command = "train",
+			.host = "here",
+			.version = "1",
+			.filters = "",
+			.series = series_of_places(side == 1),
+		};
+		s.sides[side] = (struct xsp_compare_side){.captures = s.captures[side], .count = 1};
+	}
+	compare(&s);
+	cr_expect_str_eq(verdict(&s, "memory", "growth", "same"), "no row");
+	cr_expect_eq(findings(&s, &(const struct xsp_report_found *){NULL}), 0);
+	const size_t n = xsp_report_notes(xsp_report_find_section(s.report, "compared"), &notes);
+	for (size_t i = 0; i < n; i++)
+		said = said || strstr(notes[i], "more places than are followed") != NULL;
+	cr_expect(said);
+	clear(&s);
+}
+
 /* What runs out of memory does so at its most, however short that is. */
 Test(compare, the_most_memory_is_the_most_that_there_was)
 {

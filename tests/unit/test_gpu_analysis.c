@@ -453,6 +453,32 @@ Test(gpu_analysis, waits_name_the_work)
 	end_bench(&x);
 }
 
+/* Its record comes when later times have been gone through: it lasted no longer for that. */
+Test(gpu_analysis, a_wait_that_is_told_late)
+{
+	const struct xsp_gpu_wait_use *w;
+	struct bench x;
+
+	begin_bench(&x);
+	/* two moments each, as their launches are not known */
+	for (uint64_t i = 0; i < XSP_GPU_HELD_MOST / 2 + 1; i++) {
+		const struct activity a = {.stream = 1,
+					   .name = compute,
+					   .start = 2000 + i * 100,
+					   .end = 2060 + i * 100};
+		tell(&x, &a);
+	}
+	tell_wait(&x, 3, 1, 2050, 2070); /* for the first one */
+	settle(&x);
+	cr_assert_eq(xsp_gpu_sweep_waits(x.g->sweep, &w), 1);
+	cr_expect_eq(w[0].count, 1);
+	cr_expect_eq(w[0].total_ns, 20, "%lu", w[0].total_ns);
+	cr_expect_eq(w[0].most_ns, 20);
+	cr_expect_eq(w[0].name, XSP_GPU_NOWHERE, "what it waited for is not known any more");
+	cr_expect_eq(xsp_gpu_sweep_counts(x.g->sweep)->late_waits, 1);
+	end_bench(&x);
+}
+
 /* Pitfall 5: communication begins when the last device has come. */
 Test(gpu_analysis, late_devices)
 {
@@ -474,6 +500,25 @@ Test(gpu_analysis, late_devices)
 		cr_expect_eq(device(&x, i)->transfer_ns, transfer[i]);
 		cr_expect_eq(device(&x, i)->alone_ns, i == 0 ? 50 : 0);
 	}
+	end_bench(&x);
+}
+
+/* 64 operations at a time are followed: of the 65th and 66th the first two are not told apart any more. */
+Test(gpu_analysis, more_communication_at_a_time_than_is_followed)
+{
+	static char names[66][40];
+	struct bench x;
+
+	begin_bench(&x);
+	for (unsigned i = 0; i < 66; i++) {
+		snprintf(names[i], sizeof(names[i]), "ncclDevKernel_%u", i);
+		const struct activity a = {
+			.stream = i, .name = names[i], .start = 2000 + i, .end = 3000 + i};
+		tell(&x, &a);
+	}
+	settle(&x);
+	cr_expect_eq(xsp_gpu_sweep_counts(x.g->sweep)->pushed_out, 2);
+	cr_expect_eq(device(&x, 0)->alone_ns, 64 * 1000);
 	end_bench(&x);
 }
 
@@ -573,6 +618,115 @@ Test(gpu_analysis, windows_of_use)
 	cr_expect_eq(sum, 14500);
 	cr_expect_geq(d->window_ns[5], 966);
 	cr_expect_eq(d->window_ns[20], 0);
+	end_bench(&x);
+}
+
+static const struct xsp_report_table *table_of(struct xsp_report *r, const char *key)
+{
+	const struct xsp_report_table *t =
+		xsp_report_find_table(xsp_report_find_section(r, "gpu"), key);
+
+	cr_assert_not_null(t, "%s", key);
+	return t;
+}
+
+/* Of a recording from 1000 to 30000 two windows are recorded, to 3000 and from 8000 to 20000; a kernel runs from 2000 to 9000. */
+Test(gpu_analysis, use_is_of_the_time_that_was_recorded)
+{
+	/* ends of thirtieths of 29,000, rounded up: 967, 1934, 2900, ..., 6767, 7734, 8700, ..., 18367, 19334 */
+	static const struct {
+		size_t window;
+		double busy, recorded;
+	} cases[] = {
+		{0, 0, 967},
+		{1, 2934 - 2000, 967},
+		{2, 3000 - 2934, 3000 - 2934},
+		{3, 0, 0},
+		{7, 8734 - 8000, 8734 - 8000},
+		{8, 9000 - 8734, 9700 - 8734},
+		{19, 0, 20000 - 19367},
+		{29, 0, 0},
+	};
+	const struct activity a = {
+		.stream = 1, .name = compute, .start = 2000, .end = 9000, .call = 1900};
+	struct xsp_report *r;
+	struct bench x;
+
+	start_capture(&x.b);
+	cr_assert_eq(xsp_capture_put_window(x.b.w, &(struct xsp_capture_window){1000, 3000}), 0);
+	cr_assert_eq(xsp_capture_put_window(x.b.w, &(struct xsp_capture_window){8000, 20000}), 0);
+	open_bench(&x);
+	tell(&x, &a);
+	cr_assert_eq(xsp_report_new(&r), 0);
+	cr_assert_eq(xsp_analysis_gpu.report(x.g, r), 0);
+	const struct xsp_report_table *t = table_of(r, "use");
+	cr_assert_eq(xsp_report_row_count(t), XSP_GPU_USE_WINDOWS);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct xsp_cell *c = &xsp_report_row_at(t, cases[i].window)[3];
+		if (cases[i].recorded == 0)
+			cr_expect_eq(c->kind, XSP_CELL_ABSENT, "window %zu: %f", cases[i].window,
+				     c->real);
+		else
+			cr_expect_float_eq(c->real, cases[i].busy / cases[i].recorded, 1e-9,
+					   "window %zu: %f", cases[i].window, c->real);
+	}
+	xsp_report_free(r);
+	end_bench(&x);
+}
+
+/* Recorded as above, and kernels are told of in the pause as well: 300 of 2,100 ns are busy. */
+Test(gpu_analysis, shares_are_of_the_time_that_was_recorded)
+{
+	static const uint64_t kernels[][2] = {
+		{2000, 2100}, {2200, 2300}, {3500, 7500}, {9000, 9100}};
+	struct xsp_report *r;
+	struct bench x;
+
+	start_capture(&x.b);
+	cr_assert_eq(xsp_capture_put_window(x.b.w, &(struct xsp_capture_window){1000, 3000}), 0);
+	cr_assert_eq(xsp_capture_put_window(x.b.w, &(struct xsp_capture_window){8000, 20000}), 0);
+	open_bench(&x);
+	for (size_t i = 0; i < 4; i++) {
+		const struct activity a = {.stream = 1,
+					   .name = compute,
+					   .start = kernels[i][0],
+					   .end = kernels[i][1],
+					   .call = kernels[i][0] - 10,
+					   .call_end = kernels[i][0] - 5};
+		tell(&x, &a);
+	}
+	cr_assert_eq(xsp_report_new(&r), 0);
+	cr_assert_eq(xsp_analysis_gpu.report(x.g, r), 0);
+	cr_expect_float_eq(xsp_report_row_at(table_of(r, "devices"), 0)[5].real, 300.0 / 2100,
+			   1e-9);
+	cr_expect_float_eq(xsp_report_row_at(table_of(r, "streams"), 0)[6].real, 300.0 / 2100,
+			   1e-9);
+	xsp_report_free(r);
+	end_bench(&x);
+}
+
+/* Shapes are the target's: what two operators do is 2^64 + 2 and 2^64, which no sum holds. */
+Test(gpu_analysis, sums_that_are_too_much)
+{
+	const struct activity a = {.stream = 1, .name = compute, .start = 2000, .end = 3000};
+	struct xsp_report *r;
+	struct bench x;
+
+	begin_bench(&x);
+	tell(&x, &a);
+	for (uint64_t i = 1; i <= 2; i++) {
+		cr_assert_eq(xsp_gpu_flops_op(x.g->flops, i, OP, (1ULL << 63) + 1, 1ULL << 63), 0);
+		xsp_gpu_flops_work(x.g->flops, i, 500);
+	}
+	cr_assert_eq(xsp_report_new(&r), 0);
+	cr_assert_eq(xsp_analysis_gpu.report(x.g, r), 0);
+	const struct xsp_cell *cells = xsp_report_row_at(table_of(r, "operators"), 0);
+	cr_expect_eq(cells[1].integer, 2);
+	cr_expect_eq(cells[2].integer, 1000);
+	for (size_t i = 3; i < 8; i++)
+		cr_expect_eq(cells[i].kind, XSP_CELL_ABSENT, "column %zu: %lu", i,
+			     cells[i].integer);
+	xsp_report_free(r);
 	end_bench(&x);
 }
 

@@ -82,6 +82,23 @@ static void expect_none(const char *text, const char *part)
 	cr_expect_null(strstr(text, part), "\"%s\" is in:\n%s", part, text);
 }
 
+/* Threads without end: steps of 65,536 are counted, and it is said that there were more. */
+Test(steps, more_threads_than_are_followed)
+{
+	struct builder b;
+
+	open_capture(&b);
+	for (uint32_t i = 0; i < 65536 + 3; i++) {
+		b.tid = 1000 + i;
+		put_range(&b, "ProfilerStep#1", 1000 + 10 * i, 1005 + 10 * i, 0);
+	}
+	char *text = text_of(&b, NULL, true);
+	/* not by expect(): the text is too long to be told */
+	cr_expect(strstr(text, "\"steps\": 65536") != NULL);
+	cr_expect(strstr(text, "\"left_out\": 3") != NULL);
+	free(text);
+}
+
 Test(steps, figures_and_what_was_longer)
 {
 	struct builder b;

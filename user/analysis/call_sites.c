@@ -9,6 +9,7 @@
 #include "analysis/analyses.h"
 #include "analysis/steps_private.h"
 #include "base/grow.h"
+#include "base/saturate.h"
 #include "base/search.h"
 #include "base/u64map.h"
 #include "timeline/python.h"
@@ -19,6 +20,9 @@
 #define MAX_STACKS (8 * MAX_SITES) /* beyond, the lines of a stack are looked up each time */
 #define SYNCS 8192U /* of the last ones it is known what the GPU did meanwhile */
 #define SYNCS_LOOKED_AT 16 /* beside an activity: calls of several threads overlap */
+#define CHUNK 64U /* activities that are passed over together */
+#define CHUNKS                                                                                     \
+	1024U /* of the last ones: a call may end when what it waited for has long been told */
 #define MAX_WAITED 65536U
 #define CUPTI_PAGEABLE 1 /* CUpti_ActivityMemoryKind */
 #define CUPTI_TO_DEVICE 1 /* CUpti_ActivityMemcpyKind */
@@ -28,6 +32,18 @@
 struct sync {
 	uint64_t start_ns, end_ns;
 	uint32_t pid, site;
+};
+
+/* What the GPU did. */
+struct ran {
+	uint64_t start_ns, end_ns;
+	const char *name;
+	uint32_t pid;
+};
+
+struct chunk {
+	uint64_t start_ns, end_ns; /* of all in it */
+	struct ran ran[CHUNK];
 };
 
 struct waited {
@@ -47,6 +63,11 @@ struct xsp_call_sites {
 	uint32_t site; /* ... and 1 + its site; 0: none */
 	struct sync *syncs; /* by end */
 	size_t sync_count, sync_capacity;
+	uint64_t syncs_gone_ns; /* the end of the last one that is not held any more */
+	struct chunk *chunks; /* a ring, once it is full */
+	uint64_t ran_count; /* all that came */
+	uint64_t ran_gone_ns; /* the latest end among those that are not held any more */
+	uint64_t not_compared; /* calls and activities that may have met what was not held */
 	struct waited *waited;
 	size_t waited_count, waited_capacity;
 	struct xsp_u64map waited_of;
@@ -112,6 +133,7 @@ static void end(void *state)
 	xsp_u64map_free(&s->waited_of);
 	free(s->sites);
 	free(s->syncs);
+	free(s->chunks);
 	free(s->waited);
 	free(s->loaders);
 	free(s);
@@ -247,29 +269,14 @@ static int on_every_span(void *ctx, const struct xsp_span *span)
 
 /* ---- what calls waited for ---- */
 
-static int add_sync(struct xsp_call_sites *s, const struct xsp_span *span)
-{
-	const struct sync sync = {span->start_ns, span->end_ns, span->pid, s->site - 1};
-
-	if (s->sync_count == 2 * SYNCS) {
-		memmove(s->syncs, s->syncs + SYNCS, SYNCS * sizeof(*s->syncs));
-		s->sync_count = SYNCS;
-	}
-	if (xsp_grow(&s->syncs, &s->sync_capacity, s->sync_count + 1) < 0)
-		return -ENOMEM;
-	size_t at = s->sync_count++;
-	for (; at > 0 && s->syncs[at - 1].end_ns > sync.end_ns; at--)
-		s->syncs[at] = s->syncs[at - 1];
-	s->syncs[at] = sync;
-	return 0;
-}
-
 static int add_waited(struct xsp_call_sites *s, uint32_t site, const char *name, uint64_t ns)
 {
 	const uint64_t key = xsp_u64_mix((uintptr_t)name) ^ site;
 
-	if (xsp_u64map_get(&s->waited_of, key) == NULL && s->waited_count >= MAX_WAITED)
+	if (xsp_u64map_get(&s->waited_of, key) == NULL && s->waited_count >= MAX_WAITED) {
+		s->not_compared++;
 		return 0;
+	}
 	struct waited *w = xsp_u64map_element(&s->waited_of, key, &s->waited, &s->waited_capacity,
 					      &s->waited_count, &(struct waited){site, name, 0});
 	if (w == NULL)
@@ -286,23 +293,90 @@ static size_t first_that_ends_after(const struct xsp_call_sites *s, uint64_t ns)
 	return low;
 }
 
-static int add_overlap(struct xsp_call_sites *s, const struct xsp_gpu_activity *a, const char *name)
+static int add_overlap(struct xsp_call_sites *s, const struct sync *y, const struct ran *a)
 {
-	const size_t first = first_that_ends_after(s, a->start_ns);
+	const uint64_t from = y->start_ns > a->start_ns ? y->start_ns : a->start_ns;
+	const uint64_t to = y->end_ns < a->end_ns ? y->end_ns : a->end_ns;
+
+	return y->pid == a->pid && from < to ? add_waited(s, y->site, a->name, to - from) : 0;
+}
+
+static void hold_ran(struct xsp_call_sites *s, const struct ran *a)
+{
+	struct chunk *c = &s->chunks[s->ran_count / CHUNK % CHUNKS];
+	const size_t at = s->ran_count++ % CHUNK;
+
+	if (at == 0) {
+		if (c->end_ns > s->ran_gone_ns) /* 0: there was none */
+			s->ran_gone_ns = c->end_ns;
+		c->start_ns = UINT64_MAX;
+		c->end_ns = 0;
+	}
+	c->ran[at] = *a;
+	c->start_ns = a->start_ns < c->start_ns ? a->start_ns : c->start_ns;
+	c->end_ns = a->end_ns > c->end_ns ? a->end_ns : c->end_ns;
+}
+
+static int add_ran(struct xsp_call_sites *s, const struct xsp_gpu_activity *activity,
+		   const char *name)
+{
+	const struct ran a = {activity->start_ns, activity->end_ns, name, activity->pid};
+	size_t i = first_that_ends_after(s, a.start_ns), n = 0;
 	int rc = 0;
 
-	for (size_t i = first; i < s->sync_count && i < first + SYNCS_LOOKED_AT && rc == 0; i++) {
-		const struct sync *y = &s->syncs[i];
-		const uint64_t from = y->start_ns > a->start_ns ? y->start_ns : a->start_ns;
-		const uint64_t to = y->end_ns < a->end_ns ? y->end_ns : a->end_ns;
-		if (y->pid == a->pid && from < to)
-			rc = add_waited(s, y->site, name, to - from);
+	if (s->chunks == NULL) {
+		s->chunks = calloc(CHUNKS, sizeof(*s->chunks));
+		if (s->chunks == NULL)
+			return -ENOMEM;
+	}
+	for (; i < s->sync_count && n < SYNCS_LOOKED_AT && rc == 0; i++, n++)
+		rc = add_overlap(s, &s->syncs[i], &a);
+	s->not_compared += a.start_ns < s->syncs_gone_ns ||
+			   (i < s->sync_count && s->syncs[i].start_ns < a.end_ns);
+	hold_ran(s, &a);
+	return rc;
+}
+
+/* With all that the GPU is known to have done by then; the rest comes later. */
+static int add_what_ran(struct xsp_call_sites *s, const struct sync *y)
+{
+	const uint64_t held = CHUNK * CHUNKS;
+	int rc = 0;
+
+	s->not_compared += y->start_ns < s->ran_gone_ns;
+	for (uint64_t i = 0; i < s->ran_count && i < held && rc == 0; i += CHUNK) {
+		const struct chunk *c = &s->chunks[i / CHUNK];
+		if (c->end_ns <= y->start_ns || c->start_ns >= y->end_ns)
+			continue;
+		const uint64_t last = s->ran_count - 1;
+		const bool filling = last / CHUNK % CHUNKS == i / CHUNK;
+		for (size_t k = 0; k < (filling ? last % CHUNK + 1 : CHUNK) && rc == 0; k++)
+			rc = add_overlap(s, y, &c->ran[k]);
 	}
 	return rc;
 }
 
+static int add_sync(struct xsp_call_sites *s, const struct xsp_span *span)
+{
+	const struct sync sync = {span->start_ns, span->end_ns, span->pid, s->site - 1};
+
+	if (s->sync_count == 2 * SYNCS) {
+		s->syncs_gone_ns = s->syncs[SYNCS - 1].end_ns;
+		memmove(s->syncs, s->syncs + SYNCS, SYNCS * sizeof(*s->syncs));
+		s->sync_count = SYNCS;
+	}
+	if (xsp_grow(&s->syncs, &s->sync_capacity, s->sync_count + 1) < 0)
+		return -ENOMEM;
+	size_t at = s->sync_count++;
+	for (; at > 0 && s->syncs[at - 1].end_ns > sync.end_ns; at--)
+		s->syncs[at] = s->syncs[at - 1];
+	s->syncs[at] = sync;
+	return add_what_ran(s, &sync);
+}
+
 /* ---- copies ---- */
 
+/* In pauses of --max-overhead the agent goes on: shares are of the time without them. */
 static void add_copy(struct xsp_copies *c, const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_memcpy *copy = a->record;
@@ -313,16 +387,16 @@ static void add_copy(struct xsp_copies *c, const struct xsp_gpu_activity *a)
 		return;
 	c->count++;
 	c->cut += a->cut;
-	c->bytes += copy->bytes;
-	c->ns += ns;
+	xsp_add_saturated(&c->bytes, copy->bytes);
+	xsp_add_saturated(&c->ns, ns);
 	c->count_below[size < 64 ? size : 63]++;
 	c->ns_below[size < 64 ? size : 63] += ns;
 	if (copy->source_kind != CUPTI_PAGEABLE && copy->destination_kind != CUPTI_PAGEABLE)
 		return;
 	c->pageable++;
 	c->pageable_cut += a->cut;
-	c->pageable_bytes += copy->bytes;
-	c->pageable_ns += ns;
+	xsp_add_saturated(&c->pageable_bytes, copy->bytes);
+	xsp_add_saturated(&c->pageable_ns, ns);
 	if (ns > c->pageable_longest_ns) {
 		c->pageable_longest_ns = ns;
 		c->pageable_longest_start_ns = a->start_ns;
@@ -333,13 +407,14 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	struct xsp_call_sites *s = ctx;
 
-	if (a->kind == XSP_GPU_IS_MEMCPY)
+	if (a->kind == XSP_GPU_IS_MEMCPY &&
+	    xsp_timeline_recorded(s->timeline, a->start_ns, a->end_ns))
 		add_copy(&s->copies, a);
 	if (a->kind == XSP_GPU_IS_KERNEL)
-		return add_overlap(s, a, a->name);
+		return add_ran(s, a, a->name);
 	if (a->kind == XSP_GPU_IS_MEMCPY)
-		return add_overlap(s, a, "copies");
-	return a->kind == XSP_GPU_IS_MEMSET ? add_overlap(s, a, "sets of memory") : 0;
+		return add_ran(s, a, "copies");
+	return a->kind == XSP_GPU_IS_MEMSET ? add_ran(s, a, "sets of memory") : 0;
 }
 
 /* ---- spans ---- */
@@ -450,6 +525,11 @@ uint32_t xsp_call_sites_loader_place(const struct xsp_call_sites *s)
 bool xsp_call_sites_overflowed(const struct xsp_call_sites *s)
 {
 	return s->overflowed;
+}
+
+uint64_t xsp_call_sites_not_compared(const struct xsp_call_sites *s)
+{
+	return s->not_compared;
 }
 
 bool xsp_call_site_line(const struct xsp_call_sites *s, const struct xsp_call_site *site,

@@ -70,6 +70,8 @@ struct xsp_waited_for {
 };
 struct xsp_waited_for *xsp_call_sites_waited_for(const struct xsp_call_sites *s,
 						 const struct xsp_call_site *place, size_t *count);
+/* Calls that waited, and activities, that may have met what was not held any more: what the GPU did is more than that. */
+uint64_t xsp_call_sites_not_compared(const struct xsp_call_sites *s);
 
 /* Copies between host and device, by size. */
 struct xsp_copies {

@@ -95,6 +95,20 @@ static const char *note_doubts(struct xsp_report_section *head,
 	return reason;
 }
 
+/* Those are in no row. */
+static void note_places(struct xsp_report_section *head, const struct xsp_compare_side *sides,
+			size_t count)
+{
+	uint64_t left_out = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < sides[i].count; k++)
+			left_out += xsp_series_places_left_out(sides[i].captures[k].series);
+	if (left_out > 0)
+		xsp_report_note(head, "memory is allocated at more places than are followed: "
+				      "growth of those that came last is not compared");
+}
+
 static const char *side_name(size_t side)
 {
 	static const char names[LABELS][2] = {"A", "B", "C", "D", "E", "F", "G", "H", "I",
@@ -538,6 +552,7 @@ int xsp_compare(const struct xsp_compare_side *sides, size_t count, double thres
 	int rc = 0;
 
 	w.doubt = note_doubts(head, sides, count);
+	note_places(head, sides, count);
 	put_captures(head, sides, count);
 	for (size_t i = 1; i < count && rc == 0; i++) {
 		struct pair p = {.a = &sides[0], .b = &sides[i], .threshold = threshold};

@@ -663,6 +663,17 @@ static int compare_memory_of(struct pair *p, const struct xsp_series_memory *m, 
 	return rc;
 }
 
+/* Is the place perhaps among those of a capture that are not followed? */
+static bool may_be_left_out(const struct xsp_compare_side *side, const struct xsp_series_memory *m)
+{
+	for (size_t i = 0; m->place && i < side->count; i++) {
+		const struct xsp_series *s = side->captures[i].series;
+		if (xsp_series_places_left_out(s) > 0 && memory_of(s, m->hash) == NULL)
+			return true;
+	}
+	return false;
+}
+
 /* Each name once: those of the first capture that has it. */
 static int compare_memory(struct pair *p)
 {
@@ -675,7 +686,8 @@ static int compare_memory(struct pair *p)
 		const struct xsp_series_memory *all;
 		const size_t n = xsp_series_memory(capture->series, &all);
 		for (size_t k = 0; k < n && rc == 0; k++) {
-			if (xsp_u64map_get(&seen, all[k].hash) != NULL)
+			if (xsp_u64map_get(&seen, all[k].hash) != NULL ||
+			    may_be_left_out(p->a, &all[k]) || may_be_left_out(p->b, &all[k]))
 				continue;
 			rc = xsp_u64map_set(&seen, all[k].hash, 1);
 			if (rc == 0)

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/grow.h"
+#include "base/saturate.h"
 #include "base/text.h"
 #include "base/u64map.h"
 #include "catalog/gpu_kernels.h"
@@ -77,7 +78,7 @@ static int add_duration(struct xsp_gpu_name_use *u, uint64_t ns)
 	u->least_ns = u->whole == 0 || ns < u->least_ns ? ns : u->least_ns;
 	u->most_ns = ns > u->most_ns ? ns : u->most_ns;
 	u->whole++;
-	u->whole_ns += ns;
+	xsp_add_saturated(&u->whole_ns, ns);
 	u->squares += (double)ns * (double)ns;
 	return xsp_histogram_add(&u->durations, ns);
 }
@@ -106,8 +107,8 @@ static void add_bytes(struct xsp_gpu_name_use *u, const struct xsp_gpu_activity 
 		return;
 	const uint64_t bytes = copy ? c->bytes : m->bytes;
 	u->asynchronous += ((copy ? c->flags : m->flags) & 1) != 0;
-	u->bytes += bytes;
-	u->whole_bytes += a->cut ? 0 : bytes;
+	xsp_add_saturated(&u->bytes, bytes);
+	xsp_add_saturated(&u->whole_bytes, a->cut ? 0 : bytes);
 	if (ns == 0 || a->cut)
 		return;
 	const double bandwidth = (double)bytes * 1e9 / (double)ns;
@@ -134,7 +135,7 @@ int xsp_gpu_by_name_add(struct xsp_gpu_by_name *n, const struct xsp_gpu_activity
 		return rc;
 	struct xsp_gpu_name_use *u = &n->uses[*index];
 	u->count++;
-	u->total_ns += ns;
+	xsp_add_saturated(&u->total_ns, ns);
 	if (!a->cut)
 		rc = add_duration(u, ns);
 	if (a->kind == XSP_GPU_IS_KERNEL)
@@ -185,10 +186,10 @@ int xsp_gpu_by_name_launch(struct xsp_gpu_by_name *n, const struct xsp_gpu_activ
 		n->launches[n->launch_count++] = (struct xsp_gpu_launch_use){0};
 	struct xsp_gpu_launch_use *l = &n->launches[at];
 	l->count++;
-	l->call_ns += call;
+	xsp_add_saturated(&l->call_ns, call);
 	l->most_call_ns = call > l->most_call_ns ? call : l->most_call_ns;
 	l->long_calls += call > XSP_GPU_LONG_CALL_NS;
-	l->delay_ns += delay;
+	xsp_add_saturated(&l->delay_ns, delay);
 	l->most_delay_ns = delay > l->most_delay_ns ? delay : l->most_delay_ns;
 	l->long_delays += delay > XSP_GPU_LONG_DELAY_NS;
 	l->shorter += a->end_ns - a->start_ns < call;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/saturate.h"
 #include "base/u64map.h"
 #include "catalog/flops.h"
 #include "timeline/torch_args.h"
@@ -65,9 +66,9 @@ static int add_up(struct xsp_gpu_flops *f, const struct op *op)
 	if ((size_t)at == f->use_count)
 		f->uses[f->use_count++] = (struct xsp_gpu_flops_use){.name = op->name};
 	f->uses[at].calls++;
-	f->uses[at].flops += op->flops;
-	f->uses[at].bytes += op->bytes;
-	f->uses[at].gpu_ns += op->gpu_ns;
+	xsp_add_saturated(&f->uses[at].flops, op->flops);
+	xsp_add_saturated(&f->uses[at].bytes, op->bytes);
+	xsp_add_saturated(&f->uses[at].gpu_ns, op->gpu_ns);
 	return 0;
 }
 
@@ -96,7 +97,7 @@ void xsp_gpu_flops_work(struct xsp_gpu_flops *f, uint64_t id, uint64_t ns)
 	const uint32_t *at = id != 0 ? xsp_u64map_get(&f->op_of, id) : NULL;
 
 	if (at != NULL)
-		f->ops[*at].gpu_ns += ns;
+		xsp_add_saturated(&f->ops[*at].gpu_ns, ns);
 }
 
 int xsp_gpu_flops_end(struct xsp_gpu_flops *f)

@@ -14,7 +14,7 @@
 /* The kernels of an operator that lasts longer may have been told before it ended: it is left out. */
 #define XSP_GPU_FLOPS_LONGEST_NS 500000000ULL
 
-/* Calls whose kernels are known. */
+/* Calls whose kernels are known. Sums may be XSP_TOO_MUCH. */
 struct xsp_gpu_flops_use {
 	xsp_name_id name;
 	uint64_t calls, flops, gpu_ns;

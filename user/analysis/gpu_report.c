@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/saturate.h"
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/gpu_category.h"
@@ -43,6 +44,18 @@ static struct xsp_cell absent(void)
 static struct xsp_cell ratio(double part, double whole)
 {
 	return whole > 0 ? xsp_cell_real(part / whole) : absent();
+}
+
+static struct xsp_cell ratio_of_sums(uint64_t part, uint64_t whole, double times)
+{
+	return part == XSP_TOO_MUCH || whole == XSP_TOO_MUCH
+		       ? absent()
+		       : ratio((double)part * times, (double)whole);
+}
+
+static struct xsp_cell mean_cell(uint64_t sum, uint64_t count)
+{
+	return sum == XSP_TOO_MUCH ? absent() : xsp_cell_integer(sum / count);
 }
 
 /* Never beyond the greatest, which is exact. */
@@ -111,14 +124,14 @@ static void put_devices(const struct writer *w)
 		if (d->activities == 0)
 			continue; /* it was only waited for */
 		for (size_t c = 0; c < XSP_GPU_CLASSES; c++)
-			total += d->total_ns[c];
+			xsp_add_saturated(&total, d->total_ns[c]);
 		const struct xsp_cell cells[] = {
 			pid_cell(w->g, d->pid),
 			xsp_cell_integer(d->device),
 			xsp_cell_text(device_name(w->g, d->device)),
 			xsp_cell_integer(d->last_ns - d->first_ns),
 			xsp_cell_integer(busy),
-			ratio((double)busy, (double)(busy + d->in_ns[0])),
+			ratio((double)d->recorded_busy_ns, (double)d->recorded_ns),
 			xsp_cell_integer(xsp_gpu_device_ns(d, BIT(COMPUTE), 0)),
 			xsp_cell_integer(xsp_gpu_device_ns(d, BIT(COMMUNICATION), BIT(COMPUTE))),
 			xsp_cell_integer(xsp_gpu_device_ns(d, BIT(MEMORY),
@@ -127,7 +140,7 @@ static void put_devices(const struct writer *w)
 			xsp_cell_integer(d->host_ns),
 			xsp_cell_integer(d->unrecorded_ns),
 			xsp_cell_integer(d->streams),
-			ratio((double)total, (double)busy),
+			ratio_of_sums(total, busy, 1),
 			xsp_cell_integer(d->several_ns),
 			xsp_cell_integer(d->gap_ns),
 			d->gap_ns > 0 ? moment_cell(w->g, d->gap_from_ns) : absent(),
@@ -225,15 +238,18 @@ static void put_windows(const struct writer *w)
 	xsp_timeline_window(w->g->timeline, &from, &to);
 	if (to <= from)
 		return;
-	const double length = (double)(to - from) / XSP_GPU_USE_WINDOWS;
 	for (size_t i = 0; i < w->device_count; i++)
 		for (unsigned k = 0; w->devices[i].activities > 0 && k < XSP_GPU_USE_WINDOWS; k++) {
 			const struct xsp_gpu_device_use *d = &w->devices[i];
+			const uint64_t begin = from + xsp_gpu_use_window(to - from, k),
+				       end = from + xsp_gpu_use_window(to - from, k + 1);
 			const struct xsp_cell cells[] = {
 				pid_cell(w->g, d->pid),
 				xsp_cell_integer(d->device),
-				moment_cell(w->g, from + (uint64_t)(k * length)),
-				ratio((double)d->window_ns[k], length),
+				moment_cell(w->g, begin),
+				ratio((double)d->window_ns[k],
+				      (double)xsp_timeline_recorded_between(w->g->timeline, begin,
+									    end)),
 			};
 			xsp_report_row(t, cells);
 		}
@@ -276,8 +292,7 @@ static void put_streams(const struct writer *w)
 			xsp_cell_integer(s->stream),
 			xsp_cell_integer(s->activities),
 			xsp_cell_integer(s->busy_ns),
-			ratio((double)s->busy_ns,
-			      (double)(s->last_ns - s->first_ns - s->unrecorded_ns)),
+			ratio((double)s->recorded_busy_ns, (double)s->recorded_ns),
 			xsp_cell_integer(s->idle_ns[XSP_GPU_IDLE_HOST]),
 			xsp_cell_integer(s->idle_ns[XSP_GPU_IDLE_KERNEL]),
 			xsp_cell_integer(s->idle_ns[XSP_GPU_IDLE_OTHER]),
@@ -410,7 +425,7 @@ static void put_waits(const struct writer *w)
 			xsp_cell_text(xsp_gpu_sync_name(u->what)),
 			xsp_cell_text(u->name != XSP_GPU_NOWHERE ? names[u->name].name : NULL),
 			xsp_cell_integer(u->count),
-			xsp_cell_integer(u->total_ns),
+			xsp_cell_sum(u->total_ns),
 			xsp_cell_integer(u->most_ns),
 		};
 		xsp_report_row(t, cells);
@@ -452,10 +467,10 @@ static void put_launches(const struct writer *w)
 				xsp_cell_integer(w->devices[i].device),
 				xsp_cell_text(kinds[k]),
 				xsp_cell_integer(l->count),
-				xsp_cell_integer(l->call_ns / l->count),
+				mean_cell(l->call_ns, l->count),
 				xsp_cell_integer(l->most_call_ns),
 				xsp_cell_integer(l->long_calls),
-				xsp_cell_integer(l->delay_ns / l->count),
+				mean_cell(l->delay_ns, l->count),
 				quantile(&l->delays, 0.5, l->most_delay_ns),
 				quantile(&l->delays, 0.99, l->most_delay_ns),
 				xsp_cell_integer(l->most_delay_ns),
@@ -470,7 +485,7 @@ static void put_launches(const struct writer *w)
 /* ---- by name ---- */
 
 static void put_kernel_row(struct xsp_report_table *t, const struct xsp_gpu_name_use *u,
-			   double total)
+			   uint64_t total)
 {
 	const double n = (double)u->whole;
 	const bool any = u->whole > 0;
@@ -480,10 +495,12 @@ static void put_kernel_row(struct xsp_report_table *t, const struct xsp_gpu_name
 		xsp_cell_text(u->name),
 		xsp_cell_text(u->kind == XSP_GPU_IS_GRAPH ? "graph" : class_names[u->class]),
 		xsp_cell_integer(u->count),
-		xsp_cell_integer(u->total_ns),
-		ratio((double)u->total_ns, total),
-		any ? xsp_cell_integer(u->whole_ns / u->whole) : absent(),
-		n > 1 ? xsp_cell_integer((uint64_t)sqrt(variance > 0 ? variance : 0)) : absent(),
+		xsp_cell_sum(u->total_ns),
+		ratio_of_sums(u->total_ns, total, 1),
+		any ? mean_cell(u->whole_ns, u->whole) : absent(),
+		n > 1 && u->whole_ns != XSP_TOO_MUCH
+			? xsp_cell_integer((uint64_t)sqrt(variance > 0 ? variance : 0))
+			: absent(),
 		any ? xsp_cell_integer(u->least_ns) : absent(),
 		any ? quantile(&u->durations, 0.5, u->most_ns) : absent(),
 		any ? quantile(&u->durations, 0.99, u->most_ns) : absent(),
@@ -517,10 +534,11 @@ static void put_kernels(const struct writer *w, const struct xsp_gpu_name_use *c
 	};
 	XSP_REPORT_SHAPE(analyze, shape, "gpu", "kernels", "Kernels", columns);
 	struct xsp_report_table *t = xsp_report_table(w->section, &shape);
-	double total = 0;
+	uint64_t total = 0;
 
 	for (size_t i = 0; i < n; i++)
-		total += uses[i]->class != XSP_GPU_FOR_MEMORY ? (double)uses[i]->total_ns : 0;
+		if (uses[i]->class != XSP_GPU_FOR_MEMORY)
+			xsp_add_saturated(&total, uses[i]->total_ns);
 	for (size_t i = 0; i < n; i++)
 		if (uses[i]->class != XSP_GPU_FOR_MEMORY)
 			put_kernel_row(t, uses[i], total);
@@ -554,10 +572,10 @@ static void put_copies(const struct writer *w, const struct xsp_gpu_name_use *co
 			xsp_cell_text(u->name),
 			xsp_cell_integer(u->count),
 			xsp_cell_integer(u->asynchronous),
-			xsp_cell_integer(u->bytes),
-			xsp_cell_integer(u->bytes / u->count),
-			xsp_cell_integer(u->total_ns),
-			ratio((double)u->whole_bytes * 1e9, (double)u->whole_ns),
+			xsp_cell_sum(u->bytes),
+			mean_cell(u->bytes, u->count),
+			xsp_cell_sum(u->total_ns),
+			ratio_of_sums(u->whole_bytes, u->whole_ns, 1e9),
 			ratio(u->bandwidth, (double)u->timed),
 			timed ? xsp_cell_real(u->least_bandwidth) : absent(),
 			timed ? xsp_cell_real(u->most_bandwidth) : absent(),
@@ -610,16 +628,15 @@ static void put_operators(const struct writer *w)
 
 	for (size_t i = 0; i < n; i++) {
 		const struct xsp_gpu_flops_use *u = &uses[i];
-		const double seconds = (double)u->gpu_ns / 1e9;
 		const struct xsp_cell cells[] = {
 			xsp_cell_text(xsp_timeline_name(w->g->timeline, u->name)),
 			xsp_cell_integer(u->calls),
-			xsp_cell_integer(u->gpu_ns),
-			xsp_cell_integer(u->flops),
-			xsp_cell_integer(u->bytes),
-			ratio((double)u->flops, (double)u->bytes),
-			ratio((double)u->flops, seconds),
-			ratio((double)u->bytes, seconds),
+			xsp_cell_sum(u->gpu_ns),
+			xsp_cell_sum(u->flops),
+			xsp_cell_sum(u->bytes),
+			ratio_of_sums(u->flops, u->bytes, 1),
+			ratio_of_sums(u->flops, u->gpu_ns, 1e9),
+			ratio_of_sums(u->bytes, u->gpu_ns, 1e9),
 		};
 		xsp_report_row(t, cells);
 	}
@@ -802,6 +819,11 @@ static void put_losses(const struct writer *w)
 		{w->g->untimed, "activities that CUPTI could not time: in no figure"},
 		{s->late, "activities came too late to be put in order: in unions, gaps and "
 			  "queues only with what was left of them"},
+		{s->pushed_out, "communication kernels ran beside too many others: which of them "
+				"belong together is not known, and they are in no time of arrival "
+				"and transfer"},
+		{s->late_waits, "waits for the GPU came too late: what ended last before they did "
+				"is not known"},
 		{xsp_gpu_host_early(w->g->host),
 		 "spans were taken before all idle time in them was known (too many at a time)"},
 		{p->warm_up, "first steps were warm-up: they have no critical path here"},

@@ -7,6 +7,7 @@
 
 #include "analysis/gpu_host.h"
 #include "base/grow.h"
+#include "base/saturate.h"
 #include "base/u64map.h"
 
 /* Communication that may still meet its like on another device. */
@@ -19,7 +20,7 @@ enum what { END, LAUNCH, START, END_AT_ONCE, WAIT_END };
 struct moment {
 	uint64_t ns;
 	uint64_t other_ns; /* START: the end; others: the start */
-	uint64_t call_ns; /* START */
+	uint64_t call_ns; /* START; WAIT_END: when it ended, `ns` may be later */
 	uint32_t device, stream; /* indices; WAIT_END: stream may be XSP_GPU_NOWHERE */
 	uint32_t tid; /* START: of the call; WAIT_END: struct xsp_gpu_sync.what */
 	uint32_t name;
@@ -129,6 +130,12 @@ static int stream_of(struct xsp_gpu_sweep *s, uint32_t device, uint32_t context,
 
 /* ---- time passes ---- */
 
+uint64_t xsp_gpu_use_window(uint64_t length, uint64_t window)
+{
+	return (uint64_t)(((unsigned __int128)window * length + XSP_GPU_USE_WINDOWS - 1) /
+			  XSP_GPU_USE_WINDOWS);
+}
+
 static void fill_windows(const struct xsp_gpu_sweep *s, struct xsp_gpu_device_use *d, uint64_t from,
 			 uint64_t to)
 {
@@ -141,12 +148,10 @@ static void fill_windows(const struct xsp_gpu_sweep *s, struct xsp_gpu_device_us
 	while (from < to && from < length) {
 		const unsigned __int128 scaled = (unsigned __int128)from * XSP_GPU_USE_WINDOWS;
 		const uint64_t window = (uint64_t)(scaled / length);
-		/* the first moment of the next one */
-		const uint64_t edge = (uint64_t)(((unsigned __int128)(window + 1) * length +
-						  XSP_GPU_USE_WINDOWS - 1) /
-						 XSP_GPU_USE_WINDOWS);
+		const uint64_t edge = xsp_gpu_use_window(length, window + 1);
 		const uint64_t until = edge < to ? edge : to;
-		d->window_ns[window] += until - from;
+		d->window_ns[window] += xsp_timeline_recorded_between(
+			s->timeline, s->window_from_ns + from, s->window_from_ns + until);
 		from = until;
 	}
 }
@@ -167,6 +172,7 @@ static void pass_device(const struct xsp_gpu_sweep *s, struct xsp_gpu_device_use
 
 	if (bits != 0) {
 		d->in_ns[bits] += ns - d->now_ns;
+		d->recorded_busy_ns += xsp_timeline_recorded_between(s->timeline, d->now_ns, ns);
 		fill_windows(s, d, d->now_ns, ns);
 	}
 	if (d->streams_running > 1)
@@ -174,10 +180,12 @@ static void pass_device(const struct xsp_gpu_sweep *s, struct xsp_gpu_device_use
 	d->now_ns = ns;
 }
 
-static void pass_stream(struct xsp_gpu_stream_use *st, uint64_t ns)
+static void pass_stream(const struct xsp_gpu_sweep *s, struct xsp_gpu_stream_use *st, uint64_t ns)
 {
-	if (st->running > 0)
+	if (st->running > 0) {
 		st->busy_ns += ns - st->now_ns;
+		st->recorded_busy_ns += xsp_timeline_recorded_between(s->timeline, st->now_ns, ns);
+	}
 	if (st->queued >= XSP_GPU_QUEUE_MOST)
 		st->full_ns += ns - st->now_ns;
 	st->now_ns = ns;
@@ -192,8 +200,10 @@ static void end_meeting(struct xsp_gpu_sweep *s, size_t index)
 	for (uint32_t i = 0; i < m->count; i++) {
 		struct xsp_gpu_device_use *d = &s->devices[m->members[i].device];
 		const uint64_t start = m->members[i].start_ns, end = m->members[i].end_ns;
-		if (end == 0)
-			continue; /* pushed out: its end is not known */
+		if (end == 0) { /* pushed out: its end is not known */
+			s->counts.pushed_out++;
+			continue;
+		}
 		if (m->count == 1) {
 			d->alone_ns += end - start;
 			continue;
@@ -327,8 +337,8 @@ static int pass_start(struct xsp_gpu_sweep *s, const struct moment *m, struct xs
 		st->first_ns = m->ns;
 		d->streams++;
 	}
-	d->total_ns[m->class] += m->other_ns - m->ns;
-	st->total_ns += m->other_ns - m->ns;
+	xsp_add_saturated(&d->total_ns[m->class], m->other_ns - m->ns);
+	xsp_add_saturated(&st->total_ns, m->other_ns - m->ns);
 	d->running[m->class]++;
 	d->streams_running += st->running++ == 0;
 	if (m->class == XSP_GPU_FOR_COMMUNICATION)
@@ -356,8 +366,10 @@ static int pass_wait(struct xsp_gpu_sweep *s, const struct moment *m)
 	const uint64_t done_ns = st != NULL ? st->done_ns : d->done_ns;
 	uint32_t name = st != NULL ? st->done : d->done;
 
-	if (done_ns < m->other_ns)
-		name = XSP_GPU_NOWHERE; /* it had ended when the wait began */
+	/* it had ended when the wait began; or it ended after the wait, and what did before is not known any more */
+	if (done_ns < m->other_ns || done_ns > m->call_ns)
+		name = XSP_GPU_NOWHERE;
+	s->counts.late_waits += done_ns > m->call_ns;
 	const long at = xsp_u64map_index(&s->wait_of, (uint64_t)m->tid << 32 | name, &s->waits,
 					 &s->wait_capacity, s->wait_count);
 	if (at < 0)
@@ -367,9 +379,9 @@ static int pass_wait(struct xsp_gpu_sweep *s, const struct moment *m)
 		s->wait_count++;
 		*w = (struct xsp_gpu_wait_use){.what = m->tid, .name = name};
 	}
-	const uint64_t length = m->ns - m->other_ns;
+	const uint64_t length = m->call_ns - m->other_ns;
 	w->count++;
-	w->total_ns += length;
+	xsp_add_saturated(&w->total_ns, length);
 	w->most_ns = length > w->most_ns ? length : w->most_ns;
 	return 0;
 }
@@ -381,7 +393,7 @@ static int pass(struct xsp_gpu_sweep *s, const struct moment *m)
 	if (m->what == WAIT_END)
 		return pass_wait(s, m);
 	struct xsp_gpu_stream_use *st = &s->streams[m->stream];
-	pass_stream(st, m->ns);
+	pass_stream(s, st, m->ns);
 	if (m->what == LAUNCH) {
 		queue(st, 1);
 		return 0;
@@ -508,6 +520,7 @@ int xsp_gpu_sweep_wait(struct xsp_gpu_sweep *s, const struct xsp_gpu_activity *s
 	const struct xsp_gpu_sync *record = sync->record;
 	struct moment m = {.ns = sync->end_ns,
 			   .other_ns = sync->start_ns,
+			   .call_ns = sync->end_ns,
 			   .tid = record->what,
 			   .what = WAIT_END};
 	const int rc = xsp_gpu_sweep_place(s, sync, &m.device, &m.stream);
@@ -519,6 +532,12 @@ int xsp_gpu_sweep_end(struct xsp_gpu_sweep *s)
 {
 	const int rc = pass_first(s, s->count);
 
+	for (size_t i = 0; i < s->device_count; i++)
+		s->devices[i].recorded_ns = xsp_timeline_recorded_between(
+			s->timeline, s->devices[i].first_ns, s->devices[i].last_ns);
+	for (size_t i = 0; i < s->stream_count; i++)
+		s->streams[i].recorded_ns = xsp_timeline_recorded_between(
+			s->timeline, s->streams[i].first_ns, s->streams[i].last_ns);
 	return rc < 0 ? rc : xsp_gpu_host_pass(s->host, UINT64_MAX);
 }
 

@@ -59,12 +59,16 @@ struct xsp_gpu_device_use {
 	uint64_t in_ns
 		[1 << XSP_GPU_CLASSES]; /* bit c: class c ran; [0]: idle between first and last */
 	uint64_t unrecorded_ns; /* nothing ran, and not all of it was recorded: in no idle time */
+	/* The agent goes on in pauses of --max-overhead, in which nobody knows what the host did. Between first and last
+	 * without them, known at the end, and busy in it: what shares are of */
+	uint64_t recorded_ns, recorded_busy_ns;
 	uint64_t host_ns; /* of idle: the launch of what ended it had not begun; until it did */
 	uint64_t total_ns[XSP_GPU_CLASSES]; /* sums of durations */
 	uint64_t several_ns; /* two streams or more at work */
 	uint64_t gap_ns, gap_from_ns; /* the longest time without work */
 	uint64_t long_gaps, long_gap_ns; /* of XSP_GPU_LONG_GAP_NS and more */
-	uint64_t window_ns[XSP_GPU_USE_WINDOWS]; /* busy in each, of the recording's window */
+	uint64_t window_ns
+		[XSP_GPU_USE_WINDOWS]; /* busy in each, of the recording's window, while all was recorded */
 	/* Communication kernels of one name that ran on several devices at a time are taken for one operation: until the
 	 * last one began, and from then on. Those that met no other: alone */
 	uint64_t arrival_ns, transfer_ns, alone_ns;
@@ -79,6 +83,7 @@ struct xsp_gpu_stream_use {
 	uint32_t context, stream;
 	uint64_t activities, first_ns, last_ns;
 	uint64_t busy_ns, total_ns; /* union; sum */
+	uint64_t recorded_ns, recorded_busy_ns; /* as those of devices */
 	uint64_t gaps[XSP_GPU_IDLES], idle_ns[XSP_GPU_IDLES];
 	uint64_t unrecorded_ns;
 	uint64_t queued_most; /* launches that had begun, of activities that had not */
@@ -101,6 +106,9 @@ struct xsp_gpu_wait_use {
 struct xsp_gpu_sweep_counts {
 	uint64_t late; /* came when their beginning had been gone through */
 	uint64_t late_ns; /* of their time, what is in no union */
+	uint64_t
+		pushed_out; /* communication kernels that ran beside too many others: in no arrival and transfer */
+	uint64_t late_waits; /* came when what had ended before they did was not known any more */
 };
 
 struct xsp_gpu_host;
@@ -128,6 +136,9 @@ size_t xsp_gpu_sweep_waits(const struct xsp_gpu_sweep *s, const struct xsp_gpu_w
 const struct xsp_gpu_sweep_counts *xsp_gpu_sweep_counts(const struct xsp_gpu_sweep *s);
 
 /* ---- figures of a device ---- */
+
+/* Where one of the windows of use begins, in a recording of that length. */
+uint64_t xsp_gpu_use_window(uint64_t length, uint64_t window);
 
 /* Time in which one of the classes ran that `with` has, and none of those that `without` has (bits). */
 uint64_t xsp_gpu_device_ns(const struct xsp_gpu_device_use *d, unsigned with, unsigned without);

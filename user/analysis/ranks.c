@@ -6,6 +6,7 @@
 
 #include "analysis/ranks_private.h"
 #include "base/grow.h"
+#include "base/saturate.h"
 #include "base/search.h"
 #include "base/text.h"
 #include "catalog/job_variables.h"
@@ -296,11 +297,11 @@ static int add_blocked(struct collecting *c, struct rank *k, const struct xsp_sp
 			  (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
 }
 
-/* Bytes of the tensors that the call is given: --shapes. */
+/* Bytes of the tensors that the call is given: --shapes. 0: they are not known, or more than there can be. */
 static uint64_t bytes_of(struct collecting *c, const struct xsp_span *span)
 {
 	const struct xsp_section *s = xsp_details_find(span->details, XSP_SECTION_ARGS, NULL);
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, size;
 
 	if (s == NULL || c->arguments == NULL ||
 	    !xsp_torch_args_read(c->arguments, span, s, c->values))
@@ -308,9 +309,13 @@ static uint64_t bytes_of(struct collecting *c, const struct xsp_span *span)
 	for (size_t i = 0; i < c->values->count; i++) {
 		const struct xsp_torch_value *v = &c->values->items[i];
 		for (size_t t = 0; t < v->tensor_count; t++)
-			if (v->tensors[t].presence == XSP_TORCH_PRESENT && v->tensors[t].numel > 0)
-				bytes += (uint64_t)v->tensors[t].numel *
-					 xsp_torch_type_size(v->tensors[t].dtype);
+			if (v->tensors[t].presence == XSP_TORCH_PRESENT &&
+			    v->tensors[t].numel > 0 &&
+			    (__builtin_mul_overflow((uint64_t)v->tensors[t].numel,
+						    xsp_torch_type_size(v->tensors[t].dtype),
+						    &size) ||
+			     __builtin_add_overflow(bytes, size, &bytes)))
+				return 0;
 	}
 	return bytes;
 }
@@ -331,7 +336,7 @@ static int add_operator(struct collecting *c, struct rank *k, const struct xsp_s
 		return 0;
 	}
 	const uint64_t bytes = bytes_of(c, span);
-	sum->bytes += bytes;
+	xsp_add_saturated(&sum->bytes, bytes);
 	sum->sized += bytes > 0;
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "analysis/ranks_private.h"
 #include "analysis/rules.h"
+#include "base/saturate.h"
 #include "base/units.h"
 
 /* A rank is found when it was late so often, and so many times as long as the others. */
@@ -342,10 +343,10 @@ static uint64_t mean_bytes(const struct xsp_ranks *j, uint32_t name)
 
 	for (size_t i = 0; i < j->count; i++) {
 		const struct operator_sum *sum = xsp_ranks_sum(&j->ranks[i], name, false);
-		bytes += sum != NULL ? sum->bytes : 0;
+		xsp_add_saturated(&bytes, sum != NULL ? sum->bytes : 0);
 		calls += sum != NULL ? sum->sized : 0;
 	}
-	return calls > 0 ? bytes / calls : 0;
+	return calls > 0 && bytes != XSP_TOO_MUCH ? bytes / calls : 0;
 }
 
 /* Who was late at it most, and how long; NULL: nobody. */

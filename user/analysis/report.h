@@ -45,6 +45,11 @@ static inline struct xsp_cell xsp_cell_integer(uint64_t value)
 {
 	return (struct xsp_cell){XSP_CELL_INTEGER, {.integer = (int64_t)value}};
 }
+/* Absent where it is XSP_TOO_MUCH. */
+static inline struct xsp_cell xsp_cell_sum(uint64_t sum)
+{
+	return sum > INT64_MAX ? xsp_cell_text(NULL) : xsp_cell_integer(sum);
+}
 static inline struct xsp_cell xsp_cell_real(double value)
 {
 	return (struct xsp_cell){XSP_CELL_REAL, {.real = value}};

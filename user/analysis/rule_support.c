@@ -9,6 +9,7 @@
 
 #include "analysis/call_sites.h"
 #include "analysis/summary_report.h"
+#include "analysis/summary_waits_private.h"
 #include "base/units.h"
 #include "timeline/samples.h"
 
@@ -133,6 +134,28 @@ static void add_ended(const struct xsp_rule_context *c, struct doubts *d, const 
 		    xsp_format_ns(time, first_ns));
 }
 
+static void add_not_compared(const struct xsp_rule_context *c, struct doubts *d)
+{
+	const uint64_t n = xsp_call_sites_not_compared(xsp_rule_state(c, "call_sites"));
+	char count[XSP_UNITS_SIZE];
+
+	if (n > 0)
+		add(d,
+		    "what the GPU did meanwhile is a lower bound: %s calls and activities came too "
+		    "late, or with too many others, to be compared",
+		    xsp_format_count(count, n));
+}
+
+static void add_locks(const struct xsp_rule_context *c, struct doubts *d)
+{
+	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
+	const struct xsp_summary_waits *w = a->summary->waits;
+	char text[XSP_WAITS_LEFT_OUT];
+
+	if (w != NULL && xsp_waits_left_out(w, text))
+		add(d, "%s: those that came last are missing", text);
+}
+
 const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 			   char out[XSP_DOUBT_SIZE])
 {
@@ -165,6 +188,10 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 	if ((about & XSP_DOUBT_SITES) && xsp_call_sites_overflowed(xsp_rule_state(c, "call_sites")))
 		add(&d, "there are more places that call than were followed: those that came last "
 			"are missing");
+	if (about & XSP_DOUBT_MEANWHILE)
+		add_not_compared(c, &d);
+	if (about & XSP_DOUBT_LOCKS)
+		add_locks(c, &d);
 	if (about & XSP_DOUBT_LATE)
 		add_late(c, &d);
 	if (about & XSP_DOUBT_WAITS)

@@ -104,8 +104,10 @@ enum xsp_rule_doubt {
 				  * of nothing, and what they call as called by nobody */
 	XSP_DOUBT_WAITS = 1 << 6, /* they were on by default, and taken out */
 	XSP_DOUBT_SAMPLES = 1 << 7,
+	XSP_DOUBT_MEANWHILE = 1 << 8, /* what the GPU did during waits is a lower bound */
+	XSP_DOUBT_LOCKS = 1 << 9, /* more locks, or threads at them, than are followed */
 };
-#define XSP_DOUBT_SIZE 512
+#define XSP_DOUBT_SIZE 1024
 const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 			   char out[XSP_DOUBT_SIZE]);
 

@@ -432,14 +432,14 @@ int xsp_rule_warm_up(const struct xsp_rule_context *c)
 		return XSP_RULE_NO_DATA;
 	const uint64_t usual = s.warm_up * s.median_ns;
 	const uint64_t lost = s.warm_up_ns > usual ? s.warm_up_ns - usual : 0;
-	const double share = xsp_rule_share(lost, c->recorded_ns);
+	const double share = xsp_rule_share(lost, c->time_ns); /* several threads have some each */
 	if (lost == 0 || share < c->threshold)
 		return 0;
 	snprintf(title, sizeof(title),
 		 "first steps (%" PRIu64 ") took %s longer than as many later ones (median %s): "
-		 "%.1f %% of the recorded time",
+		 "%.1f %% of %s",
 		 s.warm_up, xsp_format_ns(time, lost), xsp_format_ns(median, s.median_ns),
-		 100 * share);
+		 100 * share, c->time_of);
 	struct xsp_report_section *f = xsp_rule_found(
 		c,
 		(struct xsp_report_finding){

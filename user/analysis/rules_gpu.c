@@ -4,6 +4,7 @@
 
 #include "analysis/gpu.h"
 #include "analysis/rules_private.h"
+#include "base/saturate.h"
 #include "base/units.h"
 #include "catalog/gpu_peaks.h"
 #include "catalog/wait_reasons.h"
@@ -35,11 +36,6 @@ static const char *doubt(const struct xsp_rule_context *c, char out[XSP_DOUBT_SI
 	else
 		return xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, out);
 	return out;
-}
-
-static uint64_t span_ns(const struct xsp_gpu_device_use *d)
-{
-	return xsp_gpu_device_busy_ns(d) + d->in_ns[0];
 }
 
 static double share_of(uint64_t part, uint64_t whole)
@@ -125,7 +121,7 @@ int xsp_rule_gpu_idle(const struct xsp_rule_context *c)
 		return XSP_RULE_NO_DATA;
 	for (size_t i = 0; i < n; i++) {
 		const struct xsp_gpu_device_use *d = &devices[i];
-		const double share = share_of(d->in_ns[0], span_ns(d));
+		const double share = share_of(d->in_ns[0], d->recorded_ns);
 		char subject[64], title[160], advice[4096], why[XSP_DOUBT_SIZE],
 			idle[XSP_UNITS_SIZE];
 		if (share < c->threshold || d->activities < LAUNCHES_LEAST)
@@ -171,7 +167,7 @@ int xsp_rule_launch_bound(const struct xsp_rule_context *c)
 		known = known || l != NULL;
 		if (l == NULL || l->count < LAUNCHES_LEAST || l->shorter * 2 < l->count)
 			continue;
-		const double share = share_of(d->host_ns, span_ns(d));
+		const double share = share_of(d->host_ns, d->recorded_ns);
 		if (share < c->threshold)
 			continue;
 		snprintf(subject, sizeof(subject), "GPU %u", d->device);
@@ -226,7 +222,7 @@ static void find_short_kernel(const struct xsp_rule_context *c, const struct xsp
 	xsp_report_value(s, "launches", "Launches", XSP_UNIT_COUNT, xsp_cell_integer(u->launched));
 	xsp_report_value(s, "shorter", "of them shorter than their call", XSP_UNIT_COUNT,
 			 xsp_cell_integer(u->shorter));
-	xsp_report_value(s, "total_ns", "Time on GPUs", XSP_UNIT_NS, xsp_cell_integer(u->total_ns));
+	xsp_report_value(s, "total_ns", "Time on GPUs", XSP_UNIT_NS, xsp_cell_sum(u->total_ns));
 }
 
 int xsp_rule_short_kernels(const struct xsp_rule_context *c)
@@ -259,7 +255,7 @@ static uint64_t second_busiest(const struct xsp_gpu_analysis *g, uint32_t device
 	uint64_t first = 0, second = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const uint64_t busy = streams[i].device == device ? streams[i].busy_ns : 0;
+		const uint64_t busy = streams[i].device == device ? streams[i].recorded_busy_ns : 0;
 		if (busy > first) {
 			second = first;
 			first = busy;
@@ -282,7 +278,7 @@ int xsp_rule_serial_streams(const struct xsp_rule_context *c)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct xsp_gpu_device_use *d = &devices[i];
 		const uint64_t second = d->activities >= LAUNCHES_LEAST ? second_busiest(g, i) : 0;
-		const double share = share_of(second, span_ns(d));
+		const double share = share_of(second, d->recorded_ns);
 		char subject[64], title[200], why[XSP_DOUBT_SIZE], busy[XSP_UNITS_SIZE];
 		if (share < XSP_SHARE_MEDIUM || share_of(d->several_ns, second) >= c->threshold)
 			continue;
@@ -354,7 +350,7 @@ int xsp_rule_memory_bound(const struct xsp_rule_context *c)
 	/* kernels that run beside each other: shares of the sum of them all */
 	for (size_t i = 0; i < device_count; i++)
 		for (unsigned k = 0; k < XSP_GPU_CLASSES; k++)
-			kernels += devices[i].total_ns[k];
+			xsp_add_saturated(&kernels, devices[i].total_ns[k]);
 	busy = kernels > busy ? kernels : busy;
 	for (size_t i = 0; i < n; i++) {
 		const struct xsp_gpu_flops_use *u = &uses[i];
@@ -363,6 +359,9 @@ int xsp_rule_memory_bound(const struct xsp_rule_context *c)
 			     used = share_of(u->bytes, u->gpu_ns) * 1e9 / bandwidth;
 		const char *name = xsp_timeline_name(c->timeline, u->name);
 		char title[320], printable[120], why[XSP_DOUBT_SIZE];
+		if (u->flops == XSP_TOO_MUCH || u->bytes == XSP_TOO_MUCH ||
+		    u->gpu_ns == XSP_TOO_MUCH)
+			continue;
 		if (share < c->threshold || intensity >= balance || used < BANDWIDTH_LEAST)
 			continue;
 		xsp_printable(printable, sizeof(printable), name, 60);

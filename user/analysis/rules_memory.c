@@ -11,6 +11,7 @@
 #include "analysis/gpu.h"
 #include "analysis/summary_memory.h"
 #include "analysis/summary_report.h"
+#include "base/saturate.h"
 #include "base/units.h"
 
 #define FINDINGS_MAX 20 /* of one rule, with whatever threshold */
@@ -237,9 +238,9 @@ static void put_copies(struct xsp_report_section *f, uint64_t count, uint64_t cu
 		       uint64_t ns)
 {
 	xsp_report_value(f, "copies", "copies", XSP_UNIT_COUNT, xsp_cell_integer(count));
-	xsp_report_value(f, "bytes", "bytes", XSP_UNIT_BYTES, xsp_cell_integer(bytes));
-	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(ns));
-	if (ns > 0 && cut == 0)
+	xsp_report_value(f, "bytes", "bytes", XSP_UNIT_BYTES, xsp_cell_sum(bytes));
+	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_sum(ns));
+	if (ns > 0 && ns != XSP_TOO_MUCH && bytes != XSP_TOO_MUCH && cut == 0)
 		xsp_report_value(f, "bandwidth", "bandwidth", XSP_UNIT_BYTES_PER_SECOND,
 				 xsp_cell_real((double)bytes * 1e9 / (double)ns));
 }
@@ -265,7 +266,7 @@ int xsp_rule_pageable_copy(const struct xsp_rule_context *c)
 
 	if (!has_gpu(c))
 		return XSP_RULE_NO_DATA;
-	if (copies->pageable == 0 || share < c->threshold)
+	if (copies->pageable == 0 || share < c->threshold || copies->pageable_ns == XSP_TOO_MUCH)
 		return 0;
 	int rc = callers_of_copies(c, &callers);
 	if (rc < 0)

@@ -63,7 +63,8 @@ static int find_place(const struct xsp_rule_context *c, const struct xsp_call_pl
 			.advice = advice,
 			.uncertain = xsp_rule_doubt(c,
 						    XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS |
-							    XSP_DOUBT_SITES | XSP_DOUBT_LATE,
+							    XSP_DOUBT_SITES | XSP_DOUBT_LATE |
+							    XSP_DOUBT_MEANWHILE,
 						    doubt),
 			.share = part.share,
 			.from_ns = site->longest_start_ns,

@@ -91,7 +91,8 @@ static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
 			.subject = placed ? place : NULL,
 			.title = title,
 			.advice = advice,
-			.uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WAITS, doubt),
+			.uncertain = xsp_rule_doubt(
+				c, XSP_DOUBT_LOST | XSP_DOUBT_WAITS | XSP_DOUBT_LOCKS, doubt),
 			.share = share,
 			.from_ns = lock->longest_left_ns,
 			.to_ns = lock->longest_left_ns + lock->longest_ns},
@@ -242,7 +243,8 @@ static void find_gil(const struct xsp_rule_context *c, const struct lock *lock,
 	char title[400], who[128], holder[HOLDER_TEXT], doubt[XSP_DOUBT_SIZE];
 	const char *comm = process != NULL ? process->comm : "the process";
 
-	const char *uncertain = xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WAITS, doubt);
+	const char *uncertain =
+		xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WAITS | XSP_DOUBT_LOCKS, doubt);
 
 	if (uncertain == NULL && is_starved(c, lock->pid))
 		uncertain =

@@ -67,6 +67,7 @@ struct xsp_series {
 	uint64_t steps_in[XSP_SERIES_PIECES];
 	struct xsp_series_memory *memory;
 	size_t memory_count, memory_capacity, places;
+	uint64_t places_left_out;
 	struct xsp_u64map memory_index; /* hash of the name → index */
 	struct xsp_u64map place_of; /* the timeline's site → index, NOT_KNOWN: not followed */
 	struct holding *holdings;
@@ -473,8 +474,10 @@ static int memory_named(struct xsp_series *s, const char *name, bool place, uint
 	const uint32_t *known = xsp_u64map_get(&s->memory_index, hash);
 
 	*out = known != NULL ? *known : NOT_KNOWN;
-	if (known != NULL || (place && s->places == MAX_PLACES))
+	if (known != NULL || (place && s->places == MAX_PLACES)) {
+		s->places_left_out += known == NULL;
 		return 0;
+	}
 	const long at = xsp_u64map_index(&s->memory_index, hash, &s->memory, &s->memory_capacity,
 					 s->memory_count);
 	char *copy = xsp_arena_copy(&s->texts, name, strlen(name));
@@ -653,6 +656,11 @@ size_t xsp_series_memory(const struct xsp_series *s, const struct xsp_series_mem
 {
 	*memory = s->memory;
 	return s->memory_count;
+}
+
+uint64_t xsp_series_places_left_out(const struct xsp_series *s)
+{
+	return s->places_left_out;
 }
 
 uint64_t xsp_series_recorded_ns(const struct xsp_series *s)

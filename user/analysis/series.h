@@ -63,6 +63,8 @@ int xsp_series_end(struct xsp_series *s);
 size_t xsp_series_rows(const struct xsp_series *s, enum xsp_series_kind kind,
 		       const struct xsp_series_row **rows);
 size_t xsp_series_memory(const struct xsp_series *s, const struct xsp_series_memory **memory);
+/* Places that allocate, beyond those that are followed: what is not there may be among them. */
+uint64_t xsp_series_places_left_out(const struct xsp_series *s);
 uint64_t xsp_series_recorded_ns(const struct xsp_series *s);
 
 /* The mean of a piece's calls, ns, without the longest twentieth, which is what others do to them. False: no calls. */

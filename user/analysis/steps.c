@@ -417,6 +417,7 @@ static int add_in_span(struct xsp_steps *s, const struct xsp_span *span, xsp_nam
 	if (!inside && !marker)
 		return 0;
 	int rc = track_of(s, span, MARK_IS, true, &k);
+	s->figures[MARK_IS].left_out += rc == 0 && k == NULL && !inside;
 	if (rc < 0 || k == NULL)
 		return rc;
 	if (!inside)
@@ -432,6 +433,7 @@ static int add_between(struct xsp_steps *s, const struct xsp_span *span, xsp_nam
 	struct track *k;
 	int rc = track_of(s, span, MARK_ENDS, marker, &k);
 
+	s->figures[MARK_ENDS].left_out += rc == 0 && k == NULL && marker;
 	if (rc < 0 || k == NULL)
 		return rc;
 	if (k->begun && span->start_ns >= k->begin_ns)

@@ -212,6 +212,9 @@ static void print_left_out(const struct xsp_steps *s, const struct figures *f, F
 	if (f->not_whole > 0)
 		fprintf(out, "      left out as not recorded from beginning to end: %s step%s\n",
 			xsp_format_count(text, f->not_whole), f->not_whole == 1 ? "" : "s");
+	if (f->left_out > 0)
+		fprintf(out, "      left out as of more threads than are followed: %s step%s\n",
+			xsp_format_count(text, f->left_out), f->left_out == 1 ? "" : "s");
 }
 
 int xsp_steps_write(struct xsp_steps *s, const struct xsp_capture_reader *r, FILE *out)
@@ -330,6 +333,7 @@ int xsp_steps_json(struct xsp_steps *s, const struct xsp_capture_reader *r,
 		{"steps", true, f->steps},
 		{"calls", true, f->calls},
 		{"not_whole", true, f->not_whole},
+		{"left_out", f->left_out > 0, f->left_out},
 		{"mean_ns", f->steps > 0, (uint64_t)llround(f->mean)},
 		{"std_ns", f->steps > 1, (uint64_t)llround(xsp_steps_deviation(f))},
 		{"min_ns", f->steps > 0, f->min_ns},

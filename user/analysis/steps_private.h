@@ -58,6 +58,7 @@ struct figures {
 	uint64_t steps, calls, sum_ns, min_ns, max_ns;
 	double mean, squares; /* Welford's */
 	uint64_t not_whole; /* begun or ended where it was not recorded */
+	uint64_t left_out; /* of more threads than are followed */
 	char title[80]; /* the first marker: "ProfilerStep#*" */
 	struct step slowest[XSP_STEPS_SLOWEST];
 	size_t slowest_count;

@@ -95,6 +95,8 @@ static void put_values(struct xsp_steps *s, const struct xsp_capture_reader *r,
 		 xsp_cell_integer(all.warm_up_ns)},
 		{"not_whole", "left out as not recorded from beginning to end", XSP_UNIT_COUNT,
 		 true, xsp_cell_integer(f->not_whole)},
+		{"left_out", "left out as of more threads than are followed", XSP_UNIT_COUNT,
+		 f->left_out > 0, xsp_cell_integer(f->left_out)},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].known)

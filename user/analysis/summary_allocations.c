@@ -402,6 +402,21 @@ static void format_rate(char *out, size_t size, double bytes)
 		 xsp_format_bytes(text, (uint64_t)(bytes < 0 ? -bytes : bytes)));
 }
 
+/* "... of 12 places that came last it is not known whether they grow"; "": of none. */
+static const char *not_followed(const struct xsp_summary_allocations *a, char text[160])
+{
+	char count[XSP_UNITS_SIZE];
+
+	text[0] = '\0';
+	if (xsp_summary_allocations_sure(a) && a->count > a->growths)
+		snprintf(text, 160,
+			 "whether memory grows is followed at %s places: of the %s that "
+			 "came later it is not known",
+			 xsp_format_count(count, a->growths),
+			 xsp_format_count((char[XSP_UNITS_SIZE]){0}, a->count - a->growths));
+	return text;
+}
+
 static void print_leaks(const struct xsp_summary_allocations *a,
 			void (*warn)(void *ctx, const char *text), void *ctx)
 {
@@ -460,6 +475,8 @@ void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
 		warn(ctx, text);
 	}
 	print_leaks(a, warn, ctx);
+	if (not_followed(a, text)[0] != '\0')
+		warn(ctx, text);
 }
 
 /* ---- JSON ---- */
@@ -640,6 +657,7 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 			 "memory of the program's allocator, by where it was allocated", columns);
 	const struct xsp_cell none = xsp_cell_text(NULL);
 	struct xsp_allocation_site *all = a != NULL ? rank(a, by_alive) : NULL;
+	char text[160];
 
 	if (a == NULL || all == NULL)
 		return a == NULL ? 0 : -ENOMEM;
@@ -668,6 +686,8 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 	if (is_heap(a))
 		xsp_report_note(section, "bytes and blocks are estimates, from a sample "
 					 "(--memory=malloc)");
+	if (not_followed(a, text)[0] != '\0')
+		xsp_report_note(section, text);
 	if (!xsp_summary_allocations_sure(a))
 		xsp_report_note(section, "what is alive is not known for sure, and what grows is "
 					 "not told: events were lost, or not all of the time was "

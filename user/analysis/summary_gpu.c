@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/saturate.h"
 #include "base/u64map.h"
 #include "base/units.h"
 
@@ -45,6 +46,7 @@ struct xsp_summary_gpu {
 	struct api_error *errors;
 	size_t error_count, error_capacity;
 	uint64_t calls, failed;
+	uint64_t error_calls_left_out; /* of further kinds */
 };
 
 int xsp_summary_gpu_new(struct xsp_timeline *t, struct xsp_summary_gpu **out)
@@ -79,8 +81,10 @@ static int count_error(struct xsp_summary_gpu *g, uint32_t probe, uint32_t code)
 		g->errors[i].count++;
 		return 0;
 	}
-	if (g->error_count >= MAX_ERRORS)
+	if (g->error_count >= MAX_ERRORS) {
+		g->error_calls_left_out++;
 		return 0;
+	}
 	return XSP_APPEND(g->errors, g->error_capacity, g->error_count,
 			  (struct api_error){probe, code, 1});
 }
@@ -109,20 +113,20 @@ static int count_kernel(struct xsp_summary_gpu *g, const struct xsp_gpu_activity
 	if (k == NULL)
 		return -ENOMEM;
 	k->calls++;
-	k->total_ns += duration;
+	xsp_add_saturated(&k->total_ns, duration);
 	if (!a->cut) {
 		k->max_ns = duration > k->max_ns ? duration : k->max_ns;
 		k->whole++;
-		k->whole_ns += duration;
+		xsp_add_saturated(&k->whole_ns, duration);
 	}
-	g->busy_ns += duration;
+	xsp_add_saturated(&g->busy_ns, duration);
 	return 0;
 }
 
 int xsp_summary_gpu_activity(struct xsp_summary_gpu *g, const struct xsp_gpu_activity *a)
 {
 	if (a->kind == XSP_GPU_IS_MEMCPY)
-		g->bytes += ((const struct xsp_gpu_memcpy *)a->record)->bytes;
+		xsp_add_saturated(&g->bytes, ((const struct xsp_gpu_memcpy *)a->record)->bytes);
 	return a->kind == XSP_GPU_IS_KERNEL ? count_kernel(g, a) : 0;
 }
 
@@ -137,7 +141,7 @@ int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_ev
 		&(struct allocator){.name = e->op_name, .any = e->op != 0});
 	if (a == NULL)
 		return -ENOMEM;
-	a->bytes += (uint64_t)e->bytes;
+	xsp_add_saturated(&a->bytes, (uint64_t)e->bytes);
 	a->calls++;
 	return 0;
 }
@@ -225,7 +229,9 @@ void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_
 		fprintf(f, "%s%*s  %12s  %9s  %9s  %9s\n", name,
 			(int)(columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 0), "",
 			xsp_format_count(calls, k->calls), xsp_format_ns(total, k->total_ns),
-			k->whole > 0 ? xsp_format_ns(mean, k->whole_ns / k->whole) : "-",
+			k->whole > 0 && k->whole_ns != XSP_TOO_MUCH
+				? xsp_format_ns(mean, k->whole_ns / k->whole)
+				: "-",
 			k->whole > 0 ? xsp_format_ns(max, k->max_ns) : "-");
 	}
 	if (shown_count < g->kernel_count)
@@ -303,6 +309,9 @@ static void print_errors(struct xsp_summary_gpu *g, struct xsp_capture_reader *r
 	}
 	if (g->error_count > ERRORS_SHOWN)
 		fprintf(f, "      and %zu other kinds\n", g->error_count - ERRORS_SHOWN);
+	if (g->error_calls_left_out > 0)
+		fprintf(f, "      and %s calls of more kinds than are told apart\n",
+			xsp_format_count(count, g->error_calls_left_out));
 }
 
 void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f,
@@ -328,6 +337,14 @@ void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader 
 
 /* ---- JSON ---- */
 
+static void put_sum(struct xsp_json_writer *j, const char *key, uint64_t sum)
+{
+	if (sum == XSP_TOO_MUCH)
+		xsp_json_text(j, key, NULL);
+	else
+		xsp_json_number(j, key, sum);
+}
+
 static void put_kernels(const struct xsp_summary_gpu *g, struct xsp_json_writer *j)
 {
 	xsp_json_begin(j, "kernels", '[');
@@ -336,7 +353,7 @@ static void put_kernels(const struct xsp_summary_gpu *g, struct xsp_json_writer 
 		xsp_json_begin(j, NULL, '{');
 		xsp_json_text(j, "name", k->name);
 		xsp_json_number(j, "launches", k->calls);
-		xsp_json_number(j, "total_ns", k->total_ns);
+		put_sum(j, "total_ns", k->total_ns);
 		xsp_json_number(j, "max_ns", k->max_ns);
 		xsp_json_end(j, '{');
 	}
@@ -367,7 +384,7 @@ static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *
 		const struct allocator *a = &g->allocators[i];
 		xsp_json_begin(j, NULL, '{');
 		xsp_json_text(j, "name", a->any ? xsp_timeline_name(g->timeline, a->name) : NULL);
-		xsp_json_number(j, "bytes", a->bytes);
+		put_sum(j, "bytes", a->bytes);
 		xsp_json_number(j, "calls", a->calls);
 		xsp_json_end(j, '{');
 	}
@@ -385,8 +402,8 @@ void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j)
 	if (g->allocator_count > 0)
 		qsort(g->allocators, g->allocator_count, sizeof(*g->allocators), by_bytes);
 	xsp_json_begin(j, "gpu", '{');
-	xsp_json_number(j, "busy_ns", g->busy_ns);
-	xsp_json_number(j, "copied_bytes", g->bytes);
+	put_sum(j, "busy_ns", g->busy_ns);
+	put_sum(j, "copied_bytes", g->bytes);
 	xsp_json_number(j, "api_calls", g->calls);
 	xsp_json_number(j, "api_errors", g->failed);
 	put_kernels(g, j);
@@ -421,9 +438,9 @@ void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_report *report
 	xsp_report_value(section, "kernels", "kernels", XSP_UNIT_COUNT,
 			 xsp_cell_integer(c->activities[XSP_GPU_IS_KERNEL]));
 	xsp_report_value(section, "kernels_ns", "... in all, of all streams", XSP_UNIT_NS,
-			 xsp_cell_integer(g->busy_ns));
+			 xsp_cell_sum(g->busy_ns));
 	xsp_report_value(section, "copies", "copies", XSP_UNIT_COUNT,
 			 xsp_cell_integer(c->activities[XSP_GPU_IS_MEMCPY]));
 	xsp_report_value(section, "copied_bytes", "... in all", XSP_UNIT_BYTES,
-			 xsp_cell_integer(g->bytes));
+			 xsp_cell_sum(g->bytes));
 }

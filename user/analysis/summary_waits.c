@@ -114,8 +114,10 @@ static int add_spot(struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
 			     ((uint64_t)owner << 8 | (uint64_t)of_lock << 7 | wait->why);
 	const uint32_t *at = xsp_u64map_get(&w->spot_of, key);
 
-	if (wait->place == 0 || (at == NULL && w->spot_count >= MAX_SPOTS))
+	if (wait->place == 0 || (at == NULL && w->spot_count >= MAX_SPOTS)) {
+		w->spots_left_out += wait->place != 0;
 		return 0;
+	}
 	const size_t index = at != NULL ? *at : w->spot_count;
 	if (at == NULL) {
 		if (xsp_grow(&w->spots, &w->spot_capacity, index + 1) < 0 ||
@@ -155,8 +157,10 @@ static int add_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid, 
 	const uint64_t key = ((uint64_t)lock << 2 | role) << 32 | tid;
 	const uint32_t *at = xsp_u64map_get(&w->person_of, key);
 
-	if (tid == 0 || (at == NULL && w->people_count >= MAX_PEOPLE))
+	if (tid == 0 || (at == NULL && w->people_count >= MAX_PEOPLE)) {
+		w->people_left_out += tid != 0;
 		return 0;
+	}
 	const size_t index = at != NULL ? *at : w->people_count;
 	if (at == NULL) {
 		if (xsp_grow(&w->people, &w->people_capacity, index + 1) < 0 ||
@@ -211,8 +215,11 @@ static int add_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 	const uint32_t *at = xsp_u64map_get(&w->lock_of, xsp_pair_hash(wait->pid, wait->argument));
 	const uint64_t ns = wait->woken_ns - wait->left_ns;
 
-	if (at == NULL && w->lock_count >= MAX_LOCKS)
+	if (at == NULL && w->lock_count >= MAX_LOCKS) {
+		w->locks_left_out++;
+		w->locks_left_out_ns += ns;
 		return 0;
+	}
 	const long index = at != NULL ? (long)*at : new_lock(w, wait);
 	if (index < 0)
 		return -ENOMEM;
@@ -253,6 +260,30 @@ int xsp_summary_waits_wait(struct xsp_summary_waits *w, const struct xsp_wait *w
 }
 
 /* ---- for who tells of them ---- */
+
+bool xsp_waits_left_out(const struct xsp_summary_waits *w, char out[XSP_WAITS_LEFT_OUT])
+{
+	char count[XSP_UNITS_SIZE], time[XSP_UNITS_SIZE];
+	size_t used = 0;
+
+	if (w->locks_left_out > 0)
+		used += (size_t)snprintf(out, XSP_WAITS_LEFT_OUT,
+					 "%s waits (%s) were for more locks than are followed",
+					 xsp_format_count(count, w->locks_left_out),
+					 xsp_format_ns(time, w->locks_left_out_ns));
+	if (w->people_left_out > 0)
+		used += (size_t)snprintf(out + used, XSP_WAITS_LEFT_OUT - used,
+					 "%sin %s waits there were more threads at locks than are "
+					 "followed",
+					 used > 0 ? "; " : "",
+					 xsp_format_count(count, w->people_left_out));
+	if (w->spots_left_out > 0)
+		used += (size_t)snprintf(out + used, XSP_WAITS_LEFT_OUT - used,
+					 "%s%s waits were at more places than are followed",
+					 used > 0 ? "; " : "",
+					 xsp_format_count(count, w->spots_left_out));
+	return used > 0;
+}
 
 bool xsp_waits_member(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t,
 		      uint32_t *out)

@@ -160,6 +160,12 @@ static int put_locks(struct xsp_json_writer *j, const struct xsp_summary_waits *
 	for (size_t i = 0; locks != NULL && people != NULL && i < w->lock_count; i++)
 		put_lock(j, w, locks[i], people);
 	xsp_json_end(j, '[');
+	if (w->locks_left_out > 0)
+		xsp_json_number(j, "lock_waits_left_out", w->locks_left_out);
+	if (w->people_left_out > 0)
+		xsp_json_number(j, "lock_people_left_out", w->people_left_out);
+	if (w->spots_left_out > 0)
+		xsp_json_number(j, "wait_places_left_out", w->spots_left_out);
 	free(locks);
 	free(people);
 	return locks != NULL && people != NULL ? 0 : -ENOMEM;

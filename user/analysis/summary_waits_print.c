@@ -356,6 +356,11 @@ int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_read
 		print_gap(w, f, &w->gaps[i], start);
 		lines++;
 	}
+	char left_out[XSP_WAITS_LEFT_OUT];
+	if (rc == 0 && xsp_waits_left_out(w, left_out)) {
+		fprintf(f, "%s\n", left_out);
+		lines++;
+	}
 	print_stuck(w, f);
 	if (lines > 0)
 		fputc('\n', f);

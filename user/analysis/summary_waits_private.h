@@ -70,7 +70,13 @@ struct xsp_summary_waits {
 	struct spot *spots;
 	size_t spot_count, spot_capacity;
 	struct xsp_u64map spot_of;
+	/* waits, or times in them, that are not in these: there were more than are followed */
+	uint64_t locks_left_out, locks_left_out_ns, people_left_out, spots_left_out;
 };
+
+/* "12 waits (3.00 ms) were for more locks than are followed; ..."; false: all are followed. */
+#define XSP_WAITS_LEFT_OUT 400
+bool xsp_waits_left_out(const struct xsp_summary_waits *w, char out[XSP_WAITS_LEFT_OUT]);
 
 /* Where that member, or that lock's waiters, waited, the longest first: how many places. */
 size_t xsp_waits_spots(const struct xsp_summary_waits *w, uint32_t owner, bool of_lock,

@@ -96,6 +96,9 @@ static int put_locks(const struct xsp_summary_waits *w, struct xsp_report_sectio
 			 w->lock_count);
 		xsp_report_note(section, text);
 	}
+	char left_out[XSP_WAITS_LEFT_OUT];
+	if (xsp_waits_left_out(w, left_out))
+		xsp_report_note(section, left_out);
 	free(locks);
 	return 0;
 }

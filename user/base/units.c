@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "base/text.h"
 
 struct unit {
@@ -17,6 +18,11 @@ struct unit {
 static char *scale(char *buf, uint64_t value, const struct unit *units, size_t count)
 {
 	size_t i = 0;
+
+	if (value == XSP_TOO_MUCH) {
+		strcpy(buf, "-");
+		return buf;
+	}
 	/* 999.5 is shown as 1000: that is one of the next unit */
 	while (i + 1 < count && (double)value >= units[i + 1].size * 0.9995)
 		i++;

@@ -8,7 +8,7 @@
 
 #define XSP_UNITS_SIZE 32 /* room for any of the texts below */
 
-/* "812 ns", "1.23 us", "45.6 ms", "789 s": three digits that count. Return buf. */
+/* "812 ns", "1.23 us", "45.6 ms", "789 s": three digits that count; "-": XSP_TOO_MUCH. Return buf. */
 char *xsp_format_ns(char buf[XSP_UNITS_SIZE], uint64_t ns);
 /* As few digits as it takes to read the same double again: "0.1", "1e+300"; "nan", "-inf" are no JSON. */
 char *xsp_format_real(char buf[XSP_UNITS_SIZE], double value);

@@ -136,6 +136,9 @@ static void place(const struct xsp_gpu *g, const struct waiting *w, struct xsp_g
 	}
 	if (w->kind == XSP_GPU_IS_EVENT)
 		a->start_ns = a->end_ns = r->event.device_ns;
+	if (a->start_ns > INT64_MAX ||
+	    a->end_ns > INT64_MAX) /* no clock says so: as of what was not timed */
+		a->start_ns = a->end_ns = 0;
 	if (a->end_ns < a->start_ns)
 		a->end_ns = a->start_ns;
 }

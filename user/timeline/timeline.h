@@ -200,6 +200,9 @@ const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint6
 size_t xsp_timeline_name_count(const struct xsp_timeline *t);
 /* Was all recorded between the two, without a pause of --max-overhead? */
 bool xsp_timeline_recorded(const struct xsp_timeline *t, uint64_t from_ns, uint64_t to_ns);
+/* How much of it was recorded. */
+uint64_t xsp_timeline_recorded_between(const struct xsp_timeline *t, uint64_t from_ns,
+				       uint64_t to_ns);
 const struct xsp_timeline_counts *xsp_timeline_counts(const struct xsp_timeline *t);
 
 struct xsp_timeline_thread {
