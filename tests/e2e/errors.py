@@ -212,6 +212,9 @@ def no_spans_say_why(folder):
     hot = start([workload("hot"), "--rate", 1000, "--seconds", 60, "--out", "/dev/null"])
     said = why(hot.pid, "hot_*", "--min-duration", "10s")
     check("filters" in said, "not that they were filtered", said)
+    done = xsptrace("-p", hot.pid, "-d", "0.3", "-e", "xsigma", "-o", "/dev/null")
+    check("nothing of what was asked for was loaded" in done.stderr and "none was made" not in done.stderr,
+          "not that it was never loaded", done.stderr)
 
 
 @case
