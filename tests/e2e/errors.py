@@ -481,7 +481,7 @@ def info_of_a_cut_capture(folder):
     """It says how many events are left, and what is not known."""
     good = a_capture(folder)
     whole = events_in(good)
-    check(whole > 10000, f"{whole} events")
+    check(whole > 1000, f"{whole} events")
     for size in (len(good) - 1, len(good) * 2 // 3, len(good) // 2, len(good) // 3):
         path = f"{folder}/cut.xspt"
         with open(path, "wb") as f:
