@@ -311,6 +311,111 @@ def texts_of_a_capture_do_not_drive_the_terminal(folder):
         check("bad" in text or options[0] == "info", f"{options}: names", text)
 
 
+# What a recording says of itself; those of the second line make its figures less than the whole truth.
+FACTS = ["arguments", "version", "host", "kernel", "machine", "attach", "hit costs", "filters", "children", "execs", "libraries",
+         "changed code", "unnamed call sites", "python", "waits", "samples", "read from", "not as there"]
+GAPS = ["sites refused", "breakpoints gone", "functions left out", "files left out", "threads not counted", "Python stacks torn",
+        "Python stacks not named", "wait stacks torn", "allocations unseen", "waits ended early", "lines of Python ended early",
+        "samples ended early", "ended early"]
+
+
+@case
+def every_fact_of_a_capture_is_told(folder):
+    """Each row of info, and each line of the summary that tells of the recording, of a capture in which none has its usual value."""
+    made, thread = Made(), (7, 8)
+    values = {key: f"{i + 3} of {key.upper()}" for i, key in enumerate(FACTS + GAPS)}
+    for key, value in {**values, "max overhead": "5 %", "worst slowdown": "4.5 %"}.items():
+        made.info(key, value)
+    made.clock(START)
+    made.process(7, "shop")
+    made.thread(7, 8, "till")
+    gone = made.probe("gone_fn", module=made.module("/lib/libshop.so"))
+    for i in range(3):
+        made.point(START + i, thread, gone, 9000)
+    made.let_go(gone, START + 250_000_000, 4321)
+    made.window(START, START + 500_000_000)
+    made.window(START + 1_000_000_000, START + 1_250_000_000)
+    path = f"{folder}/facts.xspt"
+    made.finish(path, START, START + 3_000_000_000, [11, 12, 13, 14, 15, 16, 17, 18, 1_500_000_000, 250_000_000])
+    said = xsptrace("info", path).stdout
+    for key, value in values.items():
+        check(re.search(rf"^{key} +{value}$", said, re.M), f"info does not tell {key}", said)
+    for row in ("recorded +2023.*, 3.000 s", "windows +2 of --max-overhead, 0.750 s together", "file +complete .*",
+                r"processes +7 \(7 in its namespace\) shop: shop", "threads +1 known at the start",
+                "modules +/lib/libshop.so 010203", "let go +gone_fn, 4321 calls/s", "probes +1 functions, 0 internal", "events +3",
+                "lost entries +11", "lost exits +12", "lost other +13", "lost names +14", "filtered +15", "silent hits +16",
+                "missed hits +17", "untracked +18", "cost +1.500 s of the target's threads, 0.250 s of xsptrace"):
+        check(re.search(f"^{row}$", said, re.M), f"info: {row}", said)
+    said = xsptrace("export", path).stdout
+    for key in GAPS + ["children", "execs", "libraries", "changed code"]:
+        check(f"\n{key}: {values[key]}\n" in said, f"the summary does not tell {key}", said)
+    for line in ("to keep the target within 5 % all was on for 750 ms of it, in 2 windows: the totals are of 25 % of the time",
+                 "let go: gone_fn, at least 4,321 calls/s even under the probe; --max-overhead off keeps it",
+                 "lost: 11 entries, 12 exits, 13 other events, 14 names, 17 hits missed by the kernel, 18 calls not followed (table full)",
+                 "      what is left may lie on another stack, or last too long: a larger --buffer loses less",
+                 "held back by filters: 15", "overhead of the target, estimated: 1.50 s in probes, 50.00 % of one core",
+                 "slowed most, estimated: 4.5 %, of at most 5 %", "xsptrace itself: 250 ms of CPU time"):
+        check(f"\n{line}\n" in said, f"the summary: {line}", said)
+    check(re.search(r"^gone_fn \(until 0.25 s\) +3 ", said, re.M), "the row of what was let go", said)
+    with open(path, "rb") as f:
+        whole = f.read()
+    for size, how in ((len(whole) - 96, "not ended properly"), (len(whole) - 68, "cut off inside its last chunk")):
+        with open(f"{folder}/cut.xspt", "wb") as f:
+            f.write(whole[:size])
+        said = xsptrace("info", f"{folder}/cut.xspt", status=None).stdout
+        check(re.search(f"^file +{how}", said, re.M), f"info of {size} bytes: {how}", said)
+        equal("28 bytes torn off, 0 chunks with a wrong checksum, 0 bad events" in said, size == len(whole) - 68, said)
+        check("counters         the last ones in the file, which may be a second old:" in said, "how old they are", said)
+        said = xsptrace("export", f"{folder}/cut.xspt", status=None).stdout
+        check(", up to the last count in the capture" in said and "the capture has no end" in said, "the summary of what is cut", said)
+
+
+@case
+def how_calls_ended_is_told(folder):
+    """By an exception, where nobody saw it, behind the way back to a stack whose calls were open; losses of which not all is known."""
+    made, thread = Made(), (500, 500)
+    made.clock(START)
+    inside, outer = made.probe("inside"), made.probe("outer")
+    made.thread(*thread, "main")
+    at = START
+    for _ in range(2):  # an exception lands above
+        made.entry(at := at + 10, thread, outer, 9000)
+        made.entry(at := at + 10, thread, inside, 8000)
+        made.unwind(at := at + 10, thread, 8500)
+        made.exit(at := at + 10, thread, outer, 9000)
+    for _ in range(3):  # its exit is lost, and the slot is another's
+        made.entry(at := at + 10, thread, inside, 9000)
+        made.entry(at := at + 10, thread, outer, 9000)
+        made.exit(at := at + 10, thread, outer, 9000)
+    made.entry(at := at + 10, thread, outer, 9000)
+    made.entry(at := at + 10, thread, inside, 1 << 40)
+    made.exit(at := at + 10, thread, inside, 1 << 40)
+    made.exit(at := at + 10, thread, outer, 9000)
+    made.finish(f"{folder}/ends.xspt", START, START + 1_000_000)
+    said = xsptrace("export", f"{folder}/ends.xspt").stdout
+    for line in ("left by an exception, longjmp or exec: 2", "end not seen, closed when the stack showed that they were gone: 3",
+                 "switches between stacks of a thread: 1", "nothing was lost"):
+        check(f"\n{line}\n" in said, line, said)
+    with open(f"{folder}/ends.xspt", "rb") as f:
+        whole = f.read()
+    with open(f"{folder}/cut.xspt", "wb") as f:
+        f.write(whole[:-96])
+    said = xsptrace("export", f"{folder}/cut.xspt", status=None).stdout
+    check("\nnothing was lost up to the last count in the capture\n" in said, "of what is cut", said)
+    made = Made()
+    made.info("calls unseen", "of 3 children")
+    made.clock(START)
+    made.point(START, thread, made.probe("p"), 9000)
+    made.finish(f"{folder}/unseen.xspt", START, START + 1000)
+    said = xsptrace("export", f"{folder}/unseen.xspt").stdout
+    check("\nno event was lost; calls of 3 children before their probes were there are missing\n" in said, "calls unseen", said)
+    made = Made()
+    made.clock(START)
+    made.finish(f"{folder}/nothing.xspt", START, START + 1000)
+    said = xsptrace("export", f"{folder}/nothing.xspt").stdout
+    check("nothing was lost (no event was counted)\n" in said, "of a capture without events", said)
+
+
 @case
 def names_of_modules_that_no_recorder_writes(folder):
     """One longer than any path of modules: its calls are in no module."""

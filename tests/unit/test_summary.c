@@ -382,6 +382,30 @@ Test(summary, ranked_without_probes)
 	table_free(&t);
 }
 
+Test(summary, mostly_probes_inside_is_said)
+{
+	struct builder b;
+	struct table t;
+	builder_begin(&b, 1);
+	struct xsp_capture_probe dear = {.id = 1,
+					 .module = UINT32_MAX,
+					 .provider = "function",
+					 .symbol = "",
+					 .name = "trivial",
+					 .entry_cost_ns = 500,
+					 .exit_cost_ns = 490};
+	cr_assert_eq(xsp_capture_put_probe(b.w, &dear), 0);
+	entry(&b, 0, 4096);
+	entry(&b, 1, 2048);
+	b.now += 1000;
+	leave(&b, 1, 2048);
+	leave(&b, 0, 4096);
+	sum_up(&b, &t);
+	expect_text(&t, "f0 *");
+	expect_text(&t, "* in most calls most of the time is that of probes inside");
+	table_free(&t);
+}
+
 Test(summary, every_loss_is_said)
 {
 	struct builder b;
@@ -481,6 +505,10 @@ Test(summary, the_table_fits_its_width)
 		cr_expect_not_null(strstr(rest, "... and 2 more names"));
 		free(text);
 	}
+	char *narrow = text_of(&t, &(struct xsp_summary_print){.width = 60});
+	cr_expect_not_null(strstr(narrow, "not shown, as the terminal is narrow: p50"), "%s",
+			   narrow);
+	free(narrow);
 	expect_text(&t, long_name); /* not cut in a pipe */
 	table_free(&t);
 }

@@ -157,6 +157,12 @@ void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
 	char inlined[XSP_HINT_SIZE], late[320];
 
 	xsp_recorder_end(r); /* to look takes its time */
+	if (xsp_recorder_wanted(r) == 0) {
+		snprintf(text, size,
+			 "no call was seen: nothing of what was asked for was loaded until the end "
+			 "of the recording");
+		return;
+	}
 	find_inlined(r, inlined);
 	const uint64_t end_ns = xsp_now_ns() + LOOK_NS;
 	if (inlined[0] != '\0')
