@@ -143,6 +143,7 @@ static int announce_process(struct xsp_recorder *r, const struct recorded_proces
 		};
 		rc = xsp_capture_put_thread(r->writer, &t);
 		count_thread(r, threads[i].tid);
+		xsp_overhead_meet(r, p->pid, threads[i].tid);
 	}
 	free(threads);
 	return rc;

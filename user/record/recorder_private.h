@@ -213,6 +213,8 @@ bool xsp_recorder_agents_stopped(const struct xsp_recorder *r, uint64_t waited_n
 int xsp_overhead_new(struct xsp_recorder *r);
 void xsp_overhead_free(struct xsp_recorder *r);
 void xsp_overhead_start(struct xsp_recorder *r);
+/* A thread that may never hit a probe: what is on by default takes of it all the same. */
+void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid);
 /* In each turn, behind the rings. 0, or the writer's negative errno. */
 int xsp_overhead_turn(struct xsp_recorder *r);
 /* Reporting has stopped at r->end_ns; the rings are not empty yet. */
