@@ -617,16 +617,22 @@ static __noinline void part(struct xsp_thread_waits *t, __u64 key, __u64 until)
 		emit_times(t, task, until, !task || BPF_CORE_READ(task, exit_state) != 0);
 }
 
-/* ... over those that are in the table at the end: also such as are no tasks any more to others, but have not
- * switched for the last time. */
-SEC("?iter/bpf_map_elem")
-int xsp_sched_part(struct bpf_iter__bpf_map_elem *ctx)
+static long part_one(struct bpf_map *map, const __u64 *key, struct xsp_thread_waits *t, void *ctx)
 {
-	__u64 *key = ctx->key;
-	struct xsp_thread_waits *t = key ? waits_of(*key) : 0;
-
-	if (t)
+	if (t->at_ns) /* as waits_of() */
 		part(t, *key, xsp_waits_until_ns);
+	return 0;
+}
+
+/*
+ * Run by the broker at the end, over those that are in the table: also such as are no tasks any more to others, but
+ * have not switched for the last time. Not as an iterator of the table's elements, whose programs some kernels refuse
+ * to root (-EPERM): those could write to what is read-only.
+ */
+SEC("?raw_tp")
+int xsp_sched_part(void *ctx)
+{
+	bpf_for_each_map_elem(&xsp_thread_waits, part_one, 0, 0);
 	return 0;
 }
 

@@ -15,15 +15,10 @@
 /* A program that has read the clock before the end has done its work by then. */
 #define LAST_NS 2000000
 
-/* Has the kernel walk over all tasks, or all elements of a table. */
-static int walk(struct bpf_program *program, const struct bpf_map *table)
+/* Has the kernel walk over all tasks. */
+static int walk_tasks(struct bpf_program *program)
 {
-	union bpf_iter_link_info info = {.map = {.map_fd = 0}};
-	DECLARE_LIBBPF_OPTS(bpf_iter_attach_opts, o, .link_info = &info,
-			    .link_info_len = sizeof(info));
-	if (table != NULL)
-		info.map.map_fd = (uint32_t)bpf_map__fd(table);
-	struct bpf_link *link = bpf_program__attach_iter(program, table != NULL ? &o : NULL);
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
 	char text[64]; /* it writes none */
 
 	if (link == NULL)
@@ -94,7 +89,7 @@ int xsp_waits_drop(struct xsp_attach *a)
 int xsp_waits_meet(struct xsp_attach *a)
 {
 	__atomic_store_n(&a->bpf->bss->xsp_waits_from_ns, xsp_now_ns(), __ATOMIC_RELEASE);
-	return walk(a->bpf->progs.xsp_sched_meet, NULL);
+	return walk_tasks(a->bpf->progs.xsp_sched_meet);
 }
 
 int xsp_attach_waits(struct xsp_attach *a, bool on)
@@ -112,8 +107,9 @@ void xsp_waits_part(struct xsp_attach *a)
 {
 	if (!a->waits || a->bpf->bss->xsp_waits_until_ns == 0)
 		return;
+	LIBBPF_OPTS(bpf_test_run_opts, run);
 	nanosleep(&(struct timespec){.tv_nsec = LAST_NS}, NULL);
-	walk(a->bpf->progs.xsp_sched_part, a->bpf->maps.xsp_thread_waits);
+	bpf_prog_test_run_opts(bpf_program__fd(a->bpf->progs.xsp_sched_part), &run);
 	a->waits = false;
 }
 
