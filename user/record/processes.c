@@ -688,6 +688,10 @@ static int on_record(void *ctx, const struct xsp_sideband_record *record)
 		xsp_broker_forget_thread(r->broker, record->tid);
 		break;
 	case XSP_SIDEBAND_LOST:
+		xsp_recorder_gap(
+			r, XSP_GAP_SIDE_RECORDS, record->lost,
+			"of the kernel's, of any process: what was mapped was looked for in "
+			"/proc instead; births, execs and ends may be missing");
 		for (size_t i = 0; i < r->process_count; i++)
 			r->processes[i].dirty = true;
 		break;
