@@ -122,6 +122,12 @@ void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_c
 int xsp_recorder_price_details(struct xsp_recorder *r);
 
 /* gaps.c */
+#define XSP_CHANGED_CODE "is not what the file says (a hook or a live patch)"
+/* Functions whose code is something else; `names`: joined by commas. */
+void xsp_recorder_count_left_out(struct xsp_recorder *r, size_t count, const char *names,
+				 const char *why);
+/* Those that were found changed when their sites were to be put in again: said. */
+void xsp_recorder_note_left_out(struct xsp_recorder *r);
 /* So many more are missing; the words say what the first of them is. */
 void xsp_recorder_gap(struct xsp_recorder *r, enum xsp_capture_gap gap, uint64_t more,
 		      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -168,8 +174,6 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 /* The counters into the capture, and the same from them. */
 int xsp_recorder_put_stats(struct xsp_recorder *r);
 int xsp_recorder_put_late(struct xsp_recorder *r);
-/* Functions whose code was found changed when their sites were to be put in again: said. */
-void xsp_recorder_note_left_out(struct xsp_recorder *r);
 int xsp_recorder_put_changed(struct xsp_recorder *r);
 int xsp_recorder_put_losses(struct xsp_recorder *r);
 
