@@ -61,6 +61,12 @@ static __always_inline void emit_task(struct task_struct *task, __u32 what, __u3
 	bpf_ringbuf_submit(e, wakeup ? wakeup : BPF_RB_NO_WAKEUP);
 }
 
+/* Also between two windows: who is born or renamed there is seen in the next one. */
+static __always_inline bool is_told(void)
+{
+	return xsp_active || xsp_paused;
+}
+
 /* Of its process, enum xsp_tgid_flag; 0: not recorded. */
 static __always_inline __u32 flags_of(struct task_struct *task)
 {
@@ -88,7 +94,7 @@ int xsp_task_fork(struct bpf_raw_tracepoint_args *ctx)
 		if (bpf_map_update_elem(&xsp_tgids, &child_tgid, &flags, BPF_ANY))
 			xsp_count(XSP_COUNT_UNTRACKED);
 	}
-	if (xsp_active)
+	if (is_told())
 		emit_task(child, XSP_TASK_FORK, parent_tgid, BPF_CORE_READ(parent, pid), 0,
 			  is_process ? BPF_RB_FORCE_WAKEUP : 0);
 	return 0;
@@ -126,7 +132,8 @@ static __always_inline void end_frames(__u32 tid)
 {
 	struct xsp_thread_state *s;
 
-	if (!xsp_min_duration_ns && !xsp_max_depth)
+	/* between two windows the recorder asks for what is held back */
+	if (!xsp_active || (!xsp_min_duration_ns && !xsp_max_depth))
 		return;
 	s = bpf_map_lookup_elem(&xsp_thread_states, &tid);
 	if (!s)
@@ -145,7 +152,7 @@ int xsp_task_exec(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	__u32 tgid = BPF_CORE_READ(task, tgid);
 	bpf_map_delete_elem(&xsp_pythons, &tgid);
-	if (!xsp_active)
+	if (!is_told())
 		return 0;
 	end_frames((__u32)ctx->args[1]); /* the id that it had until now */
 	emit_task(task, XSP_TASK_EXEC, 0, (__u32)ctx->args[1], 0, BPF_RB_FORCE_WAKEUP);
@@ -159,7 +166,7 @@ int xsp_task_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (void *)ctx->args[0];
 
-	if (!xsp_active || !flags_of(task))
+	if (!is_told() || !flags_of(task))
 		return 0;
 	end_frames(BPF_CORE_READ(task, pid));
 	emit_task(task, XSP_TASK_EXIT, 0, 0, 0, 0);
@@ -171,7 +178,7 @@ int xsp_task_rename(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (void *)ctx->args[0];
 
-	if (xsp_active && flags_of(task))
+	if (is_told() && flags_of(task))
 		emit_task(task, XSP_TASK_RENAME, 0, 0, (const char *)ctx->args[1], 0);
 	return 0;
 }

@@ -161,6 +161,21 @@ def provider_goes_on_in_windows(folder):
 
 
 @case
+def born_between_windows(folder):
+    """Threads that are born and give themselves a name while everything is out have that name in the next window."""
+    facts = f"{folder}/truth"
+    done = xsptrace("--max-overhead", "20", "-o", f"{folder}/t.json", "--", workload("brake"), "--threads", "1",
+                    "--seconds", "9", "--out", facts, "births")
+    trace, named = Trace(f"{folder}/t.json"), truth(facts)["born"]
+    check(trace.json["xsptrace_windows"]["windows"] > 1, "no windows", done.stderr)
+    rows = {str(e["tid"]): e["args"]["name"] for e in trace.json["traceEvents"] if e["name"] == "thread_name"}
+    seen = {str(e["tid"]) for e in trace.spans} & set(named)
+    check(len(seen) > 10, "too few of them were seen", len(seen), len(named), done.stderr)
+    wrong = {tid: (rows.get(tid), named[tid]) for tid in seen if named[tid] not in rows.get(tid, "")}
+    equal(wrong, {}, f"names of {len(seen)} threads")
+
+
+@case
 def a_window_that_cannot_begin(folder):
     """The kernel refuses to put the sites in again: that ends the recording's windows, and is said in the capture."""
     child = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "30", "ranges", "500"])

@@ -204,6 +204,55 @@ def waits_go_before_functions(folder):
     check("ends after" not in done.stderr, "without a budget", done.stderr)
 
 
+def switchers(folder, budget, *options, mode=()):
+    """Records it, whose threads were there before and hit nothing, to its end; what was said, and they by number."""
+    child = start_ready([workload("switchers"), "--wait", "--seconds", 4, "--rate", 10, "--out", f"{folder}/facts", *mode])
+    with open(f"{folder}/said", "wb") as log:
+        tracer = start([XSPTRACE, "-p", child.pid, "-e", "switchers:switchers_call", "--max-overhead", budget, *options,
+                        "-o", f"{folder}/t.xspt"], cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def said():
+        with open(f"{folder}/said", encoding="utf-8") as f:
+            return f.read()
+    wait_for(lambda: "tracing" in said(), 20, "probes")
+    child.send_signal(signal.SIGUSR1)
+    equal(tracer.wait(timeout=60), OK, said())
+    return as_by_default(said()), {p["tid"]: p for p in truth(f"{folder}/facts")["players"]}
+
+
+def slowed_most(said, players):
+    """Of them, and by how many percent."""
+    worst = re.search(r"slowed most, estimated: (?:at least )?([\d.]+) % \(thread (\d+);", said)
+    check(worst and int(worst[2]) in players, "they are not in it", said, players)
+    return players[int(worst[2])], float(worst[1])
+
+
+@case
+def waits_of_threads_that_hit_nothing(folder):
+    """Their own count of changes says what --waits takes of them, and a quarter of the time that they wait counts as their own:
+    so much is in the estimate, and beyond the budget it ends."""
+    said, players = switchers(folder, 1000)
+    player, slowed = slowed_most(said, players)
+    cost, own = 700 * player["switches"], player["cpu_ns"] + 0.25 * (4e9 - player["cpu_ns"])
+    least = 100 * cost / (own - cost)
+    check(0.7 * least < slowed < 2 * least, "the estimate", slowed, least, player)
+    check("waits ended early" not in info_of(f"{folder}/t.xspt"), "within the budget", said)
+    said, players = switchers(folder, 0.25 * least)
+    ended = info_of(f"{folder}/t.xspt").get("waits ended early", "")
+    check(any(f"thread {tid} was slowed" in ended for tid in players), "not braked", said, players, least)
+
+
+@case
+def samples_of_threads_that_hit_nothing(folder):
+    """They run all the time: what 99 samples a second take of them is in the estimate, and beyond the budget they end."""
+    said, players = switchers(folder, 1000, "--waits=off", mode=["spin"])
+    if slowed_most(said, players)[1] < 0.2:
+        raise Skip("a sample costs less than what a budget can be")
+    said, players = switchers(folder, 0.1, "--waits=off", mode=["spin"])
+    ended = info_of(f"{folder}/t.xspt").get("samples ended early", "")
+    check(any(f"thread {tid} was slowed" in ended for tid in players), "not braked", said, players)
+
+
 @case
 def samples_are_on(folder):
     """Beside spans, whose flame graph stays one of spans; a short table."""

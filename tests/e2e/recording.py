@@ -4,6 +4,7 @@
 import collections
 import csv
 import json
+import mmap
 import os
 import re
 import resource
@@ -259,6 +260,36 @@ def what_is_missing_is_in_the_capture(folder):
     check(bad in told["files left out"] and "Too many open files" in told["threads not counted"], "why", told)
     check(re.search(rf"files left out +1 .*{bad}", info) and re.search(r"threads not counted +3 ", info), "info", info)
     check("files left out: 1, threads not counted: 3" in open(f"{folder}/t.svg", encoding="utf-8").read(), "the picture")
+
+
+@case
+def side_records_that_are_lost(folder):
+    """While the recorder stands still more files are mapped on one CPU than its ring, of 256 KiB, has room for."""
+    def map_files(count):
+        for _ in range(count):
+            mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC).close()
+
+    child, cpus = start_ready([workload("hot"), "--wait", "--calls", "1"]), os.sched_getaffinity(0)
+    with open(f"{folder}/mapped", "w+b") as file, \
+            Recording(folder, "-p", child.pid, "-e", "hot:hot_*", "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt") as recording:
+        file.write(bytes(4096))
+        file.flush()
+        os.sched_setaffinity(0, {min(cpus)})
+        recording.process.send_signal(signal.SIGSTOP)
+        map_files(6000)  # a record takes 96 bytes and more (perf_event_open(2))
+        recording.process.send_signal(signal.SIGCONT)
+        time.sleep(0.5)
+        map_files(1)  # where it finds room the kernel says how many did not
+        os.sched_setaffinity(0, cpus)
+        time.sleep(0.3)
+        recording.stop()
+        output = recording.wait()
+    trace, info = Trace(f"{folder}/t.json"), xsptrace("info", f"{folder}/t.xspt").stdout
+    lost = trace.losses["side_records_lost"]
+    check(lost > 6000 - 262144 / 96 - 100, "lost", lost)
+    check(re.match(f"{lost} of the kernel's", trace.json["xsptrace_capture"]["side records lost"]), "why", trace.json["xsptrace_capture"])
+    check(re.search(rf"side records lost +{lost} of", info), "info", info)
+    check(f"side records lost: {lost} of" in output, "summary", output)
 
 
 @case

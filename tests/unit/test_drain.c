@@ -113,6 +113,7 @@ Test(drain, what_sections_cost_is_added_where_it_was_measured)
 		 ENTRY_NS},
 		{"beginning of a range", {XSP_EVENT_BEGIN, 0, 1, XSP_SECTION_SCOPE}, ENTRY_NS},
 		{"end of an object's range", {XSP_EVENT_END, 0, 0, XSP_SECTION_RANGE}, EXIT_NS},
+		{"birth of a thread, no hit", {XSP_EVENT_TASK, 0, 0, 0}, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

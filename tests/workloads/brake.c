@@ -8,13 +8,18 @@
  * in it and closes it. `bursts`: so does `brake bursts WORK`, but after 4,096 such rounds it does nine times
  * their work without a region. `leaf`: calls brake_hot_0. The JSON has the CPU time a round,
  * "cpu_ns_a_round", of the thread that had most.
+ *
+ * brake births: --threads threads do as with `ranges 500`, and twenty times a second one more is born, gives itself a name,
+ * opens and closes regions for two seconds, and ends. The JSON has "born": the name of each by its number.
  */
 #include "workload.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "xsptrace/record_function.h"
 
@@ -171,6 +176,73 @@ static int rounds_of(const struct wl_options *o, int mode)
 	return wl_finish(o, 0, &rounds, 1, extra);
 }
 
+/* ---- births ---- */
+
+#define BORN 400
+
+static struct born {
+	pthread_t id;
+	int tid;
+	char name[16];
+} born[BORN];
+
+static void *live(void *argument)
+{
+	struct born *b = argument;
+	struct worker w = {.work = 500};
+	const struct timespec nap = {0, 2000000};
+
+	b->tid = gettid();
+	prctl(PR_SET_NAME, b->name);
+	for (const uint64_t until = wl_now_ns() + 2000000000; wl_now_ns() < until && !wl_stop();) {
+		range(&w);
+		nanosleep(&nap, NULL);
+	}
+	return NULL;
+}
+
+static size_t bear(void)
+{
+	const struct timespec nap = {0, 50000000};
+	size_t n = 0;
+
+	for (; n < BORN && !wl_stop(); n++) {
+		snprintf(born[n].name, sizeof(born[n].name), "born_%zu", n);
+		if (pthread_create(&born[n].id, NULL, live, &born[n]))
+			exit(1);
+		nanosleep(&nap, NULL);
+	}
+	for (size_t i = 0; i < n; i++)
+		pthread_join(born[i].id, NULL);
+	return n;
+}
+
+static int births(const struct wl_options *o)
+{
+	struct worker *workers = calloc(o->threads, sizeof(*workers));
+	static char extra[BORN * 40] = "\"born\":{";
+	size_t at = strlen(extra);
+
+	if (!workers)
+		return 1;
+	wl_start(o);
+	for (unsigned i = 0; i < o->threads; i++) {
+		workers[i].round = range;
+		workers[i].work = 500;
+		if (pthread_create(&workers[i].id, NULL, run_rounds, &workers[i]))
+			return 1;
+	}
+	const size_t n = bear();
+	for (unsigned i = 0; i < o->threads; i++)
+		pthread_join(workers[i].id, NULL);
+	free(workers);
+	for (size_t i = 0; i < n; i++)
+		at += (size_t)snprintf(extra + at, sizeof(extra) - at, "%s\"%d\":\"%s\"",
+				       i ? "," : "", born[i].tid, born[i].name);
+	snprintf(extra + at, sizeof(extra) - at, "}");
+	return wl_finish(o, 0, NULL, 0, extra);
+}
+
 int main(int argc, char **argv)
 {
 	struct wl_options o = {.workload = "brake", .threads = 2, .seconds = 60};
@@ -178,6 +250,8 @@ int main(int argc, char **argv)
 	struct worker *workers;
 
 	wl_parse(&o, argc, argv);
+	if (o.argc > 0 && !strcmp(o.argv[0], "births"))
+		return births(&o);
 	for (int i = 0; i < 3; i++)
 		if (o.argc > 0 && !strcmp(o.argv[0], modes[i].name))
 			return rounds_of(&o, i);

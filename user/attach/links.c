@@ -331,9 +331,8 @@ void xsp_attach_activate(struct xsp_attach *a, bool on)
 	 * that is loaded meanwhile would wait for it and not be traced in time. */
 	if (on && a->method != XSP_ATTACH_UPROBE_MULTI)
 		xsp_links_wait(a);
-	if (on)
-		a->bpf->bss->xsp_paused = 0;
 	__atomic_store_n(&a->bpf->bss->xsp_active, on, __ATOMIC_RELEASE);
+	__atomic_store_n(&a->bpf->bss->xsp_paused, 0, __ATOMIC_RELEASE);
 	if (on)
 		__atomic_store_n(&a->bpf->bss->xsp_gpu_active, on, __ATOMIC_RELEASE);
 }

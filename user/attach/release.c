@@ -557,8 +557,9 @@ int xsp_attach_pause(struct xsp_attach *a)
 	if (is_busy(a))
 		return -EBUSY;
 	a->release->abandoned_ns = 0;
-	xsp_attach_activate(a, false);
-	a->bpf->bss->xsp_paused = 1;
+	/* never neither of them: births are told all the time */
+	__atomic_store_n(&a->bpf->bss->xsp_paused, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&a->bpf->bss->xsp_active, 0, __ATOMIC_RELEASE);
 	pthread_mutex_lock(&a->lock);
 	a->paused = true;
 	pthread_mutex_unlock(&a->lock);

@@ -179,6 +179,7 @@ enum xsp_capture_gap {
 	XSP_GAP_PYTHON_CODE, /* those, each counted once, with a frame that could not be named */
 	XSP_GAP_STACKS, /* native ones of waits, the same */
 	XSP_GAP_ALLOCATIONS, /* of the heap, whose calls' ends were not seen */
+	XSP_GAP_SIDE_RECORDS, /* of the kernel's, of any process: files mapped, births, execs, ends */
 	XSP_GAP_WAITS_END, /* they were on by default, and cost too much: not counted, as what follows */
 	XSP_GAP_PYTHON_END, /* the same of lines of Python */
 	XSP_GAP_SAMPLES_END, /* ... and of samples */

@@ -122,6 +122,8 @@ void xsp_children_task(void *ctx, const struct xsp_event_task *task)
 	if (task->what == XSP_TASK_FORK && task->head.tgid != task->other_tgid)
 		xsp_children_born(r, (pid_t)task->head.tgid, (pid_t)task->other_tgid,
 				  task->head.time_ns);
+	else if (task->what == XSP_TASK_FORK)
+		xsp_overhead_meet(r, (pid_t)task->head.tgid, (pid_t)task->head.tid);
 	if (task->what != XSP_TASK_EXEC)
 		return;
 	/* the sideband tells the same a little later, with what else belongs to it */

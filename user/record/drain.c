@@ -161,9 +161,8 @@ static int on_event(void *ctx, void *data, size_t size)
 	}
 	d->events++;
 	d->calls += is_entry(e->kind) && !is_half(e);
-	/* births and ends of threads count as hits of the first probe: so the brake knows of threads that hit none, whose waits
-	 * and samples may cost them much */
-	if (e->probe < d->price_count && !is_half(e))
+	/* births and ends of threads are no hits of the first probe */
+	if (e->probe < d->price_count && !is_half(e) && e->kind != XSP_EVENT_TASK)
 		add_price(d, e);
 	if (e->kind == XSP_EVENT_TASK && d->task != NULL &&
 	    e->size >= sizeof(struct xsp_event_task))

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/units.h"
+
 void xsp_recorder_gap(struct xsp_recorder *r, enum xsp_capture_gap gap, uint64_t more,
 		      const char *fmt, ...)
 {
@@ -18,6 +20,33 @@ void xsp_recorder_gap(struct xsp_recorder *r, enum xsp_capture_gap gap, uint64_t
 		va_end(ap);
 	}
 	g->count += more;
+}
+
+void xsp_recorder_count_left_out(struct xsp_recorder *r, size_t count, const char *names,
+				 const char *why)
+{
+	xsp_recorder_gap(r, XSP_GAP_FUNCTIONS, count, "whose code %s, by process; first: %s", why,
+			 names);
+}
+
+void xsp_recorder_note_left_out(struct xsp_recorder *r)
+{
+	struct xsp_left_out rows[XSP_LEFT_OUT_ROWS];
+	size_t named = 0, n;
+
+	while ((n = xsp_broker_left_out(r->broker, rows)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			const struct xsp_probe *p = xsp_recorder_probe(r, rows[i].probe);
+			char name[128];
+			xsp_printable(name, sizeof(name), p != NULL ? p->name : "?", 100);
+			if (named++ < XSP_PLAN_NAMED)
+				xsp_recorder_note(r,
+						  "%s: its code in process %d has been changed "
+						  "since it was attached to: left out there",
+						  name, rows[i].pid);
+			xsp_recorder_count_left_out(r, 1, name, XSP_CHANGED_CODE);
+		}
+	}
 }
 
 int xsp_recorder_put_gaps(struct xsp_recorder *r)

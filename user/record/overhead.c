@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/grow.h"
@@ -52,11 +53,14 @@
 #define SILENT_NS 1000000000ULL
 /* CPU times are read so often at least. */
 #define QUIET_NS 200000000ULL
+/* Of threads that hit no probe so many are watched, or a quarter of the descriptors: each takes one. */
+#define MET_MAX 512
 
 enum phase { ON, PAUSING, OFF, RESUMING };
 
 struct watched {
 	uint32_t tid;
+	pid_t pid; /* 0: of whichever recorded process */
 	int schedstat; /* descriptor; -1: none */
 	bool gone;
 	bool judged; /* in this look */
@@ -77,6 +81,8 @@ struct xsp_overhead {
 	struct xsp_costs costs; /* of each thread since it was judged last */
 	struct watched *threads;
 	size_t count, room;
+	size_t met_max;
+	bool unmet; /* there were more */
 	struct watched ended; /* the worst of them */
 	struct xsp_u64map by_tid;
 	struct xsp_attach_unseen *unseen;
@@ -103,11 +109,16 @@ static uint64_t passed(uint64_t now, uint64_t since)
 
 int xsp_overhead_new(struct xsp_recorder *r)
 {
+	struct rlimit files;
+
 	if (r->options.budget <= 0)
 		return 0;
 	r->overheads = calloc(1, sizeof(*r->overheads));
 	if (r->overheads == NULL)
 		return -ENOMEM;
+	r->overheads->met_max = MET_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 4 < MET_MAX)
+		r->overheads->met_max = files.rlim_cur / 4;
 	r->overheads->budget = r->options.budget;
 	r->overheads->pause_took_ns = r->overheads->resume_took_ns = 50000000;
 	r->overheads->unseen = calloc(XSP_UNSEEN_MAX, sizeof(*r->overheads->unseen));
@@ -139,12 +150,6 @@ void xsp_overhead_free(struct xsp_recorder *r)
 	free(o);
 }
 
-void xsp_overhead_start(struct xsp_recorder *r)
-{
-	if (r->overheads != NULL)
-		r->overheads->look_ns = r->overheads->window_ns = r->start_ns;
-}
-
 uint64_t xsp_overhead_unseen_ns(const struct xsp_recorder *r)
 {
 	return r->overheads != NULL ? r->overheads->unseen_ns : 0;
@@ -171,6 +176,12 @@ void xsp_overhead_status(const struct xsp_recorder *r, struct xsp_recorder_statu
 
 /* ---- figures ---- */
 
+static struct watched met(const struct xsp_overhead *o, uint32_t tid)
+{
+	return (struct watched){
+		.tid = tid, .schedstat = -1, .met_ns = o->look_ns, .since_ns = o->look_ns};
+}
+
 static struct watched *watch(struct xsp_overhead *o, uint32_t tid)
 {
 	const uint32_t *at = xsp_u64map_get(&o->by_tid, tid);
@@ -180,9 +191,26 @@ static struct watched *watch(struct xsp_overhead *o, uint32_t tid)
 	if (xsp_grow(&o->threads, &o->room, o->count + 1) < 0 ||
 	    xsp_u64map_set(&o->by_tid, tid, (uint32_t)o->count) < 0)
 		return NULL;
-	o->threads[o->count] = (struct watched){
-		.tid = tid, .schedstat = -1, .met_ns = o->look_ns, .since_ns = o->look_ns};
+	o->threads[o->count] = met(o, tid);
 	return &o->threads[o->count++];
+}
+
+void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid)
+{
+	struct xsp_overhead *o = r->overheads;
+
+	if (o == NULL || !(r->options.attach.defaults & (XSP_DEFAULT_WAITS | XSP_DEFAULT_SAMPLES)))
+		return;
+	if (o->count >= o->met_max && xsp_u64map_get(&o->by_tid, (uint64_t)tid) == NULL) {
+		o->unmet = true;
+		return;
+	}
+	struct watched *w = watch(o, (uint32_t)tid);
+	if (w == NULL)
+		return;
+	if (w->gone) /* the number came again */
+		*w = met(o, (uint32_t)tid);
+	w->pid = pid;
 }
 
 /* What the probes' time is held against. */
@@ -231,7 +259,9 @@ static void open_schedstat(const struct xsp_recorder *r, struct watched *w)
 
 	snprintf(name, sizeof(name), "task/%" PRIu32 "/schedstat", w->tid);
 	for (size_t i = 0; i < r->process_count && w->schedstat < 0; i++) {
-		int fd = o->file(o, r->processes[i].pid, name);
+		int fd = w->pid == 0 || w->pid == r->processes[i].pid
+				 ? o->file(o, r->processes[i].pid, name)
+				 : -1;
 		if (fd >= 0)
 			w->schedstat = fd;
 	}
@@ -287,6 +317,19 @@ static void read_cpu(const struct xsp_recorder *r, struct watched *w, uint64_t n
 	w->all_cpu_ns += delta;
 }
 
+void xsp_overhead_start(struct xsp_recorder *r)
+{
+	struct xsp_overhead *o = r->overheads;
+
+	if (o == NULL)
+		return;
+	o->look_ns = o->window_ns = r->start_ns;
+	for (size_t i = 0; i < o->count; i++) {
+		o->threads[i].met_ns = o->threads[i].since_ns = r->start_ns;
+		read_cpu(r, &o->threads[i], r->start_ns);
+	}
+}
+
 /* Also where nothing was hit: how long the threads have worked without us counts for us. */
 static void read_quiet(struct xsp_recorder *r, uint64_t now)
 {
@@ -324,10 +367,7 @@ static void add_figures(struct xsp_recorder *r, uint64_t now)
 		if (w == NULL)
 			continue;
 		if (w->gone && w->read_ns + JUDGED_NS < now) /* the number came again */
-			*w = (struct watched){.tid = c->tid,
-					      .schedstat = -1,
-					      .met_ns = o->look_ns,
-					      .since_ns = o->look_ns};
+			*w = met(o, c->tid);
 		w->probe_ns += c->ns;
 		w->all_probe_ns += c->ns;
 	}
@@ -812,7 +852,8 @@ static const char *at_least(const struct xsp_recorder *r, double display_value)
 	if (display_value >= 100 * DISPLAY_MAX)
 		return "more than ";
 	xsp_broker_counters(r->broker, false, &c);
-	return c.unseen_ns > 0 ? "at least " : ""; /* some of it may be this thread's */
+	/* some of it may be this thread's; one that is not watched may be slowed more */
+	return c.unseen_ns > 0 || r->overheads->unmet ? "at least " : "";
 }
 
 int xsp_overhead_finish(struct xsp_recorder *r)

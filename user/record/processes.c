@@ -143,6 +143,7 @@ static int announce_process(struct xsp_recorder *r, const struct recorded_proces
 		};
 		rc = xsp_capture_put_thread(r->writer, &t);
 		count_thread(r, threads[i].tid);
+		xsp_overhead_meet(r, p->pid, threads[i].tid);
 	}
 	free(threads);
 	return rc;
@@ -236,37 +237,9 @@ int xsp_recorder_put_late(struct xsp_recorder *r)
 
 /* ---- code that is not its file's ---- */
 
-static const char changed_code[] = "is not what the file says (a hook or a live patch)",
-		  unprobed_code[] =
-			  "has got no breakpoint of the kernel's, as what can be written, or "
-			  "is shared";
-
-/* `names`: joined by commas. */
-static void count_left_out(struct xsp_recorder *r, size_t count, const char *names, const char *why)
-{
-	xsp_recorder_gap(r, XSP_GAP_FUNCTIONS, count, "whose code %s, by process; first: %s", why,
-			 names);
-}
-
-void xsp_recorder_note_left_out(struct xsp_recorder *r)
-{
-	struct xsp_left_out rows[XSP_LEFT_OUT_ROWS];
-	size_t named = 0, n;
-
-	while ((n = xsp_broker_left_out(r->broker, rows)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			const struct xsp_probe *p = xsp_recorder_probe(r, rows[i].probe);
-			char name[128];
-			xsp_printable(name, sizeof(name), p != NULL ? p->name : "?", 100);
-			if (named++ < XSP_PLAN_NAMED)
-				xsp_recorder_note(r,
-						  "%s: its code in process %d has been changed "
-						  "since it was attached to: left out there",
-						  name, rows[i].pid);
-			count_left_out(r, 1, name, changed_code);
-		}
-	}
-}
+static const char unprobed_code[] =
+	"has got no breakpoint of the kernel's, as what can be written, or "
+	"is shared";
 
 int xsp_recorder_put_changed(struct xsp_recorder *r)
 {
@@ -292,7 +265,7 @@ static void note_left_out(struct xsp_recorder *r, const struct recorded_process 
 	if (out->count == 0)
 		return;
 	xsp_printable(names, sizeof(names), out->names, 0);
-	count_left_out(r, out->count, names, why);
+	xsp_recorder_count_left_out(r, out->count, names, why);
 	xsp_recorder_note(r, "%s: in process %d the code of %zu function%s %s: left out: %s%s",
 			  display_path, (int)p->pid, out->count, out->count == 1 ? "" : "s", why,
 			  names, out->count > XSP_PLAN_NAMED ? ", ..." : "");
@@ -311,7 +284,7 @@ static void note_changed(struct xsp_recorder *r, const struct recorded_process *
 				  "of it is recorded that was attached before (uprobe_multi, "
 				  "Linux 6.6, takes out single functions)",
 				  (int)p->pid);
-	note_left_out(r, p, display_path, &done->changed, changed_code);
+	note_left_out(r, p, display_path, &done->changed, XSP_CHANGED_CODE);
 	note_left_out(r, p, display_path, &done->unprobed, unprobed_code);
 }
 
@@ -687,6 +660,10 @@ static int on_record(void *ctx, const struct xsp_sideband_record *record)
 		xsp_broker_forget_thread(r->broker, record->tid);
 		break;
 	case XSP_SIDEBAND_LOST:
+		xsp_recorder_gap(
+			r, XSP_GAP_SIDE_RECORDS, record->lost,
+			"of the kernel's, of any process: what was mapped was looked for in "
+			"/proc instead; births, execs and ends may be missing");
 		for (size_t i = 0; i < r->process_count; i++)
 			r->processes[i].dirty = true;
 		break;

@@ -122,6 +122,12 @@ void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_c
 int xsp_recorder_price_details(struct xsp_recorder *r);
 
 /* gaps.c */
+#define XSP_CHANGED_CODE "is not what the file says (a hook or a live patch)"
+/* Functions whose code is something else; `names`: joined by commas. */
+void xsp_recorder_count_left_out(struct xsp_recorder *r, size_t count, const char *names,
+				 const char *why);
+/* Those that were found changed when their sites were to be put in again: said. */
+void xsp_recorder_note_left_out(struct xsp_recorder *r);
 /* So many more are missing; the words say what the first of them is. */
 void xsp_recorder_gap(struct xsp_recorder *r, enum xsp_capture_gap gap, uint64_t more,
 		      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -168,8 +174,6 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 /* The counters into the capture, and the same from them. */
 int xsp_recorder_put_stats(struct xsp_recorder *r);
 int xsp_recorder_put_late(struct xsp_recorder *r);
-/* Functions whose code was found changed when their sites were to be put in again: said. */
-void xsp_recorder_note_left_out(struct xsp_recorder *r);
 int xsp_recorder_put_changed(struct xsp_recorder *r);
 int xsp_recorder_put_losses(struct xsp_recorder *r);
 
@@ -213,6 +217,8 @@ bool xsp_recorder_agents_stopped(const struct xsp_recorder *r, uint64_t waited_n
 int xsp_overhead_new(struct xsp_recorder *r);
 void xsp_overhead_free(struct xsp_recorder *r);
 void xsp_overhead_start(struct xsp_recorder *r);
+/* A thread that may never hit a probe: what is on by default takes of it all the same. */
+void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid);
 /* In each turn, behind the rings. 0, or the writer's negative errno. */
 int xsp_overhead_turn(struct xsp_recorder *r);
 /* Reporting has stopped at r->end_ns; the rings are not empty yet. */
