@@ -66,6 +66,10 @@ def waits_are_on(folder):
         equal(info_of(f"{folder}/t.xspt")["waits"], "off", "what the capture says")
     done, trace, _ = waits("--waits=1s")
     check("also --waits" not in done.stderr and "xsptrace_threads" in trace.json, "what was asked for", done.stderr)
+    # stacks of each wait that is told, but of no shorter ones; but for those that threads began and ended with, none is that long
+    _, trace, facts = waits("--waits=1s", "--wait-stacks")
+    told = [s for s in states_of(trace) if s["name"].startswith("Blocked")]
+    check(len(told) <= 2 * len(facts["threads"]), "shorter waits than were asked for", len(told))
 
 
 @case

@@ -315,7 +315,7 @@ def texts_of_a_capture_do_not_drive_the_terminal(folder):
 FACTS = ["arguments", "version", "host", "kernel", "machine", "attach", "hit costs", "filters", "children", "execs", "libraries",
          "changed code", "unnamed call sites", "python", "waits", "samples", "read from", "not as there"]
 GAPS = ["sites refused", "breakpoints gone", "functions left out", "files left out", "threads not counted", "Python stacks torn",
-        "Python stacks not named", "wait stacks torn", "allocations unseen", "waits ended early", "lines of Python ended early",
+        "Python stacks not named", "wait stacks torn", "allocations unseen", "side records lost", "waits ended early", "lines of Python ended early",
         "samples ended early", "ended early"]
 
 
@@ -333,6 +333,7 @@ def every_fact_of_a_capture_is_told(folder):
     for i in range(3):
         made.point(START + i, thread, gone, 9000)
     made.let_go(gone, START + 250_000_000, 4321)
+    made.let_go(made.probe("jumped_fn"), START + 260_000_000, 0)
     made.window(START, START + 500_000_000)
     made.window(START + 1_000_000_000, START + 1_250_000_000)
     path = f"{folder}/facts.xspt"
@@ -342,7 +343,7 @@ def every_fact_of_a_capture_is_told(folder):
         check(re.search(rf"^{key} +{value}$", said, re.M), f"info does not tell {key}", said)
     for row in ("recorded +2023.*, 3.000 s", "windows +2 of --max-overhead, 0.750 s together", "file +complete .*",
                 r"processes +7 \(7 in its namespace\) shop: shop", "threads +1 known at the start",
-                "modules +/lib/libshop.so 010203", "let go +gone_fn, 4321 calls/s", "probes +1 functions, 0 internal", "events +3",
+                "modules +/lib/libshop.so 010203", "let go +gone_fn, 4321 calls/s", "probes +2 functions, 0 internal", "events +3",
                 "lost entries +11", "lost exits +12", "lost other +13", "lost names +14", "filtered +15", "silent hits +16",
                 "missed hits +17", "untracked +18", "cost +1.500 s of the target's threads, 0.250 s of xsptrace"):
         check(re.search(f"^{row}$", said, re.M), f"info: {row}", said)
@@ -351,6 +352,7 @@ def every_fact_of_a_capture_is_told(folder):
         check(f"\n{key}: {values[key]}\n" in said, f"the summary does not tell {key}", said)
     for line in ("to keep the target within 5 % all was on for 750 ms of it, in 2 windows: the totals are of 25 % of the time",
                  "let go: gone_fn, at least 4,321 calls/s even under the probe; --max-overhead off keeps it",
+                 "let go: jumped_fn, its exits are hit by those who jump behind its entry; --max-overhead off keeps it",
                  "lost: 11 entries, 12 exits, 13 other events, 14 names, 17 hits missed by the kernel, 18 calls not followed (table full)",
                  "      what is left may lie on another stack, or last too long: a larger --buffer loses less",
                  "held back by filters: 15", "overhead of the target, estimated: 1.50 s in probes, 50.00 % of one core",

@@ -234,7 +234,7 @@ static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reade
 	const struct xsp_capture_let_go *l;
 	const struct xsp_capture_probe *probes;
 	const size_t count = xsp_capture_windows(r, &windows), gone = xsp_capture_let_gos(r, &l);
-	char time[XSP_UNITS_SIZE], name[128], rate[XSP_UNITS_SIZE], most[INFO_SIZE];
+	char time[XSP_UNITS_SIZE], name[128], why[XSP_LET_GO_REASON_MAX], most[INFO_SIZE];
 
 	if (count > 0 && all_ns > 0)
 		fprintf(f,
@@ -248,11 +248,9 @@ static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reade
 	xsp_capture_probes(r, &probes);
 	for (size_t i = 0; i < gone; i++) {
 		xsp_printable(name, sizeof(name), probes[l[i].probe].name, 60);
-		fprintf(f,
-			"let go: %s, %s%s calls/s even under the probe; --max-overhead off keeps "
-			"it\n",
-			name, xsp_capture_stats(r)->lost_entries > 0 ? "at least " : "",
-			xsp_format_count(rate, l[i].calls_per_second));
+		fprintf(f, "let go: %s, %s; --max-overhead off keeps it\n", name,
+			xsp_capture_let_go_reason(l[i].calls_per_second,
+						  xsp_capture_stats(r)->lost_entries > 0, why));
 	}
 }
 

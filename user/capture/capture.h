@@ -119,8 +119,14 @@ struct xsp_capture_window {
 struct xsp_capture_let_go {
 	uint32_t probe;
 	uint64_t time_ns;
-	uint64_t calls_per_second; /* under the probe, before */
+	uint64_t
+		calls_per_second; /* under the probe, before; 0: others jump behind its entry, to its exits */
 };
+
+#define XSP_LET_GO_REASON_MAX 80
+/* "55,958 calls/s even under the probe"; `least`: entries were lost. */
+const char *xsp_capture_let_go_reason(uint64_t calls_per_second, bool least,
+				      char text[XSP_LET_GO_REASON_MAX]);
 
 /* The text of a named range: XSP_EVENT_NAME. */
 struct xsp_capture_name {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* reader.c - opening a capture, its definitions, and the stream of its events. */
+#include "base/units.h"
 #include "capture/reader.h"
 #include "base/file_io.h"
 
@@ -308,6 +309,18 @@ const char *xsp_capture_late_key(size_t index)
 							    "changed code"};
 
 	return keys[index];
+}
+
+const char *xsp_capture_let_go_reason(uint64_t calls_per_second, bool least,
+				      char text[XSP_LET_GO_REASON_MAX])
+{
+	char rate[XSP_UNITS_SIZE];
+
+	if (calls_per_second == 0)
+		return "its exits are hit by those who jump behind its entry";
+	snprintf(text, XSP_LET_GO_REASON_MAX, "%s%s calls/s even under the probe",
+		 least ? "at least " : "", xsp_format_count(rate, calls_per_second));
+	return text;
 }
 
 const char *xsp_capture_gap(const struct xsp_capture_reader *r, enum xsp_capture_gap gap,

@@ -412,6 +412,7 @@ static int parse_wait_stacks(struct parse *p)
 		return 0;
 	p->o->said |= XSP_DEFAULT_WAITS;
 	p->o->waits = true;
+	p->o->wait_stack_least_said = p->value != NULL;
 	if (p->value != NULL && xsp_parse_duration(p->value, 1e3, &p->o->wait_stack_least_ns) < 0)
 		return bad_value(
 			p, "--wait-stacks",
@@ -895,8 +896,11 @@ enum xsp_options_result xsp_options_parse(int argc, char **argv, enum xsp_verb v
 	}
 	if (check(o, argc, argv, verb, err) < 0)
 		return XSP_OPTIONS_BAD;
+	/* a stack comes with its wait */
+	if (!o->wait_stack_least_said && o->wait_stack_least_ns < o->wait_least_ns)
+		o->wait_stack_least_ns = o->wait_least_ns;
 	if (o->wait_stacks && o->wait_stack_least_ns < o->wait_least_ns)
-		o->wait_least_ns = o->wait_stack_least_ns; /* a stack comes with its wait */
+		o->wait_least_ns = o->wait_stack_least_ns;
 	xsp_options_apply_profile(o);
 	if (verb != XSP_VERB_RECORD)
 		o->may_profile = o->nothing_else = false;

@@ -66,6 +66,7 @@ struct xsp_options {
 	bool wait_stacks; /* --wait-stacks */
 	bool wait_stacks_said; /* whether they are to be on */
 	bool wait_stacks_thinned; /* nobody asked for them: as many as cost little */
+	bool wait_stack_least_said;
 	uint64_t wait_stack_least_ns;
 	uint32_t heap_period; /* --memory=malloc:BYTES */
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */

@@ -471,19 +471,15 @@ static int note_let_go(struct xsp_recorder *r, uint32_t probe, uint64_t now)
 		.time_ns = now,
 		.calls_per_second = (uint64_t)calls_per_second(o, probe, now),
 	};
-	char rate[XSP_UNITS_SIZE], after[XSP_UNITS_SIZE], name[200];
+	char why[XSP_LET_GO_REASON_MAX], after[XSP_UNITS_SIZE], name[200];
 	struct xsp_attach_counters c = {0};
 
 	o->let_go_count++;
 	xsp_broker_counters(r->broker, false, &c); /* what was lost was not counted */
 	xsp_printable(name, sizeof(name), p != NULL ? p->name : "", 160);
-	xsp_recorder_note(
-		r,
-		"%s: %s%s calls/s even under the probe, let go after %s; --max-overhead off "
-		"keeps it",
-		name, c.lost_entries > 0 ? "at least " : "",
-		xsp_format_count(rate, l.calls_per_second),
-		xsp_format_ns(after, now - r->start_ns));
+	xsp_recorder_note(r, "%s: %s, let go after %s; --max-overhead off keeps it", name,
+			  xsp_capture_let_go_reason(l.calls_per_second, c.lost_entries > 0, why),
+			  xsp_format_ns(after, now - r->start_ns));
 	return xsp_capture_put_let_go(r->writer, &l);
 }
 
