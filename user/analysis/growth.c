@@ -103,7 +103,7 @@ static bool rises(const uint64_t *y, unsigned n)
 	for (unsigned i = 0; i < 3; i++)
 		if (times[i] < RISES_A_THIRD)
 			return false;
-	if ((y[n - 1] - y[2 * n / 3]) * LAST_THIRDS_SHARE < y[n - 1] - y[0])
+	if (y[n - 1] - y[2 * n / 3] < (y[n - 1] - y[0]) / LAST_THIRDS_SHARE)
 		return false;
 	return times[0] + times[1] + times[2] >= RISES;
 }
