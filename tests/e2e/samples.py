@@ -103,6 +103,18 @@ def spans_are_frames_of_samples(folder):
 
 
 @case
+def split_code_of_a_file(folder):
+    """A file whose code is mapped in two places: functions of the second one have their names, callers and shares."""
+    done = xsptrace("-q", "--sample=499", "-o", f"{folder}/s.folded", "--", workload("segments"))
+    truth, stacks = json.loads(done.stdout.splitlines()[0]), stacks_of(f"{folder}/s.folded")
+    check(not any("[unknown]" in stack for stack in stacks), "a function without a name", stacks)
+    whole = sum(stacks.values())
+    for name, ns in truth.items():
+        share = sum(got for stack, got in stacks.items() if "main" in stack and name in stack) / whole
+        check(abs(share - ns / sum(truth.values())) < 0.12, name, share, truth, stacks)
+
+
+@case
 def functions_of_the_kernel(folder):
     """In their order, under the system call that they are of; their addresses stay with the privileged side."""
     with open("/proc/kallsyms", encoding="ascii") as f:

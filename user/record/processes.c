@@ -450,6 +450,7 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 		rc = xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET, "process %d has ended",
 				   (int)p->pid);
 	p->dirty = false;
+	p->mapped_ns = 0; /* also what was mapped before the first look: nothing of it is late */
 	const uint32_t known = r->plan.probes;
 	/* All are read before the first is attached to: the kernel makes the first link after a pause wait for
 	 * a grace period, some 10 ms, and those right behind it not. */
@@ -698,7 +699,6 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 		const uint64_t mapped_ns = p->mapped_ns;
 		r->late.since_ns = p->exec_ns == 0 ? mapped_ns : 0;
 		r->late.missed = false;
-		p->mapped_ns = 0;
 		int failed = xsp_recorder_scan(r, p, &why);
 		r->late.since_ns = 0;
 		/* a process that was gone before all was attached to: what it had loaded was not looked at */

@@ -77,16 +77,17 @@ static void cut_deleted(struct xsp_mapped_file *f)
 	}
 }
 
-static int add_file(struct xsp_mapped_files *all, const struct xsp_map_line *line)
+static int add_mapping(struct xsp_mapped_file **files, size_t *count,
+		       const struct xsp_map_line *line)
 {
-	if ((all->count & (all->count - 1)) == 0) { /* grow at powers of two */
-		size_t room = all->count == 0 ? 1 : all->count * 2;
-		void *grown = reallocarray(all->files, room, sizeof(*all->files));
+	if ((*count & (*count - 1)) == 0) { /* grow at powers of two */
+		size_t room = *count == 0 ? 1 : *count * 2;
+		void *grown = reallocarray(*files, room, sizeof(**files));
 		if (grown == NULL)
 			return -ENOMEM;
-		all->files = grown;
+		*files = grown;
 	}
-	struct xsp_mapped_file *f = &all->files[all->count];
+	struct xsp_mapped_file *f = &(*files)[*count];
 	*f = (struct xsp_mapped_file){
 		.display_path = strndup(line->path, line->path_length),
 		.dev = line->dev,
@@ -97,7 +98,7 @@ static int add_file(struct xsp_mapped_files *all, const struct xsp_map_line *lin
 	};
 	if (f->display_path == NULL)
 		return -ENOMEM;
-	all->count++;
+	++*count;
 	cut_deleted(f);
 	return 0;
 }
@@ -111,10 +112,14 @@ static int collect(const char *text, struct xsp_mapped_files *all)
 	while (ret == 0 && *text != '\0') {
 		struct xsp_map_line line;
 		if (xsp_map_line_parse(text, &line) && line.executable && line.inode != 0 &&
-		    line.path_length > 0 && line.path[0] == '/' &&
-		    !is_known(all, &index, &line, &key)) {
-			ret = xsp_u64map_set(&index, key, (uint32_t)all->count);
-			ret = ret < 0 ? ret : add_file(all, &line);
+		    line.path_length > 0 && line.path[0] == '/') {
+			const bool again = is_known(all, &index, &line, &key);
+			if (!again)
+				ret = xsp_u64map_set(&index, key, (uint32_t)all->count);
+			if (ret == 0 && again)
+				ret = add_mapping(&all->further, &all->further_count, &line);
+			else if (ret == 0)
+				ret = add_mapping(&all->files, &all->count, &line);
 		}
 		text += strcspn(text, "\n");
 		text += *text == '\n';
@@ -157,10 +162,12 @@ void xsp_mapped_files_free(struct xsp_mapped_files *f)
 {
 	if (f == NULL)
 		return;
-	for (size_t i = 0; i < f->count; i++) {
+	for (size_t i = 0; i < f->count; i++)
 		free(f->files[i].display_path);
-	}
+	for (size_t i = 0; i < f->further_count; i++)
+		free(f->further[i].display_path);
 	free(f->files);
+	free(f->further);
 	free(f);
 }
 

@@ -61,8 +61,11 @@ struct xsp_mapped_file {
 struct xsp_mapped_files {
 	struct xsp_mapped_file *files;
 	size_t count;
+	struct xsp_mapped_file *
+		further; /* other executable mappings of these files: of node's second segment of code */
+	size_t further_count;
 };
-/* Executable file mappings, one per (dev, inode), [vdso] and anonymous ones left out. */
+/* Executable file mappings by address, one per (dev, inode), [vdso] and anonymous ones left out. */
 int xsp_process_mapped_files(const struct xsp_process *p, struct xsp_mapped_files **out,
 			     struct xsp_error *err);
 void xsp_mapped_files_free(struct xsp_mapped_files *f);

@@ -279,7 +279,16 @@ static int remember(struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_f
 	return 0;
 }
 
-/* What lies where another mapping is now. `mapped` is by address, as /proc/PID/maps is. */
+/* Does another mapping lie there now? `f` is by address, as /proc/PID/maps is. */
+static bool is_covered(const struct remembered *m, const struct xsp_mapped_file *f, size_t count)
+{
+	size_t low = 0;
+
+	XSP_LOWER_BOUND(low, count, i, f[i].end <= m->start);
+	return low < count && f[low].start < m->end &&
+	       (f[low].start != m->start || f[low].inode != m->inode || f[low].dev != m->dev);
+}
+
 static void cover_remembered(struct xsp_resolver *r, pid_t pid,
 			     const struct xsp_mapped_files *mapped)
 {
@@ -287,12 +296,8 @@ static void cover_remembered(struct xsp_resolver *r, pid_t pid,
 
 	for (uint32_t at = last != NULL ? (uint32_t)(last - r->maps) + 1 : 0; at != 0;) {
 		struct remembered *m = &r->maps[at - 1];
-		const struct xsp_mapped_file *f = mapped->files;
-		size_t low = 0;
-		XSP_LOWER_BOUND(low, mapped->count, i, f[i].end <= m->start);
-		if (low < mapped->count && f[low].start < m->end)
-			m->covered |= f[low].start != m->start || f[low].inode != m->inode ||
-				      f[low].dev != m->dev;
+		m->covered |= is_covered(m, mapped->files, mapped->count) ||
+			      is_covered(m, mapped->further, mapped->further_count);
 		at = m->before;
 	}
 }
@@ -422,13 +427,15 @@ int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 	int rc = learn_map(r, pid);
 
 	cover_remembered(r, pid, mapped);
-	for (size_t i = 0; i < mapped->count && rc == 0; i++) {
-		const struct xsp_mapped_file *f = &mapped->files[i];
+	for (size_t i = 0; i < mapped->count + mapped->further_count && rc == 0; i++) {
+		const struct xsp_mapped_file *f =
+			i < mapped->count ? &mapped->files[i] : &mapped->further[i - mapped->count];
 		if (r->map_count == XSP_RESOLVER_MAPPINGS) {
 			r->left_mappings |= !is_remembered(r, pid, f);
 			continue;
 		}
-		xsp_mapped_files_open_ahead(p, mapped, i, is_unknown, r);
+		if (i < mapped->count)
+			xsp_mapped_files_open_ahead(p, mapped, i, is_unknown, r);
 		if (is_remembered(r, pid, f))
 			continue;
 		struct known_file *k = known(r, f->dev, f->inode);
