@@ -270,6 +270,8 @@ def profile_attaches_nothing(folder):
         before = [line for line in f if "[uprobes]" in line]
     equal(before, [], "nobody was here before")
     for options in (["--profile"], []):
+        done = recorded(*options, "--max-overhead", 5, "-p", child.pid, "-d", 0.1, "-o", f"{folder}/b.xspt")
+        check("whatever they cost" in done.stderr, "that there is no brake", done.stderr)
         done = recorded(*options, "-p", child.pid, "-d", 0.7, "-o", f"{folder}/p.folded", "-o", f"{folder}/p.json")
         check("nothing" in done.stderr and "attached to code" in done.stderr, "what it says", done.stderr)
         check(("so this is --profile" in done.stderr) == (not options), "why", done.stderr)

@@ -256,6 +256,7 @@ static int parse_max_overhead(struct parse *p)
 
 	if (strcmp(p->value, "off") == 0) {
 		p->o->max_overhead = 0;
+		p->o->max_overhead_said = false;
 		return 0;
 	}
 	if (end == p->value || (*end != '\0' && strcmp(end, "%") != 0) || !(percent >= 0.1) ||
@@ -263,6 +264,7 @@ static int parse_max_overhead(struct parse *p)
 		return bad_value(p, "--max-overhead",
 				 "a number of percent, at least 0.1 (20, 5), or off");
 	p->o->max_overhead = percent / 100;
+	p->o->max_overhead_said = true;
 	return 0;
 }
 

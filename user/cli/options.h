@@ -32,6 +32,7 @@ struct xsp_options {
 	uint64_t min_duration_ns;
 	uint32_t max_depth;
 	double max_overhead; /* 0.2: 20 %; 0: off */
+	bool max_overhead_said;
 	pid_t *tids;
 	size_t tid_count;
 	const char **comms;
