@@ -170,13 +170,12 @@ int xsp_rule_launch_bound(const struct xsp_rule_context *c)
 		const double share = share_of(d->host_ns, d->recorded_ns);
 		if (share < c->threshold)
 			continue;
-		snprintf(subject, sizeof(subject), "GPU %u", d->device);
-		snprintf(
-			title, sizeof(title),
-			"GPU %u waits for launches for %.3g %% of the time: %.3g %% of its kernels "
-			"are shorter than the call that launches them (%s)",
-			d->device, share * 100, share_of(l->shorter, l->count) * 100,
-			xsp_format_ns(call, l->call_ns / l->count));
+		name_device(devices, n, d, subject, sizeof(subject));
+		snprintf(title, sizeof(title),
+			 "%s waits for launches for %.3g %% of the time: %.3g %% of its kernels "
+			 "are shorter than the call that launches them (%s)",
+			 subject, share * 100, share_of(l->shorter, l->count) * 100,
+			 xsp_format_ns(call, l->call_ns / l->count));
 		struct xsp_report_section *s = xsp_rule_found(
 			c,
 			(struct xsp_report_finding){
@@ -282,11 +281,11 @@ int xsp_rule_serial_streams(const struct xsp_rule_context *c)
 		char subject[64], title[200], why[XSP_DOUBT_SIZE], busy[XSP_UNITS_SIZE];
 		if (share < XSP_SHARE_MEDIUM || share_of(d->several_ns, second) >= c->threshold)
 			continue;
-		snprintf(subject, sizeof(subject), "GPU %u", d->device);
+		name_device(devices, n, d, subject, sizeof(subject));
 		snprintf(title, sizeof(title),
-			 "GPU %u has %u streams that do not run at the same time: of what the "
+			 "%s has %u streams that do not run at the same time: of what the "
 			 "second one does (%s), %.3g %% is beside other work",
-			 d->device, d->streams, xsp_format_ns(busy, second),
+			 subject, d->streams, xsp_format_ns(busy, second),
 			 share_of(d->several_ns, second) * 100);
 		struct xsp_report_section *s = xsp_rule_found(
 			c,
