@@ -10,6 +10,7 @@
 #include "analysis/summary.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "catalog/scope.h"
 
 #define MS 1000000ULL
 #define US 1000ULL
@@ -354,12 +355,22 @@ static void python_call(struct builder *b, uint64_t at, uint64_t ns, uint64_t st
 	leave(b, WORK, SP - 0x1000);
 }
 
-/* Stack 1 is line 1 of a.py, 2 is line 2; 3 is another instruction of line 1; 4 is a package that it calls. */
+/* Stack 1 is line 1 of a.py, 2 is line 2; 3 is another instruction of line 1; 4 is a package that it calls, 5 autograd's
+ * engine that it runs. */
 static void put_lines(struct builder *b)
 {
 	struct xsp_capture_python_frame frames[] = {
 		{.name = 'a'}, {.name = 'b'}, {.name = 'a'}, {.name = 'n'}, {.name = 'a'}};
+	struct xsp_capture_python_frame engine[] = {{.name = 'g'}, {.name = 'i'}, {.name = 'a'}};
 
+	name(b, 'g',
+	     "/usr/lib/python3/dist-packages/torch/autograd/graph.py\n825\n_engine_run_backward",
+	     0);
+	name(b, 'i', "/usr/lib/python3/dist-packages/torch/autograd/__init__.py\n347\nbackward", 0);
+	cr_assert_eq(
+		xsp_capture_put_python(
+			b->w, &(struct xsp_capture_python){.id = 5, .count = 3, .frames = engine}),
+		0);
 	name(b, 'a', "/me/a.py\n1\nloop", 0);
 	name(b, 'b', "/me/a.py\n2\nother", 0);
 	name(b, 'n', "/usr/lib/python3/dist-packages/torch/functional.py\n1482\nnorm", 0);
@@ -454,6 +465,50 @@ Test(analyze, one_line_is_one_place)
 	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 150);
 	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 150 * STEPS * US);
 	xsp_report_free(r);
+}
+
+static void engine_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 150; i++)
+		python_call(b, at + i * 2 * US, US, 5);
+}
+
+static void nodes_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 150; i++) {
+		b->now = at + i * 2 * US;
+		called_from(b, XSP_EVENT_ENTRY, BATCH, SP - 0x1000, 1);
+		b->now += US;
+		leave(b, BATCH, SP - 0x1000);
+	}
+}
+
+/* `loss.backward()`: it is the engine that goes from node to node, whether or not it is the nodes that are recorded. */
+Test(analyze, backward_pass_is_no_loop_of_its_line)
+{
+	inside_fn *const passes[] = {engine_inside, nodes_inside};
+
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+		struct builder b;
+		open_capture(&b, BATCH);
+		const struct xsp_capture_probe node = {
+			.id = BATCH,
+			.module = UINT32_MAX,
+			.provider = "torch",
+			.symbol = "",
+			.name = "autograd::engine::evaluate_function: AddBackward0",
+			.scope = XSP_SCOPE_BACKWARD,
+			.exit_complete = true};
+		cr_assert_eq(xsp_capture_put_probe(b.w, &node), 0);
+		put_lines(&b);
+		put_steps(&b, STEPS, MS, passes[i]);
+		struct xsp_report *r = report_of(&b, NULL);
+		expect_none(r, "python-loop");
+		cr_expect(!had_no_data(r, "python-loop"));
+		xsp_report_free(r);
+	}
 }
 
 /* A line of Python calls the operation for `direct`, and another operation calls it for `nested`. */
@@ -795,6 +850,56 @@ Test(analyze, loader_that_sleeps_itself)
 	cr_expect_not_null(strstr(f->finding.advice, "waits in the DataLoader, most for: sleep"),
 			   "%s", f->finding.advice);
 	cr_expect_null(strstr(f->finding.advice, "for its workers or for files"));
+	xsp_report_free(r);
+}
+
+static void runnable_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	enter_range(b, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
+		    SP - 0x800);
+	put_wait(b, 100, at + 10 * US, 330 * US, 0, XSP_WAIT_RUNNABLE);
+	leave_range(b, at + 350 * US, SP - 0x800);
+}
+
+/* The kernel told too late when it ran again: its time on a CPU is not known, and no wait is. */
+static void unknown_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	enter_range(b, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
+		    SP - 0x800);
+	put_wait_of(b, 100, at + 340 * US, 0,
+		    (struct xsp_event_wait){.flags = XSP_WAIT_SHORT | XSP_WAIT_UNSEEN_RETURN});
+	leave_range(b, at + 350 * US, SP - 0x800);
+}
+
+Test(analyze, loader_that_has_no_cpu)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_steps(&b, STEPS, MS, runnable_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_eq(number_of(value_of(f->figures, "workers_ns")), 0);
+	cr_expect_not_null(strstr(f->finding.advice, "could run in the DataLoader but had no CPU"),
+			   "%s", f->finding.advice);
+	cr_expect_null(strstr(f->finding.advice, "waits for"), "%s", f->finding.advice);
+	cr_expect_eq(number_of(value_of(f->figures, "runnable_ns")), STEPS * 330 * US);
+	xsp_report_free(r);
+}
+
+Test(analyze, loader_whose_time_on_a_cpu_is_not_known)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_steps(&b, STEPS, MS, unknown_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_null(value_of(f->figures, "cpu_ns")->text);
+	cr_expect_null(strstr(f->finding.advice, "--waits"), "%s", f->finding.advice);
+	cr_expect_not_null(strstr(f->finding.advice, "no wait was seen"), "%s", f->finding.advice);
 	xsp_report_free(r);
 }
 
