@@ -932,6 +932,34 @@ Test(analyze, lock_that_another_thread_holds)
 	xsp_report_free(r);
 }
 
+/* Of 10 ms the thread that waits for 4 ms is there for 9.5, or for 6: the title says which time the share is of. */
+Test(analyze, share_of_a_lock_is_of_the_time_that_is_said)
+{
+	const struct {
+		uint64_t since;
+		double share;
+		const char *title;
+	} cases[] = {{500 * US, 4 / 9.5, "waits 42.1 % of its time"},
+		     {4 * MS, 0.4, "waits 40.0 % of the recorded time"}};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct builder b;
+		open_waits(&b);
+		for (unsigned k = 0; k < 4; k++)
+			put_wait(&b, 101, START + cases[i].since + k * MS, MS, 100, XSP_WAIT_LOCK);
+		put_times(&b, 100, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 0);
+		put_times(&b, 101, START + cases[i].since, START + 10 * MS, 0, XSP_WAIT_LOCK,
+			  4 * MS);
+		b.now = START + 10 * MS;
+		struct xsp_report *r = report_of(&b, NULL);
+		const struct xsp_report_found *f =
+			expect(r, "lock", XSP_SEVERITY_HIGH, cases[i].share);
+		cr_expect_not_null(strstr(f->finding.title, cases[i].title), "%s",
+				   f->finding.title);
+		xsp_report_free(r);
+	}
+}
+
 /* The summary's text: of a capture that has been ended. */
 static char *summary_of(const char *path)
 {
@@ -1585,6 +1613,30 @@ Test(analyze, hot_operation_says_where_it_is_hot)
 	cr_expect_null(strstr(f->finding.advice, "--sample"), "%s", f->finding.advice);
 	expect_none(r, "hot-function");
 	xsp_report_free(r);
+}
+
+/* By Wilson's interval, by hand: of one of one the least is 1 / (1 + z^2) = 20.65 %, of 100 of 100 it is 96.30 %; at 50 of
+ * 100 it is 9.62 % each way. */
+Test(analyze, error_of_a_share_of_few_samples)
+{
+	const struct {
+		unsigned here, others;
+		const char *printed;
+	} cases[] = {{1, 0, "100.00 %     79.35  hot"},
+		     {100, 0, "100.00 %      3.70  hot"},
+		     {50, 50, " 50.00 %      9.62  hot"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct builder b;
+		open_samples(&b);
+		put_samples(&b, cases[i].here, START, (struct where){.at = AT_HOT});
+		put_samples(&b, cases[i].others, START + 500 * MS, (struct where){.at = AT_MEMCPY});
+		builder_end(&b);
+		char *text = summary_of(b.path);
+		unlink(b.path);
+		cr_expect_not_null(strstr(text, cases[i].printed), "%s", text);
+		free(text);
+	}
 }
 
 /* ---- memory ---- */
