@@ -1703,6 +1703,38 @@ Test(analyze, leak)
 	xsp_report_free(r);
 }
 
+/* 100 KiB a step, whether a step takes 2 ms or 20 ms: their mean is that of none. */
+Test(analyze, leak_of_steps_of_different_lengths)
+{
+	struct builder b;
+	char text[32];
+	uint64_t at = START;
+
+	open_capture(&b, PROBES);
+	for (uint64_t i = 0; i < 600; i++) {
+		const uint64_t ns = (i < 300 ? 2 : 20) * MS;
+		snprintf(text, sizeof(text), "ProfilerStep#%u", (unsigned)i);
+		enter_range(&b, text, at, SP);
+		b.now = at + 100 * US;
+		entry(&b, WORK, SP - 0x1000);
+		put_memory(&b, NEW, 0x10000 + i * 0x100, 100 << 10);
+		b.now = at + 150 * US;
+		leave(&b, WORK, SP - 0x1000);
+		leave_range(&b, at + ns - 1, SP);
+		at += ns;
+	}
+	b.now = at;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "leak", XSP_SEVERITY_MEDIUM, 1);
+	double grows, least;
+	const char *by = strstr(f->finding.title, "by ");
+	cr_assert_eq(sscanf(by, "by %lf KiB a step, at least %lf KiB", &grows, &least), 2, "%s",
+		     f->finding.title);
+	expect_near(grows, 100, 1, f->finding.title);
+	cr_expect(least <= 100 && least > 98, "%s", f->finding.title);
+	xsp_report_free(r);
+}
+
 /* Each range allocates, and so is a place of its own. */
 Test(analyze, more_places_than_are_followed)
 {
