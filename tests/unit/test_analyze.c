@@ -1821,6 +1821,47 @@ Test(analyze, memory_of_a_process_that_only_grows)
 	xsp_report_free(r);
 }
 
+/* Two ranks, one of which grows by 200 KiB in each of its own steps of 100 ms: the other one's are not its. */
+Test(analyze, memory_of_one_of_two_ranks)
+{
+	struct builder b;
+	char text[32];
+
+	open_capture(&b, BATCH);
+	for (unsigned i = 0; i < 100; i++) {
+		struct {
+			struct xsp_event head;
+			struct xsp_section section;
+			struct xsp_process_memory memory;
+		} e = {.head = {.kind = XSP_EVENT_MEMORY,
+				.probe = UINT32_MAX,
+				.flags = XSP_EVENT_SECTIONS},
+		       .section = {.type = XSP_SECTION_PROCESS_MEMORY,
+				   .size = sizeof(e.section) + sizeof(e.memory)},
+		       .memory = {.resident = 100 << 20, .anonymous = leaking(i)}};
+		snprintf(text, sizeof(text), "ProfilerStep#%u", i);
+		for (b.pid = b.tid = 100; b.pid < 300; b.pid += 100, b.tid = b.pid)
+			enter_range(&b, text, START + i * 100 * MS, SP);
+		b.pid = b.tid = 100;
+		builder_put(&b, &e, sizeof(e));
+		for (b.pid = b.tid = 100; b.pid < 300; b.pid += 100, b.tid = b.pid)
+			leave_range(&b, START + (i + 1) * 100 * MS - 1, SP);
+	}
+	b.pid = b.tid = 100;
+	b.now = START + 10000 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	size_t count;
+	const struct xsp_report_found *f = found(r, "leak", &count);
+	double grows, least;
+	cr_assert_eq(count, 1);
+	cr_assert_eq(sscanf(strstr(f->finding.title, "by "), "by %lf KiB a step, at least %lf KiB",
+			    &grows, &least),
+		     2, "%s", f->finding.title);
+	expect_near(grows, 200, 4, f->finding.title);
+	cr_expect(least <= 200 && least > 190, "%s", f->finding.title);
+	xsp_report_free(r);
+}
+
 /* What is loaded for six seconds of ten, 200 KiB a second of 100 MiB, and 40 KiB a second. */
 Test(analyze, memory_of_clean_processes)
 {
