@@ -10,6 +10,7 @@
 #include "analysis/summary.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "catalog/scope.h"
 
 #define MS 1000000ULL
 #define US 1000ULL
@@ -354,12 +355,22 @@ static void python_call(struct builder *b, uint64_t at, uint64_t ns, uint64_t st
 	leave(b, WORK, SP - 0x1000);
 }
 
-/* Stack 1 is line 1 of a.py, 2 is line 2; 3 is another instruction of line 1; 4 is a package that it calls. */
+/* Stack 1 is line 1 of a.py, 2 is line 2; 3 is another instruction of line 1; 4 is a package that it calls, 5 autograd's
+ * engine that it runs. */
 static void put_lines(struct builder *b)
 {
 	struct xsp_capture_python_frame frames[] = {
 		{.name = 'a'}, {.name = 'b'}, {.name = 'a'}, {.name = 'n'}, {.name = 'a'}};
+	struct xsp_capture_python_frame engine[] = {{.name = 'g'}, {.name = 'i'}, {.name = 'a'}};
 
+	name(b, 'g',
+	     "/usr/lib/python3/dist-packages/torch/autograd/graph.py\n825\n_engine_run_backward",
+	     0);
+	name(b, 'i', "/usr/lib/python3/dist-packages/torch/autograd/__init__.py\n347\nbackward", 0);
+	cr_assert_eq(
+		xsp_capture_put_python(
+			b->w, &(struct xsp_capture_python){.id = 5, .count = 3, .frames = engine}),
+		0);
 	name(b, 'a', "/me/a.py\n1\nloop", 0);
 	name(b, 'b', "/me/a.py\n2\nother", 0);
 	name(b, 'n', "/usr/lib/python3/dist-packages/torch/functional.py\n1482\nnorm", 0);
@@ -454,6 +465,50 @@ Test(analyze, one_line_is_one_place)
 	cr_expect_eq(number_of(value_of(f->figures, "calls_per_step")), 150);
 	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 150 * STEPS * US);
 	xsp_report_free(r);
+}
+
+static void engine_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 150; i++)
+		python_call(b, at + i * 2 * US, US, 5);
+}
+
+static void nodes_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 150; i++) {
+		b->now = at + i * 2 * US;
+		called_from(b, XSP_EVENT_ENTRY, BATCH, SP - 0x1000, 1);
+		b->now += US;
+		leave(b, BATCH, SP - 0x1000);
+	}
+}
+
+/* `loss.backward()`: it is the engine that goes from node to node, whether or not it is the nodes that are recorded. */
+Test(analyze, backward_pass_is_no_loop_of_its_line)
+{
+	inside_fn *const passes[] = {engine_inside, nodes_inside};
+
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+		struct builder b;
+		open_capture(&b, BATCH);
+		const struct xsp_capture_probe node = {
+			.id = BATCH,
+			.module = UINT32_MAX,
+			.provider = "torch",
+			.symbol = "",
+			.name = "autograd::engine::evaluate_function: AddBackward0",
+			.scope = XSP_SCOPE_BACKWARD,
+			.exit_complete = true};
+		cr_assert_eq(xsp_capture_put_probe(b.w, &node), 0);
+		put_lines(&b);
+		put_steps(&b, STEPS, MS, passes[i]);
+		struct xsp_report *r = report_of(&b, NULL);
+		expect_none(r, "python-loop");
+		cr_expect(!had_no_data(r, "python-loop"));
+		xsp_report_free(r);
+	}
 }
 
 /* A line of Python calls the operation for `direct`, and another operation calls it for `nested`. */
@@ -798,6 +853,56 @@ Test(analyze, loader_that_sleeps_itself)
 	xsp_report_free(r);
 }
 
+static void runnable_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	enter_range(b, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
+		    SP - 0x800);
+	put_wait(b, 100, at + 10 * US, 330 * US, 0, XSP_WAIT_RUNNABLE);
+	leave_range(b, at + 350 * US, SP - 0x800);
+}
+
+/* The kernel told too late when it ran again: its time on a CPU is not known, and no wait is. */
+static void unknown_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	enter_range(b, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
+		    SP - 0x800);
+	put_wait_of(b, 100, at + 340 * US, 0,
+		    (struct xsp_event_wait){.flags = XSP_WAIT_SHORT | XSP_WAIT_UNSEEN_RETURN});
+	leave_range(b, at + 350 * US, SP - 0x800);
+}
+
+Test(analyze, loader_that_has_no_cpu)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_steps(&b, STEPS, MS, runnable_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_eq(number_of(value_of(f->figures, "workers_ns")), 0);
+	cr_expect_not_null(strstr(f->finding.advice, "could run in the DataLoader but had no CPU"),
+			   "%s", f->finding.advice);
+	cr_expect_null(strstr(f->finding.advice, "waits for"), "%s", f->finding.advice);
+	cr_expect_eq(number_of(value_of(f->figures, "runnable_ns")), STEPS * 330 * US);
+	xsp_report_free(r);
+}
+
+Test(analyze, loader_whose_time_on_a_cpu_is_not_known)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_steps(&b, STEPS, MS, unknown_inside);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_null(value_of(f->figures, "cpu_ns")->text);
+	cr_expect_null(strstr(f->finding.advice, "--waits"), "%s", f->finding.advice);
+	cr_expect_not_null(strstr(f->finding.advice, "no wait was seen"), "%s", f->finding.advice);
+	xsp_report_free(r);
+}
+
 /* Of 10 ms thread 101 waits 8 times for `ns`. */
 static struct xsp_report *waiting(uint64_t ns, uint32_t owner)
 {
@@ -825,6 +930,34 @@ Test(analyze, lock_that_another_thread_holds)
 	cr_expect_not_null(strstr(f->finding.advice, "hold lock 0x"), "%s", f->finding.advice);
 	cr_expect_eq(f->finding.to_ns - f->finding.from_ns, 500 * US);
 	xsp_report_free(r);
+}
+
+/* Of 10 ms the thread that waits for 4 ms is there for 9.5, or for 6: the title says which time the share is of. */
+Test(analyze, share_of_a_lock_is_of_the_time_that_is_said)
+{
+	const struct {
+		uint64_t since;
+		double share;
+		const char *title;
+	} cases[] = {{500 * US, 4 / 9.5, "waits 42.1 % of its time"},
+		     {4 * MS, 0.4, "waits 40.0 % of the recorded time"}};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct builder b;
+		open_waits(&b);
+		for (unsigned k = 0; k < 4; k++)
+			put_wait(&b, 101, START + cases[i].since + k * MS, MS, 100, XSP_WAIT_LOCK);
+		put_times(&b, 100, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 0);
+		put_times(&b, 101, START + cases[i].since, START + 10 * MS, 0, XSP_WAIT_LOCK,
+			  4 * MS);
+		b.now = START + 10 * MS;
+		struct xsp_report *r = report_of(&b, NULL);
+		const struct xsp_report_found *f =
+			expect(r, "lock", XSP_SEVERITY_HIGH, cases[i].share);
+		cr_expect_not_null(strstr(f->finding.title, cases[i].title), "%s",
+				   f->finding.title);
+		xsp_report_free(r);
+	}
 }
 
 /* The summary's text: of a capture that has been ended. */
@@ -1482,6 +1615,30 @@ Test(analyze, hot_operation_says_where_it_is_hot)
 	xsp_report_free(r);
 }
 
+/* By Wilson's interval, by hand: of one of one the least is 1 / (1 + z^2) = 20.65 %, of 100 of 100 it is 96.30 %; at 50 of
+ * 100 it is 9.62 % each way. */
+Test(analyze, error_of_a_share_of_few_samples)
+{
+	const struct {
+		unsigned here, others;
+		const char *printed;
+	} cases[] = {{1, 0, "100.00 %     79.35  hot"},
+		     {100, 0, "100.00 %      3.70  hot"},
+		     {50, 50, " 50.00 %      9.62  hot"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct builder b;
+		open_samples(&b);
+		put_samples(&b, cases[i].here, START, (struct where){.at = AT_HOT});
+		put_samples(&b, cases[i].others, START + 500 * MS, (struct where){.at = AT_MEMCPY});
+		builder_end(&b);
+		char *text = summary_of(b.path);
+		unlink(b.path);
+		cr_expect_not_null(strstr(text, cases[i].printed), "%s", text);
+		free(text);
+	}
+}
+
 /* ---- memory ---- */
 
 static void put_memory(struct builder *b, uint32_t probe, uint64_t address, uint64_t bytes)
@@ -1543,6 +1700,38 @@ Test(analyze, leak)
 	r = allocating(20 << 20, false, true);
 	expect_clean(r);
 	cr_expect(!had_no_data(r, "leak"));
+	xsp_report_free(r);
+}
+
+/* 100 KiB a step, whether a step takes 2 ms or 20 ms: their mean is that of none. */
+Test(analyze, leak_of_steps_of_different_lengths)
+{
+	struct builder b;
+	char text[32];
+	uint64_t at = START;
+
+	open_capture(&b, PROBES);
+	for (uint64_t i = 0; i < 600; i++) {
+		const uint64_t ns = (i < 300 ? 2 : 20) * MS;
+		snprintf(text, sizeof(text), "ProfilerStep#%u", (unsigned)i);
+		enter_range(&b, text, at, SP);
+		b.now = at + 100 * US;
+		entry(&b, WORK, SP - 0x1000);
+		put_memory(&b, NEW, 0x10000 + i * 0x100, 100 << 10);
+		b.now = at + 150 * US;
+		leave(&b, WORK, SP - 0x1000);
+		leave_range(&b, at + ns - 1, SP);
+		at += ns;
+	}
+	b.now = at;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "leak", XSP_SEVERITY_MEDIUM, 1);
+	double grows, least;
+	const char *by = strstr(f->finding.title, "by ");
+	cr_assert_eq(sscanf(by, "by %lf KiB a step, at least %lf KiB", &grows, &least), 2, "%s",
+		     f->finding.title);
+	expect_near(grows, 100, 1, f->finding.title);
+	cr_expect(least <= 100 && least > 98, "%s", f->finding.title);
 	xsp_report_free(r);
 }
 
@@ -1629,6 +1818,47 @@ Test(analyze, memory_of_a_process_that_only_grows)
 	expect_near(number_of(value_of(f->figures, "growth")), 2000 << 10, 20 << 10, "growth");
 	cr_expect_not_null(strstr(f->finding.advice, "--memory"));
 	cr_expect_not_null(f->finding.uncertain);
+	xsp_report_free(r);
+}
+
+/* Two ranks, one of which grows by 200 KiB in each of its own steps of 100 ms: the other one's are not its. */
+Test(analyze, memory_of_one_of_two_ranks)
+{
+	struct builder b;
+	char text[32];
+
+	open_capture(&b, BATCH);
+	for (unsigned i = 0; i < 100; i++) {
+		struct {
+			struct xsp_event head;
+			struct xsp_section section;
+			struct xsp_process_memory memory;
+		} e = {.head = {.kind = XSP_EVENT_MEMORY,
+				.probe = UINT32_MAX,
+				.flags = XSP_EVENT_SECTIONS},
+		       .section = {.type = XSP_SECTION_PROCESS_MEMORY,
+				   .size = sizeof(e.section) + sizeof(e.memory)},
+		       .memory = {.resident = 100 << 20, .anonymous = leaking(i)}};
+		snprintf(text, sizeof(text), "ProfilerStep#%u", i);
+		for (b.pid = b.tid = 100; b.pid < 300; b.pid += 100, b.tid = b.pid)
+			enter_range(&b, text, START + i * 100 * MS, SP);
+		b.pid = b.tid = 100;
+		builder_put(&b, &e, sizeof(e));
+		for (b.pid = b.tid = 100; b.pid < 300; b.pid += 100, b.tid = b.pid)
+			leave_range(&b, START + (i + 1) * 100 * MS - 1, SP);
+	}
+	b.pid = b.tid = 100;
+	b.now = START + 10000 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	size_t count;
+	const struct xsp_report_found *f = found(r, "leak", &count);
+	double grows, least;
+	cr_assert_eq(count, 1);
+	cr_assert_eq(sscanf(strstr(f->finding.title, "by "), "by %lf KiB a step, at least %lf KiB",
+			    &grows, &least),
+		     2, "%s", f->finding.title);
+	expect_near(grows, 200, 4, f->finding.title);
+	cr_expect(least <= 200 && least > 190, "%s", f->finding.title);
 	xsp_report_free(r);
 }
 

@@ -25,7 +25,7 @@ static struct xsp_slope run(uint64_t seconds, uint64_t step_ns, double (*amount)
 	}
 	if (at_end >= 0)
 		xsp_growth_put(&c, &g, (uint64_t)at_end);
-	return xsp_growth_slope(&c, &g);
+	return xsp_growth_slope(&c, &g, NULL);
 }
 
 static double leak(double at)
@@ -90,12 +90,12 @@ Test(growth, too_little_to_tell)
 	struct xsp_growth_clock c = {0};
 	struct xsp_growth g = {0};
 
-	cr_expect_not(xsp_growth_slope(&c, &g).known);
+	cr_expect_not(xsp_growth_slope(&c, &g, NULL).known);
 	for (uint64_t t = 1; t < 100; t++) {
 		xsp_growth_time(&c, t * 1000000);
 		xsp_growth_put(&c, &g, 1000 * t);
 	}
-	cr_expect_not(xsp_growth_slope(&c, &g).known);
+	cr_expect_not(xsp_growth_slope(&c, &g, NULL).known);
 }
 
 /* By chance nothing grows: of many amounts that go at random from one step to the next none is named. */
@@ -111,6 +111,37 @@ Test(growth, noise)
 			xsp_growth_time(&c, t * 10000000);
 			xsp_growth_put(&c, &g, state >> 40);
 		}
-		cr_assert_not(xsp_growth_slope(&c, &g).grows);
+		cr_assert_not(xsp_growth_slope(&c, &g, NULL).grows);
 	}
+}
+
+/* 1,000 bytes a step, of 2 ms at first and of 20 ms later, with a pause in which there is none; whatever the speed, that is what a
+ * step takes. */
+Test(growth, a_step_where_steps_go_at_different_speeds)
+{
+	const uint64_t first = 5 * SECOND;
+	struct xsp_growth_steps steps = {.start_ns = first};
+	struct xsp_growth_clock c = {0};
+	struct xsp_growth g = {0};
+	uint64_t at = first, kept = 0;
+
+	for (unsigned i = 0; i < 2500; i++) {
+		const uint64_t ns = i < 2000 ? 2000000 : 20000000;
+		xsp_growth_time(&c, at + ns / 2);
+		xsp_growth_put(&c, &g, kept += 1000);
+		xsp_growth_step(&steps, at, at + ns);
+		at += ns + (i == 2200 ? SECOND : 0);
+	}
+	xsp_growth_time(&c, at);
+	const struct xsp_slope s = xsp_growth_slope(&c, &g, &steps);
+	cr_expect(s.grows && s.steps_known);
+	cr_expect_float_eq(s.a_step.slope, 1000, 5, "%f", s.a_step.slope);
+	cr_expect(s.a_step.low <= 1000 && 1000 <= s.a_step.high, "%f to %f", s.a_step.low,
+		  s.a_step.high);
+	cr_expect(s.a_step.high - s.a_step.low < 20);
+	double sum = 0;
+	for (unsigned i = 0; i < XSP_GROWTH_STEP_PIECES; i++)
+		sum += steps.steps[i];
+	cr_expect_float_eq(sum, 2500, 1e-6, "each is counted once");
+	cr_expect_not(xsp_growth_slope(&c, &g, NULL).steps_known);
 }

@@ -512,3 +512,88 @@ Test(summary, the_table_fits_its_width)
 	expect_text(&t, long_name); /* not cut in a pipe */
 	table_free(&t);
 }
+
+/* ---- gaps ---- */
+
+#define MAIN 0x7ffe00000000ULL
+#define FIBER 0x55550000f000ULL
+
+static void enter_at(struct builder *b, uint32_t probe, uint64_t sp, uint64_t ms)
+{
+	b->now = 1000 + ms * 1000000;
+	entry(b, probe, sp);
+}
+
+static void leave_at(struct builder *b, uint32_t probe, uint64_t sp, uint64_t ms)
+{
+	b->now = 1000 + ms * 1000000;
+	leave(b, probe, sp);
+}
+
+static unsigned gaps_in(const char *text)
+{
+	unsigned n = 0;
+
+	for (; (text = strstr(text, "without a span: ")) != NULL; text++)
+		n++;
+	return n;
+}
+
+/* A fiber's call sleeps while its thread's own stack is used: nobody was without a span then. */
+Test(summary, no_gap_while_another_stack_has_a_span)
+{
+	struct builder b;
+	struct table t;
+
+	builder_begin(&b, 3);
+	cr_assert_eq(xsp_capture_put_info(b.w, "waits", "10"), 0);
+	enter_at(&b, 0, MAIN, 0);
+	leave_at(&b, 0, MAIN, 1);
+	enter_at(&b, 1, FIBER, 10);
+	for (unsigned ms = 20; ms <= 60; ms += 40) {
+		enter_at(&b, 2, MAIN, ms);
+		leave_at(&b, 2, MAIN, ms + 1);
+	}
+	leave_at(&b, 1, FIBER, 100);
+	enter_at(&b, 0, MAIN, 150);
+	leave_at(&b, 0, MAIN, 151);
+	sum_up(&b, &t);
+	char *text = text_of(&t, &(struct xsp_summary_print){0});
+	cr_expect_not_null(strstr(text, "for 50.0 ms from 0.100 s on"), "%s", text);
+	cr_expect_not_null(strstr(text, "for 9.00 ms from 0.001 s on"), "%s", text);
+	cr_expect_eq(gaps_in(text), 2, "%s", text);
+	free(text);
+	table_free(&t);
+}
+
+/* The stack that was seen first is row 0, whichever it is: calls on the other one fill the time as well. */
+Test(summary, no_gap_that_is_full_of_spans_of_another_row)
+{
+	struct builder b;
+	struct table t;
+
+	builder_begin(&b, 3);
+	cr_assert_eq(xsp_capture_put_info(b.w, "waits", "10"), 0);
+	enter_at(&b, 0, FIBER, 0);
+	enter_at(&b, 1, MAIN, 10);
+	enter_at(&b, 2, FIBER - 100, 11);
+	leave_at(&b, 2, FIBER - 100, 12);
+	leave_at(&b, 1, MAIN, 20);
+	leave_at(&b, 0, FIBER, 21);
+	enter_at(&b, 0, FIBER, 30);
+	enter_at(&b, 1, MAIN, 40);
+	leave_at(&b, 0, FIBER, 41);
+	leave_at(&b, 1, MAIN, 45);
+	for (unsigned ms = 45; ms < 100; ms += 5) {
+		enter_at(&b, 1, MAIN, ms);
+		leave_at(&b, 1, MAIN, ms + 5);
+	}
+	enter_at(&b, 0, FIBER, 100);
+	leave_at(&b, 0, FIBER, 101);
+	sum_up(&b, &t);
+	char *text = text_of(&t, &(struct xsp_summary_print){0});
+	cr_expect_not_null(strstr(text, "for 9.00 ms from 0.021 s on"), "%s", text);
+	cr_expect_eq(gaps_in(text), 1, "%s", text);
+	free(text);
+	table_free(&t);
+}

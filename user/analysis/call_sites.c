@@ -12,6 +12,7 @@
 #include "base/saturate.h"
 #include "base/search.h"
 #include "base/u64map.h"
+#include "catalog/scope.h"
 #include "timeline/python.h"
 
 #define LOADER "enumerate(DataLoader)#" /* torch.utils.data.DataLoader's range around __next__ */
@@ -54,6 +55,7 @@ struct waited {
 
 struct xsp_call_sites {
 	struct xsp_timeline *timeline;
+	struct xsp_capture_reader *reader;
 	struct xsp_call_site *sites;
 	size_t count, capacity;
 	struct xsp_u64map site_of;
@@ -74,7 +76,7 @@ struct xsp_call_sites {
 	struct xsp_copies copies;
 	uint8_t *loaders; /* by name id: is it the DataLoader's? */
 	size_t loader_count, loader_capacity;
-	uint64_t loader_waits[XSP_WAIT_CLASSES];
+	uint64_t loader_waits[XSP_WAIT_CLASSES], loader_runnable_ns;
 	struct {
 		uint32_t place; /* xsp_wait.place */
 		uint64_t ns;
@@ -102,12 +104,12 @@ static int begin(struct xsp_timeline *t, struct xsp_capture_reader *r, void **st
 	struct xsp_call_sites *s = calloc(1, sizeof(*s));
 	int rc = s != NULL ? xsp_steps_new(t, &s->steps) : -ENOMEM;
 
-	(void)r;
 	if (rc < 0) {
 		free(s);
 		return rc;
 	}
 	s->timeline = t;
+	s->reader = r;
 	s->lines_until_ns = xsp_timeline_python_until_ns(t);
 	if (s->lines_until_ns != 0)
 		xsp_steps_each(s->steps, on_step, s);
@@ -170,6 +172,20 @@ static bool is_place(const struct xsp_call_sites *s, xsp_name_id range)
 	       xsp_steps_stem(s->steps, xsp_timeline_name(s->timeline, range)) == 0;
 }
 
+static bool is_backward(const struct xsp_call_sites *s, const struct xsp_span *span)
+{
+	const struct xsp_capture_probe *probes;
+
+	if (span->probe >= xsp_capture_probes(s->reader, &probes))
+		return false;
+	const struct xsp_section *own =
+		probes[span->probe].scope == XSP_SCOPE_OWN
+			? xsp_details_find(span->details, XSP_SECTION_SCOPE, NULL)
+			: NULL;
+	return own != NULL ? own->value == XSP_RECORD_SCOPE_BACKWARD
+			   : probes[span->probe].scope == XSP_SCOPE_BACKWARD;
+}
+
 /* Of a call inside another one of CUDA's API that one counts. False: it is none that is followed. */
 static bool describe(const struct xsp_call_sites *s, const struct xsp_span *span, bool loader,
 		     struct xsp_call_site *out)
@@ -183,6 +199,7 @@ static bool describe(const struct xsp_call_sites *s, const struct xsp_span *span
 		return false;
 	*out = (struct xsp_call_site){.name = span->name,
 				      .kind = loader ? XSP_SITE_LOADER : 0,
+				      .backward = is_backward(s, span),
 				      .python = line ? span->python : NULL,
 				      .first = line ? span->python_first : 0};
 	if (cuda == NULL)
@@ -445,6 +462,7 @@ static void add_loader_wait(struct xsp_call_sites *s, const struct xsp_wait *wai
 	size_t i = 0;
 
 	s->loader_waits[wait->why] += ns;
+	s->loader_runnable_ns += wait->back_ns - wait->woken_ns;
 	while (i < LOADER_PLACES && s->loader_places[i].place != 0 &&
 	       s->loader_places[i].place != wait->place)
 		i++;
@@ -457,9 +475,10 @@ static void add_loader_wait(struct xsp_call_sites *s, const struct xsp_wait *wai
 static int on_wait(void *ctx, const struct xsp_wait *wait)
 {
 	struct xsp_call_sites *s = ctx;
-	int rc = wait->in_span ? learn_loaders(s, wait->span) : 0;
+	const bool told = wait->in_span && !(wait->flags & XSP_WAIT_SHORT);
+	int rc = told ? learn_loaders(s, wait->span) : 0;
 
-	if (rc == 0 && wait->in_span && xsp_call_sites_is_loader(s, wait->span))
+	if (rc == 0 && told && xsp_call_sites_is_loader(s, wait->span))
 		add_loader_wait(s, wait);
 	return rc;
 }
@@ -510,6 +529,11 @@ bool xsp_call_sites_is_loader(const struct xsp_call_sites *s, xsp_name_id name)
 const uint64_t *xsp_call_sites_loader_waits(const struct xsp_call_sites *s)
 {
 	return s->loader_waits;
+}
+
+uint64_t xsp_call_sites_loader_runnable_ns(const struct xsp_call_sites *s)
+{
+	return s->loader_runnable_ns;
 }
 
 uint32_t xsp_call_sites_loader_place(const struct xsp_call_sites *s)
@@ -572,6 +596,42 @@ uint64_t xsp_call_site_own_line(const struct xsp_call_sites *s, const struct xsp
 					      ->frames[xsp_timeline_python_own(
 						      s->timeline, site->python, site->first)]
 					      .name;
+}
+
+/* Functions of PyTorch's that run the engine, which calls what is inside. */
+static bool is_engine(const struct xsp_python_line *line)
+{
+	static const struct {
+		const char *file, *function;
+	} engines[] = {
+		{"/torch/autograd/graph.py", "_engine_run_backward"},
+		{"/torch/autograd/__init__.py", "backward"}, /* PyTorch before 2.3 */
+		{"/torch/autograd/__init__.py", "grad"},
+	};
+
+	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++) {
+		const size_t length = strlen(engines[i].file);
+		if (line->path_length >= length &&
+		    strncmp(line->path + line->path_length - length, engines[i].file, length) ==
+			    0 &&
+		    strcmp(line->function, engines[i].function) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool xsp_call_site_of_backward(const struct xsp_call_sites *s, const struct xsp_call_site *site)
+{
+	struct xsp_python_line line;
+
+	if (site->backward || site->python == NULL)
+		return site->backward;
+	const uint32_t own = xsp_timeline_python_own(s->timeline, site->python, site->first);
+	for (uint32_t i = site->first; i <= own; i++)
+		if (xsp_timeline_python_line(s->timeline, &site->python->frames[i], &line) &&
+		    is_engine(&line))
+			return true;
+	return false;
 }
 
 const struct xsp_call_site *xsp_call_sites_of(const struct xsp_call_sites *s, xsp_name_id name)

@@ -18,6 +18,7 @@ struct xsp_call_site {
 #define XSP_SITE_LOADER 31 /* a range in which PyTorch's DataLoader gets a batch */
 	bool in_op; /* of CUDA's calls: op is the operator or the user's range around it */
 	xsp_name_id op;
+	bool backward; /* a node of the backward pass */
 	const struct xsp_capture_python *python; /* NULL: the line is not known */
 	uint32_t first; /* its innermost frame */
 	uint64_t calls, total_ns; /* total: of those with a duration, what lies in the cut */
@@ -43,7 +44,9 @@ struct xsp_call_place *xsp_call_sites_places(const struct xsp_call_sites *s, uin
 bool xsp_call_sites_is_loader(const struct xsp_call_sites *s, xsp_name_id name);
 /* With --waits: what threads waited for in those ranges until they were woken, by enum xsp_wait_class. */
 const uint64_t *xsp_call_sites_loader_waits(const struct xsp_call_sites *s);
-/* ... and where for longest: xsp_wait.place. */
+/* ... and how long they could run in them and had no CPU. */
+uint64_t xsp_call_sites_loader_runnable_ns(const struct xsp_call_sites *s);
+/* ... and where they waited for longest: xsp_wait.place. */
 uint32_t xsp_call_sites_loader_place(const struct xsp_call_sites *s);
 /* There were more call sites than are followed. */
 bool xsp_call_sites_overflowed(const struct xsp_call_sites *s);
@@ -61,6 +64,9 @@ bool xsp_call_site_line(const struct xsp_call_sites *s, const struct xsp_call_si
 /* The line of the program's own that it is called from, itself or by a package: the same of sites that have one in common;
  * 0: it is not known. */
 uint64_t xsp_call_site_own_line(const struct xsp_call_sites *s, const struct xsp_call_site *site);
+
+/* Does autograd's engine call it, and not the line that called backward()? */
+bool xsp_call_site_of_backward(const struct xsp_call_sites *s, const struct xsp_call_site *site);
 
 /* What the GPU did while calls of that place waited, what took longest first: the caller's to free; NULL: out of
  * memory. */

@@ -16,6 +16,7 @@
 #define LAST_THIRDS_SHARE 10 /* one of so many parts */
 #define LEAST_PIECES 10
 #define LEAST_NS 500000000U
+#define LEAST_STEPS 2 /* in that time, for what grows in one */
 
 static uint64_t least_of(uint64_t a, uint64_t b)
 {
@@ -69,27 +70,96 @@ static double student(double degrees)
 	return 1.96 + 2.4 / degrees + 2.9 / (degrees * degrees);
 }
 
-static void fit(const uint64_t *y, unsigned n, double piece_s, struct xsp_slope *out)
+static void fit(const uint64_t *y, const double *x, unsigned n, struct xsp_rate *out)
 {
-	double mean_y = 0, sxx = 0, sxy = 0, residual = 0;
+	double mean_y = 0, mean_x = 0, sxx = 0, sxy = 0, residual = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		mean_y += (double)y[i] / n;
 	for (unsigned i = 0; i < n; i++) {
-		const double x = (i - (n - 1) / 2.0) * piece_s;
-		sxx += x * x;
-		sxy += x * ((double)y[i] - mean_y);
+		mean_y += (double)y[i] / n;
+		mean_x += x[i] / n;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		sxx += (x[i] - mean_x) * (x[i] - mean_x);
+		sxy += (x[i] - mean_x) * ((double)y[i] - mean_y);
 	}
 	out->slope = sxy / sxx;
 	for (unsigned i = 0; i < n; i++) {
-		const double x = (i - (n - 1) / 2.0) * piece_s;
-		const double off = (double)y[i] - mean_y - out->slope * x;
+		const double off = (double)y[i] - mean_y - out->slope * (x[i] - mean_x);
 		residual += off * off;
 	}
 	const double error = student(n - 2) * sqrt(residual / (n - 2) / sxx);
 	out->low = out->slope - error;
 	out->high = out->slope + error;
 }
+
+/* ---- steps ---- */
+
+static void widen(struct xsp_growth_steps *s)
+{
+	for (unsigned i = 0; i < XSP_GROWTH_STEP_PIECES / 2; i++)
+		s->steps[i] = s->steps[2 * i] + s->steps[2 * i + 1];
+	memset(s->steps + XSP_GROWTH_STEP_PIECES / 2, 0, sizeof(s->steps) / 2);
+	s->piece_ns *= 2;
+}
+
+void xsp_growth_step(struct xsp_growth_steps *s, uint64_t from_ns, uint64_t to_ns)
+{
+	if (s->piece_ns == 0)
+		s->piece_ns = FIRST_PIECE_NS;
+	if (from_ns < s->start_ns || to_ns <= from_ns)
+		return;
+	while ((to_ns - s->start_ns) / s->piece_ns >= XSP_GROWTH_STEP_PIECES)
+		widen(s);
+	const double ns = (double)(to_ns - from_ns);
+	for (uint64_t at = from_ns; at < to_ns;) {
+		const uint64_t piece = (at - s->start_ns) / s->piece_ns;
+		const uint64_t next = least_of(s->start_ns + (piece + 1) * s->piece_ns, to_ns);
+		s->steps[piece] += (double)(next - at) / ns;
+		at = next;
+	}
+}
+
+/* How many there were by then. */
+static double steps_by(const struct xsp_growth_steps *s, uint64_t ns)
+{
+	double sum = 0;
+
+	if (ns <= s->start_ns || s->piece_ns == 0)
+		return 0;
+	const uint64_t piece = (ns - s->start_ns) / s->piece_ns;
+	for (uint64_t i = 0; i < piece && i < XSP_GROWTH_STEP_PIECES; i++)
+		sum += s->steps[i];
+	return piece < XSP_GROWTH_STEP_PIECES
+		       ? sum + s->steps[piece] * (double)((ns - s->start_ns) % s->piece_ns) /
+					 (double)s->piece_ns
+		       : sum;
+}
+
+/*
+ * By steps: where these go at different speeds the slope in time is that of no step. What grows is least as its piece begins; of
+ * a step that goes on then it is not known whether it has grown yet, by which least squares may be off by as much as SLACK
+ * steps in all of them.
+ */
+#define SLACK 1.5
+
+static void fit_steps(const struct xsp_growth_steps *s, const struct xsp_growth *g,
+		      uint64_t start_ns, uint64_t piece_ns, struct xsp_slope *out)
+{
+	double x[XSP_GROWTH_PIECES];
+
+	for (unsigned i = 0; i < g->count; i++)
+		x[i] = steps_by(s, start_ns + i * piece_ns);
+	const double steps = x[g->count - 1] - x[0];
+	out->steps_known = steps >= LEAST_STEPS;
+	if (!out->steps_known)
+		return;
+	fit(g->least, x, g->count, &out->a_step);
+	const double slack = fabs(out->a_step.slope) * SLACK / steps;
+	out->a_step.low -= slack;
+	out->a_step.high += slack;
+}
+
+/* ---- slopes ---- */
 
 static bool rises(const uint64_t *y, unsigned n)
 {
@@ -112,21 +182,32 @@ static bool rises(const uint64_t *y, unsigned n)
  * Pieces are joined until each holds a whole step of the program, if there are enough of them. What is given back in
  * part at the end has not grown for good; all of it may be because the program ends.
  */
-struct xsp_slope xsp_growth_slope(const struct xsp_growth_clock *c, const struct xsp_growth *g)
+struct xsp_slope xsp_growth_slope(const struct xsp_growth_clock *c, const struct xsp_growth *g,
+				  const struct xsp_growth_steps *steps)
 {
 	struct xsp_slope out = {0};
 	struct xsp_growth all = *g;
-	double piece_s = (double)c->piece_ns * 1e-9;
+	uint64_t piece_ns = c->piece_ns;
+	double seconds[XSP_GROWTH_PIECES];
+	struct xsp_rate a_second;
 
 	if (c->last_ns - c->start_ns < LEAST_NS)
 		return out;
 	pass(c, &all);
 	const unsigned first = all.count / BEGINNING;
 	const unsigned n = all.count - first - all.count / END;
+	const uint64_t start_ns = c->start_ns + first * piece_ns;
 	memmove(all.least, all.least + first, n * sizeof(*all.least));
 	const bool kept = g->now == 0 || g->now >= all.least[n - 1];
-	for (all.count = n; all.count >= LEAST_PIECES && !out.grows; piece_s *= 2) {
-		fit(all.least, all.count, piece_s, &out);
+	for (all.count = n; all.count >= LEAST_PIECES && !out.grows; piece_ns *= 2) {
+		for (unsigned i = 0; i < all.count; i++)
+			seconds[i] = i * (double)piece_ns * 1e-9;
+		fit(all.least, seconds, all.count, &a_second);
+		out.slope = a_second.slope;
+		out.low = a_second.low;
+		out.high = a_second.high;
+		if (steps != NULL)
+			fit_steps(steps, &all, start_ns, piece_ns, &out);
 		out.known = true;
 		out.grows = kept && out.low > 0 && rises(all.least, all.count);
 		halve(&all);

@@ -227,7 +227,7 @@ static struct loop *loops_of(const struct xsp_rule_context *c, size_t *count, bo
 	for (size_t i = 0; loops != NULL && i < n && c->steps.steps > 0; i++) {
 		uint64_t ns;
 		*any = *any || list[i].python != NULL;
-		if (list[i].kind != 0)
+		if (list[i].kind != 0 || xsp_call_site_of_backward(sites, &list[i]))
 			continue;
 		const double per_step = xsp_rule_share(xsp_call_site_in_steps(sites, &list[i], &ns),
 						       c->steps.steps);
@@ -289,7 +289,9 @@ struct loader {
 	const char *name; /* of what took most */
 	uint64_t cpu_ns;
 	bool cpu_known;
-	uint64_t workers_ns, files_ns; /* of it, waited; 0 without --waits */
+	bool waits_known; /* --waits: else these are 0 */
+	uint64_t workers_ns, files_ns; /* of it, waited */
+	uint64_t runnable_ns; /* of it, could run and had no CPU */
 	const char *most; /* what it waited for longest, whatever that is; NULL: it did not */
 	const char *place; /* where it waited longest; NULL: not known */
 };
@@ -322,7 +324,9 @@ static int loader_of(const struct xsp_rule_context *c, struct loader *l)
 	size_t count;
 	struct xsp_call_place *places = xsp_call_sites_places(sites, 1U << XSP_SITE_LOADER, &count);
 
-	*l = (struct loader){.cpu_known = true};
+	*l = (struct loader){.cpu_known = true,
+			     .waits_known = xsp_timeline_has_waits(c->timeline),
+			     .runnable_ns = xsp_call_sites_loader_runnable_ns(sites)};
 	add_waits(sites, l);
 	if (xsp_call_sites_loader_place(sites) != 0)
 		l->place = xsp_timeline_name(c->timeline, xsp_call_sites_loader_place(sites) - 1);
@@ -340,24 +344,56 @@ static int loader_of(const struct xsp_rule_context *c, struct loader *l)
 	return places == NULL ? -ENOMEM : 0;
 }
 
-/* Where it waits its workers are too slow; where it computes there are none. */
-static const char *loader_advice(const struct loader *l, char own[static 400])
+#define COMPUTES                                                                                   \
+	"the DataLoader computes in the training thread itself: give it workers (num_workers), "   \
+	"or make its __getitem__ and collate_fn cheaper"
+#define HAS_NO_CPU                                                                                 \
+	"the training thread could run in the DataLoader but had no CPU: run fewer threads and "   \
+	"processes beside it (num_workers, torch.set_num_threads, other programs), or give it "    \
+	"more CPUs"
+
+/* It waited for nothing that is told. */
+static const char *advice_without_waits(const struct loader *l)
 {
-	if (!l->cpu_known && l->most == NULL)
+	const uint64_t known_ns = l->cpu_ns + l->runnable_ns, total_ns = l->sum.site.total_ns;
+	const uint64_t rest_ns = total_ns > known_ns ? total_ns - known_ns : 0;
+
+	if (!l->waits_known)
 		return "give the DataLoader (more) workers (num_workers), persistent_workers and "
 		       "prefetch_factor, or make its __getitem__ and collate_fn cheaper; --waits "
 		       "shows whether it waits or computes";
-	if (l->cpu_known && 2 * l->cpu_ns > l->sum.site.total_ns)
-		return "the DataLoader computes in the training thread itself: give it workers "
-		       "(num_workers), or make its __getitem__ and collate_fn cheaper";
-	if (2 * l->workers_ns > l->sum.site.total_ns)
+	if (!l->cpu_known)
+		return "give the DataLoader (more) workers (num_workers), or make its __getitem__ "
+		       "and collate_fn cheaper: no wait was seen in it, and for how long it had a "
+		       "CPU is not known";
+	if (l->runnable_ns >= l->cpu_ns && l->runnable_ns >= rest_ns)
+		return HAS_NO_CPU;
+	if (l->cpu_ns >= rest_ns)
+		return COMPUTES;
+	return "give the DataLoader (more) workers (num_workers), or make its __getitem__ and "
+	       "collate_fn cheaper: what it waits for is not told, as each wait is shorter than "
+	       "those of --waits=LEAST";
+}
+
+/* Where it waits its workers are too slow; where it computes there are none. */
+static const char *loader_advice(const struct loader *l, char own[static 400])
+{
+	const uint64_t total_ns = l->sum.site.total_ns;
+
+	if (l->cpu_known && 2 * l->cpu_ns > total_ns)
+		return COMPUTES;
+	if (2 * l->workers_ns > total_ns)
 		return "the training thread waits for the DataLoader's workers: give it more of "
 		       "them (num_workers), a larger prefetch_factor, or make its __getitem__ "
 		       "and collate_fn cheaper";
-	if (2 * l->files_ns > l->sum.site.total_ns)
+	if (2 * l->files_ns > total_ns)
 		return "the DataLoader reads files in the training thread itself: give it "
 		       "workers (num_workers), or faster storage";
-	if (l->most == NULL || l->workers_ns > 0)
+	if (2 * l->runnable_ns > total_ns)
+		return HAS_NO_CPU;
+	if (l->most == NULL)
+		return advice_without_waits(l);
+	if (l->workers_ns > 0)
 		return "the DataLoader waits for its workers or for files: give it more workers "
 		       "(num_workers), a larger prefetch_factor, faster storage, or make its "
 		       "__getitem__ cheaper";
@@ -396,12 +432,14 @@ static void find_loader(const struct xsp_rule_context *c, const struct loader *l
 	xsp_report_value(f, "cpu_ns", "of it on CPU", XSP_UNIT_NS,
 			 l->cpu_known ? xsp_cell_integer(l->cpu_ns) : xsp_cell_text(NULL));
 	xsp_report_value(f, "max_ns", "longest", XSP_UNIT_NS, xsp_cell_integer(sum->longest_ns));
-	if (!xsp_timeline_has_waits(c->timeline))
+	if (!l->waits_known)
 		return;
 	xsp_report_value(f, "workers_ns", "of it waiting for its workers", XSP_UNIT_NS,
 			 xsp_cell_integer(l->workers_ns));
 	xsp_report_value(f, "files_ns", "of it waiting for files", XSP_UNIT_NS,
 			 xsp_cell_integer(l->files_ns));
+	xsp_report_value(f, "runnable_ns", "of it without a CPU", XSP_UNIT_NS,
+			 xsp_cell_integer(l->runnable_ns));
 	if (l->place != NULL)
 		xsp_report_value(f, "place", "longest at", XSP_UNIT_TEXT, xsp_cell_text(l->place));
 }

@@ -27,13 +27,17 @@ static const struct xsp_summary_analysis *summary_of(const struct xsp_rule_conte
 
 /* ---- leak ---- */
 
-/* Over a step, where there are some; else over a second. */
-static double period_s(const struct xsp_rule_context *c, const char **what)
+/* When there were steps; NULL: there were none. */
+static const struct xsp_growth_steps *steps_of(const struct xsp_rule_context *c)
 {
-	const bool known = c->steps.steps > 0;
+	return c->steps.steps > 0 ? xsp_steps_over_time(summary_of(c)->summary->steps) : NULL;
+}
 
-	*what = known ? "step" : "second";
-	return known ? (double)c->steps.mean_ns * 1e-9 : 1;
+/* A step, where there were some meanwhile; else a second. */
+static struct xsp_rate rate_of(const struct xsp_slope *s, const char **period)
+{
+	*period = s->steps_known ? "step" : "second";
+	return s->steps_known ? s->a_step : (struct xsp_rate){s->slope, s->low, s->high};
 }
 
 static uint64_t bytes_of(double bytes)
@@ -45,30 +49,30 @@ static uint64_t bytes_of(double bytes)
 #define GRAVE_BYTES (10.0 * 1024 * 1024)
 
 static void find_leak(const struct xsp_rule_context *c, const struct xsp_allocation_site *site,
-		      double seconds, const char *period)
+		      struct xsp_rate rate, const char *period)
 {
 	const struct xsp_summary_allocations *a = summary_of(c)->summary->allocations;
 	char where[1300], title[1500], advice[1600], text[XSP_UNITS_SIZE], low[XSP_UNITS_SIZE];
 
 	xsp_summary_allocations_name(a, site->where, where, sizeof(where));
 	snprintf(title, sizeof(title), "memory of %s only grows: by %s a %s, at least %s", where,
-		 xsp_format_bytes(text, bytes_of(site->slope.slope * seconds)), period,
-		 xsp_format_bytes(low, bytes_of(site->slope.low * seconds)));
+		 xsp_format_bytes(text, bytes_of(rate.slope)), period,
+		 xsp_format_bytes(low, bytes_of(rate.low)));
 	snprintf(advice, sizeof(advice), "something keeps what %s allocates: %s", where,
 		 xsp_timeline_heap_period(c->timeline) > 0
 			 ? "no free follows, or lists and caches only get longer"
 			 : "results kept with their graph (.detach(), .item()), lists or caches "
 			   "that only get longer");
-	struct xsp_report_section *f = xsp_rule_found(
-		c,
-		(struct xsp_report_finding){
-			.severity = site->slope.low * seconds < GRAVE_BYTES ? XSP_SEVERITY_MEDIUM
-									    : XSP_SEVERITY_HIGH,
-			.subject = where,
-			.title = title,
-			.advice = advice,
-			.share = xsp_rule_share(site->alive_bytes, site->bytes)},
-		false);
+	struct xsp_report_section *f =
+		xsp_rule_found(c,
+			       (struct xsp_report_finding){
+				       .severity = rate.low < GRAVE_BYTES ? XSP_SEVERITY_MEDIUM
+									  : XSP_SEVERITY_HIGH,
+				       .subject = where,
+				       .title = title,
+				       .advice = advice,
+				       .share = xsp_rule_share(site->alive_bytes, site->bytes)},
+			       false);
 	xsp_report_value(f, "growth", "growth", XSP_UNIT_BYTES_PER_SECOND,
 			 xsp_cell_real(site->slope.slope));
 	xsp_report_value(f, "growth_low", "at least (95%)", XSP_UNIT_BYTES_PER_SECOND,
@@ -81,22 +85,29 @@ static void find_leak(const struct xsp_rule_context *c, const struct xsp_allocat
 }
 
 /* Who allocated it was not recorded: the kernel's figures of whole processes, which every recording has. */
-static int find_growing(const struct xsp_rule_context *c, double seconds, const char *period)
+static int find_growing(const struct xsp_rule_context *c)
 {
+	/* ranks, of each of which a step is one of so many */
+	const double processes = (double)xsp_steps_processes(summary_of(c)->summary->steps);
 	struct xsp_growing_process p;
 	int rc = XSP_RULE_NO_DATA;
 
-	for (size_t i = 0;
-	     xsp_summary_memory_growing(summary_of(c)->summary->memory, c->reader, &i, &p);) {
+	for (size_t i = 0; xsp_summary_memory_growing(summary_of(c)->summary->memory, c->reader,
+						      steps_of(c), &i, &p);) {
 		char subject[100], title[300], text[XSP_UNITS_SIZE], low[XSP_UNITS_SIZE];
-		if (p.slope.low * seconds < c->threshold)
+		const char *period;
+		struct xsp_rate rate = rate_of(&p.slope, &period);
+		if (p.slope.steps_known)
+			rate = (struct xsp_rate){.slope = rate.slope * processes,
+						 .low = rate.low * processes};
+		if (rate.low < c->threshold)
 			continue;
 		snprintf(subject, sizeof(subject), "process %.64s", p.name);
 		snprintf(title, sizeof(title),
 			 "memory of process %.64s (%" PRIu32
 			 ") only grows: by %s a %s, at least %s",
-			 p.name, p.pid, xsp_format_bytes(text, bytes_of(p.slope.slope * seconds)),
-			 period, xsp_format_bytes(low, bytes_of(p.slope.low * seconds)));
+			 p.name, p.pid, xsp_format_bytes(text, bytes_of(rate.slope)), period,
+			 xsp_format_bytes(low, bytes_of(rate.low)));
 		struct xsp_report_section *f = xsp_rule_found(
 			c,
 			(struct xsp_report_finding){
@@ -125,19 +136,19 @@ static int find_growing(const struct xsp_rule_context *c, double seconds, const 
 int xsp_rule_leak(const struct xsp_rule_context *c)
 {
 	const struct xsp_summary_allocations *a = summary_of(c)->summary->allocations;
-	const char *period;
-	const double seconds = period_s(c, &period);
 	size_t count, found = 0;
 
 	if (a == NULL || !xsp_summary_allocations_sure(a))
-		return find_growing(c, seconds, period);
-	struct xsp_allocation_site *sites = xsp_summary_allocations_growing(a, &count);
+		return find_growing(c);
+	struct xsp_allocation_site *sites = xsp_summary_allocations_growing(a, steps_of(c), &count);
 	if (sites == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < count && found < FINDINGS_MAX; i++) {
-		if (sites[i].slope.low * seconds < c->threshold)
+		const char *period;
+		const struct xsp_rate rate = rate_of(&sites[i].slope, &period);
+		if (rate.low < c->threshold)
 			continue;
-		find_leak(c, &sites[i], seconds, period);
+		find_leak(c, &sites[i], rate, period);
 		found++;
 	}
 	free(sites);

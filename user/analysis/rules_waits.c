@@ -51,7 +51,6 @@ static uint64_t time_of(const struct xsp_rule_context *c, uint32_t tid)
 	return ns;
 }
 
-/* Of a lock of Python's nobody can say who holds it; but who wakes the next one has had it. */
 /* A thread that was there for most of the recording: what it waited is a share of its own time. */
 #define OWN_TIME 0.9
 /* What a thread's waits are a share of: a thread that was there for a moment only is compared with all of the time. */
@@ -60,9 +59,10 @@ static uint64_t time_compared(const struct xsp_rule_context *c, uint32_t tid, bo
 	const uint64_t own = time_of(c, tid), all = xsp_rule_waits_ns(c);
 
 	*its_own = (double)own > OWN_TIME * (double)all;
-	return own > all ? own : all;
+	return *its_own ? own : all;
 }
 
+/* Of a lock of Python's nobody can say who holds it; but who wakes the next one has had it. */
 static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
 		      const struct person *waiter, double share, bool its_own)
 {

@@ -65,6 +65,7 @@ void xsp_steps_free(struct xsp_steps *s)
 		for (size_t k = 0; k < f->slowest_count; k++)
 			free(f->slowest[k].shares);
 		xsp_histogram_clear(&f->times);
+		xsp_u64map_free(&f->processes);
 	}
 	xsp_u64map_free(&s->track_of);
 	free(s->tracks);
@@ -332,6 +333,11 @@ static int end_step(struct xsp_steps *s, struct track *k, struct step *step)
 	int rc = xsp_histogram_add(&k->all, step_length(step));
 
 	f->whole++;
+	if (f->whole == 1)
+		xsp_timeline_window(s->timeline, &f->over_time.start_ns, &(uint64_t){0});
+	if (rc == 0 && k->all.count == 1)
+		rc = xsp_u64map_set(&f->processes, k->pid, 0);
+	xsp_growth_step(&f->over_time, step->start_ns, step->end_ns);
 	if (rc == 0 && s->ended_fn != NULL)
 		rc = s->ended_fn(s->ended_ctx, &reported, first, k->mark == MARK_ENDS);
 	for (size_t i = 0; i < k->touched_count; i++)
@@ -482,6 +488,20 @@ enum mark xsp_steps_how(const struct xsp_steps *s)
 	const struct figures *is = &s->figures[MARK_IS];
 
 	return is->whole + is->not_whole > 0 ? MARK_IS : MARK_ENDS;
+}
+
+const struct xsp_growth_steps *xsp_steps_over_time(const struct xsp_steps *s)
+{
+	const struct figures *f = &s->figures[xsp_steps_how(s)];
+
+	return f->whole > 0 ? &f->over_time : NULL;
+}
+
+size_t xsp_steps_processes(const struct xsp_steps *s)
+{
+	const size_t count = s->figures[xsp_steps_how(s)].processes.count;
+
+	return count > 0 ? count : 1;
 }
 
 static int fold_first(struct track *k, const struct step *step)

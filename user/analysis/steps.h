@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "analysis/growth.h"
 #include "analysis/report.h"
 #include "base/json_writer.h"
 #include "timeline/timeline.h"
@@ -82,6 +83,10 @@ struct xsp_steps_figures {
 	bool by_ends; /* what lies between two ends is a step: a lost one makes one of two */
 };
 int xsp_steps_figures(struct xsp_steps *s, struct xsp_steps_figures *out);
+/* When there were steps, warm-up as well; NULL: there were none. */
+const struct xsp_growth_steps *xsp_steps_over_time(const struct xsp_steps *s);
+/* Processes that had some: at least 1. */
+size_t xsp_steps_processes(const struct xsp_steps *s);
 /* ... in them, of what was counted under that name: calls, and their own time (may be NULL). */
 uint64_t xsp_steps_calls(const struct xsp_steps *s, xsp_name_id name, uint64_t *self_ns);
 

@@ -3,6 +3,7 @@
 #ifndef XSP_ANALYSIS_STEPS_PRIVATE_H
 #define XSP_ANALYSIS_STEPS_PRIVATE_H
 
+#include "analysis/growth.h"
 #include "analysis/histogram.h"
 #include "analysis/steps.h"
 #include "base/u64map.h"
@@ -54,6 +55,8 @@ struct track {
 /* Figures of one way of marking. */
 struct figures {
 	struct xsp_histogram times;
+	struct xsp_growth_steps over_time; /* warm-up as well */
+	struct xsp_u64map processes; /* that had them, by pid */
 	uint64_t whole; /* steps, warm-up as well */
 	uint64_t steps, calls, sum_ns, min_ns, max_ns;
 	double mean, squares; /* Welford's */

@@ -198,7 +198,8 @@ static int by_slope(const void *a, const void *b)
 
 /* What is still alive was there to the recording's end, also if nobody has allocated since; what was given back was so
  * when the program ended, which takes its time. */
-static struct xsp_slope slope_of(const struct xsp_summary_allocations *a, const struct site *s)
+static struct xsp_slope slope_of(const struct xsp_summary_allocations *a, const struct site *s,
+				 const struct xsp_growth_steps *steps)
 {
 	struct xsp_growth_clock clock = a->clock;
 	uint64_t start, end;
@@ -206,11 +207,12 @@ static struct xsp_slope slope_of(const struct xsp_summary_allocations *a, const 
 	xsp_timeline_window(a->timeline, &start, &end);
 	if (s->alive_bytes > 0)
 		xsp_growth_time(&clock, end);
-	return xsp_growth_slope(&clock, s->growth);
+	return xsp_growth_slope(&clock, s->growth, steps);
 }
 
-/* All sites, the caller's to free; NULL: out of memory. */
+/* All sites, the caller's to free; NULL: out of memory. steps: or NULL. */
 static struct xsp_allocation_site *rank(const struct xsp_summary_allocations *a,
+					const struct xsp_growth_steps *steps,
 					int (*order)(const void *, const void *))
 {
 	const struct xsp_memory_site *where;
@@ -226,7 +228,7 @@ static struct xsp_allocation_site *rank(const struct xsp_summary_allocations *a,
 						      .allocations = whole(s->allocations),
 						      .bytes = s->bytes};
 		if (xsp_summary_allocations_sure(a) && s->growth != NULL)
-			all[i].slope = slope_of(a, s);
+			all[i].slope = slope_of(a, s, steps);
 	}
 	if (all != NULL && a->count > 0)
 		qsort(all, a->count, sizeof(*all), order);
@@ -271,7 +273,7 @@ int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
 	const size_t columns = how->width > 130 ? ((size_t)how->width - 50) / 2
 			       : how->width > 0 ? 40
 						: 0;
-	struct xsp_allocation_site *all = a != NULL ? rank(a, by_alive) : NULL;
+	struct xsp_allocation_site *all = a != NULL ? rank(a, NULL, by_alive) : NULL;
 	size_t shown_count = 0;
 
 	if (a == NULL || all == NULL)
@@ -420,7 +422,7 @@ static const char *not_followed(const struct xsp_summary_allocations *a, char te
 static void print_leaks(const struct xsp_summary_allocations *a,
 			void (*warn)(void *ctx, const char *text), void *ctx)
 {
-	struct xsp_allocation_site *all = rank(a, by_slope);
+	struct xsp_allocation_site *all = rank(a, NULL, by_slope);
 	size_t leaks = 0;
 
 	while (all != NULL && leaks < a->count && all[leaks].slope.grows)
@@ -546,7 +548,7 @@ static void put_use(const struct xsp_summary_allocations *a, struct xsp_json_wri
 int xsp_summary_allocations_json(struct xsp_summary_allocations *a, struct xsp_json_writer *j)
 {
 	const struct xsp_memory_use *uses;
-	struct xsp_allocation_site *all = a != NULL ? rank(a, by_alive) : NULL;
+	struct xsp_allocation_site *all = a != NULL ? rank(a, NULL, by_alive) : NULL;
 
 	if (a == NULL || all == NULL)
 		return a == NULL ? 0 : -ENOMEM;
@@ -572,9 +574,10 @@ int xsp_summary_allocations_json(struct xsp_summary_allocations *a, struct xsp_j
 /* ---- report ---- */
 
 struct xsp_allocation_site *xsp_summary_allocations_growing(const struct xsp_summary_allocations *a,
+							    const struct xsp_growth_steps *steps,
 							    size_t *count)
 {
-	struct xsp_allocation_site *all = rank(a, by_slope);
+	struct xsp_allocation_site *all = rank(a, steps, by_slope);
 
 	*count = 0;
 	while (all != NULL && *count < a->count && all[*count].slope.grows)
@@ -656,7 +659,7 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 	XSP_REPORT_SHAPE(analyze, shape, "memory", "sites",
 			 "memory of the program's allocator, by where it was allocated", columns);
 	const struct xsp_cell none = xsp_cell_text(NULL);
-	struct xsp_allocation_site *all = a != NULL ? rank(a, by_alive) : NULL;
+	struct xsp_allocation_site *all = a != NULL ? rank(a, NULL, by_alive) : NULL;
 	char text[160];
 
 	if (a == NULL || all == NULL)

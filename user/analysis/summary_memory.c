@@ -81,7 +81,8 @@ int xsp_summary_memory_process(struct xsp_summary_memory *m, const struct xsp_pr
 #define GROWN_LEAST_BYTES (1U << 20)
 
 /* A look is told of where something has changed: since the last one nothing has. */
-static struct xsp_slope slope_of(const struct xsp_summary_memory *m, const struct process *p)
+static struct xsp_slope slope_of(const struct xsp_summary_memory *m, const struct process *p,
+				 const struct xsp_growth_steps *steps)
 {
 	struct xsp_growth_clock clock = p->clock;
 	struct xsp_growth anonymous = p->anonymous;
@@ -90,7 +91,7 @@ static struct xsp_slope slope_of(const struct xsp_summary_memory *m, const struc
 	xsp_timeline_window(m->timeline, &start, &end);
 	xsp_growth_time(&clock, end);
 	xsp_growth_put(&clock, &anonymous, p->last.anonymous);
-	struct xsp_slope out = xsp_growth_slope(&clock, &anonymous);
+	struct xsp_slope out = xsp_growth_slope(&clock, &anonymous, steps);
 	const double grown = out.low * (double)(clock.last_ns - clock.start_ns) * 1e-9;
 	out.grows = out.grows && grown >= GROWN_LEAST_BYTES &&
 		    grown >= GROWN_LEAST_SHARE * (double)p->last.anonymous;
@@ -109,7 +110,8 @@ static int by_peak(const void *a, const void *b)
 }
 
 bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
-				const struct xsp_capture_reader *r, size_t *i,
+				const struct xsp_capture_reader *r,
+				const struct xsp_growth_steps *steps, size_t *i,
 				struct xsp_growing_process *out)
 {
 	for (; m != NULL && *i < m->count; ++*i) {
@@ -118,7 +120,7 @@ bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
 		*out = (struct xsp_growing_process){.pid = d != NULL ? d->ns_pid : p->pid,
 						    .name = d != NULL && d->comm != NULL ? d->comm
 											 : "?",
-						    .slope = slope_of(m, p),
+						    .slope = slope_of(m, p, steps),
 						    .first = p->first.anonymous,
 						    .last = p->last.anonymous};
 		if (out->slope.grows) {
@@ -132,7 +134,7 @@ bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
 static void print_process(const struct xsp_summary_memory *m, const struct process *p,
 			  const struct xsp_capture_reader *r, FILE *f)
 {
-	const struct xsp_slope slope = slope_of(m, p);
+	const struct xsp_slope slope = slope_of(m, p, NULL);
 	const struct xsp_capture_process *d = xsp_capture_process_of(r, p->pid);
 	const uint64_t bytes[] = {p->first.resident,  p->peak,		 p->last.resident,
 				  p->first.anonymous, p->peak_anonymous, p->last.anonymous};

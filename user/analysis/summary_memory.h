@@ -20,8 +20,8 @@ void xsp_summary_memory_free(struct xsp_summary_memory *m);
 int xsp_summary_memory_process(struct xsp_summary_memory *m,
 			       const struct xsp_process_memory_at *at);
 
-/* The process with index `i` whose anonymous memory grows for good, bytes a second (analysis/growth.h); false: none is
- * left. */
+/* The process with index `i` whose anonymous memory grows for good (analysis/growth.h); false: none is left. steps: NULL where
+ * there are none. */
 struct xsp_growing_process {
 	uint32_t pid; /* as it sees itself */
 	const char *name;
@@ -29,7 +29,8 @@ struct xsp_growing_process {
 	uint64_t first, last; /* bytes */
 };
 bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
-				const struct xsp_capture_reader *r, size_t *i,
+				const struct xsp_capture_reader *r,
+				const struct xsp_growth_steps *steps, size_t *i,
 				struct xsp_growing_process *out);
 
 /* A line a process. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/statistics.h"
 #include "base/json_writer.h"
 #include "base/path.h"
 #include "base/u64map.h"
@@ -19,8 +20,6 @@
 #define UNASKED_LINES 3
 #define FAULTS_SHOWN 3
 #define FAULTS_SAID 5 /* per cent of the time on CPUs */
-/* A standard deviation each way is right two times of three, two of them nineteen of twenty. */
-#define DEVIATIONS 1.96
 
 /* What samples are counted by: where the thread was, a line of Python, a file. */
 struct place {
@@ -147,12 +146,16 @@ static double percent(uint64_t part, uint64_t all)
 	return all > 0 ? 100.0 * (double)part / (double)all : 0;
 }
 
-/* Of a share, as many samples as these can tell it: percentage points each way. */
+/* Of a share, as many samples as these can tell it: percentage points to the farther end of its interval. */
 static double uncertainty(uint64_t part, uint64_t all)
 {
-	const double p = all > 0 ? (double)part / (double)all : 0;
+	const double share = all > 0 ? (double)part / (double)all : 0;
+	double low, high;
 
-	return all > 0 ? 100 * DEVIATIONS * sqrt(p * (1 - p) / (double)all) : 0;
+	if (all == 0)
+		return 0;
+	xsp_share_interval(share, (double)all, &low, &high);
+	return 100 * fmax(share - low, high - share);
 }
 
 static void print_row(const struct xsp_summary_samples *s, FILE *f, const struct place *p,

@@ -63,30 +63,58 @@ static int member_of(struct xsp_summary_waits *w, uint32_t pid, uint32_t tid, st
 	return 0;
 }
 
-static void add_gap(struct xsp_summary_waits *w, const struct member *m, uint64_t end_ns)
+static void put_gap(struct xsp_summary_waits *w, const struct gap *gap)
 {
-	struct gap gap = {.tid = m->tid, .start_ns = m->span_end_ns, .end_ns = end_ns};
-	const uint64_t until_ns = xsp_timeline_waits_until_ns(w->timeline);
+	const uint64_t ns = gap->end_ns - gap->start_ns;
 	size_t at = w->gap_count;
+
+	while (at > 0 && w->gaps[at - 1].end_ns - w->gaps[at - 1].start_ns < ns)
+		at--;
+	if (ns < LEAST_GAP_NS || at == GAPS_KEPT)
+		return;
+	if (w->gap_count < GAPS_KEPT)
+		w->gap_count++;
+	memmove(&w->gaps[at + 1], &w->gaps[at], (w->gap_count - at - 1) * sizeof(*w->gaps));
+	w->gaps[at] = *gap;
+}
+
+static void add_gap(struct xsp_summary_waits *w, struct member *m, uint64_t end_ns)
+{
+	struct gap gap = {.tid = m->tid,
+			  .start_ns = m->span_end_ns,
+			  .end_ns = end_ns,
+			  .waited_ns = m->waited_ns};
+	const uint64_t until_ns = xsp_timeline_waits_until_ns(w->timeline);
 
 	if (m->span_end_ns == 0 || end_ns < m->span_end_ns + LEAST_GAP_NS)
 		return;
 	/* of what it did then nothing is known; or no span would have been */
-	if ((until_ns != 0 && end_ns > until_ns) ||
+	if ((until_ns != 0 && end_ns > until_ns) || m->waited_ns > end_ns ||
 	    !xsp_timeline_recorded(w->timeline, m->span_end_ns, end_ns))
-		return;
-	while (at > 0 && w->gaps[at - 1].end_ns - w->gaps[at - 1].start_ns < end_ns - gap.start_ns)
-		at--;
-	if (at == GAPS_SHOWN)
 		return;
 	memcpy(gap.blocked_ns, m->blocked_ns, sizeof(gap.blocked_ns));
 	for (size_t i = 0; i < GAP_SPOTS; i++)
 		if (m->spots[i].ns > gap.spot.ns)
 			gap.spot = m->spots[i];
-	if (w->gap_count < GAPS_SHOWN)
-		w->gap_count++;
-	memmove(&w->gaps[at + 1], &w->gaps[at], (w->gap_count - at - 1) * sizeof(*w->gaps));
-	w->gaps[at] = gap;
+	m->gap_end_ns = end_ns;
+	put_gap(w, &gap);
+}
+
+/* A span of another stack was open, or began or ended, in what looked like a gap: it ends where that began, if what it waited
+ * until then is known, or it is none. */
+static void cut_gaps(struct xsp_summary_waits *w, const struct xsp_span *span)
+{
+	for (size_t i = w->gap_count; i-- > 0;) {
+		struct gap gap = w->gaps[i];
+		if (gap.tid != span->tid || span->start_ns >= gap.end_ns ||
+		    span->end_ns <= gap.start_ns)
+			continue;
+		w->gap_count--;
+		memmove(&w->gaps[i], &w->gaps[i + 1], (w->gap_count - i) * sizeof(*w->gaps));
+		gap.end_ns = span->start_ns;
+		if (span->start_ns > gap.start_ns && gap.waited_ns <= span->start_ns)
+			put_gap(w, &gap); /* shorter: behind this one, where all has been seen */
+	}
 }
 
 int xsp_summary_waits_span(struct xsp_summary_waits *w, const struct xsp_span *span)
@@ -97,10 +125,13 @@ int xsp_summary_waits_span(struct xsp_summary_waits *w, const struct xsp_span *s
 	if (w == NULL || rc < 0)
 		return rc;
 	m->spans++;
-	if (span->depth > 0 || span->row > 0 || span->end_ns < m->span_end_ns)
+	if (span->start_ns < m->gap_end_ns)
+		cut_gaps(w, span);
+	if (span->depth > 0 || span->end_ns < m->span_end_ns)
 		return 0;
 	add_gap(w, m, span->start_ns);
 	m->span_end_ns = span->end_ns;
+	m->waited_ns = 0;
 	memset(m->blocked_ns, 0, sizeof(m->blocked_ns));
 	memset(m->spots, 0, sizeof(m->spots));
 	return 0;
@@ -252,6 +283,7 @@ int xsp_summary_waits_wait(struct xsp_summary_waits *w, const struct xsp_wait *w
 	if (rc < 0)
 		return rc;
 	if (!wait->in_span) {
+		m->waited_ns = wait->back_ns;
 		add_gap_spot(m, wait, ns);
 		m->blocked_ns[wait->why] += wait->woken_ns - wait->left_ns;
 		m->blocked_ns[XSP_WAIT_RUNNABLE] += wait->back_ns - wait->woken_ns;
@@ -353,6 +385,8 @@ static void add_last_gaps(struct xsp_summary_waits *w)
 void xsp_waits_end(struct xsp_summary_waits *w)
 {
 	add_last_gaps(w);
+	if (w->gap_count > GAPS_SHOWN)
+		w->gap_count = GAPS_SHOWN;
 	if (w->spot_count > 0)
 		qsort(w->spots, w->spot_count, sizeof(*w->spots), by_owner);
 }

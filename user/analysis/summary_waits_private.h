@@ -8,6 +8,7 @@
 
 #define GAP_SPOTS 4
 #define GAPS_SHOWN 3
+#define GAPS_KEPT 64 /* spans that are told later, of other stacks, may lie in some */
 
 /* Where threads waited: struct xsp_wait. */
 struct spot {
@@ -22,14 +23,16 @@ struct spot {
 struct member {
 	uint32_t pid, tid;
 	uint64_t spans;
-	uint64_t span_end_ns; /* of the last outermost one; 0: there was none */
+	uint64_t span_end_ns; /* latest one of the outermost, on any row; 0: there was none */
+	uint64_t waited_ns; /* end of the last wait in no span since then */
+	uint64_t gap_end_ns; /* of the last gap that it had */
 	uint64_t blocked_ns[XSP_WAIT_CLASSES]; /* since then; RUNNABLE: all it was runnable */
 	struct spot spots[GAP_SPOTS]; /* since then, the first ones */
 };
 
 struct gap {
 	uint32_t tid;
-	uint64_t start_ns, end_ns;
+	uint64_t start_ns, end_ns, waited_ns; /* waited_ns: end of the last wait in it */
 	uint64_t blocked_ns[XSP_WAIT_CLASSES];
 	struct spot spot; /* where it waited longest; place 0: not known */
 };
@@ -59,7 +62,7 @@ struct xsp_summary_waits {
 	struct member *members;
 	size_t member_count, member_capacity;
 	struct xsp_u64map member_of;
-	struct gap gaps[GAPS_SHOWN]; /* the longest first */
+	struct gap gaps[GAPS_KEPT]; /* the longest first */
 	size_t gap_count;
 	struct lock *locks;
 	size_t lock_count, lock_capacity;
