@@ -171,7 +171,8 @@ static uint32_t first_of_call(struct xsp_graph *g)
 {
 	uint32_t first = xsp_graph_find(g, g->entry), index = first;
 
-	for (unsigned n = 0; g->runtime == XSP_RUNTIME_GO && n < LOOK_AHEAD && index != UINT32_MAX; n++) {
+	for (unsigned n = 0; g->runtime == XSP_RUNTIME_GO && n < LOOK_AHEAD && index != UINT32_MAX;
+	     n++) {
 		const struct xsp_insn *i = &g->insns[index];
 
 		index = xsp_graph_find(g, i->addr + i->length);

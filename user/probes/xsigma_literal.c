@@ -724,7 +724,8 @@ static const char *search_literal(struct search *s, char *text, size_t size)
 		return "no name is given";
 	if (s->failed && !s->several)
 		return not_followed;
-	return s->failed || !read_literal(s, text, size) ? "the code does not show one literal" : NULL;
+	return s->failed || !read_literal(s, text, size) ? "the code does not show one literal"
+							 : NULL;
 }
 
 const char *xsp_xsigma_literal(struct xsp_module *m, uint64_t addr, char *text, size_t size)
