@@ -515,7 +515,9 @@ int xsp_import_convert(struct xsp_import *m, const struct xsp_import_event *e)
 	case 'E':
 		return convert_edge(m, e, phase[1] == 'E');
 	case 'M':
-		return xsp_import_convert_metadata(m, e);
+		return xsp_import_is(e, XSP_TRACE_NAME, "xsptrace_capture")
+			       ? xsp_import_told_event(m, e)
+			       : xsp_import_convert_metadata(m, e);
 	case 'i':
 	case 'I':
 	case 'R':

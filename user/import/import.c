@@ -43,19 +43,6 @@ struct object {
 	void *into; /* what they are in */
 };
 
-void xsp_import_take_number(const struct xsp_import_field *field, const char *value, void *into)
-{
-	int64_t number;
-
-	if (!xsp_json_to_number(value, 0, &number) || number < 0)
-		return;
-	const uint32_t half = number <= UINT32_MAX ? (uint32_t)number : 0;
-	if (field->half)
-		memcpy((char *)into + field->offset, &half, sizeof(half));
-	else
-		memcpy((char *)into + field->offset, &number, sizeof(number));
-}
-
 static const char *read_field(void *ctx, const char *key, size_t length, const char *value,
 			      const char **stopped, bool *deep)
 {

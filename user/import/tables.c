@@ -335,8 +335,6 @@ int xsp_import_convert_metadata(struct xsp_import *m, const struct xsp_import_ev
 	const bool thread = xsp_import_is(e, XSP_TRACE_NAME, "thread_name");
 	uint32_t number, index = 0;
 
-	if (xsp_import_is(e, XSP_TRACE_NAME, "xsptrace_capture"))
-		return xsp_import_told_event(m, e);
 	if (xsp_import_is(e, XSP_TRACE_NAME, "process_labels") && xsp_import_has(e, XSP_ARG_LABELS))
 		return note_gpu_process(m, e);
 	if ((!thread && !xsp_import_is(e, XSP_TRACE_NAME, "process_name")) ||

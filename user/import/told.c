@@ -55,6 +55,19 @@ static const struct {
 	TOLD("xsptrace_gpu", "dropped_records", gpu_dropped),
 };
 
+void xsp_import_take_number(const struct xsp_import_field *field, const char *value, void *into)
+{
+	int64_t number;
+
+	if (!xsp_json_to_number(value, 0, &number) || number < 0)
+		return;
+	const uint32_t half = number <= UINT32_MAX ? (uint32_t)number : 0;
+	if (field->half)
+		memcpy((char *)into + field->offset, &half, sizeof(half));
+	else
+		memcpy((char *)into + field->offset, &number, sizeof(number));
+}
+
 static bool is_word(const char *word, const char *key, size_t length)
 {
 	return strlen(word) == length && memcmp(word, key, length) == 0;
