@@ -46,7 +46,7 @@ def near(got, wanted, what, share=0.1):
 @case
 def lock_of_another_thread(folder):
     """A real mutex: as long as the thread saw itself; on mutexes of their own, nothing."""
-    _, found, truth = recorded(folder, "lock", "-e", "faults:*_it", "--wait-stacks")
+    _, found, truth = recorded(folder, "lock", "-e", "faults:*_it", "--waits", "--wait-stacks")
     lock = found.get("lock")
     check(lock, "no lock was found", list(found))
     near(lock["values"]["thread_ns"], truth["waited_ns"], "waited for the lock")
@@ -55,7 +55,7 @@ def lock_of_another_thread(folder):
     equal(lock["severity"], "high" if truth["waited_ns"] > 0.35 * truth["ns"] else lock["severity"], "severity")
     done = xsptrace("analyze", f"{folder}/lock.xspt", "--fail-on", "low", status=FOUND)
     check("f_wants" in done.stdout and "Findings: " in done.stdout, "the text", done.stdout)
-    _, found, _ = recorded(folder, "own_locks", "-e", "faults:*_it", "--wait-stacks")
+    _, found, _ = recorded(folder, "own_locks", "-e", "faults:*_it", "--waits", "--wait-stacks")
     check("lock" not in found, "a lock of its own", found)
 
 

@@ -335,6 +335,8 @@ def options_that_would_tell_nothing(folder):
     spanless = "record no spans: leave out"
     for words, *arguments in (
             (["--wait-stacks", "leave out --waits=off"], *p, "--wait-stacks", "--waits=off"),
+            (["--wait-stacks", "leave out --waits=off"], *p, "--waits=off", "--wait-stacks"),
+            ([spanless], *p, "--profile", "--step", "work"),
             (["--weight samples", "leave out --sample=off"], *p, "-e", "malloc", "--sample=off", "--weight", "samples"),
             (["--weight off-cpu", "--waits"], *p, "--profile", "--waits=off", "--weight", "off-cpu"),
             (["--gpu ", "add -e cuda"], *p, "-e", "malloc", "--gpu", "events"),

@@ -35,7 +35,7 @@ NO_BRAKE = ["--max-overhead", "off"]
 AS_ASKED = ["--waits=off", "--python=off", "--sample=off"]
 EXTRA = [*NO_BRAKE, *AS_ASKED, *os.environ.get("XSPTRACE_EXTRA", "").split()]
 # What else is on by default with an option is asked for by it: what was declined stays off.
-TAKES = {"--profile": set(AS_ASKED), "--sample": {"--python=off"}, "--waits": {"--python=off"}, "--wait-stacks": {"--python=off"}}
+TAKES = {"--profile": set(AS_ASKED), "--sample": {"--python=off"}, "--waits": {"--python=off"}, "--wait-stacks": {"--waits=off", "--python=off"}}
 
 SANITIZED = "XSP_SANITIZED" in os.environ  # xsptrace is a build with sanitizers
 

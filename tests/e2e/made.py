@@ -201,9 +201,8 @@ def formats_agree_on_parts(folder):
                 equal(differs, {}, f"{title}: span {key}, got and expected")
 
 
-@case
-def steps_of_chosen_names(folder):
-    """Names that are left out are steps all the same, and what is left is in them."""
+def twenty_steps(folder):
+    """With three calls of 5 us in each."""
     made, thread = Made(), (500, 500)
     made.clock(START)
     made.process(500)
@@ -217,8 +216,15 @@ def steps_of_chosen_names(folder):
             made.exit(at + 6000 + k * 10_000, thread, work, 8000)
         made.end(at + 500_000, thread, ranges, 9000)
     made.finish(f"{folder}/steps.xspt", START, START + 20_000_000)
+    return f"{folder}/steps.xspt"
+
+
+@case
+def steps_of_chosen_names(folder):
+    """Names that are left out are steps all the same, and what is left is in them."""
+    capture = twenty_steps(folder)
     for options in ([], ["-e", "work"], ["-e", "!record_function"]):
-        steps = json.loads(xsptrace("export", f"{folder}/steps.xspt", *options, "--summary", "json").stdout)["steps"]
+        steps = json.loads(xsptrace("export", capture, *options, "--summary", "json").stdout)["steps"]
         equal((steps["steps"], steps["not_whole"], steps["mean_ns"]), (20, 0, 500_000), f"steps with {options}")
         equal((steps["calls"], steps["threads"][0]["names"][0]["self_ns"]), (60, 60 * 5000), f"what is in them with {options}")
 
@@ -460,6 +466,77 @@ def weights_that_change_nothing_say_so(folder):
     for outputs, says in ((["a.json"], True), (["a.csv", "a.db"], True), ([], True), (["a.json", "a.svg"], False)):
         done = xsptrace("export", f"{folder}/made.xspt", "--weight", "wall", *(w for o in outputs for w in ("-o", f"{folder}/{o}")))
         equal(said in done.stderr, says, f"said of {outputs}")
+
+
+def spanless(folder, name):
+    """A thread that waits once."""
+    made, thread = Made(ord(name[0])), (500, 500)
+    made.clock(START)
+    made.process(500)
+    made.thread(500, 500, "program")
+    made.info("waits", "10000")
+    made.wait(START + 1_000_000, START + 3_000_000, START + 3_000_000, thread, 2)
+    made.finish(f"{folder}/{name}.xspt", START, START + 20_000_000)
+    return f"{folder}/{name}.xspt"
+
+
+@case
+def empty_outputs_say_so(folder):
+    capture, endings = spanless(folder, "waits"), ("svg", "folded", "perf", "pb.gz", "csv", "speedscope.json")
+    outputs = [w for e in endings for w in ("-o", f"{folder}/o.{e}")]
+    lines = [l for l in xsptrace("export", capture, *outputs).stderr.splitlines() if "is empty: it holds spans" in l]
+    equal([l.split(" is empty")[0] for l in lines], [f"xsptrace: {folder}/o.{e}" for e in endings], "said of")
+    check(all("--weight off-cpu in .svg" in l and "--weight samples" not in l for l in lines), "where the waits are", lines)
+    check("is empty" not in xsptrace("export", capture, *outputs[:8], "--weight", "off-cpu").stderr, "waits are no spans")
+    make(f"{folder}/full.xspt", 2)
+    check("is empty" not in xsptrace("export", f"{folder}/full.xspt", *outputs).stderr, "said of a full one")
+
+
+@case
+def outputs_that_are_given_twice(folder):
+    make(f"{folder}/made.xspt", 2)
+    twice = ["-o", f"{folder}/l.json", "-o", f"{folder}/l.json"]
+    check("l.json is given twice" in xsptrace("export", f"{folder}/made.xspt", *twice, status=2).stderr, "why")
+    equal([n for n in os.listdir(folder) if n.startswith("l")], [], "what is written")
+
+
+@case
+def captures_of_no_job(folder):
+    """Nothing is late in them, and that is no pass."""
+    paths = [spanless(folder, n) for n in ("a", "b")]
+    said = xsptrace("analyze", *paths, "--fail-on", "low", status=2).stderr
+    check("no rank of a job is in the 2 captures" in said and f"xsptrace analyze {paths[0]}" in said, "what it says", said)
+    for i in range(2):
+        make(paths[i], 2 + i)
+    xsptrace("analyze", *paths, "--fail-on", "low", status=2)
+    check("no rank of a job" in xsptrace("analyze", *paths, status=None).stderr, "said of compared processes")
+
+
+@case
+def parts_without_anything(folder):
+    """One line and one status, whatever was asked for and by whom."""
+    make(f"{folder}/made.xspt", 2)
+    for options in (["-e", "nosuch"], ["-t", 1], ["--comm", "nosuch"], ["--min-duration", "100s"]):
+        for verb in ("export", "analyze", "info"):
+            done = xsptrace(verb, f"{folder}/made.xspt", *options, status=6)
+            said = f"{options[0]} {options[1]}: no span of the capture is left"
+            equal([l for l in done.stderr.splitlines() if "left" in l], [f"xsptrace: {said}"], f"{verb} says")
+    waiting = spanless(folder, "waits")
+    for verb in ("export", "analyze", "info"):
+        equal(xsptrace(verb, waiting, "-t", 500).stderr, "", f"{verb} of waits that are left")
+
+
+@case
+def steps_that_nothing_is_called(folder):
+    capture = twenty_steps(folder)
+    words = "no span is called nosuch, or that and a number; without --step ProfilerStep#N are steps"
+    said = xsptrace("analyze", capture, "--step", "nosuch").stdout
+    check(words in " ".join(said.split()), "analyze", said)
+    for outputs in ([], ["-o", f"{folder}/s.json"], ["--summary", "json"], ["-o", f"{folder}/s.html"]):
+        done = xsptrace("export", "-q", capture, "--step", "nosuch", *outputs)
+        check(words in done.stderr, f"export {outputs}", done.stderr)
+        check("--step" not in xsptrace("export", "-q", capture, "--step", "ProfilerStep", *outputs).stderr, "of one that is there")
+    check(words in xsptrace("export", capture, "--step", "nosuch", "--from", "step:3", status=2).stderr, "--from")
 
 
 if __name__ == "__main__":

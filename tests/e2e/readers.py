@@ -143,7 +143,7 @@ def python_waits_and_samples(folder):
     if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import torch"]).returncode != 0:
         raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
     capture = f"{folder}/torch.xspt"
-    xsptrace(*EXTRA, "-q", "--python", "--wait-stacks", "--sample", "--sequence", "-o", capture, "--", PYTHON,
+    xsptrace(*EXTRA, "-q", "--python", "--waits", "--wait-stacks", "--sample", "--sequence", "-o", capture, "--", PYTHON,
              f"{SCRIPTS}/torch_train.py", "--losses", f"{folder}/losses", "--steps", 20, timeout=200)
     whole = Exported(folder, capture)
     if not whole.calls:

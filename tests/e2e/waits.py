@@ -372,7 +372,7 @@ def what_its_call_and_descriptor_do_not_tell(folder):
     """open() of a FIFO waits for whoever opens its other end, sendfile() to a socket for the disk first: the kernel's function says so."""
     with open(f"{folder}/sends.py", "w", encoding="ascii") as f:
         f.write(SENDS)
-    xsptrace(*EXTRA, "-q", "--wait-stacks=0.05ms", "-e", "libc.so.6:sendfile*", "-o", f"{folder}/t.xspt", "--", "/usr/bin/python3", f"{folder}/sends.py",
+    xsptrace(*EXTRA, "-q", "--waits", "--wait-stacks=0.05ms", "-e", "libc.so.6:sendfile*", "-o", f"{folder}/t.xspt", "--", "/usr/bin/python3", f"{folder}/sends.py",
              folder)
     threads = {t["name"]: t for t in json.loads(xsptrace("export", f"{folder}/t.xspt", "--summary", "json").stdout)["threads"]}
     opens = threads["opens"]["blocked_ns"]

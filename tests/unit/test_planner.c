@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -297,6 +298,15 @@ Test(planner, may_signal_nobody)
 	cr_expect_eq(told_of("signal"), EPERM);
 }
 
+static pid_t victim;
+
+static bool kill_victim(void *ctx)
+{
+	(void)ctx;
+	kill(victim, SIGKILL);
+	return false;
+}
+
 Test(planner, that_aborts_leaves_the_module_out)
 {
 	size_t told;
@@ -304,6 +314,24 @@ Test(planner, that_aborts_leaves_the_module_out)
 	cr_expect_eq(ask("abort", geteuid(), 0644, &told), -EPROTO);
 	cr_expect_not_null(strstr(failure.text, "died of abort"), "%s", failure.text);
 	cr_expect_gt(told_of("pid"), 0);
+}
+
+/* Before it is given a file, another one is started; while it reads, the file is not to blame. */
+Test(planner, that_is_killed_blames_no_file)
+{
+	const pid_t first = (pid_t)told_of("pid");
+	siginfo_t how;
+
+	cr_assert_eq(kill(first, SIGKILL), 0);
+	cr_assert_eq(waitid(P_PID, (id_t)first, &how, WEXITED | WNOWAIT), 0);
+	victim = (pid_t)told_of("pid");
+	cr_expect_neq(victim, first);
+
+	size_t told;
+	xsp_planner_on_wait(planner, kill_victim, NULL);
+	cr_expect_eq(ask("hangs", geteuid(), 0644, &told), -EPROTO);
+	cr_expect_not_null(strstr(failure.text, "was killed"), "%s", failure.text);
+	cr_expect_null(strstr(failure.text, "report the file"), "%s", failure.text);
 }
 
 /* To whom asks, some errors mean that it is itself in trouble. */

@@ -51,6 +51,8 @@ struct xsp_rank_info {
 };
 /* In order of their ranks. */
 size_t xsp_ranks_count(const struct xsp_ranks *j);
+/* Is any of them a rank, by its environment or its collectives? Else all processes are compared. */
+bool xsp_ranks_known(const struct xsp_ranks *j);
 struct xsp_rank_info xsp_ranks_at(const struct xsp_ranks *j, size_t index);
 
 /* Sections job, ranks, rank_steps and collectives. 0 or -ENOMEM. */

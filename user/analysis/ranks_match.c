@@ -42,6 +42,15 @@ static bool is_rank(const struct rank *k)
 	return k->named;
 }
 
+bool xsp_ranks_known(const struct xsp_ranks *j)
+{
+	size_t i = 0;
+
+	while (i < j->count && !is_rank(&j->ranks[i]))
+		i++;
+	return i < j->count;
+}
+
 static int order_ranks(const void *a, const void *b)
 {
 	const struct rank *x = a, *y = b;
@@ -58,11 +67,9 @@ static int order_ranks(const void *a, const void *b)
 /* A launcher that was recorded with its ranks is none of them; where nobody is a rank all processes are compared. */
 static void keep_ranks(struct xsp_ranks *j)
 {
+	const bool any = xsp_ranks_known(j);
 	size_t kept = 0;
-	bool any = false;
 
-	for (size_t i = 0; i < j->count; i++)
-		any = any || is_rank(&j->ranks[i]);
 	for (size_t i = 0; i < j->count; i++) {
 		if (any && !is_rank(&j->ranks[i]))
 			xsp_ranks_free_rank(&j->ranks[i]);

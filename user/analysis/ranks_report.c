@@ -327,7 +327,12 @@ static void report_steps(struct found *f)
 	for (size_t i = 0; i < f->job->count; i++)
 		if (first == NULL || f->job->ranks[i].step_count > first->step_count)
 			first = &f->job->ranks[i];
-	if (first == NULL || first->step_count == 0)
+	if ((first == NULL || first->step_count == 0) && f->job->marker != NULL) {
+		char text[160];
+		snprintf(text, sizeof(text), "no whole span is called %.100s (--step)",
+			 f->job->marker);
+		xsp_report_note(s, text);
+	} else if (first == NULL || first->step_count == 0)
 		xsp_report_note(
 			s, "nothing marks steps: ProfilerStep#N, Optimizer.step, or --step NAME");
 	else

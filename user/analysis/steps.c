@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -458,6 +459,29 @@ bool xsp_steps_marked_by(struct xsp_steps *s, xsp_name_id name)
 bool xsp_steps_expected(struct xsp_steps *s)
 {
 	return learn_names(s) < 0 || s->names_that[MARK_IS] + s->names_that[MARK_ENDS] > 0;
+}
+
+void xsp_steps_none(const struct xsp_steps *s, char *out, size_t size)
+{
+	static const struct xsp_steps usual = {.marker = NULL};
+	static const char *const without[MARKS] = {
+		[MARK_NONE] = "",
+		[MARK_IS] = "; without --step " PROFILER_STEP "N are steps",
+		[MARK_ENDS] = "; without --step the calls of " OPTIMIZER_STEP "... end them"};
+	const size_t count = xsp_timeline_name_count(s->timeline);
+	enum mark found = MARK_NONE;
+
+	if (s->marker == NULL) {
+		snprintf(out, size, "no span marks steps: --step NAME says what one is");
+		return;
+	}
+	for (size_t i = 0; i < count && found != MARK_IS; i++) {
+		const enum mark mark =
+			mark_of(&usual, xsp_timeline_name(s->timeline, (xsp_name_id)i));
+		found = mark != MARK_NONE ? mark : found;
+	}
+	snprintf(out, size, "--step: no span is called %.100s, or that and a number%s", s->marker,
+		 without[found]);
 }
 
 int xsp_steps_span(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name)

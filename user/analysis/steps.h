@@ -28,6 +28,8 @@ bool xsp_steps_uncertain(const struct xsp_capture_reader *r);
 /* Before the run: does the capture have a name that marks steps? Else spans need not be told. (Without memory it
  * has; the run then says so.) */
 bool xsp_steps_expected(struct xsp_steps *s);
+/* Where there are none: why, and what says what one is. */
+void xsp_steps_none(const struct xsp_steps *s, char *out, size_t size);
 /* Is a span of that name a step, or the end of one? */
 bool xsp_steps_marked_by(struct xsp_steps *s, xsp_name_id name);
 /* `name`: what the span's calls are counted under. 0 or -ENOMEM. */

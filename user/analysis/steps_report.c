@@ -209,7 +209,9 @@ int xsp_steps_report(struct xsp_steps *s, const struct xsp_capture_reader *r,
 	if (rc < 0)
 		return rc;
 	if (f->whole + f->not_whole == 0) {
-		xsp_report_note(section, "no span marks steps: --step NAME says what one is");
+		char text[256];
+		xsp_steps_none(s, text, sizeof(text));
+		xsp_report_note(section, text);
 		return 0;
 	}
 	xsp_capture_window(r, &start, &end);

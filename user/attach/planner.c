@@ -348,6 +348,18 @@ static int receive_message(struct xsp_planner *p, struct answer *a, struct xsp_e
 	}
 }
 
+/* One whose socket is closed: did a SIGKILL end it? It is left for stop(). */
+static bool was_killed(const struct process *c)
+{
+	siginfo_t how = {0};
+
+	if (c->pid <= 0)
+		return false;
+	kill(c->pid, SIGKILL); /* it may have closed it and live */
+	return waitid(P_PID, (id_t)c->pid, &how, WEXITED | WNOWAIT) == 0 &&
+	       how.si_code == CLD_KILLED && how.si_status == SIGKILL;
+}
+
 /* The one that is wanted up to its end. After an error those whose answers are not whole are ended: the next module gets new
  * ones. */
 static int receive_answers(struct xsp_planner *p, uint64_t deadline_ns, struct answer *a,
@@ -361,6 +373,8 @@ static int receive_answers(struct xsp_planner *p, uint64_t deadline_ns, struct a
 		if (rc < 0 && i >= 0 && !a[i].no)
 			a[i].whole = false;
 	}
+	if (rc == -EPIPE && was_killed(p->now))
+		rc = -EOWNERDEAD;
 	for (size_t i = 0; rc < 0 && i < count; i++)
 		if (!a[i].whole)
 			stop(p, a[i].from);
@@ -380,6 +394,11 @@ static int explain(int code, const char *display_path, struct xsp_error *err)
 				     "what matches in %.300s takes more than %llu MiB: give a "
 				     "narrower -e",
 				     display_path, (unsigned long long)(ANSWER_MAX >> 20));
+	case -EOWNERDEAD:
+		return xsp_error_set(err, -EPROTO, XSP_STATUS_TARGET,
+				     "%.300s was not read: the process that reads files for "
+				     "xsptrace was killed (out of memory, or by somebody)",
+				     display_path);
 	case -EPIPE:
 	case -EPROTO:
 		return xsp_error_set(err, -EPROTO, XSP_STATUS_TARGET,
@@ -653,12 +672,17 @@ static int ask_module(struct xsp_planner *p, uint32_t part, uint32_t parts, int 
 
 	if (parts == 1 && by != NULL && by >= helper(p, 0))
 		number = (uint32_t)(by - helper(p, 0)) + 1;
-	int rc = choose(p, fd, number);
-	ask.look = find_look(p, m->dev, m->inode, p->now);
-	ask.forget = looked_at(p, m->dev, m->inode) == NULL;
-	return rc < 0 ? rc
-		      : send_about(p, p->now, XSP_READ_MODULE, &ask, sizeof(ask), fd,
-				   m->display_path);
+	for (bool again = false;; again = true) {
+		int rc = choose(p, fd, number);
+		ask.look = find_look(p, m->dev, m->inode, p->now);
+		ask.forget = looked_at(p, m->dev, m->inode) == NULL;
+		if (rc == 0)
+			rc = send_about(p, p->now, XSP_READ_MODULE, &ask, sizeof(ask), fd,
+					m->display_path);
+		if (rc != -EPIPE || again)
+			return rc == -EPIPE ? -EOWNERDEAD : rc;
+		stop(p, p->now); /* it has died of something else */
+	}
 }
 
 /* The sites of a part, as a helper has chosen them. Not the same functions: it has read another file. */
@@ -755,7 +779,7 @@ int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m
 		return 0;
 	}
 	int rc = read_parts(p, fd, m, err);
-	if (looked && (rc == -EPIPE || rc == -EPROTO)) {
+	if (looked && (rc == -EPIPE || rc == -EPROTO || rc == -EOWNERDEAD)) {
 		/* what they keep of another file may be to blame */
 		xsp_planned_module_empty(m);
 		for (size_t i = 0; i < PROCESSES; i++)

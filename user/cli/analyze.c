@@ -156,6 +156,7 @@ static void print_help(void)
 struct reading {
 	const struct options *options;
 	struct xsp_capture_reader *reader;
+	struct xsp_cut_left left;
 	uint64_t spans;
 	bool progress_shown;
 };
@@ -175,10 +176,12 @@ static int show_progress(void *ctx, const struct xsp_span *span)
 static int begin_reading(void *ctx, struct xsp_timeline *t, struct xsp_timeline_sink *sinks,
 			 size_t *count, struct xsp_error *err)
 {
-	const struct reading *r = ctx;
+	struct reading *r = ctx;
 
 	(void)t;
 	(void)err;
+	if (r->options->cut.given)
+		sinks[(*count)++] = xsp_cut_left_sink(&r->left);
 	if (!r->options->output.quiet && isatty(STDERR_FILENO))
 		sinks[(*count)++] = (struct xsp_timeline_sink){.ctx = ctx, .span = show_progress};
 	return 0;
@@ -186,13 +189,9 @@ static int begin_reading(void *ctx, struct xsp_timeline *t, struct xsp_timeline_
 
 static int end_reading(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 {
-	const struct xsp_cut_options *cut = &((const struct reading *)ctx)->options->cut;
-	const struct xsp_timeline_counts *counts = xsp_timeline_counts(t);
+	const struct reading *r = ctx;
 
-	return cut->cut.pattern_count == 0 || counts->spans + counts->values > 0
-		       ? 0
-		       : xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
-				       "%.400s: no span of the capture is left", cut->text);
+	return xsp_cut_check_left(&r->options->cut, xsp_timeline_counts(t), &r->left, err);
 }
 
 static bool fails(const struct xsp_report *report, int least)
@@ -232,6 +231,23 @@ static int analyze(struct options *o, const char *path, struct xsp_report *repor
 	return rc;
 }
 
+/* Captures of no job: nothing is late there, and that must not pass as good. */
+static int check_ranks(const struct options *o, const struct xsp_job *job, struct xsp_error *err)
+{
+	static const char why[] =
+		"no rank of a job is in the %zu captures (no RANK in the environment of their "
+		"processes, no collective); all other rules look at one capture at a time: "
+		"xsptrace analyze %s";
+
+	if (xsp_ranks_known(job->ranks))
+		return 0;
+	if (xsp_ranks_count(job->ranks) == 0 || o->fail_on >= 0)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, why, job->files.count,
+				     job->files.paths[0]);
+	xsp_say(why, job->files.count, job->files.paths[0]);
+	return 0;
+}
+
 /* Several captures: what their ranks did to each other. */
 static int analyze_job(const struct options *o, char **paths, size_t count,
 		       struct xsp_report *report, struct xsp_error *err)
@@ -246,6 +262,8 @@ static int analyze_job(const struct options *o, char **paths, size_t count,
 	int rc = xsp_job_read(&job, paths, count, o->cut.step, err);
 	if (rc == 0)
 		rc = xsp_job_refuse_outputs(&job, &o->output.path, 1, err);
+	if (rc == 0)
+		rc = check_ranks(o, &job, err);
 	if (rc == 0)
 		rc = xsp_analyze_ranks(job.ranks, o->thresholds, report);
 	xsp_job_clear(&job);

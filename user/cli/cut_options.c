@@ -13,7 +13,6 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "probes/probe.h"
-#include "timeline/timeline.h"
 
 const char xsp_cut_help[] =
 	"A part of it (what is left out is time of what is around it; docs/formats.md):\n"
@@ -296,11 +295,16 @@ static int find_steps(struct xsp_cut_options *o, struct xsp_capture_reader *r, c
 	}
 	if (rc == 0 && !xsp_steps_wanted(s, start_ns, end_ns, &least, &most)) {
 		rc = -EINVAL;
-		if (least > most)
+		char none[256];
+		xsp_steps_none(s, none, sizeof(none));
+		if (least > most && o->step != NULL && !xsp_steps_expected(s))
+			xsp_error_set(err, rc, XSP_STATUS_USAGE, "%s %.100s: %s", option, value,
+				      none);
+		else if (least > most)
 			xsp_error_set(err, rc, XSP_STATUS_USAGE,
-				      "%s %.100s: the capture has no whole step%s%.100s; --step "
-				      "NAME says what one is",
-				      option, value, o->step != NULL ? " of " : "",
+				      "%s %.100s: the capture has no whole step%s%.100s", option,
+				      value,
+				      o->step != NULL ? " of " : "; --step NAME says what one is",
 				      o->step != NULL ? o->step : "");
 		else
 			xsp_error_set(err, rc, XSP_STATUS_USAGE,
@@ -346,6 +350,56 @@ static int resolve_to(struct xsp_cut_options *o, struct xsp_capture_reader *r,
 	if (rc == 0)
 		o->cut.to_ns = end;
 	return rc;
+}
+
+/* ---- what is left ---- */
+
+static int count_wait(void *ctx, const struct xsp_wait *wait)
+{
+	((struct xsp_cut_left *)ctx)->waits += !(wait->flags & XSP_WAIT_SHORT);
+	return 0;
+}
+
+static int count_sample(void *ctx, const struct xsp_sample *sample)
+{
+	(void)sample;
+	((struct xsp_cut_left *)ctx)->samples++;
+	return 0;
+}
+
+static int count_activity(void *ctx, const struct xsp_gpu_activity *activity)
+{
+	(void)activity;
+	((struct xsp_cut_left *)ctx)->activities++;
+	return 0;
+}
+
+static int count_memory(void *ctx, const struct xsp_memory_event *event)
+{
+	(void)event;
+	((struct xsp_cut_left *)ctx)->memory++;
+	return 0;
+}
+
+struct xsp_timeline_sink xsp_cut_left_sink(struct xsp_cut_left *left)
+{
+	return (struct xsp_timeline_sink){.ctx = left,
+					  .gpu = count_activity,
+					  .memory = count_memory,
+					  .wait = count_wait,
+					  .sample = count_sample};
+}
+
+int xsp_cut_check_left(const struct xsp_cut_options *o, const struct xsp_timeline_counts *counts,
+		       const struct xsp_cut_left *left, struct xsp_error *err)
+{
+	const bool of_spans = o->cut.pattern_count > 0 || o->cut.min_duration_ns > 0;
+	const bool others = left->waits + left->samples + left->activities + left->memory > 0;
+
+	if (!o->given || counts->spans + counts->values > 0 || (others && !of_spans))
+		return 0;
+	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
+			     "%.400s: no span of the capture is left", o->text);
 }
 
 int xsp_cut_resolve(struct xsp_cut_options *o, struct xsp_capture_reader *r, struct xsp_error *err)

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "capture/capture.h"
-#include "timeline/cut.h"
+#include "timeline/timeline.h"
 
 struct xsp_cut_options {
 	struct xsp_cut cut; /* what does not depend on the capture */
@@ -48,5 +48,17 @@ int xsp_cut_option(struct xsp_cut_options *o, int code, const char *value, struc
  * are asked for. 0 or a negative errno. */
 int xsp_cut_resolve(struct xsp_cut_options *o, struct xsp_capture_reader *r, struct xsp_error *err);
 void xsp_cut_clear(struct xsp_cut_options *o);
+
+/* What is left of a capture beside spans and values, as a sink counts it. */
+struct xsp_cut_left {
+	uint64_t waits, samples, activities, memory;
+};
+struct xsp_timeline_sink xsp_cut_left_sink(struct xsp_cut_left *left);
+/*
+ * Behind the run: 0, or -ENOENT and XSP_STATUS_NO_MATCH where nothing of the capture is left, or no span, and it is spans that
+ * the cut chooses among (-e, --min-duration).
+ */
+int xsp_cut_check_left(const struct xsp_cut_options *o, const struct xsp_timeline_counts *counts,
+		       const struct xsp_cut_left *left, struct xsp_error *err);
 
 #endif

@@ -72,13 +72,6 @@ static int bad(const char *text)
 	return XSP_STATUS_USAGE;
 }
 
-/* Waits and samples may be what was wanted; names that nothing bears are not. */
-static int nothing_left(const struct xsp_cut_options *cut)
-{
-	xsp_say("%s: no span of the capture is left", cut->text);
-	return cut->cut.pattern_count > 0 ? XSP_STATUS_NO_MATCH : XSP_STATUS_OK;
-}
-
 /* Several captures: what cannot be said of them together is refused. */
 static int export_job(struct xsp_outputs *o, const struct xsp_cut_options *cut, char **paths,
 		      size_t count, const char *keep)
@@ -133,6 +126,11 @@ static int parse_output(struct options *o, const char *path)
 			path);
 		return XSP_STATUS_USAGE;
 	}
+	for (size_t i = 0; i < o->outputs.count; i++)
+		if (strcmp(o->paths[i], path) == 0) {
+			xsp_say("-o %.200s is given twice", path);
+			return XSP_STATUS_USAGE;
+		}
 	o->paths[o->outputs.count++] = path;
 	return 0;
 }
@@ -222,6 +220,8 @@ static int refuse_outputs(const struct options *o, const char *path, struct xsp_
 static int export_one(struct options *o, const char *path)
 {
 	struct xsp_timeline_counts counts = {.spans = 1};
+	struct xsp_cut_left left = {0};
+	const struct xsp_timeline_sink beside = xsp_cut_left_sink(&left);
 	struct xsp_capture_reader *reader = NULL;
 	struct xsp_error err = {0};
 	int status = XSP_STATUS_OK;
@@ -237,10 +237,12 @@ static int export_one(struct options *o, const char *path)
 		o->outputs.step = o->cut.step;
 		o->outputs.cut = o->cut.given ? &o->cut.cut : NULL;
 		o->outputs.counts = o->cut.given ? &counts : NULL;
+		o->outputs.beside = o->cut.given ? &beside : NULL;
 		o->outputs.name = path;
 		status = xsp_write_outputs(reader, &o->outputs);
-		if (status == XSP_STATUS_OK && o->cut.given && counts.spans + counts.values == 0)
-			status = nothing_left(&o->cut);
+		if (status == XSP_STATUS_OK &&
+		    xsp_cut_check_left(&o->cut, &counts, &left, &err) < 0)
+			status = xsp_say_error(&err);
 	}
 	xsp_capture_close(reader);
 	return status;

@@ -177,38 +177,7 @@ static void print_stats(const struct xsp_capture_reader *r)
 
 /* ---- a part of it ---- */
 
-struct part {
-	uint64_t waits, samples, activities, memory;
-};
-
-static int count_wait(void *ctx, const struct xsp_wait *wait)
-{
-	((struct part *)ctx)->waits += !(wait->flags & XSP_WAIT_SHORT);
-	return 0;
-}
-
-static int count_sample(void *ctx, const struct xsp_sample *sample)
-{
-	(void)sample;
-	((struct part *)ctx)->samples++;
-	return 0;
-}
-
-static int count_activity(void *ctx, const struct xsp_gpu_activity *activity)
-{
-	(void)activity;
-	((struct part *)ctx)->activities++;
-	return 0;
-}
-
-static int count_memory(void *ctx, const struct xsp_memory_event *event)
-{
-	(void)event;
-	((struct part *)ctx)->memory++;
-	return 0;
-}
-
-static void print_part_counts(const struct xsp_timeline *t, const struct part *p)
+static void print_part_counts(const struct xsp_timeline *t, const struct xsp_cut_left *p)
 {
 	const struct xsp_timeline_counts *c = xsp_timeline_counts(t);
 	const struct xsp_timeline_thread *threads;
@@ -227,24 +196,22 @@ static void print_part_counts(const struct xsp_timeline *t, const struct part *p
 }
 
 /* Reads the events for it. */
-static int print_part(struct xsp_capture_reader *r, const struct xsp_cut *cut)
+static int print_part(struct xsp_capture_reader *r, const struct xsp_cut_options *o)
 {
-	struct part p = {0};
-	const struct xsp_timeline_sink sink = {.ctx = &p,
-					       .gpu = count_activity,
-					       .memory = count_memory,
-					       .wait = count_wait,
-					       .sample = count_sample};
+	struct xsp_cut_left left = {0};
+	const struct xsp_timeline_sink sink = xsp_cut_left_sink(&left);
 	struct xsp_timeline *t = NULL;
 	struct xsp_error err = {0};
 	int rc = xsp_timeline_new(r, &t, &err);
 
-	if (rc == 0 && xsp_timeline_cut(t, cut) < 0)
+	if (rc == 0 && xsp_timeline_cut(t, &o->cut) < 0)
 		rc = xsp_error_set(&err, -1, XSP_STATUS_FAILED, "out of memory");
 	if (rc == 0)
 		rc = xsp_timeline_run(t, &sink, 1, &err);
-	if (rc == 0)
-		print_part_counts(t, &p);
+	if (rc == 0) {
+		print_part_counts(t, &left);
+		rc = xsp_cut_check_left(o, xsp_timeline_counts(t), &left, &err);
+	}
 	xsp_timeline_free(t);
 	return rc < 0 ? xsp_say_error(&err) : XSP_STATUS_OK;
 }
@@ -258,7 +225,7 @@ static int print_all(struct xsp_capture_reader *r, const struct xsp_cut_options 
 	print_modules(r);
 	print_stats(r);
 	const bool damaged = xsp_capture_how_ended(r) == XSP_CAPTURE_TORN;
-	const int status = cut->given ? print_part(r, &cut->cut) : XSP_STATUS_OK;
+	const int status = cut->given ? print_part(r, cut) : XSP_STATUS_OK;
 	if (cut->given && !damage_told)
 		print_damage(r);
 	return status == XSP_STATUS_OK && damaged ? XSP_STATUS_CAPTURE : status;

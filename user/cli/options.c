@@ -412,8 +412,8 @@ static int parse_wait_stacks(struct parse *p)
 	p->o->wait_stacks = p->value == NULL || strcmp(p->value, "off") != 0;
 	if (!p->o->wait_stacks)
 		return 0;
+	p->o->waits = p->o->waits || !(p->o->said & XSP_DEFAULT_WAITS); /* --waits=off stays */
 	p->o->said |= XSP_DEFAULT_WAITS;
-	p->o->waits = true;
 	p->o->wait_stack_least_said = p->value != NULL;
 	if (p->value != NULL && xsp_parse_duration(p->value, 1e3, &p->o->wait_stack_least_ns) < 0)
 		return bad_value(
@@ -751,10 +751,10 @@ static int check(const struct xsp_options *o, int argc, char **argv, enum xsp_ve
 		{o->profile && is_declined(o), "--profile is samples and waits, and --sample=off "
 					       "and --waits=off leave nothing of "
 					       "it: leave out one of them"},
-		{(o->profile || o->gpu_only) &&
-			 (of_spans != 0 || o->min_duration_ns > 0 || o->max_depth > 0),
+		{(o->profile || o->gpu_only) && (of_spans != 0 || o->min_duration_ns > 0 ||
+						 o->max_depth > 0 || o->step != NULL),
 		 "--profile and --gpu-only record no spans: leave out --shapes, --inputs, --flops, "
-		 "--sequence, --counters, --min-duration and --max-depth"},
+		 "--sequence, --counters, --step, --min-duration and --max-depth"},
 		{o->wait_stacks && !o->waits,
 		 "--wait-stacks are those of --waits: leave out --waits=off"},
 		{o->weight == XSP_WEIGHT_SAMPLES && (o->said & XSP_DEFAULT_SAMPLES) &&

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/steps.h"
 #include "analysis/summary.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -119,7 +120,7 @@ static int open_all(struct work *w)
 	w->elsewhere = calloc(o->count + 1, sizeof(char *));
 	w->notes = calloc(o->count + 1, sizeof(char *));
 	w->pages = calloc(o->count + 1, sizeof(*w->pages));
-	w->sinks = calloc(o->count + 2, sizeof(*w->sinks));
+	w->sinks = calloc(o->count + 3, sizeof(*w->sinks));
 	if (w->exports == NULL || w->elsewhere == NULL || w->notes == NULL || w->pages == NULL ||
 	    w->sinks == NULL || (o->summary && xsp_summary_new(w->timeline, &w->summary) < 0)) {
 		xsp_out_of_memory(&err);
@@ -159,10 +160,27 @@ static int open_all(struct work *w)
 		}
 		w->sinks[w->sink_count++] = xsp_export_sink(w->exports[i]);
 	}
+	if (o->beside != NULL)
+		w->sinks[w->sink_count++] = *o->beside;
 	if (o->progress && w->sink_count > 0)
 		w->sinks[w->sink_count++] =
 			(struct xsp_timeline_sink){.ctx = w, .span = show_progress};
 	return 0;
+}
+
+/* Behind the run, when all names are known. A job says it in its report. */
+static void say_no_steps(const struct work *w)
+{
+	struct xsp_steps *s = NULL;
+	char text[256];
+
+	if (w->o->step == NULL || w->o->job != NULL || xsp_steps_new(w->timeline, &s) < 0)
+		return;
+	xsp_steps_mark(s, w->o->step);
+	xsp_steps_none(s, text, sizeof(text));
+	if (!xsp_steps_expected(s))
+		xsp_say("%s", text);
+	xsp_steps_free(s);
 }
 
 static void finish_all(struct work *w, bool complete)
@@ -180,7 +198,8 @@ static void finish_all(struct work *w, bool complete)
 		struct stat st = {0};
 		uint64_t bytes;
 		const bool too_large = xsp_export_too_large(w->exports[i], &bytes);
-		const bool lacks_samples = xsp_export_lacks_samples(w->exports[i]);
+		char why_empty[256];
+		const bool empty = xsp_export_is_empty(w->exports[i], why_empty, sizeof(why_empty));
 		int rc = xsp_export_finish(w->exports[i], &why);
 		if (rc < 0)
 			failed(w, &why);
@@ -200,11 +219,8 @@ static void finish_all(struct work *w, bool complete)
 				"(xsptrace export --from, --to, -e, --min-duration, --max-depth), "
 				"or take .svg, .folded or .perf",
 				name, xsp_format_bytes(size, bytes));
-		if (rc == 0 && lacks_samples && !w->o->quiet)
-			xsp_say("%s is empty: it holds spans, and there are none; samples are in "
-				".json, and with --weight samples in .svg, .folded, .pb.gz and "
-				".perf",
-				name);
+		if (rc == 0 && empty && !w->o->quiet)
+			xsp_say("%s is empty: %s", name, why_empty);
 		free(w->elsewhere[i]);
 		free(w->notes[i]);
 	}
@@ -364,8 +380,10 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 		if (w.pages[i])
 			write_page(&w, i);
 	say_damage(&w);
-	if (complete)
+	if (complete) {
+		say_no_steps(&w);
 		print_summary(&w);
+	}
 	if (complete && o->counts != NULL)
 		*o->counts = *xsp_timeline_counts(w.timeline);
 out:

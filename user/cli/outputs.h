@@ -48,6 +48,7 @@ struct xsp_outputs {
 	const struct xsp_job
 		*job; /* cli/job.h: of several captures, the first of which is given; NULL: one */
 	struct xsp_timeline_counts *counts; /* of the run, at its end; NULL: not asked for */
+	const struct xsp_timeline_sink *beside; /* is fed as well; NULL: none */
 };
 
 /*

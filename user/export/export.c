@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "export/formats.h"
 #include "export/out.h"
 #include "timeline/samples.h"
+#include "timeline/waits.h"
 
 /* report/page.h writes it: it knows more than formats may. */
 static const struct xsp_export_format page = {
@@ -229,10 +231,26 @@ bool xsp_export_too_large(const struct xsp_export *x, uint64_t *bytes)
 	return x->format->readable > 0 && *bytes > x->format->readable;
 }
 
-bool xsp_export_lacks_samples(const struct xsp_export *x)
+bool xsp_export_is_empty(const struct xsp_export *x, char *why, size_t size)
 {
-	return !x->received && !x->format->stacks && x->format->sample == NULL &&
-	       xsp_timeline_has_samples(x->timeline);
+#define STACKS " in .svg, .folded, .pb.gz and .perf"
+	static const char *const elsewhere[] = {
+		"", "; waits are in .json, and with --weight off-cpu" STACKS,
+		"; samples are in .json, and with --weight samples" STACKS,
+		"; waits and samples are in .json, and with --weight off-cpu or samples" STACKS};
+#undef STACKS
+	const enum xsp_weight weight = x->format->stacks ? x->options.weight : XSP_WEIGHT_USUAL;
+	const bool waits = weight == XSP_WEIGHT_OFF_CPU, samples = weight == XSP_WEIGHT_SAMPLES;
+
+	if (x->received || (!x->format->stacks && x->format->sample != NULL))
+		return false;
+	snprintf(why, size, "it holds %s, and there are none%s",
+		 waits	   ? "waits"
+		 : samples ? "samples"
+			   : "spans",
+		 elsewhere[(!waits && xsp_timeline_has_waits(x->timeline) ? 1 : 0) +
+			   (!samples && xsp_timeline_has_samples(x->timeline) ? 2 : 0)]);
+	return true;
 }
 
 void xsp_export_cancel(struct xsp_export *x)

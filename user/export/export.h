@@ -108,8 +108,8 @@ int xsp_export_check(const char *path, struct xsp_error *err);
 int xsp_export_finish(struct xsp_export *x, struct xsp_error *err);
 /* Before that, behind the run: is it larger than what its usual readers manage? *bytes: how large. */
 bool xsp_export_too_large(const struct xsp_export *x, uint64_t *bytes);
-/* ... or is it empty, as the format knows spans only, and the capture samples only? */
-bool xsp_export_lacks_samples(const struct xsp_export *x);
+/* ... or is it empty, as the capture has nothing of what the format holds? `why`: which that is, and where others are. */
+bool xsp_export_is_empty(const struct xsp_export *x, char *why, size_t size);
 void xsp_export_cancel(struct xsp_export *x);
 /* First error of this output (negative errno), 0 if none. The sink does not end the run for it
  * (other outputs go on); finish() reports it. Ask here to stop early. */
