@@ -98,7 +98,7 @@ def check_all(report, times):
 @case
 def training_loop(folder):
     # kernels that are long enough for two streams to meet
-    capture = recorded(folder, "--calls", "40", env={"XSP_DOUBLE_KERNEL_NS": "20000"})
+    capture = recorded(folder, "--calls", "40", env={"XSP_DOUBLE_KERNEL_NS": "200000"})
     report, times = analyzed(folder, capture)
     check_all(report, times)
     units = {c["unit"] for t in report["sections"]["gpu"]["tables"].values() for c in t["columns"] if c["key"] in ("pid", "device")}
@@ -136,7 +136,7 @@ def unordered_records(folder):
 @case
 def a_part_of_it(folder):
     """From the middle of a launch, whose kernel is whole, to the middle of a kernel, whose launch is."""
-    capture = recorded(folder, "--calls", "200", env={"XSP_DOUBLE_KERNEL_NS": "20000"})
+    capture = recorded(folder, "--calls", "200", env={"XSP_DOUBLE_KERNEL_NS": "200000"})
     _, times = analyzed(folder, capture)
     begin = beginning(folder)
     later = [(w, call) for w in times.work if (call := times.launched(w)) and w["cat"] == "kernel" and w["start"] > call[1]]

@@ -310,6 +310,19 @@ static const char may_panic[] = "\x49\x3b\x66\x10" /* cmp 0x10(%r14),%rsp */
 				"\xe8\x00\x02\x00\x00" /* 1: call runtime.morestack */
 				"\xeb\xd9"; /* begins again */
 
+/* Its calls are counted, there, and have no exit. */
+static void is_counted_at(struct xsp_module *m, uint64_t addr, const char *why)
+{
+	struct xsp_placement p;
+
+	cr_assert_eq(xsp_place(m, BASE, m->size, 0, NULL, &p), 0);
+	cr_assert_eq(p.count, 1);
+	cr_expect_eq(p.sites[0].role, XSP_ROLE_BOTH);
+	cr_expect(p.stack_moves && p.complete && p.note);
+	cr_expect_eq(p.sites[0].addr, addr, "%s", why);
+	xsp_placement_clear(&p);
+}
+
 Test(placement_x86, go_begins_again)
 {
 	struct xsp_module m = {.arch = XSP_ARCH_X86_64,
@@ -318,12 +331,7 @@ Test(placement_x86, go_begins_again)
 			       .runtime = XSP_RUNTIME_GO};
 	struct xsp_placement p;
 
-	cr_assert_eq(xsp_place(&m, BASE, m.size, 0, NULL, &p), 0);
-	cr_assert_eq(p.count, 1);
-	cr_expect_eq(p.sites[0].role, XSP_ROLE_BOTH);
-	cr_expect(p.stack_moves && p.complete && p.note);
-	cr_expect_eq(p.sites[0].addr, BASE + 18, "behind the check, at the branch to the panic");
-	xsp_placement_clear(&p);
+	is_counted_at(&m, BASE + 18, "behind the check, at the branch to the panic");
 	/* a loop to the start is no such thing: where its calls could be counted is not known */
 	m.code = "\x48\xff\xc8\x75\xfb\xc3"; /* dec %rax; jne; ret */
 	m.size = 6;
@@ -353,15 +361,8 @@ Test(placement_x86, ocaml_is_counted_at_its_entry)
 			       .code = deep,
 			       .size = sizeof(deep) - 1,
 			       .runtime = XSP_RUNTIME_OCAML};
-	struct xsp_placement p;
 
-	cr_assert_eq(xsp_place(&m, BASE, m.size, 0, NULL, &p), 0);
-	cr_assert_eq(p.count, 1);
-	cr_expect_eq(p.sites[0].role, XSP_ROLE_BOTH);
-	cr_expect(p.stack_moves && p.complete && p.note);
-	cr_expect_eq(p.sites[0].addr, BASE + 12,
-		     "once a call: the way to a larger stack ends behind it");
-	xsp_placement_clear(&p);
+	is_counted_at(&m, BASE + 12, "once a call: the way to a larger stack ends behind it");
 }
 
 Test(placement_arm64, random_words)
