@@ -120,13 +120,22 @@ def switches_a_second():
     return (count() - before) / (time.monotonic() - begun) / os.cpu_count()
 
 
+def switch_often(others):
+    """As many of them as it takes. Some virtual machines cannot: there a switch of threads takes tens of microseconds."""
+    end = time.monotonic() + 10
+    while switches_a_second() <= 60000:
+        if time.monotonic() > end:
+            raise Skip("the threads of this machine switch too slowly to bother others")
+        others.append(switching())
+
+
 @case
 def not_where_bystanders_pay(folder):
     """A machine whose threads switch all the time, though not those that are recorded."""
     child = start_ready([workload("hot"), "--wait", "--threads", 1, "--calls", 100000, "--rate", 100])
     child.send_signal(signal.SIGUSR1)
     others = [switching()]
-    wait_for(lambda: switches_a_second() > 60000 or others.append(switching()), 10, "switches")
+    switch_often(others)
     options = ["-p", child.pid, "-e", "hot:hot_*", "-d", 0.5, "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt"]
     done = record(*options, busy=True)
     check(re.search(r"changes threads \d+ times a second.*--waits asks for it", done.stderr), "not said", done.stderr)
@@ -160,7 +169,7 @@ def where_bystanders_begin_to_pay(folder):
         wait_for(lambda: "tracing" in said(), 20, "probes")
         for o in others:
             o.send_signal(signal.SIGCONT)
-        wait_for(lambda: switches_a_second() > 60000 or others.append(switching()), 10, "switches")
+        switch_often(others)
         equal(tracer.wait(timeout=60), OK, said())
         return said()
 
@@ -184,6 +193,9 @@ def waits_go_before_functions(folder):
     command = ["-e", "hot:hot_*", "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt", "--", workload("hot"), "--threads", 1,
                "--seconds", 4, "--rate", 2000, "--out", facts, "frame"]
     done = record("--max-overhead", budget, *command)
+    price = re.search(r"emulated ([\d.]+) us a call", done.stderr)
+    if price and float(price[1]) > 5:
+        raise Skip(f"a traced call takes {price[1]} us here: the functions alone do not fit into the budget")
     said = done.stderr.find("--waits, which is on by default, ends after")
     check(said >= 0, "not said", done.stderr)
     check("let go" not in done.stderr[:said], "a function went before", done.stderr)
