@@ -804,24 +804,38 @@ static void open_waits(struct builder *b)
 		put_thread(b, tid, tid == 100 ? "main" : "worker");
 }
 
+static void wait_in_loader(struct builder *b, const char *range, uint64_t at,
+			   enum xsp_wait_class why)
+{
+	enter_range(b, range, at, SP - 0x800);
+	put_wait(b, 100, at + 10 * US, 330 * US, 0, why);
+	leave_range(b, at + 350 * US, SP - 0x800);
+}
+
+/* Of steps with that inside: what is found of the DataLoader. */
+static const struct xsp_report_found *loader_of(inside_fn *inside, struct xsp_report **r)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_steps(&b, STEPS, MS, inside);
+	*r = report_of(&b, NULL);
+	return expect(*r, "loader", XSP_SEVERITY_HIGH, 0.35);
+}
+
 static void polling_inside(struct builder *b, uint64_t at, unsigned step)
 {
 	(void)step;
-	enter_range(b, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at,
-		    SP - 0x800);
-	put_wait(b, 100, at + 10 * US, 330 * US, 0, XSP_WAIT_POLL);
-	leave_range(b, at + 350 * US, SP - 0x800);
+	wait_in_loader(b, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at,
+		       XSP_WAIT_POLL);
 }
 
 /* No line of Python is known: that its thread polls in the range says that it waits for workers. */
 Test(analyze, loader_that_waits_for_its_workers)
 {
-	struct builder b;
+	struct xsp_report *r;
+	const struct xsp_report_found *f = loader_of(polling_inside, &r);
 
-	open_waits(&b);
-	put_steps(&b, STEPS, MS, polling_inside);
-	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.35);
 	cr_expect_eq(number_of(value_of(f->figures, "workers_ns")), STEPS * 330 * US);
 	cr_expect_eq(number_of(value_of(f->figures, "files_ns")), 0);
 	cr_expect_not_null(strstr(f->finding.advice, "waits for the DataLoader's workers"));
@@ -831,21 +845,16 @@ Test(analyze, loader_that_waits_for_its_workers)
 static void sleeping_inside(struct builder *b, uint64_t at, unsigned step)
 {
 	(void)step;
-	enter_range(b, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
-		    SP - 0x800);
-	put_wait(b, 100, at + 10 * US, 330 * US, 0, XSP_WAIT_SLEEP);
-	leave_range(b, at + 350 * US, SP - 0x800);
+	wait_in_loader(b, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
+		       XSP_WAIT_SLEEP);
 }
 
 /* It has no workers to wait for, and reads no file: neither is blamed. */
 Test(analyze, loader_that_sleeps_itself)
 {
-	struct builder b;
+	struct xsp_report *r;
+	const struct xsp_report_found *f = loader_of(sleeping_inside, &r);
 
-	open_waits(&b);
-	put_steps(&b, STEPS, MS, sleeping_inside);
-	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.35);
 	cr_expect_eq(number_of(value_of(f->figures, "workers_ns")), 0);
 	cr_expect_not_null(strstr(f->finding.advice, "waits in the DataLoader, most for: sleep"),
 			   "%s", f->finding.advice);
@@ -856,10 +865,8 @@ Test(analyze, loader_that_sleeps_itself)
 static void runnable_inside(struct builder *b, uint64_t at, unsigned step)
 {
 	(void)step;
-	enter_range(b, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
-		    SP - 0x800);
-	put_wait(b, 100, at + 10 * US, 330 * US, 0, XSP_WAIT_RUNNABLE);
-	leave_range(b, at + 350 * US, SP - 0x800);
+	wait_in_loader(b, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
+		       XSP_WAIT_RUNNABLE);
 }
 
 /* The kernel told too late when it ran again: its time on a CPU is not known, and no wait is. */
@@ -875,12 +882,9 @@ static void unknown_inside(struct builder *b, uint64_t at, unsigned step)
 
 Test(analyze, loader_that_has_no_cpu)
 {
-	struct builder b;
+	struct xsp_report *r;
+	const struct xsp_report_found *f = loader_of(runnable_inside, &r);
 
-	open_waits(&b);
-	put_steps(&b, STEPS, MS, runnable_inside);
-	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.35);
 	cr_expect_eq(number_of(value_of(f->figures, "workers_ns")), 0);
 	cr_expect_not_null(strstr(f->finding.advice, "could run in the DataLoader but had no CPU"),
 			   "%s", f->finding.advice);
@@ -891,12 +895,9 @@ Test(analyze, loader_that_has_no_cpu)
 
 Test(analyze, loader_whose_time_on_a_cpu_is_not_known)
 {
-	struct builder b;
+	struct xsp_report *r;
+	const struct xsp_report_found *f = loader_of(unknown_inside, &r);
 
-	open_waits(&b);
-	put_steps(&b, STEPS, MS, unknown_inside);
-	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.35);
 	cr_expect_null(value_of(f->figures, "cpu_ns")->text);
 	cr_expect_null(strstr(f->finding.advice, "--waits"), "%s", f->finding.advice);
 	cr_expect_not_null(strstr(f->finding.advice, "no wait was seen"), "%s", f->finding.advice);

@@ -95,20 +95,16 @@ static void put_step(struct builder *b, const struct plan *p, unsigned i, uint64
 	}
 }
 
-static struct xsp_series *series_of(const struct plan *p)
+/* Ends the capture, and reads it. */
+static struct xsp_series *read_series(struct builder *b)
 {
 	struct xsp_capture_reader *r;
 	struct xsp_timeline *t;
 	struct xsp_series *s;
 	struct xsp_error err = {0};
-	struct builder b;
-	uint64_t state = p->seed * 7919 + 1;
 
-	builder_begin(&b, OPERATORS + 1);
-	for (unsigned i = 0; i < p->steps; i++)
-		put_step(&b, p, i, &state);
-	builder_end(&b);
-	cr_assert_eq(xsp_capture_open(b.path, &r, &err), 0, "%s", err.text);
+	builder_end(b);
+	cr_assert_eq(xsp_capture_open(b->path, &r, &err), 0, "%s", err.text);
 	cr_assert_eq(xsp_timeline_new(r, &t, &err), 0);
 	cr_assert_eq(xsp_series_new(t, &s), 0);
 	const struct xsp_timeline_sink sink = xsp_series_sink(s);
@@ -116,8 +112,19 @@ static struct xsp_series *series_of(const struct plan *p)
 	cr_assert_eq(xsp_series_end(s), 0);
 	xsp_timeline_free(t);
 	xsp_capture_close(r);
-	unlink(b.path);
+	unlink(b->path);
 	return s;
+}
+
+static struct xsp_series *series_of(const struct plan *p)
+{
+	struct builder b;
+	uint64_t state = p->seed * 7919 + 1;
+
+	builder_begin(&b, OPERATORS + 1);
+	for (unsigned i = 0; i < p->steps; i++)
+		put_step(&b, p, i, &state);
+	return read_series(&b);
 }
 
 #define MOST 8
@@ -473,10 +480,6 @@ Test(compare, a_leak)
 /* Every step allocates as much at "same". Where that is met first it is followed, behind 4,096 other places it is not. */
 static struct xsp_series *series_of_places(bool first)
 {
-	struct xsp_capture_reader *r;
-	struct xsp_timeline *t;
-	struct xsp_series *s;
-	struct xsp_error err = {0};
 	struct builder b;
 	struct {
 		struct xsp_event head;
@@ -511,17 +514,7 @@ static struct xsp_series *series_of_places(bool first)
 		end(&b, 0, 9000);
 		b.now += step ? 1000000 : 100;
 	}
-	builder_end(&b);
-	cr_assert_eq(xsp_capture_open(b.path, &r, &err), 0, "%s", err.text);
-	cr_assert_eq(xsp_timeline_new(r, &t, &err), 0);
-	cr_assert_eq(xsp_series_new(t, &s), 0);
-	const struct xsp_timeline_sink sink = xsp_series_sink(s);
-	cr_assert_eq(xsp_timeline_run(t, &sink, 1, &err), 0);
-	cr_assert_eq(xsp_series_end(s), 0);
-	xsp_timeline_free(t);
-	xsp_capture_close(r);
-	unlink(b.path);
-	return s;
+	return read_series(&b);
 }
 
 /* A place that is not followed on one side has not stopped to grow there. */

@@ -357,19 +357,27 @@ Test(summary, only_what_has_an_end_counts)
 	table_free(&t);
 }
 
+/* Probe 1, which costs so much. */
+static void put_trivial(struct builder *b, uint32_t entry_ns, uint32_t exit_ns)
+{
+	const struct xsp_capture_probe p = {.id = 1,
+					    .module = UINT32_MAX,
+					    .provider = "function",
+					    .symbol = "",
+					    .name = "trivial",
+					    .entry_cost_ns = entry_ns,
+					    .exit_cost_ns = exit_ns};
+
+	cr_assert_eq(xsp_capture_put_probe(b->w, &p), 0);
+}
+
 /* What costs nothing but its probe does not come before what costs. */
 Test(summary, ranked_without_probes)
 {
 	struct builder b;
 	struct table t;
 	builder_begin(&b, 1);
-	struct xsp_capture_probe dear = {.id = 1,
-					 .module = UINT32_MAX,
-					 .provider = "function",
-					 .symbol = "",
-					 .name = "trivial",
-					 .exit_cost_ns = 990};
-	cr_assert_eq(xsp_capture_put_probe(b.w, &dear), 0);
+	put_trivial(&b, 0, 990);
 	entry(&b, 1, 4096);
 	b.now += 1000;
 	leave(&b, 1, 4096);
@@ -387,14 +395,7 @@ Test(summary, mostly_probes_inside_is_said)
 	struct builder b;
 	struct table t;
 	builder_begin(&b, 1);
-	struct xsp_capture_probe dear = {.id = 1,
-					 .module = UINT32_MAX,
-					 .provider = "function",
-					 .symbol = "",
-					 .name = "trivial",
-					 .entry_cost_ns = 500,
-					 .exit_cost_ns = 490};
-	cr_assert_eq(xsp_capture_put_probe(b.w, &dear), 0);
+	put_trivial(&b, 500, 490);
 	entry(&b, 0, 4096);
 	entry(&b, 1, 2048);
 	b.now += 1000;

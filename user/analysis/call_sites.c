@@ -178,12 +178,9 @@ static bool is_backward(const struct xsp_call_sites *s, const struct xsp_span *s
 
 	if (span->probe >= xsp_capture_probes(s->reader, &probes))
 		return false;
-	const struct xsp_section *own =
-		probes[span->probe].scope == XSP_SCOPE_OWN
-			? xsp_details_find(span->details, XSP_SECTION_SCOPE, NULL)
-			: NULL;
-	return own != NULL ? own->value == XSP_RECORD_SCOPE_BACKWARD
-			   : probes[span->probe].scope == XSP_SCOPE_BACKWARD;
+	const unsigned scope = probes[span->probe].scope;
+	const struct xsp_section *own = xsp_details_own_scope(span->details, scope);
+	return own != NULL ? own->value == XSP_RECORD_SCOPE_BACKWARD : scope == XSP_SCOPE_BACKWARD;
 }
 
 /* Of a call inside another one of CUDA's API that one counts. False: it is none that is followed. */

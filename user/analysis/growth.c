@@ -119,20 +119,26 @@ void xsp_growth_step(struct xsp_growth_steps *s, uint64_t from_ns, uint64_t to_n
 	}
 }
 
-/* How many there were by then. */
-static double steps_by(const struct xsp_growth_steps *s, uint64_t ns)
+/* How many there were by each of the times, which rise. */
+static void count_steps(const struct xsp_growth_steps *s, uint64_t start_ns, uint64_t piece_ns,
+			double *by, unsigned count)
 {
+	uint64_t passed = 0;
 	double sum = 0;
 
-	if (ns <= s->start_ns || s->piece_ns == 0)
-		return 0;
-	const uint64_t piece = (ns - s->start_ns) / s->piece_ns;
-	for (uint64_t i = 0; i < piece && i < XSP_GROWTH_STEP_PIECES; i++)
-		sum += s->steps[i];
-	return piece < XSP_GROWTH_STEP_PIECES
-		       ? sum + s->steps[piece] * (double)((ns - s->start_ns) % s->piece_ns) /
-					 (double)s->piece_ns
-		       : sum;
+	for (unsigned i = 0; i < count; i++) {
+		const uint64_t ns = start_ns + i * piece_ns;
+		by[i] = 0;
+		if (ns <= s->start_ns || s->piece_ns == 0)
+			continue;
+		const uint64_t piece = (ns - s->start_ns) / s->piece_ns;
+		for (; passed < piece && passed < XSP_GROWTH_STEP_PIECES; passed++)
+			sum += s->steps[passed];
+		by[i] = sum;
+		if (piece < XSP_GROWTH_STEP_PIECES)
+			by[i] += s->steps[piece] * (double)((ns - s->start_ns) % s->piece_ns) /
+				 (double)s->piece_ns;
+	}
 }
 
 /*
@@ -147,8 +153,7 @@ static void fit_steps(const struct xsp_growth_steps *s, const struct xsp_growth 
 {
 	double x[XSP_GROWTH_PIECES];
 
-	for (unsigned i = 0; i < g->count; i++)
-		x[i] = steps_by(s, start_ns + i * piece_ns);
+	count_steps(s, start_ns, piece_ns, x, g->count);
 	const double steps = x[g->count - 1] - x[0];
 	out->steps_known = steps >= LEAST_STEPS;
 	if (!out->steps_known)

@@ -402,8 +402,7 @@ static int load_failed(int code, const struct xsp_attach *a, struct xsp_error *e
 			err, code, XSP_STATUS_PERMISSION,
 			"the kernel refused the BPF programs (%s): xsptrace needs root, or "
 			"CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE, and a kernel that forbids root "
-			"none of "
-			"them; -v shows which one and the verifier's words",
+			"none of them; -v shows which one and the verifier's words",
 			strerror(-code));
 	return xsp_error_set(
 		err, code, XSP_STATUS_KERNEL,

@@ -20,7 +20,7 @@ static char *scale(char *buf, uint64_t value, const struct unit *units, size_t c
 	size_t i = 0;
 
 	if (value == XSP_TOO_MUCH) {
-		strcpy(buf, "-");
+		snprintf(buf, XSP_UNITS_SIZE, "-");
 		return buf;
 	}
 	/* 999.5 is shown as 1000: that is one of the next unit */

@@ -528,9 +528,8 @@ static int start_recorder(struct recording *r, struct xsp_error *err)
 
 	if (r->o.profile && r->o.max_overhead_said)
 		xsp_say("--max-overhead brakes probes, and waits and samples that are on by "
-			"default: "
-			"those of --profile go on whatever they cost (--waits=off leaves samples "
-			"alone, which cost little)");
+			"default: those of --profile go on whatever they cost (--waits=off leaves "
+			"samples alone, which cost little)");
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED,
 				      "what is on by default could not be left out: %s",
 				      strerror(-rc))

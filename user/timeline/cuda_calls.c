@@ -47,10 +47,8 @@ const struct xsp_cuda_entry *xsp_timeline_cuda(const struct xsp_timeline *t, uin
 static bool is_users(const struct xsp_timeline *t, const struct open_span *s)
 {
 	const struct xsp_capture_probe *p = &t->probes[s->probe];
-	const struct xsp_section *own = NULL;
+	const struct xsp_section *own = xsp_details_own_scope(s->details, p->scope);
 
-	if (p->scope == XSP_SCOPE_OWN)
-		own = xsp_details_find(s->details, XSP_SECTION_SCOPE, NULL);
 	return p->kind == XSP_PROBE_ANNOTATION &&
 	       (own == NULL || own->value == XSP_RECORD_SCOPE_USER);
 }

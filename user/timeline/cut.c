@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 #include "timeline/timeline_private.h"
 
 /* ---- names ---- */
@@ -220,15 +221,28 @@ uint64_t xsp_timeline_first_ns(const struct xsp_timeline *t, uint64_t until_ns)
 	return watched < xsp_timeline_watched_ns(t, 0) ? watched : 0;
 }
 
+uint64_t xsp_timeline_recorded_between(const struct xsp_timeline *t, uint64_t from_ns,
+				       uint64_t to_ns)
+{
+	uint64_t sum = 0;
+	size_t low = 0;
+
+	if (t->window_count == 0)
+		return to_ns > from_ns ? to_ns - from_ns : 0;
+	XSP_LOWER_BOUND(low, t->window_count, i, t->windows[i].end_ns <= from_ns);
+	for (; low < t->window_count && t->windows[low].start_ns < to_ns; low++) {
+		const struct xsp_capture_window *w = &t->windows[low];
+		const uint64_t from = w->start_ns > from_ns ? w->start_ns : from_ns;
+		const uint64_t to = w->end_ns < to_ns ? w->end_ns : to_ns;
+		sum += to > from ? to - from : 0;
+	}
+	return sum;
+}
+
 uint64_t xsp_timeline_recorded_ns(const struct xsp_timeline *t)
 {
-	uint64_t start, end, sum = 0;
+	uint64_t start, end;
 
 	xsp_timeline_window(t, &start, &end);
-	if (t->window_count == 0)
-		return end > start ? end - start : 0;
-	for (size_t i = 0; i < t->window_count; i++)
-		sum += xsp_timeline_clip(t, t->windows[i].end_ns) -
-		       xsp_timeline_clip(t, t->windows[i].start_ns);
-	return sum;
+	return xsp_timeline_recorded_between(t, start, end);
 }

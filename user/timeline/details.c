@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture/capture.h"
+#include "catalog/scope.h"
 
 struct xsp_details {
 	unsigned references;
@@ -111,6 +112,11 @@ const struct xsp_section *xsp_details_find(const struct xsp_details *d, unsigned
 		if (s->type == type)
 			return s;
 	return NULL;
+}
+
+const struct xsp_section *xsp_details_own_scope(const struct xsp_details *d, unsigned probe_scope)
+{
+	return probe_scope == XSP_SCOPE_OWN ? xsp_details_find(d, XSP_SECTION_SCOPE, NULL) : NULL;
 }
 
 size_t xsp_section_length(const struct xsp_section *s)

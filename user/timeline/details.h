@@ -33,6 +33,9 @@ const struct xsp_section *xsp_details_find(const struct xsp_details *d, unsigned
 /* The same for any type. */
 const struct xsp_section *xsp_details_next(const struct xsp_details *d,
 					   const struct xsp_section *after);
+/* What a call itself says that it is (enum xsp_record_scope), where its probe's scope (enum xsp_scope) is XSP_SCOPE_OWN: the
+ * section SCOPE. NULL: it is what the probe says. */
+const struct xsp_section *xsp_details_own_scope(const struct xsp_details *d, unsigned probe_scope);
 /* Bytes behind the section's head. */
 size_t xsp_section_length(const struct xsp_section *s);
 const void *xsp_section_data(const struct xsp_section *s);

@@ -76,24 +76,6 @@ int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now)
 	return rc;
 }
 
-uint64_t xsp_timeline_recorded_between(const struct xsp_timeline *t, uint64_t from_ns,
-				       uint64_t to_ns)
-{
-	uint64_t sum = 0;
-	size_t low = 0;
-
-	if (t->window_count == 0)
-		return to_ns > from_ns ? to_ns - from_ns : 0;
-	XSP_LOWER_BOUND(low, t->window_count, i, t->windows[i].end_ns <= from_ns);
-	for (; low < t->window_count && t->windows[low].start_ns < to_ns; low++) {
-		const struct xsp_capture_window *w = &t->windows[low];
-		const uint64_t from = w->start_ns > from_ns ? w->start_ns : from_ns;
-		const uint64_t to = w->end_ns < to_ns ? w->end_ns : to_ns;
-		sum += to > from ? to - from : 0;
-	}
-	return sum;
-}
-
 bool xsp_timeline_recorded(const struct xsp_timeline *t, uint64_t from_ns, uint64_t to_ns)
 {
 	size_t low = 0;
