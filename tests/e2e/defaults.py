@@ -104,9 +104,10 @@ def switching():
     cpu = min(os.sched_getaffinity(0))
     code = ("import os, threading\n"
             f"os.sched_setaffinity(0, {{{cpu}}})\n"
-            "a, b = os.pipe(), os.pipe()\n"
+            "a, b, parent = os.pipe(), os.pipe(), os.getpid()\n"
             "if os.fork():\n while True: os.write(a[1], b'x'), os.read(b[0], 1)\n"
             "import ctypes; ctypes.CDLL(None).prctl(1, 9)\n"  # PR_SET_PDEATHSIG, SIGKILL
+            "if os.getppid() != parent: os._exit(0)\n"  # who had ended before
             "while True: os.read(a[0], 1), os.write(b[1], b'x')\n")
     return start([sys.executable, "-S", "-c", code])
 

@@ -13,8 +13,8 @@ import time
 
 from harness import (CANNOT_RUN, CAPTURE, KERNEL, NO_MATCH, NO_TARGET, NOT_FOUND, OK, OUTPUT,
                      PERMISSION, TARGET, USAGE, XSPTRACE, Skip, Trace, case, check, equal,
-                     finish, main, run, start, start_ready, wait_for,
-                     workload, xsptrace)
+                     finish, main, run, start, start_32_bit, start_ready,
+                     wait_for, workload, xsptrace)
 
 
 def one_line(done, *words):
@@ -94,12 +94,7 @@ def tracefs_that_is_not_mounted(folder):
 
 @case
 def program_of_32_bits(folder):
-    try:
-        child = start([workload("elf32")])
-    except OSError as error:
-        if error.errno == errno.ENOEXEC:
-            raise Skip("this kernel runs no 32-bit programs") from error
-        raise
+    child = start_32_bit()
     time.sleep(0.1)
     refused(TARGET, ["32-bit"], "-p", child.pid, "-e", "elf32_call")
 

@@ -10,6 +10,7 @@ untraced run prints, the kernel's /proc. Python's standard library only.
 """
 import collections
 import ctypes
+import errno
 import fnmatch
 import gzip
 import json
@@ -105,6 +106,16 @@ def start(arguments, **options):
     child = subprocess.Popen([str(a) for a in arguments], **options)
     _children.append(child)
     return child
+
+
+def start_32_bit():
+    """A program of 32 bits, where the kernel runs such."""
+    try:
+        return start([workload("elf32")])
+    except OSError as error:
+        if error.errno == errno.ENOEXEC:
+            raise Skip("this kernel runs no 32-bit programs") from error
+        raise
 
 
 def run(arguments, timeout=60, **options):

@@ -360,10 +360,13 @@ def static_programs(folder):
         child = h.start([f"{folder}/m"])
         time.sleep(0.2)
         refused(child.pid, "linked statically")
-    child = h.start([h.workload("elf32")])
+
+
+@h.case
+def program_of_32_bits(folder):
+    child = h.start_32_bit()
     time.sleep(0.2)
-    if h.alive(child.pid):
-        refused(child.pid, "32-bit")
+    refused(child.pid, "32-bit")
 
 
 @h.case
