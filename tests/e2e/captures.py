@@ -4,11 +4,11 @@ was measured for."""
 import struct
 import zlib
 
-(ENTRY, EXIT, POINT, UNWIND, _, BEGIN, END, TASK, _, _, WAIT, _, TIMES, SAMPLE, MEMORY) = range(1, 16)
+(ENTRY, EXIT, POINT, UNWIND, _, BEGIN, END, TASK, _, _, WAIT, GPU, TIMES, SAMPLE, MEMORY, VALUE) = range(1, 17)
 SP_EXACT, TAIL, SECTIONS = 1, 2, 128
-WORDS, PYTHON, PROCESS_MEMORY = 1, 13, 15
+WORDS, RESULT, WRITTEN, PYTHON, PROCESS_MEMORY, FAULTS = 1, 2, 12, 13, 15, 17
 NONE = 0xffffffff
-ANNOTATION = 1  # kind of a probe
+ANNOTATION, MARK = 1, 2  # kinds of a probe
 GAVE, TAKES = "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm", "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
 
 
@@ -93,9 +93,15 @@ class Made:
     def wait(self, left, woken, back, thread, why, short=0, waker=0):
         self.event(WAIT, back, thread, body=struct.pack("<QQQQiIIHBB", left, woken, 0x1234, short, 202, waker, 0, 0, why, 0))
 
-    def sums(self, ns, thread, since, running, runnable, blocked):
+    def sums(self, ns, thread, since, running, runnable, blocked, sections=()):
         self.event(TIMES, ns, thread, body=struct.pack("<QQQII16Q16I", since, running, runnable, 0, 0,
-                                                        *(blocked.get(i, 0) for i in range(16)), *bytes(16)))
+                                                        *(blocked.get(i, 0) for i in range(16)), *bytes(16)), sections=sections)
+
+    def gpu(self, ns, thread, probe, records):
+        """records: (type, correlation, fields without the record's head) of include/xsptrace/gpu.h, a multiple of 8 bytes each."""
+        head = (1, 1, struct.pack("<IIQQQ", thread[0], len(records), 0, 0, 5))
+        batch = b"".join(struct.pack("<HHI", kind, 8 + len(body), number) + body for kind, number, body in (head, *records))
+        self.event(GPU, ns, thread, probe, body=struct.pack("<II", len(batch), 0) + batch)
 
     def allocation(self, ns, thread, probe, *words):
         self.event(MEMORY, ns, thread, probe, sections=[(WORDS, 0, struct.pack(f"<{len(words)}Q", *words))])

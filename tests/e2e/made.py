@@ -13,7 +13,8 @@ import re
 import sqlite3
 import struct
 
-from captures import ANNOTATION, GAVE, PYTHON, Made
+from captures import (ANNOTATION, EXIT, FAULTS, GAVE, MARK, MEMORY, PROCESS_MEMORY, PYTHON, RESULT, SAMPLE, TAKES, VALUE,
+                      WORDS, WRITTEN, Made)
 from chance import START, allocating, make
 from harness import case, check, equal, main, xsptrace
 
@@ -422,6 +423,129 @@ def how_calls_ended_is_told(folder):
     made.finish(f"{folder}/nothing.xspt", START, START + 1000)
     said = xsptrace("export", f"{folder}/nothing.xspt").stdout
     check("nothing was lost (no event was counted)\n" in said, "of a capture without events", said)
+
+
+def summary_and_info(made, folder, end):
+    made.finish(f"{folder}/seldom.xspt", START, end)
+    return xsptrace("export", f"{folder}/seldom.xspt").stdout, xsptrace("info", f"{folder}/seldom.xspt").stdout
+
+
+def has_line(said, *lines):
+    for line in lines:
+        check(re.search(f"^{line}$", said, re.M), line, said)
+
+
+@case
+def what_is_seldom_told_of_threads(folder):
+    """Page faults from disk, time without a span, samples that end at once and what they cost, values that could not be read; and
+    when it was, of a recorder that died before it told."""
+    made, thread = Made(), (500, 501)
+    made.info("waits", "10000")
+    made.info("samples", "cpu-clock 99")
+    made.info("sample costs", "7 2100")
+    made.process(500, "shop")
+    made.thread(500, 501, "till")
+    work, counter = made.probe("work"), made.probe("counter", "__itt_counter_inc_delta", "itt")
+    made.name(1, "loss")
+    for at in (0, 52_000_000):
+        made.entry(START + at, thread, work, 9000)
+        made.exit(START + at + 1_000_000, thread, work, 9000)
+        if at == 0:
+            made.wait(START + 2_000_000, START + 51_000_000, START + 51_500_000, thread, 4)
+    for i in range(3):
+        made.event(VALUE, START + 54_000_000 + i, thread, counter, body=struct.pack("<QQII", 1, 5, 0, i == 0))
+    for i in range(4):
+        made.event(SAMPLE, START + 55_000_000 + i, thread, sp=9000, body=struct.pack("<QIhBB", 0x1234, 10_000_000, -1, 0, 0))
+    made.sums(START + 60_000_000, thread, START, 10_500_000, 500_000, {4: 49_000_000}, [(FAULTS, 0, struct.pack("<2Q", 5, 2))])
+    said, info = summary_and_info(made, folder, START + 60_000_000)
+    has_line(said, "without a span: till \\(501\\) for 51.0 ms from 0.001 s on: on CPU 1.50 ms, runnable 500 us, sleep 49.0 ms",
+             "a sample takes 300 ns", r"stacks without a known native caller: 100.0 %, in .*",
+             r"till \(501\) .* 7  sleep 49.0 ms.*; 2 page faults read from disk",
+             "values that were not in memory, or of no known type: 1")
+    has_line(info, r"recorded +at a time that is not known, 0.060 s")
+
+
+@case
+def what_is_seldom_told_of_memory(folder):
+    """Memory that was swapped out, allocations of before, and more places that grow than have a line."""
+    made, thread = Made(), (500, 500)
+    made.clock(START)
+    made.process(500, "shop")
+    gave, takes = (made.probe(s, s, "memory") for s in (GAVE, TAKES))
+    made.event(MEMORY, START + 1, (500, 0), sections=[(PROCESS_MEMORY, 0, struct.pack("<6Q", 9 << 20, 8 << 20, 1 << 20, 0, 5 << 20, 9 << 20))])
+    places, at = [made.probe(f"place{i}") for i in range(7)], START
+    for turn in range(600):
+        for i, place in enumerate(places):
+            made.entry(at := at + 1_000_000, thread, place, 9000)
+            made.allocation(at + 1, thread, gave, 0x10000 + (turn * 7 + i) * 0x10000, 1 << 15)
+            made.exit(at + 2, thread, place, 9000)
+    for i in range(3):
+        made.allocation(at + 10 + i, thread, takes, 0x8 + i)
+    said, _ = summary_and_info(made, folder, at + 1000)
+    has_line(said, r"memory of process 500 \(shop\): .*; 5.00 MiB swapped out", "PyTorch's host memory, .*, and 3 of what was there before",
+             " +and 2 more places that only grow")
+    equal(len(re.findall("^leak\\? only grows: ", said, re.M)), 5, said)
+
+
+@case
+def what_is_seldom_told_of_a_part(folder):
+    """How many of its spans go beyond it; and whatever is left in it."""
+    made, thread = Made(), (500, 500)
+    made.clock(START)
+    work = made.probe("work")
+    for i in range(10):
+        made.entry(START + i * 1000, thread, work, 9000)
+        made.exit(START + i * 1000 + 900, thread, work, 9000)
+    made.finish(f"{folder}/part.xspt", START, START + 10_000)
+    said = xsptrace("info", f"{folder}/part.xspt", "--from", "2.5us", "--to", "6.5us").stdout
+    has_line(said, " +5 spans in 1 threads; 2 of them go beyond it", " +0 waits, 0 samples, 0 GPU activities, 0 allocations and frees")
+    said = xsptrace("export", f"{folder}/part.xspt", "--from", "2.5us", "--to", "6.5us").stdout
+    check("2 go beyond it" in said, "the summary", said)
+
+
+@case
+def what_is_seldom_told_of_steps(folder):
+    """Two that are longer than the others: one between its calls, one by a little in each of many."""
+    made, thread = Made(), (500, 500)
+    made.clock(START)
+    ranges, works = made.probe("record_function", provider="record_function", kind=ANNOTATION), [made.probe(f"work{i}") for i in range(30)]
+    at = START
+    for i in range(20):
+        made.name(1000 + i, f"ProfilerStep#{i}")
+        made.begin(at := at + 1000, thread, ranges, 9000, 1000 + i)
+        for work in works:
+            made.entry(at := at + 1000, thread, work, 8000)
+            made.exit(at := at + 20_000 + (5000 if i == 7 else 0), thread, work, 8000)
+        made.end(at := at + 1000 + (300_000 if i == 12 else 0), thread, ranges, 9000)
+    said, _ = summary_and_info(made, folder, at)
+    has_line(said, " +slowest: step 12, 931 us, .* over the mean: outside of traced calls \\+285 us",
+             " +then: step 7, 781 us, .* over the mean: a little of everything")
+
+
+@case
+def what_is_seldom_told_of_a_gpu(folder):
+    """What the agent says, calls that failed, who allocated, frees of what was there before; of two processes."""
+    made = Made()
+    made.clock(START)
+    alloc, free = (made.probe(n, n, "cuda") for n in ("cuMemAlloc_v2", "cuMemFree_v2"))
+    batch = made.probe("xsp_gpu_batch", "xsp_gpu_batch", "gpu", kind=MARK)
+    text = b"cuptiActivityEnable: no room"
+    for pid in (500, 600):
+        made.process(pid)
+        made.thread(pid, pid, "main")
+        for i, (probe, address, result) in enumerate(((alloc, 0x1000, 0), (alloc, 0x2000, 0), (alloc, 0x3000, 2), (free, 0x1000, 0), (free, 0x9000, 0))):
+            words = (0x7000, 4096) if probe == alloc else (address,)
+            made.entry(START + 1000 * i, (pid, pid), probe, 9000, [(WORDS, 0, struct.pack(f"<{len(words)}Q", *words))])
+            made.event(EXIT, START + 1000 * i + 500, (pid, pid), probe, 9000, 1, sections=[
+                (RESULT, 0, struct.pack("<Q", result)), *([(WRITTEN, 0, struct.pack("<Q", address))] if probe == alloc else [])])
+        made.gpu(START + 5000, (pid, pid), batch, [(18, 0, struct.pack("<QIIHHI", START, 3, 0, 32, len(text), 0) + text + bytes(-len(text) % 8))])
+    said, _ = summary_and_info(made, folder, START + 10_000)
+    has_line(said, "the agent said: cuptiActivityEnable: no room", "CUDA calls that returned an error: 2",
+             " +cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY 2, 2 times", " +allocated by no operator 16.0 KiB in 4 calls",
+             *(f"GPU memory of process {pid}, allocated since the recording began: 8.00 KiB at most, 4.00 KiB at its end; "
+               "1 frees of what was there before" for pid in (500, 600)))
+    memory = json.loads(xsptrace("export", f"{folder}/seldom.xspt", "--summary", "json").stdout)["gpu"]["memory"]
+    equal([(m["pid"], m["peak_bytes"], m["bytes_at_end"], m["unknown_frees"]) for m in memory], [(p, 8192, 4096, 1) for p in (500, 600)], "in JSON")
 
 
 @case

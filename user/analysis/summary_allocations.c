@@ -311,26 +311,13 @@ int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
 	return 0;
 }
 
-static uint32_t display_pid(const struct xsp_summary_allocations *a, const struct xsp_memory_use *u)
-{
-	const struct xsp_timeline_thread *t = xsp_timeline_thread(a->timeline, u->pid);
-
-	return t != NULL ? t->ns_pid : u->pid;
-}
-
 /* "host memory", and where there are several processes " of process 4242" */
 static void name_pool(const struct xsp_summary_allocations *a, const struct xsp_memory_use *u,
 		      char *out, size_t size)
 {
-	const struct xsp_memory_use *uses;
-	const size_t count = xsp_timeline_memory(a->timeline, &uses);
-	bool several = false;
-	char of[40] = "";
+	char of[XSP_MEMORY_OWNER];
 
-	for (size_t i = 1; i < count; i++)
-		several = several || uses[i].pid != uses[0].pid;
-	if (several)
-		snprintf(of, sizeof(of), " of process %" PRIu32, display_pid(a, u));
+	xsp_memory_use_owner(a->timeline, u, of);
 	if (u->pool == XSP_MEMORY_HEAP)
 		snprintf(out, size, "heap%s", of);
 	else if (u->device_type == XSP_C10_CPU)
@@ -524,7 +511,7 @@ static void put_use(const struct xsp_summary_allocations *a, struct xsp_json_wri
 		    const struct xsp_memory_use *u)
 {
 	xsp_json_begin(j, NULL, '{');
-	xsp_json_number(j, "pid", display_pid(a, u));
+	xsp_json_number(j, "pid", xsp_memory_use_pid(a->timeline, u));
 	xsp_json_number(j, "device_type", u->device_type);
 	if (u->device_type != XSP_C10_CPU)
 		xsp_json_number(j, "device", u->device);
