@@ -41,6 +41,7 @@ static struct {
 	struct xd_worker worker[MAX_WORKERS];
 	int devices;
 	uint64_t kernel_ns;
+	bool shared_us;
 	char fail_name[64];
 	uint64_t fail_at;
 	_Atomic(const struct xd_hooks *) hooks;
@@ -266,6 +267,7 @@ static void start(void)
 	gpu.workers = gpu.workers < 1 ? 1 : gpu.workers > MAX_WORKERS ? MAX_WORKERS : gpu.workers;
 	gpu.devices = (int)xd_env("XSP_DOUBLE_DEVICES", 1);
 	gpu.devices = gpu.devices > XD_MAX_DEVICES ? XD_MAX_DEVICES : gpu.devices;
+	gpu.shared_us = xd_env("XSP_DOUBLE_SHARED_US", 0) != 0;
 	gpu.kernel_ns = xd_env("XSP_DOUBLE_KERNEL_NS", 2000);
 	if (colon && (size_t)(colon - fail) < sizeof(gpu.fail_name)) {
 		memcpy(gpu.fail_name, fail, (size_t)(colon - fail));
@@ -388,7 +390,7 @@ static uint64_t duration(const struct xd_op *op)
 		return op->duration;
 	/* copies: 25 GB/s over the bus, 1000 GB/s on the device */
 	if (op->kind == XD_KERNEL)
-		return gpu.kernel_ns;
+		return gpu.shared_us ? op->dynamic_shared * 1000ULL : gpu.kernel_ns;
 	return 800 + op->bytes / (op->copy_kind == XD_DTOD || op->kind == XD_MEMSET ? 1000 : 25);
 }
 

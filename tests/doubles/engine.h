@@ -10,6 +10,7 @@
  * Environment:
  *   XSP_DOUBLE_TRUTH=FILE     the counts, at exit; what CUPTI's double counts goes to FILE.cupti
  *   XSP_DOUBLE_KERNEL_NS=N    simulated duration of a kernel (2000)
+ *   XSP_DOUBLE_SHARED_US=1    a kernel lasts as many us as it has bytes of dynamic shared memory
  *   XSP_DOUBLE_DEVICES=N      (1)
  *   XSP_DOUBLE_WORKERS=N      (2)
  *   XSP_DOUBLE_DRIVER=N       cuDriverGetVersion (13000)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Captures made by hand, record by record, as docs/capture-format.md has them: what no program does on purpose, and truth that nothing
 was measured for."""
+import collections
 import struct
 import zlib
 
@@ -16,6 +17,7 @@ class Made:
     def __init__(self, number=0x123456789abcdef0):
         self.number, self.chunks, self.probes, self.modules, self.events = number, 0, 0, 0, 0
         self.definitions, self.records, self.open, self.count, self.times = b"", 0, bytearray(), 0, []
+        self.gpu_records = collections.Counter()  # by process
         head = struct.pack("<8sHHIIIQQ20x", b"\x89XSPT\r\n\x1a", 1, 1, 64, 1, 0, number, 1_700_000_000_000_000_000)
         self.file = bytearray(head + struct.pack("<I", zlib.crc32(head)))
 
@@ -97,9 +99,13 @@ class Made:
         self.event(TIMES, ns, thread, body=struct.pack("<QQQII16Q16I", since, running, runnable, 0, 0,
                                                         *(blocked.get(i, 0) for i in range(16)), *bytes(16)), sections=sections)
 
+    def environment(self, pid, **variables):
+        self.record(15, struct.pack("<II", pid, 0), "\n".join(f"{k}={v}" for k, v in variables.items()))
+
     def gpu(self, ns, thread, probe, records):
         """records: (type, correlation, fields without the record's head) of include/xsptrace/gpu.h, a multiple of 8 bytes each."""
-        head = (1, 1, struct.pack("<IIQQQ", thread[0], len(records), 0, 0, 5))
+        head = (1, 1, struct.pack("<IIQQQ", thread[0], len(records), self.gpu_records[thread[0]], 0, 5))
+        self.gpu_records[thread[0]] += len(records)
         batch = b"".join(struct.pack("<HHI", kind, 8 + len(body), number) + body for kind, number, body in (head, *records))
         self.event(GPU, ns, thread, probe, body=struct.pack("<II", len(batch), 0) + batch)
 

@@ -25,7 +25,8 @@
 
 #define STEADY 16
 #define HOT 4
-#define WORK 60000 /* steps between two calls: much beside a probe, whatever a probe costs on the machine */
+#define WORK                                                                                       \
+	60000 /* steps between two calls: much beside a probe, whatever a probe costs on the machine */
 
 #define FUNCTION(name)                                                                             \
 	WL_TRACED uint64_t name(uint64_t x);                                                       \

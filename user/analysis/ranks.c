@@ -7,8 +7,8 @@
 #include "analysis/ranks_private.h"
 #include "base/grow.h"
 #include "base/saturate.h"
-#include "base/search.h"
 #include "base/text.h"
+#include "catalog/gpu_kernels.h"
 #include "catalog/job_variables.h"
 #include "catalog/providers.h"
 #include "timeline/torch_args.h"
@@ -18,6 +18,7 @@ struct collecting {
 	struct xsp_ranks *job;
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
+	bool gpu; /* there is activity of GPUs */
 	struct xsp_steps *steps;
 	struct xsp_torch_args *arguments;
 	struct xsp_torch_values *values;
@@ -28,6 +29,12 @@ struct collecting {
 	uint32_t *names; /* by name id: the job's, or NO_INDEX */
 	size_t name_count, name_capacity;
 	struct xsp_u64map rank_of; /* pid → index of the job's ranks */
+	struct xsp_u64map kernel_of; /* address of a kernel's name → index of kernels */
+	struct kernel_name {
+		uint32_t name;
+		bool communicates;
+	} * kernels;
+	size_t kernel_count, kernel_capacity;
 	size_t first_rank;
 };
 
@@ -52,25 +59,12 @@ static void free_collecting(struct collecting *c)
 	xsp_torch_args_free(c->arguments);
 	xsp_u64map_free(&c->call_of);
 	xsp_u64map_free(&c->rank_of);
+	xsp_u64map_free(&c->kernel_of);
+	free(c->kernels);
 	free(c->values);
 	free(c->roles);
 	free(c->names);
 	free(c);
-}
-
-void xsp_ranks_free_rank(struct rank *k)
-{
-	for (size_t i = 0; i < k->group_count; i++)
-		free(k->groups[i].seq);
-	xsp_u64map_free(&k->sum_of);
-	free(k->queued);
-	free(k->runs);
-	free(k->blocked);
-	free(k->early);
-	free(k->groups);
-	free(k->sums);
-	free(k->steps);
-	free(k->late);
 }
 
 void xsp_ranks_free(struct xsp_ranks *j)
@@ -94,25 +88,6 @@ void xsp_ranks_free(struct xsp_ranks *j)
 
 /* ---- names ---- */
 
-long xsp_ranks_name(struct xsp_ranks *j, const char *text)
-{
-	const size_t length = strlen(text);
-	uint64_t key = xsp_text_hash(text, length);
-	const uint32_t *at;
-
-	/* another text of the same hash has the next free key */
-	while ((at = xsp_u64map_get(&j->name_of, key)) != NULL && strcmp(j->names[*at], text) != 0)
-		key++;
-	if (at != NULL)
-		return *at;
-	char *copy = xsp_arena_copy(&j->text, text, length);
-	if (copy == NULL || xsp_grow(&j->names, &j->name_capacity, j->name_count + 1) < 0 ||
-	    xsp_u64map_set(&j->name_of, key, (uint32_t)j->name_count) < 0)
-		return -ENOMEM;
-	j->names[j->name_count] = copy;
-	return (long)j->name_count++;
-}
-
 /* The job's index of a name of the capture at hand, or -ENOMEM. */
 static long name_of(struct collecting *c, xsp_name_id id)
 {
@@ -127,16 +102,6 @@ static long name_of(struct collecting *c, xsp_name_id id)
 		c->names[id] = (uint32_t)name;
 	}
 	return c->names[id];
-}
-
-struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make)
-{
-	if (!make) {
-		const uint32_t *at = xsp_u64map_get(&k->sum_of, name);
-		return at != NULL ? &k->sums[*at] : NULL;
-	}
-	return xsp_u64map_element(&k->sum_of, name, &k->sums, &k->sum_capacity, &k->sum_count,
-				  &(struct operator_sum){.name = name});
 }
 
 /* ---- ranks ---- */
@@ -289,6 +254,32 @@ static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *
 			  (struct run){work, real(c, span->start_ns), real(c, span->end_ns)});
 }
 
+/* What its kernels on a GPU are of. Pairs of ranks that send and receive are no collective. */
+static int add_gpu_call(struct collecting *c, struct rank *k, const struct xsp_span *span)
+{
+	const struct xsp_collective *what = c->roles[span->probe].what;
+	uint64_t words[XSP_C10D_WORDS];
+	uint32_t unreadable;
+
+	if (!c->gpu || what->arguments == NULL || !xsp_span_has_duration(span) ||
+	    xsp_collective_is_of_two(what) ||
+	    words_of(span, words, XSP_C10D_WORDS, &unreadable) < XSP_C10D_WORDS)
+		return 0;
+	const long group = group_of(k, words, XSP_C10D_WORDS, unreadable);
+	const long name = name_of(c, span->name);
+	if (group == -ENOSPC)
+		return 0;
+	if (group < 0 || name < 0)
+		return -ENOMEM;
+	return XSP_APPEND(k->gpu_calls, k->gpu_call_capacity, k->gpu_call_count,
+			  (struct gpu_call){.tid = span->tid,
+					    .group = (uint32_t)group,
+					    .name = (uint32_t)name,
+					    .start_ns = real(c, span->start_ns),
+					    .end_ns = real(c, span->end_ns),
+					    .meets = what->meets});
+}
+
 static int add_blocked(struct collecting *c, struct rank *k, const struct xsp_span *span)
 {
 	if (!xsp_span_has_duration(span))
@@ -358,7 +349,7 @@ static int on_span(void *ctx, const struct xsp_span *span)
 	case XSP_COLLECTIVE_WAIT:
 		return add_blocked(c, k, span);
 	case XSP_COLLECTIVE_CALL:
-		return add_operator(c, k, span, true);
+		return add_gpu_call(c, k, span) < 0 ? -ENOMEM : add_operator(c, k, span, true);
 	case XSP_COLLECTIVE_NONE:
 		/* ranges hold whatever the program does between its operators */
 		return c->probes[span->probe].kind == XSP_PROBE_FUNCTION
@@ -367,6 +358,36 @@ static int on_span(void *ctx, const struct xsp_span *span)
 	default:
 		return 0;
 	}
+}
+
+/* ---- the GPU ---- */
+
+static struct kernel_name *kernel_name(struct collecting *c, const char *text)
+{
+	const uint32_t *at = xsp_u64map_get(&c->kernel_of, (uintptr_t)text);
+
+	if (at != NULL)
+		return &c->kernels[*at];
+	const long name = xsp_ranks_name(c->job, text);
+	const struct kernel_name first = {(uint32_t)name, xsp_kernel_communicates(text)};
+	return name < 0 ? NULL
+			: xsp_u64map_element(&c->kernel_of, (uintptr_t)text, &c->kernels,
+					     &c->kernel_capacity, &c->kernel_count, &first);
+}
+
+static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
+{
+	struct collecting *c = ((struct xsp_ranks *)ctx)->now;
+
+	if (a->kind != XSP_GPU_IS_KERNEL || a->cut || a->left_out || a->end_ns <= a->start_ns)
+		return 0;
+	struct rank *k = rank_of(c, a->pid);
+	const struct kernel_name *name = kernel_name(c, a->name);
+	if (k == NULL || name == NULL)
+		return -ENOMEM;
+	return xsp_ranks_gpu_kernel(k, name->name, name->communicates,
+				    &(struct gpu_kernel){a->call_tid, real(c, a->call_ns),
+							 real(c, a->start_ns), real(c, a->end_ns)});
 }
 
 /* ---- steps ---- */
@@ -443,6 +464,7 @@ int xsp_ranks_begin(struct xsp_ranks *j, struct xsp_capture_reader *r, struct xs
 	c->job = j;
 	c->reader = r;
 	c->timeline = t;
+	c->gpu = xsp_timeline_has_gpu(t);
 	c->first_rank = j->count;
 	c->values = calloc(1, sizeof(*c->values));
 	rc = c->values != NULL ? find_roles(c) : -ENOMEM;
@@ -459,7 +481,8 @@ int xsp_ranks_begin(struct xsp_ranks *j, struct xsp_capture_reader *r, struct xs
 
 struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j)
 {
-	return (struct xsp_timeline_sink){.ctx = j, .span = on_span, .every = on_every_span};
+	return (struct xsp_timeline_sink){
+		.ctx = j, .span = on_span, .every = on_every_span, .gpu = on_activity};
 }
 
 /* ---- behind its run ---- */
@@ -492,29 +515,11 @@ static int order_instances(const void *a, const void *b)
 	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
-static int order_intervals(const void *a, const void *b)
-{
-	const struct interval *x = a, *y = b;
-
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
 static int order_steps(const void *a, const void *b)
 {
 	const struct rank_step *x = a, *y = b;
 
 	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
-static int add_instance(struct rank *k, const struct queued *q, const struct run *r)
-{
-	struct group *g = &k->groups[q->group];
-
-	return XSP_APPEND(g->seq, g->capacity, g->count,
-			  (struct instance){.start_ns = q->start_ns,
-					    .end_ns = r->end_ns,
-					    .name = q->name,
-					    .meets = q->meets});
 }
 
 /* An address serves one work after the other: a run is of the last that was queued under it before. */
@@ -534,7 +539,9 @@ static int join(struct rank *k)
 						      run->work, run->start_ns) <= 0)
 			found = &k->queued[q++];
 		if (found != NULL && found->work == run->work)
-			rc = add_instance(k, found, run);
+			rc = xsp_ranks_add_instance(k, found->group,
+						    &(struct instance){found->start_ns, run->end_ns,
+								       found->name, found->meets});
 	}
 	free(k->queued);
 	free(k->runs);
@@ -542,23 +549,6 @@ static int join(struct rank *k)
 	k->runs = NULL;
 	k->queued_count = k->run_count = 0;
 	return rc;
-}
-
-size_t xsp_ranks_merge(struct interval *all, size_t count)
-{
-	size_t kept = 0;
-
-	if (count == 0)
-		return 0;
-	qsort(all, count, sizeof(*all), order_intervals);
-	for (size_t i = 1; i < count; i++) {
-		struct interval *last = &all[kept];
-		if (all[i].start_ns > last->end_ns)
-			all[++kept] = all[i];
-		else if (all[i].end_ns > last->end_ns)
-			last->end_ns = all[i].end_ns;
-	}
-	return kept + 1;
 }
 
 /* Where its environment does not say which rank it is, its largest group does. */
@@ -574,6 +564,7 @@ static void number_by_group(struct rank *k)
 int xsp_ranks_end(struct xsp_ranks *j)
 {
 	struct collecting *c = j->now;
+	const struct xsp_gpu_counts *gpu = xsp_timeline_gpu(c->timeline);
 	uint64_t torn, chunks, events;
 	int rc = xsp_steps_end(c->steps);
 
@@ -582,7 +573,10 @@ int xsp_ranks_end(struct xsp_ranks *j)
 		struct rank *k = &j->ranks[i];
 		k->damaged = torn + chunks + events > 0 ||
 			     xsp_capture_how_ended(c->reader) != XSP_CAPTURE_COMPLETE;
+		k->lossy = k->lossy || (gpu != NULL && gpu->lost + gpu->dropped > 0);
 		rc = join(k);
+		if (rc == 0)
+			rc = xsp_ranks_gpu_join(k);
 		/* threads that wait at the same time are one wait of the rank */
 		k->blocked_count = xsp_ranks_merge(k->blocked, k->blocked_count);
 		number_by_group(k);
@@ -617,24 +611,6 @@ int xsp_ranks_read(struct xsp_ranks *j, struct xsp_capture_reader *r, const char
 }
 
 /* ---- what is asked ---- */
-
-struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns)
-{
-	size_t low = 0;
-
-	XSP_LOWER_BOUND(low, k->step_count, i,
-			k->steps[i].start_ns <= ns); /* the first that begins later */
-	return low > 0 && ns < k->steps[low - 1].end_ns ? &k->steps[low - 1] : NULL;
-}
-
-void xsp_ranks_title(const struct rank *k, char *out, size_t size)
-{
-	int n = k->number >= 0 ? snprintf(out, size, "rank %ld", k->number)
-			       : snprintf(out, size, "process %u", k->display_pid);
-
-	if (k->host[0] != '\0' && n > 0 && (size_t)n < size)
-		snprintf(out + n, size - (size_t)n, " (%s)", k->host);
-}
 
 size_t xsp_ranks_count(const struct xsp_ranks *j)
 {

@@ -249,11 +249,19 @@ struct met {
 	struct rank *rank;
 	const struct instance *at;
 	int64_t start_ns, end_ns; /* by the first rank's clock */
+	int64_t since_ns; /* by the rank's own: the end of the group's collective before, or where this one begins */
 };
 
-static struct met met_at(struct rank *k, const struct instance *i)
+static struct met met_at(struct rank *k, const struct group *g, long n)
 {
-	return (struct met){k, i, i->start_ns + k->shift_ns, i->end_ns + k->shift_ns};
+	const struct instance *i = &g->seq[n];
+	const int64_t before = n > 0 ? g->seq[n - 1].end_ns : k->window_start_ns;
+
+	return (struct met){.rank = k,
+			    .at = i,
+			    .start_ns = i->start_ns + k->shift_ns,
+			    .end_ns = i->end_ns + k->shift_ns,
+			    .since_ns = before < i->start_ns ? before : i->start_ns};
 }
 
 /* Do the clocks tell whether it is the same collective? Those of two hosts drift, and some may leave before all have come. */
@@ -279,7 +287,7 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 	long at = n + m->now;
 
 	if (at >= 0 && at < (long)its->count) {
-		*out = met_at(k, &its->seq[at]);
+		*out = met_at(k, its, at);
 		if (can_meet(first, out))
 			return true;
 	}
@@ -288,7 +296,7 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 	at = (long)ended_before(its, first->start_ns - k->shift_ns);
 	if (at >= (long)its->count)
 		return false;
-	*out = met_at(k, &its->seq[at]);
+	*out = met_at(k, its, at);
 	if (!can_meet(first, out))
 		return false;
 	m->now = at - n;
@@ -301,7 +309,7 @@ static size_t meet(struct xsp_ranks *j, struct joint_group *g, long n, struct me
 	struct rank *k = &j->ranks[g->members[0].rank];
 	size_t count = 1;
 
-	out[0] = met_at(k, &k->groups[g->members[0].group].seq[n]);
+	out[0] = met_at(k, &k->groups[g->members[0].group], n);
 	for (size_t m = 1; m < g->count; m++) {
 		if (n == 0)
 			g->members[m].now = g->members[m].shift;
@@ -315,20 +323,61 @@ static long calls_of(const struct xsp_ranks *j, const struct joint_group *g)
 	return (long)j->ranks[g->members[0].rank].groups[g->members[0].group].count;
 }
 
-/* Each collective that at least two ranks were recorded in. */
+struct turn {
+	int64_t start_ns;
+	uint32_t group;
+	long n;
+};
+
+static int order_turns(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return x->n < y->n ? -1 : x->n > y->n;
+}
+
+/* The collectives of all groups as they came. */
+static int all_turns(const struct xsp_ranks *j, struct turn **out, size_t *count)
+{
+	size_t n = 0;
+
+	for (size_t g = 0; g < j->group_count; g++)
+		n += (size_t)calls_of(j, &j->groups[g]);
+	*count = 0;
+	*out = calloc(n + 1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	for (uint32_t g = 0; g < j->group_count; g++) {
+		const struct member *first = &j->groups[g].members[0];
+		const struct rank *k = &j->ranks[first->rank];
+		for (long i = 0; i < calls_of(j, &j->groups[g]); i++)
+			(*out)[(*count)++] = (struct turn){
+				k->groups[first->group].seq[i].start_ns + k->shift_ns, g, i};
+	}
+	qsort(*out, *count, sizeof(**out), order_turns);
+	return 0;
+}
+
+/* Each collective that at least two ranks were recorded in, in the order of time. */
 static int each_met(struct xsp_ranks *j,
 		    int (*fn)(struct xsp_ranks *j, void *ctx, struct met *met, size_t count),
 		    void *ctx)
 {
 	struct met *met = calloc(j->count + 1, sizeof(*met));
-	int rc = met != NULL ? 0 : -ENOMEM;
+	struct turn *turns = NULL;
+	size_t turn_count = 0;
+	int rc = met != NULL ? all_turns(j, &turns, &turn_count) : -ENOMEM;
 
-	for (size_t g = 0; g < j->group_count && rc == 0; g++)
-		for (long n = 0; n < calls_of(j, &j->groups[g]) && rc == 0; n++) {
-			const size_t count = meet(j, &j->groups[g], n, met);
-			if (count >= 2)
-				rc = fn(j, ctx, met, count);
-		}
+	for (size_t i = 0; i < turn_count && rc == 0; i++) {
+		const size_t count = meet(j, &j->groups[turns[i].group], turns[i].n, met);
+		if (count >= 2)
+			rc = fn(j, ctx, met, count);
+	}
+	free(turns);
 	free(met);
 	return rc;
 }
@@ -444,22 +493,50 @@ static void block_steps(struct rank *k, struct interval blocked)
 	}
 }
 
-/* How long it was blocked for others that were late: once, however many collectives were under way meanwhile. */
-static void sum_blocked(struct rank *k)
+static int add_held(struct rank *k, struct interval in)
+{
+	const struct held *last = k->held_count > 0 ? &k->held[k->held_count - 1] : NULL;
+	const int64_t before = last != NULL ? last->before_ns + last->end_ns - last->start_ns : 0;
+
+	k->blocked_ns += in.end_ns - in.start_ns;
+	block_steps(k, in);
+	return XSP_APPEND(k->held, k->held_capacity, k->held_count,
+			  (struct held){in.start_ns, in.end_ns, before});
+}
+
+/* When it was blocked for others that were late: once, however many collectives were under way meanwhile. */
+static int find_held(struct rank *k)
 {
 	size_t b = 0;
+	int rc = 0;
 
 	k->early_count = xsp_ranks_merge(k->early, k->early_count);
-	for (size_t e = 0; e < k->early_count; e++) {
+	for (size_t e = 0; e < k->early_count && rc == 0; e++) {
 		while (b < k->blocked_count && k->blocked[b].end_ns <= k->early[e].start_ns)
 			b++;
 		for (size_t i = b;
-		     i < k->blocked_count && k->blocked[i].start_ns < k->early[e].end_ns; i++) {
-			const struct interval in = overlap(k->early[e], k->blocked[i]);
-			k->blocked_ns += in.end_ns - in.start_ns;
-			block_steps(k, in);
-		}
+		     i < k->blocked_count && rc == 0 && k->blocked[i].start_ns < k->early[e].end_ns;
+		     i++)
+			rc = add_held(k, overlap(k->early[e], k->blocked[i]));
 	}
+	return rc;
+}
+
+static int64_t held_until(const struct rank *k, int64_t ns)
+{
+	size_t low = 0;
+
+	XSP_LOWER_BOUND(low, k->held_count, i, k->held[i].start_ns < ns);
+	if (low == 0)
+		return 0;
+	const struct held *h = &k->held[low - 1];
+	return h->before_ns + (h->end_ns < ns ? h->end_ns : ns) - h->start_ns;
+}
+
+/* For others, since the group's collective before: in those of other groups. */
+static int64_t held_before(const struct met *met)
+{
+	return held_until(met->rank, met->at->start_ns) - held_until(met->rank, met->since_ns);
 }
 
 static struct lateness *lateness_of(struct rank *k, uint32_t name)
@@ -484,15 +561,34 @@ static struct collective_sum *sum_of(struct xsp_ranks *j, uint32_t name)
 	return &j->collectives[j->collective_count++];
 }
 
-/* When the others came, in the median. */
-static int64_t others_came(const struct met *met, size_t count, size_t but, int64_t *scratch)
+static int64_t blamed_until(const struct rank *k, int64_t ns)
+{
+	size_t low = 0;
+
+	XSP_LOWER_BOUND(low, k->blamed_count, i, k->blamed[i].at_ns <= ns);
+	return low > 0 ? k->blamed[low - 1].sum_ns : 0;
+}
+
+/* By how much it came behind the others, in the median, and is to blame itself: what it was held up more than they by a late
+ * rank of another group is that rank's; what it was late by itself in another group since then has been counted there. */
+static int64_t own_lateness(const struct met *met, size_t count, size_t which, int64_t *scratch)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (i != but)
+		if (i != which)
 			scratch[n++] = met[i].start_ns;
-	return xsp_ranks_median(scratch, n);
+	const int64_t late = met[which].start_ns - xsp_ranks_median(scratch, n);
+	if (late <= 0)
+		return late;
+	n = 0;
+	for (size_t i = 0; i < count; i++)
+		if (i != which)
+			scratch[n++] = held_before(&met[i]);
+	int64_t known = held_before(&met[which]) - xsp_ranks_median(scratch, n);
+	known = (known > 0 ? known : 0) + blamed_until(met[which].rank, INT64_MAX) -
+		blamed_until(met[which].rank, met[which].since_ns);
+	return known < late ? late - known : 0;
 }
 
 static int note_lateness(struct xsp_ranks *j, const struct met *met, int64_t by_ns)
@@ -508,6 +604,9 @@ static int note_lateness(struct xsp_ranks *j, const struct met *met, int64_t by_
 	l->times++;
 	l->sum_ns += by_ns;
 	k->late_ns += by_ns;
+	if (XSP_APPEND(k->blamed, k->blamed_capacity, k->blamed_count,
+		       (struct blamed){met->at->start_ns, k->late_ns}) < 0)
+		return -ENOMEM;
 	if (by_ns > l->most_ns) {
 		l->most_ns = by_ns;
 		l->most_at_ns = met->start_ns;
@@ -541,6 +640,7 @@ static int judge(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 	struct collective_sum *sum = sum_of(j, met[0].at->name);
 	size_t last = 0;
 
+	(void)ctx;
 	if (sum == NULL)
 		return -ENOMEM;
 	for (size_t i = 1; i < count; i++)
@@ -550,27 +650,35 @@ static int judge(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 	sum->transfer_ns += met[last].end_ns - met[last].start_ns;
 	sum->ranks = count > sum->ranks ? (uint32_t)count : sum->ranks;
 	met[last].rank->times_last++;
-	for (size_t i = 0; i < count; i++) {
-		if (share_out(sum, &met[i], met[last].start_ns) < 0 ||
-		    note_lateness(j, &met[i], met[i].start_ns - others_came(met, count, i, ctx)) <
-			    0)
+	for (size_t i = 0; i < count; i++)
+		if (share_out(sum, &met[i], met[last].start_ns) < 0)
 			return -ENOMEM;
-	}
 	return 0;
+}
+
+static int blame(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = note_lateness(j, &met[i], own_lateness(met, count, i, ctx));
+	return rc;
 }
 
 static int judge_all(struct xsp_ranks *j)
 {
 	int64_t *scratch = calloc(j->count + 1, sizeof(*scratch));
-	int rc = scratch != NULL ? each_met(j, judge, scratch) : -ENOMEM;
+	int rc = scratch != NULL ? each_met(j, judge, NULL) : -ENOMEM;
 
-	for (size_t i = 0; i < j->count; i++) {
+	for (size_t i = 0; i < j->count && rc == 0; i++) {
 		uint64_t all = j->ranks[i].left_out;
 		for (size_t g = 0; g < j->ranks[i].group_count; g++)
 			all += j->ranks[i].groups[g].count;
 		j->ranks[i].unmatched = all - j->ranks[i].matched;
-		sum_blocked(&j->ranks[i]);
+		rc = find_held(&j->ranks[i]);
 	}
+	if (rc == 0)
+		rc = each_met(j, blame, scratch);
 	free(scratch);
 	return rc;
 }

@@ -35,6 +35,23 @@ struct interval {
 	int64_t start_ns, end_ns;
 };
 
+/* The rank was blocked in a collective for others that were late. */
+struct held {
+	int64_t start_ns, end_ns;
+	int64_t before_ns; /* all before this one */
+};
+
+/* A collective whose kernels run on a GPU: the call that launched them, and each kernel with the moment of its launch. */
+struct gpu_call {
+	uint32_t tid, group, name;
+	int64_t start_ns, end_ns;
+	bool meets;
+};
+struct gpu_kernel {
+	uint32_t tid;
+	int64_t launch_ns, start_ns, end_ns;
+};
+
 /* A process group as one of its ranks sees it. */
 struct group {
 	uint64_t address;
@@ -47,6 +64,7 @@ struct group {
 /* Calls of one name on a rank. */
 struct operator_sum {
 	uint32_t name;
+	bool gpu; /* a kernel: self_ns is its time on the GPU */
 	uint64_t calls, self_ns;
 	uint64_t bytes, sized; /* of collectives: bytes of the tensors of so many calls */
 };
@@ -58,7 +76,8 @@ struct rank_step {
 	int64_t waited_ns; /* of that: blocked in collectives, for others that were late */
 };
 
-/* How late it was at the collectives of one name, by the median of the others' arrivals. */
+/* How late it was at the collectives of one name, by the median of the others' arrivals, without what others held it up
+ * before, and what it was late by before in another group. */
 struct lateness {
 	uint32_t name;
 	uint64_t calls, times;
@@ -81,10 +100,20 @@ struct rank {
 	size_t queued_count, queued_capacity;
 	struct run *runs;
 	size_t run_count, run_capacity;
+	struct gpu_call *gpu_calls;
+	size_t gpu_call_count, gpu_call_capacity;
+	struct gpu_kernel *gpu_kernels;
+	size_t gpu_kernel_count, gpu_kernel_capacity;
+	struct interval *computed; /* its GPUs ran other kernels */
+	size_t computed_count, computed_capacity;
+	int64_t computed_apart_ns; /* less than that between two of them is not told */
+	uint64_t gpu_of_no_group; /* kernels of collectives that no known call launched */
 	struct interval *blocked; /* in a wait for a collective; sorted, apart */
 	size_t blocked_count, blocked_capacity;
 	struct interval *early; /* from its own arrival at a collective to the last one's */
 	size_t early_count, early_capacity;
+	struct held *held; /* both: in order, apart */
+	size_t held_count, held_capacity;
 	struct group *groups;
 	size_t group_count, group_capacity;
 	struct xsp_u64map sum_of; /* name → index of sums */
@@ -92,6 +121,10 @@ struct rank {
 	size_t sum_count, sum_capacity;
 	struct rank_step *steps;
 	size_t step_count, step_capacity;
+	struct blamed {
+		int64_t at_ns, sum_ns; /* with all before */
+	} * blamed; /* each time that it was late, in order */
+	size_t blamed_count, blamed_capacity;
 	struct lateness *late; /* few names: searched */
 	size_t late_count, late_capacity;
 	/* over all matched collectives */
@@ -145,17 +178,29 @@ struct xsp_ranks {
 	int64_t start_ns, end_ns; /* of the job, by the first rank's clock */
 };
 
+/* ---- rank.c ---- */
+
 void xsp_ranks_free_rank(struct rank *k); /* what it owns */
 /* Sorts them and makes one of those that overlap or touch. How many are left. */
 size_t xsp_ranks_merge(struct interval *all, size_t count);
 /* Median; sorts `values`. 0 of none. */
-int64_t xsp_ranks_median(int64_t *values, size_t count);
+int64_t xsp_ranks_median(int64_t *values, size_t count); /* ranks_match.c */
 /* The job's index of a name. -ENOMEM. */
 long xsp_ranks_name(struct xsp_ranks *j, const char *text);
 struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make);
+int xsp_ranks_add_instance(struct rank *k, uint32_t group,
+			   const struct instance *i); /* or -ENOMEM */
 /* The step of a rank around a moment by its own clock; NULL: none. */
 struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns);
 /* "rank 3 (host)", or "process 4242 (host)". */
 void xsp_ranks_title(const struct rank *k, char *out, size_t size);
+
+/* ---- ranks_gpu.c ---- */
+
+/* A kernel that has begun and ended, not cut; times are real. `name` of the job, of one that communicates not used. 0 or -ENOMEM. */
+int xsp_ranks_gpu_kernel(struct rank *k, uint32_t name, bool communicates,
+			 const struct gpu_kernel *kernel);
+/* Behind the capture's run: collectives of the groups, and when the rank was blocked in them. 0 or -ENOMEM. */
+int xsp_ranks_gpu_join(struct rank *k);
 
 #endif

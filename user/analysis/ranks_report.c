@@ -105,12 +105,13 @@ static const char *doubt(const struct xsp_ranks *j)
 static void note_job(struct xsp_ranks *j, struct xsp_report_section *s)
 {
 	char text[256], a[XSP_UNITS_SIZE];
-	uint64_t unmatched = 0;
+	uint64_t unmatched = 0, of_no_group = 0;
 
 	for (size_t i = 0; i < j->count; i++) {
 		char title[96];
 		xsp_ranks_title(&j->ranks[i], title, sizeof(title));
 		unmatched += j->ranks[i].unmatched;
+		of_no_group += j->ranks[i].gpu_of_no_group;
 		for (size_t d = 0; d < DOUBTS; d++) {
 			snprintf(text, sizeof(text), "%s: %s: its figures are lower bounds", title,
 				 doubts[d].text);
@@ -133,6 +134,12 @@ static void note_job(struct xsp_ranks *j, struct xsp_report_section *s)
 			"collectives that were recorded on one rank only, or whose group could not "
 			"be told: %s",
 			xsp_format_count(a, unmatched));
+		xsp_report_note(s, text);
+	}
+	if (of_no_group > 0) {
+		snprintf(text, sizeof(text),
+			 "kernels of collectives that no recorded call of c10d launched: %s",
+			 xsp_format_count(a, of_no_group));
 		xsp_report_note(s, text);
 	}
 	if (j->spreads == 0)
@@ -237,7 +244,7 @@ static void report_ranks(struct found *f)
 	xsp_report_note(s,
 			"late by: in all, after the others' median, where it was more than what "
 			"ends lie apart; waited: from its own arrival to the last one's; blocked: "
-			"a thread of it stood still for that");
+			"a thread of it stood still for that, or its GPU had nothing else to do");
 }
 
 /* ---- steps ---- */
@@ -430,6 +437,7 @@ static void report_collectives(struct found *f)
 /* An operator that takes longer on a rank than on the others. */
 struct excess {
 	uint32_t name;
+	bool gpu;
 	double ns; /* in all */
 	double own, others; /* self time by unit */
 	double calls, others_calls;
@@ -456,6 +464,7 @@ static struct excess excess_of(struct found *f, size_t rank, const struct operat
 {
 	const double units = units_of(&f->job->ranks[rank], f->unit);
 	struct excess e = {.name = sum->name,
+			   .gpu = sum->gpu,
 			   .own = (double)sum->self_ns / units,
 			   .calls = (double)sum->calls / units,
 			   .others = others_median(f, rank, sum->name, false),
@@ -526,14 +535,17 @@ static void report_straggler(struct found *f, const struct rank *k, const struct
 		 "in all",
 		 who, name, xsp_format_ns(a, (uint64_t)e->own), unit_names[f->unit],
 		 xsp_format_ns(b, (uint64_t)e->others), xsp_format_ns(c, (uint64_t)k->late_ns));
-	snprintf(advice, sizeof(advice),
-		 e->calls > 1.1 * e->others_calls
-			 ? "it calls %.200s %.3g times %s, the others %.3g times: give the ranks "
-			   "the same work"
-			 : "%.200s is called as often as on the others (%.3g times %s; %.3g): look "
-			   "at what "
-			   "it is given there, and at that host's processors",
-		 name, e->calls, unit_names[f->unit], e->others_calls);
+	if (e->calls > 1.1 * e->others_calls)
+		snprintf(advice, sizeof(advice),
+			 "it calls %.200s %.3g times %s, the others %.3g times: give the ranks the "
+			 "same work",
+			 name, e->calls, unit_names[f->unit], e->others_calls);
+	else
+		snprintf(advice, sizeof(advice),
+			 "%.200s is called as often as on the others (%.3g times %s; %.3g): look "
+			 "at what it is given there, and at that host's %s",
+			 name, e->calls, unit_names[f->unit], e->others_calls,
+			 e->gpu ? "GPU (clocks, temperature, who else uses it)" : "processors");
 	finding.rule = XSP_RULE_STRAGGLER;
 	finding.subject = subject;
 	finding.title = title;
@@ -594,7 +606,7 @@ static void judge_rank(struct found *f, size_t rank)
 {
 	const struct rank *k = &f->job->ranks[rank];
 	const struct lateness *worst = NULL;
-	struct excess most = {.ns = 0};
+	struct excess most = {.ns = 0}, on_gpu = {.ns = 0};
 	double explained = 0, part;
 
 	for (size_t i = 0; i < k->late_count; i++)
@@ -607,7 +619,12 @@ static void judge_rank(struct found *f, size_t rank)
 		explained += e.ns > 0 ? e.ns : 0;
 		if (e.ns > most.ns)
 			most = e;
+		if (e.gpu && e.ns > on_gpu.ns)
+			on_gpu = e;
 	}
+	/* calls that wait for a slow kernel take longer as well: the kernel is why */
+	if (on_gpu.ns >= OPERATOR_SHARE * (double)k->late_ns)
+		most = on_gpu;
 	const bool one = most.ns >= OPERATOR_SHARE * (double)k->late_ns;
 	if (f->in_operators && one)
 		report_straggler(f, k, worst, &most, part);

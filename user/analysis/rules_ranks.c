@@ -9,22 +9,27 @@
 #include "catalog/collectives.h"
 #include "catalog/providers.h"
 
-static bool has_collectives(const struct xsp_capture_reader *r)
+/* Those of gloo, or calls whose kernels tell. */
+static bool has_collectives(const struct xsp_timeline *t, const struct xsp_capture_reader *r)
 {
 	const struct xsp_capture_probe *probes = NULL;
 	const size_t count = xsp_capture_probes(r, &probes);
 
-	for (size_t i = 0; i < count; i++)
-		if ((xsp_provider_traits(probes[i].provider) & XSP_PROVIDER_COLLECTIVES) &&
-		    xsp_collective_of(probes[i].symbol).role == XSP_COLLECTIVE_QUEUE)
+	for (size_t i = 0; i < count; i++) {
+		if (!(xsp_provider_traits(probes[i].provider) & XSP_PROVIDER_COLLECTIVES))
+			continue;
+		const enum xsp_collective_role role = xsp_collective_of(probes[i].symbol).role;
+		if (role == XSP_COLLECTIVE_QUEUE ||
+		    (role == XSP_COLLECTIVE_CALL && xsp_timeline_has_gpu(t)))
 			return true;
+	}
 	return false;
 }
 
 static int begin(struct xsp_timeline *t, struct xsp_capture_reader *r, void **state)
 {
 	struct xsp_ranks *j = NULL;
-	int rc = has_collectives(r) ? xsp_ranks_new(&j) : 0;
+	int rc = has_collectives(t, r) ? xsp_ranks_new(&j) : 0;
 
 	if (j != NULL)
 		rc = xsp_ranks_begin(j, r, t, "", NULL);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/summary_memory.h"
 #include "base/grow.h"
 #include "base/text.h"
 #include "base/u64map.h"
@@ -315,9 +316,9 @@ int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
 static void name_pool(const struct xsp_summary_allocations *a, const struct xsp_memory_use *u,
 		      char *out, size_t size)
 {
-	char of[XSP_MEMORY_OWNER];
+	char of[XSP_SUMMARY_MEMORY_OWNER];
 
-	xsp_memory_use_owner(a->timeline, u, of);
+	xsp_summary_memory_owner(a->timeline, u, of);
 	if (u->pool == XSP_MEMORY_HEAP)
 		snprintf(out, size, "heap%s", of);
 	else if (u->device_type == XSP_C10_CPU)
@@ -511,7 +512,7 @@ static void put_use(const struct xsp_summary_allocations *a, struct xsp_json_wri
 		    const struct xsp_memory_use *u)
 {
 	xsp_json_begin(j, NULL, '{');
-	xsp_json_number(j, "pid", xsp_memory_use_pid(a->timeline, u));
+	xsp_json_number(j, "pid", xsp_summary_memory_pid(a->timeline, u));
 	xsp_json_number(j, "device_type", u->device_type);
 	if (u->device_type != XSP_C10_CPU)
 		xsp_json_number(j, "device", u->device);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/summary_memory.h"
 #include "base/grow.h"
 #include "base/saturate.h"
 #include "base/u64map.h"
@@ -183,14 +184,14 @@ static void print_memory(struct xsp_summary_gpu *g, FILE *f)
 	for (size_t i = 0; i < n; i++) {
 		const struct xsp_memory_use *u = &uses[i];
 		char device[32] = "", now[XSP_UNITS_SIZE], peak[XSP_UNITS_SIZE];
-		char unknown[XSP_UNITS_SIZE], owner[XSP_MEMORY_OWNER];
+		char unknown[XSP_UNITS_SIZE], owner[XSP_SUMMARY_MEMORY_OWNER];
 		if (xsp_memory_is_allocator(u->pool))
 			continue;
 		if (u->device != XSP_GPU_NO_ID)
 			snprintf(device, sizeof(device), " of device %u", u->device);
 		fprintf(f, "%s%s%s, allocated since the recording began: %s at most, %s at %s end",
 			u->pool == XSP_MEMORY_PINNED ? "pinned host memory" : "GPU memory", device,
-			xsp_memory_use_owner(g->timeline, u, owner),
+			xsp_summary_memory_owner(g->timeline, u, owner),
 			xsp_format_bytes(peak, u->peak), xsp_format_bytes(now, u->now),
 			xsp_timeline_cut_text(g->timeline) != NULL ? "the cut's" : "its");
 		if (u->unknown_frees > 0)
@@ -371,7 +372,7 @@ static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *
 		if (xsp_memory_is_allocator(uses[i].pool))
 			continue;
 		xsp_json_begin(j, NULL, '{');
-		xsp_json_number(j, "pid", xsp_memory_use_pid(g->timeline, &uses[i]));
+		xsp_json_number(j, "pid", xsp_summary_memory_pid(g->timeline, &uses[i]));
 		if (uses[i].device != XSP_GPU_NO_ID)
 			xsp_json_number(j, "device", uses[i].device);
 		xsp_json_bool(j, "pinned_host", uses[i].pool == XSP_MEMORY_PINNED);

@@ -74,6 +74,31 @@ int xsp_summary_memory_process(struct xsp_summary_memory *m, const struct xsp_pr
 	return 0;
 }
 
+/* ---- whose it is ---- */
+
+uint32_t xsp_summary_memory_pid(const struct xsp_timeline *t, const struct xsp_memory_use *use)
+{
+	const struct xsp_timeline_thread *thread = xsp_timeline_thread(t, use->pid);
+
+	return thread != NULL ? thread->ns_pid : use->pid;
+}
+
+const char *xsp_summary_memory_owner(const struct xsp_timeline *t, const struct xsp_memory_use *use,
+				     char out[XSP_SUMMARY_MEMORY_OWNER])
+{
+	const struct xsp_memory_use *uses;
+	const size_t count = xsp_timeline_memory(t, &uses);
+	bool several = false;
+
+	out[0] = '\0';
+	for (size_t i = 1; i < count; i++)
+		several = several || uses[i].pid != uses[0].pid;
+	if (several)
+		snprintf(out, XSP_SUMMARY_MEMORY_OWNER, " of process %" PRIu32,
+			 xsp_summary_memory_pid(t, use));
+	return out;
+}
+
 /* ---- what only grows ---- */
 
 /* Less is what every program takes now and then: a twentieth of what it has, and a megabyte, while it is recorded. */

@@ -16,6 +16,13 @@ struct xsp_summary_memory;
 int xsp_summary_memory_new(struct xsp_timeline *t, struct xsp_summary_memory **out);
 void xsp_summary_memory_free(struct xsp_summary_memory *m);
 
+/* Of memory that was allocated. Its process's number as the process itself sees it. */
+uint32_t xsp_summary_memory_pid(const struct xsp_timeline *t, const struct xsp_memory_use *use);
+/* Where there are several processes " of process 4242", else "". */
+#define XSP_SUMMARY_MEMORY_OWNER 40
+const char *xsp_summary_memory_owner(const struct xsp_timeline *t, const struct xsp_memory_use *use,
+				     char out[XSP_SUMMARY_MEMORY_OWNER]);
+
 /* 0 or -ENOMEM. */
 int xsp_summary_memory_process(struct xsp_summary_memory *m,
 			       const struct xsp_process_memory_at *at);

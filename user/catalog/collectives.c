@@ -148,6 +148,11 @@ struct xsp_collective_symbol xsp_collective_of(const char *symbol)
 	return role(XSP_COLLECTIVE_NONE);
 }
 
+bool xsp_collective_is_of_two(const struct xsp_collective *what)
+{
+	return strcmp(what->name, "send") == 0 || strncmp(what->name, "recv", 4) == 0;
+}
+
 bool xsp_collective_is_waiting(const char *display_name)
 {
 	const char *last = strrchr(display_name, ':');

@@ -38,6 +38,8 @@ struct xsp_collective_symbol {
 /* What the function of this (mangled) symbol is; role NONE: nothing of the kind. */
 struct xsp_collective_symbol xsp_collective_of(const char *symbol);
 
+/* From one rank to another: the others have no part in it. */
+bool xsp_collective_is_of_two(const struct xsp_collective *what);
 /* Is a span of that (shown) name time in which a collective runs, or is waited for? Its cause lies with other ranks. */
 bool xsp_collective_is_waiting(const char *display_name);
 

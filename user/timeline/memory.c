@@ -6,8 +6,6 @@
 #include "timeline/memory.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -490,28 +488,6 @@ size_t xsp_timeline_memory(const struct xsp_timeline *t, const struct xsp_memory
 {
 	*uses = t->memory != NULL ? t->memory->uses : NULL;
 	return t->memory != NULL ? t->memory->use_count : 0;
-}
-
-uint32_t xsp_memory_use_pid(const struct xsp_timeline *t, const struct xsp_memory_use *use)
-{
-	const struct xsp_timeline_thread *thread = xsp_timeline_thread(t, use->pid);
-
-	return thread != NULL ? thread->ns_pid : use->pid;
-}
-
-const char *xsp_memory_use_owner(const struct xsp_timeline *t, const struct xsp_memory_use *use,
-				 char out[XSP_MEMORY_OWNER])
-{
-	const struct xsp_memory_use *uses;
-	const size_t count = xsp_timeline_memory(t, &uses);
-	bool several = false;
-
-	out[0] = '\0';
-	for (size_t i = 1; i < count; i++)
-		several = several || uses[i].pid != uses[0].pid;
-	if (several)
-		snprintf(out, XSP_MEMORY_OWNER, " of process %" PRIu32, xsp_memory_use_pid(t, use));
-	return out;
 }
 
 uint64_t xsp_memory_untracked(const struct xsp_timeline *t)

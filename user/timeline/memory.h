@@ -69,12 +69,6 @@ struct xsp_memory_use {
 };
 /* Complete after the run; in the order they were met. */
 size_t xsp_timeline_memory(const struct xsp_timeline *t, const struct xsp_memory_use **uses);
-/* Its process's number as the process itself sees it. */
-uint32_t xsp_memory_use_pid(const struct xsp_timeline *t, const struct xsp_memory_use *use);
-/* Where there are several processes " of process 4242", else "". */
-#define XSP_MEMORY_OWNER 40
-const char *xsp_memory_use_owner(const struct xsp_timeline *t, const struct xsp_memory_use *use,
-				 char out[XSP_MEMORY_OWNER]);
 
 /* ---- --memory ---- */
 
