@@ -204,7 +204,9 @@ def job_on_simulated_gpus(folder):
     steps = 20
     done = xsptrace(*EXTRA, "-q", "--follow", "-o", f"{folder}/job.xspt", "--", workload("gpu_ranks"), "--calls", steps, 2)
     planned = int(done.stdout) * US
-    tables, found, _ = analyzed([f"{folder}/job.xspt"])
+    tables, found, report = analyzed([f"{folder}/job.xspt"])
+    sync = [f for f in report["findings"] if f["rule"] == "sync"]
+    check("which one comes late" in sync[0]["advice"], "who waits for the GPU waits for ranks", sync)
     equal([f[:2] for f in found], [("straggler", "rank 2: multiply(float*)")], "findings")
     for rank in range(RANKS):
         row = tables["ranks"][rank]

@@ -9,19 +9,21 @@
 #include "analysis/call_sites.h"
 #include "analysis/summary_report.h"
 #include "base/units.h"
+#include "catalog/gpu_kernels.h"
 
 #define ACTIVITIES_SHOWN 3 /* of what the GPU did meanwhile */
 #define PLACE_SHARE 4 /* a place with less than this part of all waiting is not told of */
 
-/* "sgemm 3.20 s, copies 1.00 s"; "": nothing is known. 0 or -ENOMEM. */
+/* "sgemm 3.20 s, copies 1.00 s"; "": nothing is known. *ranks: first of all for a collective's kernel. 0 or -ENOMEM. */
 static int waited_for(const struct xsp_call_sites *sites, const struct xsp_call_site *site,
-		      char *out, size_t size)
+		      char *out, size_t size, bool *ranks)
 {
 	size_t count, used = 0;
 	struct xsp_waited_for *list = xsp_call_sites_waited_for(sites, site, &count);
 	char time[XSP_UNITS_SIZE];
 
 	out[0] = '\0';
+	*ranks = list != NULL && count > 0 && xsp_kernel_communicates(list[0].name);
 	for (size_t i = 0; list != NULL && i < count && i < ACTIVITIES_SHOWN && used < size; i++)
 		used += (size_t)snprintf(out + used, size - used, "%s%.160s %s", i > 0 ? ", " : "",
 					 list[i].name[0] != '\0' ? list[i].name
@@ -40,7 +42,8 @@ static int find_place(const struct xsp_rule_context *c, const struct xsp_call_pl
 	char advice[XSP_CALL_SITE_TEXT + 1200], doubt[XSP_DOUBT_SIZE];
 	const struct xsp_gpu_counts *counts = xsp_timeline_gpu(c->timeline);
 	const bool recorded = counts != NULL && counts->records > 0;
-	int rc = waited_for(sites, site, gpu, sizeof(gpu));
+	bool ranks;
+	int rc = waited_for(sites, site, gpu, sizeof(gpu), &ranks);
 
 	if (rc < 0)
 		return rc;
@@ -50,11 +53,15 @@ static int find_place(const struct xsp_rule_context *c, const struct xsp_call_pl
 	snprintf(advice, sizeof(advice),
 		 "%s%s. What %s wants of the GPU may be wanted too early or too often: ask for it "
 		 "later or every so many steps (.item(), .cpu(), print, a copy without "
-		 "non_blocking), or give the GPU less to do before it",
+		 "non_blocking), or give the GPU less to do before it%s",
 		 gpu[0] != '\0' ? "the wait is not the cause, what the GPU did meanwhile is: "
 		 : recorded	? "the GPU is not known to have run anything meanwhile"
 				: "what the GPU did meanwhile was not recorded",
-		 gpu, text);
+		 gpu, text,
+		 ranks ? ". A collective's kernel waits for the other ranks: analyze of the "
+			 "captures "
+			 "of all ranks says which one comes late"
+		       : "");
 	struct xsp_report_section *f = xsp_rule_found(
 		c,
 		(struct xsp_report_finding){
