@@ -62,7 +62,8 @@ struct xsp_trace_thread {
 	uint32_t pid, tid, ns_tid;
 	const char *comm;
 };
-/* The same for threads: those that the recording met. */
+/* The same for threads: those that were there when the recording began and, behind a run that went to its end, those
+ * that it met with spans. */
 bool xsp_trace_thread(const struct xsp_trace *trace, size_t index, struct xsp_trace_thread *thread);
 
 /* ---- what a run tells of ---- */

@@ -56,6 +56,8 @@ def spans_and_all_else(folder):
     check(len(told["sample"]) > 0 and len(told["counter"]) > 0, "no samples, or no memory")
     equal(told["complete"], [["1"]], "complete")
     equal([p[1] for p in told["process"]], ["demo"], "processes")
+    equal(sorted({int(s[5]) for s in told["span"]} - {int(t[1]) for t in told["thread"]}), [], "threads of spans")
+    equal(len({t[1] for t in told["thread"]}), len(told["thread"]), "each thread once")
 
 
 @case

@@ -121,6 +121,7 @@ int main(int argc, char **argv)
 	};
 	struct xsp_trace_part part = {.size = sizeof(part)};
 	struct xsp_trace_process p;
+	struct xsp_trace_thread t;
 	struct xsp_trace *trace;
 	uint64_t start, end, recorded;
 	char why[200];
@@ -151,6 +152,8 @@ int main(int argc, char **argv)
 	const int rc = xsp_trace_run(trace, &callbacks, &part, why, sizeof(why));
 	if (rc != 0)
 		fprintf(stderr, "%s\n", rc < 0 ? why : "ended by a callback");
+	for (size_t i = 0; xsp_trace_thread(trace, i, &t); i++)
+		printf("thread\t%u\t%u\t%s\n", t.pid, t.tid, t.comm);
 	xsp_trace_close(trace);
 	return rc != 0;
 }

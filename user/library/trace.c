@@ -20,6 +20,8 @@
 struct xsp_trace {
 	struct xsp_capture_reader *reader;
 	bool running; /* it reads events into room of its own: one run at a time */
+	struct xsp_trace_thread *threads; /* that runs have met; their names are its own */
+	size_t thread_count, thread_capacity;
 };
 
 /* One run. */
@@ -72,6 +74,9 @@ void xsp_trace_close(struct xsp_trace *trace)
 	if (trace == NULL)
 		return;
 	xsp_capture_close(trace->reader);
+	for (size_t i = 0; i < trace->thread_count; i++)
+		free((char *)(uintptr_t)trace->threads[i].comm);
+	free(trace->threads);
 	free(trace);
 }
 
@@ -128,19 +133,50 @@ bool xsp_trace_process(const struct xsp_trace *trace, size_t index,
 	return true;
 }
 
+/* Those known when the recording began, then those that a run has met. */
 bool xsp_trace_thread(const struct xsp_trace *trace, size_t index, struct xsp_trace_thread *thread)
 {
 	const struct xsp_capture_thread *list;
+	const size_t known = xsp_capture_threads(trace->reader, &list);
 
-	if (index >= xsp_capture_threads(trace->reader, &list))
+	if (index >= known + trace->thread_count)
 		return false;
-	*thread = (struct xsp_trace_thread){
-		.pid = list[index].pid,
-		.tid = list[index].tid,
-		.ns_tid = list[index].ns_tid,
-		.comm = list[index].comm,
-	};
+	if (index >= known)
+		*thread = trace->threads[index - known];
+	else
+		*thread = (struct xsp_trace_thread){
+			.pid = list[index].pid,
+			.tid = list[index].tid,
+			.ns_tid = list[index].ns_tid,
+			.comm = list[index].comm,
+		};
 	return true;
+}
+
+static int keep_threads(struct xsp_trace *trace, const struct xsp_timeline *timeline)
+{
+	const struct xsp_timeline_thread *met;
+	const size_t count = xsp_timeline_threads(timeline, &met);
+
+	for (size_t i = 0; i < count; i++) {
+		struct xsp_trace_thread t;
+		size_t k = 0;
+		while (xsp_trace_thread(trace, k, &t) &&
+		       (t.pid != met[i].pid || t.tid != met[i].tid))
+			k++;
+		if (xsp_trace_thread(trace, k, &t))
+			continue;
+		t = (struct xsp_trace_thread){.pid = met[i].pid,
+					      .tid = met[i].tid,
+					      .ns_tid = met[i].ns_tid,
+					      .comm = strdup(met[i].comm)};
+		if (t.comm == NULL || XSP_APPEND(trace->threads, trace->thread_capacity,
+						 trace->thread_count, t) < 0) {
+			free((char *)(uintptr_t)t.comm);
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 /* ---- a run ---- */
@@ -401,6 +437,8 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 	};
 	if (rc == 0)
 		rc = xsp_timeline_run(r.timeline, &sink, 1, &err);
+	if (rc == 0)
+		rc = keep_threads(trace, r.timeline);
 	xsp_timeline_free(r.timeline);
 	free(r.names);
 	trace->running = false;
