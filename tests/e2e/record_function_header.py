@@ -155,7 +155,8 @@ WAYS = (
 @case
 def executables(folder):
     count = 0
-    for (cc, cxx), level, way in itertools.product(compilers(), ("-O0", "-O1", "-O2", "-O3"), WAYS):
+    ways = [("-O1", []), ("-O3", []), *itertools.product(("-O0", "-O2"), WAYS)]
+    for (cc, cxx), (level, way) in itertools.product(compilers(), ways):
         if cc == "gcc":
             way = [o for o in way if o != "-Wno-unused-command-line-argument"]
         if cc == "clang" and "-flto" in way and not shutil.which("ld.lld"):
