@@ -49,8 +49,8 @@ class Made:
         self.probes += 1
         return self.probes - 1
 
-    def clock(self, ns):
-        self.record(7, struct.pack("<3Q", ns, 1_700_000_000_000_000_000 + ns, 100))
+    def clock(self, ns, ahead=0):
+        self.record(7, struct.pack("<3Q", ns, 1_700_000_000_000_000_000 + ns + ahead, 100))
 
     def name(self, number, text):
         self.record(10, struct.pack("<QII", number, 0, 0), text)

@@ -17,13 +17,11 @@ void xsp_ranks_free_rank(struct rank *k)
 	xsp_u64map_free(&k->sum_of);
 	free(k->queued);
 	free(k->runs);
-	free(k->gpu_calls);
-	free(k->gpu_kernels);
-	free(k->computed);
+	xsp_ranks_gpu_free(k);
+	free(k->with_one);
 	free(k->blocked);
 	free(k->early);
 	free(k->held);
-	free(k->blamed);
 	free(k->groups);
 	free(k->sums);
 	free(k->steps);

@@ -81,6 +81,7 @@ void xsp_ranks_free(struct xsp_ranks *j)
 	free(j->ranks);
 	free(j->names);
 	free(j->ids);
+	free(j->clocks);
 	free(j->groups);
 	free(j->collectives);
 	free(j);
@@ -261,14 +262,16 @@ static int add_gpu_call(struct collecting *c, struct rank *k, const struct xsp_s
 	uint64_t words[XSP_C10D_WORDS];
 	uint32_t unreadable;
 
+	long group = GROUP_OF_TWO;
+
 	if (!c->gpu || what->arguments == NULL || !xsp_span_has_duration(span) ||
-	    xsp_collective_is_of_two(what) ||
 	    words_of(span, words, XSP_C10D_WORDS, &unreadable) < XSP_C10D_WORDS)
 		return 0;
-	const long group = group_of(k, words, XSP_C10D_WORDS, unreadable);
+	if (!xsp_collective_is_of_two(what))
+		group = group_of(k, words, XSP_C10D_WORDS, unreadable);
 	const long name = name_of(c, span->name);
 	if (group == -ENOSPC)
-		return 0;
+		group = GROUP_LEFT_OUT;
 	if (group < 0 || name < 0)
 		return -ENOMEM;
 	return XSP_APPEND(k->gpu_calls, k->gpu_call_capacity, k->gpu_call_count,
@@ -321,6 +324,8 @@ static int add_operator(struct collecting *c, struct rank *k, const struct xsp_s
 		return -ENOMEM;
 	if (!xsp_span_has_duration(span))
 		return 0;
+	const struct xsp_cuda_entry *cuda = xsp_timeline_cuda(c->timeline, span->probe);
+	sum->waits = cuda != NULL && cuda->kind == XSP_CUDA_SYNC;
 	sum->calls++;
 	if (!collective) {
 		sum->self_ns += span->self_ns;
@@ -375,19 +380,37 @@ static struct kernel_name *kernel_name(struct collecting *c, const char *text)
 					     &c->kernel_capacity, &c->kernel_count, &first);
 }
 
+/* CUPTI could not time it, or no clock says so: nothing is recorded for months. */
+#define FAR_NS ((uint64_t)1 << 53)
+static bool is_timed(const struct collecting *c, const struct xsp_gpu_activity *a)
+{
+	uint64_t start, end;
+
+	xsp_timeline_window(c->timeline, &start, &end);
+	return a->end_ns > a->start_ns && a->end_ns < end + FAR_NS && a->start_ns + FAR_NS > start;
+}
+
 static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	struct collecting *c = ((struct xsp_ranks *)ctx)->now;
 
-	if (a->kind != XSP_GPU_IS_KERNEL || a->cut || a->left_out || a->end_ns <= a->start_ns)
+	if (a->kind != XSP_GPU_IS_KERNEL || a->cut || a->left_out)
 		return 0;
 	struct rank *k = rank_of(c, a->pid);
 	const struct kernel_name *name = kernel_name(c, a->name);
 	if (k == NULL || name == NULL)
 		return -ENOMEM;
+	if (!is_timed(c, a)) {
+		k->lossy = k->lossy || name->communicates;
+		return 0;
+	}
 	return xsp_ranks_gpu_kernel(k, name->name, name->communicates,
-				    &(struct gpu_kernel){a->call_tid, real(c, a->call_ns),
-							 real(c, a->start_ns), real(c, a->end_ns)});
+				    &(struct gpu_kernel){.tid = a->call_tid,
+							 .device = a->device,
+							 .stream = a->stream,
+							 .launch_ns = real(c, a->call_ns),
+							 .start_ns = real(c, a->start_ns),
+							 .end_ns = real(c, a->end_ns)});
 }
 
 /* ---- steps ---- */

@@ -8,44 +8,63 @@
 
 #include "analysis/ranks_private.h"
 #include "base/grow.h"
+#include "base/search.h"
 
 /* Kernels follow each other closely: what is nearer is one stretch of work, and where there are more stretches than that, what is
  * nearer than twice as much. */
 #define APART_NS 1000
 #define STRETCHES_MAX ((size_t)1 << 20)
+#define STREAMS_MAX 64 /* what others run is told as of the last of them */
 
 /* ---- work ---- */
 
-static void join_stretches(struct rank *k)
+static void join_stretches(struct stream_work *w)
 {
 	size_t kept = 0;
 
-	k->computed_count = xsp_ranks_merge(k->computed, k->computed_count);
-	for (size_t i = 1; i < k->computed_count; i++) {
-		if (k->computed[i].start_ns - k->computed[kept].end_ns < k->computed_apart_ns)
-			k->computed[kept].end_ns = k->computed[i].end_ns;
+	w->count = xsp_ranks_merge(w->stretches, w->count);
+	for (size_t i = 1; i < w->count; i++) {
+		if (w->stretches[i].start_ns - w->stretches[kept].end_ns < w->apart_ns)
+			w->stretches[kept].end_ns = w->stretches[i].end_ns;
 		else
-			k->computed[++kept] = k->computed[i];
+			w->stretches[++kept] = w->stretches[i];
 	}
-	k->computed_count = k->computed_count > 0 ? kept + 1 : 0;
+	w->count = w->count > 0 ? kept + 1 : 0;
+}
+
+static struct stream_work *stream_of(struct rank *k, const struct gpu_kernel *kernel)
+{
+	const struct stream_work first = {
+		.device = kernel->device, .stream = kernel->stream, .apart_ns = APART_NS};
+
+	for (size_t i = 0; i < k->stream_count; i++)
+		if ((k->streams[i].device == first.device &&
+		     k->streams[i].stream == first.stream) ||
+		    i + 1 == STREAMS_MAX)
+			return &k->streams[i];
+	if (XSP_APPEND(k->streams, k->stream_capacity, k->stream_count, first) < 0)
+		return NULL;
+	return &k->streams[k->stream_count - 1];
 }
 
 static int add_work(struct rank *k, const struct gpu_kernel *kernel)
 {
-	struct interval *last = k->computed_count > 0 ? &k->computed[k->computed_count - 1] : NULL;
+	struct stream_work *w = stream_of(k, kernel);
+	struct interval *last = w != NULL && w->count > 0 ? &w->stretches[w->count - 1] : NULL;
 
-	if (k->computed_apart_ns == 0)
-		k->computed_apart_ns = APART_NS;
+	if (w == NULL)
+		return -ENOMEM;
+	w->sum_ns += kernel->end_ns - kernel->start_ns;
 	if (last != NULL && kernel->start_ns >= last->start_ns &&
-	    kernel->start_ns - last->end_ns < k->computed_apart_ns) {
+	    kernel->start_ns - last->end_ns < w->apart_ns) {
 		last->end_ns = kernel->end_ns > last->end_ns ? kernel->end_ns : last->end_ns;
 		return 0;
 	}
-	while (k->computed_count >= STRETCHES_MAX) {
-		join_stretches(k);
-		k->computed_apart_ns *= 2;
+	while (w->count >= STRETCHES_MAX) {
+		join_stretches(w);
+		w->apart_ns *= 2;
 	}
-	return XSP_APPEND(k->computed, k->computed_capacity, k->computed_count,
+	return XSP_APPEND(w->stretches, w->capacity, w->count,
 			  (struct interval){kernel->start_ns, kernel->end_ns});
 }
 
@@ -64,6 +83,48 @@ int xsp_ranks_gpu_kernel(struct rank *k, uint32_t name, bool communicates,
 	sum->calls++;
 	sum->self_ns += (uint64_t)(kernel->end_ns - kernel->start_ns);
 	return add_work(k, kernel);
+}
+
+/* ---- when the rank was blocked ---- */
+
+static int add_blocked(struct rank *k, bool with_one, int64_t from, int64_t to)
+{
+	if (to <= from)
+		return 0;
+	if (with_one)
+		return XSP_APPEND(k->with_one, k->with_one_capacity, k->with_one_count,
+				  (struct interval){from, to});
+	return XSP_APPEND(k->blocked, k->blocked_capacity, k->blocked_count,
+			  (struct interval){from, to});
+}
+
+/* The stream that has most to do on the device. What runs on others, as copies of what comes next, does not make the rank go on. */
+static const struct stream_work *main_stream(const struct rank *k, uint32_t device)
+{
+	const struct stream_work *most = NULL;
+
+	for (size_t i = 0; i < k->stream_count; i++)
+		if (k->streams[i].device == device &&
+		    (most == NULL || k->streams[i].sum_ns > most->sum_ns))
+			most = &k->streams[i];
+	return most;
+}
+
+/* Of the kernel's time that in which its GPU had nothing else to do. */
+static int add_idle(struct rank *k, const struct gpu_kernel *kernel, bool with_one)
+{
+	const struct stream_work *w = main_stream(k, kernel->device);
+	const size_t count = w != NULL ? w->count : 0;
+	int64_t from = kernel->start_ns;
+	size_t at = 0;
+	int rc = 0;
+
+	XSP_LOWER_BOUND(at, count, i, w->stretches[i].end_ns <= kernel->start_ns);
+	for (; at < count && w->stretches[at].start_ns < kernel->end_ns && rc == 0; at++) {
+		rc = add_blocked(k, with_one, from, w->stretches[at].start_ns);
+		from = w->stretches[at].end_ns > from ? w->stretches[at].end_ns : from;
+	}
+	return rc == 0 ? add_blocked(k, with_one, from, kernel->end_ns) : rc;
 }
 
 /* ---- which call a kernel is of ---- */
@@ -87,13 +148,6 @@ static int order_launches(const void *a, const void *b)
 	const struct gpu_kernel *x = a, *y = b;
 
 	return by_thread(x->tid, x->launch_ns, y->tid, y->launch_ns);
-}
-
-static int order_starts(const void *a, const void *b)
-{
-	const struct gpu_kernel *x = a, *y = b;
-
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
 /* The innermost of those around the launch; `behind`: index of the first call that begins later. */
@@ -126,65 +180,40 @@ static int name_kernels(struct rank *k)
 				 kernel->tid, kernel->launch_ns) <= 0)
 			behind++;
 		const struct gpu_call *call = call_around(k, behind, kernel);
+		const bool of_two = call != NULL && call->group == GROUP_OF_TWO;
 		if (call == NULL)
 			k->gpu_of_no_group++;
-		else
+		else if (call->group == GROUP_LEFT_OUT)
+			k->left_out++;
+		else if (!of_two)
 			rc = xsp_ranks_add_instance(k, call->group,
 						    &(struct instance){kernel->start_ns,
 								       kernel->end_ns, call->name,
 								       call->meets});
+		if (rc == 0)
+			rc = add_idle(k, kernel, of_two);
 	}
 	return rc;
 }
 
-/* ---- when the rank was blocked ---- */
-
-/* Of the kernel's time that in which its GPUs had nothing else to do; *at: the first stretch that may be in it. */
-static int add_idle(struct rank *k, const struct gpu_kernel *kernel, size_t *at)
+void xsp_ranks_gpu_free(struct rank *k)
 {
-	int64_t from = kernel->start_ns;
-	int rc = 0;
-
-	while (*at < k->computed_count && k->computed[*at].end_ns <= kernel->start_ns)
-		(*at)++;
-	for (size_t i = *at;
-	     i < k->computed_count && k->computed[i].start_ns < kernel->end_ns && rc == 0; i++) {
-		if (k->computed[i].start_ns > from)
-			rc = XSP_APPEND(k->blocked, k->blocked_capacity, k->blocked_count,
-					(struct interval){from, k->computed[i].start_ns});
-		from = k->computed[i].end_ns > from ? k->computed[i].end_ns : from;
-	}
-	if (rc == 0 && from < kernel->end_ns)
-		rc = XSP_APPEND(k->blocked, k->blocked_capacity, k->blocked_count,
-				(struct interval){from, kernel->end_ns});
-	return rc;
-}
-
-static int add_blocked(struct rank *k)
-{
-	size_t at = 0;
-	int rc = 0;
-
-	join_stretches(k);
-	if (k->gpu_kernel_count > 0)
-		qsort(k->gpu_kernels, k->gpu_kernel_count, sizeof(*k->gpu_kernels), order_starts);
-	for (size_t i = 0; i < k->gpu_kernel_count && rc == 0; i++)
-		rc = add_idle(k, &k->gpu_kernels[i], &at);
-	return rc;
+	for (size_t i = 0; i < k->stream_count; i++)
+		free(k->streams[i].stretches);
+	free(k->streams);
+	free(k->gpu_calls);
+	free(k->gpu_kernels);
+	k->streams = NULL;
+	k->gpu_calls = NULL;
+	k->gpu_kernels = NULL;
+	k->stream_count = k->gpu_call_count = k->gpu_kernel_count = 0;
 }
 
 int xsp_ranks_gpu_join(struct rank *k)
 {
-	int rc = name_kernels(k);
-
-	if (rc == 0)
-		rc = add_blocked(k);
-	free(k->gpu_calls);
-	free(k->gpu_kernels);
-	free(k->computed);
-	k->gpu_calls = NULL;
-	k->gpu_kernels = NULL;
-	k->computed = NULL;
-	k->gpu_call_count = k->gpu_kernel_count = k->computed_count = 0;
+	for (size_t i = 0; i < k->stream_count; i++)
+		join_stretches(&k->streams[i]);
+	const int rc = name_kernels(k);
+	xsp_ranks_gpu_free(k);
 	return rc;
 }

@@ -10,6 +10,10 @@
 
 /* Collectives that are held against each other to find how two sequences lie: spread over all. */
 #define SAMPLES 1024U
+#define FEW 32U
+#define MEAN_SHARE 16 /* of the mean distance of all, beside the median one */
+#define MEAN_SHARE_ONE_HOST 2
+#define FAR_APART_NS 1000000000 /* farther apart is no better told */
 /* Recordings need not begin together: so many collectives more or less are tried around what real time says. */
 #define SHIFTS 16L
 /* Less than that is not late, and neither is less than so many times what ends lie apart. */
@@ -99,9 +103,18 @@ static void number_hosts(struct xsp_ranks *j)
 
 struct fit {
 	long shift; /* b[n + shift] is a[n] */
-	int64_t cost;
+	int64_t cost, apart_ns; /* how far b's ends lie behind, in the median */
 	bool good;
 };
+
+/* Two sequences, and what is known of their clocks. */
+struct pair {
+	const struct group *a, *b;
+	int64_t ahead_ns; /* b's clock */
+	unsigned trust; /* a clock that is off by this much costs 1: 1 on one host */
+};
+#define TRUST_MEASURED 8 /* between hosts of which a group has told */
+#define TRUST_NONE 1024 /* as the hosts have them */
 
 /* The first of the sequence that ends later. */
 static size_t ended_before(const struct group *g, int64_t ns)
@@ -112,53 +125,78 @@ static size_t ended_before(const struct group *g, int64_t ns)
 	return low;
 }
 
-/* Ends of the same collective lie apart by what clocks do, always by the same; of others by whatever the program did
- * between. Where that is as regular, the least distance wins. */
-static bool try_shift(const struct group *a, const struct group *b, long shift, int64_t *apart,
-		      int64_t *cost)
+static int64_t magnitude(int64_t x)
 {
+	return x < 0 ? -x : x;
+}
+
+/* Ends of the same collective lie apart by what clocks do, always by the same, and on one host not at all; of others by whatever
+ * the program did between. Where most of that is as regular, the rest tells. Collectives that are missing in the middle put out
+ * of step whatever follows: half may be. */
+static bool try_shift(const struct pair *p, long shift, size_t samples, int64_t *apart,
+		      struct fit *out)
+{
+	const struct group *a = p->a, *b = p->b;
 	const long from = shift < 0 ? -shift : 0, end_b = (long)b->count - shift;
 	const long to = end_b < (long)a->count ? end_b : (long)a->count;
 	const size_t least = a->count < b->count ? a->count : b->count;
 	size_t n = 0, others = 0;
+	double sum = 0;
 
 	if (to <= from || (size_t)(to - from) < (least + 1) / 2)
 		return false;
-	const long step = (to - from + (long)SAMPLES - 1) / (long)SAMPLES;
+	const long step = (to - from + (long)samples - 1) / (long)samples;
 	for (long i = from; i < to; i += step) {
 		const struct instance *x = &a->seq[i], *y = &b->seq[i + shift];
-		others += x->name != y->name;
-		apart[n++] = y->end_ns - x->end_ns;
+		if (x->name == y->name)
+			apart[n++] = y->end_ns - x->end_ns;
+		else
+			others++;
 	}
-	if (others > n / 10)
+	if (n == 0 || n < others)
 		return false;
 	const int64_t median = xsp_ranks_median(apart, n);
-	for (size_t i = 0; i < n; i++)
-		apart[i] = apart[i] > median ? apart[i] - median : median - apart[i];
-	*cost = xsp_ranks_median(apart, n) + (median < 0 ? -median : median) / 256;
+	for (size_t i = 0; i < n; i++) {
+		apart[i] = magnitude(apart[i] - median);
+		sum += (double)(apart[i] < FAR_APART_NS ? apart[i] : FAR_APART_NS);
+	}
+	const double off = (double)magnitude(median - p->ahead_ns) / p->trust;
+	const double cost = (double)xsp_ranks_median(apart, n) + off +
+			    sum / (double)n / (p->trust == 1 ? MEAN_SHARE_ONE_HOST : MEAN_SHARE);
+	*out = (struct fit){.shift = shift,
+			    .cost = (int64_t)(cost * (double)(n + others) / (double)n),
+			    .apart_ns = median,
+			    .good = true};
 	return true;
 }
 
-static void fit_shift(const struct group *a, const struct group *b, long shift, int64_t *apart,
-		      struct fit *best)
+/* By a few of them first; *best: what has been found so far, with the cost that another one must be below. */
+static void fit_shifts(const struct pair *p, long first, long last, size_t samples, int64_t *apart,
+		       struct fit *best)
 {
-	int64_t cost;
-
-	if (!try_shift(a, b, shift, apart, &cost) || (best->good && best->cost <= cost))
-		return;
-	*best = (struct fit){.shift = shift, .cost = cost, .good = true};
+	for (long s = first; s <= last; s++) {
+		struct fit fit;
+		if (try_shift(p, s, samples, apart, &fit) && (!best->good || fit.cost < best->cost))
+			*best = fit;
+	}
 }
 
-static struct fit fit_groups(const struct group *a, const struct group *b)
+/* `worse_than`: of another pair that is known to fit; what cannot be better is not looked at closely. */
+static struct fit fit_groups(const struct pair *p, const struct fit *worse_than)
 {
 	int64_t apart[SAMPLES];
-	struct fit best = {.good = false};
-	const size_t middle = a->count / 2;
-	const long guess = (long)ended_before(b, a->seq[middle].end_ns) - (long)middle;
+	struct fit few = {.good = false}, best = {.good = false};
+	const size_t middle = p->a->count / 2;
+	const long guess =
+		(long)ended_before(p->b, p->a->seq[middle].end_ns + p->ahead_ns) - (long)middle;
+	const long shifts = p->trust == 1 ? 2 : SHIFTS;
 
-	fit_shift(a, b, 0, apart, &best);
-	for (long s = guess - SHIFTS; s <= guess + SHIFTS; s++)
-		fit_shift(a, b, s, apart, &best);
+	fit_shifts(p, 0, 0, FEW, apart, &few);
+	fit_shifts(p, guess - shifts, guess + shifts, FEW, apart, &few);
+	if (!few.good || (worse_than->good && few.cost / 4 > worse_than->cost + LATE_LEAST_NS))
+		return best;
+	fit_shifts(p, 0, 0, SAMPLES, apart, &best);
+	fit_shifts(p, guess - shifts, guess + shifts, SAMPLES, apart, &best);
 	return best;
 }
 
@@ -167,7 +205,42 @@ static struct fit fit_groups(const struct group *a, const struct group *b)
 static int add_member(struct joint_group *g, size_t rank, size_t group, long shift)
 {
 	return XSP_APPEND(g->members, g->capacity, g->count,
-			  (struct member){(uint32_t)rank, (uint32_t)group, shift, shift});
+			  (struct member){.rank = (uint32_t)rank,
+					  .group = (uint32_t)group,
+					  .shift = shift,
+					  .now = shift});
+}
+
+/* Is that process in it already? One cannot be two ranks of a group. */
+static bool has_process(const struct joint_group *joint, size_t rank)
+{
+	for (size_t m = 0; m < joint->count; m++)
+		if (joint->members[m].rank == rank)
+			return true;
+	return false;
+}
+
+static struct pair pair_of(const struct xsp_ranks *j, const struct group *a, size_t a_rank,
+			   const struct group *b, size_t b_rank)
+{
+	const uint32_t x = j->ranks[a_rank].host_index, y = j->ranks[b_rank].host_index;
+
+	if (x == y)
+		return (struct pair){a, b, 0, 1};
+	if (!j->clocks[x].known || !j->clocks[y].known)
+		return (struct pair){a, b, 0, TRUST_NONE};
+	return (struct pair){a, b, j->clocks[y].ahead_ns - j->clocks[x].ahead_ns, TRUST_MEASURED};
+}
+
+static void note_clock(struct xsp_ranks *j, size_t a_rank, size_t b_rank, const struct fit *fit)
+{
+	struct host_clock *x = &j->clocks[j->ranks[a_rank].host_index];
+	struct host_clock *y = &j->clocks[j->ranks[b_rank].host_index];
+
+	if (x->known && !y->known)
+		*y = (struct host_clock){true, x->ahead_ns + fit->apart_ns};
+	else if (y->known && !x->known)
+		*x = (struct host_clock){true, y->ahead_ns - fit->apart_ns};
 }
 
 /* The rank `wanted` of the group that `first` is the first member of: of all that it may be, the one that fits best. */
@@ -178,12 +251,15 @@ static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t 
 	size_t rank = 0, group = 0;
 
 	for (size_t i = 0; i < j->count; i++) {
-		for (size_t g = 0; i != first_rank && g < j->ranks[i].group_count; g++) {
+		if (has_process(joint, i))
+			continue;
+		for (size_t g = 0; g < j->ranks[i].group_count; g++) {
 			const struct group *other = &j->ranks[i].groups[g];
+			const struct pair pair = pair_of(j, first, first_rank, other, i);
 			if (other->joint != NO_INDEX || other->count == 0 ||
 			    other->size != first->size || other->rank != wanted)
 				continue;
-			const struct fit fit = fit_groups(first, other);
+			const struct fit fit = fit_groups(&pair, &best);
 			if (!fit.good || (best.good && best.cost <= fit.cost))
 				continue;
 			best = fit;
@@ -193,17 +269,30 @@ static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t 
 	}
 	if (!best.good)
 		return 0;
+	note_clock(j, first_rank, rank, &best);
 	j->ranks[rank].groups[group].joint = index;
 	return add_member(joint, rank, group, best.shift);
 }
 
-/* Is that rank of the group found already? */
-static bool has_rank(const struct xsp_ranks *j, const struct joint_group *joint, uint32_t wanted)
+/* All ranks of the group, once each. */
+static int find_members(struct xsp_ranks *j, struct joint_group *joint, uint32_t index,
+			const struct group *first, size_t first_rank)
 {
-	for (size_t m = 0; m < joint->count; m++)
-		if (j->ranks[joint->members[m].rank].groups[joint->members[m].group].rank == wanted)
-			return true;
-	return false;
+	struct xsp_u64map looked_for = {0};
+	int rc = xsp_u64map_set(&looked_for, first->rank, 1);
+
+	for (size_t i = 0; i < j->count; i++)
+		for (size_t g = 0; rc == 0 && g < j->ranks[i].group_count; g++) {
+			const struct group *other = &j->ranks[i].groups[g];
+			if (other->joint != NO_INDEX || other->size != first->size ||
+			    xsp_u64map_get(&looked_for, other->rank) != NULL)
+				continue;
+			rc = xsp_u64map_set(&looked_for, other->rank, 1);
+			if (rc == 0)
+				rc = find_member(j, joint, index, first, first_rank, other->rank);
+		}
+	xsp_u64map_free(&looked_for);
+	return rc;
 }
 
 static int join_group(struct xsp_ranks *j, size_t rank, size_t group)
@@ -214,13 +303,8 @@ static int join_group(struct xsp_ranks *j, size_t rank, size_t group)
 	int rc = add_member(&joint, rank, group, 0);
 
 	first->joint = index;
-	for (size_t i = 0; i < j->count; i++)
-		for (size_t g = 0; rc == 0 && i != rank && g < j->ranks[i].group_count; g++) {
-			const struct group *other = &j->ranks[i].groups[g];
-			if (other->joint == NO_INDEX && other->size == first->size &&
-			    !has_rank(j, &joint, other->rank))
-				rc = find_member(j, &joint, index, first, rank, other->rank);
-		}
+	if (rc == 0)
+		rc = find_members(j, &joint, index, first, rank);
 	if (rc == 0 && xsp_grow(&j->groups, &j->group_capacity, j->group_count + 1) < 0)
 		rc = -ENOMEM;
 	if (rc < 0) {
@@ -231,15 +315,48 @@ static int join_group(struct xsp_ranks *j, size_t rank, size_t group)
 	return 0;
 }
 
+struct candidate {
+	uint32_t rank, group, size;
+	size_t count;
+};
+
+static int order_candidates(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->size != y->size)
+		return x->size > y->size ? -1 : 1;
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->group < y->group ? -1 : x->group > y->group;
+}
+
+/* The largest first, as fewest others are like them and they tell how far clocks are apart; of those the longest: what the first
+ * member was not recorded in is told of nobody. */
 static int join_groups(struct xsp_ranks *j)
 {
+	struct candidate *all = NULL;
+	size_t count = 0, capacity = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < j->count && rc == 0; i++)
-		for (size_t g = 0; g < j->ranks[i].group_count && rc == 0; g++)
-			if (j->ranks[i].groups[g].joint == NO_INDEX &&
-			    j->ranks[i].groups[g].count > 0 && j->ranks[i].groups[g].size > 0)
-				rc = join_group(j, i, g);
+	j->clocks = calloc(j->hosts + 1, sizeof(*j->clocks));
+	if (j->clocks == NULL)
+		return -ENOMEM;
+	j->clocks[0].known = true;
+	for (uint32_t i = 0; i < j->count && rc == 0; i++)
+		for (uint32_t g = 0; g < j->ranks[i].group_count && rc == 0; g++)
+			if (j->ranks[i].groups[g].count > 0 && j->ranks[i].groups[g].size > 0)
+				rc = XSP_APPEND(all, capacity, count,
+						(struct candidate){i, g, j->ranks[i].groups[g].size,
+								   j->ranks[i].groups[g].count});
+	if (count > 0)
+		qsort(all, count, sizeof(*all), order_candidates);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		if (j->ranks[all[i].rank].groups[all[i].group].joint == NO_INDEX)
+			rc = join_group(j, all[i].rank, all[i].group);
+	free(all);
 	return rc;
 }
 
@@ -248,20 +365,20 @@ static int join_groups(struct xsp_ranks *j)
 struct met {
 	struct rank *rank;
 	const struct instance *at;
+	struct member *member;
 	int64_t start_ns, end_ns; /* by the first rank's clock */
-	int64_t since_ns; /* by the rank's own: the end of the group's collective before, or where this one begins */
+	int64_t not_compared_ns; /* held up before all of them were recorded */
 };
 
-static struct met met_at(struct rank *k, const struct group *g, long n)
+static struct met met_at(struct rank *k, struct member *m, long n)
 {
-	const struct instance *i = &g->seq[n];
-	const int64_t before = n > 0 ? g->seq[n - 1].end_ns : k->window_start_ns;
+	const struct instance *i = &k->groups[m->group].seq[n];
 
 	return (struct met){.rank = k,
 			    .at = i,
+			    .member = m,
 			    .start_ns = i->start_ns + k->shift_ns,
-			    .end_ns = i->end_ns + k->shift_ns,
-			    .since_ns = before < i->start_ns ? before : i->start_ns};
+			    .end_ns = i->end_ns + k->shift_ns};
 }
 
 /* Do the clocks tell whether it is the same collective? Those of two hosts drift, and some may leave before all have come. */
@@ -287,7 +404,7 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 	long at = n + m->now;
 
 	if (at >= 0 && at < (long)its->count) {
-		*out = met_at(k, its, at);
+		*out = met_at(k, m, at);
 		if (can_meet(first, out))
 			return true;
 	}
@@ -296,7 +413,7 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 	at = (long)ended_before(its, first->start_ns - k->shift_ns);
 	if (at >= (long)its->count)
 		return false;
-	*out = met_at(k, its, at);
+	*out = met_at(k, m, at);
 	if (!can_meet(first, out))
 		return false;
 	m->now = at - n;
@@ -309,7 +426,7 @@ static size_t meet(struct xsp_ranks *j, struct joint_group *g, long n, struct me
 	struct rank *k = &j->ranks[g->members[0].rank];
 	size_t count = 1;
 
-	out[0] = met_at(k, &k->groups[g->members[0].group], n);
+	out[0] = met_at(k, &g->members[0], n);
 	for (size_t m = 1; m < g->count; m++) {
 		if (n == 0)
 			g->members[m].now = g->members[m].shift;
@@ -324,7 +441,7 @@ static long calls_of(const struct xsp_ranks *j, const struct joint_group *g)
 }
 
 struct turn {
-	int64_t start_ns;
+	int64_t last_ns;
 	uint32_t group;
 	long n;
 };
@@ -333,15 +450,15 @@ static int order_turns(const void *a, const void *b)
 {
 	const struct turn *x = a, *y = b;
 
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
+	if (x->last_ns != y->last_ns)
+		return x->last_ns < y->last_ns ? -1 : 1;
 	if (x->group != y->group)
 		return x->group < y->group ? -1 : 1;
 	return x->n < y->n ? -1 : x->n > y->n;
 }
 
-/* The collectives of all groups as they came. */
-static int all_turns(const struct xsp_ranks *j, struct turn **out, size_t *count)
+/* The collectives of all groups that at least two ranks were recorded in, in the order in which their last rank came. */
+static int all_turns(struct xsp_ranks *j, struct met *met, struct turn **out, size_t *count)
 {
 	size_t n = 0;
 
@@ -351,18 +468,20 @@ static int all_turns(const struct xsp_ranks *j, struct turn **out, size_t *count
 	*out = calloc(n + 1, sizeof(**out));
 	if (*out == NULL)
 		return -ENOMEM;
-	for (uint32_t g = 0; g < j->group_count; g++) {
-		const struct member *first = &j->groups[g].members[0];
-		const struct rank *k = &j->ranks[first->rank];
-		for (long i = 0; i < calls_of(j, &j->groups[g]); i++)
-			(*out)[(*count)++] = (struct turn){
-				k->groups[first->group].seq[i].start_ns + k->shift_ns, g, i};
-	}
+	for (uint32_t g = 0; g < j->group_count; g++)
+		for (long i = 0; i < calls_of(j, &j->groups[g]); i++) {
+			const size_t ranks = meet(j, &j->groups[g], i, met);
+			int64_t last = met[0].start_ns;
+			for (size_t m = 1; m < ranks; m++)
+				last = met[m].start_ns > last ? met[m].start_ns : last;
+			if (ranks >= 2)
+				(*out)[(*count)++] = (struct turn){last, g, i};
+		}
 	qsort(*out, *count, sizeof(**out), order_turns);
 	return 0;
 }
 
-/* Each collective that at least two ranks were recorded in, in the order of time. */
+/* Each of them. */
 static int each_met(struct xsp_ranks *j,
 		    int (*fn)(struct xsp_ranks *j, void *ctx, struct met *met, size_t count),
 		    void *ctx)
@@ -370,7 +489,7 @@ static int each_met(struct xsp_ranks *j,
 	struct met *met = calloc(j->count + 1, sizeof(*met));
 	struct turn *turns = NULL;
 	size_t turn_count = 0;
-	int rc = met != NULL ? all_turns(j, &turns, &turn_count) : -ENOMEM;
+	int rc = met != NULL ? all_turns(j, met, &turns, &turn_count) : -ENOMEM;
 
 	for (size_t i = 0; i < turn_count && rc == 0; i++) {
 		const size_t count = meet(j, &j->groups[turns[i].group], turns[i].n, met);
@@ -493,20 +612,17 @@ static void block_steps(struct rank *k, struct interval blocked)
 	}
 }
 
-static int add_held(struct rank *k, struct interval in)
+static int add_blocked(struct rank *k, struct interval in)
 {
-	const struct held *last = k->held_count > 0 ? &k->held[k->held_count - 1] : NULL;
-	const int64_t before = last != NULL ? last->before_ns + last->end_ns - last->start_ns : 0;
-
 	k->blocked_ns += in.end_ns - in.start_ns;
 	block_steps(k, in);
-	return XSP_APPEND(k->held, k->held_capacity, k->held_count,
-			  (struct held){in.start_ns, in.end_ns, before});
+	return XSP_APPEND(k->with_one, k->with_one_capacity, k->with_one_count, in);
 }
 
 /* When it was blocked for others that were late: once, however many collectives were under way meanwhile. */
 static int find_held(struct rank *k)
 {
+	int64_t before = 0;
 	size_t b = 0;
 	int rc = 0;
 
@@ -517,7 +633,14 @@ static int find_held(struct rank *k)
 		for (size_t i = b;
 		     i < k->blocked_count && rc == 0 && k->blocked[i].start_ns < k->early[e].end_ns;
 		     i++)
-			rc = add_held(k, overlap(k->early[e], k->blocked[i]));
+			rc = add_blocked(k, overlap(k->early[e], k->blocked[i]));
+	}
+	k->with_one_count = xsp_ranks_merge(k->with_one, k->with_one_count);
+	for (size_t i = 0; i < k->with_one_count && rc == 0; i++) {
+		const struct interval *in = &k->with_one[i];
+		rc = XSP_APPEND(k->held, k->held_capacity, k->held_count,
+				(struct held){in->start_ns, in->end_ns, before});
+		before += in->end_ns - in->start_ns;
 	}
 	return rc;
 }
@@ -531,12 +654,6 @@ static int64_t held_until(const struct rank *k, int64_t ns)
 		return 0;
 	const struct held *h = &k->held[low - 1];
 	return h->before_ns + (h->end_ns < ns ? h->end_ns : ns) - h->start_ns;
-}
-
-/* For others, since the group's collective before: in those of other groups. */
-static int64_t held_before(const struct met *met)
-{
-	return held_until(met->rank, met->at->start_ns) - held_until(met->rank, met->since_ns);
 }
 
 static struct lateness *lateness_of(struct rank *k, uint32_t name)
@@ -561,34 +678,59 @@ static struct collective_sum *sum_of(struct xsp_ranks *j, uint32_t name)
 	return &j->collectives[j->collective_count++];
 }
 
-static int64_t blamed_until(const struct rank *k, int64_t ns)
-{
-	size_t low = 0;
-
-	XSP_LOWER_BOUND(low, k->blamed_count, i, k->blamed[i].at_ns <= ns);
-	return low > 0 ? k->blamed[low - 1].sum_ns : 0;
-}
-
-/* By how much it came behind the others, in the median, and is to blame itself: what it was held up more than they by a late
- * rank of another group is that rank's; what it was late by itself in another group since then has been counted there. */
-static int64_t own_lateness(const struct met *met, size_t count, size_t which, int64_t *scratch)
+/* A figure of each of them set against the median of the others'. */
+static int64_t against_others(const struct met *met, size_t count, size_t which,
+			      int64_t (*figure)(const struct met *m), int64_t *scratch)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++)
 		if (i != which)
-			scratch[n++] = met[i].start_ns;
-	const int64_t late = met[which].start_ns - xsp_ranks_median(scratch, n);
-	if (late <= 0)
-		return late;
-	n = 0;
+			scratch[n++] = figure(&met[i]);
+	return figure(&met[which]) - xsp_ranks_median(scratch, n);
+}
+
+static int64_t came_at(const struct met *m)
+{
+	return m->start_ns;
+}
+
+/* So far its own doing has brought it: what others held it up is left out. */
+static int64_t own_doing(const struct met *m)
+{
+	return m->start_ns - (held_until(m->rank, m->at->start_ns) - m->not_compared_ns);
+}
+
+static int64_t blamed_so_far(const struct met *m)
+{
+	return m->rank->late_ns;
+}
+
+static uint64_t who_met(const struct met *met, size_t count)
+{
+	uint64_t who = count;
+
 	for (size_t i = 0; i < count; i++)
-		if (i != which)
-			scratch[n++] = held_before(&met[i]);
-	int64_t known = held_before(&met[which]) - xsp_ranks_median(scratch, n);
-	known = (known > 0 ? known : 0) + blamed_until(met[which].rank, INT64_MAX) -
-		blamed_until(met[which].rank, met[which].since_ns);
-	return known < late ? late - known : 0;
+		who = xsp_u64_mix(who ^ met[i].member->rank);
+	return who | 1;
+}
+
+/*
+ * By how much it came behind the others, and is to blame itself. What held it up in other collectives is not its own doing, and
+ * what its own doing has cost since this group's last collective may have been told of already, at one of another group, or at the
+ * last one while nobody waited for it (buckets of gradients that are reduced while others are computed).
+ */
+static int64_t own_lateness(const struct met *met, size_t count, size_t which, int64_t *scratch)
+{
+	const struct member *m = met[which].member;
+	const int64_t late = against_others(met, count, which, came_at, scratch);
+
+	if (late <= 0 || (m->met != 0 && m->met != who_met(met, count)))
+		return late;
+	const int64_t own = against_others(met, count, which, own_doing, scratch) - m->ahead_ns;
+	const int64_t told =
+		against_others(met, count, which, blamed_so_far, scratch) - m->blamed_ns;
+	return own - told < late ? own - told : late;
 }
 
 static int note_lateness(struct xsp_ranks *j, const struct met *met, int64_t by_ns)
@@ -604,9 +746,6 @@ static int note_lateness(struct xsp_ranks *j, const struct met *met, int64_t by_
 	l->times++;
 	l->sum_ns += by_ns;
 	k->late_ns += by_ns;
-	if (XSP_APPEND(k->blamed, k->blamed_capacity, k->blamed_count,
-		       (struct blamed){met->at->start_ns, k->late_ns}) < 0)
-		return -ENOMEM;
 	if (by_ns > l->most_ns) {
 		l->most_ns = by_ns;
 		l->most_at_ns = met->start_ns;
@@ -658,16 +797,30 @@ static int judge(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 
 static int blame(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 {
+	int64_t *late = ctx, *scratch = late + j->count, from = met[0].rank->window_start_ns;
 	int rc = 0;
 
+	for (size_t i = 0; i < count; i++) {
+		const int64_t start = met[i].rank->window_start_ns + met[i].rank->shift_ns;
+		from = i == 0 || start > from ? start : from;
+	}
+	for (size_t i = 0; i < count; i++)
+		met[i].not_compared_ns = held_until(met[i].rank, from - met[i].rank->shift_ns);
+	for (size_t i = 0; i < count; i++)
+		late[i] = own_lateness(met, count, i, scratch);
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = note_lateness(j, &met[i], own_lateness(met, count, i, ctx));
+		rc = note_lateness(j, &met[i], late[i]);
+	for (size_t i = 0; i < count; i++) {
+		met[i].member->met = who_met(met, count);
+		met[i].member->ahead_ns = against_others(met, count, i, own_doing, scratch);
+		met[i].member->blamed_ns = against_others(met, count, i, blamed_so_far, scratch);
+	}
 	return rc;
 }
 
 static int judge_all(struct xsp_ranks *j)
 {
-	int64_t *scratch = calloc(j->count + 1, sizeof(*scratch));
+	int64_t *scratch = calloc(2 * j->count + 1, sizeof(*scratch));
 	int rc = scratch != NULL ? each_met(j, judge, NULL) : -ENOMEM;
 
 	for (size_t i = 0; i < j->count && rc == 0; i++) {

@@ -35,7 +35,7 @@ struct interval {
 	int64_t start_ns, end_ns;
 };
 
-/* The rank was blocked in a collective for others that were late. */
+/* The rank was blocked in a collective for others that were late, or by another rank that it sent to or received from. */
 struct held {
 	int64_t start_ns, end_ns;
 	int64_t before_ns; /* all before this one */
@@ -48,8 +48,20 @@ struct gpu_call {
 	bool meets;
 };
 struct gpu_kernel {
-	uint32_t tid;
+	uint32_t tid, device, stream;
 	int64_t launch_ns, start_ns, end_ns;
+};
+/* Calls whose kernels are in no sequence: of groups beyond GROUPS_MAX, and from one rank to another. */
+#define GROUP_LEFT_OUT (NO_INDEX - 1)
+#define GROUP_OF_TWO (NO_INDEX - 2)
+
+/* What one stream ran that is no collective. */
+struct stream_work {
+	uint32_t device, stream;
+	int64_t sum_ns;
+	struct interval *stretches;
+	size_t count, capacity;
+	int64_t apart_ns; /* less than that between two of them is not told */
 };
 
 /* A process group as one of its ranks sees it. */
@@ -65,6 +77,7 @@ struct group {
 struct operator_sum {
 	uint32_t name;
 	bool gpu; /* a kernel: self_ns is its time on the GPU */
+	bool waits; /* a call that waits for the GPU */
 	uint64_t calls, self_ns;
 	uint64_t bytes, sized; /* of collectives: bytes of the tensors of so many calls */
 };
@@ -76,8 +89,7 @@ struct rank_step {
 	int64_t waited_ns; /* of that: blocked in collectives, for others that were late */
 };
 
-/* How late it was at the collectives of one name, by the median of the others' arrivals, without what others held it up
- * before, and what it was late by before in another group. */
+/* How late it was at the collectives of one name, by its own doing. */
 struct lateness {
 	uint32_t name;
 	uint64_t calls, times;
@@ -104,15 +116,16 @@ struct rank {
 	size_t gpu_call_count, gpu_call_capacity;
 	struct gpu_kernel *gpu_kernels;
 	size_t gpu_kernel_count, gpu_kernel_capacity;
-	struct interval *computed; /* its GPUs ran other kernels */
-	size_t computed_count, computed_capacity;
-	int64_t computed_apart_ns; /* less than that between two of them is not told */
+	struct stream_work *streams;
+	size_t stream_count, stream_capacity;
+	struct interval *with_one; /* its GPU had nothing else to do than to send or receive */
+	size_t with_one_count, with_one_capacity;
 	uint64_t gpu_of_no_group; /* kernels of collectives that no known call launched */
 	struct interval *blocked; /* in a wait for a collective; sorted, apart */
 	size_t blocked_count, blocked_capacity;
 	struct interval *early; /* from its own arrival at a collective to the last one's */
 	size_t early_count, early_capacity;
-	struct held *held; /* both: in order, apart */
+	struct held *held; /* both, or with_one: in order, apart */
 	size_t held_count, held_capacity;
 	struct group *groups;
 	size_t group_count, group_capacity;
@@ -121,10 +134,6 @@ struct rank {
 	size_t sum_count, sum_capacity;
 	struct rank_step *steps;
 	size_t step_count, step_capacity;
-	struct blamed {
-		int64_t at_ns, sum_ns; /* with all before */
-	} * blamed; /* each time that it was late, in order */
-	size_t blamed_count, blamed_capacity;
 	struct lateness *late; /* few names: searched */
 	size_t late_count, late_capacity;
 	/* over all matched collectives */
@@ -138,6 +147,9 @@ struct rank {
 struct member {
 	uint32_t rank, group;
 	long shift, now;
+	/* as they were at the group's last collective, set against the other members that were recorded in it */
+	uint64_t met; /* hash of those; 0: there was none */
+	int64_t ahead_ns, blamed_ns;
 };
 struct joint_group {
 	struct member *members;
@@ -172,6 +184,10 @@ struct xsp_ranks {
 	struct collective_sum *collectives;
 	size_t collective_count, collective_capacity;
 	size_t hosts, hosts_not_aligned;
+	struct host_clock {
+		bool known;
+		int64_t ahead_ns; /* of the first host's, as the first groups that were matched tell */
+	} * clocks; /* by host */
 	uint64_t spreads; /* collectives whose ends were compared */
 	int64_t spread_median_ns, spread_most_ns; /* how far apart they are, after correction */
 	int64_t late_least_ns;
@@ -202,5 +218,6 @@ int xsp_ranks_gpu_kernel(struct rank *k, uint32_t name, bool communicates,
 			 const struct gpu_kernel *kernel);
 /* Behind the capture's run: collectives of the groups, and when the rank was blocked in them. 0 or -ENOMEM. */
 int xsp_ranks_gpu_join(struct rank *k);
+void xsp_ranks_gpu_free(struct rank *k); /* what only these two need */
 
 #endif

@@ -17,6 +17,8 @@
 /* An operator explains it with so much of the lateness; if so much is left, something outside of operators does. */
 #define OPERATOR_SHARE 0.25
 #define REST_SHARE 0.5
+/* A kernel explains what an operator does with so much of that. */
+#define KERNEL_SHARE 0.8
 #define STEPS_SHOWN 10000U
 
 /* What totals are divided by, so that recordings of different lengths compare. */
@@ -142,7 +144,7 @@ static void note_job(struct xsp_ranks *j, struct xsp_report_section *s)
 			 xsp_format_count(a, of_no_group));
 		xsp_report_note(s, text);
 	}
-	if (j->spreads == 0)
+	if (j->collective_count == 0)
 		xsp_report_note(s, "no collective was recorded on two ranks: what waits for whom "
 				   "is not known, and clocks are as the hosts have them");
 	if (j->hosts_not_aligned > 0) {
@@ -437,7 +439,7 @@ static void report_collectives(struct found *f)
 /* An operator that takes longer on a rank than on the others. */
 struct excess {
 	uint32_t name;
-	bool gpu;
+	bool gpu, waits;
 	double ns; /* in all */
 	double own, others; /* self time by unit */
 	double calls, others_calls;
@@ -465,6 +467,7 @@ static struct excess excess_of(struct found *f, size_t rank, const struct operat
 	const double units = units_of(&f->job->ranks[rank], f->unit);
 	struct excess e = {.name = sum->name,
 			   .gpu = sum->gpu,
+			   .waits = sum->waits,
 			   .own = (double)sum->self_ns / units,
 			   .calls = (double)sum->calls / units,
 			   .others = others_median(f, rank, sum->name, false),
@@ -588,17 +591,20 @@ static void report_late(struct found *f, const struct rank *k, const struct late
 	put_rank_values(xsp_report_finding(f->report, &finding), k, k->late_ns, l, name);
 }
 
-static bool is_late(struct found *f, size_t rank, const struct lateness *l, double *part)
+static bool is_late(struct found *f, size_t rank, double *part)
 {
 	const struct rank *k = &f->job->ranks[rank];
 	const int64_t time = f->job->end_ns - f->job->start_ns;
+	uint64_t times = 0;
 	size_t n = 0;
 
+	for (size_t i = 0; i < k->late_count; i++)
+		times += k->late[i].times;
 	for (size_t i = 0; i < f->job->count; i++)
 		if (i != rank)
 			f->scratch[n++] = f->job->ranks[i].late_ns;
 	*part = time > 0 ? (double)k->late_ns / (double)time : 0;
-	return l->times >= LATE_TIMES && *part >= f->least &&
+	return times >= LATE_TIMES && *part >= f->least &&
 	       k->late_ns > LATE_FACTOR * xsp_ranks_median(f->scratch, n);
 }
 
@@ -607,30 +613,33 @@ static void judge_rank(struct found *f, size_t rank)
 	const struct rank *k = &f->job->ranks[rank];
 	const struct lateness *worst = NULL;
 	struct excess most = {.ns = 0}, on_gpu = {.ns = 0};
-	double explained = 0, part;
+	double explained
+		[2] = {0, 0},
+       part; /* by the thread, by the GPU: a call that waits for a kernel is no other time */
 
 	for (size_t i = 0; i < k->late_count; i++)
 		if (worst == NULL || k->late[i].sum_ns > worst->sum_ns)
 			worst = &k->late[i];
-	if (worst == NULL || !is_late(f, rank, worst, &part))
+	if (worst == NULL || !is_late(f, rank, &part))
 		return;
 	for (size_t i = 0; i < k->sum_count; i++) {
 		const struct excess e = excess_of(f, rank, &k->sums[i]);
-		explained += e.ns > 0 ? e.ns : 0;
+		explained[e.gpu] += e.ns > 0 ? e.ns : 0;
 		if (e.ns > most.ns)
 			most = e;
 		if (e.gpu && e.ns > on_gpu.ns)
 			on_gpu = e;
 	}
 	/* calls that wait for a slow kernel take longer as well: the kernel is why */
-	if (on_gpu.ns >= OPERATOR_SHARE * (double)k->late_ns)
+	if (on_gpu.ns >= (most.waits ? OPERATOR_SHARE : KERNEL_SHARE) * most.ns)
 		most = on_gpu;
+	const double all = explained[0] > explained[1] ? explained[0] : explained[1];
 	const bool one = most.ns >= OPERATOR_SHARE * (double)k->late_ns;
 	if (f->in_operators && one)
 		report_straggler(f, k, worst, &most, part);
 	/* nothing explains it, or many operators do, each a little */
 	if (!f->in_operators &&
-	    (!one || (double)k->late_ns - explained >= REST_SHARE * (double)k->late_ns))
+	    (!one || (double)k->late_ns - all >= REST_SHARE * (double)k->late_ns))
 		report_late(f, k, worst, part);
 }
 
