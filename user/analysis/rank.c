@@ -10,6 +10,19 @@
 #include "base/search.h"
 #include "base/text.h"
 
+void xsp_ranks_free_gpu(struct rank *k)
+{
+	for (size_t i = 0; i < k->stream_count; i++)
+		free(k->streams[i].stretches);
+	free(k->streams);
+	free(k->gpu_calls);
+	free(k->gpu_kernels);
+	k->streams = NULL;
+	k->gpu_calls = NULL;
+	k->gpu_kernels = NULL;
+	k->stream_count = k->gpu_call_count = k->gpu_kernel_count = 0;
+}
+
 void xsp_ranks_free_rank(struct rank *k)
 {
 	for (size_t i = 0; i < k->group_count; i++)
@@ -17,7 +30,7 @@ void xsp_ranks_free_rank(struct rank *k)
 	xsp_u64map_free(&k->sum_of);
 	free(k->queued);
 	free(k->runs);
-	xsp_ranks_gpu_free(k);
+	xsp_ranks_free_gpu(k);
 	free(k->with_one);
 	free(k->blocked);
 	free(k->early);

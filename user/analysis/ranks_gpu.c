@@ -196,24 +196,11 @@ static int name_kernels(struct rank *k)
 	return rc;
 }
 
-void xsp_ranks_gpu_free(struct rank *k)
-{
-	for (size_t i = 0; i < k->stream_count; i++)
-		free(k->streams[i].stretches);
-	free(k->streams);
-	free(k->gpu_calls);
-	free(k->gpu_kernels);
-	k->streams = NULL;
-	k->gpu_calls = NULL;
-	k->gpu_kernels = NULL;
-	k->stream_count = k->gpu_call_count = k->gpu_kernel_count = 0;
-}
-
 int xsp_ranks_gpu_join(struct rank *k)
 {
 	for (size_t i = 0; i < k->stream_count; i++)
 		join_stretches(&k->streams[i]);
 	const int rc = name_kernels(k);
-	xsp_ranks_gpu_free(k);
+	xsp_ranks_free_gpu(k);
 	return rc;
 }

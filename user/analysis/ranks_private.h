@@ -197,6 +197,7 @@ struct xsp_ranks {
 /* ---- rank.c ---- */
 
 void xsp_ranks_free_rank(struct rank *k); /* what it owns */
+void xsp_ranks_free_gpu(struct rank *k); /* of that what ranks_gpu.c alone needs */
 /* Sorts them and makes one of those that overlap or touch. How many are left. */
 size_t xsp_ranks_merge(struct interval *all, size_t count);
 /* Median; sorts `values`. 0 of none. */
@@ -211,6 +212,23 @@ struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns);
 /* "rank 3 (host)", or "process 4242 (host)". */
 void xsp_ranks_title(const struct rank *k, char *out, size_t size);
 
+/* ---- ranks_match.c ---- */
+
+/* One collective on one of its ranks. */
+struct met {
+	struct rank *rank;
+	const struct instance *at;
+	struct member *member;
+	int64_t start_ns, end_ns; /* by the first rank's clock */
+	int64_t not_compared_ns; /* held up before all of them were recorded */
+};
+/* Finds which groups of the ranks are the same one, how far clocks are apart. 0 or -ENOMEM. */
+int xsp_ranks_match_groups(struct xsp_ranks *j);
+/* Each collective that at least two ranks were recorded in, in the order in which their last rank came; fn: 0, or what ends it. */
+int xsp_ranks_each_met(struct xsp_ranks *j,
+		       int (*fn)(struct xsp_ranks *j, void *ctx, struct met *met, size_t count),
+		       void *ctx);
+
 /* ---- ranks_gpu.c ---- */
 
 /* A kernel that has begun and ended, not cut; times are real. `name` of the job, of one that communicates not used. 0 or -ENOMEM. */
@@ -218,6 +236,5 @@ int xsp_ranks_gpu_kernel(struct rank *k, uint32_t name, bool communicates,
 			 const struct gpu_kernel *kernel);
 /* Behind the capture's run: collectives of the groups, and when the rank was blocked in them. 0 or -ENOMEM. */
 int xsp_ranks_gpu_join(struct rank *k);
-void xsp_ranks_gpu_free(struct rank *k); /* what only these two need */
 
 #endif
