@@ -15,14 +15,20 @@ export function firefox(file, commands) {
   const env = {...process.env, PROFILER_CLI_SESSION_DIR: session};
   const pq = (args) => execFileSync(process.execPath, [cli, ...args],
     {env, encoding: 'utf8', timeout: 120000, maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'pipe']});
-  // its daemon gives itself half a second to start, which a busy machine may not keep
+  // its daemon gives itself half a second to start, which a slow or busy machine may not keep: then it starts all the same
   const load = (attempts) => {
     try {
       pq(['load', path.resolve(file)]);
     } catch (e) {
       if (attempts <= 1 || !/did not become ready/.test(e.stderr)) throw e;
+      for (let i = 0; i < 10; i++) {
+        execFileSync('sleep', ['1']);
+        try {
+          pq(['profile', 'info']);
+          return;
+        } catch { /* not yet */ }
+      }
       try { pq(['stop']); } catch { /* it was too late */ }
-      execFileSync('sleep', ['2']);
       load(attempts - 1);
     }
   };
