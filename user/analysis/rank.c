@@ -31,7 +31,7 @@ void xsp_ranks_free_rank(struct rank *k)
 	free(k->queued);
 	free(k->runs);
 	xsp_ranks_free_gpu(k);
-	free(k->with_one);
+	free(k->stood);
 	free(k->blocked);
 	free(k->early);
 	free(k->held);

@@ -33,7 +33,7 @@ static int add_blocked(struct rank *k, struct interval in)
 {
 	k->blocked_ns += in.end_ns - in.start_ns;
 	block_steps(k, in);
-	return XSP_APPEND(k->with_one, k->with_one_capacity, k->with_one_count, in);
+	return XSP_APPEND(k->stood, k->stood_capacity, k->stood_count, in);
 }
 
 /* When it was blocked for others that were late: once, however many collectives were under way meanwhile. */
@@ -52,9 +52,9 @@ static int find_held(struct rank *k)
 		     i++)
 			rc = add_blocked(k, overlap(k->early[e], k->blocked[i]));
 	}
-	k->with_one_count = xsp_ranks_merge(k->with_one, k->with_one_count);
-	for (size_t i = 0; i < k->with_one_count && rc == 0; i++) {
-		const struct interval *in = &k->with_one[i];
+	k->stood_count = xsp_ranks_merge(k->stood, k->stood_count);
+	for (size_t i = 0; i < k->stood_count && rc == 0; i++) {
+		const struct interval *in = &k->stood[i];
 		rc = XSP_APPEND(k->held, k->held_capacity, k->held_count,
 				(struct held){in->start_ns, in->end_ns, before});
 		before += in->end_ns - in->start_ns;

@@ -92,7 +92,7 @@ static int add_blocked(struct rank *k, bool with_one, int64_t from, int64_t to)
 	if (to <= from)
 		return 0;
 	if (with_one)
-		return XSP_APPEND(k->with_one, k->with_one_capacity, k->with_one_count,
+		return XSP_APPEND(k->stood, k->stood_capacity, k->stood_count,
 				  (struct interval){from, to});
 	return XSP_APPEND(k->blocked, k->blocked_capacity, k->blocked_count,
 			  (struct interval){from, to});

@@ -118,14 +118,15 @@ struct rank {
 	size_t gpu_kernel_count, gpu_kernel_capacity;
 	struct stream_work *streams;
 	size_t stream_count, stream_capacity;
-	struct interval *with_one; /* its GPU had nothing else to do than to send or receive */
-	size_t with_one_count, with_one_capacity;
+	/* it stood still for others: for one that it sent to or received from, or in a collective for late ones */
+	struct interval *stood;
+	size_t stood_count, stood_capacity;
 	uint64_t gpu_of_no_group; /* kernels of collectives that no known call launched */
 	struct interval *blocked; /* in a wait for a collective; sorted, apart */
 	size_t blocked_count, blocked_capacity;
 	struct interval *early; /* from its own arrival at a collective to the last one's */
 	size_t early_count, early_capacity;
-	struct held *held; /* both, or with_one: in order, apart */
+	struct held *held; /* those, in order, apart */
 	size_t held_count, held_capacity;
 	struct group *groups;
 	size_t group_count, group_capacity;
