@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <vector>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -261,7 +261,6 @@ static int add_gpu_call(struct collecting *c, struct rank *k, const struct xsp_s
 	const struct xsp_collective *what = c->roles[span->probe].what;
 	uint64_t words[XSP_C10D_WORDS];
 	uint32_t unreadable;
-
 	long group = GROUP_OF_TWO;
 
 	if (!c->gpu || what->arguments == NULL || !xsp_span_has_duration(span) ||

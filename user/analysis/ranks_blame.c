@@ -137,12 +137,13 @@ static uint64_t who_met(const struct met *met, size_t count)
  * what its own doing has cost since this group's last collective may have been told of already, at one of another group, or at the
  * last one while nobody waited for it (buckets of gradients that are reduced while others are computed).
  */
-static int64_t own_lateness(const struct met *met, size_t count, size_t which, int64_t *scratch)
+static int64_t own_lateness(const struct met *met, size_t count, size_t which, uint64_t who,
+			    int64_t *scratch)
 {
 	const struct member *m = met[which].member;
 	const int64_t late = against_others(met, count, which, came_at, scratch);
 
-	if (late <= 0 || (m->met != 0 && m->met != who_met(met, count)))
+	if (late <= 0 || (m->met != 0 && m->met != who))
 		return late;
 	const int64_t own = against_others(met, count, which, own_doing, scratch) - m->ahead_ns;
 	const int64_t told =
@@ -215,6 +216,7 @@ static int judge(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 static int blame(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 {
 	int64_t *late = ctx, *scratch = late + j->count, from = met[0].rank->window_start_ns;
+	const uint64_t who = who_met(met, count);
 	int rc = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -224,11 +226,11 @@ static int blame(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 	for (size_t i = 0; i < count; i++)
 		met[i].not_compared_ns = held_until(met[i].rank, from - met[i].rank->shift_ns);
 	for (size_t i = 0; i < count; i++)
-		late[i] = own_lateness(met, count, i, scratch);
+		late[i] = own_lateness(met, count, i, who, scratch);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = note_lateness(j, &met[i], late[i]);
 	for (size_t i = 0; i < count; i++) {
-		met[i].member->met = who_met(met, count);
+		met[i].member->met = who;
 		met[i].member->ahead_ns = against_others(met, count, i, own_doing, scratch);
 		met[i].member->blamed_ns = against_others(met, count, i, blamed_so_far, scratch);
 	}

@@ -12,6 +12,7 @@
 #include "analysis/report.h"
 #include "base/error.h"
 #include "base/grow.h"
+#include "base/u64map.h"
 #include "capture/capture.h"
 #include "catalog/wait_reasons.h"
 #include "import/open.h"
@@ -22,6 +23,7 @@ struct xsp_trace {
 	bool running; /* it reads events into room of its own: one run at a time */
 	struct xsp_trace_thread *threads; /* that runs have met; their names are its own */
 	size_t thread_count, thread_capacity;
+	struct xsp_u64map thread_of; /* process and thread of all that are told */
 };
 
 /* One run. */
@@ -77,6 +79,7 @@ void xsp_trace_close(struct xsp_trace *trace)
 	for (size_t i = 0; i < trace->thread_count; i++)
 		free((char *)(uintptr_t)trace->threads[i].comm);
 	free(trace->threads);
+	xsp_u64map_free(&trace->thread_of);
 	free(trace);
 }
 
@@ -153,30 +156,41 @@ bool xsp_trace_thread(const struct xsp_trace *trace, size_t index, struct xsp_tr
 	return true;
 }
 
+/* 1: it is told already. */
+static int note_thread(struct xsp_trace *trace, uint32_t pid, uint32_t tid)
+{
+	const uint64_t key = (uint64_t)pid << 32 | tid;
+
+	return xsp_u64map_get(&trace->thread_of, key) != NULL
+		       ? 1
+		       : xsp_u64map_set(&trace->thread_of, key, 1);
+}
+
 static int keep_threads(struct xsp_trace *trace, const struct xsp_timeline *timeline)
 {
+	const struct xsp_capture_thread *known;
 	const struct xsp_timeline_thread *met;
+	const size_t known_count = xsp_capture_threads(trace->reader, &known);
 	const size_t count = xsp_timeline_threads(timeline, &met);
+	int rc = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		struct xsp_trace_thread t;
-		size_t k = 0;
-		while (xsp_trace_thread(trace, k, &t) &&
-		       (t.pid != met[i].pid || t.tid != met[i].tid))
-			k++;
-		if (xsp_trace_thread(trace, k, &t))
+	for (size_t i = 0; i < known_count && rc >= 0; i++)
+		rc = note_thread(trace, known[i].pid, known[i].tid);
+	for (size_t i = 0; i < count && rc >= 0; i++) {
+		rc = note_thread(trace, met[i].pid, met[i].tid);
+		if (rc != 0)
 			continue;
-		t = (struct xsp_trace_thread){.pid = met[i].pid,
-					      .tid = met[i].tid,
-					      .ns_tid = met[i].ns_tid,
-					      .comm = strdup(met[i].comm)};
+		struct xsp_trace_thread t = {.pid = met[i].pid,
+					     .tid = met[i].tid,
+					     .ns_tid = met[i].ns_tid,
+					     .comm = strdup(met[i].comm)};
 		if (t.comm == NULL || XSP_APPEND(trace->threads, trace->thread_capacity,
 						 trace->thread_count, t) < 0) {
 			free((char *)(uintptr_t)t.comm);
 			return -ENOMEM;
 		}
 	}
-	return 0;
+	return rc < 0 ? rc : 0;
 }
 
 /* ---- a run ---- */
