@@ -82,6 +82,7 @@ void xsp_ranks_free(struct xsp_ranks *j)
 	free(j->names);
 	free(j->ids);
 	free(j->clocks);
+	free(j->turns);
 	free(j->groups);
 	free(j->collectives);
 	free(j);

@@ -450,15 +450,15 @@ static int order_turns(const void *a, const void *b)
 }
 
 /* The collectives of all groups that at least two ranks were recorded in, in the order in which their last rank came. */
-static int all_turns(struct xsp_ranks *j, struct met *met, struct turn **out, size_t *count)
+static int find_turns(struct xsp_ranks *j, struct met *met)
 {
 	size_t n = 0;
 
 	for (size_t g = 0; g < j->group_count; g++)
 		n += (size_t)calls_of(j, &j->groups[g]);
-	*count = 0;
-	*out = calloc(n + 1, sizeof(**out));
-	if (*out == NULL)
+	j->turn_count = 0;
+	j->turns = calloc(n + 1, sizeof(*j->turns));
+	if (j->turns == NULL)
 		return -ENOMEM;
 	for (uint32_t g = 0; g < j->group_count; g++)
 		for (long i = 0; i < calls_of(j, &j->groups[g]); i++) {
@@ -467,28 +467,24 @@ static int all_turns(struct xsp_ranks *j, struct met *met, struct turn **out, si
 			for (size_t m = 1; m < ranks; m++)
 				last = met[m].start_ns > last ? met[m].start_ns : last;
 			if (ranks >= 2)
-				(*out)[(*count)++] = (struct turn){last, g, i};
+				j->turns[j->turn_count++] = (struct turn){last, g, i};
 		}
-	qsort(*out, *count, sizeof(**out), order_turns);
+	qsort(j->turns, j->turn_count, sizeof(*j->turns), order_turns);
 	return 0;
 }
 
-/* Each of them. */
 int xsp_ranks_each_met(struct xsp_ranks *j,
 		       int (*fn)(struct xsp_ranks *j, void *ctx, struct met *met, size_t count),
 		       void *ctx)
 {
 	struct met *met = calloc(j->count + 1, sizeof(*met));
-	struct turn *turns = NULL;
-	size_t turn_count = 0;
-	int rc = met != NULL ? all_turns(j, met, &turns, &turn_count) : -ENOMEM;
+	int rc = met == NULL ? -ENOMEM : j->turns == NULL ? find_turns(j, met) : 0;
 
-	for (size_t i = 0; i < turn_count && rc == 0; i++) {
-		const size_t count = meet(j, &j->groups[turns[i].group], turns[i].n, met);
+	for (size_t i = 0; i < j->turn_count && rc == 0; i++) {
+		const size_t count = meet(j, &j->groups[j->turns[i].group], j->turns[i].n, met);
 		if (count >= 2)
 			rc = fn(j, ctx, met, count);
 	}
-	free(turns);
 	free(met);
 	return rc;
 }
@@ -546,6 +542,8 @@ static int align_clocks(struct xsp_ranks *j)
 	}
 	for (size_t h = 0; apart != NULL && h < j->hosts; h++)
 		free(apart[h].values);
+	free(j->turns); /* they are in the order of the clocks as they were */
+	j->turns = NULL;
 	free(apart);
 	return rc;
 }

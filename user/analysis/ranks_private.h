@@ -182,6 +182,8 @@ struct xsp_ranks {
 	/* matched */
 	struct joint_group *groups;
 	size_t group_count, group_capacity;
+	struct turn *turns; /* ranks_match.c; NULL: not known yet */
+	size_t turn_count;
 	struct collective_sum *collectives;
 	size_t collective_count, collective_capacity;
 	size_t hosts, hosts_not_aligned;
