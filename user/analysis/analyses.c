@@ -8,6 +8,7 @@
 #include "analysis/ranks.h"
 #include "analysis/report_head.h"
 #include "analysis/rules.h"
+#include "analysis/steps_guess.h"
 #include "analysis/summary_report.h"
 
 /* In the order of their sections; the first one knows the steps. */
@@ -95,9 +96,14 @@ static int report_all(struct work *w, struct xsp_report *report)
 int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *o,
 		struct xsp_report *report, struct xsp_error *err)
 {
-	struct work w = {.o = o, .reader = r};
-	int rc = xsp_timeline_new(r, &w.timeline, err);
+	struct xsp_analyze_options how = *o;
+	struct work w = {.o = &how, .reader = r};
+	struct xsp_steps_guess *guess = NULL;
+	int rc = o->step == NULL ? xsp_steps_guess_new(r, o->cut, &guess, err) : 0;
 
+	how.guess = guess;
+	if (rc == 0)
+		rc = xsp_timeline_new(r, &w.timeline, err);
 	if (rc == 0)
 		rc = begin_all(&w, err);
 	if (rc == 0)
@@ -110,6 +116,7 @@ int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *
 		if (w.states[i] != NULL)
 			analyses[i]->end(w.states[i]);
 	xsp_timeline_free(w.timeline);
+	xsp_steps_guess_free(guess);
 	/* keeps the reason, if one was given */
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "cannot analyse: %s",
 				      strerror(-rc))

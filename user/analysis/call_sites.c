@@ -122,6 +122,7 @@ static void configure(void *state, const struct xsp_analyze_options *options)
 	struct xsp_call_sites *s = state;
 
 	xsp_steps_mark(s->steps, options->step);
+	xsp_steps_mark_guess(s->steps, options->guess);
 }
 
 static void end(void *state)

@@ -27,7 +27,7 @@ struct xsp_rule_context {
 	uint64_t recorded_ns; /* time in which all was on, of the part that is told */
 	uint64_t time_ns; /* what shares are of: see xsp_rule_part() */
 	const char *time_of;
-	struct xsp_steps_figures steps;
+	struct xsp_steps_figures steps; /* none where they are guessed */
 	const struct xsp_analysis *const *analyses; /* those that there are, ended by NULL, and */
 	void *const *states; /* ... their states */
 };

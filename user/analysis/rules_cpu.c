@@ -169,6 +169,12 @@ static void find_loop(const struct xsp_rule_context *c, const struct loop *l,
 	char title[XSP_CALL_SITE_TEXT + 700], advice[XSP_CALL_SITE_TEXT + 400];
 	char doubt[XSP_DOUBT_SIZE], others[80] = "";
 
+	const char *uncertain = xsp_rule_doubt(
+		c, XSP_DOUBT_SITES | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_FILTERED,
+		doubt);
+
+	if (uncertain == NULL && c->steps.guessed)
+		uncertain = "nothing marks steps, they are guessed: --step NAME says what one is";
 	xsp_call_site_line(sites, l->most, line);
 	xsp_call_site_text(sites, l->most, subject);
 	if (l->operations > 1)
@@ -181,20 +187,17 @@ static void find_loop(const struct xsp_rule_context *c, const struct loop *l,
 		 "take the loop around %s out of Python: one call on stacked tensors, a batched, "
 		 "fused or foreach form, or torch.compile",
 		 line);
-	struct xsp_report_section *f = xsp_rule_found(
-		c,
-		(struct xsp_report_finding){
-			.subject = subject,
-			.title = title,
-			.advice = advice,
-			.uncertain = xsp_rule_doubt(c,
-						    XSP_DOUBT_SITES | XSP_DOUBT_LOST |
-							    XSP_DOUBT_WINDOWS | XSP_DOUBT_FILTERED,
-						    doubt),
-			.share = part.share,
-			.from_ns = l->most->longest_start_ns,
-			.to_ns = l->most->longest_start_ns + l->most->longest_ns},
-		true);
+	struct xsp_report_section *f =
+		xsp_rule_found(c,
+			       (struct xsp_report_finding){.subject = subject,
+							   .title = title,
+							   .advice = advice,
+							   .uncertain = uncertain,
+							   .share = part.share,
+							   .from_ns = l->most->longest_start_ns,
+							   .to_ns = l->most->longest_start_ns +
+								    l->most->longest_ns},
+			       true);
 	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(l->total_ns));
 	put_calls(f, l->calls, l->per_step);
 }
@@ -263,6 +266,10 @@ int xsp_rule_python_loop(const struct xsp_rule_context *c)
 	size_t count, found = 0;
 	bool any;
 
+	/* a guess is good enough for how often a line calls something: it repeats with them */
+	int rc = xsp_steps_figures(summary_of(c)->summary->steps, &with_lines.steps);
+	if (rc < 0)
+		return rc;
 	xsp_call_sites_steps(xsp_rule_state(c, "call_sites"), &with_lines.steps);
 	struct loop *loops = loops_of(&with_lines, &count, &any);
 

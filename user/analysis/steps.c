@@ -29,6 +29,11 @@ void xsp_steps_mark(struct xsp_steps *s, const char *marker)
 	s->marker = marker;
 }
 
+void xsp_steps_mark_guess(struct xsp_steps *s, const struct xsp_steps_guess *guess)
+{
+	s->guess = guess;
+}
+
 void xsp_steps_each(struct xsp_steps *s, int (*each)(void *ctx, const struct xsp_step *step),
 		    void *ctx)
 {
@@ -117,6 +122,10 @@ static enum mark mark_of(const struct xsp_steps *s, const char *name)
 {
 	const bool ends = strncmp(name, OPTIMIZER_STEP, strlen(OPTIMIZER_STEP)) == 0;
 
+	if (s->guess != NULL)
+		return !is_marker(name, s->guess->name) ? MARK_NONE
+		       : s->guess->is			? MARK_IS
+							: MARK_ENDS;
 	if (s->marker != NULL && !is_marker(name, s->marker))
 		return MARK_NONE;
 	if (ends)
@@ -145,10 +154,18 @@ static int learn_names(struct xsp_steps *s)
 	return 0;
 }
 
+/* A guess is of names that only number, too; rows of tables are not. */
+static size_t stem_of_step(const struct xsp_steps *s, const char *name)
+{
+	const size_t at = s->guess != NULL ? strlen(s->guess->name) : 0;
+
+	return at > 0 && strlen(name) > at ? at : xsp_steps_stem(s, name);
+}
+
 /* "ProfilerStep#*" */
 static void set_title(struct figures *f, const struct xsp_steps *s, const char *name)
 {
-	const size_t stem = xsp_steps_stem(s, name), most = sizeof(f->title) - 2;
+	const size_t stem = stem_of_step(s, name), most = sizeof(f->title) - 2;
 
 	if (f->title[0] != '\0')
 		return;
@@ -367,7 +384,7 @@ static int end_step(struct xsp_steps *s, struct track *k, struct step *step)
 
 static uint64_t number_of(const struct xsp_steps *s, const struct track *k, const char *name)
 {
-	const size_t stem = xsp_steps_stem(s, name);
+	const size_t stem = stem_of_step(s, name);
 	const bool own = stem > 0 && (s->marker == NULL || stem >= strlen(s->marker));
 	const uint64_t number =
 		k->mark == MARK_IS && own ? strtoull(name + stem, NULL, 10) : k->markers;
@@ -407,8 +424,24 @@ static int add_marker(struct xsp_steps *s, struct track *k, const struct xsp_spa
 	return rc;
 }
 
+/* A guess is about outermost spans of the threads that repeat them: others of that name mark nothing. */
+static bool may_mark(const struct xsp_steps *s, const struct xsp_span *span)
+{
+	uint32_t depth;
+
+	return s->guess == NULL ||
+	       (span->row == 0 && xsp_steps_guess_depth(s->guess, span->pid, span->tid, &depth) &&
+		span->depth == depth);
+}
+
 static bool is_inside(const struct xsp_steps *s, const struct xsp_span *span)
 {
+	uint32_t depth;
+
+	if (s->guess != NULL)
+		return span->row == 0 &&
+		       xsp_steps_guess_depth(s->guess, span->pid, span->tid, &depth) &&
+		       span->depth > depth && s->marks[span->ancestors[depth]] == MARK_IS;
 	for (uint32_t i = 0; i < span->depth; i++)
 		if (s->marks[span->ancestors[i]] == MARK_IS)
 			return true;
@@ -418,7 +451,8 @@ static bool is_inside(const struct xsp_steps *s, const struct xsp_span *span)
 /* Steps that are a span: what is called in them has it among its ancestors. */
 static int add_in_span(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name)
 {
-	const bool inside = is_inside(s, span), marker = s->marks[span->name] == MARK_IS;
+	const bool inside = is_inside(s, span),
+		   marker = s->marks[span->name] == MARK_IS && may_mark(s, span);
 	struct track *k;
 
 	if (!inside && !marker)
@@ -436,7 +470,7 @@ static int add_in_span(struct xsp_steps *s, const struct xsp_span *span, xsp_nam
 /* Steps that a span ends: what is called in them comes behind the end of the one before. */
 static int add_between(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name)
 {
-	const bool marker = s->marks[span->name] == MARK_ENDS;
+	const bool marker = s->marks[span->name] == MARK_ENDS && may_mark(s, span);
 	struct track *k;
 	int rc = track_of(s, span, MARK_ENDS, marker, &k);
 
@@ -445,7 +479,7 @@ static int add_between(struct xsp_steps *s, const struct xsp_span *span, xsp_nam
 		return rc;
 	if (k->begun && span->start_ns >= k->begin_ns)
 		rc = tally(k, span, name);
-	if (rc < 0 || !marker || (k->markers > 0 && k->name != span->name))
+	if (rc < 0 || !marker || (s->guess == NULL && k->markers > 0 && k->name != span->name))
 		return rc;
 	k->name = span->name;
 	return add_marker(s, k, span);
@@ -458,7 +492,8 @@ bool xsp_steps_marked_by(struct xsp_steps *s, xsp_name_id name)
 
 bool xsp_steps_expected(struct xsp_steps *s)
 {
-	return learn_names(s) < 0 || s->names_that[MARK_IS] + s->names_that[MARK_ENDS] > 0;
+	return s->guess != NULL || learn_names(s) < 0 ||
+	       s->names_that[MARK_IS] + s->names_that[MARK_ENDS] > 0;
 }
 
 void xsp_steps_none(const struct xsp_steps *s, char *out, size_t size)

@@ -17,11 +17,14 @@
 #include "timeline/timeline.h"
 
 struct xsp_steps;
+struct xsp_steps_guess;
 
 int xsp_steps_new(struct xsp_timeline *t, struct xsp_steps **out);
 void xsp_steps_free(struct xsp_steps *s);
 /* Before the run: only spans of this name, or of this name and a number, are steps. Kept by reference. */
 void xsp_steps_mark(struct xsp_steps *s, const char *marker);
+/* Before the run: nothing marks steps, and this is a guess at them (steps_guess.h), kept by reference; NULL: none. */
+void xsp_steps_mark_guess(struct xsp_steps *s, const struct xsp_steps_guess *guess);
 
 /* Were events lost, which makes what steps hold uncertain? */
 bool xsp_steps_uncertain(const struct xsp_capture_reader *r);
@@ -82,6 +85,7 @@ struct xsp_steps_figures {
 	uint64_t sum_ns, mean_ns, median_ns;
 	uint64_t warm_up, warm_up_ns, warm_up_from_ns, warm_up_to_ns; /* left out as such */
 	uint64_t not_whole;
+	bool guessed;
 	bool by_ends; /* what lies between two ends is a step: a lost one makes one of two */
 };
 int xsp_steps_figures(struct xsp_steps *s, struct xsp_steps_figures *out);

@@ -95,7 +95,7 @@ void xsp_steps_thread(const struct xsp_steps *s, const struct track *k, char *ou
 	snprintf(out, size, "%s (%" PRIu32 ")", name, t != NULL ? t->ns_tid : k->tid);
 }
 
-static void print_figures(const struct figures *f, FILE *out)
+static void print_figures(const struct xsp_steps_guess *guess, const struct figures *f, FILE *out)
 {
 	const struct {
 		const char *what;
@@ -111,7 +111,11 @@ static void print_figures(const struct figures *f, FILE *out)
 	char title[sizeof(f->title) + 4], text[XSP_UNITS_SIZE];
 
 	xsp_printable(title, sizeof(title), f->title, 0);
-	fprintf(out, "steps (%s): %s", title, xsp_format_count(text, f->steps));
+	fprintf(out, "steps (%s%s): %s",
+		guess == NULL ? ""
+		: guess->is   ? "guessed: "
+			      : "guessed, each up to the end of ",
+		title, xsp_format_count(text, f->steps));
 	for (size_t i = 0; f->steps > 0 && i < sizeof(times) / sizeof(times[0]); i++)
 		fprintf(out, ", %s %s", times[i].what,
 			f->steps == 1 && i == 1 ? "-" : xsp_format_ns(text, times[i].ns));
@@ -225,7 +229,7 @@ int xsp_steps_write(struct xsp_steps *s, const struct xsp_capture_reader *r, FIL
 
 	if (rc < 0 || f->whole + f->not_whole == 0)
 		return rc;
-	print_figures(f, out);
+	print_figures(s->guess, f, out);
 	print_slowest(s, f, out);
 	print_threads(s, out);
 	print_left_out(s, f, out);
@@ -348,6 +352,7 @@ int xsp_steps_json(struct xsp_steps *s, const struct xsp_capture_reader *r,
 	xsp_capture_window(r, &start, &end);
 	xsp_json_begin(j, "steps", '{');
 	xsp_json_text(j, "marker", f->title);
+	xsp_json_bool(j, "guessed", s->guess != NULL);
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
 		if (pairs[i].known)
 			xsp_json_number(j, pairs[i].key, pairs[i].value);

@@ -6,6 +6,7 @@
 #include "analysis/growth.h"
 #include "analysis/histogram.h"
 #include "analysis/steps.h"
+#include "analysis/steps_guess.h"
 #include "base/u64map.h"
 
 #define XSP_STEPS_FIRST 10U /* of a thread, among which warm-up is looked for */
@@ -70,6 +71,7 @@ struct figures {
 struct xsp_steps {
 	struct xsp_timeline *timeline;
 	const char *marker; /* --step, or NULL */
+	const struct xsp_steps_guess *guess; /* where nothing marks them, or NULL */
 	uint8_t *marks; /* by name id */
 	size_t mark_count, mark_capacity;
 	size_t names_that[MARKS];

@@ -36,6 +36,7 @@ int xsp_steps_figures(struct xsp_steps *s, struct xsp_steps_figures *out)
 					  .mean_ns = f->steps > 0 ? f->sum_ns / f->steps : 0,
 					  .median_ns = xsp_steps_quantile(f, 0.5),
 					  .not_whole = f->not_whole,
+					  .guessed = s->guess != NULL,
 					  .by_ends = how == MARK_ENDS};
 	for (size_t i = 0; i < s->track_count; i++)
 		if (s->tracks[i]->mark == how)
@@ -214,6 +215,14 @@ int xsp_steps_report(struct xsp_steps *s, const struct xsp_capture_reader *r,
 		xsp_report_note(section, text);
 		return 0;
 	}
+	if (s->guess != NULL)
+		xsp_report_note(section, s->guess->is
+						 ? "guessed: nothing marks steps, and this is the "
+						   "outermost call that repeats; --step NAME says "
+						   "what one is"
+						 : "guessed: nothing marks steps, and this call "
+						   "ends the longest pattern of outermost calls "
+						   "that repeats; --step NAME says what one is");
 	xsp_capture_window(r, &start, &end);
 	put_values(s, r, section);
 	rc = put_slowest(s, start, section);

@@ -72,9 +72,11 @@ void xsp_summary_free(struct xsp_summary *s)
 	free(s);
 }
 
-void xsp_summary_mark_steps(struct xsp_summary *s, const char *marker)
+void xsp_summary_mark_steps(struct xsp_summary *s, const char *marker,
+			    const struct xsp_steps_guess *guess)
 {
 	xsp_steps_mark(s->steps, marker);
+	xsp_steps_mark_guess(s->steps, guess);
 }
 
 static inline int name_of(struct xsp_summary *s, xsp_name_id id, struct summary_name **out)

@@ -27,7 +27,7 @@ static void configure(void *state, const struct xsp_analyze_options *options)
 {
 	struct xsp_summary_analysis *a = state;
 
-	xsp_summary_mark_steps(a->summary, options->step);
+	xsp_summary_mark_steps(a->summary, options->step, options->guess);
 	a->batch = options->batch;
 }
 

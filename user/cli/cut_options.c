@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "analysis/steps.h"
+#include "analysis/steps_guess.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "probes/probe.h"
@@ -276,6 +277,7 @@ static int find_steps(struct xsp_cut_options *o, struct xsp_capture_reader *r, c
 {
 	struct xsp_timeline *t = NULL;
 	struct xsp_steps *s = NULL;
+	struct xsp_steps_guess *guess = NULL;
 	uint64_t least, most;
 	int rc = xsp_timeline_new(r, &t, err);
 
@@ -287,8 +289,11 @@ static int find_steps(struct xsp_cut_options *o, struct xsp_capture_reader *r, c
 							   .tid_count = o->cut.tid_count,
 							   .comms = o->comms,
 							   .comm_count = o->cut.comm_count});
+	if (rc == 0 && o->step == NULL)
+		rc = xsp_steps_guess_new(r, NULL, &guess, err);
 	if (rc == 0) {
 		xsp_steps_mark(s, o->step);
+		xsp_steps_mark_guess(s, guess);
 		xsp_steps_want(s, first, last);
 		const struct xsp_timeline_sink sink = xsp_steps_sink(s);
 		rc = xsp_timeline_run(t, &sink, 1, err);
@@ -312,6 +317,7 @@ static int find_steps(struct xsp_cut_options *o, struct xsp_capture_reader *r, c
 				      option, value, least, most);
 	}
 	xsp_steps_free(s);
+	xsp_steps_guess_free(guess);
 	xsp_timeline_free(t);
 	return rc;
 }

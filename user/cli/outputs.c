@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/steps.h"
+#include "analysis/steps_guess.h"
 #include "analysis/summary.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -26,6 +27,7 @@ struct work {
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
 	struct xsp_summary *summary;
+	struct xsp_steps_guess *guess; /* where nothing marks steps */
 	struct xsp_export **exports; /* NULL where it could not be opened */
 	char **elsewhere; /* the names of those that could not have theirs */
 	char **notes; /* what is to be said of them */
@@ -128,7 +130,7 @@ static int open_all(struct work *w)
 		return -ENOMEM;
 	}
 	if (w->summary != NULL) {
-		xsp_summary_mark_steps(w->summary, o->step);
+		xsp_summary_mark_steps(w->summary, o->step, w->guess);
 		w->sinks[w->sink_count++] = xsp_summary_sink(w->summary);
 	}
 	for (size_t i = 0; i < o->count; i++) {
@@ -354,7 +356,9 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 	struct xsp_error err = {0};
 	bool complete = false;
 
-	if (xsp_timeline_new(w.reader, &w.timeline, &err) < 0) {
+	if ((o->summary && o->step == NULL &&
+	     xsp_steps_guess_new(w.reader, o->cut, &w.guess, &err) < 0) ||
+	    xsp_timeline_new(w.reader, &w.timeline, &err) < 0) {
 		failed(&w, &err);
 		goto out;
 	}
@@ -389,6 +393,7 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 out:
 	free(w.pages);
 	xsp_summary_free(w.summary);
+	xsp_steps_guess_free(w.guess);
 	xsp_timeline_free(w.timeline);
 	xsp_capture_close(last);
 	return w.status;
