@@ -7,6 +7,7 @@
 
 #include "analysis/gpu.h"
 #include "analysis/rules.h"
+#include "analysis/summary_gpu.h"
 #include "capture_builder.h"
 #include "catalog/gpu_peaks.h"
 
@@ -194,6 +195,38 @@ Test(gpu_analysis, overlapping_streams)
 	cr_expect_eq(stream(&x, 1)->busy_ns, 150, "the longest stream is not the device's time");
 	cr_expect_eq(d->gap_ns, 100);
 	cr_expect_eq(d->gap_from_ns, 1300);
+	end_bench(&x);
+}
+
+/* The summary has no device's time, but the sum, and calls it by no other name: of 10 us each, 5 at once. */
+Test(gpu_analysis, the_summary_sums_kernels)
+{
+	struct xsp_summary_gpu *g;
+	struct xsp_json_writer j = {0};
+	struct bench x;
+	char *text;
+	size_t size;
+
+	begin_bench(&x);
+	cr_assert_eq(xsp_summary_gpu_new(x.t, &g), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct xsp_gpu_activity a = {.kind = XSP_GPU_IS_KERNEL,
+						   .stream = i,
+						   .start_ns = 10000 + i * 5000,
+						   .end_ns = 20000 + i * 5000,
+						   .name = compute};
+		cr_assert_eq(xsp_summary_gpu_activity(g, &a), 0);
+	}
+	j.f = open_memstream(&text, &size);
+	cr_assert_not_null(j.f);
+	xsp_json_begin(&j, NULL, '{');
+	xsp_summary_gpu_json(g, &j);
+	xsp_json_end(&j, '{');
+	cr_assert_eq(fclose(j.f), 0);
+	cr_expect_not_null(strstr(text, "\"kernels_ns\": 20000"), "%s", text);
+	cr_expect_null(strstr(text, "busy"), "%s", text);
+	free(text);
+	xsp_summary_gpu_free(g);
 	end_bench(&x);
 }
 

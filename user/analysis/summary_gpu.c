@@ -43,7 +43,9 @@ struct xsp_summary_gpu {
 	struct kernel *kernels;
 	size_t kernel_count, kernel_capacity;
 	struct xsp_u64map kernel_of; /* name's address → index */
-	uint64_t busy_ns, bytes;
+	uint64_t
+		kernels_ns; /* their durations, summed: more than the time of a device where streams run beside each other */
+	uint64_t bytes;
 	struct api_error *errors;
 	size_t error_count, error_capacity;
 	uint64_t calls, failed;
@@ -120,7 +122,7 @@ static int count_kernel(struct xsp_summary_gpu *g, const struct xsp_gpu_activity
 		k->whole++;
 		xsp_add_saturated(&k->whole_ns, duration);
 	}
-	xsp_add_saturated(&g->busy_ns, duration);
+	xsp_add_saturated(&g->kernels_ns, duration);
 	return 0;
 }
 
@@ -247,9 +249,9 @@ static void print_activity(const struct xsp_summary_gpu *g, FILE *f)
 	char kernels[XSP_UNITS_SIZE], time[XSP_UNITS_SIZE], copies[XSP_UNITS_SIZE];
 	char bytes[XSP_UNITS_SIZE], sets[XSP_UNITS_SIZE];
 
-	fprintf(f, "GPU: %s kernels (%s in all), %s copies (%s), %s memsets\n",
+	fprintf(f, "GPU: %s kernels (%s in all, of all streams), %s copies (%s), %s memsets\n",
 		xsp_format_count(kernels, c->activities[XSP_GPU_IS_KERNEL]),
-		xsp_format_ns(time, g->busy_ns),
+		xsp_format_ns(time, g->kernels_ns),
 		xsp_format_count(copies, c->activities[XSP_GPU_IS_MEMCPY]),
 		xsp_format_bytes(bytes, g->bytes),
 		xsp_format_count(sets, c->activities[XSP_GPU_IS_MEMSET]));
@@ -405,7 +407,7 @@ void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j)
 	if (g->allocator_count > 0)
 		qsort(g->allocators, g->allocator_count, sizeof(*g->allocators), by_bytes);
 	xsp_json_begin(j, "gpu", '{');
-	put_sum(j, "busy_ns", g->busy_ns);
+	put_sum(j, "kernels_ns", g->kernels_ns);
 	put_sum(j, "copied_bytes", g->bytes);
 	xsp_json_number(j, "api_calls", g->calls);
 	xsp_json_number(j, "api_errors", g->failed);
@@ -441,7 +443,7 @@ void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_report *report
 	xsp_report_value(section, "kernels", "kernels", XSP_UNIT_COUNT,
 			 xsp_cell_integer(c->activities[XSP_GPU_IS_KERNEL]));
 	xsp_report_value(section, "kernels_ns", "... in all, of all streams", XSP_UNIT_NS,
-			 xsp_cell_sum(g->busy_ns));
+			 xsp_cell_sum(g->kernels_ns));
 	xsp_report_value(section, "copies", "copies", XSP_UNIT_COUNT,
 			 xsp_cell_integer(c->activities[XSP_GPU_IS_MEMCPY]));
 	xsp_report_value(section, "copied_bytes", "... in all", XSP_UNIT_BYTES,
