@@ -171,8 +171,14 @@ static void print_stats(const struct xsp_capture_reader *r)
 		print_row("counters", "the last ones in the file, which may be a second old:");
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		printf("%-16s %" PRIu64 "\n", counts[i].name, counts[i].value);
-	printf("%-16s %.3f s of the target's threads, %.3f s of xsptrace\n", "cost",
-	       (double)s->probes_cost_ns * 1e-9, (double)s->recorder_cpu_ns * 1e-9);
+	const struct xsp_capture_probe *probes;
+	if (xsp_capture_probes(r, &probes) > 0)
+		printf("%-16s %.3f s of the target's threads, %.3f s of xsptrace\n", "cost",
+		       (double)s->probes_cost_ns * 1e-9, (double)s->recorder_cpu_ns * 1e-9);
+	else
+		printf("%-16s not known of the target's threads (no probes; that of samples and "
+		       "waits is not estimated), %.3f s of xsptrace\n",
+		       "cost", (double)s->recorder_cpu_ns * 1e-9);
 }
 
 /* ---- a part of it ---- */

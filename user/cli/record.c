@@ -674,7 +674,11 @@ static void say_start(const struct recording *r)
 	size_t functions = xsp_recorder_wanted(r->recorder) - plan->unplaced;
 	char expect[400];
 	xsp_list_expect(plan, r->o.max_overhead, expect, sizeof(expect));
-	if (!r->o.quiet && !r->o.profile)
+	const char *stops = r->o.duration_ns ? "Ctrl-C stops early" : "Ctrl-C stops";
+	if (!r->o.quiet && !r->o.profile && xsp_recorder_wanted(r->recorder) == 0)
+		fprintf(stderr, "tracing 0 functions%s: nothing is attached to code; %s\n",
+			r->launch != NULL ? " so far, more as libraries come" : "", stops);
+	else if (!r->o.quiet && !r->o.profile)
 		fprintf(stderr,
 			"tracing %zu function%s%s (%zu sites: %zu nop5, %zu emulated, %zu "
 			"single-stepped); %s\n",
@@ -682,8 +686,7 @@ static void say_start(const struct recording *r)
 			r->launch != NULL ? " so far, more as libraries come" : "", plan->sites,
 			plan->sites_by_class[XSP_SITE_NOP5],
 			plan->sites_by_class[XSP_SITE_EMULATED],
-			plan->sites_by_class[XSP_SITE_SINGLESTEP],
-			r->o.duration_ns ? "Ctrl-C stops early" : "Ctrl-C stops");
+			plan->sites_by_class[XSP_SITE_SINGLESTEP], stops);
 	if (!r->o.quiet && xsp_options_need_no_probes(&r->o))
 		say_profile(r);
 	if (!r->o.quiet)

@@ -43,6 +43,7 @@ void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorde
 	char rate[XSP_UNITS_SIZE], events[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE],
 		bytes[XSP_UNITS_SIZE];
 	char until[32] = "", thread[32] = "", lost[XSP_UNITS_SIZE + 8], brake[64] = "", text[352];
+	char slowed[32] = "-";
 
 	line->drawn_at = s->seconds;
 	if (duration_ns != 0)
@@ -55,8 +56,11 @@ void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorde
 		snprintf(brake + strlen(brake), sizeof(brake) - strlen(brake), "  %zu let go",
 			 s->let_go);
 	snprintf(lost, sizeof(lost), "%s lost", xsp_format_count(count, s->lost));
-	snprintf(text, sizeof(text), "%.1f%s s  slowed %.1f%%%s  %s  %s events/s  %s  %s%s",
-		 s->seconds, until, 100 * s->overhead, thread, lost,
+	/* what samples and waits cost is not estimated: without probes nothing is known */
+	if (s->sites > 0)
+		snprintf(slowed, sizeof(slowed), "%.1f%%", 100 * s->overhead);
+	snprintf(text, sizeof(text), "%.1f%s s  slowed %s%s  %s  %s events/s  %s  %s%s", s->seconds,
+		 until, slowed, thread, lost,
 		 xsp_format_count(rate, (uint64_t)s->events_per_second),
 		 xsp_format_count(events, s->events), xsp_format_bytes(bytes, s->bytes), brake);
 	show(text, lost, s->lost > 0 && getenv("NO_COLOR") == NULL);

@@ -393,7 +393,9 @@ static int add_module(struct xsp_recorder *r, struct recorded_process *p,
 		rc = make_room(p, r->plan.count);
 	if (rc == 0 && r->pythons != NULL && m->python.version != 0)
 		rc = xsp_pythons_found(r->pythons, p->pid, &m->python, f);
-	if (rc < 0 || m->count == 0 || r->profiling)
+	/* where exceptions land is of use to spans only, and each that is thrown pays for it */
+	const bool marks_only = m->wanted == 0 && !m->is_agent;
+	if (rc < 0 || m->count == 0 || r->profiling || (marks_only && !r->has_wanted))
 		return rc;
 	rc = announce_module(r, m);
 	if (rc == 0 && !p->mapped[m->id])
@@ -425,6 +427,18 @@ static int add_file(struct xsp_recorder *r, struct recorded_process *p,
 	xsp_plan_forget(&r->plan, f);
 	xsp_recorder_note(r, "%s is left out: it is being written", f->display_path);
 	return 0;
+}
+
+/* The first module with something that was asked for: what only helps it is wanted everywhere from now on. */
+static void note_wanted(struct xsp_recorder *r)
+{
+	for (size_t i = 0; i < r->plan.count && !r->has_wanted; i++) {
+		if (r->plan.modules[i]->wanted == 0 && !r->plan.modules[i]->is_agent)
+			continue;
+		r->has_wanted = true;
+		for (size_t k = 0; k < r->process_count; k++)
+			r->processes[k].dirty = true;
+	}
 }
 
 /* Are there names that are addresses? Of a text that is not in memory nothing else is known. */
@@ -459,6 +473,7 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 		xsp_mapped_files_open_ahead(p->process, files, i, xsp_plan_is_new, &r->plan);
 		rc = plan_file(r, p, &files->files[i], &m, err);
 	}
+	note_wanted(r);
 	for (size_t i = 0; i < files->count && rc == 0; i++)
 		rc = add_file(r, p, &files->files[i], err);
 	if (rc < 0 && err->text[0] == '\0')

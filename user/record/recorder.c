@@ -723,7 +723,7 @@ void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
 		.overhead = r->overhead,
 		.processes = r->process_count,
 		.functions = xsp_recorder_wanted(r),
-		.sites = r->plan.sites,
+		.sites = r->has_wanted ? r->plan.sites : 0,
 	};
 	xsp_overhead_status(r, s);
 }

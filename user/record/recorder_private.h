@@ -82,6 +82,7 @@ struct xsp_recorder {
 	struct xsp_recorder_times times;
 	bool started, ended, finished; /* ended: what happens is not recorded any more */
 	bool profiling; /* nothing is attached to code */
+	bool has_wanted; /* a module has something that was asked for, and not only marks that help it */
 	bool flushed_events; /* the first of them: the file may have its name */
 	uint64_t start_ns, end_ns;
 	uint64_t last_flush_ns;
