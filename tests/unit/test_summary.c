@@ -54,6 +54,21 @@ Test(summary, extreme_values)
 	xsp_histogram_clear(&h);
 }
 
+/* Steps of the histogram are wide; what is told of a quantile lies among the values all the same. */
+Test(summary, percentiles_within_least_and_greatest)
+{
+	struct xsp_histogram h = {0};
+	for (int i = 0; i < 40; i++)
+		cr_assert_eq(xsp_histogram_add(&h, 100000), 0);
+	cr_expect_eq(xsp_histogram_quantile(&h, 0.5), 100000);
+	cr_expect_eq(xsp_histogram_quantile(&h, 0.99), 100000);
+	xsp_histogram_clear(&h);
+	for (int i = 0; i < 40; i++)
+		cr_assert_eq(xsp_histogram_add(&h, 65537), 0); /* the second of its step's 1024 */
+	cr_expect_eq(xsp_histogram_quantile(&h, 0.5), 65537);
+	xsp_histogram_clear(&h);
+}
+
 static void expect_ns(uint64_t ns, const char *text)
 {
 	char buf[XSP_UNITS_SIZE];

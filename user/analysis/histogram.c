@@ -13,6 +13,7 @@
 
 struct xsp_histogram_blocks {
 	uint64_t *block[BLOCKS];
+	uint64_t least, most; /* of the values: a step's middle may lie beyond them */
 };
 
 static unsigned block_of(uint64_t value)
@@ -30,6 +31,10 @@ static int add_to_blocks(struct xsp_histogram_blocks *blocks, uint64_t value)
 	}
 	unsigned shift = b == 0 ? 0 : b - 1;
 	blocks->block[b][(value >> shift) & (STEPS - 1)]++;
+	if (value < blocks->least)
+		blocks->least = value;
+	if (value > blocks->most)
+		blocks->most = value;
 	return 0;
 }
 
@@ -45,6 +50,7 @@ static int few_to_blocks(struct xsp_histogram *h)
 	struct xsp_histogram_blocks *blocks = calloc(1, sizeof(*blocks));
 	if (blocks == NULL)
 		return -ENOMEM;
+	blocks->least = UINT64_MAX;
 	for (unsigned i = 0; i < XSP_HISTOGRAM_FEW; i++) {
 		if (add_to_blocks(blocks, h->few[i]) < 0) {
 			free_blocks(blocks);
@@ -74,6 +80,13 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static uint64_t within(const struct xsp_histogram_blocks *blocks, uint64_t value)
+{
+	if (value < blocks->least)
+		return blocks->least;
+	return value > blocks->most ? blocks->most : value;
+}
+
 uint64_t xsp_histogram_quantile(const struct xsp_histogram *h, double share)
 {
 	if (h->count == 0)
@@ -98,7 +111,7 @@ uint64_t xsp_histogram_quantile(const struct xsp_histogram *h, double share)
 			/* the middle of the step */
 			unsigned shift = b == 0 ? 0 : b - 1;
 			uint64_t low = ((uint64_t)i + (b == 0 ? 0 : STEPS)) << shift;
-			return low + (((uint64_t)1 << shift) - 1) / 2;
+			return within(h->blocks, low + (((uint64_t)1 << shift) - 1) / 2);
 		}
 	}
 	return 0;

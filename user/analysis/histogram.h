@@ -22,7 +22,7 @@ struct xsp_histogram {
 /* 0 or -ENOMEM. */
 int xsp_histogram_add(struct xsp_histogram *h, uint64_t value);
 /* The value below or at which `share` (0 to 1) of the values lie, by nearest rank; relative error
- * at most 1/128. 0 if empty. */
+ * at most 1/128, and never below the least of the values or above the greatest. 0 if empty. */
 uint64_t xsp_histogram_quantile(const struct xsp_histogram *h, double share);
 void xsp_histogram_clear(struct xsp_histogram *h);
 
