@@ -620,6 +620,63 @@ Test(gpu_analysis, what_the_thread_did)
 	end_bench(&x);
 }
 
+/* What a thread did before its first launch is what that was late for: the device is idle from 3000 to 3900 because of it. */
+Test(gpu_analysis, what_the_thread_did_before_its_first_launch)
+{
+	static const struct activity all[] = {
+		{0, 1, compute, 2000, 3000, 1900, 1950, 0, false, false},
+		{0, 1, compute, 4000, 5000, 3900, 3950, 0, false, false},
+	};
+	struct bench x;
+
+	begin_bench(&x);
+	const struct xsp_wait off = {.pid = 100,
+				     .tid = TID,
+				     .left_ns = 3300,
+				     .woken_ns = 3400,
+				     .back_ns = 3400,
+				     .why = XSP_WAIT_DISK};
+	cr_assert_eq(x.sink.wait(x.sink.ctx, &off), 0);
+	tell_span(&x, OP, OP, 3050, 3850);
+	tell_span(&x, LAUNCH, LAUNCH, 3900, 3950);
+	for (size_t i = 2; i > 0; i--)
+		tell(&x, &all[i - 1]);
+	settle(&x);
+	cr_expect_eq(xsp_gpu_host_idle_ns(x.g->host), 900);
+	cr_expect_eq(idle_in(&x, false, OP), 800);
+	cr_expect_eq(idle_in(&x, true, XSP_WAIT_DISK), 100);
+	cr_expect_eq(xsp_gpu_host_span_ns(x.g->host), 800);
+	cr_expect_eq(xsp_gpu_host_early(x.g->host), 0);
+	end_bench(&x);
+}
+
+/* Before a first launch more than is kept, one span each 10 ns, and the last one is 1,000 long: the oldest are forgotten, which
+ * is said where a device was idle then, and only there. */
+Test(gpu_analysis, more_before_the_first_launch_than_is_kept)
+{
+	const uint64_t n = XSP_GPU_HOST_BEFORE_MOST, last = 5000 + n * 10;
+
+	for (unsigned idle_then = 0; idle_then < 2; idle_then++) {
+		struct xsp_gpu_host *h;
+		struct bench x;
+		begin_bench(&x);
+		h = x.g->host;
+		for (uint64_t i = 0; i < n; i++)
+			tell_span(&x, STEP, STEP, 5000 + i * 10, 5010 + i * 10);
+		tell_span(&x, OP, OP, last, last + 1000);
+		tell_span(&x, LAUNCH, LAUNCH, last + 1000, last + 1010);
+		cr_assert_eq(
+			xsp_gpu_host_gap(h, TID, 0, idle_then ? 5000 : last - 100, last + 1000), 0);
+		cr_assert_eq(xsp_gpu_host_pass(h, UINT64_MAX), 0);
+		cr_expect_eq(idle_in(&x, false, OP), 1000);
+		/* half of them is left */
+		cr_expect_eq(idle_in(&x, false, STEP), idle_then ? n / 2 * 10 : 100);
+		cr_expect_eq(xsp_gpu_host_early(h), idle_then ? n / 2 : 0, "%lu",
+			     xsp_gpu_host_early(h));
+		end_bench(&x);
+	}
+}
+
 /* Long ago, in many pieces: a span that is open all the time still gets all of it. */
 Test(gpu_analysis, idle_time_long_ago)
 {

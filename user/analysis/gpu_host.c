@@ -38,6 +38,8 @@ struct host_thread {
 	bool launches;
 	struct held *held; /* from `from` on */
 	size_t from, count, capacity;
+	uint64_t forgotten; /* spans and waits, before it launched; the last one ended then: */
+	uint64_t forgotten_ns;
 	struct gaps *gaps;
 	size_t gap_count, gap_capacity;
 	/* by depth: idle time in spans that have ended, until the one around them does */
@@ -57,7 +59,8 @@ struct xsp_gpu_host {
 	xsp_name_id *row_of; /* by name id: of names that only number the first one */
 	size_t row_of_count, row_of_capacity;
 	struct xsp_u64map numbered; /* hash of what such names have in common → the first one */
-	size_t held;
+	size_t held; /* of threads that launch */
+	size_t before; /* of those that have not launched yet */
 	uint64_t early, idle_ns, span_ns;
 };
 
@@ -118,6 +121,31 @@ static int thread_of(struct xsp_gpu_host *h, uint32_t tid, struct host_thread **
 	return 0;
 }
 
+/* ---- threads begin to launch ---- */
+
+static size_t held_of(const struct host_thread *th)
+{
+	return th->count - th->from;
+}
+
+static void has_launched(struct xsp_gpu_host *h, struct host_thread *th)
+{
+	if (th->launches)
+		return;
+	th->launches = true;
+	h->before -= held_of(th);
+	h->held += held_of(th);
+}
+
+/* What was forgotten before the thread launched is missed only if a device was idle at that time because of it. */
+static void count_forgotten(struct xsp_gpu_host *h, struct host_thread *th, uint64_t idle_from_ns)
+{
+	if (idle_from_ns >= th->forgotten_ns)
+		return;
+	h->early += th->forgotten;
+	th->forgotten = th->forgotten_ns = 0;
+}
+
 /* ---- idle time ---- */
 
 /* Every second point of the older half goes: what lies between its neighbours is then spread over all of that. */
@@ -167,6 +195,8 @@ int xsp_gpu_host_gap(struct xsp_gpu_host *h, uint32_t tid, uint32_t device, uint
 		rc = gaps_of(th, device, &g);
 	if (rc < 0)
 		return rc;
+	has_launched(h, th);
+	count_forgotten(h, th, from_ns);
 	const uint64_t sum = g->count > 0 ? g->points[g->count - 1].sum_ns : 0;
 	rc = add_point(g, from_ns, sum);
 	if (rc == 0)
@@ -221,20 +251,38 @@ static int add_span(struct xsp_gpu_host *h, struct host_thread *th, const struct
 	return 0;
 }
 
-static int add_first(struct xsp_gpu_host *h, struct host_thread *th)
+static void remove_first(struct xsp_gpu_host *h, struct host_thread *th, size_t count)
 {
-	const struct held s = th->held[th->from++];
-
-	h->held--;
+	*(th->launches ? &h->held : &h->before) -= count;
+	th->from += count;
 	if (th->from > 64 && th->from * 2 > th->count) {
 		th->count -= th->from;
 		memmove(th->held, th->held + th->from, th->count * sizeof(*th->held));
 		th->from = 0;
 	}
+}
+
+static int add_first(struct xsp_gpu_host *h, struct host_thread *th)
+{
+	const struct held s = th->held[th->from];
+
+	remove_first(h, th, 1);
 	if (s.depth != DEPTH_WAIT)
 		return add_span(h, th, &s);
 	h->uses[s.use].idle_ns += idle_between(th, s.start_ns, s.end_ns);
 	return 0;
+}
+
+/* No device was idle until then because of a thread that has not launched. */
+static void forget_until(struct xsp_gpu_host *h, struct host_thread *th, uint64_t ns)
+{
+	size_t n = 0;
+
+	while (n < held_of(th) && th->held[th->from + n].end_ns <= ns)
+		n++;
+	remove_first(h, th, n);
+	if (th->forgotten_ns <= ns)
+		th->forgotten = th->forgotten_ns = 0;
 }
 
 int xsp_gpu_host_pass(struct xsp_gpu_host *h, uint64_t ns)
@@ -243,17 +291,36 @@ int xsp_gpu_host_pass(struct xsp_gpu_host *h, uint64_t ns)
 
 	for (size_t i = 0; i < h->thread_count; i++) {
 		struct host_thread *th = h->threads[i];
+		if (!th->launches)
+			forget_until(h, th, ns);
 		while (rc == 0 && th->from < th->count && th->held[th->from].end_ns <= ns)
 			rc = add_first(h, th);
 	}
 	return rc;
 }
 
+/* Too much is held of threads that have not launched, and perhaps never will: of each the older half goes, so that none
+ * takes the room of the others. */
+static void forget_older(struct xsp_gpu_host *h)
+{
+	for (size_t i = 0; i < h->thread_count; i++) {
+		struct host_thread *th = h->threads[i];
+		const size_t n = (held_of(th) + 1) / 2;
+		if (th->launches || n == 0)
+			continue;
+		th->forgotten += n;
+		th->forgotten_ns = th->held[th->from + n - 1].end_ns;
+		remove_first(h, th, n);
+	}
+}
+
 static int hold(struct xsp_gpu_host *h, struct host_thread *th, const struct held *s)
 {
 	int rc = 0;
 
-	if (h->held >= XSP_GPU_HOST_HELD_MOST && th->from < th->count) {
+	if (!th->launches && h->before >= XSP_GPU_HOST_BEFORE_MOST)
+		forget_older(h);
+	if (th->launches && h->held >= XSP_GPU_HOST_HELD_MOST && th->from < th->count) {
 		h->early++;
 		rc = add_first(h, th);
 	}
@@ -262,7 +329,7 @@ static int hold(struct xsp_gpu_host *h, struct host_thread *th, const struct hel
 	if (rc < 0)
 		return rc;
 	th->held[th->count++] = *s;
-	h->held++;
+	(*(th->launches ? &h->held : &h->before))++;
 	return 0;
 }
 
@@ -324,7 +391,7 @@ int xsp_gpu_host_launches(struct xsp_gpu_host *h, uint32_t tid)
 	const int rc = thread_of(h, tid, &th);
 
 	if (rc == 0)
-		th->launches = true;
+		has_launched(h, th);
 	return rc;
 }
 
@@ -338,9 +405,9 @@ int xsp_gpu_host_span(struct xsp_gpu_host *h, const struct xsp_span *span)
 
 	if (rc < 0)
 		return rc;
-	if (!th->launches)
-		th->launches = xsp_timeline_cuda(h->timeline, span->probe) != NULL;
-	if (!th->launches || span->row != 0 || span->depth >= DEPTH_UNKNOWN - 2)
+	if (!th->launches && xsp_timeline_cuda(h->timeline, span->probe) != NULL)
+		has_launched(h, th);
+	if (span->row != 0 || span->depth >= DEPTH_UNKNOWN - 2)
 		return 0;
 	rc = xsp_gpu_host_row(h, span->name, &use.name);
 	if (rc == 0 && span->depth > 0) {
@@ -368,7 +435,7 @@ int xsp_gpu_host_wait(struct xsp_gpu_host *h, const struct xsp_wait *wait)
 	struct host_thread *th;
 	int rc = thread_of(h, wait->tid, &th);
 
-	if (rc < 0 || !th->launches || wait->flags & XSP_WAIT_SHORT)
+	if (rc < 0 || wait->flags & XSP_WAIT_SHORT)
 		return rc;
 	rc = use_of(h, ~xsp_u64_mix((uint64_t)use.place << 32 | use.why), &use, &s.use);
 	return rc < 0 ? rc : hold(h, th, &s);

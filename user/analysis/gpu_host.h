@@ -2,9 +2,11 @@
 /*
  * gpu_host.h - what the threads that launch did while their device had nothing to do.
  *
- * Spans and waits of threads that make CUDA calls are held until the devices' idle time up to their end is known; then they
- * get their part of it. There are bounds on both: spans that are too many are taken with what is known by then, and of
- * idle time long ago only sums over longer and longer stretches are kept, for spans that are still open.
+ * Spans and waits are held until the devices' idle time up to their end is known; then they get their part of it. That a
+ * thread launches is seen when it does, and what it did before is what its first launch was late for: so those of all threads
+ * are held. There are bounds: spans that are too many are taken with what is known by then, of threads that have not launched
+ * the oldest are forgotten, and of idle time long ago only sums over longer and longer stretches are kept, for spans that
+ * are still open.
  */
 #ifndef XSP_ANALYSIS_GPU_HOST_H
 #define XSP_ANALYSIS_GPU_HOST_H
@@ -12,6 +14,7 @@
 #include "timeline/timeline.h"
 
 #define XSP_GPU_HOST_HELD_MOST (1U << 21) /* spans and waits, 24 bytes each */
+#define XSP_GPU_HOST_BEFORE_MOST (1U << 19) /* besides, of threads that have not launched */
 #define XSP_GPU_HOST_POINTS_MOST (1U << 17) /* of idle time of a thread and device, 16 bytes each */
 
 /* Where the threads were. */
@@ -33,7 +36,7 @@ void xsp_gpu_host_free(struct xsp_gpu_host *h);
 /* 0 or -ENOMEM. */
 int xsp_gpu_host_span(struct xsp_gpu_host *h, const struct xsp_span *span);
 int xsp_gpu_host_wait(struct xsp_gpu_host *h, const struct xsp_wait *wait);
-/* The thread launches: what it does from now on is held. */
+/* The thread launches: what it does is not forgotten any more. */
 int xsp_gpu_host_launches(struct xsp_gpu_host *h, uint32_t tid);
 /* The device (an index) had nothing to do, because the thread had not launched; of a device in order of time. */
 int xsp_gpu_host_gap(struct xsp_gpu_host *h, uint32_t tid, uint32_t device, uint64_t from_ns,
@@ -46,7 +49,8 @@ size_t xsp_gpu_host_uses(const struct xsp_gpu_host *h, const struct xsp_gpu_host
 /* All idle time that was told of; in spans; of the rest, the threads were in none. */
 uint64_t xsp_gpu_host_idle_ns(const struct xsp_gpu_host *h);
 uint64_t xsp_gpu_host_span_ns(const struct xsp_gpu_host *h);
-/* Spans and waits that were taken too early, for want of room. */
+/* Spans and waits that were taken too early, for want of room; of those that a thread had before its first launch, all that
+ * were forgotten by then, if a device was idle in the time of some. */
 uint64_t xsp_gpu_host_early(const struct xsp_gpu_host *h);
 
 /* Names that only number have one row: the first one's. 0 or -ENOMEM. */
