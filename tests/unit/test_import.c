@@ -309,6 +309,96 @@ Test(import, lines_that_were_seen_at_spans_are_no_calls)
 	import_free(&i);
 }
 
+/* The times of an imported span, ns from the trace's first one on. */
+static void lies(const struct imported *i, const char *name, uint64_t start_ns, uint64_t end_ns,
+		 uint32_t depth)
+{
+	const struct xsp_span *s = &span_named(&i->result, name, 0)->span;
+	uint64_t first = s->start_ns;
+
+	for (size_t k = 0; k < i->result.count; k++)
+		if (i->result.spans[k].span.start_ns < first)
+			first = i->result.spans[k].span.start_ns;
+	cr_assert_eq(s->start_ns - first, start_ns, "%s begins at %lu", name, s->start_ns - first);
+	cr_assert_eq(s->end_ns - first, end_ns, "%s ends at %lu", name, s->end_ns - first);
+	cr_assert_eq(s->depth, depth, "%s: depth %u", name, s->depth);
+	cr_assert_eq(s->tid, 7, "%s is on thread %u", name, s->tid);
+}
+
+/* The sum of P's children is 19 us, so its self time is 11. */
+Test(import, siblings_that_overlap_by_rounding_stay_siblings)
+{
+	struct imported i;
+
+	import_trace(&i, "{\"traceEvents\":[" SPAN("P", 0, 30, "") "," SPAN(
+				 "A", 1, 9.001, "") "," SPAN("B", 10, 10, "") "]}");
+	lies(&i, "P", 0, 30000, 0);
+	lies(&i, "A", 1000, 10000, 1);
+	lies(&i, "B", 10000, 20000, 1);
+	cr_assert_eq(span_named(&i.result, "P", 0)->span.self_ns, 11000);
+	cr_assert_eq(i.report.counts[XSP_IMPORT_CLIPPED], 1);
+	cr_assert_eq(i.report.counts[XSP_IMPORT_OVERLAPPING], 0);
+	import_free(&i);
+	/* not a child of A, which would leave 100 ns of its 900 */
+	import_trace(&i, "{\"traceEvents\":[" SPAN("A", 0, 1, "") "," SPAN("B", 0.9, 0.9, "") "]}");
+	lies(&i, "A", 0, 900, 0);
+	lies(&i, "B", 900, 1800, 0);
+	cr_assert_eq(i.report.counts[XSP_IMPORT_CLIPPED], 1);
+	import_free(&i);
+}
+
+/* B comes behind A and what is open in it, and goes beyond P. What ends on another thread meanwhile (Q) stays in order. */
+Test(import, all_that_a_rounded_span_crosses_gives_way)
+{
+	struct imported i;
+
+	import_trace(
+		&i,
+		"{\"traceEvents\":[" SPAN("P", 0, 20, "") "," SPAN("A", 1, 9.25, "") "," SPAN(
+			"C", 2, 8.125, "") "," SPAN("D", 3, 7.125,
+						    "") ",{\"ph\":\"X\",\"name\":\"Q\",\"pid\":7,"
+							"\"tid\":8,\"ts\":4,\"dur\":6.0625},"
+							"{\"ph\":\"X\",\"name\":\"R\",\"pid\":7,"
+							"\"tid\":9,\"ts\":9.5,\"dur\":0.5625}"
+							"," SPAN("B", 10, 10.5,
+								 "") "," SPAN("E", 10, 2, "") "]}");
+	lies(&i, "P", 0, 20000, 0);
+	lies(&i, "A", 1000, 10000, 1);
+	lies(&i, "C", 2000, 10000, 2);
+	lies(&i, "D", 3000, 10000, 3);
+	lies(&i, "B", 10000, 20000, 1);
+	lies(&i, "E", 10000, 12000, 2);
+	cr_assert_eq(i.report.counts[XSP_IMPORT_CLIPPED], 4);
+	cr_assert_eq(i.report.counts[XSP_IMPORT_OVERLAPPING], 0);
+	cr_assert_eq(i.result.counts.orphan_exits, 0);
+	import_free(&i);
+}
+
+/* By more than 1 us on both sides: of A, or of P, although only 1 us of A would have to give way. */
+Test(import, what_overlaps_by_more_is_on_a_row_of_its_own)
+{
+	struct imported i;
+
+	import_trace(&i,
+		     "{\"traceEvents\":[" SPAN("A", 0, 10, "") "," SPAN("B", 8.999, 3, "") "]}");
+	cr_assert_neq(span_named(&i.result, "B", 0)->span.tid, 7);
+	lies(&i, "A", 0, 10000, 0);
+	cr_assert_eq(i.report.counts[XSP_IMPORT_OVERLAPPING], 1);
+	cr_assert_eq(i.report.counts[XSP_IMPORT_CLIPPED], 0);
+	import_free(&i);
+	import_trace(&i, "{\"traceEvents\":[" SPAN("P", 0, 12, "") "," SPAN(
+				 "A", 1, 9.5, "") "," SPAN("B", 10, 4, "") "]}");
+	cr_assert_neq(span_named(&i.result, "B", 0)->span.tid, 7);
+	lies(&i, "A", 1000, 10500, 1);
+	lies(&i, "P", 0, 12000, 0);
+	cr_assert_eq(i.report.counts[XSP_IMPORT_CLIPPED], 0);
+	import_free(&i);
+	/* it goes no further beyond A than it lies in it: a child */
+	import_trace(&i, "{\"traceEvents\":[" SPAN("A", 0, 10, "") "," SPAN("B", 9.5, 1, "") "]}");
+	lies(&i, "B", 9500, 10000, 1);
+	import_free(&i);
+}
+
 #define CALL(pid, correlation, ts, dur)                                                            \
 	"{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":" #pid       \
 	",\"tid\":" #pid ",\"ts\":" #ts ",\"dur\":" #dur                                           \

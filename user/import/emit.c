@@ -14,13 +14,14 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 #include "catalog/cuda_table.h"
 
 #define STACK_TOP 0x7fff00000000ULL
 #define FRAME 16U
 #define DEPTH_MAX (1U << 18)
 #define LANES_MAX 256U /* of a thread */
-/* Times of whole microseconds make what is inside stick out by so much: it ends with what is around it. */
+/* Rounded times make what is inside stick out, and what comes before reach into the next one, by so much (`join`). */
 #define CLIP_NS 1000
 /* Records are kept back for so long, for others to go with them. */
 #define LATE_NS 100000000
@@ -378,6 +379,14 @@ static void sift_down(struct emitter *t)
 	}
 }
 
+/* What is innermost on the lane ends earlier than what was. */
+static void sift_up(struct emitter *t, const struct lane *l)
+{
+	for (size_t i = l->place - 1; i > 0 && ends_at(t, i) < ends_at(t, (i - 1) / 2);
+	     i = (i - 1) / 2)
+		swap(t, i, (i - 1) / 2);
+}
+
 /* Something has begun on the lane: it ends before whatever is around it. */
 static int note_begin(struct emitter *t, struct lane *l)
 {
@@ -387,9 +396,7 @@ static int note_begin(struct emitter *t, struct lane *l)
 		t->heap[t->heap_count++] = (uint32_t)(l - t->lanes);
 		l->place = t->heap_count;
 	}
-	for (size_t i = l->place - 1; i > 0 && ends_at(t, i) < ends_at(t, (i - 1) / 2);
-	     i = (i - 1) / 2)
-		swap(t, i, (i - 1) / 2);
+	sift_up(t, l);
 	return 0;
 }
 
@@ -442,25 +449,58 @@ static int new_lane(struct emitter *t, uint32_t thread, uint32_t number, uint32_
 						   .comm = comm});
 }
 
-/* The first of the thread's lanes in whose innermost span it lies, made if need be. *end_ns: perhaps a little earlier. -E2BIG:
- * there are too many. */
-static int lane_for(struct emitter *t, uint32_t thread, int64_t *end_ns, struct lane **out)
+/*
+ * Where a span crosses the end of an open one, which of the two was rounded? It is inside, and ends with that one, if it
+ * goes at most CLIP_NS beyond, and no more than it overlaps. Else it comes behind, and the open one, which overlaps it by at most
+ * CLIP_NS, ends where it begins: so nothing that is told moves behind what has been told. False: neither, they overlap.
+ * *kept: so many of those that are open stay so, around it.
+ */
+static bool join(const struct lane *l, int64_t begin_ns, int64_t *end_ns, size_t *kept)
 {
+	const int64_t half = (*end_ns - begin_ns) / 2;
+	const int64_t least = *end_ns - (half < CLIP_NS ? half : CLIP_NS);
+
+	/* inner ones end no later than outer ones */
+	*kept = 0;
+	XSP_LOWER_BOUND(*kept, l->depth, i, l->open[i].end_ns >= least);
+	if (*kept < l->depth && l->open[*kept].end_ns - begin_ns > CLIP_NS)
+		return false;
+	if (*kept > 0 && *end_ns > l->open[*kept - 1].end_ns)
+		*end_ns = l->open[*kept - 1].end_ns;
+	return true;
+}
+
+/* All but the outer ones of the lane end now. */
+static int end_inner(struct emitter *t, struct lane *l, size_t kept, int64_t now)
+{
+	if (kept == l->depth)
+		return 0;
+	for (size_t i = kept; i < l->depth; i++) {
+		l->open[i].end_ns = now;
+		xsp_import_counted(t->m, XSP_IMPORT_CLIPPED);
+	}
+	sift_up(t, l);
+	return pop_until(t, now);
+}
+
+/* The first of the thread's lanes in whose open spans it lies, or behind them, made if need be. *end_ns: perhaps a little earlier.
+ * -E2BIG: there are too many. */
+static int lane_for(struct emitter *t, uint32_t thread, int64_t begin_ns, int64_t *end_ns,
+		    struct lane **out)
+{
+	const int64_t told_ns = *end_ns;
 	uint32_t at = t->m->threads[thread].lane, last = 0, number = 0;
+	size_t kept;
 
 	for (; at != 0; number++) {
-		struct lane *l = &t->lanes[at - 1];
-		*out = l;
-		const int64_t limit = l->depth > 0 ? l->open[l->depth - 1].end_ns : INT64_MAX;
-		if (*end_ns - CLIP_NS <= limit) {
-			if (*end_ns > limit) {
+		*out = &t->lanes[at - 1];
+		if (join(*out, begin_ns, end_ns, &kept)) {
+			if (*end_ns < told_ns)
 				xsp_import_counted(t->m, XSP_IMPORT_CLIPPED);
-				*end_ns = limit;
-			}
-			return 0;
+			return end_inner(t, *out, kept, begin_ns);
 		}
 		last = at;
-		at = l->next;
+		at = (*out)->next;
 	}
 	if (number >= LANES_MAX)
 		return -E2BIG;
@@ -489,7 +529,7 @@ static int emit_span(struct emitter *t, const struct xsp_import_span *s)
 {
 	struct lane *l = NULL;
 	int64_t end_ns = s->end_ns;
-	int rc = lane_for(t, s->thread, &end_ns, &l);
+	int rc = lane_for(t, s->thread, s->head.time_ns, &end_ns, &l);
 
 	if (rc == -E2BIG || (rc == 0 && l->depth >= DEPTH_MAX)) {
 		xsp_import_counted(t->m, XSP_IMPORT_DEEP);

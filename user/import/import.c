@@ -672,7 +672,7 @@ static const struct {
 	 "spans overlap others of their thread: they are on rows of their own"},
 	{XSP_IMPORT_PARTS, NULL, "GPU activities are parts of longer ones: they count as whole"},
 	{XSP_IMPORT_CLIPPED, NULL,
-	 "spans went up to 1 us beyond what is around them: they end with that"},
+	 "spans went up to 1 us beyond what is around them, or into the next one: they end there"},
 };
 
 bool xsp_import_line(const struct xsp_import_report *report, char *out, size_t size)
