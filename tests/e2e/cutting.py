@@ -343,6 +343,31 @@ def all_at_once(folder):
     check(f"{len(left)} spans" in svg and perf.count("self-ns") == len(left), "spans in .svg and .perf")
 
 
+# ---- traces of others ----
+
+
+def imported(folder, events):
+    path = f"{folder}/imported.json"
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"traceEvents": [dict(zip(("cat", "name", "tid", "ts", "dur"), e), ph="X", pid=1) for e in events]}, f)
+    return path
+
+
+@case
+def categories_are_no_names(folder):
+    """Pitfall: a capture that is made of a trace has its categories where others have symbols."""
+    spans = [("cpu_op", "aten::add", 1, 0, 10), ("cpu_op", "optimizer_op", 1, 20, 10), ("user_annotation", "my_op", 1, 40, 10),
+             ("python_function", "train.py(3): f", 1, 60, 10), ("cuda_runtime", "cudaLaunchKernel", 1, 80, 10)]
+    path = imported(folder, spans)
+    for pattern, left in (("*_op", {"optimizer_op", "my_op"}), ("!*_op", {"aten::add", "train.py(3): f", "cudaLaunchKernel"}),
+                          ("*add", {"aten::add"}), ("cudaL*", {"cudaLaunchKernel"}), ("train*", {"train.py(3): f"})):
+        xsptrace("export", path, "-q", "-e", pattern, "-o", f"{folder}/part.json")
+        got = {(e.get("cat"), e["name"]) for e in Trace(f"{folder}/part.json").json["traceEvents"] if e["ph"] == "X" and e.get("tid") == 1}
+        equal(got, {s[:2] for s in spans if s[1] in left}, f"-e {pattern}: categories and names")
+    for pattern in ("*python*", "cpu*", "cuda_*"):
+        xsptrace("export", path, "-q", "-e", pattern, "-o", f"{folder}/part.json", status=NO_MATCH)
+
+
 # ---- the GPU ----
 
 

@@ -7,9 +7,19 @@
 
 #include "base/grow.h"
 #include "base/search.h"
+#include "catalog/providers.h"
 #include "timeline/timeline_private.h"
 
 /* ---- names ---- */
+
+/* A function's; of one that was read from a trace its category stands there (catalog/providers.h), which is no name. */
+static bool has_symbol(const struct xsp_capture_probe *probe)
+{
+	const unsigned traits = xsp_provider_traits(probe->provider);
+	const bool category = (traits & XSP_PROVIDER_READ) && !(traits & XSP_PROVIDER_CUDA_CALLS);
+
+	return probe->kind == XSP_PROBE_FUNCTION && !category && probe->symbol[0] != '\0';
+}
 
 static bool names(const struct xsp_timeline *t, const struct xsp_cut_pattern *p,
 		  const struct xsp_capture_probe *probe, const char *display_name)
@@ -28,8 +38,7 @@ static bool names(const struct xsp_timeline *t, const struct xsp_cut_pattern *p,
 	if (p->pattern.glob == NULL)
 		return function && probe->addr == p->pattern.address;
 	return xsp_glob_match(p->pattern.glob, display_name) ||
-	       (function && probe->symbol[0] != '\0' &&
-		xsp_pattern_matches_name(&p->pattern, probe->symbol));
+	       (has_symbol(probe) && xsp_pattern_matches_name(&p->pattern, probe->symbol));
 }
 
 /* As while recording: what one pattern names, or all if none does but by '!', and no '!' pattern names. */
