@@ -368,6 +368,27 @@ def categories_are_no_names(folder):
         xsptrace("export", path, "-q", "-e", pattern, "-o", f"{folder}/part.json", status=NO_MATCH)
 
 
+@case
+def steps_of_other_threads(folder):
+    """A loader's part of some steps, which the main thread marks; its own are taken if it has some."""
+    spans = [("user_annotation", f"ProfilerStep#{i}", 1, 100 * i, 100) for i in range(5)]
+    spans += [("cpu_op", f"load {i}", 2, 100 * i + 10, 50) for i in range(5)]
+    spans += [("user_annotation", f"ProfilerStep#{i}", 3, 100 * i + 25, 50) for i in range(5)]
+    path = imported(folder, spans)
+    for options, left in ((["-t", "2", "--from", "step:1..2"], ["load 1", "load 2"]),
+                          (["-t", "2", "--from", "step:3"], ["load 3", "load 4"]),
+                          (["-t", "2", "--to", "step:0"], ["load 0"]),
+                          (["-t", "2,3", "--from", "step:1..1", "--min-duration", "50us"], ["ProfilerStep#1"])):
+        xsptrace("export", path, "-q", *options, "-o", f"{folder}/part.json")
+        equal(sorted(e["name"] for e in Trace(f"{folder}/part.json").spans if "cut" not in e["args"]), left, str(options))
+    done = xsptrace("export", path, "-t", "2", "--from", "step:9", "-o", f"{folder}/part.json", status=USAGE)
+    check("the capture has steps 0 to 4" in done.stderr, "a step that there is not", done.stderr)
+    path = imported(folder, [s for s in spans if s[2] == 2][:3])
+    for chosen in ([], ["-t", "2"]):
+        done = xsptrace("export", path, *chosen, "--from", "step:1", "-o", f"{folder}/part.json", status=USAGE)
+        check("--from step:1: the capture has no whole step" in done.stderr, f"{chosen}: no thread has one", done.stderr)
+
+
 # ---- the GPU ----
 
 
@@ -449,7 +470,7 @@ def errors_name_the_option(folder):
             (["--from", "9999"], "--from 9999 is not in the recording"),
             (["--to", "2001-01-01 00:00:00"], "--to 2001-01-01 00:00:00 is not in the recording"),
             (["--from", "0.3", "--to", "0.2"], "--to 0.2 does not come behind --from 0.3"),
-            (["--from", "step:3"], "--from step:3: the capture has no whole step"),
+            (["--from", "step:3", "--step", "no_such"], "--from step:3: --step: no span is called no_such"),
             (["--from", "step:99", "--step", "turn"], f"--from step:99: the capture has steps 0 to {STEPS - 1}"),
             (["--from", "step:1..2", "--to", "1"], "leave out --to"),
             (["--to", "step:1..2"], "--to wants one step"), (["--from", "step:x"], "--from wants"),

@@ -270,10 +270,32 @@ static bool is_steps(const char *value, uint64_t *first, uint64_t *last, bool *b
 	return *end == '\0' && *first <= *last;
 }
 
+/* Why there is none. */
+static int no_step(const struct xsp_cut_options *o, struct xsp_steps *s, const char *option,
+		   const char *value, struct xsp_error *err)
+{
+	char none[256];
+
+	xsp_steps_none(s, none, sizeof(none));
+	if (o->step != NULL && !xsp_steps_expected(s))
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%s %.100s: %s", option, value,
+				     none);
+	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+			     "%s %.100s: the capture has no whole step%s%.100s", option, value,
+			     o->step != NULL ? " of " : "; --step NAME says what one is",
+			     o->step != NULL ? o->step : "");
+}
+
+struct step_range {
+	uint64_t first, last; /* numbers, wanted */
+	uint64_t start_ns, end_ns;
+	bool none; /* there is no whole step, of whatever number */
+};
+
 /* Reads the capture once for it. */
-static int find_steps(struct xsp_cut_options *o, struct xsp_capture_reader *r, const char *option,
-		      const char *value, uint64_t first, uint64_t last, uint64_t *start_ns,
-		      uint64_t *end_ns, struct xsp_error *err)
+static int find_steps_of(struct xsp_cut_options *o, const struct xsp_cut *threads,
+			 struct xsp_capture_reader *r, const char *option, const char *value,
+			 struct step_range *range, struct xsp_error *err)
 {
 	struct xsp_timeline *t = NULL;
 	struct xsp_steps *s = NULL;
@@ -284,37 +306,23 @@ static int find_steps(struct xsp_cut_options *o, struct xsp_capture_reader *r, c
 	if (rc == 0 && xsp_steps_new(t, &s) < 0)
 		rc = xsp_out_of_memory(err);
 	if (rc == 0)
-		rc = xsp_timeline_cut(t, &(struct xsp_cut){.to_ns = UINT64_MAX,
-							   .tids = o->tids,
-							   .tid_count = o->cut.tid_count,
-							   .comms = o->comms,
-							   .comm_count = o->cut.comm_count});
+		rc = xsp_timeline_cut(t, threads);
 	if (rc == 0 && o->step == NULL)
 		rc = xsp_steps_guess_new(r, NULL, &guess, err);
 	if (rc == 0) {
 		xsp_steps_mark(s, o->step);
 		xsp_steps_mark_guess(s, guess);
-		xsp_steps_want(s, first, last);
+		xsp_steps_want(s, range->first, range->last);
 		const struct xsp_timeline_sink sink = xsp_steps_sink(s);
 		rc = xsp_timeline_run(t, &sink, 1, err);
 	}
-	if (rc == 0 && !xsp_steps_wanted(s, start_ns, end_ns, &least, &most)) {
-		rc = -EINVAL;
-		char none[256];
-		xsp_steps_none(s, none, sizeof(none));
-		if (least > most && o->step != NULL && !xsp_steps_expected(s))
-			xsp_error_set(err, rc, XSP_STATUS_USAGE, "%s %.100s: %s", option, value,
-				      none);
-		else if (least > most)
-			xsp_error_set(err, rc, XSP_STATUS_USAGE,
-				      "%s %.100s: the capture has no whole step%s%.100s", option,
-				      value,
-				      o->step != NULL ? " of " : "; --step NAME says what one is",
-				      o->step != NULL ? o->step : "");
-		else
-			xsp_error_set(err, rc, XSP_STATUS_USAGE,
-				      "%s %.100s: the capture has steps %" PRIu64 " to %" PRIu64,
-				      option, value, least, most);
+	if (rc == 0 && !xsp_steps_wanted(s, &range->start_ns, &range->end_ns, &least, &most)) {
+		range->none = least > most;
+		rc = range->none ? no_step(o, s, option, value, err)
+				 : xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+						 "%s %.100s: the capture has steps %" PRIu64
+						 " to %" PRIu64,
+						 option, value, least, most);
 	}
 	xsp_steps_free(s);
 	xsp_steps_guess_free(guess);
@@ -322,39 +330,58 @@ static int find_steps(struct xsp_cut_options *o, struct xsp_capture_reader *r, c
 	return rc;
 }
 
+/* Steps of the threads that are chosen, by the numbers that outputs of these show; where they have none, those of all. */
+static int find_steps(struct xsp_cut_options *o, struct xsp_capture_reader *r, const char *option,
+		      const char *value, struct step_range *range, struct xsp_error *err)
+{
+	const struct xsp_cut all = {.to_ns = UINT64_MAX};
+	const struct xsp_cut chosen = {.to_ns = UINT64_MAX,
+				       .tids = o->tids,
+				       .tid_count = o->cut.tid_count,
+				       .comms = o->comms,
+				       .comm_count = o->cut.comm_count};
+
+	range->none = false;
+	int rc = find_steps_of(o, &chosen, r, option, value, range, err);
+	if (!range->none || chosen.tid_count + chosen.comm_count == 0)
+		return rc;
+	*err = (struct xsp_error){0};
+	return find_steps_of(o, &all, r, option, value, range, err);
+}
+
 static int resolve_from(struct xsp_cut_options *o, struct xsp_capture_reader *r,
 			const struct limits *l, struct xsp_error *err)
 {
-	uint64_t first, last, start, end;
+	struct step_range range;
 	bool both;
 
-	if (!is_steps(o->from, &first, &last, &both))
+	if (!is_steps(o->from, &range.first, &range.last, &both))
 		return parse_time(r, l, "--from", o->from, &o->cut.from_ns, err);
 	if (both && o->to != NULL)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "--from %.100s says where it ends: leave out --to", o->from);
-	int rc = find_steps(o, r, "--from", o->from, first, last, &start, &end, err);
+	int rc = find_steps(o, r, "--from", o->from, &range, err);
 	if (rc < 0)
 		return rc;
-	o->cut.from_ns = start;
+	o->cut.from_ns = range.start_ns;
 	if (both)
-		o->cut.to_ns = end;
+		o->cut.to_ns = range.end_ns;
 	return 0;
 }
 
 static int resolve_to(struct xsp_cut_options *o, struct xsp_capture_reader *r,
 		      const struct limits *l, struct xsp_error *err)
 {
-	uint64_t first, last, start, end;
+	struct step_range range;
 	bool both;
 
-	if (!is_steps(o->to, &first, &last, &both))
+	if (!is_steps(o->to, &range.first, &range.last, &both))
 		return parse_time(r, l, "--to", o->to, &o->cut.to_ns, err);
 	if (both)
 		return bad(err, "--to", o->to, "one step (step:20)");
-	int rc = find_steps(o, r, "--to", o->to, first, last, &start, &end, err);
+	int rc = find_steps(o, r, "--to", o->to, &range, err);
 	if (rc == 0)
-		o->cut.to_ns = end;
+		o->cut.to_ns = range.end_ns;
 	return rc;
 }
 
