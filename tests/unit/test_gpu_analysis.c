@@ -10,8 +10,9 @@
 #include "analysis/summary_gpu.h"
 #include "capture_builder.h"
 #include "catalog/gpu_peaks.h"
+#include "export/export.h"
 
-enum { OP, STEP, LAUNCH, BATCH, PROBES };
+enum { OP, STEP, LAUNCH, BATCH, DRIVER, PROBES };
 
 #define TID 100
 
@@ -28,10 +29,9 @@ static void start_capture(struct builder *b)
 	static const struct {
 		const char *provider, *symbol;
 	} probes[PROBES] = {
-		[OP] = {"torch", "aten::item"},
-		[STEP] = {"torch", "step"},
-		[LAUNCH] = {"cuda", "cudaLaunchKernel"},
-		[BATCH] = {"gpu", "xsp_gpu_batch"},
+		[OP] = {"torch", "aten::item"},		 [STEP] = {"torch", "step"},
+		[LAUNCH] = {"cuda", "cudaLaunchKernel"}, [BATCH] = {"gpu", "xsp_gpu_batch"},
+		[DRIVER] = {"cuda", "cuLaunchKernel"},
 	};
 
 	builder_begin(b, 0);
@@ -818,6 +818,118 @@ Test(gpu_analysis, sums_that_are_too_much)
 			     cells[i].integer);
 	xsp_report_free(r);
 	end_bench(&x);
+}
+
+/* ---- calls in calls ---- */
+
+#define SP 0x7ff000000000ULL
+
+/* A runtime call and, if `inside` is one, a call in it; their records with these ids (0: it has none), the inner one's first, as
+ * CUPTI tells them. */
+static void put_calls(struct builder *b, struct xsp_gpu_api records[2], uint32_t inside,
+		      uint32_t outer_id, uint32_t inner_id)
+{
+	const uint64_t outer = b->now;
+
+	entry(b, LAUNCH, SP);
+	const uint64_t inner = b->now;
+	entry(b, inside, SP - 0x100);
+	b->now += 10;
+	leave(b, inside, SP - 0x100);
+	leave(b, LAUNCH, SP);
+	records[0] = (struct xsp_gpu_api){
+		.head = {inside == DRIVER ? XSP_GPU_DRIVER : XSP_GPU_RUNTIME, sizeof(records[0]),
+			 inner_id},
+		.start_ns = inner + 1,
+		.end_ns = inner + 9,
+		.tid = TID,
+	};
+	records[1] = (struct xsp_gpu_api){
+		.head = {XSP_GPU_RUNTIME, sizeof(records[1]), outer_id},
+		.start_ns = outer + 1,
+		.end_ns = inner + 11,
+		.tid = TID,
+	};
+}
+
+static void put_records(struct builder *b, const struct xsp_gpu_api *records, uint32_t count)
+{
+	struct {
+		struct xsp_event_gpu event;
+		struct xsp_gpu_batch_head head;
+		struct xsp_gpu_api records[16];
+	} e = {.event = {.head = {.kind = XSP_EVENT_GPU, .probe = BATCH}},
+	       .head = {.head = {XSP_GPU_BATCH_HEAD, sizeof(e.head), XSP_GPU_VERSION},
+			.records = count,
+			.window_ns = 5}};
+	const size_t size = count * sizeof(*records);
+
+	cr_assert_leq(count, 16);
+	memcpy(e.records, records, size);
+	e.event.bytes = (uint32_t)(sizeof(e.head) + size);
+	builder_put(b, &e, sizeof(e.event) + sizeof(e.head) + size);
+}
+
+/* How often the call stands in the trace with this id. */
+static size_t calls_with_id(const char *trace, const char *name, const char *id)
+{
+	char key[64];
+	size_t n = 0;
+
+	snprintf(key, sizeof(key), "\"name\":\"%s\"", name);
+	for (const char *p = strstr(trace, key); p != NULL; p = strstr(p + 1, key)) {
+		const char *end = strchr(p, '\n'), *at = strstr(p, id);
+		n += at != NULL && at < end;
+	}
+	return n;
+}
+
+static char *exported(struct bench *x)
+{
+	static char text[1 << 20];
+	char path[300];
+	struct xsp_export *export;
+	struct xsp_error err = {0};
+
+	snprintf(path, sizeof(path), "%s.json", x->b.path);
+	const struct xsp_export_options options = {
+		.path = path, .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
+	cr_assert_eq(xsp_export_open(&options, x->reader, x->t, &export, &err), 0, "%s", err.text);
+	const struct xsp_timeline_sink sink = xsp_export_sink(export);
+	cr_assert_eq(xsp_timeline_run(x->t, &sink, 1, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_export_finish(export, &err), 0, "%s", err.text);
+	FILE *f = fopen(path, "r");
+	cr_assert_not_null(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	unlink(path);
+	return text;
+}
+
+/* A driver call with the id of the runtime call around it is told of without; what has an id of its own keeps that. The same
+ * whichever record comes first. */
+Test(gpu_analysis, ids_of_calls_in_calls)
+{
+	for (unsigned outer_first = 0; outer_first < 2; outer_first++) {
+		struct xsp_gpu_api r[6], swapped[6];
+		struct bench x;
+		start_capture(&x.b);
+		put_calls(&x.b, r, DRIVER, 71, 71);
+		put_calls(&x.b, r + 2, DRIVER, 82, 81);
+		put_calls(&x.b, r + 4, LAUNCH, 92, 91);
+		for (size_t i = 0; i < 6; i++)
+			swapped[i] = r[i ^ 1];
+		put_records(&x.b, outer_first ? swapped : r, 6);
+		open_bench(&x);
+		const char *trace = exported(&x);
+		cr_expect_eq(calls_with_id(trace, "cudaLaunchKernel", "\"correlation\":71"), 1);
+		cr_expect_eq(calls_with_id(trace, "cuLaunchKernel", "\"correlation\":71"), 0);
+		cr_expect_eq(calls_with_id(trace, "cudaLaunchKernel", "\"correlation\":82"), 1);
+		cr_expect_eq(calls_with_id(trace, "cuLaunchKernel", "\"correlation\":81"), 1);
+		cr_expect_eq(calls_with_id(trace, "cudaLaunchKernel", "\"correlation\":91"), 1);
+		cr_expect_eq(calls_with_id(trace, "cudaLaunchKernel", "\"correlation\":92"), 1);
+		end_bench(&x);
+	}
 }
 
 /* ---- rules: each on a capture with a fault of a known size, and on one without ---- */

@@ -143,15 +143,49 @@ static struct held *find_span(struct gpu_thread *th, const struct api_record *r,
 	return best;
 }
 
-/* When the outermost call around it ended, if that has closed. */
-static uint64_t outermost_end(const struct gpu_thread *th, const struct held *h)
+/* The outermost call around it, if there is one and it has closed; else NULL. */
+static const struct held *outermost(const struct gpu_thread *th, const struct held *h)
 {
 	const struct held *end = th->held + th->held_count;
 
 	for (const struct held *o = h + 1; o < end && o - h <= CANDIDATES; o++)
 		if (h->span.outer_ns != 0 && o->span.start_ns == h->span.outer_ns)
-			return o->span.end_ns;
-	return h->span.end_ns;
+			return o;
+	return NULL;
+}
+
+/* The record of the call around a driver call comes behind that call's own, so many records later at most. */
+#define AROUND_WITHIN 16U
+
+/* Whose correlation id a call has that lies in another one. */
+enum whose_id { ID_ITS_OWN, ID_OF_THE_CALL_AROUND, ID_NOT_KNOWN };
+
+static bool encloses(uint64_t start_ns, uint64_t end_ns, const struct api_record *r)
+{
+	return start_ns <= r->start_ns && r->end_ns <= end_ns;
+}
+
+/* CUPTI gives a driver call the id of the runtime call around it. Others, and those of a trace that was read, have their own.
+ * `next`: the first record behind this one. */
+static enum whose_id whose_id(const struct xsp_gpu *g, const struct gpu_thread *th,
+			      const struct held *h, const struct api_record *r, size_t next)
+{
+	const uint32_t *at = xsp_u64map_get(&g->call_of, xsp_gpu_key(th->pid, r->correlation));
+	const struct call *c = at != NULL ? &g->calls[*at] : NULL;
+	const struct held *o;
+
+	if (r->api != XSP_CUDA_DRIVER)
+		return ID_ITS_OWN;
+	for (size_t i = next; i < th->record_count && i - next < AROUND_WITHIN; i++) {
+		const struct api_record *around = &th->records[i];
+		if (around->api != XSP_CUDA_DRIVER && encloses(around->start_ns, around->end_ns, r))
+			return around->correlation == r->correlation ? ID_OF_THE_CALL_AROUND
+								     : ID_ITS_OWN;
+	}
+	if (c != NULL && c->known && c->tid == th->tid && encloses(c->start_ns, c->end_ns, r))
+		return ID_OF_THE_CALL_AROUND;
+	o = outermost(th, h);
+	return o != NULL && (o->done || o->api == XSP_CUDA_DRIVER) ? ID_ITS_OWN : ID_NOT_KNOWN;
 }
 
 static int without_span(struct xsp_gpu *g, const struct gpu_thread *th, const struct api_record *r,
@@ -193,7 +227,9 @@ static int without_span(struct xsp_gpu *g, const struct gpu_thread *th, const st
 	return xsp_notify_call(g->t, &call);
 }
 
-static int match_record(struct xsp_gpu *g, struct gpu_thread *th, const struct api_record *r)
+/* `next`: the first record behind it. */
+static int match_record(struct xsp_gpu *g, struct gpu_thread *th, const struct api_record *r,
+			size_t next)
 {
 	const struct held *inside;
 	struct held *h = find_span(th, r, &inside);
@@ -204,19 +240,23 @@ static int match_record(struct xsp_gpu *g, struct gpu_thread *th, const struct a
 		rc = without_span(g, th, r, inside, &found);
 	} else {
 		const struct xsp_span *s = &h->span;
+		const struct held *o = outermost(th, h);
 		found = (struct call){.pid = th->pid,
 				      .correlation = r->correlation,
 				      .tid = th->tid,
 				      .row = s->row,
 				      /* arrows begin at the outermost call */
 				      .start_ns = s->outer_ns != 0 ? s->outer_ns : s->start_ns,
-				      .end_ns = outermost_end(th, h),
+				      .end_ns = o != NULL ? o->span.end_ns : s->end_ns,
 				      .left_out = s->left_out,
 				      .op = s->op,
 				      .user = s->user,
 				      .op_name = s->op_name,
 				      .user_name = s->user_name};
 		measure_clock(g, s, r);
+		/* whoever is told of the call takes one that lies in no other for the only one of its id */
+		if (s->outer_ns != 0 && whose_id(g, th, h, r, next) == ID_ITS_OWN)
+			h->span.outer_ns = 0;
 		rc = finish_held(g, h, r);
 	}
 	if (rc < 0 || r->correlation == 0)
@@ -224,11 +264,25 @@ static int match_record(struct xsp_gpu *g, struct gpu_thread *th, const struct a
 	return xsp_gpu_call_known(g, &found);
 }
 
-static bool is_due(const struct xsp_gpu *g, const struct gpu_thread *th, const struct api_record *r)
+/* May the record of the call around it still come, and tell whose id this is? */
+static bool waits_for_call_around(const struct xsp_gpu *g, struct gpu_thread *th,
+				  const struct api_record *r, size_t next)
+{
+	const struct held *inside, *h;
+
+	if (r->api != XSP_CUDA_DRIVER || next + AROUND_WITHIN < th->record_count)
+		return false;
+	h = find_span(th, r, &inside);
+	return h != NULL && h->span.outer_ns != 0 && whose_id(g, th, h, r, next) == ID_NOT_KNOWN;
+}
+
+/* `next`: the first record behind it. */
+static bool is_due(const struct xsp_gpu *g, struct gpu_thread *th, const struct api_record *r,
+		   size_t next)
 {
 	/* without probes on calls there is nothing to wait for */
-	return th->closed_ns >= r->end_ns || !g->t->cuda_probes ||
-	       g->now - r->came_ns > XSP_RECORD_NS;
+	return !g->t->cuda_probes || g->now - r->came_ns > XSP_RECORD_NS ||
+	       (th->closed_ns >= r->end_ns && !waits_for_call_around(g, th, r, next));
 }
 
 /* Those whose span must have been seen by now, or all. */
@@ -239,8 +293,8 @@ static int match_records(struct xsp_gpu *g, struct gpu_thread *th, bool all)
 
 	for (size_t i = 0; i < th->record_count && rc == 0; i++) {
 		struct api_record r = th->records[i];
-		if (all || is_due(g, th, &r) || th->record_count - i > XSP_MAX_RECORDS)
-			rc = match_record(g, th, &r);
+		if (all || is_due(g, th, &r, i + 1) || th->record_count - i > XSP_MAX_RECORDS)
+			rc = match_record(g, th, &r, i + 1);
 		else
 			th->records[kept++] = r;
 	}
@@ -269,8 +323,8 @@ int xsp_gpu_api_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_rec
 				     .cbid = a.cbid,
 				     .result = a.result,
 				     .api = (uint8_t)api};
-	if (th->record_count == 0 && is_due(g, th, &r))
-		return match_record(g, th, &r);
+	if (th->record_count == 0 && is_due(g, th, &r, 0))
+		return match_record(g, th, &r, 0);
 	if (xsp_grow(&th->records, &th->record_capacity, th->record_count + 1) < 0)
 		return -ENOMEM;
 	th->records[th->record_count++] = r;
