@@ -842,15 +842,22 @@ Test(timeline, no_span_goes_beyond_its_window)
 	result_free(&r);
 }
 
+static void let_go_of(struct builder *b, uint32_t probe, uint64_t time_ns)
+{
+	const struct xsp_capture_let_go l = {
+		.probe = probe, .time_ns = time_ns, .calls_per_second = 7};
+
+	cr_assert_eq(xsp_capture_put_let_go(b->w, &l), 0);
+}
+
 Test(timeline, what_was_let_go_of_is_closed_then)
 {
 	struct builder b;
 	struct result r;
-	struct xsp_capture_let_go l = {.probe = 0, .time_ns = 1500, .calls_per_second = 7};
 	builder_begin(&b, 2);
 	entry(&b, 1, MAIN); /* 1000 */
 	entry(&b, 0, MAIN - 100); /* 1001 */
-	cr_assert_eq(xsp_capture_put_let_go(b.w, &l), 0);
+	let_go_of(&b, 0, 1500);
 	/* hits while that was being done */
 	b.now = 1501;
 	leave(&b, 0, MAIN - 100);
@@ -862,6 +869,115 @@ Test(timeline, what_was_let_go_of_is_closed_then)
 	cr_expect_eq(r.counts.orphan_exits, 0);
 	expect(&r, "f0", 1001, 1500, XSP_SPAN_UNFINISHED, "f1;f0");
 	expect(&r, "f1", 1000, 2000, 0, "f1");
+	result_free(&r);
+}
+
+/* Of one stack: the self times of what lies inside a span and its own are the span's duration. */
+static void check_self_times_add_up(const struct result *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		const struct xsp_span *outer = &r->spans[i].span;
+		uint64_t sum = 0;
+		for (size_t k = 0; k < r->count; k++) {
+			const struct xsp_span *s = &r->spans[k].span;
+			if (s->start_ns >= outer->start_ns && s->end_ns <= outer->end_ns)
+				sum += s->self_ns;
+		}
+		cr_expect_eq(sum, outer->end_ns - outer->start_ns, "%s: %lu inside %lu",
+			     r->spans[i].name, sum, outer->end_ns - outer->start_ns);
+		cr_expect_eq(outer->row, 0, "%s lies on a stack that is not there",
+			     r->spans[i].name);
+	}
+}
+
+static void expect_parent(const struct result *r, const char *n, const char *parent)
+{
+	cr_expect_eq(span_of(r, n, 0)->parent, span_of(r, parent, 0)->serial + 1, "%s in %s", n,
+		     parent);
+}
+
+Test(timeline, what_was_let_go_of_stays_around_what_is_open_in_it)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 0, MAIN); /* 1000: outer */
+	entry(&b, 1, MAIN - 100); /* 1001: mid */
+	b.now = 1100;
+	entry(&b, 2, MAIN - 200); /* hot */
+	let_go_of(&b, 1, 1200);
+	b.now = 1300;
+	leave(&b, 2, MAIN - 200);
+	b.now = 1400;
+	entry(&b, 3, MAIN - 200); /* slow: whether mid is still there nobody has seen */
+	b.now = 1450;
+	leave(&b, 3, MAIN - 200);
+	b.now = 2000;
+	leave(&b, 0, MAIN);
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 4);
+	expect(&r, "f2", 1100, 1300, 0, "f0;f1;f2");
+	expect(&r, "f1", 1001, 1300, XSP_SPAN_UNFINISHED, "f0;f1");
+	expect(&r, "f3", 1400, 1450, 0, "f0;f3");
+	expect(&r, "f0", 1000, 2000, 0, "f0");
+	expect_parent(&r, "f2", "f1");
+	expect_parent(&r, "f1", "f0");
+	expect_parent(&r, "f3", "f0");
+	cr_expect_eq(span_of(&r, "f1", 0)->self_ns, 299 - 200);
+	cr_expect_eq(span_of(&r, "f0", 0)->self_ns, 1000 - 299 - 50);
+	check_self_times_add_up(&r);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, what_was_let_go_of_ends_with_the_last_in_it_that_was_let_go_of)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 3);
+	entry(&b, 0, MAIN); /* 1000 */
+	entry(&b, 1, MAIN - 100); /* 1001 */
+	entry(&b, 1, MAIN - 200); /* 1002: recursion */
+	entry(&b, 2, MAIN - 300); /* 1003 */
+	let_go_of(&b, 1, 1200);
+	let_go_of(&b, 2, 1250);
+	b.now = 2000;
+	leave(&b, 0, MAIN);
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 4);
+	expect(&r, "f2", 1003, 1250, XSP_SPAN_UNFINISHED, "f0;f1;f1;f2");
+	expect(&r, "f1", 1002, 1250, XSP_SPAN_UNFINISHED, "f0;f1;f1");
+	cr_expect_eq(span_of(&r, "f1", 1)->start_ns, 1001);
+	cr_expect_eq(span_of(&r, "f1", 1)->end_ns, 1250);
+	cr_expect_eq(span_of(&r, "f0", 0)->self_ns, 1000 - 249);
+	check_self_times_add_up(&r);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+Test(timeline, what_was_let_go_of_is_closed_on_a_stack_that_slept)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 0, HEAP); /* 1000 */
+	entry(&b, 1, HEAP - 100); /* 1001 */
+	entry(&b, 2, MAIN); /* 1002: another stack */
+	let_go_of(&b, 1, 1100);
+	b.now = 1200;
+	leave(&b, 2, MAIN); /* 1200 */
+	entry(&b, 3, HEAP - 200); /* 1201: the first stack goes on, in f1 */
+	leave(&b, 3, HEAP - 200); /* 1202 */
+	entry(&b, 3, HEAP - 150); /* 1203: f1 would lie around this one too, and all that follow */
+	leave(&b, 3, HEAP - 150); /* 1204 */
+	leave(&b, 0, HEAP); /* 1205 */
+	builder_result(&b, &r);
+	cr_assert_eq(r.count, 5);
+	expect(&r, "f1", 1001, 1202, XSP_SPAN_UNFINISHED, "f0;f1");
+	expect(&r, "f3", 1201, 1202, 0, "f0;f1;f3");
+	cr_expect_str_eq(span_named(&r, "f3", 1)->stack, "f0;f3");
+	cr_expect_eq(r.counts.exit_lost, 0);
+	check_invariants(&r);
 	result_free(&r);
 }
 

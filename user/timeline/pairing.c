@@ -182,6 +182,7 @@ static inline struct open_span begun_by(const struct xsp_event *e, uint64_t limi
 		.range = false,
 		.relay = XSP_RELAY_NONE,
 		.passed = false,
+		.let_go = false,
 		.python = NULL,
 		.python_first = 0,
 		.python_calls = false,

@@ -55,6 +55,7 @@ struct open_span {
 	bool range;
 	uint8_t relay; /* a range: enum xsp_relay, how far it has been passed on */
 	bool passed; /* a range: an exception has landed above where it was begun */
+	bool let_go; /* windows.c: its function was; it ends with the last that is open in it */
 	const struct xsp_capture_python *python; /* these: see struct xsp_span */
 	uint32_t python_first;
 	bool python_calls;

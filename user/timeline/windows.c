@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * windows.c - what --max-overhead left out. No span goes beyond the window that it began in, and none of a
- * function beyond the moment in which it was let go of: how they ended was not seen.
+ * windows.c - what --max-overhead left out. No span goes beyond the window that it began in. One of a function that
+ * was let go of ends in that moment, or with the last that was open in it then. How they ended was not seen.
  */
 #include "timeline/timeline_private.h"
 
@@ -28,34 +28,40 @@ int xsp_windows_begin(struct xsp_timeline *t)
 	return 0;
 }
 
-/* The innermost open span of the probe, if there is one. */
-static bool find_open(const struct thread *th, uint32_t probe, struct row **row, size_t *at)
+static void mark_spans(struct open_span *spans, size_t count, uint32_t probe)
 {
-	for (size_t i = 0; i < th->used_rows; i++) {
-		*row = th->rows[i];
-		for (size_t k = (*row)->count; k > 0; k--) {
-			*at = k - 1;
-			if ((*row)->spans[k - 1].probe == probe)
-				return true;
-		}
-	}
-	return false;
+	for (size_t i = 0; i < count; i++)
+		if (spans[i].probe == probe)
+			spans[i].let_go = true;
 }
 
-static int close_let_go(struct xsp_timeline *t, struct thread *th,
-			const struct xsp_capture_let_go *l)
+/* All that is open of the probe, on stacks that sleep as well. */
+static void mark_let_go(const struct xsp_timeline *t, const struct thread *th, uint32_t probe)
 {
-	struct row *row;
-	size_t at;
+	if (probe >= t->probe_count)
+		return;
+	for (size_t i = 0; i < th->used_rows; i++)
+		mark_spans(th->rows[i]->spans, th->rows[i]->count, probe);
+	for (size_t i = 0; i < th->parked_count; i++)
+		mark_spans(th->parked[i]->spans, th->parked[i]->count, probe);
+}
 
-	while (find_open(th, l->probe, &row, &at)) {
-		int rc = xsp_row_remove(t, th, row, at, l->time_ns, XSP_SPAN_UNFINISHED);
-		if (rc == -E2BIG) /* no row left to show it on */
-			rc = xsp_row_pop(t, th, row, l->time_ns, XSP_SPAN_UNFINISHED);
-		if (rc < 0)
-			return rc;
+/*
+ * Closes what was let go of and has nothing open in it any more. Others stay where they are: a callee that is still
+ * recorded proves that its caller is running, and without the caller it would lie in the wrong place. Where one has
+ * ended since, that was the last event of its row, and is the end of the caller as well.
+ */
+static int close_let_go(struct xsp_timeline *t, struct thread *th)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < th->used_rows; i++) {
+		struct row *row = th->rows[i];
+		while (rc == 0 && row->count > 0 && row->spans[row->count - 1].let_go)
+			rc = xsp_row_pop(t, th, row, t->gone_ns[row->spans[row->count - 1].probe],
+					 XSP_SPAN_UNFINISHED);
 	}
-	return 0;
+	return rc;
 }
 
 bool xsp_windows_leave_out(const struct xsp_timeline *t, const struct xsp_event *e)
@@ -65,11 +71,13 @@ bool xsp_windows_leave_out(const struct xsp_timeline *t, const struct xsp_event 
 
 int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now)
 {
-	int rc = 0;
+	int rc = th->let_gos > 0 ? close_let_go(t, th) : 0;
 
 	for (; rc == 0 && th->let_gos < t->let_go_count && t->let_gos[th->let_gos].time_ns < now;
-	     th->let_gos++)
-		rc = close_let_go(t, th, &t->let_gos[th->let_gos]);
+	     th->let_gos++) {
+		mark_let_go(t, th, t->let_gos[th->let_gos].probe);
+		rc = close_let_go(t, th);
+	}
 	for (; rc == 0 && th->windows < t->window_count && t->windows[th->windows].end_ns < now;
 	     th->windows++)
 		rc = xsp_pair_close(t, th, t->windows[th->windows].end_ns, XSP_SPAN_UNFINISHED);
