@@ -125,13 +125,13 @@ import os; os._exit(0)
 
 
 def locked(folder, name, text, *arguments):
-    """By the defaults alone."""
+    """By what is on by default where nothing is traced."""
     script = f"{folder}/{name}.py"
     with open(script, "w", encoding="utf-8") as f:
         f.write(text)
     child = start([PYTHON, script, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     equal(child.stdout.readline(), b"ready\n", "what it says first")
-    with Recording(folder, "-p", child.pid, "-o", f"{folder}/{name}.xspt") as r:
+    with Recording(folder, "-p", child.pid, "--waits", "--sample", "-o", f"{folder}/{name}.xspt") as r:
         waited = json.loads(child.communicate(b"\n", timeout=60)[0])
         r.wait()
     return *analyzed(f"{folder}/{name}.xspt"), waited
@@ -157,6 +157,75 @@ def locks_of_python(folder):
     check(len(rows) >= 9, "there were some", rows)
 
 
+# One waits for answers, programs, a reader, or itself; beside it one waits for requests, and there is nothing else to do.
+ASK = """
+import json, os, select, socket, subprocess, sys, threading, time
+how, waited = sys.argv[1], 0.0
+def answer():
+    for _ in iter(lambda: there.recv(100), b""):
+        time.sleep(0.02)
+        there.sendall(b"x")
+here, there = socket.socketpair()
+server = os.fork()
+if server == 0:
+    here.close()
+    answer()
+    os._exit(0)
+there.close()
+out, full = os.pipe()
+reader = os.fork()
+if reader == 0:
+    here.close(); os.close(full)
+    while os.read(out, 65536): time.sleep(0.02)
+    os._exit(0)
+os.close(out)
+def ask():
+    here.sendall(b"q")
+    here.recv(100)                                  # here
+def child(): subprocess.run(["sleep", "0.02"])      # here
+def pipe(): os.write(full, b"x" * 65536)            # here
+def nap(): time.sleep(0.02)                         # here
+def polls():
+    here.sendall(b"q")
+    select.select([here], [], [])
+    here.recv(100)
+print("ready", flush=True)
+sys.stdin.readline()
+begun = time.monotonic()
+while time.monotonic() < begun + 2:
+    before = time.monotonic()
+    {"network": ask, "child": child, "pipe": pipe, "sleep": nap, "polls": polls}[how]()
+    waited += time.monotonic() - before
+    sum(range(20000))
+print(json.dumps(waited / (time.monotonic() - begun)), flush=True)
+here.close(); os.close(full)
+"""
+
+
+@case
+def waits_for_others(folder):
+    """By the defaults: which line waits, for what, and for how long by the program's own clock; what polls is no finding."""
+    lines = {name: i for i, text in enumerate(ASK.split("\n"), 1) if "# here" in text
+             for name in ("ask", "child", "pipe", "nap") if f"def {name}()" in ASK.split("\n")[i - 1] or
+             (name == "ask" and "here.recv(100)  " in text)}
+    for how, function, words in (("network", "ask", "waits for the network"),
+                                 ("child", "child", "waits for programs that it started"),
+                                 ("pipe", "pipe", "waits for what is at the other end of a pipe"),
+                                 ("sleep", "nap", "sleeps")):
+        report, found, waited = locked(folder, "ask", ASK, how)
+        waiting = found.get("waiting")
+        check(waiting, f"nothing waits ({how})", list(found))
+        check(words in waiting["title"], how, waiting)
+        equal(waiting["severity"], "low", "nobody knows whether it should")
+        near(waiting["share"], waited, f"its share ({how})", 0.2)
+        # subprocess.run() waits in lines of its own; the program's is told
+        equal(waiting["subject"], f"ask.py:{lines[function]} {function}", f"where ({how})")
+        rows = report["sections"]["threads"]["tables"]["threads"]["rows"]
+        check(any((row["longest_at"] or "").endswith(waiting["subject"]) for row in rows), "in the table", rows)
+    _, found, waited = locked(folder, "ask", ASK, "polls")
+    check(waited > 0.5 and "waiting" not in found, "what polls", waited, found)
+
+
 @case
 def hot_operation(folder):
     """Time on a CPU by the thread's own clock; sleeping as long is no hot operation where --waits tells it."""
@@ -173,7 +242,7 @@ def hot_operation(folder):
     equal((rows["burn"]["calls"], rows["rest"]["calls"]), (60, 60), "calls")
     _, found, _ = recorded(folder, "cool", "-e", "faults:burn", "-e", "faults:rest", "--waits")
     # on a busy machine it has to wait for its CPU, and that is so
-    equal(sorted(set(found) - {"runnable"}), [], "rules that found something in a program that sleeps")
+    equal(sorted(set(found) - {"runnable", "waiting"}), [], "rules that found something in a program that sleeps")
 
 
 @case

@@ -39,6 +39,10 @@ const struct xsp_rule xsp_rules[] = {
 	{"disk", 0.10, XSP_UNIT_SHARE,
 	 "threads wait for files on a disk for at least that share of the time", "--waits",
 	 xsp_rule_disk, true},
+	{"waiting", 0.10, XSP_UNIT_SHARE,
+	 "a thread waits for the network, a program, a pipe, or sleeps, for at least that share of "
+	 "the time, at one place",
+	 "--waits", xsp_rule_waiting, false},
 	{"page-faults", 0.05, XSP_UNIT_SHARE,
 	 "a thread waits for pages of memory, or the kernel makes them, for at least that share of "
 	 "the time",

@@ -24,6 +24,8 @@ int xsp_rule_gil(const struct xsp_rule_context *c);
 int xsp_rule_runnable(const struct xsp_rule_context *c);
 int xsp_rule_disk(const struct xsp_rule_context *c);
 int xsp_rule_page_faults(const struct xsp_rule_context *c);
+/* rules_waiting.c */
+int xsp_rule_waiting(const struct xsp_rule_context *c);
 /* rules_memory.c */
 int xsp_rule_leak(const struct xsp_rule_context *c);
 int xsp_rule_allocation(const struct xsp_rule_context *c);

@@ -310,18 +310,18 @@ int xsp_rule_gil(const struct xsp_rule_context *c)
 
 struct group {
 	char name[FAMILY_SIZE];
+	uint32_t first; /* one of them, as the process sees it */
 	uint64_t threads, time_ns, ns, running_ns;
 };
 
-/* "worker-*" of "worker-12": where threads of a pool are numbered. */
+/* "worker-*" of "worker-12", "w*" of "w3": where threads of a pool are numbered. */
 static void family_of(const char *name, char out[FAMILY_SIZE])
 {
 	size_t end = strlen(name);
 
 	while (end > 0 && isdigit((unsigned char)name[end - 1]))
 		end--;
-	const bool numbered =
-		end > 1 && name[end] != '\0' && strchr("-_#/:. ", name[end - 1]) != NULL;
+	const bool numbered = end > 0 && name[end] != '\0';
 	snprintf(out, FAMILY_SIZE, "%.*s%s", numbered ? (int)end : FAMILY_SIZE - 1, name,
 		 numbered ? "*" : "");
 }
@@ -348,8 +348,12 @@ static struct group *group(const struct xsp_rule_context *c,
 			break;
 		}
 		*count += known == NULL;
-		snprintf(groups[at].name, FAMILY_SIZE, "%s",
-			 groups[at].threads == 0 ? times[i].thread->comm : family);
+		/* python3 is a name of many threads as well */
+		if (groups[at].threads == 0)
+			snprintf(groups[at].name, FAMILY_SIZE, "%s", times[i].thread->comm);
+		else if (strcmp(groups[at].name, times[i].thread->comm) != 0)
+			snprintf(groups[at].name, FAMILY_SIZE, "%s", family);
+		groups[at].first = times[i].thread->ns_tid;
 		groups[at].threads++;
 		groups[at].time_ns += times[i].until_ns - times[i].since_ns;
 		groups[at].running_ns += times[i].running_ns;
@@ -464,7 +468,7 @@ static double cpus_of(const struct xsp_rule_context *c)
 	return xsp_rule_share(ns, time_ns);
 }
 
-/* Who took less than one had nobody of its own in its way for most of the time. */
+/* Who took less than one is held back by others, or by what it may use. */
 #define ONE_CPU 0.9
 
 static void found_runnable(const struct xsp_rule_context *c, const struct group *g, double share)
@@ -477,10 +481,14 @@ static void found_runnable(const struct xsp_rule_context *c, const struct group 
 		 100 * share);
 	if (cpus < ONE_CPU)
 		snprintf(advice, sizeof(advice),
-			 "all that is recorded took %.2f CPUs together: other programs had them, "
-			 "or a limit held it back. Keep those off these CPUs, or lift the "
-			 "container's CPU limit; fewer threads of its own change little",
-			 cpus);
+			 "all that is recorded took %.2f CPUs together: other programs had the "
+			 "rest, "
+			 "or it may not use more: keep those off these CPUs, and look at its "
+			 "affinity (taskset -pc %" PRIu32 ") and the container's CPU limit%s",
+			 cpus, g->first,
+			 g->threads > 1
+				 ? "; threads that may use few CPUs only are in each other's way"
+				 : "");
 	else
 		snprintf(advice, sizeof(advice),
 			 "there is more to run than CPUs (what is recorded took %.2f together): "

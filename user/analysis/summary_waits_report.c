@@ -7,8 +7,23 @@
 #include <stdlib.h>
 
 #include "base/units.h"
+#include "catalog/wait_reasons.h"
 
 #define LOCKS_SHOWN 100 /* whose holder is looked for among all */
+
+/* Where it was off its CPU for longest: "network, app.py:33 ask". */
+static bool longest_at(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t,
+		       char out[500])
+{
+	const struct spot *spots;
+	uint32_t at;
+
+	if (!xsp_waits_member(w, t, &at) || xsp_waits_spots(w, at, false, &spots) == 0)
+		return false;
+	snprintf(out, 500, "%s, %.450s", xsp_wait_class_name(spots[0].why),
+		 xsp_timeline_name(w->timeline, spots[0].place - 1));
+	return true;
+}
 
 static void put_threads(const struct xsp_summary_waits *w, struct xsp_report_section *section)
 {
@@ -22,6 +37,7 @@ static void put_threads(const struct xsp_summary_waits *w, struct xsp_report_sec
 		{"minor_faults", "minor faults", XSP_UNIT_COUNT, false},
 		{"major_faults", "faults from disk", XSP_UNIT_COUNT, false},
 		{"reasons", "in", XSP_UNIT_TEXT, false},
+		{"longest_at", "longest at", XSP_UNIT_TEXT, false},
 	};
 	XSP_REPORT_SHAPE(analyze, shape, "threads", "threads", "threads", columns);
 	const struct xsp_cell none = xsp_cell_text(NULL);
@@ -31,7 +47,7 @@ static void put_threads(const struct xsp_summary_waits *w, struct xsp_report_sec
 
 	for (size_t i = 0; i < count; i++) {
 		const bool known = times[i].faults_known;
-		char reasons[256];
+		char reasons[256], place[500];
 		xsp_waits_reasons(times[i].blocked_ns, times[i].waits, 3, reasons, sizeof(reasons));
 		const struct xsp_cell cells[] = {
 			xsp_cell_text(times[i].thread->comm),
@@ -43,6 +59,7 @@ static void put_threads(const struct xsp_summary_waits *w, struct xsp_report_sec
 			known ? xsp_cell_integer(times[i].minor_faults) : none,
 			known ? xsp_cell_integer(times[i].major_faults) : none,
 			xsp_cell_text(reasons[0] != '\0' ? reasons : NULL),
+			xsp_cell_text(longest_at(w, times[i].thread, place) ? place : NULL),
 		};
 		xsp_report_row(t, cells);
 	}

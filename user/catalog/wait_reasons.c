@@ -217,10 +217,11 @@ static const char *const primitives[] = {
 	"sem_wait",	 "send",	  "sendfile64",
 	"sendmsg",	 "sendto",	  "sigsuspend",
 	"sigtimedwait",	 "sigwaitinfo",	  "sleep",
-	"splice",	 "syscall",	  "thrd_join",
-	"thrd_sleep",	 "usleep",	  "wait",
-	"wait3",	 "wait4",	  "waitid",
-	"waitpid",	 "write",	  "writev",
+	"splice",	 "start_thread",  "syscall",
+	"thrd_join",	 "thrd_sleep",	  "usleep",
+	"wait",		 "wait3",	  "wait4",
+	"waitid",	 "waitpid",	  "write",
+	"writev",
 };
 static const char *const beginnings[] = {"__", "pthread_", "std::", "[vdso]",
 					 /* without symbols: "libc.so.6+0x8612b" */
@@ -231,6 +232,9 @@ bool xsp_wait_is_primitive(const char *function)
 {
 	const size_t length = strcspn(function, ".");
 
+	/* std::thread's _M_run of a lambda that the compiler has put into it is the program's work */
+	if (strstr(function, "{lambda") != NULL)
+		return false;
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
 		if (strncmp(function, beginnings[i], strlen(beginnings[i])) == 0)
 			return true;
