@@ -13,7 +13,7 @@ import struct
 
 from captures import Made
 from chance import allocating, make
-from harness import EXTRA, Skip, case, check, equal, main, run, workload, xsptrace
+from harness import EXTRA, OUTPUT, XSPTRACE, Skip, case, check, equal, main, run, workload, xsptrace
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 SEEDS = range(1, 5)
@@ -41,7 +41,7 @@ def column(data, at, count, kind):
 
 
 def timeline_of(block):
-    """[(track, [lanes: [levels: [(start, duration, name, count)]]])]; of a counter (start, value)."""
+    """[(track, [lanes: [levels: [(start, duration, name, count, busy)]]])]; of a counter (start, value)."""
     magic, length = struct.unpack_from("<II", block)
     equal(magic, 0x54505358, "the magic number")
     equal(length % 8, 0, "the length of the JSON")
@@ -57,7 +57,9 @@ def timeline_of(block):
                     levels.append(list(zip(starts, column(data, level["value"], n, "d"))))
                     continue
                 names = [head["names"][i] for i in column(data, level["name"], n, "I")]
-                levels.append(list(zip(starts, column(data, level["duration"], n, "d"), names, column(data, level["count"], n, "I"))))
+                durations = column(data, level["duration"], n, "d")
+                busy = column(data, level["busy"], n, "d") if "busy" in level else durations
+                levels.append(list(zip(starts, durations, names, column(data, level["count"], n, "I"), busy)))
             lanes.append(levels)
         tracks.append((track, lanes))
     return head, tracks
@@ -104,7 +106,7 @@ def check_arrows(block, trace):
 
 
 def check_lanes(tracks):
-    """Cells are in order and apart, and no span is lost on any level."""
+    """Cells are in order and apart, and no span is lost on any level, nor any of its time."""
     for track, lanes in tracks:
         if track["kind"] == "counter":
             continue
@@ -112,6 +114,8 @@ def check_lanes(tracks):
             equal(sum(c[3] for lane in lanes for c in lane[min(level, len(lane) - 1)]), track["spans"], f"spans of {track['name']}")
         for lane in lanes:
             for level in lane:
+                equal(sum(c[4] for c in level), sum(c[4] for c in lane[0]), f"time of the spans of {track['name']}")
+                check(all(c[4] == c[1] for c in level if c[3] == 1), "one span is as it was", track)
                 check(all(a[0] + a[1] <= b[0] for a, b in zip(level, level[1:])), "cells lie apart", track)
 
 
@@ -156,6 +160,18 @@ def many_threads(folder):
     equal(sorted(t["tid"] for t, _ in tracks if t["kind"] == "spans"), [tid for _, tid in threads], "threads")
     equal({lane[0][0][:2] for t, lanes in tracks if t["kind"] == "spans" for lane in lanes}
           == {(1000.0 + i, 3000.0) for i in range(2000)}, True, "their spans")
+
+
+@case
+def file_that_may_not_grow(folder):
+    """The message names the file and the reason, as those of other formats do, wherever in the page the end comes."""
+    make(f"{folder}/a.xspt", 1)
+    page_of(folder, f"{folder}/a.xspt")
+    size = os.path.getsize(f"{folder}/page.html")
+    for most in (10, 20_000, size - 1):
+        done = run(["prlimit", f"--fsize={most}", XSPTRACE, "export", f"{folder}/a.xspt", "-q", "-o", f"{folder}/l.html"], text=True)
+        equal((done.returncode, done.stderr), (OUTPUT, f"xsptrace: cannot write {folder}/l.html: File too large\n"), f"{most} bytes")
+        check(not os.path.exists(f"{folder}/l.html"), "what is no page")
 
 
 @case

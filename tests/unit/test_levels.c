@@ -82,6 +82,7 @@ static void check(const struct made *m, const struct xsp_level_cell *cells, size
 			all += duration + 1;
 		}
 		cr_assert_eq(c->end_ns, m->spans[at - 1].end_ns);
+		cr_assert_eq(c->busy_ns, all - c->count, "gaps are no spans' time");
 		cr_assert(c->count == 1 || (uint64_t)(c->end_ns - c->start_ns) < resolution);
 		for (uint32_t n = 0; n < 5; n++)
 			cr_assert(votes[n] * 2 <= all || c->name == n);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/saturate.h"
 
 #define FIRST_RESOLUTION 1024U /* ns */
 #define LAST_RESOLUTION (1ULL << 60)
@@ -73,6 +74,7 @@ static void add(struct xsp_level_cell *to, const struct xsp_level_cell *what)
 	if (what->end_ns > to->end_ns)
 		to->end_ns = what->end_ns;
 	to->arguments = 0;
+	xsp_add_saturated(&to->busy_ns, what->busy_ns);
 	to->count = to->count <= UINT32_MAX - what->count ? to->count + what->count : UINT32_MAX;
 	if (to->name == what->name) {
 		to->votes += what->votes;
@@ -207,8 +209,9 @@ int xsp_levels_span(struct xsp_levels *l, size_t lane, int64_t start_ns, int64_t
 				      .count = 1,
 				      .arguments = arguments};
 
+	cell.busy_ns = (uint64_t)cell.end_ns - (uint64_t)cell.start_ns;
 	/* even what takes no time has a voice */
-	cell.votes = (uint64_t)cell.end_ns - (uint64_t)cell.start_ns + 1;
+	cell.votes = cell.busy_ns + 1;
 	/* late ones wait until all are in order: between two of them others may lie */
 	if (last != NULL && !to->unordered && start_ns >= last->start_ns &&
 	    joins(last, &cell, l->resolution)) {

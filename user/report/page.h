@@ -33,8 +33,9 @@
  *             "spans":N (how many in truth), "lanes":[LANE...]}. A lane is one depth of a row (0: outermost); states and
  *             streams may have several where they overlap.
  *             LANE {"depth":N, "levels":[LEVEL...]}, finest first: depths without cells are not there, one may have several. LEVEL {"resolution_ns":N, "cells":N, "start":at (f64 each),
- *             "duration":at (f64), "name":at (u32, index of "names"), "count":at (u32), "arguments":at (u32), where any of
- *             them has such}. Cells are in order and do not overlap.
+ *             "duration":at (f64), "name":at (u32, index of "names"), "count":at (u32), "busy":at (f64), where any count is more
+ *             than 1: the sum of the spans' durations, without the gaps between them; "arguments":at (u32), where any of them has
+ *             such}. Cells are in order and do not overlap.
  *             `count` 1: the span as it was, however long. More: so many spans, which all lie within less than the level's
  *             resolution, told as one cell from the first's beginning to the last's end; its name is that with the most
  *             time, where one has more than half of it. Level 0 with resolution 0 has every span as it was. Further levels
@@ -83,7 +84,8 @@ struct xsp_page_options {
 /* NULL where the page is in this build; else why not, and what to do ("built without it: ..."). */
 const char *xsp_page_missing(void);
 
-/* 0 or a negative errno. */
+/* 0 or a negative errno. If the file takes no more, that is its reason (-EFBIG, -ENOSPC ...), and `err` is left to the caller,
+ * who knows the file's name (but for `served`: that has none). */
 int xsp_page_write(const struct xsp_page_options *options, FILE *f, struct xsp_error *err);
 
 /*

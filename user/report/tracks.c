@@ -705,6 +705,11 @@ static void count_of(const struct xsp_level_cell *c, void *out)
 	put_bytes(c->count, out, 4);
 }
 
+static void busy_of(const struct xsp_level_cell *c, void *out)
+{
+	put_real((double)c->busy_ns, out);
+}
+
 static void arguments_of(const struct xsp_level_cell *c, void *out)
 {
 	put_bytes(c->arguments, out, 4);
@@ -715,6 +720,15 @@ static bool has_arguments(const struct xsp_level_cell *cells, size_t count)
 	size_t i = 0;
 
 	while (i < count && cells[i].arguments == 0)
+		i++;
+	return i < count;
+}
+
+static bool has_merged(const struct xsp_level_cell *cells, size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && cells[i].count == 1)
 		i++;
 	return i < count;
 }
@@ -735,6 +749,8 @@ static void put_level(struct writing *w, const struct xsp_level_cell *cells, siz
 		put_column(w, "duration", cells, count, 8, duration_of);
 		put_column(w, "name", cells, count, 4, name_of);
 		put_column(w, "count", cells, count, 4, count_of);
+		if (has_merged(cells, count))
+			put_column(w, "busy", cells, count, 8, busy_of);
 		if (cells != w->scratch && has_arguments(cells, count)) /* the finest */
 			put_column(w, "arguments", cells, count, 4, arguments_of);
 	}

@@ -439,6 +439,7 @@ export class Timeline {
       depth: part.depth,
       start: cells.start[i],
       duration: cells.duration[i],
+      busy: cells.busy[i],
       name: cells.name[i],
       count: cells.count[i],
       args: cells.argumentsOf?.(i) ?? this.finerArguments(part, cells.start[i], cells.duration[i]),

@@ -15,6 +15,7 @@ const cells = (rows) => ({
   duration: Float64Array.from(rows, (r) => r[1]),
   name: Uint32Array.from(rows, (r) => r[2]),
   count: Uint32Array.from(rows, (r) => r[3] ?? 1),
+  busy: Float64Array.from(rows, (r) => r[4] ?? r[1]),
 });
 const track = (fields, depths = 1) => ({
   kind: 'spans', pid: 1, tid: 1, row: 0, process: 'p', thread: 't', name: '', ...fields,
@@ -38,7 +39,37 @@ test('own times of a part of the time are cut at its ends, and add up to the tim
 
 test('merged cells count all their spans, and say so', () => {
   const [row] = ownTimes([{cells: cells([[0, 10, 0, 40]]), inner: null}], 0, 10, 1);
-  assert.deepEqual(row, {name: 0, own: 10, spans: 40, merged: true});
+  assert.deepEqual(row, {name: 0, own: 10, spans: 40, merged: true, estimated: true});
+});
+
+test('of merged cells the sum of durations counts, not the gaps between them; a cell that reaches beyond is shared out, and said to be', () => {
+  // two calls of 100; in each ten of 4, one every 10, in cells that begin and end with them: 94 of which 40 are busy
+  const outer = cells([[0, 100, 0], [200, 100, 0]]);
+  const apart = cells([[3, 94, 1, 10, 40], [203, 94, 1, 10, 40]]);
+  const figures = (inner, from = 0, to = 300) => ownTimes([{cells: outer, inner}, {cells: inner, inner: null}], from, to, 2)
+    .map(({name, own, spans, merged, estimated}) => [name, own, spans, merged, estimated]);
+  assert.deepEqual(figures(apart), [[0, 120, 2, false, false], [1, 80, 20, true, true]]);
+  // the same twenty as one cell over both: none of them lies in the gap between the calls
+  assert.deepEqual(figures(cells([[3, 294, 1, 20, 80]])), [[0, 120, 2, false, true], [1, 80, 20, true, true]]);
+  // a part that begins in the middle of a merged cell
+  assert.deepEqual(figures(apart, 50, 300).map(([name, own, , , estimated]) => [name, Math.round(own), estimated]), [[0, 90, true], [1, 60, true]]);
+});
+
+test('the block tells how much of merged cells is spans', () => {
+  const plain = {cells: 1, start: 0, duration: 8, name: 16, count: 24};
+  const bytes = new ArrayBuffer(48);
+  new Float64Array(bytes).set([5, 100], 0);
+  new Uint32Array(bytes).set([0], 4);
+  new Uint32Array(bytes).set([3], 6);
+  new Float64Array(bytes).set([40], 4);
+  const names = new Names(['a']);
+  const read = (level) => readTracks({
+    head: {names: names.list, arguments: [], parts: [], tracks: [{kind: 'spans', lanes: [{depth: 0, levels: [level]}]}]},
+    f64: (at, count) => new Float64Array(bytes, at, count),
+    u32: (at, count) => new Uint32Array(bytes, at, count),
+  }, names)[0].lanes[0][0];
+  assert.deepEqual([...read({...plain, busy: 32}).busy], [40]);
+  assert.deepEqual([...read(plain).busy], [100]);
 });
 
 test('the next match goes by time, then by lane, round the end, and back the same way', () => {

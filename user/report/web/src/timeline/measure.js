@@ -2,26 +2,55 @@
 // Figures of what lies in a part of the time, from the finest cells that there are; and search in them.
 import {firstBehind, firstFrom} from '../canvas/lanes.js';
 
+const endOf = ({start, duration}, i) => start[i] + duration[i];
+
 /**
- * By name: own time (without that of the lane below), spans, and whether that is of merged cells. Most time first.
+ * Of each merged cell of `inner` that meets [from, to), how much of its spans' time lies in one ns of `cells`, if it is
+ * spread evenly over what of them it meets: its extent has gaps, in it and between them. By its index less `first`.
+ */
+function densities(cells, inner, first, to) {
+  const found = [];
+  if (first >= inner.start.length) return found;
+  let i = firstBehind(cells, inner.start[first]);
+  for (let j = first; j < inner.start.length && inner.start[j] < to; j++) {
+    let met = 0;
+    if (inner.count[j] > 1) {
+      while (i < cells.start.length && endOf(cells, i) <= inner.start[j]) i++;
+      for (let k = i; k < cells.start.length && cells.start[k] < endOf(inner, j); k++)
+        met += Math.min(endOf(cells, k), endOf(inner, j)) - Math.max(cells.start[k], inner.start[j]);
+    }
+    found.push(met > 0 ? Math.min(1, inner.busy[j] / met) : 1);
+  }
+  return found;
+}
+
+/**
+ * By name: own time (without that of the lane below), spans, whether that is of merged cells, and whether the time is
+ * estimated, as merged cells reach beyond what is counted. Most time first.
  * `lanes`: [{cells, inner}], inner being the cells of the next depth or null.
  */
 export function ownTimes(lanes, from, to, nameCount) {
   const own = new Float64Array(nameCount),
     spans = new Float64Array(nameCount),
-    merged = new Uint8Array(nameCount);
+    merged = new Uint8Array(nameCount),
+    estimated = new Uint8Array(nameCount);
   for (const {cells, inner} of lanes) {
-    const {start, duration, name, count} = cells,
+    const {start, duration, busy, name, count} = cells,
       n = start.length;
-    let j = inner ? firstBehind(inner, from) : 0;
+    const first = inner ? firstBehind(inner, from) : 0;
+    const density = inner ? densities(cells, inner, first, to) : [];
+    let j = first;
     for (let i = firstBehind(cells, from); i < n && start[i] < to; i++) {
       const begin = Math.max(start[i], from),
         end = Math.min(start[i] + duration[i], to);
       let time = end - begin;
+      if (count[i] > 1) time = duration[i] > 0 ? (busy[i] * time) / duration[i] : busy[i];
       // what lies inside of it: both lanes are in order
       while (inner && j < inner.start.length && inner.start[j] < end) {
-        const innerEnd = inner.start[j] + inner.duration[j];
-        time -= Math.max(0, Math.min(innerEnd, end) - Math.max(inner.start[j], begin));
+        const innerEnd = endOf(inner, j);
+        const met = Math.max(0, Math.min(innerEnd, end) - Math.max(inner.start[j], begin));
+        time -= met * density[j - first];
+        if (inner.count[j] > 1 && (inner.start[j] < begin || innerEnd > end)) estimated[name[i]] = 1;
         if (innerEnd > end) break; // merged cells may reach into the next one
         j++;
       }
@@ -32,7 +61,14 @@ export function ownTimes(lanes, from, to, nameCount) {
   }
   const out = [];
   for (let i = 0; i < nameCount; i++)
-    if (spans[i] > 0) out.push({name: i, own: own[i], spans: spans[i], merged: merged[i] === 1});
+    if (spans[i] > 0)
+      out.push({
+        name: i,
+        own: own[i],
+        spans: spans[i],
+        merged: merged[i] === 1,
+        estimated: merged[i] + estimated[i] > 0,
+      });
   return out.sort((a, b) => b.own - a.own || b.spans - a.spans);
 }
 

@@ -30,7 +30,7 @@ function ratesOf({start, value}) {
   };
 }
 
-/** As blocks.js has it → tracks whose levels are views of the block's bytes: {resolution, start, duration, name, count, argumentsOf(cell)}. */
+/** As blocks.js has it → tracks whose levels are views of the block's bytes: {resolution, start, duration, busy, name, count, argumentsOf(cell)}. */
 export function readTracks({head, f64, u32}, names) {
   const numbers =
     names.list === head.names ? null : Uint32Array.from(head.names, (text) => names.number(text));
@@ -49,6 +49,7 @@ export function readTracks({head, f64, u32}, names) {
     duration: f64(l.duration, l.cells),
     name: nameColumn(l.name, l.cells),
     count: u32(l.count, l.cells),
+    busy: f64(l.busy ?? l.duration, l.cells),
   });
   const points = (rate) => (l) => {
     const plain = {start: f64(l.start, l.cells), value: f64(l.value, l.cells)};
@@ -77,6 +78,7 @@ export const NOTHING = [
     resolution: 0,
     start: new Float64Array(0),
     duration: new Float64Array(0),
+    busy: new Float64Array(0),
     name: new Uint32Array(0),
     count: new Uint32Array(0),
   },

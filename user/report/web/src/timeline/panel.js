@@ -36,7 +36,7 @@ const showLinks = (title, links) =>
   ];
 
 /** What is known of a span, and where to go from it. `name`: as it may be shown; `into`, `outOf`: where arrows lead. */
-export function showSpan(element, {track, depth, start, duration, count, args}, name, {zoom, same, into, outOf}) {
+export function showSpan(element, {track, depth, start, duration, busy, count, args}, name, {zoom, same, into, outOf}) {
   const merged = count > 1;
   const states = track.kind === 'states';
   fill(
@@ -52,6 +52,7 @@ export function showSpan(element, {track, depth, start, duration, count, args}, 
       'dl',
       {class: 'tl-facts'},
       ...fact(merged ? 'First to last' : 'Duration', formatExactly(duration)),
+      ...fact('Spans together', merged && formatExactly(busy)),
       ...fact('Start', formatMoment(start)),
       ...fact('End', formatMoment(start + duration)),
       ...fact('Process', track.process && `${track.process} (${track.pid})`),
@@ -93,7 +94,7 @@ export function showTimes(element, {caption, rows, names, moments, find}) {
   const weight = (row) => (moments ? row.spans : row.own);
   const all = rows.reduce((sum, row) => sum + weight(row), 0);
   const cell = (text) => h('td', {class: 'number'}, text);
-  const merged = rows.some((row) => row.merged);
+  const merged = rows.some((row) => row.merged || row.estimated);
   fill(
     element,
     h(
@@ -115,13 +116,14 @@ export function showTimes(element, {caption, rows, names, moments, find}) {
         {},
         ...rows.slice(0, ROWS).map((row) => {
           const about = row.merged ? '~' : '';
+          const aboutTime = row.estimated ? '~' : '';
           return h(
             'tr',
             {},
-            moments ? cell(about + formatCount(row.spans)) : cell(about + formatNs(row.own)),
+            moments ? cell(about + formatCount(row.spans)) : cell(aboutTime + formatNs(row.own)),
             cell(all > 0 ? formatShare(weight(row) / all) : '-'),
             !moments && cell(about + formatCount(row.spans)),
-            !moments && cell(row.merged ? '-' : formatNs(row.own / row.spans)),
+            !moments && cell(row.merged ? '-' : aboutTime + formatNs(row.own / row.spans)),
             h(
               'td',
               {},
@@ -141,7 +143,8 @@ export function showTimes(element, {caption, rows, names, moments, find}) {
       h(
         'p',
         {class: 'quiet'},
-        '~: spans that are merged in this page count for the name with the most time among them; zoom in for more',
+        '~: spans that are merged in this page count, by the sum of their times, for the name with the most time among them, and ' +
+          'so other names may lack some; those inside of others are spread evenly over what they lie in; zoom in for more',
       ),
     rows.length === 0 && h('p', {class: 'quiet'}, 'nothing'),
   );
