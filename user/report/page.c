@@ -415,7 +415,14 @@ static int write_page(struct page *p, FILE *f)
 			rc = write_block(p, f, blocks[i].key, blocks[i].put);
 	if (rc == 0)
 		fputs(at + strlen(XSP_TEMPLATE_BLOCKS), f);
-	return rc == 0 && ferror(f) ? -EIO : rc;
+	return rc == 0 && (fflush(f) != 0 || ferror(f)) ? -EIO : rc;
+}
+
+/* Why nothing more goes into the file: it says so whenever it is asked, a stream only when that happens. */
+static int why_full(FILE *f)
+{
+	errno = 0;
+	return (fputc('\n', f) == EOF || fflush(f) != 0) && errno != 0 ? -errno : -EIO;
 }
 
 static int said(struct xsp_error *err, int rc)
@@ -439,6 +446,13 @@ int xsp_page_write(const struct xsp_page_options *o, FILE *f, struct xsp_error *
 	if (rc == 0)
 		rc = write_page(&p, f);
 	end(&p);
+	if (rc < 0 && rc != -ENOMEM && ferror(f)) {
+		rc = why_full(f);
+		/* of a file whoever opened it knows the name, and says it */
+		return o->served ? xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
+						 "no room for the page: %s", strerror(-rc))
+				 : rc;
+	}
 	return said(err, rc);
 }
 
