@@ -440,6 +440,64 @@ Test(formats, perf_script_times_never_fall_and_deep_stacks_are_cut)
 			 "[outer_frames_cut]+0x0 ([xsptrace])\n\n");
 }
 
+/* A thread that calls outer, renames itself and calls it twice more. */
+static void define_renamed(void)
+{
+	static const struct {
+		uint64_t time_ns;
+		enum xsp_event_kind kind;
+	} events[] = {{1000, XSP_EVENT_ENTRY}, {3000, XSP_EVENT_EXIT}, {4000, XSP_EVENT_TASK},
+		      {5000, XSP_EVENT_ENTRY}, {8000, XSP_EVENT_EXIT}, {9000, XSP_EVENT_ENTRY},
+		      {10000, XSP_EVENT_EXIT}};
+	struct xsp_capture_writer *w = NULL;
+	struct xsp_error err = {0};
+
+	cr_assert_eq(xsp_capture_create(open(capture, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600),
+					capture, &w, &err),
+		     0, "%s", err.text);
+	xsp_capture_put_process(
+		w, &(struct xsp_capture_process){.pid = 30, .ns_pid = 5, .comm = "alpha"});
+	xsp_capture_put_thread(w, &(struct xsp_capture_thread){30, 30, 5, "alpha"});
+	xsp_capture_put_probe(w, &(struct xsp_capture_probe){.module = UINT32_MAX,
+							     .addr = 0x100,
+							     .provider = "function",
+							     .symbol = "",
+							     .name = "outer",
+							     .exit_complete = true});
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		struct xsp_event_task e = {.head = {.time_ns = events[i].time_ns,
+						    .sp = 0x7000,
+						    .tid = 30,
+						    .tgid = 30,
+						    .kind = (uint8_t)events[i].kind,
+						    .flags = XSP_EVENT_SP_EXACT,
+						    .size = sizeof(struct xsp_event)},
+					   .what = XSP_TASK_RENAME,
+					   .comm = "beta"};
+		if (e.head.kind == XSP_EVENT_TASK)
+			e.head.size = sizeof(e);
+		cr_assert_eq(xsp_capture_put_event(w, 0, &e, e.head.size), 0);
+	}
+	cr_assert_eq(xsp_capture_finish(w, 1000, 20000, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_capture_open(capture, &reader, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_timeline_new(reader, &timeline, &err), 0, "%s", err.text);
+}
+
+Test(formats, perf_script_has_the_name_that_a_thread_had)
+{
+	struct xsp_error err = {0};
+
+	define_renamed();
+	struct xsp_export *x = open_export("t.perf");
+	struct xsp_timeline_sink sink = xsp_export_sink(x);
+	cr_assert_eq(xsp_timeline_run(timeline, &sink, 1, &err), 0, "%s", err.text);
+	expect_text(finish(x),
+		    "alpha 5/5 0.000003:     2000 self-ns: \n\t   100 outer+0x0 ([unknown])\n\n"
+		    "beta 5/5 0.000008:     3000 self-ns: \n\t   100 outer+0x0 ([unknown])\n\n"
+		    "beta 5/5 0.000010:     1000 self-ns: \n\t   100 outer+0x0 ([unknown])\n\n",
+		    true);
+}
+
 static uint64_t folded_sum(const char *text)
 {
 	uint64_t sum = 0;

@@ -5,9 +5,11 @@
  * four readers accept; text.h and docs/formats.md have the rules.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "export/formats.h"
 #include "export/off_cpu.h"
 #include "export/rendered.h"
@@ -25,6 +27,10 @@ struct place {
 	uint32_t probe;
 };
 
+struct comm {
+	char text[32];
+};
+
 struct perf {
 	struct xsp_renderer *names;
 	struct xsp_renderer *frames; /* native ones */
@@ -35,6 +41,8 @@ struct perf {
 	struct place *places; /* by name; size a power of two */
 	size_t mask;
 	char **dso; /* by module, readable */
+	struct comm *comms; /* by row: the name that its text has */
+	size_t comms_capacity;
 	struct xsp_off_reported reported;
 };
 
@@ -160,18 +168,19 @@ static void perf_discard(struct xsp_export *x)
 		free(f->dso[i]);
 	free(f->dso);
 	free(f->places);
+	free(f->comms);
 	xsp_off_reported_free(&f->reported);
 	free(f);
 	x->state = NULL;
 }
 
 /* "comm pid/tid " */
-static void prepare_row(struct xsp_export *x, struct xsp_thread_row *row)
+static void write_row_text(struct xsp_thread_row *row, const char *name)
 {
 	char comm[48];
 	char *p = row->text;
 
-	xsp_text_comm(comm, sizeof(comm), xsp_thread_rows_comm(x, row->root_pid, row->root_tid));
+	xsp_text_comm(comm, sizeof(comm), name);
 	p = (char *)memcpy(p, comm, strlen(comm)) + strlen(comm);
 	*p++ = ' ';
 	p = xsp_put_u64(p, row->pid);
@@ -179,6 +188,22 @@ static void prepare_row(struct xsp_export *x, struct xsp_thread_row *row)
 	p = xsp_put_u64(p, row->tid);
 	*p++ = ' ';
 	row->text_length = (unsigned)(p - row->text);
+}
+
+/* The row's text is to have the name that its thread has now: threads rename themselves. 0 or -ENOMEM. */
+static int prepare_row(struct xsp_export *x, struct xsp_thread_row *row)
+{
+	struct perf *f = x->state;
+	const char *now = xsp_thread_rows_comm(x, row->root_pid, row->root_tid);
+
+	if (xsp_grow(&f->comms, &f->comms_capacity, (size_t)row->index + 1) < 0)
+		return -ENOMEM;
+	struct comm *written = &f->comms[row->index];
+	if (row->text_length > 0 && strcmp(written->text, now) == 0)
+		return 0;
+	snprintf(written->text, sizeof(written->text), "%s", now);
+	write_row_text(row, now);
+	return 0;
 }
 
 static int put_frame(struct xsp_export *x, const struct perf *f, xsp_name_id id)
@@ -230,10 +255,8 @@ static int perf_span(struct xsp_export *x, const struct xsp_span *span)
 	const xsp_name_id *around = span->path != NULL ? span->path : span->ancestors;
 	uint32_t depth = span->path != NULL ? span->path_length : span->depth;
 
-	if (row == NULL)
+	if (row == NULL || prepare_row(x, row) < 0)
 		return -ENOMEM;
-	if (row->text_length == 0)
-		prepare_row(x, row);
 	/* speedscope throws when time goes back on a thread, and spans of a stack that was
 	 * abandoned come late */
 	if (span->end_ns > row->last_ns)
@@ -249,8 +272,8 @@ static int put_off(struct xsp_export *x, struct xsp_thread_row *row, uint64_t no
 {
 	size_t length;
 
-	if (row->text_length == 0)
-		prepare_row(x, row);
+	if (prepare_row(x, row) < 0)
+		return -ENOMEM;
 	if (now_ns > row->last_ns)
 		row->last_ns = now_ns;
 	char *symbol = xsp_text_symbol(xsp_off_frame(x, part->why), &length);
