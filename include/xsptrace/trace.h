@@ -10,7 +10,8 @@
  * zero-terminated, in no certain encoding: escape them before they are shown. What is pointed to from a record is valid
  * during its callback.
  *
- * Structs grow at their ends only; `size` says how much of one its maker knows. What a function returns is 0 or a negative
+ * Structs grow at their ends only; `size` says how much of one its maker knows: up to the end of one of its members, or, of a
+ * later one, more than stands here (up to 4096), which is not read. What a function returns is 0 or a negative
  * errno unless it says otherwise. One trace is for one thread at a time.
  */
 #ifndef XSPTRACE_TRACE_H
@@ -37,7 +38,7 @@ struct xsp_trace;
 int xsp_trace_open(const char *path, struct xsp_trace **trace, char *why, size_t size);
 void xsp_trace_close(struct xsp_trace *trace); /* NULL is allowed */
 
-/* What was recorded: from its beginning to its end, and for how long of it everything was on. */
+/* What was recorded: from its beginning to its end, and for how long of it everything was on. Each may be NULL. */
 void xsp_trace_window(const struct xsp_trace *trace, uint64_t *start_ns, uint64_t *end_ns,
 		      uint64_t *recorded_ns);
 /* The same moment, ns since 1970 UTC. */
@@ -82,8 +83,9 @@ struct xsp_trace_span {
 	size_t size;
 	uint64_t id, parent; /* parent 0: none */
 	uint64_t start_ns, end_ns;
-	uint64_t self_ns; /* without direct children */
-	uint64_t cpu_ns; /* of its time, on a CPU; XSP_TRACE_UNKNOWN without --waits */
+	uint64_t self_ns; /* without direct children; of XSP_TRACE_NO_DURATION it is 0 */
+	uint64_t cpu_ns; /* of its time, on a CPU; XSP_TRACE_UNKNOWN without --waits, and of
+			    XSP_TRACE_NO_DURATION */
 	uint64_t probe_ns; /* of its time, estimated, in probes */
 	uint32_t pid, tid;
 	uint32_t row; /* 0: the thread's own stack; 1..: others (fibers, signal stacks) */
@@ -173,9 +175,10 @@ struct xsp_trace_part {
 };
 
 /*
- * `part` may be NULL. 0; what a callback returned; -EINVAL: a size that is none; -EBUSY: from a callback of this trace, which is
- * being run (nor is it to be closed there); -ENOMEM, -EIO ...: it cannot be read. What of a capture is damaged is left out:
- * xsp_trace_is_complete().
+ * `part` may be NULL. 0; what a callback returned; -EINVAL: no callbacks, or a size that is none; -EBUSY: from a callback of this
+ * trace, which is being run (nor is it to be closed there); -ENOMEM, -EIO ...: it cannot be read. `why` (may be NULL) gets one line
+ * of at most `size` bytes whenever it is not 0: of what a callback returned "stopped by a callback", which tells a negative number of
+ * its own from ours. What of a capture is damaged is left out: xsp_trace_is_complete().
  */
 int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *callbacks,
 		  const struct xsp_trace_part *part, char *why, size_t size);
@@ -186,7 +189,7 @@ enum xsp_trace_format { XSP_TRACE_TEXT, XSP_TRACE_JSON, XSP_TRACE_CSV };
 /*
  * Writes what `xsptrace analyze FILE --format ... --top all` does: findings, and the figures that prove them
  * (docs/analyze.md; of the JSON `xsptrace analyze --json-schema` is the schema). `part` may be NULL. `to` stays the caller's, who looks for
- * errors of writing (ferror(3)). 0; -EINVAL: a size that is none, or no such format; others as xsp_trace_run().
+ * errors of writing (ferror(3)). 0; -EINVAL: a size that is none, no such format, or no file; others as xsp_trace_run().
  */
 int xsp_trace_analyze(struct xsp_trace *trace, const struct xsp_trace_part *part,
 		      enum xsp_trace_format format, FILE *to, char *why, size_t size);

@@ -4,10 +4,11 @@
 import collections
 import json
 import os
+import shutil
 import subprocess
 import sys
 
-from harness import Trace, case, check, equal, main, truth, workload, xsptrace
+from harness import Skip, Trace, case, check, equal, main, truth, workload, xsptrace
 
 READ_TRACE = os.environ["READ_TRACE"]
 
@@ -129,9 +130,38 @@ def ended_by_a_callback(folder):
     equal(len(read(f"{folder}/t.json")["span"]), 50, "spans")
     for code in (7, -7):
         told = read(f"{folder}/t.json", "stop", code)
-        equal((len(told["span"]), told["stopped"]), (2, [[str(code)], [str(code)]]), f"a span, and what is returned, of each of two runs, for {code}")
+        equal((len(told["span"]), told["stopped"]), (2, 2 * [[str(code), "stopped by a callback"]]),
+              f"a span, what is returned, and why, of each of two runs, for {code}")
     told = read(f"{folder}/t.json", "within", 0)
-    equal((len(told["span"]), {w[0] for w in told["within"]}, told["stopped"]), (100, {"-16"}, [["0"], ["0"]]), "-EBUSY, and the run goes on")
+    equal((len(told["span"]), {w[0] for w in told["within"]}, told["stopped"]), (100, {"-16"}, 2 * [["0", ""]]), "-EBUSY, and the run goes on")
+
+
+@case
+def arguments_that_are_none(folder):
+    """Sizes end where a member does, or are those of a later struct, up to 4096; nothing is called that the caller does not know."""
+    with open(f"{folder}/t.json", "w", encoding="ascii") as f:
+        json.dump([{"ph": "X", "name": "f", "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5} for i in range(3)], f)
+    told = read(f"{folder}/t.json", "misuse")
+    # seven and five members of 8 bytes each; what is behind them is a later version's
+    for what, known in ("callbacks", 56), ("part", 40):
+        equal(told[what], [[str(size), "0"] for size in [*range(8, known + 1, 8), *range(known + 1, 4097)]], what)
+    equal((len(told["span"]), told["old"]), (3, [["0"]]), "spans of an older program's struct")
+    equal((told["no-callbacks"], told["no-file"]), ([["-22"]], [["-22"]]), "NULL")
+
+
+@case
+def calls_without_a_duration(folder):
+    """Functions of one instruction: nothing is known of their time, and 0 is not what it was."""
+    source = "__attribute__((noinline, noclone, naked)) void one(void) { __asm__(\"ret\"); }\nint main(void) { for (int i = 0; i < 5; i++) one(); }\n"
+    with open(f"{folder}/one.c", "w", encoding="ascii") as f:
+        f.write(source)
+    if not shutil.which("cc"):
+        raise Skip("no C compiler")
+    subprocess.run(["cc", "-O1", "-fcf-protection=none", "-o", f"{folder}/one", f"{folder}/one.c"], check=True)
+    xsptrace("--waits", "-e", "one:one", "-e", "one:main", "-o", f"{folder}/t.xspt", "--", f"{folder}/one")
+    spans = [(s[9], s[4], s[11]) for s in read(f"{folder}/t.xspt")["span"]]
+    equal(sorted(spans)[1:], 5 * [("one", "0", str(2**64 - 1))], "own time, and time on a CPU")
+    check(int(spans[-1][2]) < 10**9, "the time of main on a CPU is known", spans)
 
 
 @case

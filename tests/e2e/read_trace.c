@@ -4,8 +4,12 @@
  * read_trace CAPTURE text|json|csv [FROM-NS TO-NS]: what it analyzes.
  * read_trace CAPTURE stop CODE: runs it twice, with a callback that returns that at its first span.
  * read_trace CAPTURE within 0: the same, with one that runs it again at each.
+ * read_trace CAPTURE misuse: what is returned for sizes from 0 up, "CALLBACKS|PART<tab>SIZE<tab>RETURNED" where it is not
+ * -EINVAL, and for pointers that are NULL.
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +22,9 @@ static int on_span(void *ctx, const struct xsp_trace_span *s)
 	if (s->size != sizeof(*s))
 		return 1;
 	printf("span\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
-	       "\t%u\t%u\t%u\t%s\t%s\t%s\n",
+	       "\t%u\t%u\t%u\t%s\t%s\t%s\t%" PRIu64 "\n",
 	       s->id, s->parent, s->start_ns, s->end_ns, s->self_ns, s->tid, s->depth, s->flags,
-	       s->provider, s->name, s->depth > 0 ? s->ancestors[s->depth - 1] : "");
+	       s->provider, s->name, s->depth > 0 ? s->ancestors[s->depth - 1] : "", s->cpu_ns);
 	return 0;
 }
 
@@ -79,8 +83,55 @@ static void misbehave(struct xsp_trace *trace, bool within, int code)
 	const struct xsp_trace_callbacks callbacks = {
 		.size = sizeof(callbacks), .ctx = &m, .span = on_span_of};
 
-	for (int i = 0; i < 2; i++)
-		printf("stopped\t%d\n", xsp_trace_run(trace, &callbacks, NULL, NULL, 0));
+	for (int i = 0; i < 2; i++) {
+		char why[200] = "nothing was written";
+		const int rc = xsp_trace_run(trace, &callbacks, NULL, why, sizeof(why));
+		printf("stopped\t%d\t%s\n", rc, rc != 0 ? why : "");
+	}
+}
+
+/* ---- arguments that are none ---- */
+
+/* Every size up to one that is larger than the struct, and one that nothing has. */
+static void run_with_sizes(struct xsp_trace *trace, const char *what, bool of_part)
+{
+	union {
+		size_t size;
+		struct xsp_trace_callbacks callbacks;
+		struct xsp_trace_part part;
+		char room[8192];
+	} odd = {.room = ""};
+	const struct xsp_trace_callbacks none = {.size = sizeof(none)};
+
+	for (size_t size = 0; size <= sizeof(odd) + 1; size++) {
+		odd.size = size <= sizeof(odd) ? size : SIZE_MAX;
+		const int rc = of_part ? xsp_trace_run(trace, &none, &odd.part, NULL, 0)
+				       : xsp_trace_run(trace, &odd.callbacks, NULL, NULL, 0);
+		if (rc != -EINVAL)
+			printf("%s\t%zu\t%d\n", what, odd.size, rc);
+	}
+}
+
+/* The struct of a program that was made before there was `activity`: what lies behind it is not to be called. */
+static int run_of_old(struct xsp_trace *trace)
+{
+	struct xsp_trace_callbacks old;
+
+	memset(&old, 0xa5, sizeof(old));
+	old.ctx = NULL;
+	old.span = on_span;
+	old.size = offsetof(struct xsp_trace_callbacks, activity);
+	return xsp_trace_run(trace, &old, NULL, NULL, 0);
+}
+
+static void misuse(struct xsp_trace *trace)
+{
+	run_with_sizes(trace, "callbacks", false);
+	run_with_sizes(trace, "part", true);
+	printf("old\t%d\n", run_of_old(trace));
+	printf("no-callbacks\t%d\n", xsp_trace_run(trace, NULL, NULL, NULL, 0));
+	printf("no-file\t%d\n", xsp_trace_analyze(trace, NULL, XSP_TRACE_JSON, NULL, NULL, 0));
+	xsp_trace_window(trace, NULL, NULL, NULL);
 }
 
 static enum xsp_trace_format format_of(const char *name)
@@ -129,6 +180,11 @@ int main(int argc, char **argv)
 	if (argc < 2 || xsp_trace_open(argv[1], &trace, why, sizeof(why)) < 0) {
 		fprintf(stderr, "%s\n", argc < 2 ? "usage" : why);
 		return 1;
+	}
+	if (argc == 3 && strcmp(argv[2], "misuse") == 0) {
+		misuse(trace);
+		xsp_trace_close(trace);
+		return 0;
 	}
 	if (argc == 3 || argc == 5) {
 		const int rc = analyze(trace, argc, argv);

@@ -51,6 +51,12 @@ static int fail(int code, const struct xsp_error *err, char *why, size_t size)
 	return code;
 }
 
+/* Its own number says nothing that strerror(3) could know. */
+static int stopped(int code, char *why, size_t size)
+{
+	return fail(code, &(struct xsp_error){.text = "stopped by a callback"}, why, size);
+}
+
 int xsp_trace_open(const char *path, struct xsp_trace **trace, char *why, size_t size)
 {
 	struct xsp_trace *t = calloc(1, sizeof(*t));
@@ -88,8 +94,15 @@ void xsp_trace_close(struct xsp_trace *trace)
 void xsp_trace_window(const struct xsp_trace *trace, uint64_t *start_ns, uint64_t *end_ns,
 		      uint64_t *recorded_ns)
 {
-	xsp_capture_window(trace->reader, start_ns, end_ns);
-	*recorded_ns = xsp_capture_recorded_ns(trace->reader);
+	uint64_t start, end;
+
+	xsp_capture_window(trace->reader, &start, &end);
+	if (start_ns != NULL)
+		*start_ns = start;
+	if (end_ns != NULL)
+		*end_ns = end;
+	if (recorded_ns != NULL)
+		*recorded_ns = xsp_capture_recorded_ns(trace->reader);
 }
 
 uint64_t xsp_trace_realtime(const struct xsp_trace *trace, uint64_t ns)
@@ -225,6 +238,14 @@ static unsigned flags_of(const struct xsp_span *span)
 	return out;
 }
 
+/* Of a call without a duration no time on a CPU is known, although the timeline counts 0. */
+static uint64_t cpu_of(const struct xsp_span *span)
+{
+	const bool known = span->cpu_ns != XSP_CPU_UNKNOWN && !(span->flags & XSP_SPAN_POINT);
+
+	return known ? span->cpu_ns : XSP_TRACE_UNKNOWN;
+}
+
 static int on_span(void *ctx, const struct xsp_span *span)
 {
 	struct run *r = ctx;
@@ -235,7 +256,7 @@ static int on_span(void *ctx, const struct xsp_span *span)
 		.start_ns = span->start_ns,
 		.end_ns = span->end_ns,
 		.self_ns = span->self_ns,
-		.cpu_ns = span->cpu_ns == XSP_CPU_UNKNOWN ? XSP_TRACE_UNKNOWN : span->cpu_ns,
+		.cpu_ns = cpu_of(span),
 		.probe_ns = span->probe_ns,
 		.pid = span->pid,
 		.tid = span->tid,
@@ -369,13 +390,33 @@ static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 	return rc;
 }
 
-/* What the caller knows of a struct of its own; the rest is 0. -EINVAL: not even its size. */
-static int copy_struct(void *to, size_t known, const void *from)
+#define STRUCT_MAX 4096U /* bytes: a larger `size` is none, but what was not initialized */
+#define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)NULL)->member))
+
+/* Where each member of a struct of the caller's ends, in their order: it may know of the first ones only. */
+static const size_t callback_ends[] = {
+	END_OF(struct xsp_trace_callbacks, size),    END_OF(struct xsp_trace_callbacks, ctx),
+	END_OF(struct xsp_trace_callbacks, span),    END_OF(struct xsp_trace_callbacks, activity),
+	END_OF(struct xsp_trace_callbacks, sample),  END_OF(struct xsp_trace_callbacks, wait),
+	END_OF(struct xsp_trace_callbacks, counter),
+};
+static const size_t part_ends[] = {
+	END_OF(struct xsp_trace_part, size),	  END_OF(struct xsp_trace_part, from_ns),
+	END_OF(struct xsp_trace_part, to_ns),	  END_OF(struct xsp_trace_part, min_duration_ns),
+	END_OF(struct xsp_trace_part, max_depth),
+};
+#define COUNT(ends) (sizeof(ends) / sizeof((ends)[0]))
+
+/* What the caller knows of a struct of its own; the rest is 0. -EINVAL: its size would cut a member in two, or is absurd. */
+static int copy_struct(void *to, const size_t *ends, size_t count, const void *from)
 {
-	size_t size;
+	const size_t known = ends[count - 1];
+	size_t size, i = 0;
 
 	memcpy(&size, from, sizeof(size));
-	if (size < sizeof(size))
+	while (i < count - 1 && ends[i] < size)
+		i++;
+	if (size > STRUCT_MAX || (size <= known && size != ends[i]))
 		return -EINVAL;
 	memset(to, 0, known);
 	memcpy(to, from, size < known ? size : known);
@@ -405,7 +446,7 @@ static int read_part(const struct xsp_trace *trace, const struct xsp_trace_part 
 	uint64_t start, end;
 
 	*p = (struct part){.text = ""};
-	if (asked != NULL && copy_struct(&part, sizeof(part), asked) < 0)
+	if (asked != NULL && copy_struct(&part, part_ends, COUNT(part_ends), asked) < 0)
 		return -EINVAL;
 	xsp_capture_window(trace->reader, &start, &end);
 	put_option(p, part.from_ns > start, "--from", part.from_ns - start, "ns");
@@ -428,9 +469,10 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 	struct run r = {.timeline = NULL};
 	struct xsp_error err = {0};
 	struct part p;
-	int rc =
-		trace->running ? -EBUSY : copy_struct(&r.callbacks, sizeof(r.callbacks), callbacks);
+	int rc = trace->running ? -EBUSY : callbacks == NULL ? -EINVAL : 0;
 
+	if (rc == 0)
+		rc = copy_struct(&r.callbacks, callback_ends, COUNT(callback_ends), callbacks);
 	if (rc == 0)
 		rc = read_part(trace, part, &p);
 	if (rc < 0)
@@ -457,7 +499,7 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 	free(r.names);
 	trace->running = false;
 	if (r.stopped != 0)
-		return r.stopped;
+		return stopped(r.stopped, why, size);
 	return rc < 0 ? fail(rc, &err, why, size) : 0;
 }
 
@@ -475,9 +517,9 @@ int xsp_trace_analyze(struct xsp_trace *trace, const struct xsp_trace_part *part
 	struct xsp_report *report = NULL;
 	struct xsp_error err = {0};
 	struct part p;
-	int rc = trace->running						 ? -EBUSY
-		 : (size_t)format < sizeof(writers) / sizeof(writers[0]) ? xsp_report_new(&report)
-									 : -EINVAL;
+	int rc = trace->running					 ? -EBUSY
+		 : (size_t)format < COUNT(writers) && to != NULL ? xsp_report_new(&report)
+								 : -EINVAL;
 
 	if (rc == 0)
 		rc = read_part(trace, part, &p);
